@@ -1,0 +1,88 @@
+// Errors are values. A function that can fail returns Result<T>; nothing in Shunt throws across its
+// API, and nothing a user, a file or a device does ends the process.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <tl/expected.hpp>
+#include <utility>
+
+namespace shunt {
+
+/// What kind of thing went wrong; the message says what exactly.
+enum class ErrorCode : std::uint8_t {
+  kInvalidArgument,  ///< a caller's argument, option, shape or parameter makes no sense
+  kNotFound,         ///< a file, a device, a key or a symbol does not exist
+  kIo,               ///< the operating system could not read or write
+  kBadFile,          ///< a file's content breaks its format
+  kUnsupported,      ///< well-formed, but not something this build or device can do
+  kOutOfMemory,      ///< an allocation was refused, or would not fit
+  kDevice,           ///< a device or its library failed; see Error::vendor()
+  kCancelled,        ///< somebody asked for it to stop
+  kInternal,         ///< a mistake of ours
+};
+
+/// The code's name as it is printed: "invalid argument", "not found", ...
+std::string_view to_string(ErrorCode code);
+
+/// What a vendor's library said, verbatim.
+struct VendorError {
+  std::int64_t code = 0;
+  std::string text;
+};
+
+/// A code, a message with the facts in it and, where there is one, the vendor's code and text.
+class [[nodiscard]] Error {
+ public:
+  Error(ErrorCode code, std::string message) : code_(code), message_(std::move(message)) {}
+
+  ErrorCode code() const { return code_; }
+  const std::string& message() const { return message_; }
+  const std::optional<VendorError>& vendor() const { return vendor_; }
+
+  /// The same error with "context: " in front of its message.
+  Error with_context(std::string_view context) &&;
+  Error with_vendor(VendorError vendor) &&;
+
+ private:
+  ErrorCode code_;
+  std::string message_;
+  std::optional<VendorError> vendor_;
+};
+
+/// A value of T, or the Error that kept it from being made. Must not be ignored.
+template <class T>
+class [[nodiscard]] Result : public tl::expected<T, Error> {
+ public:
+  using Base = tl::expected<T, Error>;
+  using Base::Base;
+  Result(Error error) : Base(tl::unexpect, std::move(error)) {}  // NOLINT: `return error;` is the idiom
+};
+
+/// The result of something that has no value, only success.
+using Status = Result<void>;
+
+/// Success.
+inline Status ok() { return Status(); }
+
+}  // namespace shunt
+
+/// Returns the error of a failed `expression` from the enclosing function. (An early return is the one
+/// thing that only a macro can do.)
+#define SHUNT_TRY(expression)                                                       \
+  do {                                                                              \
+    auto shunt_try_result = (expression);                                           \
+    if (!shunt_try_result) return ::shunt::Error(std::move(shunt_try_result.error())); \
+  } while (false)
+
+#define SHUNT_CONCAT_INNER(a, b) a##b
+#define SHUNT_CONCAT(a, b) SHUNT_CONCAT_INNER(a, b)
+/// `SHUNT_ASSIGN(auto x, f());` declares x with the value of f(), or returns f()'s error.
+#define SHUNT_ASSIGN(declaration, expression) \
+  SHUNT_ASSIGN_INNER(SHUNT_CONCAT(shunt_result_, __LINE__), declaration, expression)
+#define SHUNT_ASSIGN_INNER(result, declaration, expression)       \
+  auto result = (expression);                                     \
+  if (!result) return ::shunt::Error(std::move(result.error()));  \
+  declaration = std::move(*result)

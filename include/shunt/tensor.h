@@ -1,0 +1,107 @@
+// What a tensor is: element type, shape, strides. Where its bytes lie is another matter (see device.h).
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "shunt/error.h"
+
+namespace shunt {
+
+/// Element types; the numbers are GGUF's own.
+enum class DType : std::uint8_t {
+  kF32 = 0,
+  kF16 = 1,
+  kQ4_0 = 2,
+  kQ8_0 = 8,
+  kI8 = 24,
+  kI16 = 25,
+  kI32 = 26,
+  kI64 = 27,
+  kBF16 = 30,
+};
+
+/// What is to be known of an element type. Elements come in blocks of `block_elements`, each of
+/// `block_bytes` bytes; plain types have one element a block.
+struct DTypeTrait {
+  DType dtype = DType::kF32;
+  std::string_view name;  ///< as printed and parsed: "F32", "Q4_0"
+  std::int64_t block_elements = 1;
+  std::size_t block_bytes = 4;
+  bool quantized = false;
+  bool integer = false;
+  /// Decodes n elements (a multiple of block_elements) to `to`. Integers beyond 2^24 round to nearest.
+  void (*decode)(const std::byte* from, float* to, std::int64_t n) = nullptr;
+  /// Encodes n elements, rounding to nearest even where the format does not say otherwise.
+  /// Integers are rounded and saturated; not-a-number becomes 0 there.
+  void (*encode)(const float* from, std::byte* to, std::int64_t n) = nullptr;
+};
+
+/// The trait of a type; every DType has one.
+const DTypeTrait& trait(DType dtype);
+/// All types, in the order of their numbers.
+std::span<const DTypeTrait> dtypes();
+/// The type with a GGUF number. Unsupported (with the format's name where it is known) or invalid.
+Result<DType> dtype_from_gguf(std::uint32_t number);
+/// The type with a name, case ignored: "f16", "Q4_0".
+Result<DType> dtype_from_name(std::string_view name);
+std::string_view to_string(DType dtype);
+
+/// An extent is a size that is known only when a plan runs: tokens of a step, rows of the cache in use.
+/// A graph names its extents and states their maximum; 0 is "none".
+using ExtentId = std::uint8_t;
+inline constexpr ExtentId kNoExtent = 0;
+inline constexpr int kMaxDims = 4;
+inline constexpr int kMaxExtents = 16;
+
+/// One dimension: a fixed size, or `factor` times an extent whose maximum gives `max`.
+struct Dim {
+  std::int64_t max = 1;
+  std::int64_t factor = 0;
+  ExtentId extent = kNoExtent;
+
+  constexpr Dim() = default;
+  constexpr Dim(std::int64_t fixed) : max(fixed) {}  // NOLINT: a number is a dimension
+  constexpr Dim(ExtentId id, std::int64_t maximum, std::int64_t times = 1)
+      : max(maximum * times), factor(times), extent(id) {}
+  constexpr bool is_fixed() const { return extent == kNoExtent; }
+  friend constexpr bool operator==(const Dim&, const Dim&) = default;
+};
+
+/// Up to four dimensions, innermost first as in GGUF; missing ones are 1.
+using Shape = std::array<Dim, kMaxDims>;
+/// The maximum of each dimension, or the actual sizes of a step.
+using Sizes = std::array<std::int64_t, kMaxDims>;
+
+Sizes max_sizes(const Shape& shape);
+/// Number of elements at the extents' maximum.
+std::int64_t element_count(const Shape& shape);
+/// "[64, 512]", trailing ones left out; "[64, tokens<=512]" style needs the graph, here "[64, 512*]".
+std::string to_string(const Shape& shape);
+
+/// A description: element type, shape, strides in bytes (for the extents' maximum). Stride 0 is that of one
+/// block; a row (dimension 0) of a block type is always contiguous.
+struct Tensor {
+  DType dtype = DType::kF32;
+  Shape shape;
+  std::array<std::int64_t, kMaxDims> strides = {};
+
+  std::int64_t size(int dim) const { return shape[static_cast<std::size_t>(dim)].max; }
+  std::int64_t stride(int dim) const { return strides[static_cast<std::size_t>(dim)]; }
+};
+
+/// A contiguous tensor. Invalid if a dimension is negative, if rows are not whole blocks, or if its bytes
+/// overflow 63 bits.
+Result<Tensor> make_tensor(DType dtype, const Shape& shape);
+/// Bytes from the first to past the last element at the extents' maximum; 0 if it has no elements.
+std::int64_t byte_span(const Tensor& tensor);
+/// Whether elements follow each other without gaps in the order of the dimensions.
+bool is_contiguous(const Tensor& tensor);
+/// "F32 [64, 512]".
+std::string to_string(const Tensor& tensor);
+
+}  // namespace shunt

@@ -1,0 +1,7 @@
+#include "shunt/version.h"
+
+namespace shunt {
+
+const char* version() { return SHUNT_VERSION; }
+
+}  // namespace shunt
