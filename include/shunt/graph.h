@@ -1,0 +1,154 @@
+// A graph of tensor operations: nodes in an order they can be computed in. Built once by free functions
+// such as matmul(g, w, x) (see ops.h), checked while it is built, and never changed afterwards.
+#pragma once
+
+#include <any>
+#include <cassert>
+#include <cstdint>
+#include <initializer_list>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "shunt/error.h"
+#include "shunt/tensor.h"
+
+namespace shunt {
+
+class Op;
+
+using NodeId = std::uint32_t;
+/// Stands for an optional source that is not given.
+inline constexpr NodeId kNoNode = 0xffffffffU;
+
+/// What a node is, said by whoever builds the graph. Nothing in Shunt is decided by a node's name.
+enum class Role : std::uint8_t {
+  kActivation,    ///< computed in every run
+  kWeight,        ///< a leaf whose bytes are there before the first run and never change
+  kExpertWeight,  ///< a weight of which a run uses only some slices of the outermost dimension
+  kInput,         ///< a leaf that the caller fills before each run
+  kCache,         ///< a leaf that runs read and write, and that outlives them
+  kOutput,        ///< computed, and kept for the caller to read after a run
+};
+std::string_view to_string(Role role);
+
+/// An op's parameters: a value of the op's own parameter struct.
+class Params {
+ public:
+  Params() = default;
+  template <class P>
+  static Params of(P params) {
+    Params result;
+    result.value_ = std::move(params);
+    return result;
+  }
+  /// The struct. Asking for another type than was put in is a mistake of ours.
+  template <class P>
+  const P& get() const {
+    const P* params = std::any_cast<P>(&value_);
+    assert(params != nullptr);
+    return *params;
+  }
+
+ private:
+  std::any value_;
+};
+
+/// An op applied to sources. A leaf has no op.
+struct Node {
+  const Op* op = nullptr;
+  Params params;
+  std::vector<NodeId> sources;  ///< in the op's order; kNoNode where an optional one is not given
+  Tensor result;
+  Role role = Role::kActivation;
+  std::string name;        ///< for people
+  NodeId storage = 0;      ///< the node whose memory holds the result: itself, or what it is a view of
+  std::int64_t offset = 0; ///< bytes from the start of that memory
+  bool writes_storage = false;  ///< it writes into memory that it shares with its first source
+
+  bool is_leaf() const { return op == nullptr; }
+};
+
+/// A named size that is known when a plan runs; memory is planned for its maximum.
+struct Extent {
+  std::string name;
+  std::int64_t max = 0;
+};
+
+/// The actual sizes of a run, by ExtentId. Entry 0 is not used.
+using ExtentValues = std::array<std::int64_t, kMaxExtents>;
+
+/// A dimension's actual size in a run.
+inline std::int64_t actual_size(const Dim& dim, const ExtentValues& extents) {
+  return dim.is_fixed() ? dim.max : dim.factor * extents[dim.extent];
+}
+
+/// Built by GraphBuilder; immutable, so it may be read from many threads.
+class Graph {
+ public:
+  std::span<const Node> nodes() const { return nodes_; }
+  const Node& node(NodeId id) const { return nodes_[id]; }
+  std::size_t size() const { return nodes_.size(); }
+  /// Extents by id; entry 0 is "none".
+  std::span<const Extent> extents() const { return extents_; }
+  /// Each extent at its maximum.
+  ExtentValues max_extents() const;
+  /// Nodes of role kOutput, in the order they were marked.
+  std::span<const NodeId> outputs() const { return outputs_; }
+  /// "name (matmul)" or "#12 (matmul)": how messages speak of a node.
+  std::string describe(NodeId id) const;
+
+ private:
+  friend class GraphBuilder;
+  std::vector<Node> nodes_;
+  std::vector<Extent> extents_;
+  std::vector<NodeId> outputs_;
+};
+
+/// The result of an operation in a graph that is being built.
+struct Value {
+  NodeId id = kNoNode;
+};
+
+/// What builder functions take: a Value, or the error of the call that should have made it, which they pass on.
+/// So calls nest, and the first error comes out at the end: `SHUNT_ASSIGN(Value y, add(g, matmul(g, w, x), b));`
+using Operand = const Result<Value>&;
+
+/// For an optional source that is not given.
+inline Result<Value> absent() { return Value{}; }
+
+/// Collects nodes. Not for use by several threads at once.
+class GraphBuilder {
+ public:
+  GraphBuilder();
+
+  /// A size that each run states anew, at most `max`. Use the result as a dimension; multiply by `times(dim, n)`.
+  Result<Dim> extent(std::string name, std::int64_t max);
+
+  Result<Value> weight(std::string name, const Tensor& tensor, Role role = Role::kWeight);
+  Result<Value> input(std::string name, const Tensor& tensor);
+  Result<Value> cache(std::string name, const Tensor& tensor);
+
+  /// Names a result, for people.
+  Status name(Operand value, std::string name);
+  /// Marks a result as an output and names it. Invalid for a leaf.
+  Status output(Operand value, std::string name);
+
+  const Tensor& tensor(Value value) const { return graph_.node(value.id).result; }
+
+  /// Applies an op: checks sources and parameters, infers the result. The error names the op, the operands and
+  /// their shapes. Builder functions in ops.h call this.
+  Result<Value> apply(const Op& op, Params params, std::initializer_list<const Result<Value>*> sources);
+
+  /// The graph, checked. The builder is empty afterwards.
+  Result<Graph> build() &&;
+
+ private:
+  Result<Value> leaf(std::string name, const Tensor& tensor, Role role);
+  Status check(Operand value) const;
+  Graph graph_;
+};
+
+}  // namespace shunt

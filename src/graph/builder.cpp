@@ -1,0 +1,160 @@
+#include <limits>
+
+#include "base/fail.h"
+#include "graph/op.h"
+#include "shunt/graph.h"
+
+namespace shunt {
+
+namespace {
+
+/// "matmul(w F32 [64, 32], F32 [63, 5])": what was asked, for the error message.
+std::string describe_call(const Graph& graph, const Op& op, std::span<const NodeId> sources) {
+  std::string text = fmt::format("{}(", op.info().name);
+  const char* separator = "";
+  for (NodeId id : sources) {
+    text += separator;
+    separator = ", ";
+    if (id == kNoNode) {
+      text += "-";
+      continue;
+    }
+    const Node& node = graph.node(id);
+    if (!node.name.empty()) text += node.name + " ";
+    text += to_string(node.result);
+  }
+  return text + ")";
+}
+
+bool is_optional(std::string_view source_name) { return source_name.ends_with('?'); }
+
+}  // namespace
+
+GraphBuilder::GraphBuilder() { graph_.extents_.push_back({"none", 0}); }
+
+Result<Dim> GraphBuilder::extent(std::string name, std::int64_t max) {
+  if (max < 0) return invalid("extent {}: its maximum is {}, which is negative", name, max);
+  if (graph_.extents_.size() >= kMaxExtents) {
+    return invalid("extent {}: a graph has at most {} extents", name, kMaxExtents - 1);
+  }
+  graph_.extents_.push_back({std::move(name), max});
+  return Dim(static_cast<ExtentId>(graph_.extents_.size() - 1), max);
+}
+
+Result<Value> GraphBuilder::leaf(std::string name, const Tensor& tensor, Role role) {
+  for (const Dim& dim : tensor.shape) {
+    if (dim.is_fixed()) continue;
+    if (dim.extent >= graph_.extents_.size() ||
+        dim.max != dim.factor * graph_.extents_[dim.extent].max) {
+      return invalid("{} {}: a dimension uses an extent that is not of this graph", to_string(role), name);
+    }
+  }
+  if (graph_.nodes_.size() >= kNoNode) return invalid("a graph can't have more nodes");
+  const NodeId id = static_cast<NodeId>(graph_.nodes_.size());
+  Node node;
+  node.result = tensor;
+  node.role = role;
+  node.name = std::move(name);
+  node.storage = id;
+  graph_.nodes_.push_back(std::move(node));
+  return Value{id};
+}
+
+Result<Value> GraphBuilder::weight(std::string name, const Tensor& tensor, Role role) {
+  if (role != Role::kWeight && role != Role::kExpertWeight) {
+    return invalid("weight {}: {} is not a weight's role", name, to_string(role));
+  }
+  return leaf(std::move(name), tensor, role);
+}
+
+Result<Value> GraphBuilder::input(std::string name, const Tensor& tensor) {
+  return leaf(std::move(name), tensor, Role::kInput);
+}
+
+Result<Value> GraphBuilder::cache(std::string name, const Tensor& tensor) {
+  return leaf(std::move(name), tensor, Role::kCache);
+}
+
+Status GraphBuilder::check(Operand value) const {
+  if (!value) return Error(value.error());
+  if (value->id >= graph_.nodes_.size()) return invalid("value #{} is not of this graph", value->id);
+  return ok();
+}
+
+Status GraphBuilder::name(Operand value, std::string name) {
+  SHUNT_TRY(check(value));
+  graph_.nodes_[value->id].name = std::move(name);
+  return ok();
+}
+
+Status GraphBuilder::output(Operand value, std::string name) {
+  SHUNT_TRY(check(value));
+  Node& node = graph_.nodes_[value->id];
+  if (node.is_leaf()) return invalid("output {}: it is a leaf ({}), not computed", name, to_string(node.role));
+  if (node.role == Role::kOutput) return invalid("output {}: it is marked already, as {}", name, node.name);
+  node.role = Role::kOutput;
+  node.name = std::move(name);
+  graph_.outputs_.push_back(value->id);
+  return ok();
+}
+
+Result<Value> GraphBuilder::apply(const Op& op, Params params,
+                                  std::initializer_list<const Result<Value>*> sources) {
+  const OpInfo& info = op.info();
+  std::vector<NodeId> ids;
+  for (const Result<Value>* source : sources) {
+    if (!*source) return Error(source->error());
+    ids.push_back((*source)->id);
+  }
+  if (ids.size() > info.sources.size()) {
+    return invalid("{}: takes {} sources, not {}", info.name, info.sources.size(), ids.size());
+  }
+  ids.resize(info.sources.size(), kNoNode);
+  std::vector<const Tensor*> tensors;
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    if (ids[i] == kNoNode) {
+      if (!is_optional(info.sources[i])) return invalid("{}: {} is not given", info.name, info.sources[i]);
+      tensors.push_back(nullptr);
+      continue;
+    }
+    if (ids[i] >= graph_.nodes_.size()) return invalid("{}: value #{} is not of this graph", info.name, ids[i]);
+    tensors.push_back(&graph_.nodes_[ids[i]].result);
+  }
+  auto inferred = op.infer(tensors, params);
+  if (!inferred) return std::move(inferred.error()).with_context(describe_call(graph_, op, ids));
+
+  if (graph_.nodes_.size() >= kNoNode) return invalid("a graph can't have more nodes");
+  Node node;
+  node.op = &op;
+  node.params = std::move(params);
+  node.result = inferred->tensor;
+  node.storage = static_cast<NodeId>(graph_.nodes_.size());
+  if (info.storage != Storage::kOwn) {
+    const Node& first = graph_.nodes_[ids[0]];
+    node.storage = first.storage;
+    node.offset = first.offset + inferred->offset;
+    node.writes_storage = info.storage == Storage::kIntoFirst;
+    const Role role = graph_.nodes_[node.storage].role;
+    if (node.writes_storage && (role == Role::kWeight || role == Role::kExpertWeight || role == Role::kInput)) {
+      return invalid("{}: it would write into {}, which is a {}", describe_call(graph_, op, ids),
+                     graph_.describe(node.storage), to_string(role));
+    }
+  }
+  node.sources = std::move(ids);
+  graph_.nodes_.push_back(std::move(node));
+  return Value{static_cast<NodeId>(graph_.nodes_.size() - 1)};
+}
+
+Result<Graph> GraphBuilder::build() && {
+  if (graph_.outputs_.empty()) {
+    // A graph may exist for what it writes into caches; without that either it does nothing.
+    bool writes = false;
+    for (const Node& node : graph_.nodes_) writes = writes || node.writes_storage;
+    if (!writes) return invalid("the graph has no outputs");
+  }
+  Graph graph = std::move(graph_);
+  *this = GraphBuilder();
+  return graph;
+}
+
+}  // namespace shunt

@@ -1,0 +1,173 @@
+// The interface that every op fills in. An op is defined once, here all the rest is derived from: builder
+// checks, `shunt ops`, the documentation table, conformance tests and benchmarks of every backend.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/fail.h"
+#include "shunt/graph.h"
+
+namespace shunt {
+
+/// Where an op's result lies.
+enum class Storage : std::uint8_t {
+  kOwn,         ///< in memory of its own
+  kView,        ///< in its first source's memory, seen another way; nothing is computed
+  kIntoFirst,   ///< in its first source's memory, which it writes (all of it or a part)
+};
+
+struct OpInfo {
+  std::string_view name;     ///< "rms_norm"
+  std::string_view family;   ///< the folder it lives in
+  std::string_view summary;  ///< one paragraph with the formula
+  std::vector<std::string_view> sources;  ///< their names; one that ends in '?' is optional
+  Storage storage = Storage::kOwn;
+};
+
+/// The tensors of an op's sources; null where an optional one is not given.
+using SourceTensors = std::span<const Tensor* const>;
+
+/// What a shape rule finds.
+struct Inferred {
+  Tensor tensor;
+  std::int64_t offset = 0;  ///< of a view: bytes from the start of the first source
+};
+
+/// A tensor of the plain reference: contiguous, in double precision.
+struct RefTensor {
+  Sizes sizes = {1, 1, 1, 1};
+  std::vector<double> data;
+
+  RefTensor() = default;
+  explicit RefTensor(const Sizes& s)
+      : sizes(s), data(static_cast<std::size_t>(s[0] * s[1] * s[2] * s[3])) {}
+  std::size_t index(std::int64_t i0, std::int64_t i1, std::int64_t i2, std::int64_t i3) const {
+    return static_cast<std::size_t>(((i3 * sizes[2] + i2) * sizes[1] + i1) * sizes[0] + i0);
+  }
+  double& at(std::int64_t i0, std::int64_t i1 = 0, std::int64_t i2 = 0, std::int64_t i3 = 0) {
+    return data[index(i0, i1, i2, i3)];
+  }
+  double at(std::int64_t i0, std::int64_t i1 = 0, std::int64_t i2 = 0, std::int64_t i3 = 0) const {
+    return data[index(i0, i1, i2, i3)];
+  }
+};
+using RefSources = std::span<const RefTensor* const>;
+
+/// How test data for a source are made.
+enum class Fill : std::uint8_t {
+  kNormal,     ///< standard normal
+  kUniform,    ///< uniform in [low, high)
+  kIndex,      ///< integers uniform in [low, high), may repeat
+  kPermutation,  ///< distinct integers from [low, high)
+  kCausalMask, ///< 0 or minus infinity; every row has at least one 0
+};
+
+/// One source of a test case: a contiguous tensor of `dtype` and `sizes`, then seen through a view, so that kernels
+/// meet strides: `permute` names the dimensions in their new order (identity by default), `slice` takes away
+/// that many elements at the start of each (permuted) dimension.
+struct CaseSource {
+  DType dtype = DType::kF32;
+  Sizes sizes = {1, 1, 1, 1};   ///< before permuting and slicing
+  Fill fill = Fill::kNormal;
+  double low = 0;
+  double high = 1;
+  std::array<int, kMaxDims> permute = {0, 1, 2, 3};
+  Sizes slice = {0, 0, 0, 0};
+  bool given = true;            ///< false: an optional source that is left out
+};
+
+/// One test case of an op.
+struct Case {
+  std::string name;   ///< says what is special: "F32 [7,3] row of one"
+  Params params;
+  std::vector<CaseSource> sources;
+  /// Largest normalised mean square error against the reference; the default is for sums of F32 products.
+  double max_error = 1e-10;
+};
+
+/// Gets each case of an op; see Op::cases.
+using CaseSink = std::function<void(Case)>;
+
+class Op {
+ public:
+  Op() = default;
+  Op(const Op&) = delete;
+  Op& operator=(const Op&) = delete;
+  virtual ~Op() = default;
+
+  virtual const OpInfo& info() const = 0;
+  /// The shape rule. Checks types, shapes and parameters; the caller adds op and operands to the message.
+  virtual Result<Inferred> infer(SourceTensors sources, const Params& params) const = 0;
+  /// The plain meaning, from the documented formula, in double precision. `result` has its sizes and, if
+  /// the op writes into its first source, that source's values.
+  virtual void reference(RefSources sources, const Params& params, RefTensor& result) const = 0;
+  virtual void cases(const CaseSink& sink) const = 0;
+  /// "eps=1e-05": the parameters for people.
+  virtual std::string describe(const Params& params) const = 0;
+  /// Names and defaults of the parameters: "eps=1e-05".
+  virtual std::string describe_defaults() const = 0;
+};
+
+/// Prints fields for describe(): a parameter struct P has `template <class F> void each(F f) const` which calls
+/// f("name", value) for each of its fields.
+class FieldPrinter {
+ public:
+  template <class T>
+  void operator()(std::string_view name, const T& value) {
+    if (!text_.empty()) text_ += ", ";
+    if constexpr (std::is_enum_v<T>) {
+      text_ += fmt::format("{}={}", name, to_string(value));
+    } else if constexpr (requires { value.begin(); value.end(); }) {
+      text_ += fmt::format("{}=[", name);
+      const char* separator = "";
+      for (const auto& item : value) {
+        if constexpr (std::is_same_v<std::decay_t<decltype(item)>, Dim>) {
+          text_ += fmt::format("{}{}", separator, item.max);
+        } else {
+          text_ += fmt::format("{}{}", separator, item);
+        }
+        separator = ", ";
+      }
+      text_ += "]";
+    } else {
+      text_ += fmt::format("{}={}", name, value);
+    }
+  }
+  std::string take() { return std::move(text_); }
+
+ private:
+  std::string text_;
+};
+
+/// An op whose parameters are a P.
+template <class P>
+class OpWith : public Op {
+ public:
+  virtual Result<Inferred> infer(SourceTensors sources, const P& params) const = 0;
+  virtual void reference(RefSources sources, const P& params, RefTensor& result) const = 0;
+
+  Result<Inferred> infer(SourceTensors sources, const Params& params) const final {
+    return infer(sources, params.get<P>());
+  }
+  void reference(RefSources sources, const Params& params, RefTensor& result) const final {
+    reference(sources, params.get<P>(), result);
+  }
+  std::string describe(const Params& params) const final {
+    FieldPrinter printer;
+    params.get<P>().each([&](auto name, const auto& value) { printer(name, value); });
+    return printer.take();
+  }
+  std::string describe_defaults() const final { return describe(Params::of(P{})); }
+};
+
+/// For ops without parameters.
+struct NoParams {
+  template <class F>
+  void each(F) const {}
+};
+
+}  // namespace shunt

@@ -1,0 +1,34 @@
+#include "ops/list.h"
+
+#include <array>
+
+#include "shunt/ops.h"
+
+namespace shunt {
+
+namespace {
+
+// One line an op, families in alphabetical order.
+constexpr std::array kOps = {
+    rms_norm_op,
+};
+
+}  // namespace
+
+std::span<const Op* const> all_ops() {
+  static const auto kAll = [] {
+    std::array<const Op*, kOps.size()> all = {};
+    for (std::size_t i = 0; i < kOps.size(); ++i) all[i] = &kOps[i]();
+    return all;
+  }();
+  return kAll;
+}
+
+const Op* find_op(std::string_view name) {
+  for (const Op* op : all_ops()) {
+    if (op->info().name == name) return op;
+  }
+  return nullptr;
+}
+
+}  // namespace shunt

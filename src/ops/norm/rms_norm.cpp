@@ -1,0 +1,61 @@
+#include <cmath>
+
+#include "ops/common/cases.h"
+#include "ops/common/checks.h"
+#include "ops/norm/norm.h"
+
+namespace shunt {
+
+namespace {
+
+class RmsNorm final : public OpWith<RmsNormParams> {
+ public:
+  const OpInfo& info() const override {
+    static const OpInfo kInfo = {
+        .name = "rms_norm",
+        .family = "norm",
+        .summary = "Root mean square normalisation of each row: y = x / sqrt(mean(x^2) + eps).",
+        .sources = {"x"}};
+    return kInfo;
+  }
+
+  Result<Inferred> infer(SourceTensors sources, const RmsNormParams& params) const override {
+    const Tensor& x = *sources[0];
+    SHUNT_TRY(expect_type("x", x, {DType::kF32}));
+    if (!(params.eps >= 0)) return invalid("eps is {}, which is not a number of at least 0", params.eps);
+    return contiguous(DType::kF32, x.shape);
+  }
+
+  void reference(RefSources sources, const RmsNormParams& params, RefTensor& result) const override {
+    const RefTensor& x = *sources[0];
+    for_each_row(result.sizes, [&](std::int64_t i1, std::int64_t i2, std::int64_t i3) {
+      double sum = 0;
+      for (std::int64_t i = 0; i < x.sizes[0]; ++i) sum += x.at(i, i1, i2, i3) * x.at(i, i1, i2, i3);
+      const double factor = 1 / std::sqrt(sum / static_cast<double>(x.sizes[0]) + params.eps);
+      for (std::int64_t i = 0; i < x.sizes[0]; ++i) result.at(i, i1, i2, i3) = x.at(i, i1, i2, i3) * factor;
+    });
+  }
+
+  void cases(const CaseSink& sink) const override {
+    for (const CaseSource& x : unary_sources(DType::kF32)) {
+      for (float eps : {0.0F, 1e-5F, 0.1F}) {
+        sink({.name = fmt::format("{} eps={}", describe_source(x), eps),
+              .params = Params::of(RmsNormParams{eps}),
+              .sources = {x}});
+      }
+    }
+  }
+};
+
+}  // namespace
+
+const Op& rms_norm_op() {
+  static const RmsNorm kOp;
+  return kOp;
+}
+
+Result<Value> rms_norm(GraphBuilder& g, Operand x, RmsNormParams params) {
+  return g.apply(rms_norm_op(), Params::of(params), {&x});
+}
+
+}  // namespace shunt
