@@ -1,4 +1,5 @@
-// What a tensor is: element type, shape, strides. Where its bytes lie is another matter (see device.h).
+// What a tensor is: element type, shape, strides. Where its bytes lie is another matter (see
+// device.h).
 #pragma once
 
 #include <array>
@@ -27,8 +28,9 @@ enum class DType : std::uint8_t {
 };
 
 /// What is to be known of an element type. Elements come in blocks of `block_elements`, each of
-/// `block_bytes` bytes; plain types have one element a block. In memory, plain types are in the host's byte
-/// order, so that they can be computed with; blocks are bytes in the format's own order, the same everywhere.
+/// `block_bytes` bytes; plain types have one element a block. In memory, plain types are in the
+/// host's byte order, so that they can be computed with; blocks are bytes in the format's own
+/// order, the same everywhere.
 struct DTypeTrait {
   DType dtype = DType::kF32;
   std::string_view name;  ///< as printed and parsed: "F32", "Q4_0"
@@ -36,7 +38,8 @@ struct DTypeTrait {
   std::size_t block_bytes = 4;
   bool quantized = false;
   bool integer = false;
-  /// Decodes n elements (a multiple of block_elements) to `to`. Integers beyond 2^24 round to nearest.
+  /// Decodes n elements (a multiple of block_elements) to `to`. Integers beyond 2^24 round to
+  /// nearest.
   void (*decode)(const std::byte* from, float* to, std::int64_t n) = nullptr;
   /// Encodes n elements, rounding to nearest even where the format does not say otherwise.
   /// Integers are rounded and saturated; not-a-number becomes 0 there.
@@ -52,19 +55,20 @@ Result<DType> dtype_from_gguf(std::uint32_t number);
 /// The type with a name, case ignored: "f16", "Q4_0".
 Result<DType> dtype_from_name(std::string_view name);
 std::string_view to_string(DType dtype);
-/// Turns data from a file's byte order (little-endian) into that of memory, or back, in place. Nothing happens
-/// on a little-endian host, nor to block types. Bytes past the last whole element are left alone.
+/// Turns data from a file's byte order (little-endian) into that of memory, or back, in place.
+/// Nothing happens on a little-endian host, nor to block types. Bytes past the last whole element
+/// are left alone.
 void convert_little_endian(DType dtype, std::span<std::byte> bytes);
 
-/// An extent is a size that is known only when a plan runs: tokens of a step, rows of the cache in use.
-/// A graph names its extents and states their maximum; 0 is "none".
+/// An extent is a size that is known only when a plan runs: tokens of a step, rows of the cache in
+/// use. A graph names its extents and states their maximum; 0 is "none".
 using ExtentId = std::uint8_t;
 inline constexpr ExtentId kNoExtent = 0;
 inline constexpr int kMaxDims = 4;
 inline constexpr int kMaxExtents = 16;
 
-/// One dimension: a fixed size, or `factor` times an extent whose maximum gives `max` (2^63 - 1 if the product
-/// is larger, which no tensor can be made of).
+/// One dimension: a fixed size, or `factor` times an extent whose maximum gives `max` (2^63 - 1 if
+/// the product is larger).
 struct Dim {
   std::int64_t max = 1;
   std::int64_t factor = 0;
@@ -80,7 +84,8 @@ struct Dim {
  private:
   static constexpr std::int64_t product(std::int64_t a, std::int64_t b) {
     std::int64_t result = 0;
-    return __builtin_mul_overflow(a, b, &result) ? std::numeric_limits<std::int64_t>::max() : result;
+    return __builtin_mul_overflow(a, b, &result) ? std::numeric_limits<std::int64_t>::max()
+                                                 : result;
   }
 };
 
@@ -90,13 +95,15 @@ using Shape = std::array<Dim, kMaxDims>;
 using Sizes = std::array<std::int64_t, kMaxDims>;
 
 Sizes max_sizes(const Shape& shape);
-/// Number of elements at the extents' maximum: 0 if a dimension is 0 or negative, 2^63 - 1 if there are more.
+/// Number of elements at the extents' maximum: 0 if a dimension is 0 or negative, 2^63 - 1 if there
+/// are more.
 std::int64_t element_count(const Shape& shape);
-/// "[64, 512]", trailing ones left out. An extent's name is known to its graph only; here it is "[64, 512*]".
+/// "[64, 512]", trailing ones left out. An extent's name is known to its graph only; here it is
+/// "[64, 512*]".
 std::string to_string(const Shape& shape);
 
-/// A description: element type, shape, strides in bytes (for the extents' maximum). Stride 0 is that of one
-/// block; a row (dimension 0) of a block type is always contiguous.
+/// A description: element type, shape, strides in bytes (for the extents' maximum). Stride 0 is
+/// that of one block; a row (dimension 0) of a block type is always contiguous.
 struct Tensor {
   DType dtype = DType::kF32;
   Shape shape;
@@ -106,14 +113,14 @@ struct Tensor {
   std::int64_t stride(int dim) const { return strides[static_cast<std::size_t>(dim)]; }
 };
 
-/// A contiguous tensor. Invalid if a dimension is negative, if rows are not whole blocks (whatever the extent),
-/// or if its bytes or a stride overflow 63 bits. A dimension may be 0.
+/// A contiguous tensor. Invalid if a dimension is negative, if rows are not whole blocks (whatever
+/// the extent), or if its bytes or a stride overflow 63 bits. A dimension may be 0.
 Result<Tensor> make_tensor(DType dtype, const Shape& shape);
-/// Bytes from the first to past the last element at the extents' maximum; 0 if it has no elements, 2^63 - 1 if
-/// there are more. Strides must not be negative.
+/// Bytes from the first to past the last element at the extents' maximum; 0 if it has no elements,
+/// 2^63 - 1 if there are more. Strides must not be negative.
 std::int64_t byte_span(const Tensor& tensor);
-/// Whether elements follow each other without gaps in the order of the dimensions, at the extents' maximum.
-/// Strides of dimensions of size 1 don't matter.
+/// Whether elements follow each other without gaps in the order of the dimensions, at the extents'
+/// maximum. Strides of dimensions of size 1 don't matter.
 bool is_contiguous(const Tensor& tensor);
 /// "F32 [64, 512]".
 std::string to_string(const Tensor& tensor);

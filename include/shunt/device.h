@@ -1,0 +1,272 @@
+// Devices: what a backend implements, and all that it is handed. Nothing here knows the scheduler.
+//
+// Threads: a Backend, a Device and a BufferType may be used from many threads; a Buffer's memory, a Stream and a
+// Binding belong to one at a time.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "shunt/error.h"
+#include "shunt/graph.h"
+
+namespace shunt {
+
+class Buffer;
+class BufferType;
+class Device;
+
+// ---- memory ----------------------------------------------------------------------------------------
+
+/// How a placed tensor lies in memory.
+enum class LayoutKind : std::uint8_t { kPlain, kPadded, kRepacked, kNz, kStickified };
+std::string_view to_string(LayoutKind kind);
+
+/// A layout that a buffer type can hold. An exact one reads back what was written; a lossy one says its cost.
+struct Layout {
+  LayoutKind kind = LayoutKind::kPlain;
+  bool exact = true;
+  std::string note;
+};
+
+/// A kind of memory. Lives as long as its device, or for ever (host_memory()).
+class BufferType {
+ public:
+  BufferType() = default;
+  BufferType(const BufferType&) = delete;
+  BufferType& operator=(const BufferType&) = delete;
+  virtual ~BufferType() = default;
+
+  virtual std::string_view name() const = 0;
+  /// Bytes; a power of two. Tensors in a buffer start at multiples of it.
+  virtual std::size_t alignment() const = 0;
+  /// Bytes of the largest single buffer.
+  virtual std::size_t max_size() const { return std::numeric_limits<std::size_t>::max(); }
+  /// Whether the host may read and write it through Buffer::host_data().
+  virtual bool host_accessible() const = 0;
+  virtual std::span<const Layout> layouts() const;
+  /// Bytes that a tensor takes, padding included.
+  virtual std::size_t size_of(const Tensor& tensor) const;
+  /// OutOfMemory if there is none left; never more than max_size(). The content is undefined.
+  virtual Result<std::unique_ptr<Buffer>> allocate(std::size_t bytes) = 0;
+};
+
+/// One allocation. Given back when destroyed.
+class Buffer {
+ public:
+  Buffer() = default;
+  Buffer(const Buffer&) = delete;
+  Buffer& operator=(const Buffer&) = delete;
+  virtual ~Buffer() = default;
+
+  virtual const BufferType& type() const = 0;
+  virtual std::size_t size() const = 0;
+  /// Where the host finds it; null if the host can't touch it.
+  virtual std::byte* host_data() { return nullptr; }
+  /// Copies from and to the host, done when they return. Invalid if the range is not inside the buffer.
+  virtual Status write(std::size_t offset, std::span<const std::byte> from) = 0;
+  virtual Status read(std::size_t offset, std::span<std::byte> to) = 0;
+};
+
+/// Where a tensor's bytes start. Does not own the buffer.
+struct Address {
+  Buffer* buffer = nullptr;
+  std::size_t offset = 0;
+  explicit operator bool() const { return buffer != nullptr; }
+};
+
+/// Plain host memory: what the CPU computes in, and where inputs start.
+BufferType& host_memory();
+/// A host buffer over memory that is there already (a mapped file), without a copy; `keep_alive` is held as long as
+/// the buffer lives. Writing to it is Invalid unless `writable`.
+std::unique_ptr<Buffer> wrap_host_memory(std::span<const std::byte> bytes, std::shared_ptr<const void> keep_alive);
+std::unique_ptr<Buffer> wrap_host_memory(std::span<std::byte> bytes, std::shared_ptr<void> keep_alive);
+
+/// Several buffers of one type seen as one: for a size above max_size(), or a file in several parts. A range that
+/// reaches over an edge between parts is copied piecewise; a tensor must lie in one part to be computed with.
+class BufferGroup final : public Buffer {
+ public:
+  /// Invalid if there are none, or of different types.
+  static Result<std::unique_ptr<BufferGroup>> create(std::vector<std::unique_ptr<Buffer>> parts);
+  const BufferType& type() const override { return parts_.front()->type(); }
+  std::size_t size() const override { return size_; }
+  /// Null unless there is just one part.
+  std::byte* host_data() override;
+  Status write(std::size_t offset, std::span<const std::byte> from) override;
+  Status read(std::size_t offset, std::span<std::byte> to) override;
+  /// The part that holds [offset, offset + bytes), and where in it. Invalid if no single part does.
+  Result<Address> locate(std::size_t offset, std::size_t bytes) const;
+  std::span<const std::unique_ptr<Buffer>> parts() const { return parts_; }
+
+ private:
+  std::vector<std::unique_ptr<Buffer>> parts_;
+  std::size_t size_ = 0;
+};
+
+// ---- what a device can do -------------------------------------------------------------------------
+
+/// Why a device can't, or won't, compute a node.
+enum class Refusal : std::uint8_t {
+  kOp, kType, kShape, kLayout, kAlignment, kParameter, kVendorFunction, kMemory, kCost,
+};
+std::string_view to_string(Refusal refusal);
+
+/// A device's answer to "may it be you?": yes; yes if one source comes as another type; or no with a reason.
+class [[nodiscard]] Support {
+ public:
+  static Support yes() { return Support(); }
+  /// Yes, if source number `source` comes as `dtype`.
+  static Support yes_if(int source, DType dtype);
+  /// No; `facts` say what of the case is at fault, for a person to read.
+  static Support no(Refusal refusal, std::string facts);
+
+  explicit operator bool() const { return !refused_ && source_ < 0; }
+  bool refused() const { return refused_; }
+  Refusal refusal() const { return refusal_; }
+  const std::string& facts() const { return facts_; }
+  int converted_source() const { return source_; }
+  DType converted_dtype() const { return dtype_; }
+
+ private:
+  bool refused_ = false;
+  Refusal refusal_ = Refusal::kOp;
+  int source_ = -1;
+  DType dtype_ = DType::kF32;
+  std::string facts_;
+};
+
+enum class DeviceKind : std::uint8_t { kCpu, kGpu, kNpu, kAccelerator, kNull };
+std::string_view to_string(DeviceKind kind);
+
+struct DeviceInfo {
+  std::string name;           ///< "cuda0": how users and placements speak of it
+  std::string description;    ///< "NVIDIA H200", with what matters to a person
+  DeviceKind kind = DeviceKind::kAccelerator;
+  int priority = 0;           ///< higher gets work first; the CPU is always last
+  std::uint64_t memory_total = 0;  ///< bytes; 0 if not known
+  std::uint64_t memory_free = 0;
+  bool twin = false;          ///< a stand-in for the hardware: right, never fast
+  bool asynchronous = false;  ///< streams go on while the host does something else
+};
+
+// ---- running work ---------------------------------------------------------------------------------
+
+/// A point in a stream. Reused by every run of a plan: submitting work that signals it makes it pending again.
+class Event {
+ public:
+  Event() = default;
+  Event(const Event&) = delete;
+  Event& operator=(const Event&) = delete;
+  virtual ~Event() = default;
+  /// Blocks until the work is done. An error of that work, however late it came, is returned here.
+  virtual Status wait() = 0;
+};
+
+/// A program with its addresses: ready to run. Keep it as long as it may be running.
+class Binding {
+ public:
+  Binding() = default;
+  Binding(const Binding&) = delete;
+  Binding& operator=(const Binding&) = delete;
+  virtual ~Binding() = default;
+};
+
+/// A queue of work in order. Every call waits for a list of events (of any device) and then signals one; `signal`
+/// may be null. Nothing here allocates once the stream has been used.
+class Stream {
+ public:
+  Stream() = default;
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
+  virtual ~Stream() = default;
+
+  virtual Result<std::unique_ptr<Event>> create_event() = 0;
+  virtual Status run(Binding& binding, const ExtentValues& extents, std::span<Event* const> waits, Event* signal) = 0;
+  /// Host memory into a buffer of this device; `from` must stay until the event.
+  virtual Status write(Address to, std::span<const std::byte> from, std::span<Event* const> waits, Event* signal) = 0;
+  /// A buffer of this device into host memory; `to` must stay until the event.
+  virtual Status read(std::span<std::byte> to, Address from, std::span<Event* const> waits, Event* signal) = 0;
+  /// Blocks until all is done.
+  virtual Status synchronize() = 0;
+};
+
+/// A segment: nodes that one device computes as a unit.
+struct SegmentView {
+  const Graph& graph;
+  std::span<const NodeId> nodes;  ///< in order; no leaves, no views
+  /// By node id: whether somebody outside the segment needs the result in memory.
+  std::span<const bool> kept;
+};
+
+/// A node whose result may take the place of one of its sources, if nobody else needs that any more.
+struct InPlace {
+  NodeId node = 0;
+  int source = 0;
+};
+
+/// What a program needs to be bound.
+struct Needs {
+  std::vector<NodeId> elided;     ///< fused away: their results are never in memory
+  std::vector<InPlace> in_place;
+  std::size_t scratch_bytes = 0;  ///< in the device's memory, while the segment runs
+};
+
+/// Where a segment finds its tensors.
+struct Addresses {
+  std::span<const Address> nodes;  ///< by node id; empty ones are not used by the segment
+  Address scratch;
+};
+
+/// A segment made ready by its device: kernels chosen, fusions matched, launches prepared.
+class Program {
+ public:
+  Program() = default;
+  Program(const Program&) = delete;
+  Program& operator=(const Program&) = delete;
+  virtual ~Program() = default;
+  virtual const Needs& needs() const = 0;
+  /// May be called several times, where steps overlap. The program must outlive its bindings.
+  virtual Result<std::unique_ptr<Binding>> bind(const Addresses& addresses) = 0;
+};
+
+class Device {
+ public:
+  Device() = default;
+  Device(const Device&) = delete;
+  Device& operator=(const Device&) = delete;
+  virtual ~Device() = default;
+
+  virtual DeviceInfo info() const = 0;
+  /// Whether it can compute the node, or why not. Derived from the same table that does the work.
+  virtual Support supports(const Graph& graph, NodeId node) const = 0;
+  /// Whether its kernels can read memory of that type where it lies.
+  virtual bool can_read(const BufferType& type) const = 0;
+  /// Whether a node is worth bringing its weights here.
+  virtual bool wants(const Graph&, NodeId) const { return false; }
+  virtual BufferType& memory() = 0;
+  /// Pinned host memory, if it has any.
+  virtual BufferType* staging_memory() { return nullptr; }
+  virtual Result<std::unique_ptr<Stream>> open_stream() = 0;
+  virtual Result<std::unique_ptr<Program>> prepare(const SegmentView& segment) = 0;
+};
+
+/// A family of devices. Owned by the registry; its devices live as long as it.
+class Backend {
+ public:
+  Backend() = default;
+  Backend(const Backend&) = delete;
+  Backend& operator=(const Backend&) = delete;
+  virtual ~Backend() = default;
+  virtual std::string_view name() const = 0;
+  virtual std::span<Device* const> devices() = 0;
+  /// In plain words why there are no devices, or what is missing; empty if all is well.
+  virtual std::string_view note() const { return {}; }
+};
+
+}  // namespace shunt

@@ -1,0 +1,34 @@
+// All configuration there is, in one struct: filled from defaults, then the environment, then flags. Nothing else
+// in Shunt reads the environment.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "shunt/error.h"
+
+namespace shunt {
+
+struct Options {
+  int threads = 0;           ///< of the CPU device; 0: one a physical core that this process may use
+  std::string backend_path;  ///< folders with plugins, separated by ':'; searched before the installed ones
+  std::string cpu_level;     ///< forces a lower vector level: "sse2", "sse4", "avx2", "avx3"; empty: the best there is
+  std::map<std::string, std::string> libraries;  ///< vendor libraries (or their twins) by backend name
+};
+
+/// One row of the table of options: how each is called in the environment and what it does.
+struct OptionInfo {
+  std::string_view environment;  ///< "SHUNT_THREADS"
+  std::string_view help;
+  Status (*set)(Options& options, std::string_view text);
+};
+std::span<const OptionInfo> option_table();
+
+/// Defaults overridden by SHUNT_* variables. Invalid, naming the variable, if one makes no sense.
+Result<Options> options_from_environment();
+
+}  // namespace shunt

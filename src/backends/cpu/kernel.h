@@ -1,0 +1,63 @@
+// What a CPU kernel is: work over a node's actual sizes, cut into items that threads take as they come.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "device/kernel_table.h"
+
+namespace shunt::cpu {
+
+/// A tensor as a kernel sees it in a run: where it lies, its actual sizes, its strides in bytes.
+struct TensorArg {
+  std::byte* data = nullptr;  ///< null: an optional source that is not given
+  Sizes sizes = {};
+  std::array<std::int64_t, kMaxDims> strides = {};
+  DType dtype = DType::kF32;
+
+  std::byte* row(std::int64_t i1, std::int64_t i2 = 0, std::int64_t i3 = 0) const {
+    return data + i1 * strides[1] + i2 * strides[2] + i3 * strides[3];
+  }
+  std::int64_t rows() const { return sizes[1] * sizes[2] * sizes[3]; }
+};
+
+/// At most this many sources.
+inline constexpr int kMaxSources = 8;
+
+/// One launch. `scratch` is shared by all threads; phases are separated by a barrier.
+struct Call {
+  std::array<TensorArg, kMaxSources> sources;
+  TensorArg result;
+  const Params* params = nullptr;
+  std::byte* scratch = nullptr;
+};
+
+/// What can go wrong while a kernel runs: only what hangs on the values of its inputs.
+enum class Fault : std::uint8_t { kNone, kIndexOutOfRange };
+
+/// Ops write each result element by one item only, and compute it the same way whatever items a thread gets, so that
+/// results are bit-equal for any number of threads.
+class CpuKernel : public Kernel {
+ public:
+  /// How many phases: in each all items of the one before are done.
+  virtual int phases() const { return 1; }
+  /// How many items of work phase `phase` has, at the call's actual sizes; 0 is fine.
+  virtual std::int64_t items(const Call& call, int phase) const = 0;
+  /// How many items are worth a thread's while to take at once (at least 1).
+  virtual std::int64_t grain(const Call&, int) const { return 1; }
+  /// Computes items [begin, end) of a phase. `worker_scratch` is this thread's own, of worker_scratch() bytes, 64-byte
+  /// aligned.
+  virtual Fault run(const Call& call, int phase, std::int64_t begin, std::int64_t end,
+                    std::byte* worker_scratch) const = 0;
+  /// Bytes of each thread's own scratch, at the extents' maximum.
+  virtual std::size_t worker_scratch(const NodeView&) const { return 0; }
+  /// The source whose memory the result may take, if it has the same type, shape and strides; -1: none.
+  virtual int in_place_source() const { return -1; }
+};
+
+/// The kernels of one file kernels/OP.cpp, which defines `KernelList OP_kernels();`.
+using KernelList = std::span<const CpuKernel* const>;
+
+}  // namespace shunt::cpu

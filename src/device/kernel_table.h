@@ -1,0 +1,72 @@
+// Kernel tables: per op one entry that says what it supports and does it, so that the two can't drift apart.
+#pragma once
+
+#include <unordered_map>
+#include <vector>
+
+#include "graph/op.h"
+#include "shunt/device.h"
+
+namespace shunt {
+
+/// A node as a kernel is asked about it.
+class NodeView {
+ public:
+  NodeView(const Graph& graph, NodeId id) : graph_(&graph), node_(&graph.node(id)) {}
+  const Node& node() const { return *node_; }
+  const Tensor& result() const { return node_->result; }
+  bool has_source(std::size_t i) const { return i < node_->sources.size() && node_->sources[i] != kNoNode; }
+  const Tensor& source(std::size_t i) const { return graph_->node(node_->sources[i]).result; }
+  template <class P>
+  const P& params() const {
+    return node_->params.get<P>();
+  }
+
+ private:
+  const Graph* graph_;
+  const Node* node_;
+};
+
+/// How one backend does one op. A backend derives its own interface from this, with what it takes to launch.
+class Kernel {
+ public:
+  Kernel() = default;
+  Kernel(const Kernel&) = delete;
+  Kernel& operator=(const Kernel&) = delete;
+  virtual ~Kernel() = default;
+  virtual const Op& op() const = 0;
+  virtual Support supports(const NodeView& node) const = 0;
+  /// Bytes of device memory while it runs, at the extents' maximum.
+  virtual std::size_t scratch(const NodeView&) const { return 0; }
+};
+
+/// The kernels of a backend by op.
+template <class K>
+class KernelTable {
+ public:
+  /// `files`: functions that each give the kernels of one file.
+  template <class Files>
+  explicit KernelTable(const Files& files) {
+    for (const auto& file : files) {
+      for (const K* kernel : file()) kernels_.emplace(&kernel->op(), kernel);
+    }
+  }
+  const K* find(const Op& op) const {
+    const auto found = kernels_.find(&op);
+    return found == kernels_.end() ? nullptr : found->second;
+  }
+  Support supports(const Graph& graph, NodeId id) const {
+    const Node& node = graph.node(id);
+    if (node.is_leaf()) return Support::yes();
+    const K* kernel = find(*node.op);
+    if (kernel == nullptr) {
+      return Support::no(Refusal::kOp, "no kernel for " + std::string(node.op->info().name));
+    }
+    return kernel->supports(NodeView(graph, id));
+  }
+
+ private:
+  std::unordered_map<const Op*, const K*> kernels_;
+};
+
+}  // namespace shunt

@@ -1,0 +1,182 @@
+// Block formats, held against blocks worked out by hand and against vectors recorded elsewhere
+// (shared/data/quant).
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "shunt/tensor.h"
+
+namespace shunt {
+namespace {
+
+using testing::Each;
+
+std::vector<std::byte> encode(DType dtype, const std::vector<float>& values) {
+  const DTypeTrait& type = trait(dtype);
+  std::vector<std::byte> blocks(values.size() / static_cast<std::size_t>(type.block_elements) *
+                                type.block_bytes);
+  type.encode(values.data(), blocks.data(), static_cast<std::int64_t>(values.size()));
+  return blocks;
+}
+
+std::vector<float> decode(DType dtype, const std::vector<std::byte>& blocks) {
+  const DTypeTrait& type = trait(dtype);
+  std::vector<float> values(blocks.size() / type.block_bytes *
+                            static_cast<std::size_t>(type.block_elements));
+  type.decode(blocks.data(), values.data(), static_cast<std::int64_t>(values.size()));
+  return values;
+}
+
+std::vector<std::byte> bytes(std::initializer_list<int> numbers) {
+  std::vector<std::byte> result;
+  for (const int number : numbers) result.push_back(static_cast<std::byte>(number));
+  return result;
+}
+
+TEST(Q4_0, DecodesByHand) {
+  // d = 0.5 (0x3800). Byte 0 holds elements 0 (low nibble) and 16 (high nibble), byte 15 those at
+  // 15 and 31.
+  const auto block = bytes({0x00, 0x38, 0xf0, 0x88, 0x88, 0x88, 0x88, 0x88, 0x88, 0x88, 0x88, 0x88,
+                            0x88, 0x88, 0x88, 0x88, 0x88, 0x9a});
+  std::vector<float> expected(32, 0.0f);
+  expected[0] = (0 - 8) * 0.5f;
+  expected[16] = (15 - 8) * 0.5f;
+  expected[15] = (10 - 8) * 0.5f;
+  expected[31] = (9 - 8) * 0.5f;
+  EXPECT_EQ(decode(DType::kQ4_0, block), expected);
+}
+
+TEST(Q4_0, EncodesByHand) {
+  // The largest magnitude is first met as +4, so that d = -0.5 (0xb800) and q = trunc(x * -2
+  // + 8.5).
+  std::vector<float> values(32, 0.0f);
+  values[1] = 4.0f;     // 0
+  values[2] = -4.0f;    // trunc(16.5) = 16, held to 15
+  values[17] = 1.25f;   // trunc(6.0) = 6
+  values[31] = -0.25f;  // trunc(9.0) = 9
+  EXPECT_EQ(encode(DType::kQ4_0, values),
+            bytes({0x00, 0xb8, 0x88, 0x60, 0x8f, 0x88, 0x88, 0x88, 0x88, 0x88, 0x88, 0x88, 0x88,
+                   0x88, 0x88, 0x88, 0x88, 0x98}));
+}
+
+TEST(Q8_0, DecodesByHand) {
+  std::vector<std::byte> block(34, std::byte{0});
+  block[1] = std::byte{0x40};   // d = 2 (0x4000)
+  block[2] = std::byte{127};    // element 0
+  block[3] = std::byte{0x80};   // element 1: -128
+  block[33] = std::byte{0xff};  // element 31: -1
+  std::vector<float> expected(32, 0.0f);
+  expected[0] = 254.0f;
+  expected[1] = -256.0f;
+  expected[31] = -2.0f;
+  EXPECT_EQ(decode(DType::kQ8_0, block), expected);
+}
+
+TEST(Q8_0, EncodesByHand) {
+  std::vector<float> values(32, 0.0f);
+  values[0] = -127.0f;  // d = 1 (0x3c00)
+  values[1] = 2.5f;     // away from zero: 3
+  values[2] = -2.5f;    // -3
+  values[31] = 126.4f;  // 126
+  std::vector<std::byte> expected(34, std::byte{0});
+  expected[1] = std::byte{0x3c};
+  expected[2] = std::byte{0x81};
+  expected[3] = std::byte{3};
+  expected[4] = std::byte{0xfd};
+  expected[33] = std::byte{126};
+  EXPECT_EQ(encode(DType::kQ8_0, values), expected);
+}
+
+TEST(Blocks, OfZerosStayZero) {
+  for (const DTypeTrait& type : dtypes()) {
+    if (!type.quantized) continue;
+    const std::vector<float> zeros(static_cast<std::size_t>(type.block_elements) * 2, 0.0f);
+    EXPECT_THAT(decode(type.dtype, encode(type.dtype, zeros)), Each(0.0f)) << type.name;
+  }
+}
+
+TEST(Blocks, TakeAnyFloatWithoutUndefinedBehaviour) {
+  using Limits = std::numeric_limits<float>;
+  const std::array<float, 9> hard = {
+      NAN,    -NAN,   INFINITY, -INFINITY, Limits::max(), Limits::min(), Limits::denorm_min(),
+      1e-41f, -1e-44f};
+  for (const DTypeTrait& type : dtypes()) {
+    if (!type.quantized) continue;
+    for (const float special : hard) {
+      for (const float rest : {0.0f, 1.0f, special}) {
+        std::vector<float> values(static_cast<std::size_t>(type.block_elements), rest);
+        values[5] = special;
+        EXPECT_EQ(decode(type.dtype, encode(type.dtype, values)).size(), values.size());
+      }
+    }
+  }
+}
+
+TEST(Blocks, OfTinyNumbersKeepTheirSign) {
+  // 1/d overflows here; what it scales must still land on the right side.
+  std::vector<float> values(32, 1e-41f);
+  values[3] = -1e-41f;
+  const std::vector<std::byte> block = encode(DType::kQ8_0, values);
+  EXPECT_EQ(block[2], std::byte{127});
+  EXPECT_EQ(block[2 + 3], std::byte{0x81});
+}
+
+// ---- Recorded vectors ----
+
+template <class T>
+std::vector<T> read_vector(const std::string& name) {
+  std::ifstream file(SHUNT_TEST_SHARED "/data/quant/" + name, std::ios::binary);
+  const std::vector<char> content{std::istreambuf_iterator<char>(file), {}};
+  std::vector<T> result(content.size() / sizeof(T));
+  if (!result.empty()) std::memcpy(result.data(), content.data(), result.size() * sizeof(T));
+  return result;
+}
+
+TEST(RecordedBlocks, DecodeToTheSameBits) {
+  int checked = 0;
+  for (const DTypeTrait& type : dtypes()) {
+    const std::string name(type.name);
+    const auto blocks = read_vector<std::byte>(name + ".blocks.bin");
+    const auto expected = read_vector<std::uint32_t>(name + ".f32.bin");
+    if (blocks.empty()) continue;
+    const std::vector<float> values = decode(type.dtype, blocks);
+    ASSERT_EQ(values.size(), expected.size()) << name;
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      ASSERT_EQ(std::bit_cast<std::uint32_t>(values[i]), expected[i]) << name << " element " << i;
+    }
+    ++checked;
+  }
+  if (checked == 0)
+    GTEST_SKIP() << "NOT CHECKED: no vectors under " SHUNT_TEST_SHARED "/data/quant";
+  EXPECT_GE(checked, 2);  // Q4_0 and Q8_0
+}
+
+TEST(RecordedFloats, EncodeToTheSameBytes) {
+  int checked = 0;
+  for (const DTypeTrait& type : dtypes()) {
+    const std::string name(type.name);
+    const auto values = read_vector<float>(name + ".encode.f32.bin");
+    const auto expected = read_vector<std::byte>(name + ".encode.blocks.bin");
+    if (values.empty()) continue;
+    const std::vector<std::byte> blocks = encode(type.dtype, values);
+    ASSERT_EQ(blocks.size(), expected.size()) << name;
+    for (std::size_t i = 0; i < blocks.size(); ++i) {
+      ASSERT_EQ(blocks[i], expected[i]) << name << " byte " << i;
+    }
+    ++checked;
+  }
+  if (checked == 0)
+    GTEST_SKIP() << "NOT CHECKED: no vectors under " SHUNT_TEST_SHARED "/data/quant";
+  EXPECT_GE(checked, 3);  // Q4_0, Q8_0 and BF16
+}
+
+}  // namespace
+}  // namespace shunt

@@ -1,0 +1,115 @@
+# Sourced by ./dev: ci [--times] [--full]. Each step says what it is; the first that fails ends it all.
+
+# The tests that ThreadSanitizer runs: everything whose name says that threads are its subject.
+thread_tests='*Thread*:*Concurren*:*Pool*:*Cancel*'
+
+step_names=()
+step_seconds=()
+
+# step NAME COMMAND...
+step() {
+  local name=$1 start=$SECONDS status
+  shift
+  printf '\n=== %s\n' "$name"
+  set +e
+  (
+    set -e
+    "$@"
+  )
+  status=$?
+  set -e
+  step_names+=("$name")
+  step_seconds+=($((SECONDS - start)))
+  if ((status)); then
+    finish
+    fail "ci FAILED in step \"$name\""
+  fi
+}
+
+finish() {
+  local i total=0
+  printf '\n'
+  for i in "${!step_names[@]}"; do
+    total=$((total + step_seconds[i]))
+    [[ ! $show_times ]] || printf '%6d s  %s\n' "${step_seconds[i]}" "${step_names[i]}"
+  done
+  printf '%6d s  in all (%d cores)\n' "$total" "$(nproc)"
+}
+
+# test_step PRESET [CTEST ARGS...]: runs the tests of a build, then says how many there were and names those that were skipped.
+test_step() {
+  local preset=$1 launcher=()
+  shift
+  local results=$root/build/$preset/test-results
+  rm -rf "$results"
+  # GCC 12's ThreadSanitizer cannot start where addresses are randomised over more than 28 bits.
+  if [[ $preset == tsan ]] && setarch -R true 2>/dev/null; then launcher=(setarch -R); fi
+  ASAN_OPTIONS=detect_leaks=1 UBSAN_OPTIONS=print_stacktrace=1 TSAN_OPTIONS=halt_on_error=1 \
+    GTEST_OUTPUT="xml:$results/" \
+    "${launcher[@]}" ctest --test-dir "build/$preset" --verbose --no-tests=error "$@"
+  awk '
+    function attribute(name) { return match($0, " " name "=\"[^\"]*\"") ? substr($0, RSTART + length(name) + 3, RLENGTH - length(name) - 4) : "" }
+    /<testcase / && attribute("status") == "run" {
+      if (attribute("result") == "skipped") names = names "\n  skipped: " attribute("classname") "." attribute("name") (skipped++ ? "" : "")
+      else ran++
+    }
+    END {
+      printf "shunt: %d tests ran, %d were skipped%s\n", ran, skipped, names
+      if (!ran) { print "shunt: no test ran"; exit 1 }
+    }' "$results"/*.xml
+}
+
+build_step() {
+  local preset=$1
+  shift
+  ready "$preset" "$@"
+}
+
+tsan_build_step() {
+  local kind sources targets=()
+  for kind in unit conformance end_to_end; do
+    sources=(tests/"$kind"/*.cpp)
+    ((${#sources[@]} == 0)) || targets+=("${kind}_tests")
+  done
+  ready tsan -- "${targets[@]}"
+}
+tsan_test_step() { GTEST_FILTER=$thread_tests test_step tsan -R '^(unit|conformance|end_to_end)$'; }
+
+lint_step() {
+  check_leftovers
+  list_long_files
+}
+
+ci() {
+  local argument
+  show_times="" full=""
+  for argument in "$@"; do
+    case $argument in
+      --times) show_times=yes ;;
+      --full) full=yes ;;
+      *) fail "ci knows --times and --full, not \"$argument\"" ;;
+    esac
+  done
+
+  step "packages" need run test bench format clang
+  step "format" check_format
+  step "edges" tools/check-edges .
+  step "edges: every rule is noticed" tools/check-edges-test
+  step "lint" lint_step
+  step "release: build" build_step release SHUNT_TESTS=ON SHUNT_BENCH=ON --
+  step "release: tests" test_step release
+  step "asan and ubsan: build" build_step asan --
+  step "asan and ubsan: tests" test_step asan
+  step "tsan: build" tsan_build_step
+  step "tsan: tests of threads" tsan_test_step
+  step "layout" tools/prove-layout
+  step "fuzz: 60 s each" fuzz 60
+  if [[ $full ]]; then
+    step "clang: build" build_step clang --
+    step "clang: tests" test_step clang
+    step "fuzz: 10 min each" fuzz 600
+    # What takes long and is worth it now and then goes here, a step a line.
+  fi
+  finish
+  echo "shunt: ci passed"
+}
