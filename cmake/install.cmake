@@ -5,8 +5,14 @@ install(TARGETS shunt_command RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 set_target_properties(shunt_command PROPERTIES
   INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
 install(DIRECTORY include/shunt DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+# Of an op family, only the header that is named after it is public: src/ops/FAMILY/FAMILY.h.
 file(GLOB family_headers CONFIGURE_DEPENDS src/ops/*/*.h)
-install(FILES ${family_headers} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/shunt/ops)
+foreach(header IN LISTS family_headers)
+  cmake_path(GET header STEM name)
+  if(header MATCHES "/${name}/${name}\\.h$")
+    install(FILES ${header} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/shunt/ops)
+  endif()
+endforeach()
 install(EXPORT shunt-targets NAMESPACE shunt:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/shunt)
 file(WRITE ${CMAKE_BINARY_DIR}/shunt-config.cmake
 "include(CMakeFindDependencyMacro)

@@ -48,13 +48,20 @@ test_step() {
     GTEST_OUTPUT="xml:$results/" \
     "${launcher[@]}" ctest --test-dir "build/$preset" --verbose --no-tests=error "$@"
   awk '
-    function attribute(name) { return match($0, " " name "=\"[^\"]*\"") ? substr($0, RSTART + length(name) + 3, RLENGTH - length(name) - 4) : "" }
+    function attribute(name) {
+      if (!match($0, " " name "=\"[^\"]*\"")) return ""
+      return substr($0, RSTART + length(name) + 3, RLENGTH - length(name) - 4)
+    }
     /<testcase / && attribute("status") == "run" {
-      if (attribute("result") == "skipped") names = names "\n  skipped: " attribute("classname") "." attribute("name") (skipped++ ? "" : "")
-      else ran++
+      if (attribute("result") == "skipped") {
+        skipped++
+        names = names "\n  skipped: " attribute("classname") "." attribute("name")
+      } else {
+        ran++
+      }
     }
     END {
-      printf "shunt: %d tests ran, %d were skipped%s\n", ran, skipped, names
+      printf "shunt: %d tests ran, %d skipped%s\n", ran, skipped, names
       if (!ran) { print "shunt: no test ran"; exit 1 }
     }' "$results"/*.xml
 }

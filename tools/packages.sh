@@ -42,10 +42,11 @@ not_found() {
   fi
 }
 
+# Whether the commands (not the headers) of these rows are in PATH: cheap enough for every call.
 commands_found() {
   local row
   for row in "$@"; do
-    [[ $row == *[\<-] || $row == *"<"* ]] || command -v "${row#* }" >/dev/null || return 1
+    [[ $row == *" <"* || $row == *" -" ]] || command -v "${row#* }" >/dev/null || return 1
   done
 }
 
@@ -80,8 +81,9 @@ need() {
     if ((${#missing[@]})) && ((EUID == 0)); then
       install_packages "${missing[@]}"
     elif ((${#missing[@]})) && [[ $(not_found "${rows[@]}") ]]; then
-      say "some packages are missing; please install them:"
-      fail "  sudo apt-get install -y ${missing[*]}"
+      say "some packages are missing; please install them (as root, ./dev does it by itself):"
+      echo "  sudo apt-get install -y ${missing[*]}" >&2
+      exit 1
     fi
   else
     mapfile -t missing < <(not_found "${rows[@]}")

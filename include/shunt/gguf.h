@@ -1,13 +1,14 @@
-// GGUF files: read in place (mapped, no copy of weights), checked in full before anything is believed, written.
+// GGUF files: read in place (mapped, no copy of weights), checked in full before anything is
+// believed, written.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -18,24 +19,38 @@ namespace shunt::gguf {
 
 /// Metadata value types; the numbers are the format's.
 enum class ValueType : std::uint32_t {
-  kU8 = 0, kI8 = 1, kU16 = 2, kI16 = 3, kU32 = 4, kI32 = 5, kF32 = 6,
-  kBool = 7, kString = 8, kArray = 9, kU64 = 10, kI64 = 11, kF64 = 12,
+  kU8 = 0,
+  kI8 = 1,
+  kU16 = 2,
+  kI16 = 3,
+  kU32 = 4,
+  kI32 = 5,
+  kF32 = 6,
+  kBool = 7,
+  kString = 8,
+  kArray = 9,
+  kU64 = 10,
+  kI64 = 11,
+  kF64 = 12,
 };
 std::string_view to_string(ValueType type);
 
 struct Array;
-/// A metadata value. Integers of all widths are kept in 64 bits beside their type.
+/// A metadata value: unsigned integers of all widths are kept as uint64, signed ones as int64,
+/// floats as double.
 struct Value {
   ValueType type = ValueType::kU32;
-  std::variant<std::uint64_t, std::int64_t, double, bool, std::string, std::shared_ptr<const Array>> data;
+  std::variant<std::uint64_t, std::int64_t, double, bool, std::string, std::shared_ptr<const Array>>
+      data;
 };
-/// An array of one element type. Numbers and strings are kept apart, so that a vocabulary of 200,000 strings is
-/// not 200,000 variants. Arrays of arrays are refused when read.
+/// An array of one element type. Numbers and strings are kept apart, so that a vocabulary of
+/// 200,000 strings is not 200,000 variants. Arrays of arrays are refused when read.
 struct Array {
   ValueType type = ValueType::kU32;
-  std::vector<std::string> strings;      ///< if type is kString
-  std::vector<double> floats;            ///< if type is kF32 or kF64
-  std::vector<std::int64_t> integers;    ///< every other type; kU64 values over 2^63-1 are refused when read
+  std::vector<std::string> strings;  ///< if type is kString
+  std::vector<double> floats;        ///< if type is kF32 or kF64
+  std::vector<std::int64_t>
+      integers;  ///< every other type; kU64 values over 2^63-1 are refused when read
   std::size_t size() const;
 };
 
@@ -47,26 +62,34 @@ struct KeyValue {
 /// A tensor as the file describes it. `offset` counts from the start of the file's (part's) data.
 struct TensorInfo {
   std::string name;
-  Tensor tensor;              ///< contiguous
+  Tensor tensor;  ///< contiguous
   std::uint64_t offset = 0;
   std::uint64_t bytes = 0;
-  std::uint32_t part = 0;     ///< which part of a file in several
+  std::uint32_t part = 0;  ///< which part of a file in several
 };
 
 struct ReadOptions {
-  /// Only metadata is wanted (a tokenizer): tensors of types this build lacks are then no error and are left out.
+  /// Only metadata is wanted (a tokenizer): tensors of types this build lacks are then no error and
+  /// are left out.
   bool metadata_only = false;
 };
 
-/// A GGUF file (all its parts), mapped. Const after open: may be used from many threads. The mapping lives as
-/// long as any copy of mapping(part).
+struct FileState;
+
+/// A GGUF file (all its parts), mapped. Const after open, cheap to copy: may be used from many
+/// threads. The mapping lives as long as any copy of the File or of mapping(part). The file on disk
+/// must not be made shorter meanwhile. Data are little-endian: see convert_little_endian() in
+/// tensor.h.
 class File {
  public:
-  /// Opens and checks `path`. If it is one part of several ("NAME-00001-of-00003.gguf" with split.count), opens all.
-  /// NotFound, Io, BadFile or Unsupported, each naming the file, the place in it and what was expected.
+  /// Opens and checks `path`. If it is the first part of several ("NAME-00001-of-00003.gguf" with
+  /// split.count), opens all; metadata are then the first part's. NotFound, Io, BadFile,
+  /// Unsupported or, for another part than the first, InvalidArgument, each naming the file, the
+  /// place in it and what was expected.
   static Result<File> open(const std::string& path, const ReadOptions& options = {});
   /// The same on bytes in memory, which must outlive the File. `name` stands in messages.
-  static Result<File> parse(std::span<const std::byte> bytes, const std::string& name, const ReadOptions& options = {});
+  static Result<File> parse(std::span<const std::byte> bytes, const std::string& name,
+                            const ReadOptions& options = {});
 
   const std::string& path() const;
   std::uint32_t version() const;
@@ -75,20 +98,24 @@ class File {
   std::span<const TensorInfo> tensors() const;
   const TensorInfo* find_tensor(std::string_view name) const;
   std::size_t part_count() const;
-  std::size_t file_bytes() const;   ///< of all parts
+  std::size_t file_bytes() const;  ///< of all parts
 
-  /// The bytes of a tensor's data, inside the mapping.
+  /// The bytes of a tensor's data, inside the mapping; none for a tensor that is not this file's.
   std::span<const std::byte> data(const TensorInfo& info) const;
-  /// The whole mapped part, and what keeps it mapped.
+  /// The whole mapped part, and what keeps it mapped (null after parse(): the bytes are the
+  /// caller's).
   std::span<const std::byte> part_bytes(std::uint32_t part) const;
   std::shared_ptr<const void> mapping(std::uint32_t part) const;
 
-  // Metadata by key. A key that is missing is NotFound; one of another kind is BadFile; both name key and file.
+  // Metadata by key. A key that is missing is NotFound; one of another kind is BadFile; both name
+  // key and file.
   const Value* find(std::string_view key) const;
   Result<std::string> get_string(std::string_view key) const;
-  Result<std::int64_t> get_integer(std::string_view key) const;   ///< any integer type
-  Result<double> get_number(std::string_view key) const;          ///< any integer or float type
+  Result<std::int64_t> get_integer(std::string_view key) const;  ///< any integer type
+  Result<double> get_number(std::string_view key) const;         ///< any integer or float type
   Result<bool> get_bool(std::string_view key) const;
+  /// An array of elements like `element`: any integer type is as good as another, so are the float
+  /// types.
   Result<std::shared_ptr<const Array>> get_array(std::string_view key, ValueType element) const;
   // The same for keys that may be missing: then `fallback`.
   Result<std::string> get_string_or(std::string_view key, std::string fallback) const;
@@ -96,12 +123,15 @@ class File {
   Result<double> get_number_or(std::string_view key, double fallback) const;
   Result<bool> get_bool_or(std::string_view key, bool fallback) const;
 
+  /// How open() and parse() make one.
+  explicit File(std::shared_ptr<const FileState> state) : state_(std::move(state)) {}
+
  private:
-  struct State;
-  std::shared_ptr<const State> state_;
+  std::shared_ptr<const FileState> state_;
 };
 
 /// Writes a GGUF v3 file, data tensor by tensor, so that a large file never lies in memory whole.
+/// Metadata that make no sense (two of a key, a value not of its type) are told of by write().
 class Writer {
  public:
   void add(std::string key, Value value);
@@ -110,13 +140,16 @@ class Writer {
   void add_f32(std::string key, float value);
   void add_bool(std::string key, bool value);
   void add_array(std::string key, Array value);
-  /// Declares a tensor; data follow in this order.
+  /// Declares a tensor; data follow in this order. Invalid unless contiguous, of fixed size and not
+  /// empty.
   Status add_tensor(std::string name, const Tensor& tensor);
 
-  /// Gives the bytes of tensor `index`, exactly its size; called once a tensor, in order.
+  /// Gives the bytes of tensor `index`, exactly its size, little-endian; called once a tensor, in
+  /// order. They must stay until the next call.
   using Data = std::function<Result<std::span<const std::byte>>(std::size_t index)>;
-  /// Writes to `path` by way of a temporary file beside it, renamed at the end: never a half-written file under
-  /// the final name. `alignment` is a power of two of at least 8.
+  /// Writes to `path` by way of a temporary file beside it, renamed at the end: never a
+  /// half-written file under the final name. `alignment` is a power of two of at least 8; one other
+  /// than 32 is added to the metadata.
   Status write(const std::string& path, const Data& data, std::uint32_t alignment = 32) const;
 
  private:

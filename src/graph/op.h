@@ -147,14 +147,14 @@ class FieldPrinter {
 template <class P>
 class OpWith : public Op {
  public:
-  virtual Result<Inferred> infer(SourceTensors sources, const P& params) const = 0;
-  virtual void reference(RefSources sources, const P& params, RefTensor& result) const = 0;
+  virtual Result<Inferred> shape_rule(SourceTensors sources, const P& params) const = 0;
+  virtual void plain_reference(RefSources sources, const P& params, RefTensor& result) const = 0;
 
   Result<Inferred> infer(SourceTensors sources, const Params& params) const final {
-    return infer(sources, params.get<P>());
+    return shape_rule(sources, params.get<P>());
   }
   void reference(RefSources sources, const Params& params, RefTensor& result) const final {
-    reference(sources, params.get<P>(), result);
+    plain_reference(sources, params.get<P>(), result);
   }
   std::string describe(const Params& params) const final {
     FieldPrinter printer;

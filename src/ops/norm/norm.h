@@ -6,7 +6,7 @@
 namespace shunt {
 
 struct RmsNormParams {
-  float eps = 1e-5F;  ///< added to the mean square; not negative
+  float eps = 1e-5F;  ///< added to the mean square; not negative, finite
   template <class F>
   void each(F f) const {
     f("eps", eps);

@@ -2,6 +2,7 @@
 
 #include "ops/common/cases.h"
 #include "ops/common/checks.h"
+#include "ops/common/loops.h"
 #include "ops/norm/norm.h"
 
 namespace shunt {
@@ -19,14 +20,16 @@ class RmsNorm final : public OpWith<RmsNormParams> {
     return kInfo;
   }
 
-  Result<Inferred> infer(SourceTensors sources, const RmsNormParams& params) const override {
+  Result<Inferred> shape_rule(SourceTensors sources, const RmsNormParams& params) const override {
     const Tensor& x = *sources[0];
     SHUNT_TRY(expect_type("x", x, {DType::kF32}));
-    if (!(params.eps >= 0)) return invalid("eps is {}, which is not a number of at least 0", params.eps);
+    if (!std::isfinite(params.eps) || params.eps < 0) {
+      return invalid("eps is {}, which is not a number of at least 0", params.eps);
+    }
     return contiguous(DType::kF32, x.shape);
   }
 
-  void reference(RefSources sources, const RmsNormParams& params, RefTensor& result) const override {
+  void plain_reference(RefSources sources, const RmsNormParams& params, RefTensor& result) const override {
     const RefTensor& x = *sources[0];
     for_each_row(result.sizes, [&](std::int64_t i1, std::int64_t i2, std::int64_t i3) {
       double sum = 0;

@@ -1,0 +1,143 @@
+// Text to token ids and back, as the tokenizer inside a GGUF file says. Ids are 32-bit and index
+// Vocabulary::tokens; text is UTF-8.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "shunt/error.h"
+
+namespace shunt::text {
+
+/// What a token is; the numbers are GGUF's own.
+enum class TokenType : std::uint8_t {
+  kNormal = 1,
+  kUnknown = 2,      ///< stands for what the vocabulary can't say
+  kControl = 3,      ///< for the model, not for people: begin, end, turns of a chat
+  kUserDefined = 4,  ///< found in text before anything else is, never split
+  kUnused = 5,
+  kByte = 6,  ///< "<0xXX>": one byte of a character that has no token of its own
+};
+/// "normal", "control", ...
+std::string_view to_string(TokenType type);
+
+struct Token {
+  std::string text;  ///< as in the file: with U+2581 for spaces, or in the byte alphabet of GPT-2
+  float score = 0;   ///< "llama" only: what merges first
+  TokenType type = TokenType::kNormal;
+};
+
+/// All that a file says of its tokenizer. Anything goes here; Tokenizer::create checks it.
+struct Vocabulary {
+  std::string model;  ///< the kind: "llama" (SentencePiece) or "gpt2" (byte-level BPE)
+  std::string pre;    ///< "gpt2" only: how text is cut into words; empty is "default"
+  std::vector<Token> tokens;
+  std::vector<std::string> merges;  ///< "gpt2" only: "left right", the first one first
+
+  std::optional<std::int32_t> bos;  ///< beginning of sequence
+  std::optional<std::int32_t> eos;  ///< end of sequence
+  std::optional<std::int32_t> unk;  ///< if absent, the first token of type kUnknown
+  std::optional<std::int32_t> pad;
+  std::optional<std::int32_t> sep;
+  std::optional<std::int32_t> eot;  ///< end of turn
+  std::optional<std::int32_t> eom;  ///< end of message
+
+  // Absent means the kind's own habit: "llama" adds BOS and a space in front, "gpt2" adds nothing,
+  // but BOS where its pre-tokenizer's models all have it (llama-bpe).
+  std::optional<bool> add_bos;
+  std::optional<bool> add_eos;
+  std::optional<bool> add_space_prefix;  ///< "llama" only
+};
+
+struct EncodeOptions {
+  /// Put BOS in front and EOS behind, if the vocabulary asks for them.
+  bool add_special = true;
+  /// Read control tokens that are spelled out in the text. Off for text from strangers.
+  /// User-defined tokens are always read.
+  bool parse_special = false;
+};
+
+struct DecodeOptions {
+  /// Show control, unknown and unused tokens by their text.
+  bool render_special = false;
+  /// The ids go on from others before them: their first space is the text's own and is kept.
+  bool continues = false;
+};
+
+/// Const after create; a copy is a pointer. May be used from many threads.
+class Tokenizer {
+ public:
+  /// Unsupported for a kind or a pre-tokenizer that this build lacks, naming those it has; invalid
+  /// argument for an id out of range, a malformed merge, byte token, score or type.
+  static Result<Tokenizer> create(Vocabulary vocabulary);
+
+  /// Ids of a text of at most 1 GiB. Invalid UTF-8 is read as by sanitize_utf8(). Takes time
+  /// O(n log n), whatever the text is.
+  Result<std::vector<std::int32_t>> encode(std::string_view text,
+                                           const EncodeOptions& options = {}) const;
+  /// The text of ids, valid UTF-8 always; what can't be a character is U+FFFD. The space that
+  /// encode() put in front is taken away. Invalid argument for an id out of range.
+  Result<std::string> decode(std::span<const std::int32_t> ids,
+                             const DecodeOptions& options = {}) const;
+  /// The bytes one token stands for, spaces kept; may be a part of a character. Empty for control,
+  /// unknown and unused tokens unless they are to be rendered. Invalid argument for an id out of
+  /// range.
+  Result<std::string> piece(std::int32_t id, bool render_special = false) const;
+
+  /// Number of tokens; ids are 0 to size() - 1.
+  std::int32_t size() const;
+  bool contains(std::int32_t id) const { return id >= 0 && id < size(); }
+  /// The text of a token as in the file; empty if there is no such token.
+  std::string_view token_text(std::int32_t id) const;
+  /// The type of a token; kUnused if there is no such token.
+  TokenType token_type(std::int32_t id) const;
+  /// Whether generation ends with this token: EOS, EOT or EOM, by their ids.
+  bool is_end_of_generation(std::int32_t id) const;
+
+  /// Whether encode() adds BOS or EOS, defaults applied.
+  bool adds_bos() const;
+  bool adds_eos() const;
+  /// What it was made from, special ids included; `unk` is filled in where a token's type tells it.
+  const Vocabulary& vocabulary() const;
+
+ private:
+  friend class StreamDecoder;
+  struct State;
+  explicit Tokenizer(std::shared_ptr<const State> state) : state_(std::move(state)) {}
+  std::shared_ptr<const State> state_;
+};
+
+/// Text from ids as they come. What all calls return, put together, is what decode() returns for
+/// all ids. Belongs to one thread at a time.
+class StreamDecoder {
+ public:
+  explicit StreamDecoder(Tokenizer tokenizer, const DecodeOptions& options = {});
+
+  /// The text that is complete with this id: whole characters only, maybe none. Invalid argument
+  /// for an id out of range, which changes nothing.
+  Result<std::string> push(std::int32_t id);
+  /// U+FFFD if the ids ended within a character, else nothing. The decoder then starts anew.
+  std::string finish();
+
+ private:
+  Tokenizer tokenizer_;
+  DecodeOptions options_;
+  bool strip_space_;     ///< nothing has come yet that the inserted space could not stand before
+  std::string pending_;  ///< the first bytes of a character
+};
+
+struct SanitizedText {
+  std::string text;
+  bool changed = false;
+};
+/// `text` as valid UTF-8: one U+FFFD for each maximal subpart of an ill-formed sequence, as the
+/// Unicode standard (chapter 3.9, "U+FFFD Substitution of Maximal Subparts") recommends.
+SanitizedText sanitize_utf8(std::string_view text);
+
+}  // namespace shunt::text

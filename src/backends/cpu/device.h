@@ -1,0 +1,30 @@
+#pragma once
+
+#include "backends/cpu/program.h"
+#include "shunt/device.h"
+#include "shunt/options.h"
+
+namespace shunt::cpu {
+
+/// The processor this process runs on, as one device. It supports everything.
+class CpuDevice final : public Device {
+ public:
+  /// Invalid if options.threads or options.cpu_level make no sense here.
+  static Result<std::unique_ptr<CpuDevice>> create(const Options& options);
+
+  DeviceInfo info() const override;
+  Support supports(const Graph& graph, NodeId node) const override { return table_.supports(graph, node); }
+  bool can_read(const BufferType& type) const override { return type.host_accessible(); }
+  BufferType& memory() override { return host_memory(); }
+  Result<std::unique_ptr<Stream>> open_stream() override;
+  Result<std::unique_ptr<Program>> prepare(const SegmentView& segment) override;
+
+ private:
+  explicit CpuDevice(std::unique_ptr<Pool> pool);
+
+  Table table_;
+  std::unique_ptr<Pool> pool_;
+  std::string model_;
+};
+
+}  // namespace shunt::cpu

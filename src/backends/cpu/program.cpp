@@ -1,0 +1,269 @@
+#include "backends/cpu/program.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "base/fail.h"
+
+namespace shunt::cpu {
+
+namespace {
+
+// Shared scratch goes round these, so that three independent matmuls (Q, K and V) need no barrier between them.
+constexpr std::size_t kScratchSlots = 3;
+// Chunks a thread: enough to even out a slow core, few enough that taking them costs nothing.
+constexpr std::int64_t kChunksPerThread = 8;
+
+struct Range {
+  const std::byte* begin = nullptr;
+  const std::byte* end = nullptr;
+  bool overlaps(const Range& other) const { return begin < other.end && other.begin < end; }
+};
+
+/// Which memory launches since the last barrier have read and written.
+class Hazards {
+ public:
+  bool conflict(std::span<const Range> reads, std::span<const Range> writes) const {
+    return any(reads, written_) || any(writes, written_) || any(writes, read_);
+  }
+  void clear() {
+    read_.clear();
+    written_.clear();
+  }
+  void add(std::span<const Range> reads, std::span<const Range> writes) {
+    read_.insert(read_.end(), reads.begin(), reads.end());
+    written_.insert(written_.end(), writes.begin(), writes.end());
+  }
+
+ private:
+  static bool any(std::span<const Range> a, std::span<const Range> b) {
+    return std::any_of(a.begin(), a.end(), [&](const Range& x) {
+      return std::any_of(b.begin(), b.end(), [&](const Range& y) { return x.overlaps(y); });
+    });
+  }
+  std::vector<Range> read_;
+  std::vector<Range> written_;
+};
+
+/// A node made ready: its kernel, and where its sources come from.
+struct Prepared {
+  NodeId node = 0;
+  const CpuKernel* kernel = nullptr;
+  std::size_t scratch_slot = 0;
+};
+
+class CpuProgram;
+
+struct Launch {
+  const CpuKernel* kernel = nullptr;
+  std::size_t call = 0;
+  int phase = 0;
+  bool barrier = false;  // before it
+  std::int64_t items = 0;
+  std::int64_t step = 1;
+};
+
+/// A dimension of a call that hangs on an extent.
+struct Patch {
+  std::int64_t* size = nullptr;
+  ExtentId extent = kNoExtent;
+  std::int64_t factor = 1;
+};
+
+class CpuBinding final : public Binding, private Task {
+ public:
+  explicit CpuBinding(const CpuProgram& program) : program_(program) {}
+
+  Status bind(const Addresses& addresses);
+  Status run(const ExtentValues& extents);
+
+ private:
+  TensorArg argument(const Tensor& tensor, const Address& address) const;
+  void add_patches(const Tensor& tensor, TensorArg& argument);
+  void run(int worker) override;
+
+  const CpuProgram& program_;
+  std::vector<Call> calls_;
+  std::vector<Launch> launches_;
+  std::vector<Patch> patches_;
+  std::unique_ptr<std::atomic<std::int64_t>[]> taken_;  // by launch: items that threads have taken
+  std::atomic<std::size_t> faulty_{0};                  // 1 + the first launch that found a fault; 0: none
+};
+
+class CpuProgram final : public Program {
+ public:
+  CpuProgram(const Graph& graph, Pool& pool) : graph_(graph), pool_(pool) {}
+
+  Status prepare(const SegmentView& segment, const Table& table) {
+    std::size_t slot = 0;
+    for (NodeId id : segment.nodes) {
+      const Node& node = graph_.node(id);
+      const CpuKernel* kernel = table.find(*node.op);
+      if (kernel == nullptr) return fail(ErrorCode::kUnsupported, "{}: no CPU kernel", graph_.describe(id));
+      if (node.sources.size() > kMaxSources) return invalid("{}: too many sources", graph_.describe(id));
+      const NodeView view(graph_, id);
+      Prepared prepared{id, kernel, 0};
+      const std::size_t scratch = kernel->scratch(view);
+      if (scratch > 0) {
+        prepared.scratch_slot = slot;
+        slot = (slot + 1) % kScratchSlots;
+        slot_bytes_ = std::max(slot_bytes_, (scratch + 63) / 64 * 64);
+      }
+      worker_scratch_ = std::max(worker_scratch_, kernel->worker_scratch(view));
+      nodes_.push_back(prepared);
+      const int in_place = kernel->in_place_source();
+      if (in_place >= 0 && view.has_source(static_cast<std::size_t>(in_place)) &&
+          same_layout(view.source(static_cast<std::size_t>(in_place)), view.result())) {
+        needs_.in_place.push_back({id, in_place});
+      }
+    }
+    needs_.scratch_bytes = slot_bytes_ * kScratchSlots;
+    return ok();
+  }
+
+  const Needs& needs() const override { return needs_; }
+
+  Result<std::unique_ptr<Binding>> bind(const Addresses& addresses) override {
+    {
+      const auto lock = pool_.lock();
+      SHUNT_TRY(pool_.reserve_scratch(worker_scratch_));
+    }
+    auto binding = std::make_unique<CpuBinding>(*this);
+    SHUNT_TRY(binding->bind(addresses));
+    return binding;
+  }
+
+  const Graph& graph() const { return graph_; }
+  Pool& pool() const { return pool_; }
+  std::span<const Prepared> nodes() const { return nodes_; }
+  std::size_t slot_bytes() const { return slot_bytes_; }
+
+ private:
+  static bool same_layout(const Tensor& a, const Tensor& b) {
+    return a.dtype == b.dtype && a.shape == b.shape && a.strides == b.strides;
+  }
+
+  const Graph& graph_;
+  Pool& pool_;
+  Needs needs_;
+  std::vector<Prepared> nodes_;
+  std::size_t slot_bytes_ = 0;
+  std::size_t worker_scratch_ = 0;
+};
+
+TensorArg CpuBinding::argument(const Tensor& tensor, const Address& address) const {
+  TensorArg argument;
+  argument.data = address.buffer->host_data() + address.offset;
+  argument.sizes = max_sizes(tensor.shape);
+  argument.strides = tensor.strides;
+  argument.dtype = tensor.dtype;
+  return argument;
+}
+
+void CpuBinding::add_patches(const Tensor& tensor, TensorArg& argument) {
+  for (std::size_t i = 0; i < kMaxDims; ++i) {
+    const Dim& dim = tensor.shape[i];
+    if (!dim.is_fixed()) patches_.push_back({&argument.sizes[i], dim.extent, dim.factor});
+  }
+}
+
+Status CpuBinding::bind(const Addresses& addresses) {
+  const Graph& graph = program_.graph();
+  calls_.resize(program_.nodes().size());  // patches point into it: it never grows again
+  Hazards hazards;
+  for (std::size_t i = 0; i < calls_.size(); ++i) {
+    const Prepared& prepared = program_.nodes()[i];
+    const Node& node = graph.node(prepared.node);
+    Call& call = calls_[i];
+    std::vector<Range> reads;
+    std::vector<Range> writes;
+    const auto range = [](const Tensor& tensor, const TensorArg& arg) {
+      return Range{arg.data, arg.data + byte_span(tensor)};
+    };
+    for (std::size_t s = 0; s < node.sources.size(); ++s) {
+      if (node.sources[s] == kNoNode) continue;
+      const Tensor& tensor = graph.node(node.sources[s]).result;
+      const Address& at = addresses.nodes[node.sources[s]];
+      if (!at || at.buffer->host_data() == nullptr) {
+        return fail(ErrorCode::kInternal, "{}: source {} has no address", graph.describe(prepared.node), s);
+      }
+      call.sources[s] = argument(tensor, at);
+      add_patches(tensor, call.sources[s]);
+      reads.push_back(range(tensor, call.sources[s]));
+    }
+    const Address& at = addresses.nodes[prepared.node];
+    if (!at || at.buffer->host_data() == nullptr) {
+      return fail(ErrorCode::kInternal, "{}: its result has no address", graph.describe(prepared.node));
+    }
+    call.result = argument(node.result, at);
+    add_patches(node.result, call.result);
+    writes.push_back(range(node.result, call.result));
+    call.params = &node.params;
+    if (addresses.scratch && prepared.kernel->scratch(NodeView(graph, prepared.node)) > 0) {
+      call.scratch = addresses.scratch.buffer->host_data() + addresses.scratch.offset +
+                     prepared.scratch_slot * program_.slot_bytes();
+      writes.push_back({call.scratch, call.scratch + program_.slot_bytes()});
+    }
+    for (int phase = 0; phase < prepared.kernel->phases(); ++phase) {
+      const bool barrier = phase > 0 || hazards.conflict(reads, writes);
+      if (barrier) hazards.clear();
+      hazards.add(reads, writes);
+      launches_.push_back({prepared.kernel, i, phase, barrier && !launches_.empty(), 0, 1});
+    }
+  }
+  taken_ = std::make_unique<std::atomic<std::int64_t>[]>(launches_.size());
+  return ok();
+}
+
+Status CpuBinding::run(const ExtentValues& extents) {
+  Pool& pool = program_.pool();
+  const auto lock = pool.lock();
+  for (const Patch& patch : patches_) *patch.size = patch.factor * extents[patch.extent];
+  const std::int64_t chunks = kChunksPerThread * pool.threads();
+  for (std::size_t i = 0; i < launches_.size(); ++i) {
+    Launch& launch = launches_[i];
+    const Call& call = calls_[launch.call];
+    launch.items = launch.kernel->items(call, launch.phase);
+    launch.step = std::max(launch.kernel->grain(call, launch.phase), (launch.items + chunks - 1) / chunks);
+    taken_[i].store(0, std::memory_order_relaxed);
+  }
+  faulty_.store(0, std::memory_order_relaxed);
+  pool.run(*this);
+  const std::size_t faulty = faulty_.load(std::memory_order_relaxed);
+  if (faulty == 0) return ok();
+  const NodeId node = program_.nodes()[launches_[faulty - 1].call].node;
+  return invalid("{}: an index is out of range", program_.graph().describe(node));
+}
+
+void CpuBinding::run(int worker) {
+  Pool& pool = program_.pool();
+  std::byte* scratch = pool.scratch(worker);
+  for (std::size_t i = 0; i < launches_.size(); ++i) {
+    const Launch& launch = launches_[i];
+    if (launch.barrier && pool.threads() > 1) pool.barrier().wait(pool.threads(), pool.spins());
+    const Call& call = calls_[launch.call];
+    while (true) {
+      const std::int64_t begin = taken_[i].fetch_add(launch.step, std::memory_order_relaxed);
+      if (begin >= launch.items) break;
+      const std::int64_t end = std::min(begin + launch.step, launch.items);
+      if (launch.kernel->run(call, launch.phase, begin, end, scratch) != Fault::kNone) {
+        std::size_t none = 0;
+        faulty_.compare_exchange_strong(none, i + 1, std::memory_order_relaxed);
+      }
+    }
+  }
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Program>> prepare(const SegmentView& segment, const Table& table, Pool& pool) {
+  auto program = std::make_unique<CpuProgram>(segment.graph, pool);
+  SHUNT_TRY(program->prepare(segment, table));
+  return program;
+}
+
+Status run(Binding& binding, const ExtentValues& extents) {
+  return static_cast<CpuBinding&>(binding).run(extents);
+}
+
+}  // namespace shunt::cpu

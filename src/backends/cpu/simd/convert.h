@@ -1,0 +1,17 @@
+// Rows of any element type to F32 and back, with the meaning of DTypeTrait's decode and encode, bit by
+// bit, only faster.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "shunt/tensor.h"
+
+namespace shunt::cpu::simd {
+
+/// n elements (whole blocks) of a contiguous row to F32.
+void decode(DType from_type, const std::byte* from, float* to, std::int64_t n);
+/// n elements (whole blocks) of F32 to a contiguous row of another type.
+void encode(const float* from, DType to_type, std::byte* to, std::int64_t n);
+
+}  // namespace shunt::cpu::simd

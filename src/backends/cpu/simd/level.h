@@ -1,0 +1,18 @@
+// The levels of vector code in this build, and a limit on the one that is used.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+namespace shunt::cpu::simd {
+
+/// Levels this machine can run, best first: "avx3", "avx2", "sse4", "scalar" on x86-64.
+std::vector<std::string_view> levels();
+/// The level in use.
+std::string_view level();
+/// Uses no level above `name`, or the best there is if `name` is empty. False if this machine has no
+/// level of that name; then nothing changes. It holds for the whole process (the state is Highway's):
+/// call it before kernels run, not while they do.
+bool limit_level(std::string_view name);
+
+}  // namespace shunt::cpu::simd

@@ -1,0 +1,249 @@
+#include "backends/cpu/simd/vector.h"
+
+#include <limits>
+
+#include "backends/cpu/simd/targets.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "backends/cpu/simd/vector.cpp"
+#include "hwy/foreach_target.h"
+// After foreach_target.h, which includes this file once for each target.
+#include "backends/cpu/simd/exp-inl.h"
+#include "backends/cpu/simd/loops-inl.h"
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace shunt::cpu::simd::HWY_NAMESPACE {
+
+void Add(const float* a, const float* b, float* y, std::int64_t n) {
+  map(y, n, [](V va, V vb) HWY_ATTR { return hn::Add(va, vb); }, a, b);
+}
+
+void AddScalar(const float* a, float b, float* y, std::int64_t n) {
+  const V vb = hn::Set(D(), b);
+  map(y, n, [vb](V va) HWY_ATTR { return hn::Add(va, vb); }, a);
+}
+
+void Mul(const float* a, const float* b, float* y, std::int64_t n) {
+  map(y, n, [](V va, V vb) HWY_ATTR { return hn::Mul(va, vb); }, a, b);
+}
+
+void MulScalar(const float* a, float b, float* y, std::int64_t n) {
+  const V vb = hn::Set(D(), b);
+  map(y, n, [vb](V va) HWY_ATTR { return hn::Mul(va, vb); }, a);
+}
+
+void Scale(const float* x, float scale, float bias, float* y, std::int64_t n) {
+  const V vs = hn::Set(D(), scale);
+  const V vb = hn::Set(D(), bias);
+  map(y, n, [vs, vb](V vx) HWY_ATTR { return hn::MulAdd(vx, vs, vb); }, x);
+}
+
+void ScaleAdd(const float* x, float scale, const float* addend, float* y, std::int64_t n) {
+  const V vs = hn::Set(D(), scale);
+  map(y, n, [vs](V vx, V va) HWY_ATTR { return hn::MulAdd(vx, vs, va); }, x, addend);
+}
+
+HWY_INLINE V silu_vector(V x) {
+  const D d;
+  return hn::Div(x, hn::Add(hn::Set(d, 1.0F), exp_vector(d, hn::Neg(x))));
+}
+
+void Silu(const float* x, float* y, std::int64_t n) {
+  map(y, n, [](V vx) HWY_ATTR { return silu_vector(vx); }, x);
+}
+
+void Swiglu(const float* gate, const float* up, float* y, std::int64_t n) {
+  map(y, n, [](V vg, V vu) HWY_ATTR { return hn::Mul(silu_vector(vg), vu); }, gate, up);
+}
+
+void Exp(const float* x, float* y, std::int64_t n) {
+  map(y, n, [](V vx) HWY_ATTR { return exp_vector(D(), vx); }, x);
+}
+
+float ExpShifted(const float* x, float shift, float* y, std::int64_t n) {
+  const D d;
+  const V vs = hn::Set(d, shift);
+  const auto count = static_cast<std::size_t>(n);
+  V sum = hn::Zero(d);
+  V sum2 = hn::Zero(d);
+  std::size_t i = 0;
+  for (; i + 2 * kLanes <= count; i += 2 * kLanes) {
+    const V a = exp_vector(d, hn::Sub(hn::LoadU(d, x + i), vs));
+    const V b = exp_vector(d, hn::Sub(hn::LoadU(d, x + i + kLanes), vs));
+    hn::StoreU(a, d, y + i);
+    hn::StoreU(b, d, y + i + kLanes);
+    sum = hn::Add(sum, a);
+    sum2 = hn::Add(sum2, b);
+  }
+  for (; i < count; i += kLanes) {
+    const std::size_t here = count - i < kLanes ? count - i : kLanes;
+    const V vx = load_first(d, x + i, here, -std::numeric_limits<float>::infinity());
+    const V a = exp_vector(d, hn::Sub(vx, vs));
+    store_first(d, a, y + i, here);
+    // Lanes past the end are 0, unless the shift is not finite.
+    sum = hn::Add(sum, hn::IfThenElseZero(hn::FirstN(d, here), a));
+  }
+  return hn::GetLane(hn::SumOfLanes(d, hn::Add(sum, sum2)));
+}
+
+float Dot(const float* a, const float* b, std::int64_t n) {
+  return accumulate(
+      n, [](V sum, V va, V vb) HWY_ATTR { return hn::MulAdd(va, vb, sum); }, a, b);
+}
+
+float SumSquares(const float* x, std::int64_t n) {
+  return accumulate(n, [](V sum, V vx) HWY_ATTR { return hn::MulAdd(vx, vx, sum); }, x);
+}
+
+float Max(const float* x, std::int64_t n) {
+  const D d;
+  const auto count = static_cast<std::size_t>(n);
+  const float lowest = -std::numeric_limits<float>::infinity();
+  V largest = hn::Set(d, lowest);
+  V nan = hn::Zero(d);  // becomes not-a-number, and stays it, where an element is
+  std::size_t i = 0;
+  for (; i < count; i += kLanes) {
+    const V v = i + kLanes <= count ? hn::LoadU(d, x + i) : load_first(d, x + i, count - i, lowest);
+    nan = hn::IfThenElse(hn::IsNaN(v), v, nan);
+    largest = hn::Max(v, largest);
+  }
+  nan = hn::SumOfLanes(d, nan);
+  const float any_nan = hn::GetLane(nan);
+  return any_nan == 0.0F ? hn::GetLane(hn::MaxOfLanes(d, largest)) : any_nan;
+}
+
+std::int64_t Find(const float* x, float value, std::int64_t n) {
+  const D d;
+  const V wanted = hn::Set(d, value);
+  std::int64_t i = 0;
+  for (; i + static_cast<std::int64_t>(kLanes) <= n; i += kLanes) {
+    const std::intptr_t lane = hn::FindFirstTrue(d, hn::Eq(hn::LoadU(d, x + i), wanted));
+    if (lane >= 0) return i + lane;
+  }
+  while (i < n && x[i] != value) ++i;
+  return i;
+}
+
+void Rotate(const float* u, const float* v, const float* cosines, const float* sines, float* yu,
+            float* yv, std::int64_t n) {
+  const D d;
+  const auto count = static_cast<std::size_t>(n);
+  for (std::size_t i = 0; i < count; i += kLanes) {
+    const std::size_t here = count - i < kLanes ? count - i : kLanes;
+    const bool whole = here == kLanes;
+    const V vu = whole ? hn::LoadU(d, u + i) : load_first(d, u + i, here);
+    const V vv = whole ? hn::LoadU(d, v + i) : load_first(d, v + i, here);
+    const V vc = whole ? hn::LoadU(d, cosines + i) : load_first(d, cosines + i, here);
+    const V vs = whole ? hn::LoadU(d, sines + i) : load_first(d, sines + i, here);
+    const V ru = hn::NegMulAdd(vv, vs, hn::Mul(vu, vc));
+    const V rv = hn::MulAdd(vv, vc, hn::Mul(vu, vs));
+    if (whole) {
+      hn::StoreU(ru, d, yu + i);
+      hn::StoreU(rv, d, yv + i);
+    } else {
+      store_first(d, ru, yu + i, here);
+      store_first(d, rv, yv + i, here);
+    }
+  }
+}
+
+void RotateAdjacent(const float* x, const float* cosines, const float* sines, float* y,
+                    std::int64_t n) {
+  const D d;
+  const auto count = static_cast<std::size_t>(n);
+  std::size_t i = 0;
+  for (; i + kLanes <= count; i += kLanes) {
+    V u;
+    V v;
+    hn::LoadInterleaved2(d, x + 2 * i, u, v);
+    const V vc = hn::LoadU(d, cosines + i);
+    const V vs = hn::LoadU(d, sines + i);
+    const V ru = hn::NegMulAdd(v, vs, hn::Mul(u, vc));
+    const V rv = hn::MulAdd(v, vc, hn::Mul(u, vs));
+    hn::StoreInterleaved2(ru, rv, d, y + 2 * i);
+  }
+  for (; i < count; ++i) {
+    const float u = x[2 * i];
+    const float v = x[2 * i + 1];
+    y[2 * i] = u * cosines[i] - v * sines[i];
+    y[2 * i + 1] = u * sines[i] + v * cosines[i];
+  }
+}
+
+}  // namespace shunt::cpu::simd::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace shunt::cpu::simd {
+
+HWY_EXPORT(Add);
+HWY_EXPORT(AddScalar);
+HWY_EXPORT(Mul);
+HWY_EXPORT(MulScalar);
+HWY_EXPORT(Scale);
+HWY_EXPORT(ScaleAdd);
+HWY_EXPORT(Silu);
+HWY_EXPORT(Swiglu);
+HWY_EXPORT(Exp);
+HWY_EXPORT(ExpShifted);
+HWY_EXPORT(Dot);
+HWY_EXPORT(SumSquares);
+HWY_EXPORT(Max);
+HWY_EXPORT(Find);
+HWY_EXPORT(Rotate);
+HWY_EXPORT(RotateAdjacent);
+
+void add(const float* a, const float* b, float* y, std::int64_t n) {
+  HWY_DYNAMIC_DISPATCH(Add)(a, b, y, n);
+}
+void add(const float* a, float b, float* y, std::int64_t n) {
+  HWY_DYNAMIC_DISPATCH(AddScalar)(a, b, y, n);
+}
+void mul(const float* a, const float* b, float* y, std::int64_t n) {
+  HWY_DYNAMIC_DISPATCH(Mul)(a, b, y, n);
+}
+void mul(const float* a, float b, float* y, std::int64_t n) {
+  HWY_DYNAMIC_DISPATCH(MulScalar)(a, b, y, n);
+}
+void scale(const float* x, float scale, float bias, float* y, std::int64_t n) {
+  HWY_DYNAMIC_DISPATCH(Scale)(x, scale, bias, y, n);
+}
+void scale_add(const float* x, float scale, const float* addend, float* y, std::int64_t n) {
+  HWY_DYNAMIC_DISPATCH(ScaleAdd)(x, scale, addend, y, n);
+}
+void silu(const float* x, float* y, std::int64_t n) {
+  HWY_DYNAMIC_DISPATCH(Silu)(x, y, n);
+}
+void swiglu(const float* gate, const float* up, float* y, std::int64_t n) {
+  HWY_DYNAMIC_DISPATCH(Swiglu)(gate, up, y, n);
+}
+void exp(const float* x, float* y, std::int64_t n) {
+  HWY_DYNAMIC_DISPATCH(Exp)(x, y, n);
+}
+float exp_shifted(const float* x, float shift, float* y, std::int64_t n) {
+  return HWY_DYNAMIC_DISPATCH(ExpShifted)(x, shift, y, n);
+}
+float dot(const float* a, const float* b, std::int64_t n) {
+  return HWY_DYNAMIC_DISPATCH(Dot)(a, b, n);
+}
+float sum_squares(const float* x, std::int64_t n) {
+  return HWY_DYNAMIC_DISPATCH(SumSquares)(x, n);
+}
+float max(const float* x, std::int64_t n) {
+  return HWY_DYNAMIC_DISPATCH(Max)(x, n);
+}
+std::int64_t find(const float* x, float value, std::int64_t n) {
+  return HWY_DYNAMIC_DISPATCH(Find)(x, value, n);
+}
+void rotate(const float* u, const float* v, const float* cosines, const float* sines, float* yu,
+            float* yv, std::int64_t n) {
+  HWY_DYNAMIC_DISPATCH(Rotate)(u, v, cosines, sines, yu, yv, n);
+}
+void rotate_adjacent(const float* x, const float* cosines, const float* sines, float* y,
+                     std::int64_t n) {
+  HWY_DYNAMIC_DISPATCH(RotateAdjacent)(x, cosines, sines, y, n);
+}
+
+}  // namespace shunt::cpu::simd
+#endif  // HWY_ONCE

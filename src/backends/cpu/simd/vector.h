@@ -1,0 +1,45 @@
+// Rows of F32, element by element or summed up. y may be one of the sources (the same start), else
+// rows don't overlap. n may be 0. Sums are taken in a fixed order that hangs on n and on the level
+// (level.h) only; how the elements of a row lie to each other never does.
+#pragma once
+
+#include <cstdint>
+
+namespace shunt::cpu::simd {
+
+/// y = a + b.
+void add(const float* a, const float* b, float* y, std::int64_t n);
+void add(const float* a, float b, float* y, std::int64_t n);
+/// y = a * b.
+void mul(const float* a, const float* b, float* y, std::int64_t n);
+void mul(const float* a, float b, float* y, std::int64_t n);
+/// y = x * scale + bias.
+void scale(const float* x, float scale, float bias, float* y, std::int64_t n);
+/// y = x * scale + addend.
+void scale_add(const float* x, float scale, const float* addend, float* y, std::int64_t n);
+
+/// y = x / (1 + exp(-x)).
+void silu(const float* x, float* y, std::int64_t n);
+/// y = silu(gate) * up.
+void swiglu(const float* gate, const float* up, float* y, std::int64_t n);
+/// y = exp(x), within 2 units in the last place; subnormal results are not flushed.
+void exp(const float* x, float* y, std::int64_t n);
+/// y = exp(x - shift); returns the sum of all y. An x of minus infinity gives exactly 0.
+float exp_shifted(const float* x, float shift, float* y, std::int64_t n);
+
+float dot(const float* a, const float* b, std::int64_t n);
+float sum_squares(const float* x, std::int64_t n);
+/// The largest; not-a-number if any element is; minus infinity if there are none.
+float max(const float* x, std::int64_t n);
+/// The first index of `value`, or n.
+std::int64_t find(const float* x, float value, std::int64_t n);
+
+/// Turns pairs (u[i], v[i]) by angles of these cosines and sines: (u c - v s, u s + v c). yu may be u,
+/// and yv v.
+void rotate(const float* u, const float* v, const float* cosines, const float* sines, float* yu,
+            float* yv, std::int64_t n);
+/// The same for n pairs (x[2i], x[2i + 1]). y may be x.
+void rotate_adjacent(const float* x, const float* cosines, const float* sines, float* y,
+                     std::int64_t n);
+
+}  // namespace shunt::cpu::simd

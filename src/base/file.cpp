@@ -1,0 +1,64 @@
+#include "base/file.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdint>
+#include <system_error>
+#include <utility>
+
+#include "base/fail.h"
+
+namespace shunt {
+
+Result<MappedFile> MappedFile::open(const std::string& path) {
+  // Not blocking, so that a pipe without a writer is refused below where it would hang here.
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (file.get() < 0) {
+    const bool missing = errno == ENOENT || errno == ENOTDIR;
+    return fail(missing ? ErrorCode::kNotFound : ErrorCode::kIo, "cannot open {}: {}", path,
+                system_message(errno));
+  }
+  struct stat status = {};
+  if (::fstat(file.get(), &status) != 0) {
+    return fail(ErrorCode::kIo, "cannot examine {}: {}", path, system_message(errno));
+  }
+  if (!S_ISREG(status.st_mode)) {
+    return fail(ErrorCode::kIo, "cannot read {}: it is {}, not a regular file", path,
+                S_ISDIR(status.st_mode) ? "a directory" : "a device, pipe or socket");
+  }
+  if (status.st_size == 0) return MappedFile({});  // which mmap refuses
+  if (static_cast<std::uintmax_t>(status.st_size) > SIZE_MAX) {
+    return fail(ErrorCode::kIo, "cannot map {}: its {} bytes exceed the address space", path,
+                status.st_size);
+  }
+  const auto size = static_cast<std::size_t>(status.st_size);
+  void* start = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, file.get(), 0);
+  if (start == MAP_FAILED) {
+    return fail(ErrorCode::kIo, "cannot map {}: {}", path, system_message(errno));
+  }
+  return MappedFile({static_cast<const std::byte*>(start), size});
+}
+
+MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
+  std::swap(bytes_, other.bytes_);
+  return *this;
+}
+
+MappedFile::~MappedFile() {
+  // munmap takes what mmap gave, which was not const.
+  if (!bytes_.empty()) ::munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size());
+}
+
+Descriptor::~Descriptor() {
+  if (number_ >= 0) ::close(number_);
+}
+
+std::string system_message(int error_number) {
+  return std::error_code(error_number, std::generic_category()).message();
+}
+
+}  // namespace shunt

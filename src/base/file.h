@@ -1,0 +1,61 @@
+// Files, mapped to be read.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+
+#include "shunt/error.h"
+
+namespace shunt {
+
+/// A regular file's bytes, mapped read-only for as long as this lives. A page is read from disk
+/// when it is first touched. The file must not get shorter meanwhile: the system ends a process
+/// that reads past its new end.
+class MappedFile {
+ public:
+  /// NotFound if there is no such file, Io if it cannot be read or is not a regular file; the
+  /// message has the path and the system's reason.
+  static Result<MappedFile> open(const std::string& path);
+
+  MappedFile(MappedFile&& other) noexcept : bytes_(other.bytes_) { other.bytes_ = {}; }
+  MappedFile& operator=(MappedFile&& other) noexcept;
+  MappedFile(const MappedFile&) = delete;
+  MappedFile& operator=(const MappedFile&) = delete;
+  ~MappedFile();
+
+  /// Empty for an empty file.
+  std::span<const std::byte> bytes() const { return bytes_; }
+
+ private:
+  explicit MappedFile(std::span<const std::byte> bytes) : bytes_(bytes) {}
+
+  std::span<const std::byte> bytes_;
+};
+
+/// Closes a file descriptor when it goes out of scope; -1 is none.
+class Descriptor {
+ public:
+  explicit Descriptor(int number) : number_(number) {}
+  Descriptor(Descriptor&& other) noexcept : number_(other.release()) {}
+  Descriptor& operator=(Descriptor&&) = delete;
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  ~Descriptor();
+
+  int get() const { return number_; }
+  /// Gives up the descriptor without closing it.
+  int release() {
+    const int number = number_;
+    number_ = -1;
+    return number;
+  }
+
+ private:
+  int number_;
+};
+
+/// What the system says about an errno: "No such file or directory".
+std::string system_message(int error_number);
+
+}  // namespace shunt

@@ -1,0 +1,58 @@
+#include "shunt/options.h"
+
+#include <array>
+#include <charconv>
+#include <cstdlib>
+
+#include "base/fail.h"
+
+namespace shunt {
+
+namespace {
+
+Result<int> parse_count(std::string_view text) {
+  int value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || value < 0) {
+    return invalid("\"{}\" is not a number of at least 0", text);
+  }
+  return value;
+}
+
+Status set_threads(Options& options, std::string_view text) {
+  SHUNT_ASSIGN(options.threads, parse_count(text));
+  return ok();
+}
+
+Status set_backend_path(Options& options, std::string_view text) {
+  options.backend_path = text;
+  return ok();
+}
+
+Status set_cpu_level(Options& options, std::string_view text) {
+  options.cpu_level = text;
+  return ok();
+}
+
+constexpr std::array kTable = {
+    OptionInfo{"SHUNT_THREADS", "threads of the CPU device; 0: one a physical core", set_threads},
+    OptionInfo{"SHUNT_BACKEND_PATH", "folders with backend plugins, separated by ':'", set_backend_path},
+    OptionInfo{"SHUNT_CPU_LEVEL", "vector level of the CPU kernels: sse2, sse4, avx2 or avx3", set_cpu_level},
+};
+
+}  // namespace
+
+std::span<const OptionInfo> option_table() { return kTable; }
+
+Result<Options> options_from_environment() {
+  Options options;
+  for (const OptionInfo& row : kTable) {
+    const char* text = std::getenv(std::string(row.environment).c_str());
+    if (text == nullptr || *text == '\0') continue;
+    Status status = row.set(options, text);
+    if (!status) return std::move(status.error()).with_context(row.environment);
+  }
+  return options;
+}
+
+}  // namespace shunt

@@ -1,0 +1,57 @@
+#include "shunt/device.h"
+
+#include <array>
+
+namespace shunt {
+
+namespace {
+
+template <std::size_t n, class E>
+std::string_view name_of(const std::array<std::string_view, n>& names, E value) {
+  const auto index = static_cast<std::size_t>(value);
+  return index < n ? names[index] : "unknown";
+}
+
+}  // namespace
+
+std::string_view to_string(LayoutKind kind) {
+  static constexpr std::array<std::string_view, 5> kNames = {"plain", "padded", "repacked", "NZ", "stickified"};
+  return name_of(kNames, kind);
+}
+
+std::string_view to_string(Refusal refusal) {
+  static constexpr std::array<std::string_view, 9> kNames = {
+      "op", "type", "shape", "layout", "alignment", "parameter", "missing vendor function", "memory", "cost"};
+  return name_of(kNames, refusal);
+}
+
+std::string_view to_string(DeviceKind kind) {
+  static constexpr std::array<std::string_view, 5> kNames = {"CPU", "GPU", "NPU", "accelerator", "null"};
+  return name_of(kNames, kind);
+}
+
+Support Support::yes_if(int source, DType dtype) {
+  Support support;
+  support.source_ = source;
+  support.dtype_ = dtype;
+  return support;
+}
+
+Support Support::no(Refusal refusal, std::string facts) {
+  Support support;
+  support.refused_ = true;
+  support.refusal_ = refusal;
+  support.facts_ = std::move(facts);
+  return support;
+}
+
+std::span<const Layout> BufferType::layouts() const {
+  static const std::array<Layout, 1> kPlain = {Layout{}};
+  return kPlain;
+}
+
+std::size_t BufferType::size_of(const Tensor& tensor) const {
+  return static_cast<std::size_t>(byte_span(tensor));
+}
+
+}  // namespace shunt

@@ -1,0 +1,43 @@
+// The stream of a device without asynchrony: work is done when the call returns.
+#pragma once
+
+#include <functional>
+#include <optional>
+
+#include "shunt/device.h"
+
+namespace shunt {
+
+/// Done as soon as it is signalled; keeps the error of the work it stands for.
+class SyncEvent final : public Event {
+ public:
+  Status wait() override {
+    if (error_) return Error(*error_);
+    return ok();
+  }
+  void signal(const Status& status) {
+    if (status) {
+      error_.reset();
+    } else {
+      error_ = status.error();
+    }
+  }
+
+ private:
+  std::optional<Error> error_;
+};
+
+/// A device derives this and says how it runs a binding. Its events must be SyncEvents, made by create_event().
+class SyncStream : public Stream {
+ public:
+  Result<std::unique_ptr<Event>> create_event() override { return std::make_unique<SyncEvent>(); }
+  Status run(Binding& binding, const ExtentValues& extents, std::span<Event* const> waits, Event* signal) override;
+  Status write(Address to, std::span<const std::byte> from, std::span<Event* const> waits, Event* signal) override;
+  Status read(std::span<std::byte> to, Address from, std::span<Event* const> waits, Event* signal) override;
+  Status synchronize() override { return ok(); }
+
+ protected:
+  virtual Status run_now(Binding& binding, const ExtentValues& extents) = 0;
+};
+
+}  // namespace shunt

@@ -1,0 +1,14 @@
+// The tokenizer's part of a GGUF file's metadata.
+#pragma once
+
+#include "shunt/gguf.h"
+#include "shunt/text.h"
+
+namespace shunt {
+
+/// What the keys tokenizer.ggml.* say, of any kind of tokenizer; text::Tokenizer::create judges it.
+/// NotFound without a tokenizer; BadFile for keys of the wrong type, arrays that don't match and
+/// ids out of range. Errors name the file and the key.
+Result<text::Vocabulary> vocabulary_from_gguf(const gguf::File& file);
+
+}  // namespace shunt

@@ -1,0 +1,98 @@
+#include "gguf/output_file.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <utility>
+
+#include "base/fail.h"
+
+namespace shunt::gguf {
+namespace {
+
+std::string folder_of(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  if (slash == std::string::npos) return ".";
+  return path.substr(0, std::max<std::size_t>(slash, 1));
+}
+
+/// So that the new name, too, survives a power cut. Not every file system can; the data are safe
+/// anyway.
+void sync_folder(const std::string& folder) {
+  const Descriptor opened(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (opened.get() >= 0) ::fsync(opened.get());
+}
+
+}  // namespace
+
+Result<OutputFile> OutputFile::create(const std::string& path) {
+  // Not mkstemp, whose files are for their owner only where this one should be as the umask says.
+  // Someone else's file is never opened (O_EXCL): the next name is tried.
+  constexpr int kAttempts = 1000;
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    std::string temporary = fmt::format("{}.{}-{}.tmp", path, ::getpid(), attempt);
+    Descriptor file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+    if (file.get() >= 0) return OutputFile(path, std::move(temporary), std::move(file));
+    if (errno == EEXIST) continue;
+    const bool missing = errno == ENOENT || errno == ENOTDIR;
+    return fail(missing ? ErrorCode::kNotFound : ErrorCode::kIo, "cannot create {} (as {}): {}",
+                path, temporary, system_message(errno));
+  }
+  return fail(ErrorCode::kIo,
+              "cannot create {}: {} temporary files of the kind {}.{}-0.tmp are there", path,
+              kAttempts, path, ::getpid());
+}
+
+OutputFile::OutputFile(std::string path, std::string temporary, Descriptor file)
+    : path_(std::move(path)), temporary_(std::move(temporary)), file_(std::move(file)) {}
+
+OutputFile::OutputFile(OutputFile&& other) noexcept
+    : path_(std::move(other.path_)),
+      temporary_(std::exchange(other.temporary_, {})),
+      file_(std::move(other.file_)),
+      size_(other.size_) {}
+
+OutputFile::~OutputFile() {
+  if (!temporary_.empty()) ::unlink(temporary_.c_str());
+}
+
+Error OutputFile::failure(const char* what) const {
+  return fail(ErrorCode::kIo, "cannot {} {}: {}", what, path_, system_message(errno));
+}
+
+Status OutputFile::write(std::span<const std::byte> bytes) {
+  constexpr std::size_t kMost = std::size_t{1} << 30;  // systems take no more than 2 GiB at once
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(file_.get(), bytes.data(), std::min(bytes.size(), kMost));
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return failure("write");
+    size_ += static_cast<std::uint64_t>(written);
+    bytes = bytes.subspan(static_cast<std::size_t>(written));
+  }
+  return ok();
+}
+
+Status OutputFile::write_zeros(std::uint64_t count) {
+  static constexpr std::array<std::byte, 4096> kZeros = {};
+  while (count > 0) {
+    const std::uint64_t part = std::min<std::uint64_t>(count, kZeros.size());
+    SHUNT_TRY(write(std::span(kZeros).first(static_cast<std::size_t>(part))));
+    count -= part;
+  }
+  return ok();
+}
+
+Status OutputFile::commit() {
+  if (::fsync(file_.get()) != 0) return failure("write");
+  if (::close(file_.release()) != 0 && errno != EINTR) return failure("write");
+  if (std::rename(temporary_.c_str(), path_.c_str()) != 0) return failure("create");
+  temporary_.clear();
+  sync_folder(folder_of(path_));
+  return ok();
+}
+
+}  // namespace shunt::gguf

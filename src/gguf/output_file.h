@@ -1,0 +1,44 @@
+// Writing a file so that its name never stands for half of it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "base/file.h"
+#include "shunt/error.h"
+
+namespace shunt::gguf {
+
+/// A temporary file in the folder of `path`, which takes that name in commit(), and is removed if
+/// that does not come to pass.
+class OutputFile {
+ public:
+  static Result<OutputFile> create(const std::string& path);
+
+  OutputFile(OutputFile&& other) noexcept;
+  OutputFile& operator=(OutputFile&&) = delete;
+  OutputFile(const OutputFile&) = delete;
+  OutputFile& operator=(const OutputFile&) = delete;
+  ~OutputFile();
+
+  /// Io with the path and the system's reason (a full disk, say).
+  Status write(std::span<const std::byte> bytes);
+  Status write_zeros(std::uint64_t count);
+  /// Waits until the bytes are on the disk, then gives the file its name.
+  Status commit();
+
+  std::uint64_t size() const { return size_; }
+
+ private:
+  OutputFile(std::string path, std::string temporary, Descriptor file);
+  Error failure(const char* what) const;
+
+  std::string path_;
+  std::string temporary_;  ///< empty once there is nothing to remove
+  Descriptor file_;
+  std::uint64_t size_ = 0;
+};
+
+}  // namespace shunt::gguf

@@ -1,0 +1,45 @@
+// One GGUF file, or one part of a file in several, as its bytes say.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "shunt/gguf.h"
+
+namespace shunt::gguf {
+
+inline constexpr std::uint32_t kMagic = 0x46554747;  // "GGUF" in little-endian order
+inline constexpr std::uint32_t kDefaultAlignment = 32;
+inline constexpr std::string_view kAlignmentKey = "general.alignment";
+
+/// The format says 64, which not every writer heeds; nobody gives longer names than this on
+/// purpose.
+inline constexpr std::size_t kMaxNameBytes = std::size_t{1} << 20;
+
+/// What an alignment must be.
+constexpr bool is_alignment(std::uint64_t value) {
+  return value >= 8 && (value & (value - 1)) == 0;
+}
+
+/// `value` rounded up to a multiple of `alignment`, a power of two; the sum must fit.
+constexpr std::uint64_t align_up(std::uint64_t value, std::uint64_t alignment) {
+  return (value + alignment - 1) & ~(alignment - 1);
+}
+
+struct Part {
+  std::uint32_t version = 0;
+  std::uint64_t alignment = kDefaultAlignment;
+  std::vector<KeyValue> metadata;
+  std::vector<TensorInfo> tensors;
+  std::uint64_t listed_tensors = 0;  ///< those left out included
+  std::size_t data_start = 0;
+};
+
+/// Reads and checks everything but the tensors' data, whose bytes it doesn't touch. Errors name the
+/// place; the caller puts the file in front.
+Result<Part> parse_part(std::span<const std::byte> bytes, const ReadOptions& options);
+
+}  // namespace shunt::gguf

@@ -1,0 +1,155 @@
+#include <algorithm>
+#include <utility>
+
+#include "base/fail.h"
+#include "gguf/boundary.h"
+#include "gguf/header_bytes.h"
+#include "gguf/metadata.h"
+#include "gguf/name_index.h"
+#include "gguf/output_file.h"
+#include "gguf/part.h"
+#include "gguf/printable.h"
+#include "shunt/gguf.h"
+#include "tensor/checked.h"
+
+namespace shunt::gguf {
+namespace {
+
+constexpr std::uint32_t kVersion = 3;
+
+Status check_keys(std::span<const KeyValue> metadata) {
+  std::vector<std::string_view> keys;
+  for (const KeyValue& entry : metadata) {
+    if (entry.key.empty() || entry.key.size() > kMaxKeyBytes) {
+      return invalid("metadata {}: a key has 1 to {} bytes", printable(entry.key), kMaxKeyBytes);
+    }
+    keys.push_back(entry.key);
+  }
+  const auto twice = NameIndex(keys).duplicate();
+  if (twice) return invalid("metadata {} is there twice", printable(keys[twice->first]));
+  return ok();
+}
+
+/// The metadata and, where a reader would assume another one, the alignment.
+Result<std::vector<KeyValue>> with_alignment(std::vector<KeyValue> metadata,
+                                             std::uint32_t alignment) {
+  if (!is_alignment(alignment)) {
+    return invalid("alignment {} is not a power of two of at least 8", alignment);
+  }
+  const Value* given = find_value(metadata, kAlignmentKey);
+  if (given != nullptr) {
+    const auto* value = std::get_if<std::uint64_t>(&given->data);
+    if (given->type == ValueType::kU32 && value != nullptr && *value == alignment) return metadata;
+    return invalid("metadata '{}' differs from the alignment that is written, {}", kAlignmentKey,
+                   alignment);
+  }
+  if (alignment != kDefaultAlignment) {
+    metadata.push_back({std::string(kAlignmentKey), {ValueType::kU32, std::uint64_t{alignment}}});
+  }
+  return metadata;
+}
+
+/// Gives each tensor its offset.
+Status place_tensors(std::vector<TensorInfo>* tensors, std::uint32_t alignment) {
+  std::vector<std::string_view> names;
+  std::int64_t end = 0;
+  for (TensorInfo& info : *tensors) {
+    names.push_back(info.name);
+    if (end > kMaxSize - alignment)
+      return invalid("the tensors' data have more than 63 bits of bytes");
+    info.offset = align_up(static_cast<std::uint64_t>(end), alignment);
+    end = saturating_add(static_cast<std::int64_t>(info.offset),
+                         static_cast<std::int64_t>(info.bytes));
+  }
+  const auto twice = NameIndex(names).duplicate();
+  if (twice) return invalid("tensor {} is there twice", printable(names[twice->first]));
+  return ok();
+}
+
+Result<HeaderBytes> header_of(std::span<const KeyValue> metadata,
+                              std::span<const TensorInfo> tensors) {
+  HeaderBytes header;
+  header.put_u32(kMagic);
+  header.put_u32(kVersion);
+  header.put_u64(tensors.size());
+  header.put_u64(metadata.size());
+  for (const KeyValue& entry : metadata) SHUNT_TRY(header.put_metadata(entry));
+  for (const TensorInfo& info : tensors) header.put_tensor(info);
+  return header;
+}
+
+Status write_tensor(OutputFile* file, const TensorInfo& info, std::size_t index,
+                    const Writer::Data& data) {
+  auto bytes = data(index);
+  if (!bytes) {
+    return std::move(bytes.error()).with_context("tensor " + printable(info.name));
+  }
+  if (bytes->size() != info.bytes) {
+    return invalid("tensor {}: {} bytes were given for {}, which takes {}", printable(info.name),
+                   bytes->size(), to_string(info.tensor), info.bytes);
+  }
+  return file->write(*bytes);
+}
+
+Status write_file(const std::string& path, const HeaderBytes& header,
+                  std::span<const TensorInfo> tensors, std::uint32_t alignment,
+                  const Writer::Data& data) {
+  SHUNT_ASSIGN(OutputFile file, OutputFile::create(path));
+  SHUNT_TRY(file.write(header.bytes()));
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    SHUNT_TRY(file.write_zeros(align_up(file.size(), alignment) - file.size()));
+    SHUNT_TRY(write_tensor(&file, tensors[i], i, data));
+  }
+  // Some readers want the last tensor padded like the others.
+  SHUNT_TRY(file.write_zeros(align_up(file.size(), alignment) - file.size()));
+  return file.commit();
+}
+
+}  // namespace
+
+void Writer::add(std::string key, Value value) {
+  metadata_.push_back({std::move(key), std::move(value)});
+}
+void Writer::add_string(std::string key, std::string value) {
+  add(std::move(key), {ValueType::kString, std::move(value)});
+}
+void Writer::add_u32(std::string key, std::uint32_t value) {
+  add(std::move(key), {ValueType::kU32, std::uint64_t{value}});
+}
+void Writer::add_f32(std::string key, float value) {
+  add(std::move(key), {ValueType::kF32, double{value}});
+}
+void Writer::add_bool(std::string key, bool value) {
+  add(std::move(key), {ValueType::kBool, value});
+}
+void Writer::add_array(std::string key, Array value) {
+  add(std::move(key), {ValueType::kArray, std::make_shared<const Array>(std::move(value))});
+}
+
+Status Writer::add_tensor(std::string name, const Tensor& tensor) {
+  if (name.empty() || name.size() > kMaxNameBytes) {
+    return invalid("tensor {}: a name has 1 to {} bytes", printable(name), kMaxNameBytes);
+  }
+  const bool fixed = std::ranges::all_of(tensor.shape, &Dim::is_fixed);
+  if (!fixed || !is_contiguous(tensor) || element_count(tensor.shape) == 0) {
+    return invalid(
+        "tensor {}: {}: only what is contiguous, not empty and of fixed size can be written",
+        printable(name), to_string(tensor));
+  }
+  const auto bytes = static_cast<std::uint64_t>(byte_span(tensor));
+  tensors_.push_back({std::move(name), tensor, 0, bytes, 0});
+  return ok();
+}
+
+Status Writer::write(const std::string& path, const Data& data, std::uint32_t alignment) const {
+  return without_exceptions(path, [&]() -> Status {
+    SHUNT_TRY(check_keys(metadata_));
+    SHUNT_ASSIGN(const auto metadata, with_alignment(metadata_, alignment));
+    std::vector<TensorInfo> tensors = tensors_;
+    SHUNT_TRY(place_tensors(&tensors, alignment));
+    SHUNT_ASSIGN(const HeaderBytes header, header_of(metadata, tensors));
+    return write_file(path, header, tensors, alignment, data);
+  });
+}
+
+}  // namespace shunt::gguf

@@ -1,0 +1,164 @@
+#include <cmath>
+
+#include "ops/attention/attention.h"
+#include "ops/common/cases.h"
+#include "ops/common/checks.h"
+#include "ops/common/loops.h"
+
+namespace shunt {
+
+namespace {
+
+Status check_params(const RopeParams& params, const Dim& row) {
+  const std::int64_t smallest_row = row.is_fixed() ? row.max : row.factor;
+  if (params.dims < 2 || params.dims % 2 != 0 || params.dims > smallest_row) {
+    return invalid("dims is {}, which is not an even number from 2 to the row's size, {}",
+                   params.dims, to_string(row));
+  }
+  SHUNT_TRY(expect_positive("freq_base", params.freq_base));
+  SHUNT_TRY(expect_positive("freq_scale", params.freq_scale));
+  SHUNT_TRY(expect_finite("attn_factor", params.attn_factor));
+  if (!(params.ext_factor >= 0 && params.ext_factor <= 1)) {
+    return invalid("ext_factor is {}, which is not a number from 0 to 1", params.ext_factor);
+  }
+  if (params.ext_factor == 0) return ok();
+  SHUNT_TRY(expect_positive("beta_fast", params.beta_fast));
+  SHUNT_TRY(expect_positive("beta_slow", params.beta_slow));
+  if (params.freq_base <= 1) {
+    return invalid("freq_base is {}; YaRN (ext_factor is {}) needs one above 1", params.freq_base,
+                   params.ext_factor);
+  }
+  if (params.original_context <= 0) {
+    return invalid("original_context is {}; YaRN (ext_factor is {}) needs one above 0",
+                   params.original_context, params.ext_factor);
+  }
+  return ok();
+}
+
+class Rope final : public OpWith<RopeParams> {
+ public:
+  const OpInfo& info() const override {
+    static const OpInfo kInfo = {
+        .name = "rope",
+        .family = "attention",
+        .summary = "Rotary position embedding: pair i of a row, elements 2i and 2i + 1 (normal) or i "
+                   "and i + dims / 2 (neox), turns by the angle positions[t] * freq_scale * "
+                   "freq_base^(-2i / dims) / freq_factors[i], and is multiplied by attn_factor; "
+                   "elements from dims on are copied. With ext_factor, angle and factor are those of "
+                   "YaRN (arXiv 2309.00071).",
+        .sources = {"x", "positions", "freq_factors?"}};
+    return kInfo;
+  }
+
+  Result<Inferred> shape_rule(SourceTensors sources, const RopeParams& params) const override {
+    const Tensor& x = *sources[0];
+    const Tensor& positions = *sources[1];
+    SHUNT_TRY(expect_type("x", x, {DType::kF32}));
+    SHUNT_TRY(expect_type("positions", positions, {DType::kI32}));
+    SHUNT_TRY(check_params(params, x.shape[0]));
+    SHUNT_TRY(expect_dims("positions", positions, 1));
+    SHUNT_TRY(expect_dim("positions", positions, 0, x.shape[2], "dimension 2 of x"));
+    if (sources[2] != nullptr) {
+      const Tensor& factors = *sources[2];
+      SHUNT_TRY(expect_type("freq_factors", factors, {DType::kF32}));
+      SHUNT_TRY(expect_dims("freq_factors", factors, 1));
+      SHUNT_TRY(expect_dim("freq_factors", factors, 0, params.dims / 2, "dims / 2"));
+    }
+    return contiguous(DType::kF32, x.shape);
+  }
+
+  void plain_reference(RefSources sources, const RopeParams& params,
+                       RefTensor& result) const override {
+    const RefTensor& x = *sources[0];
+    const bool normal = params.mode == RopeMode::kNormal;
+    const double magnitude = rope_magnitude(params);
+    result.data = x.data;
+    for_each_row(x.sizes, [&](std::int64_t h, std::int64_t t, std::int64_t s) {
+      for (std::int64_t i = 0; i < params.dims / 2; ++i) {
+        const double factor = sources[2] != nullptr ? sources[2]->at(i) : 1;
+        const double angle = sources[1]->at(t) * rope_frequency(params, i) / factor;
+        const std::int64_t first = normal ? 2 * i : i;
+        const std::int64_t second = normal ? 2 * i + 1 : i + params.dims / 2;
+        const double u = x.at(first, h, t, s);
+        const double v = x.at(second, h, t, s);
+        result.at(first, h, t, s) = magnitude * (u * std::cos(angle) - v * std::sin(angle));
+        result.at(second, h, t, s) = magnitude * (u * std::sin(angle) + v * std::cos(angle));
+      }
+    });
+  }
+
+  void cases(const CaseSink& sink) const override;
+};
+
+void emit(const CaseSink& sink, const CaseSource& x, const RopeParams& params, bool factors,
+          std::int64_t context = 64, double max_error = 1e-10) {
+  const CaseSource positions =
+      filled(source_of(DType::kI32, {sizes_of(x)[2], 1, 1, 1}), Fill::kIndex, 0,
+             static_cast<double>(context));
+  const CaseSource freq_factors =
+      factors ? filled(source_of(DType::kF32, {params.dims / 2, 1, 1, 1}), Fill::kUniform, 0.5, 4)
+              : not_given();
+  const std::vector<CaseSource> sources = {x, positions, freq_factors};
+  sink({.name = describe_sources(sources, fmt::format("below {} {}", context,
+                                                      rope_op().describe(Params::of(params)))),
+        .params = Params::of(params),
+        .sources = sources,
+        .max_error = max_error});
+}
+
+void Rope::cases(const CaseSink& sink) const {
+  constexpr DType kF32 = DType::kF32;
+  struct Size {
+    Sizes x;
+    std::int64_t dims;
+  };
+  constexpr std::array kSizes = {
+      Size{{2, 1, 1, 1}, 2},   Size{{64, 1, 1, 1}, 64}, Size{{64, 3, 5, 1}, 64},
+      Size{{64, 3, 5, 2}, 32}, Size{{80, 2, 9, 1}, 80}, Size{{80, 2, 3, 1}, 20},
+      Size{{7, 2, 3, 1}, 4},   Size{{16, 4, 0, 1}, 16}, Size{{128, 2, 2, 1}, 128},
+  };
+  for (RopeMode mode : {RopeMode::kNormal, RopeMode::kNeox}) {
+    for (const Size& size : kSizes) {
+      for (bool factors : {false, true}) {
+        emit(sink, source_of(kF32, size.x), {.dims = size.dims, .mode = mode}, factors);
+      }
+    }
+    RopeParams params = {.dims = 64, .mode = mode};
+    emit(sink, seen_as(kF32, {64, 3, 5, 2}, {0, 2, 1, 3}), params, false);
+    emit(sink, seen_as(kF32, {64, 3, 5, 1}, {1, 0, 2, 3}), params, false);
+    emit(sink, seen_as(kF32, {64, 3, 5, 2}, {0, 1, 2, 3}, {64, 1, 2, 0}), params, true);
+    // Angles of thousands of turns have an error of their own where they are F32.
+    emit(sink, source_of(kF32, {64, 3, 5, 1}), params, false, 4096, 1e-7);
+    params.freq_base = 500000;
+    params.freq_scale = 0.25F;
+    emit(sink, source_of(kF32, {64, 3, 5, 1}), params, false);
+    params.attn_factor = 0.8F;
+    emit(sink, source_of(kF32, {64, 3, 5, 1}), params, true);
+    for (float ext_factor : {0.5F, 1.0F}) {
+      for (bool factors : {false, true}) {
+        const RopeParams yarn = {.dims = 64,
+                                 .mode = mode,
+                                 .freq_scale = 0.25F,
+                                 .ext_factor = ext_factor,
+                                 .attn_factor = 0.9F,
+                                 .original_context = 2048};
+        emit(sink, source_of(kF32, {64, 3, 5, 1}), yarn, factors);
+        emit(sink, source_of(kF32, {96, 2, 3, 2}), yarn, factors);
+      }
+    }
+  }
+}
+
+}  // namespace
+
+const Op& rope_op() {
+  static const Rope kOp;
+  return kOp;
+}
+
+Result<Value> rope(GraphBuilder& g, Operand x, Operand positions, Operand freq_factors,
+                   RopeParams params) {
+  return g.apply(rope_op(), Params::of(params), {&x, &positions, &freq_factors});
+}
+
+}  // namespace shunt

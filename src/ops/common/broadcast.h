@@ -1,0 +1,26 @@
+// What ops of two operands share, of which the second is repeated along the dimensions that it divides.
+#pragma once
+
+#include "graph/op.h"
+#include "ops/common/loops.h"
+
+namespace shunt {
+
+/// F32 a and b, b divides a; the result has a's shape.
+Result<Inferred> infer_broadcast(SourceTensors sources);
+
+/// result = f(a, b) element by element.
+template <class F>
+void reference_broadcast(RefSources sources, RefTensor& result, F f) {
+  const RefTensor& a = *sources[0];
+  const RefTensor& b = *sources[1];
+  for_each_element(result.sizes, [&](const Sizes& i) {
+    Sizes j = i;
+    for (std::size_t d = 0; d < kMaxDims; ++d) j[d] %= b.sizes[d];
+    at(result, i) = f(at(a, i), at(b, j));
+  });
+}
+
+void broadcast_cases(const CaseSink& sink);
+
+}  // namespace shunt

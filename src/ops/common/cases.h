@@ -1,0 +1,44 @@
+// What test cases are made of.
+#pragma once
+
+#include <array>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "graph/op.h"
+
+namespace shunt {
+
+inline constexpr std::array kFloatTypes = {DType::kF32, DType::kF16, DType::kBF16};
+inline constexpr std::array kBlockTypes = {DType::kQ8_0, DType::kQ4_0};
+/// What weights and caches may be.
+inline constexpr std::array kWeightTypes = {DType::kF32, DType::kF16, DType::kBF16, DType::kQ8_0,
+                                            DType::kQ4_0};
+
+/// A contiguous source: normally distributed, or for integer types integers from -100 to 99.
+CaseSource source_of(DType dtype, const Sizes& sizes);
+/// A source that has `sizes` once `permute` and then `slice` are done, like source_of() otherwise.
+CaseSource seen_as(DType dtype, const Sizes& sizes, const std::array<int, kMaxDims>& permute,
+                   const Sizes& slice = {0, 0, 0, 0});
+/// An optional source that is not given.
+CaseSource not_given();
+/// The same source, filled in another way.
+CaseSource filled(CaseSource source, Fill fill, double low, double high);
+
+/// A source's sizes as the op sees them.
+Sizes sizes_of(const CaseSource& source);
+/// A source's tensor as the op sees it, and its offset in the contiguous tensor it is a view of.
+Result<Inferred> tensor_of(const CaseSource& source);
+/// "F32 [7, 3, 2] permuted [0, 2, 1, 3] sliced [0, 1, 0, 0]": the sizes are those that the op sees.
+std::string describe_source(const CaseSource& source);
+/// All of them, and what tells the parameters apart.
+std::string describe_sources(std::span<const CaseSource> sources, std::string_view extra = "");
+
+/// Shapes and strides that every op of one source must cope with; block types get rows of whole blocks.
+std::vector<CaseSource> unary_sources(DType dtype);
+
+/// Largest normalised mean square error of normally distributed numbers that are rounded to a type.
+double rounding_error(DType dtype);
+
+}  // namespace shunt

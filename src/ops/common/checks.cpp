@@ -1,0 +1,96 @@
+#include "ops/common/checks.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace shunt {
+
+std::string to_string(const Dim& dim) {
+  return fmt::format("{}{}", dim.max, dim.is_fixed() ? "" : "*");
+}
+
+Status expect_type(std::string_view name, const Tensor& tensor,
+                   std::initializer_list<DType> allowed) {
+  if (std::ranges::find(allowed, tensor.dtype) != allowed.end()) return ok();
+  std::string list;
+  for (DType dtype : allowed) {
+    if (!list.empty()) list += dtype == *(allowed.end() - 1) ? " or " : ", ";
+    list += to_string(dtype);
+  }
+  return invalid("{} is {}, not {}", name, to_string(tensor), list);
+}
+
+Status expect_dim(std::string_view name, const Tensor& tensor, int dim, const Dim& wanted,
+                  std::string_view why) {
+  const Dim& found = tensor.shape[static_cast<std::size_t>(dim)];
+  if (found == wanted) return ok();
+  if (found.max == wanted.max) {
+    return invalid("dimension {} of {} is {}, which is another extent than {}, {}", dim, name,
+                   to_string(found), why, to_string(wanted));
+  }
+  return invalid("dimension {} of {} is {}, but {} is {}", dim, name, to_string(found), why,
+                 to_string(wanted));
+}
+
+Status expect_dims(std::string_view name, const Tensor& tensor, int dims) {
+  for (int i = dims; i < kMaxDims; ++i) {
+    if (tensor.shape[static_cast<std::size_t>(i)] == Dim(1)) continue;
+    return invalid("{} is {}, which has more than {} dimension{}", name, to_string(tensor), dims,
+                   dims == 1 ? "" : "s");
+  }
+  return ok();
+}
+
+Status expect_same_shape(std::string_view a_name, const Tensor& a, std::string_view b_name,
+                         const Tensor& b) {
+  if (a.shape == b.shape) return ok();
+  if (max_sizes(a.shape) == max_sizes(b.shape)) {
+    return invalid("{} and {} differ in their extents: {} and {}", a_name, b_name,
+                   to_string(a.shape), to_string(b.shape));
+  }
+  return invalid("{} and {} differ in shape: {} and {}", a_name, b_name, to_string(a.shape),
+                 to_string(b.shape));
+}
+
+bool divides(const Dim& part, const Dim& whole) {
+  if (part == whole) return true;
+  if (!part.is_fixed() || part.max <= 0) return false;
+  return (whole.is_fixed() ? whole.max : whole.factor) % part.max == 0;
+}
+
+Status expect_broadcast(std::string_view b_name, const Tensor& b, std::string_view a_name,
+                        const Tensor& a) {
+  for (std::size_t i = 0; i < kMaxDims; ++i) {
+    if (divides(b.shape[i], a.shape[i])) continue;
+    return invalid("dimension {} of {} is {}, which does not divide that of {}, {}", i, b_name,
+                   to_string(b.shape[i]), a_name, to_string(a.shape[i]));
+  }
+  return ok();
+}
+
+Status expect_mask(const Tensor& mask, const Shape& scores) {
+  SHUNT_TRY(expect_type("mask", mask, {DType::kF32, DType::kF16}));
+  for (std::size_t i = 0; i < kMaxDims; ++i) {
+    if (mask.shape[i] == scores[i] || (i >= 2 && mask.shape[i] == Dim(1))) continue;
+    return invalid("mask is {}, but the scores are {} (dimensions 2 and 3 of the mask may be 1)",
+                   to_string(mask), to_string(scores));
+  }
+  return ok();
+}
+
+Status expect_finite(std::string_view name, float value) {
+  if (std::isfinite(value)) return ok();
+  return invalid("{} is {}, which is not a finite number", name, value);
+}
+
+Status expect_positive(std::string_view name, float value) {
+  if (std::isfinite(value) && value > 0) return ok();
+  return invalid("{} is {}, which is not a number above 0", name, value);
+}
+
+Result<Inferred> contiguous(DType dtype, const Shape& shape) {
+  SHUNT_ASSIGN(Tensor tensor, make_tensor(dtype, shape));
+  return Inferred{tensor};
+}
+
+}  // namespace shunt

@@ -1,0 +1,46 @@
+// What shape rules are made of. Each check's error says what it found, by the source's name; the builder
+// adds the op and the operands.
+#pragma once
+
+#include <initializer_list>
+#include <string>
+#include <string_view>
+
+#include "graph/op.h"
+
+namespace shunt {
+
+/// "64", or "64*" for an extent.
+std::string to_string(const Dim& dim);
+
+Status expect_type(std::string_view name, const Tensor& tensor,
+                   std::initializer_list<DType> allowed);
+
+/// Dimension `dim` of `tensor` must be `wanted`, extents included; `why` says whose that is: "K of w".
+Status expect_dim(std::string_view name, const Tensor& tensor, int dim, const Dim& wanted,
+                  std::string_view why);
+
+/// The dimensions from `dims` on must be 1.
+Status expect_dims(std::string_view name, const Tensor& tensor, int dims);
+
+Status expect_same_shape(std::string_view a_name, const Tensor& a, std::string_view b_name,
+                         const Tensor& b);
+
+/// Whether something of size `part` fits into `whole` a whole number of times, at every value of an extent.
+bool divides(const Dim& part, const Dim& whole);
+
+/// Each dimension of b must divide that of a.
+Status expect_broadcast(std::string_view b_name, const Tensor& b, std::string_view a_name,
+                        const Tensor& a);
+
+/// A mask of attention scores of the shape [N, T, H, S]: F32 or F16 [N, T, 1 or H, 1 or S].
+Status expect_mask(const Tensor& mask, const Shape& scores);
+
+/// Finite: neither infinite nor not-a-number.
+Status expect_finite(std::string_view name, float value);
+Status expect_positive(std::string_view name, float value);
+
+/// A contiguous result.
+Result<Inferred> contiguous(DType dtype, const Shape& shape);
+
+}  // namespace shunt

@@ -1,0 +1,59 @@
+#include "ops/common/cases.h"
+#include "ops/common/checks.h"
+#include "ops/common/loops.h"
+#include "ops/elementwise/elementwise.h"
+
+namespace shunt {
+
+namespace {
+
+class Scale final : public OpWith<ScaleParams> {
+ public:
+  const OpInfo& info() const override {
+    static const OpInfo kInfo = {.name = "scale",
+                                 .family = "elementwise",
+                                 .summary = "Each element scaled and shifted: y = x * scale + bias.",
+                                 .sources = {"x"}};
+    return kInfo;
+  }
+
+  Result<Inferred> shape_rule(SourceTensors sources, const ScaleParams& params) const override {
+    const Tensor& x = *sources[0];
+    SHUNT_TRY(expect_type("x", x, {DType::kF32}));
+    SHUNT_TRY(expect_finite("scale", params.scale));
+    SHUNT_TRY(expect_finite("bias", params.bias));
+    return contiguous(DType::kF32, x.shape);
+  }
+
+  void plain_reference(RefSources sources, const ScaleParams& params, RefTensor& result) const override {
+    for_each_element(result.sizes, [&](const Sizes& i) {
+      at(result, i) = at(*sources[0], i) * params.scale + params.bias;
+    });
+  }
+
+  void cases(const CaseSink& sink) const override {
+    for (const CaseSource& x : unary_sources(DType::kF32)) {
+      for (const ScaleParams& params : {ScaleParams{0.125F, 0}, ScaleParams{-3, 0.5F}}) {
+        sink({.name = fmt::format("{} {}", describe_source(x), describe(Params::of(params))),
+              .params = Params::of(params),
+              .sources = {x}});
+      }
+    }
+    sink({.name = "by nothing",
+          .params = Params::of(ScaleParams{0, 0}),
+          .sources = {source_of(DType::kF32, {64, 5, 1, 1})}});
+  }
+};
+
+}  // namespace
+
+const Op& scale_op() {
+  static const Scale kOp;
+  return kOp;
+}
+
+Result<Value> scale(GraphBuilder& g, Operand x, ScaleParams params) {
+  return g.apply(scale_op(), Params::of(params), {&x});
+}
+
+}  // namespace shunt

@@ -1,0 +1,141 @@
+#include "ops/common/cases.h"
+#include "ops/common/checks.h"
+#include "ops/common/loops.h"
+#include "ops/matrix/matrix.h"
+
+namespace shunt {
+
+namespace {
+
+struct Batch {
+  std::int64_t w2, x2, w3, x3;
+};
+
+/// Blocks of 8 bits for x cost 4e-5 over many sums; a single sum may happen to be small beside its terms.
+double case_error(DType type, std::int64_t sums) {
+  if (!trait(type).quantized || sums == 0) return 1e-10;
+  return 4e-5 * (1 + 64 / static_cast<double>(sums));
+}
+
+void emit(const CaseSink& sink, const CaseSource& w, const CaseSource& x) {
+  const std::vector<CaseSource> sources = {w, x};
+  const Sizes sizes = sizes_of(x);
+  sink({.name = describe_sources(sources),
+        .params = Params::of(NoParams{}),
+        .sources = sources,
+        .max_error = case_error(w.dtype, sizes_of(w)[1] * sizes[1] * sizes[2] * sizes[3])});
+}
+
+/// Plain matrices: lengths of rows around the widths of vectors and blocks, from one product to many.
+void matrix_cases(const CaseSink& sink, DType type) {
+  struct Size {
+    std::int64_t k, m, n;
+  };
+  constexpr std::array kPlain = {
+      Size{1, 1, 1},   Size{7, 3, 2},   Size{31, 4, 3},  Size{33, 5, 1},  Size{33, 16, 5},
+      Size{63, 2, 2},  Size{65, 9, 4},  Size{100, 7, 9}, Size{129, 3, 1}, Size{0, 3, 2},
+  };
+  constexpr std::array kBlocks = {
+      Size{32, 1, 1},   Size{32, 5, 3},  Size{64, 1, 7},  Size{64, 16, 1},  Size{64, 33, 2},
+      Size{96, 7, 5},   Size{128, 4, 4}, Size{256, 8, 1}, Size{256, 3, 17}, Size{64, 31, 33},
+      Size{512, 64, 1}, Size{160, 17, 8}, Size{64, 0, 2}, Size{64, 3, 0},
+  };
+  const auto emit_size = [&](const Size& size) {
+    emit(sink, source_of(type, {size.k, size.m, 1, 1}), source_of(DType::kF32, {size.k, size.n, 1, 1}));
+  };
+  if (!trait(type).quantized) {
+    for (const Size& size : kPlain) emit_size(size);
+  }
+  for (const Size& size : kBlocks) emit_size(size);
+}
+
+void batch_cases(const CaseSink& sink, DType type) {
+  constexpr std::array kBatches = {Batch{2, 2, 1, 1}, Batch{1, 3, 1, 1}, Batch{2, 6, 1, 1},
+                                   Batch{1, 1, 2, 2}, Batch{1, 2, 1, 3}, Batch{2, 4, 3, 3},
+                                   Batch{2, 4, 2, 4}};
+  for (const Batch& b : kBatches) {
+    emit(sink, source_of(type, {64, 5, b.w2, b.w3}), source_of(DType::kF32, {64, 3, b.x2, b.x3}));
+    emit(sink, source_of(type, {32, 6, b.w2, b.w3}), source_of(DType::kF32, {32, 1, b.x2, b.x3}));
+  }
+}
+
+void stride_cases(const CaseSink& sink, DType type) {
+  constexpr DType kF32 = DType::kF32;
+  const CaseSource w = source_of(type, {64, 5, 2, 1});
+  const CaseSource x = source_of(kF32, {64, 3, 4, 1});
+  emit(sink, seen_as(type, {64, 5, 2, 1}, {0, 2, 1, 3}), x);
+  emit(sink, seen_as(type, {64, 5, 2, 1}, {0, 1, 2, 3}, {32, 1, 1, 0}), x);
+  emit(sink, w, seen_as(kF32, {64, 3, 4, 1}, {0, 2, 1, 3}));
+  emit(sink, w, seen_as(kF32, {64, 3, 4, 1}, {1, 0, 2, 3}));
+  emit(sink, w, seen_as(kF32, {64, 3, 4, 1}, {0, 1, 2, 3}, {3, 1, 1, 0}));
+  emit(sink, seen_as(type, {64, 5, 2, 1}, {0, 2, 1, 3}),
+       seen_as(kF32, {64, 3, 4, 1}, {0, 2, 1, 3}, {0, 2, 0, 0}));
+  if (trait(type).quantized) return;
+  emit(sink, seen_as(type, {64, 5, 2, 1}, {1, 0, 2, 3}), x);
+  emit(sink, seen_as(type, {33, 5, 2, 1}, {2, 0, 1, 3}, {1, 0, 0, 0}),
+       seen_as(kF32, {33, 3, 4, 1}, {2, 1, 0, 3}));
+}
+
+class Matmul final : public OpWith<NoParams> {
+ public:
+  const OpInfo& info() const override {
+    static const OpInfo kInfo = {
+        .name = "matmul",
+        .family = "matrix",
+        .summary = "Product of matrices: y[m, n] = sum over k of w[k, m] * x[k, n]. Slice i2 of x "
+                   "meets slice i2 / (X2 / W2) of w, and so along dimension 3. Where w is quantised, "
+                   "a device may round x to blocks of 8-bit integers.",
+        .sources = {"w", "x"}};
+    return kInfo;
+  }
+
+  Result<Inferred> shape_rule(SourceTensors sources, const NoParams&) const override {
+    const Tensor& w = *sources[0];
+    const Tensor& x = *sources[1];
+    SHUNT_TRY(expect_type(
+        "w", w, {DType::kF32, DType::kF16, DType::kBF16, DType::kQ8_0, DType::kQ4_0}));
+    SHUNT_TRY(expect_type("x", x, {DType::kF32}));
+    SHUNT_TRY(expect_dim("x", x, 0, w.shape[0], "that of w"));
+    for (std::size_t i : {2, 3}) {
+      if (divides(w.shape[i], x.shape[i])) continue;
+      return invalid("dimension {} of w is {}, which does not divide that of x, {}", i,
+                     to_string(w.shape[i]), to_string(x.shape[i]));
+    }
+    return contiguous(DType::kF32, {w.shape[1], x.shape[1], x.shape[2], x.shape[3]});
+  }
+
+  void plain_reference(RefSources sources, const NoParams&, RefTensor& result) const override {
+    const RefTensor& w = *sources[0];
+    const RefTensor& x = *sources[1];
+    for_each_element(result.sizes, [&](const Sizes& i) {
+      const std::int64_t w2 = i[2] / (x.sizes[2] / w.sizes[2]);
+      const std::int64_t w3 = i[3] / (x.sizes[3] / w.sizes[3]);
+      double sum = 0;
+      for (std::int64_t k = 0; k < x.sizes[0]; ++k) {
+        sum += w.at(k, i[0], w2, w3) * x.at(k, i[1], i[2], i[3]);
+      }
+      at(result, i) = sum;
+    });
+  }
+
+  void cases(const CaseSink& sink) const override {
+    for (DType type : kWeightTypes) {
+      matrix_cases(sink, type);
+      batch_cases(sink, type);
+      stride_cases(sink, type);
+    }
+  }
+};
+
+}  // namespace
+
+const Op& matmul_op() {
+  static const Matmul kOp;
+  return kOp;
+}
+
+Result<Value> matmul(GraphBuilder& g, Operand w, Operand x) {
+  return g.apply(matmul_op(), Params::of(NoParams{}), {&w, &x});
+}
+
+}  // namespace shunt

@@ -1,0 +1,85 @@
+#include "ops/common/cases.h"
+#include "ops/common/checks.h"
+#include "ops/common/loops.h"
+#include "ops/rows/rows.h"
+
+namespace shunt {
+
+namespace {
+
+class GetRows final : public OpWith<NoParams> {
+ public:
+  const OpInfo& info() const override {
+    static const OpInfo kInfo = {
+        .name = "get_rows",
+        .family = "rows",
+        .summary = "Rows of a table by their numbers: y[:, i] = table[:, ids[i]]. A run with a "
+                   "number that the table has no row for fails.",
+        .sources = {"table", "ids"}};
+    return kInfo;
+  }
+
+  Result<Inferred> shape_rule(SourceTensors sources, const NoParams&) const override {
+    const Tensor& table = *sources[0];
+    const Tensor& ids = *sources[1];
+    SHUNT_TRY(expect_type("table", table,
+                          {DType::kF32, DType::kF16, DType::kBF16, DType::kQ8_0, DType::kQ4_0,
+                           DType::kI32}));
+    SHUNT_TRY(expect_type("ids", ids, {DType::kI32, DType::kI64}));
+    SHUNT_TRY(expect_dims("table", table, 2));
+    SHUNT_TRY(expect_dims("ids", ids, 1));
+    const DType type = table.dtype == DType::kI32 ? DType::kI32 : DType::kF32;
+    return contiguous(type, {table.shape[0], ids.shape[0], 1, 1});
+  }
+
+  void plain_reference(RefSources sources, const NoParams&, RefTensor& result) const override {
+    const RefTensor& table = *sources[0];
+    for (std::int64_t i = 0; i < result.sizes[1]; ++i) {
+      const auto row = static_cast<std::int64_t>(sources[1]->at(i));
+      if (row < 0 || row >= table.sizes[1]) continue;
+      for (std::int64_t c = 0; c < result.sizes[0]; ++c) result.at(c, i) = table.at(c, row);
+    }
+  }
+
+  void cases(const CaseSink& sink) const override {
+    const auto emit = [&](const CaseSource& table, const CaseSource& ids) {
+      const auto rows = static_cast<double>(sizes_of(table)[1]);
+      const std::vector<CaseSource> sources = {table, filled(ids, Fill::kIndex, 0, rows)};
+      sink({.name = describe_sources(sources),
+            .params = Params::of(NoParams{}),
+            .sources = sources});
+    };
+    for (DType type : {DType::kF32, DType::kF16, DType::kBF16, DType::kQ8_0, DType::kQ4_0,
+                       DType::kI32}) {
+      for (DType id_type : {DType::kI32, DType::kI64}) {
+        const auto ids = [&](std::int64_t n) { return source_of(id_type, {n, 1, 1, 1}); };
+        emit(source_of(type, {64, 10, 1, 1}), ids(1));
+        emit(source_of(type, {32, 1, 1, 1}), ids(3));
+        emit(source_of(type, {256, 5, 1, 1}), ids(17));
+        emit(source_of(type, {64, 10, 1, 1}), ids(0));
+        emit(seen_as(type, {64, 6, 1, 1}, {0, 2, 1, 3}), ids(4));
+        emit(seen_as(type, {64, 6, 1, 1}, {0, 1, 2, 3}, {32, 3, 0, 0}), ids(9));
+        // A column of a matrix of numbers.
+        emit(source_of(type, {64, 10, 1, 1}),
+             seen_as(id_type, {5, 1, 1, 1}, {1, 0, 2, 3}, {0, 2, 0, 0}));
+        if (trait(type).quantized) continue;
+        emit(source_of(type, {33, 7, 1, 1}), ids(5));
+        emit(source_of(type, {1, 100, 1, 1}), ids(40));
+        emit(seen_as(type, {33, 7, 1, 1}, {1, 0, 2, 3}), ids(5));
+      }
+    }
+  }
+};
+
+}  // namespace
+
+const Op& get_rows_op() {
+  static const GetRows kOp;
+  return kOp;
+}
+
+Result<Value> get_rows(GraphBuilder& g, Operand table, Operand ids) {
+  return g.apply(get_rows_op(), Params::of(NoParams{}), {&table, &ids});
+}
+
+}  // namespace shunt

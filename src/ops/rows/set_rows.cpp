@@ -1,0 +1,96 @@
+#include "ops/common/cases.h"
+#include "ops/common/checks.h"
+#include "ops/common/loops.h"
+#include "ops/rows/rows.h"
+
+namespace shunt {
+
+namespace {
+
+class SetRows final : public OpWith<NoParams> {
+ public:
+  const OpInfo& info() const override {
+    static const OpInfo kInfo = {
+        .name = "set_rows",
+        .family = "rows",
+        .summary = "Writes rows by their numbers into dst, converted to its type: dst[:, ids[i]] = "
+                   "rows[:, i]; dst's other rows stay. No number may occur twice. A run with a "
+                   "number that dst has no row for fails and writes nothing outside of dst.",
+        .sources = {"dst", "rows", "ids"},
+        .storage = Storage::kIntoFirst};
+    return kInfo;
+  }
+
+  Result<Inferred> shape_rule(SourceTensors sources, const NoParams&) const override {
+    const Tensor& dst = *sources[0];
+    const Tensor& rows = *sources[1];
+    const Tensor& ids = *sources[2];
+    SHUNT_TRY(expect_type(
+        "dst", dst, {DType::kF32, DType::kF16, DType::kBF16, DType::kQ8_0, DType::kQ4_0}));
+    SHUNT_TRY(expect_type("rows", rows, {DType::kF32}));
+    SHUNT_TRY(expect_type("ids", ids, {DType::kI32, DType::kI64}));
+    SHUNT_TRY(expect_dims("dst", dst, 2));
+    SHUNT_TRY(expect_dims("rows", rows, 2));
+    SHUNT_TRY(expect_dims("ids", ids, 1));
+    SHUNT_TRY(expect_dim("rows", rows, 0, dst.shape[0], "that of dst"));
+    SHUNT_TRY(expect_dim("ids", ids, 0, rows.shape[1], "the number of rows"));
+    return Inferred{dst};
+  }
+
+  void plain_reference(RefSources sources, const NoParams&, RefTensor& result) const override {
+    const RefTensor& rows = *sources[1];
+    for (std::int64_t i = 0; i < rows.sizes[1]; ++i) {
+      const auto row = static_cast<std::int64_t>(sources[2]->at(i));
+      if (row < 0 || row >= result.sizes[1]) continue;
+      for (std::int64_t c = 0; c < rows.sizes[0]; ++c) result.at(c, row) = rows.at(c, i);
+    }
+  }
+
+  void cases(const CaseSink& sink) const override {
+    const auto emit = [&](const CaseSource& dst, const CaseSource& rows, const CaseSource& ids) {
+      const auto high = static_cast<double>(sizes_of(dst)[1]);
+      const std::vector<CaseSource> sources = {dst, rows, filled(ids, Fill::kPermutation, 0, high)};
+      sink({.name = describe_sources(sources),
+            .params = Params::of(NoParams{}),
+            .sources = sources,
+            .max_error = rounding_error(dst.dtype)});
+    };
+    constexpr DType kF32 = DType::kF32;
+    for (DType type : kWeightTypes) {
+      for (DType id_type : {DType::kI64, DType::kI32}) {
+        const auto ids = [&](std::int64_t n) { return source_of(id_type, {n, 1, 1, 1}); };
+        const auto rows = [&](std::int64_t c, std::int64_t n) {
+          return source_of(kF32, {c, n, 1, 1});
+        };
+        emit(source_of(type, {64, 10, 1, 1}), rows(64, 1), ids(1));
+        emit(source_of(type, {64, 10, 1, 1}), rows(64, 7), ids(7));
+        emit(source_of(type, {256, 5, 1, 1}), rows(256, 5), ids(5));
+        emit(source_of(type, {64, 10, 1, 1}), rows(64, 0), ids(0));
+        // Into a window; what lies around it must stay.
+        emit(seen_as(type, {64, 8, 1, 1}, {0, 1, 2, 3}, {32, 2, 0, 0}), rows(64, 3), ids(3));
+        emit(source_of(type, {64, 10, 1, 1}), seen_as(kF32, {64, 4, 1, 1}, {0, 2, 1, 3}), ids(4));
+        emit(source_of(type, {64, 10, 1, 1}), seen_as(kF32, {64, 4, 1, 1}, {1, 0, 2, 3}), ids(4));
+        emit(source_of(type, {32, 10, 1, 1}),
+             seen_as(kF32, {32, 4, 1, 1}, {0, 1, 2, 3}, {3, 1, 0, 0}), ids(4));
+        if (trait(type).quantized) continue;
+        emit(source_of(type, {33, 9, 1, 1}), rows(33, 5), ids(5));
+        emit(source_of(type, {1, 50, 1, 1}), rows(1, 20), ids(20));
+        // Rows of dst that are columns in memory, as transposed values of a cache are.
+        emit(seen_as(type, {33, 9, 1, 1}, {1, 0, 2, 3}), rows(33, 5), ids(5));
+      }
+    }
+  }
+};
+
+}  // namespace
+
+const Op& set_rows_op() {
+  static const SetRows kOp;
+  return kOp;
+}
+
+Result<Value> set_rows(GraphBuilder& g, Operand dst, Operand rows, Operand ids) {
+  return g.apply(set_rows_op(), Params::of(NoParams{}), {&dst, &rows, &ids});
+}
+
+}  // namespace shunt

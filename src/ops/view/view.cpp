@@ -1,0 +1,87 @@
+#include "ops/view/view.h"
+
+#include "ops/common/cases.h"
+#include "ops/common/checks.h"
+#include "ops/common/loops.h"
+
+namespace shunt {
+
+namespace {
+
+class View final : public OpWith<ViewParams> {
+ public:
+  const OpInfo& info() const override {
+    static const OpInfo kInfo = {.name = "view",
+                                 .family = "view",
+                                 .summary = "A window of x: y[i] = x[start + i].",
+                                 .sources = {"x"},
+                                 .storage = Storage::kView};
+    return kInfo;
+  }
+
+  Result<Inferred> shape_rule(SourceTensors sources, const ViewParams& params) const override {
+    const Tensor& x = *sources[0];
+    Inferred window{{x.dtype, params.shape, x.strides}};
+    const std::int64_t block = trait(x.dtype).block_elements;
+    for (std::size_t i = 0; i < kMaxDims; ++i) {
+      const std::int64_t start = params.start[i];
+      const Dim& dim = params.shape[i];
+      if (start < 0 || dim.max < 0 || start > x.shape[i].max || dim.max > x.shape[i].max - start) {
+        return invalid("dimension {}: {} elements from {} on are not inside of x, which has {}", i,
+                       to_string(dim), start, to_string(x.shape[i]));
+      }
+      const std::int64_t unit = i == 0 ? block : 1;
+      if (start % unit != 0 || dim.max % unit != 0 || dim.factor % unit != 0) {
+        return invalid("dimension {}: {} elements from {} on are not whole blocks of {}, which have {}",
+                       i, to_string(dim), start, to_string(x.dtype), block);
+      }
+      window.offset += start / unit * x.strides[i];
+    }
+    return window;
+  }
+
+  void plain_reference(RefSources sources, const ViewParams& params,
+                       RefTensor& result) const override {
+    const Sizes& start = params.start;
+    for_each_element(result.sizes, [&](const Sizes& i) {
+      at(result, i) = sources[0]->at(start[0] + i[0], start[1] + i[1], start[2] + i[2],
+                                     start[3] + i[3]);
+    });
+  }
+
+  void cases(const CaseSink& sink) const override {
+    const auto emit = [&](const CaseSource& x, const Sizes& start, const Shape& shape) {
+      const Params params = Params::of(ViewParams{start, shape});
+      sink({.name = fmt::format("{} {}", describe_source(x), describe(params)),
+            .params = params,
+            .sources = {x}});
+    };
+    for (DType type : kWeightTypes) {
+      const CaseSource x = source_of(type, {96, 5, 4, 2});
+      emit(x, {0, 0, 0, 0}, {96, 5, 4, 2});
+      emit(x, {0, 2, 0, 0}, {96, 3, 4, 2});
+      emit(x, {0, 0, 1, 1}, {96, 5, 2, 1});
+      emit(x, {32, 1, 0, 0}, {64, 4, 4, 2});
+      emit(x, {0, 5, 0, 0}, {96, 0, 4, 2});
+      emit(seen_as(type, {96, 5, 4, 2}, {0, 2, 1, 3}), {32, 1, 2, 0}, {32, 2, 2, 2});
+      emit(seen_as(type, {96, 5, 4, 2}, {0, 1, 2, 3}, {32, 1, 0, 0}), {64, 2, 2, 1}, {32, 2, 1, 1});
+    }
+    for (DType type : {DType::kF32, DType::kF16, DType::kI32}) {
+      emit(source_of(type, {7, 5, 1, 1}), {3, 1, 0, 0}, {2, 3});
+      emit(seen_as(type, {7, 5, 2, 1}, {1, 0, 2, 3}), {3, 1, 1, 0}, {4, 3});
+    }
+  }
+};
+
+}  // namespace
+
+const Op& view_op() {
+  static const View kOp;
+  return kOp;
+}
+
+Result<Value> view(GraphBuilder& g, Operand x, const Sizes& start, const Shape& shape) {
+  return g.apply(view_op(), Params::of(ViewParams{start, shape}), {&x});
+}
+
+}  // namespace shunt

@@ -1,0 +1,138 @@
+#include "schedule/allocation.h"
+
+#include <algorithm>
+
+#include "base/fail.h"
+#include "schedule/storage_users.h"
+
+namespace shunt {
+
+namespace {
+
+/// A clock for lifetimes: node `id` runs at 2 * id + 1, copies for a segment at twice its first node.
+std::int64_t time_of(NodeId id) { return 2 * static_cast<std::int64_t>(id) + 1; }
+
+class Allocator {
+ public:
+  Allocator(const Graph& graph, const Placement& placement, const Cut& cut,
+            std::span<const std::unique_ptr<Program>> programs)
+      : graph_(graph), placement_(placement), cut_(cut), programs_(programs) {
+    allocation_.devices.resize(placement.devices.size());
+    allocation_.of_node.assign(graph.size(), kNoRequest);
+    end_ = 2 * static_cast<std::int64_t>(graph.size()) + 2;
+  }
+
+  Result<Allocation> run(std::span<const NodeId> kept) {
+    find_lifetimes(kept);
+    request_nodes();
+    request_copies();
+    request_scratch();
+    for (std::size_t i = 0; i < allocation_.devices.size(); ++i) {
+      Device& device = *placement_.devices[i];
+      BufferType& type = device.memory();
+      auto layout = plan_memory(allocation_.devices[i].requests, type.alignment(), type.max_size());
+      if (!layout) return std::move(layout.error()).with_context(device.info().name);
+      allocation_.devices[i].layout = std::move(*layout);
+    }
+    return std::move(allocation_);
+  }
+
+ private:
+  BufferType& memory_of(int device) const {
+    return placement_.devices[static_cast<std::size_t>(device)]->memory();
+  }
+  std::int64_t start_of(std::size_t segment) const {
+    return segment < cut_.segments.size() ? 2 * static_cast<std::int64_t>(cut_.segments[segment].nodes.front())
+                                          : end_ - 1;
+  }
+  std::int64_t end_of(std::size_t segment) const {
+    return segment < cut_.segments.size() ? time_of(cut_.segments[segment].nodes.back()) : end_;
+  }
+
+  void find_lifetimes(std::span<const NodeId> kept) {
+    last_.assign(graph_.size(), 0);
+    const auto use = [&](NodeId id, std::int64_t time) {
+      auto& last = last_[graph_.node(id).storage];
+      last = std::max(last, time);
+    };
+    for (NodeId id = 0; id < graph_.size(); ++id) {
+      if (!is_computed(graph_.node(id))) continue;
+      use(id, time_of(id));
+      for (NodeId source : graph_.node(id).sources) {
+        if (source != kNoNode) use(source, time_of(id));
+      }
+    }
+    for (const Copy& copy : cut_.copies) use(copy.node, start_of(copy.segment));
+    for (NodeId id : kept) use(id, end_);
+  }
+
+  std::size_t request(int device, std::size_t bytes, std::int64_t first, std::int64_t last) {
+    auto& requests = allocation_.devices[static_cast<std::size_t>(device)].requests;
+    requests.push_back({bytes, first, last});
+    return requests.size() - 1;
+  }
+
+  /// A node whose device can compute it in place takes over the memory of that source if it dies here.
+  bool take_over(NodeId id, const InPlace& pair) {
+    const Node& node = graph_.node(id);
+    const NodeId source = node.sources[static_cast<std::size_t>(pair.source)];
+    if (source == kNoNode || graph_.node(source).storage != source || graph_.node(source).is_leaf()) return false;
+    if (last_[source] != time_of(id) || allocation_.of_node[source] == kNoRequest) return false;
+    const int device = placement_.decisions[id].device;
+    if (placement_.decisions[source].device != device) return false;
+    if (memory_of(device).size_of(graph_.node(source).result) != memory_of(device).size_of(node.result)) return false;
+    allocation_.of_node[id] = allocation_.of_node[source];
+    auto& taken = allocation_.devices[static_cast<std::size_t>(device)].requests[allocation_.of_node[id]];
+    taken.last = std::max(taken.last, last_[id]);
+    return true;
+  }
+
+  void request_nodes() {
+    for (std::size_t segment = 0; segment < cut_.segments.size(); ++segment) {
+      const Needs& needs = programs_[segment]->needs();
+      for (NodeId id : cut_.segments[segment].nodes) {
+        const Node& node = graph_.node(id);
+        if (node.storage != id) continue;  // it writes into somebody else's memory
+        if (std::find(needs.elided.begin(), needs.elided.end(), id) != needs.elided.end()) continue;
+        const auto pair = std::find_if(needs.in_place.begin(), needs.in_place.end(),
+                                       [&](const InPlace& each) { return each.node == id; });
+        if (pair != needs.in_place.end() && take_over(id, *pair)) continue;
+        const int device = cut_.segments[segment].device;
+        allocation_.of_node[id] = request(device, memory_of(device).size_of(node.result), time_of(id), last_[id]);
+      }
+    }
+  }
+
+  void request_copies() {
+    for (const Copy& copy : cut_.copies) {
+      allocation_.of_copy.push_back(request(copy.to, static_cast<std::size_t>(byte_span(graph_.node(copy.node).result)),
+                                            start_of(copy.segment), end_of(copy.last_segment)));
+    }
+  }
+
+  void request_scratch() {
+    for (std::size_t segment = 0; segment < cut_.segments.size(); ++segment) {
+      const std::size_t bytes = programs_[segment]->needs().scratch_bytes;
+      allocation_.of_scratch.push_back(
+          bytes == 0 ? kNoRequest
+                     : request(cut_.segments[segment].device, bytes, start_of(segment), end_of(segment)));
+    }
+  }
+
+  const Graph& graph_;
+  const Placement& placement_;
+  const Cut& cut_;
+  std::span<const std::unique_ptr<Program>> programs_;
+  std::int64_t end_ = 0;
+  std::vector<std::int64_t> last_;  // by owner of memory: when it is used for the last time
+  Allocation allocation_;
+};
+
+}  // namespace
+
+Result<Allocation> allocate_plan(const Graph& graph, const Placement& placement, const Cut& cut,
+                                 std::span<const std::unique_ptr<Program>> programs, std::span<const NodeId> kept) {
+  return Allocator(graph, placement, cut, programs).run(kept);
+}
+
+}  // namespace shunt

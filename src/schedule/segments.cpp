@@ -1,0 +1,83 @@
+#include "schedule/segments.h"
+
+#include <map>
+
+#include "schedule/storage_users.h"
+
+namespace shunt {
+
+namespace {
+
+class Cutter {
+ public:
+  Cutter(const Graph& graph, const Placement& placement, std::span<const BufferType* const> leaf_types)
+      : graph_(graph), placement_(placement), leaf_types_(leaf_types), versions_(graph.size(), 0) {
+    cut_.segment_of.assign(graph.size(), kNoSegment);
+  }
+
+  Cut cut(std::span<const NodeId> kept) {
+    for (NodeId id = 0; id < graph_.size(); ++id) {
+      if (!is_computed(graph_.node(id))) continue;
+      const int device = placement_.decisions[id].device;
+      if (cut_.segments.empty() || cut_.segments.back().device != device) {
+        cut_.segments.push_back({.device = device, .nodes = {}, .transfers = {}});
+        cut_.uses.emplace_back();
+      }
+      cut_.segments.back().nodes.push_back(id);
+      cut_.segment_of[id] = cut_.segments.size() - 1;
+      for (NodeId source : graph_.node(id).sources) {
+        if (source != kNoNode) need(source, device, cut_.segments.size() - 1);
+      }
+      if (graph_.node(id).writes_storage) ++versions_[graph_.node(id).storage];
+    }
+    cut_.uses.emplace_back();  // what the host reads after the last segment
+    const int cpu = static_cast<int>(placement_.devices.size()) - 1;
+    for (NodeId id : kept) need(id, cpu, cut_.segments.size());
+    return std::move(cut_);
+  }
+
+ private:
+  const BufferType& type_of(NodeId owner) const {
+    if (graph_.node(owner).is_leaf()) return *leaf_types_[owner];
+    return placement_.devices[static_cast<std::size_t>(placement_.decisions[owner].device)]->memory();
+  }
+
+  /// Makes sure that `device` can read `node` in `segment`: where it lies, by a copy made before, or by a new one.
+  void need(NodeId node, int device, std::size_t segment) {
+    const NodeId owner = graph_.node(node).storage;
+    if (placement_.devices[static_cast<std::size_t>(device)]->can_read(type_of(owner))) return;
+    auto& known = copies_[{device, node}];
+    if (known.copy == kNoSegment || known.version != versions_[owner]) {
+      known = {cut_.copies.size(), versions_[owner]};
+      cut_.copies.push_back({node, placement_.decisions[owner].device, device, segment, segment});
+      if (segment < cut_.segments.size()) cut_.segments[segment].transfers.push_back({node, device});
+    }
+    cut_.copies[known.copy].last_segment = segment;
+    auto& uses = cut_.uses[segment];
+    for (const Cut::Use& use : uses) {
+      if (use.node == node) return;
+    }
+    uses.push_back({node, known.copy});
+  }
+
+  struct Known {
+    std::size_t copy = kNoSegment;
+    std::uint64_t version = 0;
+  };
+
+  const Graph& graph_;
+  const Placement& placement_;
+  std::span<const BufferType* const> leaf_types_;
+  std::vector<std::uint64_t> versions_;  // by owner of memory: how often it has been written into
+  std::map<std::pair<int, NodeId>, Known> copies_;
+  Cut cut_;
+};
+
+}  // namespace
+
+Cut cut_segments(const Graph& graph, const Placement& placement, std::span<const NodeId> kept,
+                 std::span<const BufferType* const> leaf_types) {
+  return Cutter(graph, placement, leaf_types).cut(kept);
+}
+
+}  // namespace shunt

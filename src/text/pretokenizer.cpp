@@ -1,0 +1,51 @@
+#include "text/pretokenizer.h"
+
+#include <algorithm>
+#include <string>
+
+#include "base/fail.h"
+
+namespace shunt::text {
+namespace {
+
+std::string known_names() {
+  std::string names;
+  for (const PretokenizerRule& rule : pretokenizer_rules()) {
+    for (const std::string_view name : rule.names) {
+      if (name.empty()) continue;
+      if (!names.empty()) names += ", ";
+      names += name;
+    }
+  }
+  return names;
+}
+
+}  // namespace
+
+Result<Pretokenizer> Pretokenizer::create(std::string_view name) {
+  for (const PretokenizerRule& rule : pretokenizer_rules()) {
+    if (std::ranges::find(rule.names, name) != rule.names.end()) return compile(rule);
+  }
+  return fail(ErrorCode::kUnsupported,
+              "tokenizer.ggml.pre is \"{}\", a pre-tokenizer that this build lacks; it has {}",
+              name, known_names());
+}
+
+Result<Pretokenizer> Pretokenizer::compile(const PretokenizerRule& rule) {
+  std::vector<Regex> expressions;
+  for (const std::string_view pattern : rule.patterns) {
+    SHUNT_ASSIGN(Regex expression, Regex::compile(pattern));
+    expressions.push_back(std::move(expression));
+  }
+  return Pretokenizer(rule, std::move(expressions));
+}
+
+Result<std::vector<std::string_view>> Pretokenizer::split(std::string_view text) const {
+  std::vector<std::string_view> pieces;
+  if (text.empty()) return pieces;
+  pieces.push_back(text);
+  for (const Regex& expression : expressions_) SHUNT_TRY(expression.split(pieces));
+  return pieces;
+}
+
+}  // namespace shunt::text

@@ -1,0 +1,22 @@
+// How each family of byte-level BPE models cuts text into words before merging: the one place that
+// a new tokenizer.ggml.pre touches.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+namespace shunt::text {
+
+struct PretokenizerRule {
+  std::span<const std::string_view> names;  ///< values of tokenizer.ggml.pre
+  /// Applied in sequence: each cuts the pieces that the one before it left.
+  std::span<const std::string_view> patterns;
+  /// A word that is a token as a whole is that token, whatever merges would make of it.
+  bool ignore_merges = false;
+  /// Whether BOS is added where the file does not say.
+  bool add_bos = false;
+};
+
+std::span<const PretokenizerRule> pretokenizer_rules();
+
+}  // namespace shunt::text

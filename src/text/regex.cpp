@@ -1,0 +1,134 @@
+#include "text/regex.h"
+
+#define PCRE2_CODE_UNIT_WIDTH 8
+#include <pcre2.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <new>
+#include <string>
+
+#include "base/fail.h"
+
+namespace shunt::text {
+namespace {
+
+struct Free {
+  void operator()(pcre2_code* code) const { pcre2_code_free(code); }
+  void operator()(pcre2_match_data* data) const { pcre2_match_data_free(data); }
+  void operator()(pcre2_match_context* context) const { pcre2_match_context_free(context); }
+};
+template <class T>
+using Owned = std::unique_ptr<T, Free>;
+
+std::string message_of(int code) {
+  PCRE2_UCHAR buffer[256] = {};
+  pcre2_get_error_message(code, buffer, sizeof buffer);
+  return reinterpret_cast<const char*>(buffer);
+}
+
+/// Writes \s and \S out as the characters with White_Space. PCRE2's own \s has U+180E besides,
+/// which the tokenizers' expressions, made for other libraries, do not mean.
+std::string with_white_space(std::string_view pattern) {
+  constexpr std::string_view kWhiteSpace =
+      R"(\x09-\x0D\x20\x85\xA0\x{1680}\x{2000}-\x{200A}\x{2028}\x{2029}\x{202F}\x{205F}\x{3000})";
+  std::string result;
+  bool in_class = false;
+  for (std::size_t i = 0; i < pattern.size(); ++i) {
+    const char c = pattern[i];
+    if (c != '\\' || i + 1 == pattern.size()) {
+      in_class = c == '[' || (in_class && c != ']');
+      result += c;
+      continue;
+    }
+    const char escaped = pattern[++i];
+    if (escaped == 's' && in_class) {
+      result += kWhiteSpace;
+    } else if (escaped == 's' || (escaped == 'S' && !in_class)) {
+      result.append(escaped == 's' ? "[" : "[^").append(kWhiteSpace).append("]");
+    } else {
+      result.append({c, escaped});
+    }
+  }
+  return result;
+}
+
+/// Steps are bounded by a multiple of the text: none of our expressions needs more than a few a
+/// byte, and one that explodes must end as an error.
+Owned<pcre2_match_context> make_context(std::size_t bytes) {
+  constexpr std::size_t kFixed = 1'000'000;
+  constexpr std::size_t kPerByte = 16;
+  constexpr std::size_t kMost = std::numeric_limits<std::uint32_t>::max();
+  constexpr std::uint32_t kHeapKiB = 1u << 20;
+  Owned<pcre2_match_context> context(pcre2_match_context_create(nullptr));
+  if (!context) throw std::bad_alloc();
+  const std::size_t limit = bytes > kMost / kPerByte ? kMost : bytes * kPerByte;
+  pcre2_set_match_limit(context.get(),
+                        static_cast<std::uint32_t>(std::min(std::max(limit, kFixed), kMost)));
+  pcre2_set_heap_limit(context.get(), kHeapKiB);
+  return context;
+}
+
+}  // namespace
+
+struct Regex::Code {
+  Owned<pcre2_code> code;
+};
+
+Result<Regex> Regex::compile(std::string_view pattern) {
+  const std::string expanded = with_white_space(pattern);
+  int error = 0;
+  PCRE2_SIZE offset = 0;
+  Owned<pcre2_code> code(pcre2_compile(reinterpret_cast<PCRE2_SPTR>(expanded.data()),
+                                       expanded.size(), PCRE2_UTF | PCRE2_UCP, &error, &offset,
+                                       nullptr));
+  if (!code) {
+    return fail(ErrorCode::kInternal, "regular expression {}: {} at {}", expanded,
+                message_of(error), offset);
+  }
+  // Where no executable memory is to be had this fails, and matching is slower.
+  pcre2_jit_compile(code.get(), PCRE2_JIT_COMPLETE);
+  return Regex(std::make_shared<const Code>(Code{std::move(code)}));
+}
+
+Status Regex::split(std::vector<std::string_view>& pieces) const {
+  // Not checking UTF-8 again matters: PCRE2 would read the whole piece for every match. The text
+  // was checked once.
+  constexpr std::uint32_t kOptions = PCRE2_NO_UTF_CHECK | PCRE2_NOTEMPTY;
+  const pcre2_code* code = code_->code.get();
+  const Owned<pcre2_match_data> data(pcre2_match_data_create(1, nullptr));
+  if (!data) throw std::bad_alloc();
+  std::size_t longest = 0;
+  for (const std::string_view piece : pieces) longest = std::max(longest, piece.size());
+  const Owned<pcre2_match_context> context = make_context(longest);
+
+  std::vector<std::string_view> result;
+  result.reserve(pieces.size());
+  for (const std::string_view piece : pieces) {
+    const auto* subject = reinterpret_cast<PCRE2_SPTR>(piece.data());
+    std::size_t done = 0;
+    while (done < piece.size()) {
+      int found =
+          pcre2_match(code, subject, piece.size(), done, kOptions, data.get(), context.get());
+      if (found == PCRE2_ERROR_JIT_STACKLIMIT) {  // the interpreter has the heap
+        found = pcre2_match(code, subject, piece.size(), done, kOptions | PCRE2_NO_JIT, data.get(),
+                            context.get());
+      }
+      if (found == PCRE2_ERROR_NOMATCH) break;
+      if (found < 0) {
+        return fail(ErrorCode::kUnsupported, "cutting {} bytes of text into words: {}",
+                    piece.size(), message_of(found));
+      }
+      const PCRE2_SIZE* match = pcre2_get_ovector_pointer(data.get());
+      if (match[0] > done) result.push_back(piece.substr(done, match[0] - done));
+      result.push_back(piece.substr(match[0], match[1] - match[0]));
+      done = match[1];
+    }
+    if (done < piece.size()) result.push_back(piece.substr(done));
+  }
+  pieces = std::move(result);
+  return ok();
+}
+
+}  // namespace shunt::text

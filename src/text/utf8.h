@@ -1,0 +1,37 @@
+// UTF-8, a character at a time: well-formed, ill-formed, or not all there yet.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace shunt::text {
+
+inline constexpr std::string_view kReplacementCharacter = "\xEF\xBF\xBD";  // U+FFFD
+
+struct Utf8Step {
+  enum class Kind : unsigned char {
+    kCharacter,   ///< `size` bytes are a character
+    kIllFormed,   ///< `size` bytes are a maximal subpart of an ill-formed sequence
+    kIncomplete,  ///< all bytes are the start of a character
+  };
+  Kind kind;
+  std::size_t size;
+};
+
+/// What `bytes`, which must not be empty, begin with.
+Utf8Step utf8_step(std::string_view bytes);
+
+bool is_valid_utf8(std::string_view bytes);
+
+/// Moves all that is decided from the front of `pending` to the end of `text`, ill-formed parts as
+/// U+FFFD. What stays is the start of a character, of at most 3 bytes.
+void take_complete_utf8(std::string& pending, std::string& text);
+
+/// Number of bytes of the character at the front of well-formed, non-empty `text`.
+std::size_t utf8_size(std::string_view text);
+
+/// The code point of the character at the front of well-formed, non-empty `text`.
+char32_t utf8_code_point(std::string_view text);
+
+}  // namespace shunt::text

@@ -1,0 +1,120 @@
+// How text is cut into words. Expected pieces are worked out from the published expressions by
+// hand.
+#include "text/pretokenizer.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+namespace shunt::text {
+namespace {
+
+using Pieces = std::vector<std::string_view>;
+
+Pieces split(std::string_view name, std::string_view text) {
+  const auto pretokenizer = Pretokenizer::create(name);
+  EXPECT_TRUE(pretokenizer) << pretokenizer.error().message();
+  const auto pieces = pretokenizer->split(text);
+  EXPECT_TRUE(pieces) << pieces.error().message();
+  return *pieces;
+}
+
+TEST(Pretokenizer, Gpt2) {
+  EXPECT_EQ(split("gpt-2", "I've 12 cats!\n\n x"),
+            (Pieces{"I", "'ve", " 12", " cats", "!", "\n\n", " x"}));
+  EXPECT_EQ(split("gpt-2", "I'VE"), (Pieces{"I", "'", "VE"}));
+  EXPECT_EQ(split("gpt-2", "a\tb   "), (Pieces{"a", "\t", "b", "   "}));
+  EXPECT_EQ(split("gpt-2", ""), (Pieces{}));
+}
+
+TEST(Pretokenizer, LlamaBpe) {
+  EXPECT_EQ(split("llama-bpe", "I'VE 12345 cats!\n\n x"),
+            (Pieces{"I", "'VE", " ", "123", "45", " cats", "!\n\n", " x"}));
+  EXPECT_EQ(split("llama3", "(a) \n\nb"), (Pieces{"(a", ")", " \n\n", "b"}));
+}
+
+TEST(Pretokenizer, Qwen2) {
+  EXPECT_EQ(split("qwen2", "x 123"), (Pieces{"x", " ", "1", "2", "3"}));
+}
+
+TEST(Pretokenizer, DeepseekCoderCutsInSequence) {
+  EXPECT_EQ(split("deepseek-coder", "a, b 12\n\nc"),
+            (Pieces{"a", ",", " b", " ", "1", "2", "\n", "\n", "c"}));
+  // " \u4E2D\u6587" is a word of letters first; then the expression for Han takes it apart.
+  EXPECT_EQ(split("deepseek-coder", " \u4E2D\u6587 x"), (Pieces{" ", "\u4E2D\u6587", " x"}));
+}
+
+TEST(Pretokenizer, Default) {
+  EXPECT_EQ(split("default", "a+b 3333 foo..bar"),
+            (Pieces{"a", "+", "b", " ", "333", "3", " foo", "..", "bar"}));
+  EXPECT_EQ(split("", "a+b"), split("default", "a+b"));
+}
+
+TEST(Pretokenizer, WhiteSpaceIsUnicodes) {
+  // No-break and ideographic space are White_Space; U+180E is not, though PCRE2's \s has it.
+  EXPECT_EQ(split("gpt-2", "a\u00A0\u3000"), (Pieces{"a", "\u00A0\u3000"}));
+  EXPECT_EQ(split("gpt-2", "a \u180E"), (Pieces{"a", " \u180E"}));
+}
+
+TEST(Pretokenizer, NamesTheOnesThereAreForAnUnknownOne) {
+  const auto pretokenizer = Pretokenizer::create("no-such-thing");
+  ASSERT_FALSE(pretokenizer);
+  EXPECT_EQ(pretokenizer.error().code(), ErrorCode::kUnsupported);
+  for (const char* part :
+       {"\"no-such-thing\"", "gpt-2", "llama-bpe", "qwen2", "deepseek-coder", "default"}) {
+    EXPECT_NE(pretokenizer.error().message().find(part), std::string::npos)
+        << pretokenizer.error().message();
+  }
+}
+
+TEST(Pretokenizer, AnExpressionThatExplodesIsAnErrorAndNoHang) {
+  constexpr std::string_view kPatterns[] = {R"((?:a+)+b)"};
+  const auto pretokenizer = Pretokenizer::compile({.names = {}, .patterns = kPatterns});
+  ASSERT_TRUE(pretokenizer);
+  const std::string text = std::string(64, 'a') + "cb";
+  const auto pieces = pretokenizer->split(text);
+  ASSERT_FALSE(pieces);
+  EXPECT_EQ(pieces.error().code(), ErrorCode::kUnsupported);
+}
+
+TEST(Pretokenizer, AnExpressionThatRecursesDeeplyDoesNotCrash) {
+  constexpr std::string_view kPatterns[] = {R"((?:a|b\p{L})*c)"};
+  const auto pretokenizer = Pretokenizer::compile({.names = {}, .patterns = kPatterns});
+  ASSERT_TRUE(pretokenizer);
+  const std::string text = std::string(1'000'000, 'a') + "c";
+  const auto pieces = pretokenizer->split(text);  // a piece or an error, both are fine
+  if (pieces) {
+    EXPECT_EQ(*pieces, (Pieces{text}));
+  }
+}
+
+TEST(Pretokenizer, ABadExpressionIsAnError) {
+  constexpr std::string_view kPatterns[] = {"(a"};
+  const auto pretokenizer = Pretokenizer::compile({.names = {}, .patterns = kPatterns});
+  ASSERT_FALSE(pretokenizer);
+  EXPECT_EQ(pretokenizer.error().code(), ErrorCode::kInternal);
+}
+
+TEST(Pretokenizer, LongTextIsCutPromptly) {
+  const std::string texts[] = {std::string(4 << 20, 'a'),       std::string(4 << 20, ' '),
+                               std::string(4 << 20, ' ') + "a", std::string(4 << 20, '\n'),
+                               std::string(4 << 20, '7'),       std::string(4 << 20, '!')};
+  for (const PretokenizerRule& rule : pretokenizer_rules()) {
+    const auto pretokenizer = Pretokenizer::compile(rule);
+    ASSERT_TRUE(pretokenizer);
+    for (const std::string& text : texts) {
+      const auto start = std::chrono::steady_clock::now();
+      const auto pieces = pretokenizer->split(text);
+      ASSERT_TRUE(pieces) << rule.names[0] << ": " << pieces.error().message();
+      std::size_t bytes = 0;
+      for (const std::string_view piece : *pieces) bytes += piece.size();
+      EXPECT_EQ(bytes, text.size());
+      EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(20));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace shunt::text
