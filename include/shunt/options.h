@@ -16,7 +16,7 @@ namespace shunt {
 struct Options {
   int threads = 0;           ///< of the CPU device; 0: one a physical core that this process may use
   std::string backend_path;  ///< folders with plugins, separated by ':'; searched before the installed ones
-  std::string cpu_level;     ///< forces a lower vector level: "sse2", "sse4", "avx2", "avx3"; empty: the best there is
+  std::string cpu_level;     ///< highest vector level of CPU kernels: "scalar", "sse4", "avx2", "avx3"; empty: the best
   std::map<std::string, std::string> libraries;  ///< vendor libraries (or their twins) by backend name
 };
 

@@ -47,7 +47,8 @@ class Registry {
   std::span<Device* const> devices() const { return devices_; }
   /// NotFound, listing what there is.
   Result<Device*> find(std::string_view name) const;
-  /// Devices by name in the order given, and the CPU behind them if it is not among them. Empty: all devices.
+  /// Devices by name in the order given, and the CPU behind them if it is not among them. No names: all devices but
+  /// those of kind kNull, which compute nothing.
   Result<std::vector<Device*>> select(std::span<const std::string> names) const;
 
  private:

@@ -2,6 +2,8 @@
 
 #include <dlfcn.h>
 
+#include <filesystem>
+
 #include "base/fail.h"
 
 namespace shunt {
@@ -20,5 +22,11 @@ DynamicLibrary::~DynamicLibrary() {
 }
 
 void* DynamicLibrary::find(const char* symbol) const { return dlsym(handle_, symbol); }
+
+std::string folder_of_code(const void* address) {
+  Dl_info info;
+  if (dladdr(address, &info) == 0 || info.dli_fname == nullptr) return "";
+  return std::filesystem::path(info.dli_fname).parent_path().string();
+}
 
 }  // namespace shunt

@@ -26,4 +26,7 @@ class DynamicLibrary {
   void* handle_;
 };
 
+/// The folder of the library (or program) that holds the code at `address`; empty if the loader can't tell.
+std::string folder_of_code(const void* address);
+
 }  // namespace shunt

@@ -15,6 +15,13 @@ namespace shunt {
 
 #include "builtin_backends.inc"
 
+namespace {
+
+// Its address is inside the library.
+const char kAnchor = 0;
+
+}  // namespace
+
 struct Registry::Loaded {
   // In this order: the backend goes before the library that holds its code.
   std::optional<DynamicLibrary> library;
@@ -100,7 +107,9 @@ Result<std::unique_ptr<Registry>> Registry::create(const Options& options) {
       if (end > 0) registry->load_plugins(std::string(folders.substr(0, end)), options);
       folders.remove_prefix(std::min(end + 1, folders.size()));
     }
-    registry->load_plugins(SHUNT_PLUGIN_DIRECTORY, options);
+    // The installed ones lie beside the library, wherever that is.
+    const std::string folder = folder_of_code(&kAnchor);
+    if (!folder.empty()) registry->load_plugins(folder + "/" SHUNT_PLUGIN_FOLDER, options);
 
     for (const auto& loaded : registry->loaded_) {
       const auto devices = loaded->backend->devices();
@@ -130,8 +139,13 @@ Result<Device*> Registry::find(std::string_view name) const {
 }
 
 Result<std::vector<Device*>> Registry::select(std::span<const std::string> names) const {
-  if (names.empty()) return devices_;
   std::vector<Device*> selected;
+  if (names.empty()) {
+    for (Device* device : devices_) {
+      if (device->info().kind != DeviceKind::kNull) selected.push_back(device);
+    }
+    return selected;
+  }
   for (const std::string& name : names) {
     SHUNT_ASSIGN(Device * device, find(name));
     if (std::find(selected.begin(), selected.end(), device) == selected.end()) selected.push_back(device);

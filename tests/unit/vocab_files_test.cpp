@@ -3,9 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <random>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -63,27 +65,37 @@ std::vector<std::vector<std::int32_t>> read_ids(const std::string& path) {
   return lines;
 }
 
-class VocabularyFiles : public ::testing::TestWithParam<VocabularyFile> {};
+class VocabularyFiles : public ::testing::TestWithParam<VocabularyFile> {
+ protected:
+  std::string path() const { return path_of(GetParam().name); }
+  Result<text::Tokenizer> open() const {
+    SHUNT_ASSIGN(const auto file, gguf::File::open(path(), {.metadata_only = true}));
+    SHUNT_ASSIGN(auto vocabulary, vocabulary_from_gguf(file));
+    return text::Tokenizer::create(std::move(vocabulary));
+  }
+};
 
-TEST_P(VocabularyFiles, GiveTheIdsOfTheModelsOwnTokenizer) {
-  const std::string path = path_of(GetParam().name);
-  if (!std::filesystem::exists(path)) GTEST_SKIP() << path << " is not here";
-  const auto file = gguf::File::open(path, {.metadata_only = true});
-  ASSERT_TRUE(file) << file.error().message();
-  const auto vocabulary = vocabulary_from_gguf(*file);
-  ASSERT_TRUE(vocabulary) << vocabulary.error().message();
-  const auto tokenizer = text::Tokenizer::create(*vocabulary);
-  if (GetParam().unsupported != nullptr) {
-    ASSERT_FALSE(tokenizer);
-    EXPECT_EQ(tokenizer.error().code(), ErrorCode::kUnsupported);
-    EXPECT_NE(tokenizer.error().message().find(GetParam().unsupported), std::string::npos)
-        << tokenizer.error().message();
+class SupportedVocabularyFiles : public VocabularyFiles {};
+
+TEST_P(VocabularyFiles, AreRefusedOnlyForTheReasonThatTheTableGives) {
+  if (!std::filesystem::exists(path())) GTEST_SKIP() << path() << " is not here";
+  const auto tokenizer = open();
+  if (GetParam().unsupported == nullptr) {
+    ASSERT_TRUE(tokenizer) << tokenizer.error().message();
     return;
   }
-  ASSERT_TRUE(tokenizer) << tokenizer.error().message();
+  ASSERT_FALSE(tokenizer);
+  EXPECT_EQ(tokenizer.error().code(), ErrorCode::kUnsupported);
+  EXPECT_NE(tokenizer.error().message().find(GetParam().unsupported), std::string::npos)
+      << tokenizer.error().message();
+}
 
-  const auto texts = read_texts(path + ".inp");
-  const auto expected = read_ids(path + ".out");
+TEST_P(SupportedVocabularyFiles, GiveTheIdsOfTheModelsOwnTokenizer) {
+  if (!std::filesystem::exists(path())) GTEST_SKIP() << path() << " is not here";
+  const auto tokenizer = open();
+  ASSERT_TRUE(tokenizer) << tokenizer.error().message();
+  const auto texts = read_texts(path() + ".inp");
+  const auto expected = read_ids(path() + ".out");
   ASSERT_FALSE(texts.empty());
   ASSERT_EQ(texts.size(), expected.size());
   for (std::size_t i = 0; i < texts.size(); ++i) {
@@ -94,13 +106,72 @@ TEST_P(VocabularyFiles, GiveTheIdsOfTheModelsOwnTokenizer) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Unit, VocabularyFiles, ::testing::ValuesIn(kFiles), [](const auto& test) {
-  std::string name = test.param.name;
-  for (char& c : name) {
-    if (c == '-') c = '_';
+// Noise of single bytes, parts of characters and what tokenizers treat differently.
+TEST_P(SupportedVocabularyFiles, DecodeWhatTheyEncode) {
+  if (!std::filesystem::exists(path())) GTEST_SKIP() << path() << " is not here";
+  const auto tokenizer = open();
+  ASSERT_TRUE(tokenizer) << tokenizer.error().message();
+  const std::string_view parts[] = {" ",
+                                    "  ",
+                                    "\n",
+                                    "\r\n",
+                                    "\t",
+                                    "a",
+                                    "The",
+                                    "'ve",
+                                    "123",
+                                    "\u00E9",
+                                    "\u4E2D",
+                                    "\xF0\x9F\xA6",
+                                    "\x99",
+                                    "\xFF",
+                                    "<s>",
+                                    "\u00A0",
+                                    "\u0301",
+                                    "...",
+                                    std::string_view("\0", 1)};
+  std::minstd_rand random(1);
+  for (int round = 0; round < 500; ++round) {
+    std::string noise;
+    for (unsigned length = random() % 40; length > 0; --length) {
+      noise += parts[random() % std::size(parts)];
+    }
+    const auto ids = tokenizer->encode(noise);
+    ASSERT_TRUE(ids) << ids.error().message();
+    EXPECT_EQ(tokenizer->decode(*ids).value(), text::sanitize_utf8(noise).text);
   }
+}
+
+TEST_P(SupportedVocabularyFiles, TokenizeLongTextsPromptly) {
+  if (!std::filesystem::exists(path())) GTEST_SKIP() << path() << " is not here";
+  const auto tokenizer = open();
+  ASSERT_TRUE(tokenizer) << tokenizer.error().message();
+  for (const char c : {'a', ' ', '\n', '=', '7'}) {
+    const std::string text(1'000'000, c);
+    const auto start = std::chrono::steady_clock::now();
+    const auto ids = tokenizer->encode(text);
+    ASSERT_TRUE(ids) << ids.error().message();
+    EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(20));
+    EXPECT_EQ(tokenizer->decode(*ids).value(), text);
+  }
+}
+
+std::string name_of(const ::testing::TestParamInfo<VocabularyFile>& test) {
+  std::string name = test.param.name;
+  std::ranges::replace(name, '-', '_');
   return name;
-});
+}
+
+std::vector<VocabularyFile> supported_files() {
+  std::vector<VocabularyFile> files;
+  std::ranges::copy_if(kFiles, std::back_inserter(files),
+                       [](const VocabularyFile& file) { return file.unsupported == nullptr; });
+  return files;
+}
+
+INSTANTIATE_TEST_SUITE_P(Unit, VocabularyFiles, ::testing::ValuesIn(kFiles), name_of);
+INSTANTIATE_TEST_SUITE_P(Unit, SupportedVocabularyFiles, ::testing::ValuesIn(supported_files()),
+                         name_of);
 
 // A file that nobody put into the table would never be tested.
 TEST(VocabularyFolder, HasNoFileThatTheTableLacks) {

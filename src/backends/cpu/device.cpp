@@ -2,6 +2,8 @@
 
 #include <unistd.h>
 
+#include <fmt/ranges.h>
+
 #include "backends/cpu/simd/level.h"
 #include "base/cpu_topology.h"
 #include "base/fail.h"
@@ -29,7 +31,9 @@ Result<std::unique_ptr<CpuDevice>> CpuDevice::create(const Options& options) {
   if (options.threads < 0 || options.threads > kMaxThreads) {
     return invalid("{} threads: it may be 1 to {}, or 0 for one a physical core", options.threads, kMaxThreads);
   }
-  SHUNT_TRY(set_level(options.cpu_level));
+  if (!simd::limit_level(options.cpu_level)) {
+    return invalid("vector level \"{}\": this machine has {}", options.cpu_level, fmt::join(simd::levels(), ", "));
+  }
   const int threads = options.threads > 0 ? options.threads : read_cpu_topology().default_threads();
   SHUNT_ASSIGN(auto pool, Pool::create(threads));
   return std::unique_ptr<CpuDevice>(new CpuDevice(std::move(pool)));
@@ -39,7 +43,7 @@ DeviceInfo CpuDevice::info() const {
   DeviceInfo info;
   info.name = "cpu0";
   info.description = fmt::format("{}, {} thread{}, {}", model_.empty() ? "CPU" : model_, pool_->threads(),
-                                 pool_->threads() == 1 ? "" : "s", level_name());
+                                 pool_->threads() == 1 ? "" : "s", simd::level());
   info.kind = DeviceKind::kCpu;
   const auto page = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
   info.memory_total = page * static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES));

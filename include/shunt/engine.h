@@ -1,0 +1,165 @@
+// Language models: open a GGUF file, feed tokens, get text.
+//
+// Threads: a Model may be used from many threads; a Session and a Sampler belong to one at a time. Cancelling may
+// come from any.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <random>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "shunt/device.h"
+#include "shunt/error.h"
+#include "shunt/plan.h"
+#include "shunt/registry.h"
+#include "shunt/tensor.h"
+#include "shunt/text.h"
+
+namespace shunt {
+
+/// What a model is, in numbers.
+struct ModelInfo {
+  std::string architecture;       ///< "llama"
+  std::string name;               ///< what the file calls itself; may be empty
+  std::int64_t layers = 0;
+  std::int64_t width = 0;         ///< length of an embedding
+  std::int64_t vocabulary = 0;    ///< number of logits
+  std::int64_t context = 0;       ///< tokens it was trained for
+  std::uint64_t weights = 0;      ///< number of them
+  std::uint64_t weight_bytes = 0;
+};
+
+struct LoadOptions {
+  std::vector<std::string> devices;  ///< by name; empty: all
+  /// Called now and then while weights are brought into memory, with bytes done and in all; may be empty.
+  std::function<void(std::uint64_t done, std::uint64_t total)> progress;
+};
+
+struct ModelState;
+
+/// A loaded model: weights in memory, tokenizer. Const after load. The registry must outlive it.
+class Model {
+ public:
+  /// NotFound, Io, BadFile, Unsupported or OutOfMemory, naming file and place.
+  static Result<std::shared_ptr<const Model>> load(const std::string& path, const Registry& registry,
+                                                   const LoadOptions& options = {});
+  explicit Model(std::unique_ptr<ModelState> state);
+  ~Model();
+
+  const ModelInfo& info() const;
+  const text::Tokenizer& tokenizer() const;
+  const ModelState& state() const { return *state_; }
+
+ private:
+  std::unique_ptr<ModelState> state_;
+};
+
+struct SessionOptions {
+  std::int64_t context = 0;        ///< tokens of prompt and continuation; 0: the model's own, at most 4096
+  DType cache_type = DType::kF16;  ///< F32 or F16
+  std::int64_t batch = 512;        ///< tokens of a prompt that are computed at once
+};
+
+/// Bytes a session takes beside the weights.
+struct SessionMemory {
+  std::uint64_t cache = 0;
+  std::uint64_t activations = 0;
+};
+
+/// One sequence of tokens with its cache.
+class Session {
+ public:
+  /// Invalid for options that make no sense; OutOfMemory.
+  static Result<std::unique_ptr<Session>> create(std::shared_ptr<const Model> model, const SessionOptions& options = {});
+  ~Session();
+
+  /// Appends tokens and computes them. The logits of the last one, valid until the next call; `info().vocabulary`
+  /// of them. Invalid if a token is not of the vocabulary or the context has no room for all; then nothing happened.
+  /// Cancelled if `cancel` becomes true between batches.
+  Result<std::span<const float>> append(std::span<const std::int32_t> tokens, const std::atomic<bool>* cancel = nullptr);
+  /// The same with the logits of every token, handed over batch by batch: `visit(first, logits)` with the number of the
+  /// batch's first token among `tokens`, and its logits one token after the other.
+  Status append_all(std::span<const std::int32_t> tokens,
+                    const std::function<void(std::size_t first, std::span<const float> logits)>& visit);
+  /// Forgets all tokens from `length` on.
+  Status truncate(std::int64_t length);
+
+  std::int64_t length() const;   ///< tokens so far
+  std::int64_t context() const;  ///< tokens there is room for
+  SessionMemory memory() const;
+
+ private:
+  struct State;
+  explicit Session(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+struct SamplingOptions {
+  float temperature = 0.8F;      ///< 0: always the likeliest token
+  std::int32_t top_k = 40;       ///< only the k likeliest; 0: all
+  float top_p = 0.95F;           ///< only the likeliest that together reach this probability; 1: all
+  float min_p = 0.05F;           ///< only those at least this times as likely as the likeliest; 0: all
+  float repeat_penalty = 1;      ///< divides positive and multiplies negative logits of recent tokens; 1: none
+  float frequency_penalty = 0;   ///< subtracted for each time a token is among the recent ones
+  float presence_penalty = 0;    ///< subtracted once for each recent token
+  std::int32_t penalty_last = 64;///< how many tokens are recent
+  std::uint64_t seed = 0;
+};
+
+/// Picks tokens. The same seed, options and logits give the same tokens on every machine.
+class Sampler {
+ public:
+  /// Invalid, naming the option, if one is out of its range.
+  static Result<Sampler> create(const SamplingOptions& options);
+  /// Counts a token as recent: those of the prompt, and each that was picked.
+  void accept(std::int32_t token);
+  /// The next token. `logits` must not be empty; those that are not numbers are never picked.
+  std::int32_t pick(std::span<const float> logits);
+
+ private:
+  explicit Sampler(const SamplingOptions& options) : options_(options), random_(options.seed) {}
+  void apply_penalties();
+
+  struct Candidate {
+    std::int32_t token = 0;
+    float logit = 0;
+    double probability = 0;
+  };
+  SamplingOptions options_;
+  std::mt19937_64 random_;
+  std::vector<std::int32_t> recent_;  // a ring
+  std::size_t recent_next_ = 0;
+  std::map<std::int32_t, std::int32_t> recent_count_;
+  std::vector<Candidate> candidates_;
+};
+
+enum class StopReason : std::uint8_t { kEndOfSequence, kLength, kContextFull, kCancelled };
+std::string_view to_string(StopReason reason);
+
+struct GenerateOptions {
+  std::int64_t max_tokens = -1;  ///< -1: until the end of the sequence or of the context
+  SamplingOptions sampling;
+  bool ignore_end = false;       ///< go on after an end-of-sequence token
+  const std::atomic<bool>* cancel = nullptr;  ///< set to true from anywhere to stop after the token at work
+};
+
+struct GenerateResult {
+  std::vector<std::int32_t> tokens;  ///< those picked, an end-of-sequence token not among them
+  StopReason stop = StopReason::kLength;
+  double prompt_seconds = 0;
+  double generate_seconds = 0;
+};
+
+/// Feeds the prompt (at least one token), then picks tokens. `on_text` gets the text as it comes, whole characters only.
+Result<GenerateResult> generate(Session& session, std::span<const std::int32_t> prompt, const GenerateOptions& options,
+                                const std::function<void(std::string_view)>& on_text);
+
+}  // namespace shunt

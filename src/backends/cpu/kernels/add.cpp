@@ -1,0 +1,30 @@
+#include "backends/cpu/kernels/elementwise.h"
+#include "backends/cpu/simd/vector.h"
+#include "shunt/ops/elementwise.h"
+
+namespace shunt::cpu {
+
+namespace {
+
+class Add final : public ElementwiseKernel {
+ public:
+  const Op& op() const override { return add_op(); }
+
+  Fault run(const Call& call, int, std::int64_t begin, std::int64_t end,
+            std::byte* scratch) const override {
+    broadcast(call, begin, end, scratch, [](const float* a, auto b, float* y, std::int64_t n) {
+      simd::add(a, b, y, n);
+    });
+    return Fault::kNone;
+  }
+};
+
+}  // namespace
+
+KernelList add_kernels() {
+  static const Add kKernel;
+  static constexpr const CpuKernel* kKernels[] = {&kKernel};
+  return kKernels;
+}
+
+}  // namespace shunt::cpu

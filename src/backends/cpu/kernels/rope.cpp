@@ -1,0 +1,112 @@
+#include <cmath>
+
+#include "backends/cpu/kernels/rows.h"
+#include "backends/cpu/simd/vector.h"
+#include "shunt/ops/attention.h"
+
+namespace shunt::cpu {
+
+namespace {
+
+constexpr std::int64_t kHeadsPerItem = 8;
+
+/// Phase 0 finds the frequency of each pair, which phase 1 multiplies with positions: an item is some heads of
+/// one token.
+class Rope final : public AnyCaseKernel {
+ public:
+  const Op& op() const override { return rope_op(); }
+  int phases() const override { return 2; }
+  int in_place_source() const override { return 0; }
+
+  std::size_t scratch(const NodeView& node) const override {
+    return static_cast<std::size_t>(node.params<RopeParams>().dims / 2) * sizeof(double);
+  }
+  std::size_t worker_scratch(const NodeView& node) const override {
+    const auto dims = static_cast<std::size_t>(node.params<RopeParams>().dims);
+    return dims * sizeof(float) + view_f32_bytes(node.source(0), node.source(0).size(0));
+  }
+
+  std::int64_t items(const Call& call, int phase) const override {
+    const Sizes& sizes = call.result.sizes;
+    if (phase == 0) return call.params->get<RopeParams>().dims / 2;
+    return sizes[0] == 0 ? 0 : ceil_div(sizes[1], kHeadsPerItem) * sizes[2] * sizes[3];
+  }
+  std::int64_t grain(const Call& call, int phase) const override {
+    return phase == 0 ? 64 : grain_for(call.result.sizes[0] * kHeadsPerItem);
+  }
+
+  Fault run(const Call& call, int phase, std::int64_t begin, std::int64_t end,
+            std::byte* scratch) const override {
+    if (phase == 0) {
+      find_frequencies(call, begin, end);
+    } else {
+      rotate(call, begin, end, as_f32(scratch));
+    }
+    return Fault::kNone;
+  }
+
+ private:
+  static void find_frequencies(const Call& call, std::int64_t begin, std::int64_t end) {
+    const auto& params = call.params->get<RopeParams>();
+    const TensorArg& factors = call.sources[2];
+    auto* frequencies = reinterpret_cast<double*>(call.scratch);
+    for (std::int64_t i = begin; i < end; ++i) {
+      double factor = 1;
+      if (factors.data != nullptr) factor = *as_f32(factors.data + i * factors.strides[0]);
+      frequencies[i] = rope_frequency(params, i) / factor;
+    }
+  }
+
+  /// m cos a and m sin a of a token's pairs.
+  static void find_turns(const Call& call, std::int64_t token, float* cosines, float* sines) {
+    const auto& params = call.params->get<RopeParams>();
+    const TensorArg& positions = call.sources[1];
+    const auto* frequencies = reinterpret_cast<const double*>(call.scratch);
+    const double magnitude = rope_magnitude(params);
+    std::int32_t position = 0;
+    std::memcpy(&position, positions.data + token * positions.strides[0], sizeof position);
+    for (std::int64_t i = 0; i < params.dims / 2; ++i) {
+      const double angle = position * frequencies[i];
+      cosines[i] = static_cast<float>(magnitude * std::cos(angle));
+      sines[i] = static_cast<float>(magnitude * std::sin(angle));
+    }
+  }
+
+  static void rotate(const Call& call, std::int64_t begin, std::int64_t end, float* scratch) {
+    const auto& params = call.params->get<RopeParams>();
+    const TensorArg& x = call.sources[0];
+    const std::int64_t pairs = params.dims / 2;
+    float* cosines = scratch;
+    float* sines = scratch + pairs;
+    float* room = scratch + params.dims;
+    const std::int64_t groups = ceil_div(x.sizes[1], kHeadsPerItem);
+    std::int64_t known_token = -1;
+    for (std::int64_t item = begin; item < end; ++item) {
+      const std::int64_t token = item / groups % x.sizes[2];
+      const std::int64_t sequence = item / (groups * x.sizes[2]);
+      if (token != known_token) find_turns(call, token, cosines, sines);
+      known_token = token;
+      const std::int64_t first = item % groups * kHeadsPerItem;
+      for (std::int64_t head = first; head < std::min(first + kHeadsPerItem, x.sizes[1]); ++head) {
+        const float* u = view_f32(x, x.row(head, token, sequence), 0, x.sizes[0], room);
+        float* y = as_f32(call.result.row(head, token, sequence));
+        if (params.mode == RopeMode::kNeox) {
+          simd::rotate(u, u + pairs, cosines, sines, y, y + pairs, pairs);
+        } else {
+          simd::rotate_adjacent(u, cosines, sines, y, pairs);
+        }
+        if (y != u) std::copy(u + params.dims, u + x.sizes[0], y + params.dims);
+      }
+    }
+  }
+};
+
+}  // namespace
+
+KernelList rope_kernels() {
+  static const Rope kKernel;
+  static constexpr const CpuKernel* kKernels[] = {&kKernel};
+  return kKernels;
+}
+
+}  // namespace shunt::cpu

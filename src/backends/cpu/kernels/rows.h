@@ -1,0 +1,152 @@
+// What kernels that go over rows share: numbering rows and pieces of them, and reading them as F32
+// whatever their type and strides.
+#pragma once
+
+#include <algorithm>
+#include <cstring>
+
+#include "backends/cpu/kernel.h"
+#include "backends/cpu/simd/convert.h"
+
+namespace shunt::cpu {
+
+/// Base of all our kernels: the CPU computes whatever an op lets through.
+class AnyCaseKernel : public CpuKernel {
+ public:
+  Support supports(const NodeView&) const final { return Support::yes(); }
+};
+
+constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
+  return (a + b - 1) / b;
+}
+
+/// Items that together have about as many elements as are worth taking at once.
+constexpr std::int64_t grain_for(std::int64_t elements_per_item) {
+  constexpr std::int64_t kElements = 16384;
+  return std::max<std::int64_t>(1, kElements / std::max<std::int64_t>(1, elements_per_item));
+}
+
+struct RowIndex {
+  std::int64_t i1 = 0;
+  std::int64_t i2 = 0;
+  std::int64_t i3 = 0;
+};
+
+inline RowIndex row_index(const Sizes& sizes, std::int64_t row) {
+  return {row % sizes[1], row / sizes[1] % sizes[2], row / (sizes[1] * sizes[2])};
+}
+
+inline std::byte* row_data(const TensorArg& tensor, const RowIndex& at) {
+  return tensor.row(at.i1, at.i2, at.i3);
+}
+
+/// Calls f(index) for rows [begin, end) of a tensor of `sizes`.
+template <class F>
+void for_each_row(const Sizes& sizes, std::int64_t begin, std::int64_t end, F f) {
+  if (begin >= end) return;
+  RowIndex at = row_index(sizes, begin);
+  for (std::int64_t row = begin; row < end; ++row) {
+    f(at);
+    if (++at.i1 < sizes[1]) continue;
+    at.i1 = 0;
+    if (++at.i2 < sizes[2]) continue;
+    at.i2 = 0;
+    ++at.i3;
+  }
+}
+
+/// Rows are cut into pieces of so many elements (whole blocks of every type), so that a tensor of one long
+/// row has items for several threads.
+inline constexpr std::int64_t kPiece = 4096;
+
+inline std::int64_t piece_count(const TensorArg& tensor) {
+  return tensor.rows() * ceil_div(tensor.sizes[0], kPiece);
+}
+
+/// Calls f(index of the row, first element, count) for pieces [begin, end).
+template <class F>
+void for_each_piece(const TensorArg& tensor, std::int64_t begin, std::int64_t end, F f) {
+  if (begin >= end) return;
+  const std::int64_t pieces = ceil_div(tensor.sizes[0], kPiece);
+  std::int64_t piece = begin;
+  for_each_row(tensor.sizes, begin / pieces, ceil_div(end, pieces), [&](const RowIndex& at) {
+    do {
+      const std::int64_t first = piece % pieces * kPiece;
+      f(at, first, std::min(kPiece, tensor.sizes[0] - first));
+      ++piece;
+    } while (piece < end && piece % pieces != 0);
+  });
+}
+
+inline bool has_plain_rows(const TensorArg& tensor) {
+  return tensor.strides[0] == static_cast<std::int64_t>(trait(tensor.dtype).block_bytes);
+}
+
+/// Where element `first` (the start of a block) of a row is.
+inline std::byte* element(const TensorArg& tensor, std::byte* row, std::int64_t first) {
+  return row + first / trait(tensor.dtype).block_elements * tensor.strides[0];
+}
+
+/// Copies `count` elements of a plain type between any strides.
+inline void copy_elements(const std::byte* from, std::int64_t from_stride, std::byte* to,
+                          std::int64_t to_stride, std::size_t element_bytes, std::int64_t count) {
+  const auto copy = [&](auto width) {
+    for (std::int64_t i = 0; i < count; ++i) {
+      std::memcpy(to + i * to_stride, from + i * from_stride, width);
+    }
+  };
+  switch (element_bytes) {
+    case 1:
+      return copy(std::integral_constant<std::size_t, 1>());
+    case 2:
+      return copy(std::integral_constant<std::size_t, 2>());
+    case 4:
+      return copy(std::integral_constant<std::size_t, 4>());
+    default:
+      return copy(std::integral_constant<std::size_t, 8>());
+  }
+}
+
+/// `count` elements from `first` (the start of a block) of a row to F32 in `to`.
+inline void read_f32(const TensorArg& tensor, std::byte* row, std::int64_t first,
+                     std::int64_t count, float* to) {
+  const std::byte* from = element(tensor, row, first);
+  if (has_plain_rows(tensor)) return simd::decode(tensor.dtype, from, to, count);
+  const DTypeTrait& type = trait(tensor.dtype);
+  if (tensor.dtype == DType::kF32) {
+    return copy_elements(from, tensor.strides[0], reinterpret_cast<std::byte*>(to), sizeof(float),
+                         sizeof(float), count);
+  }
+  // Blocks of 64 bytes at most: gathered, then decoded at once.
+  alignas(8) std::byte packed[64];
+  const auto width = static_cast<std::int64_t>(type.block_bytes);
+  const std::int64_t batch = static_cast<std::int64_t>(sizeof packed) / width;
+  for (std::int64_t i = 0; i < count; i += batch) {
+    const std::int64_t here = std::min(batch, count - i);
+    copy_elements(from + i * tensor.strides[0], tensor.strides[0], packed, width, type.block_bytes,
+                  here);
+    simd::decode(tensor.dtype, packed, to + i, here);
+  }
+}
+
+/// The same, where they lie if they are F32 in a row, else in `scratch`.
+inline const float* view_f32(const TensorArg& tensor, std::byte* row, std::int64_t first,
+                             std::int64_t count, float* scratch) {
+  if (tensor.dtype == DType::kF32 && has_plain_rows(tensor)) {
+    return reinterpret_cast<const float*>(element(tensor, row, first));
+  }
+  read_f32(tensor, row, first, count, scratch);
+  return scratch;
+}
+
+/// Bytes of scratch that view_f32 needs for `count` elements of a source.
+inline std::size_t view_f32_bytes(const Tensor& tensor, std::int64_t count) {
+  const bool plain = tensor.dtype == DType::kF32 && tensor.stride(0) == sizeof(float);
+  return plain ? 0 : static_cast<std::size_t>(count) * sizeof(float);
+}
+
+inline float* as_f32(std::byte* data) {
+  return reinterpret_cast<float*>(data);
+}
+
+}  // namespace shunt::cpu

@@ -1,0 +1,31 @@
+#include "backends/cpu/kernels/elementwise.h"
+#include "backends/cpu/simd/vector.h"
+#include "shunt/ops/elementwise.h"
+
+namespace shunt::cpu {
+
+namespace {
+
+class Scale final : public ElementwiseKernel {
+ public:
+  const Op& op() const override { return scale_op(); }
+
+  Fault run(const Call& call, int, std::int64_t begin, std::int64_t end,
+            std::byte* scratch) const override {
+    const auto& params = call.params->get<ScaleParams>();
+    unary(call, begin, end, scratch, [&](const float* x, float* y, std::int64_t n) {
+      simd::scale(x, params.scale, params.bias, y, n);
+    });
+    return Fault::kNone;
+  }
+};
+
+}  // namespace
+
+KernelList scale_kernels() {
+  static const Scale kKernel;
+  static constexpr const CpuKernel* kKernels[] = {&kKernel};
+  return kKernels;
+}
+
+}  // namespace shunt::cpu

@@ -1,0 +1,25 @@
+#include "backends/null/device.h"
+
+#include "backends/null/stream.h"
+
+namespace shunt::null {
+
+#include "kernel_list.inc"
+
+NullDevice::NullDevice() : table_(kKernelFiles) {}
+
+DeviceInfo NullDevice::info() const {
+  DeviceInfo info;
+  info.name = "null0";
+  info.description = "computes nothing; the skeleton of a backend";
+  info.kind = DeviceKind::kNull;
+  return info;
+}
+
+Result<std::unique_ptr<Stream>> NullDevice::open_stream() { return std::make_unique<NullStream>(); }
+
+Result<std::unique_ptr<Program>> NullDevice::prepare(const SegmentView& segment) {
+  return null::prepare(segment, table_);
+}
+
+}  // namespace shunt::null

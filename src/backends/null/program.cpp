@@ -1,0 +1,17 @@
+#include "backends/null/program.h"
+
+#include "base/fail.h"
+
+namespace shunt::null {
+
+Result<std::unique_ptr<Program>> prepare(const SegmentView& segment, const Table& table) {
+  for (NodeId id : segment.nodes) {
+    const Support answer = table.supports(segment.graph, id);
+    if (answer.refused()) {
+      return fail(ErrorCode::kUnsupported, "{}: {}", segment.graph.describe(id), answer.facts());
+    }
+  }
+  return fail(ErrorCode::kUnsupported, "the null device prepares nothing");
+}
+
+}  // namespace shunt::null

@@ -1,0 +1,11 @@
+#include "backends/null/stream.h"
+
+#include "base/fail.h"
+
+namespace shunt::null {
+
+Status NullStream::run_now(Binding&, const ExtentValues&) {
+  return fail(ErrorCode::kUnsupported, "the null device runs nothing");
+}
+
+}  // namespace shunt::null
