@@ -92,6 +92,7 @@ class Session {
   /// Forgets all tokens from `length` on.
   Status truncate(std::int64_t length);
 
+  const Model& model() const;
   std::int64_t length() const;   ///< tokens so far
   std::int64_t context() const;  ///< tokens there is room for
   SessionMemory memory() const;
@@ -114,25 +115,27 @@ struct SamplingOptions {
   std::uint64_t seed = 0;
 };
 
-/// Picks tokens. The same seed, options and logits give the same tokens on every machine.
+/// Picks tokens. The same seed, options and logits give the same tokens.
 class Sampler {
  public:
   /// Invalid, naming the option, if one is out of its range.
   static Result<Sampler> create(const SamplingOptions& options);
   /// Counts a token as recent: those of the prompt, and each that was picked.
   void accept(std::int32_t token);
-  /// The next token. `logits` must not be empty; those that are not numbers are never picked.
-  std::int32_t pick(std::span<const float> logits);
+  /// The next token. Logits that are not numbers are never picked; Invalid if there is no other.
+  Result<std::int32_t> pick(std::span<const float> logits);
 
  private:
   explicit Sampler(const SamplingOptions& options) : options_(options), random_(options.seed) {}
-  void apply_penalties();
-
   struct Candidate {
     std::int32_t token = 0;
     float logit = 0;
     double probability = 0;
   };
+  void apply_penalties();
+  void keep_likeliest();
+  std::int32_t draw();
+
   SamplingOptions options_;
   std::mt19937_64 random_;
   std::vector<std::int32_t> recent_;  // a ring

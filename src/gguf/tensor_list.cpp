@@ -134,7 +134,9 @@ Status check_data(std::span<const ListedTensor> tensors, std::uint64_t count,
     }
     by_offset.push_back(&tensor);
   }
-  std::ranges::stable_sort(by_offset, {}, [](const ListedTensor* t) { return t->info.offset; });
+  std::ranges::sort(by_offset, {}, [](const ListedTensor* tensor) {
+    return std::pair(tensor->info.offset, tensor->index);
+  });
   for (std::size_t i = 1; i < by_offset.size(); ++i) {
     const TensorInfo& before = by_offset[i - 1]->info;
     if (by_offset[i]->info.offset - before.offset < before.bytes) {

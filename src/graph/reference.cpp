@@ -18,15 +18,21 @@ void round_to(std::vector<double>& data) {
 
 void round_integers(DType dtype, std::vector<double>& data) {
   switch (dtype) {
-    case DType::kI8: return round_to<std::int8_t>(data);
-    case DType::kI16: return round_to<std::int16_t>(data);
-    case DType::kI32: return round_to<std::int32_t>(data);
-    case DType::kI64: return round_to<std::int64_t>(data);
-    default: return;
+    case DType::kI8:
+      return round_to<std::int8_t>(data);
+    case DType::kI16:
+      return round_to<std::int16_t>(data);
+    case DType::kI32:
+      return round_to<std::int32_t>(data);
+    case DType::kI64:
+      return round_to<std::int64_t>(data);
+    default:
+      return;
   }
 }
 
-/// Calls f(slot, i) for the i-th element of a node's result: its place in the node's storage, counted in elements.
+/// Calls f(slot, i) for the i-th element of a node's result: its place in the node's storage,
+/// counted in elements.
 template <class F>
 void for_each_slot(const Node& node, F f) {
   const DTypeTrait& type = trait(node.result.dtype);
@@ -55,11 +61,12 @@ class ReferenceRun {
   Status take_leaf(NodeId id, std::span<const RefTensor> leaves) {
     const Tensor& tensor = graph_.node(id).result;
     if (!is_contiguous(tensor)) {
-      return fail(ErrorCode::kUnsupported, "{}: a leaf that is not contiguous", graph_.describe(id));
+      return fail(ErrorCode::kUnsupported, "{}: a leaf that is not contiguous",
+                  graph_.describe(id));
     }
-    const bool given = id < leaves.size() && leaves[id].sizes == max_sizes(tensor.shape) &&
-                       leaves[id].data.size() ==
-                           static_cast<std::size_t>(element_count(tensor.shape));
+    const bool given =
+        id < leaves.size() && leaves[id].sizes == max_sizes(tensor.shape) &&
+        leaves[id].data.size() == static_cast<std::size_t>(element_count(tensor.shape));
     if (!given) {
       return invalid("{}: a value of {} is not given", graph_.describe(id), to_string(tensor));
     }
@@ -89,17 +96,15 @@ class ReferenceRun {
     const NodeId root = graph_.node(writer).storage;
     std::vector<double> memory(values_[root].data.size());
     const auto write = [&](NodeId id) {
-      for_each_slot(graph_.node(id), [&](std::size_t slot, std::size_t i) {
-        memory[slot] = values_[id].data[i];
-      });
+      for_each_slot(graph_.node(id),
+                    [&](std::size_t slot, std::size_t i) { memory[slot] = values_[id].data[i]; });
     };
     write(root);
     write(writer);
     for (NodeId id = root; id <= writer; ++id) {
       if (graph_.node(id).storage != root) continue;
-      for_each_slot(graph_.node(id), [&](std::size_t slot, std::size_t i) {
-        values_[id].data[i] = memory[slot];
-      });
+      for_each_slot(graph_.node(id),
+                    [&](std::size_t slot, std::size_t i) { values_[id].data[i] = memory[slot]; });
     }
   }
 
@@ -109,7 +114,8 @@ class ReferenceRun {
 
 }  // namespace
 
-Result<std::vector<RefTensor>> reference_run(const Graph& graph, std::span<const RefTensor> leaves) {
+Result<std::vector<RefTensor>> reference_run(const Graph& graph,
+                                             std::span<const RefTensor> leaves) {
   ReferenceRun run(graph);
   for (NodeId id = 0; id < graph.size(); ++id) {
     if (graph.node(id).is_leaf()) {

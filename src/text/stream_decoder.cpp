@@ -1,4 +1,4 @@
-#include "text/guarded.h"
+#include "base/guarded.h"
 #include "text/tokenizer_state.h"
 #include "text/utf8.h"
 

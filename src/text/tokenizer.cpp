@@ -5,7 +5,7 @@
 #include "base/fail.h"
 #include "shunt/text.h"
 #include "text/check_vocabulary.h"
-#include "text/guarded.h"
+#include "base/guarded.h"
 #include "text/tokenizer_state.h"
 #include "text/utf8.h"
 

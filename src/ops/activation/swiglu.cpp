@@ -15,8 +15,9 @@ class Swiglu final : public OpWith<NoParams> {
     static const OpInfo kInfo = {
         .name = "swiglu",
         .family = "activation",
-        .summary = "Gated unit, element by element: y = silu(gate) * up = gate / (1 + exp(-gate)) * "
-                   "up.",
+        .summary =
+            "Gated unit, element by element: y = silu(gate) * up = gate / (1 + exp(-gate)) * "
+            "up.",
         .sources = {"gate", "up"}};
     return kInfo;
   }

@@ -19,11 +19,12 @@ class Attention final : public OpWith<AttentionParams> {
     static const OpInfo kInfo = {
         .name = "attention",
         .family = "attention",
-        .summary = "Scaled dot product attention: y[:, h, t, s] = sum over n of p[n] * v[:, h', n, s], "
-                   "p = softmax over n of scale * dot(q[:, h, t, s], k[:, h', n, s]) + mask[n, t, h, "
-                   "s], h' = h / (H / Hk). Where all scores are minus infinity, or there are none, y "
-                   "is 0. Where k or v is F16 or BF16, a device may round what it multiplies with it "
-                   "to that type.",
+        .summary =
+            "Scaled dot product attention: y[:, h, t, s] = sum over n of p[n] * v[:, h', n, s], "
+            "p = softmax over n of scale * dot(q[:, h, t, s], k[:, h', n, s]) + mask[n, t, h, "
+            "s], h' = h / (H / Hk). Where all scores are minus infinity, or there are none, y "
+            "is 0. Where k or v is F16 or BF16, a device may round what it multiplies with it "
+            "to that type.",
         .sources = {"q", "k", "v", "mask?"}};
     return kInfo;
   }

@@ -45,9 +45,9 @@ CaseSource causal(DType type, const Sizes& sizes) {
 
 void size_cases(const CaseSink& sink, DType type) {
   constexpr std::array kSizes = {
-      Size{16, 16, 1, 1, 1, 1, 1},  Size{16, 16, 2, 2, 7, 1, 1},  Size{16, 16, 4, 2, 33, 3, 1},
-      Size{64, 64, 4, 1, 32, 1, 1}, Size{64, 64, 2, 2, 67, 2, 1}, Size{8, 24, 6, 2, 5, 9, 1},
-      Size{24, 8, 3, 3, 31, 4, 2},  Size{33, 17, 2, 1, 9, 5, 1},  Size{80, 80, 2, 1, 16, 3, 1},
+      Size{16, 16, 1, 1, 1, 1, 1},    Size{16, 16, 2, 2, 7, 1, 1},  Size{16, 16, 4, 2, 33, 3, 1},
+      Size{64, 64, 4, 1, 32, 1, 1},   Size{64, 64, 2, 2, 67, 2, 1}, Size{8, 24, 6, 2, 5, 9, 1},
+      Size{24, 8, 3, 3, 31, 4, 2},    Size{33, 17, 2, 1, 9, 5, 1},  Size{80, 80, 2, 1, 16, 3, 1},
       Size{128, 128, 2, 1, 20, 2, 1}, Size{16, 16, 8, 2, 66, 5, 2},
   };
   for (const Size& size : kSizes) {
@@ -59,13 +59,17 @@ void size_cases(const CaseSink& sink, DType type) {
 void mask_cases(const CaseSink& sink, DType type) {
   const Size size = {16, 16, 4, 2, 33, 3, 2};
   for (DType mask : {kF32, kF16}) {
-    for (const Sizes& sizes : {Sizes{33, 3, 1, 1}, Sizes{33, 3, 4, 1}, Sizes{33, 3, 1, 2},
-                               Sizes{33, 3, 4, 2}}) {
+    for (const Sizes& sizes :
+         {Sizes{33, 3, 1, 1}, Sizes{33, 3, 4, 1}, Sizes{33, 3, 1, 2}, Sizes{33, 3, 4, 2}}) {
       emit_plain(sink, size, type, type, source_of(mask, sizes));  // as ALiBi adds
       emit_plain(sink, size, type, type, causal(mask, sizes), "causal ");
     }
     emit_plain(sink, size, type, type, seen_as(mask, {33, 3, 1, 1}, {0, 1, 2, 3}, {5, 2, 0, 0}));
     emit_plain(sink, size, type, type, seen_as(mask, {33, 3, 1, 1}, {1, 0, 2, 3}));
+    // What is cut off from a causal mask was all that its first rows allow.
+    const CaseSource cut = seen_as(mask, {3, 6, 1, 1}, {0, 1, 2, 3}, {3, 0, 0, 0});
+    emit_plain(sink, {16, 16, 4, 2, 3, 6, 1}, type, type, filled(cut, Fill::kCausalMask, 0, 0),
+               "causal ");
   }
 }
 

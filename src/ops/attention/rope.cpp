@@ -41,11 +41,12 @@ class Rope final : public OpWith<RopeParams> {
     static const OpInfo kInfo = {
         .name = "rope",
         .family = "attention",
-        .summary = "Rotary position embedding: pair i of a row, elements 2i and 2i + 1 (normal) or i "
-                   "and i + dims / 2 (neox), turns by the angle positions[t] * freq_scale * "
-                   "freq_base^(-2i / dims) / freq_factors[i], and is multiplied by attn_factor; "
-                   "elements from dims on are copied. With ext_factor, angle and factor are those of "
-                   "YaRN (arXiv 2309.00071).",
+        .summary =
+            "Rotary position embedding: pair i of a row, elements 2i and 2i + 1 (normal) or i "
+            "and i + dims / 2 (neox), turns by the angle positions[t] * freq_scale * "
+            "freq_base^(-2i / dims) / freq_factors[i], and is multiplied by attn_factor; "
+            "elements from dims on are copied. With ext_factor, angle and factor are those of "
+            "YaRN (arXiv 2309.00071).",
         .sources = {"x", "positions", "freq_factors?"}};
     return kInfo;
   }
@@ -92,15 +93,14 @@ class Rope final : public OpWith<RopeParams> {
 
 void emit(const CaseSink& sink, const CaseSource& x, const RopeParams& params, bool factors,
           std::int64_t context = 64, double max_error = 1e-10) {
-  const CaseSource positions =
-      filled(source_of(DType::kI32, {sizes_of(x)[2], 1, 1, 1}), Fill::kIndex, 0,
-             static_cast<double>(context));
+  const CaseSource positions = filled(source_of(DType::kI32, {sizes_of(x)[2], 1, 1, 1}),
+                                      Fill::kIndex, 0, static_cast<double>(context));
   const CaseSource freq_factors =
       factors ? filled(source_of(DType::kF32, {params.dims / 2, 1, 1, 1}), Fill::kUniform, 0.5, 4)
               : not_given();
   const std::vector<CaseSource> sources = {x, positions, freq_factors};
-  sink({.name = describe_sources(sources, fmt::format("below {} {}", context,
-                                                      rope_op().describe(Params::of(params)))),
+  sink({.name = describe_sources(
+            sources, fmt::format("below {} {}", context, rope_op().describe(Params::of(params)))),
         .params = Params::of(params),
         .sources = sources,
         .max_error = max_error});

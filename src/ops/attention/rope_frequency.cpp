@@ -32,9 +32,8 @@ std::string_view to_string(RopeMode mode) {
 }
 
 double rope_frequency(const RopeParams& params, std::int64_t i) {
-  const double plain =
-      std::pow(static_cast<double>(params.freq_base),
-               -2 * static_cast<double>(i) / static_cast<double>(params.dims));
+  const double plain = std::pow(static_cast<double>(params.freq_base),
+                                -2 * static_cast<double>(i) / static_cast<double>(params.dims));
   const double mix = extrapolated(params, i);
   return plain * (params.freq_scale * (1 - mix) + mix);
 }

@@ -19,8 +19,9 @@ class Softmax final : public OpWith<SoftmaxParams> {
     static const OpInfo kInfo = {
         .name = "softmax",
         .family = "attention",
-        .summary = "Softmax of each row: y = exp(z - max(z)) / sum(exp(z - max(z))), z = x * scale + "
-                   "mask. A row whose z are all minus infinity gives zeros.",
+        .summary =
+            "Softmax of each row: y = exp(z - max(z)) / sum(exp(z - max(z))), z = x * scale + "
+            "mask. A row whose z are all minus infinity gives zeros.",
         .sources = {"x", "mask?"}};
     return kInfo;
   }
@@ -79,6 +80,9 @@ class Softmax final : public OpWith<SoftmaxParams> {
       }
       emit(x, seen_as(type, {33, 4, 1, 1}, {0, 1, 2, 3}, {7, 2, 0, 0}), 1);
       emit(x, seen_as(type, {33, 4, 1, 1}, {1, 0, 2, 3}), -1);
+      // What is cut off from a causal mask was all that its first rows allow.
+      const CaseSource cut = seen_as(type, {3, 6, 1, 1}, {0, 1, 2, 3}, {3, 0, 0, 0});
+      emit(source_of(kF32, {3, 6, 2, 1}), filled(cut, Fill::kCausalMask, 0, 0), 1);
     }
   }
 };

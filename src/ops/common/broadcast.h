@@ -1,4 +1,5 @@
-// What ops of two operands share, of which the second is repeated along the dimensions that it divides.
+// What ops of two operands share, of which the second is repeated along the dimensions that it
+// divides.
 #pragma once
 
 #include "graph/op.h"

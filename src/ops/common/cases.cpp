@@ -30,7 +30,9 @@ CaseSource seen_as(DType dtype, const Sizes& sizes, const std::array<int, kMaxDi
   return source;
 }
 
-CaseSource not_given() { return {.given = false}; }
+CaseSource not_given() {
+  return {.given = false};
+}
 
 CaseSource filled(CaseSource source, Fill fill, double low, double high) {
   source.fill = fill;
@@ -118,11 +120,16 @@ std::vector<CaseSource> unary_sources(DType dtype) {
 
 double rounding_error(DType dtype) {
   switch (dtype) {
-    case DType::kF16: return 1e-7;   // half a unit of 11 bits: (2^-11)^2 / 3
-    case DType::kBF16: return 1e-5;  // of 8 bits
-    case DType::kQ8_0: return 1e-4;  // steps of a block's largest / 127
-    case DType::kQ4_0: return 3e-2;  // of a block's largest / 8
-    default: return 1e-10;
+    case DType::kF16:
+      return 1e-7;  // half a unit of 11 bits: (2^-11)^2 / 3
+    case DType::kBF16:
+      return 1e-5;  // of 8 bits
+    case DType::kQ8_0:
+      return 1e-4;  // steps of a block's largest / 127
+    case DType::kQ4_0:
+      return 3e-2;  // of a block's largest / 8
+    default:
+      return 1e-10;
   }
 }
 

@@ -35,7 +35,8 @@ std::string describe_source(const CaseSource& source);
 /// All of them, and what tells the parameters apart.
 std::string describe_sources(std::span<const CaseSource> sources, std::string_view extra = "");
 
-/// Shapes and strides that every op of one source must cope with; block types get rows of whole blocks.
+/// Shapes and strides that every op of one source must cope with; block types get rows of whole
+/// blocks.
 std::vector<CaseSource> unary_sources(DType dtype);
 
 /// Largest normalised mean square error of normally distributed numbers that are rounded to a type.

@@ -1,5 +1,5 @@
-// What shape rules are made of. Each check's error says what it found, by the source's name; the builder
-// adds the op and the operands.
+// What shape rules are made of. Each check's error says what it found, by the source's name; the
+// builder adds the op and the operands.
 #pragma once
 
 #include <initializer_list>
@@ -16,7 +16,8 @@ std::string to_string(const Dim& dim);
 Status expect_type(std::string_view name, const Tensor& tensor,
                    std::initializer_list<DType> allowed);
 
-/// Dimension `dim` of `tensor` must be `wanted`, extents included; `why` says whose that is: "K of w".
+/// Dimension `dim` of `tensor` must be `wanted`, extents included; `why` says whose that is: "K of
+/// w".
 Status expect_dim(std::string_view name, const Tensor& tensor, int dim, const Dim& wanted,
                   std::string_view why);
 
@@ -26,7 +27,8 @@ Status expect_dims(std::string_view name, const Tensor& tensor, int dims);
 Status expect_same_shape(std::string_view a_name, const Tensor& a, std::string_view b_name,
                          const Tensor& b);
 
-/// Whether something of size `part` fits into `whole` a whole number of times, at every value of an extent.
+/// Whether something of size `part` fits into `whole` a whole number of times, at every value of an
+/// extent.
 bool divides(const Dim& part, const Dim& whole);
 
 /// Each dimension of b must divide that of a.

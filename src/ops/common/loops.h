@@ -26,6 +26,8 @@ void for_each_element(const Sizes& sizes, F f) {
 inline double at(const RefTensor& tensor, const Sizes& i) {
   return tensor.at(i[0], i[1], i[2], i[3]);
 }
-inline double& at(RefTensor& tensor, const Sizes& i) { return tensor.at(i[0], i[1], i[2], i[3]); }
+inline double& at(RefTensor& tensor, const Sizes& i) {
+  return tensor.at(i[0], i[1], i[2], i[3]);
+}
 
 }  // namespace shunt

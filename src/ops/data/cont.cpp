@@ -9,11 +9,10 @@ namespace {
 class Cont final : public OpWith<NoParams> {
  public:
   const OpInfo& info() const override {
-    static const OpInfo kInfo = {
-        .name = "cont",
-        .family = "data",
-        .summary = "A copy that is contiguous in memory: y[i] = x[i].",
-        .sources = {"x"}};
+    static const OpInfo kInfo = {.name = "cont",
+                                 .family = "data",
+                                 .summary = "A copy that is contiguous in memory: y[i] = x[i].",
+                                 .sources = {"x"}};
     return kInfo;
   }
 

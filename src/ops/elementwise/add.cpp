@@ -11,8 +11,9 @@ class Add final : public OpWith<NoParams> {
     static const OpInfo kInfo = {
         .name = "add",
         .family = "elementwise",
-        .summary = "Sum of each element: y = a + b. b is repeated along the dimensions of a that "
-                   "it divides.",
+        .summary =
+            "Sum of each element: y = a + b. b is repeated along the dimensions of a that "
+            "it divides.",
         .sources = {"a", "b"}};
     return kInfo;
   }

@@ -6,9 +6,9 @@
 namespace shunt {
 
 const Op& add_op();
-/// y = a + b. a, b: F32. Each dimension of b divides that of a, and b is repeated along it: element i of a
-/// meets element i mod n of b. A dimension of b that is an extent must be the same as that of a. The result has
-/// a's shape.
+/// y = a + b. a, b: F32. Each dimension of b divides that of a, and b is repeated along it: element
+/// i of a meets element i mod n of b. A dimension of b that is an extent must be the same as that
+/// of a. The result has a's shape.
 Result<Value> add(GraphBuilder& g, Operand a, Operand b);
 
 const Op& mul_op();
@@ -26,7 +26,8 @@ struct ScaleParams {
 };
 
 const Op& scale_op();
-/// y = x * scale + bias. x: F32, any shape; the result has x's shape. scale and bias must be finite.
+/// y = x * scale + bias. x: F32, any shape; the result has x's shape. scale and bias must be
+/// finite.
 Result<Value> scale(GraphBuilder& g, Operand x, ScaleParams params);
 
 }  // namespace shunt

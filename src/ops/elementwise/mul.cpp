@@ -11,8 +11,9 @@ class Mul final : public OpWith<NoParams> {
     static const OpInfo kInfo = {
         .name = "mul",
         .family = "elementwise",
-        .summary = "Product of each element: y = a * b. b is repeated along the dimensions of a that "
-                   "it divides.",
+        .summary =
+            "Product of each element: y = a * b. b is repeated along the dimensions of a that "
+            "it divides.",
         .sources = {"a", "b"}};
     return kInfo;
   }

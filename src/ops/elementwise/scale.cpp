@@ -10,10 +10,11 @@ namespace {
 class Scale final : public OpWith<ScaleParams> {
  public:
   const OpInfo& info() const override {
-    static const OpInfo kInfo = {.name = "scale",
-                                 .family = "elementwise",
-                                 .summary = "Each element scaled and shifted: y = x * scale + bias.",
-                                 .sources = {"x"}};
+    static const OpInfo kInfo = {
+        .name = "scale",
+        .family = "elementwise",
+        .summary = "Each element scaled and shifted: y = x * scale + bias.",
+        .sources = {"x"}};
     return kInfo;
   }
 
@@ -25,7 +26,8 @@ class Scale final : public OpWith<ScaleParams> {
     return contiguous(DType::kF32, x.shape);
   }
 
-  void plain_reference(RefSources sources, const ScaleParams& params, RefTensor& result) const override {
+  void plain_reference(RefSources sources, const ScaleParams& params,
+                       RefTensor& result) const override {
     for_each_element(result.sizes, [&](const Sizes& i) {
       at(result, i) = at(*sources[0], i) * params.scale + params.bias;
     });

@@ -11,7 +11,8 @@ struct Batch {
   std::int64_t w2, x2, w3, x3;
 };
 
-/// Blocks of 8 bits for x cost 4e-5 over many sums; a single sum may happen to be small beside its terms.
+/// Blocks of 8 bits for x cost 4e-5 over many sums; a single sum may happen to be small beside its
+/// terms.
 double case_error(DType type, std::int64_t sums) {
   if (!trait(type).quantized || sums == 0) return 1e-10;
   return 4e-5 * (1 + 64 / static_cast<double>(sums));
@@ -26,22 +27,24 @@ void emit(const CaseSink& sink, const CaseSource& w, const CaseSource& x) {
         .max_error = case_error(w.dtype, sizes_of(w)[1] * sizes[1] * sizes[2] * sizes[3])});
 }
 
-/// Plain matrices: lengths of rows around the widths of vectors and blocks, from one product to many.
+/// Plain matrices: lengths of rows around the widths of vectors and blocks, from one product to
+/// many.
 void matrix_cases(const CaseSink& sink, DType type) {
   struct Size {
     std::int64_t k, m, n;
   };
   constexpr std::array kPlain = {
-      Size{1, 1, 1},   Size{7, 3, 2},   Size{31, 4, 3},  Size{33, 5, 1},  Size{33, 16, 5},
-      Size{63, 2, 2},  Size{65, 9, 4},  Size{100, 7, 9}, Size{129, 3, 1}, Size{0, 3, 2},
+      Size{1, 1, 1},  Size{7, 3, 2},  Size{31, 4, 3},  Size{33, 5, 1},  Size{33, 16, 5},
+      Size{63, 2, 2}, Size{65, 9, 4}, Size{100, 7, 9}, Size{129, 3, 1}, Size{0, 3, 2},
   };
   constexpr std::array kBlocks = {
-      Size{32, 1, 1},   Size{32, 5, 3},  Size{64, 1, 7},  Size{64, 16, 1},  Size{64, 33, 2},
-      Size{96, 7, 5},   Size{128, 4, 4}, Size{256, 8, 1}, Size{256, 3, 17}, Size{64, 31, 33},
-      Size{512, 64, 1}, Size{160, 17, 8}, Size{64, 0, 2}, Size{64, 3, 0},
+      Size{32, 1, 1},   Size{32, 5, 3},   Size{64, 1, 7},  Size{64, 16, 1},  Size{64, 33, 2},
+      Size{96, 7, 5},   Size{128, 4, 4},  Size{256, 8, 1}, Size{256, 3, 17}, Size{64, 31, 33},
+      Size{512, 64, 1}, Size{160, 17, 8}, Size{64, 0, 2},  Size{64, 3, 0},
   };
   const auto emit_size = [&](const Size& size) {
-    emit(sink, source_of(type, {size.k, size.m, 1, 1}), source_of(DType::kF32, {size.k, size.n, 1, 1}));
+    emit(sink, source_of(type, {size.k, size.m, 1, 1}),
+         source_of(DType::kF32, {size.k, size.n, 1, 1}));
   };
   if (!trait(type).quantized) {
     for (const Size& size : kPlain) emit_size(size);
@@ -82,9 +85,10 @@ class Matmul final : public OpWith<NoParams> {
     static const OpInfo kInfo = {
         .name = "matmul",
         .family = "matrix",
-        .summary = "Product of matrices: y[m, n] = sum over k of w[k, m] * x[k, n]. Slice i2 of x "
-                   "meets slice i2 / (X2 / W2) of w, and so along dimension 3. Where w is quantised, "
-                   "a device may round x to blocks of 8-bit integers.",
+        .summary =
+            "Product of matrices: y[m, n] = sum over k of w[k, m] * x[k, n]. Slice i2 of x "
+            "meets slice i2 / (X2 / W2) of w, and so along dimension 3. Where w is quantised, "
+            "a device may round x to blocks of 8-bit integers.",
         .sources = {"w", "x"}};
     return kInfo;
   }
@@ -92,8 +96,8 @@ class Matmul final : public OpWith<NoParams> {
   Result<Inferred> shape_rule(SourceTensors sources, const NoParams&) const override {
     const Tensor& w = *sources[0];
     const Tensor& x = *sources[1];
-    SHUNT_TRY(expect_type(
-        "w", w, {DType::kF32, DType::kF16, DType::kBF16, DType::kQ8_0, DType::kQ4_0}));
+    SHUNT_TRY(
+        expect_type("w", w, {DType::kF32, DType::kF16, DType::kBF16, DType::kQ8_0, DType::kQ4_0}));
     SHUNT_TRY(expect_type("x", x, {DType::kF32}));
     SHUNT_TRY(expect_dim("x", x, 0, w.shape[0], "that of w"));
     for (std::size_t i : {2, 3}) {

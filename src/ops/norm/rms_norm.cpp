@@ -29,13 +29,16 @@ class RmsNorm final : public OpWith<RmsNormParams> {
     return contiguous(DType::kF32, x.shape);
   }
 
-  void plain_reference(RefSources sources, const RmsNormParams& params, RefTensor& result) const override {
+  void plain_reference(RefSources sources, const RmsNormParams& params,
+                       RefTensor& result) const override {
     const RefTensor& x = *sources[0];
     for_each_row(result.sizes, [&](std::int64_t i1, std::int64_t i2, std::int64_t i3) {
       double sum = 0;
-      for (std::int64_t i = 0; i < x.sizes[0]; ++i) sum += x.at(i, i1, i2, i3) * x.at(i, i1, i2, i3);
+      for (std::int64_t i = 0; i < x.sizes[0]; ++i)
+        sum += x.at(i, i1, i2, i3) * x.at(i, i1, i2, i3);
       const double factor = 1 / std::sqrt(sum / static_cast<double>(x.sizes[0]) + params.eps);
-      for (std::int64_t i = 0; i < x.sizes[0]; ++i) result.at(i, i1, i2, i3) = x.at(i, i1, i2, i3) * factor;
+      for (std::int64_t i = 0; i < x.sizes[0]; ++i)
+        result.at(i, i1, i2, i3) = x.at(i, i1, i2, i3) * factor;
     });
   }
 

@@ -13,7 +13,8 @@ class Argmax final : public OpWith<NoParams> {
     static const OpInfo kInfo = {
         .name = "argmax",
         .family = "order",
-        .summary = "The index of the largest element of each row, of the first if there are several.",
+        .summary =
+            "The index of the largest element of each row, of the first if there are several.",
         .sources = {"x"}};
     return kInfo;
   }

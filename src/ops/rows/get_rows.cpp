@@ -13,8 +13,9 @@ class GetRows final : public OpWith<NoParams> {
     static const OpInfo kInfo = {
         .name = "get_rows",
         .family = "rows",
-        .summary = "Rows of a table by their numbers: y[:, i] = table[:, ids[i]]. A run with a "
-                   "number that the table has no row for fails.",
+        .summary =
+            "Rows of a table by their numbers: y[:, i] = table[:, ids[i]]. A run with a "
+            "number that the table has no row for fails.",
         .sources = {"table", "ids"}};
     return kInfo;
   }
@@ -22,9 +23,9 @@ class GetRows final : public OpWith<NoParams> {
   Result<Inferred> shape_rule(SourceTensors sources, const NoParams&) const override {
     const Tensor& table = *sources[0];
     const Tensor& ids = *sources[1];
-    SHUNT_TRY(expect_type("table", table,
-                          {DType::kF32, DType::kF16, DType::kBF16, DType::kQ8_0, DType::kQ4_0,
-                           DType::kI32}));
+    SHUNT_TRY(expect_type(
+        "table", table,
+        {DType::kF32, DType::kF16, DType::kBF16, DType::kQ8_0, DType::kQ4_0, DType::kI32}));
     SHUNT_TRY(expect_type("ids", ids, {DType::kI32, DType::kI64}));
     SHUNT_TRY(expect_dims("table", table, 2));
     SHUNT_TRY(expect_dims("ids", ids, 1));
@@ -49,8 +50,8 @@ class GetRows final : public OpWith<NoParams> {
             .params = Params::of(NoParams{}),
             .sources = sources});
     };
-    for (DType type : {DType::kF32, DType::kF16, DType::kBF16, DType::kQ8_0, DType::kQ4_0,
-                       DType::kI32}) {
+    for (DType type :
+         {DType::kF32, DType::kF16, DType::kBF16, DType::kQ8_0, DType::kQ4_0, DType::kI32}) {
       for (DType id_type : {DType::kI32, DType::kI64}) {
         const auto ids = [&](std::int64_t n) { return source_of(id_type, {n, 1, 1, 1}); };
         emit(source_of(type, {64, 10, 1, 1}), ids(1));

@@ -13,9 +13,10 @@ class SetRows final : public OpWith<NoParams> {
     static const OpInfo kInfo = {
         .name = "set_rows",
         .family = "rows",
-        .summary = "Writes rows by their numbers into dst, converted to its type: dst[:, ids[i]] = "
-                   "rows[:, i]; dst's other rows stay. No number may occur twice. A run with a "
-                   "number that dst has no row for fails and writes nothing outside of dst.",
+        .summary =
+            "Writes rows by their numbers into dst, converted to its type: dst[:, ids[i]] = "
+            "rows[:, i]; dst's other rows stay. No number may occur twice. A run with a "
+            "number that dst has no row for fails and writes nothing outside of dst.",
         .sources = {"dst", "rows", "ids"},
         .storage = Storage::kIntoFirst};
     return kInfo;
@@ -25,8 +26,8 @@ class SetRows final : public OpWith<NoParams> {
     const Tensor& dst = *sources[0];
     const Tensor& rows = *sources[1];
     const Tensor& ids = *sources[2];
-    SHUNT_TRY(expect_type(
-        "dst", dst, {DType::kF32, DType::kF16, DType::kBF16, DType::kQ8_0, DType::kQ4_0}));
+    SHUNT_TRY(expect_type("dst", dst,
+                          {DType::kF32, DType::kF16, DType::kBF16, DType::kQ8_0, DType::kQ4_0}));
     SHUNT_TRY(expect_type("rows", rows, {DType::kF32}));
     SHUNT_TRY(expect_type("ids", ids, {DType::kI32, DType::kI64}));
     SHUNT_TRY(expect_dims("dst", dst, 2));

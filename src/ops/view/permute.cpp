@@ -25,8 +25,9 @@ class Permute final : public OpWith<PermuteParams> {
     static const OpInfo kInfo = {
         .name = "permute",
         .family = "view",
-        .summary = "x with its dimensions in another order: dimension i of y is dimension axes[i] of "
-                   "x.",
+        .summary =
+            "x with its dimensions in another order: dimension i of y is dimension axes[i] of "
+            "x.",
         .sources = {"x"},
         .storage = Storage::kView};
     return kInfo;

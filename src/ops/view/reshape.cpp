@@ -10,8 +10,8 @@ namespace shunt {
 
 namespace {
 
-/// What must not change: each extent, with the elements that one unit of it covers, and how many elements
-/// there are for one unit of each.
+/// What must not change: each extent, with the elements that one unit of it covers, and how many
+/// elements there are with every extent at 1.
 struct Elements {
   struct Unit {
     ExtentId extent;
@@ -26,8 +26,7 @@ struct Elements {
 Elements elements_of(const Shape& shape) {
   Elements elements;
   for (const Dim& dim : shape) {
-    elements.count =
-        saturating_multiply(elements.count, dim.is_fixed() ? dim.max : dim.factor);
+    elements.count = saturating_multiply(elements.count, dim.is_fixed() ? dim.max : dim.factor);
     if (!dim.is_fixed()) elements.units.push_back({dim.extent, elements.count});
   }
   return elements;
@@ -54,11 +53,11 @@ class Reshape final : public OpWith<ReshapeParams> {
     }
     const Elements old_elements = elements_of(x.shape);
     const Elements new_elements = elements_of(params.shape);
-    if (old_elements == new_elements) return Inferred{result};
     if (element_count(x.shape) != element_count(params.shape)) {
       return invalid("{} has {} elements, but {} has {}", to_string(params.shape),
                      element_count(params.shape), to_string(x), element_count(x.shape));
     }
+    if (old_elements == new_elements) return Inferred{result};
     return invalid("{} cuts the extents of {} in another way", to_string(params.shape),
                    to_string(x));
   }

@@ -32,8 +32,9 @@ class View final : public OpWith<ViewParams> {
       }
       const std::int64_t unit = i == 0 ? block : 1;
       if (start % unit != 0 || dim.max % unit != 0 || dim.factor % unit != 0) {
-        return invalid("dimension {}: {} elements from {} on are not whole blocks of {}, which have {}",
-                       i, to_string(dim), start, to_string(x.dtype), block);
+        return invalid(
+            "dimension {}: {} elements from {} on are not whole blocks of {}, which have {}", i,
+            to_string(dim), start, to_string(x.dtype), block);
       }
       window.offset += start / unit * x.strides[i];
     }
@@ -44,8 +45,8 @@ class View final : public OpWith<ViewParams> {
                        RefTensor& result) const override {
     const Sizes& start = params.start;
     for_each_element(result.sizes, [&](const Sizes& i) {
-      at(result, i) = sources[0]->at(start[0] + i[0], start[1] + i[1], start[2] + i[2],
-                                     start[3] + i[3]);
+      at(result, i) =
+          sources[0]->at(start[0] + i[0], start[1] + i[1], start[2] + i[2], start[3] + i[3]);
     });
   }
 

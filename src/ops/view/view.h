@@ -1,4 +1,5 @@
-// The same memory seen another way: nothing is computed, and what is written into it is seen through every view.
+// The same memory seen another way: nothing is computed, and what is written into it is seen
+// through every view.
 #pragma once
 
 #include <array>
@@ -16,9 +17,10 @@ struct ReshapeParams {
 };
 
 const Op& reshape_op();
-/// x's elements in the same order in another shape of as many. x: any type, contiguous. An extent of x must be one of
-/// the shape's too, with as many elements on its inner side (times its factor), so that the elements
-/// that it covers are the same: [64, 8, T] can become [512, T] and [64, 8 * T], but not [T, 512].
+/// x's elements in the same order in another shape of as many.
+/// x: any type, contiguous. An extent of x must be one of the shape's too, with as many elements on
+/// its inner side (times its factor), so that it covers the same elements whatever its value:
+/// [64, 8, T] can become [512, T] and [64, 8T], but not [T, 512].
 Result<Value> reshape(GraphBuilder& g, Operand x, const Shape& shape);
 
 struct ViewParams {
@@ -32,9 +34,10 @@ struct ViewParams {
 };
 
 const Op& view_op();
-/// A window of x: element i of the result is x[start + i]. x: any type; of a block type, dimension 0 starts and ends
-/// between blocks. `shape` may use extents; the window must be inside of x at their maximum. Where
-/// the window goes beyond the actual size of an extent of x, its elements are whatever was there.
+/// A window of x: element i of the result is x[start + i].
+/// x: any type; of a block type, dimension 0 starts and ends between blocks.
+/// `shape` may use extents; the window must be inside of x at their maximum. Where it goes beyond
+/// the actual size of an extent of x, its elements are whatever was there.
 Result<Value> view(GraphBuilder& g, Operand x, const Sizes& start, const Shape& shape);
 
 struct PermuteParams {
@@ -46,7 +49,8 @@ struct PermuteParams {
 };
 
 const Op& permute_op();
-/// Dimension i of the result is dimension axes[i] of x. x: any type; axes[0] must be 0 for block types.
+/// Dimension i of the result is dimension axes[i] of x.
+/// x: any type; axes[0] must be 0 for block types.
 Result<Value> permute(GraphBuilder& g, Operand x, const std::array<int, kMaxDims>& axes);
 
 const Op& transpose_op();

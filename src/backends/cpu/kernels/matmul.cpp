@@ -1,0 +1,170 @@
+#include "backends/cpu/kernels/rows.h"
+#include "backends/cpu/simd/matmul.h"
+#include "shunt/ops/matrix.h"
+
+// Two ways, chosen by the number of columns; docs/kernels.md has the reasons and the timings.
+// Few columns: an item is some rows of the result, whose weights are decoded in registers and used at once.
+// Many columns: an item is a tile of the result. For a stretch of k at a time, its rows of w are decoded to F32
+// once, and multiplied with one group of columns after the other.
+
+namespace shunt::cpu {
+
+namespace {
+
+/// Up to so many columns are few.
+constexpr std::int64_t kFewColumns = 4;
+constexpr std::int64_t kDotItemRows = 16;
+
+constexpr std::int64_t kTileRows = 32;
+constexpr std::int64_t kTileColumns = 96;
+/// Columns that are packed together: a multiple of those that multiply_panel takes at once.
+constexpr std::int64_t kGroup = 12;
+constexpr std::int64_t kDepth = 512;
+/// Floats from row to row of a panel: no power of two, so that rows don't compete for the same cache lines.
+constexpr std::int64_t kPanelStride = kDepth + 16;
+
+/// Where an item lies in the result.
+struct Tile {
+  std::int64_t row = 0;
+  std::int64_t rows = 0;
+  std::int64_t column = 0;
+  std::int64_t columns = 0;
+  std::int64_t i2 = 0;
+  std::int64_t i3 = 0;
+};
+
+/// How a result is cut.
+struct Cut {
+  std::int64_t rows = 0;
+  std::int64_t columns = 0;
+
+  static Cut of(const TensorArg& y) {
+    if (y.sizes[1] <= kFewColumns) return {kDotItemRows, kFewColumns};
+    return {kTileRows, kTileColumns};
+  }
+  std::int64_t items(const TensorArg& y) const {
+    return ceil_div(y.sizes[0], rows) * ceil_div(y.sizes[1], columns) * y.sizes[2] * y.sizes[3];
+  }
+  /// Items that share columns follow each other.
+  Tile tile(const TensorArg& y, std::int64_t item) const {
+    const std::int64_t across = ceil_div(y.sizes[0], rows);
+    const std::int64_t down = ceil_div(y.sizes[1], columns);
+    Tile t;
+    t.row = item % across * rows;
+    t.column = item / across % down * columns;
+    t.rows = std::min(rows, y.sizes[0] - t.row);
+    t.columns = std::min(columns, y.sizes[1] - t.column);
+    const std::int64_t slice = item / (across * down);
+    t.i2 = slice % y.sizes[2];
+    t.i3 = slice / y.sizes[2];
+    return t;
+  }
+};
+
+/// w and x of a tile, at their start along k.
+struct Operands {
+  TensorArg w;
+  TensorArg x;
+  float* y = nullptr;
+  std::int64_t y_stride = 0;
+
+  Operands(const Call& call, const Tile& t) : w(call.sources[0]), x(call.sources[1]) {
+    const std::int64_t repeat2 = x.sizes[2] / w.sizes[2];
+    const std::int64_t repeat3 = x.sizes[3] / w.sizes[3];
+    w.data = w.row(t.row, t.i2 / repeat2, t.i3 / repeat3);
+    x.data = x.row(t.column, t.i2, t.i3);
+    y = as_f32(call.result.row(t.column, t.i2, t.i3)) + t.row;
+    y_stride = call.result.strides[1] / static_cast<std::int64_t>(sizeof(float));
+  }
+};
+
+/// Rows of any type and strides, [first, first + count) of each, to a panel padded with zeros.
+void pack(const TensorArg& from, std::int64_t row, std::int64_t rows, std::int64_t first,
+          std::int64_t count, std::int64_t padded, float* panel) {
+  for (std::int64_t r = 0; r < rows; ++r) {
+    float* to = panel + r * kPanelStride;
+    read_f32(from, from.row(row + r), first, count, to);
+    std::fill(to + count, to + padded, 0.0F);
+  }
+}
+
+void multiply_few_columns(const Call& call, const Tile& t, float* scratch) {
+  const Operands in(call, t);
+  const std::int64_t k = in.w.sizes[0];
+  const float* x = as_f32(in.x.data);
+  std::int64_t x_stride = in.x.strides[1] / static_cast<std::int64_t>(sizeof(float));
+  if (!has_plain_rows(in.x)) {
+    for (std::int64_t c = 0; c < t.columns; ++c) read_f32(in.x, in.x.row(c), 0, k, scratch + c * k);
+    x = scratch;
+    x_stride = k;
+  }
+  if (has_plain_rows(in.w)) {
+    simd::dot_rows(in.w.dtype, in.w.data, in.w.strides[1], t.rows, x, x_stride, t.columns, k, in.y,
+                   in.y_stride);
+    return;
+  }
+  float* row = scratch + t.columns * k;
+  for (std::int64_t r = 0; r < t.rows; ++r) {
+    read_f32(in.w, in.w.row(r), 0, k, row);
+    simd::dot_rows(DType::kF32, reinterpret_cast<const std::byte*>(row), 0, 1, x, x_stride, t.columns,
+                   k, in.y + r, in.y_stride);
+  }
+}
+
+void multiply_many_columns(const Call& call, const Tile& t, float* scratch) {
+  const Operands in(call, t);
+  const std::int64_t k = in.w.sizes[0];
+  const std::int64_t panel_rows = ceil_div(t.rows, simd::kPanelRows) * simd::kPanelRows;
+  float* panel = scratch;
+  float* group = scratch + kTileRows * kPanelStride;
+  std::fill(panel + t.rows * kPanelStride, panel + panel_rows * kPanelStride, 0.0F);
+  // Once where k is 0, to write zeros.
+  for (std::int64_t first = 0; first == 0 || first < k; first += kDepth) {
+    const std::int64_t depth = std::min(kDepth, k - first);
+    const std::int64_t padded = ceil_div(depth, simd::kPanelDepth) * simd::kPanelDepth;
+    pack(in.w, 0, t.rows, first, depth, padded, panel);
+    for (std::int64_t c = 0; c < t.columns; c += kGroup) {
+      const std::int64_t columns = std::min(kGroup, t.columns - c);
+      pack(in.x, c, columns, first, depth, padded, group);
+      simd::multiply_panel(panel, kPanelStride, t.rows, group, kPanelStride, columns, padded,
+                           in.y + c * in.y_stride, in.y_stride, first != 0);
+    }
+  }
+}
+
+class Matmul final : public AnyCaseKernel {
+ public:
+  const Op& op() const override { return matmul_op(); }
+  std::int64_t items(const Call& call, int) const override {
+    return Cut::of(call.result).items(call.result);
+  }
+  std::size_t worker_scratch(const NodeView& node) const override {
+    const auto tiles = static_cast<std::size_t>((kTileRows + kGroup) * kPanelStride);
+    const auto rows = static_cast<std::size_t>((kFewColumns + 1) * node.source(0).size(0));
+    return std::max(tiles, rows) * sizeof(float);
+  }
+
+  Fault run(const Call& call, int, std::int64_t begin, std::int64_t end,
+            std::byte* scratch) const override {
+    const Cut cut = Cut::of(call.result);
+    for (std::int64_t item = begin; item < end; ++item) {
+      const Tile tile = cut.tile(call.result, item);
+      if (call.result.sizes[1] <= kFewColumns) {
+        multiply_few_columns(call, tile, as_f32(scratch));
+      } else {
+        multiply_many_columns(call, tile, as_f32(scratch));
+      }
+    }
+    return Fault::kNone;
+  }
+};
+
+}  // namespace
+
+KernelList matmul_kernels() {
+  static const Matmul kKernel;
+  static constexpr const CpuKernel* kKernels[] = {&kKernel};
+  return kKernels;
+}
+
+}  // namespace shunt::cpu

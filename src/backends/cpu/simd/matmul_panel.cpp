@@ -1,0 +1,203 @@
+#include "backends/cpu/simd/matmul.h"
+
+#include "backends/cpu/simd/targets.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "backends/cpu/simd/matmul_panel.cpp"
+#include "hwy/foreach_target.h"
+// After foreach_target.h, which includes this file once for each target.
+#include "backends/cpu/simd/loops-inl.h"
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace shunt::cpu::simd::HWY_NAMESPACE {
+
+inline constexpr int kRows = static_cast<int>(kPanelRows);
+/// Columns of a tile: kRows * kColumns sums, a vector of each column and one of a row fit the registers, of
+/// which AVX-512 and NEON have 32, the others 16.
+inline constexpr int kColumns = HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_NEON ? 6 : 3;
+
+#if HWY_TARGET == HWY_SCALAR
+HWY_INLINE void sum_lanes_of_four(V a, V b, V c, V e, float* sums) {
+  sums[0] = hn::GetLane(a);
+  sums[1] = hn::GetLane(b);
+  sums[2] = hn::GetLane(c);
+  sums[3] = hn::GetLane(e);
+}
+#else
+template <class DF>
+HWY_INLINE hn::Vec<hn::FixedTag<float, 4>> sum_blocks(DF d, hn::Vec<DF> v) {
+  if constexpr (hn::MaxLanes(d) == 4) {
+    return v;
+  } else {
+    const hn::Half<DF> half;
+    return sum_blocks(half, hn::Add(hn::LowerHalf(half, v), hn::UpperHalf(half, v)));
+  }
+}
+
+/// The sums of the lanes of each of four vectors. Within blocks of four lanes it is a transposition that adds.
+HWY_INLINE void sum_lanes_of_four(V a, V b, V c, V e, float* sums) {
+  const D d;
+  const hn::Repartition<std::uint64_t, D> d64;
+  const auto ab = hn::BitCast(
+      d64, hn::Add(hn::InterleaveLower(d, a, b), hn::InterleaveUpper(d, a, b)));
+  const auto ce = hn::BitCast(
+      d64, hn::Add(hn::InterleaveLower(d, c, e), hn::InterleaveUpper(d, c, e)));
+  const V all = hn::Add(hn::BitCast(d, hn::InterleaveLower(d64, ab, ce)),
+                        hn::BitCast(d, hn::InterleaveUpper(d64, ab, ce)));
+  hn::StoreU(sum_blocks(d, all), hn::FixedTag<float, 4>(), sums);
+}
+#endif
+
+template <int C>
+void multiply_tile(const float* w, std::size_t w_stride, const float* x, std::size_t x_stride,
+                   std::size_t k, float* sums) {
+  const D d;
+  V acc[C][kRows];
+  HWY_UNROLL(8)
+  for (int c = 0; c < C; ++c) {
+    HWY_UNROLL(8)
+    for (int r = 0; r < kRows; ++r) acc[c][r] = hn::Zero(d);
+  }
+  for (std::size_t i = 0; i < k; i += kLanes) {
+    V column[C];
+    HWY_UNROLL(8)
+    for (int c = 0; c < C; ++c) column[c] = hn::LoadU(d, x + static_cast<std::size_t>(c) * x_stride + i);
+    HWY_UNROLL(8)
+    for (int r = 0; r < kRows; ++r) {
+      const V row = hn::LoadU(d, w + static_cast<std::size_t>(r) * w_stride + i);
+      HWY_UNROLL(8)
+      for (int c = 0; c < C; ++c) acc[c][r] = hn::MulAdd(row, column[c], acc[c][r]);
+    }
+  }
+  HWY_UNROLL(8)
+  for (int c = 0; c < C; ++c) {
+    sum_lanes_of_four(acc[c][0], acc[c][1], acc[c][2], acc[c][3], sums + c * kRows);
+  }
+}
+
+using MultiplyTile = void (*)(const float*, std::size_t, const float*, std::size_t, std::size_t,
+                              float*);
+/// By number of columns, less one.
+inline constexpr MultiplyTile kMultiplyTile[] = {
+    multiply_tile<1>,
+    multiply_tile<2>,
+    multiply_tile<3>,
+#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_NEON
+    multiply_tile<4>,
+    multiply_tile<5>,
+    multiply_tile<6>,
+#endif
+};
+static_assert(sizeof kMultiplyTile / sizeof kMultiplyTile[0] == kColumns);
+
+void MultiplyPanel(const float* w, std::size_t w_stride, std::size_t rows, const float* x,
+                   std::size_t x_stride, std::size_t columns, std::size_t k, float* y,
+                   std::size_t y_stride, bool add) {
+  alignas(64) float sums[kColumns * kRows];
+  for (std::size_t c = 0; c < columns; c += kColumns) {
+    const std::size_t tile_columns = columns - c < kColumns ? columns - c : kColumns;
+    const MultiplyTile multiply = kMultiplyTile[tile_columns - 1];
+    for (std::size_t r = 0; r < rows; r += kRows) {
+      multiply(w + r * w_stride, w_stride, x + c * x_stride, x_stride, k, sums);
+      const std::size_t tile_rows = rows - r < kRows ? rows - r : kRows;
+      for (std::size_t i = 0; i < tile_columns; ++i) {
+        float* to = y + (c + i) * y_stride + r;
+        const float* from = sums + i * kRows;
+        for (std::size_t j = 0; j < tile_rows; ++j) to[j] = add ? to[j] + from[j] : from[j];
+      }
+    }
+  }
+}
+
+/// C columns of N vectors.
+template <int C, int N>
+HWY_INLINE void add_tile(const float* p, std::size_t p_stride, const float* v, std::size_t v_stride,
+                         std::size_t terms, float* y, std::size_t y_stride) {
+  const D d;
+  V acc[C][N];
+  HWY_UNROLL(4)
+  for (int c = 0; c < C; ++c) {
+    HWY_UNROLL(4)
+    for (int i = 0; i < N; ++i) {
+      acc[c][i] = hn::LoadU(d, y + static_cast<std::size_t>(c) * y_stride + static_cast<std::size_t>(i) * kLanes);
+    }
+  }
+  for (std::size_t j = 0; j < terms; ++j) {
+    V row[N];
+    HWY_UNROLL(4)
+    for (int i = 0; i < N; ++i) {
+      row[i] = hn::LoadU(d, v + j * v_stride + static_cast<std::size_t>(i) * kLanes);
+    }
+    HWY_UNROLL(4)
+    for (int c = 0; c < C; ++c) {
+      const V weight = hn::Set(d, p[static_cast<std::size_t>(c) * p_stride + j]);
+      HWY_UNROLL(4)
+      for (int i = 0; i < N; ++i) acc[c][i] = hn::MulAdd(weight, row[i], acc[c][i]);
+    }
+  }
+  HWY_UNROLL(4)
+  for (int c = 0; c < C; ++c) {
+    HWY_UNROLL(4)
+    for (int i = 0; i < N; ++i) {
+      hn::StoreU(acc[c][i], d, y + static_cast<std::size_t>(c) * y_stride + static_cast<std::size_t>(i) * kLanes);
+    }
+  }
+}
+
+template <int C>
+void add_columns(const float* p, std::size_t p_stride, const float* v, std::size_t v_stride,
+                 std::size_t terms, std::size_t n, float* y, std::size_t y_stride) {
+  constexpr int kWide = kColumns == 6 ? 4 : 2;
+  std::size_t i = 0;
+  for (; i + kWide * kLanes <= n; i += kWide * kLanes) {
+    add_tile<C, kWide>(p, p_stride, v + i, v_stride, terms, y + i, y_stride);
+  }
+  for (; i + kLanes <= n; i += kLanes) {
+    add_tile<C, 1>(p, p_stride, v + i, v_stride, terms, y + i, y_stride);
+  }
+}
+
+void AddWeightedRows(const float* p, std::size_t p_stride, std::size_t columns, const float* v,
+                     std::size_t v_stride, std::size_t terms, std::size_t n, float* y,
+                     std::size_t y_stride) {
+  std::size_t c = 0;
+  for (; c + 4 <= columns; c += 4) {
+    add_columns<4>(p + c * p_stride, p_stride, v, v_stride, terms, n, y + c * y_stride, y_stride);
+  }
+  for (; c < columns; ++c) {
+    add_columns<1>(p + c * p_stride, p_stride, v, v_stride, terms, n, y + c * y_stride, y_stride);
+  }
+}
+
+}  // namespace shunt::cpu::simd::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace shunt::cpu::simd {
+
+HWY_EXPORT(MultiplyPanel);
+HWY_EXPORT(AddWeightedRows);
+
+namespace {
+std::size_t size(std::int64_t n) {
+  return static_cast<std::size_t>(n);
+}
+}  // namespace
+
+void multiply_panel(const float* w, std::int64_t w_stride, std::int64_t rows, const float* x,
+                    std::int64_t x_stride, std::int64_t columns, std::int64_t k, float* y,
+                    std::int64_t y_stride, bool add) {
+  HWY_DYNAMIC_DISPATCH(MultiplyPanel)
+  (w, size(w_stride), size(rows), x, size(x_stride), size(columns), size(k), y, size(y_stride), add);
+}
+
+void add_weighted_rows(const float* p, std::int64_t p_stride, std::int64_t columns, const float* v,
+                       std::int64_t v_stride, std::int64_t terms, std::int64_t n, float* y,
+                       std::int64_t y_stride) {
+  HWY_DYNAMIC_DISPATCH(AddWeightedRows)
+  (p, size(p_stride), size(columns), v, size(v_stride), size(terms), size(n), y, size(y_stride));
+}
+
+}  // namespace shunt::cpu::simd
+#endif  // HWY_ONCE

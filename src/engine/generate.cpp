@@ -1,0 +1,84 @@
+#include <array>
+#include <chrono>
+
+#include "base/fail.h"
+#include "base/guarded.h"
+#include "shunt/engine.h"
+
+namespace shunt {
+
+std::string_view to_string(StopReason reason) {
+  static constexpr std::array<std::string_view, 4> kNames = {"end of sequence", "length", "context full", "cancelled"};
+  const auto index = static_cast<std::size_t>(reason);
+  return index < kNames.size() ? kNames[index] : "unknown";
+}
+
+namespace {
+
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+}  // namespace
+
+Result<GenerateResult> generate(Session& session, std::span<const std::int32_t> prompt, const GenerateOptions& options,
+                                const std::function<void(std::string_view)>& on_text) {
+  return guarded([&]() -> Result<GenerateResult> {
+    SHUNT_ASSIGN(Sampler sampler, Sampler::create(options.sampling));
+    const text::Tokenizer& tokenizer = session.model().tokenizer();
+    text::StreamDecoder decoder(tokenizer, {.render_special = false, .continues = true});
+    GenerateResult result;
+    const auto cancelled = [&] { return options.cancel != nullptr && options.cancel->load(); };
+    const auto emit = [&](const std::string& text) {
+      if (on_text && !text.empty()) on_text(text);
+    };
+
+    auto start = std::chrono::steady_clock::now();
+    auto logits = session.append(prompt, options.cancel);
+    result.prompt_seconds = seconds_since(start);
+    if (!logits && logits.error().code() == ErrorCode::kCancelled) {
+      result.stop = StopReason::kCancelled;
+      return result;
+    }
+    if (!logits) return Error(logits.error());
+    for (std::int32_t token : prompt) sampler.accept(token);
+
+    start = std::chrono::steady_clock::now();
+    while (true) {
+      if (options.max_tokens >= 0 && static_cast<std::int64_t>(result.tokens.size()) >= options.max_tokens) {
+        result.stop = StopReason::kLength;
+        break;
+      }
+      if (cancelled()) {
+        result.stop = StopReason::kCancelled;
+        break;
+      }
+      SHUNT_ASSIGN(const std::int32_t token, sampler.pick(*logits));
+      sampler.accept(token);
+      if (!options.ignore_end && tokenizer.contains(token) && tokenizer.is_end_of_generation(token)) {
+        result.stop = StopReason::kEndOfSequence;
+        break;
+      }
+      result.tokens.push_back(token);
+      if (tokenizer.contains(token)) {  // embeddings may be padded beyond the vocabulary
+        SHUNT_ASSIGN(const std::string text, decoder.push(token));
+        emit(text);
+      }
+      if (static_cast<std::int64_t>(result.tokens.size()) == options.max_tokens) {
+        result.stop = StopReason::kLength;
+        break;
+      }
+      if (session.length() == session.context()) {
+        result.stop = StopReason::kContextFull;
+        break;
+      }
+      logits = session.append({&token, 1});
+      if (!logits) return Error(logits.error());
+    }
+    emit(decoder.finish());
+    result.generate_seconds = seconds_since(start);
+    return result;
+  });
+}
+
+}  // namespace shunt

@@ -1,0 +1,216 @@
+// A session: caches on the devices where placement wants them, and plans kept by what is asked of a step.
+#include <algorithm>
+#include <cstring>
+#include <map>
+
+#include "base/fail.h"
+#include "base/guarded.h"
+#include "engine/model_state.h"
+#include "schedule/memory_planner.h"
+#include "shunt/plan.h"
+
+namespace shunt {
+
+namespace {
+
+constexpr std::int64_t kDefaultContext = 4096;
+constexpr std::int64_t kMaxContext = std::int64_t{1} << 24;
+constexpr std::uint16_t kHalfMinusInfinity = 0xfc00;
+
+/// A graph compiled for steps of at most that many tokens and outputs.
+struct StepPlan {
+  StepGraph step;
+  std::unique_ptr<Plan> plan;
+};
+
+/// The elements of an input.
+template <class T>
+Result<std::span<T>> input(Plan& plan, Value leaf) {
+  SHUNT_ASSIGN(const std::span<std::byte> bytes, plan.input(leaf));
+  return std::span<T>(reinterpret_cast<T*>(bytes.data()), bytes.size() / sizeof(T));
+}
+
+}  // namespace
+
+struct Session::State {
+  std::shared_ptr<const Model> model;
+  SessionOptions options;
+  std::vector<std::unique_ptr<Buffer>> cache_buffers;
+  std::vector<Address> caches;  // in the order of StepGraph::caches
+  std::map<std::pair<std::int64_t, std::int64_t>, StepPlan> plans;  // by most tokens, most outputs
+  std::int64_t length = 0;
+
+  const ModelState& loaded() const { return model->state(); }
+
+  Result<StepGraph> build(std::int64_t tokens, std::int64_t outputs) const {
+    return loaded().definition->build({tokens, outputs, options.context, options.cache_type});
+  }
+
+  Status allocate_caches() {
+    SHUNT_ASSIGN(const StepGraph step, build(options.batch, 1));
+    SHUNT_ASSIGN(const Placement placement, place(step.graph, loaded().devices, loaded().memory_of(step)));
+    caches.resize(step.caches.size());
+    for (std::size_t device = 0; device < loaded().devices.size(); ++device) {
+      BufferType& type = loaded().devices[device]->memory();
+      std::vector<MemoryRequest> requests;
+      std::vector<std::size_t> who;
+      for (std::size_t i = 0; i < step.caches.size(); ++i) {
+        if (placement.decisions[step.caches[i]].device != static_cast<int>(device)) continue;
+        requests.push_back({type.size_of(step.graph.node(step.caches[i]).result), 0, 0});
+        who.push_back(i);
+      }
+      const std::string name = loaded().devices[device]->info().name;
+      SHUNT_ASSIGN(const MemoryLayout layout, plan_memory(requests, type.alignment(), type.max_size()));
+      std::vector<Buffer*> blocks;
+      for (std::size_t bytes : layout.block_bytes) {
+        auto block = type.allocate(bytes);
+        if (!block) return std::move(block.error()).with_context(fmt::format("{}: {} bytes for the cache", name, bytes));
+        blocks.push_back(block->get());
+        cache_buffers.push_back(std::move(*block));
+      }
+      for (std::size_t i = 0; i < who.size(); ++i) {
+        caches[who[i]] = {blocks[layout.places[i].block], layout.places[i].offset};
+      }
+    }
+    return ok();
+  }
+
+  /// The plan for steps of so many tokens and outputs, made when it is first asked for.
+  Result<StepPlan*> plan_for(std::int64_t tokens, std::int64_t outputs) {
+    const auto key = std::pair(tokens, outputs);
+    if (const auto known = plans.find(key); known != plans.end()) return &known->second;
+    StepPlan made;
+    SHUNT_ASSIGN(made.step, build(tokens, outputs));
+    std::vector<LeafMemory> memory = loaded().memory_of(made.step);
+    for (std::size_t i = 0; i < caches.size(); ++i) memory.push_back({made.step.caches[i], caches[i]});
+    SHUNT_ASSIGN(Placement placement, place(made.step.graph, loaded().devices, memory));
+    auto graph = std::make_shared<const Graph>(std::move(made.step.graph));
+    SHUNT_ASSIGN(made.plan, compile(graph, std::move(placement), {.memory = memory, .observe = {}}));
+    return &plans.emplace(key, std::move(made)).first->second;
+  }
+
+  /// Computes tokens that follow those so far; logits of the last `outputs` of them.
+  Result<std::span<const float>> run(std::span<const std::int32_t> tokens, std::int64_t outputs, StepPlan& at) {
+    const auto count = static_cast<std::int64_t>(tokens.size());
+    Plan& plan = *at.plan;
+    SHUNT_TRY(plan.set_extent(at.step.token_count, count));
+    SHUNT_TRY(plan.set_extent(at.step.output_count, outputs));
+    SHUNT_TRY(plan.set_extent(at.step.row_count, length + count));
+    SHUNT_ASSIGN(const auto ids, input<std::int32_t>(plan, at.step.tokens));
+    SHUNT_ASSIGN(const auto positions, input<std::int32_t>(plan, at.step.positions));
+    SHUNT_ASSIGN(const auto rows, input<std::int64_t>(plan, at.step.cache_rows));
+    SHUNT_ASSIGN(const auto mask, input<std::uint16_t>(plan, at.step.mask));
+    SHUNT_ASSIGN(const auto output_ids, input<std::int32_t>(plan, at.step.output_ids));
+    for (std::int64_t i = 0; i < count; ++i) {
+      const auto index = static_cast<std::size_t>(i);
+      ids[index] = tokens[index];
+      positions[index] = static_cast<std::int32_t>(length + i);
+      rows[index] = length + i;
+      // A token may look at itself and at all before it.
+      std::uint16_t* row = mask.data() + i * options.context;
+      std::fill(row, row + length + i + 1, std::uint16_t{0});
+      std::fill(row + length + i + 1, row + length + count, kHalfMinusInfinity);
+    }
+    for (std::int64_t i = 0; i < outputs; ++i) {
+      output_ids[static_cast<std::size_t>(i)] = static_cast<std::int32_t>(count - outputs + i);
+    }
+    SHUNT_TRY(plan.run());
+    length += count;
+    SHUNT_ASSIGN(const std::span<const std::byte> logits, plan.output(at.step.logits));
+    return std::span<const float>(reinterpret_cast<const float*>(logits.data()),
+                                  static_cast<std::size_t>(outputs * loaded().info.vocabulary));
+  }
+
+  Status check(std::span<const std::int32_t> tokens) const {
+    if (tokens.empty()) return invalid("there are no tokens to compute");
+    for (std::int32_t token : tokens) {
+      if (token < 0 || token >= loaded().info.vocabulary) {
+        return invalid("token {} is not one of the model's {}", token, loaded().info.vocabulary);
+      }
+    }
+    const auto count = static_cast<std::int64_t>(tokens.size());
+    if (count > options.context - length) {
+      return invalid("{} tokens do not fit: the context holds {}, of which {} are taken", count, options.context, length);
+    }
+    return ok();
+  }
+};
+
+Session::Session(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Session::~Session() = default;
+
+Result<std::unique_ptr<Session>> Session::create(std::shared_ptr<const Model> model, const SessionOptions& options) {
+  return guarded([&]() -> Result<std::unique_ptr<Session>> {
+    auto state = std::make_unique<State>();
+    state->options = options;
+    SessionOptions& chosen = state->options;
+    if (chosen.context == 0) chosen.context = std::min(model->info().context, kDefaultContext);
+    if (chosen.context < 1 || chosen.context > kMaxContext) {
+      return invalid("a context of {} tokens; it may be from 1 to {}", options.context, kMaxContext);
+    }
+    if (chosen.batch < 1) return invalid("batches of {} tokens; it must be at least 1", options.batch);
+    if (chosen.cache_type != DType::kF16 && chosen.cache_type != DType::kF32) {
+      return invalid("a cache of type {}; it may be F32 or F16", to_string(chosen.cache_type));
+    }
+    chosen.batch = std::min(chosen.batch, chosen.context);
+    state->model = std::move(model);
+    SHUNT_TRY(state->allocate_caches());
+    // The plans that every session needs, so that what does not fit is told before the first token.
+    SHUNT_TRY(state->plan_for(chosen.batch, 1));
+    SHUNT_TRY(state->plan_for(1, 1));
+    return std::unique_ptr<Session>(new Session(std::move(state)));
+  });
+}
+
+Result<std::span<const float>> Session::append(std::span<const std::int32_t> tokens, const std::atomic<bool>* cancel) {
+  return guarded([&]() -> Result<std::span<const float>> {
+    SHUNT_TRY(state_->check(tokens));
+    const auto batch = static_cast<std::size_t>(state_->options.batch);
+    while (true) {
+      if (cancel != nullptr && cancel->load()) return fail(ErrorCode::kCancelled, "cancelled");
+      const auto now = tokens.first(std::min(batch, tokens.size()));
+      tokens = tokens.subspan(now.size());
+      SHUNT_ASSIGN(StepPlan * plan, now.size() == 1 ? state_->plan_for(1, 1) : state_->plan_for(state_->options.batch, 1));
+      SHUNT_ASSIGN(const auto logits, state_->run(now, tokens.empty() ? 1 : 0, *plan));
+      if (tokens.empty()) return logits;
+    }
+  });
+}
+
+Status Session::append_all(std::span<const std::int32_t> tokens,
+                           const std::function<void(std::size_t, std::span<const float>)>& visit) {
+  return guarded([&]() -> Status {
+    SHUNT_TRY(state_->check(tokens));
+    const auto batch = static_cast<std::size_t>(state_->options.batch);
+    SHUNT_ASSIGN(StepPlan * plan, state_->plan_for(state_->options.batch, state_->options.batch));
+    for (std::size_t first = 0; first < tokens.size(); first += batch) {
+      const auto now = tokens.subspan(first, std::min(batch, tokens.size() - first));
+      SHUNT_ASSIGN(const auto logits, state_->run(now, static_cast<std::int64_t>(now.size()), *plan));
+      visit(first, logits);
+    }
+    return ok();
+  });
+}
+
+Status Session::truncate(std::int64_t length) {
+  if (length < 0 || length > state_->length) {
+    return invalid("can't go back to {} tokens: there are {}", length, state_->length);
+  }
+  state_->length = length;
+  return ok();
+}
+
+const Model& Session::model() const { return *state_->model; }
+std::int64_t Session::length() const { return state_->length; }
+std::int64_t Session::context() const { return state_->options.context; }
+
+SessionMemory Session::memory() const {
+  SessionMemory memory;
+  for (const auto& buffer : state_->cache_buffers) memory.cache += buffer->size();
+  for (const auto& [key, plan] : state_->plans) {
+    for (const MemoryUse& use : plan.plan->memory()) memory.activations += use.activations + use.inputs;
+  }
+  return memory;
+}
+
+}  // namespace shunt

@@ -1,0 +1,74 @@
+// What an architecture makes of a file: numbers, weights by role, and the graph of a step.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "shunt/error.h"
+#include "shunt/gguf.h"
+#include "shunt/graph.h"
+
+namespace shunt {
+
+/// What a step may be asked at most; memory is planned for it.
+struct StepShape {
+  std::int64_t tokens = 1;    ///< computed at once
+  std::int64_t outputs = 1;   ///< of which logits are wanted
+  std::int64_t context = 1;   ///< rows of the cache
+  DType cache_type = DType::kF16;
+};
+
+/// A leaf of the graph that stands for a tensor of the file.
+struct WeightLeaf {
+  NodeId leaf = 0;
+  const gguf::TensorInfo* info = nullptr;
+};
+
+/// The graph of a step, with the leaves to fill.
+struct StepGraph {
+  Graph graph;
+  Dim token_count;   ///< extents: how many of each there are in a run
+  Dim output_count;
+  Dim row_count;     ///< rows of the cache that are looked at
+  Value tokens;      ///< I32 [token_count]: ids
+  Value positions;   ///< I32 [token_count]
+  Value cache_rows;  ///< I64 [token_count]: the cache row each token is kept in
+  Value mask;        ///< F16 [row_count, token_count]: 0 where a token may look, else minus infinity
+  Value output_ids;  ///< I32 [output_count]: numbers of the tokens whose logits are wanted
+  Value logits;      ///< F32 [vocabulary, output_count]
+  std::vector<WeightLeaf> weights;
+  std::vector<NodeId> caches;
+};
+
+/// What a model is, in numbers that every architecture has.
+struct ModelShape {
+  std::int64_t layers = 0;
+  std::int64_t width = 0;
+  std::int64_t vocabulary = 0;
+  std::int64_t context = 0;
+};
+
+/// A file read by its architecture. Const: may be used from many threads.
+class ModelDefinition {
+ public:
+  ModelDefinition() = default;
+  ModelDefinition(const ModelDefinition&) = delete;
+  ModelDefinition& operator=(const ModelDefinition&) = delete;
+  virtual ~ModelDefinition() = default;
+  virtual const ModelShape& shape() const = 0;
+  virtual Result<StepGraph> build(const StepShape& step) const = 0;
+};
+
+/// One architecture: its name in general.architecture, and how its files are read.
+struct Architecture {
+  std::string_view name;
+  Result<std::unique_ptr<ModelDefinition>> (*read)(const gguf::File& file);
+};
+
+/// Reads a file by what its general.architecture names. Unsupported, listing those known, for another.
+Result<std::unique_ptr<ModelDefinition>> read_model(const gguf::File& file);
+
+}  // namespace shunt

@@ -1,0 +1,51 @@
+// Finding a model's weights in a file: an architecture lists them in a table, once, with their shapes.
+#pragma once
+
+#include <array>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "model/definition.h"
+
+namespace shunt {
+
+/// One row of an architecture's table. `Numbers` is its struct of sizes.
+template <class Numbers>
+struct WeightRow {
+  std::string_view name;  ///< in the file; "{}" stands for the layer, and makes it one of each layer
+  std::array<std::int64_t Numbers::*, 2> sizes = {};  ///< innermost first; null: there is no such dimension
+  bool optional = false;
+
+  bool in_layers() const { return name.find("{}") != std::string_view::npos; }
+};
+
+/// The tensor called `name` in a file, checked to have `sizes`; null if it is optional and missing.
+Result<const gguf::TensorInfo*> find_weight(const gguf::File& file, const std::string& name,
+                                            std::span<const std::int64_t> sizes, bool optional);
+
+/// The weights of a file by row of the table, then by layer.
+using FoundWeights = std::vector<std::vector<const gguf::TensorInfo*>>;
+
+template <class Numbers>
+Result<FoundWeights> find_weights(const gguf::File& file, std::span<const WeightRow<Numbers>> table,
+                                  const Numbers& numbers, std::int64_t layers) {
+  FoundWeights found(table.size());
+  for (std::size_t row = 0; row < table.size(); ++row) {
+    std::vector<std::int64_t> sizes;
+    for (const auto member : table[row].sizes) {
+      if (member != nullptr) sizes.push_back(numbers.*member);
+    }
+    const std::string_view name = table[row].name;
+    const std::size_t hole = name.find("{}");
+    for (std::int64_t layer = 0; layer < (table[row].in_layers() ? layers : 1); ++layer) {
+      std::string full(name);
+      if (table[row].in_layers()) full.replace(hole, 2, std::to_string(layer));
+      SHUNT_ASSIGN(const gguf::TensorInfo* info, find_weight(file, full, sizes, table[row].optional));
+      found[row].push_back(info);
+    }
+  }
+  return found;
+}
+
+}  // namespace shunt

@@ -1,0 +1,92 @@
+// MappedFile: what is mapped, and what is refused with which words.
+#include "base/file.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <utility>
+
+#include "support/gguf_bytes.h"
+
+namespace shunt {
+namespace {
+
+using test::Bytes;
+using test::TempFolder;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+void expect_error(const std::string& path, ErrorCode code, const char* part) {
+  const auto result = MappedFile::open(path);
+  ASSERT_FALSE(result) << path;
+  EXPECT_EQ(result.error().code(), code);
+  EXPECT_THAT(result.error().message(), HasSubstr(path));
+  EXPECT_THAT(result.error().message(), HasSubstr(part));
+}
+
+TEST(MappedFile, HasTheFilesBytes) {
+  const TempFolder folder;
+  auto first = MappedFile::open(folder.write("x", Bytes().text("abc").span()));
+  ASSERT_TRUE(first) << first.error().message();
+  MappedFile file = std::move(*first);
+  EXPECT_THAT(file.bytes(), ElementsAre(std::byte{'a'}, std::byte{'b'}, std::byte{'c'}));
+  auto second = MappedFile::open(folder.write("y", Bytes().text("d").span()));
+  ASSERT_TRUE(second) << second.error().message();
+  file = std::move(*second);
+  EXPECT_THAT(file.bytes(), ElementsAre(std::byte{'d'}));
+}
+
+TEST(MappedFile, OutlivesTheFilesName) {
+  const TempFolder folder;
+  const auto file = MappedFile::open(folder.write("x", Bytes().text("abc").span()));
+  ASSERT_TRUE(file) << file.error().message();
+  std::filesystem::remove(folder.file("x"));
+  EXPECT_EQ(file->bytes()[2], std::byte{'c'});
+}
+
+TEST(MappedFile, MayBeEmpty) {
+  const TempFolder folder;
+  const auto file = MappedFile::open(folder.write("x", {}));
+  ASSERT_TRUE(file) << file.error().message();
+  EXPECT_TRUE(file->bytes().empty());
+}
+
+TEST(MappedFile, SaysWhatIsNotThere) {
+  const TempFolder folder;
+  expect_error(folder.file("none"), ErrorCode::kNotFound, "No such file or directory");
+  folder.write("x", {});
+  expect_error(folder.file("x/none"), ErrorCode::kNotFound, "Not a directory");
+}
+
+TEST(MappedFile, SaysWhatIsNoFile) {
+  const TempFolder folder;
+  expect_error(folder.path(), ErrorCode::kIo, "directory");
+  expect_error("/dev/null", ErrorCode::kIo, "not a regular file");
+}
+
+TEST(MappedFile, DoesNotWaitForAPipe) {
+  const TempFolder folder;
+  ASSERT_EQ(::mkfifo(folder.file("pipe").c_str(), 0600), 0);
+  expect_error(folder.file("pipe"), ErrorCode::kIo, "not a regular file");
+}
+
+TEST(MappedFile, SaysWhatCannotBeOpened) {
+  const TempFolder folder;
+  ASSERT_EQ(::symlink("loop", folder.file("loop").c_str()), 0);
+  expect_error(folder.file("loop"), ErrorCode::kIo, "symbolic links");
+}
+
+TEST(MappedFile, SaysWhatMayNotBeRead) {
+  if (::geteuid() == 0) GTEST_SKIP() << "root may read everything";
+  const TempFolder folder;
+  const std::string path = folder.write("x", Bytes().text("abc").span());
+  ASSERT_EQ(::chmod(path.c_str(), 0), 0);
+  expect_error(path, ErrorCode::kIo, "Permission denied");
+}
+
+}  // namespace
+}  // namespace shunt

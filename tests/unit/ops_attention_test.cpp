@@ -1,0 +1,170 @@
+// softmax, rope and attention by hand.
+#include <cmath>
+#include <numbers>
+
+#include "unit/ops_values.h"
+
+namespace shunt {
+namespace {
+
+using testing::Each;
+using testing::ElementsAre;
+
+RefTensor softmax_of(const Leaf& x, float scale = 1) {
+  return evaluate({x}, [=](GraphBuilder& g, const Values& v) {
+    return softmax(g, v[0], absent(), {.scale = scale});
+  });
+}
+
+RefTensor softmax_of(const Leaf& x, const Leaf& mask) {
+  return evaluate({x, mask},
+                  [](GraphBuilder& g, const Values& v) { return softmax(g, v[0], v[1]); });
+}
+
+TEST(Softmax, OfEqualsIsEven) {
+  EXPECT_THAT(softmax_of({.sizes = {4, 1, 1, 1}, .data = {7, 7, 7, 7}}).data, Each(0.25));
+  EXPECT_THAT(softmax_of({.sizes = {2, 1, 1, 1}, .data = {1000, 1000}}).data, Each(0.5));
+}
+
+TEST(Softmax, TakesEachRowByItself) {
+  const double ln3 = std::log(3);
+  EXPECT_THAT(softmax_of({.sizes = {2, 2, 1, 1}, .data = {0, ln3, 5, 5}}).data,
+              is_near({0.25, 0.75, 0.5, 0.5}));
+  EXPECT_THAT(softmax_of({.sizes = {2, 1, 1, 1}, .data = {0, ln3 / 2}}, 2).data,
+              is_near({0.25, 0.75}));
+}
+
+TEST(Softmax, LeavesOutWhatTheMaskForbids) {
+  const Leaf x = {.sizes = {3, 2, 2, 1}, .data = std::vector<double>(12, 1)};
+  const Leaf mask = {.sizes = {3, 2, 1, 1}, .data = {0, -kInfinity, 0, 0, -kInfinity, -kInfinity}};
+  EXPECT_THAT(softmax_of(x, mask).data, ElementsAre(.5, 0, .5, 1, 0, 0, .5, 0, .5, 1, 0, 0));
+}
+
+TEST(Softmax, OfARowThatIsMaskedWhollyIsZero) {
+  const Leaf x = {.sizes = {2, 1, 1, 1}, .data = {1, 2}};
+  const Leaf mask = {.sizes = {2, 1, 1, 1}, .data = {-kInfinity, -kInfinity}};
+  EXPECT_THAT(softmax_of(x, mask).data, Each(0));
+}
+
+/// Rows of one head at the positions; the factors are left out if there are none.
+RefTensor rotate(const std::vector<double>& row, const std::vector<double>& positions,
+                 const RopeParams& params, const std::vector<double>& factors = {}) {
+  const auto d = static_cast<std::int64_t>(row.size());
+  const auto t = static_cast<std::int64_t>(positions.size());
+  Leaf x = {.sizes = {d, 1, t, 1}, .data = {}};
+  for (std::int64_t i = 0; i < t; ++i) x.data.insert(x.data.end(), row.begin(), row.end());
+  std::vector<Leaf> leaves = {x, {DType::kI32, {t, 1, 1, 1}, positions}};
+  if (!factors.empty()) {
+    leaves.push_back(
+        {.sizes = {static_cast<std::int64_t>(factors.size()), 1, 1, 1}, .data = factors});
+  }
+  return evaluate(leaves, [&](GraphBuilder& g, const Values& v) {
+    return rope(g, v[0], v[1], v.size() > 2 ? v[2] : absent(), params);
+  });
+}
+
+TEST(Rope, TurnsTheFirstPairByOneRadianAPosition) {
+  const auto y = rotate({1, 0}, {0, 1, 2}, {.dims = 2});
+  EXPECT_THAT(y.data, is_near({1, 0, std::cos(1), std::sin(1), std::cos(2), std::sin(2)}));
+}
+
+TEST(Rope, TurnsLaterPairsSlower) {
+  // 100^(-2/4) = 0.1
+  const RopeParams params = {.dims = 4, .freq_base = 100};
+  EXPECT_THAT(rotate({0, 0, 0, 1}, {3}, params).data,
+              is_near({0, 0, -std::sin(0.3), std::cos(0.3)}));
+}
+
+TEST(Rope, PairsNeighboursOrHalves) {
+  EXPECT_THAT(rotate({1, 0, 0, 0}, {1}, {.dims = 4, .mode = RopeMode::kNormal}).data,
+              is_near({std::cos(1), std::sin(1), 0, 0}));
+  EXPECT_THAT(rotate({1, 0, 0, 0}, {1}, {.dims = 4, .mode = RopeMode::kNeox}).data,
+              is_near({std::cos(1), 0, std::sin(1), 0}));
+}
+
+TEST(Rope, CopiesWhatIsNotRotated) {
+  for (RopeMode mode : {RopeMode::kNormal, RopeMode::kNeox}) {
+    EXPECT_THAT(rotate({1, 0, 5, 6, 7}, {1}, {.dims = 2, .mode = mode, .attn_factor = 2}).data,
+                is_near({2 * std::cos(1), 2 * std::sin(1), 5, 6, 7}));
+  }
+}
+
+TEST(Rope, DividesAnglesByTheFactorsAndScalesThem) {
+  EXPECT_THAT(rotate({1, 0}, {3}, {.dims = 2}, {2}).data, is_near({std::cos(1.5), std::sin(1.5)}));
+  EXPECT_THAT(rotate({1, 0}, {3}, {.dims = 2, .freq_scale = 0.5F}).data,
+              is_near({std::cos(1.5), std::sin(1.5)}));
+}
+
+TEST(Rope, YarnExtrapolatesFastPairsAndInterpolatesSlowOnes) {
+  // In 2048 tokens pair 8.06 makes 32 turns and pair 20.1 makes one, so that the ramp is from 8
+  // to 21.
+  const RopeParams params = {
+      .dims = 64, .freq_scale = 0.25F, .ext_factor = 1, .original_context = 2048};
+  const auto plain = [](double i) { return std::pow(10000, -i / 32); };
+  EXPECT_NEAR(rope_frequency(params, 0), 1, 1e-12);
+  EXPECT_NEAR(rope_frequency(params, 8), plain(8), 1e-12);
+  EXPECT_NEAR(rope_frequency(params, 10), plain(10) * (11.0 / 13 + 0.25 * 2 / 13), 1e-12);
+  EXPECT_NEAR(rope_frequency(params, 21), plain(21) / 4, 1e-12);
+  EXPECT_NEAR(rope_frequency(params, 31), plain(31) / 4, 1e-12);
+  EXPECT_NEAR(rope_magnitude(params), 1 + 0.1 * 2 * std::numbers::ln2, 1e-12);
+  std::vector<double> row(64);
+  row[0] = 1;
+  const auto y = rotate(row, {1}, params);
+  EXPECT_NEAR(y.data[0], 1.1386294 * std::cos(1), 1e-6);
+}
+
+RefTensor attend(const std::vector<Leaf>& leaves, float scale = 1) {
+  return evaluate(leaves, [=](GraphBuilder& g, const Values& v) {
+    return attention(g, v[0], v[1], v[2], v.size() > 3 ? v[3] : absent(), {.scale = scale});
+  });
+}
+
+TEST(Attention, ToOneKeyGivesItsValue) {
+  const auto y = attend({{.sizes = {2, 1, 1, 1}, .data = {3, -4}},
+                         {.sizes = {2, 1, 1, 1}, .data = {5, 6}},
+                         {.sizes = {3, 1, 1, 1}, .data = {7, 8, 9}}});
+  EXPECT_EQ(y.sizes, (Sizes{3, 1, 1, 1}));
+  EXPECT_THAT(y.data, ElementsAre(7, 8, 9));
+}
+
+TEST(Attention, WeighsValuesByTheSoftmaxOfTheScores) {
+  // Scores 0 and 0.5 * 2 * ln 3: weights 1/4 and 3/4.
+  const auto y = attend({{.sizes = {1, 1, 1, 1}, .data = {2}},
+                         {.sizes = {1, 1, 2, 1}, .data = {0, std::log(3)}},
+                         {.sizes = {1, 1, 2, 1}, .data = {100, 200}}},
+                        0.5F);
+  EXPECT_THAT(y.data, is_near({175}));
+}
+
+TEST(Attention, SharesAHeadOfKeysAmongAGroupOfHeads) {
+  const auto y = attend({{.sizes = {1, 4, 1, 1}, .data = {1, 2, 3, 4}},
+                         {.sizes = {1, 2, 1, 1}, .data = {1, 1}},
+                         {.sizes = {1, 2, 1, 1}, .data = {10, 20}}});
+  EXPECT_THAT(y.data, ElementsAre(10, 10, 20, 20));
+}
+
+TEST(Attention, KeepsSequencesApart) {
+  const auto y = attend({{.sizes = {1, 1, 1, 2}, .data = {1, 1}},
+                         {.sizes = {1, 1, 1, 2}, .data = {1, 1}},
+                         {.sizes = {1, 1, 1, 2}, .data = {10, 20}}});
+  EXPECT_THAT(y.data, ElementsAre(10, 20));
+}
+
+TEST(Attention, SeesWhatTheMaskAllowsAndGivesZeroIfThatIsNothing) {
+  const Leaf mask = {DType::kF16, {2, 3, 1, 1}, {0, -kInfinity, 0, 0, -kInfinity, -kInfinity}};
+  const auto y = attend({{.sizes = {1, 1, 3, 1}, .data = {0, 0, 0}},
+                         {.sizes = {1, 1, 2, 1}, .data = {1, 1}},
+                         {.sizes = {1, 1, 2, 1}, .data = {10, 20}},
+                         mask});
+  EXPECT_THAT(y.data, ElementsAre(10, 15, 0));
+}
+
+TEST(Attention, ToNothingIsZero) {
+  const auto y = attend({{.sizes = {2, 1, 1, 1}, .data = {1, 2}},
+                         {.sizes = {2, 1, 0, 1}, .data = {}},
+                         {.sizes = {2, 1, 0, 1}, .data = {}}});
+  EXPECT_THAT(y.data, ElementsAre(0, 0));
+}
+
+}  // namespace
+}  // namespace shunt

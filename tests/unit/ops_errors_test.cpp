@@ -1,0 +1,371 @@
+// What every op refuses, and that the message says why.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <map>
+
+#include "ops/list.h"
+#include "shunt/ops.h"
+
+namespace shunt {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+
+constexpr DType kF32 = DType::kF32;
+constexpr DType kF16 = DType::kF16;
+constexpr DType kI32 = DType::kI32;
+constexpr DType kI64 = DType::kI64;
+constexpr DType kQ8_0 = DType::kQ8_0;
+
+struct BadCall {
+  std::string op;
+  std::function<Result<Value>(GraphBuilder&)> call;
+  std::vector<std::string> says;  ///< operands and facts that the message must have
+};
+
+Result<Value> leaf(GraphBuilder& g, DType dtype, const Shape& shape, std::string name = "") {
+  return g.cache(std::move(name), *make_tensor(dtype, shape));
+}
+
+std::vector<BadCall> elementwise_calls() {
+  std::vector<BadCall> calls;
+  for (const auto& [name, op] : {std::pair{"add", &add}, std::pair{"mul", &mul}}) {
+    calls.push_back(
+        {name,
+         [op = op](GraphBuilder& g) { return op(g, leaf(g, kF16, {4}), leaf(g, kF32, {4})); },
+         {"F16 [4]", "a is F16 [4], not F32"}});
+    calls.push_back({name,
+                     [op = op](GraphBuilder& g) {
+                       return op(g, leaf(g, kF32, {4, 6}, "left"), leaf(g, kF32, {4, 4}, "right"));
+                     },
+                     {"left F32 [4, 6]", "right F32 [4, 4]", "dimension 1 of b is 4"}});
+    calls.push_back(
+        {name,
+         [op = op](GraphBuilder& g) { return op(g, leaf(g, kF32, {4}), leaf(g, kF32, {0})); },
+         {"dimension 0 of b is 0"}});
+  }
+  calls.push_back({"scale",
+                   [](GraphBuilder& g) { return scale(g, leaf(g, kI32, {4}), {}); },
+                   {"x is I32 [4], not F32"}});
+  calls.push_back({"scale",
+                   [](GraphBuilder& g) { return scale(g, leaf(g, kF32, {4}), {.scale = NAN}); },
+                   {"F32 [4]", "scale is nan"}});
+  calls.push_back(
+      {"scale",
+       [](GraphBuilder& g) { return scale(g, leaf(g, kF32, {4}), {.scale = 1, .bias = INFINITY}); },
+       {"bias is inf"}});
+  return calls;
+}
+
+std::vector<BadCall> activation_and_norm_calls() {
+  return {
+      {"silu", [](GraphBuilder& g) { return silu(g, leaf(g, kF16, {4})); }, {"x is F16 [4]"}},
+      {"silu", [](GraphBuilder& g) { return silu(g, leaf(g, kQ8_0, {32})); }, {"x is Q8_0 [32]"}},
+      {"swiglu",
+       [](GraphBuilder& g) { return swiglu(g, leaf(g, kF32, {4}), leaf(g, kF16, {4})); },
+       {"up is F16 [4]"}},
+      {"swiglu",
+       [](GraphBuilder& g) {
+         return swiglu(g, leaf(g, kF32, {4}), leaf(g, kF32, {4, 2}));
+       },
+       {"F32 [4], F32 [4, 2]", "gate and up differ in shape"}},
+      {"rms_norm", [](GraphBuilder& g) { return rms_norm(g, leaf(g, kF16, {4})); }, {"F16 [4]"}},
+      {"rms_norm",
+       [](GraphBuilder& g) { return rms_norm(g, leaf(g, kF32, {4}), {.eps = -1}); },
+       {"eps is -1"}},
+      {"rms_norm",
+       [](GraphBuilder& g) { return rms_norm(g, leaf(g, kF32, {4}), {.eps = NAN}); },
+       {"eps is nan"}},
+  };
+}
+
+std::vector<BadCall> matrix_calls() {
+  return {
+      {"matmul",
+       [](GraphBuilder& g) {
+         return matmul(g, leaf(g, kF32, {64, 32}, "w"), leaf(g, kF32, {63, 5}));
+       },
+       {"w F32 [64, 32], F32 [63, 5]", "dimension 0 of x is 63, but that of w is 64"}},
+      {"matmul",
+       [](GraphBuilder& g) {
+         return matmul(g, leaf(g, kI32, {4, 4}), leaf(g, kF32, {4, 5}));
+       },
+       {"w is I32 [4, 4], not F32, F16, BF16, Q8_0 or Q4_0"}},
+      {"matmul",
+       [](GraphBuilder& g) {
+         return matmul(g, leaf(g, kF32, {4, 4}), leaf(g, kF16, {4, 5}));
+       },
+       {"x is F16 [4, 5]"}},
+      {"matmul",
+       [](GraphBuilder& g) {
+         return matmul(g, leaf(g, kF32, {4, 4, 2}), leaf(g, kF32, {4, 5, 3}));
+       },
+       {"dimension 2 of w is 2, which does not divide that of x, 3"}},
+      {"matmul",
+       [](GraphBuilder& g) {
+         return matmul(g, leaf(g, kF32, {4, 4, 1, 3}), leaf(g, kF32, {4, 5, 1, 2}));
+       },
+       {"dimension 3 of w is 3"}},
+  };
+}
+
+std::vector<BadCall> softmax_and_rope_calls() {
+  const auto rotate = [](GraphBuilder& g, RopeParams params) {
+    return rope(g, leaf(g, kF32, {8, 2, 3}), leaf(g, kI32, {3}), absent(), params);
+  };
+  return {
+      {"softmax",
+       [](GraphBuilder& g) {
+         return softmax(g, leaf(g, kF16, {4, 2}));
+       },
+       {"F16 [4, 2]"}},
+      {"softmax",
+       [](GraphBuilder& g) {
+         return softmax(g, leaf(g, kF32, {4, 2}), leaf(g, kF32, {4, 1}));
+       },
+       {"mask is F32 [4], but the scores are [4, 2]"}},
+      {"softmax",
+       [](GraphBuilder& g) {
+         return softmax(g, leaf(g, kF32, {4, 2}), leaf(g, kI32, {4, 2}));
+       },
+       {"mask is I32 [4, 2], not F32 or F16"}},
+      {"softmax",
+       [](GraphBuilder& g) { return softmax(g, leaf(g, kF32, {4}), absent(), {.scale = NAN}); },
+       {"scale is nan"}},
+      {"rope", [=](GraphBuilder& g) { return rotate(g, {}); }, {"dims is 0"}},
+      {"rope", [=](GraphBuilder& g) { return rotate(g, {.dims = 3}); }, {"dims is 3", "even"}},
+      {"rope", [=](GraphBuilder& g) { return rotate(g, {.dims = 10}); }, {"dims is 10", "size, 8"}},
+      {"rope",
+       [=](GraphBuilder& g) { return rotate(g, {.dims = 8, .freq_base = 0}); },
+       {"freq_base is 0"}},
+      {"rope",
+       [=](GraphBuilder& g) { return rotate(g, {.dims = 8, .ext_factor = 1}); },
+       {"original_context is 0", "YaRN"}},
+      {"rope",
+       [](GraphBuilder& g) {
+         return rope(g, leaf(g, kF32, {8, 2, 3}), leaf(g, kI32, {2}), absent(), {.dims = 8});
+       },
+       {"F32 [8, 2, 3], I32 [2]", "dimension 0 of positions is 2, but dimension 2 of x is 3"}},
+      {"rope",
+       [](GraphBuilder& g) {
+         return rope(g, leaf(g, kF32, {8}), leaf(g, kF32, {1}), absent(), {.dims = 8});
+       },
+       {"positions is F32 [1], not I32"}},
+      {"rope",
+       [](GraphBuilder& g) {
+         return rope(g, leaf(g, kF32, {8}), leaf(g, kI32, {1}), leaf(g, kF32, {8}), {.dims = 8});
+       },
+       {"dimension 0 of freq_factors is 8, but dims / 2 is 4"}},
+  };
+}
+
+std::vector<BadCall> attention_calls() {
+  struct Shapes {
+    Shape q, k, v;
+  };
+  const auto call = [](const Shapes& shapes, DType type = kF16) {
+    return [=](GraphBuilder& g) {
+      return attention(g, leaf(g, kF32, shapes.q), leaf(g, type, shapes.k),
+                       leaf(g, type, shapes.v));
+    };
+  };
+  return {
+      {"attention",
+       call({{8, 4, 3}, {9, 2, 5}, {8, 2, 5}}),
+       {"F32 [8, 4, 3], F16 [9, 2, 5], F16 [8, 2, 5], -", "dimension 0 of k is 9"}},
+      {"attention",
+       call({{8, 4, 3}, {8, 3, 5}, {8, 3, 5}}),
+       {"the heads of k, 3, do not divide the heads of q, 4"}},
+      {"attention", call({{8, 4, 3}, {8, 2, 5}, {8, 2, 6}}), {"dimension 2 of v is 6"}},
+      {"attention", call({{8, 4, 3}, {8, 2, 5}, {8, 4, 5}}), {"dimension 1 of v is 4"}},
+      {"attention", call({{8, 4, 3}, {8, 2, 5, 2}, {8, 2, 5, 2}}), {"dimension 3 of k is 2"}},
+      {"attention", call({{8, 4, 3}, {8, 2, 5}, {8, 2, 5}}, kI32), {"k is I32 [8, 2, 5]"}},
+      {"attention",
+       [](GraphBuilder& g) {
+         const auto kv = leaf(g, kF32, {8, 2, 5});
+         return attention(g, leaf(g, kF32, {8, 4, 3}), kv, kv, leaf(g, kF32, {5, 4}));
+       },
+       {"mask is F32 [5, 4], but the scores are [5, 3, 4]"}},
+      {"attention",
+       [](GraphBuilder& g) {
+         const auto kv = leaf(g, kF32, {8, 2, 5});
+         return attention(g, leaf(g, kF32, {8, 4, 3}), kv, kv, absent(), {.scale = INFINITY});
+       },
+       {"scale is inf"}},
+  };
+}
+
+std::vector<BadCall> rows_calls() {
+  return {
+      {"get_rows",
+       [](GraphBuilder& g) {
+         return get_rows(g, leaf(g, kI64, {4, 9}), leaf(g, kI32, {2}));
+       },
+       {"table is I64 [4, 9]"}},
+      {"get_rows",
+       [](GraphBuilder& g) {
+         return get_rows(g, leaf(g, kF32, {4, 9}), leaf(g, kF32, {2}));
+       },
+       {"ids is F32 [2], not I32 or I64"}},
+      {"get_rows",
+       [](GraphBuilder& g) {
+         return get_rows(g, leaf(g, kF32, {4, 9, 2}), leaf(g, kI32, {2}));
+       },
+       {"table is F32 [4, 9, 2], which has more than 2 dimensions"}},
+      {"get_rows",
+       [](GraphBuilder& g) {
+         return get_rows(g, leaf(g, kF32, {4, 9}), leaf(g, kI32, {2, 2}));
+       },
+       {"ids is I32 [2, 2], which has more than 1 dimension"}},
+      {"set_rows",
+       [](GraphBuilder& g) {
+         return set_rows(g, leaf(g, kF16, {4, 9}), leaf(g, kF32, {5, 2}), leaf(g, kI64, {2}));
+       },
+       {"F16 [4, 9], F32 [5, 2], I64 [2]", "dimension 0 of rows is 5, but that of dst is 4"}},
+      {"set_rows",
+       [](GraphBuilder& g) {
+         return set_rows(g, leaf(g, kF16, {4, 9}), leaf(g, kF32, {4, 2}), leaf(g, kI64, {3}));
+       },
+       {"dimension 0 of ids is 3, but the number of rows is 2"}},
+      {"set_rows",
+       [](GraphBuilder& g) {
+         return set_rows(g, leaf(g, kF16, {4, 9}), leaf(g, kF16, {4, 2}), leaf(g, kI64, {2}));
+       },
+       {"rows is F16 [4, 2], not F32"}},
+      {"set_rows",
+       [](GraphBuilder& g) {
+         const auto weight = g.weight("w", *make_tensor(kF16, {4, 9}));
+         return set_rows(g, weight, leaf(g, kF32, {4, 2}), leaf(g, kI64, {2}));
+       },
+       {"w F16 [4, 9]", "it would write into w (weight)"}},
+  };
+}
+
+std::vector<BadCall> data_and_order_calls() {
+  return {
+      {"cpy",
+       [](GraphBuilder& g) {
+         return cpy(g, leaf(g, kF32, {4, 2}), leaf(g, kF32, {2, 4}));
+       },
+       {"src and dst differ in shape: [4, 2] and [2, 4]"}},
+      {"cpy",
+       [](GraphBuilder& g) { return cpy(g, leaf(g, kI64, {4}), leaf(g, kF32, {4})); },
+       {"src is I64 [4], which is not converted to dst's type, F32"}},
+      {"cpy",
+       [](GraphBuilder& g) {
+         return cpy(g, leaf(g, kF32, {4}), g.input("tokens", *make_tensor(kF32, {4})));
+       },
+       {"it would write into tokens (input)"}},
+      {"cont", [](GraphBuilder& g) { return cont(g, Value{99}); }, {"#99 is not of this graph"}},
+      {"cont", [](GraphBuilder& g) { return cont(g, absent()); }, {"x is not given"}},
+      {"argmax", [](GraphBuilder& g) { return argmax(g, leaf(g, kI32, {4})); }, {"x is I32 [4]"}},
+      {"argmax",
+       [](GraphBuilder& g) {
+         return argmax(g, leaf(g, kF32, {0, 3}));
+       },
+       {"F32 [0, 3]", "no element"}},
+  };
+}
+
+std::vector<BadCall> view_calls() {
+  return {
+      {"reshape",
+       [](GraphBuilder& g) {
+         return reshape(g, leaf(g, kF32, {4, 6}), {5, 5});
+       },
+       {"[5, 5] has 25 elements, but F32 [4, 6] has 24"}},
+      {"reshape",
+       [](GraphBuilder& g) {
+         return reshape(g, leaf(g, kF32, {4}), {-4, -1});
+       },
+       {"negative"}},
+      {"reshape",
+       [](GraphBuilder& g) {
+         return reshape(g, leaf(g, kQ8_0, {32, 2}), {16, 4});
+       },
+       {"whole blocks"}},
+      {"reshape",
+       [](GraphBuilder& g) {
+         return reshape(g, transpose(g, leaf(g, kF32, {4, 6})), {24});
+       },
+       {"x is not contiguous"}},
+      {"view",
+       [](GraphBuilder& g) {
+         return view(g, leaf(g, kF32, {4, 6}), {0, 3, 0, 0}, {4, 4});
+       },
+       {"F32 [4, 6]", "dimension 1: 4 elements from 3 on are not inside of x, which has 6"}},
+      {"view",
+       [](GraphBuilder& g) {
+         return view(g, leaf(g, kF32, {4, 6}), {-1, 0, 0, 0}, {2, 6});
+       },
+       {"dimension 0: 2 elements from -1"}},
+      {"view",
+       [](GraphBuilder& g) {
+         return view(g, leaf(g, kF32, {4, 6}), {1, 0, 0, 0}, {INT64_MAX, 6});
+       },
+       {"not inside of x"}},
+      {"view",
+       [](GraphBuilder& g) {
+         return view(g, leaf(g, kQ8_0, {64, 2}), {16, 0, 0, 0}, {32, 2});
+       },
+       {"whole blocks of Q8_0"}},
+      {"permute",
+       [](GraphBuilder& g) {
+         return permute(g, leaf(g, kF32, {4, 6}), {0, 1, 1, 3});
+       },
+       {"axes are [0, 1, 1, 3]"}},
+      {"permute",
+       [](GraphBuilder& g) {
+         return permute(g, leaf(g, kF32, {4, 6}), {0, 1, 2, 4});
+       },
+       {"axes are [0, 1, 2, 4]"}},
+      {"permute",
+       [](GraphBuilder& g) {
+         return permute(g, leaf(g, kQ8_0, {64, 2}), {1, 0, 2, 3});
+       },
+       {"axes[0] is 1", "Q8_0"}},
+      {"transpose",
+       [](GraphBuilder& g) {
+         return transpose(g, leaf(g, kQ8_0, {64, 2}));
+       },
+       {"x is Q8_0 [64, 2]", "blocks"}},
+      {"transpose", [](GraphBuilder& g) { return transpose(g, Value{7}); }, {"#7"}},
+  };
+}
+
+TEST(OpErrors, NameTheOpTheOperandsAndTheFacts) {
+  std::map<std::string, int> counts;
+  for (const auto& calls :
+       {elementwise_calls(), activation_and_norm_calls(), matrix_calls(), softmax_and_rope_calls(),
+        attention_calls(), rows_calls(), data_and_order_calls(), view_calls()}) {
+    for (const BadCall& bad : calls) {
+      GraphBuilder g;
+      const auto result = bad.call(g);
+      ASSERT_FALSE(result.has_value()) << bad.op << ": " << testing::PrintToString(bad.says);
+      EXPECT_EQ(result.error().code(), ErrorCode::kInvalidArgument);
+      EXPECT_THAT(result.error().message(), StartsWith(bad.op));
+      for (const std::string& fact : bad.says) {
+        EXPECT_THAT(result.error().message(), HasSubstr(fact));
+      }
+      ++counts[bad.op];
+    }
+  }
+  for (const Op* op : all_ops()) {
+    EXPECT_GE(counts[std::string(op->info().name)], 2) << op->info().name;
+  }
+}
+
+TEST(OpErrors, OfAnOperandComeOutOfTheCallAroundIt) {
+  GraphBuilder g;
+  const auto x = leaf(g, kF32, {4});
+  const auto result = add(g, silu(g, leaf(g, kF16, {4})), x);
+  ASSERT_FALSE(result.has_value());
+  EXPECT_THAT(result.error().message(), StartsWith("silu(F16 [4])"));
+}
+
+}  // namespace
+}  // namespace shunt

@@ -1,0 +1,86 @@
+// Sizes that are known only when a plan runs go through every shape rule.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "shunt/ops.h"
+
+namespace shunt {
+namespace {
+
+using testing::HasSubstr;
+
+class OpExtents : public testing::Test {
+ protected:
+  Result<Value> leaf(DType dtype, const Shape& shape) {
+    return g.cache("", *make_tensor(dtype, shape));
+  }
+  Shape shape_of(const Result<Value>& value) {
+    EXPECT_TRUE(value.has_value()) << value.error().message();
+    return value ? g.tensor(*value).shape : Shape{};
+  }
+
+  GraphBuilder g;
+  Dim tokens = *g.extent("tokens", 8);
+  Dim rows = *g.extent("rows", 8);
+  Result<Value> x = leaf(DType::kF32, {64, tokens});
+};
+
+TEST_F(OpExtents, AreCopiedFromTheSources) {
+  EXPECT_EQ(shape_of(rms_norm(g, x)), (Shape{64, tokens}));
+  EXPECT_EQ(shape_of(add(g, x, leaf(DType::kF32, {64}))), (Shape{64, tokens}));
+  EXPECT_EQ(shape_of(add(g, x, x)), (Shape{64, tokens}));
+  EXPECT_EQ(shape_of(matmul(g, leaf(DType::kQ4_0, {64, 5}), x)), (Shape{5, tokens}));
+  EXPECT_EQ(shape_of(argmax(g, x)), (Shape{tokens}));
+  EXPECT_EQ(shape_of(transpose(g, x)), (Shape{tokens, 64}));
+  EXPECT_EQ(shape_of(get_rows(g, leaf(DType::kF16, {64, 99}), leaf(DType::kI32, {tokens}))),
+            (Shape{64, tokens}));
+  const auto heads = reshape(g, x, {16, 4, tokens});
+  EXPECT_EQ(shape_of(rope(g, heads, leaf(DType::kI32, {tokens}), absent(), {.dims = 16})),
+            (Shape{16, 4, tokens}));
+  const auto cache = leaf(DType::kF16, {16, 2, rows});
+  const auto mask = leaf(DType::kF16, {rows, tokens});
+  EXPECT_EQ(shape_of(attention(g, heads, cache, cache, mask)), (Shape{16, 4, tokens}));
+}
+
+TEST_F(OpExtents, AreNotMistakenForEachOtherNorForNumbers) {
+  const auto other = leaf(DType::kF32, {64, rows});
+  const auto fixed = leaf(DType::kF32, {64, 8});
+  const auto mixed = swiglu(g, x, other);
+  ASSERT_FALSE(mixed.has_value());
+  EXPECT_THAT(mixed.error().message(), HasSubstr("gate and up differ in their extents"));
+  EXPECT_FALSE(add(g, x, other).has_value());
+  EXPECT_FALSE(add(g, x, fixed).has_value());
+  EXPECT_FALSE(add(g, fixed, x).has_value());
+  EXPECT_FALSE(cpy(g, x, fixed).has_value());
+}
+
+TEST_F(OpExtents, AreDividedOnlyByWhatDividesTheirFactor) {
+  const auto pairs = leaf(DType::kF32, {64, Dim(tokens.extent, 8, 2)});
+  EXPECT_TRUE(add(g, pairs, leaf(DType::kF32, {64, 2})).has_value());
+  EXPECT_FALSE(add(g, pairs, leaf(DType::kF32, {64, 4})).has_value());
+}
+
+TEST_F(OpExtents, KeepTheirElementsWhenReshaped) {
+  const auto y = leaf(DType::kF32, {64, 8, tokens});
+  EXPECT_EQ(shape_of(reshape(g, y, {512, tokens})), (Shape{512, tokens}));
+  const Dim times8(tokens.extent, 8, 8);
+  EXPECT_EQ(shape_of(reshape(g, y, {64, times8})), (Shape{64, times8}));
+  const Dim times512(tokens.extent, 8, 512);
+  EXPECT_EQ(shape_of(reshape(g, y, {times512})), (Shape{times512}));
+  EXPECT_EQ(shape_of(reshape(g, y, {64, 8, 1, tokens})), (Shape{64, 8, 1, tokens}));
+  const auto moved = reshape(g, y, {tokens, 512});
+  ASSERT_FALSE(moved.has_value());
+  EXPECT_THAT(moved.error().message(), HasSubstr("cuts the extents"));
+  EXPECT_FALSE(reshape(g, y, {512, rows}).has_value());
+  EXPECT_FALSE(reshape(g, y, {512, Dim(tokens.extent, 9)}).has_value());  // not its maximum
+  EXPECT_FALSE(reshape(g, y, {512, 8}).has_value());
+}
+
+TEST_F(OpExtents, MayBeTheSizeOfAWindow) {
+  const auto cache = leaf(DType::kF16, {64, 100});
+  EXPECT_EQ(shape_of(view(g, cache, {0, 92, 0, 0}, {64, tokens})), (Shape{64, tokens}));
+  EXPECT_FALSE(view(g, cache, {0, 93, 0, 0}, {64, tokens}).has_value());
+}
+
+}  // namespace
+}  // namespace shunt

@@ -1,0 +1,33 @@
+// Products of matrices by hand.
+#include "unit/ops_values.h"
+
+namespace shunt {
+namespace {
+
+using testing::ElementsAre;
+
+RefTensor multiply(const Leaf& w, const Leaf& x) {
+  return evaluate({w, x}, [](GraphBuilder& g, const Values& v) { return matmul(g, v[0], v[1]); });
+}
+
+TEST(Matmul, MultipliesRowsOfWWithColumnsOfX) {
+  const Leaf w = {.sizes = {2, 3, 1, 1}, .data = {1, 2, 3, 4, 5, 6}};
+  const auto y = multiply(w, {.sizes = {2, 2, 1, 1}, .data = {10, 1, 0, -1}});
+  EXPECT_EQ(y.sizes, (Sizes{3, 2, 1, 1}));
+  EXPECT_THAT(y.data, ElementsAre(12, 34, 56, -2, -4, -6));
+}
+
+TEST(Matmul, SharesSlicesOfWAmongNeighbouringSlicesOfX) {
+  const Leaf w = {.sizes = {1, 1, 2, 2}, .data = {1, 2, 3, 4}};
+  const Leaf x = {.sizes = {1, 1, 4, 2}, .data = {10, 10, 10, 10, 100, 100, 100, 100}};
+  EXPECT_THAT(multiply(w, x).data, ElementsAre(10, 10, 20, 20, 300, 300, 400, 400));
+}
+
+TEST(Matmul, OfNothingIsZero) {
+  const auto y = multiply({.sizes = {0, 2, 1, 1}, .data = {}}, {.sizes = {0, 3, 1, 1}, .data = {}});
+  EXPECT_EQ(y.sizes, (Sizes{2, 3, 1, 1}));
+  EXPECT_THAT(y.data, testing::Each(0));
+}
+
+}  // namespace
+}  // namespace shunt
