@@ -58,7 +58,8 @@ Result<Part> parse_part(std::span<const std::byte> bytes, const ReadOptions& opt
   SHUNT_TRY(check_magic(reader));
   SHUNT_ASSIGN(part.version, read_version(reader));
   SHUNT_ASSIGN(part.listed_tensors, reader.read_count("the number of tensors", kLeastTensorBytes));
-  SHUNT_ASSIGN(const auto entries, reader.read_count("the number of metadata", kLeastEntryBytes));
+  SHUNT_ASSIGN(const auto entries,
+               reader.read_count("the number of metadata entries", kLeastEntryBytes));
   SHUNT_ASSIGN(part.metadata, read_metadata(reader, entries));
   SHUNT_ASSIGN(part.alignment, alignment_of(part.metadata));
   SHUNT_ASSIGN(auto tensors, read_tensor_list(reader, part.listed_tensors, options));

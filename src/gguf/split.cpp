@@ -37,14 +37,17 @@ Result<std::optional<std::uint64_t>> read_key(std::span<const KeyValue> metadata
                                               std::string_view key, std::uint64_t highest) {
   const Value* value = find_value(metadata, key);
   if (value == nullptr) return std::nullopt;
-  std::optional<std::uint64_t> number;
-  if (const auto* whole = std::get_if<std::uint64_t>(&value->data)) number = *whole;
-  if (const auto* integer = std::get_if<std::int64_t>(&value->data); integer && *integer >= 0) {
-    number = static_cast<std::uint64_t>(*integer);
+  const auto* whole = std::get_if<std::uint64_t>(&value->data);
+  const auto* integer = std::get_if<std::int64_t>(&value->data);
+  if (whole != nullptr && *whole <= highest) return *whole;
+  if (integer != nullptr && *integer >= 0 && static_cast<std::uint64_t>(*integer) <= highest) {
+    return static_cast<std::uint64_t>(*integer);
   }
-  if (number && *number <= highest) return number;
+  const std::string found = whole != nullptr     ? std::to_string(*whole)
+                            : integer != nullptr ? std::to_string(*integer)
+                                                 : std::string(to_string(value->type));
   return fail(ErrorCode::kBadFile, "metadata '{}': expected an integer from 0 to {}, found {}", key,
-              highest, number ? std::to_string(*number) : std::string(to_string(value->type)));
+              highest, found);
 }
 
 }  // namespace

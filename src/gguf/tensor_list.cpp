@@ -87,7 +87,8 @@ Status check_place(const TensorInfo& info, const DataRange& range) {
   if (info.offset > range.bytes || info.bytes > range.bytes - info.offset) {
     return fail(
         ErrorCode::kBadFile,
-        "its {} bytes at offset {} end past the file's data, which are {} bytes from byte {} on",
+        "its {} bytes at offset {} end past the file's data, which are {} bytes from byte {} "
+        "on; the file may be cut off",
         info.bytes, info.offset, range.bytes, range.start);
   }
   return ok();

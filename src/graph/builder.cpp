@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <limits>
 
 #include "base/fail.h"
@@ -26,6 +27,14 @@ std::string describe_call(const Graph& graph, const Op& op, std::span<const Node
   return text + ")";
 }
 
+/// Whether each dimension is fixed or a multiple of an extent that the graph has.
+bool uses_known_extents(const Shape& shape, std::span<const Extent> extents) {
+  return std::all_of(shape.begin(), shape.end(), [&](const Dim& dim) {
+    return dim.is_fixed() || (dim.extent < extents.size() && dim.factor >= 0 &&
+                              dim.max == dim.factor * extents[dim.extent].max);
+  });
+}
+
 bool is_optional(std::string_view source_name) { return source_name.ends_with('?'); }
 
 }  // namespace
@@ -42,12 +51,8 @@ Result<Dim> GraphBuilder::extent(std::string name, std::int64_t max) {
 }
 
 Result<Value> GraphBuilder::leaf(std::string name, const Tensor& tensor, Role role) {
-  for (const Dim& dim : tensor.shape) {
-    if (dim.is_fixed()) continue;
-    if (dim.extent >= graph_.extents_.size() ||
-        dim.max != dim.factor * graph_.extents_[dim.extent].max) {
-      return invalid("{} {}: a dimension uses an extent that is not of this graph", to_string(role), name);
-    }
+  if (!uses_known_extents(tensor.shape, graph_.extents())) {
+    return invalid("{} {}: a dimension uses an extent that is not of this graph", to_string(role), name);
   }
   if (graph_.nodes_.size() >= kNoNode) return invalid("a graph can't have more nodes");
   const NodeId id = static_cast<NodeId>(graph_.nodes_.size());
@@ -122,6 +127,10 @@ Result<Value> GraphBuilder::apply(const Op& op, Params params,
   }
   auto inferred = op.infer(tensors, params);
   if (!inferred) return std::move(inferred.error()).with_context(describe_call(graph_, op, ids));
+
+  if (!uses_known_extents(inferred->tensor.shape, graph_.extents())) {
+    return invalid("{}: its result would use an extent that is not of this graph", describe_call(graph_, op, ids));
+  }
 
   if (graph_.nodes_.size() >= kNoNode) return invalid("a graph can't have more nodes");
   Node node;

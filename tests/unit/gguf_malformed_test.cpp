@@ -92,7 +92,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"EntriesTo2To40",
              gguf_header(3, 0, k2To40).zeros(64),
              kBad,
-             {"byte 16", "number of metadata", "64 bytes", "at most 4"}},
+             {"byte 16", "number of metadata entries", "64 bytes", "at most 4"}},
         Case{"EntriesTo2To63", gguf_header(3, 0, k2To63).zeros(64), kBad, {"byte 16"}}),
     case_name);
 
@@ -378,7 +378,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"CountIsNegative",
                          with_entry(gguf_entry("split.count", kGgufI32, Bytes().u32(0xffffffff))),
                          kBad,
-                         {"'split.count'"}},
+                         {"'split.count'", "found -1"}},
                     Case{"CountIsHuge",
                          with_entry(gguf_entry("split.count", kGgufU64, Bytes().u64(k2To63))),
                          kBad,

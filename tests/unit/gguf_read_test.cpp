@@ -1,6 +1,7 @@
 // Right files: what is read from them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <filesystem>
 
@@ -240,6 +241,23 @@ TEST(GgufFile, IsOpenedByPathAndMapped) {
   std::filesystem::remove(path);
   ASSERT_NE(mapping, nullptr);
   EXPECT_EQ(data[33], std::byte{31});  // the mapping outlives the File
+}
+
+TEST(GgufFile, LargeDataAreNeitherCopiedNorTouched) {
+  // A file with a hole of 64 GiB, which no memory would take and reading through which would take
+  // minutes.
+  const TempFolder folder;
+  const std::uint64_t count = std::uint64_t{64} << 30;
+  GgufParts parts;
+  parts.tensors = {gguf_tensor("a", {count}, 24, 0)};
+  const Bytes start = gguf_file(parts);
+  const std::string path = folder.write("large.gguf", start.span());
+  ASSERT_EQ(::truncate(path.c_str(), static_cast<off_t>(start.size() + count)), 0);
+  const auto file = File::open(path);
+  ASSERT_TRUE(file) << file.error().message();
+  const auto data = file->data(*file->find_tensor("a"));
+  EXPECT_EQ(data.size(), count);
+  EXPECT_EQ(data.back(), std::byte{0});
 }
 
 TEST(GgufFile, OpeningSaysWhatIsWrongWithThePath) {

@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <bit>
 #include <cmath>
-#include <cstring>
 #include <fstream>
 #include <iterator>
 #include <limits>
@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "shunt/tensor.h"
+#include "tensor/byte_order.h"
 
 namespace shunt {
 namespace {
@@ -131,26 +132,36 @@ TEST(Blocks, OfTinyNumbersKeepTheirSign) {
 
 // ---- Recorded vectors ----
 
-template <class T>
-std::vector<T> read_vector(const std::string& name) {
+std::vector<std::byte> read_bytes(const std::string& name) {
   std::ifstream file(SHUNT_TEST_SHARED "/data/quant/" + name, std::ios::binary);
-  const std::vector<char> content{std::istreambuf_iterator<char>(file), {}};
-  std::vector<T> result(content.size() / sizeof(T));
-  if (!result.empty()) std::memcpy(result.data(), content.data(), result.size() * sizeof(T));
-  return result;
+  std::vector<std::byte> content;
+  for (std::istreambuf_iterator<char> at(file), end; at != end; ++at) {
+    content.push_back(static_cast<std::byte>(*at));
+  }
+  return content;
+}
+
+std::vector<float> read_floats(const std::string& name) {
+  const std::vector<std::byte> content = read_bytes(name);
+  std::vector<float> values(content.size() / sizeof(float));
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    values[i] = load_little<float>(&content[i * sizeof(float)]);
+  }
+  return values;
 }
 
 TEST(RecordedBlocks, DecodeToTheSameBits) {
   int checked = 0;
   for (const DTypeTrait& type : dtypes()) {
     const std::string name(type.name);
-    const auto blocks = read_vector<std::byte>(name + ".blocks.bin");
-    const auto expected = read_vector<std::uint32_t>(name + ".f32.bin");
+    const auto blocks = read_bytes(name + ".blocks.bin");
+    const auto expected = read_floats(name + ".f32.bin");
     if (blocks.empty()) continue;
     const std::vector<float> values = decode(type.dtype, blocks);
     ASSERT_EQ(values.size(), expected.size()) << name;
     for (std::size_t i = 0; i < values.size(); ++i) {
-      ASSERT_EQ(std::bit_cast<std::uint32_t>(values[i]), expected[i]) << name << " element " << i;
+      ASSERT_EQ(std::bit_cast<std::uint32_t>(values[i]), std::bit_cast<std::uint32_t>(expected[i]))
+          << name << " element " << i;
     }
     ++checked;
   }
@@ -163,10 +174,11 @@ TEST(RecordedFloats, EncodeToTheSameBytes) {
   int checked = 0;
   for (const DTypeTrait& type : dtypes()) {
     const std::string name(type.name);
-    const auto values = read_vector<float>(name + ".encode.f32.bin");
-    const auto expected = read_vector<std::byte>(name + ".encode.blocks.bin");
+    const auto values = read_floats(name + ".encode.f32.bin");
+    const auto expected = read_bytes(name + ".encode.blocks.bin");
     if (values.empty()) continue;
-    const std::vector<std::byte> blocks = encode(type.dtype, values);
+    std::vector<std::byte> blocks = encode(type.dtype, values);
+    convert_little_endian(type.dtype, blocks);  // plain types: BF16
     ASSERT_EQ(blocks.size(), expected.size()) << name;
     for (std::size_t i = 0; i < blocks.size(); ++i) {
       ASSERT_EQ(blocks[i], expected[i]) << name << " byte " << i;

@@ -1,0 +1,82 @@
+#include "cli/arguments.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "base/fail.h"
+
+namespace shunt::cli {
+
+Arguments::Arguments(const std::string& command, const std::string& summary,
+                     const std::string& footer)
+    : app_(std::make_unique<CLI::App>(summary, command)) {
+  app_->footer(footer);
+  app_->get_formatter()->column_width(30);
+  app_->set_help_flag("-h,--help", "show this help");
+}
+
+Arguments::~Arguments() = default;
+
+void Arguments::flag(const std::string& names, bool& value, const std::string& help) {
+  app_->add_flag(names, value, help)->disable_flag_override();
+}
+
+void Arguments::value(const std::string& names, const std::string& placeholder,
+                      const std::string& help, std::function<Status(const std::string&)> set) {
+  const auto callback = [names, set = std::move(set)](const CLI::results_t& results) {
+    const Status status = set(results.front());
+    if (!status) throw CLI::ValidationError(names, status.error().message());
+    return true;
+  };
+  CLI::Option* option = app_->add_option(names, callback, help);
+  option->option_text(names.front() == '-' ? placeholder : " ");
+}
+
+void Arguments::text(const std::string& names, const std::string& placeholder,
+                     const std::string& help, std::optional<std::string>& value) {
+  this->value(names, placeholder, help, [&value](const std::string& text) {
+    value = text;
+    return ok();
+  });
+}
+
+void Arguments::required(const std::string& name, const std::string& help, std::string& value) {
+  this->value(name, "", help, [&value](const std::string& text) {
+    value = text;
+    return ok();
+  });
+  app_->get_option(name)->required();
+}
+
+Result<bool> Arguments::parse(std::span<const std::string> arguments) {
+  std::vector<std::string> reversed;  // as CLI11 wants them
+  bool operands_only = false;
+  for (const std::string& argument : arguments) {
+    operands_only = operands_only || argument == "--";
+    // "--prompt=" means an empty value; CLI11 would take the next argument for it.
+    if (!operands_only && argument.size() > 3 && argument.starts_with("--") &&
+        argument.find('=') == argument.size() - 1) {
+      reversed.push_back(argument.substr(0, argument.size() - 1));
+      reversed.emplace_back();
+    } else {
+      reversed.push_back(argument);
+    }
+  }
+  std::ranges::reverse(reversed);
+  try {
+    app_->parse(std::move(reversed));
+  } catch (const CLI::CallForHelp&) {
+    return false;
+  } catch (const CLI::ParseError& error) {
+    return invalid("{}", error.what());
+  }
+  return true;
+}
+
+std::string Arguments::help() const {
+  return app_->help();
+}
+
+}  // namespace shunt::cli

@@ -1,0 +1,75 @@
+// The flags and operands of a subcommand, declared where their values live. CLI11, which does the
+// parsing, is known to arguments.cpp only: it is slow to compile.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <functional>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+#include "cli/parse_number.h"
+#include "shunt/error.h"
+
+namespace CLI {
+class App;
+}
+
+namespace shunt::cli {
+
+class Arguments {
+ public:
+  /// `footer` stands at the end of the help.
+  Arguments(const std::string& command, const std::string& summary, const std::string& footer);
+  ~Arguments();
+  Arguments(const Arguments&) = delete;
+  Arguments& operator=(const Arguments&) = delete;
+
+  // `names` is "-n,--number" for a flag, "TEXT" for an operand; `placeholder` stands for the value
+  // in the help. What is named must outlive parse().
+
+  void flag(const std::string& names, bool& value, const std::string& help);
+  /// A value that `set` understands or refuses.
+  void value(const std::string& names, const std::string& placeholder, const std::string& help,
+             std::function<Status(const std::string&)> set);
+  void text(const std::string& names, const std::string& placeholder, const std::string& help,
+            std::optional<std::string>& value);
+  /// An operand that must be there.
+  void required(const std::string& name, const std::string& help, std::string& value);
+
+  /// A number from `low` to `high`. The help tells the default, which is what `value` holds now.
+  template <class T>
+  void number(const std::string& names, const std::string& help, T& value,
+              T low = std::numeric_limits<T>::lowest(), T high = std::numeric_limits<T>::max()) {
+    this->value(names, "N", fmt::format("{} (default {})", help, value), number_setter(value, low, high));
+  }
+  /// The same without a default.
+  template <class T>
+  void number(const std::string& names, const std::string& help, std::optional<T>& value,
+              T low = std::numeric_limits<T>::lowest(), T high = std::numeric_limits<T>::max()) {
+    this->value(names, "N", help, number_setter(value, low, high));
+  }
+
+  /// Fills in all values. True if there is work to do; false if the help was asked for, which is
+  /// then in help(). Invalid for what was not declared or makes no sense.
+  Result<bool> parse(std::span<const std::string> arguments);
+  std::string help() const;
+
+ private:
+  template <class Value, class T>
+  static std::function<Status(const std::string&)> number_setter(Value& value, T low, T high) {
+    return [&value, low, high](const std::string& text) -> Status {
+      SHUNT_ASSIGN(value, parse_number<T>(text, low, high));
+      return ok();
+    };
+  }
+
+  std::unique_ptr<CLI::App> app_;
+};
+
+}  // namespace shunt::cli

@@ -1,0 +1,13 @@
+#include "cli/commands.h"
+
+namespace shunt::cli {
+
+std::span<const MakeCommand> all_commands() {
+  static constexpr MakeCommand kCommands[] = {
+      make_run_command,      make_devices_command, make_inspect_command,
+      make_tokenize_command, make_ops_command,     make_synth_command,
+  };
+  return kCommands;
+}
+
+}  // namespace shunt::cli

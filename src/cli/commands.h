@@ -1,0 +1,21 @@
+// Every subcommand there is. A new one adds its file, a line here and a line in commands.cpp.
+#pragma once
+
+#include <memory>
+#include <span>
+
+#include "cli/command.h"
+
+namespace shunt::cli {
+
+std::unique_ptr<Command> make_run_command();
+std::unique_ptr<Command> make_devices_command();
+std::unique_ptr<Command> make_inspect_command();
+std::unique_ptr<Command> make_tokenize_command();
+std::unique_ptr<Command> make_ops_command();
+std::unique_ptr<Command> make_synth_command();
+
+/// All of them, in the order of the overview.
+std::span<const MakeCommand> all_commands();
+
+}  // namespace shunt::cli

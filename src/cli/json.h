@@ -1,0 +1,14 @@
+// JSON as all subcommands print it: keys in the order they were put in.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+namespace shunt::cli {
+
+using Json = nlohmann::ordered_json;
+
+/// Indented, with a line end behind it. Always valid UTF-8: what is not becomes U+FFFD.
+std::string to_text(const Json& json);
+
+}  // namespace shunt::cli

@@ -1,0 +1,119 @@
+// The `shunt` command: finds the subcommand, and turns errors into exit codes.
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <exception>
+#include <string>
+#include <vector>
+
+#include "cli/commands.h"
+#include "cli/near_names.h"
+#include "shunt/version.h"
+
+namespace shunt::cli {
+namespace {
+
+enum ExitCode { kDone = 0, kFailed = 1, kWrongUsage = 2, kInterrupted = 130 };
+
+/// A file that is opened must not become standard output by chance.
+void keep_standard_files_taken() {
+  for (int file = STDIN_FILENO; file <= STDERR_FILENO; ++file) {
+    if (::fcntl(file, F_GETFD) == -1) [[maybe_unused]] const int same = ::open("/dev/null", O_RDONLY);
+  }
+}
+
+std::string overview() {
+  std::string text =
+      "Runs language models, and other graphs of tensor operations, on whatever hardware is there.\n"
+      "usage: shunt COMMAND [ARGUMENTS]\n\n";
+  for (const MakeCommand make : all_commands()) {
+    const auto command = make();
+    text += fmt::format("  {:<10} {}\n", command->info().name, command->info().summary);
+  }
+  return text +
+         "\nshunt COMMAND --help tells more of each; shunt --version says which version this is.\n";
+}
+
+int wrong_usage(const std::string& message, const std::string& help) {
+  say(message);
+  say(fmt::format("see {} --help", help));
+  return kWrongUsage;
+}
+
+int finish(const Output& output, const Status& status) {
+  if (!status && status.error().code() == ErrorCode::kCancelled) return kInterrupted;
+  if (!status) {
+    say(status.error().message());
+    return kFailed;
+  }
+  if (const Status written = output.result(); !written) {
+    say(written.error().message());
+    return kFailed;
+  }
+  return kDone;
+}
+
+int run_command(Command& command, std::span<const std::string> rest, Output& output) {
+  const CommandInfo& info = command.info();
+  const std::string name = fmt::format("shunt {}", info.name);
+  Arguments arguments(name, std::string(info.summary), "Examples:\n" + std::string(info.examples));
+  command.declare(arguments);
+  const Result<bool> parsed = arguments.parse(rest);
+  if (!parsed) return wrong_usage(parsed.error().message(), name);
+  if (!*parsed) {
+    output.write(arguments.help());
+    return finish(output, ok());
+  }
+  if (const Status checked = command.check(); !checked) {
+    return wrong_usage(checked.error().message(), name);
+  }
+  return finish(output, command.run(output));
+}
+
+int run(const std::vector<std::string>& arguments) {
+  Output output;
+  if (arguments.empty()) {
+    say_plain(overview());
+    return kWrongUsage;
+  }
+  const std::string& first = arguments.front();
+  if (first == "--help" || first == "-h" || first == "help") {
+    output.write(overview());
+    return finish(output, ok());
+  }
+  if (first == "--version" || first == "-V") {
+    output.write(fmt::format("shunt {}\n", version()));
+    return finish(output, ok());
+  }
+  std::vector<std::string_view> names;
+  for (const MakeCommand make : all_commands()) {
+    const auto command = make();
+    if (command->info().name == first) {
+      return run_command(*command, std::span(arguments).subspan(1), output);
+    }
+    names.push_back(command->info().name);
+  }
+  return wrong_usage(fmt::format("there is no {} \"{}\"{}",
+                                 first.starts_with('-') ? "option" : "command", first,
+                                 did_you_mean(first, names)),
+                     "shunt");
+}
+
+}  // namespace
+}  // namespace shunt::cli
+
+int main(int count, char** arguments) {
+  using namespace shunt::cli;
+  std::signal(SIGPIPE, SIG_IGN);  // a reader that goes away is an error of write(), not the end
+  keep_standard_files_taken();
+  try {
+    return run(std::vector<std::string>(arguments + (count > 0 ? 1 : 0), arguments + count));
+  } catch (const std::exception& error) {
+    say(fmt::format("internal error: {}", error.what()));
+  } catch (...) {
+    say("internal error");
+  }
+  return kFailed;
+}

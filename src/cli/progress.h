@@ -1,0 +1,32 @@
+// How far a long piece of work is, on stderr: for people at a terminal only, and not for short work.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+
+namespace shunt::cli {
+
+class Progress {
+ public:
+  /// Work on at least `large` in all is shown from the start, other work once it takes longer than
+  /// a second.
+  Progress(std::string what, std::uint64_t large);
+  ~Progress();
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+  void show(std::uint64_t done, std::uint64_t total);
+  /// Takes it off the terminal again.
+  void clear();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  std::string what_;
+  std::uint64_t large_;
+  Clock::time_point start_ = Clock::now();
+  bool terminal_;
+  int percent_ = -1;  // on the terminal now
+};
+
+}  // namespace shunt::cli

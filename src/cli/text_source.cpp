@@ -1,0 +1,92 @@
+#include "cli/text_source.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <utility>
+
+#include "base/fail.h"
+#include "base/file.h"
+#include "cli/output.h"
+#include "shunt/text.h"
+
+namespace shunt::cli {
+namespace {
+
+constexpr std::size_t kMostBytes = std::size_t{1} << 30;  // what a tokenizer takes
+
+Result<std::string> read_all(int file, const std::string& name) {
+  std::string text;
+  std::array<char, 1 << 16> chunk;
+  while (true) {
+    const ssize_t count = ::read(file, chunk.data(), chunk.size());
+    if (count == 0) return text;
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) {
+      return fail(ErrorCode::kIo, "cannot read {}: {}", name, system_message(errno));
+    }
+    text.append(chunk.data(), static_cast<std::size_t>(count));
+    if (text.size() > kMostBytes) {
+      return invalid("{}: a text has at most {} bytes", name, kMostBytes);
+    }
+  }
+}
+
+Result<std::string> read_file(const std::string& path) {
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (file.get() < 0) {
+    const auto code = errno == ENOENT ? ErrorCode::kNotFound : ErrorCode::kIo;
+    return fail(code, "cannot open {}: {}", path, system_message(errno));
+  }
+  return read_all(file.get(), path);
+}
+
+}  // namespace
+
+TextSource::TextSource(std::string operand, std::string flag)
+    : operand_(std::move(operand)), flag_(std::move(flag)) {}
+
+void TextSource::declare(Arguments& arguments) {
+  const std::string what = operand_ == "PROMPT" ? "the prompt" : "the text";
+  if (!flag_.empty()) arguments.text(flag_, "TEXT", what, flag_text_);
+  arguments.text(operand_, "", what + "; without any, standard input is read", operand_text_);
+  arguments.text("-f,--file", "FILE", "read " + what + " from a file; - is standard input", file_);
+}
+
+Status TextSource::check() const {
+  const int count = int{flag_text_.has_value()} + int{operand_text_.has_value()} +
+                    int{file_.has_value()};
+  if (count <= 1) return ok();
+  const std::string flag = flag_.empty() ? "" : flag_ + ", ";
+  return invalid("the text is given {} times: {}{} and --file exclude each other",
+                 count == 2 ? "two" : "three", flag, operand_);
+}
+
+Result<std::optional<std::string>> TextSource::read() const {
+  SHUNT_ASSIGN(std::optional<std::string> bytes, read_bytes());
+  if (!bytes) return bytes;
+  text::SanitizedText sanitized = text::sanitize_utf8(*bytes);
+  if (sanitized.changed) {
+    say("warning: the text is not valid UTF-8; what is not a character is read as U+FFFD");
+  }
+  return std::optional(std::move(sanitized.text));
+}
+
+Result<std::optional<std::string>> TextSource::read_bytes() const {
+  if (flag_text_) return flag_text_;
+  if (operand_text_) return operand_text_;
+  Result<std::string> text = std::string();
+  if (file_ && *file_ != "-") {
+    text = read_file(*file_);
+  } else if (!file_ && ::isatty(STDIN_FILENO) == 1) {
+    return std::optional<std::string>();
+  } else {
+    text = read_all(STDIN_FILENO, "standard input");
+  }
+  if (!text) return std::move(text.error());
+  return std::optional(std::move(*text));
+}
+
+}  // namespace shunt::cli

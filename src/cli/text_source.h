@@ -1,0 +1,38 @@
+// Where a text comes from: a flag, an operand, a file, or standard input.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "cli/arguments.h"
+#include "shunt/error.h"
+
+namespace shunt::cli {
+
+class TextSource {
+ public:
+  /// `operand` is its name in the help, "PROMPT"; `flag` another way to give it, or empty.
+  TextSource(std::string operand, std::string flag);
+  void declare(Arguments& arguments);
+  /// Invalid if it is given twice.
+  Status check() const;
+  bool given() const { return flag_text_ || operand_text_ || file_; }
+
+  /// The text as valid UTF-8; what was not is U+FFFD, which a warning tells. Standard input is read
+  /// if no source is given and it is not a terminal; if it is, there is no text.
+  Result<std::optional<std::string>> read() const;
+  /// Whether the text comes from a file or standard input, where a last line end belongs to the line
+  /// more than to the text.
+  bool is_file() const { return !flag_text_ && !operand_text_; }
+
+ private:
+  Result<std::optional<std::string>> read_bytes() const;
+
+  std::string operand_;
+  std::string flag_;
+  std::optional<std::string> flag_text_;
+  std::optional<std::string> operand_text_;
+  std::optional<std::string> file_;
+};
+
+}  // namespace shunt::cli

@@ -1,0 +1,74 @@
+#include "support/graph_run.h"
+
+#include "base/fail.h"
+#include "support/tensor_io.h"
+
+namespace shunt::test {
+
+Result<std::unique_ptr<GraphRun>> GraphRun::create(std::shared_ptr<const Graph> graph,
+                                                   std::span<Device* const> devices,
+                                                   const std::map<NodeId, RefTensor>& leaves,
+                                                   std::span<const NodeId> observe) {
+  auto run = std::make_unique<GraphRun>();
+  run->graph_ = graph;
+  SHUNT_ASSIGN(Placement first, place(*graph, devices));
+  for (NodeId id = 0; id < graph->size(); ++id) {
+    const Node& node = graph->node(id);
+    if (!node.is_leaf() || node.role == Role::kInput) continue;
+    const auto values = leaves.find(id);
+    if (values == leaves.end()) return invalid("no values for {}", graph->describe(id));
+    std::vector<std::byte> bytes(static_cast<std::size_t>(byte_span(node.result)));
+    write_tensor(values->second, node.result, bytes.data());
+    Device& device = *devices[static_cast<std::size_t>(first.decisions[id].device)];
+    SHUNT_ASSIGN(auto buffer, device.memory().allocate(bytes.size()));
+    SHUNT_TRY(buffer->write(0, bytes));
+    run->memory_.push_back({id, {buffer.get(), 0}});
+    run->buffers_.push_back(std::move(buffer));
+  }
+  SHUNT_ASSIGN(Placement placement, place(*graph, devices, run->memory_));
+  SHUNT_ASSIGN(run->plan_, compile(graph, std::move(placement), {.memory = run->memory_, .observe = observe}));
+  SHUNT_TRY(run->set_inputs(leaves));
+  return run;
+}
+
+Status GraphRun::set_inputs(const std::map<NodeId, RefTensor>& leaves) {
+  for (const auto& [id, values] : leaves) {
+    if (graph_->node(id).role != Role::kInput) continue;
+    SHUNT_ASSIGN(const auto bytes, plan_->input(Value{id}));
+    write_tensor(values, graph_->node(id).result, bytes.data());
+  }
+  return ok();
+}
+
+Result<RefTensor> GraphRun::output(NodeId node, const ExtentValues& extents) const {
+  SHUNT_ASSIGN(const auto bytes, plan_->output(Value{node}));
+  const Tensor& tensor = graph_->node(node).result;
+  return read_tensor(bytes.data(), tensor, actual_sizes(tensor, extents));
+}
+
+Result<RefTensor> GraphRun::leaf(NodeId node) const {
+  for (const LeafMemory& memory : memory_) {
+    if (memory.leaf != node) continue;
+    const Tensor& tensor = graph_->node(node).result;
+    std::vector<std::byte> bytes(static_cast<std::size_t>(byte_span(tensor)));
+    SHUNT_TRY(memory.address.buffer->read(memory.address.offset, bytes));
+    return read_tensor(bytes.data(), tensor, max_sizes(tensor.shape));
+  }
+  return invalid("{} has no memory of its own", graph_->describe(node));
+}
+
+std::string dump(const Graph& graph) {
+  std::string text;
+  for (NodeId id = 0; id < graph.size(); ++id) {
+    const Node& node = graph.node(id);
+    text += fmt::format("{} {} {} {} strides {} {} {} {} storage {}+{} writes {} from", graph.describe(id),
+                        to_string(node.role), to_string(node.result), node.is_leaf() ? "" : node.op->describe(node.params),
+                        node.result.stride(0), node.result.stride(1), node.result.stride(2), node.result.stride(3),
+                        node.storage, node.offset, node.writes_storage);
+    for (NodeId source : node.sources) text += fmt::format(" {}", source);
+    text += "\n";
+  }
+  return text;
+}
+
+}  // namespace shunt::test

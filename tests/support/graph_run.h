@@ -1,0 +1,39 @@
+// A graph, placed and compiled for some devices, with values for its leaves: what a test of many devices needs.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "graph/op.h"
+#include "shunt/plan.h"
+
+namespace shunt::test {
+
+class GraphRun {
+ public:
+  /// `leaves`: values of every weight, cache and input, by node id. Weights and caches get memory on the device that
+  /// placement chooses for them.
+  static Result<std::unique_ptr<GraphRun>> create(std::shared_ptr<const Graph> graph, std::span<Device* const> devices,
+                                                  const std::map<NodeId, RefTensor>& leaves,
+                                                  std::span<const NodeId> observe = {});
+  /// Fills inputs again (with values of another size, where extents changed).
+  Status set_inputs(const std::map<NodeId, RefTensor>& leaves);
+  Plan& plan() { return *plan_; }
+  /// An output's values at the sizes of `extents`.
+  Result<RefTensor> output(NodeId node, const ExtentValues& extents) const;
+  Result<RefTensor> output(NodeId node) const { return output(node, graph_->max_extents()); }
+  /// What a weight or cache holds now.
+  Result<RefTensor> leaf(NodeId node) const;
+
+ private:
+  std::shared_ptr<const Graph> graph_;
+  std::vector<std::unique_ptr<Buffer>> buffers_;
+  std::vector<LeafMemory> memory_;
+  std::unique_ptr<Plan> plan_;
+};
+
+/// All that makes up a graph, as text: equal texts, equal graphs.
+std::string dump(const Graph& graph);
+
+}  // namespace shunt::test

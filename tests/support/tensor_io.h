@@ -1,0 +1,25 @@
+// Tensors between memory, with any type and strides, and the reference's doubles.
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include "graph/op.h"
+
+namespace shunt::test {
+
+/// The values of a tensor at its actual sizes, as they lie at `data`.
+RefTensor read_tensor(const std::byte* data, const Tensor& tensor, const Sizes& sizes);
+/// Writes values, converted to the tensor's type, to where they belong; other bytes are left alone.
+void write_tensor(const RefTensor& values, const Tensor& tensor, std::byte* data);
+/// What write_tensor and read_tensor make of values: rounded to the type.
+RefTensor rounded(const RefTensor& values, DType dtype);
+/// The tensor's sizes in a run.
+Sizes actual_sizes(const Tensor& tensor, const ExtentValues& extents);
+/// Values for a source of a test case, contiguous, as its fill says; the same seed gives the same.
+RefTensor make_values(const CaseSource& source, std::uint64_t seed);
+/// Normalised mean square error: sum (a - b)^2 / sum b^2 over all elements. Where b is zero all over, the sum of
+/// squares itself. Elements that are the same infinity, or both not a number, count as equal; if only one is, infinity.
+double nmse(const RefTensor& a, const RefTensor& b);
+
+}  // namespace shunt::test

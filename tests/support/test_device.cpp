@@ -1,0 +1,172 @@
+#include "support/test_device.h"
+
+#include <cstring>
+#include <vector>
+
+#include "base/fail.h"
+#include "device/range.h"
+#include "device/sync_stream.h"
+#include "support/tensor_io.h"
+
+namespace shunt::test {
+
+class TestMemory final : public BufferType {
+ public:
+  explicit TestMemory(const TestDeviceConfig& config) : config_(config), name_(config.name + " memory") {}
+  std::string_view name() const override { return name_; }
+  std::size_t alignment() const override { return 64; }
+  std::size_t max_size() const override { return config_.max_buffer; }
+  bool host_accessible() const override { return config_.host_accessible; }
+  Result<std::unique_ptr<Buffer>> allocate(std::size_t bytes) override;
+  std::size_t used = 0;
+
+ private:
+  const TestDeviceConfig& config_;
+  std::string name_;
+};
+
+namespace {
+
+class TestBuffer final : public Buffer {
+ public:
+  TestBuffer(TestMemory& type, std::size_t size) : type_(type), bytes_(size, std::byte{0xff}) { type_.used += size; }
+  ~TestBuffer() override { type_.used -= bytes_.size(); }
+  const BufferType& type() const override { return type_; }
+  std::size_t size() const override { return bytes_.size(); }
+  std::byte* host_data() override { return type_.host_accessible() ? bytes_.data() : nullptr; }
+  Status write(std::size_t offset, std::span<const std::byte> from) override {
+    SHUNT_TRY(check_range(*this, offset, from.size()));
+    if (!from.empty()) std::memcpy(bytes_.data() + offset, from.data(), from.size());
+    return ok();
+  }
+  Status read(std::size_t offset, std::span<std::byte> to) override {
+    SHUNT_TRY(check_range(*this, offset, to.size()));
+    if (!to.empty()) std::memcpy(to.data(), bytes_.data() + offset, to.size());
+    return ok();
+  }
+  /// Only the device itself gets at this.
+  std::byte* device_data() { return bytes_.data(); }
+
+ private:
+  TestMemory& type_;
+  std::vector<std::byte> bytes_;
+};
+
+class TestProgram final : public Program {
+ public:
+  TestProgram(TestDevice& device, const SegmentView& segment)
+      : device_(device), graph_(segment.graph), nodes_(segment.nodes.begin(), segment.nodes.end()) {}
+  const Needs& needs() const override { return needs_; }
+  Result<std::unique_ptr<Binding>> bind(const Addresses& addresses) override;
+
+ private:
+  TestDevice& device_;
+  const Graph& graph_;
+  std::vector<NodeId> nodes_;
+  Needs needs_;
+};
+
+}  // namespace
+
+class TestBinding final : public Binding {
+ public:
+  TestBinding(TestDevice& device, const Graph& graph, std::vector<NodeId> nodes, const Addresses& addresses)
+      : device_(device), graph_(graph), nodes_(std::move(nodes)),
+        addresses_(addresses.nodes.begin(), addresses.nodes.end()) {}
+
+  Status run(const ExtentValues& extents) {
+    for (NodeId id : nodes_) {
+      const Node& node = graph_.node(id);
+      std::vector<RefTensor> values(node.sources.size());
+      std::vector<const RefTensor*> sources(node.sources.size(), nullptr);
+      for (std::size_t i = 0; i < node.sources.size(); ++i) {
+        if (node.sources[i] == kNoNode) continue;
+        const Tensor& tensor = graph_.node(node.sources[i]).result;
+        SHUNT_ASSIGN(const std::byte* data, locate(node.sources[i]));
+        values[i] = read_tensor(data, tensor, actual_sizes(tensor, extents));
+        sources[i] = &values[i];
+      }
+      RefTensor result(actual_sizes(node.result, extents));
+      if (node.writes_storage) result = values[0];
+      node.op->reference(sources, node.params, result);
+      SHUNT_ASSIGN(std::byte * data, locate(id));
+      write_tensor(result, node.result, data);
+      ++device_.computed_;
+    }
+    return ok();
+  }
+
+ private:
+  Result<std::byte*> locate(NodeId id) const {
+    const Address& at = addresses_[id];
+    if (!at) return fail(ErrorCode::kInternal, "{} has no address on {}", graph_.describe(id), device_.info().name);
+    if (!device_.can_read(at.buffer->type())) {
+      return fail(ErrorCode::kInternal, "{} is in {} memory", graph_.describe(id), at.buffer->type().name());
+    }
+    auto* own = dynamic_cast<TestBuffer*>(at.buffer);
+    return (own != nullptr ? own->device_data() : at.buffer->host_data()) + at.offset;
+  }
+
+  TestDevice& device_;
+  const Graph& graph_;
+  std::vector<NodeId> nodes_;
+  std::vector<Address> addresses_;
+};
+
+namespace {
+
+class TestStream final : public SyncStream {
+ protected:
+  Status run_now(Binding& binding, const ExtentValues& extents) override {
+    return static_cast<TestBinding&>(binding).run(extents);
+  }
+};
+
+Result<std::unique_ptr<Binding>> TestProgram::bind(const Addresses& addresses) {
+  return std::make_unique<TestBinding>(device_, graph_, nodes_, addresses);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Buffer>> TestMemory::allocate(std::size_t bytes) {
+  if (bytes > config_.max_buffer || bytes > config_.memory - used) {
+    return fail(ErrorCode::kOutOfMemory, "{} of {} bytes are taken, {} more do not fit", used, config_.memory, bytes);
+  }
+  return std::make_unique<TestBuffer>(*this, bytes);
+}
+
+TestDevice::TestDevice(TestDeviceConfig config)
+    : config_(std::move(config)), memory_(std::make_unique<TestMemory>(config_)) {}
+TestDevice::~TestDevice() = default;
+
+DeviceInfo TestDevice::info() const {
+  DeviceInfo info;
+  info.name = config_.name;
+  info.description = "exists only in tests";
+  info.kind = config_.kind;
+  info.priority = config_.priority;
+  info.memory_total = config_.memory;
+  info.memory_free = config_.memory - memory_->used;
+  return info;
+}
+
+Support TestDevice::supports(const Graph& graph, NodeId id) const {
+  const Node& node = graph.node(id);
+  if (node.is_leaf() || config_.ops.empty() || config_.ops.contains(std::string(node.op->info().name))) {
+    return Support::yes();
+  }
+  return Support::no(Refusal::kOp, fmt::format("{} has no kernel for {}", config_.name, node.op->info().name));
+}
+
+bool TestDevice::can_read(const BufferType& type) const {
+  return &type == memory_.get() || (config_.host_accessible && type.host_accessible());
+}
+
+BufferType& TestDevice::memory() { return *memory_; }
+std::size_t TestDevice::allocated() const { return memory_->used; }
+Result<std::unique_ptr<Stream>> TestDevice::open_stream() { return std::make_unique<TestStream>(); }
+Result<std::unique_ptr<Program>> TestDevice::prepare(const SegmentView& segment) {
+  return std::make_unique<TestProgram>(*this, segment);
+}
+
+}  // namespace shunt::test
