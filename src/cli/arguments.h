@@ -46,7 +46,8 @@ class Arguments {
   template <class T>
   void number(const std::string& names, const std::string& help, T& value,
               T low = std::numeric_limits<T>::lowest(), T high = std::numeric_limits<T>::max()) {
-    this->value(names, "N", fmt::format("{} (default {})", help, value), number_setter(value, low, high));
+    this->value(names, "N", fmt::format("{} (default {})", help, value),
+                number_setter(value, low, high));
   }
   /// The same without a default.
   template <class T>

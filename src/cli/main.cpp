@@ -20,13 +20,15 @@ enum ExitCode { kDone = 0, kFailed = 1, kWrongUsage = 2, kInterrupted = 130 };
 /// A file that is opened must not become standard output by chance.
 void keep_standard_files_taken() {
   for (int file = STDIN_FILENO; file <= STDERR_FILENO; ++file) {
-    if (::fcntl(file, F_GETFD) == -1) [[maybe_unused]] const int same = ::open("/dev/null", O_RDONLY);
+    if (::fcntl(file, F_GETFD) == -1) [[maybe_unused]]
+      const int same = ::open("/dev/null", O_RDONLY);
   }
 }
 
 std::string overview() {
   std::string text =
-      "Runs language models, and other graphs of tensor operations, on whatever hardware is there.\n"
+      "Runs language models, and other graphs of tensor operations, on whatever hardware is "
+      "there.\n"
       "usage: shunt COMMAND [ARGUMENTS]\n\n";
   for (const MakeCommand make : all_commands()) {
     const auto command = make();
@@ -42,10 +44,16 @@ int wrong_usage(const std::string& message, const std::string& help) {
   return kWrongUsage;
 }
 
+std::string describe(const Error& error) {
+  if (!error.vendor()) return error.message();
+  return fmt::format("{} (code {}: {})", error.message(), error.vendor()->code,
+                     error.vendor()->text);
+}
+
 int finish(const Output& output, const Status& status) {
   if (!status && status.error().code() == ErrorCode::kCancelled) return kInterrupted;
   if (!status) {
-    say(status.error().message());
+    say(describe(status.error()));
     return kFailed;
   }
   if (const Status written = output.result(); !written) {
@@ -95,10 +103,10 @@ int run(const std::vector<std::string>& arguments) {
     }
     names.push_back(command->info().name);
   }
-  return wrong_usage(fmt::format("there is no {} \"{}\"{}",
-                                 first.starts_with('-') ? "option" : "command", first,
-                                 did_you_mean(first, names)),
-                     "shunt");
+  return wrong_usage(
+      fmt::format("there is no {} \"{}\"{}", first.starts_with('-') ? "option" : "command", first,
+                  did_you_mean(first, names)),
+      "shunt");
 }
 
 }  // namespace

@@ -44,7 +44,10 @@ std::string did_you_mean(std::string_view name, std::span<const std::string_view
   near.resize(std::min(near.size(), kMost));
   std::string text = "; did you mean ";
   for (std::size_t i = 0; i < near.size(); ++i) {
-    text += fmt::format("{}\"{}\"", i == 0 ? "" : i + 1 == near.size() ? " or " : ", ",
+    text += fmt::format("{}\"{}\"",
+                        i == 0                 ? ""
+                        : i + 1 == near.size() ? " or "
+                                               : ", ",
                         near[i].second);
   }
   return text + "?";

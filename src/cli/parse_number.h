@@ -25,7 +25,8 @@ Result<T> parse_number(std::string_view text, T low = std::numeric_limits<T>::lo
     }
   } else {
     // An unsigned type's parser does not know the sign; people do.
-    const bool is_negative = text.size() > 1 && text.front() == '-' && text[1] >= '0' && text[1] <= '9';
+    const bool is_negative =
+        text.size() > 1 && text.front() == '-' && text[1] >= '0' && text[1] <= '9';
     if (!is_number && !is_negative) return invalid("\"{}\" is not a whole number", text);
     if (error != std::errc()) return invalid("{} is not from {} to {}", text, low, high);
   }

@@ -1,4 +1,5 @@
-// How far a long piece of work is, on stderr: for people at a terminal only, and not for short work.
+// How far a long piece of work is, on stderr: for people at a terminal only, and not for short
+// work.
 #pragma once
 
 #include <chrono>

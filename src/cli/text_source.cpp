@@ -56,8 +56,8 @@ void TextSource::declare(Arguments& arguments) {
 }
 
 Status TextSource::check() const {
-  const int count = int{flag_text_.has_value()} + int{operand_text_.has_value()} +
-                    int{file_.has_value()};
+  const int count =
+      int{flag_text_.has_value()} + int{operand_text_.has_value()} + int{file_.has_value()};
   if (count <= 1) return ok();
   const std::string flag = flag_.empty() ? "" : flag_ + ", ";
   return invalid("the text is given {} times: {}{} and --file exclude each other",

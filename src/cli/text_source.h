@@ -21,8 +21,8 @@ class TextSource {
   /// The text as valid UTF-8; what was not is U+FFFD, which a warning tells. Standard input is read
   /// if no source is given and it is not a terminal; if it is, there is no text.
   Result<std::optional<std::string>> read() const;
-  /// Whether the text comes from a file or standard input, where a last line end belongs to the line
-  /// more than to the text.
+  /// Whether the text comes from a file or standard input, where a last line end belongs to the
+  /// line more than to the text.
   bool is_file() const { return !flag_text_ && !operand_text_; }
 
  private:

@@ -139,9 +139,13 @@ class Matmul final : public AnyCaseKernel {
     return Cut::of(call.result).items(call.result);
   }
   std::size_t worker_scratch(const NodeView& node) const override {
-    const auto tiles = static_cast<std::size_t>((kTileRows + kGroup) * kPanelStride);
-    const auto rows = static_cast<std::size_t>((kFewColumns + 1) * node.source(0).size(0));
-    return std::max(tiles, rows) * sizeof(float);
+    const auto floats = [](std::int64_t n) { return static_cast<std::size_t>(n) * sizeof(float); };
+    const std::size_t panels = floats((kTileRows + kGroup) * kPanelStride);
+    const auto plain = [](const Tensor& tensor) {
+      return tensor.stride(0) == static_cast<std::int64_t>(trait(tensor.dtype).block_bytes);
+    };
+    if (plain(node.source(0)) && plain(node.source(1))) return panels;
+    return std::max(panels, floats((kFewColumns + 1) * node.source(0).size(0)));
   }
 
   Fault run(const Call& call, int, std::int64_t begin, std::int64_t end,

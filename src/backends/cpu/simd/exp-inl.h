@@ -20,13 +20,21 @@ HWY_INLINE hn::Vec<D> power_of_two(D d, VI n) {
   return hn::BitCast(d, hn::ShiftLeft<23>(hn::Add(n, hn::Set(di, 127))));
 }
 
+/// exp(x) as fraction * scale, of which neither is subnormal or infinite though the product may be. The
+/// scale is 0 where exp(x) is far below the smallest float.
+template <class V>
+struct ExpParts {
+  V fraction;
+  V scale;
+};
+
 /// exp(x) = 2^n exp(r), with n the integer next to x / ln 2 and |r| <= ln 2 / 2; exp(r) by its Taylor
-/// polynomial of degree 7, whose remainder is below 6e-9.
+/// polynomial of degree 7, whose remainder is below 6e-9. Above 89, which gives infinity, x is taken for 89.
 template <class D, class V = hn::Vec<D>>
-HWY_INLINE V exp_vector(D d, V x) {
+HWY_INLINE ExpParts<V> exp_parts(D d, V x) {
   const hn::RebindToSigned<D> di;
-  // exp(-105) is below half of the smallest subnormal, exp(89) above the largest float.
-  const V clamped = hn::Min(hn::Max(x, hn::Set(d, -105.0F)), hn::Set(d, 89.0F));
+  const V lowest = hn::Set(d, -174.0F);  // 2^-251, as two normal floats
+  const V clamped = hn::Min(hn::Max(x, lowest), hn::Set(d, 89.0F));
   const V n = hn::Round(hn::Mul(clamped, hn::Set(d, 1.44269504F)));
   // ln 2 in two parts; n times the first, of 9 significant bits, is exact.
   V r = hn::NegMulAdd(n, hn::Set(d, 0.693359375F), clamped);
@@ -39,12 +47,17 @@ HWY_INLINE V exp_vector(D d, V x) {
   p = hn::MulAdd(p, r, hn::Set(d, 0.5F));
   p = hn::MulAdd(hn::Mul(r, r), p, r);
   p = hn::Add(p, hn::Set(d, 1.0F));
-  // In two steps, as 2^n itself may be too small or too large for a float.
+  // 2^n itself may be too small or too large for a float: a half of n in each part.
   const auto exponent = hn::ConvertTo(di, n);
   const auto half = hn::ShiftRight<1>(exponent);
-  const V y =
-      hn::Mul(hn::Mul(p, power_of_two(d, half)), power_of_two(d, hn::Sub(exponent, half)));
-  return hn::IfThenElse(hn::IsNaN(x), x, y);
+  const V scale = power_of_two(d, hn::Sub(exponent, half));
+  return {hn::Mul(p, power_of_two(d, half)), hn::IfThenElseZero(hn::Ge(x, lowest), scale)};
+}
+
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V exp_vector(D d, V x) {
+  const ExpParts<V> e = exp_parts(d, x);
+  return hn::IfThenElse(hn::IsNaN(x), x, hn::Mul(e.fraction, e.scale));
 }
 
 }  // namespace shunt::cpu::simd::HWY_NAMESPACE

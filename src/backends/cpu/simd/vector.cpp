@@ -44,17 +44,25 @@ void ScaleAdd(const float* x, float scale, const float* addend, float* y, std::i
   map(y, n, [vs](V vx, V va) HWY_ATTR { return hn::MulAdd(vx, vs, va); }, x, addend);
 }
 
-HWY_INLINE V silu_vector(V x) {
+/// silu(x) * up. exp(-|x|) can't overflow, and what is subnormal on the way would have lost bits: where x is
+/// negative, x exp(x) / (1 + exp(x)) is multiplied with the second part of exp(x) at the very end.
+HWY_INLINE V silu_times(V x, V up) {
   const D d;
-  return hn::Div(x, hn::Add(hn::Set(d, 1.0F), exp_vector(d, hn::Neg(x))));
+  const V one = hn::Set(d, 1.0F);
+  const ExpParts<V> e = exp_parts(d, hn::Neg(hn::Abs(x)));
+  const V denominator = hn::MulAdd(e.fraction, e.scale, one);
+  const auto negative = hn::Lt(x, hn::Zero(d));
+  const V numerator = hn::Mul(x, hn::IfThenElse(negative, e.fraction, one));
+  return hn::Mul(hn::Mul(hn::Div(numerator, denominator), up),
+                 hn::IfThenElse(negative, e.scale, one));
 }
 
 void Silu(const float* x, float* y, std::int64_t n) {
-  map(y, n, [](V vx) HWY_ATTR { return silu_vector(vx); }, x);
+  map(y, n, [](V vx) HWY_ATTR { return silu_times(vx, hn::Set(D(), 1.0F)); }, x);
 }
 
 void Swiglu(const float* gate, const float* up, float* y, std::int64_t n) {
-  map(y, n, [](V vg, V vu) HWY_ATTR { return hn::Mul(silu_vector(vg), vu); }, gate, up);
+  map(y, n, [](V vg, V vu) HWY_ATTR { return silu_times(vg, vu); }, gate, up);
 }
 
 void Exp(const float* x, float* y, std::int64_t n) {

@@ -18,7 +18,7 @@ void scale(const float* x, float scale, float bias, float* y, std::int64_t n);
 /// y = x * scale + addend.
 void scale_add(const float* x, float scale, const float* addend, float* y, std::int64_t n);
 
-/// y = x / (1 + exp(-x)).
+/// y = x / (1 + exp(-x)), also where exp(-x) is infinite or the result subnormal.
 void silu(const float* x, float* y, std::int64_t n);
 /// y = silu(gate) * up.
 void swiglu(const float* gate, const float* up, float* y, std::int64_t n);

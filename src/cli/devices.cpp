@@ -1,0 +1,94 @@
+// `shunt devices`: what hardware there is, and what stayed off.
+#include <fmt/format.h>
+
+#include "cli/commands.h"
+#include "cli/json.h"
+#include "cli/runtime_flags.h"
+#include "cli/sizes.h"
+#include "shunt/registry.h"
+
+namespace shunt::cli {
+namespace {
+
+std::string memory_of(const DeviceInfo& device) {
+  if (device.memory_total == 0) return "";
+  return fmt::format(", {} of {} free", format_bytes(device.memory_free),
+                     format_bytes(device.memory_total));
+}
+
+std::string to_plain_text(const Registry& registry) {
+  std::string text = "devices, the first one gets work first:\n";
+  for (const Device* device : registry.devices()) {
+    const DeviceInfo info = device->info();
+    text +=
+        fmt::format("  {:<8} {:<12} {}{}{}\n", info.name, to_string(info.kind), info.description,
+                    memory_of(info), info.twin ? " (a twin: a stand-in for the hardware)" : "");
+  }
+  text += "backends:\n";
+  for (const BackendStatus& backend : registry.backends()) {
+    text += fmt::format("  {:<8} {:<12} {}{}{}\n", backend.name, backend.loaded ? "on" : "off",
+                        backend.origin, backend.note.empty() ? "" : ": ", backend.note);
+  }
+  return text;
+}
+
+std::string to_json(const Registry& registry) {
+  Json json;
+  json["devices"] = Json::array();
+  for (const Device* device : registry.devices()) {
+    const DeviceInfo info = device->info();
+    json["devices"].push_back({{"name", info.name},
+                               {"description", info.description},
+                               {"kind", to_string(info.kind)},
+                               {"priority", info.priority},
+                               {"memory_total", info.memory_total},
+                               {"memory_free", info.memory_free},
+                               {"asynchronous", info.asynchronous},
+                               {"twin", info.twin}});
+  }
+  json["backends"] = Json::array();
+  for (const BackendStatus& backend : registry.backends()) {
+    json["backends"].push_back({{"name", backend.name},
+                                {"origin", backend.origin},
+                                {"loaded", backend.loaded},
+                                {"note", backend.note}});
+  }
+  return to_text(json);
+}
+
+class DevicesCommand final : public Command {
+ public:
+  const CommandInfo& info() const override {
+    static constexpr CommandInfo kInfo = {
+        "devices", "list the devices there are, and why a backend stayed off",
+        "  shunt devices\n"
+        "  shunt devices --json"};
+    return kInfo;
+  }
+  void declare(Arguments& arguments) override {
+    runtime_.declare(arguments);
+    arguments.flag("--json", json_, "print JSON");
+  }
+  Status check() override {
+    SHUNT_ASSIGN(options_, runtime_.options());
+    return ok();
+  }
+  Status run(Output& output) override {
+    SHUNT_ASSIGN(const auto registry, Registry::create(options_));
+    output.write(json_ ? to_json(*registry) : to_plain_text(*registry));
+    return ok();
+  }
+
+ private:
+  RuntimeFlags runtime_;
+  Options options_;
+  bool json_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_devices_command() {
+  return std::make_unique<DevicesCommand>();
+}
+
+}  // namespace shunt::cli

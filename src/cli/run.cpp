@@ -1,0 +1,211 @@
+// `shunt run`: continues a text with a model.
+#include <chrono>
+#include <random>
+#include <utility>
+
+#include "base/fail.h"
+#include "cli/commands.h"
+#include "cli/interrupt.h"
+#include "cli/progress.h"
+#include "cli/run_report.h"
+#include "cli/runtime_flags.h"
+#include "cli/sizes.h"
+#include "cli/text_source.h"
+
+namespace shunt::cli {
+namespace {
+
+constexpr std::string_view kNoModel =
+    "no model is given, and Shunt has none of its own yet. Use --model FILE with a GGUF file of "
+    "architecture llama, or make one of random weights to try things out: shunt synth random.gguf";
+
+constexpr std::uint64_t kLargeModel = std::uint64_t{1} << 30;  // bytes; takes a while to load
+
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+Status read_cache_type(const std::string& text, DType& type) {
+  const auto named = dtype_from_name(text);
+  if (!named || (*named != DType::kF32 && *named != DType::kF16)) {
+    return invalid("\"{}\" is not f32 or f16", text);
+  }
+  type = *named;
+  return ok();
+}
+
+class RunCommand final : public Command {
+ public:
+  const CommandInfo& info() const override {
+    static constexpr CommandInfo kInfo = {
+        "run", "continue a text with a model",
+        "  shunt run --model model.gguf --prompt \"Once upon a time\" -n 64 --temp 0\n"
+        "  shunt run -m model.gguf -f story.txt --seed 7 --json > story.json\n"
+        "  echo \"Once upon a time\" | shunt run -m model.gguf --threads 4"};
+    return kInfo;
+  }
+
+  void declare(Arguments& arguments) override;
+  Status check() override;
+  Status run(Output& output) override;
+
+ private:
+  /// What generating needs, in the order it is made.
+  struct Ready {
+    std::unique_ptr<Registry> registry;
+    std::shared_ptr<const Model> model;
+    std::unique_ptr<Session> session;
+    std::vector<std::int32_t> prompt;
+  };
+  Result<Ready> load() const;
+  Status tokenize(const std::string& prompt, Ready& ready) const;
+  Result<GenerateResult> generate_text(Ready& ready, Interrupt& interrupt, Output& output,
+                                       std::string& text) const;
+
+  std::optional<std::string> model_;
+  TextSource prompt_{"PROMPT", "-p,--prompt"};
+  std::int64_t max_tokens_ = -1;
+  SamplingOptions sampling_;
+  std::optional<std::uint64_t> seed_;
+  SessionOptions session_;
+  RuntimeFlags runtime_;
+  Options options_;
+  std::vector<std::string> devices_;
+  bool ignore_eos_ = false;
+  bool json_ = false;
+};
+
+void RunCommand::declare(Arguments& arguments) {
+  constexpr std::int64_t kMostTokens = std::int64_t{1} << 30;
+  arguments.text("-m,--model", "FILE", "the model, a GGUF file", model_);
+  prompt_.declare(arguments);
+  arguments.number<std::int64_t>(
+      "-n,--tokens", "tokens to add; -1: until the text or the context ends", max_tokens_, -1);
+  arguments.number("--temp", "temperature; 0: always the likeliest token", sampling_.temperature);
+  arguments.number("--top-k", "only the k likeliest tokens; 0: all", sampling_.top_k);
+  arguments.number("--top-p", "only the likeliest that together reach this probability; 1: all",
+                   sampling_.top_p);
+  arguments.number("--min-p", "only those at least this times as likely as the likeliest; 0: all",
+                   sampling_.min_p);
+  arguments.number("--repeat-penalty", "makes recent tokens less likely; 1: off",
+                   sampling_.repeat_penalty);
+  arguments.number("--frequency-penalty", "the same, for each time a token is among them; 0: off",
+                   sampling_.frequency_penalty);
+  arguments.number("--presence-penalty", "the same, once for each recent token; 0: off",
+                   sampling_.presence_penalty);
+  arguments.number("--penalty-last", "how many tokens are recent", sampling_.penalty_last);
+  arguments.number("-s,--seed", "the same seed gives the same text; without it a random one",
+                   seed_);
+  arguments.number<std::int64_t>(
+      "-c,--ctx", "tokens of prompt and continuation; 0: the model's own, at most 4096",
+      session_.context, 0, kMostTokens);
+  arguments.number<std::int64_t>("-b,--batch", "tokens of the prompt to compute at once",
+                                 session_.batch, 1, kMostTokens);
+  arguments.value(
+      "--cache-type", "TYPE", "type of the cache, f32 or f16 (default f16)",
+      [this](const std::string& text) { return read_cache_type(text, session_.cache_type); });
+  runtime_.declare(arguments);
+  arguments.value("-d,--devices", "LIST", "devices to use, such as cuda0,cpu0 (default all)",
+                  [this](const std::string& text) -> Status {
+                    SHUNT_ASSIGN(devices_, split_list(text));
+                    return ok();
+                  });
+  arguments.flag("--ignore-eos", ignore_eos_, "go on after an end-of-sequence token");
+  arguments.flag("--json", json_, "print one JSON object at the end instead of the text");
+}
+
+Status RunCommand::check() {
+  if (!model_) return invalid("{}", kNoModel);
+  SHUNT_TRY(prompt_.check());
+  sampling_.seed = seed_ ? *seed_ : std::random_device{}();
+  SHUNT_TRY(Sampler::create(sampling_));
+  SHUNT_ASSIGN(options_, runtime_.options());
+  return ok();
+}
+
+Result<RunCommand::Ready> RunCommand::load() const {
+  Ready ready;
+  SHUNT_ASSIGN(ready.registry, Registry::create(options_));
+  Progress progress("loading " + *model_, kLargeModel);
+  LoadOptions load;
+  load.devices = devices_;
+  load.progress = [&](std::uint64_t done, std::uint64_t total) { progress.show(done, total); };
+  SHUNT_ASSIGN(ready.model, Model::load(*model_, *ready.registry, load));
+  SHUNT_ASSIGN(ready.session, Session::create(ready.model, session_));
+  return ready;
+}
+
+Status RunCommand::tokenize(const std::string& prompt, Ready& ready) const {
+  SHUNT_ASSIGN(ready.prompt, ready.model->tokenizer().encode(prompt));
+  if (ready.prompt.empty()) {
+    return invalid(
+        "{}: the prompt is empty, and the model's tokenizer puts no beginning-of-sequence token in "
+        "front: there is nothing to continue",
+        *model_);
+  }
+  const std::int64_t context = ready.session->context();
+  if (static_cast<std::int64_t>(ready.prompt.size()) > context) {
+    return invalid("{}: the prompt has {} tokens, but the context has room for {}; see --ctx",
+                   *model_, ready.prompt.size(), context);
+  }
+  return ok();
+}
+
+Result<GenerateResult> RunCommand::generate_text(Ready& ready, Interrupt& interrupt, Output& output,
+                                                 std::string& text) const {
+  GenerateOptions options;
+  options.max_tokens = max_tokens_;
+  options.sampling = sampling_;
+  options.ignore_end = ignore_eos_;
+  options.cancel = &interrupt.stop();
+  auto result = generate(*ready.session, ready.prompt, options, [&](std::string_view piece) {
+    text += piece;
+    if (!json_ && !output.write(piece)) interrupt.stop() = true;
+  });
+  if (!result && result.error().code() == ErrorCode::kCancelled) {
+    GenerateResult cancelled;
+    cancelled.stop = StopReason::kCancelled;
+    return cancelled;
+  }
+  return result;
+}
+
+Status RunCommand::run(Output& output) {
+  Interrupt interrupt;
+  RunReport report;
+  SHUNT_ASSIGN(const std::optional<std::string> prompt, prompt_.read());
+  report.path = *model_;
+  report.prompt = prompt.value_or("");
+  // A file's last line end is there because editors and `echo` put it there.
+  if (prompt_.is_file() && report.prompt.ends_with('\n')) report.prompt.pop_back();
+
+  const auto start = std::chrono::steady_clock::now();
+  SHUNT_ASSIGN(Ready ready, load());
+  report.load_seconds = seconds_since(start);
+  SHUNT_TRY(tokenize(report.prompt, ready));
+
+  interrupt.defer();
+  if (!json_ && !output.write(report.prompt)) return ok();
+  auto result = generate_text(ready, interrupt, output, report.text);
+  if (!json_) output.write("\n");
+  if (!result) return std::move(result.error()).with_context(*model_);
+
+  report.model = ready.model->info();
+  report.prompt_tokens = static_cast<std::int64_t>(ready.prompt.size());
+  report.result = std::move(*result);
+  report.seed = sampling_.seed;
+  report.memory = ready.session->memory();
+  report.peak_memory = peak_memory();
+  if (json_) output.write(to_json(report));
+  if (!output.failed()) say_plain(summary(report));
+  if (interrupt.happened()) return fail(ErrorCode::kCancelled, "interrupted");
+  return ok();
+}
+
+}  // namespace
+
+std::unique_ptr<Command> make_run_command() {
+  return std::make_unique<RunCommand>();
+}
+
+}  // namespace shunt::cli

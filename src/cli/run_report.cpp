@@ -1,0 +1,71 @@
+#include "cli/run_report.h"
+
+#include <fmt/format.h>
+
+#include "cli/json.h"
+#include "cli/sizes.h"
+
+namespace shunt::cli {
+namespace {
+
+double per_second(std::int64_t tokens, double seconds) {
+  return seconds > 0 ? static_cast<double>(tokens) / seconds : 0;
+}
+
+std::string speed(std::int64_t tokens, double seconds) {
+  return fmt::format("{:>6} tokens in {:.3f} s, {:.1f} tokens/s", tokens, seconds,
+                     per_second(tokens, seconds));
+}
+
+Json speed_json(std::int64_t tokens, double seconds) {
+  return {
+      {"tokens", tokens}, {"seconds", seconds}, {"tokens_per_second", per_second(tokens, seconds)}};
+}
+
+std::int64_t generated(const RunReport& report) {
+  return static_cast<std::int64_t>(report.result.tokens.size());
+}
+
+}  // namespace
+
+std::string summary(const RunReport& report) {
+  const ModelInfo& model = report.model;
+  return fmt::format(
+      "\n"
+      "model       {} ({}, {} weights), loaded in {:.3f} s\n"
+      "prompt      {}\n"
+      "generation  {}\n"
+      "memory      {} weights, {} cache, {} activations; peak of the process {}\n"
+      "seed        {}\n"
+      "stopped     {}\n",
+      report.path, model.architecture, format_count(model.weights), report.load_seconds,
+      speed(report.prompt_tokens, report.result.prompt_seconds),
+      speed(generated(report), report.result.generate_seconds), format_bytes(model.weight_bytes),
+      format_bytes(report.memory.cache), format_bytes(report.memory.activations),
+      format_bytes(report.peak_memory), report.seed, to_string(report.result.stop));
+}
+
+std::string to_json(const RunReport& report) {
+  const ModelInfo& model = report.model;
+  const GenerateResult& result = report.result;
+  Json json;
+  json["prompt"] = report.prompt;
+  json["text"] = report.text;
+  json["tokens"] = result.tokens;
+  json["stop"] = to_string(result.stop);
+  json["timings"] = {{"load_seconds", report.load_seconds},
+                     {"prompt", speed_json(report.prompt_tokens, result.prompt_seconds)},
+                     {"generation", speed_json(generated(report), result.generate_seconds)}};
+  json["memory"] = {{"weights", model.weight_bytes},
+                    {"cache", report.memory.cache},
+                    {"activations", report.memory.activations},
+                    {"peak_rss", report.peak_memory}};
+  json["seed"] = report.seed;
+  json["model"] = {
+      {"path", report.path},      {"name", model.name},      {"architecture", model.architecture},
+      {"layers", model.layers},   {"width", model.width},    {"vocabulary", model.vocabulary},
+      {"context", model.context}, {"weights", model.weights}};
+  return to_text(json);
+}
+
+}  // namespace shunt::cli

@@ -1,0 +1,29 @@
+// What a run has to say at its end: on stderr for people, on standard output as JSON.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "shunt/engine.h"
+
+namespace shunt::cli {
+
+struct RunReport {
+  std::string path;
+  ModelInfo model;
+  std::string prompt;
+  std::string text;  ///< the continuation
+  std::int64_t prompt_tokens = 0;
+  GenerateResult result;
+  std::uint64_t seed = 0;
+  double load_seconds = 0;
+  SessionMemory memory;
+  std::uint64_t peak_memory = 0;
+};
+
+/// A few lines, each with its end.
+std::string summary(const RunReport& report);
+std::string to_json(const RunReport& report);
+
+}  // namespace shunt::cli

@@ -1,0 +1,76 @@
+// `shunt synth`: writes a model of random weights.
+#include "model/synth.h"
+
+#include <chrono>
+
+#include "base/fail.h"
+#include "cli/commands.h"
+#include "cli/interrupt.h"
+#include "cli/progress.h"
+#include "cli/sizes.h"
+
+namespace shunt::cli {
+namespace {
+
+constexpr std::uint64_t kLargeModel = std::uint64_t{1} << 30;  // bytes; takes a while to write
+
+class SynthCommand final : public Command {
+ public:
+  const CommandInfo& info() const override {
+    static constexpr CommandInfo kInfo = {
+        "synth", "write a model of random weights, to try things out and to measure",
+        "  shunt synth random.gguf\n"
+        "  shunt synth 1b.gguf --layers 16 --width 2048 --ff 8192 --heads 32 --kv-heads 8 \\\n"
+        "      --vocab 32000 --type Q4_0"};
+    return kInfo;
+  }
+
+  void declare(Arguments& arguments) override {
+    arguments.required("OUT", "the file to write", path_);
+    arguments.number("--layers", "number of layers", options_.layers);
+    arguments.number("--width", "length of an embedding", options_.width);
+    arguments.number("--ff", "width of the feed-forward part", options_.feed_forward);
+    arguments.number("--heads", "attention heads", options_.heads);
+    arguments.number("--kv-heads", "heads of keys and values", options_.kv_heads);
+    arguments.number("--vocab", "number of tokens, at least 260", options_.vocabulary);
+    arguments.number("--context", "tokens of context that the model says it knows",
+                     options_.context);
+    arguments.value("--type", "TYPE", "F32, F16, BF16, Q4_0 or Q8_0 (default F32)",
+                    [this](const std::string& text) -> Status {
+                      SHUNT_ASSIGN(options_.dtype, dtype_from_name(text));
+                      return ok();
+                    });
+    arguments.number("--seed", "the same seed gives the same bytes", options_.seed);
+    arguments.flag("--tied", options_.tied, "the embedding is the output matrix as well");
+  }
+
+  Status check() override { return check_synth_options(options_); }
+
+  Status run(Output& output) override {
+    Interrupt interrupt;
+    interrupt.defer();
+    Progress progress("writing " + path_, kLargeModel);
+    const auto show = [&](std::uint64_t done, std::uint64_t total) -> Status {
+      if (interrupt.stop()) return fail(ErrorCode::kCancelled, "interrupted");
+      progress.show(done, total);
+      return ok();
+    };
+    SHUNT_ASSIGN(const SynthResult result, write_synth_model(path_, options_, show));
+    progress.clear();
+    output.write(fmt::format("{}: {} weights of type {}, {}\n", path_, format_count(result.weights),
+                             to_string(options_.dtype), format_bytes(result.weight_bytes)));
+    return ok();
+  }
+
+ private:
+  std::string path_;
+  SynthOptions options_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_synth_command() {
+  return std::make_unique<SynthCommand>();
+}
+
+}  // namespace shunt::cli

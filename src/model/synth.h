@@ -1,0 +1,45 @@
+// Models made of noise: any Llama shape and type, with a tokenizer that works, so that speed and
+// memory can be measured, and whole programs tested, without a download.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "shunt/error.h"
+#include "shunt/tensor.h"
+
+namespace shunt {
+
+struct SynthOptions {
+  std::int64_t layers = 2;
+  std::int64_t width = 64;  ///< length of an embedding
+  std::int64_t feed_forward = 192;
+  std::int64_t heads = 4;
+  std::int64_t kv_heads = 2;
+  std::int64_t vocabulary = 512;
+  std::int64_t context = 2048;
+  DType dtype = DType::kF32;  ///< of the matrices; norms are F32
+  std::uint64_t seed = 1;
+  bool tied = false;  ///< the embedding is the output matrix as well
+};
+
+/// Invalid, naming the number that makes no sense or does not fit the others or the type.
+Status check_synth_options(const SynthOptions& options);
+
+/// What was written.
+struct SynthResult {
+  std::uint64_t weights = 0;
+  std::uint64_t weight_bytes = 0;
+};
+
+/// Called before each tensor, with bytes done and in all. An error ends it: no file is left then.
+using SynthProgress = std::function<Status(std::uint64_t done, std::uint64_t total)>;
+
+/// Writes a GGUF file of architecture llama that other programs open, too. Weights are random with
+/// mean 0 and variance 1 / (inputs of their matrix), norms are 1. The same options give the same
+/// bytes on every machine. One tensor at a time is in memory.
+Result<SynthResult> write_synth_model(const std::string& path, const SynthOptions& options,
+                                      const SynthProgress& progress = {});
+
+}  // namespace shunt

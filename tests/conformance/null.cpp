@@ -1,0 +1,14 @@
+// The null device refuses everything, and gives a reason each time.
+#include "conformance/suite.h"
+
+namespace shunt::test {
+namespace {
+
+INSTANTIATE_TEST_SUITE_P(Null, Conformance,
+                         ::testing::Combine(::testing::Values(DeviceUnderTest{
+                                                .label = "null", .device = "null0", .options = {}, .everything = false, .exclusions = {}}),
+                                            ::testing::ValuesIn(all_ops().begin(), all_ops().end())),
+                         conformance_name);
+
+}  // namespace
+}  // namespace shunt::test

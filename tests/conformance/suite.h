@@ -1,0 +1,37 @@
+// The conformance suite: every op's own test cases, computed on a device and held against the op's plain reference.
+// A device joins with one short file that instantiates the suite; what it is excused from stands there, with
+// the reason.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "ops/list.h"
+#include "shunt/options.h"
+
+namespace shunt::test {
+
+/// Cases that a device is excused from.
+struct Exclusion {
+  std::string op;
+  std::string case_contains;  ///< empty: all of the op's
+  std::string reason;
+};
+
+struct DeviceUnderTest {
+  std::string label;         ///< in test names: letters, digits, underscores
+  std::string device;        ///< "cpu0"
+  Options options;           ///< what its registry is made with
+  bool everything = false;   ///< it must support every case
+  std::vector<Exclusion> exclusions;
+};
+
+class Conformance : public ::testing::TestWithParam<std::tuple<DeviceUnderTest, const Op*>> {};
+
+/// "Cpu/matmul": for INSTANTIATE_TEST_SUITE_P.
+std::string conformance_name(const ::testing::TestParamInfo<Conformance::ParamType>& info);
+
+}  // namespace shunt::test

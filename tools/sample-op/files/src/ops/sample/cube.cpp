@@ -1,0 +1,54 @@
+#include <cmath>
+
+#include "ops/common/cases.h"
+#include "ops/common/checks.h"
+#include "ops/common/loops.h"
+#include "ops/sample/sample.h"
+
+namespace shunt {
+
+namespace {
+
+class Cube final : public OpWith<CubeParams> {
+ public:
+  const OpInfo& info() const override {
+    static const OpInfo kInfo = {.name = "cube",
+                                 .family = "sample",
+                                 .summary = "The third power of each element: y = factor * x^3.",
+                                 .sources = {"x"}};
+    return kInfo;
+  }
+
+  Result<Inferred> shape_rule(SourceTensors sources, const CubeParams& params) const override {
+    const Tensor& x = *sources[0];
+    SHUNT_TRY(expect_type("x", x, {DType::kF32}));
+    if (!std::isfinite(params.factor)) return invalid("factor is {}; it must be finite", params.factor);
+    return contiguous(DType::kF32, x.shape);
+  }
+
+  void plain_reference(RefSources sources, const CubeParams& params, RefTensor& result) const override {
+    for_each_element(result.sizes, [&](const Sizes& i) {
+      const double x = at(*sources[0], i);
+      at(result, i) = params.factor * x * x * x;
+    });
+  }
+
+  void cases(const CaseSink& sink) const override {
+    for (const CaseSource& x : unary_sources(DType::kF32)) {
+      sink({.name = describe_source(x), .params = Params::of(CubeParams{.factor = 0.5F}), .sources = {x}});
+    }
+  }
+};
+
+}  // namespace
+
+const Op& cube_op() {
+  static const Cube kOp;
+  return kOp;
+}
+
+Result<Value> cube(GraphBuilder& g, Operand x, CubeParams params) {
+  return g.apply(cube_op(), Params::of(params), {&x});
+}
+
+}  // namespace shunt
