@@ -61,8 +61,20 @@ void matmul(benchmark::State& state, DType dtype) {
       benchmark::Counter(1e-9 * static_cast<double>(w.size()) * runs, benchmark::Counter::kIsRate);
 }
 
-#define SHUNT_BENCH_MATMUL(type) \
-  BENCHMARK_CAPTURE(matmul, type, DType::k##type)->Arg(1)->Arg(2)->Arg(4)->Arg(5)->Arg(6)->Arg(7)->Arg(8)->Arg(12)->Arg(16)->Arg(24)->Arg(32)->Arg(512)
+#define SHUNT_BENCH_MATMUL(type)                  \
+  BENCHMARK_CAPTURE(matmul, type, DType::k##type) \
+      ->Arg(1)                                    \
+      ->Arg(2)                                    \
+      ->Arg(4)                                    \
+      ->Arg(5)                                    \
+      ->Arg(6)                                    \
+      ->Arg(7)                                    \
+      ->Arg(8)                                    \
+      ->Arg(12)                                   \
+      ->Arg(16)                                   \
+      ->Arg(24)                                   \
+      ->Arg(32)                                   \
+      ->Arg(512)
 SHUNT_BENCH_MATMUL(F32);
 SHUNT_BENCH_MATMUL(F16);
 SHUNT_BENCH_MATMUL(BF16);

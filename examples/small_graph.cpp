@@ -25,7 +25,7 @@ static Status run() {
 
   // The weight lies in this program's own memory; nothing is copied.
   float weights[] = {1, 2, 3, -1, 0, 1};
-  const auto buffer = wrap_host_memory(std::as_writable_bytes(std::span(weights)), nullptr);
+  const auto buffer = wrap_host_memory(std::as_writable_bytes(std::span(weights)), {});
   const LeafMemory memory[] = {{w.id, {buffer.get(), 0}}};
   SHUNT_ASSIGN(Placement placement, place(*graph, devices, memory));
   std::printf("y runs on %s: %s\n",

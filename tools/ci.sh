@@ -74,13 +74,13 @@ build_step() {
 
 tsan_build_step() {
   local kind sources targets=()
-  for kind in unit conformance end_to_end; do
-    sources=(tests/"$kind"/*.cpp)
+  for kind in unit backends conformance end_to_end; do
+    sources=(tests/"$kind"/*.cpp tests/"$kind"/*/*.cpp)
     ((${#sources[@]} == 0)) || targets+=("${kind}_tests")
   done
   ready tsan -- "${targets[@]}"
 }
-tsan_test_step() { GTEST_FILTER=$thread_tests test_step tsan -R '^(unit|conformance|end_to_end)$'; }
+tsan_test_step() { GTEST_FILTER=$thread_tests test_step tsan -R '^(unit|backends|conformance|end_to_end)$'; }
 
 lint_step() {
   check_leftovers

@@ -83,10 +83,10 @@ struct Address {
 
 /// Plain host memory: what the CPU computes in, and where inputs start.
 BufferType& host_memory();
-/// A host buffer over memory that is there already (a mapped file), without a copy; `keep_alive` is held as long as
-/// the buffer lives. Writing to it is Invalid unless `writable`.
-std::unique_ptr<Buffer> wrap_host_memory(std::span<const std::byte> bytes, std::shared_ptr<const void> keep_alive);
+/// A host buffer over memory that is there already, without a copy; `keep_alive` is held as long as the buffer lives.
 std::unique_ptr<Buffer> wrap_host_memory(std::span<std::byte> bytes, std::shared_ptr<void> keep_alive);
+/// The same over memory that may only be read (a mapped file): writing to it is Invalid.
+std::unique_ptr<Buffer> wrap_read_only_memory(std::span<const std::byte> bytes, std::shared_ptr<const void> keep_alive);
 
 /// Several buffers of one type seen as one: for a size above max_size(), or a file in several parts. A range that
 /// reaches over an edge between parts is copied piecewise; a tensor must lie in one part to be computed with.

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/fail.h"
+#include "cli/near_names.h"
 
 namespace shunt::cli {
 
@@ -69,10 +70,34 @@ Result<bool> Arguments::parse(std::span<const std::string> arguments) {
     app_->parse(std::move(reversed));
   } catch (const CLI::CallForHelp&) {
     return false;
+  } catch (const CLI::ExtrasError&) {
+    return unexpected(app_->remaining().front());
   } catch (const CLI::ParseError& error) {
-    return invalid("{}", error.what());
+    return refused(error, arguments.back());
   }
   return true;
+}
+
+Error Arguments::unexpected(const std::string& argument) const {
+  if (!argument.starts_with('-')) return invalid("\"{}\" is one argument too many", argument);
+  const std::string name = argument.substr(0, argument.find('='));
+  std::vector<std::string> known;
+  for (const CLI::Option* option : app_->get_options()) {
+    for (const std::string& other : option->get_lnames()) known.push_back("--" + other);
+  }
+  const std::vector<std::string_view> names(known.begin(), known.end());
+  return invalid("there is no option \"{}\"{}", name, did_you_mean(name, names));
+}
+
+Error Arguments::refused(const std::exception& error, const std::string& last) const {
+  for (const CLI::Option* option : app_->get_options()) {
+    if (option->count() > 1) return invalid("{} is given twice", option->get_name());
+  }
+  // CLI11 says "1 required missing", which can happen only at the end.
+  const bool missing = dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr &&
+                       std::string_view(error.what()).ends_with("missing");
+  if (missing) return invalid("{} needs a value", last);
+  return invalid("{}", error.what());
 }
 
 std::string Arguments::help() const {

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <exception>
 #include <functional>
 #include <limits>
 #include <memory>
@@ -69,6 +70,9 @@ class Arguments {
       return ok();
     };
   }
+
+  Error unexpected(const std::string& argument) const;
+  Error refused(const std::exception& error, const std::string& last) const;
 
   std::unique_ptr<CLI::App> app_;
 };

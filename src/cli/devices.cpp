@@ -17,14 +17,14 @@ std::string memory_of(const DeviceInfo& device) {
 }
 
 std::string to_plain_text(const Registry& registry) {
-  std::string text = "devices, the first one gets work first:\n";
+  std::string text = "devices\n";
   for (const Device* device : registry.devices()) {
     const DeviceInfo info = device->info();
     text +=
         fmt::format("  {:<8} {:<12} {}{}{}\n", info.name, to_string(info.kind), info.description,
                     memory_of(info), info.twin ? " (a twin: a stand-in for the hardware)" : "");
   }
-  text += "backends:\n";
+  text += "backends\n";
   for (const BackendStatus& backend : registry.backends()) {
     text += fmt::format("  {:<8} {:<12} {}{}{}\n", backend.name, backend.loaded ? "on" : "off",
                         backend.origin, backend.note.empty() ? "" : ": ", backend.note);

@@ -36,7 +36,13 @@ void each_shown(const gguf::Array& array, Show show) {
     return std::span(all).first(std::min(all.size(), kShownElements));
   };
   for (const std::string& text : first(array.strings)) show(text);
-  for (const double number : first(array.floats)) show(number);
+  for (const double number : first(array.floats)) {
+    if (array.type == gguf::ValueType::kF32) {
+      show(static_cast<float>(number));
+    } else {
+      show(number);
+    }
+  }
   for (const std::int64_t number : first(array.integers)) {
     if (array.type == gguf::ValueType::kBool) {
       show(number != 0);
@@ -69,6 +75,9 @@ std::string type_text(const gguf::Value& value) {
 }
 
 std::string value_text(const gguf::Value& value) {
+  if (value.type == gguf::ValueType::kF32) {
+    return element_text(static_cast<float>(std::get<double>(value.data)));
+  }
   return std::visit(Overloaded{[](const ArrayPointer& array) { return array_text(*array); },
                                [](const auto& element) { return element_text(element); }},
                     value.data);

@@ -92,7 +92,8 @@ BufferType& host_memory() {
   return type;
 }
 
-std::unique_ptr<Buffer> wrap_host_memory(std::span<const std::byte> bytes, std::shared_ptr<const void> keep_alive) {
+std::unique_ptr<Buffer> wrap_read_only_memory(std::span<const std::byte> bytes,
+                                              std::shared_ptr<const void> keep_alive) {
   // The cast is undone by `writable`: whoever computes never writes into a weight (GraphBuilder::apply sees to it).
   return std::make_unique<WrappedBuffer>(const_cast<std::byte*>(bytes.data()), bytes.size(), false,
                                          std::move(keep_alive));

@@ -57,7 +57,8 @@ class KernelTable {
   }
   Support supports(const Graph& graph, NodeId id) const {
     const Node& node = graph.node(id);
-    if (node.is_leaf()) return Support::yes();
+    // Leaves and views are not computed.
+    if (node.is_leaf() || node.op->info().storage == Storage::kView) return Support::yes();
     const K* kernel = find(*node.op);
     if (kernel == nullptr) {
       return Support::no(Refusal::kOp, "no kernel for " + std::string(node.op->info().name));

@@ -4,9 +4,11 @@
 #include <array>
 #include <cstring>
 #include <filesystem>
+#include <map>
 #include <new>
 #include <optional>
 #include <set>
+#include <tuple>
 
 #include "base/dynamic_library.h"
 #include "base/fail.h"
@@ -115,12 +117,14 @@ Result<std::unique_ptr<Registry>> Registry::create(const Options& options) {
       const auto devices = loaded->backend->devices();
       registry->devices_.insert(registry->devices_.end(), devices.begin(), devices.end());
     }
-    const auto rank = [](const Device* device) {
+    // By rank, and where that is the same in the order in which they came.
+    std::map<std::tuple<bool, int, std::size_t>, Device*> ranked;
+    for (Device* device : registry->devices_) {
       const DeviceInfo info = device->info();
-      return std::pair(info.kind == DeviceKind::kCpu ? 1 : 0, -info.priority);
-    };
-    std::stable_sort(registry->devices_.begin(), registry->devices_.end(),
-                     [&](const Device* a, const Device* b) { return rank(a) < rank(b); });
+      ranked[{info.kind == DeviceKind::kCpu, -info.priority, ranked.size()}] = device;
+    }
+    registry->devices_.clear();
+    for (const auto& [rank, device] : ranked) registry->devices_.push_back(device);
     return registry;
   } catch (const std::bad_alloc&) {
     return fail(ErrorCode::kOutOfMemory, "out of memory while loading backends");
@@ -152,15 +156,9 @@ Result<std::vector<Device*>> Registry::select(std::span<const std::string> names
   }
   // The CPU closes every list: it takes what nobody else can.
   const auto is_cpu = [](const Device* device) { return device->info().kind == DeviceKind::kCpu; };
-  std::stable_partition(selected.begin(), selected.end(), [&](const Device* device) { return !is_cpu(device); });
-  if (selected.empty() || !is_cpu(selected.back())) {
-    for (Device* device : devices_) {
-      if (is_cpu(device)) {
-        selected.push_back(device);
-        break;
-      }
-    }
-  }
+  std::erase_if(selected, is_cpu);
+  const auto cpu = std::find_if(devices_.begin(), devices_.end(), is_cpu);
+  if (cpu != devices_.end()) selected.push_back(*cpu);
   return selected;
 }
 

@@ -105,7 +105,7 @@ Status load_weights(ModelState& model, const LoadOptions& options) {
     std::vector<Buffer*> parts;
     for (std::uint32_t part = 0; part < model.file.part_count(); ++part) {
       const auto bytes = model.file.part_bytes(part);
-      model.buffers.push_back(wrap_host_memory(bytes, model.file.mapping(part)));
+      model.buffers.push_back(wrap_read_only_memory(bytes, model.file.mapping(part)));
       parts.push_back(model.buffers.back().get());
       const std::uint64_t memory = device.info().memory_total;
       if (memory == 0 || model.file.file_bytes() < memory / 10 * 8) read_ahead(bytes, progress);

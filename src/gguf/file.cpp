@@ -3,7 +3,7 @@
 
 #include "base/fail.h"
 #include "base/file.h"
-#include "gguf/boundary.h"
+#include "base/guarded.h"
 #include "gguf/file_state.h"
 #include "gguf/part.h"
 #include "gguf/split.h"
@@ -98,18 +98,22 @@ Result<std::shared_ptr<const FileState>> parse_all(std::span<const std::byte> by
 }  // namespace
 
 Result<File> File::open(const std::string& path, const ReadOptions& options) {
-  return without_exceptions(path, [&]() -> Result<File> {
-    SHUNT_ASSIGN(auto state, open_all(path, options));
-    return File(std::move(state));
-  });
+  return guarded(
+      [&]() -> Result<File> {
+        SHUNT_ASSIGN(auto state, open_all(path, options));
+        return File(std::move(state));
+      },
+      path);
 }
 
 Result<File> File::parse(std::span<const std::byte> bytes, const std::string& name,
                          const ReadOptions& options) {
-  return without_exceptions(name, [&]() -> Result<File> {
-    SHUNT_ASSIGN(auto state, parse_all(bytes, name, options));
-    return File(std::move(state));
-  });
+  return guarded(
+      [&]() -> Result<File> {
+        SHUNT_ASSIGN(auto state, parse_all(bytes, name, options));
+        return File(std::move(state));
+      },
+      name);
 }
 
 const std::string& File::path() const {

@@ -2,7 +2,7 @@
 #include <utility>
 
 #include "base/fail.h"
-#include "gguf/boundary.h"
+#include "base/guarded.h"
 #include "gguf/header_bytes.h"
 #include "gguf/metadata.h"
 #include "gguf/name_index.h"
@@ -142,14 +142,15 @@ Status Writer::add_tensor(std::string name, const Tensor& tensor) {
 }
 
 Status Writer::write(const std::string& path, const Data& data, std::uint32_t alignment) const {
-  return without_exceptions(path, [&]() -> Status {
+  const auto checked = [&]() -> Status {
     SHUNT_TRY(check_keys(metadata_));
     SHUNT_ASSIGN(const auto metadata, with_alignment(metadata_, alignment));
     std::vector<TensorInfo> tensors = tensors_;
     SHUNT_TRY(place_tensors(&tensors, alignment));
     SHUNT_ASSIGN(const HeaderBytes header, header_of(metadata, tensors));
     return write_file(path, header, tensors, alignment, data);
-  });
+  };
+  return guarded(checked, path);
 }
 
 }  // namespace shunt::gguf

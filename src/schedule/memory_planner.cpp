@@ -39,8 +39,9 @@ Result<MemoryLayout> plan_memory(std::span<const MemoryRequest> requests, std::s
   layout.places.resize(requests.size());
   std::vector<std::size_t> order(requests.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::size_t a, std::size_t b) { return requests[a].bytes > requests[b].bytes; });
+  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return requests[a].bytes != requests[b].bytes ? requests[a].bytes > requests[b].bytes : a < b;
+  });
 
   std::vector<std::vector<Taken>> blocks;
   for (std::size_t index : order) {

@@ -147,8 +147,9 @@ double nmse(const RefTensor& a, const RefTensor& b) {
   double error = 0;
   double norm = 0;
   for (std::size_t i = 0; i < a.data.size(); ++i) {
-    const double x = a.data[i];
-    const double y = b.data[i];
+    const auto normal = [](double value) { return std::abs(value) < std::numeric_limits<float>::min() ? 0 : value; };
+    const double x = normal(a.data[i]);
+    const double y = normal(b.data[i]);
     if (x == y || (std::isnan(x) && std::isnan(y))) {
       norm += std::isfinite(y) ? y * y : 0;
       continue;

@@ -12,9 +12,8 @@ class Add final : public ElementwiseKernel {
 
   Fault run(const Call& call, int, std::int64_t begin, std::int64_t end,
             std::byte* scratch) const override {
-    broadcast(call, begin, end, scratch, [](const float* a, auto b, float* y, std::int64_t n) {
-      simd::add(a, b, y, n);
-    });
+    broadcast(call, begin, end, scratch,
+              [](const float* a, auto b, float* y, std::int64_t n) { simd::add(a, b, y, n); });
     return Fault::kNone;
   }
 };

@@ -6,10 +6,10 @@
 #include "backends/cpu/simd/vector.h"
 #include "shunt/ops/attention.h"
 
-// Softmax over blocks of keys as they come (arXiv 1805.02867): for each query the largest score so far, the sum
-// of exp(score - largest) and the sum of values weighted so are kept, and scaled down when a larger score
-// turns up. An item is a number of queries and heads that share a head of k and v, which is decoded to F32 a
-// block at a time and then used by all of them.
+// Softmax over blocks of keys as they come (arXiv 1805.02867): for each query the largest score so
+// far, the sum of exp(score - largest) and the sum of values weighted so are kept, and scaled down
+// when a larger score turns up. An item is a number of queries and heads that share a head of k and
+// v, which is decoded to F32 a block at a time and then used by all of them.
 
 namespace shunt::cpu {
 
@@ -20,7 +20,10 @@ constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();
 constexpr std::int64_t kBlock = 64;
 /// Queries times heads of an item, at most.
 constexpr std::int64_t kItemRows = 32;
-/// Floats between rows that are a power of two apart otherwise, and would compete for the same cache lines.
+/// How many keys ahead of the one that is decoded memory is asked for.
+constexpr std::int64_t kPrefetch = 16;
+/// Floats between rows that are a power of two apart otherwise, and would compete for the same
+/// cache lines.
 constexpr std::int64_t kGap = 16;
 
 constexpr std::int64_t padded(std::int64_t n) {
@@ -115,6 +118,14 @@ void read_padded(const TensorArg& from, std::byte* row, float* to) {
   std::fill(to + n, to + padded(n), 0.0F);
 }
 
+/// A head's rows lie apart, between those of other heads, where the hardware doesn't foresee them.
+void prefetch(const TensorArg& tensor, const std::byte* row) {
+  if (!has_plain_rows(tensor)) return;
+  constexpr std::int64_t kCacheLine = 64;
+  const std::int64_t bytes = tensor.sizes[0] * tensor.strides[0];
+  for (std::int64_t at = 0; at < bytes; at += kCacheLine) __builtin_prefetch(row + at);
+}
+
 class Item {
  public:
   Item(const Call& call, const Part& part, const Room& room)
@@ -154,10 +165,10 @@ class Item {
         std::copy_n(to - kBlock, count, to);
         continue;
       }
-      read_f32(mask,
-               mask.row(part_.query(r), part_.head(r) % mask.sizes[2],
-                        part_.sequence % mask.sizes[3]),
-               first, count, to);
+      read_f32(
+          mask,
+          mask.row(part_.query(r), part_.head(r) % mask.sizes[2], part_.sequence % mask.sizes[3]),
+          first, count, to);
       any = any || simd::max(to, count) != kMinusInfinity;
     }
     return any;
@@ -167,6 +178,9 @@ class Item {
     const TensorArg& k = call_.sources[1];
     const TensorArg& v = call_.sources[2];
     for (std::int64_t n = 0; n < count; ++n) {
+      const std::int64_t later = std::min(first + n + kPrefetch, k.sizes[2] - 1);
+      prefetch(k, k.row(part_.k_head, later, part_.sequence));
+      prefetch(v, v.row(part_.k_head, later, part_.sequence));
       read_padded(k, k.row(part_.k_head, first + n, part_.sequence), room_.k + n * room_.stride);
       read_padded(v, v.row(part_.k_head, first + n, part_.sequence),
                   room_.v + n * room_.value_stride);

@@ -5,13 +5,14 @@
 
 namespace shunt::cpu {
 
-/// Bytes of scratch that write_f32() and copy_piece() need for `count` elements: twice as 8-byte elements, once as
-/// F32.
+/// Bytes of scratch that write_f32() and copy_piece() need for `count` elements: twice as 8-byte
+/// elements, once as F32.
 constexpr std::size_t copy_scratch_bytes(std::int64_t count) {
   return static_cast<std::size_t>(count) * (8 + 8 + sizeof(float));
 }
 
-/// Converts F32 to elements [first, first + count) of a row; `scratch` has room for as many elements of its type.
+/// Converts F32 to elements [first, first + count) of a row; `scratch` has room for as many
+/// elements of its type.
 inline void write_f32(const float* from, const TensorArg& to, std::byte* row, std::int64_t first,
                       std::int64_t count, std::byte* scratch) {
   std::byte* at = element(to, row, first);
@@ -21,7 +22,8 @@ inline void write_f32(const float* from, const TensorArg& to, std::byte* row, st
   copy_elements(scratch, static_cast<std::int64_t>(width), at, to.strides[0], width, count);
 }
 
-/// Copies elements [first, first + count) of one row to those of another, converted if types differ.
+/// Copies elements [first, first + count) of one row to those of another, converted if types
+/// differ.
 inline void copy_piece(const TensorArg& from, std::byte* from_row, const TensorArg& to,
                        std::byte* to_row, std::int64_t first, std::int64_t count,
                        std::byte* scratch) {
@@ -52,11 +54,9 @@ class CopyKernel : public AnyCaseKernel {
  protected:
   static void copy(const TensorArg& from, const TensorArg& to, std::int64_t begin, std::int64_t end,
                    std::byte* scratch) {
-    for_each_piece(to, begin, end,
-                   [&](const RowIndex& at, std::int64_t first, std::int64_t count) {
-                     copy_piece(from, row_data(from, at), to, row_data(to, at), first, count,
-                                scratch);
-                   });
+    for_each_piece(to, begin, end, [&](const RowIndex& at, std::int64_t first, std::int64_t count) {
+      copy_piece(from, row_data(from, at), to, row_data(to, at), first, count, scratch);
+    });
   }
 };
 

@@ -37,18 +37,17 @@ class ElementwiseKernel : public AnyCaseKernel {
                      F f) {
     const TensorArg& a = call.sources[0];
     const TensorArg& b = call.sources[1];
-    for_each_piece(call.result, begin, end,
-                   [&](const RowIndex& at, std::int64_t first, std::int64_t count) {
-                     float* y = as_f32(row_data(call.result, at)) + first;
-                     const float* pa = view_f32(a, row_data(a, at), first, count, as_f32(scratch));
-                     const float* pb =
-                         view_f32(b, row_data(b, at), first, count, as_f32(scratch) + kPiece);
-                     f(pa, pb, y, count);
-                   });
+    for_each_piece(
+        call.result, begin, end, [&](const RowIndex& at, std::int64_t first, std::int64_t count) {
+          float* y = as_f32(row_data(call.result, at)) + first;
+          const float* pa = view_f32(a, row_data(a, at), first, count, as_f32(scratch));
+          const float* pb = view_f32(b, row_data(b, at), first, count, as_f32(scratch) + kPiece);
+          f(pa, pb, y, count);
+        });
   }
 
-  /// The same with a source 1 that is repeated along each dimension where it is smaller. f also takes a single
-  /// number as b, for rows of one element.
+  /// The same with a source 1 that is repeated along each dimension where it is smaller. f also
+  /// takes a single number as b, for rows of one element.
   template <class F>
   static void broadcast(const Call& call, std::int64_t begin, std::int64_t end, std::byte* scratch,
                         F f) {
@@ -57,21 +56,20 @@ class ElementwiseKernel : public AnyCaseKernel {
     const std::int64_t period = b.sizes[0];
     float* room_a = as_f32(scratch);
     float* room_b = room_a + kPiece;
-    for_each_piece(call.result, begin, end,
-                   [&](const RowIndex& at, std::int64_t first, std::int64_t count) {
-                     float* y = as_f32(row_data(call.result, at)) + first;
-                     const float* pa = view_f32(a, row_data(a, at), first, count, room_a);
-                     std::byte* row = b.row(at.i1 % b.sizes[1], at.i2 % b.sizes[2],
-                                            at.i3 % b.sizes[3]);
-                     if (period == a.sizes[0]) {
-                       f(pa, view_f32(b, row, first, count, room_b), y, count);
-                     } else if (period == 1) {
-                       f(pa, *as_f32(row), y, count);
-                     } else {
-                       repeat(b, row, first, count, room_b);
-                       f(pa, static_cast<const float*>(room_b), y, count);
-                     }
-                   });
+    for_each_piece(
+        call.result, begin, end, [&](const RowIndex& at, std::int64_t first, std::int64_t count) {
+          float* y = as_f32(row_data(call.result, at)) + first;
+          const float* pa = view_f32(a, row_data(a, at), first, count, room_a);
+          std::byte* row = b.row(at.i1 % b.sizes[1], at.i2 % b.sizes[2], at.i3 % b.sizes[3]);
+          if (period == a.sizes[0]) {
+            f(pa, view_f32(b, row, first, count, room_b), y, count);
+          } else if (period == 1) {
+            f(pa, *as_f32(row), y, count);
+          } else {
+            repeat(b, row, first, count, room_b);
+            f(pa, static_cast<const float*>(room_b), y, count);
+          }
+        });
   }
 
  private:

@@ -1,11 +1,11 @@
-#include "backends/cpu/kernels/rows.h"
 #include "backends/cpu/simd/matmul.h"
+#include "backends/cpu/kernels/rows.h"
 #include "shunt/ops/matrix.h"
 
 // Two ways, chosen by the number of columns; docs/kernels.md has the reasons and the timings.
-// Few columns: an item is some rows of the result, whose weights are decoded in registers and used at once.
-// Many columns: an item is a tile of the result. For a stretch of k at a time, its rows of w are decoded to F32
-// once, and multiplied with one group of columns after the other.
+// Few columns: an item is some rows of the result, whose weights are decoded in registers and used
+// at once. Many columns: an item is a tile of the result. For a stretch of k at a time, its rows of
+// w are decoded to F32 once, and multiplied with one group of columns after the other.
 
 namespace shunt::cpu {
 
@@ -20,7 +20,8 @@ constexpr std::int64_t kTileColumns = 96;
 /// Columns that are packed together: a multiple of those that multiply_panel takes at once.
 constexpr std::int64_t kGroup = 12;
 constexpr std::int64_t kDepth = 512;
-/// Floats from row to row of a panel: no power of two, so that rows don't compete for the same cache lines.
+/// Floats from row to row of a panel: no power of two, so that rows don't compete for the same
+/// cache lines.
 constexpr std::int64_t kPanelStride = kDepth + 16;
 
 /// Where an item lies in the result.
@@ -106,8 +107,8 @@ void multiply_few_columns(const Call& call, const Tile& t, float* scratch) {
   float* row = scratch + t.columns * k;
   for (std::int64_t r = 0; r < t.rows; ++r) {
     read_f32(in.w, in.w.row(r), 0, k, row);
-    simd::dot_rows(DType::kF32, reinterpret_cast<const std::byte*>(row), 0, 1, x, x_stride, t.columns,
-                   k, in.y + r, in.y_stride);
+    simd::dot_rows(DType::kF32, reinterpret_cast<const std::byte*>(row), 0, 1, x, x_stride,
+                   t.columns, k, in.y + r, in.y_stride);
   }
 }
 

@@ -10,8 +10,8 @@ namespace {
 
 constexpr std::int64_t kHeadsPerItem = 8;
 
-/// Phase 0 finds the frequency of each pair, which phase 1 multiplies with positions: an item is some heads of
-/// one token.
+/// Phase 0 finds the frequency of each pair, which phase 1 multiplies with positions: an item is
+/// some heads of one token.
 class Rope final : public AnyCaseKernel {
  public:
   const Op& op() const override { return rope_op(); }

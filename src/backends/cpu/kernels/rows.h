@@ -55,8 +55,8 @@ void for_each_row(const Sizes& sizes, std::int64_t begin, std::int64_t end, F f)
   }
 }
 
-/// Rows are cut into pieces of so many elements (whole blocks of every type), so that a tensor of one long
-/// row has items for several threads.
+/// Rows are cut into pieces of so many elements (whole blocks of every type), so that a tensor of
+/// one long row has items for several threads.
 inline constexpr std::int64_t kPiece = 4096;
 
 inline std::int64_t piece_count(const TensorArg& tensor) {

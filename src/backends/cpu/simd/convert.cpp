@@ -37,12 +37,18 @@ void decode_blocks(const std::byte* from, float* to, std::int64_t n) {
   }
 }
 
-void DecodeF16(const std::byte* from, float* to, std::int64_t n) { decode_blocks<F16>(from, to, n); }
+void DecodeF16(const std::byte* from, float* to, std::int64_t n) {
+  decode_blocks<F16>(from, to, n);
+}
 void DecodeBF16(const std::byte* from, float* to, std::int64_t n) {
   decode_blocks<BF16>(from, to, n);
 }
-void DecodeQ8(const std::byte* from, float* to, std::int64_t n) { decode_blocks<Q8_0>(from, to, n); }
-void DecodeQ4(const std::byte* from, float* to, std::int64_t n) { decode_blocks<Q4_0>(from, to, n); }
+void DecodeQ8(const std::byte* from, float* to, std::int64_t n) {
+  decode_blocks<Q8_0>(from, to, n);
+}
+void DecodeQ4(const std::byte* from, float* to, std::int64_t n) {
+  decode_blocks<Q4_0>(from, to, n);
+}
 
 void EncodeF16(const float* from, std::byte* to, std::int64_t n) {
 #if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
@@ -68,8 +74,8 @@ void EncodeBF16(const float* from, std::byte* to, std::int64_t n) {
     const auto odd = hn::And(hn::ShiftRight<16>(wide), hn::Set(du, 1U));
     const auto rounded = hn::Add(wide, hn::Add(odd, hn::Set(du, 0x7fffU)));
     const auto quiet = hn::Or(wide, hn::Set(du, 0x400000U));
-    const auto upper = hn::ShiftRight<16>(
-        hn::IfThenElse(hn::RebindMask(du, hn::IsNaN(value)), quiet, rounded));
+    const auto upper =
+        hn::ShiftRight<16>(hn::IfThenElse(hn::RebindMask(du, hn::IsNaN(value)), quiet, rounded));
     hn::StoreU(hn::DemoteTo(d16, hn::BitCast(di, upper)), d16, bits);
   }
   formats::encode_bf16(from, reinterpret_cast<std::byte*>(bits), n);

@@ -20,16 +20,17 @@ HWY_INLINE hn::Vec<D> power_of_two(D d, VI n) {
   return hn::BitCast(d, hn::ShiftLeft<23>(hn::Add(n, hn::Set(di, 127))));
 }
 
-/// exp(x) as fraction * scale, of which neither is subnormal or infinite though the product may be. The
-/// scale is 0 where exp(x) is far below the smallest float.
+/// exp(x) as fraction * scale, of which neither is subnormal or infinite though the product may be.
+/// The scale is 0 where exp(x) is far below the smallest float.
 template <class V>
 struct ExpParts {
   V fraction;
   V scale;
 };
 
-/// exp(x) = 2^n exp(r), with n the integer next to x / ln 2 and |r| <= ln 2 / 2; exp(r) by its Taylor
-/// polynomial of degree 7, whose remainder is below 6e-9. Above 89, which gives infinity, x is taken for 89.
+/// exp(x) = 2^n exp(r), with n the integer next to x / ln 2 and |r| <= ln 2 / 2; exp(r) by its
+/// Taylor polynomial of degree 7, whose remainder is below 6e-9. Above 89, which gives infinity, x
+/// is taken for 89.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE ExpParts<V> exp_parts(D d, V x) {
   const hn::RebindToSigned<D> di;

@@ -1,6 +1,7 @@
-// Weights of each element type as vectors of F32: what decode() and the products of matmul.h are made of.
-// A format gives `kBlock` elements at a time: Block::load() reads what they share, vector(i) gives elements
-// [i * lanes, (i + 1) * lanes) of the block, exactly. Included once for each target.
+// Weights of each element type as vectors of F32: what decode() and the products of matmul.h are
+// made of. A format gives `kBlock` elements at a time: Block::load() reads what they share,
+// vector(i) gives elements [i * lanes, (i + 1) * lanes) of the block, exactly. Included once for
+// each target.
 #if defined(SHUNT_CPU_SIMD_FORMATS_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef SHUNT_CPU_SIMD_FORMATS_INL_H
 #undef SHUNT_CPU_SIMD_FORMATS_INL_H
@@ -22,7 +23,8 @@ namespace shunt::cpu::simd::HWY_NAMESPACE {
 inline constexpr std::size_t kBlock = 32;
 static_assert(kLanes <= 16 && kBlock % kLanes == 0);
 
-/// F16 to F32. Highway's own conversion where it is an instruction; elsewhere it takes infinity for a number.
+/// F16 to F32. Highway's own conversion where it is an instruction; elsewhere it takes infinity for
+/// a number.
 template <class DF>
 HWY_INLINE hn::Vec<DF> f16_to_f32(DF df, hn::Vec<hn::Rebind<std::uint16_t, DF>> bits) {
 #if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_NEON
@@ -37,9 +39,10 @@ HWY_INLINE hn::Vec<DF> f16_to_f32(DF df, hn::Vec<hn::Rebind<std::uint16_t, DF>> 
   const auto number = hn::BitCast(du, hn::Mul(hn::BitCast(df, magnitude), hn::Set(df, 0x1p112F)));
   // Infinity and not-a-number, which is made quiet.
   const hn::RebindToSigned<DF> di;
-  const auto special = hn::RebindMask(
-      du, hn::Gt(hn::BitCast(di, magnitude), hn::Set(di, (0x7c00 << 13) - 1)));
-  const auto nan = hn::RebindMask(du, hn::Gt(hn::BitCast(di, magnitude), hn::Set(di, 0x7c00 << 13)));
+  const auto special =
+      hn::RebindMask(du, hn::Gt(hn::BitCast(di, magnitude), hn::Set(di, (0x7c00 << 13) - 1)));
+  const auto nan =
+      hn::RebindMask(du, hn::Gt(hn::BitCast(di, magnitude), hn::Set(di, 0x7c00 << 13)));
   auto high = hn::Or(magnitude, hn::Set(du, 0x7f800000U));
   high = hn::Or(high, hn::IfThenElseZero(nan, hn::Set(du, 0x400000U)));
   return hn::BitCast(df, hn::Or(sign, hn::IfThenElse(special, high, number)));
@@ -118,8 +121,8 @@ struct Q8_0 {
   }
 };
 
-/// An F16 scale d, then 16 bytes whose lower halves are elements 0 to 15 and whose upper halves are 16 to 31:
-/// d * (q - 8).
+/// An F16 scale d, then 16 bytes whose lower halves are elements 0 to 15 and whose upper halves are
+/// 16 to 31: d * (q - 8).
 struct Q4_0 {
   static constexpr std::size_t kBytes = 2 + kBlock / 2;
   static constexpr bool kPlain = false;

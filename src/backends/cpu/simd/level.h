@@ -10,9 +10,9 @@ namespace shunt::cpu::simd {
 std::vector<std::string_view> levels();
 /// The level in use.
 std::string_view level();
-/// Uses no level above `name`, or the best there is if `name` is empty. False if this machine has no
-/// level of that name; then nothing changes. It holds for the whole process (the state is Highway's):
-/// call it before kernels run, not while they do.
+/// Uses no level above `name`, or the best there is if `name` is empty. False if this machine has
+/// no level of that name; then nothing changes. It holds for the whole process (the state is
+/// Highway's): call it before kernels run, not while they do.
 bool limit_level(std::string_view name);
 
 }  // namespace shunt::cpu::simd

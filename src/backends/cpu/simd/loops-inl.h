@@ -21,7 +21,8 @@ using V = hn::Vec<D>;
 /// Floats in a vector: a constant, see targets.h.
 inline constexpr std::size_t kLanes = hn::MaxLanes(D());
 
-/// The first `count` elements, fewer than a vector has, and `fill` for the others. Reads nothing else.
+/// The first `count` elements, fewer than a vector has, and `fill` for the others. Reads nothing
+/// else.
 template <class D>
 HWY_INLINE hn::Vec<D> load_first(D d, const hn::TFromD<D>* from, std::size_t count,
                                  hn::TFromD<D> fill = 0) {
@@ -48,8 +49,8 @@ HWY_INLINE void map(float* y, std::int64_t n, const F& f, const Rows*... rows) {
   if (i < count) store_first(d, f(load_first(d, rows + i, count - i)...), y + i, count - i);
 }
 
-/// The sum over i of what f(sum, a[i], ...) adds, in four sums that are joined at the end. Elements past the
-/// last are zeros.
+/// The sum over i of what f(sum, a[i], ...) adds, in four sums that are joined at the end. Elements
+/// past the last are zeros.
 template <class F, class... Rows>
 HWY_INLINE float accumulate(std::int64_t n, const F& f, const Rows*... rows) {
   const D d;

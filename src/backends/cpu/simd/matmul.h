@@ -1,5 +1,6 @@
-// Products of weight rows with columns of F32, from which matmul and attention are made. Every sum is taken in an
-// order that hangs on k (and the level, see level.h) only, not on how many rows or columns come at once.
+// Products of weight rows with columns of F32, from which matmul and attention are made. Every sum
+// is taken in an order that hangs on k (and the level, see level.h) only, not on how many rows or
+// columns come at once.
 #pragma once
 
 #include <cstddef>
@@ -9,12 +10,13 @@
 
 namespace shunt::cpu::simd {
 
-/// For few columns, where reading the weights is what takes the time: they are decoded in registers.
-/// y[r + c * y_stride] = sum over k of w[r][k] * x[c][k] for `rows` rows and `columns` columns. Row r of w, of type
-/// F32, F16, BF16, Q8_0 or Q4_0, starts at w + r * w_stride bytes; column c of x at x + c * x_stride.
-/// At most kDotColumns columns are taken through a row at once; more are fine.
-void dot_rows(DType type, const std::byte* w, std::int64_t w_stride, std::int64_t rows, const float* x,
-              std::int64_t x_stride, std::int64_t columns, std::int64_t k, float* y,
+/// For few columns, where reading the weights is what takes the time: they are decoded in
+/// registers. y[r + c * y_stride] = sum over k of w[r][k] * x[c][k] for `rows` rows and `columns`
+/// columns. Row r of w, of type F32, F16, BF16, Q8_0 or Q4_0, starts at w + r * w_stride bytes;
+/// column c of x at x + c * x_stride. At most kDotColumns columns are taken through a row at once;
+/// more are fine.
+void dot_rows(DType type, const std::byte* w, std::int64_t w_stride, std::int64_t rows,
+              const float* x, std::int64_t x_stride, std::int64_t columns, std::int64_t k, float* y,
               std::int64_t y_stride);
 inline constexpr std::int64_t kDotColumns = 4;
 
@@ -22,15 +24,15 @@ inline constexpr std::int64_t kDotColumns = 4;
 inline constexpr std::int64_t kPanelDepth = 16;
 inline constexpr std::int64_t kPanelRows = 4;
 
-/// For many columns, where arithmetic is what takes the time: y[r + c * y_stride] = (or +=, if `add`) the sum over
-/// k of w[r * w_stride + k] * x[c * x_stride + k]. k is a multiple of kPanelDepth; w has readable rows up to a
-/// multiple of kPanelRows.
+/// For many columns, where arithmetic is what takes the time: y[r + c * y_stride] = (or +=, if
+/// `add`) the sum over k of w[r * w_stride + k] * x[c * x_stride + k]. k is a multiple of
+/// kPanelDepth; w has readable rows up to a multiple of kPanelRows.
 void multiply_panel(const float* w, std::int64_t w_stride, std::int64_t rows, const float* x,
                     std::int64_t x_stride, std::int64_t columns, std::int64_t k, float* y,
                     std::int64_t y_stride, bool add);
 
-/// y[c * y_stride + i] += sum over j of p[c * p_stride + j] * v[j * v_stride + i] for i < n, j < `terms` in order,
-/// and `columns` columns. n is a multiple of kPanelDepth.
+/// y[c * y_stride + i] += sum over j of p[c * p_stride + j] * v[j * v_stride + i] for i < n, j <
+/// `terms` in order, and `columns` columns. n is a multiple of kPanelDepth.
 void add_weighted_rows(const float* p, std::int64_t p_stride, std::int64_t columns, const float* v,
                        std::int64_t v_stride, std::int64_t terms, std::int64_t n, float* y,
                        std::int64_t y_stride);

@@ -12,8 +12,8 @@
 HWY_BEFORE_NAMESPACE();
 namespace shunt::cpu::simd::HWY_NAMESPACE {
 
-/// Sums of R rows and C columns: two vectors each, which take turns, so that there are enough independent sums
-/// to keep the multipliers busy.
+/// Sums of R rows and C columns: two vectors each, which take turns, so that there are enough
+/// independent sums to keep the multipliers busy.
 template <int R, int C>
 struct Sums {
   V v[R][C][2];
@@ -60,7 +60,8 @@ void dot_tile(const std::byte* w, std::size_t w_stride, const float* x, std::siz
       HWY_UNROLL(4)
       for (int r = 0; r < R; ++r) {
         alignas(64) std::byte copy[Format::kBytes];
-        const std::byte* from = w + static_cast<std::size_t>(r) * w_stride + blocks * Format::kBytes;
+        const std::byte* from =
+            w + static_cast<std::size_t>(r) * w_stride + blocks * Format::kBytes;
         add_block<R, C>(sums, r, load_tail<Format>(from, rest, copy), tail[0], kBlock);
       }
     }
@@ -138,12 +139,13 @@ namespace shunt::cpu::simd {
 
 HWY_EXPORT(DotRows);
 
-void dot_rows(DType type, const std::byte* w, std::int64_t w_stride, std::int64_t rows, const float* x,
-              std::int64_t x_stride, std::int64_t columns, std::int64_t k, float* y,
+void dot_rows(DType type, const std::byte* w, std::int64_t w_stride, std::int64_t rows,
+              const float* x, std::int64_t x_stride, std::int64_t columns, std::int64_t k, float* y,
               std::int64_t y_stride) {
   const auto size = [](std::int64_t n) { return static_cast<std::size_t>(n); };
   HWY_DYNAMIC_DISPATCH(DotRows)
-  (type, w, size(w_stride), size(rows), x, size(x_stride), size(columns), size(k), y, size(y_stride));
+  (type, w, size(w_stride), size(rows), x, size(x_stride), size(columns), size(k), y,
+   size(y_stride));
 }
 
 }  // namespace shunt::cpu::simd

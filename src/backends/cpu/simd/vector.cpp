@@ -16,36 +16,43 @@ HWY_BEFORE_NAMESPACE();
 namespace shunt::cpu::simd::HWY_NAMESPACE {
 
 void Add(const float* a, const float* b, float* y, std::int64_t n) {
-  map(y, n, [](V va, V vb) HWY_ATTR { return hn::Add(va, vb); }, a, b);
+  map(
+      y, n, [](V va, V vb) HWY_ATTR { return hn::Add(va, vb); }, a, b);
 }
 
 void AddScalar(const float* a, float b, float* y, std::int64_t n) {
   const V vb = hn::Set(D(), b);
-  map(y, n, [vb](V va) HWY_ATTR { return hn::Add(va, vb); }, a);
+  map(
+      y, n, [vb](V va) HWY_ATTR { return hn::Add(va, vb); }, a);
 }
 
 void Mul(const float* a, const float* b, float* y, std::int64_t n) {
-  map(y, n, [](V va, V vb) HWY_ATTR { return hn::Mul(va, vb); }, a, b);
+  map(
+      y, n, [](V va, V vb) HWY_ATTR { return hn::Mul(va, vb); }, a, b);
 }
 
 void MulScalar(const float* a, float b, float* y, std::int64_t n) {
   const V vb = hn::Set(D(), b);
-  map(y, n, [vb](V va) HWY_ATTR { return hn::Mul(va, vb); }, a);
+  map(
+      y, n, [vb](V va) HWY_ATTR { return hn::Mul(va, vb); }, a);
 }
 
 void Scale(const float* x, float scale, float bias, float* y, std::int64_t n) {
   const V vs = hn::Set(D(), scale);
   const V vb = hn::Set(D(), bias);
-  map(y, n, [vs, vb](V vx) HWY_ATTR { return hn::MulAdd(vx, vs, vb); }, x);
+  map(
+      y, n, [vs, vb](V vx) HWY_ATTR { return hn::MulAdd(vx, vs, vb); }, x);
 }
 
 void ScaleAdd(const float* x, float scale, const float* addend, float* y, std::int64_t n) {
   const V vs = hn::Set(D(), scale);
-  map(y, n, [vs](V vx, V va) HWY_ATTR { return hn::MulAdd(vx, vs, va); }, x, addend);
+  map(
+      y, n, [vs](V vx, V va) HWY_ATTR { return hn::MulAdd(vx, vs, va); }, x, addend);
 }
 
-/// silu(x) * up. exp(-|x|) can't overflow, and what is subnormal on the way would have lost bits: where x is
-/// negative, x exp(x) / (1 + exp(x)) is multiplied with the second part of exp(x) at the very end.
+/// silu(x) * up. exp(-|x|) can't overflow, and what is subnormal on the way would have lost bits:
+/// where x is negative, x exp(x) / (1 + exp(x)) is multiplied with the second part of exp(x) at the
+/// very end.
 HWY_INLINE V silu_times(V x, V up) {
   const D d;
   const V one = hn::Set(d, 1.0F);
@@ -58,15 +65,18 @@ HWY_INLINE V silu_times(V x, V up) {
 }
 
 void Silu(const float* x, float* y, std::int64_t n) {
-  map(y, n, [](V vx) HWY_ATTR { return silu_times(vx, hn::Set(D(), 1.0F)); }, x);
+  map(
+      y, n, [](V vx) HWY_ATTR { return silu_times(vx, hn::Set(D(), 1.0F)); }, x);
 }
 
 void Swiglu(const float* gate, const float* up, float* y, std::int64_t n) {
-  map(y, n, [](V vg, V vu) HWY_ATTR { return silu_times(vg, vu); }, gate, up);
+  map(
+      y, n, [](V vg, V vu) HWY_ATTR { return silu_times(vg, vu); }, gate, up);
 }
 
 void Exp(const float* x, float* y, std::int64_t n) {
-  map(y, n, [](V vx) HWY_ATTR { return exp_vector(D(), vx); }, x);
+  map(
+      y, n, [](V vx) HWY_ATTR { return exp_vector(D(), vx); }, x);
 }
 
 float ExpShifted(const float* x, float shift, float* y, std::int64_t n) {
@@ -101,7 +111,8 @@ float Dot(const float* a, const float* b, std::int64_t n) {
 }
 
 float SumSquares(const float* x, std::int64_t n) {
-  return accumulate(n, [](V sum, V vx) HWY_ATTR { return hn::MulAdd(vx, vx, sum); }, x);
+  return accumulate(
+      n, [](V sum, V vx) HWY_ATTR { return hn::MulAdd(vx, vx, sum); }, x);
 }
 
 float Max(const float* x, std::int64_t n) {
@@ -116,9 +127,15 @@ float Max(const float* x, std::int64_t n) {
     nan = hn::IfThenElse(hn::IsNaN(v), v, nan);
     largest = hn::Max(v, largest);
   }
-  nan = hn::SumOfLanes(d, nan);
-  const float any_nan = hn::GetLane(nan);
-  return any_nan == 0.0F ? hn::GetLane(hn::MaxOfLanes(d, largest)) : any_nan;
+  const float any_nan = hn::GetLane(hn::SumOfLanes(d, nan));
+  if (any_nan != 0.0F) return any_nan;
+  // Not MaxOfLanes, which in HWY_EMU128 takes nothing below the smallest finite number for the
+  // largest.
+  HWY_ALIGN float lanes[kLanes];
+  hn::Store(largest, d, lanes);
+  float result = lanes[0];
+  for (const float lane : lanes) result = lane > result ? lane : result;
+  return result;
 }
 
 std::int64_t Find(const float* x, float value, std::int64_t n) {

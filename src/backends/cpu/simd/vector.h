@@ -34,8 +34,8 @@ float max(const float* x, std::int64_t n);
 /// The first index of `value`, or n.
 std::int64_t find(const float* x, float value, std::int64_t n);
 
-/// Turns pairs (u[i], v[i]) by angles of these cosines and sines: (u c - v s, u s + v c). yu may be u,
-/// and yv v.
+/// Turns pairs (u[i], v[i]) by angles of these cosines and sines: (u c - v s, u s + v c). yu may be
+/// u, and yv v.
 void rotate(const float* u, const float* v, const float* cosines, const float* sines, float* yu,
             float* yv, std::int64_t n);
 /// The same for n pairs (x[2i], x[2i + 1]). y may be x.

@@ -1,0 +1,96 @@
+// Running a compiled plan allocates nothing: every operator new of the process is counted.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <new>
+
+#include "shunt/ops.h"
+#include "shunt/registry.h"
+#include "support/graph_run.h"
+#include "support/tensor_io.h"
+
+namespace {
+
+std::atomic<std::size_t> allocations{0};
+
+void* counted(std::size_t size, std::size_t alignment) {
+  allocations.fetch_add(1, std::memory_order_relaxed);
+  // aligned_alloc wants a multiple of the alignment.
+  const std::size_t rounded = (size + alignment - 1) / alignment * alignment;
+  return alignment <= alignof(std::max_align_t) ? std::malloc(size == 0 ? 1 : size)
+                                                : std::aligned_alloc(alignment, rounded == 0 ? alignment : rounded);
+}
+
+void* counted_or_throw(std::size_t size, std::size_t alignment) {
+  if (void* memory = counted(size, alignment)) return memory;
+  throw std::bad_alloc();
+}
+
+}  // namespace
+
+// The replaceable forms that the others call.
+void* operator new(std::size_t size) { return counted_or_throw(size, 1); }
+void* operator new(std::size_t size, std::align_val_t alignment) {
+  return counted_or_throw(size, static_cast<std::size_t>(alignment));
+}
+void* operator new(std::size_t size, const std::nothrow_t&) noexcept { return counted(size, 1); }
+void* operator new[](std::size_t size, std::align_val_t alignment, const std::nothrow_t&) noexcept {
+  return counted(size, static_cast<std::size_t>(alignment));
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
+void operator delete[](void* memory, std::align_val_t) noexcept { std::free(memory); }
+
+namespace shunt::test {
+namespace {
+
+TEST(Plan, RunningAllocatesNothing) {
+  Options options;
+  options.threads = 2;
+  auto registry = Registry::create(options);
+  ASSERT_TRUE(registry);
+  const auto devices = (*registry)->select({});
+  if (!devices || devices->empty()) GTEST_SKIP() << "there is no CPU backend in this build";
+
+  GraphBuilder g;
+  const auto tokens = g.extent("tokens", 9);
+  const auto x = g.input("x", *make_tensor(DType::kF32, {64, *tokens}));
+  const auto positions = g.input("positions", *make_tensor(DType::kI32, {*tokens}));
+  const auto rows = g.input("rows", *make_tensor(DType::kI64, {*tokens}));
+  const auto w = g.weight("w", *make_tensor(DType::kQ8_0, {64, 64}));
+  const auto f = g.weight("f", *make_tensor(DType::kF16, {64, 64}));
+  const auto cache = g.cache("cache", *make_tensor(DType::kF16, {64, 16}));
+  const auto h = rms_norm(g, x);
+  const auto q = rope(g, reshape(g, matmul(g, w, h), {16, 4, *tokens}), positions, absent(), {.dims = 16});
+  const auto kept = set_rows(g, cache, reshape(g, q, {64, *tokens}), rows);
+  const auto heads = reshape(g, kept, {16, 4, 16});
+  const auto mixed = reshape(g, attention(g, q, heads, heads), {64, *tokens});
+  const auto y = add(g, x, matmul(g, f, swiglu(g, mixed, silu(g, h))));
+  ASSERT_TRUE(g.output(y, "y"));
+  auto graph = std::make_shared<const Graph>(std::move(*std::move(g).build()));
+  std::map<NodeId, RefTensor> leaves;
+  for (NodeId id = 0; id < graph->size(); ++id) {
+    if (!graph->node(id).is_leaf()) continue;
+    CaseSource source{.dtype = graph->node(id).result.dtype, .sizes = max_sizes(graph->node(id).result.shape)};
+    if (id == positions->id || id == rows->id) source = {source.dtype, source.sizes, Fill::kPermutation, 0, 9};
+    leaves[id] = make_values(source, id);
+  }
+  auto run = GraphRun::create(graph, *devices, leaves);
+  ASSERT_TRUE(run) << run.error().message();
+
+  const std::size_t before_compiling = allocations.load();
+  EXPECT_GT(before_compiling, 0U);  // it does count
+  for (std::int64_t count : {9, 1, 0, 5}) {
+    ASSERT_TRUE((*run)->plan().set_extent(*tokens, count));
+    const std::size_t before = allocations.load();
+    const Status status = (*run)->plan().run();
+    const std::size_t after = allocations.load();
+    ASSERT_TRUE(status) << status.error().message();
+    EXPECT_EQ(after - before, 0U) << "at " << count << " tokens";
+  }
+}
+
+}  // namespace
+}  // namespace shunt::test

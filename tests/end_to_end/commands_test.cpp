@@ -1,0 +1,157 @@
+// The commands that look at things: devices, inspect, tokenize, ops.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "ops/list.h"
+#include "support/models.h"
+#include "support/run_command.h"
+#include "support/shared.h"
+
+namespace shunt::test {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+
+constexpr const char* kStories = "data/models/stories260K.gguf";
+
+json json_of(std::vector<std::string> arguments) {
+  arguments.push_back("--json");
+  const RunResult result = run_command(arguments);
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  return json::parse(result.out);
+}
+
+TEST(Devices, TheCpuIsAlwaysThereAndLast) {
+  const json devices = json_of({"devices"});
+  const json& last = devices["devices"].back();
+  EXPECT_EQ(last["name"], "cpu0");
+  EXPECT_EQ(last["kind"], "CPU");
+  EXPECT_EQ(last["twin"], false);
+  EXPECT_GT(last["memory_total"], 0);
+  EXPECT_THAT(run_command({"devices"}).out, HasSubstr(last["description"].get<std::string>()));
+}
+
+TEST(Devices, BackendsSayWhereTheyComeFrom) {
+  bool found = false;
+  for (const json& backend : json_of({"devices"})["backends"]) {
+    found = found || (backend["name"] == "cpu" && backend["loaded"] == true &&
+                      backend["origin"] == "built in");
+  }
+  EXPECT_TRUE(found);
+}
+
+TEST(Inspect, ShowsMetadataTensorsAndTotals) {
+  const SynthModel model;
+  const json file = json_of({"inspect", model.path()});
+  EXPECT_EQ(file["version"], 3);
+  EXPECT_EQ(file["tensors"][0]["name"], "token_embd.weight");
+  EXPECT_EQ(file["tensors"][0]["shape"], json({64, 512}));
+  EXPECT_EQ(file["tensors"][0]["bytes"], 64 * 512 * 4);
+  EXPECT_EQ(file["tensors"][0]["offset"], 0);
+  EXPECT_EQ(file["types"][0]["type"], "F32");
+  EXPECT_EQ(file["types"][0]["tensors"], file["tensors"].size());
+
+  const std::string text = run_command({"inspect", model.path()}).out;
+  EXPECT_THAT(text, HasSubstr("general.architecture"));
+  EXPECT_THAT(text, HasSubstr("'<unk>', '<s>', '</s>'"));
+  EXPECT_THAT(text, HasSubstr("..."));
+  EXPECT_THAT(text, testing::Not(HasSubstr("blk.1.ffn_down.weight")));
+  EXPECT_THAT(run_command({"inspect", "--tensors", model.path()}).out,
+              HasSubstr("blk.1.ffn_down.weight"));
+}
+
+TEST(Inspect, WhatAFileSaysCannotUpsetATerminalOrJson) {
+  const SynthModel model;
+  const std::string path = model.folder().file("odd.gguf");
+  write_edited(model.path(), path, [](EditedFile& file) {
+    file.set("general.name", {gguf::ValueType::kString, std::string("\x1b[2J\xff")});
+  });
+  const RunResult text = run_command({"inspect", path});
+  EXPECT_EQ(text.exit_code, 0);
+  EXPECT_EQ(text.out.find('\x1b'), std::string::npos);
+  json_of({"inspect", path});
+}
+
+TEST(Inspect, ABadFileIsAnError) {
+  const RunResult result = run_command({"inspect", "/nonexistent.gguf"});
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.err, HasSubstr("/nonexistent.gguf"));
+}
+
+TEST(Tokenize, IsTheTokensOfTheModel) {
+  SHUNT_NEED_SHARED(kStories);
+  const std::string model = shared_path(kStories);
+  // The first ids of ../shared/data/models/stories260K.greedy.ids.
+  EXPECT_EQ(run_command({"tokenize", "-m", model, "--ids", "Once upon a time"}).out,
+            "1 403 407 261 378\n");
+  EXPECT_EQ(run_command({"tokenize", "-m", model, "--ids", "--no-special", "Once upon a time"}).out,
+            "403 407 261 378\n");
+  EXPECT_EQ(run_command({"tokenize", "-m", model, "--decode", "1 403,407 261 378"}).out,
+            "Once upon a time\n");
+  EXPECT_EQ(run_command({"tokenize", "-m", model, "Once upon a time"}).out,
+            "      1  '<s>'\n    403  ' Once'\n    407  ' upon'\n    261  ' a'\n"
+            "    378  ' time'\n");
+}
+
+TEST(Tokenize, ReadsStandardInputAsItIs) {
+  const SynthModel model;
+  RunOptions options;
+  options.input = "a\n";
+  const std::string ids = run_command({"tokenize", "-m", model.path(), "--ids"}, options).out;
+  EXPECT_THAT(ids, testing::EndsWith(" 13\n"));  // <0x0A>
+  options.terminal_input = true;
+  EXPECT_EQ(run_command({"tokenize", "-m", model.path()}, options).exit_code, 1);
+}
+
+TEST(Tokenize, ReadsControlTokensOnlyWhenAsked) {
+  const SynthModel model;
+  const std::vector<std::string> words = {"tokenize", "-m",           model.path(),
+                                          "--ids",    "--no-special", "</s>"};
+  EXPECT_NE(run_command(words).out, "2\n");
+  std::vector<std::string> asked = words;
+  asked.push_back("--parse-special");
+  EXPECT_EQ(run_command(asked).out, "2\n");
+}
+
+TEST(Tokenize, JsonIsValidWhateverThePiecesAre) {
+  const SynthModel model;
+  const json tokens = json_of({"tokenize", "-m", model.path(), "\xe4\xb8\xad\xff"});
+  EXPECT_EQ(tokens["text"], "\xe4\xb8\xad\xef\xbf\xbd");
+  EXPECT_EQ(tokens["tokens"][0]["type"], "control");
+  EXPECT_EQ(tokens["tokens"].size(), 2u + 3 + 3);  // BOS, a space, six bytes
+}
+
+TEST(Tokenize, AnIdOutsideTheVocabularyIsAnError) {
+  const SynthModel model;
+  const RunResult result = run_command({"tokenize", "-m", model.path(), "--decode", "512"});
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.err, HasSubstr("512"));
+}
+
+TEST(Ops, AllAreListedAndDocumented) {
+  const json ops = json_of({"ops"});
+  const std::string text = run_command({"ops"}).out;
+  const std::string markdown = run_command({"ops", "--markdown"}).out;
+  ASSERT_EQ(ops.size(), all_ops().size());
+  for (const json& op : ops) {
+    const std::string name = op["name"];
+    EXPECT_FALSE(op["summary"].get<std::string>().empty()) << name;
+    EXPECT_THAT(text, HasSubstr(name));
+    EXPECT_THAT(markdown, HasSubstr("| `" + name + "` |"));
+  }
+}
+
+TEST(Ops, OneIsShownInFull) {
+  const RunResult result = run_command({"ops", "rms_norm"});
+  EXPECT_EQ(result.exit_code, 0);
+  for (const char* part : {"rms_norm", "norm", "eps", "sqrt"}) {
+    EXPECT_THAT(result.out, HasSubstr(part));
+  }
+  EXPECT_EQ(json_of({"ops", "rms_norm"})["name"], "rms_norm");
+}
+
+}  // namespace
+}  // namespace shunt::test

@@ -1,0 +1,70 @@
+// How `shunt run` ends before its end: Ctrl-C, a reader that goes away, a disk that is full.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "support/models.h"
+#include "support/run_command.h"
+
+namespace shunt::test {
+namespace {
+
+using testing::EndsWith;
+using testing::HasSubstr;
+
+/// Large enough that a run of all its context takes much longer than any test.
+class Interrupt : public testing::Test {
+ protected:
+  Interrupt() : model_(options()) {}
+  static SynthOptions options() {
+    SynthOptions options;
+    options.context = 1 << 20;
+    return options;
+  }
+  std::vector<std::string> endless() const {
+    return {"run",   "--model", model_.path(), "--ignore-eos", "-p",
+            "Hello", "--ctx",   "100000",      "--seed",       "1"};
+  }
+  SynthModel model_;
+};
+
+TEST_F(Interrupt, CtrlCEndsTheTextWithALineEnd) {
+  RunOptions options;
+  options.interrupt_after = 20;
+  const RunResult result = run_command(endless(), options);
+  EXPECT_FALSE(result.timed_out);
+  EXPECT_EQ(result.exit_code, 130) << result.err;
+  EXPECT_THAT(result.out, EndsWith("\n"));
+  EXPECT_THAT(result.err, HasSubstr("cancelled"));
+  EXPECT_THAT(result.err, HasSubstr("tokens/s"));
+}
+
+TEST_F(Interrupt, AReaderThatGoesAwayIsNoError) {
+  RunOptions options;
+  options.close_output_after = 20;
+  const RunResult result = run_command(endless(), options);
+  EXPECT_FALSE(result.timed_out);
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(result.err, "");
+}
+
+TEST_F(Interrupt, ADiskThatIsFullIsAnError) {
+  if (!std::filesystem::exists("/dev/full")) GTEST_SKIP() << "this system has no /dev/full";
+  RunOptions options;
+  options.output_file = "/dev/full";
+  const RunResult result = run_command(endless(), options);
+  EXPECT_FALSE(result.timed_out);
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.err, HasSubstr("standard output"));
+  EXPECT_EQ(run_command({"ops"}, options).exit_code, 1);
+}
+
+TEST_F(Interrupt, OtherCommandsEndQuietlyToo) {
+  RunOptions options;
+  options.close_output_after = 1;
+  EXPECT_EQ(run_command({"inspect", "--tensors", model_.path()}, options).exit_code, 0);
+}
+
+}  // namespace
+}  // namespace shunt::test

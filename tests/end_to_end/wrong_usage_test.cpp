@@ -1,0 +1,99 @@
+// What makes no sense: exit code 2, nothing on standard output, and a message with the culprit.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "support/run_command.h"
+
+namespace shunt::test {
+namespace {
+
+using testing::HasSubstr;
+
+struct Usage {
+  std::vector<std::string> arguments;
+  std::string message;  ///< a part of it
+};
+
+void PrintTo(const Usage& usage, std::ostream* out) {
+  *out << testing::PrintToString(usage.arguments);
+}
+
+std::vector<std::string> run_with(std::vector<std::string> more) {
+  std::vector<std::string> words = {"run", "--model", "model.gguf", "--prompt", "x"};
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
+class WrongUsage : public testing::TestWithParam<Usage> {};
+
+TEST_P(WrongUsage, IsExitCode2) {
+  const RunResult result = run_command(GetParam().arguments);
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_EQ(result.out, "");
+  EXPECT_THAT(result.err, HasSubstr(GetParam().message));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Flags, WrongUsage,
+    testing::Values(
+        Usage{{}, "usage"}, Usage{{"rum"}, "did you mean \"run\""}, Usage{{"--bogus"}, "--bogus"},
+        Usage{run_with({"--bogus"}), "--bogus"}, Usage{run_with({"--thread", "1"}), "--threads"},
+        Usage{run_with({"--threads", "-1"}), "-1"}, Usage{run_with({"--threads=-1"}), "-1"},
+        Usage{run_with({"--threads", "two"}), "two"}, Usage{run_with({"--threads", "1.5"}), "1.5"},
+        Usage{run_with({"--threads", "99999999999"}), "99999999999"},
+        Usage{run_with({"--threads"}), "needs a value"},
+        Usage{run_with({"-n", "1", "-n", "2"}), "twice"}, Usage{run_with({"-n", "x"}), "x"},
+        Usage{run_with({"-n", "-2"}), "-2"}, Usage{run_with({"--temp", "hot"}), "hot"},
+        Usage{run_with({"--temp", "-1"}), "-1"}, Usage{run_with({"--temp", "nan"}), "nan"},
+        Usage{run_with({"--temp", "1e99"}), "1e99"}, Usage{run_with({"--top-p", "2"}), "2"},
+        Usage{run_with({"--top-k", "-1"}), "-1"}, Usage{run_with({"--min-p", "-0.1"}), "-0.1"},
+        Usage{run_with({"--repeat-penalty", "0"}), "0"},
+        Usage{run_with({"--penalty-last", "-3"}), "-3"}, Usage{run_with({"--seed", "-1"}), "-1"},
+        Usage{run_with({"--seed", ""}), "\"\""}, Usage{run_with({"--ctx", "-1"}), "-1"},
+        Usage{run_with({"--batch", "0"}), "0"}, Usage{run_with({"--cache-type", "q4_0"}), "q4_0"},
+        Usage{run_with({"--cache-type", "cheap"}), "cheap"},
+        Usage{run_with({"--devices", "cpu0,,cpu1"}), "cpu0,,cpu1"},
+        Usage{run_with({"--devices", ""}), "list"}, Usage{run_with({"--json=yes"}), "json"}));
+
+INSTANTIATE_TEST_SUITE_P(Sources, WrongUsage,
+                         testing::Values(Usage{{"run", "--prompt", "x"}, "shunt synth"},
+                                         Usage{run_with({"another"}), "two times"},
+                                         Usage{run_with({"--file", "f"}), "two times"},
+                                         Usage{run_with({"one", "--file", "f"}), "three times"},
+                                         Usage{{"run", "--model", "m", "one", "two"}, "two"},
+                                         Usage{{"tokenize", "text"}, "--model"},
+                                         Usage{{"tokenize", "-m", "m", "--decode", "1 x"}, "x"},
+                                         Usage{{"tokenize", "-m", "m", "--decode", "-1"}, "-1"},
+                                         Usage{{"tokenize", "-m", "m", "--decode", "1", "text"},
+                                               "--decode"}));
+
+INSTANTIATE_TEST_SUITE_P(
+    OtherCommands, WrongUsage,
+    testing::Values(Usage{{"ops", "norm"}, "did you mean \"rms_norm\""},
+                    Usage{{"ops", "zzzzzzzzz"}, "zzzzzzzzz"},
+                    Usage{{"ops", "--json", "--markdown"}, "--markdown"},
+                    Usage{{"inspect"}, "FILE"}, Usage{{"devices", "all"}, "all"},
+                    Usage{{"synth"}, "OUT"}, Usage{{"synth", "o", "--type", "I32"}, "I32"},
+                    Usage{{"synth", "o", "--type", "F99"}, "F99"},
+                    Usage{{"synth", "o", "--vocab", "259"}, "259"},
+                    Usage{{"synth", "o", "--layers", "0"}, "layers 0"},
+                    Usage{{"synth", "o", "--heads", "5"}, "5 heads"},
+                    Usage{{"synth", "o", "--kv-heads", "3"}, "3 kv-heads"},
+                    Usage{{"synth", "o", "--heads", "64", "--kv-heads", "64"}, "even"},
+                    Usage{{"synth", "o", "--type", "Q4_0", "--width", "48"}, "multiple of 32"},
+                    Usage{{"synth", "o", "--type", "Q8_0", "--ff", "100"}, "multiple of 32"}));
+
+TEST(Usage, HelpAndVersionAreNoErrors) {
+  EXPECT_EQ(run_command({"--version"}).out, "shunt 0.1.0\n");
+  const RunResult overview = run_command({"--help"});
+  EXPECT_EQ(overview.exit_code, 0);
+  for (const char* name : {"run", "devices", "inspect", "tokenize", "ops", "synth"}) {
+    EXPECT_THAT(overview.out, HasSubstr(name));
+    const RunResult help = run_command({name, "--help"});
+    EXPECT_EQ(help.exit_code, 0) << name;
+    EXPECT_THAT(help.out, HasSubstr("Examples:\n  shunt " + std::string(name))) << name;
+  }
+}
+
+}  // namespace
+}  // namespace shunt::test

@@ -1,0 +1,74 @@
+#include "support/models.h"
+
+#include <algorithm>
+#include <stdexcept>
+
+namespace shunt::test {
+namespace {
+
+template <class T>
+T must(Result<T> result) {
+  if (!result) throw std::runtime_error(result.error().message());
+  if constexpr (!std::is_void_v<T>) return std::move(*result);
+}
+
+EditedFile::EditedTensor& find_tensor(EditedFile& file, const std::string& name) {
+  const auto found = std::ranges::find(file.tensors, name, &EditedFile::EditedTensor::name);
+  if (found == file.tensors.end()) throw std::runtime_error("there is no tensor " + name);
+  return *found;
+}
+
+}  // namespace
+
+SynthModel::SynthModel(const SynthOptions& options) : path_(folder_.file("synth.gguf")) {
+  must(write_synth_model(path_, options));
+}
+
+void EditedFile::remove_key(const std::string& key) {
+  if (std::erase_if(metadata, [&](const auto& entry) { return entry.key == key; }) == 0) {
+    throw std::runtime_error("there is no key " + key);
+  }
+}
+
+void EditedFile::set(const std::string& key, gguf::Value value) {
+  const auto found = std::ranges::find(metadata, key, &gguf::KeyValue::key);
+  if (found == metadata.end()) {
+    metadata.push_back({key, std::move(value)});
+  } else {
+    found->value = std::move(value);
+  }
+}
+
+void EditedFile::remove_tensor(const std::string& name) {
+  find_tensor(*this, name);
+  std::erase_if(tensors, [&](const EditedTensor& tensor) { return tensor.name == name; });
+}
+
+void EditedFile::reshape(const std::string& name, const Shape& shape) {
+  EditedTensor& tensor = find_tensor(*this, name);
+  tensor.tensor = must(make_tensor(tensor.tensor.dtype, shape));
+}
+
+void write_edited(const std::string& from, const std::string& to,
+                  const std::function<void(EditedFile&)>& edit) {
+  const gguf::File file = must(gguf::File::open(from));
+  EditedFile edited;
+  edited.metadata.assign(file.metadata().begin(), file.metadata().end());
+  for (const gguf::TensorInfo& info : file.tensors()) {
+    edited.tensors.push_back({info.name, info.tensor, &info});
+  }
+  edit(edited);
+  gguf::Writer writer;
+  for (const gguf::KeyValue& entry : edited.metadata) writer.add(entry.key, entry.value);
+  for (const auto& tensor : edited.tensors) must(writer.add_tensor(tensor.name, tensor.tensor));
+  std::vector<std::byte> bytes;
+  must(writer.write(to, [&](std::size_t index) -> Result<std::span<const std::byte>> {
+    const auto& tensor = edited.tensors[index];
+    bytes.assign(static_cast<std::size_t>(byte_span(tensor.tensor)), std::byte{0});
+    const auto data = file.data(*tensor.from);
+    std::ranges::copy(data.first(std::min(data.size(), bytes.size())), bytes.begin());
+    return bytes;
+  }));
+}
+
+}  // namespace shunt::test

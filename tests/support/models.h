@@ -1,0 +1,47 @@
+// Models made for a test: noise of a known shape, and files with something wrong in them.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "model/synth.h"
+#include "shunt/gguf.h"
+#include "support/gguf_bytes.h"
+
+namespace shunt::test {
+
+/// A model of noise in a folder that goes with it. Throws if it can't be made.
+class SynthModel {
+ public:
+  explicit SynthModel(const SynthOptions& options = {});
+  const std::string& path() const { return path_; }
+  const TempFolder& folder() const { return folder_; }
+
+ private:
+  TempFolder folder_;
+  std::string path_;
+};
+
+/// A GGUF file's content, to be changed. `from` is the tensor whose bytes a tensor begins with;
+/// what these don't fill is zero.
+struct EditedFile {
+  struct EditedTensor {
+    std::string name;
+    Tensor tensor;
+    const gguf::TensorInfo* from = nullptr;
+  };
+  std::vector<gguf::KeyValue> metadata;
+  std::vector<EditedTensor> tensors;
+
+  void remove_key(const std::string& key);
+  void set(const std::string& key, gguf::Value value);
+  void remove_tensor(const std::string& name);
+  void reshape(const std::string& name, const Shape& shape);
+};
+
+/// Writes a copy of the file at `from` with changes. Throws if that can't be done.
+void write_edited(const std::string& from, const std::string& to,
+                  const std::function<void(EditedFile&)>& edit);
+
+}  // namespace shunt::test

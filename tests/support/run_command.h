@@ -1,0 +1,33 @@
+// Runs the `shunt` command as a user does: arguments, environment, standard input; exit code and
+// what it printed.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace shunt::test {
+
+struct RunOptions {
+  std::string input;                               ///< its standard input, which then ends
+  std::map<std::string, std::string> environment;  ///< added to that of the test
+  std::chrono::seconds timeout{120};               ///< then it is killed
+  bool terminal_input = false;         ///< standard input is a terminal at which nobody types
+  std::string output_file;             ///< where standard output goes instead
+  std::size_t interrupt_after = 0;     ///< SIGINT once it has printed that many bytes; 0: never
+  std::size_t close_output_after = 0;  ///< nobody reads on after that many bytes; 0: never
+};
+
+struct RunResult {
+  int exit_code = -1;  ///< 128 + signal if one ended it
+  std::string out;
+  std::string err;
+  bool timed_out = false;
+};
+
+/// Runs it and waits. Throws if the system does not let us.
+RunResult run_command(const std::vector<std::string>& arguments, const RunOptions& options = {});
+
+}  // namespace shunt::test

@@ -1,0 +1,289 @@
+// Rows of F32, at every level that this machine runs, against formulas in double precision: tails
+// of every length, numbers from end to end, and those that are none.
+#include "backends/cpu/simd/vector.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "backends/cpu/simd/level.h"
+
+namespace shunt::cpu::simd {
+namespace {
+
+using Row = std::vector<float>;
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+constexpr int kLongest = 70;
+constexpr float kGuard = 12345.0F;
+
+/// A row with one more element, which nobody may read into a result or write.
+Row random_row(int n, float low, float high) {
+  static std::mt19937 random(1);
+  std::uniform_real_distribution<float> uniform(low, high);
+  Row row(static_cast<std::size_t>(n) + 1, kGuard);
+  for (int i = 0; i < n; ++i) row[static_cast<std::size_t>(i)] = uniform(random);
+  return row;
+}
+
+/// Distance from the exact value in units of the last place of a float of its size.
+double ulps(float got, double exact) {
+  const auto nearest = static_cast<float>(exact);
+  if (got == nearest) return 0;
+  const float magnitude = std::max(std::fabs(nearest), std::numeric_limits<float>::min());
+  const double unit = std::ldexp(1.0, std::ilogb(magnitude) - 23);
+  return std::fabs(got - exact) / unit;
+}
+
+class CpuSimdVector : public testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override { ASSERT_TRUE(limit_level(GetParam())); }
+  void TearDown() override { limit_level(""); }
+
+  /// f(rows, y, n) against formula(elements) for every length, into a row of its own and in place.
+  template <class F, class G>
+  void check_map(int sources, double max_ulps, F f, G formula) {
+    for (int n = 0; n <= kLongest; ++n) {
+      std::vector<Row> rows;
+      for (int s = 0; s < sources; ++s) rows.push_back(random_row(n, -20, 20));
+      Row y(static_cast<std::size_t>(n) + 1, kGuard);
+      f(rows, y.data(), n);
+      std::vector<Row> again = rows;
+      f(again, again[0].data(), n);
+      for (std::size_t i = 0; i < static_cast<std::size_t>(n); ++i) {
+        EXPECT_LE(ulps(y[i], formula(rows, i)), max_ulps) << "n " << n << " i " << i;
+        EXPECT_EQ(again[0][i], y[i]);
+      }
+      EXPECT_EQ(y.back(), kGuard);
+      EXPECT_EQ(again[0].back(), kGuard);
+    }
+  }
+};
+
+using Rows = std::vector<Row>;
+
+TEST_P(CpuSimdVector, AddsAndMultiplies) {
+  check_map(
+      2, 0.5, [](Rows& r, float* y, int n) { add(r[0].data(), r[1].data(), y, n); },
+      [](const Rows& r, std::size_t i) { return double{r[0][i]} + r[1][i]; });
+  check_map(
+      1, 0.5, [](Rows& r, float* y, int n) { add(r[0].data(), 0.1F, y, n); },
+      [](const Rows& r, std::size_t i) { return double{r[0][i]} + 0.1F; });
+  check_map(
+      2, 0.5, [](Rows& r, float* y, int n) { mul(r[0].data(), r[1].data(), y, n); },
+      [](const Rows& r, std::size_t i) { return double{r[0][i]} * r[1][i]; });
+  check_map(
+      1, 0.5, [](Rows& r, float* y, int n) { mul(r[0].data(), 0.1F, y, n); },
+      [](const Rows& r, std::size_t i) { return double{r[0][i]} * 0.1F; });
+}
+
+TEST_P(CpuSimdVector, ScalesAndAdds) {
+  // Without a fused multiply-add the product is rounded first: bounded by its own size, not the
+  // sum's.
+  for (int n = 0; n <= kLongest; ++n) {
+    const Row x = random_row(n, -20, 20);
+    const Row a = random_row(n, -20, 20);
+    Row y = x;
+    Row z = x;
+    scale(x.data(), 0.3F, -2.5F, y.data(), n);
+    scale_add(x.data(), 0.3F, a.data(), z.data(), n);
+    for (std::size_t i = 0; i < static_cast<std::size_t>(n); ++i) {
+      EXPECT_NEAR(y[i], double{x[i]} * 0.3F - 2.5, 1e-6);
+      EXPECT_NEAR(z[i], double{x[i]} * 0.3F + a[i], 2e-6);
+    }
+    EXPECT_EQ(y.back(), kGuard);
+    EXPECT_EQ(z.back(), kGuard);
+  }
+}
+
+TEST_P(CpuSimdVector, GatesSmoothly) {
+  const auto exact = [](double x) { return x / (1 + std::exp(-x)); };
+  check_map(
+      1, 3, [](Rows& r, float* y, int n) { silu(r[0].data(), y, n); },
+      [&](const Rows& r, std::size_t i) { return exact(r[0][i]); });
+  check_map(
+      2, 4, [](Rows& r, float* y, int n) { swiglu(r[0].data(), r[1].data(), y, n); },
+      [&](const Rows& r, std::size_t i) { return exact(r[0][i]) * r[1][i]; });
+}
+
+TEST_P(CpuSimdVector, SiluAtItsEnds) {
+  const Row x = {0.0F, -0.0F, -1e4F, 1e4F, kInfinity, 3e38F, -3e38F, -95.0F, kNan};
+  Row y(x.size());
+  silu(x.data(), y.data(), static_cast<std::int64_t>(x.size()));
+  EXPECT_EQ(y[0], 0.0F);
+  EXPECT_EQ(y[1], 0.0F);
+  EXPECT_EQ(y[2], 0.0F);
+  EXPECT_TRUE(std::signbit(y[2]));
+  EXPECT_EQ(y[3], 1e4F);
+  EXPECT_EQ(y[4], kInfinity);
+  EXPECT_EQ(y[5], 3e38F);
+  EXPECT_EQ(y[6], 0.0F);
+  EXPECT_LE(ulps(y[7], -95.0 / (1 + std::exp(95.0))), 1);  // subnormal
+  EXPECT_TRUE(std::isnan(y[8]));
+}
+
+TEST_P(CpuSimdVector, SwigluKeepsBitsThatAGateAloneWouldLose) {
+  const Row gate(3, -95.0F);
+  const Row up(3, 1e30F);
+  Row y(3);
+  swiglu(gate.data(), up.data(), y.data(), 3);
+  EXPECT_LE(ulps(y[1], -95.0 / (1 + std::exp(95.0)) * up[1]), 4);
+}
+
+TEST_P(CpuSimdVector, ExpIsWithinTwoUlps) {
+  Row x;
+  for (float value = -104; value < 89; value += 0.0037F) x.push_back(value);
+  for (float value : {-0.0F, 0.0F, 1e-30F, -1e-30F, 1e-8F, 0.34657359F, 88.72283F, -87.33654F}) {
+    x.push_back(value);
+  }
+  Row y(x.size());
+  exp(x.data(), y.data(), static_cast<std::int64_t>(x.size()));
+  double worst = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const double exact = std::exp(double{x[i]});
+    if (exact > std::numeric_limits<float>::max()) {
+      EXPECT_EQ(y[i], kInfinity) << x[i];
+    } else {
+      worst = std::max(worst, ulps(y[i], exact));
+    }
+  }
+  EXPECT_LE(worst, 2);
+}
+
+TEST_P(CpuSimdVector, ExpAtItsEnds) {
+  const Row x = {-kInfinity, kInfinity, kNan, -1e30F, 1e30F, -120.0F, 100.0F, -0.0F};
+  Row y(x.size());
+  exp(x.data(), y.data(), static_cast<std::int64_t>(x.size()));
+  EXPECT_EQ(y[0], 0.0F);
+  EXPECT_EQ(y[1], kInfinity);
+  EXPECT_TRUE(std::isnan(y[2]));
+  EXPECT_EQ(y[3], 0.0F);
+  EXPECT_EQ(y[4], kInfinity);
+  EXPECT_EQ(y[5], 0.0F);
+  EXPECT_EQ(y[6], kInfinity);
+  EXPECT_EQ(y[7], 1.0F);
+}
+
+TEST_P(CpuSimdVector, ShiftedExpAndItsSum) {
+  for (int n = 0; n <= kLongest; ++n) {
+    Row x = random_row(n, -10, 3);
+    if (n > 2) x[static_cast<std::size_t>(n) / 2] = -kInfinity;
+    Row y(x.size(), kGuard);
+    const float sum = exp_shifted(x.data(), 3, y.data(), n);
+    double exact = 0;
+    for (std::size_t i = 0; i < static_cast<std::size_t>(n); ++i) {
+      EXPECT_LE(ulps(y[i], std::exp(static_cast<double>(x[i] - 3.0F))), 2);
+      exact += y[i];
+    }
+    EXPECT_NEAR(sum, exact, 1e-6 * exact);
+    if (n > 2) {
+      EXPECT_EQ(y[static_cast<std::size_t>(n) / 2], 0.0F);
+    }
+    EXPECT_EQ(y.back(), kGuard);
+  }
+}
+
+TEST_P(CpuSimdVector, SumsUp) {
+  for (int n = 0; n <= kLongest; ++n) {
+    const Row a = random_row(n, -3, 3);
+    const Row b = random_row(n, -3, 3);
+    double product = 0;
+    double squares = 0;
+    for (std::size_t i = 0; i < static_cast<std::size_t>(n); ++i) {
+      product += double{a[i]} * b[i];
+      squares += double{a[i]} * a[i];
+    }
+    EXPECT_NEAR(dot(a.data(), b.data(), n), product, 1e-6 * (1 + n));
+    EXPECT_NEAR(sum_squares(a.data(), n), squares, 1e-6 * squares);
+  }
+}
+
+TEST_P(CpuSimdVector, FindsTheLargest) {
+  for (int n = 0; n <= kLongest; ++n) {
+    Row x = random_row(n, -9, -1);
+    const float largest = n == 0 ? -kInfinity : *std::max_element(x.begin(), x.end() - 1);
+    EXPECT_EQ(max(x.data(), n), largest);
+    const auto first = std::find(x.begin(), x.end() - 1, largest) - x.begin();
+    EXPECT_EQ(find(x.data(), largest, n), first);
+    EXPECT_EQ(find(x.data(), kGuard, n), n);
+    for (int at : {0, n / 2, n - 1}) {
+      if (n == 0) break;
+      Row y = x;
+      y[static_cast<std::size_t>(at)] = kNan;
+      EXPECT_TRUE(std::isnan(max(y.data(), n))) << n;
+      y[static_cast<std::size_t>(at)] = kInfinity;
+      EXPECT_EQ(max(y.data(), n), kInfinity);
+      EXPECT_EQ(find(y.data(), kInfinity, n), at);
+    }
+    std::fill(x.begin(), x.end() - 1, -kInfinity);
+    EXPECT_EQ(max(x.data(), n), -kInfinity) << n;
+    EXPECT_EQ(find(x.data(), -kInfinity, n), 0);
+  }
+}
+
+TEST_P(CpuSimdVector, TurnsPairs) {
+  for (int n = 0; n <= kLongest; ++n) {
+    const Row angles = random_row(n, -4, 4);
+    Row c = angles;
+    Row s = angles;
+    for (std::size_t i = 0; i < static_cast<std::size_t>(n); ++i) {
+      c[i] = std::cos(angles[i]);
+      s[i] = std::sin(angles[i]);
+    }
+    const Row u = random_row(n, -2, 2);
+    const Row v = random_row(n, -2, 2);
+    Row yu = u;
+    Row yv = v;
+    rotate(yu.data(), yv.data(), c.data(), s.data(), yu.data(), yv.data(), n);
+    Row pairs = random_row(2 * n, 0, 0);
+    for (std::size_t i = 0; i < static_cast<std::size_t>(n); ++i) {
+      pairs[2 * i] = u[i];
+      pairs[2 * i + 1] = v[i];
+    }
+    rotate_adjacent(pairs.data(), c.data(), s.data(), pairs.data(), n);
+    for (std::size_t i = 0; i < static_cast<std::size_t>(n); ++i) {
+      const double exact_u = double{u[i]} * c[i] - double{v[i]} * s[i];
+      const double exact_v = double{u[i]} * s[i] + double{v[i]} * c[i];
+      EXPECT_NEAR(yu[i], exact_u, 1e-6);
+      EXPECT_NEAR(yv[i], exact_v, 1e-6);
+      EXPECT_NEAR(pairs[2 * i], exact_u, 1e-6);
+      EXPECT_NEAR(pairs[2 * i + 1], exact_v, 1e-6);
+    }
+    EXPECT_EQ(yu.back(), kGuard);
+    EXPECT_EQ(yv.back(), kGuard);
+    EXPECT_EQ(pairs.back(), kGuard);
+  }
+}
+
+std::vector<std::string> level_names() {
+  std::vector<std::string> names;
+  for (std::string_view name : levels()) names.emplace_back(name);
+  return names;
+}
+
+INSTANTIATE_TEST_SUITE_P(Levels, CpuSimdVector, testing::ValuesIn(level_names()),
+                         [](const auto& test) { return test.param; });
+
+TEST(CpuSimdLevel, IsTheBestUnlessLimited) {
+  const std::vector<std::string> names = level_names();
+  ASSERT_FALSE(names.empty());
+  EXPECT_TRUE(limit_level(""));
+  EXPECT_EQ(level(), names.front());
+  EXPECT_TRUE(limit_level(names.back()));
+  EXPECT_EQ(level(), names.back());
+  EXPECT_EQ(level_names(), names) << "a limit doesn't hide what the machine can run";
+  EXPECT_FALSE(limit_level("abacus"));
+  EXPECT_EQ(level(), names.back()) << "an unknown level changes nothing";
+  EXPECT_TRUE(limit_level(""));
+  EXPECT_EQ(level(), names.front());
+}
+
+}  // namespace
+}  // namespace shunt::cpu::simd
