@@ -15,71 +15,73 @@ namespace {
 
 constexpr std::int64_t kSize = 2048;
 
-std::vector<float> random_floats(std::int64_t n) {
-  std::mt19937 random(1);
-  std::normal_distribution<float> normal;
-  std::vector<float> values(static_cast<std::size_t>(n));
-  for (float& value : values) value = normal(random);
-  return values;
-}
+/// Memory that starts at a cache line, as that of a device does.
+class Memory {
+ public:
+  explicit Memory(std::size_t bytes) : bytes_(bytes), lines_(bytes / sizeof(Line) + 1) {}
+  std::size_t size() const { return bytes_; }
+  std::byte* data() { return lines_.data()->bytes; }
 
-TensorArg matrix(DType dtype, std::byte* data, std::int64_t columns, std::int64_t rows) {
-  const DTypeTrait& type = trait(dtype);
-  const auto block = static_cast<std::int64_t>(type.block_bytes);
-  const std::int64_t row = columns / type.block_elements * block;
-  return {data, {columns, rows, 1, 1}, {block, row, row * rows, row * rows}, dtype};
-}
+ private:
+  struct alignas(64) Line {
+    std::byte bytes[64];
+  };
+  std::size_t bytes_;
+  std::vector<Line> lines_;
+};
+
+/// A matrix of normally distributed numbers, with a view of it.
+struct Matrix {
+  Memory memory;
+  TensorArg arg;
+
+  Matrix(DType dtype, std::int64_t columns, std::int64_t rows)
+      : memory(bytes(dtype, columns * rows)) {
+    std::mt19937 random(1);
+    std::normal_distribution<float> normal;
+    std::vector<float> values(static_cast<std::size_t>(columns * rows));
+    for (float& value : values) value = normal(random);
+    trait(dtype).encode(values.data(), memory.data(), columns * rows);
+    const auto block = static_cast<std::int64_t>(trait(dtype).block_bytes);
+    const auto row = static_cast<std::int64_t>(bytes(dtype, columns));
+    arg = {memory.data(), {columns, rows, 1, 1}, {block, row, row * rows, row * rows}, dtype};
+  }
+  static std::size_t bytes(DType dtype, std::int64_t n) {
+    return static_cast<std::size_t>(n / trait(dtype).block_elements) * trait(dtype).block_bytes;
+  }
+};
 
 void matmul(benchmark::State& state, DType dtype) {
   const std::int64_t n = state.range(0);
-  const std::vector<float> values = random_floats(kSize * kSize);
-  const DTypeTrait& type = trait(dtype);
-  std::vector<std::byte> w(values.size() / static_cast<std::size_t>(type.block_elements) *
-                           type.block_bytes);
-  type.encode(values.data(), w.data(), kSize * kSize);
-  std::vector<float> x = random_floats(kSize * n);
-  std::vector<float> y(static_cast<std::size_t>(kSize * n));
-
+  Matrix w(dtype, kSize, kSize);
+  Matrix x(DType::kF32, kSize, n);
+  Matrix y(DType::kF32, kSize, n);
+  Memory scratch(1 << 18);
   Call call;
-  call.sources[0] = matrix(dtype, w.data(), kSize, kSize);
-  call.sources[1] = matrix(DType::kF32, reinterpret_cast<std::byte*>(x.data()), kSize, n);
-  call.result = matrix(DType::kF32, reinterpret_cast<std::byte*>(y.data()), kSize, n);
-  struct alignas(64) Line {
-    float floats[16];
-  };
-  std::vector<Line> scratch(4 * 1024);
+  call.sources = {w.arg, x.arg};
+  call.result = y.arg;
 
   const CpuKernel& kernel = *matmul_kernels()[0];
   for (auto _ : state) {
-    kernel.run(call, 0, 0, kernel.items(call, 0), reinterpret_cast<std::byte*>(scratch.data()));
+    kernel.run(call, 0, 0, kernel.items(call, 0), scratch.data());
     benchmark::ClobberMemory();
   }
   const auto runs = static_cast<double>(state.iterations());
   state.counters["Gflop/s"] = benchmark::Counter(
       2e-9 * static_cast<double>(kSize * kSize * n) * runs, benchmark::Counter::kIsRate);
-  state.counters["GB/s"] =
-      benchmark::Counter(1e-9 * static_cast<double>(w.size()) * runs, benchmark::Counter::kIsRate);
+  state.counters["GB/s"] = benchmark::Counter(1e-9 * static_cast<double>(w.memory.size()) * runs,
+                                              benchmark::Counter::kIsRate);
 }
 
-#define SHUNT_BENCH_MATMUL(type)                  \
-  BENCHMARK_CAPTURE(matmul, type, DType::k##type) \
-      ->Arg(1)                                    \
-      ->Arg(2)                                    \
-      ->Arg(4)                                    \
-      ->Arg(5)                                    \
-      ->Arg(6)                                    \
-      ->Arg(7)                                    \
-      ->Arg(8)                                    \
-      ->Arg(12)                                   \
-      ->Arg(16)                                   \
-      ->Arg(24)                                   \
-      ->Arg(32)                                   \
-      ->Arg(512)
-SHUNT_BENCH_MATMUL(F32);
-SHUNT_BENCH_MATMUL(F16);
-SHUNT_BENCH_MATMUL(BF16);
-SHUNT_BENCH_MATMUL(Q8_0);
-SHUNT_BENCH_MATMUL(Q4_0);
+void columns(benchmark::internal::Benchmark* bench) {
+  bench->ArgName("N")->Arg(1)->Arg(2)->Arg(4)->Arg(8)->Arg(32)->Arg(512);
+}
+
+BENCHMARK_CAPTURE(matmul, F32, DType::kF32)->Apply(columns);
+BENCHMARK_CAPTURE(matmul, F16, DType::kF16)->Apply(columns);
+BENCHMARK_CAPTURE(matmul, BF16, DType::kBF16)->Apply(columns);
+BENCHMARK_CAPTURE(matmul, Q8_0, DType::kQ8_0)->Apply(columns);
+BENCHMARK_CAPTURE(matmul, Q4_0, DType::kQ4_0)->Apply(columns);
 
 }  // namespace
 }  // namespace shunt::cpu

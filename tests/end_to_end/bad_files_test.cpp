@@ -148,7 +148,7 @@ TEST_P(BadModel, IsRefused) {
 }
 
 INSTANTIATE_TEST_SUITE_P(, BadModel, testing::ValuesIn(kWrongModels),
-                         [](const auto& info) { return std::string(info.param.name); });
+                         [](const auto& test) { return std::string(test.param.name); });
 
 TEST(BadModel, TheTableIsAboutModelsThatAreRightOtherwise) {
   const SynthModel model;

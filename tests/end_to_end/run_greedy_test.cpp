@@ -59,7 +59,7 @@ INSTANTIATE_TEST_SUITE_P(, RunGreedyVariation,
                                          Variation{"JustEnoughContext", {"--ctx", "68"}},
                                          Variation{"NamedDevice", {"--devices", "cpu0"}},
                                          Variation{"AnySeed", {"--seed", "99"}}),
-                         [](const auto& info) { return info.param.name; });
+                         [](const auto& test) { return std::string(test.param.name); });
 
 TEST(RunGreedy, TakesThePromptAsAnOperand) {
   SHUNT_NEED_SHARED(kExpected);

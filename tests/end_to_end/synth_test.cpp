@@ -39,7 +39,7 @@ TEST_P(SynthType, GoesFromSynthToInspectToRun) {
 }
 
 INSTANTIATE_TEST_SUITE_P(, SynthType, testing::Values("F32", "F16", "BF16", "Q4_0", "Q8_0"),
-                         [](const auto& info) { return std::string(info.param); });
+                         [](const auto& test) { return std::string(test.param); });
 
 TEST(Synth, TheSameSeedGivesTheSameBytes) {
   SynthOptions options;

@@ -1,0 +1,65 @@
+// A real model on a device that came as a plugin, can only do matmul and add, and keeps its memory
+// to itself.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "shunt/engine.h"
+#include "support/models.h"
+#include "support/shared.h"
+
+namespace shunt::test {
+namespace {
+
+struct Computed {
+  std::vector<float> logits;
+  std::vector<std::int32_t> tokens;
+};
+
+Computed compute(const std::string& path, const std::vector<std::string>& devices) {
+  Options options;
+  options.backend_path = SHUNT_TEST_PLUGINS;
+  const auto registry = Registry::create(options);
+  EXPECT_TRUE(registry);
+  const auto model = Model::load(path, **registry, {.devices = devices, .progress = {}});
+  EXPECT_TRUE(model) << model.error().message();
+  auto session = Session::create(*model, {.context = 64, .cache_type = DType::kF32});
+  EXPECT_TRUE(session) << session.error().message();
+  const std::vector<std::int32_t> prompt = {1, 403, 407, 261, 378};
+  Computed computed;
+  const auto logits = (*session)->append(prompt);
+  EXPECT_TRUE(logits) << logits.error().message();
+  computed.logits.assign(logits->begin(), logits->end());
+  EXPECT_TRUE((*session)->truncate(0));
+  const auto result =
+      generate(**session, prompt, {.max_tokens = 12, .sampling = {.temperature = 0}}, {});
+  EXPECT_TRUE(result) << result.error().message();
+  computed.tokens = result->tokens;
+  return computed;
+}
+
+void expect_same(const Computed& a, const Computed& b) {
+  ASSERT_EQ(a.logits.size(), b.logits.size());
+  for (std::size_t i = 0; i < a.logits.size(); ++i) EXPECT_NEAR(a.logits[i], b.logits[i], 1e-4);
+  EXPECT_EQ(a.tokens, b.tokens);
+}
+
+TEST(EngineDevices, AModelRunsOnADeviceThatCanHardlyDoAnything) {
+  SHUNT_NEED_SHARED("data/models/stories260K.gguf");
+  const auto path = shared_path("data/models/stories260K.gguf");
+  const Computed alone = compute(path, {"cpu0"});
+  const Computed together = compute(path, {"test0"});
+  expect_same(alone, together);
+  ASSERT_GE(alone.tokens.size(), 4U);
+  EXPECT_EQ(alone.tokens[0], 432);  // stories260K.greedy.ids goes on so
+}
+
+TEST(EngineDevices, SoDoesAModelOfNoiseWithATiedOutput) {
+  SynthOptions options;
+  options.tied = true;
+  const SynthModel model(options);
+  expect_same(compute(model.path(), {"cpu0"}), compute(model.path(), {"test0"}));
+}
+
+}  // namespace
+}  // namespace shunt::test
