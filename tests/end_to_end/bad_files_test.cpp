@@ -77,6 +77,10 @@ struct WrongModel {
   std::vector<std::string> message;
 };
 
+void PrintTo(const WrongModel& model, std::ostream* out) {
+  *out << model.name;
+}
+
 gguf::Value number(std::uint64_t value) {
   return {gguf::ValueType::kU32, value};
 }
@@ -150,7 +154,7 @@ TEST_P(BadModel, IsRefused) {
 INSTANTIATE_TEST_SUITE_P(, BadModel, testing::ValuesIn(kWrongModels),
                          [](const auto& test) { return std::string(test.param.name); });
 
-TEST(BadModel, TheTableIsAboutModelsThatAreRightOtherwise) {
+TEST(BadFile, TheTableIsAboutModelsThatAreRightOtherwise) {
   const SynthModel model;
   const std::string path = model.folder().file("copy.gguf");
   write_edited(model.path(), path, [](EditedFile&) {});

@@ -36,7 +36,8 @@ TEST(Devices, TheCpuIsAlwaysThereAndLast) {
 
 TEST(Devices, BackendsSayWhereTheyComeFrom) {
   bool found = false;
-  for (const json& backend : json_of({"devices"})["backends"]) {
+  const json devices = json_of({"devices"});
+  for (const json& backend : devices["backends"]) {
     found = found || (backend["name"] == "cpu" && backend["loaded"] == true &&
                       backend["origin"] == "built in");
   }

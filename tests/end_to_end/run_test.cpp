@@ -101,12 +101,12 @@ TEST_F(Run, EndsWhenTheContextIsFull) {
 }
 
 TEST_F(Run, PromptLongerThanTheContextNamesBothNumbers) {
-  const RunResult result = run({"-p", "a b c d e f g h", "--ctx", "4"});
+  const RunResult result = run({"-p", "\xe4\xb8\xad\xe4\xb8\xad", "--ctx", "4"});
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_EQ(result.out, "");
   EXPECT_THAT(result.err, HasSubstr(model_.path()));
   EXPECT_THAT(result.err, HasSubstr("room for 4"));
-  EXPECT_THAT(result.err, HasSubstr("17 tokens"));  // BOS, then a space and a letter eight times
+  EXPECT_THAT(result.err, HasSubstr("8 tokens"));  // BOS, a space, and six bytes
 }
 
 TEST_F(Run, InvalidUtf8IsReplacedWithAWarning) {
