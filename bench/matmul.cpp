@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "backends/cpu/kernel.h"
+#include "backends/cpu/simd/matmul.h"
+#include "backends/cpu/simd/vector.h"
 
 namespace shunt::cpu {
 
@@ -72,6 +74,41 @@ void matmul(benchmark::State& state, DType dtype) {
   state.counters["GB/s"] = benchmark::Counter(1e-9 * static_cast<double>(w.memory.size()) * runs,
                                               benchmark::Counter::kIsRate);
 }
+
+// The two roofs that the kernel is held against.
+
+/// Arithmetic: one tile's worth of operands that stay in the first cache.
+void roof_arithmetic(benchmark::State& state) {
+  constexpr std::int64_t kDepth = 512;
+  constexpr std::int64_t kStride = kDepth + 16;
+  Memory w(simd::kPanelRows * kStride * sizeof(float));
+  Memory x(6 * kStride * sizeof(float));
+  float y[6 * simd::kPanelRows] = {};
+  for (auto _ : state) {
+    simd::multiply_panel(reinterpret_cast<const float*>(w.data()), kStride, simd::kPanelRows,
+                         reinterpret_cast<const float*>(x.data()), kStride, 6, kDepth, y,
+                         simd::kPanelRows, false);
+    benchmark::DoNotOptimize(y);
+  }
+  state.counters["Gflop/s"] = benchmark::Counter(
+      2e-9 * simd::kPanelRows * 6 * kDepth * static_cast<double>(state.iterations()),
+      benchmark::Counter::kIsRate);
+}
+
+/// Memory: reading so many MiB again and again.
+void roof_memory(benchmark::State& state) {
+  Memory row(static_cast<std::size_t>(state.range(0)) << 20);
+  const auto n = static_cast<std::int64_t>(row.size() / sizeof(float));
+  for (auto _ : state) {
+    benchmark::DoNotOptimize(simd::sum_squares(reinterpret_cast<const float*>(row.data()), n));
+  }
+  state.counters["GB/s"] = benchmark::Counter(
+      1e-9 * static_cast<double>(row.size()) * static_cast<double>(state.iterations()),
+      benchmark::Counter::kIsRate);
+}
+
+BENCHMARK(roof_arithmetic);
+BENCHMARK(roof_memory)->ArgName("MiB")->Arg(2)->Arg(4)->Arg(8)->Arg(16)->Arg(256);
 
 void columns(benchmark::internal::Benchmark* bench) {
   bench->ArgName("N")->Arg(1)->Arg(2)->Arg(4)->Arg(8)->Arg(32)->Arg(512);

@@ -145,7 +145,7 @@ Result<Value> GraphBuilder::apply(const Op& op, Params params,
     node.writes_storage = info.storage == Storage::kIntoFirst;
     const Role role = graph_.nodes_[node.storage].role;
     if (node.writes_storage && (role == Role::kWeight || role == Role::kExpertWeight || role == Role::kInput)) {
-      return invalid("{}: it would write into {}, which is a {}", describe_call(graph_, op, ids),
+      return invalid("{}: it would write into {}, which is of role {}", describe_call(graph_, op, ids),
                      graph_.describe(node.storage), to_string(role));
     }
   }

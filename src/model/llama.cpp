@@ -202,9 +202,15 @@ class StepBuilder {
     return mul(g_, rms_norm(g_, x, {.eps = model_.norm_eps_}), weight(which, layer));
   }
 
-  Result<Value> linear(Operand x, Weight which, Weight bias, std::int64_t layer) {
-    Result<Value> y = matmul(g_, weight(which, layer), x);
-    return find(bias, layer) == nullptr ? y : add(g_, y, weight(bias, layer));
+  /// Gives a result a name for people: "blk.3.attention".
+  Result<Value> named(Result<Value> value, std::int64_t layer, std::string_view what) {
+    if (value) SHUNT_TRY(g_.name(value, fmt::format("blk.{}.{}", layer, what)));
+    return value;
+  }
+
+  Result<Value> linear(Operand x, Weight which, Weight bias, std::int64_t layer, std::string_view what) {
+    const Result<Value> y = matmul(g_, weight(which, layer), x);
+    return named(find(bias, layer) == nullptr ? y : add(g_, y, weight(bias, layer)), layer, what);
   }
 
   Result<Value> turn(Operand x) {
@@ -223,9 +229,9 @@ class StepBuilder {
 
   Result<Value> attention_block(std::int64_t layer, Operand x) {
     const Dim tokens = result_.token_count;
-    const Result<Value> q = linear(x, kQuery, kQueryBias, layer);
-    const Result<Value> k = linear(x, kKey, kKeyBias, layer);
-    const Result<Value> v = linear(x, kValue, kValueBias, layer);
+    const Result<Value> q = linear(x, kQuery, kQueryBias, layer, "attn_q");
+    const Result<Value> k = linear(x, kKey, kKeyBias, layer, "attn_k");
+    const Result<Value> v = linear(x, kValue, kValueBias, layer, "attn_v");
     const Result<Value> queries = turn(reshape(g_, q, {n_.key_size, n_.heads, tokens}));
     const Result<Value> turned = turn(reshape(g_, k, {n_.key_size, n_.kv_heads, tokens}));
     const Result<Value> keys = remember(reshape(g_, turned, {n_.key_width, tokens}),
@@ -233,14 +239,15 @@ class StepBuilder {
     const Result<Value> values =
         remember(v, fmt::format("values of layer {}", layer), n_.value_size, n_.kv_heads);
     const float scale = 1 / std::sqrt(static_cast<float>(n_.key_size));
-    const Result<Value> mixed = attention(g_, queries, keys, values, result_.mask, {.scale = scale});
-    return linear(reshape(g_, mixed, {n_.mixed_width, tokens}), kMix, kMixBias, layer);
+    const Result<Value> mixed =
+        named(attention(g_, queries, keys, values, result_.mask, {.scale = scale}), layer, "attention");
+    return linear(reshape(g_, mixed, {n_.mixed_width, tokens}), kMix, kMixBias, layer, "attn_output");
   }
 
   Result<Value> feed_forward(std::int64_t layer, Operand x) {
-    const Result<Value> gate = linear(x, kGate, kGateBias, layer);
-    const Result<Value> up = linear(x, kUp, kUpBias, layer);
-    return linear(swiglu(g_, gate, up), kDown, kDownBias, layer);
+    const Result<Value> gate = linear(x, kGate, kGateBias, layer, "ffn_gate");
+    const Result<Value> up = linear(x, kUp, kUpBias, layer, "ffn_up");
+    return linear(swiglu(g_, gate, up), kDown, kDownBias, layer, "ffn_down");
   }
 
   const Llama& model_;

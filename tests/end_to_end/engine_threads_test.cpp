@@ -1,0 +1,109 @@
+// One model used from many threads at once, and generation that another thread stops.
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "shunt/engine.h"
+#include "support/models.h"
+
+namespace shunt::test {
+namespace {
+
+struct Loaded {
+  std::unique_ptr<Registry> registry;
+  std::shared_ptr<const Model> model;
+};
+
+Loaded load(const SynthModel& file) {
+  Options options;
+  options.threads = 2;
+  Loaded loaded;
+  loaded.registry = std::move(*Registry::create(options));
+  loaded.model = *Model::load(file.path(), *loaded.registry);
+  return loaded;
+}
+
+std::vector<std::int32_t> generate_some(const std::shared_ptr<const Model>& model, const std::string& text) {
+  const auto session = Session::create(model, {.context = 64});
+  const auto prompt = model->tokenizer().encode(text);
+  const auto result = generate(**session, *prompt, {.max_tokens = 10, .sampling = {.temperature = 0}, .ignore_end = true}, {});
+  EXPECT_TRUE(result);
+  return result ? result->tokens : std::vector<std::int32_t>();
+}
+
+TEST(EngineThreads, SessionsOfOneModelRunAtTheSameTime) {
+  const SynthModel file;
+  const Loaded loaded = load(file);
+  const std::vector<std::string> texts = {"one", "another text", "a third"};
+  std::vector<std::vector<std::int32_t>> alone, together(texts.size());
+  for (const std::string& text : texts) alone.push_back(generate_some(loaded.model, text));
+  std::vector<std::thread> threads;
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    threads.emplace_back([&, i] { together[i] = generate_some(loaded.model, texts[i]); });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(alone, together);
+}
+
+TEST(EngineCancel, AnotherThreadStopsGeneration) {
+  const SynthModel file;
+  const Loaded loaded = load(file);
+  const auto session = Session::create(loaded.model, {.context = 2048});
+  ASSERT_TRUE(session);
+  std::atomic<bool> cancel{false};
+  std::atomic<int> pieces{0};
+  std::thread other([&] {
+    while (pieces.load() < 3) std::this_thread::yield();
+    cancel.store(true);
+  });
+  const auto prompt = loaded.model->tokenizer().encode("on and on");
+  const auto result = generate(**session, *prompt,
+                               {.max_tokens = 2000, .sampling = {.temperature = 1}, .ignore_end = true, .cancel = &cancel},
+                               [&](std::string_view) { ++pieces; });
+  pieces.store(3);
+  other.join();
+  ASSERT_TRUE(result) << result.error().message();
+  EXPECT_EQ(result->stop, StopReason::kCancelled);
+}
+
+TEST(EngineCancel, BeforeThePromptNothingIsComputed) {
+  const SynthModel file;
+  const Loaded loaded = load(file);
+  const auto session = Session::create(loaded.model, {.context = 64});
+  const std::atomic<bool> cancel{true};
+  const auto prompt = loaded.model->tokenizer().encode("text");
+  const auto result = generate(**session, *prompt, {.cancel = &cancel}, {});
+  ASSERT_TRUE(result);
+  EXPECT_EQ(result->stop, StopReason::kCancelled);
+  EXPECT_EQ((*session)->length(), 0);
+}
+
+TEST(EngineSession, RefusesWhatDoesNotFitAndStaysAsItWas) {
+  const SynthModel file;
+  const Loaded loaded = load(file);
+  const auto session = Session::create(loaded.model, {.context = 8});
+  const std::vector<std::int32_t> nine(9, 1), eight(8, 1), wild = {1, 999999}, negative = {-1};
+  EXPECT_FALSE((*session)->append(nine));
+  EXPECT_FALSE((*session)->append(wild));
+  EXPECT_FALSE((*session)->append(negative));
+  EXPECT_FALSE((*session)->append({}));
+  EXPECT_EQ((*session)->length(), 0);
+  EXPECT_TRUE((*session)->append(eight));
+  EXPECT_FALSE((*session)->append({eight.data(), 1}));
+  EXPECT_FALSE((*session)->truncate(9));
+  EXPECT_FALSE((*session)->truncate(-1));
+  EXPECT_TRUE((*session)->truncate(4));
+  EXPECT_TRUE((*session)->append({eight.data(), 4}));
+}
+
+TEST(EngineSession, OptionsThatMakeNoSenseAreRefused) {
+  const SynthModel file;
+  const Loaded loaded = load(file);
+  EXPECT_FALSE(Session::create(loaded.model, {.context = -1}));
+  EXPECT_FALSE(Session::create(loaded.model, {.context = std::int64_t{1} << 40}));
+  EXPECT_FALSE(Session::create(loaded.model, {.cache_type = DType::kI8}));
+  EXPECT_FALSE(Session::create(loaded.model, {.batch = 0}));
+}
+
+}  // namespace
+}  // namespace shunt::test
