@@ -23,7 +23,8 @@ ${calls}};
 
   if(name IN_LIST SHUNT_PLUGIN_BACKENDS)
     add_library(shunt-backend-${name} MODULE ${ARGN} ${kernel_files})
-    set_target_properties(shunt-backend-${name} PROPERTIES PREFIX "")
+    set_target_properties(shunt-backend-${name} PROPERTIES
+      PREFIX "" LIBRARY_OUTPUT_DIRECTORY ${CMAKE_LIBRARY_OUTPUT_DIRECTORY}/shunt)  # where the library looks
     target_compile_definitions(shunt-backend-${name} PRIVATE SHUNT_BACKEND_ENTRY=shunt_backend)
     target_link_libraries(shunt-backend-${name} PRIVATE shunt_flags shunt)
     set(target shunt-backend-${name})

@@ -1,4 +1,5 @@
-// Builds a small graph, y = silu(w x), runs it on the devices that are there, and prints the result.
+// Builds a small graph, y = silu(w x), runs it on the devices that are there, and prints the
+// result.
 #include <shunt/ops.h>
 #include <shunt/plan.h>
 #include <shunt/registry.h>
@@ -28,10 +29,12 @@ static Status run() {
   const auto buffer = wrap_host_memory(std::as_writable_bytes(std::span(weights)), {});
   const LeafMemory memory[] = {{w.id, {buffer.get(), 0}}};
   SHUNT_ASSIGN(Placement placement, place(*graph, devices, memory));
-  std::printf("y runs on %s: %s\n",
-              devices[static_cast<std::size_t>(placement.decisions[y.id].device)]->info().name.c_str(),
-              placement.decisions[y.id].reason.c_str());
-  SHUNT_ASSIGN(const auto plan, compile(graph, std::move(placement), {.memory = memory, .observe = {}}));
+  std::printf(
+      "y runs on %s: %s\n",
+      devices[static_cast<std::size_t>(placement.decisions[y.id].device)]->info().name.c_str(),
+      placement.decisions[y.id].reason.c_str());
+  SHUNT_ASSIGN(const auto plan,
+               compile(graph, std::move(placement), {.memory = memory, .observe = {}}));
 
   SHUNT_ASSIGN(const auto input, plan->input(x));
   auto* numbers = reinterpret_cast<float*>(input.data());

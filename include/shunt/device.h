@@ -1,7 +1,7 @@
 // Devices: what a backend implements, and all that it is handed. Nothing here knows the scheduler.
 //
-// Threads: a Backend, a Device and a BufferType may be used from many threads; a Buffer's memory, a Stream and a
-// Binding belong to one at a time.
+// Threads: a Backend, a Device and a BufferType may be used from many threads; a Buffer's memory, a
+// Stream and a Binding belong to one at a time.
 #pragma once
 
 #include <cstddef>
@@ -22,13 +22,15 @@ class Buffer;
 class BufferType;
 class Device;
 
-// ---- memory ----------------------------------------------------------------------------------------
+// ---- memory
+// ----------------------------------------------------------------------------------------
 
 /// How a placed tensor lies in memory.
 enum class LayoutKind : std::uint8_t { kPlain, kPadded, kRepacked, kNz, kStickified };
 std::string_view to_string(LayoutKind kind);
 
-/// A layout that a buffer type can hold. An exact one reads back what was written; a lossy one says its cost.
+/// A layout that a buffer type can hold. An exact one reads back what was written; a lossy one says
+/// its cost.
 struct Layout {
   LayoutKind kind = LayoutKind::kPlain;
   bool exact = true;
@@ -69,7 +71,8 @@ class Buffer {
   virtual std::size_t size() const = 0;
   /// Where the host finds it; null if the host can't touch it.
   virtual std::byte* host_data() { return nullptr; }
-  /// Copies from and to the host, done when they return. Invalid if the range is not inside the buffer.
+  /// Copies from and to the host, done when they return. Invalid if the range is not inside the
+  /// buffer.
   virtual Status write(std::size_t offset, std::span<const std::byte> from) = 0;
   virtual Status read(std::size_t offset, std::span<std::byte> to) = 0;
 };
@@ -83,13 +86,17 @@ struct Address {
 
 /// Plain host memory: what the CPU computes in, and where inputs start.
 BufferType& host_memory();
-/// A host buffer over memory that is there already, without a copy; `keep_alive` is held as long as the buffer lives.
-std::unique_ptr<Buffer> wrap_host_memory(std::span<std::byte> bytes, std::shared_ptr<void> keep_alive);
+/// A host buffer over memory that is there already, without a copy; `keep_alive` is held as long as
+/// the buffer lives.
+std::unique_ptr<Buffer> wrap_host_memory(std::span<std::byte> bytes,
+                                         std::shared_ptr<void> keep_alive);
 /// The same over memory that may only be read (a mapped file): writing to it is Invalid.
-std::unique_ptr<Buffer> wrap_read_only_memory(std::span<const std::byte> bytes, std::shared_ptr<const void> keep_alive);
+std::unique_ptr<Buffer> wrap_read_only_memory(std::span<const std::byte> bytes,
+                                              std::shared_ptr<const void> keep_alive);
 
-/// Several buffers of one type seen as one: for a size above max_size(), or a file in several parts. A range that
-/// reaches over an edge between parts is copied piecewise; a tensor must lie in one part to be computed with.
+/// Several buffers of one type seen as one: for a size above max_size(), or a file in several
+/// parts. A range that reaches over an edge between parts is copied piecewise; a tensor must lie in
+/// one part to be computed with.
 class BufferGroup final : public Buffer {
  public:
   /// Invalid if there are none, or of different types.
@@ -109,15 +116,25 @@ class BufferGroup final : public Buffer {
   std::size_t size_ = 0;
 };
 
-// ---- what a device can do -------------------------------------------------------------------------
+// ---- what a device can do
+// -------------------------------------------------------------------------
 
 /// Why a device can't, or won't, compute a node.
 enum class Refusal : std::uint8_t {
-  kOp, kType, kShape, kLayout, kAlignment, kParameter, kVendorFunction, kMemory, kCost,
+  kOp,
+  kType,
+  kShape,
+  kLayout,
+  kAlignment,
+  kParameter,
+  kVendorFunction,
+  kMemory,
+  kCost,
 };
 std::string_view to_string(Refusal refusal);
 
-/// A device's answer to "may it be you?": yes; yes if one source comes as another type; or no with a reason.
+/// A device's answer to "may it be you?": yes; yes if one source comes as another type; or no with
+/// a reason.
 class [[nodiscard]] Support {
  public:
   static Support yes() { return Support(); }
@@ -145,19 +162,21 @@ enum class DeviceKind : std::uint8_t { kCpu, kGpu, kNpu, kAccelerator, kNull };
 std::string_view to_string(DeviceKind kind);
 
 struct DeviceInfo {
-  std::string name;           ///< "cuda0": how users and placements speak of it
-  std::string description;    ///< "NVIDIA H200", with what matters to a person
+  std::string name;         ///< "cuda0": how users and placements speak of it
+  std::string description;  ///< "NVIDIA H200", with what matters to a person
   DeviceKind kind = DeviceKind::kAccelerator;
-  int priority = 0;           ///< higher gets work first; the CPU is always last
+  int priority = 0;                ///< higher gets work first; the CPU is always last
   std::uint64_t memory_total = 0;  ///< bytes; 0 if not known
   std::uint64_t memory_free = 0;
   bool twin = false;          ///< a stand-in for the hardware: right, never fast
   bool asynchronous = false;  ///< streams go on while the host does something else
 };
 
-// ---- running work ---------------------------------------------------------------------------------
+// ---- running work
+// ---------------------------------------------------------------------------------
 
-/// A point in a stream. Reused by every run of a plan: submitting work that signals it makes it pending again.
+/// A point in a stream. Reused by every run of a plan: submitting work that signals it makes it
+/// pending again.
 class Event {
  public:
   Event() = default;
@@ -177,8 +196,8 @@ class Binding {
   virtual ~Binding() = default;
 };
 
-/// A queue of work in order. Every call waits for a list of events (of any device) and then signals one; `signal`
-/// may be null. Nothing here allocates once the stream has been used.
+/// A queue of work in order. Every call waits for a list of events (of any device) and then signals
+/// one; `signal` may be null. Nothing here allocates once the stream has been used.
 class Stream {
  public:
   Stream() = default;
@@ -187,11 +206,14 @@ class Stream {
   virtual ~Stream() = default;
 
   virtual Result<std::unique_ptr<Event>> create_event() = 0;
-  virtual Status run(Binding& binding, const ExtentValues& extents, std::span<Event* const> waits, Event* signal) = 0;
+  virtual Status run(Binding& binding, const ExtentValues& extents, std::span<Event* const> waits,
+                     Event* signal) = 0;
   /// Host memory into a buffer of this device; `from` must stay until the event.
-  virtual Status write(Address to, std::span<const std::byte> from, std::span<Event* const> waits, Event* signal) = 0;
+  virtual Status write(Address to, std::span<const std::byte> from, std::span<Event* const> waits,
+                       Event* signal) = 0;
   /// A buffer of this device into host memory; `to` must stay until the event.
-  virtual Status read(std::span<std::byte> to, Address from, std::span<Event* const> waits, Event* signal) = 0;
+  virtual Status read(std::span<std::byte> to, Address from, std::span<Event* const> waits,
+                      Event* signal) = 0;
   /// Blocks until all is done.
   virtual Status synchronize() = 0;
 };
@@ -204,7 +226,8 @@ struct SegmentView {
   std::span<const bool> kept;
 };
 
-/// A node whose result may take the place of one of its sources, if nobody else needs that any more.
+/// A node whose result may take the place of one of its sources, if nobody else needs that any
+/// more.
 struct InPlace {
   NodeId node = 0;
   int source = 0;
@@ -212,7 +235,7 @@ struct InPlace {
 
 /// What a program needs to be bound.
 struct Needs {
-  std::vector<NodeId> elided;     ///< fused away: their results are never in memory
+  std::vector<NodeId> elided;  ///< fused away: their results are never in memory
   std::vector<InPlace> in_place;
   std::size_t scratch_bytes = 0;  ///< in the device's memory, while the segment runs
 };

@@ -1,7 +1,7 @@
 // Language models: open a GGUF file, feed tokens, get text.
 //
-// Threads: a Model may be used from many threads; a Session and a Sampler belong to one at a time. Cancelling may
-// come from any.
+// Threads: a Model may be used from many threads; a Session and a Sampler belong to one at a time.
+// Cancelling may come from any.
 #pragma once
 
 #include <atomic>
@@ -27,19 +27,20 @@ namespace shunt {
 
 /// What a model is, in numbers.
 struct ModelInfo {
-  std::string architecture;       ///< "llama"
-  std::string name;               ///< what the file calls itself; may be empty
+  std::string architecture;  ///< "llama"
+  std::string name;          ///< what the file calls itself; may be empty
   std::int64_t layers = 0;
-  std::int64_t width = 0;         ///< length of an embedding
-  std::int64_t vocabulary = 0;    ///< number of logits
-  std::int64_t context = 0;       ///< tokens it was trained for
-  std::uint64_t weights = 0;      ///< number of them
+  std::int64_t width = 0;       ///< length of an embedding
+  std::int64_t vocabulary = 0;  ///< number of logits
+  std::int64_t context = 0;     ///< tokens it was trained for
+  std::uint64_t weights = 0;    ///< number of them
   std::uint64_t weight_bytes = 0;
 };
 
 struct LoadOptions {
   std::vector<std::string> devices;  ///< by name; empty: all
-  /// Called now and then while weights are brought into memory, with bytes done and in all; may be empty.
+  /// Called now and then while weights are brought into memory, with bytes done and in all; may be
+  /// empty.
   std::function<void(std::uint64_t done, std::uint64_t total)> progress;
 };
 
@@ -49,7 +50,8 @@ struct ModelState;
 class Model {
  public:
   /// NotFound, Io, BadFile, Unsupported or OutOfMemory, naming file and place.
-  static Result<std::shared_ptr<const Model>> load(const std::string& path, const Registry& registry,
+  static Result<std::shared_ptr<const Model>> load(const std::string& path,
+                                                   const Registry& registry,
                                                    const LoadOptions& options = {});
   explicit Model(std::unique_ptr<ModelState> state);
   ~Model();
@@ -63,7 +65,8 @@ class Model {
 };
 
 struct SessionOptions {
-  std::int64_t context = 0;        ///< tokens of prompt and continuation; 0: the model's own, at most 4096
+  std::int64_t context =
+      0;  ///< tokens of prompt and continuation; 0: the model's own, at most 4096
   DType cache_type = DType::kF16;  ///< F32 or F16
   std::int64_t batch = 512;        ///< tokens of a prompt that are computed at once
 };
@@ -78,17 +81,21 @@ struct SessionMemory {
 class Session {
  public:
   /// Invalid for options that make no sense; OutOfMemory.
-  static Result<std::unique_ptr<Session>> create(std::shared_ptr<const Model> model, const SessionOptions& options = {});
+  static Result<std::unique_ptr<Session>> create(std::shared_ptr<const Model> model,
+                                                 const SessionOptions& options = {});
   ~Session();
 
-  /// Appends tokens and computes them. The logits of the last one, valid until the next call; `info().vocabulary`
-  /// of them. Invalid if a token is not of the vocabulary or the context has no room for all; then nothing happened.
-  /// Cancelled if `cancel` becomes true between batches.
-  Result<std::span<const float>> append(std::span<const std::int32_t> tokens, const std::atomic<bool>* cancel = nullptr);
-  /// The same with the logits of every token, handed over batch by batch: `visit(first, logits)` with the number of the
-  /// batch's first token among `tokens`, and its logits one token after the other.
-  Status append_all(std::span<const std::int32_t> tokens,
-                    const std::function<void(std::size_t first, std::span<const float> logits)>& visit);
+  /// Appends tokens and computes them. The logits of the last one, valid until the next call;
+  /// `info().vocabulary` of them. Invalid if a token is not of the vocabulary or the context has no
+  /// room for all; then nothing happened. Cancelled if `cancel` becomes true between batches.
+  Result<std::span<const float>> append(std::span<const std::int32_t> tokens,
+                                        const std::atomic<bool>* cancel = nullptr);
+  /// The same with the logits of every token, handed over batch by batch: `visit(first, logits)`
+  /// with the number of the batch's first token among `tokens`, and its logits one token after the
+  /// other.
+  Status append_all(
+      std::span<const std::int32_t> tokens,
+      const std::function<void(std::size_t first, std::span<const float> logits)>& visit);
   /// Forgets all tokens from `length` on.
   Status truncate(std::int64_t length);
 
@@ -104,14 +111,15 @@ class Session {
 };
 
 struct SamplingOptions {
-  float temperature = 0.8F;      ///< 0: always the likeliest token
-  std::int32_t top_k = 40;       ///< only the k likeliest; 0: all
-  float top_p = 0.95F;           ///< only the likeliest that together reach this probability; 1: all
-  float min_p = 0.05F;           ///< only those at least this times as likely as the likeliest; 0: all
-  float repeat_penalty = 1;      ///< divides positive and multiplies negative logits of recent tokens; 1: none
-  float frequency_penalty = 0;   ///< subtracted for each time a token is among the recent ones
-  float presence_penalty = 0;    ///< subtracted once for each recent token
-  std::int32_t penalty_last = 64;///< how many tokens are recent
+  float temperature = 0.8F;  ///< 0: always the likeliest token
+  std::int32_t top_k = 40;   ///< only the k likeliest; 0: all
+  float top_p = 0.95F;       ///< only the likeliest that together reach this probability; 1: all
+  float min_p = 0.05F;       ///< only those at least this times as likely as the likeliest; 0: all
+  float repeat_penalty =
+      1;  ///< divides positive and multiplies negative logits of recent tokens; 1: none
+  float frequency_penalty = 0;     ///< subtracted for each time a token is among the recent ones
+  float presence_penalty = 0;      ///< subtracted once for each recent token
+  std::int32_t penalty_last = 64;  ///< how many tokens are recent
   std::uint64_t seed = 0;
 };
 
@@ -150,8 +158,9 @@ std::string_view to_string(StopReason reason);
 struct GenerateOptions {
   std::int64_t max_tokens = -1;  ///< -1: until the end of the sequence or of the context
   SamplingOptions sampling;
-  bool ignore_end = false;       ///< go on after an end-of-sequence token
-  const std::atomic<bool>* cancel = nullptr;  ///< set to true from anywhere to stop after the token at work
+  bool ignore_end = false;  ///< go on after an end-of-sequence token
+  const std::atomic<bool>* cancel =
+      nullptr;  ///< set to true from anywhere to stop after the token at work
 };
 
 struct GenerateResult {
@@ -161,8 +170,10 @@ struct GenerateResult {
   double generate_seconds = 0;
 };
 
-/// Feeds the prompt (at least one token), then picks tokens. `on_text` gets the text as it comes, whole characters only.
-Result<GenerateResult> generate(Session& session, std::span<const std::int32_t> prompt, const GenerateOptions& options,
+/// Feeds the prompt (at least one token), then picks tokens. `on_text` gets the text as it comes,
+/// whole characters only.
+Result<GenerateResult> generate(Session& session, std::span<const std::int32_t> prompt,
+                                const GenerateOptions& options,
                                 const std::function<void(std::string_view)>& on_text);
 
 }  // namespace shunt

@@ -58,22 +58,25 @@ class [[nodiscard]] Result : public tl::expected<T, Error> {
  public:
   using Base = tl::expected<T, Error>;
   using Base::Base;
-  Result(Error error) : Base(tl::unexpect, std::move(error)) {}  // NOLINT: `return error;` is the idiom
+  Result(Error error)
+      : Base(tl::unexpect, std::move(error)) {}  // NOLINT: `return error;` is the idiom
 };
 
 /// The result of something that has no value, only success.
 using Status = Result<void>;
 
 /// Success.
-inline Status ok() { return Status(); }
+inline Status ok() {
+  return Status();
+}
 
 }  // namespace shunt
 
-/// Returns the error of a failed `expression` from the enclosing function. (An early return is the one
-/// thing that only a macro can do.)
-#define SHUNT_TRY(expression)                                                       \
-  do {                                                                              \
-    auto shunt_try_result = (expression);                                           \
+/// Returns the error of a failed `expression` from the enclosing function. (An early return is the
+/// one thing that only a macro can do.)
+#define SHUNT_TRY(expression)                                                          \
+  do {                                                                                 \
+    auto shunt_try_result = (expression);                                              \
     if (!shunt_try_result) return ::shunt::Error(std::move(shunt_try_result.error())); \
   } while (false)
 
@@ -82,7 +85,7 @@ inline Status ok() { return Status(); }
 /// `SHUNT_ASSIGN(auto x, f());` declares x with the value of f(), or returns f()'s error.
 #define SHUNT_ASSIGN(declaration, expression) \
   SHUNT_ASSIGN_INNER(SHUNT_CONCAT(shunt_result_, __LINE__), declaration, expression)
-#define SHUNT_ASSIGN_INNER(result, declaration, expression)       \
-  auto result = (expression);                                     \
-  if (!result) return ::shunt::Error(std::move(result.error()));  \
+#define SHUNT_ASSIGN_INNER(result, declaration, expression)      \
+  auto result = (expression);                                    \
+  if (!result) return ::shunt::Error(std::move(result.error())); \
   declaration = std::move(*result)

@@ -1,5 +1,6 @@
-// A graph of tensor operations: nodes in an order they can be computed in. Built once by free functions
-// such as matmul(g, w, x) (see ops.h), checked while it is built, and never changed afterwards.
+// A graph of tensor operations: nodes in an order they can be computed in. Built once by free
+// functions such as matmul(g, w, x) (see ops.h), checked while it is built, and never changed
+// afterwards.
 #pragma once
 
 #include <any>
@@ -63,9 +64,9 @@ struct Node {
   std::vector<NodeId> sources;  ///< in the op's order; kNoNode where an optional one is not given
   Tensor result;
   Role role = Role::kActivation;
-  std::string name;        ///< for people
-  NodeId storage = 0;      ///< the node whose memory holds the result: itself, or what it is a view of
-  std::int64_t offset = 0; ///< bytes from the start of that memory
+  std::string name;    ///< for people
+  NodeId storage = 0;  ///< the node whose memory holds the result: itself, or what it is a view of
+  std::int64_t offset = 0;      ///< bytes from the start of that memory
   bool writes_storage = false;  ///< it writes into memory that it shares with its first source
 
   bool is_leaf() const { return op == nullptr; }
@@ -112,19 +113,23 @@ struct Value {
   NodeId id = kNoNode;
 };
 
-/// What builder functions take: a Value, or the error of the call that should have made it, which they pass on.
-/// So calls nest, and the first error comes out at the end: `SHUNT_ASSIGN(Value y, add(g, matmul(g, w, x), b));`
+/// What builder functions take: a Value, or the error of the call that should have made it, which
+/// they pass on. So calls nest, and the first error comes out at the end: `SHUNT_ASSIGN(Value y,
+/// add(g, matmul(g, w, x), b));`
 using Operand = const Result<Value>&;
 
 /// For an optional source that is not given.
-inline Result<Value> absent() { return Value{}; }
+inline Result<Value> absent() {
+  return Value{};
+}
 
 /// Collects nodes. Not for use by several threads at once.
 class GraphBuilder {
  public:
   GraphBuilder();
 
-  /// A size that each run states anew, at most `max`. Use the result as a dimension; multiply by `times(dim, n)`.
+  /// A size that each run states anew, at most `max`. Use the result as a dimension; multiply by
+  /// `times(dim, n)`.
   Result<Dim> extent(std::string name, std::int64_t max);
 
   Result<Value> weight(std::string name, const Tensor& tensor, Role role = Role::kWeight);
@@ -138,9 +143,10 @@ class GraphBuilder {
 
   const Tensor& tensor(Value value) const { return graph_.node(value.id).result; }
 
-  /// Applies an op: checks sources and parameters, infers the result. The error names the op, the operands and
-  /// their shapes. Builder functions in ops.h call this.
-  Result<Value> apply(const Op& op, Params params, std::initializer_list<const Result<Value>*> sources);
+  /// Applies an op: checks sources and parameters, infers the result. The error names the op, the
+  /// operands and their shapes. Builder functions in ops.h call this.
+  Result<Value> apply(const Op& op, Params params,
+                      std::initializer_list<const Result<Value>*> sources);
 
   /// The graph, checked. The builder is empty afterwards.
   Result<Graph> build() &&;

@@ -1,5 +1,5 @@
-// All configuration there is, in one struct: filled from defaults, then the environment, then flags. Nothing else
-// in Shunt reads the environment.
+// All configuration there is, in one struct: filled from defaults, then the environment, then
+// flags. Nothing else in Shunt reads the environment.
 #pragma once
 
 #include <functional>
@@ -14,10 +14,13 @@
 namespace shunt {
 
 struct Options {
-  int threads = 0;           ///< of the CPU device; 0: one a physical core that this process may use
-  std::string backend_path;  ///< folders with plugins, separated by ':'; searched before the installed ones
-  std::string cpu_level;     ///< highest vector level of CPU kernels: "scalar", "sse4", "avx2", "avx3"; empty: the best
-  std::map<std::string, std::string> libraries;  ///< vendor libraries (or their twins) by backend name
+  int threads = 0;  ///< of the CPU device; 0: one a physical core that this process may use
+  std::string
+      backend_path;  ///< folders with plugins, separated by ':'; searched before the installed ones
+  std::string cpu_level;  ///< highest vector level of CPU kernels: "scalar", "sse4", "avx2",
+                          ///< "avx3"; empty: the best
+  std::map<std::string, std::string>
+      libraries;  ///< vendor libraries (or their twins) by backend name
 };
 
 /// One row of the table of options: how each is called in the environment and what it does.

@@ -1,5 +1,5 @@
-// From a graph to a result: place() decides which device computes each node and says why; compile() makes a plan of
-// segments, transfers and memory; Plan::run() runs it, again and again.
+// From a graph to a result: place() decides which device computes each node and says why; compile()
+// makes a plan of segments, transfers and memory; Plan::run() runs it, again and again.
 #pragma once
 
 #include <cstddef>
@@ -17,12 +17,12 @@ namespace shunt {
 
 /// Which rule decided where a node runs.
 enum class Rule : std::uint8_t {
-  kMemory,     ///< its memory is there already, or it writes into memory that is there
-  kWeights,    ///< its weights are there
-  kInput,      ///< inputs start in host memory
-  kView,       ///< a view follows what it views
-  kNeighbour,  ///< a neighbour runs there
-  kLastResort, ///< nobody else can: the CPU takes anything
+  kMemory,      ///< its memory is there already, or it writes into memory that is there
+  kWeights,     ///< its weights are there
+  kInput,       ///< inputs start in host memory
+  kView,        ///< a view follows what it views
+  kNeighbour,   ///< a neighbour runs there
+  kLastResort,  ///< nobody else can: the CPU takes anything
 };
 std::string_view to_string(Rule rule);
 
@@ -41,7 +41,8 @@ struct Decision {
   std::vector<PassedOver> passed_over;
 };
 
-/// Which device computes each node, and the reason. Pure data; the graph it is about is not changed.
+/// Which device computes each node, and the reason. Pure data; the graph it is about is not
+/// changed.
 struct Placement {
   std::vector<Device*> devices;     ///< by falling priority, the CPU last
   std::vector<Decision> decisions;  ///< by node id
@@ -53,15 +54,17 @@ struct LeafMemory {
   Address address;
 };
 
-/// Decides where each node runs. `devices` by falling priority, a CPU last. `memory`: leaves that have their place
-/// already; for other weights and caches the placement says where they should go. The same inputs give the same
-/// placement. Invalid if there is no CPU, or an op must write where no device that can write is able to compute it.
-Result<Placement> place(const Graph& graph, std::span<Device* const> devices, std::span<const LeafMemory> memory = {});
+/// Decides where each node runs. `devices` by falling priority, a CPU last. `memory`: leaves that
+/// have their place already; for other weights and caches the placement says where they should go.
+/// The same inputs give the same placement. Invalid if there is no CPU, or an op must write where
+/// no device that can write is able to compute it.
+Result<Placement> place(const Graph& graph, std::span<Device* const> devices,
+                        std::span<const LeafMemory> memory = {});
 
 struct CompileOptions {
   std::span<const LeafMemory> memory;  ///< of every weight and cache of the graph
-  std::span<const NodeId> observe;     ///< nodes whose values the caller wants to read after a run; fusion and reuse
-                                       ///< leave them alone
+  std::span<const NodeId> observe;     ///< nodes whose values the caller wants to read after a run;
+                                    ///< fusion and reuse leave them alone
 };
 
 /// A tensor that is copied to another device before a segment starts.
@@ -84,8 +87,8 @@ struct MemoryUse {
   std::size_t inputs = 0;
 };
 
-/// A graph compiled for a set of devices. Belongs to one thread at a time; devices, the memory of leaves and the graph
-/// must outlive it.
+/// A graph compiled for a set of devices. Belongs to one thread at a time; devices, the memory of
+/// leaves and the graph must outlive it.
 class Plan {
  public:
   Plan() = default;
@@ -98,19 +101,22 @@ class Plan {
   virtual std::span<const Segment> segments() const = 0;
   virtual std::span<const MemoryUse> memory() const = 0;
 
-  /// States an extent for the runs that follow; all start at their maximum. Invalid if it is negative or above it.
+  /// States an extent for the runs that follow; all start at their maximum. Invalid if it is
+  /// negative or above it.
   virtual Status set_extent(Dim extent, std::int64_t value) = 0;
-  /// Memory of an input, to be filled before run(). Strides are those of the graph's tensor. Invalid for other nodes.
+  /// Memory of an input, to be filled before run(). Strides are those of the graph's tensor.
+  /// Invalid for other nodes.
   virtual Result<std::span<std::byte>> input(Value leaf) = 0;
-  /// Runs all of it once and waits for the end. Allocates nothing. An error names node, device and vendor code; the
-  /// step is lost, nothing else.
+  /// Runs all of it once and waits for the end. Allocates nothing. An error names node, device and
+  /// vendor code; the step is lost, nothing else.
   virtual Status run() = 0;
-  /// Memory of an output (or observed node) after run(), until the next one; strides are those of the graph's tensor.
+  /// Memory of an output (or observed node) after run(), until the next one; strides are those of
+  /// the graph's tensor.
   virtual Result<std::span<const std::byte>> output(Value node) const = 0;
 };
 
-/// Compiles a placed graph. The placement must be of this graph. OutOfMemory, naming device and bytes, if it does
-/// not fit.
+/// Compiles a placed graph. The placement must be of this graph. OutOfMemory, naming device and
+/// bytes, if it does not fit.
 Result<std::unique_ptr<Plan>> compile(std::shared_ptr<const Graph> graph, Placement placement,
                                       const CompileOptions& options);
 

@@ -12,7 +12,8 @@
 
 namespace shunt {
 
-/// What a plugin's one C entry point returns. The token says what it was built against; see abi_token().
+/// What a plugin's one C entry point returns. The token says what it was built against; see
+/// abi_token().
 struct BackendEntry {
   const char* token;
   const char* name;
@@ -22,8 +23,8 @@ using BackendEntryFunction = const BackendEntry* (*)();
 /// The name of a plugin's entry point.
 inline constexpr const char* kBackendEntryName = "shunt_backend";
 
-/// Interface hash, compiler and standard library ABI, and build flags of this build. A plugin with another token is
-/// left out with a message that shows both.
+/// Interface hash, compiler and standard library ABI, and build flags of this build. A plugin with
+/// another token is left out with a message that shows both.
 const char* abi_token();
 
 /// A backend that is there, or that stayed off.
@@ -31,14 +32,14 @@ struct BackendStatus {
   std::string name;
   std::string origin;  ///< "built in", or the plugin's path
   bool loaded = false;
-  std::string note;    ///< why it stayed off, or what it has to say
+  std::string note;  ///< why it stayed off, or what it has to say
 };
 
 /// Const after creation: may be used from many threads. Devices live as long as the registry.
 class Registry {
  public:
-  /// Loads what is built in, then plugins "shunt-backend-NAME.so" from options.backend_path and the installed
-  /// folder. A plugin that can't be loaded is a note in backends(), never an error.
+  /// Loads what is built in, then plugins "shunt-backend-NAME.so" from options.backend_path and the
+  /// installed folder. A plugin that can't be loaded is a note in backends(), never an error.
   static Result<std::unique_ptr<Registry>> create(const Options& options);
   ~Registry();
 
@@ -47,14 +48,15 @@ class Registry {
   std::span<Device* const> devices() const { return devices_; }
   /// NotFound, listing what there is.
   Result<Device*> find(std::string_view name) const;
-  /// Devices by name in the order given, and the CPU behind them if it is not among them. No names: all devices but
-  /// those of kind kNull, which compute nothing.
+  /// Devices by name in the order given, and the CPU behind them if it is not among them. No names:
+  /// all devices but those of kind kNull, which compute nothing.
   Result<std::vector<Device*>> select(std::span<const std::string> names) const;
 
  private:
   struct Loaded;
   Registry();
-  void load(const BackendEntry* entry, std::string origin, const Options& options, std::unique_ptr<Loaded> loaded);
+  void load(const BackendEntry* entry, std::string origin, const Options& options,
+            std::unique_ptr<Loaded> loaded);
   void load_plugins(const std::string& folder, const Options& options);
   std::vector<std::unique_ptr<Loaded>> loaded_;
   std::vector<BackendStatus> statuses_;

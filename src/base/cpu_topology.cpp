@@ -26,9 +26,12 @@ int processors(double quota, double period) {
 }
 
 /// The tighter of two limits, where 0 is none.
-int tighter(int a, int b) { return a == 0 ? b : b == 0 ? a : std::min(a, b); }
+int tighter(int a, int b) {
+  return a == 0 ? b : b == 0 ? a : std::min(a, b);
+}
 
-/// cgroup v2: cpu.max of the process's group and of all groups above it. v1: the cpu controller's quota.
+/// cgroup v2: cpu.max of the process's group and of all groups above it. v1: the cpu controller's
+/// quota.
 int cgroup_quota(const std::string& root) {
   int limit = 0;
   std::ifstream groups(root + "/proc/self/cgroup");
@@ -53,7 +56,8 @@ int cgroup_quota(const std::string& root) {
       } else {
         const std::string quota = first_line(mount + path + "/cpu.cfs_quota_us");
         const std::string period = first_line(mount + path + "/cpu.cfs_period_us");
-        limit = tighter(limit, processors(std::strtod(quota.c_str(), nullptr), std::strtod(period.c_str(), nullptr)));
+        limit = tighter(limit, processors(std::strtod(quota.c_str(), nullptr),
+                                          std::strtod(period.c_str(), nullptr)));
       }
       if (path.empty() || path == "/") break;
       path.resize(path.rfind('/') == std::string::npos ? 0 : path.rfind('/'));
@@ -79,8 +83,9 @@ CpuTopology read_cpu_topology(const std::string& root) {
     for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
       if (!CPU_ISSET(cpu, &mask)) continue;
       ++logical;
-      const std::string siblings = first_line(root + "/sys/devices/system/cpu/cpu" + std::to_string(cpu) +
-                                              "/topology/thread_siblings_list");
+      const std::string siblings =
+          first_line(root + "/sys/devices/system/cpu/cpu" + std::to_string(cpu) +
+                     "/topology/thread_siblings_list");
       cores.insert(siblings.empty() ? "cpu" + std::to_string(cpu) : siblings);
     }
     topology.logical = std::max(logical, 1);

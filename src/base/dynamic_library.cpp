@@ -21,7 +21,9 @@ DynamicLibrary::~DynamicLibrary() {
   if (handle_ != nullptr) dlclose(handle_);
 }
 
-void* DynamicLibrary::find(const char* symbol) const { return dlsym(handle_, symbol); }
+void* DynamicLibrary::find(const char* symbol) const {
+  return dlsym(handle_, symbol);
+}
 
 std::string folder_of_code(const void* address) {
   Dl_info info;

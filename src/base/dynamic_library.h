@@ -12,7 +12,8 @@ class DynamicLibrary {
  public:
   /// NotFound with the loader's own words.
   static Result<DynamicLibrary> open(const std::string& path);
-  DynamicLibrary(DynamicLibrary&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
+  DynamicLibrary(DynamicLibrary&& other) noexcept
+      : handle_(std::exchange(other.handle_, nullptr)) {}
   DynamicLibrary& operator=(DynamicLibrary&& other) noexcept {
     std::swap(handle_, other.handle_);
     return *this;
@@ -26,7 +27,8 @@ class DynamicLibrary {
   void* handle_;
 };
 
-/// The folder of the library (or program) that holds the code at `address`; empty if the loader can't tell.
+/// The folder of the library (or program) that holds the code at `address`; empty if the loader
+/// can't tell.
 std::string folder_of_code(const void* address);
 
 }  // namespace shunt

@@ -1,5 +1,6 @@
-// Messages for people on stderr. A Logger is a value that whoever needs it is handed: a library that is
-// embedded must not write where its host did not ask it to, so the default one says nothing.
+// Messages for people on stderr. A Logger is a value that whoever needs it is handed: a library
+// that is embedded must not write where its host did not ask it to, so the default one says
+// nothing.
 #pragma once
 
 #include <fmt/format.h>

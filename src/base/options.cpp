@@ -36,13 +36,17 @@ Status set_cpu_level(Options& options, std::string_view text) {
 
 constexpr std::array kTable = {
     OptionInfo{"SHUNT_THREADS", "threads of the CPU device; 0: one a physical core", set_threads},
-    OptionInfo{"SHUNT_BACKEND_PATH", "folders with backend plugins, separated by ':'", set_backend_path},
-    OptionInfo{"SHUNT_CPU_LEVEL", "highest vector level of the CPU kernels, e.g. avx2", set_cpu_level},
+    OptionInfo{"SHUNT_BACKEND_PATH", "folders with backend plugins, separated by ':'",
+               set_backend_path},
+    OptionInfo{"SHUNT_CPU_LEVEL", "highest vector level of the CPU kernels, e.g. avx2",
+               set_cpu_level},
 };
 
 }  // namespace
 
-std::span<const OptionInfo> option_table() { return kTable; }
+std::span<const OptionInfo> option_table() {
+  return kTable;
+}
 
 Result<Options> options_from_environment() {
   Options options;

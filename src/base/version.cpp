@@ -2,6 +2,8 @@
 
 namespace shunt {
 
-const char* version() { return SHUNT_VERSION; }
+const char* version() {
+  return SHUNT_VERSION;
+}
 
 }  // namespace shunt

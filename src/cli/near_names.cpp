@@ -49,7 +49,7 @@ std::string did_you_mean(std::string_view name, std::span<const std::string_view
     }
   }
   if (near.empty()) return "";
-  std::ranges::stable_sort(near, {}, &std::pair<std::size_t, std::string_view>::first);
+  std::sort(near.begin(), near.end());  // nearest first, then by name
   near.resize(std::min(near.size(), kMost));
   std::string text = "; did you mean ";
   for (std::size_t i = 0; i < near.size(); ++i) {

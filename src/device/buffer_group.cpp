@@ -8,10 +8,11 @@ namespace shunt {
 
 namespace {
 
-/// Calls `visit(part, offset in part, offset in range, bytes)` for each part that [offset, offset + bytes) meets.
+/// Calls `visit(part, offset in part, offset in range, bytes)` for each part that [offset, offset +
+/// bytes) meets.
 template <class F>
-Status for_each_piece(std::span<const std::unique_ptr<Buffer>> parts, std::size_t offset, std::size_t bytes,
-                      F&& visit) {
+Status for_each_piece(std::span<const std::unique_ptr<Buffer>> parts, std::size_t offset,
+                      std::size_t bytes, F&& visit) {
   std::size_t done = 0;
   for (const auto& part : parts) {
     if (done == bytes) break;
@@ -29,13 +30,14 @@ Status for_each_piece(std::span<const std::unique_ptr<Buffer>> parts, std::size_
 
 }  // namespace
 
-Result<std::unique_ptr<BufferGroup>> BufferGroup::create(std::vector<std::unique_ptr<Buffer>> parts) {
+Result<std::unique_ptr<BufferGroup>> BufferGroup::create(
+    std::vector<std::unique_ptr<Buffer>> parts) {
   if (parts.empty()) return invalid("a group of buffers needs at least one");
   auto group = std::unique_ptr<BufferGroup>(new BufferGroup());
   for (const auto& part : parts) {
     if (&part->type() != &parts.front()->type()) {
-      return invalid("a group of buffers is of one type, not of {} and {}", parts.front()->type().name(),
-                     part->type().name());
+      return invalid("a group of buffers is of one type, not of {} and {}",
+                     parts.front()->type().name(), part->type().name());
     }
     group->size_ += part->size();
   }
@@ -43,7 +45,9 @@ Result<std::unique_ptr<BufferGroup>> BufferGroup::create(std::vector<std::unique
   return group;
 }
 
-std::byte* BufferGroup::host_data() { return parts_.size() == 1 ? parts_.front()->host_data() : nullptr; }
+std::byte* BufferGroup::host_data() {
+  return parts_.size() == 1 ? parts_.front()->host_data() : nullptr;
+}
 
 Status BufferGroup::write(std::size_t offset, std::span<const std::byte> from) {
   SHUNT_TRY(check_range(*this, offset, from.size()));
@@ -71,7 +75,8 @@ Result<Address> BufferGroup::locate(std::size_t offset, std::size_t bytes) const
     }
     at -= part->size();
   }
-  return invalid("{} bytes at {} reach over the edge between two parts of the group", bytes, offset);
+  return invalid("{} bytes at {} reach over the edge between two parts of the group", bytes,
+                 offset);
 }
 
 }  // namespace shunt

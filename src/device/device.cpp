@@ -15,18 +15,21 @@ std::string_view name_of(const std::array<std::string_view, n>& names, E value) 
 }  // namespace
 
 std::string_view to_string(LayoutKind kind) {
-  static constexpr std::array<std::string_view, 5> kNames = {"plain", "padded", "repacked", "NZ", "stickified"};
+  static constexpr std::array<std::string_view, 5> kNames = {"plain", "padded", "repacked", "NZ",
+                                                             "stickified"};
   return name_of(kNames, kind);
 }
 
 std::string_view to_string(Refusal refusal) {
   static constexpr std::array<std::string_view, 9> kNames = {
-      "op", "type", "shape", "layout", "alignment", "parameter", "missing vendor function", "memory", "cost"};
+      "op",     "type", "shape", "layout", "alignment", "parameter", "missing vendor function",
+      "memory", "cost"};
   return name_of(kNames, refusal);
 }
 
 std::string_view to_string(DeviceKind kind) {
-  static constexpr std::array<std::string_view, 5> kNames = {"CPU", "GPU", "NPU", "accelerator", "null"};
+  static constexpr std::array<std::string_view, 5> kNames = {"CPU", "GPU", "NPU", "accelerator",
+                                                             "null"};
   return name_of(kNames, kind);
 }
 

@@ -12,12 +12,15 @@ namespace {
 constexpr std::size_t kAlignment = 64;  // a cache line, and the widest vector
 
 struct Free {
-  void operator()(std::byte* data) const { ::operator delete[](data, std::align_val_t(kAlignment)); }
+  void operator()(std::byte* data) const {
+    ::operator delete[](data, std::align_val_t(kAlignment));
+  }
 };
 
 class HostBuffer final : public Buffer {
  public:
-  HostBuffer(std::unique_ptr<std::byte[], Free> data, std::size_t size) : data_(std::move(data)), size_(size) {}
+  HostBuffer(std::unique_ptr<std::byte[], Free> data, std::size_t size)
+      : data_(std::move(data)), size_(size) {}
   const BufferType& type() const override { return host_memory(); }
   std::size_t size() const override { return size_; }
   std::byte* host_data() override { return data_.get(); }
@@ -56,7 +59,8 @@ class HostMemory final : public BufferType {
 /// Memory of somebody else's. `data` may only be written to if `writable`.
 class WrappedBuffer final : public Buffer {
  public:
-  WrappedBuffer(std::byte* data, std::size_t size, bool writable, std::shared_ptr<const void> keep_alive)
+  WrappedBuffer(std::byte* data, std::size_t size, bool writable,
+                std::shared_ptr<const void> keep_alive)
       : data_(data), size_(size), writable_(writable), keep_alive_(std::move(keep_alive)) {}
   const BufferType& type() const override { return host_memory(); }
   std::size_t size() const override { return size_; }
@@ -84,7 +88,8 @@ class WrappedBuffer final : public Buffer {
 
 Status check_range(const Buffer& buffer, std::size_t offset, std::size_t bytes) {
   if (offset <= buffer.size() && bytes <= buffer.size() - offset) return ok();
-  return invalid("{} bytes at {} are not inside a buffer of {} bytes", bytes, offset, buffer.size());
+  return invalid("{} bytes at {} are not inside a buffer of {} bytes", bytes, offset,
+                 buffer.size());
 }
 
 BufferType& host_memory() {
@@ -94,12 +99,14 @@ BufferType& host_memory() {
 
 std::unique_ptr<Buffer> wrap_read_only_memory(std::span<const std::byte> bytes,
                                               std::shared_ptr<const void> keep_alive) {
-  // The cast is undone by `writable`: whoever computes never writes into a weight (GraphBuilder::apply sees to it).
+  // The cast is undone by `writable`: whoever computes never writes into a weight
+  // (GraphBuilder::apply sees to it).
   return std::make_unique<WrappedBuffer>(const_cast<std::byte*>(bytes.data()), bytes.size(), false,
                                          std::move(keep_alive));
 }
 
-std::unique_ptr<Buffer> wrap_host_memory(std::span<std::byte> bytes, std::shared_ptr<void> keep_alive) {
+std::unique_ptr<Buffer> wrap_host_memory(std::span<std::byte> bytes,
+                                         std::shared_ptr<void> keep_alive) {
   return std::make_unique<WrappedBuffer>(bytes.data(), bytes.size(), true, std::move(keep_alive));
 }
 

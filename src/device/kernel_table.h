@@ -1,4 +1,5 @@
-// Kernel tables: per op one entry that says what it supports and does it, so that the two can't drift apart.
+// Kernel tables: per op one entry that says what it supports and does it, so that the two can't
+// drift apart.
 #pragma once
 
 #include <unordered_map>
@@ -15,7 +16,9 @@ class NodeView {
   NodeView(const Graph& graph, NodeId id) : graph_(&graph), node_(&graph.node(id)) {}
   const Node& node() const { return *node_; }
   const Tensor& result() const { return node_->result; }
-  bool has_source(std::size_t i) const { return i < node_->sources.size() && node_->sources[i] != kNoNode; }
+  bool has_source(std::size_t i) const {
+    return i < node_->sources.size() && node_->sources[i] != kNoNode;
+  }
   const Tensor& source(std::size_t i) const { return graph_->node(node_->sources[i]).result; }
   template <class P>
   const P& params() const {
@@ -27,7 +30,8 @@ class NodeView {
   const Node* node_;
 };
 
-/// How one backend does one op. A backend derives its own interface from this, with what it takes to launch.
+/// How one backend does one op. A backend derives its own interface from this, with what it takes
+/// to launch.
 class Kernel {
  public:
   Kernel() = default;

@@ -67,11 +67,13 @@ void Registry::load_plugins(const std::string& folder, const Options& options) {
   std::set<std::string> paths;  // in order, so that the same folder always gives the same registry
   for (const auto& item : std::filesystem::directory_iterator(folder, error)) {
     const std::string name = item.path().filename().string();
-    if (name.starts_with("shunt-backend-") && name.ends_with(".so")) paths.insert(item.path().string());
+    if (name.starts_with("shunt-backend-") && name.ends_with(".so"))
+      paths.insert(item.path().string());
   }
   for (const std::string& path : paths) {
-    BackendStatus status{std::filesystem::path(path).stem().string().substr(std::strlen("shunt-backend-")), path,
-                         false, ""};
+    BackendStatus status{
+        std::filesystem::path(path).stem().string().substr(std::strlen("shunt-backend-")), path,
+        false, ""};
     auto library = DynamicLibrary::open(path);
     if (!library) {
       status.note = fmt::format("can't be loaded: {}", library.error().message());
@@ -80,16 +82,19 @@ void Registry::load_plugins(const std::string& folder, const Options& options) {
     }
     auto loaded = std::make_unique<Loaded>();
     loaded->library = std::move(*library);
-    auto* function = reinterpret_cast<BackendEntryFunction>(loaded->library->find(kBackendEntryName));
+    auto* function =
+        reinterpret_cast<BackendEntryFunction>(loaded->library->find(kBackendEntryName));
     if (function == nullptr) {
       status.note = fmt::format("has no entry point {}", kBackendEntryName);
       statuses_.push_back(std::move(status));
       continue;
     }
     const BackendEntry* entry = function();
-    if (entry == nullptr || entry->token == nullptr || std::strcmp(entry->token, abi_token()) != 0) {
-      status.note = fmt::format("was built for another Shunt: its token is \"{}\", this one's \"{}\"",
-                                entry == nullptr || entry->token == nullptr ? "" : entry->token, abi_token());
+    if (entry == nullptr || entry->token == nullptr ||
+        std::strcmp(entry->token, abi_token()) != 0) {
+      status.note =
+          fmt::format("was built for another Shunt: its token is \"{}\", this one's \"{}\"",
+                      entry == nullptr || entry->token == nullptr ? "" : entry->token, abi_token());
       statuses_.push_back(std::move(status));
       continue;
     }
@@ -152,7 +157,8 @@ Result<std::vector<Device*>> Registry::select(std::span<const std::string> names
   }
   for (const std::string& name : names) {
     SHUNT_ASSIGN(Device * device, find(name));
-    if (std::find(selected.begin(), selected.end(), device) == selected.end()) selected.push_back(device);
+    if (std::find(selected.begin(), selected.end(), device) == selected.end())
+      selected.push_back(device);
   }
   // The CPU closes every list: it takes what nobody else can.
   const auto is_cpu = [](const Device* device) { return device->info().kind == DeviceKind::kCpu; };

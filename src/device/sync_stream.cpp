@@ -16,19 +16,22 @@ Status finish(Status status, Event* signal) {
 
 }  // namespace
 
-Status SyncStream::run(Binding& binding, const ExtentValues& extents, std::span<Event* const> waits, Event* signal) {
+Status SyncStream::run(Binding& binding, const ExtentValues& extents, std::span<Event* const> waits,
+                       Event* signal) {
   Status status = wait_for(waits);
   if (status) status = run_now(binding, extents);
   return finish(std::move(status), signal);
 }
 
-Status SyncStream::write(Address to, std::span<const std::byte> from, std::span<Event* const> waits, Event* signal) {
+Status SyncStream::write(Address to, std::span<const std::byte> from, std::span<Event* const> waits,
+                         Event* signal) {
   Status status = wait_for(waits);
   if (status) status = to.buffer->write(to.offset, from);
   return finish(std::move(status), signal);
 }
 
-Status SyncStream::read(std::span<std::byte> to, Address from, std::span<Event* const> waits, Event* signal) {
+Status SyncStream::read(std::span<std::byte> to, Address from, std::span<Event* const> waits,
+                        Event* signal) {
   Status status = wait_for(waits);
   if (status) status = from.buffer->read(from.offset, to);
   return finish(std::move(status), signal);

@@ -27,13 +27,17 @@ class SyncEvent final : public Event {
   std::optional<Error> error_;
 };
 
-/// A device derives this and says how it runs a binding. Its events must be SyncEvents, made by create_event().
+/// A device derives this and says how it runs a binding. Its events must be SyncEvents, made by
+/// create_event().
 class SyncStream : public Stream {
  public:
   Result<std::unique_ptr<Event>> create_event() override { return std::make_unique<SyncEvent>(); }
-  Status run(Binding& binding, const ExtentValues& extents, std::span<Event* const> waits, Event* signal) override;
-  Status write(Address to, std::span<const std::byte> from, std::span<Event* const> waits, Event* signal) override;
-  Status read(std::span<std::byte> to, Address from, std::span<Event* const> waits, Event* signal) override;
+  Status run(Binding& binding, const ExtentValues& extents, std::span<Event* const> waits,
+             Event* signal) override;
+  Status write(Address to, std::span<const std::byte> from, std::span<Event* const> waits,
+               Event* signal) override;
+  Status read(std::span<std::byte> to, Address from, std::span<Event* const> waits,
+              Event* signal) override;
   Status synchronize() override { return ok(); }
 
  protected:

@@ -8,7 +8,8 @@
 namespace shunt {
 
 std::string_view to_string(StopReason reason) {
-  static constexpr std::array<std::string_view, 4> kNames = {"end of sequence", "length", "context full", "cancelled"};
+  static constexpr std::array<std::string_view, 4> kNames = {"end of sequence", "length",
+                                                             "context full", "cancelled"};
   const auto index = static_cast<std::size_t>(reason);
   return index < kNames.size() ? kNames[index] : "unknown";
 }
@@ -21,7 +22,8 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
 
 }  // namespace
 
-Result<GenerateResult> generate(Session& session, std::span<const std::int32_t> prompt, const GenerateOptions& options,
+Result<GenerateResult> generate(Session& session, std::span<const std::int32_t> prompt,
+                                const GenerateOptions& options,
                                 const std::function<void(std::string_view)>& on_text) {
   return guarded([&]() -> Result<GenerateResult> {
     SHUNT_ASSIGN(Sampler sampler, Sampler::create(options.sampling));
@@ -45,7 +47,8 @@ Result<GenerateResult> generate(Session& session, std::span<const std::int32_t> 
 
     start = std::chrono::steady_clock::now();
     while (true) {
-      if (options.max_tokens >= 0 && static_cast<std::int64_t>(result.tokens.size()) >= options.max_tokens) {
+      if (options.max_tokens >= 0 &&
+          static_cast<std::int64_t>(result.tokens.size()) >= options.max_tokens) {
         result.stop = StopReason::kLength;
         break;
       }
@@ -55,7 +58,8 @@ Result<GenerateResult> generate(Session& session, std::span<const std::int32_t> 
       }
       SHUNT_ASSIGN(const std::int32_t token, sampler.pick(*logits));
       sampler.accept(token);
-      if (!options.ignore_end && tokenizer.contains(token) && tokenizer.is_end_of_generation(token)) {
+      if (!options.ignore_end && tokenizer.contains(token) &&
+          tokenizer.is_end_of_generation(token)) {
         result.stop = StopReason::kEndOfSequence;
         break;
       }

@@ -15,7 +15,8 @@ namespace shunt {
 namespace {
 
 // What a session typically asks; where weights go hardly hangs on it.
-constexpr StepShape kTypicalStep = {.tokens = 512, .outputs = 1, .context = 4096, .cache_type = DType::kF16};
+constexpr StepShape kTypicalStep = {
+    .tokens = 512, .outputs = 1, .context = 4096, .cache_type = DType::kF16};
 constexpr std::size_t kPiece = std::size_t{32} << 20;  // bytes between two calls of progress
 
 /// Files are little-endian; where the host is not, weights can't be used in place.
@@ -35,12 +36,14 @@ class Progress {
   std::uint64_t total_;
 };
 
-/// Brings a mapped part into memory piece by piece, so that the first token does not wait for the disk unseen.
+/// Brings a mapped part into memory piece by piece, so that the first token does not wait for the
+/// disk unseen.
 void read_ahead(std::span<const std::byte> bytes, Progress& progress) {
   for (std::size_t done = 0; done < bytes.size(); done += kPiece) {
     const std::size_t piece = std::min(kPiece, bytes.size() - done);
 #ifdef MADV_POPULATE_READ
-    // A mapping starts at a page, and a piece is a multiple of one. Failing is no harm: pages then come when used.
+    // A mapping starts at a page, and a piece is a multiple of one. Failing is no harm: pages then
+    // come when used.
     (void)madvise(const_cast<std::byte*>(bytes.data() + done), piece, MADV_POPULATE_READ);
 #endif
     progress.add(piece);
@@ -48,7 +51,8 @@ void read_ahead(std::span<const std::byte> bytes, Progress& progress) {
 }
 
 /// Weights of one device in memory of its own.
-Status upload(ModelState& model, Device& device, std::span<const gguf::TensorInfo* const> infos, Progress& progress) {
+Status upload(ModelState& model, Device& device, std::span<const gguf::TensorInfo* const> infos,
+              Progress& progress) {
   BufferType& type = device.memory();
   std::vector<MemoryRequest> requests;
   for (const gguf::TensorInfo* info : infos) requests.push_back({type.size_of(info->tensor), 0, 0});
@@ -57,7 +61,8 @@ Status upload(ModelState& model, Device& device, std::span<const gguf::TensorInf
   for (std::size_t bytes : layout.block_bytes) {
     auto block = type.allocate(bytes);
     if (!block) {
-      return std::move(block.error()).with_context(fmt::format("{}: {} bytes for weights", device.info().name, bytes));
+      return std::move(block.error())
+          .with_context(fmt::format("{}: {} bytes for weights", device.info().name, bytes));
     }
     blocks.push_back(block->get());
     model.buffers.push_back(std::move(*block));
@@ -88,7 +93,8 @@ Status load_weights(ModelState& model, const LoadOptions& options) {
 
   std::vector<std::vector<const gguf::TensorInfo*>> by_device(model.devices.size());
   for (const WeightLeaf& weight : step.weights) {
-    by_device[static_cast<std::size_t>(placement.decisions[weight.leaf].device)].push_back(weight.info);
+    by_device[static_cast<std::size_t>(placement.decisions[weight.leaf].device)].push_back(
+        weight.info);
     model.info.weights += static_cast<std::uint64_t>(element_count(weight.info->tensor.shape));
     model.info.weight_bytes += weight.info->bytes;
   }
@@ -112,7 +118,8 @@ Status load_weights(ModelState& model, const LoadOptions& options) {
     }
     for (const gguf::TensorInfo* info : by_device[i]) {
       const std::byte* start = model.file.part_bytes(info->part).data();
-      model.weights[info] = {parts[info->part], static_cast<std::size_t>(model.file.data(*info).data() - start)};
+      model.weights[info] = {parts[info->part],
+                             static_cast<std::size_t>(model.file.data(*info).data() - start)};
     }
   }
   return ok();

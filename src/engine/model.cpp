@@ -17,8 +17,12 @@ std::vector<LeafMemory> ModelState::memory_of(const StepGraph& step) const {
 
 Model::Model(std::unique_ptr<ModelState> state) : state_(std::move(state)) {}
 Model::~Model() = default;
-const ModelInfo& Model::info() const { return state_->info; }
-const text::Tokenizer& Model::tokenizer() const { return state_->tokenizer; }
+const ModelInfo& Model::info() const {
+  return state_->info;
+}
+const text::Tokenizer& Model::tokenizer() const {
+  return state_->tokenizer;
+}
 
 Result<std::shared_ptr<const Model>> Model::load(const std::string& path, const Registry& registry,
                                                  const LoadOptions& options) {
@@ -32,7 +36,8 @@ Result<std::shared_ptr<const Model>> Model::load(const std::string& path, const 
         if (!tokenizer) return std::move(tokenizer.error()).with_context(path);
         const ModelShape& shape = definition->shape();
         if (tokenizer->size() > shape.vocabulary) {
-          return fail(ErrorCode::kBadFile, "{}: the tokenizer has {} tokens, but there are embeddings for {}", path,
+          return fail(ErrorCode::kBadFile,
+                      "{}: the tokenizer has {} tokens, but there are embeddings for {}", path,
                       tokenizer->size(), shape.vocabulary);
         }
         auto state = std::make_unique<ModelState>(file, *tokenizer);

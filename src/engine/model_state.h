@@ -11,7 +11,8 @@
 namespace shunt {
 
 struct ModelState {
-  ModelState(gguf::File opened, text::Tokenizer made) : file(std::move(opened)), tokenizer(std::move(made)) {}
+  ModelState(gguf::File opened, text::Tokenizer made)
+      : file(std::move(opened)), tokenizer(std::move(made)) {}
 
   gguf::File file;
   text::Tokenizer tokenizer;

@@ -10,7 +10,9 @@ namespace shunt {
 namespace {
 
 /// A number in [0, 1) from the top 53 bits, the same with every standard library.
-double uniform(std::mt19937_64& random) { return static_cast<double>(random() >> 11) * 0x1p-53; }
+double uniform(std::mt19937_64& random) {
+  return static_cast<double>(random() >> 11) * 0x1p-53;
+}
 
 }  // namespace
 
@@ -31,7 +33,8 @@ Result<Sampler> Sampler::create(const SamplingOptions& options) {
   };
   for (const Bound& bound : bounds) {
     if (!(bound.value >= bound.low && bound.value <= bound.high)) {
-      return invalid("{} is {}; it may be from {} to {}", bound.name, bound.value, bound.low, bound.high);
+      return invalid("{} is {}; it may be from {} to {}", bound.name, bound.value, bound.low,
+                     bound.high);
     }
   }
   return Sampler(options);
@@ -52,13 +55,16 @@ void Sampler::accept(std::int32_t token) {
 }
 
 void Sampler::apply_penalties() {
-  if (options_.repeat_penalty == 1 && options_.frequency_penalty == 0 && options_.presence_penalty == 0) return;
+  if (options_.repeat_penalty == 1 && options_.frequency_penalty == 0 &&
+      options_.presence_penalty == 0)
+    return;
   for (Candidate& candidate : candidates_) {
     const auto recent = recent_count_.find(candidate.token);
     if (recent == recent_count_.end()) continue;
     float& logit = candidate.logit;
     logit = logit > 0 ? logit / options_.repeat_penalty : logit * options_.repeat_penalty;
-    logit -= static_cast<float>(recent->second) * options_.frequency_penalty + options_.presence_penalty;
+    logit -=
+        static_cast<float>(recent->second) * options_.frequency_penalty + options_.presence_penalty;
   }
 }
 
@@ -67,11 +73,11 @@ void Sampler::keep_likeliest() {
   const auto likelier = [](const Candidate& a, const Candidate& b) {
     return a.logit != b.logit ? a.logit > b.logit : a.token < b.token;
   };
-  const std::size_t k = options_.top_k == 0
-                            ? candidates_.size()
-                            : std::min(candidates_.size(), static_cast<std::size_t>(options_.top_k));
-  std::partial_sort(candidates_.begin(), candidates_.begin() + static_cast<std::ptrdiff_t>(k), candidates_.end(),
-                    likelier);
+  const std::size_t k =
+      options_.top_k == 0 ? candidates_.size()
+                          : std::min(candidates_.size(), static_cast<std::size_t>(options_.top_k));
+  std::partial_sort(candidates_.begin(), candidates_.begin() + static_cast<std::ptrdiff_t>(k),
+                    candidates_.end(), likelier);
   candidates_.resize(k);
   double sum = 0;
   for (Candidate& candidate : candidates_) {
@@ -90,8 +96,8 @@ void Sampler::keep_likeliest() {
 std::int32_t Sampler::draw() {
   double sum = 0;
   for (Candidate& candidate : candidates_) {
-    candidate.probability =
-        std::exp((static_cast<double>(candidate.logit) - candidates_[0].logit) / options_.temperature);
+    candidate.probability = std::exp((static_cast<double>(candidate.logit) - candidates_[0].logit) /
+                                     options_.temperature);
     sum += candidate.probability;
   }
   double left = uniform(random_) * sum;
@@ -110,8 +116,9 @@ Result<std::int32_t> Sampler::pick(std::span<const float> logits) {
   }
   if (candidates_.empty()) return invalid("none of the {} logits is a number", logits.size());
   apply_penalties();
-  const auto best = std::max_element(candidates_.begin(), candidates_.end(),
-                                     [](const Candidate& a, const Candidate& b) { return a.logit < b.logit; });
+  const auto best =
+      std::max_element(candidates_.begin(), candidates_.end(),
+                       [](const Candidate& a, const Candidate& b) { return a.logit < b.logit; });
   // An infinite logit leaves no choice; nor does a temperature of 0.
   if (options_.temperature == 0 || std::isinf(best->logit)) return best->token;
   keep_likeliest();

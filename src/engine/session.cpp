@@ -1,4 +1,5 @@
-// A session: caches on the devices where placement wants them, and plans kept by what is asked of a step.
+// A session: caches on the devices where placement wants them, and plans kept by what is asked of a
+// step.
 #include <algorithm>
 #include <cstring>
 #include <map>
@@ -48,7 +49,8 @@ struct Session::State {
 
   Status allocate_caches() {
     SHUNT_ASSIGN(const StepGraph step, build(options.batch, 1));
-    SHUNT_ASSIGN(const Placement placement, place(step.graph, loaded().devices, loaded().memory_of(step)));
+    SHUNT_ASSIGN(const Placement placement,
+                 place(step.graph, loaded().devices, loaded().memory_of(step)));
     caches.resize(step.caches.size());
     for (std::size_t device = 0; device < loaded().devices.size(); ++device) {
       BufferType& type = loaded().devices[device]->memory();
@@ -60,11 +62,14 @@ struct Session::State {
         who.push_back(i);
       }
       const std::string name = loaded().devices[device]->info().name;
-      SHUNT_ASSIGN(const MemoryLayout layout, plan_memory(requests, type.alignment(), type.max_size()));
+      SHUNT_ASSIGN(const MemoryLayout layout,
+                   plan_memory(requests, type.alignment(), type.max_size()));
       std::vector<Buffer*> blocks;
       for (std::size_t bytes : layout.block_bytes) {
         auto block = type.allocate(bytes);
-        if (!block) return std::move(block.error()).with_context(fmt::format("{}: {} bytes for the cache", name, bytes));
+        if (!block)
+          return std::move(block.error())
+              .with_context(fmt::format("{}: {} bytes for the cache", name, bytes));
         blocks.push_back(block->get());
         cache_buffers.push_back(std::move(*block));
       }
@@ -82,15 +87,18 @@ struct Session::State {
     StepPlan made;
     SHUNT_ASSIGN(made.step, build(tokens, outputs));
     std::vector<LeafMemory> memory = loaded().memory_of(made.step);
-    for (std::size_t i = 0; i < caches.size(); ++i) memory.push_back({made.step.caches[i], caches[i]});
+    for (std::size_t i = 0; i < caches.size(); ++i)
+      memory.push_back({made.step.caches[i], caches[i]});
     SHUNT_ASSIGN(Placement placement, place(made.step.graph, loaded().devices, memory));
     auto graph = std::make_shared<const Graph>(std::move(made.step.graph));
-    SHUNT_ASSIGN(made.plan, compile(graph, std::move(placement), {.memory = memory, .observe = {}}));
+    SHUNT_ASSIGN(made.plan,
+                 compile(graph, std::move(placement), {.memory = memory, .observe = {}}));
     return &plans.emplace(key, std::move(made)).first->second;
   }
 
   /// Computes tokens that follow those so far; logits of the last `outputs` of them.
-  Result<std::span<const float>> run(std::span<const std::int32_t> tokens, std::int64_t outputs, StepPlan& at) {
+  Result<std::span<const float>> run(std::span<const std::int32_t> tokens, std::int64_t outputs,
+                                     StepPlan& at) {
     const auto count = static_cast<std::int64_t>(tokens.size());
     Plan& plan = *at.plan;
     SHUNT_TRY(plan.set_extent(at.step.token_count, count));
@@ -130,7 +138,8 @@ struct Session::State {
     }
     const auto count = static_cast<std::int64_t>(tokens.size());
     if (count > options.context - length) {
-      return invalid("{} tokens do not fit: the context holds {}, of which {} are taken", count, options.context, length);
+      return invalid("{} tokens do not fit: the context holds {}, of which {} are taken", count,
+                     options.context, length);
     }
     return ok();
   }
@@ -139,16 +148,19 @@ struct Session::State {
 Session::Session(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Session::~Session() = default;
 
-Result<std::unique_ptr<Session>> Session::create(std::shared_ptr<const Model> model, const SessionOptions& options) {
+Result<std::unique_ptr<Session>> Session::create(std::shared_ptr<const Model> model,
+                                                 const SessionOptions& options) {
   return guarded([&]() -> Result<std::unique_ptr<Session>> {
     auto state = std::make_unique<State>();
     state->options = options;
     SessionOptions& chosen = state->options;
     if (chosen.context == 0) chosen.context = std::min(model->info().context, kDefaultContext);
     if (chosen.context < 1 || chosen.context > kMaxContext) {
-      return invalid("a context of {} tokens; it may be from 1 to {}", options.context, kMaxContext);
+      return invalid("a context of {} tokens; it may be from 1 to {}", options.context,
+                     kMaxContext);
     }
-    if (chosen.batch < 1) return invalid("batches of {} tokens; it must be at least 1", options.batch);
+    if (chosen.batch < 1)
+      return invalid("batches of {} tokens; it must be at least 1", options.batch);
     if (chosen.cache_type != DType::kF16 && chosen.cache_type != DType::kF32) {
       return invalid("a cache of type {}; it may be F32 or F16", to_string(chosen.cache_type));
     }
@@ -162,7 +174,8 @@ Result<std::unique_ptr<Session>> Session::create(std::shared_ptr<const Model> mo
   });
 }
 
-Result<std::span<const float>> Session::append(std::span<const std::int32_t> tokens, const std::atomic<bool>* cancel) {
+Result<std::span<const float>> Session::append(std::span<const std::int32_t> tokens,
+                                               const std::atomic<bool>* cancel) {
   return guarded([&]() -> Result<std::span<const float>> {
     SHUNT_TRY(state_->check(tokens));
     const auto batch = static_cast<std::size_t>(state_->options.batch);
@@ -170,7 +183,8 @@ Result<std::span<const float>> Session::append(std::span<const std::int32_t> tok
       if (cancel != nullptr && cancel->load()) return fail(ErrorCode::kCancelled, "cancelled");
       const auto now = tokens.first(std::min(batch, tokens.size()));
       tokens = tokens.subspan(now.size());
-      SHUNT_ASSIGN(StepPlan * plan, now.size() == 1 ? state_->plan_for(1, 1) : state_->plan_for(state_->options.batch, 1));
+      SHUNT_ASSIGN(StepPlan * plan, now.size() == 1 ? state_->plan_for(1, 1)
+                                                    : state_->plan_for(state_->options.batch, 1));
       SHUNT_ASSIGN(const auto logits, state_->run(now, tokens.empty() ? 1 : 0, *plan));
       if (tokens.empty()) return logits;
     }
@@ -185,7 +199,8 @@ Status Session::append_all(std::span<const std::int32_t> tokens,
     SHUNT_ASSIGN(StepPlan * plan, state_->plan_for(state_->options.batch, state_->options.batch));
     for (std::size_t first = 0; first < tokens.size(); first += batch) {
       const auto now = tokens.subspan(first, std::min(batch, tokens.size() - first));
-      SHUNT_ASSIGN(const auto logits, state_->run(now, static_cast<std::int64_t>(now.size()), *plan));
+      SHUNT_ASSIGN(const auto logits,
+                   state_->run(now, static_cast<std::int64_t>(now.size()), *plan));
       visit(first, logits);
     }
     return ok();
@@ -200,15 +215,22 @@ Status Session::truncate(std::int64_t length) {
   return ok();
 }
 
-const Model& Session::model() const { return *state_->model; }
-std::int64_t Session::length() const { return state_->length; }
-std::int64_t Session::context() const { return state_->options.context; }
+const Model& Session::model() const {
+  return *state_->model;
+}
+std::int64_t Session::length() const {
+  return state_->length;
+}
+std::int64_t Session::context() const {
+  return state_->options.context;
+}
 
 SessionMemory Session::memory() const {
   SessionMemory memory;
   for (const auto& buffer : state_->cache_buffers) memory.cache += buffer->size();
   for (const auto& [key, plan] : state_->plans) {
-    for (const MemoryUse& use : plan.plan->memory()) memory.activations += use.activations + use.inputs;
+    for (const MemoryUse& use : plan.plan->memory())
+      memory.activations += use.activations + use.inputs;
   }
   return memory;
 }

@@ -35,11 +35,15 @@ bool uses_known_extents(const Shape& shape, std::span<const Extent> extents) {
   });
 }
 
-bool is_optional(std::string_view source_name) { return source_name.ends_with('?'); }
+bool is_optional(std::string_view source_name) {
+  return source_name.ends_with('?');
+}
 
 }  // namespace
 
-GraphBuilder::GraphBuilder() { graph_.extents_.push_back({"none", 0}); }
+GraphBuilder::GraphBuilder() {
+  graph_.extents_.push_back({"none", 0});
+}
 
 Result<Dim> GraphBuilder::extent(std::string name, std::int64_t max) {
   if (max < 0) return invalid("extent {}: its maximum is {}, which is negative", name, max);
@@ -52,7 +56,8 @@ Result<Dim> GraphBuilder::extent(std::string name, std::int64_t max) {
 
 Result<Value> GraphBuilder::leaf(std::string name, const Tensor& tensor, Role role) {
   if (!uses_known_extents(tensor.shape, graph_.extents())) {
-    return invalid("{} {}: a dimension uses an extent that is not of this graph", to_string(role), name);
+    return invalid("{} {}: a dimension uses an extent that is not of this graph", to_string(role),
+                   name);
   }
   if (graph_.nodes_.size() >= kNoNode) return invalid("a graph can't have more nodes");
   const NodeId id = static_cast<NodeId>(graph_.nodes_.size());
@@ -82,7 +87,8 @@ Result<Value> GraphBuilder::cache(std::string name, const Tensor& tensor) {
 
 Status GraphBuilder::check(Operand value) const {
   if (!value) return Error(value.error());
-  if (value->id >= graph_.nodes_.size()) return invalid("value #{} is not of this graph", value->id);
+  if (value->id >= graph_.nodes_.size())
+    return invalid("value #{} is not of this graph", value->id);
   return ok();
 }
 
@@ -95,8 +101,10 @@ Status GraphBuilder::name(Operand value, std::string name) {
 Status GraphBuilder::output(Operand value, std::string name) {
   SHUNT_TRY(check(value));
   Node& node = graph_.nodes_[value->id];
-  if (node.is_leaf()) return invalid("output {}: it is a leaf ({}), not computed", name, to_string(node.role));
-  if (node.role == Role::kOutput) return invalid("output {}: it is marked already, as {}", name, node.name);
+  if (node.is_leaf())
+    return invalid("output {}: it is a leaf ({}), not computed", name, to_string(node.role));
+  if (node.role == Role::kOutput)
+    return invalid("output {}: it is marked already, as {}", name, node.name);
   node.role = Role::kOutput;
   node.name = std::move(name);
   graph_.outputs_.push_back(value->id);
@@ -118,18 +126,21 @@ Result<Value> GraphBuilder::apply(const Op& op, Params params,
   std::vector<const Tensor*> tensors;
   for (std::size_t i = 0; i < ids.size(); ++i) {
     if (ids[i] == kNoNode) {
-      if (!is_optional(info.sources[i])) return invalid("{}: {} is not given", info.name, info.sources[i]);
+      if (!is_optional(info.sources[i]))
+        return invalid("{}: {} is not given", info.name, info.sources[i]);
       tensors.push_back(nullptr);
       continue;
     }
-    if (ids[i] >= graph_.nodes_.size()) return invalid("{}: value #{} is not of this graph", info.name, ids[i]);
+    if (ids[i] >= graph_.nodes_.size())
+      return invalid("{}: value #{} is not of this graph", info.name, ids[i]);
     tensors.push_back(&graph_.nodes_[ids[i]].result);
   }
   auto inferred = op.infer(tensors, params);
   if (!inferred) return std::move(inferred.error()).with_context(describe_call(graph_, op, ids));
 
   if (!uses_known_extents(inferred->tensor.shape, graph_.extents())) {
-    return invalid("{}: its result would use an extent that is not of this graph", describe_call(graph_, op, ids));
+    return invalid("{}: its result would use an extent that is not of this graph",
+                   describe_call(graph_, op, ids));
   }
 
   if (graph_.nodes_.size() >= kNoNode) return invalid("a graph can't have more nodes");
@@ -144,9 +155,11 @@ Result<Value> GraphBuilder::apply(const Op& op, Params params,
     node.offset = first.offset + inferred->offset;
     node.writes_storage = info.storage == Storage::kIntoFirst;
     const Role role = graph_.nodes_[node.storage].role;
-    if (node.writes_storage && (role == Role::kWeight || role == Role::kExpertWeight || role == Role::kInput)) {
-      return invalid("{}: it would write into {}, which is of role {}", describe_call(graph_, op, ids),
-                     graph_.describe(node.storage), to_string(role));
+    if (node.writes_storage &&
+        (role == Role::kWeight || role == Role::kExpertWeight || role == Role::kInput)) {
+      return invalid("{}: it would write into {}, which is of role {}",
+                     describe_call(graph_, op, ids), graph_.describe(node.storage),
+                     to_string(role));
     }
   }
   node.sources = std::move(ids);

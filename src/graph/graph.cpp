@@ -9,8 +9,8 @@
 namespace shunt {
 
 std::string_view to_string(Role role) {
-  static constexpr std::array<std::string_view, 6> kNames = {"activation", "weight", "expert weight",
-                                                             "input",      "cache",  "output"};
+  static constexpr std::array<std::string_view, 6> kNames = {
+      "activation", "weight", "expert weight", "input", "cache", "output"};
   const auto index = static_cast<std::size_t>(role);
   return index < kNames.size() ? kNames[index] : "unknown";
 }
@@ -25,7 +25,8 @@ std::string Graph::describe(NodeId id) const {
   if (id >= nodes_.size()) return fmt::format("#{} (no such node)", id);
   const Node& at = nodes_[id];
   const std::string_view what = at.is_leaf() ? to_string(at.role) : at.op->info().name;
-  return at.name.empty() ? fmt::format("#{} ({})", id, what) : fmt::format("{} ({})", at.name, what);
+  return at.name.empty() ? fmt::format("#{} ({})", id, what)
+                         : fmt::format("{} ({})", at.name, what);
 }
 
 }  // namespace shunt

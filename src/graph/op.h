@@ -1,5 +1,6 @@
-// The interface that every op fills in. An op is defined once, here all the rest is derived from: builder
-// checks, `shunt ops`, the documentation table, conformance tests and benchmarks of every backend.
+// The interface that every op fills in. An op is defined once, here all the rest is derived from:
+// builder checks, `shunt ops`, the documentation table, conformance tests and benchmarks of every
+// backend.
 #pragma once
 
 #include <functional>
@@ -15,15 +16,15 @@ namespace shunt {
 
 /// Where an op's result lies.
 enum class Storage : std::uint8_t {
-  kOwn,         ///< in memory of its own
-  kView,        ///< in its first source's memory, seen another way; nothing is computed
-  kIntoFirst,   ///< in its first source's memory, which it writes (all of it or a part)
+  kOwn,        ///< in memory of its own
+  kView,       ///< in its first source's memory, seen another way; nothing is computed
+  kIntoFirst,  ///< in its first source's memory, which it writes (all of it or a part)
 };
 
 struct OpInfo {
-  std::string_view name;     ///< "rms_norm"
-  std::string_view family;   ///< the folder it lives in
-  std::string_view summary;  ///< one paragraph with the formula
+  std::string_view name;                  ///< "rms_norm"
+  std::string_view family;                ///< the folder it lives in
+  std::string_view summary;               ///< one paragraph with the formula
   std::vector<std::string_view> sources;  ///< their names; one that ends in '?' is optional
   Storage storage = Storage::kOwn;
 };
@@ -59,33 +60,34 @@ using RefSources = std::span<const RefTensor* const>;
 
 /// How test data for a source are made.
 enum class Fill : std::uint8_t {
-  kNormal,     ///< standard normal
-  kUniform,    ///< uniform in [low, high)
-  kIndex,      ///< integers uniform in [low, high), may repeat
+  kNormal,       ///< standard normal
+  kUniform,      ///< uniform in [low, high)
+  kIndex,        ///< integers uniform in [low, high), may repeat
   kPermutation,  ///< distinct integers from [low, high)
-  kCausalMask, ///< 0 or minus infinity; every row has at least one 0
+  kCausalMask,   ///< 0 or minus infinity; every row has at least one 0
 };
 
-/// One source of a test case: a contiguous tensor of `dtype` and `sizes`, then seen through a view, so that kernels
-/// meet strides: `permute` names the dimensions in their new order (identity by default), `slice` takes away
-/// that many elements at the start of each (permuted) dimension.
+/// One source of a test case: a contiguous tensor of `dtype` and `sizes`, then seen through a view,
+/// so that kernels meet strides: `permute` names the dimensions in their new order (identity by
+/// default), `slice` takes away that many elements at the start of each (permuted) dimension.
 struct CaseSource {
   DType dtype = DType::kF32;
-  Sizes sizes = {1, 1, 1, 1};   ///< before permuting and slicing
+  Sizes sizes = {1, 1, 1, 1};  ///< before permuting and slicing
   Fill fill = Fill::kNormal;
   double low = 0;
   double high = 1;
   std::array<int, kMaxDims> permute = {0, 1, 2, 3};
   Sizes slice = {0, 0, 0, 0};
-  bool given = true;            ///< false: an optional source that is left out
+  bool given = true;  ///< false: an optional source that is left out
 };
 
 /// One test case of an op.
 struct Case {
-  std::string name;   ///< says what is special: "F32 [7,3] row of one"
+  std::string name;  ///< says what is special: "F32 [7,3] row of one"
   Params params;
   std::vector<CaseSource> sources;
-  /// Largest normalised mean square error against the reference; the default is for sums of F32 products.
+  /// Largest normalised mean square error against the reference; the default is for sums of F32
+  /// products.
   double max_error = 1e-10;
 };
 
@@ -100,10 +102,11 @@ class Op {
   virtual ~Op() = default;
 
   virtual const OpInfo& info() const = 0;
-  /// The shape rule. Checks types, shapes and parameters; the caller adds op and operands to the message.
+  /// The shape rule. Checks types, shapes and parameters; the caller adds op and operands to the
+  /// message.
   virtual Result<Inferred> infer(SourceTensors sources, const Params& params) const = 0;
-  /// The plain meaning, from the documented formula, in double precision. `result` has its sizes and, if
-  /// the op writes into its first source, that source's values.
+  /// The plain meaning, from the documented formula, in double precision. `result` has its sizes
+  /// and, if the op writes into its first source, that source's values.
   virtual void reference(RefSources sources, const Params& params, RefTensor& result) const = 0;
   virtual void cases(const CaseSink& sink) const = 0;
   /// "eps=1e-05": the parameters for people.
@@ -112,8 +115,8 @@ class Op {
   virtual std::string describe_defaults() const = 0;
 };
 
-/// Prints fields for describe(): a parameter struct P has `template <class F> void each(F f) const` which calls
-/// f("name", value) for each of its fields.
+/// Prints fields for describe(): a parameter struct P has `template <class F> void each(F f) const`
+/// which calls f("name", value) for each of its fields.
 class FieldPrinter {
  public:
   template <class T>
@@ -121,7 +124,10 @@ class FieldPrinter {
     if (!text_.empty()) text_ += ", ";
     if constexpr (std::is_enum_v<T>) {
       text_ += fmt::format("{}={}", name, to_string(value));
-    } else if constexpr (requires { value.begin(); value.end(); }) {
+    } else if constexpr (requires {
+                           value.begin();
+                           value.end();
+                         }) {
       text_ += fmt::format("{}=[", name);
       const char* separator = "";
       for (const auto& item : value) {

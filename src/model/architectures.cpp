@@ -21,7 +21,8 @@ Result<std::unique_ptr<ModelDefinition>> read_model(const gguf::File& file) {
     if (architecture.name == wanted) return architecture.read(file);
     known += (known.empty() ? "" : ", ") + std::string(architecture.name);
   }
-  return fail(ErrorCode::kUnsupported, "{}: architecture \"{}\" is not one that Shunt knows; it knows {}", file.path(),
+  return fail(ErrorCode::kUnsupported,
+              "{}: architecture \"{}\" is not one that Shunt knows; it knows {}", file.path(),
               wanted, known);
 }
 

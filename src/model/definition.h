@@ -15,9 +15,9 @@ namespace shunt {
 
 /// What a step may be asked at most; memory is planned for it.
 struct StepShape {
-  std::int64_t tokens = 1;    ///< computed at once
-  std::int64_t outputs = 1;   ///< of which logits are wanted
-  std::int64_t context = 1;   ///< rows of the cache
+  std::int64_t tokens = 1;   ///< computed at once
+  std::int64_t outputs = 1;  ///< of which logits are wanted
+  std::int64_t context = 1;  ///< rows of the cache
   DType cache_type = DType::kF16;
 };
 
@@ -30,13 +30,13 @@ struct WeightLeaf {
 /// The graph of a step, with the leaves to fill.
 struct StepGraph {
   Graph graph;
-  Dim token_count;   ///< extents: how many of each there are in a run
+  Dim token_count;  ///< extents: how many of each there are in a run
   Dim output_count;
   Dim row_count;     ///< rows of the cache that are looked at
   Value tokens;      ///< I32 [token_count]: ids
   Value positions;   ///< I32 [token_count]
   Value cache_rows;  ///< I64 [token_count]: the cache row each token is kept in
-  Value mask;        ///< F16 [row_count, token_count]: 0 where a token may look, else minus infinity
+  Value mask;  ///< F16 [row_count, token_count]: 0 where a token may look, else minus infinity
   Value output_ids;  ///< I32 [output_count]: numbers of the tokens whose logits are wanted
   Value logits;      ///< F32 [vocabulary, output_count]
   std::vector<WeightLeaf> weights;
@@ -68,7 +68,8 @@ struct Architecture {
   Result<std::unique_ptr<ModelDefinition>> (*read)(const gguf::File& file);
 };
 
-/// Reads a file by what its general.architecture names. Unsupported, listing those known, for another.
+/// Reads a file by what its general.architecture names. Unsupported, listing those known, for
+/// another.
 Result<std::unique_ptr<ModelDefinition>> read_model(const gguf::File& file);
 
 }  // namespace shunt

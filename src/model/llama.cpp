@@ -14,24 +14,41 @@ namespace {
 
 /// The sizes that everything else follows from.
 struct Numbers {
-  std::int64_t width = 0;         // of an embedding
+  std::int64_t width = 0;  // of an embedding
   std::int64_t vocabulary = 0;
   std::int64_t feed_forward = 0;
   std::int64_t heads = 0;
   std::int64_t kv_heads = 0;
-  std::int64_t key_size = 0;      // of one head
+  std::int64_t key_size = 0;  // of one head
   std::int64_t value_size = 0;
-  std::int64_t query_width = 0;   // heads * key_size
-  std::int64_t key_width = 0;     // kv_heads * key_size
-  std::int64_t value_width = 0;   // kv_heads * value_size
-  std::int64_t mixed_width = 0;   // heads * value_size
+  std::int64_t query_width = 0;  // heads * key_size
+  std::int64_t key_width = 0;    // kv_heads * key_size
+  std::int64_t value_width = 0;  // kv_heads * value_size
+  std::int64_t mixed_width = 0;  // heads * value_size
   std::int64_t rope_pairs = 0;
 };
 
 enum Weight : std::size_t {
-  kEmbedding, kOutputNorm, kOutput, kRopeFactors,
-  kAttentionNorm, kQuery, kQueryBias, kKey, kKeyBias, kValue, kValueBias, kMix, kMixBias,
-  kFeedNorm, kGate, kGateBias, kUp, kUpBias, kDown, kDownBias,
+  kEmbedding,
+  kOutputNorm,
+  kOutput,
+  kRopeFactors,
+  kAttentionNorm,
+  kQuery,
+  kQueryBias,
+  kKey,
+  kKeyBias,
+  kValue,
+  kValueBias,
+  kMix,
+  kMixBias,
+  kFeedNorm,
+  kGate,
+  kGateBias,
+  kUp,
+  kUpBias,
+  kDown,
+  kDownBias,
 };
 
 using Row = WeightRow<Numbers>;
@@ -67,7 +84,8 @@ class Llama final : public ModelDefinition {
   static Result<std::unique_ptr<ModelDefinition>> read(const gguf::File& file) {
     std::unique_ptr<Llama> model(new Llama(file));
     SHUNT_TRY(model->read_numbers());
-    SHUNT_ASSIGN(model->weights_, find_weights<Numbers>(file, kTable, model->n_, model->shape_.layers));
+    SHUNT_ASSIGN(model->weights_,
+                 find_weights<Numbers>(file, kTable, model->n_, model->shape_.layers));
     return model;
   }
 
@@ -89,7 +107,8 @@ class Llama final : public ModelDefinition {
 
 Status Llama::read_numbers() {
   // A number of the file from 1 to `max`.
-  const auto count = [&](const char* key, std::int64_t max, std::optional<std::int64_t> fallback = {}) -> Result<std::int64_t> {
+  const auto count = [&](const char* key, std::int64_t max,
+                         std::optional<std::int64_t> fallback = {}) -> Result<std::int64_t> {
     const std::string full = fmt::format("llama.{}", key);
     std::int64_t value = 0;
     if (fallback) {
@@ -98,11 +117,13 @@ Status Llama::read_numbers() {
       SHUNT_ASSIGN(value, file_.get_integer(full));
     }
     if (value >= 1 && value <= max) return value;
-    return fail(ErrorCode::kBadFile, "{}: {} is {}; it must be from 1 to {}", file_.path(), full, value, max);
+    return fail(ErrorCode::kBadFile, "{}: {} is {}; it must be from 1 to {}", file_.path(), full,
+                value, max);
   };
   constexpr std::int64_t kMax = std::int64_t{1} << 30;  // no product of two overflows
   // Every layer has tensors of its own: a file can't have more layers than tensors.
-  const auto most_layers = static_cast<std::int64_t>(std::max<std::size_t>(file_.tensors().size(), 1));
+  const auto most_layers =
+      static_cast<std::int64_t>(std::max<std::size_t>(file_.tensors().size(), 1));
   SHUNT_ASSIGN(shape_.layers, count("block_count", most_layers));
   SHUNT_ASSIGN(shape_.context, count("context_length", kMax));
   SHUNT_ASSIGN(n_.width, count("embedding_length", kMax));
@@ -110,26 +131,30 @@ Status Llama::read_numbers() {
   SHUNT_ASSIGN(n_.heads, count("attention.head_count", kMax));
   SHUNT_ASSIGN(n_.kv_heads, count("attention.head_count_kv", kMax, n_.heads));
   if (n_.heads % n_.kv_heads != 0) {
-    return fail(ErrorCode::kBadFile, "{}: {} attention heads can't share {} key/value heads evenly", file_.path(),
-                n_.heads, n_.kv_heads);
+    return fail(ErrorCode::kBadFile, "{}: {} attention heads can't share {} key/value heads evenly",
+                file_.path(), n_.heads, n_.kv_heads);
   }
   const std::int64_t head_size = n_.width / n_.heads;
   SHUNT_ASSIGN(n_.key_size, count("attention.key_length", kMax, head_size));
   SHUNT_ASSIGN(n_.value_size, count("attention.value_length", kMax, head_size));
-  SHUNT_ASSIGN(const std::int64_t rope_dims, count("rope.dimension_count", n_.key_size, n_.key_size));
+  SHUNT_ASSIGN(const std::int64_t rope_dims,
+               count("rope.dimension_count", n_.key_size, n_.key_size));
   if (rope_dims % 2 != 0) {
-    return fail(ErrorCode::kBadFile, "{}: llama.rope.dimension_count is {}; it must be even", file_.path(), rope_dims);
+    return fail(ErrorCode::kBadFile, "{}: llama.rope.dimension_count is {}; it must be even",
+                file_.path(), rope_dims);
   }
   SHUNT_ASSIGN(const double eps, file_.get_number("llama.attention.layer_norm_rms_epsilon"));
   if (!(eps >= 0) || !std::isfinite(eps)) {
-    return fail(ErrorCode::kBadFile, "{}: llama.attention.layer_norm_rms_epsilon is {}; it must be at least 0",
+    return fail(ErrorCode::kBadFile,
+                "{}: llama.attention.layer_norm_rms_epsilon is {}; it must be at least 0",
                 file_.path(), eps);
   }
   norm_eps_ = static_cast<float>(eps);
   SHUNT_ASSIGN(rope_, read_rope(file_, "llama", rope_dims, RopeMode::kNormal));
   const gguf::TensorInfo* embedding = file_.find_tensor(kTable[kEmbedding].name);
   if (embedding == nullptr) {
-    return fail(ErrorCode::kBadFile, "{}: tensor {} is missing", file_.path(), kTable[kEmbedding].name);
+    return fail(ErrorCode::kBadFile, "{}: tensor {} is missing", file_.path(),
+                kTable[kEmbedding].name);
   }
   n_.vocabulary = embedding->tensor.size(1);
   n_.query_width = n_.heads * n_.key_size;
@@ -145,7 +170,8 @@ Status Llama::read_numbers() {
 /// Builds the graph of one step. Each call passes on the first error, which comes out at the end.
 class StepBuilder {
  public:
-  StepBuilder(const Llama& model, const StepShape& step) : model_(model), n_(model.n_), step_(step) {}
+  StepBuilder(const Llama& model, const StepShape& step)
+      : model_(model), n_(model.n_), step_(step) {}
 
   Result<StepGraph> build() {
     SHUNT_TRY(make_inputs());
@@ -157,7 +183,8 @@ class StepBuilder {
       x = add(g_, x, feed_forward(layer, norm(x, kFeedNorm, layer)));
     }
     x = norm(x, kOutputNorm, 0);
-    const Result<Value> logits = matmul(g_, weight(find(kOutput, 0) != nullptr ? kOutput : kEmbedding), x);
+    const Result<Value> logits =
+        matmul(g_, weight(find(kOutput, 0) != nullptr ? kOutput : kEmbedding), x);
     SHUNT_TRY(g_.output(logits, "logits"));
     result_.logits = *logits;
     SHUNT_ASSIGN(result_.graph, std::move(g_).build());
@@ -169,7 +196,8 @@ class StepBuilder {
     SHUNT_ASSIGN(result_.token_count, g_.extent("tokens", step_.tokens));
     SHUNT_ASSIGN(result_.output_count, g_.extent("outputs", step_.outputs));
     SHUNT_ASSIGN(result_.row_count, g_.extent("cache rows", step_.context));
-    const auto input = [&](Value& value, const char* name, DType type, const Shape& shape) -> Status {
+    const auto input = [&](Value& value, const char* name, DType type,
+                           const Shape& shape) -> Status {
       SHUNT_ASSIGN(const Tensor tensor, make_tensor(type, shape));
       SHUNT_ASSIGN(value, g_.input(name, tensor));
       return ok();
@@ -208,7 +236,8 @@ class StepBuilder {
     return value;
   }
 
-  Result<Value> linear(Operand x, Weight which, Weight bias, std::int64_t layer, std::string_view what) {
+  Result<Value> linear(Operand x, Weight which, Weight bias, std::int64_t layer,
+                       std::string_view what) {
     const Result<Value> y = matmul(g_, weight(which, layer), x);
     return named(find(bias, layer) == nullptr ? y : add(g_, y, weight(bias, layer)), layer, what);
   }
@@ -217,7 +246,8 @@ class StepBuilder {
     return rope(g_, x, result_.positions, weight(kRopeFactors), model_.rope_);
   }
 
-  /// Writes rows [width, tokens] into a cache of its own, and gives all rows in use as heads [size, heads, rows].
+  /// Writes rows [width, tokens] into a cache of its own, and gives all rows in use as heads [size,
+  /// heads, rows].
   Result<Value> remember(Operand rows, std::string name, std::int64_t size, std::int64_t heads) {
     SHUNT_ASSIGN(const Tensor tensor, make_tensor(step_.cache_type, {size * heads, step_.context}));
     SHUNT_ASSIGN(const Value cache, g_.cache(std::move(name), tensor));
@@ -234,14 +264,16 @@ class StepBuilder {
     const Result<Value> v = linear(x, kValue, kValueBias, layer, "attn_v");
     const Result<Value> queries = turn(reshape(g_, q, {n_.key_size, n_.heads, tokens}));
     const Result<Value> turned = turn(reshape(g_, k, {n_.key_size, n_.kv_heads, tokens}));
-    const Result<Value> keys = remember(reshape(g_, turned, {n_.key_width, tokens}),
-                                        fmt::format("keys of layer {}", layer), n_.key_size, n_.kv_heads);
+    const Result<Value> keys =
+        remember(reshape(g_, turned, {n_.key_width, tokens}),
+                 fmt::format("keys of layer {}", layer), n_.key_size, n_.kv_heads);
     const Result<Value> values =
         remember(v, fmt::format("values of layer {}", layer), n_.value_size, n_.kv_heads);
     const float scale = 1 / std::sqrt(static_cast<float>(n_.key_size));
-    const Result<Value> mixed =
-        named(attention(g_, queries, keys, values, result_.mask, {.scale = scale}), layer, "attention");
-    return linear(reshape(g_, mixed, {n_.mixed_width, tokens}), kMix, kMixBias, layer, "attn_output");
+    const Result<Value> mixed = named(
+        attention(g_, queries, keys, values, result_.mask, {.scale = scale}), layer, "attention");
+    return linear(reshape(g_, mixed, {n_.mixed_width, tokens}), kMix, kMixBias, layer,
+                  "attn_output");
   }
 
   Result<Value> feed_forward(std::int64_t layer, Operand x) {
@@ -257,10 +289,14 @@ class StepBuilder {
   StepGraph result_;
 };
 
-Result<StepGraph> Llama::build(const StepShape& step) const { return StepBuilder(*this, step).build(); }
+Result<StepGraph> Llama::build(const StepShape& step) const {
+  return StepBuilder(*this, step).build();
+}
 
 }  // namespace
 
-Result<std::unique_ptr<ModelDefinition>> read_llama(const gguf::File& file) { return Llama::read(file); }
+Result<std::unique_ptr<ModelDefinition>> read_llama(const gguf::File& file) {
+  return Llama::read(file);
+}
 
 }  // namespace shunt

@@ -16,7 +16,8 @@ Result<const gguf::TensorInfo*> find_weight(const gguf::File& file, const std::s
   for (std::size_t i = 0; i < kMaxDims; ++i) {
     const std::int64_t wanted = i < sizes.size() ? sizes[i] : 1;
     if (info->tensor.size(static_cast<int>(i)) == wanted) continue;
-    return fail(ErrorCode::kBadFile, "{}: tensor {} is {}; by the file's metadata it should be [{}]", file.path(), name,
+    return fail(ErrorCode::kBadFile,
+                "{}: tensor {} is {}; by the file's metadata it should be [{}]", file.path(), name,
                 to_string(info->tensor), fmt::join(sizes, ", "));
   }
   return info;

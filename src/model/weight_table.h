@@ -1,4 +1,5 @@
-// Finding a model's weights in a file: an architecture lists them in a table, once, with their shapes.
+// Finding a model's weights in a file: an architecture lists them in a table, once, with their
+// shapes.
 #pragma once
 
 #include <array>
@@ -13,8 +14,10 @@ namespace shunt {
 /// One row of an architecture's table. `Numbers` is its struct of sizes.
 template <class Numbers>
 struct WeightRow {
-  std::string_view name;  ///< in the file; "{}" stands for the layer, and makes it one of each layer
-  std::array<std::int64_t Numbers::*, 2> sizes = {};  ///< innermost first; null: there is no such dimension
+  std::string_view
+      name;  ///< in the file; "{}" stands for the layer, and makes it one of each layer
+  std::array<std::int64_t Numbers::*, 2> sizes =
+      {};  ///< innermost first; null: there is no such dimension
   bool optional = false;
 
   bool in_layers() const { return name.find("{}") != std::string_view::npos; }
@@ -41,7 +44,8 @@ Result<FoundWeights> find_weights(const gguf::File& file, std::span<const Weight
     for (std::int64_t layer = 0; layer < (table[row].in_layers() ? layers : 1); ++layer) {
       std::string full(name);
       if (table[row].in_layers()) full.replace(hole, 2, std::to_string(layer));
-      SHUNT_ASSIGN(const gguf::TensorInfo* info, find_weight(file, full, sizes, table[row].optional));
+      SHUNT_ASSIGN(const gguf::TensorInfo* info,
+                   find_weight(file, full, sizes, table[row].optional));
       found[row].push_back(info);
     }
   }

@@ -9,8 +9,11 @@ namespace shunt {
 
 namespace {
 
-/// A clock for lifetimes: node `id` runs at 2 * id + 1, copies for a segment at twice its first node.
-std::int64_t time_of(NodeId id) { return 2 * static_cast<std::int64_t>(id) + 1; }
+/// A clock for lifetimes: node `id` runs at 2 * id + 1, copies for a segment at twice its first
+/// node.
+std::int64_t time_of(NodeId id) {
+  return 2 * static_cast<std::int64_t>(id) + 1;
+}
 
 class Allocator {
  public:
@@ -42,8 +45,9 @@ class Allocator {
     return placement_.devices[static_cast<std::size_t>(device)]->memory();
   }
   std::int64_t start_of(std::size_t segment) const {
-    return segment < cut_.segments.size() ? 2 * static_cast<std::int64_t>(cut_.segments[segment].nodes.front())
-                                          : end_ - 1;
+    return segment < cut_.segments.size()
+               ? 2 * static_cast<std::int64_t>(cut_.segments[segment].nodes.front())
+               : end_ - 1;
   }
   std::int64_t end_of(std::size_t segment) const {
     return segment < cut_.segments.size() ? time_of(cut_.segments[segment].nodes.back()) : end_;
@@ -72,17 +76,28 @@ class Allocator {
     return requests.size() - 1;
   }
 
-  /// A node whose device can compute it in place takes over the memory of that source if it dies here.
+  /// A node whose device can compute it in place takes over the memory of that source if it dies
+  /// here.
   bool take_over(NodeId id, const InPlace& pair) {
     const Node& node = graph_.node(id);
     const NodeId source = node.sources[static_cast<std::size_t>(pair.source)];
-    if (source == kNoNode || graph_.node(source).storage != source || graph_.node(source).is_leaf()) return false;
+    if (source == kNoNode || graph_.node(source).storage != source || graph_.node(source).is_leaf())
+      return false;
+    // Nobody else may look at that memory while it is overwritten: not even this node, through
+    // another source.
+    const auto shares = [&](NodeId other) {
+      return other != kNoNode && graph_.node(other).storage == source;
+    };
+    if (std::count_if(node.sources.begin(), node.sources.end(), shares) != 1) return false;
     if (last_[source] != time_of(id) || allocation_.of_node[source] == kNoRequest) return false;
     const int device = placement_.decisions[id].device;
     if (placement_.decisions[source].device != device) return false;
-    if (memory_of(device).size_of(graph_.node(source).result) != memory_of(device).size_of(node.result)) return false;
+    if (memory_of(device).size_of(graph_.node(source).result) !=
+        memory_of(device).size_of(node.result))
+      return false;
     allocation_.of_node[id] = allocation_.of_node[source];
-    auto& taken = allocation_.devices[static_cast<std::size_t>(device)].requests[allocation_.of_node[id]];
+    auto& taken =
+        allocation_.devices[static_cast<std::size_t>(device)].requests[allocation_.of_node[id]];
     taken.last = std::max(taken.last, last_[id]);
     return true;
   }
@@ -98,24 +113,26 @@ class Allocator {
                                        [&](const InPlace& each) { return each.node == id; });
         if (pair != needs.in_place.end() && take_over(id, *pair)) continue;
         const int device = cut_.segments[segment].device;
-        allocation_.of_node[id] = request(device, memory_of(device).size_of(node.result), time_of(id), last_[id]);
+        allocation_.of_node[id] =
+            request(device, memory_of(device).size_of(node.result), time_of(id), last_[id]);
       }
     }
   }
 
   void request_copies() {
     for (const Copy& copy : cut_.copies) {
-      allocation_.of_copy.push_back(request(copy.to, static_cast<std::size_t>(byte_span(graph_.node(copy.node).result)),
-                                            start_of(copy.segment), end_of(copy.last_segment)));
+      allocation_.of_copy.push_back(
+          request(copy.to, static_cast<std::size_t>(byte_span(graph_.node(copy.node).result)),
+                  start_of(copy.segment), end_of(copy.last_segment)));
     }
   }
 
   void request_scratch() {
     for (std::size_t segment = 0; segment < cut_.segments.size(); ++segment) {
       const std::size_t bytes = programs_[segment]->needs().scratch_bytes;
-      allocation_.of_scratch.push_back(
-          bytes == 0 ? kNoRequest
-                     : request(cut_.segments[segment].device, bytes, start_of(segment), end_of(segment)));
+      allocation_.of_scratch.push_back(bytes == 0 ? kNoRequest
+                                                  : request(cut_.segments[segment].device, bytes,
+                                                            start_of(segment), end_of(segment)));
     }
   }
 
@@ -131,7 +148,8 @@ class Allocator {
 }  // namespace
 
 Result<Allocation> allocate_plan(const Graph& graph, const Placement& placement, const Cut& cut,
-                                 std::span<const std::unique_ptr<Program>> programs, std::span<const NodeId> kept) {
+                                 std::span<const std::unique_ptr<Program>> programs,
+                                 std::span<const NodeId> kept) {
   return Allocator(graph, placement, cut, programs).run(kept);
 }
 

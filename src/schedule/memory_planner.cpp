@@ -17,8 +17,8 @@ struct Taken {
   std::int64_t last = 0;
 };
 
-/// The lowest offset in a block where a request fits beside those it lives together with. `taken` is in the order of
-/// offsets.
+/// The lowest offset in a block where a request fits beside those it lives together with. `taken`
+/// is in the order of offsets.
 std::optional<std::size_t> find_gap(const std::vector<Taken>& taken, const MemoryRequest& request,
                                     std::size_t bytes, std::size_t max_block) {
   std::size_t offset = 0;
@@ -48,15 +48,17 @@ Result<MemoryLayout> plan_memory(std::span<const MemoryRequest> requests, std::s
     const MemoryRequest& request = requests[index];
     if (request.bytes == 0) continue;
     if (request.bytes > max_block) {
-      return fail(ErrorCode::kOutOfMemory, "a tensor of {} bytes, but one buffer holds at most {}", request.bytes,
-                  max_block);
+      return fail(ErrorCode::kOutOfMemory, "a tensor of {} bytes, but one buffer holds at most {}",
+                  request.bytes, max_block);
     }
-    // A multiple of the alignment, so that offsets stay aligned; the last in a block may do without.
+    // A multiple of the alignment, so that offsets stay aligned; the last in a block may do
+    // without.
     const std::size_t rounded = (request.bytes + alignment - 1) / alignment * alignment;
     const std::size_t bytes = std::max(request.bytes, std::min(rounded, max_block));
     std::optional<std::size_t> offset;
     std::size_t block = 0;
-    for (; block < blocks.size() && !offset; ++block) offset = find_gap(blocks[block], request, bytes, max_block);
+    for (; block < blocks.size() && !offset; ++block)
+      offset = find_gap(blocks[block], request, bytes, max_block);
     if (offset) {
       --block;
     } else {
@@ -68,9 +70,10 @@ Result<MemoryLayout> plan_memory(std::span<const MemoryRequest> requests, std::s
     layout.block_bytes[block] = std::max(layout.block_bytes[block], *offset + bytes);
     auto& taken = blocks[block];
     const Taken entry{*offset, bytes, request.first, request.last};
-    taken.insert(std::upper_bound(taken.begin(), taken.end(), entry,
-                                  [](const Taken& a, const Taken& b) { return a.offset < b.offset; }),
-                 entry);
+    taken.insert(
+        std::upper_bound(taken.begin(), taken.end(), entry,
+                         [](const Taken& a, const Taken& b) { return a.offset < b.offset; }),
+        entry);
   }
   return layout;
 }

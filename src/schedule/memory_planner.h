@@ -1,4 +1,5 @@
-// Giving tensors their place in memory by lifetime, so that those who never live at the same time share it.
+// Giving tensors their place in memory by lifetime, so that those who never live at the same time
+// share it.
 #pragma once
 
 #include <cstddef>
@@ -28,9 +29,10 @@ struct MemoryLayout {
   std::vector<std::size_t> block_bytes;  ///< each at most max_block
 };
 
-/// Largest first, each at the lowest offset where nobody lives at the same time (Pisarchyk and Lee, "Efficient
-/// Memory Management for Deep Neural Net Inference", 2020, section 5.2). OutOfMemory if one request alone is
-/// larger than `max_block`. The same requests give the same layout.
-Result<MemoryLayout> plan_memory(std::span<const MemoryRequest> requests, std::size_t alignment, std::size_t max_block);
+/// Largest first, each at the lowest offset where nobody lives at the same time (Pisarchyk and Lee,
+/// "Efficient Memory Management for Deep Neural Net Inference", 2020, section 5.2). OutOfMemory if
+/// one request alone is larger than `max_block`. The same requests give the same layout.
+Result<MemoryLayout> plan_memory(std::span<const MemoryRequest> requests, std::size_t alignment,
+                                 std::size_t max_block);
 
 }  // namespace shunt

@@ -19,7 +19,9 @@ std::string_view to_string(Rule rule) {
 
 namespace {
 
-bool is_weight(Role role) { return role == Role::kWeight || role == Role::kExpertWeight; }
+bool is_weight(Role role) {
+  return role == Role::kWeight || role == Role::kExpertWeight;
+}
 
 class Placer {
  public:
@@ -54,7 +56,9 @@ class Placer {
   Device& device(int index) { return *placement_.devices[static_cast<std::size_t>(index)]; }
   const std::string& name(int index) const { return names_[static_cast<std::size_t>(index)]; }
   bool placed(NodeId id) const { return placement_.decisions[id].device >= 0; }
-  bool can(int index, NodeId id) const { return static_cast<bool>(answers_[id][static_cast<std::size_t>(index)]); }
+  bool can(int index, NodeId id) const {
+    return static_cast<bool>(answers_[id][static_cast<std::size_t>(index)]);
+  }
   /// Whether a device can compute a node and all that later writes into the same memory.
   bool can_own(int index, NodeId id) const {
     return can(index, id) && std::all_of(writers_[id].begin(), writers_[id].end(),
@@ -77,8 +81,8 @@ class Placer {
       for (Device* each : placement_.devices) answers_[id].push_back(each->supports(graph_, id));
       if (graph_.node(id).writes_storage) writers_[graph_.node(id).storage].push_back(id);
       if (!can(cpu(), id)) {
-        return fail(ErrorCode::kUnsupported, "{}: {} can't compute it: {}", graph_.describe(id), name(cpu()),
-                    answers_[id].back().facts());
+        return fail(ErrorCode::kUnsupported, "{}: {} can't compute it: {}", graph_.describe(id),
+                    name(cpu()), answers_[id].back().facts());
       }
     }
     return ok();
@@ -87,7 +91,8 @@ class Placer {
   /// The first device that can compute all users of this memory; the CPU if none other does.
   int first_that_can_all(const std::vector<NodeId>& users) const {
     for (int index = 0; index < cpu(); ++index) {
-      if (!users.empty() && std::all_of(users.begin(), users.end(), [&](NodeId id) { return can(index, id); })) {
+      if (!users.empty() &&
+          std::all_of(users.begin(), users.end(), [&](NodeId id) { return can(index, id); })) {
         return index;
       }
     }
@@ -102,7 +107,8 @@ class Placer {
     for (int index = cpu(); index >= 0; --index) {
       if (device(index).can_read(type)) return index;
     }
-    return invalid("{} lies in {} memory, which none of the devices reads", graph_.describe(leaf), type.name());
+    return invalid("{} lies in {} memory, which none of the devices reads", graph_.describe(leaf),
+                   type.name());
   }
 
   Status place_leaves() {
@@ -137,7 +143,8 @@ class Placer {
                        answers_[id][static_cast<std::size_t>(owner.device)].facts());
       }
       decide(id, owner.device, Rule::kMemory,
-             fmt::format("it writes into {}, which is on {}", graph_.describe(node.storage), name(owner.device)));
+             fmt::format("it writes into {}, which is on {}", graph_.describe(node.storage),
+                         name(owner.device)));
     }
     return ok();
   }
@@ -152,7 +159,8 @@ class Placer {
         if (!is_weight(graph_.node(owner).role)) continue;
         const int index = placement_.decisions[owner].device;
         if (!can_own(index, id)) continue;
-        decide(id, index, Rule::kWeights, fmt::format("its weight {} is on {}", graph_.describe(owner), name(index)));
+        decide(id, index, Rule::kWeights,
+               fmt::format("its weight {} is on {}", graph_.describe(owner), name(index)));
         break;
       }
     }
@@ -164,7 +172,8 @@ class Placer {
     for (NodeId neighbour : neighbours) {
       if (neighbour == kNoNode) continue;
       // A source that is a view is where its memory is.
-      const NodeId owner = is_computed(graph_.node(neighbour)) ? neighbour : graph_.node(neighbour).storage;
+      const NodeId owner =
+          is_computed(graph_.node(neighbour)) ? neighbour : graph_.node(neighbour).storage;
       const int index = placement_.decisions[owner].device;
       if (index < 0 || index == cpu() || !can_own(index, id)) continue;
       if (!best || index < *best) best = index;
@@ -172,15 +181,16 @@ class Placer {
     return best;
   }
 
-  /// A node that writes into an activation's memory belongs where that is computed, and the other way round; so
-  /// only the owner is free to join its neighbours.
+  /// A node that writes into an activation's memory belongs where that is computed, and the other
+  /// way round; so only the owner is free to join its neighbours.
   bool bound_to_owner(NodeId id) const { return graph_.node(id).writes_storage; }
 
   void place_beside_sources() {
     for (NodeId id = 0; id < graph_.size(); ++id) {
       if (!is_computed(graph_.node(id)) || placed(id) || bound_to_owner(id)) continue;
       if (const auto index = best_neighbour(id, graph_.node(id).sources)) {
-        decide(id, *index, Rule::kNeighbour, fmt::format("what it reads is computed on {}", name(*index)));
+        decide(id, *index, Rule::kNeighbour,
+               fmt::format("what it reads is computed on {}", name(*index)));
       }
     }
   }
@@ -189,7 +199,8 @@ class Placer {
     for (NodeId id = static_cast<NodeId>(graph_.size()); id-- > 0;) {
       if (!is_computed(graph_.node(id)) || placed(id) || bound_to_owner(id)) continue;
       if (const auto index = best_neighbour(id, users_[id])) {
-        decide(id, *index, Rule::kNeighbour, fmt::format("what reads it is computed on {}", name(*index)));
+        decide(id, *index, Rule::kNeighbour,
+               fmt::format("what reads it is computed on {}", name(*index)));
       }
     }
   }
@@ -198,7 +209,8 @@ class Placer {
     for (NodeId id = 0; id < graph_.size(); ++id) {
       const Node& node = graph_.node(id);
       if (!is_computed(node) || placed(id)) continue;
-      if (bound_to_owner(id)) {  // its memory belongs to an activation, placed where all its writers can run
+      if (bound_to_owner(
+              id)) {  // its memory belongs to an activation, placed where all its writers can run
         decide(id, placement_.decisions[node.storage].device, Rule::kMemory,
                fmt::format("it writes into {}", graph_.describe(node.storage)));
         continue;
@@ -223,13 +235,15 @@ class Placer {
       for (int index = 0; index < decision.device; ++index) {
         const Support& answer = answers_[id][static_cast<std::size_t>(index)];
         if (answer) {
-          decision.passed_over.push_back({index, Refusal::kCost, "it could; its data are elsewhere"});
+          decision.passed_over.push_back(
+              {index, Refusal::kCost, "it could; its data are elsewhere"});
         } else if (answer.refused()) {
           decision.passed_over.push_back({index, answer.refusal(), answer.facts()});
         } else {
-          decision.passed_over.push_back({index, Refusal::kType,
-                                          fmt::format("needs source {} as {}", answer.converted_source(),
-                                                      to_string(answer.converted_dtype()))});
+          decision.passed_over.push_back(
+              {index, Refusal::kType,
+               fmt::format("needs source {} as {}", answer.converted_source(),
+                           to_string(answer.converted_dtype()))});
         }
       }
     }
@@ -246,7 +260,8 @@ class Placer {
 
 }  // namespace
 
-Result<Placement> place(const Graph& graph, std::span<Device* const> devices, std::span<const LeafMemory> memory) {
+Result<Placement> place(const Graph& graph, std::span<Device* const> devices,
+                        std::span<const LeafMemory> memory) {
   return Placer(graph, devices, memory).place();
 }
 

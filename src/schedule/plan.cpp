@@ -22,7 +22,8 @@ std::size_t actual_span(const Tensor& tensor, const ExtentValues& extents) {
     if (i == 0 && tensor.strides[0] == static_cast<std::int64_t>(trait(tensor.dtype).block_bytes)) {
       bytes += size / trait(tensor.dtype).block_elements * tensor.strides[0];
     } else if (i == 0) {
-      bytes += (size - 1) * tensor.strides[0] + static_cast<std::int64_t>(trait(tensor.dtype).block_bytes);
+      bytes += (size - 1) * tensor.strides[0] +
+               static_cast<std::int64_t>(trait(tensor.dtype).block_bytes);
     } else {
       bytes += (size - 1) * tensor.strides[i];
     }
@@ -30,8 +31,9 @@ std::size_t actual_span(const Tensor& tensor, const ExtentValues& extents) {
   return static_cast<std::size_t>(bytes);
 }
 
-/// One entry of a plan's list of work: a segment to run (`binding`), or a tensor to copy. `event` is signalled by
-/// the stream that does it; a copy between two devices that share nothing reads into `staging` first.
+/// One entry of a plan's list of work: a segment to run (`binding`), or a tensor to copy. `event`
+/// is signalled by the stream that does it; a copy between two devices that share nothing reads
+/// into `staging` first.
 struct Step {
   Stream* stream = nullptr;
   Binding* binding = nullptr;
@@ -48,7 +50,9 @@ struct Step {
 class CompiledPlan final : public Plan {
  public:
   CompiledPlan(std::shared_ptr<const Graph> graph, Placement placement)
-      : graph_(std::move(graph)), placement_(std::move(placement)), extents_(graph_->max_extents()) {}
+      : graph_(std::move(graph)),
+        placement_(std::move(placement)),
+        extents_(graph_->max_extents()) {}
 
   ~CompiledPlan() override {
     for (const auto& stream : streams_) {
@@ -87,8 +91,9 @@ class CompiledPlan final : public Plan {
   Result<std::span<const std::byte>> output(Value node) const override {
     for (const auto& [id, at] : readable_) {
       if (id != node.id) continue;
-      return std::span<const std::byte>(at.buffer->host_data() + at.offset,
-                                        static_cast<std::size_t>(byte_span(graph_->node(id).result)));
+      return std::span<const std::byte>(
+          at.buffer->host_data() + at.offset,
+          static_cast<std::size_t>(byte_span(graph_->node(id).result)));
     }
     return invalid("{} is neither an output nor observed", graph_->describe(node.id));
   }
@@ -126,26 +131,31 @@ class CompiledPlan final : public Plan {
     const MemoryPlace& place =
         allocation_.devices[static_cast<std::size_t>(device)].layout.places[request];
     const auto& blocks = blocks_[static_cast<std::size_t>(device)];
-    return place.block < blocks.size() ? Address{blocks[place.block].get(), place.offset} : Address{empty_.get(), 0};
+    return place.block < blocks.size() ? Address{blocks[place.block].get(), place.offset}
+                                       : Address{empty_.get(), 0};
   }
   std::string device_name(int device) const {
     return placement_.devices[static_cast<std::size_t>(device)]->info().name;
   }
 
   Status run_step(Step& step, Event* previous, Stream* previous_stream) {
-    const bool ordered = previous == nullptr || (previous_stream == step.stream && step.staging == nullptr);
+    const bool ordered =
+        previous == nullptr || (previous_stream == step.stream && step.staging == nullptr);
     const std::span<Event* const> waits(&previous, ordered ? 0 : 1);
-    if (step.binding != nullptr) return step.stream->run(*step.binding, extents_, waits, step.done.get());
+    if (step.binding != nullptr)
+      return step.stream->run(*step.binding, extents_, waits, step.done.get());
     const std::size_t bytes = actual_span(*step.tensor, extents_);
     if (step.staging != nullptr) {
-      SHUNT_TRY(step.staging_stream->read({step.staging, bytes}, step.from, waits, step.staged.get()));
+      SHUNT_TRY(
+          step.staging_stream->read({step.staging, bytes}, step.from, waits, step.staged.get()));
       Event* staged = step.staged.get();
       return step.stream->write(step.to, {step.staging, bytes}, {&staged, 1}, step.done.get());
     }
     if (const std::byte* from = step.from.buffer->host_data()) {
       return step.stream->write(step.to, {from + step.from.offset, bytes}, waits, step.done.get());
     }
-    return step.stream->read({step.to.buffer->host_data() + step.to.offset, bytes}, step.from, waits, step.done.get());
+    return step.stream->read({step.to.buffer->host_data() + step.to.offset, bytes}, step.from,
+                             waits, step.done.get());
   }
 
   Error name_step(Error error, const Step& step) const {
@@ -163,21 +173,23 @@ class CompiledPlan final : public Plan {
   Allocation allocation_;
   ExtentValues extents_;
   std::vector<MemoryUse> memory_use_;
-  // What runs uses what stands above it: destroyed in the order steps, bindings, programs, buffers, streams.
-  std::vector<std::unique_ptr<Stream>> streams_;                    // by device
-  std::unique_ptr<Buffer> empty_;                                   // where tensors without bytes are
+  // What runs uses what stands above it: destroyed in the order steps, bindings, programs, buffers,
+  // streams.
+  std::vector<std::unique_ptr<Stream>> streams_;  // by device
+  std::unique_ptr<Buffer> empty_;                 // where tensors without bytes are
   std::unique_ptr<Buffer> inputs_;
   std::unique_ptr<Buffer> staging_;
-  std::vector<std::vector<std::unique_ptr<Buffer>>> blocks_;        // by device
-  std::vector<Address> homes_;                                      // by node id, where it was made
-  std::vector<std::pair<NodeId, Address>> readable_;                // outputs and observed nodes, on the host
-  std::vector<std::unique_ptr<Program>> programs_;                  // by segment
-  std::vector<std::unique_ptr<Binding>> bindings_;                  // by segment
+  std::vector<std::vector<std::unique_ptr<Buffer>>> blocks_;  // by device
+  std::vector<Address> homes_;                                // by node id, where it was made
+  std::vector<std::pair<NodeId, Address>> readable_;  // outputs and observed nodes, on the host
+  std::vector<std::unique_ptr<Program>> programs_;    // by segment
+  std::vector<std::unique_ptr<Binding>> bindings_;    // by segment
   std::vector<Step> steps_;
 };
 
 Status CompiledPlan::check_leaves(const CompileOptions& options) {
-  if (placement_.decisions.size() != graph_->size()) return invalid("the placement is of another graph");
+  if (placement_.decisions.size() != graph_->size())
+    return invalid("the placement is of another graph");
   homes_.assign(graph_->size(), {});
   for (const LeafMemory& leaf : options.memory) {
     if (leaf.leaf >= graph_->size() || !graph_->node(leaf.leaf).is_leaf()) {
@@ -186,7 +198,8 @@ Status CompiledPlan::check_leaves(const CompileOptions& options) {
     const std::size_t bytes = static_cast<std::size_t>(byte_span(graph_->node(leaf.leaf).result));
     const Address& at = leaf.address;
     if (!at || at.offset > at.buffer->size() || bytes > at.buffer->size() - at.offset) {
-      return invalid("{} takes {} bytes, which are not inside the buffer it is given", graph_->describe(leaf.leaf), bytes);
+      return invalid("{} takes {} bytes, which are not inside the buffer it is given",
+                     graph_->describe(leaf.leaf), bytes);
     }
     homes_[leaf.leaf] = at;
   }
@@ -205,16 +218,19 @@ Status CompiledPlan::check_leaves(const CompileOptions& options) {
   SHUNT_ASSIGN(inputs_, host.allocate(layout.block_bytes.empty() ? 0 : layout.block_bytes[0]));
   std::size_t next = 0;
   for (NodeId id = 0; id < graph_->size(); ++id) {
-    if (graph_->node(id).role == Role::kInput) homes_[id] = {inputs_.get(), layout.places[next++].offset};
+    if (graph_->node(id).role == Role::kInput)
+      homes_[id] = {inputs_.get(), layout.places[next++].offset};
   }
   return ok();
 }
 
 Status CompiledPlan::prepare(std::span<const NodeId> kept) {
-  // A result must be in memory if it is kept, or somebody outside its segment reads it, through a view or not.
+  // A result must be in memory if it is kept, or somebody outside its segment reads it, through a
+  // view or not.
   const auto outside = std::make_unique<bool[]>(graph_->size());
   for (NodeId id : kept) outside[id] = outside[graph_->node(id).storage] = true;
-  for (const Copy& copy : cut_.copies) outside[copy.node] = outside[graph_->node(copy.node).storage] = true;
+  for (const Copy& copy : cut_.copies)
+    outside[copy.node] = outside[graph_->node(copy.node).storage] = true;
   for (NodeId id = 0; id < graph_->size(); ++id) {
     const Node& node = graph_->node(id);
     if (!is_computed(node)) continue;
@@ -230,7 +246,8 @@ Status CompiledPlan::prepare(std::span<const NodeId> kept) {
     const SegmentView view{*graph_, segment.nodes, {outside.get(), graph_->size()}};
     auto program = placement_.devices[static_cast<std::size_t>(segment.device)]->prepare(view);
     if (!program) {
-      return std::move(program.error()).with_context(fmt::format("segment {} on {}", i, device_name(segment.device)));
+      return std::move(program.error())
+          .with_context(fmt::format("segment {} on {}", i, device_name(segment.device)));
     }
     programs_.push_back(std::move(*program));
   }
@@ -247,12 +264,14 @@ Status CompiledPlan::allocate(std::span<const NodeId> kept) {
       auto block = placement_.devices[i]->memory().allocate(bytes);
       if (!block) {
         return std::move(block.error())
-            .with_context(fmt::format("{}: {} bytes for results", device_name(static_cast<int>(i)), bytes));
+            .with_context(
+                fmt::format("{}: {} bytes for results", device_name(static_cast<int>(i)), bytes));
       }
       blocks_[i].push_back(std::move(*block));
       total += bytes;
     }
-    memory_use_.push_back({static_cast<int>(i), total, i + 1 == placement_.devices.size() ? inputs_->size() : 0});
+    memory_use_.push_back(
+        {static_cast<int>(i), total, i + 1 == placement_.devices.size() ? inputs_->size() : 0});
   }
   for (NodeId id = 0; id < graph_->size(); ++id) {
     const Node& node = graph_->node(id);
@@ -298,7 +317,8 @@ Status CompiledPlan::add_copy(const Copy& copy, Address to) {
 Status CompiledPlan::build_steps(std::span<const NodeId> kept) {
   std::size_t largest = 0;
   for (const Copy& copy : cut_.copies) {
-    largest = std::max(largest, static_cast<std::size_t>(byte_span(graph_->node(copy.node).result)));
+    largest =
+        std::max(largest, static_cast<std::size_t>(byte_span(graph_->node(copy.node).result)));
   }
   if (largest > 0) {
     SHUNT_ASSIGN(staging_, host_memory().allocate(largest));

@@ -10,7 +10,8 @@ namespace {
 
 class Cutter {
  public:
-  Cutter(const Graph& graph, const Placement& placement, std::span<const BufferType* const> leaf_types)
+  Cutter(const Graph& graph, const Placement& placement,
+         std::span<const BufferType* const> leaf_types)
       : graph_(graph), placement_(placement), leaf_types_(leaf_types), versions_(graph.size(), 0) {
     cut_.segment_of.assign(graph.size(), kNoSegment);
   }
@@ -39,10 +40,12 @@ class Cutter {
  private:
   const BufferType& type_of(NodeId owner) const {
     if (graph_.node(owner).is_leaf()) return *leaf_types_[owner];
-    return placement_.devices[static_cast<std::size_t>(placement_.decisions[owner].device)]->memory();
+    return placement_.devices[static_cast<std::size_t>(placement_.decisions[owner].device)]
+        ->memory();
   }
 
-  /// Makes sure that `device` can read `node` in `segment`: where it lies, by a copy made before, or by a new one.
+  /// Makes sure that `device` can read `node` in `segment`: where it lies, by a copy made before,
+  /// or by a new one.
   void need(NodeId node, int device, std::size_t segment) {
     const NodeId owner = graph_.node(node).storage;
     if (placement_.devices[static_cast<std::size_t>(device)]->can_read(type_of(owner))) return;
@@ -50,7 +53,8 @@ class Cutter {
     if (known.copy == kNoSegment || known.version != versions_[owner]) {
       known = {cut_.copies.size(), versions_[owner]};
       cut_.copies.push_back({node, placement_.decisions[owner].device, device, segment, segment});
-      if (segment < cut_.segments.size()) cut_.segments[segment].transfers.push_back({node, device});
+      if (segment < cut_.segments.size())
+        cut_.segments[segment].transfers.push_back({node, device});
     }
     cut_.copies[known.copy].last_segment = segment;
     auto& uses = cut_.uses[segment];

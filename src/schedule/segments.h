@@ -12,8 +12,8 @@ struct Copy {
   NodeId node = 0;
   int from = 0;
   int to = 0;
-  std::size_t segment = 0;      ///< made before this segment starts; segments.size(): after the last
-  std::size_t last_segment = 0; ///< the last that reads it
+  std::size_t segment = 0;  ///< made before this segment starts; segments.size(): after the last
+  std::size_t last_segment = 0;  ///< the last that reads it
 };
 
 struct Cut {
@@ -29,8 +29,8 @@ struct Cut {
 };
 inline constexpr std::size_t kNoSegment = static_cast<std::size_t>(-1);
 
-/// `kept`: outputs and observed nodes, which must be readable by the host at the end. `leaf_types`: by node id, the
-/// memory type of leaves.
+/// `kept`: outputs and observed nodes, which must be readable by the host at the end. `leaf_types`:
+/// by node id, the memory type of leaves.
 Cut cut_segments(const Graph& graph, const Placement& placement, std::span<const NodeId> kept,
                  std::span<const BufferType* const> leaf_types);
 

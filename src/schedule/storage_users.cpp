@@ -4,7 +4,9 @@
 
 namespace shunt {
 
-bool is_computed(const Node& node) { return !node.is_leaf() && node.op->info().storage != Storage::kView; }
+bool is_computed(const Node& node) {
+  return !node.is_leaf() && node.op->info().storage != Storage::kView;
+}
 
 std::vector<std::vector<NodeId>> storage_users(const Graph& graph) {
   std::vector<std::vector<NodeId>> users(graph.size());

@@ -1,4 +1,5 @@
-// Who computes with which memory: for each node that owns memory, the nodes that read or write it, through views or not.
+// Who computes with which memory: for each node that owns memory, the nodes that read or write it,
+// through views or not.
 #pragma once
 
 #include <vector>
@@ -10,8 +11,8 @@ namespace shunt {
 /// Whether a node computes anything: no leaf, no view.
 bool is_computed(const Node& node);
 
-/// By node id of the owner: ids of computed nodes whose sources or result lie in its memory, in order, each once. The
-/// node that makes the owner's value itself is not listed.
+/// By node id of the owner: ids of computed nodes whose sources or result lie in its memory, in
+/// order, each once. The node that makes the owner's value itself is not listed.
 std::vector<std::vector<NodeId>> storage_users(const Graph& graph);
 
 }  // namespace shunt

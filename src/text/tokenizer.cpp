@@ -3,9 +3,9 @@
 #include <string>
 
 #include "base/fail.h"
+#include "base/guarded.h"
 #include "shunt/text.h"
 #include "text/check_vocabulary.h"
-#include "base/guarded.h"
 #include "text/tokenizer_state.h"
 #include "text/utf8.h"
 

@@ -18,8 +18,9 @@ void* counted(std::size_t size, std::size_t alignment) {
   allocations.fetch_add(1, std::memory_order_relaxed);
   // aligned_alloc wants a multiple of the alignment.
   const std::size_t rounded = (size + alignment - 1) / alignment * alignment;
-  return alignment <= alignof(std::max_align_t) ? std::malloc(size == 0 ? 1 : size)
-                                                : std::aligned_alloc(alignment, rounded == 0 ? alignment : rounded);
+  return alignment <= alignof(std::max_align_t)
+             ? std::malloc(size == 0 ? 1 : size)
+             : std::aligned_alloc(alignment, rounded == 0 ? alignment : rounded);
 }
 
 void* counted_or_throw(std::size_t size, std::size_t alignment) {
@@ -30,18 +31,30 @@ void* counted_or_throw(std::size_t size, std::size_t alignment) {
 }  // namespace
 
 // The replaceable forms that the others call.
-void* operator new(std::size_t size) { return counted_or_throw(size, 1); }
+void* operator new(std::size_t size) {
+  return counted_or_throw(size, 1);
+}
 void* operator new(std::size_t size, std::align_val_t alignment) {
   return counted_or_throw(size, static_cast<std::size_t>(alignment));
 }
-void* operator new(std::size_t size, const std::nothrow_t&) noexcept { return counted(size, 1); }
+void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
+  return counted(size, 1);
+}
 void* operator new[](std::size_t size, std::align_val_t alignment, const std::nothrow_t&) noexcept {
   return counted(size, static_cast<std::size_t>(alignment));
 }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
-void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
-void operator delete[](void* memory, std::align_val_t) noexcept { std::free(memory); }
+void operator delete(void* memory) noexcept {
+  std::free(memory);
+}
+void operator delete(void* memory, std::size_t) noexcept {
+  std::free(memory);
+}
+void operator delete(void* memory, std::align_val_t) noexcept {
+  std::free(memory);
+}
+void operator delete[](void* memory, std::align_val_t) noexcept {
+  std::free(memory);
+}
 
 namespace shunt::test {
 namespace {
@@ -63,7 +76,8 @@ TEST(Plan, RunningAllocatesNothing) {
   const auto f = g.weight("f", *make_tensor(DType::kF16, {64, 64}));
   const auto cache = g.cache("cache", *make_tensor(DType::kF16, {64, 16}));
   const auto h = rms_norm(g, x);
-  const auto q = rope(g, reshape(g, matmul(g, w, h), {16, 4, *tokens}), positions, absent(), {.dims = 16});
+  const auto q =
+      rope(g, reshape(g, matmul(g, w, h), {16, 4, *tokens}), positions, absent(), {.dims = 16});
   const auto kept = set_rows(g, cache, reshape(g, q, {64, *tokens}), rows);
   const auto heads = reshape(g, kept, {16, 4, 16});
   const auto mixed = reshape(g, attention(g, q, heads, heads), {64, *tokens});
@@ -73,8 +87,10 @@ TEST(Plan, RunningAllocatesNothing) {
   std::map<NodeId, RefTensor> leaves;
   for (NodeId id = 0; id < graph->size(); ++id) {
     if (!graph->node(id).is_leaf()) continue;
-    CaseSource source{.dtype = graph->node(id).result.dtype, .sizes = max_sizes(graph->node(id).result.shape)};
-    if (id == positions->id || id == rows->id) source = {source.dtype, source.sizes, Fill::kPermutation, 0, 9};
+    CaseSource source{.dtype = graph->node(id).result.dtype,
+                      .sizes = max_sizes(graph->node(id).result.shape)};
+    if (id == positions->id || id == rows->id)
+      source = {source.dtype, source.sizes, Fill::kPermutation, 0, 9};
     leaves[id] = make_values(source, id);
   }
   auto run = GraphRun::create(graph, *devices, leaves);

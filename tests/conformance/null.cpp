@@ -5,9 +5,13 @@ namespace shunt::test {
 namespace {
 
 INSTANTIATE_TEST_SUITE_P(Null, Conformance,
-                         ::testing::Combine(::testing::Values(DeviceUnderTest{
-                                                .label = "null", .device = "null0", .options = {}, .everything = false, .exclusions = {}}),
-                                            ::testing::ValuesIn(all_ops().begin(), all_ops().end())),
+                         ::testing::Combine(::testing::Values(DeviceUnderTest{.label = "null",
+                                                                              .device = "null0",
+                                                                              .options = {},
+                                                                              .everything = false,
+                                                                              .exclusions = {}}),
+                                            ::testing::ValuesIn(all_ops().begin(),
+                                                                all_ops().end())),
                          conformance_name);
 
 }  // namespace

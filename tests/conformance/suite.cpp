@@ -20,12 +20,12 @@ namespace {
 
 constexpr std::size_t kMostMessages = 5;
 
-/// A test case as a graph: a leaf for each source, seen as the case says, the op, and its result as output. The result
-/// of a view is copied, so that there is something to compute.
+/// A test case as a graph: a leaf for each source, seen as the case says, the op, and its result as
+/// output. The result of a view is copied, so that there is something to compute.
 struct CaseGraph {
   std::shared_ptr<const Graph> graph;
-  NodeId node = 0;    // whose result is compared
-  NodeId first = kNoNode;  // the leaf of the first source
+  NodeId node = 0;                // whose result is compared
+  NodeId first = kNoNode;         // the leaf of the first source
   std::vector<RefTensor> leaves;  // by node id
 };
 
@@ -48,7 +48,8 @@ Result<CaseGraph> build(const Op& op, const Case& each) {
     if (i == 0) made.first = leaf.id;
     values.emplace_back(leaf.id, make_values(source, 1000 + i));
     Result<Value> seen = leaf;
-    if (source.permute != std::array<int, kMaxDims>{0, 1, 2, 3}) seen = permute(g, seen, source.permute);
+    if (source.permute != std::array<int, kMaxDims>{0, 1, 2, 3})
+      seen = permute(g, seen, source.permute);
     if (source.slice != Sizes{0, 0, 0, 0}) {
       const Sizes sizes = sizes_of(source);
       seen = view(g, seen, source.slice, {sizes[0], sizes[1], sizes[2], sizes[3]});
@@ -60,14 +61,24 @@ Result<CaseGraph> build(const Op& op, const Case& each) {
   for (std::size_t i = 0; i < sources.size(); ++i) operands.at(i) = sources[i];
   Result<Value> result = Value{};
   switch (sources.size()) {  // apply takes a list in braces
-    case 1: result = g.apply(op, each.params, {&operands[0]}); break;
-    case 2: result = g.apply(op, each.params, {&operands[0], &operands[1]}); break;
-    case 3: result = g.apply(op, each.params, {&operands[0], &operands[1], &operands[2]}); break;
-    case 4: result = g.apply(op, each.params, {&operands[0], &operands[1], &operands[2], &operands[3]}); break;
-    case 5:
-      result = g.apply(op, each.params, {&operands[0], &operands[1], &operands[2], &operands[3], &operands[4]});
+    case 1:
+      result = g.apply(op, each.params, {&operands[0]});
       break;
-    default: return invalid("a case with {} sources", sources.size());
+    case 2:
+      result = g.apply(op, each.params, {&operands[0], &operands[1]});
+      break;
+    case 3:
+      result = g.apply(op, each.params, {&operands[0], &operands[1], &operands[2]});
+      break;
+    case 4:
+      result = g.apply(op, each.params, {&operands[0], &operands[1], &operands[2], &operands[3]});
+      break;
+    case 5:
+      result = g.apply(op, each.params,
+                       {&operands[0], &operands[1], &operands[2], &operands[3], &operands[4]});
+      break;
+    default:
+      return invalid("a case with {} sources", sources.size());
   }
   if (op.info().storage == Storage::kView) result = cont(g, result);
   SHUNT_TRY(g.output(result, "result"));
@@ -79,8 +90,8 @@ Result<CaseGraph> build(const Op& op, const Case& each) {
   return made;
 }
 
-/// Runs it on a device, alone: leaves are with the CPU, the op is on the device. The result, and what the first source's
-/// leaf holds afterwards.
+/// Runs it on a device, alone: leaves are with the CPU, the op is on the device. The result, and
+/// what the first source's leaf holds afterwards.
 struct Computed {
   std::vector<std::byte> bytes;
   RefTensor result;
@@ -108,7 +119,8 @@ Result<Computed> compute(const CaseGraph& made, Device& device, Device& cpu) {
     memory.push_back({id, {buffer.get(), 0}});
     buffers.push_back(std::move(buffer));
   }
-  SHUNT_ASSIGN(auto plan, compile(made.graph, std::move(placement), {.memory = memory, .observe = {}}));
+  SHUNT_ASSIGN(auto plan,
+               compile(made.graph, std::move(placement), {.memory = memory, .observe = {}}));
   for (NodeId id = 0; id < graph.size(); ++id) {
     if (graph.node(id).role != Role::kInput) continue;
     SHUNT_ASSIGN(const auto bytes, plan->input(Value{id}));
@@ -137,14 +149,16 @@ struct Tally {
   }
 };
 
-void run_case(const Op& op, const Case& each, Device& device, Device& cpu, bool everything, Tally& tally) {
+void run_case(const Op& op, const Case& each, Device& device, Device& cpu, bool everything,
+              Tally& tally) {
   auto made = build(op, each);
   if (!made) return tally.fail(each.name + ": " + made.error().message());
   for (NodeId id = 0; id < made->graph->size(); ++id) {
     const Support answer = device.supports(*made->graph, id);
     if (answer) continue;
     if (everything) return tally.fail(each.name + ": not supported: " + answer.facts());
-    if (answer.refused() && answer.facts().empty()) return tally.fail(each.name + ": refused without a reason");
+    if (answer.refused() && answer.facts().empty())
+      return tally.fail(each.name + ": refused without a reason");
     ++tally.refused;
     return;
   }
@@ -154,7 +168,8 @@ void run_case(const Op& op, const Case& each, Device& device, Device& cpu, bool 
   if (!computed) return tally.fail(each.name + ": " + computed.error().message());
   const double error = nmse(computed->result, (*reference)[made->node]);
   if (!(error <= each.max_error)) {
-    return tally.fail(fmt::format("{}: error {:.3g}, at most {:.3g}", each.name, error, each.max_error));
+    return tally.fail(
+        fmt::format("{}: error {:.3g}, at most {:.3g}", each.name, error, each.max_error));
   }
   if (!computed->first.data.empty()) {
     const double around = nmse(computed->first, (*reference)[made->first]);
@@ -167,7 +182,8 @@ void run_case(const Op& op, const Case& each, Device& device, Device& cpu, bool 
 
 const Exclusion* excused(const DeviceUnderTest& under_test, const Op& op, const Case& each) {
   for (const Exclusion& exclusion : under_test.exclusions) {
-    if (exclusion.op == op.info().name && each.name.find(exclusion.case_contains) != std::string::npos) {
+    if (exclusion.op == op.info().name &&
+        each.name.find(exclusion.case_contains) != std::string::npos) {
       return &exclusion;
     }
   }
@@ -212,7 +228,8 @@ TEST(ConformanceThreads, ResultsAreBitEqualForAnyNumberOfThreads) {
   for (const Op* op : all_ops()) {
     std::size_t count = 0;
     op->cases([&](const Case& each) {
-      // Under a sanitizer for threads every case would take too long; each seventh still meets every kind of shape.
+      // Under a sanitizer for threads every case would take too long; each seventh still meets
+      // every kind of shape.
       if (count++ % 7 != 0) return;
       const auto made = build(*op, each);
       ASSERT_TRUE(made) << each.name << ": " << made.error().message();

@@ -1,6 +1,6 @@
-// The conformance suite: every op's own test cases, computed on a device and held against the op's plain reference.
-// A device joins with one short file that instantiates the suite; what it is excused from stands there, with
-// the reason.
+// The conformance suite: every op's own test cases, computed on a device and held against the op's
+// plain reference. A device joins with one short file that instantiates the suite; what it is
+// excused from stands there, with the reason.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -22,10 +22,10 @@ struct Exclusion {
 };
 
 struct DeviceUnderTest {
-  std::string label;         ///< in test names: letters, digits, underscores
-  std::string device;        ///< "cpu0"
-  Options options;           ///< what its registry is made with
-  bool everything = false;   ///< it must support every case
+  std::string label;        ///< in test names: letters, digits, underscores
+  std::string device;       ///< "cpu0"
+  Options options;          ///< what its registry is made with
+  bool everything = false;  ///< it must support every case
   std::vector<Exclusion> exclusions;
 };
 

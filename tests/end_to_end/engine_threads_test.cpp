@@ -23,10 +23,13 @@ Loaded load(const SynthModel& file) {
   return loaded;
 }
 
-std::vector<std::int32_t> generate_some(const std::shared_ptr<const Model>& model, const std::string& text) {
+std::vector<std::int32_t> generate_some(const std::shared_ptr<const Model>& model,
+                                        const std::string& text) {
   const auto session = Session::create(model, {.context = 64});
   const auto prompt = model->tokenizer().encode(text);
-  const auto result = generate(**session, *prompt, {.max_tokens = 10, .sampling = {.temperature = 0}, .ignore_end = true}, {});
+  const auto result =
+      generate(**session, *prompt,
+               {.max_tokens = 10, .sampling = {.temperature = 0}, .ignore_end = true}, {});
   EXPECT_TRUE(result);
   return result ? result->tokens : std::vector<std::int32_t>();
 }
@@ -57,9 +60,11 @@ TEST(EngineCancel, AnotherThreadStopsGeneration) {
     cancel.store(true);
   });
   const auto prompt = loaded.model->tokenizer().encode("on and on");
-  const auto result = generate(**session, *prompt,
-                               {.max_tokens = 2000, .sampling = {.temperature = 1}, .ignore_end = true, .cancel = &cancel},
-                               [&](std::string_view) { ++pieces; });
+  GenerateOptions options;
+  options.max_tokens = 2000;
+  options.ignore_end = true;
+  options.cancel = &cancel;
+  const auto result = generate(**session, *prompt, options, [&](std::string_view) { ++pieces; });
   pieces.store(3);
   other.join();
   ASSERT_TRUE(result) << result.error().message();
@@ -72,7 +77,9 @@ TEST(EngineCancel, BeforeThePromptNothingIsComputed) {
   const auto session = Session::create(loaded.model, {.context = 64});
   const std::atomic<bool> cancel{true};
   const auto prompt = loaded.model->tokenizer().encode("text");
-  const auto result = generate(**session, *prompt, {.cancel = &cancel}, {});
+  GenerateOptions options;
+  options.cancel = &cancel;
+  const auto result = generate(**session, *prompt, options, {});
   ASSERT_TRUE(result);
   EXPECT_EQ(result->stop, StopReason::kCancelled);
   EXPECT_EQ((*session)->length(), 0);

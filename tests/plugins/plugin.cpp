@@ -1,4 +1,5 @@
-// Plugins of several kinds for the registry's tests, told apart by definitions (see tests/CMakeLists.txt).
+// Plugins of several kinds for the registry's tests, told apart by definitions (see
+// tests/CMakeLists.txt).
 #include <stdexcept>
 
 #include "shunt/abi_token.h"

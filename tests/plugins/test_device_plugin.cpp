@@ -1,5 +1,5 @@
-// A plugin with a device that exists only in tests: its memory is out of the host's reach, and all it can do is
-// matmul and add. With SHUNT_BACKEND_PATH it runs real models together with the CPU.
+// A plugin with a device that exists only in tests: its memory is out of the host's reach, and all
+// it can do is matmul and add. With SHUNT_BACKEND_PATH it runs real models together with the CPU.
 #include "shunt/abi_token.h"
 #include "shunt/registry.h"
 #include "support/test_device.h"

@@ -26,7 +26,8 @@ Result<std::unique_ptr<GraphRun>> GraphRun::create(std::shared_ptr<const Graph> 
     run->buffers_.push_back(std::move(buffer));
   }
   SHUNT_ASSIGN(Placement placement, place(*graph, devices, run->memory_));
-  SHUNT_ASSIGN(run->plan_, compile(graph, std::move(placement), {.memory = run->memory_, .observe = observe}));
+  SHUNT_ASSIGN(run->plan_,
+               compile(graph, std::move(placement), {.memory = run->memory_, .observe = observe}));
   SHUNT_TRY(run->set_inputs(leaves));
   return run;
 }
@@ -61,9 +62,10 @@ std::string dump(const Graph& graph) {
   std::string text;
   for (NodeId id = 0; id < graph.size(); ++id) {
     const Node& node = graph.node(id);
-    text += fmt::format("{} {} {} {} strides {} {} {} {} storage {}+{} writes {} from", graph.describe(id),
-                        to_string(node.role), to_string(node.result), node.is_leaf() ? "" : node.op->describe(node.params),
-                        node.result.stride(0), node.result.stride(1), node.result.stride(2), node.result.stride(3),
+    text += fmt::format("{} {} {} {} strides {} {} {} {} storage {}+{} writes {} from",
+                        graph.describe(id), to_string(node.role), to_string(node.result),
+                        node.is_leaf() ? "" : node.op->describe(node.params), node.result.stride(0),
+                        node.result.stride(1), node.result.stride(2), node.result.stride(3),
                         node.storage, node.offset, node.writes_storage);
     for (NodeId source : node.sources) text += fmt::format(" {}", source);
     text += "\n";

@@ -1,4 +1,5 @@
-// A graph, placed and compiled for some devices, with values for its leaves: what a test of many devices needs.
+// A graph, placed and compiled for some devices, with values for its leaves: what a test of many
+// devices needs.
 #pragma once
 
 #include <map>
@@ -12,9 +13,10 @@ namespace shunt::test {
 
 class GraphRun {
  public:
-  /// `leaves`: values of every weight, cache and input, by node id. Weights and caches get memory on the device that
-  /// placement chooses for them.
-  static Result<std::unique_ptr<GraphRun>> create(std::shared_ptr<const Graph> graph, std::span<Device* const> devices,
+  /// `leaves`: values of every weight, cache and input, by node id. Weights and caches get memory
+  /// on the device that placement chooses for them.
+  static Result<std::unique_ptr<GraphRun>> create(std::shared_ptr<const Graph> graph,
+                                                  std::span<Device* const> devices,
                                                   const std::map<NodeId, RefTensor>& leaves,
                                                   std::span<const NodeId> observe = {});
   /// Fills inputs again (with values of another size, where extents changed).

@@ -60,16 +60,18 @@ RefTensor read_tensor(const std::byte* data, const Tensor& tensor, const Sizes& 
   if (values.data.empty()) return values;
   const DTypeTrait& type = trait(tensor.dtype);
   std::vector<float> row(static_cast<std::size_t>(sizes[0]));
-  for_rows(tensor, sizes, [&](std::int64_t i1, std::int64_t i2, std::int64_t i3, std::int64_t offset) {
-    if (type.block_elements > 1) {
-      type.decode(data + offset, row.data(), sizes[0]);
-      for (std::int64_t i = 0; i < sizes[0]; ++i) values.at(i, i1, i2, i3) = row[static_cast<std::size_t>(i)];
-      return;
-    }
-    for (std::int64_t i = 0; i < sizes[0]; ++i) {
-      values.at(i, i1, i2, i3) = decode_one(tensor.dtype, data + offset + i * tensor.stride(0));
-    }
-  });
+  for_rows(
+      tensor, sizes, [&](std::int64_t i1, std::int64_t i2, std::int64_t i3, std::int64_t offset) {
+        if (type.block_elements > 1) {
+          type.decode(data + offset, row.data(), sizes[0]);
+          for (std::int64_t i = 0; i < sizes[0]; ++i)
+            values.at(i, i1, i2, i3) = row[static_cast<std::size_t>(i)];
+          return;
+        }
+        for (std::int64_t i = 0; i < sizes[0]; ++i) {
+          values.at(i, i1, i2, i3) = decode_one(tensor.dtype, data + offset + i * tensor.stride(0));
+        }
+      });
   return values;
 }
 
@@ -78,18 +80,19 @@ void write_tensor(const RefTensor& values, const Tensor& tensor, std::byte* data
   const DTypeTrait& type = trait(tensor.dtype);
   const Sizes& sizes = values.sizes;
   std::vector<float> row(static_cast<std::size_t>(sizes[0]));
-  for_rows(tensor, sizes, [&](std::int64_t i1, std::int64_t i2, std::int64_t i3, std::int64_t offset) {
-    if (type.block_elements > 1) {
-      for (std::int64_t i = 0; i < sizes[0]; ++i) {
-        row[static_cast<std::size_t>(i)] = static_cast<float>(values.at(i, i1, i2, i3));
-      }
-      type.encode(row.data(), data + offset, sizes[0]);
-      return;
-    }
-    for (std::int64_t i = 0; i < sizes[0]; ++i) {
-      encode_one(tensor.dtype, values.at(i, i1, i2, i3), data + offset + i * tensor.stride(0));
-    }
-  });
+  for_rows(
+      tensor, sizes, [&](std::int64_t i1, std::int64_t i2, std::int64_t i3, std::int64_t offset) {
+        if (type.block_elements > 1) {
+          for (std::int64_t i = 0; i < sizes[0]; ++i) {
+            row[static_cast<std::size_t>(i)] = static_cast<float>(values.at(i, i1, i2, i3));
+          }
+          type.encode(row.data(), data + offset, sizes[0]);
+          return;
+        }
+        for (std::int64_t i = 0; i < sizes[0]; ++i) {
+          encode_one(tensor.dtype, values.at(i, i1, i2, i3), data + offset + i * tensor.stride(0));
+        }
+      });
 }
 
 RefTensor rounded(const RefTensor& values, DType dtype) {
@@ -129,12 +132,14 @@ RefTensor make_values(const CaseSource& source, std::uint64_t seed) {
       break;
     }
     case Fill::kCausalMask: {
-      // Row t sees the last (sizes[0] - sizes[1] + t + 1) columns' worth of the past, and always the first.
+      // Row t sees the last (sizes[0] - sizes[1] + t + 1) columns' worth of the past, and always
+      // the first.
       const double minus_infinity = -std::numeric_limits<double>::infinity();
       for (std::size_t i = 0; i < values.data.size(); ++i) {
         const auto column = static_cast<std::int64_t>(i) % source.sizes[0];
         const auto row = static_cast<std::int64_t>(i) / source.sizes[0] % source.sizes[1];
-        values.data[i] = column == 0 || column <= source.sizes[0] - source.sizes[1] + row ? 0 : minus_infinity;
+        values.data[i] =
+            column == 0 || column <= source.sizes[0] - source.sizes[1] + row ? 0 : minus_infinity;
       }
       break;
     }
@@ -147,7 +152,9 @@ double nmse(const RefTensor& a, const RefTensor& b) {
   double error = 0;
   double norm = 0;
   for (std::size_t i = 0; i < a.data.size(); ++i) {
-    const auto normal = [](double value) { return std::abs(value) < std::numeric_limits<float>::min() ? 0 : value; };
+    const auto normal = [](double value) {
+      return std::abs(value) < std::numeric_limits<float>::min() ? 0 : value;
+    };
     const double x = normal(a.data[i]);
     const double y = normal(b.data[i]);
     if (x == y || (std::isnan(x) && std::isnan(y))) {

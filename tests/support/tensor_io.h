@@ -18,8 +18,9 @@ RefTensor rounded(const RefTensor& values, DType dtype);
 Sizes actual_sizes(const Tensor& tensor, const ExtentValues& extents);
 /// Values for a source of a test case, contiguous, as its fill says; the same seed gives the same.
 RefTensor make_values(const CaseSource& source, std::uint64_t seed);
-/// Normalised mean square error: sum (a - b)^2 / sum b^2 over all elements. Where b is zero all over, the sum of
-/// squares itself. Numbers too small for a normal F32 count as 0. Elements that are the same infinity, or both not a number, count as equal; if only one is, infinity.
+/// Normalised mean square error: sum (a - b)^2 / sum b^2 over all elements. Where b is zero all
+/// over, the sum of squares itself. Numbers too small for a normal F32 count as 0. Elements that
+/// are the same infinity, or both not a number, count as equal; if only one is, infinity.
 double nmse(const RefTensor& a, const RefTensor& b);
 
 }  // namespace shunt::test

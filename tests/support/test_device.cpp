@@ -12,7 +12,8 @@ namespace shunt::test {
 
 class TestMemory final : public BufferType {
  public:
-  explicit TestMemory(const TestDeviceConfig& config) : config_(config), name_(config.name + " memory") {}
+  explicit TestMemory(const TestDeviceConfig& config)
+      : config_(config), name_(config.name + " memory") {}
   std::string_view name() const override { return name_; }
   std::size_t alignment() const override { return 64; }
   std::size_t max_size() const override { return config_.max_buffer; }
@@ -29,7 +30,9 @@ namespace {
 
 class TestBuffer final : public Buffer {
  public:
-  TestBuffer(TestMemory& type, std::size_t size) : type_(type), bytes_(size, std::byte{0xff}) { type_.used += size; }
+  TestBuffer(TestMemory& type, std::size_t size) : type_(type), bytes_(size, std::byte{0xff}) {
+    type_.used += size;
+  }
   ~TestBuffer() override { type_.used -= bytes_.size(); }
   const BufferType& type() const override { return type_; }
   std::size_t size() const override { return bytes_.size(); }
@@ -55,7 +58,9 @@ class TestBuffer final : public Buffer {
 class TestProgram final : public Program {
  public:
   TestProgram(TestDevice& device, const SegmentView& segment)
-      : device_(device), graph_(segment.graph), nodes_(segment.nodes.begin(), segment.nodes.end()) {}
+      : device_(device),
+        graph_(segment.graph),
+        nodes_(segment.nodes.begin(), segment.nodes.end()) {}
   const Needs& needs() const override { return needs_; }
   Result<std::unique_ptr<Binding>> bind(const Addresses& addresses) override;
 
@@ -70,8 +75,11 @@ class TestProgram final : public Program {
 
 class TestBinding final : public Binding {
  public:
-  TestBinding(TestDevice& device, const Graph& graph, std::vector<NodeId> nodes, const Addresses& addresses)
-      : device_(device), graph_(graph), nodes_(std::move(nodes)),
+  TestBinding(TestDevice& device, const Graph& graph, std::vector<NodeId> nodes,
+              const Addresses& addresses)
+      : device_(device),
+        graph_(graph),
+        nodes_(std::move(nodes)),
         addresses_(addresses.nodes.begin(), addresses.nodes.end()) {}
 
   Status run(const ExtentValues& extents) {
@@ -99,9 +107,12 @@ class TestBinding final : public Binding {
  private:
   Result<std::byte*> locate(NodeId id) const {
     const Address& at = addresses_[id];
-    if (!at) return fail(ErrorCode::kInternal, "{} has no address on {}", graph_.describe(id), device_.info().name);
+    if (!at)
+      return fail(ErrorCode::kInternal, "{} has no address on {}", graph_.describe(id),
+                  device_.info().name);
     if (!device_.can_read(at.buffer->type())) {
-      return fail(ErrorCode::kInternal, "{} is in {} memory", graph_.describe(id), at.buffer->type().name());
+      return fail(ErrorCode::kInternal, "{} is in {} memory", graph_.describe(id),
+                  at.buffer->type().name());
     }
     auto* own = dynamic_cast<TestBuffer*>(at.buffer);
     return (own != nullptr ? own->device_data() : at.buffer->host_data()) + at.offset;
@@ -130,7 +141,8 @@ Result<std::unique_ptr<Binding>> TestProgram::bind(const Addresses& addresses) {
 
 Result<std::unique_ptr<Buffer>> TestMemory::allocate(std::size_t bytes) {
   if (bytes > config_.max_buffer || bytes > config_.memory - used) {
-    return fail(ErrorCode::kOutOfMemory, "{} of {} bytes are taken, {} more do not fit", used, config_.memory, bytes);
+    return fail(ErrorCode::kOutOfMemory, "{} of {} bytes are taken, {} more do not fit", used,
+                config_.memory, bytes);
   }
   return std::make_unique<TestBuffer>(*this, bytes);
 }
@@ -152,19 +164,27 @@ DeviceInfo TestDevice::info() const {
 
 Support TestDevice::supports(const Graph& graph, NodeId id) const {
   const Node& node = graph.node(id);
-  if (node.is_leaf() || config_.ops.empty() || config_.ops.contains(std::string(node.op->info().name))) {
+  if (node.is_leaf() || config_.ops.empty() ||
+      config_.ops.contains(std::string(node.op->info().name))) {
     return Support::yes();
   }
-  return Support::no(Refusal::kOp, fmt::format("{} has no kernel for {}", config_.name, node.op->info().name));
+  return Support::no(Refusal::kOp,
+                     fmt::format("{} has no kernel for {}", config_.name, node.op->info().name));
 }
 
 bool TestDevice::can_read(const BufferType& type) const {
   return &type == memory_.get() || (config_.host_accessible && type.host_accessible());
 }
 
-BufferType& TestDevice::memory() { return *memory_; }
-std::size_t TestDevice::allocated() const { return memory_->used; }
-Result<std::unique_ptr<Stream>> TestDevice::open_stream() { return std::make_unique<TestStream>(); }
+BufferType& TestDevice::memory() {
+  return *memory_;
+}
+std::size_t TestDevice::allocated() const {
+  return memory_->used;
+}
+Result<std::unique_ptr<Stream>> TestDevice::open_stream() {
+  return std::make_unique<TestStream>();
+}
 Result<std::unique_ptr<Program>> TestDevice::prepare(const SegmentView& segment) {
   return std::make_unique<TestProgram>(*this, segment);
 }

@@ -1,5 +1,6 @@
-// A device that exists only in tests, and is what a test wants it to be: which ops it supports, whether the host can
-// touch its memory, how much it has. It computes with each op's plain reference, so it needs no backend.
+// A device that exists only in tests, and is what a test wants it to be: which ops it supports,
+// whether the host can touch its memory, how much it has. It computes with each op's plain
+// reference, so it needs no backend.
 #pragma once
 
 #include <set>
@@ -13,7 +14,7 @@ struct TestDeviceConfig {
   std::string name = "test0";
   DeviceKind kind = DeviceKind::kAccelerator;
   int priority = 1;
-  std::set<std::string> ops;          ///< names of those it supports; empty: all
+  std::set<std::string> ops;  ///< names of those it supports; empty: all
   bool host_accessible = false;
   std::size_t memory = std::size_t{1} << 30;      ///< bytes it has
   std::size_t max_buffer = std::size_t{1} << 30;  ///< bytes of its largest buffer

@@ -72,7 +72,8 @@ TEST(CpuTopology, TwoProcessorsOfOneCoreCountOnce) {
   const FakeSystem system;
   const int processors = system.read().logical;
   for (int i = 0; i < 4096; ++i) {
-    system.file("sys/devices/system/cpu/cpu" + std::to_string(i) + "/topology/thread_siblings_list", "0-4095\n");
+    system.file("sys/devices/system/cpu/cpu" + std::to_string(i) + "/topology/thread_siblings_list",
+                "0-4095\n");
     if (i >= processors * 4 && i > 64) break;
   }
   const CpuTopology topology = system.read();
@@ -105,7 +106,9 @@ TEST(CpuTopology, TheFirstVersionOfControlGroupsTooAndNonsenseIsNoLimit) {
 }
 
 TEST(Errors, CarryContextAndVendor) {
-  const Error error = Error(ErrorCode::kDevice, "launch failed").with_context("cuda0").with_vendor({700, "illegal address"});
+  const Error error = Error(ErrorCode::kDevice, "launch failed")
+                          .with_context("cuda0")
+                          .with_vendor({700, "illegal address"});
   EXPECT_EQ(error.message(), "cuda0: launch failed");
   EXPECT_EQ(error.vendor()->code, 700);
   EXPECT_EQ(to_string(error.code()), "device");

@@ -19,7 +19,8 @@ std::vector<std::byte> counting(std::size_t size) {
 TEST(HostMemory, IsAlignedAndReadsBackWhatWasWritten) {
   auto buffer = host_memory().allocate(100);
   ASSERT_TRUE(buffer);
-  EXPECT_EQ(reinterpret_cast<std::uintptr_t>((*buffer)->host_data()) % host_memory().alignment(), 0U);
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>((*buffer)->host_data()) % host_memory().alignment(),
+            0U);
   const auto bytes = counting(40);
   ASSERT_TRUE((*buffer)->write(60, bytes));
   std::vector<std::byte> back(40);

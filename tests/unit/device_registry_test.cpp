@@ -50,9 +50,11 @@ TEST(Registry, LeavesOutWhatHasNoEntryPointOrThrowsOrIsNoLibrary) {
   std::filesystem::create_directories(folder);
   std::ofstream(folder / "shunt-backend-garbage.so") << "this is not a library";
   std::ofstream(folder / "unrelated.so") << "nor is this, but nobody looks";
-  const auto registry = with_plugins(SHUNT_TEST_PLUGINS ":" + folder.string() + "::/no/such/folder");
+  const auto registry =
+      with_plugins(SHUNT_TEST_PLUGINS ":" + folder.string() + "::/no/such/folder");
   std::filesystem::remove_all(folder);
-  for (const auto& [name, note] : {std::pair("entryless", "no entry point"), {"throwing", "bad mood"},
+  for (const auto& [name, note] : {std::pair("entryless", "no entry point"),
+                                   {"throwing", "bad mood"},
                                    {"garbage", "can't be loaded"}}) {
     const BackendStatus* status = find(*registry, name);
     ASSERT_NE(status, nullptr) << name;
@@ -99,7 +101,8 @@ TEST(Registry, AnUnknownDeviceIsNamedBesideThoseThereAre) {
   ASSERT_FALSE(device);
   EXPECT_EQ(device.error().code(), ErrorCode::kNotFound);
   EXPECT_THAT(device.error().message(), HasSubstr("gpu7"));
-  for (Device* each : registry->devices()) EXPECT_THAT(device.error().message(), HasSubstr(each->info().name));
+  for (Device* each : registry->devices())
+    EXPECT_THAT(device.error().message(), HasSubstr(each->info().name));
 }
 
 TEST(Registry, ACpuThatCantBeMadeAsAskedStaysOffWithAReason) {

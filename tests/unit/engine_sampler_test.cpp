@@ -16,7 +16,8 @@ SamplingOptions plain(float temperature = 1) {
 }
 
 /// How often each token is picked in n draws.
-std::map<std::int32_t, int> draws(SamplingOptions options, const std::vector<float>& logits, int n) {
+std::map<std::int32_t, int> draws(SamplingOptions options, const std::vector<float>& logits,
+                                  int n) {
   auto sampler = Sampler::create(options);
   EXPECT_TRUE(sampler);
   std::map<std::int32_t, int> counts;
@@ -53,7 +54,8 @@ TEST(Sampler, TemperatureIsTheDivisorOfLogits) {
 
 TEST(Sampler, TopKTopPAndMinPCutTheTail) {
   // Probabilities 0.5, 0.3, 0.15, 0.05.
-  const std::vector<float> logits = {std::log(0.5F), std::log(0.3F), std::log(0.15F), std::log(0.05F)};
+  const std::vector<float> logits = {std::log(0.5F), std::log(0.3F), std::log(0.15F),
+                                     std::log(0.05F)};
   SamplingOptions options = plain();
   options.top_k = 2;
   EXPECT_EQ(draws(options, logits, 2000).size(), 2U);
@@ -77,7 +79,7 @@ TEST(Sampler, PenaltiesCountRecentTokensOnly) {
   options.penalty_last = 2;
   auto sampler = Sampler::create(options);
   sampler->accept(1);
-  EXPECT_EQ(*sampler->pick(std::vector<float>{3, 5, -9}), 0);  // 5 / 2 is less than 3
+  EXPECT_EQ(*sampler->pick(std::vector<float>{3, 5, -9}), 0);    // 5 / 2 is less than 3
   EXPECT_EQ(*sampler->pick(std::vector<float>{-3, -2, -9}), 0);  // -2 * 2 is less than -3
   sampler->accept(0);
   sampler->accept(0);  // token 1 is out of the window

@@ -10,7 +10,9 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-Tensor f32(const Shape& shape) { return *make_tensor(DType::kF32, shape); }
+Tensor f32(const Shape& shape) {
+  return *make_tensor(DType::kF32, shape);
+}
 
 TEST(GraphBuilder, AnErrorNamesOpOperandsAndShapes) {
   GraphBuilder g;
@@ -19,7 +21,8 @@ TEST(GraphBuilder, AnErrorNamesOpOperandsAndShapes) {
   const auto y = matmul(g, w, x);
   ASSERT_FALSE(y);
   EXPECT_THAT(y.error().message(),
-              AllOf(HasSubstr("matmul"), HasSubstr("blk.0.attn_q.weight F32 [64, 32]"), HasSubstr("x F32 [63, 5]")));
+              AllOf(HasSubstr("matmul"), HasSubstr("blk.0.attn_q.weight F32 [64, 32]"),
+                    HasSubstr("x F32 [63, 5]")));
 }
 
 TEST(GraphBuilder, TheFirstErrorOfNestedCallsComesOut) {
@@ -56,7 +59,8 @@ TEST(GraphBuilder, NobodyWritesIntoWeightsOrInputs) {
   const auto ids = g.input("ids", *make_tensor(DType::kI32, {2}));
   const auto weight = g.weight("w", f32({8, 4}));
   const auto input = g.input("x", f32({8, 4}));
-  EXPECT_THAT(set_rows(g, weight, rows, ids).error().message(), HasSubstr("which is of role weight"));
+  EXPECT_THAT(set_rows(g, weight, rows, ids).error().message(),
+              HasSubstr("which is of role weight"));
   EXPECT_THAT(set_rows(g, input, rows, ids).error().message(), HasSubstr("which is of role input"));
   // Nor through a view.
   EXPECT_FALSE(set_rows(g, reshape(g, weight, {8, 4}), rows, ids));

@@ -34,7 +34,8 @@ TEST(MemoryPlanner, NobodyWhoLivesAtTheSameTimeOverlaps) {
     std::vector<MemoryRequest> requests;
     for (int i = 0; i < 80; ++i) {
       const auto first = static_cast<std::int64_t>(random() % 60);
-      requests.push_back({random() % 3000, first, first + static_cast<std::int64_t>(random() % 10)});
+      requests.push_back(
+          {random() % 3000, first, first + static_cast<std::int64_t>(random() % 10)});
     }
     const std::size_t max_block = round % 2 == 0 ? 1U << 20 : 4096;
     const auto layout = plan_memory(requests, 64, max_block);
@@ -54,7 +55,8 @@ TEST(MemoryPlanner, NobodyWhoLivesAtTheSameTimeOverlaps) {
         const MemoryPlace& b = layout->places[j];
         if (requests[j].bytes == 0 || a.block != b.block) continue;
         if (requests[i].last < requests[j].first || requests[j].last < requests[i].first) continue;
-        EXPECT_TRUE(a.offset + requests[i].bytes <= b.offset || b.offset + requests[j].bytes <= a.offset);
+        EXPECT_TRUE(a.offset + requests[i].bytes <= b.offset ||
+                    b.offset + requests[j].bytes <= a.offset);
       }
     }
   }

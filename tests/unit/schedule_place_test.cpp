@@ -37,8 +37,12 @@ Mlp make_mlp() {
   return m;
 }
 
-TestDevice cpu() { return TestDevice({.name = "cpu0", .kind = DeviceKind::kCpu, .ops = {}, .host_accessible = true}); }
-TestDevice accelerator() { return TestDevice({.name = "test0", .ops = {"matmul", "add"}}); }
+TestDevice cpu() {
+  return TestDevice({.name = "cpu0", .kind = DeviceKind::kCpu, .ops = {}, .host_accessible = true});
+}
+TestDevice accelerator() {
+  return TestDevice({.name = "test0", .ops = {"matmul", "add"}});
+}
 
 TEST(Place, NeedsACpuAtTheEnd) {
   const Mlp mlp = make_mlp();
@@ -170,7 +174,8 @@ TEST(Place, ViewsFollowWhatTheyView) {
 
 TEST(Place, AnOpThatNobodyCanComputeIsAnError) {
   const Mlp mlp = make_mlp();
-  TestDevice host({.name = "cpu0", .kind = DeviceKind::kCpu, .ops = {"matmul"}, .host_accessible = true});
+  TestDevice host(
+      {.name = "cpu0", .kind = DeviceKind::kCpu, .ops = {"matmul"}, .host_accessible = true});
   Device* devices[] = {&host};
   const auto placement = place(*mlp.graph, devices);
   ASSERT_FALSE(placement);

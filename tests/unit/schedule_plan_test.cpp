@@ -17,10 +17,13 @@ namespace {
 using ::testing::HasSubstr;
 
 /// Values of all leaves: standard normal, or what `special` gives.
-std::map<NodeId, RefTensor> leaf_values(const Graph& graph, std::map<NodeId, RefTensor> special = {}) {
+std::map<NodeId, RefTensor> leaf_values(const Graph& graph,
+                                        std::map<NodeId, RefTensor> special = {}) {
   for (NodeId id = 0; id < graph.size(); ++id) {
     if (!graph.node(id).is_leaf() || special.contains(id)) continue;
-    special[id] = make_values({.dtype = graph.node(id).result.dtype, .sizes = max_sizes(graph.node(id).result.shape)}, id + 1);
+    special[id] = make_values(
+        {.dtype = graph.node(id).result.dtype, .sizes = max_sizes(graph.node(id).result.shape)},
+        id + 1);
   }
   return special;
 }
@@ -32,9 +35,15 @@ std::vector<RefTensor> by_node(const Graph& graph, const std::map<NodeId, RefTen
 }
 
 TestDevice cpu(std::size_t max_buffer = std::size_t{1} << 30) {
-  return TestDevice({.name = "cpu0", .kind = DeviceKind::kCpu, .ops = {}, .host_accessible = true, .max_buffer = max_buffer});
+  return TestDevice({.name = "cpu0",
+                     .kind = DeviceKind::kCpu,
+                     .ops = {},
+                     .host_accessible = true,
+                     .max_buffer = max_buffer});
 }
-TestDevice accelerator() { return TestDevice({.name = "test0", .ops = {"matmul", "add"}}); }
+TestDevice accelerator() {
+  return TestDevice({.name = "test0", .ops = {"matmul", "add"}});
+}
 
 /// Two layers of x + w2 silu(w1 rms_norm(x)).
 std::shared_ptr<const Graph> two_layers(Dim* tokens_out = nullptr) {
@@ -203,7 +212,8 @@ TEST(Plan, BuffersAreNoLargerThanTheDevicesLargest) {
   ASSERT_TRUE((*run)->plan().run());
   const auto got = (*run)->output(small->outputs()[0]);
   for (std::size_t i = 0; i < 256; ++i) {
-    EXPECT_NEAR(got->data[i], 10 * leaves.at(0).data[i], 1e-5 * std::abs(leaves.at(0).data[i]) + 1e-12);
+    EXPECT_NEAR(got->data[i], 10 * leaves.at(0).data[i],
+                1e-5 * std::abs(leaves.at(0).data[i]) + 1e-12);
   }
 }
 

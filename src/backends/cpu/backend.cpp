@@ -9,7 +9,8 @@ namespace {
 
 class CpuBackend final : public Backend {
  public:
-  explicit CpuBackend(std::unique_ptr<CpuDevice> device) : device_(std::move(device)), devices_{device_.get()} {}
+  explicit CpuBackend(std::unique_ptr<CpuDevice> device)
+      : device_(std::move(device)), devices_{device_.get()} {}
   std::string_view name() const override { return "cpu"; }
   std::span<Device* const> devices() override { return devices_; }
 

@@ -19,7 +19,9 @@ constexpr int kMaxThreads = 1024;
 
 class CpuStream final : public SyncStream {
  protected:
-  Status run_now(Binding& binding, const ExtentValues& extents) override { return cpu::run(binding, extents); }
+  Status run_now(Binding& binding, const ExtentValues& extents) override {
+    return cpu::run(binding, extents);
+  }
 };
 
 }  // namespace
@@ -29,10 +31,12 @@ CpuDevice::CpuDevice(std::unique_ptr<Pool> pool)
 
 Result<std::unique_ptr<CpuDevice>> CpuDevice::create(const Options& options) {
   if (options.threads < 0 || options.threads > kMaxThreads) {
-    return invalid("{} threads: it may be 1 to {}, or 0 for one a physical core", options.threads, kMaxThreads);
+    return invalid("{} threads: it may be 1 to {}, or 0 for one a physical core", options.threads,
+                   kMaxThreads);
   }
   if (!simd::limit_level(options.cpu_level)) {
-    return invalid("vector level \"{}\": this machine has {}", options.cpu_level, fmt::join(simd::levels(), ", "));
+    return invalid("vector level \"{}\": this machine has {}", options.cpu_level,
+                   fmt::join(simd::levels(), ", "));
   }
   const int threads = options.threads > 0 ? options.threads : read_cpu_topology().default_threads();
   SHUNT_ASSIGN(auto pool, Pool::create(threads));
@@ -42,8 +46,8 @@ Result<std::unique_ptr<CpuDevice>> CpuDevice::create(const Options& options) {
 DeviceInfo CpuDevice::info() const {
   DeviceInfo info;
   info.name = "cpu0";
-  info.description = fmt::format("{}, {} thread{}, {}", model_.empty() ? "CPU" : model_, pool_->threads(),
-                                 pool_->threads() == 1 ? "" : "s", simd::level());
+  info.description = fmt::format("{}, {} thread{}, {}", model_.empty() ? "CPU" : model_,
+                                 pool_->threads(), pool_->threads() == 1 ? "" : "s", simd::level());
   info.kind = DeviceKind::kCpu;
   const auto page = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
   info.memory_total = page * static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES));
@@ -51,7 +55,9 @@ DeviceInfo CpuDevice::info() const {
   return info;
 }
 
-Result<std::unique_ptr<Stream>> CpuDevice::open_stream() { return std::make_unique<CpuStream>(); }
+Result<std::unique_ptr<Stream>> CpuDevice::open_stream() {
+  return std::make_unique<CpuStream>();
+}
 
 Result<std::unique_ptr<Program>> CpuDevice::prepare(const SegmentView& segment) {
   return cpu::prepare(segment, table_, *pool_);

@@ -13,7 +13,9 @@ class CpuDevice final : public Device {
   static Result<std::unique_ptr<CpuDevice>> create(const Options& options);
 
   DeviceInfo info() const override;
-  Support supports(const Graph& graph, NodeId node) const override { return table_.supports(graph, node); }
+  Support supports(const Graph& graph, NodeId node) const override {
+    return table_.supports(graph, node);
+  }
   bool can_read(const BufferType& type) const override { return type.host_accessible(); }
   BufferType& memory() override { return host_memory(); }
   Result<std::unique_ptr<Stream>> open_stream() override;

@@ -1,4 +1,5 @@
-// What a CPU kernel is: work over a node's actual sizes, cut into items that threads take as they come.
+// What a CPU kernel is: work over a node's actual sizes, cut into items that threads take as they
+// come.
 #pragma once
 
 #include <array>
@@ -37,8 +38,8 @@ struct Call {
 /// What can go wrong while a kernel runs: only what hangs on the values of its inputs.
 enum class Fault : std::uint8_t { kNone, kIndexOutOfRange };
 
-/// Ops write each result element by one item only, and compute it the same way whatever items a thread gets, so that
-/// results are bit-equal for any number of threads.
+/// Ops write each result element by one item only, and compute it the same way whatever items a
+/// thread gets, so that results are bit-equal for any number of threads.
 class CpuKernel : public Kernel {
  public:
   /// How many phases: in each all items of the one before are done.
@@ -47,13 +48,14 @@ class CpuKernel : public Kernel {
   virtual std::int64_t items(const Call& call, int phase) const = 0;
   /// How many items are worth a thread's while to take at once (at least 1).
   virtual std::int64_t grain(const Call&, int) const { return 1; }
-  /// Computes items [begin, end) of a phase. `worker_scratch` is this thread's own, of worker_scratch() bytes, 64-byte
-  /// aligned.
+  /// Computes items [begin, end) of a phase. `worker_scratch` is this thread's own, of
+  /// worker_scratch() bytes, 64-byte aligned.
   virtual Fault run(const Call& call, int phase, std::int64_t begin, std::int64_t end,
                     std::byte* worker_scratch) const = 0;
   /// Bytes of each thread's own scratch, at the extents' maximum.
   virtual std::size_t worker_scratch(const NodeView&) const { return 0; }
-  /// The source whose memory the result may take, if it has the same type, shape and strides; -1: none.
+  /// The source whose memory the result may take, if it has the same type, shape and strides; -1:
+  /// none.
   virtual int in_place_source() const { return -1; }
 };
 

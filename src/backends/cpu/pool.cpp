@@ -11,7 +11,8 @@ namespace shunt::cpu {
 namespace {
 
 constexpr std::size_t kScratchAlignment = 64;
-// About 50 microseconds of looking: longer than the gaps between launches, shorter than anybody notices.
+// About 50 microseconds of looking: longer than the gaps between launches, shorter than anybody
+// notices.
 constexpr int kSpins = 4000;
 
 void pause() {
@@ -56,8 +57,8 @@ Result<std::unique_ptr<Pool>> Pool::create(int threads) {
       pool->workers_.emplace_back([raw = pool.get(), worker] { raw->work(worker); });
     }
   } catch (const std::system_error& error) {
-    return fail(ErrorCode::kIo, "thread {} of {} can't be started: {}", pool->workers_.size() + 2, threads,
-                error.what());
+    return fail(ErrorCode::kIo, "thread {} of {} can't be started: {}", pool->workers_.size() + 2,
+                threads, error.what());
   }
   return pool;
 }
@@ -101,14 +102,16 @@ Status Pool::reserve_scratch(std::size_t bytes) {
   const std::size_t total = bytes * static_cast<std::size_t>(threads_);
   auto* data = static_cast<std::byte*>(
       ::operator new[](total, std::align_val_t(kScratchAlignment), std::nothrow));
-  if (data == nullptr) return fail(ErrorCode::kOutOfMemory, "no {} bytes for the threads' scratch", total);
+  if (data == nullptr)
+    return fail(ErrorCode::kOutOfMemory, "no {} bytes for the threads' scratch", total);
   scratch_.reset(data);
   scratch_bytes_ = bytes;
   return ok();
 }
 
 std::byte* Pool::scratch(int worker) const {
-  return scratch_ == nullptr ? nullptr : scratch_.get() + static_cast<std::size_t>(worker) * scratch_bytes_;
+  return scratch_ == nullptr ? nullptr
+                             : scratch_.get() + static_cast<std::size_t>(worker) * scratch_bytes_;
 }
 
 }  // namespace shunt::cpu

@@ -32,7 +32,8 @@ class Barrier {
   std::atomic<std::uint32_t> generation_{0};
 };
 
-/// Runs tasks on all its threads, of which the caller is one. Runs that come at the same time queue.
+/// Runs tasks on all its threads, of which the caller is one. Runs that come at the same time
+/// queue.
 class Pool {
  public:
   /// `threads` of at least 1. OutOfMemory or Io if the system refuses to start one.
@@ -40,13 +41,15 @@ class Pool {
   ~Pool();
 
   int threads() const { return threads_; }
-  /// How often a waiting thread looks before it sleeps: none if there are more threads than processors.
+  /// How often a waiting thread looks before it sleeps: none if there are more threads than
+  /// processors.
   int spins() const { return spins_; }
   Barrier& barrier() { return barrier_; }
 
   /// Whoever holds this may call run() and use the workers' scratch.
   std::unique_lock<std::mutex> lock() { return std::unique_lock(mutex_); }
-  /// Runs the task on every thread and returns when all are done. The caller holds lock(). Allocates nothing.
+  /// Runs the task on every thread and returns when all are done. The caller holds lock().
+  /// Allocates nothing.
   void run(Task& task);
   /// Makes each worker's scratch at least `bytes` large. The caller holds lock().
   Status reserve_scratch(std::size_t bytes);

@@ -9,7 +9,8 @@ namespace shunt::cpu {
 
 namespace {
 
-// Shared scratch goes round these, so that three independent matmuls (Q, K and V) need no barrier between them.
+// Shared scratch goes round these, so that three independent matmuls (Q, K and V) need no barrier
+// between them.
 constexpr std::size_t kScratchSlots = 3;
 // Chunks a thread: enough to even out a slow core, few enough that taking them costs nothing.
 constexpr std::int64_t kChunksPerThread = 8;
@@ -87,7 +88,7 @@ class CpuBinding final : public Binding, private Task {
   std::vector<Launch> launches_;
   std::vector<Patch> patches_;
   std::unique_ptr<std::atomic<std::int64_t>[]> taken_;  // by launch: items that threads have taken
-  std::atomic<std::size_t> faulty_{0};                  // 1 + the first launch that found a fault; 0: none
+  std::atomic<std::size_t> faulty_{0};  // 1 + the first launch that found a fault; 0: none
 };
 
 class CpuProgram final : public Program {
@@ -99,8 +100,10 @@ class CpuProgram final : public Program {
     for (NodeId id : segment.nodes) {
       const Node& node = graph_.node(id);
       const CpuKernel* kernel = table.find(*node.op);
-      if (kernel == nullptr) return fail(ErrorCode::kUnsupported, "{}: no CPU kernel", graph_.describe(id));
-      if (node.sources.size() > kMaxSources) return invalid("{}: too many sources", graph_.describe(id));
+      if (kernel == nullptr)
+        return fail(ErrorCode::kUnsupported, "{}: no CPU kernel", graph_.describe(id));
+      if (node.sources.size() > kMaxSources)
+        return invalid("{}: too many sources", graph_.describe(id));
       const NodeView view(graph_, id);
       Prepared prepared{id, kernel, 0};
       const std::size_t scratch = kernel->scratch(view);
@@ -185,7 +188,8 @@ Status CpuBinding::bind(const Addresses& addresses) {
       const Tensor& tensor = graph.node(node.sources[s]).result;
       const Address& at = addresses.nodes[node.sources[s]];
       if (!at || at.buffer->host_data() == nullptr) {
-        return fail(ErrorCode::kInternal, "{}: source {} has no address", graph.describe(prepared.node), s);
+        return fail(ErrorCode::kInternal, "{}: source {} has no address",
+                    graph.describe(prepared.node), s);
       }
       call.sources[s] = argument(tensor, at);
       add_patches(tensor, call.sources[s]);
@@ -193,7 +197,8 @@ Status CpuBinding::bind(const Addresses& addresses) {
     }
     const Address& at = addresses.nodes[prepared.node];
     if (!at || at.buffer->host_data() == nullptr) {
-      return fail(ErrorCode::kInternal, "{}: its result has no address", graph.describe(prepared.node));
+      return fail(ErrorCode::kInternal, "{}: its result has no address",
+                  graph.describe(prepared.node));
     }
     call.result = argument(node.result, at);
     add_patches(node.result, call.result);
@@ -224,7 +229,8 @@ Status CpuBinding::run(const ExtentValues& extents) {
     Launch& launch = launches_[i];
     const Call& call = calls_[launch.call];
     launch.items = launch.kernel->items(call, launch.phase);
-    launch.step = std::max(launch.kernel->grain(call, launch.phase), (launch.items + chunks - 1) / chunks);
+    launch.step =
+        std::max(launch.kernel->grain(call, launch.phase), (launch.items + chunks - 1) / chunks);
     taken_[i].store(0, std::memory_order_relaxed);
   }
   faulty_.store(0, std::memory_order_relaxed);
@@ -256,7 +262,8 @@ void CpuBinding::run(int worker) {
 
 }  // namespace
 
-Result<std::unique_ptr<Program>> prepare(const SegmentView& segment, const Table& table, Pool& pool) {
+Result<std::unique_ptr<Program>> prepare(const SegmentView& segment, const Table& table,
+                                         Pool& pool) {
   auto program = std::make_unique<CpuProgram>(segment.graph, pool);
   SHUNT_TRY(program->prepare(segment, table));
   return program;

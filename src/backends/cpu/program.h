@@ -12,10 +12,11 @@ namespace shunt::cpu {
 using Table = KernelTable<CpuKernel>;
 
 /// Table and pool must outlive the program.
-Result<std::unique_ptr<Program>> prepare(const SegmentView& segment, const Table& table, Pool& pool);
+Result<std::unique_ptr<Program>> prepare(const SegmentView& segment, const Table& table,
+                                         Pool& pool);
 
-/// Runs a binding made by such a program on its pool. An index that a kernel found out of range is an Error that
-/// names the node.
+/// Runs a binding made by such a program on its pool. An index that a kernel found out of range is
+/// an Error that names the node.
 Status run(Binding& binding, const ExtentValues& extents);
 
 }  // namespace shunt::cpu

@@ -1,5 +1,5 @@
-// The backend's entry point. A real one opens its vendor's library here, asks it for devices, and says in plain words
-// why it stays off if there is none.
+// The backend's entry point. A real one opens its vendor's library here, asks it for devices, and
+// says in plain words why it stays off if there is none.
 #include "backends/null/device.h"
 #include "shunt/abi_token.h"
 #include "shunt/registry.h"
@@ -18,7 +18,9 @@ class NullBackend final : public Backend {
   std::array<Device*, 1> devices_ = {&device_};
 };
 
-Result<std::unique_ptr<Backend>> create(const Options&) { return std::make_unique<NullBackend>(); }
+Result<std::unique_ptr<Backend>> create(const Options&) {
+  return std::make_unique<NullBackend>();
+}
 
 }  // namespace
 

@@ -13,10 +13,13 @@ DeviceInfo NullDevice::info() const {
   info.name = "null0";
   info.description = "computes nothing; the skeleton of a backend";
   info.kind = DeviceKind::kNull;
+  info.priority = -1;  // behind whatever does compute
   return info;
 }
 
-Result<std::unique_ptr<Stream>> NullDevice::open_stream() { return std::make_unique<NullStream>(); }
+Result<std::unique_ptr<Stream>> NullDevice::open_stream() {
+  return std::make_unique<NullStream>();
+}
 
 Result<std::unique_ptr<Program>> NullDevice::prepare(const SegmentView& segment) {
   return null::prepare(segment, table_);

@@ -6,13 +6,15 @@
 
 namespace shunt::null {
 
-/// A device that says "not supported" to everything: the skeleton of a backend, and a check that the rest of
-/// Shunt gets along with a device that can't do anything. Used only when it is named.
+/// A device that says "not supported" to everything: the skeleton of a backend, and a check that
+/// the rest of Shunt gets along with a device that can't do anything. Used only when it is named.
 class NullDevice final : public Device {
  public:
   NullDevice();
   DeviceInfo info() const override;
-  Support supports(const Graph& graph, NodeId node) const override { return table_.supports(graph, node); }
+  Support supports(const Graph& graph, NodeId node) const override {
+    return table_.supports(graph, node);
+  }
   bool can_read(const BufferType& type) const override { return &type == &memory_; }
   BufferType& memory() override { return memory_; }
   Result<std::unique_ptr<Stream>> open_stream() override;

@@ -1,4 +1,5 @@
-// What a kernel of this backend is. A real one adds a `launch` here, with what its vendor's library takes.
+// What a kernel of this backend is. A real one adds a `launch` here, with what its vendor's library
+// takes.
 #pragma once
 
 #include <span>

@@ -1,4 +1,5 @@
-// The device's memory. A real backend allocates with its vendor's library here; this one has none to give.
+// The device's memory. A real backend allocates with its vendor's library here; this one has none
+// to give.
 #pragma once
 
 #include "shunt/device.h"

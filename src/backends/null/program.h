@@ -1,4 +1,5 @@
-// Making a segment ready: choose kernels, match fusions, say what is needed; then bind to addresses.
+// Making a segment ready: choose kernels, match fusions, say what is needed; then bind to
+// addresses.
 #pragma once
 
 #include "backends/null/kernel.h"

@@ -1,5 +1,5 @@
-// The queue of work. An asynchronous device derives Stream itself and enqueues with its vendor's library; one without
-// asynchrony derives SyncStream and says how it runs a binding.
+// The queue of work. An asynchronous device derives Stream itself and enqueues with its vendor's
+// library; one without asynchrony derives SyncStream and says how it runs a binding.
 #pragma once
 
 #include "device/sync_stream.h"

@@ -10,7 +10,8 @@ namespace {
 /// Each worker passes a barrier many times; nobody may be a round ahead.
 class Rounds final : public Task {
  public:
-  Rounds(Pool& pool, int rounds) : pool_(pool), rounds_(rounds), at_(static_cast<std::size_t>(pool.threads())) {}
+  Rounds(Pool& pool, int rounds)
+      : pool_(pool), rounds_(rounds), at_(static_cast<std::size_t>(pool.threads())) {}
   void run(int worker) override {
     for (int round = 1; round <= rounds_; ++round) {
       at_[static_cast<std::size_t>(worker)].store(round);

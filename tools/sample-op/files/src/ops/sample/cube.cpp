@@ -22,11 +22,13 @@ class Cube final : public OpWith<CubeParams> {
   Result<Inferred> shape_rule(SourceTensors sources, const CubeParams& params) const override {
     const Tensor& x = *sources[0];
     SHUNT_TRY(expect_type("x", x, {DType::kF32}));
-    if (!std::isfinite(params.factor)) return invalid("factor is {}; it must be finite", params.factor);
+    if (!std::isfinite(params.factor))
+      return invalid("factor is {}; it must be finite", params.factor);
     return contiguous(DType::kF32, x.shape);
   }
 
-  void plain_reference(RefSources sources, const CubeParams& params, RefTensor& result) const override {
+  void plain_reference(RefSources sources, const CubeParams& params,
+                       RefTensor& result) const override {
     for_each_element(result.sizes, [&](const Sizes& i) {
       const double x = at(*sources[0], i);
       at(result, i) = params.factor * x * x * x;
@@ -35,7 +37,9 @@ class Cube final : public OpWith<CubeParams> {
 
   void cases(const CaseSink& sink) const override {
     for (const CaseSource& x : unary_sources(DType::kF32)) {
-      sink({.name = describe_source(x), .params = Params::of(CubeParams{.factor = 0.5F}), .sources = {x}});
+      sink({.name = describe_source(x),
+            .params = Params::of(CubeParams{.factor = 0.5F}),
+            .sources = {x}});
     }
   }
 };
