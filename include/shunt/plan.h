@@ -64,7 +64,7 @@ Result<Placement> place(const Graph& graph, std::span<Device* const> devices,
 struct CompileOptions {
   std::span<const LeafMemory> memory;  ///< of every weight and cache of the graph
   std::span<const NodeId> observe;     ///< nodes whose values the caller wants to read after a run;
-                                    ///< fusion and reuse leave them alone
+                                       ///< fusion and reuse leave them alone
 };
 
 /// A tensor that is copied to another device before a segment starts.
