@@ -44,7 +44,7 @@ test_step() {
   rm -rf "$results"
   # GCC 12's ThreadSanitizer cannot start where addresses are randomised over more than 28 bits.
   if [[ $preset == tsan ]] && setarch -R true 2>/dev/null; then launcher=(setarch -R); fi
-  ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=1 UBSAN_OPTIONS=print_stacktrace=1 TSAN_OPTIONS=halt_on_error=1 \
+  ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=1 UBSAN_OPTIONS=print_stacktrace=1 TSAN_OPTIONS=halt_on_error=1:allocator_may_return_null=1 \
     GTEST_OUTPUT="xml:$results/" \
     "${launcher[@]}" ctest --test-dir "build/$preset" --verbose --no-tests=error "$@"
   awk '
