@@ -4,6 +4,7 @@
 // Stream and a Binding belong to one at a time.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -183,7 +184,8 @@ class Event {
   Event(const Event&) = delete;
   Event& operator=(const Event&) = delete;
   virtual ~Event() = default;
-  /// Blocks until the work is done. An error of that work, however late it came, is returned here.
+  /// Blocks until the work is done; at once if there never was any. An error of that work, however
+  /// late it came, is returned here.
   virtual Status wait() = 0;
 };
 
@@ -196,6 +198,15 @@ class Binding {
   virtual ~Binding() = default;
 };
 
+/// What a run of a binding is told. Gone when Stream::run returns: an asynchronous stream copies
+/// it.
+struct RunArgs {
+  const ExtentValues& extents;
+  /// Once true, what has not begun is left out, and the run ends with Cancelled; may be null. Stays
+  /// valid until the event.
+  const std::atomic<bool>* cancel = nullptr;
+};
+
 /// A queue of work in order. Every call waits for a list of events (of any device) and then signals
 /// one; `signal` may be null. Nothing here allocates once the stream has been used.
 class Stream {
@@ -206,7 +217,7 @@ class Stream {
   virtual ~Stream() = default;
 
   virtual Result<std::unique_ptr<Event>> create_event() = 0;
-  virtual Status run(Binding& binding, const ExtentValues& extents, std::span<Event* const> waits,
+  virtual Status run(Binding& binding, const RunArgs& args, std::span<Event* const> waits,
                      Event* signal) = 0;
   /// Host memory into a buffer of this device; `from` must stay until the event.
   virtual Status write(Address to, std::span<const std::byte> from, std::span<Event* const> waits,
@@ -214,6 +225,10 @@ class Stream {
   /// A buffer of this device into host memory; `to` must stay until the event.
   virtual Status read(std::span<std::byte> to, Address from, std::span<Event* const> waits,
                       Event* signal) = 0;
+  /// From a buffer of another device straight into one of this device; only where
+  /// Device::can_copy_from() says so.
+  virtual Status copy(Address to, Address from, std::size_t bytes, std::span<Event* const> waits,
+                      Event* signal);
   /// Blocks until all is done.
   virtual Status synchronize() = 0;
 };
@@ -270,6 +285,8 @@ class Device {
   virtual Support supports(const Graph& graph, NodeId node) const = 0;
   /// Whether its kernels can read memory of that type where it lies.
   virtual bool can_read(const BufferType& type) const = 0;
+  /// Whether its streams copy from that memory, out of the host's reach, into its own directly.
+  virtual bool can_copy_from(const BufferType&) const { return false; }
   /// Whether a node is worth bringing its weights here.
   virtual bool wants(const Graph&, NodeId) const { return false; }
   virtual BufferType& memory() = 0;

@@ -2,8 +2,10 @@
 // makes a plan of segments, transfers and memory; Plan::run() runs it, again and again.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -61,10 +63,31 @@ struct LeafMemory {
 Result<Placement> place(const Graph& graph, std::span<Device* const> devices,
                         std::span<const LeafMemory> memory = {});
 
+/// A value seen while a plan runs.
+struct Observed {
+  NodeId node = 0;
+  const Tensor& tensor;                   ///< type and strides of `bytes`
+  Sizes sizes = {};                       ///< in this run
+  std::span<const std::byte> bytes = {};  ///< on the host, until the observer returns
+};
+
+/// Somebody who wants to see nodes as they are computed. The plan stops after each of them, so that
+/// what is seen is what the next node reads.
+struct Observer {
+  std::vector<NodeId> nodes;
+  /// Called in the order of the nodes, by the thread that runs the plan. False stops the run, which
+  /// then ends with Cancelled.
+  std::function<bool(const Observed&)> visit;
+};
+
 struct CompileOptions {
-  std::span<const LeafMemory> memory;  ///< of every weight and cache of the graph
-  std::span<const NodeId> observe;     ///< nodes whose values the caller wants to read after a run;
-                                       ///< fusion and reuse leave them alone
+  std::span<const LeafMemory> memory = {};  ///< of every weight and cache of the graph
+  std::span<const NodeId> observe = {};     ///< nodes whose values the caller wants to read after a
+                                            ///< run; fusion and reuse leave them alone
+  Observer observer = {};
+  /// Steps that may be under way at the same time, each with inputs, outputs and transfers of its
+  /// own. Invalid below 1, and above 1 with an observer.
+  int steps_in_flight = 1;
 };
 
 /// A tensor that is copied to another device before a segment starts.
@@ -85,6 +108,7 @@ struct MemoryUse {
   int device = 0;
   std::size_t activations = 0;
   std::size_t inputs = 0;
+  std::size_t staging = 0;  ///< what goes through the host on its way between devices
 };
 
 /// A graph compiled for a set of devices. Belongs to one thread at a time; devices, the memory of
@@ -104,14 +128,21 @@ class Plan {
   /// States an extent for the runs that follow; all start at their maximum. Invalid if it is
   /// negative or above it.
   virtual Status set_extent(Dim extent, std::int64_t value) = 0;
-  /// Memory of an input, to be filled before run(). Strides are those of the graph's tensor.
-  /// Invalid for other nodes.
+  /// Memory of an input of the next step, to be filled before it starts; waits while that memory
+  /// is in use. Strides are those of the graph's tensor. Invalid for other nodes.
   virtual Result<std::span<std::byte>> input(Value leaf) = 0;
-  /// Runs all of it once and waits for the end. Allocates nothing. An error names node, device and
-  /// vendor code; the step is lost, nothing else.
-  virtual Status run() = 0;
-  /// Memory of an output (or observed node) after run(), until the next one; strides are those of
-  /// the graph's tensor.
+  /// Starts a step with the inputs and extents as they are, and gives its number; waits for the
+  /// oldest if too many are under way. `cancel` may become true at any time, from any thread, and
+  /// must live until the step ended: it then ends within one node, with Cancelled. Allocates
+  /// nothing.
+  virtual Result<std::uint64_t> start(const std::atomic<bool>* cancel = nullptr) = 0;
+  /// Waits for a step that was started. An error names device and segment, node and vendor code;
+  /// the step is lost, nothing else.
+  virtual Status wait(std::uint64_t step) = 0;
+  /// Both: one step from start to end.
+  Status run(const std::atomic<bool>* cancel = nullptr);
+  /// Memory of an output (or observed node) of the step last waited for, until as many more are
+  /// started as may be under way; strides are those of the graph's tensor.
   virtual Result<std::span<const std::byte>> output(Value node) const = 0;
 };
 

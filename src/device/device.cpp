@@ -48,6 +48,12 @@ Support Support::no(Refusal refusal, std::string facts) {
   return support;
 }
 
+Status Stream::copy(Address, Address from, std::size_t bytes, std::span<Event* const>, Event*) {
+  return Error(ErrorCode::kUnsupported,
+               "this device does not copy " + std::to_string(bytes) + " bytes from " +
+                   std::string(from.buffer->type().name()) + " memory directly");
+}
+
 std::span<const Layout> BufferType::layouts() const {
   static const std::array<Layout, 1> kPlain = {Layout{}};
   return kPlain;

@@ -16,10 +16,10 @@ Status finish(Status status, Event* signal) {
 
 }  // namespace
 
-Status SyncStream::run(Binding& binding, const ExtentValues& extents, std::span<Event* const> waits,
+Status SyncStream::run(Binding& binding, const RunArgs& args, std::span<Event* const> waits,
                        Event* signal) {
   Status status = wait_for(waits);
-  if (status) status = run_now(binding, extents);
+  if (status) status = run_now(binding, args);
   return finish(std::move(status), signal);
 }
 

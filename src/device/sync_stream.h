@@ -32,7 +32,7 @@ class SyncEvent final : public Event {
 class SyncStream : public Stream {
  public:
   Result<std::unique_ptr<Event>> create_event() override { return std::make_unique<SyncEvent>(); }
-  Status run(Binding& binding, const ExtentValues& extents, std::span<Event* const> waits,
+  Status run(Binding& binding, const RunArgs& args, std::span<Event* const> waits,
              Event* signal) override;
   Status write(Address to, std::span<const std::byte> from, std::span<Event* const> waits,
                Event* signal) override;
@@ -41,7 +41,7 @@ class SyncStream : public Stream {
   Status synchronize() override { return ok(); }
 
  protected:
-  virtual Status run_now(Binding& binding, const ExtentValues& extents) = 0;
+  virtual Status run_now(Binding& binding, const RunArgs& args) = 0;
 };
 
 }  // namespace shunt

@@ -18,10 +18,15 @@ std::int64_t time_of(NodeId id) {
 class Allocator {
  public:
   Allocator(const Graph& graph, const Placement& placement, const Cut& cut,
-            std::span<const std::unique_ptr<Program>> programs)
-      : graph_(graph), placement_(placement), cut_(cut), programs_(programs) {
+            std::span<const std::unique_ptr<Program>> programs, bool overlapping)
+      : graph_(graph),
+        placement_(placement),
+        cut_(cut),
+        programs_(programs),
+        overlapping_(overlapping),
+        kept_(graph.size(), false) {
     allocation_.devices.resize(placement.devices.size());
-    allocation_.of_node.assign(graph.size(), kNoRequest);
+    allocation_.of_node.resize(graph.size());
     end_ = 2 * static_cast<std::int64_t>(graph.size()) + 2;
   }
 
@@ -33,9 +38,11 @@ class Allocator {
     for (std::size_t i = 0; i < allocation_.devices.size(); ++i) {
       Device& device = *placement_.devices[i];
       BufferType& type = device.memory();
-      auto layout = plan_memory(allocation_.devices[i].requests, type.alignment(), type.max_size());
-      if (!layout) return std::move(layout.error()).with_context(device.info().name);
-      allocation_.devices[i].layout = std::move(*layout);
+      for (RequestGroup* group : {&allocation_.devices[i].shared, &allocation_.devices[i].own}) {
+        auto layout = plan_memory(group->requests, type.alignment(), type.max_size());
+        if (!layout) return std::move(layout.error()).with_context(device.info().name);
+        group->layout = std::move(*layout);
+      }
     }
     return std::move(allocation_);
   }
@@ -67,13 +74,21 @@ class Allocator {
       }
     }
     for (const Copy& copy : cut_.copies) use(copy.node, start_of(copy.segment));
-    for (NodeId id : kept) use(id, end_);
+    for (NodeId id : kept) {
+      use(id, end_);
+      kept_[graph_.node(id).storage] = true;
+    }
   }
 
-  std::size_t request(int device, std::size_t bytes, std::int64_t first, std::int64_t last) {
-    auto& requests = allocation_.devices[static_cast<std::size_t>(device)].requests;
+  RequestGroup& group(int device, bool own) {
+    DeviceRequests& requests = allocation_.devices[static_cast<std::size_t>(device)];
+    return own ? requests.own : requests.shared;
+  }
+
+  Slot request(int device, bool own, std::size_t bytes, std::int64_t first, std::int64_t last) {
+    auto& requests = group(device, own).requests;
     requests.push_back({bytes, first, last});
-    return requests.size() - 1;
+    return {own, requests.size() - 1};
   }
 
   /// A node whose device can compute it in place takes over the memory of that source if it dies
@@ -89,15 +104,16 @@ class Allocator {
       return other != kNoNode && graph_.node(other).storage == source;
     };
     if (std::count_if(node.sources.begin(), node.sources.end(), shares) != 1) return false;
-    if (last_[source] != time_of(id) || allocation_.of_node[source] == kNoRequest) return false;
+    if (last_[source] != time_of(id) || !allocation_.of_node[source]) return false;
+    if (overlapping_ && kept_[id] != allocation_.of_node[source].own) return false;
     const int device = placement_.decisions[id].device;
     if (placement_.decisions[source].device != device) return false;
     if (memory_of(device).size_of(graph_.node(source).result) !=
         memory_of(device).size_of(node.result))
       return false;
     allocation_.of_node[id] = allocation_.of_node[source];
-    auto& taken =
-        allocation_.devices[static_cast<std::size_t>(device)].requests[allocation_.of_node[id]];
+    const Slot slot = allocation_.of_node[id];
+    MemoryRequest& taken = group(device, slot.own).requests[slot.index];
     taken.last = std::max(taken.last, last_[id]);
     return true;
   }
@@ -114,25 +130,27 @@ class Allocator {
         if (pair != needs.in_place.end() && take_over(id, *pair)) continue;
         const int device = cut_.segments[segment].device;
         allocation_.of_node[id] =
-            request(device, memory_of(device).size_of(node.result), time_of(id), last_[id]);
+            request(device, overlapping_ && kept_[id], memory_of(device).size_of(node.result),
+                    time_of(id), last_[id]);
       }
     }
   }
 
   void request_copies() {
     for (const Copy& copy : cut_.copies) {
+      const auto bytes = static_cast<std::size_t>(byte_span(graph_.node(copy.node).result));
       allocation_.of_copy.push_back(
-          request(copy.to, static_cast<std::size_t>(byte_span(graph_.node(copy.node).result)),
-                  start_of(copy.segment), end_of(copy.last_segment)));
+          request(copy.to, overlapping_, bytes, start_of(copy.segment), end_of(copy.last_segment)));
     }
   }
 
   void request_scratch() {
     for (std::size_t segment = 0; segment < cut_.segments.size(); ++segment) {
       const std::size_t bytes = programs_[segment]->needs().scratch_bytes;
-      allocation_.of_scratch.push_back(bytes == 0 ? kNoRequest
-                                                  : request(cut_.segments[segment].device, bytes,
-                                                            start_of(segment), end_of(segment)));
+      allocation_.of_scratch.push_back(bytes == 0
+                                           ? Slot{}
+                                           : request(cut_.segments[segment].device, false, bytes,
+                                                     start_of(segment), end_of(segment)));
     }
   }
 
@@ -140,6 +158,8 @@ class Allocator {
   const Placement& placement_;
   const Cut& cut_;
   std::span<const std::unique_ptr<Program>> programs_;
+  bool overlapping_;        // steps do
+  std::vector<bool> kept_;  // by owner of memory
   std::int64_t end_ = 0;
   std::vector<std::int64_t> last_;  // by owner of memory: when it is used for the last time
   Allocation allocation_;
@@ -149,8 +169,8 @@ class Allocator {
 
 Result<Allocation> allocate_plan(const Graph& graph, const Placement& placement, const Cut& cut,
                                  std::span<const std::unique_ptr<Program>> programs,
-                                 std::span<const NodeId> kept) {
-  return Allocator(graph, placement, cut, programs).run(kept);
+                                 std::span<const NodeId> kept, bool overlapping) {
+  return Allocator(graph, placement, cut, programs, overlapping).run(kept);
 }
 
 }  // namespace shunt

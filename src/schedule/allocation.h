@@ -11,27 +11,40 @@
 
 namespace shunt {
 
-/// What a plan asks of one device's memory, and where each thing went.
-struct DeviceRequests {
+/// Requests of one kind on one device, and where each went.
+struct RequestGroup {
   std::vector<MemoryRequest> requests;
   MemoryLayout layout;
 };
 
-inline constexpr std::size_t kNoRequest = static_cast<std::size_t>(-1);
-
-/// Requests by device, and which of them belongs to whom (an index into its device's requests).
-struct Allocation {
-  std::vector<DeviceRequests> devices;
-  std::vector<std::size_t>
-      of_node;  ///< by node id, for owners of memory; kNoRequest if it needs none
-  std::vector<std::size_t> of_copy;     ///< by copy
-  std::vector<std::size_t> of_scratch;  ///< by segment
+/// What a plan asks of one device's memory: shared by all steps, and what each step in flight has
+/// for itself, which is laid out once and allocated for each.
+struct DeviceRequests {
+  RequestGroup shared;
+  RequestGroup own;
 };
 
-/// Finds lifetimes and lays everything out. `kept` live to the end of a run. OutOfMemory names the
-/// device.
+inline constexpr std::size_t kNoRequest = static_cast<std::size_t>(-1);
+
+/// One request: which of a device's groups, and which in it.
+struct Slot {
+  bool own = false;
+  std::size_t index = kNoRequest;
+  explicit operator bool() const { return index != kNoRequest; }
+};
+
+/// Requests by device, and which of them belongs to whom.
+struct Allocation {
+  std::vector<DeviceRequests> devices;
+  std::vector<Slot> of_node;     ///< by node id, for owners of memory; none if it needs none
+  std::vector<Slot> of_copy;     ///< by copy
+  std::vector<Slot> of_scratch;  ///< by segment
+};
+
+/// Finds lifetimes and lays everything out. `kept` live to the end of a run. Where steps overlap,
+/// copies between devices and what is kept are each step's own. OutOfMemory names the device.
 Result<Allocation> allocate_plan(const Graph& graph, const Placement& placement, const Cut& cut,
                                  std::span<const std::unique_ptr<Program>> programs,
-                                 std::span<const NodeId> kept);
+                                 std::span<const NodeId> kept, bool overlapping);
 
 }  // namespace shunt

@@ -11,8 +11,12 @@ namespace {
 class Cutter {
  public:
   Cutter(const Graph& graph, const Placement& placement,
-         std::span<const BufferType* const> leaf_types)
-      : graph_(graph), placement_(placement), leaf_types_(leaf_types), versions_(graph.size(), 0) {
+         std::span<const BufferType* const> leaf_types, const std::vector<bool>& watched)
+      : graph_(graph),
+        watched_(watched),
+        placement_(placement),
+        leaf_types_(leaf_types),
+        versions_(graph.size(), 0) {
     cut_.segment_of.assign(graph.size(), kNoSegment);
   }
 
@@ -20,24 +24,50 @@ class Cutter {
     for (NodeId id = 0; id < graph_.size(); ++id) {
       if (!is_computed(graph_.node(id))) continue;
       const int device = placement_.decisions[id].device;
-      if (cut_.segments.empty() || cut_.segments.back().device != device) {
-        cut_.segments.push_back({.device = device, .nodes = {}, .transfers = {}});
-        cut_.uses.emplace_back();
-      }
+      if (starts_segment(id, device)) start_segment(device);
       cut_.segments.back().nodes.push_back(id);
       cut_.segment_of[id] = cut_.segments.size() - 1;
       for (NodeId source : graph_.node(id).sources) {
         if (source != kNoNode) need(source, device, cut_.segments.size() - 1);
       }
       if (graph_.node(id).writes_storage) ++versions_[graph_.node(id).storage];
+      ended_ = !watched_.empty() && watched_[id];
+      if (ended_) last_watched_ = id;
     }
-    cut_.uses.emplace_back();  // what the host reads after the last segment
-    const int cpu = static_cast<int>(placement_.devices.size()) - 1;
-    for (NodeId id : kept) need(id, cpu, cut_.segments.size());
+    start_segment(cpu());  // what the host reads after the last one: no segment, only its copies
+    for (NodeId id : kept) need(id, cpu(), cut_.segments.size() - 1);
+    cut_.segments.pop_back();
     return std::move(cut_);
   }
 
  private:
+  int cpu() const { return static_cast<int>(placement_.devices.size()) - 1; }
+
+  /// Whether a node can't go on with the segment so far: it runs elsewhere, somebody looks at what
+  /// was before it, or it needs a weight brought in, which then takes the place of what died.
+  bool starts_segment(NodeId id, int device) const {
+    if (cut_.segments.empty() || cut_.segments.back().device != device || ended_) return true;
+    for (NodeId source : graph_.node(id).sources) {
+      if (source == kNoNode) continue;
+      const NodeId owner = graph_.node(source).storage;
+      const Role role = graph_.node(owner).role;
+      if (role != Role::kWeight && role != Role::kExpertWeight) continue;
+      if (!reads(device, owner) && !copies_.contains({device, source})) return true;
+    }
+    return false;
+  }
+
+  void start_segment(int device) {
+    cut_.segments.push_back({.device = device, .nodes = {}, .transfers = {}});
+    cut_.uses.emplace_back();
+    if (ended_) need(last_watched_, cpu(), cut_.segments.size() - 1);
+    ended_ = false;
+  }
+
+  bool reads(int device, NodeId owner) const {
+    return placement_.devices[static_cast<std::size_t>(device)]->can_read(type_of(owner));
+  }
+
   const BufferType& type_of(NodeId owner) const {
     if (graph_.node(owner).is_leaf()) return *leaf_types_[owner];
     return placement_.devices[static_cast<std::size_t>(placement_.decisions[owner].device)]
@@ -48,13 +78,12 @@ class Cutter {
   /// or by a new one.
   void need(NodeId node, int device, std::size_t segment) {
     const NodeId owner = graph_.node(node).storage;
-    if (placement_.devices[static_cast<std::size_t>(device)]->can_read(type_of(owner))) return;
+    if (reads(device, owner)) return;
     auto& known = copies_[{device, node}];
     if (known.copy == kNoSegment || known.version != versions_[owner]) {
       known = {cut_.copies.size(), versions_[owner]};
       cut_.copies.push_back({node, placement_.decisions[owner].device, device, segment, segment});
-      if (segment < cut_.segments.size())
-        cut_.segments[segment].transfers.push_back({node, device});
+      cut_.segments[segment].transfers.push_back({node, device});
     }
     cut_.copies[known.copy].last_segment = segment;
     auto& uses = cut_.uses[segment];
@@ -70,18 +99,32 @@ class Cutter {
   };
 
   const Graph& graph_;
+  const std::vector<bool>& watched_;
   const Placement& placement_;
   std::span<const BufferType* const> leaf_types_;
   std::vector<std::uint64_t> versions_;  // by owner of memory: how often it has been written into
   std::map<std::pair<int, NodeId>, Known> copies_;
+  bool ended_ = false;  // somebody looks at the node before
+  NodeId last_watched_ = 0;
   Cut cut_;
 };
 
 }  // namespace
 
 Cut cut_segments(const Graph& graph, const Placement& placement, std::span<const NodeId> kept,
-                 std::span<const BufferType* const> leaf_types) {
-  return Cutter(graph, placement, leaf_types).cut(kept);
+                 std::span<const BufferType* const> leaf_types, const std::vector<bool>& watched) {
+  return Cutter(graph, placement, leaf_types, watched).cut(kept);
+}
+
+std::vector<const BufferType*> planned_leaf_types(const Graph& graph, const Placement& placement) {
+  std::vector<const BufferType*> types(graph.size(), nullptr);
+  for (NodeId id = 0; id < graph.size(); ++id) {
+    const Node& node = graph.node(id);
+    if (!node.is_leaf()) continue;
+    const auto device = static_cast<std::size_t>(placement.decisions[id].device);
+    types[id] = node.role == Role::kInput ? &host_memory() : &placement.devices[device]->memory();
+  }
+  return types;
 }
 
 }  // namespace shunt

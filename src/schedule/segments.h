@@ -29,9 +29,14 @@ struct Cut {
 };
 inline constexpr std::size_t kNoSegment = static_cast<std::size_t>(-1);
 
-/// `kept`: outputs and observed nodes, which must be readable by the host at the end. `leaf_types`:
-/// by node id, the memory type of leaves.
+/// `kept`: outputs and observed nodes, which must be readable by the host at the end. `watched`, by
+/// node id: those after which a segment ends, with a copy for the host if it can't read them where
+/// they lie; none if empty. `leaf_types`: by node id, the memory type of leaves.
 Cut cut_segments(const Graph& graph, const Placement& placement, std::span<const NodeId> kept,
-                 std::span<const BufferType* const> leaf_types);
+                 std::span<const BufferType* const> leaf_types,
+                 const std::vector<bool>& watched = {});
+
+/// The same of leaves that lie where the placement says, before they have memory.
+std::vector<const BufferType*> planned_leaf_types(const Graph& graph, const Placement& placement);
 
 }  // namespace shunt

@@ -8,10 +8,11 @@ namespace shunt::test {
 Result<std::unique_ptr<GraphRun>> GraphRun::create(std::shared_ptr<const Graph> graph,
                                                    std::span<Device* const> devices,
                                                    const std::map<NodeId, RefTensor>& leaves,
-                                                   std::span<const NodeId> observe) {
+                                                   const GraphRunOptions& options) {
   auto run = std::make_unique<GraphRun>();
   run->graph_ = graph;
-  SHUNT_ASSIGN(Placement first, place(*graph, devices));
+  SHUNT_ASSIGN(Placement first,
+               options.by_ability ? place_by_ability(*graph, devices) : place(*graph, devices));
   for (NodeId id = 0; id < graph->size(); ++id) {
     const Node& node = graph->node(id);
     if (!node.is_leaf() || node.role == Role::kInput) continue;
@@ -25,9 +26,14 @@ Result<std::unique_ptr<GraphRun>> GraphRun::create(std::shared_ptr<const Graph> 
     run->memory_.push_back({id, {buffer.get(), 0}});
     run->buffers_.push_back(std::move(buffer));
   }
-  SHUNT_ASSIGN(Placement placement, place(*graph, devices, run->memory_));
-  SHUNT_ASSIGN(run->plan_,
-               compile(graph, std::move(placement), {.memory = run->memory_, .observe = observe}));
+  Placement placement = first;
+  if (!options.by_ability) {
+    SHUNT_ASSIGN(placement, place(*graph, devices, run->memory_));
+  }
+  SHUNT_ASSIGN(run->plan_, compile(graph, std::move(placement),
+                                   {.memory = run->memory_,
+                                    .observe = options.observe,
+                                    .steps_in_flight = options.steps_in_flight}));
   SHUNT_TRY(run->set_inputs(leaves));
   return run;
 }
@@ -56,6 +62,33 @@ Result<RefTensor> GraphRun::leaf(NodeId node) const {
     return read_tensor(bytes.data(), tensor, max_sizes(tensor.shape));
   }
   return invalid("{} has no memory of its own", graph_->describe(node));
+}
+
+Result<Placement> place_by_ability(const Graph& graph, std::span<Device* const> devices) {
+  SHUNT_ASSIGN(Placement placement, place(graph, devices));
+  const auto decide = [&](NodeId id, NodeId like) {
+    for (int i = 0; i < static_cast<int>(devices.size()); ++i) {
+      if (!devices[static_cast<std::size_t>(i)]->supports(graph, like)) continue;
+      placement.decisions[id] = {i, Rule::kMemory, "the test says so", {}};
+      return;
+    }
+  };
+  for (NodeId id = 0; id < graph.size(); ++id) {
+    const Node& node = graph.node(id);
+    if (node.is_leaf()) continue;
+    if (node.storage == id) decide(id, id);
+    if (node.writes_storage) {
+      decide(id, id);
+      decide(node.storage, id);
+    }
+  }
+  for (NodeId id = 0; id < graph.size(); ++id) {
+    const Node& node = graph.node(id);
+    if (node.storage != id && !node.writes_storage) {
+      placement.decisions[id].device = placement.decisions[node.storage].device;
+    }
+  }
+  return placement;
 }
 
 std::string dump(const Graph& graph) {

@@ -11,6 +11,13 @@
 
 namespace shunt::test {
 
+struct GraphRunOptions {
+  std::span<const NodeId> observe = {};
+  int steps_in_flight = 1;
+  /// Each node runs on the first device that can, whatever the rules of placement say.
+  bool by_ability = false;
+};
+
 class GraphRun {
  public:
   /// `leaves`: values of every weight, cache and input, by node id. Weights and caches get memory
@@ -18,7 +25,7 @@ class GraphRun {
   static Result<std::unique_ptr<GraphRun>> create(std::shared_ptr<const Graph> graph,
                                                   std::span<Device* const> devices,
                                                   const std::map<NodeId, RefTensor>& leaves,
-                                                  std::span<const NodeId> observe = {});
+                                                  const GraphRunOptions& options = {});
   /// Fills inputs again (with values of another size, where extents changed).
   Status set_inputs(const std::map<NodeId, RefTensor>& leaves);
   Plan& plan() { return *plan_; }
@@ -34,6 +41,10 @@ class GraphRun {
   std::vector<LeafMemory> memory_;
   std::unique_ptr<Plan> plan_;
 };
+
+/// A placement where each node runs on the first device that can, and a cache is where it is
+/// written.
+Result<Placement> place_by_ability(const Graph& graph, std::span<Device* const> devices);
 
 /// All that makes up a graph, as text: equal texts, equal graphs.
 std::string dump(const Graph& graph);

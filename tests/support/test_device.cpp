@@ -12,8 +12,8 @@ namespace shunt::test {
 
 class TestMemory final : public BufferType {
  public:
-  explicit TestMemory(const TestDeviceConfig& config)
-      : config_(config), name_(config.name + " memory") {}
+  TestMemory(TestDevice& device, const TestDeviceConfig& config)
+      : device_(device), config_(config), name_(config.name + " memory") {}
   std::string_view name() const override { return name_; }
   std::size_t alignment() const override { return 64; }
   std::size_t max_size() const override { return config_.max_buffer; }
@@ -22,6 +22,7 @@ class TestMemory final : public BufferType {
   std::size_t used = 0;
 
  private:
+  TestDevice& device_;
   const TestDeviceConfig& config_;
   std::string name_;
 };
@@ -82,8 +83,12 @@ class TestBinding final : public Binding {
         nodes_(std::move(nodes)),
         addresses_(addresses.nodes.begin(), addresses.nodes.end()) {}
 
-  Status run(const ExtentValues& extents) {
+  Status run(const ExtentValues& extents, const std::atomic<bool>* cancel) {
     for (NodeId id : nodes_) {
+      if (device_.on_launch) device_.on_launch(id);
+      if (cancel != nullptr && cancel->load()) return fail(ErrorCode::kCancelled, "cancelled");
+      Status launched = device_.count(&TestFailures::launch, "launch");
+      if (!launched) return std::move(launched.error()).with_context(graph_.describe(id));
       const Node& node = graph_.node(id);
       std::vector<RefTensor> values(node.sources.size());
       std::vector<const RefTensor*> sources(node.sources.size(), nullptr);
@@ -103,6 +108,8 @@ class TestBinding final : public Binding {
     }
     return ok();
   }
+
+  std::size_t size() const { return nodes_.size(); }
 
  private:
   Result<std::byte*> locate(NodeId id) const {
@@ -124,14 +131,92 @@ class TestBinding final : public Binding {
   std::vector<Address> addresses_;
 };
 
-namespace {
-
 class TestStream final : public SyncStream {
- protected:
-  Status run_now(Binding& binding, const ExtentValues& extents) override {
-    return static_cast<TestBinding&>(binding).run(extents);
+ public:
+  explicit TestStream(TestDevice& device) : device_(device) {}
+  Status write(Address to, std::span<const std::byte> from, std::span<Event* const> waits,
+               Event* signal) override {
+    SHUNT_TRY(device_.count(&TestFailures::copy, "copy"));
+    return SyncStream::write(to, from, waits, signal);
   }
+  Status read(std::span<std::byte> to, Address from, std::span<Event* const> waits,
+              Event* signal) override {
+    SHUNT_TRY(device_.count(&TestFailures::copy, "copy"));
+    return SyncStream::read(to, from, waits, signal);
+  }
+
+ protected:
+  Status run_now(Binding& binding, const RunArgs& args) override {
+    return static_cast<TestBinding&>(binding).run(args.extents, args.cancel);
+  }
+
+ private:
+  TestDevice& device_;
 };
+
+/// The same in a world: everything happens later.
+class TestWorldStream final : public Stream {
+ public:
+  TestWorldStream(TestDevice& device, TestWorld& world, const TestDeviceConfig& config)
+      : device_(device), queue_(world), config_(config) {}
+  ~TestWorldStream() override { queue_.world().run_all(queue_); }
+
+  Result<std::unique_ptr<Event>> create_event() override {
+    return std::make_unique<WorldEvent>(queue_.world());
+  }
+  Status run(Binding& binding, const RunArgs& args, std::span<Event* const> waits,
+             Event* signal) override {
+    auto& bound = static_cast<TestBinding&>(binding);
+    submit(config_.seconds_per_node * static_cast<double>(bound.size()), waits, signal,
+           [&bound, extents = args.extents, cancel = args.cancel] {
+             return bound.run(extents, cancel);
+           });
+    return ok();
+  }
+  Status write(Address to, std::span<const std::byte> from, std::span<Event* const> waits,
+               Event* signal) override {
+    return copy_later(from.size(), waits, signal,
+                      [to, from] { return to.buffer->write(to.offset, from); });
+  }
+  Status read(std::span<std::byte> to, Address from, std::span<Event* const> waits,
+              Event* signal) override {
+    return copy_later(to.size(), waits, signal,
+                      [to, from] { return from.buffer->read(from.offset, to); });
+  }
+  Status copy(Address to, Address from, std::size_t bytes, std::span<Event* const> waits,
+              Event* signal) override {
+    return copy_later(bytes, waits, signal, [=]() -> Status {
+      std::vector<std::byte> through(bytes);
+      SHUNT_TRY(from.buffer->read(from.offset, through));
+      return to.buffer->write(to.offset, through);
+    });
+  }
+  Status synchronize() override {
+    queue_.world().run_all(queue_);
+    return ok();
+  }
+
+ private:
+  void submit(double seconds, std::span<Event* const> waits, Event* signal,
+              std::function<Status()> run) {
+    queue_.submit({std::move(run), seconds}, waits, signal);
+  }
+  Status copy_later(std::size_t bytes, std::span<Event* const> waits, Event* signal,
+                    std::function<Status()> run) {
+    submit(config_.seconds_per_byte * static_cast<double>(bytes), waits, signal,
+           [this, run = std::move(run)]() -> Status {
+             SHUNT_TRY(device_.count(&TestFailures::copy, "copy"));
+             return run();
+           });
+    return ok();
+  }
+
+  TestDevice& device_;
+  WorldStream queue_;
+  const TestDeviceConfig& config_;
+};
+
+namespace {
 
 Result<std::unique_ptr<Binding>> TestProgram::bind(const Addresses& addresses) {
   return std::make_unique<TestBinding>(device_, graph_, nodes_, addresses);
@@ -140,6 +225,7 @@ Result<std::unique_ptr<Binding>> TestProgram::bind(const Addresses& addresses) {
 }  // namespace
 
 Result<std::unique_ptr<Buffer>> TestMemory::allocate(std::size_t bytes) {
+  SHUNT_TRY(device_.count(&TestFailures::allocation, "allocation"));
   if (bytes > config_.max_buffer || bytes > config_.memory - used) {
     return fail(ErrorCode::kOutOfMemory, "{} of {} bytes are taken, {} more do not fit", used,
                 config_.memory, bytes);
@@ -148,7 +234,7 @@ Result<std::unique_ptr<Buffer>> TestMemory::allocate(std::size_t bytes) {
 }
 
 TestDevice::TestDevice(TestDeviceConfig config)
-    : config_(std::move(config)), memory_(std::make_unique<TestMemory>(config_)) {}
+    : config_(std::move(config)), memory_(std::make_unique<TestMemory>(*this, config_)) {}
 TestDevice::~TestDevice() = default;
 
 DeviceInfo TestDevice::info() const {
@@ -157,6 +243,7 @@ DeviceInfo TestDevice::info() const {
   info.description = "exists only in tests";
   info.kind = config_.kind;
   info.priority = config_.priority;
+  info.asynchronous = config_.world != nullptr;
   info.memory_total = config_.memory;
   info.memory_free = config_.memory - memory_->used;
   return info;
@@ -183,7 +270,23 @@ std::size_t TestDevice::allocated() const {
   return memory_->used;
 }
 Result<std::unique_ptr<Stream>> TestDevice::open_stream() {
-  return std::make_unique<TestStream>();
+  if (config_.world != nullptr) {
+    return std::make_unique<TestWorldStream>(*this, *config_.world, config_);
+  }
+  return std::make_unique<TestStream>(*this);
+}
+
+bool TestDevice::can_copy_from(const BufferType& type) const {
+  return config_.copies_directly && dynamic_cast<const TestMemory*>(&type) != nullptr;
+}
+
+Status TestDevice::count(std::size_t TestFailures::*kind, const char* what) {
+  std::size_t& left = failures_.*kind;
+  if (left == 0 || --left > 0) return ok();
+  const bool memory = kind == &TestFailures::allocation;
+  return fail(memory ? ErrorCode::kOutOfMemory : ErrorCode::kDevice, "{}: the {} failed",
+              config_.name, what)
+      .with_vendor({719, "as the test wanted it"});
 }
 Result<std::unique_ptr<Program>> TestDevice::prepare(const SegmentView& segment) {
   return std::make_unique<TestProgram>(*this, segment);

@@ -3,10 +3,12 @@
 // reference, so it needs no backend.
 #pragma once
 
+#include <functional>
 #include <set>
 #include <string>
 
 #include "shunt/device.h"
+#include "support/test_world.h"
 
 namespace shunt::test {
 
@@ -14,10 +16,21 @@ struct TestDeviceConfig {
   std::string name = "test0";
   DeviceKind kind = DeviceKind::kAccelerator;
   int priority = 1;
-  std::set<std::string> ops;  ///< names of those it supports; empty: all
+  std::set<std::string> ops = {};  ///< names of those it supports; empty: all
   bool host_accessible = false;
   std::size_t memory = std::size_t{1} << 30;      ///< bytes it has
   std::size_t max_buffer = std::size_t{1} << 30;  ///< bytes of its largest buffer
+  bool copies_directly = false;                   ///< from other test devices
+  TestWorld* world = nullptr;                     ///< asynchronous, in that world; null: not
+  double seconds_per_node = 0;                    ///< on the world's clock
+  double seconds_per_byte = 0;                    ///< of a copy, on the world's clock
+};
+
+/// The n-th call, from 1, that fails, counted from when it is set; 0: none does.
+struct TestFailures {
+  std::size_t allocation = 0;
+  std::size_t launch = 0;  ///< a node that is computed
+  std::size_t copy = 0;
 };
 
 class TestMemory;
@@ -32,7 +45,12 @@ class TestDevice final : public Device {
   BufferType& memory() override;
   Result<std::unique_ptr<Stream>> open_stream() override;
   Result<std::unique_ptr<Program>> prepare(const SegmentView& segment) override;
+  bool can_copy_from(const BufferType& type) const override;
 
+  /// Lets calls fail from now on, with a vendor's code and text.
+  void fail_at(const TestFailures& failures) { failures_ = failures; }
+  /// Called before each node that is computed.
+  std::function<void(NodeId)> on_launch;
   /// How many nodes it has computed, in all runs.
   std::size_t computed() const { return computed_; }
   /// Bytes of its memory that are allocated.
@@ -40,8 +58,14 @@ class TestDevice final : public Device {
 
  private:
   friend class TestBinding;
+  friend class TestMemory;
+  friend class TestStream;
+  friend class TestWorldStream;
+  /// Counts a call down; the error if it is its turn to fail.
+  Status count(std::size_t TestFailures::*kind, const char* what);
   TestDeviceConfig config_;
   std::unique_ptr<TestMemory> memory_;
+  TestFailures failures_;
   std::size_t computed_ = 0;
 };
 

@@ -227,7 +227,7 @@ TEST(Plan, ObservedNodesKeepTheirValues) {
   for (NodeId id = 0; id < graph->size(); ++id) {
     if (!graph->node(id).is_leaf()) all.push_back(id);
   }
-  auto run = GraphRun::create(graph, devices, leaves, all);
+  auto run = GraphRun::create(graph, devices, leaves, {.observe = all});
   ASSERT_TRUE(run) << run.error().message();
   ASSERT_TRUE((*run)->plan().run());
   const auto reference = reference_run(*graph, by_node(*graph, leaves));

@@ -19,9 +19,7 @@ constexpr int kMaxThreads = 1024;
 
 class CpuStream final : public SyncStream {
  protected:
-  Status run_now(Binding& binding, const ExtentValues& extents) override {
-    return cpu::run(binding, extents);
-  }
+  Status run_now(Binding& binding, const RunArgs& args) override { return cpu::run(binding, args); }
 };
 
 }  // namespace

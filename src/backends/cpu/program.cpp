@@ -76,18 +76,20 @@ class CpuBinding final : public Binding, private Task {
   explicit CpuBinding(const CpuProgram& program) : program_(program) {}
 
   Status bind(const Addresses& addresses);
-  Status run(const ExtentValues& extents);
+  Status run(const RunArgs& args);
 
  private:
   TensorArg argument(const Tensor& tensor, const Address& address) const;
   void add_patches(const Tensor& tensor, TensorArg& argument);
   void run(int worker) override;
+  bool cancelled() const { return cancel_ != nullptr && cancel_->load(std::memory_order_relaxed); }
 
   const CpuProgram& program_;
   std::vector<Call> calls_;
   std::vector<Launch> launches_;
   std::vector<Patch> patches_;
   std::unique_ptr<std::atomic<std::int64_t>[]> taken_;  // by launch: items that threads have taken
+  const std::atomic<bool>* cancel_ = nullptr;           // of the run at work
   std::atomic<std::size_t> faulty_{0};  // 1 + the first launch that found a fault; 0: none
 };
 
@@ -220,10 +222,10 @@ Status CpuBinding::bind(const Addresses& addresses) {
   return ok();
 }
 
-Status CpuBinding::run(const ExtentValues& extents) {
+Status CpuBinding::run(const RunArgs& args) {
   Pool& pool = program_.pool();
   const auto lock = pool.lock();
-  for (const Patch& patch : patches_) *patch.size = patch.factor * extents[patch.extent];
+  for (const Patch& patch : patches_) *patch.size = patch.factor * args.extents[patch.extent];
   const std::int64_t chunks = kChunksPerThread * pool.threads();
   for (std::size_t i = 0; i < launches_.size(); ++i) {
     Launch& launch = launches_[i];
@@ -234,7 +236,9 @@ Status CpuBinding::run(const ExtentValues& extents) {
     taken_[i].store(0, std::memory_order_relaxed);
   }
   faulty_.store(0, std::memory_order_relaxed);
+  cancel_ = args.cancel;
   pool.run(*this);
+  if (cancelled()) return fail(ErrorCode::kCancelled, "cancelled");
   const std::size_t faulty = faulty_.load(std::memory_order_relaxed);
   if (faulty == 0) return ok();
   const NodeId node = program_.nodes()[launches_[faulty - 1].call].node;
@@ -248,7 +252,7 @@ void CpuBinding::run(int worker) {
     const Launch& launch = launches_[i];
     if (launch.barrier && pool.threads() > 1) pool.barrier().wait(pool.threads(), pool.spins());
     const Call& call = calls_[launch.call];
-    while (true) {
+    while (!cancelled()) {  // barriers are passed all the same, so that nobody waits for ever
       const std::int64_t begin = taken_[i].fetch_add(launch.step, std::memory_order_relaxed);
       if (begin >= launch.items) break;
       const std::int64_t end = std::min(begin + launch.step, launch.items);
@@ -269,8 +273,8 @@ Result<std::unique_ptr<Program>> prepare(const SegmentView& segment, const Table
   return program;
 }
 
-Status run(Binding& binding, const ExtentValues& extents) {
-  return static_cast<CpuBinding&>(binding).run(extents);
+Status run(Binding& binding, const RunArgs& args) {
+  return static_cast<CpuBinding&>(binding).run(args);
 }
 
 }  // namespace shunt::cpu

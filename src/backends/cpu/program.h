@@ -17,6 +17,6 @@ Result<std::unique_ptr<Program>> prepare(const SegmentView& segment, const Table
 
 /// Runs a binding made by such a program on its pool. An index that a kernel found out of range is
 /// an Error that names the node.
-Status run(Binding& binding, const ExtentValues& extents);
+Status run(Binding& binding, const RunArgs& args);
 
 }  // namespace shunt::cpu

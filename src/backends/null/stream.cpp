@@ -4,7 +4,7 @@
 
 namespace shunt::null {
 
-Status NullStream::run_now(Binding&, const ExtentValues&) {
+Status NullStream::run_now(Binding&, const RunArgs&) {
   return fail(ErrorCode::kUnsupported, "the null device runs nothing");
 }
 

@@ -8,7 +8,7 @@ namespace shunt::null {
 
 class NullStream final : public SyncStream {
  protected:
-  Status run_now(Binding& binding, const ExtentValues& extents) override;
+  Status run_now(Binding& binding, const RunArgs& args) override;
 };
 
 }  // namespace shunt::null

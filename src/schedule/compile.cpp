@@ -1,0 +1,387 @@
+// Compiling: cut into segments, prepare programs, lay out memory, list the actions of a step.
+#include <algorithm>
+
+#include "base/fail.h"
+#include "base/guarded.h"
+#include "schedule/compiled_plan.h"
+#include "schedule/storage_users.h"
+
+namespace shunt {
+
+namespace {
+
+constexpr int kMostStepsInFlight = 64;
+
+}  // namespace
+
+CompiledPlan::CompiledPlan(std::shared_ptr<const Graph> graph, Placement placement)
+    : graph_(std::move(graph)), placement_(std::move(placement)), extents_(graph_->max_extents()) {}
+
+CompiledPlan::~CompiledPlan() {
+  drain();
+}
+
+std::string CompiledPlan::device_name(int device) const {
+  return placement_.devices[static_cast<std::size_t>(device)]->info().name;
+}
+
+std::size_t CompiledPlan::bytes_of(NodeId node) const {
+  return static_cast<std::size_t>(byte_span(graph_->node(node).result));
+}
+
+Status CompiledPlan::check_options(const CompileOptions& options) {
+  if (placement_.decisions.size() != graph_->size()) {
+    return invalid("the placement is of another graph");
+  }
+  if (options.steps_in_flight < 1 || options.steps_in_flight > kMostStepsInFlight) {
+    return invalid("{} steps in flight; it may be 1 to {}", options.steps_in_flight,
+                   kMostStepsInFlight);
+  }
+  for (NodeId id : options.observe) {
+    if (id >= graph_->size()) return invalid("{} can't be observed", graph_->describe(id));
+  }
+  observer_ = options.observer;
+  if (observer_.nodes.empty()) return ok();
+  if (options.steps_in_flight > 1) return invalid("an observer sees one step at a time");
+  if (!observer_.visit) return invalid("an observer needs something to call");
+  watched_.assign(graph_->size(), false);
+  for (NodeId id : observer_.nodes) {
+    if (id >= graph_->size() || !is_computed(graph_->node(id))) {
+      return invalid("{} is not computed: there is nothing to observe", graph_->describe(id));
+    }
+    watched_[id] = true;
+  }
+  return ok();
+}
+
+Status CompiledPlan::find_leaves(const CompileOptions& options) {
+  leaves_.assign(graph_->size(), {});
+  for (const LeafMemory& leaf : options.memory) {
+    if (leaf.leaf >= graph_->size() || !graph_->node(leaf.leaf).is_leaf()) {
+      return invalid("memory is given for {}, which is not a leaf", graph_->describe(leaf.leaf));
+    }
+    const std::size_t bytes = bytes_of(leaf.leaf);
+    const Address& at = leaf.address;
+    if (!at || at.offset > at.buffer->size() || bytes > at.buffer->size() - at.offset) {
+      return invalid("{} takes {} bytes, which are not inside the buffer it is given",
+                     graph_->describe(leaf.leaf), bytes);
+    }
+    leaves_[leaf.leaf] = at;
+  }
+  for (NodeId id = 0; id < graph_->size(); ++id) {
+    const Node& node = graph_->node(id);
+    if (node.is_leaf() && node.role != Role::kInput && !leaves_[id]) {
+      return invalid("{} has no memory", graph_->describe(id));
+    }
+  }
+  return ok();
+}
+
+Status CompiledPlan::prepare(std::span<const NodeId> kept) {
+  // A result must be in memory if it is kept, or somebody outside its segment reads it, through a
+  // view or not.
+  const auto outside = std::make_unique<bool[]>(graph_->size());
+  const auto needed = [&](NodeId id) { outside[id] = outside[graph_->node(id).storage] = true; };
+  for (NodeId id : kept) needed(id);
+  for (NodeId id : observer_.nodes) needed(id);
+  for (const Copy& copy : cut_.copies) needed(copy.node);
+  for (NodeId id = 0; id < graph_->size(); ++id) {
+    const Node& node = graph_->node(id);
+    if (!is_computed(node)) continue;
+    if (node.writes_storage) outside[id] = true;
+    for (NodeId source : node.sources) {
+      if (source == kNoNode) continue;
+      if (cut_.segment_of[graph_->node(source).storage] != cut_.segment_of[id]) needed(source);
+    }
+  }
+  for (std::size_t i = 0; i < cut_.segments.size(); ++i) {
+    const Segment& segment = cut_.segments[i];
+    const SegmentView view{*graph_, segment.nodes, {outside.get(), graph_->size()}};
+    auto program = placement_.devices[static_cast<std::size_t>(segment.device)]->prepare(view);
+    if (!program) {
+      return std::move(program.error())
+          .with_context(fmt::format("segment {} on {}", i, device_name(segment.device)));
+    }
+    programs_.push_back(std::move(*program));
+  }
+  return ok();
+}
+
+Status CompiledPlan::allocate() {
+  SHUNT_ASSIGN(empty_, host_memory().allocate(1));
+  blocks_.resize(placement_.devices.size());
+  for (std::size_t i = 0; i < placement_.devices.size(); ++i) {
+    memory_use_.push_back({.device = static_cast<int>(i)});
+    for (std::size_t bytes : allocation_.devices[i].shared.layout.block_bytes) {
+      auto block = placement_.devices[i]->memory().allocate(bytes);
+      if (!block) {
+        return std::move(block.error())
+            .with_context(
+                fmt::format("{}: {} bytes for results", device_name(static_cast<int>(i)), bytes));
+      }
+      blocks_[i].push_back(std::move(*block));
+      memory_use_[i].activations += bytes;
+    }
+  }
+  return ok();
+}
+
+/// Memory that pinned transfers go through: the device's own kind if it has one.
+BufferType& CompiledPlan::staging_type(int device) const {
+  BufferType* own = placement_.devices[static_cast<std::size_t>(device)]->staging_memory();
+  return own != nullptr && own->host_accessible() ? *own : host_memory();
+}
+
+Status CompiledPlan::allocate_instance(Instance& instance) {
+  // Inputs, in host memory.
+  std::vector<MemoryRequest> requests;
+  for (NodeId id = 0; id < graph_->size(); ++id) {
+    if (graph_->node(id).role == Role::kInput) requests.push_back({bytes_of(id), 0, 0});
+  }
+  BufferType& host = host_memory();
+  SHUNT_ASSIGN(const MemoryLayout layout, plan_memory(requests, host.alignment(), host.max_size()));
+  SHUNT_ASSIGN(instance.inputs,
+               host.allocate(layout.block_bytes.empty() ? 0 : layout.block_bytes[0]));
+  memory_use_.back().inputs += instance.inputs->size();
+
+  // What crosses between two devices that share nothing, piece after piece.
+  std::size_t staged = 0;
+  for (const Copy& copy : cut_.copies) staged = std::max(staged, bytes_of(copy.node));
+  if (staged > 0) {
+    SHUNT_ASSIGN(instance.staging, staging_type(cut_.copies.front().to).allocate(staged));
+    memory_use_.back().staging += staged;
+  }
+
+  instance.blocks.resize(placement_.devices.size());
+  for (std::size_t i = 0; i < placement_.devices.size(); ++i) {
+    for (std::size_t bytes : allocation_.devices[i].own.layout.block_bytes) {
+      auto block = placement_.devices[i]->memory().allocate(bytes);
+      if (!block) {
+        return std::move(block.error())
+            .with_context(fmt::format("{}: {} bytes for a step in flight",
+                                      device_name(static_cast<int>(i)), bytes));
+      }
+      instance.blocks[i].push_back(std::move(*block));
+      memory_use_[i].activations += bytes;
+    }
+  }
+
+  instance.homes = leaves_;
+  std::size_t next = 0;
+  for (NodeId id = 0; id < graph_->size(); ++id) {
+    const Node& node = graph_->node(id);
+    if (node.role == Role::kInput) {
+      instance.homes[id] = {instance.inputs.get(), layout.places[next++].offset};
+    } else if (allocation_.of_node[id]) {
+      instance.homes[id] =
+          place_of(instance, placement_.decisions[id].device, allocation_.of_node[id]);
+    } else if (node.storage != id && instance.homes[node.storage]) {
+      instance.homes[id] = instance.homes[node.storage];
+      instance.homes[id].offset += static_cast<std::size_t>(node.offset);
+    }
+  }
+  return ok();
+}
+
+Address CompiledPlan::place_of(const Instance& instance, int device, const Slot& slot) const {
+  const auto index = static_cast<std::size_t>(device);
+  const DeviceRequests& requests = allocation_.devices[index];
+  const MemoryPlace& place = (slot.own ? requests.own : requests.shared).layout.places[slot.index];
+  const auto& blocks = slot.own ? instance.blocks[index] : blocks_[index];
+  if (place.block < blocks.size()) return {blocks[place.block].get(), place.offset};
+  return {empty_.get(), 0};
+}
+
+bool CompiledPlan::is_own(const Instance& instance, const Buffer& buffer) const {
+  if (&buffer == instance.inputs.get() || &buffer == instance.staging.get()) return true;
+  return std::any_of(instance.blocks.begin(), instance.blocks.end(), [&](const auto& blocks) {
+    return std::any_of(blocks.begin(), blocks.end(),
+                       [&](const auto& block) { return block.get() == &buffer; });
+  });
+}
+
+Region CompiledPlan::region(const Instance& instance, const Address& at, std::size_t bytes) const {
+  return {at.buffer, at.offset, at.offset + bytes, is_own(instance, *at.buffer)};
+}
+
+Result<Stream*> CompiledPlan::stream_of(int device) {
+  streams_.resize(placement_.devices.size());
+  auto& stream = streams_[static_cast<std::size_t>(device)];
+  if (!stream) {
+    SHUNT_ASSIGN(stream, placement_.devices[static_cast<std::size_t>(device)]->open_stream());
+  }
+  return stream.get();
+}
+
+Status CompiledPlan::add_action(Instance& instance, Action action, Place place,
+                                Footprint footprint) {
+  if (action.stream != nullptr) {
+    SHUNT_ASSIGN(place.done, action.stream->create_event());
+  }
+  if (&instance == &instances_.front()) actions_.push_back(action);
+  instance.places.push_back(std::move(place));
+  instance.footprints.push_back(std::move(footprint));
+  return ok();
+}
+
+Status CompiledPlan::add_copy(Instance& instance, const Copy& copy, Address to) {
+  const std::size_t bytes = bytes_of(copy.node);
+  const Address from = instance.homes[copy.node];
+  const Region read = region(instance, from, bytes);
+  const Region written = region(instance, to, bytes);
+  Action action{.kind = Kind::kWrite, .segment = copy.segment, .node = copy.node};
+  Place place{.from = from, .to = to};
+  if (std::byte* host = from.buffer->host_data()) {
+    place.host = host + from.offset;
+    SHUNT_ASSIGN(action.stream, stream_of(copy.to));
+    return add_action(instance, action, std::move(place), {copy.to, {read}, {written}});
+  }
+  if (std::byte* host = to.buffer->host_data()) {
+    action.kind = Kind::kRead;
+    place.host = host + to.offset;
+    SHUNT_ASSIGN(action.stream, stream_of(copy.from));
+    return add_action(instance, action, std::move(place), {copy.from, {read}, {written}});
+  }
+  SHUNT_ASSIGN(action.stream, stream_of(copy.to));
+  if (placement_.devices[static_cast<std::size_t>(copy.to)]->can_copy_from(from.buffer->type())) {
+    action.kind = Kind::kCopy;
+    return add_action(instance, action, std::move(place), {copy.to, {read}, {written}});
+  }
+  // By way of the host: out of the one, then into the other.
+  const Region staged = region(instance, {instance.staging.get(), 0}, bytes);
+  place.host = instance.staging->host_data();
+  Action out = action;
+  out.kind = Kind::kRead;
+  SHUNT_ASSIGN(out.stream, stream_of(copy.from));
+  Place out_place{.from = from, .to = to, .host = place.host};
+  SHUNT_TRY(add_action(instance, out, std::move(out_place), {copy.from, {read}, {staged}}));
+  return add_action(instance, action, std::move(place), {copy.to, {staged}, {written}});
+}
+
+void CompiledPlan::add_observe(Instance& instance, std::size_t segment,
+                               std::span<const Address> addresses) {
+  const NodeId node = cut_.segments[segment - 1].nodes.back();
+  if (!watched_[node]) return;
+  const Address& at = addresses[node];
+  Place place{.from = at, .host = at.buffer->host_data() + at.offset};
+  (void)add_action(instance, {.kind = Kind::kObserve, .segment = segment, .node = node},
+                   std::move(place), {-1, {region(instance, at, bytes_of(node))}, {}});
+}
+
+Status CompiledPlan::add_run(Instance& instance, std::size_t segment,
+                             std::span<const Address> addresses) {
+  const int device = cut_.segments[segment].device;
+  Addresses where{addresses, {}};
+  Footprint footprint{device, {}, {}};
+  if (allocation_.of_scratch[segment]) {
+    where.scratch = place_of(instance, device, allocation_.of_scratch[segment]);
+    footprint.writes.push_back(
+        region(instance, where.scratch, programs_[segment]->needs().scratch_bytes));
+  }
+  for (NodeId id : cut_.segments[segment].nodes) {
+    const auto touch = [&](std::vector<Region>& regions, NodeId node) {
+      const Address& at = addresses[node];
+      if (at) regions.push_back(region(instance, at, bytes_of(node)));
+    };
+    touch(footprint.writes, id);
+    for (NodeId source : graph_->node(id).sources) {
+      if (source != kNoNode) touch(footprint.reads, source);
+    }
+  }
+  SHUNT_ASSIGN(auto binding, programs_[segment]->bind(where));
+  Action action{.kind = Kind::kRun, .segment = segment};
+  SHUNT_ASSIGN(action.stream, stream_of(device));
+  Place place{.binding = binding.get()};
+  instance.bindings.push_back(std::move(binding));
+  return add_action(instance, action, std::move(place), std::move(footprint));
+}
+
+Status CompiledPlan::build_actions(Instance& instance, std::span<const NodeId> kept) {
+  std::size_t next_copy = 0;
+  for (std::size_t i = 0; i <= cut_.segments.size(); ++i) {
+    for (; next_copy < cut_.copies.size() && cut_.copies[next_copy].segment == i; ++next_copy) {
+      const Copy& copy = cut_.copies[next_copy];
+      SHUNT_TRY(
+          add_copy(instance, copy, place_of(instance, copy.to, allocation_.of_copy[next_copy])));
+    }
+    // What is read from elsewhere is at its copy; everything else is where it was made.
+    const int cpu = static_cast<int>(placement_.devices.size()) - 1;
+    const auto seen_by = [&](int device) {
+      std::vector<Address> seen = instance.homes;
+      for (const Cut::Use& use : cut_.uses[i]) {
+        const Copy& copy = cut_.copies[use.copy];
+        if (copy.to != device) continue;
+        seen[use.node] = place_of(instance, copy.to, allocation_.of_copy[use.copy]);
+      }
+      return seen;
+    };
+    if (i > 0 && !watched_.empty()) add_observe(instance, i, seen_by(cpu));
+    if (i < cut_.segments.size()) {
+      SHUNT_TRY(add_run(instance, i, seen_by(cut_.segments[i].device)));
+      continue;
+    }
+    const std::vector<Address> on_host = seen_by(cpu);
+    for (NodeId id : kept) instance.readable.emplace_back(id, on_host[id]);
+  }
+  return ok();
+}
+
+/// Who waits for whom is the same in all steps; only the events differ.
+void CompiledPlan::connect() {
+  const std::vector<Waits> waits = find_waits(instances_.front().footprints);
+  for (std::size_t i = 0; i < instances_.size(); ++i) {
+    Instance& instance = instances_[i];
+    const Instance& before = instances_[(i + instances_.size() - 1) % instances_.size()];
+    for (std::size_t action = 0; action < actions_.size(); ++action) {
+      Place& place = instance.places[action];
+      const auto add = [&](const Instance& of, std::size_t other) {
+        if (Event* event = of.places[other].done.get()) place.waits.push_back(event);
+      };
+      for (std::size_t other : waits[action].same_step) add(instance, other);
+      place.same_step = place.waits.size();
+      for (std::size_t other : waits[action].step_before) add(before, other);
+    }
+    instance.footprints.clear();
+  }
+}
+
+Result<std::vector<NodeId>> CompiledPlan::lay_out(const CompileOptions& options) {
+  SHUNT_TRY(check_options(options));
+  std::vector<NodeId> kept(graph_->outputs().begin(), graph_->outputs().end());
+  kept.insert(kept.end(), options.observe.begin(), options.observe.end());
+  SHUNT_TRY(find_leaves(options));
+  std::vector<const BufferType*> leaf_types(graph_->size(), nullptr);
+  for (NodeId id = 0; id < graph_->size(); ++id) {
+    if (!graph_->node(id).is_leaf()) continue;
+    leaf_types[id] = leaves_[id] ? &leaves_[id].buffer->type() : &host_memory();
+  }
+  cut_ = cut_segments(*graph_, placement_, kept, leaf_types, watched_);
+  SHUNT_TRY(prepare(kept));
+  instances_.resize(static_cast<std::size_t>(options.steps_in_flight));
+  SHUNT_ASSIGN(allocation_,
+               allocate_plan(*graph_, placement_, cut_, programs_, kept, instances_.size() > 1));
+  return kept;
+}
+
+Status CompiledPlan::compile(const CompileOptions& options) {
+  SHUNT_ASSIGN(const std::vector<NodeId> kept, lay_out(options));
+  SHUNT_TRY(allocate());
+  for (Instance& instance : instances_) {
+    SHUNT_TRY(allocate_instance(instance));
+    SHUNT_TRY(build_actions(instance, kept));
+  }
+  connect();
+  return ok();
+}
+
+Result<std::unique_ptr<Plan>> compile(std::shared_ptr<const Graph> graph, Placement placement,
+                                      const CompileOptions& options) {
+  if (graph == nullptr) return invalid("there is no graph to compile");
+  return guarded([&]() -> Result<std::unique_ptr<Plan>> {
+    auto plan = std::make_unique<CompiledPlan>(std::move(graph), std::move(placement));
+    SHUNT_TRY(plan->compile(options));
+    return plan;
+  });
+}
+
+}  // namespace shunt

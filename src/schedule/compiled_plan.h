@@ -1,0 +1,126 @@
+// A plan as it is kept: what compiling leaves, and running walks.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <vector>
+
+#include "schedule/actions.h"
+#include "schedule/allocation.h"
+#include "schedule/segments.h"
+#include "shunt/plan.h"
+
+namespace shunt {
+
+class CompiledPlan final : public Plan {
+ public:
+  CompiledPlan(std::shared_ptr<const Graph> graph, Placement placement);
+  ~CompiledPlan() override;
+
+  /// Called once, before anything else.
+  Status compile(const CompileOptions& options);
+  /// What compile() would allocate. Called once, instead of it.
+  Result<std::vector<MemoryUse>> predict(const CompileOptions& options);
+
+  const Graph& graph() const override { return *graph_; }
+  const Placement& placement() const override { return placement_; }
+  std::span<const Segment> segments() const override { return cut_.segments; }
+  std::span<const MemoryUse> memory() const override { return memory_use_; }
+  Status set_extent(Dim extent, std::int64_t value) override;
+  Result<std::span<std::byte>> input(Value leaf) override;
+  Result<std::uint64_t> start(const std::atomic<bool>* cancel) override;
+  Status wait(std::uint64_t step) override;
+  Result<std::span<const std::byte>> output(Value node) const override;
+
+ private:
+  enum class Kind : std::uint8_t { kRun, kWrite, kRead, kCopy, kObserve };
+
+  /// One entry of the list of work: a segment to run, a tensor to copy (from the host, to the host,
+  /// or directly), or a node to show. The same for all steps in flight.
+  struct Action {
+    Kind kind = Kind::kRun;
+    Stream* stream = nullptr;  // whose queue it goes through; null for kObserve
+    std::size_t segment = 0;   // that it is, or comes before
+    NodeId node = 0;           // that is copied or shown
+  };
+
+  /// What an action needs in one of the steps in flight.
+  struct Place {
+    Binding* binding = nullptr;
+    Address from = {};
+    Address to = {};
+    std::byte* host = nullptr;  // where a copy reads or writes on the host
+    std::unique_ptr<Event> done = nullptr;
+    std::vector<Event*> waits = {};  // events of the same step, then those of the step before
+    std::size_t same_step = 0;       // how many are of the same step
+  };
+
+  /// Memory and actions of one of the steps in flight.
+  struct Instance {
+    std::unique_ptr<Buffer> inputs;
+    std::unique_ptr<Buffer> staging;
+    std::vector<std::vector<std::unique_ptr<Buffer>>> blocks;  // by device: its own memory
+    std::vector<Address> homes;                                // by node id: where it is made
+    std::vector<std::pair<NodeId, Address>> readable;          // outputs and observed nodes
+    std::vector<Footprint> footprints;                         // by action
+    std::vector<std::unique_ptr<Binding>> bindings;            // by segment
+    std::vector<Place> places;                                 // by action
+    ExtentValues extents = {};
+    bool pending = false;  // started, and not waited for
+    std::uint64_t step = 0;
+    Status failed;  // submitting it went wrong
+    std::size_t submitted = 0;
+  };
+
+  // Compiling, in this order. lay_out() does all that comes before allocating, and gives what is
+  // kept.
+  Result<std::vector<NodeId>> lay_out(const CompileOptions& options);
+  Status check_options(const CompileOptions& options);
+  Status find_leaves(const CompileOptions& options);
+  Status prepare(std::span<const NodeId> kept);
+  Status allocate();
+  Status allocate_instance(Instance& instance);
+  Status build_actions(Instance& instance, std::span<const NodeId> kept);
+  Status add_copy(Instance& instance, const Copy& copy, Address to);
+  Status add_run(Instance& instance, std::size_t segment, std::span<const Address> addresses);
+  void add_observe(Instance& instance, std::size_t segment, std::span<const Address> addresses);
+  Status add_action(Instance& instance, Action action, Place place, Footprint footprint);
+  void connect();
+  Result<Stream*> stream_of(int device);
+  Address place_of(const Instance& instance, int device, const Slot& slot) const;
+  BufferType& staging_type(int device) const;
+  bool is_own(const Instance& instance, const Buffer& buffer) const;
+  Region region(const Instance& instance, const Address& at, std::size_t bytes) const;
+  std::size_t bytes_of(NodeId node) const;
+
+  // Running.
+  Instance& next() { return instances_[static_cast<std::size_t>(next_step_ % instances_.size())]; }
+  Status finish(Instance& instance);
+  Status submit(Instance& instance, std::size_t action, bool first,
+                const std::atomic<bool>* cancel);
+  Status show(Instance& instance, std::size_t action);
+  void drain();
+  Error name_action(Error error, const Action& action) const;
+  std::string device_name(int device) const;
+
+  std::shared_ptr<const Graph> graph_;
+  Placement placement_;
+  Cut cut_;
+  Allocation allocation_;
+  ExtentValues extents_;
+  Observer observer_;
+  std::vector<bool> watched_;  // by node id: the observer wants it
+  std::vector<MemoryUse> memory_use_;
+  std::vector<Address> leaves_;  // by node id: memory of weights and caches
+  // What stands below uses what stands above it, and is destroyed before it.
+  std::vector<std::unique_ptr<Stream>> streams_;              // by device
+  std::unique_ptr<Buffer> empty_;                             // where tensors without bytes are
+  std::vector<std::vector<std::unique_ptr<Buffer>>> blocks_;  // by device, shared by all steps
+  std::vector<std::unique_ptr<Program>> programs_;            // by segment
+  std::vector<Action> actions_;
+  std::vector<Instance> instances_;
+  std::uint64_t next_step_ = 0;
+  std::size_t last_waited_ = 0;  // instance
+};
+
+}  // namespace shunt

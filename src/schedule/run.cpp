@@ -1,0 +1,162 @@
+// Running: a walk over the list of actions, each waiting for just those events that matter to it.
+#include "base/fail.h"
+#include "schedule/compiled_plan.h"
+
+namespace shunt {
+
+namespace {
+
+/// Bytes from the first to past the last element at a run's actual sizes.
+std::size_t actual_span(const Tensor& tensor, const ExtentValues& extents) {
+  const DTypeTrait& type = trait(tensor.dtype);
+  const auto block = static_cast<std::int64_t>(type.block_bytes);
+  std::int64_t bytes = block;
+  for (std::size_t i = 0; i < kMaxDims; ++i) {
+    const std::int64_t size = actual_size(tensor.shape[i], extents);
+    if (size == 0) return 0;
+    bytes += (i == 0 ? size / type.block_elements - 1 : size - 1) * tensor.strides[i];
+  }
+  return static_cast<std::size_t>(bytes);
+}
+
+}  // namespace
+
+Status Plan::run(const std::atomic<bool>* cancel) {
+  SHUNT_ASSIGN(const std::uint64_t step, start(cancel));
+  return wait(step);
+}
+
+Status CompiledPlan::set_extent(Dim extent, std::int64_t value) {
+  if (extent.is_fixed() || extent.extent >= graph_->extents().size()) {
+    return invalid("this dimension is no extent of the graph");
+  }
+  const Extent& known = graph_->extents()[extent.extent];
+  if (value < 0 || value > known.max) {
+    return invalid("extent {} is {}; it may be from 0 to {}", known.name, value, known.max);
+  }
+  extents_[extent.extent] = value;
+  return ok();
+}
+
+Result<std::span<std::byte>> CompiledPlan::input(Value leaf) {
+  if (leaf.id >= graph_->size() || graph_->node(leaf.id).role != Role::kInput) {
+    return invalid("{} is not an input", graph_->describe(leaf.id));
+  }
+  Instance& instance = next();
+  // Its last step may still be read from; if that failed, wait() will tell.
+  if (instance.pending) (void)finish(instance);
+  const Address& at = instance.homes[leaf.id];
+  return std::span<std::byte>(at.buffer->host_data() + at.offset, bytes_of(leaf.id));
+}
+
+Result<std::span<const std::byte>> CompiledPlan::output(Value node) const {
+  for (const auto& [id, at] : instances_[last_waited_].readable) {
+    if (id != node.id) continue;
+    return std::span<const std::byte>(at.buffer->host_data() + at.offset, bytes_of(id));
+  }
+  return invalid("{} is neither an output nor observed", graph_->describe(node.id));
+}
+
+Status CompiledPlan::show(Instance& instance, std::size_t action) {
+  for (Event* event : instance.places[action].waits) SHUNT_TRY(event->wait());
+  const NodeId id = actions_[action].node;
+  const Tensor& tensor = graph_->node(id).result;
+  Observed observed{.node = id, .tensor = tensor};
+  for (std::size_t i = 0; i < kMaxDims; ++i) {
+    observed.sizes[i] = actual_size(tensor.shape[i], instance.extents);
+  }
+  observed.bytes = {instance.places[action].host, actual_span(tensor, instance.extents)};
+  if (observer_.visit(observed)) return ok();
+  return fail(ErrorCode::kCancelled, "the observer stopped it at {}", graph_->describe(id));
+}
+
+Status CompiledPlan::submit(Instance& instance, std::size_t index, bool first,
+                            const std::atomic<bool>* cancel) {
+  const Action& action = actions_[index];
+  Place& place = instance.places[index];
+  // Without a step before it under way, only its own step's events matter.
+  const std::span<Event* const> waits(place.waits.data(),
+                                      first ? place.same_step : place.waits.size());
+  if (cancel != nullptr && cancel->load(std::memory_order_relaxed)) {
+    return fail(ErrorCode::kCancelled, "cancelled");
+  }
+  if (action.kind == Kind::kRun) {
+    return action.stream->run(*place.binding, {instance.extents, cancel}, waits, place.done.get());
+  }
+  if (action.kind == Kind::kObserve) return show(instance, index);
+  const std::size_t bytes = actual_span(graph_->node(action.node).result, instance.extents);
+  if (action.kind == Kind::kWrite) {
+    return action.stream->write(place.to, {place.host, bytes}, waits, place.done.get());
+  }
+  if (action.kind == Kind::kRead) {
+    return action.stream->read({place.host, bytes}, place.from, waits, place.done.get());
+  }
+  return action.stream->copy(place.to, place.from, bytes, waits, place.done.get());
+}
+
+Result<std::uint64_t> CompiledPlan::start(const std::atomic<bool>* cancel) {
+  Instance& instance = next();
+  if (instance.pending) (void)finish(instance);
+  bool first = true;
+  for (const Instance& other : instances_) first = first && !other.pending;
+  instance.extents = extents_;
+  instance.step = next_step_++;
+  instance.pending = true;
+  instance.failed = ok();
+  instance.submitted = 0;
+  for (std::size_t i = 0; i < actions_.size(); ++i) {
+    Status status = submit(instance, i, first, cancel);
+    if (!status) {
+      instance.failed = name_action(std::move(status.error()), actions_[i]);
+      break;
+    }
+    ++instance.submitted;
+  }
+  return instance.step;
+}
+
+/// Waits until nothing of a step is under way, and keeps what went wrong.
+Status CompiledPlan::finish(Instance& instance) {
+  instance.pending = false;
+  // Late errors travel with the events, also into actions that were refused because of them: the
+  // first action that failed is the one to name.
+  for (std::size_t i = 0; i < instance.submitted; ++i) {
+    Event* event = instance.places[i].done.get();
+    if (event == nullptr) continue;
+    Status status = event->wait();
+    if (status) continue;
+    instance.failed = name_action(std::move(status.error()), actions_[i]);
+    break;
+  }
+  if (!instance.failed) drain();  // what failed may have left others at work
+  return instance.failed;
+}
+
+Status CompiledPlan::wait(std::uint64_t step) {
+  for (std::size_t i = 0; i < instances_.size(); ++i) {
+    Instance& instance = instances_[i];
+    if (step >= next_step_ || instance.step != step) continue;
+    last_waited_ = i;
+    return instance.pending ? finish(instance) : instance.failed;
+  }
+  return invalid("step {} is not one of those under way", step);
+}
+
+void CompiledPlan::drain() {
+  for (const auto& stream : streams_) {
+    if (stream) (void)stream->synchronize();  // nothing may run on when its memory goes
+  }
+}
+
+Error CompiledPlan::name_action(Error error, const Action& action) const {
+  if (error.code() == ErrorCode::kCancelled) return error;
+  if (action.kind == Kind::kRun) {
+    const int device = cut_.segments[action.segment].device;
+    return std::move(error).with_context(
+        fmt::format("segment {} on {}", action.segment, device_name(device)));
+  }
+  return std::move(error).with_context(
+      fmt::format("copying {} for segment {}", graph_->describe(action.node), action.segment));
+}
+
+}  // namespace shunt

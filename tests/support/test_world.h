@@ -1,0 +1,100 @@
+// Asynchronous test devices live in a world: their streams hold work back and do it in an order
+// that chance picks among all that is allowed, on a simulated clock. A plan that forgets to wait
+// for something computes something else here.
+#pragma once
+
+#include <algorithm>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <random>
+#include <vector>
+
+#include "shunt/device.h"
+
+namespace shunt::test {
+
+class WorldStream;
+
+/// One submission: done or not, when, and how it ended.
+struct WorldWork {
+  bool done = false;
+  double time = 0;  ///< simulated seconds at which it ended
+  Status status;
+};
+
+class TestWorld {
+ public:
+  explicit TestWorld(std::uint64_t seed = 1) : random_(seed) {}
+
+  /// Runs work, of any stream that may, until this is done.
+  void run_until(const WorldWork& work);
+  /// The host waited for something that ended then: what it submits from now on starts no earlier.
+  void host_waited(double time) { host_ = std::max(host_, time); }
+  void run_all(const WorldStream& stream);
+  /// Simulated seconds at which the last work ended.
+  double now() const { return now_; }
+
+ private:
+  friend class WorldStream;
+  bool run_one();
+  std::mt19937_64 random_;
+  std::vector<WorldStream*> streams_;
+  double now_ = 0;
+  double host_ = 0;
+};
+
+/// An event stands for the work it was last submitted with; who waits for it waits for what was
+/// submitted by then.
+class WorldEvent final : public Event {
+ public:
+  explicit WorldEvent(TestWorld& world) : world_(world), work_(std::make_shared<WorldWork>()) {
+    work_->done = true;
+  }
+  Status wait() override {
+    world_.run_until(*work_);
+    world_.host_waited(work_->time);
+    return work_->status;
+  }
+  std::shared_ptr<WorldWork> work() const { return work_; }
+  void renew() { work_ = std::make_shared<WorldWork>(); }
+
+ private:
+  TestWorld& world_;
+  std::shared_ptr<WorldWork> work_;
+};
+
+/// What a world's stream does when its turn comes, and how many simulated seconds that takes.
+struct WorldTask {
+  std::function<Status()> run;
+  double seconds = 0;
+};
+
+/// The queue of a device in a world. The device derives Stream with it.
+class WorldStream {
+ public:
+  explicit WorldStream(TestWorld& world);
+  ~WorldStream();
+  WorldStream(const WorldStream&) = delete;
+  WorldStream& operator=(const WorldStream&) = delete;
+
+  void submit(WorldTask task, std::span<Event* const> waits, Event* signal);
+  TestWorld& world() const { return world_; }
+
+ private:
+  friend class TestWorld;
+  struct Queued {
+    WorldTask task;
+    double submitted = 0;  // on the host's clock
+    std::vector<std::shared_ptr<WorldWork>> waits;
+    std::shared_ptr<WorldWork> work;
+  };
+  bool ready() const;
+  void run_first();
+
+  TestWorld& world_;
+  std::deque<Queued> queue_;
+  double time_ = 0;  // at which its last work ended
+};
+
+}  // namespace shunt::test

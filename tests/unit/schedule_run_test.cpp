@@ -1,0 +1,378 @@
+// Running plans: steps that overlap, observers, cancelling, and failure of every single call.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "graph/reference.h"
+#include "schedule/actions.h"
+#include "shunt/ops.h"
+#include "shunt/plan.h"
+#include "support/graph_run.h"
+#include "support/tensor_io.h"
+#include "support/test_device.h"
+
+namespace shunt::test {
+namespace {
+
+using ::testing::AnyOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+RefTensor normal(const Sizes& sizes, std::uint64_t seed) {
+  return make_values({.sizes = sizes}, seed);
+}
+
+TestDeviceConfig cpu_config() {
+  return {.name = "cpu0", .kind = DeviceKind::kCpu, .host_accessible = true};
+}
+
+/// A chain of nodes: `half` of silu, then as many of scale.
+std::shared_ptr<const Graph> two_halves(int half) {
+  GraphBuilder g;
+  Result<Value> x = g.input("x", *make_tensor(DType::kF32, {16}));
+  for (int i = 0; i < half; ++i) x = silu(g, x);
+  for (int i = 0; i < half; ++i) x = scale(g, x, {.scale = 0.5F});
+  EXPECT_TRUE(g.output(x, "y"));
+  return std::make_shared<const Graph>(std::move(*std::move(g).build()));
+}
+
+RefTensor reference_of(const Graph& graph, const std::map<NodeId, RefTensor>& leaves, NodeId node) {
+  std::vector<RefTensor> by_node(graph.size());
+  for (const auto& [id, values] : leaves) by_node[id] = values;
+  auto all = reference_run(graph, by_node);
+  EXPECT_TRUE(all);
+  return (*all)[node];
+}
+
+TEST(Waits, OnlyConflictsOnOtherStreamsAndOnlyTheLastOfEach) {
+  const auto* const buffer = reinterpret_cast<const Buffer*>(16);
+  const auto at = [&](std::size_t begin, std::size_t end) {
+    return Region{buffer, begin, end, false};
+  };
+  const std::vector<Footprint> actions = {
+      {0, {}, {at(0, 8)}},           // writes a
+      {0, {}, {at(0, 4)}},           // writes a part of it again
+      {1, {at(0, 8)}, {at(8, 16)}},  // reads a, writes b
+      {2, {at(16, 24)}, {}},         // touches nothing of theirs
+      {0, {at(8, 16)}, {at(0, 8)}},  // reads b, writes a
+  };
+  const auto waits = find_waits(actions);
+  EXPECT_THAT(waits[0].same_step, IsEmpty());
+  EXPECT_THAT(waits[2].same_step, ElementsAre(1));  // not 0: stream 0 is in order
+  EXPECT_THAT(waits[3].same_step, IsEmpty());
+  EXPECT_THAT(waits[4].same_step, ElementsAre(2));
+  EXPECT_THAT(waits[0].step_before, ElementsAre(2));  // a is read there
+  EXPECT_THAT(waits[2].step_before, ElementsAre(4));  // its b is read there
+}
+
+TEST(Waits, MemoryOfAStepsOwnDoesNotMatterToTheNext) {
+  const auto* const buffer = reinterpret_cast<const Buffer*>(16);
+  const Region own{buffer, 0, 8, true};
+  const std::vector<Footprint> actions = {{0, {}, {own}}, {1, {own}, {}}};
+  const auto waits = find_waits(actions);
+  EXPECT_THAT(waits[1].same_step, ElementsAre(0));
+  EXPECT_THAT(waits[0].step_before, IsEmpty());
+}
+
+/// Runs `steps` steps with new inputs each, as many at once as allowed; checks every result.
+void run_steps(GraphRun& run, const std::shared_ptr<const Graph>& graph, NodeId x, int steps,
+               int in_flight) {
+  std::vector<std::pair<std::uint64_t, RefTensor>> started;
+  const auto finish = [&] {
+    const auto& [step, input] = started.front();
+    const Status status = run.plan().wait(step);
+    ASSERT_TRUE(status) << status.error().message();
+    const NodeId y = graph->outputs()[0];
+    EXPECT_LT(nmse(*run.output(y), reference_of(*graph, {{x, input}}, y)), 1e-12);
+    started.erase(started.begin());
+  };
+  for (int i = 0; i < steps; ++i) {
+    if (static_cast<int>(started.size()) == in_flight) finish();
+    const RefTensor input =
+        normal(max_sizes(graph->node(x).result.shape), static_cast<std::uint64_t>(i));
+    ASSERT_TRUE(run.set_inputs({{x, input}}));
+    const auto step = run.plan().start();
+    ASSERT_TRUE(step);
+    started.emplace_back(*step, input);
+  }
+  while (!started.empty()) finish();
+}
+
+double seconds_for(int in_flight, int steps) {
+  TestWorld world;
+  TestDevice host(cpu_config());
+  TestDevice a({.name = "a0", .ops = {"silu"}, .world = &world, .seconds_per_node = 1});
+  TestDevice b({.name = "b0", .ops = {"scale"}, .world = &world, .seconds_per_node = 1});
+  Device* devices[] = {&a, &b, &host};
+  const auto graph = two_halves(10);
+  auto run = GraphRun::create(graph, devices, {{0, normal({16, 1, 1, 1}, 1)}},
+                              {.steps_in_flight = in_flight, .by_ability = true});
+  EXPECT_TRUE(run) << run.error().message();
+  run_steps(**run, graph, 0, steps, in_flight);
+  return world.now();
+}
+
+TEST(Pipelining, TwoDevicesThatDoHalfEachAreNearlyTwiceAsFast) {
+  const double one = seconds_for(1, 40);
+  const double four = seconds_for(4, 40);
+  EXPECT_GE(one, 40 * 20.0);
+  EXPECT_GE(one / four, 1.8) << one << " s and " << four << " s";
+}
+
+/// A random graph over ops that three devices share out, with a cache that every step writes.
+std::shared_ptr<const Graph> random_graph(std::uint64_t seed, NodeId& x, NodeId& ids) {
+  std::mt19937_64 random(seed);
+  GraphBuilder g;
+  const auto input = g.input("x", *make_tensor(DType::kF32, {8, 4}));
+  const auto rows = g.input("ids", *make_tensor(DType::kI32, {4}));
+  const auto cache = g.cache("cache", *make_tensor(DType::kF32, {8, 6}));
+  x = input->id;
+  ids = rows->id;
+  std::vector<Result<Value>> values = {input};
+  const auto any = [&]() -> const Result<Value>& { return values[random() % values.size()]; };
+  for (int i = 0; i < 12; ++i) {
+    switch (random() % 4) {
+      case 0:
+        values.push_back(silu(g, any()));
+        break;
+      case 1:
+        values.push_back(scale(g, any(), {.scale = 0.5F}));
+        break;
+      case 2:
+        values.push_back(add(g, any(), any()));
+        break;
+      default:
+        values.push_back(mul(g, any(), any()));
+        break;
+    }
+  }
+  const auto written = set_rows(g, cache, values.back(), rows);
+  const auto read = view(g, written, {0, 0, 0, 0}, {8, 4});
+  EXPECT_TRUE(g.output(add(g, scale(g, read, {.scale = 2}), any()), "y"));
+  return std::make_shared<const Graph>(std::move(*std::move(g).build()));
+}
+
+TEST(Pipelining, NoOrderThatIsAllowedChangesAResult) {
+  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+    NodeId x = 0, ids = 0;
+    const auto graph = random_graph(seed, x, ids);
+    const int in_flight = 1 + static_cast<int>(seed % 4);
+    TestWorld world(seed);
+    TestDevice host(cpu_config());
+    TestDevice a(
+        {.name = "a0", .ops = {"silu", "mul"}, .copies_directly = seed % 2 == 0, .world = &world});
+    TestDevice b({.name = "b0",
+                  .ops = {"scale", "add", "set_rows"},
+                  .copies_directly = seed % 3 == 0,
+                  .world = &world});
+    Device* devices[] = {&a, &b, &host};
+    RefTensor cache = normal({8, 6, 1, 1}, 99);
+    RefTensor rows({4, 1, 1, 1});
+    rows.data = {3, 0, 5, 2};
+    const NodeId cache_id = 2;
+    auto run = GraphRun::create(graph, devices,
+                                {{x, normal({8, 4, 1, 1}, 0)}, {ids, rows}, {cache_id, cache}},
+                                {.steps_in_flight = in_flight, .by_ability = true});
+    ASSERT_TRUE(run) << run.error().message();
+    struct Started {
+      std::uint64_t step;
+      RefTensor expected;
+    };
+    std::vector<Started> started;
+    const NodeId y = graph->outputs()[0];
+    const auto finish = [&] {
+      const Status status = (*run)->plan().wait(started.front().step);
+      ASSERT_TRUE(status) << status.error().message();
+      EXPECT_LT(nmse(*(*run)->output(y), started.front().expected), 1e-12) << "seed " << seed;
+      started.erase(started.begin());
+    };
+    for (std::uint64_t step = 0; step < 6; ++step) {
+      if (static_cast<int>(started.size()) == in_flight) finish();
+      const RefTensor input = normal({8, 4, 1, 1}, 100 * seed + step);
+      ASSERT_TRUE((*run)->set_inputs({{x, input}, {ids, rows}}));
+      const auto number = (*run)->plan().start();
+      ASSERT_TRUE(number);
+      // What comes before decides what the cache holds.
+      std::vector<RefTensor> by_node(graph->size());
+      by_node[x] = input;
+      by_node[ids] = rows;
+      by_node[cache_id] = cache;
+      const auto all = reference_run(*graph, by_node);
+      ASSERT_TRUE(all);
+      cache = (*all)[cache_id];
+      started.push_back({*number, (*all)[y]});
+    }
+    while (!started.empty()) finish();
+    EXPECT_LT(nmse(*(*run)->leaf(cache_id), cache), 1e-12);
+  }
+}
+
+TEST(Observer, SeesEveryNodeAsItIsComputedAndMayStop) {
+  const auto graph = two_halves(3);
+  TestDevice host(cpu_config());
+  TestDevice a({.name = "a0", .ops = {"silu"}});
+  Device* devices[] = {&a, &host};
+  const std::map<NodeId, RefTensor> leaves = {{0, normal({16, 1, 1, 1}, 1)}};
+  auto placement = place_by_ability(*graph, devices);
+  ASSERT_TRUE(placement);
+  std::vector<NodeId> seen;
+  std::size_t stop_at = 100;
+  CompileOptions options;
+  for (NodeId id = 1; id < graph->size(); ++id) options.observer.nodes.push_back(id);
+  options.observer.visit = [&](const Observed& observed) {
+    seen.push_back(observed.node);
+    const RefTensor got = read_tensor(observed.bytes.data(), observed.tensor, observed.sizes);
+    EXPECT_LT(nmse(got, reference_of(*graph, leaves, observed.node)), 1e-12);
+    return seen.size() < stop_at;
+  };
+  auto plan = compile(graph, *placement, options);
+  ASSERT_TRUE(plan) << plan.error().message();
+  const auto input = (*plan)->input(Value{0});
+  write_tensor(leaves.at(0), graph->node(0).result, input->data());
+  const Status status = (*plan)->run();
+  ASSERT_TRUE(status) << status.error().message();
+  EXPECT_THAT(seen, ElementsAre(1, 2, 3, 4, 5, 6));
+  seen.clear();
+  stop_at = 2;
+  const std::size_t before = a.computed();
+  const Status stopped = (*plan)->run();
+  ASSERT_FALSE(stopped);
+  EXPECT_EQ(stopped.error().code(), ErrorCode::kCancelled);
+  EXPECT_EQ(a.computed() - before, 2U);
+  stop_at = 100;
+  EXPECT_TRUE((*plan)->run());
+}
+
+TEST(Observer, IsRefusedWhereItMakesNoSense) {
+  const auto graph = two_halves(1);
+  TestDevice host(cpu_config());
+  Device* devices[] = {&host};
+  const auto placement = place(*graph, devices);
+  CompileOptions options;
+  options.observer.nodes = {1};
+  EXPECT_FALSE(compile(graph, *placement, options));  // nothing to call
+  options.observer.visit = [](const Observed&) { return true; };
+  EXPECT_TRUE(compile(graph, *placement, options));
+  options.steps_in_flight = 2;
+  EXPECT_FALSE(compile(graph, *placement, options));
+  options.steps_in_flight = 1;
+  options.observer.nodes = {0};  // a leaf
+  EXPECT_FALSE(compile(graph, *placement, options));
+  options.observer = {};
+  for (int steps : {0, -1, 1000}) {
+    options.steps_in_flight = steps;
+    EXPECT_FALSE(compile(graph, *placement, options));
+  }
+}
+
+TEST(Cancel, EndsARunWithinOneNode) {
+  const auto graph = two_halves(10);
+  for (bool asynchronous : {false, true}) {
+    TestWorld world;
+    TestDevice host(cpu_config());
+    TestDevice a({.name = "a0", .ops = {"silu"}, .world = asynchronous ? &world : nullptr});
+    Device* devices[] = {&a, &host};
+    auto run =
+        GraphRun::create(graph, devices, {{0, normal({16, 1, 1, 1}, 1)}}, {.by_ability = true});
+    ASSERT_TRUE(run);
+    std::atomic<bool> cancel{false};
+    std::size_t launched = 0;
+    a.on_launch = [&](NodeId) {
+      if (++launched == 4) cancel = true;
+    };
+    const Status status = (*run)->plan().run(&cancel);
+    ASSERT_FALSE(status);
+    EXPECT_EQ(status.error().code(), ErrorCode::kCancelled);
+    EXPECT_EQ(a.computed(), 3U);
+    EXPECT_EQ(host.computed(), 0U);
+    a.on_launch = nullptr;
+    EXPECT_TRUE((*run)->plan().run());  // and the plan goes on
+  }
+}
+
+/// Lets the n-th call of a kind fail, for every n there is; each time the error says who and what,
+/// and the next run is right.
+void fail_at_each(std::size_t TestFailures::*kind, bool asynchronous) {
+  const auto graph = two_halves(3);
+  const std::map<NodeId, RefTensor> leaves = {{0, normal({16, 1, 1, 1}, 1)}};
+  TestWorld world;
+  TestDevice host(cpu_config());
+  TestDevice a({.name = "a0", .ops = {"silu"}, .world = asynchronous ? &world : nullptr});
+  Device* devices[] = {&a, &host};
+  auto run = GraphRun::create(graph, devices, leaves, {.by_ability = true});
+  ASSERT_TRUE(run);
+  const NodeId y = graph->outputs()[0];
+  const RefTensor expected = reference_of(*graph, leaves, y);
+  std::size_t failed = 0;
+  for (std::size_t n = 1; n < 100; ++n) {
+    TestFailures failures;
+    failures.*kind = n;
+    a.fail_at(failures);
+    const Status status = (*run)->plan().run();
+    a.fail_at({});
+    if (status) break;
+    ++failed;
+    EXPECT_EQ(status.error().code(), ErrorCode::kDevice);
+    EXPECT_THAT(status.error().message(), HasSubstr("a0"));
+    EXPECT_THAT(status.error().message(),
+                AnyOf(HasSubstr("#"), HasSubstr("copying x")));  // the node
+    ASSERT_TRUE(status.error().vendor());
+    EXPECT_EQ(status.error().vendor()->code, 719);
+    ASSERT_TRUE((*run)->plan().run());
+    EXPECT_LT(nmse(*(*run)->output(y), expected), 1e-12);
+  }
+  EXPECT_EQ(failed, kind == &TestFailures::launch ? 3U : 2U);  // 3 nodes; a copy in and one out
+}
+
+TEST(Failure, OfEveryLaunchLosesTheStepAndNothingElse) {
+  fail_at_each(&TestFailures::launch, false);
+  fail_at_each(&TestFailures::launch, true);
+}
+
+TEST(Failure, OfEveryCopyToo) {
+  fail_at_each(&TestFailures::copy, false);
+  fail_at_each(&TestFailures::copy, true);
+}
+
+TEST(Failure, OfEveryAllocationLeavesNothingBehind) {
+  const auto graph = two_halves(3);
+  TestDevice host(cpu_config());
+  TestDevice a({.name = "a0", .ops = {"silu"}});
+  Device* devices[] = {&a, &host};
+  std::size_t failed = 0;
+  for (std::size_t n = 1; n < 100; ++n) {
+    a.fail_at({.allocation = n});
+    const auto run = GraphRun::create(graph, devices, {{0, normal({16, 1, 1, 1}, 1)}},
+                                      {.steps_in_flight = 3, .by_ability = true});
+    a.fail_at({});
+    if (run) break;
+    ++failed;
+    EXPECT_EQ(run.error().code(), ErrorCode::kOutOfMemory);
+    EXPECT_THAT(run.error().message(), HasSubstr("a0"));
+    EXPECT_EQ(a.allocated(), 0U);
+  }
+  EXPECT_GE(failed, 3U);
+}
+
+TEST(Plan, StepsAreWaitedForByTheirNumbers) {
+  const auto graph = two_halves(2);
+  TestDevice host(cpu_config());
+  Device* devices[] = {&host};
+  auto run =
+      GraphRun::create(graph, devices, {{0, normal({16, 1, 1, 1}, 1)}}, {.steps_in_flight = 2});
+  ASSERT_TRUE(run);
+  EXPECT_FALSE((*run)->plan().wait(0));  // none was started
+  const auto first = (*run)->plan().start();
+  const auto second = (*run)->plan().start();
+  ASSERT_TRUE(first && second);
+  EXPECT_NE(*first, *second);
+  EXPECT_TRUE((*run)->plan().wait(*second));
+  EXPECT_TRUE((*run)->plan().wait(*first));
+  EXPECT_TRUE((*run)->plan().wait(*first));  // again is fine
+  EXPECT_FALSE((*run)->plan().wait(*second + 1));
+}
+
+}  // namespace
+}  // namespace shunt::test
