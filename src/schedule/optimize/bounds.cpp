@@ -1,0 +1,30 @@
+#include "schedule/optimize/bounds.h"
+
+#include <algorithm>
+
+namespace shunt {
+
+CostBounds::CostBounds(const CostTables& tables)
+    : devices_(tables.devices()),
+      after_(tables.nodes() * devices_, 0),
+      work_from_(tables.nodes() + 1, 0) {
+  for (std::size_t i = tables.nodes(); i-- > 0;) {
+    double least = kNever;
+    for (std::size_t d = 0; d < devices_; ++d) {
+      least = std::min(least, tables.seconds(i, d));
+      double& after = after_[i * devices_ + d];
+      for (std::uint32_t user : tables.users(i)) {
+        double best = kNever;
+        for (std::size_t e = 0; e < devices_; ++e) {
+          const double there = tables.seconds(user, e) + after_[user * devices_ + e];
+          const double way = d == e ? 0 : tables.transfer_seconds(i, tables.link(d, e));
+          best = std::min(best, way + there);
+        }
+        after = std::max(after, best);
+      }
+    }
+    work_from_[i] = work_from_[i + 1] + least;
+  }
+}
+
+}  // namespace shunt

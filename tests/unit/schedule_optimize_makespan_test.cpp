@@ -1,0 +1,125 @@
+// The makespan against examples worked by hand. Times are in whole seconds.
+#include <gtest/gtest.h>
+
+#include "schedule/optimize/makespan.h"
+
+namespace shunt {
+namespace {
+
+CostValue result(std::uint32_t node) {
+  return {false, node};
+}
+CostValue external(std::uint32_t index) {
+  return {true, index};
+}
+
+/// Two devices, each byte takes a second from one to the other.
+CostProblem two_devices() {
+  CostProblem problem;
+  problem.devices = 2;
+  problem.links.assign(4, {0, 1});
+  return problem;
+}
+
+TEST(Makespan, NothingTakesNoTime) {
+  EXPECT_EQ(makespan(two_devices(), {}), 0);
+}
+
+TEST(Makespan, AChainIsTheSumOfItsNodesAndCopies) {
+  CostProblem problem = two_devices();
+  problem.nodes = {{{3, 9}, {}, 2}, {{9, 4}, {result(0)}, 5}, {{1, 9}, {result(1)}, 0}};
+  EXPECT_EQ(makespan(problem, {0, 1, 0}), 3 + 2 + 4 + 5 + 1);
+  EXPECT_EQ(makespan(problem, {0, 0, 0}), 3 + 9 + 1);
+}
+
+TEST(Makespan, LatencyIsPaidForEachTransfer) {
+  CostProblem problem = two_devices();
+  problem.links[1] = {10, 2};  // 0 -> 1
+  problem.nodes = {{{1, 1}, {}, 3}, {{1, 1}, {result(0)}, 0}};
+  EXPECT_EQ(makespan(problem, {0, 1}), 1 + (10 + 3 * 2) + 1);
+  EXPECT_EQ(makespan(problem, {1, 0}), 1 + 3 + 1);
+}
+
+TEST(Makespan, DevicesWorkSideBySideAndEachDoesOneThingAtATime) {
+  CostProblem problem = two_devices();
+  problem.nodes = {{{5, 5}, {}, 0}, {{7, 7}, {}, 0}, {{1, 1}, {}, 0}};
+  EXPECT_EQ(makespan(problem, {0, 1, 0}), 7);
+  EXPECT_EQ(makespan(problem, {0, 0, 0}), 13);
+}
+
+TEST(Makespan, ADeviceKeepsTheOrderOfNodesEvenIfALaterOneCouldStart) {
+  CostProblem problem = two_devices();
+  // Node 1 on device 0 waits until 10 + 2; node 2, which needs nothing, comes after it.
+  problem.nodes = {{{9, 10}, {}, 2}, {{1, 9}, {result(0)}, 0}, {{4, 9}, {}, 0}};
+  EXPECT_EQ(makespan(problem, {1, 0, 0}), 10 + 2 + 1 + 4);
+}
+
+TEST(Makespan, AValueCrossesOnceHoweverManyReadIt) {
+  CostProblem problem = two_devices();
+  problem.nodes = {{{1, 1}, {}, 6}, {{1, 2}, {result(0)}, 0}, {{1, 2}, {result(0)}, 0}};
+  EXPECT_EQ(makespan(problem, {0, 1, 1}), 1 + 6 + 2 + 2);
+  EXPECT_EQ(makespan(problem, {0, 1, 0}), 1 + 6 + 2);
+}
+
+TEST(Makespan, TheSameSourceTwiceIsOneTransfer) {
+  CostProblem problem = two_devices();
+  problem.nodes = {{{1, 1}, {}, 6}, {{1, 2}, {result(0), result(0)}, 0}};
+  EXPECT_EQ(makespan(problem, {0, 1}), 1 + 6 + 2);
+}
+
+TEST(Makespan, ALinkCarriesOneTransferAtATimeInTheOrderOfFirstReaders) {
+  CostProblem problem = two_devices();
+  // Made at 1 and 2 on device 0. Node 2 reads the later one first: it crosses from 2 to 12, the
+  // other from 12 to 17.
+  problem.nodes = {
+      {{1, 9}, {}, 5}, {{1, 9}, {}, 10}, {{9, 1}, {result(1)}, 0}, {{9, 1}, {result(0)}, 0}};
+  EXPECT_EQ(makespan(problem, {0, 0, 1, 1}), 17 + 1);
+  // Other way round: from 1 to 6 and from 6 to 16.
+  std::swap(problem.nodes[2], problem.nodes[3]);
+  EXPECT_EQ(makespan(problem, {0, 0, 1, 1}), 16 + 1);
+}
+
+TEST(Makespan, BothDirectionsOfALinkAreLinksOfTheirOwn) {
+  CostProblem problem = two_devices();
+  problem.nodes = {
+      {{1, 9}, {}, 5}, {{9, 1}, {}, 5}, {{9, 1}, {result(0)}, 0}, {{1, 9}, {result(1)}, 0}};
+  EXPECT_EQ(makespan(problem, {0, 1, 1, 0}), 1 + 5 + 1);
+}
+
+TEST(Makespan, ExternalValuesAreThereFromTheStart) {
+  CostProblem problem = two_devices();
+  problem.externals = {{1, 4}};
+  problem.nodes = {{{3, 3}, {}, 0}, {{2, 2}, {external(0)}, 0}};
+  EXPECT_EQ(makespan(problem, {0, 1}), 3);
+  EXPECT_EQ(makespan(problem, {0, 0}), 4 + 2);  // crosses while node 0 is computed
+}
+
+TEST(Makespan, FinalReadsComeLast) {
+  CostProblem problem = two_devices();
+  problem.nodes = {{{1, 1}, {}, 5}, {{1, 1}, {}, 2}};
+  problem.final_reads = {{result(0), 1}, {result(1), 1}};
+  EXPECT_EQ(makespan(problem, {0, 0}), 1 + 5 + 2);
+  EXPECT_EQ(makespan(problem, {0, 1}), 1 + 5);
+  EXPECT_EQ(makespan(problem, {1, 1}), 2);
+}
+
+TEST(Makespan, WhatCanNotBeTakesForever) {
+  CostProblem problem = two_devices();
+  problem.nodes = {{{1, kNever}, {}, 0}, {{1, 1}, {result(0)}, 0}};
+  EXPECT_EQ(makespan(problem, {1, 0}), kNever);  // not supported
+  EXPECT_EQ(makespan(problem, {0, 1}), 2);
+  problem.links[1] = {kNever, 0};
+  EXPECT_EQ(makespan(problem, {0, 1}), kNever);  // no way
+  problem.links[1] = {0, kNever};
+  EXPECT_EQ(makespan(problem, {0, 1}), kNever);  // not even for 0 bytes
+  problem.links[1] = {0, 1};
+  problem.nodes[1].pinned = 0;
+  EXPECT_EQ(makespan(problem, {0, 1}), kNever);  // pinned elsewhere
+  problem.nodes[1].pinned = -1;
+  problem.nodes[0].group = problem.nodes[1].group = 7;
+  EXPECT_EQ(makespan(problem, {0, 1}), kNever);  // a group apart
+  EXPECT_EQ(makespan(problem, {0, 0}), 2);
+}
+
+}  // namespace
+}  // namespace shunt
