@@ -36,16 +36,17 @@ std::vector<BadCall> elementwise_calls() {
   for (const auto& [name, op] : {std::pair{"add", &add}, std::pair{"mul", &mul}}) {
     calls.push_back(
         {name,
-         [op = op](GraphBuilder& g) { return op(g, leaf(g, kF16, {4}), leaf(g, kF32, {4})); },
+         [call = op](GraphBuilder& g) { return call(g, leaf(g, kF16, {4}), leaf(g, kF32, {4})); },
          {"F16 [4]", "a is F16 [4], not F32"}});
-    calls.push_back({name,
-                     [op = op](GraphBuilder& g) {
-                       return op(g, leaf(g, kF32, {4, 6}, "left"), leaf(g, kF32, {4, 4}, "right"));
-                     },
-                     {"left F32 [4, 6]", "right F32 [4, 4]", "dimension 1 of b is 4"}});
     calls.push_back(
         {name,
-         [op = op](GraphBuilder& g) { return op(g, leaf(g, kF32, {4}), leaf(g, kF32, {0})); },
+         [call = op](GraphBuilder& g) {
+           return call(g, leaf(g, kF32, {4, 6}, "left"), leaf(g, kF32, {4, 4}, "right"));
+         },
+         {"left F32 [4, 6]", "right F32 [4, 4]", "dimension 1 of b is 4"}});
+    calls.push_back(
+        {name,
+         [call = op](GraphBuilder& g) { return call(g, leaf(g, kF32, {4}), leaf(g, kF32, {0})); },
          {"dimension 0 of b is 0"}});
   }
   calls.push_back({"scale",
