@@ -147,6 +147,8 @@ class GraphBuilder {
   /// operands and their shapes. Builder functions in ops.h call this.
   Result<Value> apply(const Op& op, Params params,
                       std::initializer_list<const Result<Value>*> sources);
+  /// The same with sources that are known by number.
+  Result<Value> apply(const Op& op, Params params, std::span<const NodeId> sources);
 
   /// The graph, checked. The builder is empty afterwards.
   Result<Graph> build() &&;

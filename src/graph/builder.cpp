@@ -113,12 +113,17 @@ Status GraphBuilder::output(Operand value, std::string name) {
 
 Result<Value> GraphBuilder::apply(const Op& op, Params params,
                                   std::initializer_list<const Result<Value>*> sources) {
-  const OpInfo& info = op.info();
   std::vector<NodeId> ids;
   for (const Result<Value>* source : sources) {
     if (!*source) return Error(source->error());
     ids.push_back((*source)->id);
   }
+  return apply(op, std::move(params), std::span<const NodeId>(ids));
+}
+
+Result<Value> GraphBuilder::apply(const Op& op, Params params, std::span<const NodeId> sources) {
+  const OpInfo& info = op.info();
+  std::vector<NodeId> ids(sources.begin(), sources.end());
   if (ids.size() > info.sources.size()) {
     return invalid("{}: takes {} sources, not {}", info.name, info.sources.size(), ids.size());
   }

@@ -56,30 +56,12 @@ Result<CaseGraph> build(const Op& op, const Case& each) {
     }
     sources.push_back(std::move(seen));
   }
-  std::array<Result<Value>, 8> operands = {absent(), absent(), absent(), absent(),
-                                           absent(), absent(), absent(), absent()};
-  for (std::size_t i = 0; i < sources.size(); ++i) operands.at(i) = sources[i];
-  Result<Value> result = Value{};
-  switch (sources.size()) {  // apply takes a list in braces
-    case 1:
-      result = g.apply(op, each.params, {&operands[0]});
-      break;
-    case 2:
-      result = g.apply(op, each.params, {&operands[0], &operands[1]});
-      break;
-    case 3:
-      result = g.apply(op, each.params, {&operands[0], &operands[1], &operands[2]});
-      break;
-    case 4:
-      result = g.apply(op, each.params, {&operands[0], &operands[1], &operands[2], &operands[3]});
-      break;
-    case 5:
-      result = g.apply(op, each.params,
-                       {&operands[0], &operands[1], &operands[2], &operands[3], &operands[4]});
-      break;
-    default:
-      return invalid("a case with {} sources", sources.size());
+  std::vector<NodeId> ids;
+  for (const Result<Value>& source : sources) {
+    if (!source) return Error(source.error());
+    ids.push_back(source->id);
   }
+  Result<Value> result = g.apply(op, each.params, std::span<const NodeId>(ids));
   if (op.info().storage == Storage::kView) result = cont(g, result);
   SHUNT_TRY(g.output(result, "result"));
   made.node = result->id;
