@@ -28,7 +28,7 @@ static Status run() {
   float weights[] = {1, 2, 3, -1, 0, 1};
   const auto buffer = wrap_host_memory(std::as_writable_bytes(std::span(weights)), {});
   const LeafMemory memory[] = {{w.id, {buffer.get(), 0}}};
-  SHUNT_ASSIGN(Placement placement, place(*graph, devices, memory));
+  SHUNT_ASSIGN(Placement placement, place(*graph, devices, {.memory = memory}));
   std::printf(
       "y runs on %s: %s\n",
       devices[static_cast<std::size_t>(placement.decisions[y.id].device)]->info().name.c_str(),

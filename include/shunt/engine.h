@@ -16,8 +16,11 @@
 #include <string_view>
 #include <vector>
 
+#include "shunt/costs.h"
 #include "shunt/device.h"
 #include "shunt/error.h"
+#include "shunt/explain.h"
+#include "shunt/ledger.h"
 #include "shunt/plan.h"
 #include "shunt/registry.h"
 #include "shunt/tensor.h"
@@ -37,11 +40,27 @@ struct ModelInfo {
   std::uint64_t weight_bytes = 0;
 };
 
+struct SessionOptions {
+  std::int64_t context =
+      0;  ///< tokens of prompt and continuation; 0: the model's own, at most 4096
+  DType cache_type = DType::kF16;  ///< F32 or F16
+  std::int64_t batch = 512;        ///< tokens of a prompt that are computed at once
+};
+
 struct LoadOptions {
   std::vector<std::string> devices;  ///< by name; empty: all
   /// Called now and then while weights are brought into memory, with bytes done and in all; may be
   /// empty.
   std::function<void(std::uint64_t done, std::uint64_t total)> progress;
+  std::vector<Pin> pins = {};                   ///< what the user wants on which device
+  std::shared_ptr<const CostModel> costs = {};  ///< null: placement goes by rules only
+  FallbackPolicy fallback = {};                 ///< asked before any weight is brought anywhere
+  std::optional<PlacementFile> placement = {};  ///< followed exactly, instead of pins and rules
+  /// What sessions will be asked for: the loader leaves room for one of them.
+  SessionOptions session = {};
+  /// Bytes of each device but the CPU that are to be left alone; if not given, 5% of what is free,
+  /// but at least 64 MiB, but at most a quarter.
+  std::optional<std::uint64_t> memory_margin = {};
 };
 
 struct ModelState;
@@ -49,26 +68,33 @@ struct ModelState;
 /// A loaded model: weights in memory, tokenizer. Const after load. The registry must outlive it.
 class Model {
  public:
-  /// NotFound, Io, BadFile, Unsupported or OutOfMemory, naming file and place.
+  /// NotFound, Io, BadFile, Unsupported (also for what options.fallback denies) or OutOfMemory,
+  /// naming file and place.
   static Result<std::shared_ptr<const Model>> load(const std::string& path,
                                                    const Registry& registry,
+                                                   const LoadOptions& options = {});
+  /// The same with devices by falling priority, a CPU last, which must outlive it; options.devices
+  /// is not looked at.
+  static Result<std::shared_ptr<const Model>> load(const std::string& path,
+                                                   std::span<Device* const> devices,
                                                    const LoadOptions& options = {});
   explicit Model(std::unique_ptr<ModelState> state);
   ~Model();
 
   const ModelInfo& info() const;
   const text::Tokenizer& tokenizer() const;
+  /// What the weights take.
+  const Ledger& ledger() const;
+  /// What weights and a session of LoadOptions::session take, as decided before anything was
+  /// allocated: the sum of ledger() and that session's.
+  const Ledger& predicted() const;
+  /// What the loader decided about memory, a line a device: "test0: layers 0 to 11 (12 of 16), 1.2
+  /// GiB of 1.4 GiB (64.0 MiB are left alone)".
+  std::span<const std::string> notes() const;
   const ModelState& state() const { return *state_; }
 
  private:
   std::unique_ptr<ModelState> state_;
-};
-
-struct SessionOptions {
-  std::int64_t context =
-      0;  ///< tokens of prompt and continuation; 0: the model's own, at most 4096
-  DType cache_type = DType::kF16;  ///< F32 or F16
-  std::int64_t batch = 512;        ///< tokens of a prompt that are computed at once
 };
 
 /// Bytes a session takes beside the weights.
@@ -103,6 +129,10 @@ class Session {
   std::int64_t length() const;   ///< tokens so far
   std::int64_t context() const;  ///< tokens there is room for
   SessionMemory memory() const;
+  /// What it takes beside the weights, by device and purpose.
+  Ledger ledger() const;
+  /// What was decided about memory, as Model::notes(), and what devices refused.
+  std::span<const std::string> notes() const;
 
  private:
   struct State;

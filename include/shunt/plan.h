@@ -17,14 +17,20 @@
 
 namespace shunt {
 
-/// Which rule decided where a node runs.
+class CostModel;
+
+/// Which rule decided where a node runs. docs/scheduler.md explains them.
 enum class Rule : std::uint8_t {
-  kMemory,      ///< its memory is there already, or it writes into memory that is there
-  kWeights,     ///< its weights are there
-  kInput,       ///< inputs start in host memory
-  kView,        ///< a view follows what it views
-  kNeighbour,   ///< a neighbour runs there
-  kLastResort,  ///< nobody else can: the CPU takes anything
+  kPinned,        ///< the user wants it there
+  kMemory,        ///< its memory is there already, or it writes into memory that is there
+  kWeights,       ///< its weights are there, or are sent there
+  kInput,         ///< inputs start in host memory
+  kView,          ///< a view follows what it views
+  kNeighbour,     ///< a neighbour runs there
+  kSharedMemory,  ///< a better device that uses the same memory
+  kSources,       ///< most of its sources can be read there
+  kLastResort,    ///< nobody else can: the CPU takes anything
+  kCosts,         ///< the predicted step is shorter that way
 };
 std::string_view to_string(Rule rule);
 
@@ -41,6 +47,7 @@ struct Decision {
   Rule rule = Rule::kLastResort;
   std::string reason;
   std::vector<PassedOver> passed_over;
+  double seconds = 0;  ///< predicted, at the extents' maximum; 0 without costs
 };
 
 /// Which device computes each node, and the reason. Pure data; the graph it is about is not
@@ -48,6 +55,8 @@ struct Decision {
 struct Placement {
   std::vector<Device*> devices;     ///< by falling priority, the CPU last
   std::vector<Decision> decisions;  ///< by node id
+  std::vector<std::string> notes;   ///< what the user should know: pins that match nothing
+  double predicted_seconds = 0;     ///< of a step at the extents' maximum; 0 without costs
 };
 
 /// A leaf whose memory is there before compiling: weights, caches.
@@ -56,12 +65,29 @@ struct LeafMemory {
   Address address;
 };
 
-/// Decides where each node runs. `devices` by falling priority, a CPU last. `memory`: leaves that
-/// have their place already; for other weights and caches the placement says where they should go.
-/// The same inputs give the same placement. Invalid if there is no CPU, or an op must write where
-/// no device that can write is able to compute it.
+/// The user's wish to have nodes on a device. What is computed runs there, weights and caches lie
+/// there; inputs and views follow others.
+struct Pin {
+  std::string pattern;  ///< a regular expression (PCRE2) for the whole name of a node
+  std::string device;   ///< its name, "cuda0"
+};
+
+struct PlaceOptions {
+  /// Leaves that have their place already; for other weights and caches the placement says where
+  /// they should go.
+  std::span<const LeafMemory> memory = {};
+  std::span<const Pin> pins = {};  ///< the first that matches counts
+  /// From so many rows of a result on, weights in host memory are sent to a device that wants the
+  /// op.
+  std::int64_t stream_rows = 32;
+  const CostModel* costs = nullptr;  ///< null: rules only. See costs.h
+};
+
+/// Decides where each node runs. `devices` by falling priority, a CPU last. The same inputs give
+/// the same placement. Invalid if there is no CPU, if a pin can't be kept, or if an op must write
+/// where no device that can write is able to compute it.
 Result<Placement> place(const Graph& graph, std::span<Device* const> devices,
-                        std::span<const LeafMemory> memory = {});
+                        const PlaceOptions& options = {});
 
 /// A value seen while a plan runs.
 struct Observed {

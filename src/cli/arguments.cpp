@@ -35,6 +35,21 @@ void Arguments::value(const std::string& names, const std::string& placeholder,
   option->option_text(names.front() == '-' ? placeholder : " ");
 }
 
+void Arguments::each(const std::string& names, const std::string& placeholder,
+                     const std::string& help, std::function<Status(const std::string&)> set) {
+  const auto callback = [names, set = std::move(set)](const CLI::results_t& results) {
+    for (const std::string& result : results) {
+      const Status status = set(result);
+      if (!status) throw CLI::ValidationError(names, status.error().message());
+    }
+    return true;
+  };
+  CLI::Option* option = app_->add_option(names, callback, help);
+  option->option_text(placeholder + " ...")
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->allow_extra_args(false);
+}
+
 void Arguments::text(const std::string& names, const std::string& placeholder,
                      const std::string& help, std::optional<std::string>& value) {
   this->value(names, placeholder, help, [&value](const std::string& text) {
@@ -91,7 +106,8 @@ Error Arguments::unexpected(const std::string& argument) const {
 
 Error Arguments::refused(const std::exception& error, const std::string& last) const {
   for (const CLI::Option* option : app_->get_options()) {
-    if (option->count() > 1) return invalid("{} is given twice", option->get_name());
+    if (option->count() > 1 && option->get_multi_option_policy() != CLI::MultiOptionPolicy::TakeAll)
+      return invalid("{} is given twice", option->get_name());
   }
   // CLI11 says "1 required missing", which can happen only at the end.
   const bool missing = dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr &&

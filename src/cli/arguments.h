@@ -38,6 +38,9 @@ class Arguments {
   /// A value that `set` understands or refuses.
   void value(const std::string& names, const std::string& placeholder, const std::string& help,
              std::function<Status(const std::string&)> set);
+  /// The same for one that may be given many times.
+  void each(const std::string& names, const std::string& placeholder, const std::string& help,
+            std::function<Status(const std::string&)> set);
   void text(const std::string& names, const std::string& placeholder, const std::string& help,
             std::optional<std::string>& value);
   /// An operand that must be there.

@@ -5,7 +5,10 @@
 
 #include "base/fail.h"
 #include "cli/commands.h"
+#include "cli/fallback_flags.h"
 #include "cli/interrupt.h"
+#include "cli/placement_files.h"
+#include "cli/placement_flags.h"
 #include "cli/progress.h"
 #include "cli/run_report.h"
 #include "cli/runtime_flags.h"
@@ -71,6 +74,9 @@ class RunCommand final : public Command {
   RuntimeFlags runtime_;
   Options options_;
   std::vector<std::string> devices_;
+  PlacementFlags pins_;
+  FallbackFlags fallback_;
+  std::optional<std::string> placement_;
   bool ignore_eos_ = false;
   bool json_ = false;
 };
@@ -110,6 +116,10 @@ void RunCommand::declare(Arguments& arguments) {
                     SHUNT_ASSIGN(devices_, split_list(text));
                     return ok();
                   });
+  pins_.declare(arguments);
+  arguments.text("--placement", "FILE", "a placement from shunt place, to be followed exactly",
+                 placement_);
+  fallback_.declare(arguments);
   arguments.flag("--ignore-eos", ignore_eos_, "go on after an end-of-sequence token");
   arguments.flag("--json", json_, "print one JSON object at the end instead of the text");
 }
@@ -129,6 +139,11 @@ Result<RunCommand::Ready> RunCommand::load() const {
   Progress progress("loading " + *model_, kLargeModel);
   LoadOptions load;
   load.devices = devices_;
+  load.fallback = fallback_.policy();
+  SHUNT_TRY(pins_.apply(load));
+  if (placement_) {
+    SHUNT_ASSIGN(load.placement, load_placement(*placement_));
+  }
   load.progress = [&](std::uint64_t done, std::uint64_t total) { progress.show(done, total); };
   SHUNT_ASSIGN(ready.model, Model::load(*model_, *ready.registry, load));
   SHUNT_ASSIGN(ready.session, Session::create(ready.model, session_));

@@ -76,7 +76,8 @@ Result<GenerateResult> generate(Session& session, std::span<const std::int32_t> 
         result.stop = StopReason::kContextFull;
         break;
       }
-      logits = session.append({&token, 1});
+      logits = session.append({&token, 1}, options.cancel);
+      if (!logits && logits.error().code() == ErrorCode::kCancelled) continue;  // seen above
       if (!logits) return Error(logits.error());
     }
     emit(decoder.finish());

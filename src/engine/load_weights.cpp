@@ -3,24 +3,17 @@
 #include <sys/mman.h>
 
 #include <algorithm>
-#include <bit>
-#include <cstring>
 
 #include "base/fail.h"
-#include "schedule/memory_planner.h"
+#include "engine/fit.h"
+#include "engine/weights_in_memory.h"
 #include "shunt/plan.h"
 
 namespace shunt {
 
 namespace {
 
-// What a session typically asks; where weights go hardly hangs on it.
-constexpr StepShape kTypicalStep = {
-    .tokens = 512, .outputs = 1, .context = 4096, .cache_type = DType::kF16};
 constexpr std::size_t kPiece = std::size_t{32} << 20;  // bytes between two calls of progress
-
-/// Files are little-endian; where the host is not, weights can't be used in place.
-constexpr bool kUsedInPlace = std::endian::native == std::endian::little;
 
 class Progress {
  public:
@@ -50,77 +43,114 @@ void read_ahead(std::span<const std::byte> bytes, Progress& progress) {
   }
 }
 
-/// Weights of one device in memory of its own.
-Status upload(ModelState& model, Device& device, std::span<const gguf::TensorInfo* const> infos,
-              Progress& progress) {
-  BufferType& type = device.memory();
-  std::vector<MemoryRequest> requests;
-  for (const gguf::TensorInfo* info : infos) requests.push_back({type.size_of(info->tensor), 0, 0});
-  SHUNT_ASSIGN(const MemoryLayout layout, plan_memory(requests, type.alignment(), type.max_size()));
-  std::vector<Buffer*> blocks;
-  for (std::size_t bytes : layout.block_bytes) {
-    auto block = type.allocate(bytes);
-    if (!block) {
-      return std::move(block.error())
-          .with_context(fmt::format("{}: {} bytes for weights", device.info().name, bytes));
+/// Memory for the weights of all devices, by device; nothing is in it yet.
+struct Blocks {
+  std::vector<WeightBlocks> by_device;
+  std::optional<int> refused_by;  ///< a device that had too little
+};
+
+Result<Blocks> allocate(const ModelState& model, const StepGraph& step, const Fit& fit) {
+  Blocks blocks;
+  for (std::size_t i = 0; i < model.devices.size(); ++i) {
+    std::vector<const gguf::TensorInfo*> infos;
+    for (const WeightLeaf& weight : step.weights) {
+      const bool here = fit.homes.weights.at(weight.info) == static_cast<int>(i);
+      if (here && !uses_mapped_file(*model.devices[i])) infos.push_back(weight.info);
     }
-    blocks.push_back(block->get());
-    model.buffers.push_back(std::move(*block));
-  }
-  std::vector<std::byte> converted;
-  for (std::size_t i = 0; i < infos.size(); ++i) {
-    std::span<const std::byte> bytes = model.file.data(*infos[i]);
-    if (!kUsedInPlace) {
-      converted.assign(bytes.begin(), bytes.end());
-      convert_little_endian(infos[i]->tensor.dtype, converted);
-      bytes = converted;
+    auto weights = WeightBlocks::allocate(*model.devices[i], std::move(infos));
+    if (!weights) {
+      const bool cpu = i + 1 == model.devices.size();
+      if (weights.error().code() != ErrorCode::kOutOfMemory || cpu) {
+        return std::move(weights.error())
+            .with_context(fmt::format("{}: weights", model.devices[i]->info().name));
+      }
+      blocks.by_device.clear();
+      blocks.refused_by = static_cast<int>(i);
+      return blocks;
     }
-    Buffer* block = blocks[layout.places[i].block];
-    SHUNT_TRY(block->write(layout.places[i].offset, bytes));
-    model.weights[infos[i]] = {block, layout.places[i].offset};
-    progress.add(bytes.size());
+    blocks.by_device.push_back(std::move(*weights));
   }
-  return ok();
+  return blocks;
+}
+
+/// Decides what fits where, and allocates that. A device that gives less than it said gets less.
+Result<Blocks> fit_and_allocate(ModelState& model, const StepGraph& step,
+                                const LoadOptions& options) {
+  std::vector<int> attempts(model.devices.size(), 0);
+  std::vector<std::uint64_t> caps(model.devices.size(), kNoLimit);
+  std::vector<std::string> refusals;
+  while (true) {
+    FitRequest request;
+    request.steps = session_steps(model.info, options.session);
+    request.limits = device_limits(model.devices, options.memory_margin);
+    for (std::size_t i = 0; i < caps.size(); ++i) request.limits[i].cap = caps[i];
+    SHUNT_ASSIGN(Fit fit, fit_model(model, request));
+    SHUNT_ASSIGN(Blocks blocks, allocate(model, step, fit));
+    if (!blocks.refused_by) {
+      model.homes = std::move(fit.homes.weights);
+      model.cache_homes = std::move(fit.homes.caches);
+      model.predicted = std::move(fit.ledger);
+      model.notes = std::move(fit.notes);
+      model.notes.insert(model.notes.end(), refusals.begin(), refusals.end());
+      return blocks;
+    }
+    const auto device = static_cast<std::size_t>(*blocks.refused_by);
+    const std::uint64_t planned = fit.planned[device];
+    caps[device] = lower_cap(planned, attempts[device]++);
+    refusals.push_back(fmt::format(
+        "{}: refused memory for weights out of {}, so it gets at most {}",
+        model.devices[device]->info().name, size_text(planned), size_text(caps[device])));
+  }
+}
+
+/// The parts of the file as buffers of the host.
+void map_file(ModelState& model) {
+  if (!uses_mapped_file(*model.devices.back())) return;
+  for (std::uint32_t part = 0; part < model.file.part_count(); ++part) {
+    model.mapped_parts.push_back(
+        wrap_read_only_memory(model.file.part_bytes(part), model.file.mapping(part)));
+  }
 }
 
 }  // namespace
 
 Status load_weights(ModelState& model, const LoadOptions& options) {
-  StepShape shape = kTypicalStep;
-  shape.context = std::min(shape.context, model.info.context);
-  SHUNT_ASSIGN(const StepGraph step, model.definition->build(shape));
-  SHUNT_ASSIGN(const Placement placement, place(step.graph, model.devices));
-
-  std::vector<std::vector<const gguf::TensorInfo*>> by_device(model.devices.size());
+  const auto shapes = session_steps(model.info, options.session);
+  SHUNT_ASSIGN(const StepGraph step, model.definition->build(shapes.front()));
+  SHUNT_ASSIGN(const Placement placement, model.place_step(step.graph, {}, model.devices));
+  SHUNT_TRY(apply_fallback_policy(step.graph, placement, options.fallback));
   for (const WeightLeaf& weight : step.weights) {
-    by_device[static_cast<std::size_t>(placement.decisions[weight.leaf].device)].push_back(
-        weight.info);
     model.info.weights += static_cast<std::uint64_t>(element_count(weight.info->tensor.shape));
     model.info.weight_bytes += weight.info->bytes;
   }
-  std::uint64_t total = model.info.weight_bytes;
-  Progress progress(options, total);
+  model.memory_margin = options.memory_margin;
+  map_file(model);
+  SHUNT_ASSIGN(Blocks blocks, fit_and_allocate(model, step, options));
+
+  Progress progress(options, model.info.weight_bytes);
   for (std::size_t i = 0; i < model.devices.size(); ++i) {
-    if (by_device[i].empty()) continue;
-    Device& device = *model.devices[i];
-    const bool mapped = kUsedInPlace && &device.memory() == &host_memory();
-    if (!mapped) {
-      SHUNT_TRY(upload(model, device, by_device[i], progress));
-      continue;
+    const std::string name = model.devices[i]->info().name;
+    WeightBlocks& weights = blocks.by_device[i];
+    SHUNT_TRY(weights.fill(model.file, [&](std::uint64_t bytes) { progress.add(bytes); }));
+    for (std::size_t j = 0; j < weights.infos.size(); ++j)
+      model.weights[weights.infos[j]] = weights.address(j);
+    for (auto& block : weights.blocks) {
+      model.ledger.add(name, Purpose::kWeights, block->size());
+      model.buffers.push_back(std::move(block));
     }
-    std::vector<Buffer*> parts;
-    for (std::uint32_t part = 0; part < model.file.part_count(); ++part) {
-      const auto bytes = model.file.part_bytes(part);
-      model.buffers.push_back(wrap_read_only_memory(bytes, model.file.mapping(part)));
-      parts.push_back(model.buffers.back().get());
-      const std::uint64_t memory = device.info().memory_total;
-      if (memory == 0 || model.file.file_bytes() < memory / 10 * 8) read_ahead(bytes, progress);
-    }
-    for (const gguf::TensorInfo* info : by_device[i]) {
-      const std::byte* start = model.file.part_bytes(info->part).data();
-      model.weights[info] = {parts[info->part],
-                             static_cast<std::size_t>(model.file.data(*info).data() - start)};
-    }
+  }
+  std::vector<bool> used(model.mapped_parts.size(), false);
+  for (const WeightLeaf& weight : step.weights) {
+    if (model.weights.contains(weight.info)) continue;
+    model.weights[weight.info] = model.mapped_address(*weight.info);
+    model.ledger.add(model.devices.back()->info().name, Purpose::kMappedWeights,
+                     weight.info->bytes);
+    used[weight.info->part] = true;
+  }
+  const std::uint64_t memory = model.devices.back()->info().memory_total;
+  const bool fits = memory == 0 || model.file.file_bytes() < memory / 10 * 8;
+  for (std::uint32_t part = 0; part < used.size(); ++part) {
+    if (used[part] && fits) read_ahead(model.file.part_bytes(part), progress);
   }
   return ok();
 }

@@ -15,6 +15,23 @@ std::vector<LeafMemory> ModelState::memory_of(const StepGraph& step) const {
   return memory;
 }
 
+Result<Placement> ModelState::place_step(const Graph& graph, std::span<const LeafMemory> memory,
+                                         std::span<Device* const> among) const {
+  if (placement) return place_by_file(*placement, graph, among, memory);
+  PlaceOptions options;
+  options.memory = memory;
+  options.pins = pins;
+  options.costs = costs.get();
+  return place(graph, among, options);
+}
+
+Address ModelState::mapped_address(const gguf::TensorInfo& tensor) const {
+  if (mapped_parts.empty()) return {};
+  const std::byte* start = file.part_bytes(tensor.part).data();
+  return {mapped_parts[tensor.part].get(),
+          static_cast<std::size_t>(file.data(tensor).data() - start)};
+}
+
 Model::Model(std::unique_ptr<ModelState> state) : state_(std::move(state)) {}
 Model::~Model() = default;
 const ModelInfo& Model::info() const {
@@ -24,11 +41,34 @@ const text::Tokenizer& Model::tokenizer() const {
   return state_->tokenizer;
 }
 
+const Ledger& Model::ledger() const {
+  return state_->ledger;
+}
+const Ledger& Model::predicted() const {
+  return state_->predicted;
+}
+std::span<const std::string> Model::notes() const {
+  return state_->notes;
+}
+
 Result<std::shared_ptr<const Model>> Model::load(const std::string& path, const Registry& registry,
                                                  const LoadOptions& options) {
   return guarded(
       [&]() -> Result<std::shared_ptr<const Model>> {
-        SHUNT_ASSIGN(auto devices, registry.select(options.devices));
+        SHUNT_ASSIGN(const auto devices, registry.select(options.devices));
+        return load(path, devices, options);
+      },
+      path);
+}
+
+Result<std::shared_ptr<const Model>> Model::load(const std::string& path,
+                                                 std::span<Device* const> devices,
+                                                 const LoadOptions& options) {
+  return guarded(
+      [&]() -> Result<std::shared_ptr<const Model>> {
+        if (devices.empty() || devices.back()->info().kind != DeviceKind::kCpu) {
+          return invalid("the last device must be a CPU");
+        }
         SHUNT_ASSIGN(gguf::File file, gguf::File::open(path));
         SHUNT_ASSIGN(auto definition, read_model(file));
         SHUNT_ASSIGN(text::Vocabulary vocabulary, vocabulary_from_gguf(file));
@@ -41,7 +81,10 @@ Result<std::shared_ptr<const Model>> Model::load(const std::string& path, const 
                       tokenizer->size(), shape.vocabulary);
         }
         auto state = std::make_unique<ModelState>(file, *tokenizer);
-        state->devices = std::move(devices);
+        state->devices.assign(devices.begin(), devices.end());
+        state->placement = options.placement;
+        state->pins = options.pins;
+        state->costs = options.costs;
         SHUNT_ASSIGN(state->info.architecture, file.get_string("general.architecture"));
         SHUNT_ASSIGN(state->info.name, file.get_string_or("general.name", ""));
         state->info.layers = shape.layers;

@@ -3,10 +3,13 @@
 
 #include <map>
 #include <memory>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "model/definition.h"
 #include "shunt/engine.h"
+#include "shunt/ledger.h"
 
 namespace shunt {
 
@@ -18,12 +21,29 @@ struct ModelState {
   text::Tokenizer tokenizer;
   std::unique_ptr<ModelDefinition> definition;
   ModelInfo info;
-  std::vector<Device*> devices;  ///< by falling priority, the CPU last
+  std::vector<Device*> devices;            ///< by falling priority, the CPU last
+  std::optional<PlacementFile> placement;  ///< what the user wants to be followed
+  std::vector<Pin> pins;
+  std::shared_ptr<const CostModel> costs;
   std::vector<std::unique_ptr<Buffer>> buffers;
+  /// The parts of the file, where the CPU uses weights as they lie there; else none.
+  std::vector<std::unique_ptr<Buffer>> mapped_parts;
   std::map<const gguf::TensorInfo*, Address> weights;  ///< where each lies
+  std::map<const gguf::TensorInfo*, int> homes;        ///< on which of the devices
+  std::vector<int> cache_homes;                        ///< where a session's caches are to lie
+  std::optional<std::uint64_t> memory_margin;
+  Ledger predicted;  ///< of the weights and of a session as it was announced
+  Ledger ledger;     ///< of the weights
+  std::vector<std::string> notes;
 
+  /// A weight in the mapped file; empty if there are no mapped parts.
+  Address mapped_address(const gguf::TensorInfo& tensor) const;
   /// The memory of a step graph's weights.
   std::vector<LeafMemory> memory_of(const StepGraph& step) const;
+  /// Places a step's graph: by the user's file if there is one, else by rules.
+  /// `among`: those of the devices that are to be used.
+  Result<Placement> place_step(const Graph& graph, std::span<const LeafMemory> memory,
+                               std::span<Device* const> among) const;
 };
 
 }  // namespace shunt

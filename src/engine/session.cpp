@@ -1,13 +1,11 @@
-// A session: caches on the devices where placement wants them, and plans kept by what is asked of a
-// step.
+// A session: tokens in, logits out.
 #include <algorithm>
 #include <cstring>
-#include <map>
 
 #include "base/fail.h"
 #include "base/guarded.h"
 #include "engine/model_state.h"
-#include "schedule/memory_planner.h"
+#include "engine/session_plans.h"
 #include "shunt/plan.h"
 
 namespace shunt {
@@ -17,12 +15,6 @@ namespace {
 constexpr std::int64_t kDefaultContext = 4096;
 constexpr std::int64_t kMaxContext = std::int64_t{1} << 24;
 constexpr std::uint16_t kHalfMinusInfinity = 0xfc00;
-
-/// A graph compiled for steps of at most that many tokens and outputs.
-struct StepPlan {
-  StepGraph step;
-  std::unique_ptr<Plan> plan;
-};
 
 /// The elements of an input.
 template <class T>
@@ -36,69 +28,14 @@ Result<std::span<T>> input(Plan& plan, Value leaf) {
 struct Session::State {
   std::shared_ptr<const Model> model;
   SessionOptions options;
-  std::vector<std::unique_ptr<Buffer>> cache_buffers;
-  std::vector<Address> caches;  // in the order of StepGraph::caches
-  std::map<std::pair<std::int64_t, std::int64_t>, StepPlan> plans;  // by most tokens, most outputs
+  std::unique_ptr<SessionPlans> plans;
   std::int64_t length = 0;
 
   const ModelState& loaded() const { return model->state(); }
 
-  Result<StepGraph> build(std::int64_t tokens, std::int64_t outputs) const {
-    return loaded().definition->build({tokens, outputs, options.context, options.cache_type});
-  }
-
-  Status allocate_caches() {
-    SHUNT_ASSIGN(const StepGraph step, build(options.batch, 1));
-    SHUNT_ASSIGN(const Placement placement,
-                 place(step.graph, loaded().devices, loaded().memory_of(step)));
-    caches.resize(step.caches.size());
-    for (std::size_t device = 0; device < loaded().devices.size(); ++device) {
-      BufferType& type = loaded().devices[device]->memory();
-      std::vector<MemoryRequest> requests;
-      std::vector<std::size_t> who;
-      for (std::size_t i = 0; i < step.caches.size(); ++i) {
-        if (placement.decisions[step.caches[i]].device != static_cast<int>(device)) continue;
-        requests.push_back({type.size_of(step.graph.node(step.caches[i]).result), 0, 0});
-        who.push_back(i);
-      }
-      const std::string name = loaded().devices[device]->info().name;
-      SHUNT_ASSIGN(const MemoryLayout layout,
-                   plan_memory(requests, type.alignment(), type.max_size()));
-      std::vector<Buffer*> blocks;
-      for (std::size_t bytes : layout.block_bytes) {
-        auto block = type.allocate(bytes);
-        if (!block)
-          return std::move(block.error())
-              .with_context(fmt::format("{}: {} bytes for the cache", name, bytes));
-        blocks.push_back(block->get());
-        cache_buffers.push_back(std::move(*block));
-      }
-      for (std::size_t i = 0; i < who.size(); ++i) {
-        caches[who[i]] = {blocks[layout.places[i].block], layout.places[i].offset};
-      }
-    }
-    return ok();
-  }
-
-  /// The plan for steps of so many tokens and outputs, made when it is first asked for.
-  Result<StepPlan*> plan_for(std::int64_t tokens, std::int64_t outputs) {
-    const auto key = std::pair(tokens, outputs);
-    if (const auto known = plans.find(key); known != plans.end()) return &known->second;
-    StepPlan made;
-    SHUNT_ASSIGN(made.step, build(tokens, outputs));
-    std::vector<LeafMemory> memory = loaded().memory_of(made.step);
-    for (std::size_t i = 0; i < caches.size(); ++i)
-      memory.push_back({made.step.caches[i], caches[i]});
-    SHUNT_ASSIGN(Placement placement, place(made.step.graph, loaded().devices, memory));
-    auto graph = std::make_shared<const Graph>(std::move(made.step.graph));
-    SHUNT_ASSIGN(made.plan,
-                 compile(graph, std::move(placement), {.memory = memory, .observe = {}}));
-    return &plans.emplace(key, std::move(made)).first->second;
-  }
-
   /// Computes tokens that follow those so far; logits of the last `outputs` of them.
   Result<std::span<const float>> run(std::span<const std::int32_t> tokens, std::int64_t outputs,
-                                     StepPlan& at) {
+                                     StepPlan& at, const std::atomic<bool>* cancel = nullptr) {
     const auto count = static_cast<std::int64_t>(tokens.size());
     Plan& plan = *at.plan;
     SHUNT_TRY(plan.set_extent(at.step.token_count, count));
@@ -122,7 +59,7 @@ struct Session::State {
     for (std::int64_t i = 0; i < outputs; ++i) {
       output_ids[static_cast<std::size_t>(i)] = static_cast<std::int32_t>(count - outputs + i);
     }
-    SHUNT_TRY(plan.run());
+    SHUNT_TRY(plan.run(cancel));
     length += count;
     SHUNT_ASSIGN(const std::span<const std::byte> logits, plan.output(at.step.logits));
     return std::span<const float>(reinterpret_cast<const float*>(logits.data()),
@@ -166,10 +103,7 @@ Result<std::unique_ptr<Session>> Session::create(std::shared_ptr<const Model> mo
     }
     chosen.batch = std::min(chosen.batch, chosen.context);
     state->model = std::move(model);
-    SHUNT_TRY(state->allocate_caches());
-    // The plans that every session needs, so that what does not fit is told before the first token.
-    SHUNT_TRY(state->plan_for(chosen.batch, 1));
-    SHUNT_TRY(state->plan_for(1, 1));
+    SHUNT_ASSIGN(state->plans, SessionPlans::create(state->loaded(), chosen));
     return std::unique_ptr<Session>(new Session(std::move(state)));
   });
 }
@@ -183,9 +117,10 @@ Result<std::span<const float>> Session::append(std::span<const std::int32_t> tok
       if (cancel != nullptr && cancel->load()) return fail(ErrorCode::kCancelled, "cancelled");
       const auto now = tokens.first(std::min(batch, tokens.size()));
       tokens = tokens.subspan(now.size());
-      SHUNT_ASSIGN(StepPlan * plan, now.size() == 1 ? state_->plan_for(1, 1)
-                                                    : state_->plan_for(state_->options.batch, 1));
-      SHUNT_ASSIGN(const auto logits, state_->run(now, tokens.empty() ? 1 : 0, *plan));
+      SHUNT_ASSIGN(StepPlan * plan, now.size() == 1
+                                        ? state_->plans->plan_for(1, 1)
+                                        : state_->plans->plan_for(state_->options.batch, 1));
+      SHUNT_ASSIGN(const auto logits, state_->run(now, tokens.empty() ? 1 : 0, *plan, cancel));
       if (tokens.empty()) return logits;
     }
   });
@@ -195,12 +130,18 @@ Status Session::append_all(std::span<const std::int32_t> tokens,
                            const std::function<void(std::size_t, std::span<const float>)>& visit) {
   return guarded([&]() -> Status {
     SHUNT_TRY(state_->check(tokens));
-    const auto batch = static_cast<std::size_t>(state_->options.batch);
-    SHUNT_ASSIGN(StepPlan * plan, state_->plan_for(state_->options.batch, state_->options.batch));
+    auto batch = static_cast<std::size_t>(state_->options.batch);
+    auto plan = state_->plans->plan_for(state_->options.batch, state_->options.batch);
+    if (!plan && plan.error().code() == ErrorCode::kOutOfMemory) {
+      // Logits of a whole batch do not fit beside the cache: the plan for single tokens is there.
+      batch = 1;
+      plan = state_->plans->plan_for(1, 1);
+    }
+    if (!plan) return Error(plan.error());
     for (std::size_t first = 0; first < tokens.size(); first += batch) {
       const auto now = tokens.subspan(first, std::min(batch, tokens.size() - first));
       SHUNT_ASSIGN(const auto logits,
-                   state_->run(now, static_cast<std::int64_t>(now.size()), *plan));
+                   state_->run(now, static_cast<std::int64_t>(now.size()), **plan));
       visit(first, logits);
     }
     return ok();
@@ -225,14 +166,17 @@ std::int64_t Session::context() const {
   return state_->options.context;
 }
 
+Ledger Session::ledger() const {
+  return state_->plans->ledger();
+}
+std::span<const std::string> Session::notes() const {
+  return state_->plans->notes();
+}
+
 SessionMemory Session::memory() const {
-  SessionMemory memory;
-  for (const auto& buffer : state_->cache_buffers) memory.cache += buffer->size();
-  for (const auto& [key, plan] : state_->plans) {
-    for (const MemoryUse& use : plan.plan->memory())
-      memory.activations += use.activations + use.inputs;
-  }
-  return memory;
+  const Ledger ledger = state_->plans->ledger();
+  return {.cache = ledger.total(Purpose::kCache),
+          .activations = ledger.total(Purpose::kActivations) + ledger.total(Purpose::kInputs)};
 }
 
 }  // namespace shunt

@@ -109,6 +109,11 @@ class Op {
   /// and, if the op writes into its first source, that source's values.
   virtual void reference(RefSources sources, const Params& params, RefTensor& result) const = 0;
   virtual void cases(const CaseSink& sink) const = 0;
+  /// Arithmetic operations at the extents' maximum, for predicting times: an operation an element
+  /// of the result, unless an op says otherwise.
+  virtual double operations(const Tensor& result, SourceTensors, const Params&) const {
+    return static_cast<double>(element_count(result.shape));
+  }
   /// "eps=1e-05": the parameters for people.
   virtual std::string describe(const Params& params) const = 0;
   /// Names and defaults of the parameters: "eps=1e-05".

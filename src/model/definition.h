@@ -25,6 +25,7 @@ struct StepShape {
 struct WeightLeaf {
   NodeId leaf = 0;
   const gguf::TensorInfo* info = nullptr;
+  std::int64_t layer = -1;  ///< the layer that it belongs to; -1: none
 };
 
 /// The graph of a step, with the leaves to fill.

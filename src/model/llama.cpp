@@ -222,7 +222,7 @@ class StepBuilder {
       if (known.info == info) return Value{known.leaf};
     }
     SHUNT_ASSIGN(const Value leaf, g_.weight(info->name, info->tensor));
-    result_.weights.push_back({leaf.id, info});
+    result_.weights.push_back({leaf.id, info, kTable[which].in_layers() ? layer : -1});
     return leaf;
   }
 

@@ -27,12 +27,21 @@ struct MemoryPlace {
 struct MemoryLayout {
   std::vector<MemoryPlace> places;       ///< by request
   std::vector<std::size_t> block_bytes;  ///< each at most max_block
+
+  std::size_t total() const;  ///< bytes of all blocks
 };
 
-/// Largest first, each at the lowest offset where nobody lives at the same time (Pisarchyk and Lee,
-/// "Efficient Memory Management for Deep Neural Net Inference", 2020, section 5.2). OutOfMemory if
-/// one request alone is larger than `max_block`. The same requests give the same layout.
+/// Tries several orders and keeps the smallest layout: a sweep over time, first fit by size, by
+/// area, by the fullest moment and so on (Pisarchyk and Lee, "Efficient Memory Management for Deep
+/// Neural Net Inference", 2020, section 5), then first fit again with those who stood out put
+/// further to the front, until that is within a hundredth of lower_bound() or enough has been
+/// tried. Offsets are multiples of `alignment`. OutOfMemory if one request alone is larger than
+/// `max_block`. The same requests give the same layout.
 Result<MemoryLayout> plan_memory(std::span<const MemoryRequest> requests, std::size_t alignment,
                                  std::size_t max_block);
+
+/// Largest sum of bytes that live at one time, sizes rounded up to the alignment: no layout is
+/// smaller.
+std::size_t memory_lower_bound(std::span<const MemoryRequest> requests, std::size_t alignment);
 
 }  // namespace shunt

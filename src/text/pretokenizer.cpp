@@ -34,8 +34,11 @@ Result<Pretokenizer> Pretokenizer::create(std::string_view name) {
 Result<Pretokenizer> Pretokenizer::compile(const PretokenizerRule& rule) {
   std::vector<Regex> expressions;
   for (const std::string_view pattern : rule.patterns) {
-    SHUNT_ASSIGN(Regex expression, Regex::compile(pattern));
-    expressions.push_back(std::move(expression));
+    auto expression = Regex::compile(pattern);
+    if (!expression) {  // patterns are ours
+      return fail(ErrorCode::kInternal, "{}", expression.error().message());
+    }
+    expressions.push_back(std::move(*expression));
   }
   return Pretokenizer(rule, std::move(expressions));
 }

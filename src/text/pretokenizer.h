@@ -4,9 +4,9 @@
 #include <string_view>
 #include <vector>
 
+#include "base/regex.h"
 #include "shunt/error.h"
 #include "text/pretokenizer_table.h"
-#include "text/regex.h"
 
 namespace shunt::text {
 

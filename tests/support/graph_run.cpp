@@ -28,7 +28,7 @@ Result<std::unique_ptr<GraphRun>> GraphRun::create(std::shared_ptr<const Graph> 
   }
   Placement placement = first;
   if (!options.by_ability) {
-    SHUNT_ASSIGN(placement, place(*graph, devices, run->memory_));
+    SHUNT_ASSIGN(placement, place(*graph, devices, {.memory = run->memory_}));
   }
   SHUNT_ASSIGN(run->plan_, compile(graph, std::move(placement),
                                    {.memory = run->memory_,

@@ -3,7 +3,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
+#include <random>
+#include <set>
 
+#include "schedule/optimize/makespan.h"
+#include "schedule/place_costs.h"
+#include "schedule/place_rules.h"
+#include "shunt/costs.h"
 #include "shunt/ops.h"
 #include "shunt/plan.h"
 #include "support/graph_run.h"
@@ -12,6 +19,7 @@
 namespace shunt::test {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 /// y = x + w2 silu(w1 rms_norm(x)), with x [32, 4].
@@ -27,6 +35,7 @@ Mlp make_mlp() {
   const auto w1 = g.weight("w1", *make_tensor(DType::kF32, {32, 48}));
   const auto w2 = g.weight("w2", *make_tensor(DType::kF32, {48, 32}));
   const auto norm = rms_norm(g, x);
+  EXPECT_TRUE(g.name(norm, "norm"));
   const auto first = matmul(g, w1, norm);
   const auto active = silu(g, first);
   const auto second = matmul(g, w2, active);
@@ -99,7 +108,7 @@ TEST(Place, AnOpRunsWhereItsWeightAlreadyLies) {
   Device* devices[] = {&test, &host};
   const auto w1 = host_memory().allocate(32 * 48 * 4);
   const LeafMemory memory[] = {{mlp.w1, {w1->get(), 0}}};
-  const auto placement = place(*mlp.graph, devices, memory);
+  const auto placement = place(*mlp.graph, devices, {.memory = memory});
   ASSERT_TRUE(placement);
   EXPECT_EQ(placement->decisions[mlp.w1].rule, Rule::kMemory);
   EXPECT_EQ(placement->decisions[mlp.first].device, 1);
@@ -139,7 +148,7 @@ TEST(Place, AWriterRunsWhereItsCacheIs) {
   // The cache lies in host memory: the writer goes there.
   const auto memory = host_memory().allocate(8 * 16 * 4);
   const LeafMemory known[] = {{cache->id, {memory->get(), 0}}};
-  placement = place(*graph, devices, known);
+  placement = place(*graph, devices, {.memory = known});
   ASSERT_TRUE(placement);
   EXPECT_EQ(placement->decisions[written->id].device, 1);
   EXPECT_EQ(placement->decisions[written->id].rule, Rule::kMemory);
@@ -148,7 +157,7 @@ TEST(Place, AWriterRunsWhereItsCacheIs) {
   Device* others[] = {&unable, &host};
   const auto there = unable.memory().allocate(8 * 16 * 4);
   const LeafMemory stuck[] = {{cache->id, {there->get(), 0}}};
-  placement = place(*graph, others, stuck);
+  placement = place(*graph, others, {.memory = stuck});
   ASSERT_FALSE(placement);
   EXPECT_THAT(placement.error().message(), HasSubstr("no kernel for set_rows"));
 }
@@ -181,6 +190,470 @@ TEST(Place, AnOpThatNobodyCanComputeIsAnError) {
   ASSERT_FALSE(placement);
   EXPECT_EQ(placement.error().code(), ErrorCode::kUnsupported);
   EXPECT_THAT(placement.error().message(), HasSubstr("no kernel for rms_norm"));
+}
+
+// ---- rule 1: pins
+
+/// The placement of the MLP with these pins, on test0 (matmul, add) and cpu0.
+class Pinned : public testing::Test {
+ protected:
+  Result<Placement> place_with(std::vector<Pin> pins, std::span<const LeafMemory> memory = {}) {
+    return place(*mlp_.graph, devices_, {.memory = memory, .pins = pins});
+  }
+  std::string refusal_of(std::vector<Pin> pins, std::span<const LeafMemory> memory = {}) {
+    const auto placement = place_with(std::move(pins), memory);
+    EXPECT_FALSE(placement);
+    if (placement) return "";
+    EXPECT_EQ(placement.error().code(), ErrorCode::kInvalidArgument);
+    return placement.error().message();
+  }
+
+  Mlp mlp_ = make_mlp();
+  TestDevice host_ = cpu();
+  TestDevice test_ = accelerator();
+  Device* devices_[2] = {&test_, &host_};
+};
+
+TEST_F(Pinned, NodesRunWhereTheUserWants) {
+  const auto placement = place_with({{"y", "cpu0"}});
+  ASSERT_TRUE(placement) << placement.error().message();
+  const Decision& sum = placement->decisions[mlp_.sum];
+  EXPECT_EQ(sum.device, 1);  // without the pin it joins the matmul
+  EXPECT_EQ(sum.rule, Rule::kPinned);
+  EXPECT_THAT(sum.reason, HasSubstr("y=cpu0"));
+  ASSERT_EQ(sum.passed_over.size(), 1U);
+  EXPECT_THAT(sum.passed_over[0].reason, HasSubstr("pinned"));
+  EXPECT_EQ(placement->decisions[mlp_.second].device, 0);
+  EXPECT_TRUE(placement->notes.empty());
+}
+
+TEST_F(Pinned, AWeightTakesItsOpAlong) {
+  const auto placement = place_with({{"w[1]", "cpu0"}});
+  ASSERT_TRUE(placement);
+  EXPECT_EQ(placement->decisions[mlp_.w1].rule, Rule::kPinned);
+  EXPECT_EQ(placement->decisions[mlp_.w1].device, 1);
+  EXPECT_EQ(placement->decisions[mlp_.first].device, 1);
+  EXPECT_EQ(placement->decisions[mlp_.second].device, 0);
+}
+
+TEST_F(Pinned, TheFirstPatternCounts) {
+  const auto placement = place_with({{"w1", "test0"}, {"w.*", "cpu0"}});
+  ASSERT_TRUE(placement);
+  EXPECT_EQ(placement->decisions[mlp_.w1].device, 0);
+  EXPECT_EQ(placement->decisions[mlp_.w2].device, 1);
+}
+
+TEST_F(Pinned, APatternMustMatchTheWholeName) {
+  const auto placement = place_with({{"w", "cpu0"}});
+  ASSERT_TRUE(placement);
+  EXPECT_EQ(placement->decisions[mlp_.w1].device, 0);
+  ASSERT_EQ(placement->notes.size(), 1U);
+  EXPECT_THAT(placement->notes[0], HasSubstr("w=cpu0 matches no node"));
+}
+
+TEST_F(Pinned, InputsAreNotPinned) {
+  const auto placement = place_with({{"x", "test0"}});
+  ASSERT_TRUE(placement);
+  EXPECT_EQ(placement->decisions[mlp_.x].rule, Rule::kInput);
+  ASSERT_EQ(placement->notes.size(), 1U);
+  EXPECT_THAT(placement->notes[0], HasSubstr("only inputs and views"));
+}
+
+TEST_F(Pinned, WhatCannotBeKeptSaysWhy) {
+  EXPECT_THAT(refusal_of({{"y", "gpu7"}}), HasSubstr("no device gpu7, but test0, cpu0"));
+  EXPECT_THAT(refusal_of({{"norm", "test0"}}),
+              AllOf(HasSubstr("norm=test0"), HasSubstr("no kernel for rms_norm")));
+  EXPECT_THAT(refusal_of({{"y(", "cpu0"}}), HasSubstr("y(=cpu0"));  // no regular expression
+  const auto w1 = host_memory().allocate(32 * 48 * 4);
+  const LeafMemory memory[] = {{mlp_.w1, {w1->get(), 0}}};
+  EXPECT_THAT(refusal_of({{"w1", "test0"}}, memory),
+              AllOf(HasSubstr("w1=test0"), HasSubstr("lies in"), HasSubstr("can't read")));
+  EXPECT_TRUE(place_with({{"w1", "cpu0"}}, memory));
+}
+
+TEST(Place, APinnedWriterTakesItsMemoryAlong) {
+  GraphBuilder g;
+  const auto cache = g.cache("cache", *make_tensor(DType::kF32, {8, 16}));
+  const auto rows = g.input("rows", *make_tensor(DType::kF32, {8, 2}));
+  const auto ids = g.input("ids", *make_tensor(DType::kI64, {2}));
+  const auto written = set_rows(g, cache, rows, ids);
+  ASSERT_TRUE(g.name(written, "written"));
+  const auto graph = std::move(g).build();
+  ASSERT_TRUE(graph);
+  TestDevice host = cpu();
+  TestDevice test({.name = "test0"});
+  Device* devices[] = {&test, &host};
+  const Pin pins[] = {{"written", "cpu0"}};
+  auto placement = place(*graph, devices, {.pins = pins});
+  ASSERT_TRUE(placement) << placement.error().message();
+  EXPECT_EQ(placement->decisions[cache->id].device, 1);
+  EXPECT_EQ(placement->decisions[written->id].device, 1);
+  // Two that can't both be.
+  const Pin both[] = {{"written", "cpu0"}, {"cache", "test0"}};
+  placement = place(*graph, devices, {.pins = both});
+  ASSERT_FALSE(placement);
+  EXPECT_THAT(placement.error().message(), HasSubstr("cache=test0"));
+}
+
+// ---- rules 3, 5, 6, 7: devices of which nothing but their answers matters
+
+class Answering final : public Device {
+ public:
+  struct Config {
+    std::string name;
+    DeviceKind kind = DeviceKind::kAccelerator;
+    std::set<std::string> ops = {};    ///< empty: all
+    std::set<std::string> wants = {};  ///< worth sending weights for
+    BufferType* memory = nullptr;      ///< null: the memory of its own TestDevice
+  };
+  explicit Answering(Config config)
+      : config_(std::move(config)), inner_({.name = config_.name, .kind = config_.kind}) {}
+  DeviceInfo info() const override { return inner_.info(); }
+  Support supports(const Graph& graph, NodeId id) const override {
+    const std::string op(graph.node(id).op->info().name);
+    if (config_.ops.empty() || config_.ops.contains(op)) return Support::yes();
+    return Support::no(Refusal::kOp, "no kernel for " + op);
+  }
+  bool wants(const Graph& graph, NodeId id) const override {
+    return config_.wants.contains(std::string(graph.node(id).op->info().name));
+  }
+  BufferType& memory() override {
+    return config_.memory != nullptr ? *config_.memory : inner_.memory();
+  }
+  bool can_read(const BufferType& type) const override {
+    return config_.memory != nullptr ? &type == config_.memory : inner_.can_read(type);
+  }
+  Result<std::unique_ptr<Stream>> open_stream() override { return inner_.open_stream(); }
+  Result<std::unique_ptr<Program>> prepare(const SegmentView& segment) override {
+    return inner_.prepare(segment);
+  }
+
+ private:
+  Config config_;
+  TestDevice inner_;
+};
+
+Answering answering_cpu() {
+  return Answering({.name = "cpu0", .kind = DeviceKind::kCpu, .memory = &host_memory()});
+}
+
+/// y = w x for so many columns, with w in host memory.
+struct HostMatmul {
+  explicit HostMatmul(std::int64_t columns) {
+    GraphBuilder g;
+    const auto w = g.weight("w", *make_tensor(DType::kF32, {32, 16}));
+    y = matmul(g, w, g.input("x", *make_tensor(DType::kF32, {32, columns})))->id;
+    EXPECT_TRUE(g.output(Value{y}, "y"));
+    graph = std::make_unique<Graph>(std::move(*std::move(g).build()));
+    bytes = std::move(*host_memory().allocate(32 * 16 * 4));
+    memory = {{w->id, {bytes.get(), 0}}};
+  }
+  Decision decide(std::span<Device* const> devices, PlaceOptions options = {}) const {
+    options.memory = memory;
+    auto placement = place(*graph, devices, options);
+    EXPECT_TRUE(placement) << placement.error().message();
+    return placement->decisions[y];
+  }
+  NodeId y = 0;
+  std::unique_ptr<Graph> graph;
+  std::unique_ptr<Buffer> bytes;
+  std::vector<LeafMemory> memory;
+};
+
+TEST(Place, WeightsAreSentForManyRowsWhereADeviceWantsThem) {
+  Answering host = answering_cpu();
+  Answering eager({.name = "eager0", .wants = {"matmul"}});
+  Answering reluctant({.name = "reluctant0"});
+  Device* devices[] = {&reluctant, &eager, &host};
+  const Decision many = HostMatmul(32).decide(devices);
+  EXPECT_EQ(many.device, 1);
+  EXPECT_EQ(many.rule, Rule::kWeights);
+  EXPECT_THAT(many.reason, AllOf(HasSubstr("sent to eager0"), HasSubstr("32 rows")));
+  EXPECT_EQ(HostMatmul(31).decide(devices).device, 2);
+  EXPECT_EQ(HostMatmul(31).decide(devices, {.stream_rows = 8}).device, 1);
+}
+
+TEST(Place, AChainStaysOnTheAcceleratorThatItCameTo) {
+  // x on the first, then a layer whose weights are on the second: the sum of both belongs there.
+  GraphBuilder g;
+  const auto w1 = g.weight("w1", *make_tensor(DType::kF32, {32, 32}));
+  const auto w2 = g.weight("w2", *make_tensor(DType::kF32, {32, 32}));
+  const auto x = matmul(g, w1, g.input("x", *make_tensor(DType::kF32, {32, 1})));
+  const auto sum = add(g, x, silu(g, matmul(g, w2, x)));
+  const auto more = silu(g, sum);
+  ASSERT_TRUE(g.output(more, "y"));
+  const auto graph = std::move(g).build();
+  ASSERT_TRUE(graph);
+  Answering host = answering_cpu();
+  Answering first({.name = "first0"});
+  Answering second({.name = "second0"});
+  Device* devices[] = {&first, &second, &host};
+  const auto m1 = first.memory().allocate(4096);
+  const auto m2 = second.memory().allocate(4096);
+  const LeafMemory memory[] = {{w1->id, {m1->get(), 0}}, {w2->id, {m2->get(), 0}}};
+  const auto placement = place(*graph, devices, {.memory = memory});
+  ASSERT_TRUE(placement);
+  EXPECT_EQ(placement->decisions[x->id].device, 0);
+  EXPECT_EQ(placement->decisions[sum->id].device, 1);
+  EXPECT_EQ(placement->decisions[more->id].device, 1);
+  EXPECT_EQ(placement->decisions[more->id].rule, Rule::kNeighbour);
+}
+
+TEST(Place, NodesAboveJoinTheAcceleratorBelow) {
+  const Mlp mlp = make_mlp();
+  Answering host = answering_cpu();
+  Answering able({.name = "able0", .ops = {"rms_norm", "matmul"}});
+  Device* devices[] = {&able, &host};
+  const auto placement = place(*mlp.graph, devices);
+  ASSERT_TRUE(placement);
+  EXPECT_EQ(placement->decisions[mlp.norm].device, 0);  // reads an input, read by a matmul
+  EXPECT_EQ(placement->decisions[mlp.norm].rule, Rule::kNeighbour);
+}
+
+TEST(Place, ADeviceThatHelpsInTheSameMemoryComesFirst) {
+  Answering host = answering_cpu();
+  Answering blas({.name = "blas0", .ops = {"matmul"}, .memory = &host_memory()});
+  Device* devices[] = {&blas, &host};
+  const Decision matmul = HostMatmul(4).decide(devices);
+  EXPECT_EQ(matmul.device, 0);
+  EXPECT_EQ(matmul.rule, Rule::kSharedMemory);
+  EXPECT_THAT(matmul.reason, HasSubstr("blas0"));
+  // Not where it can't read a source.
+  Answering far({.name = "far0", .ops = {"silu"}});
+  Device* three[] = {&blas, &far, &host};
+  GraphBuilder g;
+  const auto w = g.weight("w", *make_tensor(DType::kF32, {32, 16}));
+  const auto active = silu(g, g.weight("x", *make_tensor(DType::kF32, {32, 4})));
+  const auto y = shunt::matmul(g, w, active);
+  ASSERT_TRUE(g.output(y, "y"));
+  const auto graph = std::move(g).build();
+  const auto bytes = host_memory().allocate(32 * 16 * 4);
+  const LeafMemory memory[] = {{w->id, {bytes->get(), 0}}};
+  const auto placement = place(*graph, three, {.memory = memory});
+  ASSERT_TRUE(placement);
+  EXPECT_EQ(placement->decisions[active->id].device, 1);
+  EXPECT_EQ(placement->decisions[y->id].device, 2);
+}
+
+TEST(Place, WhatIsLeftGoesWhereMostOfItCanBeRead) {
+  GraphBuilder g;
+  const auto x = g.input("x", *make_tensor(DType::kF32, {32, 4}));
+  const auto alone = silu(g, x);
+  const auto w = g.weight("w", *make_tensor(DType::kF32, {32, 8}));
+  const auto product = matmul(g, w, x);
+  const auto active = silu(g, product);
+  ASSERT_TRUE(g.output(alone, "a"));
+  ASSERT_TRUE(g.output(active, "b"));
+  const auto graph = std::move(g).build();
+  Answering host = answering_cpu();
+  Answering products({.name = "products0", .ops = {"matmul"}});
+  Answering actives({.name = "actives0", .ops = {"silu"}});
+  Device* devices[] = {&products, &actives, &host};
+  const auto placement = place(*graph, devices);
+  ASSERT_TRUE(placement);
+  EXPECT_EQ(placement->decisions[alone->id].device, 2);  // the input is there
+  EXPECT_EQ(placement->decisions[alone->id].rule, Rule::kSources);
+  EXPECT_EQ(placement->decisions[product->id].device, 0);
+  EXPECT_EQ(placement->decisions[active->id].device, 1);  // far from both: the better one
+}
+
+// ---- costs
+
+/// Costs of devices as tests describe them: seconds a node, whatever its size, and a copy.
+class Costs {
+ public:
+  Costs& node(const std::string& device, double seconds, std::string op = std::string(kAnyOp)) {
+    model_.add(OpCost{
+        .device = device, .description = kDescription, .op = std::move(op), .overhead = seconds});
+    return *this;
+  }
+  Costs& copy(const std::string& device, double seconds) {
+    for (bool to : {true, false}) model_.add(CopyCost{device, kDescription, to, {seconds, 0}});
+    return *this;
+  }
+  const CostModel* get() const { return &model_; }
+
+ private:
+  const std::string kDescription = TestDevice({}).info().description;
+  CostModel model_;
+};
+
+TEST(PlaceByCosts, MovesNodesWhereTheStepGetsShorter) {
+  const Mlp mlp = make_mlp();
+  TestDevice host = cpu();
+  TestDevice test = accelerator();
+  Device* devices[] = {&test, &host};
+  // test0 is ten times as fast, but a copy takes as long as 50 nodes of the CPU.
+  Costs costs;
+  costs.node("cpu0", 1e-3).node("test0", 1e-4).copy("test0", 50e-3);
+  const auto placement = place(*mlp.graph, devices, {.costs = costs.get()});
+  ASSERT_TRUE(placement);
+  for (NodeId id : {mlp.norm, mlp.first, mlp.silu, mlp.second, mlp.sum}) {
+    EXPECT_EQ(placement->decisions[id].device, 1);
+  }
+  EXPECT_NEAR(placement->predicted_seconds, 5e-3, 1e-12);
+  const Decision& first = placement->decisions[mlp.first];
+  EXPECT_EQ(first.rule, Rule::kCosts);
+  // By the rules: norm, there, matmul, back, silu, there and x behind it, add, back.
+  EXPECT_EQ(first.reason, "predicted step 5.00 ms instead of 252.20 ms");
+  EXPECT_NEAR(first.seconds, 1e-3, 1e-12);
+  ASSERT_EQ(first.passed_over.size(), 1U);
+  EXPECT_THAT(first.passed_over[0].reason, HasSubstr("would take longer"));
+  // The weight, which had no place yet, comes along.
+  EXPECT_EQ(placement->decisions[mlp.w1].device, 1);
+}
+
+TEST(PlaceByCosts, LeavesTheRulesWhereTheyAreBest) {
+  const Mlp mlp = make_mlp();
+  TestDevice host = cpu();
+  TestDevice test = accelerator();
+  Device* devices[] = {&test, &host};
+  Costs costs;
+  costs.node("cpu0", 1e-3).node("test0", 1e-4).copy("test0", 1e-6);
+  const auto rules = place(*mlp.graph, devices);
+  const auto placement = place(*mlp.graph, devices, {.costs = costs.get()});
+  ASSERT_TRUE(rules && placement);
+  EXPECT_EQ(rules->predicted_seconds, 0);
+  for (NodeId id = 0; id < mlp.graph->size(); ++id) {
+    EXPECT_EQ(placement->decisions[id].device, rules->decisions[id].device);
+    EXPECT_NE(placement->decisions[id].rule, Rule::kCosts);
+    EXPECT_EQ(rules->decisions[id].seconds, 0);
+  }
+  // norm 1, copy, matmul 0.1, copy, silu 1, copy, matmul and add 0.2, copy.
+  EXPECT_NEAR(placement->predicted_seconds, 2.3e-3 + 4e-6, 1e-12);
+}
+
+TEST(PlaceByCosts, PinsStayWhateverTheyCost) {
+  const Mlp mlp = make_mlp();
+  TestDevice host = cpu();
+  TestDevice test = accelerator();
+  Device* devices[] = {&test, &host};
+  Costs costs;
+  costs.node("cpu0", 1e-3).node("test0", 1e-4).copy("test0", 50e-3);
+  const Pin pins[] = {{"y", "test0"}};
+  const auto placement = place(*mlp.graph, devices, {.pins = pins, .costs = costs.get()});
+  ASSERT_TRUE(placement);
+  EXPECT_EQ(placement->decisions[mlp.sum].device, 0);
+  EXPECT_EQ(placement->decisions[mlp.sum].rule, Rule::kPinned);
+  EXPECT_EQ(placement->decisions[mlp.first].device, 1);
+}
+
+/// rows are written into a cache, which is then read.
+struct Cached {
+  Cached() {
+    GraphBuilder g;
+    cache = g.cache("cache", *make_tensor(DType::kF32, {8, 16}))->id;
+    const auto rows = g.input("rows", *make_tensor(DType::kF32, {8, 2}));
+    const auto ids = g.input("ids", *make_tensor(DType::kI64, {2}));
+    const auto set = set_rows(g, Value{cache}, rows, ids);
+    const auto result = silu(g, set);
+    EXPECT_TRUE(g.output(result, "y"));
+    written = set->id;
+    read = result->id;
+    graph = std::make_unique<Graph>(std::move(*std::move(g).build()));
+  }
+  NodeId cache = 0, written = 0, read = 0;
+  std::unique_ptr<Graph> graph;
+};
+
+TEST(PlaceByCosts, WritersStayAtTheirMemory) {
+  const Cached c;
+  TestDevice host = cpu();
+  TestDevice test({.name = "test0"});
+  Device* devices[] = {&test, &host};
+  Costs costs;
+  costs.node("cpu0", 1e-3).node("test0", 10).copy("test0", 1e-6);
+  // The cache lies on test0, where everything is slow: only the reader can get away.
+  const auto there = test.memory().allocate(8 * 16 * 4);
+  const LeafMemory memory[] = {{c.cache, {there->get(), 0}}};
+  auto placement = place(*c.graph, devices, {.memory = memory, .costs = costs.get()});
+  ASSERT_TRUE(placement);
+  EXPECT_EQ(placement->decisions[c.written].device, 0);
+  EXPECT_EQ(placement->decisions[c.read].device, 1);
+  // A cache without a place goes with its writer.
+  placement = place(*c.graph, devices, {.costs = costs.get()});
+  ASSERT_TRUE(placement);
+  EXPECT_EQ(placement->decisions[c.written].device, 1);
+  EXPECT_EQ(placement->decisions[c.cache].device, 1);
+  EXPECT_EQ(placement->decisions[c.read].device, 1);
+}
+
+TEST(PlaceByCosts, AllWhoWriteIntoOneMemoryShareADevice) {
+  GraphBuilder g;
+  const auto cache = g.cache("cache", *make_tensor(DType::kF32, {8, 16}));
+  const auto rows = g.input("rows", *make_tensor(DType::kF32, {8, 2}));
+  const auto ids = g.input("ids", *make_tensor(DType::kI64, {2}));
+  const auto all = g.input("all", *make_tensor(DType::kF32, {8, 16}));
+  const auto filled = cpy(g, all, cache);
+  const auto written = set_rows(g, filled, rows, ids);
+  ASSERT_TRUE(g.output(silu(g, written), "y"));
+  const auto graph = std::move(g).build();
+  ASSERT_TRUE(graph);
+  TestDevice host = cpu();
+  TestDevice test({.name = "test0"});
+  Device* devices[] = {&test, &host};
+  // Each would rather be where the other isn't, and copies cost nothing.
+  Costs costs;
+  costs.node("cpu0", 1e-3).node("cpu0", 1, "set_rows").node("test0", 1e-3).node("test0", 1, "cpy");
+  costs.copy("test0", 0);
+  const auto placement = place(*graph, devices, {.costs = costs.get()});
+  ASSERT_TRUE(placement) << placement.error().message();
+  const int device = placement->decisions[cache->id].device;
+  EXPECT_EQ(placement->decisions[filled->id].device, device);
+  EXPECT_EQ(placement->decisions[written->id].device, device);
+}
+
+TEST(PlaceByCosts, OneDeviceIsPredictedToo) {
+  const Mlp mlp = make_mlp();
+  TestDevice host = cpu();
+  Device* devices[] = {&host};
+  Costs costs;
+  costs.node("cpu0", 1e-3).node("cpu0", 3e-3, "matmul");
+  const auto placement = place(*mlp.graph, devices, {.costs = costs.get()});
+  ASSERT_TRUE(placement);
+  EXPECT_NEAR(placement->predicted_seconds, 9e-3, 1e-12);
+}
+
+/// Whether it can be compiled with weights where the placement wants them.
+bool compiles(const std::shared_ptr<const Graph>& graph, const Placement& placement) {
+  std::vector<std::unique_ptr<Buffer>> buffers;
+  std::vector<LeafMemory> memory;
+  for (NodeId id = 0; id < graph->size(); ++id) {
+    const Node& node = graph->node(id);
+    if (!node.is_leaf() || node.role == Role::kInput) continue;
+    Device& device = *placement.devices[static_cast<std::size_t>(placement.decisions[id].device)];
+    auto buffer = device.memory().allocate(static_cast<std::size_t>(byte_span(node.result)));
+    if (!buffer) return false;
+    memory.push_back({id, {buffer->get(), 0}});
+    buffers.push_back(std::move(*buffer));
+  }
+  return compile(graph, placement, {.memory = memory, .observe = {}}).has_value();
+}
+
+TEST(PlaceByCosts, IsNeverWorseThanTheRulesAndCanBeCompiled) {
+  const Mlp mlp = make_mlp();
+  TestDevice host = cpu();
+  TestDevice slow({.name = "slow0", .ops = {"matmul", "silu", "rms_norm"}});
+  TestDevice test = accelerator();
+  Device* devices[] = {&slow, &test, &host};
+  std::mt19937_64 random(1);
+  const auto draw = [&] { return std::pow(10.0, -3 * static_cast<double>(random() % 1000) / 1e3); };
+  int moved = 0;
+  for (int round = 0; round < 100; ++round) {
+    Costs costs;
+    for (const char* name : {"cpu0", "slow0", "test0"}) costs.node(name, draw()).copy(name, draw());
+    const auto facts = PlaceFacts::create(*mlp.graph, devices, {});
+    const auto pinned = pin_nodes(*facts, {});
+    const auto rules = place_by_rules(*facts, *pinned, 32);
+    ASSERT_TRUE(rules);
+    const PlaceProblem problem = make_problem(*facts, *pinned, *rules, *costs.get());
+    const auto placement = place(*mlp.graph, devices, {.costs = costs.get()});
+    ASSERT_TRUE(placement);
+    EXPECT_LE(placement->predicted_seconds, makespan(problem.problem, problem.start));
+    for (const Decision& decision : placement->decisions) moved += decision.rule == Rule::kCosts;
+    EXPECT_TRUE(compiles(mlp.graph, *placement));
+  }
+  EXPECT_GT(moved, 0);
 }
 
 }  // namespace

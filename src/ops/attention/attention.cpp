@@ -81,6 +81,14 @@ class Attention final : public OpWith<AttentionParams> {
     });
   }
 
+  /// Two products of matrices: a score a key from rows of q and k, then a sum over rows of v.
+  double operations(const Tensor& result, SourceTensors sources, const Params&) const override {
+    const auto keys = static_cast<double>(sources[1]->size(2));
+    return 2.0 * keys *
+           (static_cast<double>(element_count(sources[0]->shape)) +
+            static_cast<double>(element_count(result.shape)));
+  }
+
   void cases(const CaseSink& sink) const override { attention_cases(sink); }
 };
 

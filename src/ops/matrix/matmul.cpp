@@ -122,6 +122,12 @@ class Matmul final : public OpWith<NoParams> {
     });
   }
 
+  /// A multiplication and an addition for each k.
+  double operations(const Tensor& result, SourceTensors sources, const Params&) const override {
+    return 2.0 * static_cast<double>(sources[0]->size(0)) *
+           static_cast<double>(element_count(result.shape));
+  }
+
   void cases(const CaseSink& sink) const override {
     for (DType type : kWeightTypes) {
       matrix_cases(sink, type);

@@ -1,4 +1,4 @@
-#include "text/regex.h"
+#include "base/regex.h"
 
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
@@ -11,7 +11,7 @@
 
 #include "base/fail.h"
 
-namespace shunt::text {
+namespace shunt {
 namespace {
 
 struct Free {
@@ -84,8 +84,7 @@ Result<Regex> Regex::compile(std::string_view pattern) {
                                        expanded.size(), PCRE2_UTF | PCRE2_UCP, &error, &offset,
                                        nullptr));
   if (!code) {
-    return fail(ErrorCode::kInternal, "regular expression {}: {} at {}", expanded,
-                message_of(error), offset);
+    return invalid("regular expression {}: {} at {}", expanded, message_of(error), offset);
   }
   // Where no executable memory is to be had this fails, and matching is slower.
   pcre2_jit_compile(code.get(), PCRE2_JIT_COMPLETE);
@@ -131,4 +130,18 @@ Status Regex::split(std::vector<std::string_view>& pieces) const {
   return ok();
 }
 
-}  // namespace shunt::text
+Result<bool> Regex::matches(std::string_view text) const {
+  constexpr std::uint32_t kOptions = PCRE2_ANCHORED | PCRE2_ENDANCHORED;
+  const Owned<pcre2_match_data> data(pcre2_match_data_create(1, nullptr));
+  if (!data) throw std::bad_alloc();
+  const Owned<pcre2_match_context> context = make_context(text.size());
+  const int found = pcre2_match(code_->code.get(), reinterpret_cast<PCRE2_SPTR>(text.data()),
+                                text.size(), 0, kOptions, data.get(), context.get());
+  if (found >= 0) return true;
+  const bool not_utf8 = found <= PCRE2_ERROR_UTF8_ERR1 && found >= PCRE2_ERROR_UTF8_ERR21;
+  if (found == PCRE2_ERROR_NOMATCH || not_utf8) return false;
+  return fail(ErrorCode::kUnsupported, "matching {} bytes of text: {}", text.size(),
+              message_of(found));
+}
+
+}  // namespace shunt

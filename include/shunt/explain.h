@@ -1,0 +1,172 @@
+// Placements for people: what a placed graph does and why, what fell back and whether that is
+// acceptable, and placements as files that a person can edit.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "shunt/plan.h"
+
+namespace shunt {
+
+// ---- explanations
+// ---------------------------------------------------------------------------------
+
+/// An operation of a segment.
+struct ExplainedNode {
+  NodeId id = 0;
+  std::string name;  ///< "blk.0.attention (attention)"
+  std::string op;
+  std::string reason;  ///< the rule, and the case: "weights: its weight ... is on cuda0"
+  std::vector<PassedOver> passed_over;  ///< all devices that could have been better
+  bool fell_back = false;               ///< a device with memory of its own refused it
+};
+
+/// A tensor that is copied to another device. Bytes are at the extents' maximum.
+struct ExplainedTransfer {
+  NodeId node = 0;
+  std::string name;
+  int from = 0;
+  int to = 0;
+  std::uint64_t bytes = 0;
+};
+
+struct ExplainedSegment {
+  int device = 0;
+  std::string reason;  ///< why it starts: the reason of its first operation
+  std::vector<ExplainedNode> nodes;
+  std::vector<ExplainedTransfer> transfers;  ///< made before it starts
+  std::uint64_t bytes_in = 0;                ///< copied to it
+  std::uint64_t bytes_out = 0;               ///< of what it computes, copied to other devices
+  std::size_t fell_back = 0;                 ///< operations that a better device refused
+  std::optional<double> seconds;             ///< predicted, without copies
+};
+
+struct ExplainedDevice {
+  std::string name;
+  std::size_t nodes = 0;       ///< with leaves and views
+  std::size_t operations = 0;  ///< nodes that it computes
+  std::size_t segments = 0;
+  std::size_t fell_back = 0;  ///< operations that it computes because a better device refused
+  std::uint64_t weight_bytes = 0;
+  std::uint64_t cache_bytes = 0;
+  std::uint64_t bytes_in = 0;     ///< copied to it in a step
+  std::uint64_t bytes_out = 0;    ///< copied from it in a step
+  std::optional<double> seconds;  ///< predicted, without copies
+};
+
+/// What a placed and cut graph does in one run. Devices are in the placement's order.
+struct Explanation {
+  std::vector<ExplainedDevice> devices;
+  std::vector<ExplainedSegment> segments;
+  std::vector<ExplainedTransfer> results;  ///< outputs that are brought to the host at the end
+  std::size_t operations = 0;
+  std::size_t fell_back = 0;
+  std::uint64_t bytes_copied = 0;
+  std::optional<double> seconds;   ///< predicted for all of it, copies included
+  std::vector<std::string> notes;  ///< of the placement: pins that match nothing
+};
+
+/// `segments` must be those of this graph and placement.
+Explanation explain(const Graph& graph, const Placement& placement,
+                    std::span<const Segment> segments);
+
+// ---- what fell back
+// -------------------------------------------------------------------------------
+
+/// Operations of one kind that a device refused for one reason, and that run elsewhere.
+struct Fallback {
+  std::string op;
+  int refused_by = 0;
+  int instead = 0;
+  Refusal refusal = Refusal::kOp;
+  std::string reason;
+  std::vector<NodeId> nodes;
+};
+
+/// What runs elsewhere because a better device refused it. A device without memory of its own
+/// (BLAS) is a help to the CPU: what it refuses has not fallen back. Nor has what could run on a
+/// better device and does not, because its data are elsewhere.
+struct FallbackReport {
+  std::vector<std::string> devices;  ///< names, as the placement counts them
+  std::size_t operations = 0;        ///< of the graph
+  std::size_t fell_back = 0;
+  std::vector<Fallback> fallbacks;  ///< in the order of their first nodes
+  double cpu_share = 0;             ///< of what fell back to the CPU, of all: from 0 to 1
+  bool share_of_time = false;       ///< whether that is of predicted time, or else of operations
+  std::uint64_t bytes_copied = 0;   ///< between devices in one run, at the extents' maximum
+};
+
+FallbackReport report_fallback(const Graph& graph, const Placement& placement);
+/// How many operations fell back, where to, the first reason and what would change it: one line
+/// without its end. Empty if none did.
+std::string to_line(const FallbackReport& report);
+
+enum class FallbackMode : std::uint8_t {
+  kAllow,  ///< nothing is said
+  kWarn,   ///< one line is said
+  kDeny,   ///< it is an error
+};
+
+/// Whether it is acceptable that operations fall back. The limits hold in every mode.
+struct FallbackPolicy {
+  FallbackMode mode = FallbackMode::kWarn;
+  std::optional<double> max_cpu_share = {};             ///< of FallbackReport::cpu_share
+  std::optional<std::uint64_t> max_copy_bytes = {};     ///< of FallbackReport::bytes_copied
+  std::function<void(std::string_view line)> say = {};  ///< gets the line; may be empty
+};
+
+/// Says what there is to say, the placement's notes as well. Unsupported, listing operations and
+/// reasons, if the policy denies it.
+Status apply_fallback_policy(const Graph& graph, const Placement& placement,
+                             const FallbackPolicy& policy);
+
+// ---- placements as files
+// --------------------------------------------------------------------------
+
+/// A line of such a file: where a node runs, or a leaf lies.
+struct PlacementLine {
+  std::size_t line = 0;  ///< its number in the file, from 1
+  NodeId node = 0;
+  std::string name;    ///< may be empty
+  std::string op;      ///< of a leaf its role
+  std::string device;  ///< "=" for a view, which is where its memory is
+};
+
+/// A placement as somebody wrote it. What it says is checked when a graph is placed by it.
+struct PlacementFile {
+  std::string path;  ///< for messages
+  std::vector<PlacementLine> lines;
+};
+
+/// A line for each node, `ID NAME OP DEVICE # REASON`, with `notes` in front of them as comments.
+std::string write_placement(const Graph& graph, const Placement& placement,
+                            std::span<const std::string> notes = {});
+/// BadFile, naming path and line, for text that is no such file.
+Result<PlacementFile> read_placement(std::string_view text, std::string path);
+/// The placement that the file states, exactly. `devices` and `memory` as for place(). BadFile,
+/// naming the line, where it is of another graph, names a device that is not there, or asks a
+/// device for what it can't do.
+Result<Placement> place_by_file(const PlacementFile& file, const Graph& graph,
+                                std::span<Device* const> devices,
+                                std::span<const LeafMemory> memory = {});
+
+/// A node that two files place on different devices; empty where a file lacks it.
+struct PlacementChange {
+  NodeId node = 0;
+  std::string name;
+  std::string op;
+  std::string before;
+  std::string after;
+};
+/// By node. Nodes of another name or op are not the same: gone, and new.
+std::vector<PlacementChange> compare_placements(const PlacementFile& before,
+                                                const PlacementFile& after);
+
+}  // namespace shunt

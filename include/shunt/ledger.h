@@ -1,0 +1,62 @@
+// Who takes how much memory, and what for: each byte that is allocated through a buffer type, by
+// device and purpose. What is predicted before anything is loaded and what is allocated are the
+// same table.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace shunt {
+
+enum class Purpose : std::uint8_t {
+  kWeights,
+  kMappedWeights,  ///< used where they lie in the mapped file: nothing is allocated for them
+  kCache,
+  kActivations,  ///< results, copies of tensors of other devices, scratch
+  kInputs,
+  kStaging,  ///< what goes through the host on its way between devices
+};
+std::string_view to_string(Purpose purpose);
+
+struct LedgerRow {
+  std::string device;
+  Purpose purpose = Purpose::kWeights;
+  std::uint64_t bytes = 0;
+  bool operator==(const LedgerRow&) const = default;
+};
+
+/// Rows by device in the order they first came, then by purpose; no two of the same kind, and none
+/// of 0 bytes. Equal ledgers are equal row by row.
+struct Ledger {
+  std::vector<LedgerRow> rows;
+
+  void add(std::string_view device, Purpose purpose, std::uint64_t bytes);
+  void add(const Ledger& other);
+  std::uint64_t bytes(std::string_view device, Purpose purpose) const;
+  /// Of all purposes but kMappedWeights: what is allocated there.
+  std::uint64_t allocated(std::string_view device) const;
+  /// On all devices.
+  std::uint64_t total(Purpose purpose) const;
+  bool operator==(const Ledger&) const = default;
+};
+
+/// A line a row: "test0  weights  1.2 GiB", and how much of it each device takes in all.
+std::string to_text(const Ledger& ledger);
+
+/// What a device is asked for in all, and what it can give.
+struct MemoryNeed {
+  std::string device;
+  std::uint64_t needs = 0;
+  std::uint64_t has = 0;     ///< free when it was asked
+  std::uint64_t margin = 0;  ///< of that, to be left alone
+};
+/// "test0 needs 3.0 MiB (3145728 bytes), but has 2.0 MiB (2097152 bytes), of which 64 KiB are to be
+/// left free".
+std::string to_text(const MemoryNeed& need);
+
+/// "17 bytes", "1.5 MiB".
+std::string size_text(std::uint64_t bytes);
+
+}  // namespace shunt

@@ -1,0 +1,56 @@
+// `shunt explain`: which device computes what of a model, and why.
+#include "cli/commands.h"
+#include "cli/explanation.h"
+#include "cli/placed_step.h"
+#include "cli/text_files.h"
+
+namespace shunt::cli {
+namespace {
+
+class ExplainCommand final : public Command {
+ public:
+  const CommandInfo& info() const override {
+    static constexpr CommandInfo kInfo = {
+        "explain", "show which device computes what of a model, and why",
+        "  shunt explain --model model.gguf\n"
+        "  shunt explain --model model.gguf --devices cuda0,cpu0 --tokens 1 --json\n"
+        "  shunt explain --model model.gguf --html explanation.html"};
+    return kInfo;
+  }
+
+  void declare(Arguments& arguments) override {
+    step_.declare(arguments);
+    arguments.text("--html", "FILE", "write a page with a timeline for each device", html_);
+    arguments.flag("--json", json_, "print JSON");
+  }
+
+  Status check() override { return step_.check(); }
+
+  Status run(Output& output) override {
+    SHUNT_ASSIGN(const PlacedStep placed, step_.place());
+    const Explanation explanation =
+        shunt::explain(placed.step.graph, placed.placement, placed.segments);
+    const ExplanationTitle title = {placed.path, placed.shape.tokens, placed.shape.context,
+                                    placed.notes};
+    if (html_) SHUNT_TRY(write_file(*html_, to_html(title, explanation)));
+    if (json_) {
+      output.write(to_json(title, explanation));
+    } else if (!html_) {
+      output.write(to_plain_text(title, explanation));
+    }
+    return ok();
+  }
+
+ private:
+  StepFlags step_;
+  std::optional<std::string> html_;
+  bool json_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_explain_command() {
+  return std::make_unique<ExplainCommand>();
+}
+
+}  // namespace shunt::cli

@@ -1,0 +1,35 @@
+// An explanation in the three forms it is shown in.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "shunt/explain.h"
+
+namespace shunt::cli {
+
+/// What is explained.
+struct ExplanationTitle {
+  std::string model;
+  std::int64_t tokens = 0;
+  std::int64_t context = 0;
+  std::vector<std::string> memory;  ///< what was decided about it, in lines
+};
+
+std::string to_plain_text(const ExplanationTitle& title, const Explanation& explanation);
+std::string to_json(const ExplanationTitle& title, const Explanation& explanation);
+/// One page that needs nothing else: no network, no script. A timeline of a row a device and a box
+/// a segment, and all that is in it as tables.
+std::string to_html(const ExplanationTitle& title, const Explanation& explanation);
+
+/// "5 silu: test0 has no kernel for silu", a line for each kind of operation and reason among those
+/// of a segment that fell back.
+std::vector<std::string> fallback_lines(const Explanation& explanation,
+                                        const ExplainedSegment& segment);
+/// "1 segment", "2 segments".
+std::string counted(std::size_t number, std::string_view what);
+/// "x (add)", or "x (add) to y (mul)".
+std::string span_of(const ExplainedSegment& segment);
+
+}  // namespace shunt::cli

@@ -1,0 +1,119 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "cli/explanation.h"
+#include "cli/sizes.h"
+
+namespace shunt::cli {
+namespace {
+
+std::string milliseconds(const std::optional<double>& seconds) {
+  return seconds ? fmt::format("{:.3f} ms", *seconds * 1e3) : std::string();
+}
+
+const std::string& name_of(const Explanation& explanation, int device) {
+  return explanation.devices[static_cast<std::size_t>(device)].name;
+}
+
+std::string device_line(const ExplainedDevice& device) {
+  std::string line =
+      fmt::format("  {:<8} {}, {}", device.name, counted(device.operations, "operation"),
+                  counted(device.segments, "segment"));
+  if (device.fell_back > 0) line += fmt::format(", {} of them fell back here", device.fell_back);
+  if (device.weight_bytes > 0)
+    line += fmt::format("; {} weights", format_bytes(device.weight_bytes));
+  if (device.cache_bytes > 0) line += fmt::format("; {} cache", format_bytes(device.cache_bytes));
+  line +=
+      fmt::format("; {} in, {} out", format_bytes(device.bytes_in), format_bytes(device.bytes_out));
+  if (device.seconds) line += "; " + milliseconds(device.seconds);
+  return line + "\n";
+}
+
+std::string segment_lines(const Explanation& explanation, std::size_t number) {
+  const ExplainedSegment& segment = explanation.segments[number];
+  std::string text =
+      fmt::format("{:>4}  {:<8} {}: {}{}{}\n", number, name_of(explanation, segment.device),
+                  counted(segment.nodes.size(), "operation"), span_of(segment),
+                  segment.seconds ? ", " : "", milliseconds(segment.seconds));
+  text += fmt::format("        starts because   {}\n", segment.reason);
+  for (const ExplainedTransfer& transfer : segment.transfers) {
+    text += fmt::format("        in   {:>10}  {} from {}\n", format_bytes(transfer.bytes),
+                        transfer.name, name_of(explanation, transfer.from));
+  }
+  if (segment.bytes_out > 0)
+    text += fmt::format("        out  {:>10}\n", format_bytes(segment.bytes_out));
+  for (const std::string& line : fallback_lines(explanation, segment)) {
+    text += fmt::format("        fell back        {}\n", line);
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string counted(std::size_t number, std::string_view what) {
+  return fmt::format("{} {}{}", number, what, number == 1 ? "" : "s");
+}
+
+std::string span_of(const ExplainedSegment& segment) {
+  if (segment.nodes.empty()) return {};
+  const std::string& first = segment.nodes.front().name;
+  return segment.nodes.size() == 1 ? first
+                                   : fmt::format("{} to {}", first, segment.nodes.back().name);
+}
+
+std::vector<std::string> fallback_lines(const Explanation& explanation,
+                                        const ExplainedSegment& segment) {
+  struct Kind {
+    std::string text;
+    std::size_t nodes = 0;
+  };
+  std::vector<Kind> kinds;
+  for (const ExplainedNode& node : segment.nodes) {
+    if (!node.fell_back) continue;
+    for (const PassedOver& passed : node.passed_over) {
+      if (passed.refusal == Refusal::kCost) continue;
+      const std::string text = fmt::format("{} from {}: {}", node.op,
+                                           name_of(explanation, passed.device), passed.reason);
+      const auto known = std::find_if(kinds.begin(), kinds.end(),
+                                      [&](const Kind& kind) { return kind.text == text; });
+      if (known == kinds.end()) {
+        kinds.push_back({text, 1});
+      } else {
+        ++known->nodes;
+      }
+    }
+  }
+  std::vector<std::string> lines;
+  for (const Kind& kind : kinds) lines.push_back(fmt::format("{} {}", kind.nodes, kind.text));
+  return lines;
+}
+
+std::string to_plain_text(const ExplanationTitle& title, const Explanation& explanation) {
+  std::string text = fmt::format(
+      "{}: a step of {}, context {}\n{} on {}, {}; {} fell back; {} copied between devices\n",
+      title.model, counted(static_cast<std::size_t>(title.tokens), "token"), title.context,
+      counted(explanation.operations, "operation"), counted(explanation.devices.size(), "device"),
+      counted(explanation.segments.size(), "segment"), explanation.fell_back,
+      format_bytes(explanation.bytes_copied));
+  if (explanation.seconds) {
+    text += fmt::format("predicted: {} a step\n", milliseconds(explanation.seconds));
+  }
+  for (const std::string& note : explanation.notes) text += note + "\n";
+  text += "devices\n";
+  for (const ExplainedDevice& device : explanation.devices) text += device_line(device);
+  text += "memory\n";
+  for (const std::string& line : title.memory) text += fmt::format("  {}\n", line);
+  text += "segments\n";
+  for (std::size_t i = 0; i < explanation.segments.size(); ++i)
+    text += segment_lines(explanation, i);
+  if (!explanation.results.empty()) text += "results\n";
+  for (const ExplainedTransfer& transfer : explanation.results) {
+    text += fmt::format("        {:>10}  {} from {} to {}\n", format_bytes(transfer.bytes),
+                        transfer.name, name_of(explanation, transfer.from),
+                        name_of(explanation, transfer.to));
+  }
+  return text;
+}
+
+}  // namespace shunt::cli

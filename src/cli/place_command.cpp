@@ -1,0 +1,112 @@
+// `shunt place`: a model's placement as a file that a person can edit, and what two of them differ
+// in.
+#include "base/fail.h"
+#include "cli/commands.h"
+#include "cli/json.h"
+#include "cli/placed_step.h"
+#include "cli/placement_files.h"
+#include "cli/text_files.h"
+#include "schedule/placement_words.h"
+
+namespace shunt::cli {
+namespace {
+
+std::string change_line(const PlacementChange& change) {
+  const auto device = [](const std::string& name) {
+    return name.empty() ? std::string("(not there)") : name == "=" ? name : quote_word(name);
+  };
+  return fmt::format("{}  {}  {}  {} -> {}\n", change.node,
+                     change.name.empty() ? "-" : quote_word(change.name), quote_word(change.op),
+                     device(change.before), device(change.after));
+}
+
+std::string to_json(std::span<const PlacementChange> changes) {
+  Json json = Json::array();
+  for (const PlacementChange& change : changes) {
+    const auto device = [](const std::string& name) { return name.empty() ? Json() : Json(name); };
+    json.push_back({{"node", change.node},
+                    {"name", change.name},
+                    {"op", change.op},
+                    {"before", device(change.before)},
+                    {"after", device(change.after)}});
+  }
+  return to_text(json);
+}
+
+class PlaceCommand final : public Command {
+ public:
+  const CommandInfo& info() const override {
+    static constexpr CommandInfo kInfo = {
+        "place", "write which device computes what as a file to edit, for run --placement",
+        "  shunt place --model model.gguf -o model.placement\n"
+        "  shunt run --model model.gguf --placement model.placement\n"
+        "  shunt place --diff before.placement after.placement"};
+    return kInfo;
+  }
+
+  void declare(Arguments& arguments) override {
+    step_.declare(arguments);
+    arguments.text("-o,--output", "FILE", "the file to write (default standard output)", output_);
+    arguments.flag("--diff", diff_, "show what differs between two placement files");
+    arguments.text("A", "", "with --diff, the one before", before_);
+    arguments.text("B", "", "with --diff, the one after", after_);
+    arguments.flag("--json", json_, "with --diff, print JSON");
+  }
+
+  Status check() override {
+    if (!diff_ && before_) {
+      return invalid("\"{}\" is a file only with --diff", *before_);
+    }
+    if (!diff_ && json_) return invalid("--json is for --diff");
+    if (!diff_) return step_.check();
+    if (!after_) return invalid("--diff needs two placement files");
+    if (step_.has_model()) return invalid("--diff and --model exclude each other");
+    if (output_) return invalid("--diff and --output exclude each other");
+    return ok();
+  }
+
+  Status run(Output& output) override { return diff_ ? compare(output) : write(output); }
+
+ private:
+  Status write(Output& output) const {
+    SHUNT_ASSIGN(const PlacedStep placed, step_.place());
+    const std::string notes[] = {
+        fmt::format("{}, a step of {} tokens, context {}", placed.path, placed.shape.tokens,
+                    placed.shape.context),
+        "Change a device, then: shunt run --placement FILE. A view (=) is where its memory is."};
+    const std::string text = write_placement(placed.step.graph, placed.placement, notes);
+    if (output_) return write_file(*output_, text);
+    output.write(text);
+    return ok();
+  }
+
+  Status compare(Output& output) const {
+    SHUNT_ASSIGN(const PlacementFile before, load_placement(*before_));
+    SHUNT_ASSIGN(const PlacementFile after, load_placement(*after_));
+    const auto changes = compare_placements(before, after);
+    if (json_) {
+      output.write(to_json(changes));
+      return ok();
+    }
+    std::string text;
+    for (const PlacementChange& change : changes) text += change_line(change);
+    output.write(text + fmt::format("{} of {} nodes differ\n", changes.size(),
+                                    std::max(before.lines.size(), after.lines.size())));
+    return ok();
+  }
+
+  StepFlags step_;
+  std::optional<std::string> output_;
+  std::optional<std::string> before_;
+  std::optional<std::string> after_;
+  bool diff_ = false;
+  bool json_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_place_command() {
+  return std::make_unique<PlaceCommand>();
+}
+
+}  // namespace shunt::cli

@@ -1,0 +1,119 @@
+#include "cli/placed_step.h"
+
+#include <algorithm>
+
+#include "base/fail.h"
+#include "base/guarded.h"
+#include "engine/fit.h"
+#include "engine/promised_memory.h"
+#include "engine/vocabulary_from_gguf.h"
+#include "schedule/segments.h"
+
+namespace shunt::cli {
+namespace {
+
+constexpr std::int64_t kMostTokens = std::int64_t{1} << 30;
+
+/// A model of which only the file's metadata is there.
+Result<std::unique_ptr<ModelState>> open_without_weights(const std::string& path,
+                                                         std::vector<Device*> devices) {
+  SHUNT_ASSIGN(gguf::File file, gguf::File::open(path));
+  SHUNT_ASSIGN(text::Vocabulary vocabulary, vocabulary_from_gguf(file));
+  SHUNT_ASSIGN(text::Tokenizer tokenizer, text::Tokenizer::create(std::move(vocabulary)));
+  auto model = std::make_unique<ModelState>(file, std::move(tokenizer));
+  SHUNT_ASSIGN(model->definition, read_model(file));
+  model->info.context = model->definition->shape().context;
+  model->devices = std::move(devices);
+  return model;
+}
+
+/// Weights and caches where they fit, as promises.
+std::vector<LeafMemory> promise(const StepGraph& step, const Fit& fit,
+                                const PromisedMemory& promised) {
+  std::vector<LeafMemory> memory;
+  for (const WeightLeaf& weight : step.weights) {
+    memory.push_back({weight.leaf, promised.on(fit.homes.weights.at(weight.info))});
+  }
+  for (std::size_t i = 0; i < step.caches.size(); ++i) {
+    memory.push_back({step.caches[i], promised.on(fit.homes.caches[i])});
+  }
+  return memory;
+}
+
+/// Why a leaf is where it is was decided before it had memory: by the rules, or for want of room.
+void explain_leaves(const Placement& by_rules, std::span<const LeafMemory> leaves,
+                    Placement& placement) {
+  for (const LeafMemory& leaf : leaves) {
+    const Decision& wanted = by_rules.decisions[leaf.leaf];
+    Decision& decision = placement.decisions[leaf.leaf];
+    Device* there = placement.devices[static_cast<std::size_t>(decision.device)];
+    Device* better = by_rules.devices[static_cast<std::size_t>(wanted.device)];
+    decision.rule = wanted.rule;
+    decision.reason = there == better
+                          ? wanted.reason
+                          : fmt::format("{} has no room left for it", better->info().name);
+  }
+}
+
+}  // namespace
+
+void StepFlags::declare(Arguments& arguments) {
+  arguments.text("-m,--model", "FILE", "the model, a GGUF file; its weights are not read", model_);
+  arguments.value("-d,--devices", "LIST", "devices to use, such as cuda0,cpu0 (default all)",
+                  [this](const std::string& text) -> Status {
+                    SHUNT_ASSIGN(devices_, split_list(text));
+                    return ok();
+                  });
+  arguments.number<std::int64_t>("-n,--tokens", "tokens of the step, at most the context", tokens_,
+                                 1, kMostTokens);
+  arguments.number<std::int64_t>("-c,--ctx", "tokens of context; 0: the model's own, at most 4096",
+                                 context_, 0, kMostTokens);
+  pins_.declare(arguments);
+  runtime_.declare(arguments);
+}
+
+Status StepFlags::check() {
+  if (!model_) return invalid("no model is given; use --model FILE");
+  SHUNT_ASSIGN(options_, runtime_.options());
+  return ok();
+}
+
+Result<PlacedStep> StepFlags::place() const {
+  return guarded(
+      [&]() -> Result<PlacedStep> {
+        PlacedStep placed;
+        placed.path = *model_;
+        SHUNT_ASSIGN(placed.registry, Registry::create(options_));
+        SHUNT_ASSIGN(auto devices, placed.registry->select(devices_));
+        SHUNT_ASSIGN(const auto model, open_without_weights(*model_, std::move(devices)));
+        LoadOptions load;
+        SHUNT_TRY(pins_.apply(load));
+        model->pins = std::move(load.pins);
+        model->costs = std::move(load.costs);
+        SessionOptions session;
+        session.context = context_;
+        FitRequest request;
+        request.steps = session_steps(model->info, session);
+        request.limits = device_limits(model->devices, {});
+        auto fit = fit_model(*model, request);
+        if (!fit) return std::move(fit.error()).with_context(*model_);
+
+        placed.shape = request.steps.front();
+        placed.shape.tokens = std::min(tokens_, placed.shape.context);
+        SHUNT_ASSIGN(placed.step, model->definition->build(placed.shape));
+        const Graph& graph = placed.step.graph;
+        const PromisedMemory promised(model->devices);
+        const auto memory = promise(placed.step, *fit, promised);
+        SHUNT_ASSIGN(const Placement by_rules, model->place_step(graph, {}, model->devices));
+        SHUNT_ASSIGN(placed.placement, model->place_step(graph, memory, fit->devices));
+        explain_leaves(by_rules, memory, placed.placement);
+        placed.segments = cut_segments(graph, placed.placement, graph.outputs(),
+                                       planned_leaf_types(graph, placed.placement))
+                              .segments;
+        placed.notes = std::move(fit->notes);
+        return placed;
+      },
+      *model_);
+}
+
+}  // namespace shunt::cli

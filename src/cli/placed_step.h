@@ -1,0 +1,46 @@
+// The graph of a model's step, placed as loading the model and running a step would place it,
+// without reading a weight. And the flags that say of which model, for which devices.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/arguments.h"
+#include "cli/placement_flags.h"
+#include "cli/runtime_flags.h"
+#include "model/definition.h"
+#include "shunt/plan.h"
+#include "shunt/registry.h"
+
+namespace shunt::cli {
+
+struct PlacedStep {
+  std::string path;  ///< the model's
+  StepShape shape;
+  std::unique_ptr<Registry> registry;  ///< owns the devices of the placement
+  StepGraph step;
+  Placement placement;
+  std::vector<Segment> segments;
+  std::vector<std::string> notes;  ///< what was decided about memory
+};
+
+class StepFlags {
+ public:
+  void declare(Arguments& arguments);
+  Status check();
+  bool has_model() const { return model_.has_value(); }
+  Result<PlacedStep> place() const;
+
+ private:
+  std::optional<std::string> model_;
+  std::vector<std::string> devices_;
+  PlacementFlags pins_;
+  std::int64_t tokens_ = 512;
+  std::int64_t context_ = 0;
+  RuntimeFlags runtime_;
+  Options options_;
+};
+
+}  // namespace shunt::cli

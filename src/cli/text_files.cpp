@@ -1,0 +1,51 @@
+#include "cli/text_files.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+
+#include "base/fail.h"
+#include "base/file.h"
+
+namespace shunt::cli {
+
+Status write_file(const std::string& path, std::string_view text) {
+  Descriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+  const auto failed = [&] {
+    return fail(ErrorCode::kIo, "cannot write {}: {}", path, system_message(errno));
+  };
+  if (file.get() < 0) return failed();
+  while (!text.empty()) {
+    const ssize_t written = ::write(file.get(), text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return failed();
+    text.remove_prefix(static_cast<std::size_t>(written));
+  }
+  // Some file systems tell only now that a write has failed.
+  if (::close(file.release()) != 0) return failed();
+  return ok();
+}
+
+Result<std::string> read_whole_file(const std::string& path, std::size_t most) {
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (file.get() < 0) {
+    const auto code = errno == ENOENT ? ErrorCode::kNotFound : ErrorCode::kIo;
+    return fail(code, "cannot open {}: {}", path, system_message(errno));
+  }
+  std::string text;
+  std::array<char, 1 << 16> chunk;
+  while (true) {
+    const ssize_t count = ::read(file.get(), chunk.data(), chunk.size());
+    if (count == 0) return text;
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return fail(ErrorCode::kIo, "cannot read {}: {}", path, system_message(errno));
+    text.append(chunk.data(), static_cast<std::size_t>(count));
+    if (text.size() > most) {
+      return fail(ErrorCode::kBadFile, "{}: more than {} bytes", path, most);
+    }
+  }
+}
+
+}  // namespace shunt::cli

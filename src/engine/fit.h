@@ -1,0 +1,77 @@
+// Which weights and caches fit where: devices are filled by priority, layer after layer, until they
+// are full; the rest goes to the next one, and in the end to the CPU.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "engine/model_state.h"
+#include "shunt/ledger.h"
+
+namespace shunt {
+
+/// Where leaves that outlive a step lie: indices into ModelState::devices.
+struct Homes {
+  std::map<const gguf::TensorInfo*, int> weights;
+  std::vector<int> caches;  ///< in the order of StepGraph::caches
+};
+
+inline constexpr std::uint64_t kNoLimit = std::numeric_limits<std::uint64_t>::max();
+
+/// What a device's memory allows.
+struct DeviceLimit {
+  std::uint64_t free = 0;        ///< bytes; 0 if that is not known: then there is no limit
+  std::uint64_t margin = 0;      ///< of these, to be left alone
+  std::uint64_t cap = kNoLimit;  ///< what it was found not to give more than
+
+  std::uint64_t usable() const {
+    const std::uint64_t known = free == 0 ? kNoLimit : free - std::min(free, margin);
+    return std::min(known, cap);
+  }
+};
+
+/// By device, as they are now. `margin`: bytes to be left alone on each but the CPU; if not given,
+/// 5% of what is free, but at least 64 MiB, but at most a quarter. Of the host all memory counts as
+/// free: what the system keeps there of files makes room when it is needed.
+std::vector<DeviceLimit> device_limits(std::span<Device* const> devices,
+                                       std::optional<std::uint64_t> margin);
+
+struct FitRequest {
+  std::vector<StepShape> steps;  ///< whose plans are there at the same time
+  std::vector<DeviceLimit> limits;
+  /// Weights that are there already: each stays where it is, or is used from the CPU. Null while
+  /// none is.
+  const std::map<const gguf::TensorInfo*, int>* loaded = nullptr;
+  /// Caches that are there already, and stay. Null while none is.
+  const std::vector<int>* caches = nullptr;
+  /// Where caches go if they fit there. Null: beside the weights of their layer.
+  const std::vector<int>* wanted_caches = nullptr;
+};
+
+/// What was decided. Nothing has been allocated for it.
+struct Fit {
+  Homes homes;
+  std::vector<Device*> devices;        ///< those that are used, by falling priority
+  Ledger ledger;                       ///< what will be allocated, beside what is there already
+  std::vector<std::uint64_t> planned;  ///< the same in all, by device of the model
+  std::vector<std::string> notes;      ///< what was decided, a line a device
+};
+
+/// OutOfMemory, with the numbers, if the CPU has too little for what is left for it, or a device
+/// for what the user wants there.
+Result<Fit> fit_model(const ModelState& model, const FitRequest& request);
+
+/// The steps whose plans a session has from the start: prompts, and single tokens.
+std::vector<StepShape> session_steps(const ModelInfo& model, const SessionOptions& options);
+
+/// A smaller limit after `planned` bytes were refused for the n-th time (from 0): a bit less, then
+/// more and more, down to nothing.
+std::uint64_t lower_cap(std::uint64_t planned, int attempt);
+
+}  // namespace shunt

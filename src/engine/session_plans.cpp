@@ -1,0 +1,222 @@
+#include "engine/session_plans.h"
+
+#include <algorithm>
+
+#include "base/fail.h"
+
+namespace shunt {
+
+namespace {
+
+std::string name_of(const Device& device) {
+  return device.info().name;
+}
+
+}  // namespace
+
+SessionPlans::Caps SessionPlans::no_caps() const {
+  return {std::vector<std::uint64_t>(model_.devices.size(), kNoLimit),
+          std::vector<int>(model_.devices.size(), 0)};
+}
+
+FitRequest SessionPlans::request(std::vector<StepShape> steps, const Caps& caps) const {
+  FitRequest request;
+  request.steps = std::move(steps);
+  request.limits = device_limits(model_.devices, model_.memory_margin);
+  for (std::size_t i = 0; i < caps.most.size(); ++i) request.limits[i].cap = caps.most[i];
+  return request;
+}
+
+/// After memory was refused: less for the devices that have too little for what was planned, or,
+/// where each seems to have enough, for all. False if nothing was planned for any but the CPU.
+bool SessionPlans::lower(const Fit& fit, Caps& caps) {
+  std::vector<std::size_t> planned;
+  std::vector<std::size_t> lacking;
+  for (std::size_t i = 0; i + 1 < model_.devices.size(); ++i) {
+    if (fit.planned[i] == 0) continue;
+    planned.push_back(i);
+    BufferType& type = model_.devices[i]->memory();
+    const std::size_t bytes = std::min<std::uint64_t>(fit.planned[i], type.max_size());
+    if (!type.allocate(bytes)) lacking.push_back(i);
+  }
+  for (std::size_t i : lacking.empty() ? planned : lacking) {
+    caps.most[i] = lower_cap(fit.planned[i], caps.attempts[i]++);
+    notes_.push_back(fmt::format(
+        "{}: refused memory for a session out of {}, so it gets at most {}",
+        name_of(*model_.devices[i]), size_text(fit.planned[i]), size_text(caps.most[i])));
+  }
+  return !planned.empty();
+}
+
+Status SessionPlans::allocate_caches(const StepGraph& step, const Homes& homes) {
+  caches_.assign(step.caches.size(), {});
+  cache_bytes_.clear();
+  for (NodeId cache : step.caches)
+    cache_bytes_.push_back(static_cast<std::size_t>(byte_span(step.graph.node(cache).result)));
+  for (std::size_t device = 0; device < model_.devices.size(); ++device) {
+    BufferType& type = model_.devices[device]->memory();
+    std::vector<const Tensor*> tensors;
+    std::vector<std::size_t> who;
+    for (std::size_t i = 0; i < step.caches.size(); ++i) {
+      if (homes.caches[i] != static_cast<int>(device)) continue;
+      tensors.push_back(&step.graph.node(step.caches[i]).result);
+      who.push_back(i);
+    }
+    SHUNT_ASSIGN(const MemoryLayout layout, side_by_side(type, tensors));
+    auto blocks = allocate_blocks(type, layout);
+    if (!blocks) {
+      return std::move(blocks.error())
+          .with_context(fmt::format("{}: {} bytes for the cache", name_of(*model_.devices[device]),
+                                    layout.total()));
+    }
+    for (std::size_t i = 0; i < who.size(); ++i)
+      caches_[who[i]] = {(*blocks)[layout.places[i].block].get(), layout.places[i].offset};
+    for (auto& block : *blocks) {
+      cache_buffers_.push_back(std::move(block));
+      cache_devices_.push_back(static_cast<int>(device));
+    }
+  }
+  return ok();
+}
+
+/// A weight where the model has it, or on the CPU if it is to be used from there.
+Result<Address> SessionPlans::weight_at(const gguf::TensorInfo& info, int home) {
+  if (model_.homes.at(&info) == home) return model_.weights.at(&info);
+  if (const Address mapped = model_.mapped_address(info)) return mapped;
+  if (const auto known = moved_.find(&info); known != moved_.end()) return known->second.address(0);
+  SHUNT_ASSIGN(WeightBlocks blocks, WeightBlocks::allocate(*model_.devices.back(), {&info}));
+  SHUNT_TRY(blocks.fill(model_.file, [](std::uint64_t) {}));
+  return moved_.emplace(&info, std::move(blocks)).first->second.address(0);
+}
+
+Result<StepPlan> SessionPlans::compile_step(const StepShape& shape, const Fit& fit) {
+  StepPlan made;
+  SHUNT_ASSIGN(made.step, model_.definition->build(shape));
+  std::vector<LeafMemory> memory;
+  for (const WeightLeaf& weight : made.step.weights) {
+    SHUNT_ASSIGN(const Address at, weight_at(*weight.info, fit.homes.weights.at(weight.info)));
+    memory.push_back({weight.leaf, at});
+  }
+  for (std::size_t i = 0; i < caches_.size(); ++i)
+    memory.push_back({made.step.caches[i], caches_[i]});
+  SHUNT_ASSIGN(Placement placement, model_.place_step(made.step.graph, memory, fit.devices));
+  auto graph = std::make_shared<const Graph>(std::move(made.step.graph));
+  CompileOptions options;
+  options.memory = memory;
+  SHUNT_ASSIGN(made.plan, compile(graph, std::move(placement), options));
+  return made;
+}
+
+void SessionPlans::clear() {
+  plans_.clear();
+  cache_buffers_.clear();
+  cache_devices_.clear();
+  caches_.clear();
+  moved_.clear();
+}
+
+/// Caches and these plans, where they fit; there must be nothing yet.
+Status SessionPlans::make_all(std::vector<StepShape> steps) {
+  Caps caps = no_caps();
+  while (true) {
+    FitRequest request = this->request(steps, caps);
+    request.loaded = &model_.homes;
+    request.wanted_caches = &model_.cache_homes;
+    SHUNT_ASSIGN(Fit fit, fit_model(model_, request));
+    const auto make = [&]() -> Status {
+      SHUNT_ASSIGN(const StepGraph step, model_.definition->build(steps.front()));
+      SHUNT_TRY(allocate_caches(step, fit.homes));
+      for (const StepShape& shape : steps) {
+        SHUNT_ASSIGN(StepPlan made, compile_step(shape, fit));
+        plans_.emplace(std::pair(shape.tokens, shape.outputs), std::move(made));
+      }
+      return ok();
+    };
+    const Status made = make();
+    if (made) {
+      notes_.insert(notes_.end(), fit.notes.begin(), fit.notes.end());
+      homes_ = std::move(fit.homes);
+      return ok();
+    }
+    clear();
+    if (made.error().code() != ErrorCode::kOutOfMemory || !lower(fit, caps))
+      return Error(made.error());
+  }
+}
+
+Result<std::unique_ptr<SessionPlans>> SessionPlans::create(const ModelState& model,
+                                                           const SessionOptions& options) {
+  std::unique_ptr<SessionPlans> plans(new SessionPlans(model, options));
+  SHUNT_TRY(plans->make_all(session_steps(model.info, options)));
+  return plans;
+}
+
+/// A plan beside what is there already.
+Result<StepPlan> SessionPlans::make_one(const StepShape& shape) {
+  Caps caps = no_caps();
+  while (true) {
+    FitRequest request = this->request({shape}, caps);
+    request.loaded = &homes_.weights;
+    request.caches = &homes_.caches;
+    SHUNT_ASSIGN(const Fit fit, fit_model(model_, request));
+    auto made = compile_step(shape, fit);
+    if (made || made.error().code() != ErrorCode::kOutOfMemory || !lower(fit, caps)) return made;
+  }
+}
+
+/// Everything anew, with one plan more; what is in the caches stays.
+Status SessionPlans::make_again(const StepShape& shape) {
+  std::vector<std::vector<std::byte>> contents;
+  for (std::size_t i = 0; i < caches_.size(); ++i) {
+    contents.emplace_back(cache_bytes_[i]);
+    SHUNT_TRY(caches_[i].buffer->read(caches_[i].offset, contents.back()));
+  }
+  clear();
+  std::vector<StepShape> steps = session_steps(model_.info, options_);
+  steps.push_back(shape);
+  Status made = make_all(steps);
+  if (!made) {  // back to what was there
+    steps.pop_back();
+    SHUNT_TRY(make_all(steps));
+  }
+  for (std::size_t i = 0; i < caches_.size(); ++i)
+    SHUNT_TRY(caches_[i].buffer->write(caches_[i].offset, contents[i]));
+  return made;
+}
+
+Result<StepPlan*> SessionPlans::plan_for(std::int64_t tokens, std::int64_t outputs) {
+  const auto key = std::pair(tokens, outputs);
+  if (const auto known = plans_.find(key); known != plans_.end()) return &known->second;
+  const StepShape shape = {tokens, outputs, options_.context, options_.cache_type};
+  auto made = make_one(shape);
+  if (made) return &plans_.emplace(key, std::move(*made)).first->second;
+  if (made.error().code() != ErrorCode::kOutOfMemory) return Error(made.error());
+  SHUNT_TRY(make_again(shape));
+  return &plans_.at(key);
+}
+
+Ledger SessionPlans::ledger() const {
+  Ledger ledger;
+  // Rows by device, in the model's order.
+  for (std::size_t i = 0; i < model_.devices.size(); ++i) {
+    const std::string name = name_of(*model_.devices[i]);
+    for (std::size_t buffer = 0; buffer < cache_buffers_.size(); ++buffer) {
+      if (cache_devices_[buffer] == static_cast<int>(i))
+        ledger.add(name, Purpose::kCache, cache_buffers_[buffer]->size());
+    }
+    for (const auto& [key, plan] : plans_) {
+      for (const MemoryUse& use : plan.plan->memory()) {
+        const auto& devices = plan.plan->placement().devices;
+        if (devices[static_cast<std::size_t>(use.device)] != model_.devices[i]) continue;
+        ledger.add(name, Purpose::kActivations, use.activations);
+        ledger.add(name, Purpose::kInputs, use.inputs);
+        ledger.add(name, Purpose::kStaging, use.staging);
+      }
+    }
+  }
+  for (const auto& [info, blocks] : moved_)
+    ledger.add(name_of(*model_.devices.back()), Purpose::kWeights, blocks.layout.total());
+  return ledger;
+}
+
+}  // namespace shunt

@@ -1,0 +1,73 @@
+// What a session has in memory: caches on the devices where they fit, and plans kept by what is
+// asked of a step.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/fit.h"
+#include "engine/model_state.h"
+#include "engine/weights_in_memory.h"
+#include "shunt/plan.h"
+
+namespace shunt {
+
+/// A graph compiled for steps of at most so many tokens and outputs. The graph itself is the
+/// plan's.
+struct StepPlan {
+  StepGraph step;
+  std::unique_ptr<Plan> plan;
+};
+
+class SessionPlans {
+ public:
+  /// With the plans that every session needs, so that what does not fit is told before the first
+  /// token. A device that refuses memory gets less, down to nothing. OutOfMemory if that is not
+  /// enough. `options` are complete: no 0 stands for something else.
+  static Result<std::unique_ptr<SessionPlans>> create(const ModelState& model,
+                                                      const SessionOptions& options);
+
+  /// The plan for steps of so many tokens and outputs, made when it is first asked for. Where it
+  /// does not fit beside the others, all are made again with less on the device, and caches move
+  /// with what is in them. Valid until the next call.
+  Result<StepPlan*> plan_for(std::int64_t tokens, std::int64_t outputs);
+
+  /// All that is allocated.
+  Ledger ledger() const;
+  std::span<const std::string> notes() const { return notes_; }
+
+ private:
+  SessionPlans(const ModelState& model, const SessionOptions& options)
+      : model_(model), options_(options) {}
+
+  /// Devices that gave less than was planned, and what they get from now on.
+  struct Caps {
+    std::vector<std::uint64_t> most;
+    std::vector<int> attempts;
+  };
+  Caps no_caps() const;
+  FitRequest request(std::vector<StepShape> steps, const Caps& caps) const;
+  bool lower(const Fit& fit, Caps& caps);
+  Status make_all(std::vector<StepShape> steps);
+  Result<StepPlan> make_one(const StepShape& shape);
+  Status make_again(const StepShape& shape);
+  Status allocate_caches(const StepGraph& step, const Homes& homes);
+  Result<Address> weight_at(const gguf::TensorInfo& info, int home);
+  Result<StepPlan> compile_step(const StepShape& shape, const Fit& fit);
+  void clear();
+
+  const ModelState& model_;
+  SessionOptions options_;
+  Homes homes_;
+  std::vector<std::string> notes_;
+  std::vector<std::unique_ptr<Buffer>> cache_buffers_;
+  std::vector<int> cache_devices_;                         // by buffer
+  std::vector<Address> caches_;                            // in the order of StepGraph::caches
+  std::vector<std::size_t> cache_bytes_;                   // of each of them
+  std::map<const gguf::TensorInfo*, WeightBlocks> moved_;  // weights brought to the CPU
+  std::map<std::pair<std::int64_t, std::int64_t>, StepPlan> plans_;  // by tokens, outputs
+};
+
+}  // namespace shunt

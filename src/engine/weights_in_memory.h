@@ -1,0 +1,41 @@
+// Bringing weights of a file into a device's memory; or using them where they lie in the mapped
+// file.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "schedule/memory_planner.h"
+#include "shunt/device.h"
+#include "shunt/gguf.h"
+
+namespace shunt {
+
+/// Whether this device's weights are those of the mapped file: its memory is the host's, whose
+/// bytes have the order of the file's.
+bool uses_mapped_file(Device& device);
+
+/// Tensors side by side in memory of a type.
+Result<MemoryLayout> side_by_side(const BufferType& type, std::span<const Tensor* const> tensors);
+
+/// Buffers for a layout. All or none.
+Result<std::vector<std::unique_ptr<Buffer>>> allocate_blocks(BufferType& type,
+                                                             const MemoryLayout& layout);
+
+/// Weights of one device in memory of its own.
+struct WeightBlocks {
+  std::vector<const gguf::TensorInfo*> infos;
+  MemoryLayout layout;
+  std::vector<std::unique_ptr<Buffer>> blocks;
+
+  /// Allocates; the content comes later. OutOfMemory.
+  static Result<WeightBlocks> allocate(Device& device, std::vector<const gguf::TensorInfo*> infos);
+  Address address(std::size_t index) const;
+  /// Fills them from the file. `done` gets bytes as they come.
+  Status fill(const gguf::File& file, const std::function<void(std::uint64_t)>& done) const;
+};
+
+}  // namespace shunt

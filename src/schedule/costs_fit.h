@@ -1,0 +1,18 @@
+// The three costs of an op from three measurements.
+#pragma once
+
+#include "shunt/costs.h"
+
+namespace shunt {
+
+struct CostSample {
+  double operations = 0;
+  double bytes = 0;
+  double seconds = 0;  ///< of one node
+};
+
+/// `tiny`: so small that the overhead is all. `reading`: bound by memory. `heavy`: bound by
+/// arithmetic, or without operations where the op never is. Device, op and type are left empty.
+OpCost fit_op_cost(const CostSample& tiny, const CostSample& reading, const CostSample& heavy);
+
+}  // namespace shunt

@@ -1,0 +1,55 @@
+#include "schedule/costs_work.h"
+
+#include <algorithm>
+
+#include "graph/op.h"
+
+namespace shunt {
+
+namespace {
+
+double elements_of(const Tensor& tensor) {
+  return static_cast<double>(element_count(tensor.shape));
+}
+
+}  // namespace
+
+double bytes_of(DType dtype, double elements) {
+  const DTypeTrait& type = trait(dtype);
+  return elements * static_cast<double>(type.block_bytes) /
+         static_cast<double>(type.block_elements);
+}
+
+Work work_of(const Graph& graph, NodeId id) {
+  const Node& node = graph.node(id);
+  std::vector<const Tensor*> sources;
+  for (NodeId source : node.sources) {
+    sources.push_back(source == kNoNode ? nullptr : &graph.node(source).result);
+  }
+  Work work;
+  work.operations = node.op->operations(node.result, sources, node.params);
+
+  const auto is_integer = [](const Tensor* tensor) {
+    return tensor != nullptr && trait(tensor->dtype).integer;
+  };
+  const bool picks = std::any_of(sources.begin(), sources.end(), is_integer);
+  double written = elements_of(node.result);
+  if (node.writes_storage) {
+    double most = 0;
+    for (std::size_t i = 1; i < sources.size(); ++i) {
+      if (sources[i] != nullptr) most = std::max(most, elements_of(*sources[i]));
+    }
+    written = std::min(written, most);
+    work.operations = std::min(work.operations, most);
+  }
+  work.bytes = bytes_of(node.result.dtype, written);
+  for (std::size_t i = node.writes_storage ? 1 : 0; i < sources.size(); ++i) {
+    if (sources[i] == nullptr) continue;
+    double elements = elements_of(*sources[i]);
+    if (picks && !is_integer(sources[i])) elements = std::min(elements, work.operations);
+    work.bytes += bytes_of(sources[i]->dtype, elements);
+  }
+  return work;
+}
+
+}  // namespace shunt

@@ -1,0 +1,24 @@
+// How much there is to do in a node, whoever does it.
+#pragma once
+
+#include "shunt/graph.h"
+
+namespace shunt {
+
+/// At the extents' maximum.
+struct Work {
+  double operations = 0;
+  double bytes = 0;  ///< read and written
+};
+
+/// Of a computed node. What an op need not touch is not counted:
+///  - where it writes into its first source, what that holds already;
+///  - where a source of integers says which rows it picks, those of other sources that it can't
+///  have
+///    picked: an operation uses at most one element of a source.
+Work work_of(const Graph& graph, NodeId node);
+
+/// Bytes that so many elements of a type take, as if they were contiguous.
+double bytes_of(DType dtype, double elements);
+
+}  // namespace shunt

@@ -1,0 +1,157 @@
+// A placement that follows a file exactly, or says which line can't be kept.
+#include "base/fail.h"
+#include "schedule/placement_words.h"
+#include "schedule/storage_users.h"
+#include "shunt/explain.h"
+
+namespace shunt {
+
+namespace {
+
+class Follower {
+ public:
+  Follower(const PlacementFile& file, const Graph& graph, std::span<Device* const> devices)
+      : file_(file), graph_(graph), lines_(graph.size(), nullptr) {
+    placement_.devices.assign(devices.begin(), devices.end());
+    placement_.decisions.resize(graph.size());
+    for (Device* device : devices) names_.push_back(device->info().name);
+  }
+
+  Result<Placement> follow(std::span<const LeafMemory> memory) {
+    if (placement_.devices.empty() || placement_.devices.back()->info().kind != DeviceKind::kCpu) {
+      return invalid("a placement needs a CPU as its last device");
+    }
+    for (const PlacementLine& line : file_.lines) SHUNT_TRY(take(line));
+    for (NodeId id = 0; id < graph_.size(); ++id) SHUNT_TRY(decide(id));
+    for (const LeafMemory& leaf : memory) SHUNT_TRY(check_memory(leaf));
+    return std::move(placement_);
+  }
+
+ private:
+  const std::string& name(int device) const { return names_[static_cast<std::size_t>(device)]; }
+  bool is_view(NodeId id) const {
+    return !graph_.node(id).is_leaf() && !is_computed(graph_.node(id));
+  }
+
+  template <class... Args>
+  Error bad(const PlacementLine& line, fmt::format_string<Args...> format, Args&&... args) const {
+    return fail(ErrorCode::kBadFile, "{}:{}: {}", file_.path, line.line,
+                fmt::format(format, std::forward<Args>(args)...));
+  }
+
+  /// Matches a line with the node it is about.
+  Status take(const PlacementLine& line) {
+    if (line.node >= graph_.size()) {
+      return bad(line, "there is no node {}: the graph has {}", line.node, graph_.size());
+    }
+    const Node& node = graph_.node(line.node);
+    if (line.name != node.name || line.op != op_word(node)) {
+      return bad(line,
+                 "node {} is {} {} here, not {} {}: the file was written for another model, or by "
+                 "another version",
+                 line.node, op_word(node), quote_word(node.name), quote_word(line.op),
+                 quote_word(line.name));
+    }
+    if (lines_[line.node] != nullptr) {
+      return bad(line, "node {} stands in line {} already", line.node, lines_[line.node]->line);
+    }
+    lines_[line.node] = &line;
+    return ok();
+  }
+
+  Result<int> device_of(const PlacementLine& line) const {
+    std::string known;
+    for (std::size_t i = 0; i < names_.size(); ++i) {
+      if (names_[i] == line.device) return static_cast<int>(i);
+      known += (i == 0 ? "" : ", ") + names_[i];
+    }
+    return bad(line, "there is no device {} here; there are {}", quote_word(line.device), known);
+  }
+
+  Status decide(NodeId id) {
+    const Node& node = graph_.node(id);
+    const PlacementLine* line = lines_[id];
+    Decision& decision = placement_.decisions[id];
+    if (line == nullptr) {
+      return fail(ErrorCode::kBadFile, "{}: there is no line for node {}, {}", file_.path, id,
+                  graph_.describe(id));
+    }
+    if (is_view(id)) {
+      // What it views stands before it.
+      decision.device = placement_.decisions[node.storage].device;
+      decision.rule = Rule::kView;
+      decision.reason = fmt::format("a view of {}", graph_.describe(node.storage));
+      if (line->device == "=" || line->device == name(decision.device)) return ok();
+      return bad(*line, "{} is a view of {}, which is on {}", graph_.describe(id),
+                 graph_.describe(node.storage), name(decision.device));
+    }
+    SHUNT_ASSIGN(decision.device, device_of(*line));
+    decision.rule = node.role == Role::kInput ? Rule::kInput : Rule::kPinned;
+    decision.reason = fmt::format("{}:{} says so", file_.path, line->line);
+    const int cpu = static_cast<int>(names_.size()) - 1;
+    if (node.role == Role::kInput && decision.device != cpu) {
+      return bad(*line, "{} is an input, which starts on {}", graph_.describe(id), name(cpu));
+    }
+    return node.is_leaf() ? ok() : check_device(id, *line);
+  }
+
+  Status check_device(NodeId id, const PlacementLine& line) {
+    const Node& node = graph_.node(id);
+    Decision& decision = placement_.decisions[id];
+    if (node.writes_storage && placement_.decisions[node.storage].device != decision.device) {
+      return bad(line, "{} writes into {}, so it must be on {}, too", graph_.describe(id),
+                 graph_.describe(node.storage), name(placement_.decisions[node.storage].device));
+    }
+    Device& device = *placement_.devices[static_cast<std::size_t>(decision.device)];
+    const Support support = device.supports(graph_, id);
+    if (support.refused()) {
+      return bad(line, "{} can't compute {}: {}", name(decision.device), graph_.describe(id),
+                 support.facts());
+    }
+    if (!support) {
+      return bad(line, "{} can compute {} only if its source {} comes as {}", name(decision.device),
+                 graph_.describe(id), support.converted_source(),
+                 to_string(support.converted_dtype()));
+    }
+    note_who_was_passed_over(id);
+    return ok();
+  }
+
+  void note_who_was_passed_over(NodeId id) {
+    Decision& decision = placement_.decisions[id];
+    for (int better = 0; better < decision.device; ++better) {
+      const Support support =
+          placement_.devices[static_cast<std::size_t>(better)]->supports(graph_, id);
+      decision.passed_over.push_back(
+          support.refused()
+              ? PassedOver{better, support.refusal(), support.facts()}
+              : PassedOver{better, Refusal::kCost, "it could; the file wants it elsewhere"});
+    }
+  }
+
+  /// A leaf that has its memory already must be where the file wants it.
+  Status check_memory(const LeafMemory& leaf) const {
+    if (leaf.leaf >= graph_.size() || !leaf.address || lines_[leaf.leaf] == nullptr) return ok();
+    const int at = placement_.decisions[leaf.leaf].device;
+    const BufferType& type = leaf.address.buffer->type();
+    if (placement_.devices[static_cast<std::size_t>(at)]->can_read(type)) return ok();
+    return bad(*lines_[leaf.leaf], "{} lies in {} memory, which {} does not read",
+               graph_.describe(leaf.leaf), type.name(), name(at));
+  }
+
+  const PlacementFile& file_;
+  const Graph& graph_;
+  std::vector<std::string> names_;
+  std::vector<const PlacementLine*> lines_;  // by node
+  Placement placement_;
+};
+
+}  // namespace
+
+Result<Placement> place_by_file(const PlacementFile& file, const Graph& graph,
+                                std::span<Device* const> devices,
+                                std::span<const LeafMemory> memory) {
+  return Follower(file, graph, devices).follow(memory);
+}
+
+}  // namespace shunt

@@ -1,0 +1,177 @@
+#include "schedule/place_costs.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "schedule/optimize/makespan.h"
+#include "schedule/optimize/optimize.h"
+#include "schedule/place_rules.h"
+#include "schedule/storage_users.h"
+#include "shunt/costs.h"
+
+namespace shunt {
+
+namespace {
+
+class ProblemMaker {
+ public:
+  ProblemMaker(const PlaceFacts& facts, const PinnedNodes& pinned,
+               const std::vector<Decision>& decisions, const CostModel& costs)
+      : facts_(facts),
+        graph_(facts.graph()),
+        pinned_(pinned),
+        decisions_(decisions),
+        costs_(costs),
+        index_of_(graph_.size(), kNone) {}
+
+  PlaceProblem run() {
+    CostProblem& problem = made_.problem;
+    problem.devices = facts_.cpu() + 1;
+    made_.seconds.assign(graph_.size(), 0);
+    for (int from = 0; from < problem.devices; ++from) {
+      for (int to = 0; to < problem.devices; ++to) problem.links.push_back(link(from, to));
+    }
+    for (NodeId id = 0; id < graph_.size(); ++id) {
+      if (is_computed(graph_.node(id))) add_node(id);
+    }
+    for (NodeId id : graph_.outputs()) {
+      if (const auto value = value_of(id)) problem.final_reads.push_back({*value, facts_.cpu()});
+    }
+    return std::move(made_);
+  }
+
+ private:
+  static constexpr std::uint32_t kNone = 0xffffffffU;
+
+  CostLink link(int from, int to) const {
+    if (from == to || facts_.device(to).can_read(facts_.device(from).memory())) return {};
+    const TransferCost cost = costs_.transfer(facts_.info(from), facts_.info(to));
+    return {cost.latency, cost.seconds_per_byte};
+  }
+
+  /// A weight or cache that goes where its users are.
+  bool follows(NodeId owner) const {
+    const Node& node = graph_.node(owner);
+    return node.is_leaf() && node.role != Role::kInput && facts_.memory_of(owner) == nullptr &&
+           pinned_.device[owner] == kNotPinned;
+  }
+
+  void add_node(NodeId id) {
+    const Node& node = graph_.node(id);
+    CostNode cost;
+    for (int index = 0; index <= facts_.cpu(); ++index) {
+      cost.seconds.push_back(facts_.can(index, id) ? costs_.seconds(graph_, id, facts_.info(index))
+                                                   : kNever);
+    }
+    for (NodeId source : node.sources) {
+      if (source == kNoNode) continue;
+      if (const auto value = value_of(source)) cost.sources.push_back(*value);
+    }
+    cost.bytes = bytes(id);
+    cost.pinned = hard_device(id);
+    cost.group = group(id);
+    const int now = decisions_[id].device;
+    made_.seconds[id] = cost.seconds[static_cast<std::size_t>(now)];
+    index_of_[id] = static_cast<std::uint32_t>(made_.nodes.size());
+    made_.nodes.push_back(id);
+    made_.start.push_back(now);
+    made_.problem.nodes.push_back(std::move(cost));
+  }
+
+  std::size_t bytes(NodeId id) const {
+    return static_cast<std::size_t>(byte_span(graph_.node(id).result));
+  }
+
+  int hard_device(NodeId id) const {
+    if (pinned_.device[id] != kNotPinned) return pinned_.device[id];
+    const Node& node = graph_.node(id);
+    const bool stuck =
+        node.writes_storage && graph_.node(node.storage).is_leaf() && !follows(node.storage);
+    return stuck ? decisions_[id].device : -1;
+  }
+
+  /// Nodes that must share a device, named after the owner of what they share.
+  int group(NodeId id) const {
+    const Node& node = graph_.node(id);
+    if (node.writes_storage) return static_cast<int>(node.storage);
+    if (!facts_.writers(id).empty()) return static_cast<int>(id);
+    for (NodeId source : node.sources) {
+      if (source == kNoNode) continue;
+      const NodeId maker = maker_of(source);
+      if (graph_.node(maker).is_leaf() && follows(maker) && facts_.users(maker).size() > 1 &&
+          !facts_.writers(maker).empty()) {
+        return static_cast<int>(maker);
+      }
+    }
+    return -1;
+  }
+
+  /// What made the value that a node reads: views are looked through, to whoever wrote last.
+  NodeId maker_of(NodeId id) const {
+    while (!graph_.node(id).is_leaf() && !is_computed(graph_.node(id)))
+      id = graph_.node(id).sources.front();
+    return id;
+  }
+
+  /// Nothing where reading costs nothing, wherever the reader is.
+  std::optional<CostValue> value_of(NodeId id) {
+    const NodeId maker = maker_of(id);
+    if (!graph_.node(maker).is_leaf()) return CostValue{false, index_of_[maker]};
+    const bool alone = facts_.users(maker).size() < 2 || !facts_.writers(maker).empty();
+    if (follows(maker) && alone) return std::nullopt;
+    const auto [known, is_new] =
+        external_of_.try_emplace(maker, static_cast<std::uint32_t>(made_.problem.externals.size()));
+    if (is_new) made_.problem.externals.push_back({decisions_[maker].device, bytes(maker)});
+    return CostValue{true, known->second};
+  }
+
+  const PlaceFacts& facts_;
+  const Graph& graph_;
+  const PinnedNodes& pinned_;
+  const std::vector<Decision>& decisions_;
+  const CostModel& costs_;
+  std::vector<std::uint32_t> index_of_;          // by node
+  std::map<NodeId, std::uint32_t> external_of_;  // by leaf
+  PlaceProblem made_;
+};
+
+std::string format_seconds(double seconds) {
+  if (seconds >= 1) return fmt::format("{:.2f} s", seconds);
+  if (seconds >= 1e-3) return fmt::format("{:.2f} ms", seconds * 1e3);
+  return fmt::format("{:.2f} us", seconds * 1e6);
+}
+
+}  // namespace
+
+PlaceProblem make_problem(const PlaceFacts& facts, const PinnedNodes& pinned,
+                          const std::vector<Decision>& decisions, const CostModel& costs) {
+  return ProblemMaker(facts, pinned, decisions, costs).run();
+}
+
+double place_by_costs(const PlaceFacts& facts, const PinnedNodes& pinned, const CostModel& costs,
+                      std::vector<Decision>& decisions) {
+  const PlaceProblem made = make_problem(facts, pinned, decisions, costs);
+  for (NodeId id : made.nodes) decisions[id].seconds = made.seconds[id];
+  if (facts.cpu() == 0) return makespan(made.problem, made.start);
+
+  const Optimized found = optimize(made.problem, made.start);
+  if (!(found.seconds < found.start_seconds)) return found.start_seconds;
+  const std::string reason =
+      fmt::format("predicted step {} instead of {}", format_seconds(found.seconds),
+                  format_seconds(found.start_seconds));
+  for (std::size_t i = 0; i < made.nodes.size(); ++i) {
+    Decision& decision = decisions[made.nodes[i]];
+    const int device = found.assignment[i];
+    if (decision.device == device) continue;
+    decision.device = device;
+    decision.rule = Rule::kCosts;
+    decision.reason = reason;
+    decision.seconds = made.problem.nodes[i].seconds[static_cast<std::size_t>(device)];
+  }
+  place_followers(facts, decisions);
+  return found.seconds;
+}
+
+}  // namespace shunt

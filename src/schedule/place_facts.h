@@ -1,0 +1,58 @@
+// What placement knows before it decides anything: which device can compute what, who uses which
+// memory, and where leaves lie.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "shunt/plan.h"
+
+namespace shunt {
+
+bool is_weight(Role role);
+
+class PlaceFacts {
+ public:
+  /// Asks every device about every computed node, once. Invalid without a CPU at the end,
+  /// Unsupported if it can't compute something.
+  static Result<PlaceFacts> create(const Graph& graph, std::span<Device* const> devices,
+                                   const PlaceOptions& options);
+
+  const Graph& graph() const { return *graph_; }
+  std::span<Device* const> devices() const { return devices_; }
+  Device& device(int index) const { return *devices_[static_cast<std::size_t>(index)]; }
+  const DeviceInfo& info(int index) const { return infos_[static_cast<std::size_t>(index)]; }
+  const std::string& name(int index) const { return info(index).name; }
+  int cpu() const { return static_cast<int>(devices_.size()) - 1; }
+
+  /// By device; of computed nodes only.
+  const Support& answer(NodeId id, int index) const {
+    return answers_[id][static_cast<std::size_t>(index)];
+  }
+  bool can(int index, NodeId id) const { return static_cast<bool>(answer(id, index)); }
+  /// Whether a device can compute a node and all that later writes into the same memory.
+  bool can_own(int index, NodeId id) const;
+
+  /// Computed nodes that read or write this owner's memory; and those that write it.
+  const std::vector<NodeId>& users(NodeId owner) const { return users_[owner]; }
+  const std::vector<NodeId>& writers(NodeId owner) const { return writers_[owner]; }
+
+  /// The memory that a leaf lies in already; null if it has no place yet.
+  const BufferType* memory_of(NodeId leaf) const { return memory_[leaf]; }
+  /// The memory that holds an owner's bytes if it is on that device.
+  const BufferType& memory_if_on(NodeId owner, int index) const;
+
+ private:
+  PlaceFacts() = default;
+
+  const Graph* graph_ = nullptr;
+  std::vector<Device*> devices_;
+  std::vector<DeviceInfo> infos_;
+  std::vector<std::vector<Support>> answers_;  // by node, by device
+  std::vector<std::vector<NodeId>> users_;     // by owner of memory
+  std::vector<std::vector<NodeId>> writers_;   // by owner of memory
+  std::vector<const BufferType*> memory_;      // by leaf
+};
+
+}  // namespace shunt

@@ -1,0 +1,149 @@
+#include "schedule/place_pins.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "base/fail.h"
+#include "base/regex.h"
+#include "schedule/storage_users.h"
+
+namespace shunt {
+
+namespace {
+
+class Pinner {
+ public:
+  Pinner(const PlaceFacts& facts, std::span<const Pin> pins)
+      : facts_(facts), graph_(facts.graph()), pins_(pins) {
+    pinned_.device.assign(graph_.size(), kNotPinned);
+    pin_.assign(graph_.size(), kNotPinned);
+    pinned_.reason.resize(graph_.size());
+  }
+
+  Result<PinnedNodes> run() {
+    SHUNT_TRY(find_devices());
+    SHUNT_TRY(match());
+    SHUNT_TRY(pin_shared_memory());
+    for (NodeId id = 0; id < graph_.size(); ++id) {
+      if (pin_[id] == kNotPinned) continue;
+      SHUNT_TRY(check(id));
+      pinned_.reason[id] = fmt::format("{} says so", describe(pin_of(id)));
+    }
+    return std::move(pinned_);
+  }
+
+ private:
+  const Pin& pin_of(NodeId id) const { return pins_[static_cast<std::size_t>(pin_[id])]; }
+
+  Error refuse(NodeId id, std::string_view why) const {
+    return invalid("{} can't be kept: {} {}", describe(pin_of(id)), graph_.describe(id), why);
+  }
+
+  Status find_devices() {
+    std::vector<std::string_view> names;
+    for (int index = 0; index <= facts_.cpu(); ++index) names.push_back(facts_.name(index));
+    for (const Pin& pin : pins_) {
+      const auto found = std::find(names.begin(), names.end(), pin.device);
+      if (found == names.end()) {
+        return invalid("{} can't be kept: there is no device {}, but {}", describe(pin), pin.device,
+                       fmt::join(names, ", "));
+      }
+      devices_.push_back(static_cast<int>(found - names.begin()));
+    }
+    return ok();
+  }
+
+  Status match() {
+    for (std::size_t i = 0; i < pins_.size(); ++i) {
+      auto pattern = Regex::compile(pins_[i].pattern);
+      if (!pattern) return std::move(pattern.error()).with_context(describe(pins_[i]));
+      bool any = false;
+      bool only_followers = false;
+      for (NodeId id = 0; id < graph_.size(); ++id) {
+        auto matches = pattern->matches(graph_.node(id).name);
+        if (!matches) return std::move(matches.error()).with_context(describe(pins_[i]));
+        if (!*matches) continue;
+        const Node& node = graph_.node(id);
+        if (node.is_leaf() ? node.role == Role::kInput : !is_computed(node)) {
+          only_followers = true;
+          continue;
+        }
+        any = true;
+        if (pin_[id] != kNotPinned) continue;
+        pin_[id] = static_cast<int>(i);
+        pinned_.device[id] = devices_[i];
+      }
+      if (any) continue;
+      pinned_.notes.push_back(fmt::format(
+          "{} matches {}", describe(pins_[i]),
+          only_followers ? "only inputs and views, which follow others" : "no node of this graph"));
+    }
+    return ok();
+  }
+
+  /// Who writes into memory is where that is: one pin holds for the owner and all its writers.
+  Status pin_shared_memory() {
+    for (NodeId owner = 0; owner < graph_.size(); ++owner) {
+      const bool input = graph_.node(owner).is_leaf() && graph_.node(owner).role == Role::kInput;
+      for (NodeId writer : facts_.writers(owner)) {
+        if (pin_[writer] == kNotPinned) continue;
+        const int device = pinned_.device[writer];
+        if (input && device != facts_.cpu())
+          return refuse(writer, fmt::format("writes into {}, an input, which is on the host",
+                                            graph_.describe(owner)));
+        if (pin_[owner] == kNotPinned && !input) {
+          pin_[owner] = pin_[writer];
+          pinned_.device[owner] = device;
+        }
+        if (!input && pinned_.device[owner] != device) {
+          return refuse(writer, fmt::format("writes into {}, which {} puts elsewhere",
+                                            graph_.describe(owner), describe(pin_of(owner))));
+        }
+      }
+      if (pin_[owner] == kNotPinned) continue;
+      for (NodeId writer : facts_.writers(owner)) {
+        pin_[writer] = pin_[owner];
+        pinned_.device[writer] = pinned_.device[owner];
+      }
+    }
+    return ok();
+  }
+
+  Status check(NodeId id) const {
+    const int device = pinned_.device[id];
+    if (is_computed(graph_.node(id))) {
+      const Support& answer = facts_.answer(id, device);
+      if (answer) return ok();
+      return refuse(
+          id, fmt::format("can't run on {}: {}", facts_.name(device),
+                          answer.refused()
+                              ? answer.facts()
+                              : fmt::format("it needs source {} as {}", answer.converted_source(),
+                                            to_string(answer.converted_dtype()))));
+    }
+    const BufferType* memory = facts_.memory_of(id);
+    if (memory == nullptr || facts_.device(device).can_read(*memory)) return ok();
+    return refuse(id, fmt::format("lies in {} memory already, which {} can't read", memory->name(),
+                                  facts_.name(device)));
+  }
+
+  const PlaceFacts& facts_;
+  const Graph& graph_;
+  std::span<const Pin> pins_;
+  std::vector<int> devices_;  // by pin
+  std::vector<int> pin_;      // by node
+  PinnedNodes pinned_;
+};
+
+}  // namespace
+
+std::string describe(const Pin& pin) {
+  return fmt::format("the pin {}={}", pin.pattern, pin.device);
+}
+
+Result<PinnedNodes> pin_nodes(const PlaceFacts& facts, std::span<const Pin> pins) {
+  return Pinner(facts, pins).run();
+}
+
+}  // namespace shunt

@@ -1,0 +1,449 @@
+// What falls back and why, as users see it: `shunt explain`, `shunt place`, `run --fallback`, `run
+// --placement`. The device comes as a plugin: test0, which has matmul and add and nothing else.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <regex>
+#include <set>
+
+#include "shunt/costs.h"
+#include "support/models.h"
+#include "support/run_command.h"
+#include "support/shared.h"
+
+namespace shunt::test {
+namespace {
+
+using nlohmann::json;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+class ExplainCommand : public testing::Test {
+ protected:
+  RunResult run(std::vector<std::string> arguments, bool plugins = true) {
+    RunOptions options;
+    if (plugins) options.environment["SHUNT_BACKEND_PATH"] = SHUNT_TEST_PLUGINS;
+    return run_command(arguments, options);
+  }
+  json explain(std::vector<std::string> more = {}, bool plugins = true) {
+    std::vector<std::string> arguments = {"explain", "--model", model_.path(), "--json"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    const RunResult result = run(arguments, plugins);
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    return json::parse(result.out);
+  }
+  /// A greedy continuation.
+  RunResult greedy(std::vector<std::string> more) {
+    std::vector<std::string> arguments = {"run", "-m", model_.path(), "-p", "x",
+                                          "-n",  "4",  "--temp",      "0",  "--ignore-eos"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return run(arguments);
+  }
+  std::string file(const std::string& name) { return model_.folder().file(name); }
+
+  SynthModel model_;
+};
+
+void write_text(const std::string& path, const std::string& text) {
+  std::ofstream(path, std::ios::binary) << text;
+}
+
+std::string replace_first(std::string text, const std::regex& what, const std::string& with) {
+  EXPECT_TRUE(std::regex_search(text, what)) << text;
+  return std::regex_replace(text, what, with, std::regex_constants::format_first_only);
+}
+
+// ---- explain
+
+TEST_F(ExplainCommand, EverySegmentHasADeviceAReasonAndNodes) {
+  const json e = explain();
+  EXPECT_EQ(e["tokens"], 512);
+  std::set<std::string> devices;
+  std::size_t operations = 0;
+  std::size_t fell_back = 0;
+  for (const json& segment : e["segments"]) {
+    devices.insert(segment["device"].get<std::string>());
+    EXPECT_FALSE(segment["reason"].get<std::string>().empty());
+    EXPECT_FALSE(segment["nodes"].empty());
+    operations += segment["nodes"].size();
+    for (const json& node : segment["nodes"]) {
+      const std::string op = node["op"];
+      const bool known = op == "matmul" || op == "add";
+      EXPECT_EQ(segment["device"], known ? "test0" : "cpu0") << node;
+      EXPECT_EQ(node["fell_back"], !known) << node;
+      if (known) continue;
+      ++fell_back;
+      EXPECT_EQ(node["passed_over"][0]["device"], "test0");
+      EXPECT_EQ(node["passed_over"][0]["reason"], "test0 has no kernel for " + op);
+    }
+  }
+  EXPECT_EQ(devices, (std::set<std::string>{"cpu0", "test0"}));
+  EXPECT_EQ(e["operations"], operations);
+  EXPECT_EQ(e["fell_back"], fell_back);
+}
+
+TEST_F(ExplainCommand, BytesInAndOutAddUp) {
+  const json e = explain();
+  std::uint64_t in = 0;
+  for (const json& segment : e["segments"]) {
+    std::uint64_t transfers = 0;
+    for (const json& transfer : segment["transfers"]) {
+      EXPECT_EQ(transfer["to"], segment["device"]);
+      transfers += transfer["bytes"].get<std::uint64_t>();
+    }
+    EXPECT_EQ(segment["bytes_in"], transfers);
+    in += transfers;
+  }
+  for (const json& result : e["results"]) in += result["bytes"].get<std::uint64_t>();
+  EXPECT_EQ(e["bytes_copied"], in);
+  std::uint64_t device_in = 0;
+  std::uint64_t device_out = 0;
+  for (const json& device : e["devices"]) {
+    device_in += device["bytes_in"].get<std::uint64_t>();
+    device_out += device["bytes_out"].get<std::uint64_t>();
+  }
+  EXPECT_EQ(device_in, in);
+  EXPECT_EQ(device_out, in);
+  // The logits of one token come back: 512 values of 4 bytes.
+  EXPECT_EQ(e["results"][0]["bytes"], 512 * 4);
+}
+
+TEST_F(ExplainCommand, WeightsAreWhereTheyAreUsed) {
+  const json e = explain();
+  // 2 layers: four square-ish matrices of attention (64 x 64, twice 64 x 32), three of 64 x 192;
+  // and the output matrix. The embedding (rows are gathered on the CPU) and the norms stay behind.
+  const std::uint64_t matrices = 4 * (2 * (2 * 64 * 64 + 2 * 64 * 32 + 3 * 64 * 192) + 64 * 512);
+  EXPECT_EQ(e["devices"][0]["name"], "test0");
+  EXPECT_EQ(e["devices"][0]["weight_bytes"], matrices);
+  EXPECT_EQ(e["devices"][1]["weight_bytes"], 4 * (64 * 512 + 5 * 64));
+}
+
+TEST_F(ExplainCommand, ACpuAloneIsOneSegmentAndNothingFallsBack) {
+  const json e = explain({"--devices", "cpu0"});
+  EXPECT_EQ(e["segments"].size(), 1U);
+  EXPECT_EQ(e["fell_back"], 0);
+  EXPECT_EQ(e["bytes_copied"], 0);
+  EXPECT_EQ(e["results"].size(), 0U);
+}
+
+TEST_F(ExplainCommand, AStepOfOneTokenCopiesLess) {
+  const json one = explain({"--tokens", "1"});
+  EXPECT_EQ(one["tokens"], 1);
+  EXPECT_LT(one["bytes_copied"], explain()["bytes_copied"]);
+}
+
+TEST_F(ExplainCommand, IsReadableAsText) {
+  const RunResult result = run({"explain", "--model", model_.path()});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, AllOf(HasSubstr("a step of 512 tokens"), HasSubstr("on 2 devices"),
+                                HasSubstr("test0"), HasSubstr("starts because"),
+                                HasSubstr("swiglu from test0: test0 has no kernel for swiglu"),
+                                HasSubstr("blk.1.attn_output (matmul)")));
+}
+
+TEST_F(ExplainCommand, APinIsFollowedAndOneThatMatchesNothingIsSaid) {
+  const json e = explain({"--place", "blk.0.ffn_down=cpu0", "--place", "nothing=test0"});
+  for (const json& segment : e["segments"]) {
+    for (const json& node : segment["nodes"]) {
+      if (node["name"] != "blk.0.ffn_down (matmul)") continue;
+      EXPECT_EQ(segment["device"], "cpu0");
+      EXPECT_THAT(node["reason"].get<std::string>(), HasSubstr("pinned"));
+    }
+  }
+  EXPECT_THAT(e["notes"].dump(), HasSubstr("nothing=test0"));
+  const RunResult kept = greedy({"--place", "blk.0.ffn_down=cpu0"});
+  EXPECT_EQ(kept.out, greedy({}).out);
+  EXPECT_THAT(greedy({"--place", "nothing=test0"}).err, HasSubstr("nothing=test0"));
+}
+
+TEST_F(ExplainCommand, APinThatCannotBeKeptSaysWhy) {
+  const RunResult result =
+      run({"explain", "-m", model_.path(), "--place", "blk.0.attention=test0"});
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.err, AllOf(HasSubstr("blk.0.attention=test0"),
+                                HasSubstr("test0 has no kernel for attention")));
+  EXPECT_EQ(run({"explain", "-m", model_.path(), "--place", "attention"}).exit_code, 2);
+}
+
+TEST_F(ExplainCommand, WithCostsTimesArePredicted) {
+  EXPECT_TRUE(explain()["seconds"].is_null());
+  ASSERT_TRUE(CostModel().save(file("costs.json")));  // estimates
+  const json e = explain({"--costs", file("costs.json")});
+  EXPECT_GT(e["seconds"], 0);
+  double segments = 0;
+  double devices = 0;
+  for (const json& segment : e["segments"]) segments += segment["seconds"].get<double>();
+  for (const json& device : e["devices"]) devices += device["seconds"].get<double>();
+  EXPECT_GT(segments, 0);
+  EXPECT_NEAR(devices, segments, 1e-9);
+  const RunResult page = run({"explain", "-m", model_.path(), "--costs", file("costs.json"),
+                              "--html", file("timed.html")});
+  EXPECT_EQ(page.exit_code, 0) << page.err;
+  EXPECT_THAT(test::read_file(file("timed.html")), HasSubstr(">predicted</th>"));
+  EXPECT_EQ(run({"explain", "-m", model_.path(), "--costs", "/nonexistent/c"}).exit_code, 1);
+}
+
+// ---- the page
+
+/// Complains about tags that are not closed in the order they were opened.
+void expect_balanced(const std::string& page) {
+  static const std::set<std::string> kVoid = {"meta", "br", "hr", "img", "link", "input"};
+  static const std::regex kTag("<(/?)([a-z][a-z0-9]*)((?:\\s+[a-z-]+=\"[^\"<]*\")*)\\s*>");
+  const std::size_t style = page.find("<style>");
+  const std::size_t style_end = page.find("</style>");
+  std::string body = page.substr(0, style + 7) + page.substr(style_end);
+  ASSERT_TRUE(body.starts_with("<!doctype html>\n"));
+  body = body.substr(16);
+  std::vector<std::string> open;
+  std::size_t brackets = 0;
+  for (auto at = std::sregex_iterator(body.begin(), body.end(), kTag); at != std::sregex_iterator();
+       ++at) {
+    ++brackets;
+    const std::string name = (*at)[2];
+    if (kVoid.contains(name)) continue;
+    if ((*at)[1].length() == 0) {
+      open.push_back(name);
+      continue;
+    }
+    ASSERT_FALSE(open.empty()) << "nothing to close: " << name;
+    ASSERT_EQ(open.back(), name);
+    open.pop_back();
+  }
+  EXPECT_TRUE(open.empty()) << open.back();
+  // Every "<" and ">" is of such a tag: the rest is escaped.
+  EXPECT_EQ(std::count(body.begin(), body.end(), '<'), static_cast<std::ptrdiff_t>(brackets));
+  EXPECT_EQ(std::count(body.begin(), body.end(), '>'), static_cast<std::ptrdiff_t>(brackets));
+}
+
+std::size_t count_of(const std::string& text, const std::string& part) {
+  std::size_t count = 0;
+  for (auto at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++count;
+  return count;
+}
+
+class ExplainPage : public ExplainCommand {
+ protected:
+  std::string write_page() {
+    const RunResult result =
+        run({"explain", "-m", model_.path(), "--html", file("explanation.html")});
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    EXPECT_EQ(result.out, "");
+    return test::read_file(file("explanation.html"));
+  }
+};
+
+TEST_F(ExplainPage, IsBalancedAndNeedsNothingElse) {
+  const std::string page = write_page();
+  expect_balanced(page);
+  for (const char* part : {"http", "//", "<script", "<link", "@import", "url(", "src="}) {
+    EXPECT_THAT(page, Not(HasSubstr(part)));
+  }
+}
+
+TEST_F(ExplainPage, HasEverySegmentInTheTimelineAndInTheTable) {
+  const std::string page = write_page();
+  const json e = explain();
+  const std::size_t segments = e["segments"].size();
+  EXPECT_EQ(count_of(page, "<a class=\"box"), segments);
+  EXPECT_EQ(count_of(page, "<div class=\"row\">"), e["devices"].size());
+  for (std::size_t i = 0; i < segments; ++i) {
+    EXPECT_EQ(count_of(page, "href=\"#segment-" + std::to_string(i) + "\""), 1U);
+    EXPECT_EQ(count_of(page, "<tr id=\"segment-" + std::to_string(i) + "\">"), 1U);
+  }
+  EXPECT_THAT(page, HasSubstr("test0 has no kernel for swiglu"));
+  EXPECT_THAT(page, HasSubstr("blk.1.attn_output (matmul)"));
+}
+
+TEST_F(ExplainPage, BoxesFillTheTimelineWithoutOverlap) {
+  const std::string page = write_page();
+  static const std::regex kBox("left:([0-9.]+)%;width:([0-9.]+)%");
+  std::vector<std::pair<double, double>> boxes;
+  for (auto at = std::sregex_iterator(page.begin(), page.end(), kBox); at != std::sregex_iterator();
+       ++at) {
+    boxes.emplace_back(std::stod((*at)[1]), std::stod((*at)[2]));
+  }
+  std::sort(boxes.begin(), boxes.end());
+  double end = 0;
+  for (const auto& [left, width] : boxes) {
+    EXPECT_NEAR(left, end, 1e-2);
+    end = left + width;
+  }
+  EXPECT_NEAR(end, 100, 1e-2);
+}
+
+TEST_F(ExplainPage, APathIsText) {
+  const std::string path = file("<b>&\"'.gguf");
+  std::filesystem::copy_file(model_.path(), path);
+  const RunResult result = run({"explain", "-m", path, "--html", file("odd.html")});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  const std::string page = test::read_file(file("odd.html"));
+  expect_balanced(page);
+  EXPECT_THAT(page, HasSubstr("&lt;b&gt;&amp;&quot;&#39;.gguf"));
+}
+
+TEST_F(ExplainPage, IsShownByABrowser) {
+  std::string browser;
+  for (const char* name : {"chromium", "chromium-browser", "google-chrome", "chrome"}) {
+    if (browser.empty() &&
+        std::system(("command -v " + std::string(name) + " >/dev/null").c_str()) == 0) {
+      browser = name;
+    }
+  }
+  if (browser.empty()) GTEST_SKIP() << "there is no Chromium: rendering the page is NOT TESTED.";
+  write_page();
+  const std::string picture = file("page.png");
+  const std::string call = browser +
+                           " --headless --no-sandbox --disable-gpu --hide-scrollbars "
+                           "--window-size=1200,900 --user-data-dir=" +
+                           file("profile") + " --screenshot=" + picture + " file://" +
+                           file("explanation.html") + " >/dev/null 2>&1";
+  ASSERT_EQ(std::system(call.c_str()), 0);
+  EXPECT_GT(std::filesystem::file_size(picture), 10'000U);  // an empty page takes less
+}
+
+TEST_F(ExplainCommand, AFileThatCannotBeWrittenIsNamed) {
+  const RunResult result = run({"explain", "-m", model_.path(), "--html", "/nonexistent/x.html"});
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.err, HasSubstr("/nonexistent/x.html"));
+}
+
+// ---- falling back
+
+TEST_F(ExplainCommand, ARunSaysInOneLineWhatFellBack) {
+  const RunResult result = greedy({});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  const json e = explain();
+  const std::string expected =
+      "shunt: " + std::to_string(e["fell_back"].get<int>()) + " of " +
+      std::to_string(e["operations"].get<int>()) +
+      " operations run on cpu0 instead of test0; the first is get_rows: test0 has no kernel for "
+      "get_rows; a kernel for it would change that (shunt explain shows all)\n";
+  EXPECT_THAT(result.err, testing::StartsWith(expected));
+}
+
+TEST_F(ExplainCommand, NothingIsSaidWhereNothingFellBackOrWhereItIsAllowed) {
+  EXPECT_THAT(greedy({"--fallback", "allow"}).err, Not(HasSubstr("instead of")));
+  const RunResult alone = greedy(
+      {"--devices", "cpu0", "--fallback", "deny", "--max-cpu-time", "0%", "--max-copy", "0"});
+  EXPECT_EQ(alone.exit_code, 0) << alone.err;
+  EXPECT_THAT(alone.err, Not(HasSubstr("instead of")));
+}
+
+TEST_F(ExplainCommand, ADeniedFallbackIsAnErrorThatListsOpsAndReasons) {
+  const RunResult result = greedy({"--fallback", "deny"});
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_EQ(result.out, "");
+  EXPECT_THAT(result.err,
+              AllOf(HasSubstr(model_.path()), HasSubstr("denied"),
+                    HasSubstr("2 swiglu (test0 has no kernel for swiglu)"), HasSubstr("rms_norm")));
+}
+
+TEST_F(ExplainCommand, BudgetsAreKept) {
+  const RunResult share = greedy({"--max-cpu-time", "10%"});
+  EXPECT_EQ(share.exit_code, 1);
+  EXPECT_THAT(share.err, HasSubstr("at most 10.0% may"));
+  EXPECT_EQ(greedy({"--max-cpu-time", "90%"}).exit_code, 0);
+  const RunResult copies = greedy({"--max-copy", "1KiB"});
+  EXPECT_EQ(copies.exit_code, 1);
+  EXPECT_THAT(copies.err, HasSubstr("at most 1024 may"));
+  EXPECT_EQ(greedy({"--max-copy", "1GiB"}).exit_code, 0);
+}
+
+TEST_F(ExplainCommand, WrongFlagsAreWrongUsage) {
+  for (const std::vector<std::string>& flags : {std::vector<std::string>{"--fallback", "maybe"},
+                                                {"--max-cpu-time", "10"},
+                                                {"--max-cpu-time", "101%"},
+                                                {"--max-copy", "4 apples"},
+                                                {"--max-copy", "-1"}}) {
+    const RunResult result = greedy(flags);
+    EXPECT_EQ(result.exit_code, 2) << flags[1];
+    EXPECT_THAT(result.err, HasSubstr(flags[1]));
+  }
+  EXPECT_EQ(run({"explain"}).exit_code, 2);
+  EXPECT_EQ(run({"explain", "-m", model_.path(), "--tokens", "0"}).exit_code, 2);
+  EXPECT_EQ(run({"place"}).exit_code, 2);
+  EXPECT_EQ(run({"place", "--diff", "a"}).exit_code, 2);
+  EXPECT_EQ(run({"place", "-m", model_.path(), "a"}).exit_code, 2);
+}
+
+// ---- placements as files
+
+class PlaceCommand : public ExplainCommand {
+ protected:
+  std::string written() {
+    const RunResult result = run({"place", "--model", model_.path(), "-o", file("a.placement")});
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    return test::read_file(file("a.placement"));
+  }
+  RunResult follow(const std::string& text) {
+    write_text(file("edited.placement"), text);
+    return greedy({"--placement", file("edited.placement")});
+  }
+};
+
+TEST_F(PlaceCommand, WhatItWritesIsWhatRunFollows) {
+  const std::string text = written();
+  EXPECT_EQ(run({"place", "--model", model_.path()}).out, text);
+  const RunResult as_placed = greedy({});
+  const RunResult followed = follow(text);
+  EXPECT_EQ(followed.exit_code, 0) << followed.err;
+  EXPECT_EQ(followed.out, as_placed.out);
+}
+
+TEST_F(PlaceCommand, AnEditIsFollowedAndShownByDiff) {
+  // A product that test0 would have computed goes to the CPU, its weight stays.
+  const std::string text = written();
+  const std::regex line("(\\n[0-9]+ +blk\\.0\\.ffn_down +matmul +)test0");
+  const std::string edited = replace_first(text, line, "$1cpu0");
+  const RunResult followed = follow(edited);
+  EXPECT_EQ(followed.exit_code, 0) << followed.err;
+  EXPECT_EQ(followed.out, greedy({}).out);
+
+  const RunResult diff = run({"place", "--diff", file("a.placement"), file("edited.placement")});
+  EXPECT_EQ(diff.exit_code, 0) << diff.err;
+  EXPECT_THAT(diff.out,
+              AllOf(HasSubstr("blk.0.ffn_down  matmul  test0 -> cpu0\n"), HasSubstr("\n1 of ")));
+  const RunResult same = run({"place", "--diff", file("a.placement"), file("a.placement")});
+  EXPECT_THAT(same.out, testing::StartsWith("0 of "));
+  const json changes = json::parse(
+      run({"place", "--diff", "--json", file("a.placement"), file("edited.placement")}).out);
+  ASSERT_EQ(changes.size(), 1U);
+  EXPECT_EQ(changes[0]["before"], "test0");
+}
+
+TEST_F(PlaceCommand, ALineThatCannotBeKeptIsNamed) {
+  const std::regex line("(\\n[0-9]+ +- +swiglu +)cpu0");
+  const RunResult result = follow(replace_first(written(), line, "$1test0"));
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_EQ(result.out, "");
+  EXPECT_THAT(result.err, testing::ContainsRegex("edited.placement:[0-9]+: test0 can't compute"));
+  EXPECT_THAT(result.err, HasSubstr("test0 has no kernel for swiglu"));
+}
+
+TEST_F(PlaceCommand, TheFileOfAnotherModelIsRefused) {
+  SynthOptions options;
+  options.layers = 1;
+  const SynthModel other(options);
+  const RunResult text = run({"place", "--model", other.path()});
+  const RunResult result = follow(text.out);
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.err, HasSubstr("edited.placement"));
+}
+
+TEST_F(PlaceCommand, WhatIsNoPlacementIsRefused) {
+  const RunResult result = follow(
+      "\x7f"
+      "ELF");
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.err, HasSubstr("edited.placement:1"));
+  EXPECT_EQ(greedy({"--placement", "/nonexistent/p"}).exit_code, 1);
+}
+
+}  // namespace
+}  // namespace shunt::test

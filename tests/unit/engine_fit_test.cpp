@@ -1,0 +1,277 @@
+// The ledger, and what the loader makes of devices' memory. Devices, the CPU among them, exist only
+// in this test, so that every byte of theirs is counted.
+#include "engine/fit.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "support/models.h"
+#include "support/test_device.h"
+
+namespace shunt::test {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+TEST(Ledger, RowsAreByDeviceAndPurpose) {
+  Ledger ledger;
+  ledger.add("b", Purpose::kCache, 10);
+  ledger.add("a", Purpose::kInputs, 1);
+  ledger.add("b", Purpose::kWeights, 100);
+  ledger.add("b", Purpose::kCache, 5);
+  ledger.add("b", Purpose::kMappedWeights, 1000);
+  ledger.add("a", Purpose::kStaging, 0);
+  EXPECT_THAT(ledger.rows, ElementsAre(LedgerRow{"b", Purpose::kWeights, 100},
+                                       LedgerRow{"b", Purpose::kMappedWeights, 1000},
+                                       LedgerRow{"b", Purpose::kCache, 15},
+                                       LedgerRow{"a", Purpose::kInputs, 1}));
+  EXPECT_EQ(ledger.allocated("b"), 115U);
+  EXPECT_EQ(ledger.allocated("c"), 0U);
+  EXPECT_EQ(ledger.bytes("b", Purpose::kCache), 15U);
+  EXPECT_EQ(ledger.total(Purpose::kWeights), 100U);
+  EXPECT_EQ(to_text(ledger),
+            "b  weights         100 bytes\n"
+            "b  mapped weights  1000 bytes\n"
+            "b  cache           15 bytes\n"
+            "b  allocated       115 bytes\n"
+            "a  inputs          1 bytes\n"
+            "a  allocated       1 bytes\n");
+  Ledger twice = ledger;
+  twice.add(ledger);
+  EXPECT_EQ(twice.allocated("b"), 230U);
+}
+
+TEST(Ledger, ARefusalHasTheNumbers) {
+  EXPECT_EQ(to_text(MemoryNeed{"test0", 3 << 20, 2 << 20, 65536}),
+            "test0 needs 3.0 MiB (3145728 bytes), but has 2.0 MiB (2097152 bytes), of which 64.0 "
+            "KiB are to be left free");
+}
+
+TestDevice cpu(std::size_t memory = std::size_t{1} << 30) {
+  return TestDevice(
+      {.name = "cpu0", .kind = DeviceKind::kCpu, .host_accessible = true, .memory = memory});
+}
+
+TEST(Fit, TheMarginIsTheUsersOrATwentieth) {
+  TestDevice large({.memory = std::size_t{64} << 30});
+  TestDevice middle({.memory = std::size_t{512} << 20});
+  TestDevice small({.memory = std::size_t{100} << 20});
+  TestDevice host = cpu();
+  Device* const devices[] = {&large, &middle, &small, &host};
+  const auto limits = device_limits(devices, {});
+  EXPECT_EQ(limits[0].margin, (std::uint64_t{64} << 30) / 20);
+  EXPECT_EQ(limits[1].margin, 64U << 20);
+  EXPECT_EQ(limits[2].margin, 25U << 20);
+  EXPECT_EQ(limits[3].margin, 0U);
+  EXPECT_EQ(device_limits(devices, 1000)[1].usable(), (512U << 20) - 1000);
+  EXPECT_EQ(device_limits(devices, std::uint64_t{1} << 40)[1].usable(), 0U);
+  EXPECT_EQ(DeviceLimit{}.usable(), kNoLimit);
+}
+
+TEST(Fit, WhatWasRefusedGetsLessDownToNothing) {
+  std::uint64_t planned = std::uint64_t{1} << 40;
+  int attempts = 0;
+  while (planned > 0) {
+    const std::uint64_t cap = lower_cap(planned, attempts++);
+    ASSERT_LT(cap, planned);
+    planned = cap;
+  }
+  EXPECT_EQ(lower_cap(80000, 0), 70000U);
+  EXPECT_LT(attempts, 40);
+}
+
+constexpr std::int64_t kLayers = 6;
+
+SynthOptions six_layers() {
+  SynthOptions options;
+  options.layers = kLayers;
+  options.width = 64;
+  options.vocabulary = 300;
+  return options;
+}
+
+SessionOptions small_session() {
+  SessionOptions session;
+  session.context = 64;
+  session.batch = 16;
+  return session;
+}
+
+LoadOptions no_margin() {
+  LoadOptions options;
+  options.session = small_session();
+  options.memory_margin = 0;
+  return options;
+}
+
+/// The number of layers whose weights are on a device, which must be those from `first` on.
+std::int64_t layers_on(const Model& model, int device, std::int64_t first) {
+  const ModelState& state = model.state();
+  const auto step = state.definition->build({1, 1, 1, DType::kF16});
+  EXPECT_TRUE(step);
+  std::vector<bool> here(kLayers, false);
+  for (const WeightLeaf& weight : step->weights) {
+    if (weight.layer < 0) continue;
+    if (state.homes.at(weight.info) == device) here[static_cast<std::size_t>(weight.layer)] = true;
+  }
+  std::int64_t count = 0;
+  for (std::int64_t layer = 0; layer < kLayers; ++layer) {
+    if (!here[static_cast<std::size_t>(layer)]) continue;
+    EXPECT_EQ(layer, first + count) << "layers have a gap";
+    ++count;
+  }
+  return count;
+}
+
+TEST(Fit, DevicesAreFilledByPriorityInTheOrderOfLayers) {
+  const SynthModel file(six_layers());
+  TestDevice host = cpu();
+  TestDevice roomy({.name = "test0"});
+  {
+    Device* const devices[] = {&roomy, &host};
+    const auto model = Model::load(file.path(), devices, no_margin());
+    ASSERT_TRUE(model) << model.error().message();
+    EXPECT_EQ(layers_on(**model, 0, 0), kLayers);
+    EXPECT_EQ(host.allocated(), 0U);
+    EXPECT_THAT((*model)->notes()[0], HasSubstr("test0: layers 0 to 5 (6 of 6)"));
+  }
+  EXPECT_EQ(roomy.allocated(), 0U);
+  const std::size_t layer = 4 * (64 * 64 * 2 + 64 * 32 * 2 + 3 * 64 * 192);
+  TestDevice first({.name = "test0", .memory = 3 * layer});
+  TestDevice second({.name = "test1", .memory = 3 * layer});
+  Device* const devices[] = {&first, &second, &host};
+  const auto model = Model::load(file.path(), devices, no_margin());
+  ASSERT_TRUE(model) << model.error().message();
+  const std::int64_t on_first = layers_on(**model, 0, 0);
+  const std::int64_t on_second = layers_on(**model, 1, on_first);
+  const std::int64_t on_host = layers_on(**model, 2, on_first + on_second);
+  EXPECT_GE(on_first, 1);
+  EXPECT_GE(on_second, 1);
+  EXPECT_GE(on_host, 1);
+  EXPECT_EQ(on_first + on_second + on_host, kLayers);
+  EXPECT_EQ((*model)->notes().size(), 3U);
+}
+
+TEST(Fit, TheMarginIsLeftAlone) {
+  const SynthModel file(six_layers());
+  TestDevice host = cpu();
+  for (const std::uint64_t margin : {0U, 100000U, 400000U, 700000U, 2000000U}) {
+    TestDevice device({.name = "test0", .memory = 1000000});
+    Device* const devices[] = {&device, &host};
+    LoadOptions options = no_margin();
+    options.memory_margin = margin;
+    const auto model = Model::load(file.path(), devices, options);
+    ASSERT_TRUE(model) << model.error().message();
+    const auto session = Session::create(*model, small_session());
+    ASSERT_TRUE(session) << session.error().message();
+    EXPECT_LE(device.allocated() + std::min<std::uint64_t>(margin, 1000000), 1000000U);
+    EXPECT_EQ(device.allocated() == 0, margin > 900000);
+  }
+}
+
+TEST(Fit, WhatTheHostCanNotHoldIsRefusedBeforeAnythingIsAllocated) {
+  const SynthModel file(six_layers());
+  TestDevice device({.name = "test0", .memory = 500000});
+  TestDevice host = cpu(300000);
+  Device* const devices[] = {&device, &host};
+  const auto model = Model::load(file.path(), devices, no_margin());
+  ASSERT_FALSE(model);
+  EXPECT_EQ(model.error().code(), ErrorCode::kOutOfMemory);
+  EXPECT_THAT(model.error().message(), HasSubstr("cpu0 needs "));
+  EXPECT_THAT(model.error().message(), HasSubstr("but has 293.0 KiB (300000 bytes)"));
+  EXPECT_EQ(device.allocated(), 0U);
+  EXPECT_EQ(host.allocated(), 0U);
+}
+
+TEST(Fit, WhatTheUserPinnedStaysOrIsRefusedWithTheNumbers) {
+  const SynthModel file(six_layers());
+  TestDevice host = cpu();
+  LoadOptions options = no_margin();
+  options.pins = {{"blk\\.5\\..*", "test0"}};
+  for (const std::size_t memory : {100000U, 600000U}) {
+    TestDevice device({.name = "test0", .memory = memory});
+    Device* const devices[] = {&device, &host};
+    const auto model = Model::load(file.path(), devices, options);
+    if (memory == 100000) {
+      ASSERT_FALSE(model);
+      EXPECT_EQ(model.error().code(), ErrorCode::kOutOfMemory);
+      EXPECT_THAT(model.error().message(), HasSubstr("test0 needs "));
+      EXPECT_THAT(model.error().message(), HasSubstr("(100000 bytes)"));
+      EXPECT_EQ(device.allocated() + host.allocated(), 0U);
+      continue;
+    }
+    ASSERT_TRUE(model) << model.error().message();
+    const auto step = (*model)->state().definition->build({1, 1, 1, DType::kF16});
+    for (const WeightLeaf& weight : step->weights) {
+      if (weight.layer == 5) EXPECT_EQ((*model)->state().homes.at(weight.info), 0);
+    }
+    ASSERT_TRUE(Session::create(*model, small_session()));
+  }
+}
+
+/// Bytes on a device that do not come from the host's own memory, which test CPUs do not have.
+std::uint64_t own_bytes(const Ledger& ledger, const std::string& device) {
+  return ledger.allocated(device) - ledger.bytes(device, Purpose::kInputs) -
+         ledger.bytes(device, Purpose::kStaging);
+}
+
+TEST(Fit, WhatIsPredictedIsWhatIsAllocated) {
+  std::mt19937_64 random(11);
+  const auto any = [&](std::uint64_t below) { return random() % below; };
+  const std::set<std::string> some_ops = {"matmul", "add", "mul", "rms_norm", "swiglu"};
+  for (int round = 0; round < 25; ++round) {
+    SynthOptions shape;
+    shape.layers = static_cast<std::int64_t>(1 + any(5));
+    shape.width = static_cast<std::int64_t>(32 * (1 + any(3)));
+    shape.feed_forward = static_cast<std::int64_t>(32 * (1 + any(6)));
+    shape.vocabulary = static_cast<std::int64_t>(300 + any(300));
+    shape.tied = any(2) == 0;
+    shape.seed = random();
+    shape.dtype = any(2) == 0 ? DType::kF32 : DType::kF16;
+    const SynthModel file(shape);
+    std::vector<std::unique_ptr<TestDevice>> owned;
+    for (std::uint64_t i = any(4); i-- > 0;) {
+      TestDeviceConfig config;
+      config.name = "test" + std::to_string(i);
+      if (any(2) == 0) config.ops = some_ops;
+      config.memory = std::size_t{1000} << any(12);
+      config.max_buffer = any(3) == 0 ? std::size_t{2000} << any(9) : std::size_t{1} << 30;
+      config.host_accessible = any(4) == 0;
+      owned.push_back(std::make_unique<TestDevice>(config));
+    }
+    owned.push_back(std::make_unique<TestDevice>(
+        TestDeviceConfig{.name = "cpu0", .kind = DeviceKind::kCpu, .host_accessible = true}));
+    std::vector<Device*> devices;
+    for (const auto& device : owned) devices.push_back(device.get());
+
+    LoadOptions options;
+    options.session = small_session();
+    options.session.batch = static_cast<std::int64_t>(1 + any(40));
+    options.session.cache_type = any(2) == 0 ? DType::kF32 : DType::kF16;
+    if (any(2) == 0) options.memory_margin = any(100000);
+    const auto model = Model::load(file.path(), devices, options);
+    ASSERT_TRUE(model) << model.error().message();
+    for (const auto& device : owned)
+      EXPECT_EQ(device->allocated(), (*model)->ledger().allocated(device->info().name));
+    const auto session = Session::create(*model, options.session);
+    ASSERT_TRUE(session) << session.error().message();
+
+    Ledger both = (*model)->ledger();
+    both.add((*session)->ledger());
+    for (const auto& device : owned) {
+      const std::string name = device->info().name;
+      EXPECT_EQ(device->allocated(), own_bytes(both, name)) << round;
+      for (const Purpose purpose : {Purpose::kWeights, Purpose::kCache, Purpose::kActivations,
+                                    Purpose::kInputs, Purpose::kStaging}) {
+        EXPECT_EQ(both.bytes(name, purpose), (*model)->predicted().bytes(name, purpose))
+            << round << " " << name << " " << to_string(purpose);
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace shunt::test

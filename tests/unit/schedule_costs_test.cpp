@@ -1,0 +1,352 @@
+// Predicted times: what a node is, how long it takes by estimate or measurement, and files of
+// costs.
+#include "shunt/costs.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <fstream>
+
+#include "graph/op.h"
+#include "schedule/costs_fit.h"
+#include "schedule/costs_work.h"
+#include "shunt/ops.h"
+#include "support/run_command.h"
+#include "support/test_device.h"
+
+namespace shunt::test {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+/// One op with leaves as sources.
+class Single {
+ public:
+  Value leaf(DType dtype, const Shape& shape, Role role = Role::kWeight) {
+    const Tensor tensor = *make_tensor(dtype, shape);
+    return role == Role::kCache ? *g.cache("c", tensor) : *g.weight("w", tensor);
+  }
+  void finish(Result<Value> value) {
+    ASSERT_TRUE(value) << value.error().message();
+    node = value->id;
+    ASSERT_TRUE(g.output(value, "y"));
+    graph = std::make_unique<Graph>(std::move(*std::move(g).build()));
+  }
+  double operations() const { return work_of(*graph, node).operations; }
+  double bytes() const { return work_of(*graph, node).bytes; }
+
+  GraphBuilder g;
+  std::unique_ptr<Graph> graph;
+  NodeId node = 0;
+};
+
+Single matmul_of(DType dtype, std::int64_t k, std::int64_t m, std::int64_t n) {
+  Single s;
+  s.finish(matmul(s.g, s.leaf(dtype, {k, m}), s.leaf(DType::kF32, {k, n})));
+  return s;
+}
+
+TEST(Work, OfAMatmulIsTwoOperationsAProduct) {
+  const Single s = matmul_of(DType::kQ4_0, 64, 10, 3);
+  EXPECT_EQ(s.operations(), 2 * 64 * 10 * 3);
+  EXPECT_EQ(s.bytes(), 10 * 2 * 18 + 64 * 3 * 4 + 10 * 3 * 4);  // a block of 32 takes 18 bytes
+}
+
+TEST(Work, OfAttentionIsTwoProductsOfMatrices) {
+  Single s;
+  const Value q = s.leaf(DType::kF32, {16, 4, 5});  // 4 heads, 5 tokens
+  const Value k = s.leaf(DType::kF16, {16, 2, 7});  // 7 keys
+  const Value v = s.leaf(DType::kF16, {8, 2, 7});
+  s.finish(attention(s.g, q, k, v));
+  EXPECT_EQ(s.operations(), 2 * 7 * (16 * 4 * 5 + 8 * 4 * 5));
+}
+
+TEST(Work, OfOthersIsAnOperationAnElement) {
+  Single s;
+  s.finish(add(s.g, s.leaf(DType::kF32, {8, 4}), s.leaf(DType::kF32, {8, 4})));
+  EXPECT_EQ(s.operations(), 32);
+  EXPECT_EQ(s.bytes(), 3 * 32 * 4);
+}
+
+TEST(Work, RowsThatAreNotPickedAreNotRead) {
+  Single s;
+  const Value table = s.leaf(DType::kF16, {32, 1000});
+  s.finish(get_rows(s.g, table, s.leaf(DType::kI32, {3})));
+  EXPECT_EQ(s.bytes(), 3 * 32 * 2 + 3 * 4 + 3 * 32 * 4);
+}
+
+TEST(Work, RowsThatAreNotWrittenAreNotTouched) {
+  Single s;
+  const Value cache = s.leaf(DType::kF16, {32, 1000}, Role::kCache);
+  s.finish(set_rows(s.g, cache, s.leaf(DType::kF32, {32, 3}), s.leaf(DType::kI64, {3})));
+  EXPECT_EQ(s.operations(), 3 * 32);
+  EXPECT_EQ(s.bytes(), 3 * 32 * 4 + 3 * 8 + 3 * 32 * 2);
+}
+
+TEST(Work, IsThatOfTheExtentsMaximum) {
+  Single s;
+  const Dim tokens = *s.g.extent("tokens", 100);
+  s.finish(silu(s.g, s.g.input("x", *make_tensor(DType::kF32, {8, tokens}))));
+  EXPECT_EQ(s.operations(), 800);
+}
+
+DeviceInfo device(std::string name, DeviceKind kind) {
+  DeviceInfo info;
+  info.name = std::move(name);
+  info.description = "made for a test";
+  info.kind = kind;
+  return info;
+}
+
+TEST(CostModel, EstimatesTellKindsOfDevicesApart) {
+  const CostModel costs;
+  const DeviceInfo cpu = device("cpu0", DeviceKind::kCpu);
+  const DeviceInfo gpu = device("gpu0", DeviceKind::kGpu);
+  const Single large = matmul_of(DType::kF32, 4096, 4096, 512);
+  EXPECT_GT(costs.seconds(*large.graph, large.node, cpu),
+            10 * costs.seconds(*large.graph, large.node, gpu));
+  const Single small = matmul_of(DType::kF32, 16, 16, 1);  // not worth a launch
+  EXPECT_LT(costs.seconds(*small.graph, small.node, cpu),
+            costs.seconds(*small.graph, small.node, gpu));
+  for (DeviceKind kind : {DeviceKind::kCpu, DeviceKind::kGpu, DeviceKind::kNpu,
+                          DeviceKind::kAccelerator, DeviceKind::kNull}) {
+    EXPECT_GT(costs.seconds(*small.graph, small.node, device("d", kind)), 0);
+  }
+}
+
+TEST(CostModel, LeavesAndViewsTakeNoTime) {
+  Single s;
+  const Value x = s.leaf(DType::kF32, {8, 4});
+  const auto view = reshape(s.g, x, {4, 8});
+  s.finish(silu(s.g, view));
+  const DeviceInfo cpu = device("cpu0", DeviceKind::kCpu);
+  EXPECT_EQ(CostModel().seconds(*s.graph, x.id, cpu), 0);
+  EXPECT_EQ(CostModel().seconds(*s.graph, view->id, cpu), 0);
+}
+
+OpCost measured(std::string op, DType dtype, double overhead, double per_operation,
+                double per_byte) {
+  return {"cpu0", "made for a test", std::move(op), dtype, overhead, per_operation, per_byte};
+}
+
+TEST(CostModel, WhatWasMeasuredReplacesEstimates) {
+  CostModel costs;
+  costs.add(measured("matmul", DType::kF32, 1, 0.5, 0));
+  costs.add(measured("matmul", DType::kQ8_0, 2, 0, 0.25));
+  costs.add(measured("*", DType::kF32, 3, 0, 0));
+  const DeviceInfo cpu = device("cpu0", DeviceKind::kCpu);
+  const auto seconds = [&](const Single& s) { return costs.seconds(*s.graph, s.node, cpu); };
+  const Single f32 = matmul_of(DType::kF32, 64, 2, 1);
+  EXPECT_EQ(seconds(f32), 1 + 0.5 * f32.operations());
+  const Single q8 = matmul_of(DType::kQ8_0, 64, 2, 1);
+  EXPECT_EQ(seconds(q8), 2 + 0.25 * q8.bytes());
+  const Single f16 = matmul_of(DType::kF16, 64, 2, 1);  // another type: the slowest of the op
+  EXPECT_EQ(seconds(f16), 1 + 0.5 * f16.operations());
+  Single other;
+  other.finish(silu(other.g, other.leaf(DType::kF32, {8})));
+  EXPECT_EQ(seconds(other), 3);
+}
+
+TEST(CostModel, AnotherPieceOfHardwareIsNotWhatWasMeasured) {
+  CostModel costs;
+  costs.add(measured("*", DType::kF32, 1e3, 0, 0));
+  costs.add(CopyCost{"gpu0", "made for a test", true, {1e3, 0}});
+  const Single s = matmul_of(DType::kF32, 64, 2, 1);
+  DeviceInfo cpu = device("cpu0", DeviceKind::kCpu);
+  DeviceInfo gpu = device("gpu0", DeviceKind::kGpu);
+  EXPECT_GE(costs.seconds(*s.graph, s.node, cpu), 1e3);
+  EXPECT_GE(costs.transfer(cpu, gpu).seconds(0), 1e3);
+  cpu.description = "another one";
+  gpu.description = "another one";
+  EXPECT_LT(costs.seconds(*s.graph, s.node, cpu), 1);
+  EXPECT_LT(costs.transfer(cpu, gpu).seconds(0), 1);
+}
+
+TEST(CostModel, BetweenTwoAcceleratorsCopiesGoThroughTheHost) {
+  CostModel costs;
+  const DeviceInfo cpu = device("cpu0", DeviceKind::kCpu);
+  const DeviceInfo a = device("a0", DeviceKind::kGpu);
+  const DeviceInfo b = device("b0", DeviceKind::kNpu);
+  costs.add(CopyCost{"a0", "made for a test", true, {1, 10}});
+  costs.add(CopyCost{"a0", "made for a test", false, {2, 20}});
+  costs.add(CopyCost{"b0", "made for a test", true, {4, 40}});
+  EXPECT_EQ(costs.transfer(cpu, a).seconds(1), 11);
+  EXPECT_EQ(costs.transfer(a, cpu).seconds(1), 22);
+  EXPECT_EQ(costs.transfer(a, b).seconds(1), 22 + 44);
+}
+
+TEST(FitCosts, GivesBackWhatTheSamplesWereMadeOf) {
+  const auto sample = [](double operations, double bytes) {
+    return CostSample{operations, bytes, 1e-6 + std::max(operations * 1e-11, bytes * 1e-10)};
+  };
+  const OpCost cost = fit_op_cost({0, 0, 1e-6}, sample(2e6, 4e6), sample(1e10, 1e6));
+  EXPECT_NEAR(cost.overhead, 1e-6, 1e-15);
+  EXPECT_NEAR(cost.seconds_per_byte, 1e-10, 1e-18);
+  EXPECT_NEAR(cost.seconds_per_operation, 1e-11, 1e-18);
+  // A measurement that was disturbed never gives times below zero.
+  const OpCost odd = fit_op_cost({0, 0, 5}, {1, 1, 2}, {1, 1, 3});
+  EXPECT_GE(odd.seconds_per_byte, 0);
+  EXPECT_GE(odd.seconds_per_operation, 0);
+}
+
+std::string temporary(const char* name) {
+  return testing::TempDir() + "/shunt_costs_" + name + ".json";
+}
+
+TEST(CostsFile, GivesBackWhatWasSaved) {
+  CostModel costs;
+  costs.add(measured("matmul", DType::kQ4_0, 1.25e-6, 1e-11 / 3, 2.5e-11));
+  costs.add(CopyCost{"gpu0", "a \"device\"", false, {1e-5, 4e-11}});
+  const std::string path = temporary("round");
+  ASSERT_TRUE(costs.save(path));
+  const auto read = CostModel::load(path);
+  std::remove(path.c_str());
+  ASSERT_TRUE(read) << read.error().message();
+  EXPECT_EQ(read->to_text(), costs.to_text());
+  ASSERT_EQ(read->ops().size(), 1U);
+  EXPECT_EQ(read->ops()[0].dtype, DType::kQ4_0);
+  EXPECT_EQ(read->ops()[0].seconds_per_operation, 1e-11 / 3);
+  ASSERT_EQ(read->copies().size(), 1U);
+  EXPECT_FALSE(read->copies()[0].to_device);
+  EXPECT_EQ(read->copies()[0].description, "a \"device\"");
+}
+
+TEST(CostsFile, IsNotBelieved) {
+  const auto refusal = [](const std::string& text) {
+    const auto read = CostModel::parse(text, "costs.json");
+    EXPECT_FALSE(read) << text;
+    if (read) return std::string();
+    EXPECT_EQ(read.error().code(), ErrorCode::kBadFile);
+    EXPECT_THAT(read.error().message(), HasSubstr("costs.json"));
+    return read.error().message();
+  };
+  refusal("");
+  refusal("{");
+  refusal("\xff\xfe");
+  refusal("[1, 2]");
+  refusal(R"({"format": "something else", "version": 1})");
+  refusal(std::string(100'000, '['));
+  EXPECT_THAT(refusal(R"({"format": "shunt costs", "version": 2})"), HasSubstr("version is 2"));
+  EXPECT_THAT(refusal(R"({"format": "shunt costs", "version": 1, "ops": 3})"), HasSubstr("ops"));
+  EXPECT_THAT(refusal(R"({"format": "shunt costs", "version": 1, "ops": [7]})"),
+              HasSubstr("ops[0]"));
+  const auto op = [](const std::string& overhead, const std::string& dtype) {
+    return R"({"format": "shunt costs", "version": 1, "ops": [{"device": "cpu0", )"
+           R"("description": "", "op": "add", "dtype": ")" +
+           dtype + R"(", "overhead": )" + overhead +
+           R"(, "seconds_per_operation": 0, "seconds_per_byte": 0}]})";
+  };
+  EXPECT_TRUE(CostModel::parse(op("1e-6", "F32"), "costs.json"));
+  EXPECT_THAT(refusal(op("-1", "F32")), AllOf(HasSubstr("ops[0]"), HasSubstr("overhead")));
+  EXPECT_THAT(refusal(op("1e300", "F32")), HasSubstr("overhead"));
+  EXPECT_THAT(refusal(op("\"1\"", "F32")), HasSubstr("overhead"));
+  EXPECT_THAT(refusal(op("null", "F32")), HasSubstr("overhead"));
+  EXPECT_THAT(refusal(op("0", "F33")), HasSubstr("dtype"));
+  EXPECT_THAT(refusal(R"({"format": "shunt costs", "version": 1, "copies": [{"device": "a",)"
+                      R"("description": "", "direction": "up", "latency": 0,)"
+                      R"("seconds_per_byte": 0}]})"),
+              HasSubstr("direction"));
+}
+
+TEST(CostsFile, ThatIsNotThereIsNotFound) {
+  const auto read = CostModel::load("/nonexistent/costs.json");
+  ASSERT_FALSE(read);
+  EXPECT_EQ(read.error().code(), ErrorCode::kNotFound);
+  const Status saved = CostModel().save("/nonexistent/costs.json");
+  ASSERT_FALSE(saved);
+  EXPECT_EQ(saved.error().code(), ErrorCode::kIo);
+  EXPECT_THAT(saved.error().message(), HasSubstr("/nonexistent/costs.json"));
+}
+
+TEST(MeasureCosts, HasAnEntryForEachOpClassAndCopiesWhereThereAreAny) {
+  TestDevice host({.name = "cpu0", .kind = DeviceKind::kCpu, .host_accessible = true});
+  TestDevice test({.name = "test0", .ops = {"matmul"}});
+  Device* devices[] = {&test, &host};
+  const auto result = measure_costs(devices, {.width = 64, .seconds = 0, .chain = 2});
+  ASSERT_TRUE(result) << result.error().message();
+  const auto count = [&](std::string_view name, std::string_view op) {
+    return std::count_if(result->costs.ops().begin(), result->costs.ops().end(),
+                         [&](const OpCost& cost) { return cost.device == name && cost.op == op; });
+  };
+  EXPECT_EQ(count("cpu0", "matmul"), 5);  // types of weights
+  EXPECT_EQ(count("cpu0", "attention"), 2);
+  EXPECT_EQ(count("cpu0", kAnyOp), 1);
+  EXPECT_EQ(count("test0", "matmul"), 5);
+  EXPECT_EQ(count("test0", "attention"), 0);
+  for (const OpCost& cost : result->costs.ops()) {
+    EXPECT_GT(cost.overhead, 0);
+    EXPECT_EQ(cost.description, host.info().description);
+  }
+  // What a device can't do is said, with its own reason.
+  ASSERT_EQ(result->notes.size(), 3U);
+  EXPECT_THAT(result->notes[0],
+              AllOf(HasSubstr("test0: attention"), HasSubstr("no kernel for attention")));
+  // The host reads its own memory as it is.
+  ASSERT_EQ(result->costs.copies().size(), 2U);
+  for (const CopyCost& copy : result->costs.copies()) EXPECT_EQ(copy.device, "test0");
+  EXPECT_EQ(test.allocated(), 0U);  // all given back
+}
+
+/// Says that it is a twin; nobody may ask it for anything else.
+class Twin final : public Device {
+ public:
+  DeviceInfo info() const override {
+    DeviceInfo info = device("twin0", DeviceKind::kNpu);
+    info.twin = true;
+    return info;
+  }
+  Support supports(const Graph&, NodeId) const override { return refuse(); }
+  bool can_read(const BufferType&) const override { return false; }
+  BufferType& memory() override {
+    ADD_FAILURE();
+    return host_memory();
+  }
+  Result<std::unique_ptr<Stream>> open_stream() override {
+    ADD_FAILURE();
+    return Error(ErrorCode::kInternal, "");
+  }
+  Result<std::unique_ptr<Program>> prepare(const SegmentView&) override {
+    ADD_FAILURE();
+    return Error(ErrorCode::kInternal, "");
+  }
+
+ private:
+  static Support refuse() {
+    ADD_FAILURE();
+    return Support::no(Refusal::kOp, "");
+  }
+};
+
+TEST(MeasureCosts, NeverTimesATwin) {
+  Twin twin;
+  Device* devices[] = {&twin};
+  const auto result = measure_costs(devices, {.width = 64, .seconds = 0});
+  ASSERT_TRUE(result);
+  EXPECT_TRUE(result->costs.ops().empty());
+  ASSERT_EQ(result->notes.size(), 1U);
+  EXPECT_THAT(result->notes[0], HasSubstr("twin0 is a twin"));
+}
+
+TEST(MeasureCosts, RefusesOddWidths) {
+  for (std::int64_t width : {0, 32, 100, 1 << 20}) {
+    EXPECT_FALSE(measure_costs({}, {.width = width, .seconds = 0})) << width;
+  }
+}
+
+TEST(BenchCommand, SavesWhatItMeasured) {
+  const std::string path = temporary("command");
+  const RunResult result = run_command({"bench", "--width", "64", "--seconds", "0", "--save-costs",
+                                        path, "--devices", "cpu0", "--threads", "1"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, AllOf(HasSubstr("matmul"), HasSubstr("attention"), HasSubstr("cpu0")));
+  const auto read = CostModel::load(path);
+  std::remove(path.c_str());
+  ASSERT_TRUE(read) << read.error().message();
+  EXPECT_EQ(read->ops().size(), 8U);
+  EXPECT_EQ(run_command({"bench", "--width", "100"}).exit_code, 2);
+}
+
+}  // namespace
+}  // namespace shunt::test
