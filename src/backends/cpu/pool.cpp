@@ -15,7 +15,9 @@ constexpr std::size_t kScratchAlignment = 64;
 // notices.
 constexpr int kSpins = 4000;
 
-void pause() {
+}  // namespace
+
+void Waiting::pause() {
 #if defined(__x86_64__)
   __builtin_ia32_pause();
 #elif defined(__aarch64__)
@@ -23,26 +25,12 @@ void pause() {
 #endif
 }
 
-/// Waits until `value` is no longer `old`: looks `spins` times, then sleeps.
-void wait_while(const std::atomic<std::uint32_t>& value, std::uint32_t old, int spins) {
-  for (int i = 0; i < spins; ++i) {
+void Waiting::while_equal(const std::atomic<std::uint32_t>& value, std::uint32_t old) const {
+  for (int i = 0; i < spins_; ++i) {
     if (value.load(std::memory_order_acquire) != old) return;
     pause();
   }
   while (value.load(std::memory_order_acquire) == old) value.wait(old, std::memory_order_acquire);
-}
-
-}  // namespace
-
-void Barrier::wait(int count, int spins) {
-  const std::uint32_t generation = generation_.load(std::memory_order_acquire);
-  if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == static_cast<std::uint32_t>(count)) {
-    arrived_.store(0, std::memory_order_relaxed);
-    generation_.fetch_add(1, std::memory_order_acq_rel);
-    generation_.notify_all();
-    return;
-  }
-  wait_while(generation_, generation, spins);
 }
 
 void Pool::FreeScratch::operator()(std::byte* data) const {
@@ -73,27 +61,25 @@ Pool::~Pool() {
 void Pool::work(int worker) {
   std::uint32_t seen = 0;
   while (true) {
-    wait_while(generation_, seen, spins_);
+    waiting_.while_equal(generation_, seen);
     seen = generation_.load(std::memory_order_acquire);
     if (stopping_.load(std::memory_order_relaxed)) return;
-    task_->run(worker);
-    if (running_.fetch_sub(1, std::memory_order_acq_rel) == 1) running_.notify_one();
+    inside_.fetch_add(1, std::memory_order_seq_cst);
+    if (open_.load(std::memory_order_seq_cst)) task_->run(worker);
+    if (inside_.fetch_sub(1, std::memory_order_acq_rel) == 1) inside_.notify_all();
   }
 }
 
 void Pool::run(Task& task) {
   if (threads_ == 1) return task.run(0);
   task_ = &task;
-  running_.store(threads_ - 1, std::memory_order_relaxed);
+  open_.store(true, std::memory_order_seq_cst);
   generation_.fetch_add(1, std::memory_order_release);
   generation_.notify_all();
   task.run(0);
-  for (int i = 0; i < spins_ && running_.load(std::memory_order_acquire) != 0; ++i) pause();
-  int left = running_.load(std::memory_order_acquire);
-  while (left != 0) {
-    running_.wait(left, std::memory_order_acquire);
-    left = running_.load(std::memory_order_acquire);
-  }
+  open_.store(false, std::memory_order_seq_cst);
+  // As seq_cst, for the order described at inside_; then for what those inside have done.
+  if (inside_.load(std::memory_order_seq_cst) != 0) waiting_.until(inside_, std::uint32_t{0});
 }
 
 Status Pool::reserve_scratch(std::size_t bytes) {

@@ -12,7 +12,7 @@
 
 namespace shunt::cpu {
 
-/// What all threads of a run execute, each with its own number from 0.
+/// What the threads of a run execute, each with its own number from 0.
 class Task {
  public:
   virtual void run(int worker) = 0;
@@ -21,19 +21,34 @@ class Task {
   ~Task() = default;
 };
 
-/// Where threads wait for each other. Waiting is active for a short while, then sleeps.
-class Barrier {
+/// Lets a thread wait for what others are about to do: actively for a short while, then asleep.
+class Waiting {
  public:
-  /// `count` threads take part; `spins` is how often to look before sleeping.
-  void wait(int count, int spins);
+  explicit Waiting(int spins) : spins_(spins) {}
+  /// Returns once `value` is `wanted`. Whoever stores that must notify.
+  template <class T>
+  void until(const std::atomic<T>& value, T wanted) const {
+    T seen = value.load(std::memory_order_acquire);
+    for (int i = 0; i < spins_ && seen != wanted; ++i) {
+      pause();
+      seen = value.load(std::memory_order_acquire);
+    }
+    while (seen != wanted) {
+      value.wait(seen, std::memory_order_acquire);
+      seen = value.load(std::memory_order_acquire);
+    }
+  }
+  /// Returns once `value` is no longer `old`.
+  void while_equal(const std::atomic<std::uint32_t>& value, std::uint32_t old) const;
 
  private:
-  std::atomic<std::uint32_t> arrived_{0};
-  std::atomic<std::uint32_t> generation_{0};
+  static void pause();
+  int spins_;
 };
 
-/// Runs tasks on all its threads, of which the caller is one. Runs that come at the same time
-/// queue.
+/// Runs tasks on its threads, of which the caller is one. Nobody waits for a thread that has not
+/// come by the time the caller is done: a task must be complete when its run(0) returns, however
+/// many others took part. Runs that come at the same time queue.
 class Pool {
  public:
   /// `threads` of at least 1. OutOfMemory or Io if the system refuses to start one.
@@ -41,15 +56,13 @@ class Pool {
   ~Pool();
 
   int threads() const { return threads_; }
-  /// How often a waiting thread looks before it sleeps: none if there are more threads than
-  /// processors.
-  int spins() const { return spins_; }
-  Barrier& barrier() { return barrier_; }
+  /// How its threads wait: asleep at once if there are more threads than processors.
+  const Waiting& waiting() const { return waiting_; }
 
   /// Whoever holds this may call run() and use the workers' scratch.
   std::unique_lock<std::mutex> lock() { return std::unique_lock(mutex_); }
-  /// Runs the task on every thread and returns when all are done. The caller holds lock().
-  /// Allocates nothing.
+  /// Runs the task on the caller's thread and on every other that comes in time; returns when all
+  /// have left it. The caller holds lock(). Allocates nothing.
   void run(Task& task);
   /// Makes each worker's scratch at least `bytes` large. The caller holds lock().
   Status reserve_scratch(std::size_t bytes);
@@ -57,7 +70,7 @@ class Pool {
   std::byte* scratch(int worker) const;
 
  private:
-  Pool(int threads, int spins) : threads_(threads), spins_(spins) {}
+  Pool(int threads, int spins) : threads_(threads), waiting_(spins) {}
   void work(int worker);
 
   struct FreeScratch {
@@ -65,12 +78,15 @@ class Pool {
   };
 
   const int threads_;
-  const int spins_;
+  const Waiting waiting_;
   std::mutex mutex_;
-  Barrier barrier_;
   Task* task_ = nullptr;
   std::atomic<std::uint32_t> generation_{0};  // goes up when there is a task
-  std::atomic<int> running_{0};               // workers that have not finished it
+  // A worker says that it is inside, then looks whether the task is still open; the caller closes
+  // it, then looks whether anybody is inside. Both in one total order, so that one of them sees the
+  // other.
+  std::atomic<bool> open_{false};
+  std::atomic<std::uint32_t> inside_{0};
   std::atomic<bool> stopping_{false};
   std::unique_ptr<std::byte[], FreeScratch> scratch_;
   std::size_t scratch_bytes_ = 0;

@@ -59,7 +59,8 @@ struct Launch {
   const CpuKernel* kernel = nullptr;
   std::size_t call = 0;
   int phase = 0;
-  bool barrier = false;  // before it
+  bool barrier = false;       // all from `wait_from` up to this one must be done before it starts
+  std::size_t wait_from = 0;  // launches before that are done when those are
   std::int64_t items = 0;
   std::int64_t step = 1;
 };
@@ -82,15 +83,20 @@ class CpuBinding final : public Binding, private Task {
   TensorArg argument(const Tensor& tensor, const Address& address) const;
   void add_patches(const Tensor& tensor, TensorArg& argument);
   void run(int worker) override;
+  void wait_for(std::size_t begin, std::size_t end) const;
+  void take(std::size_t index, std::byte* scratch);
   bool cancelled() const { return cancel_ != nullptr && cancel_->load(std::memory_order_relaxed); }
 
   const CpuProgram& program_;
   std::vector<Call> calls_;
   std::vector<Launch> launches_;
+  std::size_t last_barrier_ = 0;  // the last launch that waits for others
   std::vector<Patch> patches_;
-  std::unique_ptr<std::atomic<std::int64_t>[]> taken_;  // by launch: items that threads have taken
-  const std::atomic<bool>* cancel_ = nullptr;           // of the run at work
-  std::atomic<std::size_t> faulty_{0};  // 1 + the first launch that found a fault; 0: none
+  // By launch: items that threads have taken, and items that are done.
+  std::unique_ptr<std::atomic<std::int64_t>[]> taken_;
+  std::unique_ptr<std::atomic<std::int64_t>[]> done_;
+  const std::atomic<bool>* cancel_ = nullptr;  // of the run at work
+  std::atomic<std::size_t> faulty_{0};         // 1 + the first launch that found a fault; 0: none
 };
 
 class CpuProgram final : public Program {
@@ -176,6 +182,7 @@ Status CpuBinding::bind(const Addresses& addresses) {
   const Graph& graph = program_.graph();
   calls_.resize(program_.nodes().size());  // patches point into it: it never grows again
   Hazards hazards;
+  std::size_t last_barrier = 0;
   for (std::size_t i = 0; i < calls_.size(); ++i) {
     const Prepared& prepared = program_.nodes()[i];
     const Node& node = graph.node(prepared.node);
@@ -215,10 +222,14 @@ Status CpuBinding::bind(const Addresses& addresses) {
       const bool barrier = phase > 0 || hazards.conflict(reads, writes);
       if (barrier) hazards.clear();
       hazards.add(reads, writes);
-      launches_.push_back({prepared.kernel, i, phase, barrier && !launches_.empty(), 0, 1});
+      const std::size_t index = launches_.size();
+      launches_.push_back({prepared.kernel, i, phase, barrier, last_barrier, 0, 1});
+      if (barrier) last_barrier = index;
     }
   }
   taken_ = std::make_unique<std::atomic<std::int64_t>[]>(launches_.size());
+  done_ = std::make_unique<std::atomic<std::int64_t>[]>(launches_.size());
+  last_barrier_ = last_barrier;
   return ok();
 }
 
@@ -234,6 +245,7 @@ Status CpuBinding::run(const RunArgs& args) {
     launch.step =
         std::max(launch.kernel->grain(call, launch.phase), (launch.items + chunks - 1) / chunks);
     taken_[i].store(0, std::memory_order_relaxed);
+    done_[i].store(0, std::memory_order_relaxed);
   }
   faulty_.store(0, std::memory_order_relaxed);
   cancel_ = args.cancel;
@@ -245,23 +257,44 @@ Status CpuBinding::run(const RunArgs& args) {
   return invalid("{}: an index is out of range", program_.graph().describe(node));
 }
 
+void CpuBinding::wait_for(std::size_t begin, std::size_t end) const {
+  for (std::size_t i = begin; i < end; ++i) {
+    program_.pool().waiting().until(done_[i], launches_[i].items);
+  }
+}
+
+/// Computes items of a launch as long as there are any. A thread that is held up somewhere has
+/// taken few, if any: the others go on with the rest, and wait only for what it has taken.
+void CpuBinding::take(std::size_t index, std::byte* scratch) {
+  const Launch& launch = launches_[index];
+  const Call& call = calls_[launch.call];
+  while (true) {
+    const std::int64_t begin = taken_[index].fetch_add(launch.step, std::memory_order_acq_rel);
+    if (begin >= launch.items) return;
+    const std::int64_t end = std::min(begin + launch.step, launch.items);
+    // When cancelled, items are only counted, so that nobody waits for ever.
+    if (!cancelled() &&
+        launch.kernel->run(call, launch.phase, begin, end, scratch) != Fault::kNone) {
+      std::size_t none = 0;
+      faulty_.compare_exchange_strong(none, index + 1, std::memory_order_relaxed);
+    }
+    const std::int64_t done = done_[index].fetch_add(end - begin, std::memory_order_acq_rel);
+    if (done + end - begin == launch.items) done_[index].notify_all();
+  }
+}
+
 void CpuBinding::run(int worker) {
-  Pool& pool = program_.pool();
-  std::byte* scratch = pool.scratch(worker);
+  std::byte* scratch = program_.pool().scratch(worker);
   for (std::size_t i = 0; i < launches_.size(); ++i) {
     const Launch& launch = launches_[i];
-    if (launch.barrier && pool.threads() > 1) pool.barrier().wait(pool.threads(), pool.spins());
-    const Call& call = calls_[launch.call];
-    while (!cancelled()) {  // barriers are passed all the same, so that nobody waits for ever
-      const std::int64_t begin = taken_[i].fetch_add(launch.step, std::memory_order_relaxed);
-      if (begin >= launch.items) break;
-      const std::int64_t end = std::min(begin + launch.step, launch.items);
-      if (launch.kernel->run(call, launch.phase, begin, end, scratch) != Fault::kNone) {
-        std::size_t none = 0;
-        faulty_.compare_exchange_strong(none, i + 1, std::memory_order_relaxed);
-      }
-    }
+    // Where everything has been taken, whoever took it has waited.
+    const bool taken =
+        launch.items > 0 && taken_[i].load(std::memory_order_acquire) >= launch.items;
+    if (taken) continue;
+    if (launch.barrier) wait_for(launch.wait_from, i);
+    take(i, scratch);
   }
+  if (worker == 0) wait_for(last_barrier_, launches_.size());
 }
 
 }  // namespace
