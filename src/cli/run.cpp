@@ -139,6 +139,7 @@ Result<RunCommand::Ready> RunCommand::load() const {
   Progress progress("loading " + *model_, kLargeModel);
   LoadOptions load;
   load.devices = devices_;
+  load.session = session_;
   load.fallback = fallback_.policy();
   SHUNT_TRY(pins_.apply(load));
   if (placement_) {
