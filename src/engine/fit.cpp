@@ -291,9 +291,10 @@ class Fitter {
 
   /// Less room for a device's leaves; or, where it has none, no use of it. False if neither can be.
   bool reduce(int index, std::uint64_t by) {
-    if (may_move(index)) {
-      const std::uint64_t taken = taken_[at(index)];
-      room_[at(index)] = taken - std::min(taken, std::max<std::uint64_t>(by, 1));
+    std::uint64_t& room = room_[at(index)];
+    if (room > 0 && may_move(index)) {
+      room = std::min(room, taken_[at(index)]);
+      room -= std::min(room, std::max<std::uint64_t>(by, 1));
       return true;
     }
     if (holds_any(index) || !used_[at(index)]) return false;

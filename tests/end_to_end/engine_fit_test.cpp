@@ -52,6 +52,8 @@ class EngineFit : public ::testing::Test {
   static SynthOptions shape() {
     SynthOptions options;
     options.layers = 4;
+    options.width = 32;
+    options.feed_forward = 96;
     options.vocabulary = 300;
     return options;
   }
@@ -100,11 +102,11 @@ class EngineFit : public ::testing::Test {
   std::vector<std::int32_t> alone_;
 };
 
-constexpr std::size_t kMore = std::size_t{1} << 21;  // than model and session take
+constexpr std::size_t kMore = std::size_t{1} << 19;  // than model and session take
 
 TEST_F(EngineFit, ADeviceOfAnySizeHelpsAsFarAsItCan) {
   std::size_t before = 0;
-  for (std::size_t memory = 0; memory <= kMore; memory += 65000) {
+  for (std::size_t memory = 0; memory <= kMore; memory += 16000) {
     TestDevice device({.name = "test0", .memory = memory});
     EXPECT_EQ(text({&device, cpu_}), alone_) << memory;
     EXPECT_EQ(device.allocated(), 0U);
@@ -115,7 +117,7 @@ TEST_F(EngineFit, ADeviceOfAnySizeHelpsAsFarAsItCan) {
 }
 
 TEST_F(EngineFit, SoDoesOneThatDoesNotSayWhatItHas) {
-  for (std::size_t memory = 0; memory <= kMore; memory += 97000) {
+  for (std::size_t memory = 0; memory <= kMore; memory += 24000) {
     Reticent device({.name = "test0", .memory = memory});
     EXPECT_EQ(text({&device, cpu_}), alone_) << memory;
     EXPECT_EQ(device.inside().allocated(), 0U);
@@ -125,7 +127,7 @@ TEST_F(EngineFit, SoDoesOneThatDoesNotSayWhatItHas) {
 TEST_F(EngineFit, OneThatCanDoLittleAndTakesNoLargeBuffers) {
   for (std::size_t buffer = 1000; buffer <= 1000000; buffer *= 4) {
     TestDevice first({.name = "test0", .ops = {"matmul", "add"}, .max_buffer = buffer});
-    TestDevice second({.name = "test1", .memory = 300000, .max_buffer = 4 * buffer});
+    TestDevice second({.name = "test1", .memory = 100000, .max_buffer = 4 * buffer});
     EXPECT_EQ(text({&first, &second, cpu_}), alone_) << buffer;
   }
 }
@@ -173,7 +175,7 @@ TEST_F(EngineFit, LogitsOfAllTokensNeedAPlanThatMayNotFit) {
   };
   const auto expected = all_logits({cpu_});
   ASSERT_EQ(expected.size(), prompt.size() * 300);
-  for (std::size_t memory = 200000; memory <= kMore; memory += 130000) {
+  for (std::size_t memory = 40000; memory <= kMore; memory += 24000) {
     for (const bool says : {true, false}) {
       TestDevice plain({.name = "test0", .memory = memory});
       Reticent reticent({.name = "test0", .memory = memory});
