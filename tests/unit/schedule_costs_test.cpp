@@ -12,7 +12,6 @@
 #include "schedule/costs_fit.h"
 #include "schedule/costs_work.h"
 #include "shunt/ops.h"
-#include "support/run_command.h"
 #include "support/test_device.h"
 
 namespace shunt::test {
@@ -333,19 +332,6 @@ TEST(MeasureCosts, RefusesOddWidths) {
   for (std::int64_t width : {0, 32, 100, 1 << 20}) {
     EXPECT_FALSE(measure_costs({}, {.width = width, .seconds = 0})) << width;
   }
-}
-
-TEST(BenchCommand, SavesWhatItMeasured) {
-  const std::string path = temporary("command");
-  const RunResult result = run_command({"bench", "--width", "64", "--seconds", "0", "--save-costs",
-                                        path, "--devices", "cpu0", "--threads", "1"});
-  EXPECT_EQ(result.exit_code, 0) << result.err;
-  EXPECT_THAT(result.out, AllOf(HasSubstr("matmul"), HasSubstr("attention"), HasSubstr("cpu0")));
-  const auto read = CostModel::load(path);
-  std::remove(path.c_str());
-  ASSERT_TRUE(read) << read.error().message();
-  EXPECT_EQ(read->ops().size(), 8U);
-  EXPECT_EQ(run_command({"bench", "--width", "100"}).exit_code, 2);
 }
 
 }  // namespace
