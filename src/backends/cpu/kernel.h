@@ -27,7 +27,7 @@ struct TensorArg {
 /// At most this many sources.
 inline constexpr int kMaxSources = 8;
 
-/// One launch. `scratch` is shared by all threads; phases are separated by a barrier.
+/// One launch. `scratch` is shared by all threads; a phase starts when the one before is done.
 struct Call {
   std::array<TensorArg, kMaxSources> sources;
   TensorArg result;
