@@ -1,0 +1,29 @@
+// IQ2_XS: 256 elements in 74 bytes: a scale d (F16); 16 bits for each of 32 vectors of 8: 9 of
+// index and 7 of signs (even_signs); scales s of 4 bits for 16 parts of 16 elements.
+// value = d * (s + 0.5) / 4 * vector, with its sign.
+#include "tensor/formats/blocks.h"
+#include "tensor/formats/iq_codebooks.h"
+#include "tensor/formats/k_blocks.h"
+
+namespace shunt::formats {
+namespace {
+
+constexpr int kVectors = 32;
+constexpr int kParts = 16;
+constexpr int kVectorsAt = 2;
+constexpr int kPartScalesAt = 66;
+
+}  // namespace
+
+void IQ2_XS::decode(const std::byte* block, float* values) {
+  const float d = load_f16(block);
+  std::uint8_t scales[kParts];
+  Fields<4, 1>::unpack(block + kPartScalesAt, kParts, scales);
+  for (int i = 0; i < kVectors; ++i) {
+    const unsigned bits = load_little<std::uint16_t>(block + kVectorsAt + 2 * i);
+    const float scale = d * (0.5f + static_cast<float>(scales[i / 2])) * 0.25f;
+    write_signed(kIq2XsVectors[bits & 511], even_signs(bits >> 9), scale, values + i * 8);
+  }
+}
+
+}  // namespace shunt::formats

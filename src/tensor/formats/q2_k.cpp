@@ -1,0 +1,32 @@
+// Q2_K: 256 elements in 84 bytes: for 16 parts of 16 elements a byte each, scale s (low half) and
+// minimum m (high half); 256 numbers q of 2 bits; scales d and dmin (F16).
+// value = d * s * q - dmin * m.
+#include "tensor/formats/blocks.h"
+#include "tensor/formats/k_blocks.h"
+
+namespace shunt::formats {
+namespace {
+
+constexpr int kParts = 16;
+constexpr int kPart = 16;
+constexpr int kNumbersAt = 16;
+constexpr int kScalesAt = 80;
+
+}  // namespace
+
+void Q2_K::decode(const std::byte* block, float* values) {
+  const float d = load_f16(block + kScalesAt);
+  const float dmin = load_f16(block + kScalesAt + 2);
+  std::uint8_t q[kElements];
+  Fields<2, 32>::unpack(block + kNumbersAt, kElements, q);
+  for (int part = 0; part < kParts; ++part) {
+    const int pair = std::to_integer<int>(block[part]);
+    const float scale = d * static_cast<float>(pair & 15);
+    const float minimum = dmin * static_cast<float>(pair >> 4);
+    for (int i = part * kPart; i < (part + 1) * kPart; ++i) {
+      values[i] = scale * static_cast<float>(q[i]) - minimum;
+    }
+  }
+}
+
+}  // namespace shunt::formats
