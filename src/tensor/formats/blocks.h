@@ -44,22 +44,28 @@ struct Q8_1 : BlockFormat<32, 36> {
 };
 struct MXFP4 : BlockFormat<32, 17> {
   static void decode(const std::byte* block, float* values);
+  static void encode(const float* values, const float* weights, std::byte* block);
 };
 
 struct Q2_K : BlockFormat<256, 84> {
   static void decode(const std::byte* block, float* values);
+  static void encode(const float* values, const float* weights, std::byte* block);
 };
 struct Q3_K : BlockFormat<256, 110> {
   static void decode(const std::byte* block, float* values);
+  static void encode(const float* values, const float* weights, std::byte* block);
 };
 struct Q4_K : BlockFormat<256, 144> {
   static void decode(const std::byte* block, float* values);
+  static void encode(const float* values, const float* weights, std::byte* block);
 };
 struct Q5_K : BlockFormat<256, 176> {
   static void decode(const std::byte* block, float* values);
+  static void encode(const float* values, const float* weights, std::byte* block);
 };
 struct Q6_K : BlockFormat<256, 210> {
   static void decode(const std::byte* block, float* values);
+  static void encode(const float* values, const float* weights, std::byte* block);
 };
 struct Q8_K : BlockFormat<256, 292> {
   static void decode(const std::byte* block, float* values);
@@ -88,9 +94,11 @@ struct IQ3_S : BlockFormat<256, 110> {
 };
 struct IQ4_NL : BlockFormat<32, 18> {
   static void decode(const std::byte* block, float* values);
+  static void encode(const float* values, const float* weights, std::byte* block);
 };
 struct IQ4_XS : BlockFormat<256, 136> {
   static void decode(const std::byte* block, float* values);
+  static void encode(const float* values, const float* weights, std::byte* block);
 };
 
 struct TQ1_0 : BlockFormat<256, 54> {

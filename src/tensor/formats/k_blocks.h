@@ -31,7 +31,8 @@ struct SixBitPairs {
     }
     return pairs;
   }
-  void store(std::byte* to) const {
+  static void store(const std::uint8_t (&scale)[kParts], const std::uint8_t (&minimum)[kParts],
+                    std::byte* to) {
     for (int i = 0; i < 4; ++i) {
       to[i] = static_cast<std::byte>(scale[i] | scale[i + 4] >> 4 << 6);
       to[i + 4] = static_cast<std::byte>(minimum[i] | minimum[i + 4] >> 4 << 6);

@@ -3,6 +3,7 @@
 // value = d * s * q - dmin * m.
 #include "tensor/formats/blocks.h"
 #include "tensor/formats/k_blocks.h"
+#include "tensor/formats/pair_search.h"
 
 namespace shunt::formats {
 namespace {
@@ -27,6 +28,16 @@ void Q2_K::decode(const std::byte* block, float* values) {
       values[i] = scale * static_cast<float>(q[i]) - minimum;
     }
   }
+}
+
+void Q2_K::encode(const float* values, const float* weights, std::byte* block) {
+  const auto fit = LineBlock<3, kPart, 15>(values, weights).fit();
+  for (int part = 0; part < kParts; ++part) {
+    block[part] = static_cast<std::byte>(fit.scale[part] | fit.minimum[part] << 4);
+  }
+  Fields<2, 32>::pack(fit.numbers, kElements, 0, block + kNumbersAt);
+  store_f16(fit.d, block + kScalesAt);
+  store_f16(fit.dmin, block + kScalesAt + 2);
 }
 
 }  // namespace shunt::formats

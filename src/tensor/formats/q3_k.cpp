@@ -1,6 +1,7 @@
 // Q3_K: 256 elements in 110 bytes: the highest bits of 256 numbers q of 3 bits, then their lower 2
 // bits; scales s of 6 bits for 16 parts of 16 elements; a scale d (F16).
 // value = d * (s - 32) * (q - 4).
+#include "tensor/formats/block_scale.h"
 #include "tensor/formats/blocks.h"
 #include "tensor/formats/k_blocks.h"
 
@@ -34,6 +35,18 @@ void Q3_K::decode(const std::byte* block, float* values) {
       values[i] = scale * static_cast<float>(q[i] - 4);
     }
   }
+}
+
+void Q3_K::encode(const float* values, const float* weights, std::byte* block) {
+  constexpr Scan kScan = {.from = 1.5f, .step = 0.1f, .count = 35};
+  constexpr Multiples kMultiples = {.first = -32, .step = 1, .count = 64};
+  const auto fit =
+      ScaledBlock<IntegerLevels<-4, 3>, kPart>::fit(values, weights, kScan, kMultiples, 8);
+  Fields<1, 32>::pack(fit.indices, kElements, 2, block);
+  Fields<2, 32>::pack(fit.indices, kElements, 0, block + kNumbersAt);
+  Fields<4, 8>::pack(fit.scale.k.data(), kParts, 0, block + kPartScalesAt);
+  Fields<2, 4>::pack(fit.scale.k.data(), kParts, 4, block + kPartScalesAt + 8);
+  store_f16(fit.scale.d, block + kScaleAt);
 }
 
 }  // namespace shunt::formats

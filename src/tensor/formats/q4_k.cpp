@@ -3,6 +3,7 @@
 // value = d * s * q - dmin * m.
 #include "tensor/formats/blocks.h"
 #include "tensor/formats/k_blocks.h"
+#include "tensor/formats/pair_search.h"
 
 namespace shunt::formats {
 namespace {
@@ -26,6 +27,14 @@ void Q4_K::decode(const std::byte* block, float* values) {
       values[i] = scale * static_cast<float>(q[i]) - minimum;
     }
   }
+}
+
+void Q4_K::encode(const float* values, const float* weights, std::byte* block) {
+  const auto fit = LineBlock<15, kPart, 63>(values, weights).fit();
+  store_f16(fit.d, block);
+  store_f16(fit.dmin, block + 2);
+  SixBitPairs::store(fit.scale, fit.minimum, block + kPairsAt);
+  Fields<4, 32>::pack(fit.numbers, kElements, 0, block + kNumbersAt);
 }
 
 }  // namespace shunt::formats
