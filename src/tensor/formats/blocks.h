@@ -73,24 +73,31 @@ struct Q8_K : BlockFormat<256, 292> {
 
 struct IQ1_S : BlockFormat<256, 50, true> {
   static void decode(const std::byte* block, float* values);
+  static void encode(const float* values, const float* weights, std::byte* block);
 };
 struct IQ1_M : BlockFormat<256, 56, true> {
   static void decode(const std::byte* block, float* values);
+  static void encode(const float* values, const float* weights, std::byte* block);
 };
 struct IQ2_XXS : BlockFormat<256, 66, true> {
   static void decode(const std::byte* block, float* values);
+  static void encode(const float* values, const float* weights, std::byte* block);
 };
 struct IQ2_XS : BlockFormat<256, 74, true> {
   static void decode(const std::byte* block, float* values);
+  static void encode(const float* values, const float* weights, std::byte* block);
 };
 struct IQ2_S : BlockFormat<256, 82, true> {
   static void decode(const std::byte* block, float* values);
+  static void encode(const float* values, const float* weights, std::byte* block);
 };
 struct IQ3_XXS : BlockFormat<256, 98> {
   static void decode(const std::byte* block, float* values);
+  static void encode(const float* values, const float* weights, std::byte* block);
 };
 struct IQ3_S : BlockFormat<256, 110> {
   static void decode(const std::byte* block, float* values);
+  static void encode(const float* values, const float* weights, std::byte* block);
 };
 struct IQ4_NL : BlockFormat<32, 18> {
   static void decode(const std::byte* block, float* values);

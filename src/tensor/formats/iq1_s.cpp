@@ -3,6 +3,7 @@
 // bits of an index, 3 bits of scale s, and a bit that makes the shift negative. value = d * (2 * s
 // + 1) * (vector + shift), the shift being 1/8 or -1/8.
 #include "tensor/formats/blocks.h"
+#include "tensor/formats/iq1_search.h"
 #include "tensor/formats/iq_codebooks.h"
 #include "tensor/formats/k_blocks.h"
 
@@ -28,6 +29,22 @@ void IQ1_S::decode(const std::byte* block, float* values) {
           std::to_integer<unsigned>(block[kLowBitsAt + vector]) | (bits >> 3 * i & 7) << 8;
       write_shifted(kIq1Vectors[index], shift, scale, values + vector * 8);
     }
+  }
+}
+
+void IQ1_S::encode(const float* values, const float* weights, std::byte* block) {
+  constexpr std::size_t kPart = kElements / kParts;
+  const auto fit = ShiftedVectors<kPart, kPart>(values, weights).fit();
+  store_f16(fit.scale.d, block);
+  for (std::size_t part = 0; part < kParts; ++part) {
+    unsigned bits =
+        static_cast<unsigned>(fit.scale.k[part]) << 12 | (fit.negative[part] ? 1u << 15 : 0);
+    for (std::size_t i = 0; i < kVectors; ++i) {
+      const unsigned index = fit.index[part * kVectors + i];
+      block[kLowBitsAt + part * kVectors + i] = static_cast<std::byte>(index & 255);
+      bits |= index >> 8 << 3 * i;
+    }
+    store_little(static_cast<std::uint16_t>(bits), block + kBitsAt + 2 * part);
   }
 }
 

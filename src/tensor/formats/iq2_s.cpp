@@ -2,6 +2,7 @@
 // of an index of 10, then a byte of signs each, then the upper 2 bits of the indices; scales s of 4
 // bits for 16 parts of 16 elements. value = d * (s + 0.5) / 4 * vector, with its sign.
 #include "tensor/formats/blocks.h"
+#include "tensor/formats/iq2_search.h"
 #include "tensor/formats/iq_codebooks.h"
 #include "tensor/formats/k_blocks.h"
 
@@ -30,6 +31,21 @@ void IQ2_S::decode(const std::byte* block, float* values) {
     write_signed(kIq2SVectors[index], std::to_integer<unsigned>(block[kSignsAt + i]), scale,
                  values + i * 8);
   }
+}
+
+void IQ2_S::encode(const float* values, const float* weights, std::byte* block) {
+  static const CodebookSearch kSearch(kIq2SVectors, kIq2Levels);
+  const auto fit = fit_signed_vectors<kElements / kParts, false>(kSearch, values, weights, kIq2Scan,
+                                                                 kIq2Multiples, 4);
+  std::uint8_t high[kVectors];
+  store_f16(fit.scale.d, block);
+  for (std::size_t i = 0; i < kVectors; ++i) {
+    block[kLowBitsAt + i] = static_cast<std::byte>(fit.index[i] & 255);
+    block[kSignsAt + i] = static_cast<std::byte>(fit.signs[i]);
+    high[i] = static_cast<std::uint8_t>(fit.index[i] >> 8);
+  }
+  Fields<2, 1>::pack(high, kVectors, 0, block + kHighBitsAt);
+  Fields<4, 1>::pack(fit.scale.k.data(), kParts, 0, block + kPartScalesAt);
 }
 
 }  // namespace shunt::formats

@@ -4,6 +4,7 @@
 #include "tensor/formats/blocks.h"
 #include "tensor/formats/iq_codebooks.h"
 #include "tensor/formats/k_blocks.h"
+#include "tensor/formats/signed_vectors.h"
 
 namespace shunt::formats {
 namespace {
@@ -31,6 +32,25 @@ void IQ3_S::decode(const std::byte* block, float* values) {
     const float scale = d * static_cast<float>(1 + 2 * scales[i / (kVectors / kParts)]);
     write_signed(kIq3SVectors[index], signs[i], scale, values + i * 4);
   }
+}
+
+void IQ3_S::encode(const float* values, const float* weights, std::byte* block) {
+  static const CodebookSearch kSearch(kIq3SVectors, kIq3SLevels);
+  constexpr Scan kScan = {.from = 9.0f, .step = 0.75f, .count = 16};
+  constexpr Multiples kMultiples = {.first = 1, .step = 2, .count = 16};
+  const auto fit =
+      fit_signed_vectors<kElements / kParts, false>(kSearch, values, weights, kScan, kMultiples, 4);
+  std::uint8_t high[kVectors];
+  for (std::size_t i = 0; i < kVectors; ++i) {
+    block[kLowBitsAt + i] = static_cast<std::byte>(fit.index[i] & 255);
+    high[i] = static_cast<std::uint8_t>(fit.index[i] >> 8);
+  }
+  store_f16(fit.scale.d, block);
+  Fields<1, 1>::pack(high, kVectors, 0, block + kHighBitsAt);
+  for (std::size_t i = 0; i < fit.signs.size(); ++i) {
+    block[kSignsAt + i] = static_cast<std::byte>(fit.signs[i]);
+  }
+  Fields<4, 1>::pack(fit.scale.k.data(), kParts, 0, block + kPartScalesAt);
 }
 
 }  // namespace shunt::formats

@@ -4,6 +4,7 @@
 #include "tensor/formats/blocks.h"
 #include "tensor/formats/iq_codebooks.h"
 #include "tensor/formats/k_blocks.h"
+#include "tensor/formats/signed_vectors.h"
 
 namespace shunt::formats {
 namespace {
@@ -26,6 +27,22 @@ void IQ3_XXS::decode(const std::byte* block, float* values) {
       write_signed(kIq3XxsVectors[std::to_integer<std::size_t>(block[kIndicesAt + vector])], signs,
                    scale, values + vector * 4);
     }
+  }
+}
+
+void IQ3_XXS::encode(const float* values, const float* weights, std::byte* block) {
+  static const CodebookSearch kSearch(kIq3XxsVectors, kIq3XxsLevels);
+  constexpr Scan kScan = {.from = 36.0f, .step = 3.0f, .count = 16};
+  constexpr Multiples kMultiples = {.first = 0.25f, .step = 0.5f, .count = 16};
+  const auto fit =
+      fit_signed_vectors<kElements / kParts, true>(kSearch, values, weights, kScan, kMultiples, 4);
+  store_f16(fit.scale.d, block);
+  for (std::size_t i = 0; i < kParts * kVectors; ++i) {
+    block[kIndicesAt + i] = static_cast<std::byte>(fit.index[i]);
+  }
+  for (std::size_t part = 0; part < kParts; ++part) {
+    const std::uint32_t bits = pack_even_signs(&fit.signs[part * 4], fit.scale.k[part]);
+    store_little(bits, block + kBitsAt + 4 * part);
   }
 }
 

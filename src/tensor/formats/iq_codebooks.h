@@ -34,6 +34,13 @@ constexpr unsigned even_signs(unsigned bits) {
   return bits | (static_cast<unsigned>(std::popcount(bits)) & 1) << 7;
 }
 
+/// 4 times 7 bits of signs, 4 bits of scale on top.
+constexpr std::uint32_t pack_even_signs(const std::uint8_t* signs, unsigned scale) {
+  std::uint32_t bits = scale << 28;
+  for (int i = 0; i < 4; ++i) bits |= (signs[i] & 127u) << 7 * i;
+  return bits;
+}
+
 /// values[i] = scale * vector[i], negative where bit i of `signs` is set.
 template <std::size_t Size>
 void write_signed(const std::array<std::int8_t, Size>& vector, unsigned signs, float scale,
