@@ -48,11 +48,9 @@ constexpr DTypeTrait blocks(DType dtype, std::string_view name) {
                     .quantized = true,
                     .integer = false,
                     .decode = decode_rows<Format>};
-  if constexpr (EncodesPlainly<Format>) row.encode = encode_rows<Format>;
-  if constexpr (EncodesWeighted<Format>) {
-    if constexpr (!Format::kNeedsWeights) row.encode = encode_rows<Format>;
-    row.encode_weighted = encode_rows_weighted<Format>;
-  }
+  if constexpr (EncodesWeighted<Format>) row.encode_weighted = encode_rows_weighted<Format>;
+  constexpr bool kEncodes = EncodesPlainly<Format> || EncodesWeighted<Format>;
+  if constexpr (kEncodes && !Format::kNeedsWeights) row.encode = encode_rows<Format>;
   return row;
 }
 

@@ -95,7 +95,7 @@ std::vector<BadCall> matrix_calls() {
        [](GraphBuilder& g) {
          return matmul(g, leaf(g, kI32, {4, 4}), leaf(g, kF32, {4, 5}));
        },
-       {"w is I32 [4, 4], not F32, F16, BF16, Q8_0 or Q4_0"}},
+       {"w is I32 [4, 4]; it may be of any type but F64 and integers"}},
       {"matmul",
        [](GraphBuilder& g) {
          return matmul(g, leaf(g, kF32, {4, 4}), leaf(g, kF16, {4, 5}));
@@ -254,8 +254,11 @@ std::vector<BadCall> data_and_order_calls() {
        },
        {"src and dst differ in shape: [4, 2] and [2, 4]"}},
       {"cpy",
-       [](GraphBuilder& g) { return cpy(g, leaf(g, kI64, {4}), leaf(g, kF32, {4})); },
-       {"src is I64 [4], which is not converted to dst's type, F32"}},
+       [](GraphBuilder& g) { return cpy(g, leaf(g, kI64, {4}), leaf(g, kF16, {4})); },
+       {"src is I64 [4], which is not converted to dst's type, F16"}},
+      {"cpy",
+       [](GraphBuilder& g) { return cpy(g, leaf(g, kF32, {256}), leaf(g, DType::kIQ2_XS, {256})); },
+       {"src is F32 [256]", "IQ2_XS", "importance matrix"}},
       {"cpy",
        [](GraphBuilder& g) {
          return cpy(g, leaf(g, kF32, {4}), g.input("tokens", *make_tensor(kF32, {4})));

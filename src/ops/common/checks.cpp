@@ -20,6 +20,11 @@ Status expect_type(std::string_view name, const Tensor& tensor,
   return invalid("{} is {}, not {}", name, to_string(tensor), list);
 }
 
+Status expect_weight_type(std::string_view name, const Tensor& tensor) {
+  if (!trait(tensor.dtype).integer && tensor.dtype != DType::kF64) return ok();
+  return invalid("{} is {}; it may be of any type but F64 and integers", name, to_string(tensor));
+}
+
 Status expect_dim(std::string_view name, const Tensor& tensor, int dim, const Dim& wanted,
                   std::string_view why) {
   const Dim& found = tensor.shape[static_cast<std::size_t>(dim)];

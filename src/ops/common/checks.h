@@ -16,6 +16,9 @@ std::string to_string(const Dim& dim);
 Status expect_type(std::string_view name, const Tensor& tensor,
                    std::initializer_list<DType> allowed);
 
+/// Any type that numbers are computed from: neither integers nor F64.
+Status expect_weight_type(std::string_view name, const Tensor& tensor);
+
 /// Dimension `dim` of `tensor` must be `wanted`, extents included; `why` says whose that is: "K of
 /// w".
 Status expect_dim(std::string_view name, const Tensor& tensor, int dim, const Dim& wanted,

@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <vector>
+
 #include "ops/common/cases.h"
 #include "ops/common/checks.h"
 #include "ops/common/loops.h"
@@ -23,9 +26,9 @@ class GetRows final : public OpWith<NoParams> {
   Result<Inferred> shape_rule(SourceTensors sources, const NoParams&) const override {
     const Tensor& table = *sources[0];
     const Tensor& ids = *sources[1];
-    SHUNT_TRY(expect_type(
-        "table", table,
-        {DType::kF32, DType::kF16, DType::kBF16, DType::kQ8_0, DType::kQ4_0, DType::kI32}));
+    if (table.dtype != DType::kI32) {
+      SHUNT_TRY(expect_weight_type("table", table));
+    }
     SHUNT_TRY(expect_type("ids", ids, {DType::kI32, DType::kI64}));
     SHUNT_TRY(expect_dims("table", table, 2));
     SHUNT_TRY(expect_dims("ids", ids, 1));
@@ -50,18 +53,20 @@ class GetRows final : public OpWith<NoParams> {
             .params = Params::of(NoParams{}),
             .sources = sources});
     };
-    for (DType type :
-         {DType::kF32, DType::kF16, DType::kBF16, DType::kQ8_0, DType::kQ4_0, DType::kI32}) {
+    std::vector<DType> types(kWeightTypes.begin(), kWeightTypes.end());
+    types.push_back(DType::kI32);
+    for (DType type : types) {
+      const std::int64_t block = std::max<std::int64_t>(32, trait(type).block_elements);
       for (DType id_type : {DType::kI32, DType::kI64}) {
         const auto ids = [&](std::int64_t n) { return source_of(id_type, {n, 1, 1, 1}); };
-        emit(source_of(type, {64, 10, 1, 1}), ids(1));
-        emit(source_of(type, {32, 1, 1, 1}), ids(3));
+        emit(source_of(type, {2 * block, 10, 1, 1}), ids(1));
+        emit(source_of(type, {block, 1, 1, 1}), ids(3));
         emit(source_of(type, {256, 5, 1, 1}), ids(17));
-        emit(source_of(type, {64, 10, 1, 1}), ids(0));
-        emit(seen_as(type, {64, 6, 1, 1}, {0, 2, 1, 3}), ids(4));
-        emit(seen_as(type, {64, 6, 1, 1}, {0, 1, 2, 3}, {32, 3, 0, 0}), ids(9));
+        emit(source_of(type, {2 * block, 10, 1, 1}), ids(0));
+        emit(seen_as(type, {2 * block, 6, 1, 1}, {0, 2, 1, 3}), ids(4));
+        emit(seen_as(type, {2 * block, 6, 1, 1}, {0, 1, 2, 3}, {block, 3, 0, 0}), ids(9));
         // A column of a matrix of numbers.
-        emit(source_of(type, {64, 10, 1, 1}),
+        emit(source_of(type, {2 * block, 10, 1, 1}),
              seen_as(id_type, {5, 1, 1, 1}, {1, 0, 2, 3}, {0, 2, 0, 0}));
         if (trait(type).quantized) continue;
         emit(source_of(type, {33, 7, 1, 1}), ids(5));

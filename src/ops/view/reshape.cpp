@@ -72,7 +72,7 @@ class Reshape final : public OpWith<ReshapeParams> {
             .params = Params::of(ReshapeParams{shape}),
             .sources = {x}});
     };
-    for (DType type : kWeightTypes) {
+    for (DType type : kCacheTypes) {
       emit(source_of(type, {64, 6, 1, 1}), {64, 2, 3});
       emit(source_of(type, {64, 6, 1, 1}), {32, 12});
       emit(source_of(type, {64, 2, 3, 2}), {64 * 2, 6});

@@ -103,7 +103,16 @@ BlockScale<Parts> fit_block_scale(const std::array<float, Parts>& best, const Mu
   return found.scale;
 }
 
-/// The same for numbers that are indices of Levels, with the indices.
+/// A block of one scale: that scale, as F16 holds it, and the indices that suit it.
+template <class Levels, int N>
+float fit_scale(const float* x, const float* w, const Scan& scan, std::uint8_t* indices) {
+  const float d = f16_scale(best_scale(
+      largest(x, N), scan, [&](float scale) { return sums_at<Levels, N>(x, w, scale); }));
+  indices_at<Levels, N>(x, d, indices);
+  return d;
+}
+
+/// A block of parts with scales, and the indices that suit these.
 template <class Levels, int Part>
 struct ScaledBlock {
   static constexpr int kElements = 256;

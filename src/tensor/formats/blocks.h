@@ -2,7 +2,9 @@
 //
 // decode() takes one block to its values. encode() makes the block that comes closest to finite
 // values, as the format's file says; where it takes weights, the sum of weight * error^2 is what it
-// keeps small. Weights are from 0 to 1, not all 0. A format without encode() is not for storage.
+// keeps small. Weights are from 0 to 1, not all 0. Where there are both, a block without weights is
+// made by the plain rule that other programs follow, too. A format without encode() is not for
+// storage.
 #pragma once
 
 #include <cstddef>
@@ -22,18 +24,22 @@ struct BlockFormat {
 struct Q4_0 : BlockFormat<32, 18> {
   static void decode(const std::byte* block, float* values);
   static void encode(const float* values, std::byte* block);
+  static void encode(const float* values, const float* weights, std::byte* block);
 };
 struct Q4_1 : BlockFormat<32, 20> {
   static void decode(const std::byte* block, float* values);
   static void encode(const float* values, std::byte* block);
+  static void encode(const float* values, const float* weights, std::byte* block);
 };
 struct Q5_0 : BlockFormat<32, 22> {
   static void decode(const std::byte* block, float* values);
   static void encode(const float* values, std::byte* block);
+  static void encode(const float* values, const float* weights, std::byte* block);
 };
 struct Q5_1 : BlockFormat<32, 24> {
   static void decode(const std::byte* block, float* values);
   static void encode(const float* values, std::byte* block);
+  static void encode(const float* values, const float* weights, std::byte* block);
 };
 struct Q8_0 : BlockFormat<32, 34> {
   static void decode(const std::byte* block, float* values);

@@ -36,7 +36,7 @@ void IQ3_S::decode(const std::byte* block, float* values) {
 
 void IQ3_S::encode(const float* values, const float* weights, std::byte* block) {
   static const CodebookSearch kSearch(kIq3SVectors, kIq3SLevels);
-  constexpr Scan kScan = {.from = 9.0f, .step = 0.75f, .count = 16};
+  constexpr Scan kScan = {.from = 9.0f, .step = 0.75f, .count = 16, .also = 1.0f};
   constexpr Multiples kMultiples = {.first = 1, .step = 2, .count = 16};
   const auto fit =
       fit_signed_vectors<kElements / kParts, false>(kSearch, values, weights, kScan, kMultiples, 4);

@@ -32,7 +32,7 @@ void IQ3_XXS::decode(const std::byte* block, float* values) {
 
 void IQ3_XXS::encode(const float* values, const float* weights, std::byte* block) {
   static const CodebookSearch kSearch(kIq3XxsVectors, kIq3XxsLevels);
-  constexpr Scan kScan = {.from = 36.0f, .step = 3.0f, .count = 16};
+  constexpr Scan kScan = {.from = 36.0f, .step = 3.0f, .count = 16, .also = 4.0f};
   constexpr Multiples kMultiples = {.first = 0.25f, .step = 0.5f, .count = 16};
   const auto fit =
       fit_signed_vectors<kElements / kParts, true>(kSearch, values, weights, kScan, kMultiples, 4);

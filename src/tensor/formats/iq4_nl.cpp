@@ -15,13 +15,8 @@ void IQ4_NL::decode(const std::byte* block, float* values) {
 }
 
 void IQ4_NL::encode(const float* values, const float* weights, std::byte* block) {
-  const auto sums = [&](float scale) {
-    return sums_at<Iq4Levels, kElements>(values, weights, scale);
-  };
-  const float d = f16_scale(best_scale(largest(values, kElements), kIq4Scan, sums));
   std::uint8_t q[kElements];
-  indices_at<Iq4Levels, kElements>(values, d, q);
-  store_f16(d, block);
+  store_f16(fit_scale<Iq4Levels, kElements>(values, weights, kIq4Scan, q), block);
   Fields<4, 16>::pack(q, kElements, 0, block + 2);
 }
 

@@ -1,8 +1,8 @@
 // The search for scale and minimum of parts of a block, value = scale * q - minimum with q from 0
 // to Top: those that make the sum of weight * error^2 smallest. For fixed q that is a line through
 // points, by least squares. A scan over scales and offsets around those that the extremes ask for
-// gives the q to start from; then q and line are solved for in turn. Minimums are not negative, as
-// the formats want it.
+// gives the q to start from; then q and line are solved for in turn. Formats whose minimums have no
+// sign want `AnySign` to be false.
 #pragma once
 
 #include <algorithm>
@@ -32,7 +32,7 @@ struct LineSums {
 };
 
 /// A part's values, counted from the smallest one so that sums don't lose what is small beside it.
-template <int Top, int N>
+template <int Top, int N, bool AnySign = false>
 class LinePart {
  public:
   LinePart() = default;
@@ -96,7 +96,7 @@ class LinePart {
     if (spread > 1e-6f * sum_w_ * sums.qq) {
       line.scale = (sum_w_ * sums.xq - sum_x_ * sums.q) / spread;
       line.minimum = (line.scale * sums.q - sum_x_) / sum_w_ - low_;
-      if (line.minimum >= 0) return line.scale >= kLeastScale;
+      if (AnySign || line.minimum >= 0) return line.scale >= kLeastScale;
     }
     if (!(sums.qq > 0)) return false;
     line.scale = (sums.xq + low_ * sums.q) / sums.qq;
@@ -105,20 +105,20 @@ class LinePart {
   }
 
   Line best() const {
-    Line best = {.scale = 0, .minimum = std::max(0.0f, -(sum_x_ / sum_w_ + low_))};
+    Line best = {.scale = 0, .minimum = allowed(-(sum_x_ / sum_w_ + low_))};
     if (range_ < kLeastScale) return best;
     float best_error = error({}, best);
     constexpr int kScales = 6;
     constexpr int kOffsets = 4;
     constexpr int kTurns = 3;
     for (int i = 0; i < kScales; ++i) {
-      const float steps = static_cast<float>(Top) + 0.5f * static_cast<float>(i) - 1.25f;
+      const float steps = static_cast<float>(Top) + 0.5f * static_cast<float>(i) - 1.0f;
       for (int j = 0; j < kOffsets; ++j) {
         // What the q don't reach is shared between both ends, and moved by up to half a step.
         Line line = {.scale = range_ / steps, .minimum = 0};
         const float beyond = 0.5f * (range_ - line.scale * static_cast<float>(Top));
         const float moved = line.scale * (0.25f * static_cast<float>(j) - 0.375f);
-        line.minimum = std::max(0.0f, moved - beyond - low_);
+        line.minimum = allowed(moved - beyond - low_);
         for (int turn = 0; turn < kTurns; ++turn) {
           const LineSums here = sums(line);
           if (!solve(here, line)) break;
@@ -134,6 +134,8 @@ class LinePart {
   }
 
  private:
+  static float allowed(float minimum) { return AnySign ? minimum : std::max(0.0f, minimum); }
+
   float x_[static_cast<std::size_t>(N)];
   const float* w_ = nullptr;
   float low_ = 0;
@@ -142,6 +144,16 @@ class LinePart {
   float sum_x_ = 0;
   float sum_xx_ = 0;
 };
+
+/// A block of one line: that line, as F16 holds it, and the q that suit it.
+template <int Top, int N>
+Line fit_line(const float* x, const float* w, std::uint8_t* numbers) {
+  const LinePart<Top, N, true> part(x, w);
+  const Line best = part.best();
+  const Line line = {f16_scale(best.scale), f16_to_f32(finite_f16(best.minimum))};
+  part.numbers(line, numbers);
+  return line;
+}
 
 /// A block of parts whose scales and minimums are d and dmin times integers from 0 to Most.
 template <int Top, int Part, int Most>
@@ -171,8 +183,8 @@ class LineBlock {
       largest.scale = std::max(largest.scale, line.scale);
       largest.minimum = std::max(largest.minimum, line.minimum);
     }
-    // First the scales that bring the largest to about Most, in all pairs; then, as long as it gets
-    // better, those of least squares for the integers and numbers that came out.
+    // First the scales that bring the largest to Most and somewhat below, in all pairs; then, as
+    // long as it gets better, those of least squares for the integers and numbers that came out.
     Tried found = at(0, 0);
     const auto take = [&](float d, float dmin) {
       const Tried tried = at(f16_scale(d), f16_scale(dmin));
@@ -184,8 +196,8 @@ class LineBlock {
     constexpr float kStep = Most / 32.0f;
     for (int i = 0; i < kTries; ++i) {
       for (int j = 0; j < kTries; ++j) {
-        take(largest.scale / (Most + 0.4f - kStep * static_cast<float>(i)),
-             largest.minimum / (Most + 0.4f - kStep * static_cast<float>(j)));
+        take(largest.scale / (Most - kStep * static_cast<float>(i)),
+             largest.minimum / (Most - kStep * static_cast<float>(j)));
       }
     }
     constexpr int kTurns = 6;
@@ -281,15 +293,17 @@ class LineBlock {
       bx += m * parts_[i].sum_x();
     }
     const double spread = aa * bb - ab * ab;
-    if (!(aa > 0)) return false;
     if (spread > 1e-9 * aa * bb) {
       d = static_cast<float>((ax * bb - bx * ab) / spread);
       dmin = static_cast<float>((ax * ab - bx * aa) / spread);
-    } else {
+    } else if (aa > 0) {
       d = static_cast<float>(ax / aa);
       dmin = 0;
+    } else if (bb > 0) {
+      d = tried.d;
+      dmin = static_cast<float>(-bx / bb);
     }
-    return d > 0 && dmin >= 0;
+    return d >= 0 && dmin >= 0;
   }
 
   std::array<LinePart<Top, Part>, kParts> parts_;

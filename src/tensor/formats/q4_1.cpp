@@ -1,6 +1,7 @@
 // Q4_1: 32 elements in 20 bytes: a scale d and a smallest value m (F16), and 32 numbers q of 4
 // bits. value = q * d + m.
 #include "tensor/formats/blocks.h"
+#include "tensor/formats/pair_search.h"
 #include "tensor/formats/round.h"
 
 namespace shunt::formats {
@@ -13,7 +14,7 @@ void Q4_1::decode(const std::byte* block, float* values) {
   for (int i = 0; i < kElements; ++i) values[i] = static_cast<float>(q[i]) * d + m;
 }
 
-/// The smallest element becomes 0, the largest 15.
+/// Without weights: the smallest element becomes 0, the largest 15.
 void Q4_1::encode(const float* values, std::byte* block) {
   const auto [low, high] = range(values, kElements);
   const float d = (high - low) / 15.0f;
@@ -22,6 +23,14 @@ void Q4_1::encode(const float* values, std::byte* block) {
   for (int i = 0; i < kElements; ++i) q[i] = truncate<15>((values[i] - low) * inverse + 0.5f);
   store_f16(d, block);
   store_f16(low, block + 2);
+  Fields<4, 16>::pack(q, kElements, 0, block + 4);
+}
+
+void Q4_1::encode(const float* values, const float* weights, std::byte* block) {
+  std::uint8_t q[kElements];
+  const Line line = fit_line<15, kElements>(values, weights, q);
+  store_f16(line.scale, block);
+  store_f16(-line.minimum, block + 2);
   Fields<4, 16>::pack(q, kElements, 0, block + 4);
 }
 

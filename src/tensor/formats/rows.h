@@ -84,7 +84,7 @@ void encode_rows_weighted(const float* from, const float* weights, std::byte* to
 
 /// All values matter alike.
 template <EncodesWeighted F>
-void encode_rows(const float* from, std::byte* to, std::int64_t n) {
+requires(!EncodesPlainly<F>) void encode_rows(const float* from, std::byte* to, std::int64_t n) {
   std::array<float, kElementsOf<F>> ones;
   ones.fill(1.0f);
   for (; n > 0; n -= F::kElements, from += F::kElements, to += F::kBytes) {

@@ -86,10 +86,11 @@ void indices_at(const float* x, float scale, std::uint8_t* indices) {
 }
 
 /// Scales to try first: those that bring the value of largest magnitude to from, from + step, ...
-/// and to their negatives.
+/// and to their negatives; and to `also`, if that is not 0.
 struct Scan {
   float from, step;
   int count;
+  float also = 0;
 };
 
 /// The best scale of a part; 0 if it is all zero, or nearly.
@@ -103,6 +104,7 @@ float best_scale(float largest, const Scan& scan, SumsAt sums_at_scale, bool bot
     best = sums.best_scale();
     return true;
   };
+  if (scan.also != 0) take(sums_at_scale(largest / scan.also));
   for (int i = 0; i < scan.count; ++i) {
     const float scale = largest / (scan.from + scan.step * static_cast<float>(i));
     take(sums_at_scale(scale));

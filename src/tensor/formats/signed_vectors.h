@@ -47,9 +47,9 @@ class SignedVectors {
     const auto sums = [&](std::size_t part, float scale) { return sums_of(part, scale); };
     std::array<float, kParts> best;
     for (std::size_t part = 0; part < kParts; ++part) {
-      const float top = std::fabs(largest(x_ + part * Part, Part));
       best[part] = best_scale(
-          top, scan, [&](float scale) { return sums_of(part, scale); }, false);
+          std::fabs(largest(x_ + part * Part, Part)), scan,
+          [&](float scale) { return sums_of(part, scale); }, false);
     }
     Settled found = settle(fit_block_scale(best, multiples, tries, sums), multiples);
     if (found.ll > 0) {
