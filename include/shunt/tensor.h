@@ -89,8 +89,9 @@ std::string_view to_string(DType dtype);
 /// Encodes one row: `values` are whole blocks, `bytes` exactly what they take. `importance` says
 /// how much each column matters, relative to the others (an importance matrix has the mean square
 /// of the activation that a column meets); empty: all alike. Types without a choice to make ignore
-/// it. Unsupported if the type can't be encoded, or not without importance; invalid if sizes don't
-/// match, if importance is negative or not finite, or if a value of a block type is not finite.
+/// it. From any thread. Unsupported if the type can't be encoded, or not without importance;
+/// invalid if sizes don't match, if importance is negative or not finite, or if a value of a block
+/// type is not finite.
 Status encode_row(DType dtype, std::span<const float> values, std::span<const float> importance,
                   std::span<std::byte> bytes);
 /// Turns data from a file's byte order (little-endian) into that of memory, or back, in place.

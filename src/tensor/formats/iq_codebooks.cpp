@@ -7,7 +7,7 @@ namespace {
 /// digits, the first element's the lowest. Bit i of a set is whether number i is in it; vectors are
 /// in the order of their numbers.
 template <std::size_t Count, std::size_t Size, std::size_t Levels, std::size_t Words>
-constexpr Codebook<Count, Size> expand(const std::uint64_t (&set)[Words],
+consteval Codebook<Count, Size> expand(const std::uint64_t (&set)[Words],
                                        const std::int8_t (&levels)[Levels]) {
   Codebook<Count, Size> vectors = {};
   std::size_t found = 0;
@@ -21,6 +21,7 @@ constexpr Codebook<Count, Size> expand(const std::uint64_t (&set)[Words],
       ++found;
     }
   }
+  if (found != Count) throw "a set has another number of vectors than the codebook";
   return vectors;
 }
 
