@@ -52,8 +52,10 @@ struct LoadOptions {
   /// Called now and then while weights are brought into memory, with bytes done and in all; may be
   /// empty.
   std::function<void(std::uint64_t done, std::uint64_t total)> progress;
-  std::vector<Pin> pins = {};                   ///< what the user wants on which device
-  std::shared_ptr<const CostModel> costs = {};  ///< null: placement goes by rules only
+  std::vector<Pin> pins = {};  ///< what the user wants on which device
+  /// Predicts what steps take; null: estimates by what devices say of themselves.
+  std::shared_ptr<const CostModel> costs = {};
+  bool rules_only = false;                      ///< rules alone decide what runs where
   FallbackPolicy fallback = {};                 ///< asked before any weight is brought anywhere
   std::optional<PlacementFile> placement = {};  ///< followed exactly, instead of pins and rules
   /// What sessions will be asked for: the loader leaves room for one of them.

@@ -80,7 +80,9 @@ struct PlaceOptions {
   /// From so many rows of a result on, weights in host memory are sent to a device that wants the
   /// op.
   std::int64_t stream_rows = 32;
-  const CostModel* costs = nullptr;  ///< null: rules only. See costs.h
+  /// Predicts what the step takes (costs.h); null: nothing is predicted, and rules alone decide.
+  const CostModel* costs = nullptr;
+  bool rules_only = false;  ///< costs predict, but override no rule
 };
 
 /// Decides where each node runs. `devices` by falling priority, a CPU last. The same inputs give

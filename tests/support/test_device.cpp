@@ -244,6 +244,7 @@ DeviceInfo TestDevice::info() const {
   info.kind = config_.kind;
   info.priority = config_.priority;
   info.asynchronous = config_.world != nullptr;
+  if (config_.kind != DeviceKind::kCpu) info.speed = config_.speed;
   info.memory_total = config_.memory;
   info.memory_free = config_.memory - memory_->used;
   return info;

@@ -12,6 +12,9 @@
 
 namespace shunt::test {
 
+/// What placement by costs always prefers to a CPU.
+inline constexpr DeviceSpeed kInstant = {1e18, 1e18, 1e-12, 1e-9, 1e18};
+
 struct TestDeviceConfig {
   std::string name = "test0";
   DeviceKind kind = DeviceKind::kAccelerator;
@@ -24,6 +27,7 @@ struct TestDeviceConfig {
   TestWorld* world = nullptr;                     ///< asynchronous, in that world; null: not
   double seconds_per_node = 0;                    ///< on the world's clock
   double seconds_per_byte = 0;                    ///< of a copy, on the world's clock
+  std::optional<DeviceSpeed> speed = kInstant;    ///< what it says of itself, unless it is a CPU
 };
 
 /// The n-th call, from 1, that fails, counted from when it is set; 0: none does.
