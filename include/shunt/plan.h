@@ -156,6 +156,8 @@ class Plan {
   /// States an extent for the runs that follow; all start at their maximum. Invalid if it is
   /// negative or above it.
   virtual Status set_extent(Dim extent, std::int64_t value) = 0;
+  /// As they are now.
+  virtual const ExtentValues& extents() const = 0;
   /// Memory of an input of the next step, to be filled before it starts; waits while that memory
   /// is in use. Strides are those of the graph's tensor. Invalid for other nodes.
   virtual Result<std::span<std::byte>> input(Value leaf) = 0;

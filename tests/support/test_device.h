@@ -4,9 +4,11 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <set>
 #include <string>
 
+#include "graph/op.h"
 #include "shunt/device.h"
 #include "support/test_world.h"
 
@@ -28,6 +30,9 @@ struct TestDeviceConfig {
   double seconds_per_node = 0;                    ///< on the world's clock
   double seconds_per_byte = 0;                    ///< of a copy, on the world's clock
   std::optional<DeviceSpeed> speed = kInstant;    ///< what it says of itself, unless it is a CPU
+  /// Wrong kernels, by op: what is done to a result before it is written. A result that has been
+  /// made smaller is not written any further.
+  std::map<std::string, std::function<void(RefTensor&)>> wrong = {};
 };
 
 /// The n-th call, from 1, that fails, counted from when it is set; 0: none does.
