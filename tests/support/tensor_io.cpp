@@ -155,12 +155,6 @@ RefTensor rounded(const RefTensor& values, DType dtype) {
   return read_tensor(bytes_of(values, dtype).data(), contiguous(dtype, values.sizes), values.sizes);
 }
 
-Sizes actual_sizes(const Tensor& tensor, const ExtentValues& extents) {
-  Sizes sizes;
-  for (std::size_t i = 0; i < kMaxDims; ++i) sizes[i] = actual_size(tensor.shape[i], extents);
-  return sizes;
-}
-
 namespace {
 
 /// Blocks of normally distributed numbers, `size` bytes in all.

@@ -15,8 +15,6 @@ RefTensor read_tensor(const std::byte* data, const Tensor& tensor, const Sizes& 
 void write_tensor(const RefTensor& values, const Tensor& tensor, std::byte* data);
 /// What write_tensor and read_tensor make of values: rounded to the type.
 RefTensor rounded(const RefTensor& values, DType dtype);
-/// The tensor's sizes in a run.
-Sizes actual_sizes(const Tensor& tensor, const ExtentValues& extents);
 /// Values for a source of a test case, contiguous, as its fill says; the same seed gives the same.
 RefTensor make_values(const CaseSource& source, std::uint64_t seed);
 /// The same as the bytes of a tensor: for what is decoded and must be the same again. Blocks of
