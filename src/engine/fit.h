@@ -45,8 +45,8 @@ std::vector<DeviceLimit> device_limits(std::span<Device* const> devices,
 struct FitRequest {
   std::vector<StepShape> steps;  ///< whose plans are there at the same time
   std::vector<DeviceLimit> limits;
-  /// Weights that are there already: each stays where it is, or is used from the CPU. Null while
-  /// none is.
+  /// Weights that are there already: each stays where it is, or is used from the CPU. May lack
+  /// some; null while there are none.
   const std::map<const gguf::TensorInfo*, int>* loaded = nullptr;
   /// Caches that are there already, and stay. Null while none is.
   const std::vector<int>* caches = nullptr;
