@@ -76,6 +76,7 @@ class RunCommand final : public Command {
   std::vector<std::string> devices_;
   PlacementFlags pins_;
   FallbackFlags fallback_;
+  DeviceErrorFlag device_error_;
   std::optional<std::string> placement_;
   bool ignore_eos_ = false;
   bool json_ = false;
@@ -120,6 +121,7 @@ void RunCommand::declare(Arguments& arguments) {
   arguments.text("--placement", "FILE", "a placement from shunt place, to be followed exactly",
                  placement_);
   fallback_.declare(arguments);
+  device_error_.declare(arguments);
   arguments.flag("--ignore-eos", ignore_eos_, "go on after an end-of-sequence token");
   arguments.flag("--json", json_, "print one JSON object at the end instead of the text");
 }
@@ -141,6 +143,7 @@ Result<RunCommand::Ready> RunCommand::load() const {
   load.devices = devices_;
   load.session = session_;
   load.fallback = fallback_.policy();
+  load.on_device_error = device_error_.policy();
   SHUNT_TRY(pins_.apply(load));
   if (placement_) {
     SHUNT_ASSIGN(load.placement, load_placement(*placement_));

@@ -178,7 +178,7 @@ class TestWorldStream final : public Stream {
     });
   }
   Status synchronize() override {
-    queue_.world().run_all(queue_);
+    queue_.synchronize();
     return ok();
   }
 
