@@ -155,11 +155,15 @@ Error CompiledPlan::name_device(Error error, int device) const {
 
 Error CompiledPlan::name_segment(Error error, std::size_t segment) const {
   const Segment& at = cut_.segments[segment];
-  std::string nodes = graph_->describe(at.nodes.front());
-  if (at.nodes.size() > 1) nodes += " to " + graph_->describe(at.nodes.back());
   const std::string name = device_name(at.device);
-  return std::move(error).with_device(name).with_node(nodes).with_context(
-      fmt::format("segment {} on {}", segment, name));
+  std::string where = fmt::format("segment {} on {}", segment, name);
+  if (error.node().empty()) {  // the device does not know, or has not begun
+    std::string nodes = graph_->describe(at.nodes.front());
+    if (at.nodes.size() > 1) nodes += " to " + graph_->describe(at.nodes.back());
+    where += ", " + nodes;
+    error = std::move(error).with_node(nodes);
+  }
+  return std::move(error).with_device(name).with_context(where);
 }
 
 Error CompiledPlan::name_action(Error error, const Action& action) const {
