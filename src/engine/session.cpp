@@ -128,7 +128,9 @@ struct Session::State {
     std::string from;
     if (cached > 0 && plans->intact()) {
       if (plans->caches_are_on(healthy)) {
-        if (auto read = plans->read_caches()) copies = std::move(*read);
+        // The host may have no room for it.
+        auto read = guarded([&] { return plans->read_caches(); });
+        if (read) copies = std::move(*read);
       } else {
         for (Device* device : loaded->devices) {
           if (std::ranges::count(healthy, device) == 0) from += " with " + device->info().name;

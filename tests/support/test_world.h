@@ -99,7 +99,7 @@ class WorldStream {
 
   TestWorld& world_;
   std::deque<Queued> queue_;
-  Status failed_;  // the first error since synchronize()
+  Status failed_;    // the first error since synchronize()
   double time_ = 0;  // at which its last work ended
 };
 
