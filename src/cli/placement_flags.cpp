@@ -17,12 +17,14 @@ void PlacementFlags::declare(Arguments& arguments) {
                    return ok();
                  });
   arguments.text("--costs", "FILE",
-                 "measured costs (shunt bench --save-costs); placement then goes by predicted time",
+                 "what was measured (shunt bench --save-costs) predicts times, not estimates",
                  costs_);
+  arguments.flag("--rules-only", rules_only_, "rules alone decide what runs where, not costs");
 }
 
 Status PlacementFlags::apply(LoadOptions& options) const {
   options.pins = pins_;
+  options.rules_only = rules_only_;
   if (costs_) {
     SHUNT_ASSIGN(CostModel costs, CostModel::load(*costs_));
     options.costs = std::make_shared<const CostModel>(std::move(costs));

@@ -19,6 +19,7 @@ class PlacementFlags {
  private:
   std::vector<Pin> pins_;
   std::optional<std::string> costs_;
+  bool rules_only_ = false;
 };
 
 }  // namespace shunt::cli

@@ -49,7 +49,7 @@ class Fitter {
       : model_(model),
         request_(request),
         cpu_(static_cast<int>(model.devices.size()) - 1),
-        used_(model.devices.size(), true),
+        used_(request.used.empty() ? std::vector<bool>(model.devices.size(), true) : request.used),
         promised_(model.devices) {
     for (Device* device : model.devices) names_.push_back(device->info().name);
   }
@@ -393,6 +393,7 @@ class Fitter {
   Fit result() const {
     Fit fit;
     fit.devices = used_devices();
+    fit.used = used_;
     fit.homes.caches.assign(steps_.front().caches.size(), cpu_);
     for (std::size_t i = 0; i < leaves_.size(); ++i) {
       if (leaves_[i].info == nullptr) {

@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <set>
 
 #include "base/fail.h"
 #include "engine/fit.h"
@@ -85,6 +86,23 @@ Result<Blocks> allocate(const ModelState& model, const StepGraph& step, Fit fit)
   return blocks;
 }
 
+/// Forgets weights that are to be somewhere else, and gives back memory that held nothing else.
+void forget_moved(ModelState& model, const Homes& homes) {
+  std::set<const Buffer*> needed;
+  std::erase_if(model.homes, [&](const auto& entry) {
+    const auto& [info, home] = entry;
+    const bool moved = homes.weights.at(info) != home;
+    if (moved) {
+      model.weights.erase(info);
+    } else {
+      needed.insert(model.weights.at(info).buffer);
+    }
+    return moved;
+  });
+  for (auto& buffers : model.buffers)
+    std::erase_if(buffers, [&](const auto& buffer) { return !needed.contains(buffer.get()); });
+}
+
 /// Decides what fits where, and allocates that. A device that gives less than it said gets less.
 Result<Blocks> fit_and_allocate(ModelState& model, const StepGraph& step,
                                 const LoadOptions& options) {
@@ -101,6 +119,8 @@ Result<Blocks> fit_and_allocate(ModelState& model, const StepGraph& step,
     SHUNT_ASSIGN(Blocks blocks, allocate(model, step, std::move(fit)));
     if (!blocks.refused_by) {
       model.cache_homes = blocks.fit.homes.caches;
+      model.used = blocks.fit.used;
+      forget_moved(model, blocks.fit.homes);
       model.predicted = weights_ledger(model);
       model.predicted.add(blocks.fit.ledger);
       model.notes = blocks.fit.notes;

@@ -17,11 +17,12 @@ std::vector<LeafMemory> ModelState::memory_of(const StepGraph& step) const {
 
 Result<Placement> ModelState::place_step(const Graph& graph, std::span<const LeafMemory> memory,
                                          std::span<Device* const> among) const {
-  if (placement) return place_by_file(*placement, graph, among, memory);
+  if (placement) return place_by_file(*placement, graph, among, memory, costs.get());
   PlaceOptions options;
   options.memory = memory;
   options.pins = pins;
   options.costs = costs.get();
+  options.rules_only = rules_only;
   return place(graph, among, options);
 }
 
@@ -89,7 +90,8 @@ Result<std::shared_ptr<const Model>> Model::load(const std::string& path,
         state->devices.assign(devices.begin(), devices.end());
         state->placement = options.placement;
         state->pins = options.pins;
-        state->costs = options.costs;
+        if (options.costs) state->costs = options.costs;
+        state->rules_only = options.rules_only;
         SHUNT_ASSIGN(state->info.architecture, file.get_string("general.architecture"));
         SHUNT_ASSIGN(state->info.name, file.get_string_or("general.name", ""));
         state->info.layers = shape.layers;

@@ -25,13 +25,15 @@ struct ModelState {
   std::vector<Device*> devices;            ///< by falling priority, the CPU last
   std::optional<PlacementFile> placement;  ///< what the user wants to be followed
   std::vector<Pin> pins;
-  std::shared_ptr<const CostModel> costs;
+  std::shared_ptr<const CostModel> costs = std::make_shared<const CostModel>();
+  bool rules_only = false;
   std::vector<std::vector<std::shared_ptr<Buffer>>> buffers;  ///< of weights, by device
   /// The parts of the file, where the CPU uses weights as they lie there; else none.
   std::vector<std::shared_ptr<Buffer>> mapped_parts;
   std::map<const gguf::TensorInfo*, Address> weights;  ///< where each lies that is there
   std::map<const gguf::TensorInfo*, int> homes;        ///< on which of the devices; the same keys
   std::vector<int> cache_homes;                        ///< where a session's caches are to lie
+  std::vector<bool> used;                              ///< by device: there was use for it
   std::optional<std::uint64_t> memory_margin;
   SessionOptions session;  ///< what room is left for
   FallbackPolicy fallback;

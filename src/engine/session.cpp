@@ -8,6 +8,7 @@
 #include "engine/model_state.h"
 #include "engine/recover.h"
 #include "engine/session_plans.h"
+#include "engine/step_inputs.h"
 #include "shunt/plan.h"
 
 namespace shunt {
@@ -16,14 +17,6 @@ namespace {
 
 constexpr std::int64_t kDefaultContext = 4096;
 constexpr std::int64_t kMaxContext = std::int64_t{1} << 24;
-constexpr std::uint16_t kHalfMinusInfinity = 0xfc00;
-
-/// The elements of an input.
-template <class T>
-Result<std::span<T>> input(Plan& plan, Value leaf) {
-  SHUNT_ASSIGN(const std::span<std::byte> bytes, plan.input(leaf));
-  return std::span<T>(reinterpret_cast<T*>(bytes.data()), bytes.size() / sizeof(T));
-}
 
 }  // namespace
 
@@ -50,12 +43,7 @@ struct Session::State {
   std::int64_t vocabulary() const { return model->info().vocabulary; }
 
   Status check(std::span<const std::int32_t> more) const {
-    if (more.empty()) return invalid("there are no tokens to compute");
-    for (std::int32_t token : more) {
-      if (token < 0 || token >= vocabulary()) {
-        return invalid("token {} is not one of the model's {}", token, vocabulary());
-      }
-    }
+    SHUNT_TRY(check_tokens(more, vocabulary()));
     const auto count = static_cast<std::int64_t>(more.size());
     if (count > options.context - length()) {
       return invalid("{} tokens do not fit: the context holds {}, of which {} are taken", count,
@@ -190,28 +178,9 @@ struct Session::State {
   Result<std::span<const float>> run(std::int64_t count, std::int64_t outputs, StepPlan& at,
                                      const std::atomic<bool>* cancel) {
     Plan& plan = *at.plan;
-    SHUNT_TRY(plan.set_extent(at.step.token_count, count));
-    SHUNT_TRY(plan.set_extent(at.step.output_count, outputs));
-    SHUNT_TRY(plan.set_extent(at.step.row_count, cached + count));
-    SHUNT_ASSIGN(const auto ids, input<std::int32_t>(plan, at.step.tokens));
-    SHUNT_ASSIGN(const auto positions, input<std::int32_t>(plan, at.step.positions));
-    SHUNT_ASSIGN(const auto rows, input<std::int64_t>(plan, at.step.cache_rows));
-    SHUNT_ASSIGN(const auto mask, input<std::uint16_t>(plan, at.step.mask));
-    SHUNT_ASSIGN(const auto output_ids, input<std::int32_t>(plan, at.step.output_ids));
-    for (std::int64_t i = 0; i < count; ++i) {
-      const auto index = static_cast<std::size_t>(i);
-      const std::int64_t position = cached + i;
-      ids[index] = tokens[static_cast<std::size_t>(position)];
-      positions[index] = static_cast<std::int32_t>(position);
-      rows[index] = position;
-      // A token may look at itself and at all before it.
-      std::uint16_t* row = mask.data() + i * options.context;
-      std::fill(row, row + position + 1, std::uint16_t{0});
-      std::fill(row + position + 1, row + cached + count, kHalfMinusInfinity);
-    }
-    for (std::int64_t i = 0; i < outputs; ++i) {
-      output_ids[static_cast<std::size_t>(i)] = static_cast<std::int32_t>(count - outputs + i);
-    }
+    const auto now = std::span(tokens).subspan(static_cast<std::size_t>(cached),
+                                               static_cast<std::size_t>(count));
+    SHUNT_TRY(fill_step(plan, at.step, now, cached, outputs));
     SHUNT_TRY(plan.run(cancel));
     cached += count;
     SHUNT_ASSIGN(const std::span<const std::byte> logits, plan.output(at.step.logits));

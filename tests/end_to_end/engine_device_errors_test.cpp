@@ -100,6 +100,7 @@ class DeviceErrors : public ::testing::Test {
     LoadOptions options;
     options.session = session_options();
     options.memory_margin = 0;
+    options.rules_only = true;  // so that both devices have a share
     options.on_device_error.mode = mode;
     options.on_device_error.say = [said](std::string_view line) {
       const std::lock_guard lock(said->mutex);
@@ -378,6 +379,28 @@ TEST_F(DeviceErrors, WhatOthersHoldStaysWithThem) {
     expect_ledgers_match(run, devices, true);
     EXPECT_EQ(devices.second.allocated() > needed + 1000, !tight);
   }
+}
+
+TEST_F(DeviceErrors, MemoryOfWeightsThatHaveToMoveIsGivenBack) {
+  std::size_t needed = 0, moved = 0;
+  for (std::size_t more = 0; more <= 4000; more += 500) {
+    Devices devices(cpu_, false, needed == 0 ? std::size_t{1} << 30 : needed + more);
+    Run run;
+    LoadOptions options = load_options(DeviceErrorMode::kFallback, run.said);
+    options.rules_only = false;
+    load(devices.all, options, run);
+    if (needed == 0) needed = devices.second.allocated();
+    devices.first.fail_at({.launch = 1});
+    generate(run);
+    EXPECT_EQ(run.tokens, alone_);
+    expect_ledgers_match(run, devices, true);
+    const auto& homes = run.model->state()->homes;
+    if (std::ranges::all_of(homes, [](const auto& home) { return home.second == 1; })) {
+      EXPECT_EQ(devices.second.allocated(), 0U);
+      ++moved;
+    }
+  }
+  EXPECT_GT(moved, 0U) << "this never happened";
 }
 
 TEST_F(DeviceErrors, LogitsOfAllTokensAreHandedOverOnce) {

@@ -130,10 +130,12 @@ std::int64_t layers_on(const Model& model, int device, std::int64_t first) {
 TEST(Fit, DevicesAreFilledByPriorityInTheOrderOfLayers) {
   const SynthModel file(six_layers());
   TestDevice host = cpu();
+  LoadOptions options = no_margin();
+  options.rules_only = true;
   TestDevice roomy({.name = "test0"});
   {
     Device* const devices[] = {&roomy, &host};
-    const auto model = Model::load(file.path(), devices, no_margin());
+    const auto model = Model::load(file.path(), devices, options);
     ASSERT_TRUE(model) << model.error().message();
     EXPECT_EQ(layers_on(**model, 0, 0), kLayers);
     EXPECT_EQ(host.allocated(), 0U);
@@ -144,7 +146,7 @@ TEST(Fit, DevicesAreFilledByPriorityInTheOrderOfLayers) {
   TestDevice first({.name = "test0", .memory = 3 * layer});
   TestDevice second({.name = "test1", .memory = 3 * layer});
   Device* const devices[] = {&first, &second, &host};
-  const auto model = Model::load(file.path(), devices, no_margin());
+  const auto model = Model::load(file.path(), devices, options);
   ASSERT_TRUE(model) << model.error().message();
   const std::int64_t on_first = layers_on(**model, 0, 0);
   const std::int64_t on_second = layers_on(**model, 1, on_first);
