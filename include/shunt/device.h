@@ -221,6 +221,10 @@ struct RunArgs {
 
 /// A queue of work in order. Every call waits for a list of events (of any device) and then signals
 /// one; `signal` may be null. Nothing here allocates once the stream has been used.
+///
+/// Where work fails, or an event that it waits for has an error, what follows in the stream is left
+/// out, and its events have that error, until synchronize(): nothing is computed from what is not
+/// there.
 class Stream {
  public:
   Stream() = default;
@@ -241,7 +245,7 @@ class Stream {
   /// Device::can_copy_from() says so.
   virtual Status copy(Address to, Address from, std::size_t bytes, std::span<Event* const> waits,
                       Event* signal);
-  /// Blocks until all is done.
+  /// Blocks until all is done. Afterwards errors are forgotten, if the device can go on.
   virtual Status synchronize() = 0;
 };
 

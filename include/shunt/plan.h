@@ -167,7 +167,8 @@ class Plan {
   /// nothing.
   virtual Result<std::uint64_t> start(const std::atomic<bool>* cancel = nullptr) = 0;
   /// Waits for a step that was started. An error names device and segment, node and vendor code;
-  /// the step is lost, nothing else.
+  /// the step is lost, nothing else. Steps that were under way behind it may be lost with it: each
+  /// says so when it is waited for.
   virtual Status wait(std::uint64_t step) = 0;
   /// Both: one step from start to end.
   Status run(const std::atomic<bool>* cancel = nullptr);

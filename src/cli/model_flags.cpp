@@ -41,6 +41,7 @@ void ModelFlags::declare(Arguments& arguments) {
   arguments.text("--placement", "FILE", "a placement from shunt place, to be followed exactly",
                  placement_);
   fallback_.declare(arguments);
+  device_error_.declare(arguments);
 }
 
 Status ModelFlags::check() {
@@ -57,6 +58,7 @@ Result<OpenModel> ModelFlags::open() const {
   load.devices = devices_;
   load.session = session_;
   load.fallback = fallback_.policy();
+  load.on_device_error = device_error_.policy();
   SHUNT_TRY(pins_.apply(load));
   if (placement_) {
     SHUNT_ASSIGN(load.placement, load_placement(*placement_));

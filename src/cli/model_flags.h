@@ -41,6 +41,7 @@ class ModelFlags {
   Options options_;
   PlacementFlags pins_;
   FallbackFlags fallback_;
+  DeviceErrorFlag device_error_;
   std::optional<std::string> placement_;
 };
 

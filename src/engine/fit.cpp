@@ -88,7 +88,13 @@ class Fitter {
   }
   bool is_loaded(const Leaf& leaf, int index) const {
     if (leaf.info == nullptr) return request_.caches != nullptr;
-    return request_.loaded != nullptr && request_.loaded->at(leaf.info) == index;
+    return there_already(leaf) == index;
+  }
+  /// On which device a weight is already; -1: on none.
+  int there_already(const Leaf& leaf) const {
+    if (leaf.info == nullptr || request_.loaded == nullptr) return -1;
+    const auto found = request_.loaded->find(leaf.info);
+    return found == request_.loaded->end() ? -1 : found->second;
   }
 
   Status find_leaves() {
@@ -165,10 +171,7 @@ class Fitter {
     const Leaf& each = leaves_[leaf];
     if (each.fixed) return each.wanted;
     const auto is_open = [&](int d) { return d == cpu_ || open[at(d)]; };
-    if (each.info != nullptr && request_.loaded != nullptr) {
-      const int there = request_.loaded->at(each.info);
-      return is_open(there) ? there : cpu_;
-    }
+    if (const int there = there_already(each); there >= 0) return is_open(there) ? there : cpu_;
     const auto suits = [&](int d, bool alone) {
       return d == cpu_ || (is_open(d) && can_[leaf][at(d)] &&
                            (each.info != nullptr || alone || has_weights[at(d)]));
@@ -180,18 +183,32 @@ class Fitter {
     return cpu_;
   }
 
+  /// First what is there already, as nobody else could have its room.
+  std::vector<const Unit*> in_order() const {
+    std::vector<const Unit*> order;
+    for (const bool first : {true, false}) {
+      for (const Unit& unit : units_) {
+        const bool there =
+            std::any_of(unit.leaves.begin(), unit.leaves.end(),
+                        [&](std::size_t leaf) { return there_already(leaves_[leaf]) >= 0; });
+        if (there == first) order.push_back(&unit);
+      }
+    }
+    return order;
+  }
+
   /// Fills devices unit by unit. One that a unit is too large for is closed to all that follow.
   void assign() {
     homes_.assign(leaves_.size(), cpu_);
     taken_.assign(model_.devices.size(), 0);
     std::vector<bool> open = used_;
-    for (const Unit& unit : units_) {
+    for (const Unit* unit : in_order()) {
       while (true) {
         std::vector<std::uint64_t> more(model_.devices.size(), 0);
         std::vector<bool> has_weights(model_.devices.size(), false);
         // Weights first, as caches follow them.
         for (const bool cache : {false, true}) {
-          for (std::size_t leaf : unit.leaves) {
+          for (std::size_t leaf : unit->leaves) {
             if ((leaves_[leaf].info == nullptr) != cache) continue;
             const int home = home_of(leaf, open, has_weights);
             homes_[leaf] = home;

@@ -47,8 +47,8 @@ struct FitRequest {
   std::vector<DeviceLimit> limits;
   /// By device: whether plans may use it. Empty: all.
   std::vector<bool> used = {};
-  /// Weights that are there already: each stays where it is, or is used from the CPU. Null while
-  /// none is.
+  /// Weights that are there already: each stays where it is, or is used from the CPU. May lack
+  /// some; null while there are none.
   const std::map<const gguf::TensorInfo*, int>* loaded = nullptr;
   /// Caches that are there already, and stay. Null while none is.
   const std::vector<int>* caches = nullptr;

@@ -1,7 +1,7 @@
 #include "base/fail.h"
 #include "base/guarded.h"
-#include "engine/load_weights.h"
 #include "engine/model_state.h"
+#include "engine/recover.h"
 #include "engine/vocabulary_from_gguf.h"
 
 namespace shunt {
@@ -33,23 +33,28 @@ Address ModelState::mapped_address(const gguf::TensorInfo& tensor) const {
           static_cast<std::size_t>(file.data(tensor).data() - start)};
 }
 
-Model::Model(std::unique_ptr<ModelState> state) : state_(std::move(state)) {}
+Model::Model(std::shared_ptr<const ModelState> state)
+    : info_(state->info),
+      tokenizer_(state->tokenizer),
+      current_(std::make_unique<CurrentState>(std::move(state))) {}
 Model::~Model() = default;
 const ModelInfo& Model::info() const {
-  return state_->info;
+  return info_;
 }
 const text::Tokenizer& Model::tokenizer() const {
-  return state_->tokenizer;
+  return tokenizer_;
 }
-
-const Ledger& Model::ledger() const {
-  return state_->ledger;
+std::shared_ptr<const ModelState> Model::state() const {
+  return current_->get();
 }
-const Ledger& Model::predicted() const {
-  return state_->predicted;
+Ledger Model::ledger() const {
+  return state()->ledger;
 }
-std::span<const std::string> Model::notes() const {
-  return state_->notes;
+Ledger Model::predicted() const {
+  return state()->predicted;
+}
+std::vector<std::string> Model::notes() const {
+  return state()->notes;
 }
 
 Result<std::shared_ptr<const Model>> Model::load(const std::string& path, const Registry& registry,
@@ -94,9 +99,13 @@ Result<std::shared_ptr<const Model>> Model::load(const std::string& path,
         state->info.vocabulary = shape.vocabulary;
         state->info.context = shape.context;
         state->definition = std::move(definition);
-        Status loaded = load_weights(*state, options);
+        state->session = options.session;
+        state->fallback = options.fallback;
+        state->fallback.say = options.on_device_error.say;  // what is said after loading
+        state->on_device_error = options.on_device_error;
+        auto loaded = load_state(std::move(state), options);
         if (!loaded) return std::move(loaded.error()).with_context(path);
-        return std::make_shared<const Model>(std::move(state));
+        return std::make_shared<const Model>(std::move(*loaded));
       },
       path);
 }

@@ -34,6 +34,16 @@ class SessionPlans {
   /// with what is in them. Valid until the next call.
   Result<StepPlan*> plan_for(std::int64_t tokens, std::int64_t outputs);
 
+  /// False after an error that took plans, or what was in the caches, with it: nothing is left to
+  /// do but to make this anew.
+  bool intact() const { return intact_; }
+  /// Whether all caches are in memory of these devices.
+  bool caches_are_on(std::span<Device* const> devices) const;
+  /// All that is in the caches, one after the other; to be written into caches of another
+  /// SessionPlans of the same options.
+  Result<std::vector<std::vector<std::byte>>> read_caches() const;
+  Status write_caches(std::span<const std::vector<std::byte>> contents);
+
   /// All that is allocated.
   Ledger ledger() const;
   std::span<const std::string> notes() const { return notes_; }
@@ -49,7 +59,7 @@ class SessionPlans {
   };
   Caps no_caps() const;
   FitRequest request(std::vector<StepShape> steps, const Caps& caps) const;
-  bool lower(const Fit& fit, Caps& caps);
+  bool lower(const Fit& fit, Caps& caps, const Error& error);
   Status make_all(std::vector<StepShape> steps);
   Result<StepPlan> make_one(const StepShape& shape);
   Status make_again(const StepShape& shape);
@@ -58,8 +68,11 @@ class SessionPlans {
   Result<StepPlan> compile_step(const StepShape& shape, const Fit& fit);
   void clear();
 
+  Error of_cache(Error error, std::size_t cache) const;
+
   const ModelState& model_;
   SessionOptions options_;
+  bool intact_ = true;
   Homes homes_;
   std::vector<std::string> notes_;
   std::vector<std::unique_ptr<Buffer>> cache_buffers_;

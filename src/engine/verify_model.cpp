@@ -89,7 +89,8 @@ class ModelVerifier {
 Result<std::vector<VerifiedStep>> verify(const Model& model, Device& device,
                                          std::span<const std::int32_t> prompt,
                                          const VerifyModelOptions& options) {
-  return guarded([&] { return ModelVerifier(model.state(), device, options).run(prompt); });
+  const auto state = model.state();
+  return guarded([&] { return ModelVerifier(*state, device, options).run(prompt); });
 }
 
 }  // namespace shunt

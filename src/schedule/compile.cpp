@@ -98,10 +98,7 @@ Status CompiledPlan::prepare(std::span<const NodeId> kept) {
     const Segment& segment = cut_.segments[i];
     const SegmentView view{*graph_, segment.nodes, {outside.get(), graph_->size()}};
     auto program = placement_.devices[static_cast<std::size_t>(segment.device)]->prepare(view);
-    if (!program) {
-      return std::move(program.error())
-          .with_context(fmt::format("segment {} on {}", i, device_name(segment.device)));
-    }
+    if (!program) return name_segment(std::move(program.error()), i);
     programs_.push_back(std::move(*program));
   }
   return ok();
@@ -115,9 +112,9 @@ Status CompiledPlan::allocate() {
     for (std::size_t bytes : allocation_.devices[i].shared.layout.block_bytes) {
       auto block = placement_.devices[i]->memory().allocate(bytes);
       if (!block) {
-        return std::move(block.error())
-            .with_context(
-                fmt::format("{}: {} bytes for results", device_name(static_cast<int>(i)), bytes));
+        return name_device(
+            std::move(block.error()).with_context(fmt::format("{} bytes for results", bytes)),
+            static_cast<int>(i));
       }
       blocks_[i].push_back(std::move(*block));
       memory_use_[i].activations += bytes;
@@ -148,7 +145,14 @@ Status CompiledPlan::allocate_instance(Instance& instance) {
   std::size_t staged = 0;
   for (const Copy& copy : cut_.copies) staged = std::max(staged, bytes_of(copy.node));
   if (staged > 0) {
-    SHUNT_ASSIGN(instance.staging, staging_type(cut_.copies.front().to).allocate(staged));
+    const int to = cut_.copies.front().to;
+    BufferType& type = staging_type(to);
+    auto staging = type.allocate(staged);
+    if (!staging) {
+      Error error = std::move(staging.error()).with_context("staging");
+      return &type == &host_memory() ? error : name_device(std::move(error), to);
+    }
+    instance.staging = std::move(*staging);
     memory_use_.back().staging += staged;
   }
 
@@ -157,9 +161,9 @@ Status CompiledPlan::allocate_instance(Instance& instance) {
     for (std::size_t bytes : allocation_.devices[i].own.layout.block_bytes) {
       auto block = placement_.devices[i]->memory().allocate(bytes);
       if (!block) {
-        return std::move(block.error())
-            .with_context(fmt::format("{}: {} bytes for a step in flight",
-                                      device_name(static_cast<int>(i)), bytes));
+        return name_device(std::move(block.error())
+                               .with_context(fmt::format("{} bytes for a step in flight", bytes)),
+                           static_cast<int>(i));
       }
       instance.blocks[i].push_back(std::move(*block));
       memory_use_[i].activations += bytes;
@@ -204,19 +208,29 @@ Region CompiledPlan::region(const Instance& instance, const Address& at, std::si
   return {at.buffer, at.offset, at.offset + bytes, is_own(instance, *at.buffer)};
 }
 
-Result<Stream*> CompiledPlan::stream_of(int device) {
+Status CompiledPlan::use_stream(Action& action, int device) {
   streams_.resize(placement_.devices.size());
   auto& stream = streams_[static_cast<std::size_t>(device)];
   if (!stream) {
-    SHUNT_ASSIGN(stream, placement_.devices[static_cast<std::size_t>(device)]->open_stream());
+    auto opened = placement_.devices[static_cast<std::size_t>(device)]->open_stream();
+    if (!opened) {
+      return name_device(std::move(opened.error()).with_context("opening a stream"), device);
+    }
+    stream = std::move(*opened);
   }
-  return stream.get();
+  action.device = device;
+  action.stream = stream.get();
+  return ok();
 }
 
 Status CompiledPlan::add_action(Instance& instance, Action action, Place place,
                                 Footprint footprint) {
   if (action.stream != nullptr) {
-    SHUNT_ASSIGN(place.done, action.stream->create_event());
+    auto event = action.stream->create_event();
+    if (!event) {
+      return name_device(std::move(event.error()).with_context("an event"), action.device);
+    }
+    place.done = std::move(*event);
   }
   if (&instance == &instances_.front()) actions_.push_back(action);
   instance.places.push_back(std::move(place));
@@ -233,16 +247,16 @@ Status CompiledPlan::add_copy(Instance& instance, const Copy& copy, Address to) 
   Place place{.from = from, .to = to};
   if (std::byte* host = from.buffer->host_data()) {
     place.host = host + from.offset;
-    SHUNT_ASSIGN(action.stream, stream_of(copy.to));
+    SHUNT_TRY(use_stream(action, copy.to));
     return add_action(instance, action, std::move(place), {copy.to, {read}, {written}});
   }
   if (std::byte* host = to.buffer->host_data()) {
     action.kind = Kind::kRead;
     place.host = host + to.offset;
-    SHUNT_ASSIGN(action.stream, stream_of(copy.from));
+    SHUNT_TRY(use_stream(action, copy.from));
     return add_action(instance, action, std::move(place), {copy.from, {read}, {written}});
   }
-  SHUNT_ASSIGN(action.stream, stream_of(copy.to));
+  SHUNT_TRY(use_stream(action, copy.to));
   if (placement_.devices[static_cast<std::size_t>(copy.to)]->can_copy_from(from.buffer->type())) {
     action.kind = Kind::kCopy;
     return add_action(instance, action, std::move(place), {copy.to, {read}, {written}});
@@ -252,7 +266,7 @@ Status CompiledPlan::add_copy(Instance& instance, const Copy& copy, Address to) 
   place.host = instance.staging->host_data();
   Action out = action;
   out.kind = Kind::kRead;
-  SHUNT_ASSIGN(out.stream, stream_of(copy.from));
+  SHUNT_TRY(use_stream(out, copy.from));
   Place out_place{.from = from, .to = to, .host = place.host};
   SHUNT_TRY(add_action(instance, out, std::move(out_place), {copy.from, {read}, {staged}}));
   return add_action(instance, action, std::move(place), {copy.to, {staged}, {written}});
@@ -288,11 +302,12 @@ Status CompiledPlan::add_run(Instance& instance, std::size_t segment,
       if (source != kNoNode) touch(footprint.reads, source);
     }
   }
-  SHUNT_ASSIGN(auto binding, programs_[segment]->bind(where));
+  auto binding = programs_[segment]->bind(where);
+  if (!binding) return name_segment(std::move(binding.error()), segment);
   Action action{.kind = Kind::kRun, .segment = segment};
-  SHUNT_ASSIGN(action.stream, stream_of(device));
-  Place place{.binding = binding.get()};
-  instance.bindings.push_back(std::move(binding));
+  SHUNT_TRY(use_stream(action, device));
+  Place place{.binding = binding->get()};
+  instance.bindings.push_back(std::move(*binding));
   return add_action(instance, action, std::move(place), std::move(footprint));
 }
 

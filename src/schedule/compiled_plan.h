@@ -40,7 +40,8 @@ class CompiledPlan final : public Plan {
   /// or directly), or a node to show. The same for all steps in flight.
   struct Action {
     Kind kind = Kind::kRun;
-    Stream* stream = nullptr;  // whose queue it goes through; null for kObserve
+    int device = -1;           // whose stream it goes through; none for kObserve
+    Stream* stream = nullptr;  // that stream
     std::size_t segment = 0;   // that it is, or comes before
     NodeId node = 0;           // that is copied or shown
   };
@@ -87,7 +88,7 @@ class CompiledPlan final : public Plan {
   void add_observe(Instance& instance, std::size_t segment, std::span<const Address> addresses);
   Status add_action(Instance& instance, Action action, Place place, Footprint footprint);
   void connect();
-  Result<Stream*> stream_of(int device);
+  Status use_stream(Action& action, int device);
   Address place_of(const Instance& instance, int device, const Slot& slot) const;
   BufferType& staging_type(int device) const;
   bool is_own(const Instance& instance, const Buffer& buffer) const;
@@ -101,6 +102,10 @@ class CompiledPlan final : public Plan {
                 const std::atomic<bool>* cancel);
   Status show(Instance& instance, std::size_t action);
   void drain();
+
+  // Whose error it is, for a caller that wants to go on without that device.
+  Error name_device(Error error, int device) const;
+  Error name_segment(Error error, std::size_t segment) const;
   Error name_action(Error error, const Action& action) const;
   std::string device_name(int device) const;
 

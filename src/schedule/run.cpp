@@ -148,15 +148,31 @@ void CompiledPlan::drain() {
   }
 }
 
+Error CompiledPlan::name_device(Error error, int device) const {
+  const std::string name = device_name(device);
+  return std::move(error).with_device(name).with_context(name);
+}
+
+Error CompiledPlan::name_segment(Error error, std::size_t segment) const {
+  const Segment& at = cut_.segments[segment];
+  const std::string name = device_name(at.device);
+  std::string where = fmt::format("segment {} on {}", segment, name);
+  if (error.node().empty()) {  // the device does not know, or has not begun
+    std::string nodes = graph_->describe(at.nodes.front());
+    if (at.nodes.size() > 1) nodes += " to " + graph_->describe(at.nodes.back());
+    where += ", " + nodes;
+    error = std::move(error).with_node(nodes);
+  }
+  return std::move(error).with_device(name).with_context(where);
+}
+
 Error CompiledPlan::name_action(Error error, const Action& action) const {
   if (error.code() == ErrorCode::kCancelled) return error;
-  if (action.kind == Kind::kRun) {
-    const int device = cut_.segments[action.segment].device;
-    return std::move(error).with_context(
-        fmt::format("segment {} on {}", action.segment, device_name(device)));
-  }
-  return std::move(error).with_context(
-      fmt::format("copying {} for segment {}", graph_->describe(action.node), action.segment));
+  if (action.kind == Kind::kRun) return name_segment(std::move(error), action.segment);
+  const std::string node = graph_->describe(action.node);
+  Error named = std::move(error).with_node(node).with_context(
+      fmt::format("copying {} for segment {}", node, action.segment));
+  return action.device < 0 ? named : name_device(std::move(named), action.device);
 }
 
 }  // namespace shunt

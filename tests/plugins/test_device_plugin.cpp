@@ -9,8 +9,17 @@ namespace {
 
 class TestBackend final : public shunt::Backend {
  public:
-  std::string_view name() const override { return "test"; }
-  std::span<shunt::Device* const> devices() override { return devices_; }
+#ifdef SHUNT_TEST_LOST_AT
+  TestBackend() {
+    device_.fail_at({.any = SHUNT_TEST_LOST_AT, .for_good = true});
+  }
+#endif
+  std::string_view name() const override {
+    return "test";
+  }
+  std::span<shunt::Device* const> devices() override {
+    return devices_;
+  }
 
  private:
   static shunt::test::TestDeviceConfig config() {

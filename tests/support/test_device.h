@@ -3,8 +3,10 @@
 // reference, so it needs no backend.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <map>
+#include <mutex>
 #include <set>
 #include <string>
 
@@ -39,7 +41,12 @@ struct TestDeviceConfig {
 struct TestFailures {
   std::size_t allocation = 0;
   std::size_t launch = 0;  ///< a node that is computed
-  std::size_t copy = 0;
+  std::size_t copy = 0;    ///< into its memory or out of it
+  std::size_t prepare = 0;
+  std::size_t bind = 0;
+  std::size_t stream = 0;  ///< that is opened
+  std::size_t any = 0;     ///< of all these
+  bool for_good = false;   ///< all that follow fail, too, whatever they are: the device is lost
 };
 
 class TestMemory;
@@ -56,8 +63,11 @@ class TestDevice final : public Device {
   Result<std::unique_ptr<Program>> prepare(const SegmentView& segment) override;
   bool can_copy_from(const BufferType& type) const override;
 
-  /// Lets calls fail from now on, with a vendor's code and text.
-  void fail_at(const TestFailures& failures) { failures_ = failures; }
+  /// Lets calls fail from now on, with a vendor's code and text. An allocation that fails once is
+  /// out of memory.
+  void fail_at(const TestFailures& failures);
+  /// Whether a call has failed since then.
+  bool has_failed() const;
   /// Called before each node that is computed.
   std::function<void(NodeId)> on_launch;
   /// How many nodes it has computed, in all runs.
@@ -67,15 +77,17 @@ class TestDevice final : public Device {
 
  private:
   friend class TestBinding;
+  friend class TestBuffer;
   friend class TestMemory;
-  friend class TestStream;
-  friend class TestWorldStream;
+  friend class TestProgram;
   /// Counts a call down; the error if it is its turn to fail.
   Status count(std::size_t TestFailures::*kind, const char* what);
   TestDeviceConfig config_;
   std::unique_ptr<TestMemory> memory_;
+  mutable std::mutex mutex_;  // of what is about failures
   TestFailures failures_;
-  std::size_t computed_ = 0;
+  bool failed_ = false;
+  std::atomic<std::size_t> computed_ = 0;
 };
 
 }  // namespace shunt::test

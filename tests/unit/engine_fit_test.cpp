@@ -109,7 +109,8 @@ LoadOptions no_margin() {
 
 /// The number of layers whose weights are on a device, which must be those from `first` on.
 std::int64_t layers_on(const Model& model, int device, std::int64_t first) {
-  const ModelState& state = model.state();
+  const auto shared = model.state();
+  const ModelState& state = *shared;
   const auto step = state.definition->build({1, 1, 1, DType::kF16});
   EXPECT_TRUE(step);
   std::vector<bool> here(kLayers, false);
@@ -206,10 +207,10 @@ TEST(Fit, WhatTheUserPinnedStaysOrIsRefusedWithTheNumbers) {
       continue;
     }
     ASSERT_TRUE(model) << model.error().message();
-    const auto step = (*model)->state().definition->build({1, 1, 1, DType::kF16});
+    const auto step = (*model)->state()->definition->build({1, 1, 1, DType::kF16});
     for (const WeightLeaf& weight : step->weights) {
       if (weight.layer != 5) continue;
-      EXPECT_EQ((*model)->state().homes.at(weight.info), 0);
+      EXPECT_EQ((*model)->state()->homes.at(weight.info), 0);
     }
     ASSERT_TRUE(Session::create(*model, small_session()));
   }
