@@ -54,6 +54,8 @@ struct LoadOptions {
   std::function<void(std::uint64_t done, std::uint64_t total)> progress;
   std::vector<Pin> pins = {};                   ///< what the user wants on which device
   std::shared_ptr<const CostModel> costs = {};  ///< null: placement goes by rules only
+  /// From so many rows on, weights in host memory are sent to a device that wants the op; 0: never.
+  std::int64_t stream_rows = PlaceOptions{}.stream_rows;
   FallbackPolicy fallback = {};                 ///< asked before any weight is brought anywhere
   std::optional<PlacementFile> placement = {};  ///< followed exactly, instead of pins and rules
   /// What sessions will be asked for: the loader leaves room for one of them.

@@ -78,8 +78,11 @@ struct PlaceOptions {
   std::span<const LeafMemory> memory = {};
   std::span<const Pin> pins = {};  ///< the first that matches counts
   /// From so many rows of a result on, weights in host memory are sent to a device that wants the
-  /// op.
+  /// op; 0: never.
   std::int64_t stream_rows = 32;
+  /// By device: the most bytes of weights that are sent there for one op. Empty: what its memory
+  /// and its largest buffer can hold.
+  std::span<const std::uint64_t> stream_bytes = {};
   const CostModel* costs = nullptr;  ///< null: rules only. See costs.h
 };
 

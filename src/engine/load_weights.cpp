@@ -89,6 +89,7 @@ Result<Blocks> fit_and_allocate(ModelState& model, const StepGraph& step,
     if (!blocks.refused_by) {
       model.homes = std::move(fit.homes.weights);
       model.cache_homes = std::move(fit.homes.caches);
+      model.most_streamed = std::move(fit.most_streamed);
       model.predicted = std::move(fit.ledger);
       model.notes = std::move(fit.notes);
       model.notes.insert(model.notes.end(), refusals.begin(), refusals.end());

@@ -25,12 +25,15 @@ struct ModelState {
   std::optional<PlacementFile> placement;  ///< what the user wants to be followed
   std::vector<Pin> pins;
   std::shared_ptr<const CostModel> costs;
+  std::int64_t stream_rows = PlaceOptions{}.stream_rows;
   std::vector<std::unique_ptr<Buffer>> buffers;
   /// The parts of the file, where the CPU uses weights as they lie there; else none.
   std::vector<std::unique_ptr<Buffer>> mapped_parts;
   std::map<const gguf::TensorInfo*, Address> weights;  ///< where each lies
   std::map<const gguf::TensorInfo*, int> homes;        ///< on which of the devices
   std::vector<int> cache_homes;                        ///< where a session's caches are to lie
+  /// The most bytes of weights that are sent to each of the devices for one op.
+  std::vector<std::uint64_t> most_streamed;
   std::optional<std::uint64_t> memory_margin;
   Ledger predicted;  ///< of the weights and of a session as it was announced
   Ledger ledger;     ///< of the weights
@@ -41,9 +44,10 @@ struct ModelState {
   /// The memory of a step graph's weights.
   std::vector<LeafMemory> memory_of(const StepGraph& step) const;
   /// Places a step's graph: by the user's file if there is one, else by rules.
-  /// `among`: those of the devices that are to be used.
+  /// `among`: those of the devices that are to be used; `stream_bytes` as in PlaceOptions.
   Result<Placement> place_step(const Graph& graph, std::span<const LeafMemory> memory,
-                               std::span<Device* const> among) const;
+                               std::span<Device* const> among,
+                               std::span<const std::uint64_t> stream_bytes = {}) const;
 };
 
 }  // namespace shunt

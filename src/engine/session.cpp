@@ -117,9 +117,8 @@ Result<std::span<const float>> Session::append(std::span<const std::int32_t> tok
       if (cancel != nullptr && cancel->load()) return fail(ErrorCode::kCancelled, "cancelled");
       const auto now = tokens.first(std::min(batch, tokens.size()));
       tokens = tokens.subspan(now.size());
-      SHUNT_ASSIGN(StepPlan * plan, now.size() == 1
-                                        ? state_->plans->plan_for(1, 1)
-                                        : state_->plans->plan_for(state_->options.batch, 1));
+      SHUNT_ASSIGN(StepPlan * plan,
+                   state_->plans->plan_to_append(static_cast<std::int64_t>(now.size())));
       SHUNT_ASSIGN(const auto logits, state_->run(now, tokens.empty() ? 1 : 0, *plan, cancel));
       if (tokens.empty()) return logits;
     }

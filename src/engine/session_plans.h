@@ -19,6 +19,7 @@ namespace shunt {
 struct StepPlan {
   StepGraph step;
   std::unique_ptr<Plan> plan;
+  bool streams = false;  ///< weights are sent to a device in every step
 };
 
 class SessionPlans {
@@ -33,6 +34,9 @@ class SessionPlans {
   /// does not fit beside the others, all are made again with less on the device, and caches move
   /// with what is in them. Valid until the next call.
   Result<StepPlan*> plan_for(std::int64_t tokens, std::int64_t outputs);
+
+  /// The plan to append so many tokens with, of which the last one's logits are wanted.
+  Result<StepPlan*> plan_to_append(std::int64_t tokens);
 
   /// All that is allocated.
   Ledger ledger() const;

@@ -108,10 +108,14 @@ Status CompiledPlan::prepare(std::span<const NodeId> kept) {
 }
 
 Status CompiledPlan::allocate() {
-  SHUNT_ASSIGN(empty_, host_memory().allocate(1));
   blocks_.resize(placement_.devices.size());
+  empty_.resize(placement_.devices.size());
   for (std::size_t i = 0; i < placement_.devices.size(); ++i) {
     memory_use_.push_back({.device = static_cast<int>(i)});
+    const DeviceRequests& requests = allocation_.devices[i];
+    if (requests.shared.only_empty() || requests.own.only_empty()) {
+      SHUNT_ASSIGN(empty_[i], placement_.devices[i]->memory().allocate(0));
+    }
     for (std::size_t bytes : allocation_.devices[i].shared.layout.block_bytes) {
       auto block = placement_.devices[i]->memory().allocate(bytes);
       if (!block) {
@@ -124,6 +128,32 @@ Status CompiledPlan::allocate() {
     }
   }
   return ok();
+}
+
+const BufferType& CompiledPlan::type_of(NodeId owner) const {
+  if (leaves_[owner]) return leaves_[owner].buffer->type();
+  if (graph_->node(owner).is_leaf()) return host_memory();
+  return placement_.devices[static_cast<std::size_t>(placement_.decisions[owner].device)]->memory();
+}
+
+/// How a tensor crosses; nothing where it takes two copies, out to the host and in from there.
+std::optional<CompiledPlan::Kind> CompiledPlan::way_of(const Copy& copy) const {
+  Device& to = *placement_.devices[static_cast<std::size_t>(copy.to)];
+  const BufferType& from = type_of(graph_->node(copy.node).storage);
+  if (from.host_accessible()) return Kind::kWrite;
+  if (to.memory().host_accessible()) return Kind::kRead;
+  if (to.can_copy_from(from)) return Kind::kCopy;
+  return std::nullopt;
+}
+
+/// Of the copies that go by way of the host; null if none does.
+const Copy* CompiledPlan::largest_staged() const {
+  const Copy* largest = nullptr;
+  for (const Copy& copy : cut_.copies) {
+    if (way_of(copy)) continue;
+    if (largest == nullptr || bytes_of(copy.node) > bytes_of(largest->node)) largest = &copy;
+  }
+  return largest;
 }
 
 /// Memory that pinned transfers go through: the device's own kind if it has one.
@@ -145,11 +175,10 @@ Status CompiledPlan::allocate_instance(Instance& instance) {
   memory_use_.back().inputs += instance.inputs->size();
 
   // What crosses between two devices that share nothing, piece after piece.
-  std::size_t staged = 0;
-  for (const Copy& copy : cut_.copies) staged = std::max(staged, bytes_of(copy.node));
-  if (staged > 0) {
-    SHUNT_ASSIGN(instance.staging, staging_type(cut_.copies.front().to).allocate(staged));
-    memory_use_.back().staging += staged;
+  if (const Copy* largest = largest_staged()) {
+    const std::size_t bytes = bytes_of(largest->node);
+    SHUNT_ASSIGN(instance.staging, staging_type(largest->to).allocate(bytes));
+    memory_use_.back().staging += bytes;
   }
 
   instance.blocks.resize(placement_.devices.size());
@@ -189,7 +218,7 @@ Address CompiledPlan::place_of(const Instance& instance, int device, const Slot&
   const MemoryPlace& place = (slot.own ? requests.own : requests.shared).layout.places[slot.index];
   const auto& blocks = slot.own ? instance.blocks[index] : blocks_[index];
   if (place.block < blocks.size()) return {blocks[place.block].get(), place.offset};
-  return {empty_.get(), 0};
+  return {empty_[index].get(), 0};
 }
 
 bool CompiledPlan::is_own(const Instance& instance, const Buffer& buffer) const {
@@ -229,24 +258,18 @@ Status CompiledPlan::add_copy(Instance& instance, const Copy& copy, Address to) 
   const Address from = instance.homes[copy.node];
   const Region read = region(instance, from, bytes);
   const Region written = region(instance, to, bytes);
-  Action action{.kind = Kind::kWrite, .segment = copy.segment, .node = copy.node};
+  const std::optional<Kind> way = way_of(copy);
+  Action action{.kind = way.value_or(Kind::kWrite), .segment = copy.segment, .node = copy.node};
   Place place{.from = from, .to = to};
-  if (std::byte* host = from.buffer->host_data()) {
+  if (way == Kind::kWrite) {
+    std::byte* const host = from.buffer->host_data();
+    if (host == nullptr) return invalid("{} is not in one piece", graph_->describe(copy.node));
     place.host = host + from.offset;
-    SHUNT_ASSIGN(action.stream, stream_of(copy.to));
-    return add_action(instance, action, std::move(place), {copy.to, {read}, {written}});
   }
-  if (std::byte* host = to.buffer->host_data()) {
-    action.kind = Kind::kRead;
-    place.host = host + to.offset;
-    SHUNT_ASSIGN(action.stream, stream_of(copy.from));
-    return add_action(instance, action, std::move(place), {copy.from, {read}, {written}});
-  }
-  SHUNT_ASSIGN(action.stream, stream_of(copy.to));
-  if (placement_.devices[static_cast<std::size_t>(copy.to)]->can_copy_from(from.buffer->type())) {
-    action.kind = Kind::kCopy;
-    return add_action(instance, action, std::move(place), {copy.to, {read}, {written}});
-  }
+  if (way == Kind::kRead) place.host = to.buffer->host_data() + to.offset;
+  const int runs_on = way == Kind::kRead ? copy.from : copy.to;
+  SHUNT_ASSIGN(action.stream, stream_of(runs_on));
+  if (way) return add_action(instance, action, std::move(place), {runs_on, {read}, {written}});
   // By way of the host: out of the one, then into the other.
   const Region staged = region(instance, {instance.staging.get(), 0}, bytes);
   place.host = instance.staging->host_data();
@@ -353,7 +376,7 @@ Result<std::vector<NodeId>> CompiledPlan::lay_out(const CompileOptions& options)
   std::vector<const BufferType*> leaf_types(graph_->size(), nullptr);
   for (NodeId id = 0; id < graph_->size(); ++id) {
     if (!graph_->node(id).is_leaf()) continue;
-    leaf_types[id] = leaves_[id] ? &leaves_[id].buffer->type() : &host_memory();
+    leaf_types[id] = &type_of(id);
   }
   cut_ = cut_segments(*graph_, placement_, kept, leaf_types, watched_);
   SHUNT_TRY(prepare(kept));

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "schedule/actions.h"
@@ -88,6 +89,9 @@ class CompiledPlan final : public Plan {
   void connect();
   Result<Stream*> stream_of(int device);
   Address place_of(const Instance& instance, int device, const Slot& slot) const;
+  std::optional<Kind> way_of(const Copy& copy) const;
+  const Copy* largest_staged() const;
+  const BufferType& type_of(NodeId owner) const;
   BufferType& staging_type(int device) const;
   bool is_own(const Instance& instance, const Buffer& buffer) const;
   Region region(const Instance& instance, const Address& at, std::size_t bytes) const;
@@ -113,8 +117,8 @@ class CompiledPlan final : public Plan {
   std::vector<MemoryUse> memory_use_;
   std::vector<Address> leaves_;  // by node id: memory of weights and caches
   // What stands below uses what stands above it, and is destroyed before it.
-  std::vector<std::unique_ptr<Stream>> streams_;              // by device
-  std::unique_ptr<Buffer> empty_;                             // where tensors without bytes are
+  std::vector<std::unique_ptr<Stream>> streams_;  // by device
+  std::vector<std::unique_ptr<Buffer>> empty_;    // by device: where its tensors without bytes are
   std::vector<std::vector<std::unique_ptr<Buffer>>> blocks_;  // by device, shared by all steps
   std::vector<std::unique_ptr<Program>> programs_;            // by segment
   std::vector<Action> actions_;

@@ -58,12 +58,19 @@ class ProblemMaker {
            pinned_.device[owner] == kNotPinned;
   }
 
+  /// Whether a device can compute a node, and without weights being sent where that is not wanted.
+  bool may(int index, NodeId id) const {
+    if (!facts_.can(index, id)) return false;
+    const bool free = facts_.streams() || index == facts_.cpu() || index == decisions_[id].device;
+    return free || facts_.bytes_to_send(id, index) == 0;
+  }
+
   void add_node(NodeId id) {
     const Node& node = graph_.node(id);
     CostNode cost;
     for (int index = 0; index <= facts_.cpu(); ++index) {
-      cost.seconds.push_back(facts_.can(index, id) ? costs_.seconds(graph_, id, facts_.info(index))
-                                                   : kNever);
+      cost.seconds.push_back(may(index, id) ? costs_.seconds(graph_, id, facts_.info(index))
+                                            : kNever);
     }
     for (NodeId source : node.sources) {
       if (source == kNoNode) continue;

@@ -131,6 +131,7 @@ class Rules {
 
   /// A better device to which a weight in host memory is worth sending for so many rows.
   std::optional<int> streams_to(NodeId id, NodeId weight) const {
+    if (!facts_.streams()) return std::nullopt;
     if (rows_of(graph_.node(id)) < static_cast<double>(stream_rows_)) return std::nullopt;
     const int home = decisions_[weight].device;
     const BufferType& memory = facts_.memory_if_on(weight, home);

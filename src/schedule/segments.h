@@ -14,6 +14,7 @@ struct Copy {
   int to = 0;
   std::size_t segment = 0;  ///< made before this segment starts; segments.size(): after the last
   std::size_t last_segment = 0;  ///< the last that reads it
+  NodeId last_reader = kNoNode;  ///< in that; none: the host reads it
 };
 
 struct Cut {

@@ -137,6 +137,7 @@ class TestStream final : public SyncStream {
   Status write(Address to, std::span<const std::byte> from, std::span<Event* const> waits,
                Event* signal) override {
     SHUNT_TRY(device_.count(&TestFailures::copy, "copy"));
+    device_.received_ += from.size();
     return SyncStream::write(to, from, waits, signal);
   }
   Status read(std::span<std::byte> to, Address from, std::span<Event* const> waits,
@@ -175,8 +176,10 @@ class TestWorldStream final : public Stream {
   }
   Status write(Address to, std::span<const std::byte> from, std::span<Event* const> waits,
                Event* signal) override {
-    return copy_later(from.size(), waits, signal,
-                      [to, from] { return to.buffer->write(to.offset, from); });
+    return copy_later(from.size(), waits, signal, [this, to, from] {
+      device_.received_ += from.size();
+      return to.buffer->write(to.offset, from);
+    });
   }
   Status read(std::span<std::byte> to, Address from, std::span<Event* const> waits,
               Event* signal) override {
@@ -257,6 +260,10 @@ Support TestDevice::supports(const Graph& graph, NodeId id) const {
   }
   return Support::no(Refusal::kOp,
                      fmt::format("{} has no kernel for {}", config_.name, node.op->info().name));
+}
+
+bool TestDevice::wants(const Graph& graph, NodeId id) const {
+  return config_.wants.contains(std::string(graph.node(id).op->info().name));
 }
 
 bool TestDevice::can_read(const BufferType& type) const {
