@@ -114,6 +114,35 @@ std::vector<BadCall> matrix_calls() {
   };
 }
 
+std::vector<BadCall> expert_calls() {
+  struct Shapes {
+    Shape w, x, ids;
+  };
+  const auto call = [](const Shapes& shapes, DType w = kF32, DType ids = kI32) {
+    return [=](GraphBuilder& g) {
+      return matmul_id(g, leaf(g, w, shapes.w), leaf(g, kF32, shapes.x), leaf(g, ids, shapes.ids));
+    };
+  };
+  const Shapes good = {{32, 5, 4}, {32, 2, 3}, {2, 3}};
+  return {
+      {"matmul_id",
+       call({{32, 5, 4}, {31, 2, 3}, {2, 3}}),
+       {"F32 [32, 5, 4], F32 [31, 2, 3], I32 [2, 3]",
+        "dimension 0 of x is 31, but that of w is 32"}},
+      {"matmul_id",
+       call({{32, 5, 4}, {32, 3, 3}, {2, 3}}),
+       {"dimension 1 of x is 3, but dimension 0 of ids is 2"}},
+      {"matmul_id",
+       call({{32, 5, 4}, {32, 2, 4}, {2, 3}}),
+       {"dimension 2 of x is 4, but dimension 1 of ids is 3"}},
+      {"matmul_id", call({{32, 5, 4, 2}, {32, 2, 3}, {2, 3}}), {"w is F32 [32, 5, 4, 2]"}},
+      {"matmul_id", call({{32, 5, 4}, {32, 2, 3, 2}, {2, 3}}), {"x is F32 [32, 2, 3, 2]"}},
+      {"matmul_id", call({{32, 5, 4}, {32, 2, 3}, {2, 3, 2}}), {"ids is I32 [2, 3, 2]"}},
+      {"matmul_id", call(good, kI32), {"w is I32 [32, 5, 4]"}},
+      {"matmul_id", call(good, kF32, kI64), {"ids is I64 [2, 3], not I32"}},
+  };
+}
+
 std::vector<BadCall> softmax_and_rope_calls() {
   const auto rotate = [](GraphBuilder& g, RopeParams params) {
     return rope(g, leaf(g, kF32, {8, 2, 3}), leaf(g, kI32, {3}), absent(), params);
@@ -340,9 +369,9 @@ std::vector<BadCall> view_calls() {
 
 TEST(OpErrors, NameTheOpTheOperandsAndTheFacts) {
   std::map<std::string, int> counts;
-  for (const auto& calls :
-       {elementwise_calls(), activation_and_norm_calls(), matrix_calls(), softmax_and_rope_calls(),
-        attention_calls(), rows_calls(), data_and_order_calls(), view_calls()}) {
+  for (const auto& calls : {elementwise_calls(), activation_and_norm_calls(), matrix_calls(),
+                            expert_calls(), softmax_and_rope_calls(), attention_calls(),
+                            rows_calls(), data_and_order_calls(), view_calls()}) {
     for (const BadCall& bad : calls) {
       GraphBuilder g;
       const auto result = bad.call(g);
