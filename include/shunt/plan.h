@@ -122,7 +122,8 @@ struct CompileOptions {
 /// A tensor that is copied to another device before a segment starts.
 struct Transfer {
   NodeId node = 0;
-  int to = 0;  ///< index into Placement::devices
+  int to = 0;               ///< index into Placement::devices
+  std::uint64_t bytes = 0;  ///< at the extents' maximum; of experts, those that can be in use
 };
 
 /// A run of nodes on one device, computed as a unit.

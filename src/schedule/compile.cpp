@@ -281,6 +281,25 @@ Status CompiledPlan::add_copy(Instance& instance, const Copy& copy, Address to) 
   return add_action(instance, action, std::move(place), {copy.to, {staged}, {written}});
 }
 
+/// First the host reads the numbers of the slices, then they are sent.
+Status CompiledPlan::add_picked_copy(Instance& instance, const Copy& copy, Address to,
+                                     Address ids) {
+  auto picked =
+      std::make_unique<PickedWrite>(PickedWrite{PickedSlices(*graph_, copy.node, copy.picked), {}});
+  SHUNT_ASSIGN(Stream * stream, stream_of(copy.to));
+  for (auto& link : picked->links) {
+    SHUNT_ASSIGN(link, stream->create_event());
+  }
+  const Region numbers = region(instance, ids, bytes_of(copy.picked.ids));
+  SHUNT_TRY(add_action(instance, {.kind = Kind::kPick, .segment = copy.segment, .node = copy.node},
+                       {.host = ids.buffer->host_data() + ids.offset, .picked = picked.get()},
+                       {-1, {numbers}, {}}));
+  SHUNT_TRY(add_copy(instance, copy, to));
+  instance.places.back().picked = picked.get();
+  instance.picked.push_back(std::move(picked));
+  return ok();
+}
+
 void CompiledPlan::add_observe(Instance& instance, std::size_t segment,
                                std::span<const Address> addresses) {
   const NodeId node = cut_.segments[segment - 1].nodes.back();
@@ -322,11 +341,6 @@ Status CompiledPlan::add_run(Instance& instance, std::size_t segment,
 Status CompiledPlan::build_actions(Instance& instance, std::span<const NodeId> kept) {
   std::size_t next_copy = 0;
   for (std::size_t i = 0; i <= cut_.segments.size(); ++i) {
-    for (; next_copy < cut_.copies.size() && cut_.copies[next_copy].segment == i; ++next_copy) {
-      const Copy& copy = cut_.copies[next_copy];
-      SHUNT_TRY(
-          add_copy(instance, copy, place_of(instance, copy.to, allocation_.of_copy[next_copy])));
-    }
     // What is read from elsewhere is at its copy; everything else is where it was made.
     const int cpu = static_cast<int>(placement_.devices.size()) - 1;
     const auto seen_by = [&](int device) {
@@ -338,6 +352,12 @@ Status CompiledPlan::build_actions(Instance& instance, std::span<const NodeId> k
       }
       return seen;
     };
+    for (; next_copy < cut_.copies.size() && cut_.copies[next_copy].segment == i; ++next_copy) {
+      const Copy& copy = cut_.copies[next_copy];
+      const Address to = place_of(instance, copy.to, allocation_.of_copy[next_copy]);
+      SHUNT_TRY(copy.picked ? add_picked_copy(instance, copy, to, seen_by(cpu)[copy.picked.ids])
+                            : add_copy(instance, copy, to));
+    }
     if (i > 0 && !watched_.empty()) add_observe(instance, i, seen_by(cpu));
     if (i < cut_.segments.size()) {
       SHUNT_TRY(add_run(instance, i, seen_by(cut_.segments[i].device)));

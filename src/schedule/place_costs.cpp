@@ -7,6 +7,7 @@
 
 #include "schedule/optimize/makespan.h"
 #include "schedule/optimize/optimize.h"
+#include "schedule/picked.h"
 #include "schedule/place_rules.h"
 #include "schedule/storage_users.h"
 #include "shunt/costs.h"
@@ -91,6 +92,13 @@ class ProblemMaker {
     return static_cast<std::size_t>(byte_span(graph_.node(id).result));
   }
 
+  /// Of a leaf, to a device: of experts as many as can be in use.
+  std::size_t bytes_sent(NodeId leaf) const {
+    if (!is_weight(graph_.node(leaf).role)) return bytes(leaf);
+    const Picked picked = picked_of(graph_, leaf, facts_.users());
+    return picked ? static_cast<std::size_t>(picked_bytes(graph_, leaf, picked)) : bytes(leaf);
+  }
+
   int hard_device(NodeId id) const {
     if (pinned_.device[id] != kNotPinned) return pinned_.device[id];
     const Node& node = graph_.node(id);
@@ -130,7 +138,7 @@ class ProblemMaker {
     if (follows(maker) && alone) return std::nullopt;
     const auto [known, is_new] =
         external_of_.try_emplace(maker, static_cast<std::uint32_t>(made_.problem.externals.size()));
-    if (is_new) made_.problem.externals.push_back({decisions_[maker].device, bytes(maker)});
+    if (is_new) made_.problem.externals.push_back({decisions_[maker].device, bytes_sent(maker)});
     return CostValue{true, known->second};
   }
 

@@ -43,6 +43,7 @@ class PlaceFacts {
 
   /// Computed nodes that read or write this owner's memory; and those that write it.
   const std::vector<NodeId>& users(NodeId owner) const { return users_[owner]; }
+  std::span<const std::vector<NodeId>> users() const { return users_; }
   const std::vector<NodeId>& writers(NodeId owner) const { return writers_[owner]; }
 
   /// Whether weights may be sent to accelerators for speed.

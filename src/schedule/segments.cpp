@@ -17,6 +17,7 @@ class Cutter {
         watched_(watched),
         placement_(placement),
         leaf_types_(leaf_types),
+        users_(storage_users(graph)),
         versions_(graph.size(), 0) {
     cut_.segment_of.assign(graph.size(), kNoSegment);
   }
@@ -66,6 +67,13 @@ class Cutter {
     return whole ? owner : source;
   }
 
+  /// Slices of a weight can be told apart where the host can send them one by one.
+  Picked picked_of_copy(NodeId crossing, int device) const {
+    const Node& node = graph_.node(crossing);
+    if (!is_weight(node.role) || device == cpu() || !type_of(crossing).host_accessible()) return {};
+    return picked_of(graph_, crossing, users_);
+  }
+
   void start_segment(int device) {
     cut_.segments.push_back({.device = device, .nodes = {}, .transfers = {}});
     cut_.uses.emplace_back();
@@ -91,10 +99,15 @@ class Cutter {
     const NodeId crossing = what_crosses(node);
     auto& known = copies_[{device, crossing}];
     if (known.copy == kNoSegment || known.version != versions_[owner]) {
+      Copy copy{crossing, placement_.decisions[owner].device, device, segment, segment, reader};
+      copy.picked = picked_of_copy(crossing, device);
+      if (copy.picked) need(copy.picked.ids, cpu(), segment, kNoNode);
+      copy.bytes = copy.picked
+                       ? picked_bytes(graph_, crossing, copy.picked)
+                       : static_cast<std::uint64_t>(byte_span(graph_.node(crossing).result));
       known = {cut_.copies.size(), versions_[owner]};
-      cut_.copies.push_back(
-          {crossing, placement_.decisions[owner].device, device, segment, segment, reader});
-      cut_.segments[segment].transfers.push_back({crossing, device});
+      cut_.copies.push_back(copy);
+      cut_.segments[segment].transfers.push_back({crossing, device, copy.bytes});
     }
     cut_.copies[known.copy].last_segment = segment;
     cut_.copies[known.copy].last_reader = reader;
@@ -114,6 +127,7 @@ class Cutter {
   const std::vector<bool>& watched_;
   const Placement& placement_;
   std::span<const BufferType* const> leaf_types_;
+  std::vector<std::vector<NodeId>> users_;
   std::vector<std::uint64_t> versions_;  // by owner of memory: how often it has been written into
   std::map<std::pair<int, NodeId>, Known> copies_;
   bool ended_ = false;  // somebody looks at the node before

@@ -1,5 +1,6 @@
 // A plugin with a device that exists only in tests: its memory is out of the host's reach, and all
-// it can do is matmul and add. With SHUNT_BACKEND_PATH it runs real models together with the CPU.
+// it can do is matmul and add; it wants weights to be sent for products. With SHUNT_BACKEND_PATH it
+// runs real models together with the CPU.
 #include "shunt/abi_token.h"
 #include "shunt/registry.h"
 #include "support/test_device.h"
@@ -12,7 +13,7 @@ class TestBackend final : public shunt::Backend {
   std::span<shunt::Device* const> devices() override { return devices_; }
 
  private:
-  shunt::test::TestDevice device_{{.name = "test0", .ops = {"matmul", "add"}}};
+  shunt::test::TestDevice device_{{.name = "test0", .ops = {"matmul", "add"}, .wants = {"matmul"}}};
   std::array<shunt::Device*, 1> devices_ = {&device_};
 };
 

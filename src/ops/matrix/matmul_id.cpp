@@ -97,7 +97,8 @@ class MatmulId final : public OpWith<NoParams> {
             "u, t] = sum over k of w[k, m, ids[u, t]] * x[k, u, t], where x may have one column "
             "for all u. A run with a number that there is no expert for fails. Where w is "
             "quantised, a device may round x to blocks of 8-bit integers.",
-        .sources = {"w", "x", "ids"}};
+        .sources = {"w", "x", "ids"},
+        .picks = Picks{.ids = 2, .dim = 2}};
     return kInfo;
   }
 
