@@ -409,13 +409,13 @@ class Fitter {
     }
     if (others > 0) text += fmt::format(" and {} weights beside them", others);
     text += ", " + size_text(bytes.allocated());
-    if (const std::uint64_t sent = streamed_[at(index)]; sent > 0 && index != cpu_) {
-      text += fmt::format(", {} among it for weights that are sent there", size_text(sent));
-    }
     if (bytes.mapped > 0) text += fmt::format(" and {} of the file", size_text(bytes.mapped));
     if (index != cpu_ && limit.free > 0) {
       text += fmt::format(" of {} ({} are left alone)", size_text(limit.free),
                           size_text(limit.free - std::min(limit.free, limit.usable())));
+    }
+    if (const std::uint64_t sent = streamed_[at(index)]; sent > 0 && index != cpu_) {
+      text += fmt::format("; {} of it for weights that are sent there", size_text(sent));
     }
     return text;
   }
