@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -163,6 +164,16 @@ class [[nodiscard]] Support {
 enum class DeviceKind : std::uint8_t { kCpu, kGpu, kNpu, kAccelerator, kNull };
 std::string_view to_string(DeviceKind kind);
 
+/// How fast a device is thought to be, until it has been measured: what its data sheet or its
+/// vendor's library says. Placement by costs goes by it.
+struct DeviceSpeed {
+  double operations_per_second = 0;  ///< arithmetic, of products of matrices
+  double bytes_per_second = 0;       ///< of its own memory
+  double launch_seconds = 0;         ///< a node, beside its work
+  double copy_latency = 0;           ///< seconds, of a copy to or from the host
+  double copy_bytes_per_second = 0;
+};
+
 struct DeviceInfo {
   std::string name;         ///< "cuda0": how users and placements speak of it
   std::string description;  ///< "NVIDIA H200", with what matters to a person
@@ -170,8 +181,9 @@ struct DeviceInfo {
   int priority = 0;                ///< higher gets work first; the CPU is always last
   std::uint64_t memory_total = 0;  ///< bytes; 0 if not known
   std::uint64_t memory_free = 0;
-  bool twin = false;          ///< a stand-in for the hardware: right, never fast
-  bool asynchronous = false;  ///< streams go on while the host does something else
+  bool twin = false;                      ///< a stand-in for the hardware: right, never fast
+  bool asynchronous = false;              ///< streams go on while the host does something else
+  std::optional<DeviceSpeed> speed = {};  ///< if it knows; else its kind is all there is to go by
 };
 
 // ---- running work

@@ -25,6 +25,7 @@
 #include "shunt/registry.h"
 #include "shunt/tensor.h"
 #include "shunt/text.h"
+#include "shunt/verify.h"
 
 namespace shunt {
 
@@ -52,8 +53,10 @@ struct LoadOptions {
   /// Called now and then while weights are brought into memory, with bytes done and in all; may be
   /// empty.
   std::function<void(std::uint64_t done, std::uint64_t total)> progress;
-  std::vector<Pin> pins = {};                   ///< what the user wants on which device
-  std::shared_ptr<const CostModel> costs = {};  ///< null: placement goes by rules only
+  std::vector<Pin> pins = {};  ///< what the user wants on which device
+  /// Predicts what steps take; null: estimates by what devices say of themselves.
+  std::shared_ptr<const CostModel> costs = {};
+  bool rules_only = false;  ///< rules alone decide what runs where
   /// From so many rows on, weights in host memory are sent to a device that wants the op; 0: never.
   std::int64_t stream_rows = PlaceOptions{}.stream_rows;
   FallbackPolicy fallback = {};                 ///< asked before any weight is brought anywhere
@@ -207,5 +210,25 @@ struct GenerateResult {
 Result<GenerateResult> generate(Session& session, std::span<const std::int32_t> prompt,
                                 const GenerateOptions& options,
                                 const std::function<void(std::string_view)>& on_text);
+
+struct VerifyModelOptions {
+  std::optional<double> threshold = {};  ///< see VerifyOptions
+  const std::atomic<bool>* cancel = nullptr;
+  std::function<void(std::size_t done, std::size_t total)> progress = {};  ///< of a step
+};
+
+/// A step of the model, operation by operation.
+struct VerifiedStep {
+  std::int64_t tokens = 0;  ///< computed at once
+  std::vector<NodeCheck> checks;
+};
+
+/// Computes a prompt (at least one token) where the model was loaded to, and each operation once
+/// more, alone, on `device`, which need not be one of the model's; see verify() in verify.h. All
+/// tokens but the last are computed in steps as a session does it, the last one in a step of its
+/// own, so that both kinds of plan are seen. Invalid for tokens that a session would refuse.
+Result<std::vector<VerifiedStep>> verify(const Model& model, Device& device,
+                                         std::span<const std::int32_t> prompt,
+                                         const VerifyModelOptions& options = {});
 
 }  // namespace shunt

@@ -83,7 +83,9 @@ struct PlaceOptions {
   /// By device: the most bytes of weights that are sent there for one op. Empty: what its memory
   /// and its largest buffer can hold.
   std::span<const std::uint64_t> stream_bytes = {};
-  const CostModel* costs = nullptr;  ///< null: rules only. See costs.h
+  /// Predicts what the step takes (costs.h); null: nothing is predicted, and rules alone decide.
+  const CostModel* costs = nullptr;
+  bool rules_only = false;  ///< costs predict, but override no rule
 };
 
 /// Decides where each node runs. `devices` by falling priority, a CPU last. The same inputs give
@@ -158,6 +160,8 @@ class Plan {
   /// States an extent for the runs that follow; all start at their maximum. Invalid if it is
   /// negative or above it.
   virtual Status set_extent(Dim extent, std::int64_t value) = 0;
+  /// As they are now.
+  virtual const ExtentValues& extents() const = 0;
   /// Memory of an input of the next step, to be filled before it starts; waits while that memory
   /// is in use. Strides are those of the graph's tensor. Invalid for other nodes.
   virtual Result<std::span<std::byte>> input(Value leaf) = 0;

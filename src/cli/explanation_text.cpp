@@ -54,6 +54,10 @@ std::string segment_lines(const Explanation& explanation, std::size_t number) {
 
 }  // namespace
 
+std::string_view times_are(const ExplanationTitle& title) {
+  return title.measured ? "from measurements" : "estimated; shunt bench --save-costs measures";
+}
+
 std::string counted(std::size_t number, std::string_view what) {
   return fmt::format("{} {}{}", number, what, number == 1 ? "" : "s");
 }
@@ -100,7 +104,8 @@ std::string to_plain_text(const ExplanationTitle& title, const Explanation& expl
       counted(explanation.segments.size(), "segment"), explanation.fell_back,
       format_bytes(explanation.bytes_copied));
   if (explanation.seconds) {
-    text += fmt::format("predicted: {} a step\n", milliseconds(explanation.seconds));
+    text += fmt::format("predicted: {} a step ({})\n", milliseconds(explanation.seconds),
+                        times_are(title));
   }
   for (const std::string& note : explanation.notes) text += note + "\n";
   text += "devices\n";

@@ -89,7 +89,8 @@ Result<PlacedStep> StepFlags::place() const {
         LoadOptions load;
         SHUNT_TRY(pins_.apply(load));
         model->pins = std::move(load.pins);
-        model->costs = std::move(load.costs);
+        if (load.costs) model->costs = std::move(load.costs);
+        model->rules_only = load.rules_only;
         model->stream_rows = load.stream_rows;
         SessionOptions session;
         session.context = context_;
@@ -113,6 +114,7 @@ Result<PlacedStep> StepFlags::place() const {
                                        planned_leaf_types(graph, placed.placement))
                               .segments;
         placed.notes = std::move(fit->notes);
+        placed.measured = !model->costs->ops().empty();
         return placed;
       },
       *model_);

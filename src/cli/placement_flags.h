@@ -20,6 +20,7 @@ class PlacementFlags {
   std::vector<Pin> pins_;
   std::optional<std::string> costs_;
   std::int64_t stream_rows_ = LoadOptions{}.stream_rows;
+  bool rules_only_ = false;
 };
 
 }  // namespace shunt::cli

@@ -50,7 +50,7 @@ class Fitter {
       : model_(model),
         request_(request),
         cpu_(static_cast<int>(model.devices.size()) - 1),
-        used_(model.devices.size(), true),
+        used_(request.used.empty() ? std::vector<bool>(model.devices.size(), true) : request.used),
         promised_(model.devices) {
     for (Device* device : model.devices) names_.push_back(device->info().name);
     most_streamed_ = request.most_streamed;
@@ -425,6 +425,7 @@ class Fitter {
     fit.devices = used_devices();
     fit.most_streamed = most_streamed_;
     fit.stream_bytes = stream_bytes();
+    fit.used = used_;
     fit.homes.caches.assign(steps_.front().caches.size(), cpu_);
     for (std::size_t i = 0; i < leaves_.size(); ++i) {
       if (leaves_[i].info == nullptr) {

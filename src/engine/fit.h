@@ -45,6 +45,8 @@ std::vector<DeviceLimit> device_limits(std::span<Device* const> devices,
 struct FitRequest {
   std::vector<StepShape> steps;  ///< whose plans are there at the same time
   std::vector<DeviceLimit> limits;
+  /// By device: whether plans may use it. Empty: all.
+  std::vector<bool> used = {};
   /// Weights that are there already: each stays where it is, or is used from the CPU. Null while
   /// none is.
   const std::map<const gguf::TensorInfo*, int>* loaded = nullptr;
@@ -60,6 +62,7 @@ struct FitRequest {
 struct Fit {
   Homes homes;
   std::vector<Device*> devices;        ///< those that are used, by falling priority
+  std::vector<bool> used;              ///< the same, by device of the model
   Ledger ledger;                       ///< what will be allocated, beside what is there already
   std::vector<std::uint64_t> planned;  ///< the same in all, by device of the model
   /// The most bytes of weights that are sent for one op, by device of the model; and the same by

@@ -90,6 +90,7 @@ Result<Blocks> fit_and_allocate(ModelState& model, const StepGraph& step,
       model.homes = std::move(fit.homes.weights);
       model.cache_homes = std::move(fit.homes.caches);
       model.most_streamed = std::move(fit.most_streamed);
+      model.used = std::move(fit.used);
       model.predicted = std::move(fit.ledger);
       model.notes = std::move(fit.notes);
       model.notes.insert(model.notes.end(), refusals.begin(), refusals.end());

@@ -24,7 +24,8 @@ struct ModelState {
   std::vector<Device*> devices;            ///< by falling priority, the CPU last
   std::optional<PlacementFile> placement;  ///< what the user wants to be followed
   std::vector<Pin> pins;
-  std::shared_ptr<const CostModel> costs;
+  std::shared_ptr<const CostModel> costs = std::make_shared<const CostModel>();
+  bool rules_only = false;
   std::int64_t stream_rows = PlaceOptions{}.stream_rows;
   std::vector<std::unique_ptr<Buffer>> buffers;
   /// The parts of the file, where the CPU uses weights as they lie there; else none.
@@ -32,6 +33,7 @@ struct ModelState {
   std::map<const gguf::TensorInfo*, Address> weights;  ///< where each lies
   std::map<const gguf::TensorInfo*, int> homes;        ///< on which of the devices
   std::vector<int> cache_homes;                        ///< where a session's caches are to lie
+  std::vector<bool> used;                              ///< by device: there was use for it
   /// The most bytes of weights that are sent to each of the devices for one op.
   std::vector<std::uint64_t> most_streamed;
   std::optional<std::uint64_t> memory_margin;

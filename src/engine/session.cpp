@@ -1,11 +1,11 @@
 // A session: tokens in, logits out.
 #include <algorithm>
-#include <cstring>
 
 #include "base/fail.h"
 #include "base/guarded.h"
 #include "engine/model_state.h"
 #include "engine/session_plans.h"
+#include "engine/step_inputs.h"
 #include "shunt/plan.h"
 
 namespace shunt {
@@ -14,14 +14,6 @@ namespace {
 
 constexpr std::int64_t kDefaultContext = 4096;
 constexpr std::int64_t kMaxContext = std::int64_t{1} << 24;
-constexpr std::uint16_t kHalfMinusInfinity = 0xfc00;
-
-/// The elements of an input.
-template <class T>
-Result<std::span<T>> input(Plan& plan, Value leaf) {
-  SHUNT_ASSIGN(const std::span<std::byte> bytes, plan.input(leaf));
-  return std::span<T>(reinterpret_cast<T*>(bytes.data()), bytes.size() / sizeof(T));
-}
 
 }  // namespace
 
@@ -38,27 +30,7 @@ struct Session::State {
                                      StepPlan& at, const std::atomic<bool>* cancel = nullptr) {
     const auto count = static_cast<std::int64_t>(tokens.size());
     Plan& plan = *at.plan;
-    SHUNT_TRY(plan.set_extent(at.step.token_count, count));
-    SHUNT_TRY(plan.set_extent(at.step.output_count, outputs));
-    SHUNT_TRY(plan.set_extent(at.step.row_count, length + count));
-    SHUNT_ASSIGN(const auto ids, input<std::int32_t>(plan, at.step.tokens));
-    SHUNT_ASSIGN(const auto positions, input<std::int32_t>(plan, at.step.positions));
-    SHUNT_ASSIGN(const auto rows, input<std::int64_t>(plan, at.step.cache_rows));
-    SHUNT_ASSIGN(const auto mask, input<std::uint16_t>(plan, at.step.mask));
-    SHUNT_ASSIGN(const auto output_ids, input<std::int32_t>(plan, at.step.output_ids));
-    for (std::int64_t i = 0; i < count; ++i) {
-      const auto index = static_cast<std::size_t>(i);
-      ids[index] = tokens[index];
-      positions[index] = static_cast<std::int32_t>(length + i);
-      rows[index] = length + i;
-      // A token may look at itself and at all before it.
-      std::uint16_t* row = mask.data() + i * options.context;
-      std::fill(row, row + length + i + 1, std::uint16_t{0});
-      std::fill(row + length + i + 1, row + length + count, kHalfMinusInfinity);
-    }
-    for (std::int64_t i = 0; i < outputs; ++i) {
-      output_ids[static_cast<std::size_t>(i)] = static_cast<std::int32_t>(count - outputs + i);
-    }
+    SHUNT_TRY(fill_step(plan, at.step, tokens, length, outputs));
     SHUNT_TRY(plan.run(cancel));
     length += count;
     SHUNT_ASSIGN(const std::span<const std::byte> logits, plan.output(at.step.logits));
@@ -67,12 +39,7 @@ struct Session::State {
   }
 
   Status check(std::span<const std::int32_t> tokens) const {
-    if (tokens.empty()) return invalid("there are no tokens to compute");
-    for (std::int32_t token : tokens) {
-      if (token < 0 || token >= loaded().info.vocabulary) {
-        return invalid("token {} is not one of the model's {}", token, loaded().info.vocabulary);
-      }
-    }
+    SHUNT_TRY(check_tokens(tokens, loaded().info.vocabulary));
     const auto count = static_cast<std::int64_t>(tokens.size());
     if (count > options.context - length) {
       return invalid("{} tokens do not fit: the context holds {}, of which {} are taken", count,

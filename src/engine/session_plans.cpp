@@ -131,6 +131,7 @@ Status SessionPlans::make_all(std::vector<StepShape> steps) {
     FitRequest request = this->request(steps, caps);
     request.loaded = &model_.homes;
     request.wanted_caches = &model_.cache_homes;
+    request.used = model_.used;
     SHUNT_ASSIGN(Fit fit, fit_model(model_, request));
     const auto make = [&]() -> Status {
       SHUNT_ASSIGN(const StepGraph step, model_.definition->build(steps.front()));

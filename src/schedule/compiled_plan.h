@@ -28,6 +28,7 @@ class CompiledPlan final : public Plan {
   std::span<const Segment> segments() const override { return cut_.segments; }
   std::span<const MemoryUse> memory() const override { return memory_use_; }
   Status set_extent(Dim extent, std::int64_t value) override;
+  const ExtentValues& extents() const override { return extents_; }
   Result<std::span<std::byte>> input(Value leaf) override;
   Result<std::uint64_t> start(const std::atomic<bool>* cancel) override;
   Status wait(std::uint64_t step) override;

@@ -165,11 +165,18 @@ PlaceProblem make_problem(const PlaceFacts& facts, const PinnedNodes& pinned,
   return ProblemMaker(facts, pinned, decisions, costs).run();
 }
 
-double place_by_costs(const PlaceFacts& facts, const PinnedNodes& pinned, const CostModel& costs,
-                      std::vector<Decision>& decisions) {
+double predict_costs(const PlaceFacts& facts, const PinnedNodes& pinned, const CostModel& costs,
+                     std::vector<Decision>& decisions) {
   const PlaceProblem made = make_problem(facts, pinned, decisions, costs);
   for (NodeId id : made.nodes) decisions[id].seconds = made.seconds[id];
-  if (facts.cpu() == 0) return makespan(made.problem, made.start);
+  return makespan(made.problem, made.start);
+}
+
+double place_by_costs(const PlaceFacts& facts, const PinnedNodes& pinned, const CostModel& costs,
+                      std::vector<Decision>& decisions) {
+  if (facts.cpu() == 0) return predict_costs(facts, pinned, costs, decisions);
+  const PlaceProblem made = make_problem(facts, pinned, decisions, costs);
+  for (NodeId id : made.nodes) decisions[id].seconds = made.seconds[id];
 
   const Optimized found = optimize(made.problem, made.start);
   if (!(found.seconds < found.start_seconds)) return found.start_seconds;

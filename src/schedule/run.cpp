@@ -61,11 +61,11 @@ Status CompiledPlan::show(Instance& instance, std::size_t action) {
   for (Event* event : instance.places[action].waits) SHUNT_TRY(event->wait());
   const NodeId id = actions_[action].node;
   const Tensor& tensor = graph_->node(id).result;
-  Observed observed{.node = id, .tensor = tensor};
-  for (std::size_t i = 0; i < kMaxDims; ++i) {
-    observed.sizes[i] = actual_size(tensor.shape[i], instance.extents);
-  }
-  observed.bytes = {instance.places[action].host, actual_span(tensor, instance.extents)};
+  const Observed observed{
+      .node = id,
+      .tensor = tensor,
+      .sizes = actual_sizes(tensor, instance.extents),
+      .bytes = {instance.places[action].host, actual_span(tensor, instance.extents)}};
   if (observer_.visit(observed)) return ok();
   return fail(ErrorCode::kCancelled, "the observer stopped it at {}", graph_->describe(id));
 }

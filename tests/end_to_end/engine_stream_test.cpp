@@ -44,6 +44,7 @@ class EngineStream : public ::testing::Test {
     options.session.cache_type = DType::kF32;
     options.memory_margin = 0;
     options.stream_rows = stream_rows;
+    options.rules_only = true;  // costs would leave so small a model to the CPU
     return options;
   }
   static TestDeviceConfig half_a_model() {

@@ -103,12 +103,6 @@ RefTensor rounded(const RefTensor& values, DType dtype) {
   return read_tensor(bytes.data(), *tensor, values.sizes);
 }
 
-Sizes actual_sizes(const Tensor& tensor, const ExtentValues& extents) {
-  Sizes sizes;
-  for (std::size_t i = 0; i < kMaxDims; ++i) sizes[i] = actual_size(tensor.shape[i], extents);
-  return sizes;
-}
-
 RefTensor make_values(const CaseSource& source, std::uint64_t seed) {
   RefTensor values(source.sizes);
   std::mt19937_64 random(seed);

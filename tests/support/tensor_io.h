@@ -14,8 +14,6 @@ RefTensor read_tensor(const std::byte* data, const Tensor& tensor, const Sizes& 
 void write_tensor(const RefTensor& values, const Tensor& tensor, std::byte* data);
 /// What write_tensor and read_tensor make of values: rounded to the type.
 RefTensor rounded(const RefTensor& values, DType dtype);
-/// The tensor's sizes in a run.
-Sizes actual_sizes(const Tensor& tensor, const ExtentValues& extents);
 /// Values for a source of a test case, contiguous, as its fill says; the same seed gives the same.
 RefTensor make_values(const CaseSource& source, std::uint64_t seed);
 /// Normalised mean square error: sum (a - b)^2 / sum b^2 over all elements. Where b is zero all

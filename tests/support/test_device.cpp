@@ -102,6 +102,8 @@ class TestBinding final : public Binding {
       RefTensor result(actual_sizes(node.result, extents));
       if (node.writes_storage) result = values[0];
       node.op->reference(sources, node.params, result);
+      const auto wrong = device_.config_.wrong.find(std::string(node.op->info().name));
+      if (wrong != device_.config_.wrong.end()) wrong->second(result);
       SHUNT_ASSIGN(std::byte * data, locate(id));
       write_tensor(result, node.result, data);
       ++device_.computed_;
@@ -247,6 +249,7 @@ DeviceInfo TestDevice::info() const {
   info.kind = config_.kind;
   info.priority = config_.priority;
   info.asynchronous = config_.world != nullptr;
+  if (config_.kind != DeviceKind::kCpu) info.speed = config_.speed;
   info.memory_total = config_.memory;
   info.memory_free = config_.memory - memory_->used;
   return info;

@@ -4,13 +4,18 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <set>
 #include <string>
 
+#include "graph/op.h"
 #include "shunt/device.h"
 #include "support/test_world.h"
 
 namespace shunt::test {
+
+/// What placement by costs always prefers to a CPU.
+inline constexpr DeviceSpeed kInstant = {1e18, 1e18, 1e-12, 1e-9, 1e18};
 
 struct TestDeviceConfig {
   std::string name = "test0";
@@ -25,6 +30,10 @@ struct TestDeviceConfig {
   TestWorld* world = nullptr;                     ///< asynchronous, in that world; null: not
   double seconds_per_node = 0;                    ///< on the world's clock
   double seconds_per_byte = 0;                    ///< of a copy, on the world's clock
+  std::optional<DeviceSpeed> speed = kInstant;    ///< what it says of itself, unless it is a CPU
+  /// Wrong kernels, by op: what is done to a result before it is written. A result that has been
+  /// made smaller is not written any further.
+  std::map<std::string, std::function<void(RefTensor&)>> wrong = {};
 };
 
 /// The n-th call, from 1, that fails, counted from when it is set; 0: none does.

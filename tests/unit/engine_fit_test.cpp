@@ -129,10 +129,12 @@ std::int64_t layers_on(const Model& model, int device, std::int64_t first) {
 TEST(Fit, DevicesAreFilledByPriorityInTheOrderOfLayers) {
   const SynthModel file(six_layers());
   TestDevice host = cpu();
+  LoadOptions options = no_margin();
+  options.rules_only = true;
   TestDevice roomy({.name = "test0"});
   {
     Device* const devices[] = {&roomy, &host};
-    const auto model = Model::load(file.path(), devices, no_margin());
+    const auto model = Model::load(file.path(), devices, options);
     ASSERT_TRUE(model) << model.error().message();
     EXPECT_EQ(layers_on(**model, 0, 0), kLayers);
     EXPECT_EQ(host.allocated(), 0U);
@@ -143,7 +145,7 @@ TEST(Fit, DevicesAreFilledByPriorityInTheOrderOfLayers) {
   TestDevice first({.name = "test0", .memory = 3 * layer});
   TestDevice second({.name = "test1", .memory = 3 * layer});
   Device* const devices[] = {&first, &second, &host};
-  const auto model = Model::load(file.path(), devices, no_margin());
+  const auto model = Model::load(file.path(), devices, options);
   ASSERT_TRUE(model) << model.error().message();
   const std::int64_t on_first = layers_on(**model, 0, 0);
   const std::int64_t on_second = layers_on(**model, 1, on_first);
@@ -261,7 +263,10 @@ TEST(Fit, WhatIsPredictedIsWhatIsAllocated) {
     options.session = small_session();
     options.session.batch = static_cast<std::int64_t>(1 + any(40));
     options.session.cache_type = any(2) == 0 ? DType::kF32 : DType::kF16;
-    if (streams) options.stream_rows = 1;
+    if (streams) {
+      options.stream_rows = 1;
+      options.rules_only = round % 2 == 0;
+    }
     if (any(2) == 0) options.memory_margin = any(100000);
     const auto model = Model::load(file.path(), devices, options);
     ASSERT_TRUE(model) << model.error().message();

@@ -110,7 +110,7 @@ TEST(OpCases, OfAnOpThatPicksSlicesDoNotDependOnTheOthers) {
     for (const Case& c : cases_of(*op)) {
       if (!is_plain(c)) continue;
       std::vector<RefTensor> values;
-      for (const CaseSource& source : c.sources) values.push_back(make_values(source, 1));
+      for (const CaseSource& source : c.sources) values.push_back(test::make_values(source, 1));
       std::vector<const RefTensor*> pointers;
       for (const RefTensor& each : values) pointers.push_back(&each);
       const CaseTensors tensors = tensors_of(c);
