@@ -57,7 +57,8 @@ class BufferType {
   virtual std::span<const Layout> layouts() const;
   /// Bytes that a tensor takes, padding included.
   virtual std::size_t size_of(const Tensor& tensor) const;
-  /// OutOfMemory if there is none left; never more than max_size(). The content is undefined.
+  /// OutOfMemory if there is none left; never more than max_size(). The content is undefined. A
+  /// buffer of 0 bytes takes no memory.
   virtual Result<std::unique_ptr<Buffer>> allocate(std::size_t bytes) = 0;
 };
 

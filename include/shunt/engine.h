@@ -71,7 +71,9 @@ struct LoadOptions {
   std::vector<Pin> pins = {};  ///< what the user wants on which device
   /// Predicts what steps take; null: estimates by what devices say of themselves.
   std::shared_ptr<const CostModel> costs = {};
-  bool rules_only = false;                      ///< rules alone decide what runs where
+  bool rules_only = false;  ///< rules alone decide what runs where
+  /// From so many rows on, weights in host memory are sent to a device that wants the op; 0: never.
+  std::int64_t stream_rows = PlaceOptions{}.stream_rows;
   FallbackPolicy fallback = {};                 ///< asked before any weight is brought anywhere
   std::optional<PlacementFile> placement = {};  ///< followed exactly, instead of pins and rules
   /// What sessions will be asked for: the loader leaves room for one of them.

@@ -78,8 +78,11 @@ struct PlaceOptions {
   std::span<const LeafMemory> memory = {};
   std::span<const Pin> pins = {};  ///< the first that matches counts
   /// From so many rows of a result on, weights in host memory are sent to a device that wants the
-  /// op.
+  /// op; 0: never.
   std::int64_t stream_rows = 32;
+  /// By device: the most bytes of weights that are sent there for one op. Empty: what its memory
+  /// and its largest buffer can hold.
+  std::span<const std::uint64_t> stream_bytes = {};
   /// Predicts what the step takes (costs.h); null: nothing is predicted, and rules alone decide.
   const CostModel* costs = nullptr;
   bool rules_only = false;  ///< costs predict, but override no rule
@@ -121,7 +124,8 @@ struct CompileOptions {
 /// A tensor that is copied to another device before a segment starts.
 struct Transfer {
   NodeId node = 0;
-  int to = 0;  ///< index into Placement::devices
+  int to = 0;               ///< index into Placement::devices
+  std::uint64_t bytes = 0;  ///< at the extents' maximum; of experts, those that can be in use
 };
 
 /// A run of nodes on one device, computed as a unit.

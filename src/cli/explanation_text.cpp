@@ -38,8 +38,11 @@ std::string segment_lines(const Explanation& explanation, std::size_t number) {
                   segment.seconds ? ", " : "", milliseconds(segment.seconds));
   text += fmt::format("        starts because   {}\n", segment.reason);
   for (const ExplainedTransfer& transfer : segment.transfers) {
-    text += fmt::format("        in   {:>10}  {} from {}\n", format_bytes(transfer.bytes),
-                        transfer.name, name_of(explanation, transfer.from));
+    // What is not for the segment is for the host: numbers of the experts to send.
+    const bool in = transfer.to == segment.device;
+    text += fmt::format("        {}  {:>10}  {} {} {}\n", in ? "in " : "out",
+                        format_bytes(transfer.bytes), transfer.name, in ? "from" : "to",
+                        name_of(explanation, in ? transfer.from : transfer.to));
   }
   if (segment.bytes_out > 0)
     text += fmt::format("        out  {:>10}\n", format_bytes(segment.bytes_out));

@@ -91,6 +91,7 @@ Result<PlacedStep> StepFlags::place() const {
         model->pins = std::move(load.pins);
         if (load.costs) model->costs = std::move(load.costs);
         model->rules_only = load.rules_only;
+        model->stream_rows = load.stream_rows;
         SessionOptions session;
         session.context = context_;
         FitRequest request;
@@ -106,7 +107,8 @@ Result<PlacedStep> StepFlags::place() const {
         const PromisedMemory promised(model->devices);
         const auto memory = promise(placed.step, *fit, promised);
         SHUNT_ASSIGN(const Placement by_rules, model->place_step(graph, {}, model->devices));
-        SHUNT_ASSIGN(placed.placement, model->place_step(graph, memory, fit->devices));
+        SHUNT_ASSIGN(placed.placement,
+                     model->place_step(graph, memory, fit->devices, fit->stream_bytes));
         explain_leaves(by_rules, memory, placed.placement);
         placed.segments = cut_segments(graph, placed.placement, graph.outputs(),
                                        planned_leaf_types(graph, placed.placement))

@@ -7,6 +7,7 @@
 #include "engine/promised_memory.h"
 #include "engine/weights_in_memory.h"
 #include "schedule/memory_planner.h"
+#include "schedule/place_facts.h"
 #include "schedule/predict.h"
 #include "schedule/storage_users.h"
 
@@ -52,6 +53,8 @@ class Fitter {
         used_(request.used.empty() ? std::vector<bool>(model.devices.size(), true) : request.used),
         promised_(model.devices) {
     for (Device* device : model.devices) names_.push_back(device->info().name);
+    most_streamed_ = request.most_streamed;
+    most_streamed_.resize(model.devices.size(), kNoLimit);
   }
 
   Result<Fit> run() {
@@ -238,9 +241,18 @@ class Fitter {
     return devices;
   }
 
+  std::vector<std::uint64_t> stream_bytes() const {
+    std::vector<std::uint64_t> bytes;
+    for (int d = 0; d <= cpu_; ++d) {
+      if (used_[at(d)]) bytes.push_back(most_streamed_[at(d)]);
+    }
+    return bytes;
+  }
+
   /// What these homes take: the layouts that will be allocated.
   Status predict() {
     bytes_.assign(model_.devices.size(), {});
+    streamed_.assign(model_.devices.size(), 0);
     for (int d = 0; d <= cpu_; ++d) {
       std::vector<const Tensor*> weights;
       std::vector<const Tensor*> caches;
@@ -281,19 +293,37 @@ class Fitter {
     for (std::size_t i = 0; i < step.caches.size(); ++i)
       memory.push_back({step.caches[i], promised_.on(caches[i])});
     const auto devices = used_devices();
-    SHUNT_ASSIGN(Placement placement, model_.place_step(*graphs_[index], memory, devices));
+    SHUNT_ASSIGN(Placement placement,
+                 model_.place_step(*graphs_[index], memory, devices, stream_bytes()));
+    const auto of_model = [&](int used) {
+      const auto found = std::find(model_.devices.begin(), model_.devices.end(),
+                                   devices[static_cast<std::size_t>(used)]);
+      return static_cast<std::size_t>(found - model_.devices.begin());
+    };
+    find_streamed(*graphs_[index], placement, memory, of_model);
     CompileOptions options;
     options.memory = memory;
     SHUNT_ASSIGN(const auto uses, predict_memory(graphs_[index], std::move(placement), options));
     for (const MemoryUse& use : uses) {
-      const auto found = std::find(model_.devices.begin(), model_.devices.end(),
-                                   devices[static_cast<std::size_t>(use.device)]);
-      Bytes& bytes = bytes_[static_cast<std::size_t>(found - model_.devices.begin())];
+      Bytes& bytes = bytes_[of_model(use.device)];
       bytes.activations += use.activations;
       bytes.inputs += use.inputs;
       bytes.staging += use.staging;
     }
     return ok();
+  }
+
+  /// The most bytes of weights that are sent to a device for one op.
+  template <class OfModel>
+  void find_streamed(const Graph& graph, const Placement& placement,
+                     std::span<const LeafMemory> memory, const OfModel& of_model) {
+    std::vector<const BufferType*> types(graph.size(), nullptr);
+    for (const LeafMemory& leaf : memory) types[leaf.leaf] = &leaf.address.buffer->type();
+    for (NodeId id = 0; id < graph.size(); ++id) {
+      if (!is_computed(graph.node(id))) continue;
+      const std::size_t d = of_model(placement.decisions[id].device);
+      streamed_[d] = std::max(streamed_[d], bytes_to_send(graph, id, *model_.devices[d], types));
+    }
   }
 
   bool may_move(int index) const {
@@ -306,14 +336,28 @@ class Fitter {
     return std::find(homes_.begin(), homes_.end(), index) != homes_.end();
   }
 
-  /// Less room for a device's leaves; or, where it has none, no use of it. False if neither can be.
+  /// Less is sent to a device than was. False if nothing was, or it must be (a file wants it so).
+  bool stream_less(int index) {
+    const std::uint64_t sent = streamed_[at(index)];
+    if (sent == 0 || sent > most_streamed_[at(index)]) return false;
+    most_streamed_[at(index)] = sent - 1;
+    room_[at(index)] = first_room(index);
+    rounds_ = 0;
+    return true;
+  }
+
+  /// Less room for a device's leaves; or, where that does not help, less that is sent there; or no
+  /// use of it. False if nothing of that can be.
   bool reduce(int index, std::uint64_t by) {
     std::uint64_t& room = room_[at(index)];
+    // What is loaded makes no room by being used from elsewhere.
+    if (request_.loaded != nullptr && stream_less(index)) return true;
     if (room > 0 && may_move(index)) {
       room = std::min(room, taken_[at(index)]);
       room -= std::min(room, std::max<std::uint64_t>(by, 1));
       return true;
     }
+    if (stream_less(index)) return true;
     if (holds_any(index) || !used_[at(index)]) return false;
     used_[at(index)] = false;
     return true;
@@ -387,12 +431,17 @@ class Fitter {
       text += fmt::format(" of {} ({} are left alone)", size_text(limit.free),
                           size_text(limit.free - std::min(limit.free, limit.usable())));
     }
+    if (const std::uint64_t sent = streamed_[at(index)]; sent > 0 && index != cpu_) {
+      text += fmt::format("; {} of it for weights that are sent there", size_text(sent));
+    }
     return text;
   }
 
   Fit result() const {
     Fit fit;
     fit.devices = used_devices();
+    fit.most_streamed = most_streamed_;
+    fit.stream_bytes = stream_bytes();
     fit.used = used_;
     fit.homes.caches.assign(steps_.front().caches.size(), cpu_);
     for (std::size_t i = 0; i < leaves_.size(); ++i) {
@@ -433,6 +482,9 @@ class Fitter {
   std::vector<int> homes_;            // by leaf
   std::vector<std::uint64_t> taken_;  // by device: bytes of its leaves
   std::vector<Bytes> bytes_;          // by device
+  // By device, bytes of weights that are sent for one op: what may be at most, and what is.
+  std::vector<std::uint64_t> most_streamed_;
+  std::vector<std::uint64_t> streamed_;
   int rounds_ = 0;
 };
 

@@ -119,6 +119,7 @@ Result<Blocks> fit_and_allocate(ModelState& model, const StepGraph& step,
     SHUNT_ASSIGN(Blocks blocks, allocate(model, step, std::move(fit)));
     if (!blocks.refused_by) {
       model.cache_homes = blocks.fit.homes.caches;
+      model.most_streamed = blocks.fit.most_streamed;
       model.used = blocks.fit.used;
       forget_moved(model, blocks.fit.homes);
       model.predicted = weights_ledger(model);

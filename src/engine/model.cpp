@@ -16,13 +16,16 @@ std::vector<LeafMemory> ModelState::memory_of(const StepGraph& step) const {
 }
 
 Result<Placement> ModelState::place_step(const Graph& graph, std::span<const LeafMemory> memory,
-                                         std::span<Device* const> among) const {
+                                         std::span<Device* const> among,
+                                         std::span<const std::uint64_t> stream_bytes) const {
   if (placement) return place_by_file(*placement, graph, among, memory, costs.get());
   PlaceOptions options;
   options.memory = memory;
   options.pins = pins;
   options.costs = costs.get();
   options.rules_only = rules_only;
+  options.stream_rows = stream_rows;
+  options.stream_bytes = stream_bytes;
   return place(graph, among, options);
 }
 
@@ -92,6 +95,7 @@ Result<std::shared_ptr<const Model>> Model::load(const std::string& path,
         state->pins = options.pins;
         if (options.costs) state->costs = options.costs;
         state->rules_only = options.rules_only;
+        state->stream_rows = options.stream_rows;
         SHUNT_ASSIGN(state->info.architecture, file.get_string("general.architecture"));
         SHUNT_ASSIGN(state->info.name, file.get_string_or("general.name", ""));
         state->info.layers = shape.layers;

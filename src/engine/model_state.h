@@ -27,6 +27,7 @@ struct ModelState {
   std::vector<Pin> pins;
   std::shared_ptr<const CostModel> costs = std::make_shared<const CostModel>();
   bool rules_only = false;
+  std::int64_t stream_rows = PlaceOptions{}.stream_rows;
   std::vector<std::vector<std::shared_ptr<Buffer>>> buffers;  ///< of weights, by device
   /// The parts of the file, where the CPU uses weights as they lie there; else none.
   std::vector<std::shared_ptr<Buffer>> mapped_parts;
@@ -34,6 +35,8 @@ struct ModelState {
   std::map<const gguf::TensorInfo*, int> homes;        ///< on which of the devices; the same keys
   std::vector<int> cache_homes;                        ///< where a session's caches are to lie
   std::vector<bool> used;                              ///< by device: there was use for it
+  /// The most bytes of weights that are sent to each of the devices for one op.
+  std::vector<std::uint64_t> most_streamed;
   std::optional<std::uint64_t> memory_margin;
   SessionOptions session;  ///< what room is left for
   FallbackPolicy fallback;
@@ -48,9 +51,10 @@ struct ModelState {
   /// The memory of a step graph's weights.
   std::vector<LeafMemory> memory_of(const StepGraph& step) const;
   /// Places a step's graph: by the user's file if there is one, else by rules.
-  /// `among`: those of the devices that are to be used.
+  /// `among`: those of the devices that are to be used; `stream_bytes` as in PlaceOptions.
   Result<Placement> place_step(const Graph& graph, std::span<const LeafMemory> memory,
-                               std::span<Device* const> among) const;
+                               std::span<Device* const> among,
+                               std::span<const std::uint64_t> stream_bytes = {}) const;
 };
 
 }  // namespace shunt

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/fail.h"
+#include "schedule/place_facts.h"
 
 namespace shunt {
 
@@ -24,6 +25,7 @@ FitRequest SessionPlans::request(std::vector<StepShape> steps, const Caps& caps)
   request.steps = std::move(steps);
   request.limits = device_limits(model_.devices, model_.memory_margin);
   for (std::size_t i = 0; i < caps.most.size(); ++i) request.limits[i].cap = caps.most[i];
+  request.most_streamed = model_.most_streamed;
   return request;
 }
 
@@ -98,11 +100,18 @@ Result<StepPlan> SessionPlans::compile_step(const StepShape& shape, const Fit& f
   }
   for (std::size_t i = 0; i < caches_.size(); ++i)
     memory.push_back({made.step.caches[i], caches_[i]});
-  SHUNT_ASSIGN(Placement placement, model_.place_step(made.step.graph, memory, fit.devices));
+  SHUNT_ASSIGN(Placement placement,
+               model_.place_step(made.step.graph, memory, fit.devices, fit.stream_bytes));
   auto graph = std::make_shared<const Graph>(std::move(made.step.graph));
   CompileOptions options;
   options.memory = memory;
   SHUNT_ASSIGN(made.plan, compile(graph, std::move(placement), options));
+  for (const Segment& segment : made.plan->segments()) {
+    for (const Transfer& transfer : segment.transfers) {
+      const NodeId owner = graph->node(transfer.node).storage;
+      made.streams = made.streams || is_weight(graph->node(owner).role);
+    }
+  }
   return made;
 }
 
@@ -220,6 +229,18 @@ Result<StepPlan*> SessionPlans::plan_for(std::int64_t tokens, std::int64_t outpu
   if (made.error().code() != ErrorCode::kOutOfMemory) return Error(made.error());
   SHUNT_TRY(make_again(shape));
   return &plans_.at(key);
+}
+
+Result<StepPlan*> SessionPlans::plan_to_append(std::int64_t tokens) {
+  if (tokens == 1) return plan_for(1, 1);
+  SHUNT_ASSIGN(StepPlan * whole, plan_for(options_.batch, 1));
+  // A plan is placed for the most it may be asked. For a few tokens sending weights takes longer
+  // than it saves: these have a plan of their own that does not.
+  const std::int64_t few = model_.stream_rows - 1;
+  if (!whole->streams || tokens > few || options_.batch <= few) return whole;
+  auto small = plan_for(few, 1);
+  if (small || small.error().code() != ErrorCode::kOutOfMemory) return small;
+  return plan_for(options_.batch, 1);
 }
 
 Ledger SessionPlans::ledger() const {

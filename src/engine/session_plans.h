@@ -19,6 +19,7 @@ namespace shunt {
 struct StepPlan {
   StepGraph step;
   std::unique_ptr<Plan> plan;
+  bool streams = false;  ///< weights are sent to a device in every step
 };
 
 class SessionPlans {
@@ -43,6 +44,8 @@ class SessionPlans {
   /// SessionPlans of the same options.
   Result<std::vector<std::vector<std::byte>>> read_caches() const;
   Status write_caches(std::span<const std::vector<std::byte>> contents);
+  /// The plan to append so many tokens with, of which the last one's logits are wanted.
+  Result<StepPlan*> plan_to_append(std::int64_t tokens);
 
   /// All that is allocated.
   Ledger ledger() const;

@@ -48,7 +48,8 @@ class ModelVerifier {
     for (std::size_t i = 0; i < caches_.size(); ++i) {
       memory.push_back({step.caches[i], {caches_[i].get(), 0}});
     }
-    SHUNT_ASSIGN(Placement placement, model_.place_step(*graph, memory, model_.devices));
+    SHUNT_ASSIGN(Placement placement,
+                 model_.place_step(*graph, memory, model_.devices, model_.most_streamed));
     VerifyOptions options;
     options.memory = memory;
     options.fill = [&](Plan& plan) { return fill_step(plan, step, tokens, length_, 1); };

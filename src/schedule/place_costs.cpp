@@ -7,6 +7,7 @@
 
 #include "schedule/optimize/makespan.h"
 #include "schedule/optimize/optimize.h"
+#include "schedule/picked.h"
 #include "schedule/place_rules.h"
 #include "schedule/storage_users.h"
 #include "shunt/costs.h"
@@ -58,12 +59,19 @@ class ProblemMaker {
            pinned_.device[owner] == kNotPinned;
   }
 
+  /// Whether a device can compute a node, and without weights being sent where that is not wanted.
+  bool may(int index, NodeId id) const {
+    if (!facts_.can(index, id)) return false;
+    const bool free = facts_.streams() || index == facts_.cpu() || index == decisions_[id].device;
+    return free || facts_.bytes_to_send(id, index) == 0;
+  }
+
   void add_node(NodeId id) {
     const Node& node = graph_.node(id);
     CostNode cost;
     for (int index = 0; index <= facts_.cpu(); ++index) {
-      cost.seconds.push_back(facts_.can(index, id) ? costs_.seconds(graph_, id, facts_.info(index))
-                                                   : kNever);
+      cost.seconds.push_back(may(index, id) ? costs_.seconds(graph_, id, facts_.info(index))
+                                            : kNever);
     }
     for (NodeId source : node.sources) {
       if (source == kNoNode) continue;
@@ -82,6 +90,13 @@ class ProblemMaker {
 
   std::size_t bytes(NodeId id) const {
     return static_cast<std::size_t>(byte_span(graph_.node(id).result));
+  }
+
+  /// Of a leaf, to a device: of experts as many as can be in use.
+  std::size_t bytes_sent(NodeId leaf) const {
+    if (!is_weight(graph_.node(leaf).role)) return bytes(leaf);
+    const Picked picked = picked_of(graph_, leaf, facts_.users());
+    return picked ? static_cast<std::size_t>(picked_bytes(graph_, leaf, picked)) : bytes(leaf);
   }
 
   int hard_device(NodeId id) const {
@@ -123,7 +138,7 @@ class ProblemMaker {
     if (follows(maker) && alone) return std::nullopt;
     const auto [known, is_new] =
         external_of_.try_emplace(maker, static_cast<std::uint32_t>(made_.problem.externals.size()));
-    if (is_new) made_.problem.externals.push_back({decisions_[maker].device, bytes(maker)});
+    if (is_new) made_.problem.externals.push_back({decisions_[maker].device, bytes_sent(maker)});
     return CostValue{true, known->second};
   }
 

@@ -70,6 +70,24 @@ Status CompiledPlan::show(Instance& instance, std::size_t action) {
   return fail(ErrorCode::kCancelled, "the observer stopped it at {}", graph_->describe(id));
 }
 
+/// Each write waits for the one before, so that an error of any of them reaches the last.
+Status CompiledPlan::write_picked(const Action& action, Place& place,
+                                  std::span<Event* const> waits) {
+  const auto runs = place.picked->slices.runs();
+  if (runs.empty()) return action.stream->write(place.to, {}, waits, place.done.get());
+  Event* before = nullptr;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    const PickedSlices::Run& run = runs[i];
+    Event* const link = place.picked->links[i % 2].get();
+    Event* const signal = i + 1 < runs.size() ? link : place.done.get();
+    SHUNT_TRY(action.stream->write({place.to.buffer, place.to.offset + run.offset},
+                                   {place.host + run.offset, run.bytes},
+                                   i == 0 ? waits : std::span<Event* const>(&before, 1), signal));
+    before = link;
+  }
+  return ok();
+}
+
 Status CompiledPlan::submit(Instance& instance, std::size_t index, bool first,
                             const std::atomic<bool>* cancel) {
   const Action& action = actions_[index];
@@ -84,6 +102,11 @@ Status CompiledPlan::submit(Instance& instance, std::size_t index, bool first,
     return action.stream->run(*place.binding, {instance.extents, cancel}, waits, place.done.get());
   }
   if (action.kind == Kind::kObserve) return show(instance, index);
+  if (action.kind == Kind::kPick) {
+    for (Event* event : waits) SHUNT_TRY(event->wait());
+    return place.picked->slices.find(place.host, instance.extents);
+  }
+  if (place.picked != nullptr) return write_picked(action, place, waits);
   const std::size_t bytes = actual_span(graph_->node(action.node).result, instance.extents);
   if (action.kind == Kind::kWrite) {
     return action.stream->write(place.to, {place.host, bytes}, waits, place.done.get());

@@ -179,6 +179,33 @@ TEST_F(ExplainCommand, APinThatCannotBeKeptSaysWhy) {
   EXPECT_EQ(run({"explain", "-m", model_.path(), "--place", "attention"}).exit_code, 2);
 }
 
+TEST_F(ExplainCommand, WeightsOnTheHostAreSentForManyTokensUnlessTheUserSaysNever) {
+  const std::vector<std::string> on_host = {"--rules-only", "--place", "blk.0.ffn_.*weight=cpu0"};
+  const auto with = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), on_host.begin(), on_host.end());
+    return more;
+  };
+  const auto sent = [](const json& e) {
+    std::set<std::string> names;
+    for (const json& segment : e["segments"]) {
+      for (const json& transfer : segment["transfers"]) {
+        const auto name = transfer["name"].get<std::string>();
+        if (name.find("(weight)") != std::string::npos) names.insert(name);
+      }
+    }
+    return names;
+  };
+  const json many = explain(with({}));
+  EXPECT_THAT(sent(many), testing::Contains("blk.0.ffn_up.weight (weight)"));
+  EXPECT_THAT(many.dump(), AllOf(HasSubstr("is sent to test0, as 512 rows are at least 32"),
+                                 HasSubstr("of it for weights that are sent there")));
+  EXPECT_THAT(sent(explain(with({"--tokens", "31"}))), testing::IsEmpty());
+  EXPECT_THAT(sent(explain(with({"--stream-rows", "0"}))), testing::IsEmpty());
+  const RunResult always = greedy(with({"--stream-rows", "1"}));
+  EXPECT_EQ(always.exit_code, 0) << always.err;
+  EXPECT_EQ(always.out, greedy(with({"--stream-rows", "0"})).out);
+}
+
 TEST_F(ExplainCommand, TimesArePredictedFromEstimatesOrMeasurements) {
   const json estimated = explain();
   EXPECT_GT(estimated["seconds"], 0);

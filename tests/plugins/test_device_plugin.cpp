@@ -1,6 +1,7 @@
 // A plugin with a device that exists only in tests: its memory is out of the host's reach, and all
-// it can do is matmul and add. With SHUNT_BACKEND_PATH it runs real models together with the CPU.
-// Another one, in a folder of its own, has a wrong kernel: its sums are 1% too large.
+// it can do is matmul and add; it wants weights to be sent for products. With SHUNT_BACKEND_PATH it
+// runs real models together with the CPU. Another one, in a folder of its own, has a wrong kernel:
+// its sums are 1% too large.
 #include "shunt/abi_token.h"
 #include "shunt/registry.h"
 #include "support/test_device.h"
@@ -23,7 +24,8 @@ class TestBackend final : public shunt::Backend {
 
  private:
   static shunt::test::TestDeviceConfig config() {
-    shunt::test::TestDeviceConfig config{.name = "test0", .ops = {"matmul", "add"}};
+    shunt::test::TestDeviceConfig config{
+        .name = "test0", .ops = {"matmul", "add"}, .wants = {"matmul"}};
 #ifdef SHUNT_TEST_PLUGIN_WRONG
     config.wrong["add"] = [](shunt::RefTensor& sum) {
       for (double& value : sum.data) value *= 1.01;

@@ -136,17 +136,29 @@ class TestBinding final : public Binding {
 };
 
 class TestStream final : public SyncStream {
+ public:
+  explicit TestStream(TestDevice& device) : device_(device) {}
+  Status write(Address to, std::span<const std::byte> from, std::span<Event* const> waits,
+               Event* signal) override {
+    SHUNT_TRY(SyncStream::write(to, from, waits, signal));
+    device_.received_ += from.size();
+    return ok();
+  }
+
  protected:
   Status run_now(Binding& binding, const RunArgs& args) override {
     return static_cast<TestBinding&>(binding).run(args.extents, args.cancel);
   }
+
+ private:
+  TestDevice& device_;
 };
 
 /// The same in a world: everything happens later.
 class TestWorldStream final : public Stream {
  public:
-  TestWorldStream(TestWorld& world, const TestDeviceConfig& config)
-      : queue_(world), config_(config) {}
+  TestWorldStream(TestWorld& world, TestDevice& device)
+      : queue_(world), device_(device), config_(device.config_) {}
   ~TestWorldStream() override { queue_.world().run_all(queue_); }
 
   Result<std::unique_ptr<Event>> create_event() override {
@@ -163,8 +175,10 @@ class TestWorldStream final : public Stream {
   }
   Status write(Address to, std::span<const std::byte> from, std::span<Event* const> waits,
                Event* signal) override {
-    return copy_later(from.size(), waits, signal,
-                      [to, from] { return to.buffer->write(to.offset, from); });
+    return copy_later(from.size(), waits, signal, [this, to, from] {
+      device_.received_ += from.size();
+      return to.buffer->write(to.offset, from);
+    });
   }
   Status read(std::span<std::byte> to, Address from, std::span<Event* const> waits,
               Event* signal) override {
@@ -196,6 +210,7 @@ class TestWorldStream final : public Stream {
   }
 
   WorldStream queue_;
+  TestDevice& device_;
   const TestDeviceConfig& config_;
 };
 
@@ -241,6 +256,10 @@ Support TestDevice::supports(const Graph& graph, NodeId id) const {
                      fmt::format("{} has no kernel for {}", config_.name, node.op->info().name));
 }
 
+bool TestDevice::wants(const Graph& graph, NodeId id) const {
+  return config_.wants.contains(std::string(graph.node(id).op->info().name));
+}
+
 bool TestDevice::can_read(const BufferType& type) const {
   return &type == memory_.get() || (config_.host_accessible && type.host_accessible());
 }
@@ -254,9 +273,9 @@ std::size_t TestDevice::allocated() const {
 Result<std::unique_ptr<Stream>> TestDevice::open_stream() {
   SHUNT_TRY(count(&TestFailures::stream, "stream"));
   if (config_.world != nullptr) {
-    return std::make_unique<TestWorldStream>(*config_.world, config_);
+    return std::make_unique<TestWorldStream>(*config_.world, *this);
   }
-  return std::make_unique<TestStream>();
+  return std::make_unique<TestStream>(*this);
 }
 
 bool TestDevice::can_copy_from(const BufferType& type) const {

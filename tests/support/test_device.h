@@ -23,7 +23,8 @@ struct TestDeviceConfig {
   std::string name = "test0";
   DeviceKind kind = DeviceKind::kAccelerator;
   int priority = 1;
-  std::set<std::string> ops = {};  ///< names of those it supports; empty: all
+  std::set<std::string> ops = {};    ///< names of those it supports; empty: all
+  std::set<std::string> wants = {};  ///< names of ops that it wants weights to be sent for
   bool host_accessible = false;
   std::size_t memory = std::size_t{1} << 30;      ///< bytes it has
   std::size_t max_buffer = std::size_t{1} << 30;  ///< bytes of its largest buffer
@@ -58,6 +59,7 @@ class TestDevice final : public Device {
   DeviceInfo info() const override;
   Support supports(const Graph& graph, NodeId node) const override;
   bool can_read(const BufferType& type) const override;
+  bool wants(const Graph& graph, NodeId node) const override;
   BufferType& memory() override;
   Result<std::unique_ptr<Stream>> open_stream() override;
   Result<std::unique_ptr<Program>> prepare(const SegmentView& segment) override;
@@ -72,6 +74,8 @@ class TestDevice final : public Device {
   std::function<void(NodeId)> on_launch;
   /// How many nodes it has computed, in all runs.
   std::size_t computed() const { return computed_; }
+  /// Bytes that came from the host through its streams.
+  std::size_t received() const { return received_; }
   /// Bytes of its memory that are allocated.
   std::size_t allocated() const;
 
@@ -88,6 +92,7 @@ class TestDevice final : public Device {
   TestFailures failures_;
   bool failed_ = false;
   std::atomic<std::size_t> computed_ = 0;
+  std::atomic<std::size_t> received_ = 0;
 };
 
 }  // namespace shunt::test

@@ -226,7 +226,8 @@ TEST(Fit, WhatIsPredictedIsWhatIsAllocated) {
   std::mt19937_64 random(11);
   const auto any = [&](std::uint64_t below) { return random() % below; };
   const std::set<std::string> some_ops = {"matmul", "add", "mul", "rms_norm", "swiglu"};
-  for (int round = 0; round < 25; ++round) {
+  int streamed = 0;
+  for (int round = 0; round < 30; ++round) {
     SynthOptions shape;
     shape.layers = static_cast<std::int64_t>(1 + any(5));
     shape.width = static_cast<std::int64_t>(32 * (1 + any(3)));
@@ -246,6 +247,14 @@ TEST(Fit, WhatIsPredictedIsWhatIsAllocated) {
       config.host_accessible = any(4) == 0;
       owned.push_back(std::make_unique<TestDevice>(config));
     }
+    const bool streams = round % 3 == 0;
+    if (streams) {  // a device that has room for a part, and wants the rest sent
+      TestDeviceConfig config;
+      config.wants = {"matmul", "mul", "get_rows"};
+      config.memory = 100000 + any(500000);
+      owned.clear();
+      owned.push_back(std::make_unique<TestDevice>(config));
+    }
     owned.push_back(std::make_unique<TestDevice>(
         TestDeviceConfig{.name = "cpu0", .kind = DeviceKind::kCpu, .host_accessible = true}));
     std::vector<Device*> devices;
@@ -255,6 +264,10 @@ TEST(Fit, WhatIsPredictedIsWhatIsAllocated) {
     options.session = small_session();
     options.session.batch = static_cast<std::int64_t>(1 + any(40));
     options.session.cache_type = any(2) == 0 ? DType::kF32 : DType::kF16;
+    if (streams) {
+      options.stream_rows = 1;
+      options.rules_only = round % 2 == 0;
+    }
     if (any(2) == 0) options.memory_margin = any(100000);
     const auto model = Model::load(file.path(), devices, options);
     ASSERT_TRUE(model) << model.error().message();
@@ -274,7 +287,11 @@ TEST(Fit, WhatIsPredictedIsWhatIsAllocated) {
             << round << " " << name << " " << to_string(purpose);
       }
     }
+    const auto sent = ::testing::Contains(HasSubstr("for weights that are sent there"));
+    const std::vector<std::string> notes((*session)->notes().begin(), (*session)->notes().end());
+    streamed += ::testing::Value(notes, sent) ? 1 : 0;
   }
+  EXPECT_GT(streamed, 2) << "this hardly happened";
 }
 
 }  // namespace

@@ -33,7 +33,8 @@ Result<Value> leaf(GraphBuilder& g, DType dtype, const Shape& shape, std::string
 
 std::vector<BadCall> elementwise_calls() {
   std::vector<BadCall> calls;
-  for (const auto& [name, op] : {std::pair{"add", &add}, std::pair{"mul", &mul}}) {
+  for (const auto& [name, op] : {std::pair{"add", &add}, std::pair{"sub", &sub},
+                                 std::pair{"mul", &mul}, std::pair{"div", &div}}) {
     calls.push_back(
         {name,
          [call = op](GraphBuilder& g) { return call(g, leaf(g, kF16, {4}), leaf(g, kF32, {4})); },
@@ -62,10 +63,66 @@ std::vector<BadCall> elementwise_calls() {
   return calls;
 }
 
+std::vector<BadCall> unary_calls() {
+  std::vector<BadCall> calls = {
+      {"leaky_relu",
+       [](GraphBuilder& g) { return leaky_relu(g, leaf(g, kF16, {4})); },
+       {"x is F16 [4], not F32"}},
+      {"leaky_relu",
+       [](GraphBuilder& g) { return leaky_relu(g, leaf(g, kF32, {4}), {.slope = NAN}); },
+       {"slope is nan"}},
+      {"clamp",
+       [](GraphBuilder& g) { return clamp(g, leaf(g, kI32, {4}), {}); },
+       {"x is I32 [4], not F32"}},
+      {"clamp",
+       [](GraphBuilder& g) { return clamp(g, leaf(g, kF32, {4}), {.low = 2, .high = 1}); },
+       {"low is 2 and high is 1"}},
+      {"clamp",
+       [](GraphBuilder& g) { return clamp(g, leaf(g, kF32, {4}), {.low = NAN, .high = 1}); },
+       {"low is nan"}},
+  };
+  using Builder = Result<Value> (*)(GraphBuilder&, Operand);
+  constexpr std::pair<const char*, Builder> kFunctions[] = {
+      {"abs", abs},
+      {"ceil", ceil},
+      {"cos", cos},
+      {"elu", elu},
+      {"exp", exp},
+      {"expm1", expm1},
+      {"floor", floor},
+      {"gelu", gelu},
+      {"gelu_erf", gelu_erf},
+      {"gelu_quick", gelu_quick},
+      {"hardsigmoid", hardsigmoid},
+      {"hardswish", hardswish},
+      {"log", log},
+      {"neg", neg},
+      {"relu", relu},
+      {"round", round},
+      {"sgn", sgn},
+      {"sigmoid", sigmoid},
+      {"silu", silu},
+      {"sin", sin},
+      {"softplus", softplus},
+      {"sqr", sqr},
+      {"sqrt", sqrt},
+      {"step", step},
+      {"tanh", tanh},
+      {"trunc", trunc},
+  };
+  for (const auto& [name, function] : kFunctions) {
+    calls.push_back({name,
+                     [f = function](GraphBuilder& g) { return f(g, leaf(g, kF16, {4})); },
+                     {"x is F16 [4], not F32"}});
+    calls.push_back({name,
+                     [f = function](GraphBuilder& g) { return f(g, leaf(g, kQ8_0, {32})); },
+                     {"x is Q8_0 [32], not F32"}});
+  }
+  return calls;
+}
+
 std::vector<BadCall> activation_and_norm_calls() {
   return {
-      {"silu", [](GraphBuilder& g) { return silu(g, leaf(g, kF16, {4})); }, {"x is F16 [4]"}},
-      {"silu", [](GraphBuilder& g) { return silu(g, leaf(g, kQ8_0, {32})); }, {"x is Q8_0 [32]"}},
       {"swiglu",
        [](GraphBuilder& g) { return swiglu(g, leaf(g, kF32, {4}), leaf(g, kF16, {4})); },
        {"up is F16 [4]"}},
@@ -111,6 +168,35 @@ std::vector<BadCall> matrix_calls() {
          return matmul(g, leaf(g, kF32, {4, 4, 1, 3}), leaf(g, kF32, {4, 5, 1, 2}));
        },
        {"dimension 3 of w is 3"}},
+  };
+}
+
+std::vector<BadCall> expert_calls() {
+  struct Shapes {
+    Shape w, x, ids;
+  };
+  const auto call = [](const Shapes& shapes, DType w = kF32, DType ids = kI32) {
+    return [=](GraphBuilder& g) {
+      return matmul_id(g, leaf(g, w, shapes.w), leaf(g, kF32, shapes.x), leaf(g, ids, shapes.ids));
+    };
+  };
+  const Shapes good = {{32, 5, 4}, {32, 2, 3}, {2, 3}};
+  return {
+      {"matmul_id",
+       call({{32, 5, 4}, {31, 2, 3}, {2, 3}}),
+       {"F32 [32, 5, 4], F32 [31, 2, 3], I32 [2, 3]",
+        "dimension 0 of x is 31, but that of w is 32"}},
+      {"matmul_id",
+       call({{32, 5, 4}, {32, 3, 3}, {2, 3}}),
+       {"dimension 1 of x is 3, but dimension 0 of ids is 2"}},
+      {"matmul_id",
+       call({{32, 5, 4}, {32, 2, 4}, {2, 3}}),
+       {"dimension 2 of x is 4, but dimension 1 of ids is 3"}},
+      {"matmul_id", call({{32, 5, 4, 2}, {32, 2, 3}, {2, 3}}), {"w is F32 [32, 5, 4, 2]"}},
+      {"matmul_id", call({{32, 5, 4}, {32, 2, 3, 2}, {2, 3}}), {"x is F32 [32, 2, 3, 2]"}},
+      {"matmul_id", call({{32, 5, 4}, {32, 2, 3}, {2, 3, 2}}), {"ids is I32 [2, 3, 2]"}},
+      {"matmul_id", call(good, kI32), {"w is I32 [32, 5, 4]"}},
+      {"matmul_id", call(good, kF32, kI64), {"ids is I64 [2, 3], not I32"}},
   };
 }
 
@@ -344,8 +430,9 @@ std::vector<BadCall> view_calls() {
 TEST(OpErrors, NameTheOpTheOperandsAndTheFacts) {
   std::map<std::string, int> counts;
   for (const auto& calls :
-       {elementwise_calls(), activation_and_norm_calls(), matrix_calls(), softmax_and_rope_calls(),
-        attention_calls(), rows_calls(), data_and_order_calls(), view_calls()}) {
+       {elementwise_calls(), unary_calls(), activation_and_norm_calls(), matrix_calls(),
+        expert_calls(), softmax_and_rope_calls(), attention_calls(), rows_calls(),
+        data_and_order_calls(), view_calls()}) {
     for (const BadCall& bad : calls) {
       GraphBuilder g;
       const auto result = bad.call(g);

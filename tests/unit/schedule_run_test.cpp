@@ -245,6 +245,34 @@ TEST(Observer, SeesEveryNodeAsItIsComputedAndMayStop) {
   EXPECT_TRUE((*plan)->run());
 }
 
+TEST(Observer, SeesWhatCrossesFromOneAcceleratorToAnother) {
+  const auto graph = two_halves(2);
+  TestDevice host(cpu_config());
+  TestDevice a({.name = "a0", .ops = {"silu"}});
+  TestDevice b({.name = "b0", .ops = {"scale"}});
+  Device* devices[] = {&a, &b, &host};
+  const std::map<NodeId, RefTensor> leaves = {{0, normal({16, 1, 1, 1}, 1)}};
+  auto placement = place_by_ability(*graph, devices);
+  ASSERT_TRUE(placement);
+  std::vector<NodeId> seen;
+  CompileOptions options;
+  options.observer.nodes = {2};  // the last on a0, read by the first on b0
+  options.observer.visit = [&](const Observed& observed) {
+    seen.push_back(observed.node);
+    return true;
+  };
+  auto plan = compile(graph, *placement, options);
+  ASSERT_TRUE(plan) << plan.error().message();
+  write_tensor(leaves.at(0), graph->node(0).result, (*plan)->input(Value{0})->data());
+  const Status status = (*plan)->run();
+  ASSERT_TRUE(status) << status.error().message();
+  EXPECT_THAT(seen, ElementsAre(2));
+  const NodeId y = graph->outputs()[0];
+  const RefTensor got = read_tensor((*plan)->output(Value{y})->data(), graph->node(y).result,
+                                    max_sizes(graph->node(y).result.shape));
+  EXPECT_LT(nmse(got, reference_of(*graph, leaves, y)), 1e-12);
+}
+
 TEST(Observer, IsRefusedWhereItMakesNoSense) {
   const auto graph = two_halves(1);
   TestDevice host(cpu_config());

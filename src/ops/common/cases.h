@@ -27,6 +27,9 @@ constexpr std::int64_t round_up(std::int64_t n, std::int64_t block) {
   return (n + block - 1) / block * block;
 }
 
+/// Largest normalised mean square error of ops that compute each element of F32 for itself.
+inline constexpr double kElementError = 1e-12;
+
 /// A contiguous source: normally distributed, or for integer types integers from -100 to 99.
 CaseSource source_of(DType dtype, const Sizes& sizes);
 /// A source that has `sizes` once `permute` and then `slice` are done, like source_of() otherwise.

@@ -19,7 +19,8 @@ class GetRows final : public OpWith<NoParams> {
         .summary =
             "Rows of a table by their numbers: y[:, i] = table[:, ids[i]]. A run with a "
             "number that the table has no row for fails.",
-        .sources = {"table", "ids"}};
+        .sources = {"table", "ids"},
+        .picks = Picks{.ids = 1, .dim = 1}};
     return kInfo;
   }
 
