@@ -15,6 +15,7 @@
 #include "shunt/ops/matrix.h"
 #include "shunt/ops/norm.h"
 #include "shunt/ops/order.h"
+#include "shunt/ops/reduce.h"
 #include "shunt/ops/rows.h"
 #include "shunt/ops/unary.h"
 #include "shunt/ops/view.h"

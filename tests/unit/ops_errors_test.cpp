@@ -302,12 +302,17 @@ std::vector<BadCall> rows_calls() {
        [](GraphBuilder& g) {
          return get_rows(g, leaf(g, kF32, {4, 9, 2}), leaf(g, kI32, {2}));
        },
-       {"table is F32 [4, 9, 2], which has more than 2 dimensions"}},
+       {"dimension 2 of table is 2, but dimension 1 of ids is 1"}},
       {"get_rows",
        [](GraphBuilder& g) {
-         return get_rows(g, leaf(g, kF32, {4, 9}), leaf(g, kI32, {2, 2}));
+         return get_rows(g, leaf(g, kF32, {4, 9}), leaf(g, kI32, {2, 1, 2}));
        },
-       {"ids is I32 [2, 2], which has more than 1 dimension"}},
+       {"dimension 3 of table is 1, but dimension 2 of ids is 2"}},
+      {"get_rows",
+       [](GraphBuilder& g) {
+         return get_rows(g, leaf(g, kF32, {4, 9}), leaf(g, kI32, {2, 1, 1, 2}));
+       },
+       {"ids is I32 [2, 1, 1, 2], which has more than 3 dimensions"}},
       {"set_rows",
        [](GraphBuilder& g) {
          return set_rows(g, leaf(g, kF16, {4, 9}), leaf(g, kF32, {5, 2}), leaf(g, kI64, {2}));
@@ -353,6 +358,37 @@ std::vector<BadCall> data_and_order_calls() {
       {"argmax",
        [](GraphBuilder& g) {
          return argmax(g, leaf(g, kF32, {0, 3}));
+       },
+       {"F32 [0, 3]", "no element"}},
+  };
+}
+
+std::vector<BadCall> sort_and_reduce_calls() {
+  return {
+      {"argsort", [](GraphBuilder& g) { return argsort(g, leaf(g, kI32, {4})); }, {"x is I32 [4]"}},
+      {"argsort",
+       [](GraphBuilder& g) { return argsort(g, leaf(g, kF32, {Dim(std::int64_t{1} << 31)})); },
+       {"too long"}},
+      {"top_k",
+       [](GraphBuilder& g) { return top_k(g, leaf(g, kF16, {4}), {1}); },
+       {"x is F16 [4]"}},
+      {"top_k",
+       [](GraphBuilder& g) { return top_k(g, leaf(g, kF32, {4}), {0}); },
+       {"k is 0, but rows of x have 4"}},
+      {"top_k",
+       [](GraphBuilder& g) { return top_k(g, leaf(g, kF32, {4}), {5}); },
+       {"k is 5, but rows of x have 4"}},
+      {"top_k",
+       [](GraphBuilder& g) { return top_k(g, leaf(g, kF32, {*g.extent("tokens", 8)}), {2}); },
+       {"dimension 0 of x is 8*, an extent"}},
+      {"sum", [](GraphBuilder& g) { return sum(g, leaf(g, kF16, {4})); }, {"x is F16 [4]"}},
+      {"sum", [](GraphBuilder& g) { return sum(g, leaf(g, kI32, {4})); }, {"x is I32 [4]"}},
+      {"sum_rows", [](GraphBuilder& g) { return sum_rows(g, leaf(g, kF16, {4})); }, {"F16 [4]"}},
+      {"sum_rows", [](GraphBuilder& g) { return sum_rows(g, leaf(g, kQ8_0, {32})); }, {"Q8_0"}},
+      {"mean", [](GraphBuilder& g) { return mean(g, leaf(g, kF16, {4})); }, {"x is F16 [4]"}},
+      {"mean",
+       [](GraphBuilder& g) {
+         return mean(g, leaf(g, kF32, {0, 3}));
        },
        {"F32 [0, 3]", "no element"}},
   };
@@ -429,7 +465,7 @@ TEST(OpErrors, NameTheOpTheOperandsAndTheFacts) {
   for (const auto& calls :
        {elementwise_calls(), unary_calls(), activation_and_norm_calls(), matrix_calls(),
         expert_calls(), softmax_and_rope_calls(), attention_calls(), rows_calls(),
-        data_and_order_calls(), view_calls()}) {
+        data_and_order_calls(), sort_and_reduce_calls(), view_calls()}) {
     for (const BadCall& bad : calls) {
       GraphBuilder g;
       const auto result = bad.call(g);
