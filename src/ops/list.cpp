@@ -28,6 +28,8 @@ constexpr std::array kOps = {
     sub_op,
     matmul_op,
     matmul_id_op,
+    group_norm_op,
+    norm_op,
     rms_norm_op,
     argmax_op,
     argsort_op,

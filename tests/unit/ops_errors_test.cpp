@@ -138,6 +138,28 @@ std::vector<BadCall> activation_and_norm_calls() {
       {"rms_norm",
        [](GraphBuilder& g) { return rms_norm(g, leaf(g, kF32, {4}), {.eps = NAN}); },
        {"eps is nan"}},
+      {"norm", [](GraphBuilder& g) { return norm(g, leaf(g, kF16, {4})); }, {"x is F16 [4]"}},
+      {"norm", [](GraphBuilder& g) { return norm(g, leaf(g, kF32, {4}), {-1}); }, {"eps is -1"}},
+      {"group_norm",
+       [](GraphBuilder& g) {
+         return group_norm(g, leaf(g, kF32, {4, 4, 6}), {.groups = 4});
+       },
+       {"groups is 4, which does not divide the channels of x, 6"}},
+      {"group_norm",
+       [](GraphBuilder& g) {
+         return group_norm(g, leaf(g, kF32, {4, 4, 6}), {.groups = 0});
+       },
+       {"groups is 0"}},
+      {"group_norm",
+       [](GraphBuilder& g) {
+         return group_norm(g, leaf(g, kF32, {4, 4, 6}), {.eps = INFINITY});
+       },
+       {"eps is inf"}},
+      {"group_norm",
+       [](GraphBuilder& g) {
+         return group_norm(g, leaf(g, kF32, {4, *g.extent("height", 4), 6}), {});
+       },
+       {"dimension 1 of x is 4*, an extent"}},
   };
 }
 
