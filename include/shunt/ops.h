@@ -10,11 +10,13 @@
 
 #include "shunt/ops/activation.h"
 #include "shunt/ops/attention.h"
+#include "shunt/ops/convolution.h"
 #include "shunt/ops/data.h"
 #include "shunt/ops/elementwise.h"
 #include "shunt/ops/matrix.h"
 #include "shunt/ops/norm.h"
 #include "shunt/ops/order.h"
+#include "shunt/ops/reduce.h"
 #include "shunt/ops/rows.h"
 #include "shunt/ops/unary.h"
 #include "shunt/ops/view.h"

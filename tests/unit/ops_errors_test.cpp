@@ -138,6 +138,28 @@ std::vector<BadCall> activation_and_norm_calls() {
       {"rms_norm",
        [](GraphBuilder& g) { return rms_norm(g, leaf(g, kF32, {4}), {.eps = NAN}); },
        {"eps is nan"}},
+      {"norm", [](GraphBuilder& g) { return norm(g, leaf(g, kF16, {4})); }, {"x is F16 [4]"}},
+      {"norm", [](GraphBuilder& g) { return norm(g, leaf(g, kF32, {4}), {-1}); }, {"eps is -1"}},
+      {"group_norm",
+       [](GraphBuilder& g) {
+         return group_norm(g, leaf(g, kF32, {4, 4, 6}), {.groups = 4});
+       },
+       {"groups is 4, which does not divide the channels of x, 6"}},
+      {"group_norm",
+       [](GraphBuilder& g) {
+         return group_norm(g, leaf(g, kF32, {4, 4, 6}), {.groups = 0});
+       },
+       {"groups is 0"}},
+      {"group_norm",
+       [](GraphBuilder& g) {
+         return group_norm(g, leaf(g, kF32, {4, 4, 6}), {.eps = INFINITY});
+       },
+       {"eps is inf"}},
+      {"group_norm",
+       [](GraphBuilder& g) {
+         return group_norm(g, leaf(g, kF32, {4, *g.extent("height", 4), 6}), {});
+       },
+       {"dimension 1 of x is 4*, an extent"}},
   };
 }
 
@@ -302,12 +324,17 @@ std::vector<BadCall> rows_calls() {
        [](GraphBuilder& g) {
          return get_rows(g, leaf(g, kF32, {4, 9, 2}), leaf(g, kI32, {2}));
        },
-       {"table is F32 [4, 9, 2], which has more than 2 dimensions"}},
+       {"dimension 2 of table is 2, but dimension 1 of ids is 1"}},
       {"get_rows",
        [](GraphBuilder& g) {
-         return get_rows(g, leaf(g, kF32, {4, 9}), leaf(g, kI32, {2, 2}));
+         return get_rows(g, leaf(g, kF32, {4, 9}), leaf(g, kI32, {2, 1, 2}));
        },
-       {"ids is I32 [2, 2], which has more than 1 dimension"}},
+       {"dimension 3 of table is 1, but dimension 2 of ids is 2"}},
+      {"get_rows",
+       [](GraphBuilder& g) {
+         return get_rows(g, leaf(g, kF32, {4, 9}), leaf(g, kI32, {2, 1, 1, 2}));
+       },
+       {"ids is I32 [2, 1, 1, 2], which has more than 3 dimensions"}},
       {"set_rows",
        [](GraphBuilder& g) {
          return set_rows(g, leaf(g, kF16, {4, 9}), leaf(g, kF32, {5, 2}), leaf(g, kI64, {2}));
@@ -356,6 +383,115 @@ std::vector<BadCall> data_and_order_calls() {
       {"argmax",
        [](GraphBuilder& g) {
          return argmax(g, leaf(g, kF32, {0, 3}));
+       },
+       {"F32 [0, 3]", "no element"}},
+  };
+}
+
+std::vector<BadCall> convolution_calls() {
+  using Convolution = Result<Value> (*)(GraphBuilder&, Operand, Operand, Conv2dParams);
+  const auto call = [](Convolution f, const Shape& w, const Shape& x, Conv2dParams params = {},
+                       DType type = kF32) {
+    return [=](GraphBuilder& g) { return f(g, leaf(g, type, w), leaf(g, kF32, x), params); };
+  };
+  return {
+      {"conv_2d",
+       call(conv_2d, {3, 3, 4, 5}, {9, 9, 3}),
+       {"dimension 2 of w is 4, but dimension 2 of x is 3"}},
+      {"conv_2d",
+       call(conv_2d, {3, 3, 4, 5}, {9, 2, 4}),
+       {"reaches over 3 elements of dimension 1 of x, which has 2"}},
+      {"conv_2d",
+       call(conv_2d, {3, 3, 4, 5}, {4, 9, 4}, {.dilation = {2, 1}}),
+       {"reaches over 5 elements of dimension 0"}},
+      {"conv_2d", call(conv_2d, {3, 3, 4, 5}, {9, 9, 4}, {.stride = {0, 1}}), {"stride is [0, 1]"}},
+      {"conv_2d", call(conv_2d, {3, 3, 4, 5}, {9, 9, 4}, {.pad = {0, -1}}), {"pad is [0, -1]"}},
+      {"conv_2d",
+       call(conv_2d, {3, 3, 4, 5}, {9, 9, 4}, {.pad = {INT64_MAX, 0}}),
+       {"pad is [9223372036854775807, 0]"}},
+      {"conv_2d",
+       call(conv_2d, {3, 3, 4, 5}, {9, 9, 4}, {.dilation = {1, 0}}),
+       {"dilation is [1, 0]"}},
+      {"conv_2d", call(conv_2d, {0, 3, 4, 5}, {9, 9, 4}), {"the kernel is [0, 3]"}},
+      {"conv_2d", call(conv_2d, {32, 3, 4, 5}, {99, 9, 4}, {}, kQ8_0), {"w is Q8_0 [32, 3, 4, 5]"}},
+      {"conv_2d",
+       [](GraphBuilder& g) {
+         return conv_2d(g, leaf(g, kF32, {3, 3, 4}), leaf(g, kF32, {*g.extent("width", 9), 9, 4}));
+       },
+       {"dimension 0 of x is 9*, an extent"}},
+      {"conv_2d",
+       [](GraphBuilder& g) {
+         return conv_2d(g, leaf(g, kF32, {3, 3, 4, *g.extent("n", 9)}), leaf(g, kF32, {9, 9, 4}));
+       },
+       {"dimension 3 of w is 9*, an extent"}},
+      {"conv_2d",
+       call(conv_2d, {1, 1, 1, 1}, {1, 1, 1}, {.pad = {0x7fffffff, 0x7fffffff}}),
+       {"F32 [1], F32 [1]"}},
+      {"conv_2d_dw", call(conv_2d_dw, {3, 3, 2, 4}, {9, 9, 4}), {"dimension 2 of w is 2"}},
+      {"conv_2d_dw",
+       call(conv_2d_dw, {3, 3, 1, 5}, {9, 9, 4}),
+       {"dimension 3 of w is 5, but dimension 2 of x is 4"}},
+      {"im2col",
+       [](GraphBuilder& g) {
+         return im2col(g, leaf(g, kF16, {9, 9, 4}), {.kernel = {3, 3}});
+       },
+       {"x is F16 [9, 9, 4]"}},
+      {"im2col",
+       [](GraphBuilder& g) {
+         return im2col(g, leaf(g, kF32, {9, 9, 4}), {.kernel = {10, 3}});
+       },
+       {"reaches over 10 elements of dimension 0"}},
+      {"im2col",
+       [](GraphBuilder& g) {
+         constexpr std::int64_t kMost = 0x7fffffff;
+         return im2col(g, leaf(g, kF32, {9, 9, 9}),
+                       {.kernel = {kMost, kMost}, .pad = {kMost, kMost}});
+       },
+       {"too many"}},
+      {"pool_2d",
+       [](GraphBuilder& g) {
+         return pool_2d(g, leaf(g, kF32, {9, 9}), {.kernel = {2, 2}, .pad = {2, 0}});
+       },
+       {"pad is [2, 0], but must be below the kernel, [2, 2]"}},
+      {"pool_2d",
+       [](GraphBuilder& g) {
+         return pool_2d(g, leaf(g, kF32, {0, 9}), {.kernel = {2, 2}, .pad = {1, 1}});
+       },
+       {"whose images have no element"}},
+      {"pool_2d",
+       [](GraphBuilder& g) {
+         return pool_2d(g, leaf(g, kF32, {9, 9}), {.kernel = {-2, 2}});
+       },
+       {"the kernel is [-2, 2]"}},
+  };
+}
+
+std::vector<BadCall> sort_and_reduce_calls() {
+  return {
+      {"argsort", [](GraphBuilder& g) { return argsort(g, leaf(g, kI32, {4})); }, {"x is I32 [4]"}},
+      {"argsort",
+       [](GraphBuilder& g) { return argsort(g, leaf(g, kF32, {Dim(std::int64_t{1} << 31)})); },
+       {"too long"}},
+      {"top_k",
+       [](GraphBuilder& g) { return top_k(g, leaf(g, kF16, {4}), {1}); },
+       {"x is F16 [4]"}},
+      {"top_k",
+       [](GraphBuilder& g) { return top_k(g, leaf(g, kF32, {4}), {0}); },
+       {"k is 0, but rows of x have 4"}},
+      {"top_k",
+       [](GraphBuilder& g) { return top_k(g, leaf(g, kF32, {4}), {5}); },
+       {"k is 5, but rows of x have 4"}},
+      {"top_k",
+       [](GraphBuilder& g) { return top_k(g, leaf(g, kF32, {*g.extent("tokens", 8)}), {2}); },
+       {"dimension 0 of x is 8*, an extent"}},
+      {"sum", [](GraphBuilder& g) { return sum(g, leaf(g, kF16, {4})); }, {"x is F16 [4]"}},
+      {"sum", [](GraphBuilder& g) { return sum(g, leaf(g, kI32, {4})); }, {"x is I32 [4]"}},
+      {"sum_rows", [](GraphBuilder& g) { return sum_rows(g, leaf(g, kF16, {4})); }, {"F16 [4]"}},
+      {"sum_rows", [](GraphBuilder& g) { return sum_rows(g, leaf(g, kQ8_0, {32})); }, {"Q8_0"}},
+      {"mean", [](GraphBuilder& g) { return mean(g, leaf(g, kF16, {4})); }, {"x is F16 [4]"}},
+      {"mean",
+       [](GraphBuilder& g) {
+         return mean(g, leaf(g, kF32, {0, 3}));
        },
        {"F32 [0, 3]", "no element"}},
   };
@@ -432,7 +568,7 @@ TEST(OpErrors, NameTheOpTheOperandsAndTheFacts) {
   for (const auto& calls :
        {elementwise_calls(), unary_calls(), activation_and_norm_calls(), matrix_calls(),
         expert_calls(), softmax_and_rope_calls(), attention_calls(), rows_calls(),
-        data_and_order_calls(), view_calls()}) {
+        data_and_order_calls(), sort_and_reduce_calls(), convolution_calls(), view_calls()}) {
     for (const BadCall& bad : calls) {
       GraphBuilder g;
       const auto result = bad.call(g);

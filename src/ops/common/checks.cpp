@@ -93,6 +93,11 @@ Status expect_positive(std::string_view name, float value) {
   return invalid("{} is {}, which is not a number above 0", name, value);
 }
 
+Status expect_not_negative(std::string_view name, float value) {
+  if (std::isfinite(value) && value >= 0) return ok();
+  return invalid("{} is {}, which is not a number of at least 0", name, value);
+}
+
 Result<Inferred> contiguous(DType dtype, const Shape& shape) {
   SHUNT_ASSIGN(Tensor tensor, make_tensor(dtype, shape));
   return Inferred{tensor};

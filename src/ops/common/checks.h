@@ -44,6 +44,7 @@ Status expect_mask(const Tensor& mask, const Shape& scores);
 /// Finite: neither infinite nor not-a-number.
 Status expect_finite(std::string_view name, float value);
 Status expect_positive(std::string_view name, float value);
+Status expect_not_negative(std::string_view name, float value);
 
 /// A contiguous result.
 Result<Inferred> contiguous(DType dtype, const Shape& shape);

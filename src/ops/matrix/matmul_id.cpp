@@ -106,8 +106,7 @@ class MatmulId final : public OpWith<NoParams> {
     const Tensor& w = *sources[0];
     const Tensor& x = *sources[1];
     const Tensor& ids = *sources[2];
-    SHUNT_TRY(
-        expect_type("w", w, {DType::kF32, DType::kF16, DType::kBF16, DType::kQ8_0, DType::kQ4_0}));
+    SHUNT_TRY(expect_weight_type("w", w));
     SHUNT_TRY(expect_type("x", x, {DType::kF32}));
     SHUNT_TRY(expect_type("ids", ids, {DType::kI32}));
     SHUNT_TRY(expect_dims("w", w, 3));

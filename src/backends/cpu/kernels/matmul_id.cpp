@@ -1,3 +1,4 @@
+#include "backends/cpu/kernels/row_ids.h"
 #include "backends/cpu/kernels/tile.h"
 #include "shunt/ops/matrix.h"
 
@@ -41,10 +42,10 @@ struct Pairs {
     const std::int64_t count = used * ids.sizes[1];
     Fault fault = Fault::kNone;
     const auto expert_of = [&](std::int64_t pair) {
-      std::int32_t id = 0;
-      std::memcpy(&id, ids.row(pair / used) + pair % used * ids.strides[0], sizeof id);
-      if (id < 0 || id >= experts) fault = Fault::kIndexOutOfRange;
-      return id < 0 || id >= experts ? -1 : std::int64_t{id};
+      const std::int64_t id = row_id(ids, pair % used, pair / used);
+      if (id >= 0 && id < experts) return id;
+      fault = Fault::kIndexOutOfRange;
+      return std::int64_t{-1};
     };
     std::fill_n(start, experts + 1, 0);
     for (std::int64_t pair = 0; pair < count; ++pair) {

@@ -165,6 +165,11 @@ float Dot(const float* a, const float* b, std::int64_t n) {
       n, [](V sum, V va, V vb) HWY_ATTR { return hn::MulAdd(va, vb, sum); }, a, b);
 }
 
+float Sum(const float* x, std::int64_t n) {
+  return accumulate(
+      n, [](V sum, V vx) HWY_ATTR { return hn::Add(vx, sum); }, x);
+}
+
 float SumSquares(const float* x, std::int64_t n) {
   return accumulate(
       n, [](V sum, V vx) HWY_ATTR { return hn::MulAdd(vx, vx, sum); }, x);
@@ -275,6 +280,7 @@ HWY_EXPORT(Swiglu);
 HWY_EXPORT(Exp);
 HWY_EXPORT(ExpShifted);
 HWY_EXPORT(Dot);
+HWY_EXPORT(Sum);
 HWY_EXPORT(SumSquares);
 HWY_EXPORT(Max);
 HWY_EXPORT(Find);
@@ -334,6 +340,9 @@ float exp_shifted(const float* x, float shift, float* y, std::int64_t n) {
 }
 float dot(const float* a, const float* b, std::int64_t n) {
   return HWY_DYNAMIC_DISPATCH(Dot)(a, b, n);
+}
+float sum(const float* x, std::int64_t n) {
+  return HWY_DYNAMIC_DISPATCH(Sum)(x, n);
 }
 float sum_squares(const float* x, std::int64_t n) {
   return HWY_DYNAMIC_DISPATCH(SumSquares)(x, n);

@@ -40,6 +40,7 @@ void exp(const float* x, float* y, std::int64_t n);
 float exp_shifted(const float* x, float shift, float* y, std::int64_t n);
 
 float dot(const float* a, const float* b, std::int64_t n);
+float sum(const float* x, std::int64_t n);
 float sum_squares(const float* x, std::int64_t n);
 /// The largest; not-a-number if any element is; minus infinity if there are none.
 float max(const float* x, std::int64_t n);
