@@ -16,4 +16,5 @@
 #include "shunt/ops/norm.h"
 #include "shunt/ops/order.h"
 #include "shunt/ops/rows.h"
+#include "shunt/ops/state.h"
 #include "shunt/ops/view.h"

@@ -10,9 +10,31 @@ namespace {
 
 // One line an op, families in alphabetical order.
 constexpr std::array kOps = {
-    silu_op,     swiglu_op,  attention_op, rope_op,      softmax_op,  cont_op,   cpy_op,
-    add_op,      mul_op,     scale_op,     matmul_op,    rms_norm_op, argmax_op, get_rows_op,
-    set_rows_op, permute_op, reshape_op,   transpose_op, view_op,
+    silu_op,
+    swiglu_op,
+    attention_op,
+    rope_op,
+    softmax_op,
+    cont_op,
+    cpy_op,
+    add_op,
+    mul_op,
+    scale_op,
+    matmul_op,
+    rms_norm_op,
+    argmax_op,
+    get_rows_op,
+    set_rows_op,
+    gated_delta_net_op,
+    gated_linear_attn_op,
+    rwkv_wkv6_op,
+    rwkv_wkv7_op,
+    ssm_conv_op,
+    ssm_scan_op,
+    permute_op,
+    reshape_op,
+    transpose_op,
+    view_op,
 };
 
 }  // namespace
