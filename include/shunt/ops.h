@@ -17,4 +17,5 @@
 #include "shunt/ops/order.h"
 #include "shunt/ops/rows.h"
 #include "shunt/ops/state.h"
+#include "shunt/ops/training.h"
 #include "shunt/ops/view.h"

@@ -41,6 +41,11 @@ Status expect_dims(std::string_view name, const Tensor& tensor, int dims) {
   return ok();
 }
 
+Status expect_number(std::string_view name, const Tensor& tensor) {
+  if (tensor.shape == Shape{}) return ok();
+  return invalid("{} is {}, not a single number", name, to_string(tensor));
+}
+
 Status expect_same_shape(std::string_view a_name, const Tensor& a, std::string_view b_name,
                          const Tensor& b) {
   if (a.shape == b.shape) return ok();
@@ -86,6 +91,11 @@ Status expect_finite(std::string_view name, float value) {
 Status expect_positive(std::string_view name, float value) {
   if (std::isfinite(value) && value > 0) return ok();
   return invalid("{} is {}, which is not a number above 0", name, value);
+}
+
+Status expect_not_negative(std::string_view name, float value) {
+  if (std::isfinite(value) && value >= 0) return ok();
+  return invalid("{} is {}, which is not a number of at least 0", name, value);
 }
 
 Result<Inferred> contiguous(DType dtype, const Shape& shape) {

@@ -8,6 +8,11 @@ namespace shunt {
 
 namespace {
 
+/// ln(1 + exp(x)), also where exp(x) is infinite.
+double softplus(double x) {
+  return x > 0 ? x + std::log1p(std::exp(-x)) : std::log1p(std::exp(x));
+}
+
 class SsmScan final : public OpWith<NoParams> {
  public:
   const OpInfo& info() const override {
@@ -57,7 +62,7 @@ class SsmScan final : public OpWith<NoParams> {
       for (std::int64_t t = 0; t < tokens; ++t) {
         for (std::int64_t h = 0; h < heads; ++h) {
           const std::int64_t g = h / (heads / b.sizes[1]);
-          const double step = std::log1p(std::exp(dt.at(h, t, s)));
+          const double step = softplus(dt.at(h, t, s));
           for (std::int64_t p = 0; p < channels; ++p) {
             double y = 0;
             for (std::int64_t n = 0; n < b.sizes[0]; ++n) {
