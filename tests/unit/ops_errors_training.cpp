@@ -8,11 +8,11 @@ namespace shunt {
 std::vector<BadCall> training_calls() {
   std::vector<BadCall> calls;
   // Ops of two F32 sources of the same shape.
-  using Pair = std::function<Result<Value>(GraphBuilder&, Operand, Operand)>;
+  using PairCall = std::function<Result<Value>(GraphBuilder&, Operand, Operand)>;
   struct NamedPair {
     std::string op;
     std::string a, b;
-    Pair call;
+    PairCall call;
   };
   const auto one = [](GraphBuilder& g, DType type = kF32) { return leaf(g, type, {1}); };
   const std::vector<NamedPair> pairs = {
@@ -143,6 +143,35 @@ std::vector<BadCall> training_calls() {
   add("get_rows_back",
       [=](GraphBuilder& g) { return get_rows_back(g, pair_of(g), leaf(g, kI32, {2}), -1); },
       {"rows is -1"});
+  const auto to_image = [](GraphBuilder& g, const Shape& dy, const Im2colBackParams& params) {
+    return im2col_back(g, leaf(g, kF32, dy), params);
+  };
+  const Im2colBackParams windows = {{.kernel = {3, 2}}, {8, 6}};  // at 6 and 5 positions
+  add("im2col_back",
+      [=](GraphBuilder& g) {
+        return to_image(g, {6, 7, 5}, windows);
+      },
+      {"dimension 1 of dy is 7, but the number of positions along x is 6"});
+  add("im2col_back",
+      [=](GraphBuilder& g) {
+        return to_image(g, {6, 6, 6}, windows);
+      },
+      {"dimension 2 of dy is 6, but the number of positions along y is 5"});
+  add("im2col_back",
+      [=](GraphBuilder& g) {
+        return to_image(g, {7, 6, 5}, windows);
+      },
+      {"dimension 0 of dy is 7, which is not a multiple of the kernel's 6 elements"});
+  add("im2col_back",
+      [=](GraphBuilder& g) {
+        return to_image(g, {6, 6, 5}, {{}, {-1, 6}});
+      },
+      {"image is [-1, 6], which is negative"});
+  add("im2col_back",
+      [=](GraphBuilder& g) {
+        return to_image(g, {6, 6, 5}, {{.stride = {0, 1}}, {8, 6}});
+      },
+      {"stride is [0, 1]"});
   const auto turn_back = [](GraphBuilder& g, DType type, RopeParams params) {
     return rope_back(g, leaf(g, kF32, {8, 2, 3}), leaf(g, type, {3}), absent(), params);
   };

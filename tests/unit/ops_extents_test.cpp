@@ -30,7 +30,15 @@ TEST_F(OpExtents, AreCopiedFromTheSources) {
   EXPECT_EQ(shape_of(add(g, x, leaf(DType::kF32, {64}))), (Shape{64, tokens}));
   EXPECT_EQ(shape_of(add(g, x, x)), (Shape{64, tokens}));
   EXPECT_EQ(shape_of(matmul(g, leaf(DType::kQ4_0, {64, 5}), x)), (Shape{5, tokens}));
+  EXPECT_EQ(shape_of(matmul_id(g, leaf(DType::kF16, {64, 5, 4}), reshape(g, x, {64, 1, tokens}),
+                               leaf(DType::kI32, {2, tokens}))),
+            (Shape{5, 2, tokens}));
   EXPECT_EQ(shape_of(argmax(g, x)), (Shape{tokens}));
+  EXPECT_EQ(shape_of(argsort(g, x)), (Shape{64, tokens}));
+  EXPECT_EQ(shape_of(top_k(g, x, {2})), (Shape{2, tokens}));
+  EXPECT_EQ(shape_of(mean(g, x)), (Shape{1, tokens}));
+  EXPECT_EQ(shape_of(get_rows(g, reshape(g, x, {1, 64, tokens}), top_k(g, x, {2}))),
+            (Shape{1, 2, tokens}));
   EXPECT_EQ(shape_of(transpose(g, x)), (Shape{tokens, 64}));
   EXPECT_EQ(shape_of(get_rows(g, leaf(DType::kF16, {64, 99}), leaf(DType::kI32, {tokens}))),
             (Shape{64, tokens}));

@@ -127,6 +127,17 @@ TEST(Gradients, OfCrossEntropyWhateverTheLabelsSumUpTo) {
       });
 }
 
+TEST(Gradients, OfIm2colAddUpWhereWindowsOverlap) {
+  const Im2colParams windows = {
+      .kernel = {3, 2}, .stride = {1, 2}, .pad = {1, 0}, .dilation = {2, 1}};
+  check_gradient(
+      leaf_of({6, 5, 2, 2}, 1), {},
+      [&](GraphBuilder& g, const Values& v) { return im2col(g, v[0], windows); },
+      [&](GraphBuilder& g, const Values& v) {
+        return im2col_back(g, v[0], {windows, {6, 5}});
+      });
+}
+
 TEST(Gradients, OfMatmulByItsWeightsAreOuterProducts) {
   check_gradient(
       leaf_of({4, 3, 1, 1}, 1), {leaf_of({4, 5, 1, 1}, 2)},

@@ -16,6 +16,9 @@ inline constexpr std::array kBlockTypes = {DType::kQ8_0, DType::kQ4_0};
 inline constexpr std::array kWeightTypes = {DType::kF32, DType::kF16, DType::kBF16, DType::kQ8_0,
                                             DType::kQ4_0};
 
+/// Largest normalised mean square error of ops that compute each element of F32 for itself.
+inline constexpr double kElementError = 1e-12;
+
 /// A contiguous source: normally distributed, or for integer types integers from -100 to 99.
 CaseSource source_of(DType dtype, const Sizes& sizes);
 /// A source that has `sizes` once `permute` and then `slice` are done, like source_of() otherwise.

@@ -14,8 +14,8 @@ class GetRows final : public OpWith<NoParams> {
         .name = "get_rows",
         .family = "rows",
         .summary =
-            "Rows of a table by their numbers: y[:, i] = table[:, ids[i]]. A run with a "
-            "number that the table has no row for fails.",
+            "Rows of a table by their numbers: y[:, i] = table[:, ids[i]], and so for each slice "
+            "along dimensions 2 and 3. A run with a number that the table has no row for fails.",
         .sources = {"table", "ids"}};
     return kInfo;
   }
@@ -27,19 +27,22 @@ class GetRows final : public OpWith<NoParams> {
         "table", table,
         {DType::kF32, DType::kF16, DType::kBF16, DType::kQ8_0, DType::kQ4_0, DType::kI32}));
     SHUNT_TRY(expect_type("ids", ids, {DType::kI32, DType::kI64}));
-    SHUNT_TRY(expect_dims("table", table, 2));
-    SHUNT_TRY(expect_dims("ids", ids, 1));
+    SHUNT_TRY(expect_dims("ids", ids, 3));
+    SHUNT_TRY(expect_dim("table", table, 2, ids.shape[1], "dimension 1 of ids"));
+    SHUNT_TRY(expect_dim("table", table, 3, ids.shape[2], "dimension 2 of ids"));
     const DType type = table.dtype == DType::kI32 ? DType::kI32 : DType::kF32;
-    return contiguous(type, {table.shape[0], ids.shape[0], 1, 1});
+    return contiguous(type, {table.shape[0], ids.shape[0], ids.shape[1], ids.shape[2]});
   }
 
   void plain_reference(RefSources sources, const NoParams&, RefTensor& result) const override {
     const RefTensor& table = *sources[0];
-    for (std::int64_t i = 0; i < result.sizes[1]; ++i) {
-      const auto row = static_cast<std::int64_t>(sources[1]->at(i));
-      if (row < 0 || row >= table.sizes[1]) continue;
-      for (std::int64_t c = 0; c < result.sizes[0]; ++c) result.at(c, i) = table.at(c, row);
-    }
+    for_each_row(result.sizes, [&](std::int64_t i1, std::int64_t i2, std::int64_t i3) {
+      const auto row = static_cast<std::int64_t>(sources[1]->at(i1, i2, i3));
+      if (row < 0 || row >= table.sizes[1]) return;
+      for (std::int64_t c = 0; c < result.sizes[0]; ++c) {
+        result.at(c, i1, i2, i3) = table.at(c, row, i2, i3);
+      }
+    });
   }
 
   void cases(const CaseSink& sink) const override {
@@ -63,7 +66,12 @@ class GetRows final : public OpWith<NoParams> {
         // A column of a matrix of numbers.
         emit(source_of(type, {64, 10, 1, 1}),
              seen_as(id_type, {5, 1, 1, 1}, {1, 0, 2, 3}, {0, 2, 0, 0}));
+        // Slices, each with its numbers.
+        emit(source_of(type, {256, 5, 3, 2}), source_of(id_type, {4, 3, 2, 1}));
+        emit(seen_as(type, {256, 5, 3, 1}, {0, 2, 1, 3}),
+             seen_as(id_type, {4, 3, 1, 1}, {1, 0, 2, 3}, {1, 0, 0, 0}));
         if (trait(type).quantized) continue;
+        emit(source_of(type, {1, 8, 5, 1}), source_of(id_type, {2, 5, 1, 1}));
         emit(source_of(type, {33, 7, 1, 1}), ids(5));
         emit(source_of(type, {1, 100, 1, 1}), ids(40));
         emit(seen_as(type, {33, 7, 1, 1}, {1, 0, 2, 3}), ids(5));

@@ -5,6 +5,7 @@
 
 #include "shunt/graph.h"
 #include "shunt/ops/attention.h"
+#include "shunt/ops/convolution.h"
 #include "shunt/ops/norm.h"
 
 namespace shunt {
@@ -37,6 +38,23 @@ const Op& get_rows_back_op();
 /// ids: I32 or I64 [N], each from 0 to R - 1; a run with another one fails.
 /// The result is F32 [C, R].
 Result<Value> get_rows_back(GraphBuilder& g, Operand dy, Operand ids, std::int64_t rows);
+
+struct Im2colBackParams {
+  Im2colParams windows;
+  Pair image = {0, 0};  ///< W and H
+  template <class F>
+  void each(F f) const {
+    windows.each(f);
+    f("image", image);
+  }
+};
+
+const Op& im2col_back_op();
+/// Of im2col: dx[ix, iy, c, n] is the sum of dy[kx + KW * (ky + KH * c), i, j, n] over all windows
+/// (i, j) and places (kx, ky) in them that meet it.
+/// dy: F32 [KW * KH * C, positions along x, positions along y, N], for an image of that size.
+/// The result is F32 [W, H, C, N].
+Result<Value> im2col_back(GraphBuilder& g, Operand dy, Im2colBackParams params);
 
 const Op& silu_back_op();
 /// Of silu: dx = dy * s * (1 + x * (1 - s)), with s = 1 / (1 + exp(-x)).
