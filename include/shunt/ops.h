@@ -18,5 +18,7 @@
 #include "shunt/ops/order.h"
 #include "shunt/ops/reduce.h"
 #include "shunt/ops/rows.h"
+#include "shunt/ops/state.h"
+#include "shunt/ops/training.h"
 #include "shunt/ops/unary.h"
 #include "shunt/ops/view.h"

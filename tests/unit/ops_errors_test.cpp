@@ -3,33 +3,17 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <functional>
 #include <map>
 
 #include "ops/list.h"
 #include "shunt/ops.h"
+#include "unit/ops_bad_calls.h"
 
 namespace shunt {
 namespace {
 
 using testing::HasSubstr;
 using testing::StartsWith;
-
-constexpr DType kF32 = DType::kF32;
-constexpr DType kF16 = DType::kF16;
-constexpr DType kI32 = DType::kI32;
-constexpr DType kI64 = DType::kI64;
-constexpr DType kQ8_0 = DType::kQ8_0;
-
-struct BadCall {
-  std::string op;
-  std::function<Result<Value>(GraphBuilder&)> call;
-  std::vector<std::string> says;  ///< operands and facts that the message must have
-};
-
-Result<Value> leaf(GraphBuilder& g, DType dtype, const Shape& shape, std::string name = "") {
-  return g.cache(std::move(name), *make_tensor(dtype, shape));
-}
 
 std::vector<BadCall> elementwise_calls() {
   std::vector<BadCall> calls;
@@ -568,7 +552,8 @@ TEST(OpErrors, NameTheOpTheOperandsAndTheFacts) {
   for (const auto& calls :
        {elementwise_calls(), unary_calls(), activation_and_norm_calls(), matrix_calls(),
         expert_calls(), softmax_and_rope_calls(), attention_calls(), rows_calls(),
-        data_and_order_calls(), sort_and_reduce_calls(), convolution_calls(), view_calls()}) {
+        data_and_order_calls(), sort_and_reduce_calls(), convolution_calls(), view_calls(),
+        state_calls(), training_calls()}) {
     for (const BadCall& bad : calls) {
       GraphBuilder g;
       const auto result = bad.call(g);

@@ -50,6 +50,28 @@ TEST_F(OpExtents, AreCopiedFromTheSources) {
   EXPECT_EQ(shape_of(attention(g, heads, cache, cache, mask)), (Shape{16, 4, tokens}));
 }
 
+TEST_F(OpExtents, MayBeTheTokensAndSequencesOfARecurrence) {
+  const auto keys = leaf(DType::kF32, {16, 2, tokens, rows});
+  const auto values = leaf(DType::kF32, {20, 2, tokens, rows});
+  const auto states = leaf(DType::kF32, {20, 16, 2, 9});
+  const auto ids = leaf(DType::kI32, {rows});
+  const auto made = gated_linear_attn(g, keys, keys, values, keys, states, ids);
+  ASSERT_TRUE(made.has_value()) << made.error().message();
+  EXPECT_EQ(shape_of(made->outputs), (Shape{20, 2, tokens, rows}));
+  EXPECT_EQ(shape_of(made->states), (Shape{20, 16, 2, rows}));
+  EXPECT_FALSE(gated_linear_attn(g, keys, keys, values, keys, states).has_value());
+  const auto channels = leaf(DType::kF32, {64, tokens, rows});
+  const auto conv =
+      ssm_conv(g, channels, leaf(DType::kF32, {4, 64}), leaf(DType::kF32, {64, 3, rows}));
+  ASSERT_TRUE(conv.has_value()) << conv.error().message();
+  EXPECT_EQ(shape_of(conv->outputs), (Shape{64, tokens, rows}));
+  const auto no_channels =
+      ssm_conv(g, leaf(DType::kF32, {tokens, 5, rows}), leaf(DType::kF32, {4, tokens}),
+               leaf(DType::kF32, {tokens, 3, rows}));
+  ASSERT_FALSE(no_channels.has_value());
+  EXPECT_THAT(no_channels.error().message(), HasSubstr("dimension 0 of x is 8*, an extent"));
+}
+
 TEST_F(OpExtents, AreNotMistakenForEachOtherNorForNumbers) {
   const auto other = leaf(DType::kF32, {64, rows});
   const auto fixed = leaf(DType::kF32, {64, 8});

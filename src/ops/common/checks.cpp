@@ -46,6 +46,11 @@ Status expect_dims(std::string_view name, const Tensor& tensor, int dims) {
   return ok();
 }
 
+Status expect_number(std::string_view name, const Tensor& tensor) {
+  if (tensor.shape == Shape{}) return ok();
+  return invalid("{} is {}, not a single number", name, to_string(tensor));
+}
+
 Status expect_same_shape(std::string_view a_name, const Tensor& a, std::string_view b_name,
                          const Tensor& b) {
   if (a.shape == b.shape) return ok();

@@ -27,6 +27,9 @@ Status expect_dim(std::string_view name, const Tensor& tensor, int dim, const Di
 /// The dimensions from `dims` on must be 1.
 Status expect_dims(std::string_view name, const Tensor& tensor, int dims);
 
+/// A tensor of one element: [1].
+Status expect_number(std::string_view name, const Tensor& tensor);
+
 Status expect_same_shape(std::string_view a_name, const Tensor& a, std::string_view b_name,
                          const Tensor& b);
 
