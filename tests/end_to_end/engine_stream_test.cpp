@@ -88,10 +88,10 @@ class EngineStream : public ::testing::Test {
     outcome.notes.assign((*model)->notes().begin(), (*model)->notes().end());
     if (device == nullptr) return outcome;
     std::set<std::int64_t> here;
-    const auto graph = (*model)->state().definition->build({1, 1, 1, DType::kF32});
+    const auto graph = (*model)->state()->definition->build({1, 1, 1, DType::kF32});
     for (const WeightLeaf& weight : graph->weights) {
       if (weight.layer < 0 || weight.info->tensor.shape[1].max == 1) continue;
-      if ((*model)->state().homes.at(weight.info) == 0) {
+      if ((*model)->state()->homes.at(weight.info) == 0) {
         here.insert(weight.layer);
       } else if (weight.layer + 1 < kLayers) {
         outcome.rest += weight.info->bytes;

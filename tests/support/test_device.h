@@ -84,6 +84,8 @@ class TestDevice final : public Device {
   friend class TestBuffer;
   friend class TestMemory;
   friend class TestProgram;
+  friend class TestStream;
+  friend class TestWorldStream;
   /// Counts a call down; the error if it is its turn to fail.
   Status count(std::size_t TestFailures::*kind, const char* what);
   TestDeviceConfig config_;
