@@ -85,7 +85,7 @@ class CpuBinding final : public Binding, private Task {
   void run(int worker) override;
   void wait_for(std::size_t begin, std::size_t end) const;
   void take(std::size_t index, std::byte* scratch);
-  bool cancelled() const { return cancel_ != nullptr && cancel_->load(std::memory_order_relaxed); }
+  bool cancelled();
 
   const CpuProgram& program_;
   std::vector<Call> calls_;
@@ -96,6 +96,7 @@ class CpuBinding final : public Binding, private Task {
   std::unique_ptr<std::atomic<std::int64_t>[]> taken_;
   std::unique_ptr<std::atomic<std::int64_t>[]> done_;
   const std::atomic<bool>* cancel_ = nullptr;  // of the run at work
+  std::atomic<bool> cancelled_{false};         // somebody has seen it be true
   std::atomic<std::size_t> faulty_{0};         // 1 + the first launch that found a fault; 0: none
 };
 
@@ -248,6 +249,7 @@ Status CpuBinding::run(const RunArgs& args) {
     done_[i].store(0, std::memory_order_relaxed);
   }
   faulty_.store(0, std::memory_order_relaxed);
+  cancelled_.store(false, std::memory_order_relaxed);
   cancel_ = args.cancel;
   pool.run(*this);
   if (cancelled()) return fail(ErrorCode::kCancelled, "cancelled");
@@ -255,6 +257,15 @@ Status CpuBinding::run(const RunArgs& args) {
   if (faulty == 0) return ok();
   const NodeId node = program_.nodes()[launches_[faulty - 1].call].node;
   return invalid("{}: an index is out of range", program_.graph().describe(node));
+}
+
+/// Once true, true to the end of the run, whatever becomes of the flag: what follows may read what
+/// was left out. Who has waited for an item that was left out sees that it was.
+bool CpuBinding::cancelled() {
+  if (cancelled_.load(std::memory_order_relaxed)) return true;
+  if (cancel_ == nullptr || !cancel_->load(std::memory_order_relaxed)) return false;
+  cancelled_.store(true, std::memory_order_relaxed);
+  return true;
 }
 
 void CpuBinding::wait_for(std::size_t begin, std::size_t end) const {
