@@ -14,11 +14,10 @@ namespace shunt::test {
 namespace {
 
 using testing::AllOf;
+using testing::ContainsRegex;
 using testing::Each;
-using testing::EndsWith;
 using testing::Field;
 using testing::HasSubstr;
-using testing::IsEmpty;
 using testing::SizeIs;
 
 OpCasesCheck check(Device& device, std::string_view op, const CheckOpOptions& options = {}) {
@@ -29,13 +28,23 @@ OpCasesCheck check(Device& device, std::string_view op, const CheckOpOptions& op
 
 TEST(CheckOp, ARightDevicePassesEveryCaseOfItsOps) {
   TestDevice device({});
-  for (const char* op : {"add", "matmul_id", "softmax", "set_rows", "permute", "sum_rows"}) {
+  for (const char* op : {"add", "matmul_id", "softmax", "set_rows", "sum_rows"}) {
     const OpCasesCheck found = check(device, op);
     EXPECT_EQ(found.op, op);
     EXPECT_EQ(found.passed, case_count(op)) << op;
-    EXPECT_EQ(found.cases(), found.passed) << op << ": " << testing::PrintToString(found.reason);
+    EXPECT_EQ(found.cases(), found.passed) << op << ": " << found.reason;
   }
   EXPECT_EQ(device.allocated(), 0U);
+}
+
+TEST(CheckOp, OfAViewACopyIsComputed) {
+  TestDevice device({.ops = {"cont"}});
+  CheckOpOptions options;
+  options.skip = [](std::string_view, std::string_view name) { return !name.starts_with("F32"); };
+  const OpCasesCheck found = check(device, "permute", options);
+  EXPECT_GT(found.passed, 20U);
+  EXPECT_EQ(found.cases(), found.passed);
+  EXPECT_EQ(device.computed(), found.passed);
 }
 
 TEST(CheckOp, AWrongKernelIsNamedWithItsErrors) {
@@ -49,10 +58,11 @@ TEST(CheckOp, AWrongKernelIsNamedWithItsErrors) {
   EXPECT_GT(found.failed, found.passed);
   EXPECT_EQ(found.failures.size(), found.failed);
   EXPECT_EQ(found.cases(), case_count("mul"));
-  EXPECT_THAT(
-      found.failures,
-      Each(AllOf(Field(&CaseCheck::op, "mul"), Field(&CaseCheck::outcome, CaseOutcome::kFailed),
-                 Field(&CaseCheck::message, EndsWith("error 1e-06, at most 1e-12")))));
+  for (const CaseCheck& failure : found.failures) {
+    EXPECT_EQ(failure.op, "mul");
+    EXPECT_EQ(failure.outcome, CaseOutcome::kFailed);
+    EXPECT_THAT(failure.message, ContainsRegex("^error 1(\\.[0-9]+)?e-06, at most "));
+  }
   EXPECT_EQ(check(device, "add").failed, 0U);
 }
 
