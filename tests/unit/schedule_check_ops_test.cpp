@@ -14,7 +14,6 @@ namespace shunt::test {
 namespace {
 
 using testing::AllOf;
-using testing::ContainsRegex;
 using testing::Each;
 using testing::Field;
 using testing::HasSubstr;
@@ -24,6 +23,11 @@ OpCasesCheck check(Device& device, std::string_view op, const CheckOpOptions& op
   const auto found = check_op(device, op, options);
   EXPECT_TRUE(found) << (found ? "" : found.error().message());
   return found ? *found : OpCasesCheck();
+}
+
+/// Leaves out what has another type than F32 first: results of other types are rounded.
+bool but_f32(std::string_view, std::string_view name) {
+  return !name.starts_with("F32");
 }
 
 TEST(CheckOp, ARightDevicePassesEveryCaseOfItsOps) {
@@ -39,9 +43,7 @@ TEST(CheckOp, ARightDevicePassesEveryCaseOfItsOps) {
 
 TEST(CheckOp, OfAViewACopyIsComputed) {
   TestDevice device({.ops = {"cont"}});
-  CheckOpOptions options;
-  options.skip = [](std::string_view, std::string_view name) { return !name.starts_with("F32"); };
-  const OpCasesCheck found = check(device, "permute", options);
+  const OpCasesCheck found = check(device, "permute", {.skip = but_f32});
   EXPECT_GT(found.passed, 20U);
   EXPECT_EQ(found.cases(), found.passed);
   EXPECT_EQ(device.computed(), found.passed);
@@ -53,15 +55,14 @@ TEST(CheckOp, AWrongKernelIsNamedWithItsErrors) {
     for (double& value : y.data) value *= 1.001;
   };
   TestDevice device(config);
-  const OpCasesCheck found = check(device, "mul");
+  const OpCasesCheck found = check(device, "mul", {.skip = but_f32});
   // Where there is nothing to compute nothing is wrong.
   EXPECT_GT(found.failed, found.passed);
   EXPECT_EQ(found.failures.size(), found.failed);
-  EXPECT_EQ(found.cases(), case_count("mul"));
   for (const CaseCheck& failure : found.failures) {
     EXPECT_EQ(failure.op, "mul");
     EXPECT_EQ(failure.outcome, CaseOutcome::kFailed);
-    EXPECT_THAT(failure.message, ContainsRegex("^error 1(\\.[0-9]+)?e-06, at most "));
+    EXPECT_EQ(failure.message, "error 1e-06, at most 1e-12");
   }
   EXPECT_EQ(check(device, "add").failed, 0U);
 }
