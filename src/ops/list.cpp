@@ -11,7 +11,12 @@ namespace {
 // One line an op, families in alphabetical order.
 // clang-format off
 constexpr std::array kOps = {
+    geglu_op,
+    geglu_erf_op,
+    geglu_quick_op,
+    reglu_op,
     swiglu_op,
+    swiglu_oai_op,
     attention_op,
     rope_op,
     softmax_op,
@@ -22,6 +27,8 @@ constexpr std::array kOps = {
     cont_op,
     cpy_op,
     add_op,
+    add1_op,
+    add_id_op,
     div_op,
     mul_op,
     scale_op,
@@ -29,6 +36,7 @@ constexpr std::array kOps = {
     matmul_op,
     matmul_id_op,
     group_norm_op,
+    l2_norm_op,
     norm_op,
     rms_norm_op,
     argmax_op,
@@ -88,6 +96,7 @@ constexpr std::array kOps = {
     step_op,
     tanh_op,
     trunc_op,
+    xielu_op,
     permute_op,
     reshape_op,
     transpose_op,

@@ -67,5 +67,14 @@ TEST(IndexFaults, InMatmulId) {
   check(g, *ids);
 }
 
+TEST(IndexFaults, InAddId) {
+  GraphBuilder g;
+  const auto x = g.input("x", *make_tensor(DType::kF32, {64, 2, 2}));
+  const auto b = g.weight("b", *make_tensor(DType::kF32, {64, 2}));
+  const auto ids = g.input("ids", *make_tensor(DType::kI32, {2, 2}));
+  ASSERT_TRUE(g.output(add_id(g, x, b, ids), "y"));
+  check(g, *ids);
+}
+
 }  // namespace
 }  // namespace shunt::test

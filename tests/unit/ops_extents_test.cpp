@@ -86,6 +86,9 @@ TEST_F(OpExtents, AreNotMistakenForEachOtherNorForNumbers) {
 
 TEST_F(OpExtents, AreDividedOnlyByWhatDividesTheirFactor) {
   const auto pairs = leaf(DType::kF32, {64, Dim(tokens.extent, 8, 2)});
+  EXPECT_EQ(shape_of(swiglu_fused(g, transpose(g, pairs))), (Shape{tokens, 64}));
+  EXPECT_EQ(shape_of(swiglu_fused(g, x)), (Shape{32, tokens}));
+  EXPECT_FALSE(swiglu_fused(g, transpose(g, x)).has_value());
   EXPECT_TRUE(add(g, pairs, leaf(DType::kF32, {64, 2})).has_value());
   EXPECT_FALSE(add(g, pairs, leaf(DType::kF32, {64, 4})).has_value());
 }
