@@ -27,7 +27,10 @@ class Cont final : public OpWith<NoParams> {
   void cases(const CaseSink& sink) const override {
     for (const DTypeTrait& type : dtypes()) {
       for (const CaseSource& x : unary_sources(type.dtype)) {
-        sink({.name = describe_source(x), .params = Params::of(NoParams{}), .sources = {x}});
+        sink({.name = describe_source(x),
+              .params = Params::of(NoParams{}),
+              .sources = {x},
+              .max_error = 0});
       }
     }
   }

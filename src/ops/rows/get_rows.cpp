@@ -55,7 +55,8 @@ class GetRows final : public OpWith<NoParams> {
       const std::vector<CaseSource> sources = {table, filled(ids, Fill::kIndex, 0, rows)};
       sink({.name = describe_sources(sources),
             .params = Params::of(NoParams{}),
-            .sources = sources});
+            .sources = sources,
+            .max_error = 0});
     };
     std::vector<DType> types(kWeightTypes.begin(), kWeightTypes.end());
     types.push_back(DType::kI32);

@@ -73,7 +73,8 @@ class OptStepAdamw final : public OpWith<AdamwParams> {
         sink(
             {.name = describe_sources(sources, fmt::format("at step {} {}", step, describe(given))),
              .params = given,
-             .sources = sources});
+             .sources = sources,
+             .max_error = kElementError});
       };
       constexpr AdamwParams kDecay = {.weight_decay = 0.1F};
       for (const CaseSource& w : unary_sources(DType::kF32)) {

@@ -49,7 +49,8 @@ class SoftmaxBack final : public OpWith<SoftmaxParams> {
                            Params::of(SoftmaxParams{-2})},
                 .b = Fill::kUniform,
                 .b_low = 0,
-                .b_high = 0.05});
+                .b_high = 0.05,
+                .max_error = kSumError});
   }
 };
 
