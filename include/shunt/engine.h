@@ -25,6 +25,7 @@
 #include "shunt/registry.h"
 #include "shunt/tensor.h"
 #include "shunt/text.h"
+#include "shunt/trace.h"
 
 namespace shunt {
 
@@ -43,8 +44,9 @@ struct ModelInfo {
 struct SessionOptions {
   std::int64_t context =
       0;  ///< tokens of prompt and continuation; 0: the model's own, at most 4096
-  DType cache_type = DType::kF16;  ///< F32 or F16
-  std::int64_t batch = 512;        ///< tokens of a prompt that are computed at once
+  DType cache_type = DType::kF16;     ///< F32 or F16
+  std::int64_t batch = 512;           ///< tokens of a prompt that are computed at once
+  std::shared_ptr<Trace> trace = {};  ///< gets all that is done for the session; may be null
 };
 
 struct LoadOptions {
@@ -133,6 +135,8 @@ class Session {
   Ledger ledger() const;
   /// What was decided about memory, as Model::notes(), and what devices refused.
   std::span<const std::string> notes() const;
+  /// That of its options.
+  Trace* trace() const;
 
  private:
   struct State;

@@ -18,6 +18,7 @@
 namespace shunt {
 
 class CostModel;
+class Trace;
 
 /// Which rule decided where a node runs. docs/scheduler.md explains them.
 enum class Rule : std::uint8_t {
@@ -114,6 +115,8 @@ struct CompileOptions {
   /// Steps that may be under way at the same time, each with inputs, outputs and transfers of its
   /// own. Invalid below 1, and above 1 with an observer.
   int steps_in_flight = 1;
+  /// Gets every action of every step, once the step has been waited for; must outlive the plan.
+  Trace* trace = nullptr;
 };
 
 /// A tensor that is copied to another device before a segment starts.

@@ -14,6 +14,7 @@
 #include "cli/runtime_flags.h"
 #include "cli/sizes.h"
 #include "cli/text_source.h"
+#include "cli/trace_file.h"
 
 namespace shunt::cli {
 namespace {
@@ -77,6 +78,7 @@ class RunCommand final : public Command {
   PlacementFlags pins_;
   FallbackFlags fallback_;
   std::optional<std::string> placement_;
+  TraceFile trace_;
   bool ignore_eos_ = false;
   bool json_ = false;
 };
@@ -120,6 +122,7 @@ void RunCommand::declare(Arguments& arguments) {
   arguments.text("--placement", "FILE", "a placement from shunt place, to be followed exactly",
                  placement_);
   fallback_.declare(arguments);
+  trace_.declare(arguments);
   arguments.flag("--ignore-eos", ignore_eos_, "go on after an end-of-sequence token");
   arguments.flag("--json", json_, "print one JSON object at the end instead of the text");
 }
@@ -134,6 +137,7 @@ Status RunCommand::check() {
 }
 
 Result<RunCommand::Ready> RunCommand::load() const {
+  const TraceScope scope = trace_.scope("load");
   Ready ready;
   SHUNT_ASSIGN(ready.registry, Registry::create(options_));
   Progress progress("loading " + *model_, kLargeModel);
@@ -147,11 +151,14 @@ Result<RunCommand::Ready> RunCommand::load() const {
   }
   load.progress = [&](std::uint64_t done, std::uint64_t total) { progress.show(done, total); };
   SHUNT_ASSIGN(ready.model, Model::load(*model_, *ready.registry, load));
-  SHUNT_ASSIGN(ready.session, Session::create(ready.model, session_));
+  SessionOptions session = session_;
+  session.trace = trace_.trace();
+  SHUNT_ASSIGN(ready.session, Session::create(ready.model, session));
   return ready;
 }
 
 Status RunCommand::tokenize(const std::string& prompt, Ready& ready) const {
+  const TraceScope scope = trace_.scope("tokenize");
   SHUNT_ASSIGN(ready.prompt, ready.model->tokenizer().encode(prompt));
   if (ready.prompt.empty()) {
     return invalid(
@@ -195,6 +202,7 @@ Status RunCommand::run(Output& output) {
   // A file's last line end is there because editors and `echo` put it there.
   if (prompt_.is_file() && report.prompt.ends_with('\n')) report.prompt.pop_back();
 
+  SHUNT_TRY(trace_.open());
   const auto start = std::chrono::steady_clock::now();
   SHUNT_ASSIGN(Ready ready, load());
   report.load_seconds = seconds_since(start);
@@ -204,6 +212,8 @@ Status RunCommand::run(Output& output) {
   if (!json_ && !output.write(report.prompt)) return ok();
   auto result = generate_text(ready, interrupt, output, report.text);
   if (!json_) output.write("\n");
+  // After a failure, too: what ran before it is what one wants to see.
+  const Status traced = trace_.write();
   if (!result) return std::move(result.error()).with_context(*model_);
 
   report.model = ready.model->info();
@@ -214,6 +224,7 @@ Status RunCommand::run(Output& output) {
   report.peak_memory = peak_memory();
   if (json_) output.write(to_json(report));
   if (!output.failed()) say_plain(summary(report));
+  SHUNT_TRY(traced);
   if (interrupt.happened()) return fail(ErrorCode::kCancelled, "interrupted");
   return ok();
 }

@@ -30,12 +30,14 @@ struct Session::State {
   SessionOptions options;
   std::unique_ptr<SessionPlans> plans;
   std::int64_t length = 0;
+  std::uint32_t traced_step = 0;  // with a trace: what it knows a step as
 
   const ModelState& loaded() const { return model->state(); }
 
   /// Computes tokens that follow those so far; logits of the last `outputs` of them.
   Result<std::span<const float>> run(std::span<const std::int32_t> tokens, std::int64_t outputs,
                                      StepPlan& at, const std::atomic<bool>* cancel = nullptr) {
+    const TraceScope scope(options.trace.get(), traced_step);
     const auto count = static_cast<std::int64_t>(tokens.size());
     Plan& plan = *at.plan;
     SHUNT_TRY(plan.set_extent(at.step.token_count, count));
@@ -104,6 +106,7 @@ Result<std::unique_ptr<Session>> Session::create(std::shared_ptr<const Model> mo
     chosen.batch = std::min(chosen.batch, chosen.context);
     state->model = std::move(model);
     SHUNT_ASSIGN(state->plans, SessionPlans::create(state->loaded(), chosen));
+    if (chosen.trace) state->traced_step = chosen.trace->declare_host("step");
     return std::unique_ptr<Session>(new Session(std::move(state)));
   });
 }
@@ -164,6 +167,10 @@ std::int64_t Session::length() const {
 }
 std::int64_t Session::context() const {
   return state_->options.context;
+}
+
+Trace* Session::trace() const {
+  return state_->options.trace.get();
 }
 
 Ledger Session::ledger() const {

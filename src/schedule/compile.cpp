@@ -216,7 +216,8 @@ Result<Stream*> CompiledPlan::stream_of(int device) {
 Status CompiledPlan::add_action(Instance& instance, Action action, Place place,
                                 Footprint footprint) {
   if (action.stream != nullptr) {
-    SHUNT_ASSIGN(place.done, action.stream->create_event());
+    SHUNT_ASSIGN(place.done,
+                 timed_ ? action.stream->create_timed_event() : action.stream->create_event());
   }
   if (&instance == &instances_.front()) actions_.push_back(action);
   instance.places.push_back(std::move(place));
@@ -364,6 +365,7 @@ Result<std::vector<NodeId>> CompiledPlan::lay_out(const CompileOptions& options)
 }
 
 Status CompiledPlan::compile(const CompileOptions& options) {
+  timed_ = options.trace != nullptr;
   SHUNT_ASSIGN(const std::vector<NodeId> kept, lay_out(options));
   SHUNT_TRY(allocate());
   for (Instance& instance : instances_) {
@@ -371,6 +373,7 @@ Status CompiledPlan::compile(const CompileOptions& options) {
     SHUNT_TRY(build_actions(instance, kept));
   }
   connect();
+  if (options.trace != nullptr) declare_actions(*options.trace);
   return ok();
 }
 

@@ -7,6 +7,7 @@
 
 #include "schedule/actions.h"
 #include "schedule/allocation.h"
+#include "schedule/plan_trace.h"
 #include "schedule/segments.h"
 #include "shunt/plan.h"
 
@@ -99,9 +100,21 @@ class CompiledPlan final : public Plan {
   Status submit(Instance& instance, std::size_t action, bool first,
                 const std::atomic<bool>* cancel);
   Status show(Instance& instance, std::size_t action);
+  std::size_t copied_bytes(const Instance& instance, const Action& action) const;
   void drain();
   Error name_action(Error error, const Action& action) const;
   std::string device_name(int device) const;
+
+  // For a trace.
+  void declare_actions(Trace& trace);
+  TraceAction describe_run(std::size_t action) const;
+  TraceAction describe_other(std::size_t action) const;
+  bool is_copy(std::size_t action) const;
+  bool is_second_half(std::size_t action) const;
+  void tell_trace(const Instance& instance, std::size_t action);
+  std::size_t number_of(const Instance& instance) const {
+    return static_cast<std::size_t>(&instance - instances_.data());
+  }
 
   std::shared_ptr<const Graph> graph_;
   Placement placement_;
@@ -119,6 +132,8 @@ class CompiledPlan final : public Plan {
   std::vector<std::unique_ptr<Program>> programs_;            // by segment
   std::vector<Action> actions_;
   std::vector<Instance> instances_;
+  bool timed_ = false;                 // events tell when work was done
+  std::unique_ptr<PlanTrace> traced_;  // null: nobody wants to know
   std::uint64_t next_step_ = 0;
   std::size_t last_waited_ = 0;  // instance
 };

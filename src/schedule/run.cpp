@@ -84,7 +84,7 @@ Status CompiledPlan::submit(Instance& instance, std::size_t index, bool first,
     return action.stream->run(*place.binding, {instance.extents, cancel}, waits, place.done.get());
   }
   if (action.kind == Kind::kObserve) return show(instance, index);
-  const std::size_t bytes = actual_span(graph_->node(action.node).result, instance.extents);
+  const std::size_t bytes = copied_bytes(instance, action);
   if (action.kind == Kind::kWrite) {
     return action.stream->write(place.to, {place.host, bytes}, waits, place.done.get());
   }
@@ -92,6 +92,10 @@ Status CompiledPlan::submit(Instance& instance, std::size_t index, bool first,
     return action.stream->read({place.host, bytes}, place.from, waits, place.done.get());
   }
   return action.stream->copy(place.to, place.from, bytes, waits, place.done.get());
+}
+
+std::size_t CompiledPlan::copied_bytes(const Instance& instance, const Action& action) const {
+  return actual_span(graph_->node(action.node).result, instance.extents);
 }
 
 Result<std::uint64_t> CompiledPlan::start(const std::atomic<bool>* cancel) {
@@ -105,7 +109,9 @@ Result<std::uint64_t> CompiledPlan::start(const std::atomic<bool>* cancel) {
   instance.failed = ok();
   instance.submitted = 0;
   for (std::size_t i = 0; i < actions_.size(); ++i) {
+    if (traced_) traced_->submitting(number_of(instance), i);
     Status status = submit(instance, i, first, cancel);
+    if (traced_) traced_->submitted(number_of(instance), i);
     if (!status) {
       instance.failed = name_action(std::move(status.error()), actions_[i]);
       break;
@@ -122,12 +128,14 @@ Status CompiledPlan::finish(Instance& instance) {
   // first action that failed is the one to name.
   for (std::size_t i = 0; i < instance.submitted; ++i) {
     Event* event = instance.places[i].done.get();
-    if (event == nullptr) continue;
-    Status status = event->wait();
-    if (status) continue;
-    instance.failed = name_action(std::move(status.error()), actions_[i]);
-    break;
+    Status status = event != nullptr ? event->wait() : ok();
+    if (!status) {
+      instance.failed = name_action(std::move(status.error()), actions_[i]);
+      break;
+    }
+    if (traced_) tell_trace(instance, i);
   }
+  if (traced_) traced_->finish();
   if (!instance.failed) drain();  // what failed may have left others at work
   return instance.failed;
 }

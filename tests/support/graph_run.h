@@ -16,6 +16,7 @@ struct GraphRunOptions {
   int steps_in_flight = 1;
   /// Each node runs on the first device that can, whatever the rules of placement say.
   bool by_ability = false;
+  Trace* trace = nullptr;
 };
 
 class GraphRun {

@@ -24,6 +24,7 @@ struct TestDeviceConfig {
   TestWorld* world = nullptr;                     ///< asynchronous, in that world; null: not
   double seconds_per_node = 0;                    ///< on the world's clock
   double seconds_per_byte = 0;                    ///< of a copy, on the world's clock
+  bool tells_times = true;                        ///< its events know when work was done
 };
 
 /// The n-th call, from 1, that fails, counted from when it is set; 0: none does.
@@ -51,6 +52,8 @@ class TestDevice final : public Device {
   void fail_at(const TestFailures& failures) { failures_ = failures; }
   /// Called before each node that is computed.
   std::function<void(NodeId)> on_launch;
+  /// How many events that tell times its streams have made.
+  std::size_t timed_events = 0;
   /// How many nodes it has computed, in all runs.
   std::size_t computed() const { return computed_; }
   /// Bytes of its memory that are allocated.

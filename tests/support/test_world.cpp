@@ -54,6 +54,7 @@ void WorldStream::run_first() {
   if (status) status = queued.task.run();
   time_ = start + queued.task.seconds;
   world_.now_ = std::max(world_.now_, time_);
+  queued.work->begin = start;
   queued.work->time = time_;
   queued.work->status = std::move(status);
   queued.work->done = true;
