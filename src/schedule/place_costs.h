@@ -12,9 +12,10 @@ namespace shunt {
 /// A placement by rules as a problem of numbers, and which node is which.
 struct PlaceProblem {
   CostProblem problem;
-  std::vector<NodeId> nodes;    ///< by CostNode: computed nodes, in order
-  Assignment start;             ///< what the rules say
-  std::vector<double> seconds;  ///< by node id: on the device that the rules chose
+  std::vector<NodeId> nodes;      ///< by CostNode: computed nodes, in order
+  Assignment start;               ///< what the rules say
+  std::vector<double> seconds;    ///< by node id: on the device that the rules chose
+  std::vector<NodeId> externals;  ///< by CostExternal: leaves
 };
 
 /// Hard, thus not for costs to change: pins; who writes into memory that is there; and that those
@@ -24,9 +25,9 @@ struct PlaceProblem {
 PlaceProblem make_problem(const PlaceFacts& facts, const PinnedNodes& pinned,
                           const std::vector<Decision>& decisions, const CostModel& costs);
 
-/// Changes `decisions` where that makes the predicted step shorter, and fills in the predicted
-/// seconds of each. The predicted seconds of a step.
-double place_by_costs(const PlaceFacts& facts, const PinnedNodes& pinned, const CostModel& costs,
-                      std::vector<Decision>& decisions);
+/// Changes decisions where that makes the predicted step shorter, and fills in all that is
+/// predicted.
+void place_by_costs(const PlaceFacts& facts, const PinnedNodes& pinned, const CostModel& costs,
+                    Placement& placement);
 
 }  // namespace shunt
