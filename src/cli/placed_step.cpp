@@ -89,7 +89,9 @@ Result<PlacedStep> StepFlags::place() const {
         LoadOptions load;
         SHUNT_TRY(pins_.apply(load));
         model->pins = std::move(load.pins);
-        model->costs = std::move(load.costs);
+        if (load.costs) model->costs = std::move(load.costs);
+        model->rules_only = load.rules_only;
+        model->stream_rows = load.stream_rows;
         SessionOptions session;
         session.context = context_;
         FitRequest request;
@@ -105,12 +107,14 @@ Result<PlacedStep> StepFlags::place() const {
         const PromisedMemory promised(model->devices);
         const auto memory = promise(placed.step, *fit, promised);
         SHUNT_ASSIGN(const Placement by_rules, model->place_step(graph, {}, model->devices));
-        SHUNT_ASSIGN(placed.placement, model->place_step(graph, memory, fit->devices));
+        SHUNT_ASSIGN(placed.placement,
+                     model->place_step(graph, memory, fit->devices, fit->stream_bytes));
         explain_leaves(by_rules, memory, placed.placement);
         placed.segments = cut_segments(graph, placed.placement, graph.outputs(),
                                        planned_leaf_types(graph, placed.placement))
                               .segments;
         placed.notes = std::move(fit->notes);
+        placed.measured = !model->costs->ops().empty();
         return placed;
       },
       *model_);

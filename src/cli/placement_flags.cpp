@@ -4,6 +4,12 @@
 
 namespace shunt::cli {
 
+namespace {
+
+constexpr std::int64_t kMostRows = std::int64_t{1} << 40;
+
+}  // namespace
+
 void PlacementFlags::declare(Arguments& arguments) {
   arguments.each("--place", "PATTERN=DEVICE",
                  "what has a name that matches goes to the device, such as 'blk.[0-9].*=cuda0'; "
@@ -17,12 +23,20 @@ void PlacementFlags::declare(Arguments& arguments) {
                    return ok();
                  });
   arguments.text("--costs", "FILE",
-                 "measured costs (shunt bench --save-costs); placement then goes by predicted time",
+                 "what was measured (shunt bench --save-costs) predicts times, not estimates",
                  costs_);
+  arguments.number<std::int64_t>("--stream-rows",
+                                 "from so many tokens at once on, weights in host memory are sent "
+                                 "to a device that wants them; "
+                                 "0: never",
+                                 stream_rows_, 0, kMostRows);
+  arguments.flag("--rules-only", rules_only_, "rules alone decide what runs where, not costs");
 }
 
 Status PlacementFlags::apply(LoadOptions& options) const {
   options.pins = pins_;
+  options.stream_rows = stream_rows_;
+  options.rules_only = rules_only_;
   if (costs_) {
     SHUNT_ASSIGN(CostModel costs, CostModel::load(*costs_));
     options.costs = std::make_shared<const CostModel>(std::move(costs));

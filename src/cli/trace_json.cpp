@@ -136,7 +136,7 @@ class Writer {
         args["nodes"] = action.nodes;
         args["first"] = action.first;
         args["last"] = action.last;
-      } else if (action.kind != TraceKind::kObserve) {
+      } else if (action.kind != TraceKind::kObserve && action.kind != TraceKind::kPick) {
         args["bytes"] = span.bytes;
       }
       if (span.seen_by_host) args["seen_by_host"] = true;

@@ -63,7 +63,10 @@ Result<Placement> place(const Graph& graph, std::span<Device* const> devices,
   Placement placement;
   placement.devices.assign(devices.begin(), devices.end());
   SHUNT_ASSIGN(placement.decisions, place_by_rules(facts, pinned, options.stream_rows));
-  if (options.costs != nullptr) place_by_costs(facts, pinned, *options.costs, placement);
+  if (options.costs != nullptr) {
+    const auto by_costs = options.rules_only ? predict_costs : place_by_costs;
+    by_costs(facts, pinned, *options.costs, placement);
+  }
   note_who_was_passed_over(facts, placement.decisions);
   placement.notes = std::move(pinned.notes);
   return placement;

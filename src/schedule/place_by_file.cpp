@@ -1,5 +1,8 @@
 // A placement that follows a file exactly, or says which line can't be kept.
 #include "base/fail.h"
+#include "schedule/place_costs.h"
+#include "schedule/place_facts.h"
+#include "schedule/place_pins.h"
 #include "schedule/placement_words.h"
 #include "schedule/storage_users.h"
 #include "shunt/explain.h"
@@ -150,8 +153,16 @@ class Follower {
 
 Result<Placement> place_by_file(const PlacementFile& file, const Graph& graph,
                                 std::span<Device* const> devices,
-                                std::span<const LeafMemory> memory) {
-  return Follower(file, graph, devices).follow(memory);
+                                std::span<const LeafMemory> memory, const CostModel* costs) {
+  SHUNT_ASSIGN(Placement placement, Follower(file, graph, devices).follow(memory));
+  if (costs != nullptr) {
+    PlaceOptions options;
+    options.memory = memory;
+    SHUNT_ASSIGN(const PlaceFacts facts, PlaceFacts::create(graph, devices, options));
+    SHUNT_ASSIGN(const PinnedNodes pinned, pin_nodes(facts, {}));
+    predict_costs(facts, pinned, *costs, placement);
+  }
+  return placement;
 }
 
 }  // namespace shunt

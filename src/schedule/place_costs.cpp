@@ -7,6 +7,7 @@
 
 #include "schedule/optimize/makespan.h"
 #include "schedule/optimize/optimize.h"
+#include "schedule/picked.h"
 #include "schedule/place_rules.h"
 #include "schedule/storage_users.h"
 #include "shunt/costs.h"
@@ -29,7 +30,6 @@ class ProblemMaker {
   PlaceProblem run() {
     CostProblem& problem = made_.problem;
     problem.devices = facts_.cpu() + 1;
-    made_.seconds.assign(graph_.size(), 0);
     for (int from = 0; from < problem.devices; ++from) {
       for (int to = 0; to < problem.devices; ++to) problem.links.push_back(link(from, to));
     }
@@ -58,12 +58,19 @@ class ProblemMaker {
            pinned_.device[owner] == kNotPinned;
   }
 
+  /// Whether a device can compute a node, and without weights being sent where that is not wanted.
+  bool may(int index, NodeId id) const {
+    if (!facts_.can(index, id)) return false;
+    const bool free = facts_.streams() || index == facts_.cpu() || index == decisions_[id].device;
+    return free || facts_.bytes_to_send(id, index) == 0;
+  }
+
   void add_node(NodeId id) {
     const Node& node = graph_.node(id);
     CostNode cost;
     for (int index = 0; index <= facts_.cpu(); ++index) {
-      cost.seconds.push_back(facts_.can(index, id) ? costs_.seconds(graph_, id, facts_.info(index))
-                                                   : kNever);
+      cost.seconds.push_back(may(index, id) ? costs_.seconds(graph_, id, facts_.info(index))
+                                            : kNever);
     }
     for (NodeId source : node.sources) {
       if (source == kNoNode) continue;
@@ -72,16 +79,21 @@ class ProblemMaker {
     cost.bytes = bytes(id);
     cost.pinned = hard_device(id);
     cost.group = group(id);
-    const int now = decisions_[id].device;
-    made_.seconds[id] = cost.seconds[static_cast<std::size_t>(now)];
     index_of_[id] = static_cast<std::uint32_t>(made_.nodes.size());
     made_.nodes.push_back(id);
-    made_.start.push_back(now);
+    made_.start.push_back(decisions_[id].device);
     made_.problem.nodes.push_back(std::move(cost));
   }
 
   std::size_t bytes(NodeId id) const {
     return static_cast<std::size_t>(byte_span(graph_.node(id).result));
+  }
+
+  /// Of a leaf, to a device: of experts as many as can be in use.
+  std::size_t bytes_sent(NodeId leaf) const {
+    if (!is_weight(graph_.node(leaf).role)) return bytes(leaf);
+    const Picked picked = picked_of(graph_, leaf, facts_.users());
+    return picked ? static_cast<std::size_t>(picked_bytes(graph_, leaf, picked)) : bytes(leaf);
   }
 
   int hard_device(NodeId id) const {
@@ -117,7 +129,7 @@ class ProblemMaker {
     const auto [known, is_new] =
         external_of_.try_emplace(maker, static_cast<std::uint32_t>(made_.problem.externals.size()));
     if (is_new) {
-      made_.problem.externals.push_back({decisions_[maker].device, bytes(maker)});
+      made_.problem.externals.push_back({decisions_[maker].device, bytes_sent(maker)});
       made_.externals.push_back(maker);
     }
     return CostValue{true, known->second};
@@ -135,6 +147,10 @@ class ProblemMaker {
 
 /// When what is done, and how long all of it takes.
 void predict_times(const PlaceProblem& made, const Assignment& assignment, Placement& placement) {
+  for (std::size_t i = 0; i < made.nodes.size(); ++i) {
+    const auto device = static_cast<std::size_t>(assignment[i]);
+    placement.decisions[made.nodes[i]].seconds = made.problem.nodes[i].seconds[device];
+  }
   StepTimes times;
   placement.predicted_seconds = makespan(made.problem, assignment, &times);
   if (placement.predicted_seconds == kNever) return;
@@ -161,11 +177,16 @@ PlaceProblem make_problem(const PlaceFacts& facts, const PinnedNodes& pinned,
   return ProblemMaker(facts, pinned, decisions, costs).run();
 }
 
+void predict_costs(const PlaceFacts& facts, const PinnedNodes& pinned, const CostModel& costs,
+                   Placement& placement) {
+  const PlaceProblem made = make_problem(facts, pinned, placement.decisions, costs);
+  predict_times(made, made.start, placement);
+}
+
 void place_by_costs(const PlaceFacts& facts, const PinnedNodes& pinned, const CostModel& costs,
                     Placement& placement) {
   std::vector<Decision>& decisions = placement.decisions;
   const PlaceProblem made = make_problem(facts, pinned, decisions, costs);
-  for (NodeId id : made.nodes) decisions[id].seconds = made.seconds[id];
   Optimized found{.assignment = made.start};
   if (facts.cpu() > 0) found = optimize(made.problem, made.start);
   predict_times(made, found.assignment, placement);
@@ -181,7 +202,6 @@ void place_by_costs(const PlaceFacts& facts, const PinnedNodes& pinned, const Co
     decision.device = device;
     decision.rule = Rule::kCosts;
     decision.reason = reason;
-    decision.seconds = made.problem.nodes[i].seconds[static_cast<std::size_t>(device)];
   }
   place_followers(facts, decisions);
 }

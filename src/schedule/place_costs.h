@@ -14,7 +14,6 @@ struct PlaceProblem {
   CostProblem problem;
   std::vector<NodeId> nodes;      ///< by CostNode: computed nodes, in order
   Assignment start;               ///< what the rules say
-  std::vector<double> seconds;    ///< by node id: on the device that the rules chose
   std::vector<NodeId> externals;  ///< by CostExternal: leaves
 };
 
@@ -25,8 +24,12 @@ struct PlaceProblem {
 PlaceProblem make_problem(const PlaceFacts& facts, const PinnedNodes& pinned,
                           const std::vector<Decision>& decisions, const CostModel& costs);
 
-/// Changes decisions where that makes the predicted step shorter, and fills in all that is
-/// predicted.
+/// Fills in all that is predicted of a step: when each node and each copy is done, and how long all
+/// of it takes.
+void predict_costs(const PlaceFacts& facts, const PinnedNodes& pinned, const CostModel& costs,
+                   Placement& placement);
+
+/// Changes decisions where that makes the predicted step shorter, and fills in what is predicted.
 void place_by_costs(const PlaceFacts& facts, const PinnedNodes& pinned, const CostModel& costs,
                     Placement& placement);
 

@@ -13,16 +13,17 @@ PlanTrace::PlanTrace(Trace& trace, std::vector<TraceAction> actions, std::vector
 }
 
 void PlanTrace::done(std::size_t instance, std::size_t action, std::uint64_t step,
-                     std::uint64_t bytes, const Event* event) {
+                     std::uint64_t bytes, const Event* first, const Event* last) {
   const Queue& queue = queues_[action];
   TraceSpan span{.action = first_ + static_cast<std::uint32_t>(action),
                  .step = step,
                  .bytes = bytes,
                  .times = at(instance, action)};
-  const auto told = event != nullptr ? event->times() : std::nullopt;
+  const auto told = last != nullptr ? last->times() : std::nullopt;
+  const auto began = first != nullptr ? first->times() : std::nullopt;
   double& free = free_[queue.stream];
-  if (told) {
-    span.times = *told;
+  if (told && began) {
+    span.times = {began->begin, told->end};
   } else if (queue.later) {
     span.seen_by_host = true;
     // A queue is in order: nothing begins before what came before it has ended.

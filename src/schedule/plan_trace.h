@@ -27,9 +27,10 @@ class PlanTrace {
   void submitted(std::size_t instance, std::size_t action) {
     at(instance, action).end = trace_.now();
   }
-  /// After its event was waited for; null if it has none. Actions of a step in their order.
+  /// After its events were waited for: those of its first and its last part, which may be the same;
+  /// null if it has none. Actions of a step in their order.
   void done(std::size_t instance, std::size_t action, std::uint64_t step, std::uint64_t bytes,
-            const Event* event);
+            const Event* first, const Event* last);
   /// Hands over what was done of a step.
   void finish();
 

@@ -9,8 +9,8 @@
 namespace shunt {
 
 std::string_view to_string(TraceKind kind) {
-  static constexpr std::array<std::string_view, 6> kNames = {"segment", "write",   "read",
-                                                             "copy",    "observe", "host"};
+  static constexpr std::array<std::string_view, 7> kNames = {"segment", "write", "read", "copy",
+                                                             "observe", "pick",  "host"};
   const auto index = static_cast<std::size_t>(kind);
   return index < kNames.size() ? kNames[index] : "unknown";
 }

@@ -292,6 +292,57 @@ TEST(TraceOfPlans, WhatAnObserverSeesIsWorkOfTheHost) {
   EXPECT_THAT(what, ElementsAre("segment cpu0", "observe host", "segment cpu0"));
 }
 
+/// The device chooses experts, whose numbers the host reads to send just these.
+TEST(TraceOfPlans, ExpertsArePickedByTheHostAndSentOneByOne) {
+  GraphBuilder g;
+  const auto table = g.input("table", *make_tensor(DType::kI32, {2, 32}));
+  const auto row = g.input("row", *make_tensor(DType::kI32, {1}));
+  const auto x = g.input("x", *make_tensor(DType::kF32, {32, 1, 1}));
+  const auto w = g.weight("w", *make_tensor(DType::kF32, {32, 6, 12}), Role::kExpertWeight);
+  const auto choice = get_rows(g, table, row);
+  ASSERT_TRUE(g.name(choice, "choice"));
+  ASSERT_TRUE(g.output(matmul_id(g, w, x, choice), "y"));
+  const auto graph = std::make_shared<const Graph>(std::move(*std::move(g).build()));
+  std::map<NodeId, RefTensor> leaves;
+  leaves[table->id] = RefTensor({2, 32, 1, 1});
+  leaves[table->id].at(0, 7) = 3;
+  leaves[table->id].at(1, 7) = 9;
+  leaves[row->id] = RefTensor({1, 1, 1, 1});
+  leaves[row->id].at(0) = 7;
+  leaves[x->id] = make_values({.sizes = {32, 1, 1, 1}}, 1);
+  leaves[w->id] = make_values({.sizes = {32, 6, 12, 1}}, 2);
+  TestWorld world;
+  TestDevice host(cpu_config());
+  TestDevice a({.name = "a0",
+                .ops = {"get_rows", "matmul_id"},
+                .wants = {"get_rows", "matmul_id"},
+                .world = &world,
+                .seconds_per_node = 2,
+                .seconds_per_byte = 0.25});
+  Device* devices[] = {&a, &host};
+  const auto trace = *Trace::create({.clock = [&] { return world.host_now(); }});
+  const auto run = GraphRun::create(
+      graph, devices, leaves, {.weights_on_host = true, .stream_rows = 1, .trace = trace.get()});
+  ASSERT_TRUE(run) << run.error().message();
+  ASSERT_TRUE((*run)->plan().run());
+  // An expert has 768 bytes. The host sees the numbers at 69 s, and then sends experts 3 and 9.
+  EXPECT_THAT(to_texts(*trace),
+              ElementsAre("write table (input) a0 0-64", "write row (input) a0 64-65",
+                          "segment choice (get_rows) a0 65-67", "read choice (get_rows) a0 67-69",
+                          "pick w (expert weight) host 69-69", "write w (expert weight) a0 69-453",
+                          "write x (input) a0 453-485", "segment y (matmul_id) a0 485-487",
+                          "read y (matmul_id) a0 487-499"));
+  const auto actions = trace->actions();
+  ASSERT_EQ(actions.size(), 9U);
+  EXPECT_THAT(actions[3].after, ElementsAre(2));
+  EXPECT_THAT(actions[4].after, ElementsAre(3));
+  EXPECT_THAT(actions[5].after, ElementsAre(4));
+  EXPECT_THAT(actions[6].after, IsEmpty());
+  EXPECT_THAT(actions[7].after, testing::UnorderedElementsAre(5, 6));
+  EXPECT_EQ(trace->spans()[4].bytes, 0U);
+  EXPECT_EQ(trace->spans()[5].bytes, 2U * 768);
+}
+
 TEST(TraceOfTheHost, AScopeIsASpanAndNothingWithoutATrace) {
   double now = 1;
   const auto trace = *Trace::create({.clock = [&] { return now; }});
