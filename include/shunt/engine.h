@@ -25,6 +25,7 @@
 #include "shunt/registry.h"
 #include "shunt/tensor.h"
 #include "shunt/text.h"
+#include "shunt/trace.h"
 #include "shunt/verify.h"
 
 namespace shunt {
@@ -44,8 +45,9 @@ struct ModelInfo {
 struct SessionOptions {
   std::int64_t context =
       0;  ///< tokens of prompt and continuation; 0: the model's own, at most 4096
-  DType cache_type = DType::kF16;  ///< F32 or F16
-  std::int64_t batch = 512;        ///< tokens of a prompt that are computed at once
+  DType cache_type = DType::kF16;     ///< F32 or F16
+  std::int64_t batch = 512;           ///< tokens of a prompt that are computed at once
+  std::shared_ptr<Trace> trace = {};  ///< gets all that is done for the session; may be null
 };
 
 enum class DeviceErrorMode : std::uint8_t {
@@ -168,6 +170,8 @@ class Session {
   /// What was decided about memory, as Model::notes(), what devices refused, and which tokens were
   /// computed again.
   std::vector<std::string> notes() const;
+  /// That of its options.
+  Trace* trace() const;
 
  private:
   struct State;

@@ -18,6 +18,12 @@ namespace shunt {
 // ---- explanations
 // ---------------------------------------------------------------------------------
 
+/// When something is done in the predicted step: seconds from its start.
+struct ExplainedTime {
+  double start = 0;
+  double end = 0;
+};
+
 /// An operation of a segment.
 struct ExplainedNode {
   NodeId id = 0;
@@ -35,6 +41,9 @@ struct ExplainedTransfer {
   int from = 0;
   int to = 0;
   std::uint64_t bytes = 0;
+  /// Predicted. A value crosses once, so that of several transfers of it (of views) only the first
+  /// has a time.
+  std::optional<ExplainedTime> when;
 };
 
 struct ExplainedSegment {
@@ -46,6 +55,8 @@ struct ExplainedSegment {
   std::uint64_t bytes_out = 0;               ///< of what it computes, copied to other devices
   std::size_t fell_back = 0;                 ///< operations that a better device refused
   std::optional<double> seconds;             ///< predicted, without copies
+  std::optional<ExplainedTime>
+      when;  ///< predicted: its first operation's start, its last one's end
 };
 
 struct ExplainedDevice {

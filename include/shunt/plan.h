@@ -18,6 +18,7 @@
 namespace shunt {
 
 class CostModel;
+class Trace;
 
 /// Which rule decided where a node runs. docs/scheduler.md explains them.
 enum class Rule : std::uint8_t {
@@ -48,6 +49,17 @@ struct Decision {
   std::string reason;
   std::vector<PassedOver> passed_over;
   double seconds = 0;  ///< predicted, at the extents' maximum; 0 without costs
+  double start = 0;    ///< seconds from the start of the predicted step; 0 without costs
+};
+
+/// A value on its way to another device in the predicted step, once however many nodes read it
+/// there. What costs nothing, as it can be read where it is, is left out.
+struct PredictedCopy {
+  NodeId node = 0;  ///< that made the value: no view
+  int from = 0;
+  int to = 0;
+  double start = 0;  ///< seconds from the start of the step
+  double end = 0;
 };
 
 /// Which device computes each node, and the reason. Pure data; the graph it is about is not
@@ -57,6 +69,8 @@ struct Placement {
   std::vector<Decision> decisions;  ///< by node id
   std::vector<std::string> notes;   ///< what the user should know: pins that match nothing
   double predicted_seconds = 0;     ///< of a step at the extents' maximum; 0 without costs
+  std::vector<PredictedCopy> predicted_copies =
+      {};  ///< those of a link in order; without costs none
 };
 
 /// A leaf whose memory is there before compiling: weights, caches.
@@ -119,6 +133,8 @@ struct CompileOptions {
   /// Steps that may be under way at the same time, each with inputs, outputs and transfers of its
   /// own. Invalid below 1, and above 1 with an observer.
   int steps_in_flight = 1;
+  /// Gets every action of every step, once the step has been waited for; must outlive the plan.
+  Trace* trace = nullptr;
 };
 
 /// A tensor that is copied to another device before a segment starts.

@@ -12,6 +12,10 @@ Json seconds_json(const std::optional<double>& seconds) {
   return seconds ? Json(*seconds) : Json();
 }
 
+Json when_json(const std::optional<ExplainedTime>& when) {
+  return when ? Json({{"start", when->start}, {"end", when->end}}) : Json();
+}
+
 Json transfers_json(const Explanation& explanation, std::span<const ExplainedTransfer> transfers) {
   Json json = Json::array();
   for (const ExplainedTransfer& transfer : transfers) {
@@ -19,7 +23,8 @@ Json transfers_json(const Explanation& explanation, std::span<const ExplainedTra
                     {"name", transfer.name},
                     {"from", name_of(explanation, transfer.from)},
                     {"to", name_of(explanation, transfer.to)},
-                    {"bytes", transfer.bytes}});
+                    {"bytes", transfer.bytes},
+                    {"when", when_json(transfer.when)}});
   }
   return json;
 }
@@ -48,6 +53,7 @@ Json segment_json(const Explanation& explanation, const ExplainedSegment& segmen
           {"bytes_in", segment.bytes_in},
           {"bytes_out", segment.bytes_out},
           {"seconds", seconds_json(segment.seconds)},
+          {"when", when_json(segment.when)},
           {"transfers", transfers_json(explanation, segment.transfers)},
           {"nodes", std::move(nodes)}};
 }

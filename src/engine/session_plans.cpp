@@ -105,6 +105,7 @@ Result<StepPlan> SessionPlans::compile_step(const StepShape& shape, const Fit& f
   auto graph = std::make_shared<const Graph>(std::move(made.step.graph));
   CompileOptions options;
   options.memory = memory;
+  options.trace = options_.trace.get();
   SHUNT_ASSIGN(made.plan, compile(graph, std::move(placement), options));
   for (const Segment& segment : made.plan->segments()) {
     for (const Transfer& transfer : segment.transfers) {

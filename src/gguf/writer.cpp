@@ -3,10 +3,10 @@
 
 #include "base/fail.h"
 #include "base/guarded.h"
+#include "base/output_file.h"
 #include "gguf/header_bytes.h"
 #include "gguf/metadata.h"
 #include "gguf/name_index.h"
-#include "gguf/output_file.h"
 #include "gguf/part.h"
 #include "gguf/printable.h"
 #include "shunt/gguf.h"

@@ -251,10 +251,14 @@ Status CompiledPlan::use_stream(Action& action, int device) {
   return ok();
 }
 
+Result<std::unique_ptr<Event>> CompiledPlan::create_event(Stream& stream) const {
+  return timed_ ? stream.create_timed_event() : stream.create_event();
+}
+
 Status CompiledPlan::add_action(Instance& instance, Action action, Place place,
                                 Footprint footprint) {
   if (action.stream != nullptr) {
-    auto event = action.stream->create_event();
+    auto event = create_event(*action.stream);
     if (!event) {
       return name_device(std::move(event.error()).with_context("an event"), action.device);
     }
@@ -272,7 +276,10 @@ Status CompiledPlan::add_copy(Instance& instance, const Copy& copy, Address to) 
   const Region read = region(instance, from, bytes);
   const Region written = region(instance, to, bytes);
   const std::optional<Kind> way = way_of(copy);
-  Action action{.kind = way.value_or(Kind::kWrite), .segment = copy.segment, .node = copy.node};
+  Action action{.kind = way.value_or(Kind::kWrite),
+                .segment = copy.segment,
+                .node = copy.node,
+                .copy = &copy};
   Place place{.from = from, .to = to};
   if (way == Kind::kWrite) {
     std::byte* const host = from.buffer->host_data();
@@ -302,14 +309,14 @@ Status CompiledPlan::add_picked_copy(Instance& instance, const Copy& copy, Addre
   Action through;
   SHUNT_TRY(use_stream(through, copy.to));
   for (auto& link : picked->links) {
-    auto event = through.stream->create_event();
+    auto event = create_event(*through.stream);
     if (!event) return name_device(std::move(event.error()), copy.to);
     link = std::move(*event);
   }
   const Region numbers = region(instance, ids, bytes_of(copy.picked.ids));
-  SHUNT_TRY(add_action(instance, {.kind = Kind::kPick, .segment = copy.segment, .node = copy.node},
-                       {.host = ids.buffer->host_data() + ids.offset, .picked = picked.get()},
-                       {-1, {numbers}, {}}));
+  SHUNT_TRY(add_action(
+      instance, {.kind = Kind::kPick, .segment = copy.segment, .node = copy.node, .copy = &copy},
+      {.host = ids.buffer->host_data() + ids.offset, .picked = picked.get()}, {-1, {numbers}, {}}));
   SHUNT_TRY(add_copy(instance, copy, to));
   instance.places.back().picked = picked.get();
   instance.picked.push_back(std::move(picked));
@@ -424,6 +431,7 @@ Result<std::vector<NodeId>> CompiledPlan::lay_out(const CompileOptions& options)
 }
 
 Status CompiledPlan::compile(const CompileOptions& options) {
+  timed_ = options.trace != nullptr;
   SHUNT_ASSIGN(const std::vector<NodeId> kept, lay_out(options));
   SHUNT_TRY(allocate());
   for (Instance& instance : instances_) {
@@ -431,6 +439,7 @@ Status CompiledPlan::compile(const CompileOptions& options) {
     SHUNT_TRY(build_actions(instance, kept));
   }
   connect();
+  if (options.trace != nullptr) declare_actions(*options.trace);
   return ok();
 }
 

@@ -64,9 +64,8 @@ Result<Placement> place(const Graph& graph, std::span<Device* const> devices,
   placement.devices.assign(devices.begin(), devices.end());
   SHUNT_ASSIGN(placement.decisions, place_by_rules(facts, pinned, options.stream_rows));
   if (options.costs != nullptr) {
-    placement.predicted_seconds =
-        options.rules_only ? predict_costs(facts, pinned, *options.costs, placement.decisions)
-                           : place_by_costs(facts, pinned, *options.costs, placement.decisions);
+    const auto by_costs = options.rules_only ? predict_costs : place_by_costs;
+    by_costs(facts, pinned, *options.costs, placement);
   }
   note_who_was_passed_over(facts, placement.decisions);
   placement.notes = std::move(pinned.notes);

@@ -160,7 +160,7 @@ Result<Placement> place_by_file(const PlacementFile& file, const Graph& graph,
     options.memory = memory;
     SHUNT_ASSIGN(const PlaceFacts facts, PlaceFacts::create(graph, devices, options));
     SHUNT_ASSIGN(const PinnedNodes pinned, pin_nodes(facts, {}));
-    placement.predicted_seconds = predict_costs(facts, pinned, *costs, placement.decisions);
+    predict_costs(facts, pinned, *costs, placement);
   }
   return placement;
 }

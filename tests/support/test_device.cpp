@@ -164,6 +164,10 @@ class TestWorldStream final : public Stream {
   Result<std::unique_ptr<Event>> create_event() override {
     return std::make_unique<WorldEvent>(queue_.world());
   }
+  Result<std::unique_ptr<Event>> create_timed_event() override {
+    ++device_.timed_events;
+    return std::make_unique<WorldEvent>(queue_.world(), config_.tells_times);
+  }
   Status run(Binding& binding, const RunArgs& args, std::span<Event* const> waits,
              Event* signal) override {
     auto& bound = static_cast<TestBinding&>(binding);

@@ -36,6 +36,7 @@ struct TestDeviceConfig {
   /// Wrong kernels, by op: what is done to a result before it is written. A result that has been
   /// made smaller is not written any further.
   std::map<std::string, std::function<void(RefTensor&)>> wrong = {};
+  bool tells_times = true;  ///< its events know when work was done
 };
 
 /// The n-th call, from 1, that fails, counted from when it is set; 0: none does.
@@ -72,6 +73,8 @@ class TestDevice final : public Device {
   bool has_failed() const;
   /// Called before each node that is computed.
   std::function<void(NodeId)> on_launch;
+  /// How many events that tell times its streams have made.
+  std::size_t timed_events = 0;
   /// How many nodes it has computed, in all runs.
   std::size_t computed() const { return computed_; }
   /// Bytes that came from the host through its streams.

@@ -1,6 +1,7 @@
-#include "gguf/output_file.h"
+#include "base/output_file.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,7 +12,7 @@
 
 #include "base/fail.h"
 
-namespace shunt::gguf {
+namespace shunt {
 namespace {
 
 std::string folder_of(const std::string& path) {
@@ -30,6 +31,12 @@ void sync_folder(const std::string& folder) {
 }  // namespace
 
 Result<OutputFile> OutputFile::create(const std::string& path) {
+  struct stat there = {};
+  if (::stat(path.c_str(), &there) == 0 && !S_ISREG(there.st_mode)) {
+    Descriptor file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+    if (file.get() >= 0) return OutputFile(path, {}, std::move(file));
+    return fail(ErrorCode::kIo, "cannot create {}: {}", path, system_message(errno));
+  }
   // Not mkstemp, whose files are for their owner only where this one should be as the umask says.
   // Someone else's file is never opened (O_EXCL): the next name is tried.
   constexpr int kAttempts = 1000;
@@ -87,6 +94,10 @@ Status OutputFile::write_zeros(std::uint64_t count) {
 }
 
 Status OutputFile::commit() {
+  if (in_place()) {
+    if (::close(file_.release()) != 0 && errno != EINTR) return failure("write");
+    return ok();
+  }
   if (::fsync(file_.get()) != 0) return failure("write");
   if (::close(file_.release()) != 0 && errno != EINTR) return failure("write");
   if (std::rename(temporary_.c_str(), path_.c_str()) != 0) return failure("create");
@@ -95,4 +106,4 @@ Status OutputFile::commit() {
   return ok();
 }
 
-}  // namespace shunt::gguf
+}  // namespace shunt

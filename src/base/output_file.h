@@ -9,12 +9,14 @@
 #include "base/file.h"
 #include "shunt/error.h"
 
-namespace shunt::gguf {
+namespace shunt {
 
 /// A temporary file in the folder of `path`, which takes that name in commit(), and is removed if
-/// that does not come to pass.
+/// that does not come to pass. What is there and is no file (a pipe, /dev/null) is written to where
+/// it is.
 class OutputFile {
  public:
+  /// NotFound if there is no such folder, Io if nothing can be written there or `path` is a folder.
   static Result<OutputFile> create(const std::string& path);
 
   OutputFile(OutputFile&& other) noexcept;
@@ -29,6 +31,8 @@ class OutputFile {
   /// Waits until the bytes are on the disk, then gives the file its name.
   Status commit();
 
+  /// Whether it is written to where it is, without a temporary file.
+  bool in_place() const { return temporary_.empty(); }
   std::uint64_t size() const { return size_; }
 
  private:
@@ -36,9 +40,9 @@ class OutputFile {
   Error failure(const char* what) const;
 
   std::string path_;
-  std::string temporary_;  ///< empty once there is nothing to remove
+  std::string temporary_;  ///< empty if there is nothing to remove
   Descriptor file_;
   std::uint64_t size_ = 0;
 };
 
-}  // namespace shunt::gguf
+}  // namespace shunt
