@@ -188,7 +188,11 @@ class Page {
     add("</td><td>{}", format_bytes(segment.bytes_in));
     std::vector<std::string> lines;
     for (const ExplainedTransfer& transfer : segment.transfers) {
-      lines.push_back(fmt::format("{}, {}{}", transfer.name, format_bytes(transfer.bytes),
+      // What is not for the segment is for the host: numbers of the experts to send.
+      const bool in = transfer.to == segment.device;
+      const auto& to = explanation_.devices[static_cast<std::size_t>(transfer.to)].name;
+      lines.push_back(fmt::format("{}{}, {}{}", transfer.name, in ? "" : " to " + to,
+                                  format_bytes(transfer.bytes),
                                   transfer.when ? ", " + from_to(*transfer.when) : ""));
     }
     list("", lines);
