@@ -61,6 +61,8 @@ struct LoadOptions {
   /// Bytes of each device but the CPU that are to be left alone; if not given, 5% of what is free,
   /// but at least 64 MiB, but at most a quarter.
   std::optional<std::uint64_t> memory_margin = {};
+  /// Whether a weight whose type a device lacks may come to it in another type.
+  Transcode transcode = Transcode::kPrecise;
 };
 
 struct ModelState;
@@ -91,6 +93,9 @@ class Model {
   /// What the loader decided about memory, a line a device: "test0: layers 0 to 11 (12 of 16), 1.2
   /// GiB of 1.4 GiB (64.0 MiB are left alone)".
   std::span<const std::string> notes() const;
+  /// Weights that their device has in another type than the file, in the order of the file, with
+  /// what that cost. to_lines() makes sentences of them, which are among the notes.
+  std::vector<TranscodedWeight> transcoded() const;
   const ModelState& state() const { return *state_; }
 
  private:

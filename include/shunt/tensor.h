@@ -44,6 +44,12 @@ struct DTypeTrait {
   /// Encodes n elements, rounding to nearest even where the format does not say otherwise.
   /// Integers are rounded and saturated; not-a-number becomes 0 there.
   void (*encode)(const float* from, std::byte* to, std::int64_t n) = nullptr;
+  /// How fine its values lie: rounding to it costs at most 2^-precision of the value itself, or, in
+  /// a block format, of the largest value of the block. 0: it is not said, or the type is of whole
+  /// numbers.
+  int precision = 0;
+  /// How far its values reach: bits of their exponent, or of the exponent of a block's scale.
+  int exponent = 0;
 };
 
 /// The trait of a type; every DType has one.
@@ -55,6 +61,11 @@ Result<DType> dtype_from_gguf(std::uint32_t number);
 /// The type with a name, case ignored: "f16", "Q4_0".
 Result<DType> dtype_from_name(std::string_view name);
 std::string_view to_string(DType dtype);
+/// Whether turning values of `from` into `to` costs no more than rounding them to `from` did: `to`
+/// is as fine, reaches as far, and is no block format where `from` is none, since small values
+/// beside large ones lose most there. False for whole numbers. (Blocks whose values are beyond the
+/// range of their own scale are not looked at: whoever converts finds them.)
+bool at_least_as_precise(DType to, DType from);
 /// Turns data from a file's byte order (little-endian) into that of memory, or back, in place.
 /// Nothing happens on a little-endian host, nor to block types. Bytes past the last whole element
 /// are left alone.

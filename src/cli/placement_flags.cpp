@@ -1,8 +1,21 @@
 #include "cli/placement_flags.h"
 
 #include "base/fail.h"
+#include "cli/parse_units.h"
 
 namespace shunt::cli {
+namespace {
+
+Status read_transcode(const std::string& text, Transcode& transcode) {
+  for (const Transcode each : {Transcode::kNone, Transcode::kPrecise, Transcode::kLossy}) {
+    if (to_string(each) != text) continue;
+    transcode = each;
+    return ok();
+  }
+  return invalid("\"{}\" is not never, precise or lossy", text);
+}
+
+}  // namespace
 
 void PlacementFlags::declare(Arguments& arguments) {
   arguments.each("--place", "PATTERN=DEVICE",
@@ -19,10 +32,23 @@ void PlacementFlags::declare(Arguments& arguments) {
   arguments.text("--costs", "FILE",
                  "measured costs (shunt bench --save-costs); placement then goes by predicted time",
                  costs_);
+  arguments.value("--transcode", "MODE",
+                  "whether a device that lacks a weight's type gets it in another one: never, "
+                  "precise (one at least as precise) or lossy (default precise)",
+                  [this](const std::string& text) { return read_transcode(text, transcode_); });
+  arguments.value("--memory-margin", "SIZE",
+                  "memory of each device but the CPU to be left alone, such as 512MiB (default 5% "
+                  "of what is free, at least 64MiB, at most a quarter)",
+                  [this](const std::string& text) -> Status {
+                    SHUNT_ASSIGN(memory_margin_, parse_bytes(text));
+                    return ok();
+                  });
 }
 
 Status PlacementFlags::apply(LoadOptions& options) const {
   options.pins = pins_;
+  options.transcode = transcode_;
+  options.memory_margin = memory_margin_;
   if (costs_) {
     SHUNT_ASSIGN(CostModel costs, CostModel::load(*costs_));
     options.costs = std::make_shared<const CostModel>(std::move(costs));

@@ -1,4 +1,4 @@
-// The flags that say what goes to which device.
+// The flags that say what goes to which device, and how much of it.
 #pragma once
 
 #include <optional>
@@ -13,12 +13,15 @@ namespace shunt::cli {
 class PlacementFlags {
  public:
   void declare(Arguments& arguments);
-  /// Fills in pins and costs. NotFound, Io or BadFile, naming the file of costs.
+  /// Fills in pins, costs, the margin, and what may be transcoded. NotFound, Io or BadFile, naming
+  /// the file of costs.
   Status apply(LoadOptions& options) const;
 
  private:
   std::vector<Pin> pins_;
   std::optional<std::string> costs_;
+  Transcode transcode_ = Transcode::kPrecise;
+  std::optional<std::uint64_t> memory_margin_;
 };
 
 }  // namespace shunt::cli

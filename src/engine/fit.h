@@ -57,6 +57,7 @@ struct FitRequest {
 /// What was decided. Nothing has been allocated for it.
 struct Fit {
   Homes homes;
+  Transcoded transcoded;               ///< weights that have another type where they are
   std::vector<Device*> devices;        ///< those that are used, by falling priority
   Ledger ledger;                       ///< what will be allocated, beside what is there already
   std::vector<std::uint64_t> planned;  ///< the same in all, by device of the model

@@ -22,6 +22,7 @@ class Progress {
     done_ += bytes;
     if (options_.progress) options_.progress(std::min(done_, total_), total_);
   }
+  void start_again() { done_ = 0; }
 
  private:
   const LoadOptions& options_;
@@ -52,12 +53,16 @@ struct Blocks {
 Result<Blocks> allocate(const ModelState& model, const StepGraph& step, const Fit& fit) {
   Blocks blocks;
   for (std::size_t i = 0; i < model.devices.size(); ++i) {
-    std::vector<const gguf::TensorInfo*> infos;
+    std::vector<WeightInMemory> here;
     for (const WeightLeaf& weight : step.weights) {
-      const bool here = fit.homes.weights.at(weight.info) == static_cast<int>(i);
-      if (here && !uses_mapped_file(*model.devices[i])) infos.push_back(weight.info);
+      const bool is_here = fit.homes.weights.at(weight.info) == static_cast<int>(i);
+      if (!is_here || uses_mapped_file(*model.devices[i])) continue;
+      here.push_back({weight.info, weight.info->tensor});
+      const auto other = fit.transcoded.find(weight.info);
+      if (other == fit.transcoded.end()) continue;
+      SHUNT_ASSIGN(here.back().tensor, make_tensor(other->second.to, weight.info->tensor.shape));
     }
-    auto weights = WeightBlocks::allocate(*model.devices[i], std::move(infos));
+    auto weights = WeightBlocks::allocate(*model.devices[i], std::move(here));
     if (!weights) {
       const bool cpu = i + 1 == model.devices.size();
       if (weights.error().code() != ErrorCode::kOutOfMemory || cpu) {
@@ -89,6 +94,7 @@ Result<Blocks> fit_and_allocate(ModelState& model, const StepGraph& step,
     if (!blocks.refused_by) {
       model.homes = std::move(fit.homes.weights);
       model.cache_homes = std::move(fit.homes.caches);
+      model.transcoded = std::move(fit.transcoded);
       model.predicted = std::move(fit.ledger);
       model.notes = std::move(fit.notes);
       model.notes.insert(model.notes.end(), refusals.begin(), refusals.end());
@@ -112,33 +118,40 @@ void map_file(ModelState& model) {
   }
 }
 
-}  // namespace
-
-Status load_weights(ModelState& model, const LoadOptions& options) {
-  const auto shapes = session_steps(model.info, options.session);
-  SHUNT_ASSIGN(const StepGraph step, model.definition->build(shapes.front()));
-  SHUNT_ASSIGN(const Placement placement, model.place_step(step.graph, {}, model.devices));
-  SHUNT_TRY(apply_fallback_policy(step.graph, placement, options.fallback));
-  for (const WeightLeaf& weight : step.weights) {
-    model.info.weights += static_cast<std::uint64_t>(element_count(weight.info->tensor.shape));
-    model.info.weight_bytes += weight.info->bytes;
+/// Fills the memory of all devices. A weight with values that its other type can't hold is named.
+Result<std::optional<std::string>> fill(ModelState& model, const Blocks& blocks,
+                                        Progress& progress) {
+  for (const WeightBlocks& weights : blocks.by_device) {
+    SHUNT_ASSIGN(const auto errors,
+                 weights.fill(model.file, [&](std::uint64_t bytes) { progress.add(bytes); }));
+    for (std::size_t i = 0; i < errors.size(); ++i) {
+      const auto other = model.transcoded.find(weights.weights[i].info);
+      if (other == model.transcoded.end()) continue;
+      TranscodedWeight& weight = other->second;
+      weight.error = errors[i];
+      if (errors[i].lost == 0) continue;
+      return std::optional(fmt::format("{} has {} values that {} can't hold", weight.name,
+                                       errors[i].lost, to_string(weight.to)));
+    }
   }
-  model.memory_margin = options.memory_margin;
-  map_file(model);
-  SHUNT_ASSIGN(Blocks blocks, fit_and_allocate(model, step, options));
+  return std::optional<std::string>();
+}
 
-  Progress progress(options, model.info.weight_bytes);
+/// Weights are where they belong: takes over their memory.
+void keep(ModelState& model, Blocks blocks) {
   for (std::size_t i = 0; i < model.devices.size(); ++i) {
-    const std::string name = model.devices[i]->info().name;
     WeightBlocks& weights = blocks.by_device[i];
-    SHUNT_TRY(weights.fill(model.file, [&](std::uint64_t bytes) { progress.add(bytes); }));
-    for (std::size_t j = 0; j < weights.infos.size(); ++j)
-      model.weights[weights.infos[j]] = weights.address(j);
+    for (std::size_t j = 0; j < weights.weights.size(); ++j)
+      model.weights[weights.weights[j].info] = weights.address(j);
     for (auto& block : weights.blocks) {
-      model.ledger.add(name, Purpose::kWeights, block->size());
+      model.ledger.add(model.devices[i]->info().name, Purpose::kWeights, block->size());
       model.buffers.push_back(std::move(block));
     }
   }
+}
+
+/// The rest of the weights is used where it lies in the file.
+void use_mapped(ModelState& model, const StepGraph& step, Progress& progress) {
   std::vector<bool> used(model.mapped_parts.size(), false);
   for (const WeightLeaf& weight : step.weights) {
     if (model.weights.contains(weight.info)) continue;
@@ -151,6 +164,52 @@ Status load_weights(ModelState& model, const LoadOptions& options) {
   const bool fits = memory == 0 || model.file.file_bytes() < memory / 10 * 8;
   for (std::uint32_t part = 0; part < used.size(); ++part) {
     if (used[part] && fits) read_ahead(model.file.part_bytes(part), progress);
+  }
+}
+
+/// Places and fills. If there is something that a type can't hold, it says so, and nothing is kept.
+Result<std::optional<std::string>> try_to_load(ModelState& model, const StepGraph& step,
+                                               const LoadOptions& options, Progress& progress) {
+  SHUNT_ASSIGN(const Placement placement, model.place_step(step.graph, {}, model.devices));
+  SHUNT_TRY(apply_fallback_policy(step.graph, placement, options.fallback));
+  SHUNT_ASSIGN(Blocks blocks, fit_and_allocate(model, step, options));
+  SHUNT_ASSIGN(auto lost, fill(model, blocks, progress));
+  if (!lost) keep(model, std::move(blocks));
+  return lost;
+}
+
+}  // namespace
+
+Status load_weights(ModelState& model, const LoadOptions& options) {
+  const auto shapes = session_steps(model.info, options.session);
+  SHUNT_ASSIGN(const StepGraph step, model.definition->build(shapes.front()));
+  for (const WeightLeaf& weight : step.weights) {
+    model.info.weights += static_cast<std::uint64_t>(element_count(weight.info->tensor.shape));
+    model.info.weight_bytes += weight.info->bytes;
+  }
+  model.memory_margin = options.memory_margin;
+  map_file(model);
+  Progress progress(options, model.info.weight_bytes);
+  SHUNT_ASSIGN(const auto lost, try_to_load(model, step, options, progress));
+  if (lost) {
+    // Rare enough for all of it to stay as it is.
+    model.transcode = Transcode::kNone;
+    progress.start_again();
+    auto again = try_to_load(model, step, options, progress);
+    if (!again) return std::move(again.error()).with_context(*lost);
+  }
+  use_mapped(model, step, progress);
+  std::vector<std::string> lines;
+  if (lost) {
+    lines.push_back(*lost + ", so nothing was transcoded");
+  } else {
+    std::vector<TranscodedWeight> weights;
+    for (const auto& [info, weight] : model.transcoded) weights.push_back(weight);
+    lines = to_lines(weights);
+  }
+  for (std::string& line : lines) {
+    if (options.fallback.say) options.fallback.say(line);
+    model.notes.push_back(std::move(line));
   }
   return ok();
 }

@@ -15,13 +15,31 @@ std::vector<LeafMemory> ModelState::memory_of(const StepGraph& step) const {
   return memory;
 }
 
+std::vector<LeafType> leaf_types(std::span<const WeightLeaf> weights, const Transcoded& types) {
+  std::vector<LeafType> leaves;
+  for (const WeightLeaf& weight : weights) {
+    const auto found = types.find(weight.info);
+    if (found != types.end()) leaves.push_back({weight.leaf, found->second.to});
+  }
+  return leaves;
+}
+
+Result<StepGraph> ModelState::build(const StepShape& shape, const Transcoded& types) const {
+  SHUNT_ASSIGN(StepGraph step, definition->build(shape));
+  const auto leaves = leaf_types(step.weights, types);
+  if (leaves.empty()) return step;
+  SHUNT_ASSIGN(step.graph, with_types(step.graph, leaves));
+  return step;
+}
+
 Result<Placement> ModelState::place_step(const Graph& graph, std::span<const LeafMemory> memory,
                                          std::span<Device* const> among) const {
-  if (placement) return place_by_file(*placement, graph, among, memory);
+  if (placement) return place_by_file(*placement, graph, among, memory, transcode);
   PlaceOptions options;
   options.memory = memory;
   options.pins = pins;
   options.costs = costs.get();
+  options.transcode = transcode;
   return place(graph, among, options);
 }
 
@@ -49,6 +67,11 @@ const Ledger& Model::predicted() const {
 }
 std::span<const std::string> Model::notes() const {
   return state_->notes;
+}
+std::vector<TranscodedWeight> Model::transcoded() const {
+  std::vector<TranscodedWeight> weights;
+  for (const auto& [info, weight] : state_->transcoded) weights.push_back(weight);
+  return weights;
 }
 
 Result<std::shared_ptr<const Model>> Model::load(const std::string& path, const Registry& registry,
@@ -85,6 +108,7 @@ Result<std::shared_ptr<const Model>> Model::load(const std::string& path,
         state->placement = options.placement;
         state->pins = options.pins;
         state->costs = options.costs;
+        state->transcode = options.transcode;
         SHUNT_ASSIGN(state->info.architecture, file.get_string("general.architecture"));
         SHUNT_ASSIGN(state->info.name, file.get_string_or("general.name", ""));
         state->info.layers = shape.layers;

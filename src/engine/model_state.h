@@ -13,6 +13,11 @@
 
 namespace shunt {
 
+/// Weights whose type on their device is not that of the file.
+using Transcoded = std::map<const gguf::TensorInfo*, TranscodedWeight>;
+/// The same for the leaves of a graph.
+std::vector<LeafType> leaf_types(std::span<const WeightLeaf> weights, const Transcoded& types);
+
 struct ModelState {
   ModelState(gguf::File opened, text::Tokenizer made)
       : file(std::move(opened)), tokenizer(std::move(made)) {}
@@ -30,14 +35,19 @@ struct ModelState {
   std::vector<std::unique_ptr<Buffer>> mapped_parts;
   std::map<const gguf::TensorInfo*, Address> weights;  ///< where each lies
   std::map<const gguf::TensorInfo*, int> homes;        ///< on which of the devices
-  std::vector<int> cache_homes;                        ///< where a session's caches are to lie
+  /// Those that have another type there. Used from the CPU instead, a weight is as in the file.
+  Transcoded transcoded;
+  std::vector<int> cache_homes;  ///< where a session's caches are to lie
   std::optional<std::uint64_t> memory_margin;
+  Transcode transcode = Transcode::kPrecise;
   Ledger predicted;  ///< of the weights and of a session as it was announced
   Ledger ledger;     ///< of the weights
   std::vector<std::string> notes;
 
   /// A weight in the mapped file; empty if there are no mapped parts.
   Address mapped_address(const gguf::TensorInfo& tensor) const;
+  /// The graph of a step, with weights of other types where that is so.
+  Result<StepGraph> build(const StepShape& shape, const Transcoded& types) const;
   /// The memory of a step graph's weights.
   std::vector<LeafMemory> memory_of(const StepGraph& step) const;
   /// Places a step's graph: by the user's file if there is one, else by rules.

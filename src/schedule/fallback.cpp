@@ -52,6 +52,7 @@ Fallback& group_of(std::vector<Fallback>& groups, std::string_view op, const Pas
   group.instead = instead;
   group.refusal = cause.refusal;
   group.reason = cause.reason;
+  group.remedy = cause.remedy;
   return group;
 }
 
@@ -112,7 +113,8 @@ std::string to_line(const FallbackReport& report) {
       "{} of {} operations run on {} instead of {}; the first is {}: {}; {} would change that "
       "(shunt explain shows all)",
       report.fell_back, report.operations, list_devices(report, &Fallback::instead),
-      list_devices(report, &Fallback::refused_by), first.op, first.reason, remedy(first.refusal));
+      list_devices(report, &Fallback::refused_by), first.op, first.reason,
+      first.remedy.empty() ? remedy(first.refusal) : std::string_view(first.remedy));
 }
 
 }  // namespace shunt

@@ -62,8 +62,9 @@ class ProblemMaker {
     const Node& node = graph_.node(id);
     CostNode cost;
     for (int index = 0; index <= facts_.cpu(); ++index) {
-      cost.seconds.push_back(facts_.can(index, id) ? costs_.seconds(graph_, id, facts_.info(index))
-                                                   : kNever);
+      cost.seconds.push_back(
+          can(index, id) ? costs_.seconds(facts_.answers().graph_on(index), id, facts_.info(index))
+                         : kNever);
     }
     for (NodeId source : node.sources) {
       if (source == kNoNode) continue;
@@ -78,6 +79,17 @@ class ProblemMaker {
     made_.nodes.push_back(id);
     made_.start.push_back(now);
     made_.problem.nodes.push_back(std::move(cost));
+  }
+
+  /// Also in view of the types of weights that stay where the rules put them.
+  bool can(int index, NodeId id) const {
+    if (!facts_.can(index, id)) return false;
+    for (NodeId weight : facts_.weights_of(id)) {
+      const bool goes_along = follows(weight) && facts_.users(weight).size() < 2;
+      const int home = decisions_[weight].device;
+      if (!goes_along && !facts_.answers().same_type(weight, index, home)) return false;
+    }
+    return true;
   }
 
   std::size_t bytes(NodeId id) const {

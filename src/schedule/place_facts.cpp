@@ -26,15 +26,14 @@ Result<PlaceFacts> PlaceFacts::create(const Graph& graph, std::span<Device* cons
       facts.memory_[leaf.leaf] = &leaf.address.buffer->type();
   }
   facts.users_ = storage_users(graph);
-  facts.answers_.resize(graph.size());
+  facts.answers_ = Answers::ask(graph, devices, options);
   facts.writers_.resize(graph.size());
   for (NodeId id = 0; id < graph.size(); ++id) {
     if (!is_computed(graph.node(id))) continue;
-    for (Device* each : devices) facts.answers_[id].push_back(each->supports(graph, id));
     if (graph.node(id).writes_storage) facts.writers_[graph.node(id).storage].push_back(id);
     if (!facts.can(facts.cpu(), id)) {
       return fail(ErrorCode::kUnsupported, "{}: {} can't compute it: {}", graph.describe(id),
-                  facts.name(facts.cpu()), facts.answers_[id].back().facts());
+                  facts.name(facts.cpu()), facts.answer(id, facts.cpu()).facts());
     }
   }
   return facts;
@@ -43,6 +42,16 @@ Result<PlaceFacts> PlaceFacts::create(const Graph& graph, std::span<Device* cons
 bool PlaceFacts::can_own(int index, NodeId id) const {
   return can(index, id) && std::all_of(writers_[id].begin(), writers_[id].end(),
                                        [&](NodeId writer) { return can(index, writer); });
+}
+
+std::vector<NodeId> PlaceFacts::weights_of(NodeId id) const {
+  std::vector<NodeId> weights;
+  for (NodeId source : graph_->node(id).sources) {
+    if (source == kNoNode) continue;
+    const NodeId owner = graph_->node(source).storage;
+    if (is_weight(graph_->node(owner).role)) weights.push_back(owner);
+  }
+  return weights;
 }
 
 const BufferType& PlaceFacts::memory_if_on(NodeId owner, int index) const {

@@ -20,16 +20,17 @@ using namespace formats;
 
 // clang-format off
 constexpr DTypeTrait kTraits[] = {
-  // type        name    elements and bytes of a block            quantized integer  decode                      encode
-  {DType::kF32,  "F32",  1,               4,                      false,    false,   decode_f32,                 encode_f32},
-  {DType::kF16,  "F16",  1,               2,                      false,    false,   decode_f16,                 encode_f16},
-  {DType::kQ4_0, "Q4_0", q4_0::kElements, q4_0::kBytes,           true,     false,   q4_0::decode,               q4_0::encode},
-  {DType::kQ8_0, "Q8_0", q8_0::kElements, q8_0::kBytes,           true,     false,   q8_0::decode,               q8_0::encode},
+  // Precision of a block format: half a step, of the largest value. Q8_0: 1/254. Q4_0: 1/8, as there is no step +8.
+  // type        name    elements and bytes of a block            quantized integer  decode                      encode                     precision, exponent
+  {DType::kF32,  "F32",  1,               4,                      false,    false,   decode_f32,                 encode_f32,                24, 8},
+  {DType::kF16,  "F16",  1,               2,                      false,    false,   decode_f16,                 encode_f16,                11, 5},
+  {DType::kQ4_0, "Q4_0", q4_0::kElements, q4_0::kBytes,           true,     false,   q4_0::decode,               q4_0::encode,              3, 5},
+  {DType::kQ8_0, "Q8_0", q8_0::kElements, q8_0::kBytes,           true,     false,   q8_0::decode,               q8_0::encode,              7, 5},
   {DType::kI8,   "I8",   1,               1,                      false,    true,    decode_plain<std::int8_t>,  encode_plain<std::int8_t>},
   {DType::kI16,  "I16",  1,               2,                      false,    true,    decode_plain<std::int16_t>, encode_plain<std::int16_t>},
   {DType::kI32,  "I32",  1,               4,                      false,    true,    decode_plain<std::int32_t>, encode_plain<std::int32_t>},
   {DType::kI64,  "I64",  1,               8,                      false,    true,    decode_plain<std::int64_t>, encode_plain<std::int64_t>},
-  {DType::kBF16, "BF16", 1,               2,                      false,    false,   decode_bf16,                encode_bf16},
+  {DType::kBF16, "BF16", 1,               2,                      false,    false,   decode_bf16,                encode_bf16,               8, 8},
 };
 // clang-format on
 
@@ -97,6 +98,14 @@ Result<DType> dtype_from_name(std::string_view name) {
 
 std::string_view to_string(DType dtype) {
   return trait(dtype).name;
+}
+
+bool at_least_as_precise(DType to, DType from) {
+  const DTypeTrait& a = trait(to);
+  const DTypeTrait& b = trait(from);
+  if (a.precision == 0 || b.precision == 0) return false;
+  if (a.quantized && !b.quantized) return false;
+  return a.precision >= b.precision && a.exponent >= b.exponent;
 }
 
 void convert_little_endian(DType dtype, std::span<std::byte> bytes) {
