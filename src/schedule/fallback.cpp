@@ -79,6 +79,18 @@ std::string list_devices(const FallbackReport& report, int Fallback::*which) {
   return text;
 }
 
+/// Where the first one needs other hardware or software, but an option would help others.
+std::string other_remedy(const FallbackReport& report) {
+  if (!report.fallbacks.front().remedy.empty()) return {};
+  std::string_view option;
+  std::size_t nodes = 0;
+  for (const Fallback& fallback : report.fallbacks) {
+    if (option.empty()) option = fallback.remedy;
+    if (!option.empty() && fallback.remedy == option) nodes += fallback.nodes.size();
+  }
+  return option.empty() ? std::string() : fmt::format(", and {} for {} others", option, nodes);
+}
+
 }  // namespace
 
 FallbackReport report_fallback(const Graph& graph, const Placement& placement) {
@@ -110,11 +122,12 @@ std::string to_line(const FallbackReport& report) {
   if (report.fallbacks.empty()) return {};
   const Fallback& first = report.fallbacks.front();
   return fmt::format(
-      "{} of {} operations run on {} instead of {}; the first is {}: {}; {} would change that "
+      "{} of {} operations run on {} instead of {}; the first is {}: {}; {} would change that{} "
       "(shunt explain shows all)",
       report.fell_back, report.operations, list_devices(report, &Fallback::instead),
       list_devices(report, &Fallback::refused_by), first.op, first.reason,
-      first.remedy.empty() ? remedy(first.refusal) : std::string_view(first.remedy));
+      first.remedy.empty() ? remedy(first.refusal) : std::string_view(first.remedy),
+      other_remedy(report));
 }
 
 }  // namespace shunt

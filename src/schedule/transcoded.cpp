@@ -61,8 +61,11 @@ std::string line(const Group& group) {
     cost = error == 0 ? ", exactly" : fmt::format(": error {:.1e} (normalised mean square)", error);
   }
   return fmt::format("{}: {} weight{} {} as {} instead of {}{}, {}", first.device, group.weights,
-                     group.weights == 1 ? "" : "s", measured ? "came" : "come", to_string(first.to),
-                     to_string(first.from), cost, difference(group));
+                     group.weights == 1 ? "" : "s",
+                     measured             ? "came"
+                     : group.weights == 1 ? "comes"
+                                          : "come",
+                     to_string(first.to), to_string(first.from), cost, difference(group));
 }
 
 }  // namespace

@@ -223,7 +223,8 @@ TEST(Fit, WhatIsPredictedIsWhatIsAllocated) {
   std::mt19937_64 random(11);
   const auto any = [&](std::uint64_t below) { return random() % below; };
   const std::set<std::string> some_ops = {"matmul", "add", "mul", "rms_norm", "swiglu"};
-  for (int round = 0; round < 25; ++round) {
+  std::size_t transcoded = 0;
+  for (int round = 0; round < 40; ++round) {
     SynthOptions shape;
     shape.layers = static_cast<std::int64_t>(1 + any(5));
     shape.width = static_cast<std::int64_t>(32 * (1 + any(3)));
@@ -231,7 +232,8 @@ TEST(Fit, WhatIsPredictedIsWhatIsAllocated) {
     shape.vocabulary = static_cast<std::int64_t>(300 + any(300));
     shape.tied = any(2) == 0;
     shape.seed = random();
-    shape.dtype = any(2) == 0 ? DType::kF32 : DType::kF16;
+    const DType types[] = {DType::kF32, DType::kF16, DType::kQ8_0, DType::kQ4_0};
+    shape.dtype = types[any(4)];
     const SynthModel file(shape);
     std::vector<std::unique_ptr<TestDevice>> owned;
     for (std::uint64_t i = any(4); i-- > 0;) {
@@ -241,6 +243,7 @@ TEST(Fit, WhatIsPredictedIsWhatIsAllocated) {
       config.memory = std::size_t{1000} << any(12);
       config.max_buffer = any(3) == 0 ? std::size_t{2000} << any(9) : std::size_t{1} << 30;
       config.host_accessible = any(4) == 0;
+      if (any(3) > 0) config.wants[shape.dtype] = types[any(4)];
       owned.push_back(std::make_unique<TestDevice>(config));
     }
     owned.push_back(std::make_unique<TestDevice>(
@@ -253,8 +256,11 @@ TEST(Fit, WhatIsPredictedIsWhatIsAllocated) {
     options.session.batch = static_cast<std::int64_t>(1 + any(40));
     options.session.cache_type = any(2) == 0 ? DType::kF32 : DType::kF16;
     if (any(2) == 0) options.memory_margin = any(100000);
+    const Transcode modes[] = {Transcode::kNone, Transcode::kPrecise, Transcode::kLossy};
+    options.transcode = modes[any(3)];
     const auto model = Model::load(file.path(), devices, options);
     ASSERT_TRUE(model) << model.error().message();
+    transcoded += (*model)->transcoded().size();
     for (const auto& device : owned)
       EXPECT_EQ(device->allocated(), (*model)->ledger().allocated(device->info().name));
     const auto session = Session::create(*model, options.session);
@@ -272,6 +278,7 @@ TEST(Fit, WhatIsPredictedIsWhatIsAllocated) {
       }
     }
   }
+  EXPECT_GT(transcoded, 50U) << "so that this says something";
 }
 
 }  // namespace
