@@ -120,7 +120,7 @@ class Asker {
     if (!precise && policy_ != Transcode::kLossy) {
       return No{"that is less precise", Refusal::kType, "--transcode lossy"};
     }
-    if (has_memory_.contains(weight)) return No{"its data are elsewhere", Refusal::kCost};
+    if (has_memory_.contains(weight)) return No{"it has its place already", Refusal::kCost};
     if (const auto known = kept_.find(weight); known != kept_.end()) return No{known->second};
     return std::nullopt;
   }
