@@ -61,7 +61,8 @@ struct LoadOptions {
   /// Bytes of each device but the CPU that are to be left alone; if not given, 5% of what is free,
   /// but at least 64 MiB, but at most a quarter.
   std::optional<std::uint64_t> memory_margin = {};
-  /// Whether a weight whose type a device lacks may come to it in another type.
+  /// Whether a weight whose type a device lacks may come to it in another type. What that cost is
+  /// told to fallback.say, and is among the model's notes.
   Transcode transcode = Transcode::kPrecise;
 };
 

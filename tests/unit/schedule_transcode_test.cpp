@@ -23,13 +23,13 @@ struct Net {
   NodeId table = 0, w1 = 0, w2 = 0, rows = 0, first = 0, second = 0, third = 0;
 };
 
-Net make_net(DType dtype) {
+Net make_net(DType dtype, std::int64_t scale = 1) {
   Net net;
   GraphBuilder g;
-  const auto ids = g.input("ids", *make_tensor(DType::kI32, {4}));
-  const auto table = g.weight("table", *make_tensor(dtype, {64, 32}));
-  const auto w1 = g.weight("w1", *make_tensor(dtype, {64, 96}));
-  const auto w2 = g.weight("w2", *make_tensor(dtype, {96, 64}));
+  const auto ids = g.input("ids", *make_tensor(DType::kI32, {4 * scale}));
+  const auto table = g.weight("table", *make_tensor(dtype, {64 * scale, 32 * scale}));
+  const auto w1 = g.weight("w1", *make_tensor(dtype, {64 * scale, 96 * scale}));
+  const auto w2 = g.weight("w2", *make_tensor(dtype, {96 * scale, 64 * scale}));
   const auto rows = get_rows(g, table, ids);
   const auto first = matmul(g, w1, rows);
   EXPECT_TRUE(g.name(first, "first"));
@@ -416,7 +416,7 @@ TEST(Transcode, AWeightThatOnlyTheCpuReadsIsNotTranscodedForNothing) {
 }
 
 TEST(Transcode, CostsDecideAboutTranscodedWeightsToo) {
-  const Net net = make_net(DType::kQ8_0);
+  const Net net = make_net(DType::kQ8_0, 64);  // large enough for a GPU to be worth it
   TestDevice host = cpu();
   TestDevice test(
       {.kind = DeviceKind::kGpu, .ops = {"matmul"}, .wants = {{DType::kQ8_0, DType::kF16}}});
@@ -427,6 +427,7 @@ TEST(Transcode, CostsDecideAboutTranscodedWeightsToo) {
   options.costs = &costs;
   const auto placement = place(*net.graph, devices, options);
   ASSERT_TRUE(placement) << placement.error().message();
+  EXPECT_FALSE(placement->conversions.empty());
   // Whatever they decide: each op that wants a weight in F16 has it so.
   for (const auto& [op, weight] :
        {std::pair(net.first, net.w1), {net.second, net.w2}, {net.third, net.table}}) {
