@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -56,7 +57,8 @@ class BufferType {
   virtual std::span<const Layout> layouts() const;
   /// Bytes that a tensor takes, padding included.
   virtual std::size_t size_of(const Tensor& tensor) const;
-  /// OutOfMemory if there is none left; never more than max_size(). The content is undefined.
+  /// OutOfMemory if there is none left; never more than max_size(). The content is undefined. A
+  /// buffer of 0 bytes takes no memory.
   virtual Result<std::unique_ptr<Buffer>> allocate(std::size_t bytes) = 0;
 };
 
@@ -163,6 +165,16 @@ class [[nodiscard]] Support {
 enum class DeviceKind : std::uint8_t { kCpu, kGpu, kNpu, kAccelerator, kNull };
 std::string_view to_string(DeviceKind kind);
 
+/// How fast a device is thought to be, until it has been measured: what its data sheet or its
+/// vendor's library says. Placement by costs goes by it.
+struct DeviceSpeed {
+  double operations_per_second = 0;  ///< arithmetic, of products of matrices
+  double bytes_per_second = 0;       ///< of its own memory
+  double launch_seconds = 0;         ///< a node, beside its work
+  double copy_latency = 0;           ///< seconds, of a copy to or from the host
+  double copy_bytes_per_second = 0;
+};
+
 struct DeviceInfo {
   std::string name;         ///< "cuda0": how users and placements speak of it
   std::string description;  ///< "NVIDIA H200", with what matters to a person
@@ -170,8 +182,9 @@ struct DeviceInfo {
   int priority = 0;                ///< higher gets work first; the CPU is always last
   std::uint64_t memory_total = 0;  ///< bytes; 0 if not known
   std::uint64_t memory_free = 0;
-  bool twin = false;          ///< a stand-in for the hardware: right, never fast
-  bool asynchronous = false;  ///< streams go on while the host does something else
+  bool twin = false;                      ///< a stand-in for the hardware: right, never fast
+  bool asynchronous = false;              ///< streams go on while the host does something else
+  std::optional<DeviceSpeed> speed = {};  ///< if it knows; else its kind is all there is to go by
 };
 
 // ---- running work
@@ -210,6 +223,10 @@ struct RunArgs {
 
 /// A queue of work in order. Every call waits for a list of events (of any device) and then signals
 /// one; `signal` may be null. Nothing here allocates once the stream has been used.
+///
+/// Where work fails, or an event that it waits for has an error, what follows in the stream is left
+/// out, and its events have that error, until synchronize(): nothing is computed from what is not
+/// there.
 class Stream {
  public:
   Stream() = default;
@@ -230,7 +247,7 @@ class Stream {
   /// Device::can_copy_from() says so.
   virtual Status copy(Address to, Address from, std::size_t bytes, std::span<Event* const> waits,
                       Event* signal);
-  /// Blocks until all is done.
+  /// Blocks until all is done. Afterwards errors are forgotten, if the device can go on.
   virtual Status synchronize() = 0;
 };
 

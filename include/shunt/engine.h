@@ -25,6 +25,7 @@
 #include "shunt/registry.h"
 #include "shunt/tensor.h"
 #include "shunt/text.h"
+#include "shunt/verify.h"
 
 namespace shunt {
 
@@ -47,13 +48,32 @@ struct SessionOptions {
   std::int64_t batch = 512;        ///< tokens of a prompt that are computed at once
 };
 
+enum class DeviceErrorMode : std::uint8_t {
+  kFail,      ///< it is an error; a later call may try again
+  kFallback,  ///< the model goes on without the device, for good
+};
+
+/// What becomes of a device that fails, while a model is loaded or used. Where the CPU fails, or
+/// something that is no device's, it is an error in any case.
+struct DeviceErrorPolicy {
+  DeviceErrorMode mode = DeviceErrorMode::kFail;
+  /// Gets a line for each device that is left out, and for each session whose tokens are computed
+  /// again. Called by the thread that found the failure: maybe by several at once, as long as the
+  /// model or a session lives. It must not use the model or a session. May be empty.
+  std::function<void(std::string_view line)> say = {};
+};
+
 struct LoadOptions {
   std::vector<std::string> devices;  ///< by name; empty: all
   /// Called now and then while weights are brought into memory, with bytes done and in all; may be
   /// empty.
   std::function<void(std::uint64_t done, std::uint64_t total)> progress;
-  std::vector<Pin> pins = {};                   ///< what the user wants on which device
-  std::shared_ptr<const CostModel> costs = {};  ///< null: placement goes by rules only
+  std::vector<Pin> pins = {};  ///< what the user wants on which device
+  /// Predicts what steps take; null: estimates by what devices say of themselves.
+  std::shared_ptr<const CostModel> costs = {};
+  bool rules_only = false;  ///< rules alone decide what runs where
+  /// From so many rows on, weights in host memory are sent to a device that wants the op; 0: never.
+  std::int64_t stream_rows = PlaceOptions{}.stream_rows;
   FallbackPolicy fallback = {};                 ///< asked before any weight is brought anywhere
   std::optional<PlacementFile> placement = {};  ///< followed exactly, instead of pins and rules
   /// What sessions will be asked for: the loader leaves room for one of them.
@@ -64,15 +84,18 @@ struct LoadOptions {
   /// Whether a weight whose type a device lacks may come to it in another type. What that cost is
   /// told to fallback.say, and is among the model's notes.
   Transcode transcode = Transcode::kPrecise;
+  DeviceErrorPolicy on_device_error = {};
 };
 
 struct ModelState;
+class CurrentState;
 
-/// A loaded model: weights in memory, tokenizer. Const after load. The registry must outlive it.
+/// A loaded model: weights in memory, tokenizer. Const after load, but for devices that are left
+/// out when they fail (LoadOptions::on_device_error). The registry must outlive it.
 class Model {
  public:
-  /// NotFound, Io, BadFile, Unsupported (also for what options.fallback denies) or OutOfMemory,
-  /// naming file and place.
+  /// NotFound, Io, BadFile, Unsupported (also for what options.fallback denies), OutOfMemory or
+  /// Device, naming file and place; Error::device() is the device that failed, if one did.
   static Result<std::shared_ptr<const Model>> load(const std::string& path,
                                                    const Registry& registry,
                                                    const LoadOptions& options = {});
@@ -81,26 +104,31 @@ class Model {
   static Result<std::shared_ptr<const Model>> load(const std::string& path,
                                                    std::span<Device* const> devices,
                                                    const LoadOptions& options = {});
-  explicit Model(std::unique_ptr<ModelState> state);
+  explicit Model(std::shared_ptr<const ModelState> state);
   ~Model();
 
   const ModelInfo& info() const;
   const text::Tokenizer& tokenizer() const;
-  /// What the weights take.
-  const Ledger& ledger() const;
+  /// What the weights take, as it is now. Those of a device that was left out go when the last
+  /// session has followed or ended.
+  Ledger ledger() const;
   /// What weights and a session of LoadOptions::session take, as decided before anything was
   /// allocated: the sum of ledger() and that session's.
-  const Ledger& predicted() const;
+  Ledger predicted() const;
   /// What the loader decided about memory, a line a device: "test0: layers 0 to 11 (12 of 16), 1.2
-  /// GiB of 1.4 GiB (64.0 MiB are left alone)".
-  std::span<const std::string> notes() const;
+  /// GiB of 1.4 GiB (64.0 MiB are left alone)"; then a line for each device that was left out.
+  std::vector<std::string> notes() const;
   /// Weights that their device has in another type than the file, in the order of the file, with
   /// what that cost. to_lines() makes sentences of them, which are among the notes.
   std::vector<TranscodedWeight> transcoded() const;
-  const ModelState& state() const { return *state_; }
+  /// What it is made of now: another one when a device was left out.
+  std::shared_ptr<const ModelState> state() const;
+  CurrentState& current() const { return *current_; }
 
  private:
-  std::unique_ptr<ModelState> state_;
+  ModelInfo info_;
+  text::Tokenizer tokenizer_;
+  std::unique_ptr<CurrentState> current_;
 };
 
 /// Bytes a session takes beside the weights.
@@ -110,21 +138,27 @@ struct SessionMemory {
 };
 
 /// One sequence of tokens with its cache.
+///
+/// A device that fails is named by the error (Error::device(), node(), vendor()). After any error
+/// the session has the tokens it had before, and may be used again. With
+/// DeviceErrorMode::kFallback there is no such error as long as others are left: the call goes on
+/// without the device, and computes again what its cache held. Sessions that also used the device
+/// do so at their next call.
 class Session {
  public:
-  /// Invalid for options that make no sense; OutOfMemory.
+  /// Invalid for options that make no sense; OutOfMemory; Device.
   static Result<std::unique_ptr<Session>> create(std::shared_ptr<const Model> model,
                                                  const SessionOptions& options = {});
   ~Session();
 
   /// Appends tokens and computes them. The logits of the last one, valid until the next call;
   /// `info().vocabulary` of them. Invalid if a token is not of the vocabulary or the context has no
-  /// room for all; then nothing happened. Cancelled if `cancel` becomes true between batches.
+  /// room for all; Cancelled if `cancel` becomes true; or what a device failed with.
   Result<std::span<const float>> append(std::span<const std::int32_t> tokens,
                                         const std::atomic<bool>* cancel = nullptr);
   /// The same with the logits of every token, handed over batch by batch: `visit(first, logits)`
   /// with the number of the batch's first token among `tokens`, and its logits one token after the
-  /// other.
+  /// other. Each batch is handed over once, whatever fails.
   Status append_all(
       std::span<const std::int32_t> tokens,
       const std::function<void(std::size_t first, std::span<const float> logits)>& visit);
@@ -137,8 +171,9 @@ class Session {
   SessionMemory memory() const;
   /// What it takes beside the weights, by device and purpose.
   Ledger ledger() const;
-  /// What was decided about memory, as Model::notes(), and what devices refused.
-  std::span<const std::string> notes() const;
+  /// What was decided about memory, as Model::notes(), what devices refused, and which tokens were
+  /// computed again.
+  std::vector<std::string> notes() const;
 
  private:
   struct State;
@@ -211,5 +246,25 @@ struct GenerateResult {
 Result<GenerateResult> generate(Session& session, std::span<const std::int32_t> prompt,
                                 const GenerateOptions& options,
                                 const std::function<void(std::string_view)>& on_text);
+
+struct VerifyModelOptions {
+  std::optional<double> threshold = {};  ///< see VerifyOptions
+  const std::atomic<bool>* cancel = nullptr;
+  std::function<void(std::size_t done, std::size_t total)> progress = {};  ///< of a step
+};
+
+/// A step of the model, operation by operation.
+struct VerifiedStep {
+  std::int64_t tokens = 0;  ///< computed at once
+  std::vector<NodeCheck> checks;
+};
+
+/// Computes a prompt (at least one token) where the model was loaded to, and each operation once
+/// more, alone, on `device`, which need not be one of the model's; see verify() in verify.h. All
+/// tokens but the last are computed in steps as a session does it, the last one in a step of its
+/// own, so that both kinds of plan are seen. Invalid for tokens that a session would refuse.
+Result<std::vector<VerifiedStep>> verify(const Model& model, Device& device,
+                                         std::span<const std::int32_t> prompt,
+                                         const VerifyModelOptions& options = {});
 
 }  // namespace shunt

@@ -34,6 +34,7 @@ struct VendorError {
 };
 
 /// A code, a message with the facts in it and, where there is one, the vendor's code and text.
+/// Where a device failed, it says which one and at what, so that a caller can go on without it.
 class [[nodiscard]] Error {
  public:
   Error(ErrorCode code, std::string message) : code_(code), message_(std::move(message)) {}
@@ -41,16 +42,29 @@ class [[nodiscard]] Error {
   ErrorCode code() const { return code_; }
   const std::string& message() const { return message_; }
   const std::optional<VendorError>& vendor() const { return vendor_; }
+  /// The name of the device that failed; empty if none did.
+  const std::string& device() const { return device_; }
+  /// The node that it was to compute or to copy, as Graph::describe() has it; the first and the
+  /// last one if all that is known is the segment. Empty if there was none yet.
+  const std::string& node() const { return node_; }
 
   /// The same error with "context: " in front of its message.
   Error with_context(std::string_view context) &&;
   Error with_vendor(VendorError vendor) &&;
+  /// Who knows first knows best: a device or a node that is there already stays.
+  Error with_device(std::string_view device) &&;
+  Error with_node(std::string_view node) &&;
 
  private:
   ErrorCode code_;
   std::string message_;
   std::optional<VendorError> vendor_;
+  std::string device_;
+  std::string node_;
 };
+
+/// The message with what the vendor's library said: "MESSAGE (code 719: TEXT)".
+std::string to_text(const Error& error);
 
 /// A value of T, or the Error that kept it from being made. Must not be ignored.
 template <class T>

@@ -184,13 +184,13 @@ std::string write_placement(const Graph& graph, const Placement& placement,
                             std::span<const std::string> notes = {});
 /// BadFile, naming path and line, for text that is no such file.
 Result<PlacementFile> read_placement(std::string_view text, std::string path);
-/// The placement that the file states, exactly. `devices`, `memory` and `transcode` as for place().
-/// BadFile,
-/// naming the line, where it is of another graph, names a device that is not there, or asks a
-/// device for what it can't do.
+/// The placement that the file states, exactly. `devices`, `memory` and `transcode` as for place();
+/// `costs` predict what it takes, null: nothing does. BadFile, naming the line, where it is of
+/// another graph, names a device that is not there, or asks a device for what it can't do.
 Result<Placement> place_by_file(const PlacementFile& file, const Graph& graph,
                                 std::span<Device* const> devices,
                                 std::span<const LeafMemory> memory = {},
+                                const CostModel* costs = nullptr,
                                 Transcode transcode = Transcode::kNone);
 
 /// A node that two files place on different devices; empty where a file lacks it.

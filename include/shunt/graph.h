@@ -85,6 +85,12 @@ using ExtentValues = std::array<std::int64_t, kMaxExtents>;
 inline std::int64_t actual_size(const Dim& dim, const ExtentValues& extents) {
   return dim.is_fixed() ? dim.max : dim.factor * extents[dim.extent];
 }
+/// All of a tensor's.
+inline Sizes actual_sizes(const Tensor& tensor, const ExtentValues& extents) {
+  Sizes sizes = {};
+  for (std::size_t i = 0; i < kMaxDims; ++i) sizes[i] = actual_size(tensor.shape[i], extents);
+  return sizes;
+}
 
 /// Built by GraphBuilder; immutable, so it may be read from many threads.
 class Graph {

@@ -100,12 +100,17 @@ struct PlaceOptions {
   std::span<const LeafMemory> memory = {};
   std::span<const Pin> pins = {};  ///< the first that matches counts
   /// From so many rows of a result on, weights in host memory are sent to a device that wants the
-  /// op.
+  /// op; 0: never.
   std::int64_t stream_rows = 32;
-  const CostModel* costs = nullptr;  ///< null: rules only. See costs.h
   /// Of weights that have no place yet. Whoever allows more than kNone must look at
   /// Placement::conversions.
   Transcode transcode = Transcode::kNone;
+  /// By device: the most bytes of weights that are sent there for one op. Empty: what its memory
+  /// and its largest buffer can hold.
+  std::span<const std::uint64_t> stream_bytes = {};
+  /// Predicts what the step takes (costs.h); null: nothing is predicted, and rules alone decide.
+  const CostModel* costs = nullptr;
+  bool rules_only = false;  ///< costs predict, but override no rule
 };
 
 /// Decides where each node runs. `devices` by falling priority, a CPU last. The same inputs give
@@ -144,7 +149,8 @@ struct CompileOptions {
 /// A tensor that is copied to another device before a segment starts.
 struct Transfer {
   NodeId node = 0;
-  int to = 0;  ///< index into Placement::devices
+  int to = 0;               ///< index into Placement::devices
+  std::uint64_t bytes = 0;  ///< at the extents' maximum; of experts, those that can be in use
 };
 
 /// A run of nodes on one device, computed as a unit.
@@ -179,6 +185,8 @@ class Plan {
   /// States an extent for the runs that follow; all start at their maximum. Invalid if it is
   /// negative or above it.
   virtual Status set_extent(Dim extent, std::int64_t value) = 0;
+  /// As they are now.
+  virtual const ExtentValues& extents() const = 0;
   /// Memory of an input of the next step, to be filled before it starts; waits while that memory
   /// is in use. Strides are those of the graph's tensor. Invalid for other nodes.
   virtual Result<std::span<std::byte>> input(Value leaf) = 0;
@@ -188,7 +196,8 @@ class Plan {
   /// nothing.
   virtual Result<std::uint64_t> start(const std::atomic<bool>* cancel = nullptr) = 0;
   /// Waits for a step that was started. An error names device and segment, node and vendor code;
-  /// the step is lost, nothing else.
+  /// the step is lost, nothing else. Steps that were under way behind it may be lost with it: each
+  /// says so when it is waited for.
   virtual Status wait(std::uint64_t step) = 0;
   /// Both: one step from start to end.
   Status run(const std::atomic<bool>* cancel = nullptr);

@@ -19,12 +19,35 @@ enum class DType : std::uint8_t {
   kF32 = 0,
   kF16 = 1,
   kQ4_0 = 2,
+  kQ4_1 = 3,
+  kQ5_0 = 6,
+  kQ5_1 = 7,
   kQ8_0 = 8,
+  kQ8_1 = 9,
+  kQ2_K = 10,
+  kQ3_K = 11,
+  kQ4_K = 12,
+  kQ5_K = 13,
+  kQ6_K = 14,
+  kQ8_K = 15,
+  kIQ2_XXS = 16,
+  kIQ2_XS = 17,
+  kIQ3_XXS = 18,
+  kIQ1_S = 19,
+  kIQ4_NL = 20,
+  kIQ3_S = 21,
+  kIQ2_S = 22,
+  kIQ4_XS = 23,
   kI8 = 24,
   kI16 = 25,
   kI32 = 26,
   kI64 = 27,
+  kF64 = 28,
+  kIQ1_M = 29,
   kBF16 = 30,
+  kTQ1_0 = 34,
+  kTQ2_0 = 35,
+  kMXFP4 = 39,
 };
 
 /// What is to be known of an element type. Elements come in blocks of `block_elements`, each of
@@ -38,11 +61,13 @@ struct DTypeTrait {
   std::size_t block_bytes = 4;
   bool quantized = false;
   bool integer = false;
-  /// Decodes n elements (a multiple of block_elements) to `to`. Integers beyond 2^24 round to
-  /// nearest.
+  /// Decodes n elements (a multiple of block_elements) to `to`. Integers beyond 2^24 and F64 round
+  /// to nearest.
   void (*decode)(const std::byte* from, float* to, std::int64_t n) = nullptr;
   /// Encodes n elements, rounding to nearest even where the format does not say otherwise.
-  /// Integers are rounded and saturated; not-a-number becomes 0 there.
+  /// Integers are rounded and saturated. Not-a-number becomes 0 in them and in block types, and
+  /// what is too large for a block type the largest it has. Null for types that need weights, and
+  /// for those that are not for storage (Q8_1, Q8_K).
   void (*encode)(const float* from, std::byte* to, std::int64_t n) = nullptr;
   /// How fine its values lie: rounding to it costs at most 2^-precision of the value itself, or, in
   /// a block format, of the largest value of the block. 0: it is not said, or the type is of whole
@@ -50,6 +75,12 @@ struct DTypeTrait {
   int precision = 0;
   /// How far its values reach: bits of their exponent, or of the exponent of a block's scale.
   int exponent = 0;
+  /// Encodes n elements so that the sum of weight * error^2 is small; `weights` has one for each
+  /// element, taken relative to those of the same block. Null where weights make no difference.
+  void (*encode_weighted)(const float* from, const float* weights, std::byte* to,
+                          std::int64_t n) = nullptr;
+
+  bool needs_weights() const { return encode == nullptr && encode_weighted != nullptr; }
 };
 
 /// The trait of a type; every DType has one.
@@ -66,6 +97,14 @@ std::string_view to_string(DType dtype);
 /// beside large ones lose most there. False for whole numbers. (Blocks whose values are beyond the
 /// range of their own scale are not looked at: whoever converts finds them.)
 bool at_least_as_precise(DType to, DType from);
+/// Encodes one row: `values` are whole blocks, `bytes` exactly what they take. `importance` says
+/// how much each column matters, relative to the others (an importance matrix has the mean square
+/// of the activation that a column meets); empty: all alike. Types without a choice to make ignore
+/// it. From any thread. Unsupported if the type can't be encoded, or not without importance;
+/// invalid if sizes don't match, if importance is negative or not finite, or if a value of a block
+/// type is not finite.
+Status encode_row(DType dtype, std::span<const float> values, std::span<const float> importance,
+                  std::span<std::byte> bytes);
 /// Turns data from a file's byte order (little-endian) into that of memory, or back, in place.
 /// Nothing happens on a little-endian host, nor to block types. Bytes past the last whole element
 /// are left alone.

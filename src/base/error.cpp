@@ -22,4 +22,20 @@ Error Error::with_vendor(VendorError vendor) && {
   return std::move(*this);
 }
 
+Error Error::with_device(std::string_view device) && {
+  if (device_.empty()) device_ = device;
+  return std::move(*this);
+}
+
+Error Error::with_node(std::string_view node) && {
+  if (node_.empty()) node_ = node;
+  return std::move(*this);
+}
+
+std::string to_text(const Error& error) {
+  if (!error.vendor()) return error.message();
+  return error.message() + " (code " + std::to_string(error.vendor()->code) + ": " +
+         error.vendor()->text + ")";
+}
+
 }  // namespace shunt

@@ -3,11 +3,21 @@
 namespace shunt::cli {
 
 std::span<const MakeCommand> all_commands() {
+  // clang-format off
   static constexpr MakeCommand kCommands[] = {
-      make_run_command,   make_devices_command, make_explain_command,
-      make_place_command, make_inspect_command, make_tokenize_command,
-      make_ops_command,   make_synth_command,   make_bench_command,
+      make_run_command,
+      make_devices_command,
+      make_explain_command,
+      make_place_command,
+      make_verify_command,
+      make_perplexity_command,
+      make_inspect_command,
+      make_tokenize_command,
+      make_ops_command,
+      make_synth_command,
+      make_bench_command,
   };
+  // clang-format on
   return kCommands;
 }
 

@@ -15,7 +15,11 @@ struct ExplanationTitle {
   std::int64_t tokens = 0;
   std::int64_t context = 0;
   std::vector<std::string> memory;  ///< what was decided about it, in lines
+  bool measured = false;            ///< times are predicted from measurements, not from estimates
 };
+
+/// Where predicted times come from.
+std::string_view times_are(const ExplanationTitle& title);
 
 std::string to_plain_text(const ExplanationTitle& title, const Explanation& explanation);
 std::string to_json(const ExplanationTitle& title, const Explanation& explanation);

@@ -35,7 +35,8 @@ class Page {
         counted(explanation_.segments.size(), "segment"), explanation_.fell_back,
         format_bytes(explanation_.bytes_copied));
     if (explanation_.seconds) {
-      add("<p>Predicted: {:.3f} ms a step, copies included.</p>\n", *explanation_.seconds * 1e3);
+      add("<p>Predicted: {:.3f} ms a step, copies included ({}).</p>\n",
+          *explanation_.seconds * 1e3, times_are(title_));
     }
     list("", explanation_.notes);
     timeline();

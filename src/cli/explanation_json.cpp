@@ -79,6 +79,7 @@ std::string to_json(const ExplanationTitle& title, const Explanation& explanatio
   json["model"] = title.model;
   json["tokens"] = title.tokens;
   json["context"] = title.context;
+  json["measured"] = title.measured;
   json["operations"] = explanation.operations;
   json["fell_back"] = explanation.fell_back;
   json["bytes_copied"] = explanation.bytes_copied;

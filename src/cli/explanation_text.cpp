@@ -38,8 +38,11 @@ std::string segment_lines(const Explanation& explanation, std::size_t number) {
                   segment.seconds ? ", " : "", milliseconds(segment.seconds));
   text += fmt::format("        starts because   {}\n", segment.reason);
   for (const ExplainedTransfer& transfer : segment.transfers) {
-    text += fmt::format("        in   {:>10}  {} from {}\n", format_bytes(transfer.bytes),
-                        transfer.name, name_of(explanation, transfer.from));
+    // What is not for the segment is for the host: numbers of the experts to send.
+    const bool in = transfer.to == segment.device;
+    text += fmt::format("        {}  {:>10}  {} {} {}\n", in ? "in " : "out",
+                        format_bytes(transfer.bytes), transfer.name, in ? "from" : "to",
+                        name_of(explanation, in ? transfer.from : transfer.to));
   }
   if (segment.bytes_out > 0)
     text += fmt::format("        out  {:>10}\n", format_bytes(segment.bytes_out));
@@ -50,6 +53,10 @@ std::string segment_lines(const Explanation& explanation, std::size_t number) {
 }
 
 }  // namespace
+
+std::string_view times_are(const ExplanationTitle& title) {
+  return title.measured ? "from measurements" : "estimated; shunt bench --save-costs measures";
+}
 
 std::string counted(std::size_t number, std::string_view what) {
   return fmt::format("{} {}{}", number, what, number == 1 ? "" : "s");
@@ -97,7 +104,8 @@ std::string to_plain_text(const ExplanationTitle& title, const Explanation& expl
       counted(explanation.segments.size(), "segment"), explanation.fell_back,
       format_bytes(explanation.bytes_copied));
   if (explanation.seconds) {
-    text += fmt::format("predicted: {} a step\n", milliseconds(explanation.seconds));
+    text += fmt::format("predicted: {} a step ({})\n", milliseconds(explanation.seconds),
+                        times_are(title));
   }
   for (const std::string& note : explanation.notes) text += note + "\n";
   text += "devices\n";

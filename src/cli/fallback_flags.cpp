@@ -7,20 +7,28 @@
 namespace shunt::cli {
 namespace {
 
-Status read_mode(const std::string& text, FallbackMode& mode) {
-  struct Named {
-    std::string_view name;
-    FallbackMode mode;
-  };
-  static constexpr Named kModes[] = {{"allow", FallbackMode::kAllow},
-                                     {"warn", FallbackMode::kWarn},
-                                     {"deny", FallbackMode::kDeny}};
-  for (const Named& each : kModes) {
-    if (each.name != text) continue;
-    mode = each.mode;
-    return ok();
+template <class Mode>
+struct Named {
+  std::string_view name;
+  Mode mode;
+};
+constexpr Named<FallbackMode> kFallbackModes[] = {
+    {"allow", FallbackMode::kAllow}, {"warn", FallbackMode::kWarn}, {"deny", FallbackMode::kDeny}};
+constexpr Named<DeviceErrorMode> kDeviceErrorModes[] = {{"fail", DeviceErrorMode::kFail},
+                                                        {"fallback", DeviceErrorMode::kFallback}};
+
+template <class Mode, std::size_t n>
+Status read_mode(const std::string& text, const Named<Mode> (&modes)[n], Mode& mode) {
+  std::string names;
+  for (const Named<Mode>& each : modes) {
+    if (each.name == text) {
+      mode = each.mode;
+      return ok();
+    }
+    if (!names.empty()) names += &each == &modes[n - 1] ? " or " : ", ";
+    names += each.name;
   }
-  return invalid("\"{}\" is not allow, warn or deny", text);
+  return invalid("\"{}\" is not {}", text, names);
 }
 
 }  // namespace
@@ -30,7 +38,7 @@ void FallbackFlags::declare(Arguments& arguments) {
       "--fallback", "MODE",
       "what a better device refuses and another one computes: allow, warn (one line) or "
       "deny (default warn)",
-      [this](const std::string& text) { return read_mode(text, policy_.mode); });
+      [this](const std::string& text) { return read_mode(text, kFallbackModes, policy_.mode); });
   arguments.value("--max-cpu-time", "PERCENT",
                   "most of a step's time that may fall back to the CPU, such as 10%; of its "
                   "operations where times are not known",
@@ -43,6 +51,20 @@ void FallbackFlags::declare(Arguments& arguments) {
                     SHUNT_ASSIGN(policy_.max_copy_bytes, parse_bytes(text));
                     return ok();
                   });
+}
+
+void DeviceErrorFlag::declare(Arguments& arguments) {
+  arguments.value(
+      "--on-device-error", "MODE",
+      "when a device fails: fail, or fallback: go on without it, with a line (default "
+      "fail)",
+      [this](const std::string& text) { return read_mode(text, kDeviceErrorModes, policy_.mode); });
+}
+
+DeviceErrorPolicy DeviceErrorFlag::policy() const {
+  DeviceErrorPolicy policy = policy_;
+  policy.say = [](std::string_view line) { say(line); };
+  return policy;
 }
 
 FallbackPolicy FallbackFlags::policy() const {

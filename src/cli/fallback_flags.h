@@ -1,7 +1,9 @@
-// The flags that say whether operations may fall back to another device.
+// The flags that say whether operations may fall back to another device: those that a device
+// refuses, and all of one that fails.
 #pragma once
 
 #include "cli/arguments.h"
+#include "shunt/engine.h"
 #include "shunt/explain.h"
 
 namespace shunt::cli {
@@ -14,6 +16,16 @@ class FallbackFlags {
 
  private:
   FallbackPolicy policy_;
+};
+
+class DeviceErrorFlag {
+ public:
+  void declare(Arguments& arguments);
+  /// What is left out is said on stderr.
+  DeviceErrorPolicy policy() const;
+
+ private:
+  DeviceErrorPolicy policy_;
 };
 
 }  // namespace shunt::cli

@@ -44,16 +44,10 @@ int wrong_usage(const std::string& message, const std::string& help) {
   return kWrongUsage;
 }
 
-std::string describe(const Error& error) {
-  if (!error.vendor()) return error.message();
-  return fmt::format("{} (code {}: {})", error.message(), error.vendor()->code,
-                     error.vendor()->text);
-}
-
 int finish(const Output& output, const Status& status) {
   if (!status && status.error().code() == ErrorCode::kCancelled) return kInterrupted;
   if (!status) {
-    say(describe(status.error()));
+    say(to_text(status.error()));
     return kFailed;
   }
   if (const Status written = output.result(); !written) {

@@ -73,6 +73,9 @@ class PlaceCommand final : public Command {
     std::vector<std::string> notes = {
         fmt::format("{}, a step of {} tokens, context {}", placed.path, placed.shape.tokens,
                     placed.shape.context),
+        fmt::format("Predicted: {:.3f} ms a step, from {}",
+                    placed.placement.predicted_seconds * 1e3,
+                    placed.measured ? "measurements" : "estimates"),
         "Change a device, then: shunt run --placement FILE. A view (=) is where its memory is."};
     std::vector<TranscodedWeight> transcoded;
     for (const Conversion& conversion : placed.placement.conversions) {

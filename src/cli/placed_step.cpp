@@ -119,8 +119,10 @@ Result<PlacedStep> StepFlags::place() const {
         LoadOptions load;
         SHUNT_TRY(pins_.apply(load));
         model->pins = std::move(load.pins);
-        model->costs = std::move(load.costs);
         model->transcode = load.transcode;
+        if (load.costs) model->costs = std::move(load.costs);
+        model->rules_only = load.rules_only;
+        model->stream_rows = load.stream_rows;
         SessionOptions session;
         session.context = context_;
         FitRequest request;
@@ -138,7 +140,8 @@ Result<PlacedStep> StepFlags::place() const {
         const Graph& graph = placed.step.graph;
         const PromisedMemory promised(model->devices);
         const auto memory = promise(placed.step, *fit, promised);
-        SHUNT_ASSIGN(placed.placement, model->place_step(graph, memory, fit->devices));
+        SHUNT_ASSIGN(placed.placement,
+                     model->place_step(graph, memory, fit->devices, fit->stream_bytes));
         list_conversions(placed.step, *fit, placed.placement);
         explain_leaves(by_rules, memory, placed.placement);
         explain_refusals(by_rules, placed.placement);
@@ -146,6 +149,7 @@ Result<PlacedStep> StepFlags::place() const {
                                        planned_leaf_types(graph, placed.placement))
                               .segments;
         placed.notes = std::move(fit->notes);
+        placed.measured = !model->costs->ops().empty();
         return placed;
       },
       *model_);

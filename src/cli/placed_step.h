@@ -24,6 +24,7 @@ struct PlacedStep {
   Placement placement;
   std::vector<Segment> segments;
   std::vector<std::string> notes;  ///< what was decided about memory
+  bool measured = false;           ///< costs are, at least some
 };
 
 class StepFlags {

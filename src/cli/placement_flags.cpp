@@ -15,6 +15,8 @@ Status read_transcode(const std::string& text, Transcode& transcode) {
   return invalid("\"{}\" is not never, precise or lossy", text);
 }
 
+constexpr std::int64_t kMostRows = std::int64_t{1} << 40;
+
 }  // namespace
 
 void PlacementFlags::declare(Arguments& arguments) {
@@ -30,7 +32,7 @@ void PlacementFlags::declare(Arguments& arguments) {
                    return ok();
                  });
   arguments.text("--costs", "FILE",
-                 "measured costs (shunt bench --save-costs); placement then goes by predicted time",
+                 "what was measured (shunt bench --save-costs) predicts times, not estimates",
                  costs_);
   arguments.value("--transcode", "MODE",
                   "whether a device that lacks a weight's type gets it in another one: never, "
@@ -43,12 +45,20 @@ void PlacementFlags::declare(Arguments& arguments) {
                     SHUNT_ASSIGN(memory_margin_, parse_bytes(text));
                     return ok();
                   });
+  arguments.number<std::int64_t>("--stream-rows",
+                                 "from so many tokens at once on, weights in host memory are sent "
+                                 "to a device that wants them; "
+                                 "0: never",
+                                 stream_rows_, 0, kMostRows);
+  arguments.flag("--rules-only", rules_only_, "rules alone decide what runs where, not costs");
 }
 
 Status PlacementFlags::apply(LoadOptions& options) const {
   options.pins = pins_;
   options.transcode = transcode_;
   options.memory_margin = memory_margin_;
+  options.stream_rows = stream_rows_;
+  options.rules_only = rules_only_;
   if (costs_) {
     SHUNT_ASSIGN(CostModel costs, CostModel::load(*costs_));
     options.costs = std::make_shared<const CostModel>(std::move(costs));

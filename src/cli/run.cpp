@@ -5,36 +5,17 @@
 
 #include "base/fail.h"
 #include "cli/commands.h"
-#include "cli/fallback_flags.h"
 #include "cli/interrupt.h"
-#include "cli/placement_files.h"
-#include "cli/placement_flags.h"
-#include "cli/progress.h"
+#include "cli/model_flags.h"
 #include "cli/run_report.h"
-#include "cli/runtime_flags.h"
 #include "cli/sizes.h"
 #include "cli/text_source.h"
 
 namespace shunt::cli {
 namespace {
 
-constexpr std::string_view kNoModel =
-    "no model is given, and Shunt has none of its own yet. Use --model FILE with a GGUF file of "
-    "architecture llama, or make one of random weights to try things out: shunt synth random.gguf";
-
-constexpr std::uint64_t kLargeModel = std::uint64_t{1} << 30;  // bytes; takes a while to load
-
 double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
-Status read_cache_type(const std::string& text, DType& type) {
-  const auto named = dtype_from_name(text);
-  if (!named || (*named != DType::kF32 && *named != DType::kF16)) {
-    return invalid("\"{}\" is not f32 or f16", text);
-  }
-  type = *named;
-  return ok();
 }
 
 class RunCommand final : public Command {
@@ -55,8 +36,7 @@ class RunCommand final : public Command {
  private:
   /// What generating needs, in the order it is made.
   struct Ready {
-    std::unique_ptr<Registry> registry;
-    std::shared_ptr<const Model> model;
+    OpenModel open;
     std::unique_ptr<Session> session;
     std::vector<std::int32_t> prompt;
   };
@@ -65,25 +45,18 @@ class RunCommand final : public Command {
   Result<GenerateResult> generate_text(Ready& ready, Interrupt& interrupt, Output& output,
                                        std::string& text) const;
 
-  std::optional<std::string> model_;
+  ModelFlags model_;
   TextSource prompt_{"PROMPT", "-p,--prompt"};
   std::int64_t max_tokens_ = -1;
   SamplingOptions sampling_;
   std::optional<std::uint64_t> seed_;
-  SessionOptions session_;
-  RuntimeFlags runtime_;
-  Options options_;
-  std::vector<std::string> devices_;
-  PlacementFlags pins_;
-  FallbackFlags fallback_;
-  std::optional<std::string> placement_;
   bool ignore_eos_ = false;
   bool json_ = false;
 };
 
 void RunCommand::declare(Arguments& arguments) {
   constexpr std::int64_t kMostTokens = std::int64_t{1} << 30;
-  arguments.text("-m,--model", "FILE", "the model, a GGUF file", model_);
+  model_.declare(arguments);
   prompt_.declare(arguments);
   arguments.number<std::int64_t>(
       "-n,--tokens", "tokens to add; -1: until the text or the context ends", max_tokens_, -1);
@@ -104,65 +77,38 @@ void RunCommand::declare(Arguments& arguments) {
                    seed_);
   arguments.number<std::int64_t>(
       "-c,--ctx", "tokens of prompt and continuation; 0: the model's own, at most 4096",
-      session_.context, 0, kMostTokens);
-  arguments.number<std::int64_t>("-b,--batch", "tokens of the prompt to compute at once",
-                                 session_.batch, 1, kMostTokens);
-  arguments.value(
-      "--cache-type", "TYPE", "type of the cache, f32 or f16 (default f16)",
-      [this](const std::string& text) { return read_cache_type(text, session_.cache_type); });
-  runtime_.declare(arguments);
-  arguments.value("-d,--devices", "LIST", "devices to use, such as cuda0,cpu0 (default all)",
-                  [this](const std::string& text) -> Status {
-                    SHUNT_ASSIGN(devices_, split_list(text));
-                    return ok();
-                  });
-  pins_.declare(arguments);
-  arguments.text("--placement", "FILE", "a placement from shunt place, to be followed exactly",
-                 placement_);
-  fallback_.declare(arguments);
+      model_.session().context, 0, kMostTokens);
   arguments.flag("--ignore-eos", ignore_eos_, "go on after an end-of-sequence token");
   arguments.flag("--json", json_, "print one JSON object at the end instead of the text");
 }
 
 Status RunCommand::check() {
-  if (!model_) return invalid("{}", kNoModel);
+  SHUNT_TRY(model_.check());
   SHUNT_TRY(prompt_.check());
   sampling_.seed = seed_ ? *seed_ : std::random_device{}();
   SHUNT_TRY(Sampler::create(sampling_));
-  SHUNT_ASSIGN(options_, runtime_.options());
   return ok();
 }
 
 Result<RunCommand::Ready> RunCommand::load() const {
   Ready ready;
-  SHUNT_ASSIGN(ready.registry, Registry::create(options_));
-  Progress progress("loading " + *model_, kLargeModel);
-  LoadOptions load;
-  load.devices = devices_;
-  load.session = session_;
-  load.fallback = fallback_.policy();
-  SHUNT_TRY(pins_.apply(load));
-  if (placement_) {
-    SHUNT_ASSIGN(load.placement, load_placement(*placement_));
-  }
-  load.progress = [&](std::uint64_t done, std::uint64_t total) { progress.show(done, total); };
-  SHUNT_ASSIGN(ready.model, Model::load(*model_, *ready.registry, load));
-  SHUNT_ASSIGN(ready.session, Session::create(ready.model, session_));
+  SHUNT_ASSIGN(ready.open, model_.open());
+  SHUNT_ASSIGN(ready.session, Session::create(ready.open.model, model_.session()));
   return ready;
 }
 
 Status RunCommand::tokenize(const std::string& prompt, Ready& ready) const {
-  SHUNT_ASSIGN(ready.prompt, ready.model->tokenizer().encode(prompt));
+  SHUNT_ASSIGN(ready.prompt, ready.open.model->tokenizer().encode(prompt));
   if (ready.prompt.empty()) {
     return invalid(
         "{}: the prompt is empty, and the model's tokenizer puts no beginning-of-sequence token in "
         "front: there is nothing to continue",
-        *model_);
+        model_.path());
   }
   const std::int64_t context = ready.session->context();
   if (static_cast<std::int64_t>(ready.prompt.size()) > context) {
     return invalid("{}: the prompt has {} tokens, but the context has room for {}; see --ctx",
-                   *model_, ready.prompt.size(), context);
+                   model_.path(), ready.prompt.size(), context);
   }
   return ok();
 }
@@ -190,7 +136,7 @@ Status RunCommand::run(Output& output) {
   Interrupt interrupt;
   RunReport report;
   SHUNT_ASSIGN(const std::optional<std::string> prompt, prompt_.read());
-  report.path = *model_;
+  report.path = model_.path();
   report.prompt = prompt.value_or("");
   // A file's last line end is there because editors and `echo` put it there.
   if (prompt_.is_file() && report.prompt.ends_with('\n')) report.prompt.pop_back();
@@ -204,9 +150,9 @@ Status RunCommand::run(Output& output) {
   if (!json_ && !output.write(report.prompt)) return ok();
   auto result = generate_text(ready, interrupt, output, report.text);
   if (!json_) output.write("\n");
-  if (!result) return std::move(result.error()).with_context(*model_);
+  if (!result) return std::move(result.error()).with_context(model_.path());
 
-  report.model = ready.model->info();
+  report.model = ready.open.model->info();
   report.prompt_tokens = static_cast<std::int64_t>(ready.prompt.size());
   report.result = std::move(*result);
   report.seed = sampling_.seed;

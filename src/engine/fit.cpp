@@ -8,6 +8,7 @@
 #include "engine/weights_in_memory.h"
 #include "schedule/answers.h"
 #include "schedule/memory_planner.h"
+#include "schedule/place_facts.h"
 #include "schedule/predict.h"
 #include "schedule/storage_users.h"
 
@@ -51,9 +52,11 @@ class Fitter {
       : model_(model),
         request_(request),
         cpu_(static_cast<int>(model.devices.size()) - 1),
-        used_(model.devices.size(), true),
+        used_(request.used.empty() ? std::vector<bool>(model.devices.size(), true) : request.used),
         promised_(model.devices) {
     for (Device* device : model.devices) names_.push_back(device->info().name);
+    most_streamed_ = request.most_streamed;
+    most_streamed_.resize(model.devices.size(), kNoLimit);
   }
 
   Result<Fit> run() {
@@ -90,7 +93,13 @@ class Fitter {
   }
   bool is_loaded(const Leaf& leaf, int index) const {
     if (leaf.info == nullptr) return request_.caches != nullptr;
-    return request_.loaded != nullptr && request_.loaded->at(leaf.info) == index;
+    return there_already(leaf) == index;
+  }
+  /// On which device a weight is already; -1: on none.
+  int there_already(const Leaf& leaf) const {
+    if (leaf.info == nullptr || request_.loaded == nullptr) return -1;
+    const auto found = request_.loaded->find(leaf.info);
+    return found == request_.loaded->end() ? -1 : found->second;
   }
 
   Status find_leaves() {
@@ -145,10 +154,9 @@ class Fitter {
   void find_types(Leaf& leaf, const Answers& answers, const Placement& wanted) {
     leaf.tensors.assign(model_.devices.size(), graph().node(leaf.id).result);
     if (leaf.info == nullptr) return;
-    if (request_.loaded != nullptr) {
+    if (const auto home = model_.homes.find(leaf.info); home != model_.homes.end()) {
       const auto known = model_.transcoded.find(leaf.info);
-      if (known != model_.transcoded.end())
-        set_type(leaf, model_.homes.at(leaf.info), known->second);
+      if (known != model_.transcoded.end()) set_type(leaf, home->second, known->second);
       return;
     }
     for (int d = 0; d < cpu_; ++d) {
@@ -215,10 +223,7 @@ class Fitter {
     const Leaf& each = leaves_[leaf];
     if (each.fixed) return each.wanted;
     const auto is_open = [&](int d) { return d == cpu_ || open[at(d)]; };
-    if (each.info != nullptr && request_.loaded != nullptr) {
-      const int there = request_.loaded->at(each.info);
-      return is_open(there) ? there : cpu_;
-    }
+    if (const int there = there_already(each); there >= 0) return is_open(there) ? there : cpu_;
     const auto suits = [&](int d, bool alone) {
       return d == cpu_ || (is_open(d) && can_[leaf][at(d)] &&
                            (each.info != nullptr || alone || has_weights[at(d)]));
@@ -230,18 +235,32 @@ class Fitter {
     return cpu_;
   }
 
+  /// First what is there already, as nobody else could have its room.
+  std::vector<const Unit*> in_order() const {
+    std::vector<const Unit*> order;
+    for (const bool first : {true, false}) {
+      for (const Unit& unit : units_) {
+        const bool there =
+            std::any_of(unit.leaves.begin(), unit.leaves.end(),
+                        [&](std::size_t leaf) { return there_already(leaves_[leaf]) >= 0; });
+        if (there == first) order.push_back(&unit);
+      }
+    }
+    return order;
+  }
+
   /// Fills devices unit by unit. One that a unit is too large for is closed to all that follow.
   void assign() {
     homes_.assign(leaves_.size(), cpu_);
     taken_.assign(model_.devices.size(), 0);
     std::vector<bool> open = used_;
-    for (const Unit& unit : units_) {
+    for (const Unit* unit : in_order()) {
       while (true) {
         std::vector<std::uint64_t> more(model_.devices.size(), 0);
         std::vector<bool> has_weights(model_.devices.size(), false);
         // Weights first, as caches follow them.
         for (const bool cache : {false, true}) {
-          for (std::size_t leaf : unit.leaves) {
+          for (std::size_t leaf : unit->leaves) {
             if ((leaves_[leaf].info == nullptr) != cache) continue;
             const int home = home_of(leaf, open, has_weights);
             homes_[leaf] = home;
@@ -271,9 +290,18 @@ class Fitter {
     return devices;
   }
 
+  std::vector<std::uint64_t> stream_bytes() const {
+    std::vector<std::uint64_t> bytes;
+    for (int d = 0; d <= cpu_; ++d) {
+      if (used_[at(d)]) bytes.push_back(most_streamed_[at(d)]);
+    }
+    return bytes;
+  }
+
   /// What these homes take: the layouts that will be allocated.
   Status predict() {
     bytes_.assign(model_.devices.size(), {});
+    streamed_.assign(model_.devices.size(), 0);
     for (int d = 0; d <= cpu_; ++d) {
       std::vector<const Tensor*> weights;
       std::vector<const Tensor*> caches;
@@ -315,14 +343,18 @@ class Fitter {
       memory.push_back({step.caches[i], promised_.on(caches[i])});
     const auto devices = used_devices();
     SHUNT_ASSIGN(const auto graph, graph_of(index));
-    SHUNT_ASSIGN(Placement placement, model_.place_step(*graph, memory, devices));
+    SHUNT_ASSIGN(Placement placement, model_.place_step(*graph, memory, devices, stream_bytes()));
+    const auto of_model = [&](int used) {
+      const auto found = std::find(model_.devices.begin(), model_.devices.end(),
+                                   devices[static_cast<std::size_t>(used)]);
+      return static_cast<std::size_t>(found - model_.devices.begin());
+    };
+    find_streamed(*graph, placement, memory, of_model);
     CompileOptions options;
     options.memory = memory;
     SHUNT_ASSIGN(const auto uses, predict_memory(graph, std::move(placement), options));
     for (const MemoryUse& use : uses) {
-      const auto found = std::find(model_.devices.begin(), model_.devices.end(),
-                                   devices[static_cast<std::size_t>(use.device)]);
-      Bytes& bytes = bytes_[static_cast<std::size_t>(found - model_.devices.begin())];
+      Bytes& bytes = bytes_[of_model(use.device)];
       bytes.activations += use.activations;
       bytes.inputs += use.inputs;
       bytes.staging += use.staging;
@@ -338,6 +370,19 @@ class Fitter {
     return std::make_shared<const Graph>(std::move(graph));
   }
 
+  /// The most bytes of weights that are sent to a device for one op.
+  template <class OfModel>
+  void find_streamed(const Graph& graph, const Placement& placement,
+                     std::span<const LeafMemory> memory, const OfModel& of_model) {
+    std::vector<const BufferType*> types(graph.size(), nullptr);
+    for (const LeafMemory& leaf : memory) types[leaf.leaf] = &leaf.address.buffer->type();
+    for (NodeId id = 0; id < graph.size(); ++id) {
+      if (!is_computed(graph.node(id))) continue;
+      const std::size_t d = of_model(placement.decisions[id].device);
+      streamed_[d] = std::max(streamed_[d], bytes_to_send(graph, id, *model_.devices[d], types));
+    }
+  }
+
   bool may_move(int index) const {
     for (std::size_t i = 0; i < leaves_.size(); ++i) {
       if (homes_[i] == index && !leaves_[i].fixed) return true;
@@ -348,14 +393,28 @@ class Fitter {
     return std::find(homes_.begin(), homes_.end(), index) != homes_.end();
   }
 
-  /// Less room for a device's leaves; or, where it has none, no use of it. False if neither can be.
+  /// Less is sent to a device than was. False if nothing was, or it must be (a file wants it so).
+  bool stream_less(int index) {
+    const std::uint64_t sent = streamed_[at(index)];
+    if (sent == 0 || sent > most_streamed_[at(index)]) return false;
+    most_streamed_[at(index)] = sent - 1;
+    room_[at(index)] = first_room(index);
+    rounds_ = 0;
+    return true;
+  }
+
+  /// Less room for a device's leaves; or, where that does not help, less that is sent there; or no
+  /// use of it. False if nothing of that can be.
   bool reduce(int index, std::uint64_t by) {
     std::uint64_t& room = room_[at(index)];
+    // What is loaded makes no room by being used from elsewhere.
+    if (request_.loaded != nullptr && stream_less(index)) return true;
     if (room > 0 && may_move(index)) {
       room = std::min(room, taken_[at(index)]);
       room -= std::min(room, std::max<std::uint64_t>(by, 1));
       return true;
     }
+    if (stream_less(index)) return true;
     if (holds_any(index) || !used_[at(index)]) return false;
     used_[at(index)] = false;
     return true;
@@ -429,6 +488,9 @@ class Fitter {
       text += fmt::format(" of {} ({} are left alone)", size_text(limit.free),
                           size_text(limit.free - std::min(limit.free, limit.usable())));
     }
+    if (const std::uint64_t sent = streamed_[at(index)]; sent > 0 && index != cpu_) {
+      text += fmt::format("; {} of it for weights that are sent there", size_text(sent));
+    }
     return text;
   }
 
@@ -436,6 +498,9 @@ class Fitter {
     Fit fit;
     fit.devices = used_devices();
     fit.transcoded = transcoded();
+    fit.most_streamed = most_streamed_;
+    fit.stream_bytes = stream_bytes();
+    fit.used = used_;
     fit.homes.caches.assign(steps_.front().caches.size(), cpu_);
     for (std::size_t i = 0; i < leaves_.size(); ++i) {
       if (leaves_[i].info == nullptr) {
@@ -477,6 +542,9 @@ class Fitter {
   std::vector<int> homes_;            // by leaf
   std::vector<std::uint64_t> taken_;  // by device: bytes of its leaves
   std::vector<Bytes> bytes_;          // by device
+  // By device, bytes of weights that are sent for one op: what may be at most, and what is.
+  std::vector<std::uint64_t> most_streamed_;
+  std::vector<std::uint64_t> streamed_;
   int rounds_ = 0;
 };
 

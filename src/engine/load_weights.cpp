@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <set>
 
 #include "base/fail.h"
 #include "engine/fit.h"
@@ -44,30 +45,42 @@ void read_ahead(std::span<const std::byte> bytes, Progress& progress) {
   }
 }
 
-/// Memory for the weights of all devices, by device; nothing is in it yet.
+/// What was decided, and memory for the weights that are missing; nothing is in it yet.
 struct Blocks {
+  Fit fit;
   std::vector<WeightBlocks> by_device;
   std::optional<int> refused_by;  ///< a device that had too little
 };
 
-Result<Blocks> allocate(const ModelState& model, const StepGraph& step, const Fit& fit) {
+bool is_there(const ModelState& model, const gguf::TensorInfo* info, int device) {
+  const auto found = model.homes.find(info);
+  return found != model.homes.end() && found->second == device;
+}
+
+Error of_device(Error error, const ModelState& model, std::size_t device) {
+  const std::string name = model.devices[device]->info().name;
+  return std::move(error).with_device(name).with_context(name + ": weights");
+}
+
+Result<Blocks> allocate(const ModelState& model, const StepGraph& step, Fit fit) {
   Blocks blocks;
+  blocks.fit = std::move(fit);
   for (std::size_t i = 0; i < model.devices.size(); ++i) {
     std::vector<WeightInMemory> here;
     for (const WeightLeaf& weight : step.weights) {
-      const bool is_here = fit.homes.weights.at(weight.info) == static_cast<int>(i);
-      if (!is_here || uses_mapped_file(*model.devices[i])) continue;
+      const int home = blocks.fit.homes.weights.at(weight.info);
+      if (home != static_cast<int>(i) || is_there(model, weight.info, home)) continue;
+      if (uses_mapped_file(*model.devices[i])) continue;
       here.push_back({weight.info, weight.info->tensor});
-      const auto other = fit.transcoded.find(weight.info);
-      if (other == fit.transcoded.end()) continue;
+      const auto other = blocks.fit.transcoded.find(weight.info);
+      if (other == blocks.fit.transcoded.end()) continue;
       SHUNT_ASSIGN(here.back().tensor, make_tensor(other->second.to, weight.info->tensor.shape));
     }
     auto weights = WeightBlocks::allocate(*model.devices[i], std::move(here));
     if (!weights) {
       const bool cpu = i + 1 == model.devices.size();
       if (weights.error().code() != ErrorCode::kOutOfMemory || cpu) {
-        return std::move(weights.error())
-            .with_context(fmt::format("{}: weights", model.devices[i]->info().name));
+        return of_device(std::move(weights.error()), model, i);
       }
       blocks.by_device.clear();
       blocks.refused_by = static_cast<int>(i);
@@ -76,6 +89,23 @@ Result<Blocks> allocate(const ModelState& model, const StepGraph& step, const Fi
     blocks.by_device.push_back(std::move(*weights));
   }
   return blocks;
+}
+
+/// Forgets weights that are to be somewhere else, and gives back memory that held nothing else.
+void forget_moved(ModelState& model, const Homes& homes) {
+  std::set<const Buffer*> needed;
+  std::erase_if(model.homes, [&](const auto& entry) {
+    const auto& [info, home] = entry;
+    const bool moved = homes.weights.at(info) != home;
+    if (moved) {
+      model.weights.erase(info);
+    } else {
+      needed.insert(model.weights.at(info).buffer);
+    }
+    return moved;
+  });
+  for (auto& buffers : model.buffers)
+    std::erase_if(buffers, [&](const auto& buffer) { return !needed.contains(buffer.get()); });
 }
 
 /// Decides what fits where, and allocates that. A device that gives less than it said gets less.
@@ -89,19 +119,24 @@ Result<Blocks> fit_and_allocate(ModelState& model, const StepGraph& step,
     request.steps = session_steps(model.info, options.session);
     request.limits = device_limits(model.devices, options.memory_margin);
     for (std::size_t i = 0; i < caps.size(); ++i) request.limits[i].cap = caps[i];
+    if (!model.homes.empty()) request.loaded = &model.homes;
     SHUNT_ASSIGN(Fit fit, fit_model(model, request));
-    SHUNT_ASSIGN(Blocks blocks, allocate(model, step, fit));
+    SHUNT_ASSIGN(Blocks blocks, allocate(model, step, std::move(fit)));
     if (!blocks.refused_by) {
-      model.homes = std::move(fit.homes.weights);
-      model.cache_homes = std::move(fit.homes.caches);
-      model.transcoded = std::move(fit.transcoded);
-      model.predicted = std::move(fit.ledger);
-      model.notes = std::move(fit.notes);
+      model.cache_homes = blocks.fit.homes.caches;
+      model.most_streamed = blocks.fit.most_streamed;
+      model.used = blocks.fit.used;
+      model.transcoded = blocks.fit.transcoded;
+      forget_moved(model, blocks.fit.homes);
+      model.predicted = weights_ledger(model);
+      model.predicted.add(blocks.fit.ledger);
+      model.notes = blocks.fit.notes;
       model.notes.insert(model.notes.end(), refusals.begin(), refusals.end());
+      model.notes.insert(model.notes.end(), model.left_out.begin(), model.left_out.end());
       return blocks;
     }
     const auto device = static_cast<std::size_t>(*blocks.refused_by);
-    const std::uint64_t planned = fit.planned[device];
+    const std::uint64_t planned = blocks.fit.planned[device];
     caps[device] = lower_cap(planned, attempts[device]++);
     refusals.push_back(fmt::format(
         "{}: refused memory for weights out of {}, so it gets at most {}",
@@ -111,53 +146,48 @@ Result<Blocks> fit_and_allocate(ModelState& model, const StepGraph& step,
 
 /// The parts of the file as buffers of the host.
 void map_file(ModelState& model) {
-  if (!uses_mapped_file(*model.devices.back())) return;
+  if (!model.mapped_parts.empty() || !uses_mapped_file(*model.devices.back())) return;
   for (std::uint32_t part = 0; part < model.file.part_count(); ++part) {
     model.mapped_parts.push_back(
         wrap_read_only_memory(model.file.part_bytes(part), model.file.mapping(part)));
   }
 }
 
-/// Fills the memory of all devices. A weight with values that its other type can't hold is named.
-Result<std::optional<std::string>> fill(ModelState& model, const Blocks& blocks,
-                                        Progress& progress) {
-  for (const WeightBlocks& weights : blocks.by_device) {
-    SHUNT_ASSIGN(const auto errors,
-                 weights.fill(model.file, [&](std::uint64_t bytes) { progress.add(bytes); }));
-    for (std::size_t i = 0; i < errors.size(); ++i) {
-      const auto other = model.transcoded.find(weights.weights[i].info);
-      if (other == model.transcoded.end()) continue;
-      TranscodedWeight& weight = other->second;
-      weight.error = errors[i];
-      if (errors[i].lost == 0) continue;
-      return std::optional(fmt::format("{} has {} values that {} can't hold", weight.name,
-                                       errors[i].lost, to_string(weight.to)));
-    }
+/// What became of the weights.
+struct Filled {
+  /// A weight with values that its other type can't hold; empty: there is none.
+  std::string lost;
+};
+
+/// Brings weights into the memory that was allocated on a device.
+Result<Filled> fill(ModelState& model, std::size_t device, WeightBlocks& weights,
+                    Progress& progress) {
+  auto errors = weights.fill(model.file, [&](std::uint64_t bytes) { progress.add(bytes); });
+  if (!errors) return of_device(std::move(errors.error()), model, device);
+  for (std::size_t i = 0; i < errors->size(); ++i) {
+    const gguf::TensorInfo* info = weights.weights[i].info;
+    model.weights[info] = weights.address(i);
+    model.homes[info] = static_cast<int>(device);
+    const auto other = model.transcoded.find(info);
+    if (other == model.transcoded.end()) continue;
+    TranscodedWeight& weight = other->second;
+    const TranscodeError& error = weight.error.emplace((*errors)[i]);
+    if (error.lost == 0) continue;
+    return Filled{fmt::format("{} has {} values that {} can't hold", weight.name, error.lost,
+                              to_string(weight.to))};
   }
-  return std::optional<std::string>();
+  for (auto& block : weights.blocks) model.buffers[device].push_back(std::move(block));
+  return Filled{};
 }
 
-/// Weights are where they belong: takes over their memory.
-void keep(ModelState& model, Blocks blocks) {
-  for (std::size_t i = 0; i < model.devices.size(); ++i) {
-    WeightBlocks& weights = blocks.by_device[i];
-    for (std::size_t j = 0; j < weights.weights.size(); ++j)
-      model.weights[weights.weights[j].info] = weights.address(j);
-    for (auto& block : weights.blocks) {
-      model.ledger.add(model.devices[i]->info().name, Purpose::kWeights, block->size());
-      model.buffers.push_back(std::move(block));
-    }
-  }
-}
-
-/// The rest of the weights is used where it lies in the file.
-void use_mapped(ModelState& model, const StepGraph& step, Progress& progress) {
+/// Those that were decided to be used where they lie in the file.
+void use_mapped(ModelState& model, const StepGraph& step, const Homes& homes, Progress& progress) {
   std::vector<bool> used(model.mapped_parts.size(), false);
   for (const WeightLeaf& weight : step.weights) {
-    if (model.weights.contains(weight.info)) continue;
+    const int home = homes.weights.at(weight.info);
+    if (is_there(model, weight.info, home)) continue;
     model.weights[weight.info] = model.mapped_address(*weight.info);
-    model.ledger.add(model.devices.back()->info().name, Purpose::kMappedWeights,
-                     weight.info->bytes);
+    model.homes[weight.info] = home;
     used[weight.info->part] = true;
   }
   const std::uint64_t memory = model.devices.back()->info().memory_total;
@@ -167,50 +197,79 @@ void use_mapped(ModelState& model, const StepGraph& step, Progress& progress) {
   }
 }
 
-/// Places and fills. If there is something that a type can't hold, it says so, and nothing is kept.
-Result<std::optional<std::string>> try_to_load(ModelState& model, const StepGraph& step,
-                                               const LoadOptions& options, Progress& progress) {
+/// Places and fills, as far as nothing is lost.
+Result<Filled> try_to_load(ModelState& model, const StepGraph& step, const LoadOptions& options,
+                           Progress& progress) {
   SHUNT_ASSIGN(const Placement placement, model.place_step(step.graph, {}, model.devices));
   SHUNT_TRY(apply_fallback_policy(step.graph, placement, options.fallback));
   SHUNT_ASSIGN(Blocks blocks, fit_and_allocate(model, step, options));
-  SHUNT_ASSIGN(auto lost, fill(model, blocks, progress));
-  if (!lost) keep(model, std::move(blocks));
-  return lost;
+  for (const auto& [info, home] : model.homes) progress.add(info->bytes);
+  for (std::size_t i = 0; i < model.devices.size(); ++i) {
+    SHUNT_ASSIGN(Filled filled, fill(model, i, blocks.by_device[i], progress));
+    if (!filled.lost.empty()) return filled;
+  }
+  use_mapped(model, step, blocks.fit.homes, progress);
+  return Filled{};
 }
 
-}  // namespace
-
-Status load_weights(ModelState& model, const LoadOptions& options) {
-  const auto shapes = session_steps(model.info, options.session);
-  SHUNT_ASSIGN(const StepGraph step, model.definition->build(shapes.front()));
-  for (const WeightLeaf& weight : step.weights) {
-    model.info.weights += static_cast<std::uint64_t>(element_count(weight.info->tensor.shape));
-    model.info.weight_bytes += weight.info->bytes;
-  }
-  model.memory_margin = options.memory_margin;
-  map_file(model);
-  Progress progress(options, model.info.weight_bytes);
-  SHUNT_ASSIGN(const auto lost, try_to_load(model, step, options, progress));
-  if (lost) {
-    // Rare enough for all of it to stay as it is.
-    model.transcode = Transcode::kNone;
-    progress.start_again();
-    auto again = try_to_load(model, step, options, progress);
-    if (!again) return std::move(again.error()).with_context(*lost);
-  }
-  use_mapped(model, step, progress);
+/// What transcoding cost, for the user.
+void say_transcoded(ModelState& model, const LoadOptions& options, const std::string& lost) {
   std::vector<std::string> lines;
-  if (lost) {
-    lines.push_back(*lost + ", so nothing was transcoded");
-  } else {
+  if (lost.empty()) {
     std::vector<TranscodedWeight> weights;
     for (const auto& [info, weight] : model.transcoded) weights.push_back(weight);
     lines = to_lines(weights);
+  } else {
+    lines.push_back(lost + ", so nothing was transcoded");
   }
   for (std::string& line : lines) {
     if (options.fallback.say) options.fallback.say(line);
     model.notes.push_back(std::move(line));
   }
+}
+
+}  // namespace
+
+Ledger weights_ledger(const ModelState& model) {
+  Ledger ledger;
+  for (std::size_t i = 0; i < model.buffers.size(); ++i) {
+    for (const auto& buffer : model.buffers[i])
+      ledger.add(model.devices[i]->info().name, Purpose::kWeights, buffer->size());
+  }
+  for (const auto& [info, address] : model.weights) {
+    if (model.mapped_address(*info).buffer != address.buffer) continue;
+    ledger.add(model.devices[static_cast<std::size_t>(model.homes.at(info))]->info().name,
+               Purpose::kMappedWeights, info->bytes);
+  }
+  return ledger;
+}
+
+Status load_weights(ModelState& model, const LoadOptions& options) {
+  const auto shapes = session_steps(model.info, options.session);
+  SHUNT_ASSIGN(const StepGraph step, model.definition->build(shapes.front()));
+  model.info.weights = model.info.weight_bytes = 0;
+  for (const WeightLeaf& weight : step.weights) {
+    model.info.weights += static_cast<std::uint64_t>(element_count(weight.info->tensor.shape));
+    model.info.weight_bytes += weight.info->bytes;
+  }
+  model.memory_margin = options.memory_margin;
+  model.buffers.resize(model.devices.size());
+  map_file(model);
+  Progress progress(options, model.info.weight_bytes);
+  SHUNT_ASSIGN(const Filled filled, try_to_load(model, step, options, progress));
+  if (!filled.lost.empty()) {
+    // Rare enough for all of it to stay as it is, and to be read again.
+    model.transcode = Transcode::kNone;
+    model.transcoded.clear();
+    model.homes.clear();
+    model.weights.clear();
+    for (auto& buffers : model.buffers) buffers.clear();
+    progress.start_again();
+    auto again = try_to_load(model, step, options, progress);
+    if (!again) return std::move(again.error()).with_context(filled.lost);
+  }
+  model.ledger = weights_ledger(model);
+  say_transcoded(model, options, filled.lost);
   return ok();
 }
 

@@ -1,7 +1,7 @@
 #include "base/fail.h"
 #include "base/guarded.h"
-#include "engine/load_weights.h"
 #include "engine/model_state.h"
+#include "engine/recover.h"
 #include "engine/vocabulary_from_gguf.h"
 
 namespace shunt {
@@ -33,13 +33,17 @@ Result<StepGraph> ModelState::build(const StepShape& shape, const Transcoded& ty
 }
 
 Result<Placement> ModelState::place_step(const Graph& graph, std::span<const LeafMemory> memory,
-                                         std::span<Device* const> among) const {
-  if (placement) return place_by_file(*placement, graph, among, memory, transcode);
+                                         std::span<Device* const> among,
+                                         std::span<const std::uint64_t> stream_bytes) const {
+  if (placement) return place_by_file(*placement, graph, among, memory, costs.get(), transcode);
   PlaceOptions options;
   options.memory = memory;
   options.pins = pins;
   options.costs = costs.get();
   options.transcode = transcode;
+  options.rules_only = rules_only;
+  options.stream_rows = stream_rows;
+  options.stream_bytes = stream_bytes;
   return place(graph, among, options);
 }
 
@@ -50,27 +54,32 @@ Address ModelState::mapped_address(const gguf::TensorInfo& tensor) const {
           static_cast<std::size_t>(file.data(tensor).data() - start)};
 }
 
-Model::Model(std::unique_ptr<ModelState> state) : state_(std::move(state)) {}
+Model::Model(std::shared_ptr<const ModelState> state)
+    : info_(state->info),
+      tokenizer_(state->tokenizer),
+      current_(std::make_unique<CurrentState>(std::move(state))) {}
 Model::~Model() = default;
 const ModelInfo& Model::info() const {
-  return state_->info;
+  return info_;
 }
 const text::Tokenizer& Model::tokenizer() const {
-  return state_->tokenizer;
+  return tokenizer_;
 }
-
-const Ledger& Model::ledger() const {
-  return state_->ledger;
+std::shared_ptr<const ModelState> Model::state() const {
+  return current_->get();
 }
-const Ledger& Model::predicted() const {
-  return state_->predicted;
+Ledger Model::ledger() const {
+  return state()->ledger;
 }
-std::span<const std::string> Model::notes() const {
-  return state_->notes;
+Ledger Model::predicted() const {
+  return state()->predicted;
+}
+std::vector<std::string> Model::notes() const {
+  return state()->notes;
 }
 std::vector<TranscodedWeight> Model::transcoded() const {
   std::vector<TranscodedWeight> weights;
-  for (const auto& [info, weight] : state_->transcoded) weights.push_back(weight);
+  for (const auto& [info, weight] : state()->transcoded) weights.push_back(weight);
   return weights;
 }
 
@@ -107,8 +116,10 @@ Result<std::shared_ptr<const Model>> Model::load(const std::string& path,
         state->devices.assign(devices.begin(), devices.end());
         state->placement = options.placement;
         state->pins = options.pins;
-        state->costs = options.costs;
         state->transcode = options.transcode;
+        if (options.costs) state->costs = options.costs;
+        state->rules_only = options.rules_only;
+        state->stream_rows = options.stream_rows;
         SHUNT_ASSIGN(state->info.architecture, file.get_string("general.architecture"));
         SHUNT_ASSIGN(state->info.name, file.get_string_or("general.name", ""));
         state->info.layers = shape.layers;
@@ -116,9 +127,13 @@ Result<std::shared_ptr<const Model>> Model::load(const std::string& path,
         state->info.vocabulary = shape.vocabulary;
         state->info.context = shape.context;
         state->definition = std::move(definition);
-        Status loaded = load_weights(*state, options);
+        state->session = options.session;
+        state->fallback = options.fallback;
+        state->fallback.say = options.on_device_error.say;  // what is said after loading
+        state->on_device_error = options.on_device_error;
+        auto loaded = load_state(std::move(state), options);
         if (!loaded) return std::move(loaded.error()).with_context(path);
-        return std::make_shared<const Model>(std::move(state));
+        return std::make_shared<const Model>(std::move(*loaded));
       },
       path);
 }

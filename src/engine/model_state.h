@@ -18,31 +18,41 @@ using Transcoded = std::map<const gguf::TensorInfo*, TranscodedWeight>;
 /// The same for the leaves of a graph.
 std::vector<LeafType> leaf_types(std::span<const WeightLeaf> weights, const Transcoded& types);
 
+/// Once loaded it is const, and shared by the model and its sessions. A copy shares the memory.
 struct ModelState {
   ModelState(gguf::File opened, text::Tokenizer made)
       : file(std::move(opened)), tokenizer(std::move(made)) {}
 
   gguf::File file;
   text::Tokenizer tokenizer;
-  std::unique_ptr<ModelDefinition> definition;
+  std::shared_ptr<const ModelDefinition> definition;
   ModelInfo info;
   std::vector<Device*> devices;            ///< by falling priority, the CPU last
   std::optional<PlacementFile> placement;  ///< what the user wants to be followed
   std::vector<Pin> pins;
-  std::shared_ptr<const CostModel> costs;
-  std::vector<std::unique_ptr<Buffer>> buffers;
+  std::shared_ptr<const CostModel> costs = std::make_shared<const CostModel>();
+  Transcode transcode = Transcode::kPrecise;
+  bool rules_only = false;
+  std::int64_t stream_rows = PlaceOptions{}.stream_rows;
+  std::vector<std::vector<std::shared_ptr<Buffer>>> buffers;  ///< of weights, by device
   /// The parts of the file, where the CPU uses weights as they lie there; else none.
-  std::vector<std::unique_ptr<Buffer>> mapped_parts;
-  std::map<const gguf::TensorInfo*, Address> weights;  ///< where each lies
-  std::map<const gguf::TensorInfo*, int> homes;        ///< on which of the devices
+  std::vector<std::shared_ptr<Buffer>> mapped_parts;
+  std::map<const gguf::TensorInfo*, Address> weights;  ///< where each lies that is there
+  std::map<const gguf::TensorInfo*, int> homes;        ///< on which of the devices; the same keys
   /// Those that have another type there. Used from the CPU instead, a weight is as in the file.
   Transcoded transcoded;
   std::vector<int> cache_homes;  ///< where a session's caches are to lie
+  std::vector<bool> used;        ///< by device: there was use for it
+  /// The most bytes of weights that are sent to each of the devices for one op.
+  std::vector<std::uint64_t> most_streamed;
   std::optional<std::uint64_t> memory_margin;
-  Transcode transcode = Transcode::kPrecise;
+  SessionOptions session;  ///< what room is left for
+  FallbackPolicy fallback;
+  DeviceErrorPolicy on_device_error;
   Ledger predicted;  ///< of the weights and of a session as it was announced
   Ledger ledger;     ///< of the weights
   std::vector<std::string> notes;
+  std::vector<std::string> left_out;  ///< a note for each device that failed
 
   /// A weight in the mapped file; empty if there are no mapped parts.
   Address mapped_address(const gguf::TensorInfo& tensor) const;
@@ -51,9 +61,10 @@ struct ModelState {
   /// The memory of a step graph's weights.
   std::vector<LeafMemory> memory_of(const StepGraph& step) const;
   /// Places a step's graph: by the user's file if there is one, else by rules.
-  /// `among`: those of the devices that are to be used.
+  /// `among`: those of the devices that are to be used; `stream_bytes` as in PlaceOptions.
   Result<Placement> place_step(const Graph& graph, std::span<const LeafMemory> memory,
-                               std::span<Device* const> among) const;
+                               std::span<Device* const> among,
+                               std::span<const std::uint64_t> stream_bytes = {}) const;
 };
 
 }  // namespace shunt

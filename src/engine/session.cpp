@@ -1,11 +1,14 @@
 // A session: tokens in, logits out.
 #include <algorithm>
-#include <cstring>
+#include <optional>
+#include <utility>
 
 #include "base/fail.h"
 #include "base/guarded.h"
 #include "engine/model_state.h"
+#include "engine/recover.h"
 #include "engine/session_plans.h"
+#include "engine/step_inputs.h"
 #include "shunt/plan.h"
 
 namespace shunt {
@@ -14,71 +17,173 @@ namespace {
 
 constexpr std::int64_t kDefaultContext = 4096;
 constexpr std::int64_t kMaxContext = std::int64_t{1} << 24;
-constexpr std::uint16_t kHalfMinusInfinity = 0xfc00;
-
-/// The elements of an input.
-template <class T>
-Result<std::span<T>> input(Plan& plan, Value leaf) {
-  SHUNT_ASSIGN(const std::span<std::byte> bytes, plan.input(leaf));
-  return std::span<T>(reinterpret_cast<T*>(bytes.data()), bytes.size() / sizeof(T));
-}
 
 }  // namespace
 
 struct Session::State {
+  /// What is to be done about tokens that were appended.
+  struct Request {
+    std::int64_t first = 0;  ///< from this token of the sequence on logits are wanted
+    bool all = false;        ///< many of them at once
+    std::function<void(std::int64_t token, std::span<const float> logits)> visit = {};
+    const std::atomic<bool>* cancel = nullptr;
+  };
+
   std::shared_ptr<const Model> model;
   SessionOptions options;
-  std::unique_ptr<SessionPlans> plans;
-  std::int64_t length = 0;
+  std::shared_ptr<const ModelState> loaded = {};  // what the plans are made of
+  std::unique_ptr<SessionPlans> plans = {};       // null after a failure: made again when needed
+  std::vector<std::int32_t> tokens = {};
+  std::int64_t cached = 0;  // the first so many tokens are in the caches, or in these copies:
+  std::optional<std::vector<std::vector<std::byte>>> copies = {};
+  std::vector<std::string> notes = {};
+  std::size_t said = 0;  // of the notes
 
-  const ModelState& loaded() const { return model->state(); }
+  std::int64_t length() const { return static_cast<std::int64_t>(tokens.size()); }
+  std::int64_t vocabulary() const { return model->info().vocabulary; }
 
-  /// Computes tokens that follow those so far; logits of the last `outputs` of them.
-  Result<std::span<const float>> run(std::span<const std::int32_t> tokens, std::int64_t outputs,
-                                     StepPlan& at, const std::atomic<bool>* cancel = nullptr) {
-    const auto count = static_cast<std::int64_t>(tokens.size());
-    Plan& plan = *at.plan;
-    SHUNT_TRY(plan.set_extent(at.step.token_count, count));
-    SHUNT_TRY(plan.set_extent(at.step.output_count, outputs));
-    SHUNT_TRY(plan.set_extent(at.step.row_count, length + count));
-    SHUNT_ASSIGN(const auto ids, input<std::int32_t>(plan, at.step.tokens));
-    SHUNT_ASSIGN(const auto positions, input<std::int32_t>(plan, at.step.positions));
-    SHUNT_ASSIGN(const auto rows, input<std::int64_t>(plan, at.step.cache_rows));
-    SHUNT_ASSIGN(const auto mask, input<std::uint16_t>(plan, at.step.mask));
-    SHUNT_ASSIGN(const auto output_ids, input<std::int32_t>(plan, at.step.output_ids));
-    for (std::int64_t i = 0; i < count; ++i) {
-      const auto index = static_cast<std::size_t>(i);
-      ids[index] = tokens[index];
-      positions[index] = static_cast<std::int32_t>(length + i);
-      rows[index] = length + i;
-      // A token may look at itself and at all before it.
-      std::uint16_t* row = mask.data() + i * options.context;
-      std::fill(row, row + length + i + 1, std::uint16_t{0});
-      std::fill(row + length + i + 1, row + length + count, kHalfMinusInfinity);
-    }
-    for (std::int64_t i = 0; i < outputs; ++i) {
-      output_ids[static_cast<std::size_t>(i)] = static_cast<std::int32_t>(count - outputs + i);
-    }
-    SHUNT_TRY(plan.run(cancel));
-    length += count;
-    SHUNT_ASSIGN(const std::span<const std::byte> logits, plan.output(at.step.logits));
-    return std::span<const float>(reinterpret_cast<const float*>(logits.data()),
-                                  static_cast<std::size_t>(outputs * loaded().info.vocabulary));
-  }
-
-  Status check(std::span<const std::int32_t> tokens) const {
-    if (tokens.empty()) return invalid("there are no tokens to compute");
-    for (std::int32_t token : tokens) {
-      if (token < 0 || token >= loaded().info.vocabulary) {
-        return invalid("token {} is not one of the model's {}", token, loaded().info.vocabulary);
-      }
-    }
-    const auto count = static_cast<std::int64_t>(tokens.size());
-    if (count > options.context - length) {
+  Status check(std::span<const std::int32_t> more) const {
+    SHUNT_TRY(check_tokens(more, vocabulary()));
+    const auto count = static_cast<std::int64_t>(more.size());
+    if (count > options.context - length()) {
       return invalid("{} tokens do not fit: the context holds {}, of which {} are taken", count,
-                     options.context, length);
+                     options.context, length());
     }
     return ok();
+  }
+
+  /// Appends tokens and computes what is not in the caches. After an error the tokens are those
+  /// from before.
+  Status extend(std::span<const std::int32_t> more, Request request) {
+    struct Undo {
+      State& state;
+      std::int64_t length;
+      bool needed = true;
+      ~Undo() {
+        if (needed) state.truncate(length);
+      }
+    } undo{*this, length()};
+    tokens.insert(tokens.end(), more.begin(), more.end());
+    SHUNT_TRY(on_any_devices([&] { return compute(request); }));
+    undo.needed = false;
+    return ok();
+  }
+
+  void truncate(std::int64_t length) {
+    tokens.resize(static_cast<std::size_t>(length));
+    cached = std::min(cached, length);
+  }
+
+  /// Does some work with the plans made; with one device less each time that one fails.
+  Status on_any_devices(const std::function<Status()>& work) {
+    while (true) {
+      Status done = make_plans();
+      if (done) done = work();
+      if (done) return done;
+      SHUNT_TRY(leave_out(done.error()));
+    }
+  }
+
+  /// The error itself if no device can be left out.
+  Status leave_out(const Error& error) {
+    const auto device = device_to_leave_out(*loaded, error);
+    if (!device) return error;
+    std::vector<Device*> others = loaded->devices;
+    others.erase(others.begin() + static_cast<std::ptrdiff_t>(*device));
+    set_aside(others);  // now, so that there is room for weights
+    return model->current().leave_out(*loaded, error);
+  }
+
+  /// Plans of the model as it is now, and the caches filled.
+  Status make_plans() {
+    const auto now = model->state();
+    if (plans && plans->intact() && loaded == now) return ok();
+    set_aside(now->devices);
+    loaded = now;
+    SHUNT_ASSIGN(auto made, SessionPlans::create(*loaded, options));
+    if (copies && !made->write_caches(*copies)) lose_cache("");
+    copies.reset();
+    plans = std::move(made);
+    for (; said < notes.size(); ++said) {
+      if (loaded->on_device_error.say) loaded->on_device_error.say(notes[said]);
+    }
+    return ok();
+  }
+
+  /// Takes the plans away, and keeps a copy of the caches if all of them are on these devices.
+  void set_aside(std::span<Device* const> healthy) {
+    if (!plans) return;
+    std::string from;
+    if (cached > 0 && plans->intact()) {
+      if (plans->caches_are_on(healthy)) {
+        // The host may have no room for it.
+        auto read = guarded([&] { return plans->read_caches(); });
+        if (read) copies = std::move(*read);
+      } else {
+        for (Device* device : loaded->devices) {
+          if (std::ranges::count(healthy, device) == 0) from += " with " + device->info().name;
+        }
+      }
+    }
+    plans.reset();
+    if (!copies) lose_cache(from);
+  }
+
+  void lose_cache(const std::string& with) {
+    copies.reset();
+    const std::int64_t lost = std::exchange(cached, 0);
+    if (lost == 0) return;
+    notes.push_back(
+        fmt::format("the cache of {} tokens is lost{}; they are computed again", lost, with));
+  }
+
+  /// Computes the tokens that are not in the caches.
+  Status compute(Request& request) {
+    std::int64_t batch_of_all = options.batch;
+    while (cached < length()) {
+      if (request.cancel != nullptr && request.cancel->load()) {
+        return fail(ErrorCode::kCancelled, "cancelled");
+      }
+      // Where many logits are wanted, their plan is not for tokens before these.
+      const bool all = request.all && cached >= request.first;
+      const std::int64_t end = request.all && !all ? request.first : length();
+      SHUNT_ASSIGN(StepPlan * plan, all ? plan_of_all(batch_of_all) : plan_of(end - cached));
+      const std::int64_t count = std::min(all ? batch_of_all : options.batch, end - cached);
+      const std::int64_t outputs =
+          std::clamp<std::int64_t>(cached + count - request.first, 0, count);
+      SHUNT_ASSIGN(const auto logits, run(count, outputs, *plan, request.cancel));
+      if (logits.empty()) continue;
+      const std::int64_t first = request.first;
+      request.first = cached;
+      request.visit(first, logits);
+    }
+    return ok();
+  }
+
+  /// The plan for the next tokens, where the logits of at most one are wanted.
+  Result<StepPlan*> plan_of(std::int64_t count) { return plans->plan_to_append(count); }
+
+  /// The same where all logits are wanted. Makes `batch` 1 if those of a whole batch do not fit
+  /// beside the cache: the plan for single tokens is there.
+  Result<StepPlan*> plan_of_all(std::int64_t& batch) {
+    auto plan = plans->plan_for(batch, batch);
+    if (plan || plan.error().code() != ErrorCode::kOutOfMemory) return plan;
+    batch = 1;
+    return plans->plan_for(1, 1);
+  }
+
+  /// Computes the next tokens; logits of the last `outputs` of them.
+  Result<std::span<const float>> run(std::int64_t count, std::int64_t outputs, StepPlan& at,
+                                     const std::atomic<bool>* cancel) {
+    Plan& plan = *at.plan;
+    const auto now = std::span(tokens).subspan(static_cast<std::size_t>(cached),
+                                               static_cast<std::size_t>(count));
+    SHUNT_TRY(fill_step(plan, at.step, now, cached, outputs));
+    SHUNT_TRY(plan.run(cancel));
+    cached += count;
+    SHUNT_ASSIGN(const std::span<const std::byte> logits, plan.output(at.step.logits));
+    return std::span<const float>(reinterpret_cast<const float*>(logits.data()),
+                                  static_cast<std::size_t>(outputs * vocabulary()));
   }
 };
 
@@ -103,7 +208,7 @@ Result<std::unique_ptr<Session>> Session::create(std::shared_ptr<const Model> mo
     }
     chosen.batch = std::min(chosen.batch, chosen.context);
     state->model = std::move(model);
-    SHUNT_ASSIGN(state->plans, SessionPlans::create(state->loaded(), chosen));
+    SHUNT_TRY(state->on_any_devices([] { return ok(); }));
     return std::unique_ptr<Session>(new Session(std::move(state)));
   });
 }
@@ -112,17 +217,13 @@ Result<std::span<const float>> Session::append(std::span<const std::int32_t> tok
                                                const std::atomic<bool>* cancel) {
   return guarded([&]() -> Result<std::span<const float>> {
     SHUNT_TRY(state_->check(tokens));
-    const auto batch = static_cast<std::size_t>(state_->options.batch);
-    while (true) {
-      if (cancel != nullptr && cancel->load()) return fail(ErrorCode::kCancelled, "cancelled");
-      const auto now = tokens.first(std::min(batch, tokens.size()));
-      tokens = tokens.subspan(now.size());
-      SHUNT_ASSIGN(StepPlan * plan, now.size() == 1
-                                        ? state_->plans->plan_for(1, 1)
-                                        : state_->plans->plan_for(state_->options.batch, 1));
-      SHUNT_ASSIGN(const auto logits, state_->run(now, tokens.empty() ? 1 : 0, *plan, cancel));
-      if (tokens.empty()) return logits;
-    }
+    std::span<const float> last;
+    State::Request request;
+    request.first = state_->length() + static_cast<std::int64_t>(tokens.size()) - 1;
+    request.visit = [&](std::int64_t, std::span<const float> logits) { last = logits; };
+    request.cancel = cancel;
+    SHUNT_TRY(state_->extend(tokens, std::move(request)));
+    return last;
   });
 }
 
@@ -130,29 +231,22 @@ Status Session::append_all(std::span<const std::int32_t> tokens,
                            const std::function<void(std::size_t, std::span<const float>)>& visit) {
   return guarded([&]() -> Status {
     SHUNT_TRY(state_->check(tokens));
-    auto batch = static_cast<std::size_t>(state_->options.batch);
-    auto plan = state_->plans->plan_for(state_->options.batch, state_->options.batch);
-    if (!plan && plan.error().code() == ErrorCode::kOutOfMemory) {
-      // Logits of a whole batch do not fit beside the cache: the plan for single tokens is there.
-      batch = 1;
-      plan = state_->plans->plan_for(1, 1);
-    }
-    if (!plan) return Error(plan.error());
-    for (std::size_t first = 0; first < tokens.size(); first += batch) {
-      const auto now = tokens.subspan(first, std::min(batch, tokens.size() - first));
-      SHUNT_ASSIGN(const auto logits,
-                   state_->run(now, static_cast<std::int64_t>(now.size()), **plan));
-      visit(first, logits);
-    }
-    return ok();
+    const std::int64_t before = state_->length();
+    State::Request request;
+    request.first = before;
+    request.all = true;
+    request.visit = [&](std::int64_t token, std::span<const float> logits) {
+      visit(static_cast<std::size_t>(token - before), logits);
+    };
+    return state_->extend(tokens, std::move(request));
   });
 }
 
 Status Session::truncate(std::int64_t length) {
-  if (length < 0 || length > state_->length) {
-    return invalid("can't go back to {} tokens: there are {}", length, state_->length);
+  if (length < 0 || length > state_->length()) {
+    return invalid("can't go back to {} tokens: there are {}", length, state_->length());
   }
-  state_->length = length;
+  state_->truncate(length);
   return ok();
 }
 
@@ -160,21 +254,26 @@ const Model& Session::model() const {
   return *state_->model;
 }
 std::int64_t Session::length() const {
-  return state_->length;
+  return state_->length();
 }
 std::int64_t Session::context() const {
   return state_->options.context;
 }
 
 Ledger Session::ledger() const {
-  return state_->plans->ledger();
+  return state_->plans ? state_->plans->ledger() : Ledger{};
 }
-std::span<const std::string> Session::notes() const {
-  return state_->plans->notes();
+
+std::vector<std::string> Session::notes() const {
+  std::vector<std::string> notes = state_->notes;
+  if (state_->plans) {
+    notes.insert(notes.end(), state_->plans->notes().begin(), state_->plans->notes().end());
+  }
+  return notes;
 }
 
 SessionMemory Session::memory() const {
-  const Ledger ledger = state_->plans->ledger();
+  const Ledger ledger = this->ledger();
   return {.cache = ledger.total(Purpose::kCache),
           .activations = ledger.total(Purpose::kActivations) + ledger.total(Purpose::kInputs)};
 }

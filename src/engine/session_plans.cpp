@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/fail.h"
+#include "schedule/place_facts.h"
 
 namespace shunt {
 
@@ -24,22 +25,21 @@ FitRequest SessionPlans::request(std::vector<StepShape> steps, const Caps& caps)
   request.steps = std::move(steps);
   request.limits = device_limits(model_.devices, model_.memory_margin);
   for (std::size_t i = 0; i < caps.most.size(); ++i) request.limits[i].cap = caps.most[i];
+  request.most_streamed = model_.most_streamed;
   return request;
 }
 
-/// After memory was refused: less for the devices that have too little for what was planned, or,
-/// where each seems to have enough, for all. False if nothing was planned for any but the CPU.
-bool SessionPlans::lower(const Fit& fit, Caps& caps) {
+/// After memory was refused: less for the device that did; or for all, if nothing was planned for
+/// that one, or nobody knows which it was. False if nothing was planned for any but the CPU.
+bool SessionPlans::lower(const Fit& fit, Caps& caps, const Error& error) {
   std::vector<std::size_t> planned;
-  std::vector<std::size_t> lacking;
+  std::vector<std::size_t> refused;
   for (std::size_t i = 0; i + 1 < model_.devices.size(); ++i) {
     if (fit.planned[i] == 0) continue;
     planned.push_back(i);
-    BufferType& type = model_.devices[i]->memory();
-    const std::size_t bytes = std::min<std::uint64_t>(fit.planned[i], type.max_size());
-    if (!type.allocate(bytes)) lacking.push_back(i);
+    if (name_of(*model_.devices[i]) == error.device()) refused.push_back(i);
   }
-  for (std::size_t i : lacking.empty() ? planned : lacking) {
+  for (std::size_t i : refused.empty() ? planned : refused) {
     caps.most[i] = lower_cap(fit.planned[i], caps.attempts[i]++);
     notes_.push_back(fmt::format(
         "{}: refused memory for a session out of {}, so it gets at most {}",
@@ -65,9 +65,10 @@ Status SessionPlans::allocate_caches(const StepGraph& step, const Homes& homes) 
     SHUNT_ASSIGN(const MemoryLayout layout, side_by_side(type, tensors));
     auto blocks = allocate_blocks(type, layout);
     if (!blocks) {
+      const std::string name = name_of(*model_.devices[device]);
       return std::move(blocks.error())
-          .with_context(fmt::format("{}: {} bytes for the cache", name_of(*model_.devices[device]),
-                                    layout.total()));
+          .with_device(name)
+          .with_context(fmt::format("{}: {} bytes for the cache", name, layout.total()));
     }
     for (std::size_t i = 0; i < who.size(); ++i)
       caches_[who[i]] = {(*blocks)[layout.places[i].block].get(), layout.places[i].offset};
@@ -101,11 +102,18 @@ Result<StepPlan> SessionPlans::compile_step(const StepShape& shape, const Fit& f
   }
   for (std::size_t i = 0; i < caches_.size(); ++i)
     memory.push_back({made.step.caches[i], caches_[i]});
-  SHUNT_ASSIGN(Placement placement, model_.place_step(made.step.graph, memory, fit.devices));
+  SHUNT_ASSIGN(Placement placement,
+               model_.place_step(made.step.graph, memory, fit.devices, fit.stream_bytes));
   auto graph = std::make_shared<const Graph>(std::move(made.step.graph));
   CompileOptions options;
   options.memory = memory;
   SHUNT_ASSIGN(made.plan, compile(graph, std::move(placement), options));
+  for (const Segment& segment : made.plan->segments()) {
+    for (const Transfer& transfer : segment.transfers) {
+      const NodeId owner = graph->node(transfer.node).storage;
+      made.streams = made.streams || is_weight(graph->node(owner).role);
+    }
+  }
   return made;
 }
 
@@ -124,6 +132,7 @@ Status SessionPlans::make_all(std::vector<StepShape> steps) {
     FitRequest request = this->request(steps, caps);
     request.loaded = &model_.homes;
     request.wanted_caches = &model_.cache_homes;
+    request.used = model_.used;
     SHUNT_ASSIGN(Fit fit, fit_model(model_, request));
     const auto make = [&]() -> Status {
       SHUNT_ASSIGN(const StepGraph step, model_.definition->build(steps.front()));
@@ -141,7 +150,7 @@ Status SessionPlans::make_all(std::vector<StepShape> steps) {
       return ok();
     }
     clear();
-    if (made.error().code() != ErrorCode::kOutOfMemory || !lower(fit, caps))
+    if (made.error().code() != ErrorCode::kOutOfMemory || !lower(fit, caps, made.error()))
       return Error(made.error());
   }
 }
@@ -162,17 +171,44 @@ Result<StepPlan> SessionPlans::make_one(const StepShape& shape) {
     request.caches = &homes_.caches;
     SHUNT_ASSIGN(const Fit fit, fit_model(model_, request));
     auto made = compile_step(shape, fit);
-    if (made || made.error().code() != ErrorCode::kOutOfMemory || !lower(fit, caps)) return made;
+    if (made || made.error().code() != ErrorCode::kOutOfMemory) return made;
+    if (!lower(fit, caps, made.error())) return made;
   }
+}
+
+Error SessionPlans::of_cache(Error error, std::size_t cache) const {
+  const std::string name = name_of(*model_.devices[static_cast<std::size_t>(homes_.caches[cache])]);
+  return std::move(error).with_device(name).with_context(name + ": the cache");
+}
+
+bool SessionPlans::caches_are_on(std::span<Device* const> devices) const {
+  return std::ranges::all_of(homes_.caches, [&](int home) {
+    return std::ranges::count(devices, model_.devices[static_cast<std::size_t>(home)]) > 0;
+  });
+}
+
+Result<std::vector<std::vector<std::byte>>> SessionPlans::read_caches() const {
+  std::vector<std::vector<std::byte>> contents;
+  for (std::size_t i = 0; i < caches_.size(); ++i) {
+    contents.emplace_back(cache_bytes_[i]);
+    Status read = caches_[i].buffer->read(caches_[i].offset, contents.back());
+    if (!read) return of_cache(std::move(read.error()), i);
+  }
+  return contents;
+}
+
+Status SessionPlans::write_caches(std::span<const std::vector<std::byte>> contents) {
+  for (std::size_t i = 0; i < caches_.size(); ++i) {
+    Status written = caches_[i].buffer->write(caches_[i].offset, contents[i]);
+    if (!written) return of_cache(std::move(written.error()), i);
+  }
+  return ok();
 }
 
 /// Everything anew, with one plan more; what is in the caches stays.
 Status SessionPlans::make_again(const StepShape& shape) {
-  std::vector<std::vector<std::byte>> contents;
-  for (std::size_t i = 0; i < caches_.size(); ++i) {
-    contents.emplace_back(cache_bytes_[i]);
-    SHUNT_TRY(caches_[i].buffer->read(caches_[i].offset, contents.back()));
-  }
+  SHUNT_ASSIGN(const auto contents, read_caches());
+  intact_ = false;
   clear();
   std::vector<StepShape> steps = session_steps(model_.info, options_);
   steps.push_back(shape);
@@ -181,8 +217,8 @@ Status SessionPlans::make_again(const StepShape& shape) {
     steps.pop_back();
     SHUNT_TRY(make_all(steps));
   }
-  for (std::size_t i = 0; i < caches_.size(); ++i)
-    SHUNT_TRY(caches_[i].buffer->write(caches_[i].offset, contents[i]));
+  SHUNT_TRY(write_caches(contents));
+  intact_ = true;
   return made;
 }
 
@@ -195,6 +231,18 @@ Result<StepPlan*> SessionPlans::plan_for(std::int64_t tokens, std::int64_t outpu
   if (made.error().code() != ErrorCode::kOutOfMemory) return Error(made.error());
   SHUNT_TRY(make_again(shape));
   return &plans_.at(key);
+}
+
+Result<StepPlan*> SessionPlans::plan_to_append(std::int64_t tokens) {
+  if (tokens == 1) return plan_for(1, 1);
+  SHUNT_ASSIGN(StepPlan * whole, plan_for(options_.batch, 1));
+  // A plan is placed for the most it may be asked. For a few tokens sending weights takes longer
+  // than it saves: these have a plan of their own that does not.
+  const std::int64_t few = model_.stream_rows - 1;
+  if (!whole->streams || tokens > few || options_.batch <= few) return whole;
+  auto small = plan_for(few, 1);
+  if (small || small.error().code() != ErrorCode::kOutOfMemory) return small;
+  return plan_for(options_.batch, 1);
 }
 
 Ledger SessionPlans::ledger() const {

@@ -19,6 +19,7 @@ namespace shunt {
 struct StepPlan {
   StepGraph step;
   std::unique_ptr<Plan> plan;
+  bool streams = false;  ///< weights are sent to a device in every step
 };
 
 class SessionPlans {
@@ -33,6 +34,18 @@ class SessionPlans {
   /// does not fit beside the others, all are made again with less on the device, and caches move
   /// with what is in them. Valid until the next call.
   Result<StepPlan*> plan_for(std::int64_t tokens, std::int64_t outputs);
+
+  /// False after an error that took plans, or what was in the caches, with it: nothing is left to
+  /// do but to make this anew.
+  bool intact() const { return intact_; }
+  /// Whether all caches are in memory of these devices.
+  bool caches_are_on(std::span<Device* const> devices) const;
+  /// All that is in the caches, one after the other; to be written into caches of another
+  /// SessionPlans of the same options.
+  Result<std::vector<std::vector<std::byte>>> read_caches() const;
+  Status write_caches(std::span<const std::vector<std::byte>> contents);
+  /// The plan to append so many tokens with, of which the last one's logits are wanted.
+  Result<StepPlan*> plan_to_append(std::int64_t tokens);
 
   /// All that is allocated.
   Ledger ledger() const;
@@ -49,7 +62,7 @@ class SessionPlans {
   };
   Caps no_caps() const;
   FitRequest request(std::vector<StepShape> steps, const Caps& caps) const;
-  bool lower(const Fit& fit, Caps& caps);
+  bool lower(const Fit& fit, Caps& caps, const Error& error);
   Status make_all(std::vector<StepShape> steps);
   Result<StepPlan> make_one(const StepShape& shape);
   Status make_again(const StepShape& shape);
@@ -58,8 +71,11 @@ class SessionPlans {
   Result<StepPlan> compile_step(const StepShape& shape, const Fit& fit);
   void clear();
 
+  Error of_cache(Error error, std::size_t cache) const;
+
   const ModelState& model_;
   SessionOptions options_;
+  bool intact_ = true;
   Homes homes_;
   std::vector<std::string> notes_;
   std::vector<std::unique_ptr<Buffer>> cache_buffers_;

@@ -41,9 +41,7 @@ Result<std::optional<DType>> find_type(std::uint32_t number, std::size_t positio
   auto type = dtype_from_gguf(number);
   if (type) return *type;
   if (options.metadata_only) return std::nullopt;
-  const bool known = type.error().code() == ErrorCode::kUnsupported;
-  return fail(known ? ErrorCode::kUnsupported : ErrorCode::kBadFile, "byte {}: {}", position,
-              type.error().message());
+  return fail(ErrorCode::kBadFile, "byte {}: {}", position, type.error().message());
 }
 
 /// `*name` is set as soon as it is known, for the message if what follows is wrong.

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -21,12 +22,20 @@ enum class Storage : std::uint8_t {
   kIntoFirst,  ///< in its first source's memory, which it writes (all of it or a part)
 };
 
+/// An op that reads only those slices of its first source along `dim` whose numbers source `ids`
+/// holds, and fails for a number that there is no slice for.
+struct Picks {
+  int ids = 0;
+  int dim = 0;
+};
+
 struct OpInfo {
   std::string_view name;                  ///< "rms_norm"
   std::string_view family;                ///< the folder it lives in
   std::string_view summary;               ///< one paragraph with the formula
   std::vector<std::string_view> sources;  ///< their names; one that ends in '?' is optional
   Storage storage = Storage::kOwn;
+  std::optional<Picks> picks = {};
 };
 
 /// The tensors of an op's sources; null where an optional one is not given.

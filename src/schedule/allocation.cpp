@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/fail.h"
+#include "schedule/place_facts.h"
 #include "schedule/storage_users.h"
 
 namespace shunt {
@@ -138,9 +139,13 @@ class Allocator {
 
   void request_copies() {
     for (const Copy& copy : cut_.copies) {
-      const auto bytes = static_cast<std::size_t>(byte_span(graph_.node(copy.node).result));
-      allocation_.of_copy.push_back(
-          request(copy.to, overlapping_, bytes, start_of(copy.segment), end_of(copy.last_segment)));
+      // A weight is the same in every step: one place for all of them.
+      const Node& node = graph_.node(copy.node);
+      const bool own = overlapping_ && !is_weight(graph_.node(node.storage).role);
+      const std::int64_t last =
+          copy.last_reader == kNoNode ? end_of(copy.last_segment) : time_of(copy.last_reader);
+      allocation_.of_copy.push_back(request(copy.to, own, memory_of(copy.to).size_of(node.result),
+                                            start_of(copy.segment), last));
     }
   }
 

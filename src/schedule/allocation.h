@@ -15,6 +15,9 @@ namespace shunt {
 struct RequestGroup {
   std::vector<MemoryRequest> requests;
   MemoryLayout layout;
+
+  /// Whether there are requests, but none that needs memory.
+  bool only_empty() const { return !requests.empty() && layout.block_bytes.empty(); }
 };
 
 /// What a plan asks of one device's memory: shared by all steps, and what each step in flight has
@@ -42,7 +45,8 @@ struct Allocation {
 };
 
 /// Finds lifetimes and lays everything out. `kept` live to the end of a run. Where steps overlap,
-/// copies between devices and what is kept are each step's own. OutOfMemory names the device.
+/// copies of what is computed or given, and what is kept, are each step's own. OutOfMemory names
+/// the device.
 Result<Allocation> allocate_plan(const Graph& graph, const Placement& placement, const Cut& cut,
                                  std::span<const std::unique_ptr<Program>> programs,
                                  std::span<const NodeId> kept, bool overlapping);

@@ -22,6 +22,10 @@ class Answers {
   std::size_t device_count() const { return devices_.size(); }
   /// Of a computed node: yes, or no with a reason. A yes may hang on weights: see same_type().
   const Support& of(NodeId id, int device) const { return on(device).answers[id]; }
+  /// Makes a yes a no.
+  void refuse(NodeId id, int device, Support answer) {
+    devices_[static_cast<std::size_t>(device)].answers[id] = std::move(answer);
+  }
   /// The option that would turn a no into a yes; empty if there is none.
   std::string_view remedy(NodeId id, int device) const;
   /// The graph as a device would have it: the weights it asks for transcoded. Its answers are about

@@ -104,32 +104,59 @@ Status CompiledPlan::prepare(std::span<const NodeId> kept) {
     const Segment& segment = cut_.segments[i];
     const SegmentView view{*graph_, segment.nodes, {outside.get(), graph_->size()}};
     auto program = placement_.devices[static_cast<std::size_t>(segment.device)]->prepare(view);
-    if (!program) {
-      return std::move(program.error())
-          .with_context(fmt::format("segment {} on {}", i, device_name(segment.device)));
-    }
+    if (!program) return name_segment(std::move(program.error()), i);
     programs_.push_back(std::move(*program));
   }
   return ok();
 }
 
 Status CompiledPlan::allocate() {
-  SHUNT_ASSIGN(empty_, host_memory().allocate(1));
   blocks_.resize(placement_.devices.size());
+  empty_.resize(placement_.devices.size());
   for (std::size_t i = 0; i < placement_.devices.size(); ++i) {
     memory_use_.push_back({.device = static_cast<int>(i)});
+    const DeviceRequests& requests = allocation_.devices[i];
+    if (requests.shared.only_empty() || requests.own.only_empty()) {
+      SHUNT_ASSIGN(empty_[i], placement_.devices[i]->memory().allocate(0));
+    }
     for (std::size_t bytes : allocation_.devices[i].shared.layout.block_bytes) {
       auto block = placement_.devices[i]->memory().allocate(bytes);
       if (!block) {
-        return std::move(block.error())
-            .with_context(
-                fmt::format("{}: {} bytes for results", device_name(static_cast<int>(i)), bytes));
+        return name_device(
+            std::move(block.error()).with_context(fmt::format("{} bytes for results", bytes)),
+            static_cast<int>(i));
       }
       blocks_[i].push_back(std::move(*block));
       memory_use_[i].activations += bytes;
     }
   }
   return ok();
+}
+
+const BufferType& CompiledPlan::type_of(NodeId owner) const {
+  if (leaves_[owner]) return leaves_[owner].buffer->type();
+  if (graph_->node(owner).is_leaf()) return host_memory();
+  return placement_.devices[static_cast<std::size_t>(placement_.decisions[owner].device)]->memory();
+}
+
+/// How a tensor crosses; nothing where it takes two copies, out to the host and in from there.
+std::optional<CompiledPlan::Kind> CompiledPlan::way_of(const Copy& copy) const {
+  Device& to = *placement_.devices[static_cast<std::size_t>(copy.to)];
+  const BufferType& from = type_of(graph_->node(copy.node).storage);
+  if (from.host_accessible()) return Kind::kWrite;
+  if (to.memory().host_accessible()) return Kind::kRead;
+  if (to.can_copy_from(from)) return Kind::kCopy;
+  return std::nullopt;
+}
+
+/// Of the copies that go by way of the host; null if none does.
+const Copy* CompiledPlan::largest_staged() const {
+  const Copy* largest = nullptr;
+  for (const Copy& copy : cut_.copies) {
+    if (way_of(copy)) continue;
+    if (largest == nullptr || bytes_of(copy.node) > bytes_of(largest->node)) largest = &copy;
+  }
+  return largest;
 }
 
 /// Memory that pinned transfers go through: the device's own kind if it has one.
@@ -151,11 +178,16 @@ Status CompiledPlan::allocate_instance(Instance& instance) {
   memory_use_.back().inputs += instance.inputs->size();
 
   // What crosses between two devices that share nothing, piece after piece.
-  std::size_t staged = 0;
-  for (const Copy& copy : cut_.copies) staged = std::max(staged, bytes_of(copy.node));
-  if (staged > 0) {
-    SHUNT_ASSIGN(instance.staging, staging_type(cut_.copies.front().to).allocate(staged));
-    memory_use_.back().staging += staged;
+  if (const Copy* largest = largest_staged()) {
+    const std::size_t bytes = bytes_of(largest->node);
+    BufferType& type = staging_type(largest->to);
+    auto staging = type.allocate(bytes);
+    if (!staging) {
+      Error error = std::move(staging.error()).with_context("staging");
+      return &type == &host_memory() ? error : name_device(std::move(error), largest->to);
+    }
+    instance.staging = std::move(*staging);
+    memory_use_.back().staging += bytes;
   }
 
   instance.blocks.resize(placement_.devices.size());
@@ -163,9 +195,9 @@ Status CompiledPlan::allocate_instance(Instance& instance) {
     for (std::size_t bytes : allocation_.devices[i].own.layout.block_bytes) {
       auto block = placement_.devices[i]->memory().allocate(bytes);
       if (!block) {
-        return std::move(block.error())
-            .with_context(fmt::format("{}: {} bytes for a step in flight",
-                                      device_name(static_cast<int>(i)), bytes));
+        return name_device(std::move(block.error())
+                               .with_context(fmt::format("{} bytes for a step in flight", bytes)),
+                           static_cast<int>(i));
       }
       instance.blocks[i].push_back(std::move(*block));
       memory_use_[i].activations += bytes;
@@ -195,7 +227,7 @@ Address CompiledPlan::place_of(const Instance& instance, int device, const Slot&
   const MemoryPlace& place = (slot.own ? requests.own : requests.shared).layout.places[slot.index];
   const auto& blocks = slot.own ? instance.blocks[index] : blocks_[index];
   if (place.block < blocks.size()) return {blocks[place.block].get(), place.offset};
-  return {empty_.get(), 0};
+  return {empty_[index].get(), 0};
 }
 
 bool CompiledPlan::is_own(const Instance& instance, const Buffer& buffer) const {
@@ -210,19 +242,29 @@ Region CompiledPlan::region(const Instance& instance, const Address& at, std::si
   return {at.buffer, at.offset, at.offset + bytes, is_own(instance, *at.buffer)};
 }
 
-Result<Stream*> CompiledPlan::stream_of(int device) {
+Status CompiledPlan::use_stream(Action& action, int device) {
   streams_.resize(placement_.devices.size());
   auto& stream = streams_[static_cast<std::size_t>(device)];
   if (!stream) {
-    SHUNT_ASSIGN(stream, placement_.devices[static_cast<std::size_t>(device)]->open_stream());
+    auto opened = placement_.devices[static_cast<std::size_t>(device)]->open_stream();
+    if (!opened) {
+      return name_device(std::move(opened.error()).with_context("opening a stream"), device);
+    }
+    stream = std::move(*opened);
   }
-  return stream.get();
+  action.device = device;
+  action.stream = stream.get();
+  return ok();
 }
 
 Status CompiledPlan::add_action(Instance& instance, Action action, Place place,
                                 Footprint footprint) {
   if (action.stream != nullptr) {
-    SHUNT_ASSIGN(place.done, action.stream->create_event());
+    auto event = action.stream->create_event();
+    if (!event) {
+      return name_device(std::move(event.error()).with_context("an event"), action.device);
+    }
+    place.done = std::move(*event);
   }
   if (&instance == &instances_.front()) actions_.push_back(action);
   instance.places.push_back(std::move(place));
@@ -235,33 +277,49 @@ Status CompiledPlan::add_copy(Instance& instance, const Copy& copy, Address to) 
   const Address from = instance.homes[copy.node];
   const Region read = region(instance, from, bytes);
   const Region written = region(instance, to, bytes);
-  Action action{.kind = Kind::kWrite, .segment = copy.segment, .node = copy.node};
+  const std::optional<Kind> way = way_of(copy);
+  Action action{.kind = way.value_or(Kind::kWrite), .segment = copy.segment, .node = copy.node};
   Place place{.from = from, .to = to};
-  if (std::byte* host = from.buffer->host_data()) {
+  if (way == Kind::kWrite) {
+    std::byte* const host = from.buffer->host_data();
+    if (host == nullptr) return invalid("{} is not in one piece", graph_->describe(copy.node));
     place.host = host + from.offset;
-    SHUNT_ASSIGN(action.stream, stream_of(copy.to));
-    return add_action(instance, action, std::move(place), {copy.to, {read}, {written}});
   }
-  if (std::byte* host = to.buffer->host_data()) {
-    action.kind = Kind::kRead;
-    place.host = host + to.offset;
-    SHUNT_ASSIGN(action.stream, stream_of(copy.from));
-    return add_action(instance, action, std::move(place), {copy.from, {read}, {written}});
-  }
-  SHUNT_ASSIGN(action.stream, stream_of(copy.to));
-  if (placement_.devices[static_cast<std::size_t>(copy.to)]->can_copy_from(from.buffer->type())) {
-    action.kind = Kind::kCopy;
-    return add_action(instance, action, std::move(place), {copy.to, {read}, {written}});
-  }
+  if (way == Kind::kRead) place.host = to.buffer->host_data() + to.offset;
+  const int runs_on = way == Kind::kRead ? copy.from : copy.to;
+  SHUNT_TRY(use_stream(action, runs_on));
+  if (way) return add_action(instance, action, std::move(place), {runs_on, {read}, {written}});
   // By way of the host: out of the one, then into the other.
   const Region staged = region(instance, {instance.staging.get(), 0}, bytes);
   place.host = instance.staging->host_data();
   Action out = action;
   out.kind = Kind::kRead;
-  SHUNT_ASSIGN(out.stream, stream_of(copy.from));
+  SHUNT_TRY(use_stream(out, copy.from));
   Place out_place{.from = from, .to = to, .host = place.host};
   SHUNT_TRY(add_action(instance, out, std::move(out_place), {copy.from, {read}, {staged}}));
   return add_action(instance, action, std::move(place), {copy.to, {staged}, {written}});
+}
+
+/// First the host reads the numbers of the slices, then they are sent.
+Status CompiledPlan::add_picked_copy(Instance& instance, const Copy& copy, Address to,
+                                     Address ids) {
+  auto picked =
+      std::make_unique<PickedWrite>(PickedWrite{PickedSlices(*graph_, copy.node, copy.picked), {}});
+  Action through;
+  SHUNT_TRY(use_stream(through, copy.to));
+  for (auto& link : picked->links) {
+    auto event = through.stream->create_event();
+    if (!event) return name_device(std::move(event.error()), copy.to);
+    link = std::move(*event);
+  }
+  const Region numbers = region(instance, ids, bytes_of(copy.picked.ids));
+  SHUNT_TRY(add_action(instance, {.kind = Kind::kPick, .segment = copy.segment, .node = copy.node},
+                       {.host = ids.buffer->host_data() + ids.offset, .picked = picked.get()},
+                       {-1, {numbers}, {}}));
+  SHUNT_TRY(add_copy(instance, copy, to));
+  instance.places.back().picked = picked.get();
+  instance.picked.push_back(std::move(picked));
+  return ok();
 }
 
 void CompiledPlan::add_observe(Instance& instance, std::size_t segment,
@@ -294,22 +352,18 @@ Status CompiledPlan::add_run(Instance& instance, std::size_t segment,
       if (source != kNoNode) touch(footprint.reads, source);
     }
   }
-  SHUNT_ASSIGN(auto binding, programs_[segment]->bind(where));
+  auto binding = programs_[segment]->bind(where);
+  if (!binding) return name_segment(std::move(binding.error()), segment);
   Action action{.kind = Kind::kRun, .segment = segment};
-  SHUNT_ASSIGN(action.stream, stream_of(device));
-  Place place{.binding = binding.get()};
-  instance.bindings.push_back(std::move(binding));
+  SHUNT_TRY(use_stream(action, device));
+  Place place{.binding = binding->get()};
+  instance.bindings.push_back(std::move(*binding));
   return add_action(instance, action, std::move(place), std::move(footprint));
 }
 
 Status CompiledPlan::build_actions(Instance& instance, std::span<const NodeId> kept) {
   std::size_t next_copy = 0;
   for (std::size_t i = 0; i <= cut_.segments.size(); ++i) {
-    for (; next_copy < cut_.copies.size() && cut_.copies[next_copy].segment == i; ++next_copy) {
-      const Copy& copy = cut_.copies[next_copy];
-      SHUNT_TRY(
-          add_copy(instance, copy, place_of(instance, copy.to, allocation_.of_copy[next_copy])));
-    }
     // What is read from elsewhere is at its copy; everything else is where it was made.
     const int cpu = static_cast<int>(placement_.devices.size()) - 1;
     const auto seen_by = [&](int device) {
@@ -321,6 +375,12 @@ Status CompiledPlan::build_actions(Instance& instance, std::span<const NodeId> k
       }
       return seen;
     };
+    for (; next_copy < cut_.copies.size() && cut_.copies[next_copy].segment == i; ++next_copy) {
+      const Copy& copy = cut_.copies[next_copy];
+      const Address to = place_of(instance, copy.to, allocation_.of_copy[next_copy]);
+      SHUNT_TRY(copy.picked ? add_picked_copy(instance, copy, to, seen_by(cpu)[copy.picked.ids])
+                            : add_copy(instance, copy, to));
+    }
     if (i > 0 && !watched_.empty()) add_observe(instance, i, seen_by(cpu));
     if (i < cut_.segments.size()) {
       SHUNT_TRY(add_run(instance, i, seen_by(cut_.segments[i].device)));
@@ -359,7 +419,7 @@ Result<std::vector<NodeId>> CompiledPlan::lay_out(const CompileOptions& options)
   std::vector<const BufferType*> leaf_types(graph_->size(), nullptr);
   for (NodeId id = 0; id < graph_->size(); ++id) {
     if (!graph_->node(id).is_leaf()) continue;
-    leaf_types[id] = leaves_[id] ? &leaves_[id].buffer->type() : &host_memory();
+    leaf_types[id] = &type_of(id);
   }
   cut_ = cut_segments(*graph_, placement_, kept, leaf_types, watched_);
   SHUNT_TRY(prepare(kept));

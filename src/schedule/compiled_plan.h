@@ -3,6 +3,7 @@
 
 #include <array>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "schedule/actions.h"
@@ -27,21 +28,30 @@ class CompiledPlan final : public Plan {
   std::span<const Segment> segments() const override { return cut_.segments; }
   std::span<const MemoryUse> memory() const override { return memory_use_; }
   Status set_extent(Dim extent, std::int64_t value) override;
+  const ExtentValues& extents() const override { return extents_; }
   Result<std::span<std::byte>> input(Value leaf) override;
   Result<std::uint64_t> start(const std::atomic<bool>* cancel) override;
   Status wait(std::uint64_t step) override;
   Result<std::span<const std::byte>> output(Value node) const override;
 
  private:
-  enum class Kind : std::uint8_t { kRun, kWrite, kRead, kCopy, kObserve };
+  enum class Kind : std::uint8_t { kRun, kWrite, kRead, kCopy, kObserve, kPick };
 
   /// One entry of the list of work: a segment to run, a tensor to copy (from the host, to the host,
-  /// or directly), or a node to show. The same for all steps in flight.
+  /// or directly), a node to show, or numbers to read on the host, of the slices to copy next. The
+  /// same for all steps in flight.
   struct Action {
     Kind kind = Kind::kRun;
-    Stream* stream = nullptr;  // whose queue it goes through; null for kObserve
+    int device = -1;           // whose stream it goes through; none for what the host does
+    Stream* stream = nullptr;  // that stream
     std::size_t segment = 0;   // that it is, or comes before
     NodeId node = 0;           // that is copied or shown
+  };
+
+  /// A weight of which only slices are copied, each by a write that waits for the one before.
+  struct PickedWrite {
+    PickedSlices slices;
+    std::array<std::unique_ptr<Event>, 2> links;
   };
 
   /// What an action needs in one of the steps in flight.
@@ -49,7 +59,8 @@ class CompiledPlan final : public Plan {
     Binding* binding = nullptr;
     Address from = {};
     Address to = {};
-    std::byte* host = nullptr;  // where a copy reads or writes on the host
+    std::byte* host = nullptr;      // where a copy, or the host itself, reads or writes on the host
+    PickedWrite* picked = nullptr;  // that is found, or copied
     std::unique_ptr<Event> done = nullptr;
     std::vector<Event*> waits = {};  // events of the same step, then those of the step before
     std::size_t same_step = 0;       // how many are of the same step
@@ -64,7 +75,8 @@ class CompiledPlan final : public Plan {
     std::vector<std::pair<NodeId, Address>> readable;          // outputs and observed nodes
     std::vector<Footprint> footprints;                         // by action
     std::vector<std::unique_ptr<Binding>> bindings;            // by segment
-    std::vector<Place> places;                                 // by action
+    std::vector<std::unique_ptr<PickedWrite>> picked;
+    std::vector<Place> places;  // by action
     ExtentValues extents = {};
     bool pending = false;  // started, and not waited for
     std::uint64_t step = 0;
@@ -82,12 +94,16 @@ class CompiledPlan final : public Plan {
   Status allocate_instance(Instance& instance);
   Status build_actions(Instance& instance, std::span<const NodeId> kept);
   Status add_copy(Instance& instance, const Copy& copy, Address to);
+  Status add_picked_copy(Instance& instance, const Copy& copy, Address to, Address ids);
   Status add_run(Instance& instance, std::size_t segment, std::span<const Address> addresses);
   void add_observe(Instance& instance, std::size_t segment, std::span<const Address> addresses);
   Status add_action(Instance& instance, Action action, Place place, Footprint footprint);
   void connect();
-  Result<Stream*> stream_of(int device);
+  Status use_stream(Action& action, int device);
   Address place_of(const Instance& instance, int device, const Slot& slot) const;
+  std::optional<Kind> way_of(const Copy& copy) const;
+  const Copy* largest_staged() const;
+  const BufferType& type_of(NodeId owner) const;
   BufferType& staging_type(int device) const;
   bool is_own(const Instance& instance, const Buffer& buffer) const;
   Region region(const Instance& instance, const Address& at, std::size_t bytes) const;
@@ -98,8 +114,13 @@ class CompiledPlan final : public Plan {
   Status finish(Instance& instance);
   Status submit(Instance& instance, std::size_t action, bool first,
                 const std::atomic<bool>* cancel);
+  Status write_picked(const Action& action, Place& place, std::span<Event* const> waits);
   Status show(Instance& instance, std::size_t action);
   void drain();
+
+  // Whose error it is, for a caller that wants to go on without that device.
+  Error name_device(Error error, int device) const;
+  Error name_segment(Error error, std::size_t segment) const;
   Error name_action(Error error, const Action& action) const;
   std::string device_name(int device) const;
 
@@ -113,8 +134,8 @@ class CompiledPlan final : public Plan {
   std::vector<MemoryUse> memory_use_;
   std::vector<Address> leaves_;  // by node id: memory of weights and caches
   // What stands below uses what stands above it, and is destroyed before it.
-  std::vector<std::unique_ptr<Stream>> streams_;              // by device
-  std::unique_ptr<Buffer> empty_;                             // where tensors without bytes are
+  std::vector<std::unique_ptr<Stream>> streams_;  // by device
+  std::vector<std::unique_ptr<Buffer>> empty_;    // by device: where its tensors without bytes are
   std::vector<std::vector<std::unique_ptr<Buffer>>> blocks_;  // by device, shared by all steps
   std::vector<std::unique_ptr<Program>> programs_;            // by segment
   std::vector<Action> actions_;

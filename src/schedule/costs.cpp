@@ -53,7 +53,7 @@ double CostModel::seconds(const Graph& graph, NodeId id, const DeviceInfo& devic
     return measured->overhead + std::max(work.operations * measured->seconds_per_operation,
                                          work.bytes * measured->seconds_per_byte);
   }
-  const Estimate& estimate = estimate_of(device.kind);
+  const DeviceSpeed estimate = estimate_of(device);
   return estimate.launch_seconds + std::max(work.operations / estimate.operations_per_second,
                                             work.bytes / estimate.bytes_per_second);
 }
@@ -62,7 +62,8 @@ TransferCost CostModel::host_copy(const DeviceInfo& device, bool to_device) cons
   for (const CopyCost& copy : copies_) {
     if (copy.to_device == to_device && is_of(copy, device)) return copy.cost;
   }
-  return estimate_of(device.kind).link;
+  const DeviceSpeed estimate = estimate_of(device);
+  return {estimate.copy_latency, 1 / estimate.copy_bytes_per_second};
 }
 
 TransferCost CostModel::transfer(const DeviceInfo& from, const DeviceInfo& to) const {

@@ -5,15 +5,7 @@
 
 namespace shunt {
 
-struct Estimate {
-  DeviceKind kind = DeviceKind::kAccelerator;
-  double operations_per_second = 0;
-  double bytes_per_second = 0;  ///< of its own memory
-  double launch_seconds = 0;    ///< a node
-  TransferCost link;            ///< to and from the host
-};
-
-/// Every kind has one.
-const Estimate& estimate_of(DeviceKind kind);
+/// What the device itself says, or else what is usual for its kind; every kind has something.
+DeviceSpeed estimate_of(const DeviceInfo& device);
 
 }  // namespace shunt

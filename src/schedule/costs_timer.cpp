@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "base/fail.h"
+#include "schedule/device_run.h"
 #include "schedule/storage_users.h"
 
 namespace shunt {
@@ -33,13 +34,7 @@ Result<double> best_of(double seconds, const std::function<Status()>& run) {
 
 /// Memory of the device with zeros in it.
 Result<std::unique_ptr<Buffer>> zeros(BufferType& type, std::size_t bytes) {
-  constexpr std::size_t kPiece = std::size_t{1} << 20;
-  static constexpr std::byte kZeros[kPiece] = {};
-  SHUNT_ASSIGN(auto buffer, type.allocate(bytes));
-  for (std::size_t done = 0; done < bytes; done += kPiece) {
-    SHUNT_TRY(buffer->write(done, {kZeros, std::min(kPiece, bytes - done)}));
-  }
-  return buffer;
+  return filled_buffer(type, bytes, std::byte{0});
 }
 
 }  // namespace
@@ -62,23 +57,9 @@ Result<double> time_graph(Device& device, const Graph& graph, double seconds) {
     addresses[id] = {buffer.get(), 0};
     buffers.push_back(std::move(buffer));
   }
-  const auto kept = std::make_unique<bool[]>(graph.size());
-  std::fill_n(kept.get(), graph.size(), true);
-  SHUNT_ASSIGN(const auto program, device.prepare({graph, computed, {kept.get(), graph.size()}}));
-  Addresses where{addresses, {}};
-  if (const std::size_t scratch = program->needs().scratch_bytes; scratch > 0) {
-    SHUNT_ASSIGN(auto buffer, zeros(device.memory(), scratch));
-    where.scratch = {buffer.get(), 0};
-    buffers.push_back(std::move(buffer));
-  }
-  SHUNT_ASSIGN(const auto binding, program->bind(where));
-  SHUNT_ASSIGN(const auto stream, device.open_stream());
-  SHUNT_ASSIGN(const auto done, stream->create_event());
+  SHUNT_ASSIGN(DeviceRun run, DeviceRun::create(device, graph, computed, addresses));
   const ExtentValues extents = graph.max_extents();
-  return best_of(seconds, [&]() -> Status {
-    SHUNT_TRY(stream->run(*binding, {.extents = extents}, {}, done.get()));
-    return done->wait();
-  });
+  return best_of(seconds, [&] { return run.run(extents); });
 }
 
 Result<double> time_copy(Device& device, std::size_t bytes, bool to_device, double seconds) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "graph/op.h"
+#include "schedule/picked.h"
 
 namespace shunt {
 
@@ -47,6 +48,10 @@ Work work_of(const Graph& graph, NodeId id) {
     if (sources[i] == nullptr) continue;
     double elements = elements_of(*sources[i]);
     if (picks && !is_integer(sources[i])) elements = std::min(elements, work.operations);
+    if (const auto& slices = node.op->info().picks; slices && i == 0) {
+      const auto ids = static_cast<std::size_t>(slices->ids);
+      elements = elements_of(*sources[0]) * picked_share(*sources[0], *sources[ids], slices->dim);
+    }
     work.bytes += bytes_of(sources[i]->dtype, elements);
   }
   return work;

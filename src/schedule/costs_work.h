@@ -13,9 +13,10 @@ struct Work {
 
 /// Of a computed node. What an op need not touch is not counted:
 ///  - where it writes into its first source, what that holds already;
-///  - where a source of integers says which rows it picks, those of other sources that it can't
-///  have
-///    picked: an operation uses at most one element of a source.
+///  - where the op says that numbers pick slices, those that can't be picked: of n slices and m
+///    numbers, at most m are;
+///  - where a source of integers says which rows it picks otherwise, those of other sources that it
+///    can't have picked: an operation uses at most one element of a source.
 Work work_of(const Graph& graph, NodeId node);
 
 /// Bytes that so many elements of a type take, as if they were contiguous.

@@ -45,14 +45,14 @@ class Explainer {
     return static_cast<std::uint64_t>(byte_span(graph_.node(id).result));
   }
 
-  ExplainedTransfer transfer(NodeId id, int to) {
+  ExplainedTransfer transfer(NodeId id, int to, std::uint64_t bytes) {
     const NodeId owner = graph_.node(id).storage;
     ExplainedTransfer made;
     made.node = id;
     made.name = graph_.describe(id);
     made.from = placement_.decisions[owner].device;
     made.to = to;
-    made.bytes = bytes_of(id);
+    made.bytes = bytes;
     device(made.from).bytes_out += made.bytes;
     device(to).bytes_in += made.bytes;
     explanation_.bytes_copied += made.bytes;
@@ -82,8 +82,8 @@ class Explainer {
     ExplainedSegment made;
     made.device = segment.device;
     for (const Transfer& each : segment.transfers) {
-      made.transfers.push_back(transfer(each.node, each.to));
-      made.bytes_in += made.transfers.back().bytes;
+      made.transfers.push_back(transfer(each.node, each.to, each.bytes));
+      if (each.to == segment.device) made.bytes_in += each.bytes;
     }
     for (NodeId id : segment.nodes) {
       made.nodes.push_back(explained(id));
@@ -119,7 +119,7 @@ class Explainer {
           there = there || (each.node == id && each.to == cpu);
         }
       }
-      if (!there) explanation_.results.push_back(transfer(id, cpu));
+      if (!there) explanation_.results.push_back(transfer(id, cpu, bytes_of(id)));
     }
   }
 

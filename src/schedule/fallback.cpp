@@ -60,9 +60,7 @@ std::uint64_t copied_bytes(const Graph& graph, const Placement& placement) {
   const Cut cut =
       cut_segments(graph, placement, graph.outputs(), planned_leaf_types(graph, placement));
   std::uint64_t bytes = 0;
-  for (const Copy& copy : cut.copies) {
-    bytes += static_cast<std::uint64_t>(byte_span(graph.node(copy.node).result));
-  }
+  for (const Copy& copy : cut.copies) bytes += copy.bytes;
   return bytes;
 }
 

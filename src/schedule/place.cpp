@@ -61,7 +61,8 @@ Result<Placement> place(const Graph& graph, std::span<Device* const> devices,
   SHUNT_ASSIGN(placement.decisions, place_by_rules(facts, pinned, options.stream_rows));
   if (options.costs != nullptr) {
     placement.predicted_seconds =
-        place_by_costs(facts, pinned, *options.costs, placement.decisions);
+        options.rules_only ? predict_costs(facts, pinned, *options.costs, placement.decisions)
+                           : place_by_costs(facts, pinned, *options.costs, placement.decisions);
   }
   placement.conversions = find_conversions(facts.answers(), graph, placement.decisions);
   note_who_was_passed_over(facts, placement.decisions);

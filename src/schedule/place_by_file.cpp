@@ -1,6 +1,9 @@
 // A placement that follows a file exactly, or says which line can't be kept.
 #include "base/fail.h"
 #include "schedule/answers.h"
+#include "schedule/place_costs.h"
+#include "schedule/place_facts.h"
+#include "schedule/place_pins.h"
 #include "schedule/placement_words.h"
 #include "schedule/storage_users.h"
 #include "shunt/explain.h"
@@ -173,11 +176,18 @@ class Follower {
 
 Result<Placement> place_by_file(const PlacementFile& file, const Graph& graph,
                                 std::span<Device* const> devices,
-                                std::span<const LeafMemory> memory, Transcode transcode) {
+                                std::span<const LeafMemory> memory, const CostModel* costs,
+                                Transcode transcode) {
   PlaceOptions options;
   options.memory = memory;
   options.transcode = transcode;
-  return Follower(file, graph, devices, options).follow(memory);
+  SHUNT_ASSIGN(Placement placement, Follower(file, graph, devices, options).follow(memory));
+  if (costs != nullptr) {
+    SHUNT_ASSIGN(const PlaceFacts facts, PlaceFacts::create(graph, devices, options));
+    SHUNT_ASSIGN(const PinnedNodes pinned, pin_nodes(facts, {}));
+    placement.predicted_seconds = predict_costs(facts, pinned, *costs, placement.decisions);
+  }
+  return placement;
 }
 
 }  // namespace shunt

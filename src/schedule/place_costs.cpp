@@ -7,6 +7,7 @@
 
 #include "schedule/optimize/makespan.h"
 #include "schedule/optimize/optimize.h"
+#include "schedule/picked.h"
 #include "schedule/place_rules.h"
 #include "schedule/storage_users.h"
 #include "shunt/costs.h"
@@ -58,12 +59,30 @@ class ProblemMaker {
            pinned_.device[owner] == kNotPinned;
   }
 
+  /// Whether it can in view of the types of weights that stay where the rules put them.
+  bool finds_types(int index, NodeId id) const {
+    if (!facts_.can(index, id)) return false;
+    for (NodeId weight : facts_.weights_of(id)) {
+      const bool goes_along = follows(weight) && facts_.users(weight).size() < 2;
+      const int home = decisions_[weight].device;
+      if (!goes_along && !facts_.answers().same_type(weight, index, home)) return false;
+    }
+    return true;
+  }
+
+  /// Whether a device can compute a node, and without weights being sent where that is not wanted.
+  bool may(int index, NodeId id) const {
+    if (!finds_types(index, id)) return false;
+    const bool free = facts_.streams() || index == facts_.cpu() || index == decisions_[id].device;
+    return free || facts_.bytes_to_send(id, index) == 0;
+  }
+
   void add_node(NodeId id) {
     const Node& node = graph_.node(id);
     CostNode cost;
     for (int index = 0; index <= facts_.cpu(); ++index) {
       cost.seconds.push_back(
-          can(index, id) ? costs_.seconds(facts_.answers().graph_on(index), id, facts_.info(index))
+          may(index, id) ? costs_.seconds(facts_.answers().graph_on(index), id, facts_.info(index))
                          : kNever);
     }
     for (NodeId source : node.sources) {
@@ -81,19 +100,15 @@ class ProblemMaker {
     made_.problem.nodes.push_back(std::move(cost));
   }
 
-  /// Also in view of the types of weights that stay where the rules put them.
-  bool can(int index, NodeId id) const {
-    if (!facts_.can(index, id)) return false;
-    for (NodeId weight : facts_.weights_of(id)) {
-      const bool goes_along = follows(weight) && facts_.users(weight).size() < 2;
-      const int home = decisions_[weight].device;
-      if (!goes_along && !facts_.answers().same_type(weight, index, home)) return false;
-    }
-    return true;
-  }
-
   std::size_t bytes(NodeId id) const {
     return static_cast<std::size_t>(byte_span(graph_.node(id).result));
+  }
+
+  /// Of a leaf, to a device: of experts as many as can be in use.
+  std::size_t bytes_sent(NodeId leaf) const {
+    if (!is_weight(graph_.node(leaf).role)) return bytes(leaf);
+    const Picked picked = picked_of(graph_, leaf, facts_.users());
+    return picked ? static_cast<std::size_t>(picked_bytes(graph_, leaf, picked)) : bytes(leaf);
   }
 
   int hard_device(NodeId id) const {
@@ -135,7 +150,7 @@ class ProblemMaker {
     if (follows(maker) && alone) return std::nullopt;
     const auto [known, is_new] =
         external_of_.try_emplace(maker, static_cast<std::uint32_t>(made_.problem.externals.size()));
-    if (is_new) made_.problem.externals.push_back({decisions_[maker].device, bytes(maker)});
+    if (is_new) made_.problem.externals.push_back({decisions_[maker].device, bytes_sent(maker)});
     return CostValue{true, known->second};
   }
 
@@ -162,11 +177,18 @@ PlaceProblem make_problem(const PlaceFacts& facts, const PinnedNodes& pinned,
   return ProblemMaker(facts, pinned, decisions, costs).run();
 }
 
-double place_by_costs(const PlaceFacts& facts, const PinnedNodes& pinned, const CostModel& costs,
-                      std::vector<Decision>& decisions) {
+double predict_costs(const PlaceFacts& facts, const PinnedNodes& pinned, const CostModel& costs,
+                     std::vector<Decision>& decisions) {
   const PlaceProblem made = make_problem(facts, pinned, decisions, costs);
   for (NodeId id : made.nodes) decisions[id].seconds = made.seconds[id];
-  if (facts.cpu() == 0) return makespan(made.problem, made.start);
+  return makespan(made.problem, made.start);
+}
+
+double place_by_costs(const PlaceFacts& facts, const PinnedNodes& pinned, const CostModel& costs,
+                      std::vector<Decision>& decisions) {
+  if (facts.cpu() == 0) return predict_costs(facts, pinned, costs, decisions);
+  const PlaceProblem made = make_problem(facts, pinned, decisions, costs);
+  for (NodeId id : made.nodes) decisions[id].seconds = made.seconds[id];
 
   const Optimized found = optimize(made.problem, made.start);
   if (!(found.seconds < found.start_seconds)) return found.start_seconds;

@@ -24,6 +24,10 @@ struct PlaceProblem {
 PlaceProblem make_problem(const PlaceFacts& facts, const PinnedNodes& pinned,
                           const std::vector<Decision>& decisions, const CostModel& costs);
 
+/// Fills in the predicted seconds of each decision. The predicted seconds of a step.
+double predict_costs(const PlaceFacts& facts, const PinnedNodes& pinned, const CostModel& costs,
+                     std::vector<Decision>& decisions);
+
 /// Changes `decisions` where that makes the predicted step shorter, and fills in the predicted
 /// seconds of each. The predicted seconds of a step.
 double place_by_costs(const PlaceFacts& facts, const PinnedNodes& pinned, const CostModel& costs,

@@ -1,6 +1,7 @@
 #include "schedule/place_facts.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "base/fail.h"
 #include "schedule/storage_users.h"
@@ -10,6 +11,42 @@ namespace shunt {
 bool is_weight(Role role) {
   return role == Role::kWeight || role == Role::kExpertWeight;
 }
+
+std::uint64_t bytes_to_send(const Graph& graph, NodeId node, Device& device,
+                            std::span<const BufferType* const> memory) {
+  std::uint64_t bytes = 0;
+  for (NodeId source : graph.node(node).sources) {
+    if (source == kNoNode) continue;
+    const NodeId owner = graph.node(source).storage;
+    const BufferType* const there = memory[owner];
+    if (!is_weight(graph.node(owner).role) || there == nullptr || device.can_read(*there)) continue;
+    bytes += device.memory().size_of(graph.node(source).result);
+  }
+  return bytes;
+}
+
+namespace {
+
+/// By device: bytes of weights that may be sent there for one op. To the CPU whatever must be.
+Result<std::vector<std::uint64_t>> send_limits(std::span<Device* const> devices,
+                                               std::span<const DeviceInfo> infos,
+                                               std::span<const std::uint64_t> given) {
+  if (!given.empty() && given.size() != devices.size()) {
+    return invalid("there are {} limits of what may be sent to {} devices", given.size(),
+                   devices.size());
+  }
+  std::vector<std::uint64_t> limits;
+  for (std::size_t i = 0; i < devices.size(); ++i) {
+    std::uint64_t limit = devices[i]->memory().max_size();
+    if (infos[i].memory_total > 0) limit = std::min(limit, infos[i].memory_total);
+    if (!given.empty()) limit = std::min(limit, given[i]);
+    limits.push_back(limit);
+  }
+  limits.back() = std::numeric_limits<std::uint64_t>::max();
+  return limits;
+}
+
+}  // namespace
 
 Result<PlaceFacts> PlaceFacts::create(const Graph& graph, std::span<Device* const> devices,
                                       const PlaceOptions& options) {
@@ -25,11 +62,23 @@ Result<PlaceFacts> PlaceFacts::create(const Graph& graph, std::span<Device* cons
     if (leaf.leaf < graph.size() && leaf.address)
       facts.memory_[leaf.leaf] = &leaf.address.buffer->type();
   }
+  facts.streams_ = options.stream_rows > 0;
+  SHUNT_ASSIGN(const auto limits, send_limits(devices, facts.infos_, options.stream_bytes));
   facts.users_ = storage_users(graph);
   facts.answers_ = Answers::ask(graph, devices, options);
   facts.writers_.resize(graph.size());
   for (NodeId id = 0; id < graph.size(); ++id) {
     if (!is_computed(graph.node(id))) continue;
+    for (int index = 0; index <= facts.cpu(); ++index) {
+      const std::uint64_t sent = facts.can(index, id) ? facts.bytes_to_send(id, index) : 0;
+      const std::uint64_t limit = limits[static_cast<std::size_t>(index)];
+      if (sent <= limit) continue;
+      facts.answers_.refuse(
+          id, index,
+          Support::no(Refusal::kMemory, fmt::format("{} bytes of weights would have to be sent "
+                                                    "there, where there is room for {}",
+                                                    sent, limit)));
+    }
     if (graph.node(id).writes_storage) facts.writers_[graph.node(id).storage].push_back(id);
     if (!facts.can(facts.cpu(), id)) {
       return fail(ErrorCode::kUnsupported, "{}: {} can't compute it: {}", graph.describe(id),

@@ -2,6 +2,7 @@
 // memory, and where leaves lie.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string>
 #include <vector>
@@ -13,10 +14,16 @@ namespace shunt {
 
 bool is_weight(Role role);
 
+/// Bytes of a node's weights that must be sent to a device because it can't read them where they
+/// lie. `memory`: by node id the memory of leaves; what has none yet will be where it is used.
+std::uint64_t bytes_to_send(const Graph& graph, NodeId node, Device& device,
+                            std::span<const BufferType* const> memory);
+
 class PlaceFacts {
  public:
-  /// Asks every device about every computed node. Invalid without a CPU at the end, Unsupported if
-  /// it can't compute something.
+  /// Asks every device about every computed node, once. An accelerator that can't hold the weights
+  /// that would have to be sent there refuses, for its memory. Invalid without a CPU at the end or
+  /// with limits for other devices, Unsupported if the CPU can't compute something.
   static Result<PlaceFacts> create(const Graph& graph, std::span<Device* const> devices,
                                    const PlaceOptions& options);
 
@@ -38,7 +45,15 @@ class PlaceFacts {
   std::vector<NodeId> weights_of(NodeId id) const;
   /// Computed nodes that read or write this owner's memory; and those that write it.
   const std::vector<NodeId>& users(NodeId owner) const { return users_[owner]; }
+  std::span<const std::vector<NodeId>> users() const { return users_; }
   const std::vector<NodeId>& writers(NodeId owner) const { return writers_[owner]; }
+
+  /// Whether weights may be sent to accelerators for speed.
+  bool streams() const { return streams_; }
+  /// Bytes of weights that must be sent to a device for a node.
+  std::uint64_t bytes_to_send(NodeId id, int index) const {
+    return shunt::bytes_to_send(*graph_, id, device(index), memory_);
+  }
 
   /// The memory that a leaf lies in already; null if it has no place yet.
   const BufferType* memory_of(NodeId leaf) const { return memory_[leaf]; }
@@ -55,6 +70,7 @@ class PlaceFacts {
   std::vector<std::vector<NodeId>> users_;    // by owner of memory
   std::vector<std::vector<NodeId>> writers_;  // by owner of memory
   std::vector<const BufferType*> memory_;     // by leaf
+  bool streams_ = true;
 };
 
 }  // namespace shunt

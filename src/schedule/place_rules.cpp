@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "base/fail.h"
+#include "graph/op.h"
 #include "schedule/storage_users.h"
 
 namespace shunt {
@@ -128,15 +129,21 @@ class Rules {
     return ok();
   }
 
-  /// Rows that an op computes at once: its result in all dimensions but the first.
+  /// Rows that an op computes at once: its result in all dimensions but the first. Of experts'
+  /// products the tokens, however many experts each of them uses.
   static double rows_of(const Node& node) {
     const Sizes sizes = max_sizes(node.result.shape);
-    return static_cast<double>(sizes[1]) * static_cast<double>(sizes[2]) *
-           static_cast<double>(sizes[3]);
+    const auto& picks = node.op->info().picks;
+    double rows = 1;
+    for (auto i = static_cast<std::size_t>(picks ? picks->dim : 1); i < kMaxDims; ++i) {
+      rows *= static_cast<double>(sizes[i]);
+    }
+    return rows;
   }
 
   /// A better device to which a weight in host memory is worth sending for so many rows.
   std::optional<int> streams_to(NodeId id, NodeId weight) const {
+    if (!facts_.streams()) return std::nullopt;
     if (rows_of(graph_.node(id)) < static_cast<double>(stream_rows_)) return std::nullopt;
     const int home = decisions_[weight].device;
     const BufferType& memory = facts_.memory_if_on(weight, home);

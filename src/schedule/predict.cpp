@@ -26,8 +26,8 @@ Result<std::vector<MemoryUse>> CompiledPlan::predict(const CompileOptions& optio
   }
   BufferType& host = host_memory();
   SHUNT_ASSIGN(const MemoryLayout layout, plan_memory(inputs, host.alignment(), host.max_size()));
-  std::size_t staged = 0;
-  for (const Copy& copy : cut_.copies) staged = std::max(staged, bytes_of(copy.node));
+  const Copy* const largest = largest_staged();
+  const std::size_t staged = largest == nullptr ? 0 : bytes_of(largest->node);
   uses.back().inputs = steps * layout.total();
   uses.back().staging = steps * staged;
   return uses;

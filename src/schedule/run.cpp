@@ -61,13 +61,31 @@ Status CompiledPlan::show(Instance& instance, std::size_t action) {
   for (Event* event : instance.places[action].waits) SHUNT_TRY(event->wait());
   const NodeId id = actions_[action].node;
   const Tensor& tensor = graph_->node(id).result;
-  Observed observed{.node = id, .tensor = tensor};
-  for (std::size_t i = 0; i < kMaxDims; ++i) {
-    observed.sizes[i] = actual_size(tensor.shape[i], instance.extents);
-  }
-  observed.bytes = {instance.places[action].host, actual_span(tensor, instance.extents)};
+  const Observed observed{
+      .node = id,
+      .tensor = tensor,
+      .sizes = actual_sizes(tensor, instance.extents),
+      .bytes = {instance.places[action].host, actual_span(tensor, instance.extents)}};
   if (observer_.visit(observed)) return ok();
   return fail(ErrorCode::kCancelled, "the observer stopped it at {}", graph_->describe(id));
+}
+
+/// Each write waits for the one before, so that an error of any of them reaches the last.
+Status CompiledPlan::write_picked(const Action& action, Place& place,
+                                  std::span<Event* const> waits) {
+  const auto runs = place.picked->slices.runs();
+  if (runs.empty()) return action.stream->write(place.to, {}, waits, place.done.get());
+  Event* before = nullptr;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    const PickedSlices::Run& run = runs[i];
+    Event* const link = place.picked->links[i % 2].get();
+    Event* const signal = i + 1 < runs.size() ? link : place.done.get();
+    SHUNT_TRY(action.stream->write({place.to.buffer, place.to.offset + run.offset},
+                                   {place.host + run.offset, run.bytes},
+                                   i == 0 ? waits : std::span<Event* const>(&before, 1), signal));
+    before = link;
+  }
+  return ok();
 }
 
 Status CompiledPlan::submit(Instance& instance, std::size_t index, bool first,
@@ -84,6 +102,11 @@ Status CompiledPlan::submit(Instance& instance, std::size_t index, bool first,
     return action.stream->run(*place.binding, {instance.extents, cancel}, waits, place.done.get());
   }
   if (action.kind == Kind::kObserve) return show(instance, index);
+  if (action.kind == Kind::kPick) {
+    for (Event* event : waits) SHUNT_TRY(event->wait());
+    return place.picked->slices.find(place.host, instance.extents);
+  }
+  if (place.picked != nullptr) return write_picked(action, place, waits);
   const std::size_t bytes = actual_span(graph_->node(action.node).result, instance.extents);
   if (action.kind == Kind::kWrite) {
     return action.stream->write(place.to, {place.host, bytes}, waits, place.done.get());
@@ -148,15 +171,31 @@ void CompiledPlan::drain() {
   }
 }
 
+Error CompiledPlan::name_device(Error error, int device) const {
+  const std::string name = device_name(device);
+  return std::move(error).with_device(name).with_context(name);
+}
+
+Error CompiledPlan::name_segment(Error error, std::size_t segment) const {
+  const Segment& at = cut_.segments[segment];
+  const std::string name = device_name(at.device);
+  std::string where = fmt::format("segment {} on {}", segment, name);
+  if (error.node().empty()) {  // the device does not know, or has not begun
+    std::string nodes = graph_->describe(at.nodes.front());
+    if (at.nodes.size() > 1) nodes += " to " + graph_->describe(at.nodes.back());
+    where += ", " + nodes;
+    error = std::move(error).with_node(nodes);
+  }
+  return std::move(error).with_device(name).with_context(where);
+}
+
 Error CompiledPlan::name_action(Error error, const Action& action) const {
   if (error.code() == ErrorCode::kCancelled) return error;
-  if (action.kind == Kind::kRun) {
-    const int device = cut_.segments[action.segment].device;
-    return std::move(error).with_context(
-        fmt::format("segment {} on {}", action.segment, device_name(device)));
-  }
-  return std::move(error).with_context(
-      fmt::format("copying {} for segment {}", graph_->describe(action.node), action.segment));
+  if (action.kind == Kind::kRun) return name_segment(std::move(error), action.segment);
+  const std::string node = graph_->describe(action.node);
+  Error named = std::move(error).with_node(node).with_context(
+      fmt::format("copying {} for segment {}", node, action.segment));
+  return action.device < 0 ? named : name_device(std::move(named), action.device);
 }
 
 }  // namespace shunt

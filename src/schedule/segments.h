@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "schedule/picked.h"
 #include "shunt/plan.h"
 
 namespace shunt {
@@ -14,6 +15,9 @@ struct Copy {
   int to = 0;
   std::size_t segment = 0;  ///< made before this segment starts; segments.size(): after the last
   std::size_t last_segment = 0;  ///< the last that reads it
+  NodeId last_reader = kNoNode;  ///< in that; none: the host reads it
+  Picked picked = {};            ///< copied by slices, after the host has read their numbers
+  std::uint64_t bytes = 0;       ///< at the extents' maximum
 };
 
 struct Cut {

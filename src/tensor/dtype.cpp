@@ -1,38 +1,101 @@
-// The table of element types. A new one is a row here, its file under formats/, and its number in
-// DType.
+// The table of element types. A new one is a row here, its file under formats/, its lines in
+// formats/blocks.h, and its number in DType.
 #include <algorithm>
 #include <array>
 #include <bit>
 #include <cassert>
+#include <cmath>
 
 #include "base/fail.h"
 #include "shunt/tensor.h"
+#include "tensor/formats/blocks.h"
 #include "tensor/formats/half.h"
 #include "tensor/formats/plain.h"
-#include "tensor/formats/q4_0.h"
-#include "tensor/formats/q8_0.h"
-#include "tensor/gguf_type_names.h"
+#include "tensor/formats/rows.h"
 
 namespace shunt {
 namespace {
 
 using namespace formats;
 
-// clang-format off
+using Decode = decltype(DTypeTrait::decode);
+using Encode = decltype(DTypeTrait::encode);
+
+/// A type of one element a block.
+constexpr DTypeTrait plain(DType dtype, std::string_view name, std::size_t bytes, Decode decode,
+                           Encode encode, int precision, int exponent) {
+  return {.dtype = dtype,
+          .name = name,
+          .block_elements = 1,
+          .block_bytes = bytes,
+          .quantized = false,
+          .integer = precision == 0,
+          .decode = decode,
+          .encode = encode,
+          .precision = precision,
+          .exponent = exponent};
+}
+
+template <class T>
+constexpr DTypeTrait integer(DType dtype, std::string_view name) {
+  return plain(dtype, name, sizeof(T), decode_plain<T>, encode_plain<T>, 0, 0);
+}
+
+template <class Format>
+constexpr DTypeTrait blocks(DType dtype, std::string_view name, int precision, int exponent) {
+  DTypeTrait row = {.dtype = dtype,
+                    .name = name,
+                    .block_elements = Format::kElements,
+                    .block_bytes = Format::kBytes,
+                    .quantized = true,
+                    .integer = false,
+                    .decode = decode_rows<Format>,
+                    .precision = precision,
+                    .exponent = exponent};
+  if constexpr (EncodesWeighted<Format>) row.encode_weighted = encode_rows_weighted<Format>;
+  constexpr bool kEncodes = EncodesPlainly<Format> || EncodesWeighted<Format>;
+  if constexpr (kEncodes && !Format::kNeedsWeights) row.encode = encode_rows<Format>;
+  return row;
+}
+
+// The last two numbers are precision and exponent. Of blocks with a scale alone half a step is the
+// largest value by so many bits: Q8_0 1/254; Q4_0 1/8, as there is no step +8. With a minimum the
+// steps share its range: Q4_1 2/30. Encoders that search for the least square error may be off by
+// more in a value or two.
 constexpr DTypeTrait kTraits[] = {
-  // Precision of a block format: half a step, of the largest value. Q8_0: 1/254. Q4_0: 1/8, as there is no step +8.
-  // type        name    elements and bytes of a block            quantized integer  decode                      encode                     precision, exponent
-  {DType::kF32,  "F32",  1,               4,                      false,    false,   decode_f32,                 encode_f32,                24, 8},
-  {DType::kF16,  "F16",  1,               2,                      false,    false,   decode_f16,                 encode_f16,                11, 5},
-  {DType::kQ4_0, "Q4_0", q4_0::kElements, q4_0::kBytes,           true,     false,   q4_0::decode,               q4_0::encode,              3, 5},
-  {DType::kQ8_0, "Q8_0", q8_0::kElements, q8_0::kBytes,           true,     false,   q8_0::decode,               q8_0::encode,              7, 5},
-  {DType::kI8,   "I8",   1,               1,                      false,    true,    decode_plain<std::int8_t>,  encode_plain<std::int8_t>},
-  {DType::kI16,  "I16",  1,               2,                      false,    true,    decode_plain<std::int16_t>, encode_plain<std::int16_t>},
-  {DType::kI32,  "I32",  1,               4,                      false,    true,    decode_plain<std::int32_t>, encode_plain<std::int32_t>},
-  {DType::kI64,  "I64",  1,               8,                      false,    true,    decode_plain<std::int64_t>, encode_plain<std::int64_t>},
-  {DType::kBF16, "BF16", 1,               2,                      false,    false,   decode_bf16,                encode_bf16,               8, 8},
+    plain(DType::kF32, "F32", 4, decode_f32, encode_f32, 24, 8),
+    plain(DType::kF16, "F16", 2, decode_f16, encode_f16, 11, 5),
+    blocks<Q4_0>(DType::kQ4_0, "Q4_0", 3, 5),
+    blocks<Q4_1>(DType::kQ4_1, "Q4_1", 3, 5),
+    blocks<Q5_0>(DType::kQ5_0, "Q5_0", 4, 5),
+    blocks<Q5_1>(DType::kQ5_1, "Q5_1", 4, 5),
+    blocks<Q8_0>(DType::kQ8_0, "Q8_0", 7, 5),
+    blocks<Q8_1>(DType::kQ8_1, "Q8_1", 7, 5),
+    blocks<Q2_K>(DType::kQ2_K, "Q2_K", 1, 5),
+    blocks<Q3_K>(DType::kQ3_K, "Q3_K", 2, 5),
+    blocks<Q4_K>(DType::kQ4_K, "Q4_K", 3, 5),
+    blocks<Q5_K>(DType::kQ5_K, "Q5_K", 4, 5),
+    blocks<Q6_K>(DType::kQ6_K, "Q6_K", 5, 5),
+    blocks<Q8_K>(DType::kQ8_K, "Q8_K", 7, 8),
+    blocks<IQ2_XXS>(DType::kIQ2_XXS, "IQ2_XXS", 1, 5),
+    blocks<IQ2_XS>(DType::kIQ2_XS, "IQ2_XS", 1, 5),
+    blocks<IQ3_XXS>(DType::kIQ3_XXS, "IQ3_XXS", 2, 5),
+    blocks<IQ1_S>(DType::kIQ1_S, "IQ1_S", 1, 5),
+    blocks<IQ4_NL>(DType::kIQ4_NL, "IQ4_NL", 3, 5),
+    blocks<IQ3_S>(DType::kIQ3_S, "IQ3_S", 2, 5),
+    blocks<IQ2_S>(DType::kIQ2_S, "IQ2_S", 1, 5),
+    blocks<IQ4_XS>(DType::kIQ4_XS, "IQ4_XS", 3, 5),
+    integer<std::int8_t>(DType::kI8, "I8"),
+    integer<std::int16_t>(DType::kI16, "I16"),
+    integer<std::int32_t>(DType::kI32, "I32"),
+    integer<std::int64_t>(DType::kI64, "I64"),
+    plain(DType::kF64, "F64", 8, decode_f64, encode_f64, 53, 11),
+    blocks<IQ1_M>(DType::kIQ1_M, "IQ1_M", 1, 5),
+    plain(DType::kBF16, "BF16", 2, decode_bf16, encode_bf16, 8, 8),
+    blocks<TQ1_0>(DType::kTQ1_0, "TQ1_0", 1, 5),
+    blocks<TQ2_0>(DType::kTQ2_0, "TQ2_0", 1, 5),
+    blocks<MXFP4>(DType::kMXFP4, "MXFP4", 2, 8),
 };
-// clang-format on
 
 constexpr std::uint8_t kNoRow = 0xff;
 
@@ -75,23 +138,13 @@ std::span<const DTypeTrait> dtypes() {
 
 Result<DType> dtype_from_gguf(std::uint32_t number) {
   if (number < kRows.size() && kRows[number] != kNoRow) return static_cast<DType>(number);
-  if (const std::string_view name = gguf_type_name(number); !name.empty()) {
-    return fail(ErrorCode::kUnsupported,
-                "element type {} (GGUF number {}) is not supported yet; those supported are {}",
-                name, number, supported_names());
-  }
-  return invalid("there is no element type with GGUF number {}", number);
+  return invalid("there is no element type with GGUF number {}; those supported are {}", number,
+                 supported_names());
 }
 
 Result<DType> dtype_from_name(std::string_view name) {
   for (const DTypeTrait& row : kTraits) {
     if (same_name(row.name, name)) return row.dtype;
-  }
-  for (const GgufTypeName& known : gguf_type_names()) {
-    if (!same_name(known.name, name)) continue;
-    return fail(ErrorCode::kUnsupported,
-                "element type {} is not supported yet; those supported are {}", known.name,
-                supported_names());
   }
   return invalid("there is no element type '{}'; those supported are {}", name, supported_names());
 }
@@ -104,8 +157,49 @@ bool at_least_as_precise(DType to, DType from) {
   const DTypeTrait& a = trait(to);
   const DTypeTrait& b = trait(from);
   if (a.precision == 0 || b.precision == 0) return false;
-  if (a.quantized && !b.quantized) return false;
+  if (to == from) return true;
+  // Another block format rounds once more, so it must be finer.
+  if (a.quantized && (!b.quantized || a.precision == b.precision)) return false;
   return a.precision >= b.precision && a.exponent >= b.exponent;
+}
+
+Status encode_row(DType dtype, std::span<const float> values, std::span<const float> importance,
+                  std::span<std::byte> bytes) {
+  const DTypeTrait& type = trait(dtype);
+  const auto n = static_cast<std::int64_t>(values.size());
+  if (n % type.block_elements != 0) {
+    return invalid("a row of {} values is not whole blocks of {}, which have {}", n, type.name,
+                   type.block_elements);
+  }
+  const std::size_t wanted =
+      values.size() / static_cast<std::size_t>(type.block_elements) * type.block_bytes;
+  if (bytes.size() != wanted) {
+    return invalid("{} values of type {} are {} bytes, not {}", n, type.name, wanted, bytes.size());
+  }
+  if (!importance.empty() && importance.size() != values.size()) {
+    return invalid("there are {} values, but {} numbers that say how important they are", n,
+                   importance.size());
+  }
+  for (std::size_t i = 0; i < importance.size(); ++i) {
+    if (std::isfinite(importance[i]) && importance[i] >= 0.0f) continue;
+    return invalid("the importance of column {} is {}; it must be finite and not negative", i,
+                   importance[i]);
+  }
+  for (std::size_t i = 0; type.quantized && i < values.size(); ++i) {
+    if (std::isfinite(values[i])) continue;
+    return invalid("value {} is {}, which {} cannot hold", i, values[i], type.name);
+  }
+  if (type.encode_weighted != nullptr && !importance.empty()) {
+    type.encode_weighted(values.data(), importance.data(), bytes.data(), n);
+  } else if (type.encode != nullptr) {
+    type.encode(values.data(), bytes.data(), n);
+  } else if (type.needs_weights()) {
+    return fail(ErrorCode::kUnsupported, "encoding {} needs an importance matrix", type.name);
+  } else {
+    return fail(ErrorCode::kUnsupported, "{} is not a type for storage: it cannot be encoded",
+                type.name);
+  }
+  return ok();
 }
 
 void convert_little_endian(DType dtype, std::span<std::byte> bytes) {

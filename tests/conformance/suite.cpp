@@ -1,5 +1,6 @@
 #include "conformance/suite.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "base/fail.h"
@@ -24,16 +25,17 @@ constexpr std::size_t kMostMessages = 5;
 /// output. The result of a view is copied, so that there is something to compute.
 struct CaseGraph {
   std::shared_ptr<const Graph> graph;
-  NodeId node = 0;                // whose result is compared
-  NodeId first = kNoNode;         // the leaf of the first source
-  std::vector<RefTensor> leaves;  // by node id
+  NodeId node = 0;                            // whose result is compared
+  NodeId first = kNoNode;                     // the leaf of the first source
+  std::vector<RefTensor> leaves;              // by node id
+  std::vector<std::vector<std::byte>> bytes;  // of the leaves
 };
 
 Result<CaseGraph> build(const Op& op, const Case& each) {
   CaseGraph made;
   GraphBuilder g;
   std::vector<Result<Value>> sources;
-  std::vector<std::pair<NodeId, RefTensor>> values;
+  std::vector<std::pair<NodeId, std::vector<std::byte>>> data;
   for (std::size_t i = 0; i < each.sources.size(); ++i) {
     const CaseSource& source = each.sources[i];
     if (!source.given) {
@@ -46,7 +48,7 @@ Result<CaseGraph> build(const Op& op, const Case& each) {
     const bool written = i == 0 && op.info().storage == Storage::kIntoFirst;
     SHUNT_ASSIGN(const Value leaf, written ? g.cache(name, tensor) : g.input(name, tensor));
     if (i == 0) made.first = leaf.id;
-    values.emplace_back(leaf.id, make_values(source, 1000 + i));
+    data.emplace_back(leaf.id, make_bytes(source, 1000 + i));
     Result<Value> seen = leaf;
     if (source.permute != std::array<int, kMaxDims>{0, 1, 2, 3})
       seen = permute(g, seen, source.permute);
@@ -68,7 +70,12 @@ Result<CaseGraph> build(const Op& op, const Case& each) {
   SHUNT_ASSIGN(Graph graph, std::move(g).build());
   made.graph = std::make_shared<const Graph>(std::move(graph));
   made.leaves.resize(made.graph->size());
-  for (auto& [id, tensor] : values) made.leaves[id] = std::move(tensor);
+  made.bytes.resize(made.graph->size());
+  for (auto& [id, bytes] : data) {
+    const Tensor& tensor = made.graph->node(id).result;
+    made.leaves[id] = read_tensor(bytes.data(), tensor, max_sizes(tensor.shape));
+    made.bytes[id] = std::move(bytes);
+  }
   return made;
 }
 
@@ -94,8 +101,7 @@ Result<Computed> compute(const CaseGraph& made, Device& device, Device& cpu) {
     const bool on_device = cache || !graph.node(node.storage).is_leaf();
     placement.decisions.push_back({on_device ? 0 : last, Rule::kMemory, "the suite says so", {}});
     if (!node.is_leaf() || node.role != Role::kCache) continue;
-    std::vector<std::byte> bytes(static_cast<std::size_t>(byte_span(node.result)));
-    write_tensor(made.leaves[id], node.result, bytes.data());
+    const std::vector<std::byte>& bytes = made.bytes[id];
     SHUNT_ASSIGN(auto buffer, device.memory().allocate(bytes.size()));
     SHUNT_TRY(buffer->write(0, bytes));
     memory.push_back({id, {buffer.get(), 0}});
@@ -106,7 +112,7 @@ Result<Computed> compute(const CaseGraph& made, Device& device, Device& cpu) {
   for (NodeId id = 0; id < graph.size(); ++id) {
     if (graph.node(id).role != Role::kInput) continue;
     SHUNT_ASSIGN(const auto bytes, plan->input(Value{id}));
-    write_tensor(made.leaves[id], graph.node(id).result, bytes.data());
+    std::ranges::copy(made.bytes[id], bytes.begin());
   }
   SHUNT_TRY(plan->run());
   Computed computed;

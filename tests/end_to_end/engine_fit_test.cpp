@@ -143,11 +143,8 @@ TEST_F(EngineFit, WhateverAllocationFailsLessGoesThere) {
     EXPECT_EQ(text(*loaded->session), alone_) << n;
     if (n > 4) continue;  // weights, cache, a plan, another
     const auto refused = Contains(HasSubstr("test0: refused memory"));
-    const std::vector<std::string> model_notes(loaded->model->notes().begin(),
-                                               loaded->model->notes().end());
-    const std::vector<std::string> session_notes(loaded->session->notes().begin(),
-                                                 loaded->session->notes().end());
-    EXPECT_TRUE(::testing::Value(model_notes, refused) || ::testing::Value(session_notes, refused))
+    EXPECT_TRUE(::testing::Value(loaded->model->notes(), refused) ||
+                ::testing::Value(loaded->session->notes(), refused))
         << n;
   }
 }

@@ -103,7 +103,7 @@ TEST_F(EngineTranscode, TheTextIsThatOfTheCpu) {
     for (const bool all : {true, false}) {
       TestDeviceConfig config;
       if (!all) config.ops = {"matmul", "add"};
-      config.wants[row.from] = row.to;
+      config.wants_types[row.from] = row.to;
       TestDevice test(config);
       const Computed together = compute(file.path(), {&test, cpu_});
       expect_same(together, alone);
@@ -116,7 +116,7 @@ TEST_F(EngineTranscode, TheTextIsThatOfTheCpu) {
 
 TEST_F(EngineTranscode, NeverMeansThatTheCpuDoesIt) {
   const SynthModel file(shape(DType::kQ8_0));
-  TestDevice test({.ops = {"matmul"}, .wants = {{DType::kQ8_0, DType::kF16}}});
+  TestDevice test({.ops = {"matmul"}, .wants_types = {{DType::kQ8_0, DType::kF16}}});
   std::vector<std::string> said;
   LoadOptions options;
   options.transcode = Transcode::kNone;
@@ -130,7 +130,7 @@ TEST_F(EngineTranscode, NeverMeansThatTheCpuDoesIt) {
 
 TEST_F(EngineTranscode, LossyIsLossyButNotWrong) {
   const SynthModel file(shape(DType::kF32));
-  TestDevice test({.ops = {"matmul"}, .wants = {{DType::kF32, DType::kQ8_0}}});
+  TestDevice test({.ops = {"matmul"}, .wants_types = {{DType::kF32, DType::kQ8_0}}});
   LoadOptions options;
   options.transcode = Transcode::kLossy;
   const Computed together = compute(file.path(), {&test, cpu_}, options);
@@ -149,8 +149,10 @@ TEST_F(EngineTranscode, LossyIsLossyButNotWrong) {
 
 TEST_F(EngineTranscode, TwoDevicesWithTypesOfTheirOwn) {
   const SynthModel file(shape(DType::kQ4_0));
-  TestDevice first({.name = "test0", .wants = {{DType::kQ4_0, DType::kF16}}, .memory = 250000});
-  TestDevice second({.name = "test1", .wants = {{DType::kQ4_0, DType::kQ8_0}}, .memory = 90000});
+  TestDevice first(
+      {.name = "test0", .wants_types = {{DType::kQ4_0, DType::kF16}}, .memory = 250000});
+  TestDevice second(
+      {.name = "test1", .wants_types = {{DType::kQ4_0, DType::kQ8_0}}, .memory = 90000});
   const Computed together = compute(file.path(), {&first, &second, cpu_});
   expect_same(together, compute(file.path(), {cpu_}));
   std::set<std::pair<std::string, DType>> seen;
@@ -169,12 +171,12 @@ TEST_F(EngineTranscode, AnEmbeddingThatIsTheOutputToo) {
       if (weight.name == "token_embd.weight") return weight.to;
     return DType::kQ8_0;
   };
-  TestDevice both({.wants = {{DType::kQ8_0, DType::kF16}}});
+  TestDevice both({.wants_types = {{DType::kQ8_0, DType::kF16}}});
   const Computed on_device = compute(file.path(), {&both, cpu_});
   expect_same(on_device, alone);
   EXPECT_EQ(type_of_embedding(on_device), DType::kF16);
   // The device can't pick rows: then the CPU keeps the weight as it is, and computes the logits.
-  TestDevice one({.ops = {"matmul"}, .wants = {{DType::kQ8_0, DType::kF16}}});
+  TestDevice one({.ops = {"matmul"}, .wants_types = {{DType::kQ8_0, DType::kF16}}});
   const Computed on_cpu = compute(file.path(), {&one, cpu_});
   expect_same(on_cpu, alone);
   EXPECT_EQ(type_of_embedding(on_cpu), DType::kQ8_0);
@@ -193,7 +195,7 @@ TEST_F(EngineTranscode, ADeviceThatBreaksItsPromiseIsNoHarm) {
   for (const int calls : {0, 30, 60, 200}) {  // until it says no to F16
     int count = 0;
     TestDeviceConfig config;
-    config.wants = {{DType::kQ8_0, DType::kF16}};
+    config.wants_types = {{DType::kQ8_0, DType::kF16}};
     config.answer = [&](const Graph& graph, NodeId id) {
       const Node& node = graph.node(id);
       if (node.op->info().name != "matmul") return Support::yes();
@@ -210,7 +212,7 @@ TEST_F(EngineTranscode, ADeviceOfAnySizeHelpsAsFarAsItCan) {
   std::size_t most = 0;
   for (std::size_t memory = 0; memory <= 960000; memory += 80000) {
     SCOPED_TRACE(memory);
-    TestDevice test({.wants = {{DType::kQ8_0, DType::kF16}}, .memory = memory});
+    TestDevice test({.wants_types = {{DType::kQ8_0, DType::kF16}}, .memory = memory});
     Computed together = compute(file.path(), {&test, cpu_});
     expect_same(together, alone);
     most = std::max(most, together.model->transcoded().size());
@@ -226,7 +228,7 @@ TEST_F(EngineTranscode, AWeightThatASessionUsesFromTheCpuIsAsInTheFile) {
   TestDevice host({.name = "cpu1", .kind = DeviceKind::kCpu, .host_accessible = true});
   const Computed alone = compute(file.path(), {cpu_});
   for (Device* cpu : {cpu_, static_cast<Device*>(&host)}) {
-    TestDevice test({.wants = {{DType::kQ8_0, DType::kF16}}, .memory = 600000});
+    TestDevice test({.wants_types = {{DType::kQ8_0, DType::kF16}}, .memory = 600000});
     // Four times the context the loader knew of: its cache drives weights out.
     const Computed together = compute(file.path(), {&test, cpu}, {}, 512);
     expect_same(together, alone);
@@ -240,7 +242,7 @@ TEST_F(EngineTranscode, WhateverAllocationFailsTheTextIsTheSame) {
   const Computed alone = compute(file.path(), {cpu_});
   for (std::size_t n = 1; n <= 8; ++n) {
     SCOPED_TRACE(n);
-    TestDevice test({.wants = {{DType::kQ8_0, DType::kF16}}});
+    TestDevice test({.wants_types = {{DType::kQ8_0, DType::kF16}}});
     TestFailures failures;
     failures.allocation = n;
     test.fail_at(failures);

@@ -38,6 +38,14 @@ class ExplainCommand : public testing::Test {
     EXPECT_EQ(result.exit_code, 0) << result.err;
     return json::parse(result.out);
   }
+  std::string description_of(const std::string& device) {
+    const json devices = json::parse(run({"devices", "--json"}).out);
+    for (const json& each : devices["devices"]) {
+      if (each["name"] == device) return each["description"];
+    }
+    ADD_FAILURE() << device << " is not there";
+    return {};
+  }
   /// A greedy continuation.
   RunResult greedy(std::vector<std::string> more) {
     std::vector<std::string> arguments = {"run", "-m", model_.path(), "-p", "x",
@@ -171,11 +179,51 @@ TEST_F(ExplainCommand, APinThatCannotBeKeptSaysWhy) {
   EXPECT_EQ(run({"explain", "-m", model_.path(), "--place", "attention"}).exit_code, 2);
 }
 
-TEST_F(ExplainCommand, WithCostsTimesArePredicted) {
-  EXPECT_TRUE(explain()["seconds"].is_null());
-  ASSERT_TRUE(CostModel().save(file("costs.json")));  // estimates
+TEST_F(ExplainCommand, WeightsOnTheHostAreSentForManyTokensUnlessTheUserSaysNever) {
+  const std::vector<std::string> on_host = {"--rules-only", "--place", "blk.0.ffn_.*weight=cpu0"};
+  const auto with = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), on_host.begin(), on_host.end());
+    return more;
+  };
+  const auto sent = [](const json& e) {
+    std::set<std::string> names;
+    for (const json& segment : e["segments"]) {
+      for (const json& transfer : segment["transfers"]) {
+        const auto name = transfer["name"].get<std::string>();
+        if (name.find("(weight)") != std::string::npos) names.insert(name);
+      }
+    }
+    return names;
+  };
+  const json many = explain(with({}));
+  EXPECT_THAT(sent(many), testing::Contains("blk.0.ffn_up.weight (weight)"));
+  EXPECT_THAT(many.dump(), AllOf(HasSubstr("is sent to test0, as 512 rows are at least 32"),
+                                 HasSubstr("of it for weights that are sent there")));
+  EXPECT_THAT(sent(explain(with({"--tokens", "31"}))), testing::IsEmpty());
+  EXPECT_THAT(sent(explain(with({"--stream-rows", "0"}))), testing::IsEmpty());
+  const RunResult always = greedy(with({"--stream-rows", "1"}));
+  EXPECT_EQ(always.exit_code, 0) << always.err;
+  EXPECT_EQ(always.out, greedy(with({"--stream-rows", "0"})).out);
+}
+
+TEST_F(ExplainCommand, TimesArePredictedFromEstimatesOrMeasurements) {
+  const json estimated = explain();
+  EXPECT_GT(estimated["seconds"], 0);
+  EXPECT_EQ(estimated["measured"], false);
+  // Every node of the CPU takes a second, whatever it is; and nothing takes time on test0.
+  CostModel costs;
+  costs.add(OpCost{.device = "cpu0",
+                   .description = description_of("cpu0"),
+                   .op = std::string(kAnyOp),
+                   .overhead = 1});
+  ASSERT_TRUE(costs.save(file("costs.json")));
   const json e = explain({"--costs", file("costs.json")});
-  EXPECT_GT(e["seconds"], 0);
+  EXPECT_EQ(e["measured"], true);
+  for (const json& device : e["devices"]) {
+    if (device["name"] != "cpu0") continue;
+    EXPECT_NEAR(device["seconds"], device["operations"], 1e-3);
+    EXPECT_GE(e["seconds"].get<double>(), device["seconds"].get<double>() * (1 - 1e-9));
+  }
   double segments = 0;
   double devices = 0;
   for (const json& segment : e["segments"]) segments += segment["seconds"].get<double>();
@@ -348,7 +396,16 @@ TEST_F(ExplainCommand, BudgetsAreKept) {
   const RunResult share = greedy({"--max-cpu-time", "10%"});
   EXPECT_EQ(share.exit_code, 1);
   EXPECT_THAT(share.err, HasSubstr("at most 10.0% may"));
-  EXPECT_EQ(greedy({"--max-cpu-time", "90%"}).exit_code, 0);
+  // A device so slow that next to nothing of the time is the CPU's; rules keep it at work.
+  CostModel slow;
+  slow.add(OpCost{.device = "test0",
+                  .description = description_of("test0"),
+                  .op = std::string(kAnyOp),
+                  .overhead = 1});
+  ASSERT_TRUE(slow.save(file("slow.json")));
+  const RunResult little =
+      greedy({"--max-cpu-time", "1%", "--rules-only", "--costs", file("slow.json")});
+  EXPECT_EQ(little.exit_code, 0) << little.err;
   const RunResult copies = greedy({"--max-copy", "1KiB"});
   EXPECT_EQ(copies.exit_code, 1);
   EXPECT_THAT(copies.err, HasSubstr("at most 1024 may"));

@@ -69,7 +69,7 @@ INSTANTIATE_TEST_SUITE_P(Sources, WrongUsage,
 
 INSTANTIATE_TEST_SUITE_P(
     OtherCommands, WrongUsage,
-    testing::Values(Usage{{"ops", "norm"}, "did you mean \"rms_norm\""},
+    testing::Values(Usage{{"ops", "rmsnorm"}, "did you mean \"rms_norm\""},
                     Usage{{"ops", "zzzzzzzzz"}, "zzzzzzzzz"},
                     Usage{{"ops", "--json", "--markdown"}, "--markdown"},
                     Usage{{"inspect"}, "FILE"}, Usage{{"devices", "all"}, "all"},

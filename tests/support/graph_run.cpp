@@ -20,7 +20,9 @@ Result<std::unique_ptr<GraphRun>> GraphRun::create(std::shared_ptr<const Graph> 
     if (values == leaves.end()) return invalid("no values for {}", graph->describe(id));
     std::vector<std::byte> bytes(static_cast<std::size_t>(byte_span(node.result)));
     write_tensor(values->second, node.result, bytes.data());
-    Device& device = *devices[static_cast<std::size_t>(first.decisions[id].device)];
+    const bool on_host = options.weights_on_host && node.role != Role::kCache;
+    Device& device =
+        on_host ? *devices.back() : *devices[static_cast<std::size_t>(first.decisions[id].device)];
     SHUNT_ASSIGN(auto buffer, device.memory().allocate(bytes.size()));
     SHUNT_TRY(buffer->write(0, bytes));
     run->memory_.push_back({id, {buffer.get(), 0}});
@@ -28,7 +30,8 @@ Result<std::unique_ptr<GraphRun>> GraphRun::create(std::shared_ptr<const Graph> 
   }
   Placement placement = first;
   if (!options.by_ability) {
-    SHUNT_ASSIGN(placement, place(*graph, devices, {.memory = run->memory_}));
+    SHUNT_ASSIGN(placement, place(*graph, devices,
+                                  {.memory = run->memory_, .stream_rows = options.stream_rows}));
   }
   SHUNT_ASSIGN(run->plan_, compile(graph, std::move(placement),
                                    {.memory = run->memory_,

@@ -16,6 +16,8 @@ struct GraphRunOptions {
   int steps_in_flight = 1;
   /// Each node runs on the first device that can, whatever the rules of placement say.
   bool by_ability = false;
+  bool weights_on_host = false;  ///< whatever the rules say
+  std::int64_t stream_rows = PlaceOptions{}.stream_rows;
 };
 
 class GraphRun {

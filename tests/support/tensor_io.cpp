@@ -4,9 +4,14 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <map>
+#include <mutex>
 #include <numeric>
 #include <random>
 #include <vector>
+
+#include "tensor/byte_order.h"
+#include "tensor/formats/half.h"
 
 namespace shunt::test {
 
@@ -39,6 +44,42 @@ void encode_one(DType dtype, double value, std::byte* to) {
   } else {
     const auto single = static_cast<float>(value);
     trait(dtype).encode(&single, to, 1);
+  }
+}
+
+/// For types that no one stores: the largest magnitude is 127, and sums are as they should be.
+void encode_for_products(const DTypeTrait& type, const float* from, std::byte* to) {
+  const std::size_t n = static_cast<std::size_t>(type.block_elements);
+  const bool k = type.dtype == DType::kQ8_K;
+  float largest = 0;
+  for (std::size_t i = 0; i < n; ++i) largest = std::max(largest, std::abs(from[i]));
+  const float d = largest / 127;
+  std::byte* numbers = to + 4;
+  std::int32_t total = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    const auto q = static_cast<std::int8_t>(d > 0 ? std::round(from[i] / d) : 0);
+    store_little(q, numbers + i);
+    total += q;
+    if (k && i % 16 == 15) {
+      store_little(static_cast<std::int16_t>(total), numbers + n + i / 16 * 2);
+      total = 0;
+    }
+  }
+  if (k) return store_little(d, to);
+  store_little(formats::f32_to_f16(d), to);
+  store_little(formats::f32_to_f16(d * static_cast<float>(total)), to + 2);
+}
+
+/// All values matter alike.
+void encode_blocks(const DTypeTrait& type, std::span<const float> row, std::byte* to) {
+  const auto n = static_cast<std::int64_t>(row.size());
+  if (type.encode != nullptr) return type.encode(row.data(), to, n);
+  if (type.needs_weights()) {
+    const std::vector<float> ones(row.size(), 1.0F);
+    return type.encode_weighted(row.data(), ones.data(), to, n);
+  }
+  for (std::int64_t i = 0; i < n; i += type.block_elements, to += type.block_bytes) {
+    encode_for_products(type, row.data() + i, to);
   }
 }
 
@@ -86,7 +127,7 @@ void write_tensor(const RefTensor& values, const Tensor& tensor, std::byte* data
           for (std::int64_t i = 0; i < sizes[0]; ++i) {
             row[static_cast<std::size_t>(i)] = static_cast<float>(values.at(i, i1, i2, i3));
           }
-          type.encode(row.data(), data + offset, sizes[0]);
+          encode_blocks(type, row, data + offset);
           return;
         }
         for (std::int64_t i = 0; i < sizes[0]; ++i) {
@@ -95,21 +136,51 @@ void write_tensor(const RefTensor& values, const Tensor& tensor, std::byte* data
       });
 }
 
+namespace {
+
+Tensor contiguous(DType dtype, const Sizes& sizes) {
+  return *make_tensor(dtype, {sizes[0], sizes[1], sizes[2], sizes[3]});
+}
+
+std::vector<std::byte> bytes_of(const RefTensor& values, DType dtype) {
+  const Tensor tensor = contiguous(dtype, values.sizes);
+  std::vector<std::byte> bytes(static_cast<std::size_t>(byte_span(tensor)));
+  write_tensor(values, tensor, bytes.data());
+  return bytes;
+}
+
+}  // namespace
+
 RefTensor rounded(const RefTensor& values, DType dtype) {
-  const auto tensor =
-      make_tensor(dtype, {values.sizes[0], values.sizes[1], values.sizes[2], values.sizes[3]});
-  std::vector<std::byte> bytes(static_cast<std::size_t>(byte_span(*tensor)));
-  write_tensor(values, *tensor, bytes.data());
-  return read_tensor(bytes.data(), *tensor, values.sizes);
+  return read_tensor(bytes_of(values, dtype).data(), contiguous(dtype, values.sizes), values.sizes);
 }
 
-Sizes actual_sizes(const Tensor& tensor, const ExtentValues& extents) {
-  Sizes sizes;
-  for (std::size_t i = 0; i < kMaxDims; ++i) sizes[i] = actual_size(tensor.shape[i], extents);
-  return sizes;
+namespace {
+
+/// Blocks of normally distributed numbers, `size` bytes in all.
+std::vector<std::byte> draw_blocks(const DTypeTrait& type, std::int64_t size, std::uint64_t seed) {
+  constexpr std::size_t kBlocks = 16;
+  static std::mutex mutex;
+  static std::map<DType, std::vector<std::byte>> samples;
+  std::mt19937_64 random(seed);
+  const std::lock_guard lock(mutex);
+  std::vector<std::byte>& blocks = samples[type.dtype];
+  if (blocks.empty()) {
+    std::mt19937_64 fixed(1);
+    std::normal_distribution<float> normal;
+    std::vector<float> values(kBlocks * static_cast<std::size_t>(type.block_elements));
+    for (float& value : values) value = normal(fixed);
+    blocks.resize(kBlocks * type.block_bytes);
+    encode_blocks(type, values, blocks.data());
+  }
+  std::vector<std::byte> bytes(static_cast<std::size_t>(size));
+  for (std::size_t at = 0; at < bytes.size(); at += type.block_bytes) {
+    std::memcpy(&bytes[at], &blocks[random() % kBlocks * type.block_bytes], type.block_bytes);
+  }
+  return bytes;
 }
 
-RefTensor make_values(const CaseSource& source, std::uint64_t seed) {
+RefTensor fill_values(const CaseSource& source, std::uint64_t seed) {
   RefTensor values(source.sizes);
   std::mt19937_64 random(seed);
   std::normal_distribution<double> normal;
@@ -144,7 +215,21 @@ RefTensor make_values(const CaseSource& source, std::uint64_t seed) {
       break;
     }
   }
-  return rounded(values, source.dtype);
+  return values;
+}
+
+}  // namespace
+
+RefTensor make_values(const CaseSource& source, std::uint64_t seed) {
+  return rounded(fill_values(source, seed), source.dtype);
+}
+
+std::vector<std::byte> make_bytes(const CaseSource& source, std::uint64_t seed) {
+  const DTypeTrait& type = trait(source.dtype);
+  if (type.block_elements > 32 && source.fill == Fill::kNormal) {
+    return draw_blocks(type, byte_span(contiguous(source.dtype, source.sizes)), seed);
+  }
+  return bytes_of(fill_values(source, seed), source.dtype);
 }
 
 double nmse(const RefTensor& a, const RefTensor& b) {

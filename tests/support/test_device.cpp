@@ -19,15 +19,14 @@ class TestMemory final : public BufferType {
   std::size_t max_size() const override { return config_.max_buffer; }
   bool host_accessible() const override { return config_.host_accessible; }
   Result<std::unique_ptr<Buffer>> allocate(std::size_t bytes) override;
-  std::size_t used = 0;
+  TestDevice& device() { return device_; }
+  std::atomic<std::size_t> used = 0;
 
  private:
   TestDevice& device_;
   const TestDeviceConfig& config_;
   std::string name_;
 };
-
-namespace {
 
 class TestBuffer final : public Buffer {
  public:
@@ -39,11 +38,13 @@ class TestBuffer final : public Buffer {
   std::size_t size() const override { return bytes_.size(); }
   std::byte* host_data() override { return type_.host_accessible() ? bytes_.data() : nullptr; }
   Status write(std::size_t offset, std::span<const std::byte> from) override {
+    SHUNT_TRY(type_.device().count(&TestFailures::copy, "copy"));
     SHUNT_TRY(check_range(*this, offset, from.size()));
     if (!from.empty()) std::memcpy(bytes_.data() + offset, from.data(), from.size());
     return ok();
   }
   Status read(std::size_t offset, std::span<std::byte> to) override {
+    SHUNT_TRY(type_.device().count(&TestFailures::copy, "copy"));
     SHUNT_TRY(check_range(*this, offset, to.size()));
     if (!to.empty()) std::memcpy(to.data(), bytes_.data() + offset, to.size());
     return ok();
@@ -72,8 +73,6 @@ class TestProgram final : public Program {
   Needs needs_;
 };
 
-}  // namespace
-
 class TestBinding final : public Binding {
  public:
   TestBinding(TestDevice& device, const Graph& graph, std::vector<NodeId> nodes,
@@ -88,7 +87,10 @@ class TestBinding final : public Binding {
       if (device_.on_launch) device_.on_launch(id);
       if (cancel != nullptr && cancel->load()) return fail(ErrorCode::kCancelled, "cancelled");
       Status launched = device_.count(&TestFailures::launch, "launch");
-      if (!launched) return std::move(launched.error()).with_context(graph_.describe(id));
+      if (!launched) {
+        const std::string node = graph_.describe(id);
+        return std::move(launched.error()).with_node(node).with_context(node);
+      }
       const Node& node = graph_.node(id);
       std::vector<RefTensor> values(node.sources.size());
       std::vector<const RefTensor*> sources(node.sources.size(), nullptr);
@@ -102,6 +104,8 @@ class TestBinding final : public Binding {
       RefTensor result(actual_sizes(node.result, extents));
       if (node.writes_storage) result = values[0];
       node.op->reference(sources, node.params, result);
+      const auto wrong = device_.config_.wrong.find(std::string(node.op->info().name));
+      if (wrong != device_.config_.wrong.end()) wrong->second(result);
       SHUNT_ASSIGN(std::byte * data, locate(id));
       write_tensor(result, node.result, data);
       ++device_.computed_;
@@ -136,13 +140,9 @@ class TestStream final : public SyncStream {
   explicit TestStream(TestDevice& device) : device_(device) {}
   Status write(Address to, std::span<const std::byte> from, std::span<Event* const> waits,
                Event* signal) override {
-    SHUNT_TRY(device_.count(&TestFailures::copy, "copy"));
-    return SyncStream::write(to, from, waits, signal);
-  }
-  Status read(std::span<std::byte> to, Address from, std::span<Event* const> waits,
-              Event* signal) override {
-    SHUNT_TRY(device_.count(&TestFailures::copy, "copy"));
-    return SyncStream::read(to, from, waits, signal);
+    SHUNT_TRY(SyncStream::write(to, from, waits, signal));
+    device_.received_ += from.size();
+    return ok();
   }
 
  protected:
@@ -157,8 +157,8 @@ class TestStream final : public SyncStream {
 /// The same in a world: everything happens later.
 class TestWorldStream final : public Stream {
  public:
-  TestWorldStream(TestDevice& device, TestWorld& world, const TestDeviceConfig& config)
-      : device_(device), queue_(world), config_(config) {}
+  TestWorldStream(TestWorld& world, TestDevice& device)
+      : queue_(world), device_(device), config_(device.config_) {}
   ~TestWorldStream() override { queue_.world().run_all(queue_); }
 
   Result<std::unique_ptr<Event>> create_event() override {
@@ -175,8 +175,10 @@ class TestWorldStream final : public Stream {
   }
   Status write(Address to, std::span<const std::byte> from, std::span<Event* const> waits,
                Event* signal) override {
-    return copy_later(from.size(), waits, signal,
-                      [to, from] { return to.buffer->write(to.offset, from); });
+    return copy_later(from.size(), waits, signal, [this, to, from] {
+      device_.received_ += from.size();
+      return to.buffer->write(to.offset, from);
+    });
   }
   Status read(std::span<std::byte> to, Address from, std::span<Event* const> waits,
               Event* signal) override {
@@ -192,7 +194,7 @@ class TestWorldStream final : public Stream {
     });
   }
   Status synchronize() override {
-    queue_.world().run_all(queue_);
+    queue_.synchronize();
     return ok();
   }
 
@@ -203,31 +205,25 @@ class TestWorldStream final : public Stream {
   }
   Status copy_later(std::size_t bytes, std::span<Event* const> waits, Event* signal,
                     std::function<Status()> run) {
-    submit(config_.seconds_per_byte * static_cast<double>(bytes), waits, signal,
-           [this, run = std::move(run)]() -> Status {
-             SHUNT_TRY(device_.count(&TestFailures::copy, "copy"));
-             return run();
-           });
+    submit(config_.seconds_per_byte * static_cast<double>(bytes), waits, signal, std::move(run));
     return ok();
   }
 
-  TestDevice& device_;
   WorldStream queue_;
+  TestDevice& device_;
   const TestDeviceConfig& config_;
 };
 
-namespace {
-
 Result<std::unique_ptr<Binding>> TestProgram::bind(const Addresses& addresses) {
+  SHUNT_TRY(device_.count(&TestFailures::bind, "binding"));
   return std::make_unique<TestBinding>(device_, graph_, nodes_, addresses);
 }
 
-}  // namespace
-
 Result<std::unique_ptr<Buffer>> TestMemory::allocate(std::size_t bytes) {
   SHUNT_TRY(device_.count(&TestFailures::allocation, "allocation"));
-  if (bytes > config_.max_buffer || bytes > config_.memory - used) {
-    return fail(ErrorCode::kOutOfMemory, "{} of {} bytes are taken, {} more do not fit", used,
+  const std::size_t taken = used;
+  if (bytes > config_.max_buffer || bytes > config_.memory - taken) {
+    return fail(ErrorCode::kOutOfMemory, "{} of {} bytes are taken, {} more do not fit", taken,
                 config_.memory, bytes);
   }
   return std::make_unique<TestBuffer>(*this, bytes);
@@ -244,6 +240,7 @@ DeviceInfo TestDevice::info() const {
   info.kind = config_.kind;
   info.priority = config_.priority;
   info.asynchronous = config_.world != nullptr;
+  if (config_.kind != DeviceKind::kCpu) info.speed = config_.speed;
   info.memory_total = config_.memory;
   info.memory_free = config_.memory - memory_->used;
   return info;
@@ -260,10 +257,15 @@ Support TestDevice::supports(const Graph& graph, NodeId id) const {
     if (node.sources[i] == kNoNode) continue;
     const Node& source = graph.node(node.sources[i]);
     if (graph.node(source.storage).role != Role::kWeight) continue;
-    const auto wanted = config_.wants.find(source.result.dtype);
-    if (wanted != config_.wants.end()) return Support::yes_if(static_cast<int>(i), wanted->second);
+    const auto wanted = config_.wants_types.find(source.result.dtype);
+    if (wanted != config_.wants_types.end())
+      return Support::yes_if(static_cast<int>(i), wanted->second);
   }
   return config_.answer ? config_.answer(graph, id) : Support::yes();
+}
+
+bool TestDevice::wants(const Graph& graph, NodeId id) const {
+  return config_.wants.contains(std::string(graph.node(id).op->info().name));
 }
 
 bool TestDevice::can_read(const BufferType& type) const {
@@ -277,8 +279,9 @@ std::size_t TestDevice::allocated() const {
   return memory_->used;
 }
 Result<std::unique_ptr<Stream>> TestDevice::open_stream() {
+  SHUNT_TRY(count(&TestFailures::stream, "stream"));
   if (config_.world != nullptr) {
-    return std::make_unique<TestWorldStream>(*this, *config_.world, config_);
+    return std::make_unique<TestWorldStream>(*config_.world, *this);
   }
   return std::make_unique<TestStream>(*this);
 }
@@ -287,15 +290,34 @@ bool TestDevice::can_copy_from(const BufferType& type) const {
   return config_.copies_directly && dynamic_cast<const TestMemory*>(&type) != nullptr;
 }
 
+void TestDevice::fail_at(const TestFailures& failures) {
+  const std::lock_guard lock(mutex_);
+  failures_ = failures;
+  failed_ = false;
+}
+
+bool TestDevice::has_failed() const {
+  const std::lock_guard lock(mutex_);
+  return failed_;
+}
+
 Status TestDevice::count(std::size_t TestFailures::*kind, const char* what) {
-  std::size_t& left = failures_.*kind;
-  if (left == 0 || --left > 0) return ok();
-  const bool memory = kind == &TestFailures::allocation;
+  const std::lock_guard lock(mutex_);
+  bool now = failed_ && failures_.for_good;
+  for (std::size_t TestFailures::*each : {kind, &TestFailures::any}) {
+    std::size_t& left = failures_.*each;
+    now |= left > 0 && --left == 0;
+  }
+  if (!now) return ok();
+  failed_ = true;
+  const bool memory = kind == &TestFailures::allocation && !failures_.for_good;
   return fail(memory ? ErrorCode::kOutOfMemory : ErrorCode::kDevice, "{}: the {} failed",
               config_.name, what)
       .with_vendor({719, "as the test wanted it"});
 }
+
 Result<std::unique_ptr<Program>> TestDevice::prepare(const SegmentView& segment) {
+  SHUNT_TRY(count(&TestFailures::prepare, "preparation"));
   return std::make_unique<TestProgram>(*this, segment);
 }
 

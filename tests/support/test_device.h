@@ -3,23 +3,30 @@
 // with each op's plain reference, so it needs no backend.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <map>
+#include <mutex>
 #include <set>
 #include <string>
 
+#include "graph/op.h"
 #include "shunt/device.h"
 #include "support/test_world.h"
 
 namespace shunt::test {
 
+/// What placement by costs always prefers to a CPU.
+inline constexpr DeviceSpeed kInstant = {1e18, 1e18, 1e-12, 1e-9, 1e18};
+
 struct TestDeviceConfig {
   std::string name = "test0";
   DeviceKind kind = DeviceKind::kAccelerator;
   int priority = 1;
-  std::set<std::string> ops = {};  ///< names of those it supports; empty: all
+  std::set<std::string> ops = {};    ///< names of those it supports; empty: all
+  std::set<std::string> wants = {};  ///< names of ops that it wants weights to be sent for
   /// Types of weights that it lacks, and the type that it wants instead.
-  std::map<DType, DType> wants = {};
+  std::map<DType, DType> wants_types = {};
   /// What it says to a node whose op and weights it has; empty: yes.
   std::function<Support(const Graph&, NodeId)> answer = {};
   bool host_accessible = false;
@@ -29,13 +36,22 @@ struct TestDeviceConfig {
   TestWorld* world = nullptr;                     ///< asynchronous, in that world; null: not
   double seconds_per_node = 0;                    ///< on the world's clock
   double seconds_per_byte = 0;                    ///< of a copy, on the world's clock
+  std::optional<DeviceSpeed> speed = kInstant;    ///< what it says of itself, unless it is a CPU
+  /// Wrong kernels, by op: what is done to a result before it is written. A result that has been
+  /// made smaller is not written any further.
+  std::map<std::string, std::function<void(RefTensor&)>> wrong = {};
 };
 
 /// The n-th call, from 1, that fails, counted from when it is set; 0: none does.
 struct TestFailures {
   std::size_t allocation = 0;
   std::size_t launch = 0;  ///< a node that is computed
-  std::size_t copy = 0;
+  std::size_t copy = 0;    ///< into its memory or out of it
+  std::size_t prepare = 0;
+  std::size_t bind = 0;
+  std::size_t stream = 0;  ///< that is opened
+  std::size_t any = 0;     ///< of all these
+  bool for_good = false;   ///< all that follow fail, too, whatever they are: the device is lost
 };
 
 class TestMemory;
@@ -47,31 +63,42 @@ class TestDevice final : public Device {
   DeviceInfo info() const override;
   Support supports(const Graph& graph, NodeId node) const override;
   bool can_read(const BufferType& type) const override;
+  bool wants(const Graph& graph, NodeId node) const override;
   BufferType& memory() override;
   Result<std::unique_ptr<Stream>> open_stream() override;
   Result<std::unique_ptr<Program>> prepare(const SegmentView& segment) override;
   bool can_copy_from(const BufferType& type) const override;
 
-  /// Lets calls fail from now on, with a vendor's code and text.
-  void fail_at(const TestFailures& failures) { failures_ = failures; }
+  /// Lets calls fail from now on, with a vendor's code and text. An allocation that fails once is
+  /// out of memory.
+  void fail_at(const TestFailures& failures);
+  /// Whether a call has failed since then.
+  bool has_failed() const;
   /// Called before each node that is computed.
   std::function<void(NodeId)> on_launch;
   /// How many nodes it has computed, in all runs.
   std::size_t computed() const { return computed_; }
+  /// Bytes that came from the host through its streams.
+  std::size_t received() const { return received_; }
   /// Bytes of its memory that are allocated.
   std::size_t allocated() const;
 
  private:
   friend class TestBinding;
+  friend class TestBuffer;
   friend class TestMemory;
+  friend class TestProgram;
   friend class TestStream;
   friend class TestWorldStream;
   /// Counts a call down; the error if it is its turn to fail.
   Status count(std::size_t TestFailures::*kind, const char* what);
   TestDeviceConfig config_;
   std::unique_ptr<TestMemory> memory_;
+  mutable std::mutex mutex_;  // of what is about failures
   TestFailures failures_;
-  std::size_t computed_ = 0;
+  bool failed_ = false;
+  std::atomic<std::size_t> computed_ = 0;
+  std::atomic<std::size_t> received_ = 0;
 };
 
 }  // namespace shunt::test

@@ -46,12 +46,13 @@ void WorldStream::run_first() {
   Queued queued = std::move(queue_.front());
   queue_.pop_front();
   double start = std::max(time_, queued.submitted);
-  Status status;
+  Status status = failed_;
   for (const auto& work : queued.waits) {
     start = std::max(start, work->time);
     if (status && !work->status) status = work->status;  // an error travels with the event
   }
   if (status) status = queued.task.run();
+  if (!status) failed_ = status;
   time_ = start + queued.task.seconds;
   world_.now_ = std::max(world_.now_, time_);
   queued.work->time = time_;

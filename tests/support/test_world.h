@@ -80,6 +80,11 @@ class WorldStream {
 
   void submit(WorldTask task, std::span<Event* const> waits, Event* signal);
   TestWorld& world() const { return world_; }
+  /// Runs all, then work may follow that does not fail for what failed before it.
+  void synchronize() {
+    world_.run_all(*this);
+    failed_ = ok();
+  }
 
  private:
   friend class TestWorld;
@@ -94,6 +99,7 @@ class WorldStream {
 
   TestWorld& world_;
   std::deque<Queued> queue_;
+  Status failed_;    // the first error since synchronize()
   double time_ = 0;  // at which its last work ended
 };
 

@@ -112,6 +112,19 @@ TEST(Errors, CarryContextAndVendor) {
   EXPECT_EQ(error.message(), "cuda0: launch failed");
   EXPECT_EQ(error.vendor()->code, 700);
   EXPECT_EQ(to_string(error.code()), "device");
+  EXPECT_EQ(to_text(error), "cuda0: launch failed (code 700: illegal address)");
+  EXPECT_EQ(error.device(), "");
+}
+
+TEST(Errors, KeepWhatWasSaidFirstOfDeviceAndNode) {
+  const Error error = Error(ErrorCode::kDevice, "launch failed")
+                          .with_node("q (matmul)")
+                          .with_device("cuda0")
+                          .with_node("a whole segment")
+                          .with_device("cpu0");
+  EXPECT_EQ(error.node(), "q (matmul)");
+  EXPECT_EQ(error.device(), "cuda0");
+  EXPECT_EQ(to_text(error), "launch failed");
 }
 
 TEST(Errors, WhatIsThrownBecomesOne) {

@@ -109,7 +109,8 @@ LoadOptions no_margin() {
 
 /// The number of layers whose weights are on a device, which must be those from `first` on.
 std::int64_t layers_on(const Model& model, int device, std::int64_t first) {
-  const ModelState& state = model.state();
+  const auto shared = model.state();
+  const ModelState& state = *shared;
   const auto step = state.definition->build({1, 1, 1, DType::kF16});
   EXPECT_TRUE(step);
   std::vector<bool> here(kLayers, false);
@@ -129,10 +130,12 @@ std::int64_t layers_on(const Model& model, int device, std::int64_t first) {
 TEST(Fit, DevicesAreFilledByPriorityInTheOrderOfLayers) {
   const SynthModel file(six_layers());
   TestDevice host = cpu();
+  LoadOptions options = no_margin();
+  options.rules_only = true;
   TestDevice roomy({.name = "test0"});
   {
     Device* const devices[] = {&roomy, &host};
-    const auto model = Model::load(file.path(), devices, no_margin());
+    const auto model = Model::load(file.path(), devices, options);
     ASSERT_TRUE(model) << model.error().message();
     EXPECT_EQ(layers_on(**model, 0, 0), kLayers);
     EXPECT_EQ(host.allocated(), 0U);
@@ -143,7 +146,7 @@ TEST(Fit, DevicesAreFilledByPriorityInTheOrderOfLayers) {
   TestDevice first({.name = "test0", .memory = 3 * layer});
   TestDevice second({.name = "test1", .memory = 3 * layer});
   Device* const devices[] = {&first, &second, &host};
-  const auto model = Model::load(file.path(), devices, no_margin());
+  const auto model = Model::load(file.path(), devices, options);
   ASSERT_TRUE(model) << model.error().message();
   const std::int64_t on_first = layers_on(**model, 0, 0);
   const std::int64_t on_second = layers_on(**model, 1, on_first);
@@ -204,10 +207,10 @@ TEST(Fit, WhatTheUserPinnedStaysOrIsRefusedWithTheNumbers) {
       continue;
     }
     ASSERT_TRUE(model) << model.error().message();
-    const auto step = (*model)->state().definition->build({1, 1, 1, DType::kF16});
+    const auto step = (*model)->state()->definition->build({1, 1, 1, DType::kF16});
     for (const WeightLeaf& weight : step->weights) {
       if (weight.layer != 5) continue;
-      EXPECT_EQ((*model)->state().homes.at(weight.info), 0);
+      EXPECT_EQ((*model)->state()->homes.at(weight.info), 0);
     }
     ASSERT_TRUE(Session::create(*model, small_session()));
   }
@@ -224,6 +227,7 @@ TEST(Fit, WhatIsPredictedIsWhatIsAllocated) {
   const auto any = [&](std::uint64_t below) { return random() % below; };
   const std::set<std::string> some_ops = {"matmul", "add", "mul", "rms_norm", "swiglu"};
   std::size_t transcoded = 0;
+  int streamed = 0;
   for (int round = 0; round < 40; ++round) {
     SynthOptions shape;
     shape.layers = static_cast<std::int64_t>(1 + any(5));
@@ -243,7 +247,15 @@ TEST(Fit, WhatIsPredictedIsWhatIsAllocated) {
       config.memory = std::size_t{1000} << any(12);
       config.max_buffer = any(3) == 0 ? std::size_t{2000} << any(9) : std::size_t{1} << 30;
       config.host_accessible = any(4) == 0;
-      if (any(3) > 0) config.wants[shape.dtype] = types[any(4)];
+      if (any(3) > 0) config.wants_types[shape.dtype] = types[any(4)];
+      owned.push_back(std::make_unique<TestDevice>(config));
+    }
+    const bool streams = round % 3 == 0;
+    if (streams) {  // a device that has room for a part, and wants the rest sent
+      TestDeviceConfig config;
+      config.wants = {"matmul", "mul", "get_rows"};
+      config.memory = 100000 + any(500000);
+      owned.clear();
       owned.push_back(std::make_unique<TestDevice>(config));
     }
     owned.push_back(std::make_unique<TestDevice>(
@@ -255,6 +267,10 @@ TEST(Fit, WhatIsPredictedIsWhatIsAllocated) {
     options.session = small_session();
     options.session.batch = static_cast<std::int64_t>(1 + any(40));
     options.session.cache_type = any(2) == 0 ? DType::kF32 : DType::kF16;
+    if (streams) {
+      options.stream_rows = 1;
+      options.rules_only = round % 2 == 0;
+    }
     if (any(2) == 0) options.memory_margin = any(100000);
     const Transcode modes[] = {Transcode::kNone, Transcode::kPrecise, Transcode::kLossy};
     options.transcode = modes[any(3)];
@@ -277,8 +293,11 @@ TEST(Fit, WhatIsPredictedIsWhatIsAllocated) {
             << round << " " << name << " " << to_string(purpose);
       }
     }
+    const auto sent = ::testing::Contains(HasSubstr("for weights that are sent there"));
+    streamed += ::testing::Value((*session)->notes(), sent) ? 1 : 0;
   }
-  EXPECT_GT(transcoded, 50U) << "so that this says something";
+  EXPECT_GT(transcoded, 20U) << "so that this says something";
+  EXPECT_GT(streamed, 2) << "this hardly happened";
 }
 
 }  // namespace

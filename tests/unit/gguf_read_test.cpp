@@ -215,7 +215,7 @@ TEST(GgufFile, NamesOver64BytesAreFine) {
 
 TEST(GgufFile, ForMetadataOnlyUnknownTypesAreLeftOut) {
   GgufParts parts;
-  parts.tensors = {gguf_tensor("f64", {4}, 28, 0), gguf_tensor("made up", {4}, 1000, 32),
+  parts.tensors = {gguf_tensor("withdrawn", {4}, 4, 0), gguf_tensor("made up", {4}, 1000, 32),
                    gguf_tensor("f32", {4}, 0, 64)};
   parts.data.zeros(80);
   const Bytes bytes = gguf_file(parts);

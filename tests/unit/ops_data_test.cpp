@@ -1,4 +1,4 @@
-// rows, data, view and order by hand.
+// rows, data, view, order and reduce by hand.
 #include "unit/ops_values.h"
 
 namespace shunt {
@@ -19,6 +19,14 @@ TEST(GetRows, TakesRowsInTheOrderAsked) {
     });
     EXPECT_THAT(y.data, ElementsAre(5, 6, 1, 2, 5, 6));
   }
+}
+
+TEST(GetRows, TakesEachSlicesOwnRows) {
+  const Leaf table = {.sizes = {1, 3, 2, 1}, .data = {1, 2, 3, 4, 5, 6}};
+  const auto y = evaluate({table, {DType::kI32, {2, 2, 1, 1}, {2, 0, 1, 1}}},
+                          [](GraphBuilder& g, const Values& v) { return get_rows(g, v[0], v[1]); });
+  EXPECT_EQ(y.sizes, (Sizes{1, 2, 2, 1}));
+  EXPECT_THAT(y.data, ElementsAre(3, 1, 5, 5));
 }
 
 TEST(GetRows, OfIntegersGivesIntegers) {
@@ -117,6 +125,38 @@ TEST(Argmax, IsTheFirstOfTheLargest) {
   const auto y = evaluate({x}, [](GraphBuilder& g, const Values& v) { return argmax(g, v[0]); });
   EXPECT_EQ(y.sizes, (Sizes{4, 1, 1, 1}));
   EXPECT_THAT(y.data, ElementsAre(1, 0, 2, 0));
+}
+
+const Leaf kUnsorted = {.sizes = {5, 1, 1, 1}, .data = {2, NAN, -1, 2, 7}};
+
+TEST(Argsort, KeepsTheOrderOfEqualsAndPutsNotANumberLast) {
+  const auto sorted = [](SortOrder order) {
+    return evaluate({kUnsorted},
+                    [=](GraphBuilder& g, const Values& v) { return argsort(g, v[0], {order}); })
+        .data;
+  };
+  EXPECT_THAT(sorted(SortOrder::kAscending), ElementsAre(2, 0, 3, 4, 1));
+  EXPECT_THAT(sorted(SortOrder::kDescending), ElementsAre(4, 0, 3, 2, 1));
+}
+
+TEST(TopK, IsTheFirstOfTheDescendingOrder) {
+  const auto y = evaluate(
+      {kUnsorted}, [](GraphBuilder& g, const Values& v) { return top_k(g, v[0], {.k = 2}); });
+  EXPECT_EQ(y.sizes, (Sizes{2, 1, 1, 1}));
+  EXPECT_THAT(y.data, ElementsAre(4, 0));
+}
+
+TEST(Reduce, SumsRowsOrAll) {
+  const auto rows =
+      evaluate({kRows}, [](GraphBuilder& g, const Values& v) { return sum_rows(g, v[0]); });
+  EXPECT_EQ(rows.sizes, (Sizes{1, 3, 1, 1}));
+  EXPECT_THAT(rows.data, ElementsAre(3, 7, 11));
+  const auto means =
+      evaluate({kRows}, [](GraphBuilder& g, const Values& v) { return mean(g, v[0]); });
+  EXPECT_THAT(means.data, ElementsAre(1.5, 3.5, 5.5));
+  const auto all = evaluate({kRows}, [](GraphBuilder& g, const Values& v) { return sum(g, v[0]); });
+  EXPECT_EQ(all.sizes, (Sizes{1, 1, 1, 1}));
+  EXPECT_THAT(all.data, ElementsAre(21));
 }
 
 }  // namespace

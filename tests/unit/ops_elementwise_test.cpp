@@ -69,5 +69,24 @@ TEST(RmsNorm, AddsEpsToTheMeanSquare) {
   EXPECT_THAT(y.data, is_near({0.5, 0.5, 0, 0}));
 }
 
+TEST(Norm, GivesEachRowMeanZeroAndVarianceOne) {
+  // Mean 5, variance (16 + 0 + 16) / 3; all the same.
+  const Leaf x = {.sizes = {3, 2, 1, 1}, .data = {1, 5, 9, 7, 7, 7}};
+  const auto y =
+      evaluate({x}, [](GraphBuilder& g, const Values& v) { return norm(g, v[0], {.eps = 0}); });
+  const double unit = std::sqrt(1.5);
+  EXPECT_THAT(y.data, is_near({-unit, 0, unit, 0, 0, 0}));
+}
+
+TEST(GroupNorm, TakesNeighbouringChannelsTogether) {
+  // Channels {1, 3} and {5, 7}: mean 4, variance 5; {2, 2} and {4, 4}: mean 3, variance 1.
+  const Leaf x = {.sizes = {2, 1, 4, 1}, .data = {1, 3, 5, 7, 2, 2, 4, 4}};
+  const auto y = evaluate({x}, [](GraphBuilder& g, const Values& v) {
+    return group_norm(g, v[0], {.groups = 2, .eps = 0});
+  });
+  const double unit = 1 / std::sqrt(5);
+  EXPECT_THAT(y.data, is_near({-3 * unit, -unit, unit, 3 * unit, -1, -1, 1, 1}));
+}
+
 }  // namespace
 }  // namespace shunt

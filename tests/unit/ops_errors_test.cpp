@@ -3,11 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <functional>
 #include <map>
 
 #include "ops/list.h"
 #include "shunt/ops.h"
+#include "unit/ops_bad_calls.h"
 
 namespace shunt {
 namespace {
@@ -15,25 +15,10 @@ namespace {
 using testing::HasSubstr;
 using testing::StartsWith;
 
-constexpr DType kF32 = DType::kF32;
-constexpr DType kF16 = DType::kF16;
-constexpr DType kI32 = DType::kI32;
-constexpr DType kI64 = DType::kI64;
-constexpr DType kQ8_0 = DType::kQ8_0;
-
-struct BadCall {
-  std::string op;
-  std::function<Result<Value>(GraphBuilder&)> call;
-  std::vector<std::string> says;  ///< operands and facts that the message must have
-};
-
-Result<Value> leaf(GraphBuilder& g, DType dtype, const Shape& shape, std::string name = "") {
-  return g.cache(std::move(name), *make_tensor(dtype, shape));
-}
-
 std::vector<BadCall> elementwise_calls() {
   std::vector<BadCall> calls;
-  for (const auto& [name, op] : {std::pair{"add", &add}, std::pair{"mul", &mul}}) {
+  for (const auto& [name, op] : {std::pair{"add", &add}, std::pair{"sub", &sub},
+                                 std::pair{"mul", &mul}, std::pair{"div", &div}}) {
     calls.push_back(
         {name,
          [call = op](GraphBuilder& g) { return call(g, leaf(g, kF16, {4}), leaf(g, kF32, {4})); },
@@ -62,10 +47,66 @@ std::vector<BadCall> elementwise_calls() {
   return calls;
 }
 
+std::vector<BadCall> unary_calls() {
+  std::vector<BadCall> calls = {
+      {"leaky_relu",
+       [](GraphBuilder& g) { return leaky_relu(g, leaf(g, kF16, {4})); },
+       {"x is F16 [4], not F32"}},
+      {"leaky_relu",
+       [](GraphBuilder& g) { return leaky_relu(g, leaf(g, kF32, {4}), {.slope = NAN}); },
+       {"slope is nan"}},
+      {"clamp",
+       [](GraphBuilder& g) { return clamp(g, leaf(g, kI32, {4}), {}); },
+       {"x is I32 [4], not F32"}},
+      {"clamp",
+       [](GraphBuilder& g) { return clamp(g, leaf(g, kF32, {4}), {.low = 2, .high = 1}); },
+       {"low is 2 and high is 1"}},
+      {"clamp",
+       [](GraphBuilder& g) { return clamp(g, leaf(g, kF32, {4}), {.low = NAN, .high = 1}); },
+       {"low is nan"}},
+  };
+  using Builder = Result<Value> (*)(GraphBuilder&, Operand);
+  constexpr std::pair<const char*, Builder> kFunctions[] = {
+      {"abs", abs},
+      {"ceil", ceil},
+      {"cos", cos},
+      {"elu", elu},
+      {"exp", exp},
+      {"expm1", expm1},
+      {"floor", floor},
+      {"gelu", gelu},
+      {"gelu_erf", gelu_erf},
+      {"gelu_quick", gelu_quick},
+      {"hardsigmoid", hardsigmoid},
+      {"hardswish", hardswish},
+      {"log", log},
+      {"neg", neg},
+      {"relu", relu},
+      {"round", round},
+      {"sgn", sgn},
+      {"sigmoid", sigmoid},
+      {"silu", silu},
+      {"sin", sin},
+      {"softplus", softplus},
+      {"sqr", sqr},
+      {"sqrt", sqrt},
+      {"step", step},
+      {"tanh", tanh},
+      {"trunc", trunc},
+  };
+  for (const auto& [name, function] : kFunctions) {
+    calls.push_back({name,
+                     [f = function](GraphBuilder& g) { return f(g, leaf(g, kF16, {4})); },
+                     {"x is F16 [4], not F32"}});
+    calls.push_back({name,
+                     [f = function](GraphBuilder& g) { return f(g, leaf(g, kQ8_0, {32})); },
+                     {"x is Q8_0 [32], not F32"}});
+  }
+  return calls;
+}
+
 std::vector<BadCall> activation_and_norm_calls() {
   return {
-      {"silu", [](GraphBuilder& g) { return silu(g, leaf(g, kF16, {4})); }, {"x is F16 [4]"}},
-      {"silu", [](GraphBuilder& g) { return silu(g, leaf(g, kQ8_0, {32})); }, {"x is Q8_0 [32]"}},
       {"swiglu",
        [](GraphBuilder& g) { return swiglu(g, leaf(g, kF32, {4}), leaf(g, kF16, {4})); },
        {"up is F16 [4]"}},
@@ -81,6 +122,28 @@ std::vector<BadCall> activation_and_norm_calls() {
       {"rms_norm",
        [](GraphBuilder& g) { return rms_norm(g, leaf(g, kF32, {4}), {.eps = NAN}); },
        {"eps is nan"}},
+      {"norm", [](GraphBuilder& g) { return norm(g, leaf(g, kF16, {4})); }, {"x is F16 [4]"}},
+      {"norm", [](GraphBuilder& g) { return norm(g, leaf(g, kF32, {4}), {-1}); }, {"eps is -1"}},
+      {"group_norm",
+       [](GraphBuilder& g) {
+         return group_norm(g, leaf(g, kF32, {4, 4, 6}), {.groups = 4});
+       },
+       {"groups is 4, which does not divide the channels of x, 6"}},
+      {"group_norm",
+       [](GraphBuilder& g) {
+         return group_norm(g, leaf(g, kF32, {4, 4, 6}), {.groups = 0});
+       },
+       {"groups is 0"}},
+      {"group_norm",
+       [](GraphBuilder& g) {
+         return group_norm(g, leaf(g, kF32, {4, 4, 6}), {.eps = INFINITY});
+       },
+       {"eps is inf"}},
+      {"group_norm",
+       [](GraphBuilder& g) {
+         return group_norm(g, leaf(g, kF32, {4, *g.extent("height", 4), 6}), {});
+       },
+       {"dimension 1 of x is 4*, an extent"}},
   };
 }
 
@@ -95,7 +158,7 @@ std::vector<BadCall> matrix_calls() {
        [](GraphBuilder& g) {
          return matmul(g, leaf(g, kI32, {4, 4}), leaf(g, kF32, {4, 5}));
        },
-       {"w is I32 [4, 4], not F32, F16, BF16, Q8_0 or Q4_0"}},
+       {"w is I32 [4, 4]; it may be of any type but F64 and integers"}},
       {"matmul",
        [](GraphBuilder& g) {
          return matmul(g, leaf(g, kF32, {4, 4}), leaf(g, kF16, {4, 5}));
@@ -111,6 +174,35 @@ std::vector<BadCall> matrix_calls() {
          return matmul(g, leaf(g, kF32, {4, 4, 1, 3}), leaf(g, kF32, {4, 5, 1, 2}));
        },
        {"dimension 3 of w is 3"}},
+  };
+}
+
+std::vector<BadCall> expert_calls() {
+  struct Shapes {
+    Shape w, x, ids;
+  };
+  const auto call = [](const Shapes& shapes, DType w = kF32, DType ids = kI32) {
+    return [=](GraphBuilder& g) {
+      return matmul_id(g, leaf(g, w, shapes.w), leaf(g, kF32, shapes.x), leaf(g, ids, shapes.ids));
+    };
+  };
+  const Shapes good = {{32, 5, 4}, {32, 2, 3}, {2, 3}};
+  return {
+      {"matmul_id",
+       call({{32, 5, 4}, {31, 2, 3}, {2, 3}}),
+       {"F32 [32, 5, 4], F32 [31, 2, 3], I32 [2, 3]",
+        "dimension 0 of x is 31, but that of w is 32"}},
+      {"matmul_id",
+       call({{32, 5, 4}, {32, 3, 3}, {2, 3}}),
+       {"dimension 1 of x is 3, but dimension 0 of ids is 2"}},
+      {"matmul_id",
+       call({{32, 5, 4}, {32, 2, 4}, {2, 3}}),
+       {"dimension 2 of x is 4, but dimension 1 of ids is 3"}},
+      {"matmul_id", call({{32, 5, 4, 2}, {32, 2, 3}, {2, 3}}), {"w is F32 [32, 5, 4, 2]"}},
+      {"matmul_id", call({{32, 5, 4}, {32, 2, 3, 2}, {2, 3}}), {"x is F32 [32, 2, 3, 2]"}},
+      {"matmul_id", call({{32, 5, 4}, {32, 2, 3}, {2, 3, 2}}), {"ids is I32 [2, 3, 2]"}},
+      {"matmul_id", call(good, kI32), {"w is I32 [32, 5, 4]"}},
+      {"matmul_id", call(good, kF32, kI64), {"ids is I64 [2, 3], not I32"}},
   };
 }
 
@@ -216,12 +308,17 @@ std::vector<BadCall> rows_calls() {
        [](GraphBuilder& g) {
          return get_rows(g, leaf(g, kF32, {4, 9, 2}), leaf(g, kI32, {2}));
        },
-       {"table is F32 [4, 9, 2], which has more than 2 dimensions"}},
+       {"dimension 2 of table is 2, but dimension 1 of ids is 1"}},
       {"get_rows",
        [](GraphBuilder& g) {
-         return get_rows(g, leaf(g, kF32, {4, 9}), leaf(g, kI32, {2, 2}));
+         return get_rows(g, leaf(g, kF32, {4, 9}), leaf(g, kI32, {2, 1, 2}));
        },
-       {"ids is I32 [2, 2], which has more than 1 dimension"}},
+       {"dimension 3 of table is 1, but dimension 2 of ids is 2"}},
+      {"get_rows",
+       [](GraphBuilder& g) {
+         return get_rows(g, leaf(g, kF32, {4, 9}), leaf(g, kI32, {2, 1, 1, 2}));
+       },
+       {"ids is I32 [2, 1, 1, 2], which has more than 3 dimensions"}},
       {"set_rows",
        [](GraphBuilder& g) {
          return set_rows(g, leaf(g, kF16, {4, 9}), leaf(g, kF32, {5, 2}), leaf(g, kI64, {2}));
@@ -254,8 +351,11 @@ std::vector<BadCall> data_and_order_calls() {
        },
        {"src and dst differ in shape: [4, 2] and [2, 4]"}},
       {"cpy",
-       [](GraphBuilder& g) { return cpy(g, leaf(g, kI64, {4}), leaf(g, kF32, {4})); },
-       {"src is I64 [4], which is not converted to dst's type, F32"}},
+       [](GraphBuilder& g) { return cpy(g, leaf(g, kI64, {4}), leaf(g, kF16, {4})); },
+       {"src is I64 [4], which is not converted to dst's type, F16"}},
+      {"cpy",
+       [](GraphBuilder& g) { return cpy(g, leaf(g, kF32, {256}), leaf(g, DType::kIQ2_XS, {256})); },
+       {"src is F32 [256]", "IQ2_XS", "importance matrix"}},
       {"cpy",
        [](GraphBuilder& g) {
          return cpy(g, leaf(g, kF32, {4}), g.input("tokens", *make_tensor(kF32, {4})));
@@ -267,6 +367,115 @@ std::vector<BadCall> data_and_order_calls() {
       {"argmax",
        [](GraphBuilder& g) {
          return argmax(g, leaf(g, kF32, {0, 3}));
+       },
+       {"F32 [0, 3]", "no element"}},
+  };
+}
+
+std::vector<BadCall> convolution_calls() {
+  using Convolution = Result<Value> (*)(GraphBuilder&, Operand, Operand, Conv2dParams);
+  const auto call = [](Convolution f, const Shape& w, const Shape& x, Conv2dParams params = {},
+                       DType type = kF32) {
+    return [=](GraphBuilder& g) { return f(g, leaf(g, type, w), leaf(g, kF32, x), params); };
+  };
+  return {
+      {"conv_2d",
+       call(conv_2d, {3, 3, 4, 5}, {9, 9, 3}),
+       {"dimension 2 of w is 4, but dimension 2 of x is 3"}},
+      {"conv_2d",
+       call(conv_2d, {3, 3, 4, 5}, {9, 2, 4}),
+       {"reaches over 3 elements of dimension 1 of x, which has 2"}},
+      {"conv_2d",
+       call(conv_2d, {3, 3, 4, 5}, {4, 9, 4}, {.dilation = {2, 1}}),
+       {"reaches over 5 elements of dimension 0"}},
+      {"conv_2d", call(conv_2d, {3, 3, 4, 5}, {9, 9, 4}, {.stride = {0, 1}}), {"stride is [0, 1]"}},
+      {"conv_2d", call(conv_2d, {3, 3, 4, 5}, {9, 9, 4}, {.pad = {0, -1}}), {"pad is [0, -1]"}},
+      {"conv_2d",
+       call(conv_2d, {3, 3, 4, 5}, {9, 9, 4}, {.pad = {INT64_MAX, 0}}),
+       {"pad is [9223372036854775807, 0]"}},
+      {"conv_2d",
+       call(conv_2d, {3, 3, 4, 5}, {9, 9, 4}, {.dilation = {1, 0}}),
+       {"dilation is [1, 0]"}},
+      {"conv_2d", call(conv_2d, {0, 3, 4, 5}, {9, 9, 4}), {"the kernel is [0, 3]"}},
+      {"conv_2d", call(conv_2d, {32, 3, 4, 5}, {99, 9, 4}, {}, kQ8_0), {"w is Q8_0 [32, 3, 4, 5]"}},
+      {"conv_2d",
+       [](GraphBuilder& g) {
+         return conv_2d(g, leaf(g, kF32, {3, 3, 4}), leaf(g, kF32, {*g.extent("width", 9), 9, 4}));
+       },
+       {"dimension 0 of x is 9*, an extent"}},
+      {"conv_2d",
+       [](GraphBuilder& g) {
+         return conv_2d(g, leaf(g, kF32, {3, 3, 4, *g.extent("n", 9)}), leaf(g, kF32, {9, 9, 4}));
+       },
+       {"dimension 3 of w is 9*, an extent"}},
+      {"conv_2d",
+       call(conv_2d, {1, 1, 1, 1}, {1, 1, 1}, {.pad = {0x7fffffff, 0x7fffffff}}),
+       {"F32 [1], F32 [1]"}},
+      {"conv_2d_dw", call(conv_2d_dw, {3, 3, 2, 4}, {9, 9, 4}), {"dimension 2 of w is 2"}},
+      {"conv_2d_dw",
+       call(conv_2d_dw, {3, 3, 1, 5}, {9, 9, 4}),
+       {"dimension 3 of w is 5, but dimension 2 of x is 4"}},
+      {"im2col",
+       [](GraphBuilder& g) {
+         return im2col(g, leaf(g, kF16, {9, 9, 4}), {.kernel = {3, 3}});
+       },
+       {"x is F16 [9, 9, 4]"}},
+      {"im2col",
+       [](GraphBuilder& g) {
+         return im2col(g, leaf(g, kF32, {9, 9, 4}), {.kernel = {10, 3}});
+       },
+       {"reaches over 10 elements of dimension 0"}},
+      {"im2col",
+       [](GraphBuilder& g) {
+         constexpr std::int64_t kMost = 0x7fffffff;
+         return im2col(g, leaf(g, kF32, {9, 9, 9}),
+                       {.kernel = {kMost, kMost}, .pad = {kMost, kMost}});
+       },
+       {"too many"}},
+      {"pool_2d",
+       [](GraphBuilder& g) {
+         return pool_2d(g, leaf(g, kF32, {9, 9}), {.kernel = {2, 2}, .pad = {2, 0}});
+       },
+       {"pad is [2, 0], but must be below the kernel, [2, 2]"}},
+      {"pool_2d",
+       [](GraphBuilder& g) {
+         return pool_2d(g, leaf(g, kF32, {0, 9}), {.kernel = {2, 2}, .pad = {1, 1}});
+       },
+       {"whose images have no element"}},
+      {"pool_2d",
+       [](GraphBuilder& g) {
+         return pool_2d(g, leaf(g, kF32, {9, 9}), {.kernel = {-2, 2}});
+       },
+       {"the kernel is [-2, 2]"}},
+  };
+}
+
+std::vector<BadCall> sort_and_reduce_calls() {
+  return {
+      {"argsort", [](GraphBuilder& g) { return argsort(g, leaf(g, kI32, {4})); }, {"x is I32 [4]"}},
+      {"argsort",
+       [](GraphBuilder& g) { return argsort(g, leaf(g, kF32, {Dim(std::int64_t{1} << 31)})); },
+       {"too long"}},
+      {"top_k",
+       [](GraphBuilder& g) { return top_k(g, leaf(g, kF16, {4}), {1}); },
+       {"x is F16 [4]"}},
+      {"top_k",
+       [](GraphBuilder& g) { return top_k(g, leaf(g, kF32, {4}), {0}); },
+       {"k is 0, but rows of x have 4"}},
+      {"top_k",
+       [](GraphBuilder& g) { return top_k(g, leaf(g, kF32, {4}), {5}); },
+       {"k is 5, but rows of x have 4"}},
+      {"top_k",
+       [](GraphBuilder& g) { return top_k(g, leaf(g, kF32, {*g.extent("tokens", 8)}), {2}); },
+       {"dimension 0 of x is 8*, an extent"}},
+      {"sum", [](GraphBuilder& g) { return sum(g, leaf(g, kF16, {4})); }, {"x is F16 [4]"}},
+      {"sum", [](GraphBuilder& g) { return sum(g, leaf(g, kI32, {4})); }, {"x is I32 [4]"}},
+      {"sum_rows", [](GraphBuilder& g) { return sum_rows(g, leaf(g, kF16, {4})); }, {"F16 [4]"}},
+      {"sum_rows", [](GraphBuilder& g) { return sum_rows(g, leaf(g, kQ8_0, {32})); }, {"Q8_0"}},
+      {"mean", [](GraphBuilder& g) { return mean(g, leaf(g, kF16, {4})); }, {"x is F16 [4]"}},
+      {"mean",
+       [](GraphBuilder& g) {
+         return mean(g, leaf(g, kF32, {0, 3}));
        },
        {"F32 [0, 3]", "no element"}},
   };
@@ -341,8 +550,10 @@ std::vector<BadCall> view_calls() {
 TEST(OpErrors, NameTheOpTheOperandsAndTheFacts) {
   std::map<std::string, int> counts;
   for (const auto& calls :
-       {elementwise_calls(), activation_and_norm_calls(), matrix_calls(), softmax_and_rope_calls(),
-        attention_calls(), rows_calls(), data_and_order_calls(), view_calls()}) {
+       {elementwise_calls(), unary_calls(), activation_and_norm_calls(), matrix_calls(),
+        expert_calls(), softmax_and_rope_calls(), attention_calls(), rows_calls(),
+        data_and_order_calls(), sort_and_reduce_calls(), convolution_calls(), view_calls(),
+        state_calls(), training_calls()}) {
     for (const BadCall& bad : calls) {
       GraphBuilder g;
       const auto result = bad.call(g);

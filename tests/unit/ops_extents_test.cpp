@@ -30,7 +30,15 @@ TEST_F(OpExtents, AreCopiedFromTheSources) {
   EXPECT_EQ(shape_of(add(g, x, leaf(DType::kF32, {64}))), (Shape{64, tokens}));
   EXPECT_EQ(shape_of(add(g, x, x)), (Shape{64, tokens}));
   EXPECT_EQ(shape_of(matmul(g, leaf(DType::kQ4_0, {64, 5}), x)), (Shape{5, tokens}));
+  EXPECT_EQ(shape_of(matmul_id(g, leaf(DType::kF16, {64, 5, 4}), reshape(g, x, {64, 1, tokens}),
+                               leaf(DType::kI32, {2, tokens}))),
+            (Shape{5, 2, tokens}));
   EXPECT_EQ(shape_of(argmax(g, x)), (Shape{tokens}));
+  EXPECT_EQ(shape_of(argsort(g, x)), (Shape{64, tokens}));
+  EXPECT_EQ(shape_of(top_k(g, x, {2})), (Shape{2, tokens}));
+  EXPECT_EQ(shape_of(mean(g, x)), (Shape{1, tokens}));
+  EXPECT_EQ(shape_of(get_rows(g, reshape(g, x, {1, 64, tokens}), top_k(g, x, {2}))),
+            (Shape{1, 2, tokens}));
   EXPECT_EQ(shape_of(transpose(g, x)), (Shape{tokens, 64}));
   EXPECT_EQ(shape_of(get_rows(g, leaf(DType::kF16, {64, 99}), leaf(DType::kI32, {tokens}))),
             (Shape{64, tokens}));
@@ -40,6 +48,28 @@ TEST_F(OpExtents, AreCopiedFromTheSources) {
   const auto cache = leaf(DType::kF16, {16, 2, rows});
   const auto mask = leaf(DType::kF16, {rows, tokens});
   EXPECT_EQ(shape_of(attention(g, heads, cache, cache, mask)), (Shape{16, 4, tokens}));
+}
+
+TEST_F(OpExtents, MayBeTheTokensAndSequencesOfARecurrence) {
+  const auto keys = leaf(DType::kF32, {16, 2, tokens, rows});
+  const auto values = leaf(DType::kF32, {20, 2, tokens, rows});
+  const auto states = leaf(DType::kF32, {20, 16, 2, 9});
+  const auto ids = leaf(DType::kI32, {rows});
+  const auto made = gated_linear_attn(g, keys, keys, values, keys, states, ids);
+  ASSERT_TRUE(made.has_value()) << made.error().message();
+  EXPECT_EQ(shape_of(made->outputs), (Shape{20, 2, tokens, rows}));
+  EXPECT_EQ(shape_of(made->states), (Shape{20, 16, 2, rows}));
+  EXPECT_FALSE(gated_linear_attn(g, keys, keys, values, keys, states).has_value());
+  const auto channels = leaf(DType::kF32, {64, tokens, rows});
+  const auto conv =
+      ssm_conv(g, channels, leaf(DType::kF32, {4, 64}), leaf(DType::kF32, {64, 3, rows}));
+  ASSERT_TRUE(conv.has_value()) << conv.error().message();
+  EXPECT_EQ(shape_of(conv->outputs), (Shape{64, tokens, rows}));
+  const auto no_channels =
+      ssm_conv(g, leaf(DType::kF32, {tokens, 5, rows}), leaf(DType::kF32, {4, tokens}),
+               leaf(DType::kF32, {tokens, 3, rows}));
+  ASSERT_FALSE(no_channels.has_value());
+  EXPECT_THAT(no_channels.error().message(), HasSubstr("dimension 0 of x is 8*, an extent"));
 }
 
 TEST_F(OpExtents, AreNotMistakenForEachOtherNorForNumbers) {

@@ -12,6 +12,7 @@
 
 #include "ops/common/cases.h"
 #include "ops/common/loops.h"
+#include "support/tensor_io.h"
 
 namespace shunt {
 namespace {
@@ -92,6 +93,51 @@ TEST(OpCases, AreManyAndHaveNamesOfTheirOwn) {
     total += names.size();
   }
   EXPECT_GE(total, 600U);
+}
+
+/// Sources as they come before they are seen through a view: good enough where all are plain.
+bool is_plain(const Case& c) {
+  return std::all_of(c.sources.begin(), c.sources.end(), [](const CaseSource& source) {
+    return source.given && source.permute == std::array{0, 1, 2, 3} && source.slice == Sizes{};
+  });
+}
+
+TEST(OpCases, OfAnOpThatPicksSlicesDoNotDependOnTheOthers) {
+  std::size_t checked = 0;
+  for (const Op* op : all_ops()) {
+    const auto& picks = op->info().picks;
+    if (!picks) continue;
+    for (const Case& c : cases_of(*op)) {
+      if (!is_plain(c)) continue;
+      std::vector<RefTensor> values;
+      for (const CaseSource& source : c.sources) values.push_back(test::make_values(source, 1));
+      std::vector<const RefTensor*> pointers;
+      for (const RefTensor& each : values) pointers.push_back(&each);
+      const CaseTensors tensors = tensors_of(c);
+      const auto inferred = op->infer(tensors.pointers, c.params);
+      ASSERT_TRUE(inferred);
+      const auto result = [&] {
+        RefTensor made(max_sizes(inferred->tensor.shape));
+        op->reference(pointers, c.params, made);
+        return made.data;
+      };
+      const std::vector<double> expected = result();
+      const RefTensor& ids = values[static_cast<std::size_t>(picks->ids)];
+      const std::set<double> picked(ids.data.begin(), ids.data.end());
+      RefTensor& first = values.front();
+      for (std::size_t i = 0; i < first.data.size(); ++i) {
+        std::size_t slice = i;
+        for (int dim = 0; dim < picks->dim; ++dim) {
+          slice /= static_cast<std::size_t>(first.sizes[static_cast<std::size_t>(dim)]);
+        }
+        if (picked.contains(static_cast<double>(slice))) continue;
+        first.data[i] = std::numeric_limits<double>::quiet_NaN();
+        ++checked;
+      }
+      EXPECT_EQ(result(), expected) << op->info().name << ": " << c.name;
+    }
+  }
+  EXPECT_GT(checked, 1000U);
 }
 
 TEST(OpCases, AskForDataThatCanBeMade) {

@@ -29,5 +29,26 @@ TEST(Matmul, OfNothingIsZero) {
   EXPECT_THAT(y.data, testing::Each(0));
 }
 
+// Two experts: of the first m0 = k0 and m1 = k1, of the second m0 = 10 k0 + k1 and m1 = -k0.
+const Leaf kExperts = {.sizes = {2, 2, 2, 1}, .data = {1, 0, 0, 1, 10, 1, -1, 0}};
+
+RefTensor choose(const Leaf& x, const Leaf& ids) {
+  return evaluate({kExperts, x, ids},
+                  [](GraphBuilder& g, const Values& v) { return matmul_id(g, v[0], v[1], v[2]); });
+}
+
+TEST(MatmulId, GivesEachTokenToTheExpertsChosenForIt) {
+  const Leaf x = {.sizes = {2, 1, 2, 1}, .data = {3, 4, 5, 6}};
+  const auto y = choose(x, {.dtype = DType::kI32, .sizes = {2, 2, 1, 1}, .data = {1, 0, 0, 0}});
+  EXPECT_EQ(y.sizes, (Sizes{2, 2, 2, 1}));
+  EXPECT_THAT(y.data, ElementsAre(34, -3, 3, 4, 5, 6, 5, 6));
+}
+
+TEST(MatmulId, MayHaveAColumnForEachExpertOfAToken) {
+  const Leaf x = {.sizes = {2, 2, 1, 1}, .data = {3, 4, 5, 6}};
+  const auto y = choose(x, {.dtype = DType::kI32, .sizes = {2, 1, 1, 1}, .data = {1, 1}});
+  EXPECT_THAT(y.data, ElementsAre(34, -3, 56, -5));
+}
+
 }  // namespace
 }  // namespace shunt

@@ -115,6 +115,22 @@ TEST(CostModel, EstimatesTellKindsOfDevicesApart) {
   }
 }
 
+TEST(CostModel, WhatADeviceSaysOfItselfCountsMoreThanItsKind) {
+  const CostModel costs;
+  DeviceInfo gpu = device("gpu0", DeviceKind::kGpu);
+  gpu.speed = DeviceSpeed{.operations_per_second = 2e9,
+                          .bytes_per_second = 1e9,
+                          .launch_seconds = 0.5,
+                          .copy_latency = 0.25,
+                          .copy_bytes_per_second = 4e9};
+  // 2 * 1024 * 1024 * 1024 operations on 12 MiB: a bit more than a second, and half of one.
+  const Single product = matmul_of(DType::kF32, 1024, 1024, 1024);
+  EXPECT_NEAR(costs.seconds(*product.graph, product.node, gpu), 0.5 + 2.147483648 / 2, 1e-9);
+  const DeviceInfo cpu = device("cpu0", DeviceKind::kCpu);
+  EXPECT_NEAR(costs.transfer(cpu, gpu).seconds(4e9), 1.25, 1e-9);
+  EXPECT_NEAR(costs.transfer(gpu, cpu).seconds(0), 0.25, 1e-9);
+}
+
 TEST(CostModel, LeavesAndViewsTakeNoTime) {
   Single s;
   const Value x = s.leaf(DType::kF32, {8, 4});

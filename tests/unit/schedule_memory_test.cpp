@@ -7,10 +7,10 @@
 #include <random>
 
 #include "model/definition.h"
-#include "schedule/allocation.h"
 #include "support/models.h"
 #include "support/test_device.h"
 #include "unit/schedule_memory_lifetimes.h"
+#include "unit/schedule_step_graphs.h"
 
 namespace shunt {
 namespace {
@@ -140,27 +140,29 @@ TEST(MemoryPlanner, SoDoStepsOfALlama) {
   const auto definition = read_model(*opened);
   ASSERT_TRUE(definition);
   test::TestDevice cpu({.name = "cpu0", .kind = DeviceKind::kCpu, .host_accessible = true});
-  Device* const devices[] = {&cpu};
   for (const std::int64_t tokens : {512, 32, 1}) {
     const auto step = (*definition)->build({tokens, 1, 2048, DType::kF16});
     ASSERT_TRUE(step) << step.error().message();
-    const auto placement = place(step->graph, devices);
-    ASSERT_TRUE(placement);
-    const auto kept = step->graph.outputs();
-    const Cut cut =
-        cut_segments(step->graph, *placement, kept, planned_leaf_types(step->graph, *placement));
-    std::vector<std::unique_ptr<Program>> programs;
-    const auto outside = std::make_unique<bool[]>(step->graph.size());
-    for (const Segment& segment : cut.segments) {
-      auto program = cpu.prepare({step->graph, segment.nodes, {outside.get(), step->graph.size()}});
-      ASSERT_TRUE(program);
-      programs.push_back(std::move(*program));
-    }
-    const auto allocation = allocate_plan(step->graph, *placement, cut, programs, kept, false);
-    ASSERT_TRUE(allocation);
-    EXPECT_GT(allocation->devices[0].shared.requests.size(), 100U);
-    EXPECT_LE(times_lower_bound(allocation->devices[0].shared.requests), 1.03) << tokens;
+    const auto requests = requests_of(step->graph, cpu);
+    ASSERT_TRUE(requests) << requests.error().message();
+    EXPECT_GT(requests->size(), 100U);
+    EXPECT_LE(times_lower_bound(*requests), 1.03) << tokens;
   }
+}
+
+/// And what larger networks ask of a device that computes nothing in place.
+TEST(MemoryPlanner, SoDoNetworksOfManyOps) {
+  test::TestDevice cpu({.name = "cpu0", .kind = DeviceKind::kCpu, .host_accessible = true});
+  const auto expect_tight = [&](const Result<Graph>& graph) {
+    ASSERT_TRUE(graph) << graph.error().message();
+    const auto requests = requests_of(*graph, cpu);
+    ASSERT_TRUE(requests) << requests.error().message();
+    EXPECT_GT(requests->size(), 100U);
+    EXPECT_LE(times_lower_bound(*requests), 1.03);
+  };
+  expect_tight(transformer_step({}));
+  expect_tight(transformer_step(kMixtureOfExperts));
+  expect_tight(residual_network());
 }
 
 TEST(MemoryPlanner, SmallBlocksWasteLittle) {

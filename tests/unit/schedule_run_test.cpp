@@ -245,6 +245,34 @@ TEST(Observer, SeesEveryNodeAsItIsComputedAndMayStop) {
   EXPECT_TRUE((*plan)->run());
 }
 
+TEST(Observer, SeesWhatCrossesFromOneAcceleratorToAnother) {
+  const auto graph = two_halves(2);
+  TestDevice host(cpu_config());
+  TestDevice a({.name = "a0", .ops = {"silu"}});
+  TestDevice b({.name = "b0", .ops = {"scale"}});
+  Device* devices[] = {&a, &b, &host};
+  const std::map<NodeId, RefTensor> leaves = {{0, normal({16, 1, 1, 1}, 1)}};
+  auto placement = place_by_ability(*graph, devices);
+  ASSERT_TRUE(placement);
+  std::vector<NodeId> seen;
+  CompileOptions options;
+  options.observer.nodes = {2};  // the last on a0, read by the first on b0
+  options.observer.visit = [&](const Observed& observed) {
+    seen.push_back(observed.node);
+    return true;
+  };
+  auto plan = compile(graph, *placement, options);
+  ASSERT_TRUE(plan) << plan.error().message();
+  write_tensor(leaves.at(0), graph->node(0).result, (*plan)->input(Value{0})->data());
+  const Status status = (*plan)->run();
+  ASSERT_TRUE(status) << status.error().message();
+  EXPECT_THAT(seen, ElementsAre(2));
+  const NodeId y = graph->outputs()[0];
+  const RefTensor got = read_tensor((*plan)->output(Value{y})->data(), graph->node(y).result,
+                                    max_sizes(graph->node(y).result.shape));
+  EXPECT_LT(nmse(got, reference_of(*graph, leaves, y)), 1e-12);
+}
+
 TEST(Observer, IsRefusedWhereItMakesNoSense) {
   const auto graph = two_halves(1);
   TestDevice host(cpu_config());
@@ -318,6 +346,8 @@ void fail_at_each(std::size_t TestFailures::*kind, bool asynchronous) {
     EXPECT_THAT(status.error().message(), HasSubstr("a0"));
     EXPECT_THAT(status.error().message(),
                 AnyOf(HasSubstr("#"), HasSubstr("copying x")));  // the node
+    EXPECT_EQ(status.error().device(), "a0");
+    EXPECT_THAT(status.error().node(), AnyOf(HasSubstr("#"), HasSubstr("x")));
     ASSERT_TRUE(status.error().vendor());
     EXPECT_EQ(status.error().vendor()->code, 719);
     ASSERT_TRUE((*run)->plan().run());
@@ -336,24 +366,39 @@ TEST(Failure, OfEveryCopyToo) {
   fail_at_each(&TestFailures::copy, true);
 }
 
-TEST(Failure, OfEveryAllocationLeavesNothingBehind) {
+/// Lets the n-th call of a kind fail while a plan is made.
+void fail_at_each_while_compiling(std::size_t TestFailures::*kind, ErrorCode code,
+                                  std::size_t calls) {
   const auto graph = two_halves(3);
   TestDevice host(cpu_config());
   TestDevice a({.name = "a0", .ops = {"silu"}});
   Device* devices[] = {&a, &host};
   std::size_t failed = 0;
   for (std::size_t n = 1; n < 100; ++n) {
-    a.fail_at({.allocation = n});
+    TestFailures failures;
+    failures.*kind = n;
+    a.fail_at(failures);
     const auto run = GraphRun::create(graph, devices, {{0, normal({16, 1, 1, 1}, 1)}},
                                       {.steps_in_flight = 3, .by_ability = true});
     a.fail_at({});
     if (run) break;
     ++failed;
-    EXPECT_EQ(run.error().code(), ErrorCode::kOutOfMemory);
+    EXPECT_EQ(run.error().code(), code);
+    EXPECT_EQ(run.error().device(), "a0");
     EXPECT_THAT(run.error().message(), HasSubstr("a0"));
     EXPECT_EQ(a.allocated(), 0U);
   }
-  EXPECT_GE(failed, 3U);
+  EXPECT_GE(failed, calls);
+}
+
+TEST(Failure, OfEveryAllocationLeavesNothingBehind) {
+  fail_at_each_while_compiling(&TestFailures::allocation, ErrorCode::kOutOfMemory, 3);
+}
+
+TEST(Failure, OfPreparingBindingAndStreamsNeither) {
+  fail_at_each_while_compiling(&TestFailures::prepare, ErrorCode::kDevice, 1);
+  fail_at_each_while_compiling(&TestFailures::bind, ErrorCode::kDevice, 3);
+  fail_at_each_while_compiling(&TestFailures::stream, ErrorCode::kDevice, 1);
 }
 
 TEST(Plan, StepsAreWaitedForByTheirNumbers) {

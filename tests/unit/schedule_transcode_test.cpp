@@ -87,7 +87,7 @@ const PassedOver& why_not(const Placement& placement, NodeId node) {
 TEST(Transcode, ADeviceThatLacksATypeGetsWeightsInOneThatIsAsPrecise) {
   const Net net = make_net(DType::kQ8_0);
   TestDevice host = cpu();
-  TestDevice test({.wants = {{DType::kQ8_0, DType::kF16}}});
+  TestDevice test({.wants_types = {{DType::kQ8_0, DType::kF16}}});
   const Placement placement = placed(net, {&test, &host}, Transcode::kPrecise);
   EXPECT_EQ(wanted(placement),
             (std::vector<Wanted>{
@@ -112,7 +112,7 @@ TEST(Transcode, NobodyGetsWhatHeDidNotAskFor) {
 TEST(Transcode, NeverMeansFallingBackAndTheLineNamesTheFlag) {
   const Net net = make_net(DType::kQ8_0);
   TestDevice host = cpu();
-  TestDevice test({.ops = {"matmul"}, .wants = {{DType::kQ8_0, DType::kF16}}});
+  TestDevice test({.ops = {"matmul"}, .wants_types = {{DType::kQ8_0, DType::kF16}}});
   const Placement placement = placed(net, {&test, &host}, Transcode::kNone);
   EXPECT_THAT(placement.conversions, IsEmpty());
   EXPECT_EQ(placement.decisions[net.first].device, 1);
@@ -136,7 +136,7 @@ TEST(Transcode, NeverMeansFallingBackAndTheLineNamesTheFlag) {
 TEST(Transcode, ALessPreciseTypeIsTakenOnlyIfThatIsAllowed) {
   const Net net = make_net(DType::kF32);
   TestDevice host = cpu();
-  TestDevice test({.wants = {{DType::kF32, DType::kQ8_0}}});
+  TestDevice test({.wants_types = {{DType::kF32, DType::kQ8_0}}});
   for (const Transcode transcode : {Transcode::kNone, Transcode::kPrecise}) {
     const Placement placement = placed(net, {&test, &host}, transcode);
     EXPECT_THAT(placement.conversions, IsEmpty());
@@ -150,8 +150,8 @@ TEST(Transcode, ALessPreciseTypeIsTakenOnlyIfThatIsAllowed) {
 TEST(Transcode, DevicesMayWantDifferentTypes) {
   const Net net = make_net(DType::kQ4_0);
   TestDevice host = cpu();
-  TestDevice first({.name = "test0", .wants = {{DType::kQ4_0, DType::kF16}}});
-  TestDevice second({.name = "test1", .wants = {{DType::kQ4_0, DType::kQ8_0}}});
+  TestDevice first({.name = "test0", .wants_types = {{DType::kQ4_0, DType::kF16}}});
+  TestDevice second({.name = "test1", .wants_types = {{DType::kQ4_0, DType::kQ8_0}}});
   const Placement placement =
       placed(net, {&first, &second, &host}, Transcode::kPrecise, {{"w2", "test1"}});
   EXPECT_EQ(wanted(placement),
@@ -202,7 +202,7 @@ TEST(Transcode, AUserThatNeedsTheWeightAsItIsKeepsIt) {
 TEST(Transcode, AWeightThatTheCpuNeedsStaysThereAsItIs) {
   const Net net = make_net(DType::kQ8_0);
   TestDevice host = cpu();
-  TestDevice test({.ops = {"matmul"}, .wants = {{DType::kQ8_0, DType::kF16}}});
+  TestDevice test({.ops = {"matmul"}, .wants_types = {{DType::kQ8_0, DType::kF16}}});
   const Placement placement = placed(net, {&test, &host}, Transcode::kPrecise);
   EXPECT_EQ(wanted(placement),
             (std::vector<Wanted>{{net.w1, DType::kF16, 0}, {net.w2, DType::kF16, 0}}));
@@ -304,7 +304,7 @@ TEST(Transcode, ATypeThatTheOpDoesNotTakeIsNoHarmToOthers) {
   EXPECT_TRUE(g.output(y, "y"));
   const Graph graph = *std::move(g).build();
   TestDevice host = cpu();
-  TestDevice test({.wants = {{DType::kF32, DType::kQ8_0}}});
+  TestDevice test({.wants_types = {{DType::kF32, DType::kQ8_0}}});
   Device* const devices[] = {&test, &host};
   PlaceOptions options;
   options.transcode = Transcode::kLossy;
@@ -318,7 +318,7 @@ TEST(Transcode, ATypeThatTheOpDoesNotTakeIsNoHarmToOthers) {
 TEST(Transcode, WhatHasItsMemoryStaysAsItIs) {
   const Net net = make_net(DType::kQ8_0);
   TestDevice host = cpu();
-  TestDevice test({.wants = {{DType::kQ8_0, DType::kF16}}});
+  TestDevice test({.wants_types = {{DType::kQ8_0, DType::kF16}}});
   const auto w1 = test.memory().allocate(64 * 96 * 2);
   const LeafMemory memory[] = {{net.w1, {w1->get(), 0}}};
   Device* const devices[] = {&test, &host};
@@ -348,7 +348,7 @@ class Helper final : public Device {
   }
 
  private:
-  TestDevice inside_{{.name = "blas0", .wants = {{DType::kQ8_0, DType::kF32}}}};
+  TestDevice inside_{{.name = "blas0", .wants_types = {{DType::kQ8_0, DType::kF32}}}};
 };
 
 TEST(Transcode, AHelperInTheHostsMemoryUsesWeightsAsTheyAre) {
@@ -365,7 +365,7 @@ TEST(Transcode, AHelperInTheHostsMemoryUsesWeightsAsTheyAre) {
 TEST(Transcode, APinIsKeptByTranscodingAndTakesTheWeightAlong) {
   const Net net = make_net(DType::kQ8_0);
   TestDevice host = cpu();
-  TestDevice test({.ops = {"matmul"}, .wants = {{DType::kQ8_0, DType::kF16}}});
+  TestDevice test({.ops = {"matmul"}, .wants_types = {{DType::kQ8_0, DType::kF16}}});
   const Placement placement =
       placed(net, {&test, &host}, Transcode::kPrecise, {{"third", "test0"}});
   EXPECT_EQ(placement.decisions[net.third].device, 0);
@@ -378,7 +378,7 @@ TEST(Transcode, APinIsKeptByTranscodingAndTakesTheWeightAlong) {
 TEST(Transcode, APinThatCannotBeKeptSaysWhy) {
   const Net net = make_net(DType::kQ8_0);
   TestDevice host = cpu();
-  TestDevice test({.wants = {{DType::kQ8_0, DType::kF16}}});
+  TestDevice test({.wants_types = {{DType::kQ8_0, DType::kF16}}});
   EXPECT_THAT(
       refusal(net, {&test, &host}, Transcode::kNone, {{"first", "test0"}}),
       AllOf(HasSubstr("the pin first=test0 can't be kept: first (matmul) can't run on test0"),
@@ -397,7 +397,7 @@ TEST(Transcode, APinnedWeightComesAsItsDeviceWantsIt) {
   const Net net = make_net(DType::kQ8_0);
   TestDevice host = cpu();
   TestDevice test({.name = "test0"});
-  TestDevice other({.name = "test1", .wants = {{DType::kQ8_0, DType::kF16}}});
+  TestDevice other({.name = "test1", .wants_types = {{DType::kQ8_0, DType::kF16}}});
   const Placement placement =
       placed(net, {&test, &other, &host}, Transcode::kPrecise, {{"w1", "test1"}});
   EXPECT_EQ(wanted(placement), (std::vector<Wanted>{{net.w1, DType::kF16, 1}}));
@@ -408,7 +408,7 @@ TEST(Transcode, APinnedWeightComesAsItsDeviceWantsIt) {
 TEST(Transcode, AWeightThatOnlyTheCpuReadsIsNotTranscodedForNothing) {
   const Net net = make_net(DType::kQ8_0);
   TestDevice host = cpu();
-  TestDevice test({.wants = {{DType::kQ8_0, DType::kF16}}});
+  TestDevice test({.wants_types = {{DType::kQ8_0, DType::kF16}}});
   const Placement placement =
       placed(net, {&test, &host}, Transcode::kPrecise, {{"w1", "test0"}, {"first", "cpu0"}});
   EXPECT_EQ(wanted(placement),
@@ -419,7 +419,7 @@ TEST(Transcode, CostsDecideAboutTranscodedWeightsToo) {
   const Net net = make_net(DType::kQ8_0, 64);  // large enough for a GPU to be worth it
   TestDevice host = cpu();
   TestDevice test(
-      {.kind = DeviceKind::kGpu, .ops = {"matmul"}, .wants = {{DType::kQ8_0, DType::kF16}}});
+      {.kind = DeviceKind::kGpu, .ops = {"matmul"}, .wants_types = {{DType::kQ8_0, DType::kF16}}});
   Device* const devices[] = {&test, &host};
   const CostModel costs;
   PlaceOptions options;
@@ -443,13 +443,13 @@ TEST(Transcode, CostsDecideAboutTranscodedWeightsToo) {
 TEST(Transcode, AFileIsFollowedOrTheLineIsNamed) {
   const Net net = make_net(DType::kQ8_0);
   TestDevice host = cpu();
-  TestDevice test({.ops = {"matmul"}, .wants = {{DType::kQ8_0, DType::kF16}}});
+  TestDevice test({.ops = {"matmul"}, .wants_types = {{DType::kQ8_0, DType::kF16}}});
   std::vector<Device*> devices = {&test, &host};
   const Placement placement = placed(net, devices, Transcode::kPrecise);
   const std::string text = write_placement(*net.graph, placement);
   EXPECT_THAT(text, HasSubstr("as F16 instead of Q8_0"));
   const auto follow = [&](const std::string& edited, Transcode transcode) {
-    return place_by_file(*read_placement(edited, "a.placement"), *net.graph, devices, {},
+    return place_by_file(*read_placement(edited, "a.placement"), *net.graph, devices, {}, nullptr,
                          transcode);
   };
   const auto followed = follow(text, Transcode::kPrecise);
@@ -479,7 +479,7 @@ TEST(Transcode, AFileIsFollowedOrTheLineIsNamed) {
 TEST(Transcode, APlanIsOfTheGraphWithTheTypesThatPlacementWants) {
   const Net net = make_net(DType::kQ8_0);
   TestDevice host = cpu();
-  TestDevice test({.wants = {{DType::kQ8_0, DType::kF16}}});
+  TestDevice test({.wants_types = {{DType::kQ8_0, DType::kF16}}});
   std::vector<Device*> devices = {&test, &host};
   Placement placement = placed(net, devices, Transcode::kPrecise);
   const auto undone = compile(net.graph, placement, {});

@@ -13,7 +13,7 @@
 namespace shunt {
 
 namespace cpu {
-KernelList add_kernels();
+KernelList arithmetic_kernels();  // the first is that of add
 }
 
 namespace {
@@ -45,7 +45,7 @@ void plan(benchmark::State& state) {
 BENCHMARK(plan)->Name("1000 additions/plan");
 
 void loop(benchmark::State& state) {
-  const cpu::CpuKernel& kernel = *cpu::add_kernels().front();
+  const cpu::CpuKernel& kernel = *cpu::arithmetic_kernels().front();
   alignas(64) float values[2][kValues] = {};
   const Params params;
   cpu::Call call;

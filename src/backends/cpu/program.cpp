@@ -272,8 +272,9 @@ void CpuBinding::take(std::size_t index, std::byte* scratch) {
     const std::int64_t begin = taken_[index].fetch_add(launch.step, std::memory_order_acq_rel);
     if (begin >= launch.items) return;
     const std::int64_t end = std::min(begin + launch.step, launch.items);
-    // When cancelled, items are only counted, so that nobody waits for ever.
-    if (!cancelled() &&
+    // When cancelled, items are only counted, so that nobody waits for ever. So they are after a
+    // fault: what it leaves behind must not get into a cache.
+    if (!cancelled() && faulty_.load(std::memory_order_relaxed) == 0 &&
         launch.kernel->run(call, launch.phase, begin, end, scratch) != Fault::kNone) {
       std::size_t none = 0;
       faulty_.compare_exchange_strong(none, index + 1, std::memory_order_relaxed);

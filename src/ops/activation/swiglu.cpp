@@ -45,7 +45,8 @@ class Swiglu final : public OpWith<NoParams> {
       const std::vector<CaseSource> sources = {gate, up};
       sink({.name = describe_sources(sources, extra),
             .params = Params::of(NoParams{}),
-            .sources = sources});
+            .sources = sources,
+            .max_error = kElementError});
     };
     for (const CaseSource& x : unary_sources(kF32)) {
       const CaseSource plain = source_of(kF32, sizes_of(x));

@@ -18,7 +18,10 @@ void broadcast_cases(const CaseSink& sink) {
   constexpr DType kF32 = DType::kF32;
   const auto emit = [&](const CaseSource& a, const CaseSource& b) {
     const std::vector<CaseSource> sources = {a, b};
-    sink({.name = describe_sources(sources), .params = Params::of(NoParams{}), .sources = sources});
+    sink({.name = describe_sources(sources),
+          .params = Params::of(NoParams{}),
+          .sources = sources,
+          .max_error = kElementError});
   };
   for (const CaseSource& a : unary_sources(kF32)) {
     emit(a, source_of(kF32, sizes_of(a)));

@@ -1,5 +1,7 @@
 #include "ops/common/cases.h"
 
+#include <algorithm>
+
 namespace shunt {
 
 namespace {
@@ -97,18 +99,19 @@ std::vector<CaseSource> unary_sources(DType dtype) {
   // One block of a block type takes the place of one element.
   const std::int64_t block = trait(dtype).block_elements;
   const bool plain = block == 1;
-  add({64, 5, 1, 1});
+  const std::int64_t row = std::max<std::int64_t>(64, 2 * block);
+  add({row, 5, 1, 1});
   add({block, 1, 1, 1});
   add({plain ? 333 : 8 * block, 1, 1, 1});  // one row
   add({plain ? 7 : block, 3, 2, 1});
   add({block, 9, 1, 1});
   add({2 * block, 3, 2, 4});
   add({0, 3, 1, 1});
-  add({64, 0, 2, 1});
-  add({64, 3, 5, 2}, {0, 2, 1, 3});
-  add({64, 2, 3, 5}, {0, 3, 1, 2});
-  add({64, 5, 2, 1}, kInOrder, {0, 2, 0, 0});
-  add({64, 4, 2, 2}, kInOrder, {block, 1, 1, 0});
+  add({row, 0, 2, 1});
+  add({row, 3, 5, 2}, {0, 2, 1, 3});
+  add({row, 2, 3, 5}, {0, 3, 1, 2});
+  add({row, 5, 2, 1}, kInOrder, {0, 2, 0, 0});
+  add({row, 4, 2, 2}, kInOrder, {block, 1, 1, 0});
   if (plain) {
     add({33, 7, 1, 1}, {1, 0, 2, 3});
     add({5, 3, 4, 2}, {2, 0, 1, 3});
@@ -119,18 +122,21 @@ std::vector<CaseSource> unary_sources(DType dtype) {
 }
 
 double rounding_error(DType dtype) {
-  switch (dtype) {
-    case DType::kF16:
-      return 1e-7;  // half a unit of 11 bits: (2^-11)^2 / 3
-    case DType::kBF16:
-      return 1e-5;  // of 8 bits
-    case DType::kQ8_0:
-      return 1e-4;  // steps of a block's largest / 127
-    case DType::kQ4_0:
-      return 3e-2;  // of a block's largest / 8
-    default:
-      return 1e-10;
-  }
+  struct Row {
+    DType dtype;
+    double error;
+  };
+  // Floats: half a unit of n bits is (2^-n)^2 / 3. Block types: somewhat above what their encoders
+  // reach (docs/formats.md).
+  constexpr Row kRows[] = {{DType::kF16, 1e-7},    {DType::kBF16, 1e-5},    {DType::kQ8_0, 1e-4},
+                           {DType::kQ4_0, 3e-2},   {DType::kQ4_1, 1e-2},    {DType::kQ5_0, 4e-3},
+                           {DType::kQ5_1, 3e-3},   {DType::kMXFP4, 3e-2},   {DType::kQ2_K, 1e-1},
+                           {DType::kQ3_K, 3e-2},   {DType::kQ4_K, 7e-3},    {DType::kQ5_K, 2e-3},
+                           {DType::kQ6_K, 5e-4},   {DType::kIQ3_S, 3e-2},   {DType::kIQ4_NL, 8e-3},
+                           {DType::kIQ4_XS, 8e-3}, {DType::kIQ3_XXS, 5e-2}, {DType::kTQ1_0, 1.0},
+                           {DType::kTQ2_0, 1.0}};
+  const auto* row = std::ranges::find(kRows, dtype, &Row::dtype);
+  return row != std::end(kRows) ? row->error : 1e-10;
 }
 
 }  // namespace shunt

@@ -11,10 +11,24 @@
 namespace shunt {
 
 inline constexpr std::array kFloatTypes = {DType::kF32, DType::kF16, DType::kBF16};
-inline constexpr std::array kBlockTypes = {DType::kQ8_0, DType::kQ4_0};
-/// What weights and caches may be.
-inline constexpr std::array kWeightTypes = {DType::kF32, DType::kF16, DType::kBF16, DType::kQ8_0,
-                                            DType::kQ4_0};
+/// What caches may be.
+inline constexpr std::array kCacheTypes = {DType::kF32, DType::kF16, DType::kBF16, DType::kQ8_0,
+                                           DType::kQ4_0};
+/// What weights may be: all types but F64 and integers.
+inline constexpr std::array kWeightTypes = {
+    DType::kF32,     DType::kF16,    DType::kBF16,  DType::kQ8_0,    DType::kQ4_0,  DType::kQ4_1,
+    DType::kQ5_0,    DType::kQ5_1,   DType::kQ8_1,  DType::kMXFP4,   DType::kQ2_K,  DType::kQ3_K,
+    DType::kQ4_K,    DType::kQ5_K,   DType::kQ6_K,  DType::kQ8_K,    DType::kIQ1_S, DType::kIQ1_M,
+    DType::kIQ2_XXS, DType::kIQ2_XS, DType::kIQ2_S, DType::kIQ3_XXS, DType::kIQ3_S, DType::kIQ4_NL,
+    DType::kIQ4_XS,  DType::kTQ1_0,  DType::kTQ2_0};
+
+/// n, or what it takes to make it whole blocks.
+constexpr std::int64_t round_up(std::int64_t n, std::int64_t block) {
+  return (n + block - 1) / block * block;
+}
+
+/// Largest normalised mean square error of ops that compute each element of F32 for itself.
+inline constexpr double kElementError = 1e-12;
 
 /// A contiguous source: normally distributed, or for integer types integers from -100 to 99.
 CaseSource source_of(DType dtype, const Sizes& sizes);

@@ -20,6 +20,11 @@ Status expect_type(std::string_view name, const Tensor& tensor,
   return invalid("{} is {}, not {}", name, to_string(tensor), list);
 }
 
+Status expect_weight_type(std::string_view name, const Tensor& tensor) {
+  if (!trait(tensor.dtype).integer && tensor.dtype != DType::kF64) return ok();
+  return invalid("{} is {}; it may be of any type but F64 and integers", name, to_string(tensor));
+}
+
 Status expect_dim(std::string_view name, const Tensor& tensor, int dim, const Dim& wanted,
                   std::string_view why) {
   const Dim& found = tensor.shape[static_cast<std::size_t>(dim)];
@@ -39,6 +44,11 @@ Status expect_dims(std::string_view name, const Tensor& tensor, int dims) {
                    dims == 1 ? "" : "s");
   }
   return ok();
+}
+
+Status expect_number(std::string_view name, const Tensor& tensor) {
+  if (tensor.shape == Shape{}) return ok();
+  return invalid("{} is {}, not a single number", name, to_string(tensor));
 }
 
 Status expect_same_shape(std::string_view a_name, const Tensor& a, std::string_view b_name,
@@ -86,6 +96,11 @@ Status expect_finite(std::string_view name, float value) {
 Status expect_positive(std::string_view name, float value) {
   if (std::isfinite(value) && value > 0) return ok();
   return invalid("{} is {}, which is not a number above 0", name, value);
+}
+
+Status expect_not_negative(std::string_view name, float value) {
+  if (std::isfinite(value) && value >= 0) return ok();
+  return invalid("{} is {}, which is not a number of at least 0", name, value);
 }
 
 Result<Inferred> contiguous(DType dtype, const Shape& shape) {

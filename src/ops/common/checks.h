@@ -16,6 +16,9 @@ std::string to_string(const Dim& dim);
 Status expect_type(std::string_view name, const Tensor& tensor,
                    std::initializer_list<DType> allowed);
 
+/// Any type that numbers are computed from: neither integers nor F64.
+Status expect_weight_type(std::string_view name, const Tensor& tensor);
+
 /// Dimension `dim` of `tensor` must be `wanted`, extents included; `why` says whose that is: "K of
 /// w".
 Status expect_dim(std::string_view name, const Tensor& tensor, int dim, const Dim& wanted,
@@ -23,6 +26,9 @@ Status expect_dim(std::string_view name, const Tensor& tensor, int dim, const Di
 
 /// The dimensions from `dims` on must be 1.
 Status expect_dims(std::string_view name, const Tensor& tensor, int dims);
+
+/// A tensor of one element: [1].
+Status expect_number(std::string_view name, const Tensor& tensor);
 
 Status expect_same_shape(std::string_view a_name, const Tensor& a, std::string_view b_name,
                          const Tensor& b);
@@ -41,6 +47,7 @@ Status expect_mask(const Tensor& mask, const Shape& scores);
 /// Finite: neither infinite nor not-a-number.
 Status expect_finite(std::string_view name, float value);
 Status expect_positive(std::string_view name, float value);
+Status expect_not_negative(std::string_view name, float value);
 
 /// A contiguous result.
 Result<Inferred> contiguous(DType dtype, const Shape& shape);

@@ -1,5 +1,5 @@
 #include <algorithm>
-#include <array>
+#include <vector>
 
 #include "ops/common/cases.h"
 #include "ops/common/checks.h"
@@ -13,22 +13,33 @@ struct Conversion {
   DType from, to;
 };
 
-/// What can become what; every type can become itself.
-constexpr std::array kConversions = {
-    Conversion{DType::kF32, DType::kF16},  Conversion{DType::kF32, DType::kBF16},
-    Conversion{DType::kF16, DType::kF32},  Conversion{DType::kF16, DType::kBF16},
-    Conversion{DType::kBF16, DType::kF32}, Conversion{DType::kBF16, DType::kF16},
-    Conversion{DType::kI32, DType::kF32},  Conversion{DType::kF32, DType::kI32},
-    Conversion{DType::kF32, DType::kQ8_0}, Conversion{DType::kF32, DType::kQ4_0},
-    Conversion{DType::kQ8_0, DType::kF32}, Conversion{DType::kQ4_0, DType::kF32},
-};
+/// What can become what; every type can become itself. By way of F32, everything that can be
+/// encoded can be made of it, and it of everything.
+const std::vector<Conversion>& conversions() {
+  static const std::vector<Conversion> kConversions = [] {
+    std::vector<Conversion> list = {{DType::kF16, DType::kBF16}, {DType::kBF16, DType::kF16}};
+    for (const DTypeTrait& type : dtypes()) {
+      if (type.dtype == DType::kF32) continue;
+      list.push_back({type.dtype, DType::kF32});
+      if (type.encode != nullptr) list.push_back({DType::kF32, type.dtype});
+    }
+    return list;
+  }();
+  return kConversions;
+}
 
 Status expect_conversion(const Tensor& from, const Tensor& to) {
   if (from.dtype == to.dtype) return ok();
-  const bool found = std::ranges::any_of(kConversions, [&](const Conversion& conversion) {
+  const bool found = std::ranges::any_of(conversions(), [&](const Conversion& conversion) {
     return conversion.from == from.dtype && conversion.to == to.dtype;
   });
   if (found) return ok();
+  if (trait(to.dtype).needs_weights()) {
+    return invalid(
+        "src is {}, which is not converted to dst's type, {}: that needs an importance "
+        "matrix",
+        to_string(from), to_string(to.dtype));
+  }
   return invalid("src is {}, which is not converted to dst's type, {}", to_string(from),
                  to_string(to.dtype));
 }
@@ -54,17 +65,19 @@ void pair_cases(const CaseSink& sink, const Conversion& pair) {
   const auto emit_seen = [&](const CaseSource& dst, const CaseSource& src) {
     emit(sink, dst, whole_numbers ? integers(src) : src);
   };
-  for (const Sizes& sizes :
-       {Sizes{64, 5, 1, 1}, Sizes{320, 1, 1, 1}, Sizes{32, 3, 2, 4}, Sizes{64, 0, 2, 1}}) {
+  const std::int64_t block =
+      std::max<std::int64_t>({32, trait(pair.from).block_elements, trait(pair.to).block_elements});
+  for (const Sizes& sizes : {Sizes{2 * block, 5, 1, 1}, Sizes{10 * block, 1, 1, 1},
+                             Sizes{block, 3, 2, 4}, Sizes{2 * block, 0, 2, 1}}) {
     emit_seen(source_of(pair.to, sizes), source_of(pair.from, sizes));
   }
-  const Sizes sizes = {64, 3, 5, 2};
+  const Sizes sizes = {2 * block, 3, 5, 2};
   const CaseSource dst = source_of(pair.to, sizes);
   const CaseSource src = source_of(pair.from, sizes);
   emit_seen(dst, seen_as(pair.from, sizes, {0, 2, 1, 3}));
   emit_seen(seen_as(pair.to, sizes, {0, 2, 1, 3}), src);
-  emit_seen(dst, seen_as(pair.from, sizes, {0, 1, 2, 3}, {32, 1, 1, 0}));
-  emit_seen(seen_as(pair.to, sizes, {0, 1, 2, 3}, {32, 1, 1, 0}), src);
+  emit_seen(dst, seen_as(pair.from, sizes, {0, 1, 2, 3}, {block, 1, 1, 0}));
+  emit_seen(seen_as(pair.to, sizes, {0, 1, 2, 3}, {block, 1, 1, 0}), src);
   if (!trait(pair.from).quantized) emit_seen(dst, seen_as(pair.from, sizes, {1, 0, 2, 3}));
   if (!trait(pair.to).quantized) emit_seen(seen_as(pair.to, sizes, {1, 0, 2, 3}), src);
   if (blocks) return;
@@ -104,7 +117,7 @@ class Cpy final : public OpWith<NoParams> {
 
   void cases(const CaseSink& sink) const override {
     for (const DTypeTrait& type : dtypes()) pair_cases(sink, {type.dtype, type.dtype});
-    for (const Conversion& pair : kConversions) pair_cases(sink, pair);
+    for (const Conversion& pair : conversions()) pair_cases(sink, pair);
     // Rounding to nearest costs 1/12 of the 1000^2 / 3 that numbers below 1000 have in the mean;
     // cutting off would cost 1/3 of it.
     const Sizes sizes = {500, 3, 1, 1};

@@ -11,9 +11,19 @@ const Op& add_op();
 /// of a. The result has a's shape.
 Result<Value> add(GraphBuilder& g, Operand a, Operand b);
 
+// Types and shapes of the others are as for add.
+
+const Op& sub_op();
+/// y = a - b.
+Result<Value> sub(GraphBuilder& g, Operand a, Operand b);
+
 const Op& mul_op();
-/// y = a * b. Types and shapes as for add.
+/// y = a * b.
 Result<Value> mul(GraphBuilder& g, Operand a, Operand b);
+
+const Op& div_op();
+/// y = a / b: infinite or not a number where b is 0.
+Result<Value> div(GraphBuilder& g, Operand a, Operand b);
 
 struct ScaleParams {
   float scale = 1;

@@ -38,12 +38,14 @@ class Scale final : public OpWith<ScaleParams> {
       for (const ScaleParams& params : {ScaleParams{0.125F, 0}, ScaleParams{-3, 0.5F}}) {
         sink({.name = fmt::format("{} {}", describe_source(x), describe(Params::of(params))),
               .params = Params::of(params),
-              .sources = {x}});
+              .sources = {x},
+              .max_error = kElementError});
       }
     }
     sink({.name = "by nothing",
           .params = Params::of(ScaleParams{0, 0}),
-          .sources = {source_of(DType::kF32, {64, 5, 1, 1})}});
+          .sources = {source_of(DType::kF32, {64, 5, 1, 1})},
+          .max_error = kElementError});
   }
 };
 

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "ops/common/cases.h"
 #include "ops/common/checks.h"
 #include "ops/common/loops.h"
@@ -43,8 +45,8 @@ void matrix_cases(const CaseSink& sink, DType type) {
       Size{512, 64, 1}, Size{160, 17, 8}, Size{64, 0, 2},  Size{64, 3, 0},
   };
   const auto emit_size = [&](const Size& size) {
-    emit(sink, source_of(type, {size.k, size.m, 1, 1}),
-         source_of(DType::kF32, {size.k, size.n, 1, 1}));
+    const std::int64_t k = round_up(size.k, trait(type).block_elements);
+    emit(sink, source_of(type, {k, size.m, 1, 1}), source_of(DType::kF32, {k, size.n, 1, 1}));
   };
   if (!trait(type).quantized) {
     for (const Size& size : kPlain) emit_size(size);
@@ -56,23 +58,28 @@ void batch_cases(const CaseSink& sink, DType type) {
   constexpr std::array kBatches = {Batch{2, 2, 1, 1}, Batch{1, 3, 1, 1}, Batch{2, 6, 1, 1},
                                    Batch{1, 1, 2, 2}, Batch{1, 2, 1, 3}, Batch{2, 4, 3, 3},
                                    Batch{2, 4, 2, 4}};
+  const std::int64_t block = std::max<std::int64_t>(32, trait(type).block_elements);
   for (const Batch& b : kBatches) {
-    emit(sink, source_of(type, {64, 5, b.w2, b.w3}), source_of(DType::kF32, {64, 3, b.x2, b.x3}));
-    emit(sink, source_of(type, {32, 6, b.w2, b.w3}), source_of(DType::kF32, {32, 1, b.x2, b.x3}));
+    emit(sink, source_of(type, {2 * block, 5, b.w2, b.w3}),
+         source_of(DType::kF32, {2 * block, 3, b.x2, b.x3}));
+    emit(sink, source_of(type, {block, 6, b.w2, b.w3}),
+         source_of(DType::kF32, {block, 1, b.x2, b.x3}));
   }
 }
 
 void stride_cases(const CaseSink& sink, DType type) {
   constexpr DType kF32 = DType::kF32;
-  const CaseSource w = source_of(type, {64, 5, 2, 1});
-  const CaseSource x = source_of(kF32, {64, 3, 4, 1});
-  emit(sink, seen_as(type, {64, 5, 2, 1}, {0, 2, 1, 3}), x);
-  emit(sink, seen_as(type, {64, 5, 2, 1}, {0, 1, 2, 3}, {32, 1, 1, 0}), x);
-  emit(sink, w, seen_as(kF32, {64, 3, 4, 1}, {0, 2, 1, 3}));
-  emit(sink, w, seen_as(kF32, {64, 3, 4, 1}, {1, 0, 2, 3}));
-  emit(sink, w, seen_as(kF32, {64, 3, 4, 1}, {0, 1, 2, 3}, {3, 1, 1, 0}));
-  emit(sink, seen_as(type, {64, 5, 2, 1}, {0, 2, 1, 3}),
-       seen_as(kF32, {64, 3, 4, 1}, {0, 2, 1, 3}, {0, 2, 0, 0}));
+  const std::int64_t block = std::max<std::int64_t>(32, trait(type).block_elements);
+  const std::int64_t k = 2 * block;
+  const CaseSource w = source_of(type, {k, 5, 2, 1});
+  const CaseSource x = source_of(kF32, {k, 3, 4, 1});
+  emit(sink, seen_as(type, {k, 5, 2, 1}, {0, 2, 1, 3}), x);
+  emit(sink, seen_as(type, {k, 5, 2, 1}, {0, 1, 2, 3}, {block, 1, 1, 0}), x);
+  emit(sink, w, seen_as(kF32, {k, 3, 4, 1}, {0, 2, 1, 3}));
+  emit(sink, w, seen_as(kF32, {k, 3, 4, 1}, {1, 0, 2, 3}));
+  emit(sink, w, seen_as(kF32, {k, 3, 4, 1}, {0, 1, 2, 3}, {3, 1, 1, 0}));
+  emit(sink, seen_as(type, {k, 5, 2, 1}, {0, 2, 1, 3}),
+       seen_as(kF32, {k, 3, 4, 1}, {0, 2, 1, 3}, {0, 2, 0, 0}));
   if (trait(type).quantized) return;
   emit(sink, seen_as(type, {64, 5, 2, 1}, {1, 0, 2, 3}), x);
   emit(sink, seen_as(type, {33, 5, 2, 1}, {2, 0, 1, 3}, {1, 0, 0, 0}),
@@ -96,8 +103,7 @@ class Matmul final : public OpWith<NoParams> {
   Result<Inferred> shape_rule(SourceTensors sources, const NoParams&) const override {
     const Tensor& w = *sources[0];
     const Tensor& x = *sources[1];
-    SHUNT_TRY(
-        expect_type("w", w, {DType::kF32, DType::kF16, DType::kBF16, DType::kQ8_0, DType::kQ4_0}));
+    SHUNT_TRY(expect_weight_type("w", w));
     SHUNT_TRY(expect_type("x", x, {DType::kF32}));
     SHUNT_TRY(expect_dim("x", x, 0, w.shape[0], "that of w"));
     for (std::size_t i : {2, 3}) {

@@ -23,9 +23,7 @@ class RmsNorm final : public OpWith<RmsNormParams> {
   Result<Inferred> shape_rule(SourceTensors sources, const RmsNormParams& params) const override {
     const Tensor& x = *sources[0];
     SHUNT_TRY(expect_type("x", x, {DType::kF32}));
-    if (!std::isfinite(params.eps) || params.eps < 0) {
-      return invalid("eps is {}, which is not a number of at least 0", params.eps);
-    }
+    SHUNT_TRY(expect_not_negative("eps", params.eps));
     return contiguous(DType::kF32, x.shape);
   }
 

@@ -1,6 +1,8 @@
 // Where elements stand among others.
 #pragma once
 
+#include <string_view>
+
 #include "shunt/graph.h"
 
 namespace shunt {
@@ -10,5 +12,35 @@ const Op& argmax_op();
 /// the row if one of its elements is not a number. x: F32 [C, R, X2, X3], C at least 1. The result
 /// is I32 [R, X2, X3].
 Result<Value> argmax(GraphBuilder& g, Operand x);
+
+enum class SortOrder : std::uint8_t { kAscending, kDescending };
+std::string_view to_string(SortOrder order);
+
+struct ArgsortParams {
+  SortOrder order = SortOrder::kAscending;
+  template <class F>
+  void each(F f) const {
+    f("order", order);
+  }
+};
+
+const Op& argsort_op();
+/// The indices of the elements of each row in the order of their values; equals keep their order,
+/// and what is not a number comes last. x: F32, any shape; the result is I32 of x's shape.
+Result<Value> argsort(GraphBuilder& g, Operand x, ArgsortParams params = {});
+
+struct TopKParams {
+  std::int64_t k = 1;
+  template <class F>
+  void each(F f) const {
+    f("k", k);
+  }
+};
+
+const Op& top_k_op();
+/// The indices of the k largest elements of each row, largest first: the first k of argsort in
+/// descending order. x: F32 [C, R, X2, X3], C fixed, k from 1 to C. The result is I32 [k, R, X2,
+/// X3].
+Result<Value> top_k(GraphBuilder& g, Operand x, TopKParams params);
 
 }  // namespace shunt

@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <vector>
+
 #include "ops/common/cases.h"
 #include "ops/common/checks.h"
 #include "ops/common/loops.h"
@@ -14,32 +17,36 @@ class GetRows final : public OpWith<NoParams> {
         .name = "get_rows",
         .family = "rows",
         .summary =
-            "Rows of a table by their numbers: y[:, i] = table[:, ids[i]]. A run with a "
-            "number that the table has no row for fails.",
-        .sources = {"table", "ids"}};
+            "Rows of a table by their numbers: y[:, i] = table[:, ids[i]], and so for each slice "
+            "along dimensions 2 and 3. A run with a number that the table has no row for fails.",
+        .sources = {"table", "ids"},
+        .picks = Picks{.ids = 1, .dim = 1}};
     return kInfo;
   }
 
   Result<Inferred> shape_rule(SourceTensors sources, const NoParams&) const override {
     const Tensor& table = *sources[0];
     const Tensor& ids = *sources[1];
-    SHUNT_TRY(expect_type(
-        "table", table,
-        {DType::kF32, DType::kF16, DType::kBF16, DType::kQ8_0, DType::kQ4_0, DType::kI32}));
+    if (table.dtype != DType::kI32) {
+      SHUNT_TRY(expect_weight_type("table", table));
+    }
     SHUNT_TRY(expect_type("ids", ids, {DType::kI32, DType::kI64}));
-    SHUNT_TRY(expect_dims("table", table, 2));
-    SHUNT_TRY(expect_dims("ids", ids, 1));
+    SHUNT_TRY(expect_dims("ids", ids, 3));
+    SHUNT_TRY(expect_dim("table", table, 2, ids.shape[1], "dimension 1 of ids"));
+    SHUNT_TRY(expect_dim("table", table, 3, ids.shape[2], "dimension 2 of ids"));
     const DType type = table.dtype == DType::kI32 ? DType::kI32 : DType::kF32;
-    return contiguous(type, {table.shape[0], ids.shape[0], 1, 1});
+    return contiguous(type, {table.shape[0], ids.shape[0], ids.shape[1], ids.shape[2]});
   }
 
   void plain_reference(RefSources sources, const NoParams&, RefTensor& result) const override {
     const RefTensor& table = *sources[0];
-    for (std::int64_t i = 0; i < result.sizes[1]; ++i) {
-      const auto row = static_cast<std::int64_t>(sources[1]->at(i));
-      if (row < 0 || row >= table.sizes[1]) continue;
-      for (std::int64_t c = 0; c < result.sizes[0]; ++c) result.at(c, i) = table.at(c, row);
-    }
+    for_each_row(result.sizes, [&](std::int64_t i1, std::int64_t i2, std::int64_t i3) {
+      const auto row = static_cast<std::int64_t>(sources[1]->at(i1, i2, i3));
+      if (row < 0 || row >= table.sizes[1]) return;
+      for (std::int64_t c = 0; c < result.sizes[0]; ++c) {
+        result.at(c, i1, i2, i3) = table.at(c, row, i2, i3);
+      }
+    });
   }
 
   void cases(const CaseSink& sink) const override {
@@ -50,20 +57,27 @@ class GetRows final : public OpWith<NoParams> {
             .params = Params::of(NoParams{}),
             .sources = sources});
     };
-    for (DType type :
-         {DType::kF32, DType::kF16, DType::kBF16, DType::kQ8_0, DType::kQ4_0, DType::kI32}) {
+    std::vector<DType> types(kWeightTypes.begin(), kWeightTypes.end());
+    types.push_back(DType::kI32);
+    for (DType type : types) {
+      const std::int64_t block = std::max<std::int64_t>(32, trait(type).block_elements);
       for (DType id_type : {DType::kI32, DType::kI64}) {
         const auto ids = [&](std::int64_t n) { return source_of(id_type, {n, 1, 1, 1}); };
-        emit(source_of(type, {64, 10, 1, 1}), ids(1));
-        emit(source_of(type, {32, 1, 1, 1}), ids(3));
+        emit(source_of(type, {2 * block, 10, 1, 1}), ids(1));
+        emit(source_of(type, {block, 1, 1, 1}), ids(3));
         emit(source_of(type, {256, 5, 1, 1}), ids(17));
-        emit(source_of(type, {64, 10, 1, 1}), ids(0));
-        emit(seen_as(type, {64, 6, 1, 1}, {0, 2, 1, 3}), ids(4));
-        emit(seen_as(type, {64, 6, 1, 1}, {0, 1, 2, 3}, {32, 3, 0, 0}), ids(9));
+        emit(source_of(type, {2 * block, 10, 1, 1}), ids(0));
+        emit(seen_as(type, {2 * block, 6, 1, 1}, {0, 2, 1, 3}), ids(4));
+        emit(seen_as(type, {2 * block, 6, 1, 1}, {0, 1, 2, 3}, {block, 3, 0, 0}), ids(9));
         // A column of a matrix of numbers.
-        emit(source_of(type, {64, 10, 1, 1}),
+        emit(source_of(type, {2 * block, 10, 1, 1}),
              seen_as(id_type, {5, 1, 1, 1}, {1, 0, 2, 3}, {0, 2, 0, 0}));
+        // Slices, each with its numbers.
+        emit(source_of(type, {256, 5, 3, 2}), source_of(id_type, {4, 3, 2, 1}));
+        emit(seen_as(type, {256, 5, 3, 1}, {0, 2, 1, 3}),
+             seen_as(id_type, {4, 3, 1, 1}, {1, 0, 2, 3}, {1, 0, 0, 0}));
         if (trait(type).quantized) continue;
+        emit(source_of(type, {1, 8, 5, 1}), source_of(id_type, {2, 5, 1, 1}));
         emit(source_of(type, {33, 7, 1, 1}), ids(5));
         emit(source_of(type, {1, 100, 1, 1}), ids(40));
         emit(seen_as(type, {33, 7, 1, 1}, {1, 0, 2, 3}), ids(5));

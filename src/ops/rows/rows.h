@@ -6,10 +6,10 @@
 namespace shunt {
 
 const Op& get_rows_op();
-/// Row i of the result is row ids[i] of the table.
-/// table: [C, R] of type F32, F16, BF16, Q8_0, Q4_0 or I32.
-/// ids: I32 or I64 [N], each from 0 to R - 1; a run with another one fails.
-/// The result is [C, N], I32 if the table is, else F32.
+/// Row i of the result is row ids[i] of the table, and so for each slice along dimensions 2 and 3.
+/// table: [C, R, T2, T3] of any type but F64, I8, I16 and I64.
+/// ids: I32 or I64 [N, T2, T3], each from 0 to R - 1; a run with another one fails.
+/// The result is [C, N, T2, T3], I32 if the table is, else F32.
 Result<Value> get_rows(GraphBuilder& g, Operand table, Operand ids);
 
 const Op& set_rows_op();

@@ -57,7 +57,7 @@ class SetRows final : public OpWith<NoParams> {
             .max_error = rounding_error(dst.dtype)});
     };
     constexpr DType kF32 = DType::kF32;
-    for (DType type : kWeightTypes) {
+    for (DType type : kCacheTypes) {
       for (DType id_type : {DType::kI64, DType::kI32}) {
         const auto ids = [&](std::int64_t n) { return source_of(id_type, {n, 1, 1, 1}); };
         const auto rows = [&](std::int64_t c, std::int64_t n) {

@@ -65,7 +65,7 @@ class Permute final : public OpWith<PermuteParams> {
             .params = params,
             .sources = {x}});
     };
-    for (DType type : kWeightTypes) {
+    for (DType type : kCacheTypes) {
       emit(source_of(type, {64, 5, 3, 2}), {0, 1, 2, 3});
       emit(source_of(type, {64, 5, 3, 2}), {0, 2, 1, 3});
       emit(source_of(type, {64, 5, 3, 2}), {0, 3, 1, 2});

@@ -1,3 +1,4 @@
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,13 +33,58 @@ Elements elements_of(const Shape& shape) {
   return elements;
 }
 
+/// The strides of `result`, which is contiguous and has as many elements as x, as a view of x;
+/// nothing if x's strides allow none. Dimensions of both are taken together, from the inside, until
+/// they have as many elements; those of x in such a group must lie as one would.
+std::optional<std::array<std::int64_t, kMaxDims>> strides_through(const Tensor& x,
+                                                                  const Tensor& result) {
+  auto strides = result.strides;
+  if (is_contiguous(x) || element_count(x.shape) == 0) return strides;
+  // In blocks, of which plain types have one an element.
+  const auto sizes_in_blocks = [](const Tensor& tensor) {
+    Sizes sizes = max_sizes(tensor.shape);
+    sizes[0] /= trait(tensor.dtype).block_elements;
+    return sizes;
+  };
+  const Sizes sizes = sizes_in_blocks(result);
+  Sizes old_sizes = {};
+  Sizes old_strides = {};
+  std::size_t old_dims = 0;
+  for (std::size_t i = 0; i < kMaxDims; ++i) {
+    old_sizes[old_dims] = sizes_in_blocks(x)[i];
+    old_strides[old_dims] = x.strides[i];
+    if (old_sizes[old_dims] != 1) ++old_dims;
+  }
+  std::size_t next = 0;
+  for (std::size_t i = 0; i < old_dims; ++i) {
+    std::int64_t stride = old_strides[i];
+    std::int64_t old_count = old_sizes[i];
+    std::int64_t new_count = 1;
+    while (new_count < old_count || (next < kMaxDims && sizes[next] == 1)) {
+      strides[next] = stride;
+      stride *= sizes[next];
+      new_count *= sizes[next++];
+      while (old_count < new_count) {
+        if (old_strides[i + 1] != old_strides[i] * old_sizes[i]) return std::nullopt;
+        old_count *= old_sizes[++i];
+      }
+    }
+  }
+  // Rows of blocks are contiguous; the stride of a single block does not matter.
+  if (sizes[0] == 1) strides[0] = result.strides[0];
+  const bool rows_of_blocks = trait(x.dtype).block_elements > 1;
+  if (rows_of_blocks && strides[0] != result.strides[0]) return std::nullopt;
+  return strides;
+}
+
 class Reshape final : public OpWith<ReshapeParams> {
  public:
   const OpInfo& info() const override {
     static const OpInfo kInfo = {
         .name = "reshape",
         .family = "view",
-        .summary = "The elements of x, which is contiguous, in the same order in another shape.",
+        .summary =
+            "The elements of x in the same order in another shape, where x's strides allow it.",
         .sources = {"x"},
         .storage = Storage::kView};
     return kInfo;
@@ -46,20 +92,24 @@ class Reshape final : public OpWith<ReshapeParams> {
 
   Result<Inferred> shape_rule(SourceTensors sources, const ReshapeParams& params) const override {
     const Tensor& x = *sources[0];
-    SHUNT_ASSIGN(const Tensor result, make_tensor(x.dtype, params.shape));
-    if (!is_contiguous(x)) {
-      return invalid("x is not contiguous, so that it can't be seen as {} (cont makes a copy)",
-                     to_string(params.shape));
-    }
+    SHUNT_ASSIGN(Tensor result, make_tensor(x.dtype, params.shape));
     const Elements old_elements = elements_of(x.shape);
     const Elements new_elements = elements_of(params.shape);
     if (element_count(x.shape) != element_count(params.shape)) {
       return invalid("{} has {} elements, but {} has {}", to_string(params.shape),
                      element_count(params.shape), to_string(x), element_count(x.shape));
     }
-    if (old_elements == new_elements) return Inferred{result};
-    return invalid("{} cuts the extents of {} in another way", to_string(params.shape),
-                   to_string(x));
+    if (old_elements != new_elements) {
+      return invalid("{} cuts the extents of {} in another way", to_string(params.shape),
+                     to_string(x));
+    }
+    const auto strides = strides_through(x, result);
+    if (!strides) {
+      return invalid("x is not contiguous, so that it can't be seen as {} (cont makes a copy)",
+                     to_string(params.shape));
+    }
+    result.strides = *strides;
+    return Inferred{result};
   }
 
   void plain_reference(RefSources sources, const ReshapeParams&, RefTensor& result) const override {
@@ -72,7 +122,7 @@ class Reshape final : public OpWith<ReshapeParams> {
             .params = Params::of(ReshapeParams{shape}),
             .sources = {x}});
     };
-    for (DType type : kWeightTypes) {
+    for (DType type : kCacheTypes) {
       emit(source_of(type, {64, 6, 1, 1}), {64, 2, 3});
       emit(source_of(type, {64, 6, 1, 1}), {32, 12});
       emit(source_of(type, {64, 2, 3, 2}), {64 * 2, 6});
@@ -82,6 +132,20 @@ class Reshape final : public OpWith<ReshapeParams> {
     }
     emit(source_of(DType::kF32, {7, 3, 2, 1}), {3, 14});
     emit(source_of(DType::kI32, {12, 1, 1, 1}), {1, 12});
+    // Not contiguous, but each group of dimensions lies as one would.
+    for (DType type : kWeightTypes) {
+      const CaseSource rows = seen_as(type, {64, 6, 2, 1}, {0, 1, 2, 3}, {0, 2, 0, 0});
+      emit(rows, {32, 2, 6, 2});
+      emit(rows, {64 * 6, 2});
+      emit(rows, {64, 2, 3, 2});
+      emit(rows, {64, 6, 1, 2});
+      emit(seen_as(type, {64, 6, 2, 1}, {0, 1, 2, 3}, {64, 0, 0, 0}), {64, 12});
+      emit(seen_as(type, {64, 6, 4, 1}, {0, 2, 1, 3}), {64, 6, 2, 2});
+      emit(seen_as(type, {32, 6, 2, 1}, {0, 1, 2, 3}, {32, 0, 0, 0}), {32, 1, 3, 4});
+    }
+    emit(seen_as(DType::kF32, {6, 4, 3, 1}, {1, 0, 2, 3}), {3, 2, 4, 3});
+    emit(seen_as(DType::kF32, {6, 4, 1, 1}, {1, 0, 2, 3}), {1, 6, 2, 2});
+    emit(seen_as(DType::kF32, {1, 4, 6, 1}, {0, 1, 2, 3}, {2, 0, 0, 0}), {24});
   }
 };
 

@@ -57,7 +57,7 @@ class View final : public OpWith<ViewParams> {
             .params = params,
             .sources = {x}});
     };
-    for (DType type : kWeightTypes) {
+    for (DType type : kCacheTypes) {
       const CaseSource x = source_of(type, {96, 5, 4, 2});
       emit(x, {0, 0, 0, 0}, {96, 5, 4, 2});
       emit(x, {0, 2, 0, 0}, {96, 3, 4, 2});

@@ -18,9 +18,11 @@ struct ReshapeParams {
 
 const Op& reshape_op();
 /// x's elements in the same order in another shape of as many.
-/// x: any type, contiguous. An extent of x must be one of the shape's too, with as many elements on
-/// its inner side (times its factor), so that it covers the same elements whatever its value:
-/// [64, 8, T] can become [512, T] and [64, 8T], but not [T, 512].
+/// x: any type. Its strides must allow it without a copy: always if x is contiguous; else a
+/// dimension may be cut, and neighbours that lie as one dimension would may be joined. An extent of
+/// x must be one of the shape's too, with as many elements on its inner side (times its factor), so
+/// that it covers the same elements whatever its value: [64, 8, T] can become [512, T] and [64,
+/// 8T], but not [T, 512].
 Result<Value> reshape(GraphBuilder& g, Operand x, const Shape& shape);
 
 struct ViewParams {

@@ -1,4 +1,4 @@
-// The types that are C++ types: F32 and the integers, in the host's byte order.
+// The types that are C++ types: F32, F64 and the integers, in the host's byte order.
 #pragma once
 
 #include <cmath>
@@ -22,6 +22,16 @@ T round_to_integer(float value) {
   return static_cast<T>(rounded);
 }
 
+/// `value` rounded to nearest; infinite if it is beyond F32.
+inline float narrow(double value) {
+  // Halfway between the largest F32 and the next power of two: from here on rounding goes up.
+  constexpr double kBeyond = 0x1.ffffffp127;
+  if (std::fabs(value) >= kBeyond) {
+    return std::copysign(std::numeric_limits<float>::infinity(), value < 0 ? -1.0f : 1.0f);
+  }
+  return static_cast<float>(value);
+}
+
 template <class T>
 void decode_plain(const std::byte* from, float* to, std::int64_t n) {
   for (std::int64_t i = 0; i < n; ++i) {
@@ -35,6 +45,20 @@ template <class T>
 void encode_plain(const float* from, std::byte* to, std::int64_t n) {
   for (std::int64_t i = 0; i < n; ++i) {
     const T value = round_to_integer<T>(from[i]);
+    std::memcpy(to + i * static_cast<std::int64_t>(sizeof value), &value, sizeof value);
+  }
+}
+
+inline void decode_f64(const std::byte* from, float* to, std::int64_t n) {
+  for (std::int64_t i = 0; i < n; ++i) {
+    double value;
+    std::memcpy(&value, from + i * static_cast<std::int64_t>(sizeof value), sizeof value);
+    to[i] = narrow(value);
+  }
+}
+inline void encode_f64(const float* from, std::byte* to, std::int64_t n) {
+  for (std::int64_t i = 0; i < n; ++i) {
+    const double value = from[i];
     std::memcpy(to + i * static_cast<std::int64_t>(sizeof value), &value, sizeof value);
   }
 }

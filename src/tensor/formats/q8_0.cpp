@@ -1,40 +1,29 @@
-#include "tensor/formats/q8_0.h"
-
+// Q8_0: 32 elements in 34 bytes: a scale d (F16) and 32 signed bytes q. value = q * d.
 #include <algorithm>
 #include <cmath>
 
-#include "tensor/byte_order.h"
-#include "tensor/formats/half.h"
+#include "tensor/formats/blocks.h"
+#include "tensor/formats/round.h"
 
-namespace shunt::formats::q8_0 {
-namespace {
+namespace shunt::formats {
 
-/// -127 to 127, also where 1/d overflowed or something was not finite.
-std::int8_t quantize(float scaled) {
-  if (std::isnan(scaled)) return 0;
-  return static_cast<std::int8_t>(std::clamp(std::round(scaled), -127.0f, 127.0f));
-}
-
-}  // namespace
-
-void decode(const std::byte* from, float* to, std::int64_t n) {
-  for (; n > 0; n -= kElements, from += kBytes, to += kElements) {
-    const float d = f16_to_f32(load_little<std::uint16_t>(from));
-    for (int j = 0; j < kElements; ++j) {
-      to[j] = static_cast<float>(load_little<std::int8_t>(from + 2 + j)) * d;
-    }
+void Q8_0::decode(const std::byte* block, float* values) {
+  const float d = load_f16(block);
+  for (int i = 0; i < kElements; ++i) {
+    values[i] = static_cast<float>(load_little<std::int8_t>(block + 2 + i)) * d;
   }
 }
 
-void encode(const float* from, std::byte* to, std::int64_t n) {
-  for (; n > 0; n -= kElements, from += kElements, to += kBytes) {
-    float largest = 0.0f;
-    for (int j = 0; j < kElements; ++j) largest = std::max(largest, std::fabs(from[j]));
-    const float d = largest / 127.0f;
-    const float inverse = d != 0.0f ? 1.0f / d : 0.0f;  // of d before it is rounded to F16
-    store_little(f32_to_f16(d), to);
-    for (int j = 0; j < kElements; ++j) store_little(quantize(from[j] * inverse), to + 2 + j);
+/// d is such that the element of largest magnitude becomes 127 or -127; halves round away from
+/// zero.
+void Q8_0::encode(const float* values, std::byte* block) {
+  const float d = std::fabs(largest(values, kElements)) / 127.0f;
+  const float inverse = reciprocal(d);  // of d before it is rounded to F16
+  store_f16(d, block);
+  for (int i = 0; i < kElements; ++i) {
+    const float q = std::clamp(std::round(values[i] * inverse), -127.0f, 127.0f);
+    store_little(std::isnan(q) ? std::int8_t{0} : static_cast<std::int8_t>(q), block + 2 + i);
   }
 }
 
-}  // namespace shunt::formats::q8_0
+}  // namespace shunt::formats

@@ -84,6 +84,40 @@ TEST_P(CpuSimdVector, AddsAndMultiplies) {
       [](const Rows& r, std::size_t i) { return double{r[0][i]} * 0.1F; });
 }
 
+TEST_P(CpuSimdVector, SubtractsAndDivides) {
+  check_map(
+      2, 0.5, [](Rows& r, float* y, int n) { sub(r[0].data(), r[1].data(), y, n); },
+      [](const Rows& r, std::size_t i) { return double{r[0][i]} - r[1][i]; });
+  check_map(
+      1, 0.5, [](Rows& r, float* y, int n) { sub(r[0].data(), 0.1F, y, n); },
+      [](const Rows& r, std::size_t i) { return double{r[0][i]} - 0.1F; });
+  check_map(
+      2, 0.5, [](Rows& r, float* y, int n) { div(r[0].data(), r[1].data(), y, n); },
+      [](const Rows& r, std::size_t i) { return double{r[0][i]} / r[1][i]; });
+  check_map(
+      1, 0.5, [](Rows& r, float* y, int n) { div(r[0].data(), 0.1F, y, n); },
+      [](const Rows& r, std::size_t i) { return double{r[0][i]} / 0.1F; });
+}
+
+TEST_P(CpuSimdVector, IsSmoothAroundZero) {
+  const auto sigmoid_of = [](double x) { return 1 / (1 + std::exp(-x)); };
+  check_map(
+      1, 3, [](Rows& r, float* y, int n) { sigmoid(r[0].data(), y, n); },
+      [&](const Rows& r, std::size_t i) { return sigmoid_of(r[0][i]); });
+  // The exponent is rounded: of 34 for x = -20, half a unit is 2e-6 of the result.
+  check_map(
+      1, 40, [](Rows& r, float* y, int n) { gelu_quick(r[0].data(), y, n); },
+      [&](const Rows& r, std::size_t i) { return r[0][i] * sigmoid_of(1.702 * r[0][i]); });
+  const Row x = random_row(1000, -6, 6);
+  Row y = x;
+  gelu(x.data(), y.data(), 1000);
+  for (std::size_t i = 0; i < 1000; ++i) {
+    const double u = std::sqrt(2 / std::acos(-1.0)) * (x[i] + 0.044715 * std::pow(x[i], 3));
+    EXPECT_NEAR(y[i], x[i] * sigmoid_of(2 * u), 1e-6 * std::fabs(x[i]));
+  }
+  EXPECT_EQ(y.back(), kGuard);
+}
+
 TEST_P(CpuSimdVector, ScalesAndAdds) {
   // Without a fused multiply-add the product is rounded first: bounded by its own size, not the
   // sum's.
@@ -196,11 +230,14 @@ TEST_P(CpuSimdVector, SumsUp) {
     const Row b = random_row(n, -3, 3);
     double product = 0;
     double squares = 0;
+    double all = 0;
     for (std::size_t i = 0; i < static_cast<std::size_t>(n); ++i) {
       product += double{a[i]} * b[i];
       squares += double{a[i]} * a[i];
+      all += a[i];
     }
     EXPECT_NEAR(dot(a.data(), b.data(), n), product, 1e-6 * (1 + n));
+    EXPECT_NEAR(sum(a.data(), n), all, 1e-6 * (1 + n));
     EXPECT_NEAR(sum_squares(a.data(), n), squares, 1e-6 * squares);
   }
 }

@@ -9,7 +9,7 @@ namespace {
 class GetRows final : public AnyCaseKernel {
  public:
   const Op& op() const override { return get_rows_op(); }
-  std::int64_t items(const Call& call, int) const override { return call.result.sizes[1]; }
+  std::int64_t items(const Call& call, int) const override { return call.result.rows(); }
   std::int64_t grain(const Call& call, int) const override {
     return grain_for(call.result.sizes[0]);
   }
@@ -19,15 +19,19 @@ class GetRows final : public AnyCaseKernel {
             std::byte* scratch) const override {
     const TensorArg& table = call.sources[0];
     const std::int64_t n = call.result.sizes[0];
-    for (std::int64_t i = begin; i < end; ++i) {
-      const std::int64_t id = row_id(call.sources[1], i);
-      if (id < 0 || id >= table.sizes[1]) return Fault::kIndexOutOfRange;
-      for (std::int64_t first = 0; first < n; first += kPiece) {
-        copy_piece(table, table.row(id), call.result, call.result.row(i), first,
-                   std::min(kPiece, n - first), scratch);
+    Fault fault = Fault::kNone;
+    for_each_row(call.result.sizes, begin, end, [&](const RowIndex& at) {
+      const std::int64_t id = row_id(call.sources[1], at.i1, at.i2, at.i3);
+      if (id < 0 || id >= table.sizes[1]) {
+        fault = Fault::kIndexOutOfRange;
+        return;
       }
-    }
-    return Fault::kNone;
+      for (std::int64_t first = 0; first < n; first += kPiece) {
+        copy_piece(table, table.row(id, at.i2, at.i3), call.result, row_data(call.result, at),
+                   first, std::min(kPiece, n - first), scratch);
+      }
+    });
+    return fault;
   }
 };
 

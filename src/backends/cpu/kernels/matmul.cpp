@@ -1,5 +1,4 @@
-#include "backends/cpu/simd/matmul.h"
-#include "backends/cpu/kernels/rows.h"
+#include "backends/cpu/kernels/tile.h"
 #include "shunt/ops/matrix.h"
 
 // Two ways, chosen by the number of columns; docs/kernels.md has the reasons and the timings.
@@ -14,15 +13,6 @@ namespace {
 /// Up to so many columns are few.
 constexpr std::int64_t kFewColumns = 4;
 constexpr std::int64_t kDotItemRows = 16;
-
-constexpr std::int64_t kTileRows = 32;
-constexpr std::int64_t kTileColumns = 96;
-/// Columns that are packed together: a multiple of those that multiply_panel takes at once.
-constexpr std::int64_t kGroup = 12;
-constexpr std::int64_t kDepth = 512;
-/// Floats from row to row of a panel: no power of two, so that rows don't compete for the same
-/// cache lines.
-constexpr std::int64_t kPanelStride = kDepth + 16;
 
 /// Where an item lies in the result.
 struct Tile {
@@ -79,16 +69,6 @@ struct Operands {
   }
 };
 
-/// Rows of any type and strides, [first, first + count) of each, to a panel padded with zeros.
-void pack(const TensorArg& from, std::int64_t row, std::int64_t rows, std::int64_t first,
-          std::int64_t count, std::int64_t padded, float* panel) {
-  for (std::int64_t r = 0; r < rows; ++r) {
-    float* to = panel + r * kPanelStride;
-    read_f32(from, from.row(row + r), first, count, to);
-    std::fill(to + count, to + padded, 0.0F);
-  }
-}
-
 void multiply_few_columns(const Call& call, const Tile& t, float* scratch) {
   const Operands in(call, t);
   const std::int64_t k = in.w.sizes[0];
@@ -114,23 +94,13 @@ void multiply_few_columns(const Call& call, const Tile& t, float* scratch) {
 
 void multiply_many_columns(const Call& call, const Tile& t, float* scratch) {
   const Operands in(call, t);
-  const std::int64_t k = in.w.sizes[0];
-  const std::int64_t panel_rows = ceil_div(t.rows, simd::kPanelRows) * simd::kPanelRows;
-  float* panel = scratch;
-  float* group = scratch + kTileRows * kPanelStride;
-  std::fill(panel + t.rows * kPanelStride, panel + panel_rows * kPanelStride, 0.0F);
-  // Once where k is 0, to write zeros.
-  for (std::int64_t first = 0; first == 0 || first < k; first += kDepth) {
-    const std::int64_t depth = std::min(kDepth, k - first);
-    const std::int64_t padded = ceil_div(depth, simd::kPanelDepth) * simd::kPanelDepth;
-    pack(in.w, 0, t.rows, first, depth, padded, panel);
-    for (std::int64_t c = 0; c < t.columns; c += kGroup) {
-      const std::int64_t columns = std::min(kGroup, t.columns - c);
-      pack(in.x, c, columns, first, depth, padded, group);
-      simd::multiply_panel(panel, kPanelStride, t.rows, group, kPanelStride, columns, padded,
-                           in.y + c * in.y_stride, in.y_stride, first != 0);
-    }
-  }
+  const auto rows_of = [](const TensorArg& from) {
+    return [&from](std::int64_t row, std::int64_t first, std::int64_t count, float* to) {
+      read_f32(from, from.row(row), first, count, to);
+    };
+  };
+  multiply_tile(t.rows, t.columns, in.w.sizes[0], rows_of(in.w), rows_of(in.x), in.y, in.y_stride,
+                scratch);
 }
 
 class Matmul final : public AnyCaseKernel {
@@ -141,7 +111,7 @@ class Matmul final : public AnyCaseKernel {
   }
   std::size_t worker_scratch(const NodeView& node) const override {
     const auto floats = [](std::int64_t n) { return static_cast<std::size_t>(n) * sizeof(float); };
-    const std::size_t panels = floats((kTileRows + kGroup) * kPanelStride);
+    const std::size_t panels = floats(kTileScratch);
     const auto plain = [](const Tensor& tensor) {
       return tensor.stride(0) == static_cast<std::int64_t>(trait(tensor.dtype).block_bytes);
     };

@@ -1,5 +1,4 @@
-#include <cmath>
-
+#include "backends/cpu/kernels/root_mean_square.h"
 #include "backends/cpu/kernels/rows.h"
 #include "backends/cpu/simd/vector.h"
 #include "shunt/ops/norm.h"
@@ -7,19 +6,6 @@
 namespace shunt::cpu {
 
 namespace {
-
-/// 1 / sqrt(mean(x^2) + eps); 0 for a row of zeros without eps.
-float factor(const float* x, std::int64_t n, float eps) {
-  const float fast = simd::sum_squares(x, n);
-  double sum = fast;
-  // Squares too small or too large for F32, though x is not.
-  if (!(fast > 1e-30F && std::isfinite(fast))) {
-    sum = 0;
-    for (std::int64_t i = 0; i < n; ++i) sum += static_cast<double>(x[i]) * x[i];
-  }
-  const double mean = sum / static_cast<double>(n) + eps;
-  return mean == 0 ? 0.0F : static_cast<float>(1 / std::sqrt(mean));
-}
 
 class RmsNorm final : public AnyCaseKernel {
  public:
@@ -40,7 +26,7 @@ class RmsNorm final : public AnyCaseKernel {
     const std::int64_t n = x.sizes[0];
     for_each_row(x.sizes, begin, end, [&](const RowIndex& at) {
       const float* row = view_f32(x, row_data(x, at), 0, n, as_f32(scratch));
-      simd::mul(row, factor(row, n, eps), as_f32(row_data(call.result, at)), n);
+      simd::mul(row, inverse_root_mean_square(row, n, eps), as_f32(row_data(call.result, at)), n);
     });
     return Fault::kNone;
   }

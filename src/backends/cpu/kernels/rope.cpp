@@ -3,6 +3,7 @@
 #include "backends/cpu/kernels/rows.h"
 #include "backends/cpu/simd/vector.h"
 #include "shunt/ops/attention.h"
+#include "shunt/ops/training.h"
 
 namespace shunt::cpu {
 
@@ -14,7 +15,9 @@ constexpr std::int64_t kHeadsPerItem = 8;
 /// some heads of one token.
 class Rope final : public AnyCaseKernel {
  public:
-  const Op& op() const override { return rope_op(); }
+  /// `direction` is 1, or -1 for turning back.
+  Rope(const Op& op, double direction) : op_(op), direction_(direction) {}
+  const Op& op() const override { return op_; }
   int phases() const override { return 2; }
   int in_place_source() const override { return 0; }
 
@@ -58,7 +61,7 @@ class Rope final : public AnyCaseKernel {
   }
 
   /// m cos a and m sin a of a token's pairs.
-  static void find_turns(const Call& call, std::int64_t token, float* cosines, float* sines) {
+  void find_turns(const Call& call, std::int64_t token, float* cosines, float* sines) const {
     const auto& params = call.params->get<RopeParams>();
     const TensorArg& positions = call.sources[1];
     const auto* frequencies = reinterpret_cast<const double*>(call.scratch);
@@ -66,13 +69,13 @@ class Rope final : public AnyCaseKernel {
     std::int32_t position = 0;
     std::memcpy(&position, positions.data + token * positions.strides[0], sizeof position);
     for (std::int64_t i = 0; i < params.dims / 2; ++i) {
-      const double angle = position * frequencies[i];
+      const double angle = direction_ * position * frequencies[i];
       cosines[i] = static_cast<float>(magnitude * std::cos(angle));
       sines[i] = static_cast<float>(magnitude * std::sin(angle));
     }
   }
 
-  static void rotate(const Call& call, std::int64_t begin, std::int64_t end, float* scratch) {
+  void rotate(const Call& call, std::int64_t begin, std::int64_t end, float* scratch) const {
     const auto& params = call.params->get<RopeParams>();
     const TensorArg& x = call.sources[0];
     const std::int64_t pairs = params.dims / 2;
@@ -99,13 +102,17 @@ class Rope final : public AnyCaseKernel {
       }
     }
   }
+
+  const Op& op_;
+  const double direction_;
 };
 
 }  // namespace
 
 KernelList rope_kernels() {
-  static const Rope kKernel;
-  static constexpr const CpuKernel* kKernels[] = {&kKernel};
+  static const Rope kForward(rope_op(), 1);
+  static const Rope kBack(rope_back_op(), -1);
+  static constexpr const CpuKernel* kKernels[] = {&kForward, &kBack};
   return kKernels;
 }
 

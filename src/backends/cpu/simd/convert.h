@@ -11,7 +11,7 @@ namespace shunt::cpu::simd {
 
 /// n elements (whole blocks) of a contiguous row to F32.
 void decode(DType from_type, const std::byte* from, float* to, std::int64_t n);
-/// n elements (whole blocks) of F32 to a contiguous row of another type.
+/// n elements (whole blocks) of F32 to a contiguous row of a type that DTypeTrait can encode.
 void encode(const float* from, DType to_type, std::byte* to, std::int64_t n);
 
 }  // namespace shunt::cpu::simd

@@ -12,7 +12,8 @@ namespace shunt::cpu::simd {
 
 /// For few columns, where reading the weights is what takes the time: they are decoded in
 /// registers. y[r + c * y_stride] = sum over k of w[r][k] * x[c][k] for `rows` rows and `columns`
-/// columns. Row r of w, of type F32, F16, BF16, Q8_0 or Q4_0, starts at w + r * w_stride bytes;
+/// columns. (F32, F16, BF16, Q8_0 and Q4_0 are; rows of other types are decoded a piece at a time.)
+/// Row r of w starts at w + r * w_stride bytes;
 /// column c of x at x + c * x_stride. At most kDotColumns columns are taken through a row at once;
 /// more are fine.
 void dot_rows(DType type, const std::byte* w, std::int64_t w_stride, std::int64_t rows,

@@ -1,5 +1,7 @@
 #include "backends/cpu/simd/matmul.h"
 
+#include <algorithm>
+
 #include "backends/cpu/simd/targets.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -139,10 +141,49 @@ namespace shunt::cpu::simd {
 
 HWY_EXPORT(DotRows);
 
+namespace {
+
+bool is_decoded_in_registers(DType type) {
+  return type == DType::kF32 || type == DType::kF16 || type == DType::kBF16 ||
+         type == DType::kQ8_0 || type == DType::kQ4_0;
+}
+
+/// Each row a piece at a time: decoded, multiplied, added to what was before.
+void dot_decoded_rows(const DTypeTrait& type, const std::byte* w, std::size_t w_stride,
+                      std::size_t rows, const float* x, std::size_t x_stride, std::size_t columns,
+                      std::size_t k, float* y, std::size_t y_stride) {
+  constexpr std::size_t kPiece = 1024;  // whole blocks of every type
+  const std::size_t piece_bytes =
+      kPiece / static_cast<std::size_t>(type.block_elements) * type.block_bytes;
+  float piece[kPiece];
+  float sums[kDotColumns];
+  for (std::size_t r = 0; r < rows; ++r) {
+    for (std::size_t c = 0; c < columns; ++c) y[r + c * y_stride] = 0.0F;
+    const std::byte* from = w + r * w_stride;
+    for (std::size_t first = 0; first < k; first += kPiece, from += piece_bytes) {
+      const std::size_t count = std::min(kPiece, k - first);
+      type.decode(from, piece, static_cast<std::int64_t>(count));
+      for (std::size_t c = 0; c < columns; c += kDotColumns) {
+        const std::size_t together = std::min<std::size_t>(kDotColumns, columns - c);
+        HWY_DYNAMIC_DISPATCH(DotRows)
+        (DType::kF32, reinterpret_cast<const std::byte*>(piece), 0, 1, x + c * x_stride + first,
+         x_stride, together, count, sums, 1);
+        for (std::size_t i = 0; i < together; ++i) y[r + (c + i) * y_stride] += sums[i];
+      }
+    }
+  }
+}
+
+}  // namespace
+
 void dot_rows(DType type, const std::byte* w, std::int64_t w_stride, std::int64_t rows,
               const float* x, std::int64_t x_stride, std::int64_t columns, std::int64_t k, float* y,
               std::int64_t y_stride) {
   const auto size = [](std::int64_t n) { return static_cast<std::size_t>(n); };
+  if (!is_decoded_in_registers(type)) {
+    return dot_decoded_rows(trait(type), w, size(w_stride), size(rows), x, size(x_stride),
+                            size(columns), size(k), y, size(y_stride));
+  }
   HWY_DYNAMIC_DISPATCH(DotRows)
   (type, w, size(w_stride), size(rows), x, size(x_stride), size(columns), size(k), y,
    size(y_stride));

@@ -26,6 +26,17 @@ void AddScalar(const float* a, float b, float* y, std::int64_t n) {
       y, n, [vb](V va) HWY_ATTR { return hn::Add(va, vb); }, a);
 }
 
+void Sub(const float* a, const float* b, float* y, std::int64_t n) {
+  map(
+      y, n, [](V va, V vb) HWY_ATTR { return hn::Sub(va, vb); }, a, b);
+}
+
+void SubScalar(const float* a, float b, float* y, std::int64_t n) {
+  const V vb = hn::Set(D(), b);
+  map(
+      y, n, [vb](V va) HWY_ATTR { return hn::Sub(va, vb); }, a);
+}
+
 void Mul(const float* a, const float* b, float* y, std::int64_t n) {
   map(
       y, n, [](V va, V vb) HWY_ATTR { return hn::Mul(va, vb); }, a, b);
@@ -35,6 +46,17 @@ void MulScalar(const float* a, float b, float* y, std::int64_t n) {
   const V vb = hn::Set(D(), b);
   map(
       y, n, [vb](V va) HWY_ATTR { return hn::Mul(va, vb); }, a);
+}
+
+void Div(const float* a, const float* b, float* y, std::int64_t n) {
+  map(
+      y, n, [](V va, V vb) HWY_ATTR { return hn::Div(va, vb); }, a, b);
+}
+
+void DivScalar(const float* a, float b, float* y, std::int64_t n) {
+  const V vb = hn::Set(D(), b);
+  map(
+      y, n, [vb](V va) HWY_ATTR { return hn::Div(va, vb); }, a);
 }
 
 void Scale(const float* x, float scale, float bias, float* y, std::int64_t n) {
@@ -50,28 +72,61 @@ void ScaleAdd(const float* x, float scale, const float* addend, float* y, std::i
       y, n, [vs](V vx, V va) HWY_ATTR { return hn::MulAdd(vx, vs, va); }, x, addend);
 }
 
-/// silu(x) * up. exp(-|x|) can't overflow, and what is subnormal on the way would have lost bits:
-/// where x is negative, x exp(x) / (1 + exp(x)) is multiplied with the second part of exp(x) at the
-/// very end.
-HWY_INLINE V silu_times(V x, V up) {
+/// sigmoid(z) * x * up. exp(-|z|) can't overflow, and what is subnormal on the way would have lost
+/// bits: where z is negative, x exp(z) / (1 + exp(z)) is multiplied with the second part of exp(z)
+/// at the very end.
+HWY_INLINE V sigmoid_times(V z, V x, V up) {
   const D d;
   const V one = hn::Set(d, 1.0F);
-  const ExpParts<V> e = exp_parts(d, hn::Neg(hn::Abs(x)));
+  const ExpParts<V> e = exp_parts(d, hn::Neg(hn::Abs(z)));
   const V denominator = hn::MulAdd(e.fraction, e.scale, one);
-  const auto negative = hn::Lt(x, hn::Zero(d));
+  const auto negative = hn::Lt(z, hn::Zero(d));
   const V numerator = hn::Mul(x, hn::IfThenElse(negative, e.fraction, one));
   return hn::Mul(hn::Mul(hn::Div(numerator, denominator), up),
                  hn::IfThenElse(negative, e.scale, one));
 }
 
+void Sigmoid(const float* x, float* y, std::int64_t n) {
+  map(
+      y, n,
+      [](V vx) HWY_ATTR {
+        const V one = hn::Set(D(), 1.0F);
+        return hn::IfThenElse(hn::IsNaN(vx), vx, sigmoid_times(vx, one, one));
+      },
+      x);
+}
+
 void Silu(const float* x, float* y, std::int64_t n) {
   map(
-      y, n, [](V vx) HWY_ATTR { return silu_times(vx, hn::Set(D(), 1.0F)); }, x);
+      y, n, [](V vx) HWY_ATTR { return sigmoid_times(vx, vx, hn::Set(D(), 1.0F)); }, x);
+}
+
+/// (1 + tanh u) / 2 = sigmoid(2 u).
+void Gelu(const float* x, float* y, std::int64_t n) {
+  map(
+      y, n,
+      [](V vx) HWY_ATTR {
+        const D d;
+        const V cubic = hn::MulAdd(hn::Mul(vx, vx), hn::Set(d, 0.044715F), hn::Set(d, 1.0F));
+        const V z = hn::Mul(hn::Mul(vx, hn::Set(d, 1.5957691216F)), cubic);
+        return sigmoid_times(z, vx, hn::Set(d, 1.0F));
+      },
+      x);
+}
+
+void GeluQuick(const float* x, float* y, std::int64_t n) {
+  map(
+      y, n,
+      [](V vx) HWY_ATTR {
+        const D d;
+        return sigmoid_times(hn::Mul(vx, hn::Set(d, 1.702F)), vx, hn::Set(d, 1.0F));
+      },
+      x);
 }
 
 void Swiglu(const float* gate, const float* up, float* y, std::int64_t n) {
   map(
-      y, n, [](V vg, V vu) HWY_ATTR { return silu_times(vg, vu); }, gate, up);
+      y, n, [](V vg, V vu) HWY_ATTR { return sigmoid_times(vg, vg, vu); }, gate, up);
 }
 
 void Exp(const float* x, float* y, std::int64_t n) {
@@ -108,6 +163,11 @@ float ExpShifted(const float* x, float shift, float* y, std::int64_t n) {
 float Dot(const float* a, const float* b, std::int64_t n) {
   return accumulate(
       n, [](V sum, V va, V vb) HWY_ATTR { return hn::MulAdd(va, vb, sum); }, a, b);
+}
+
+float Sum(const float* x, std::int64_t n) {
+  return accumulate(
+      n, [](V sum, V vx) HWY_ATTR { return hn::Add(vx, sum); }, x);
 }
 
 float SumSquares(const float* x, std::int64_t n) {
@@ -204,15 +264,23 @@ namespace shunt::cpu::simd {
 
 HWY_EXPORT(Add);
 HWY_EXPORT(AddScalar);
+HWY_EXPORT(Sub);
+HWY_EXPORT(SubScalar);
 HWY_EXPORT(Mul);
 HWY_EXPORT(MulScalar);
+HWY_EXPORT(Div);
+HWY_EXPORT(DivScalar);
 HWY_EXPORT(Scale);
 HWY_EXPORT(ScaleAdd);
+HWY_EXPORT(Sigmoid);
 HWY_EXPORT(Silu);
+HWY_EXPORT(Gelu);
+HWY_EXPORT(GeluQuick);
 HWY_EXPORT(Swiglu);
 HWY_EXPORT(Exp);
 HWY_EXPORT(ExpShifted);
 HWY_EXPORT(Dot);
+HWY_EXPORT(Sum);
 HWY_EXPORT(SumSquares);
 HWY_EXPORT(Max);
 HWY_EXPORT(Find);
@@ -225,11 +293,23 @@ void add(const float* a, const float* b, float* y, std::int64_t n) {
 void add(const float* a, float b, float* y, std::int64_t n) {
   HWY_DYNAMIC_DISPATCH(AddScalar)(a, b, y, n);
 }
+void sub(const float* a, const float* b, float* y, std::int64_t n) {
+  HWY_DYNAMIC_DISPATCH(Sub)(a, b, y, n);
+}
+void sub(const float* a, float b, float* y, std::int64_t n) {
+  HWY_DYNAMIC_DISPATCH(SubScalar)(a, b, y, n);
+}
 void mul(const float* a, const float* b, float* y, std::int64_t n) {
   HWY_DYNAMIC_DISPATCH(Mul)(a, b, y, n);
 }
 void mul(const float* a, float b, float* y, std::int64_t n) {
   HWY_DYNAMIC_DISPATCH(MulScalar)(a, b, y, n);
+}
+void div(const float* a, const float* b, float* y, std::int64_t n) {
+  HWY_DYNAMIC_DISPATCH(Div)(a, b, y, n);
+}
+void div(const float* a, float b, float* y, std::int64_t n) {
+  HWY_DYNAMIC_DISPATCH(DivScalar)(a, b, y, n);
 }
 void scale(const float* x, float scale, float bias, float* y, std::int64_t n) {
   HWY_DYNAMIC_DISPATCH(Scale)(x, scale, bias, y, n);
@@ -237,8 +317,17 @@ void scale(const float* x, float scale, float bias, float* y, std::int64_t n) {
 void scale_add(const float* x, float scale, const float* addend, float* y, std::int64_t n) {
   HWY_DYNAMIC_DISPATCH(ScaleAdd)(x, scale, addend, y, n);
 }
+void sigmoid(const float* x, float* y, std::int64_t n) {
+  HWY_DYNAMIC_DISPATCH(Sigmoid)(x, y, n);
+}
 void silu(const float* x, float* y, std::int64_t n) {
   HWY_DYNAMIC_DISPATCH(Silu)(x, y, n);
+}
+void gelu(const float* x, float* y, std::int64_t n) {
+  HWY_DYNAMIC_DISPATCH(Gelu)(x, y, n);
+}
+void gelu_quick(const float* x, float* y, std::int64_t n) {
+  HWY_DYNAMIC_DISPATCH(GeluQuick)(x, y, n);
 }
 void swiglu(const float* gate, const float* up, float* y, std::int64_t n) {
   HWY_DYNAMIC_DISPATCH(Swiglu)(gate, up, y, n);
@@ -251,6 +340,9 @@ float exp_shifted(const float* x, float shift, float* y, std::int64_t n) {
 }
 float dot(const float* a, const float* b, std::int64_t n) {
   return HWY_DYNAMIC_DISPATCH(Dot)(a, b, n);
+}
+float sum(const float* x, std::int64_t n) {
+  return HWY_DYNAMIC_DISPATCH(Sum)(x, n);
 }
 float sum_squares(const float* x, std::int64_t n) {
   return HWY_DYNAMIC_DISPATCH(SumSquares)(x, n);

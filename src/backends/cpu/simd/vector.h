@@ -10,16 +10,28 @@ namespace shunt::cpu::simd {
 /// y = a + b.
 void add(const float* a, const float* b, float* y, std::int64_t n);
 void add(const float* a, float b, float* y, std::int64_t n);
+/// y = a - b.
+void sub(const float* a, const float* b, float* y, std::int64_t n);
+void sub(const float* a, float b, float* y, std::int64_t n);
 /// y = a * b.
 void mul(const float* a, const float* b, float* y, std::int64_t n);
 void mul(const float* a, float b, float* y, std::int64_t n);
+/// y = a / b.
+void div(const float* a, const float* b, float* y, std::int64_t n);
+void div(const float* a, float b, float* y, std::int64_t n);
 /// y = x * scale + bias.
 void scale(const float* x, float scale, float bias, float* y, std::int64_t n);
 /// y = x * scale + addend.
 void scale_add(const float* x, float scale, const float* addend, float* y, std::int64_t n);
 
+/// y = 1 / (1 + exp(-x)), also where exp(-x) is infinite or the result subnormal.
+void sigmoid(const float* x, float* y, std::int64_t n);
 /// y = x / (1 + exp(-x)), also where exp(-x) is infinite or the result subnormal.
 void silu(const float* x, float* y, std::int64_t n);
+/// y = x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2.
+void gelu(const float* x, float* y, std::int64_t n);
+/// y = x / (1 + exp(-1.702 x)).
+void gelu_quick(const float* x, float* y, std::int64_t n);
 /// y = silu(gate) * up.
 void swiglu(const float* gate, const float* up, float* y, std::int64_t n);
 /// y = exp(x), within 2 units in the last place; subnormal results are not flushed.
@@ -28,6 +40,7 @@ void exp(const float* x, float* y, std::int64_t n);
 float exp_shifted(const float* x, float shift, float* y, std::int64_t n);
 
 float dot(const float* a, const float* b, std::int64_t n);
+float sum(const float* x, std::int64_t n);
 float sum_squares(const float* x, std::int64_t n);
 /// The largest; not-a-number if any element is; minus infinity if there are none.
 float max(const float* x, std::int64_t n);

@@ -1,0 +1,42 @@
+// How well a model predicts a text.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+
+#include "shunt/engine.h"
+
+namespace shunt {
+
+/// exp of the mean negative log-likelihood of the tokens that were scored.
+struct Perplexity {
+  double value = 0;
+  /// Its standard error, if the tokens' likelihoods were independent: value * s / sqrt(tokens),
+  /// with s the standard deviation of the negative log-likelihood.
+  double error = 0;
+  std::uint64_t tokens = 0;  ///< that were scored
+  std::uint64_t chunks = 0;
+};
+
+struct PerplexityOptions {
+  /// `context` is the number of tokens of a chunk, at least 4; 0: the model's own, at most 512.
+  SessionOptions session = {};
+  /// Called after each chunk with what is known so far and the number of chunks; may be empty.
+  std::function<void(const Perplexity& so_far, std::uint64_t chunks)> progress = {};
+  /// Once true, the work ends with Cancelled after the chunk at hand; may be null.
+  const std::atomic<bool>* cancel = nullptr;
+};
+
+/// Cuts `tokens` (Tokenizer::encode of the whole text) into chunks of n; an incomplete last one is
+/// dropped. Each chunk is computed by itself; if the model's tokenizer puts a beginning-of-sequence
+/// token in front (then tokens[0] is one), it takes the place of the chunk's first. Scored are the
+/// predictions of its tokens n/2 + 1 to n - 1, counted from 0, so that each has at least half of a
+/// chunk before it. Invalid if there are fewer than n tokens, or n is too small.
+Result<Perplexity> perplexity(const std::shared_ptr<const Model>& model,
+                              std::span<const std::int32_t> tokens,
+                              const PerplexityOptions& options = {});
+
+}  // namespace shunt

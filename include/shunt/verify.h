@@ -1,0 +1,97 @@
+// Is a device right? A graph is run once, on devices that are believed; and each operation once
+// more, alone, on the device in question, with the very inputs that it had there. So errors don't
+// add up from one operation to the next, and a wrong kernel is named.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "shunt/plan.h"
+
+namespace shunt {
+
+/// What became of an operation on the device in question.
+enum class CheckOutcome : std::uint8_t {
+  kCompared,     ///< computed, and held against the other result
+  kUnsupported,  ///< the device refuses it, which is its right
+  kFailed,       ///< the device took it, and then an error came
+};
+std::string_view to_string(CheckOutcome outcome);
+
+/// One operation of a graph.
+struct NodeCheck {
+  NodeId node = 0;
+  std::string name;     ///< "blk.0.attention (attention)"
+  std::string op;       ///< "attention"
+  std::string tensors;  ///< "F32 [64, 64], F32 [64, 5] -> F32 [64, 5]": sizes of this run
+  CheckOutcome outcome = CheckOutcome::kCompared;
+  std::string message;  ///< why it is not compared
+  /// Normalised mean square error against the other result: sum (a - b)^2 / sum b^2 over all
+  /// elements; where b is zero all over, the sum of squares itself. Where both are the same
+  /// infinity, or neither is a number, they are equal; if only one is, the error is infinite.
+  /// Numbers too small for a normal F32 count as 0. Of integers: the share of the elements that
+  /// differ. An operation that writes into memory is judged by all of that memory, and b is what it
+  /// changed there.
+  double error = 0;
+  double threshold = 0;  ///< most that `error` may be
+  Sizes worst_at = {};   ///< the element that is furthest off (in that memory, if it writes)
+  double got = 0;        ///< its value on the device
+  double expected = 0;   ///< its value in the run that is believed
+
+  bool compared() const { return outcome == CheckOutcome::kCompared; }
+  /// Whether something is wrong with the device.
+  bool wrong() const {
+    return outcome == CheckOutcome::kFailed || (compared() && !(error <= threshold));
+  }
+};
+
+/// All operations of one kind.
+struct OpCheck {
+  std::string op;
+  std::size_t compared = 0;
+  std::size_t over = 0;  ///< of those compared, over the threshold
+  std::size_t failed = 0;
+  std::size_t unsupported = 0;
+  double worst = 0;     ///< error of those compared
+  double mean = 0;      ///< the same
+  std::string message;  ///< the first reason why one is not compared
+};
+
+/// Where the threshold is not given: the coarsest of an operation's types, sources and result,
+/// decides. A kernel may round what it multiplies to the type that it multiplies it with.
+double default_threshold(DType dtype);
+
+struct VerifyOptions {
+  /// Of every weight and cache of the graph. What is in the caches counts: zeros, or what a step
+  /// before has left there.
+  std::span<const LeafMemory> memory = {};
+  /// Fills the inputs of the plan and states its extents; may be empty if there are none.
+  std::function<Status(Plan& plan)> fill = {};
+  std::optional<double> threshold = {};  ///< for all operations
+  const std::atomic<bool>* cancel = nullptr;
+  /// Called after each operation, with how many are done and in all; may be empty.
+  std::function<void(std::size_t done, std::size_t total)> progress = {};
+};
+
+/// Runs the graph as it is placed, and each computed node (no leaf, no view) once more, alone, on
+/// `device`. A node that the device refuses, or fails at, is told in its check; the others go on.
+/// The memory of caches is written as by any run. Takes one node's sources and result on the
+/// device at a time, and on the host what later nodes still read. Checks come in the order of the
+/// graph. An error is one of the run that is believed, or Cancelled.
+Result<std::vector<NodeCheck>> verify(std::shared_ptr<const Graph> graph, Placement placement,
+                                      Device& device, const VerifyOptions& options = {});
+
+/// Numbers of those that were computed or failed, worst first: by how many times its threshold an
+/// error is; what failed is worse than any error.
+std::vector<std::size_t> worst_first(std::span<const NodeCheck> checks);
+/// A line for each op, worst first in the same sense.
+std::vector<OpCheck> check_by_op(std::span<const NodeCheck> checks);
+
+}  // namespace shunt

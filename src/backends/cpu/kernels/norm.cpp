@@ -1,0 +1,92 @@
+#include "shunt/ops/norm.h"
+
+#include "backends/cpu/kernels/root_mean_square.h"
+#include "backends/cpu/kernels/rows.h"
+#include "backends/cpu/simd/vector.h"
+
+namespace shunt::cpu {
+
+namespace {
+
+float mean(const float* x, std::int64_t n) {
+  double sum = 0;
+  for (std::int64_t first = 0; first < n; first += kPiece) {
+    sum += simd::sum(x + first, std::min(kPiece, n - first));
+  }
+  return static_cast<float>(sum / static_cast<double>(n));
+}
+
+/// y = (x - mean) / sqrt(variance + eps); y may be x. The mean is taken off twice: the first, of
+/// numbers far from 0, is only as exact as they are.
+void standardize(const float* x, float* y, std::int64_t n, float eps) {
+  if (n == 0) return;
+  simd::add(x, -mean(x, n), y, n);
+  simd::add(y, -mean(y, n), y, n);
+  simd::mul(y, inverse_root_mean_square(y, n, eps), y, n);
+}
+
+/// An item is a row.
+class Norm final : public AnyCaseKernel {
+ public:
+  const Op& op() const override { return norm_op(); }
+  std::int64_t items(const Call& call, int) const override { return call.result.rows(); }
+  std::int64_t grain(const Call& call, int) const override {
+    return grain_for(call.result.sizes[0]);
+  }
+  int in_place_source() const override { return 0; }
+
+  Fault run(const Call& call, int, std::int64_t begin, std::int64_t end,
+            std::byte*) const override {
+    const float eps = call.params->get<NormParams>().eps;
+    const TensorArg& x = call.sources[0];
+    const std::int64_t n = x.sizes[0];
+    for_each_row(x.sizes, begin, end, [&](const RowIndex& at) {
+      float* y = as_f32(row_data(call.result, at));
+      standardize(view_f32(x, row_data(x, at), 0, n, y), y, n, eps);
+    });
+    return Fault::kNone;
+  }
+};
+
+/// An item is a group of an image, whose elements follow each other in the result.
+class GroupNorm final : public AnyCaseKernel {
+ public:
+  const Op& op() const override { return group_norm_op(); }
+  std::int64_t items(const Call& call, int) const override {
+    return call.params->get<GroupNormParams>().groups * call.result.sizes[3];
+  }
+  int in_place_source() const override { return 0; }
+
+  Fault run(const Call& call, int, std::int64_t begin, std::int64_t end,
+            std::byte*) const override {
+    const auto& params = call.params->get<GroupNormParams>();
+    const TensorArg& x = call.sources[0];
+    const std::int64_t channels = x.sizes[2] / params.groups;
+    for (std::int64_t item = begin; item < end; ++item) {
+      const std::int64_t first = item % params.groups * channels;
+      const std::int64_t n = item / params.groups;
+      float* y = as_f32(call.result.row(0, first, n));
+      float* to = y;
+      for (std::int64_t c = first; c < first + channels; ++c) {
+        for (std::int64_t row = 0; row < x.sizes[1]; ++row, to += x.sizes[0]) {
+          std::byte* from = x.row(row, c, n);
+          // In place there is nothing to gather.
+          if (as_f32(from) != to) read_f32(x, from, 0, x.sizes[0], to);
+        }
+      }
+      standardize(y, y, to - y, params.eps);
+    }
+    return Fault::kNone;
+  }
+};
+
+}  // namespace
+
+KernelList norm_kernels() {
+  static const Norm kNorm;
+  static const GroupNorm kGroupNorm;
+  static constexpr const CpuKernel* kKernels[] = {&kNorm, &kGroupNorm};
+  return kKernels;
+}
+
+}  // namespace shunt::cpu

@@ -1,0 +1,73 @@
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "backends/cpu/kernels/window.h"
+
+namespace shunt::cpu {
+
+namespace {
+
+class Pool2d final : public AnyCaseKernel {
+ public:
+  const Op& op() const override { return pool_2d_op(); }
+  std::int64_t items(const Call& call, int) const override { return call.result.rows(); }
+  std::int64_t grain(const Call& call, int) const override {
+    return grain_for(call.result.sizes[0]);
+  }
+
+  Fault run(const Call& call, int, std::int64_t begin, std::int64_t end,
+            std::byte*) const override {
+    const auto& params = call.params->get<Pool2dParams>();
+    const Image image(call.sources[0], params.kernel, params.stride, params.pad, {1, 1});
+    for_each_row(call.result.sizes, begin, end, [&](const RowIndex& at) {
+      float* y = as_f32(row_data(call.result, at));
+      for (std::int64_t i = 0; i < call.result.sizes[0]; ++i) {
+        y[i] = params.pooling == Pooling::kMax ? largest(image, i, at) : average(image, i, at);
+      }
+    });
+    return Fault::kNone;
+  }
+
+ private:
+  static float largest(const Image& image, std::int64_t i, const RowIndex& at) {
+    float most = -std::numeric_limits<float>::infinity();
+    for_each_inside(image, i, at, [&](float value) {
+      // Not-a-number stays.
+      if (value > most || std::isnan(value)) most = value;
+    });
+    return most;
+  }
+
+  static float average(const Image& image, std::int64_t i, const RowIndex& at) {
+    double sum = 0;
+    for_each_inside(image, i, at, [&](float value) { sum += value; });
+    return static_cast<float>(sum / static_cast<double>(image.x().kernel * image.y().kernel));
+  }
+
+  /// Calls f for what a window sees of the image: no more than there is, however large the window.
+  template <class F>
+  static void for_each_inside(const Image& image, std::int64_t i, const RowIndex& at, F f) {
+    const auto [left, right] = inside(image.x(), i);
+    const auto [top, bottom] = inside(image.y(), at.i1);
+    for (std::int64_t iy = top; iy < bottom; ++iy) {
+      const std::byte* row = image.row(iy, at.i2, at.i3);
+      for (std::int64_t ix = left; ix < right; ++ix) f(image.load(row, ix));
+    }
+  }
+
+  static std::pair<std::int64_t, std::int64_t> inside(const Axis& axis, std::int64_t position) {
+    const std::int64_t first = axis.at(position, 0);
+    return {std::max<std::int64_t>(first, 0), std::min(first + axis.kernel, axis.size)};
+  }
+};
+
+}  // namespace
+
+KernelList pool_2d_kernels() {
+  static const Pool2d kKernel;
+  static constexpr const CpuKernel* kKernels[] = {&kKernel};
+  return kKernels;
+}
+
+}  // namespace shunt::cpu

@@ -1,0 +1,31 @@
+// What rows are multiplied with by norms.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+
+#include "backends/cpu/simd/vector.h"
+
+namespace shunt::cpu {
+
+/// 1 / sqrt(mean(x^2) + eps); 0 for zeros without eps.
+inline float inverse_root_mean_square(const float* x, std::int64_t n, float eps) {
+  // In pieces, so that the error of F32 does not grow with n.
+  constexpr std::int64_t kStretch = 65536;
+  double sum = 0;
+  bool fits = true;
+  for (std::int64_t first = 0; first < n; first += kStretch) {
+    const float fast = simd::sum_squares(x + first, std::min(kStretch, n - first));
+    fits = fits && fast > 1e-30F && std::isfinite(fast);
+    sum += fast;
+  }
+  // Squares too small or too large for F32, though x is not.
+  if (!fits) {
+    sum = 0;
+    for (std::int64_t i = 0; i < n; ++i) sum += static_cast<double>(x[i]) * x[i];
+  }
+  const double mean = sum / static_cast<double>(n) + eps;
+  return mean == 0 ? 0.0F : static_cast<float>(1 / std::sqrt(mean));
+}
+
+}  // namespace shunt::cpu

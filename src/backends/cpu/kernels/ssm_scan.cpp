@@ -1,0 +1,63 @@
+#include <cmath>
+
+#include "backends/cpu/kernels/recurrence.h"
+#include "backends/cpu/simd/recurrence.h"
+#include "backends/cpu/simd/vector.h"
+#include "shunt/ops/state.h"
+
+namespace shunt::cpu {
+
+namespace {
+
+/// ln(1 + exp(x)), where exp(x) may be infinite, too.
+float softplus(float x) {
+  return x > 0 ? x + std::log1p(std::exp(-x)) : std::log1p(std::exp(x));
+}
+
+/// A row of the state belongs to one channel of x, with N elements.
+class SsmScan final : public HeadRecurrence {
+ public:
+  const Op& op() const override { return ssm_scan_op(); }
+
+ protected:
+  std::size_t states_source() const override { return 5; }
+  /// The heads of Mamba 1 are single channels: 16 of them are next to each other in x.
+  std::int64_t heads_per_item(const Call& call) const override {
+    return ceil_div(16, std::max<std::int64_t>(1, call.sources[0].sizes[0]));
+  }
+
+  void step_token(const HeadWalk& walk, std::int64_t token) const override {
+    const auto& sources = walk.call.sources;
+    const std::int64_t channels = sources[0].sizes[0];
+    const std::int64_t n = sources[3].sizes[0];
+    const std::int64_t group = walk.head / (sources[0].sizes[1] / sources[3].sizes[1]);
+    const float step = softplus(number(sources[1], walk.head, token, walk.sequence));
+    const float* b = walk.row(3, group, token);
+    const float* c = walk.row(4, group, token);
+    const bool a_each = sources[2].sizes[0] != 1;
+    const float decay = a_each ? 1.0F : std::exp(step * number(sources[2], 0, walk.head));
+    float* decays = walk.scratch;
+    if (a_each) {
+      const TensorArg& a = sources[2];
+      simd::mul(view_f32(a, a.row(walk.head), 0, n, decays), step, decays, n);
+      simd::exp(decays, decays, n);
+    }
+    float* y = walk.output(token, channels);
+    for (std::int64_t p = 0; p < channels; ++p) {
+      float* state = walk.state + p * n;
+      const float factor = step * number(sources[0], p, walk.head, token, walk.sequence);
+      y[p] = a_each ? simd::update_and_read(state, decays, b, factor, c, n)
+                    : simd::update_and_read(state, decay, b, factor, c, n);
+    }
+  }
+};
+
+}  // namespace
+
+KernelList ssm_scan_kernels() {
+  static const SsmScan kKernel;
+  static constexpr const CpuKernel* kKernels[] = {&kKernel};
+  return kKernels;
+}
+
+}  // namespace shunt::cpu

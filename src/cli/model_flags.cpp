@@ -1,0 +1,71 @@
+#include "cli/model_flags.h"
+
+#include "base/fail.h"
+#include "cli/placement_files.h"
+#include "cli/progress.h"
+
+namespace shunt::cli {
+namespace {
+
+constexpr std::int64_t kMostTokens = std::int64_t{1} << 30;
+constexpr std::uint64_t kLargeModel = std::uint64_t{1} << 30;  // bytes; takes a while to load
+constexpr std::string_view kNoModel =
+    "no model is given, and Shunt has none of its own yet. Use --model FILE with a GGUF file of "
+    "architecture llama, or make one of random weights to try things out: shunt synth random.gguf";
+
+Status read_cache_type(const std::string& text, DType& type) {
+  const auto named = dtype_from_name(text);
+  if (!named || (*named != DType::kF32 && *named != DType::kF16)) {
+    return invalid("\"{}\" is not f32 or f16", text);
+  }
+  type = *named;
+  return ok();
+}
+
+}  // namespace
+
+void ModelFlags::declare(Arguments& arguments) {
+  arguments.text("-m,--model", "FILE", "the model, a GGUF file", model_);
+  arguments.number<std::int64_t>("-b,--batch", "tokens of the prompt to compute at once",
+                                 session_.batch, 1, kMostTokens);
+  arguments.value(
+      "--cache-type", "TYPE", "type of the cache, f32 or f16 (default f16)",
+      [this](const std::string& text) { return read_cache_type(text, session_.cache_type); });
+  runtime_.declare(arguments);
+  arguments.value("-d,--devices", "LIST", "devices to use, such as cuda0,cpu0 (default all)",
+                  [this](const std::string& text) -> Status {
+                    SHUNT_ASSIGN(devices_, split_list(text));
+                    return ok();
+                  });
+  pins_.declare(arguments);
+  arguments.text("--placement", "FILE", "a placement from shunt place, to be followed exactly",
+                 placement_);
+  fallback_.declare(arguments);
+  device_error_.declare(arguments);
+}
+
+Status ModelFlags::check() {
+  if (!model_) return invalid("{}", kNoModel);
+  SHUNT_ASSIGN(options_, runtime_.options());
+  return ok();
+}
+
+Result<OpenModel> ModelFlags::open() const {
+  OpenModel open;
+  SHUNT_ASSIGN(open.registry, Registry::create(options_));
+  Progress progress("loading " + *model_, kLargeModel);
+  LoadOptions load;
+  load.devices = devices_;
+  load.session = session_;
+  load.fallback = fallback_.policy();
+  load.on_device_error = device_error_.policy();
+  SHUNT_TRY(pins_.apply(load));
+  if (placement_) {
+    SHUNT_ASSIGN(load.placement, load_placement(*placement_));
+  }
+  load.progress = [&](std::uint64_t done, std::uint64_t total) { progress.show(done, total); };
+  SHUNT_ASSIGN(open.model, Model::load(*model_, *open.registry, load));
+  return open;
+}
+
+}  // namespace shunt::cli

@@ -1,0 +1,155 @@
+#include "cli/verification.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "cli/json.h"
+
+namespace shunt::cli {
+namespace {
+
+std::size_t count(const Verification& found, bool (NodeCheck::*what)() const) {
+  return static_cast<std::size_t>(
+      std::count_if(found.checks.begin(), found.checks.end(),
+                    [&](const NodeCheck& check) { return (check.*what)(); }));
+}
+
+/// "1.2e-13", "0", "inf".
+std::string short_number(double value) {
+  return value == 0 ? "0" : fmt::format("{:.2g}", value);
+}
+
+std::string joined(const std::vector<std::int64_t>& numbers, std::string_view separator) {
+  return fmt::format("{}", fmt::join(numbers, separator));
+}
+
+/// "[20, 3]": zeros at the end are left out, as ones are in a shape.
+std::string element(const NodeCheck& check) {
+  auto end = check.worst_at.end();
+  while (end > check.worst_at.begin() + 1 && end[-1] == 0) --end;
+  return fmt::format("[{}]", fmt::join(check.worst_at.begin(), end, ", "));
+}
+
+std::string op_line(const OpCheck& op) {
+  const bool any = op.compared > 0;
+  return fmt::format("{:<14} {:>8} {:>6} {:>7} {:>9} {:>9} {:>12}{}{}\n", op.op, op.compared,
+                     op.over, op.failed, any ? short_number(op.worst) : "-",
+                     any ? short_number(op.mean) : "-", op.unsupported,
+                     op.message.empty() ? "" : "  ", op.message);
+}
+
+std::string node_lines(const Verification& found, std::size_t number) {
+  const NodeCheck& check = found.checks[number];
+  const std::string tokens =
+      fmt::format("{} token{}", found.tokens[number], found.tokens[number] == 1 ? "" : "s");
+  if (!check.compared()) {
+    return fmt::format("  failed     {}, {}\n             {}\n", check.name, tokens, check.message);
+  }
+  std::string text = fmt::format("  {:<10} {}, {}; at most {}\n", short_number(check.error),
+                                 check.name, tokens, short_number(check.threshold));
+  text += fmt::format("             {}\n", check.tensors);
+  if (check.error > 0) {
+    text += fmt::format("             furthest off at {}: {:.9g} instead of {:.9g}\n",
+                        element(check), check.got, check.expected);
+  }
+  return text;
+}
+
+/// JSON has no infinity: null.
+Json number_json(double value) {
+  return std::isfinite(value) ? Json(value) : Json();
+}
+
+Json op_json(const OpCheck& op) {
+  const bool any = op.compared > 0;
+  return {{"op", op.op},
+          {"compared", op.compared},
+          {"over", op.over},
+          {"failed", op.failed},
+          {"unsupported", op.unsupported},
+          {"worst", any ? number_json(op.worst) : Json()},
+          {"mean", any ? number_json(op.mean) : Json()},
+          {"message", op.message}};
+}
+
+Json node_json(const Verification& found, std::size_t number) {
+  const NodeCheck& check = found.checks[number];
+  Json json = {{"node", check.node},
+               {"name", check.name},
+               {"op", check.op},
+               {"tensors", check.tensors},
+               {"tokens", found.tokens[number]},
+               {"outcome", to_string(check.outcome)},
+               {"wrong", check.wrong()}};
+  if (!check.compared()) {
+    json["message"] = check.message;
+    return json;
+  }
+  json["error"] = number_json(check.error);
+  json["threshold"] = number_json(check.threshold);
+  json["worst_at"] = check.worst_at;
+  json["got"] = number_json(check.got);
+  json["expected"] = number_json(check.expected);
+  return json;
+}
+
+}  // namespace
+
+std::size_t Verification::compared() const {
+  return count(*this, &NodeCheck::compared);
+}
+std::size_t Verification::wrong() const {
+  return count(*this, &NodeCheck::wrong);
+}
+
+std::string to_plain_text(const Verification& found, std::size_t top) {
+  const std::size_t computed = found.worst_first.size();
+  std::string text = fmt::format("{}: {} against {}; tokens of each step: {}\n", found.model,
+                                 found.device, found.against, joined(found.steps, ", "));
+  text += fmt::format("{} operations: {} compared, {} wrong, {} not supported by {}\n",
+                      found.checks.size(), found.compared(), found.wrong(),
+                      found.checks.size() - computed, found.device);
+  text += fmt::format("{:<14} {:>8} {:>6} {:>7} {:>9} {:>9} {:>12}\n", "op", "compared", "over",
+                      "failed", "worst", "mean", "unsupported");
+  for (const OpCheck& op : check_by_op(found.checks)) text += op_line(op);
+  const std::size_t shown = std::min(top, computed);
+  if (shown > 0) text += fmt::format("worst {} of {}\n", shown, computed);
+  for (std::size_t i = 0; i < shown; ++i) text += node_lines(found, found.worst_first[i]);
+  return text;
+}
+
+std::string to_json(const Verification& found) {
+  Json json;
+  json["model"] = found.model;
+  json["device"] = found.device;
+  json["against"] = found.against;
+  json["steps"] = found.steps;
+  json["operations"] = found.checks.size();
+  json["compared"] = found.compared();
+  json["wrong"] = found.wrong();
+  json["unsupported"] = found.checks.size() - found.worst_first.size();
+  json["ops"] = Json::array();
+  for (const OpCheck& op : check_by_op(found.checks)) json["ops"].push_back(op_json(op));
+  json["nodes"] = Json::array();
+  for (std::size_t number : found.worst_first) json["nodes"].push_back(node_json(found, number));
+  for (std::size_t i = 0; i < found.checks.size(); ++i) {
+    if (found.checks[i].outcome == CheckOutcome::kUnsupported)
+      json["nodes"].push_back(node_json(found, i));
+  }
+  return to_text(json);
+}
+
+std::string complaint(const Verification& found) {
+  const NodeCheck& worst = found.checks[found.worst_first.front()];
+  const std::string why =
+      worst.compared() ? fmt::format("{}: error {}, at most {}", worst.name,
+                                     short_number(worst.error), short_number(worst.threshold))
+                       : worst.message;
+  return fmt::format("{}: {} of {} operations are wrong on {}; the worst is {}", found.model,
+                     found.wrong(), found.worst_first.size(), found.device, why);
+}
+
+}  // namespace shunt::cli

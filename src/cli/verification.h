@@ -1,0 +1,31 @@
+// What `shunt verify` found, for people and for programs.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "shunt/verify.h"
+
+namespace shunt::cli {
+
+struct Verification {
+  std::string model;
+  std::string device;
+  std::string against;
+  std::vector<std::int64_t> steps = {};       ///< tokens of each
+  std::vector<NodeCheck> checks = {};         ///< of all steps, one after the other
+  std::vector<std::int64_t> tokens = {};      ///< of the step of each check
+  std::vector<std::size_t> worst_first = {};  ///< see shunt::worst_first()
+
+  std::size_t compared() const;
+  std::size_t wrong() const;
+};
+
+/// The counts, a table by op, and the worst `top` operations.
+std::string to_plain_text(const Verification& found, std::size_t top);
+std::string to_json(const Verification& found);
+/// One line: how many are wrong, and the worst. There must be one.
+std::string complaint(const Verification& found);
+
+}  // namespace shunt::cli

@@ -1,0 +1,117 @@
+// `shunt verify`: whether a device computes what another one does.
+#include "base/fail.h"
+#include "cli/commands.h"
+#include "cli/interrupt.h"
+#include "cli/progress.h"
+#include "cli/runtime_flags.h"
+#include "cli/verification.h"
+#include "shunt/engine.h"
+
+namespace shunt::cli {
+namespace {
+
+constexpr std::uint64_t kLargeModel = std::uint64_t{1} << 30;  // bytes; takes a while to load
+constexpr std::uint64_t kManyNodes = 10'000;  // fewer are told once they take longer than a second
+
+class VerifyCommand final : public Command {
+ public:
+  const CommandInfo& info() const override {
+    static constexpr CommandInfo kInfo = {
+        "verify", "hold a device against another, operation by operation",
+        "  shunt verify --model model.gguf --device cuda0\n"
+        "  shunt verify --model model.gguf --device cuda0 --against cpu0 --threshold 1e-5 --json\n"
+        "  shunt verify --model model.gguf --device cuda0 --prompt \"It was\" --top 3"};
+    return kInfo;
+  }
+
+  void declare(Arguments& arguments) override {
+    arguments.text("-m,--model", "FILE", "the model, a GGUF file", model_);
+    arguments.text("-d,--device", "NAME", "the device to verify, such as cuda0", device_);
+    arguments.value("--against", "NAME", "the device that is believed (default cpu0)",
+                    [this](const std::string& text) -> Status {
+                      against_ = text;
+                      return ok();
+                    });
+    arguments.text("-p,--prompt", "TEXT",
+                   "what is computed; its last token in a step of its own (default a short text)",
+                   prompt_);
+    arguments.number("--threshold",
+                     "most that an error may be (default by the types of an operation)",
+                     verify_.threshold, 0.0);
+    arguments.number<std::size_t>("--top", "how many of the worst operations to show", top_);
+    runtime_.declare(arguments);
+    arguments.flag("--json", json_, "print JSON, with every operation");
+  }
+
+  Status check() override {
+    if (!model_) return invalid("no model is given; use --model FILE");
+    if (!device_) return invalid("no device is given; use --device NAME (see shunt devices)");
+    SHUNT_ASSIGN(options_, runtime_.options());
+    return ok();
+  }
+
+  Status run(Output& output) override {
+    Interrupt interrupt;
+    SHUNT_ASSIGN(const auto registry, Registry::create(options_));
+    SHUNT_ASSIGN(Device * device, registry->find(*device_));
+    SHUNT_ASSIGN(const auto model, load(*registry));
+    SHUNT_ASSIGN(const auto prompt, tokens_of(*model));
+    interrupt.defer();
+    SHUNT_ASSIGN(const Verification found, verify(*model, *device, prompt, interrupt));
+    output.write(json_ ? to_json(found) : to_plain_text(found, top_));
+    if (found.wrong() == 0) return ok();
+    return fail(ErrorCode::kDevice, "{}", complaint(found));
+  }
+
+ private:
+  Result<std::shared_ptr<const Model>> load(const Registry& registry) const {
+    Progress progress("loading " + *model_, kLargeModel);
+    LoadOptions load;
+    load.devices = {against_};
+    load.progress = [&](std::uint64_t done, std::uint64_t total) { progress.show(done, total); };
+    return Model::load(*model_, registry, load);
+  }
+
+  Result<std::vector<std::int32_t>> tokens_of(const Model& model) const {
+    SHUNT_ASSIGN(auto tokens, model.tokenizer().encode(prompt_.value_or(kPrompt)));
+    if (tokens.empty()) return invalid("{}: the prompt has no tokens", *model_);
+    return tokens;
+  }
+
+  Result<Verification> verify(const Model& model, Device& device,
+                              std::span<const std::int32_t> prompt, Interrupt& interrupt) {
+    Progress progress("verifying " + *device_, kManyNodes);
+    verify_.cancel = &interrupt.stop();
+    verify_.progress = [&](std::size_t done, std::size_t total) { progress.show(done, total); };
+    auto steps = shunt::verify(model, device, prompt, verify_);
+    if (!steps) return std::move(steps.error()).with_context(*model_);
+    Verification found{.model = *model_, .device = *device_, .against = against_};
+    for (VerifiedStep& step : *steps) {
+      found.steps.push_back(step.tokens);
+      found.tokens.insert(found.tokens.end(), step.checks.size(), step.tokens);
+      std::move(step.checks.begin(), step.checks.end(), std::back_inserter(found.checks));
+    }
+    found.worst_first = worst_first(found.checks);
+    return found;
+  }
+
+  static constexpr const char* kPrompt = "Once upon a time, there was a little girl.";
+
+  std::optional<std::string> model_;
+  std::optional<std::string> device_;
+  std::string against_ = "cpu0";
+  std::optional<std::string> prompt_;
+  std::size_t top_ = 10;
+  VerifyModelOptions verify_;
+  RuntimeFlags runtime_;
+  Options options_;
+  bool json_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_verify_command() {
+  return std::make_unique<VerifyCommand>();
+}
+
+}  // namespace shunt::cli

@@ -1,0 +1,97 @@
+#include "shunt/perplexity.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "base/fail.h"
+#include "base/guarded.h"
+
+namespace shunt {
+
+namespace {
+
+constexpr std::int64_t kDefaultChunk = 512;
+constexpr std::int64_t kLeastChunk = 4;
+
+/// log sum exp(logits) - logits[token], in double precision.
+double negative_log_likelihood(std::span<const float> logits, std::int32_t token) {
+  const double most = *std::max_element(logits.begin(), logits.end());
+  double sum = 0;
+  for (float logit : logits) sum += std::exp(static_cast<double>(logit) - most);
+  return most + std::log(sum) - static_cast<double>(logits[static_cast<std::size_t>(token)]);
+}
+
+/// Mean and spread of numbers as they come (Welford, "Note on a method for calculating corrected
+/// sums of squares and products", 1962).
+class Moments {
+ public:
+  void add(double x) {
+    ++count_;
+    const double delta = x - mean_;
+    mean_ += delta / static_cast<double>(count_);
+    squares_ += delta * (x - mean_);
+  }
+  std::uint64_t count() const { return count_; }
+  double mean() const { return mean_; }
+  double standard_error() const {
+    if (count_ < 2) return 0;
+    const auto n = static_cast<double>(count_);
+    return std::sqrt(squares_ / (n - 1) / n);
+  }
+
+ private:
+  std::uint64_t count_ = 0;
+  double mean_ = 0;
+  double squares_ = 0;
+};
+
+}  // namespace
+
+Result<Perplexity> perplexity(const std::shared_ptr<const Model>& model,
+                              std::span<const std::int32_t> tokens,
+                              const PerplexityOptions& options) {
+  return guarded([&]() -> Result<Perplexity> {
+    SessionOptions session_options = options.session;
+    std::int64_t& length = session_options.context;
+    if (length == 0) length = std::min(model->info().context, kDefaultChunk);
+    if (length < kLeastChunk) {
+      return invalid("chunks of {} tokens; they must have at least {}", length, kLeastChunk);
+    }
+    const auto chunk = static_cast<std::size_t>(length);
+    if (tokens.size() < chunk) {
+      return invalid("the text has {} tokens, but a chunk has {}", tokens.size(), chunk);
+    }
+    SHUNT_ASSIGN(const auto session, Session::create(model, session_options));
+    const bool begins = model->tokenizer().adds_bos();
+    const auto vocabulary = static_cast<std::size_t>(model->info().vocabulary);
+    const std::uint64_t chunks = tokens.size() / chunk;
+    Moments moments;
+    Perplexity result;
+    while (result.chunks < chunks) {
+      if (options.cancel != nullptr && options.cancel->load()) {
+        return fail(ErrorCode::kCancelled, "cancelled");
+      }
+      const auto from = tokens.subspan(result.chunks * chunk, chunk);
+      std::vector<std::int32_t> ids(from.begin(), from.end());
+      if (begins) ids.front() = tokens.front();
+      SHUNT_TRY(session->truncate(0));
+      SHUNT_TRY(session->append_all(ids, [&](std::size_t first, std::span<const float> logits) {
+        for (std::size_t i = 0; i * vocabulary < logits.size(); ++i) {
+          const std::size_t next = first + i + 1;  // the token that these logits predict
+          if (next <= chunk / 2 || next >= chunk) continue;
+          moments.add(
+              negative_log_likelihood(logits.subspan(i * vocabulary, vocabulary), ids[next]));
+        }
+      }));
+      ++result.chunks;
+      result.tokens = moments.count();
+      result.value = std::exp(moments.mean());
+      result.error = result.value * moments.standard_error();
+      if (options.progress) options.progress(result, chunks);
+    }
+    return result;
+  });
+}
+
+}  // namespace shunt

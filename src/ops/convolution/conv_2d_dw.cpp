@@ -1,0 +1,101 @@
+#include "ops/common/cases.h"
+#include "ops/common/checks.h"
+#include "ops/common/loops.h"
+#include "ops/convolution/window.h"
+
+namespace shunt {
+
+namespace {
+
+Window window_of(std::int64_t width, std::int64_t height, const Conv2dParams& params) {
+  return {{width, height}, params.stride, params.pad, params.dilation};
+}
+
+class Conv2dDepthwise final : public OpWith<Conv2dParams> {
+ public:
+  const OpInfo& info() const override {
+    static const OpInfo kInfo = {
+        .name = "conv_2d_dw",
+        .family = "convolution",
+        .summary =
+            "Depthwise convolution, each channel with its own kernel: y[i, j, c, n] = sum over kx, "
+            "ky of w[kx, ky, 0, c] * x[i * stride + kx * dilation - pad, ..., c, n], where x is 0 "
+            "outside.",
+        .sources = {"w", "x"}};
+    return kInfo;
+  }
+
+  Result<Inferred> shape_rule(SourceTensors sources, const Conv2dParams& params) const override {
+    const Tensor& w = *sources[0];
+    const Tensor& x = *sources[1];
+    SHUNT_TRY(expect_type("w", w, {DType::kF32, DType::kF16, DType::kBF16}));
+    for (std::size_t i = 0; i < kMaxDims; ++i) {
+      if (!w.shape[i].is_fixed())
+        return invalid("dimension {} of w is {}, an extent, but must be fixed", i,
+                       to_string(w.shape[i]));
+    }
+    SHUNT_ASSIGN(const Pair count, positions(window_of(w.size(0), w.size(1), params), x));
+    SHUNT_TRY(expect_dim("w", w, 2, 1, "that of a depthwise kernel"));
+    SHUNT_TRY(expect_dim("w", w, 3, x.shape[2], "dimension 2 of x"));
+    return contiguous(DType::kF32, {count[0], count[1], x.shape[2], x.shape[3]});
+  }
+
+  void plain_reference(RefSources sources, const Conv2dParams& params,
+                       RefTensor& result) const override {
+    const RefTensor& w = *sources[0];
+    const RefTensor& x = *sources[1];
+    const Window window = window_of(w.sizes[0], w.sizes[1], params);
+    for_each_element(result.sizes, [&](const Sizes& i) {
+      double sum = 0;
+      for (std::int64_t ky = 0; ky < w.sizes[1]; ++ky) {
+        for (std::int64_t kx = 0; kx < w.sizes[0]; ++kx) {
+          sum += w.at(kx, ky, 0, i[2]) *
+                 padded(x, window.at(0, i[0], kx), window.at(1, i[1], ky), i[2], i[3]);
+        }
+      }
+      at(result, i) = sum;
+    });
+  }
+
+  /// A multiplication and an addition for each element of a window.
+  double operations(const Tensor& result, SourceTensors sources, const Params&) const override {
+    const Tensor& w = *sources[0];
+    return 2.0 * static_cast<double>(w.size(0)) * static_cast<double>(w.size(1)) *
+           static_cast<double>(element_count(result.shape));
+  }
+
+  void cases(const CaseSink& sink) const override {
+    const auto emit = [&](const CaseSource& w, const CaseSource& x, const Window& window) {
+      const std::vector<CaseSource> sources = {w, x};
+      const Params params = Params::of(Conv2dParams{window.stride, window.pad, window.dilation});
+      sink({.name = describe_sources(sources, describe(params)),
+            .params = params,
+            .sources = sources});
+    };
+    for (const DType type : kFloatTypes) {
+      window_cases([&](const CaseSource& x, const Window& window) {
+        emit(source_of(type, {window.kernel[0], window.kernel[1], 1, sizes_of(x)[2]}), x, window);
+      });
+      const CaseSource x = source_of(DType::kF32, {9, 8, 4, 2});
+      const Window window = {.kernel = {3, 2}, .pad = {1, 1}};
+      emit(seen_as(type, {3, 2, 1, 4}, {1, 0, 2, 3}), x, window);
+      emit(seen_as(type, {3, 2, 1, 4}, {0, 1, 2, 3}, {1, 1, 0, 2}), x, window);
+      emit(source_of(type, {3, 2, 1, 0}), source_of(DType::kF32, {9, 8, 0, 2}), window);
+      emit(source_of(type, {5, 5, 1, 2}), source_of(DType::kF32, {300, 6, 2, 1}),
+           {.kernel = {5, 5}, .pad = {2, 2}});
+    }
+  }
+};
+
+}  // namespace
+
+const Op& conv_2d_dw_op() {
+  static const Conv2dDepthwise kOp;
+  return kOp;
+}
+
+Result<Value> conv_2d_dw(GraphBuilder& g, Operand w, Operand x, Conv2dParams params) {
+  return g.apply(conv_2d_dw_op(), Params::of(params), {&w, &x});
+}
+
+}  // namespace shunt

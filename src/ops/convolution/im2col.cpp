@@ -1,0 +1,76 @@
+#include "ops/common/cases.h"
+#include "ops/common/checks.h"
+#include "ops/common/loops.h"
+#include "ops/convolution/window.h"
+#include "tensor/checked.h"
+
+namespace shunt {
+
+namespace {
+
+Window window_of(const Im2colParams& params) {
+  return {params.kernel, params.stride, params.pad, params.dilation};
+}
+
+class Im2col final : public OpWith<Im2colParams> {
+ public:
+  const OpInfo& info() const override {
+    static const OpInfo kInfo = {
+        .name = "im2col",
+        .family = "convolution",
+        .summary =
+            "What each window sees of an image, as a row: y[kx + KW * (ky + KH * c), i, j, n] = "
+            "x[i * stride + kx * dilation - pad, ..., c, n], where x is 0 outside.",
+        .sources = {"x"}};
+    return kInfo;
+  }
+
+  Result<Inferred> shape_rule(SourceTensors sources, const Im2colParams& params) const override {
+    const Tensor& x = *sources[0];
+    SHUNT_ASSIGN(const Pair count, positions(window_of(params), x));
+    // Within 62 bits, then perhaps not.
+    std::int64_t columns = params.kernel[0] * params.kernel[1];
+    if (!multiply_into(&columns, x.size(2))) return invalid("a window sees too many elements");
+    return contiguous(DType::kF32, {columns, count[0], count[1], x.shape[3]});
+  }
+
+  void plain_reference(RefSources sources, const Im2colParams& params,
+                       RefTensor& result) const override {
+    const RefTensor& x = *sources[0];
+    const Window window = window_of(params);
+    for_each_element(result.sizes, [&](const Sizes& i) {
+      const std::int64_t kx = i[0] % window.kernel[0];
+      const std::int64_t ky = i[0] / window.kernel[0] % window.kernel[1];
+      const std::int64_t c = i[0] / (window.kernel[0] * window.kernel[1]);
+      at(result, i) = padded(x, window.at(0, i[1], kx), window.at(1, i[2], ky), c, i[3]);
+    });
+  }
+
+  void cases(const CaseSink& sink) const override {
+    const auto emit = [&](const CaseSource& x, const Window& window) {
+      const Params params =
+          Params::of(Im2colParams{window.kernel, window.stride, window.pad, window.dilation});
+      sink({.name = fmt::format("{} {}", describe_source(x), describe(params)),
+            .params = params,
+            .sources = {x},
+            .max_error = 0});
+    };
+    window_cases(emit);
+    emit(source_of(DType::kF32, {9, 8, 0, 2}), {.kernel = {2, 2}});
+    emit(source_of(DType::kF32, {5, 4, 600, 1}), {.kernel = {3, 3}, .pad = {1, 1}});
+    emit(source_of(DType::kF32, {5, 4, 2, 1}), {.kernel = {9, 9}, .pad = {4, 4}});
+  }
+};
+
+}  // namespace
+
+const Op& im2col_op() {
+  static const Im2col kOp;
+  return kOp;
+}
+
+Result<Value> im2col(GraphBuilder& g, Operand x, Im2colParams params) {
+  return g.apply(im2col_op(), Params::of(params), {&x});
+}
+
+}  // namespace shunt

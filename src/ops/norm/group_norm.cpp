@@ -1,0 +1,81 @@
+#include "ops/common/cases.h"
+#include "ops/common/checks.h"
+#include "ops/common/loops.h"
+#include "ops/norm/norm.h"
+#include "ops/norm/standardize.h"
+
+namespace shunt {
+
+namespace {
+
+class GroupNorm final : public OpWith<GroupNormParams> {
+ public:
+  const OpInfo& info() const override {
+    static const OpInfo kInfo = {
+        .name = "group_norm",
+        .family = "norm",
+        .summary =
+            "The elements of C / groups neighbouring channels of an image with mean 0 and variance "
+            "1: y = (x - mean(x)) / sqrt(mean((x - mean(x))^2) + eps), zeros if all are the same.",
+        .sources = {"x"}};
+    return kInfo;
+  }
+
+  Result<Inferred> shape_rule(SourceTensors sources, const GroupNormParams& params) const override {
+    const Tensor& x = *sources[0];
+    SHUNT_TRY(expect_type("x", x, {DType::kF32}));
+    SHUNT_TRY(expect_not_negative("eps", params.eps));
+    for (std::size_t i = 0; i < 3; ++i) {
+      if (x.shape[i].is_fixed()) continue;
+      return invalid("dimension {} of x is {}, an extent, but must be fixed", i,
+                     to_string(x.shape[i]));
+    }
+    if (params.groups < 1 || x.size(2) % params.groups != 0)
+      return invalid("groups is {}, which does not divide the channels of x, {}", params.groups,
+                     x.size(2));
+    return contiguous(DType::kF32, x.shape);
+  }
+
+  void plain_reference(RefSources sources, const GroupNormParams& params,
+                       RefTensor& result) const override {
+    const RefTensor& x = *sources[0];
+    result.data = x.data;
+    if (x.data.empty()) return;
+    const auto group =
+        static_cast<std::size_t>(x.sizes[0] * x.sizes[1] * x.sizes[2] / params.groups);
+    for (std::size_t first = 0; first < x.data.size(); first += group) {
+      standardize(std::span(result.data).subspan(first, group), params.eps);
+    }
+  }
+
+  void cases(const CaseSink& sink) const override {
+    const auto emit = [&](const CaseSource& x, const GroupNormParams& params,
+                          std::string_view extra = "") {
+      sink({.name = fmt::format("{} {}{}", describe_source(x), describe(Params::of(params)), extra),
+            .params = Params::of(params),
+            .sources = {x}});
+    };
+    for (const CaseSource& x : unary_sources(DType::kF32)) {
+      const Sizes sizes = sizes_of(x);
+      emit(x, {1, 1e-5F});
+      emit(x, {sizes[2], 0.1F});
+      if (sizes[2] % 2 == 0 && sizes[2] > 2) emit(x, {2, 1e-5F});
+      emit(filled(x, Fill::kUniform, 1000, 1001), {1, 1e-5F}, " far from 0");
+    }
+    emit(source_of(DType::kF32, {30, 30, 32, 2}), {8, 1e-5F});
+    emit(seen_as(DType::kF32, {7, 5, 6, 2}, {2, 0, 1, 3}), {3, 1e-5F});
+  }
+};
+
+}  // namespace
+
+const Op& group_norm_op() {
+  static const GroupNorm kOp;
+  return kOp;
+}
+
+Result<Value> group_norm(GraphBuilder& g, Operand x, GroupNormParams params) {
+  return g.apply(group_norm_op(), Params::of(params), {&x});
+}
+
+}  // namespace shunt

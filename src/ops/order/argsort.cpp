@@ -1,0 +1,67 @@
+#include <limits>
+
+#include "ops/common/cases.h"
+#include "ops/common/checks.h"
+#include "ops/order/sort.h"
+
+namespace shunt {
+
+namespace {
+
+class Argsort final : public OpWith<ArgsortParams> {
+ public:
+  const OpInfo& info() const override {
+    static const OpInfo kInfo = {
+        .name = "argsort",
+        .family = "order",
+        .summary =
+            "The indices of the elements of each row in the order of their values; equals keep "
+            "their order, and what is not a number comes last.",
+        .sources = {"x"}};
+    return kInfo;
+  }
+
+  Result<Inferred> shape_rule(SourceTensors sources, const ArgsortParams&) const override {
+    const Tensor& x = *sources[0];
+    SHUNT_TRY(expect_type("x", x, {DType::kF32}));
+    // Indices are I32.
+    if (x.size(0) > std::numeric_limits<std::int32_t>::max())
+      return invalid("x is {}, whose rows are too long", to_string(x));
+    return contiguous(DType::kI32, x.shape);
+  }
+
+  void plain_reference(RefSources sources, const ArgsortParams& params,
+                       RefTensor& result) const override {
+    reference_order(*sources[0], params.order, result);
+  }
+
+  void cases(const CaseSink& sink) const override {
+    const auto emit = [&](const CaseSource& x, const ArgsortParams& params,
+                          std::string_view extra = "") {
+      sink({.name = fmt::format("{} {}{}", describe_source(x), describe(Params::of(params)), extra),
+            .params = Params::of(params),
+            .sources = {x},
+            .max_error = 0});
+    };
+    for (const SortOrder order : {SortOrder::kAscending, SortOrder::kDescending}) {
+      for (const CaseSource& x : unary_sources(DType::kF32)) {
+        emit(x, {order});
+        emit(filled(x, Fill::kIndex, 0, 4), {order}, " of equals");
+      }
+      emit(source_of(DType::kF32, {1000, 2, 1, 1}), {order});
+    }
+  }
+};
+
+}  // namespace
+
+const Op& argsort_op() {
+  static const Argsort kOp;
+  return kOp;
+}
+
+Result<Value> argsort(GraphBuilder& g, Operand x, ArgsortParams params) {
+  return g.apply(argsort_op(), Params::of(params), {&x});
+}
+
+}  // namespace shunt

@@ -1,0 +1,73 @@
+#include <limits>
+
+#include "ops/common/cases.h"
+#include "ops/common/checks.h"
+#include "ops/order/sort.h"
+
+namespace shunt {
+
+namespace {
+
+class TopK final : public OpWith<TopKParams> {
+ public:
+  const OpInfo& info() const override {
+    static const OpInfo kInfo = {
+        .name = "top_k",
+        .family = "order",
+        .summary =
+            "The indices of the k largest elements of each row, largest first; of equals the first "
+            "ones, and what is not a number last.",
+        .sources = {"x"}};
+    return kInfo;
+  }
+
+  Result<Inferred> shape_rule(SourceTensors sources, const TopKParams& params) const override {
+    const Tensor& x = *sources[0];
+    SHUNT_TRY(expect_type("x", x, {DType::kF32}));
+    if (!x.shape[0].is_fixed())
+      return invalid("dimension 0 of x is {}, an extent, but k must fit any",
+                     to_string(x.shape[0]));
+    if (params.k < 1 || params.k > x.size(0))
+      return invalid("k is {}, but rows of x have {} elements", params.k, x.size(0));
+    if (x.size(0) > std::numeric_limits<std::int32_t>::max())
+      return invalid("x is {}, whose rows are too long", to_string(x));
+    return contiguous(DType::kI32, {params.k, x.shape[1], x.shape[2], x.shape[3]});
+  }
+
+  void plain_reference(RefSources sources, const TopKParams&, RefTensor& result) const override {
+    reference_order(*sources[0], SortOrder::kDescending, result);
+  }
+
+  void cases(const CaseSink& sink) const override {
+    const auto emit = [&](const CaseSource& x, const TopKParams& params,
+                          std::string_view extra = "") {
+      sink({.name = fmt::format("{} {}{}", describe_source(x), describe(Params::of(params)), extra),
+            .params = Params::of(params),
+            .sources = {x},
+            .max_error = 0});
+    };
+    for (const CaseSource& x : unary_sources(DType::kF32)) {
+      const std::int64_t columns = sizes_of(x)[0];
+      if (columns == 0) continue;
+      emit(x, {1});
+      emit(filled(x, Fill::kIndex, 0, 4), {columns}, " of equals");
+      if (columns > 2) emit(x, {2});
+      if (columns > 6) emit(x, {columns - 1});
+    }
+    emit(source_of(DType::kF32, {2000, 2, 1, 1}), {40});
+    emit(filled(source_of(DType::kF32, {2000, 2, 1, 1}), Fill::kIndex, 0, 99), {40}, " of equals");
+  }
+};
+
+}  // namespace
+
+const Op& top_k_op() {
+  static const TopK kOp;
+  return kOp;
+}
+
+Result<Value> top_k(GraphBuilder& g, Operand x, TopKParams params) {
+  return g.apply(top_k_op(), Params::of(params), {&x});
+}
+
+}  // namespace shunt

@@ -1,0 +1,72 @@
+#include "ops/common/cases.h"
+#include "ops/common/checks.h"
+#include "ops/common/loops.h"
+#include "ops/reduce/reduce.h"
+
+namespace shunt {
+
+namespace {
+
+class Mean final : public OpWith<NoParams> {
+ public:
+  const OpInfo& info() const override {
+    static const OpInfo kInfo = {
+        .name = "mean",
+        .family = "reduce",
+        .summary =
+            "The mean of each row: y[0, r] = sum over i of x[i, r] / C, for rows of C elements.",
+        .sources = {"x"}};
+    return kInfo;
+  }
+
+  Result<Inferred> shape_rule(SourceTensors sources, const NoParams&) const override {
+    const Tensor& x = *sources[0];
+    SHUNT_TRY(expect_type("x", x, {DType::kF32}));
+    if (x.size(0) < 1) return invalid("x is {}, whose rows have no element", to_string(x));
+    return contiguous(DType::kF32, {1, x.shape[1], x.shape[2], x.shape[3]});
+  }
+
+  void plain_reference(RefSources sources, const NoParams&, RefTensor& result) const override {
+    const RefTensor& x = *sources[0];
+    for_each_row(x.sizes, [&](std::int64_t i1, std::int64_t i2, std::int64_t i3) {
+      double sum = 0;
+      for (std::int64_t i = 0; i < x.sizes[0]; ++i) sum += x.at(i, i1, i2, i3);
+      result.at(0, i1, i2, i3) = sum / static_cast<double>(x.sizes[0]);
+    });
+  }
+
+  /// An addition for each element of x.
+  double operations(const Tensor&, SourceTensors sources, const Params&) const override {
+    return static_cast<double>(element_count(sources[0]->shape));
+  }
+
+  void cases(const CaseSink& sink) const override {
+    const auto emit = [&](const CaseSource& x, std::string_view extra = "") {
+      sink({.name = describe_source(x) + std::string(extra),
+            .params = Params::of(NoParams{}),
+            .sources = {x}});
+    };
+    for (const CaseSource& x : unary_sources(DType::kF32)) {
+      if (sizes_of(x)[0] == 0) continue;
+      emit(x);
+      emit(filled(x, Fill::kUniform, 0, 1), " positive");
+    }
+    // Longer than what is summed at once.
+    emit(source_of(DType::kF32, {4097, 3, 1, 1}));
+    emit(filled(source_of(DType::kF32, {100003, 1, 1, 1}), Fill::kUniform, 0, 1), " positive");
+    emit(seen_as(DType::kF32, {5000, 2, 2, 1}, {1, 0, 2, 3}));
+  }
+};
+
+}  // namespace
+
+const Op& mean_op() {
+  static const Mean kOp;
+  return kOp;
+}
+
+Result<Value> mean(GraphBuilder& g, Operand x) {
+  return g.apply(mean_op(), Params::of(NoParams{}), {&x});
+}
+
+}  // namespace shunt

@@ -1,0 +1,22 @@
+// Many elements to one.
+#pragma once
+
+#include "shunt/graph.h"
+
+namespace shunt {
+
+const Op& sum_op();
+/// The sum of all elements, 0 if there are none. x: F32, any shape; the result is F32 [1].
+Result<Value> sum(GraphBuilder& g, Operand x);
+
+const Op& sum_rows_op();
+/// The sum of each row, 0 if it has no element. x: F32 [C, R, X2, X3]; the result is F32 [1, R, X2,
+/// X3].
+Result<Value> sum_rows(GraphBuilder& g, Operand x);
+
+const Op& mean_op();
+/// The mean of each row. x: F32 [C, R, X2, X3], C at least 1; the result is F32 [1, R, X2, X3]. Not
+/// a number if C is an extent that is 0 in a run.
+Result<Value> mean(GraphBuilder& g, Operand x);
+
+}  // namespace shunt

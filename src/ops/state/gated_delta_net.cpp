@@ -1,0 +1,146 @@
+#include <cmath>
+
+#include "ops/common/cases.h"
+#include "ops/common/checks.h"
+#include "ops/state/recurrence.h"
+#include "ops/state/recurrence_cases.h"
+
+namespace shunt {
+
+namespace {
+
+/// `k_heads` heads of q and k, a gate for each channel of the key or for all of them.
+std::vector<CaseSource> sources_for(const HeadSize& z, std::int64_t k_heads, bool gate_each) {
+  constexpr DType kF32 = DType::kF32;
+  // Keys of length 1 or so, as in models: the state stays small.
+  const CaseSource keys =
+      filled(source_of(kF32, {z.k, k_heads, z.t, z.s}), Fill::kUniform, -0.2, 0.2);
+  const CaseSource gate = source_of(kF32, {gate_each ? z.k : 1, z.h, z.t, z.s});
+  return {source_of(kF32, {z.k, k_heads, z.t, z.s}),
+          keys,
+          source_of(kF32, {z.v, z.h, z.t, z.s}),
+          filled(gate, Fill::kUniform, -1, 0),
+          filled(source_of(kF32, {1, z.h, z.t, z.s}), Fill::kUniform, 0, 1),
+          source_of(kF32, {z.k, z.v, z.h, z.s})};
+}
+
+std::vector<CaseSource> sources_of(const HeadSize& z) {
+  return sources_for(z, z.h, z.v % 2 == 1);
+}
+
+class GatedDeltaNet final : public OpWith<GatedDeltaNetParams> {
+ public:
+  const OpInfo& info() const override {
+    static const OpInfo kInfo = {
+        .name = "gated_delta_net",
+        .family = "state",
+        .summary =
+            "Gated delta rule (arXiv 2412.06464), for each head: state[k, v] = exp(gate[k]) * "
+            "state[k, v]; d[v] = beta * (value[v] - sum over k of key[k] * state[k, v]); state[k, "
+            "v] = state[k, v] + key[k] * d[v]; y[v] = scale * sum over k of q[k] * state[k, v]. "
+            "Heads in groups share q and k. The result is [V * H, T + K, S]: the outputs, then "
+            "the states.",
+        .sources = {"q", "k", "v", "gate", "beta", "states", "ids?"}};
+    return kInfo;
+  }
+
+  Result<Inferred> shape_rule(SourceTensors sources,
+                              const GatedDeltaNetParams& params) const override {
+    const Tensor& q = *sources[0];
+    const Tensor& v = *sources[2];
+    const Tensor& gate = *sources[3];
+    SHUNT_TRY(expect_type("q", q, {DType::kF32}));
+    SHUNT_TRY(expect_type("v", v, {DType::kF32}));
+    SHUNT_TRY(expect_fixed("q", q, 2));
+    SHUNT_TRY(expect_fixed("v", v, 2));
+    const auto& [value_size, heads, tokens, sequences] = v.shape;
+    const Dim& key_size = q.shape[0];
+    SHUNT_TRY(expect_f32_of("q", q, {key_size, q.shape[1], tokens, sequences}, "[K, Hk, T, S]"));
+    SHUNT_TRY(expect_f32_of("k", *sources[1], q.shape, "q"));
+    if (!divides(q.shape[1], heads)) {
+      return invalid("the heads of q, {}, do not divide the heads of v, {}", q.size(1), heads.max);
+    }
+    const Dim& gates = gate.shape[0] == Dim(1) ? gate.shape[0] : key_size;
+    SHUNT_TRY(expect_f32_of("gate", gate, {gates, heads, tokens, sequences}, "[K, H, T, S]"));
+    SHUNT_TRY(expect_f32_of("beta", *sources[4], {1, heads, tokens, sequences}, "[1, H, T, S]"));
+    SHUNT_TRY(expect_finite("scale", params.scale));
+    SHUNT_TRY(expect_states(*sources[5], {key_size, value_size, heads}, 3, sources[6], sequences));
+    return infer_recurrence(value_size, heads, tokens, key_size.max, sequences);
+  }
+
+  void plain_reference(RefSources sources, const GatedDeltaNetParams& params,
+                       RefTensor& result) const override {
+    const RefTensor& q = *sources[0];
+    const RefTensor& k = *sources[1];
+    const RefTensor& v = *sources[2];
+    const RefTensor& gate = *sources[3];
+    const RefTensor& beta = *sources[4];
+    const auto& [value_size, heads, tokens, sequences] = v.sizes;
+    for (std::int64_t s = 0; s < sequences; ++s) {
+      RefRecurrence sequence(*sources[5], 3, sources[6], s, result);
+      for (std::int64_t t = 0; t < tokens; ++t) {
+        for (std::int64_t h = 0; h < heads; ++h) {
+          const std::int64_t g = h / (heads / k.sizes[1]);
+          for (std::int64_t j = 0; j < value_size; ++j) {
+            double found = 0;
+            for (std::int64_t i = 0; i < k.sizes[0]; ++i) {
+              sequence.state(i, j, h) *= std::exp(gate.at(i % gate.sizes[0], h, t, s));
+              found += k.at(i, g, t, s) * sequence.state(i, j, h);
+            }
+            const double d = beta.at(0, h, t, s) * (v.at(j, h, t, s) - found);
+            double y = 0;
+            for (std::int64_t i = 0; i < k.sizes[0]; ++i) {
+              sequence.state(i, j, h) += k.at(i, g, t, s) * d;
+              y += q.at(i, g, t, s) * sequence.state(i, j, h);
+            }
+            sequence.output(h * value_size + j, t) = params.scale * y;
+          }
+        }
+      }
+      sequence.finish(tokens);
+    }
+  }
+
+  /// So many for each element of the state and token.
+  double operations(const Tensor&, SourceTensors sources, const Params&) const override {
+    return 7.0 * static_cast<double>(sources[0]->size(0)) *
+           static_cast<double>(element_count(sources[2]->shape));
+  }
+
+  void cases(const CaseSink& sink) const override {
+    const Params params = Params::of(GatedDeltaNetParams{0.25F});
+    recurrence_cases(
+        *this, sink, sources_of,
+        {params, Params::of(GatedDeltaNetParams{}), Params::of(GatedDeltaNetParams{-2})});
+    const auto emit = [&](const HeadSize& size, std::int64_t k_heads, bool gate_each) {
+      std::vector<CaseSource> sources = sources_for(size, k_heads, gate_each);
+      sources.push_back(not_given());
+      sink({.name = describe_sources(sources, describe(params)),
+            .params = params,
+            .sources = sources});
+    };
+    for (bool gate_each : {false, true}) {
+      emit({32, 48, 6, 7, 2}, 1, gate_each);
+      emit({32, 48, 6, 7, 2}, 3, gate_each);
+      emit({64, 64, 2, 33, 1}, 2, gate_each);
+    }
+  }
+};
+
+}  // namespace
+
+const Op& gated_delta_net_op() {
+  static const GatedDeltaNet kOp;
+  return kOp;
+}
+
+Result<Recurrence> gated_delta_net(GraphBuilder& g, Operand q, Operand k, Operand v, Operand gate,
+                                   Operand beta, Operand states, Operand ids,
+                                   GatedDeltaNetParams params) {
+  const Result<Value> result =
+      g.apply(gated_delta_net_op(), Params::of(params), {&q, &k, &v, &gate, &beta, &states, &ids});
+  if (!result) return Error(result.error());
+  return recurrence_parts(g, result, {g.tensor(*v).shape, 2, g.tensor(*states).shape, 3});
+}
+
+}  // namespace shunt

@@ -1,0 +1,122 @@
+#include "ops/common/cases.h"
+#include "ops/common/checks.h"
+#include "ops/state/recurrence.h"
+
+namespace shunt {
+
+namespace {
+
+class SsmConv final : public OpWith<NoParams> {
+ public:
+  const OpInfo& info() const override {
+    static const OpInfo kInfo = {
+        .name = "ssm_conv",
+        .family = "state",
+        .summary =
+            "Causal convolution of each channel, with z the K - 1 inputs of the state followed by "
+            "x: y[d, t] = sum over k of w[k, d] * z[d, t + k]. The new state is the last K - 1 "
+            "inputs. The result is [D, T + K - 1, S]: the outputs, then the states.",
+        .sources = {"x", "w", "states", "ids?"}};
+    return kInfo;
+  }
+
+  Result<Inferred> shape_rule(SourceTensors sources, const NoParams&) const override {
+    const Tensor& x = *sources[0];
+    const Tensor& w = *sources[1];
+    SHUNT_TRY(expect_type("x", x, {DType::kF32}));
+    SHUNT_TRY(expect_dims("x", x, 3));
+    SHUNT_TRY(expect_fixed("x", x, 1));
+    SHUNT_TRY(expect_fixed("w", w, 1));
+    SHUNT_TRY(expect_f32_of("w", w, {w.shape[0], x.shape[0], 1, 1}, "[K, D]"));
+    if (w.size(0) < 1) return invalid("w is {}, which has no taps", to_string(w));
+    const std::int64_t rows = w.size(0) - 1;
+    SHUNT_TRY(expect_states(*sources[2], {x.shape[0], rows}, 2, sources[3], x.shape[2]));
+    return infer_recurrence(x.shape[0], 1, x.shape[1], rows, x.shape[2]);
+  }
+
+  void plain_reference(RefSources sources, const NoParams&, RefTensor& result) const override {
+    const RefTensor& x = *sources[0];
+    const RefTensor& w = *sources[1];
+    const std::int64_t taps = w.sizes[0];
+    const std::int64_t tokens = x.sizes[1];
+    for (std::int64_t s = 0; s < x.sizes[2]; ++s) {
+      RefRecurrence sequence(*sources[2], 2, sources[3], s, result);
+      for (std::int64_t d = 0; d < x.sizes[0]; ++d) {
+        std::vector<double> z;
+        for (std::int64_t k = 0; k < taps - 1; ++k) z.push_back(sequence.state(d, k));
+        for (std::int64_t t = 0; t < tokens; ++t) z.push_back(x.at(d, t, s));
+        for (std::int64_t t = 0; t < tokens; ++t) {
+          double sum = 0;
+          for (std::int64_t k = 0; k < taps; ++k) {
+            sum += w.at(k, d) * z[static_cast<std::size_t>(t + k)];
+          }
+          sequence.output(d, t) = sum;
+        }
+        for (std::int64_t k = 0; k < taps - 1; ++k) {
+          sequence.state(d, k) = z[static_cast<std::size_t>(tokens + k)];
+        }
+      }
+      sequence.finish(tokens);
+    }
+  }
+
+  /// A multiplication and an addition for each tap.
+  double operations(const Tensor& result, SourceTensors sources, const Params&) const override {
+    return 2.0 * static_cast<double>(sources[1]->size(0)) *
+           static_cast<double>(element_count(result.shape));
+  }
+
+  void cases(const CaseSink& sink) const override {
+    constexpr DType kF32 = DType::kF32;
+    const auto emit = [&](const CaseSource& x, const CaseSource& w, const CaseSource& states,
+                          const CaseSource& ids) {
+      const std::vector<CaseSource> sources = {x, w, states, ids};
+      sink({.name = describe_sources(sources),
+            .params = Params::of(NoParams{}),
+            .sources = sources});
+    };
+    const auto ids_of = [](DType type, std::int64_t count, double states) {
+      return filled(source_of(type, {count, 1, 1, 1}), Fill::kIndex, 0, states);
+    };
+    struct Size {
+      std::int64_t d, t, s, k;
+    };
+    constexpr std::array kSizes = {
+        Size{1, 1, 1, 1},    Size{7, 3, 1, 4},   Size{64, 1, 1, 4},  Size{64, 2, 3, 4},
+        Size{33, 17, 2, 4},  Size{300, 5, 2, 3}, Size{513, 1, 4, 4}, Size{16, 1, 2, 9},
+        Size{257, 33, 1, 4}, Size{16, 0, 2, 4},  Size{0, 3, 2, 4},   Size{16, 3, 0, 4},
+        Size{20, 6, 2, 1},
+    };
+    for (const Size& z : kSizes) {
+      const CaseSource x = source_of(kF32, {z.d, z.t, z.s, 1});
+      const CaseSource w = source_of(kF32, {z.k, z.d, 1, 1});
+      emit(x, w, source_of(kF32, {z.d, z.k - 1, z.s, 1}), not_given());
+      emit(x, w, source_of(kF32, {z.d, z.k - 1, 5, 1}), ids_of(DType::kI32, z.s, 5));
+    }
+    const CaseSource x = source_of(kF32, {40, 6, 3, 1});
+    const CaseSource w = source_of(kF32, {4, 40, 1, 1});
+    const CaseSource states = source_of(kF32, {40, 3, 3, 1});
+    emit(x, w, source_of(kF32, {40, 3, 9, 1}), ids_of(DType::kI64, 3, 9));
+    emit(seen_as(kF32, {40, 6, 3, 1}, {1, 0, 2, 3}), w, states, not_given());
+    emit(seen_as(kF32, {40, 6, 3, 1}, {0, 2, 1, 3}, {3, 1, 0, 0}), w, states, not_given());
+    emit(x, seen_as(kF32, {4, 40, 1, 1}, {1, 0, 2, 3}), states, not_given());
+    emit(x, w, seen_as(kF32, {40, 3, 3, 1}, {1, 0, 2, 3}), not_given());
+    emit(x, w, seen_as(kF32, {40, 3, 3, 1}, {0, 2, 1, 3}, {1, 0, 2, 0}), not_given());
+  }
+};
+
+}  // namespace
+
+const Op& ssm_conv_op() {
+  static const SsmConv kOp;
+  return kOp;
+}
+
+Result<Recurrence> ssm_conv(GraphBuilder& g, Operand x, Operand w, Operand states, Operand ids) {
+  const Result<Value> result =
+      g.apply(ssm_conv_op(), Params::of(NoParams{}), {&x, &w, &states, &ids});
+  if (!result) return Error(result.error());
+  return recurrence_parts(g, result, {g.tensor(*x).shape, 1, g.tensor(*states).shape, 2});
+}
+
+}  // namespace shunt

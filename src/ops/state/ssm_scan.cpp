@@ -1,0 +1,160 @@
+#include <cmath>
+
+#include "ops/common/cases.h"
+#include "ops/common/checks.h"
+#include "ops/state/recurrence.h"
+
+namespace shunt {
+
+namespace {
+
+/// ln(1 + exp(x)), also where exp(x) is infinite.
+double softplus(double x) {
+  return x > 0 ? x + std::log1p(std::exp(-x)) : std::log1p(std::exp(x));
+}
+
+class SsmScan final : public OpWith<NoParams> {
+ public:
+  const OpInfo& info() const override {
+    static const OpInfo kInfo = {
+        .name = "ssm_scan",
+        .family = "state",
+        .summary =
+            "Selective state space (Mamba, arXiv 2312.00752; Mamba 2, arXiv 2405.21060). With step "
+            "= ln(1 + exp(dt)): state[n, p] = exp(step * a[n]) * state[n, p] + step * b[n] * x[p], "
+            "y[p] = sum over n of c[n] * state[n, p], for each head; heads in groups share b and "
+            "c. The result is [P * H, T + N, S]: the outputs, then the states.",
+        .sources = {"x", "dt", "a", "b", "c", "states", "ids?"}};
+    return kInfo;
+  }
+
+  Result<Inferred> shape_rule(SourceTensors sources, const NoParams&) const override {
+    const Tensor& x = *sources[0];
+    const Tensor& a = *sources[2];
+    const Tensor& b = *sources[3];
+    SHUNT_TRY(expect_type("x", x, {DType::kF32}));
+    SHUNT_TRY(expect_fixed("x", x, 2));
+    SHUNT_TRY(expect_type("b", b, {DType::kF32}));
+    SHUNT_TRY(expect_fixed("b", b, 2));
+    const auto& [p, heads, tokens, sequences] = x.shape;
+    const Dim& n = b.shape[0];
+    SHUNT_TRY(expect_f32_of("dt", *sources[1], {heads, tokens, sequences, 1}, "[H, T, S]"));
+    const Dim& steps = a.shape[0] == Dim(1) ? a.shape[0] : n;
+    SHUNT_TRY(expect_f32_of("a", a, {steps, heads, 1, 1}, "[N, H]"));
+    SHUNT_TRY(expect_f32_of("b", b, {n, b.shape[1], tokens, sequences}, "[N, G, T, S]"));
+    if (!divides(b.shape[1], heads)) {
+      return invalid("the groups of b, {}, do not divide the heads of x, {}", b.size(1), heads.max);
+    }
+    SHUNT_TRY(expect_f32_of("c", *sources[4], b.shape, "b"));
+    SHUNT_TRY(expect_states(*sources[5], {n, p, heads}, 3, sources[6], sequences));
+    return infer_recurrence(p, heads, tokens, n.max, sequences);
+  }
+
+  void plain_reference(RefSources sources, const NoParams&, RefTensor& result) const override {
+    const RefTensor& x = *sources[0];
+    const RefTensor& dt = *sources[1];
+    const RefTensor& a = *sources[2];
+    const RefTensor& b = *sources[3];
+    const RefTensor& c = *sources[4];
+    const auto& [channels, heads, tokens, sequences] = x.sizes;
+    for (std::int64_t s = 0; s < sequences; ++s) {
+      RefRecurrence sequence(*sources[5], 3, sources[6], s, result);
+      for (std::int64_t t = 0; t < tokens; ++t) {
+        for (std::int64_t h = 0; h < heads; ++h) {
+          const std::int64_t g = h / (heads / b.sizes[1]);
+          const double step = softplus(dt.at(h, t, s));
+          for (std::int64_t p = 0; p < channels; ++p) {
+            double y = 0;
+            for (std::int64_t n = 0; n < b.sizes[0]; ++n) {
+              double& state = sequence.state(n, p, h);
+              state = std::exp(step * a.at(n % a.sizes[0], h)) * state +
+                      step * b.at(n, g, t, s) * x.at(p, h, t, s);
+              y += c.at(n, g, t, s) * state;
+            }
+            sequence.output(h * channels + p, t) = y;
+          }
+        }
+      }
+      sequence.finish(tokens);
+    }
+  }
+
+  /// Each element of the state decays, takes something, and is added up.
+  double operations(const Tensor&, SourceTensors sources, const Params&) const override {
+    return 5.0 * static_cast<double>(sources[3]->size(0)) *
+           static_cast<double>(element_count(sources[0]->shape));
+  }
+
+  void cases(const CaseSink& sink) const override;
+};
+
+struct Size {
+  std::int64_t n, p, h, g, t, s;
+};
+
+/// `r` states; there are as many as sequences, and no ids, where it is 0.
+std::vector<CaseSource> sources_of(const Size& z, bool scalar_a, std::int64_t r) {
+  constexpr DType kF32 = DType::kF32;
+  return {source_of(kF32, {z.p, z.h, z.t, z.s}),
+          source_of(kF32, {z.h, z.t, z.s, 1}),
+          filled(source_of(kF32, {scalar_a ? 1 : z.n, z.h, 1, 1}), Fill::kUniform, -4, -0.1),
+          source_of(kF32, {z.n, z.g, z.t, z.s}),
+          source_of(kF32, {z.n, z.g, z.t, z.s}),
+          source_of(kF32, {z.n, z.p, z.h, r == 0 ? z.s : r}),
+          r == 0 ? not_given()
+                 : filled(source_of(DType::kI32, {z.s, 1, 1, 1}), Fill::kIndex, 0,
+                          static_cast<double>(r))};
+}
+
+void SsmScan::cases(const CaseSink& sink) const {
+  constexpr DType kF32 = DType::kF32;
+  const auto emit = [&](const std::vector<CaseSource>& sources, std::string_view extra = "") {
+    sink({.name = describe_sources(sources, extra),
+          .params = Params::of(NoParams{}),
+          .sources = sources});
+  };
+  constexpr std::array kMamba1 = {Size{16, 1, 1, 1, 1, 1},  Size{16, 1, 40, 1, 5, 2},
+                                  Size{5, 1, 33, 1, 9, 1},  Size{16, 1, 130, 1, 3, 3},
+                                  Size{1, 1, 7, 1, 4, 2},   Size{16, 1, 20, 1, 0, 2},
+                                  Size{16, 1, 20, 1, 2, 0}, Size{16, 1, 0, 1, 2, 2}};
+  constexpr std::array kMamba2 = {Size{64, 16, 2, 1, 5, 1}, Size{128, 8, 4, 2, 3, 2},
+                                  Size{33, 5, 6, 3, 7, 1},  Size{16, 20, 3, 3, 1, 3},
+                                  Size{32, 4, 4, 1, 40, 1}, Size{0, 4, 4, 1, 3, 1}};
+  for (std::int64_t states : {0, 6}) {
+    for (const Size& size : kMamba1) emit(sources_of(size, false, states));
+    for (const Size& size : kMamba2) {
+      emit(sources_of(size, true, states));
+      if (size.n > 1) emit(sources_of(size, false, states));
+    }
+  }
+  constexpr Size kSize = {16, 4, 6, 2, 5, 3};
+  const auto with = [&](std::size_t i, const CaseSource& source) {
+    std::vector<CaseSource> sources = sources_of(kSize, true, 0);
+    sources[i] = source;
+    emit(sources);
+  };
+  const std::vector<CaseSource> plain = sources_of(kSize, true, 0);
+  for (std::size_t i : {0, 1, 3, 4, 5}) {
+    with(i, seen_as(kF32, sizes_of(plain[i]), {1, 0, 2, 3}));
+    with(i, seen_as(kF32, sizes_of(plain[i]), {0, 2, 1, 3}, {3, 1, 0, 0}));
+  }
+  with(2, filled(seen_as(kF32, {1, 6, 1, 1}, {1, 0, 2, 3}), Fill::kUniform, -4, -0.1));
+  with(1, filled(plain[1], Fill::kUniform, -30, 30));
+}
+
+}  // namespace
+
+const Op& ssm_scan_op() {
+  static const SsmScan kOp;
+  return kOp;
+}
+
+Result<Recurrence> ssm_scan(GraphBuilder& g, Operand x, Operand dt, Operand a, Operand b, Operand c,
+                            Operand states, Operand ids) {
+  const Result<Value> result =
+      g.apply(ssm_scan_op(), Params::of(NoParams{}), {&x, &dt, &a, &b, &c, &states, &ids});
+  if (!result) return Error(result.error());
+  return recurrence_parts(g, result, {g.tensor(*x).shape, 2, g.tensor(*states).shape, 3});
+}
+
+}  // namespace shunt

@@ -1,0 +1,67 @@
+#include "ops/common/cases.h"
+#include "ops/common/checks.h"
+#include "ops/common/loops.h"
+#include "ops/training/training.h"
+
+namespace shunt {
+
+namespace {
+
+class CountEqual final : public OpWith<NoParams> {
+ public:
+  const OpInfo& info() const override {
+    static const OpInfo kInfo = {.name = "count_equal",
+                                 .family = "training",
+                                 .summary = "How many elements of a and b are equal.",
+                                 .sources = {"a", "b"}};
+    return kInfo;
+  }
+
+  Result<Inferred> shape_rule(SourceTensors sources, const NoParams&) const override {
+    SHUNT_TRY(expect_type("a", *sources[0], {DType::kI32}));
+    SHUNT_TRY(expect_type("b", *sources[1], {DType::kI32}));
+    SHUNT_TRY(expect_same_shape("a", *sources[0], "b", *sources[1]));
+    return contiguous(DType::kI64, {1});
+  }
+
+  void plain_reference(RefSources sources, const NoParams&, RefTensor& result) const override {
+    for_each_element(sources[0]->sizes, [&](const Sizes& i) {
+      if (at(*sources[0], i) == at(*sources[1], i)) result.at(0) += 1;
+    });
+  }
+
+  double operations(const Tensor&, SourceTensors sources, const Params&) const override {
+    return static_cast<double>(element_count(sources[0]->shape));
+  }
+
+  void cases(const CaseSink& sink) const override {
+    const auto emit = [&](const CaseSource& a, const CaseSource& b) {
+      const std::vector<CaseSource> sources = {filled(a, Fill::kIndex, 0, 3),
+                                               filled(b, Fill::kIndex, 0, 3)};
+      sink({.name = describe_sources(sources),
+            .params = Params::of(NoParams{}),
+            .sources = sources,
+            .max_error = 0});
+    };
+    constexpr DType kI32 = DType::kI32;
+    for (const CaseSource& a : unary_sources(kI32)) emit(a, source_of(kI32, sizes_of(a)));
+    const Sizes sizes = {33, 4, 3, 2};
+    emit(source_of(kI32, sizes), seen_as(kI32, sizes, {1, 0, 2, 3}));
+    emit(source_of(kI32, sizes), seen_as(kI32, sizes, {0, 2, 1, 3}, {3, 1, 0, 1}));
+    emit(seen_as(kI32, sizes, {2, 1, 0, 3}), seen_as(kI32, sizes, {1, 2, 0, 3}));
+    emit(source_of(kI32, {5000, 7, 1, 1}), source_of(kI32, {5000, 7, 1, 1}));
+  }
+};
+
+}  // namespace
+
+const Op& count_equal_op() {
+  static const CountEqual kOp;
+  return kOp;
+}
+
+Result<Value> count_equal(GraphBuilder& g, Operand a, Operand b) {
+  return g.apply(count_equal_op(), Params::of(NoParams{}), {&a, &b});
+}
+
+}  // namespace shunt

@@ -1,0 +1,80 @@
+#include "ops/common/cases.h"
+#include "ops/common/checks.h"
+#include "ops/training/training.h"
+
+namespace shunt {
+
+namespace {
+
+class GetRowsBack final : public OpWith<GetRowsBackParams> {
+ public:
+  const OpInfo& info() const override {
+    static const OpInfo kInfo = {.name = "get_rows_back",
+                                 .family = "training",
+                                 .summary =
+                                     "Of get_rows: dtable[:, r] is the sum of dy[:, i] over all i "
+                                     "with ids[i] = r. A run with a number "
+                                     "that the table has no row for fails.",
+                                 .sources = {"dy", "ids"}};
+    return kInfo;
+  }
+
+  Result<Inferred> shape_rule(SourceTensors sources,
+                              const GetRowsBackParams& params) const override {
+    const Tensor& dy = *sources[0];
+    const Tensor& ids = *sources[1];
+    SHUNT_TRY(expect_type("dy", dy, {DType::kF32}));
+    SHUNT_TRY(expect_type("ids", ids, {DType::kI32, DType::kI64}));
+    SHUNT_TRY(expect_dims("dy", dy, 2));
+    SHUNT_TRY(expect_dims("ids", ids, 1));
+    SHUNT_TRY(expect_dim("ids", ids, 0, dy.shape[1], "the number of rows of dy"));
+    if (params.rows < 0) return invalid("rows is {}, which is negative", params.rows);
+    return contiguous(DType::kF32, {dy.shape[0], params.rows, 1, 1});
+  }
+
+  void plain_reference(RefSources sources, const GetRowsBackParams&,
+                       RefTensor& result) const override {
+    const RefTensor& dy = *sources[0];
+    for (std::int64_t i = 0; i < dy.sizes[1]; ++i) {
+      const auto row = static_cast<std::int64_t>(sources[1]->at(i));
+      if (row < 0 || row >= result.sizes[1]) continue;
+      for (std::int64_t c = 0; c < dy.sizes[0]; ++c) result.at(c, row) += dy.at(c, i);
+    }
+  }
+
+  void cases(const CaseSink& sink) const override {
+    const auto emit = [&](const CaseSource& dy, std::int64_t rows, DType id_type) {
+      const CaseSource ids = filled(source_of(id_type, {sizes_of(dy)[1], 1, 1, 1}), Fill::kIndex, 0,
+                                    static_cast<double>(rows));
+      const std::vector<CaseSource> sources = {dy, ids};
+      const Params params = Params::of(GetRowsBackParams{rows});
+      sink({.name = describe_sources(sources, describe(params)),
+            .params = params,
+            .sources = sources});
+    };
+    constexpr DType kF32 = DType::kF32;
+    for (DType id_type : {DType::kI32, DType::kI64}) {
+      for (std::int64_t rows : {1, 7, 100}) {
+        emit(source_of(kF32, {64, 10, 1, 1}), rows, id_type);
+        emit(source_of(kF32, {1, 30, 1, 1}), rows, id_type);
+        emit(source_of(kF32, {333, 5, 1, 1}), rows, id_type);
+        emit(source_of(kF32, {64, 0, 1, 1}), rows, id_type);
+        emit(seen_as(kF32, {33, 7, 1, 1}, {1, 0, 2, 3}), rows, id_type);
+        emit(seen_as(kF32, {33, 7, 1, 1}, {0, 2, 1, 3}, {1, 2, 0, 0}), rows, id_type);
+      }
+    }
+  }
+};
+
+}  // namespace
+
+const Op& get_rows_back_op() {
+  static const GetRowsBack kOp;
+  return kOp;
+}
+
+Result<Value> get_rows_back(GraphBuilder& g, Operand dy, Operand ids, std::int64_t rows) {
+  return g.apply(get_rows_back_op(), Params::of(GetRowsBackParams{rows}), {&dy, &ids});
+}
+
+}  // namespace shunt

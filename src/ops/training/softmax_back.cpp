@@ -1,0 +1,67 @@
+#include "ops/common/cases.h"
+#include "ops/common/checks.h"
+#include "ops/common/loops.h"
+#include "ops/training/pairs.h"
+#include "ops/training/training.h"
+
+namespace shunt {
+
+namespace {
+
+class SoftmaxBack final : public OpWith<SoftmaxParams> {
+ public:
+  const OpInfo& info() const override {
+    static const OpInfo kInfo = {.name = "softmax_back",
+                                 .family = "training",
+                                 .summary =
+                                     "Of softmax, of which y is the result, by x: dx = scale * y * "
+                                     "(dy - sum(y * dy)) for each row.",
+                                 .sources = {"dy", "y"}};
+    return kInfo;
+  }
+
+  Result<Inferred> shape_rule(SourceTensors sources, const SoftmaxParams& params) const override {
+    SHUNT_TRY(expect_pair(info(), sources, 0, 1));
+    SHUNT_TRY(expect_finite("scale", params.scale));
+    return contiguous(DType::kF32, sources[0]->shape);
+  }
+
+  void plain_reference(RefSources sources, const SoftmaxParams& params,
+                       RefTensor& result) const override {
+    const RefTensor& dy = *sources[0];
+    const RefTensor& y = *sources[1];
+    for_each_row(result.sizes, [&](std::int64_t i1, std::int64_t i2, std::int64_t i3) {
+      double sum = 0;
+      for (std::int64_t i = 0; i < y.sizes[0]; ++i) {
+        sum += y.at(i, i1, i2, i3) * dy.at(i, i1, i2, i3);
+      }
+      for (std::int64_t i = 0; i < y.sizes[0]; ++i) {
+        result.at(i, i1, i2, i3) =
+            params.scale * y.at(i, i1, i2, i3) * (dy.at(i, i1, i2, i3) - sum);
+      }
+    });
+  }
+
+  void cases(const CaseSink& sink) const override {
+    // Rows of probabilities, or what is near enough.
+    pair_cases(*this, sink,
+               {.params = {Params::of(SoftmaxParams{1}), Params::of(SoftmaxParams{0.125F}),
+                           Params::of(SoftmaxParams{-2})},
+                .b = Fill::kUniform,
+                .b_low = 0,
+                .b_high = 0.05});
+  }
+};
+
+}  // namespace
+
+const Op& softmax_back_op() {
+  static const SoftmaxBack kOp;
+  return kOp;
+}
+
+Result<Value> softmax_back(GraphBuilder& g, Operand dy, Operand y, SoftmaxParams params) {
+  return g.apply(softmax_back_op(), Params::of(params), {&dy, &y});
+}
+
+}  // namespace shunt

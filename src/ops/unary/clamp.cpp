@@ -1,0 +1,66 @@
+#include <algorithm>
+#include <limits>
+
+#include "ops/common/cases.h"
+#include "ops/common/checks.h"
+#include "ops/common/loops.h"
+#include "ops/unary/unary.h"
+
+namespace shunt {
+
+namespace {
+
+class Clamp final : public OpWith<ClampParams> {
+ public:
+  const OpInfo& info() const override {
+    static const OpInfo kInfo = {
+        .name = "clamp",
+        .family = "unary",
+        .summary = "Each element kept between two bounds: y = min(max(x, low), high).",
+        .sources = {"x"}};
+    return kInfo;
+  }
+
+  Result<Inferred> shape_rule(SourceTensors sources, const ClampParams& params) const override {
+    const Tensor& x = *sources[0];
+    SHUNT_TRY(expect_type("x", x, {DType::kF32}));
+    // A comparison with not-a-number is false.
+    if (!(params.low <= params.high))
+      return invalid("low is {} and high is {}, but low must not be above high", params.low,
+                     params.high);
+    return contiguous(DType::kF32, x.shape);
+  }
+
+  void plain_reference(RefSources sources, const ClampParams& params,
+                       RefTensor& result) const override {
+    for_each_element(result.sizes, [&](const Sizes& i) {
+      const double x = at(*sources[0], i);
+      at(result, i) = std::clamp(x, double{params.low}, double{params.high});
+    });
+  }
+
+  void cases(const CaseSink& sink) const override {
+    for (const CaseSource& x : unary_sources(DType::kF32)) {
+      for (const ClampParams& params :
+           {ClampParams{}, ClampParams{-0.5F, std::numeric_limits<float>::infinity()}}) {
+        sink({.name = fmt::format("{} {}", describe_source(x), describe(Params::of(params))),
+              .params = Params::of(params),
+              .sources = {x},
+              .max_error = kElementError});
+      }
+    }
+  }
+};
+
+}  // namespace
+
+const Op& clamp_op() {
+  static const Clamp kOp;
+  return kOp;
+}
+
+Result<Value> clamp(GraphBuilder& g, Operand x, ClampParams params) {
+  return g.apply(clamp_op(), Params::of(params), {&x});
+}
+
+}  // namespace shunt

@@ -1,0 +1,60 @@
+#include "ops/common/cases.h"
+#include "ops/common/checks.h"
+#include "ops/common/loops.h"
+#include "ops/unary/unary.h"
+
+namespace shunt {
+
+namespace {
+
+class LeakyRelu final : public OpWith<LeakyReluParams> {
+ public:
+  const OpInfo& info() const override {
+    static const OpInfo kInfo = {.name = "leaky_relu",
+                                 .family = "unary",
+                                 .summary =
+                                     "Rectified linear unit of each element with a slope below 0: "
+                                     "y = x if x > 0, else slope * x.",
+                                 .sources = {"x"}};
+    return kInfo;
+  }
+
+  Result<Inferred> shape_rule(SourceTensors sources, const LeakyReluParams& params) const override {
+    const Tensor& x = *sources[0];
+    SHUNT_TRY(expect_type("x", x, {DType::kF32}));
+    SHUNT_TRY(expect_finite("slope", params.slope));
+    return contiguous(DType::kF32, x.shape);
+  }
+
+  void plain_reference(RefSources sources, const LeakyReluParams& params,
+                       RefTensor& result) const override {
+    for_each_element(result.sizes, [&](const Sizes& i) {
+      const double x = at(*sources[0], i);
+      at(result, i) = x > 0 ? x : params.slope * x;
+    });
+  }
+
+  void cases(const CaseSink& sink) const override {
+    for (const CaseSource& x : unary_sources(DType::kF32)) {
+      for (const LeakyReluParams& params : {LeakyReluParams{}, LeakyReluParams{-0.5F}}) {
+        sink({.name = fmt::format("{} {}", describe_source(x), describe(Params::of(params))),
+              .params = Params::of(params),
+              .sources = {x},
+              .max_error = kElementError});
+      }
+    }
+  }
+};
+
+}  // namespace
+
+const Op& leaky_relu_op() {
+  static const LeakyRelu kOp;
+  return kOp;
+}
+
+Result<Value> leaky_relu(GraphBuilder& g, Operand x, LeakyReluParams params) {
+  return g.apply(leaky_relu_op(), Params::of(params), {&x});
+}
+
+}  // namespace shunt

@@ -1,0 +1,24 @@
+// How far the values of two tensors are apart.
+#pragma once
+
+#include <cstddef>
+
+#include "shunt/tensor.h"
+
+namespace shunt {
+
+/// What compare() finds.
+struct Difference {
+  double error = 0;     ///< see NodeCheck::error in verify.h
+  Sizes at = {};        ///< the element that is furthest off; the first where none is
+  double got = 0;       ///< its value
+  double expected = 0;  ///< what it should be
+};
+
+/// Holds `got` against `expected`: two tensors of this type and these strides, at their sizes in a
+/// run. If they are memory that was written into, `before` is what was there: what has stayed as it
+/// was must do so, but makes no error smaller.
+Difference compare(const Tensor& tensor, const Sizes& sizes, const std::byte* got,
+                   const std::byte* expected, const std::byte* before = nullptr);
+
+}  // namespace shunt

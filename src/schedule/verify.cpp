@@ -1,0 +1,269 @@
+#include "shunt/verify.h"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+
+#include "base/fail.h"
+#include "base/guarded.h"
+#include "graph/op.h"
+#include "schedule/compare.h"
+#include "schedule/device_run.h"
+#include "schedule/storage_users.h"
+
+namespace shunt {
+
+namespace {
+
+/// What memory holds before anything has been computed: not a number in every type of float, so
+/// that an element that nobody writes, or that nobody should read, is not right by chance.
+constexpr std::byte kUnwritten{0xff};
+
+using Bytes = std::vector<std::byte>;
+
+class Verifier {
+ public:
+  Verifier(std::shared_ptr<const Graph> graph, Device& device, const VerifyOptions& options)
+      : graph_(std::move(graph)),
+        device_(device),
+        device_name_(device.info().name),
+        options_(options),
+        held_(graph_->size()),
+        last_user_(graph_->size(), 0) {}
+
+  Result<std::vector<NodeCheck>> run(Placement placement) {
+    CompileOptions options;
+    options.memory = options_.memory;
+    for (NodeId id = 0; id < graph_->size(); ++id) {
+      if (is_computed(graph_->node(id))) options.observer.nodes.push_back(id);
+    }
+    total_ = options.observer.nodes.size();
+    options.observer.visit = [this](const Observed& observed) {
+      // An exception may not pass through the plan.
+      stopped_ = guarded([&] { return look(observed); });
+      return static_cast<bool>(stopped_);
+    };
+    SHUNT_ASSIGN(const auto plan, compile(graph_, std::move(placement), options));
+    if (options_.fill) SHUNT_TRY(options_.fill(*plan));
+    extents_ = plan->extents();
+    SHUNT_TRY(hold_leaves(*plan));
+    const Status ran = plan->run(options_.cancel);
+    if (!stopped_) return Error(stopped_.error());
+    if (!ran) return Error(ran.error());
+    return std::move(checks_);
+  }
+
+ private:
+  /// The bytes of a node that owns memory, as the next operation finds them.
+  struct Held {
+    Bytes own;                              // what is computed, or written into
+    std::span<const std::byte> input = {};  // an input's, which stay where they are
+    Address leaf = {};                      // a weight's or cache's, the same
+  };
+
+  Status hold_leaves(Plan& plan) {
+    std::vector<bool> written(graph_->size(), false);
+    for (NodeId id = 0; id < graph_->size(); ++id) {
+      if (graph_->node(id).writes_storage) written[graph_->node(id).storage] = true;
+    }
+    const auto users = storage_users(*graph_);
+    for (NodeId id = 0; id < graph_->size(); ++id) {
+      if (!users[id].empty()) last_user_[id] = users[id].back();
+      if (graph_->node(id).role != Role::kInput) continue;
+      SHUNT_ASSIGN(held_[id].input, plan.input(Value{id}));
+    }
+    for (const LeafMemory& leaf : options_.memory) held_[leaf.leaf].leaf = leaf.address;
+    for (NodeId id = 0; id < graph_->size(); ++id) {
+      if (!written[id] || !graph_->node(id).is_leaf()) continue;
+      // What will be written over is copied before.
+      Bytes room;
+      SHUNT_ASSIGN(const auto bytes, bytes_of(id, room));
+      held_[id] = {.own = Bytes(bytes.begin(), bytes.end())};
+    }
+    return ok();
+  }
+
+  /// What an owner of memory holds; `room` takes the bytes of a leaf that the host can't see.
+  Result<std::span<const std::byte>> bytes_of(NodeId owner, Bytes& room) const {
+    const Held& held = held_[owner];
+    const Address& at = held.leaf;
+    if (!at) return held.input.empty() ? std::span(held.own) : held.input;
+    const auto bytes = static_cast<std::size_t>(byte_span(graph_->node(owner).result));
+    if (const std::byte* host = at.buffer->host_data()) return std::span(host + at.offset, bytes);
+    room.resize(bytes);
+    SHUNT_TRY(at.buffer->read(at.offset, room));
+    return std::span<const std::byte>(room);
+  }
+
+  /// Called when a node has been computed where it is believed.
+  Status look(const Observed& observed) {
+    const Node& node = graph_->node(observed.node);
+    NodeCheck check = describe(observed);
+    Bytes got;
+    SHUNT_TRY(compute(observed, check, got));
+    if (check.compared()) {
+      const Bytes before = node.writes_storage ? held_[node.storage].own : Bytes();
+      judge(node, got, keep(observed), before, check);
+    } else {
+      (void)keep(observed);
+    }
+    checks_.push_back(std::move(check));
+    forget(observed.node);
+    if (options_.progress) options_.progress(checks_.size(), total_);
+    return ok();
+  }
+
+  /// `before`: of a node that writes into memory, what was there.
+  void judge(const Node& node, const Bytes& got, const Bytes& expected, const Bytes& before,
+             NodeCheck& check) const {
+    const Tensor& tensor = node.writes_storage ? graph_->node(node.storage).result : node.result;
+    const Difference found = compare(tensor, actual_sizes(tensor, extents_), got.data(),
+                                     expected.data(), before.empty() ? nullptr : before.data());
+    check.error = found.error;
+    check.worst_at = found.at;
+    check.got = found.got;
+    check.expected = found.expected;
+  }
+
+  NodeCheck describe(const Observed& observed) const {
+    const Node& node = graph_->node(observed.node);
+    NodeCheck check;
+    check.node = observed.node;
+    check.name = graph_->describe(observed.node);
+    check.op = node.op->info().name;
+    check.threshold = default_threshold(node.result.dtype);
+    const auto text = [&](const Tensor& tensor) {
+      const Sizes sizes = actual_sizes(tensor, extents_);
+      return fmt::format("{} {}", to_string(tensor.dtype),
+                         to_string(Shape{sizes[0], sizes[1], sizes[2], sizes[3]}));
+    };
+    for (NodeId source : node.sources) {
+      if (source == kNoNode) continue;
+      const Tensor& tensor = graph_->node(source).result;
+      check.threshold = std::max(check.threshold, default_threshold(tensor.dtype));
+      if (!check.tensors.empty()) check.tensors += ", ";
+      check.tensors += text(tensor);
+    }
+    check.tensors += " -> " + text(node.result);
+    if (options_.threshold) check.threshold = *options_.threshold;
+    return check;
+  }
+
+  /// What a node leaves in its memory on the device, as far as it is compared; or why there is
+  /// nothing. An error only if it was cancelled.
+  Status compute(const Observed& observed, NodeCheck& check, Bytes& got) const {
+    if (const Support answer = device_.supports(*graph_, check.node); !answer) {
+      check.outcome = CheckOutcome::kUnsupported;
+      check.message = answer.refused() ? answer.facts()
+                                       : fmt::format("{} takes it only with source {} as {}",
+                                                     device_name_, answer.converted_source(),
+                                                     to_string(answer.converted_dtype()));
+      return ok();
+    }
+    const Status computed = compute_alone(observed, got);
+    if (computed) return ok();
+    const Error& error = computed.error();
+    if (error.code() == ErrorCode::kCancelled) return Error(error);
+    check.outcome = CheckOutcome::kFailed;
+    check.message = fmt::format("{} on {}: {}", check.name, device_name_, error.message());
+    if (error.vendor()) {
+      check.message += fmt::format(" (code {}: {})", error.vendor()->code, error.vendor()->text);
+    }
+    return ok();
+  }
+
+  Status compute_alone(const Observed& observed, Bytes& got) const {
+    const Node& node = graph_->node(observed.node);
+    std::map<NodeId, std::unique_ptr<Buffer>> buffers;  // by owner
+    std::vector<Address> addresses(graph_->size());
+    const auto bring = [&](NodeId id) -> Status {
+      const NodeId owner = graph_->node(id).storage;
+      if (!addresses[owner]) {
+        SHUNT_ASSIGN(addresses[owner], bring_owner(owner, node.storage == owner, buffers[owner]));
+      }
+      addresses[id] = addresses[owner];
+      addresses[id].offset += static_cast<std::size_t>(graph_->node(id).offset);
+      return ok();
+    };
+    for (NodeId source : node.sources) {
+      if (source != kNoNode) SHUNT_TRY(bring(source));
+    }
+    SHUNT_TRY(bring(observed.node));
+    const NodeId nodes[] = {observed.node};
+    SHUNT_ASSIGN(DeviceRun alone, DeviceRun::create(device_, *graph_, nodes, addresses));
+    SHUNT_TRY(alone.run(extents_, options_.cancel));
+    const Address& at = addresses[node.storage];
+    got.assign(bytes_left(observed), kUnwritten);
+    return at.buffer->read(at.offset, got);
+  }
+
+  /// The memory of an owner on the device: where it lies, if the device can read it there, or else
+  /// in `buffer`.
+  Result<Address> bring_owner(NodeId owner, bool written, std::unique_ptr<Buffer>& buffer) const {
+    const Address& leaf = held_[owner].leaf;
+    if (leaf && !written && device_.can_read(leaf.buffer->type())) return leaf;
+    const Tensor& tensor = graph_->node(owner).result;
+    BufferType& memory = device_.memory();
+    const std::size_t bytes = std::max(
+        {memory.size_of(tensor), static_cast<std::size_t>(byte_span(tensor)), std::size_t{1}});
+    Bytes room;
+    SHUNT_ASSIGN(const auto held, bytes_of(owner, room));
+    SHUNT_ASSIGN(buffer, filled_buffer(memory, bytes, kUnwritten, held));
+    return Address{buffer.get(), 0};
+  }
+
+  /// Bytes from the start of the memory that a node's result lies in, as far as it is compared.
+  std::size_t bytes_left(const Observed& observed) const {
+    const Node& node = graph_->node(observed.node);
+    const std::size_t end = static_cast<std::size_t>(node.offset) + observed.bytes.size();
+    return node.writes_storage ? std::max(held_[node.storage].own.size(), end)
+                               : observed.bytes.size();
+  }
+
+  /// Takes over what a node has left in its memory where it is believed.
+  const Bytes& keep(const Observed& observed) {
+    const Node& node = graph_->node(observed.node);
+    const std::size_t left = bytes_left(observed);
+    Bytes& own = held_[node.storage].own;
+    own.resize(left, kUnwritten);
+    const auto offset = static_cast<std::size_t>(node.writes_storage ? node.offset : 0);
+    if (!observed.bytes.empty()) {
+      std::memcpy(own.data() + offset, observed.bytes.data(), observed.bytes.size());
+    }
+    return own;
+  }
+
+  /// Lets go of what nobody reads any more.
+  void forget(NodeId done) {
+    const auto release = [&](NodeId id) {
+      const NodeId owner = graph_->node(id).storage;
+      if (last_user_[owner] <= done) held_[owner].own = Bytes();
+    };
+    for (NodeId source : graph_->node(done).sources) {
+      if (source != kNoNode) release(source);
+    }
+    release(done);
+  }
+
+  std::shared_ptr<const Graph> graph_;
+  Device& device_;
+  std::string device_name_;
+  const VerifyOptions& options_;
+  ExtentValues extents_ = {};
+  std::vector<Held> held_;         // by node id of the owner
+  std::vector<NodeId> last_user_;  // by node id of the owner
+  std::size_t total_ = 0;
+  std::vector<NodeCheck> checks_;
+  Status stopped_;
+};
+
+}  // namespace
+
+Result<std::vector<NodeCheck>> verify(std::shared_ptr<const Graph> graph, Placement placement,
+                                      Device& device, const VerifyOptions& options) {
+  if (graph == nullptr) return invalid("there is no graph to verify");
+  return guarded(
+      [&] { return Verifier(std::move(graph), device, options).run(std::move(placement)); });
+}
+
+}  // namespace shunt

@@ -1,0 +1,142 @@
+// The search for the scale of a whole block, where parts have scales of a few bits that are
+// multiples of it. The parts' own best scales come first (scale_search.h). Then the block's scale
+// is tried at values that bring the largest of them to about the largest multiple; each part takes
+// the better of the two multiples around its own best, with the numbers that suit it. At last the
+// block's scale is solved for by least squares with all that fixed, in turn with the choice of
+// multiples, as long as it gets better.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+
+#include "tensor/formats/bits.h"
+#include "tensor/formats/round.h"
+#include "tensor/formats/scale_search.h"
+
+namespace shunt::formats {
+
+/// A part's scale is d * (first + step * k), k from 0 to count - 1.
+struct Multiples {
+  float first, step;
+  int count;
+
+  float of(int k) const { return first + step * static_cast<float>(k); }
+  int below(float multiple) const {
+    const float k = std::floor((multiple - first) / step);
+    return static_cast<int>(std::clamp(k, 0.0f, static_cast<float>(count - 1)));
+  }
+};
+
+template <std::size_t Parts>
+struct BlockScale {
+  float d = 0;  ///< as an F16 holds it
+  std::array<std::uint8_t, Parts> k = {};
+};
+
+/// A scale as F16 holds it; not 0 unless it is 0, for the least F16 may have multiples that fit.
+inline float f16_scale(float scale) {
+  constexpr float kLeastF16 = 0x1p-24f;
+  if (scale != 0 && std::fabs(scale) < kLeastF16) return std::copysign(kLeastF16, scale);
+  return f16_to_f32(finite_f16(scale));
+}
+
+/// `sums(part, scale)` gives the sums of a part with the numbers that suit the scale. `tries`
+/// scales are tried for each end that the multiples have.
+template <std::size_t Parts, class Sums>
+BlockScale<Parts> fit_block_scale(const std::array<float, Parts>& best, const Multiples& multiples,
+                                  int tries, Sums sums) {
+  struct Tried {
+    BlockScale<Parts> scale;
+    double gain = 0;
+    double xl = 0;  // with the multiples as levels
+    double ll = 0;
+  };
+  const auto at = [&](float d) {
+    Tried tried = {.scale = {.d = d, .k = {}}};
+    for (std::size_t part = 0; part < Parts; ++part) {
+      const int below = multiples.below(best[part] / d);
+      ScaleSums chosen;
+      float chosen_gain = 0;
+      int chosen_k = -1;
+      for (int k = below; k <= std::min(below + 1, multiples.count - 1); ++k) {
+        const float scale = d * multiples.of(k);
+        const ScaleSums here = sums(part, scale);
+        if (chosen_k >= 0 && !(here.gain(scale) > chosen_gain)) continue;
+        chosen = here;
+        chosen_gain = here.gain(scale);
+        chosen_k = k;
+      }
+      const double multiple = multiples.of(chosen_k);
+      tried.scale.k[part] = static_cast<std::uint8_t>(chosen_k);
+      tried.gain += chosen_gain;
+      tried.xl += chosen.xl * multiple;
+      tried.ll += chosen.ll * multiple * multiple;
+    }
+    return tried;
+  };
+
+  float largest = 0;
+  for (const float scale : best) {
+    if (std::fabs(scale) > std::fabs(largest)) largest = scale;
+  }
+  if (largest == 0) return {};
+  Tried found;
+  const auto take = [&](float d) {
+    const Tried tried = at(f16_scale(d));
+    if (!(tried.gain > found.gain)) return false;
+    found = tried;
+    return true;
+  };
+  const float high = multiples.of(multiples.count - 1);
+  for (int i = 0; i < tries; ++i) {
+    const float beyond = multiples.step * (0.5f - 0.25f * static_cast<float>(i));
+    take(largest / (high + beyond));
+    if (multiples.first < 0) take(largest / (multiples.first - beyond));
+  }
+  constexpr int kTurns = 4;
+  for (int i = 0; i < kTurns && found.ll > 0; ++i) {
+    if (!take(static_cast<float>(found.xl / found.ll))) break;
+  }
+  return found.scale;
+}
+
+/// A block of one scale: that scale, as F16 holds it, and the indices that suit it.
+template <class Levels, int N>
+float fit_scale(const float* x, const float* w, const Scan& scan, std::uint8_t* indices) {
+  const float d = f16_scale(best_scale(
+      largest(x, N), scan, [&](float scale) { return sums_at<Levels, N>(x, w, scale); }));
+  indices_at<Levels, N>(x, d, indices);
+  return d;
+}
+
+/// A block of parts with scales, and the indices that suit these.
+template <class Levels, int Part>
+struct ScaledBlock {
+  static constexpr int kElements = 256;
+  static constexpr std::size_t kParts = kElements / Part;
+  BlockScale<kParts> scale;
+  std::uint8_t indices[kElements];
+
+  static ScaledBlock fit(const float* x, const float* w, const Scan& scan,
+                         const Multiples& multiples, int tries) {
+    const auto sums = [&](std::size_t part, float scale) {
+      return sums_at<Levels, Part>(x + part * Part, w + part * Part, scale);
+    };
+    std::array<float, kParts> best;
+    for (std::size_t part = 0; part < kParts; ++part) {
+      best[part] = best_scale(largest(x + part * Part, Part), scan,
+                              [&](float scale) { return sums(part, scale); });
+    }
+    ScaledBlock block = {.scale = fit_block_scale(best, multiples, tries, sums), .indices = {}};
+    for (std::size_t part = 0; part < kParts; ++part) {
+      indices_at<Levels, Part>(x + part * Part, block.scale.d * multiples.of(block.scale.k[part]),
+                               block.indices + part * Part);
+    }
+    return block;
+  }
+};
+
+}  // namespace shunt::formats

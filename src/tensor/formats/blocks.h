@@ -1,0 +1,126 @@
+// The block formats. Each is defined, layout, decoding and encoding, in the file of its name.
+//
+// decode() takes one block to its values. encode() makes the block that comes closest to finite
+// values, as the format's file says; where it takes weights, the sum of weight * error^2 is what it
+// keeps small. Weights are from 0 to 1, not all 0. Where there are both, a block without weights is
+// made by the plain rule that other programs follow, too. A format without encode() is not for
+// storage.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace shunt::formats {
+
+/// So many elements in so many bytes. A format "needs weights" if it is so coarse that without
+/// knowing which values matter the result is of little use.
+template <std::int64_t Elements, std::size_t Bytes, bool NeedsWeights = false>
+struct BlockFormat {
+  static constexpr std::int64_t kElements = Elements;
+  static constexpr std::size_t kBytes = Bytes;
+  static constexpr bool kNeedsWeights = NeedsWeights;
+};
+
+struct Q4_0 : BlockFormat<32, 18> {
+  static void decode(const std::byte* block, float* values);
+  static void encode(const float* values, std::byte* block);
+  static void encode(const float* values, const float* weights, std::byte* block);
+};
+struct Q4_1 : BlockFormat<32, 20> {
+  static void decode(const std::byte* block, float* values);
+  static void encode(const float* values, std::byte* block);
+  static void encode(const float* values, const float* weights, std::byte* block);
+};
+struct Q5_0 : BlockFormat<32, 22> {
+  static void decode(const std::byte* block, float* values);
+  static void encode(const float* values, std::byte* block);
+  static void encode(const float* values, const float* weights, std::byte* block);
+};
+struct Q5_1 : BlockFormat<32, 24> {
+  static void decode(const std::byte* block, float* values);
+  static void encode(const float* values, std::byte* block);
+  static void encode(const float* values, const float* weights, std::byte* block);
+};
+struct Q8_0 : BlockFormat<32, 34> {
+  static void decode(const std::byte* block, float* values);
+  static void encode(const float* values, std::byte* block);
+};
+struct Q8_1 : BlockFormat<32, 36> {
+  static void decode(const std::byte* block, float* values);
+};
+struct MXFP4 : BlockFormat<32, 17> {
+  static void decode(const std::byte* block, float* values);
+  static void encode(const float* values, const float* weights, std::byte* block);
+};
+
+struct Q2_K : BlockFormat<256, 84> {
+  static void decode(const std::byte* block, float* values);
+  static void encode(const float* values, const float* weights, std::byte* block);
+};
+struct Q3_K : BlockFormat<256, 110> {
+  static void decode(const std::byte* block, float* values);
+  static void encode(const float* values, const float* weights, std::byte* block);
+};
+struct Q4_K : BlockFormat<256, 144> {
+  static void decode(const std::byte* block, float* values);
+  static void encode(const float* values, const float* weights, std::byte* block);
+};
+struct Q5_K : BlockFormat<256, 176> {
+  static void decode(const std::byte* block, float* values);
+  static void encode(const float* values, const float* weights, std::byte* block);
+};
+struct Q6_K : BlockFormat<256, 210> {
+  static void decode(const std::byte* block, float* values);
+  static void encode(const float* values, const float* weights, std::byte* block);
+};
+struct Q8_K : BlockFormat<256, 292> {
+  static void decode(const std::byte* block, float* values);
+};
+
+struct IQ1_S : BlockFormat<256, 50, true> {
+  static void decode(const std::byte* block, float* values);
+  static void encode(const float* values, const float* weights, std::byte* block);
+};
+struct IQ1_M : BlockFormat<256, 56, true> {
+  static void decode(const std::byte* block, float* values);
+  static void encode(const float* values, const float* weights, std::byte* block);
+};
+struct IQ2_XXS : BlockFormat<256, 66, true> {
+  static void decode(const std::byte* block, float* values);
+  static void encode(const float* values, const float* weights, std::byte* block);
+};
+struct IQ2_XS : BlockFormat<256, 74, true> {
+  static void decode(const std::byte* block, float* values);
+  static void encode(const float* values, const float* weights, std::byte* block);
+};
+struct IQ2_S : BlockFormat<256, 82, true> {
+  static void decode(const std::byte* block, float* values);
+  static void encode(const float* values, const float* weights, std::byte* block);
+};
+struct IQ3_XXS : BlockFormat<256, 98> {
+  static void decode(const std::byte* block, float* values);
+  static void encode(const float* values, const float* weights, std::byte* block);
+};
+struct IQ3_S : BlockFormat<256, 110> {
+  static void decode(const std::byte* block, float* values);
+  static void encode(const float* values, const float* weights, std::byte* block);
+};
+struct IQ4_NL : BlockFormat<32, 18> {
+  static void decode(const std::byte* block, float* values);
+  static void encode(const float* values, const float* weights, std::byte* block);
+};
+struct IQ4_XS : BlockFormat<256, 136> {
+  static void decode(const std::byte* block, float* values);
+  static void encode(const float* values, const float* weights, std::byte* block);
+};
+
+struct TQ1_0 : BlockFormat<256, 54> {
+  static void decode(const std::byte* block, float* values);
+  static void encode(const float* values, std::byte* block);
+};
+struct TQ2_0 : BlockFormat<256, 66> {
+  static void decode(const std::byte* block, float* values);
+  static void encode(const float* values, std::byte* block);
+};
+
+}  // namespace shunt::formats

@@ -1,0 +1,51 @@
+// IQ2_S: 256 elements in 82 bytes: a scale d (F16); for 32 vectors of 8 elements the lower 8 bits
+// of an index of 10, then a byte of signs each, then the upper 2 bits of the indices; scales s of 4
+// bits for 16 parts of 16 elements. value = d * (s + 0.5) / 4 * vector, with its sign.
+#include "tensor/formats/blocks.h"
+#include "tensor/formats/iq2_search.h"
+#include "tensor/formats/iq_codebooks.h"
+#include "tensor/formats/k_blocks.h"
+
+namespace shunt::formats {
+namespace {
+
+constexpr int kVectors = 32;
+constexpr int kParts = 16;
+constexpr int kLowBitsAt = 2;
+constexpr int kSignsAt = 34;
+constexpr int kHighBitsAt = 66;
+constexpr int kPartScalesAt = 74;
+
+}  // namespace
+
+void IQ2_S::decode(const std::byte* block, float* values) {
+  const float d = load_f16(block);
+  std::uint8_t scales[kParts];
+  std::uint8_t high[kVectors];
+  Fields<4, 1>::unpack(block + kPartScalesAt, kParts, scales);
+  Fields<2, 1>::unpack(block + kHighBitsAt, kVectors, high);
+  for (int i = 0; i < kVectors; ++i) {
+    const std::size_t index = std::to_integer<std::size_t>(block[kLowBitsAt + i]) |
+                              static_cast<std::size_t>(high[i]) << 8;
+    const float scale = d * (0.5f + static_cast<float>(scales[i / 2])) * 0.25f;
+    write_signed(kIq2SVectors[index], std::to_integer<unsigned>(block[kSignsAt + i]), scale,
+                 values + i * 8);
+  }
+}
+
+void IQ2_S::encode(const float* values, const float* weights, std::byte* block) {
+  static const CodebookSearch kSearch(kIq2SVectors, kIq2Levels);
+  const auto fit = fit_signed_vectors<kElements / kParts, false>(kSearch, values, weights, kIq2Scan,
+                                                                 kIq2Multiples, 4);
+  std::uint8_t high[kVectors];
+  store_f16(fit.scale.d, block);
+  for (std::size_t i = 0; i < kVectors; ++i) {
+    block[kLowBitsAt + i] = static_cast<std::byte>(fit.index[i] & 255);
+    block[kSignsAt + i] = static_cast<std::byte>(fit.signs[i]);
+    high[i] = static_cast<std::uint8_t>(fit.index[i] >> 8);
+  }
+  Fields<2, 1>::pack(high, kVectors, 0, block + kHighBitsAt);
+  Fields<4, 1>::pack(fit.scale.k.data(), kParts, 0, block + kPartScalesAt);
+}
+
+}  // namespace shunt::formats

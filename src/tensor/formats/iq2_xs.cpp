@@ -1,0 +1,42 @@
+// IQ2_XS: 256 elements in 74 bytes: a scale d (F16); 16 bits for each of 32 vectors of 8: 9 of
+// index and 7 of signs (even_signs); scales s of 4 bits for 16 parts of 16 elements.
+// value = d * (s + 0.5) / 4 * vector, with its sign.
+#include "tensor/formats/blocks.h"
+#include "tensor/formats/iq2_search.h"
+#include "tensor/formats/iq_codebooks.h"
+#include "tensor/formats/k_blocks.h"
+
+namespace shunt::formats {
+namespace {
+
+constexpr int kVectors = 32;
+constexpr int kParts = 16;
+constexpr int kVectorsAt = 2;
+constexpr int kPartScalesAt = 66;
+
+}  // namespace
+
+void IQ2_XS::decode(const std::byte* block, float* values) {
+  const float d = load_f16(block);
+  std::uint8_t scales[kParts];
+  Fields<4, 1>::unpack(block + kPartScalesAt, kParts, scales);
+  for (int i = 0; i < kVectors; ++i) {
+    const unsigned bits = load_little<std::uint16_t>(block + kVectorsAt + 2 * i);
+    const float scale = d * (0.5f + static_cast<float>(scales[i / 2])) * 0.25f;
+    write_signed(kIq2XsVectors[bits & 511], even_signs(bits >> 9), scale, values + i * 8);
+  }
+}
+
+void IQ2_XS::encode(const float* values, const float* weights, std::byte* block) {
+  static const CodebookSearch kSearch(kIq2XsVectors, kIq2Levels);
+  const auto fit = fit_signed_vectors<kElements / kParts, true>(kSearch, values, weights, kIq2Scan,
+                                                                kIq2Multiples, 4);
+  store_f16(fit.scale.d, block);
+  for (std::size_t i = 0; i < kVectors; ++i) {
+    const int bits = fit.index[i] | (fit.signs[i] & 127) << 9;
+    store_little(static_cast<std::uint16_t>(bits), block + kVectorsAt + 2 * i);
+  }
+  Fields<4, 1>::pack(fit.scale.k.data(), kParts, 0, block + kPartScalesAt);
+}
+
+}  // namespace shunt::formats

@@ -1,0 +1,61 @@
+// MXFP4 (OCP Microscaling Formats 1.0): 32 elements in 17 bytes: an exponent e (E8M0) and 32
+// numbers of 4 bits, floats of 1 sign, 2 exponent and 1 mantissa bit (E2M1).
+// value = number * 2^(e - 127); e = 255 makes all of them not-a-number.
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+
+#include "tensor/formats/blocks.h"
+#include "tensor/formats/round.h"
+#include "tensor/formats/scale_search.h"
+
+namespace shunt::formats {
+namespace {
+
+constexpr float kNumbers[16] = {0.0f,  0.5f,  1.0f,  1.5f,  2.0f,  3.0f,  4.0f,  6.0f,
+                                -0.0f, -0.5f, -1.0f, -1.5f, -2.0f, -3.0f, -4.0f, -6.0f};
+
+/// All in ascending order, with one zero, and which numbers they are.
+constexpr float kAscending[15] = {-6.0f, -4.0f, -3.0f, -2.0f, -1.5f, -1.0f, -0.5f, 0.0f,
+                                  0.5f,  1.0f,  1.5f,  2.0f,  3.0f,  4.0f,  6.0f};
+constexpr std::uint8_t kSorted[15] = {15, 14, 13, 12, 11, 10, 9, 0, 1, 2, 3, 4, 5, 6, 7};
+using Levels = TableLevels<kAscending>;
+
+/// 2^(e - 127).
+float power(int e) {
+  if (e == 255) return std::numeric_limits<float>::quiet_NaN();
+  if (e == 0) return 0x1p-127f;  // not a normal F32
+  return std::bit_cast<float>(static_cast<std::uint32_t>(e) << 23);
+}
+
+}  // namespace
+
+void MXFP4::decode(const std::byte* block, float* values) {
+  const float scale = power(std::to_integer<int>(block[0]));
+  std::uint8_t q[kElements];
+  Fields<4, 16>::unpack(block + 1, kElements, q);
+  for (int i = 0; i < kElements; ++i) values[i] = kNumbers[q[i]] * scale;
+}
+
+/// Tries the exponents around the one that makes the largest magnitude 4 to 8.
+void MXFP4::encode(const float* values, const float* weights, std::byte* block) {
+  constexpr int kLargest = 254;
+  const int e = std::ilogb(std::max(std::fabs(largest(values, kElements)), 0x1p-126f)) + 127 - 2;
+  int best = 0;
+  float best_gain = 0;
+  for (int tried = std::max(e - 1, 0); tried <= std::clamp(e + 2, 0, kLargest); ++tried) {
+    const float gain = sums_at<Levels, kElements>(values, weights, power(tried)).gain(power(tried));
+    if (gain > best_gain) {
+      best = tried;
+      best_gain = gain;
+    }
+  }
+  std::uint8_t q[kElements];
+  indices_at<Levels, kElements>(values, power(best), q);
+  for (std::uint8_t& index : q) index = kSorted[index];
+  block[0] = static_cast<std::byte>(best);
+  Fields<4, 16>::pack(q, kElements, 0, block + 1);
+}
+
+}  // namespace shunt::formats

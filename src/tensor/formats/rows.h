@@ -1,0 +1,95 @@
+// Rows of blocks, and what is made of values and weights before an encoder sees them, so that it
+// need not look out for what is not finite.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+
+namespace shunt::formats {
+
+template <class F>
+concept EncodesPlainly = requires(const float* values, std::byte* block) {
+  F::encode(values, block);
+};
+template <class F>
+concept EncodesWeighted = requires(const float* values, std::byte* block) {
+  F::encode(values, values, block);
+};
+
+template <class F>
+inline constexpr auto kElementsOf = static_cast<std::size_t>(F::kElements);
+
+template <class F>
+void decode_rows(const std::byte* from, float* to, std::int64_t n) {
+  for (; n > 0; n -= F::kElements, from += F::kBytes, to += F::kElements) F::decode(from, to);
+}
+
+/// A block's values: not-a-number is taken as 0, and what is beyond all formats as their end.
+template <std::size_t N>
+class FiniteValues {
+ public:
+  explicit FiniteValues(const float* values) : values_(values) {
+    if (std::all_of(values, values + N, [](float x) { return std::fabs(x) <= kLargest; })) return;
+    for (std::size_t i = 0; i < N; ++i) {
+      copy_[i] = std::isnan(values[i]) ? 0.0f : std::clamp(values[i], -kLargest, kLargest);
+    }
+    values_ = copy_;
+  }
+  FiniteValues(const FiniteValues&) = delete;
+  FiniteValues& operator=(const FiniteValues&) = delete;
+  const float* data() const { return values_; }
+
+ private:
+  /// More than the largest F16 times 128 * 32, what Q6_K scales it by; its square is far from
+  /// overflow.
+  static constexpr float kLargest = 1e9f;
+  const float* values_;
+  float copy_[N];
+};
+
+/// A block's weights: brought to at most 1, negative ones and not-a-number to 0; all 1 if nothing
+/// is left.
+template <std::size_t N>
+std::array<float, N> clean_weights(const float* weights) {
+  std::array<float, N> clean;
+  float largest = 0.0f;
+  for (std::size_t i = 0; i < N; ++i) {
+    clean[i] = std::clamp(weights[i], 0.0f, std::numeric_limits<float>::max());
+    if (std::isnan(clean[i])) clean[i] = 0.0f;
+    largest = std::max(largest, clean[i]);
+  }
+  for (float& weight : clean) weight = largest > 0.0f ? weight / largest : 1.0f;
+  return clean;
+}
+
+template <EncodesPlainly F>
+void encode_rows(const float* from, std::byte* to, std::int64_t n) {
+  for (; n > 0; n -= F::kElements, from += F::kElements, to += F::kBytes) {
+    F::encode(FiniteValues<kElementsOf<F>>(from).data(), to);
+  }
+}
+
+template <EncodesWeighted F>
+void encode_rows_weighted(const float* from, const float* weights, std::byte* to, std::int64_t n) {
+  for (; n > 0; n -= F::kElements, from += F::kElements, weights += F::kElements, to += F::kBytes) {
+    F::encode(FiniteValues<kElementsOf<F>>(from).data(),
+              clean_weights<kElementsOf<F>>(weights).data(), to);
+  }
+}
+
+/// All values matter alike.
+template <EncodesWeighted F>
+requires(!EncodesPlainly<F>) void encode_rows(const float* from, std::byte* to, std::int64_t n) {
+  std::array<float, kElementsOf<F>> ones;
+  ones.fill(1.0f);
+  for (; n > 0; n -= F::kElements, from += F::kElements, to += F::kBytes) {
+    F::encode(FiniteValues<kElementsOf<F>>(from).data(), ones.data(), to);
+  }
+}
+
+}  // namespace shunt::formats

@@ -1,0 +1,222 @@
+// A device held against another with a model: `shunt verify`, and verify() from a program. The
+// device comes as a plugin: test0, which has matmul and add; or another test0, whose sums are 1%
+// too large.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "shunt/engine.h"
+#include "support/models.h"
+#include "support/run_command.h"
+#include "support/shared.h"
+
+namespace shunt::test {
+namespace {
+
+using nlohmann::json;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::SizeIs;
+
+RunResult verify_with(const std::string& plugins, const std::string& model,
+                      std::vector<std::string> more = {}) {
+  std::vector<std::string> arguments = {"verify", "--model", model, "--device", "test0"};
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  RunOptions options;
+  options.environment["SHUNT_BACKEND_PATH"] = plugins;
+  return run_command(arguments, options);
+}
+
+json json_of(const RunResult& result) {
+  EXPECT_THAT(result.out, HasSubstr("{")) << result.err;
+  return json::parse(result.out);
+}
+
+SynthOptions of_type(DType type) {
+  SynthOptions options;
+  options.dtype = type;
+  return options;
+}
+
+TEST(VerifyCommand, ARightDeviceIsRightForEveryTypeOfWeights) {
+  for (DType type : {DType::kF32, DType::kF16, DType::kBF16, DType::kQ8_0, DType::kQ4_0}) {
+    const SynthModel model(of_type(type));
+    const RunResult result = verify_with(SHUNT_TEST_PLUGINS, model.path(), {"--json"});
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    EXPECT_EQ(result.err, "");
+    const json found = json_of(result);
+    EXPECT_EQ(found["wrong"], 0) << to_string(type);
+    // 2 layers of 7 products and 2 sums, and the output; once for the prompt, once for one token.
+    EXPECT_EQ(found["compared"], 2 * (2 * 9 + 1)) << to_string(type);
+    EXPECT_EQ(found["operations"], found["compared"].get<int>() + found["unsupported"].get<int>());
+    EXPECT_EQ(found["nodes"].size(), found["operations"]);
+    ASSERT_THAT(found["steps"], SizeIs(2));
+    EXPECT_EQ(found["steps"][1], 1);
+  }
+}
+
+TEST(VerifyCommand, AWrongKernelIsNamed) {
+  const SynthModel model;
+  const RunResult result = verify_with(SHUNT_TEST_WRONG_PLUGINS, model.path(), {"--json"});
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.err, AllOf(HasSubstr("shunt: " + model.path() + ": 8 of 38 operations"),
+                                HasSubstr("wrong on test0"), HasSubstr("(add): error 0.0001")));
+  const json found = json_of(result);
+  EXPECT_EQ(found["wrong"], 8);
+  EXPECT_EQ(found["ops"][0]["op"], "add");
+  EXPECT_EQ(found["ops"][0]["over"], 8);
+  for (std::size_t i = 0; i < 38; ++i) {
+    const json& node = found["nodes"][i];
+    EXPECT_EQ(node["op"], i < 8 ? "add" : "matmul");
+    EXPECT_EQ(node["wrong"], i < 8);
+    if (i < 8) {
+      EXPECT_NEAR(node["error"].get<double>(), 1e-4, 1e-8);
+    }
+  }
+}
+
+TEST(VerifyCommand, TextShowsTheWorstFirst) {
+  const SynthModel model;
+  const RunResult result =
+      verify_with(SHUNT_TEST_WRONG_PLUGINS, model.path(), {"--top", "3", "--prompt", "Hello"});
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.out, AllOf(HasSubstr("test0 against cpu0"), HasSubstr("8 wrong"),
+                                HasSubstr("worst 3 of 38\n"), HasSubstr("furthest off at ["),
+                                HasSubstr("test0 has no kernel for rms_norm")));
+  const std::size_t add = result.out.find("\nadd ");
+  const std::size_t matmul = result.out.find("\nmatmul ");
+  ASSERT_NE(add, std::string::npos);
+  EXPECT_LT(add, matmul);
+}
+
+TEST(VerifyCommand, TheThresholdIsTheUsersIfGiven) {
+  const SynthModel model;
+  const RunResult loose =
+      verify_with(SHUNT_TEST_WRONG_PLUGINS, model.path(), {"--threshold", "0.001"});
+  EXPECT_EQ(loose.exit_code, 0) << loose.err;
+  const RunResult exact =
+      verify_with(SHUNT_TEST_PLUGINS, model.path(), {"--threshold", "0", "--json"});
+  EXPECT_EQ(exact.exit_code, 1);  // sums of products in another order
+  EXPECT_EQ(json_of(exact)["ops"][0]["op"], "matmul");
+}
+
+TEST(VerifyCommand, ADeviceAgainstItselfIsExact) {
+  const SynthModel model;
+  const RunResult alone =
+      run_command({"verify", "-m", model.path(), "-d", "cpu0", "--threshold", "0", "--json"});
+  EXPECT_EQ(alone.exit_code, 0) << alone.err;
+  const json found = json_of(alone);
+  EXPECT_EQ(found["unsupported"], 0);
+}
+
+TEST(VerifyCommand, ADeviceMayBeBelievedThatCanHardlyDoAnything) {
+  const SynthModel model;
+  RunOptions options;
+  options.environment["SHUNT_BACKEND_PATH"] = SHUNT_TEST_WRONG_PLUGINS;
+  const RunResult result = run_command(
+      {"verify", "-m", model.path(), "-d", "cpu0", "--against", "test0", "--json"}, options);
+  EXPECT_EQ(result.exit_code, 1);
+  const json found = json_of(result);
+  EXPECT_EQ(found["unsupported"], 0);
+  EXPECT_EQ(found["ops"][0]["op"], "add");  // only that is wrong there
+  EXPECT_EQ(found["ops"][1]["over"], 0);
+}
+
+TEST(VerifyCommand, ADeviceThatComputesNothingIsNotWrong) {
+  const SynthModel model;
+  const RunResult result = run_command({"verify", "-m", model.path(), "--device", "null0"});
+  if (result.err.find("there is no device") != std::string::npos)
+    GTEST_SKIP() << "there is no null backend in this build";
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr(": 0 compared, 0 wrong, "));
+}
+
+TEST(VerifyCommand, WrongUsageAndWhatIsNotThere) {
+  const SynthModel model;
+  EXPECT_EQ(run_command({"verify", "--device", "cpu0"}).exit_code, 2);
+  EXPECT_EQ(run_command({"verify", "--model", model.path()}).exit_code, 2);
+  EXPECT_EQ(verify_with("", model.path(), {"--threshold", "-1"}).exit_code, 2);
+  EXPECT_EQ(verify_with("", model.path(), {"--threshold", "nan"}).exit_code, 2);
+  const RunResult device = run_command({"verify", "-m", model.path(), "-d", "cuda99"});
+  EXPECT_EQ(device.exit_code, 1);
+  EXPECT_THAT(device.err, HasSubstr("cuda99"));
+  const RunResult against =
+      run_command({"verify", "-m", model.path(), "-d", "cpu0", "--against", "cuda98"});
+  EXPECT_EQ(against.exit_code, 1);
+  EXPECT_THAT(against.err, HasSubstr("cuda98"));
+  const RunResult file = run_command({"verify", "-m", "/nonexistent/m.gguf", "-d", "cpu0"});
+  EXPECT_EQ(file.exit_code, 1);
+  EXPECT_THAT(file.err, HasSubstr("/nonexistent/m.gguf"));
+}
+
+TEST(VerifyCommand, ARealModel) {
+  SHUNT_NEED_SHARED("data/models/stories260K.gguf");
+  const auto path = shared_path("data/models/stories260K.gguf");
+  const RunResult right = verify_with(SHUNT_TEST_PLUGINS, path);
+  EXPECT_EQ(right.exit_code, 0) << right.err;
+  const RunResult wrong = verify_with(SHUNT_TEST_WRONG_PLUGINS, path);
+  EXPECT_EQ(wrong.exit_code, 1);
+  EXPECT_THAT(wrong.err, HasSubstr("(add): error 0.0001"));
+}
+
+// ---- from a program
+
+class VerifyModel : public testing::Test {
+ protected:
+  VerifyModel() : registry_(*Registry::create({})), device_(registry_->find("cpu0")) {
+    model_ = *Model::load(synth_.path(), *registry_, {.devices = {"cpu0"}, .progress = {}});
+  }
+  SynthModel synth_;
+  std::unique_ptr<Registry> registry_;
+  Result<Device*> device_;
+  std::shared_ptr<const Model> model_;
+};
+
+TEST_F(VerifyModel, LongPromptsComeInStepsAsASessionComputesThem) {
+  const std::vector<std::int32_t> prompt(600, 7);
+  const auto steps = verify(*model_, **device_, prompt);
+  ASSERT_TRUE(steps) << steps.error().message();
+  ASSERT_THAT(*steps, SizeIs(3));
+  EXPECT_EQ((*steps)[0].tokens, 512);
+  EXPECT_EQ((*steps)[1].tokens, 87);
+  EXPECT_EQ((*steps)[2].tokens, 1);
+  for (const VerifiedStep& step : *steps)
+    for (const NodeCheck& check : step.checks) EXPECT_EQ(check.error, 0) << check.name;
+}
+
+TEST_F(VerifyModel, OneTokenIsOneStep) {
+  const std::int32_t token = 7;
+  const auto steps = verify(*model_, **device_, {&token, 1});
+  ASSERT_TRUE(steps) << steps.error().message();
+  ASSERT_THAT(*steps, SizeIs(1));
+}
+
+TEST_F(VerifyModel, RefusesWhatASessionWouldRefuse) {
+  const std::vector<std::vector<std::int32_t>> prompts = {
+      {}, {-1}, {512}, std::vector<std::int32_t>(2049, 7)};
+  for (const auto& prompt : prompts) {
+    const auto steps = verify(*model_, **device_, prompt);
+    ASSERT_FALSE(steps);
+    EXPECT_EQ(steps.error().code(), ErrorCode::kInvalidArgument);
+  }
+}
+
+TEST_F(VerifyModel, CancelEndsIt) {
+  std::atomic<bool> cancel{false};
+  std::size_t done = 0;
+  VerifyModelOptions options;
+  options.cancel = &cancel;
+  options.progress = [&](std::size_t now, std::size_t) {
+    done = now;
+    cancel = now == 5;
+  };
+  const std::vector<std::int32_t> prompt = {1, 7, 8};
+  const auto steps = verify(*model_, **device_, prompt, options);
+  ASSERT_FALSE(steps);
+  EXPECT_EQ(steps.error().code(), ErrorCode::kCancelled);
+  EXPECT_EQ(done, 5U);
+}
+
+}  // namespace
+}  // namespace shunt::test
