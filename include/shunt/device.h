@@ -141,7 +141,8 @@ std::string_view to_string(Refusal refusal);
 class [[nodiscard]] Support {
  public:
   static Support yes() { return Support(); }
-  /// Yes, if source number `source` comes as `dtype`.
+  /// Yes, if source number `source` comes as `dtype`. Weights are transcoded for that; for other
+  /// sources it is a no.
   static Support yes_if(int source, DType dtype);
   /// No; `facts` say what of the case is at fault, for a person to read.
   static Support no(Refusal refusal, std::string facts);

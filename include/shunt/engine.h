@@ -83,6 +83,9 @@ struct LoadOptions {
   /// Bytes of each device but the CPU that are to be left alone; if not given, 5% of what is free,
   /// but at least 64 MiB, but at most a quarter.
   std::optional<std::uint64_t> memory_margin = {};
+  /// Whether a weight whose type a device lacks may come to it in another type. What that cost is
+  /// told to fallback.say, and is among the model's notes.
+  Transcode transcode = Transcode::kPrecise;
   DeviceErrorPolicy on_device_error = {};
 };
 
@@ -117,6 +120,9 @@ class Model {
   /// What the loader decided about memory, a line a device: "test0: layers 0 to 11 (12 of 16), 1.2
   /// GiB of 1.4 GiB (64.0 MiB are left alone)"; then a line for each device that was left out.
   std::vector<std::string> notes() const;
+  /// Weights that their device has in another type than the file, in the order of the file, with
+  /// what that cost. to_lines() makes sentences of them, which are among the notes.
+  std::vector<TranscodedWeight> transcoded() const;
   /// What it is made of now: another one when a device was left out.
   std::shared_ptr<const ModelState> state() const;
   CurrentState& current() const { return *current_; }

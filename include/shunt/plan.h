@@ -40,6 +40,7 @@ struct PassedOver {
   int device = 0;
   Refusal refusal = Refusal::kOp;
   std::string reason;
+  std::string remedy = {};  ///< an option that would change that; empty: none that is known
 };
 
 /// Where a node runs (or a leaf lies), and why.
@@ -62,6 +63,25 @@ struct PredictedCopy {
   double end = 0;
 };
 
+/// Whether a weight may come to a device in another type than it has, where the device lacks that.
+enum class Transcode : std::uint8_t {
+  kNone,
+  kPrecise,  ///< in a type at least as precise: see at_least_as_precise()
+  kLossy,    ///< in any
+};
+std::string_view to_string(Transcode transcode);
+
+/// A weight that is to have another type on its device than it has in the graph.
+struct Conversion {
+  NodeId leaf = 0;
+  DType from = DType::kF32;
+  DType to = DType::kF32;
+  int device = 0;      ///< index into Placement::devices
+  std::string reason;  ///< who needs it so
+};
+/// ", as F16 instead of Q8_0 (test0 takes w of matmul only so)": what becomes of a weight.
+std::string to_text(const Conversion& conversion);
+
 /// Which device computes each node, and the reason. Pure data; the graph it is about is not
 /// changed.
 struct Placement {
@@ -71,6 +91,8 @@ struct Placement {
   double predicted_seconds = 0;     ///< of a step at the extents' maximum; 0 without costs
   std::vector<PredictedCopy> predicted_copies =
       {};  ///< those of a link in order; without costs none
+  /// Weights to be transcoded, by leaf. The plan is then that of with_types(graph, ...).
+  std::vector<Conversion> conversions = {};
 };
 
 /// A leaf whose memory is there before compiling: weights, caches.
@@ -94,6 +116,9 @@ struct PlaceOptions {
   /// From so many rows of a result on, weights in host memory are sent to a device that wants the
   /// op; 0: never.
   std::int64_t stream_rows = 32;
+  /// Of weights that have no place yet. Whoever allows more than kNone must look at
+  /// Placement::conversions.
+  Transcode transcode = Transcode::kNone;
   /// By device: the most bytes of weights that are sent there for one op. Empty: what its memory
   /// and its largest buffer can hold.
   std::span<const std::uint64_t> stream_bytes = {};
@@ -197,7 +222,8 @@ class Plan {
   virtual Result<std::span<const std::byte>> output(Value node) const = 0;
 };
 
-/// Compiles a placed graph. The placement must be of this graph. OutOfMemory, naming device and
+/// Compiles a placed graph. The placement must be of this graph, and its conversions must be done:
+/// Invalid otherwise. OutOfMemory, naming device and
 /// bytes, if it does not fit.
 Result<std::unique_ptr<Plan>> compile(std::shared_ptr<const Graph> graph, Placement placement,
                                       const CompileOptions& options);

@@ -155,6 +155,7 @@ class Page {
     }
     add("</tbody>\n</table>\n");
     list("", title_.memory);
+    list("transcoded: ", to_lines(explanation_.transcoded));
   }
 
   // A column that is there only if times are known.

@@ -58,6 +58,13 @@ Json segment_json(const Explanation& explanation, const ExplainedSegment& segmen
           {"nodes", std::move(nodes)}};
 }
 
+Json weight_json(const TranscodedWeight& weight) {
+  return {{"node", weight.node},        {"name", weight.name},
+          {"device", weight.device},    {"from", to_string(weight.from)},
+          {"to", to_string(weight.to)}, {"bytes_before", weight.bytes_before},
+          {"bytes", weight.bytes},      {"reason", weight.reason}};
+}
+
 Json device_json(const ExplainedDevice& device) {
   return {{"name", device.name},
           {"nodes", device.nodes},
@@ -89,6 +96,10 @@ std::string to_json(const ExplanationTitle& title, const Explanation& explanatio
   json["seconds"] = seconds_json(explanation.seconds);
   json["notes"] = explanation.notes;
   json["memory"] = title.memory;
+  json["transcoded"] = Json::array();
+  for (const TranscodedWeight& weight : explanation.transcoded) {
+    json["transcoded"].push_back(weight_json(weight));
+  }
   json["segments"] = Json::array();
   for (const ExplainedSegment& segment : explanation.segments) {
     json["segments"].push_back(segment_json(explanation, segment));

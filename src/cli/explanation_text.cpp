@@ -119,6 +119,9 @@ std::string to_plain_text(const ExplanationTitle& title, const Explanation& expl
   for (const ExplainedDevice& device : explanation.devices) text += device_line(device);
   text += "memory\n";
   for (const std::string& line : title.memory) text += fmt::format("  {}\n", line);
+  const auto transcoded = to_lines(explanation.transcoded);
+  if (!transcoded.empty()) text += "transcoded\n";
+  for (const std::string& line : transcoded) text += fmt::format("  {}\n", line);
   text += "segments\n";
   for (std::size_t i = 0; i < explanation.segments.size(); ++i)
     text += segment_lines(explanation, i);

@@ -33,6 +33,12 @@ Status CompiledPlan::check_options(const CompileOptions& options) {
   if (placement_.decisions.size() != graph_->size()) {
     return invalid("the placement is of another graph");
   }
+  for (const Conversion& conversion : placement_.conversions) {
+    if (graph_->node(conversion.leaf).result.dtype == conversion.to) continue;
+    return invalid("{} is {}, but the placement wants it as {}: see with_types()",
+                   graph_->describe(conversion.leaf),
+                   to_string(graph_->node(conversion.leaf).result.dtype), to_string(conversion.to));
+  }
   if (options.steps_in_flight < 1 || options.steps_in_flight > kMostStepsInFlight) {
     return invalid("{} steps in flight; it may be 1 to {}", options.steps_in_flight,
                    kMostStepsInFlight);

@@ -28,6 +28,14 @@ class Explainer {
     add_times();
     for (NodeId id = 0; id < graph_.size(); ++id) count_node(id);
     explanation_.notes = placement_.notes;
+    for (const Conversion& conversion : placement_.conversions) {
+      ExplainedDevice& on = device(conversion.device);
+      explanation_.transcoded.push_back(describe_conversion(graph_, conversion, on.name));
+      const TranscodedWeight& weight = explanation_.transcoded.back();
+      // A graph that still has the type of before.
+      if (graph_.node(conversion.leaf).result.dtype == conversion.from)
+        on.weight_bytes += weight.bytes - weight.bytes_before;
+    }
     return std::move(explanation_);
   }
 

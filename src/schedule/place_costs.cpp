@@ -58,9 +58,20 @@ class ProblemMaker {
            pinned_.device[owner] == kNotPinned;
   }
 
+  /// Whether it can in view of the types of weights that stay where the rules put them.
+  bool finds_types(int index, NodeId id) const {
+    if (!facts_.can(index, id)) return false;
+    for (NodeId weight : facts_.weights_of(id)) {
+      const bool goes_along = follows(weight) && facts_.users(weight).size() < 2;
+      const int home = decisions_[weight].device;
+      if (!goes_along && !facts_.answers().same_type(weight, index, home)) return false;
+    }
+    return true;
+  }
+
   /// Whether a device can compute a node, and without weights being sent where that is not wanted.
   bool may(int index, NodeId id) const {
-    if (!facts_.can(index, id)) return false;
+    if (!finds_types(index, id)) return false;
     const bool free = facts_.streams() || index == facts_.cpu() || index == decisions_[id].device;
     return free || facts_.bytes_to_send(id, index) == 0;
   }
@@ -69,8 +80,9 @@ class ProblemMaker {
     const Node& node = graph_.node(id);
     CostNode cost;
     for (int index = 0; index <= facts_.cpu(); ++index) {
-      cost.seconds.push_back(may(index, id) ? costs_.seconds(graph_, id, facts_.info(index))
-                                            : kNever);
+      cost.seconds.push_back(
+          may(index, id) ? costs_.seconds(facts_.answers().graph_on(index), id, facts_.info(index))
+                         : kNever);
     }
     for (NodeId source : node.sources) {
       if (source == kNoNode) continue;

@@ -1,6 +1,6 @@
 // A device that exists only in tests, and is what a test wants it to be: which ops it supports,
-// whether the host can touch its memory, how much it has. It computes with each op's plain
-// reference, so it needs no backend.
+// with which types of weights, whether the host can touch its memory, how much it has. It computes
+// with each op's plain reference, so it needs no backend.
 #pragma once
 
 #include <atomic>
@@ -25,6 +25,10 @@ struct TestDeviceConfig {
   int priority = 1;
   std::set<std::string> ops = {};    ///< names of those it supports; empty: all
   std::set<std::string> wants = {};  ///< names of ops that it wants weights to be sent for
+  /// Types of weights that it lacks, and the type that it wants instead.
+  std::map<DType, DType> wants_types = {};
+  /// What it says to a node whose op and weights it has; empty: yes.
+  std::function<Support(const Graph&, NodeId)> answer = {};
   bool host_accessible = false;
   std::size_t memory = std::size_t{1} << 30;      ///< bytes it has
   std::size_t max_buffer = std::size_t{1} << 30;  ///< bytes of its largest buffer

@@ -226,8 +226,9 @@ TEST(Fit, WhatIsPredictedIsWhatIsAllocated) {
   std::mt19937_64 random(11);
   const auto any = [&](std::uint64_t below) { return random() % below; };
   const std::set<std::string> some_ops = {"matmul", "add", "mul", "rms_norm", "swiglu"};
+  std::size_t transcoded = 0;
   int streamed = 0;
-  for (int round = 0; round < 30; ++round) {
+  for (int round = 0; round < 40; ++round) {
     SynthOptions shape;
     shape.layers = static_cast<std::int64_t>(1 + any(5));
     shape.width = static_cast<std::int64_t>(32 * (1 + any(3)));
@@ -235,7 +236,8 @@ TEST(Fit, WhatIsPredictedIsWhatIsAllocated) {
     shape.vocabulary = static_cast<std::int64_t>(300 + any(300));
     shape.tied = any(2) == 0;
     shape.seed = random();
-    shape.dtype = any(2) == 0 ? DType::kF32 : DType::kF16;
+    const DType types[] = {DType::kF32, DType::kF16, DType::kQ8_0, DType::kQ4_0};
+    shape.dtype = types[any(4)];
     const SynthModel file(shape);
     std::vector<std::unique_ptr<TestDevice>> owned;
     for (std::uint64_t i = any(4); i-- > 0;) {
@@ -245,6 +247,7 @@ TEST(Fit, WhatIsPredictedIsWhatIsAllocated) {
       config.memory = std::size_t{1000} << any(12);
       config.max_buffer = any(3) == 0 ? std::size_t{2000} << any(9) : std::size_t{1} << 30;
       config.host_accessible = any(4) == 0;
+      if (any(3) > 0) config.wants_types[shape.dtype] = types[any(4)];
       owned.push_back(std::make_unique<TestDevice>(config));
     }
     const bool streams = round % 3 == 0;
@@ -269,8 +272,11 @@ TEST(Fit, WhatIsPredictedIsWhatIsAllocated) {
       options.rules_only = round % 2 == 0;
     }
     if (any(2) == 0) options.memory_margin = any(100000);
+    const Transcode modes[] = {Transcode::kNone, Transcode::kPrecise, Transcode::kLossy};
+    options.transcode = modes[any(3)];
     const auto model = Model::load(file.path(), devices, options);
     ASSERT_TRUE(model) << model.error().message();
+    transcoded += (*model)->transcoded().size();
     for (const auto& device : owned)
       EXPECT_EQ(device->allocated(), (*model)->ledger().allocated(device->info().name));
     const auto session = Session::create(*model, options.session);
@@ -290,6 +296,7 @@ TEST(Fit, WhatIsPredictedIsWhatIsAllocated) {
     const auto sent = ::testing::Contains(HasSubstr("for weights that are sent there"));
     streamed += ::testing::Value((*session)->notes(), sent) ? 1 : 0;
   }
+  EXPECT_GT(transcoded, 20U) << "so that this says something";
   EXPECT_GT(streamed, 2) << "this hardly happened";
 }
 
