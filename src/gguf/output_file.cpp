@@ -1,6 +1,7 @@
 #include "gguf/output_file.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -30,6 +31,13 @@ void sync_folder(const std::string& folder) {
 }  // namespace
 
 Result<OutputFile> OutputFile::create(const std::string& path) {
+  // Work that takes hours should not find out at its end that the name can't be had; and a device
+  // should not be replaced by a file.
+  struct stat there = {};
+  if (::stat(path.c_str(), &there) == 0 && !S_ISREG(there.st_mode)) {
+    return fail(ErrorCode::kIo, "cannot create {}: it is {}, not a regular file", path,
+                S_ISDIR(there.st_mode) ? "a directory" : "a device or the like");
+  }
   // Not mkstemp, whose files are for their owner only where this one should be as the umask says.
   // Someone else's file is never opened (O_EXCL): the next name is tried.
   constexpr int kAttempts = 1000;
@@ -69,7 +77,7 @@ Status OutputFile::write(std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
     const ssize_t written = ::write(file_.get(), bytes.data(), std::min(bytes.size(), kMost));
     if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return failure("write");
+    if (written < 0) return failure(fmt::format("write {} bytes and more to", size_).c_str());
     size_ += static_cast<std::uint64_t>(written);
     bytes = bytes.subspan(static_cast<std::size_t>(written));
   }
