@@ -4,19 +4,16 @@
 #include <sys/resource.h>
 
 #include <cmath>
+#include <cstring>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <numeric>
 
-#include "graph/reference.h"
-#include "model/definition.h"
 #include "model/importance_matrix.h"
 #include "model/quantize.h"
-#include "shunt/perplexity.h"
 #include "support/models.h"
 #include "support/run_command.h"
 #include "support/shared.h"
-#include "support/tensor_io.h"
 
 namespace shunt::test {
 namespace {
@@ -311,6 +308,18 @@ TEST_F(Quantize, AFullDiskIsAnErrorAndLeavesNothing) {
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_THAT(result.err, HasSubstr("cannot write 100000 bytes and more to " + out()));
   EXPECT_THAT(result.err, HasSubstr("File too large"));
+  EXPECT_TRUE(folder_.list().empty());
+}
+
+TEST_F(Quantize, CtrlCLeavesNothing) {
+  const SynthModel model(many_layers());
+  RunOptions options;
+  options.interrupt_when_it_complains = true;  // of --keep, right before it begins
+  const RunResult result =
+      run_command({"quantize", model.path(), out(), "IQ3_XXS", "--keep", "none"}, options);
+  EXPECT_FALSE(result.timed_out);
+  EXPECT_EQ(result.exit_code, 130) << result.err;
+  EXPECT_EQ(result.out, "");
   EXPECT_TRUE(folder_.list().empty());
 }
 
