@@ -76,7 +76,7 @@ Status OutputFile::write(std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
     const ssize_t written = ::write(file_.get(), bytes.data(), std::min(bytes.size(), kMost));
     if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return failure("write");
+    if (written < 0) return failure(fmt::format("write {} bytes and more to", size_).c_str());
     size_ += static_cast<std::uint64_t>(written);
     bytes = bytes.subspan(static_cast<std::size_t>(written));
   }

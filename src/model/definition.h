@@ -52,6 +52,27 @@ struct ModelShape {
   std::int64_t context = 0;
 };
 
+/// What a weight does in a model, as far as it matters for how exact it has to be.
+enum class WeightRole : std::uint8_t {
+  kOther,      ///< norms, biases, and whatever else
+  kEmbedding,  ///< a row a token
+  kOutput,     ///< what logits are made with; an embedding that does that, too
+  kQuery,      ///< attention's
+  kKey,
+  kValue,
+  kMix,   ///< what puts attention's heads together
+  kGate,  ///< the feed-forward part's
+  kUp,
+  kDown,
+};
+
+/// A weight of a file that its architecture knows.
+struct ModelWeight {
+  const gguf::TensorInfo* info = nullptr;
+  WeightRole role = WeightRole::kOther;
+  std::int64_t layer = -1;  ///< -1: none
+};
+
 /// A file read by its architecture. Const: may be used from many threads.
 class ModelDefinition {
  public:
@@ -61,6 +82,8 @@ class ModelDefinition {
   virtual ~ModelDefinition() = default;
   virtual const ModelShape& shape() const = 0;
   virtual Result<StepGraph> build(const StepShape& step) const = 0;
+  /// Every weight that the file has of those that the architecture knows.
+  virtual std::vector<ModelWeight> weights() const = 0;
 };
 
 /// One architecture: its name in general.architecture, and how its files are read.

@@ -54,28 +54,30 @@ enum Weight : std::size_t {
 using Row = WeightRow<Numbers>;
 using N = Numbers;
 constexpr bool kOptional = true;
+constexpr bool kNeeded = false;
 
 /// In the order of Weight.
 constexpr std::array kTable = {
-    Row{"token_embd.weight", {&N::width, &N::vocabulary}},
+    Row{"token_embd.weight", {&N::width, &N::vocabulary}, kNeeded, WeightRole::kEmbedding},
     Row{"output_norm.weight", {&N::width, nullptr}},
-    Row{"output.weight", {&N::width, &N::vocabulary}, kOptional},  // missing: the embedding does it
+    // Missing: the embedding does it.
+    Row{"output.weight", {&N::width, &N::vocabulary}, kOptional, WeightRole::kOutput},
     Row{"rope_freqs.weight", {&N::rope_pairs, nullptr}, kOptional},
     Row{"blk.{}.attn_norm.weight", {&N::width, nullptr}},
-    Row{"blk.{}.attn_q.weight", {&N::width, &N::query_width}},
+    Row{"blk.{}.attn_q.weight", {&N::width, &N::query_width}, kNeeded, WeightRole::kQuery},
     Row{"blk.{}.attn_q.bias", {&N::query_width, nullptr}, kOptional},
-    Row{"blk.{}.attn_k.weight", {&N::width, &N::key_width}},
+    Row{"blk.{}.attn_k.weight", {&N::width, &N::key_width}, kNeeded, WeightRole::kKey},
     Row{"blk.{}.attn_k.bias", {&N::key_width, nullptr}, kOptional},
-    Row{"blk.{}.attn_v.weight", {&N::width, &N::value_width}},
+    Row{"blk.{}.attn_v.weight", {&N::width, &N::value_width}, kNeeded, WeightRole::kValue},
     Row{"blk.{}.attn_v.bias", {&N::value_width, nullptr}, kOptional},
-    Row{"blk.{}.attn_output.weight", {&N::mixed_width, &N::width}},
+    Row{"blk.{}.attn_output.weight", {&N::mixed_width, &N::width}, kNeeded, WeightRole::kMix},
     Row{"blk.{}.attn_output.bias", {&N::width, nullptr}, kOptional},
     Row{"blk.{}.ffn_norm.weight", {&N::width, nullptr}},
-    Row{"blk.{}.ffn_gate.weight", {&N::width, &N::feed_forward}},
+    Row{"blk.{}.ffn_gate.weight", {&N::width, &N::feed_forward}, kNeeded, WeightRole::kGate},
     Row{"blk.{}.ffn_gate.bias", {&N::feed_forward, nullptr}, kOptional},
-    Row{"blk.{}.ffn_up.weight", {&N::width, &N::feed_forward}},
+    Row{"blk.{}.ffn_up.weight", {&N::width, &N::feed_forward}, kNeeded, WeightRole::kUp},
     Row{"blk.{}.ffn_up.bias", {&N::feed_forward, nullptr}, kOptional},
-    Row{"blk.{}.ffn_down.weight", {&N::feed_forward, &N::width}},
+    Row{"blk.{}.ffn_down.weight", {&N::feed_forward, &N::width}, kNeeded, WeightRole::kDown},
     Row{"blk.{}.ffn_down.bias", {&N::width, nullptr}, kOptional},
 };
 
@@ -91,6 +93,14 @@ class Llama final : public ModelDefinition {
 
   const ModelShape& shape() const override { return shape_; }
   Result<StepGraph> build(const StepShape& step) const override;
+  std::vector<ModelWeight> weights() const override {
+    std::vector<ModelWeight> weights = list_weights<Numbers>(weights_, kTable);
+    if (weights_[kOutput][0] != nullptr) return weights;
+    for (ModelWeight& weight : weights) {
+      if (weight.role == WeightRole::kEmbedding) weight.role = WeightRole::kOutput;
+    }
+    return weights;
+  }
 
  private:
   friend class StepBuilder;
