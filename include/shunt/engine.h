@@ -44,8 +44,10 @@ struct ModelInfo {
 struct SessionOptions {
   std::int64_t context =
       0;  ///< tokens of prompt and continuation; 0: the model's own, at most 4096
-  DType cache_type = DType::kF16;  ///< F32 or F16
-  std::int64_t batch = 512;        ///< tokens of a prompt that are computed at once
+  /// F32, F16, BF16, Q8_0 or Q4_0. Where the heads of keys or values are not whole blocks of the
+  /// type, the cache is decoded to F32 for each step, which takes time, and memory for one layer.
+  DType cache_type = DType::kF16;
+  std::int64_t batch = 512;  ///< tokens of a prompt that are computed at once
 };
 
 enum class DeviceErrorMode : std::uint8_t {

@@ -9,6 +9,8 @@
 #include "engine/recover.h"
 #include "engine/session_plans.h"
 #include "engine/step_inputs.h"
+#include "ops/common/cache_types.h"
+#include "ops/common/checks.h"
 #include "shunt/plan.h"
 
 namespace shunt {
@@ -161,9 +163,7 @@ struct Session::State {
   }
 
   /// The plan for the next tokens, where the logits of at most one are wanted.
-  Result<StepPlan*> plan_of(std::int64_t count) {
-    return plans->plan_to_append(count);
-  }
+  Result<StepPlan*> plan_of(std::int64_t count) { return plans->plan_to_append(count); }
 
   /// The same where all logits are wanted. Makes `batch` 1 if those of a whole batch do not fit
   /// beside the cache: the plan for single tokens is there.
@@ -205,8 +205,9 @@ Result<std::unique_ptr<Session>> Session::create(std::shared_ptr<const Model> mo
     }
     if (chosen.batch < 1)
       return invalid("batches of {} tokens; it must be at least 1", options.batch);
-    if (chosen.cache_type != DType::kF16 && chosen.cache_type != DType::kF32) {
-      return invalid("a cache of type {}; it may be F32 or F16", to_string(chosen.cache_type));
+    if (std::ranges::find(kCacheTypes, chosen.cache_type) == kCacheTypes.end()) {
+      return invalid("a cache of type {}; it may be {}", to_string(chosen.cache_type),
+                     list_types(kCacheTypes));
     }
     chosen.batch = std::min(chosen.batch, chosen.context);
     state->model = std::move(model);

@@ -149,4 +149,10 @@ inline float* as_f32(std::byte* data) {
   return reinterpret_cast<float*>(data);
 }
 
+/// One number of an F32 source.
+inline float number(const TensorArg& tensor, std::int64_t i0, std::int64_t i1 = 0,
+                    std::int64_t i2 = 0, std::int64_t i3 = 0) {
+  return *as_f32(tensor.row(i1, i2, i3) + i0 * tensor.strides[0]);
+}
+
 }  // namespace shunt::cpu
