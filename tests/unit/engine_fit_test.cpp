@@ -305,13 +305,13 @@ TEST(Fit, CachesTakeWhatTheirTypeTakes) {
       TestDevice cpu({.name = "cpu0", .kind = DeviceKind::kCpu, .host_accessible = true});
       Device* devices[] = {&cpu};
       LoadOptions options;
-      options.session = {.context = 40, .cache_type = type, .batch = 8};
+      options.session = {.context = 64, .cache_type = type, .batch = 8};
       const auto model = Model::load(file.path(), devices, options);
       ASSERT_TRUE(model) << model.error().message();
       const auto session = Session::create(*model, options.session);
       ASSERT_TRUE(session) << session.error().message();
-      // Keys and values of 2 layers, 40 tokens of 2 heads.
-      const std::int64_t elements = 2 * 2 * 40 * 2 * (shape.width / heads);
+      // Keys and values of 2 layers, 64 tokens of 2 heads.
+      const std::int64_t elements = 2 * 2 * 64 * 2 * (shape.width / heads);
       const DTypeTrait& format = trait(type);
       EXPECT_EQ((*session)->ledger().bytes("cpu0", Purpose::kCache),
                 static_cast<std::uint64_t>(elements / format.block_elements) * format.block_bytes)
