@@ -107,7 +107,7 @@ TEST_P(AttentionOnTheCpu, DoesNotHangOnTheMaximumOfExtents) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Types, AttentionOnTheCpu, testing::ValuesIn(kCacheTypes),
-                         [](const auto& info) { return std::string(to_string(info.param)); });
+                         [](const auto& each) { return std::string(to_string(each.param)); });
 
 }  // namespace
 }  // namespace shunt::test
