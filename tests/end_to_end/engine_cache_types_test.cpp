@@ -54,22 +54,23 @@ class EngineCacheTypes : public testing::Test {
 };
 
 TEST_F(EngineCacheTypes, ChangeLogitsByTheirRoundingOnly) {
-  // Normalised mean square errors of rounding normally distributed numbers: F16 1e-8, BF16 2.6e-6,
-  // Q8_0 3e-5, Q4_0 8e-3 (docs/formats.md). Of what two layers make of it, the same order.
-  const std::pair<DType, double> kMost[] = {{DType::kF32, 0},
-                                            {DType::kF16, 1e-7},
-                                            {DType::kBF16, 1e-5},
-                                            {DType::kQ8_0, 1e-4},
-                                            {DType::kQ4_0, 3e-2}};
-  ASSERT_EQ(std::size(kMost), kCacheTypes.size());
+  // Normalised mean square errors of rounding normally distributed numbers: of n bits (11 and 8)
+  // 2^-2n / 7, of blocks see docs/formats.md. Two layers and a softmax make more of it, but not ten
+  // times as much.
+  const std::pair<DType, double> kRounding[] = {{DType::kF32, 0},
+                                                {DType::kF16, 3.4e-8},
+                                                {DType::kBF16, 2.2e-6},
+                                                {DType::kQ8_0, 2.8e-5},
+                                                {DType::kQ4_0, 7.3e-3}};
+  ASSERT_EQ(std::size(kRounding), kCacheTypes.size());
   for (const std::int64_t heads : {2, 4}) {  // of 32, a block, and of 16
     SynthOptions shape;
     shape.heads = heads;
     const auto model = load(shape);
     const std::vector<double> exact = logits(model, DType::kF32);
-    for (const auto& [type, most] : kMost) {
+    for (const auto& [type, rounding] : kRounding) {
       const double error = nmse(logits(model, type), exact);
-      EXPECT_LE(error, most) << heads << " " << to_string(type);
+      EXPECT_LE(error, 10 * rounding) << heads << " " << to_string(type);
       EXPECT_EQ(error == 0, type == DType::kF32) << heads << " " << to_string(type);
     }
   }
