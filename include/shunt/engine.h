@@ -45,7 +45,9 @@ struct ModelInfo {
 struct SessionOptions {
   std::int64_t context =
       0;  ///< tokens of prompt and continuation; 0: the model's own, at most 4096
-  DType cache_type = DType::kF16;     ///< F32 or F16
+  /// F32, F16, BF16, Q8_0 or Q4_0. Where the heads of keys or values are not whole blocks of the
+  /// type, the cache is decoded to F32 for each step, which takes time, and memory for one layer.
+  DType cache_type = DType::kF16;
   std::int64_t batch = 512;           ///< tokens of a prompt that are computed at once
   std::shared_ptr<Trace> trace = {};  ///< gets all that is done for the session; may be null
 };

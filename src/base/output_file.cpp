@@ -30,9 +30,14 @@ void sync_folder(const std::string& folder) {
 
 }  // namespace
 
-Result<OutputFile> OutputFile::create(const std::string& path) {
+Result<OutputFile> OutputFile::create(const std::string& path, WriteTo target) {
   struct stat there = {};
   if (::stat(path.c_str(), &there) == 0 && !S_ISREG(there.st_mode)) {
+    // Work that takes hours should not find out at its end that the name can't be had.
+    if (target == WriteTo::kFile) {
+      return fail(ErrorCode::kIo, "cannot create {}: it is {}, not a regular file", path,
+                  S_ISDIR(there.st_mode) ? "a directory" : "a device or the like");
+    }
     Descriptor file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
     if (file.get() >= 0) return OutputFile(path, {}, std::move(file));
     return fail(ErrorCode::kIo, "cannot create {}: {}", path, system_message(errno));

@@ -11,13 +11,17 @@
 
 namespace shunt {
 
+/// What a path may stand for already: only a file, or also what is written to where it is (a pipe,
+/// /dev/null).
+enum class WriteTo : std::uint8_t { kFile, kAnything };
+
 /// A temporary file in the folder of `path`, which takes that name in commit(), and is removed if
-/// that does not come to pass. What is there and is no file (a pipe, /dev/null) is written to where
-/// it is.
+/// that does not come to pass.
 class OutputFile {
  public:
-  /// NotFound if there is no such folder, Io if nothing can be written there or `path` is a folder.
-  static Result<OutputFile> create(const std::string& path);
+  /// NotFound if there is no such folder, Io if nothing can be written there or `path` is a folder
+  /// or another thing that may not be written to.
+  static Result<OutputFile> create(const std::string& path, WriteTo target);
 
   OutputFile(OutputFile&& other) noexcept;
   OutputFile& operator=(OutputFile&&) = delete;

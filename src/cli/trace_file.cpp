@@ -15,7 +15,7 @@ void TraceFile::declare(Arguments& arguments) {
 
 Status TraceFile::open() {
   if (!path_) return ok();
-  SHUNT_ASSIGN(OutputFile file, OutputFile::create(*path_));
+  SHUNT_ASSIGN(OutputFile file, OutputFile::create(*path_, WriteTo::kAnything));
   // A temporary file would be left behind if the process were ended: it is made again at the end.
   if (file.in_place()) file_.emplace(std::move(file));
   SHUNT_ASSIGN(trace_, Trace::create());
@@ -26,7 +26,7 @@ Status TraceFile::write() {
   if (!trace_) return ok();
   const std::string json = to_trace_json(*trace_);
   if (!file_) {
-    SHUNT_ASSIGN(OutputFile file, OutputFile::create(*path_));
+    SHUNT_ASSIGN(OutputFile file, OutputFile::create(*path_, WriteTo::kAnything));
     file_.emplace(std::move(file));
   }
   SHUNT_TRY(file_->write(std::as_bytes(std::span(json))));

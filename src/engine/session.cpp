@@ -9,6 +9,8 @@
 #include "engine/recover.h"
 #include "engine/session_plans.h"
 #include "engine/step_inputs.h"
+#include "ops/common/cache_types.h"
+#include "ops/common/checks.h"
 #include "shunt/plan.h"
 
 namespace shunt {
@@ -205,8 +207,9 @@ Result<std::unique_ptr<Session>> Session::create(std::shared_ptr<const Model> mo
     }
     if (chosen.batch < 1)
       return invalid("batches of {} tokens; it must be at least 1", options.batch);
-    if (chosen.cache_type != DType::kF16 && chosen.cache_type != DType::kF32) {
-      return invalid("a cache of type {}; it may be F32 or F16", to_string(chosen.cache_type));
+    if (std::ranges::find(kCacheTypes, chosen.cache_type) == kCacheTypes.end()) {
+      return invalid("a cache of type {}; it may be {}", to_string(chosen.cache_type),
+                     list_types(kCacheTypes));
     }
     chosen.batch = std::min(chosen.batch, chosen.context);
     state->model = std::move(model);

@@ -101,7 +101,7 @@ Status write_tensor(OutputFile* file, const TensorInfo& info, std::size_t index,
 Status write_file(const std::string& path, const HeaderBytes& header,
                   std::span<const TensorInfo> tensors, std::uint32_t alignment,
                   const Writer::Pieces& pieces) {
-  SHUNT_ASSIGN(OutputFile file, OutputFile::create(path));
+  SHUNT_ASSIGN(OutputFile file, OutputFile::create(path, WriteTo::kFile));
   SHUNT_TRY(file.write(header.bytes()));
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     SHUNT_TRY(file.write_zeros(align_up(file.size(), alignment) - file.size()));

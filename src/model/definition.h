@@ -33,10 +33,11 @@ struct StepGraph {
   Graph graph;
   Dim token_count;  ///< extents: how many of each there are in a run
   Dim output_count;
-  Dim row_count;     ///< rows of the cache that are looked at
-  Value tokens;      ///< I32 [token_count]: ids
-  Value positions;   ///< I32 [token_count]
-  Value cache_rows;  ///< I64 [token_count]: the cache row each token is kept in
+  Dim row_count;      ///< rows of the cache that are looked at
+  Value tokens;       ///< I32 [token_count]: ids
+  Value positions;    ///< I32 [token_count]
+  Value cache_rows;   ///< I64 [token_count]: the cache row each token is kept in
+  Value row_numbers;  ///< I32 [row_count]: 0, 1, 2 and so on; none if no cache is decoded
   Value mask;  ///< F16 [row_count, token_count]: 0 where a token may look, else minus infinity
   Value output_ids;  ///< I32 [output_count]: numbers of the tokens whose logits are wanted
   Value logits;      ///< F32 [vocabulary, output_count]

@@ -217,6 +217,9 @@ class StepBuilder {
     SHUNT_TRY(input(result_.positions, "positions", DType::kI32, {tokens}));
     SHUNT_TRY(input(result_.cache_rows, "cache rows", DType::kI64, {tokens}));
     SHUNT_TRY(input(result_.mask, "mask", DType::kF16, {result_.row_count, tokens}));
+    if (!whole_blocks(n_.key_size) || !whole_blocks(n_.value_size)) {
+      SHUNT_TRY(input(result_.row_numbers, "row numbers", DType::kI32, {result_.row_count}));
+    }
     return input(result_.output_ids, "output ids", DType::kI32, {result_.output_count});
   }
 
@@ -256,14 +259,24 @@ class StepBuilder {
     return rope(g_, x, result_.positions, weight(kRopeFactors), model_.rope_);
   }
 
+  bool whole_blocks(std::int64_t elements) const {
+    return elements % trait(step_.cache_type).block_elements == 0;
+  }
+
   /// Writes rows [width, tokens] into a cache of its own, and gives all rows in use as heads [size,
-  /// heads, rows].
+  /// heads, rows]; decoded if heads are no whole blocks.
   Result<Value> remember(Operand rows, std::string name, std::int64_t size, std::int64_t heads) {
+    if (!whole_blocks(size * heads)) {
+      return invalid(
+          "a cache of type {} has rows of whole blocks of {}, but the {} have {} elements",
+          to_string(step_.cache_type), trait(step_.cache_type).block_elements, name, size * heads);
+    }
     SHUNT_ASSIGN(const Tensor tensor, make_tensor(step_.cache_type, {size * heads, step_.context}));
     SHUNT_ASSIGN(const Value cache, g_.cache(std::move(name), tensor));
     result_.caches.push_back(cache.id);
     const Result<Value> written = set_rows(g_, cache, rows, result_.cache_rows);
-    const Result<Value> in_use = view(g_, written, {0, 0, 0, 0}, {size * heads, result_.row_count});
+    Result<Value> in_use = view(g_, written, {0, 0, 0, 0}, {size * heads, result_.row_count});
+    if (!whole_blocks(size)) in_use = get_rows(g_, in_use, result_.row_numbers);
     return reshape(g_, in_use, {size, heads, result_.row_count});
   }
 

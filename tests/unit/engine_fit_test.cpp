@@ -7,6 +7,7 @@
 
 #include <random>
 
+#include "ops/common/cache_types.h"
 #include "support/models.h"
 #include "support/test_device.h"
 
@@ -298,6 +299,38 @@ TEST(Fit, WhatIsPredictedIsWhatIsAllocated) {
   }
   EXPECT_GT(transcoded, 20U) << "so that this says something";
   EXPECT_GT(streamed, 2) << "this hardly happened";
+}
+
+TEST(Fit, CachesTakeWhatTheirTypeTakes) {
+  // Heads of whole blocks, and such as are decoded for each step.
+  for (const std::int64_t heads : {2, 4}) {
+    SynthOptions shape;
+    shape.heads = heads;
+    const SynthModel file(shape);
+    for (const DType type : kCacheTypes) {
+      TestDevice cpu({.name = "cpu0", .kind = DeviceKind::kCpu, .host_accessible = true});
+      Device* devices[] = {&cpu};
+      LoadOptions options;
+      options.session = {.context = 64, .cache_type = type, .batch = 8};
+      const auto model = Model::load(file.path(), devices, options);
+      ASSERT_TRUE(model) << model.error().message();
+      const auto session = Session::create(*model, options.session);
+      ASSERT_TRUE(session) << session.error().message();
+      // Keys and values of 2 layers, 64 tokens of 2 heads.
+      const std::int64_t elements = 2 * 2 * 64 * 2 * (shape.width / heads);
+      const DTypeTrait& format = trait(type);
+      EXPECT_EQ((*session)->ledger().bytes("cpu0", Purpose::kCache),
+                static_cast<std::uint64_t>(elements / format.block_elements) * format.block_bytes)
+          << heads << " " << to_string(type);
+      Ledger both = (*model)->ledger();
+      both.add((*session)->ledger());
+      for (const Purpose purpose : {Purpose::kCache, Purpose::kActivations, Purpose::kInputs}) {
+        EXPECT_EQ(both.bytes("cpu0", purpose), (*model)->predicted().bytes("cpu0", purpose))
+            << heads << " " << to_string(type) << " " << to_string(purpose);
+      }
+      EXPECT_EQ(cpu.allocated(), own_bytes(both, "cpu0"));
+    }
+  }
 }
 
 }  // namespace

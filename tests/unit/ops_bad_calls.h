@@ -29,6 +29,9 @@ std::vector<BadCall> elementwise_calls();
 std::vector<BadCall> unary_calls();
 std::vector<BadCall> gated_calls();
 std::vector<BadCall> norm_calls();
+std::vector<BadCall> softmax_calls();
+std::vector<BadCall> rope_calls();
+std::vector<BadCall> attention_calls();
 std::vector<BadCall> state_calls();
 std::vector<BadCall> training_calls();
 

@@ -74,92 +74,6 @@ std::vector<BadCall> expert_calls() {
   };
 }
 
-std::vector<BadCall> softmax_and_rope_calls() {
-  const auto rotate = [](GraphBuilder& g, RopeParams params) {
-    return rope(g, leaf(g, kF32, {8, 2, 3}), leaf(g, kI32, {3}), absent(), params);
-  };
-  return {
-      {"softmax",
-       [](GraphBuilder& g) {
-         return softmax(g, leaf(g, kF16, {4, 2}));
-       },
-       {"F16 [4, 2]"}},
-      {"softmax",
-       [](GraphBuilder& g) {
-         return softmax(g, leaf(g, kF32, {4, 2}), leaf(g, kF32, {4, 1}));
-       },
-       {"mask is F32 [4], but the scores are [4, 2]"}},
-      {"softmax",
-       [](GraphBuilder& g) {
-         return softmax(g, leaf(g, kF32, {4, 2}), leaf(g, kI32, {4, 2}));
-       },
-       {"mask is I32 [4, 2], not F32 or F16"}},
-      {"softmax",
-       [](GraphBuilder& g) { return softmax(g, leaf(g, kF32, {4}), absent(), {.scale = NAN}); },
-       {"scale is nan"}},
-      {"rope", [=](GraphBuilder& g) { return rotate(g, {}); }, {"dims is 0"}},
-      {"rope", [=](GraphBuilder& g) { return rotate(g, {.dims = 3}); }, {"dims is 3", "even"}},
-      {"rope", [=](GraphBuilder& g) { return rotate(g, {.dims = 10}); }, {"dims is 10", "size, 8"}},
-      {"rope",
-       [=](GraphBuilder& g) { return rotate(g, {.dims = 8, .freq_base = 0}); },
-       {"freq_base is 0"}},
-      {"rope",
-       [=](GraphBuilder& g) { return rotate(g, {.dims = 8, .ext_factor = 1}); },
-       {"original_context is 0", "YaRN"}},
-      {"rope",
-       [](GraphBuilder& g) {
-         return rope(g, leaf(g, kF32, {8, 2, 3}), leaf(g, kI32, {2}), absent(), {.dims = 8});
-       },
-       {"F32 [8, 2, 3], I32 [2]", "dimension 0 of positions is 2, but dimension 2 of x is 3"}},
-      {"rope",
-       [](GraphBuilder& g) {
-         return rope(g, leaf(g, kF32, {8}), leaf(g, kF32, {1}), absent(), {.dims = 8});
-       },
-       {"positions is F32 [1], not I32"}},
-      {"rope",
-       [](GraphBuilder& g) {
-         return rope(g, leaf(g, kF32, {8}), leaf(g, kI32, {1}), leaf(g, kF32, {8}), {.dims = 8});
-       },
-       {"dimension 0 of freq_factors is 8, but dims / 2 is 4"}},
-  };
-}
-
-std::vector<BadCall> attention_calls() {
-  struct Shapes {
-    Shape q, k, v;
-  };
-  const auto call = [](const Shapes& shapes, DType type = kF16) {
-    return [=](GraphBuilder& g) {
-      return attention(g, leaf(g, kF32, shapes.q), leaf(g, type, shapes.k),
-                       leaf(g, type, shapes.v));
-    };
-  };
-  return {
-      {"attention",
-       call({{8, 4, 3}, {9, 2, 5}, {8, 2, 5}}),
-       {"F32 [8, 4, 3], F16 [9, 2, 5], F16 [8, 2, 5], -", "dimension 0 of k is 9"}},
-      {"attention",
-       call({{8, 4, 3}, {8, 3, 5}, {8, 3, 5}}),
-       {"the heads of k, 3, do not divide the heads of q, 4"}},
-      {"attention", call({{8, 4, 3}, {8, 2, 5}, {8, 2, 6}}), {"dimension 2 of v is 6"}},
-      {"attention", call({{8, 4, 3}, {8, 2, 5}, {8, 4, 5}}), {"dimension 1 of v is 4"}},
-      {"attention", call({{8, 4, 3}, {8, 2, 5, 2}, {8, 2, 5, 2}}), {"dimension 3 of k is 2"}},
-      {"attention", call({{8, 4, 3}, {8, 2, 5}, {8, 2, 5}}, kI32), {"k is I32 [8, 2, 5]"}},
-      {"attention",
-       [](GraphBuilder& g) {
-         const auto kv = leaf(g, kF32, {8, 2, 5});
-         return attention(g, leaf(g, kF32, {8, 4, 3}), kv, kv, leaf(g, kF32, {5, 4}));
-       },
-       {"mask is F32 [5, 4], but the scores are [5, 3, 4]"}},
-      {"attention",
-       [](GraphBuilder& g) {
-         const auto kv = leaf(g, kF32, {8, 2, 5});
-         return attention(g, leaf(g, kF32, {8, 4, 3}), kv, kv, absent(), {.scale = INFINITY});
-       },
-       {"scale is inf"}},
-  };
-}
-
 std::vector<BadCall> rows_calls() {
   return {
       {"get_rows",
@@ -419,7 +333,7 @@ TEST(OpErrors, NameTheOpTheOperandsAndTheFacts) {
   std::map<std::string, int> counts;
   for (const auto& calls :
        {elementwise_calls(), unary_calls(), gated_calls(), norm_calls(), matrix_calls(),
-        expert_calls(), softmax_and_rope_calls(), attention_calls(), rows_calls(),
+        expert_calls(), softmax_calls(), rope_calls(), attention_calls(), rows_calls(),
         data_and_order_calls(), sort_and_reduce_calls(), convolution_calls(), view_calls(),
         state_calls(), training_calls()}) {
     for (const BadCall& bad : calls) {

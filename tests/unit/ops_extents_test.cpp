@@ -45,6 +45,9 @@ TEST_F(OpExtents, AreCopiedFromTheSources) {
   const auto heads = reshape(g, x, {16, 4, tokens});
   EXPECT_EQ(shape_of(rope(g, heads, leaf(DType::kI32, {tokens}), absent(), {.dims = 16})),
             (Shape{16, 4, tokens}));
+  EXPECT_EQ(shape_of(rope(g, heads, leaf(DType::kI32, {tokens, 4}), absent(),
+                          {.dims = 16, .mode = RopeMode::kMulti, .sections = {4, 2, 2, 0}})),
+            (Shape{16, 4, tokens}));
   const auto cache = leaf(DType::kF16, {16, 2, rows});
   const auto mask = leaf(DType::kF16, {rows, tokens});
   EXPECT_EQ(shape_of(attention(g, heads, cache, cache, mask)), (Shape{16, 4, tokens}));

@@ -7,13 +7,11 @@
 #include <vector>
 
 #include "graph/op.h"
+#include "ops/common/cache_types.h"
 
 namespace shunt {
 
 inline constexpr std::array kFloatTypes = {DType::kF32, DType::kF16, DType::kBF16};
-/// What caches may be.
-inline constexpr std::array kCacheTypes = {DType::kF32, DType::kF16, DType::kBF16, DType::kQ8_0,
-                                           DType::kQ4_0};
 /// What weights may be: all types but F64 and integers.
 inline constexpr std::array kWeightTypes = {
     DType::kF32,     DType::kF16,    DType::kBF16,  DType::kQ8_0,    DType::kQ4_0,  DType::kQ4_1,

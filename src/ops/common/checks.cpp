@@ -9,15 +9,23 @@ std::string to_string(const Dim& dim) {
   return fmt::format("{}{}", dim.max, dim.is_fixed() ? "" : "*");
 }
 
-Status expect_type(std::string_view name, const Tensor& tensor,
-                   std::initializer_list<DType> allowed) {
-  if (std::ranges::find(allowed, tensor.dtype) != allowed.end()) return ok();
+std::string list_types(std::span<const DType> types) {
   std::string list;
-  for (DType dtype : allowed) {
-    if (!list.empty()) list += dtype == *(allowed.end() - 1) ? " or " : ", ";
+  for (DType dtype : types) {
+    if (!list.empty()) list += dtype == types.back() ? " or " : ", ";
     list += to_string(dtype);
   }
-  return invalid("{} is {}, not {}", name, to_string(tensor), list);
+  return list;
+}
+
+Status expect_type(std::string_view name, const Tensor& tensor, std::span<const DType> allowed) {
+  if (std::ranges::find(allowed, tensor.dtype) != allowed.end()) return ok();
+  return invalid("{} is {}, not {}", name, to_string(tensor), list_types(allowed));
+}
+
+Status expect_type(std::string_view name, const Tensor& tensor,
+                   std::initializer_list<DType> allowed) {
+  return expect_type(name, tensor, std::span<const DType>(allowed.begin(), allowed.size()));
 }
 
 Status expect_float_type(std::string_view name, const Tensor& tensor) {

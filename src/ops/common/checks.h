@@ -3,6 +3,7 @@
 #pragma once
 
 #include <initializer_list>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -13,6 +14,10 @@ namespace shunt {
 /// "64", or "64*" for an extent.
 std::string to_string(const Dim& dim);
 
+/// "F32, F16 or BF16".
+std::string list_types(std::span<const DType> types);
+
+Status expect_type(std::string_view name, const Tensor& tensor, std::span<const DType> allowed);
 Status expect_type(std::string_view name, const Tensor& tensor,
                    std::initializer_list<DType> allowed);
 

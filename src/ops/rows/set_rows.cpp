@@ -26,8 +26,7 @@ class SetRows final : public OpWith<NoParams> {
     const Tensor& dst = *sources[0];
     const Tensor& rows = *sources[1];
     const Tensor& ids = *sources[2];
-    SHUNT_TRY(expect_type("dst", dst,
-                          {DType::kF32, DType::kF16, DType::kBF16, DType::kQ8_0, DType::kQ4_0}));
+    SHUNT_TRY(expect_type("dst", dst, kCacheTypes));
     SHUNT_TRY(expect_type("rows", rows, {DType::kF32}));
     SHUNT_TRY(expect_type("ids", ids, {DType::kI32, DType::kI64}));
     SHUNT_TRY(expect_dims("dst", dst, 2));

@@ -69,7 +69,7 @@ Result<Value> rms_norm_back(GraphBuilder& g, Operand dy, Operand x, RmsNormParam
 
 const Op& softmax_back_op();
 /// Of softmax, of which y is the result, by x: dx = scale * y * (dy - sum(y * dy)) along dimension
-/// 0.
+/// 0, whatever its mask and sinks.
 /// dy, y: F32 of the same shape, which the result has, too.
 Result<Value> softmax_back(GraphBuilder& g, Operand dy, Operand y, SoftmaxParams params = {});
 

@@ -167,4 +167,10 @@ inline std::size_t compute_f32_bytes(const Tensor& result, std::int64_t count) {
   return result.dtype == DType::kF32 ? 0 : static_cast<std::size_t>(count) * sizeof(float);
 }
 
+/// One number of an F32 source.
+inline float number(const TensorArg& tensor, std::int64_t i0, std::int64_t i1 = 0,
+                    std::int64_t i2 = 0, std::int64_t i3 = 0) {
+  return *as_f32(tensor.row(i1, i2, i3) + i0 * tensor.strides[0]);
+}
+
 }  // namespace shunt::cpu
