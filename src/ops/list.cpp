@@ -21,6 +21,7 @@ constexpr std::array kOps = {
     pool_2d_op,
     cont_op,
     cpy_op,
+    dup_op,
     add_op,
     div_op,
     mul_op,
