@@ -1,4 +1,4 @@
-// Many elements to one.
+// Many elements to one, or to as many sums.
 #pragma once
 
 #include "shunt/graph.h"
@@ -8,6 +8,11 @@ namespace shunt {
 const Op& sum_op();
 /// The sum of all elements, 0 if there are none. x: F32, any shape; the result is F32 [1].
 Result<Value> sum(GraphBuilder& g, Operand x);
+
+const Op& cumsum_op();
+/// Sums of each row up to and with each element: y[i] = x[0] + ... + x[i]. x: F32, any shape; the
+/// result has it.
+Result<Value> cumsum(GraphBuilder& g, Operand x);
 
 const Op& sum_rows_op();
 /// The sum of each row, 0 if it has no element. x: F32 [C, R, X2, X3]; the result is F32 [1, R, X2,
