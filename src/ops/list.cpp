@@ -34,6 +34,7 @@ constexpr std::array kOps = {
     set_op,
     timestep_embedding_op,
     tri_op,
+    upscale_op,
     add_op,
     div_op,
     mul_op,

@@ -212,4 +212,44 @@ const Op& timestep_embedding_op();
 /// t: F32 or I32 [N]. dim: at least 1. max_period: above 0. The result is F32 [dim, N].
 Result<Value> timestep_embedding(GraphBuilder& g, Operand t, TimestepEmbeddingParams params);
 
+enum class Interpolation : std::uint8_t { kNearest, kBilinear, kBicubic };
+std::string_view to_string(Interpolation interpolation);
+
+struct UpscaleParams {
+  std::int64_t width = 0;
+  std::int64_t height = 0;
+  Interpolation interpolation = Interpolation::kNearest;
+  bool align_corners = false;
+  bool antialias = false;
+  template <class F>
+  void each(F f) const {
+    f("width", width);
+    f("height", height);
+    f("interpolation", interpolation);
+    f("align_corners", align_corners);
+    f("antialias", antialias);
+  }
+};
+const Op& upscale_op();
+/// Images of another size, larger or smaller, as PyTorch's torch.nn.functional.interpolate(x, size
+/// = (height, width), mode, align_corners, antialias) defines them. Along each of the two
+/// dimensions, from n elements to m, element i of the result is the sum of weights times elements
+/// of x:
+/// - nearest: x[floor(i n / m)].
+/// - Else with the scale s = n / m and the place p = (i + 1/2) s - 1/2; with align_corners, s =
+///   (n - 1) / (m - 1), or 0 if m is 1, and p = i s, so that the outermost elements stay.
+/// - bilinear: p is at least 0; (1 - l) x[k] + l x[k + 1] with k = floor(p), l = p - k.
+/// - bicubic: the sum over j from k - 1 to k + 2 of cubic(p - j; -3/4) x[j]. cubic(d; a) is (a + 2)
+///   |d|^3 - (a + 3) |d|^2 + 1 for |d| up to 1, a (|d|^3 - 5 |d|^2 + 8 |d| - 4) up to 2, else 0.
+///   In both, the outermost element stands for those that x has not.
+/// - with antialias: with c = s (i + 1/2), w = max(s, 1) and r = 1 (bilinear) or 2 (bicubic), the
+/// sum
+///   over j from max(0, floor(c - r w + 1/2)) to min(n, floor(c + r w + 1/2)) - 1 of f((j - c +
+///   1/2) / w) x[j], divided by the sum of these f; f(d) is max(0, 1 - |d|), or cubic(d; -1/2).
+/// Nearest takes neither align_corners nor antialias. Places are computed in double precision (and
+/// nearest's in whole numbers), where PyTorch rounds them to F32.
+/// x: F32 [W, H, C, N]; W and H are fixed and, like width and height, from 1 to 2^31 - 1. The
+/// result is F32 [width, height, C, N].
+Result<Value> upscale(GraphBuilder& g, Operand x, UpscaleParams params);
+
 }  // namespace shunt
