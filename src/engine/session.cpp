@@ -161,9 +161,7 @@ struct Session::State {
   }
 
   /// The plan for the next tokens, where the logits of at most one are wanted.
-  Result<StepPlan*> plan_of(std::int64_t count) {
-    return plans->plan_to_append(count);
-  }
+  Result<StepPlan*> plan_of(std::int64_t count) { return plans->plan_to_append(count); }
 
   /// The same where all logits are wanted. Makes `batch` 1 if those of a whole batch do not fit
   /// beside the cache: the plan for single tokens is there.

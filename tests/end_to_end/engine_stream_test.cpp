@@ -85,7 +85,7 @@ class EngineStream : public ::testing::Test {
     outcome.prompt = step(prompt_);
     outcome.few = step(std::span(prompt_).subspan(1, 3));
     outcome.single = step(std::span(prompt_).subspan(4, 1));
-    outcome.notes.assign((*model)->notes().begin(), (*model)->notes().end());
+    outcome.notes = (*model)->notes();
     if (device == nullptr) return outcome;
     std::set<std::int64_t> here;
     const auto graph = (*model)->state()->definition->build({1, 1, 1, DType::kF32});

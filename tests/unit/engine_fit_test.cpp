@@ -288,8 +288,7 @@ TEST(Fit, WhatIsPredictedIsWhatIsAllocated) {
       }
     }
     const auto sent = ::testing::Contains(HasSubstr("for weights that are sent there"));
-    const std::vector<std::string> notes((*session)->notes().begin(), (*session)->notes().end());
-    streamed += ::testing::Value(notes, sent) ? 1 : 0;
+    streamed += ::testing::Value((*session)->notes(), sent) ? 1 : 0;
   }
   EXPECT_GT(streamed, 2) << "this hardly happened";
 }

@@ -131,6 +131,7 @@ TEST(OpCases, OfAnOpThatPicksSlicesDoNotDependOnTheOthers) {
         for (int dim = 0; dim < picks->dim; ++dim) {
           slice /= static_cast<std::size_t>(first.sizes[static_cast<std::size_t>(dim)]);
         }
+        slice %= static_cast<std::size_t>(first.sizes[static_cast<std::size_t>(picks->dim)]);
         if (picked.contains(static_cast<double>(slice))) continue;
         first.data[i] = std::numeric_limits<double>::quiet_NaN();
         ++checked;

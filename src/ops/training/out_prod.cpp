@@ -23,8 +23,7 @@ class OutProd final : public OpWith<NoParams> {
   Result<Inferred> shape_rule(SourceTensors sources, const NoParams&) const override {
     const Tensor& a = *sources[0];
     const Tensor& b = *sources[1];
-    SHUNT_TRY(
-        expect_type("a", a, {DType::kF32, DType::kF16, DType::kBF16, DType::kQ8_0, DType::kQ4_0}));
+    SHUNT_TRY(expect_weight_type("a", a));
     SHUNT_TRY(expect_type("b", b, {DType::kF32}));
     SHUNT_TRY(expect_dim("b", b, 1, a.shape[1], "that of a"));
     for (std::size_t i : {2, 3}) {
@@ -70,16 +69,19 @@ class OutProd final : public OpWith<NoParams> {
                                    Size{1056, 3, 2}, Size{64, 4, 0}, Size{0, 4, 3},
                                    Size{96, 0, 3}};
     for (DType type : kWeightTypes) {
+      const std::int64_t row = round_up(32, trait(type).block_elements);
       for (const Size& z : kSizes) {
-        emit(source_of(type, {z.m, z.k, 1, 1}), source_of(kF32, {z.n, z.k, 1, 1}));
+        const std::int64_t m = round_up(z.m, trait(type).block_elements);
+        emit(source_of(type, {m, z.k, 1, 1}), source_of(kF32, {z.n, z.k, 1, 1}));
       }
       const CaseSource b = source_of(kF32, {9, 6, 4, 3});
-      emit(source_of(type, {32, 6, 2, 1}), b);
-      emit(source_of(type, {32, 6, 1, 3}), b);
-      emit(seen_as(type, {32, 6, 2, 3}, {0, 2, 1, 3}), b);
-      emit(seen_as(type, {64, 6, 2, 3}, {0, 1, 2, 3}, {32, 1, 0, 1}), b);
-      emit(source_of(type, {32, 6, 4, 3}), seen_as(kF32, {9, 6, 4, 3}, {1, 0, 2, 3}));
-      emit(source_of(type, {32, 6, 4, 3}), seen_as(kF32, {9, 6, 4, 3}, {0, 2, 1, 3}, {1, 0, 2, 0}));
+      emit(source_of(type, {row, 6, 2, 1}), b);
+      emit(source_of(type, {row, 6, 1, 3}), b);
+      emit(seen_as(type, {row, 6, 2, 3}, {0, 2, 1, 3}), b);
+      emit(seen_as(type, {2 * row, 6, 2, 3}, {0, 1, 2, 3}, {row, 1, 0, 1}), b);
+      emit(source_of(type, {row, 6, 4, 3}), seen_as(kF32, {9, 6, 4, 3}, {1, 0, 2, 3}));
+      emit(source_of(type, {row, 6, 4, 3}),
+           seen_as(kF32, {9, 6, 4, 3}, {0, 2, 1, 3}, {1, 0, 2, 0}));
     }
     for (DType type : kFloatTypes) {
       emit(source_of(type, {7, 3, 1, 1}), source_of(kF32, {5, 3, 1, 1}));

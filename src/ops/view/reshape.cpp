@@ -134,14 +134,16 @@ class Reshape final : public OpWith<ReshapeParams> {
     emit(source_of(DType::kI32, {12, 1, 1, 1}), {1, 12});
     // Not contiguous, but each group of dimensions lies as one would.
     for (DType type : kWeightTypes) {
-      const CaseSource rows = seen_as(type, {64, 6, 2, 1}, {0, 1, 2, 3}, {0, 2, 0, 0});
-      emit(rows, {32, 2, 6, 2});
-      emit(rows, {64 * 6, 2});
-      emit(rows, {64, 2, 3, 2});
-      emit(rows, {64, 6, 1, 2});
-      emit(seen_as(type, {64, 6, 2, 1}, {0, 1, 2, 3}, {64, 0, 0, 0}), {64, 12});
-      emit(seen_as(type, {64, 6, 4, 1}, {0, 2, 1, 3}), {64, 6, 2, 2});
-      emit(seen_as(type, {32, 6, 2, 1}, {0, 1, 2, 3}, {32, 0, 0, 0}), {32, 1, 3, 4});
+      const std::int64_t half = round_up(32, trait(type).block_elements);
+      const std::int64_t row = 2 * half;
+      const CaseSource rows = seen_as(type, {row, 6, 2, 1}, {0, 1, 2, 3}, {0, 2, 0, 0});
+      emit(rows, {half, 2, 6, 2});
+      emit(rows, {row * 6, 2});
+      emit(rows, {row, 2, 3, 2});
+      emit(rows, {row, 6, 1, 2});
+      emit(seen_as(type, {row, 6, 2, 1}, {0, 1, 2, 3}, {row, 0, 0, 0}), {row, 12});
+      emit(seen_as(type, {row, 6, 4, 1}, {0, 2, 1, 3}), {row, 6, 2, 2});
+      emit(seen_as(type, {half, 6, 2, 1}, {0, 1, 2, 3}, {half, 0, 0, 0}), {half, 1, 3, 4});
     }
     emit(seen_as(DType::kF32, {6, 4, 3, 1}, {1, 0, 2, 3}), {3, 2, 4, 3});
     emit(seen_as(DType::kF32, {6, 4, 1, 1}, {1, 0, 2, 3}), {1, 6, 2, 2});

@@ -76,7 +76,8 @@ struct Weights {
 TEST_P(CpuSimdMatmul, DotsRowsOfEveryTypeAndLength) {
   for (DType dtype : {DType::kF32, DType::kF16, DType::kBF16, DType::kQ8_0, DType::kQ4_0,
                       DType::kQ5_1, DType::kTQ2_0}) {
-    for (std::int64_t k : {0, 1, 2, 3, 7, 15, 16, 17, 31, 32, 33, 47, 64, 70, 96, 1024, 1280, 4096}) {
+    for (std::int64_t k :
+         {0, 1, 2, 3, 7, 15, 16, 17, 31, 32, 33, 47, 64, 70, 96, 1024, 1280, 4096}) {
       if (k % trait(dtype).block_elements != 0) continue;
       const Weights w(dtype, 7, k);
       for (std::int64_t columns = 0; columns <= 9; ++columns) {
