@@ -43,8 +43,9 @@ Window random_window(const Tensor& whole, std::mt19937& random) {
     const auto i = static_cast<std::size_t>(d);
     const std::int64_t unit = d == 0 ? block : 1;
     const std::int64_t steps = whole.size(d) / unit;
-    const auto start = static_cast<std::int64_t>(random()) % steps;
-    const auto count = static_cast<std::int64_t>(random()) % (steps - start + 1);
+    const auto start = static_cast<std::int64_t>(random()) % (steps / 2 + 1) % steps;
+    const auto none = random() % 50 == 0;
+    const auto count = none ? 0 : 1 + static_cast<std::int64_t>(random()) % (steps - start);
     window.tensor.shape[i] = count * unit;
     window.offset += start * whole.stride(d);
   }
