@@ -17,7 +17,7 @@ namespace shunt::test {
 
 namespace {
 
-/// Integers exactly; everything else by the type's trait.
+/// Integers and F64 exactly; everything else by the type's trait.
 double decode_one(DType dtype, const std::byte* from) {
   if (dtype == DType::kI64) {
     std::int64_t value = 0;
@@ -26,6 +26,11 @@ double decode_one(DType dtype, const std::byte* from) {
   }
   if (dtype == DType::kI32) {
     std::int32_t value = 0;
+    std::memcpy(&value, from, sizeof value);
+    return value;
+  }
+  if (dtype == DType::kF64) {
+    double value = 0;
     std::memcpy(&value, from, sizeof value);
     return value;
   }
@@ -41,6 +46,8 @@ void encode_one(DType dtype, double value, std::byte* to) {
   } else if (dtype == DType::kI32) {
     const auto integer = static_cast<std::int32_t>(value);
     std::memcpy(to, &integer, sizeof integer);
+  } else if (dtype == DType::kF64) {
+    std::memcpy(to, &value, sizeof value);
   } else {
     const auto single = static_cast<float>(value);
     trait(dtype).encode(&single, to, 1);

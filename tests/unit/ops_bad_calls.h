@@ -32,6 +32,7 @@ std::vector<BadCall> norm_calls();
 std::vector<BadCall> softmax_calls();
 std::vector<BadCall> rope_calls();
 std::vector<BadCall> attention_calls();
+std::vector<BadCall> data_calls();
 std::vector<BadCall> state_calls();
 std::vector<BadCall> training_calls();
 

@@ -78,9 +78,9 @@ std::vector<BadCall> rows_calls() {
   return {
       {"get_rows",
        [](GraphBuilder& g) {
-         return get_rows(g, leaf(g, kI64, {4, 9}), leaf(g, kI32, {2}));
+         return get_rows(g, leaf(g, kI64, {4, 9}), leaf(g, kQ8_0, {32}));
        },
-       {"table is I64 [4, 9]"}},
+       {"ids is Q8_0 [32]"}},
       {"get_rows",
        [](GraphBuilder& g) {
          return get_rows(g, leaf(g, kF32, {4, 9}), leaf(g, kF32, {2}));
@@ -113,9 +113,42 @@ std::vector<BadCall> rows_calls() {
        {"dimension 0 of ids is 3, but the number of rows is 2"}},
       {"set_rows",
        [](GraphBuilder& g) {
-         return set_rows(g, leaf(g, kF16, {4, 9}), leaf(g, kF16, {4, 2}), leaf(g, kI64, {2}));
+         return set_rows(g, leaf(g, DType::kIQ1_S, {256, 9}), leaf(g, kF16, {256, 2}),
+                         leaf(g, kI64, {2}));
        },
-       {"rows is F16 [4, 2], not F32"}},
+       {"rows is F16 [256, 2], which is not converted to dst's type, IQ1_S", "importance"}},
+      {"set_rows",
+       [](GraphBuilder& g) {
+         return set_rows(g, leaf(g, kF16, {4, 9}), leaf(g, kF32, {4, 2}), leaf(g, kF32, {2}));
+       },
+       {"ids is F32 [2], not I32 or I64"}},
+      {"set_rows",
+       [](GraphBuilder& g) {
+         return set_rows(g, leaf(g, kF16, {4, 9, 2}), leaf(g, kF32, {4, 2, 3}), leaf(g, kI64, {2}));
+       },
+       {"dimension 2 of rows is 3, but that of dst is 2"}},
+      {"set_rows",
+       [](GraphBuilder& g) {
+         return set_rows(g, leaf(g, kF16, {4, 9, 1, 2}), leaf(g, kF32, {4, 2}), leaf(g, kI64, {2}));
+       },
+       {"dimension 3 of rows is 1, but that of dst is 2"}},
+      {"set_rows",
+       [](GraphBuilder& g) {
+         return set_rows(g, leaf(g, kF16, {4, 9, 4}), leaf(g, kF32, {4, 2, 4}),
+                         leaf(g, kI64, {2, 3}));
+       },
+       {"dimension 1 of ids is 3, which does not divide dimension 2 of rows, 4"}},
+      {"set_rows",
+       [](GraphBuilder& g) {
+         return set_rows(g, leaf(g, kF16, {4, 9}), leaf(g, kF32, {4, 2}), leaf(g, kI64, {2, 1, 2}));
+       },
+       {"dimension 2 of ids is 2, which does not divide dimension 3 of rows, 1"}},
+      {"set_rows",
+       [](GraphBuilder& g) {
+         return set_rows(g, leaf(g, kF16, {4, 9}), leaf(g, kF32, {4, 2}),
+                         leaf(g, kI64, {2, 1, 1, 2}));
+       },
+       {"ids is I64 [2, 1, 1, 2], which has more than 3 dimensions"}},
       {"set_rows",
        [](GraphBuilder& g) {
          const auto weight = g.weight("w", *make_tensor(kF16, {4, 9}));
@@ -133,8 +166,9 @@ std::vector<BadCall> data_and_order_calls() {
        },
        {"src and dst differ in shape: [4, 2] and [2, 4]"}},
       {"cpy",
-       [](GraphBuilder& g) { return cpy(g, leaf(g, kI64, {4}), leaf(g, kF16, {4})); },
-       {"src is I64 [4], which is not converted to dst's type, F16"}},
+       [](GraphBuilder& g) { return cpy(g, leaf(g, kI64, {32}), leaf(g, DType::kQ8_1, {32})); },
+       {"src is I64 [32], which is not converted to dst's type, Q8_1: that is not a type for "
+        "storage"}},
       {"cpy",
        [](GraphBuilder& g) { return cpy(g, leaf(g, kF32, {256}), leaf(g, DType::kIQ2_XS, {256})); },
        {"src is F32 [256]", "IQ2_XS", "importance matrix"}},
@@ -145,6 +179,8 @@ std::vector<BadCall> data_and_order_calls() {
        {"it would write into tokens (input)"}},
       {"cont", [](GraphBuilder& g) { return cont(g, Value{99}); }, {"#99 is not of this graph"}},
       {"cont", [](GraphBuilder& g) { return cont(g, absent()); }, {"x is not given"}},
+      {"dup", [](GraphBuilder& g) { return dup(g, Value{99}); }, {"#99 is not of this graph"}},
+      {"dup", [](GraphBuilder& g) { return dup(g, absent()); }, {"x is not given"}},
       {"argmax", [](GraphBuilder& g) { return argmax(g, leaf(g, kI32, {4})); }, {"x is I32 [4]"}},
       {"argmax",
        [](GraphBuilder& g) {
@@ -335,7 +371,7 @@ TEST(OpErrors, NameTheOpTheOperandsAndTheFacts) {
        {elementwise_calls(), unary_calls(), gated_calls(), norm_calls(), matrix_calls(),
         expert_calls(), softmax_calls(), rope_calls(), attention_calls(), rows_calls(),
         data_and_order_calls(), sort_and_reduce_calls(), convolution_calls(), view_calls(),
-        state_calls(), training_calls()}) {
+        data_calls(), state_calls(), training_calls()}) {
     for (const BadCall& bad : calls) {
       GraphBuilder g;
       const auto result = bad.call(g);

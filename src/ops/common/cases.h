@@ -12,6 +12,9 @@
 namespace shunt {
 
 inline constexpr std::array kFloatTypes = {DType::kF32, DType::kF16, DType::kBF16};
+/// Types of one element a block.
+inline constexpr std::array kPlainTypes = {DType::kF32, DType::kF16, DType::kBF16, DType::kF64,
+                                           DType::kI8,  DType::kI16, DType::kI32,  DType::kI64};
 /// What weights may be: all types but F64 and integers.
 inline constexpr std::array kWeightTypes = {
     DType::kF32,     DType::kF16,    DType::kBF16,  DType::kQ8_0,    DType::kQ4_0,  DType::kQ4_1,

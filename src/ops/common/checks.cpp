@@ -44,6 +44,30 @@ Status expect_weight_type(std::string_view name, const Tensor& tensor) {
   return invalid("{} is {}; it may be of any type but F64 and integers", name, to_string(tensor));
 }
 
+Status expect_plain_type(std::string_view name, const Tensor& tensor) {
+  if (!trait(tensor.dtype).quantized) return ok();
+  return invalid("{} is {}, whose elements lie in blocks and can't be moved one by one", name,
+                 to_string(tensor));
+}
+
+Status expect_whole_blocks(std::string_view what, std::int64_t count, std::string_view name,
+                           const Tensor& tensor) {
+  const std::int64_t block = trait(tensor.dtype).block_elements;
+  if (count % block == 0) return ok();
+  return invalid("{} is {}, which is not whole blocks of {}, {}, which have {}", what, count, name,
+                 to_string(tensor), block);
+}
+
+Status expect_conversion(std::string_view from_name, const Tensor& from, std::string_view to_name,
+                         const Tensor& to) {
+  const DTypeTrait& type = trait(to.dtype);
+  if (from.dtype == to.dtype || type.encode != nullptr) return ok();
+  return invalid(
+      "{} is {}, which is not converted to {}'s type, {}: {}", from_name, to_string(from), to_name,
+      type.name,
+      type.needs_weights() ? "that needs an importance matrix" : "that is not a type for storage");
+}
+
 Status expect_dim(std::string_view name, const Tensor& tensor, int dim, const Dim& wanted,
                   std::string_view why) {
   const Dim& found = tensor.shape[static_cast<std::size_t>(dim)];
@@ -107,7 +131,7 @@ Status expect_mask(const Tensor& mask, const Shape& scores) {
   return ok();
 }
 
-Status expect_finite(std::string_view name, float value) {
+Status expect_finite(std::string_view name, double value) {
   if (std::isfinite(value)) return ok();
   return invalid("{} is {}, which is not a finite number", name, value);
 }

@@ -31,6 +31,18 @@ Status expect_float_operand(std::string_view b_name, const Tensor& b, std::strin
 /// Any type that numbers are computed from: neither integers nor F64.
 Status expect_weight_type(std::string_view name, const Tensor& tensor);
 
+/// A type whose elements can be moved one by one: not a block type.
+Status expect_plain_type(std::string_view name, const Tensor& tensor);
+
+/// `count` elements (of dimension 0) are whole blocks of the tensor's type.
+Status expect_whole_blocks(std::string_view what, std::int64_t count, std::string_view name,
+                           const Tensor& tensor);
+
+/// Elements of `to`'s type can be made of those of `from`: the types are the same, or `to`'s can be
+/// encoded without an importance matrix.
+Status expect_conversion(std::string_view from_name, const Tensor& from, std::string_view to_name,
+                         const Tensor& to);
+
 /// Dimension `dim` of `tensor` must be `wanted`, extents included; `why` says whose that is: "K of
 /// w".
 Status expect_dim(std::string_view name, const Tensor& tensor, int dim, const Dim& wanted,
@@ -57,7 +69,7 @@ Status expect_broadcast(std::string_view b_name, const Tensor& b, std::string_vi
 Status expect_mask(const Tensor& mask, const Shape& scores);
 
 /// Finite: neither infinite nor not-a-number.
-Status expect_finite(std::string_view name, float value);
+Status expect_finite(std::string_view name, double value);
 Status expect_positive(std::string_view name, float value);
 Status expect_not_negative(std::string_view name, float value);
 

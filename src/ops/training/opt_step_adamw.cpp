@@ -23,7 +23,8 @@ class OptStepAdamw final : public OpWith<AdamwParams> {
                                      "beta2^step)) + eps) + weight_decay * w). "
                                      "A run with a step below 1 fails.",
                                  .sources = {"w", "m", "v", "rate", "step"},
-                                 .storage = Storage::kIntoFirst};
+                                 .storage = Storage::kIntoFirst,
+                                 .place_by_place = true};
     return kInfo;
   }
 
