@@ -25,6 +25,7 @@ inline Result<Value> leaf(GraphBuilder& g, DType dtype, const Shape& shape, std:
   return g.cache(std::move(name), *make_tensor(dtype, shape));
 }
 
+std::vector<BadCall> convolution_calls();
 std::vector<BadCall> state_calls();
 std::vector<BadCall> training_calls();
 
