@@ -34,6 +34,7 @@ constexpr std::array kOps = {
     sub_op,
     matmul_op,
     matmul_id_op,
+    solve_tri_op,
     group_norm_op,
     norm_op,
     rms_norm_op,

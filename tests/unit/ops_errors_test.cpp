@@ -161,19 +161,61 @@ std::vector<BadCall> matrix_calls() {
        {"w is I32 [4, 4]; it may be of any type but F64 and integers"}},
       {"matmul",
        [](GraphBuilder& g) {
-         return matmul(g, leaf(g, kF32, {4, 4}), leaf(g, kF16, {4, 5}));
+         return matmul(g, leaf(g, kF32, {4, 4}), leaf(g, kI32, {4, 5}));
        },
-       {"x is F16 [4, 5]"}},
+       {"x is I32 [4, 5], not F32, F16 or BF16"}},
       {"matmul",
        [](GraphBuilder& g) {
          return matmul(g, leaf(g, kF32, {4, 4, 2}), leaf(g, kF32, {4, 5, 3}));
        },
-       {"dimension 2 of w is 2, which does not divide that of x, 3"}},
+       {"dimension 2 of w is 2, and that of x is 3, neither of which divides the other"}},
       {"matmul",
        [](GraphBuilder& g) {
          return matmul(g, leaf(g, kF32, {4, 4, 1, 3}), leaf(g, kF32, {4, 5, 1, 2}));
        },
-       {"dimension 3 of w is 3"}},
+       {"dimension 3 of w is 3, and that of x is 2"}},
+      {"matmul",
+       [](GraphBuilder& g) {
+         const Dim n = *g.extent("n", 4);
+         return matmul(g, leaf(g, kF32, {4, 4, n}), leaf(g, kF32, {4, 5, 4}));
+       },
+       {"dimension 2 of w is 4*, and that of x is 4"}},
+      {"solve_tri",
+       [](GraphBuilder& g) {
+         return solve_tri(g, leaf(g, kF32, {4, 5}, "a"), leaf(g, kF32, {3, 5}, "b"));
+       },
+       {"a F32 [4, 5], b F32 [3, 5]", "dimension 1 of a is 5, but dimension 0 of it is 4"}},
+      {"solve_tri",
+       [](GraphBuilder& g) {
+         return solve_tri(g, leaf(g, kF32, {4, 4}), leaf(g, kF32, {4, 3}));
+       },
+       {"dimension 1 of b is 3, but the number of equations is 4"}},
+      {"solve_tri",
+       [](GraphBuilder& g) {
+         return solve_tri(g, leaf(g, kF32, {4, 4, 2}), leaf(g, kF32, {3, 4, 3}));
+       },
+       {"dimension 2 of a is 2, which does not divide that of b, 3"}},
+      {"solve_tri",
+       [](GraphBuilder& g) {
+         return solve_tri(g, leaf(g, kF32, {4, 4, 1, 4}), leaf(g, kF32, {3, 4, 1, 2}));
+       },
+       {"dimension 3 of a is 4"}},
+      {"solve_tri",
+       [](GraphBuilder& g) {
+         return solve_tri(g, leaf(g, kF16, {4, 4}), leaf(g, kF32, {3, 4}));
+       },
+       {"a is F16 [4, 4], not F32"}},
+      {"solve_tri",
+       [](GraphBuilder& g) {
+         return solve_tri(g, leaf(g, kF32, {4, 4}), leaf(g, kI32, {3, 4}));
+       },
+       {"b is I32 [3, 4], not F32"}},
+      {"solve_tri",
+       [](GraphBuilder& g) {
+         const Dim n = *g.extent("n", 4);
+         return solve_tri(g, leaf(g, kF32, {n, n}), leaf(g, kF32, {3, n}));
+       },
+       {"dimension 0 of a is 4*, an extent"}},
   };
 }
 
