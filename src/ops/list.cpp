@@ -25,6 +25,7 @@ constexpr std::array kOps = {
     im2col_3d_op,
     pool_1d_op,
     pool_2d_op,
+    custom_op,
     cont_op,
     cpy_op,
     add_op,

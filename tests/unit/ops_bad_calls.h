@@ -26,6 +26,7 @@ inline Result<Value> leaf(GraphBuilder& g, DType dtype, const Shape& shape, std:
 }
 
 std::vector<BadCall> convolution_calls();
+std::vector<BadCall> custom_calls();
 std::vector<BadCall> state_calls();
 std::vector<BadCall> training_calls();
 

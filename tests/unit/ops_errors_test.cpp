@@ -311,7 +311,7 @@ std::vector<BadCall> attention_calls() {
   return {
       {"attention",
        call({{8, 4, 3}, {9, 2, 5}, {8, 2, 5}}),
-       {"F32 [8, 4, 3], F16 [9, 2, 5], F16 [8, 2, 5], -", "dimension 0 of k is 9"}},
+       {"F32 [8, 4, 3], F16 [9, 2, 5], F16 [8, 2, 5])", "dimension 0 of k is 9"}},
       {"attention",
        call({{8, 4, 3}, {8, 3, 5}, {8, 3, 5}}),
        {"the heads of k, 3, do not divide the heads of q, 4"}},
@@ -517,7 +517,7 @@ TEST(OpErrors, NameTheOpTheOperandsAndTheFacts) {
        {elementwise_calls(), unary_calls(), activation_and_norm_calls(), matrix_calls(),
         expert_calls(), softmax_and_rope_calls(), attention_calls(), rows_calls(),
         data_and_order_calls(), sort_and_reduce_calls(), convolution_calls(), view_calls(),
-        state_calls(), training_calls()}) {
+        state_calls(), training_calls(), custom_calls()}) {
     for (const BadCall& bad : calls) {
       GraphBuilder g;
       const auto result = bad.call(g);
