@@ -158,6 +158,8 @@ class GraphBuilder {
   Status output(Operand value, std::string name);
 
   const Tensor& tensor(Value value) const { return graph_.node(value.id).result; }
+  /// The same; Invalid if the value is not of this graph.
+  Result<Tensor> find(Operand value) const;
 
   /// Applies an op: checks sources and parameters, infers the result. The error names the op, the
   /// operands and their shapes. Builder functions in ops.h call this.

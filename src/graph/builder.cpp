@@ -10,8 +10,10 @@ namespace shunt {
 
 namespace {
 
-/// "matmul(w F32 [64, 32], F32 [63, 5])": what was asked, for the error message.
+/// "matmul(w F32 [64, 32], F32 [63, 5])": what was asked, for the error message; "-" is an optional
+/// source that is not given, though others after it are.
 std::string describe_call(const Graph& graph, const Op& op, std::span<const NodeId> sources) {
+  while (!sources.empty() && sources.back() == kNoNode) sources = sources.first(sources.size() - 1);
   std::string text = fmt::format("{}(", op.info().name);
   const char* separator = "";
   for (NodeId id : sources) {
@@ -112,6 +114,11 @@ Status GraphBuilder::check(Operand value) const {
   if (value->id >= graph_.nodes_.size())
     return invalid("value #{} is not of this graph", value->id);
   return ok();
+}
+
+Result<Tensor> GraphBuilder::find(Operand value) const {
+  SHUNT_TRY(check(value));
+  return tensor(*value);
 }
 
 Status GraphBuilder::name(Operand value, std::string name) {

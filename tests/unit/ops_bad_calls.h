@@ -33,6 +33,8 @@ std::vector<BadCall> softmax_calls();
 std::vector<BadCall> rope_calls();
 std::vector<BadCall> attention_calls();
 std::vector<BadCall> data_calls();
+std::vector<BadCall> convolution_calls();
+std::vector<BadCall> custom_calls();
 std::vector<BadCall> state_calls();
 std::vector<BadCall> training_calls();
 

@@ -29,19 +29,61 @@ std::vector<BadCall> matrix_calls() {
        {"w is I32 [4, 4]; it may be of any type but F64 and integers"}},
       {"matmul",
        [](GraphBuilder& g) {
-         return matmul(g, leaf(g, kF32, {4, 4}), leaf(g, kF16, {4, 5}));
+         return matmul(g, leaf(g, kF32, {4, 4}), leaf(g, kI32, {4, 5}));
        },
-       {"x is F16 [4, 5]"}},
+       {"x is I32 [4, 5], not F32, F16 or BF16"}},
       {"matmul",
        [](GraphBuilder& g) {
          return matmul(g, leaf(g, kF32, {4, 4, 2}), leaf(g, kF32, {4, 5, 3}));
        },
-       {"dimension 2 of w is 2, which does not divide that of x, 3"}},
+       {"dimension 2 of w is 2, and that of x is 3, neither of which divides the other"}},
       {"matmul",
        [](GraphBuilder& g) {
          return matmul(g, leaf(g, kF32, {4, 4, 1, 3}), leaf(g, kF32, {4, 5, 1, 2}));
        },
-       {"dimension 3 of w is 3"}},
+       {"dimension 3 of w is 3, and that of x is 2"}},
+      {"matmul",
+       [](GraphBuilder& g) {
+         const Dim n = *g.extent("n", 4);
+         return matmul(g, leaf(g, kF32, {4, 4, n}), leaf(g, kF32, {4, 5, 4}));
+       },
+       {"dimension 2 of w is 4*, and that of x is 4"}},
+      {"solve_tri",
+       [](GraphBuilder& g) {
+         return solve_tri(g, leaf(g, kF32, {4, 5}, "a"), leaf(g, kF32, {3, 5}, "b"));
+       },
+       {"a F32 [4, 5], b F32 [3, 5]", "dimension 1 of a is 5, but dimension 0 of it is 4"}},
+      {"solve_tri",
+       [](GraphBuilder& g) {
+         return solve_tri(g, leaf(g, kF32, {4, 4}), leaf(g, kF32, {4, 3}));
+       },
+       {"dimension 1 of b is 3, but the number of equations is 4"}},
+      {"solve_tri",
+       [](GraphBuilder& g) {
+         return solve_tri(g, leaf(g, kF32, {4, 4, 2}), leaf(g, kF32, {3, 4, 3}));
+       },
+       {"dimension 2 of a is 2, which does not divide that of b, 3"}},
+      {"solve_tri",
+       [](GraphBuilder& g) {
+         return solve_tri(g, leaf(g, kF32, {4, 4, 1, 4}), leaf(g, kF32, {3, 4, 1, 2}));
+       },
+       {"dimension 3 of a is 4"}},
+      {"solve_tri",
+       [](GraphBuilder& g) {
+         return solve_tri(g, leaf(g, kF16, {4, 4}), leaf(g, kF32, {3, 4}));
+       },
+       {"a is F16 [4, 4], not F32"}},
+      {"solve_tri",
+       [](GraphBuilder& g) {
+         return solve_tri(g, leaf(g, kF32, {4, 4}), leaf(g, kI32, {3, 4}));
+       },
+       {"b is I32 [3, 4], not F32"}},
+      {"solve_tri",
+       [](GraphBuilder& g) {
+         const Dim n = *g.extent("n", 4);
+         return solve_tri(g, leaf(g, kF32, {n, n}), leaf(g, kF32, {3, n}));
+       },
+       {"dimension 0 of a is 4*, an extent"}},
   };
 }
 
@@ -190,84 +232,6 @@ std::vector<BadCall> data_and_order_calls() {
   };
 }
 
-std::vector<BadCall> convolution_calls() {
-  using Convolution = Result<Value> (*)(GraphBuilder&, Operand, Operand, Conv2dParams);
-  const auto call = [](Convolution f, const Shape& w, const Shape& x, Conv2dParams params = {},
-                       DType type = kF32) {
-    return [=](GraphBuilder& g) { return f(g, leaf(g, type, w), leaf(g, kF32, x), params); };
-  };
-  return {
-      {"conv_2d",
-       call(conv_2d, {3, 3, 4, 5}, {9, 9, 3}),
-       {"dimension 2 of w is 4, but dimension 2 of x is 3"}},
-      {"conv_2d",
-       call(conv_2d, {3, 3, 4, 5}, {9, 2, 4}),
-       {"reaches over 3 elements of dimension 1 of x, which has 2"}},
-      {"conv_2d",
-       call(conv_2d, {3, 3, 4, 5}, {4, 9, 4}, {.dilation = {2, 1}}),
-       {"reaches over 5 elements of dimension 0"}},
-      {"conv_2d", call(conv_2d, {3, 3, 4, 5}, {9, 9, 4}, {.stride = {0, 1}}), {"stride is [0, 1]"}},
-      {"conv_2d", call(conv_2d, {3, 3, 4, 5}, {9, 9, 4}, {.pad = {0, -1}}), {"pad is [0, -1]"}},
-      {"conv_2d",
-       call(conv_2d, {3, 3, 4, 5}, {9, 9, 4}, {.pad = {INT64_MAX, 0}}),
-       {"pad is [9223372036854775807, 0]"}},
-      {"conv_2d",
-       call(conv_2d, {3, 3, 4, 5}, {9, 9, 4}, {.dilation = {1, 0}}),
-       {"dilation is [1, 0]"}},
-      {"conv_2d", call(conv_2d, {0, 3, 4, 5}, {9, 9, 4}), {"the kernel is [0, 3]"}},
-      {"conv_2d", call(conv_2d, {32, 3, 4, 5}, {99, 9, 4}, {}, kQ8_0), {"w is Q8_0 [32, 3, 4, 5]"}},
-      {"conv_2d",
-       [](GraphBuilder& g) {
-         return conv_2d(g, leaf(g, kF32, {3, 3, 4}), leaf(g, kF32, {*g.extent("width", 9), 9, 4}));
-       },
-       {"dimension 0 of x is 9*, an extent"}},
-      {"conv_2d",
-       [](GraphBuilder& g) {
-         return conv_2d(g, leaf(g, kF32, {3, 3, 4, *g.extent("n", 9)}), leaf(g, kF32, {9, 9, 4}));
-       },
-       {"dimension 3 of w is 9*, an extent"}},
-      {"conv_2d",
-       call(conv_2d, {1, 1, 1, 1}, {1, 1, 1}, {.pad = {0x7fffffff, 0x7fffffff}}),
-       {"F32 [1], F32 [1]"}},
-      {"conv_2d_dw", call(conv_2d_dw, {3, 3, 2, 4}, {9, 9, 4}), {"dimension 2 of w is 2"}},
-      {"conv_2d_dw",
-       call(conv_2d_dw, {3, 3, 1, 5}, {9, 9, 4}),
-       {"dimension 3 of w is 5, but dimension 2 of x is 4"}},
-      {"im2col",
-       [](GraphBuilder& g) {
-         return im2col(g, leaf(g, kF16, {9, 9, 4}), {.kernel = {3, 3}});
-       },
-       {"x is F16 [9, 9, 4]"}},
-      {"im2col",
-       [](GraphBuilder& g) {
-         return im2col(g, leaf(g, kF32, {9, 9, 4}), {.kernel = {10, 3}});
-       },
-       {"reaches over 10 elements of dimension 0"}},
-      {"im2col",
-       [](GraphBuilder& g) {
-         constexpr std::int64_t kMost = 0x7fffffff;
-         return im2col(g, leaf(g, kF32, {9, 9, 9}),
-                       {.kernel = {kMost, kMost}, .pad = {kMost, kMost}});
-       },
-       {"too many"}},
-      {"pool_2d",
-       [](GraphBuilder& g) {
-         return pool_2d(g, leaf(g, kF32, {9, 9}), {.kernel = {2, 2}, .pad = {2, 0}});
-       },
-       {"pad is [2, 0], but must be below the kernel, [2, 2]"}},
-      {"pool_2d",
-       [](GraphBuilder& g) {
-         return pool_2d(g, leaf(g, kF32, {0, 9}), {.kernel = {2, 2}, .pad = {1, 1}});
-       },
-       {"whose images have no element"}},
-      {"pool_2d",
-       [](GraphBuilder& g) {
-         return pool_2d(g, leaf(g, kF32, {9, 9}), {.kernel = {-2, 2}});
-       },
-       {"the kernel is [-2, 2]"}},
-  };
-}
-
 std::vector<BadCall> sort_and_reduce_calls() {
   return {
       {"argsort", [](GraphBuilder& g) { return argsort(g, leaf(g, kI32, {4})); }, {"x is I32 [4]"}},
@@ -371,7 +335,7 @@ TEST(OpErrors, NameTheOpTheOperandsAndTheFacts) {
        {elementwise_calls(), unary_calls(), gated_calls(), norm_calls(), matrix_calls(),
         expert_calls(), softmax_calls(), rope_calls(), attention_calls(), rows_calls(),
         data_and_order_calls(), sort_and_reduce_calls(), convolution_calls(), view_calls(),
-        data_calls(), state_calls(), training_calls()}) {
+        data_calls(), state_calls(), training_calls(), custom_calls()}) {
     for (const BadCall& bad : calls) {
       GraphBuilder g;
       const auto result = bad.call(g);

@@ -80,6 +80,12 @@ Status expect_dim(std::string_view name, const Tensor& tensor, int dim, const Di
                  to_string(wanted));
 }
 
+Status expect_fixed(std::string_view name, const Tensor& tensor, std::size_t dim) {
+  if (tensor.shape[dim].is_fixed()) return ok();
+  return invalid("dimension {} of {} is {}, an extent, but must be fixed", dim, name,
+                 to_string(tensor.shape[dim]));
+}
+
 Status expect_dims(std::string_view name, const Tensor& tensor, int dims) {
   for (int i = dims; i < kMaxDims; ++i) {
     if (tensor.shape[static_cast<std::size_t>(i)] == Dim(1)) continue;

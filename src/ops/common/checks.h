@@ -48,6 +48,9 @@ Status expect_conversion(std::string_view from_name, const Tensor& from, std::st
 Status expect_dim(std::string_view name, const Tensor& tensor, int dim, const Dim& wanted,
                   std::string_view why);
 
+/// Dimension `dim` must not be an extent.
+Status expect_fixed(std::string_view name, const Tensor& tensor, std::size_t dim);
+
 /// The dimensions from `dims` on must be 1.
 Status expect_dims(std::string_view name, const Tensor& tensor, int dims);
 

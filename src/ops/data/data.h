@@ -131,10 +131,9 @@ const Op& diag_op();
 /// dimensions 2 and 3. x: any plain type [N, 1, X2, X3]; the result is [N, N, X2, X3], of x's type.
 Result<Value> diag(GraphBuilder& g, Operand x);
 
-enum class Triangle : std::uint8_t {
-  kLower,  ///< where the row's number is above the column's
-  kUpper,  ///< below
-};
+/// A part of a square matrix: the elements whose row's number is above that of their column, or
+/// below.
+enum class Triangle : std::uint8_t { kLower, kUpper };
 std::string_view to_string(Triangle triangle);
 
 struct TriParams {
