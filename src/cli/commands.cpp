@@ -10,6 +10,7 @@ std::span<const MakeCommand> all_commands() {
       make_explain_command,
       make_place_command,
       make_verify_command,
+      make_check_ops_command,
       make_perplexity_command,
       make_quantize_command,
       make_imatrix_command,

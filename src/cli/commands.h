@@ -21,6 +21,7 @@ std::unique_ptr<Command> make_perplexity_command();
 std::unique_ptr<Command> make_verify_command();
 std::unique_ptr<Command> make_quantize_command();
 std::unique_ptr<Command> make_imatrix_command();
+std::unique_ptr<Command> make_check_ops_command();
 
 /// All of them, in the order of the overview.
 std::span<const MakeCommand> all_commands();

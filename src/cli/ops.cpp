@@ -39,8 +39,15 @@ std::string cell(std::string_view text) {
   return result;
 }
 
+std::size_t count_cases(const Op& op) {
+  std::size_t count = 0;
+  op.cases([&](const Case&) { ++count; });
+  return count;
+}
+
 std::string to_plain_text(std::span<const Op* const> ops) {
   std::string text;
+  std::size_t cases = 0;
   std::string_view family;
   for (const Op* op : ops) {
     const OpInfo& info = op->info();
@@ -52,8 +59,9 @@ std::string to_plain_text(std::span<const Op* const> ops) {
     text += fmt::format("  {}({}{}{})\n", info.name, joined_sources(info),
                         parameters.empty() ? "" : "; ", parameters);
     text += fmt::format("      {}\n", info.summary);
+    cases += count_cases(*op);
   }
-  return text;
+  return text + fmt::format("\n{} ops, {} test cases (shunt check-ops)\n", ops.size(), cases);
 }
 
 std::string to_markdown(std::span<const Op* const> ops) {
@@ -71,8 +79,6 @@ std::string to_markdown(std::span<const Op* const> ops) {
 std::string in_full(const Op& op) {
   const OpInfo& info = op.info();
   const std::string parameters = op.describe_defaults();
-  std::size_t cases = 0;
-  op.cases([&](const Case&) { ++cases; });
   return fmt::format(
       "{}\n"
       "  family      {}\n"
@@ -86,7 +92,7 @@ std::string in_full(const Op& op) {
       info.storage == Storage::kOwn    ? "in memory of its own"
       : info.storage == Storage::kView ? "a view of the first source"
                                        : "written into the first source",
-      cases, info.summary);
+      count_cases(op), info.summary);
 }
 
 Json to_json(const Op& op) {
@@ -99,7 +105,8 @@ Json to_json(const Op& op) {
   }
   return {{"name", info.name},           {"family", info.family},
           {"sources", sources},          {"parameters", op.describe_defaults()},
-          {"storage", storage_of(info)}, {"summary", info.summary}};
+          {"storage", storage_of(info)}, {"summary", info.summary},
+          {"cases", count_cases(op)}};
 }
 
 class OpsCommand final : public Command {

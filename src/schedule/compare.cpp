@@ -2,9 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <limits>
 #include <vector>
+
+#include "graph/tensor_values.h"
 
 namespace shunt {
 
@@ -16,45 +17,17 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 class RowReader {
  public:
   RowReader(const Tensor& tensor, std::int64_t size)
-      : type_(trait(tensor.dtype)), stride_(tensor.stride(0)), size_(size) {}
+      : dtype_(tensor.dtype), stride_(tensor.stride(0)), values_(static_cast<std::size_t>(size)) {}
 
   /// The row at `from`, valid until the next call.
   const std::vector<double>& read(const std::byte* from) {
-    values_.clear();
-    const auto block = static_cast<std::int64_t>(type_.block_bytes);
-    if (type_.dtype == DType::kI64 || type_.dtype == DType::kI32) {
-      for (std::int64_t i = 0; i < size_; ++i) values_.push_back(integer(from + i * stride_));
-      return values_;
-    }
-    floats_.resize(static_cast<std::size_t>(size_));
-    if (stride_ == block) {
-      type_.decode(from, floats_.data(), size_);
-    } else {  // never a block type: its rows are contiguous
-      for (std::int64_t i = 0; i < size_; ++i) type_.decode(from + i * stride_, &floats_[at(i)], 1);
-    }
-    values_.assign(floats_.begin(), floats_.end());
+    read_row(dtype_, from, stride_, values_);
     return values_;
   }
 
  private:
-  static std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
-
-  /// Exactly up to 2^53, where a float ends at 2^24.
-  double integer(const std::byte* from) const {
-    if (type_.dtype == DType::kI32) {
-      std::int32_t value = 0;
-      std::memcpy(&value, from, sizeof value);
-      return value;
-    }
-    std::int64_t value = 0;
-    std::memcpy(&value, from, sizeof value);
-    return static_cast<double>(value);
-  }
-
-  const DTypeTrait& type_;
+  DType dtype_;
   std::int64_t stride_;
-  std::int64_t size_;
-  std::vector<float> floats_;
   std::vector<double> values_;
 };
 

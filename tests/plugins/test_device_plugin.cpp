@@ -1,8 +1,11 @@
 // A plugin with a device that exists only in tests: its memory is out of the host's reach, and all
 // it can do is matmul and add; it wants weights to be sent for products. With SHUNT_BACKEND_PATH it
 // runs real models together with the CPU. Another one, in a folder of its own, has a wrong kernel:
-// its sums are 1% too large; and another one wants Q8_0 instead of F32 and Q4_0
-// (tests/CMakeLists.txt).
+// its sums are 1% too large. One wants Q8_0 instead of F32 and Q4_0, one is lost after some calls,
+// and one never comes back (tests/CMakeLists.txt).
+#include <chrono>
+#include <thread>
+
 #include "shunt/abi_token.h"
 #include "shunt/registry.h"
 #include "support/test_device.h"
@@ -14,6 +17,13 @@ class TestBackend final : public shunt::Backend {
 #ifdef SHUNT_TEST_LOST_AT
   TestBackend() {
     device_.fail_at({.any = SHUNT_TEST_LOST_AT, .for_good = true});
+  }
+#endif
+#ifdef SHUNT_TEST_PLUGIN_HANGS
+  TestBackend() {
+    device_.on_launch = [](shunt::NodeId) {
+      while (true) std::this_thread::sleep_for(std::chrono::hours(1));
+    };
   }
 #endif
   std::string_view name() const override {

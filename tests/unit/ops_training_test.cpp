@@ -1,6 +1,8 @@
 // Gradients against finite differences, optimiser steps and the rest by hand.
 #include <cmath>
+#include <map>
 
+#include "ops/list.h"
 #include "unit/ops_values.h"
 
 namespace shunt {
@@ -15,6 +17,13 @@ Leaf leaf_of(const Sizes& sizes, double seed) {
     values.data[i] = 1.5 * std::sin(seed + 2.4 * static_cast<double>(i));
   }
   return {.sizes = sizes, .data = values.data};
+}
+
+/// The slope of a function, by central differences.
+template <class F>
+double difference_quotient(const F& function, double at) {
+  constexpr double kStep = 1e-5;
+  return (function(at + kStep) - function(at - kStep)) / (2 * kStep);
 }
 
 /// Whether `back` gives the gradient of forward(x) by x, when what follows has the gradient dy by
@@ -38,24 +47,25 @@ void check_gradient(const Leaf& x, const std::vector<Leaf>& others, const BuildF
   const RefTensor gradient = evaluate(with(dy), back);
   ASSERT_EQ(gradient.sizes, x.sizes);
   for (std::size_t i = 0; i < x.data.size(); ++i) {
-    constexpr double kStep = 1e-5;
-    Leaf above = x;
-    Leaf below = x;
-    above.data[i] += kStep;
-    below.data[i] -= kStep;
-    const double difference = (loss(above) - loss(below)) / (2 * kStep);
+    Leaf changed = x;
+    const double difference = difference_quotient(
+        [&](double value) {
+          changed.data[i] = value;
+          return loss(changed);
+        },
+        x.data[i]);
     EXPECT_NEAR(gradient.data[i], difference, 1e-8 * (1 + std::abs(difference))) << i;
   }
 }
 
-TEST(Gradients, OfSilu) {
+void check_silu_back() {
   const Leaf x = leaf_of({5, 3, 1, 1}, 1);
   check_gradient(
       x, {x}, [](GraphBuilder& g, const Values& v) { return silu(g, v[0]); },
       [](GraphBuilder& g, const Values& v) { return silu_back(g, v[0], v[1]); });
 }
 
-TEST(Gradients, OfRmsNorm) {
+void check_rms_norm_back() {
   const Leaf x = leaf_of({5, 2, 2, 1}, 1);
   for (const RmsNormParams params : {RmsNormParams{1e-5F}, RmsNormParams{0.5F}}) {
     check_gradient(
@@ -64,7 +74,8 @@ TEST(Gradients, OfRmsNorm) {
   }
 }
 
-TEST(Gradients, OfSoftmaxWithScaleAndMask) {
+/// With scale and mask.
+void check_softmax_back() {
   const Leaf x = leaf_of({5, 2, 2, 1}, 1);
   const Leaf mask = leaf_of({5, 2, 1, 1}, 2);
   const SoftmaxParams params = {.scale = 0.7F};
@@ -104,7 +115,7 @@ TEST(Gradients, OfRopeInSections) {
   }
 }
 
-TEST(Gradients, OfRope) {
+void check_rope_back() {
   const Leaf positions = {DType::kI32, {3, 1, 1, 1}, {0, 7, 100}};
   const Leaf factors = {.sizes = {3, 1, 1, 1}, .data = {1, 2, 0.5}};
   for (RopeMode mode : {RopeMode::kNormal, RopeMode::kNeox}) {
@@ -123,14 +134,15 @@ TEST(Gradients, OfRope) {
   }
 }
 
-TEST(Gradients, OfGetRowsAddUpWhereARowIsTakenTwice) {
+/// They add up where a row is taken twice.
+void check_get_rows_back() {
   check_gradient(
       leaf_of({3, 4, 1, 1}, 1), {{DType::kI32, {5, 1, 1, 1}, {2, 0, 2, 3, 2}}},
       [](GraphBuilder& g, const Values& v) { return get_rows(g, v[0], v[1]); },
       [](GraphBuilder& g, const Values& v) { return get_rows_back(g, v[0], v[1], 4); });
 }
 
-TEST(Gradients, OfRepeating) {
+void check_repeat_back() {
   const Leaf whole = leaf_of({6, 4, 2, 3}, 1);
   for (const Sizes& sizes : {Sizes{6, 4, 2, 3}, Sizes{6, 1, 1, 1}, Sizes{2, 4, 1, 3},
                              Sizes{3, 2, 2, 1}, Sizes{1, 1, 1, 1}}) {
@@ -141,7 +153,8 @@ TEST(Gradients, OfRepeating) {
   }
 }
 
-TEST(Gradients, OfCrossEntropyWhateverTheLabelsSumUpTo) {
+/// Whatever the labels sum up to.
+void check_cross_entropy_loss_back() {
   const Leaf logits = leaf_of({5, 3, 1, 1}, 1);
   Leaf labels = leaf_of({5, 3, 1, 1}, 2);
   for (double& label : labels.data) label = std::abs(label);
@@ -153,7 +166,8 @@ TEST(Gradients, OfCrossEntropyWhateverTheLabelsSumUpTo) {
       });
 }
 
-TEST(Gradients, OfIm2colAddUpWhereWindowsOverlap) {
+/// They add up where windows overlap.
+void check_im2col_back() {
   const Im2colParams windows = {
       .kernel = {3, 2}, .stride = {1, 2}, .pad = {1, 0}, .dilation = {2, 1}};
   check_gradient(
@@ -164,11 +178,59 @@ TEST(Gradients, OfIm2colAddUpWhereWindowsOverlap) {
       });
 }
 
-TEST(Gradients, OfMatmulByItsWeightsAreOuterProducts) {
+/// Of matmul by its weights.
+void check_out_prod() {
   check_gradient(
       leaf_of({4, 3, 1, 1}, 1), {leaf_of({4, 5, 1, 1}, 2)},
       [](GraphBuilder& g, const Values& v) { return matmul(g, v[0], v[1]); },
       [](GraphBuilder& g, const Values& v) { return out_prod(g, v[1], v[0]); });
+}
+
+/// A step of gradient descent: along the gradient of x * w + decay / 2 * w^2 by w, where x is what
+/// opt_step_sgd takes for the gradient of the loss.
+void check_opt_step_sgd() {
+  constexpr double kRate = 0.1;
+  constexpr double kDecay = 0.5;
+  const Leaf w = leaf_of({5, 3, 1, 1}, 1);
+  const Leaf x = leaf_of({5, 3, 1, 1}, 2);
+  const RefTensor after = evaluate({w, x, {.data = {kRate}}}, [](GraphBuilder& g, const Values& v) {
+    return opt_step_sgd(g, v[0], v[1], v[2], {.weight_decay = static_cast<float>(kDecay)});
+  });
+  for (std::size_t i = 0; i < w.data.size(); ++i) {
+    const double slope = difference_quotient(
+        [&](double at) { return x.data[i] * at + kDecay / 2 * at * at; }, w.data[i]);
+    EXPECT_NEAR(after.data[i], w.data[i] - kRate * slope, 1e-8) << i;
+  }
+}
+
+using CheckFunction = void (*)();
+const std::map<std::string_view, CheckFunction> kGradients = {
+    {"cross_entropy_loss_back", check_cross_entropy_loss_back},
+    {"get_rows_back", check_get_rows_back},
+    {"im2col_back", check_im2col_back},
+    {"opt_step_sgd", check_opt_step_sgd},
+    {"out_prod", check_out_prod},
+    {"repeat_back", check_repeat_back},
+    {"rms_norm_back", check_rms_norm_back},
+    {"rope_back", check_rope_back},
+    {"silu_back", check_silu_back},
+    {"softmax_back", check_softmax_back},
+};
+
+TEST(Gradients, AgreeWithCentralDifferencesOfTheForwardOp) {
+  for (const auto& [op, check] : kGradients) {
+    SCOPED_TRACE(op);
+    ASSERT_NE(find_op(op), nullptr);
+    check();
+  }
+}
+
+TEST(Gradients, AreAllChecked) {
+  for (const Op* op : all_ops()) {
+    const std::string_view name = op->info().name;
+    EXPECT_TRUE(!name.ends_with("_back") || kGradients.contains(name))
+        << name << " has no line in kGradients";
+  }
 }
 
 RefTensor loss_of(const Leaf& logits, const Leaf& labels) {

@@ -35,11 +35,19 @@ class RunState {
  public:
   void start(const std::atomic<bool>* cancel) {
     cancel_ = cancel;
+    cancelled_.store(false, std::memory_order_relaxed);
     error_.reset();
   }
   /// Once true, the run is to stop; may be null.
   const std::atomic<bool>* cancel() const { return cancel_; }
-  bool cancelled() const { return cancel_ != nullptr && cancel_->load(std::memory_order_relaxed); }
+  /// Once seen to be true, true to the end of the run, whatever becomes of the flag: what follows
+  /// may read what was left out. Who has waited for an item that was left out sees that it was.
+  bool cancelled() {
+    if (cancelled_.load(std::memory_order_relaxed)) return true;
+    if (cancel_ == nullptr || !cancel_->load(std::memory_order_relaxed)) return false;
+    cancelled_.store(true, std::memory_order_relaxed);
+    return true;
+  }
   /// Says why a kernel returns Fault::kFailed; the first one counts. From any thread.
   void fail(Error error) {
     const std::lock_guard lock(mutex_);
@@ -50,6 +58,7 @@ class RunState {
 
  private:
   const std::atomic<bool>* cancel_ = nullptr;
+  std::atomic<bool> cancelled_{false};  // somebody has seen it be true
   std::mutex mutex_;
   std::optional<Error> error_;
 };

@@ -117,6 +117,20 @@ std::vector<CaseSource> unary_sources(DType dtype) {
     add({5, 3, 4, 2}, {2, 0, 1, 3});
     add({17, 3, 2, 2}, {1, 0, 2, 3}, {3, 1, 0, 1});
     add({16, 3, 2, 2}, {3, 2, 1, 0});
+    // Around the widths of vectors, of one row and of a few.
+    for (std::int64_t length : {3, 8, 15, 31, 65, 129}) {
+      add({length, 1, 1, 1});
+      add({length, 3, 1, 1});
+    }
+  }
+  // Every order of the dimensions, in every second one with something cut off each; rows of blocks
+  // stay what they are.
+  std::array<int, kMaxDims> order = kInOrder;
+  bool cut = false;
+  while (std::next_permutation(order.begin(), order.end())) {
+    if (!plain && order[0] != 0) break;
+    cut = !cut;
+    add({plain ? 6 : block, 5, 3, 2}, order, cut ? Sizes{plain ? 1 : block, 2, 1, 1} : kWhole);
   }
   return sources;
 }

@@ -45,6 +45,9 @@ void recurrence_cases(const Op& op, const CaseSink& sink,
     };
     seen({1, 0, 2, 3}, {0, 0, 0, 0});
     seen({0, 2, 1, 3}, {3, 1, 0, 0});
+    seen({0, 1, 2, 3}, {1, 0, 2, 1});
+    seen({3, 0, 1, 2}, {0, 0, 0, 0});
+    seen({2, 1, 0, 3}, {0, 1, 0, 2});
   }
   for (std::size_t i = 1; i < params.size(); ++i) emit(plain, params[i]);
 }

@@ -97,6 +97,16 @@ class SsmConv final : public OpWith<NoParams> {
     const CaseSource w = source_of(kF32, {4, 40, 1, 1});
     const CaseSource states = source_of(kF32, {40, 3, 3, 1});
     emit(x, w, source_of(kF32, {40, 3, 9, 1}), ids_of(DType::kI64, 3, 9));
+    for (std::int64_t k = 1; k <= 5; ++k) {
+      const CaseSource taps = source_of(kF32, {k, 40, 1, 1});
+      const CaseSource past = source_of(kF32, {40, k - 1, 7, 1});
+      for (std::int64_t t = 1; t <= 5; ++t) {
+        emit(source_of(kF32, {40, t, 2, 1}), taps, past, ids_of(DType::kI32, 2, 7));
+      }
+    }
+    emit(seen_as(kF32, {40, 6, 3, 1}, {2, 0, 1, 3}), w, states, not_given());
+    emit(x, seen_as(kF32, {4, 40, 1, 1}, {2, 0, 1, 3}, {1, 2, 0, 0}), states, not_given());
+    emit(x, w, seen_as(kF32, {40, 3, 3, 1}, {2, 1, 0, 3}), not_given());
     emit(seen_as(kF32, {40, 6, 3, 1}, {1, 0, 2, 3}), w, states, not_given());
     emit(seen_as(kF32, {40, 6, 3, 1}, {0, 2, 1, 3}, {3, 1, 0, 0}), w, states, not_given());
     emit(x, seen_as(kF32, {4, 40, 1, 1}, {1, 0, 2, 3}), states, not_given());

@@ -59,7 +59,13 @@ class GetRowsBack final : public OpWith<GetRowsBackParams> {
         emit(source_of(kF32, {1, 30, 1, 1}), rows, id_type);
         emit(source_of(kF32, {333, 5, 1, 1}), rows, id_type);
         emit(source_of(kF32, {64, 0, 1, 1}), rows, id_type);
+        emit(source_of(kF32, {0, 3, 1, 1}), rows, id_type);
+        for (std::int64_t length : {2, 3, 7, 8, 15, 17, 31, 65}) {
+          emit(source_of(kF32, {length, 9, 1, 1}), rows, id_type);
+        }
         emit(seen_as(kF32, {33, 7, 1, 1}, {1, 0, 2, 3}), rows, id_type);
+        emit(seen_as(kF32, {33, 7, 1, 1}, {2, 0, 1, 3}), rows, id_type);
+        emit(seen_as(kF32, {33, 7, 1, 1}, {0, 1, 2, 3}, {3, 1, 0, 0}), rows, id_type);
         emit(seen_as(kF32, {33, 7, 1, 1}, {0, 2, 1, 3}, {1, 2, 0, 0}), rows, id_type);
       }
     }

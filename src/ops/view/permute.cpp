@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "ops/common/cases.h"
 #include "ops/common/checks.h"
 #include "ops/common/loops.h"
@@ -73,11 +75,14 @@ class Permute final : public OpWith<PermuteParams> {
       emit(seen_as(type, {64, 5, 3, 2}, {0, 2, 1, 3}), {0, 2, 1, 3});
       emit(seen_as(type, {64, 5, 3, 2}, {0, 1, 2, 3}, {32, 1, 1, 0}), {0, 2, 3, 1});
     }
-    for (DType type : {DType::kF32, DType::kF16, DType::kI32}) {
-      emit(source_of(type, {7, 5, 3, 2}), {1, 0, 2, 3});
-      emit(source_of(type, {7, 5, 3, 2}), {2, 0, 1, 3});
-      emit(source_of(type, {7, 5, 3, 2}), {3, 2, 1, 0});
-      emit(seen_as(type, {7, 5, 3, 2}, {1, 2, 0, 3}), {1, 2, 0, 3});
+    for (const DTypeTrait& type : dtypes()) {
+      const bool plain = type.block_elements == 1;
+      const Sizes sizes = {plain ? 7 : 2 * type.block_elements, 4, 3, 2};
+      std::array<int, kMaxDims> axes = {0, 1, 2, 3};
+      while (std::next_permutation(axes.begin(), axes.end()) && (plain || axes[0] == 0)) {
+        emit(source_of(type.dtype, sizes), axes);
+      }
+      if (plain) emit(seen_as(type.dtype, sizes, {1, 2, 0, 3}), {1, 2, 0, 3});
     }
   }
 };

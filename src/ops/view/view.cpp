@@ -68,9 +68,17 @@ class View final : public OpWith<ViewParams> {
       emit(seen_as(type, {96, 5, 4, 2}, {0, 2, 1, 3}), {32, 1, 2, 0}, {32, 2, 2, 2});
       emit(seen_as(type, {96, 5, 4, 2}, {0, 1, 2, 3}, {32, 1, 0, 0}), {64, 2, 2, 1}, {32, 2, 1, 1});
     }
-    for (DType type : {DType::kF32, DType::kF16, DType::kI32}) {
-      emit(source_of(type, {7, 5, 1, 1}), {3, 1, 0, 0}, {2, 3});
-      emit(seen_as(type, {7, 5, 2, 1}, {1, 0, 2, 3}), {3, 1, 1, 0}, {4, 3});
+    for (const DTypeTrait& type : dtypes()) {
+      const std::int64_t block = type.block_elements;
+      // One element, or block, from every corner.
+      const CaseSource x = source_of(type.dtype, {2 * block, 2, 2, 2});
+      for (std::int64_t i = 0; i < 16; ++i) {
+        emit(x, {(i & 1) * block, i >> 1 & 1, i >> 2 & 1, i >> 3}, {block, 1, 1, 1});
+      }
+      emit(source_of(type.dtype, {3 * block, 5, 1, 1}), {block, 1, 0, 0}, {2 * block, 3});
+      if (block > 1) continue;
+      emit(source_of(type.dtype, {7, 5, 1, 1}), {3, 1, 0, 0}, {2, 3});
+      emit(seen_as(type.dtype, {7, 5, 2, 1}, {1, 0, 2, 3}), {3, 1, 1, 0}, {4, 3});
     }
   }
 };

@@ -1,0 +1,74 @@
+// Does a device compute what the ops say? Every op has test cases of its own, small ones: each is
+// computed on the device, alone, and held against the op's plain reference in double precision. No
+// other device is needed, and no model. For operations as a model has them see verify.h.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "shunt/device.h"
+
+namespace shunt {
+
+/// What became of a case.
+enum class CaseOutcome : std::uint8_t {
+  kPassed,
+  kFailed,       ///< the result is wrong, or the device took it and then an error came
+  kUnsupported,  ///< the device refuses it, which is its right
+};
+std::string_view to_string(CaseOutcome outcome);
+
+/// One case of an op.
+struct CaseCheck {
+  std::string op;    ///< "matmul"
+  std::string name;  ///< "F32 [7, 3], F32 [7, 2]": no other case of the op has it
+  CaseOutcome outcome = CaseOutcome::kPassed;
+  std::string message = {};  ///< why it failed or is not supported
+};
+
+/// All cases of an op.
+struct OpCasesCheck {
+  std::string op;
+  std::size_t passed = 0;
+  std::size_t failed = 0;
+  std::size_t unsupported = 0;
+  std::string reason = {};               ///< the first one why a case is not supported
+  std::vector<CaseCheck> failures = {};  ///< those that failed
+
+  std::size_t cases() const { return passed + failed + unsupported; }
+};
+
+struct CheckOpOptions {
+  /// True leaves a case out: it is not computed, and not counted. May be empty.
+  std::function<bool(std::string_view op, std::string_view name)> skip = {};
+  /// Called after each case; may be empty.
+  std::function<void(const CaseCheck& check)> visit = {};
+  const std::atomic<bool>* cancel = nullptr;
+  /// A case that takes longer is cancelled, and has failed; 0: it may take for ever.
+  double case_seconds = 60;
+  /// Seconds that a device may take to end a case that was cancelled, by whomever.
+  double patience_seconds = 10;
+  /// Called once, by another thread, if it takes longer. check_op() does not come back then before
+  /// the device and this call do: a thread inside a device can't be ended. What is left to do is to
+  /// say so, and to end the process. May be empty.
+  std::function<void(const CaseCheck& check)> stuck = {};
+};
+
+/// Names of all ops, family by family.
+std::vector<std::string_view> op_names();
+/// Number of test cases of an op; 0 if there is no such op.
+std::size_t case_count(std::string_view op);
+
+/// Computes all cases of an op on a device. Whatever a device does wrong with one (an error, an
+/// exception, a result that is off or incomplete, bytes changed that are none of its result, no end
+/// in time) makes that case fail, and the others go on. Takes the memory of one small case at a
+/// time. May be called from many threads. An error is NotFound for the op, or Cancelled: within one
+/// node, if the device keeps its promise.
+Result<OpCasesCheck> check_op(Device& device, std::string_view op,
+                              const CheckOpOptions& options = {});
+
+}  // namespace shunt

@@ -1,0 +1,54 @@
+// Watches over cases that are computed on a device: cancels one that takes too long, and says so if
+// the device goes on all the same.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+namespace shunt {
+
+class CaseClock {
+ public:
+  using Seconds = std::chrono::duration<double>;
+
+  /// A case may take `limit` (0: for ever), and goes on for at most `patience` after it was
+  /// cancelled, be that for the time it took or because `cancel`, which may be null, became true;
+  /// then `stuck` is called, once, by the thread of the clock.
+  CaseClock(Seconds limit, Seconds patience, const std::atomic<bool>* cancel,
+            std::function<void()> stuck);
+  ~CaseClock();
+  CaseClock(const CaseClock&) = delete;
+  CaseClock& operator=(const CaseClock&) = delete;
+
+  /// A case begins; it is to end when that is true.
+  const std::atomic<bool>& begin();
+  /// It has ended; whether it took too long.
+  bool end();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  void watch();
+  void look(Clock::time_point now);
+
+  const Seconds limit_;
+  const Seconds patience_;
+  const std::atomic<bool>* cancel_;
+  const std::function<void()> stuck_;
+  std::atomic<bool> stop_ = false;  // the case under way is to end
+
+  std::mutex mutex_;                            // of all below
+  std::condition_variable changed_;             // over_ was
+  std::optional<Clock::time_point> begun_;      // the case under way
+  std::optional<Clock::time_point> cancelled_;  // it was, then
+  bool late_ = false;                           // for the time it took
+  bool told_ = false;                           // that it is stuck
+  bool over_ = false;                           // no case will follow
+  std::thread thread_;
+};
+
+}  // namespace shunt

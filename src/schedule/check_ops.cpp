@@ -1,0 +1,143 @@
+#include "shunt/check_ops.h"
+
+#include <algorithm>
+
+#include "base/fail.h"
+#include "base/guarded.h"
+#include "ops/list.h"
+#include "schedule/case_clock.h"
+#include "schedule/op_case.h"
+
+namespace shunt {
+
+namespace {
+
+class Checker {
+ public:
+  Checker(Device& device, const Op& op, const CheckOpOptions& options)
+      : device_(device),
+        op_(op),
+        options_(options),
+        clock_(CaseClock::Seconds(options.case_seconds),
+               CaseClock::Seconds(options.patience_seconds), options.cancel, [this] { stuck(); }) {
+    found_.op = op.info().name;
+  }
+
+  Result<OpCasesCheck> run() {
+    op_.cases([this](const Case& each) {
+      if (cancelled() || (options_.skip && options_.skip(op_.info().name, each.name))) return;
+      check_ = {.op = found_.op, .name = each.name};
+      const auto found = guarded([&] { return check(each); });
+      if (cancelled()) return;
+      if (found) {
+        check_.message = *found;
+      } else {
+        fail_case(to_text(found.error()));
+      }
+      count();
+    });
+    if (cancelled()) return fail(ErrorCode::kCancelled, "cancelled");
+    return std::move(found_);
+  }
+
+ private:
+  bool cancelled() const { return options_.cancel != nullptr && options_.cancel->load(); }
+
+  void fail_case(std::string message) {
+    check_.outcome = CaseOutcome::kFailed;
+    check_.message = std::move(message);
+  }
+
+  /// Sets the outcome of the case under way, and gives its message; or an error, and it has failed.
+  Result<std::string> check(const Case& each) {
+    SHUNT_ASSIGN(const OpCase made, OpCase::create(op_, each));
+    const Support answer = device_.supports(made.graph(), made.node());
+    if (!answer) return refused(answer);
+    const std::atomic<bool>& stop = clock_.begin();
+    auto computed = guarded([&] { return made.compute(device_, &stop); });
+    if (clock_.end()) return fail(ErrorCode::kDevice, "{}", too_long());
+    if (!computed) return Error(std::move(computed.error()));
+    SHUNT_ASSIGN(std::string wrong, made.judge(*computed));
+    if (!wrong.empty()) check_.outcome = CaseOutcome::kFailed;
+    return wrong;
+  }
+
+  Result<std::string> refused(const Support& answer) {
+    if (answer.refused() && answer.facts().empty()) {
+      return fail(ErrorCode::kDevice, "refused without a reason");
+    }
+    check_.outcome = CaseOutcome::kUnsupported;
+    if (answer.refused()) return answer.facts();
+    return fmt::format("{} takes it only with source {} as {}", device_.info().name,
+                       answer.converted_source(), to_string(answer.converted_dtype()));
+  }
+
+  std::string too_long() const { return fmt::format("not done after {} s", options_.case_seconds); }
+
+  void count() {
+    if (options_.visit) options_.visit(check_);
+    switch (check_.outcome) {
+      case CaseOutcome::kPassed:
+        ++found_.passed;
+        return;
+      case CaseOutcome::kFailed:
+        ++found_.failed;
+        found_.failures.push_back(check_);
+        return;
+      case CaseOutcome::kUnsupported:
+        if (found_.unsupported++ == 0) found_.reason = check_.message;
+        return;
+    }
+  }
+
+  /// Called by the thread of the clock, while the other one is in the device.
+  void stuck() {
+    if (!options_.stuck) return;
+    CaseCheck check = check_;
+    check.outcome = CaseOutcome::kFailed;
+    check.message = fmt::format("{} does not end it although it was cancelled {} s ago",
+                                device_.info().name, options_.patience_seconds);
+    options_.stuck(check);
+  }
+
+  Device& device_;
+  const Op& op_;
+  const CheckOpOptions& options_;
+  OpCasesCheck found_;
+  CaseCheck check_;  // the case under way
+  CaseClock clock_;
+};
+
+}  // namespace
+
+std::string_view to_string(CaseOutcome outcome) {
+  switch (outcome) {
+    case CaseOutcome::kPassed:
+      return "passed";
+    case CaseOutcome::kFailed:
+      return "failed";
+    case CaseOutcome::kUnsupported:
+      return "unsupported";
+  }
+  return "unknown";
+}
+
+std::vector<std::string_view> op_names() {
+  std::vector<std::string_view> names;
+  for (const Op* op : all_ops()) names.push_back(op->info().name);
+  return names;
+}
+
+std::size_t case_count(std::string_view op) {
+  std::size_t count = 0;
+  if (const Op* found = find_op(op)) found->cases([&](const Case&) { ++count; });
+  return count;
+}
+
+Result<OpCasesCheck> check_op(Device& device, std::string_view op, const CheckOpOptions& options) {
+  const Op* found = find_op(op);
+  if (found == nullptr) return fail(ErrorCode::kNotFound, "there is no op \"{}\"", op);
+  return guarded([&] { return Checker(device, *found, options).run(); });
+}
+
+}  // namespace shunt
