@@ -16,10 +16,26 @@ FAMILIES = (activation, attention, convolution, data, elementwise, matrix, norm,
             rows, state, training, unary, view)
 
 # What Shunt does not have yet; cases are ready.
-F32_ONLY = set(unary.FUNCTIONS) | set(elementwise.FUNCTIONS) | set(reduce.FUNCTIONS) | {
-    "leaky_relu", "clamp", "scale", "swiglu", "norm", "rms_norm", "group_norm", "argmax", "argsort",
-    "top_k", "softmax", "rope", "im2col"}
-NOT_YET = {"xielu", "add1", "add_id"}
+F32_ONLY = {"softmax", "rope", "im2col"}
+NOT_YET = {
+    "dup", "set", "repeat", "concat", "pad", "pad_reflect_1d", "roll", "diag", "tri",
+    "diag_mask_inf", "arange", "fill", "timestep_embedding", "solve_tri", "conv_3d",
+    "conv_transpose_1d", "conv_transpose_2d", "im2col_3d", "col2im_1d", "pool_1d",
+    "im2col:type", "softmax:max_bias", "attention:max_bias", "attention:softcap", "rope:sections",
+    "rope_back:sections"}
+MOST_SOURCES = {"softmax": 2, "attention": 4}
+
+
+def later(op, sources, params):
+    if op in NOT_YET or NOT_YET & {f"{op}:{name}" for name in params}:
+        return True
+    types = [x.type if isinstance(x, Blocks) else TYPES[x.dtype] for x in sources if x is not None]
+    if op == "attention" and types[1].startswith("Q"):
+        return True
+    if op == "cpy":
+        to, source = types
+        return "F64" in types or not (to == source or source == "F32" or to == "F32")
+    return any(x is not None for x in sources[MOST_SOURCES.get(op, 99):])
 
 
 def number(x, most_digits):
@@ -31,7 +47,7 @@ def number(x, most_digits):
     for digits in range(1, most_digits):
         text = f"{x:.{digits}g}"
         if f32(float(text)) == x:
-            return text
+            return text if text != "-0" else "-0.0"  # or it is read as an integer
     return f"{x:.{most_digits}g}"
 
 
@@ -69,8 +85,11 @@ class Table:
         def stored(x):
             return x.float() if not isinstance(x, Blocks) and x.dtype == torch.float64 else x
 
-        if op in NOT_YET or NOT_YET & {f"{op}:{name}" for name in params}:
+        if later(op, sources, params):
             return
+        sources = list(sources)
+        while sources and sources[-1] is None:
+            sources.pop()
         # A rounding of 1e-16 is nothing beside any error but none.
         digits = 9 if max_error == EXACT else 8
         fields = [f'"op": "{op}"', f'"what": {json.dumps(what)}']
