@@ -16,26 +16,22 @@ FAMILIES = (activation, attention, convolution, data, elementwise, matrix, norm,
             rows, state, training, unary, view)
 
 # What Shunt does not have yet; cases are ready.
-F32_ONLY = {"softmax", "rope", "im2col"}
+F32_ONLY = {"im2col"}
 NOT_YET = {
     "dup", "set", "repeat", "concat", "pad", "pad_reflect_1d", "roll", "diag", "tri",
     "diag_mask_inf", "arange", "fill", "timestep_embedding", "solve_tri", "conv_3d",
     "conv_transpose_1d", "conv_transpose_2d", "im2col_3d", "col2im_1d", "pool_1d",
-    "im2col:type", "softmax:max_bias", "attention:max_bias", "attention:softcap", "rope:sections",
-    "rope_back:sections"}
-MOST_SOURCES = {"softmax": 2, "attention": 4}
+    "im2col:type"}
 
 
 def later(op, sources, params):
     if op in NOT_YET or NOT_YET & {f"{op}:{name}" for name in params}:
         return True
     types = [x.type if isinstance(x, Blocks) else TYPES[x.dtype] for x in sources if x is not None]
-    if op == "attention" and types[1].startswith("Q"):
-        return True
     if op == "cpy":
         to, source = types
         return "F64" in types or not (to == source or source == "F32" or to == "F32")
-    return any(x is not None for x in sources[MOST_SOURCES.get(op, 99):])
+    return False
 
 
 def number(x, most_digits):

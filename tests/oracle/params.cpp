@@ -21,7 +21,7 @@ constexpr int kValues<GateHalf> = 2;
 template <>
 constexpr int kValues<Pooling> = 2;
 template <>
-constexpr int kValues<RopeMode> = 2;
+constexpr int kValues<RopeMode> = 4;
 template <>
 constexpr int kValues<SortOrder> = 2;
 
