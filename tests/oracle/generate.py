@@ -10,28 +10,10 @@ import torch
 
 from cases import (activation, attention, convolution, data, elementwise, matrix, norm, order,
                    reduce, rows, state, training, unary, view)
-from cases.common import EXACT, FLOATS, SUM, TYPES, Blocks, Random, f32
+from cases.common import EXACT, SUM, TYPES, Typed, Random, f32
 
 FAMILIES = (activation, attention, convolution, data, elementwise, matrix, norm, order, reduce,
             rows, state, training, unary, view)
-
-# What Shunt does not have yet; cases are ready.
-F32_ONLY = {"im2col"}
-NOT_YET = {
-    "dup", "set", "repeat", "concat", "pad", "pad_reflect_1d", "roll", "diag", "tri",
-    "diag_mask_inf", "arange", "fill", "timestep_embedding", "solve_tri", "conv_3d",
-    "conv_transpose_1d", "conv_transpose_2d", "im2col_3d", "col2im_1d", "pool_1d",
-    "im2col:type"}
-
-
-def later(op, sources, params):
-    if op in NOT_YET or NOT_YET & {f"{op}:{name}" for name in params}:
-        return True
-    types = [x.type if isinstance(x, Blocks) else TYPES[x.dtype] for x in sources if x is not None]
-    if op == "cpy":
-        to, source = types
-        return "F64" in types or not (to == source or source == "F32" or to == "F32")
-    return False
 
 
 def number(x, most_digits):
@@ -48,8 +30,8 @@ def number(x, most_digits):
 
 
 def to_text(tensor, digits=9):
-    type = tensor.type if isinstance(tensor, Blocks) else TYPES[tensor.dtype]
-    values = tensor.values if isinstance(tensor, Blocks) else tensor
+    type = tensor.type if isinstance(tensor, Typed) else TYPES[tensor.dtype]
+    values = tensor.values if isinstance(tensor, Typed) else tensor
     sizes = list(reversed(values.shape)) or [1]
     flat = values.reshape(-1)
     if type.startswith("I"):
@@ -70,19 +52,14 @@ class Table:
     def random(self, name):
         return Random(name)
 
-    def float_types(self, op):
-        return FLOATS[:1] if op in F32_ONLY else FLOATS
-
     def add(self, op, sources, result, *, max_error=SUM, written=None, what="", **params):
         """An op applied to sources (None where an optional one is not given) gives `result`: a
         double is stored as F32. `written` says what
         sources hold afterwards, by their numbers."""
 
         def stored(x):
-            return x.float() if not isinstance(x, Blocks) and x.dtype == torch.float64 else x
+            return x.float() if not isinstance(x, Typed) and x.dtype == torch.float64 else x
 
-        if later(op, sources, params):
-            return
         sources = list(sources)
         while sources and sources[-1] is None:
             sources.pop()

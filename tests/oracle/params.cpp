@@ -19,6 +19,12 @@ constexpr int kValues = 0;
 template <>
 constexpr int kValues<GateHalf> = 2;
 template <>
+constexpr int kValues<Interpolation> = 3;
+template <>
+constexpr int kValues<Padding> = 2;
+template <>
+constexpr int kValues<Triangle> = 2;
+template <>
 constexpr int kValues<Pooling> = 2;
 template <>
 constexpr int kValues<RopeMode> = 4;
@@ -70,11 +76,19 @@ Params read(const json& named) {
 
 const std::map<std::string_view, Params (*)(const json&)>& readers() {
   static const std::map<std::string_view, Params (*)(const json&)> kReaders = {
+      {"arange", read<ArangeParams>},
       {"argsort", read<ArgsortParams>},
       {"attention", read<AttentionParams>},
       {"clamp", read<ClampParams>},
+      {"col2im_1d", read<Col2im1dParams>},
+      {"concat", read<ConcatParams>},
       {"conv_2d", read<Conv2dParams>},
       {"conv_2d_dw", read<Conv2dParams>},
+      {"conv_3d", read<Conv3dParams>},
+      {"conv_transpose_1d", read<Conv1dParams>},
+      {"conv_transpose_2d", read<Conv2dParams>},
+      {"diag_mask_inf", read<DiagMaskInfParams>},
+      {"fill", read<FillParams>},
       {"gated_delta_net", read<GatedDeltaNetParams>},
       {"gated_linear_attn", read<GatedLinearAttnParams>},
       {"geglu", read<GatedParams>},
@@ -83,28 +97,39 @@ const std::map<std::string_view, Params (*)(const json&)>& readers() {
       {"get_rows_back", read<GetRowsBackParams>},
       {"group_norm", read<GroupNormParams>},
       {"im2col", read<Im2colParams>},
+      {"im2col_3d", read<Im2col3dParams>},
       {"im2col_back", read<Im2colBackParams>},
       {"l2_norm", read<L2NormParams>},
       {"leaky_relu", read<LeakyReluParams>},
       {"norm", read<NormParams>},
       {"opt_step_adamw", read<AdamwParams>},
       {"opt_step_sgd", read<SgdParams>},
+      {"pad", read<PadParams>},
+      {"pad_reflect_1d", read<PadReflectParams>},
       {"permute", read<PermuteParams>},
+      {"pool_1d", read<Pool1dParams>},
       {"pool_2d", read<Pool2dParams>},
       {"reglu", read<GatedParams>},
+      {"repeat", read<RepeatParams>},
       {"repeat_back", read<RepeatBackParams>},
       {"reshape", read<ReshapeParams>},
       {"rms_norm", read<RmsNormParams>},
       {"rms_norm_back", read<RmsNormParams>},
+      {"roll", read<RollParams>},
       {"rope", read<RopeParams>},
       {"rope_back", read<RopeParams>},
       {"scale", read<ScaleParams>},
+      {"set", read<SetParams>},
       {"softmax", read<SoftmaxParams>},
       {"softmax_back", read<SoftmaxParams>},
+      {"solve_tri", read<SolveTriParams>},
       {"swiglu", read<GatedParams>},
       {"swiglu_oai", read<SwigluOaiParams>},
+      {"timestep_embedding", read<TimestepEmbeddingParams>},
       {"top_k", read<TopKParams>},
+      {"tri", read<TriParams>},
       {"update_moment", read<UpdateMomentParams>},
+      {"upscale", read<UpscaleParams>},
       {"view", read<ViewParams>},
       {"xielu", read<XieluParams>},
   };

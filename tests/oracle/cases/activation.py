@@ -27,7 +27,7 @@ def fused(table, op, function, both, dtype, **params):
 def cases(table):
     for op, function in GATES.items():
         random = table.random(op)
-        for dtype in table.float_types(op):
+        for dtype in FLOATS:
             gate = random.normal(3, 11, dtype=dtype, scale=2)
             up = random.normal(3, 11, dtype=dtype)
             result = function(gate.double()) * up.double()

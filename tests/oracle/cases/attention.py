@@ -44,7 +44,7 @@ def softmax_cases(table):
                 z = z + slopes(max_bias, 5) * mask.double()
             params = {"scale": scale} | ({"max_bias": max_bias} if max_bias else {})
             table.add("softmax", [x, mask, sinks], softmax_with_sinks(z, sinks), **params)
-    for dtype in table.float_types("softmax")[1:]:
+    for dtype in FLOATS[1:]:
         x = random.normal(3, 11, dtype=dtype)
         table.add("softmax", [x, None, None], F.softmax(x.double(), dim=-1))
 
@@ -185,7 +185,7 @@ def rope_cases(table):
             result = rotate(x.double(), positions, None if each is None else each.double(),
                             **params)
             table.add("rope", [x, positions, each], result, **params)
-    for dtype in table.float_types("rope")[1:]:
+    for dtype in FLOATS[1:]:
         x, positions, _ = rope_inputs(random, ROPES[1])
         x = random.normal(*x.shape, dtype=dtype)
         table.add("rope", [x, positions, None], rotate(x.double(), positions, None, **ROPES[1]),

@@ -41,8 +41,9 @@ def f32(number):
     return torch.tensor(number, dtype=torch.float32).double().item()
 
 
-class Blocks:
-    """A tensor of a block type. Its values must be such that the type holds them exactly."""
+class Typed:
+    """A tensor of a type that torch has no name for, whose values the type must hold exactly; or F64,
+    where that is not just what something else was computed in."""
 
     def __init__(self, type, values):
         self.type = type
@@ -81,13 +82,13 @@ class Random:
         """Each block has 127 in it, so that its scale is 1."""
         x = torch.randint(-127, 128, shape, generator=self.generator).double()
         x[..., ::32] = 127
-        return Blocks("Q8_0", x)
+        return Typed("Q8_0", x)
 
     def q4_0(self, *shape):
         """Each block has -8 in it, so that its scale is 1."""
         x = torch.randint(-8, 8, shape, generator=self.generator).double()
         x[..., ::32] = -8
-        return Blocks("Q4_0", x)
+        return Typed("Q4_0", x)
 
 
 def gradient(function, inputs, upstream):

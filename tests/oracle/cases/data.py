@@ -29,7 +29,8 @@ def conversions(table):
             else:
                 src = random.normal(2, 6, dtype=source, scale=60)
             dst = torch.zeros(2, 6, dtype=target)
-            table.add("cpy", [dst, src], convert(src, target), max_error=EXACT)
+            result = convert(src, target)
+            table.add("cpy", [dst, src], Typed(TYPES[target], result), max_error=EXACT)
     for source in (torch.float32, torch.float16):
         ties = tensor([0.5, 1.5, 2.5, -0.5, -1.5, -2.5, 300, -300, 40000, -40000], source)
         for target in INTEGER_TYPES:
@@ -38,7 +39,7 @@ def conversions(table):
                       what="ties and saturation")
     for blocks in (random.q8_0(3, 64), random.q4_0(3, 64)):
         values = blocks.values.float()
-        zeros = Blocks(blocks.type, torch.zeros_like(blocks.values))
+        zeros = Typed(blocks.type, torch.zeros_like(blocks.values))
         table.add("cpy", [torch.zeros(3, 64), blocks], values, max_error=EXACT)
         table.add("cpy", [zeros, values], blocks, max_error=EXACT)
 
@@ -136,3 +137,15 @@ def cases(table):
         result = F.pad(torch.cat([angles.cos(), angles.sin()], dim=1), [0, dim % 2])
         table.add("timestep_embedding", [t], result, max_error=SUM, dim=dim,
                   max_period=max_period)
+
+    random = table.random("upscale")
+    x = random.normal(1, 2, 4, 5)
+    for size in [(8, 10), (7, 3), (2, 9), (1, 1)]:
+        to = {"width": size[1], "height": size[0]}
+        # "nearest" itself computes places in F32.
+        table.add("upscale", [x], F.interpolate(x, size=size, mode="nearest"), max_error=EXACT,
+                  interpolation="nearest", **to)
+        for mode in ("bilinear", "bicubic"):
+            for how in ({}, {"align_corners": True}, {"antialias": True}):
+                result = F.interpolate(x.double(), size=size, mode=mode, **how)
+                table.add("upscale", [x], result, interpolation=mode, **how, **to)

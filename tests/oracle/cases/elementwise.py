@@ -16,7 +16,7 @@ def cases(table):
         # Repeated a whole number of times, which torch has no name for.
         a, b = random.normal(4, 3, 6), random.normal(2, 3, 2)
         table.add(op, [a, b], function(a.double(), b.double().repeat(2, 1, 3)), max_error=ELEMENT)
-        for dtype in table.float_types(op)[1:]:
+        for dtype in FLOATS[1:]:
             a = random.normal(3, 9, dtype=dtype)
             for b in (random.normal(9), random.normal(3, 9, dtype=dtype) + 5):
                 table.add(op, [a, b], function(a.double(), b.double()).to(dtype),
@@ -33,7 +33,7 @@ def cases(table):
         table.add("add_id", [x, b, ids], result.to(dtype), max_error=ROUNDING[dtype])
     random = table.random("scale")
     for scale, bias in [(0.3, 0.0), (-1.7, 2.5), (0.0, 1.0)]:
-        for dtype in table.float_types("scale"):
+        for dtype in FLOATS:
             x = random.normal(3, 2, 9, dtype=dtype)
             result = torch.add(f32(bias), x.double(), alpha=f32(scale))
             table.add("scale", [x], result.to(dtype), max_error=ROUNDING[dtype], scale=scale,

@@ -11,7 +11,7 @@ def blocks_or(random, type, *shape):
     return random.normal(*shape, dtype=type)
 
 
-# Weights, the length of rows, the error. Blocks of 8 bits for x cost 4e-5 over many sums.
+# Weights, the length of rows, the error. Typed of 8 bits for x cost 4e-5 over many sums.
 WEIGHTS = [(torch.float32, 17, SUM), (torch.float16, 33, SUM), (torch.bfloat16, 9, SUM),
            ("Q8_0", 64, 1e-4), ("Q4_0", 32, 1e-4)]
 
@@ -27,6 +27,9 @@ def cases(table):
                 both = both.repeat_interleave(outer_x[1] // outer_w[1], dim=1)
                 both = both.repeat_interleave(outer_x[0] // outer_w[0], dim=0)
             table.add("matmul", [w, x], torch.matmul(x.double(), both.mT), max_error=error)
+    for dtype in FLOATS:  # more slices of w than of x
+        w, x = random.normal(2, 2, 3, 9, dtype=dtype), random.normal(2, 1, 4, 9, dtype=dtype)
+        table.add("matmul", [w, x], torch.matmul(x.double(), w.double().mT), max_error=SUM)
     random = table.random("matmul_id")
     for type, k, error in WEIGHTS:
         experts, m, used, tokens = 4, 3, 2, 3

@@ -32,5 +32,10 @@ def cases(table):
     for dst, new in [(random.q8_0(6, 64), random.q8_0(2, 64)),
                      (random.q4_0(6, 64), random.q4_0(2, 64))]:
         ids = random.permutation(6)[:2]
-        result = Blocks(dst.type, dst.values.index_copy(0, ids.long(), new.values))
+        result = Typed(dst.type, dst.values.index_copy(0, ids.long(), new.values))
         table.add("set_rows", [dst, new.values.float(), ids], result, max_error=EXACT)
+    dst, new = random.normal(2, 3, 6, 5), random.normal(2, 3, 2, 5)
+    ids = torch.stack([random.permutation(6)[:2] for _ in range(3)])  # the same for both
+    index = ids.long().unsqueeze(-1).expand(2, 3, 2, 5)
+    table.add("set_rows", [dst, new, ids], dst.scatter(2, index, new), max_error=EXACT,
+              what="slices")

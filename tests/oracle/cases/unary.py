@@ -55,7 +55,7 @@ def cases(table):
     special = [0.0, -0.0, 0.5, -0.5, 1.5, -1.5, 2.5, -2.5, 3.0, -3.0, 1e-4, -1e-4, 9.25, -9.25]
     for op, function in FUNCTIONS.items():
         random = table.random(op)
-        for dtype in table.float_types(op):
+        for dtype in FLOATS:
             x = random.normal(3, 11, dtype=dtype, scale=3)
             if op in ONLY_POSITIVE:
                 x = x.abs()
@@ -77,7 +77,7 @@ def cases(table):
     ]:
         random = table.random(op)
         for params in choices:
-            for dtype in table.float_types(op):
+            for dtype in FLOATS:
                 x = random.normal(2, 13, dtype=dtype, scale=2)
                 table.add(op, [x], function(x.double(), **params).to(dtype),
                           max_error=ROUNDING[dtype], **params)
