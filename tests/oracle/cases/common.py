@@ -42,8 +42,8 @@ def f32(number):
 
 
 class Typed:
-    """A tensor of a type that torch has no name for, whose values the type must hold exactly; or F64,
-    where that is not just what something else was computed in."""
+    """A tensor of a type that torch has no name for, whose values the type must hold exactly; or of
+    F64, where that is not just what something else was computed in."""
 
     def __init__(self, type, values):
         self.type = type
