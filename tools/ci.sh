@@ -98,7 +98,7 @@ ci() {
     esac
   done
 
-  step "packages" need run test bench format clang
+  step "packages" need run test browser bench format clang
   step "format" check_format
   step "edges" tools/check-edges .
   step "edges: every rule is noticed" tools/check-edges-test

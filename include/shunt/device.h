@@ -141,7 +141,8 @@ std::string_view to_string(Refusal refusal);
 class [[nodiscard]] Support {
  public:
   static Support yes() { return Support(); }
-  /// Yes, if source number `source` comes as `dtype`.
+  /// Yes, if source number `source` comes as `dtype`. Weights are transcoded for that; for other
+  /// sources it is a no.
   static Support yes_if(int source, DType dtype);
   /// No; `facts` say what of the case is at fault, for a person to read.
   static Support no(Refusal refusal, std::string facts);
@@ -189,6 +190,12 @@ struct DeviceInfo {
 // ---- running work
 // ---------------------------------------------------------------------------------
 
+/// When work began and ended: seconds of std::chrono::steady_clock.
+struct WorkTimes {
+  double begin = 0;
+  double end = 0;
+};
+
 /// A point in a stream. Reused by every run of a plan: submitting work that signals it makes it
 /// pending again.
 class Event {
@@ -200,6 +207,9 @@ class Event {
   /// Blocks until the work is done; at once if there never was any. An error of that work, however
   /// late it came, is returned here.
   virtual Status wait() = 0;
+  /// When the device did that work, once wait() has returned, what the work waited for left out.
+  /// Only events of Stream::create_timed_event() know, and only where the device can tell.
+  virtual std::optional<WorkTimes> times() const { return std::nullopt; }
 };
 
 /// A program with its addresses: ready to run. Keep it as long as it may be running.
@@ -234,6 +244,8 @@ class Stream {
   virtual ~Stream() = default;
 
   virtual Result<std::unique_ptr<Event>> create_event() = 0;
+  /// One that may cost more, and has Event::times().
+  virtual Result<std::unique_ptr<Event>> create_timed_event() { return create_event(); }
   virtual Status run(Binding& binding, const RunArgs& args, std::span<Event* const> waits,
                      Event* signal) = 0;
   /// Host memory into a buffer of this device; `from` must stay until the event.

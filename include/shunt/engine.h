@@ -25,6 +25,7 @@
 #include "shunt/registry.h"
 #include "shunt/tensor.h"
 #include "shunt/text.h"
+#include "shunt/trace.h"
 #include "shunt/verify.h"
 
 namespace shunt {
@@ -44,8 +45,11 @@ struct ModelInfo {
 struct SessionOptions {
   std::int64_t context =
       0;  ///< tokens of prompt and continuation; 0: the model's own, at most 4096
-  DType cache_type = DType::kF16;  ///< F32 or F16
-  std::int64_t batch = 512;        ///< tokens of a prompt that are computed at once
+  /// F32, F16, BF16, Q8_0 or Q4_0. Where the heads of keys or values are not whole blocks of the
+  /// type, the cache is decoded to F32 for each step, which takes time, and memory for one layer.
+  DType cache_type = DType::kF16;
+  std::int64_t batch = 512;           ///< tokens of a prompt that are computed at once
+  std::shared_ptr<Trace> trace = {};  ///< gets all that is done for the session; may be null
 };
 
 enum class DeviceErrorMode : std::uint8_t {
@@ -81,6 +85,9 @@ struct LoadOptions {
   /// Bytes of each device but the CPU that are to be left alone; if not given, 5% of what is free,
   /// but at least 64 MiB, but at most a quarter.
   std::optional<std::uint64_t> memory_margin = {};
+  /// Whether a weight whose type a device lacks may come to it in another type. What that cost is
+  /// told to fallback.say, and is among the model's notes.
+  Transcode transcode = Transcode::kPrecise;
   DeviceErrorPolicy on_device_error = {};
 };
 
@@ -115,6 +122,9 @@ class Model {
   /// What the loader decided about memory, a line a device: "test0: layers 0 to 11 (12 of 16), 1.2
   /// GiB of 1.4 GiB (64.0 MiB are left alone)"; then a line for each device that was left out.
   std::vector<std::string> notes() const;
+  /// Weights that their device has in another type than the file, in the order of the file, with
+  /// what that cost. to_lines() makes sentences of them, which are among the notes.
+  std::vector<TranscodedWeight> transcoded() const;
   /// What it is made of now: another one when a device was left out.
   std::shared_ptr<const ModelState> state() const;
   CurrentState& current() const { return *current_; }
@@ -168,6 +178,8 @@ class Session {
   /// What was decided about memory, as Model::notes(), what devices refused, and which tokens were
   /// computed again.
   std::vector<std::string> notes() const;
+  /// That of its options.
+  Trace* trace() const;
 
  private:
   struct State;

@@ -18,6 +18,12 @@ namespace shunt {
 // ---- explanations
 // ---------------------------------------------------------------------------------
 
+/// When something is done in the predicted step: seconds from its start.
+struct ExplainedTime {
+  double start = 0;
+  double end = 0;
+};
+
 /// An operation of a segment.
 struct ExplainedNode {
   NodeId id = 0;
@@ -35,6 +41,9 @@ struct ExplainedTransfer {
   int from = 0;
   int to = 0;
   std::uint64_t bytes = 0;
+  /// Predicted. A value crosses once, so that of several transfers of it (of views) only the first
+  /// has a time.
+  std::optional<ExplainedTime> when;
 };
 
 struct ExplainedSegment {
@@ -46,6 +55,8 @@ struct ExplainedSegment {
   std::uint64_t bytes_out = 0;               ///< of what it computes, copied to other devices
   std::size_t fell_back = 0;                 ///< operations that a better device refused
   std::optional<double> seconds;             ///< predicted, without copies
+  std::optional<ExplainedTime>
+      when;  ///< predicted: its first operation's start, its last one's end
 };
 
 struct ExplainedDevice {
@@ -61,6 +72,38 @@ struct ExplainedDevice {
   std::optional<double> seconds;  ///< predicted, without copies
 };
 
+/// What turning a weight into another type cost: sums over its values.
+struct TranscodeError {
+  double squared_error = 0;
+  double squares = 0;      ///< of the values themselves
+  std::uint64_t lost = 0;  ///< values that the other type can't hold at all
+
+  void add(const TranscodeError& other);
+  /// Normalised mean square error: 0 is none.
+  double normalised() const;
+};
+
+/// A weight that a device has in another type than the file.
+struct TranscodedWeight {
+  NodeId node = 0;
+  std::string name;
+  std::string device;
+  DType from = DType::kF32;
+  DType to = DType::kF32;
+  std::uint64_t bytes_before = 0;
+  std::uint64_t bytes = 0;
+  std::string reason;                   ///< who needs it so
+  std::optional<TranscodeError> error;  ///< measured when it was loaded
+};
+/// What becomes of a weight of a graph, in its type of before or after.
+TranscodedWeight describe_conversion(const Graph& graph, const Conversion& conversion,
+                                     std::string device);
+/// A line for each device, pair of types and reason: "test0: 12 weights came as Q8_0 instead of
+/// Q4_0: error 1.3e-06 (normalised mean square), 3.2 MiB more", or, while nothing is loaded,
+/// "test0: 12 weights come as Q8_0 instead of Q4_0 (test0 takes w of matmul only so), 3.2 MiB
+/// more".
+std::vector<std::string> to_lines(std::span<const TranscodedWeight> weights);
+
 /// What a placed and cut graph does in one run. Devices are in the placement's order.
 struct Explanation {
   std::vector<ExplainedDevice> devices;
@@ -71,6 +114,7 @@ struct Explanation {
   std::uint64_t bytes_copied = 0;
   std::optional<double> seconds;   ///< predicted for all of it, copies included
   std::vector<std::string> notes;  ///< of the placement: pins that match nothing
+  std::vector<TranscodedWeight> transcoded;
 };
 
 /// `segments` must be those of this graph and placement.
@@ -87,6 +131,7 @@ struct Fallback {
   int instead = 0;
   Refusal refusal = Refusal::kOp;
   std::string reason;
+  std::string remedy;  ///< an option that would change it; may be empty
   std::vector<NodeId> nodes;
 };
 
@@ -150,14 +195,14 @@ std::string write_placement(const Graph& graph, const Placement& placement,
                             std::span<const std::string> notes = {});
 /// BadFile, naming path and line, for text that is no such file.
 Result<PlacementFile> read_placement(std::string_view text, std::string path);
-/// The placement that the file states, exactly. `devices` and `memory` as for place(); `costs`
-/// predict what it takes, null: nothing does. BadFile,
-/// naming the line, where it is of another graph, names a device that is not there, or asks a
-/// device for what it can't do.
+/// The placement that the file states, exactly. `devices`, `memory` and `transcode` as for place();
+/// `costs` predict what it takes, null: nothing does. BadFile, naming the line, where it is of
+/// another graph, names a device that is not there, or asks a device for what it can't do.
 Result<Placement> place_by_file(const PlacementFile& file, const Graph& graph,
                                 std::span<Device* const> devices,
                                 std::span<const LeafMemory> memory = {},
-                                const CostModel* costs = nullptr);
+                                const CostModel* costs = nullptr,
+                                Transcode transcode = Transcode::kNone);
 
 /// A node that two files place on different devices; empty where a file lacks it.
 struct PlacementChange {

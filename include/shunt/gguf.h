@@ -152,6 +152,14 @@ class Writer {
   /// than 32 is added to the metadata.
   Status write(const std::string& path, const Data& data, std::uint32_t alignment = 32) const;
 
+  /// Takes the next bytes of a tensor.
+  using Sink = std::function<Status(std::span<const std::byte> bytes)>;
+  /// Hands all bytes of tensor `index` to `sink`, in as many pieces as it likes; else as Data.
+  using Pieces = std::function<Status(std::size_t index, const Sink& sink)>;
+  /// The same for tensors that are too large to be in memory whole.
+  Status write_pieces(const std::string& path, const Pieces& pieces,
+                      std::uint32_t alignment = 32) const;
+
  private:
   std::vector<KeyValue> metadata_;
   std::vector<TensorInfo> tensors_;

@@ -114,6 +114,16 @@ class Graph {
   std::vector<NodeId> outputs_;
 };
 
+/// A leaf, and the element type that it is to have.
+struct LeafType {
+  NodeId leaf = 0;
+  DType dtype = DType::kF32;
+};
+/// The same graph with other element types of some leaves: nodes keep their numbers, names and
+/// roles. Invalid if one is no leaf, is not contiguous or has rows that are not whole blocks of its
+/// type, or if an op does not take that type.
+Result<Graph> with_types(const Graph& graph, std::span<const LeafType> types);
+
 /// The result of an operation in a graph that is being built.
 struct Value {
   NodeId id = kNoNode;
@@ -148,6 +158,8 @@ class GraphBuilder {
   Status output(Operand value, std::string name);
 
   const Tensor& tensor(Value value) const { return graph_.node(value.id).result; }
+  /// The same; Invalid if the value is not of this graph.
+  Result<Tensor> find(Operand value) const;
 
   /// Applies an op: checks sources and parameters, infers the result. The error names the op, the
   /// operands and their shapes. Builder functions in ops.h call this.

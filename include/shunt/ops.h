@@ -11,6 +11,7 @@
 #include "shunt/ops/activation.h"
 #include "shunt/ops/attention.h"
 #include "shunt/ops/convolution.h"
+#include "shunt/ops/custom.h"
 #include "shunt/ops/data.h"
 #include "shunt/ops/elementwise.h"
 #include "shunt/ops/matrix.h"

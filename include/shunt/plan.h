@@ -18,6 +18,7 @@
 namespace shunt {
 
 class CostModel;
+class Trace;
 
 /// Which rule decided where a node runs. docs/scheduler.md explains them.
 enum class Rule : std::uint8_t {
@@ -39,6 +40,7 @@ struct PassedOver {
   int device = 0;
   Refusal refusal = Refusal::kOp;
   std::string reason;
+  std::string remedy = {};  ///< an option that would change that; empty: none that is known
 };
 
 /// Where a node runs (or a leaf lies), and why.
@@ -48,7 +50,37 @@ struct Decision {
   std::string reason;
   std::vector<PassedOver> passed_over;
   double seconds = 0;  ///< predicted, at the extents' maximum; 0 without costs
+  double start = 0;    ///< seconds from the start of the predicted step; 0 without costs
 };
+
+/// A value on its way to another device in the predicted step, once however many nodes read it
+/// there. What costs nothing, as it can be read where it is, is left out.
+struct PredictedCopy {
+  NodeId node = 0;  ///< that made the value: no view
+  int from = 0;
+  int to = 0;
+  double start = 0;  ///< seconds from the start of the step
+  double end = 0;
+};
+
+/// Whether a weight may come to a device in another type than it has, where the device lacks that.
+enum class Transcode : std::uint8_t {
+  kNone,
+  kPrecise,  ///< in a type at least as precise: see at_least_as_precise()
+  kLossy,    ///< in any
+};
+std::string_view to_string(Transcode transcode);
+
+/// A weight that is to have another type on its device than it has in the graph.
+struct Conversion {
+  NodeId leaf = 0;
+  DType from = DType::kF32;
+  DType to = DType::kF32;
+  int device = 0;      ///< index into Placement::devices
+  std::string reason;  ///< who needs it so
+};
+/// ", as F16 instead of Q8_0 (test0 takes w of matmul only so)": what becomes of a weight.
+std::string to_text(const Conversion& conversion);
 
 /// Which device computes each node, and the reason. Pure data; the graph it is about is not
 /// changed.
@@ -57,6 +89,10 @@ struct Placement {
   std::vector<Decision> decisions;  ///< by node id
   std::vector<std::string> notes;   ///< what the user should know: pins that match nothing
   double predicted_seconds = 0;     ///< of a step at the extents' maximum; 0 without costs
+  std::vector<PredictedCopy> predicted_copies =
+      {};  ///< those of a link in order; without costs none
+  /// Weights to be transcoded, by leaf. The plan is then that of with_types(graph, ...).
+  std::vector<Conversion> conversions = {};
 };
 
 /// A leaf whose memory is there before compiling: weights, caches.
@@ -80,6 +116,9 @@ struct PlaceOptions {
   /// From so many rows of a result on, weights in host memory are sent to a device that wants the
   /// op; 0: never.
   std::int64_t stream_rows = 32;
+  /// Of weights that have no place yet. Whoever allows more than kNone must look at
+  /// Placement::conversions.
+  Transcode transcode = Transcode::kNone;
   /// By device: the most bytes of weights that are sent there for one op. Empty: what its memory
   /// and its largest buffer can hold.
   std::span<const std::uint64_t> stream_bytes = {};
@@ -119,6 +158,8 @@ struct CompileOptions {
   /// Steps that may be under way at the same time, each with inputs, outputs and transfers of its
   /// own. Invalid below 1, and above 1 with an observer.
   int steps_in_flight = 1;
+  /// Gets every action of every step, once the step has been waited for; must outlive the plan.
+  Trace* trace = nullptr;
 };
 
 /// A tensor that is copied to another device before a segment starts.
@@ -181,7 +222,8 @@ class Plan {
   virtual Result<std::span<const std::byte>> output(Value node) const = 0;
 };
 
-/// Compiles a placed graph. The placement must be of this graph. OutOfMemory, naming device and
+/// Compiles a placed graph. The placement must be of this graph, and its conversions must be done:
+/// Invalid otherwise. OutOfMemory, naming device and
 /// bytes, if it does not fit.
 Result<std::unique_ptr<Plan>> compile(std::shared_ptr<const Graph> graph, Placement placement,
                                       const CompileOptions& options);

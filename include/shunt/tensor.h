@@ -69,6 +69,12 @@ struct DTypeTrait {
   /// what is too large for a block type the largest it has. Null for types that need weights, and
   /// for those that are not for storage (Q8_1, Q8_K).
   void (*encode)(const float* from, std::byte* to, std::int64_t n) = nullptr;
+  /// How fine its values lie: rounding to it costs at most 2^-precision of the value itself, or, in
+  /// a block format, of the largest value of the block. 0: it is not said, or the type is of whole
+  /// numbers.
+  int precision = 0;
+  /// How far its values reach: bits of their exponent, or of the exponent of a block's scale.
+  int exponent = 0;
   /// Encodes n elements so that the sum of weight * error^2 is small; `weights` has one for each
   /// element, taken relative to those of the same block. Null where weights make no difference.
   void (*encode_weighted)(const float* from, const float* weights, std::byte* to,
@@ -86,6 +92,11 @@ Result<DType> dtype_from_gguf(std::uint32_t number);
 /// The type with a name, case ignored: "f16", "Q4_0".
 Result<DType> dtype_from_name(std::string_view name);
 std::string_view to_string(DType dtype);
+/// Whether turning values of `from` into `to` costs no more than rounding them to `from` did: `to`
+/// is as fine, reaches as far, and is no block format where `from` is none, since small values
+/// beside large ones lose most there. False for whole numbers. (Blocks whose values are beyond the
+/// range of their own scale are not looked at: whoever converts finds them.)
+bool at_least_as_precise(DType to, DType from);
 /// Encodes one row: `values` are whole blocks, `bytes` exactly what they take. `importance` says
 /// how much each column matters, relative to the others (an importance matrix has the mean square
 /// of the activation that a column meets); empty: all alike. Types without a choice to make ignore

@@ -12,6 +12,8 @@ std::span<const MakeCommand> all_commands() {
       make_verify_command,
       make_check_ops_command,
       make_perplexity_command,
+      make_quantize_command,
+      make_imatrix_command,
       make_inspect_command,
       make_tokenize_command,
       make_ops_command,

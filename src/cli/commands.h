@@ -19,6 +19,8 @@ std::unique_ptr<Command> make_explain_command();
 std::unique_ptr<Command> make_place_command();
 std::unique_ptr<Command> make_perplexity_command();
 std::unique_ptr<Command> make_verify_command();
+std::unique_ptr<Command> make_quantize_command();
+std::unique_ptr<Command> make_imatrix_command();
 std::unique_ptr<Command> make_check_ops_command();
 
 /// All of them, in the order of the overview.

@@ -24,7 +24,8 @@ std::string_view times_are(const ExplanationTitle& title);
 std::string to_plain_text(const ExplanationTitle& title, const Explanation& explanation);
 std::string to_json(const ExplanationTitle& title, const Explanation& explanation);
 /// One page that needs nothing else: no network, no script. A timeline of a row a device and a box
-/// a segment, and all that is in it as tables.
+/// a segment (where times are predicted, also a row for each way between two devices, and a box a
+/// copy), and all that is in it as tables.
 std::string to_html(const ExplanationTitle& title, const Explanation& explanation);
 
 /// "5 silu: test0 has no kernel for silu", a line for each kind of operation and reason among those

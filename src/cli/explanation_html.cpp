@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <utility>
 
 #include "cli/explanation.h"
 #include "cli/html/escape.h"
@@ -17,11 +19,15 @@ class Page {
       : title_(title), explanation_(explanation) {
     timed_ = !explanation.segments.empty() &&
              std::all_of(explanation.segments.begin(), explanation.segments.end(),
-                         [](const ExplainedSegment& segment) { return segment.seconds; });
+                         [](const ExplainedSegment& segment) { return segment.when; });
     for (const ExplainedSegment& segment : explanation.segments) {
-      starts_.push_back(length_);
-      length_ += length_of(segment);
+      // Without times one after the other, each as wide as it has operations.
+      const ExplainedTime order = {length_, length_ + static_cast<double>(segment.nodes.size())};
+      bars_.push_back(timed_ ? *segment.when : order);
+      length_ = std::max(length_, bars_.back().end);
     }
+    for (const ExplainedSegment& segment : explanation.segments) add_copies(segment.transfers);
+    add_copies(explanation.results);
   }
 
   std::string write() {
@@ -53,19 +59,27 @@ class Page {
     fmt::format_to(std::back_inserter(text_), format, std::forward<Args>(args)...);
   }
 
-  double length_of(const ExplainedSegment& segment) const {
-    return timed_ ? *segment.seconds : static_cast<double>(segment.nodes.size());
+  /// The way from a device to another, and what goes there when.
+  void add_copies(std::span<const ExplainedTransfer> transfers) {
+    for (const ExplainedTransfer& transfer : transfers) {
+      if (!timed_ || !transfer.when) continue;
+      copies_[{transfer.from, transfer.to}].push_back(&transfer);
+      length_ = std::max(length_, transfer.when->end);
+    }
   }
+
   std::string name_of(int device) const {
     return escape_html(explanation_.devices[static_cast<std::size_t>(device)].name);
   }
 
   void timeline() {
-    add("<h2>Timeline</h2>\n<p class=\"faint\">From left to right in the order of running; the "
-        "width "
-        "of a box is its {}. A coloured foot: operations that fell back. A box leads to its row "
-        "below.</p>\n",
-        timed_ ? "predicted time" : "number of operations");
+    add("<h2>Timeline</h2>\n<p class=\"faint\">{} A coloured foot: operations that fell back. A "
+        "box "
+        "leads to its row below.</p>\n",
+        timed_ ? "A row for each device and for each way from one to another; from left to right "
+                 "the predicted time of a step."
+               : "From left to right in the order of running; the width of a box is its number of "
+                 "operations.");
     for (std::size_t i = 0; i < explanation_.devices.size(); ++i) {
       add("<div class=\"row\"><div class=\"label\">{}</div><div class=\"track\">\n",
           name_of(static_cast<int>(i)));
@@ -74,6 +88,27 @@ class Page {
       }
       add("</div></div>\n");
     }
+    for (const auto& [way, transfers] : copies_) {
+      add("<div class=\"row link\"><div class=\"label\">{} &rarr; {}</div><div class=\"track\">\n",
+          name_of(way.first), name_of(way.second));
+      for (const ExplainedTransfer* transfer : transfers) copy_box(*transfer);
+      add("</div></div>\n");
+    }
+    if (timed_) {
+      add("<div class=\"row axis faint\"><div class=\"label\"></div><span>0 ms</span>"
+          "<span>{:.3f} ms</span></div>\n",
+          length_ * 1e3);
+    }
+  }
+
+  /// Where a box stands in its row.
+  std::string position(const ExplainedTime& when) const {
+    const double percent = length_ > 0 ? 100 / length_ : 0;
+    return fmt::format("left:{:.4f}%;width:{:.4f}%", when.start * percent,
+                       (when.end - when.start) * percent);
+  }
+  static std::string from_to(const ExplainedTime& when) {
+    return fmt::format("from {:.3f} to {:.3f} ms", when.start * 1e3, when.end * 1e3);
   }
 
   void box(std::size_t number) {
@@ -85,14 +120,20 @@ class Page {
                     counted(segment.nodes.size(), "operation"), span_of(segment), segment.reason,
                     format_bytes(segment.bytes_in), format_bytes(segment.bytes_out));
     if (segment.seconds) details += fmt::format(", {:.3f} ms", *segment.seconds * 1e3);
+    if (segment.when) details += ", " + from_to(*segment.when);
     for (const std::string& line : fallback_lines(explanation_, segment)) {
       details += "\nfell back: " + line;
     }
-    const double percent = length_ > 0 ? 100 / length_ : 0;
-    add("<a class=\"box{}{}\" href=\"#segment-{}\" style=\"left:{:.4f}%;width:{:.4f}%\" "
-        "title=\"{}\"></a>\n",
+    add("<a class=\"box{}{}\" href=\"#segment-{}\" style=\"{}\" title=\"{}\"></a>\n",
         is_host ? " host" : "", segment.fell_back > 0 ? " fell-back" : "", number,
-        starts_[number] * percent, length_of(segment) * percent, escape_html(details));
+        position(bars_[number]), escape_html(details));
+  }
+
+  void copy_box(const ExplainedTransfer& transfer) {
+    const std::string details = fmt::format("{}: {}, {}", transfer.name,
+                                            format_bytes(transfer.bytes), from_to(*transfer.when));
+    add("<span class=\"box copy\" style=\"{}\" title=\"{}\"></span>\n", position(*transfer.when),
+        escape_html(details));
   }
 
   void device_table() {
@@ -114,6 +155,7 @@ class Page {
     }
     add("</tbody>\n</table>\n");
     list("", title_.memory);
+    list("transcoded: ", to_lines(explanation_.transcoded));
   }
 
   // A column that is there only if times are known.
@@ -147,7 +189,12 @@ class Page {
     add("</td><td>{}", format_bytes(segment.bytes_in));
     std::vector<std::string> lines;
     for (const ExplainedTransfer& transfer : segment.transfers) {
-      lines.push_back(fmt::format("{}, {}", transfer.name, format_bytes(transfer.bytes)));
+      // What is not for the segment is for the host: numbers of the experts to send.
+      const bool in = transfer.to == segment.device;
+      const auto& to = explanation_.devices[static_cast<std::size_t>(transfer.to)].name;
+      lines.push_back(fmt::format("{}{}, {}{}", transfer.name, in ? "" : " to " + to,
+                                  format_bytes(transfer.bytes),
+                                  transfer.when ? ", " + from_to(*transfer.when) : ""));
     }
     list("", lines);
     add("</td><td class=\"number\">{}</td>{}</tr>\n", format_bytes(segment.bytes_out),
@@ -175,9 +222,10 @@ class Page {
 
   const ExplanationTitle& title_;
   const Explanation& explanation_;
-  bool timed_ = false;  // whether every segment has a predicted time
-  double length_ = 0;   // of the timeline, in seconds or operations
-  std::vector<double> starts_;
+  bool timed_ = false;               // whether every segment has a predicted time
+  double length_ = 0;                // of the timeline, in seconds or operations
+  std::vector<ExplainedTime> bars_;  // by segment
+  std::map<std::pair<int, int>, std::vector<const ExplainedTransfer*>> copies_;  // by way
   std::string text_;
 };
 

@@ -12,6 +12,10 @@ Json seconds_json(const std::optional<double>& seconds) {
   return seconds ? Json(*seconds) : Json();
 }
 
+Json when_json(const std::optional<ExplainedTime>& when) {
+  return when ? Json({{"start", when->start}, {"end", when->end}}) : Json();
+}
+
 Json transfers_json(const Explanation& explanation, std::span<const ExplainedTransfer> transfers) {
   Json json = Json::array();
   for (const ExplainedTransfer& transfer : transfers) {
@@ -19,7 +23,8 @@ Json transfers_json(const Explanation& explanation, std::span<const ExplainedTra
                     {"name", transfer.name},
                     {"from", name_of(explanation, transfer.from)},
                     {"to", name_of(explanation, transfer.to)},
-                    {"bytes", transfer.bytes}});
+                    {"bytes", transfer.bytes},
+                    {"when", when_json(transfer.when)}});
   }
   return json;
 }
@@ -48,8 +53,16 @@ Json segment_json(const Explanation& explanation, const ExplainedSegment& segmen
           {"bytes_in", segment.bytes_in},
           {"bytes_out", segment.bytes_out},
           {"seconds", seconds_json(segment.seconds)},
+          {"when", when_json(segment.when)},
           {"transfers", transfers_json(explanation, segment.transfers)},
           {"nodes", std::move(nodes)}};
+}
+
+Json weight_json(const TranscodedWeight& weight) {
+  return {{"node", weight.node},        {"name", weight.name},
+          {"device", weight.device},    {"from", to_string(weight.from)},
+          {"to", to_string(weight.to)}, {"bytes_before", weight.bytes_before},
+          {"bytes", weight.bytes},      {"reason", weight.reason}};
 }
 
 Json device_json(const ExplainedDevice& device) {
@@ -83,6 +96,10 @@ std::string to_json(const ExplanationTitle& title, const Explanation& explanatio
   json["seconds"] = seconds_json(explanation.seconds);
   json["notes"] = explanation.notes;
   json["memory"] = title.memory;
+  json["transcoded"] = Json::array();
+  for (const TranscodedWeight& weight : explanation.transcoded) {
+    json["transcoded"].push_back(weight_json(weight));
+  }
   json["segments"] = Json::array();
   for (const ExplainedSegment& segment : explanation.segments) {
     json["segments"].push_back(segment_json(explanation, segment));

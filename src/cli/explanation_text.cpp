@@ -12,6 +12,12 @@ std::string milliseconds(const std::optional<double>& seconds) {
   return seconds ? fmt::format("{:.3f} ms", *seconds * 1e3) : std::string();
 }
 
+/// ", from 1.500 to 2.000 ms"
+std::string from_to(const std::optional<ExplainedTime>& when) {
+  if (!when) return {};
+  return fmt::format(", from {:.3f} to {:.3f} ms", when->start * 1e3, when->end * 1e3);
+}
+
 const std::string& name_of(const Explanation& explanation, int device) {
   return explanation.devices[static_cast<std::size_t>(device)].name;
 }
@@ -32,17 +38,18 @@ std::string device_line(const ExplainedDevice& device) {
 
 std::string segment_lines(const Explanation& explanation, std::size_t number) {
   const ExplainedSegment& segment = explanation.segments[number];
-  std::string text =
-      fmt::format("{:>4}  {:<8} {}: {}{}{}\n", number, name_of(explanation, segment.device),
-                  counted(segment.nodes.size(), "operation"), span_of(segment),
-                  segment.seconds ? ", " : "", milliseconds(segment.seconds));
+  std::string text = fmt::format(
+      "{:>4}  {:<8} {}: {}{}{}{}\n", number, name_of(explanation, segment.device),
+      counted(segment.nodes.size(), "operation"), span_of(segment), segment.seconds ? ", " : "",
+      milliseconds(segment.seconds), from_to(segment.when));
   text += fmt::format("        starts because   {}\n", segment.reason);
   for (const ExplainedTransfer& transfer : segment.transfers) {
     // What is not for the segment is for the host: numbers of the experts to send.
     const bool in = transfer.to == segment.device;
-    text += fmt::format("        {}  {:>10}  {} {} {}\n", in ? "in " : "out",
-                        format_bytes(transfer.bytes), transfer.name, in ? "from" : "to",
-                        name_of(explanation, in ? transfer.from : transfer.to));
+    text +=
+        fmt::format("        {}  {:>10}  {} {} {}{}\n", in ? "in " : "out",
+                    format_bytes(transfer.bytes), transfer.name, in ? "from" : "to",
+                    name_of(explanation, in ? transfer.from : transfer.to), from_to(transfer.when));
   }
   if (segment.bytes_out > 0)
     text += fmt::format("        out  {:>10}\n", format_bytes(segment.bytes_out));
@@ -112,14 +119,17 @@ std::string to_plain_text(const ExplanationTitle& title, const Explanation& expl
   for (const ExplainedDevice& device : explanation.devices) text += device_line(device);
   text += "memory\n";
   for (const std::string& line : title.memory) text += fmt::format("  {}\n", line);
+  const auto transcoded = to_lines(explanation.transcoded);
+  if (!transcoded.empty()) text += "transcoded\n";
+  for (const std::string& line : transcoded) text += fmt::format("  {}\n", line);
   text += "segments\n";
   for (std::size_t i = 0; i < explanation.segments.size(); ++i)
     text += segment_lines(explanation, i);
   if (!explanation.results.empty()) text += "results\n";
   for (const ExplainedTransfer& transfer : explanation.results) {
-    text += fmt::format("        {:>10}  {} from {} to {}\n", format_bytes(transfer.bytes),
+    text += fmt::format("        {:>10}  {} from {} to {}{}\n", format_bytes(transfer.bytes),
                         transfer.name, name_of(explanation, transfer.from),
-                        name_of(explanation, transfer.to));
+                        name_of(explanation, transfer.to), from_to(transfer.when));
   }
   return text;
 }

@@ -109,6 +109,7 @@ int run(const std::vector<std::string>& arguments) {
 int main(int count, char** arguments) {
   using namespace shunt::cli;
   std::signal(SIGPIPE, SIG_IGN);  // a reader that goes away is an error of write(), not the end
+  std::signal(SIGXFSZ, SIG_IGN);  // so is a file that may not get longer
   keep_standard_files_taken();
   try {
     return run(std::vector<std::string>(arguments + (count > 0 ? 1 : 0), arguments + count));

@@ -70,13 +70,20 @@ class PlaceCommand final : public Command {
  private:
   Status write(Output& output) const {
     SHUNT_ASSIGN(const PlacedStep placed, step_.place());
-    const std::string notes[] = {
+    std::vector<std::string> notes = {
         fmt::format("{}, a step of {} tokens, context {}", placed.path, placed.shape.tokens,
                     placed.shape.context),
         fmt::format("Predicted: {:.3f} ms a step, from {}",
                     placed.placement.predicted_seconds * 1e3,
                     placed.measured ? "measurements" : "estimates"),
         "Change a device, then: shunt run --placement FILE. A view (=) is where its memory is."};
+    std::vector<TranscodedWeight> transcoded;
+    for (const Conversion& conversion : placed.placement.conversions) {
+      const auto device = static_cast<std::size_t>(conversion.device);
+      transcoded.push_back(describe_conversion(placed.step.graph, conversion,
+                                               placed.placement.devices[device]->info().name));
+    }
+    for (std::string& line : to_lines(transcoded)) notes.push_back(std::move(line));
     const std::string text = write_placement(placed.step.graph, placed.placement, notes);
     if (output_) return write_file(*output_, text);
     output.write(text);

@@ -40,6 +40,33 @@ std::vector<LeafMemory> promise(const StepGraph& step, const Fit& fit,
   return memory;
 }
 
+/// Weights that come in another type than the file's, as leaves of this step.
+void list_conversions(const StepGraph& step, const Fit& fit, Placement& placement) {
+  for (const WeightLeaf& weight : step.weights) {
+    const auto found = fit.transcoded.find(weight.info);
+    if (found == fit.transcoded.end()) continue;
+    const TranscodedWeight& other = found->second;
+    placement.conversions.push_back(
+        {weight.leaf, other.from, other.to, placement.decisions[weight.leaf].device, other.reason});
+  }
+}
+
+/// Why a device does not compute a node may have been decided before weights had memory, too.
+void explain_refusals(const Placement& by_rules, Placement& placement) {
+  for (NodeId id = 0; id < placement.decisions.size(); ++id) {
+    for (PassedOver& passed : placement.decisions[id].passed_over) {
+      for (const PassedOver& first : by_rules.decisions[id].passed_over) {
+        const bool same = by_rules.devices[static_cast<std::size_t>(first.device)] ==
+                          placement.devices[static_cast<std::size_t>(passed.device)];
+        if (!same || first.refusal == Refusal::kCost) continue;
+        passed.refusal = first.refusal;
+        passed.reason = first.reason;
+        passed.remedy = first.remedy;
+      }
+    }
+  }
+}
+
 /// Why a leaf is where it is was decided before it had memory: by the rules, or for want of room.
 void explain_leaves(const Placement& by_rules, std::span<const LeafMemory> leaves,
                     Placement& placement) {
@@ -52,6 +79,9 @@ void explain_leaves(const Placement& by_rules, std::span<const LeafMemory> leave
     decision.reason = there == better
                           ? wanted.reason
                           : fmt::format("{} has no room left for it", better->info().name);
+    for (const Conversion& conversion : placement.conversions) {
+      if (conversion.leaf == leaf.leaf && there != better) decision.reason += to_text(conversion);
+    }
   }
 }
 
@@ -89,6 +119,7 @@ Result<PlacedStep> StepFlags::place() const {
         LoadOptions load;
         SHUNT_TRY(pins_.apply(load));
         model->pins = std::move(load.pins);
+        model->transcode = load.transcode;
         if (load.costs) model->costs = std::move(load.costs);
         model->rules_only = load.rules_only;
         model->stream_rows = load.stream_rows;
@@ -96,20 +127,24 @@ Result<PlacedStep> StepFlags::place() const {
         session.context = context_;
         FitRequest request;
         request.steps = session_steps(model->info, session);
-        request.limits = device_limits(model->devices, {});
+        request.limits = device_limits(model->devices, load.memory_margin);
         auto fit = fit_model(*model, request);
         if (!fit) return std::move(fit.error()).with_context(*model_);
 
         placed.shape = request.steps.front();
         placed.shape.tokens = std::min(tokens_, placed.shape.context);
-        SHUNT_ASSIGN(placed.step, model->definition->build(placed.shape));
+        SHUNT_ASSIGN(const StepGraph as_in_file, model->definition->build(placed.shape));
+        SHUNT_ASSIGN(const Placement by_rules,
+                     model->place_step(as_in_file.graph, {}, model->devices));
+        SHUNT_ASSIGN(placed.step, model->build(placed.shape, fit->transcoded));
         const Graph& graph = placed.step.graph;
         const PromisedMemory promised(model->devices);
         const auto memory = promise(placed.step, *fit, promised);
-        SHUNT_ASSIGN(const Placement by_rules, model->place_step(graph, {}, model->devices));
         SHUNT_ASSIGN(placed.placement,
                      model->place_step(graph, memory, fit->devices, fit->stream_bytes));
+        list_conversions(placed.step, *fit, placed.placement);
         explain_leaves(by_rules, memory, placed.placement);
+        explain_refusals(by_rules, placed.placement);
         placed.segments = cut_segments(graph, placed.placement, graph.outputs(),
                                        planned_leaf_types(graph, placed.placement))
                               .segments;

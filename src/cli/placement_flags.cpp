@@ -1,10 +1,19 @@
 #include "cli/placement_flags.h"
 
 #include "base/fail.h"
+#include "cli/parse_units.h"
 
 namespace shunt::cli {
-
 namespace {
+
+Status read_transcode(const std::string& text, Transcode& transcode) {
+  for (const Transcode each : {Transcode::kNone, Transcode::kPrecise, Transcode::kLossy}) {
+    if (to_string(each) != text) continue;
+    transcode = each;
+    return ok();
+  }
+  return invalid("\"{}\" is not never, precise or lossy", text);
+}
 
 constexpr std::int64_t kMostRows = std::int64_t{1} << 40;
 
@@ -25,6 +34,17 @@ void PlacementFlags::declare(Arguments& arguments) {
   arguments.text("--costs", "FILE",
                  "what was measured (shunt bench --save-costs) predicts times, not estimates",
                  costs_);
+  arguments.value("--transcode", "MODE",
+                  "whether a device that lacks a weight's type gets it in another one: never, "
+                  "precise (one at least as precise) or lossy (default precise)",
+                  [this](const std::string& text) { return read_transcode(text, transcode_); });
+  arguments.value("--memory-margin", "SIZE",
+                  "memory of each device but the CPU to be left alone, such as 512MiB (default 5% "
+                  "of what is free, at least 64MiB, at most a quarter)",
+                  [this](const std::string& text) -> Status {
+                    SHUNT_ASSIGN(memory_margin_, parse_bytes(text));
+                    return ok();
+                  });
   arguments.number<std::int64_t>("--stream-rows",
                                  "from so many tokens at once on, weights in host memory are sent "
                                  "to a device that wants them; "
@@ -35,6 +55,8 @@ void PlacementFlags::declare(Arguments& arguments) {
 
 Status PlacementFlags::apply(LoadOptions& options) const {
   options.pins = pins_;
+  options.transcode = transcode_;
+  options.memory_margin = memory_margin_;
   options.stream_rows = stream_rows_;
   options.rules_only = rules_only_;
   if (costs_) {

@@ -10,6 +10,7 @@
 #include "cli/run_report.h"
 #include "cli/sizes.h"
 #include "cli/text_source.h"
+#include "cli/trace_file.h"
 
 namespace shunt::cli {
 namespace {
@@ -50,6 +51,7 @@ class RunCommand final : public Command {
   std::int64_t max_tokens_ = -1;
   SamplingOptions sampling_;
   std::optional<std::uint64_t> seed_;
+  TraceFile trace_;
   bool ignore_eos_ = false;
   bool json_ = false;
 };
@@ -78,6 +80,7 @@ void RunCommand::declare(Arguments& arguments) {
   arguments.number<std::int64_t>(
       "-c,--ctx", "tokens of prompt and continuation; 0: the model's own, at most 4096",
       model_.session().context, 0, kMostTokens);
+  trace_.declare(arguments);
   arguments.flag("--ignore-eos", ignore_eos_, "go on after an end-of-sequence token");
   arguments.flag("--json", json_, "print one JSON object at the end instead of the text");
 }
@@ -91,13 +94,17 @@ Status RunCommand::check() {
 }
 
 Result<RunCommand::Ready> RunCommand::load() const {
+  const TraceScope scope = trace_.scope("load");
   Ready ready;
   SHUNT_ASSIGN(ready.open, model_.open());
-  SHUNT_ASSIGN(ready.session, Session::create(ready.open.model, model_.session()));
+  SessionOptions session = model_.session();
+  session.trace = trace_.trace();
+  SHUNT_ASSIGN(ready.session, Session::create(ready.open.model, session));
   return ready;
 }
 
 Status RunCommand::tokenize(const std::string& prompt, Ready& ready) const {
+  const TraceScope scope = trace_.scope("tokenize");
   SHUNT_ASSIGN(ready.prompt, ready.open.model->tokenizer().encode(prompt));
   if (ready.prompt.empty()) {
     return invalid(
@@ -141,6 +148,7 @@ Status RunCommand::run(Output& output) {
   // A file's last line end is there because editors and `echo` put it there.
   if (prompt_.is_file() && report.prompt.ends_with('\n')) report.prompt.pop_back();
 
+  SHUNT_TRY(trace_.open());
   const auto start = std::chrono::steady_clock::now();
   SHUNT_ASSIGN(Ready ready, load());
   report.load_seconds = seconds_since(start);
@@ -150,6 +158,8 @@ Status RunCommand::run(Output& output) {
   if (!json_ && !output.write(report.prompt)) return ok();
   auto result = generate_text(ready, interrupt, output, report.text);
   if (!json_) output.write("\n");
+  // After a failure, too: what ran before it is what one wants to see.
+  const Status traced = trace_.write();
   if (!result) return std::move(result.error()).with_context(model_.path());
 
   report.model = ready.open.model->info();
@@ -160,6 +170,7 @@ Status RunCommand::run(Output& output) {
   report.peak_memory = peak_memory();
   if (json_) output.write(to_json(report));
   if (!output.failed()) say_plain(summary(report));
+  SHUNT_TRY(traced);
   if (interrupt.happened()) return fail(ErrorCode::kCancelled, "interrupted");
   return ok();
 }

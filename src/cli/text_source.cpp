@@ -55,6 +55,11 @@ void TextSource::declare(Arguments& arguments) {
   arguments.text("-f,--file", "FILE", "read " + what + " from a file; - is standard input", file_);
 }
 
+std::string TextSource::name() const {
+  if (!is_file()) return "command line";
+  return file_ && *file_ != "-" ? *file_ : "standard input";
+}
+
 Status TextSource::check() const {
   const int count =
       int{flag_text_.has_value()} + int{operand_text_.has_value()} + int{file_.has_value()};

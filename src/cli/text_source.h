@@ -24,6 +24,8 @@ class TextSource {
   /// Whether the text comes from a file or standard input, where a last line end belongs to the
   /// line more than to the text.
   bool is_file() const { return !flag_text_ && !operand_text_; }
+  /// The file's name, or what else it comes from.
+  std::string name() const;
 
  private:
   Result<std::optional<std::string>> read_bytes() const;

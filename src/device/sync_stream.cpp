@@ -1,5 +1,7 @@
 #include "device/sync_stream.h"
 
+#include "base/clock.h"
+
 namespace shunt {
 
 namespace {
@@ -9,8 +11,19 @@ Status wait_for(std::span<Event* const> events) {
   return ok();
 }
 
-Status finish(Status status, Event* signal) {
-  if (signal != nullptr) static_cast<SyncEvent*>(signal)->signal(status);
+/// Waits, works and signals how that went.
+template <class Work>
+Status work_now(std::span<Event* const> waits, Event* signal, Work work) {
+  Status status = wait_for(waits);
+  auto* event = static_cast<SyncEvent*>(signal);
+  const bool timed = event != nullptr && event->timed();
+  const double begin = timed ? steady_seconds() : 0;
+  if (status) status = work();
+  if (timed) {
+    event->signal(status, WorkTimes{begin, steady_seconds()});
+  } else if (event != nullptr) {
+    event->signal(status);
+  }
   return status;
 }
 
@@ -18,23 +31,17 @@ Status finish(Status status, Event* signal) {
 
 Status SyncStream::run(Binding& binding, const RunArgs& args, std::span<Event* const> waits,
                        Event* signal) {
-  Status status = wait_for(waits);
-  if (status) status = run_now(binding, args);
-  return finish(std::move(status), signal);
+  return work_now(waits, signal, [&] { return run_now(binding, args); });
 }
 
 Status SyncStream::write(Address to, std::span<const std::byte> from, std::span<Event* const> waits,
                          Event* signal) {
-  Status status = wait_for(waits);
-  if (status) status = to.buffer->write(to.offset, from);
-  return finish(std::move(status), signal);
+  return work_now(waits, signal, [&] { return to.buffer->write(to.offset, from); });
 }
 
 Status SyncStream::read(std::span<std::byte> to, Address from, std::span<Event* const> waits,
                         Event* signal) {
-  Status status = wait_for(waits);
-  if (status) status = from.buffer->read(from.offset, to);
-  return finish(std::move(status), signal);
+  return work_now(waits, signal, [&] { return from.buffer->read(from.offset, to); });
 }
 
 }  // namespace shunt

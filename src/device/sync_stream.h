@@ -11,11 +11,15 @@ namespace shunt {
 /// Done as soon as it is signalled; keeps the error of the work it stands for.
 class SyncEvent final : public Event {
  public:
+  explicit SyncEvent(bool timed = false) : timed_(timed) {}
+  bool timed() const { return timed_; }
   Status wait() override {
     if (error_) return Error(*error_);
     return ok();
   }
-  void signal(const Status& status) {
+  std::optional<WorkTimes> times() const override { return times_; }
+  void signal(const Status& status, const std::optional<WorkTimes>& times = {}) {
+    times_ = times;
     if (status) {
       error_.reset();
     } else {
@@ -24,7 +28,9 @@ class SyncEvent final : public Event {
   }
 
  private:
+  bool timed_;
   std::optional<Error> error_;
+  std::optional<WorkTimes> times_;
 };
 
 /// A device derives this and says how it runs a binding. Its events must be SyncEvents, made by
@@ -32,6 +38,9 @@ class SyncEvent final : public Event {
 class SyncStream : public Stream {
  public:
   Result<std::unique_ptr<Event>> create_event() override { return std::make_unique<SyncEvent>(); }
+  Result<std::unique_ptr<Event>> create_timed_event() override {
+    return std::make_unique<SyncEvent>(true);
+  }
   Status run(Binding& binding, const RunArgs& args, std::span<Event* const> waits,
              Event* signal) override;
   Status write(Address to, std::span<const std::byte> from, std::span<Event* const> waits,

@@ -6,6 +6,7 @@
 #include "base/fail.h"
 #include "engine/promised_memory.h"
 #include "engine/weights_in_memory.h"
+#include "schedule/answers.h"
 #include "schedule/memory_planner.h"
 #include "schedule/place_facts.h"
 #include "schedule/predict.h"
@@ -25,6 +26,7 @@ struct Leaf {
   int wanted = 0;                          // where placement would have it
   bool for_speed = false;                  // because that is faster, not because it may
   bool fixed = false;                      // the user wants it there, or it is there and stays
+  std::vector<Tensor> tensors = {};        // by device: what it is there
 };
 
 /// Leaves that go together: those of a layer, or one that is of none.
@@ -87,7 +89,7 @@ class Fitter {
 
   /// Bytes of a leaf on a device, whether it is there already or not.
   std::uint64_t size_on(const Leaf& leaf, int index) const {
-    return device(index).memory().size_of(graph().node(leaf.id).result);
+    return device(index).memory().size_of(leaf.tensors[at(index)]);
   }
   bool is_loaded(const Leaf& leaf, int index) const {
     if (leaf.info == nullptr) return request_.caches != nullptr;
@@ -124,19 +126,66 @@ class Fitter {
         leaf.fixed = true;
       }
     }
+    PlaceOptions options;
+    options.transcode = model_.transcode;
+    const Answers answers = Answers::ask(graph(), model_.devices, options);
     const auto users = storage_users(graph());
-    for (const Leaf& leaf : leaves_) {
+    for (Leaf& leaf : leaves_) {
+      find_types(leaf, answers, wanted);
       std::vector<bool> can;
       for (int d = 0; d <= cpu_; ++d) {
+        // A user that is pinned elsewhere must find the type that it needs.
+        const auto serves = [&](NodeId user) {
+          const Decision& decision = wanted.decisions[user];
+          return answers.of(user, d) &&
+                 (decision.rule != Rule::kPinned || answers.same_type(leaf.id, decision.device, d));
+        };
         can.push_back(size_on(leaf, d) <= device(d).memory().max_size() &&
                       !users[leaf.id].empty() &&
-                      std::all_of(users[leaf.id].begin(), users[leaf.id].end(), [&](NodeId user) {
-                        return static_cast<bool>(device(d).supports(graph(), user));
-                      }));
+                      std::all_of(users[leaf.id].begin(), users[leaf.id].end(), serves));
       }
       can_.push_back(std::move(can));
     }
     return ok();
+  }
+
+  /// What a leaf is on each device: on that of the model, what it is there already; before that, as
+  /// placement wants it, or would.
+  void find_types(Leaf& leaf, const Answers& answers, const Placement& wanted) {
+    leaf.tensors.assign(model_.devices.size(), graph().node(leaf.id).result);
+    if (leaf.info == nullptr) return;
+    if (const auto home = model_.homes.find(leaf.info); home != model_.homes.end()) {
+      const auto known = model_.transcoded.find(leaf.info);
+      if (known != model_.transcoded.end()) set_type(leaf, home->second, known->second);
+      return;
+    }
+    for (int d = 0; d < cpu_; ++d) {
+      const Conversion* conversion = answers.conversion(leaf.id, d);
+      if (conversion == nullptr || d == leaf.wanted) continue;
+      set_type(leaf, d, describe_conversion(graph(), *conversion, names_[at(d)]));
+    }
+    for (const Conversion& conversion : wanted.conversions) {
+      if (conversion.leaf != leaf.id) continue;
+      set_type(leaf, conversion.device,
+               describe_conversion(graph(), conversion, names_[at(conversion.device)]));
+    }
+  }
+
+  void set_type(Leaf& leaf, int index, TranscodedWeight weight) {
+    // Rows are whole blocks of the type, or nobody would have asked for it.
+    if (auto tensor = make_tensor(weight.to, leaf.info->tensor.shape))
+      leaf.tensors[at(index)] = *tensor;
+    transcoded_[{leaf.info, index}] = std::move(weight);
+  }
+
+  /// What the homes at hand make of weights.
+  Transcoded transcoded() const {
+    Transcoded weights;
+    for (std::size_t i = 0; i < leaves_.size(); ++i) {
+      const auto found = transcoded_.find({leaves_[i].info, homes_[i]});
+      if (found != transcoded_.end()) weights.emplace(leaves_[i].info, found->second);
+    }
+    return weights;
   }
 
   /// In the order of the graph. A cache is of the layer whose weights come before it.
@@ -258,7 +307,7 @@ class Fitter {
       std::vector<const Tensor*> caches;
       for (std::size_t i = 0; i < leaves_.size(); ++i) {
         if (homes_[i] != d || is_loaded(leaves_[i], d)) continue;
-        const Tensor* tensor = &graph().node(leaves_[i].id).result;
+        const Tensor* tensor = &leaves_[i].tensors[at(d)];
         if (leaves_[i].info == nullptr) {
           caches.push_back(tensor);
         } else if (uses_mapped_file(device(d))) {
@@ -293,17 +342,17 @@ class Fitter {
     for (std::size_t i = 0; i < step.caches.size(); ++i)
       memory.push_back({step.caches[i], promised_.on(caches[i])});
     const auto devices = used_devices();
-    SHUNT_ASSIGN(Placement placement,
-                 model_.place_step(*graphs_[index], memory, devices, stream_bytes()));
+    SHUNT_ASSIGN(const auto graph, graph_of(index));
+    SHUNT_ASSIGN(Placement placement, model_.place_step(*graph, memory, devices, stream_bytes()));
     const auto of_model = [&](int used) {
       const auto found = std::find(model_.devices.begin(), model_.devices.end(),
                                    devices[static_cast<std::size_t>(used)]);
       return static_cast<std::size_t>(found - model_.devices.begin());
     };
-    find_streamed(*graphs_[index], placement, memory, of_model);
+    find_streamed(*graph, placement, memory, of_model);
     CompileOptions options;
     options.memory = memory;
-    SHUNT_ASSIGN(const auto uses, predict_memory(graphs_[index], std::move(placement), options));
+    SHUNT_ASSIGN(const auto uses, predict_memory(graph, std::move(placement), options));
     for (const MemoryUse& use : uses) {
       Bytes& bytes = bytes_[of_model(use.device)];
       bytes.activations += use.activations;
@@ -311,6 +360,14 @@ class Fitter {
       bytes.staging += use.staging;
     }
     return ok();
+  }
+
+  /// A step's graph with weights as they are at the homes at hand.
+  Result<std::shared_ptr<const Graph>> graph_of(std::size_t index) const {
+    const auto types = leaf_types(steps_[index].weights, transcoded());
+    if (types.empty()) return graphs_[index];
+    SHUNT_ASSIGN(Graph graph, with_types(*graphs_[index], types));
+    return std::make_shared<const Graph>(std::move(graph));
   }
 
   /// The most bytes of weights that are sent to a device for one op.
@@ -440,6 +497,7 @@ class Fitter {
   Fit result() const {
     Fit fit;
     fit.devices = used_devices();
+    fit.transcoded = transcoded();
     fit.most_streamed = most_streamed_;
     fit.stream_bytes = stream_bytes();
     fit.used = used_;
@@ -476,6 +534,8 @@ class Fitter {
   std::vector<std::shared_ptr<const Graph>> graphs_;
   std::vector<Leaf> leaves_;            // by node id
   std::vector<std::vector<bool>> can_;  // by leaf, by device: it computes all that uses the leaf
+  // What a weight is on a device where it has another type.
+  std::map<std::pair<const gguf::TensorInfo*, int>, TranscodedWeight> transcoded_;
   std::vector<Unit> units_;
   std::vector<std::uint64_t> room_;  // by device: bytes of leaves that it may have
   // The choice at hand:

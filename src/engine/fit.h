@@ -61,6 +61,7 @@ struct FitRequest {
 /// What was decided. Nothing has been allocated for it.
 struct Fit {
   Homes homes;
+  Transcoded transcoded;               ///< weights that have another type where they are
   std::vector<Device*> devices;        ///< those that are used, by falling priority
   std::vector<bool> used;              ///< the same, by device of the model
   Ledger ledger;                       ///< what will be allocated, beside what is there already

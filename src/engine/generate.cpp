@@ -30,6 +30,12 @@ Result<GenerateResult> generate(Session& session, std::span<const std::int32_t> 
     const text::Tokenizer& tokenizer = session.model().tokenizer();
     text::StreamDecoder decoder(tokenizer, {.render_special = false, .continues = true});
     GenerateResult result;
+    Trace* const trace = session.trace();
+    const std::uint32_t sampling = trace != nullptr ? trace->declare_host("sample") : 0;
+    const auto pick = [&](std::span<const float> logits) {
+      const TraceScope scope(trace, sampling);
+      return sampler.pick(logits);
+    };
     const auto cancelled = [&] { return options.cancel != nullptr && options.cancel->load(); };
     const auto emit = [&](const std::string& text) {
       if (on_text && !text.empty()) on_text(text);
@@ -56,7 +62,7 @@ Result<GenerateResult> generate(Session& session, std::span<const std::int32_t> 
         result.stop = StopReason::kCancelled;
         break;
       }
-      SHUNT_ASSIGN(const std::int32_t token, sampler.pick(*logits));
+      SHUNT_ASSIGN(const std::int32_t token, pick(*logits));
       sampler.accept(token);
       if (!options.ignore_end && tokenizer.contains(token) &&
           tokenizer.is_end_of_generation(token)) {

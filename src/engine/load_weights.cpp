@@ -23,6 +23,7 @@ class Progress {
     done_ += bytes;
     if (options_.progress) options_.progress(std::min(done_, total_), total_);
   }
+  void start_again() { done_ = 0; }
 
  private:
   const LoadOptions& options_;
@@ -65,13 +66,17 @@ Result<Blocks> allocate(const ModelState& model, const StepGraph& step, Fit fit)
   Blocks blocks;
   blocks.fit = std::move(fit);
   for (std::size_t i = 0; i < model.devices.size(); ++i) {
-    std::vector<const gguf::TensorInfo*> infos;
+    std::vector<WeightInMemory> here;
     for (const WeightLeaf& weight : step.weights) {
       const int home = blocks.fit.homes.weights.at(weight.info);
       if (home != static_cast<int>(i) || is_there(model, weight.info, home)) continue;
-      if (!uses_mapped_file(*model.devices[i])) infos.push_back(weight.info);
+      if (uses_mapped_file(*model.devices[i])) continue;
+      here.push_back({weight.info, weight.info->tensor});
+      const auto other = blocks.fit.transcoded.find(weight.info);
+      if (other == blocks.fit.transcoded.end()) continue;
+      SHUNT_ASSIGN(here.back().tensor, make_tensor(other->second.to, weight.info->tensor.shape));
     }
-    auto weights = WeightBlocks::allocate(*model.devices[i], std::move(infos));
+    auto weights = WeightBlocks::allocate(*model.devices[i], std::move(here));
     if (!weights) {
       const bool cpu = i + 1 == model.devices.size();
       if (weights.error().code() != ErrorCode::kOutOfMemory || cpu) {
@@ -121,6 +126,7 @@ Result<Blocks> fit_and_allocate(ModelState& model, const StepGraph& step,
       model.cache_homes = blocks.fit.homes.caches;
       model.most_streamed = blocks.fit.most_streamed;
       model.used = blocks.fit.used;
+      model.transcoded = blocks.fit.transcoded;
       forget_moved(model, blocks.fit.homes);
       model.predicted = weights_ledger(model);
       model.predicted.add(blocks.fit.ledger);
@@ -147,16 +153,31 @@ void map_file(ModelState& model) {
   }
 }
 
+/// What became of the weights.
+struct Filled {
+  /// A weight with values that its other type can't hold; empty: there is none.
+  std::string lost;
+};
+
 /// Brings weights into the memory that was allocated on a device.
-Status fill(ModelState& model, std::size_t device, WeightBlocks& weights, Progress& progress) {
-  Status filled = weights.fill(model.file, [&](std::uint64_t bytes) { progress.add(bytes); });
-  if (!filled) return of_device(std::move(filled.error()), model, device);
-  for (std::size_t i = 0; i < weights.infos.size(); ++i) {
-    model.weights[weights.infos[i]] = weights.address(i);
-    model.homes[weights.infos[i]] = static_cast<int>(device);
+Result<Filled> fill(ModelState& model, std::size_t device, WeightBlocks& weights,
+                    Progress& progress) {
+  auto errors = weights.fill(model.file, [&](std::uint64_t bytes) { progress.add(bytes); });
+  if (!errors) return of_device(std::move(errors.error()), model, device);
+  for (std::size_t i = 0; i < errors->size(); ++i) {
+    const gguf::TensorInfo* info = weights.weights[i].info;
+    model.weights[info] = weights.address(i);
+    model.homes[info] = static_cast<int>(device);
+    const auto other = model.transcoded.find(info);
+    if (other == model.transcoded.end()) continue;
+    TranscodedWeight& weight = other->second;
+    const TranscodeError& error = weight.error.emplace((*errors)[i]);
+    if (error.lost == 0) continue;
+    return Filled{fmt::format("{} has {} values that {} can't hold", weight.name, error.lost,
+                              to_string(weight.to))};
   }
   for (auto& block : weights.blocks) model.buffers[device].push_back(std::move(block));
-  return ok();
+  return Filled{};
 }
 
 /// Those that were decided to be used where they lie in the file.
@@ -173,6 +194,37 @@ void use_mapped(ModelState& model, const StepGraph& step, const Homes& homes, Pr
   const bool fits = memory == 0 || model.file.file_bytes() < memory / 10 * 8;
   for (std::uint32_t part = 0; part < used.size(); ++part) {
     if (used[part] && fits) read_ahead(model.file.part_bytes(part), progress);
+  }
+}
+
+/// Places and fills, as far as nothing is lost.
+Result<Filled> try_to_load(ModelState& model, const StepGraph& step, const LoadOptions& options,
+                           Progress& progress) {
+  SHUNT_ASSIGN(const Placement placement, model.place_step(step.graph, {}, model.devices));
+  SHUNT_TRY(apply_fallback_policy(step.graph, placement, options.fallback));
+  SHUNT_ASSIGN(Blocks blocks, fit_and_allocate(model, step, options));
+  for (const auto& [info, home] : model.homes) progress.add(info->bytes);
+  for (std::size_t i = 0; i < model.devices.size(); ++i) {
+    SHUNT_ASSIGN(Filled filled, fill(model, i, blocks.by_device[i], progress));
+    if (!filled.lost.empty()) return filled;
+  }
+  use_mapped(model, step, blocks.fit.homes, progress);
+  return Filled{};
+}
+
+/// What transcoding cost, for the user.
+void say_transcoded(ModelState& model, const LoadOptions& options, const std::string& lost) {
+  std::vector<std::string> lines;
+  if (lost.empty()) {
+    std::vector<TranscodedWeight> weights;
+    for (const auto& [info, weight] : model.transcoded) weights.push_back(weight);
+    lines = to_lines(weights);
+  } else {
+    lines.push_back(lost + ", so nothing was transcoded");
+  }
+  for (std::string& line : lines) {
+    if (options.fallback.say) options.fallback.say(line);
+    model.notes.push_back(std::move(line));
   }
 }
 
@@ -195,8 +247,6 @@ Ledger weights_ledger(const ModelState& model) {
 Status load_weights(ModelState& model, const LoadOptions& options) {
   const auto shapes = session_steps(model.info, options.session);
   SHUNT_ASSIGN(const StepGraph step, model.definition->build(shapes.front()));
-  SHUNT_ASSIGN(const Placement placement, model.place_step(step.graph, {}, model.devices));
-  SHUNT_TRY(apply_fallback_policy(step.graph, placement, options.fallback));
   model.info.weights = model.info.weight_bytes = 0;
   for (const WeightLeaf& weight : step.weights) {
     model.info.weights += static_cast<std::uint64_t>(element_count(weight.info->tensor.shape));
@@ -205,14 +255,21 @@ Status load_weights(ModelState& model, const LoadOptions& options) {
   model.memory_margin = options.memory_margin;
   model.buffers.resize(model.devices.size());
   map_file(model);
-  SHUNT_ASSIGN(Blocks blocks, fit_and_allocate(model, step, options));
-
   Progress progress(options, model.info.weight_bytes);
-  for (const auto& [info, home] : model.homes) progress.add(info->bytes);
-  for (std::size_t i = 0; i < model.devices.size(); ++i)
-    SHUNT_TRY(fill(model, i, blocks.by_device[i], progress));
-  use_mapped(model, step, blocks.fit.homes, progress);
+  SHUNT_ASSIGN(const Filled filled, try_to_load(model, step, options, progress));
+  if (!filled.lost.empty()) {
+    // Rare enough for all of it to stay as it is, and to be read again.
+    model.transcode = Transcode::kNone;
+    model.transcoded.clear();
+    model.homes.clear();
+    model.weights.clear();
+    for (auto& buffers : model.buffers) buffers.clear();
+    progress.start_again();
+    auto again = try_to_load(model, step, options, progress);
+    if (!again) return std::move(again.error()).with_context(filled.lost);
+  }
   model.ledger = weights_ledger(model);
+  say_transcoded(model, options, filled.lost);
   return ok();
 }
 

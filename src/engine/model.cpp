@@ -15,14 +15,32 @@ std::vector<LeafMemory> ModelState::memory_of(const StepGraph& step) const {
   return memory;
 }
 
+std::vector<LeafType> leaf_types(std::span<const WeightLeaf> weights, const Transcoded& types) {
+  std::vector<LeafType> leaves;
+  for (const WeightLeaf& weight : weights) {
+    const auto found = types.find(weight.info);
+    if (found != types.end()) leaves.push_back({weight.leaf, found->second.to});
+  }
+  return leaves;
+}
+
+Result<StepGraph> ModelState::build(const StepShape& shape, const Transcoded& types) const {
+  SHUNT_ASSIGN(StepGraph step, definition->build(shape));
+  const auto leaves = leaf_types(step.weights, types);
+  if (leaves.empty()) return step;
+  SHUNT_ASSIGN(step.graph, with_types(step.graph, leaves));
+  return step;
+}
+
 Result<Placement> ModelState::place_step(const Graph& graph, std::span<const LeafMemory> memory,
                                          std::span<Device* const> among,
                                          std::span<const std::uint64_t> stream_bytes) const {
-  if (placement) return place_by_file(*placement, graph, among, memory, costs.get());
+  if (placement) return place_by_file(*placement, graph, among, memory, costs.get(), transcode);
   PlaceOptions options;
   options.memory = memory;
   options.pins = pins;
   options.costs = costs.get();
+  options.transcode = transcode;
   options.rules_only = rules_only;
   options.stream_rows = stream_rows;
   options.stream_bytes = stream_bytes;
@@ -59,6 +77,11 @@ Ledger Model::predicted() const {
 std::vector<std::string> Model::notes() const {
   return state()->notes;
 }
+std::vector<TranscodedWeight> Model::transcoded() const {
+  std::vector<TranscodedWeight> weights;
+  for (const auto& [info, weight] : state()->transcoded) weights.push_back(weight);
+  return weights;
+}
 
 Result<std::shared_ptr<const Model>> Model::load(const std::string& path, const Registry& registry,
                                                  const LoadOptions& options) {
@@ -93,6 +116,7 @@ Result<std::shared_ptr<const Model>> Model::load(const std::string& path,
         state->devices.assign(devices.begin(), devices.end());
         state->placement = options.placement;
         state->pins = options.pins;
+        state->transcode = options.transcode;
         if (options.costs) state->costs = options.costs;
         state->rules_only = options.rules_only;
         state->stream_rows = options.stream_rows;

@@ -13,6 +13,11 @@
 
 namespace shunt {
 
+/// Weights whose type on their device is not that of the file.
+using Transcoded = std::map<const gguf::TensorInfo*, TranscodedWeight>;
+/// The same for the leaves of a graph.
+std::vector<LeafType> leaf_types(std::span<const WeightLeaf> weights, const Transcoded& types);
+
 /// Once loaded it is const, and shared by the model and its sessions. A copy shares the memory.
 struct ModelState {
   ModelState(gguf::File opened, text::Tokenizer made)
@@ -26,6 +31,7 @@ struct ModelState {
   std::optional<PlacementFile> placement;  ///< what the user wants to be followed
   std::vector<Pin> pins;
   std::shared_ptr<const CostModel> costs = std::make_shared<const CostModel>();
+  Transcode transcode = Transcode::kPrecise;
   bool rules_only = false;
   std::int64_t stream_rows = PlaceOptions{}.stream_rows;
   std::vector<std::vector<std::shared_ptr<Buffer>>> buffers;  ///< of weights, by device
@@ -33,8 +39,10 @@ struct ModelState {
   std::vector<std::shared_ptr<Buffer>> mapped_parts;
   std::map<const gguf::TensorInfo*, Address> weights;  ///< where each lies that is there
   std::map<const gguf::TensorInfo*, int> homes;        ///< on which of the devices; the same keys
-  std::vector<int> cache_homes;                        ///< where a session's caches are to lie
-  std::vector<bool> used;                              ///< by device: there was use for it
+  /// Those that have another type there. Used from the CPU instead, a weight is as in the file.
+  Transcoded transcoded;
+  std::vector<int> cache_homes;  ///< where a session's caches are to lie
+  std::vector<bool> used;        ///< by device: there was use for it
   /// The most bytes of weights that are sent to each of the devices for one op.
   std::vector<std::uint64_t> most_streamed;
   std::optional<std::uint64_t> memory_margin;
@@ -48,6 +56,8 @@ struct ModelState {
 
   /// A weight in the mapped file; empty if there are no mapped parts.
   Address mapped_address(const gguf::TensorInfo& tensor) const;
+  /// The graph of a step, with weights of other types where that is so.
+  Result<StepGraph> build(const StepShape& shape, const Transcoded& types) const;
   /// The memory of a step graph's weights.
   std::vector<LeafMemory> memory_of(const StepGraph& step) const;
   /// Places a step's graph: by the user's file if there is one, else by rules.

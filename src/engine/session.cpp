@@ -9,6 +9,8 @@
 #include "engine/recover.h"
 #include "engine/session_plans.h"
 #include "engine/step_inputs.h"
+#include "ops/common/cache_types.h"
+#include "ops/common/checks.h"
 #include "shunt/plan.h"
 
 namespace shunt {
@@ -37,7 +39,8 @@ struct Session::State {
   std::int64_t cached = 0;  // the first so many tokens are in the caches, or in these copies:
   std::optional<std::vector<std::vector<std::byte>>> copies = {};
   std::vector<std::string> notes = {};
-  std::size_t said = 0;  // of the notes
+  std::size_t said = 0;           // of the notes
+  std::uint32_t traced_step = 0;  // with a trace: what it knows a step as
 
   std::int64_t length() const { return static_cast<std::int64_t>(tokens.size()); }
   std::int64_t vocabulary() const { return model->info().vocabulary; }
@@ -175,6 +178,7 @@ struct Session::State {
   /// Computes the next tokens; logits of the last `outputs` of them.
   Result<std::span<const float>> run(std::int64_t count, std::int64_t outputs, StepPlan& at,
                                      const std::atomic<bool>* cancel) {
+    const TraceScope scope(options.trace.get(), traced_step);
     Plan& plan = *at.plan;
     const auto now = std::span(tokens).subspan(static_cast<std::size_t>(cached),
                                                static_cast<std::size_t>(count));
@@ -203,11 +207,13 @@ Result<std::unique_ptr<Session>> Session::create(std::shared_ptr<const Model> mo
     }
     if (chosen.batch < 1)
       return invalid("batches of {} tokens; it must be at least 1", options.batch);
-    if (chosen.cache_type != DType::kF16 && chosen.cache_type != DType::kF32) {
-      return invalid("a cache of type {}; it may be F32 or F16", to_string(chosen.cache_type));
+    if (std::ranges::find(kCacheTypes, chosen.cache_type) == kCacheTypes.end()) {
+      return invalid("a cache of type {}; it may be {}", to_string(chosen.cache_type),
+                     list_types(kCacheTypes));
     }
     chosen.batch = std::min(chosen.batch, chosen.context);
     state->model = std::move(model);
+    if (chosen.trace) state->traced_step = chosen.trace->declare_host("step");
     SHUNT_TRY(state->on_any_devices([] { return ok(); }));
     return std::unique_ptr<Session>(new Session(std::move(state)));
   });
@@ -258,6 +264,10 @@ std::int64_t Session::length() const {
 }
 std::int64_t Session::context() const {
   return state_->options.context;
+}
+
+Trace* Session::trace() const {
+  return state_->options.trace.get();
 }
 
 Ledger Session::ledger() const {

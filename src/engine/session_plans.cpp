@@ -80,19 +80,21 @@ Status SessionPlans::allocate_caches(const StepGraph& step, const Homes& homes) 
   return ok();
 }
 
-/// A weight where the model has it, or on the CPU if it is to be used from there.
+/// A weight where the model has it, or on the CPU if it is to be used from there: then as it is in
+/// the file.
 Result<Address> SessionPlans::weight_at(const gguf::TensorInfo& info, int home) {
   if (model_.homes.at(&info) == home) return model_.weights.at(&info);
   if (const Address mapped = model_.mapped_address(info)) return mapped;
   if (const auto known = moved_.find(&info); known != moved_.end()) return known->second.address(0);
-  SHUNT_ASSIGN(WeightBlocks blocks, WeightBlocks::allocate(*model_.devices.back(), {&info}));
+  SHUNT_ASSIGN(WeightBlocks blocks,
+               WeightBlocks::allocate(*model_.devices.back(), {{&info, info.tensor}}));
   SHUNT_TRY(blocks.fill(model_.file, [](std::uint64_t) {}));
   return moved_.emplace(&info, std::move(blocks)).first->second.address(0);
 }
 
 Result<StepPlan> SessionPlans::compile_step(const StepShape& shape, const Fit& fit) {
   StepPlan made;
-  SHUNT_ASSIGN(made.step, model_.definition->build(shape));
+  SHUNT_ASSIGN(made.step, model_.build(shape, fit.transcoded));
   std::vector<LeafMemory> memory;
   for (const WeightLeaf& weight : made.step.weights) {
     SHUNT_ASSIGN(const Address at, weight_at(*weight.info, fit.homes.weights.at(weight.info)));
@@ -105,6 +107,7 @@ Result<StepPlan> SessionPlans::compile_step(const StepShape& shape, const Fit& f
   auto graph = std::make_shared<const Graph>(std::move(made.step.graph));
   CompileOptions options;
   options.memory = memory;
+  options.trace = options_.trace.get();
   SHUNT_ASSIGN(made.plan, compile(graph, std::move(placement), options));
   for (const Segment& segment : made.plan->segments()) {
     for (const Transfer& transfer : segment.transfers) {

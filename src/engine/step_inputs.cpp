@@ -1,6 +1,7 @@
 #include "engine/step_inputs.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "base/fail.h"
 
@@ -40,6 +41,10 @@ Status fill_step(Plan& plan, const StepGraph& step, std::span<const std::int32_t
   SHUNT_ASSIGN(const auto rows, input<std::int64_t>(plan, step.cache_rows));
   SHUNT_ASSIGN(const auto mask, input<std::uint16_t>(plan, step.mask));
   SHUNT_ASSIGN(const auto output_ids, input<std::int32_t>(plan, step.output_ids));
+  if (step.row_numbers.id != kNoNode) {
+    SHUNT_ASSIGN(const auto numbers, input<std::int32_t>(plan, step.row_numbers));
+    std::iota(numbers.begin(), numbers.end(), 0);
+  }
   const std::int64_t context = plan.graph().node(step.mask.id).result.size(0);
   for (std::int64_t i = 0; i < count; ++i) {
     const auto index = static_cast<std::size_t>(i);

@@ -6,7 +6,7 @@
 #include "engine/fit.h"
 #include "engine/model_state.h"
 #include "engine/step_inputs.h"
-#include "schedule/device_run.h"
+#include "engine/zeroed_caches.h"
 #include "shunt/engine.h"
 
 namespace shunt {
@@ -43,7 +43,9 @@ class ModelVerifier {
   Result<VerifiedStep> verify_step(const StepShape& shape, std::span<const std::int32_t> tokens) {
     SHUNT_ASSIGN(StepGraph step, model_.definition->build(shape));
     const auto graph = std::make_shared<const Graph>(std::move(step.graph));
-    if (caches_.empty()) SHUNT_TRY(allocate_caches(*graph, step.caches));
+    if (caches_.empty()) {
+      SHUNT_ASSIGN(caches_, zeroed_caches(model_, *graph, step.caches));
+    }
     std::vector<LeafMemory> memory = model_.memory_of(step);
     for (std::size_t i = 0; i < caches_.size(); ++i) {
       memory.push_back({step.caches[i], {caches_[i].get(), 0}});
@@ -61,21 +63,6 @@ class ModelVerifier {
     SHUNT_ASSIGN(verified.checks, verify(graph, std::move(placement), device_, options));
     length_ += verified.tokens;
     return verified;
-  }
-
-  /// With zeros: what has not been written must not decide how large an error is.
-  Status allocate_caches(const Graph& graph, std::span<const NodeId> caches) {
-    for (std::size_t i = 0; i < caches.size(); ++i) {
-      Device& home = *model_.devices[static_cast<std::size_t>(model_.cache_homes[i])];
-      const std::size_t bytes = home.memory().size_of(graph.node(caches[i]).result);
-      auto cache = filled_buffer(home.memory(), bytes, std::byte{0});
-      if (!cache) {
-        return std::move(cache.error())
-            .with_context(fmt::format("{}: {} bytes for a cache", home.info().name, bytes));
-      }
-      caches_.push_back(std::move(*cache));
-    }
-    return ok();
   }
 
   const ModelState& model_;

@@ -2,6 +2,8 @@
 
 #include <bit>
 
+#include "engine/transcode.h"
+
 namespace shunt {
 
 namespace {
@@ -31,15 +33,14 @@ Result<std::vector<std::unique_ptr<Buffer>>> allocate_blocks(BufferType& type,
   return blocks;
 }
 
-Result<WeightBlocks> WeightBlocks::allocate(Device& device,
-                                            std::vector<const gguf::TensorInfo*> infos) {
-  WeightBlocks weights;
-  weights.infos = std::move(infos);
+Result<WeightBlocks> WeightBlocks::allocate(Device& device, std::vector<WeightInMemory> weights) {
+  WeightBlocks made;
+  made.weights = std::move(weights);
   std::vector<const Tensor*> tensors;
-  for (const gguf::TensorInfo* info : weights.infos) tensors.push_back(&info->tensor);
-  SHUNT_ASSIGN(weights.layout, side_by_side(device.memory(), tensors));
-  SHUNT_ASSIGN(weights.blocks, allocate_blocks(device.memory(), weights.layout));
-  return weights;
+  for (const WeightInMemory& weight : made.weights) tensors.push_back(&weight.tensor);
+  SHUNT_ASSIGN(made.layout, side_by_side(device.memory(), tensors));
+  SHUNT_ASSIGN(made.blocks, allocate_blocks(device.memory(), made.layout));
+  return made;
 }
 
 Address WeightBlocks::address(std::size_t index) const {
@@ -47,21 +48,28 @@ Address WeightBlocks::address(std::size_t index) const {
   return {blocks[place.block].get(), place.offset};
 }
 
-Status WeightBlocks::fill(const gguf::File& file,
-                          const std::function<void(std::uint64_t)>& done) const {
+Result<std::vector<TranscodeError>> WeightBlocks::fill(
+    const gguf::File& file, const std::function<void(std::uint64_t)>& done) const {
+  std::vector<TranscodeError> errors(weights.size());
   std::vector<std::byte> converted;
-  for (std::size_t i = 0; i < infos.size(); ++i) {
-    std::span<const std::byte> bytes = file.data(*infos[i]);
+  for (std::size_t i = 0; i < weights.size(); ++i) {
+    const gguf::TensorInfo& info = *weights[i].info;
+    std::span<const std::byte> bytes = file.data(info);
+    const Address to = address(i);
+    if (weights[i].tensor.dtype != info.tensor.dtype) {
+      SHUNT_ASSIGN(errors[i],
+                   transcode(bytes, info.tensor.dtype, to, weights[i].tensor.dtype, done));
+      continue;
+    }
     if (!kUsedInPlace) {
       converted.assign(bytes.begin(), bytes.end());
-      convert_little_endian(infos[i]->tensor.dtype, converted);
+      convert_little_endian(info.tensor.dtype, converted);
       bytes = converted;
     }
-    const Address to = address(i);
     SHUNT_TRY(to.buffer->write(to.offset, bytes));
     done(bytes.size());
   }
-  return ok();
+  return errors;
 }
 
 }  // namespace shunt

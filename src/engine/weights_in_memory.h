@@ -10,6 +10,7 @@
 
 #include "schedule/memory_planner.h"
 #include "shunt/device.h"
+#include "shunt/explain.h"
 #include "shunt/gguf.h"
 
 namespace shunt {
@@ -25,17 +26,25 @@ Result<MemoryLayout> side_by_side(const BufferType& type, std::span<const Tensor
 Result<std::vector<std::unique_ptr<Buffer>>> allocate_blocks(BufferType& type,
                                                              const MemoryLayout& layout);
 
+/// A weight, and what it is in memory: in the file's type or in another one.
+struct WeightInMemory {
+  const gguf::TensorInfo* info = nullptr;
+  Tensor tensor;
+};
+
 /// Weights of one device in memory of its own.
 struct WeightBlocks {
-  std::vector<const gguf::TensorInfo*> infos;
+  std::vector<WeightInMemory> weights;
   MemoryLayout layout;
   std::vector<std::unique_ptr<Buffer>> blocks;
 
   /// Allocates; the content comes later. OutOfMemory.
-  static Result<WeightBlocks> allocate(Device& device, std::vector<const gguf::TensorInfo*> infos);
+  static Result<WeightBlocks> allocate(Device& device, std::vector<WeightInMemory> weights);
   Address address(std::size_t index) const;
-  /// Fills them from the file. `done` gets bytes as they come.
-  Status fill(const gguf::File& file, const std::function<void(std::uint64_t)>& done) const;
+  /// Fills them from the file. `done` gets bytes of the file as they come. What transcoding cost,
+  /// by weight.
+  Result<std::vector<TranscodeError>> fill(const gguf::File& file,
+                                           const std::function<void(std::uint64_t)>& done) const;
 };
 
 }  // namespace shunt

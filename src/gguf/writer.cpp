@@ -3,10 +3,10 @@
 
 #include "base/fail.h"
 #include "base/guarded.h"
+#include "base/output_file.h"
 #include "gguf/header_bytes.h"
 #include "gguf/metadata.h"
 #include "gguf/name_index.h"
-#include "gguf/output_file.h"
 #include "gguf/part.h"
 #include "gguf/printable.h"
 #include "shunt/gguf.h"
@@ -79,26 +79,33 @@ Result<HeaderBytes> header_of(std::span<const KeyValue> metadata,
 }
 
 Status write_tensor(OutputFile* file, const TensorInfo& info, std::size_t index,
-                    const Writer::Data& data) {
-  auto bytes = data(index);
-  if (!bytes) {
-    return std::move(bytes.error()).with_context("tensor " + printable(info.name));
-  }
-  if (bytes->size() != info.bytes) {
+                    const Writer::Pieces& pieces) {
+  std::uint64_t given = 0;
+  Status written;
+  const auto sink = [&](std::span<const std::byte> bytes) -> Status {
+    given += bytes.size();
+    // What is too much is not written: it might be without end.
+    if (written && given <= info.bytes) written = file->write(bytes);
+    return written;
+  };
+  Status done = pieces(index, sink);
+  if (!written) return written;
+  if (!done) return std::move(done.error()).with_context("tensor " + printable(info.name));
+  if (given != info.bytes) {
     return invalid("tensor {}: {} bytes were given for {}, which takes {}", printable(info.name),
-                   bytes->size(), to_string(info.tensor), info.bytes);
+                   given, to_string(info.tensor), info.bytes);
   }
-  return file->write(*bytes);
+  return ok();
 }
 
 Status write_file(const std::string& path, const HeaderBytes& header,
                   std::span<const TensorInfo> tensors, std::uint32_t alignment,
-                  const Writer::Data& data) {
-  SHUNT_ASSIGN(OutputFile file, OutputFile::create(path));
+                  const Writer::Pieces& pieces) {
+  SHUNT_ASSIGN(OutputFile file, OutputFile::create(path, WriteTo::kFile));
   SHUNT_TRY(file.write(header.bytes()));
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     SHUNT_TRY(file.write_zeros(align_up(file.size(), alignment) - file.size()));
-    SHUNT_TRY(write_tensor(&file, tensors[i], i, data));
+    SHUNT_TRY(write_tensor(&file, tensors[i], i, pieces));
   }
   // Some readers want the last tensor padded like the others.
   SHUNT_TRY(file.write_zeros(align_up(file.size(), alignment) - file.size()));
@@ -142,13 +149,22 @@ Status Writer::add_tensor(std::string name, const Tensor& tensor) {
 }
 
 Status Writer::write(const std::string& path, const Data& data, std::uint32_t alignment) const {
+  const auto whole = [&](std::size_t index, const Sink& sink) -> Status {
+    SHUNT_ASSIGN(const std::span<const std::byte> bytes, data(index));
+    return sink(bytes);
+  };
+  return write_pieces(path, whole, alignment);
+}
+
+Status Writer::write_pieces(const std::string& path, const Pieces& pieces,
+                            std::uint32_t alignment) const {
   const auto checked = [&]() -> Status {
     SHUNT_TRY(check_keys(metadata_));
     SHUNT_ASSIGN(const auto metadata, with_alignment(metadata_, alignment));
     std::vector<TensorInfo> tensors = tensors_;
     SHUNT_TRY(place_tensors(&tensors, alignment));
     SHUNT_ASSIGN(const HeaderBytes header, header_of(metadata, tensors));
-    return write_file(path, header, tensors, alignment, data);
+    return write_file(path, header, tensors, alignment, pieces);
   };
   return guarded(checked, path);
 }

@@ -3,14 +3,17 @@
 
 #include "base/fail.h"
 #include "graph/op.h"
+#include "graph/overlap.h"
 #include "shunt/graph.h"
 
 namespace shunt {
 
 namespace {
 
-/// "matmul(w F32 [64, 32], F32 [63, 5])": what was asked, for the error message.
+/// "matmul(w F32 [64, 32], F32 [63, 5])": what was asked, for the error message; "-" is an optional
+/// source that is not given, though others after it are.
 std::string describe_call(const Graph& graph, const Op& op, std::span<const NodeId> sources) {
+  while (!sources.empty() && sources.back() == kNoNode) sources = sources.first(sources.size() - 1);
   std::string text = fmt::format("{}(", op.info().name);
   const char* separator = "";
   for (NodeId id : sources) {
@@ -33,6 +36,27 @@ bool uses_known_extents(const Shape& shape, std::span<const Extent> extents) {
     return dim.is_fixed() || (dim.extent < extents.size() && dim.factor >= 0 &&
                               dim.max == dim.factor * extents[dim.extent].max);
   });
+}
+
+/// That no source of a node that writes into its first one lies in what it writes, unless the two
+/// are the same: in which order elements are written must make no difference.
+Status expect_apart(const Graph& graph, const Op& op, std::span<const NodeId> sources) {
+  const Node& first = graph.node(sources[0]);
+  const Placed written = {first.result, first.offset};
+  for (std::size_t i = 1; i < sources.size(); ++i) {
+    if (sources[i] == kNoNode) continue;
+    const Node& source = graph.node(sources[i]);
+    if (source.storage != first.storage) continue;
+    const Placed read = {source.result, source.offset};
+    if (!overlap(written, read)) continue;
+    if (op.info().place_by_place && same_elements(written, read)) continue;
+    return invalid(
+        "{}: {} and {} overlap in the memory of {}, so that the result would hang on "
+        "the order of the work",
+        describe_call(graph, op, sources), op.info().sources[i], op.info().sources[0],
+        graph.describe(first.storage));
+  }
+  return ok();
 }
 
 bool is_optional(std::string_view source_name) {
@@ -90,6 +114,11 @@ Status GraphBuilder::check(Operand value) const {
   if (value->id >= graph_.nodes_.size())
     return invalid("value #{} is not of this graph", value->id);
   return ok();
+}
+
+Result<Tensor> GraphBuilder::find(Operand value) const {
+  SHUNT_TRY(check(value));
+  return tensor(*value);
 }
 
 Status GraphBuilder::name(Operand value, std::string name) {
@@ -166,6 +195,7 @@ Result<Value> GraphBuilder::apply(const Op& op, Params params, std::span<const N
                      describe_call(graph_, op, ids), graph_.describe(node.storage),
                      to_string(role));
     }
+    if (node.writes_storage) SHUNT_TRY(expect_apart(graph_, op, ids));
   }
   node.sources = std::move(ids);
   graph_.nodes_.push_back(std::move(node));

@@ -33,10 +33,11 @@ struct StepGraph {
   Graph graph;
   Dim token_count;  ///< extents: how many of each there are in a run
   Dim output_count;
-  Dim row_count;     ///< rows of the cache that are looked at
-  Value tokens;      ///< I32 [token_count]: ids
-  Value positions;   ///< I32 [token_count]
-  Value cache_rows;  ///< I64 [token_count]: the cache row each token is kept in
+  Dim row_count;      ///< rows of the cache that are looked at
+  Value tokens;       ///< I32 [token_count]: ids
+  Value positions;    ///< I32 [token_count]
+  Value cache_rows;   ///< I64 [token_count]: the cache row each token is kept in
+  Value row_numbers;  ///< I32 [row_count]: 0, 1, 2 and so on; none if no cache is decoded
   Value mask;  ///< F16 [row_count, token_count]: 0 where a token may look, else minus infinity
   Value output_ids;  ///< I32 [output_count]: numbers of the tokens whose logits are wanted
   Value logits;      ///< F32 [vocabulary, output_count]
@@ -52,6 +53,27 @@ struct ModelShape {
   std::int64_t context = 0;
 };
 
+/// What a weight does in a model, as far as it matters for how exact it has to be.
+enum class WeightRole : std::uint8_t {
+  kOther,      ///< norms, biases, and whatever else
+  kEmbedding,  ///< a row a token
+  kOutput,     ///< what logits are made with; an embedding that does that, too
+  kQuery,      ///< attention's
+  kKey,
+  kValue,
+  kMix,   ///< what puts attention's heads together
+  kGate,  ///< the feed-forward part's
+  kUp,
+  kDown,
+};
+
+/// A weight of a file that its architecture knows.
+struct ModelWeight {
+  const gguf::TensorInfo* info = nullptr;
+  WeightRole role = WeightRole::kOther;
+  std::int64_t layer = -1;  ///< -1: none
+};
+
 /// A file read by its architecture. Const: may be used from many threads.
 class ModelDefinition {
  public:
@@ -61,6 +83,8 @@ class ModelDefinition {
   virtual ~ModelDefinition() = default;
   virtual const ModelShape& shape() const = 0;
   virtual Result<StepGraph> build(const StepShape& step) const = 0;
+  /// Every weight that the file has of those that the architecture knows.
+  virtual std::vector<ModelWeight> weights() const = 0;
 };
 
 /// One architecture: its name in general.architecture, and how its files are read.

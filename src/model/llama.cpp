@@ -54,28 +54,30 @@ enum Weight : std::size_t {
 using Row = WeightRow<Numbers>;
 using N = Numbers;
 constexpr bool kOptional = true;
+constexpr bool kNeeded = false;
 
 /// In the order of Weight.
 constexpr std::array kTable = {
-    Row{"token_embd.weight", {&N::width, &N::vocabulary}},
+    Row{"token_embd.weight", {&N::width, &N::vocabulary}, kNeeded, WeightRole::kEmbedding},
     Row{"output_norm.weight", {&N::width, nullptr}},
-    Row{"output.weight", {&N::width, &N::vocabulary}, kOptional},  // missing: the embedding does it
+    // Missing: the embedding does it.
+    Row{"output.weight", {&N::width, &N::vocabulary}, kOptional, WeightRole::kOutput},
     Row{"rope_freqs.weight", {&N::rope_pairs, nullptr}, kOptional},
     Row{"blk.{}.attn_norm.weight", {&N::width, nullptr}},
-    Row{"blk.{}.attn_q.weight", {&N::width, &N::query_width}},
+    Row{"blk.{}.attn_q.weight", {&N::width, &N::query_width}, kNeeded, WeightRole::kQuery},
     Row{"blk.{}.attn_q.bias", {&N::query_width, nullptr}, kOptional},
-    Row{"blk.{}.attn_k.weight", {&N::width, &N::key_width}},
+    Row{"blk.{}.attn_k.weight", {&N::width, &N::key_width}, kNeeded, WeightRole::kKey},
     Row{"blk.{}.attn_k.bias", {&N::key_width, nullptr}, kOptional},
-    Row{"blk.{}.attn_v.weight", {&N::width, &N::value_width}},
+    Row{"blk.{}.attn_v.weight", {&N::width, &N::value_width}, kNeeded, WeightRole::kValue},
     Row{"blk.{}.attn_v.bias", {&N::value_width, nullptr}, kOptional},
-    Row{"blk.{}.attn_output.weight", {&N::mixed_width, &N::width}},
+    Row{"blk.{}.attn_output.weight", {&N::mixed_width, &N::width}, kNeeded, WeightRole::kMix},
     Row{"blk.{}.attn_output.bias", {&N::width, nullptr}, kOptional},
     Row{"blk.{}.ffn_norm.weight", {&N::width, nullptr}},
-    Row{"blk.{}.ffn_gate.weight", {&N::width, &N::feed_forward}},
+    Row{"blk.{}.ffn_gate.weight", {&N::width, &N::feed_forward}, kNeeded, WeightRole::kGate},
     Row{"blk.{}.ffn_gate.bias", {&N::feed_forward, nullptr}, kOptional},
-    Row{"blk.{}.ffn_up.weight", {&N::width, &N::feed_forward}},
+    Row{"blk.{}.ffn_up.weight", {&N::width, &N::feed_forward}, kNeeded, WeightRole::kUp},
     Row{"blk.{}.ffn_up.bias", {&N::feed_forward, nullptr}, kOptional},
-    Row{"blk.{}.ffn_down.weight", {&N::feed_forward, &N::width}},
+    Row{"blk.{}.ffn_down.weight", {&N::feed_forward, &N::width}, kNeeded, WeightRole::kDown},
     Row{"blk.{}.ffn_down.bias", {&N::width, nullptr}, kOptional},
 };
 
@@ -91,6 +93,14 @@ class Llama final : public ModelDefinition {
 
   const ModelShape& shape() const override { return shape_; }
   Result<StepGraph> build(const StepShape& step) const override;
+  std::vector<ModelWeight> weights() const override {
+    std::vector<ModelWeight> weights = list_weights<Numbers>(weights_, kTable);
+    if (weights_[kOutput][0] != nullptr) return weights;
+    for (ModelWeight& weight : weights) {
+      if (weight.role == WeightRole::kEmbedding) weight.role = WeightRole::kOutput;
+    }
+    return weights;
+  }
 
  private:
   friend class StepBuilder;
@@ -207,6 +217,9 @@ class StepBuilder {
     SHUNT_TRY(input(result_.positions, "positions", DType::kI32, {tokens}));
     SHUNT_TRY(input(result_.cache_rows, "cache rows", DType::kI64, {tokens}));
     SHUNT_TRY(input(result_.mask, "mask", DType::kF16, {result_.row_count, tokens}));
+    if (!whole_blocks(n_.key_size) || !whole_blocks(n_.value_size)) {
+      SHUNT_TRY(input(result_.row_numbers, "row numbers", DType::kI32, {result_.row_count}));
+    }
     return input(result_.output_ids, "output ids", DType::kI32, {result_.output_count});
   }
 
@@ -246,14 +259,24 @@ class StepBuilder {
     return rope(g_, x, result_.positions, weight(kRopeFactors), model_.rope_);
   }
 
+  bool whole_blocks(std::int64_t elements) const {
+    return elements % trait(step_.cache_type).block_elements == 0;
+  }
+
   /// Writes rows [width, tokens] into a cache of its own, and gives all rows in use as heads [size,
-  /// heads, rows].
+  /// heads, rows]; decoded if heads are no whole blocks.
   Result<Value> remember(Operand rows, std::string name, std::int64_t size, std::int64_t heads) {
+    if (!whole_blocks(size * heads)) {
+      return invalid(
+          "a cache of type {} has rows of whole blocks of {}, but the {} have {} elements",
+          to_string(step_.cache_type), trait(step_.cache_type).block_elements, name, size * heads);
+    }
     SHUNT_ASSIGN(const Tensor tensor, make_tensor(step_.cache_type, {size * heads, step_.context}));
     SHUNT_ASSIGN(const Value cache, g_.cache(std::move(name), tensor));
     result_.caches.push_back(cache.id);
     const Result<Value> written = set_rows(g_, cache, rows, result_.cache_rows);
-    const Result<Value> in_use = view(g_, written, {0, 0, 0, 0}, {size * heads, result_.row_count});
+    Result<Value> in_use = view(g_, written, {0, 0, 0, 0}, {size * heads, result_.row_count});
+    if (!whole_blocks(size)) in_use = get_rows(g_, in_use, result_.row_numbers);
     return reshape(g_, in_use, {size, heads, result_.row_count});
   }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/fail.h"
+#include "model/quantize_types.h"
 #include "model/synth_noise.h"
 #include "model/synth_vocabulary.h"
 #include "shunt/gguf.h"
@@ -13,18 +14,7 @@
 namespace shunt {
 namespace {
 
-/// What general.file_type says of a file whose matrices are mostly of a type.
-struct FileType {
-  DType dtype;
-  std::uint32_t number;
-};
-constexpr FileType kFileTypes[] = {
-    {DType::kF32, 0}, {DType::kF16, 1}, {DType::kQ4_0, 2}, {DType::kQ8_0, 7}, {DType::kBF16, 32}};
-
-const FileType* find_file_type(DType dtype) {
-  const auto* found = std::ranges::find(kFileTypes, dtype, &FileType::dtype);
-  return found == std::end(kFileTypes) ? nullptr : found;
-}
+constexpr DType kTypes[] = {DType::kF32, DType::kF16, DType::kQ4_0, DType::kQ8_0, DType::kBF16};
 
 struct Limit {
   std::string_view name;
@@ -109,7 +99,7 @@ void add_metadata(gguf::Writer& writer, const SynthOptions& options) {
   writer.add_string("general.architecture", "llama");
   writer.add_string("general.name", fmt::format("random weights, {} layers of width {}, seed {}",
                                                 options.layers, options.width, options.seed));
-  writer.add_u32("general.file_type", find_file_type(options.dtype)->number);
+  writer.add_u32("general.file_type", find_mixture(to_string(options.dtype))->file_type);
   writer.add_u32("general.quantization_version", 2);
   add("vocab_size", options.vocabulary);
   add("context_length", options.context);
@@ -175,7 +165,7 @@ Status check_synth_options(const SynthOptions& options) {
     return invalid("a head has width {} / heads {} = {} elements, which must be even",
                    options.width, options.heads, options.width / options.heads);
   }
-  if (find_file_type(options.dtype) == nullptr) {
+  if (std::ranges::count(kTypes, options.dtype) == 0) {
     return invalid("weights can't be of type {}", to_string(options.dtype));
   }
   SHUNT_TRY(check_blocks("width", options.width, options.dtype));

@@ -19,6 +19,7 @@ struct WeightRow {
   std::array<std::int64_t Numbers::*, 2> sizes =
       {};  ///< innermost first; null: there is no such dimension
   bool optional = false;
+  WeightRole role = WeightRole::kOther;
 
   bool in_layers() const { return name.find("{}") != std::string_view::npos; }
 };
@@ -50,6 +51,21 @@ Result<FoundWeights> find_weights(const gguf::File& file, std::span<const Weight
     }
   }
   return found;
+}
+
+/// What has been found, with what the table says about it.
+template <class Numbers>
+std::vector<ModelWeight> list_weights(const FoundWeights& found,
+                                      std::span<const WeightRow<Numbers>> table) {
+  std::vector<ModelWeight> weights;
+  for (std::size_t row = 0; row < table.size(); ++row) {
+    for (std::size_t layer = 0; layer < found[row].size(); ++layer) {
+      if (found[row][layer] == nullptr) continue;
+      weights.push_back({found[row][layer], table[row].role,
+                         table[row].in_layers() ? static_cast<std::int64_t>(layer) : -1});
+    }
+  }
+  return weights;
 }
 
 }  // namespace shunt

@@ -33,6 +33,12 @@ Status CompiledPlan::check_options(const CompileOptions& options) {
   if (placement_.decisions.size() != graph_->size()) {
     return invalid("the placement is of another graph");
   }
+  for (const Conversion& conversion : placement_.conversions) {
+    if (graph_->node(conversion.leaf).result.dtype == conversion.to) continue;
+    return invalid("{} is {}, but the placement wants it as {}: see with_types()",
+                   graph_->describe(conversion.leaf),
+                   to_string(graph_->node(conversion.leaf).result.dtype), to_string(conversion.to));
+  }
   if (options.steps_in_flight < 1 || options.steps_in_flight > kMostStepsInFlight) {
     return invalid("{} steps in flight; it may be 1 to {}", options.steps_in_flight,
                    kMostStepsInFlight);
@@ -251,10 +257,14 @@ Status CompiledPlan::use_stream(Action& action, int device) {
   return ok();
 }
 
+Result<std::unique_ptr<Event>> CompiledPlan::create_event(Stream& stream) const {
+  return timed_ ? stream.create_timed_event() : stream.create_event();
+}
+
 Status CompiledPlan::add_action(Instance& instance, Action action, Place place,
                                 Footprint footprint) {
   if (action.stream != nullptr) {
-    auto event = action.stream->create_event();
+    auto event = create_event(*action.stream);
     if (!event) {
       return name_device(std::move(event.error()).with_context("an event"), action.device);
     }
@@ -272,7 +282,10 @@ Status CompiledPlan::add_copy(Instance& instance, const Copy& copy, Address to) 
   const Region read = region(instance, from, bytes);
   const Region written = region(instance, to, bytes);
   const std::optional<Kind> way = way_of(copy);
-  Action action{.kind = way.value_or(Kind::kWrite), .segment = copy.segment, .node = copy.node};
+  Action action{.kind = way.value_or(Kind::kWrite),
+                .segment = copy.segment,
+                .node = copy.node,
+                .copy = &copy};
   Place place{.from = from, .to = to};
   if (way == Kind::kWrite) {
     std::byte* const host = from.buffer->host_data();
@@ -302,14 +315,14 @@ Status CompiledPlan::add_picked_copy(Instance& instance, const Copy& copy, Addre
   Action through;
   SHUNT_TRY(use_stream(through, copy.to));
   for (auto& link : picked->links) {
-    auto event = through.stream->create_event();
+    auto event = create_event(*through.stream);
     if (!event) return name_device(std::move(event.error()), copy.to);
     link = std::move(*event);
   }
   const Region numbers = region(instance, ids, bytes_of(copy.picked.ids));
-  SHUNT_TRY(add_action(instance, {.kind = Kind::kPick, .segment = copy.segment, .node = copy.node},
-                       {.host = ids.buffer->host_data() + ids.offset, .picked = picked.get()},
-                       {-1, {numbers}, {}}));
+  SHUNT_TRY(add_action(
+      instance, {.kind = Kind::kPick, .segment = copy.segment, .node = copy.node, .copy = &copy},
+      {.host = ids.buffer->host_data() + ids.offset, .picked = picked.get()}, {-1, {numbers}, {}}));
   SHUNT_TRY(add_copy(instance, copy, to));
   instance.places.back().picked = picked.get();
   instance.picked.push_back(std::move(picked));
@@ -424,6 +437,7 @@ Result<std::vector<NodeId>> CompiledPlan::lay_out(const CompileOptions& options)
 }
 
 Status CompiledPlan::compile(const CompileOptions& options) {
+  timed_ = options.trace != nullptr;
   SHUNT_ASSIGN(const std::vector<NodeId> kept, lay_out(options));
   SHUNT_TRY(allocate());
   for (Instance& instance : instances_) {
@@ -431,6 +445,7 @@ Status CompiledPlan::compile(const CompileOptions& options) {
     SHUNT_TRY(build_actions(instance, kept));
   }
   connect();
+  if (options.trace != nullptr) declare_actions(*options.trace);
   return ok();
 }
 

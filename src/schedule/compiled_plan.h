@@ -8,6 +8,7 @@
 
 #include "schedule/actions.h"
 #include "schedule/allocation.h"
+#include "schedule/plan_trace.h"
 #include "schedule/segments.h"
 #include "shunt/plan.h"
 
@@ -42,16 +43,17 @@ class CompiledPlan final : public Plan {
   /// same for all steps in flight.
   struct Action {
     Kind kind = Kind::kRun;
-    int device = -1;           // whose stream it goes through; none for what the host does
-    Stream* stream = nullptr;  // that stream
-    std::size_t segment = 0;   // that it is, or comes before
-    NodeId node = 0;           // that is copied or shown
+    int device = -1;             // whose stream it goes through; none for what the host does
+    Stream* stream = nullptr;    // that stream
+    std::size_t segment = 0;     // that it is, or comes before
+    NodeId node = 0;             // that is copied or shown
+    const Copy* copy = nullptr;  // that it is, or is a part of
   };
 
   /// A weight of which only slices are copied, each by a write that waits for the one before.
   struct PickedWrite {
     PickedSlices slices;
-    std::array<std::unique_ptr<Event>, 2> links;
+    std::array<std::unique_ptr<Event>, 3> links;
   };
 
   /// What an action needs in one of the steps in flight.
@@ -99,6 +101,7 @@ class CompiledPlan final : public Plan {
   void add_observe(Instance& instance, std::size_t segment, std::span<const Address> addresses);
   Status add_action(Instance& instance, Action action, Place place, Footprint footprint);
   void connect();
+  Result<std::unique_ptr<Event>> create_event(Stream& stream) const;
   Status use_stream(Action& action, int device);
   Address place_of(const Instance& instance, int device, const Slot& slot) const;
   std::optional<Kind> way_of(const Copy& copy) const;
@@ -115,7 +118,9 @@ class CompiledPlan final : public Plan {
   Status submit(Instance& instance, std::size_t action, bool first,
                 const std::atomic<bool>* cancel);
   Status write_picked(const Action& action, Place& place, std::span<Event* const> waits);
+  Status wait_on_host(Instance& instance, std::size_t action, std::span<Event* const> waits);
   Status show(Instance& instance, std::size_t action);
+  std::size_t copied_bytes(const Instance& instance, std::size_t action) const;
   void drain();
 
   // Whose error it is, for a caller that wants to go on without that device.
@@ -123,6 +128,18 @@ class CompiledPlan final : public Plan {
   Error name_segment(Error error, std::size_t segment) const;
   Error name_action(Error error, const Action& action) const;
   std::string device_name(int device) const;
+
+  // For a trace.
+  void declare_actions(Trace& trace);
+  TraceAction describe_run(std::size_t action) const;
+  TraceAction describe_other(std::size_t action) const;
+  std::optional<std::size_t> source_of(std::size_t action) const;
+  bool is_copy(std::size_t action) const;
+  bool goes_on(std::size_t action) const;
+  void tell_trace(const Instance& instance, std::size_t action);
+  std::size_t number_of(const Instance& instance) const {
+    return static_cast<std::size_t>(&instance - instances_.data());
+  }
 
   std::shared_ptr<const Graph> graph_;
   Placement placement_;
@@ -140,6 +157,8 @@ class CompiledPlan final : public Plan {
   std::vector<std::unique_ptr<Program>> programs_;            // by segment
   std::vector<Action> actions_;
   std::vector<Instance> instances_;
+  bool timed_ = false;                 // events tell when work was done
+  std::unique_ptr<PlanTrace> traced_;  // null: nobody wants to know
   std::uint64_t next_step_ = 0;
   std::size_t last_waited_ = 0;  // instance
 };

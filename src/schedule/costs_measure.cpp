@@ -4,6 +4,7 @@
 
 #include "base/fail.h"
 #include "base/guarded.h"
+#include "ops/common/cache_types.h"
 #include "schedule/costs_fit.h"
 #include "schedule/costs_timer.h"
 #include "schedule/costs_work.h"
@@ -67,7 +68,7 @@ std::vector<OpClass> op_classes(std::int64_t width) {
     classes.push_back({"matmul", dtype, matmul_node(dtype, 64, 1), matmul_node(dtype, width, 1),
                        matmul_node(dtype, width / 2, width / 8)});
   }
-  for (DType dtype : {DType::kF32, DType::kF16}) {
+  for (DType dtype : kCacheTypes) {
     classes.push_back({"attention", dtype, attention_node(dtype, 64, 1, 4, 1),
                        attention_node(dtype, 64, 8, width, 1),
                        attention_node(dtype, 64, 2, width, width / 16)});

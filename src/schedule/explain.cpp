@@ -1,6 +1,9 @@
 // What a placed and cut graph does, collected for people.
 #include "shunt/explain.h"
 
+#include <algorithm>
+#include <map>
+
 #include "base/fail.h"
 #include "graph/op.h"
 #include "schedule/fallback.h"
@@ -22,8 +25,17 @@ class Explainer {
     if (placement_.predicted_seconds > 0) explanation_.seconds = placement_.predicted_seconds;
     for (const Segment& segment : segments) add_segment(segment);
     bring_results_home(segments);
+    add_times();
     for (NodeId id = 0; id < graph_.size(); ++id) count_node(id);
     explanation_.notes = placement_.notes;
+    for (const Conversion& conversion : placement_.conversions) {
+      ExplainedDevice& on = device(conversion.device);
+      explanation_.transcoded.push_back(describe_conversion(graph_, conversion, on.name));
+      const TranscodedWeight& weight = explanation_.transcoded.back();
+      // A graph that still has the type of before.
+      if (graph_.node(conversion.leaf).result.dtype == conversion.from)
+        on.weight_bytes += weight.bytes - weight.bytes_before;
+    }
     return std::move(explanation_);
   }
 
@@ -113,6 +125,29 @@ class Explainer {
       }
       if (!there) explanation_.results.push_back(transfer(id, cpu, bytes_of(id)));
     }
+  }
+
+  /// Where times are predicted: copies of the placement are transfers of what they make.
+  void add_times() {
+    if (!explanation_.seconds) return;
+    std::map<std::pair<NodeId, int>, const PredictedCopy*> copies;
+    for (const PredictedCopy& copy : placement_.predicted_copies) {
+      copies.emplace(std::pair(copy.node, copy.to), &copy);
+    }
+    const auto add = [&](ExplainedTransfer& transfer) {
+      const auto copy = copies.find({maker_of(graph_, transfer.node), transfer.to});
+      if (copy == copies.end()) return;
+      transfer.when = {copy->second->start, copy->second->end};
+      copies.erase(copy);
+    };
+    for (ExplainedSegment& segment : explanation_.segments) {
+      std::for_each(segment.transfers.begin(), segment.transfers.end(), add);
+      if (segment.nodes.empty()) continue;
+      const Decision& last = placement_.decisions[segment.nodes.back().id];
+      segment.when = {placement_.decisions[segment.nodes.front().id].start,
+                      last.start + last.seconds};
+    }
+    std::for_each(explanation_.results.begin(), explanation_.results.end(), add);
   }
 
   void count_node(NodeId id) {

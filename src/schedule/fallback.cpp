@@ -52,6 +52,7 @@ Fallback& group_of(std::vector<Fallback>& groups, std::string_view op, const Pas
   group.instead = instead;
   group.refusal = cause.refusal;
   group.reason = cause.reason;
+  group.remedy = cause.remedy;
   return group;
 }
 
@@ -74,6 +75,18 @@ std::string list_devices(const FallbackReport& report, int Fallback::*which) {
     if (named[i]) text += (text.empty() ? "" : " and ") + report.devices[i];
   }
   return text;
+}
+
+/// Where the first one needs other hardware or software, but an option would help others.
+std::string other_remedy(const FallbackReport& report) {
+  if (!report.fallbacks.front().remedy.empty()) return {};
+  std::string_view option;
+  std::size_t nodes = 0;
+  for (const Fallback& fallback : report.fallbacks) {
+    if (option.empty()) option = fallback.remedy;
+    if (!option.empty() && fallback.remedy == option) nodes += fallback.nodes.size();
+  }
+  return option.empty() ? std::string() : fmt::format(", and {} for {} others", option, nodes);
 }
 
 }  // namespace
@@ -107,10 +120,12 @@ std::string to_line(const FallbackReport& report) {
   if (report.fallbacks.empty()) return {};
   const Fallback& first = report.fallbacks.front();
   return fmt::format(
-      "{} of {} operations run on {} instead of {}; the first is {}: {}; {} would change that "
+      "{} of {} operations run on {} instead of {}; the first is {}: {}; {} would change that{} "
       "(shunt explain shows all)",
       report.fell_back, report.operations, list_devices(report, &Fallback::instead),
-      list_devices(report, &Fallback::refused_by), first.op, first.reason, remedy(first.refusal));
+      list_devices(report, &Fallback::refused_by), first.op, first.reason,
+      first.remedy.empty() ? remedy(first.refusal) : std::string_view(first.remedy),
+      other_remedy(report));
 }
 
 }  // namespace shunt

@@ -13,8 +13,9 @@ std::string list_fallbacks(const FallbackReport& report) {
   std::string text;
   for (std::size_t i = 0; i < report.fallbacks.size() && i < kMostListed; ++i) {
     const Fallback& fallback = report.fallbacks[i];
-    text += fmt::format("{}{} {} ({})", i == 0 ? "" : ", ", fallback.nodes.size(), fallback.op,
-                        fallback.reason);
+    text += fmt::format("{}{} {} ({}{})", i == 0 ? "" : ", ", fallback.nodes.size(), fallback.op,
+                        fallback.reason,
+                        fallback.remedy.empty() ? "" : fmt::format(": see {}", fallback.remedy));
   }
   if (report.fallbacks.size() > kMostListed) {
     text += fmt::format(" and {} more kinds", report.fallbacks.size() - kMostListed);

@@ -42,13 +42,9 @@ void note_who_was_passed_over(const PlaceFacts& facts, std::vector<Decision>& de
       if (answer) {
         decision.passed_over.push_back(
             {index, Refusal::kCost, std::string(why_not(decision.rule))});
-      } else if (answer.refused()) {
-        decision.passed_over.push_back({index, answer.refusal(), answer.facts()});
       } else {
-        decision.passed_over.push_back(
-            {index, Refusal::kType,
-             fmt::format("needs source {} as {}", answer.converted_source(),
-                         to_string(answer.converted_dtype()))});
+        decision.passed_over.push_back({index, answer.refusal(), answer.facts(),
+                                        std::string(facts.answers().remedy(id, index))});
       }
     }
   }
@@ -64,10 +60,10 @@ Result<Placement> place(const Graph& graph, std::span<Device* const> devices,
   placement.devices.assign(devices.begin(), devices.end());
   SHUNT_ASSIGN(placement.decisions, place_by_rules(facts, pinned, options.stream_rows));
   if (options.costs != nullptr) {
-    placement.predicted_seconds =
-        options.rules_only ? predict_costs(facts, pinned, *options.costs, placement.decisions)
-                           : place_by_costs(facts, pinned, *options.costs, placement.decisions);
+    const auto by_costs = options.rules_only ? predict_costs : place_by_costs;
+    by_costs(facts, pinned, *options.costs, placement);
   }
+  placement.conversions = find_conversions(facts.answers(), graph, placement.decisions);
   note_who_was_passed_over(facts, placement.decisions);
   placement.notes = std::move(pinned.notes);
   return placement;

@@ -1,5 +1,6 @@
 // A placement that follows a file exactly, or says which line can't be kept.
 #include "base/fail.h"
+#include "schedule/answers.h"
 #include "schedule/place_costs.h"
 #include "schedule/place_facts.h"
 #include "schedule/place_pins.h"
@@ -13,8 +14,12 @@ namespace {
 
 class Follower {
  public:
-  Follower(const PlacementFile& file, const Graph& graph, std::span<Device* const> devices)
-      : file_(file), graph_(graph), lines_(graph.size(), nullptr) {
+  Follower(const PlacementFile& file, const Graph& graph, std::span<Device* const> devices,
+           const PlaceOptions& options)
+      : file_(file),
+        graph_(graph),
+        answers_(Answers::ask(graph, devices, options)),
+        lines_(graph.size(), nullptr) {
     placement_.devices.assign(devices.begin(), devices.end());
     placement_.decisions.resize(graph.size());
     for (Device* device : devices) names_.push_back(device->info().name);
@@ -27,6 +32,7 @@ class Follower {
     for (const PlacementLine& line : file_.lines) SHUNT_TRY(take(line));
     for (NodeId id = 0; id < graph_.size(); ++id) SHUNT_TRY(decide(id));
     for (const LeafMemory& leaf : memory) SHUNT_TRY(check_memory(leaf));
+    placement_.conversions = find_conversions(answers_, graph_, placement_.decisions);
     return std::move(placement_);
   }
 
@@ -105,30 +111,46 @@ class Follower {
       return bad(line, "{} writes into {}, so it must be on {}, too", graph_.describe(id),
                  graph_.describe(node.storage), name(placement_.decisions[node.storage].device));
     }
-    Device& device = *placement_.devices[static_cast<std::size_t>(decision.device)];
-    const Support support = device.supports(graph_, id);
-    if (support.refused()) {
-      return bad(line, "{} can't compute {}: {}", name(decision.device), graph_.describe(id),
-                 support.facts());
+    const Support& answer = answers_.of(id, decision.device);
+    if (!answer) {
+      const std::string_view remedy = answers_.remedy(id, decision.device);
+      return bad(line, "{} can't compute {}: {}{}", name(decision.device), graph_.describe(id),
+                 answer.facts(), remedy.empty() ? "" : fmt::format(" (see {})", remedy));
     }
-    if (!support) {
-      return bad(line, "{} can compute {} only if its source {} comes as {}", name(decision.device),
-                 graph_.describe(id), support.converted_source(),
-                 to_string(support.converted_dtype()));
-    }
+    SHUNT_TRY(check_weights(id, line));
     note_who_was_passed_over(id);
+    return ok();
+  }
+
+  /// A node finds its weights in the type that it needs, if they are on its own device, or on
+  /// another one in the same type.
+  Status check_weights(NodeId id, const PlacementLine& line) const {
+    const int device = placement_.decisions[id].device;
+    for (NodeId source : graph_.node(id).sources) {
+      if (source == kNoNode) continue;
+      const NodeId owner = graph_.node(source).storage;
+      const int home = placement_.decisions[owner].device;
+      if (answers_.same_type(owner, device, home)) continue;
+      const auto type_on = [&](int at) {
+        return to_string(answers_.graph_on(at).node(owner).result.dtype);
+      };
+      return bad(line, "{} needs {} as {} on {}, but on {} it is {}", graph_.describe(id),
+                 graph_.describe(owner), type_on(device), name(device), name(home), type_on(home));
+    }
     return ok();
   }
 
   void note_who_was_passed_over(NodeId id) {
     Decision& decision = placement_.decisions[id];
     for (int better = 0; better < decision.device; ++better) {
-      const Support support =
-          placement_.devices[static_cast<std::size_t>(better)]->supports(graph_, id);
-      decision.passed_over.push_back(
-          support.refused()
-              ? PassedOver{better, support.refusal(), support.facts()}
-              : PassedOver{better, Refusal::kCost, "it could; the file wants it elsewhere"});
+      const Support& answer = answers_.of(id, better);
+      if (answer) {
+        decision.passed_over.push_back(
+            {better, Refusal::kCost, "it could; the file wants it elsewhere"});
+      } else {
+        decision.passed_over.push_back(
+            {better, answer.refusal(), answer.facts(), std::string(answers_.remedy(id, better))});
+      }
     }
   }
 
@@ -144,6 +166,7 @@ class Follower {
 
   const PlacementFile& file_;
   const Graph& graph_;
+  Answers answers_;
   std::vector<std::string> names_;
   std::vector<const PlacementLine*> lines_;  // by node
   Placement placement_;
@@ -153,14 +176,16 @@ class Follower {
 
 Result<Placement> place_by_file(const PlacementFile& file, const Graph& graph,
                                 std::span<Device* const> devices,
-                                std::span<const LeafMemory> memory, const CostModel* costs) {
-  SHUNT_ASSIGN(Placement placement, Follower(file, graph, devices).follow(memory));
+                                std::span<const LeafMemory> memory, const CostModel* costs,
+                                Transcode transcode) {
+  PlaceOptions options;
+  options.memory = memory;
+  options.transcode = transcode;
+  SHUNT_ASSIGN(Placement placement, Follower(file, graph, devices, options).follow(memory));
   if (costs != nullptr) {
-    PlaceOptions options;
-    options.memory = memory;
     SHUNT_ASSIGN(const PlaceFacts facts, PlaceFacts::create(graph, devices, options));
     SHUNT_ASSIGN(const PinnedNodes pinned, pin_nodes(facts, {}));
-    placement.predicted_seconds = predict_costs(facts, pinned, *costs, placement.decisions);
+    predict_costs(facts, pinned, *costs, placement);
   }
   return placement;
 }

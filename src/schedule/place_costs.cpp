@@ -30,7 +30,6 @@ class ProblemMaker {
   PlaceProblem run() {
     CostProblem& problem = made_.problem;
     problem.devices = facts_.cpu() + 1;
-    made_.seconds.assign(graph_.size(), 0);
     for (int from = 0; from < problem.devices; ++from) {
       for (int to = 0; to < problem.devices; ++to) problem.links.push_back(link(from, to));
     }
@@ -59,9 +58,20 @@ class ProblemMaker {
            pinned_.device[owner] == kNotPinned;
   }
 
+  /// Whether it can in view of the types of weights that stay where the rules put them.
+  bool finds_types(int index, NodeId id) const {
+    if (!facts_.can(index, id)) return false;
+    for (NodeId weight : facts_.weights_of(id)) {
+      const bool goes_along = follows(weight) && facts_.users(weight).size() < 2;
+      const int home = decisions_[weight].device;
+      if (!goes_along && !facts_.answers().same_type(weight, index, home)) return false;
+    }
+    return true;
+  }
+
   /// Whether a device can compute a node, and without weights being sent where that is not wanted.
   bool may(int index, NodeId id) const {
-    if (!facts_.can(index, id)) return false;
+    if (!finds_types(index, id)) return false;
     const bool free = facts_.streams() || index == facts_.cpu() || index == decisions_[id].device;
     return free || facts_.bytes_to_send(id, index) == 0;
   }
@@ -70,8 +80,9 @@ class ProblemMaker {
     const Node& node = graph_.node(id);
     CostNode cost;
     for (int index = 0; index <= facts_.cpu(); ++index) {
-      cost.seconds.push_back(may(index, id) ? costs_.seconds(graph_, id, facts_.info(index))
-                                            : kNever);
+      cost.seconds.push_back(
+          may(index, id) ? costs_.seconds(facts_.answers().graph_on(index), id, facts_.info(index))
+                         : kNever);
     }
     for (NodeId source : node.sources) {
       if (source == kNoNode) continue;
@@ -80,11 +91,9 @@ class ProblemMaker {
     cost.bytes = bytes(id);
     cost.pinned = hard_device(id);
     cost.group = group(id);
-    const int now = decisions_[id].device;
-    made_.seconds[id] = cost.seconds[static_cast<std::size_t>(now)];
     index_of_[id] = static_cast<std::uint32_t>(made_.nodes.size());
     made_.nodes.push_back(id);
-    made_.start.push_back(now);
+    made_.start.push_back(decisions_[id].device);
     made_.problem.nodes.push_back(std::move(cost));
   }
 
@@ -114,7 +123,7 @@ class ProblemMaker {
     if (!facts_.writers(id).empty()) return static_cast<int>(id);
     for (NodeId source : node.sources) {
       if (source == kNoNode) continue;
-      const NodeId maker = maker_of(source);
+      const NodeId maker = maker_of(graph_, source);
       if (graph_.node(maker).is_leaf() && follows(maker) && facts_.users(maker).size() > 1 &&
           !facts_.writers(maker).empty()) {
         return static_cast<int>(maker);
@@ -123,22 +132,18 @@ class ProblemMaker {
     return -1;
   }
 
-  /// What made the value that a node reads: views are looked through, to whoever wrote last.
-  NodeId maker_of(NodeId id) const {
-    while (!graph_.node(id).is_leaf() && !is_computed(graph_.node(id)))
-      id = graph_.node(id).sources.front();
-    return id;
-  }
-
   /// Nothing where reading costs nothing, wherever the reader is.
   std::optional<CostValue> value_of(NodeId id) {
-    const NodeId maker = maker_of(id);
+    const NodeId maker = maker_of(graph_, id);
     if (!graph_.node(maker).is_leaf()) return CostValue{false, index_of_[maker]};
     const bool alone = facts_.users(maker).size() < 2 || !facts_.writers(maker).empty();
     if (follows(maker) && alone) return std::nullopt;
     const auto [known, is_new] =
         external_of_.try_emplace(maker, static_cast<std::uint32_t>(made_.problem.externals.size()));
-    if (is_new) made_.problem.externals.push_back({decisions_[maker].device, bytes_sent(maker)});
+    if (is_new) {
+      made_.problem.externals.push_back({decisions_[maker].device, bytes_sent(maker)});
+      made_.externals.push_back(maker);
+    }
     return CostValue{true, known->second};
   }
 
@@ -151,6 +156,25 @@ class ProblemMaker {
   std::map<NodeId, std::uint32_t> external_of_;  // by leaf
   PlaceProblem made_;
 };
+
+/// When what is done, and how long all of it takes.
+void predict_times(const PlaceProblem& made, const Assignment& assignment, Placement& placement) {
+  for (std::size_t i = 0; i < made.nodes.size(); ++i) {
+    const auto device = static_cast<std::size_t>(assignment[i]);
+    placement.decisions[made.nodes[i]].seconds = made.problem.nodes[i].seconds[device];
+  }
+  StepTimes times;
+  placement.predicted_seconds = makespan(made.problem, assignment, &times);
+  if (placement.predicted_seconds == kNever) return;
+  for (std::size_t i = 0; i < made.nodes.size(); ++i)
+    placement.decisions[made.nodes[i]].start = times.nodes[i].start;
+  for (const StepTimes::Transfer& transfer : times.transfers) {
+    if (transfer.end == transfer.start) continue;
+    const auto& nodes = transfer.value.external ? made.externals : made.nodes;
+    placement.predicted_copies.push_back(
+        {nodes[transfer.value.index], transfer.from, transfer.to, transfer.start, transfer.end});
+  }
+}
 
 std::string format_seconds(double seconds) {
   if (seconds >= 1) return fmt::format("{:.2f} s", seconds);
@@ -165,21 +189,21 @@ PlaceProblem make_problem(const PlaceFacts& facts, const PinnedNodes& pinned,
   return ProblemMaker(facts, pinned, decisions, costs).run();
 }
 
-double predict_costs(const PlaceFacts& facts, const PinnedNodes& pinned, const CostModel& costs,
-                     std::vector<Decision>& decisions) {
-  const PlaceProblem made = make_problem(facts, pinned, decisions, costs);
-  for (NodeId id : made.nodes) decisions[id].seconds = made.seconds[id];
-  return makespan(made.problem, made.start);
+void predict_costs(const PlaceFacts& facts, const PinnedNodes& pinned, const CostModel& costs,
+                   Placement& placement) {
+  const PlaceProblem made = make_problem(facts, pinned, placement.decisions, costs);
+  predict_times(made, made.start, placement);
 }
 
-double place_by_costs(const PlaceFacts& facts, const PinnedNodes& pinned, const CostModel& costs,
-                      std::vector<Decision>& decisions) {
-  if (facts.cpu() == 0) return predict_costs(facts, pinned, costs, decisions);
+void place_by_costs(const PlaceFacts& facts, const PinnedNodes& pinned, const CostModel& costs,
+                    Placement& placement) {
+  std::vector<Decision>& decisions = placement.decisions;
   const PlaceProblem made = make_problem(facts, pinned, decisions, costs);
-  for (NodeId id : made.nodes) decisions[id].seconds = made.seconds[id];
+  Optimized found{.assignment = made.start};
+  if (facts.cpu() > 0) found = optimize(made.problem, made.start);
+  predict_times(made, found.assignment, placement);
+  if (!(found.seconds < found.start_seconds)) return;
 
-  const Optimized found = optimize(made.problem, made.start);
-  if (!(found.seconds < found.start_seconds)) return found.start_seconds;
   const std::string reason =
       fmt::format("predicted step {} instead of {}", format_seconds(found.seconds),
                   format_seconds(found.start_seconds));
@@ -190,10 +214,8 @@ double place_by_costs(const PlaceFacts& facts, const PinnedNodes& pinned, const 
     decision.device = device;
     decision.rule = Rule::kCosts;
     decision.reason = reason;
-    decision.seconds = made.problem.nodes[i].seconds[static_cast<std::size_t>(device)];
   }
   place_followers(facts, decisions);
-  return found.seconds;
 }
 
 }  // namespace shunt

@@ -12,9 +12,9 @@ namespace shunt {
 /// A placement by rules as a problem of numbers, and which node is which.
 struct PlaceProblem {
   CostProblem problem;
-  std::vector<NodeId> nodes;    ///< by CostNode: computed nodes, in order
-  Assignment start;             ///< what the rules say
-  std::vector<double> seconds;  ///< by node id: on the device that the rules chose
+  std::vector<NodeId> nodes;      ///< by CostNode: computed nodes, in order
+  Assignment start;               ///< what the rules say
+  std::vector<NodeId> externals;  ///< by CostExternal: leaves
 };
 
 /// Hard, thus not for costs to change: pins; who writes into memory that is there; and that those
@@ -24,13 +24,13 @@ struct PlaceProblem {
 PlaceProblem make_problem(const PlaceFacts& facts, const PinnedNodes& pinned,
                           const std::vector<Decision>& decisions, const CostModel& costs);
 
-/// Fills in the predicted seconds of each decision. The predicted seconds of a step.
-double predict_costs(const PlaceFacts& facts, const PinnedNodes& pinned, const CostModel& costs,
-                     std::vector<Decision>& decisions);
+/// Fills in all that is predicted of a step: when each node and each copy is done, and how long all
+/// of it takes.
+void predict_costs(const PlaceFacts& facts, const PinnedNodes& pinned, const CostModel& costs,
+                   Placement& placement);
 
-/// Changes `decisions` where that makes the predicted step shorter, and fills in the predicted
-/// seconds of each. The predicted seconds of a step.
-double place_by_costs(const PlaceFacts& facts, const PinnedNodes& pinned, const CostModel& costs,
-                      std::vector<Decision>& decisions);
+/// Changes decisions where that makes the predicted step shorter, and fills in what is predicted.
+void place_by_costs(const PlaceFacts& facts, const PinnedNodes& pinned, const CostModel& costs,
+                    Placement& placement);
 
 }  // namespace shunt

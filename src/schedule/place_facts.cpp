@@ -65,26 +65,24 @@ Result<PlaceFacts> PlaceFacts::create(const Graph& graph, std::span<Device* cons
   facts.streams_ = options.stream_rows > 0;
   SHUNT_ASSIGN(const auto limits, send_limits(devices, facts.infos_, options.stream_bytes));
   facts.users_ = storage_users(graph);
-  facts.answers_.resize(graph.size());
+  facts.answers_ = Answers::ask(graph, devices, options);
   facts.writers_.resize(graph.size());
   for (NodeId id = 0; id < graph.size(); ++id) {
     if (!is_computed(graph.node(id))) continue;
     for (int index = 0; index <= facts.cpu(); ++index) {
-      Support answer = facts.device(index).supports(graph, id);
-      const std::uint64_t sent = answer.refused() ? 0 : facts.bytes_to_send(id, index);
+      const std::uint64_t sent = facts.can(index, id) ? facts.bytes_to_send(id, index) : 0;
       const std::uint64_t limit = limits[static_cast<std::size_t>(index)];
-      if (sent > limit) {
-        answer = Support::no(Refusal::kMemory,
-                             fmt::format("{} bytes of weights would have to be sent there, where "
-                                         "there is room for {}",
-                                         sent, limit));
-      }
-      facts.answers_[id].push_back(std::move(answer));
+      if (sent <= limit) continue;
+      facts.answers_.refuse(
+          id, index,
+          Support::no(Refusal::kMemory, fmt::format("{} bytes of weights would have to be sent "
+                                                    "there, where there is room for {}",
+                                                    sent, limit)));
     }
     if (graph.node(id).writes_storage) facts.writers_[graph.node(id).storage].push_back(id);
     if (!facts.can(facts.cpu(), id)) {
       return fail(ErrorCode::kUnsupported, "{}: {} can't compute it: {}", graph.describe(id),
-                  facts.name(facts.cpu()), facts.answers_[id].back().facts());
+                  facts.name(facts.cpu()), facts.answer(id, facts.cpu()).facts());
     }
   }
   return facts;
@@ -93,6 +91,16 @@ Result<PlaceFacts> PlaceFacts::create(const Graph& graph, std::span<Device* cons
 bool PlaceFacts::can_own(int index, NodeId id) const {
   return can(index, id) && std::all_of(writers_[id].begin(), writers_[id].end(),
                                        [&](NodeId writer) { return can(index, writer); });
+}
+
+std::vector<NodeId> PlaceFacts::weights_of(NodeId id) const {
+  std::vector<NodeId> weights;
+  for (NodeId source : graph_->node(id).sources) {
+    if (source == kNoNode) continue;
+    const NodeId owner = graph_->node(source).storage;
+    if (is_weight(graph_->node(owner).role)) weights.push_back(owner);
+  }
+  return weights;
 }
 
 const BufferType& PlaceFacts::memory_if_on(NodeId owner, int index) const {

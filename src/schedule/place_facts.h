@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "schedule/answers.h"
 #include "shunt/plan.h"
 
 namespace shunt {
@@ -34,13 +35,14 @@ class PlaceFacts {
   int cpu() const { return static_cast<int>(devices_.size()) - 1; }
 
   /// By device; of computed nodes only.
-  const Support& answer(NodeId id, int index) const {
-    return answers_[id][static_cast<std::size_t>(index)];
-  }
+  const Answers& answers() const { return answers_; }
+  const Support& answer(NodeId id, int index) const { return answers_.of(id, index); }
   bool can(int index, NodeId id) const { return static_cast<bool>(answer(id, index)); }
   /// Whether a device can compute a node and all that later writes into the same memory.
   bool can_own(int index, NodeId id) const;
 
+  /// The weights that a node reads, through views or not.
+  std::vector<NodeId> weights_of(NodeId id) const;
   /// Computed nodes that read or write this owner's memory; and those that write it.
   const std::vector<NodeId>& users(NodeId owner) const { return users_[owner]; }
   std::span<const std::vector<NodeId>> users() const { return users_; }
@@ -64,10 +66,10 @@ class PlaceFacts {
   const Graph* graph_ = nullptr;
   std::vector<Device*> devices_;
   std::vector<DeviceInfo> infos_;
-  std::vector<std::vector<Support>> answers_;  // by node, by device
-  std::vector<std::vector<NodeId>> users_;     // by owner of memory
-  std::vector<std::vector<NodeId>> writers_;   // by owner of memory
-  std::vector<const BufferType*> memory_;      // by leaf
+  Answers answers_;
+  std::vector<std::vector<NodeId>> users_;    // by owner of memory
+  std::vector<std::vector<NodeId>> writers_;  // by owner of memory
+  std::vector<const BufferType*> memory_;     // by leaf
   bool streams_ = true;
 };
 

@@ -25,6 +25,7 @@ class Pinner {
     SHUNT_TRY(find_devices());
     SHUNT_TRY(match());
     SHUNT_TRY(pin_shared_memory());
+    pin_transcoded_weights();
     for (NodeId id = 0; id < graph_.size(); ++id) {
       if (pin_[id] == kNotPinned) continue;
       SHUNT_TRY(check(id));
@@ -110,17 +111,43 @@ class Pinner {
     return ok();
   }
 
+  /// An op that needs a weight in another type on its device takes the weight along.
+  void pin_transcoded_weights() {
+    for (NodeId id = 0; id < graph_.size(); ++id) {
+      if (pin_[id] == kNotPinned || !is_computed(graph_.node(id))) continue;
+      for (NodeId weight : facts_.weights_of(id)) {
+        const int device = pinned_.device[id];
+        if (pin_[weight] != kNotPinned || facts_.answers().conversion(weight, device) == nullptr)
+          continue;
+        pin_[weight] = pin_[id];
+        pinned_.device[weight] = device;
+      }
+    }
+  }
+
+  Status check_weights(NodeId id) const {
+    const int device = pinned_.device[id];
+    for (NodeId weight : facts_.weights_of(id)) {
+      const int home = pinned_.device[weight];
+      if (home == kNotPinned || facts_.answers().same_type(weight, device, home)) continue;
+      const auto type_on = [&](int at) {
+        return to_string(facts_.answers().graph_on(at).node(weight).result.dtype);
+      };
+      return refuse(id, fmt::format("needs {} as {} on {}, but {} puts it on {}, where it is {}",
+                                    graph_.describe(weight), type_on(device), facts_.name(device),
+                                    describe(pin_of(weight)), facts_.name(home), type_on(home)));
+    }
+    return ok();
+  }
+
   Status check(NodeId id) const {
     const int device = pinned_.device[id];
     if (is_computed(graph_.node(id))) {
       const Support& answer = facts_.answer(id, device);
-      if (answer) return ok();
-      return refuse(
-          id, fmt::format("can't run on {}: {}", facts_.name(device),
-                          answer.refused()
-                              ? answer.facts()
-                              : fmt::format("it needs source {} as {}", answer.converted_source(),
-                                            to_string(answer.converted_dtype()))));
+      if (answer) return check_weights(id);
+      const std::string_view remedy = facts_.answers().remedy(id, device);
+      return refuse(id, fmt::format("can't run on {}: {}{}", facts_.name(device), answer.facts(),
+                                    remedy.empty() ? "" : fmt::format(" (see {})", remedy)));
     }
     const BufferType* memory = facts_.memory_of(id);
     if (memory == nullptr || facts_.device(device).can_read(*memory)) return ok();

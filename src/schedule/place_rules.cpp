@@ -39,10 +39,16 @@ class Rules {
   bool placed(NodeId id) const { return decisions_[id].device >= 0; }
   bool is_free(NodeId id) const { return is_computed(graph_.node(id)) && !placed(id); }
 
-  /// Whether a device can and may compute a node, and all that later writes into its memory.
+  /// Whether a device can and may compute a node, and all that later writes into its memory; and
+  /// finds weights that have their place by now in the type that it wants.
   bool may(int index, NodeId id) const {
     const int pin = pinned_.device[id];
-    return facts_.can_own(index, id) && (pin == kNotPinned || pin == index);
+    if (!facts_.can_own(index, id) || (pin != kNotPinned && pin != index)) return false;
+    for (NodeId weight : facts_.weights_of(id)) {
+      if (placed(weight) && !facts_.answers().same_type(weight, index, decisions_[weight].device))
+        return false;
+    }
+    return true;
   }
 
   void decide(NodeId id, int index, Rule rule, std::string reason) {

@@ -57,8 +57,16 @@ Result<std::span<const std::byte>> CompiledPlan::output(Value node) const {
   return invalid("{} is neither an output nor observed", graph_->describe(node.id));
 }
 
+/// Before what the host does itself, which begins when it has waited.
+Status CompiledPlan::wait_on_host(Instance& instance, std::size_t action,
+                                  std::span<Event* const> waits) {
+  for (Event* event : waits) SHUNT_TRY(event->wait());
+  if (traced_) traced_->submitting(number_of(instance), action);
+  return ok();
+}
+
 Status CompiledPlan::show(Instance& instance, std::size_t action) {
-  for (Event* event : instance.places[action].waits) SHUNT_TRY(event->wait());
+  SHUNT_TRY(wait_on_host(instance, action, instance.places[action].waits));
   const NodeId id = actions_[action].node;
   const Tensor& tensor = graph_->node(id).result;
   const Observed observed{
@@ -78,7 +86,8 @@ Status CompiledPlan::write_picked(const Action& action, Place& place,
   Event* before = nullptr;
   for (std::size_t i = 0; i < runs.size(); ++i) {
     const PickedSlices::Run& run = runs[i];
-    Event* const link = place.picked->links[i % 2].get();
+    // The first keeps its own, which tells a trace when all of it began.
+    Event* const link = place.picked->links[i == 0 ? 0 : 1 + i % 2].get();
     Event* const signal = i + 1 < runs.size() ? link : place.done.get();
     SHUNT_TRY(action.stream->write({place.to.buffer, place.to.offset + run.offset},
                                    {place.host + run.offset, run.bytes},
@@ -103,11 +112,11 @@ Status CompiledPlan::submit(Instance& instance, std::size_t index, bool first,
   }
   if (action.kind == Kind::kObserve) return show(instance, index);
   if (action.kind == Kind::kPick) {
-    for (Event* event : waits) SHUNT_TRY(event->wait());
+    SHUNT_TRY(wait_on_host(instance, index, waits));
     return place.picked->slices.find(place.host, instance.extents);
   }
   if (place.picked != nullptr) return write_picked(action, place, waits);
-  const std::size_t bytes = actual_span(graph_->node(action.node).result, instance.extents);
+  const std::size_t bytes = copied_bytes(instance, index);
   if (action.kind == Kind::kWrite) {
     return action.stream->write(place.to, {place.host, bytes}, waits, place.done.get());
   }
@@ -115,6 +124,16 @@ Status CompiledPlan::submit(Instance& instance, std::size_t index, bool first,
     return action.stream->read({place.host, bytes}, place.from, waits, place.done.get());
   }
   return action.stream->copy(place.to, place.from, bytes, waits, place.done.get());
+}
+
+std::size_t CompiledPlan::copied_bytes(const Instance& instance, std::size_t action) const {
+  const PickedWrite* picked = instance.places[action].picked;
+  if (picked == nullptr) {
+    return actual_span(graph_->node(actions_[action].node).result, instance.extents);
+  }
+  std::size_t bytes = 0;
+  for (const PickedSlices::Run& run : picked->slices.runs()) bytes += run.bytes;
+  return bytes;
 }
 
 Result<std::uint64_t> CompiledPlan::start(const std::atomic<bool>* cancel) {
@@ -128,7 +147,9 @@ Result<std::uint64_t> CompiledPlan::start(const std::atomic<bool>* cancel) {
   instance.failed = ok();
   instance.submitted = 0;
   for (std::size_t i = 0; i < actions_.size(); ++i) {
+    if (traced_) traced_->submitting(number_of(instance), i);
     Status status = submit(instance, i, first, cancel);
+    if (traced_) traced_->submitted(number_of(instance), i);
     if (!status) {
       instance.failed = name_action(std::move(status.error()), actions_[i]);
       break;
@@ -145,12 +166,14 @@ Status CompiledPlan::finish(Instance& instance) {
   // first action that failed is the one to name.
   for (std::size_t i = 0; i < instance.submitted; ++i) {
     Event* event = instance.places[i].done.get();
-    if (event == nullptr) continue;
-    Status status = event->wait();
-    if (status) continue;
-    instance.failed = name_action(std::move(status.error()), actions_[i]);
-    break;
+    Status status = event != nullptr ? event->wait() : ok();
+    if (!status) {
+      instance.failed = name_action(std::move(status.error()), actions_[i]);
+      break;
+    }
+    if (traced_) tell_trace(instance, i);
   }
+  if (traced_) traced_->finish();
   if (!instance.failed) drain();  // what failed may have left others at work
   return instance.failed;
 }

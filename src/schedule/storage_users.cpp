@@ -8,6 +8,12 @@ bool is_computed(const Node& node) {
   return !node.is_leaf() && node.op->info().storage != Storage::kView;
 }
 
+NodeId maker_of(const Graph& graph, NodeId id) {
+  while (!graph.node(id).is_leaf() && !is_computed(graph.node(id)))
+    id = graph.node(id).sources.front();
+  return id;
+}
+
 std::vector<std::vector<NodeId>> storage_users(const Graph& graph) {
   std::vector<std::vector<NodeId>> users(graph.size());
   for (NodeId id = 0; id < graph.size(); ++id) {

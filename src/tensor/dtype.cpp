@@ -22,71 +22,79 @@ using Decode = decltype(DTypeTrait::decode);
 using Encode = decltype(DTypeTrait::encode);
 
 /// A type of one element a block.
-constexpr DTypeTrait plain(DType dtype, std::string_view name, std::size_t bytes, bool integer,
-                           Decode decode, Encode encode) {
+constexpr DTypeTrait plain(DType dtype, std::string_view name, std::size_t bytes, Decode decode,
+                           Encode encode, int precision, int exponent) {
   return {.dtype = dtype,
           .name = name,
           .block_elements = 1,
           .block_bytes = bytes,
           .quantized = false,
-          .integer = integer,
+          .integer = precision == 0,
           .decode = decode,
-          .encode = encode};
+          .encode = encode,
+          .precision = precision,
+          .exponent = exponent};
 }
 
 template <class T>
 constexpr DTypeTrait integer(DType dtype, std::string_view name) {
-  return plain(dtype, name, sizeof(T), true, decode_plain<T>, encode_plain<T>);
+  return plain(dtype, name, sizeof(T), decode_plain<T>, encode_plain<T>, 0, 0);
 }
 
 template <class Format>
-constexpr DTypeTrait blocks(DType dtype, std::string_view name) {
+constexpr DTypeTrait blocks(DType dtype, std::string_view name, int precision, int exponent) {
   DTypeTrait row = {.dtype = dtype,
                     .name = name,
                     .block_elements = Format::kElements,
                     .block_bytes = Format::kBytes,
                     .quantized = true,
                     .integer = false,
-                    .decode = decode_rows<Format>};
+                    .decode = decode_rows<Format>,
+                    .precision = precision,
+                    .exponent = exponent};
   if constexpr (EncodesWeighted<Format>) row.encode_weighted = encode_rows_weighted<Format>;
   constexpr bool kEncodes = EncodesPlainly<Format> || EncodesWeighted<Format>;
   if constexpr (kEncodes && !Format::kNeedsWeights) row.encode = encode_rows<Format>;
   return row;
 }
 
+// The last two numbers are precision and exponent. Of blocks with a scale alone half a step is the
+// largest value by so many bits: Q8_0 1/254; Q4_0 1/8, as there is no step +8. With a minimum the
+// steps share its range: Q4_1 2/30. Encoders that search for the least square error may be off by
+// more in a value or two.
 constexpr DTypeTrait kTraits[] = {
-    plain(DType::kF32, "F32", 4, false, decode_f32, encode_f32),
-    plain(DType::kF16, "F16", 2, false, decode_f16, encode_f16),
-    blocks<Q4_0>(DType::kQ4_0, "Q4_0"),
-    blocks<Q4_1>(DType::kQ4_1, "Q4_1"),
-    blocks<Q5_0>(DType::kQ5_0, "Q5_0"),
-    blocks<Q5_1>(DType::kQ5_1, "Q5_1"),
-    blocks<Q8_0>(DType::kQ8_0, "Q8_0"),
-    blocks<Q8_1>(DType::kQ8_1, "Q8_1"),
-    blocks<Q2_K>(DType::kQ2_K, "Q2_K"),
-    blocks<Q3_K>(DType::kQ3_K, "Q3_K"),
-    blocks<Q4_K>(DType::kQ4_K, "Q4_K"),
-    blocks<Q5_K>(DType::kQ5_K, "Q5_K"),
-    blocks<Q6_K>(DType::kQ6_K, "Q6_K"),
-    blocks<Q8_K>(DType::kQ8_K, "Q8_K"),
-    blocks<IQ2_XXS>(DType::kIQ2_XXS, "IQ2_XXS"),
-    blocks<IQ2_XS>(DType::kIQ2_XS, "IQ2_XS"),
-    blocks<IQ3_XXS>(DType::kIQ3_XXS, "IQ3_XXS"),
-    blocks<IQ1_S>(DType::kIQ1_S, "IQ1_S"),
-    blocks<IQ4_NL>(DType::kIQ4_NL, "IQ4_NL"),
-    blocks<IQ3_S>(DType::kIQ3_S, "IQ3_S"),
-    blocks<IQ2_S>(DType::kIQ2_S, "IQ2_S"),
-    blocks<IQ4_XS>(DType::kIQ4_XS, "IQ4_XS"),
+    plain(DType::kF32, "F32", 4, decode_f32, encode_f32, 24, 8),
+    plain(DType::kF16, "F16", 2, decode_f16, encode_f16, 11, 5),
+    blocks<Q4_0>(DType::kQ4_0, "Q4_0", 3, 5),
+    blocks<Q4_1>(DType::kQ4_1, "Q4_1", 3, 5),
+    blocks<Q5_0>(DType::kQ5_0, "Q5_0", 4, 5),
+    blocks<Q5_1>(DType::kQ5_1, "Q5_1", 4, 5),
+    blocks<Q8_0>(DType::kQ8_0, "Q8_0", 7, 5),
+    blocks<Q8_1>(DType::kQ8_1, "Q8_1", 7, 5),
+    blocks<Q2_K>(DType::kQ2_K, "Q2_K", 1, 5),
+    blocks<Q3_K>(DType::kQ3_K, "Q3_K", 2, 5),
+    blocks<Q4_K>(DType::kQ4_K, "Q4_K", 3, 5),
+    blocks<Q5_K>(DType::kQ5_K, "Q5_K", 4, 5),
+    blocks<Q6_K>(DType::kQ6_K, "Q6_K", 5, 5),
+    blocks<Q8_K>(DType::kQ8_K, "Q8_K", 7, 8),
+    blocks<IQ2_XXS>(DType::kIQ2_XXS, "IQ2_XXS", 1, 5),
+    blocks<IQ2_XS>(DType::kIQ2_XS, "IQ2_XS", 1, 5),
+    blocks<IQ3_XXS>(DType::kIQ3_XXS, "IQ3_XXS", 2, 5),
+    blocks<IQ1_S>(DType::kIQ1_S, "IQ1_S", 1, 5),
+    blocks<IQ4_NL>(DType::kIQ4_NL, "IQ4_NL", 3, 5),
+    blocks<IQ3_S>(DType::kIQ3_S, "IQ3_S", 2, 5),
+    blocks<IQ2_S>(DType::kIQ2_S, "IQ2_S", 1, 5),
+    blocks<IQ4_XS>(DType::kIQ4_XS, "IQ4_XS", 3, 5),
     integer<std::int8_t>(DType::kI8, "I8"),
     integer<std::int16_t>(DType::kI16, "I16"),
     integer<std::int32_t>(DType::kI32, "I32"),
     integer<std::int64_t>(DType::kI64, "I64"),
-    plain(DType::kF64, "F64", 8, false, decode_f64, encode_f64),
-    blocks<IQ1_M>(DType::kIQ1_M, "IQ1_M"),
-    plain(DType::kBF16, "BF16", 2, false, decode_bf16, encode_bf16),
-    blocks<TQ1_0>(DType::kTQ1_0, "TQ1_0"),
-    blocks<TQ2_0>(DType::kTQ2_0, "TQ2_0"),
-    blocks<MXFP4>(DType::kMXFP4, "MXFP4"),
+    plain(DType::kF64, "F64", 8, decode_f64, encode_f64, 53, 11),
+    blocks<IQ1_M>(DType::kIQ1_M, "IQ1_M", 1, 5),
+    plain(DType::kBF16, "BF16", 2, decode_bf16, encode_bf16, 8, 8),
+    blocks<TQ1_0>(DType::kTQ1_0, "TQ1_0", 1, 5),
+    blocks<TQ2_0>(DType::kTQ2_0, "TQ2_0", 1, 5),
+    blocks<MXFP4>(DType::kMXFP4, "MXFP4", 2, 8),
 };
 
 constexpr std::uint8_t kNoRow = 0xff;
@@ -143,6 +151,16 @@ Result<DType> dtype_from_name(std::string_view name) {
 
 std::string_view to_string(DType dtype) {
   return trait(dtype).name;
+}
+
+bool at_least_as_precise(DType to, DType from) {
+  const DTypeTrait& a = trait(to);
+  const DTypeTrait& b = trait(from);
+  if (a.precision == 0 || b.precision == 0) return false;
+  if (to == from) return true;
+  // Another block format rounds once more, so it must be finer.
+  if (a.quantized && (!b.quantized || a.precision == b.precision)) return false;
+  return a.precision >= b.precision && a.exponent >= b.exponent;
 }
 
 Status encode_row(DType dtype, std::span<const float> values, std::span<const float> importance,

@@ -9,6 +9,7 @@
 #include "schedule/picked.h"
 #include "shunt/ops.h"
 #include "shunt/registry.h"
+#include "shunt/trace.h"
 #include "support/graph_run.h"
 #include "support/tensor_io.h"
 
@@ -97,19 +98,24 @@ TEST(Plan, RunningAllocatesNothing) {
       source = {source.dtype, source.sizes, Fill::kPermutation, 0, 9};
     leaves[id] = make_values(source, id);
   }
-  auto run = GraphRun::create(graph, *devices, leaves);
-  ASSERT_TRUE(run) << run.error().message();
-
-  const std::size_t before_compiling = allocations.load();
-  EXPECT_GT(before_compiling, 0U);  // it does count
-  for (std::int64_t count : {9, 1, 0, 5}) {
-    ASSERT_TRUE((*run)->plan().set_extent(*tokens, count));
-    const std::size_t before = allocations.load();
-    const Status status = (*run)->plan().run();
-    const std::size_t after = allocations.load();
-    ASSERT_TRUE(status) << status.error().message();
-    EXPECT_EQ(after - before, 0U) << "at " << count << " tokens";
+  const auto trace = Trace::create({.capacity = 2});  // which is full after two runs
+  ASSERT_TRUE(trace);
+  for (Trace* traced : {static_cast<Trace*>(nullptr), trace->get()}) {
+    auto run = GraphRun::create(graph, *devices, leaves, {.trace = traced});
+    ASSERT_TRUE(run) << run.error().message();
+    const std::size_t before_compiling = allocations.load();
+    EXPECT_GT(before_compiling, 0U);  // it does count
+    for (std::int64_t count : {9, 1, 0, 5}) {
+      ASSERT_TRUE((*run)->plan().set_extent(*tokens, count));
+      const std::size_t before = allocations.load();
+      const Status status = (*run)->plan().run();
+      const std::size_t after = allocations.load();
+      ASSERT_TRUE(status) << status.error().message();
+      EXPECT_EQ(after - before, 0U) << "at " << count << " tokens";
+    }
   }
+  EXPECT_EQ((*trace)->spans().size(), 2U);
+  EXPECT_EQ((*trace)->left_out(), 2U);
 }
 
 TEST(Plan, FindingTheExpertsInUseAllocatesNothing) {

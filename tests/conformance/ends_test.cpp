@@ -84,11 +84,13 @@ TEST(Ends, OfPooledWindows) {
   const RefTensor x = row({kNan, 3, -kInfinity, -kInfinity, 0.0, 1, kNan, kInfinity, -3, 3});
   for (const Pooling pooling : {Pooling::kMax, Pooling::kAverage}) {
     check(pool_2d_op(), Params::of(Pool2dParams{pooling, {2, 1}, {1, 1}, {1, 0}}), x);
+    check(pool_1d_op(), Params::of(Pool1dParams{pooling, 2, 1, 1}), x);
     // Far larger than the image.
     const std::int64_t huge = 0x7fffffff;
     check(pool_2d_op(),
           Params::of(Pool2dParams{pooling, {huge, huge}, {huge, huge}, {huge - 10, huge / 2}}),
           row({1, 2, 3}));
+    check(pool_1d_op(), Params::of(Pool1dParams{pooling, huge, huge, huge - 10}), row({1, 2, 3}));
   }
 }
 

@@ -58,12 +58,30 @@ TEST(IndexFaults, InGetRows) {
   check(g, *ids);
 }
 
+TEST(IndexFaults, InSetRows) {
+  GraphBuilder g;
+  const auto dst = g.cache("dst", *make_tensor(DType::kF16, {64, 2, 2}));
+  const auto rows = g.input("rows", *make_tensor(DType::kF32, {64, 2, 2}));
+  const auto ids = g.input("ids", *make_tensor(DType::kI64, {2, 2}));
+  ASSERT_TRUE(g.output(set_rows(g, dst, rows, ids), "y"));
+  check(g, *ids);
+}
+
 TEST(IndexFaults, InMatmulId) {
   GraphBuilder g;
   const auto w = g.weight("w", *make_tensor(DType::kF32, {64, 40, 2}), Role::kExpertWeight);
   const auto x = g.input("x", *make_tensor(DType::kF32, {64, 1, 2}));
   const auto ids = g.input("ids", *make_tensor(DType::kI32, {2, 2}));
   ASSERT_TRUE(g.output(matmul_id(g, w, x, ids), "y"));
+  check(g, *ids);
+}
+
+TEST(IndexFaults, InAddId) {
+  GraphBuilder g;
+  const auto x = g.input("x", *make_tensor(DType::kF32, {64, 2, 2}));
+  const auto b = g.weight("b", *make_tensor(DType::kF32, {64, 2}));
+  const auto ids = g.input("ids", *make_tensor(DType::kI32, {2, 2}));
+  ASSERT_TRUE(g.output(add_id(g, x, b, ids), "y"));
   check(g, *ids);
 }
 

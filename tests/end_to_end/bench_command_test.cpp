@@ -21,7 +21,7 @@ TEST(BenchCommand, SavesWhatItMeasured) {
   EXPECT_THAT(result.out, AllOf(HasSubstr("matmul"), HasSubstr("attention"), HasSubstr("cpu0")));
   const auto read = CostModel::load(path);
   ASSERT_TRUE(read) << read.error().message();
-  EXPECT_EQ(read->ops().size(), 8U);
+  EXPECT_EQ(read->ops().size(), 11U);
   EXPECT_EQ(run_command({"bench", "--width", "100"}).exit_code, 2);
 }
 

@@ -1,4 +1,5 @@
 // One model used from many threads at once, and generation that another thread stops.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <thread>
@@ -109,6 +110,10 @@ TEST(EngineSession, OptionsThatMakeNoSenseAreRefused) {
   EXPECT_FALSE(Session::create(loaded.model, {.context = -1}));
   EXPECT_FALSE(Session::create(loaded.model, {.context = std::int64_t{1} << 40}));
   EXPECT_FALSE(Session::create(loaded.model, {.cache_type = DType::kI8}));
+  const auto weights = Session::create(loaded.model, {.cache_type = DType::kQ4_K});
+  ASSERT_FALSE(weights);
+  EXPECT_THAT(weights.error().message(),
+              testing::HasSubstr("type Q4_K; it may be F32, F16, BF16, Q8_0 or Q4_0"));
   EXPECT_FALSE(Session::create(loaded.model, {.batch = 0}));
 }
 

@@ -33,6 +33,22 @@ TEST(Perplexity, AgreesWithAnIndependentImplementation) {
   }
 }
 
+double perplexity_of_stories(const std::string& cache_type) {
+  const RunResult result =
+      run_command({"perplexity", "--model", shared_path("data/models/stories260K.gguf"), "--file",
+                   shared_path("data/models/stories.txt"), "--ctx", "128", "--cache-type",
+                   cache_type, "--json"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  return result.exit_code == 0 ? json::parse(result.out)["perplexity"].get<double>() : 0;
+}
+
+TEST(Perplexity, HardlyChangesWithACacheOfBlocks) {
+  SHUNT_NEED_SHARED("data/models/stories.txt");
+  // A token's keys, of 4 heads of 8, are a single block of Q8_0: it is a hard case.
+  EXPECT_NEAR(perplexity_of_stories("bf16") / 2.7156, 1, 0.001);
+  EXPECT_NEAR(perplexity_of_stories("q8_0") / 2.7156, 1, 0.01);
+}
+
 class PerplexityOfNoise : public testing::Test {
  protected:
   PerplexityOfNoise() {

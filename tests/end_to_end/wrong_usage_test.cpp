@@ -50,7 +50,8 @@ INSTANTIATE_TEST_SUITE_P(
         Usage{run_with({"--repeat-penalty", "0"}), "0"},
         Usage{run_with({"--penalty-last", "-3"}), "-3"}, Usage{run_with({"--seed", "-1"}), "-1"},
         Usage{run_with({"--seed", ""}), "\"\""}, Usage{run_with({"--ctx", "-1"}), "-1"},
-        Usage{run_with({"--batch", "0"}), "0"}, Usage{run_with({"--cache-type", "q4_0"}), "q4_0"},
+        Usage{run_with({"--batch", "0"}), "0"},
+        Usage{run_with({"--cache-type", "q4_1"}), "q8_0 or q4_0"},
         Usage{run_with({"--cache-type", "cheap"}), "cheap"},
         Usage{run_with({"--devices", "cpu0,,cpu1"}), "cpu0,,cpu1"},
         Usage{run_with({"--devices", ""}), "list"}, Usage{run_with({"--json=yes"}), "json"}));

@@ -1,7 +1,8 @@
 // A plugin with a device that exists only in tests: its memory is out of the host's reach, and all
 // it can do is matmul and add; it wants weights to be sent for products. With SHUNT_BACKEND_PATH it
 // runs real models together with the CPU. Another one, in a folder of its own, has a wrong kernel:
-// its sums are 1% too large. One is lost after some calls, and one never comes back.
+// its sums are 1% too large. One wants Q8_0 instead of F32 and Q4_0, one is lost after some calls,
+// and one never comes back (tests/CMakeLists.txt).
 #include <chrono>
 #include <thread>
 
@@ -36,6 +37,10 @@ class TestBackend final : public shunt::Backend {
   static shunt::test::TestDeviceConfig config() {
     shunt::test::TestDeviceConfig config{
         .name = "test0", .ops = {"matmul", "add"}, .wants = {"matmul"}};
+#ifdef SHUNT_TEST_PLUGIN_Q8_ONLY
+    using shunt::DType;
+    config.wants_types = {{DType::kF32, DType::kQ8_0}, {DType::kQ4_0, DType::kQ8_0}};
+#endif
 #ifdef SHUNT_TEST_PLUGIN_WRONG
     config.wrong["add"] = [](shunt::RefTensor& sum) {
       for (double& value : sum.data) value *= 1.01;

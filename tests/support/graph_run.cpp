@@ -36,7 +36,8 @@ Result<std::unique_ptr<GraphRun>> GraphRun::create(std::shared_ptr<const Graph> 
   SHUNT_ASSIGN(run->plan_, compile(graph, std::move(placement),
                                    {.memory = run->memory_,
                                     .observe = options.observe,
-                                    .steps_in_flight = options.steps_in_flight}));
+                                    .steps_in_flight = options.steps_in_flight,
+                                    .trace = options.trace}));
   SHUNT_TRY(run->set_inputs(leaves));
   return run;
 }

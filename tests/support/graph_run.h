@@ -18,6 +18,7 @@ struct GraphRunOptions {
   bool by_ability = false;
   bool weights_on_host = false;  ///< whatever the rules say
   std::int64_t stream_rows = PlaceOptions{}.stream_rows;
+  Trace* trace = nullptr;
 };
 
 class GraphRun {

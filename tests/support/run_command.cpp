@@ -138,7 +138,10 @@ class Child {
       read_some(out_.read, result_.out);
       react_to_output();
     }
-    if (files[1].revents != 0) read_some(err_.read, result_.err);
+    if (files[1].revents != 0) {
+      read_some(err_.read, result_.err);
+      if (options_.interrupt_when_it_complains && !result_.err.empty()) interrupt();
+    }
     if (files[2].revents != 0) write_some();
   }
 
@@ -156,12 +159,14 @@ class Child {
     if ((count < 0 && errno != EAGAIN) || written_ == options_.input.size()) close_end(in_.write);
   }
 
+  void interrupt() {
+    if (!interrupted_) ::kill(pid_, SIGINT);
+    interrupted_ = true;
+  }
+
   void react_to_output() {
     const std::size_t size = result_.out.size();
-    if (options_.interrupt_after > 0 && size >= options_.interrupt_after && !interrupted_) {
-      interrupted_ = true;
-      ::kill(pid_, SIGINT);
-    }
+    if (options_.interrupt_after > 0 && size >= options_.interrupt_after) interrupt();
     if (options_.close_output_after > 0 && size >= options_.close_output_after) {
       close_end(out_.read);
     }

@@ -14,10 +14,11 @@ struct RunOptions {
   std::string input;                               ///< its standard input, which then ends
   std::map<std::string, std::string> environment;  ///< added to that of the test
   std::chrono::seconds timeout{120};               ///< then it is killed
-  bool terminal_input = false;         ///< standard input is a terminal at which nobody types
-  std::string output_file;             ///< where standard output goes instead
-  std::size_t interrupt_after = 0;     ///< SIGINT once it has printed that many bytes; 0: never
-  std::size_t close_output_after = 0;  ///< nobody reads on after that many bytes; 0: never
+  bool terminal_input = false;      ///< standard input is a terminal at which nobody types
+  std::string output_file;          ///< where standard output goes instead
+  std::size_t interrupt_after = 0;  ///< SIGINT once it has printed that many bytes; 0: never
+  bool interrupt_when_it_complains = false;  ///< SIGINT once there is something on stderr
+  std::size_t close_output_after = 0;        ///< nobody reads on after that many bytes; 0: never
 };
 
 struct RunResult {

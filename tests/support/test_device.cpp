@@ -164,6 +164,10 @@ class TestWorldStream final : public Stream {
   Result<std::unique_ptr<Event>> create_event() override {
     return std::make_unique<WorldEvent>(queue_.world());
   }
+  Result<std::unique_ptr<Event>> create_timed_event() override {
+    ++device_.timed_events;
+    return std::make_unique<WorldEvent>(queue_.world(), config_.tells_times);
+  }
   Status run(Binding& binding, const RunArgs& args, std::span<Event* const> waits,
              Event* signal) override {
     auto& bound = static_cast<TestBinding&>(binding);
@@ -248,12 +252,20 @@ DeviceInfo TestDevice::info() const {
 
 Support TestDevice::supports(const Graph& graph, NodeId id) const {
   const Node& node = graph.node(id);
-  if (node.is_leaf() || config_.ops.empty() ||
-      config_.ops.contains(std::string(node.op->info().name))) {
-    return Support::yes();
+  if (node.is_leaf()) return Support::yes();
+  if (!config_.ops.empty() && !config_.ops.contains(std::string(node.op->info().name))) {
+    return Support::no(Refusal::kOp,
+                       fmt::format("{} has no kernel for {}", config_.name, node.op->info().name));
   }
-  return Support::no(Refusal::kOp,
-                     fmt::format("{} has no kernel for {}", config_.name, node.op->info().name));
+  for (std::size_t i = 0; i < node.sources.size(); ++i) {
+    if (node.sources[i] == kNoNode) continue;
+    const Node& source = graph.node(node.sources[i]);
+    if (graph.node(source.storage).role != Role::kWeight) continue;
+    const auto wanted = config_.wants_types.find(source.result.dtype);
+    if (wanted != config_.wants_types.end())
+      return Support::yes_if(static_cast<int>(i), wanted->second);
+  }
+  return config_.answer ? config_.answer(graph, id) : Support::yes();
 }
 
 bool TestDevice::wants(const Graph& graph, NodeId id) const {

@@ -1,6 +1,6 @@
 // A device that exists only in tests, and is what a test wants it to be: which ops it supports,
-// whether the host can touch its memory, how much it has. It computes with each op's plain
-// reference, so it needs no backend.
+// with which types of weights, whether the host can touch its memory, how much it has. It computes
+// with each op's plain reference, so it needs no backend.
 #pragma once
 
 #include <atomic>
@@ -25,6 +25,10 @@ struct TestDeviceConfig {
   int priority = 1;
   std::set<std::string> ops = {};    ///< names of those it supports; empty: all
   std::set<std::string> wants = {};  ///< names of ops that it wants weights to be sent for
+  /// Types of weights that it lacks, and the type that it wants instead.
+  std::map<DType, DType> wants_types = {};
+  /// What it says to a node whose op and weights it has; empty: yes.
+  std::function<Support(const Graph&, NodeId)> answer = {};
   bool host_accessible = false;
   std::size_t memory = std::size_t{1} << 30;      ///< bytes it has
   std::size_t max_buffer = std::size_t{1} << 30;  ///< bytes of its largest buffer
@@ -36,6 +40,7 @@ struct TestDeviceConfig {
   /// Wrong kernels, by op: what is done to a result before it is written. A result that has been
   /// made smaller is not written any further.
   std::map<std::string, std::function<void(RefTensor&)>> wrong = {};
+  bool tells_times = true;  ///< its events know when work was done
 };
 
 /// The n-th call, from 1, that fails, counted from when it is set; 0: none does.
@@ -72,6 +77,8 @@ class TestDevice final : public Device {
   bool has_failed() const;
   /// Called before each node that is computed.
   std::function<void(NodeId)> on_launch;
+  /// How many events that tell times its streams have made.
+  std::size_t timed_events = 0;
   /// How many nodes it has computed, in all runs.
   std::size_t computed() const { return computed_; }
   /// Bytes that came from the host through its streams.

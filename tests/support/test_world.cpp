@@ -55,6 +55,7 @@ void WorldStream::run_first() {
   if (!status) failed_ = status;
   time_ = start + queued.task.seconds;
   world_.now_ = std::max(world_.now_, time_);
+  queued.work->begin = start;
   queued.work->time = time_;
   queued.work->status = std::move(status);
   queued.work->done = true;

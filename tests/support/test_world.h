@@ -19,7 +19,8 @@ class WorldStream;
 /// One submission: done or not, when, and how it ended.
 struct WorldWork {
   bool done = false;
-  double time = 0;  ///< simulated seconds at which it ended
+  double begin = 0;  ///< simulated seconds at which it began
+  double time = 0;   ///< and at which it ended
   Status status;
 };
 
@@ -34,6 +35,8 @@ class TestWorld {
   void run_all(const WorldStream& stream);
   /// Simulated seconds at which the last work ended.
   double now() const { return now_; }
+  /// The host's own simulated clock: what it last waited for ended then.
+  double host_now() const { return host_; }
 
  private:
   friend class WorldStream;
@@ -48,7 +51,8 @@ class TestWorld {
 /// submitted by then.
 class WorldEvent final : public Event {
  public:
-  explicit WorldEvent(TestWorld& world) : world_(world), work_(std::make_shared<WorldWork>()) {
+  explicit WorldEvent(TestWorld& world, bool timed = false)
+      : world_(world), timed_(timed), work_(std::make_shared<WorldWork>()) {
     work_->done = true;
   }
   Status wait() override {
@@ -56,11 +60,16 @@ class WorldEvent final : public Event {
     world_.host_waited(work_->time);
     return work_->status;
   }
+  std::optional<WorkTimes> times() const override {
+    if (!timed_) return std::nullopt;
+    return WorkTimes{work_->begin, work_->time};
+  }
   std::shared_ptr<WorldWork> work() const { return work_; }
   void renew() { work_ = std::make_shared<WorldWork>(); }
 
  private:
   TestWorld& world_;
+  bool timed_;
   std::shared_ptr<WorldWork> work_;
 };
 

@@ -7,6 +7,7 @@
 
 #include <random>
 
+#include "ops/common/cache_types.h"
 #include "support/models.h"
 #include "support/test_device.h"
 
@@ -226,8 +227,9 @@ TEST(Fit, WhatIsPredictedIsWhatIsAllocated) {
   std::mt19937_64 random(11);
   const auto any = [&](std::uint64_t below) { return random() % below; };
   const std::set<std::string> some_ops = {"matmul", "add", "mul", "rms_norm", "swiglu"};
+  std::size_t transcoded = 0;
   int streamed = 0;
-  for (int round = 0; round < 30; ++round) {
+  for (int round = 0; round < 40; ++round) {
     SynthOptions shape;
     shape.layers = static_cast<std::int64_t>(1 + any(5));
     shape.width = static_cast<std::int64_t>(32 * (1 + any(3)));
@@ -235,7 +237,8 @@ TEST(Fit, WhatIsPredictedIsWhatIsAllocated) {
     shape.vocabulary = static_cast<std::int64_t>(300 + any(300));
     shape.tied = any(2) == 0;
     shape.seed = random();
-    shape.dtype = any(2) == 0 ? DType::kF32 : DType::kF16;
+    const DType types[] = {DType::kF32, DType::kF16, DType::kQ8_0, DType::kQ4_0};
+    shape.dtype = types[any(4)];
     const SynthModel file(shape);
     std::vector<std::unique_ptr<TestDevice>> owned;
     for (std::uint64_t i = any(4); i-- > 0;) {
@@ -245,6 +248,7 @@ TEST(Fit, WhatIsPredictedIsWhatIsAllocated) {
       config.memory = std::size_t{1000} << any(12);
       config.max_buffer = any(3) == 0 ? std::size_t{2000} << any(9) : std::size_t{1} << 30;
       config.host_accessible = any(4) == 0;
+      if (any(3) > 0) config.wants_types[shape.dtype] = types[any(4)];
       owned.push_back(std::make_unique<TestDevice>(config));
     }
     const bool streams = round % 3 == 0;
@@ -269,8 +273,11 @@ TEST(Fit, WhatIsPredictedIsWhatIsAllocated) {
       options.rules_only = round % 2 == 0;
     }
     if (any(2) == 0) options.memory_margin = any(100000);
+    const Transcode modes[] = {Transcode::kNone, Transcode::kPrecise, Transcode::kLossy};
+    options.transcode = modes[any(3)];
     const auto model = Model::load(file.path(), devices, options);
     ASSERT_TRUE(model) << model.error().message();
+    transcoded += (*model)->transcoded().size();
     for (const auto& device : owned)
       EXPECT_EQ(device->allocated(), (*model)->ledger().allocated(device->info().name));
     const auto session = Session::create(*model, options.session);
@@ -290,7 +297,40 @@ TEST(Fit, WhatIsPredictedIsWhatIsAllocated) {
     const auto sent = ::testing::Contains(HasSubstr("for weights that are sent there"));
     streamed += ::testing::Value((*session)->notes(), sent) ? 1 : 0;
   }
+  EXPECT_GT(transcoded, 20U) << "so that this says something";
   EXPECT_GT(streamed, 2) << "this hardly happened";
+}
+
+TEST(Fit, CachesTakeWhatTheirTypeTakes) {
+  // Heads of whole blocks, and such as are decoded for each step.
+  for (const std::int64_t heads : {2, 4}) {
+    SynthOptions shape;
+    shape.heads = heads;
+    const SynthModel file(shape);
+    for (const DType type : kCacheTypes) {
+      TestDevice cpu({.name = "cpu0", .kind = DeviceKind::kCpu, .host_accessible = true});
+      Device* devices[] = {&cpu};
+      LoadOptions options;
+      options.session = {.context = 64, .cache_type = type, .batch = 8};
+      const auto model = Model::load(file.path(), devices, options);
+      ASSERT_TRUE(model) << model.error().message();
+      const auto session = Session::create(*model, options.session);
+      ASSERT_TRUE(session) << session.error().message();
+      // Keys and values of 2 layers, 64 tokens of 2 heads.
+      const std::int64_t elements = 2 * 2 * 64 * 2 * (shape.width / heads);
+      const DTypeTrait& format = trait(type);
+      EXPECT_EQ((*session)->ledger().bytes("cpu0", Purpose::kCache),
+                static_cast<std::uint64_t>(elements / format.block_elements) * format.block_bytes)
+          << heads << " " << to_string(type);
+      Ledger both = (*model)->ledger();
+      both.add((*session)->ledger());
+      for (const Purpose purpose : {Purpose::kCache, Purpose::kActivations, Purpose::kInputs}) {
+        EXPECT_EQ(both.bytes("cpu0", purpose), (*model)->predicted().bytes("cpu0", purpose))
+            << heads << " " << to_string(type) << " " << to_string(purpose);
+      }
+      EXPECT_EQ(cpu.allocated(), own_bytes(both, "cpu0"));
+    }
+  }
 }
 
 }  // namespace

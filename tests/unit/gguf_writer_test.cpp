@@ -224,6 +224,42 @@ TEST(GgufWriter, FailedDataLeaveTheOldFileAndNothingElse) {
   }
 }
 
+TEST(GgufWriter, TakesTensorsInPieces) {
+  const TempFolder folder;
+  Writer writer;
+  ASSERT_TRUE(writer.add_tensor("a", *make_tensor(DType::kI8, {40})));
+  ASSERT_TRUE(writer.add_tensor("b", *make_tensor(DType::kI8, {3})));
+  const std::vector<std::byte> data = {std::byte{1}, std::byte{2}, std::byte{3}};
+  const auto bytes = std::span(data);
+  const auto give = [&](std::size_t first, std::size_t second) {
+    return [&, first, second](std::size_t index, const Writer::Sink& sink) -> Status {
+      for (std::size_t left = index == 0 ? first : second; left > 0;) {
+        const std::size_t now = std::min(left, bytes.size());
+        SHUNT_TRY(sink(bytes.first(now)));
+        left -= now;
+      }
+      return ok();
+    };
+  };
+  const std::string path = folder.file("out.gguf");
+  ASSERT_TRUE(writer.write_pieces(path, give(40, 3)));
+  const auto file = File::open(path);
+  ASSERT_TRUE(file) << file.error().message();
+  const auto a = file->data(file->tensors()[0]);
+  for (std::size_t i = 0; i < 40; ++i) EXPECT_EQ(a[i], data[i % 3]) << i;
+  EXPECT_TRUE(std::ranges::equal(file->data(file->tensors()[1]), data));
+  // Too few and too many.
+  for (const auto& [first, second] : {std::pair(39, 3), std::pair(40, 2), std::pair(40, 4)}) {
+    const Status status = writer.write_pieces(
+        folder.file("bad.gguf"),
+        give(static_cast<std::size_t>(first), static_cast<std::size_t>(second)));
+    ASSERT_FALSE(status);
+    EXPECT_EQ(status.error().code(), ErrorCode::kInvalidArgument);
+    EXPECT_THAT(status.error().message(), HasSubstr("bytes were given for I8"));
+  }
+  EXPECT_THAT(folder.list(), ElementsAre("out.gguf"));
+}
+
 TEST(GgufWriter, SaysWhereItCannotWrite) {
   const TempFolder folder;
   const Status missing = Writer().write(folder.file("none/out.gguf"), no_data);

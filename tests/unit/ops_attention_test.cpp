@@ -46,6 +46,59 @@ TEST(Softmax, OfARowThatIsMaskedWhollyIsZero) {
   EXPECT_THAT(softmax_of(x, mask).data, Each(0));
 }
 
+RefTensor softmax_of(const std::vector<Leaf>& x_mask_sinks, const SoftmaxParams& params) {
+  return evaluate(x_mask_sinks, [&](GraphBuilder& g, const Values& v) {
+    return softmax(g, v[0], v[1], params, v.size() > 2 ? v[2] : absent());
+  });
+}
+
+TEST(Softmax, GivesASinkItsShareAndLeavesItOut) {
+  // One query of two heads, with sinks of weights 2 and 0.
+  const Leaf x = {.sizes = {2, 1, 2, 1}, .data = {0, 0, 0, 0}};
+  const Leaf mask = {.sizes = {2, 1, 2, 1}, .data = {0, 0, 0, -kInfinity}};
+  const Leaf sinks = {.sizes = {2, 1, 1, 1}, .data = {std::log(2), -kInfinity}};
+  EXPECT_THAT(softmax_of({x, mask, sinks}, {}).data, is_near({.25, .25, 1, 0}));
+}
+
+TEST(Softmax, WithASinkOfARowThatIsMaskedWhollyIsZero) {
+  const Leaf x = {.sizes = {2, 1, 1, 1}, .data = {1, 2}};
+  const Leaf mask = {.sizes = {2, 1, 1, 1}, .data = {-kInfinity, -kInfinity}};
+  EXPECT_THAT(softmax_of({x, mask, {.sizes = {1, 1, 1, 1}, .data = {3}}}, {}).data, Each(0));
+}
+
+TEST(Softmax, MultipliesTheMaskByEachHeadsSlope) {
+  // Two heads: slopes 2^-4 and 2^-8.
+  const Leaf x = {.sizes = {2, 1, 2, 1}, .data = {0, 0, 0, 0}};
+  const Leaf mask = {.sizes = {2, 1, 1, 1}, .data = {0, -256 * std::log(3)}};
+  EXPECT_THAT(softmax_of({x, mask}, {.max_bias = 8}).data,
+              is_near({1, std::pow(3, -16), .75, .25}));
+}
+
+TEST(Alibi, HasTheSlopesOfThePaper) {
+  // arXiv 2108.12409: for 8 heads 1/2, 1/4 and so on; for 16 the powers of 2^-0.5.
+  for (int head = 0; head < 8; ++head) {
+    EXPECT_DOUBLE_EQ(alibi_slope(8, 8, head), std::pow(2, -(head + 1)));
+  }
+  for (int head = 0; head < 16; ++head) {
+    EXPECT_DOUBLE_EQ(alibi_slope(8, 16, head), std::pow(2, -0.5 * (head + 1)));
+  }
+  EXPECT_DOUBLE_EQ(alibi_slope(8, 1, 0), 1.0 / 256);
+}
+
+TEST(Alibi, TakesEveryOtherSlopeOfTwiceAsManyHeadsIfTheyAreNoPowerOfTwo) {
+  // 12 heads, as in the paper's code: the 8 of 8 heads, then the 1st, 3rd, 5th and 7th of 16.
+  for (int head = 0; head < 8; ++head) {
+    EXPECT_DOUBLE_EQ(alibi_slope(8, 12, head), std::pow(2, -(head + 1)));
+  }
+  const double last[] = {-0.5, -1.5, -2.5, -3.5};
+  for (int i = 0; i < 4; ++i) EXPECT_DOUBLE_EQ(alibi_slope(8, 12, 8 + i), std::pow(2, last[i]));
+}
+
+TEST(Alibi, IsSwitchedOffByNoBias) {
+  EXPECT_EQ(alibi_slope(0, 8, 5), 1);
+  EXPECT_EQ(alibi_slope(0, 0, 0), 1);
+}
+
 /// Rows of one head at the positions; the factors are left out if there are none.
 RefTensor rotate(const std::vector<double>& row, const std::vector<double>& positions,
                  const RopeParams& params, const std::vector<double>& factors = {}) {
@@ -113,6 +166,51 @@ TEST(Rope, YarnExtrapolatesFastPairsAndInterpolatesSlowOnes) {
   EXPECT_NEAR(y.data[0], 1.1386294 * std::cos(1), 1e-6);
 }
 
+/// One row of one head at positions (time, row, column, another).
+std::vector<double> rotate_in_sections(const std::vector<double>& row,
+                                       const std::vector<double>& positions,
+                                       const RopeParams& params) {
+  const Leaf x = {.sizes = {static_cast<std::int64_t>(row.size()), 1, 1, 1}, .data = row};
+  return evaluate({x, {DType::kI32, {1, 4, 1, 1}, positions}},
+                  [&](GraphBuilder& g, const Values& v) {
+                    return rope(g, v[0], v[1], absent(), params);
+                  })
+      .data;
+}
+
+TEST(Rope, TurnsEachSectionByItsOwnPosition) {
+  // Pairs (i, i + 4), of which pair i turns by 10000^(-i / 4) = 10^-i a position; the first by the
+  // time, two by the row, the last by the column.
+  const auto y =
+      rotate_in_sections({1, 1, 1, 1, 0, 0, 0, 0}, {3, 20, 500, 7},
+                         {.dims = 8, .mode = RopeMode::kMulti, .sections = {1, 2, 1, 0}});
+  EXPECT_THAT(y, is_near({std::cos(3), std::cos(2), std::cos(.2), std::cos(.5), std::sin(3),
+                          std::sin(2), std::sin(.2), std::sin(.5)}));
+}
+
+TEST(Rope, OfEqualPositionsInSectionsIsNeox) {
+  const std::vector<double> row = {1, -2, 3, 4, .5, 6, 7, -8, 9};
+  const RopeParams params = {.dims = 8, .mode = RopeMode::kMulti, .sections = {1, 2, 1, 0}};
+  EXPECT_THAT(rotate_in_sections(row, {5, 5, 5, 5}, params),
+              is_near(rotate(row, {5}, {.dims = 8, .mode = RopeMode::kNeox}).data));
+}
+
+TEST(Rope, OfPicturesBeginsWithTheHighestFrequencyInEachSection) {
+  // Rows and columns of a picture: 10000^(-j / 2) = 100^-j, j from 0 in both.
+  const auto y =
+      rotate_in_sections({1, 1, 1, 1, 0, 0, 0, 0}, {3, 20, 0, 0},
+                         {.dims = 8, .mode = RopeMode::kVision, .sections = {2, 2, 0, 0}});
+  EXPECT_THAT(y, is_near({std::cos(3), std::cos(.03), std::cos(20), std::cos(.2), std::sin(3),
+                          std::sin(.03), std::sin(20), std::sin(.2)}));
+}
+
+RefTensor attend(const std::vector<Leaf>& leaves, const AttentionParams& params, bool masked) {
+  return evaluate(leaves, [&](GraphBuilder& g, const Values& v) {
+    return attention(g, v[0], v[1], v[2], masked ? v[3] : absent(), params,
+                     masked || v.size() < 4 ? absent() : v[3]);
+  });
+}
+
 RefTensor attend(const std::vector<Leaf>& leaves, float scale = 1) {
   return evaluate(leaves, [=](GraphBuilder& g, const Values& v) {
     return attention(g, v[0], v[1], v[2], v.size() > 3 ? v[3] : absent(), {.scale = scale});
@@ -157,6 +255,47 @@ TEST(Attention, SeesWhatTheMaskAllowsAndGivesZeroIfThatIsNothing) {
                          {.sizes = {1, 1, 2, 1}, .data = {10, 20}},
                          mask});
   EXPECT_THAT(y.data, ElementsAre(10, 15, 0));
+}
+
+TEST(Attention, CapsScores) {
+  // 2 tanh(30 / 2) is 2, and 0 stays 0.
+  const auto y = attend({{.sizes = {1, 1, 1, 1}, .data = {30}},
+                         {.sizes = {1, 1, 2, 1}, .data = {0, 1}},
+                         {.sizes = {1, 1, 2, 1}, .data = {0, 1}}},
+                        {.softcap = 2}, false);
+  EXPECT_THAT(y.data, is_near({std::exp(2) / (1 + std::exp(2))}));
+}
+
+TEST(Attention, CapsWhatIsScaledBeforeTheMaskIsAdded) {
+  // tanh(2 * 1) + mask 0, against tanh(0) + ln 3.
+  const Leaf mask = {.sizes = {2, 1, 1, 1}, .data = {0, std::log(3)}};
+  const auto y = attend({{.sizes = {1, 1, 1, 1}, .data = {1}},
+                         {.sizes = {1, 1, 2, 1}, .data = {1, 0}},
+                         {.sizes = {1, 1, 2, 1}, .data = {1, 0}},
+                         mask},
+                        {.scale = 2, .softcap = 1}, true);
+  const double first = std::exp(std::tanh(2.0));
+  EXPECT_THAT(y.data, is_near({first / (first + 3)}));
+}
+
+TEST(Attention, MultipliesTheMaskByEachHeadsSlope) {
+  // Two heads: slopes 2^-4 and 2^-8.
+  const auto y = attend({{.sizes = {1, 2, 1, 1}, .data = {0, 0}},
+                         {.sizes = {1, 1, 2, 1}, .data = {1, 1}},
+                         {.sizes = {1, 1, 2, 1}, .data = {0, 1}},
+                         {.sizes = {2, 1, 1, 1}, .data = {0, -256 * std::log(3)}}},
+                        {.max_bias = 8}, true);
+  EXPECT_THAT(y.data, is_near({1 / (std::pow(3, 16) + 1), .25}, 1e-12));
+}
+
+TEST(Attention, GivesASinkItsShare) {
+  // Of two heads, the second has a sink as heavy as its two keys.
+  const auto y = attend({{.sizes = {1, 2, 1, 1}, .data = {0, 0}},
+                         {.sizes = {1, 1, 2, 1}, .data = {1, 1}},
+                         {.sizes = {1, 1, 2, 1}, .data = {10, 20}},
+                         {.sizes = {2, 1, 1, 1}, .data = {-kInfinity, std::log(2)}}},
+                        {}, false);
+  EXPECT_THAT(y.data, is_near({15, 7.5}));
 }
 
 TEST(Attention, ToNothingIsZero) {

@@ -25,6 +25,16 @@ inline Result<Value> leaf(GraphBuilder& g, DType dtype, const Shape& shape, std:
   return g.cache(std::move(name), *make_tensor(dtype, shape));
 }
 
+std::vector<BadCall> elementwise_calls();
+std::vector<BadCall> unary_calls();
+std::vector<BadCall> gated_calls();
+std::vector<BadCall> norm_calls();
+std::vector<BadCall> softmax_calls();
+std::vector<BadCall> rope_calls();
+std::vector<BadCall> attention_calls();
+std::vector<BadCall> data_calls();
+std::vector<BadCall> convolution_calls();
+std::vector<BadCall> custom_calls();
 std::vector<BadCall> state_calls();
 std::vector<BadCall> training_calls();
 

@@ -16,138 +16,6 @@ using testing::ContainsRegex;
 using testing::HasSubstr;
 using testing::StartsWith;
 
-std::vector<BadCall> elementwise_calls() {
-  std::vector<BadCall> calls;
-  for (const auto& [name, op] : {std::pair{"add", &add}, std::pair{"sub", &sub},
-                                 std::pair{"mul", &mul}, std::pair{"div", &div}}) {
-    calls.push_back(
-        {name,
-         [call = op](GraphBuilder& g) { return call(g, leaf(g, kF16, {4}), leaf(g, kF32, {4})); },
-         {"F16 [4]", "a is F16 [4], not F32"}});
-    calls.push_back(
-        {name,
-         [call = op](GraphBuilder& g) {
-           return call(g, leaf(g, kF32, {4, 6}, "left"), leaf(g, kF32, {4, 4}, "right"));
-         },
-         {"left F32 [4, 6]", "right F32 [4, 4]", "dimension 1 of b is 4"}});
-    calls.push_back(
-        {name,
-         [call = op](GraphBuilder& g) { return call(g, leaf(g, kF32, {4}), leaf(g, kF32, {0})); },
-         {"dimension 0 of b is 0"}});
-  }
-  calls.push_back({"scale",
-                   [](GraphBuilder& g) { return scale(g, leaf(g, kI32, {4}), {}); },
-                   {"x is I32 [4], not F32"}});
-  calls.push_back({"scale",
-                   [](GraphBuilder& g) { return scale(g, leaf(g, kF32, {4}), {.scale = NAN}); },
-                   {"F32 [4]", "scale is nan"}});
-  calls.push_back(
-      {"scale",
-       [](GraphBuilder& g) { return scale(g, leaf(g, kF32, {4}), {.scale = 1, .bias = INFINITY}); },
-       {"bias is inf"}});
-  return calls;
-}
-
-std::vector<BadCall> unary_calls() {
-  std::vector<BadCall> calls = {
-      {"leaky_relu",
-       [](GraphBuilder& g) { return leaky_relu(g, leaf(g, kF16, {4})); },
-       {"x is F16 [4], not F32"}},
-      {"leaky_relu",
-       [](GraphBuilder& g) { return leaky_relu(g, leaf(g, kF32, {4}), {.slope = NAN}); },
-       {"slope is nan"}},
-      {"clamp",
-       [](GraphBuilder& g) { return clamp(g, leaf(g, kI32, {4}), {}); },
-       {"x is I32 [4], not F32"}},
-      {"clamp",
-       [](GraphBuilder& g) { return clamp(g, leaf(g, kF32, {4}), {.low = 2, .high = 1}); },
-       {"low is 2 and high is 1"}},
-      {"clamp",
-       [](GraphBuilder& g) { return clamp(g, leaf(g, kF32, {4}), {.low = NAN, .high = 1}); },
-       {"low is nan"}},
-  };
-  using Builder = Result<Value> (*)(GraphBuilder&, Operand);
-  constexpr std::pair<const char*, Builder> kFunctions[] = {
-      {"abs", abs},
-      {"ceil", ceil},
-      {"cos", cos},
-      {"elu", elu},
-      {"exp", exp},
-      {"expm1", expm1},
-      {"floor", floor},
-      {"gelu", gelu},
-      {"gelu_erf", gelu_erf},
-      {"gelu_quick", gelu_quick},
-      {"hardsigmoid", hardsigmoid},
-      {"hardswish", hardswish},
-      {"log", log},
-      {"neg", neg},
-      {"relu", relu},
-      {"round", round},
-      {"sgn", sgn},
-      {"sigmoid", sigmoid},
-      {"silu", silu},
-      {"sin", sin},
-      {"softplus", softplus},
-      {"sqr", sqr},
-      {"sqrt", sqrt},
-      {"step", step},
-      {"tanh", tanh},
-      {"trunc", trunc},
-  };
-  for (const auto& [name, function] : kFunctions) {
-    calls.push_back({name,
-                     [f = function](GraphBuilder& g) { return f(g, leaf(g, kF16, {4})); },
-                     {"x is F16 [4], not F32"}});
-    calls.push_back({name,
-                     [f = function](GraphBuilder& g) { return f(g, leaf(g, kQ8_0, {32})); },
-                     {"x is Q8_0 [32], not F32"}});
-  }
-  return calls;
-}
-
-std::vector<BadCall> activation_and_norm_calls() {
-  return {
-      {"swiglu",
-       [](GraphBuilder& g) { return swiglu(g, leaf(g, kF32, {4}), leaf(g, kF16, {4})); },
-       {"up is F16 [4]"}},
-      {"swiglu",
-       [](GraphBuilder& g) {
-         return swiglu(g, leaf(g, kF32, {4}), leaf(g, kF32, {4, 2}));
-       },
-       {"F32 [4], F32 [4, 2]", "gate and up differ in shape"}},
-      {"rms_norm", [](GraphBuilder& g) { return rms_norm(g, leaf(g, kF16, {4})); }, {"F16 [4]"}},
-      {"rms_norm",
-       [](GraphBuilder& g) { return rms_norm(g, leaf(g, kF32, {4}), {.eps = -1}); },
-       {"eps is -1"}},
-      {"rms_norm",
-       [](GraphBuilder& g) { return rms_norm(g, leaf(g, kF32, {4}), {.eps = NAN}); },
-       {"eps is nan"}},
-      {"norm", [](GraphBuilder& g) { return norm(g, leaf(g, kF16, {4})); }, {"x is F16 [4]"}},
-      {"norm", [](GraphBuilder& g) { return norm(g, leaf(g, kF32, {4}), {-1}); }, {"eps is -1"}},
-      {"group_norm",
-       [](GraphBuilder& g) {
-         return group_norm(g, leaf(g, kF32, {4, 4, 6}), {.groups = 4});
-       },
-       {"groups is 4, which does not divide the channels of x, 6"}},
-      {"group_norm",
-       [](GraphBuilder& g) {
-         return group_norm(g, leaf(g, kF32, {4, 4, 6}), {.groups = 0});
-       },
-       {"groups is 0"}},
-      {"group_norm",
-       [](GraphBuilder& g) {
-         return group_norm(g, leaf(g, kF32, {4, 4, 6}), {.eps = INFINITY});
-       },
-       {"eps is inf"}},
-      {"group_norm",
-       [](GraphBuilder& g) {
-         return group_norm(g, leaf(g, kF32, {4, *g.extent("height", 4), 6}), {});
-       },
-       {"dimension 1 of x is 4*, an extent"}},
-  };
-}
-
 std::vector<BadCall> matrix_calls() {
   return {
       {"matmul",
@@ -162,19 +30,61 @@ std::vector<BadCall> matrix_calls() {
        {"w is I32 [4, 4]; it may be of any type but F64 and integers"}},
       {"matmul",
        [](GraphBuilder& g) {
-         return matmul(g, leaf(g, kF32, {4, 4}), leaf(g, kF16, {4, 5}));
+         return matmul(g, leaf(g, kF32, {4, 4}), leaf(g, kI32, {4, 5}));
        },
-       {"x is F16 [4, 5]"}},
+       {"x is I32 [4, 5], not F32, F16 or BF16"}},
       {"matmul",
        [](GraphBuilder& g) {
          return matmul(g, leaf(g, kF32, {4, 4, 2}), leaf(g, kF32, {4, 5, 3}));
        },
-       {"dimension 2 of w is 2, which does not divide that of x, 3"}},
+       {"dimension 2 of w is 2, and that of x is 3, neither of which divides the other"}},
       {"matmul",
        [](GraphBuilder& g) {
          return matmul(g, leaf(g, kF32, {4, 4, 1, 3}), leaf(g, kF32, {4, 5, 1, 2}));
        },
-       {"dimension 3 of w is 3"}},
+       {"dimension 3 of w is 3, and that of x is 2"}},
+      {"matmul",
+       [](GraphBuilder& g) {
+         const Dim n = *g.extent("n", 4);
+         return matmul(g, leaf(g, kF32, {4, 4, n}), leaf(g, kF32, {4, 5, 4}));
+       },
+       {"dimension 2 of w is 4*, and that of x is 4"}},
+      {"solve_tri",
+       [](GraphBuilder& g) {
+         return solve_tri(g, leaf(g, kF32, {4, 5}, "a"), leaf(g, kF32, {3, 5}, "b"));
+       },
+       {"a F32 [4, 5], b F32 [3, 5]", "dimension 1 of a is 5, but dimension 0 of it is 4"}},
+      {"solve_tri",
+       [](GraphBuilder& g) {
+         return solve_tri(g, leaf(g, kF32, {4, 4}), leaf(g, kF32, {4, 3}));
+       },
+       {"dimension 1 of b is 3, but the number of equations is 4"}},
+      {"solve_tri",
+       [](GraphBuilder& g) {
+         return solve_tri(g, leaf(g, kF32, {4, 4, 2}), leaf(g, kF32, {3, 4, 3}));
+       },
+       {"dimension 2 of a is 2, which does not divide that of b, 3"}},
+      {"solve_tri",
+       [](GraphBuilder& g) {
+         return solve_tri(g, leaf(g, kF32, {4, 4, 1, 4}), leaf(g, kF32, {3, 4, 1, 2}));
+       },
+       {"dimension 3 of a is 4"}},
+      {"solve_tri",
+       [](GraphBuilder& g) {
+         return solve_tri(g, leaf(g, kF16, {4, 4}), leaf(g, kF32, {3, 4}));
+       },
+       {"a is F16 [4, 4], not F32"}},
+      {"solve_tri",
+       [](GraphBuilder& g) {
+         return solve_tri(g, leaf(g, kF32, {4, 4}), leaf(g, kI32, {3, 4}));
+       },
+       {"b is I32 [3, 4], not F32"}},
+      {"solve_tri",
+       [](GraphBuilder& g) {
+         const Dim n = *g.extent("n", 4);
+         return solve_tri(g, leaf(g, kF32, {n, n}), leaf(g, kF32, {3, n}));
+       },
+       {"dimension 0 of a is 4*, an extent"}},
   };
 }
 
@@ -207,99 +117,13 @@ std::vector<BadCall> expert_calls() {
   };
 }
 
-std::vector<BadCall> softmax_and_rope_calls() {
-  const auto rotate = [](GraphBuilder& g, RopeParams params) {
-    return rope(g, leaf(g, kF32, {8, 2, 3}), leaf(g, kI32, {3}), absent(), params);
-  };
-  return {
-      {"softmax",
-       [](GraphBuilder& g) {
-         return softmax(g, leaf(g, kF16, {4, 2}));
-       },
-       {"F16 [4, 2]"}},
-      {"softmax",
-       [](GraphBuilder& g) {
-         return softmax(g, leaf(g, kF32, {4, 2}), leaf(g, kF32, {4, 1}));
-       },
-       {"mask is F32 [4], but the scores are [4, 2]"}},
-      {"softmax",
-       [](GraphBuilder& g) {
-         return softmax(g, leaf(g, kF32, {4, 2}), leaf(g, kI32, {4, 2}));
-       },
-       {"mask is I32 [4, 2], not F32 or F16"}},
-      {"softmax",
-       [](GraphBuilder& g) { return softmax(g, leaf(g, kF32, {4}), absent(), {.scale = NAN}); },
-       {"scale is nan"}},
-      {"rope", [=](GraphBuilder& g) { return rotate(g, {}); }, {"dims is 0"}},
-      {"rope", [=](GraphBuilder& g) { return rotate(g, {.dims = 3}); }, {"dims is 3", "even"}},
-      {"rope", [=](GraphBuilder& g) { return rotate(g, {.dims = 10}); }, {"dims is 10", "size, 8"}},
-      {"rope",
-       [=](GraphBuilder& g) { return rotate(g, {.dims = 8, .freq_base = 0}); },
-       {"freq_base is 0"}},
-      {"rope",
-       [=](GraphBuilder& g) { return rotate(g, {.dims = 8, .ext_factor = 1}); },
-       {"original_context is 0", "YaRN"}},
-      {"rope",
-       [](GraphBuilder& g) {
-         return rope(g, leaf(g, kF32, {8, 2, 3}), leaf(g, kI32, {2}), absent(), {.dims = 8});
-       },
-       {"F32 [8, 2, 3], I32 [2]", "dimension 0 of positions is 2, but dimension 2 of x is 3"}},
-      {"rope",
-       [](GraphBuilder& g) {
-         return rope(g, leaf(g, kF32, {8}), leaf(g, kF32, {1}), absent(), {.dims = 8});
-       },
-       {"positions is F32 [1], not I32"}},
-      {"rope",
-       [](GraphBuilder& g) {
-         return rope(g, leaf(g, kF32, {8}), leaf(g, kI32, {1}), leaf(g, kF32, {8}), {.dims = 8});
-       },
-       {"dimension 0 of freq_factors is 8, but dims / 2 is 4"}},
-  };
-}
-
-std::vector<BadCall> attention_calls() {
-  struct Shapes {
-    Shape q, k, v;
-  };
-  const auto call = [](const Shapes& shapes, DType type = kF16) {
-    return [=](GraphBuilder& g) {
-      return attention(g, leaf(g, kF32, shapes.q), leaf(g, type, shapes.k),
-                       leaf(g, type, shapes.v));
-    };
-  };
-  return {
-      {"attention",
-       call({{8, 4, 3}, {9, 2, 5}, {8, 2, 5}}),
-       {"F32 [8, 4, 3], F16 [9, 2, 5], F16 [8, 2, 5], -", "dimension 0 of k is 9"}},
-      {"attention",
-       call({{8, 4, 3}, {8, 3, 5}, {8, 3, 5}}),
-       {"the heads of k, 3, do not divide the heads of q, 4"}},
-      {"attention", call({{8, 4, 3}, {8, 2, 5}, {8, 2, 6}}), {"dimension 2 of v is 6"}},
-      {"attention", call({{8, 4, 3}, {8, 2, 5}, {8, 4, 5}}), {"dimension 1 of v is 4"}},
-      {"attention", call({{8, 4, 3}, {8, 2, 5, 2}, {8, 2, 5, 2}}), {"dimension 3 of k is 2"}},
-      {"attention", call({{8, 4, 3}, {8, 2, 5}, {8, 2, 5}}, kI32), {"k is I32 [8, 2, 5]"}},
-      {"attention",
-       [](GraphBuilder& g) {
-         const auto kv = leaf(g, kF32, {8, 2, 5});
-         return attention(g, leaf(g, kF32, {8, 4, 3}), kv, kv, leaf(g, kF32, {5, 4}));
-       },
-       {"mask is F32 [5, 4], but the scores are [5, 3, 4]"}},
-      {"attention",
-       [](GraphBuilder& g) {
-         const auto kv = leaf(g, kF32, {8, 2, 5});
-         return attention(g, leaf(g, kF32, {8, 4, 3}), kv, kv, absent(), {.scale = INFINITY});
-       },
-       {"scale is inf"}},
-  };
-}
-
 std::vector<BadCall> rows_calls() {
   return {
       {"get_rows",
        [](GraphBuilder& g) {
-         return get_rows(g, leaf(g, kI64, {4, 9}), leaf(g, kI32, {2}));
+         return get_rows(g, leaf(g, kI64, {4, 9}), leaf(g, kQ8_0, {32}));
        },
-       {"table is I64 [4, 9]"}},
+       {"ids is Q8_0 [32]"}},
       {"get_rows",
        [](GraphBuilder& g) {
          return get_rows(g, leaf(g, kF32, {4, 9}), leaf(g, kF32, {2}));
@@ -332,9 +156,42 @@ std::vector<BadCall> rows_calls() {
        {"dimension 0 of ids is 3, but the number of rows is 2"}},
       {"set_rows",
        [](GraphBuilder& g) {
-         return set_rows(g, leaf(g, kF16, {4, 9}), leaf(g, kF16, {4, 2}), leaf(g, kI64, {2}));
+         return set_rows(g, leaf(g, DType::kIQ1_S, {256, 9}), leaf(g, kF16, {256, 2}),
+                         leaf(g, kI64, {2}));
        },
-       {"rows is F16 [4, 2], not F32"}},
+       {"rows is F16 [256, 2], which is not converted to dst's type, IQ1_S", "importance"}},
+      {"set_rows",
+       [](GraphBuilder& g) {
+         return set_rows(g, leaf(g, kF16, {4, 9}), leaf(g, kF32, {4, 2}), leaf(g, kF32, {2}));
+       },
+       {"ids is F32 [2], not I32 or I64"}},
+      {"set_rows",
+       [](GraphBuilder& g) {
+         return set_rows(g, leaf(g, kF16, {4, 9, 2}), leaf(g, kF32, {4, 2, 3}), leaf(g, kI64, {2}));
+       },
+       {"dimension 2 of rows is 3, but that of dst is 2"}},
+      {"set_rows",
+       [](GraphBuilder& g) {
+         return set_rows(g, leaf(g, kF16, {4, 9, 1, 2}), leaf(g, kF32, {4, 2}), leaf(g, kI64, {2}));
+       },
+       {"dimension 3 of rows is 1, but that of dst is 2"}},
+      {"set_rows",
+       [](GraphBuilder& g) {
+         return set_rows(g, leaf(g, kF16, {4, 9, 4}), leaf(g, kF32, {4, 2, 4}),
+                         leaf(g, kI64, {2, 3}));
+       },
+       {"dimension 1 of ids is 3, which does not divide dimension 2 of rows, 4"}},
+      {"set_rows",
+       [](GraphBuilder& g) {
+         return set_rows(g, leaf(g, kF16, {4, 9}), leaf(g, kF32, {4, 2}), leaf(g, kI64, {2, 1, 2}));
+       },
+       {"dimension 2 of ids is 2, which does not divide dimension 3 of rows, 1"}},
+      {"set_rows",
+       [](GraphBuilder& g) {
+         return set_rows(g, leaf(g, kF16, {4, 9}), leaf(g, kF32, {4, 2}),
+                         leaf(g, kI64, {2, 1, 1, 2}));
+       },
+       {"ids is I64 [2, 1, 1, 2], which has more than 3 dimensions"}},
       {"set_rows",
        [](GraphBuilder& g) {
          const auto weight = g.weight("w", *make_tensor(kF16, {4, 9}));
@@ -352,8 +209,9 @@ std::vector<BadCall> data_and_order_calls() {
        },
        {"src and dst differ in shape: [4, 2] and [2, 4]"}},
       {"cpy",
-       [](GraphBuilder& g) { return cpy(g, leaf(g, kI64, {4}), leaf(g, kF16, {4})); },
-       {"src is I64 [4], which is not converted to dst's type, F16"}},
+       [](GraphBuilder& g) { return cpy(g, leaf(g, kI64, {32}), leaf(g, DType::kQ8_1, {32})); },
+       {"src is I64 [32], which is not converted to dst's type, Q8_1: that is not a type for "
+        "storage"}},
       {"cpy",
        [](GraphBuilder& g) { return cpy(g, leaf(g, kF32, {256}), leaf(g, DType::kIQ2_XS, {256})); },
        {"src is F32 [256]", "IQ2_XS", "importance matrix"}},
@@ -364,90 +222,14 @@ std::vector<BadCall> data_and_order_calls() {
        {"it would write into tokens (input)"}},
       {"cont", [](GraphBuilder& g) { return cont(g, Value{99}); }, {"#99 is not of this graph"}},
       {"cont", [](GraphBuilder& g) { return cont(g, absent()); }, {"x is not given"}},
+      {"dup", [](GraphBuilder& g) { return dup(g, Value{99}); }, {"#99 is not of this graph"}},
+      {"dup", [](GraphBuilder& g) { return dup(g, absent()); }, {"x is not given"}},
       {"argmax", [](GraphBuilder& g) { return argmax(g, leaf(g, kI32, {4})); }, {"x is I32 [4]"}},
       {"argmax",
        [](GraphBuilder& g) {
          return argmax(g, leaf(g, kF32, {0, 3}));
        },
        {"F32 [0, 3]", "no element"}},
-  };
-}
-
-std::vector<BadCall> convolution_calls() {
-  using Convolution = Result<Value> (*)(GraphBuilder&, Operand, Operand, Conv2dParams);
-  const auto call = [](Convolution f, const Shape& w, const Shape& x, Conv2dParams params = {},
-                       DType type = kF32) {
-    return [=](GraphBuilder& g) { return f(g, leaf(g, type, w), leaf(g, kF32, x), params); };
-  };
-  return {
-      {"conv_2d",
-       call(conv_2d, {3, 3, 4, 5}, {9, 9, 3}),
-       {"dimension 2 of w is 4, but dimension 2 of x is 3"}},
-      {"conv_2d",
-       call(conv_2d, {3, 3, 4, 5}, {9, 2, 4}),
-       {"reaches over 3 elements of dimension 1 of x, which has 2"}},
-      {"conv_2d",
-       call(conv_2d, {3, 3, 4, 5}, {4, 9, 4}, {.dilation = {2, 1}}),
-       {"reaches over 5 elements of dimension 0"}},
-      {"conv_2d", call(conv_2d, {3, 3, 4, 5}, {9, 9, 4}, {.stride = {0, 1}}), {"stride is [0, 1]"}},
-      {"conv_2d", call(conv_2d, {3, 3, 4, 5}, {9, 9, 4}, {.pad = {0, -1}}), {"pad is [0, -1]"}},
-      {"conv_2d",
-       call(conv_2d, {3, 3, 4, 5}, {9, 9, 4}, {.pad = {INT64_MAX, 0}}),
-       {"pad is [9223372036854775807, 0]"}},
-      {"conv_2d",
-       call(conv_2d, {3, 3, 4, 5}, {9, 9, 4}, {.dilation = {1, 0}}),
-       {"dilation is [1, 0]"}},
-      {"conv_2d", call(conv_2d, {0, 3, 4, 5}, {9, 9, 4}), {"the kernel is [0, 3]"}},
-      {"conv_2d", call(conv_2d, {32, 3, 4, 5}, {99, 9, 4}, {}, kQ8_0), {"w is Q8_0 [32, 3, 4, 5]"}},
-      {"conv_2d",
-       [](GraphBuilder& g) {
-         return conv_2d(g, leaf(g, kF32, {3, 3, 4}), leaf(g, kF32, {*g.extent("width", 9), 9, 4}));
-       },
-       {"dimension 0 of x is 9*, an extent"}},
-      {"conv_2d",
-       [](GraphBuilder& g) {
-         return conv_2d(g, leaf(g, kF32, {3, 3, 4, *g.extent("n", 9)}), leaf(g, kF32, {9, 9, 4}));
-       },
-       {"dimension 3 of w is 9*, an extent"}},
-      {"conv_2d",
-       call(conv_2d, {1, 1, 1, 1}, {1, 1, 1}, {.pad = {0x7fffffff, 0x7fffffff}}),
-       {"F32 [1], F32 [1]"}},
-      {"conv_2d_dw", call(conv_2d_dw, {3, 3, 2, 4}, {9, 9, 4}), {"dimension 2 of w is 2"}},
-      {"conv_2d_dw",
-       call(conv_2d_dw, {3, 3, 1, 5}, {9, 9, 4}),
-       {"dimension 3 of w is 5, but dimension 2 of x is 4"}},
-      {"im2col",
-       [](GraphBuilder& g) {
-         return im2col(g, leaf(g, kF16, {9, 9, 4}), {.kernel = {3, 3}});
-       },
-       {"x is F16 [9, 9, 4]"}},
-      {"im2col",
-       [](GraphBuilder& g) {
-         return im2col(g, leaf(g, kF32, {9, 9, 4}), {.kernel = {10, 3}});
-       },
-       {"reaches over 10 elements of dimension 0"}},
-      {"im2col",
-       [](GraphBuilder& g) {
-         constexpr std::int64_t kMost = 0x7fffffff;
-         return im2col(g, leaf(g, kF32, {9, 9, 9}),
-                       {.kernel = {kMost, kMost}, .pad = {kMost, kMost}});
-       },
-       {"too many"}},
-      {"pool_2d",
-       [](GraphBuilder& g) {
-         return pool_2d(g, leaf(g, kF32, {9, 9}), {.kernel = {2, 2}, .pad = {2, 0}});
-       },
-       {"pad is [2, 0], but must be below the kernel, [2, 2]"}},
-      {"pool_2d",
-       [](GraphBuilder& g) {
-         return pool_2d(g, leaf(g, kF32, {0, 9}), {.kernel = {2, 2}, .pad = {1, 1}});
-       },
-       {"whose images have no element"}},
-      {"pool_2d",
-       [](GraphBuilder& g) {
-         return pool_2d(g, leaf(g, kF32, {9, 9}), {.kernel = {-2, 2}});
-       },
-       {"the kernel is [-2, 2]"}},
   };
 }
 
@@ -458,8 +240,8 @@ std::vector<BadCall> sort_and_reduce_calls() {
        [](GraphBuilder& g) { return argsort(g, leaf(g, kF32, {Dim(std::int64_t{1} << 31)})); },
        {"too long"}},
       {"top_k",
-       [](GraphBuilder& g) { return top_k(g, leaf(g, kF16, {4}), {1}); },
-       {"x is F16 [4]"}},
+       [](GraphBuilder& g) { return top_k(g, leaf(g, kI32, {4}), {1}); },
+       {"x is I32 [4]"}},
       {"top_k",
        [](GraphBuilder& g) { return top_k(g, leaf(g, kF32, {4}), {0}); },
        {"k is 0, but rows of x have 4"}},
@@ -469,11 +251,11 @@ std::vector<BadCall> sort_and_reduce_calls() {
       {"top_k",
        [](GraphBuilder& g) { return top_k(g, leaf(g, kF32, {*g.extent("tokens", 8)}), {2}); },
        {"dimension 0 of x is 8*, an extent"}},
-      {"sum", [](GraphBuilder& g) { return sum(g, leaf(g, kF16, {4})); }, {"x is F16 [4]"}},
+      {"sum", [](GraphBuilder& g) { return sum(g, leaf(g, kQ8_0, {32})); }, {"x is Q8_0 [32]"}},
       {"sum", [](GraphBuilder& g) { return sum(g, leaf(g, kI32, {4})); }, {"x is I32 [4]"}},
-      {"sum_rows", [](GraphBuilder& g) { return sum_rows(g, leaf(g, kF16, {4})); }, {"F16 [4]"}},
+      {"sum_rows", [](GraphBuilder& g) { return sum_rows(g, leaf(g, kI32, {4})); }, {"I32 [4]"}},
       {"sum_rows", [](GraphBuilder& g) { return sum_rows(g, leaf(g, kQ8_0, {32})); }, {"Q8_0"}},
-      {"mean", [](GraphBuilder& g) { return mean(g, leaf(g, kF16, {4})); }, {"x is F16 [4]"}},
+      {"mean", [](GraphBuilder& g) { return mean(g, leaf(g, kI32, {4})); }, {"x is I32 [4]"}},
       {"mean",
        [](GraphBuilder& g) {
          return mean(g, leaf(g, kF32, {0, 3}));
@@ -551,10 +333,10 @@ std::vector<BadCall> view_calls() {
 TEST(OpErrors, NameTheOpTheOperandsAndTheFacts) {
   std::map<std::string, int> counts;
   for (const auto& calls :
-       {elementwise_calls(), unary_calls(), activation_and_norm_calls(), matrix_calls(),
-        expert_calls(), softmax_and_rope_calls(), attention_calls(), rows_calls(),
+       {elementwise_calls(), unary_calls(), gated_calls(), norm_calls(), matrix_calls(),
+        expert_calls(), softmax_calls(), rope_calls(), attention_calls(), rows_calls(),
         data_and_order_calls(), sort_and_reduce_calls(), convolution_calls(), view_calls(),
-        state_calls(), training_calls()}) {
+        data_calls(), state_calls(), training_calls(), custom_calls()}) {
     for (const BadCall& bad : calls) {
       GraphBuilder g;
       const auto result = bad.call(g);
@@ -585,9 +367,9 @@ TEST(OpErrors, NameTheOpTheOperandsAndTheFacts) {
 TEST(OpErrors, OfAnOperandComeOutOfTheCallAroundIt) {
   GraphBuilder g;
   const auto x = leaf(g, kF32, {4});
-  const auto result = add(g, silu(g, leaf(g, kF16, {4})), x);
+  const auto result = add(g, silu(g, leaf(g, kI32, {4})), x);
   ASSERT_FALSE(result.has_value());
-  EXPECT_THAT(result.error().message(), StartsWith("silu(F16 [4])"));
+  EXPECT_THAT(result.error().message(), StartsWith("silu(I32 [4])"));
 }
 
 }  // namespace

@@ -63,6 +63,9 @@ std::vector<BadCall> training_calls() {
   add("softmax_back",
       [=](GraphBuilder& g) { return softmax_back(g, pair_of(g), pair_of(g), {.scale = NAN}); },
       {"scale is nan"});
+  add("softmax_back",
+      [=](GraphBuilder& g) { return softmax_back(g, pair_of(g), pair_of(g), {.max_bias = -1}); },
+      {"max_bias is -1"});
   add("cross_entropy_loss_back",
       [=](GraphBuilder& g) {
         return cross_entropy_loss_back(g, leaf(g, kF32, {2}), pair_of(g), pair_of(g));
@@ -178,6 +181,11 @@ std::vector<BadCall> training_calls() {
   add("rope_back", [=](GraphBuilder& g) { return turn_back(g, kI32, {.dims = 3}); }, {"dims is 3"});
   add("rope_back", [=](GraphBuilder& g) { return turn_back(g, kF32, {.dims = 8}); },
       {"positions is F32 [3], not I32"});
+  add("rope_back",
+      [=](GraphBuilder& g) {
+        return turn_back(g, kI32, {.dims = 8, .mode = RopeMode::kVision, .sections = {2, 2, 0, 0}});
+      },
+      {"dimension 1 of positions is 1", "positions in mode vision is 4"});
   add("count_equal", [=](GraphBuilder& g) { return count_equal(g, pair_of(g), pair_of(g)); },
       {"a is F32 [4, 2], not I32"});
   add("count_equal",

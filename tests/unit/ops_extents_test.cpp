@@ -45,9 +45,42 @@ TEST_F(OpExtents, AreCopiedFromTheSources) {
   const auto heads = reshape(g, x, {16, 4, tokens});
   EXPECT_EQ(shape_of(rope(g, heads, leaf(DType::kI32, {tokens}), absent(), {.dims = 16})),
             (Shape{16, 4, tokens}));
+  EXPECT_EQ(shape_of(rope(g, heads, leaf(DType::kI32, {tokens, 4}), absent(),
+                          {.dims = 16, .mode = RopeMode::kMulti, .sections = {4, 2, 2, 0}})),
+            (Shape{16, 4, tokens}));
   const auto cache = leaf(DType::kF16, {16, 2, rows});
   const auto mask = leaf(DType::kF16, {rows, tokens});
   EXPECT_EQ(shape_of(attention(g, heads, cache, cache, mask)), (Shape{16, 4, tokens}));
+}
+
+TEST_F(OpExtents, MayBeTheNumberOfImages) {
+  const Dim pairs(tokens.extent, 8, 2);
+  const auto kernels = leaf(DType::kF16, {3, 3, 3, 10});  // 5 of 2 channels
+  const auto deep = leaf(DType::kF32, {6, 6, 6, pairs});
+  const Dim outputs(tokens.extent, 8, 5);
+  EXPECT_EQ(shape_of(conv_3d(g, kernels, deep, {.channels = 2})), (Shape{4, 4, 4, outputs}));
+  const Dim slices(tokens.extent, 8, 4);
+  EXPECT_EQ(shape_of(im2col_3d(g, deep, {.channels = 2, .kernel = {3, 3, 3}})),
+            (Shape{54, 4, 4, slices}));
+  const auto flat = leaf(DType::kF32, {6, 6, 2, tokens});
+  EXPECT_EQ(shape_of(im2col(g, flat, {.kernel = {3, 3}})), (Shape{18, 4, 4, tokens}));
+  EXPECT_EQ(shape_of(conv_transpose_2d(g, leaf(DType::kF32, {3, 3, 5, 2}), flat)),
+            (Shape{8, 8, 5, tokens}));
+  const auto signals = leaf(DType::kF32, {6, 2, tokens});
+  EXPECT_EQ(shape_of(conv_transpose_1d(g, leaf(DType::kF32, {3, 5, 2}), signals)),
+            (Shape{8, 5, tokens}));
+  EXPECT_EQ(shape_of(col2im_1d(g, signals, {.kernel = 3})), (Shape{4, 2, tokens}));
+  EXPECT_EQ(shape_of(pool_1d(g, leaf(DType::kF32, {6, tokens, 3, 3}), {.kernel = 2})),
+            (Shape{5, tokens, 3, 3}));
+}
+
+TEST_F(OpExtents, MayBeSlicesOfEitherSideOfAProduct) {
+  const auto many = leaf(DType::kF32, {8, 5, tokens});
+  const auto one = leaf(DType::kF32, {8, 3});
+  EXPECT_EQ(shape_of(matmul(g, many, one)), (Shape{5, 3, tokens}));
+  EXPECT_EQ(shape_of(matmul(g, one, many)), (Shape{3, 5, tokens}));
+  EXPECT_FALSE(matmul(g, many, leaf(DType::kF32, {8, 3, rows})).has_value());
+  EXPECT_FALSE(matmul(g, many, leaf(DType::kF32, {8, 3, 8})).has_value());
 }
 
 TEST_F(OpExtents, MayBeTheTokensAndSequencesOfARecurrence) {
@@ -86,6 +119,9 @@ TEST_F(OpExtents, AreNotMistakenForEachOtherNorForNumbers) {
 
 TEST_F(OpExtents, AreDividedOnlyByWhatDividesTheirFactor) {
   const auto pairs = leaf(DType::kF32, {64, Dim(tokens.extent, 8, 2)});
+  EXPECT_EQ(shape_of(swiglu_fused(g, transpose(g, pairs))), (Shape{tokens, 64}));
+  EXPECT_EQ(shape_of(swiglu_fused(g, x)), (Shape{32, tokens}));
+  EXPECT_FALSE(swiglu_fused(g, transpose(g, x)).has_value());
   EXPECT_TRUE(add(g, pairs, leaf(DType::kF32, {64, 2})).has_value());
   EXPECT_FALSE(add(g, pairs, leaf(DType::kF32, {64, 4})).has_value());
 }

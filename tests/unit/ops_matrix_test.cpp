@@ -23,6 +23,14 @@ TEST(Matmul, SharesSlicesOfWAmongNeighbouringSlicesOfX) {
   EXPECT_THAT(multiply(w, x).data, ElementsAre(10, 10, 20, 20, 300, 300, 400, 400));
 }
 
+TEST(Matmul, SharesSlicesOfXAmongNeighbouringSlicesOfW) {
+  const Leaf w = {.sizes = {1, 1, 4, 1}, .data = {1, 2, 3, 4}};
+  const Leaf x = {.sizes = {1, 1, 2, 2}, .data = {10, 100, 20, 200}};
+  const auto y = multiply(w, x);
+  EXPECT_EQ(y.sizes, (Sizes{1, 1, 4, 2}));
+  EXPECT_THAT(y.data, ElementsAre(10, 20, 300, 400, 20, 40, 600, 800));
+}
+
 TEST(Matmul, OfNothingIsZero) {
   const auto y = multiply({.sizes = {0, 2, 1, 1}, .data = {}}, {.sizes = {0, 3, 1, 1}, .data = {}});
   EXPECT_EQ(y.sizes, (Sizes{2, 3, 1, 1}));
@@ -48,6 +56,39 @@ TEST(MatmulId, MayHaveAColumnForEachExpertOfAToken) {
   const Leaf x = {.sizes = {2, 2, 1, 1}, .data = {3, 4, 5, 6}};
   const auto y = choose(x, {.dtype = DType::kI32, .sizes = {2, 1, 1, 1}, .data = {1, 1}});
   EXPECT_THAT(y.data, ElementsAre(34, -3, 56, -5));
+}
+
+RefTensor solve(const Leaf& a, const Leaf& b, const SolveTriParams& params = {}) {
+  return evaluate(
+      {a, b}, [&](GraphBuilder& g, const Values& v) { return solve_tri(g, v[0], v[1], params); });
+}
+
+TEST(SolveTri, FindsWhatTheMatrixMakesTheRightHandSidesOf) {
+  // 2 x = 4 and 3 x + 4 y = 26, so x = 2 and y = 5; what is above the diagonal is not read.
+  const Leaf a = {.sizes = {2, 2, 1, 1}, .data = {2, kInfinity, 3, 4}};
+  // Two right-hand sides, which lie side by side.
+  const auto x = solve(a, {.sizes = {2, 2, 1, 1}, .data = {4, -2, 26, 1}});
+  EXPECT_EQ(x.sizes, (Sizes{2, 2, 1, 1}));
+  EXPECT_THAT(x.data, ElementsAre(2, -1, 5, 1));
+}
+
+TEST(SolveTri, GoesUpwardsForAnUpperTriangle) {
+  // 4 y = 20 and 2 x + 3 y = 19.
+  const Leaf a = {.sizes = {2, 2, 1, 1}, .data = {2, 3, kInfinity, 4}};
+  EXPECT_THAT(solve(a, {.sizes = {1, 2, 1, 1}, .data = {19, 20}}, {Triangle::kUpper, false}).data,
+              ElementsAre(2, 5));
+}
+
+TEST(SolveTri, TakesAUnitDiagonalForOnes) {
+  const Leaf a = {.sizes = {2, 2, 1, 1}, .data = {0, kInfinity, 3, 0}};
+  EXPECT_THAT(solve(a, {.sizes = {1, 2, 1, 1}, .data = {2, 10}}, {Triangle::kLower, true}).data,
+              ElementsAre(2, 4));
+}
+
+TEST(SolveTri, SharesMatricesAmongNeighbouringSlices) {
+  const Leaf a = {.sizes = {1, 1, 2, 1}, .data = {2, 10}};
+  EXPECT_THAT(solve(a, {.sizes = {1, 1, 4, 2}, .data = {2, 4, 10, 20, 6, 8, 30, 40}}).data,
+              ElementsAre(1, 2, 1, 2, 3, 4, 3, 4));
 }
 
 }  // namespace

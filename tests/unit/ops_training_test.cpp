@@ -89,6 +89,32 @@ void check_softmax_back() {
       [&](GraphBuilder& g, const Values& v) { return softmax_back(g, v[0], v[2], params); });
 }
 
+TEST(Gradients, OfSoftmaxWithSinksAndAlibi) {
+  const Leaf x = leaf_of({5, 2, 3, 1}, 1);
+  const Leaf mask = leaf_of({5, 2, 1, 1}, 2);
+  const Leaf sinks = leaf_of({3, 1, 1, 1}, 3);
+  const SoftmaxParams params = {.scale = 0.7F, .max_bias = 2};
+  const BuildFunction forward = [&](GraphBuilder& g, const Values& v) {
+    return softmax(g, v[0], v[1], params, v[2]);
+  };
+  const Leaf y = {.sizes = x.sizes, .data = evaluate({x, mask, sinks}, forward).data};
+  check_gradient(x, {mask, sinks, y}, forward, [&](GraphBuilder& g, const Values& v) {
+    return softmax_back(g, v[0], v[3], params);
+  });
+}
+
+TEST(Gradients, OfRopeInSections) {
+  const Leaf positions = {DType::kI32, {3, 4, 1, 1}, {0, 7, 100, 1, 2, 3, 50, 51, 52, 9, 9, 9}};
+  const Leaf factors = {.sizes = {3, 1, 1, 1}, .data = {1, 2, 0.5}};
+  for (RopeMode mode : {RopeMode::kMulti, RopeMode::kVision}) {
+    const RopeParams params = {.dims = 6, .mode = mode, .sections = {1, 0, 2, 0}};
+    check_gradient(
+        leaf_of({8, 2, 3, 1}, 1), {positions, factors},
+        [&](GraphBuilder& g, const Values& v) { return rope(g, v[0], v[1], v[2], params); },
+        [&](GraphBuilder& g, const Values& v) { return rope_back(g, v[0], v[1], v[2], params); });
+  }
+}
+
 void check_rope_back() {
   const Leaf positions = {DType::kI32, {3, 1, 1, 1}, {0, 7, 100}};
   const Leaf factors = {.sizes = {3, 1, 1, 1}, .data = {1, 2, 0.5}};

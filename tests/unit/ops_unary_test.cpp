@@ -68,6 +68,18 @@ TEST(LeakyRelu, HasASlopeBelowZero) {
   EXPECT_THAT(y.data, testing::ElementsAre(-0.5, 0, 3));
 }
 
+TEST(Xielu, IsAParabolaAboveZeroAndAnExponentialBelow) {
+  // softplus(ln 3) = ln 4; softplus(0) = ln 2.
+  const Leaf x = {.sizes = {4, 1, 1, 1}, .data = {2, 0, -ln2, -1e-3}};
+  const auto y = evaluate({x}, [](GraphBuilder& g, const Values& v) {
+    return xielu(g, v[0], {.alpha_n = std::log(3.0F), .alpha_p = 0, .beta = 0.25F, .eps = -0.5F});
+  });
+  const double below = 0.25 + 2 * ln2;
+  EXPECT_THAT(y.data, is_near({4 * ln2 + 0.5, below * (std::exp(-0.5) - 1),
+                               below * (0.5 - 1 + ln2) - 0.25 * ln2,
+                               below * (std::exp(-0.5) - 1 + 1e-3) - 0.25e-3}));
+}
+
 TEST(Clamp, KeepsBetweenBounds) {
   const auto y = evaluate(
       {{.sizes = {3, 1, 1, 1}, .data = {-2, 0.5, 3}}},

@@ -285,8 +285,8 @@ TEST(MeasureCosts, HasAnEntryForEachOpClassAndCopiesWhereThereAreAny) {
     return std::count_if(result->costs.ops().begin(), result->costs.ops().end(),
                          [&](const OpCost& cost) { return cost.device == name && cost.op == op; });
   };
-  EXPECT_EQ(count("cpu0", "matmul"), 5);  // types of weights
-  EXPECT_EQ(count("cpu0", "attention"), 2);
+  EXPECT_EQ(count("cpu0", "matmul"), 5);     // types of weights
+  EXPECT_EQ(count("cpu0", "attention"), 5);  // types of caches
   EXPECT_EQ(count("cpu0", kAnyOp), 1);
   EXPECT_EQ(count("test0", "matmul"), 5);
   EXPECT_EQ(count("test0", "attention"), 0);
@@ -295,7 +295,7 @@ TEST(MeasureCosts, HasAnEntryForEachOpClassAndCopiesWhereThereAreAny) {
     EXPECT_EQ(cost.description, host.info().description);
   }
   // What a device can't do is said, with its own reason.
-  ASSERT_EQ(result->notes.size(), 3U);
+  ASSERT_EQ(result->notes.size(), 6U);
   EXPECT_THAT(result->notes[0],
               AllOf(HasSubstr("test0: attention"), HasSubstr("no kernel for attention")));
   // The host reads its own memory as it is.

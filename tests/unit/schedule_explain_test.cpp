@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "schedule/segments.h"
+#include "shunt/costs.h"
 #include "shunt/explain.h"
 #include "shunt/ops.h"
 #include "support/graph_run.h"
@@ -151,6 +153,126 @@ TEST_F(Explain, PredictedTimesAreThoseOfThePlacement) {
   EXPECT_EQ(e.segments[0].seconds, 0.5);
   EXPECT_EQ(e.devices[0].seconds, 0.5);
   EXPECT_FALSE(e.devices[1].seconds);  // it computes nothing
+}
+
+// ---- predicted times
+
+/// Seconds that a node takes on a device, whatever its size, and a copy to or from it.
+struct Speed {
+  std::string device;
+  double node = 0;
+  double copy = 0;
+};
+CostModel costs_of(const std::vector<Speed>& speeds) {
+  CostModel model;
+  for (const Speed& speed : speeds) {
+    const std::string description = TestDevice({}).info().description;
+    model.add(OpCost{.device = speed.device,
+                     .description = description,
+                     .op = std::string(kAnyOp),
+                     .overhead = speed.node});
+    for (bool to : {true, false}) {
+      model.add(CopyCost{speed.device, description, to, {speed.copy, 0}});
+    }
+  }
+  return model;
+}
+
+/// All that has a predicted time, in the order of the explanation: "a0: y (silu) 1-5", "x (input)
+/// cpu0>a0 0-1".
+std::vector<std::string> times_of(const Explanation& e, double& last) {
+  std::vector<std::string> texts;
+  const auto name = [&](int device) { return e.devices[static_cast<std::size_t>(device)].name; };
+  const auto add = [&](const std::string& what, const std::optional<ExplainedTime>& when) {
+    texts.push_back(when ? fmt::format("{} {}-{}", what, when->start, when->end) : what + " -");
+    if (when) last = std::max(last, when->end);
+  };
+  const auto add_transfers = [&](std::span<const ExplainedTransfer> transfers) {
+    for (const ExplainedTransfer& t : transfers)
+      add(fmt::format("{} {}>{}", t.name, name(t.from), name(t.to)), t.when);
+  };
+  for (const ExplainedSegment& segment : e.segments) {
+    add_transfers(segment.transfers);
+    add(fmt::format("{}: {}", name(segment.device), segment.nodes.front().name), segment.when);
+  }
+  add_transfers(e.results);
+  return texts;
+}
+
+TEST(ExplainedTimes, DevicesAndLinksWorkSideBySide) {
+  GraphBuilder g;
+  const auto x = g.input("x", *make_tensor(DType::kF32, {16}));
+  ASSERT_TRUE(g.output(silu(g, x), "y"));
+  ASSERT_TRUE(g.output(scale(g, x, {.scale = 2}), "z"));
+  const Graph graph = *std::move(g).build();
+  TestDevice host = cpu();
+  TestDevice a({.name = "a0", .ops = {"silu"}});
+  TestDevice b({.name = "b0", .ops = {"scale"}});
+  Device* devices[] = {&a, &b, &host};
+  const CostModel costs = costs_of({{"cpu0", 100, 0}, {"a0", 4, 1}, {"b0", 3, 2}});
+  const auto placement = place(graph, devices, {.costs = &costs});
+  ASSERT_TRUE(placement);
+  const Cut cut =
+      cut_segments(graph, *placement, graph.outputs(), planned_leaf_types(graph, *placement));
+  const Explanation e = explain(graph, *placement, cut.segments);
+  double last = 0;
+  // a0: x there in 1 s, 4 s of work, 1 s back; b0: 2 s, 3 s and 2 s, at the same time.
+  EXPECT_THAT(times_of(e, last),
+              ElementsAre("x (input) cpu0>a0 0-1", "a0: y (silu) 1-5", "x (input) cpu0>b0 0-2",
+                          "b0: z (scale) 2-5", "y (silu) a0>cpu0 5-6", "z (scale) b0>cpu0 5-7"));
+  EXPECT_EQ(last, 7);
+  EXPECT_EQ(placement->predicted_seconds, 7);
+  EXPECT_EQ(e.seconds, 7);
+}
+
+TEST_F(Explained, TimesOfAStepThatGoesToAndFro) {
+  // The CPU could take it all, but products and sums take it 1000 s.
+  CostModel costs = costs_of({{"cpu0", 1000, 0}, {"test0", 3, 0.5}});
+  for (const char* op : {"rms_norm", "silu"}) {
+    costs.add(
+        OpCost{.device = "cpu0", .description = host_.info().description, .op = op, .overhead = 2});
+  }
+  placement_ = *place(*graph_, devices_, {.costs = &costs});
+  const Cut cut =
+      cut_segments(*graph_, placement_, graph_->outputs(), planned_leaf_types(*graph_, placement_));
+  const Explanation e = explain(*graph_, placement_, cut.segments);
+  double last = 0;
+  EXPECT_THAT(
+      times_of(e, last),
+      ElementsAre("cpu0: #3 (rms_norm) 0-2", "#3 (rms_norm) cpu0>test0 2-2.5",
+                  "test0: first (matmul) 2.5-5.5", "first (matmul) test0>cpu0 5.5-6",
+                  "cpu0: #5 (silu) 6-8", "#5 (silu) cpu0>test0 8-8.5",
+                  "x (input) cpu0>test0 8.5-9",  // asked for by the sum, while the product runs
+                  "test0: #6 (matmul) 8.5-14.5", "y (add) test0>cpu0 14.5-15"));
+  EXPECT_EQ(last, 15);
+  EXPECT_EQ(placement_.predicted_seconds, 15);
+}
+
+TEST(ExplainedTimes, AValueThatIsSeenTwoWaysCrossesOnce) {
+  GraphBuilder g;
+  const auto x = g.input("x", *make_tensor(DType::kF32, {16}));
+  const auto y = silu(g, x);
+  ASSERT_TRUE(g.name(y, "y"));
+  const auto sum = add(g, scale(g, y, {.scale = 2}), y);
+  const auto seen = reshape(g, y, {4, 4});
+  ASSERT_TRUE(g.output(mul(g, seen, reshape(g, sum, {4, 4})), "z"));
+  const Graph graph = *std::move(g).build();
+  TestDevice host = cpu();
+  TestDevice a({.name = "a0", .ops = {"silu"}});
+  Device* devices[] = {&a, &host};
+  CostModel costs = costs_of({{"cpu0", 8, 0}, {"a0", 4, 1}});
+  costs.add(OpCost{
+      .device = "cpu0", .description = host.info().description, .op = "silu", .overhead = 1000});
+  const auto placement = place(graph, devices, {.costs = &costs});
+  const Cut cut =
+      cut_segments(graph, *placement, graph.outputs(), planned_leaf_types(graph, *placement));
+  const Explanation e = explain(graph, *placement, cut.segments);
+  double last = 0;
+  EXPECT_THAT(times_of(e, last),
+              ElementsAre("x (input) cpu0>a0 0-1", "a0: y (silu) 1-5", "y (silu) a0>cpu0 5-6",
+                          fmt::format("#{} (reshape) a0>cpu0 -", seen->id),
+                          fmt::format("cpu0: #{} (scale) 6-30", y->id + 1)));
+  EXPECT_EQ(last, placement->predicted_seconds);
 }
 
 TEST_F(Explain, AnOutputThatTheCpuReadAnywayIsNotBroughtTwice) {

@@ -1,7 +1,10 @@
 // The makespan against examples worked by hand. Times are in whole seconds.
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include "schedule/optimize/makespan.h"
+#include "schedule_optimize_problems.h"
 
 namespace shunt {
 namespace {
@@ -101,6 +104,66 @@ TEST(Makespan, FinalReadsComeLast) {
   EXPECT_EQ(makespan(problem, {0, 0}), 1 + 5 + 2);
   EXPECT_EQ(makespan(problem, {0, 1}), 1 + 5);
   EXPECT_EQ(makespan(problem, {1, 1}), 2);
+}
+
+TEST(Makespan, TellsWhenNodesAndTransfersStartAndEnd) {
+  CostProblem problem = two_devices();
+  problem.externals = {{0, 4}};
+  problem.nodes = {{{3, 9}, {}, 2}, {{9, 5}, {external(0), result(0)}, 6}};
+  problem.final_reads = {{result(1), 0}};
+  StepTimes times;
+  // The external value crosses from 0 to 4 and node 0's result, made at 3, behind it.
+  EXPECT_EQ(makespan(problem, {0, 1}, &times), 6 + 5 + 6);
+  ASSERT_EQ(times.nodes.size(), 2U);
+  EXPECT_EQ(times.nodes[0].start, 0);
+  EXPECT_EQ(times.nodes[0].end, 3);
+  EXPECT_EQ(times.nodes[1].start, 6);
+  EXPECT_EQ(times.nodes[1].end, 11);
+  ASSERT_EQ(times.transfers.size(), 3U);
+  const double starts_and_ends[][2] = {{0, 4}, {4, 6}, {11, 17}};
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(times.transfers[i].start, starts_and_ends[i][0]);
+    EXPECT_EQ(times.transfers[i].end, starts_and_ends[i][1]);
+    EXPECT_EQ(times.transfers[i].from, i < 2 ? 0 : 1);
+    EXPECT_EQ(times.transfers[i].to, i < 2 ? 1 : 0);
+    EXPECT_EQ(times.transfers[i].value.external, i == 0);
+  }
+}
+
+/// On problems drawn at random: one thing at a time on each device and link, and nothing before
+/// what it reads is there.
+TEST(Makespan, TimesKeepTheRules) {
+  ProblemGenerator generator(1);
+  for (int round = 0; round < 50; ++round) {
+    const CostProblem problem = generator.draw({.nodes = 40});
+    const Assignment assignment = generator.draw_start(problem);
+    StepTimes times;
+    const double seconds = makespan(problem, assignment, &times);
+    ASSERT_LT(seconds, kNever);
+    EXPECT_EQ(seconds, makespan(problem, assignment));
+    double last = 0;
+    std::map<int, double> device_free;
+    std::map<std::pair<int, int>, double> link_free;
+    for (const StepTimes::Transfer& transfer : times.transfers) {
+      double& free = link_free[{transfer.from, transfer.to}];
+      EXPECT_GE(transfer.start, free);
+      if (!transfer.value.external) {
+        EXPECT_GE(transfer.start, times.nodes[transfer.value.index].end);
+      }
+      last = std::max(last, free = transfer.end);
+    }
+    for (std::size_t i = 0; i < times.nodes.size(); ++i) {
+      double& free = device_free[assignment[i]];
+      EXPECT_GE(times.nodes[i].start, free);
+      for (const CostValue& source : problem.nodes[i].sources) {
+        if (!source.external && assignment[source.index] == assignment[i]) {
+          EXPECT_GE(times.nodes[i].start, times.nodes[source.index].end);
+        }
+      }
+      last = std::max(last, free = times.nodes[i].end);
+    }
+    EXPECT_EQ(last, seconds);
+  }
 }
 
 TEST(Makespan, WhatCanNotBeTakesForever) {

@@ -82,6 +82,8 @@ TEST(PlaceByCosts, WithRulesOnlyTimesArePredictedAndNothingMoves) {
   // waits for the link.
   EXPECT_NEAR(placement->predicted_seconds, 252.2e-3, 1e-9);
   EXPECT_NEAR(placement->decisions[mlp.first].seconds, 1e-4, 1e-12);
+  EXPECT_NEAR(placement->decisions[mlp.sum].start, 202.1e-3, 1e-9);
+  ASSERT_EQ(placement->predicted_copies.size(), 5U);
 
   // The same by a file that says the same.
   const auto file = read_placement(write_placement(*mlp.graph, *rules), "p");
@@ -90,6 +92,11 @@ TEST(PlaceByCosts, WithRulesOnlyTimesArePredictedAndNothingMoves) {
   ASSERT_TRUE(followed);
   EXPECT_NEAR(followed->predicted_seconds, 252.2e-3, 1e-9);
   EXPECT_NEAR(followed->decisions[mlp.norm].seconds, 1e-3, 1e-12);
+  EXPECT_NEAR(followed->decisions[mlp.sum].start, 202.1e-3, 1e-9);
+  ASSERT_EQ(followed->predicted_copies.size(), 5U);
+  EXPECT_EQ(followed->predicted_copies.back().node, mlp.sum);
+  EXPECT_NEAR(followed->predicted_copies.back().start, 202.2e-3, 1e-9);
+  EXPECT_NEAR(followed->predicted_copies.back().end, 252.2e-3, 1e-9);
 }
 
 TEST(PlaceByCosts, ADeviceThatSaysItIsSlowGetsNothing) {

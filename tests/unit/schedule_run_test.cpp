@@ -76,6 +76,32 @@ TEST(Waits, MemoryOfAStepsOwnDoesNotMatterToTheNext) {
   EXPECT_THAT(waits[0].step_before, IsEmpty());
 }
 
+TEST(Run, ComputesNodesWithoutSourcesOnAnyDevice) {
+  GraphBuilder g;
+  const auto x = g.input("x", *make_tensor(DType::kF32, {8}));
+  const auto numbers = arange(g, {.start = 1, .stop = 9, .step = 1});
+  const auto sum = add(g, add(g, x, numbers), fill(g, {8}, 0.5F));
+  ASSERT_TRUE(g.output(sum, "sum"));
+  ASSERT_TRUE(g.output(numbers, "numbers"));
+  const auto graph = std::make_shared<const Graph>(std::move(*std::move(g).build()));
+  const std::map<NodeId, RefTensor> leaves = {{x->id, normal({8, 1, 1, 1}, 1)}};
+  for (const std::set<std::string>& ops :
+       {std::set<std::string>{"arange", "fill"}, {"add"}, {"arange", "add"}, {"fill"}, {}}) {
+    for (const bool by_ability : {true, false}) {
+      TestDevice host(cpu_config());
+      TestDevice other({.name = "a0", .ops = ops});
+      Device* devices[] = {&other, &host};
+      auto run = GraphRun::create(graph, devices, leaves, {.by_ability = by_ability});
+      ASSERT_TRUE(run) << run.error().message();
+      const Status status = (*run)->plan().run();
+      ASSERT_TRUE(status) << status.error().message();
+      for (const NodeId id : graph->outputs()) {
+        EXPECT_LT(nmse(*(*run)->output(id), reference_of(*graph, leaves, id)), 1e-12);
+      }
+    }
+  }
+}
+
 /// Runs `steps` steps with new inputs each, as many at once as allowed; checks every result.
 void run_steps(GraphRun& run, const std::shared_ptr<const Graph>& graph, NodeId x, int steps,
                int in_flight) {

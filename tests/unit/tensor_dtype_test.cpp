@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstring>
@@ -51,6 +52,55 @@ TEST(DType, SizesAreTheFormats) {
         Row{DType::kTQ1_0, 256, 54},   Row{DType::kTQ2_0, 256, 66}}) {
     EXPECT_EQ(trait(row.dtype).block_elements, row.elements) << to_string(row.dtype);
     EXPECT_EQ(trait(row.dtype).block_bytes, row.bytes) << to_string(row.dtype);
+  }
+}
+
+TEST(DType, PrecisionIsSaidOfAllButWholeNumbersAndKept) {
+  for (const DTypeTrait& row : dtypes()) {
+    SCOPED_TRACE(row.name);
+    EXPECT_EQ(row.precision > 0 && row.exponent > 0, !row.integer);
+    if (row.integer || row.encode == nullptr) continue;
+    // A block of falling values: none is off by more than the type says, of itself or of the
+    // largest.
+    std::vector<float> values(256);
+    for (std::size_t i = 0; i < values.size(); ++i)
+      values[i] = std::ldexp(1.0F + static_cast<float>(i % 32) / 33.0F, -static_cast<int>(i % 7)) *
+                  (i % 3 == 0 ? -1.0F : 1.0F);
+    values[0] = -2;
+    std::vector<std::byte> bytes(values.size() * 8);
+    std::vector<float> back(values.size());
+    row.encode(values.data(), bytes.data(), 256);
+    row.decode(bytes.data(), back.data(), 256);
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const float of = row.quantized ? 2.0F : std::fabs(values[i]);
+      EXPECT_LE(std::fabs(back[i] - values[i]), std::ldexp(of, -row.precision)) << i;
+    }
+  }
+}
+
+TEST(DType, WhatIsAtLeastAsPreciseIsAsFineAndReachesAsFar) {
+  using enum DType;
+  const std::vector<std::pair<DType, std::vector<DType>>> expected = {
+      // from, and what it may become
+      {kF64, {kF64}},
+      {kF32, {kF64, kF32}},
+      {kF16, {kF64, kF32, kF16}},
+      {kBF16, {kF64, kF32, kBF16}},  // F16 ends at 65504
+      {kQ8_0, {kF64, kF32, kF16, kQ8_0, kBF16}},
+      {kQ4_0, {kF64, kF32, kF16, kQ4_0, kQ8_0, kBF16}},
+      {kQ4_K, {kF64, kF32, kF16, kQ8_0, kBF16}},
+      {kQ6_K, {kF64, kF32, kF16, kQ8_0, kBF16}},
+      {kMXFP4, {kF64, kF32, kBF16}},  // F16's exponents are fewer
+      {kI8, {}},
+      {kI32, {}},
+  };
+  for (const auto& [from, allowed] : expected) {
+    for (const DTypeTrait& to : dtypes()) {
+      if (to.quantized && to.dtype != kQ4_0 && to.dtype != kQ8_0) continue;
+      EXPECT_EQ(at_least_as_precise(to.dtype, from),
+                std::ranges::find(allowed, to.dtype) != allowed.end())
+          << to_string(from) << " as " << to.name;
+    }
   }
 }
 

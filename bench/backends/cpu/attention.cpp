@@ -2,6 +2,7 @@
 // Gflop/s counts the two products over all keys, masked or not; GB/s counts k and v once.
 #include <benchmark/benchmark.h>
 
+#include <algorithm>
 #include <limits>
 #include <random>
 #include <vector>
@@ -18,6 +19,7 @@ namespace {
 constexpr std::int64_t kHeadSize = 128;
 constexpr std::int64_t kHeads = 32;
 constexpr std::int64_t kSharedHeads = 8;
+constexpr std::int64_t kFew = 8;  ///< queries for which keys are cut
 
 struct alignas(64) Line {
   float floats[16];
@@ -34,10 +36,12 @@ struct Data {
     std::normal_distribution<float> normal;
     std::vector<float> values(n);
     for (float& value : values) value = normal(random);
-    bytes.resize(n * trait(dtype).block_bytes);
-    trait(dtype).encode(values.data(), bytes.data(), static_cast<std::int64_t>(n));
-    const auto width = static_cast<std::int64_t>(trait(dtype).block_bytes);
-    arg = {bytes.data(), sizes, {width, width * sizes[0], width * sizes[0] * sizes[1], 0}, dtype};
+    const DTypeTrait& type = trait(dtype);
+    const auto width = static_cast<std::int64_t>(type.block_bytes);
+    const std::int64_t row = sizes[0] / type.block_elements * width;
+    bytes.resize(static_cast<std::size_t>(row * sizes[1] * sizes[2]));
+    type.encode(values.data(), bytes.data(), static_cast<std::int64_t>(n));
+    arg = {bytes.data(), sizes, {width, row, row * sizes[1], 0}, dtype};
   }
 };
 
@@ -62,10 +66,16 @@ void attention(benchmark::State& state, DType dtype) {
   call.result = y.arg;
   call.params = &params;
   std::vector<Line> scratch(16 * 1024);
+  // What stretches of keys give: there are at most 64 of them, of rows of less than 10 lines.
+  std::vector<Line> shared(64 * 10 * static_cast<std::size_t>(kHeads * std::min(tokens, kFew)));
+  call.scratch = reinterpret_cast<std::byte*>(shared.data());
 
   const CpuKernel& kernel = *attention_kernels()[0];
   for (auto _ : state) {
-    kernel.run(call, 0, 0, kernel.items(call, 0), reinterpret_cast<std::byte*>(scratch.data()));
+    for (int phase = 0; phase < kernel.phases(); ++phase) {
+      kernel.run(call, phase, 0, kernel.items(call, phase),
+                 reinterpret_cast<std::byte*>(scratch.data()));
+    }
     benchmark::ClobberMemory();
   }
   const auto runs = static_cast<double>(state.iterations());
@@ -88,6 +98,11 @@ BENCHMARK_CAPTURE(attention, F16, DType::kF16)
     ->Args({1, 512, 0})
     ->Args({1, 4096, 0})
     ->Args({512, 512, 0})
+    ->Args({512, 512, 1});
+BENCHMARK_CAPTURE(attention, Q8_0, DType::kQ8_0)
+    ->ArgNames({"tokens", "keys", "causal"})
+    ->Args({1, 512, 0})
+    ->Args({1, 4096, 0})
     ->Args({512, 512, 1});
 
 }  // namespace

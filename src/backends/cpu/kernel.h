@@ -3,7 +3,10 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstdint>
+#include <mutex>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -27,16 +30,51 @@ struct TensorArg {
 /// At most this many sources.
 inline constexpr int kMaxSources = 8;
 
+/// The run that a call is part of: for kernels that call what others wrote.
+class RunState {
+ public:
+  void start(const std::atomic<bool>* cancel) {
+    cancel_ = cancel;
+    cancelled_.store(false, std::memory_order_relaxed);
+    error_.reset();
+  }
+  /// Once true, the run is to stop; may be null.
+  const std::atomic<bool>* cancel() const { return cancel_; }
+  /// Once seen to be true, true to the end of the run, whatever becomes of the flag: what follows
+  /// may read what was left out. Who has waited for an item that was left out sees that it was.
+  bool cancelled() {
+    if (cancelled_.load(std::memory_order_relaxed)) return true;
+    if (cancel_ == nullptr || !cancel_->load(std::memory_order_relaxed)) return false;
+    cancelled_.store(true, std::memory_order_relaxed);
+    return true;
+  }
+  /// Says why a kernel returns Fault::kFailed; the first one counts. From any thread.
+  void fail(Error error) {
+    const std::lock_guard lock(mutex_);
+    if (!error_) error_ = std::move(error);
+  }
+  /// That reason, if one was given. Nobody may be at work any more.
+  std::optional<Error>& error() { return error_; }
+
+ private:
+  const std::atomic<bool>* cancel_ = nullptr;
+  std::atomic<bool> cancelled_{false};  // somebody has seen it be true
+  std::mutex mutex_;
+  std::optional<Error> error_;
+};
+
 /// One launch. `scratch` is shared by all threads; a phase starts when the one before is done.
 struct Call {
   std::array<TensorArg, kMaxSources> sources;
   TensorArg result;
   const Params* params = nullptr;
   std::byte* scratch = nullptr;
+  RunState* run = nullptr;
 };
 
-/// What can go wrong while a kernel runs: only what hangs on the values of its inputs.
-enum class Fault : std::uint8_t { kNone, kIndexOutOfRange };
+/// What can go wrong while a kernel runs: only what hangs on the values of its inputs, or what a
+/// user's function does (RunState::fail()).
+enum class Fault : std::uint8_t { kNone, kIndexOutOfRange, kFailed };
 
 /// Ops write each result element by one item only, and compute it the same way whatever items a
 /// thread gets, so that results are bit-equal for any number of threads.

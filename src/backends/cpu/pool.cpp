@@ -2,6 +2,7 @@
 
 #include <new>
 #include <system_error>
+#include <utility>
 
 #include "base/cpu_topology.h"
 #include "base/fail.h"
@@ -16,6 +17,8 @@ constexpr std::size_t kScratchAlignment = 64;
 constexpr int kSpins = 4000;
 
 }  // namespace
+
+thread_local const Pool* Pool::at_work_ = nullptr;
 
 void Waiting::pause() {
 #if defined(__x86_64__)
@@ -59,6 +62,7 @@ Pool::~Pool() {
 }
 
 void Pool::work(int worker) {
+  at_work_ = this;
   std::uint32_t seen = 0;
   while (true) {
     waiting_.while_equal(generation_, seen);
@@ -71,6 +75,12 @@ void Pool::work(int worker) {
 }
 
 void Pool::run(Task& task) {
+  const Pool* around = std::exchange(at_work_, this);
+  run_together(task);
+  at_work_ = around;
+}
+
+void Pool::run_together(Task& task) {
   if (threads_ == 1) return task.run(0);
   task_ = &task;
   open_.store(true, std::memory_order_seq_cst);

@@ -61,6 +61,8 @@ class Pool {
 
   /// Whoever holds this may call run() and use the workers' scratch.
   std::unique_lock<std::mutex> lock() { return std::unique_lock(mutex_); }
+  /// Whether the calling thread is at work on a task of this pool: lock() would never return.
+  bool at_work() const { return at_work_ == this; }
   /// Runs the task on the caller's thread and on every other that comes in time; returns when all
   /// have left it. The caller holds lock(). Allocates nothing.
   void run(Task& task);
@@ -72,6 +74,9 @@ class Pool {
  private:
   Pool(int threads, int spins) : threads_(threads), waiting_(spins) {}
   void work(int worker);
+  void run_together(Task& task);
+
+  static thread_local const Pool* at_work_;
 
   struct FreeScratch {
     void operator()(std::byte* data) const;

@@ -53,6 +53,12 @@ struct Prepared {
   std::size_t scratch_slot = 0;
 };
 
+/// A function that a run calls would wait for that run for ever.
+Status expect_outside(const Pool& pool) {
+  if (!pool.at_work()) return ok();
+  return invalid("a function that a run calls can't compile or run a plan on the same device");
+}
+
 class CpuProgram;
 
 struct Launch {
@@ -85,7 +91,7 @@ class CpuBinding final : public Binding, private Task {
   void run(int worker) override;
   void wait_for(std::size_t begin, std::size_t end) const;
   void take(std::size_t index, std::byte* scratch);
-  bool cancelled();
+  Error describe_fault(std::size_t launch);
 
   const CpuProgram& program_;
   std::vector<Call> calls_;
@@ -95,9 +101,9 @@ class CpuBinding final : public Binding, private Task {
   // By launch: items that threads have taken, and items that are done.
   std::unique_ptr<std::atomic<std::int64_t>[]> taken_;
   std::unique_ptr<std::atomic<std::int64_t>[]> done_;
-  const std::atomic<bool>* cancel_ = nullptr;  // of the run at work
-  std::atomic<bool> cancelled_{false};         // somebody has seen it be true
-  std::atomic<std::size_t> faulty_{0};         // 1 + the first launch that found a fault; 0: none
+  RunState state_;                      // of the run at work
+  std::atomic<std::size_t> faulty_{0};  // 1 + the first launch that found a fault; 0: none
+  Fault fault_ = Fault::kNone;          // which one, written by the thread that says which launch
 };
 
 class CpuProgram final : public Program {
@@ -136,6 +142,7 @@ class CpuProgram final : public Program {
   const Needs& needs() const override { return needs_; }
 
   Result<std::unique_ptr<Binding>> bind(const Addresses& addresses) override {
+    SHUNT_TRY(expect_outside(pool_));
     {
       const auto lock = pool_.lock();
       SHUNT_TRY(pool_.reserve_scratch(worker_scratch_));
@@ -214,6 +221,7 @@ Status CpuBinding::bind(const Addresses& addresses) {
     add_patches(node.result, call.result);
     writes.push_back(range(node.result, call.result));
     call.params = &node.params;
+    call.run = &state_;
     if (addresses.scratch && prepared.kernel->scratch(NodeView(graph, prepared.node)) > 0) {
       call.scratch = addresses.scratch.buffer->host_data() + addresses.scratch.offset +
                      prepared.scratch_slot * program_.slot_bytes();
@@ -236,6 +244,7 @@ Status CpuBinding::bind(const Addresses& addresses) {
 
 Status CpuBinding::run(const RunArgs& args) {
   Pool& pool = program_.pool();
+  SHUNT_TRY(expect_outside(pool));
   const auto lock = pool.lock();
   for (const Patch& patch : patches_) *patch.size = patch.factor * args.extents[patch.extent];
   const std::int64_t chunks = kChunksPerThread * pool.threads();
@@ -249,23 +258,22 @@ Status CpuBinding::run(const RunArgs& args) {
     done_[i].store(0, std::memory_order_relaxed);
   }
   faulty_.store(0, std::memory_order_relaxed);
-  cancelled_.store(false, std::memory_order_relaxed);
-  cancel_ = args.cancel;
+  state_.start(args.cancel);
   pool.run(*this);
-  if (cancelled()) return fail(ErrorCode::kCancelled, "cancelled");
+  if (state_.cancelled()) return fail(ErrorCode::kCancelled, "cancelled");
   const std::size_t faulty = faulty_.load(std::memory_order_relaxed);
   if (faulty == 0) return ok();
-  const NodeId node = program_.nodes()[launches_[faulty - 1].call].node;
-  return invalid("{}: an index is out of range", program_.graph().describe(node));
+  return describe_fault(faulty - 1);
 }
 
-/// Once true, true to the end of the run, whatever becomes of the flag: what follows may read what
-/// was left out. Who has waited for an item that was left out sees that it was.
-bool CpuBinding::cancelled() {
-  if (cancelled_.load(std::memory_order_relaxed)) return true;
-  if (cancel_ == nullptr || !cancel_->load(std::memory_order_relaxed)) return false;
-  cancelled_.store(true, std::memory_order_relaxed);
-  return true;
+Error CpuBinding::describe_fault(std::size_t launch) {
+  const NodeId id = program_.nodes()[launches_[launch].call].node;
+  const std::string node = program_.graph().describe(id);
+  if (fault_ == Fault::kIndexOutOfRange) {
+    return invalid("{}: an index is out of range", node);
+  }
+  if (!state_.error()) return fail(ErrorCode::kOutOfMemory, "{}: it failed", node);
+  return std::move(*state_.error()).with_node(node).with_context(node);
 }
 
 void CpuBinding::wait_for(std::size_t begin, std::size_t end) const {
@@ -285,10 +293,13 @@ void CpuBinding::take(std::size_t index, std::byte* scratch) {
     const std::int64_t end = std::min(begin + launch.step, launch.items);
     // When cancelled, items are only counted, so that nobody waits for ever. So they are after a
     // fault: what it leaves behind must not get into a cache.
-    if (!cancelled() && faulty_.load(std::memory_order_relaxed) == 0 &&
-        launch.kernel->run(call, launch.phase, begin, end, scratch) != Fault::kNone) {
+    if (!state_.cancelled() && faulty_.load(std::memory_order_relaxed) == 0) {
+      const Fault fault = launch.kernel->run(call, launch.phase, begin, end, scratch);
       std::size_t none = 0;
-      faulty_.compare_exchange_strong(none, index + 1, std::memory_order_relaxed);
+      if (fault != Fault::kNone &&
+          faulty_.compare_exchange_strong(none, index + 1, std::memory_order_relaxed)) {
+        fault_ = fault;
+      }
     }
     const std::int64_t done = done_[index].fetch_add(end - begin, std::memory_order_acq_rel);
     if (done + end - begin == launch.items) done_[index].notify_all();

@@ -1,12 +1,72 @@
-// Gates made of activation functions (which are in unary.h).
+// Gates made of activation functions (which are in unary.h): y = f(gate) * up, element by element.
+//
+// gate and up are two operands of one shape, which the result has too; or two halves of each row of
+// one operand, as fused weights give them: [2C, R, X2, X3], one half after the other, and the
+// result is [C, R, X2, X3]. gate (or the one operand): F32, F16 or BF16, which the result is, too;
+// up: F32 or the same. The rows of an operand that holds both must be of an even size, or an extent
+// times an even number.
 #pragma once
+
+#include <string_view>
 
 #include "shunt/graph.h"
 
 namespace shunt {
 
+/// Where the gate is in rows that hold both.
+enum class GateHalf : std::uint8_t { kFirst, kSecond };
+std::string_view to_string(GateHalf half);
+
+/// Of all ops here but swiglu_oai. `gate` is kFirst where there are two operands.
+struct GatedParams {
+  GateHalf gate = GateHalf::kFirst;
+  template <class F>
+  void each(F f) const {
+    f("gate", gate);
+  }
+};
+
+const Op& reglu_op();
+/// y = max(gate, 0) * up.
+Result<Value> reglu(GraphBuilder& g, Operand gate, Operand up);
+Result<Value> reglu_fused(GraphBuilder& g, Operand halves, GatedParams params = {});
+
+const Op& geglu_op();
+/// y = gelu(gate) * up, with the approximation of gelu by tanh.
+Result<Value> geglu(GraphBuilder& g, Operand gate, Operand up);
+Result<Value> geglu_fused(GraphBuilder& g, Operand halves, GatedParams params = {});
+
+const Op& geglu_erf_op();
+/// y = gelu_erf(gate) * up.
+Result<Value> geglu_erf(GraphBuilder& g, Operand gate, Operand up);
+Result<Value> geglu_erf_fused(GraphBuilder& g, Operand halves, GatedParams params = {});
+
+const Op& geglu_quick_op();
+/// y = gelu_quick(gate) * up.
+Result<Value> geglu_quick(GraphBuilder& g, Operand gate, Operand up);
+Result<Value> geglu_quick_fused(GraphBuilder& g, Operand halves, GatedParams params = {});
+
 const Op& swiglu_op();
-/// y = silu(gate) * up. gate, up: F32, of one shape, which the result has too.
+/// y = silu(gate) * up.
 Result<Value> swiglu(GraphBuilder& g, Operand gate, Operand up);
+Result<Value> swiglu_fused(GraphBuilder& g, Operand halves, GatedParams params = {});
+
+struct SwigluOaiParams {
+  float alpha = 1.702F;  ///< finite
+  float limit = 7;       ///< at least 0; infinite: none
+  GateHalf gate = GateHalf::kFirst;
+  template <class F>
+  void each(F f) const {
+    f("alpha", alpha);
+    f("limit", limit);
+    f("gate", gate);
+  }
+};
+
+const Op& swiglu_oai_op();
+/// y = c * sigmoid(alpha * c) * (u + 1), where c = min(gate, limit) and u = min(max(up, -limit),
+/// limit): the gate of gpt-oss.
+Result<Value> swiglu_oai(GraphBuilder& g, Operand gate, Operand up, SwigluOaiParams params = {});
+Result<Value> swiglu_oai_fused(GraphBuilder& g, Operand halves, SwigluOaiParams params = {});
 
 }  // namespace shunt

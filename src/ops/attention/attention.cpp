@@ -1,17 +1,15 @@
-#include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "ops/attention/attention.h"
 #include "ops/attention/attention_cases.h"
+#include "ops/attention/scores.h"
+#include "ops/common/cache_types.h"
 #include "ops/common/checks.h"
 #include "ops/common/loops.h"
 
 namespace shunt {
 
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 class Attention final : public OpWith<AttentionParams> {
  public:
@@ -21,11 +19,14 @@ class Attention final : public OpWith<AttentionParams> {
         .family = "attention",
         .summary =
             "Scaled dot product attention: y[:, h, t, s] = sum over n of p[n] * v[:, h', n, s], "
-            "p = softmax over n of scale * dot(q[:, h, t, s], k[:, h', n, s]) + mask[n, t, h, "
-            "s], h' = h / (H / Hk). Where all scores are minus infinity, or there are none, y "
-            "is 0. Where k or v is F16 or BF16, a device may round what it multiplies with it "
-            "to that type.",
-        .sources = {"q", "k", "v", "mask?"}};
+            "p = softmax over n, and over sinks[h] in the denominator only, of cap(scale * "
+            "dot(q[:, h, t, s], k[:, h', n, s])) + slope[h] * mask[n, t, h, s], h' = h / (H / "
+            "Hk). cap(z) = softcap * tanh(z / softcap), or z if softcap is 0; slope is that of "
+            "ALiBi (arXiv 2108.12409), or 1 if max_bias is 0. Where all scores are minus "
+            "infinity, or there are none, y is 0. Where k or v is F16 or BF16, a device may "
+            "round what it multiplies with it to that type; where they are quantised, it "
+            "computes as precisely as with F32.",
+        .sources = {"q", "k", "v", "mask?", "sinks?"}};
     return kInfo;
   }
 
@@ -34,8 +35,8 @@ class Attention final : public OpWith<AttentionParams> {
     const Tensor& k = *sources[1];
     const Tensor& v = *sources[2];
     SHUNT_TRY(expect_type("q", q, {DType::kF32}));
-    SHUNT_TRY(expect_type("k", k, {DType::kF32, DType::kF16, DType::kBF16}));
-    SHUNT_TRY(expect_type("v", v, {DType::kF32, DType::kF16, DType::kBF16}));
+    SHUNT_TRY(expect_type("k", k, kCacheTypes));
+    SHUNT_TRY(expect_type("v", v, kCacheTypes));
     SHUNT_TRY(expect_dim("k", k, 0, q.shape[0], "that of q"));
     SHUNT_TRY(expect_dim("k", k, 3, q.shape[3], "that of q"));
     for (int i : {1, 2, 3}) {
@@ -45,10 +46,11 @@ class Attention final : public OpWith<AttentionParams> {
       return invalid("the heads of k, {}, do not divide the heads of q, {}", to_string(k.shape[1]),
                      to_string(q.shape[1]));
     }
-    if (sources[3] != nullptr) {
-      SHUNT_TRY(expect_mask(*sources[3], {k.shape[2], q.shape[2], q.shape[1], q.shape[3]}));
-    }
+    SHUNT_TRY(
+        check_mask(sources[3], {k.shape[2], q.shape[2], q.shape[1], q.shape[3]}, params.max_bias));
+    SHUNT_TRY(check_sinks(sources[4], q.shape[1]));
     SHUNT_TRY(expect_finite("scale", params.scale));
+    SHUNT_TRY(expect_not_negative("softcap", params.softcap));
     return contiguous(DType::kF32, {v.shape[0], q.shape[1], q.shape[2], q.shape[3]});
   }
 
@@ -57,25 +59,22 @@ class Attention final : public OpWith<AttentionParams> {
     const RefTensor& q = *sources[0];
     const RefTensor& k = *sources[1];
     const RefTensor& v = *sources[2];
-    const RefTensor* mask = sources[3];
+    const RefMask mask(sources[3], params.max_bias, q.sizes[1]);
     std::vector<double> p(static_cast<std::size_t>(k.sizes[2]));
     for_each_row(q.sizes, [&](std::int64_t h, std::int64_t t, std::int64_t s) {
       const std::int64_t hk = h / (q.sizes[1] / k.sizes[1]);
-      double largest = -kInfinity;
       for (std::size_t i = 0; i < p.size(); ++i) {
         const auto n = static_cast<std::int64_t>(i);
         double dot = 0;
         for (std::int64_t d = 0; d < q.sizes[0]; ++d) dot += q.at(d, h, t, s) * k.at(d, hk, n, s);
         p[i] = dot * params.scale;
-        if (mask != nullptr) p[i] += mask->at(n, t, h % mask->sizes[2], s % mask->sizes[3]);
-        largest = std::max(largest, p[i]);
+        if (params.softcap != 0) p[i] = params.softcap * std::tanh(p[i] / params.softcap);
+        p[i] += mask.at(n, t, h, s);
       }
-      if (largest == -kInfinity) return;  // the result is zeros to begin with
-      double sum = 0;
-      for (double& score : p) sum += score = std::exp(score - largest);
+      reference_softmax(p, sources[4], h);
       for (std::size_t i = 0; i < p.size(); ++i) {
         for (std::int64_t d = 0; d < v.sizes[0]; ++d) {
-          result.at(d, h, t, s) += p[i] / sum * v.at(d, hk, static_cast<std::int64_t>(i), s);
+          result.at(d, h, t, s) += p[i] * v.at(d, hk, static_cast<std::int64_t>(i), s);
         }
       }
     });
@@ -100,8 +99,8 @@ const Op& attention_op() {
 }
 
 Result<Value> attention(GraphBuilder& g, Operand q, Operand k, Operand v, Operand mask,
-                        AttentionParams params) {
-  return g.apply(attention_op(), Params::of(params), {&q, &k, &v, &mask});
+                        AttentionParams params, Operand sinks) {
+  return g.apply(attention_op(), Params::of(params), {&q, &k, &v, &mask, &sinks});
 }
 
 }  // namespace shunt

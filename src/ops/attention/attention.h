@@ -1,35 +1,56 @@
 // What attention is made of.
 #pragma once
 
+#include <array>
 #include <string_view>
 
 #include "shunt/graph.h"
 
 namespace shunt {
 
+/// What head `head` of `heads` multiplies its mask with (ALiBi, arXiv 2108.12409): 1 if max_bias
+/// is 0. Else, with n the largest power of two that is at most `heads`, 2^(-max_bias (head + 1) /
+/// n) for the first n heads; the others have every other slope of 2n heads, from the first on:
+/// 2^(-max_bias (2 (head - n) + 1) / (2n)). The paper's max_bias is 8.
+double alibi_slope(float max_bias, std::int64_t heads, std::int64_t head);
+
 struct SoftmaxParams {
-  float scale = 1;  ///< finite
+  float scale = 1;     ///< finite
+  float max_bias = 0;  ///< of alibi_slope(), 0 to 100; above 0 there must be a mask
   template <class F>
   void each(F f) const {
     f("scale", scale);
+    f("max_bias", max_bias);
   }
 };
 
 const Op& softmax_op();
-/// y = exp(z - max(z)) / sum(exp(z - max(z))) along dimension 0, where z = x * scale + mask. A row
+/// y = exp(z - m) / (sum(exp(z - m)) + exp(sinks[h] - m)) along dimension 0, where
+/// z = x * scale + alibi_slope(h) * mask, and m is the largest of z and sinks[h]. A sink is the
+/// logit of something that takes its share and gives nothing; without sinks that term is 0. A row
 /// whose z are all minus infinity gives zeros.
-/// x: F32 [N, T, H, S].
+/// x: F32, F16 or BF16 [N, T, H, S].
 /// mask, optional: F32 or F16 [N, T, 1 or H, 1 or S].
-/// The result has x's shape.
+/// sinks, optional: F32 [H].
+/// The result is F32 and has x's shape.
 Result<Value> softmax(GraphBuilder& g, Operand x, Operand mask = absent(),
-                      SoftmaxParams params = {});
+                      SoftmaxParams params = {}, Operand sinks = absent());
 
-/// Which two elements of a row are rotated together.
+/// Which two elements of a row are pair i, and by which of the positions, at which frequency, it
+/// turns.
 enum class RopeMode : std::uint8_t {
   kNormal,  ///< elements 2i and 2i + 1
   kNeox,    ///< elements i and i + dims / 2
+  /// As kNeox, but a token has four positions (time, row and column in a picture, and one more),
+  /// and each section of pairs turns by its own: M-RoPE (Qwen2-VL, arXiv 2409.12191).
+  kMulti,
+  /// As kMulti, but each section begins with the highest frequency again, as if it were a rope of
+  /// dims / 2 elements: that of Qwen2-VL's picture encoder, with two sections of dims / 4.
+  kVision,
 };
 std::string_view to_string(RopeMode mode);
+/// Whether tokens have a position for each section: kMulti and kVision.
+bool has_sections(RopeMode mode);
 
 struct RopeParams {
   std::int64_t dims = 0;  ///< so many elements of a row are rotated: even, at least 2, at most D
@@ -42,6 +63,9 @@ struct RopeParams {
   float beta_fast = 32;   ///< a pair is fast from so many turns in the original context on; above 0
   float beta_slow = 1;    ///< a pair is slow, thus interpolated, up to so many turns; above 0
   std::int64_t original_context = 0;  ///< tokens; above 0 if ext_factor isn't 0
+  /// Of kMulti and kVision: how many pairs turn by each of the positions, the first ones by the
+  /// first; at least 0, dims / 2 together. Otherwise all 0.
+  std::array<std::int64_t, 4> sections = {};
   template <class F>
   void each(F f) const {
     f("dims", dims);
@@ -53,50 +77,64 @@ struct RopeParams {
     f("beta_fast", beta_fast);
     f("beta_slow", beta_slow);
     f("original_context", original_context);
+    f("sections", sections);
   }
 };
 
+/// Which of a token's positions pair i turns by: the number of its section; 0 without sections.
+std::size_t rope_position(const RopeParams& params, std::int64_t i);
 /// The angle in radians by which pair i, from 0 to dims / 2 - 1, turns from one position to the
 /// next, before it is divided by the pair's frequency factor: with b = freq_base^(-2i / dims),
 ///   b * (freq_scale * (1 - r) + r),
 ///   r = ext_factor * (1 - clamp((i - low) / max(high - low, 0.001), 0, 1)).
 /// low and high are the pairs that make beta_fast and beta_slow turns in the original context,
 ///   dims * ln(original_context / (2 pi beta)) / (2 ln(freq_base)),
-/// low rounded down and at least 0, high rounded up and at most dims - 1.
+/// low rounded down and at least 0, high rounded up and at most dims - 1. With kVision, i is
+/// counted from the start of the pair's section, and dims is half of what it is.
 double rope_frequency(const RopeParams& params, std::int64_t i);
 /// What rotated elements are multiplied with: attn_factor, times 1 + 0.1 ln(1 / freq_scale) if
 /// ext_factor isn't 0.
 double rope_magnitude(const RopeParams& params);
 
 const Op& rope_op();
-/// Rotary position embedding. With a = positions[t] * rope_frequency(i) / freq_factors[i] and m =
-/// rope_magnitude(), pair i of a row (u, v) becomes m * (u cos a - v sin a, u sin a + v cos a);
-/// elements from `dims` on are copied.
-/// x: F32 [D, H, T, S].
-/// positions: I32 [T].
+/// Rotary position embedding. With a = positions[t, rope_position(i)] * rope_frequency(i) /
+/// freq_factors[i] and m = rope_magnitude(), pair i of a row (u, v) becomes m * (u cos a - v sin a,
+/// u sin a + v cos a); elements from `dims` on are copied.
+/// x: F32, F16 or BF16 [D, H, T, S].
+/// positions: I32 [T]; [T, 4] with kMulti and kVision.
 /// freq_factors, optional (all 1 then): F32 [dims / 2].
-/// The result has x's shape.
+/// The result is F32 and has x's shape.
 Result<Value> rope(GraphBuilder& g, Operand x, Operand positions, Operand freq_factors,
                    RopeParams params);
 
 struct AttentionParams {
-  float scale = 1;  ///< finite; 1 / sqrt(D) in most models
+  float scale = 1;     ///< finite; 1 / sqrt(D) in most models
+  float max_bias = 0;  ///< of alibi_slope(), 0 to 100; above 0 there must be a mask
+  float softcap = 0;   ///< scores are kept within so much; 0: they are left as they are
   template <class F>
   void each(F f) const {
     f("scale", scale);
+    f("max_bias", max_bias);
+    f("softcap", softcap);
   }
 };
 
 const Op& attention_op();
-/// y[:, h, t, s] = sum over n of p[n] * v[:, h', n, s], where p is the softmax over n of
-/// scale * dot(q[:, h, t, s], k[:, h', n, s]) + mask[n, t, h, s], and h' = h / (H / Hk): query
-/// heads in groups share a head of k and v. Where all scores are minus infinity, and where N is 0,
-/// y is 0. Where k or v is F16 or BF16, a device may round what it multiplies with it to that type.
+/// y[:, h, t, s] = sum over n of p[n] * v[:, h', n, s], where p is the softmax over n, with
+/// sinks[h] if there are sinks (see softmax()), of
+///   cap(scale * dot(q[:, h, t, s], k[:, h', n, s])) + alibi_slope(h) * mask[n, t, h, s],
+/// cap(z) = softcap * tanh(z / softcap), or z if softcap is 0, and h' = h / (H / Hk): query heads
+/// in groups share a head of k and v. Where all scores are minus infinity, and where N is 0, y is
+/// 0. Scores of all keys at once are never in memory.
+/// Where k or v is F16 or BF16, a device may round what it multiplies with it to that type. Where
+/// they are quantised it must compute with what their blocks stand for, as precisely as with F32:
+/// q is not rounded to 8 bits.
 /// q: F32 [D, H, T, S].
-/// k: [D, Hk, N, S], v: [Dv, Hk, N, S], each of type F32, F16 or BF16; Hk divides H.
+/// k: [D, Hk, N, S], v: [Dv, Hk, N, S], each of type F32, F16, BF16, Q8_0 or Q4_0; Hk divides H.
 /// mask, optional: F32 or F16 [N, T, 1 or H, 1 or S].
+/// sinks, optional: F32 [H].
 /// The result is F32 [Dv, H, T, S].
 Result<Value> attention(GraphBuilder& g, Operand q, Operand k, Operand v, Operand mask = absent(),
-                        AttentionParams params = {});
+                        AttentionParams params = {}, Operand sinks = absent());
 
 }  // namespace shunt

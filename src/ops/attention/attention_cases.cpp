@@ -17,30 +17,43 @@ struct Size {
   std::int64_t d, dv, h, hk, n, t, s;
 };
 
-/// A device may round q, the scores and the weights p to the type of k and v.
+/// A device may round q, the scores and the weights p to F16 or BF16, if k or v is of that type.
 double case_error(DType k, DType v) {
-  return k == kF32 && v == kF32 ? 1e-10 : 5 * std::max(rounding_error(k), rounding_error(v));
+  const auto of_type = [](DType type) {
+    return type == kF32 || trait(type).quantized ? 1e-10 : 5 * rounding_error(type);
+  };
+  return std::max(of_type(k), of_type(v));
 }
 
-void emit(const CaseSink& sink, const std::vector<CaseSource>& sources, float scale,
-          std::string_view extra = "") {
-  sink({.name = describe_sources(sources, fmt::format("{}scale={}", extra, scale)),
-        .params = Params::of(AttentionParams{scale}),
+void emit(const CaseSink& sink, const std::vector<CaseSource>& sources,
+          const AttentionParams& params, std::string_view extra = "") {
+  const std::string values = attention_op().describe(Params::of(params));
+  sink({.name = describe_sources(sources, fmt::format("{}{}", extra, values)),
+        .params = Params::of(params),
         .sources = sources,
         .max_error = case_error(sources[1].dtype, sources[2].dtype)});
 }
 
-void emit_plain(const CaseSink& sink, const Size& size, DType k, DType v, const CaseSource& mask,
-                std::string_view extra = "") {
+/// Contiguous q, k and v; heads are rounded up to whole blocks. A scale of 0 stands for the usual
+/// one.
+void emit_plain(const CaseSink& sink, const Size& size, DType k, DType v,
+                const CaseSource& mask = not_given(), std::string_view extra = "",
+                AttentionParams params = {.scale = 0}, const CaseSource& sinks = not_given()) {
+  const std::int64_t d = round_up(size.d, trait(k).block_elements);
+  const std::int64_t dv = round_up(size.dv, trait(v).block_elements);
+  if (params.scale == 0) params.scale = 1 / std::sqrt(static_cast<float>(d));
   emit(sink,
-       {source_of(kF32, {size.d, size.h, size.t, size.s}),
-        source_of(k, {size.d, size.hk, size.n, size.s}),
-        source_of(v, {size.dv, size.hk, size.n, size.s}), mask},
-       1 / std::sqrt(static_cast<float>(size.d)), extra);
+       {source_of(kF32, {d, size.h, size.t, size.s}), source_of(k, {d, size.hk, size.n, size.s}),
+        source_of(v, {dv, size.hk, size.n, size.s}), mask, sinks},
+       params, extra);
 }
 
 CaseSource causal(DType type, const Sizes& sizes) {
   return filled(source_of(type, sizes), Fill::kCausalMask, 0, 0);
+}
+
+CaseSource sinks_of(const Size& size) {
+  return source_of(kF32, {size.h, 1, 1, 1});
 }
 
 void size_cases(const CaseSink& sink, DType type) {
@@ -51,7 +64,7 @@ void size_cases(const CaseSink& sink, DType type) {
       Size{128, 128, 2, 1, 20, 2, 1}, Size{16, 16, 8, 2, 66, 5, 2},
   };
   for (const Size& size : kSizes) {
-    emit_plain(sink, size, type, type, not_given());
+    emit_plain(sink, size, type, type);
     emit_plain(sink, size, type, type, causal(kF16, {size.n, size.t, 1, 1}), "causal ");
   }
 }
@@ -61,59 +74,128 @@ void mask_cases(const CaseSink& sink, DType type) {
   for (DType mask : {kF32, kF16}) {
     for (const Sizes& sizes :
          {Sizes{33, 3, 1, 1}, Sizes{33, 3, 4, 1}, Sizes{33, 3, 1, 2}, Sizes{33, 3, 4, 2}}) {
-      emit_plain(sink, size, type, type, source_of(mask, sizes));  // as ALiBi adds
+      emit_plain(sink, size, type, type, source_of(mask, sizes));
       emit_plain(sink, size, type, type, causal(mask, sizes), "causal ");
     }
     emit_plain(sink, size, type, type, seen_as(mask, {33, 3, 1, 1}, {0, 1, 2, 3}, {5, 2, 0, 0}));
     emit_plain(sink, size, type, type, seen_as(mask, {33, 3, 1, 1}, {1, 0, 2, 3}));
     // What is cut off from a causal mask was all that its first rows allow.
     const CaseSource cut = seen_as(mask, {3, 6, 1, 1}, {0, 1, 2, 3}, {3, 0, 0, 0});
-    emit_plain(sink, {16, 16, 4, 2, 3, 6, 1}, type, type, filled(cut, Fill::kCausalMask, 0, 0),
-               "causal ");
+    const Size small = {16, 16, 4, 2, 3, 6, 1};
+    emit_plain(sink, small, type, type, filled(cut, Fill::kCausalMask, 0, 0), "causal ");
+    emit_plain(sink, small, type, type, filled(cut, Fill::kCausalMask, 0, 0), "causal ",
+               {.scale = 0}, sinks_of(small));
   }
 }
 
 void stride_cases(const CaseSink& sink, DType type) {
-  const CaseSource q = source_of(kF32, {16, 4, 3, 2});
-  const CaseSource k = source_of(type, {16, 2, 33, 2});
-  const CaseSource v = source_of(type, {16, 2, 33, 2});
+  const std::int64_t d = round_up(16, trait(type).block_elements);
+  const AttentionParams params = {.scale = 0.25F};
+  const Sizes keys = {d, 2, 33, 2};
+  const CaseSource q = source_of(kF32, {d, 4, 3, 2});
+  const CaseSource k = source_of(type, keys);
   const CaseSource mask = causal(kF32, {33, 3, 1, 1});
-  emit(sink, {seen_as(kF32, {16, 4, 3, 2}, {0, 2, 1, 3}), k, v, mask}, 0.25F);
-  emit(sink, {seen_as(kF32, {16, 4, 3, 2}, {1, 0, 2, 3}), k, v, mask}, 0.25F);
-  emit(sink, {seen_as(kF32, {16, 4, 3, 2}, {0, 1, 2, 3}, {16, 2, 1, 0}), k, v, mask}, 0.25F);
+  const auto emit_seen = [&](const CaseSource& of_q, const CaseSource& of_k,
+                             const CaseSource& of_v) {
+    emit(sink, {of_q, of_k, of_v, mask, not_given()}, params);
+  };
+  emit_seen(seen_as(kF32, {d, 4, 3, 2}, {0, 2, 1, 3}), k, k);
+  emit_seen(seen_as(kF32, {d, 4, 3, 2}, {1, 0, 2, 3}), k, k);
+  emit_seen(seen_as(kF32, {d, 4, 3, 2}, {0, 1, 2, 3}, {16, 2, 1, 0}), k, k);
   // One head's keys side by side.
-  emit(sink, {q, seen_as(type, {16, 2, 33, 2}, {0, 2, 1, 3}), v, mask}, 0.25F);
-  emit(sink, {q, k, seen_as(type, {16, 2, 33, 2}, {0, 2, 1, 3}), mask}, 0.25F);
-  // A part of a longer cache.
-  emit(sink,
-       {q, seen_as(type, {16, 2, 33, 2}, {0, 1, 2, 3}, {0, 0, 31, 0}),
-        seen_as(type, {16, 2, 33, 2}, {0, 1, 2, 3}, {0, 0, 31, 0}), mask},
-       0.25F);
+  const CaseSource by_head = seen_as(type, keys, {0, 2, 1, 3});
+  emit_seen(q, by_head, k);
+  emit_seen(q, k, by_head);
+  // A part of a longer cache, and of larger heads.
+  const CaseSource part = seen_as(type, keys, {0, 1, 2, 3}, {0, 0, 31, 0});
+  emit_seen(q, part, part);
+  const CaseSource second = seen_as(type, keys, {0, 1, 2, 3}, {d, 1, 0, 0});
+  emit_seen(q, second, second);
+  if (trait(type).quantized) return;
   // Values transposed: those of one element for all n side by side.
-  emit(sink, {q, k, seen_as(type, {16, 2, 33, 2}, {1, 2, 0, 3}), mask}, 0.25F);
-  emit(sink, {q, seen_as(type, {16, 2, 33, 2}, {1, 0, 2, 3}), v, mask}, 0.25F);
+  emit_seen(q, k, seen_as(type, keys, {1, 2, 0, 3}));
+  emit_seen(q, seen_as(type, keys, {1, 0, 2, 3}), k);
+}
+
+/// ALiBi for numbers of heads that are powers of two and others, caps, sinks, and all together.
+void param_cases(const CaseSink& sink, DType type) {
+  for (std::int64_t heads : {1, 4, 6, 12}) {
+    const Size size = {16, 16, heads, heads % 4 == 0 ? heads / 4 : 1, 33, 3, 2};
+    const CaseSource mask = source_of(kF16, {33, 3, 1, 1});
+    const CaseSource each = source_of(kF32, {33, 3, heads, 1});
+    const auto emit_with = [&](const CaseSource& with, AttentionParams params, bool sinks) {
+      params.scale = 0.5F;
+      emit_plain(sink, size, type, type, with, "", params, sinks ? sinks_of(size) : not_given());
+    };
+    emit_with(mask, {.max_bias = 8}, false);
+    emit_with(each, {.max_bias = 3.5F}, false);
+    emit_with(not_given(), {.softcap = 2}, false);
+    emit_with(mask, {.softcap = 50}, false);
+    emit_with(not_given(), {}, true);
+    emit_with(causal(kF16, {33, 3, 1, 1}), {}, true);
+    emit_with(mask, {.max_bias = 8, .softcap = 2}, true);
+    if (heads > 1) emit_with(each, {.max_bias = 8, .softcap = 2}, true);
+  }
+  // Sinks that are hardly felt, and such that leave next to nothing.
+  const Size size = {16, 16, 4, 2, 9, 2, 1};
+  emit_plain(sink, size, type, type, not_given(), "low sinks ", {.scale = 0},
+             filled(sinks_of(size), Fill::kUniform, -200, -100));
+  emit_plain(sink, size, type, type, not_given(), "high sinks ", {.scale = 0},
+             filled(sinks_of(size), Fill::kUniform, 10, 20));
+}
+
+/// More keys than one thread may want to walk through by itself, for few queries and for many.
+void long_cases(const CaseSink& sink, DType type) {
+  constexpr std::array kSizes = {
+      Size{16, 16, 4, 2, 256, 1, 1}, Size{16, 8, 4, 2, 257, 1, 2},   Size{32, 32, 4, 1, 1030, 1, 1},
+      Size{16, 16, 4, 2, 700, 5, 1}, Size{16, 16, 4, 2, 300, 40, 1}, Size{8, 8, 40, 1, 600, 1, 1},
+      Size{8, 8, 40, 1, 300, 2, 1},
+  };
+  for (const Size& size : kSizes) {
+    emit_plain(sink, size, type, type);
+    emit_plain(sink, size, type, type, causal(kF16, {size.n, size.t, 1, 1}), "causal ",
+               {.scale = 0, .max_bias = 8, .softcap = 20}, sinks_of(size));
+  }
+}
+
+/// Whole stretches of keys that are masked: query t, or head h, sees keys from 0 to t or h.
+void masked_stretch_cases(const CaseSink& sink) {
+  emit_plain(sink, {8, 8, 1, 1, 600, 600, 1}, kF32, kF32, causal(kF16, {600, 600, 1, 1}),
+             "causal ");
+  const CaseSource by_head = seen_as(kF16, {600, 1, 600, 1}, {0, 2, 1, 3});
+  emit_plain(sink, {8, 8, 600, 1, 600, 1, 1}, kF32, kF32, filled(by_head, Fill::kCausalMask, 0, 0),
+             "causal ");
 }
 
 }  // namespace
 
 void attention_cases(const CaseSink& sink) {
-  for (DType type : kFloatTypes) {
+  for (DType type : kCacheTypes) {
     size_cases(sink, type);
     mask_cases(sink, type);
     stride_cases(sink, type);
-    emit_plain(sink, {16, 16, 4, 2, 0, 3, 1}, type, type, not_given());
-    emit_plain(sink, {16, 16, 4, 2, 9, 0, 1}, type, type, not_given());
+    param_cases(sink, type);
+    long_cases(sink, type);
+    emit_plain(sink, {16, 16, 4, 2, 0, 3, 1}, type, type);
+    emit_plain(sink, {16, 16, 4, 2, 9, 0, 1}, type, type);
   }
-  for (DType k : kFloatTypes) {
-    for (DType v : kFloatTypes) {
-      if (k != v) emit_plain(sink, {16, 24, 4, 2, 33, 3, 1}, k, v, not_given());
+  for (DType k : kCacheTypes) {
+    for (DType v : kCacheTypes) {
+      if (k != v) emit_plain(sink, {16, 24, 4, 2, 33, 3, 1}, k, v);
     }
   }
+  masked_stretch_cases(sink);
+  emit_plain(sink, {4, 4, 2, 1, 17000, 1, 1}, kF32, kF32);
+  const Size none = {16, 16, 4, 2, 0, 3, 1};
+  emit_plain(sink, none, kF32, kF32, not_given(), "", {.scale = 0}, sinks_of(none));
+  const Size size = {16, 16, 4, 2, 9, 2, 1};
+  emit_plain(sink, size, kF32, kF32, not_given(), "", {.scale = 0},
+             seen_as(kF32, {4, 1, 1, 1}, {1, 0, 2, 3}, {0, 2, 0, 0}));
   // Scores of hundreds: exp() of them alone would overflow, and their rounding is felt.
   sink({.name = "F32 scale=50",
         .params = Params::of(AttentionParams{50}),
         .sources = {source_of(kF32, {16, 2, 3, 1}), source_of(kF32, {16, 2, 9, 1}),
-                    source_of(kF32, {16, 2, 9, 1}), not_given()},
+                    source_of(kF32, {16, 2, 9, 1}), not_given(), not_given()},
         .max_error = 1e-8});
 }
 

@@ -9,12 +9,33 @@ namespace shunt {
 
 namespace {
 
+Status check_sections(const RopeParams& params) {
+  const std::array<std::int64_t, 4>& s = params.sections;
+  const auto fail_with = [&s](std::string_view why) {
+    return invalid("sections are [{}, {}, {}, {}]; {}", s[0], s[1], s[2], s[3], why);
+  };
+  if (!has_sections(params.mode)) {
+    if (s == std::array<std::int64_t, 4>{}) return ok();
+    return fail_with(fmt::format("mode {} has none", to_string(params.mode)));
+  }
+  std::int64_t left = params.dims / 2;
+  bool fit = true;
+  for (const std::int64_t section : s) {
+    fit = fit && section >= 0 && section <= left;
+    if (fit) left -= section;
+  }
+  if (fit && left == 0) return ok();
+  return fail_with(
+      fmt::format("they must be at least 0, and {} together, half of dims", params.dims / 2));
+}
+
 Status check_params(const RopeParams& params, const Dim& row) {
   const std::int64_t smallest_row = row.is_fixed() ? row.max : row.factor;
   if (params.dims < 2 || params.dims % 2 != 0 || params.dims > smallest_row) {
     return invalid("dims is {}, which is not an even number from 2 to the row's size, {}",
                    params.dims, to_string(row));
   }
+  SHUNT_TRY(check_sections(params));
   SHUNT_TRY(expect_positive("freq_base", params.freq_base));
   SHUNT_TRY(expect_positive("freq_scale", params.freq_scale));
   SHUNT_TRY(expect_finite("attn_factor", params.attn_factor));
@@ -35,6 +56,11 @@ Status check_params(const RopeParams& params, const Dim& row) {
   return ok();
 }
 
+/// Of a token.
+std::int64_t position_count(const RopeParams& params) {
+  return has_sections(params.mode) ? static_cast<std::int64_t>(params.sections.size()) : 1;
+}
+
 class Rope final : public OpWith<RopeParams> {
  public:
   const OpInfo& info() const override {
@@ -43,10 +69,12 @@ class Rope final : public OpWith<RopeParams> {
         .family = "attention",
         .summary =
             "Rotary position embedding: pair i of a row, elements 2i and 2i + 1 (normal) or i "
-            "and i + dims / 2 (neox), turns by the angle positions[t] * freq_scale * "
+            "and i + dims / 2 (all other modes), turns by the angle positions[t] * freq_scale * "
             "freq_base^(-2i / dims) / freq_factors[i], and is multiplied by attn_factor; "
             "elements from dims on are copied. With ext_factor, angle and factor are those of "
-            "YaRN (arXiv 2309.00071).",
+            "YaRN (arXiv 2309.00071). In the modes multi (M-RoPE, arXiv 2409.12191) and vision "
+            "a token has four positions, and the pairs of section c turn by positions[t, c]; in "
+            "vision each section counts i from 0 in an angle of dims / 2.",
         .sources = {"x", "positions", "freq_factors?"}};
     return kInfo;
   }
@@ -54,11 +82,14 @@ class Rope final : public OpWith<RopeParams> {
   Result<Inferred> shape_rule(SourceTensors sources, const RopeParams& params) const override {
     const Tensor& x = *sources[0];
     const Tensor& positions = *sources[1];
-    SHUNT_TRY(expect_type("x", x, {DType::kF32}));
+    SHUNT_TRY(expect_type("x", x, kFloatTypes));
     SHUNT_TRY(expect_type("positions", positions, {DType::kI32}));
     SHUNT_TRY(check_params(params, x.shape[0]));
-    SHUNT_TRY(expect_dims("positions", positions, 1));
+    SHUNT_TRY(expect_dims("positions", positions, 2));
     SHUNT_TRY(expect_dim("positions", positions, 0, x.shape[2], "dimension 2 of x"));
+    SHUNT_TRY(expect_dim(
+        "positions", positions, 1, position_count(params),
+        fmt::format("the number of a token's positions in mode {}", to_string(params.mode))));
     if (sources[2] != nullptr) {
       const Tensor& factors = *sources[2];
       SHUNT_TRY(expect_type("freq_factors", factors, {DType::kF32}));
@@ -77,7 +108,8 @@ class Rope final : public OpWith<RopeParams> {
     for_each_row(x.sizes, [&](std::int64_t h, std::int64_t t, std::int64_t s) {
       for (std::int64_t i = 0; i < params.dims / 2; ++i) {
         const double factor = sources[2] != nullptr ? sources[2]->at(i) : 1;
-        const double angle = sources[1]->at(t) * rope_frequency(params, i) / factor;
+        const auto which = static_cast<std::int64_t>(rope_position(params, i));
+        const double angle = sources[1]->at(t, which) * rope_frequency(params, i) / factor;
         const std::int64_t first = normal ? 2 * i : i;
         const std::int64_t second = normal ? 2 * i + 1 : i + params.dims / 2;
         const double u = x.at(first, h, t, s);
@@ -93,8 +125,9 @@ class Rope final : public OpWith<RopeParams> {
 
 void emit(const CaseSink& sink, const CaseSource& x, const RopeParams& params, bool factors,
           std::int64_t context = 64, double max_error = 1e-10) {
-  const CaseSource positions = filled(source_of(DType::kI32, {sizes_of(x)[2], 1, 1, 1}),
-                                      Fill::kIndex, 0, static_cast<double>(context));
+  const CaseSource positions =
+      filled(source_of(DType::kI32, {sizes_of(x)[2], position_count(params), 1, 1}), Fill::kIndex,
+             0, static_cast<double>(context));
   const CaseSource freq_factors =
       factors ? filled(source_of(DType::kF32, {params.dims / 2, 1, 1, 1}), Fill::kUniform, 0.5, 4)
               : not_given();
@@ -106,12 +139,48 @@ void emit(const CaseSink& sink, const CaseSource& x, const RopeParams& params, b
         .max_error = max_error});
 }
 
+void section_cases(const CaseSink& sink) {
+  constexpr DType kF32 = DType::kF32;
+  using Sections = std::array<std::int64_t, 4>;
+  for (RopeMode mode : {RopeMode::kMulti, RopeMode::kVision}) {
+    // Time, row and column; a picture's rows and columns; all alike; sections that are left out.
+    for (const Sections& sections : {Sections{8, 12, 12, 0}, Sections{16, 16, 0, 0},
+                                     Sections{8, 8, 8, 8}, Sections{0, 31, 0, 1}}) {
+      RopeParams params = {.dims = 64, .mode = mode, .sections = sections};
+      for (bool factors : {false, true})
+        emit(sink, source_of(kF32, {64, 3, 5, 1}), params, factors);
+      emit(sink, source_of(kF32, {80, 9, 2, 2}), params, false);
+      emit(sink, seen_as(kF32, {64, 3, 5, 2}, {0, 2, 1, 3}), params, true);
+      params.freq_scale = 0.25F;
+      params.ext_factor = 1;
+      params.original_context = 2048;
+      emit(sink, source_of(kF32, {64, 3, 5, 1}), params, true);
+    }
+    emit(sink, source_of(kF32, {2, 1, 1, 1}), {.dims = 2, .mode = mode, .sections = {0, 0, 0, 1}},
+         false);
+    emit(sink, source_of(kF32, {7, 2, 3, 1}), {.dims = 6, .mode = mode, .sections = {2, 1, 0, 0}},
+         true);
+    emit(sink, source_of(kF32, {16, 4, 0, 1}), {.dims = 16, .mode = mode, .sections = {3, 3, 2, 0}},
+         false);
+    const RopeParams params = {.dims = 8, .mode = mode, .sections = {1, 2, 1, 0}};
+    const std::vector<CaseSource> sources = {
+        source_of(kF32, {8, 2, 3, 1}),
+        filled(seen_as(DType::kI32, {3, 4, 1, 1}, {1, 0, 2, 3}, {1, 0, 0, 0}), Fill::kIndex, -50,
+               50),
+        not_given()};
+    sink({.name = describe_sources(sources, rope_op().describe(Params::of(params))),
+          .params = Params::of(params),
+          .sources = sources});
+  }
+}
+
 void Rope::cases(const CaseSink& sink) const {
   constexpr DType kF32 = DType::kF32;
   struct Size {
     Sizes x;
     std::int64_t dims;
   };
+  section_cases(sink);
   constexpr std::array kSizes = {
       Size{{2, 1, 1, 1}, 2},   Size{{64, 1, 1, 1}, 64}, Size{{64, 3, 5, 1}, 64},
       Size{{64, 3, 5, 2}, 32}, Size{{80, 2, 9, 1}, 80}, Size{{80, 2, 3, 1}, 20},
@@ -127,6 +196,11 @@ void Rope::cases(const CaseSink& sink) const {
     emit(sink, seen_as(kF32, {64, 3, 5, 2}, {0, 2, 1, 3}), params, false);
     emit(sink, seen_as(kF32, {64, 3, 5, 1}, {1, 0, 2, 3}), params, false);
     emit(sink, seen_as(kF32, {64, 3, 5, 2}, {0, 1, 2, 3}, {64, 1, 2, 0}), params, true);
+    for (DType type : {DType::kF16, DType::kBF16}) {
+      emit(sink, source_of(type, {64, 3, 5, 1}), params, false);
+      emit(sink, source_of(type, {80, 9, 2, 2}), params, true);
+      emit(sink, seen_as(type, {64, 3, 5, 1}, {1, 0, 2, 3}), params, false);
+    }
     // Angles of thousands of turns have an error of their own where they are F32.
     emit(sink, source_of(kF32, {64, 3, 5, 1}), params, false, 4096, 1e-7);
     params.freq_base = 500000;

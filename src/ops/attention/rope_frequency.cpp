@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <numbers>
 
@@ -25,17 +26,50 @@ double extrapolated(const RopeParams& params, std::int64_t i) {
   return (1 - std::clamp(ramp, 0.0, 1.0)) * params.ext_factor;
 }
 
-}  // namespace
+/// The number of pair i's section, and of its first pair.
+struct Section {
+  std::size_t number = 0;
+  std::int64_t first = 0;
+};
 
-std::string_view to_string(RopeMode mode) {
-  return mode == RopeMode::kNormal ? "normal" : "neox";
+Section section_of(const RopeParams& params, std::int64_t i) {
+  Section section;
+  if (!has_sections(params.mode)) return section;
+  while (section.number + 1 < params.sections.size()) {
+    const std::int64_t end = section.first + params.sections[section.number];
+    if (i < end) break;
+    section = {section.number + 1, end};
+  }
+  return section;
 }
 
-double rope_frequency(const RopeParams& params, std::int64_t i) {
+double frequency_of(const RopeParams& params, std::int64_t i) {
   const double plain = std::pow(static_cast<double>(params.freq_base),
                                 -2 * static_cast<double>(i) / static_cast<double>(params.dims));
   const double mix = extrapolated(params, i);
   return plain * (params.freq_scale * (1 - mix) + mix);
+}
+
+}  // namespace
+
+std::string_view to_string(RopeMode mode) {
+  static constexpr std::array<std::string_view, 4> kNames = {"normal", "neox", "multi", "vision"};
+  return kNames[static_cast<std::size_t>(mode)];
+}
+
+bool has_sections(RopeMode mode) {
+  return mode == RopeMode::kMulti || mode == RopeMode::kVision;
+}
+
+std::size_t rope_position(const RopeParams& params, std::int64_t i) {
+  return section_of(params, i).number;
+}
+
+double rope_frequency(const RopeParams& params, std::int64_t i) {
+  if (params.mode != RopeMode::kVision) return frequency_of(params, i);
+  RopeParams of_section = params;
+  of_section.dims /= 2;
+  return frequency_of(of_section, i - section_of(params, i).first);
 }
 
 double rope_magnitude(const RopeParams& params) {

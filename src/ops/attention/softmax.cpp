@@ -1,8 +1,5 @@
-#include <algorithm>
-#include <cmath>
-#include <limits>
-
 #include "ops/attention/attention.h"
+#include "ops/attention/scores.h"
 #include "ops/common/cases.h"
 #include "ops/common/checks.h"
 #include "ops/common/loops.h"
@@ -11,8 +8,6 @@ namespace shunt {
 
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
 class Softmax final : public OpWith<SoftmaxParams> {
  public:
   const OpInfo& info() const override {
@@ -20,16 +15,19 @@ class Softmax final : public OpWith<SoftmaxParams> {
         .name = "softmax",
         .family = "attention",
         .summary =
-            "Softmax of each row: y = exp(z - max(z)) / sum(exp(z - max(z))), z = x * scale + "
-            "mask. A row whose z are all minus infinity gives zeros.",
-        .sources = {"x", "mask?"}};
+            "Softmax of each row: y = exp(z - m) / (sum(exp(z - m)) + exp(sinks[h] - m)), z = x * "
+            "scale + slope[h] * mask, m the largest of z and sinks[h]; h is the row's index in "
+            "dimension 2. Slopes are those of ALiBi (arXiv 2108.12409), or 1 if max_bias is 0. A "
+            "row whose z are all minus infinity gives zeros.",
+        .sources = {"x", "mask?", "sinks?"}};
     return kInfo;
   }
 
   Result<Inferred> shape_rule(SourceTensors sources, const SoftmaxParams& params) const override {
     const Tensor& x = *sources[0];
-    SHUNT_TRY(expect_type("x", x, {DType::kF32}));
-    if (sources[1] != nullptr) SHUNT_TRY(expect_mask(*sources[1], x.shape));
+    SHUNT_TRY(expect_type("x", x, kFloatTypes));
+    SHUNT_TRY(check_mask(sources[1], x.shape, params.max_bias));
+    SHUNT_TRY(check_sinks(sources[2], x.shape[2]));
     SHUNT_TRY(expect_finite("scale", params.scale));
     return contiguous(DType::kF32, x.shape);
   }
@@ -37,55 +35,81 @@ class Softmax final : public OpWith<SoftmaxParams> {
   void plain_reference(RefSources sources, const SoftmaxParams& params,
                        RefTensor& result) const override {
     const RefTensor& x = *sources[0];
-    const RefTensor* mask = sources[1];
+    const RefMask mask(sources[1], params.max_bias, x.sizes[2]);
     std::vector<double> z(static_cast<std::size_t>(x.sizes[0]));
     for_each_row(x.sizes, [&](std::int64_t t, std::int64_t h, std::int64_t s) {
-      double largest = -kInfinity;
       for (std::size_t i = 0; i < z.size(); ++i) {
         const auto n = static_cast<std::int64_t>(i);
-        z[i] = x.at(n, t, h, s) * params.scale;
-        if (mask != nullptr) z[i] += mask->at(n, t, h % mask->sizes[2], s % mask->sizes[3]);
-        largest = std::max(largest, z[i]);
+        z[i] = x.at(n, t, h, s) * params.scale + mask.at(n, t, h, s);
       }
-      if (largest == -kInfinity) return;  // the result is zeros to begin with
-      double sum = 0;
-      for (double& value : z) sum += value = std::exp(value - largest);
+      reference_softmax(z, sources[2], h);
       for (std::size_t i = 0; i < z.size(); ++i) {
-        result.at(static_cast<std::int64_t>(i), t, h, s) = z[i] / sum;
+        result.at(static_cast<std::int64_t>(i), t, h, s) = z[i];
       }
     });
   }
 
-  void cases(const CaseSink& sink) const override {
-    constexpr DType kF32 = DType::kF32;
-    const auto emit = [&](const CaseSource& x, const CaseSource& mask, float scale) {
-      const std::vector<CaseSource> sources = {x, mask};
-      const std::string_view how = mask.fill == Fill::kCausalMask ? "causal " : "";
-      sink({.name = describe_sources(sources, fmt::format("{}scale={}", how, scale)),
-            .params = Params::of(SoftmaxParams{scale}),
-            .sources = sources});
-    };
-    for (const CaseSource& x : unary_sources(kF32)) {
-      const Sizes sizes = sizes_of(x);
-      emit(x, not_given(), 1);
-      emit(filled(x, Fill::kUniform, -500, 500), not_given(), 0.5F);  // exp() alone would overflow
-      emit(x, filled(source_of(kF32, sizes), Fill::kCausalMask, 0, 0), 0.125F);
-      emit(x, source_of(DType::kF16, {sizes[0], sizes[1], 1, 1}), 0.7F);
+  void cases(const CaseSink& sink) const override;
+};
+
+void emit(const CaseSink& sink, const CaseSource& x, const CaseSource& mask,
+          const SoftmaxParams& params, const CaseSource& sinks = not_given()) {
+  const std::vector<CaseSource> sources = {x, mask, sinks};
+  const std::string_view how = mask.fill == Fill::kCausalMask ? "causal " : "";
+  const std::string values = softmax_op().describe(Params::of(params));
+  sink({.name = describe_sources(sources, fmt::format("{}{}", how, values)),
+        .params = Params::of(params),
+        .sources = sources});
+}
+
+void mask_cases(const CaseSink& sink, DType type) {
+  constexpr DType kF32 = DType::kF32;
+  const CaseSource x = source_of(kF32, {33, 4, 3, 2});
+  for (const Sizes& sizes : {Sizes{33, 4, 1, 2}, Sizes{33, 4, 3, 1}, Sizes{33, 4, 3, 2}}) {
+    emit(sink, x, source_of(type, sizes), {.scale = 1});
+    emit(sink, x, filled(source_of(type, sizes), Fill::kCausalMask, 0, 0), {.scale = 1});
+    emit(sink, x, source_of(type, sizes), {.scale = 1, .max_bias = 8});
+  }
+  emit(sink, x, seen_as(type, {33, 4, 1, 1}, {0, 1, 2, 3}, {7, 2, 0, 0}), {.scale = 1});
+  emit(sink, x, seen_as(type, {33, 4, 1, 1}, {1, 0, 2, 3}), {.scale = -1});
+  // What is cut off from a causal mask was all that its first rows allow.
+  const CaseSource cut =
+      filled(seen_as(type, {3, 6, 1, 1}, {0, 1, 2, 3}, {3, 0, 0, 0}), Fill::kCausalMask, 0, 0);
+  emit(sink, source_of(kF32, {3, 6, 2, 1}), cut, {.scale = 1});
+  emit(sink, source_of(kF32, {3, 6, 2, 1}), cut, {.scale = 1}, source_of(kF32, {2, 1, 1, 1}));
+  for (std::int64_t heads : {1, 2, 3, 8, 12}) {
+    const CaseSource many = source_of(kF32, {17, 2, heads, 1});
+    const CaseSource sinks = source_of(kF32, {heads, 1, 1, 1});
+    for (float max_bias : {8.0F, 5.5F}) {
+      emit(sink, many, source_of(type, {17, 2, 1, 1}), {.scale = 0.5F, .max_bias = max_bias});
     }
-    for (DType type : {DType::kF32, DType::kF16}) {
-      const CaseSource x = source_of(kF32, {33, 4, 3, 2});
-      for (const Sizes& sizes : {Sizes{33, 4, 1, 2}, Sizes{33, 4, 3, 1}, Sizes{33, 4, 3, 2}}) {
-        emit(x, source_of(type, sizes), 1);
-        emit(x, filled(source_of(type, sizes), Fill::kCausalMask, 0, 0), 1);
-      }
-      emit(x, seen_as(type, {33, 4, 1, 1}, {0, 1, 2, 3}, {7, 2, 0, 0}), 1);
-      emit(x, seen_as(type, {33, 4, 1, 1}, {1, 0, 2, 3}), -1);
-      // What is cut off from a causal mask was all that its first rows allow.
-      const CaseSource cut = seen_as(type, {3, 6, 1, 1}, {0, 1, 2, 3}, {3, 0, 0, 0});
-      emit(source_of(kF32, {3, 6, 2, 1}), filled(cut, Fill::kCausalMask, 0, 0), 1);
+    emit(sink, many, source_of(type, {17, 2, 1, 1}), {.scale = 0.5F, .max_bias = 8}, sinks);
+    emit(sink, many, filled(source_of(type, {17, 2, heads, 1}), Fill::kCausalMask, 0, 0),
+         {.scale = 0.5F, .max_bias = 8}, sinks);
+  }
+}
+
+void Softmax::cases(const CaseSink& sink) const {
+  constexpr DType kF32 = DType::kF32;
+  for (DType type : kFloatTypes) {
+    for (const CaseSource& x : unary_sources(type)) {
+      const Sizes sizes = sizes_of(x);
+      emit(sink, x, not_given(), {.scale = 1});
+      emit(sink, x, source_of(DType::kF16, {sizes[0], sizes[1], 1, 1}), {.scale = 0.7F});
+      emit(sink, x, not_given(), {.scale = 0.5F}, source_of(kF32, {sizes[2], 1, 1, 1}));
+      if (type != kF32) continue;
+      // exp() alone would overflow.
+      const CaseSource large = filled(x, Fill::kUniform, -500, 500);
+      emit(sink, large, not_given(), {.scale = 0.25F});
+      emit(sink, large, not_given(), {.scale = 0.25F},
+           filled(source_of(kF32, {sizes[2], 1, 1, 1}), Fill::kUniform, 0, 200));
+      emit(sink, x, filled(source_of(kF32, sizes), Fill::kCausalMask, 0, 0), {.scale = 0.125F});
     }
   }
-};
+  for (DType type : {DType::kF32, DType::kF16}) mask_cases(sink, type);
+  emit(sink, source_of(kF32, {33, 4, 3, 2}), not_given(), {.scale = 1},
+       seen_as(kF32, {3, 1, 1, 1}, {1, 0, 2, 3}, {0, 2, 0, 0}));
+}
 
 }  // namespace
 
@@ -94,8 +118,9 @@ const Op& softmax_op() {
   return kOp;
 }
 
-Result<Value> softmax(GraphBuilder& g, Operand x, Operand mask, SoftmaxParams params) {
-  return g.apply(softmax_op(), Params::of(params), {&x, &mask});
+Result<Value> softmax(GraphBuilder& g, Operand x, Operand mask, SoftmaxParams params,
+                      Operand sinks) {
+  return g.apply(softmax_op(), Params::of(params), {&x, &mask, &sinks});
 }
 
 }  // namespace shunt

@@ -8,25 +8,27 @@ namespace shunt {
 Result<Inferred> infer_broadcast(SourceTensors sources) {
   const Tensor& a = *sources[0];
   const Tensor& b = *sources[1];
-  SHUNT_TRY(expect_type("a", a, {DType::kF32}));
-  SHUNT_TRY(expect_type("b", b, {DType::kF32}));
+  SHUNT_TRY(expect_float_type("a", a));
+  SHUNT_TRY(expect_float_operand("b", b, "a", a));
   SHUNT_TRY(expect_broadcast("b", b, "a", a));
-  return contiguous(DType::kF32, a.shape);
+  return contiguous(a.dtype, a.shape);
 }
 
-void broadcast_cases(const CaseSink& sink) {
-  constexpr DType kF32 = DType::kF32;
+namespace {
+
+/// a of one type, b of the same or another.
+void cases_of(const CaseSink& sink, DType ta, DType tb) {
   const auto emit = [&](const CaseSource& a, const CaseSource& b) {
     const std::vector<CaseSource> sources = {a, b};
     sink({.name = describe_sources(sources),
           .params = Params::of(NoParams{}),
           .sources = sources,
-          .max_error = kElementError});
+          .max_error = float_error(ta, kElementError)});
   };
-  for (const CaseSource& a : unary_sources(kF32)) {
-    emit(a, source_of(kF32, sizes_of(a)));
+  for (const CaseSource& a : unary_sources(ta)) {
+    emit(a, source_of(tb, sizes_of(a)));
     const Sizes bias = {sizes_of(a)[0], 1, 1, 1};
-    if (sizes_of(a) != bias) emit(a, source_of(kF32, bias));
+    if (sizes_of(a) != bias) emit(a, source_of(tb, bias));
   }
   struct Shapes {
     Sizes a, b;
@@ -37,14 +39,23 @@ void broadcast_cases(const CaseSink& sink) {
       Shapes{{33, 4, 3, 2}, {33, 1, 3, 1}},   Shapes{{33, 4, 3, 2}, {1, 4, 1, 2}},
       Shapes{{9, 4, 6, 2}, {3, 2, 3, 1}},     Shapes{{7, 3, 2, 2}, {7, 3, 1, 1}},
       Shapes{{1, 1, 1, 8}, {1, 1, 1, 4}},     Shapes{{0, 4, 1, 1}, {1, 4, 1, 1}},
-      Shapes{{300, 2, 1, 1}, {100, 1, 1, 1}},
+      Shapes{{300, 2, 1, 1}, {100, 1, 1, 1}}, Shapes{{9000, 2, 1, 1}, {3000, 1, 1, 1}},
   };
-  for (const Shapes& shapes : kShapes) emit(source_of(kF32, shapes.a), source_of(kF32, shapes.b));
-  emit(source_of(kF32, {16, 4, 3, 2}), seen_as(kF32, {16, 4, 3, 2}, {0, 2, 1, 3}));
-  emit(source_of(kF32, {16, 4, 3, 2}), seen_as(kF32, {16, 4, 1, 1}, {1, 0, 2, 3}));
-  emit(seen_as(kF32, {16, 4, 3, 2}, {1, 0, 2, 3}), seen_as(kF32, {16, 2, 3, 1}, {2, 1, 0, 3}));
-  emit(source_of(kF32, {16, 4, 1, 1}), seen_as(kF32, {16, 1, 1, 1}, {0, 1, 2, 3}, {3, 1, 0, 0}));
-  emit(seen_as(kF32, {5, 7, 2, 1}, {0, 1, 2, 3}, {1, 2, 0, 0}), source_of(kF32, {5, 7, 1, 1}));
+  for (const Shapes& shapes : kShapes) emit(source_of(ta, shapes.a), source_of(tb, shapes.b));
+  emit(source_of(ta, {16, 4, 3, 2}), seen_as(tb, {16, 4, 3, 2}, {0, 2, 1, 3}));
+  emit(source_of(ta, {16, 4, 3, 2}), seen_as(tb, {16, 4, 1, 1}, {1, 0, 2, 3}));
+  emit(seen_as(ta, {16, 4, 3, 2}, {1, 0, 2, 3}), seen_as(tb, {16, 2, 3, 1}, {2, 1, 0, 3}));
+  emit(source_of(ta, {16, 4, 1, 1}), seen_as(tb, {16, 1, 1, 1}, {0, 1, 2, 3}, {3, 1, 0, 0}));
+  emit(seen_as(ta, {5, 7, 2, 1}, {0, 1, 2, 3}, {1, 2, 0, 0}), source_of(tb, {5, 7, 1, 1}));
+}
+
+}  // namespace
+
+void broadcast_cases(const CaseSink& sink) {
+  for (DType type : kFloatTypes) {
+    cases_of(sink, type, type);
+    if (type != DType::kF32) cases_of(sink, type, DType::kF32);
+  }
 }
 
 }  // namespace shunt

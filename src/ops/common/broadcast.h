@@ -7,7 +7,7 @@
 
 namespace shunt {
 
-/// F32 a and b, b divides a; the result has a's shape.
+/// a: F32, F16 or BF16; b, whose sizes divide a's: F32 or of a's type. The result is like a.
 Result<Inferred> infer_broadcast(SourceTensors sources);
 
 /// result = f(a, b) element by element.

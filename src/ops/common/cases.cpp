@@ -142,15 +142,15 @@ double rounding_error(DType dtype) {
   };
   // Floats: half a unit of n bits is (2^-n)^2 / 3. Block types: somewhat above what their encoders
   // reach (docs/formats.md).
-  constexpr Row kRows[] = {{DType::kF16, 1e-7},    {DType::kBF16, 1e-5},    {DType::kQ8_0, 1e-4},
-                           {DType::kQ4_0, 3e-2},   {DType::kQ4_1, 1e-2},    {DType::kQ5_0, 4e-3},
-                           {DType::kQ5_1, 3e-3},   {DType::kMXFP4, 3e-2},   {DType::kQ2_K, 1e-1},
-                           {DType::kQ3_K, 3e-2},   {DType::kQ4_K, 7e-3},    {DType::kQ5_K, 2e-3},
-                           {DType::kQ6_K, 5e-4},   {DType::kIQ3_S, 3e-2},   {DType::kIQ4_NL, 8e-3},
-                           {DType::kIQ4_XS, 8e-3}, {DType::kIQ3_XXS, 5e-2}, {DType::kTQ1_0, 1.0},
-                           {DType::kTQ2_0, 1.0}};
+  constexpr Row kRows[] = {{DType::kF32, 0x1p-48}, {DType::kF16, 1e-7},    {DType::kBF16, 1e-5},
+                           {DType::kQ8_0, 1e-4},   {DType::kQ4_0, 3e-2},   {DType::kQ4_1, 1e-2},
+                           {DType::kQ5_0, 4e-3},   {DType::kQ5_1, 3e-3},   {DType::kMXFP4, 3e-2},
+                           {DType::kQ2_K, 1e-1},   {DType::kQ3_K, 3e-2},   {DType::kQ4_K, 7e-3},
+                           {DType::kQ5_K, 2e-3},   {DType::kQ6_K, 5e-4},   {DType::kIQ3_S, 3e-2},
+                           {DType::kIQ4_NL, 8e-3}, {DType::kIQ4_XS, 8e-3}, {DType::kIQ3_XXS, 5e-2},
+                           {DType::kTQ1_0, 1.0},   {DType::kTQ2_0, 1.0}};
   const auto* row = std::ranges::find(kRows, dtype, &Row::dtype);
-  return row != std::end(kRows) ? row->error : 1e-10;
+  return row != std::end(kRows) ? row->error : 0;
 }
 
 }  // namespace shunt

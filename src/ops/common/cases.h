@@ -7,13 +7,14 @@
 #include <vector>
 
 #include "graph/op.h"
+#include "ops/common/cache_types.h"
 
 namespace shunt {
 
 inline constexpr std::array kFloatTypes = {DType::kF32, DType::kF16, DType::kBF16};
-/// What caches may be.
-inline constexpr std::array kCacheTypes = {DType::kF32, DType::kF16, DType::kBF16, DType::kQ8_0,
-                                           DType::kQ4_0};
+/// Types of one element a block.
+inline constexpr std::array kPlainTypes = {DType::kF32, DType::kF16, DType::kBF16, DType::kF64,
+                                           DType::kI8,  DType::kI16, DType::kI32,  DType::kI64};
 /// What weights may be: all types but F64 and integers.
 inline constexpr std::array kWeightTypes = {
     DType::kF32,     DType::kF16,    DType::kBF16,  DType::kQ8_0,    DType::kQ4_0,  DType::kQ4_1,
@@ -29,6 +30,18 @@ constexpr std::int64_t round_up(std::int64_t n, std::int64_t block) {
 
 /// Largest normalised mean square error of ops that compute each element of F32 for itself.
 inline constexpr double kElementError = 1e-12;
+/// The same of ops that sum many.
+inline constexpr double kSumError = 1e-10;
+
+/// Largest normalised mean square error of a result of a float type that is computed in F32, with
+/// an error of `computed`, and then rounded once. Each element y is off by at most u |y|, where u
+/// is half a unit in the last place of 1: 2^-11 for F16, 2^-8 for BF16. So the mean square is at
+/// most u^2 of that of y, and little more with what F32 is off by before. (Elements below 2^-14,
+/// the smallest normal F16, are off by more, and must not be all that a case has.)
+constexpr double float_error(DType dtype, double computed) {
+  const double unit = dtype == DType::kF16 ? 0x1p-11 : dtype == DType::kBF16 ? 0x1p-8 : 0;
+  return computed + 1.01 * unit * unit;
+}
 
 /// A contiguous source: normally distributed, or for integer types integers from -100 to 99.
 CaseSource source_of(DType dtype, const Sizes& sizes);
@@ -53,7 +66,8 @@ std::string describe_sources(std::span<const CaseSource> sources, std::string_vi
 /// blocks.
 std::vector<CaseSource> unary_sources(DType dtype);
 
-/// Largest normalised mean square error of normally distributed numbers that are rounded to a type.
+/// Largest normalised mean square error of normally distributed numbers that are rounded to a type;
+/// 0 for F64 and integers, which references round, too.
 double rounding_error(DType dtype);
 
 }  // namespace shunt

@@ -9,20 +9,63 @@ std::string to_string(const Dim& dim) {
   return fmt::format("{}{}", dim.max, dim.is_fixed() ? "" : "*");
 }
 
-Status expect_type(std::string_view name, const Tensor& tensor,
-                   std::initializer_list<DType> allowed) {
-  if (std::ranges::find(allowed, tensor.dtype) != allowed.end()) return ok();
+std::string list_types(std::span<const DType> types) {
   std::string list;
-  for (DType dtype : allowed) {
-    if (!list.empty()) list += dtype == *(allowed.end() - 1) ? " or " : ", ";
+  for (DType dtype : types) {
+    if (!list.empty()) list += dtype == types.back() ? " or " : ", ";
     list += to_string(dtype);
   }
-  return invalid("{} is {}, not {}", name, to_string(tensor), list);
+  return list;
+}
+
+Status expect_type(std::string_view name, const Tensor& tensor, std::span<const DType> allowed) {
+  if (std::ranges::find(allowed, tensor.dtype) != allowed.end()) return ok();
+  return invalid("{} is {}, not {}", name, to_string(tensor), list_types(allowed));
+}
+
+Status expect_type(std::string_view name, const Tensor& tensor,
+                   std::initializer_list<DType> allowed) {
+  return expect_type(name, tensor, std::span<const DType>(allowed.begin(), allowed.size()));
+}
+
+Status expect_float_type(std::string_view name, const Tensor& tensor) {
+  return expect_type(name, tensor, {DType::kF32, DType::kF16, DType::kBF16});
+}
+
+Status expect_float_operand(std::string_view b_name, const Tensor& b, std::string_view a_name,
+                            const Tensor& a) {
+  if (b.dtype == DType::kF32 || b.dtype == a.dtype) return ok();
+  return invalid("{} is {}, but {} is {}: it may be F32 or of that type", b_name, to_string(b),
+                 a_name, to_string(a));
 }
 
 Status expect_weight_type(std::string_view name, const Tensor& tensor) {
   if (!trait(tensor.dtype).integer && tensor.dtype != DType::kF64) return ok();
   return invalid("{} is {}; it may be of any type but F64 and integers", name, to_string(tensor));
+}
+
+Status expect_plain_type(std::string_view name, const Tensor& tensor) {
+  if (!trait(tensor.dtype).quantized) return ok();
+  return invalid("{} is {}, whose elements lie in blocks and can't be moved one by one", name,
+                 to_string(tensor));
+}
+
+Status expect_whole_blocks(std::string_view what, std::int64_t count, std::string_view name,
+                           const Tensor& tensor) {
+  const std::int64_t block = trait(tensor.dtype).block_elements;
+  if (count % block == 0) return ok();
+  return invalid("{} is {}, which is not whole blocks of {}, {}, which have {}", what, count, name,
+                 to_string(tensor), block);
+}
+
+Status expect_conversion(std::string_view from_name, const Tensor& from, std::string_view to_name,
+                         const Tensor& to) {
+  const DTypeTrait& type = trait(to.dtype);
+  if (from.dtype == to.dtype || type.encode != nullptr) return ok();
+  return invalid(
+      "{} is {}, which is not converted to {}'s type, {}: {}", from_name, to_string(from), to_name,
+      type.name,
+      type.needs_weights() ? "that needs an importance matrix" : "that is not a type for storage");
 }
 
 Status expect_dim(std::string_view name, const Tensor& tensor, int dim, const Dim& wanted,
@@ -35,6 +78,12 @@ Status expect_dim(std::string_view name, const Tensor& tensor, int dim, const Di
   }
   return invalid("dimension {} of {} is {}, but {} is {}", dim, name, to_string(found), why,
                  to_string(wanted));
+}
+
+Status expect_fixed(std::string_view name, const Tensor& tensor, std::size_t dim) {
+  if (tensor.shape[dim].is_fixed()) return ok();
+  return invalid("dimension {} of {} is {}, an extent, but must be fixed", dim, name,
+                 to_string(tensor.shape[dim]));
 }
 
 Status expect_dims(std::string_view name, const Tensor& tensor, int dims) {
@@ -88,7 +137,7 @@ Status expect_mask(const Tensor& mask, const Shape& scores) {
   return ok();
 }
 
-Status expect_finite(std::string_view name, float value) {
+Status expect_finite(std::string_view name, double value) {
   if (std::isfinite(value)) return ok();
   return invalid("{} is {}, which is not a finite number", name, value);
 }

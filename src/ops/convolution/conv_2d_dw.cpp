@@ -28,12 +28,8 @@ class Conv2dDepthwise final : public OpWith<Conv2dParams> {
   Result<Inferred> shape_rule(SourceTensors sources, const Conv2dParams& params) const override {
     const Tensor& w = *sources[0];
     const Tensor& x = *sources[1];
-    SHUNT_TRY(expect_type("w", w, {DType::kF32, DType::kF16, DType::kBF16}));
-    for (std::size_t i = 0; i < kMaxDims; ++i) {
-      if (!w.shape[i].is_fixed())
-        return invalid("dimension {} of w is {}, an extent, but must be fixed", i,
-                       to_string(w.shape[i]));
-    }
+    SHUNT_TRY(expect_kernels(w));
+    SHUNT_TRY(expect_fixed("x", x, 2));
     SHUNT_ASSIGN(const Pair count, positions(window_of(w.size(0), w.size(1), params), x));
     SHUNT_TRY(expect_dim("w", w, 2, 1, "that of a depthwise kernel"));
     SHUNT_TRY(expect_dim("w", w, 3, x.shape[2], "dimension 2 of x"));

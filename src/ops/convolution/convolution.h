@@ -3,6 +3,7 @@
 // from 0 to kernel - 1, and there are (W + 2 * pad - dilation * (kernel - 1) - 1) / stride + 1
 // positions, rounded down, of which there must be at least one. What lies outside of the image
 // counts as 0, unless it says otherwise. All sizes but N are fixed, and none is above 2^31 - 1.
+// Images with depth are [W, H, D, C * N]: channel c of image n is slice c + C * n.
 #pragma once
 
 #include <array>
@@ -14,6 +15,20 @@ namespace shunt {
 
 /// A number for x, one for y.
 using Pair = std::array<std::int64_t, 2>;
+/// One for x, for y and for z.
+using Triple = std::array<std::int64_t, 3>;
+
+struct Conv1dParams {
+  std::int64_t stride = 1;    ///< at least 1
+  std::int64_t pad = 0;       ///< at least 0, on both sides
+  std::int64_t dilation = 1;  ///< at least 1
+  template <class F>
+  void each(F f) const {
+    f("stride", stride);
+    f("pad", pad);
+    f("dilation", dilation);
+  }
+};
 
 struct Conv2dParams {
   Pair stride = {1, 1};    ///< at least 1
@@ -42,11 +57,97 @@ const Op& conv_2d_dw_op();
 /// positions along y, C, N].
 Result<Value> conv_2d_dw(GraphBuilder& g, Operand w, Operand x, Conv2dParams params = {});
 
+struct Conv3dParams {
+  std::int64_t channels = 1;  ///< C, at least 1
+  Triple stride = {1, 1, 1};
+  Triple pad = {0, 0, 0};
+  Triple dilation = {1, 1, 1};
+  template <class F>
+  void each(F f) const {
+    f("channels", channels);
+    f("stride", stride);
+    f("pad", pad);
+    f("dilation", dilation);
+  }
+};
+
+const Op& conv_3d_op();
+/// The same with depth. Channels share the outermost dimension with what they belong to: y[i, j, k,
+/// o + O * n] = sum over kx, ky, kz, c of w[kx, ky, kz, c + C * o] * x[i * stride + kx * dilation -
+/// pad, ..., ..., c + C * n].
+/// w: F32, F16 or BF16 [KW, KH, KD, C * O]. x: F32 [W, H, D, C * N]. The result is F32 [positions
+/// along x, along y, along z, O * N].
+Result<Value> conv_3d(GraphBuilder& g, Operand w, Operand x, Conv3dParams params = {});
+
+const Op& conv_transpose_1d_op();
+/// What a convolution does backwards, from a position to all that its window meets: y[i, o, n] =
+/// sum over all j, k with j * stride + k * dilation - pad = i, and over c, of w[k, o, c] * x[j, c,
+/// n].
+/// w: F32, F16 or BF16 [K, O, C]. x: F32 [L, C, N], L at least 1. The result is F32 [(L - 1) *
+/// stride + dilation * (K - 1) + 1 - 2 * pad, O, N], of at least one element a row.
+/// For many channels it is faster by way of a product: col2im_1d() of matmul() of the kernels as
+/// [C, K * O] and of x as [C, L].
+Result<Value> conv_transpose_1d(GraphBuilder& g, Operand w, Operand x, Conv1dParams params = {});
+
+const Op& conv_transpose_2d_op();
+/// The same with two axes: y[ix, iy, o, n] = sum over all i, kx with i * stride + kx * dilation -
+/// pad = ix, all j, ky alike for iy, and over c, of w[kx, ky, o, c] * x[i, j, c, n].
+/// w: F32, F16 or BF16 [KW, KH, O, C]. x: F32 [W, H, C, N], W and H at least 1. The result is F32
+/// [(W - 1) * stride + dilation * (KW - 1) + 1 - 2 * pad, the same of H, O, N].
+Result<Value> conv_transpose_2d(GraphBuilder& g, Operand w, Operand x, Conv2dParams params = {});
+
 struct Im2colParams {
-  Pair kernel = {1, 1};    ///< at least 1
-  Pair stride = {1, 1};    ///< at least 1
-  Pair pad = {0, 0};       ///< at least 0, on both sides
-  Pair dilation = {1, 1};  ///< at least 1
+  Pair kernel = {1, 1};      ///< at least 1
+  Pair stride = {1, 1};      ///< at least 1
+  Pair pad = {0, 0};         ///< at least 0, on both sides
+  Pair dilation = {1, 1};    ///< at least 1
+  DType type = DType::kF32;  ///< of the result: F32, F16 or BF16
+  template <class F>
+  void each(F f) const {
+    f("kernel", kernel);
+    f("stride", stride);
+    f("pad", pad);
+    f("dilation", dilation);
+    f("type", type);
+  }
+};
+
+const Op& im2col_op();
+/// What each window sees, as a row, so that matmul with reshaped kernels is a convolution:
+/// y[kx + KW * (ky + KH * c), i, j, n] = x[i * stride + kx * dilation - pad, ..., c, n].
+/// x: F32 [W, H, C, N]. The result is [KW * KH * C, positions along x, positions along y, N].
+Result<Value> im2col(GraphBuilder& g, Operand x, Im2colParams params);
+
+struct Im2col3dParams {
+  std::int64_t channels = 1;  ///< C, at least 1
+  Triple kernel = {1, 1, 1};
+  Triple stride = {1, 1, 1};
+  Triple pad = {0, 0, 0};
+  Triple dilation = {1, 1, 1};
+  DType type = DType::kF32;  ///< of the result: F32, F16 or BF16
+  template <class F>
+  void each(F f) const {
+    f("channels", channels);
+    f("kernel", kernel);
+    f("stride", stride);
+    f("pad", pad);
+    f("dilation", dilation);
+    f("type", type);
+  }
+};
+
+const Op& im2col_3d_op();
+/// The same with depth: y[kx + KW * (ky + KH * (kz + KD * c)), i, j, k + positions along z * n] =
+/// x[i * stride + kx * dilation - pad, ..., ..., c + C * n].
+/// x: F32 [W, H, D, C * N]. The result is [KW * KH * KD * C, positions along x, along y, positions
+/// along z * N].
+Result<Value> im2col_3d(GraphBuilder& g, Operand x, Im2col3dParams params);
+
+struct Col2im1dParams {
+  std::int64_t kernel = 1;    ///< K, at least 1
+  std::int64_t stride = 1;    ///< at least 1
+  std::int64_t pad = 0;       ///< at least 0, on both sides
+  std::int64_t dilation = 1;  ///< at least 1
   template <class F>
   void each(F f) const {
     f("kernel", kernel);
@@ -56,14 +157,34 @@ struct Im2colParams {
   }
 };
 
-const Op& im2col_op();
-/// What each window sees, as a row, so that matmul with reshaped kernels is a convolution:
-/// y[kx + KW * (ky + KH * c), i, j, n] = x[i * stride + kx * dilation - pad, ..., c, n].
-/// x: F32 [W, H, C, N]. The result is F32 [KW * KH * C, positions along x, positions along y, N].
-Result<Value> im2col(GraphBuilder& g, Operand x, Im2colParams params);
+const Op& col2im_1d_op();
+/// Adds up windows where they overlap, the other way round from im2col: y[i, c, n] = sum over all
+/// j, k with j * stride + k * dilation - pad = i of x[k + K * c, j, n].
+/// x: F32, F16 or BF16 [K * C, L, N], L at least 1. The result is F32 [(L - 1) * stride + dilation
+/// * (K - 1) + 1 - 2 * pad, C, N], of at least one element a row.
+Result<Value> col2im_1d(GraphBuilder& g, Operand x, Col2im1dParams params);
 
 enum class Pooling : std::uint8_t { kMax, kAverage };
 std::string_view to_string(Pooling pooling);
+
+struct Pool1dParams {
+  Pooling pooling = Pooling::kMax;
+  std::int64_t kernel = 1;  ///< at least 1
+  std::int64_t stride = 1;  ///< at least 1
+  std::int64_t pad = 0;     ///< at least 0 and below the kernel, on both sides
+  template <class F>
+  void each(F f) const {
+    f("pooling", pooling);
+    f("kernel", kernel);
+    f("stride", stride);
+    f("pad", pad);
+  }
+};
+
+const Op& pool_1d_op();
+/// pool_2d along rows only, whose number may be anything.
+/// x: F32 [W, X1, X2, X3], W at least 1. The result is F32 [positions, X1, X2, X3].
+Result<Value> pool_1d(GraphBuilder& g, Operand x, Pool1dParams params);
 
 struct Pool2dParams {
   Pooling pooling = Pooling::kMax;

@@ -28,10 +28,12 @@ class Im2col final : public OpWith<Im2colParams> {
   Result<Inferred> shape_rule(SourceTensors sources, const Im2colParams& params) const override {
     const Tensor& x = *sources[0];
     SHUNT_ASSIGN(const Pair count, positions(window_of(params), x));
+    SHUNT_TRY(expect_fixed("x", x, 2));
+    SHUNT_TRY(expect_float_type("type", params.type));
     // Within 62 bits, then perhaps not.
     std::int64_t columns = params.kernel[0] * params.kernel[1];
     if (!multiply_into(&columns, x.size(2))) return invalid("a window sees too many elements");
-    return contiguous(DType::kF32, {columns, count[0], count[1], x.shape[3]});
+    return contiguous(params.type, {columns, count[0], count[1], x.shape[3]});
   }
 
   void plain_reference(RefSources sources, const Im2colParams& params,
@@ -47,18 +49,20 @@ class Im2col final : public OpWith<Im2colParams> {
   }
 
   void cases(const CaseSink& sink) const override {
-    const auto emit = [&](const CaseSource& x, const Window& window) {
-      const Params params =
-          Params::of(Im2colParams{window.kernel, window.stride, window.pad, window.dilation});
-      sink({.name = fmt::format("{} {}", describe_source(x), describe(params)),
-            .params = params,
-            .sources = {x},
-            .max_error = 0});
-    };
-    window_cases(emit);
-    emit(source_of(DType::kF32, {9, 8, 0, 2}), {.kernel = {2, 2}});
-    emit(source_of(DType::kF32, {5, 4, 600, 1}), {.kernel = {3, 3}, .pad = {1, 1}});
-    emit(source_of(DType::kF32, {5, 4, 2, 1}), {.kernel = {9, 9}, .pad = {4, 4}});
+    for (const DType type : kFloatTypes) {
+      const auto emit = [&](const CaseSource& x, const Window& window) {
+        const Params params = Params::of(
+            Im2colParams{window.kernel, window.stride, window.pad, window.dilation, type});
+        sink({.name = fmt::format("{} {}", describe_source(x), describe(params)),
+              .params = params,
+              .sources = {x},
+              .max_error = type == DType::kF32 ? 0 : rounding_error(type)});
+      };
+      window_cases(emit);
+      emit(source_of(DType::kF32, {9, 8, 0, 2}), {.kernel = {2, 2}});
+      emit(source_of(DType::kF32, {5, 4, 600, 1}), {.kernel = {3, 3}, .pad = {1, 1}});
+      emit(source_of(DType::kF32, {5, 4, 2, 1}), {.kernel = {9, 9}, .pad = {4, 4}});
+    }
   }
 };
 

@@ -34,6 +34,7 @@ class Pool2d final : public OpWith<Pool2dParams> {
   Result<Inferred> shape_rule(SourceTensors sources, const Pool2dParams& params) const override {
     const Tensor& x = *sources[0];
     SHUNT_ASSIGN(const Pair count, positions(window_of(params), x));
+    SHUNT_TRY(expect_fixed("x", x, 2));
     for (std::size_t axis = 0; axis < 2; ++axis) {
       if (x.shape[axis] == Dim(0))
         return invalid("x is {}, whose images have no element", to_string(x));

@@ -1,7 +1,12 @@
 #include "ops/convolution/window.h"
 
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
 #include "ops/common/cases.h"
 #include "ops/common/checks.h"
+#include "tensor/checked.h"
 
 namespace shunt {
 
@@ -10,47 +15,127 @@ namespace {
 /// Products of two of these, and some more, are within 63 bits.
 constexpr std::int64_t kMost = 0x7fffffff;
 
-Status expect_between(std::string_view name, const Pair& pair, std::int64_t least) {
-  for (const std::int64_t each : pair) {
+template <std::size_t N>
+std::string text_of(const PerAxis<N>& values) {
+  if constexpr (N == 1) return fmt::format("{}", values[0]);
+  return fmt::format("[{}]", fmt::join(values, ", "));
+}
+
+template <std::size_t N>
+Status expect_between(std::string_view name, const PerAxis<N>& values, std::int64_t least) {
+  for (const std::int64_t each : values) {
     if (each >= least && each <= kMost) continue;
-    return invalid("{} is [{}, {}], but both must be from {} to {}", name, pair[0], pair[1], least,
-                   kMost);
+    return invalid("{} is {}, but {} must be from {} to {}", name, text_of(values),
+                   N == 1 ? "it" : "each", least, kMost);
   }
   return ok();
 }
 
-}  // namespace
-
-Result<Pair> positions(const Window& window, const Tensor& x) {
-  SHUNT_TRY(expect_type("x", x, {DType::kF32}));
-  for (std::size_t i = 0; i < 3; ++i) {
-    if (x.shape[i].is_fixed()) continue;
-    return invalid("dimension {} of x is {}, an extent, but must be fixed", i,
-                   to_string(x.shape[i]));
-  }
+template <std::size_t N>
+Status expect_window(const WindowOf<N>& window) {
   SHUNT_TRY(expect_between("the kernel", window.kernel, 1));
   SHUNT_TRY(expect_between("stride", window.stride, 1));
   SHUNT_TRY(expect_between("pad", window.pad, 0));
-  SHUNT_TRY(expect_between("dilation", window.dilation, 1));
-  SHUNT_TRY(expect_between("the size of an image", {x.size(0), x.size(1)}, 0));
-  Pair count = {};
-  for (std::size_t axis = 0; axis < 2; ++axis) {
-    const std::int64_t image = x.size(static_cast<int>(axis)) + 2 * window.pad[axis];
-    const std::int64_t reach = window.dilation[axis] * (window.kernel[axis] - 1) + 1;
-    if (reach > image) {
+  return expect_between("dilation", window.dilation, 1);
+}
+
+/// N sizes of x from a dimension on, which are fixed.
+template <std::size_t N>
+Result<PerAxis<N>> fixed_sizes(const Tensor& x, std::size_t first) {
+  PerAxis<N> sizes = {};
+  for (std::size_t axis = 0; axis < N; ++axis) {
+    SHUNT_TRY(expect_fixed("x", x, first + axis));
+    sizes[axis] = x.shape[first + axis].max;
+  }
+  return sizes;
+}
+
+/// How many elements a window reaches over.
+template <std::size_t N>
+std::int64_t reach(const WindowOf<N>& window, std::size_t axis) {
+  return window.dilation[axis] * (window.kernel[axis] - 1) + 1;
+}
+
+}  // namespace
+
+template <std::size_t N>
+Result<PerAxis<N>> positions(const WindowOf<N>& window, const Tensor& x) {
+  SHUNT_TRY(expect_type("x", x, {DType::kF32}));
+  SHUNT_ASSIGN(const PerAxis<N> sizes, fixed_sizes<N>(x, 0));
+  SHUNT_TRY(expect_window(window));
+  SHUNT_TRY(expect_between("the size of an image", sizes, 0));
+  PerAxis<N> count = {};
+  for (std::size_t axis = 0; axis < N; ++axis) {
+    const std::int64_t image = sizes[axis] + 2 * window.pad[axis];
+    const std::int64_t reached = reach(window, axis);
+    if (reached > image) {
       return invalid(
-          "the kernel reaches over {} elements of dimension {} of x, which has {} with pad", reach,
-          axis, image);
+          "the kernel reaches over {} elements of dimension {} of x, which has {} with pad",
+          reached, axis, image);
     }
-    count[axis] = (image - reach) / window.stride[axis] + 1;
+    count[axis] = (image - reached) / window.stride[axis] + 1;
   }
   return count;
 }
 
-double padded(const RefTensor& x, std::int64_t ix, std::int64_t iy, std::int64_t c,
-              std::int64_t n) {
-  const bool inside = ix >= 0 && ix < x.sizes[0] && iy >= 0 && iy < x.sizes[1];
-  return inside ? x.at(ix, iy, c, n) : 0;
+template <std::size_t N>
+Result<PerAxis<N>> covered(const WindowOf<N>& window, const Tensor& x, std::size_t first) {
+  SHUNT_ASSIGN(const PerAxis<N> count, fixed_sizes<N>(x, first));
+  SHUNT_TRY(expect_window(window));
+  SHUNT_TRY(expect_between("the number of positions", count, 1));
+  PerAxis<N> image = {};
+  for (std::size_t axis = 0; axis < N; ++axis) {
+    const std::int64_t whole = (count[axis] - 1) * window.stride[axis] + reach(window, axis);
+    image[axis] = whole - 2 * window.pad[axis];
+    if (image[axis] >= 1) continue;
+    return invalid("the windows cover {} elements along axis {}, of which a pad of {} leaves none",
+                   whole, axis, window.pad[axis]);
+  }
+  return image;
+}
+
+template Result<PerAxis<1>> positions(const WindowOf<1>&, const Tensor&);
+template Result<PerAxis<2>> positions(const WindowOf<2>&, const Tensor&);
+template Result<PerAxis<3>> positions(const WindowOf<3>&, const Tensor&);
+template Result<PerAxis<1>> covered(const WindowOf<1>&, const Tensor&, std::size_t);
+template Result<PerAxis<2>> covered(const WindowOf<2>&, const Tensor&, std::size_t);
+
+Status expect_kernels(const Tensor& w) {
+  SHUNT_TRY(expect_type("w", w, {DType::kF32, DType::kF16, DType::kBF16}));
+  for (std::size_t i = 0; i < kMaxDims; ++i) SHUNT_TRY(expect_fixed("w", w, i));
+  return ok();
+}
+
+Status expect_float_type(std::string_view name, DType type) {
+  if (std::ranges::find(kFloatTypes, type) != kFloatTypes.end()) return ok();
+  return invalid("{} is {}, not F32, F16 or BF16", name, to_string(type));
+}
+
+Result<Dim> groups(std::string_view name, const Tensor& tensor, int dim, std::int64_t channels) {
+  SHUNT_TRY(expect_between("channels", PerAxis<1>{channels}, 1));
+  Dim count = tensor.shape[static_cast<std::size_t>(dim)];
+  if (!divides(channels, count)) {
+    return invalid("dimension {} of {} is {}, which is not a multiple of the {} channels", dim,
+                   name, to_string(count), channels);
+  }
+  count.max /= channels;
+  count.factor /= channels;
+  return count;
+}
+
+Result<Dim> times(const Dim& dim, std::int64_t n) {
+  Dim product = dim;
+  if (multiply_into(&product.max, n) && multiply_into(&product.factor, n)) return product;
+  return invalid("{} times {} has more than 63 bits", to_string(dim), n);
+}
+
+double padded(const RefTensor& x, std::int64_t i0, std::int64_t i1, std::int64_t i2,
+              std::int64_t i3) {
+  const Sizes i = {i0, i1, i2, i3};
+  for (std::size_t d = 0; d < kMaxDims; ++d) {
+    if (i[d] < 0 || i[d] >= x.sizes[d]) return 0;
+  }
+  return x.at(i0, i1, i2, i3);
 }
 
 void window_cases(const WindowSink& sink) {
@@ -76,11 +161,43 @@ void window_cases(const WindowSink& sink) {
   };
   for (const Size& size : kSizes) sink(source_of(kF32, size.x), size.window);
   const Window window = {.kernel = {3, 3}, .stride = {1, 2}, .pad = {1, 1}};
-  sink(seen_as(kF32, {8, 6, 3, 2}, {2, 0, 1, 3}), window);  // channels innermost
+  sink(seen_as(kF32, {8, 6, 3, 2}, {1, 2, 0, 3}), window);  // channels innermost
   sink(seen_as(kF32, {8, 6, 3, 2}, {1, 0, 2, 3}), window);
   sink(seen_as(kF32, {8, 6, 3, 2}, {0, 1, 3, 2}), window);
   sink(seen_as(kF32, {8, 6, 3, 2}, {0, 1, 2, 3}, {2, 1, 1, 1}), window);
   sink(seen_as(kF32, {8, 6, 3, 2}, {3, 2, 1, 0}, {1, 0, 2, 0}), window);
+}
+
+void window_3d_cases(const Window3dSink& sink) {
+  constexpr DType kF32 = DType::kF32;
+  struct Size {
+    Sizes x;
+    std::int64_t channels;
+    WindowOf<3> window;
+  };
+  const std::array kSizes = {
+      Size{{1, 1, 1, 1}, 1, {}},
+      Size{{7, 5, 3, 6}, 3, {}},
+      Size{{6, 5, 4, 2}, 2, {.kernel = {3, 3, 3}, .pad = {1, 1, 1}}},
+      Size{{6, 5, 4, 6}, 3, {.kernel = {3, 3, 3}, .stride = {2, 2, 2}, .pad = {1, 1, 1}}},
+      Size{{9, 8, 7, 2},
+           1,
+           {.kernel = {3, 2, 4}, .stride = {1, 3, 2}, .pad = {2, 0, 4}, .dilation = {2, 3, 1}}},
+      Size{{5, 1, 3, 4}, 2, {.kernel = {5, 1, 1}}},
+      Size{{1, 6, 2, 3}, 3, {.kernel = {1, 4, 1}, .pad = {0, 3, 0}}},
+      Size{{3, 2, 9, 2}, 2, {.kernel = {1, 1, 3}, .dilation = {1, 1, 4}}},
+      Size{{10, 4, 6, 2}, 1, {.kernel = {2, 2, 2}, .stride = {2, 2, 2}}},
+      Size{{6, 6, 6, 2}, 2, {.kernel = {2, 2, 1}, .stride = {4, 4, 5}}},
+      Size{{20, 3, 3, 5}, 5, {.kernel = {4, 3, 2}, .pad = {1, 1, 1}}},
+      Size{{4, 4, 2, 0}, 2, {.kernel = {2, 2, 2}}},
+  };
+  for (const Size& size : kSizes) sink(source_of(kF32, size.x), size.channels, size.window);
+  const WindowOf<3> window = {.kernel = {3, 2, 2}, .stride = {1, 2, 1}, .pad = {1, 1, 0}};
+  sink(seen_as(kF32, {7, 6, 3, 4}, {1, 2, 3, 0}), 2, window);  // channels innermost
+  sink(seen_as(kF32, {7, 6, 3, 4}, {1, 0, 2, 3}), 2, window);
+  sink(seen_as(kF32, {7, 6, 3, 4}, {0, 1, 3, 2}), 4, window);
+  sink(seen_as(kF32, {7, 6, 3, 4}, {0, 1, 2, 3}, {2, 1, 1, 1}), 2, window);
+  sink(seen_as(kF32, {7, 6, 3, 4}, {3, 2, 1, 0}, {1, 0, 2, 0}), 1, window);
 }
 
 }  // namespace shunt

@@ -6,15 +6,12 @@ namespace shunt {
 
 namespace {
 
+/// cont and dup: today's cont always copies, and a copy is always contiguous.
 class Cont final : public OpWith<NoParams> {
  public:
-  const OpInfo& info() const override {
-    static const OpInfo kInfo = {.name = "cont",
-                                 .family = "data",
-                                 .summary = "A copy that is contiguous in memory: y[i] = x[i].",
-                                 .sources = {"x"}};
-    return kInfo;
-  }
+  Cont(std::string_view name, std::string_view summary)
+      : info_{.name = name, .family = "data", .summary = summary, .sources = {"x"}} {}
+  const OpInfo& info() const override { return info_; }
 
   Result<Inferred> shape_rule(SourceTensors sources, const NoParams&) const override {
     return contiguous(sources[0]->dtype, sources[0]->shape);
@@ -27,21 +24,38 @@ class Cont final : public OpWith<NoParams> {
   void cases(const CaseSink& sink) const override {
     for (const DTypeTrait& type : dtypes()) {
       for (const CaseSource& x : unary_sources(type.dtype)) {
-        sink({.name = describe_source(x), .params = Params::of(NoParams{}), .sources = {x}});
+        sink({.name = describe_source(x),
+              .params = Params::of(NoParams{}),
+              .sources = {x},
+              .max_error = 0});
       }
     }
   }
+
+ private:
+  OpInfo info_;
 };
 
 }  // namespace
 
 const Op& cont_op() {
-  static const Cont kOp;
+  static const Cont kOp("cont", "A copy that is contiguous in memory: y[i] = x[i].");
+  return kOp;
+}
+
+const Op& dup_op() {
+  static const Cont kOp("dup",
+                        "A copy of the same type in memory of its own, so that what is written "
+                        "into x later does not change it: y[i] = x[i].");
   return kOp;
 }
 
 Result<Value> cont(GraphBuilder& g, Operand x) {
   return g.apply(cont_op(), Params::of(NoParams{}), {&x});
+}
+
+Result<Value> dup(GraphBuilder& g, Operand x) {
+  return g.apply(dup_op(), Params::of(NoParams{}), {&x});
 }
 
 }  // namespace shunt

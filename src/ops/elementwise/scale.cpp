@@ -20,10 +20,10 @@ class Scale final : public OpWith<ScaleParams> {
 
   Result<Inferred> shape_rule(SourceTensors sources, const ScaleParams& params) const override {
     const Tensor& x = *sources[0];
-    SHUNT_TRY(expect_type("x", x, {DType::kF32}));
+    SHUNT_TRY(expect_float_type("x", x));
     SHUNT_TRY(expect_finite("scale", params.scale));
     SHUNT_TRY(expect_finite("bias", params.bias));
-    return contiguous(DType::kF32, x.shape);
+    return contiguous(x.dtype, x.shape);
   }
 
   void plain_reference(RefSources sources, const ScaleParams& params,
@@ -34,12 +34,14 @@ class Scale final : public OpWith<ScaleParams> {
   }
 
   void cases(const CaseSink& sink) const override {
-    for (const CaseSource& x : unary_sources(DType::kF32)) {
-      for (const ScaleParams& params : {ScaleParams{0.125F, 0}, ScaleParams{-3, 0.5F}}) {
-        sink({.name = fmt::format("{} {}", describe_source(x), describe(Params::of(params))),
-              .params = Params::of(params),
-              .sources = {x},
-              .max_error = kElementError});
+    for (DType type : kFloatTypes) {
+      for (const CaseSource& x : unary_sources(type)) {
+        for (const ScaleParams& params : {ScaleParams{0.125F, 0}, ScaleParams{-3, 0.5F}}) {
+          sink({.name = fmt::format("{} {}", describe_source(x), describe(Params::of(params))),
+                .params = Params::of(params),
+                .sources = {x},
+                .max_error = float_error(type, kElementError)});
+        }
       }
     }
     sink({.name = "by nothing",

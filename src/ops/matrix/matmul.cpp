@@ -57,7 +57,7 @@ void matrix_cases(const CaseSink& sink, DType type) {
 void batch_cases(const CaseSink& sink, DType type) {
   constexpr std::array kBatches = {Batch{2, 2, 1, 1}, Batch{1, 3, 1, 1}, Batch{2, 6, 1, 1},
                                    Batch{1, 1, 2, 2}, Batch{1, 2, 1, 3}, Batch{2, 4, 3, 3},
-                                   Batch{2, 4, 2, 4}};
+                                   Batch{2, 4, 2, 4}, Batch{4, 2, 1, 3}, Batch{6, 1, 3, 3}};
   const std::int64_t block = std::max<std::int64_t>(32, trait(type).block_elements);
   for (const Batch& b : kBatches) {
     emit(sink, source_of(type, {2 * block, 5, b.w2, b.w3}),
@@ -86,6 +86,28 @@ void stride_cases(const CaseSink& sink, DType type) {
        seen_as(kF32, {33, 3, 4, 1}, {2, 1, 0, 3}));
 }
 
+/// Halves as x, and zero slices on either side.
+void activation_cases(const CaseSink& sink) {
+  constexpr std::array kSizes = {Sizes{64, 5, 2, 1}, Sizes{33, 4, 2, 3}, Sizes{600, 9, 2, 1},
+                                 Sizes{7, 1, 2, 1}, Sizes{0, 3, 2, 1}};
+  for (const DType type : {DType::kF16, DType::kBF16}) {
+    for (const Sizes& s : kSizes) {
+      emit(sink, source_of(DType::kF32, {s[0], 7, 2, 1}), source_of(type, s));
+      emit(sink, source_of(type, {s[0], 40, 1, 1}), source_of(type, s));
+    }
+    emit(sink, source_of(DType::kQ8_0, {64, 7, 1, 1}), source_of(type, {64, 3, 2, 1}));
+    emit(sink, source_of(DType::kQ8_0, {64, 7, 1, 1}), source_of(type, {64, 13, 2, 1}));
+    for (const std::int64_t columns : {3, 9}) {
+      const CaseSource w = source_of(DType::kF16, {64, 7, 2, 1});
+      emit(sink, w, seen_as(type, {64, columns, 2, 1}, {1, 0, 2, 3}));
+      emit(sink, w, seen_as(type, {64, columns, 2, 1}, {0, 2, 1, 3}, {3, 1, 0, 0}));
+    }
+  }
+  for (const auto& [w, x] : {std::pair{1, 0}, std::pair{0, 0}, std::pair{0, 3}}) {
+    emit(sink, source_of(DType::kF32, {8, 5, w, 2}), source_of(DType::kF32, {8, 3, x, 1}));
+  }
+}
+
 class Matmul final : public OpWith<NoParams> {
  public:
   const OpInfo& info() const override {
@@ -93,9 +115,10 @@ class Matmul final : public OpWith<NoParams> {
         .name = "matmul",
         .family = "matrix",
         .summary =
-            "Product of matrices: y[m, n] = sum over k of w[k, m] * x[k, n]. Slice i2 of x "
-            "meets slice i2 / (X2 / W2) of w, and so along dimension 3. Where w is quantised, "
-            "a device may round x to blocks of 8-bit integers.",
+            "Product of matrices: y[m, n] = sum over k of w[k, m] * x[k, n]. Along dimensions 2 "
+            "and 3 the one with fewer slices is repeated: slice i2 of y is that of slice i2 / "
+            "(Y2 / W2) of w and of slice i2 / (Y2 / X2) of x. Where w is quantised, a device may "
+            "round x to blocks of 8-bit integers.",
         .sources = {"w", "x"}};
     return kInfo;
   }
@@ -104,25 +127,33 @@ class Matmul final : public OpWith<NoParams> {
     const Tensor& w = *sources[0];
     const Tensor& x = *sources[1];
     SHUNT_TRY(expect_weight_type("w", w));
-    SHUNT_TRY(expect_type("x", x, {DType::kF32}));
+    SHUNT_TRY(expect_type("x", x, {DType::kF32, DType::kF16, DType::kBF16}));
     SHUNT_TRY(expect_dim("x", x, 0, w.shape[0], "that of w"));
+    Shape shape = {w.shape[1], x.shape[1]};
     for (std::size_t i : {2, 3}) {
-      if (divides(w.shape[i], x.shape[i])) continue;
-      return invalid("dimension {} of w is {}, which does not divide that of x, {}", i,
-                     to_string(w.shape[i]), to_string(x.shape[i]));
+      const bool repeats_w = divides(w.shape[i], x.shape[i]);
+      if (!repeats_w && !divides(x.shape[i], w.shape[i])) {
+        return invalid(
+            "dimension {} of w is {}, and that of x is {}, neither of which divides "
+            "the other",
+            i, to_string(w.shape[i]), to_string(x.shape[i]));
+      }
+      shape[i] = repeats_w ? x.shape[i] : w.shape[i];
     }
-    return contiguous(DType::kF32, {w.shape[1], x.shape[1], x.shape[2], x.shape[3]});
+    return contiguous(DType::kF32, shape);
   }
 
   void plain_reference(RefSources sources, const NoParams&, RefTensor& result) const override {
     const RefTensor& w = *sources[0];
     const RefTensor& x = *sources[1];
-    for_each_element(result.sizes, [&](const Sizes& i) {
-      const std::int64_t w2 = i[2] / (x.sizes[2] / w.sizes[2]);
-      const std::int64_t w3 = i[3] / (x.sizes[3] / w.sizes[3]);
+    const Sizes& y = result.sizes;
+    for_each_element(y, [&](const Sizes& i) {
+      const auto slice = [&](const RefTensor& of, std::size_t d) {
+        return i[d] / (y[d] / of.sizes[d]);
+      };
       double sum = 0;
       for (std::int64_t k = 0; k < x.sizes[0]; ++k) {
-        sum += w.at(k, i[0], w2, w3) * x.at(k, i[1], i[2], i[3]);
+        sum += w.at(k, i[0], slice(w, 2), slice(w, 3)) * x.at(k, i[1], slice(x, 2), slice(x, 3));
       }
       at(result, i) = sum;
     });
@@ -140,6 +171,7 @@ class Matmul final : public OpWith<NoParams> {
       batch_cases(sink, type);
       stride_cases(sink, type);
     }
+    activation_cases(sink);
   }
 };
 

@@ -1,17 +1,21 @@
 // Products of matrices.
 #pragma once
 
+#include <string_view>
+
 #include "shunt/graph.h"
+#include "shunt/ops/data.h"
 
 namespace shunt {
 
 const Op& matmul_op();
 /// y[m, n] = sum over k of w[k, m] * x[k, n]: each column of x meets each row of w.
-/// Slice i2 of x meets slice i2 / (X2 / W2) of w, and so along dimension 3; zeros if K is 0.
+/// Along dimensions 2 and 3 the one with fewer slices is repeated: of Y2 slices, slice i2 is that
+/// of slice i2 / (Y2 / W2) of w and of slice i2 / (Y2 / X2) of x. Zeros if K is 0.
 /// Where w is quantised, a device may round x to blocks of 8-bit integers.
-/// w: [K, M, W2, W3] of any type but F64 and integers.
-/// x: F32 [K, N, X2, X3]; W2 divides X2, W3 divides X3, and is the same where it is an extent.
-/// The result is F32 [M, N, X2, X3].
+/// w: [K, M, W2, W3] of any type but F64 and integers. x: F32, F16 or BF16 [K, N, X2, X3]. W2
+/// divides X2 or the other way round, and so W3 and X3; what divides an extent is fixed, or the
+/// same extent. The result is F32 [M, N, Y2, Y3], with the larger ones.
 Result<Value> matmul(GraphBuilder& g, Operand w, Operand x);
 
 const Op& matmul_id_op();
@@ -21,5 +25,25 @@ const Op& matmul_id_op();
 /// an expert (role kExpertWeight). x: F32 [K, U, T], or [K, 1, T] for all u. ids: I32 [U, T], each
 /// in [0, E); others fail the run. The result is F32 [M, U, T].
 Result<Value> matmul_id(GraphBuilder& g, Operand w, Operand x, Operand ids);
+
+struct SolveTriParams {
+  Triangle triangle = Triangle::kLower;  ///< the other one is not read
+  bool unit = false;                     ///< the diagonal is not read, but taken for ones
+  template <class F>
+  void each(F f) const {
+    f("triangle", triangle);
+    f("unit", unit);
+  }
+};
+
+const Op& solve_tri_op();
+/// Solves systems of linear equations whose matrix is triangular: x with sum over j of a[j, i] *
+/// x[r, j] = b[r, i] for each equation i and each right-hand side r, by substitution: x[r, i] =
+/// (b[r, i] - sum over the other j of a[j, i] * x[r, j]) / a[i, i]. A zero on the diagonal gives
+/// infinity or not-a-number. Slice i2 of b meets slice i2 / (B2 / A2) of a, and so along dimension
+/// 3.
+/// a: F32 [N, N, A2, A3], N fixed. b: F32 [R, N, B2, B3]; A2 divides B2, A3 divides B3. The result
+/// has b's shape. Errors grow with a's condition, as in any substitution.
+Result<Value> solve_tri(GraphBuilder& g, Operand a, Operand b, SolveTriParams params = {});
 
 }  // namespace shunt

@@ -23,7 +23,7 @@ class GroupNorm final : public OpWith<GroupNormParams> {
 
   Result<Inferred> shape_rule(SourceTensors sources, const GroupNormParams& params) const override {
     const Tensor& x = *sources[0];
-    SHUNT_TRY(expect_type("x", x, {DType::kF32}));
+    SHUNT_TRY(expect_float_type("x", x));
     SHUNT_TRY(expect_not_negative("eps", params.eps));
     for (std::size_t i = 0; i < 3; ++i) {
       if (x.shape[i].is_fixed()) continue;
@@ -33,7 +33,7 @@ class GroupNorm final : public OpWith<GroupNormParams> {
     if (params.groups < 1 || x.size(2) % params.groups != 0)
       return invalid("groups is {}, which does not divide the channels of x, {}", params.groups,
                      x.size(2));
-    return contiguous(DType::kF32, x.shape);
+    return contiguous(x.dtype, x.shape);
   }
 
   void plain_reference(RefSources sources, const GroupNormParams& params,
@@ -53,17 +53,20 @@ class GroupNorm final : public OpWith<GroupNormParams> {
                           std::string_view extra = "") {
       sink({.name = fmt::format("{} {}{}", describe_source(x), describe(Params::of(params)), extra),
             .params = Params::of(params),
-            .sources = {x}});
+            .sources = {x},
+            .max_error = float_error(x.dtype, kSumError)});
     };
-    for (const CaseSource& x : unary_sources(DType::kF32)) {
-      const Sizes sizes = sizes_of(x);
-      emit(x, {1, 1e-5F});
-      emit(x, {sizes[2], 0.1F});
-      if (sizes[2] % 2 == 0 && sizes[2] > 2) emit(x, {2, 1e-5F});
-      emit(filled(x, Fill::kUniform, 1000, 1001), {1, 1e-5F}, " far from 0");
+    for (DType type : kFloatTypes) {
+      for (const CaseSource& x : unary_sources(type)) {
+        const Sizes sizes = sizes_of(x);
+        emit(x, {1, 1e-5F});
+        emit(x, {sizes[2], 0.1F});
+        if (sizes[2] % 2 == 0 && sizes[2] > 2) emit(x, {2, 1e-5F});
+        emit(filled(x, Fill::kUniform, 1000, 1001), {1, 1e-5F}, " far from 0");
+      }
+      emit(source_of(type, {30, 30, 32, 2}), {8, 1e-5F});
+      emit(seen_as(type, {7, 5, 6, 2}, {2, 0, 1, 3}), {3, 1e-5F});
     }
-    emit(source_of(DType::kF32, {30, 30, 32, 2}), {8, 1e-5F});
-    emit(seen_as(DType::kF32, {7, 5, 6, 2}, {2, 0, 1, 3}), {3, 1e-5F});
   }
 };
 

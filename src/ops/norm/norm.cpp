@@ -23,9 +23,9 @@ class Norm final : public OpWith<NormParams> {
 
   Result<Inferred> shape_rule(SourceTensors sources, const NormParams& params) const override {
     const Tensor& x = *sources[0];
-    SHUNT_TRY(expect_type("x", x, {DType::kF32}));
+    SHUNT_TRY(expect_float_type("x", x));
     SHUNT_TRY(expect_not_negative("eps", params.eps));
-    return contiguous(DType::kF32, x.shape);
+    return contiguous(x.dtype, x.shape);
   }
 
   void plain_reference(RefSources sources, const NormParams& params,
@@ -44,16 +44,19 @@ class Norm final : public OpWith<NormParams> {
                           std::string_view extra = "") {
       sink({.name = fmt::format("{} {}{}", describe_source(x), describe(Params::of(params)), extra),
             .params = Params::of(params),
-            .sources = {x}});
+            .sources = {x},
+            .max_error = float_error(x.dtype, kSumError)});
     };
-    for (const CaseSource& x : unary_sources(DType::kF32)) {
-      // A row of one element is all rounding without eps.
-      if (sizes_of(x)[0] != 1) emit(x, {0});
-      emit(x, {1e-5F});
-      emit(x, {0.1F});
-      emit(filled(x, Fill::kUniform, 1000, 1001), {1e-5F}, " far from 0");
+    for (DType type : kFloatTypes) {
+      for (const CaseSource& x : unary_sources(type)) {
+        // A row of one element is all rounding without eps.
+        if (sizes_of(x)[0] != 1) emit(x, {0});
+        emit(x, {1e-5F});
+        emit(x, {0.1F});
+        emit(filled(x, Fill::kUniform, 1000, 1001), {1e-5F}, " far from 0");
+      }
+      emit(source_of(type, {5000, 2, 1, 1}), {1e-5F});
     }
-    emit(source_of(DType::kF32, {5000, 2, 1, 1}), {1e-5F});
   }
 };
 

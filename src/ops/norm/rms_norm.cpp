@@ -22,9 +22,9 @@ class RmsNorm final : public OpWith<RmsNormParams> {
 
   Result<Inferred> shape_rule(SourceTensors sources, const RmsNormParams& params) const override {
     const Tensor& x = *sources[0];
-    SHUNT_TRY(expect_type("x", x, {DType::kF32}));
+    SHUNT_TRY(expect_float_type("x", x));
     SHUNT_TRY(expect_not_negative("eps", params.eps));
-    return contiguous(DType::kF32, x.shape);
+    return contiguous(x.dtype, x.shape);
   }
 
   void plain_reference(RefSources sources, const RmsNormParams& params,
@@ -41,11 +41,14 @@ class RmsNorm final : public OpWith<RmsNormParams> {
   }
 
   void cases(const CaseSink& sink) const override {
-    for (const CaseSource& x : unary_sources(DType::kF32)) {
-      for (float eps : {0.0F, 1e-5F, 0.1F}) {
-        sink({.name = fmt::format("{} eps={}", describe_source(x), eps),
-              .params = Params::of(RmsNormParams{eps}),
-              .sources = {x}});
+    for (DType type : kFloatTypes) {
+      for (const CaseSource& x : unary_sources(type)) {
+        for (float eps : {0.0F, 1e-5F, 0.1F}) {
+          sink({.name = fmt::format("{} eps={}", describe_source(x), eps),
+                .params = Params::of(RmsNormParams{eps}),
+                .sources = {x},
+                .max_error = float_error(x.dtype, kSumError)});
+        }
       }
     }
   }

@@ -9,8 +9,9 @@ namespace shunt {
 /// y = (x - mean) / sqrt(variance + eps); zeros where that is 0 / 0.
 inline void standardize(std::span<double> x, double eps) {
   const auto n = static_cast<double>(x.size());
-  double mean = 0;
-  for (double each : x) mean += each / n;
+  double sum = 0;
+  for (double each : x) sum += each;
+  const double mean = sum / n;
   double variance = 0;
   for (double each : x) variance += (each - mean) * (each - mean) / n;
   const double deviation = std::sqrt(variance + eps);

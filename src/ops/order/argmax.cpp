@@ -21,7 +21,7 @@ class Argmax final : public OpWith<NoParams> {
 
   Result<Inferred> shape_rule(SourceTensors sources, const NoParams&) const override {
     const Tensor& x = *sources[0];
-    SHUNT_TRY(expect_type("x", x, {DType::kF32}));
+    SHUNT_TRY(expect_float_type("x", x));
     if (x.size(0) < 1) return invalid("x is {}, whose rows have no element", to_string(x));
     return contiguous(DType::kI32, {x.shape[1], x.shape[2], x.shape[3], 1});
   }
@@ -41,17 +41,20 @@ class Argmax final : public OpWith<NoParams> {
     const auto emit = [&](const CaseSource& x, std::string_view extra = "") {
       sink({.name = fmt::format("{}{}", describe_source(x), extra),
             .params = Params::of(NoParams{}),
-            .sources = {x}});
+            .sources = {x},
+            .max_error = 0});
     };
-    for (const CaseSource& x : unary_sources(DType::kF32)) {
-      if (sizes_of(x)[0] == 0) continue;
-      emit(x);
-      emit(filled(x, Fill::kIndex, 0, 4), " of equals");
-      emit(filled(x, Fill::kUniform, -9, -1), " negative");
+    for (DType type : kFloatTypes) {
+      for (const CaseSource& x : unary_sources(type)) {
+        if (sizes_of(x)[0] == 0) continue;
+        emit(x);
+        emit(filled(x, Fill::kIndex, 0, 4), " of equals");
+        emit(filled(x, Fill::kUniform, -9, -1), " negative");
+      }
+      // As long as a vocabulary.
+      for (std::int64_t size : {1000, 4097, 32000}) emit(source_of(type, {size, 2, 1, 1}));
+      emit(filled(source_of(type, {4097, 3, 1, 1}), Fill::kIndex, 0, 40), " of equals");
     }
-    // As long as a vocabulary.
-    for (std::int64_t size : {1000, 4097, 32000}) emit(source_of(DType::kF32, {size, 2, 1, 1}));
-    emit(filled(source_of(DType::kF32, {4097, 3, 1, 1}), Fill::kIndex, 0, 40), " of equals");
   }
 };
 

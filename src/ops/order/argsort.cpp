@@ -23,7 +23,7 @@ class Argsort final : public OpWith<ArgsortParams> {
 
   Result<Inferred> shape_rule(SourceTensors sources, const ArgsortParams&) const override {
     const Tensor& x = *sources[0];
-    SHUNT_TRY(expect_type("x", x, {DType::kF32}));
+    SHUNT_TRY(expect_float_type("x", x));
     // Indices are I32.
     if (x.size(0) > std::numeric_limits<std::int32_t>::max())
       return invalid("x is {}, whose rows are too long", to_string(x));
@@ -44,11 +44,13 @@ class Argsort final : public OpWith<ArgsortParams> {
             .max_error = 0});
     };
     for (const SortOrder order : {SortOrder::kAscending, SortOrder::kDescending}) {
-      for (const CaseSource& x : unary_sources(DType::kF32)) {
-        emit(x, {order});
-        emit(filled(x, Fill::kIndex, 0, 4), {order}, " of equals");
+      for (DType type : kFloatTypes) {
+        for (const CaseSource& x : unary_sources(type)) {
+          emit(x, {order});
+          emit(filled(x, Fill::kIndex, 0, 4), {order}, " of equals");
+        }
+        emit(source_of(type, {1000, 2, 1, 1}), {order});
       }
-      emit(source_of(DType::kF32, {1000, 2, 1, 1}), {order});
     }
   }
 };

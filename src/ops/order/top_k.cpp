@@ -23,7 +23,7 @@ class TopK final : public OpWith<TopKParams> {
 
   Result<Inferred> shape_rule(SourceTensors sources, const TopKParams& params) const override {
     const Tensor& x = *sources[0];
-    SHUNT_TRY(expect_type("x", x, {DType::kF32}));
+    SHUNT_TRY(expect_float_type("x", x));
     if (!x.shape[0].is_fixed())
       return invalid("dimension 0 of x is {}, an extent, but k must fit any",
                      to_string(x.shape[0]));
@@ -46,16 +46,18 @@ class TopK final : public OpWith<TopKParams> {
             .sources = {x},
             .max_error = 0});
     };
-    for (const CaseSource& x : unary_sources(DType::kF32)) {
-      const std::int64_t columns = sizes_of(x)[0];
-      if (columns == 0) continue;
-      emit(x, {1});
-      emit(filled(x, Fill::kIndex, 0, 4), {columns}, " of equals");
-      if (columns > 2) emit(x, {2});
-      if (columns > 6) emit(x, {columns - 1});
+    for (DType type : kFloatTypes) {
+      for (const CaseSource& x : unary_sources(type)) {
+        const std::int64_t columns = sizes_of(x)[0];
+        if (columns == 0) continue;
+        emit(x, {1});
+        emit(filled(x, Fill::kIndex, 0, 4), {columns}, " of equals");
+        if (columns > 2) emit(x, {2});
+        if (columns > 6) emit(x, {columns - 1});
+      }
+      emit(source_of(type, {2000, 2, 1, 1}), {40});
+      emit(filled(source_of(type, {2000, 2, 1, 1}), Fill::kIndex, 0, 99), {40}, " of equals");
     }
-    emit(source_of(DType::kF32, {2000, 2, 1, 1}), {40});
-    emit(filled(source_of(DType::kF32, {2000, 2, 1, 1}), Fill::kIndex, 0, 99), {40}, " of equals");
   }
 };
 

@@ -27,15 +27,13 @@ class GetRows final : public OpWith<NoParams> {
   Result<Inferred> shape_rule(SourceTensors sources, const NoParams&) const override {
     const Tensor& table = *sources[0];
     const Tensor& ids = *sources[1];
-    if (table.dtype != DType::kI32) {
-      SHUNT_TRY(expect_weight_type("table", table));
-    }
     SHUNT_TRY(expect_type("ids", ids, {DType::kI32, DType::kI64}));
     SHUNT_TRY(expect_dims("ids", ids, 3));
     SHUNT_TRY(expect_dim("table", table, 2, ids.shape[1], "dimension 1 of ids"));
     SHUNT_TRY(expect_dim("table", table, 3, ids.shape[2], "dimension 2 of ids"));
-    const DType type = table.dtype == DType::kI32 ? DType::kI32 : DType::kF32;
-    return contiguous(type, {table.shape[0], ids.shape[0], ids.shape[1], ids.shape[2]});
+    const bool keeps = trait(table.dtype).integer || table.dtype == DType::kF64;
+    return contiguous(keeps ? table.dtype : DType::kF32,
+                      {table.shape[0], ids.shape[0], ids.shape[1], ids.shape[2]});
   }
 
   void plain_reference(RefSources sources, const NoParams&, RefTensor& result) const override {
@@ -55,11 +53,11 @@ class GetRows final : public OpWith<NoParams> {
       const std::vector<CaseSource> sources = {table, filled(ids, Fill::kIndex, 0, rows)};
       sink({.name = describe_sources(sources),
             .params = Params::of(NoParams{}),
-            .sources = sources});
+            .sources = sources,
+            .max_error = 0});
     };
-    std::vector<DType> types(kWeightTypes.begin(), kWeightTypes.end());
-    types.push_back(DType::kI32);
-    for (DType type : types) {
+    for (const DTypeTrait& table_type : dtypes()) {
+      const DType type = table_type.dtype;
       const std::int64_t block = std::max<std::int64_t>(32, trait(type).block_elements);
       for (DType id_type : {DType::kI32, DType::kI64}) {
         const auto ids = [&](std::int64_t n) { return source_of(id_type, {n, 1, 1, 1}); };

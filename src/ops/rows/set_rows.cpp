@@ -15,8 +15,9 @@ class SetRows final : public OpWith<NoParams> {
         .family = "rows",
         .summary =
             "Writes rows by their numbers into dst, converted to its type: dst[:, ids[i]] = "
-            "rows[:, i]; dst's other rows stay. No number may occur twice. A run with a "
-            "number that dst has no row for fails and writes nothing outside of dst.",
+            "rows[:, i], and so for each slice along dimensions 2 and 3, over which ids are "
+            "repeated; dst's other rows stay. No number may occur twice. A run with a number that "
+            "dst has no row for fails and writes nothing outside of dst.",
         .sources = {"dst", "rows", "ids"},
         .storage = Storage::kIntoFirst};
     return kInfo;
@@ -26,25 +27,32 @@ class SetRows final : public OpWith<NoParams> {
     const Tensor& dst = *sources[0];
     const Tensor& rows = *sources[1];
     const Tensor& ids = *sources[2];
-    SHUNT_TRY(expect_type("dst", dst,
-                          {DType::kF32, DType::kF16, DType::kBF16, DType::kQ8_0, DType::kQ4_0}));
-    SHUNT_TRY(expect_type("rows", rows, {DType::kF32}));
+    SHUNT_TRY(expect_conversion("rows", rows, "dst", dst));
     SHUNT_TRY(expect_type("ids", ids, {DType::kI32, DType::kI64}));
-    SHUNT_TRY(expect_dims("dst", dst, 2));
-    SHUNT_TRY(expect_dims("rows", rows, 2));
-    SHUNT_TRY(expect_dims("ids", ids, 1));
-    SHUNT_TRY(expect_dim("rows", rows, 0, dst.shape[0], "that of dst"));
+    SHUNT_TRY(expect_dims("ids", ids, 3));
+    for (int dim : {0, 2, 3}) {
+      SHUNT_TRY(
+          expect_dim("rows", rows, dim, dst.shape[static_cast<std::size_t>(dim)], "that of dst"));
+    }
     SHUNT_TRY(expect_dim("ids", ids, 0, rows.shape[1], "the number of rows"));
+    for (std::size_t dim : {1U, 2U}) {
+      if (divides(ids.shape[dim], rows.shape[dim + 1])) continue;
+      return invalid("dimension {} of ids is {}, which does not divide dimension {} of rows, {}",
+                     dim, to_string(ids.shape[dim]), dim + 1, to_string(rows.shape[dim + 1]));
+    }
     return Inferred{dst};
   }
 
   void plain_reference(RefSources sources, const NoParams&, RefTensor& result) const override {
     const RefTensor& rows = *sources[1];
-    for (std::int64_t i = 0; i < rows.sizes[1]; ++i) {
-      const auto row = static_cast<std::int64_t>(sources[2]->at(i));
-      if (row < 0 || row >= result.sizes[1]) continue;
-      for (std::int64_t c = 0; c < rows.sizes[0]; ++c) result.at(c, row) = rows.at(c, i);
-    }
+    const RefTensor& ids = *sources[2];
+    for_each_row(rows.sizes, [&](std::int64_t i1, std::int64_t i2, std::int64_t i3) {
+      const auto row = static_cast<std::int64_t>(ids.at(i1, i2 % ids.sizes[1], i3 % ids.sizes[2]));
+      if (row < 0 || row >= result.sizes[1]) return;
+      for (std::int64_t c = 0; c < rows.sizes[0]; ++c) {
+        result.at(c, row, i2, i3) = rows.at(c, i1, i2, i3);
+      }
+    });
   }
 
   void cases(const CaseSink& sink) const override {
@@ -54,7 +62,7 @@ class SetRows final : public OpWith<NoParams> {
       sink({.name = describe_sources(sources),
             .params = Params::of(NoParams{}),
             .sources = sources,
-            .max_error = rounding_error(dst.dtype)});
+            .max_error = std::max(rounding_error(dst.dtype), 1e-10)});
     };
     constexpr DType kF32 = DType::kF32;
     for (DType type : kCacheTypes) {
@@ -80,6 +88,30 @@ class SetRows final : public OpWith<NoParams> {
         emit(seen_as(type, {33, 9, 1, 1}, {1, 0, 2, 3}), rows(33, 5), ids(5));
       }
     }
+    // Slices: numbers of their own, the same for all, and the same for some.
+    for (DType type : {DType::kF16, DType::kQ8_0}) {
+      const CaseSource dst = source_of(type, {64, 7, 4, 3});
+      emit(dst, source_of(kF32, {64, 5, 4, 3}), source_of(DType::kI64, {5, 1, 1, 1}));
+      emit(dst, source_of(kF32, {64, 1, 4, 3}), source_of(DType::kI32, {1, 2, 3, 1}));
+      emit(seen_as(type, {64, 7, 2, 1}, {0, 2, 1, 3}), source_of(kF32, {64, 1, 2, 1}),
+           source_of(DType::kI64, {1, 2, 1, 1}));
+    }
+    // Every type into F32, and of F32 every type.
+    for (const DTypeTrait& type : dtypes()) {
+      const auto whole = [&](const CaseSource& rows) {
+        return type.integer ? filled(rows, Fill::kIndex, -100, 100) : rows;
+      };
+      const Sizes table = {std::max<std::int64_t>(33, 2 * type.block_elements), 6, 1, 1};
+      const Sizes some = {table[0], 4, 1, 1};
+      const CaseSource ids = source_of(DType::kI32, {4, 1, 1, 1});
+      if (type.dtype != kF32) emit(source_of(kF32, table), source_of(type.dtype, some), ids);
+      if (type.encode == nullptr) continue;
+      emit(source_of(type.dtype, table), whole(source_of(kF32, some)), ids);
+    }
+    emit(source_of(DType::kI64, {9, 6, 1, 1}), source_of(DType::kI32, {9, 4, 1, 1}),
+         source_of(DType::kI32, {4, 1, 1, 1}));
+    emit(source_of(DType::kF16, {64, 6, 1, 1}), source_of(DType::kQ4_0, {64, 4, 1, 1}),
+         source_of(DType::kI32, {4, 1, 1, 1}));
   }
 };
 

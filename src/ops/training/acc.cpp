@@ -16,7 +16,8 @@ class Acc final : public OpWith<NoParams> {
         .family = "training",
         .summary = "Adds in place: dst = dst + x. A window of a larger tensor is a view of it.",
         .sources = {"dst", "x"},
-        .storage = Storage::kIntoFirst};
+        .storage = Storage::kIntoFirst,
+        .place_by_place = true};
     return kInfo;
   }
 

@@ -60,9 +60,12 @@ class CrossEntropyLoss final : public OpWith<NoParams> {
   }
 
   void cases(const CaseSink& sink) const override {
-    pair_cases(
-        *this, sink,
-        {.params = {Params::of(NoParams{})}, .b = Fill::kUniform, .b_low = 0, .b_high = 0.1});
+    pair_cases(*this, sink,
+               {.params = {Params::of(NoParams{})},
+                .b = Fill::kUniform,
+                .b_low = 0,
+                .b_high = 0.1,
+                .max_error = kSumError});
     const CaseSource logits = source_of(DType::kF32, {100, 5, 1, 1});
     sink({.name = "hard labels and logits whose exponentials overflow",
           .params = Params::of(NoParams{}),

@@ -66,8 +66,9 @@ class Im2colBack final : public OpWith<Im2colBackParams> {
   void cases(const CaseSink& sink) const override {
     // The gradients of im2col's cases, with strides of their own.
     window_cases([&](const CaseSource& x, const Window& window) {
-      const Im2colBackParams params = {{window.kernel, window.stride, window.pad, window.dilation},
-                                       {sizes_of(x)[0], sizes_of(x)[1]}};
+      const Im2colBackParams params = {
+          {window.kernel, window.stride, window.pad, window.dilation, DType::kF32},
+          {sizes_of(x)[0], sizes_of(x)[1]}};
       const auto seen = tensor_of(x);
       const auto count = seen ? positions(window, seen->tensor) : Result<Pair>(Pair{});
       if (!count) return;

@@ -23,7 +23,8 @@ class OptStepAdamw final : public OpWith<AdamwParams> {
                                      "beta2^step)) + eps) + weight_decay * w). "
                                      "A run with a step below 1 fails.",
                                  .sources = {"w", "m", "v", "rate", "step"},
-                                 .storage = Storage::kIntoFirst};
+                                 .storage = Storage::kIntoFirst,
+                                 .place_by_place = true};
     return kInfo;
   }
 
@@ -73,7 +74,8 @@ class OptStepAdamw final : public OpWith<AdamwParams> {
         sink(
             {.name = describe_sources(sources, fmt::format("at step {} {}", step, describe(given))),
              .params = given,
-             .sources = sources});
+             .sources = sources,
+             .max_error = kElementError});
       };
       constexpr AdamwParams kDecay = {.weight_decay = 0.1F};
       for (const CaseSource& w : unary_sources(DType::kF32)) {

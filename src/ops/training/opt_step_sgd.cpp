@@ -17,7 +17,8 @@ class OptStepSgd final : public OpWith<SgdParams> {
         .summary =
             "A step along the gradient, in place: w = w - rate * (gradient + weight_decay * w).",
         .sources = {"w", "gradient", "rate"},
-        .storage = Storage::kIntoFirst};
+        .storage = Storage::kIntoFirst,
+        .place_by_place = true};
     return kInfo;
   }
 

@@ -1,6 +1,5 @@
 #include "ops/training/pairs.h"
 
-#include "ops/common/cases.h"
 #include "ops/common/checks.h"
 
 namespace shunt {

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "graph/op.h"
+#include "ops/common/cases.h"
 
 namespace shunt {
 
@@ -19,7 +19,7 @@ struct PairCases {
   double b_high = 1;
   std::vector<CaseSource> before = {};
   std::vector<CaseSource> after = {};
-  double max_error = 1e-10;
+  double max_error = kElementError;
 };
 void pair_cases(const Op& op, const CaseSink& sink, const PairCases& how);
 

@@ -51,7 +51,8 @@ class RmsNormBack final : public OpWith<RmsNormParams> {
 
   void cases(const CaseSink& sink) const override {
     pair_cases(*this, sink,
-               {.params = {Params::of(RmsNormParams{1e-5F}), Params::of(RmsNormParams{0.1F})}});
+               {.params = {Params::of(RmsNormParams{1e-5F}), Params::of(RmsNormParams{0.1F})},
+                .max_error = kSumError});
   }
 };
 

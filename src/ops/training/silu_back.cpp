@@ -40,7 +40,8 @@ class SiluBack final : public OpWith<NoParams> {
       const CaseSource dy = source_of(DType::kF32, {333, 3, 1, 1});
       sink({.name = fmt::format("from {} to {}", -end, end),
             .params = Params::of(NoParams{}),
-            .sources = {dy, filled(dy, Fill::kUniform, -end, end)}});
+            .sources = {dy, filled(dy, Fill::kUniform, -end, end)},
+            .max_error = kElementError});
     }
   }
 };

@@ -1,3 +1,4 @@
+#include "ops/attention/scores.h"
 #include "ops/common/cases.h"
 #include "ops/common/checks.h"
 #include "ops/common/loops.h"
@@ -15,7 +16,8 @@ class SoftmaxBack final : public OpWith<SoftmaxParams> {
                                  .family = "training",
                                  .summary =
                                      "Of softmax, of which y is the result, by x: dx = scale * y * "
-                                     "(dy - sum(y * dy)) for each row.",
+                                     "(dy - sum(y * dy)) for each row, whatever its mask and "
+                                     "sinks.",
                                  .sources = {"dy", "y"}};
     return kInfo;
   }
@@ -23,6 +25,7 @@ class SoftmaxBack final : public OpWith<SoftmaxParams> {
   Result<Inferred> shape_rule(SourceTensors sources, const SoftmaxParams& params) const override {
     SHUNT_TRY(expect_pair(info(), sources, 0, 1));
     SHUNT_TRY(expect_finite("scale", params.scale));
+    SHUNT_TRY(check_max_bias(params.max_bias));
     return contiguous(DType::kF32, sources[0]->shape);
   }
 
@@ -49,7 +52,8 @@ class SoftmaxBack final : public OpWith<SoftmaxParams> {
                            Params::of(SoftmaxParams{-2})},
                 .b = Fill::kUniform,
                 .b_low = 0,
-                .b_high = 0.05});
+                .b_high = 0.05,
+                .max_error = kSumError});
   }
 };
 

@@ -40,8 +40,8 @@ const Op& get_rows_back_op();
 Result<Value> get_rows_back(GraphBuilder& g, Operand dy, Operand ids, std::int64_t rows);
 
 struct Im2colBackParams {
-  Im2colParams windows;
-  Pair image = {0, 0};  ///< W and H
+  Im2colParams windows;  ///< the type of im2col's result makes no difference
+  Pair image = {0, 0};   ///< W and H
   template <class F>
   void each(F f) const {
     windows.each(f);
@@ -69,7 +69,7 @@ Result<Value> rms_norm_back(GraphBuilder& g, Operand dy, Operand x, RmsNormParam
 
 const Op& softmax_back_op();
 /// Of softmax, of which y is the result, by x: dx = scale * y * (dy - sum(y * dy)) along dimension
-/// 0.
+/// 0, whatever its mask and sinks.
 /// dy, y: F32 of the same shape, which the result has, too.
 Result<Value> softmax_back(GraphBuilder& g, Operand dy, Operand y, SoftmaxParams params = {});
 
@@ -164,7 +164,7 @@ const Op& out_prod_op();
 /// Outer products of rows, summed up: y[m, n] = sum over k of a[m, k] * b[n, k], as in the gradient
 /// of matmul() by its weights. Slice i2 of b meets slice i2 / (B2 / A2) of a, and so along
 /// dimension 3.
-/// a: [M, K, A2, A3] of type F32, F16, BF16, Q8_0 or Q4_0.
+/// a: [M, K, A2, A3] of any type but F64 and integers.
 /// b: F32 [N, K, B2, B3]; A2 divides B2, and A3 divides B3.
 /// The result is F32 [M, N, B2, B3].
 Result<Value> out_prod(GraphBuilder& g, Operand a, Operand b);

@@ -16,7 +16,8 @@ class UpdateMoment final : public OpWith<UpdateMomentParams> {
         .family = "training",
         .summary = "Moving average of a power, in place: m = beta * m + (1 - beta) * x^power.",
         .sources = {"m", "x"},
-        .storage = Storage::kIntoFirst};
+        .storage = Storage::kIntoFirst,
+        .place_by_place = true};
     return kInfo;
   }
 

@@ -23,12 +23,12 @@ class Clamp final : public OpWith<ClampParams> {
 
   Result<Inferred> shape_rule(SourceTensors sources, const ClampParams& params) const override {
     const Tensor& x = *sources[0];
-    SHUNT_TRY(expect_type("x", x, {DType::kF32}));
+    SHUNT_TRY(expect_float_type("x", x));
     // A comparison with not-a-number is false.
     if (!(params.low <= params.high))
       return invalid("low is {} and high is {}, but low must not be above high", params.low,
                      params.high);
-    return contiguous(DType::kF32, x.shape);
+    return contiguous(x.dtype, x.shape);
   }
 
   void plain_reference(RefSources sources, const ClampParams& params,
@@ -40,13 +40,15 @@ class Clamp final : public OpWith<ClampParams> {
   }
 
   void cases(const CaseSink& sink) const override {
-    for (const CaseSource& x : unary_sources(DType::kF32)) {
-      for (const ClampParams& params :
-           {ClampParams{}, ClampParams{-0.5F, std::numeric_limits<float>::infinity()}}) {
-        sink({.name = fmt::format("{} {}", describe_source(x), describe(Params::of(params))),
-              .params = Params::of(params),
-              .sources = {x},
-              .max_error = kElementError});
+    for (DType type : kFloatTypes) {
+      for (const CaseSource& x : unary_sources(type)) {
+        for (const ClampParams& params :
+             {ClampParams{}, ClampParams{-0.5F, std::numeric_limits<float>::infinity()}}) {
+          sink({.name = fmt::format("{} {}", describe_source(x), describe(Params::of(params))),
+                .params = Params::of(params),
+                .sources = {x},
+                .max_error = float_error(type, kElementError)});
+        }
       }
     }
   }

@@ -21,9 +21,9 @@ class LeakyRelu final : public OpWith<LeakyReluParams> {
 
   Result<Inferred> shape_rule(SourceTensors sources, const LeakyReluParams& params) const override {
     const Tensor& x = *sources[0];
-    SHUNT_TRY(expect_type("x", x, {DType::kF32}));
+    SHUNT_TRY(expect_float_type("x", x));
     SHUNT_TRY(expect_finite("slope", params.slope));
-    return contiguous(DType::kF32, x.shape);
+    return contiguous(x.dtype, x.shape);
   }
 
   void plain_reference(RefSources sources, const LeakyReluParams& params,
@@ -35,12 +35,14 @@ class LeakyRelu final : public OpWith<LeakyReluParams> {
   }
 
   void cases(const CaseSink& sink) const override {
-    for (const CaseSource& x : unary_sources(DType::kF32)) {
-      for (const LeakyReluParams& params : {LeakyReluParams{}, LeakyReluParams{-0.5F}}) {
-        sink({.name = fmt::format("{} {}", describe_source(x), describe(Params::of(params))),
-              .params = Params::of(params),
-              .sources = {x},
-              .max_error = kElementError});
+    for (DType type : kFloatTypes) {
+      for (const CaseSource& x : unary_sources(type)) {
+        for (const LeakyReluParams& params : {LeakyReluParams{}, LeakyReluParams{-0.5F}}) {
+          sink({.name = fmt::format("{} {}", describe_source(x), describe(Params::of(params))),
+                .params = Params::of(params),
+                .sources = {x},
+                .max_error = float_error(type, kElementError)});
+        }
       }
     }
   }

@@ -105,8 +105,8 @@ class Unary final : public OpWith<NoParams> {
 
   Result<Inferred> shape_rule(SourceTensors sources, const NoParams&) const override {
     const Tensor& x = *sources[0];
-    SHUNT_TRY(expect_type("x", x, {DType::kF32}));
-    return contiguous(DType::kF32, x.shape);
+    SHUNT_TRY(expect_float_type("x", x));
+    return contiguous(x.dtype, x.shape);
   }
 
   void plain_reference(RefSources sources, const NoParams&, RefTensor& result) const override {
@@ -119,7 +119,7 @@ class Unary final : public OpWith<NoParams> {
       sink({.name = describe_source(x) + std::string(extra),
             .params = Params::of(NoParams{}),
             .sources = {x},
-            .max_error = kElementError});
+            .max_error = float_error(x.dtype, kElementError)});
     };
     for (const CaseSource& x : unary_sources(DType::kF32)) {
       emit(filled(x, Fill::kUniform, row_.low, row_.high), "");
@@ -128,6 +128,14 @@ class Unary final : public OpWith<NoParams> {
     emit(
         filled(source_of(DType::kF32, {64, 3, 1, 1}), Fill::kIndex, std::ceil(row_.low), row_.high),
         " of integers");
+    // Where no function gives what is too large or too small for a normal F16.
+    const double low = std::max(row_.low, -4.0);
+    const double high = std::min(row_.high, 4.0);
+    for (DType type : {DType::kF16, DType::kBF16}) {
+      for (const CaseSource& x : unary_sources(type))
+        emit(filled(x, Fill::kUniform, low, high), "");
+      emit(filled(source_of(type, {5000, 3, 1, 1}), Fill::kUniform, low, high), "");
+    }
   }
 
  private:

@@ -1,5 +1,6 @@
-// Functions of each element. x: F32, any shape; the result has x's shape. What is not a number
-// stays so, unless the function compares only (sgn, step).
+// Functions of each element. x: F32, F16 or BF16, any shape; the result has x's type and shape. It
+// is computed in F32 and rounded once. What is not a number stays so, unless the function compares
+// only (sgn, step).
 #pragma once
 
 #include "shunt/graph.h"
@@ -121,6 +122,28 @@ struct LeakyReluParams {
 /// y = x if x > 0, else slope * x. slope must be finite.
 Result<Value> leaky_relu(GraphBuilder& g, Operand x, LeakyReluParams params = {});
 const Op& leaky_relu_op();
+
+/// xIELU (Huang and Schlag, "Deriving Activation Functions Using Integration", 2024). alpha_n and
+/// alpha_p are as they are trained: before the softplus that keeps the slopes positive.
+struct XieluParams {
+  float alpha_n = 0;
+  float alpha_p = 0;
+  float beta = 0.5F;
+  float eps = -1e-6F;
+  template <class F>
+  void each(F f) const {
+    f("alpha_n", alpha_n);
+    f("alpha_p", alpha_p);
+    f("beta", beta);
+    f("eps", eps);
+  }
+};
+
+/// y = softplus(alpha_p) * x^2 + beta * x if x > 0, else (beta + softplus(alpha_n)) *
+/// (exp(min(x, eps)) - 1 - x) + beta * x, where softplus(a) = ln(1 + exp(a)). All parameters must
+/// be finite.
+Result<Value> xielu(GraphBuilder& g, Operand x, XieluParams params);
+const Op& xielu_op();
 
 struct ClampParams {
   float low = 0;

@@ -120,7 +120,8 @@ class Reshape final : public OpWith<ReshapeParams> {
     const auto emit = [&](const CaseSource& x, const Shape& shape) {
       sink({.name = fmt::format("{} to {}", describe_source(x), to_string(shape)),
             .params = Params::of(ReshapeParams{shape}),
-            .sources = {x}});
+            .sources = {x},
+            .max_error = 0});
     };
     for (DType type : kCacheTypes) {
       emit(source_of(type, {64, 6, 1, 1}), {64, 2, 3});

@@ -41,7 +41,10 @@ class Transpose final : public OpWith<NoParams> {
   void cases(const CaseSink& sink) const override {
     for (DType type : {DType::kF32, DType::kF16, DType::kBF16, DType::kI32, DType::kI64}) {
       for (const CaseSource& x : unary_sources(type)) {
-        sink({.name = describe_source(x), .params = Params::of(NoParams{}), .sources = {x}});
+        sink({.name = describe_source(x),
+              .params = Params::of(NoParams{}),
+              .sources = {x},
+              .max_error = 0});
       }
     }
   }

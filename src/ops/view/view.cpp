@@ -55,7 +55,8 @@ class View final : public OpWith<ViewParams> {
       const Params params = Params::of(ViewParams{start, shape});
       sink({.name = fmt::format("{} {}", describe_source(x), describe(params)),
             .params = params,
-            .sources = {x}});
+            .sources = {x},
+            .max_error = 0});
     };
     for (DType type : kCacheTypes) {
       const CaseSource x = source_of(type, {96, 5, 4, 2});

@@ -12,8 +12,9 @@ constexpr double kAbsent = -1;
 /// Devices, links and values, at the time each becomes free or known.
 class Clock {
  public:
-  explicit Clock(const CostProblem& problem)
+  Clock(const CostProblem& problem, StepTimes* times)
       : problem_(problem),
+        times_(times),
         devices_(static_cast<std::size_t>(problem.devices)),
         device_free_(devices_, 0),
         link_free_(devices_ * devices_, 0),
@@ -33,20 +34,27 @@ class Clock {
     if (link.latency == kNever || link.seconds_per_byte == kNever) {
       link_free = kNever;
     } else {
-      link_free = std::max(row[home], link_free) +
-                  (link.latency + static_cast<double>(bytes) * link.seconds_per_byte);
+      const double start = std::max(row[home], link_free);
+      link_free = start + (link.latency + static_cast<double>(bytes) * link.seconds_per_byte);
+      if (times_ != nullptr) {
+        times_->transfers.push_back(
+            {value, static_cast<int>(home), static_cast<int>(to), start, link_free});
+      }
     }
     return row[to] = link_free;
   }
 
   double compute(std::size_t node, std::size_t device, double ready) {
     double& free = device_free_[device];
-    free = std::max(free, ready) + problem_.nodes[node].seconds[device];
+    const double start = std::max(free, ready);
+    free = start + problem_.nodes[node].seconds[device];
+    if (times_ != nullptr) times_->nodes.push_back({start, free});
     return of_nodes_[node * devices_ + device] = free;
   }
 
  private:
   const CostProblem& problem_;
+  StepTimes* times_;
   std::size_t devices_;
   std::vector<double> device_free_;
   std::vector<double> link_free_;
@@ -69,9 +77,9 @@ bool keeps_pins_and_groups(const CostProblem& problem, const Assignment& assignm
 
 }  // namespace
 
-double makespan(const CostProblem& problem, const Assignment& assignment) {
+double makespan(const CostProblem& problem, const Assignment& assignment, StepTimes* times) {
   if (!keeps_pins_and_groups(problem, assignment)) return kNever;
-  Clock clock(problem);
+  Clock clock(problem, times);
   const auto arrival = [&](const CostValue& value, int to) {
     const int home =
         value.external ? problem.externals[value.index].device : assignment[value.index];

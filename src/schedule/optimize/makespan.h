@@ -1,9 +1,28 @@
 // How long a step takes, by prediction, when every node runs where it is assigned to.
 #pragma once
 
+#include <vector>
+
 #include "schedule/optimize/problem.h"
 
 namespace shunt {
+
+/// When what of a step is done, in seconds from its start.
+struct StepTimes {
+  struct Node {
+    double start = 0;
+    double end = 0;
+  };
+  struct Transfer {
+    CostValue value;
+    int from = 0;
+    int to = 0;
+    double start = 0;
+    double end = 0;
+  };
+  std::vector<Node> nodes;          ///< by CostProblem::nodes
+  std::vector<Transfer> transfers;  ///< in the order in which they are asked for
+};
 
 /// Seconds from the start until every node is computed and every final read is served; kNever if a
 /// node is where it can't run, a pin or a group is broken, or a value would have to go where no
@@ -20,7 +39,9 @@ namespace shunt {
 ///  - the transfers of a link have the order of the first node that reads them on the far side;
 ///  those that one node
 ///    asks for, the order of its sources; final reads come last, in their own order.
-/// External values are there at 0. Nothing waits for anything else.
-double makespan(const CostProblem& problem, const Assignment& assignment);
+/// External values are there at 0. Nothing waits for anything else. `times`, if not null, gets all
+/// of that; its content means nothing if the result is kNever.
+double makespan(const CostProblem& problem, const Assignment& assignment,
+                StepTimes* times = nullptr);
 
 }  // namespace shunt

@@ -10,12 +10,12 @@
 namespace shunt::formats {
 
 /// `value` as the integer type T: rounded to nearest even, saturated; NaN is 0.
-template <class T>
-T round_to_integer(float value) {
+template <class T, class Float>
+T round_to_integer(Float value) {
   // -2^(bits-1) is exact as a float, and so is its negative, which is one past the highest integer;
-  // the highest itself is not, for 32 bits and more.
-  constexpr auto kLowest = static_cast<float>(std::numeric_limits<T>::lowest());
-  const float rounded = std::nearbyint(value);
+  // the highest itself is not, where T has more bits than the float.
+  constexpr auto kLowest = static_cast<Float>(std::numeric_limits<T>::lowest());
+  const Float rounded = std::nearbyint(value);
   if (std::isnan(rounded)) return 0;
   if (rounded <= kLowest) return std::numeric_limits<T>::lowest();
   if (rounded >= -kLowest) return std::numeric_limits<T>::max();

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "backends/cpu/simd/gated.h"
 #include "backends/cpu/simd/level.h"
 
 namespace shunt::cpu::simd {
@@ -169,6 +170,24 @@ TEST_P(CpuSimdVector, SwigluKeepsBitsThatAGateAloneWouldLose) {
   Row y(3);
   swiglu(gate.data(), up.data(), y.data(), 3);
   EXPECT_LE(ulps(y[1], -95.0 / (1 + std::exp(95.0)) * up[1]), 4);
+}
+
+TEST_P(CpuSimdVector, GatesKeepWhatIsNotANumber) {
+  constexpr std::size_t kCount = 70;
+  const Row ones(kCount, 1.0F);
+  const Row nan(kCount, kNan);
+  using Function = void (*)(const float*, const float*, float*, std::int64_t);
+  const Function oai = [](const float* gate, const float* up, float* y, std::int64_t n) {
+    swiglu_oai(gate, up, 1.702F, 7.0F, y, n);
+  };
+  for (const Function f :
+       {Function{reglu}, Function{geglu}, Function{geglu_quick}, Function{swiglu}, oai}) {
+    Row y(kCount);
+    f(nan.data(), ones.data(), y.data(), kCount);
+    EXPECT_TRUE(std::ranges::all_of(y, [](float v) { return std::isnan(v); }));
+    f(ones.data(), nan.data(), y.data(), kCount);
+    EXPECT_TRUE(std::ranges::all_of(y, [](float v) { return std::isnan(v); }));
+  }
 }
 
 TEST_P(CpuSimdVector, ExpIsWithinTwoUlps) {

@@ -39,10 +39,11 @@ class Arithmetic final : public ElementwiseKernel {
 
 KernelList arithmetic_kernels() {
   static const Arithmetic kAdd(add_op(), {simd::add, simd::add});
+  static const Arithmetic kAdd1(add1_op(), {simd::add, simd::add});
   static const Arithmetic kSub(sub_op(), {simd::sub, simd::sub});
   static const Arithmetic kMul(mul_op(), {simd::mul, simd::mul});
   static const Arithmetic kDiv(div_op(), {simd::div, simd::div});
-  static constexpr const CpuKernel* kKernels[] = {&kAdd, &kSub, &kMul, &kDiv};
+  static constexpr const CpuKernel* kKernels[] = {&kAdd, &kAdd1, &kSub, &kMul, &kDiv};
   return kKernels;
 }
 

@@ -1,115 +1,24 @@
 #include <cmath>
-#include <limits>
 
-#include "backends/cpu/kernels/rows.h"
-#include "backends/cpu/simd/matmul.h"
-#include "backends/cpu/simd/vector.h"
+#include "backends/cpu/kernels/attention_parts.h"
 #include "shunt/ops/attention.h"
+#include "tensor/checked.h"
 
 // Softmax over blocks of keys as they come (arXiv 1805.02867): for each query the largest score so
 // far, the sum of exp(score - largest) and the sum of values weighted so are kept, and scaled down
-// when a larger score turns up. An item is a number of queries and heads that share a head of k and
-// v, which is decoded to F32 a block at a time and then used by all of them.
+// when a larger score turns up. k and v are decoded to F32 a block at a time, which is then used by
+// all queries and heads of a part.
+// Keys are cut into stretches, each of which starts afresh; what they give is added up in order.
+// Where queries are few, stretches are items of phase 0, and phase 1 adds them up; else an item is
+// a part, with all of its stretches.
 
 namespace shunt::cpu {
 
 namespace {
 
 constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();
-/// Keys in a block.
-constexpr std::int64_t kBlock = 64;
-/// Queries times heads of an item, at most.
-constexpr std::int64_t kItemRows = 32;
 /// How many keys ahead of the one that is decoded memory is asked for.
 constexpr std::int64_t kPrefetch = 16;
-/// Floats between rows that are a power of two apart otherwise, and would compete for the same
-/// cache lines.
-constexpr std::int64_t kGap = 16;
-
-constexpr std::int64_t padded(std::int64_t n) {
-  return ceil_div(n, simd::kPanelDepth) * simd::kPanelDepth;
-}
-
-constexpr std::int64_t row_stride(std::int64_t n) {
-  return padded(n) + kGap;
-}
-
-/// How the result [Dv, H, T, S] is cut.
-struct Cut {
-  std::int64_t shared;   ///< heads of q that share one of k
-  std::int64_t heads;    ///< of an item
-  std::int64_t queries;  ///< of an item
-
-  explicit Cut(const Call& call)
-      : shared(call.result.sizes[1] / call.sources[1].sizes[1]),
-        heads(std::min(shared, kItemRows)),
-        queries(kItemRows / heads) {}
-
-  std::int64_t head_items() const { return ceil_div(shared, heads); }
-  std::int64_t query_items(const Call& call) const {
-    return ceil_div(call.result.sizes[2], queries);
-  }
-};
-
-/// The part of the result that an item computes. Its rows are numbered query by query.
-struct Part {
-  std::int64_t k_head = 0;
-  std::int64_t first_head = 0;
-  std::int64_t heads = 0;
-  std::int64_t first_query = 0;
-  std::int64_t queries = 0;
-  std::int64_t sequence = 0;
-
-  /// Items that share a head of k follow each other.
-  static Part of(const Call& call, const Cut& cut, std::int64_t item) {
-    const std::int64_t k_heads = call.sources[1].sizes[1];
-    const std::int64_t across = cut.query_items(call);
-    const std::int64_t group = item / across % cut.head_items();
-    const std::int64_t outer = item / (across * cut.head_items());
-    Part part;
-    part.k_head = outer % k_heads;
-    part.sequence = outer / k_heads;
-    part.first_head = part.k_head * cut.shared + group * cut.heads;
-    part.heads = std::min(cut.heads, cut.shared - group * cut.heads);
-    part.first_query = item % across * cut.queries;
-    part.queries = std::min(cut.queries, call.result.sizes[2] - part.first_query);
-    return part;
-  }
-  std::int64_t rows() const { return queries * heads; }
-  std::int64_t head(std::int64_t row) const { return first_head + row % heads; }
-  std::int64_t query(std::int64_t row) const { return first_query + row / heads; }
-};
-
-/// A worker's scratch.
-struct Room {
-  std::int64_t stride;        ///< of q and k, in floats
-  std::int64_t value_stride;  ///< of v and sums
-  float* q;                   ///< [kItemRows][stride]
-  float* k;                   ///< [kBlock][stride]
-  float* v;                   ///< [kBlock][value_stride]
-  float* sums;                ///< [kItemRows][value_stride]: of weighted values
-  float* scores;              ///< [kItemRows][kBlock]
-  float* mask;                ///< [kItemRows][kBlock]
-  float* largest;             ///< [kItemRows]
-  float* total;               ///< [kItemRows]: sums of weights
-
-  Room(float* start, std::int64_t d, std::int64_t dv)
-      : stride(row_stride(d)),
-        value_stride(row_stride(dv)),
-        q(start),
-        k(q + kItemRows * stride),
-        v(k + kBlock * stride),
-        sums(v + kBlock * value_stride),
-        scores(sums + kItemRows * value_stride),
-        mask(scores + kItemRows * kBlock),
-        largest(mask + kItemRows * kBlock),
-        total(largest + kItemRows) {}
-  static std::size_t bytes(std::int64_t d, std::int64_t dv) {
-    const std::int64_t floats = (kItemRows + kBlock) * (row_stride(d) + row_stride(dv)) +
-                                2 * kItemRows * kBlock + 2 * kItemRows;
-    return static_cast<std::size_t>(floats) * sizeof(float);
-  }
-};
 
 /// A row and zeros up to the padded size.
 void read_padded(const TensorArg& from, std::byte* row, float* to) {
@@ -122,36 +31,66 @@ void read_padded(const TensorArg& from, std::byte* row, float* to) {
 void prefetch(const TensorArg& tensor, const std::byte* row) {
   if (!has_plain_rows(tensor)) return;
   constexpr std::int64_t kCacheLine = 64;
-  const std::int64_t bytes = tensor.sizes[0] * tensor.strides[0];
+  const std::int64_t blocks = tensor.sizes[0] / trait(tensor.dtype).block_elements;
+  const std::int64_t bytes = blocks * tensor.strides[0];
   for (std::int64_t at = 0; at < bytes; at += kCacheLine) __builtin_prefetch(row + at);
 }
 
-class Item {
+/// A part, as one worker computes it: some or all of its stretches.
+class PartOfAttention {
  public:
-  Item(const Call& call, const Part& part, const Room& room)
-      : call_(call), part_(part), room_(room), scale_(call.params->get<AttentionParams>().scale) {}
-
-  void run() {
-    start();
-    const std::int64_t keys = call_.sources[1].sizes[2];
-    for (std::int64_t first = 0; first < keys; first += kBlock) {
-      const std::int64_t count = std::min(kBlock, keys - first);
-      if (!read_mask(first, count)) continue;
-      add_block(first, count);
-    }
-    finish();
-  }
-
- private:
-  void start() {
+  PartOfAttention(const Call& call, const AttentionCut& cut, const AttentionPart& part,
+                  const AttentionRoom& room)
+      : call_(call),
+        cut_(cut),
+        part_(part),
+        room_(room),
+        params_(call.params->get<AttentionParams>()) {
     const TensorArg& q = call_.sources[0];
     for (std::int64_t r = 0; r < part_.rows(); ++r) {
       read_padded(q, q.row(part_.head(r), part_.query(r), part_.sequence),
                   room_.q + r * room_.stride);
+      room_.slopes[r] =
+          static_cast<float>(alibi_slope(params_.max_bias, call_.result.sizes[1], part_.head(r)));
     }
-    std::fill_n(room_.largest, part_.rows(), kMinusInfinity);
-    std::fill_n(room_.total, part_.rows(), 0.0F);
-    std::fill_n(room_.sums, part_.rows() * room_.value_stride, 0.0F);
+  }
+
+  /// What a stretch gives, to `gathered`, [rows][value_stride].
+  void gather(std::int64_t stretch, float* gathered) {
+    for (std::int64_t r = 0; r < part_.rows(); ++r) row_of(gathered, r).clear(room_.dv);
+    const std::int64_t end = std::min((stretch + 1) * cut_.stretch, cut_.keys);
+    for (std::int64_t first = stretch * cut_.stretch; first < end; first += kKeyBlock) {
+      const std::int64_t count = std::min(kKeyBlock, end - first);
+      if (!read_mask(first, count)) continue;
+      add_block(first, count, gathered);
+    }
+  }
+
+  /// The part's rows of the result.
+  void compute() {
+    for (std::int64_t r = 0; r < part_.rows(); ++r) row_of(room_.joined, r).clear(room_.dv);
+    for (std::int64_t stretch = 0; stretch < cut_.stretches; ++stretch) {
+      gather(stretch, room_.gathered);
+      for (std::int64_t r = 0; r < part_.rows(); ++r) {
+        row_of(room_.joined, r).add(row_of(room_.gathered, r), room_.dv);
+      }
+    }
+    for (std::int64_t r = 0; r < part_.rows(); ++r)
+      finish(call_, part_, r, row_of(room_.joined, r));
+  }
+
+  /// Row r of the result, from what all keys gave.
+  static void finish(const Call& call, const AttentionPart& part, std::int64_t r,
+                     const Gathered& all) {
+    const TensorArg& sinks = call.sources[4];
+    const float sink = sinks.data == nullptr ? kMinusInfinity : number(sinks, part.head(r));
+    all.mean(sink, as_f32(call.result.row(part.head(r), part.query(r), part.sequence)),
+             call.result.sizes[0]);
+  }
+
+ private:
+  Gathered row_of(float* gathered, std::int64_t r) const {
+    return {gathered + r * room_.value_stride, room_.dv};
   }
 
   /// False if these keys are masked for all rows.
@@ -160,9 +99,9 @@ class Item {
     if (mask.data == nullptr) return true;
     bool any = false;
     for (std::int64_t r = 0; r < part_.rows(); ++r) {
-      float* to = room_.mask + r * kBlock;
+      float* to = room_.mask + r * kKeyBlock;
       if (mask.sizes[2] == 1 && r % part_.heads != 0) {  // heads of a query have one mask
-        std::copy_n(to - kBlock, count, to);
+        std::copy_n(to - kKeyBlock, count, to);
         continue;
       }
       read_f32(
@@ -174,7 +113,7 @@ class Item {
     return any;
   }
 
-  void add_block(std::int64_t first, std::int64_t count) {
+  void add_block(std::int64_t first, std::int64_t count, float* gathered) {
     const TensorArg& k = call_.sources[1];
     const TensorArg& v = call_.sources[2];
     for (std::int64_t n = 0; n < count; ++n) {
@@ -188,74 +127,115 @@ class Item {
     const std::int64_t panel_rows = ceil_div(count, simd::kPanelRows) * simd::kPanelRows;
     std::fill(room_.k + count * room_.stride, room_.k + panel_rows * room_.stride, 0.0F);
     simd::multiply_panel(room_.k, room_.stride, count, room_.q, room_.stride, part_.rows(),
-                         padded(k.sizes[0]), room_.scores, kBlock, false);
-    for (std::int64_t r = 0; r < part_.rows(); ++r) weigh(r, count);
-    simd::add_weighted_rows(room_.scores, kBlock, part_.rows(), room_.v, room_.value_stride, count,
-                            padded(v.sizes[0]), room_.sums, room_.value_stride);
+                         padded(k.sizes[0]), room_.scores, kKeyBlock, false);
+    for (std::int64_t r = 0; r < part_.rows(); ++r) weigh(r, count, row_of(gathered, r));
+    simd::add_weighted_rows(room_.scores, kKeyBlock, part_.rows(), room_.v, room_.value_stride,
+                            count, padded(room_.dv), gathered, room_.value_stride);
   }
 
-  /// Turns a row's scores into weights; what was summed up so far is scaled to fit them.
-  void weigh(std::int64_t r, std::int64_t count) {
-    float* scores = room_.scores + r * kBlock;
-    if (call_.sources[3].data == nullptr) {
-      simd::scale(scores, scale_, 0.0F, scores, count);
-    } else {
-      simd::scale_add(scores, scale_, room_.mask + r * kBlock, scores, count);
+  /// A row's products of q and k to scores.
+  void score(std::int64_t r, std::int64_t count) {
+    float* scores = room_.scores + r * kKeyBlock;
+    simd::scale(scores, params_.scale, 0.0F, scores, count);
+    if (const float cap = params_.softcap; cap != 0) {
+      for (std::int64_t n = 0; n < count; ++n) scores[n] = cap * std::tanh(scores[n] / cap);
     }
+    if (call_.sources[3].data == nullptr) return;
+    simd::scale_add(room_.mask + r * kKeyBlock, room_.slopes[r], scores, scores, count);
+  }
+
+  /// Turns a row's products into weights; what was gathered so far is scaled to fit them.
+  void weigh(std::int64_t r, std::int64_t count, const Gathered& row) {
+    score(r, count);
+    float* scores = room_.scores + r * kKeyBlock;
     const float here = simd::max(scores, count);
     if (here == kMinusInfinity) {
       std::fill_n(scores, count, 0.0F);
       return;
     }
-    float& largest = room_.largest[r];
-    if (here > largest || std::isnan(here)) {
+    if (here > *row.largest || std::isnan(here)) {
       // 0 before the first score, when there is nothing to scale.
-      const float factor = std::exp(largest - here);
-      room_.total[r] *= factor;
-      float* sums = room_.sums + r * room_.value_stride;
-      simd::mul(sums, factor, sums, room_.value_stride);
-      largest = here;
+      const float factor = std::exp(*row.largest - here);
+      *row.weights *= factor;
+      simd::mul(row.values, factor, row.values, room_.dv);
+      *row.largest = here;
     }
-    room_.total[r] += simd::exp_shifted(scores, largest, scores, count);
-  }
-
-  void finish() {
-    for (std::int64_t r = 0; r < part_.rows(); ++r) {
-      // 0 if all scores are minus infinity, or if there are none.
-      const float factor = room_.total[r] == 0.0F ? 0.0F : 1.0F / room_.total[r];
-      float* y = as_f32(call_.result.row(part_.head(r), part_.query(r), part_.sequence));
-      simd::mul(room_.sums + r * room_.value_stride, factor, y, call_.result.sizes[0]);
-    }
+    *row.weights += simd::exp_shifted(scores, *row.largest, scores, count);
   }
 
   const Call& call_;
-  const Part& part_;
-  const Room& room_;
-  float scale_;
+  const AttentionCut& cut_;
+  const AttentionPart& part_;
+  const AttentionRoom& room_;
+  const AttentionParams& params_;
 };
 
 class Attention final : public AnyCaseKernel {
  public:
   const Op& op() const override { return attention_op(); }
-  std::int64_t items(const Call& call, int) const override {
+  int phases() const override { return 2; }
+
+  std::int64_t items(const Call& call, int phase) const override {
     if (call.result.rows() == 0 || call.result.sizes[0] == 0) return 0;
-    const Cut cut(call);
-    return cut.query_items(call) * cut.head_items() * call.sources[1].sizes[1] *
-           call.result.sizes[3];
-  }
-  std::size_t worker_scratch(const NodeView& node) const override {
-    return Room::bytes(node.source(0).size(0), node.source(2).size(0));
+    const AttentionCut cut(call);
+    if (phase == 0) return cut.split() ? cut.parts * cut.stretches : cut.parts;
+    return cut.split() ? cut.parts * cut.rows : 0;
   }
 
-  Fault run(const Call& call, int, std::int64_t begin, std::int64_t end,
+  /// What stretches give, [parts][stretches][rows][value_stride], where a run may split them.
+  std::size_t scratch(const NodeView& node) const override {
+    const Tensor& k = node.source(1);
+    const std::int64_t keys = k.size(2);
+    if (keys <= kStretch || element_count(node.result().shape) == 0) return 0;
+    const std::int64_t shared = node.result().size(1) / k.size(1);
+    std::int64_t floats = row_stride(node.result().size(0));
+    for (const std::int64_t factor :
+         {std::min(kPartRows, saturating_multiply(shared, node.result().size(2))),
+          std::min(kMostStretches, ceil_div(keys, kStretch)), ceil_div(shared, kPartRows),
+          k.size(1), k.size(3)}) {
+      floats = saturating_multiply(floats, factor);
+    }
+    return static_cast<std::size_t>(floats) * sizeof(float);
+  }
+  std::size_t worker_scratch(const NodeView& node) const override {
+    return AttentionRoom::bytes(node.source(0).size(0), node.source(2).size(0));
+  }
+
+  Fault run(const Call& call, int phase, std::int64_t begin, std::int64_t end,
             std::byte* scratch) const override {
-    const Cut cut(call);
-    const Room room(as_f32(scratch), call.sources[0].sizes[0], call.sources[2].sizes[0]);
+    const AttentionCut cut(call);
+    const AttentionRoom room(as_f32(scratch), call.sources[0].sizes[0], call.result.sizes[0]);
     for (std::int64_t item = begin; item < end; ++item) {
-      const Part part = Part::of(call, cut, item);
-      Item(call, part, room).run();
+      if (phase == 1) {
+        join(call, cut, room, item);
+      } else if (cut.split()) {
+        const AttentionPart part = AttentionPart::of(call, cut, item / cut.stretches);
+        PartOfAttention(call, cut, part, room)
+            .gather(item % cut.stretches,
+                    as_f32(call.scratch) + item * cut.rows * room.value_stride);
+      } else {
+        const AttentionPart part = AttentionPart::of(call, cut, item);
+        PartOfAttention(call, cut, part, room).compute();
+      }
     }
     return Fault::kNone;
+  }
+
+ private:
+  /// An item of phase 1 is a row of a part.
+  static void join(const Call& call, const AttentionCut& cut, const AttentionRoom& room,
+                   std::int64_t item) {
+    const std::int64_t number = item / cut.rows;
+    const std::int64_t r = item % cut.rows;
+    const AttentionPart part = AttentionPart::of(call, cut, number);
+    if (r >= part.rows()) return;  // the last heads may be fewer than others
+    const Gathered all(room.joined, room.dv);
+    all.clear(room.dv);
+    for (std::int64_t stretch = 0; stretch < cut.stretches; ++stretch) {
+      const std::int64_t before = (number * cut.stretches + stretch) * cut.rows + r;
+      all.add(Gathered(as_f32(call.scratch) + before * room.value_stride, room.dv), room.dv);
+    }
+    PartOfAttention::finish(call, part, r, all);
   }
 };
 

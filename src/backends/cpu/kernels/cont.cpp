@@ -5,22 +5,28 @@ namespace shunt::cpu {
 
 namespace {
 
+/// cont and dup.
 class Cont final : public CopyKernel {
  public:
-  const Op& op() const override { return cont_op(); }
+  explicit Cont(const Op& op) : op_(op) {}
+  const Op& op() const override { return op_; }
 
   Fault run(const Call& call, int, std::int64_t begin, std::int64_t end,
             std::byte* scratch) const override {
     copy(call.sources[0], call.result, begin, end, scratch);
     return Fault::kNone;
   }
+
+ private:
+  const Op& op_;
 };
 
 }  // namespace
 
 KernelList cont_kernels() {
-  static const Cont kKernel;
-  static constexpr const CpuKernel* kKernels[] = {&kKernel};
+  static const Cont kCont(cont_op());
+  static const Cont kDup(dup_op());
+  static constexpr const CpuKernel* kKernels[] = {&kCont, &kDup};
   return kKernels;
 }
 

@@ -12,71 +12,164 @@ namespace {
 /// Reading a window costs about as much as multiplying it with a hundred kernels.
 constexpr std::int64_t kOutputs = 2 * kTileColumns;
 
-class Conv2d final : public AnyCaseKernel {
+/// The kernels' elements, of any type and strides, as F32.
+class Kernels {
  public:
-  const Op& op() const override { return conv_2d_op(); }
-  std::int64_t items(const Call& call, int) const override {
-    const Sizes& y = call.result.sizes;
-    return ceil_div(y[0] * y[1], kTileRows) * ceil_div(y[2], kOutputs) * y[3];
+  /// [KW, KH, C, O].
+  explicit Kernels(const TensorArg& w)
+      : w_(w),
+        channels_(w.sizes[2]),
+        channel_stride_(w.strides[2]),
+        kernel_stride_(w.strides[3]),
+        outputs_(w.sizes[3]) {}
+  /// [KW, KH, KD, C * O].
+  Kernels(const TensorArg& w, std::int64_t channels)
+      : w_(w),
+        depth_(w.sizes[2]),
+        slice_stride_(w.strides[2]),
+        channels_(channels),
+        channel_stride_(w.strides[3]),
+        kernel_stride_(channels * w.strides[3]),
+        outputs_(w.sizes[3] / channels) {}
+
+  std::int64_t outputs() const { return outputs_; }
+  /// Elements of one kernel.
+  std::int64_t size() const { return w_.sizes[0] * w_.sizes[1] * depth_ * channels_; }
+  /// Elements [first, first + count) of a kernel, numbered along x, then y, then z, then channels.
+  void read(std::int64_t output, std::int64_t first, std::int64_t count, float* to) const {
+    std::byte* kernel = w_.data + output * kernel_stride_;
+    if (is_plain()) {
+      const auto bytes = static_cast<std::int64_t>(trait(w_.dtype).block_bytes);
+      return simd::decode(w_.dtype, kernel + first * bytes, to, count);
+    }
+    const std::int64_t width = w_.sizes[0];
+    const std::int64_t height = w_.sizes[1];
+    for (std::int64_t done = 0; done < count;) {
+      const std::int64_t at = first + done;
+      const std::int64_t run = std::min(width - at % width, count - done);
+      std::byte* row = kernel + at / width % height * w_.strides[1] +
+                       at / (width * height) % depth_ * slice_stride_ +
+                       at / (width * height * depth_) * channel_stride_;
+      read_f32(w_, row, at % width, run, to + done);
+      done += run;
+    }
   }
-  std::size_t worker_scratch(const NodeView&) const override {
+
+ private:
+  /// Whether the elements of a kernel follow each other.
+  bool is_plain() const {
+    const std::int64_t row = w_.sizes[0] * static_cast<std::int64_t>(trait(w_.dtype).block_bytes);
+    const std::int64_t slice = row * w_.sizes[1];
+    return has_plain_rows(w_) && w_.strides[1] == row && (depth_ == 1 || slice_stride_ == slice) &&
+           channel_stride_ == slice * depth_;
+  }
+
+  TensorArg w_;
+  std::int64_t depth_ = 1;
+  std::int64_t slice_stride_ = 0;
+  std::int64_t channels_;
+  std::int64_t channel_stride_;
+  std::int64_t kernel_stride_;
+  std::int64_t outputs_;
+};
+
+struct Problem {
+  Image image;
+  Kernels kernels;
+  Triple positions;
+};
+
+class ConvKernel : public AnyCaseKernel {
+ public:
+  std::int64_t items(const Call& call, int) const final { return Cut(call, problem(call)).items(); }
+  std::size_t worker_scratch(const NodeView&) const final {
     return static_cast<std::size_t>(kTileScratch) * sizeof(float);
   }
 
   Fault run(const Call& call, int, std::int64_t begin, std::int64_t end,
-            std::byte* scratch) const override {
-    const auto& params = call.params->get<Conv2dParams>();
-    const TensorArg& w = call.sources[0];
-    const Image image(call.sources[1], {w.sizes[0], w.sizes[1]}, params.stride, params.pad,
-                      params.dilation);
-    const std::int64_t width = call.result.sizes[0];
-    const std::int64_t positions = width * call.result.sizes[1];
-    const std::int64_t outputs = call.result.sizes[2];
-    const std::int64_t across = ceil_div(positions, kTileRows);
-    const std::int64_t down = ceil_div(outputs, kOutputs);
+            std::byte* scratch) const final {
+    const Problem p = problem(call);
+    const Cut cut(call, p);
+    const auto& [width, height, depth] = p.positions;
     for (std::int64_t item = begin; item < end; ++item) {
-      const std::int64_t position = item % across * kTileRows;
-      const std::int64_t output = item / across % down * kOutputs;
-      const std::int64_t n = item / (across * down);
+      const std::int64_t position = item % cut.across * kTileRows;
+      const std::int64_t output = item / cut.across % cut.down * kOutputs;
+      const std::int64_t n = item / (cut.across * cut.down);
       multiply_tile(
-          std::min(kTileRows, positions - position), std::min(kOutputs, outputs - output),
-          w.sizes[0] * w.sizes[1] * w.sizes[2],
-          [&](std::int64_t r, std::int64_t first, std::int64_t count, float* to) {
-            image.read((position + r) % width, (position + r) / width, n, first, count, to);
+          std::min(kTileRows, cut.positions - position),
+          std::min(kOutputs, p.kernels.outputs() - output), p.kernels.size(),
+          [&, w = width, h = height](std::int64_t r, std::int64_t first, std::int64_t count,
+                                     float* to) {
+            const std::int64_t at = position + r;
+            p.image.read({at % w, at / w % h, at / (w * h)}, n, first, count, to);
           },
           [&](std::int64_t c, std::int64_t first, std::int64_t count, float* to) {
-            read_kernel(w, output + c, first, count, to);
+            p.kernels.read(output + c, first, count, to);
           },
-          as_f32(call.result.row(0, output, n)) + position, positions, as_f32(scratch));
+          as_f32(call.result.data) + (n * p.kernels.outputs() + output) * cut.positions + position,
+          cut.positions, as_f32(scratch));
     }
     return Fault::kNone;
   }
 
  private:
-  /// Elements [first, first + count) of a kernel, numbered along x, then y, then channels.
-  static void read_kernel(const TensorArg& w, std::int64_t output, std::int64_t first,
-                          std::int64_t count, float* to) {
-    const std::int64_t width = w.sizes[0];
-    const auto size = static_cast<std::int64_t>(trait(w.dtype).block_bytes);
-    if (w.strides[0] == size && w.strides[1] == width * size &&
-        w.strides[2] == w.sizes[1] * w.strides[1]) {
-      return simd::decode(w.dtype, w.row(0, 0, output) + first * size, to, count);
-    }
-    for (std::int64_t done = 0; done < count;) {
-      const std::int64_t at = first + done;
-      const std::int64_t run = std::min(width - at % width, count - done);
-      std::byte* row = w.row(at / width % w.sizes[1], at / (width * w.sizes[1]), output);
-      read_f32(w, row, at % width, run, to + done);
-      done += run;
-    }
+  virtual Problem problem(const Call& call) const = 0;
+
+  /// How the result is cut, which is contiguous: positions, output channels, images.
+  struct Cut {
+    std::int64_t positions;
+    std::int64_t across;  ///< tiles along positions
+    std::int64_t down;    ///< tiles along outputs
+    std::int64_t images;
+    Cut(const Call& call, const Problem& p)
+        : positions(p.positions[0] * p.positions[1] * p.positions[2]),
+          across(ceil_div(positions, kTileRows)),
+          down(ceil_div(p.kernels.outputs(), kOutputs)),
+          images(p.kernels.outputs() == 0 ? 0
+                                          : call.result.sizes[2] * call.result.sizes[3] /
+                                                (p.positions[2] * p.kernels.outputs())) {}
+    std::int64_t items() const { return across * down * images; }
+  };
+};
+
+class Conv2d final : public ConvKernel {
+ public:
+  const Op& op() const override { return conv_2d_op(); }
+
+ private:
+  Problem problem(const Call& call) const override {
+    const auto& params = call.params->get<Conv2dParams>();
+    const TensorArg& w = call.sources[0];
+    const Sizes& y = call.result.sizes;
+    return {Image(call.sources[1], {w.sizes[0], w.sizes[1]}, params.stride, params.pad,
+                  params.dilation),
+            Kernels(w),
+            {y[0], y[1], 1}};
+  }
+};
+
+class Conv3d final : public ConvKernel {
+ public:
+  const Op& op() const override { return conv_3d_op(); }
+
+ private:
+  Problem problem(const Call& call) const override {
+    const auto& params = call.params->get<Conv3dParams>();
+    const TensorArg& w = call.sources[0];
+    const Sizes& y = call.result.sizes;
+    return {Image(call.sources[1], params.channels, {w.sizes[0], w.sizes[1], w.sizes[2]},
+                  params.stride, params.pad, params.dilation),
+            Kernels(w, params.channels),
+            {y[0], y[1], y[2]}};
   }
 };
 
 }  // namespace
 
 KernelList conv_2d_kernels() {
-  static const Conv2d kKernel;
-  static constexpr const CpuKernel* kKernels[] = {&kKernel};
+  static const Conv2d kFlat;
+  static const Conv3d kDeep;
+  static constexpr const CpuKernel* kKernels[] = {&kFlat, &kDeep};
   return kKernels;
 }
 

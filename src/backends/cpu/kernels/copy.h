@@ -1,6 +1,7 @@
 // Copying a piece of a row between any two types that an op lets through, whatever the strides.
 #pragma once
 
+#include "backends/cpu/kernels/convert.h"
 #include "backends/cpu/kernels/rows.h"
 
 namespace shunt::cpu {
@@ -22,24 +23,35 @@ inline void write_f32(const float* from, const TensorArg& to, std::byte* row, st
   copy_elements(scratch, static_cast<std::int64_t>(width), at, to.strides[0], width, count);
 }
 
-/// Copies elements [first, first + count) of one row to those of another, converted if types
-/// differ.
+/// Copies `count` elements of a row, from `from_first` on, to another row, from `to_first` on (both
+/// the start of a block), converted if types differ.
+inline void copy_run(const TensorArg& from, std::byte* from_row, std::int64_t from_first,
+                     const TensorArg& to, std::byte* to_row, std::int64_t to_first,
+                     std::int64_t count, std::byte* scratch) {
+  const std::byte* source = element(from, from_row, from_first);
+  std::byte* target = element(to, to_row, to_first);
+  const DTypeTrait& type = trait(from.dtype);
+  if (from.dtype != to.dtype) {
+    if (const Convert convert = direct_conversion(from.dtype, to.dtype)) {
+      return convert(source, from.strides[0], target, to.strides[0], count);
+    }
+    auto* values = as_f32(scratch);
+    std::byte* rest = scratch + static_cast<std::size_t>(count) * sizeof(float);
+    write_f32(view_f32(from, from_row, from_first, count, values), to, to_row, to_first, count,
+              rest);
+  } else if (has_plain_rows(from) && has_plain_rows(to)) {
+    std::memcpy(target, source,
+                static_cast<std::size_t>(count / type.block_elements) * type.block_bytes);
+  } else {
+    copy_elements(source, from.strides[0], target, to.strides[0], type.block_bytes, count);
+  }
+}
+
+/// Copies elements [first, first + count) of one row to those of another.
 inline void copy_piece(const TensorArg& from, std::byte* from_row, const TensorArg& to,
                        std::byte* to_row, std::int64_t first, std::int64_t count,
                        std::byte* scratch) {
-  const std::byte* source = element(from, from_row, first);
-  const DTypeTrait& type = trait(from.dtype);
-  if (from.dtype != to.dtype) {
-    auto* values = as_f32(scratch);
-    std::byte* rest = scratch + static_cast<std::size_t>(count) * sizeof(float);
-    write_f32(view_f32(from, from_row, first, count, values), to, to_row, first, count, rest);
-  } else if (has_plain_rows(from) && has_plain_rows(to)) {
-    std::memcpy(element(to, to_row, first), source,
-                static_cast<std::size_t>(count / type.block_elements) * type.block_bytes);
-  } else {
-    copy_elements(source, from.strides[0], element(to, to_row, first), to.strides[0],
-                  type.block_bytes, count);
-  }
+  copy_run(from, from_row, first, to, to_row, first, count, scratch);
 }
 
 /// Copies `from` to the result, piece by piece.

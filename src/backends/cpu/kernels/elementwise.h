@@ -1,11 +1,14 @@
-// The two kinds of kernels that compute an F32 result element by element from F32 sources.
+// The kinds of kernels that compute a result element by element in F32, whatever the types of the
+// result and of its sources are. A piece of a source that is not F32 is read as F32 into scratch,
+// computed there, and rounded once; what is F32 is neither read nor written twice.
 #pragma once
 
 #include "backends/cpu/kernels/rows.h"
 
 namespace shunt::cpu {
 
-/// Items are pieces of rows of the result; the result may take the place of source 0.
+/// Items are pieces of rows of the result, which is contiguous and of source 0's type; it may take
+/// the place of source 0.
 class ElementwiseKernel : public AnyCaseKernel {
  public:
   std::int64_t items(const Call& call, int) const final { return piece_count(call.result); }
@@ -13,7 +16,7 @@ class ElementwiseKernel : public AnyCaseKernel {
     return grain_for(std::min(kPiece, call.result.sizes[0]));
   }
   int in_place_source() const final { return 0; }
-  /// Room for a piece of each of two sources.
+  /// Room for a piece of each of two sources, of which that of the first is also the result's.
   std::size_t worker_scratch(const NodeView&) const final {
     return 2 * static_cast<std::size_t>(kPiece) * sizeof(float);
   }
@@ -24,26 +27,41 @@ class ElementwiseKernel : public AnyCaseKernel {
   static void unary(const Call& call, std::int64_t begin, std::int64_t end, std::byte* scratch,
                     F f) {
     const TensorArg& x = call.sources[0];
+    float* room = as_f32(scratch);
     for_each_piece(call.result, begin, end,
                    [&](const RowIndex& at, std::int64_t first, std::int64_t count) {
-                     float* y = as_f32(row_data(call.result, at)) + first;
-                     f(view_f32(x, row_data(x, at), first, count, as_f32(scratch)), y, count);
+                     const float* px = view_f32(x, row_data(x, at), first, count, room);
+                     compute_f32(call.result, row_data(call.result, at), first, count, room,
+                                 [&](float* y) { f(px, y, count); });
                    });
   }
 
-  /// The same with source 1, of the same shape: f(a, b, y, count).
+  /// The same with a second source, whose row row_of(index of a row of the result) is as long: f(a,
+  /// b, y, count). A row for which that is null is left out.
+  template <class F, class RowOf>
+  static void binary(const TensorArg& a, const TensorArg& b, const TensorArg& result,
+                     std::int64_t begin, std::int64_t end, std::byte* scratch, RowOf row_of, F f) {
+    float* room_a = as_f32(scratch);
+    float* room_b = room_a + kPiece;
+    for_each_piece(result, begin, end,
+                   [&](const RowIndex& at, std::int64_t first, std::int64_t count) {
+                     std::byte* row = row_of(at);
+                     if (row == nullptr) return;
+                     const float* pa = view_f32(a, row_data(a, at), first, count, room_a);
+                     const float* pb = view_f32(b, row, first, count, room_b);
+                     compute_f32(result, row_data(result, at), first, count, room_a,
+                                 [&](float* y) { f(pa, pb, y, count); });
+                   });
+  }
+
+  /// The same of sources 0 and 1, which are of the same shape.
   template <class F>
   static void binary(const Call& call, std::int64_t begin, std::int64_t end, std::byte* scratch,
                      F f) {
-    const TensorArg& a = call.sources[0];
     const TensorArg& b = call.sources[1];
-    for_each_piece(
-        call.result, begin, end, [&](const RowIndex& at, std::int64_t first, std::int64_t count) {
-          float* y = as_f32(row_data(call.result, at)) + first;
-          const float* pa = view_f32(a, row_data(a, at), first, count, as_f32(scratch));
-          const float* pb = view_f32(b, row_data(b, at), first, count, as_f32(scratch) + kPiece);
-          f(pa, pb, y, count);
-        });
+    binary(
+        call.sources[0], b, call.result, begin, end, scratch,
+        [&](const RowIndex& at) { return row_data(b, at); }, f);
   }
 
   /// The same with a source 1 that is repeated along each dimension where it is smaller. f also
@@ -58,17 +76,18 @@ class ElementwiseKernel : public AnyCaseKernel {
     float* room_b = room_a + kPiece;
     for_each_piece(
         call.result, begin, end, [&](const RowIndex& at, std::int64_t first, std::int64_t count) {
-          float* y = as_f32(row_data(call.result, at)) + first;
           const float* pa = view_f32(a, row_data(a, at), first, count, room_a);
           std::byte* row = b.row(at.i1 % b.sizes[1], at.i2 % b.sizes[2], at.i3 % b.sizes[3]);
-          if (period == a.sizes[0]) {
-            f(pa, view_f32(b, row, first, count, room_b), y, count);
-          } else if (period == 1) {
-            f(pa, *as_f32(row), y, count);
-          } else {
-            repeat(b, row, first, count, room_b);
-            f(pa, static_cast<const float*>(room_b), y, count);
-          }
+          compute_f32(call.result, row_data(call.result, at), first, count, room_a, [&](float* y) {
+            if (period == a.sizes[0]) {
+              f(pa, view_f32(b, row, first, count, room_b), y, count);
+            } else if (period == 1) {
+              f(pa, *view_f32(b, row, 0, 1, room_b), y, count);
+            } else {
+              repeat(b, row, first, count, room_b);
+              f(pa, static_cast<const float*>(room_b), y, count);
+            }
+          });
         });
   }
 

@@ -60,10 +60,13 @@ struct Operands {
   std::int64_t y_stride = 0;
 
   Operands(const Call& call, const Tile& t) : w(call.sources[0]), x(call.sources[1]) {
-    const std::int64_t repeat2 = x.sizes[2] / w.sizes[2];
-    const std::int64_t repeat3 = x.sizes[3] / w.sizes[3];
-    w.data = w.row(t.row, t.i2 / repeat2, t.i3 / repeat3);
-    x.data = x.row(t.column, t.i2, t.i3);
+    const Sizes& y_sizes = call.result.sizes;
+    const auto slice_of = [&](const TensorArg& from, std::int64_t row) {
+      return from.row(row, t.i2 / (y_sizes[2] / from.sizes[2]),
+                      t.i3 / (y_sizes[3] / from.sizes[3]));
+    };
+    w.data = slice_of(w, t.row);
+    x.data = slice_of(x, t.column);
     y = as_f32(call.result.row(t.column, t.i2, t.i3)) + t.row;
     y_stride = call.result.strides[1] / static_cast<std::int64_t>(sizeof(float));
   }
@@ -74,7 +77,7 @@ void multiply_few_columns(const Call& call, const Tile& t, float* scratch) {
   const std::int64_t k = in.w.sizes[0];
   const float* x = as_f32(in.x.data);
   std::int64_t x_stride = in.x.strides[1] / static_cast<std::int64_t>(sizeof(float));
-  if (!has_plain_rows(in.x)) {
+  if (in.x.dtype != DType::kF32 || !has_plain_rows(in.x)) {
     for (std::int64_t c = 0; c < t.columns; ++c) read_f32(in.x, in.x.row(c), 0, k, scratch + c * k);
     x = scratch;
     x_stride = k;
@@ -112,11 +115,10 @@ class Matmul final : public AnyCaseKernel {
   std::size_t worker_scratch(const NodeView& node) const override {
     const auto floats = [](std::int64_t n) { return static_cast<std::size_t>(n) * sizeof(float); };
     const std::size_t panels = floats(kTileScratch);
-    const auto plain = [](const Tensor& tensor) {
-      return tensor.stride(0) == static_cast<std::int64_t>(trait(tensor.dtype).block_bytes);
-    };
-    if (plain(node.source(0)) && plain(node.source(1))) return panels;
-    return std::max(panels, floats((kFewColumns + 1) * node.source(0).size(0)));
+    const Tensor& w = node.source(0);
+    const bool plain_w = w.stride(0) == static_cast<std::int64_t>(trait(w.dtype).block_bytes);
+    if (plain_w && view_f32_bytes(node.source(1), 1) == 0) return panels;
+    return std::max(panels, floats((kFewColumns + 1) * w.size(0)));
   }
 
   Fault run(const Call& call, int, std::int64_t begin, std::int64_t end,

@@ -34,15 +34,18 @@ class Norm final : public AnyCaseKernel {
     return grain_for(call.result.sizes[0]);
   }
   int in_place_source() const override { return 0; }
+  std::size_t worker_scratch(const NodeView& node) const override {
+    return compute_f32_bytes(node.result(), node.result().size(0));
+  }
 
   Fault run(const Call& call, int, std::int64_t begin, std::int64_t end,
-            std::byte*) const override {
+            std::byte* scratch) const override {
     const float eps = call.params->get<NormParams>().eps;
     const TensorArg& x = call.sources[0];
     const std::int64_t n = x.sizes[0];
     for_each_row(x.sizes, begin, end, [&](const RowIndex& at) {
-      float* y = as_f32(row_data(call.result, at));
-      standardize(view_f32(x, row_data(x, at), 0, n, y), y, n, eps);
+      compute_f32(call.result, row_data(call.result, at), 0, n, as_f32(scratch),
+                  [&](float* y) { standardize(view_f32(x, row_data(x, at), 0, n, y), y, n, eps); });
     });
     return Fault::kNone;
   }
@@ -56,27 +59,44 @@ class GroupNorm final : public AnyCaseKernel {
     return call.params->get<GroupNormParams>().groups * call.result.sizes[3];
   }
   int in_place_source() const override { return 0; }
+  std::size_t worker_scratch(const NodeView& node) const override {
+    return compute_f32_bytes(node.result(), group_size(max_sizes(node.result().shape),
+                                                       node.params<GroupNormParams>().groups));
+  }
 
   Fault run(const Call& call, int, std::int64_t begin, std::int64_t end,
-            std::byte*) const override {
+            std::byte* scratch) const override {
     const auto& params = call.params->get<GroupNormParams>();
     const TensorArg& x = call.sources[0];
     const std::int64_t channels = x.sizes[2] / params.groups;
     for (std::int64_t item = begin; item < end; ++item) {
       const std::int64_t first = item % params.groups * channels;
       const std::int64_t n = item / params.groups;
-      float* y = as_f32(call.result.row(0, first, n));
-      float* to = y;
-      for (std::int64_t c = first; c < first + channels; ++c) {
-        for (std::int64_t row = 0; row < x.sizes[1]; ++row, to += x.sizes[0]) {
-          std::byte* from = x.row(row, c, n);
-          // In place there is nothing to gather.
-          if (as_f32(from) != to) read_f32(x, from, 0, x.sizes[0], to);
-        }
-      }
-      standardize(y, y, to - y, params.eps);
+      const std::int64_t size = group_size(x.sizes, params.groups);
+      compute_f32(call.result, call.result.row(0, first, n), 0, size, as_f32(scratch),
+                  [&](float* y) {
+                    gather(x, first, channels, n, y);
+                    standardize(y, y, size, params.eps);
+                  });
     }
     return Fault::kNone;
+  }
+
+ private:
+  static std::int64_t group_size(const Sizes& sizes, std::int64_t groups) {
+    return sizes[0] * sizes[1] * (sizes[2] / groups);
+  }
+
+  /// Some channels of an image, one after the other.
+  static void gather(const TensorArg& x, std::int64_t first, std::int64_t channels, std::int64_t n,
+                     float* to) {
+    for (std::int64_t c = first; c < first + channels; ++c) {
+      for (std::int64_t row = 0; row < x.sizes[1]; ++row, to += x.sizes[0]) {
+        std::byte* from = x.row(row, c, n);
+        // In place there is nothing to gather.
+        if (as_f32(from) != to) read_f32(x, from, 0, x.sizes[0], to);
+      }
+    }
   }
 };
 

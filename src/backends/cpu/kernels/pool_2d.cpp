@@ -8,17 +8,14 @@ namespace shunt::cpu {
 
 namespace {
 
-class Pool2d final : public AnyCaseKernel {
+/// An item is a row of the result.
+class PoolKernel : public AnyCaseKernel {
  public:
-  const Op& op() const override { return pool_2d_op(); }
-  std::int64_t items(const Call& call, int) const override { return call.result.rows(); }
-  std::int64_t grain(const Call& call, int) const override {
-    return grain_for(call.result.sizes[0]);
-  }
+  std::int64_t items(const Call& call, int) const final { return call.result.rows(); }
+  std::int64_t grain(const Call& call, int) const final { return grain_for(call.result.sizes[0]); }
 
-  Fault run(const Call& call, int, std::int64_t begin, std::int64_t end,
-            std::byte*) const override {
-    const auto& params = call.params->get<Pool2dParams>();
+  Fault run(const Call& call, int, std::int64_t begin, std::int64_t end, std::byte*) const final {
+    const Pool2dParams params = windows(*call.params);
     const Image image(call.sources[0], params.kernel, params.stride, params.pad, {1, 1});
     for_each_row(call.result.sizes, begin, end, [&](const RowIndex& at) {
       float* y = as_f32(row_data(call.result, at));
@@ -30,6 +27,8 @@ class Pool2d final : public AnyCaseKernel {
   }
 
  private:
+  virtual Pool2dParams windows(const Params& params) const = 0;
+
   static float largest(const Image& image, std::int64_t i, const RowIndex& at) {
     float most = -std::numeric_limits<float>::infinity();
     for_each_inside(image, i, at, [&](float value) {
@@ -62,11 +61,31 @@ class Pool2d final : public AnyCaseKernel {
   }
 };
 
+class Pool1d final : public PoolKernel {
+ public:
+  const Op& op() const override { return pool_1d_op(); }
+
+ private:
+  Pool2dParams windows(const Params& params) const override {
+    const auto& row = params.get<Pool1dParams>();
+    return {row.pooling, {row.kernel, 1}, {row.stride, 1}, {row.pad, 0}};
+  }
+};
+
+class Pool2d final : public PoolKernel {
+ public:
+  const Op& op() const override { return pool_2d_op(); }
+
+ private:
+  Pool2dParams windows(const Params& params) const override { return params.get<Pool2dParams>(); }
+};
+
 }  // namespace
 
 KernelList pool_2d_kernels() {
-  static const Pool2d kKernel;
-  static constexpr const CpuKernel* kKernels[] = {&kKernel};
+  static const Pool1d kRows;
+  static const Pool2d kImages;
+  static constexpr const CpuKernel* kKernels[] = {&kRows, &kImages};
   return kKernels;
 }
 

@@ -23,12 +23,6 @@ inline float* result_state(const Call& call, std::int64_t elements, std::int64_t
   return as_f32(call.result.row(sizes[1] - rows, s));
 }
 
-/// One number of an F32 source.
-inline float number(const TensorArg& tensor, std::int64_t i0, std::int64_t i1 = 0,
-                    std::int64_t i2 = 0, std::int64_t i3 = 0) {
-  return *as_f32(tensor.row(i1, i2, i3) + i0 * tensor.strides[0]);
-}
-
 /// A head of a sequence, as an item walks over it.
 struct HeadWalk {
   const Call& call;

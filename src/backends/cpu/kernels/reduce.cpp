@@ -7,6 +7,11 @@ namespace shunt::cpu {
 
 namespace {
 
+/// Rounded to the result's type.
+void write_number(float number, const TensorArg& result, std::byte* to) {
+  simd::encode(&number, result.dtype, to, 1);
+}
+
 /// sum_rows, and mean if `divide`: an item is a row.
 class RowSums final : public AnyCaseKernel {
  public:
@@ -26,7 +31,8 @@ class RowSums final : public AnyCaseKernel {
     const std::int64_t n = x.sizes[0];
     for_each_row(call.result.sizes, begin, end, [&](const RowIndex& at) {
       const float sum = simd::sum(view_f32(x, row_data(x, at), 0, n, as_f32(scratch)), n);
-      *as_f32(row_data(call.result, at)) = divide_ ? sum / static_cast<float>(n) : sum;
+      write_number(divide_ ? sum / static_cast<float>(n) : sum, call.result,
+                   row_data(call.result, at));
     });
     return Fault::kNone;
   }
@@ -71,7 +77,7 @@ class Sum final : public AnyCaseKernel {
     }
     double all = 0;
     for (std::int64_t i = 0; i < piece_count(x); ++i) all += sums[i];
-    *as_f32(call.result.data) = static_cast<float>(all);
+    write_number(static_cast<float>(all), call.result, call.result.data);
     return Fault::kNone;
   }
 };

@@ -26,7 +26,9 @@ class RmsNorm final : public AnyCaseKernel {
     const std::int64_t n = x.sizes[0];
     for_each_row(x.sizes, begin, end, [&](const RowIndex& at) {
       const float* row = view_f32(x, row_data(x, at), 0, n, as_f32(scratch));
-      simd::mul(row, inverse_root_mean_square(row, n, eps), as_f32(row_data(call.result, at)), n);
+      const float factor = inverse_root_mean_square(row, n, eps);
+      compute_f32(call.result, row_data(call.result, at), 0, n, as_f32(scratch),
+                  [&](float* y) { simd::mul(row, factor, y, n); });
     });
     return Fault::kNone;
   }

@@ -8,8 +8,8 @@
 
 namespace shunt::cpu {
 
-/// 1 / sqrt(mean(x^2) + eps); 0 for zeros without eps.
-inline float inverse_root_mean_square(const float* x, std::int64_t n, float eps) {
+/// The sum of x^2.
+inline double sum_of_squares(const float* x, std::int64_t n) {
   // In pieces, so that the error of F32 does not grow with n.
   constexpr std::int64_t kStretch = 65536;
   double sum = 0;
@@ -24,7 +24,12 @@ inline float inverse_root_mean_square(const float* x, std::int64_t n, float eps)
     sum = 0;
     for (std::int64_t i = 0; i < n; ++i) sum += static_cast<double>(x[i]) * x[i];
   }
-  const double mean = sum / static_cast<double>(n) + eps;
+  return sum;
+}
+
+/// 1 / sqrt(mean(x^2) + eps); 0 for zeros without eps.
+inline float inverse_root_mean_square(const float* x, std::int64_t n, float eps) {
+  const double mean = sum_of_squares(x, n) / static_cast<double>(n) + eps;
   return mean == 0 ? 0.0F : static_cast<float>(1 / std::sqrt(mean));
 }
 

@@ -66,9 +66,10 @@ class Rope final : public AnyCaseKernel {
     const TensorArg& positions = call.sources[1];
     const auto* frequencies = reinterpret_cast<const double*>(call.scratch);
     const double magnitude = rope_magnitude(params);
-    std::int32_t position = 0;
-    std::memcpy(&position, positions.data + token * positions.strides[0], sizeof position);
     for (std::int64_t i = 0; i < params.dims / 2; ++i) {
+      const auto which = static_cast<std::int64_t>(rope_position(params, i));
+      std::int32_t position = 0;
+      std::memcpy(&position, positions.row(which) + token * positions.strides[0], sizeof position);
       const double angle = direction_ * position * frequencies[i];
       cosines[i] = static_cast<float>(magnitude * std::cos(angle));
       sines[i] = static_cast<float>(magnitude * std::sin(angle));
@@ -93,10 +94,10 @@ class Rope final : public AnyCaseKernel {
       for (std::int64_t head = first; head < std::min(first + kHeadsPerItem, x.sizes[1]); ++head) {
         const float* u = view_f32(x, x.row(head, token, sequence), 0, x.sizes[0], room);
         float* y = as_f32(call.result.row(head, token, sequence));
-        if (params.mode == RopeMode::kNeox) {
-          simd::rotate(u, u + pairs, cosines, sines, y, y + pairs, pairs);
-        } else {
+        if (params.mode == RopeMode::kNormal) {
           simd::rotate_adjacent(u, cosines, sines, y, pairs);
+        } else {
+          simd::rotate(u, u + pairs, cosines, sines, y, y + pairs, pairs);
         }
         if (y != u) std::copy(u + params.dims, u + x.sizes[0], y + params.dims);
       }

@@ -149,4 +149,28 @@ inline float* as_f32(std::byte* data) {
   return reinterpret_cast<float*>(data);
 }
 
+/// Calls f(y) to compute `count` elements of F32 for where `first` of a row of a result is: right
+/// there if the result is F32, else in `room`, from where they are rounded to the result's type. So
+/// `room` may be what the sources were read into, if f can work in place.
+template <class F>
+void compute_f32(const TensorArg& result, std::byte* row, std::int64_t first, std::int64_t count,
+                 float* room, F f) {
+  std::byte* to = element(result, row, first);
+  if (result.dtype == DType::kF32) return f(as_f32(to));
+  f(room);
+  simd::encode(room, result.dtype, to, count);
+}
+
+/// Bytes of scratch that compute_f32 needs for `count` elements, if no source has been read into
+/// it.
+inline std::size_t compute_f32_bytes(const Tensor& result, std::int64_t count) {
+  return result.dtype == DType::kF32 ? 0 : static_cast<std::size_t>(count) * sizeof(float);
+}
+
+/// One number of an F32 source.
+inline float number(const TensorArg& tensor, std::int64_t i0, std::int64_t i1 = 0,
+                    std::int64_t i2 = 0, std::int64_t i3 = 0) {
+  return *as_f32(tensor.row(i1, i2, i3) + i0 * tensor.strides[0]);
+}
+
 }  // namespace shunt::cpu

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "backends/cpu/kernels/rows.h"
@@ -9,13 +10,17 @@ namespace shunt::cpu {
 
 namespace {
 
-/// z to softmax(z) in place; zeros if all z are minus infinity.
-void normalize(float* z, std::int64_t n) {
-  const float largest = simd::max(z, n);
-  if (largest == -std::numeric_limits<float>::infinity()) {
+constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();
+
+/// z to softmax(z) in place, with a sink; zeros if all of these logits are minus infinity.
+void normalize(float* z, std::int64_t n, float sink) {
+  float largest = simd::max(z, n);
+  if (!(sink <= largest)) largest = sink;  // also if it is not-a-number
+  if (largest == kMinusInfinity) {
     std::fill_n(z, n, 0.0F);
   } else {
-    simd::mul(z, 1 / simd::exp_shifted(z, largest, z, n), z, n);
+    const float sum = simd::exp_shifted(z, largest, z, n) + std::exp(sink - largest);
+    simd::mul(z, 1 / sum, z, n);
   }
 }
 
@@ -28,25 +33,36 @@ class Softmax final : public AnyCaseKernel {
   }
   int in_place_source() const override { return 0; }
   std::size_t worker_scratch(const NodeView& node) const override {
-    return node.has_source(1) ? view_f32_bytes(node.source(1), node.source(1).size(0)) : 0;
+    if (!node.has_source(1)) return 0;
+    const Tensor& mask = node.source(1);
+    if (node.params<SoftmaxParams>().max_bias == 0) return view_f32_bytes(mask, mask.size(0));
+    return static_cast<std::size_t>(mask.size(0)) * sizeof(float);
   }
 
   Fault run(const Call& call, int, std::int64_t begin, std::int64_t end,
             std::byte* scratch) const override {
-    const float scale = call.params->get<SoftmaxParams>().scale;
+    const auto& params = call.params->get<SoftmaxParams>();
     const TensorArg& x = call.sources[0];
     const TensorArg& mask = call.sources[1];
+    const TensorArg& sinks = call.sources[2];
     const std::int64_t n = x.sizes[0];
     for_each_row(x.sizes, begin, end, [&](const RowIndex& at) {
       float* y = as_f32(row_data(call.result, at));
       const float* row = view_f32(x, row_data(x, at), 0, n, y);
       if (mask.data == nullptr) {
-        simd::scale(row, scale, 0.0F, y, n);
+        simd::scale(row, params.scale, 0.0F, y, n);
       } else {
+        float* room = as_f32(scratch);
         std::byte* mask_row = mask.row(at.i1, at.i2 % mask.sizes[2], at.i3 % mask.sizes[3]);
-        simd::scale_add(row, scale, view_f32(mask, mask_row, 0, n, as_f32(scratch)), y, n);
+        const float* added = view_f32(mask, mask_row, 0, n, room);
+        if (params.max_bias != 0) {
+          simd::mul(added, static_cast<float>(alibi_slope(params.max_bias, x.sizes[2], at.i2)),
+                    room, n);
+          added = room;
+        }
+        simd::scale_add(row, params.scale, added, y, n);
       }
-      normalize(y, n);
+      normalize(y, n, sinks.data == nullptr ? kMinusInfinity : number(sinks, at.i2));
     });
     return Fault::kNone;
   }

@@ -66,6 +66,35 @@ class Clamp final : public ElementwiseKernel {
   }
 };
 
+class Xielu final : public ElementwiseKernel {
+ public:
+  const Op& op() const override { return xielu_op(); }
+
+  Fault run(const Call& call, int, std::int64_t begin, std::int64_t end,
+            std::byte* scratch) const override {
+    const auto params = call.params->get<XieluParams>();
+    const double positive = softplus(params.alpha_p);
+    const double negative = params.beta + softplus(params.alpha_n);
+    // In double precision, as both terms may nearly cancel.
+    unary(call, begin, end, scratch, [&](const float* x, float* y, std::int64_t n) {
+      for (std::int64_t i = 0; i < n; ++i) {
+        const double each = x[i];
+        const double curve =
+            each > 0 ? positive * each * each
+                     : negative * (std::expm1(std::min(each, double{params.eps})) - each);
+        y[i] = static_cast<float>(curve + params.beta * each);
+      }
+    });
+    return Fault::kNone;
+  }
+
+ private:
+  /// ln(1 + exp(alpha)), without exp(alpha) where that is large.
+  static double softplus(double alpha) {
+    return std::max(alpha, 0.0) + std::log1p(std::exp(-std::fabs(alpha)));
+  }
+};
+
 }  // namespace
 
 KernelList unary_kernels() {
@@ -103,9 +132,10 @@ KernelList unary_kernels() {
   };
   static const LeakyRelu kLeakyRelu;
   static const Clamp kClamp;
+  static const Xielu kXielu;
   static const auto kKernels = [] {
-    std::array<const CpuKernel*, std::size(kFunctions) + 2> all = {&kLeakyRelu, &kClamp};
-    for (std::size_t i = 0; i < std::size(kFunctions); ++i) all[i + 2] = &kFunctions[i];
+    std::array<const CpuKernel*, std::size(kFunctions) + 3> all = {&kLeakyRelu, &kClamp, &kXielu};
+    for (std::size_t i = 0; i < std::size(kFunctions); ++i) all[i + 3] = &kFunctions[i];
     return all;
   }();
   return kKernels;

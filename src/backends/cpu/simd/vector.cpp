@@ -10,6 +10,7 @@
 // After foreach_target.h, which includes this file once for each target.
 #include "backends/cpu/simd/exp-inl.h"
 #include "backends/cpu/simd/loops-inl.h"
+#include "backends/cpu/simd/sigmoid-inl.h"
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -72,20 +73,6 @@ void ScaleAdd(const float* x, float scale, const float* addend, float* y, std::i
       y, n, [vs](V vx, V va) HWY_ATTR { return hn::MulAdd(vx, vs, va); }, x, addend);
 }
 
-/// sigmoid(z) * x * up. exp(-|z|) can't overflow, and what is subnormal on the way would have lost
-/// bits: where z is negative, x exp(z) / (1 + exp(z)) is multiplied with the second part of exp(z)
-/// at the very end.
-HWY_INLINE V sigmoid_times(V z, V x, V up) {
-  const D d;
-  const V one = hn::Set(d, 1.0F);
-  const ExpParts<V> e = exp_parts(d, hn::Neg(hn::Abs(z)));
-  const V denominator = hn::MulAdd(e.fraction, e.scale, one);
-  const auto negative = hn::Lt(z, hn::Zero(d));
-  const V numerator = hn::Mul(x, hn::IfThenElse(negative, e.fraction, one));
-  return hn::Mul(hn::Mul(hn::Div(numerator, denominator), up),
-                 hn::IfThenElse(negative, e.scale, one));
-}
-
 void Sigmoid(const float* x, float* y, std::int64_t n) {
   map(
       y, n,
@@ -101,16 +88,9 @@ void Silu(const float* x, float* y, std::int64_t n) {
       y, n, [](V vx) HWY_ATTR { return sigmoid_times(vx, vx, hn::Set(D(), 1.0F)); }, x);
 }
 
-/// (1 + tanh u) / 2 = sigmoid(2 u).
 void Gelu(const float* x, float* y, std::int64_t n) {
   map(
-      y, n,
-      [](V vx) HWY_ATTR {
-        const D d;
-        const V cubic = hn::MulAdd(hn::Mul(vx, vx), hn::Set(d, 0.044715F), hn::Set(d, 1.0F));
-        const V z = hn::Mul(hn::Mul(vx, hn::Set(d, 1.5957691216F)), cubic);
-        return sigmoid_times(z, vx, hn::Set(d, 1.0F));
-      },
+      y, n, [](V vx) HWY_ATTR { return sigmoid_times(gelu_argument(vx), vx, hn::Set(D(), 1.0F)); },
       x);
 }
 
@@ -122,11 +102,6 @@ void GeluQuick(const float* x, float* y, std::int64_t n) {
         return sigmoid_times(hn::Mul(vx, hn::Set(d, 1.702F)), vx, hn::Set(d, 1.0F));
       },
       x);
-}
-
-void Swiglu(const float* gate, const float* up, float* y, std::int64_t n) {
-  map(
-      y, n, [](V vg, V vu) HWY_ATTR { return sigmoid_times(vg, vg, vu); }, gate, up);
 }
 
 void Exp(const float* x, float* y, std::int64_t n) {
@@ -276,7 +251,6 @@ HWY_EXPORT(Sigmoid);
 HWY_EXPORT(Silu);
 HWY_EXPORT(Gelu);
 HWY_EXPORT(GeluQuick);
-HWY_EXPORT(Swiglu);
 HWY_EXPORT(Exp);
 HWY_EXPORT(ExpShifted);
 HWY_EXPORT(Dot);
@@ -328,9 +302,6 @@ void gelu(const float* x, float* y, std::int64_t n) {
 }
 void gelu_quick(const float* x, float* y, std::int64_t n) {
   HWY_DYNAMIC_DISPATCH(GeluQuick)(x, y, n);
-}
-void swiglu(const float* gate, const float* up, float* y, std::int64_t n) {
-  HWY_DYNAMIC_DISPATCH(Swiglu)(gate, up, y, n);
 }
 void exp(const float* x, float* y, std::int64_t n) {
   HWY_DYNAMIC_DISPATCH(Exp)(x, y, n);

@@ -32,8 +32,6 @@ void silu(const float* x, float* y, std::int64_t n);
 void gelu(const float* x, float* y, std::int64_t n);
 /// y = x / (1 + exp(-1.702 x)).
 void gelu_quick(const float* x, float* y, std::int64_t n);
-/// y = silu(gate) * up.
-void swiglu(const float* gate, const float* up, float* y, std::int64_t n);
 /// y = exp(x), within 2 units in the last place; subnormal results are not flushed.
 void exp(const float* x, float* y, std::int64_t n);
 /// y = exp(x - shift); returns the sum of all y. An x of minus infinity gives exactly 0.

@@ -9,13 +9,19 @@
 #include "base/file.h"
 #include "shunt/error.h"
 
-namespace shunt::gguf {
+namespace shunt {
+
+/// What a path may stand for already: only a file, or also what is written to where it is (a pipe,
+/// /dev/null).
+enum class WriteTo : std::uint8_t { kFile, kAnything };
 
 /// A temporary file in the folder of `path`, which takes that name in commit(), and is removed if
 /// that does not come to pass.
 class OutputFile {
  public:
-  static Result<OutputFile> create(const std::string& path);
+  /// NotFound if there is no such folder, Io if nothing can be written there or `path` is a folder
+  /// or another thing that may not be written to.
+  static Result<OutputFile> create(const std::string& path, WriteTo target);
 
   OutputFile(OutputFile&& other) noexcept;
   OutputFile& operator=(OutputFile&&) = delete;
@@ -29,6 +35,8 @@ class OutputFile {
   /// Waits until the bytes are on the disk, then gives the file its name.
   Status commit();
 
+  /// Whether it is written to where it is, without a temporary file.
+  bool in_place() const { return temporary_.empty(); }
   std::uint64_t size() const { return size_; }
 
  private:
@@ -36,9 +44,9 @@ class OutputFile {
   Error failure(const char* what) const;
 
   std::string path_;
-  std::string temporary_;  ///< empty once there is nothing to remove
+  std::string temporary_;  ///< empty if there is nothing to remove
   Descriptor file_;
   std::uint64_t size_ = 0;
 };
 
-}  // namespace shunt::gguf
+}  // namespace shunt

@@ -1,6 +1,7 @@
-#include "gguf/output_file.h"
+#include "base/output_file.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,7 +12,7 @@
 
 #include "base/fail.h"
 
-namespace shunt::gguf {
+namespace shunt {
 namespace {
 
 std::string folder_of(const std::string& path) {
@@ -29,7 +30,18 @@ void sync_folder(const std::string& folder) {
 
 }  // namespace
 
-Result<OutputFile> OutputFile::create(const std::string& path) {
+Result<OutputFile> OutputFile::create(const std::string& path, WriteTo target) {
+  struct stat there = {};
+  if (::stat(path.c_str(), &there) == 0 && !S_ISREG(there.st_mode)) {
+    // Work that takes hours should not find out at its end that the name can't be had.
+    if (target == WriteTo::kFile) {
+      return fail(ErrorCode::kIo, "cannot create {}: it is {}, not a regular file", path,
+                  S_ISDIR(there.st_mode) ? "a directory" : "a device or the like");
+    }
+    Descriptor file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+    if (file.get() >= 0) return OutputFile(path, {}, std::move(file));
+    return fail(ErrorCode::kIo, "cannot create {}: {}", path, system_message(errno));
+  }
   // Not mkstemp, whose files are for their owner only where this one should be as the umask says.
   // Someone else's file is never opened (O_EXCL): the next name is tried.
   constexpr int kAttempts = 1000;
@@ -69,7 +81,7 @@ Status OutputFile::write(std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
     const ssize_t written = ::write(file_.get(), bytes.data(), std::min(bytes.size(), kMost));
     if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return failure("write");
+    if (written < 0) return failure(fmt::format("write {} bytes and more to", size_).c_str());
     size_ += static_cast<std::uint64_t>(written);
     bytes = bytes.subspan(static_cast<std::size_t>(written));
   }
@@ -87,6 +99,10 @@ Status OutputFile::write_zeros(std::uint64_t count) {
 }
 
 Status OutputFile::commit() {
+  if (in_place()) {
+    if (::close(file_.release()) != 0 && errno != EINTR) return failure("write");
+    return ok();
+  }
   if (::fsync(file_.get()) != 0) return failure("write");
   if (::close(file_.release()) != 0 && errno != EINTR) return failure("write");
   if (std::rename(temporary_.c_str(), path_.c_str()) != 0) return failure("create");
@@ -95,4 +111,4 @@ Status OutputFile::commit() {
   return ok();
 }
 
-}  // namespace shunt::gguf
+}  // namespace shunt

@@ -1,0 +1,112 @@
+// What ran when, and on which device: recorded while plans run, to be looked at afterwards.
+//
+// Threads: a Trace may be used from many.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "shunt/device.h"
+#include "shunt/error.h"
+
+namespace shunt {
+
+enum class TraceKind : std::uint8_t {
+  kSegment,  ///< nodes that were computed as a unit
+  kWrite,    ///< from the host to a device
+  kRead,     ///< from a device to the host
+  kCopy,     ///< from a device to another
+  kObserve,  ///< a node was shown to an observer
+  kPick,     ///< the host found which slices of a weight to write next, such as experts in use
+  kHost,     ///< what the program does itself: loading, sampling
+};
+std::string_view to_string(TraceKind kind);
+
+/// Something that is done again and again, described once.
+struct TraceAction {
+  TraceKind kind = TraceKind::kHost;
+  std::string name = {};    ///< "first (matmul) to y (add)", "x (add)"
+  std::string stream = {};  ///< whose work it is: a device's name, or "host"
+  std::size_t segment = 0;
+  std::size_t nodes = 0;   ///< of a segment
+  std::string first = {};  ///< of them; empty for what is no segment
+  std::string last = {};
+  std::vector<std::uint32_t> after = {};  ///< actions whose results it gets by or for a copy
+  std::uint32_t plan = 0;                 ///< which declare() it came with, from 0
+};
+
+/// One time that an action was done.
+struct TraceSpan {
+  std::uint32_t action = 0;
+  bool seen_by_host = false;  ///< the device can't tell: from submitting until it was seen done
+  std::uint64_t step = 0;     ///< of its plan
+  std::uint64_t bytes = 0;    ///< copied
+  WorkTimes times = {};
+};
+
+struct TraceOptions {
+  /// Spans there is room for, all of it taken at once. What comes when it is full is counted and
+  /// left out.
+  std::size_t capacity = std::size_t{1} << 18;
+  /// Seconds, on the clock that devices tell their times by. Empty: std::chrono::steady_clock.
+  std::function<double()> clock = {};
+};
+
+class Trace {
+ public:
+  /// OutOfMemory if there is none for so many spans.
+  static Result<std::shared_ptr<Trace>> create(TraceOptions options = {});
+
+  double now() const { return options_.clock(); }
+  /// The number of the first; the others follow. `after` counts from 0 among those given.
+  std::uint32_t declare(std::vector<TraceAction> actions);
+  /// Something that the host does.
+  std::uint32_t declare_host(std::string name);
+  /// Allocates nothing.
+  void add(std::span<const TraceSpan> spans);
+
+  /// All so far, in the order in which they were declared and added.
+  std::vector<TraceAction> actions() const;
+  std::vector<TraceSpan> spans() const;
+  /// Spans that there was no room for.
+  std::uint64_t left_out() const;
+
+ private:
+  explicit Trace(TraceOptions options) : options_(std::move(options)) {}
+
+  TraceOptions options_;
+  mutable std::mutex mutex_;  // for all below
+  std::uint32_t plans_ = 0;
+  std::vector<TraceAction> actions_;
+  std::vector<TraceSpan> spans_;
+  std::uint64_t left_out_ = 0;
+};
+
+/// Records what the host does from here to the end of the scope; nothing if there is no trace.
+class TraceScope {
+ public:
+  TraceScope(Trace* trace, std::uint32_t action)
+      : trace_(trace), action_(action), begin_(trace != nullptr ? trace->now() : 0) {}
+  TraceScope(const TraceScope&) = delete;
+  TraceScope& operator=(const TraceScope&) = delete;
+  ~TraceScope() {
+    if (trace_ == nullptr) return;
+    const TraceSpan span{.action = action_, .times = {begin_, trace_->now()}};
+    trace_->add({&span, 1});
+  }
+
+ private:
+  Trace* trace_;
+  std::uint32_t action_;
+  double begin_;
+};
+
+}  // namespace shunt

@@ -1,0 +1,35 @@
+#include "backends/cpu/kernels/constant.h"
+#include "shunt/ops/data.h"
+
+namespace shunt::cpu {
+
+namespace {
+
+class Fill final : public AnyCaseKernel {
+ public:
+  const Op& op() const override { return fill_op(); }
+  std::int64_t items(const Call& call, int) const override { return piece_count(call.result); }
+  std::int64_t grain(const Call& call, int) const override {
+    return grain_for(std::min(kPiece, call.result.sizes[0]));
+  }
+
+  Fault run(const Call& call, int, std::int64_t begin, std::int64_t end,
+            std::byte*) const override {
+    const Constant constant(call.params->get<FillParams>().value, call.result.dtype);
+    for_each_piece(call.result, begin, end,
+                   [&](const RowIndex& at, std::int64_t first, std::int64_t count) {
+                     constant.write(row_data(call.result, at), first, count);
+                   });
+    return Fault::kNone;
+  }
+};
+
+}  // namespace
+
+KernelList fill_kernels() {
+  static const Fill kKernel;
+  static constexpr const CpuKernel* kKernels[] = {&kKernel};
+  return kKernels;
+}
+
+}  // namespace shunt::cpu

@@ -1,0 +1,21 @@
+// Gated units of rows of F32. y may be one of the sources (the same start), else rows don't
+// overlap.
+#pragma once
+
+#include <cstdint>
+
+namespace shunt::cpu::simd {
+
+/// y = max(gate, 0) * up.
+void reglu(const float* gate, const float* up, float* y, std::int64_t n);
+/// y = gelu(gate) * up, in its form with tanh.
+void geglu(const float* gate, const float* up, float* y, std::int64_t n);
+/// y = gate / (1 + exp(-1.702 gate)) * up.
+void geglu_quick(const float* gate, const float* up, float* y, std::int64_t n);
+/// y = silu(gate) * up.
+void swiglu(const float* gate, const float* up, float* y, std::int64_t n);
+/// y = c / (1 + exp(-alpha c)) * (u + 1), c = min(gate, limit), u = min(max(up, -limit), limit).
+void swiglu_oai(const float* gate, const float* up, float alpha, float limit, float* y,
+                std::int64_t n);
+
+}  // namespace shunt::cpu::simd

@@ -1,0 +1,90 @@
+// `shunt imatrix`: finds out which columns of a model's weights matter.
+#include <filesystem>
+#include <limits>
+
+#include "base/fail.h"
+#include "cli/commands.h"
+#include "cli/interrupt.h"
+#include "cli/model_flags.h"
+#include "cli/progress.h"
+#include "cli/text_source.h"
+#include "engine/importance.h"
+
+namespace shunt::cli {
+namespace {
+
+class ImatrixCommand final : public Command {
+ public:
+  const CommandInfo& info() const override {
+    static constexpr CommandInfo kInfo = {
+        "imatrix", "find out which columns of a model's weights matter, for quantize",
+        "  shunt imatrix --model model-f16.gguf --file text.txt -o imatrix.gguf"};
+    return kInfo;
+  }
+
+  void declare(Arguments& arguments) override {
+    constexpr std::int64_t kMostTokens = std::int64_t{1} << 30;
+    model_.declare(arguments);
+    text_.declare(arguments);
+    arguments.text("-o,--output", "FILE", "the file to write", output_);
+    arguments.number<std::int64_t>("-c,--ctx",
+                                   "tokens of a chunk; 0: the model's own context, at most 512",
+                                   model_.session().context, 0, kMostTokens);
+    arguments.number("--chunks", "most chunks of the text to compute; 0: all",
+                     options_.most_chunks);
+  }
+
+  Status check() override {
+    SHUNT_TRY(model_.check());
+    if (!output_) return invalid("no file to write is given; use -o FILE");
+    return text_.check();
+  }
+
+  Status run(Output& output) override {
+    Interrupt interrupt;
+    SHUNT_ASSIGN(const std::optional<std::string> text, text_.read());
+    if (!text) return invalid("there is no text: give one, or --file, or pipe one in");
+    SHUNT_TRY(check_output());
+    SHUNT_ASSIGN(const OpenModel open, model_.open());
+    auto tokens = open.model->tokenizer().encode(*text);
+    if (!tokens) return std::move(tokens.error()).with_context(model_.path());
+    interrupt.defer();
+    Progress progress("computing chunks", std::numeric_limits<std::uint64_t>::max());
+    options_.session = model_.session();
+    options_.cancel = &interrupt.stop();
+    options_.progress = [&](std::uint64_t done, std::uint64_t chunks) {
+      progress.show(done, chunks);
+    };
+    auto matrix = gather_importance(*open.model, *tokens, options_);
+    progress.clear();
+    if (!matrix) return std::move(matrix.error()).with_context(model_.path());
+    matrix->datasets = {text_.name()};
+    SHUNT_TRY(write_importance(*output_, *matrix));
+    output.write(fmt::format("{}: {} tensors, {} chunks of {} tokens\n", *output_,
+                             matrix->tensors.size(), matrix->chunk_count, matrix->chunk_size));
+    return ok();
+  }
+
+ private:
+  /// A model is not written over by what is found out about it.
+  Status check_output() const {
+    std::error_code error;
+    if (std::filesystem::equivalent(*output_, model_.path(), error) && !error) {
+      return invalid("{} is the file that is read", *output_);
+    }
+    return ok();
+  }
+
+  ModelFlags model_;
+  TextSource text_{"TEXT", ""};
+  std::optional<std::string> output_;
+  ImportanceOptions options_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_imatrix_command() {
+  return std::make_unique<ImatrixCommand>();
+}
+
+}  // namespace shunt::cli

@@ -1,0 +1,34 @@
+// --trace FILE: what ran when, as a file.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/output_file.h"
+#include "cli/arguments.h"
+#include "shunt/trace.h"
+
+namespace shunt::cli {
+
+class TraceFile {
+ public:
+  void declare(Arguments& arguments);
+  /// Starts recording if a file was asked for. An error if it can't be written.
+  Status open();
+  /// Null if there is no file.
+  const std::shared_ptr<Trace>& trace() const { return trace_; }
+  /// A span of the host from here to the end of the scope.
+  TraceScope scope(const char* name) const {
+    return TraceScope(trace_.get(), trace_ ? trace_->declare_host(name) : 0);
+  }
+  /// Writes all so far and says so.
+  Status write();
+
+ private:
+  std::optional<std::string> path_;
+  std::optional<OutputFile> file_;
+  std::shared_ptr<Trace> trace_;
+};
+
+}  // namespace shunt::cli

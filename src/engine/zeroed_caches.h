@@ -1,0 +1,18 @@
+// Caches for whoever runs a model's steps without a session.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "engine/model_state.h"
+
+namespace shunt {
+
+/// A buffer for each of a step's caches, where the model wants it, filled with zeros: what has not
+/// been written must not decide a result. The error of the device, naming it, if it has no room.
+Result<std::vector<std::unique_ptr<Buffer>>> zeroed_caches(const ModelState& model,
+                                                           const Graph& graph,
+                                                           std::span<const NodeId> caches);
+
+}  // namespace shunt

@@ -1,0 +1,45 @@
+// How much each column of each weight matters: the sums of squares of the activations that it met
+// while a model computed a text. Kept in a GGUF file as other programs keep it.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "shunt/error.h"
+#include "shunt/gguf.h"
+
+namespace shunt {
+
+/// Of one tensor, which is one matrix, or one an expert.
+struct ColumnSums {
+  std::int64_t columns = 0;     ///< dimension 0 of the tensor
+  std::vector<double> squares;  ///< [columns, matrices]
+  std::vector<double> counts;   ///< [matrices]: activations that each has met
+
+  std::int64_t matrices() const { return static_cast<std::int64_t>(counts.size()); }
+};
+
+struct ImportanceMatrix {
+  std::map<std::string, ColumnSums, std::less<>> tensors;  ///< by name
+  std::vector<std::string> datasets;                       ///< names of the texts
+  std::uint32_t chunk_count = 0;
+  std::uint32_t chunk_size = 0;  ///< tokens
+
+  /// Weights for encode_row() of a row of one matrix, of mean 1. A column that met nothing but
+  /// zeros still counts a little: another text may use it. Empty, which is all alike, for a matrix
+  /// that met nothing at all.
+  static std::vector<float> weights(const ColumnSums& sums, std::int64_t matrix);
+};
+
+/// Reads a file whose general.type is "imatrix": F32 tensors NAME.in_sum2 [columns, matrices] and
+/// NAME.counts [1, matrices]; datasets, chunk count and size if they are there. NotFound, Io, or
+/// BadFile, naming the tensor and what is wrong.
+Result<ImportanceMatrix> read_importance(const std::string& path);
+
+/// Writes one, by way of a temporary file. Sums are rounded to F32.
+Status write_importance(const std::string& path, const ImportanceMatrix& matrix);
+
+}  // namespace shunt

@@ -1,0 +1,77 @@
+// Quantising: a GGUF file made again with weights of other types.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "model/importance_matrix.h"
+#include "model/quantize_types.h"
+#include "shunt/error.h"
+#include "shunt/gguf.h"
+
+namespace shunt {
+
+struct QuantizeOptions {
+  const Mixture* mixture = nullptr;  ///< must be given
+  bool pure = false;                 ///< the mixture's base type for every matrix
+  /// Regular expressions for whole names of tensors that stay as they are.
+  std::vector<std::string> keep = {};
+  const ImportanceMatrix* importance = nullptr;  ///< may be null
+  std::string importance_file = {};              ///< its name, for messages and metadata
+  int threads = 0;                               ///< 0: one a physical core
+};
+
+/// What becomes of one tensor.
+struct QuantizedTensor {
+  const gguf::TensorInfo* from = nullptr;
+  Tensor to;
+  /// Null if all columns count alike.
+  const ColumnSums* importance = nullptr;
+
+  bool is_copied() const { return to.dtype == from->tensor.dtype; }
+};
+
+struct QuantizationPlan {
+  std::vector<QuantizedTensor> tensors;  ///< in the order of the file
+  std::vector<std::string> notes;        ///< what the user should know, a line each
+};
+
+/// Decides, by an architecture's table of weights, what every tensor of `file` becomes. Norms,
+/// biases and integers stay as they are. Of an architecture that is not known, every matrix gets
+/// the mixture's base type if its rows are whole blocks. Invalid, naming the tensor, if a type
+/// needs an importance matrix and there is none; BadFile if the one given is of other shapes. The
+/// plan points into `file` and options.importance.
+Result<QuantizationPlan> plan_quantization(const gguf::File& file, const QuantizeOptions& options);
+
+/// All tensors of one type in the new file.
+struct TypeSummary {
+  DType dtype = DType::kF32;
+  std::uint64_t tensors = 0;
+  std::uint64_t bytes = 0;
+  double error_squares = 0;  ///< sum over all that were converted: (new - old)^2
+  double squares = 0;        ///< old^2
+
+  /// Root mean square error relative to that of the values; 0 if nothing was converted.
+  double error() const;
+};
+
+struct QuantizeResult {
+  std::uint64_t bytes_before = 0;  ///< of tensors' data
+  std::uint64_t bytes_after = 0;
+  std::vector<TypeSummary> types;  ///< largest first
+};
+
+/// Called now and then with bytes of the new file done and in all. An error ends it.
+using QuantizeProgress = std::function<Status(std::uint64_t done, std::uint64_t total)>;
+
+/// Writes `file` to `path` as planned, by way of a temporary file. Metadata stay, but for those
+/// about parts, types and importance. Rows are shared by threads; the bytes are the same for any
+/// number of them. Takes memory for some rows, not for the model. Invalid if `path` is a part of
+/// `file`, or, naming tensor and place, for a value that is not finite or too large for its type.
+Result<QuantizeResult> write_quantized(const std::string& path, const gguf::File& file,
+                                       const QuantizationPlan& plan, const QuantizeOptions& options,
+                                       const QuantizeProgress& progress = {});
+
+}  // namespace shunt

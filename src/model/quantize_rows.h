@@ -1,0 +1,52 @@
+// Turning rows of one tensor into another type, on many threads.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "model/quantize.h"
+
+namespace shunt {
+
+/// What was lost: sums over the elements of some rows.
+struct RowError {
+  double error_squares = 0;
+  double squares = 0;
+};
+
+/// One tensor of a file, row after row.
+class RowConverter {
+ public:
+  /// `from` are the tensor's bytes as they lie in the file; they must stay.
+  RowConverter(const QuantizedTensor& tensor, std::span<const std::byte> from, int threads);
+
+  std::int64_t rows() const { return rows_; }
+  /// How many rows are a good piece of work.
+  std::int64_t piece() const;
+  /// Converts rows `first` to `first + count`, in the file's byte order; the bytes stay until the
+  /// next call. Adds what is lost to `error`, in an order that hangs on nothing but the rows.
+  Result<std::span<const std::byte>> convert(std::int64_t first, std::int64_t count,
+                                             RowError& error);
+
+ private:
+  /// What a thread works in.
+  struct Room {
+    std::vector<std::byte> bytes;  ///< of a row, in the byte order of memory
+    std::vector<float> before;
+    std::vector<float> after;
+  };
+  Status convert_row(std::int64_t row, std::span<std::byte> to, Room& room, RowError& error) const;
+
+  const QuantizedTensor& tensor_;
+  std::span<const std::byte> from_;
+  std::size_t threads_;
+  std::int64_t columns_;
+  std::int64_t rows_;
+  std::size_t from_bytes_;  // of a row
+  std::size_t to_bytes_;
+  std::vector<std::vector<float>> weights_;  // by matrix; none: all alike
+  std::vector<std::byte> result_;
+};
+
+}  // namespace shunt

@@ -1,0 +1,279 @@
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numbers>
+
+#include "ops/activation/activation.h"
+#include "ops/common/cases.h"
+#include "ops/common/checks.h"
+#include "ops/common/lookup.h"
+#include "ops/common/loops.h"
+
+namespace shunt {
+
+namespace {
+
+template <class P>
+struct Row {
+  std::string_view name;
+  std::string_view summary;
+  double (*f)(double gate, double up, const P& params);
+};
+
+constexpr std::array kRows = {
+    Row<GatedParams>{"geglu",
+                     "Gated unit, element by element: y = gelu(gate) * up, with gelu(x) = x * (1 + "
+                     "tanh(sqrt(2 / pi) * (x + 0.044715 * x^3))) / 2. Without up, gate and up are "
+                     "the two halves of each row.",
+                     [](double gate, double up, const GatedParams&) {
+                       const double u =
+                           std::sqrt(2 / std::numbers::pi) * (gate + 0.044715 * gate * gate * gate);
+                       // 1 + tanh u, which would have lost all digits where u is far below 0.
+                       return gate * (2 / (1 + std::exp(-2 * u))) / 2 * up;
+                     }},
+    Row<GatedParams>{"geglu_erf",
+                     "Gated unit, element by element: y = gate * (1 + erf(gate / sqrt(2))) / 2 * "
+                     "up. Without up, gate and up are the two halves of each row.",
+                     [](double gate, double up, const GatedParams&) {
+                       // erfc, as 1 + erf has lost all digits where x is far below 0.
+                       return gate * std::erfc(-gate / std::numbers::sqrt2) / 2 * up;
+                     }},
+    Row<GatedParams>{"geglu_quick",
+                     "Gated unit, element by element: y = gate / (1 + exp(-1.702 * gate)) * up. "
+                     "Without up, gate and up are the two halves of each row.",
+                     [](double gate, double up, const GatedParams&) {
+                       return gate / (1 + std::exp(-1.702 * gate)) * up;
+                     }},
+    Row<GatedParams>{
+        "reglu",
+        "Gated unit, element by element: y = max(gate, 0) * up. Without up, gate and "
+        "up are the two halves of each row.",
+        [](double gate, double up, const GatedParams&) { return std::max(gate, 0.0) * up; }},
+    Row<GatedParams>{"swiglu",
+                     "Gated unit, element by element: y = silu(gate) * up = gate / (1 + "
+                     "exp(-gate)) * up. Without up, gate and up are the two halves of each row.",
+                     [](double gate, double up, const GatedParams&) {
+                       return gate / (1 + std::exp(-gate)) * up;
+                     }},
+};
+
+constexpr Row<SwigluOaiParams> kOai = {
+    "swiglu_oai",
+    "Gated unit of gpt-oss, element by element: y = c / (1 + exp(-alpha * c)) * (u + 1), where c = "
+    "min(gate, limit) and u = min(max(up, -limit), limit). Without up, gate and up are the two "
+    "halves of each row.",
+    [](double gate, double up, const SwigluOaiParams& params) {
+      const double limit = params.limit;
+      const double c = std::min(gate, limit);
+      const double u = std::clamp(up, -limit, limit);
+      return c / (1 + std::exp(-params.alpha * c)) * (u + 1);
+    }};
+
+/// What the parameters themselves must be, and what they are tested with.
+Status check(const GatedParams&) {
+  return ok();
+}
+Status check(const SwigluOaiParams& params) {
+  SHUNT_TRY(expect_finite("alpha", params.alpha));
+  // A comparison with not-a-number is false.
+  if (params.limit >= 0) return ok();
+  return invalid("limit is {}, which is not a number of at least 0", params.limit);
+}
+std::vector<GatedParams> tested(const GatedParams*) {
+  return {{}};
+}
+std::vector<SwigluOaiParams> tested(const SwigluOaiParams*) {
+  return {{}, {.alpha = 1, .limit = 0.5F}, {.limit = std::numeric_limits<float>::infinity()}};
+}
+
+/// Half of a row that divides(2, row) says yes to.
+Dim half_of(const Dim& row) {
+  if (row.is_fixed()) return row.max / 2;
+  return {row.extent, row.max / row.factor, row.factor / 2};
+}
+
+template <class P>
+class Gated final : public OpWith<P> {
+ public:
+  explicit Gated(const Row<P>& row)
+      : row_(row),
+        info_{.name = row.name,
+              .family = "activation",
+              .summary = row.summary,
+              .sources = {"gate", "up?"}} {}
+
+  const OpInfo& info() const override { return info_; }
+
+  Result<Inferred> shape_rule(SourceTensors sources, const P& params) const override {
+    const Tensor& gate = *sources[0];
+    SHUNT_TRY(expect_float_type("gate", gate));
+    SHUNT_TRY(check(params));
+    if (sources[1] != nullptr) {
+      const Tensor& up = *sources[1];
+      if (params.gate != GateHalf::kFirst)
+        return invalid("the gate is the second half of rows that hold both, but up is given");
+      SHUNT_TRY(expect_float_operand("up", up, "gate", gate));
+      SHUNT_TRY(expect_same_shape("gate", gate, "up", up));
+      return contiguous(gate.dtype, gate.shape);
+    }
+    if (!divides(2, gate.shape[0])) {
+      return invalid("up is not given, but the rows of gate, {}, have no two halves",
+                     to_string(gate));
+    }
+    return contiguous(gate.dtype,
+                      {half_of(gate.shape[0]), gate.shape[1], gate.shape[2], gate.shape[3]});
+  }
+
+  void plain_reference(RefSources sources, const P& params, RefTensor& result) const override {
+    const RefTensor& gate = *sources[0];
+    const std::int64_t n = result.sizes[0];
+    const bool second = params.gate == GateHalf::kSecond;
+    for_each_element(result.sizes, [&](const Sizes& i) {
+      const Sizes j = {i[0] + n, i[1], i[2], i[3]};  // in the other half
+      const double other = sources[1] != nullptr ? at(*sources[1], i) : at(gate, j);
+      const double one = at(gate, i);
+      at(result, i) = row_.f(second ? other : one, second ? one : other, params);
+    });
+  }
+
+  void cases(const CaseSink& sink) const override {
+    for (DType type : kFloatTypes) {
+      split_cases(sink, type);
+      fused_cases(sink, type);
+    }
+  }
+
+ private:
+  void emit(const CaseSink& sink, const CaseSource& gate, const CaseSource& up, const P& params,
+            std::string_view extra = "") const {
+    const std::vector<CaseSource> sources = {gate, up};
+    sink({.name = describe_sources(sources,
+                                   fmt::format("{}{}", this->describe(Params::of(params)), extra)),
+          .params = Params::of(params),
+          .sources = sources,
+          .max_error = float_error(gate.dtype, kElementError)});
+  }
+
+  void split_cases(const CaseSink& sink, DType type) const {
+    const P plain_params;
+    for (const CaseSource& x : unary_sources(type)) {
+      const CaseSource plain = source_of(type, sizes_of(x));
+      emit(sink, x, plain, plain_params);
+      if (type == DType::kF32)
+        emit(sink, filled(plain, Fill::kUniform, -200, 200), x, plain_params, " large");
+    }
+    // The two halves of one product, as fused weights give them.
+    const CaseSource part = seen_as(type, {33, 4, 1, 1}, {0, 1, 2, 3}, {33, 0, 0, 0});
+    emit(sink, part, part, plain_params);
+    for (const P& params : tested(static_cast<const P*>(nullptr))) {
+      emit(sink, seen_as(type, {12, 5, 3, 2}, {1, 0, 2, 3}),
+           seen_as(type, {12, 5, 3, 2}, {0, 2, 1, 3}), params);
+      emit(sink, source_of(type, {5000, 2, 1, 1}), source_of(DType::kF32, {5000, 2, 1, 1}), params);
+    }
+  }
+
+  void fused_cases(const CaseSink& sink, DType type) const {
+    for (P params : tested(static_cast<const P*>(nullptr))) {
+      for (const GateHalf gate : {GateHalf::kFirst, GateHalf::kSecond}) {
+        params.gate = gate;
+        for (const Sizes& sizes :
+             {Sizes{64, 5, 1, 1}, Sizes{2, 1, 1, 1}, Sizes{666, 1, 1, 1}, Sizes{14, 3, 2, 2},
+              Sizes{0, 3, 1, 1}, Sizes{64, 0, 2, 1}, Sizes{2, 9, 1, 1}, Sizes{10002, 2, 1, 1}}) {
+          emit(sink, source_of(type, sizes), not_given(), params);
+        }
+        emit(sink, seen_as(type, {66, 3, 5, 2}, {0, 2, 1, 3}), not_given(), params);
+        emit(sink, seen_as(type, {34, 7, 2, 1}, {1, 0, 2, 3}), not_given(), params);
+        emit(sink, seen_as(type, {34, 4, 2, 2}, {0, 1, 2, 3}, {3, 1, 1, 0}), not_given(), params);
+      }
+    }
+  }
+
+  const Row<P>& row_;
+  OpInfo info_;
+};
+
+template <std::size_t I>
+const Op& row_op() {
+  static const Gated<GatedParams> kOp(kRows[I]);
+  return kOp;
+}
+
+template <class P>
+Result<Value> split(GraphBuilder& g, const Op& op, Operand gate, Operand up, const P& params) {
+  return g.apply(op, Params::of(params), {&gate, &up});
+}
+
+template <class P>
+Result<Value> fused(GraphBuilder& g, const Op& op, Operand halves, const P& params) {
+  const Result<Value> none = absent();
+  return g.apply(op, Params::of(params), {&halves, &none});
+}
+
+}  // namespace
+
+std::string_view to_string(GateHalf half) {
+  return half == GateHalf::kFirst ? "first" : "second";
+}
+
+const Op& reglu_op() {
+  return row_op<row_named(kRows, "reglu")>();
+}
+Result<Value> reglu(GraphBuilder& g, Operand gate, Operand up) {
+  return split(g, reglu_op(), gate, up, GatedParams{});
+}
+Result<Value> reglu_fused(GraphBuilder& g, Operand halves, GatedParams params) {
+  return fused(g, reglu_op(), halves, params);
+}
+
+const Op& geglu_op() {
+  return row_op<row_named(kRows, "geglu")>();
+}
+Result<Value> geglu(GraphBuilder& g, Operand gate, Operand up) {
+  return split(g, geglu_op(), gate, up, GatedParams{});
+}
+Result<Value> geglu_fused(GraphBuilder& g, Operand halves, GatedParams params) {
+  return fused(g, geglu_op(), halves, params);
+}
+
+const Op& geglu_erf_op() {
+  return row_op<row_named(kRows, "geglu_erf")>();
+}
+Result<Value> geglu_erf(GraphBuilder& g, Operand gate, Operand up) {
+  return split(g, geglu_erf_op(), gate, up, GatedParams{});
+}
+Result<Value> geglu_erf_fused(GraphBuilder& g, Operand halves, GatedParams params) {
+  return fused(g, geglu_erf_op(), halves, params);
+}
+
+const Op& geglu_quick_op() {
+  return row_op<row_named(kRows, "geglu_quick")>();
+}
+Result<Value> geglu_quick(GraphBuilder& g, Operand gate, Operand up) {
+  return split(g, geglu_quick_op(), gate, up, GatedParams{});
+}
+Result<Value> geglu_quick_fused(GraphBuilder& g, Operand halves, GatedParams params) {
+  return fused(g, geglu_quick_op(), halves, params);
+}
+
+const Op& swiglu_op() {
+  return row_op<row_named(kRows, "swiglu")>();
+}
+Result<Value> swiglu(GraphBuilder& g, Operand gate, Operand up) {
+  return split(g, swiglu_op(), gate, up, GatedParams{});
+}
+Result<Value> swiglu_fused(GraphBuilder& g, Operand halves, GatedParams params) {
+  return fused(g, swiglu_op(), halves, params);
+}
+
+const Op& swiglu_oai_op() {
+  static const Gated<SwigluOaiParams> kOp(kOai);
+  return kOp;
+}
+Result<Value> swiglu_oai(GraphBuilder& g, Operand gate, Operand up, SwigluOaiParams params) {
+  return split(g, swiglu_oai_op(), gate, up, params);
+}
+Result<Value> swiglu_oai_fused(GraphBuilder& g, Operand halves, SwigluOaiParams params) {
+  return fused(g, swiglu_oai_op(), halves, params);
+}
+
+}  // namespace shunt

@@ -1,0 +1,100 @@
+#include "ops/common/cases.h"
+#include "ops/common/checks.h"
+#include "ops/common/loops.h"
+#include "ops/convolution/window.h"
+
+namespace shunt {
+
+namespace {
+
+class ConvTranspose2d final : public OpWith<Conv2dParams> {
+ public:
+  const OpInfo& info() const override {
+    static const OpInfo kInfo = {
+        .name = "conv_transpose_2d",
+        .family = "convolution",
+        .summary =
+            "Transposed convolution: y[ix, iy, o, n] = sum over all i, kx with i * stride + kx * "
+            "dilation - pad = ix, all j, ky alike for iy, and over c, of w[kx, ky, o, c] * "
+            "x[i, j, c, n].",
+        .sources = {"w", "x"}};
+    return kInfo;
+  }
+
+  Result<Inferred> shape_rule(SourceTensors sources, const Conv2dParams& params) const override {
+    const Tensor& w = *sources[0];
+    const Tensor& x = *sources[1];
+    SHUNT_TRY(expect_kernels(w));
+    SHUNT_TRY(expect_type("x", x, {DType::kF32}));
+    SHUNT_TRY(expect_fixed("x", x, 2));
+    SHUNT_TRY(expect_dim("w", w, 3, x.shape[2], "dimension 2 of x"));
+    const Window window = {{w.size(0), w.size(1)}, params.stride, params.pad, params.dilation};
+    SHUNT_ASSIGN(const Pair image, covered(window, x));
+    return contiguous(DType::kF32, {image[0], image[1], w.shape[2], x.shape[3]});
+  }
+
+  void plain_reference(RefSources sources, const Conv2dParams& params,
+                       RefTensor& result) const override {
+    const RefTensor& w = *sources[0];
+    const RefTensor& x = *sources[1];
+    const Window window = {{w.sizes[0], w.sizes[1]}, params.stride, params.pad, params.dilation};
+    for_each_element(w.sizes, [&](const Sizes& k) {
+      for_each_element({x.sizes[0], x.sizes[1], x.sizes[3], 1}, [&](const Sizes& i) {
+        const std::int64_t ix = window.at(0, i[0], k[0]);
+        const std::int64_t iy = window.at(1, i[1], k[1]);
+        if (ix < 0 || ix >= result.sizes[0] || iy < 0 || iy >= result.sizes[1]) return;
+        result.at(ix, iy, k[2], i[2]) += at(w, k) * x.at(i[0], i[1], k[3], i[2]);
+      });
+    });
+  }
+
+  /// A multiplication and an addition for each element of the kernels, at each position.
+  double operations(const Tensor&, SourceTensors sources, const Params&) const override {
+    const Tensor& w = *sources[0];
+    return 2.0 * static_cast<double>(w.size(0) * w.size(1)) * static_cast<double>(w.size(2)) *
+           static_cast<double>(element_count(sources[1]->shape));
+  }
+
+  void cases(const CaseSink& sink) const override {
+    const auto emit = [&](const CaseSource& w, const CaseSource& x, const Conv2dParams& params) {
+      const std::vector<CaseSource> sources = {w, x};
+      sink({.name = describe_sources(sources, describe(Params::of(params))),
+            .params = Params::of(params),
+            .sources = sources});
+    };
+    for (const DType type : kFloatTypes) {
+      // Where an image of these sizes can be seen through a window, there can be so many positions.
+      window_cases([&](const CaseSource& x, const Window& window) {
+        const auto weights = [&](std::int64_t outputs) {
+          return source_of(type, {window.kernel[0], window.kernel[1], outputs, sizes_of(x)[2]});
+        };
+        const Conv2dParams params = {window.stride, window.pad, window.dilation};
+        emit(weights(3), x, params);
+        emit(weights(1), x, params);
+      });
+      const CaseSource x = source_of(DType::kF32, {5, 4, 3, 2});
+      const Conv2dParams params = {{2, 3}, {1, 2}, {1, 2}};
+      emit(seen_as(type, {3, 2, 6, 3}, {2, 3, 0, 1}), x, params);
+      emit(seen_as(type, {3, 2, 6, 3}, {0, 1, 2, 3}, {2, 1, 1, 2}), x, params);
+      emit(source_of(type, {3, 2, 0, 3}), x, params);
+      emit(source_of(type, {3, 2, 4, 0}), source_of(DType::kF32, {5, 4, 0, 2}), params);
+      // Gaps between windows, and rows longer than a piece of work.
+      emit(source_of(type, {2, 2, 2, 3}), x, {{4, 5}, {0, 0}, {1, 1}});
+      emit(source_of(type, {9, 1, 2, 3}), source_of(DType::kF32, {700, 2, 3, 1}),
+           {{7, 1}, {3, 0}, {2, 1}});
+    }
+  }
+};
+
+}  // namespace
+
+const Op& conv_transpose_2d_op() {
+  static const ConvTranspose2d kOp;
+  return kOp;
+}
+
+Result<Value> conv_transpose_2d(GraphBuilder& g, Operand w, Operand x, Conv2dParams params) {
+  return g.apply(conv_transpose_2d_op(), Params::of(params), {&w, &x});
+}
+
+}  // namespace shunt

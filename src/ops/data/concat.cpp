@@ -1,0 +1,121 @@
+#include "ops/common/cases.h"
+#include "ops/common/checks.h"
+#include "ops/common/loops.h"
+#include "ops/data/data.h"
+#include "tensor/checked.h"
+
+namespace shunt {
+
+namespace {
+
+/// Two sizes one after the other; an error if that is no multiple of one extent.
+Result<Dim> sum_of(const Dim& a, const Dim& b, int dim) {
+  if (a.extent != b.extent) {
+    return invalid(
+        "dimension {} of a is {}, and that of b {}: what they make is no multiple of one "
+        "extent",
+        dim, to_string(a), to_string(b));
+  }
+  if (a.max > kMaxSize - b.max || a.factor > kMaxSize - b.factor) {
+    return invalid(
+        "dimension {} of a is {}, and that of b {}: what they make has more than 63 bits", dim,
+        to_string(a), to_string(b));
+  }
+  Dim sum = a;
+  sum.max += b.max;
+  sum.factor += b.factor;
+  return sum;
+}
+
+class Concat final : public OpWith<ConcatParams> {
+ public:
+  const OpInfo& info() const override {
+    static const OpInfo kInfo = {
+        .name = "concat",
+        .family = "data",
+        .summary =
+            "b after a along one dimension: y[i] = a[i] where there is such an element, else "
+            "b[i - n], where a has n.",
+        .sources = {"a", "b"}};
+    return kInfo;
+  }
+
+  Result<Inferred> shape_rule(SourceTensors sources, const ConcatParams& params) const override {
+    const Tensor& a = *sources[0];
+    const Tensor& b = *sources[1];
+    if (a.dtype != b.dtype) {
+      return invalid("a and b differ in type: {} and {}", to_string(a.dtype), to_string(b.dtype));
+    }
+    if (params.dim < 0 || params.dim >= kMaxDims) {
+      return invalid("dim is {}, but must be from 0 to {}", params.dim, kMaxDims - 1);
+    }
+    Shape shape = a.shape;
+    for (int i = 0; i < kMaxDims; ++i) {
+      const auto d = static_cast<std::size_t>(i);
+      if (i == params.dim) {
+        SHUNT_ASSIGN(shape[d], sum_of(a.shape[d], b.shape[d], i));
+      } else {
+        SHUNT_TRY(expect_dim("b", b, i, a.shape[d], "that of a"));
+      }
+    }
+    return contiguous(a.dtype, shape);
+  }
+
+  void plain_reference(RefSources sources, const ConcatParams& params,
+                       RefTensor& result) const override {
+    const auto dim = static_cast<std::size_t>(params.dim);
+    const std::int64_t n = sources[0]->sizes[dim];
+    for_each_element(result.sizes, [&](Sizes i) {
+      double& y = at(result, i);
+      const bool first = i[dim] < n;
+      if (!first) i[dim] -= n;
+      y = at(*sources[first ? 0 : 1], i);
+    });
+  }
+
+  void cases(const CaseSink& sink) const override {
+    const auto emit = [&](const CaseSource& a, const CaseSource& b, int dim) {
+      const std::vector<CaseSource> sources = {a, b};
+      const Params params = Params::of(ConcatParams{dim});
+      sink({.name = describe_sources(sources, describe(params)),
+            .params = params,
+            .sources = sources,
+            .max_error = 0});
+    };
+    for (const DTypeTrait& type : dtypes()) {
+      const DType t = type.dtype;
+      const std::int64_t block = type.block_elements;
+      for (int dim = 0; dim < kMaxDims; ++dim) {
+        const Sizes sizes = {2 * block, 3, 2, 2};
+        Sizes other = sizes;
+        other[static_cast<std::size_t>(dim)] = dim == 0 ? block : 5;
+        Sizes none = sizes;
+        none[static_cast<std::size_t>(dim)] = 0;
+        const CaseSource a = source_of(t, sizes);
+        emit(a, source_of(t, other), dim);
+        emit(a, source_of(t, none), dim);
+        emit(source_of(t, none), a, dim);
+        emit(seen_as(t, sizes, {0, 2, 1, 3}), seen_as(t, other, {0, 3, 2, 1}, {block, 0, 1, 0}),
+             dim);
+      }
+    }
+    for (DType type : kPlainTypes) {
+      emit(seen_as(type, {17, 3, 2, 1}, {1, 0, 2, 3}), source_of(type, {9, 3, 2, 1}), 0);
+      emit(source_of(type, {1, 1, 1, 1}), source_of(type, {1, 1, 1, 1}), 1);
+    }
+    emit(source_of(DType::kF32, {5000, 2, 1, 1}), source_of(DType::kF32, {5001, 2, 1, 1}), 0);
+  }
+};
+
+}  // namespace
+
+const Op& concat_op() {
+  static const Concat kOp;
+  return kOp;
+}
+
+Result<Value> concat(GraphBuilder& g, Operand a, Operand b, int dim) {
+  return g.apply(concat_op(), Params::of(ConcatParams{dim}), {&a, &b});
+}
+
+}  // namespace shunt

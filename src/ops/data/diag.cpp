@@ -1,0 +1,61 @@
+#include "ops/common/cases.h"
+#include "ops/common/checks.h"
+#include "ops/common/loops.h"
+#include "ops/data/data.h"
+
+namespace shunt {
+
+namespace {
+
+class Diag final : public OpWith<NoParams> {
+ public:
+  const OpInfo& info() const override {
+    static const OpInfo kInfo = {
+        .name = "diag",
+        .family = "data",
+        .summary = "A vector as a diagonal matrix: y[i, i] = x[i], 0 elsewhere.",
+        .sources = {"x"}};
+    return kInfo;
+  }
+
+  Result<Inferred> shape_rule(SourceTensors sources, const NoParams&) const override {
+    const Tensor& x = *sources[0];
+    SHUNT_TRY(expect_plain_type("x", x));
+    SHUNT_TRY(expect_dim("x", x, 1, 1, "that of a vector"));
+    return contiguous(x.dtype, {x.shape[0], x.shape[0], x.shape[2], x.shape[3]});
+  }
+
+  void plain_reference(RefSources sources, const NoParams&, RefTensor& result) const override {
+    for_each_element(result.sizes, [&](const Sizes& i) {
+      at(result, i) = i[0] == i[1] ? sources[0]->at(i[0], 0, i[2], i[3]) : 0;
+    });
+  }
+
+  void cases(const CaseSink& sink) const override {
+    const auto emit = [&](const CaseSource& x) {
+      sink({.name = describe_source(x),
+            .params = Params::of(NoParams{}),
+            .sources = {x},
+            .max_error = 0});
+    };
+    for (DType type : kPlainTypes) {
+      for (const std::int64_t n : {0, 1, 5, 67}) emit(source_of(type, {n, 1, 3, 2}));
+      emit(seen_as(type, {9, 1, 4, 2}, {2, 3, 1, 0}));
+      emit(seen_as(type, {9, 1, 4, 1}, {1, 0, 2, 3}, {3, 0, 1, 0}));
+    }
+    emit(source_of(DType::kF32, {300, 1, 1, 1}));
+  }
+};
+
+}  // namespace
+
+const Op& diag_op() {
+  static const Diag kOp;
+  return kOp;
+}
+
+Result<Value> diag(GraphBuilder& g, Operand x) {
+  return g.apply(diag_op(), Params::of(NoParams{}), {&x});
+}
+
+}  // namespace shunt

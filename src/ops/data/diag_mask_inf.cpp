@@ -1,0 +1,68 @@
+#include <limits>
+
+#include "ops/common/cases.h"
+#include "ops/common/checks.h"
+#include "ops/common/loops.h"
+#include "ops/data/data.h"
+#include "tensor/checked.h"
+
+namespace shunt {
+
+namespace {
+
+class DiagMaskInf final : public OpWith<DiagMaskInfParams> {
+ public:
+  const OpInfo& info() const override {
+    static const OpInfo kInfo = {
+        .name = "diag_mask_inf",
+        .family = "data",
+        .summary =
+            "Hides later tokens from attention: y[i, j] = minus infinity where column i > "
+            "n_past + row j, else x[i, j].",
+        .sources = {"x"}};
+    return kInfo;
+  }
+
+  Result<Inferred> shape_rule(SourceTensors sources,
+                              const DiagMaskInfParams& params) const override {
+    SHUNT_TRY(expect_type("x", *sources[0], {DType::kF32}));
+    if (params.n_past < 0) return invalid("n_past is {}, which is negative", params.n_past);
+    return contiguous(DType::kF32, sources[0]->shape);
+  }
+
+  void plain_reference(RefSources sources, const DiagMaskInfParams& params,
+                       RefTensor& result) const override {
+    for_each_element(result.sizes, [&](const Sizes& i) {
+      const bool hidden = i[0] - i[1] > params.n_past;
+      at(result, i) = hidden ? -std::numeric_limits<double>::infinity() : at(*sources[0], i);
+    });
+  }
+
+  void cases(const CaseSink& sink) const override {
+    const auto emit = [&](const CaseSource& x, std::int64_t n_past) {
+      const Params params = Params::of(DiagMaskInfParams{n_past});
+      sink({.name = fmt::format("{} {}", describe_source(x), describe(params)),
+            .params = params,
+            .sources = {x},
+            .max_error = 0});
+    };
+    for (const CaseSource& x : unary_sources(DType::kF32)) {
+      for (const std::int64_t n_past : {0, 3, 40}) emit(x, n_past);
+    }
+    emit(source_of(DType::kF32, {9, 9, 2, 1}), kMaxSize);
+    emit(source_of(DType::kF32, {4200, 20, 1, 1}), 4090);
+  }
+};
+
+}  // namespace
+
+const Op& diag_mask_inf_op() {
+  static const DiagMaskInf kOp;
+  return kOp;
+}
+
+Result<Value> diag_mask_inf(GraphBuilder& g, Operand x, std::int64_t n_past) {
+  return g.apply(diag_mask_inf_op(), Params::of(DiagMaskInfParams{n_past}), {&x});
+}
+
+}  // namespace shunt

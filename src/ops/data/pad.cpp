@@ -1,0 +1,129 @@
+#include "ops/common/cases.h"
+#include "ops/common/checks.h"
+#include "ops/common/loops.h"
+#include "ops/data/data.h"
+#include "tensor/checked.h"
+
+namespace shunt {
+
+namespace {
+
+std::int64_t modulo(std::int64_t i, std::int64_t n) {
+  return (i % n + n) % n;
+}
+
+class Pad final : public OpWith<PadParams> {
+ public:
+  const OpInfo& info() const override {
+    static const OpInfo kInfo = {
+        .name = "pad",
+        .family = "data",
+        .summary =
+            "x with elements added before and after it along each dimension. Constant: y[i] "
+            "= x[i - before] where there is such an element, else `value`. Circular: y[i] = "
+            "x[(i - before) mod n], where x has n.",
+        .sources = {"x"}};
+    return kInfo;
+  }
+
+  Result<Inferred> shape_rule(SourceTensors sources, const PadParams& params) const override {
+    const Tensor& x = *sources[0];
+    const bool circular = params.padding == Padding::kCircular;
+    if (!circular) {
+      SHUNT_TRY(expect_plain_type("x", x));
+      SHUNT_TRY(expect_finite("value", params.value));
+    }
+    Shape shape = x.shape;
+    for (std::size_t i = 0; i < kMaxDims; ++i) {
+      const std::int64_t before = params.before[i];
+      const std::int64_t after = params.after[i];
+      if (before < 0 || after < 0 || before > kMaxSize - after ||
+          before + after > kMaxSize - x.shape[i].max) {
+        return invalid(
+            "{} elements before and {} after dimension {} of x, {}: none may be "
+            "negative, nor all together have more than 63 bits",
+            before, after, i, to_string(x.shape[i]));
+      }
+      if (before + after == 0) continue;
+      if (!x.shape[i].is_fixed()) {
+        return invalid("dimension {} of x is {}, an extent, which can't grow by {}", i,
+                       to_string(x.shape[i]), before + after);
+      }
+      if (circular && x.shape[i] == Dim(0)) {
+        return invalid("dimension {} of x has no element to go on with", i);
+      }
+      shape[i] = before + x.shape[i].max + after;
+    }
+    SHUNT_TRY(expect_whole_blocks("before[0]", params.before[0], "x", x));
+    SHUNT_TRY(expect_whole_blocks("after[0]", params.after[0], "x", x));
+    return contiguous(x.dtype, shape);
+  }
+
+  void plain_reference(RefSources sources, const PadParams& params,
+                       RefTensor& result) const override {
+    const RefTensor& x = *sources[0];
+    for_each_element(result.sizes, [&](const Sizes& i) {
+      Sizes j = i;
+      bool inside = true;
+      for (std::size_t d = 0; d < kMaxDims; ++d) {
+        j[d] = i[d] - params.before[d];
+        inside = inside && j[d] >= 0 && j[d] < x.sizes[d];
+        if (params.padding == Padding::kCircular) j[d] = modulo(j[d], x.sizes[d]);
+      }
+      const bool found = inside || params.padding == Padding::kCircular;
+      at(result, i) = found ? at(x, j) : static_cast<double>(params.value);
+    });
+  }
+
+  void cases(const CaseSink& sink) const override {
+    const auto emit = [&](const CaseSource& x, const PadParams& p) {
+      const Params params = Params::of(p);
+      sink({.name = fmt::format("{} {}", describe_source(x), describe(params)),
+            .params = params,
+            .sources = {x},
+            .max_error = 0});
+    };
+    for (const Padding padding : {Padding::kConstant, Padding::kCircular}) {
+      for (const CaseSource& x : unary_sources(DType::kF32)) {
+        const Sizes sizes = sizes_of(x);
+        const bool empty = sizes[0] * sizes[1] * sizes[2] * sizes[3] == 0;
+        if (empty && padding == Padding::kCircular) continue;
+        emit(x, {{3, 0, 1, 0}, {0, 2, 0, 1}, padding, 0});
+      }
+      for (DType type : kPlainTypes) {
+        const CaseSource x = source_of(type, {7, 3, 2, 2});
+        emit(x, {{0, 0, 0, 0}, {0, 0, 0, 0}, padding, 0});
+        emit(x, {{1, 2, 1, 1}, {5, 0, 1, 3}, padding, -2.5F});
+        emit(x, {{100, 0, 0, 0}, {33, 0, 0, 0}, padding, 7});
+        emit(seen_as(type, {9, 4, 2, 1}, {1, 0, 2, 3}, {1, 0, 0, 0}),
+             {{0, 3, 0, 2}, {4, 0, 0, 0}, padding, 1});
+      }
+      emit(source_of(DType::kF32, {5000, 2, 1, 1}), {{4000, 1, 0, 0}, {9, 0, 0, 0}, padding, 1});
+      emit(source_of(DType::kF16, {1, 1, 1, 1}), {{3, 1, 1, 1}, {9, 0, 2, 0}, padding, 1});
+    }
+    emit(source_of(DType::kF32, {0, 2, 1, 1}), {{2, 1, 0, 0}, {1, 0, 0, 0}, Padding::kConstant, 3});
+    for (const DTypeTrait& type : dtypes()) {
+      if (!type.quantized) continue;
+      const std::int64_t block = type.block_elements;
+      emit(source_of(type.dtype, {2 * block, 3, 2, 1}),
+           {{block, 1, 0, 2}, {4 * block, 0, 3, 0}, Padding::kCircular, 0});
+    }
+  }
+};
+
+}  // namespace
+
+std::string_view to_string(Padding padding) {
+  return padding == Padding::kConstant ? "constant" : "circular";
+}
+
+const Op& pad_op() {
+  static const Pad kOp;
+  return kOp;
+}
+
+Result<Value> pad(GraphBuilder& g, Operand x, PadParams params) {
+  return g.apply(pad_op(), Params::of(params), {&x});
+}
+
+}  // namespace shunt

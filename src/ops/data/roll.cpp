@@ -1,0 +1,80 @@
+#include <limits>
+
+#include "ops/common/cases.h"
+#include "ops/common/checks.h"
+#include "ops/common/loops.h"
+#include "ops/data/data.h"
+#include "tensor/checked.h"
+
+namespace shunt {
+
+namespace {
+
+class Roll final : public OpWith<RollParams> {
+ public:
+  const OpInfo& info() const override {
+    static const OpInfo kInfo = {
+        .name = "roll",
+        .family = "data",
+        .summary =
+            "Elements moved on along each dimension, of n elements, and in again at the "
+            "other end: y[(i + shift) mod n] = x[i].",
+        .sources = {"x"}};
+    return kInfo;
+  }
+
+  Result<Inferred> shape_rule(SourceTensors sources, const RollParams& params) const override {
+    const Tensor& x = *sources[0];
+    SHUNT_TRY(expect_whole_blocks("shift[0]", params.shift[0], "x", x));
+    return contiguous(x.dtype, x.shape);
+  }
+
+  void plain_reference(RefSources sources, const RollParams& params,
+                       RefTensor& result) const override {
+    for_each_element(result.sizes, [&](const Sizes& i) {
+      Sizes j = i;
+      for (std::size_t d = 0; d < kMaxDims; ++d) {
+        const std::int64_t n = result.sizes[d];
+        j[d] = (i[d] + params.shift[d] % n + n) % n;
+      }
+      at(result, j) = at(*sources[0], i);
+    });
+  }
+
+  void cases(const CaseSink& sink) const override {
+    const auto emit = [&](const CaseSource& x, const Sizes& shift) {
+      const Params params = Params::of(RollParams{shift});
+      sink({.name = fmt::format("{} {}", describe_source(x), describe(params)),
+            .params = params,
+            .sources = {x},
+            .max_error = 0});
+    };
+    for (const DTypeTrait& type : dtypes()) {
+      const std::int64_t block = type.block_elements;
+      emit(source_of(type.dtype, {3 * block, 4, 3, 2}), {block, -1, 5, 0});
+      emit(source_of(type.dtype, {2 * block, 5, 1, 1}), {-7 * block, 0, 9, -9});
+    }
+    for (const CaseSource& x : unary_sources(DType::kF32)) {
+      emit(x, {0, 0, 0, 0});
+      emit(x, {5, 1, -1, 1});
+    }
+    for (DType type : kPlainTypes) {
+      emit(seen_as(type, {9, 4, 2, 1}, {1, 0, 2, 3}, {2, 0, 0, 0}), {-4, 3, 0, 0});
+    }
+    constexpr std::int64_t kLowest = std::numeric_limits<std::int64_t>::min();
+    emit(source_of(DType::kF32, {5000, 2, 3, 1}), {4097, kLowest, kMaxSize, kLowest});
+  }
+};
+
+}  // namespace
+
+const Op& roll_op() {
+  static const Roll kOp;
+  return kOp;
+}
+
+Result<Value> roll(GraphBuilder& g, Operand x, const Sizes& shift) {
+  return g.apply(roll_op(), Params::of(RollParams{shift}), {&x});
+}
+
+}  // namespace shunt

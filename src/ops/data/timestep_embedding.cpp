@@ -1,0 +1,84 @@
+#include <cmath>
+
+#include "ops/common/cases.h"
+#include "ops/common/checks.h"
+#include "ops/data/data.h"
+
+namespace shunt {
+
+namespace {
+
+class TimestepEmbedding final : public OpWith<TimestepEmbeddingParams> {
+ public:
+  const OpInfo& info() const override {
+    static const OpInfo kInfo = {
+        .name = "timestep_embedding",
+        .family = "data",
+        .summary =
+            "The sinusoids that diffusion models see of a time step: y[j] = cos(t f(j)) and "
+            "y[half + j] = sin(t f(j)) for j below half = floor(dim / 2), with f(j) = "
+            "max_period^(-j / half); the last element is 0 where dim is odd.",
+        .sources = {"t"}};
+    return kInfo;
+  }
+
+  Result<Inferred> shape_rule(SourceTensors sources,
+                              const TimestepEmbeddingParams& params) const override {
+    const Tensor& t = *sources[0];
+    SHUNT_TRY(expect_type("t", t, {DType::kF32, DType::kI32}));
+    SHUNT_TRY(expect_dims("t", t, 1));
+    if (params.dim < 1) return invalid("dim is {}, but must be at least 1", params.dim);
+    SHUNT_TRY(expect_positive("max_period", params.max_period));
+    return contiguous(DType::kF32, {params.dim, t.shape[0]});
+  }
+
+  void plain_reference(RefSources sources, const TimestepEmbeddingParams& params,
+                       RefTensor& result) const override {
+    const std::int64_t half = params.dim / 2;
+    for (std::int64_t n = 0; n < result.sizes[1]; ++n) {
+      for (std::int64_t j = 0; j < half; ++j) {
+        const double exponent = -static_cast<double>(j) / static_cast<double>(half);
+        const double angle = sources[0]->at(n) * std::pow(double{params.max_period}, exponent);
+        result.at(j, n) = std::cos(angle);
+        result.at(half + j, n) = std::sin(angle);
+      }
+      if (params.dim % 2 != 0) result.at(params.dim - 1, n) = 0;
+    }
+  }
+
+  void cases(const CaseSink& sink) const override {
+    const auto emit = [&](const CaseSource& t, std::int64_t dim, float max_period) {
+      const Params params = Params::of(TimestepEmbeddingParams{dim, max_period});
+      sink({.name = fmt::format("{} {}", describe_source(t), describe(params)),
+            .params = params,
+            .sources = {t},
+            .max_error = kElementError});
+    };
+    for (DType type : {DType::kF32, DType::kI32}) {
+      const auto steps = [&](const CaseSource& t) {
+        return filled(t, type == DType::kF32 ? Fill::kUniform : Fill::kIndex, 0, 1000);
+      };
+      for (const std::int64_t dim : {1, 2, 3, 6, 15, 320}) {
+        for (const float max_period : {10000.0F, 7.5F}) {
+          emit(steps(source_of(type, {3, 1, 1, 1})), dim, max_period);
+        }
+      }
+      emit(steps(source_of(type, {0, 1, 1, 1})), 8, 10000);
+      emit(steps(source_of(type, {1, 1, 1, 1})), 9000, 10000);
+      emit(steps(seen_as(type, {5, 1, 1, 1}, {1, 0, 2, 3}, {2, 0, 0, 0})), 8, 10000);
+    }
+  }
+};
+
+}  // namespace
+
+const Op& timestep_embedding_op() {
+  static const TimestepEmbedding kOp;
+  return kOp;
+}
+
+Result<Value> timestep_embedding(GraphBuilder& g, Operand t, TimestepEmbeddingParams params) {
+  return g.apply(timestep_embedding_op(), Params::of(params), {&t});
+}
+
+}  // namespace shunt

@@ -1,0 +1,92 @@
+#include "ops/common/cases.h"
+#include "ops/common/checks.h"
+#include "ops/common/loops.h"
+#include "ops/elementwise/elementwise.h"
+
+namespace shunt {
+
+namespace {
+
+class AddId final : public OpWith<NoParams> {
+ public:
+  const OpInfo& info() const override {
+    static const OpInfo kInfo = {
+        .name = "add_id",
+        .family = "elementwise",
+        .summary =
+            "To each column the row of a bias with a number of its own added: y[c, u, t] = x[c, u, "
+            "t] + b[c, ids[u, t]]. A run with a number that there is no row for fails.",
+        .sources = {"x", "b", "ids"}};
+    return kInfo;
+  }
+
+  Result<Inferred> shape_rule(SourceTensors sources, const NoParams&) const override {
+    const Tensor& x = *sources[0];
+    const Tensor& b = *sources[1];
+    const Tensor& ids = *sources[2];
+    SHUNT_TRY(expect_float_type("x", x));
+    SHUNT_TRY(expect_float_operand("b", b, "x", x));
+    SHUNT_TRY(expect_type("ids", ids, {DType::kI32}));
+    SHUNT_TRY(expect_dims("x", x, 3));
+    SHUNT_TRY(expect_dims("b", b, 2));
+    SHUNT_TRY(expect_dims("ids", ids, 2));
+    SHUNT_TRY(expect_dim("b", b, 0, x.shape[0], "dimension 0 of x"));
+    SHUNT_TRY(expect_dim("ids", ids, 0, x.shape[1], "dimension 1 of x"));
+    SHUNT_TRY(expect_dim("ids", ids, 1, x.shape[2], "dimension 2 of x"));
+    return contiguous(x.dtype, x.shape);
+  }
+
+  void plain_reference(RefSources sources, const NoParams&, RefTensor& result) const override {
+    const RefTensor& b = *sources[1];
+    for_each_element(result.sizes, [&](const Sizes& i) {
+      const auto row = static_cast<std::int64_t>(sources[2]->at(i[1], i[2]));
+      if (row < 0 || row >= b.sizes[1]) return;
+      at(result, i) = at(*sources[0], i) + b.at(i[0], row);
+    });
+  }
+
+  void cases(const CaseSink& sink) const override {
+    const auto emit = [&](const CaseSource& x, const CaseSource& b, const CaseSource& ids) {
+      const auto rows = static_cast<double>(sizes_of(b)[1]);
+      const std::vector<CaseSource> sources = {x, b, filled(ids, Fill::kIndex, 0, rows)};
+      sink({.name = describe_sources(sources),
+            .params = Params::of(NoParams{}),
+            .sources = sources,
+            .max_error = float_error(x.dtype, kElementError)});
+    };
+    constexpr DType kI32 = DType::kI32;
+    for (DType type : kFloatTypes) {
+      for (const Sizes& x :
+           {Sizes{64, 4, 7, 1}, Sizes{1, 1, 1, 1}, Sizes{33, 2, 3, 1}, Sizes{7, 1, 40, 1},
+            Sizes{5000, 2, 2, 1}, Sizes{0, 2, 3, 1}, Sizes{64, 0, 3, 1}, Sizes{64, 2, 0, 1}}) {
+        const CaseSource ids = source_of(kI32, {x[1], x[2], 1, 1});
+        emit(source_of(type, x), source_of(type, {x[0], 8, 1, 1}), ids);
+        emit(source_of(type, x), source_of(DType::kF32, {x[0], 1, 1, 1}), ids);
+      }
+      const Sizes sizes = {33, 4, 3, 1};
+      const CaseSource x = source_of(type, sizes);
+      const CaseSource b = source_of(type, {33, 5, 1, 1});
+      const CaseSource ids = source_of(kI32, {4, 3, 1, 1});
+      emit(seen_as(type, sizes, {0, 2, 1, 3}), b, ids);
+      emit(seen_as(type, sizes, {1, 0, 2, 3}, {1, 2, 0, 0}), b, ids);
+      emit(x, seen_as(type, {33, 5, 1, 1}, {1, 0, 2, 3}), ids);
+      emit(x, seen_as(type, {33, 5, 1, 1}, {0, 1, 2, 3}, {3, 1, 0, 0}), ids);
+      // Four of a row of more, as a choice of the best leaves them.
+      emit(x, b, seen_as(kI32, {4, 3, 1, 1}, {0, 1, 2, 3}, {5, 0, 0, 0}));
+      emit(x, b, seen_as(kI32, {4, 3, 1, 1}, {1, 0, 2, 3}));
+    }
+  }
+};
+
+}  // namespace
+
+const Op& add_id_op() {
+  static const AddId kOp;
+  return kOp;
+}
+
+Result<Value> add_id(GraphBuilder& g, Operand x, Operand b, Operand ids) {
+  return g.apply(add_id_op(), Params::of(NoParams{}), {&x, &b, &ids});
+}
+
+}  // namespace shunt

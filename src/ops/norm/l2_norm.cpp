@@ -1,0 +1,80 @@
+#include <algorithm>
+#include <cmath>
+
+#include "ops/common/cases.h"
+#include "ops/common/checks.h"
+#include "ops/common/loops.h"
+#include "ops/norm/norm.h"
+
+namespace shunt {
+
+namespace {
+
+class L2Norm final : public OpWith<L2NormParams> {
+ public:
+  const OpInfo& info() const override {
+    static const OpInfo kInfo = {
+        .name = "l2_norm",
+        .family = "norm",
+        .summary =
+            "Each row with a Euclidean length of 1: y = x / max(sqrt(sum x^2), eps), zeros for "
+            "zeros.",
+        .sources = {"x"}};
+    return kInfo;
+  }
+
+  Result<Inferred> shape_rule(SourceTensors sources, const L2NormParams& params) const override {
+    const Tensor& x = *sources[0];
+    SHUNT_TRY(expect_float_type("x", x));
+    SHUNT_TRY(expect_not_negative("eps", params.eps));
+    return contiguous(x.dtype, x.shape);
+  }
+
+  void plain_reference(RefSources sources, const L2NormParams& params,
+                       RefTensor& result) const override {
+    const RefTensor& x = *sources[0];
+    for_each_row(result.sizes, [&](std::int64_t i1, std::int64_t i2, std::int64_t i3) {
+      double sum = 0;
+      for (std::int64_t i = 0; i < x.sizes[0]; ++i)
+        sum += x.at(i, i1, i2, i3) * x.at(i, i1, i2, i3);
+      const double length = std::max(std::sqrt(sum), double{params.eps});
+      for (std::int64_t i = 0; i < x.sizes[0]; ++i)
+        result.at(i, i1, i2, i3) = length == 0 ? 0 : x.at(i, i1, i2, i3) / length;
+    });
+  }
+
+  void cases(const CaseSink& sink) const override {
+    const auto emit = [&](const CaseSource& x, float eps, std::string_view extra = "") {
+      sink({.name = fmt::format("{} eps={}{}", describe_source(x), eps, extra),
+            .params = Params::of(L2NormParams{eps}),
+            .sources = {x},
+            .max_error = float_error(x.dtype, kSumError)});
+    };
+    for (DType type : kFloatTypes) {
+      for (const CaseSource& x : unary_sources(type)) {
+        emit(x, 1e-12F);
+        emit(x, 5);
+      }
+      emit(source_of(type, {5000, 3, 1, 1}), 0);
+      emit(filled(source_of(type, {64, 3, 1, 1}), Fill::kUniform, 0, 0), 0, " zeros");
+    }
+    // Squares that F32 has no numbers for.
+    const CaseSource x = source_of(DType::kF32, {64, 3, 1, 1});
+    emit(filled(x, Fill::kUniform, -1e-25, 1e-25), 0, " tiny");
+    emit(filled(x, Fill::kUniform, -1e25, 1e25), 1e-12F, " huge");
+    emit(filled(x, Fill::kUniform, 1e38, 3e38), 1e-12F, " longer than any number of F32");
+  }
+};
+
+}  // namespace
+
+const Op& l2_norm_op() {
+  static const L2Norm kOp;
+  return kOp;
+}
+
+Result<Value> l2_norm(GraphBuilder& g, Operand x, L2NormParams params) {
+  return g.apply(l2_norm_op(), Params::of(params), {&x});
+}
+
+}  // namespace shunt

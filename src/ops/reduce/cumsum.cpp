@@ -1,0 +1,67 @@
+#include "ops/common/cases.h"
+#include "ops/common/checks.h"
+#include "ops/common/loops.h"
+#include "ops/reduce/reduce.h"
+
+namespace shunt {
+
+namespace {
+
+class Cumsum final : public OpWith<NoParams> {
+ public:
+  const OpInfo& info() const override {
+    static const OpInfo kInfo = {.name = "cumsum",
+                                 .family = "reduce",
+                                 .summary =
+                                     "Sums of each row up to each element: y[i, r] = x[0, r] + "
+                                     "... + x[i, r].",
+                                 .sources = {"x"}};
+    return kInfo;
+  }
+
+  Result<Inferred> shape_rule(SourceTensors sources, const NoParams&) const override {
+    const Tensor& x = *sources[0];
+    SHUNT_TRY(expect_type("x", x, {DType::kF32}));
+    return contiguous(DType::kF32, x.shape);
+  }
+
+  void plain_reference(RefSources sources, const NoParams&, RefTensor& result) const override {
+    const RefTensor& x = *sources[0];
+    for_each_row(x.sizes, [&](std::int64_t i1, std::int64_t i2, std::int64_t i3) {
+      double sum = 0;
+      for (std::int64_t i = 0; i < x.sizes[0]; ++i) {
+        sum += x.at(i, i1, i2, i3);
+        result.at(i, i1, i2, i3) = sum;
+      }
+    });
+  }
+
+  void cases(const CaseSink& sink) const override {
+    const auto emit = [&](const CaseSource& x, std::string_view extra = "") {
+      sink({.name = describe_source(x) + std::string(extra),
+            .params = Params::of(NoParams{}),
+            .sources = {x}});
+    };
+    for (const CaseSource& x : unary_sources(DType::kF32)) {
+      emit(x);
+      emit(filled(x, Fill::kUniform, 0, 1), " positive");
+    }
+    // Longer than what is summed at once.
+    emit(source_of(DType::kF32, {4097, 3, 1, 1}));
+    emit(filled(source_of(DType::kF32, {100003, 1, 1, 1}), Fill::kUniform, 0, 1), " positive");
+    emit(seen_as(DType::kF32, {5000, 2, 2, 1}, {1, 0, 2, 3}));
+  }
+};
+
+}  // namespace
+
+const Op& cumsum_op() {
+  static const Cumsum kOp;
+  return kOp;
+}
+
+Result<Value> cumsum(GraphBuilder& g, Operand x) {
+  return g.apply(cumsum_op(), Params::of(NoParams{}), {&x});
+}
+
+}  // namespace shunt

@@ -1,0 +1,86 @@
+#include <algorithm>
+#include <cmath>
+
+#include "ops/common/cases.h"
+#include "ops/common/checks.h"
+#include "ops/common/loops.h"
+#include "ops/unary/unary.h"
+
+namespace shunt {
+
+namespace {
+
+double softplus(double x) {
+  return std::log1p(std::exp(x));
+}
+
+class Xielu final : public OpWith<XieluParams> {
+ public:
+  const OpInfo& info() const override {
+    static const OpInfo kInfo = {
+        .name = "xielu",
+        .family = "unary",
+        .summary =
+            "Expanded integral of the exponential linear unit, of each element: y = "
+            "softplus(alpha_p) * x^2 + beta * x if x > 0, else (beta + softplus(alpha_n)) * "
+            "(exp(min(x, eps)) - 1 - x) + beta * x, where softplus(a) = ln(1 + exp(a)).",
+        .sources = {"x"}};
+    return kInfo;
+  }
+
+  Result<Inferred> shape_rule(SourceTensors sources, const XieluParams& params) const override {
+    const Tensor& x = *sources[0];
+    SHUNT_TRY(expect_float_type("x", x));
+    SHUNT_TRY(expect_finite("alpha_n", params.alpha_n));
+    SHUNT_TRY(expect_finite("alpha_p", params.alpha_p));
+    SHUNT_TRY(expect_finite("beta", params.beta));
+    SHUNT_TRY(expect_finite("eps", params.eps));
+    return contiguous(x.dtype, x.shape);
+  }
+
+  void plain_reference(RefSources sources, const XieluParams& params,
+                       RefTensor& result) const override {
+    const double alpha_p = softplus(params.alpha_p);
+    const double alpha_n = params.beta + softplus(params.alpha_n);
+    for_each_element(result.sizes, [&](const Sizes& i) {
+      const double x = at(*sources[0], i);
+      const double curve =
+          x > 0 ? alpha_p * x * x : alpha_n * (std::expm1(std::min(x, double{params.eps})) - x);
+      at(result, i) = curve + params.beta * x;
+    });
+  }
+
+  void cases(const CaseSink& sink) const override {
+    for (DType type : kFloatTypes) {
+      for (const CaseSource& x : unary_sources(type)) {
+        emit(sink, x, {});
+        if (type != DType::kF32) continue;
+        emit(sink, x, {.alpha_n = 1.5F, .alpha_p = -2, .beta = 0.25F});
+        emit(sink, filled(x, Fill::kUniform, -50, 50), {.alpha_n = -0.7F, .alpha_p = 0.3F});
+      }
+      emit(sink, source_of(type, {64, 3, 1, 1}),
+           {.alpha_n = 1, .alpha_p = 30, .beta = 1, .eps = -0.5F});
+    }
+  }
+
+ private:
+  static void emit(const CaseSink& sink, const CaseSource& x, const XieluParams& params) {
+    sink({.name = fmt::format("{} {}", describe_source(x), xielu_op().describe(Params::of(params))),
+          .params = Params::of(params),
+          .sources = {x},
+          .max_error = float_error(x.dtype, kElementError)});
+  }
+};
+
+}  // namespace
+
+const Op& xielu_op() {
+  static const Xielu kOp;
+  return kOp;
+}
+
+Result<Value> xielu(GraphBuilder& g, Operand x, XieluParams params) {
+  return g.apply(xielu_op(), Params::of(params), {&x});
+}
+
+}  // namespace shunt

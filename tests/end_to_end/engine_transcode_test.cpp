@@ -1,0 +1,254 @@
+// Models whose weights come to a device in another type give the text that the CPU gives, whatever
+// memory the device has and whatever it says. The CPU is the real one.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <set>
+
+#include "graph/op.h"
+#include "shunt/engine.h"
+#include "support/models.h"
+#include "support/test_device.h"
+
+namespace shunt::test {
+namespace {
+
+class EngineTranscode : public ::testing::Test {
+ protected:
+  EngineTranscode() {
+    auto registry = Registry::create({});
+    EXPECT_TRUE(registry);
+    registry_ = std::move(*registry);
+    cpu_ = registry_->devices().back();
+  }
+
+  static SynthOptions shape(DType dtype, bool tied = false) {
+    SynthOptions options;
+    options.layers = 3;
+    options.vocabulary = 300;
+    options.dtype = dtype;
+    options.tied = tied;
+    return options;
+  }
+  static SessionOptions session(std::int64_t context = 32) {
+    SessionOptions options;
+    options.context = context;
+    options.batch = 8;
+    options.cache_type = DType::kF32;
+    return options;
+  }
+
+  struct Computed {
+    std::shared_ptr<const Model> model;
+    std::vector<float> logits;
+    std::vector<std::int32_t> tokens;
+    Ledger ledger;
+  };
+  /// The logits of a prompt, and a greedy continuation. The session may be another one than the
+  /// loader left room for.
+  static Computed compute(const std::string& path, const std::vector<Device*>& devices,
+                          const LoadOptions& more = {}, std::int64_t context = 32) {
+    Computed computed;
+    LoadOptions options = more;
+    options.session = session();
+    options.memory_margin = 0;
+    const auto model = Model::load(path, devices, options);
+    EXPECT_TRUE(model) << model.error().message();
+    if (!model) return computed;
+    computed.model = *model;
+    auto session = Session::create(*model, EngineTranscode::session(context));
+    EXPECT_TRUE(session) << session.error().message();
+    if (!session) return computed;
+    const std::vector<std::int32_t> prompt = {1, 20, 30, 40, 50};
+    const auto logits = (*session)->append(prompt);
+    EXPECT_TRUE(logits) << logits.error().message();
+    if (!logits) return computed;
+    computed.logits.assign(logits->begin(), logits->end());
+    EXPECT_TRUE((*session)->truncate(0));
+    GenerateOptions generate_options;
+    generate_options.max_tokens = 8;
+    generate_options.ignore_end = true;
+    generate_options.sampling.temperature = 0;
+    const auto result = generate(**session, prompt, generate_options, {});
+    EXPECT_TRUE(result) << result.error().message();
+    if (result) computed.tokens = result->tokens;
+    computed.ledger = (*session)->ledger();
+    return computed;
+  }
+
+  /// Logits of noise are of size 1; the CPU may round activations to 8 bits beside Q8_0 and Q4_0.
+  static void expect_same(const Computed& a, const Computed& b, double tolerance = 0.05) {
+    ASSERT_EQ(a.logits.size(), 300U);
+    ASSERT_EQ(b.logits.size(), 300U);
+    for (std::size_t i = 0; i < 300; ++i) ASSERT_NEAR(a.logits[i], b.logits[i], tolerance) << i;
+    EXPECT_EQ(a.tokens, b.tokens);
+  }
+
+  std::unique_ptr<Registry> registry_;
+  Device* cpu_ = nullptr;
+};
+
+TEST_F(EngineTranscode, TheTextIsThatOfTheCpu) {
+  struct Row {
+    DType from, to;
+  };
+  for (const Row& row : {Row{DType::kQ8_0, DType::kF16}, Row{DType::kQ8_0, DType::kF32},
+                         Row{DType::kQ4_0, DType::kQ8_0}, Row{DType::kQ4_0, DType::kF16},
+                         Row{DType::kF16, DType::kF32}, Row{DType::kBF16, DType::kF32}}) {
+    SCOPED_TRACE(fmt::format("{} as {}", to_string(row.from), to_string(row.to)));
+    const SynthModel file(shape(row.from));
+    const Computed alone = compute(file.path(), {cpu_});
+    for (const bool all : {true, false}) {
+      TestDeviceConfig config;
+      if (!all) config.ops = {"matmul", "add"};
+      config.wants_types[row.from] = row.to;
+      TestDevice test(config);
+      const Computed together = compute(file.path(), {&test, cpu_});
+      expect_same(together, alone);
+      ASSERT_NE(together.model, nullptr);
+      EXPECT_EQ(together.model->transcoded().size(), all ? 23U : 22U);
+      EXPECT_GT(test.computed(), 0U);
+    }
+  }
+}
+
+TEST_F(EngineTranscode, NeverMeansThatTheCpuDoesIt) {
+  const SynthModel file(shape(DType::kQ8_0));
+  TestDevice test({.ops = {"matmul"}, .wants_types = {{DType::kQ8_0, DType::kF16}}});
+  std::vector<std::string> said;
+  LoadOptions options;
+  options.transcode = Transcode::kNone;
+  options.fallback.say = [&](std::string_view line) { said.emplace_back(line); };
+  const Computed together = compute(file.path(), {&test, cpu_}, options);
+  expect_same(together, compute(file.path(), {cpu_}), 0);
+  EXPECT_EQ(test.computed(), 0U);
+  ASSERT_EQ(said.size(), 1U);
+  EXPECT_THAT(said[0], ::testing::HasSubstr("run on cpu0 instead of test0"));
+}
+
+TEST_F(EngineTranscode, LossyIsLossyButNotWrong) {
+  const SynthModel file(shape(DType::kF32));
+  TestDevice test({.ops = {"matmul"}, .wants_types = {{DType::kF32, DType::kQ8_0}}});
+  LoadOptions options;
+  options.transcode = Transcode::kLossy;
+  const Computed together = compute(file.path(), {&test, cpu_}, options);
+  const Computed alone = compute(file.path(), {cpu_});
+  ASSERT_EQ(together.logits.size(), alone.logits.size());
+  double off = 0;
+  double squares = 0;
+  for (std::size_t i = 0; i < alone.logits.size(); ++i) {
+    off += std::pow(together.logits[i] - alone.logits[i], 2);
+    squares += std::pow(alone.logits[i], 2);
+  }
+  EXPECT_GT(off, 0);
+  EXPECT_LT(off, 0.01 * squares);
+  EXPECT_EQ(together.model->transcoded().size(), 22U);
+}
+
+TEST_F(EngineTranscode, TwoDevicesWithTypesOfTheirOwn) {
+  const SynthModel file(shape(DType::kQ4_0));
+  TestDevice first(
+      {.name = "test0", .wants_types = {{DType::kQ4_0, DType::kF16}}, .memory = 250000});
+  TestDevice second(
+      {.name = "test1", .wants_types = {{DType::kQ4_0, DType::kQ8_0}}, .memory = 90000});
+  const Computed together = compute(file.path(), {&first, &second, cpu_});
+  expect_same(together, compute(file.path(), {cpu_}));
+  std::set<std::pair<std::string, DType>> seen;
+  for (const TranscodedWeight& weight : together.model->transcoded())
+    seen.emplace(weight.device, weight.to);
+  EXPECT_EQ(seen, (std::set<std::pair<std::string, DType>>{{"test0", DType::kF16},
+                                                           {"test1", DType::kQ8_0}}));
+  EXPECT_LT(together.model->transcoded().size(), 23U) << "the CPU has the rest";
+}
+
+TEST_F(EngineTranscode, AnEmbeddingThatIsTheOutputToo) {
+  const SynthModel file(shape(DType::kQ8_0, true));
+  const Computed alone = compute(file.path(), {cpu_});
+  const auto type_of_embedding = [](const Computed& computed) {
+    for (const TranscodedWeight& weight : computed.model->transcoded())
+      if (weight.name == "token_embd.weight") return weight.to;
+    return DType::kQ8_0;
+  };
+  TestDevice both({.wants_types = {{DType::kQ8_0, DType::kF16}}});
+  const Computed on_device = compute(file.path(), {&both, cpu_});
+  expect_same(on_device, alone);
+  EXPECT_EQ(type_of_embedding(on_device), DType::kF16);
+  // The device can't pick rows: then the CPU keeps the weight as it is, and computes the logits.
+  TestDevice one({.ops = {"matmul"}, .wants_types = {{DType::kQ8_0, DType::kF16}}});
+  const Computed on_cpu = compute(file.path(), {&one, cpu_});
+  expect_same(on_cpu, alone);
+  EXPECT_EQ(type_of_embedding(on_cpu), DType::kQ8_0);
+  EXPECT_EQ(on_cpu.model->transcoded().size(), 21U);
+  // The user wants the logits there: the weight goes along, and the CPU picks rows of F16.
+  LoadOptions options;
+  options.pins = {{"logits", "test0"}};
+  const Computed pinned = compute(file.path(), {&one, cpu_}, options);
+  expect_same(pinned, alone);
+  EXPECT_EQ(type_of_embedding(pinned), DType::kF16);
+}
+
+TEST_F(EngineTranscode, ADeviceThatBreaksItsPromiseIsNoHarm) {
+  const SynthModel file(shape(DType::kQ8_0));
+  const Computed alone = compute(file.path(), {cpu_});
+  for (const int calls : {0, 30, 60, 200}) {  // until it says no to F16
+    int count = 0;
+    TestDeviceConfig config;
+    config.wants_types = {{DType::kQ8_0, DType::kF16}};
+    config.answer = [&](const Graph& graph, NodeId id) {
+      const Node& node = graph.node(id);
+      if (node.op->info().name != "matmul") return Support::yes();
+      return count++ < calls ? Support::yes() : Support::no(Refusal::kType, "no F16 after all");
+    };
+    TestDevice test(config);
+    expect_same(compute(file.path(), {&test, cpu_}), alone);
+  }
+}
+
+TEST_F(EngineTranscode, ADeviceOfAnySizeHelpsAsFarAsItCan) {
+  const SynthModel file(shape(DType::kQ8_0));
+  const Computed alone = compute(file.path(), {cpu_});
+  std::size_t most = 0;
+  for (std::size_t memory = 0; memory <= 960000; memory += 80000) {
+    SCOPED_TRACE(memory);
+    TestDevice test({.wants_types = {{DType::kQ8_0, DType::kF16}}, .memory = memory});
+    Computed together = compute(file.path(), {&test, cpu_});
+    expect_same(together, alone);
+    most = std::max(most, together.model->transcoded().size());
+    together.model.reset();
+    EXPECT_EQ(test.allocated(), 0U);
+  }
+  EXPECT_EQ(most, 23U);
+}
+
+TEST_F(EngineTranscode, AWeightThatASessionUsesFromTheCpuIsAsInTheFile) {
+  const SynthModel file(shape(DType::kQ8_0));
+  // A test device as the CPU has no mapped file: what is used from there is read again.
+  TestDevice host({.name = "cpu1", .kind = DeviceKind::kCpu, .host_accessible = true});
+  const Computed alone = compute(file.path(), {cpu_});
+  for (Device* cpu : {cpu_, static_cast<Device*>(&host)}) {
+    TestDevice test({.wants_types = {{DType::kQ8_0, DType::kF16}}, .memory = 600000});
+    // Four times the context the loader knew of: its cache drives weights out.
+    const Computed together = compute(file.path(), {&test, cpu}, {}, 512);
+    expect_same(together, alone);
+    EXPECT_GT(together.model->transcoded().size(), 0U);
+    EXPECT_TRUE(cpu == cpu_ || together.ledger.bytes("cpu1", Purpose::kWeights) > 0);
+  }
+}
+
+TEST_F(EngineTranscode, WhateverAllocationFailsTheTextIsTheSame) {
+  const SynthModel file(shape(DType::kQ8_0));
+  const Computed alone = compute(file.path(), {cpu_});
+  for (std::size_t n = 1; n <= 8; ++n) {
+    SCOPED_TRACE(n);
+    TestDevice test({.wants_types = {{DType::kQ8_0, DType::kF16}}});
+    TestFailures failures;
+    failures.allocation = n;
+    test.fail_at(failures);
+    expect_same(compute(file.path(), {&test, cpu_}), alone);
+  }
+}
+
+}  // namespace
+}  // namespace shunt::test

@@ -1,0 +1,139 @@
+// What quantising costs a real model, and that the engine computes with quantised weights what the
+// ops' plain references do.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "graph/reference.h"
+#include "model/definition.h"
+#include "shunt/perplexity.h"
+#include "support/gguf_bytes.h"
+#include "support/run_command.h"
+#include "support/shared.h"
+
+namespace shunt::test {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::int64_t kChunk = 128;
+
+double perplexity_of(const std::string& model) {
+  const RunResult result =
+      run_command({"perplexity", "--model", model, "--file", shared_path("data/models/stories.txt"),
+                   "--ctx", std::to_string(kChunk), "--cache-type", "f32", "--json"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  return json::parse(result.out)["perplexity"];
+}
+
+class QuantizedStories : public testing::Test {
+ protected:
+  std::string quantized(const std::string& type) const {
+    const std::string path = folder_.file(type + ".gguf");
+    const RunResult made = run_command({"quantize", model_, path, type});
+    EXPECT_EQ(made.exit_code, 0) << made.err;
+    return path;
+  }
+  const std::string model_ = shared_path("data/models/stories260K.gguf");
+  TempFolder folder_;
+};
+
+/// Every node of a step of one chunk in double precision; caches are zeros before.
+std::vector<double> reference_logits(const gguf::File& file, std::span<const std::int32_t> tokens) {
+  const auto definition = read_model(file);
+  EXPECT_TRUE(definition);
+  StepShape shape;
+  shape.tokens = shape.outputs = shape.context = static_cast<std::int64_t>(tokens.size());
+  shape.cache_type = DType::kF32;
+  const auto step = (*definition)->build(shape);
+  EXPECT_TRUE(step);
+  std::vector<RefTensor> leaves(step->graph.size());
+  for (NodeId id = 0; id < leaves.size(); ++id) {
+    if (step->graph.node(id).is_leaf()) {
+      leaves[id] = RefTensor(max_sizes(step->graph.node(id).result.shape));
+    }
+  }
+  for (const WeightLeaf& weight : step->weights) {
+    std::vector<float> values(leaves[weight.leaf].data.size());
+    trait(weight.info->tensor.dtype)
+        .decode(file.data(*weight.info).data(), values.data(),
+                static_cast<std::int64_t>(values.size()));
+    leaves[weight.leaf].data.assign(values.begin(), values.end());
+  }
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    leaves[step->tokens.id].data[i] = tokens[i];
+    for (const Value place : {step->positions, step->cache_rows, step->output_ids}) {
+      leaves[place.id].data[i] = static_cast<double>(i);
+    }
+    for (std::size_t row = i + 1; row < tokens.size(); ++row) {
+      leaves[step->mask.id].data[i * tokens.size() + row] = -HUGE_VAL;
+    }
+  }
+  auto values = reference_run(step->graph, leaves);
+  EXPECT_TRUE(values) << values.error().message();
+  return std::move((*values)[step->logits.id].data);
+}
+
+/// By the convention of perplexity(): the second half of a chunk is scored.
+double reference_perplexity(const gguf::File& file, std::span<const std::int32_t> tokens) {
+  double lost = 0;
+  int scored = 0;
+  for (std::size_t start = 0; start + kChunk <= tokens.size(); start += kChunk) {
+    std::vector<std::int32_t> ids(tokens.begin() + static_cast<std::ptrdiff_t>(start),
+                                  tokens.begin() + static_cast<std::ptrdiff_t>(start + kChunk));
+    ids[0] = tokens[0];
+    const std::vector<double> logits = reference_logits(file, ids);
+    const std::size_t vocabulary = logits.size() / kChunk;
+    for (std::size_t i = kChunk / 2; i + 1 < kChunk; ++i) {
+      const auto row = std::span(logits).subspan(i * vocabulary, vocabulary);
+      double sum = 0;
+      for (double logit : row) sum += std::exp(logit);
+      lost += std::log(sum) - row[static_cast<std::size_t>(ids[i + 1])];
+      ++scored;
+    }
+  }
+  return std::exp(lost / scored);
+}
+
+TEST_F(QuantizedStories, TheEngineAgreesWithThePlainReferencePath) {
+  SHUNT_NEED_SHARED("data/models/stories.txt");
+  const std::string path = quantized("Q8_0");
+  const auto registry = Registry::create({});
+  ASSERT_TRUE(registry);
+  const auto model = Model::load(path, **registry);
+  ASSERT_TRUE(model) << model.error().message();
+  auto tokens = (*model)->tokenizer().encode(read_file(shared_path("data/models/stories.txt")));
+  ASSERT_TRUE(tokens);
+  tokens->resize(2 * kChunk);
+  PerplexityOptions options;
+  options.session = {.context = kChunk, .cache_type = DType::kF32};
+  const auto found = perplexity(*model, *tokens, options);
+  ASSERT_TRUE(found) << found.error().message();
+  const auto file = gguf::File::open(path);
+  ASSERT_TRUE(file);
+  EXPECT_NEAR(found->value / reference_perplexity(*file, *tokens), 1, 0.001);
+}
+
+TEST_F(QuantizedStories, Q8CostsNextToNothing) {
+  SHUNT_NEED_SHARED("data/models/stories.txt");
+  // stories.perplexity.txt: of the model as it is, by an independent implementation.
+  constexpr double kOfF32 = 2.7156;
+  EXPECT_NEAR(perplexity_of(quantized("Q8_0")) / kOfF32, 1, 0.001);
+}
+
+/// Coarser is worse, but a model that talks stays one.
+TEST_F(QuantizedStories, CoarserTypesCostMore) {
+  SHUNT_NEED_SHARED("data/models/stories.txt");
+  double before = 2.7156 * 0.999;
+  for (const auto& [type, most] : {std::pair("Q8_0", 1.001), std::pair("Q5_K_M", 1.02),
+                                   std::pair("Q4_K_M", 1.04), std::pair("Q4_0", 1.2)}) {
+    const double found = perplexity_of(quantized(type));
+    EXPECT_GT(found, before) << type;
+    EXPECT_LT(found, 2.7156 * most) << type;
+    before = found;
+  }
+}
+
+}  // namespace
+}  // namespace shunt::test

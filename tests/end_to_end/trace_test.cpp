@@ -1,0 +1,188 @@
+// `shunt run --trace FILE`: what the file holds, and when there is none. The device comes as a
+// plugin: test0, which has matmul and add and nothing else.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "support/models.h"
+#include "support/run_command.h"
+#include "support/shared.h"
+
+namespace shunt::test {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+using testing::Not;
+
+class RunTrace : public testing::Test {
+ protected:
+  static RunResult run(std::vector<std::string> arguments) {
+    RunOptions options;
+    options.environment["SHUNT_BACKEND_PATH"] = SHUNT_TEST_PLUGINS;
+    return run_command(arguments, options);
+  }
+  RunResult run_traced(const std::string& path, const std::vector<std::string>& more = {}) const {
+    std::vector<std::string> arguments = {
+        "run", "-m",      model_.path(), "-p", "Hello", "-n",           "4",  "--temp",
+        "0",   "--trace", path,          "-c", "64",    "--ignore-eos", "-b", "64"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return run(arguments);
+  }
+  std::string file(const std::string& name) const { return model_.folder().file(name); }
+
+  /// The events of a traced run.
+  std::vector<json> events() const {
+    const RunResult result = run_traced(file("trace.json"));
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    EXPECT_THAT(result.err, HasSubstr(file("trace.json")));
+    return json::parse(test::read_file(file("trace.json")))["traceEvents"];
+  }
+
+  SynthModel model_;
+};
+
+TEST_F(RunTrace, EveryActionOfEveryStepIsThereOnce) {
+  // What a step does is what shunt explain says: its segments, and its copies.
+  const RunResult explained =
+      run({"explain", "-m", model_.path(), "--json", "--ctx", "64", "--tokens", "64"});
+  ASSERT_EQ(explained.exit_code, 0) << explained.err;
+  const json e = json::parse(explained.out);
+  using What = std::tuple<std::string, std::string, std::size_t, std::string>;
+  std::multiset<What> expected;
+  const auto expect_copy = [&](const json& transfer, std::size_t segment) {
+    // The host does not reach test0's memory: test0 does both.
+    expected.insert(
+        {transfer["to"] == "test0" ? "write" : "read", "test0", segment, transfer["name"]});
+  };
+  for (std::size_t i = 0; i < e["segments"].size(); ++i) {
+    const json& segment = e["segments"][i];
+    expected.insert({"segment", segment["device"], i, segment["nodes"].front()["name"]});
+    for (const json& transfer : segment["transfers"]) expect_copy(transfer, i);
+  }
+  for (const json& result : e["results"]) expect_copy(result, e["segments"].size());
+
+  std::map<int, std::string> threads;
+  std::map<std::pair<int, int>, std::multiset<What>> steps;  // by plan and number
+  for (const json& event : events()) {
+    if (event["name"] == "thread_name") threads[event["tid"]] = event["args"]["name"];
+    if (event["ph"] != "X" || event["cat"] == "host") continue;
+    const json& args = event["args"];
+    steps[{args["plan"], args["step"]}].insert(
+        {event["cat"], threads.at(event["tid"]), args["segment"],
+         event["cat"] == "segment" ? args["first"] : event["name"]});
+  }
+  // The prompt, and three tokens: the fourth needs no step. Each of the two plans counts its own.
+  ASSERT_EQ(steps.size(), 4U);
+  std::multiset<int> numbers;
+  for (const auto& [step, actions] : steps) {
+    numbers.insert(step.second);
+    EXPECT_EQ(actions, expected) << "plan " << step.first << ", step " << step.second;
+  }
+  EXPECT_EQ(numbers, (std::multiset<int>{0, 0, 1, 2}));
+}
+
+TEST_F(RunTrace, SpansOfAThreadAreNestedOrApart) {
+  std::map<int, std::string> threads;
+  std::map<int, std::vector<std::pair<double, double>>> spans;
+  std::map<std::string, int> of_host;
+  for (const json& event : events()) {
+    if (event["name"] == "thread_name") threads[event["tid"]] = event["args"]["name"];
+    if (event["ph"] != "X") continue;
+    EXPECT_GE(event["ts"], 0);
+    EXPECT_GE(event["dur"], 0);
+    const double begin = event["ts"];
+    spans[event["tid"]].emplace_back(begin, begin + event["dur"].get<double>());
+    if (event["cat"] == "host") ++of_host[event["name"]];
+  }
+  std::multiset<std::string> names;
+  for (const auto& [id, name] : threads) names.insert(name);
+  EXPECT_EQ(names, (std::multiset<std::string>{"cpu0", "host", "test0"}));
+  EXPECT_EQ(of_host,
+            (std::map<std::string, int>{{"load", 1}, {"tokenize", 1}, {"step", 4}, {"sample", 4}}));
+  constexpr double kRounding = 1e-6;  // of a sum of two decimal numbers, in microseconds
+  for (auto& [id, of_thread] : spans) {
+    std::sort(of_thread.begin(), of_thread.end(), [](const auto& a, const auto& b) {
+      return a.first != b.first ? a.first < b.first : a.second > b.second;
+    });
+    std::vector<double> open;
+    for (const auto& [begin, end] : of_thread) {
+      while (!open.empty() && open.back() <= begin + kRounding) open.pop_back();
+      if (open.empty()) {
+        open.push_back(end);
+        continue;
+      }
+      EXPECT_EQ(threads[id], "host") << "a device does one thing at a time";
+      EXPECT_LE(end, open.back() + kRounding);
+      open.push_back(end);
+    }
+  }
+}
+
+TEST_F(RunTrace, ArrowsLeadFromOneSpanToALaterOne) {
+  std::map<std::uint64_t, std::vector<json>> arrows;
+  std::size_t copies = 0;
+  for (const json& event : events()) {
+    if (event["ph"] == "s" || event["ph"] == "f") arrows[event["id"]].push_back(event);
+    const std::string kind = event.value("cat", "");
+    if (kind == "write" || kind == "read") ++copies;
+  }
+  EXPECT_GE(arrows.size(), copies);
+  for (const auto& [id, ends] : arrows) {
+    ASSERT_EQ(ends.size(), 2U);
+    EXPECT_EQ(ends[0]["ph"], "s");
+    EXPECT_EQ(ends[1]["ph"], "f");
+    EXPECT_LE(ends[0]["ts"], ends[1]["ts"]);
+  }
+}
+
+TEST_F(RunTrace, ChangesNothingOfTheText) {
+  EXPECT_EQ(run_traced(file("t.json")).out, run({"run", "-m", model_.path(), "-p", "Hello", "-n",
+                                                 "4", "--temp", "0", "-c", "64", "--ignore-eos"})
+                                                .out);
+}
+
+TEST_F(RunTrace, AFileThatCannotBeWrittenIsAnErrorBeforeTheModelIsLoaded) {
+  const RunResult result =
+      run({"run", "-m", "/nonexistent.gguf", "-p", "x", "--trace", "/nonexistent/trace.json"});
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.err, HasSubstr("/nonexistent/trace.json"));
+  EXPECT_THAT(result.err, Not(HasSubstr("gguf")));
+  const RunResult folder = run_traced(model_.folder().path());
+  EXPECT_EQ(folder.exit_code, 1);
+  EXPECT_EQ(folder.out, "");
+  EXPECT_THAT(folder.err, HasSubstr("Is a directory"));
+}
+
+TEST_F(RunTrace, AFullDiskIsAnErrorAfterTheText) {
+  const RunResult result = run_traced("/dev/full");
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.out, testing::StartsWith("Hello"));
+  EXPECT_THAT(result.err, HasSubstr("cannot write /dev/full: No space left on device"));
+}
+
+TEST_F(RunTrace, WhatIsNoFileStaysWhatItIs) {
+  EXPECT_EQ(run_traced("/dev/null").exit_code, 0);
+  EXPECT_TRUE(std::filesystem::is_character_file("/dev/null"));
+}
+
+TEST_F(RunTrace, WithoutARunTheFileStaysAsItWas) {
+  std::ofstream(file("kept.json")) << "before";
+  EXPECT_EQ(
+      run({"run", "-m", "/nonexistent.gguf", "-p", "x", "--trace", file("kept.json")}).exit_code,
+      1);
+  EXPECT_EQ(test::read_file(file("kept.json")), "before");
+  run_traced(file("kept.json"));
+  EXPECT_TRUE(json::accept(test::read_file(file("kept.json"))));
+  for (const auto& entry : std::filesystem::directory_iterator(model_.folder().path())) {
+    EXPECT_NE(entry.path().extension(), ".tmp") << "a temporary file was left behind";
+  }
+}
+
+}  // namespace
+}  // namespace shunt::test

@@ -1,0 +1,139 @@
+// Sums of squares of what meets each weight, of graphs whose nodes' values are told by hand.
+#include "engine/activation_sums.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "shunt/ops.h"
+
+namespace shunt::test {
+namespace {
+
+using testing::ElementsAre;
+
+Tensor tensor_of(DType type, const Shape& shape) {
+  return *make_tensor(type, shape);
+}
+
+class ActivationSumsTest : public testing::Test {
+ protected:
+  /// Something that is computed.
+  Result<Value> computed(DType type, const Shape& shape) {
+    return cont(g_, g_.input("in", tensor_of(type, shape)));
+  }
+  void build() {
+    auto graph = std::move(g_).build();
+    ASSERT_TRUE(graph) << graph.error().message();
+    graph_ = std::make_unique<Graph>(std::move(*graph));
+    sums_ = std::make_unique<ActivationSums>(*graph_);
+  }
+  template <class T>
+  Status show(NodeId node, const std::vector<T>& values) {
+    const Tensor& tensor = graph_->node(node).result;
+    return sums_->add({.node = node,
+                       .tensor = tensor,
+                       .sizes = max_sizes(tensor.shape),
+                       .bytes = std::as_bytes(std::span(values))},
+                      graph_->max_extents());
+  }
+
+  GraphBuilder g_;
+  std::unique_ptr<Graph> graph_;
+  std::unique_ptr<ActivationSums> sums_;
+};
+
+TEST_F(ActivationSumsTest, OfAMatmulAreByColumn) {
+  const auto w = g_.weight("w", tensor_of(DType::kF32, {3, 5}));
+  const auto v = g_.weight("v", tensor_of(DType::kF32, {3, 4}));
+  const auto x = computed(DType::kF32, {3, 2});
+  ASSERT_TRUE(g_.output(matmul(g_, w, x), "y"));
+  ASSERT_TRUE(g_.output(matmul(g_, v, x), "z"));
+  build();
+  EXPECT_THAT(sums_->nodes(), ElementsAre(x->id));
+  ASSERT_TRUE(show<float>(x->id, {1, 2, 3, 10, 20, 30}));
+  ASSERT_TRUE(show<float>(x->id, {0, 1, 0, 0, 0, 0}));
+  const auto sums = sums_->sums();
+  for (const NodeId weight : {w->id, v->id}) {
+    EXPECT_THAT(sums.at(weight).squares, ElementsAre(101, 405, 909));
+    EXPECT_THAT(sums.at(weight).counts, ElementsAre(4));
+  }
+}
+
+TEST_F(ActivationSumsTest, OfAViewAreThoseThatTheMatmulSees) {
+  const auto w = g_.weight("w", tensor_of(DType::kF32, {2, 5}));
+  const auto x = computed(DType::kF32, {3, 2});
+  // The second row, turned upright, without its first element: [2, 1] of 20, 30.
+  const auto seen = view(g_, x, {1, 1, 0, 0}, {2, 1});
+  ASSERT_TRUE(g_.output(matmul(g_, w, seen), "y"));
+  build();
+  ASSERT_TRUE(show<float>(x->id, {1, 2, 3, 10, 20, 30}));
+  EXPECT_THAT(sums_->sums().at(w->id).squares, ElementsAre(400, 900));
+}
+
+TEST_F(ActivationSumsTest, OfSlicesAreByMatrix) {
+  const auto w = g_.weight("w", tensor_of(DType::kF32, {1, 5, 2}));
+  const auto x = computed(DType::kF32, {1, 1, 4});  // slices 0 and 1 meet the first matrix
+  ASSERT_TRUE(g_.output(matmul(g_, w, x), "y"));
+  build();
+  ASSERT_TRUE(show<float>(x->id, {1, 2, 3, 4}));
+  EXPECT_THAT(sums_->sums().at(w->id).squares, ElementsAre(5, 25));
+  EXPECT_THAT(sums_->sums().at(w->id).counts, ElementsAre(2, 2));
+}
+
+TEST_F(ActivationSumsTest, OfExpertsAreOfThoseThatWereChosen) {
+  const auto w = g_.weight("w", tensor_of(DType::kF32, {2, 5, 3}), Role::kExpertWeight);
+  const auto d = g_.weight("d", tensor_of(DType::kF32, {1, 5, 3}), Role::kExpertWeight);
+  const auto x = computed(DType::kF32, {2, 1, 2});  // one column for both experts
+  const auto ids = computed(DType::kI32, {2, 2});
+  ASSERT_TRUE(g_.output(matmul_id(g_, w, x, ids), "y"));
+  const auto h = computed(DType::kF32, {1, 2, 2});  // a column for each
+  ASSERT_TRUE(g_.output(matmul_id(g_, d, h, ids), "z"));
+  build();
+  EXPECT_THAT(sums_->nodes(), ElementsAre(x->id, ids->id, h->id));
+  ASSERT_TRUE(show<float>(x->id, {1, 2, 3, 4}));
+  ASSERT_TRUE(show<std::int32_t>(ids->id, {2, 0, 2, 2}));
+  ASSERT_TRUE(show<float>(h->id, {1, 10, 2, 3}));
+  const auto sums = sums_->sums();
+  EXPECT_THAT(sums.at(w->id).squares, ElementsAre(1, 4, 0, 0, 1 + 9 + 9, 4 + 16 + 16));
+  EXPECT_THAT(sums.at(w->id).counts, ElementsAre(1, 0, 3));
+  EXPECT_THAT(sums.at(d->id).squares, ElementsAre(100, 0, 1 + 4 + 9));
+  EXPECT_THAT(sums.at(d->id).counts, ElementsAre(1, 0, 3));
+}
+
+TEST_F(ActivationSumsTest, AWeightThatIsUsedTwiceHasBoth) {
+  const auto w = g_.weight("w", tensor_of(DType::kF32, {1, 1}));
+  const auto x = computed(DType::kF32, {1, 1});
+  const auto y = matmul(g_, w, x);
+  ASSERT_TRUE(g_.output(matmul(g_, w, y), "z"));
+  build();
+  ASSERT_TRUE(show<float>(x->id, {3}));
+  ASSERT_TRUE(show<float>(y->id, {4}));
+  EXPECT_THAT(sums_->sums().at(w->id).squares, ElementsAre(25));
+  EXPECT_THAT(sums_->sums().at(w->id).counts, ElementsAre(2));
+}
+
+TEST_F(ActivationSumsTest, WhatIsNotComputedIsLeftOut) {
+  const auto w = g_.weight("w", tensor_of(DType::kF32, {2, 3}));
+  const auto x = g_.input("x", tensor_of(DType::kF32, {2, 3}));
+  const auto y = computed(DType::kF32, {2, 3});
+  ASSERT_TRUE(g_.output(matmul(g_, w, x), "of an input"));
+  ASSERT_TRUE(g_.output(matmul(g_, y, x), "of no weight"));
+  build();
+  EXPECT_TRUE(sums_->nodes().empty());
+  EXPECT_TRUE(sums_->sums().empty());
+}
+
+TEST_F(ActivationSumsTest, AnExpertThatIsNotThereIsAnError) {
+  const auto w = g_.weight("w", tensor_of(DType::kF32, {1, 5, 3}), Role::kExpertWeight);
+  const auto x = computed(DType::kF32, {1, 1, 1});
+  const auto ids = computed(DType::kI32, {1, 1});
+  ASSERT_TRUE(g_.output(matmul_id(g_, w, x, ids), "y"));
+  build();
+  for (const std::int32_t wrong : {-1, 3}) {
+    ASSERT_TRUE(show<float>(x->id, {1}));
+    EXPECT_FALSE(show<std::int32_t>(ids->id, {wrong}));
+  }
+}
+
+}  // namespace
+}  // namespace shunt::test
