@@ -28,7 +28,7 @@ class Custom final : public AnyCaseKernel {
                        .result = {to.dtype, to.sizes, to.strides, to.data},
                        .items = node.custom.items,
                        .cancel = call.run->cancel()};
-    for (each.item = begin; each.item < end && !each.cancelled(); ++each.item) {
+    for (each.item = begin; each.item < end && !call.run->cancelled(); ++each.item) {
       try {
         Status status = call_custom(node.custom, each);
         if (status) continue;
