@@ -160,7 +160,7 @@ std::vector<BadCall> attention_calls() {
   return {
       {"attention",
        call({{8, 4, 3}, {9, 2, 5}, {8, 2, 5}}),
-       {"F32 [8, 4, 3], F16 [9, 2, 5], F16 [8, 2, 5], -", "dimension 0 of k is 9"}},
+       {"F32 [8, 4, 3], F16 [9, 2, 5], F16 [8, 2, 5]): ", "dimension 0 of k is 9"}},
       {"attention",
        call({{8, 4, 3}, {8, 3, 5}, {8, 3, 5}}),
        {"the heads of k, 3, do not divide the heads of q, 4"}},
