@@ -178,16 +178,18 @@ std::vector<BadCall> move_calls() {
       {"tri", [](GraphBuilder& g) { return tri(g, absent()); }, {"x is not given"}},
       {"diag_mask_inf",
        [](GraphBuilder& g) {
-         return diag_mask_inf(g, leaf(g, kF16, {4, 4}), 0);
+         return diag_mask_inf(g, leaf(g, kI32, {4, 4}), 0);
        },
-       {"x is F16 [4, 4], not F32"}},
+       {"x is I32 [4, 4], not F32, F16 or BF16"}},
       {"diag_mask_inf",
        [](GraphBuilder& g) {
          return diag_mask_inf(g, leaf(g, kF32, {4, 4}), -1);
        },
        {"n_past is -1"}},
       {"cumsum", [](GraphBuilder& g) { return cumsum(g, leaf(g, kI32, {4})); }, {"x is I32 [4]"}},
-      {"cumsum", [](GraphBuilder& g) { return cumsum(g, leaf(g, kF16, {4})); }, {"x is F16 [4]"}},
+      {"cumsum",
+       [](GraphBuilder& g) { return cumsum(g, leaf(g, kQ8_0, {32})); },
+       {"x is Q8_0 [32]"}},
   };
 }
 

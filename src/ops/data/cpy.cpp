@@ -88,9 +88,8 @@ class Cpy final : public OpWith<NoParams> {
         .family = "data",
         .summary =
             "Writes src into dst, converted to dst's type: dst[i] = src[i]. Integers and F64 "
-            "become "
-            "each other at once, everything else goes by way of F32. Rounds to nearest, even if "
-            "between two, where the type does not say otherwise; integers saturate, and "
+            "become each other at once, everything else goes by way of F32. Rounds to nearest, "
+            "even if between two, where the type does not say otherwise; integers saturate, and "
             "not-a-number becomes 0 there.",
         .sources = {"dst", "src"},
         .storage = Storage::kIntoFirst,

@@ -159,7 +159,7 @@ struct DiagMaskInfParams {
 };
 const Op& diag_mask_inf_op();
 /// Scores of attention without those of later tokens: minus infinity where column > n_past + row,
-/// else x. n_past: at least 0. x: F32, any shape; the result has it.
+/// else x. n_past: at least 0. x: F32, F16 or BF16, any shape; the result has both.
 Result<Value> diag_mask_inf(GraphBuilder& g, Operand x, std::int64_t n_past);
 
 struct ArangeParams {

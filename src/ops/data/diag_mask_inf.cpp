@@ -25,9 +25,9 @@ class DiagMaskInf final : public OpWith<DiagMaskInfParams> {
 
   Result<Inferred> shape_rule(SourceTensors sources,
                               const DiagMaskInfParams& params) const override {
-    SHUNT_TRY(expect_type("x", *sources[0], {DType::kF32}));
+    SHUNT_TRY(expect_float_type("x", *sources[0]));
     if (params.n_past < 0) return invalid("n_past is {}, which is negative", params.n_past);
-    return contiguous(DType::kF32, sources[0]->shape);
+    return contiguous(sources[0]->dtype, sources[0]->shape);
   }
 
   void plain_reference(RefSources sources, const DiagMaskInfParams& params,
@@ -46,8 +46,10 @@ class DiagMaskInf final : public OpWith<DiagMaskInfParams> {
             .sources = {x},
             .max_error = 0});
     };
-    for (const CaseSource& x : unary_sources(DType::kF32)) {
-      for (const std::int64_t n_past : {0, 3, 40}) emit(x, n_past);
+    for (DType type : kFloatTypes) {
+      for (const CaseSource& x : unary_sources(type)) {
+        for (const std::int64_t n_past : {0, 3, 40}) emit(x, n_past);
+      }
     }
     emit(source_of(DType::kF32, {9, 9, 2, 1}), kMaxSize);
     emit(source_of(DType::kF32, {4200, 20, 1, 1}), 4090);

@@ -21,8 +21,8 @@ class Cumsum final : public OpWith<NoParams> {
 
   Result<Inferred> shape_rule(SourceTensors sources, const NoParams&) const override {
     const Tensor& x = *sources[0];
-    SHUNT_TRY(expect_type("x", x, {DType::kF32}));
-    return contiguous(DType::kF32, x.shape);
+    SHUNT_TRY(expect_float_type("x", x));
+    return contiguous(x.dtype, x.shape);
   }
 
   void plain_reference(RefSources sources, const NoParams&, RefTensor& result) const override {
@@ -40,16 +40,19 @@ class Cumsum final : public OpWith<NoParams> {
     const auto emit = [&](const CaseSource& x, std::string_view extra = "") {
       sink({.name = describe_source(x) + std::string(extra),
             .params = Params::of(NoParams{}),
-            .sources = {x}});
+            .sources = {x},
+            .max_error = float_error(x.dtype, kSumError)});
     };
-    for (const CaseSource& x : unary_sources(DType::kF32)) {
-      emit(x);
-      emit(filled(x, Fill::kUniform, 0, 1), " positive");
+    for (DType type : kFloatTypes) {
+      for (const CaseSource& x : unary_sources(type)) {
+        emit(x);
+        emit(filled(x, Fill::kUniform, 0, 1), " positive");
+      }
+      // Longer than what is summed at once.
+      emit(source_of(type, {4097, 3, 1, 1}));
+      emit(filled(source_of(type, {100003, 1, 1, 1}), Fill::kUniform, 0, 0.5), " positive");
+      emit(seen_as(type, {5000, 2, 2, 1}, {1, 0, 2, 3}));
     }
-    // Longer than what is summed at once.
-    emit(source_of(DType::kF32, {4097, 3, 1, 1}));
-    emit(filled(source_of(DType::kF32, {100003, 1, 1, 1}), Fill::kUniform, 0, 1), " positive");
-    emit(seen_as(DType::kF32, {5000, 2, 2, 1}, {1, 0, 2, 3}));
   }
 };
 

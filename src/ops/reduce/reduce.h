@@ -1,5 +1,5 @@
-// Many elements to one, or to as many sums. x: F32, F16 or BF16 (of cumsum F32); the result has its
-// type, in which a sum may be infinite that F32 has a number for. Computed in F32, and rounded once.
+// Many elements to one, or to as many sums. x: F32, F16 or BF16; the result has its type, in which
+// a sum may be infinite that F32 has a number for. Computed in F32, and rounded once.
 #pragma once
 
 #include "shunt/graph.h"
@@ -11,7 +11,7 @@ const Op& sum_op();
 Result<Value> sum(GraphBuilder& g, Operand x);
 
 const Op& cumsum_op();
-/// Sums of each row up to and with each element: y[i] = x[0] + ... + x[i]. x: F32, any shape; the
+/// Sums of each row up to and with each element: y[i] = x[0] + ... + x[i]. x: any shape; the
 /// result has it.
 Result<Value> cumsum(GraphBuilder& g, Operand x);
 

@@ -45,12 +45,14 @@ class Cumsum final : public AnyCaseKernel {
         for (std::int64_t i = 0; i < count; ++i) sum += double{from[i]};
         return;
       }
-      float* y = as_f32(row_data(call.result, at)) + first;
-      double so_far = sum;
-      for (std::int64_t i = 0; i < count; ++i) {
-        so_far += double{from[i]};
-        y[i] = static_cast<float>(so_far);
-      }
+      compute_f32(call.result, row_data(call.result, at), first, count, as_f32(scratch),
+                  [&](float* y) {
+                    double so_far = sum;
+                    for (std::int64_t i = 0; i < count; ++i) {
+                      so_far += double{from[i]};
+                      y[i] = static_cast<float>(so_far);
+                    }
+                  });
     });
     return Fault::kNone;
   }
