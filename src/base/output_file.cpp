@@ -72,7 +72,7 @@ OutputFile::~OutputFile() {
   if (!temporary_.empty()) ::unlink(temporary_.c_str());
 }
 
-Error OutputFile::failure(const char* what) const {
+Error OutputFile::failure(std::string_view what) const {
   return fail(ErrorCode::kIo, "cannot {} {}: {}", what, path_, system_message(errno));
 }
 
@@ -81,7 +81,8 @@ Status OutputFile::write(std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
     const ssize_t written = ::write(file_.get(), bytes.data(), std::min(bytes.size(), kMost));
     if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return failure(fmt::format("write {} bytes and more to", size_).c_str());
+    if (written < 0)
+      return failure(size_ == 0 ? "write" : fmt::format("write more than {} bytes to", size_));
     size_ += static_cast<std::uint64_t>(written);
     bytes = bytes.subspan(static_cast<std::size_t>(written));
   }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "base/file.h"
 #include "shunt/error.h"
@@ -41,7 +42,7 @@ class OutputFile {
 
  private:
   OutputFile(std::string path, std::string temporary, Descriptor file);
-  Error failure(const char* what) const;
+  Error failure(std::string_view what) const;
 
   std::string path_;
   std::string temporary_;  ///< empty if there is nothing to remove

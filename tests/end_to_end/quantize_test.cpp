@@ -311,7 +311,7 @@ TEST_F(Quantize, AFullDiskIsAnErrorAndLeavesNothing) {
   const RunResult result = quantize({"Q8_0"}, model.path());
   ::setrlimit(RLIMIT_FSIZE, &before);
   EXPECT_EQ(result.exit_code, 1);
-  EXPECT_THAT(result.err, HasSubstr("cannot write 100000 bytes and more to " + out()));
+  EXPECT_THAT(result.err, HasSubstr("cannot write more than 100000 bytes to " + out()));
   EXPECT_THAT(result.err, HasSubstr("File too large"));
   EXPECT_TRUE(folder_.list().empty());
 }
