@@ -75,6 +75,8 @@ struct DTypeTrait {
   int precision = 0;
   /// How far its values reach: bits of their exponent, or of the exponent of a block's scale.
   int exponent = 0;
+  /// In a block type that can be encoded: the magnitude up to which it holds values of either sign.
+  float largest = 0;
   /// Encodes n elements so that the sum of weight * error^2 is small; `weights` has one for each
   /// element, taken relative to those of the same block. Null where weights make no difference.
   void (*encode_weighted)(const float* from, const float* weights, std::byte* to,
@@ -101,8 +103,8 @@ bool at_least_as_precise(DType to, DType from);
 /// how much each column matters, relative to the others (an importance matrix has the mean square
 /// of the activation that a column meets); empty: all alike. Types without a choice to make ignore
 /// it. From any thread. Unsupported if the type can't be encoded, or not without importance;
-/// invalid if sizes don't match, if importance is negative or not finite, or if a value of a block
-/// type is not finite.
+/// invalid if sizes don't match, if importance is negative or not finite, or if a value for a block
+/// type is not finite or beyond the largest that the type holds.
 Status encode_row(DType dtype, std::span<const float> values, std::span<const float> importance,
                   std::span<std::byte> bytes);
 /// Turns data from a file's byte order (little-endian) into that of memory, or back, in place.

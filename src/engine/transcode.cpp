@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <vector>
 
@@ -11,11 +12,14 @@ namespace {
 
 constexpr std::int64_t kPiece = std::int64_t{1} << 16;  // elements at a time
 
-TranscodeError compare(std::span<const float> before, std::span<const float> after) {
+TranscodeError compare(std::span<const float> before, std::span<const float> after,
+                       const DTypeTrait& type) {
+  // Block types make the best of what is too large, and then it is finite.
+  const float largest = type.quantized ? type.largest : std::numeric_limits<float>::infinity();
   TranscodeError error;
   for (std::size_t i = 0; i < before.size(); ++i) {
     const bool finite = std::isfinite(before[i]);
-    if (finite != std::isfinite(after[i])) {
+    if (finite != std::isfinite(after[i]) || std::fabs(before[i]) > largest) {
       ++error.lost;
     } else if (finite) {
       const double value = before[i];
@@ -54,7 +58,7 @@ Result<TranscodeError> transcode(std::span<const std::byte> bytes, DType from, A
     source.decode(piece.data(), before.data(), n);
     target.encode(before.data(), encoded.data(), n);
     target.decode(encoded.data(), after.data(), n);
-    error.add(compare(std::span(before).first(size), std::span(after).first(size)));
+    error.add(compare(std::span(before).first(size), std::span(after).first(size), target));
     SHUNT_TRY(address.buffer->write(address.offset + bytes_of(target, first),
                                     std::span(encoded).first(bytes_of(target, n))));
     done(now.size());

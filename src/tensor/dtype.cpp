@@ -55,6 +55,7 @@ constexpr DTypeTrait blocks(DType dtype, std::string_view name, int precision, i
   if constexpr (EncodesWeighted<Format>) row.encode_weighted = encode_rows_weighted<Format>;
   constexpr bool kEncodes = EncodesPlainly<Format> || EncodesWeighted<Format>;
   if constexpr (kEncodes && !Format::kNeedsWeights) row.encode = encode_rows<Format>;
+  if constexpr (kEncodes) row.largest = Format::kLargest;
   return row;
 }
 
@@ -185,9 +186,11 @@ Status encode_row(DType dtype, std::span<const float> values, std::span<const fl
     return invalid("the importance of column {} is {}; it must be finite and not negative", i,
                    importance[i]);
   }
-  for (std::size_t i = 0; type.quantized && i < values.size(); ++i) {
-    if (std::isfinite(values[i])) continue;
-    return invalid("value {} is {}, which {} cannot hold", i, values[i], type.name);
+  const bool encodable = type.encode != nullptr || type.encode_weighted != nullptr;
+  for (std::size_t i = 0; type.quantized && encodable && i < values.size(); ++i) {
+    if (std::fabs(values[i]) <= type.largest) continue;
+    return invalid("value {} is {}, which {} cannot hold: it goes up to {}", i, values[i],
+                   type.name, type.largest);
   }
   if (type.encode_weighted != nullptr && !importance.empty()) {
     type.encode_weighted(values.data(), importance.data(), bytes.data(), n);

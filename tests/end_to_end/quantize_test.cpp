@@ -378,6 +378,10 @@ TEST_F(Quantize, ValuesThatATypeCannotHoldAreAnError) {
       {std::numeric_limits<float>::infinity(), "Q8_0", "row 3: value 5 is inf"},
       {std::numeric_limits<float>::quiet_NaN(), "F16", "row 3: value 5 is nan"},
       {1e6F, "F16", "row 3: value 5 is 1000000"},
+      // The scales of their blocks are F16, too.
+      {1e6F, "Q4_0", "row 3: value 5 is 1000000, which Q4_0 cannot hold: it goes up to 524032"},
+      {-1e9F, "Q8_0", "row 3: value 5 is -1000000000, which Q8_0"},
+      {3e38F, "MXFP4", "row 3: value 5 is 3e+38, which MXFP4"},
   };
   for (const Attempt& attempt : attempts) {
     const RunResult result = quantize({attempt.type}, with_value(attempt.value));

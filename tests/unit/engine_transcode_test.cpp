@@ -329,6 +329,23 @@ TEST(TranscodeWeight, WhatIsNotFiniteBeforeIsNoLossAndAfterItIs) {
   EXPECT_EQ(error->squared_error, 0);
 }
 
+TEST(TranscodeWeight, WhatABlockCannotReachIsALoss) {
+  // 127 * 65504 is the largest of Q8_0.
+  std::vector<float> values(32, 1.0F);
+  values[3] = 8319008.0F;
+  for (const float value : {8319008.0F, -8319009.0F, 1e30F}) {
+    values[7] = value;
+    std::vector<std::byte> from(values.size() * 4);
+    trait(DType::kF32).encode(values.data(), from.data(), 32);
+    convert_little_endian(DType::kF32, from);
+    const auto buffer = *host_memory().allocate(64);
+    const auto error =
+        transcode(from, DType::kF32, {buffer.get(), 0}, DType::kQ8_0, [](std::uint64_t) {});
+    ASSERT_TRUE(error);
+    EXPECT_EQ(error->lost, value == 8319008.0F ? 0U : 1U) << value;
+  }
+}
+
 TEST(TranscodeWeight, ABufferThatIsTooSmallIsAnError) {
   const std::vector<std::byte> from(64 * 4);
   const auto buffer = *host_memory().allocate(64);

@@ -25,7 +25,7 @@ std::vector<std::string> cells_of(const std::string& line) {
 }
 
 TEST(FormatsPage, ListsEveryTypeAsItIs) {
-  constexpr std::size_t kCells = 7;
+  constexpr std::size_t kCells = 8;
   std::map<std::string, std::vector<std::string>> rows;
   std::istringstream page(test::read_file(SHUNT_TEST_DOCS "/formats.md"));
   for (std::string line; std::getline(page, line);) {
@@ -46,7 +46,8 @@ TEST(FormatsPage, ListsEveryTypeAsItIs) {
     EXPECT_EQ(row->second[2], fmt::format("{}", bits)) << name;
     EXPECT_EQ(row->second[3], fmt::format("{}", type.block_elements)) << name;
     EXPECT_EQ(row->second[4], fmt::format("{}", type.block_bytes)) << name;
-    EXPECT_EQ(row->second[6], made) << name;
+    EXPECT_EQ(row->second[6], type.largest > 0 ? fmt::format("{:.3g}", type.largest) : "-") << name;
+    EXPECT_EQ(row->second[7], made) << name;
     rows.erase(row);
   }
   for (const auto& [name, cells] : rows) ADD_FAILURE() << "there is no type " << name;

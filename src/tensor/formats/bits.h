@@ -59,8 +59,7 @@ inline float load_f16(const std::byte* from) {
 }
 /// The F16 nearest to a number, never infinite: the largest one stands for all beyond.
 inline std::uint16_t finite_f16(float value) {
-  constexpr float kLargest = 65504.0f;
-  return f32_to_f16(std::clamp(value, -kLargest, kLargest));
+  return f32_to_f16(std::clamp(value, -kLargestF16, kLargestF16));
 }
 inline void store_f16(float value, std::byte* to) {
   store_little(finite_f16(value), to);

@@ -3,7 +3,8 @@
 // is tried at values that bring the largest of them to about the largest multiple; each part takes
 // the better of the two multiples around its own best, with the numbers that suit it. At last the
 // block's scale is solved for by least squares with all that fixed, in turn with the choice of
-// multiples, as long as it gets better.
+// multiples, as long as it gets better. What counts is the scale as it is stored: what its rounding
+// costs is part of every comparison, the one with a block of zeros included.
 #pragma once
 
 #include <algorithm>
@@ -36,11 +37,16 @@ struct BlockScale {
   std::array<std::uint8_t, Parts> k = {};
 };
 
-/// A scale as F16 holds it; not 0 unless it is 0, for the least F16 may have multiples that fit.
-inline float f16_scale(float scale) {
+/// Calls take(scale) with what F16 holds of a scale: the nearest; and where F16s are so far apart
+/// that it matters on which side (subnormal ones, below 32 times the least), both its neighbours.
+/// Whether a call was true.
+template <class Take>
+bool take_as_f16(float scale, Take take) {
   constexpr float kLeastF16 = 0x1p-24f;
-  if (scale != 0 && std::fabs(scale) < kLeastF16) return std::copysign(kLeastF16, scale);
-  return f16_to_f32(finite_f16(scale));
+  if (std::fabs(scale) >= 32 * kLeastF16) return take(f16_to_f32(finite_f16(scale)));
+  const float inner = std::trunc(scale / kLeastF16) * kLeastF16;
+  const bool taken = take(inner);
+  return (inner != scale && take(inner + std::copysign(kLeastF16, scale))) || taken;
 }
 
 /// `sums(part, scale)` gives the sums of a part with the numbers that suit the scale. `tries`
@@ -84,11 +90,14 @@ BlockScale<Parts> fit_block_scale(const std::array<float, Parts>& best, const Mu
   }
   if (largest == 0) return {};
   Tried found;
-  const auto take = [&](float d) {
-    const Tried tried = at(f16_scale(d));
-    if (!(tried.gain > found.gain)) return false;
-    found = tried;
-    return true;
+  const auto take = [&](float scale) {
+    return take_as_f16(scale, [&](float d) {
+      if (d == 0) return false;
+      const Tried tried = at(d);
+      if (!(tried.gain > found.gain)) return false;
+      found = tried;
+      return true;
+    });
   };
   const float high = multiples.of(multiples.count - 1);
   for (int i = 0; i < tries; ++i) {
@@ -106,8 +115,19 @@ BlockScale<Parts> fit_block_scale(const std::array<float, Parts>& best, const Mu
 /// A block of one scale: that scale, as F16 holds it, and the indices that suit it.
 template <class Levels, int N>
 float fit_scale(const float* x, const float* w, const Scan& scan, std::uint8_t* indices) {
-  const float d = f16_scale(best_scale(
-      largest(x, N), scan, [&](float scale) { return sums_at<Levels, N>(x, w, scale); }));
+  const auto sums = [&](float scale) { return sums_at<Levels, N>(x, w, scale); };
+  const float best = best_scale(largest(x, N), scan, sums);
+  float d = 0;
+  float most = 0;
+  for (const float scale : {best, -best}) {
+    take_as_f16(scale, [&](float stored) {
+      const float gain = sums(stored).gain(stored);
+      if (!(gain > most)) return false;
+      d = stored;
+      most = gain;
+      return true;
+    });
+  }
   indices_at<Levels, N>(x, d, indices);
   return d;
 }

@@ -9,6 +9,8 @@
 
 namespace shunt::formats {
 
+inline constexpr float kLargestF16 = 65504.0f;
+
 constexpr float f16_to_f32(std::uint16_t half) {
   const std::uint32_t sign = static_cast<std::uint32_t>(half & 0x8000u) << 16;
   const std::uint32_t exponent = (half >> 10) & 0x1fu;

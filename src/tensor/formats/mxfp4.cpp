@@ -22,6 +22,8 @@ constexpr float kAscending[15] = {-6.0f, -4.0f, -3.0f, -2.0f, -1.5f, -1.0f, -0.5
 constexpr std::uint8_t kSorted[15] = {15, 14, 13, 12, 11, 10, 9, 0, 1, 2, 3, 4, 5, 6, 7};
 using Levels = TableLevels<kAscending>;
 
+constexpr int kBias = 127;
+
 /// 2^(e - 127).
 float power(int e) {
   if (e == 255) return std::numeric_limits<float>::quiet_NaN();
@@ -38,21 +40,34 @@ void MXFP4::decode(const std::byte* block, float* values) {
   for (int i = 0; i < kElements; ++i) values[i] = kNumbers[q[i]] * scale;
 }
 
-/// Tries the exponents around the one that makes the largest magnitude 4 to 8.
+/// The best exponent of all. A scale that makes the largest magnitude 2 to 4 is the largest worth
+/// trying: the next has but some of its numbers. Going down ends where a scale could take off no
+/// more than the best does: scale * number is at most 6 * scale, and 2 * value * that, less its
+/// square, at most 12 * scale * value.
 void MXFP4::encode(const float* values, const float* weights, std::byte* block) {
-  constexpr int kLargest = 254;
-  const int e = std::ilogb(std::max(std::fabs(largest(values, kElements)), 0x1p-126f)) + 127 - 2;
+  // Values in units of the power of two below the largest, so that squares stay within F32.
+  const float top = std::fabs(largest(values, kElements));
+  const int unit = top > 0 ? std::ilogb(top) : 0;
+  const double units = std::ldexp(1.0, -unit);
+  float x[kElements];
+  float magnitudes = 0;
+  for (int i = 0; i < kElements; ++i) {
+    x[i] = static_cast<float>(values[i] * units);
+    magnitudes += weights[i] * std::fabs(x[i]);
+  }
+  const auto scale_of = [&](int e) { return std::ldexp(1.0f, e - kBias - unit); };
   int best = 0;
   float best_gain = 0;
-  for (int tried = std::max(e - 1, 0); tried <= std::clamp(e + 2, 0, kLargest); ++tried) {
-    const float gain = sums_at<Levels, kElements>(values, weights, power(tried)).gain(power(tried));
-    if (gain > best_gain) {
-      best = tried;
-      best_gain = gain;
-    }
+  for (int e = std::max(unit - 1 + kBias, 0); e >= 0; --e) {
+    const float scale = scale_of(e);
+    if (12 * scale * magnitudes <= best_gain) break;
+    const float gain = sums_at<Levels, kElements>(x, weights, scale).gain(scale);
+    if (gain <= best_gain) continue;
+    best = e;
+    best_gain = gain;
   }
   std::uint8_t q[kElements];
-  indices_at<Levels, kElements>(values, power(best), q);
+  indices_at<Levels, kElements>(x, scale_of(best), q);
   for (std::uint8_t& index : q) index = kSorted[index];
   block[0] = static_cast<std::byte>(best);
   Fields<4, 16>::pack(q, kElements, 0, block + 1);

@@ -150,9 +150,20 @@ template <int Top, int N>
 Line fit_line(const float* x, const float* w, std::uint8_t* numbers) {
   const LinePart<Top, N, true> part(x, w);
   const Line best = part.best();
-  const Line line = {f16_scale(best.scale), f16_to_f32(finite_f16(best.minimum))};
-  part.numbers(line, numbers);
-  return line;
+  Line found;
+  float least = part.error({}, found);
+  const auto take = [&](const Line& line) {
+    const float error = part.error(part.sums(line), line);
+    if (!(error < least)) return false;
+    found = line;
+    least = error;
+    return true;
+  };
+  take_as_f16(best.scale, [&](float scale) {
+    return take_as_f16(best.minimum, [&](float minimum) { return take({scale, minimum}); });
+  });
+  part.numbers(found, numbers);
+  return found;
 }
 
 /// A block of parts whose scales and minimums are d and dmin times integers from 0 to Most.
@@ -186,11 +197,15 @@ class LineBlock {
     // First the scales that bring the largest to Most and somewhat below, in all pairs; then, as
     // long as it gets better, those of least squares for the integers and numbers that came out.
     Tried found = at(0, 0);
-    const auto take = [&](float d, float dmin) {
-      const Tried tried = at(f16_scale(d), f16_scale(dmin));
-      if (!(tried.error < found.error)) return false;
-      found = tried;
-      return true;
+    const auto take = [&](float scale, float minimum) {
+      return take_as_f16(scale, [&](float d) {
+        return take_as_f16(minimum, [&](float dmin) {
+          const Tried tried = at(d, dmin);
+          if (!(tried.error < found.error)) return false;
+          found = tried;
+          return true;
+        });
+      });
     };
     constexpr int kTries = 3;
     constexpr float kStep = Most / 32.0f;

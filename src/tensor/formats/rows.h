@@ -29,9 +29,11 @@ void decode_rows(const std::byte* from, float* to, std::int64_t n) {
   for (; n > 0; n -= F::kElements, from += F::kBytes, to += F::kElements) F::decode(from, to);
 }
 
-/// A block's values: not-a-number is taken as 0, and what is beyond all formats as their end.
-template <std::size_t N>
+/// A block's values: not-a-number is taken as 0, and what is far beyond the format as its end.
+template <class F>
 class FiniteValues {
+  static constexpr std::size_t N = kElementsOf<F>;
+
  public:
   explicit FiniteValues(const float* values) : values_(values) {
     if (std::all_of(values, values + N, [](float x) { return std::fabs(x) <= kLargest; })) return;
@@ -45,9 +47,8 @@ class FiniteValues {
   const float* data() const { return values_; }
 
  private:
-  /// More than the largest F16 times 128 * 32, what Q6_K scales it by; its square is far from
-  /// overflow.
-  static constexpr float kLargest = 1e9f;
+  /// 1e9 is more than any format with a scale of F16 reaches, and its square far from overflow.
+  static constexpr float kLargest = std::max(1e9f, F::kLargest);
   const float* values_;
   float copy_[N];
 };
@@ -70,15 +71,14 @@ std::array<float, N> clean_weights(const float* weights) {
 template <EncodesPlainly F>
 void encode_rows(const float* from, std::byte* to, std::int64_t n) {
   for (; n > 0; n -= F::kElements, from += F::kElements, to += F::kBytes) {
-    F::encode(FiniteValues<kElementsOf<F>>(from).data(), to);
+    F::encode(FiniteValues<F>(from).data(), to);
   }
 }
 
 template <EncodesWeighted F>
 void encode_rows_weighted(const float* from, const float* weights, std::byte* to, std::int64_t n) {
   for (; n > 0; n -= F::kElements, from += F::kElements, weights += F::kElements, to += F::kBytes) {
-    F::encode(FiniteValues<kElementsOf<F>>(from).data(),
-              clean_weights<kElementsOf<F>>(weights).data(), to);
+    F::encode(FiniteValues<F>(from).data(), clean_weights<kElementsOf<F>>(weights).data(), to);
   }
 }
 
@@ -88,7 +88,7 @@ requires(!EncodesPlainly<F>) void encode_rows(const float* from, std::byte* to, 
   std::array<float, kElementsOf<F>> ones;
   ones.fill(1.0f);
   for (; n > 0; n -= F::kElements, from += F::kElements, to += F::kBytes) {
-    F::encode(FiniteValues<kElementsOf<F>>(from).data(), ones.data(), to);
+    F::encode(FiniteValues<F>(from).data(), ones.data(), to);
   }
 }
 

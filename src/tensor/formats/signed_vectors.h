@@ -55,9 +55,13 @@ class SignedVectors {
     if (found.ll > 0) {
       // Once more by least squares, now that wrong signs are where they are best.
       BlockScale<kParts> scale = found.fit.scale;
-      scale.d = f16_scale(static_cast<float>(found.xl / found.ll));
-      const Settled again = settle(scale, multiples);
-      if (again.gain > found.gain) found = again;
+      take_as_f16(static_cast<float>(found.xl / found.ll), [&](float d) {
+        scale.d = d;
+        const Settled again = settle(scale, multiples);
+        if (!(again.gain > found.gain)) return false;
+        found = again;
+        return true;
+      });
     }
     return found.fit;
   }
