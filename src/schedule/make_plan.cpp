@@ -106,7 +106,7 @@ class PlanMaker {
     const std::size_t keep = free.size() - leave;
     end.node = keep == 0 ? 0 : free[keep];
     const std::string what = keep == 0
-                                 ? fmt::format("none of its {} operations", free.size())
+                                 ? std::string("none of its operations")
                                  : fmt::format("the first {} of its {} operations, those before {}",
                                                keep, free.size(), graph_->describe(end.node));
     const std::size_t bound = on(placement, device, true).size();

@@ -143,7 +143,7 @@ TEST(MakePlan, ASmallDeviceGetsWhatItHasRoomForDownToNothing) {
         some += on_device > 0 && on_device < fan.operations;
         EXPECT_EQ((*plan)->placement().notes.empty(), on_device == fan.operations);
         if (rows == 0) {
-          EXPECT_THAT((*plan)->placement().notes.back(), HasSubstr("test0 keeps none of its "));
+          EXPECT_THAT((*plan)->placement().notes.back(), HasSubstr("test0 keeps none of its operations"));
         }
       }
       EXPECT_EQ(device.allocated(), 0U);
@@ -221,8 +221,8 @@ TEST(MakePlan, OnlyTheDeviceThatRefusedGetsLess) {
 TEST(MakePlan, TwoSmallDevicesGetWhatTheyHaveRoomForDownToNothing) {
   const Fan fan;
   const CostModel estimates;
-  for (const std::size_t rows : {0, 3, 8}) {
-    for (const std::size_t others : {0, 4}) {
+  for (const std::size_t rows : {0U, 3U, 8U}) {
+    for (const std::size_t others : {0U, 4U}) {
       SCOPED_TRACE(fmt::format("{} and {} rows", rows, others));
       TestDevice first({.name = "a0", .memory = rows * kRow});
       TestDevice second({.name = "b0", .memory = others * kRow});
@@ -281,7 +281,7 @@ TEST(MakePlan, WhatIsPinnedStays) {
   const Fan fan;
   const Pin pins[] = {{"y", "test0"}};
   // Room for the weight, the last sum and the two that it reads.
-  for (const std::size_t rows : {4, 3}) {
+  for (const std::size_t rows : {4U, 3U}) {
     TestDevice device({.memory = rows * kRow});
     TestDevice host(cpu_config());
     Device* devices[] = {&device, &host};
