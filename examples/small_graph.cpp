@@ -28,7 +28,8 @@ static Status run() {
   float weights[] = {1, 2, 3, -1, 0, 1};
   const auto buffer = wrap_host_memory(std::as_writable_bytes(std::span(weights)), {});
   const LeafMemory memory[] = {{w.id, {buffer.get(), 0}}};
-  SHUNT_ASSIGN(const auto plan, make_plan(graph, devices, {.memory = memory}));
+  SHUNT_ASSIGN(const auto plan,
+               make_plan(graph, devices, {.memory = memory}, {.steps_in_flight = 1}));
   const Decision& decision = plan->placement().decisions[y.id];
   const std::string device = devices[static_cast<std::size_t>(decision.device)]->info().name;
   std::printf("y runs on %s: %s\n", device.c_str(), decision.reason.c_str());

@@ -143,7 +143,8 @@ TEST(MakePlan, ASmallDeviceGetsWhatItHasRoomForDownToNothing) {
         some += on_device > 0 && on_device < fan.operations;
         EXPECT_EQ((*plan)->placement().notes.empty(), on_device == fan.operations);
         if (rows == 0) {
-          EXPECT_THAT((*plan)->placement().notes.back(), HasSubstr("test0 keeps none of its operations"));
+          EXPECT_THAT((*plan)->placement().notes.back(),
+                      HasSubstr("test0 keeps none of its operations"));
         }
       }
       EXPECT_EQ(device.allocated(), 0U);
