@@ -28,13 +28,12 @@ static Status run() {
   float weights[] = {1, 2, 3, -1, 0, 1};
   const auto buffer = wrap_host_memory(std::as_writable_bytes(std::span(weights)), {});
   const LeafMemory memory[] = {{w.id, {buffer.get(), 0}}};
-  SHUNT_ASSIGN(Placement placement, place(*graph, devices, {.memory = memory}));
-  std::printf(
-      "y runs on %s: %s\n",
-      devices[static_cast<std::size_t>(placement.decisions[y.id].device)]->info().name.c_str(),
-      placement.decisions[y.id].reason.c_str());
   SHUNT_ASSIGN(const auto plan,
-               compile(graph, std::move(placement), {.memory = memory, .observe = {}}));
+               make_plan(graph, devices, {.memory = memory}, {.steps_in_flight = 1}));
+  const Decision& decision = plan->placement().decisions[y.id];
+  const std::string device = devices[static_cast<std::size_t>(decision.device)]->info().name;
+  std::printf("y runs on %s: %s\n", device.c_str(), decision.reason.c_str());
+  for (const std::string& note : plan->placement().notes) std::printf("%s\n", note.c_str());
 
   SHUNT_ASSIGN(const auto input, plan->input(x));
   auto* numbers = reinterpret_cast<float*>(input.data());

@@ -87,7 +87,8 @@ std::string to_text(const Conversion& conversion);
 struct Placement {
   std::vector<Device*> devices;     ///< by falling priority, the CPU last
   std::vector<Decision> decisions;  ///< by node id
-  std::vector<std::string> notes;   ///< what the user should know: pins that match nothing
+  std::vector<std::string> notes;   ///< what the user should know: pins that match nothing, and
+                                    ///< what make_plan() took from a device
   double predicted_seconds = 0;     ///< of a step at the extents' maximum; 0 without costs
   std::vector<PredictedCopy> predicted_copies =
       {};  ///< those of a link in order; without costs none
@@ -108,11 +109,20 @@ struct Pin {
   std::string device;   ///< its name, "cuda0"
 };
 
+/// A computed node that a device is not to have, as if the device had refused it.
+struct Exclusion {
+  NodeId node = 0;
+  int device = 0;  ///< index into the devices; not the CPU's
+  Refusal refusal = Refusal::kCost;
+  std::string reason = {};  ///< for Decision::passed_over
+};
+
 struct PlaceOptions {
   /// Leaves that have their place already; for other weights and caches the placement says where
   /// they should go.
   std::span<const LeafMemory> memory = {};
-  std::span<const Pin> pins = {};  ///< the first that matches counts
+  std::span<const Pin> pins = {};              ///< the first that matches counts
+  std::span<const Exclusion> exclusions = {};  ///< what devices are not to have
   /// From so many rows of a result on, weights in host memory are sent to a device that wants the
   /// op; 0: never.
   std::int64_t stream_rows = 32;
@@ -128,8 +138,8 @@ struct PlaceOptions {
 };
 
 /// Decides where each node runs. `devices` by falling priority, a CPU last. The same inputs give
-/// the same placement. Invalid if there is no CPU, if a pin can't be kept, or if an op must write
-/// where no device that can write is able to compute it.
+/// the same placement. Invalid if there is no CPU, if a pin can't be kept, if an op must write
+/// where no device that can write is able to compute it, or for an exclusion of what is not there.
 Result<Placement> place(const Graph& graph, std::span<Device* const> devices,
                         const PlaceOptions& options = {});
 
@@ -227,5 +237,19 @@ class Plan {
 /// bytes, if it does not fit.
 Result<std::unique_ptr<Plan>> compile(std::shared_ptr<const Graph> graph, Placement placement,
                                       const CompileOptions& options);
+
+/// Places a graph and compiles it. If a device refuses memory meanwhile, both are done again with
+/// less on that device, again and again, down to nothing. Operations leave it from the end of the
+/// graph: an eighth of them at first, then a quarter, then half of those that are left each time.
+/// What is pinned or writes into a leaf stays where it is. For what left, Decision::passed_over
+/// says Refusal::kMemory with the device and the bytes, and so does Placement::notes, once each
+/// time. An error that names no device is taken to be about all accelerators. Leaves keep their
+/// memory, which is PlaceOptions::memory; CompileOptions::memory must be empty: Invalid otherwise.
+/// OutOfMemory, naming device and bytes, if the CPU has too little, or a device for what must stay
+/// there. Other errors are those of place() and compile().
+Result<std::unique_ptr<Plan>> make_plan(std::shared_ptr<const Graph> graph,
+                                        std::span<Device* const> devices,
+                                        const PlaceOptions& place_options = {},
+                                        const CompileOptions& compile_options = {});
 
 }  // namespace shunt

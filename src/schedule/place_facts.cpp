@@ -66,6 +66,7 @@ Result<PlaceFacts> PlaceFacts::create(const Graph& graph, std::span<Device* cons
   SHUNT_ASSIGN(const auto limits, send_limits(devices, facts.infos_, options.stream_bytes));
   facts.users_ = storage_users(graph);
   facts.answers_ = Answers::ask(graph, devices, options);
+  SHUNT_TRY(facts.exclude(options.exclusions));
   facts.writers_.resize(graph.size());
   for (NodeId id = 0; id < graph.size(); ++id) {
     if (!is_computed(graph.node(id))) continue;
@@ -86,6 +87,22 @@ Result<PlaceFacts> PlaceFacts::create(const Graph& graph, std::span<Device* cons
     }
   }
   return facts;
+}
+
+Status PlaceFacts::exclude(std::span<const Exclusion> exclusions) {
+  for (const Exclusion& exclusion : exclusions) {
+    const NodeId id = exclusion.node;
+    if (id >= graph_->size() || !is_computed(graph_->node(id))) {
+      return invalid("{} is not computed: no device can be without it", graph_->describe(id));
+    }
+    if (exclusion.device < 0 || exclusion.device >= cpu()) {
+      return invalid("{} can't be kept from device {}; there are {} beside the CPU",
+                     graph_->describe(id), exclusion.device, cpu());
+    }
+    if (!can(exclusion.device, id)) continue;  // its own reason is the better one
+    answers_.refuse(id, exclusion.device, Support::no(exclusion.refusal, exclusion.reason));
+  }
+  return ok();
 }
 
 bool PlaceFacts::can_own(int index, NodeId id) const {

@@ -23,7 +23,8 @@ class PlaceFacts {
  public:
   /// Asks every device about every computed node, once. An accelerator that can't hold the weights
   /// that would have to be sent there refuses, for its memory. Invalid without a CPU at the end or
-  /// with limits for other devices, Unsupported if the CPU can't compute something.
+  /// with limits or exclusions of what is not there, Unsupported if the CPU can't compute
+  /// something.
   static Result<PlaceFacts> create(const Graph& graph, std::span<Device* const> devices,
                                    const PlaceOptions& options);
 
@@ -62,6 +63,8 @@ class PlaceFacts {
 
  private:
   PlaceFacts() = default;
+  /// Makes a no of every yes that is excluded.
+  Status exclude(std::span<const Exclusion> exclusions);
 
   const Graph* graph_ = nullptr;
   std::vector<Device*> devices_;
