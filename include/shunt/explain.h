@@ -93,11 +93,13 @@ struct TranscodedWeight {
   std::uint64_t bytes_before = 0;
   std::uint64_t bytes = 0;
   std::string reason;                   ///< who needs it so
-  std::optional<TranscodeError> error;  ///< measured when it was loaded
+  std::optional<TranscodeError> error;  ///< once it has been measured
 };
 /// What becomes of a weight of a graph, in its type of before or after.
 TranscodedWeight describe_conversion(const Graph& graph, const Conversion& conversion,
                                      std::string device);
+/// "blk.0.ffn_up.weight has 3 values that F16 can't hold". Its error must have been measured.
+std::string lost_text(const TranscodedWeight& weight);
 /// A line for each device, pair of types and reason: "test0: 12 weights came as Q8_0 instead of
 /// Q4_0: error 1.3e-06 (normalised mean square), 3.2 MiB more", or, while nothing is loaded,
 /// "test0: 12 weights come as Q8_0 instead of Q4_0 (test0 takes w of matmul only so), 3.2 MiB

@@ -214,7 +214,8 @@ class Plan {
   /// As they are now.
   virtual const ExtentValues& extents() const = 0;
   /// Memory of an input of the next step, to be filled before it starts; waits while that memory
-  /// is in use. Strides are those of the graph's tensor. Invalid for other nodes.
+  /// is in use. Once that step has started it is that step's: ask again for the next one. Strides
+  /// are those of the graph's tensor. Invalid for other nodes.
   virtual Result<std::span<std::byte>> input(Value leaf) = 0;
   /// Starts a step with the inputs and extents as they are, and gives its number; waits for the
   /// oldest if too many are under way. `cancel` may become true at any time, from any thread, and

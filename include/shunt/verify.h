@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "shunt/plan.h"
+#include "shunt/explain.h"
 
 namespace shunt {
 
@@ -28,11 +28,15 @@ std::string_view to_string(CheckOutcome outcome);
 /// One operation of a graph.
 struct NodeCheck {
   NodeId node = 0;
-  std::string name;     ///< "blk.0.attention (attention)"
-  std::string op;       ///< "attention"
-  std::string tensors;  ///< "F32 [64, 64], F32 [64, 5] -> F32 [64, 5]": sizes of this run
+  std::string name;  ///< "blk.0.attention (attention)"
+  std::string op;    ///< "attention"
+  /// "F32 [64, 64], F32 [64, 5] -> F32 [64, 5]": types on the device, sizes of this run.
+  std::string tensors;
   CheckOutcome outcome = CheckOutcome::kCompared;
   std::string message;  ///< why it is not compared
+  /// Weights that the device has in another type, each with what that costs. This is no part of
+  /// `error`: the other result is then that of the CPU with the same weights.
+  std::vector<TranscodedWeight> transcoded;
   /// Normalised mean square error against the other result: sum (a - b)^2 / sum b^2 over all
   /// elements; where b is zero all over, the sum of squares itself. Where both are the same
   /// infinity, or neither is a number, they are equal; if only one is, the error is infinite.
@@ -75,13 +79,17 @@ struct VerifyOptions {
   /// Fills the inputs of the plan and states its extents; may be empty if there are none.
   std::function<Status(Plan& plan)> fill = {};
   std::optional<double> threshold = {};  ///< for all operations
+  /// What may be done about a weight whose type the device lacks.
+  Transcode transcode = Transcode::kPrecise;
   const std::atomic<bool>* cancel = nullptr;
   /// Called after each operation, with how many are done and in all; may be empty.
   std::function<void(std::size_t done, std::size_t total)> progress = {};
 };
 
 /// Runs the graph as it is placed, and each computed node (no leaf, no view) once more, alone, on
-/// `device`. A node that the device refuses, or fails at, is told in its check; the others go on.
+/// `device`. A weight whose type the device lacks comes to it in another one, as it does when a
+/// model is loaded. A node that the device refuses, or fails at, is told in its check; the others
+/// go on.
 /// The memory of caches is written as by any run. Takes one node's sources and result on the
 /// device at a time, and on the host what later nodes still read. Checks come in the order of the
 /// graph. An error is one of the run that is believed, or Cancelled.

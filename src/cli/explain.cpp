@@ -14,6 +14,7 @@ class ExplainCommand final : public Command {
         "explain", "show which device computes what of a model, and why",
         "  shunt explain --model model.gguf\n"
         "  shunt explain --model model.gguf --devices cuda0,cpu0 --tokens 1 --json\n"
+        "  shunt explain --model model.gguf --placement edited.placement\n"
         "  shunt explain --model model.gguf --html explanation.html"};
     return kInfo;
   }

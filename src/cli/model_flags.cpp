@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "base/fail.h"
-#include "cli/placement_files.h"
 #include "cli/progress.h"
 #include "ops/common/cache_types.h"
 #include "ops/common/checks.h"
@@ -51,14 +50,13 @@ void ModelFlags::declare(Arguments& arguments) {
                     return ok();
                   });
   pins_.declare(arguments);
-  arguments.text("--placement", "FILE", "a placement from shunt place, to be followed exactly",
-                 placement_);
   fallback_.declare(arguments);
   device_error_.declare(arguments);
 }
 
 Status ModelFlags::check() {
   if (!model_) return invalid("{}", kNoModel);
+  SHUNT_TRY(pins_.check());
   SHUNT_ASSIGN(options_, runtime_.options());
   return ok();
 }
@@ -73,9 +71,6 @@ Result<OpenModel> ModelFlags::open() const {
   load.fallback = fallback_.policy();
   load.on_device_error = device_error_.policy();
   SHUNT_TRY(pins_.apply(load));
-  if (placement_) {
-    SHUNT_ASSIGN(load.placement, load_placement(*placement_));
-  }
   load.progress = [&](std::uint64_t done, std::uint64_t total) { progress.show(done, total); };
   SHUNT_ASSIGN(open.model, Model::load(*model_, *open.registry, load));
   return open;

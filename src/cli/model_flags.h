@@ -42,7 +42,6 @@ class ModelFlags {
   PlacementFlags pins_;
   FallbackFlags fallback_;
   DeviceErrorFlag device_error_;
-  std::optional<std::string> placement_;
 };
 
 }  // namespace shunt::cli

@@ -61,6 +61,7 @@ class PlaceCommand final : public Command {
     if (!diff_) return step_.check();
     if (!after_) return invalid("--diff needs two placement files");
     if (step_.has_model()) return invalid("--diff and --model exclude each other");
+    if (step_.has_placement()) return invalid("--diff and --placement exclude each other");
     if (output_) return invalid("--diff and --output exclude each other");
     return ok();
   }

@@ -104,6 +104,7 @@ void StepFlags::declare(Arguments& arguments) {
 
 Status StepFlags::check() {
   if (!model_) return invalid("no model is given; use --model FILE");
+  SHUNT_TRY(pins_.check());
   SHUNT_ASSIGN(options_, runtime_.options());
   return ok();
 }
@@ -118,6 +119,7 @@ Result<PlacedStep> StepFlags::place() const {
         SHUNT_ASSIGN(const auto model, open_without_weights(*model_, std::move(devices)));
         LoadOptions load;
         SHUNT_TRY(pins_.apply(load));
+        model->placement = std::move(load.placement);
         model->pins = std::move(load.pins);
         model->transcode = load.transcode;
         if (load.costs) model->costs = std::move(load.costs);

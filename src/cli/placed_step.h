@@ -32,6 +32,7 @@ class StepFlags {
   void declare(Arguments& arguments);
   Status check();
   bool has_model() const { return model_.has_value(); }
+  bool has_placement() const { return pins_.has_file(); }
   Result<PlacedStep> place() const;
 
  private:

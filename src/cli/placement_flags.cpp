@@ -2,6 +2,7 @@
 
 #include "base/fail.h"
 #include "cli/parse_units.h"
+#include "cli/placement_files.h"
 
 namespace shunt::cli {
 namespace {
@@ -19,6 +20,13 @@ constexpr std::int64_t kMostRows = std::int64_t{1} << 40;
 
 }  // namespace
 
+void declare_transcode(Arguments& arguments, Transcode& transcode) {
+  arguments.value("--transcode", "MODE",
+                  "whether a device that lacks a weight's type gets it in another one: never, "
+                  "precise (one at least as precise) or lossy (default precise)",
+                  [&](const std::string& text) { return read_transcode(text, transcode); });
+}
+
 void PlacementFlags::declare(Arguments& arguments) {
   arguments.each("--place", "PATTERN=DEVICE",
                  "what has a name that matches goes to the device, such as 'blk.[0-9].*=cuda0'; "
@@ -34,10 +42,7 @@ void PlacementFlags::declare(Arguments& arguments) {
   arguments.text("--costs", "FILE",
                  "what was measured (shunt bench --save-costs) predicts times, not estimates",
                  costs_);
-  arguments.value("--transcode", "MODE",
-                  "whether a device that lacks a weight's type gets it in another one: never, "
-                  "precise (one at least as precise) or lossy (default precise)",
-                  [this](const std::string& text) { return read_transcode(text, transcode_); });
+  declare_transcode(arguments, transcode_);
   arguments.value("--memory-margin", "SIZE",
                   "memory of each device but the CPU to be left alone, such as 512MiB (default 5% "
                   "of what is free, at least 64MiB, at most a quarter)",
@@ -47,17 +52,38 @@ void PlacementFlags::declare(Arguments& arguments) {
                   });
   arguments.number<std::int64_t>("--stream-rows",
                                  "from so many tokens at once on, weights in host memory are sent "
-                                 "to a device that wants them; "
-                                 "0: never",
+                                 "to a device that wants them; 0: never (default " +
+                                     std::to_string(LoadOptions{}.stream_rows) + ")",
                                  stream_rows_, 0, kMostRows);
   arguments.flag("--rules-only", rules_only_, "rules alone decide what runs where, not costs");
+  arguments.text("--placement", "FILE",
+                 "a placement from shunt place, to be followed exactly; nothing else decides then",
+                 placement_);
+}
+
+Status PlacementFlags::check() const {
+  if (!placement_) return ok();
+  const std::pair<const char*, bool> deciders[] = {
+      {"--place", !pins_.empty()},
+      {"--rules-only", rules_only_},
+      {"--stream-rows", stream_rows_.has_value()},
+  };
+  for (const auto& [flag, given] : deciders) {
+    if (given) {
+      return invalid("--placement and {} exclude each other: the file decides alone", flag);
+    }
+  }
+  return ok();
 }
 
 Status PlacementFlags::apply(LoadOptions& options) const {
+  if (placement_) {
+    SHUNT_ASSIGN(options.placement, load_placement(*placement_));
+  }
   options.pins = pins_;
   options.transcode = transcode_;
   options.memory_margin = memory_margin_;
-  options.stream_rows = stream_rows_;
+  if (stream_rows_) options.stream_rows = *stream_rows_;
   options.rules_only = rules_only_;
   if (costs_) {
     SHUNT_ASSIGN(CostModel costs, CostModel::load(*costs_));

@@ -10,19 +10,26 @@
 
 namespace shunt::cli {
 
+/// Declares --transcode.
+void declare_transcode(Arguments& arguments, Transcode& transcode);
+
 class PlacementFlags {
  public:
   void declare(Arguments& arguments);
-  /// Fills in pins, costs, the margin, what is streamed and what may be transcoded. NotFound, Io or
-  /// BadFile, naming the file of costs.
+  /// Invalid if a placement file is to be followed and something else decides, too.
+  Status check() const;
+  bool has_file() const { return placement_.has_value(); }
+  /// Fills in the placement file, pins, costs, the margin, what is streamed and what may be
+  /// transcoded. NotFound, Io or BadFile, naming the file.
   Status apply(LoadOptions& options) const;
 
  private:
+  std::optional<std::string> placement_;
   std::vector<Pin> pins_;
   std::optional<std::string> costs_;
   Transcode transcode_ = Transcode::kPrecise;
   std::optional<std::uint64_t> memory_margin_;
-  std::int64_t stream_rows_ = LoadOptions{}.stream_rows;
+  std::optional<std::int64_t> stream_rows_;
   bool rules_only_ = false;
 };
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "cli/json.h"
 
@@ -63,6 +64,14 @@ Json number_json(double value) {
   return std::isfinite(value) ? Json(value) : Json();
 }
 
+Json weight_json(const TranscodedWeight& weight) {
+  return {{"name", weight.name},
+          {"from", to_string(weight.from)},
+          {"to", to_string(weight.to)},
+          {"reason", weight.reason},
+          {"error", weight.error ? number_json(weight.error->normalised()) : Json()}};
+}
+
 Json op_json(const OpCheck& op) {
   const bool any = op.compared > 0;
   return {{"op", op.op},
@@ -105,6 +114,17 @@ std::size_t Verification::wrong() const {
   return count(*this, &NodeCheck::wrong);
 }
 
+std::vector<TranscodedWeight> Verification::transcoded() const {
+  std::vector<TranscodedWeight> weights;
+  std::set<std::string> names;
+  for (const NodeCheck& check : checks) {
+    for (const TranscodedWeight& weight : check.transcoded) {
+      if (names.insert(weight.name).second) weights.push_back(weight);
+    }
+  }
+  return weights;
+}
+
 std::string to_plain_text(const Verification& found, std::size_t top) {
   const std::size_t computed = found.worst_first.size();
   std::string text = fmt::format("{}: {} against {}; tokens of each step: {}\n", found.model,
@@ -112,6 +132,7 @@ std::string to_plain_text(const Verification& found, std::size_t top) {
   text += fmt::format("{} operations: {} compared, {} wrong, {} not supported by {}\n",
                       found.checks.size(), found.compared(), found.wrong(),
                       found.checks.size() - computed, found.device);
+  for (const std::string& line : to_lines(found.transcoded())) text += line + "\n";
   text += fmt::format("{:<14} {:>8} {:>6} {:>7} {:>9} {:>9} {:>12}\n", "op", "compared", "over",
                       "failed", "worst", "mean", "unsupported");
   for (const OpCheck& op : check_by_op(found.checks)) text += op_line(op);
@@ -131,6 +152,10 @@ std::string to_json(const Verification& found) {
   json["compared"] = found.compared();
   json["wrong"] = found.wrong();
   json["unsupported"] = found.checks.size() - found.worst_first.size();
+  json["transcoded"] = Json::array();
+  for (const TranscodedWeight& weight : found.transcoded()) {
+    json["transcoded"].push_back(weight_json(weight));
+  }
   json["ops"] = Json::array();
   for (const OpCheck& op : check_by_op(found.checks)) json["ops"].push_back(op_json(op));
   json["nodes"] = Json::array();

@@ -20,6 +20,8 @@ struct Verification {
 
   std::size_t compared() const;
   std::size_t wrong() const;
+  /// Each weight that the device has in another type, once.
+  std::vector<TranscodedWeight> transcoded() const;
 };
 
 /// The counts, a table by op, and the worst `top` operations.

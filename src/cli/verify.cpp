@@ -2,6 +2,7 @@
 #include "base/fail.h"
 #include "cli/commands.h"
 #include "cli/interrupt.h"
+#include "cli/placement_flags.h"
 #include "cli/progress.h"
 #include "cli/runtime_flags.h"
 #include "cli/verification.h"
@@ -38,6 +39,7 @@ class VerifyCommand final : public Command {
     arguments.number("--threshold",
                      "most that an error may be (default by the types of an operation)",
                      verify_.threshold, 0.0);
+    declare_transcode(arguments, transcode_);
     arguments.number<std::size_t>("--top", "how many of the worst operations to show", top_);
     runtime_.declare(arguments);
     arguments.flag("--json", json_, "print JSON, with every operation");
@@ -68,6 +70,7 @@ class VerifyCommand final : public Command {
     Progress progress("loading " + *model_, kLargeModel);
     LoadOptions load;
     load.devices = {against_};
+    load.transcode = transcode_;
     load.progress = [&](std::uint64_t done, std::uint64_t total) { progress.show(done, total); };
     return Model::load(*model_, registry, load);
   }
@@ -102,6 +105,7 @@ class VerifyCommand final : public Command {
   std::string against_ = "cpu0";
   std::optional<std::string> prompt_;
   std::size_t top_ = 10;
+  Transcode transcode_ = Transcode::kPrecise;
   VerifyModelOptions verify_;
   RuntimeFlags runtime_;
   Options options_;

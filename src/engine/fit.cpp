@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "base/fail.h"
+#include "engine/fit_by_file.h"
 #include "engine/promised_memory.h"
 #include "engine/weights_in_memory.h"
 #include "schedule/answers.h"
@@ -416,6 +417,7 @@ class Fitter {
     }
     if (stream_less(index)) return true;
     if (holds_any(index) || !used_[at(index)]) return false;
+    if (model_.placement && names_device(*model_.placement, names_[at(index)])) return false;
     used_[at(index)] = false;
     return true;
   }
@@ -440,13 +442,29 @@ class Fitter {
     return reduced;
   }
 
+  /// Which line of the user's placement file is too much for a device; empty without a file.
+  std::string line_at_fault(int index) const {
+    if (!model_.placement) return "";
+    std::map<NodeId, std::uint64_t> sizes;
+    for (std::size_t i = 0; i < leaves_.size(); ++i) {
+      const Leaf& leaf = leaves_[i];
+      const bool mapped = leaf.info != nullptr && uses_mapped_file(device(index));
+      if (homes_[i] != index || is_loaded(leaf, index) || mapped) continue;
+      sizes[leaf.id] = size_on(leaf, index);
+    }
+    return line_that_is_too_much(
+        *model_.placement, graph(),
+        {names_[at(index)], bytes_[at(index)].allocated(), request_.limits[at(index)].usable()},
+        sizes);
+  }
+
   Status check() const {
     for (int d = 0; d <= cpu_; ++d) {
       const DeviceLimit& limit = request_.limits[at(d)];
       const std::uint64_t takes = bytes_[at(d)].allocated();
       if (takes <= limit.usable()) continue;
       const bool capped = limit.cap < limit.free || limit.free == 0;
-      return fail(ErrorCode::kOutOfMemory, "{}",
+      return fail(ErrorCode::kOutOfMemory, "{}{}", line_at_fault(d),
                   to_text(MemoryNeed{names_[at(d)], takes, capped ? limit.cap : limit.free,
                                      capped ? 0 : limit.margin}));
     }

@@ -48,7 +48,7 @@ class Gatherer {
 
  private:
   Status compile_step() {
-    SHUNT_ASSIGN(step_, model_.definition->build(shape_));
+    SHUNT_ASSIGN(step_, model_.build(shape_, model_.transcoded));
     graph_ = std::make_shared<const Graph>(std::move(step_.graph));
     SHUNT_ASSIGN(caches_, zeroed_caches(model_, *graph_, step_.caches));
     std::vector<LeafMemory> memory = model_.memory_of(step_);

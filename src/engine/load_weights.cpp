@@ -173,8 +173,7 @@ Result<Filled> fill(ModelState& model, std::size_t device, WeightBlocks& weights
     TranscodedWeight& weight = other->second;
     const TranscodeError& error = weight.error.emplace((*errors)[i]);
     if (error.lost == 0) continue;
-    return Filled{fmt::format("{} has {} values that {} can't hold", weight.name, error.lost,
-                              to_string(weight.to))};
+    return Filled{lost_text(weight)};
   }
   for (auto& block : weights.blocks) model.buffers[device].push_back(std::move(block));
   return Filled{};

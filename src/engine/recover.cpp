@@ -4,6 +4,7 @@
 #include <set>
 
 #include "base/fail.h"
+#include "engine/fit_by_file.h"
 #include "engine/load_weights.h"
 
 namespace shunt {
@@ -23,7 +24,7 @@ void drop_wishes(ModelState& model, const std::string& device) {
     if (names(pin)) note(model, fmt::format("the pin {}={} is dropped", pin.pattern, device));
   }
   std::erase_if(model.pins, names);
-  if (!model.placement || std::ranges::none_of(model.placement->lines, names)) return;
+  if (!model.placement || !names_device(*model.placement, device)) return;
   note(model, fmt::format("the placement {} is no longer followed", model.placement->path));
   model.placement.reset();
 }

@@ -41,7 +41,7 @@ class ModelVerifier {
 
  private:
   Result<VerifiedStep> verify_step(const StepShape& shape, std::span<const std::int32_t> tokens) {
-    SHUNT_ASSIGN(StepGraph step, model_.definition->build(shape));
+    SHUNT_ASSIGN(StepGraph step, model_.build(shape, model_.transcoded));
     const auto graph = std::make_shared<const Graph>(std::move(step.graph));
     if (caches_.empty()) {
       SHUNT_ASSIGN(caches_, zeroed_caches(model_, *graph, step.caches));
@@ -56,6 +56,7 @@ class ModelVerifier {
     options.memory = memory;
     options.fill = [&](Plan& plan) { return fill_step(plan, step, tokens, length_, 1); };
     options.threshold = options_.threshold;
+    options.transcode = model_.transcode;
     options.cancel = options_.cancel;
     options.progress = options_.progress;
     VerifiedStep verified;

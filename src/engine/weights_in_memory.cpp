@@ -2,7 +2,7 @@
 
 #include <bit>
 
-#include "engine/transcode.h"
+#include "schedule/transcode.h"
 
 namespace shunt {
 
@@ -57,8 +57,8 @@ Result<std::vector<TranscodeError>> WeightBlocks::fill(
     std::span<const std::byte> bytes = file.data(info);
     const Address to = address(i);
     if (weights[i].tensor.dtype != info.tensor.dtype) {
-      SHUNT_ASSIGN(errors[i],
-                   transcode(bytes, info.tensor.dtype, to, weights[i].tensor.dtype, done));
+      SHUNT_ASSIGN(errors[i], transcode(bytes, info.tensor.dtype, std::endian::little, to,
+                                        weights[i].tensor.dtype, done));
       continue;
     }
     if (!kUsedInPlace) {

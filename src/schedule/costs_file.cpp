@@ -1,4 +1,5 @@
 // Measured costs as a JSON file. What a file says is checked before it is believed.
+#include <algorithm>
 #include <cerrno>
 #include <cmath>
 #include <cstdio>
@@ -106,6 +107,38 @@ Status for_each_entry(const Json& json, const std::string& name, const char* key
   return ok();
 }
 
+/// The number of a line, from 1.
+std::ptrdiff_t line_at(std::string_view text, std::size_t position) {
+  return std::ranges::count(text.substr(0, position), '\n') + 1;
+}
+
+/// Where a text stops being JSON, and what could stand there.
+Error no_json(const Json::parse_error& error, std::string_view text, const std::string& name) {
+  const std::size_t byte = std::clamp<std::size_t>(error.byte, 1, text.size() + 1);
+  const std::string_view found = byte > text.size() ? "it ends" : "it is no longer JSON";
+  // The library's text ends with what could stand there, if that can be said.
+  constexpr std::string_view kMark = "; expected ";
+  const std::string_view what = error.what();
+  const std::size_t mark = what.rfind(kMark);
+  const std::string expected =
+      mark == what.npos ? "" : fmt::format("; expected {}", what.substr(mark + kMark.size()));
+  return fail(ErrorCode::kBadFile, "{}:{}: at byte {} of the file {}{}", name,
+              line_at(text, byte - 1), byte, found, expected);
+}
+
+/// Which number is beyond any.
+Error too_large(const Json::out_of_range& error, std::string_view text, const std::string& name) {
+  constexpr std::size_t kMostShown = 40;
+  // The library's text ends with the number in quotes.
+  std::string_view number = error.what();
+  number = number.substr(std::min(number.find('\'') + 1, number.size()));
+  number = number.substr(0, number.find('\''));
+  const std::size_t position = std::min(text.find(number), text.size());
+  return fail(ErrorCode::kBadFile, "{}:{}: the number {}{} is too large", name,
+              line_at(text, position), number.substr(0, kMostShown),
+              number.size() > kMostShown ? "..." : "");
+}
+
 }  // namespace
 
 Result<CostModel> CostModel::parse(std::string_view text, const std::string& name) {
@@ -113,11 +146,14 @@ Result<CostModel> CostModel::parse(std::string_view text, const std::string& nam
     return fail(ErrorCode::kBadFile, "{}: {} bytes are too many for a file of costs", name,
                 text.size());
   }
+  if (text.empty()) return fail(ErrorCode::kBadFile, "{}: the file is empty", name);
   Json json;
   try {
     json = Json::parse(text);
-  } catch (const Json::exception& exception) {
-    return fail(ErrorCode::kBadFile, "{}: {}", name, exception.what());
+  } catch (const Json::parse_error& error) {
+    return no_json(error, text, name);
+  } catch (const Json::out_of_range& error) {
+    return too_large(error, text, name);
   }
   if (!json.is_object() || json.value("format", Json()) != Json(kFormat)) {
     return fail(ErrorCode::kBadFile, "{}: no file of costs (made by shunt bench --save-costs)",

@@ -57,13 +57,17 @@ class Reader {
       }
       SHUNT_TRY(read_line(line));
     }
-    if (number_ == 0) return bad("the file is empty");
+    if (number_ == 0) {
+      return bad(fmt::format("the file is empty; a placement starts with \"{}\"", kHeader));
+    }
     return std::move(file_);
   }
 
  private:
   Error bad(std::string_view what) const {
-    return fail(ErrorCode::kBadFile, "{}:{}: {}", file_.path, number_, what);
+    // Before the first line it is about the file.
+    const std::string line = number_ == 0 ? "" : fmt::format(":{}", number_);
+    return fail(ErrorCode::kBadFile, "{}{}: {}", file_.path, line, what);
   }
 
   Status read_line(std::string_view line) {

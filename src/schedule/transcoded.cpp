@@ -37,6 +37,12 @@ TranscodedWeight describe_conversion(const Graph& graph, const Conversion& conve
   return weight;
 }
 
+std::string lost_text(const TranscodedWeight& weight) {
+  const std::uint64_t lost = weight.error ? weight.error->lost : 0;
+  return fmt::format("{} has {} value{} that {} can't hold", weight.name, lost,
+                     lost == 1 ? "" : "s", to_string(weight.to));
+}
+
 namespace {
 
 struct Group {

@@ -1,15 +1,18 @@
 #include "shunt/verify.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <map>
 
 #include "base/fail.h"
 #include "base/guarded.h"
 #include "graph/op.h"
+#include "schedule/answers.h"
 #include "schedule/compare.h"
 #include "schedule/device_run.h"
 #include "schedule/storage_users.h"
+#include "schedule/transcode.h"
 
 namespace shunt {
 
@@ -44,6 +47,7 @@ class Verifier {
       return static_cast<bool>(stopped_);
     };
     SHUNT_ASSIGN(const auto plan, compile(graph_, std::move(placement), options));
+    ask(*plan->placement().devices.back());
     if (options_.fill) SHUNT_TRY(options_.fill(*plan));
     extents_ = plan->extents();
     SHUNT_TRY(hold_leaves(*plan));
@@ -60,6 +64,20 @@ class Verifier {
     std::span<const std::byte> input = {};  // an input's, which stay where they are
     Address leaf = {};                      // a weight's or cache's, the same
   };
+
+  /// Weights that an operation reads in another type, by their node: in the host's memory.
+  using Converted = std::map<NodeId, std::unique_ptr<Buffer>>;
+
+  void ask(Device& cpu) {
+    Device* const devices[] = {&device_, &cpu};
+    PlaceOptions options;
+    options.transcode = options_.transcode;
+    answers_ = Answers::ask(*graph_, devices, options);
+    cpu_ = &cpu;
+  }
+  /// With weights as the device in question has them: nodes have the numbers that they have in the
+  /// graph itself.
+  const Graph& graph_there() const { return answers_.graph_on(0); }
 
   Status hold_leaves(Plan& plan) {
     std::vector<bool> written(graph_->size(), false);
@@ -100,12 +118,13 @@ class Verifier {
     const Node& node = graph_->node(observed.node);
     NodeCheck check = describe(observed);
     Bytes got;
-    SHUNT_TRY(compute(observed, check, got));
+    Bytes expected;  // if weights are others than in the run that is believed
+    SHUNT_TRY(compute(observed, check, got, expected));
+    const Bytes before =
+        check.compared() && node.writes_storage ? held_[node.storage].own : Bytes();
+    const Bytes& kept = keep(observed);
     if (check.compared()) {
-      const Bytes before = node.writes_storage ? held_[node.storage].own : Bytes();
-      judge(node, got, keep(observed), before, check);
-    } else {
-      (void)keep(observed);
+      judge(node, got, check.transcoded.empty() ? kept : expected, before, check);
     }
     checks_.push_back(std::move(check));
     forget(observed.node);
@@ -126,7 +145,7 @@ class Verifier {
   }
 
   NodeCheck describe(const Observed& observed) const {
-    const Node& node = graph_->node(observed.node);
+    const Node& node = graph_there().node(observed.node);
     NodeCheck check;
     check.node = observed.node;
     check.name = graph_->describe(observed.node);
@@ -139,7 +158,7 @@ class Verifier {
     };
     for (NodeId source : node.sources) {
       if (source == kNoNode) continue;
-      const Tensor& tensor = graph_->node(source).result;
+      const Tensor& tensor = graph_there().node(source).result;
       check.threshold = std::max(check.threshold, default_threshold(tensor.dtype));
       if (!check.tensors.empty()) check.tensors += ", ";
       check.tensors += text(tensor);
@@ -150,17 +169,25 @@ class Verifier {
   }
 
   /// What a node leaves in its memory on the device, as far as it is compared; or why there is
-  /// nothing. An error only if it was cancelled.
-  Status compute(const Observed& observed, NodeCheck& check, Bytes& got) const {
-    if (const Support answer = device_.supports(*graph_, check.node); !answer) {
+  /// nothing. `expected`: what the CPU makes of transcoded weights, if there are any. An error only
+  /// if it was cancelled, or is one of the host.
+  Status compute(const Observed& observed, NodeCheck& check, Bytes& got, Bytes& expected) const {
+    if (const Support& answer = answers_.of(check.node, 0); !answer) {
       check.outcome = CheckOutcome::kUnsupported;
-      check.message = answer.refused() ? answer.facts()
-                                       : fmt::format("{} takes it only with source {} as {}",
-                                                     device_name_, answer.converted_source(),
-                                                     to_string(answer.converted_dtype()));
+      check.message = answer.facts();
       return ok();
     }
-    const Status computed = compute_alone(observed, got);
+    Converted weights;
+    SHUNT_TRY(convert_weights(check, weights));
+    if (!check.compared()) return ok();
+    if (!weights.empty()) {
+      Status believed = compute_alone(*cpu_, observed, weights, expected);
+      if (!believed) {
+        const std::string where = fmt::format("{} on {}", check.name, cpu_->info().name);
+        return std::move(believed.error()).with_context(where);
+      }
+    }
+    const Status computed = compute_alone(device_, observed, weights, got);
     if (computed) return ok();
     const Error& error = computed.error();
     if (error.code() == ErrorCode::kCancelled) return Error(error);
@@ -172,17 +199,48 @@ class Verifier {
     return ok();
   }
 
-  Status compute_alone(const Observed& observed, Bytes& got) const {
-    const Node& node = graph_->node(observed.node);
+  /// Turns what a node reads of weights into what the device wants it as.
+  Status convert_weights(NodeCheck& check, Converted& weights) const {
+    for (NodeId source : graph_->node(check.node).sources) {
+      if (source == kNoNode) continue;
+      const NodeId owner = graph_->node(source).storage;
+      const Conversion* conversion = answers_.conversion(owner, 0);
+      if (conversion == nullptr || weights.contains(owner)) continue;
+      TranscodedWeight weight = describe_conversion(*graph_, *conversion, device_name_);
+      Bytes room;
+      SHUNT_ASSIGN(const auto bytes, bytes_of(owner, room));
+      auto& buffer = weights[owner];
+      SHUNT_ASSIGN(buffer, host_memory().allocate(std::max<std::size_t>(weight.bytes, 1)));
+      SHUNT_ASSIGN(weight.error, transcode(bytes, weight.from, std::endian::native,
+                                           {buffer.get(), 0}, weight.to, [](std::uint64_t) {}));
+      if (weight.error->lost > 0) {
+        check.outcome = CheckOutcome::kUnsupported;
+        check.message = lost_text(weight);
+        return ok();
+      }
+      check.transcoded.push_back(std::move(weight));
+    }
+    return ok();
+  }
+
+  Status compute_alone(Device& device, const Observed& observed, const Converted& weights,
+                       Bytes& got) const {
+    const Graph& graph = graph_there();
+    const Node& node = graph.node(observed.node);
     std::map<NodeId, std::unique_ptr<Buffer>> buffers;  // by owner
-    std::vector<Address> addresses(graph_->size());
+    std::vector<Address> addresses(graph.size());
     const auto bring = [&](NodeId id) -> Status {
-      const NodeId owner = graph_->node(id).storage;
+      const NodeId owner = graph.node(id).storage;
       if (!addresses[owner]) {
-        SHUNT_ASSIGN(addresses[owner], bring_owner(owner, node.storage == owner, buffers[owner]));
+        const auto weight = weights.find(owner);
+        const bool written = node.storage == owner;
+        SHUNT_ASSIGN(addresses[owner],
+                     weight == weights.end()
+                         ? bring_owner(device, owner, written, buffers[owner])
+                         : bring_weight(device, *weight->second, owner, buffers[owner]));
       }
       addresses[id] = addresses[owner];
-      addresses[id].offset += static_cast<std::size_t>(graph_->node(id).offset);
+      addresses[id].offset += static_cast<std::size_t>(graph.node(id).offset);
       return ok();
     };
     for (NodeId source : node.sources) {
@@ -190,7 +248,7 @@ class Verifier {
     }
     SHUNT_TRY(bring(observed.node));
     const NodeId nodes[] = {observed.node};
-    SHUNT_ASSIGN(DeviceRun alone, DeviceRun::create(device_, *graph_, nodes, addresses));
+    SHUNT_ASSIGN(DeviceRun alone, DeviceRun::create(device, graph, nodes, addresses));
     SHUNT_TRY(alone.run(extents_, options_.cancel));
     const Address& at = addresses[node.storage];
     got.assign(bytes_left(observed), kUnwritten);
@@ -199,15 +257,27 @@ class Verifier {
 
   /// The memory of an owner on the device: where it lies, if the device can read it there, or else
   /// in `buffer`.
-  Result<Address> bring_owner(NodeId owner, bool written, std::unique_ptr<Buffer>& buffer) const {
+  Result<Address> bring_owner(Device& device, NodeId owner, bool written,
+                              std::unique_ptr<Buffer>& buffer) const {
     const Address& leaf = held_[owner].leaf;
-    if (leaf && !written && device_.can_read(leaf.buffer->type())) return leaf;
-    const Tensor& tensor = graph_->node(owner).result;
-    BufferType& memory = device_.memory();
-    const std::size_t bytes = std::max(
-        {memory.size_of(tensor), static_cast<std::size_t>(byte_span(tensor)), std::size_t{1}});
+    if (leaf && !written && device.can_read(leaf.buffer->type())) return leaf;
     Bytes room;
     SHUNT_ASSIGN(const auto held, bytes_of(owner, room));
+    return bring_bytes(device, graph_->node(owner).result, held, buffer);
+  }
+  /// The same for a weight in another type.
+  Result<Address> bring_weight(Device& device, Buffer& weight, NodeId owner,
+                               std::unique_ptr<Buffer>& buffer) const {
+    if (device.can_read(weight.type())) return Address{&weight, 0};
+    const std::span<const std::byte> bytes(weight.host_data(), weight.size());
+    return bring_bytes(device, graph_there().node(owner).result, bytes, buffer);
+  }
+  static Result<Address> bring_bytes(Device& device, const Tensor& tensor,
+                                     std::span<const std::byte> held,
+                                     std::unique_ptr<Buffer>& buffer) {
+    BufferType& memory = device.memory();
+    const std::size_t bytes = std::max(
+        {memory.size_of(tensor), static_cast<std::size_t>(byte_span(tensor)), std::size_t{1}});
     SHUNT_ASSIGN(buffer, filled_buffer(memory, bytes, kUnwritten, held));
     return Address{buffer.get(), 0};
   }
@@ -249,6 +319,8 @@ class Verifier {
   Device& device_;
   std::string device_name_;
   const VerifyOptions& options_;
+  Answers answers_;        // of the device in question, and of the CPU
+  Device* cpu_ = nullptr;  // of the run that is believed
   ExtentValues extents_ = {};
   std::vector<Held> held_;         // by node id of the owner
   std::vector<NodeId> last_user_;  // by node id of the owner

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "engine/fit.h"
+#include "engine/model_state.h"
 #include "shunt/engine.h"
 #include "support/models.h"
 #include "support/test_device.h"
@@ -70,8 +72,10 @@ class EngineFit : public ::testing::Test {
     std::shared_ptr<const Model> model;
     std::unique_ptr<Session> session;
   };
-  Result<Loaded> load(const std::vector<Device*>& devices) {
+  Result<Loaded> load(const std::vector<Device*>& devices,
+                      std::optional<PlacementFile> placement = {}) {
     LoadOptions options;
+    options.placement = std::move(placement);
     options.session = session();
     options.memory_margin = 0;
     Loaded loaded;
@@ -114,6 +118,40 @@ TEST_F(EngineFit, ADeviceOfAnySizeHelpsAsFarAsItCan) {
     before = device.computed();
   }
   EXPECT_GT(before, 0U);
+}
+
+TEST_F(EngineFit, WhateverMemoryIsRefusedALineOfThePlacementFileIsNamed) {
+  std::string text;
+  {
+    TestDevice device({.name = "test0"});
+    const auto free = load({&device, cpu_});
+    ASSERT_TRUE(free) << free.error().message();
+    const auto state = free->model->state();
+    const auto step = state->build(session_steps(state->info, session()).front(), {});
+    ASSERT_TRUE(step);
+    const auto placed = state->place_step(step->graph, state->memory_of(*step), state->devices);
+    ASSERT_TRUE(placed);
+    text = write_placement(step->graph, *placed);
+  }
+  const auto file = read_placement(text, "edited.placement");
+  ASSERT_TRUE(file) << file.error().message();
+  for (std::size_t n = 1;; ++n) {
+    SCOPED_TRACE(n);
+    ASSERT_LT(n, 1000U);
+    TestDevice device({.name = "test0"});
+    device.fail_at({.allocation = n});
+    const auto loaded = load({&device, cpu_}, *file);
+    if (!device.has_failed()) {
+      EXPECT_GT(n, 1U);
+      ASSERT_TRUE(loaded) << loaded.error().message();
+      EXPECT_EQ(EngineFit::text(*loaded->session), alone_);
+      break;
+    }
+    ASSERT_FALSE(loaded);
+    EXPECT_EQ(loaded.error().code(), ErrorCode::kOutOfMemory);
+    EXPECT_THAT(loaded.error().message(),
+                ::testing::ContainsRegex("edited.placement:[0-9]+: .* is too much: test0 needs "));
+  }
 }
 
 TEST_F(EngineFit, SoDoesOneThatDoesNotSayWhatItHas) {

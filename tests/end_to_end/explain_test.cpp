@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <regex>
 #include <set>
@@ -472,6 +473,91 @@ TEST_F(PlaceCommand, ALineThatCannotBeKeptIsNamed) {
   EXPECT_EQ(result.out, "");
   EXPECT_THAT(result.err, testing::ContainsRegex("edited.placement:[0-9]+: test0 can't compute"));
   EXPECT_THAT(result.err, HasSubstr("test0 has no kernel for swiglu"));
+}
+
+TEST_F(PlaceCommand, ALineThereIsNoMemoryForIsNamed) {
+  (void)written();
+  const auto with_margin = [&](const std::string& margin) {
+    return greedy({"--placement", file("a.placement"), "--memory-margin", margin});
+  };
+  const RunResult none = with_margin("2GiB");  // of 1 GiB: not even the first line fits
+  EXPECT_EQ(none.exit_code, 1);
+  EXPECT_EQ(none.out, "");
+  EXPECT_THAT(none.err, testing::ContainsRegex(
+                            "a.placement:[0-9]+: blk.0.[a-z_.]+ .* is too much: test0 needs .* of "
+                            "which 2.0 GiB are to be left free"));
+  // With room for half of the weights, a later one is the first that is too much.
+  const auto line_of = [](const std::string& text) {
+    std::smatch found;
+    EXPECT_TRUE(std::regex_search(text, found, std::regex("a.placement:([0-9]+): "))) << text;
+    return found.empty() ? 0 : std::stoi(found[1]);
+  };
+  std::smatch needs;
+  ASSERT_TRUE(std::regex_search(none.err, needs, std::regex("test0 needs [^(]*\\(([0-9]+) bytes")));
+  const std::uint64_t all = std::stoull(needs[1]);
+  const std::uint64_t gib = std::uint64_t{1} << 30;
+  const RunResult one_less = with_margin(std::to_string(gib - all + 1));
+  EXPECT_EQ(one_less.exit_code, 1);
+  EXPECT_GT(line_of(one_less.err), line_of(none.err));
+  const RunResult just = with_margin(std::to_string(gib - all));
+  EXPECT_EQ(just.exit_code, 0) << just.err;
+}
+
+TEST_F(PlaceCommand, AFileWithoutWeightsOnADeviceIsStillKeptOrRefused) {
+  // Only a sum is on test0, which has no room for it: that device is named, not "not there".
+  std::string text = std::regex_replace(written(), std::regex("test0 "), "cpu0  ");
+  text = replace_first(text, std::regex("(\\n[0-9]+ +[^ ]+ +add +)cpu0 "), "$1test0");
+  write_text(file("edited.placement"), text);
+  const RunResult fits = greedy({"--placement", file("edited.placement")});
+  EXPECT_EQ(fits.exit_code, 0) << fits.err;
+  const RunResult result =
+      greedy({"--placement", file("edited.placement"), "--memory-margin", "2GiB"});
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.err, testing::ContainsRegex("edited.placement:[0-9]+: #?[0-9a-z_.]+ .add. is "
+                                                 "too much: test0 needs"));
+}
+
+TEST_F(PlaceCommand, ExplainFollowsAFileAsRunDoes) {
+  const std::regex line("(\\n[0-9]+ +blk\\.0\\.ffn_down +matmul +)test0");
+  write_text(file("edited.placement"), replace_first(written(), line, "$1cpu0"));
+  struct Where {
+    std::string device, reason;
+  };
+  const auto explained = [&](std::vector<std::string> more) {
+    std::vector<std::string> words = {"explain", "--json", "--model", model_.path()};
+    words.insert(words.end(), more.begin(), more.end());
+    const RunResult result = run(words);
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    const json e = json::parse(result.out);
+    std::map<std::string, Where> nodes;
+    for (const json& segment : e["segments"]) {
+      for (const json& node : segment["nodes"])
+        nodes[node["name"]] = {segment["device"], node["reason"]};
+    }
+    return nodes;
+  };
+  const auto changes = [](const auto& before, const auto& after) {
+    EXPECT_EQ(before.size(), after.size());
+    std::vector<std::string> names;
+    for (const auto& [name, where] : before)
+      if (after.at(name).device != where.device) names.push_back(name);
+    return names;
+  };
+  const auto free = explained({});
+  EXPECT_THAT(changes(free, explained({"--placement", file("a.placement")})), testing::IsEmpty());
+  for (const char* tokens : {"512", "1"}) {
+    const auto edited = explained({"--tokens", tokens, "--placement", file("edited.placement")});
+    EXPECT_THAT(changes(free, edited), testing::ElementsAre("blk.0.ffn_down (matmul)"));
+    EXPECT_THAT(edited.at("blk.0.ffn_down (matmul)").reason,
+                testing::ContainsRegex("edited.placement:[0-9]+"));
+  }
+}
+
+TEST_F(PlaceCommand, AnEmptyFileIsSaidToBeEmpty) {
+  const RunResult result = follow("");
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.err, HasSubstr("edited.placement: the file is empty; a placement starts with "
+                                    "\"# shunt placement 1\""));
 }
 
 TEST_F(PlaceCommand, TheFileOfAnotherModelIsRefused) {

@@ -396,7 +396,11 @@ class Imatrix : public Quantize {
  protected:
   Imatrix() : model_(many_layers()) {}
   RunResult imatrix(const std::vector<std::string>& more, const char* plugins = "") const {
-    std::vector<std::string> arguments = {"imatrix", "--model", model_.path(), "-o", matrix()};
+    return imatrix_of(model_, more, plugins);
+  }
+  RunResult imatrix_of(const SynthModel& model, const std::vector<std::string>& more,
+                       const char* plugins) const {
+    std::vector<std::string> arguments = {"imatrix", "--model", model.path(), "-o", matrix()};
     arguments.insert(arguments.end(), more.begin(), more.end());
     RunOptions options;
     options.environment["SHUNT_BACKEND_PATH"] = plugins;
@@ -464,6 +468,33 @@ TEST_F(Imatrix, HowItIsComputedDoesNotMatter) {
         ASSERT_NEAR(others.squares[i] / sums.squares[i], 1, 2e-3) << name << " " << i;
       }
     }
+  }
+}
+
+/// A device that has weights in another type reads them as that.
+TEST_F(Imatrix, WeightsMayBeTranscoded) {
+  SynthOptions options;
+  options.dtype = DType::kQ4_0;
+  const SynthModel model(options);
+  std::vector<ImportanceMatrix> found;
+  for (const char* plugins : {"", SHUNT_TEST_PLUGINS_Q8_ONLY}) {
+    const RunResult made = imatrix_of(model, {"--ctx", "32", "--chunks", "1"}, plugins);
+    ASSERT_EQ(made.exit_code, 0) << made.err;
+    EXPECT_EQ(made.err.find("came as Q8_0") != std::string::npos, *plugins != 0) << made.err;
+    auto sums = read_importance(matrix());
+    ASSERT_TRUE(sums) << sums.error().message();
+    found.push_back(std::move(*sums));
+  }
+  ASSERT_EQ(found[0].tensors.size(), found[1].tensors.size());
+  for (const auto& [name, sums] : found[0].tensors) {
+    const ColumnSums& others = found[1].tensors.at(name);
+    double off = 0;
+    double squares = 0;
+    for (std::size_t i = 0; i < sums.squares.size(); ++i) {
+      off += std::pow(others.squares[i] - sums.squares[i], 2);
+      squares += std::pow(sums.squares[i], 2);
+    }
+    EXPECT_LT(off, 1e-3 * squares) << name;
   }
 }
 

@@ -101,6 +101,58 @@ TEST(VerifyCommand, TheThresholdIsTheUsersIfGiven) {
   EXPECT_EQ(json_of(exact)["ops"][0]["op"], "matmul");
 }
 
+/// Of the nodes of an op, what each says of its tensors.
+std::vector<std::string> tensors_of(const json& found, const std::string& op) {
+  std::vector<std::string> tensors;
+  for (const json& node : found["nodes"])
+    if (node["op"] == op) tensors.push_back(node["tensors"]);
+  return tensors;
+}
+
+TEST(VerifyCommand, WeightsComeInTheTypeThatTheDeviceWants) {
+  const SynthModel model(of_type(DType::kQ4_0));
+  const RunResult result = verify_with(SHUNT_TEST_PLUGINS_Q8_ONLY, model.path());
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out,
+              AllOf(HasSubstr(": 38 compared, 0 wrong, "),
+                    testing::ContainsRegex(
+                        "\ntest0: 15 weights came as Q8_0 instead of Q4_0: error "
+                        "[1-9].[0-9]e-0[56] .normalised mean square., 64.0 KiB more\n")));
+  const json found = json_of(verify_with(SHUNT_TEST_PLUGINS_Q8_ONLY, model.path(), {"--json"}));
+  EXPECT_THAT(found["transcoded"], SizeIs(15));
+  EXPECT_EQ(found["transcoded"][0]["to"], "Q8_0");
+  EXPECT_GT(found["transcoded"][0]["error"], 0.0);
+  const auto tensors = tensors_of(found, "matmul");
+  EXPECT_THAT(tensors, SizeIs(30));
+  EXPECT_THAT(tensors, testing::Each(testing::StartsWith("Q8_0 [")));
+
+  const RunResult never =
+      verify_with(SHUNT_TEST_PLUGINS_Q8_ONLY, model.path(), {"--transcode", "never"});
+  EXPECT_EQ(never.exit_code, 0) << never.err;
+  EXPECT_THAT(never.out, AllOf(HasSubstr(": 8 compared, 0 wrong, "),
+                               HasSubstr("30  test0 needs w as Q8_0 instead of Q4_0; nothing may "
+                                         "be transcoded\n")));
+  EXPECT_EQ(verify_with("", model.path(), {"--transcode", "some"}).exit_code, 2);
+}
+
+TEST(VerifyCommand, ADeviceMayBeBelievedThatHasWeightsInAnotherType) {
+  const SynthModel model(of_type(DType::kQ4_0));
+  RunOptions options;
+  options.environment["SHUNT_BACKEND_PATH"] = SHUNT_TEST_PLUGINS_Q8_ONLY;
+  const auto against_test0 = [&](std::vector<std::string> more) {
+    std::vector<std::string> words = {"verify", "-m",        model.path(), "-d",
+                                      "cpu0",   "--against", "test0",      "--json"};
+    words.insert(words.end(), more.begin(), more.end());
+    const RunResult result = run_command(words, options);
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    return json_of(result);
+  };
+  EXPECT_THAT(tensors_of(against_test0({}), "matmul"),
+              testing::Each(testing::StartsWith("Q8_0 [")));
+  EXPECT_THAT(tensors_of(against_test0({"--transcode", "never"}), "matmul"),
+              testing::Each(testing::StartsWith("Q4_0 [")));
+}
+
 TEST(VerifyCommand, ADeviceAgainstItselfIsExact) {
   const SynthModel model;
   const RunResult alone =

@@ -69,6 +69,18 @@ INSTANTIATE_TEST_SUITE_P(Sources, WrongUsage,
                                                "--decode"}));
 
 INSTANTIATE_TEST_SUITE_P(
+    PlacementAndWhatElseDecides, WrongUsage,
+    testing::Values(
+        Usage{run_with({"--placement", "p", "--place", "a=cpu0"}), "--placement and --place"},
+        Usage{run_with({"--placement", "p", "--rules-only"}), "--placement and --rules-only"},
+        Usage{run_with({"--stream-rows", "32", "--placement", "p"}), "--placement and --stream"},
+        Usage{{"perplexity", "-m", "m", "t", "--placement", "p", "--place", "a=b"}, "--place excl"},
+        Usage{{"imatrix", "-m", "m", "t", "-o", "o", "--placement", "p", "--rules-only"}, "exclu"},
+        Usage{{"explain", "-m", "m", "--placement", "p", "--place", "a=cpu0"}, "--place exclude"},
+        Usage{{"place", "-m", "m", "--placement", "p", "--stream-rows", "0"}, "--stream-rows excl"},
+        Usage{{"place", "--diff", "a", "b", "--placement", "p"}, "--diff and --placement"}));
+
+INSTANTIATE_TEST_SUITE_P(
     OtherCommands, WrongUsage,
     testing::Values(Usage{{"ops", "rmsnorm"}, "did you mean \"rms_norm\""},
                     Usage{{"ops", "zzzzzzzzz"}, "zzzzzzzzz"},

@@ -10,7 +10,7 @@
 #include <limits>
 
 #include "engine/model_state.h"
-#include "engine/transcode.h"
+#include "schedule/transcode.h"
 #include "support/models.h"
 #include "support/test_device.h"
 #include "tensor/formats/half.h"
@@ -300,8 +300,8 @@ TEST(TranscodeWeight, PiecesAndEdgesFitTogether) {
         static_cast<std::size_t>(n / trait(to).block_elements) * trait(to).block_bytes;
     const auto buffer = *host_memory().allocate(bytes + 128);
     std::uint64_t done = 0;
-    const auto error =
-        transcode(from, DType::kF32, {buffer.get(), 64}, to, [&](std::uint64_t b) { done += b; });
+    const auto error = transcode(from, DType::kF32, std::endian::little, {buffer.get(), 64}, to,
+                                 [&](std::uint64_t b) { done += b; });
     ASSERT_TRUE(error) << error.error().message();
     EXPECT_EQ(done, from.size());
     std::vector<std::byte> expected(bytes);
@@ -321,8 +321,8 @@ TEST(TranscodeWeight, WhatIsNotFiniteBeforeIsNoLossAndAfterItIs) {
   trait(DType::kF32).encode(values.data(), from.data(), 6);
   convert_little_endian(DType::kF32, from);
   const auto buffer = *host_memory().allocate(64);
-  const auto error =
-      transcode(from, DType::kF32, {buffer.get(), 0}, DType::kF16, [](std::uint64_t) {});
+  const auto error = transcode(from, DType::kF32, std::endian::little, {buffer.get(), 0},
+                               DType::kF16, [](std::uint64_t) {});
   ASSERT_TRUE(error);
   EXPECT_EQ(error->lost, 2U);
   EXPECT_EQ(error->squares, 5);
@@ -349,7 +349,8 @@ TEST(TranscodeWeight, WhatABlockCannotReachIsALoss) {
 TEST(TranscodeWeight, ABufferThatIsTooSmallIsAnError) {
   const std::vector<std::byte> from(64 * 4);
   const auto buffer = *host_memory().allocate(64);
-  EXPECT_FALSE(transcode(from, DType::kF32, {buffer.get(), 0}, DType::kF16, [](std::uint64_t) {}));
+  EXPECT_FALSE(transcode(from, DType::kF32, std::endian::little, {buffer.get(), 0}, DType::kF16,
+                         [](std::uint64_t) {}));
 }
 
 }  // namespace

@@ -2,7 +2,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <future>
 #include <random>
+#include <thread>
 
 #include "graph/reference.h"
 #include "schedule/actions.h"
@@ -235,6 +238,43 @@ TEST(Pipelining, NoOrderThatIsAllowedChangesAResult) {
   }
 }
 
+TEST(Pipelining, AnInputMayBeWrittenOverAsSoonAsAStepHasStarted) {
+  // Nothing runs before it is waited for: all reads of the input come after it was written over.
+  GraphBuilder g;
+  const auto x = g.input("x", *make_tensor(DType::kF32, {16}));
+  const auto first = silu(g, x);
+  ASSERT_TRUE(g.output(mul(g, scale(g, first, {.scale = 0.5F}), x), "y"));
+  const auto graph = std::make_shared<const Graph>(std::move(*std::move(g).build()));
+  const NodeId y = graph->outputs()[0];
+  for (std::uint64_t seed = 0; seed < 16; ++seed) {
+    TestWorld world(seed);
+    TestDevice a({.name = "a0", .ops = {"silu"}, .world = &world, .seconds_per_byte = 1});
+    TestDevice b({.name = "b0", .ops = {"scale", "mul"}, .world = &world});
+    TestDevice host(cpu_config());
+    Device* devices[] = {&a, &b, &host};
+    const int in_flight = 1 + static_cast<int>(seed % 4);
+    auto run = GraphRun::create(graph, devices, {{x->id, normal({16, 1, 1, 1}, 0)}},
+                                {.steps_in_flight = in_flight, .by_ability = true});
+    ASSERT_TRUE(run) << run.error().message();
+    for (std::uint64_t step = 0; step < 6; ++step) {
+      const RefTensor input = normal({16, 1, 1, 1}, 100 * seed + step);
+      ASSERT_TRUE((*run)->set_inputs({{x->id, input}}));
+      const std::size_t before = b.computed();
+      const auto number = (*run)->plan().start();
+      ASSERT_TRUE(number);
+      EXPECT_EQ(b.computed(), before);
+      const auto next = (*run)->plan().input(*x);
+      ASSERT_TRUE(next);
+      EXPECT_EQ(b.computed(), before + (in_flight == 1 ? 2 : 0));  // one copy of inputs: it waits
+      std::ranges::fill(*next, std::byte{0xff});                   // not a number
+      const Status status = (*run)->plan().wait(*number);
+      ASSERT_TRUE(status) << status.error().message();
+      EXPECT_LT(nmse(*(*run)->output(y), reference_of(*graph, {{x->id, input}}, y)), 1e-12)
+          << "seed " << seed << ", step " << step;
+    }
+  }
+}
+
 TEST(Observer, SeesEveryNodeAsItIsComputedAndMayStop) {
   const auto graph = two_halves(3);
   TestDevice host(cpu_config());
@@ -343,6 +383,44 @@ TEST(Cancel, EndsARunWithinOneNode) {
     EXPECT_EQ(host.computed(), 0U);
     a.on_launch = nullptr;
     EXPECT_TRUE((*run)->plan().run());  // and the plan goes on
+  }
+}
+
+TEST(Cancel, FromAnotherThreadLetsTheNodeUnderWayEndAndStartsNoOther) {
+  const auto graph = two_halves(10);
+  for (bool asynchronous : {false, true}) {
+    std::atomic<bool> cancel{false};
+    std::promise<void> fourth;
+    std::size_t begun = 0;
+    const auto in_a_node = [&](RefTensor&) {
+      if (++begun != 4) return;
+      fourth.set_value();
+      cancel.wait(false);
+    };
+    TestWorld world;
+    TestDevice host(cpu_config());
+    TestDevice a({.name = "a0",
+                  .ops = {"silu"},
+                  .world = asynchronous ? &world : nullptr,
+                  .wrong = {{"silu", in_a_node}}});
+    Device* devices[] = {&a, &host};
+    auto run =
+        GraphRun::create(graph, devices, {{0, normal({16, 1, 1, 1}, 1)}}, {.by_ability = true});
+    ASSERT_TRUE(run);
+    std::thread other([&] {
+      fourth.get_future().wait();
+      cancel = true;
+      cancel.notify_all();
+    });
+    const Status status = (*run)->plan().run(&cancel);
+    if (begun < 4) fourth.set_value();  // the other thread must end whatever went wrong
+    other.join();
+    ASSERT_FALSE(status);
+    EXPECT_EQ(status.error().code(), ErrorCode::kCancelled);
+    EXPECT_EQ(begun, 4U);
+    EXPECT_EQ(a.computed(), 4U);
+    EXPECT_EQ(host.computed(), 0U);
+    EXPECT_TRUE((*run)->plan().run());
   }
 }
 

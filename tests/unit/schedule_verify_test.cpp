@@ -21,6 +21,7 @@ using testing::ElementsAre;
 using testing::Gt;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 using testing::SizeIs;
 
 TestDeviceConfig cpu_config() {
@@ -402,6 +403,130 @@ TEST(Verify, TheOrderIsByTimesOfTheThreshold) {
   const OpCheck infinite = check_by_op(checks)[1];  // before "d" now
   EXPECT_EQ(infinite.op, "b");
   EXPECT_TRUE(std::isinf(infinite.mean));
+}
+
+// ---- weights whose type the device lacks
+
+TEST(VerifyTranscoded, ErrorsAreThoseOfKernelsAndTranscodingIsToldBesideThem) {
+  std::size_t transcoded = 0;
+  for (std::uint64_t seed = 0; seed < 10; ++seed) {
+    const Example example = random_example(seed);
+    TestDevice host(cpu_config());
+    TestDevice device({.wants_types = {{DType::kQ8_0, DType::kF16}}});
+    for (const NodeCheck& each : checked(example, device, {&host})) {
+      EXPECT_TRUE(each.compared()) << each.message;
+      EXPECT_EQ(each.error, 0) << each.name << " " << each.tensors << ", seed " << seed;
+      EXPECT_THAT(each.tensors, Not(HasSubstr("Q8_0")));
+      EXPECT_EQ(each.threshold, default_threshold(DType::kF16)) << each.name;
+      if (each.transcoded.empty()) continue;
+      ++transcoded;
+      ASSERT_THAT(each.transcoded, SizeIs(1));
+      const TranscodedWeight& weight = each.transcoded[0];
+      EXPECT_EQ(weight.name, "w8");
+      EXPECT_EQ(weight.device, "test0");
+      EXPECT_EQ(weight.from, DType::kQ8_0);
+      EXPECT_EQ(weight.to, DType::kF16);
+      ASSERT_TRUE(weight.error);
+      EXPECT_GT(weight.error->normalised(), 0);
+      EXPECT_LT(weight.error->normalised(), std::exp2(-22));  // no more than half a unit of F16
+    }
+    EXPECT_EQ(device.allocated(), 0U);
+  }
+  EXPECT_GT(transcoded, 0U);
+}
+
+/// y = silu(w x), with weights of this type.
+Example product(DType dtype) {
+  Example made;
+  GraphBuilder g;
+  const auto x = g.input("x", *make_tensor(DType::kF32, {32, 3}));
+  const auto w = g.weight("w", *make_tensor(dtype, {32, 16}));
+  made.leaves[x->id] = make_values({.sizes = {32, 3, 1, 1}}, 1);
+  made.leaves[w->id] = make_values({.dtype = dtype, .sizes = {32, 16, 1, 1}}, 2);
+  EXPECT_TRUE(g.output(silu(g, matmul(g, w, x)), "y"));
+  made.graph = std::make_shared<const Graph>(std::move(*std::move(g).build()));
+  return made;
+}
+
+TEST(VerifyTranscoded, AWrongKernelIsNamed) {
+  const Example example = product(DType::kQ8_0);
+  TestDevice host(cpu_config());
+  TestDevice device(
+      {.wants_types = {{DType::kQ8_0, DType::kF16}}, .wrong = {{"matmul", [](auto& y) {
+                                                                  for (double& value : y.data)
+                                                                    value *= 1.01;
+                                                                }}}});
+  const auto checks = checked(example, device, {&host});
+  ASSERT_THAT(checks, SizeIs(2));
+  EXPECT_NEAR(checks[0].error, 1e-4, 1e-9);
+  EXPECT_TRUE(checks[0].wrong());
+  EXPECT_FALSE(checks[1].wrong());
+}
+
+TEST(VerifyTranscoded, WhatIsNotAllowedIsUnsupported) {
+  struct Row {
+    DType from, to;
+    Transcode transcode;
+    const char* message;  // none: compared
+  };
+  const Row rows[] = {
+      {DType::kF32, DType::kQ8_0, Transcode::kLossy, nullptr},
+      {DType::kF32, DType::kQ8_0, Transcode::kPrecise,
+       "test0 needs w as Q8_0 instead of F32; that is less precise"},
+      {DType::kQ8_0, DType::kF16, Transcode::kPrecise, nullptr},
+      {DType::kQ8_0, DType::kF16, Transcode::kNone,
+       "test0 needs w as F16 instead of Q8_0; nothing may be transcoded"},
+  };
+  for (const Row& row : rows) {
+    const Example example = product(row.from);
+    TestDevice host(cpu_config());
+    TestDevice device({.wants_types = {{row.from, row.to}}});
+    const auto checks = checked(example, device, {&host}, {.transcode = row.transcode});
+    ASSERT_THAT(checks, SizeIs(2));
+    EXPECT_FALSE(checks[0].wrong());
+    EXPECT_TRUE(checks[1].compared());
+    EXPECT_EQ(checks[0].compared(), row.message == nullptr);
+    EXPECT_EQ(checks[0].message, row.message == nullptr ? "" : row.message);
+    EXPECT_THAT(checks[0].transcoded, SizeIs(row.message == nullptr ? 1 : 0));
+    if (row.message == nullptr) {
+      EXPECT_EQ(checks[0].error, 0);
+      EXPECT_EQ(checks[0].threshold, default_threshold(row.to));
+    }
+  }
+}
+
+TEST(VerifyTranscoded, AValueThatTheOtherTypeCannotHoldIsTheReason) {
+  Example example = product(DType::kF32);
+  example.leaves.at(1).data[7] = 1e30;
+  TestDevice host(cpu_config());
+  TestDevice device({.wants_types = {{DType::kF32, DType::kF16}}});
+  const auto checks = checked(example, device, {&host}, {.transcode = Transcode::kLossy});
+  ASSERT_THAT(checks, SizeIs(2));
+  EXPECT_EQ(checks[0].outcome, CheckOutcome::kUnsupported);
+  EXPECT_EQ(checks[0].message, "w has 1 value that F16 can't hold");
+  EXPECT_EQ(device.computed(), 1U);
+}
+
+TEST(VerifyTranscoded, FailuresAreOfTheDeviceOrOfTheBelievedRun) {
+  const Example example = product(DType::kQ8_0);
+  for (std::size_t n = 1; n <= 3; ++n) {  // x, w and the result of the product
+    TestDevice host(cpu_config());
+    TestDevice device({.wants_types = {{DType::kQ8_0, DType::kF16}}});
+    device.fail_at({.allocation = n});
+    const auto checks = checked(example, device, {&host});
+    ASSERT_THAT(checks, SizeIs(2));
+    EXPECT_EQ(checks[0].outcome, CheckOutcome::kFailed);
+    EXPECT_THAT(checks[0].message, HasSubstr("(matmul) on test0"));
+    EXPECT_EQ(checks[1].error, 0);
+    EXPECT_EQ(device.allocated(), 0U);
+  }
+  TestDevice host(cpu_config());
+  TestDevice device({.wants_types = {{DType::kQ8_0, DType::kF16}}});
+  host.fail_at({.launch = 2});  // the product with w as F16
+  const auto checks = check(example, device, {&host});
+  ASSERT_FALSE(checks);
+  EXPECT_EQ(checks.error().code(), ErrorCode::kDevice);
+  EXPECT_THAT(checks.error().message(), HasSubstr("(matmul) on cpu0"));
 }
 
 /// Lets the n-th call of a kind fail, for every n there is: one node has failed, the others are

@@ -1,4 +1,4 @@
-#include "engine/transcode.h"
+#include "schedule/transcode.h"
 
 #include <algorithm>
 #include <cmath>
@@ -33,8 +33,9 @@ TranscodeError compare(std::span<const float> before, std::span<const float> aft
 
 }  // namespace
 
-Result<TranscodeError> transcode(std::span<const std::byte> bytes, DType from, Address address,
-                                 DType to, const std::function<void(std::uint64_t)>& done) {
+Result<TranscodeError> transcode(std::span<const std::byte> bytes, DType from, std::endian order,
+                                 Address address, DType to,
+                                 const std::function<void(std::uint64_t)>& done) {
   const DTypeTrait& source = trait(from);
   const DTypeTrait& target = trait(to);
   const auto bytes_of = [](const DTypeTrait& type, std::int64_t elements) {
@@ -54,7 +55,8 @@ Result<TranscodeError> transcode(std::span<const std::byte> bytes, DType from, A
     const auto size = static_cast<std::size_t>(n);
     const auto now = bytes.subspan(bytes_of(source, first), bytes_of(source, n));
     std::ranges::copy(now, piece.begin());
-    convert_little_endian(from, std::span(piece).first(now.size()));
+    if (order == std::endian::little)
+      convert_little_endian(from, std::span(piece).first(now.size()));
     source.decode(piece.data(), before.data(), n);
     target.encode(before.data(), encoded.data(), n);
     target.decode(encoded.data(), after.data(), n);

@@ -1,0 +1,29 @@
+// What a placement file that is followed means for memory: it says what goes where, whether that
+// fits or not.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "shunt/explain.h"
+
+namespace shunt {
+
+bool names_device(const PlacementFile& file, const std::string& device);
+
+/// What all that a file wants of a device takes, and what the device has for it, in bytes.
+struct WantedOfDevice {
+  std::string device;
+  std::uint64_t takes = 0;
+  std::uint64_t usable = 0;
+};
+
+/// "FILE:7: blk.0.attn_k.weight (weight) is too much: ", with the first line that a device has no
+/// room for, those before it counted, too. `leaves`: bytes of the weights and caches there; the
+/// rest of what is taken comes before any of them. Empty if there is no such line.
+std::string line_that_is_too_much(const PlacementFile& file, const Graph& graph,
+                                  const WantedOfDevice& wanted,
+                                  const std::map<NodeId, std::uint64_t>& leaves);
+
+}  // namespace shunt
