@@ -38,7 +38,7 @@ Status read_cache_type(const std::string& text, DType& type) {
 }  // namespace
 
 void ModelFlags::declare(Arguments& arguments) {
-  arguments.text("-m,--model", "FILE", "the model, a GGUF file", model_);
+  arguments.file("-m,--model", "the model, a GGUF file", model_);
   arguments.number<std::int64_t>("-b,--batch", "tokens of the prompt to compute at once",
                                  session_.batch, 1, kMostTokens);
   arguments.value(
@@ -51,8 +51,7 @@ void ModelFlags::declare(Arguments& arguments) {
                     return ok();
                   });
   pins_.declare(arguments);
-  arguments.text("--placement", "FILE", "a placement from shunt place, to be followed exactly",
-                 placement_);
+  arguments.file("--placement", "a placement from shunt place, to be followed exactly", placement_);
   fallback_.declare(arguments);
   device_error_.declare(arguments);
 }

@@ -31,7 +31,7 @@ void PlacementFlags::declare(Arguments& arguments) {
                    pins_.push_back({text.substr(0, equals), text.substr(equals + 1)});
                    return ok();
                  });
-  arguments.text("--costs", "FILE",
+  arguments.file("--costs",
                  "what was measured (shunt bench --save-costs) predicts times, not estimates",
                  costs_);
   arguments.value("--transcode", "MODE",
