@@ -30,14 +30,20 @@ struct CaseCheck {
   std::string message = {};  ///< why it failed or is not supported
 };
 
+/// Why a device refuses cases, and how many of them.
+struct RefusedCases {
+  std::string reason;
+  std::size_t count = 0;
+};
+
 /// All cases of an op.
 struct OpCasesCheck {
   std::string op;
   std::size_t passed = 0;
   std::size_t failed = 0;
   std::size_t unsupported = 0;
-  std::string reason = {};               ///< the first one why a case is not supported
-  std::vector<CaseCheck> failures = {};  ///< those that failed
+  std::vector<RefusedCases> reasons = {};  ///< why cases are not supported; most frequent first
+  std::vector<CaseCheck> failures = {};    ///< those that failed
 
   std::size_t cases() const { return passed + failed + unsupported; }
 };

@@ -31,6 +31,7 @@ void sync_folder(const std::string& folder) {
 }  // namespace
 
 Result<OutputFile> OutputFile::create(const std::string& path, WriteTo target) {
+  if (path.empty()) return invalid("the name of the file to write is empty");
   struct stat there = {};
   if (::stat(path.c_str(), &there) == 0 && !S_ISREG(there.st_mode)) {
     // Work that takes hours should not find out at its end that the name can't be had.

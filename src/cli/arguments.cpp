@@ -58,8 +58,18 @@ void Arguments::text(const std::string& names, const std::string& placeholder,
   });
 }
 
+void Arguments::file(const std::string& names, const std::string& help,
+                     std::optional<std::string>& value) {
+  this->value(names, "FILE", help, [&value](const std::string& text) -> Status {
+    if (text.empty()) return invalid("the name of the file is empty");
+    value = text;
+    return ok();
+  });
+}
+
 void Arguments::required(const std::string& name, const std::string& help, std::string& value) {
-  this->value(name, "", help, [&value](const std::string& text) {
+  this->value(name, "", help, [&value](const std::string& text) -> Status {
+    if (text.empty()) return invalid("it is empty");
     value = text;
     return ok();
   });

@@ -43,7 +43,9 @@ class Arguments {
             std::function<Status(const std::string&)> set);
   void text(const std::string& names, const std::string& placeholder, const std::string& help,
             std::optional<std::string>& value);
-  /// An operand that must be there.
+  /// The name of a file, which is not empty.
+  void file(const std::string& names, const std::string& help, std::optional<std::string>& value);
+  /// An operand that must be there, and is not empty.
   void required(const std::string& name, const std::string& help, std::string& value);
 
   /// A number from `low` to `high`. The help tells the default, which is what `value` holds now.

@@ -42,7 +42,7 @@ class BenchCommand final : public Command {
   }
 
   void declare(Arguments& arguments) override {
-    arguments.text("--save-costs", "FILE", "write what was measured, as JSON", path_);
+    arguments.file("--save-costs", "write what was measured, as JSON", path_);
     arguments.value("-d,--devices", "LIST", "devices to measure, such as cuda0,cpu0 (default all)",
                     [this](const std::string& text) -> Status {
                       SHUNT_ASSIGN(devices_, split_list(text));

@@ -21,7 +21,7 @@ class ExplainCommand final : public Command {
 
   void declare(Arguments& arguments) override {
     step_.declare(arguments);
-    arguments.text("--html", "FILE", "write a page with a timeline for each device", html_);
+    arguments.file("--html", "write a page with a timeline for each device", html_);
     arguments.flag("--json", json_, "print JSON");
   }
 

@@ -32,8 +32,6 @@ std::string to_html(const ExplanationTitle& title, const Explanation& explanatio
 /// of a segment that fell back.
 std::vector<std::string> fallback_lines(const Explanation& explanation,
                                         const ExplainedSegment& segment);
-/// "1 segment", "2 segments".
-std::string counted(std::size_t number, std::string_view what);
 /// "x (add)", or "x (add) to y (mul)".
 std::string span_of(const ExplainedSegment& segment);
 

@@ -4,6 +4,7 @@
 #include <map>
 #include <utility>
 
+#include "base/counted.h"
 #include "cli/explanation.h"
 #include "cli/html/escape.h"
 #include "cli/html/style.h"

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/counted.h"
 #include "cli/explanation.h"
 #include "cli/sizes.h"
 
@@ -63,10 +64,6 @@ std::string segment_lines(const Explanation& explanation, std::size_t number) {
 
 std::string_view times_are(const ExplanationTitle& title) {
   return title.measured ? "from measurements" : "estimated; shunt bench --save-costs measures";
-}
-
-std::string counted(std::size_t number, std::string_view what) {
-  return fmt::format("{} {}{}", number, what, number == 1 ? "" : "s");
 }
 
 std::string span_of(const ExplainedSegment& segment) {

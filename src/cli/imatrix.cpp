@@ -2,6 +2,7 @@
 #include <filesystem>
 #include <limits>
 
+#include "base/counted.h"
 #include "base/fail.h"
 #include "cli/commands.h"
 #include "cli/interrupt.h"
@@ -9,6 +10,7 @@
 #include "cli/progress.h"
 #include "cli/text_source.h"
 #include "engine/importance.h"
+#include "engine/text_chunks.h"
 
 namespace shunt::cli {
 namespace {
@@ -26,7 +28,7 @@ class ImatrixCommand final : public Command {
     constexpr std::int64_t kMostTokens = std::int64_t{1} << 30;
     model_.declare(arguments);
     text_.declare(arguments);
-    arguments.text("-o,--output", "FILE", "the file to write", output_);
+    arguments.file("-o,--output", "the file to write", output_);
     arguments.number<std::int64_t>("-c,--ctx",
                                    "tokens of a chunk; 0: the model's own context, at most 512",
                                    model_.session().context, 0, kMostTokens);
@@ -48,6 +50,8 @@ class ImatrixCommand final : public Command {
     SHUNT_ASSIGN(const OpenModel open, model_.open());
     auto tokens = open.model->tokenizer().encode(*text);
     if (!tokens) return std::move(tokens.error()).with_context(model_.path());
+    SHUNT_TRY(text_.check_length(
+        tokens->size(), chunk_length(open.model->info().context, model_.session().context)));
     interrupt.defer();
     Progress progress("computing chunks", std::numeric_limits<std::uint64_t>::max());
     options_.session = model_.session();
@@ -60,8 +64,9 @@ class ImatrixCommand final : public Command {
     if (!matrix) return std::move(matrix.error()).with_context(model_.path());
     matrix->datasets = {text_.name()};
     SHUNT_TRY(write_importance(*output_, *matrix));
-    output.write(fmt::format("{}: {} tensors, {} chunks of {} tokens\n", *output_,
-                             matrix->tensors.size(), matrix->chunk_count, matrix->chunk_size));
+    output.write(
+        fmt::format("{}: {}, {} of {}\n", *output_, counted(matrix->tensors.size(), "tensor"),
+                    counted(matrix->chunk_count, "chunk"), counted(matrix->chunk_size, "token")));
     return ok();
   }
 

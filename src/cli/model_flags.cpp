@@ -37,7 +37,7 @@ Status read_cache_type(const std::string& text, DType& type) {
 }  // namespace
 
 void ModelFlags::declare(Arguments& arguments) {
-  arguments.text("-m,--model", "FILE", "the model, a GGUF file", model_);
+  arguments.file("-m,--model", "the model, a GGUF file", model_);
   arguments.number<std::int64_t>("-b,--batch", "tokens of the prompt to compute at once",
                                  session_.batch, 1, kMostTokens);
   arguments.value(

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/counted.h"
 #include "cli/json.h"
 
 namespace shunt::cli {
@@ -24,8 +25,12 @@ Json op_json(const OpCasesCheck& op) {
   for (const CaseCheck& failure : op.failures) {
     failures.push_back({{"case", failure.name}, {"message", failure.message}});
   }
+  Json reasons = Json::array();
+  for (const RefusedCases& refused : op.reasons) {
+    reasons.push_back({{"reason", refused.reason}, {"cases", refused.count}});
+  }
   return {{"op", op.op},         {"cases", op.cases()},           {"passed", op.passed},
-          {"failed", op.failed}, {"unsupported", op.unsupported}, {"reason", op.reason},
+          {"failed", op.failed}, {"unsupported", op.unsupported}, {"reasons", reasons},
           {"failures", failures}};
 }
 
@@ -50,9 +55,15 @@ std::string table_head(std::size_t width) {
 }
 
 std::string table_line(const OpCasesCheck& op, std::size_t width) {
-  const std::string reason = op.reason.empty() ? "" : "  " + op.reason;
-  return fmt::format("{:<{}} {:>6} {:>6} {:>6} {:>12}{}\n", op.op, width, op.cases(), op.passed,
-                     op.failed, op.unsupported, reason);
+  std::string text = fmt::format("{:<{}} {:>6} {:>6} {:>6} {:>12}", op.op, width, op.cases(),
+                                 op.passed, op.failed, op.unsupported);
+  if (op.reasons.size() == 1) return text + fmt::format("  {}\n", op.reasons.front().reason);
+  const std::size_t end = text.size();  // where counts stand below each other
+  text += '\n';
+  for (const RefusedCases& refused : op.reasons) {
+    text += fmt::format("{:>{}}  {}\n", refused.count, end, refused.reason);
+  }
+  return text;
 }
 
 std::string summary(const OpsCheck& found, std::size_t top) {
@@ -65,9 +76,9 @@ std::string summary(const OpsCheck& found, std::size_t top) {
     for (std::size_t i = 0; i < count; ++i) text += failure_line(op.failures[i]);
     left -= count;
   }
-  return text + fmt::format("{}: {} ops, {} cases: {} passed, {} failed, {} unsupported\n",
-                            found.device, found.ops.size(), found.cases(), found.passed(), failed,
-                            found.unsupported());
+  return text + fmt::format("{}: {}, {}: {} passed, {} failed, {} unsupported\n", found.device,
+                            counted(found.ops.size(), "op"), counted(found.cases(), "case"),
+                            found.passed(), failed, found.unsupported());
 }
 
 std::string to_json(const OpsCheck& found) {
@@ -86,8 +97,8 @@ std::string complaint(const OpsCheck& found) {
   const auto op = std::ranges::find_if(
       found.ops, [](const OpCasesCheck& each) { return !each.failures.empty(); });
   const CaseCheck& first = op->failures.front();
-  return fmt::format("{}: {} of {} cases fail; the first is {}: {}: {}", found.device,
-                     found.failed(), found.passed() + found.failed(), first.op, first.name,
+  return fmt::format("{}: {} of {} failed; the first is {}: {}: {}", found.device, found.failed(),
+                     counted(found.passed() + found.failed(), "case"), first.op, first.name,
                      first.message);
 }
 

@@ -19,7 +19,9 @@ struct OpsCheck {
   std::size_t unsupported() const;
 };
 
-/// The table, which comes line by line as ops are checked; `width` is that of the longest name.
+/// The table, which comes op by op as these are checked; `width` is that of the longest name. Why
+/// cases are not supported stands at the end of an op's line, or if there are several reasons, each
+/// on a line below it with its number of cases.
 std::string table_head(std::size_t width);
 std::string table_line(const OpCasesCheck& op, std::size_t width);
 /// What stands below it: the first `top` cases that failed, and the counts.

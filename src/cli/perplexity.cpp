@@ -3,6 +3,7 @@
 
 #include <limits>
 
+#include "base/counted.h"
 #include "base/fail.h"
 #include "cli/commands.h"
 #include "cli/interrupt.h"
@@ -10,6 +11,7 @@
 #include "cli/model_flags.h"
 #include "cli/progress.h"
 #include "cli/text_source.h"
+#include "engine/text_chunks.h"
 #include "shunt/perplexity.h"
 
 namespace shunt::cli {
@@ -37,6 +39,10 @@ class PerplexityCommand final : public Command {
 
   Status check() override {
     SHUNT_TRY(model_.check());
+    const std::int64_t chunk = model_.session().context;
+    if (chunk != 0 && chunk < kLeastScoredChunk) {
+      return invalid("--ctx is {}; a chunk has at least {} tokens", chunk, kLeastScoredChunk);
+    }
     return text_.check();
   }
 
@@ -47,6 +53,8 @@ class PerplexityCommand final : public Command {
     SHUNT_ASSIGN(const OpenModel open, model_.open());
     auto tokens = open.model->tokenizer().encode(*text);
     if (!tokens) return std::move(tokens.error()).with_context(model_.path());
+    SHUNT_TRY(text_.check_length(
+        tokens->size(), chunk_length(open.model->info().context, model_.session().context)));
     interrupt.defer();
     Progress progress("computing chunks", std::numeric_limits<std::uint64_t>::max());
     PerplexityOptions options;
@@ -64,8 +72,9 @@ class PerplexityCommand final : public Command {
 
  private:
   static std::string to_plain_text(const Perplexity& result) {
-    return fmt::format("perplexity {:.4f} +/- {:.4f} ({} tokens scored in {} chunks)\n",
-                       result.value, result.error, result.tokens, result.chunks);
+    return fmt::format("perplexity {:.4f} +/- {:.4f} ({} scored in {})\n", result.value,
+                       result.error, counted(result.tokens, "token"),
+                       counted(result.chunks, "chunk"));
   }
   std::string to_json(const Perplexity& result) const {
     return to_text({{"model", model_.path()},

@@ -46,7 +46,7 @@ class PlaceCommand final : public Command {
 
   void declare(Arguments& arguments) override {
     step_.declare(arguments);
-    arguments.text("-o,--output", "FILE", "the file to write (default standard output)", output_);
+    arguments.file("-o,--output", "the file to write (default standard output)", output_);
     arguments.flag("--diff", diff_, "show what differs between two placement files");
     arguments.text("A", "", "with --diff, the one before", before_);
     arguments.text("B", "", "with --diff, the one after", after_);

@@ -88,7 +88,7 @@ void explain_leaves(const Placement& by_rules, std::span<const LeafMemory> leave
 }  // namespace
 
 void StepFlags::declare(Arguments& arguments) {
-  arguments.text("-m,--model", "FILE", "the model, a GGUF file; its weights are not read", model_);
+  arguments.file("-m,--model", "the model, a GGUF file; its weights are not read", model_);
   arguments.value("-d,--devices", "LIST", "devices to use, such as cuda0,cpu0 (default all)",
                   [this](const std::string& text) -> Status {
                     SHUNT_ASSIGN(devices_, split_list(text));

@@ -39,7 +39,7 @@ void PlacementFlags::declare(Arguments& arguments) {
                    pins_.push_back({text.substr(0, equals), text.substr(equals + 1)});
                    return ok();
                  });
-  arguments.text("--costs", "FILE",
+  arguments.file("--costs",
                  "what was measured (shunt bench --save-costs) predicts times, not estimates",
                  costs_);
   declare_transcode(arguments, transcode_);
@@ -56,7 +56,7 @@ void PlacementFlags::declare(Arguments& arguments) {
                                      std::to_string(LoadOptions{}.stream_rows) + ")",
                                  stream_rows_, 0, kMostRows);
   arguments.flag("--rules-only", rules_only_, "rules alone decide what runs where, not costs");
-  arguments.text("--placement", "FILE",
+  arguments.file("--placement",
                  "a placement from shunt place, to be followed exactly; nothing else decides then",
                  placement_);
 }

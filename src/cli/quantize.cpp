@@ -42,8 +42,7 @@ class QuantizeCommand final : public Command {
     arguments.required("IN", "the model, a GGUF file (of several parts, the first)", in_);
     arguments.required("OUT", "the file to write", out_);
     arguments.required("TYPE", "what weights become, such as Q8_0 or Q4_K_M", type_);
-    arguments.text("--imatrix", "FILE", "what shunt imatrix says about which columns matter",
-                   imatrix_);
+    arguments.file("--imatrix", "what shunt imatrix says about which columns matter", imatrix_);
     arguments.flag("--pure", options_.pure, "the same type for every matrix");
     arguments.each("--keep", "PATTERN",
                    "tensors whose whole name matches this regular expression stay as they are",

@@ -3,10 +3,12 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <utility>
 
+#include "base/counted.h"
 #include "base/fail.h"
 #include "base/file.h"
 #include "cli/output.h"
@@ -52,7 +54,7 @@ void TextSource::declare(Arguments& arguments) {
   const std::string what = operand_ == "PROMPT" ? "the prompt" : "the text";
   if (!flag_.empty()) arguments.text(flag_, "TEXT", what, flag_text_);
   arguments.text(operand_, "", what + "; without any, standard input is read", operand_text_);
-  arguments.text("-f,--file", "FILE", "read " + what + " from a file; - is standard input", file_);
+  arguments.file("-f,--file", "read " + what + " from a file; - is standard input", file_);
 }
 
 std::string TextSource::name() const {
@@ -67,6 +69,12 @@ Status TextSource::check() const {
   const std::string flag = flag_.empty() ? "" : flag_ + ", ";
   return invalid("the text is given {} times: {}{} and --file exclude each other",
                  count == 2 ? "two" : "three", flag, operand_);
+}
+
+Status TextSource::check_length(std::size_t tokens, std::int64_t chunk) const {
+  if (tokens >= static_cast<std::size_t>(std::max<std::int64_t>(chunk, 1))) return ok();
+  return invalid("{}: the text has {}, but a chunk has {}; use a longer text or a smaller --ctx",
+                 name(), counted(tokens, "token"), chunk);
 }
 
 Result<std::optional<std::string>> TextSource::read() const {

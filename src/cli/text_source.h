@@ -1,6 +1,8 @@
 // Where a text comes from: a flag, an operand, a file, or standard input.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -21,6 +23,8 @@ class TextSource {
   /// The text as valid UTF-8; what was not is U+FFFD, which a warning tells. Standard input is read
   /// if no source is given and it is not a terminal; if it is, there is no text.
   Result<std::optional<std::string>> read() const;
+  /// Invalid, saying what to do, if a text of so many tokens is no whole chunk.
+  Status check_length(std::size_t tokens, std::int64_t chunk) const;
   /// Whether the text comes from a file or standard input, where a last line end belongs to the
   /// line more than to the text.
   bool is_file() const { return !flag_text_ && !operand_text_; }

@@ -69,7 +69,7 @@ class TokenizeCommand final : public Command {
   }
 
   void declare(Arguments& arguments) override {
-    arguments.text("-m,--model", "FILE", "a GGUF file with the tokenizer", model_);
+    arguments.file("-m,--model", "a GGUF file with the tokenizer", model_);
     text_.declare(arguments);
     arguments.value("--decode", "IDS", "the other way: the text of these ids, \"1 403 407\"",
                     [this](const std::string& text) -> Status {

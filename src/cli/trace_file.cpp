@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/counted.h"
 #include "cli/explanation.h"
 #include "cli/output.h"
 #include "cli/trace_json.h"
@@ -9,8 +10,8 @@
 namespace shunt::cli {
 
 void TraceFile::declare(Arguments& arguments) {
-  arguments.text("--trace", "FILE",
-                 "write what ran when on which device, for https://ui.perfetto.dev", path_);
+  arguments.file("--trace", "write what ran when on which device, for https://ui.perfetto.dev",
+                 path_);
 }
 
 Status TraceFile::open() {

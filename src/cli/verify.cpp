@@ -26,7 +26,7 @@ class VerifyCommand final : public Command {
   }
 
   void declare(Arguments& arguments) override {
-    arguments.text("-m,--model", "FILE", "the model, a GGUF file", model_);
+    arguments.file("-m,--model", "the model, a GGUF file", model_);
     arguments.text("-d,--device", "NAME", "the device to verify, such as cuda0", device_);
     arguments.value("--against", "NAME", "the device that is believed (default cpu0)",
                     [this](const std::string& text) -> Status {

@@ -1,6 +1,7 @@
 #include "engine/activation_sums.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <tuple>
 
@@ -95,7 +96,7 @@ Status ActivationSums::add(const Observed& observed, const ExtentValues& extents
     const std::byte* x = bytes_of(meeting.x, meeting.x_from, observed);
     const Sizes sizes = actual_sizes(graph_.node(meeting.x).result, extents);
     if (meeting.ids == kNoNode) {
-      add_all(meeting, x, sizes);
+      SHUNT_TRY(add_all(meeting, x, sizes));
       continue;
     }
     const std::byte* ids = bytes_of(meeting.ids, meeting.ids_from, observed);
@@ -105,32 +106,38 @@ Status ActivationSums::add(const Observed& observed, const ExtentValues& extents
   return ok();
 }
 
-void ActivationSums::add_column(Meeting& meeting, const std::byte* column,
-                                std::int64_t matrix) const {
+Status ActivationSums::add_column(Meeting& meeting, const std::byte* column,
+                                  std::int64_t matrix) const {
   const std::int64_t stride = graph_.node(meeting.x).result.stride(0);
   double* squares = &meeting.sums.squares[static_cast<std::size_t>(matrix * meeting.columns)];
   for (std::int64_t i = 0; i < meeting.columns; ++i) {
     float value = 0;  // matmul's x is always F32
     std::memcpy(&value, column + i * stride, sizeof value);
+    if (!std::isfinite(value)) {
+      return fail(ErrorCode::kUnsupported, "{}: the activation at column {} is {}",
+                  graph_.describe(meeting.weights.front()), i, value);
+    }
     squares[i] += static_cast<double>(value) * static_cast<double>(value);
   }
   meeting.sums.counts[static_cast<std::size_t>(matrix)] += 1;
+  return ok();
 }
 
 /// Of a matmul: slices of x meet the weight's in the order that matmul documents.
-void ActivationSums::add_all(Meeting& meeting, const std::byte* x, const Sizes& sizes) const {
+Status ActivationSums::add_all(Meeting& meeting, const std::byte* x, const Sizes& sizes) const {
   const Tensor& tensor = graph_.node(meeting.x).result;
   for (std::int64_t i3 = 0; i3 < sizes[3]; ++i3) {
     for (std::int64_t i2 = 0; i2 < sizes[2]; ++i2) {
       const std::int64_t matrix = i3 / (sizes[3] / meeting.matrices3) * meeting.matrices2 +
                                   i2 / (sizes[2] / meeting.matrices2);
       for (std::int64_t i1 = 0; i1 < sizes[1]; ++i1) {
-        add_column(meeting,
-                   x + i1 * tensor.stride(1) + i2 * tensor.stride(2) + i3 * tensor.stride(3),
-                   matrix);
+        SHUNT_TRY(add_column(
+            meeting, x + i1 * tensor.stride(1) + i2 * tensor.stride(2) + i3 * tensor.stride(3),
+            matrix));
       }
     }
   }
+  return ok();
 }
 
 /// Of a matmul_id: token t of x [K, U or 1, T] meets the experts that ids [U, T] name.
@@ -147,7 +154,7 @@ Status ActivationSums::add_picked(Meeting& meeting, const std::byte* x, const Si
                     expert);
       }
       const std::int64_t column = sizes[1] == 1 ? 0 : u;
-      add_column(meeting, x + column * tensor.stride(1) + t * tensor.stride(2), expert);
+      SHUNT_TRY(add_column(meeting, x + column * tensor.stride(1) + t * tensor.stride(2), expert));
     }
   }
   return ok();

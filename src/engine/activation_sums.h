@@ -19,6 +19,7 @@ class ActivationSums {
   /// Nodes to observe while a plan of the graph runs; in their order.
   const std::vector<NodeId>& nodes() const { return nodes_; }
   /// Adds what one of them holds. `extents` are those of the run. Nodes of one run come in order.
+  /// Unsupported, naming a weight and the column, if it meets what is not finite.
   Status add(const Observed& observed, const ExtentValues& extents);
   /// What has been added, by weight. Weights whose activations are inputs of the graph, or stored
   /// in a cache, are left out, as nothing computes these.
@@ -44,10 +45,10 @@ class ActivationSums {
   void find_meeting(NodeId node);
   NodeId writer_of(NodeId value, NodeId before) const;
   const std::byte* bytes_of(NodeId value, NodeId from, const Observed& observed) const;
-  void add_all(Meeting& meeting, const std::byte* x, const Sizes& sizes) const;
+  Status add_all(Meeting& meeting, const std::byte* x, const Sizes& sizes) const;
   Status add_picked(Meeting& meeting, const std::byte* x, const Sizes& sizes, const std::byte* ids,
                     const Sizes& id_sizes) const;
-  void add_column(Meeting& meeting, const std::byte* column, std::int64_t matrix) const;
+  Status add_column(Meeting& meeting, const std::byte* column, std::int64_t matrix) const;
 
   const Graph& graph_;
   std::vector<Meeting> meetings_;

@@ -2,25 +2,24 @@
 
 #include <algorithm>
 
+#include "base/counted.h"
 #include "base/fail.h"
 #include "base/guarded.h"
 #include "engine/activation_sums.h"
 #include "engine/model_state.h"
 #include "engine/step_inputs.h"
+#include "engine/text_chunks.h"
 #include "engine/zeroed_caches.h"
 
 namespace shunt {
 
 namespace {
 
-constexpr std::int64_t kDefaultChunk = 512;
-
 class Gatherer {
  public:
   Gatherer(const ModelState& model, const ImportanceOptions& options)
       : model_(model), options_(options) {
-    shape_.context = options.session.context;
-    if (shape_.context == 0) shape_.context = std::min(model.info.context, kDefaultChunk);
+    shape_.context = chunk_length(model.info.context, options.session.context);
     shape_.tokens = std::clamp<std::int64_t>(options.session.batch, 1, shape_.context);
     shape_.outputs = shape_.tokens;  // what no logits are wanted of, the last layer does not see
     shape_.cache_type = options.session.cache_type;
@@ -33,14 +32,16 @@ class Gatherer {
     std::uint64_t chunks = tokens.size() / chunk;
     if (options_.most_chunks > 0) chunks = std::min(chunks, options_.most_chunks);
     if (chunks == 0) {
-      return invalid("the text has {} tokens, but a chunk has {}", tokens.size(), chunk);
+      return invalid("the text has {}, but a chunk has {}", counted(tokens.size(), "token"), chunk);
     }
     SHUNT_TRY(compile_step());
     for (std::uint64_t i = 0; i < chunks; ++i) {
       const auto from = tokens.subspan(i * chunk, chunk);
       std::vector<std::int32_t> ids(from.begin(), from.end());
       if (model_.tokenizer.adds_bos()) ids.front() = tokens.front();
-      SHUNT_TRY(compute(ids));
+      if (Status done = compute(ids); !done) {
+        return std::move(done.error()).with_context(fmt::format("chunk {} of {}", i + 1, chunks));
+      }
       if (options_.progress) options_.progress(i + 1, chunks);
     }
     return result(chunks);

@@ -27,7 +27,8 @@ struct ImportanceOptions {
 /// dropped. Each is computed by itself, and if the tokenizer puts a beginning-of-sequence token in
 /// front (then tokens[0] is one), it takes the place of the chunk's first. The result has an entry
 /// for each weight of a matmul or matmul_id, by the name of its tensor; datasets are the caller's
-/// to fill in. Invalid if there is not one whole chunk.
+/// to fill in. Invalid if there is not one whole chunk; Unsupported, naming the chunk and the
+/// weight, if an activation is not finite.
 Result<ImportanceMatrix> gather_importance(const Model& model, std::span<const std::int32_t> tokens,
                                            const ImportanceOptions& options = {});
 

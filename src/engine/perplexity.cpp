@@ -2,19 +2,20 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <vector>
 
+#include "base/counted.h"
 #include "base/fail.h"
 #include "base/guarded.h"
+#include "engine/text_chunks.h"
 
 namespace shunt {
 
 namespace {
 
-constexpr std::int64_t kDefaultChunk = 512;
-constexpr std::int64_t kLeastChunk = 4;
-
-/// log sum exp(logits) - logits[token], in double precision.
+/// log sum exp(logits) - logits[token], in double precision. Not finite if a logit is +inf
+/// or not a number, or the token's own is -inf.
 double negative_log_likelihood(std::span<const float> logits, std::int32_t token) {
   const double most = *std::max_element(logits.begin(), logits.end());
   double sum = 0;
@@ -54,13 +55,13 @@ Result<Perplexity> perplexity(const std::shared_ptr<const Model>& model,
   return guarded([&]() -> Result<Perplexity> {
     SessionOptions session_options = options.session;
     std::int64_t& length = session_options.context;
-    if (length == 0) length = std::min(model->info().context, kDefaultChunk);
-    if (length < kLeastChunk) {
-      return invalid("chunks of {} tokens; they must have at least {}", length, kLeastChunk);
+    length = chunk_length(model->info().context, length);
+    if (length < kLeastScoredChunk) {
+      return invalid("chunks of {} tokens; they must have at least {}", length, kLeastScoredChunk);
     }
     const auto chunk = static_cast<std::size_t>(length);
     if (tokens.size() < chunk) {
-      return invalid("the text has {} tokens, but a chunk has {}", tokens.size(), chunk);
+      return invalid("the text has {}, but a chunk has {}", counted(tokens.size(), "token"), chunk);
     }
     SHUNT_ASSIGN(const auto session, Session::create(model, session_options));
     const bool begins = model->tokenizer().adds_bos();
@@ -75,20 +76,34 @@ Result<Perplexity> perplexity(const std::shared_ptr<const Model>& model,
       const auto from = tokens.subspan(result.chunks * chunk, chunk);
       std::vector<std::int32_t> ids(from.begin(), from.end());
       if (begins) ids.front() = tokens.front();
+      std::optional<std::size_t> lost;  // the first token that nothing sensible is predicted for
       SHUNT_TRY(session->truncate(0));
       SHUNT_TRY(session->append_all(ids, [&](std::size_t first, std::span<const float> logits) {
         for (std::size_t i = 0; i * vocabulary < logits.size(); ++i) {
           const std::size_t next = first + i + 1;  // the token that these logits predict
           if (next <= chunk / 2 || next >= chunk) continue;
-          moments.add(
-              negative_log_likelihood(logits.subspan(i * vocabulary, vocabulary), ids[next]));
+          const double nll =
+              negative_log_likelihood(logits.subspan(i * vocabulary, vocabulary), ids[next]);
+          if (!std::isfinite(nll) && !lost) lost = next;
+          moments.add(nll);
         }
       }));
+      if (lost) {
+        return fail(ErrorCode::kUnsupported,
+                    "chunk {} of {}: the model's prediction of token {} is not finite",
+                    result.chunks + 1, chunks, *lost);
+      }
       ++result.chunks;
       result.tokens = moments.count();
       result.value = std::exp(moments.mean());
       result.error = result.value * moments.standard_error();
       if (options.progress) options.progress(result, chunks);
+    }
+    if (!std::isfinite(result.value) || !std::isfinite(result.error)) {
+      return fail(
+          ErrorCode::kUnsupported,
+          "the mean negative log-likelihood is {:.6g}: the perplexity is beyond all numbers",
+          moments.mean());
     }
     return result;
   });

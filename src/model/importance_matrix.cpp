@@ -100,10 +100,16 @@ class ImportanceReader {
   ImportanceMatrix matrix_;
 };
 
-std::vector<float> to_f32(const std::vector<double>& values) {
+/// Only what read_importance() takes.
+Result<std::vector<float>> to_f32(const std::vector<double>& values) {
   constexpr double kMost = std::numeric_limits<float>::max();
   std::vector<float> floats;
-  for (double value : values) floats.push_back(static_cast<float>(std::min(value, kMost)));
+  for (double value : values) {
+    if (!(value >= 0 && value <= kMost)) {
+      return invalid("{:.6g} at {}; numbers must be from 0 to {:.6g}", value, floats.size(), kMost);
+    }
+    floats.push_back(static_cast<float>(value));
+  }
   convert_little_endian(DType::kF32, std::as_writable_bytes(std::span(floats)));
   return floats;
 }
@@ -143,20 +149,23 @@ Status write_importance(const std::string& path, const ImportanceMatrix& matrix)
     writer.add_array(kDatasets, std::move(datasets));
     writer.add_u32(kChunkCount, matrix.chunk_count);
     writer.add_u32(kChunkSize, matrix.chunk_size);
-    std::vector<const std::vector<double>*> values;
+    std::vector<std::vector<float>> values;
+    const auto add = [&](const std::string& name, const Tensor& tensor,
+                         const std::vector<double>& of) -> Status {
+      auto floats = to_f32(of);
+      if (!floats) return std::move(floats.error()).with_context(path + ": tensor " + name);
+      values.push_back(std::move(*floats));
+      return writer.add_tensor(name, tensor);
+    };
     for (const auto& [name, sums] : matrix.tensors) {
       const std::int64_t matrices = sums.matrices();
       SHUNT_ASSIGN(const Tensor squares, make_tensor(DType::kF32, {sums.columns, matrices}));
       SHUNT_ASSIGN(const Tensor counts, make_tensor(DType::kF32, {1, matrices}));
-      SHUNT_TRY(writer.add_tensor(name + std::string(kSquares), squares));
-      SHUNT_TRY(writer.add_tensor(name + std::string(kCounts), counts));
-      values.push_back(&sums.squares);
-      values.push_back(&sums.counts);
+      SHUNT_TRY(add(name + std::string(kSquares), squares, sums.squares));
+      SHUNT_TRY(add(name + std::string(kCounts), counts, sums.counts));
     }
-    std::vector<float> floats;
     return writer.write(path, [&](std::size_t index) -> Result<std::span<const std::byte>> {
-      floats = to_f32(*values[index]);
-      return std::as_bytes(std::span(floats));
+      return std::as_bytes(std::span(values[index]));
     });
   };
   return guarded(write, path);

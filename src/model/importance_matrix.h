@@ -39,7 +39,8 @@ struct ImportanceMatrix {
 /// BadFile, naming the tensor and what is wrong.
 Result<ImportanceMatrix> read_importance(const std::string& path);
 
-/// Writes one, by way of a temporary file. Sums are rounded to F32.
+/// Writes one, by way of a temporary file. Sums are rounded to F32; Invalid, naming the tensor, and
+/// nothing is written, if one is negative, not a number, or more than F32 holds.
 Status write_importance(const std::string& path, const ImportanceMatrix& matrix);
 
 }  // namespace shunt

@@ -10,6 +10,8 @@
 #include <optional>
 #include <thread>
 
+#include "base/clock.h"
+
 namespace shunt {
 
 class CaseClock {
@@ -18,9 +20,10 @@ class CaseClock {
 
   /// A case may take `limit` (0: for ever), and goes on for at most `patience` after it was
   /// cancelled, be that for the time it took or because `cancel`, which may be null, became true;
-  /// then `stuck` is called, once, by the thread of the clock.
+  /// then `stuck` is called, once, by the thread of the clock. `now` tells the time in seconds, to
+  /// any thread.
   CaseClock(Seconds limit, Seconds patience, const std::atomic<bool>* cancel,
-            std::function<void()> stuck);
+            std::function<void()> stuck, std::function<double()> now = steady_seconds);
   ~CaseClock();
   CaseClock(const CaseClock&) = delete;
   CaseClock& operator=(const CaseClock&) = delete;
@@ -31,23 +34,23 @@ class CaseClock {
   bool end();
 
  private:
-  using Clock = std::chrono::steady_clock;
   void watch();
-  void look(Clock::time_point now);
+  void look();
 
   const Seconds limit_;
   const Seconds patience_;
   const std::atomic<bool>* cancel_;
   const std::function<void()> stuck_;
+  const std::function<double()> now_;
   std::atomic<bool> stop_ = false;  // the case under way is to end
 
-  std::mutex mutex_;                            // of all below
-  std::condition_variable changed_;             // over_ was
-  std::optional<Clock::time_point> begun_;      // the case under way
-  std::optional<Clock::time_point> cancelled_;  // it was, then
-  bool late_ = false;                           // for the time it took
-  bool told_ = false;                           // that it is stuck
-  bool over_ = false;                           // no case will follow
+  std::mutex mutex_;                 // of all below
+  std::condition_variable changed_;  // over_ was
+  std::optional<double> begun_;      // when: the case under way
+  std::optional<double> cancelled_;  // when: it was
+  bool late_ = false;                // for the time it took
+  bool told_ = false;                // that it is stuck
+  bool over_ = false;                // no case will follow
   std::thread thread_;
 };
 

@@ -1,6 +1,7 @@
 #include "shunt/check_ops.h"
 
 #include <algorithm>
+#include <map>
 
 #include "base/fail.h"
 #include "base/guarded.h"
@@ -37,6 +38,10 @@ class Checker {
       count();
     });
     if (cancelled()) return fail(ErrorCode::kCancelled, "cancelled");
+    for (const auto& [reason, count] : reasons_) found_.reasons.push_back({reason, count});
+    std::ranges::sort(found_.reasons, [](const RefusedCases& a, const RefusedCases& b) {
+      return a.count != b.count ? a.count > b.count : a.reason < b.reason;
+    });
     return std::move(found_);
   }
 
@@ -85,7 +90,8 @@ class Checker {
         found_.failures.push_back(check_);
         return;
       case CaseOutcome::kUnsupported:
-        if (found_.unsupported++ == 0) found_.reason = check_.message;
+        ++found_.unsupported;
+        ++reasons_[check_.message];
         return;
     }
   }
@@ -104,7 +110,8 @@ class Checker {
   const Op& op_;
   const CheckOpOptions& options_;
   OpCasesCheck found_;
-  CaseCheck check_;  // the case under way
+  std::map<std::string, std::size_t> reasons_;  // why cases are not supported: how many
+  CaseCheck check_;                             // the case under way
   CaseClock clock_;
 };
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <atomic>
 #include <cstdlib>
+#include <map>
 #include <new>
 
 #include "schedule/picked.h"
@@ -16,9 +17,11 @@
 namespace {
 
 std::atomic<std::size_t> allocations{0};
+std::atomic<std::size_t> bytes_asked{0};
 
 void* counted(std::size_t size, std::size_t alignment) {
   allocations.fetch_add(1, std::memory_order_relaxed);
+  bytes_asked.fetch_add(size, std::memory_order_relaxed);
   // aligned_alloc wants a multiple of the alignment.
   const std::size_t rounded = (size + alignment - 1) / alignment * alignment;
   return alignment <= alignof(std::max_align_t)
@@ -116,6 +119,54 @@ TEST(Plan, RunningAllocatesNothing) {
   }
   EXPECT_EQ((*trace)->spans().size(), 2U);
   EXPECT_EQ((*trace)->left_out(), 2U);
+}
+
+/// Bytes that are asked for to compile attention and to run it once.
+std::size_t bytes_of_attention(std::span<Device* const> devices, std::int64_t queries,
+                               std::int64_t keys, std::int64_t heads) {
+  constexpr std::int64_t kSize = 8;
+  GraphBuilder g;
+  const auto q = g.input("q", *make_tensor(DType::kF32, {kSize, heads, queries}));
+  const auto k = g.input("k", *make_tensor(DType::kF32, {kSize, heads, keys}));
+  const auto v = g.input("v", *make_tensor(DType::kF32, {kSize, heads, keys}));
+  const auto y = attention(g, q, k, v);
+  EXPECT_TRUE(g.output(y, "y"));
+  const auto graph = std::make_shared<const Graph>(std::move(*std::move(g).build()));
+  std::map<NodeId, RefTensor> leaves;
+  for (const auto& leaf : {q, k, v}) {
+    leaves[leaf->id] = make_values({.sizes = max_sizes(graph->node(leaf->id).result.shape)}, 1);
+  }
+  // Of values that are all the same, the weighted mean is that.
+  leaves[v->id].data.assign(leaves[v->id].data.size(), 1.0);
+  const std::size_t before = bytes_asked.load();
+  auto run = GraphRun::create(graph, devices, leaves);
+  EXPECT_TRUE(run) << run.error().message();
+  EXPECT_TRUE((*run)->plan().run());
+  const std::size_t asked = bytes_asked.load() - before;
+  const auto values = (*run)->output(y->id);
+  EXPECT_TRUE(values);
+  for (const double value : values->data) EXPECT_NEAR(value, 1, 1e-5);
+  return asked;
+}
+
+TEST(Attention, AsksForNoMemoryForAllScores) {
+  Options options;
+  options.threads = 2;
+  auto registry = Registry::create(options);
+  ASSERT_TRUE(registry);
+  const auto devices = (*registry)->select({});
+  if (!devices || devices->empty()) GTEST_SKIP() << "there is no CPU backend in this build";
+  constexpr std::int64_t kHeads = 2;
+  bytes_of_attention(*devices, 16, 16, kHeads);  // what threads keep from run to run
+  // Few queries, whose keys threads share, and many.
+  for (const auto& [queries, keys] : {std::pair(8, 65536), std::pair(256, 2048)}) {
+    const std::size_t asked = bytes_of_attention(*devices, queries, keys, kHeads);
+    const std::size_t twice = bytes_of_attention(*devices, 2 * queries, keys, kHeads);
+    const auto scores = static_cast<std::size_t>(queries * keys * kHeads) * sizeof(float);
+    EXPECT_GT(asked, 0U);
+    // As many scores more: they would be this much, and half of it if they were F16.
+    EXPECT_LT(twice, asked + scores / 4) << queries << " queries, " << keys << " keys";
+  }
 }
 
 TEST(Plan, FindingTheExpertsInUseAllocatesNothing) {

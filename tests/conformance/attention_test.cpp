@@ -3,6 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <utility>
+
+#include "graph/reference.h"
 #include "ops/common/cache_types.h"
 #include "shunt/ops.h"
 #include "shunt/registry.h"
@@ -102,6 +108,85 @@ TEST_P(AttentionOnTheCpu, DoesNotHangOnTheMaximumOfExtents) {
     for (const std::int64_t keys : {1, 256, 257, 900}) {
       EXPECT_EQ(attend(tokens, keys, true).data, attend(tokens, keys, false).data)
           << tokens << " queries, " << keys << " keys";
+    }
+  }
+}
+
+/// What is not a number makes every result that hangs on it not a number, and no other.
+TEST_P(AttentionOnTheCpu, WhatIsNotANumberIsNotLost) {
+  constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+  constexpr std::int64_t kShared = kHeads / kKeyHeads;
+  struct Place {
+    const char* what;
+    double& value;
+    std::function<bool(std::int64_t i, std::int64_t head, std::int64_t query)> reaches;
+  };
+  const Place places[] = {
+      {"q", q_.at(3, 4, 0), [](auto, auto head, auto query) { return head == 4 && query == 0; }},
+      {"k", k_.at(3, 1, 20), [](auto, auto head, auto) { return head / kShared == 1; }},
+      {"v", v_.at(3, 1, 20), [](auto i, auto head, auto) { return i == 3 && head / kShared == 1; }},
+      {"sinks", sinks_.at(2), [](auto, auto head, auto) { return head == 2; }},
+  };
+  for (const Place& place : places) {
+    const bool of_keys = &place.value == &k_.at(3, 1, 20) || &place.value == &v_.at(3, 1, 20);
+    if (of_keys && trait(GetParam()).block_elements != 1) continue;  // has no way to say so
+    const double before = std::exchange(place.value, kNan);
+    for (const std::int64_t tokens : {1, 50}) {
+      for (const std::int64_t keys : {40, 900}) {
+        const RefTensor y = attend(tokens, keys, false);
+        for (std::int64_t t = 0; t < tokens; ++t) {
+          for (std::int64_t h = 0; h < kHeads; ++h) {
+            for (std::int64_t i = 0; i < kSize; ++i) {
+              ASSERT_EQ(std::isnan(y.at(i, h, t)), place.reaches(i, h, t))
+                  << place.what << ": " << i << ", head " << h << ", query " << t << " of "
+                  << tokens << ", " << keys << " keys";
+            }
+          }
+        }
+      }
+    }
+    place.value = before;
+  }
+}
+
+/// The same where there are no sinks, and no mask; and in softmax, and in the plain references.
+TEST(AttentionWithoutSinks, KeepsWhatIsNotANumber) {
+  const auto registry = Registry::create({});
+  ASSERT_TRUE(registry);
+  const auto devices = (*registry)->select({});
+  if (!devices || devices->empty()) GTEST_SKIP() << "there is no CPU backend in this build";
+  for (const std::int64_t keys : {1, 40, 900}) {
+    GraphBuilder g;
+    const auto q = g.input("q", *make_tensor(DType::kF32, {8, 1, 2}));
+    const auto k = g.input("k", *make_tensor(DType::kF32, {8, 1, keys}));
+    const auto x = g.input("x", *make_tensor(DType::kF32, {keys, 2}));
+    const auto y = attention(g, q, k, k);
+    const auto z = softmax(g, x);
+    ASSERT_TRUE(g.output(y, "y"));
+    ASSERT_TRUE(g.output(z, "z"));
+    const auto graph = std::make_shared<const Graph>(std::move(*std::move(g).build()));
+    std::vector<RefTensor> leaves(graph->size());
+    leaves[q->id] = make_values({.sizes = {8, 1, 2, 1}}, 1);
+    leaves[k->id] = make_values({.sizes = {8, 1, keys, 1}}, 2);
+    leaves[k->id].at(5, 0, keys / 2) = std::numeric_limits<double>::quiet_NaN();
+    leaves[x->id] = make_values({.sizes = {keys, 2, 1, 1}}, 3);
+    leaves[x->id].at(keys / 2, 0) = leaves[x->id].at(keys / 2, 1) =
+        std::numeric_limits<double>::quiet_NaN();
+    const auto expected = reference_run(*graph, leaves);
+    ASSERT_TRUE(expected) << expected.error().message();
+    const auto run = GraphRun::create(
+        graph, *devices, {{q->id, leaves[q->id]}, {k->id, leaves[k->id]}, {x->id, leaves[x->id]}});
+    ASSERT_TRUE(run) << run.error().message();
+    ASSERT_TRUE((*run)->plan().run());
+    for (const auto& result : {y, z}) {
+      const auto found = (*run)->output(result->id);
+      ASSERT_TRUE(found);
+      for (const double value : found->data) {
+        EXPECT_TRUE(std::isnan(value)) << value << ", " << keys << " keys";
+      }
+      for (const double value : (*expected)[result->id].data) {
+        EXPECT_TRUE(std::isnan(value)) << "plain reference: " << value << ", " << keys << " keys";
+      }
     }
   }
 }

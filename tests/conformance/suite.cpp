@@ -49,7 +49,7 @@ TEST_P(Conformance, Op) {
   ASSERT_TRUE(found) << found.error().message();
   EXPECT_EQ(found->failed, 0U) << messages(*found);
   if (under_test.everything) {
-    EXPECT_EQ(found->unsupported, 0U) << found->reason;
+    EXPECT_EQ(found->unsupported, 0U) << found->reasons.front().reason;
   }
   EXPECT_GT(found->cases() + excused, 0U) << "an op without cases";
   RecordProperty("passed", static_cast<int>(found->passed));

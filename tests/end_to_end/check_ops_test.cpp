@@ -47,15 +47,35 @@ TEST(CheckOpsCommand, ADevicePassesAllThatItSupports) {
     EXPECT_EQ(op["op"], op_names()[i]);
     EXPECT_EQ(op["cases"], case_count(op_names()[i]));
     EXPECT_EQ(op["failures"], json::array());
-    const std::string reason = op["reason"];
     if (op["op"] == "add" || op["op"] == "matmul") {
       EXPECT_EQ(op["passed"], op["cases"]);
-      EXPECT_EQ(reason, "");
+      EXPECT_EQ(op["reasons"], json::array());
     } else {
       EXPECT_EQ(op["unsupported"], op["cases"]);
-      EXPECT_THAT(reason, StartsWith("test0 has no kernel for "));
+      ASSERT_THAT(op["reasons"], SizeIs(1));
+      EXPECT_THAT(op["reasons"][0]["reason"], StartsWith("test0 has no kernel for "));
+      EXPECT_EQ(op["reasons"][0]["cases"], op["cases"]);
     }
   }
+}
+
+TEST(CheckOpsCommand, EveryReasonIsTold) {
+  const std::vector<std::string> flags = {"--device", "test0", "--op", "add"};
+  const RunResult text = check_ops(flags, SHUNT_TEST_PLUGINS_Q8_ONLY);
+  EXPECT_EQ(text.exit_code, 0) << text.err;
+  const json found =
+      json_of(check_ops({"-d", "test0", "--op", "add", "--json"}, SHUNT_TEST_PLUGINS_Q8_ONLY));
+  const json& op = found["ops"][0];
+  ASSERT_THAT(op["reasons"], SizeIs(2));
+  std::size_t refused = 0;
+  for (const json& reason : op["reasons"]) {
+    EXPECT_THAT(reason["reason"], StartsWith("test0 adds no ")) << reason;
+    EXPECT_THAT(text.out, HasSubstr(fmt::format(" {}  {}\n", reason["cases"].get<std::size_t>(),
+                                                reason["reason"].get<std::string>())));
+    refused += reason["cases"].get<std::size_t>();
+  }
+  EXPECT_EQ(op["unsupported"], refused);
+  EXPECT_EQ(op["passed"].get<std::size_t>() + refused, case_count("add"));
 }
 
 TEST(CheckOpsCommand, TheCpuPassesTheOpsThatAreNamed) {
@@ -79,7 +99,7 @@ TEST(CheckOpsCommand, AWrongKernelIsNamed) {
                                 HasSubstr("error 0.0001, at most 1e-12\n"),
                                 HasSubstr("  test0 has no kernel for mul\n")));
   EXPECT_THAT(result.err, AllOf(StartsWith("shunt: test0: "),
-                                HasSubstr(" cases fail; the first is add: F32 [64, 5]")));
+                                HasSubstr(" cases failed; the first is add: F32 [64, 5]")));
   EXPECT_THAT(result.err, SizeIs(result.err.find('\n') + 1)) << "more than one line";
   const json found =
       json_of(check_ops({"-d", "test0", "--op", "add", "--json"}, SHUNT_TEST_WRONG_PLUGINS));
@@ -104,7 +124,7 @@ TEST(CheckOpsCommand, ADeviceThatNeverComesBackIsSaid) {
                                      SHUNT_TEST_HANGING_PLUGINS);
   EXPECT_FALSE(result.timed_out);
   EXPECT_EQ(result.exit_code, 1);
-  EXPECT_THAT(result.out, HasSubstr("test0: 1 ops, 1 cases: 0 passed, 1 failed"));
+  EXPECT_THAT(result.out, HasSubstr("test0: 1 op, 1 case: 0 passed, 1 failed"));
   EXPECT_THAT(result.err, AllOf(StartsWith("shunt: test0: add: F32 [64, 5]"),
                                 HasSubstr("test0 does not end it although it was cancelled")));
 }

@@ -5,7 +5,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <random>
 
@@ -130,6 +132,72 @@ TEST_F(PerplexityOfNoise, WhatCannotBeScoredIsAnError) {
   tokens_.back() = -1;
   options.session.context = 37;
   EXPECT_FALSE(perplexity(model_, tokens_, options));
+}
+
+/// Softmax of logits that are not numbers says nothing; nor does it of a chunk that has one such.
+TEST_F(PerplexityOfNoise, LogitsThatAreNotNumbersAreAnErrorThatNamesTheChunk) {
+  for (const float bad :
+       {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
+    // The embedding of a token of the second chunk.
+    const std::int32_t token = tokens_[20];
+    ASSERT_EQ(std::count(tokens_.begin(), tokens_.begin() + 16, token), 0);
+    const std::string broken = file_.folder().file("broken.gguf");
+    write_edited(file_.path(), broken, [&](EditedFile& file) {
+      const auto width = static_cast<std::size_t>(model_->info().width);
+      file.set_element("token_embd.weight", static_cast<std::size_t>(token) * width, bad);
+    });
+    const auto model = Model::load(broken, *registry_);
+    ASSERT_TRUE(model) << model.error().message();
+    PerplexityOptions options;
+    options.session.context = 16;
+    const auto result = perplexity(*model, tokens_, options);
+    ASSERT_FALSE(result) << result->value;
+    EXPECT_EQ(result.error().code(), ErrorCode::kUnsupported);
+    EXPECT_EQ(result.error().message(),
+              "chunk 2 of 2: the model's prediction of token 9 is not finite");
+    EXPECT_TRUE(perplexity(*model, std::span(tokens_).first(16), options)) << "without that token";
+  }
+}
+
+class PerplexityCommand : public testing::Test {
+ protected:
+  RunResult run(const std::vector<std::string>& more) const {
+    std::vector<std::string> arguments = {"perplexity", "--model", file_.path()};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return run_command(arguments);
+  }
+  SynthModel file_;
+};
+
+TEST_F(PerplexityCommand, OfATextTooShortSaysHowManyTokensAndWhatChangesIt) {
+  RunResult result = run({"a few words"});
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.err,
+              testing::MatchesRegex("shunt: command line: the text has [0-9]+ tokens, but a chunk "
+                                    "has 512; use a longer text or a smaller --ctx\n"));
+  result = run({"--ctx", "100", "a few words"});
+  EXPECT_THAT(result.err, HasSubstr("a chunk has 100; "));
+  for (const char* few : {"1", "3"}) {
+    result = run({"--ctx", few, "a few words"});
+    EXPECT_EQ(result.exit_code, 2);
+    EXPECT_THAT(result.err, HasSubstr("a chunk has at least 4 tokens"));
+  }
+  result = run({"--ctx", "4", "abcd"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("(1 token scored in 1 chunk)"));
+}
+
+TEST_F(PerplexityCommand, OfPredictionsThatAreNotNumbersPrintsNone) {
+  const std::string broken = file_.folder().file("broken.gguf");
+  write_edited(file_.path(), broken, [](EditedFile& file) {
+    file.set_element("output_norm.weight", 0, std::numeric_limits<float>::quiet_NaN());
+  });
+  const RunResult result =
+      run_command({"perplexity", "-m", broken, "--ctx", "4", "abcdefgh", "--json"});
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_EQ(result.out, "");
+  EXPECT_THAT(result.err, testing::ContainsRegex("broken.gguf: chunk 1 of [0-9]+: the model's "
+                                                 "prediction of token 3 is not finite"));
 }
 
 TEST_F(PerplexityOfNoise, CancellingEndsIt) {

@@ -552,12 +552,40 @@ TEST_F(Imatrix, OfAnotherModelIsRefusedOrTold) {
   EXPECT_THAT(result.err, HasSubstr("lacks blk.0.attn_k.weight and 33 more tensors"));
 }
 
+TEST_F(Imatrix, OfActivationsThatAreNotNumbersIsNotWritten) {
+  const std::string broken = folder_.file("broken.gguf");
+  write_edited(model_.path(), broken, [](EditedFile& file) {
+    file.set_element("blk.1.ffn_norm.weight", 3, std::numeric_limits<float>::infinity());
+  });
+  RunOptions options;
+  for (int i = 0; i < 40; ++i) options.input += "some words of a text that goes on and on. ";
+  const RunResult result =
+      run_command({"imatrix", "-m", broken, "-o", matrix(), "--ctx", "32"}, options);
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_EQ(result.out, "");
+  EXPECT_THAT(result.err, HasSubstr("broken.gguf: chunk 1 of "));
+  EXPECT_THAT(result.err, testing::ContainsRegex("blk\\.1\\.ffn_(gate|up)\\.weight [(]weight[)]: "
+                                                 "the activation at column 3 is -?inf"));
+  EXPECT_THAT(folder_.list(), ElementsAre("broken.gguf"));
+}
+
+TEST_F(Imatrix, CountsOneOfAThing) {
+  const RunResult made = imatrix({"--ctx", "32", "--chunks", "1"});
+  EXPECT_EQ(made.exit_code, 0) << made.err;
+  EXPECT_THAT(made.out, testing::EndsWith(" tensors, 1 chunk of 32 tokens\n"));
+}
+
 TEST_F(Imatrix, SaysWhatIsMissing) {
   EXPECT_EQ(run_command({"imatrix", "--model", model_.path(), "text"}).exit_code, 2);
   EXPECT_EQ(run_command({"imatrix", "-o", matrix(), "text"}).exit_code, 2);
   RunResult result = run_command({"imatrix", "-m", model_.path(), "-o", matrix(), "a few words"});
   EXPECT_EQ(result.exit_code, 1);
-  EXPECT_THAT(result.err, HasSubstr("but a chunk has 512"));
+  EXPECT_THAT(result.err, testing::MatchesRegex(
+                              "shunt: command line: the text has [0-9]+ tokens, but a chunk has "
+                              "512; use a longer text or a smaller --ctx\n"));
+  result = run_command({"imatrix", "-m", model_.path(), "-o", "", "a few words"});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.err, HasSubstr("--output: the name of the file is empty"));
   result = run_command({"imatrix", "-m", model_.path(), "-o", model_.path(), "a few words"});
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_THAT(result.err, HasSubstr("is the file that is read"));

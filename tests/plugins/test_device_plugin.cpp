@@ -3,10 +3,13 @@
 // runs real models together with the CPU. Another one, in a folder of its own, has a wrong kernel:
 // its sums are 1% too large. One wants Q8_0 instead of F32 and Q4_0, one is lost after some calls,
 // and one never comes back (tests/CMakeLists.txt).
+#include <fmt/format.h>
+
 #include <chrono>
 #include <thread>
 
 #include "shunt/abi_token.h"
+#include "shunt/ops.h"
 #include "shunt/registry.h"
 #include "support/test_device.h"
 
@@ -40,6 +43,13 @@ class TestBackend final : public shunt::Backend {
 #ifdef SHUNT_TEST_PLUGIN_Q8_ONLY
     using shunt::DType;
     config.wants_types = {{DType::kF32, DType::kQ8_0}, {DType::kQ4_0, DType::kQ8_0}};
+    config.answer = [](const shunt::Graph& graph, shunt::NodeId id) {
+      const shunt::Node& node = graph.node(id);
+      const DType type = node.result.dtype;
+      if (node.op != &shunt::add_op() || type == DType::kF32) return shunt::Support::yes();
+      return shunt::Support::no(shunt::Refusal::kType,
+                                fmt::format("test0 adds no {}", to_string(type)));
+    };
 #endif
 #ifdef SHUNT_TEST_PLUGIN_WRONG
     config.wrong["add"] = [](shunt::RefTensor& sum) {

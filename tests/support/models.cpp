@@ -1,6 +1,7 @@
 #include "support/models.h"
 
 #include <algorithm>
+#include <cstring>
 #include <stdexcept>
 
 namespace shunt::test {
@@ -44,6 +45,10 @@ void EditedFile::remove_tensor(const std::string& name) {
   std::erase_if(tensors, [&](const EditedTensor& tensor) { return tensor.name == name; });
 }
 
+void EditedFile::set_element(const std::string& name, std::size_t index, float value) {
+  find_tensor(*this, name).elements.emplace_back(index, value);
+}
+
 void EditedFile::reshape(const std::string& name, const Shape& shape) {
   EditedTensor& tensor = find_tensor(*this, name);
   tensor.tensor = must(make_tensor(tensor.tensor.dtype, shape));
@@ -67,6 +72,9 @@ void write_edited(const std::string& from, const std::string& to,
     bytes.assign(static_cast<std::size_t>(byte_span(tensor.tensor)), std::byte{0});
     const auto data = file.data(*tensor.from);
     std::ranges::copy(data.first(std::min(data.size(), bytes.size())), bytes.begin());
+    for (const auto& [at, value] : tensor.elements) {
+      std::memcpy(&bytes.at(at * sizeof value), &value, sizeof value);
+    }
     return bytes;
   }));
 }

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "model/synth.h"
@@ -30,6 +31,7 @@ struct EditedFile {
     std::string name;
     Tensor tensor;
     const gguf::TensorInfo* from = nullptr;
+    std::vector<std::pair<std::size_t, float>> elements = {};  ///< F32 ones that are others
   };
   std::vector<gguf::KeyValue> metadata;
   std::vector<EditedTensor> tensors;
@@ -37,6 +39,7 @@ struct EditedFile {
   void remove_key(const std::string& key);
   void set(const std::string& key, gguf::Value value);
   void remove_tensor(const std::string& name);
+  void set_element(const std::string& name, std::size_t index, float value);
   void reshape(const std::string& name, const Shape& shape);
 };
 

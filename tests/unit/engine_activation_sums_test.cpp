@@ -1,8 +1,11 @@
 // Sums of squares of what meets each weight, of graphs whose nodes' values are told by hand.
 #include "engine/activation_sums.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <limits>
 
 #include "shunt/ops.h"
 
@@ -121,6 +124,33 @@ TEST_F(ActivationSumsTest, WhatIsNotComputedIsLeftOut) {
   build();
   EXPECT_TRUE(sums_->nodes().empty());
   EXPECT_TRUE(sums_->sums().empty());
+}
+
+TEST_F(ActivationSumsTest, WhatIsNotFiniteIsAnErrorThatNamesTheWeight) {
+  const auto w = g_.weight("w", tensor_of(DType::kF32, {3, 5}));
+  const auto e = g_.weight("e", tensor_of(DType::kF32, {1, 5, 3}), Role::kExpertWeight);
+  const auto x = computed(DType::kF32, {3, 2});
+  ASSERT_TRUE(g_.output(matmul(g_, w, x), "y"));
+  const auto ids = computed(DType::kI32, {2, 1});
+  const auto h = computed(DType::kF32, {1, 2, 1});
+  ASSERT_TRUE(g_.output(matmul_id(g_, e, h, ids), "z"));
+  build();
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  for (const auto& [bad, name] : {std::pair(kInfinity, "inf"), std::pair(-kInfinity, "-inf"),
+                                  std::pair(std::numeric_limits<float>::quiet_NaN(), "nan")}) {
+    Status status = show<float>(x->id, {1, 2, 3, 4, 5, bad});
+    ASSERT_FALSE(status) << name;
+    EXPECT_EQ(status.error().code(), ErrorCode::kUnsupported);
+    EXPECT_EQ(status.error().message(),
+              fmt::format("w (weight): the activation at column 2 is {}", name));
+    ASSERT_TRUE(show<std::int32_t>(ids->id, {2, 0}));
+    status = show<float>(h->id, {1, bad});
+    ASSERT_FALSE(status) << name;
+    EXPECT_THAT(status.error().message(), testing::StartsWith("e ("));
+  }
+  // As large as it gets is fine.
+  constexpr float kMost = std::numeric_limits<float>::max();
+  EXPECT_TRUE(show<float>(x->id, {kMost, -kMost, 0, 0, 0, 0}));
 }
 
 TEST_F(ActivationSumsTest, AnExpertThatIsNotThereIsAnError) {

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "support/gguf_bytes.h"
 
 namespace shunt::test {
@@ -113,6 +115,36 @@ TEST_F(ImportanceFile, WhatMakesNoSenseIsRefused) {
   const auto missing = read_importance(folder_.file("none.gguf"));
   ASSERT_FALSE(missing);
   EXPECT_EQ(missing.error().code(), ErrorCode::kNotFound);
+}
+
+/// What would be refused when it is read is not written.
+TEST_F(ImportanceFile, WhatMakesNoSenseIsNotWritten) {
+  const double most = std::numeric_limits<float>::max();
+  const auto write = [&](double square, double count) {
+    ImportanceMatrix matrix;
+    matrix.tensors["a"] = {.columns = 2, .squares = {1, square}, .counts = {count}};
+    return write_importance(folder_.file("im.gguf"), matrix);
+  };
+  for (const double bad : {-1e-9, most * 1.001, std::numeric_limits<double>::infinity(),
+                           std::numeric_limits<double>::quiet_NaN()}) {
+    const Status squares = write(bad, 1);
+    ASSERT_FALSE(squares) << bad;
+    EXPECT_EQ(squares.error().code(), ErrorCode::kInvalidArgument);
+    EXPECT_THAT(squares.error().message(), HasSubstr("im.gguf: tensor a.in_sum2: "));
+    const Status counts = write(1, bad);
+    ASSERT_FALSE(counts) << bad;
+    EXPECT_THAT(counts.error().message(), HasSubstr("im.gguf: tensor a.counts: "));
+    EXPECT_THAT(folder_.list(), testing::IsEmpty());
+  }
+  EXPECT_TRUE(write(most, 0));
+  EXPECT_TRUE(read_importance(folder_.file("im.gguf")));
+}
+
+TEST_F(ImportanceFile, NeedsAName) {
+  const Status written = write_importance("", *read(sample()));
+  ASSERT_FALSE(written);
+  EXPECT_EQ(written.error().code(), ErrorCode::kInvalidArgument);
+  EXPECT_THAT(written.error().message(), HasSubstr("the name of the file to write is empty"));
 }
 
 TEST(ImportanceMatrix, WeightsHaveMeanOneAndAreNeverZero) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <map>
 #include <stdexcept>
 
 #include "device/sync_stream.h"
@@ -36,7 +37,8 @@ TEST(CheckOp, ARightDevicePassesEveryCaseOfItsOps) {
     const OpCasesCheck found = check(device, op);
     EXPECT_EQ(found.op, op);
     EXPECT_EQ(found.passed, case_count(op)) << op;
-    EXPECT_EQ(found.cases(), found.passed) << op << ": " << found.reason;
+    EXPECT_EQ(found.cases(), found.passed) << op;
+    EXPECT_THAT(found.reasons, testing::IsEmpty()) << op;
   }
   EXPECT_EQ(device.allocated(), 0U);
 }
@@ -151,8 +153,36 @@ TEST(CheckOp, WhatADeviceRefusesIsItsRightWithAReason) {
   const OpCasesCheck found = check(device, "silu");
   EXPECT_EQ(found.unsupported, case_count("silu"));
   EXPECT_EQ(found.cases(), found.unsupported);
-  EXPECT_EQ(found.reason, "test0 has no kernel for silu");
+  ASSERT_THAT(found.reasons, SizeIs(1));
+  EXPECT_EQ(found.reasons[0].reason, "test0 has no kernel for silu");
+  EXPECT_EQ(found.reasons[0].count, case_count("silu"));
   EXPECT_EQ(device.computed(), 0U);
+}
+
+TEST(CheckOp, EveryReasonIsToldWithTheNumberOfItsCases) {
+  TestDevice device({.answer = [](const Graph& graph, NodeId id) {
+    const Tensor& x = graph.node(graph.node(id).sources[0]).result;
+    if (x.dtype == DType::kF32) return Support::yes();
+    return Support::no(Refusal::kType, fmt::format("no {}", to_string(x.dtype)));
+  }});
+  std::map<std::string, std::size_t> counts;
+  CheckOpOptions options;
+  // Two of BF16, and all others.
+  options.skip = [&, taken = 0](std::string_view, std::string_view name) mutable {
+    return name.starts_with("BF16") && ++taken > 2;
+  };
+  options.visit = [&](const CaseCheck& each) { ++counts[each.name.substr(0, 3)]; };
+  const OpCasesCheck found = check(device, "silu", options);
+  ASSERT_EQ(counts["BF1"], 2U);
+  ASSERT_GT(counts["F16"], 2U);
+  ASSERT_GT(counts["F32"], 0U);
+  EXPECT_EQ(found.passed, counts["F32"]);
+  ASSERT_THAT(found.reasons, SizeIs(2)) << "the most frequent one first";
+  EXPECT_EQ(found.reasons[0].reason, "no F16");
+  EXPECT_EQ(found.reasons[0].count, counts["F16"]);
+  EXPECT_EQ(found.reasons[1].reason, "no BF16");
+  EXPECT_EQ(found.reasons[1].count, 2U);
+  EXPECT_EQ(found.unsupported, counts["F16"] + 2);
 }
 
 /// A test device with another answer to what it supports.
@@ -177,7 +207,8 @@ TEST(CheckOp, WhatADeviceTakesOnlyAsAnotherTypeIsNotSupported) {
   Answering device(Support::yes_if(0, DType::kF16));
   const OpCasesCheck found = check(device, "silu");
   EXPECT_EQ(found.unsupported, case_count("silu"));
-  EXPECT_EQ(found.reason, "test0 takes it only with source 0 as F16");
+  ASSERT_THAT(found.reasons, SizeIs(1));
+  EXPECT_EQ(found.reasons[0].reason, "test0 takes it only with source 0 as F16");
 }
 
 TEST(CheckOp, ARefusalWithoutAReasonIsWrong) {

@@ -49,7 +49,9 @@ void reference_softmax(std::span<double> z, const RefTensor* sinks, std::int64_t
   constexpr double kMinusInfinity = -std::numeric_limits<double>::infinity();
   const double sink = sinks == nullptr ? kMinusInfinity : sinks->at(h);
   double largest = sink;
-  for (const double logit : z) largest = std::max(largest, logit);
+  for (const double logit : z) {
+    if (logit > largest || std::isnan(logit)) largest = logit;  // and not-a-number stays
+  }
   if (largest == kMinusInfinity) {
     std::ranges::fill(z, 0);
     return;

@@ -166,12 +166,17 @@ ROPES = [
     {"dims": 8, "mode": "multi", "sections": [1, 2, 1, 0]},
     {"dims": 8, "mode": "multi", "sections": [1, 1, 1, 1]} | YARN,
     {"dims": 8, "mode": "vision", "sections": [2, 2, 0, 0]},
+    # Sections in which pairs are extrapolated, mixed and interpolated.
+    {"dims": 16, "mode": "multi", "sections": [2, 3, 3, 0]} | YARN | {"original_context": 4096},
+    {"dims": 16, "mode": "vision", "sections": [4, 4, 0, 0]} | YARN | {"original_context": 4096},
+    {"dims": 16, "mode": "vision", "sections": [0, 3, 4, 1], "freq_base": 500.0} | YARN
+    | {"ext_factor": 0.5, "beta_fast": 8.0, "beta_slow": 2.0, "original_context": 1024},
 ]
 
 
 def rope_inputs(random, params):
     """A source, positions, and factors."""
-    x = random.normal(2, 3, 2, 9)
+    x = random.normal(2, 3, 2, params["dims"] + 1 if params["dims"] > 8 else 9)
     four = params.get("mode") in ("multi", "vision")
     positions = random.integers(0, 40, *((4, 3) if four else (3,)))
     return x, positions, random.uniform(0.5, 4, params["dims"] // 2)

@@ -121,10 +121,10 @@ struct Gathered {
     simd::scale_add(later.values, added, values, values, dv);
   }
   /// Their weighted mean, in which a sink takes part with values of 0; zeros if all scores are
-  /// minus infinity, or if there are none.
+  /// minus infinity, or if there are none; not-a-number if one is.
   void mean(float sink, float* y, std::int64_t dv) const {
     float all = *largest;
-    if (!(sink <= all)) all = sink;
+    if (sink > all || std::isnan(sink)) all = sink;  // not-a-number stays, from either
     if (all == -std::numeric_limits<float>::infinity()) {
       std::fill_n(y, dv, 0.0F);
       return;

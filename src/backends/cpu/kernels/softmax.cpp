@@ -15,7 +15,7 @@ constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();
 /// z to softmax(z) in place, with a sink; zeros if all of these logits are minus infinity.
 void normalize(float* z, std::int64_t n, float sink) {
   float largest = simd::max(z, n);
-  if (!(sink <= largest)) largest = sink;  // also if it is not-a-number
+  if (sink > largest || std::isnan(sink)) largest = sink;  // not-a-number stays, from either
   if (largest == kMinusInfinity) {
     std::fill_n(z, n, 0.0F);
   } else {
