@@ -127,12 +127,14 @@ Bytes copied(const CaseSource& from, const Bytes& bytes, const CaseSource& to) {
   const Sizes sizes = sizes_of(from);
   std::vector<float> values(static_cast<std::size_t>(sizes[0] * sizes[1] * sizes[2] * sizes[3]));
   for_each_block(from, [&](std::size_t at, std::int64_t row, std::int64_t block) {
-    a.decode(&bytes[at], &values[static_cast<std::size_t>(row * sizes[0] + block * a.block_elements)],
+    a.decode(&bytes[at],
+             &values[static_cast<std::size_t>(row * sizes[0] + block * a.block_elements)],
              a.block_elements);
   });
   const Sizes& w = to.sizes;
-  Bytes memory(static_cast<std::size_t>(byte_span(*make_tensor(to.dtype, {w[0], w[1], w[2], w[3]}))),
-               kUntouched);
+  Bytes memory(
+      static_cast<std::size_t>(byte_span(*make_tensor(to.dtype, {w[0], w[1], w[2], w[3]}))),
+      kUntouched);
   for_each_block(to, [&](std::size_t at, std::int64_t row, std::int64_t block) {
     b.encode(&values[static_cast<std::size_t>(row * sizes[0] + block * b.block_elements)],
              &memory[at], b.block_elements);
@@ -140,13 +142,13 @@ Bytes copied(const CaseSource& from, const Bytes& bytes, const CaseSource& to) {
   return memory;
 }
 
-/// Shapes of two ends of a copy, elements in both in the same order: in order, permuted (with
-/// elements of a row apart in plain types), and with something cut off from each dimension.
+/// Ways in which a tensor that looks the same lies in memory: with the elements of a row apart
+/// (plain types only), or its rows; and with something cut off.
 std::vector<CaseSource> ways_to_see(DType type, const Sizes& sizes) {
   const std::int64_t block = trait(type).block_elements;
   const std::array<int, kMaxDims> rows_apart = {0, 2, 1, 3};
   const std::array<int, kMaxDims> elements_apart = {1, 0, 2, 3};
-  return {source_of(type, sizes), seen_as(type, sizes, block == 1 ? elements_apart : rows_apart),
+  return {seen_as(type, sizes, block == 1 ? elements_apart : rows_apart),
           seen_as(type, sizes, rows_apart, {block, 1, 2, 0})};
 }
 
@@ -171,9 +173,9 @@ TEST_F(Conversions, GoByWayOfF32WithTheTypesOwnEncoders) {
   EXPECT_GT(pairs, 700U);
 }
 
-/// Every type from every other, whichever way one of them lies in memory.
+/// Every type from every other, whichever way either lies in memory.
 TEST_F(Conversions, OfPermutedAndSlicedTensorsGiveTheSameBits) {
-  constexpr Sizes kSizes = {256, 3, 2, 1};
+  constexpr Sizes kSizes = {256, 2, 2, 1};
   std::size_t pairs = 0;
   for (const DTypeTrait& from : dtypes()) {
     for (const DTypeTrait& to : dtypes()) {
@@ -185,9 +187,9 @@ TEST_F(Conversions, OfPermutedAndSlicedTensorsGiveTheSameBits) {
       for (const CaseSource& seen : ways_to_see(from.dtype, kSizes)) {
         ways.emplace_back(seen, plain_to);
       }
-      // How a search for the best block goes has nothing to do with where the block is put.
-      const bool fast = to.block_elements == 1 || from.dtype == DType::kF32;
-      if (fast) {
+      // Where a block is put has nothing to do with where its elements come from, and making one
+      // takes long.
+      if (to.block_elements == 1 || from.dtype == DType::kF32) {
         for (const CaseSource& seen : ways_to_see(to.dtype, kSizes)) {
           ways.emplace_back(plain_from, seen);
         }
@@ -221,9 +223,8 @@ TEST_F(Conversions, OfATypeToItselfKeepEveryBitWhereverItLies) {
       for (const CaseSource& dst : ways_to_see(type.dtype, kSizes)) {
         const Bytes bytes = make_bytes(src, 6);
         std::vector<std::size_t> places;
-        for_each_block(src, [&](std::size_t at, std::int64_t, std::int64_t) {
-          places.push_back(at);
-        });
+        for_each_block(src,
+                       [&](std::size_t at, std::int64_t, std::int64_t) { places.push_back(at); });
         Bytes expected(static_cast<std::size_t>(byte_span(*whole(dst))), kUntouched);
         std::size_t next = 0;
         for_each_block(dst, [&](std::size_t at, std::int64_t, std::int64_t) {

@@ -123,8 +123,8 @@ TEST(OpBounds, ExceptionsAreExplainedAndNeeded) {
         << exception.op << " does not say: " << exception.documented;
     bool needed = false;
     op->cases([&](const Case& c) {
-      needed = needed || (exception.covers(c) &&
-                          c.max_error > most_by_rule(*op, c, result_type(*op, c)));
+      needed = needed ||
+               (exception.covers(c) && c.max_error > most_by_rule(*op, c, result_type(*op, c)));
     });
     EXPECT_TRUE(needed) << exception.op << ": " << exception.documented;
   }

@@ -179,9 +179,8 @@ std::vector<BadCall> gated_calls() {
     calls.push_back({name,
                      call(kI32, {4}, kF32, {4}, kFirst),
                      {"I32 [4], F32 [4]", "gate is I32 [4], not F32, F16 or BF16"}});
-    calls.push_back({name,
-                     call(kF32, {4}, kI32, {4}, kFirst),
-                     {"up is I32 [4], not F32, F16 or BF16"}});
+    calls.push_back(
+        {name, call(kF32, {4}, kI32, {4}, kFirst), {"up is I32 [4], not F32, F16 or BF16"}});
     calls.push_back({name,
                      call(kF32, {4}, kF32, {4, 2}, kFirst),
                      {"F32 [4], F32 [4, 2]", "gate and up differ in shape"}});
