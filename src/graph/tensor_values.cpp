@@ -181,7 +181,7 @@ RefTensor rounded(const RefTensor& values, DType dtype) {
   return read_tensor(to_bytes(values, dtype).data(), contiguous(dtype, values.sizes), values.sizes);
 }
 
-double nmse(const RefTensor& a, const RefTensor& b) {
+double nmse(const RefTensor& a, const RefTensor& b, const RefTensor* before) {
   if (a.sizes != b.sizes) return std::numeric_limits<double>::infinity();
   double error = 0;
   double norm = 0;
@@ -191,13 +191,11 @@ double nmse(const RefTensor& a, const RefTensor& b) {
     };
     const double x = normal(a.data[i]);
     const double y = normal(b.data[i]);
-    if (x == y || (std::isnan(x) && std::isnan(y))) {
-      norm += std::isfinite(y) ? y * y : 0;
-      continue;
-    }
+    const bool counts = before == nullptr || before->data[i] != b.data[i];
+    if (counts && std::isfinite(y)) norm += y * y;
+    if (x == y || (std::isnan(x) && std::isnan(y))) continue;
     if (!std::isfinite(x) || !std::isfinite(y)) return std::numeric_limits<double>::infinity();
     error += (x - y) * (x - y);
-    norm += y * y;
   }
   return norm > 0 ? error / norm : error;
 }

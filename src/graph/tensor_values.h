@@ -25,6 +25,8 @@ RefTensor rounded(const RefTensor& values, DType dtype);
 /// Normalised mean square error: sum (a - b)^2 / sum b^2 over all elements. Where b is zero all
 /// over, the sum of squares itself. Numbers too small for a normal F32 count as 0. Elements that
 /// are the same infinity, or both not a number, count as equal; if only one is, infinity.
-double nmse(const RefTensor& a, const RefTensor& b);
+/// `before` is what was in the same memory before b was written there, if that is so: what b leaves
+/// as it was adds to the first sum only, and so makes no error smaller.
+double nmse(const RefTensor& a, const RefTensor& b, const RefTensor* before = nullptr);
 
 }  // namespace shunt

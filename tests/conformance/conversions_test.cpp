@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "ops/common/cases.h"
+#include "ops/common/loops.h"
 #include "shunt/ops.h"
 #include "shunt/plan.h"
 #include "shunt/registry.h"
@@ -15,6 +16,9 @@ namespace shunt::test {
 namespace {
 
 using Bytes = std::vector<std::byte>;
+
+/// What memory holds before anything is written there.
+constexpr std::byte kUntouched{0xa5};
 
 template <class T>
 Bytes bytes_of(const std::vector<T>& values) {
@@ -41,28 +45,45 @@ class Conversions : public testing::Test {
 
   /// n elements of a type, given as bytes, as another type.
   Result<Bytes> converted(DType from, const Bytes& bytes, DType to, std::int64_t n) {
+    return converted(source_of(from, {n, 1, 1, 1}), bytes, source_of(to, {n, 1, 1, 1}));
+  }
+
+  /// The memory of a tensor of kUntouched, seen as `to` says, once elements seen as `from` says
+  /// have been copied into it; `bytes` is what those lie in.
+  Result<Bytes> converted(const CaseSource& from, const Bytes& bytes, const CaseSource& to) {
     GraphBuilder g;
-    SHUNT_ASSIGN(const Tensor source, make_tensor(from, {n}));
-    SHUNT_ASSIGN(const Tensor target, make_tensor(to, {n}));
+    SHUNT_ASSIGN(const Tensor source, whole(from));
+    SHUNT_ASSIGN(const Tensor target, whole(to));
     const auto src = g.input("src", source);
     const auto dst = g.cache("dst", target);
-    const auto copy = cpy(g, src, dst);
+    const auto copy = cpy(g, seen(g, src, from), seen(g, dst, to));
     SHUNT_TRY(g.output(copy, "copy"));
     SHUNT_ASSIGN(Graph built, std::move(g).build());
     const auto graph = std::make_shared<const Graph>(std::move(built));
     Placement placement;
     placement.devices = {cpu_};
     placement.decisions.assign(graph->size(), {0, Rule::kMemory, "the test says so", {}});
-    const auto size = static_cast<std::size_t>(byte_span(target));
-    SHUNT_ASSIGN(auto buffer, cpu_->memory().allocate(size));
+    Bytes made(static_cast<std::size_t>(byte_span(target)), kUntouched);
+    SHUNT_ASSIGN(auto buffer, cpu_->memory().allocate(made.size()));
+    SHUNT_TRY(buffer->write(0, made));
     const std::vector<LeafMemory> memory = {{dst->id, {buffer.get(), 0}}};
     SHUNT_ASSIGN(auto plan,
                  compile(graph, std::move(placement), {.memory = memory, .observe = {}}));
     SHUNT_ASSIGN(const auto input, plan->input(*src));
     std::ranges::copy(bytes, input.begin());
     SHUNT_TRY(plan->run());
-    SHUNT_ASSIGN(const auto output, plan->output(*copy));
-    return Bytes(output.begin(), output.end());
+    SHUNT_TRY(buffer->read(0, made));
+    return made;
+  }
+
+  static Result<Tensor> whole(const CaseSource& of) {
+    return make_tensor(of.dtype, {of.sizes[0], of.sizes[1], of.sizes[2], of.sizes[3]});
+  }
+
+  static Result<Value> seen(GraphBuilder& g, Operand leaf, const CaseSource& as) {
+    const Sizes sizes = sizes_of(as);
+    return view(g, permute(g, leaf, as.permute), as.slice,
+                {sizes[0], sizes[1], sizes[2], sizes[3]});
   }
 
   template <class To, class From>
@@ -78,6 +99,57 @@ class Conversions : public testing::Test {
 
 bool is_wide(DType type) {
   return trait(type).integer || type == DType::kF64;
+}
+
+/// Calls f(place, row, block) for each block that is seen: where it lies in memory, and which block
+/// of which row it is.
+template <class F>
+void for_each_block(const CaseSource& seen_as, F f) {
+  const Inferred seen = *tensor_of(seen_as);
+  const Sizes sizes = sizes_of(seen_as);
+  const std::int64_t blocks = sizes[0] / trait(seen_as.dtype).block_elements;
+  std::int64_t row = 0;
+  for_each_row(sizes, [&](std::int64_t i1, std::int64_t i2, std::int64_t i3) {
+    for (std::int64_t block = 0; block < blocks; ++block) {
+      const std::int64_t at = seen.offset + block * seen.tensor.stride(0) +
+                              i1 * seen.tensor.stride(1) + i2 * seen.tensor.stride(2) +
+                              i3 * seen.tensor.stride(3);
+      f(static_cast<std::size_t>(at), row, block);
+    }
+    ++row;
+  });
+}
+
+/// What `to`'s memory must hold after a copy: block by block, by the types' own functions.
+Bytes copied(const CaseSource& from, const Bytes& bytes, const CaseSource& to) {
+  const DTypeTrait& a = trait(from.dtype);
+  const DTypeTrait& b = trait(to.dtype);
+  const Sizes sizes = sizes_of(from);
+  std::vector<float> values(static_cast<std::size_t>(sizes[0] * sizes[1] * sizes[2] * sizes[3]));
+  for_each_block(from, [&](std::size_t at, std::int64_t row, std::int64_t block) {
+    a.decode(&bytes[at],
+             &values[static_cast<std::size_t>(row * sizes[0] + block * a.block_elements)],
+             a.block_elements);
+  });
+  const Sizes& w = to.sizes;
+  Bytes memory(
+      static_cast<std::size_t>(byte_span(*make_tensor(to.dtype, {w[0], w[1], w[2], w[3]}))),
+      kUntouched);
+  for_each_block(to, [&](std::size_t at, std::int64_t row, std::int64_t block) {
+    b.encode(&values[static_cast<std::size_t>(row * sizes[0] + block * b.block_elements)],
+             &memory[at], b.block_elements);
+  });
+  return memory;
+}
+
+/// Ways in which a tensor that looks the same lies in memory: with the elements of a row apart
+/// (plain types only), or its rows; and with something cut off.
+std::vector<CaseSource> ways_to_see(DType type, const Sizes& sizes) {
+  const std::int64_t block = trait(type).block_elements;
+  const std::array<int, kMaxDims> rows_apart = {0, 2, 1, 3};
+  const std::array<int, kMaxDims> elements_apart = {1, 0, 2, 3};
+  return {seen_as(type, sizes, block == 1 ? elements_apart : rows_apart),
+          seen_as(type, sizes, rows_apart, {block, 1, 2, 0})};
 }
 
 TEST_F(Conversions, GoByWayOfF32WithTheTypesOwnEncoders) {
@@ -101,12 +173,68 @@ TEST_F(Conversions, GoByWayOfF32WithTheTypesOwnEncoders) {
   EXPECT_GT(pairs, 700U);
 }
 
+/// Every type from every other, whichever way either lies in memory.
+TEST_F(Conversions, OfPermutedAndSlicedTensorsGiveTheSameBits) {
+  constexpr Sizes kSizes = {256, 2, 2, 1};
+  std::size_t pairs = 0;
+  for (const DTypeTrait& from : dtypes()) {
+    for (const DTypeTrait& to : dtypes()) {
+      if (to.encode == nullptr || to.dtype == from.dtype) continue;
+      if (is_wide(from.dtype) && is_wide(to.dtype)) continue;
+      const CaseSource plain_from = source_of(from.dtype, kSizes);
+      const CaseSource plain_to = source_of(to.dtype, kSizes);
+      std::vector<std::pair<CaseSource, CaseSource>> ways;
+      for (const CaseSource& seen : ways_to_see(from.dtype, kSizes)) {
+        ways.emplace_back(seen, plain_to);
+      }
+      // Where a block is put has nothing to do with where its elements come from, and making one
+      // takes long.
+      if (to.block_elements == 1 || from.dtype == DType::kF32) {
+        for (const CaseSource& seen : ways_to_see(to.dtype, kSizes)) {
+          ways.emplace_back(plain_from, seen);
+        }
+      }
+      for (const auto& [src, dst] : ways) {
+        const Bytes bytes = make_bytes(src, 5);
+        const auto made = converted(src, bytes, dst);
+        ASSERT_TRUE(made) << made.error().message();
+        EXPECT_EQ(*made, copied(src, bytes, dst))
+            << describe_source(src) << " to " << describe_source(dst);
+      }
+      ++pairs;
+    }
+  }
+  EXPECT_GT(pairs, 700U);
+}
+
 TEST_F(Conversions, OfATypeToItselfKeepEveryBit) {
   for (const DTypeTrait& type : dtypes()) {
     const Bytes bytes = make_bytes(source_of(type.dtype, {512, 1, 1, 1}), 4);
     const auto made = converted(type.dtype, bytes, type.dtype, 512);
     ASSERT_TRUE(made) << made.error().message();
     EXPECT_EQ(*made, bytes) << type.name;
+  }
+}
+
+TEST_F(Conversions, OfATypeToItselfKeepEveryBitWhereverItLies) {
+  constexpr Sizes kSizes = {512, 3, 2, 1};
+  for (const DTypeTrait& type : dtypes()) {
+    for (const CaseSource& src : ways_to_see(type.dtype, kSizes)) {
+      for (const CaseSource& dst : ways_to_see(type.dtype, kSizes)) {
+        const Bytes bytes = make_bytes(src, 6);
+        std::vector<std::size_t> places;
+        for_each_block(src,
+                       [&](std::size_t at, std::int64_t, std::int64_t) { places.push_back(at); });
+        Bytes expected(static_cast<std::size_t>(byte_span(*whole(dst))), kUntouched);
+        std::size_t next = 0;
+        for_each_block(dst, [&](std::size_t at, std::int64_t, std::int64_t) {
+          std::memcpy(&expected[at], &bytes[places[next++]], type.block_bytes);
+        });
+        const auto made = converted(src, bytes, dst);
+        ASSERT_TRUE(made) << made.error().message();
+        EXPECT_EQ(*made, expected) << describe_source(src) << " to " << describe_source(dst);
+      }
+    }
   }
 }
 

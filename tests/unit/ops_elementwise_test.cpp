@@ -62,13 +62,15 @@ TEST(Elementwise, KeepsTheTypeOfItsFirstOperand) {
   const auto type_of = [&](const Result<Value>& y) { return g.tensor(*y).dtype; };
   EXPECT_EQ(type_of(add(g, half, full)), DType::kF16);
   EXPECT_EQ(type_of(mul(g, brain, brain)), DType::kBF16);
+  EXPECT_EQ(type_of(sub(g, full, half)), DType::kF32);
+  EXPECT_EQ(type_of(div(g, half, brain)), DType::kF16);
+  EXPECT_EQ(type_of(swiglu(g, brain, half)), DType::kBF16);
   EXPECT_EQ(type_of(swiglu_fused(g, half)), DType::kF16);
   EXPECT_EQ(type_of(silu(g, brain)), DType::kBF16);
   EXPECT_EQ(type_of(clamp(g, half, {})), DType::kF16);
   EXPECT_EQ(type_of(rms_norm(g, half)), DType::kF16);
   EXPECT_EQ(type_of(sum(g, brain)), DType::kBF16);
   EXPECT_EQ(type_of(argsort(g, half)), DType::kI32);
-  EXPECT_FALSE(add(g, half, brain));
 }
 
 TEST(Silu, WeighsByTheSigmoid) {

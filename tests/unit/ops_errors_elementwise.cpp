@@ -18,8 +18,8 @@ std::vector<BadCall> elementwise_calls() {
                      {"Q8_0 [32]", "a is Q8_0 [32], not F32, F16 or BF16"}});
     calls.push_back(
         {name,
-         [call = op](GraphBuilder& g) { return call(g, leaf(g, kF32, {4}), leaf(g, kF16, {4})); },
-         {"b is F16 [4], but a is F32 [4]: it may be F32 or of that type"}});
+         [call = op](GraphBuilder& g) { return call(g, leaf(g, kF32, {4}), leaf(g, kI32, {4})); },
+         {"b is I32 [4], not F32, F16 or BF16"}});
     calls.push_back(
         {name,
          [call = op](GraphBuilder& g) {
@@ -43,13 +43,13 @@ std::vector<BadCall> elementwise_calls() {
             [](GraphBuilder& g) { return add1(g, leaf(g, kI32, {4}), leaf(g, kF32, {1})); },
             {"I32 [4], F32 [1]", "a is I32 [4], not F32, F16 or BF16"}},
            {"add1",
-            [](GraphBuilder& g) { return add1(g, leaf(g, kF32, {4}), leaf(g, kF16, {1})); },
-            {"s is F16 [1], but a is F32 [4]"}},
+            [](GraphBuilder& g) { return add1(g, leaf(g, kF32, {4}), leaf(g, kI32, {1})); },
+            {"s is I32 [1], not F32, F16 or BF16"}},
            {"add1",
             [](GraphBuilder& g) { return add1(g, leaf(g, kF32, {4}), leaf(g, kF32, {4})); },
             {"s is F32 [4], not a single number"}},
            {"add_id", bias(kQ8_0, {32, 2, 3}, kF32, {32, 5}, kI32, {2, 3}), {"x is Q8_0"}},
-           {"add_id", bias(kF32, columns, kF16, {4, 5}, kI32, {2, 3}), {"b is F16 [4, 5], but x"}},
+           {"add_id", bias(kF32, columns, kI32, {4, 5}, kI32, {2, 3}), {"b is I32 [4, 5], not"}},
            {"add_id", bias(kF32, columns, kF32, {4, 5}, kI64, {2, 3}), {"ids is I64 [2, 3]"}},
            {"add_id",
             bias(kF32, {4, 2, 3, 2}, kF32, {4, 5}, kI32, {2, 3}),
@@ -179,9 +179,8 @@ std::vector<BadCall> gated_calls() {
     calls.push_back({name,
                      call(kI32, {4}, kF32, {4}, kFirst),
                      {"I32 [4], F32 [4]", "gate is I32 [4], not F32, F16 or BF16"}});
-    calls.push_back({name,
-                     call(kF32, {4}, kF16, {4}, kFirst),
-                     {"up is F16 [4], but gate is F32 [4]: it may be F32 or of that type"}});
+    calls.push_back(
+        {name, call(kF32, {4}, kI32, {4}, kFirst), {"up is I32 [4], not F32, F16 or BF16"}});
     calls.push_back({name,
                      call(kF32, {4}, kF32, {4, 2}, kFirst),
                      {"F32 [4], F32 [4, 2]", "gate and up differ in shape"}});

@@ -37,6 +37,20 @@ TEST(Matmul, OfNothingIsZero) {
   EXPECT_THAT(y.data, testing::Each(0));
 }
 
+TEST(Matmul, TakesWeightsOfEveryTypeButF64AndIntegersAndNamesThose) {
+  for (const DTypeTrait& type : dtypes()) {
+    GraphBuilder g;
+    const auto w = g.weight("w", *make_tensor(type.dtype, {256, 2}));
+    const auto y = matmul(g, w, g.input("x", *make_tensor(DType::kF32, {256, 3})));
+    const bool stored_only = type.integer || type.dtype == DType::kF64;
+    EXPECT_EQ(y.has_value(), !stored_only) << type.name;
+    if (!y) {
+      EXPECT_THAT(y.error().message(),
+                  testing::HasSubstr(fmt::format("w is {} [256, 2]", type.name)));
+    }
+  }
+}
+
 // Two experts: of the first m0 = k0 and m1 = k1, of the second m0 = 10 k0 + k1 and m1 = -k0.
 const Leaf kExperts = {.sizes = {2, 2, 2, 1}, .data = {1, 0, 0, 1, 10, 1, -1, 0}};
 

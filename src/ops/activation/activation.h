@@ -3,8 +3,8 @@
 // gate and up are two operands of one shape, which the result has too; or two halves of each row of
 // one operand, as fused weights give them: [2C, R, X2, X3], one half after the other, and the
 // result is [C, R, X2, X3]. gate (or the one operand): F32, F16 or BF16, which the result is, too;
-// up: F32 or the same. The rows of an operand that holds both must be of an even size, or an extent
-// times an even number.
+// up: F32, F16 or BF16, whichever gate is. The rows of an operand that holds both must be of an
+// even size, or an extent times an even number.
 #pragma once
 
 #include <string_view>

@@ -112,7 +112,7 @@ class Gated final : public OpWith<P> {
       const Tensor& up = *sources[1];
       if (params.gate != GateHalf::kFirst)
         return invalid("the gate is the second half of rows that hold both, but up is given");
-      SHUNT_TRY(expect_float_operand("up", up, "gate", gate));
+      SHUNT_TRY(expect_float_type("up", up));
       SHUNT_TRY(expect_same_shape("gate", gate, "up", up));
       return contiguous(gate.dtype, gate.shape);
     }
@@ -168,7 +168,9 @@ class Gated final : public OpWith<P> {
     for (const P& params : tested(static_cast<const P*>(nullptr))) {
       emit(sink, seen_as(type, {12, 5, 3, 2}, {1, 0, 2, 3}),
            seen_as(type, {12, 5, 3, 2}, {0, 2, 1, 3}), params);
-      emit(sink, source_of(type, {5000, 2, 1, 1}), source_of(DType::kF32, {5000, 2, 1, 1}), params);
+      for (DType of_up : kFloatTypes) {
+        emit(sink, source_of(type, {5000, 2, 1, 1}), source_of(of_up, {5000, 2, 1, 1}), params);
+      }
     }
   }
 

@@ -99,7 +99,8 @@ double rope_magnitude(const RopeParams& params);
 const Op& rope_op();
 /// Rotary position embedding. With a = positions[t, rope_position(i)] * rope_frequency(i) /
 /// freq_factors[i] and m = rope_magnitude(), pair i of a row (u, v) becomes m * (u cos a - v sin a,
-/// u sin a + v cos a); elements from `dims` on are copied.
+/// u sin a + v cos a); elements from `dims` on are copied. Angles, sines and cosines are found in
+/// double precision, so that positions in a long context cost no digits.
 /// x: F32, F16 or BF16 [D, H, T, S].
 /// positions: I32 [T]; [T, 4] with kMulti and kVision.
 /// freq_factors, optional (all 1 then): F32 [dims / 2].

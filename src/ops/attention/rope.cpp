@@ -124,7 +124,7 @@ class Rope final : public OpWith<RopeParams> {
 };
 
 void emit(const CaseSink& sink, const CaseSource& x, const RopeParams& params, bool factors,
-          std::int64_t context = 64, double max_error = 1e-10) {
+          std::int64_t context = 64) {
   const CaseSource positions =
       filled(source_of(DType::kI32, {sizes_of(x)[2], position_count(params), 1, 1}), Fill::kIndex,
              0, static_cast<double>(context));
@@ -136,7 +136,7 @@ void emit(const CaseSink& sink, const CaseSource& x, const RopeParams& params, b
             sources, fmt::format("below {} {}", context, rope_op().describe(Params::of(params)))),
         .params = Params::of(params),
         .sources = sources,
-        .max_error = max_error});
+        .max_error = kElementError});
 }
 
 void section_cases(const CaseSink& sink) {
@@ -170,7 +170,8 @@ void section_cases(const CaseSink& sink) {
         not_given()};
     sink({.name = describe_sources(sources, rope_op().describe(Params::of(params))),
           .params = Params::of(params),
-          .sources = sources});
+          .sources = sources,
+          .max_error = kElementError});
   }
 }
 
@@ -201,8 +202,8 @@ void Rope::cases(const CaseSink& sink) const {
       emit(sink, source_of(type, {80, 9, 2, 2}), params, true);
       emit(sink, seen_as(type, {64, 3, 5, 1}, {1, 0, 2, 3}), params, false);
     }
-    // Angles of thousands of turns have an error of their own where they are F32.
-    emit(sink, source_of(kF32, {64, 3, 5, 1}), params, false, 4096, 1e-7);
+    // An angle of thousands of turns, which F32 would have lost digits of.
+    emit(sink, source_of(kF32, {64, 3, 5, 1}), params, false, 4096);
     params.freq_base = 500000;
     params.freq_scale = 0.25F;
     emit(sink, source_of(kF32, {64, 3, 5, 1}), params, false);

@@ -7,7 +7,7 @@
 
 namespace shunt {
 
-/// a: F32, F16 or BF16; b, whose sizes divide a's: F32 or of a's type. The result is like a.
+/// a: F32, F16 or BF16; b, whose sizes divide a's: one of them, too. The result is like a.
 Result<Inferred> infer_broadcast(SourceTensors sources);
 
 /// result = f(a, b) element by element.

@@ -69,5 +69,8 @@ std::vector<CaseSource> unary_sources(DType dtype);
 /// Largest normalised mean square error of normally distributed numbers that are rounded to a type;
 /// 0 for F64 and integers, which references round, too.
 double rounding_error(DType dtype);
+/// The same where elements of type `from` (integers: small ones) are converted to type `to`: 0
+/// where that is a copy, or exact, and always so little that zeros are not right.
+double conversion_error(DType from, DType to);
 
 }  // namespace shunt

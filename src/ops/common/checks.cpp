@@ -32,13 +32,6 @@ Status expect_float_type(std::string_view name, const Tensor& tensor) {
   return expect_type(name, tensor, {DType::kF32, DType::kF16, DType::kBF16});
 }
 
-Status expect_float_operand(std::string_view b_name, const Tensor& b, std::string_view a_name,
-                            const Tensor& a) {
-  if (b.dtype == DType::kF32 || b.dtype == a.dtype) return ok();
-  return invalid("{} is {}, but {} is {}: it may be F32 or of that type", b_name, to_string(b),
-                 a_name, to_string(a));
-}
-
 Status expect_weight_type(std::string_view name, const Tensor& tensor) {
   if (!trait(tensor.dtype).integer && tensor.dtype != DType::kF64) return ok();
   return invalid("{} is {}; it may be of any type but F64 and integers", name, to_string(tensor));

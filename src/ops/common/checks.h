@@ -24,10 +24,6 @@ Status expect_type(std::string_view name, const Tensor& tensor,
 /// What elements are computed in, and rounded to: F32, F16 or BF16.
 Status expect_float_type(std::string_view name, const Tensor& tensor);
 
-/// The type of an operand that meets `a`, of a float type, element by element: F32 or a's.
-Status expect_float_operand(std::string_view b_name, const Tensor& b, std::string_view a_name,
-                            const Tensor& a);
-
 /// Any type that numbers are computed from: neither integers nor F64.
 Status expect_weight_type(std::string_view name, const Tensor& tensor);
 

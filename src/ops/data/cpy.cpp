@@ -26,16 +26,10 @@ CaseSource integers(const CaseSource& source) {
 
 void emit(const CaseSink& sink, const CaseSource& dst, const CaseSource& src) {
   const std::vector<CaseSource> sources = {dst, src};
-  // Integers are small enough to be exact in every type of single elements.
-  const bool exact = trait(src.dtype).integer && !trait(dst.dtype).quantized;
-  const bool rounds = dst.dtype != src.dtype && !exact;
-  // The few levels of a block type can lie in the worst places for another, as 0 does for Q4_1
-  // between -d and d; that all bits are right is a test of its own (conformance/conversions_test).
-  const double error = rounding_error(dst.dtype) * (trait(src.dtype).quantized ? 4 : 1);
   sink({.name = describe_sources(sources),
         .params = Params::of(NoParams{}),
         .sources = sources,
-        .max_error = rounds ? error : 0});
+        .max_error = conversion_error(src.dtype, dst.dtype)});
 }
 
 /// Two types that meet by way of F32, of which each has been through all_strides() with it.
@@ -118,6 +112,19 @@ class Cpy final : public OpWith<NoParams> {
         const bool often = from.dtype == to.dtype || from.dtype == DType::kF32 ||
                            to.dtype == DType::kF32 || is_direct(pair);
         often ? all_strides(sink, pair) : few_shapes(sink, pair);
+      }
+    }
+    // What ternary types are made for, which they hold exactly: -1, 0 and 1.
+    for (const DType ternary : {DType::kTQ1_0, DType::kTQ2_0}) {
+      for (const std::array<int, kMaxDims>& order : {std::array{0, 1, 2, 3}, {1, 0, 2, 3}}) {
+        const Sizes sizes = {512, 3, 2, 1};
+        const CaseSource src = seen_as(DType::kF32, sizes, order);
+        const std::vector<CaseSource> sources = {source_of(ternary, sizes),
+                                                 filled(src, Fill::kIndex, -1, 2)};
+        sink({.name = describe_sources(sources, "of -1, 0 and 1"),
+              .params = Params::of(NoParams{}),
+              .sources = sources,
+              .max_error = 0});
       }
     }
     const Sizes sizes = {500, 3, 1, 1};

@@ -54,11 +54,10 @@ class Set final : public OpWith<SetParams> {
     const auto emit = [&](const CaseSource& dst, const CaseSource& x, const Sizes& start) {
       const std::vector<CaseSource> sources = {dst, x};
       const Params params = Params::of(SetParams{start});
-      const bool rounds = dst.dtype != x.dtype && !trait(x.dtype).integer;
       sink({.name = describe_sources(sources, describe(params)),
             .params = params,
             .sources = sources,
-            .max_error = rounds ? rounding_error(dst.dtype) : 0});
+            .max_error = conversion_error(x.dtype, dst.dtype)});
     };
     for (const DTypeTrait& type : dtypes()) {
       const std::int64_t block = type.block_elements;

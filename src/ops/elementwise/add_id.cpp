@@ -25,7 +25,7 @@ class AddId final : public OpWith<NoParams> {
     const Tensor& b = *sources[1];
     const Tensor& ids = *sources[2];
     SHUNT_TRY(expect_float_type("x", x));
-    SHUNT_TRY(expect_float_operand("b", b, "x", x));
+    SHUNT_TRY(expect_float_type("b", b));
     SHUNT_TRY(expect_type("ids", ids, {DType::kI32}));
     SHUNT_TRY(expect_dims("x", x, 3));
     SHUNT_TRY(expect_dims("b", b, 2));
@@ -67,6 +67,9 @@ class AddId final : public OpWith<NoParams> {
       const CaseSource x = source_of(type, sizes);
       const CaseSource b = source_of(type, {33, 5, 1, 1});
       const CaseSource ids = source_of(kI32, {4, 3, 1, 1});
+      for (DType of_b : kFloatTypes) {
+        if (of_b != type) emit(x, source_of(of_b, {33, 5, 1, 1}), ids);
+      }
       emit(seen_as(type, sizes, {0, 2, 1, 3}), b, ids);
       emit(seen_as(type, sizes, {1, 0, 2, 3}, {1, 2, 0, 0}), b, ids);
       emit(x, seen_as(type, {33, 5, 1, 1}, {1, 0, 2, 3}), ids);

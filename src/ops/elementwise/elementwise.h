@@ -1,5 +1,6 @@
 // Arithmetic element by element. The first operand is F32, F16 or BF16, and the result is of its
-// type; a second one is F32 or of the same type. All is computed in F32, and rounded once.
+// type; a second one is F32, F16 or BF16, too, whichever the first is. All is computed in F32, and
+// rounded once.
 #pragma once
 
 #include "shunt/graph.h"

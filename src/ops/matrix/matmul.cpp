@@ -117,8 +117,8 @@ class Matmul final : public OpWith<NoParams> {
         .summary =
             "Product of matrices: y[m, n] = sum over k of w[k, m] * x[k, n]. Along dimensions 2 "
             "and 3 the one with fewer slices is repeated: slice i2 of y is that of slice i2 / "
-            "(Y2 / W2) of w and of slice i2 / (Y2 / X2) of x. Where w is quantised, a device may "
-            "round x to blocks of 8-bit integers.",
+            "(Y2 / W2) of w and of slice i2 / (Y2 / X2) of x. w is of any type but F64 and "
+            "integers. Where w is quantised, a device may round x to blocks of 8-bit integers.",
         .sources = {"w", "x"}};
     return kInfo;
   }

@@ -95,8 +95,9 @@ class MatmulId final : public OpWith<NoParams> {
         .summary =
             "Product of each token with the matrices of the experts that are chosen for it: y[m, "
             "u, t] = sum over k of w[k, m, ids[u, t]] * x[k, u, t], where x may have one column "
-            "for all u. A run with a number that there is no expert for fails. Where w is "
-            "quantised, a device may round x to blocks of 8-bit integers.",
+            "for all u. A run with a number that there is no expert for fails. w is of any type "
+            "but F64 and integers. Where w is quantised, a device may round x to blocks of 8-bit "
+            "integers.",
         .sources = {"w", "x", "ids"},
         .picks = Picks{.ids = 2, .dim = 2}};
     return kInfo;

@@ -13,7 +13,8 @@ const Op& matmul_op();
 /// Along dimensions 2 and 3 the one with fewer slices is repeated: of Y2 slices, slice i2 is that
 /// of slice i2 / (Y2 / W2) of w and of slice i2 / (Y2 / X2) of x. Zeros if K is 0.
 /// Where w is quantised, a device may round x to blocks of 8-bit integers.
-/// w: [K, M, W2, W3] of any type but F64 and integers. x: F32, F16 or BF16 [K, N, X2, X3]. W2
+/// w: [K, M, W2, W3] of any type but F64 and integers, which are for storage and conversion and are
+/// refused by an error that names the type. x: F32, F16 or BF16 [K, N, X2, X3]. W2
 /// divides X2 or the other way round, and so W3 and X3; what divides an extent is fixed, or the
 /// same extent. The result is F32 [M, N, Y2, Y3], with the larger ones.
 Result<Value> matmul(GraphBuilder& g, Operand w, Operand x);

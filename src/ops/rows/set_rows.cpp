@@ -62,7 +62,7 @@ class SetRows final : public OpWith<NoParams> {
       sink({.name = describe_sources(sources),
             .params = Params::of(NoParams{}),
             .sources = sources,
-            .max_error = std::max(rounding_error(dst.dtype), 1e-10)});
+            .max_error = conversion_error(rows.dtype, dst.dtype)});
     };
     constexpr DType kF32 = DType::kF32;
     for (DType type : kCacheTypes) {

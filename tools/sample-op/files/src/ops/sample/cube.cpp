@@ -39,7 +39,8 @@ class Cube final : public OpWith<CubeParams> {
     for (const CaseSource& x : unary_sources(DType::kF32)) {
       sink({.name = describe_source(x),
             .params = Params::of(CubeParams{.factor = 0.5F}),
-            .sources = {x}});
+            .sources = {x},
+            .max_error = kElementError});
     }
   }
 };

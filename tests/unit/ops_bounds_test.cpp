@@ -1,0 +1,184 @@
+// How far off a result may be: the rule, and every op that is allowed more, with what its
+// documentation says about it.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <set>
+
+#include "graph/tensor_values.h"
+#include "ops/common/case_data.h"
+#include "ops/common/cases.h"
+#include "ops/list.h"
+
+namespace shunt {
+namespace {
+
+constexpr double kElementwise = 1e-12;
+constexpr double kSums = 1e-10;
+
+/// Ops of which an element of the result is a sum over many elements of the sources, or hangs on
+/// one. A new op is held to the other bound, unless it is named here.
+const std::set<std::string_view>& sums() {
+  static const std::set<std::string_view> kOps = {
+      // clang-format off
+      "attention", "softmax",
+      "col2im_1d", "conv_2d", "conv_2d_dw", "conv_3d", "conv_transpose_1d", "conv_transpose_2d",
+      "pool_1d", "pool_2d",
+      "matmul", "matmul_id", "solve_tri",
+      "group_norm", "l2_norm", "norm", "rms_norm",
+      "cumsum", "mean", "sum", "sum_rows",
+      "gated_delta_net", "gated_linear_attn", "rwkv_wkv6", "rwkv_wkv7", "ssm_conv", "ssm_scan",
+      "cross_entropy_loss", "cross_entropy_loss_back", "get_rows_back", "im2col_back", "out_prod",
+      "repeat_back", "rms_norm_back", "softmax_back",
+      // clang-format on
+  };
+  return kOps;
+}
+
+/// Cases that may be off by more than the rule says.
+struct Exception {
+  std::string_view op;
+  bool (*covers)(const Case&);
+  double most;
+  std::string_view documented;  ///< the words of the op's documentation that say why
+};
+
+bool is_half(DType type) {
+  return type == DType::kF16 || type == DType::kBF16;
+}
+bool weights_are_quantised(const Case& c) {
+  return trait(c.sources[0].dtype).quantized;
+}
+template <DType kType>
+bool keys_or_values_are(const Case& c) {
+  return c.sources[1].dtype == kType || c.sources[2].dtype == kType;
+}
+
+// 4e-5 is what 8 bits cost over many sums. The smallest case is a single one, which may happen to
+// be small beside its terms.
+constexpr double kEightBits = 4e-5 * 65;
+constexpr std::string_view kRoundsX =
+    "Where w is quantised, a device may round x to blocks of 8-bit integers.";
+constexpr std::string_view kRoundsQ =
+    "Where k or v is F16 or BF16, a device may round what it multiplies with it to that type";
+const auto kExceptions = std::to_array<Exception>({
+    {"matmul", weights_are_quantised, kEightBits, kRoundsX},
+    {"matmul_id", weights_are_quantised, kEightBits, kRoundsX},
+    // q, the scores and the weights: some roundings of 1e-7 or 1e-5 each.
+    {"attention", keys_or_values_are<DType::kF16>, 5e-7, kRoundsQ},
+    {"attention", keys_or_values_are<DType::kBF16>, 5e-5, kRoundsQ},
+});
+
+/// What elements of a type may be off by because they are rounded to it once, by the type's
+/// precision: half a unit in the last place of floats, never more than the value itself; of block
+/// types what the test below says.
+double rounding(DType type, bool from_blocks) {
+  if (is_half(type)) return 1.01 * std::pow(2, -2 * trait(type).precision);
+  if (!trait(type).quantized) return 0;
+  return std::min(0.8, rounding_error(type) * (from_blocks ? 4 : 1));
+}
+
+/// Largest normalised mean square error that the rule allows, for a result of a type.
+double most_by_rule(const Op& op, const Case& c, DType result) {
+  if (trait(result).integer) return 0;
+  const double computed = sums().contains(op.info().name) ? kSums : kElementwise;
+  const bool from_blocks = std::ranges::any_of(
+      c.sources, [](const CaseSource& source) { return trait(source.dtype).quantized; });
+  return computed + rounding(result, from_blocks);
+}
+
+DType result_type(const Op& op, const Case& c) {
+  std::vector<Inferred> seen;
+  for (const CaseSource& source : c.sources) {
+    seen.push_back(source.given ? tensor_of(source).value() : Inferred());
+  }
+  std::vector<const Tensor*> sources;
+  for (std::size_t i = 0; i < seen.size(); ++i) {
+    sources.push_back(c.sources[i].given ? &seen[i].tensor : nullptr);
+  }
+  return op.infer(sources, c.params).value().tensor.dtype;
+}
+
+TEST(OpBounds, AreTheRulesOrAnExceptionThatTheOpsDocumentationExplains) {
+  for (const Op* op : all_ops()) {
+    op->cases([&](const Case& c) {
+      double most = most_by_rule(*op, c, result_type(*op, c));
+      for (const Exception& exception : kExceptions) {
+        if (exception.op == op->info().name && exception.covers(c)) {
+          most = std::max(most, exception.most);
+        }
+      }
+      EXPECT_LE(c.max_error, most) << op->info().name << ": " << c.name;
+    });
+  }
+}
+
+TEST(OpBounds, ExceptionsAreExplainedAndNeeded) {
+  for (const Exception& exception : kExceptions) {
+    const Op* op = find_op(exception.op);
+    ASSERT_NE(op, nullptr) << exception.op;
+    EXPECT_NE(op->info().summary.find(exception.documented), std::string_view::npos)
+        << exception.op << " does not say: " << exception.documented;
+    bool needed = false;
+    op->cases([&](const Case& c) {
+      needed = needed ||
+               (exception.covers(c) && c.max_error > most_by_rule(*op, c, result_type(*op, c)));
+    });
+    EXPECT_TRUE(needed) << exception.op << ": " << exception.documented;
+  }
+}
+
+TEST(OpBounds, NameOpsThatThereAre) {
+  for (const std::string_view name : sums()) EXPECT_NE(find_op(name), nullptr) << name;
+}
+
+/// A bound that zeros pass says nothing: their error is 1.
+TEST(OpBounds, AreNeverSoWideThatZerosPass) {
+  for (const Op* op : all_ops()) {
+    op->cases([&](const Case& c) { EXPECT_LT(c.max_error, 0.9) << op->info().name << c.name; });
+  }
+}
+
+/// Of block types: what their own encoders reach, and at most twice that.
+TEST(OpBounds, OfTypesAreWhatTheirEncodersReach) {
+  std::size_t types = 0;
+  for (const DTypeTrait& type : dtypes()) {
+    if (!type.quantized || type.encode == nullptr) continue;
+    const RefTensor values = make_values(source_of(DType::kF32, {2048, 8, 1, 1}), 9);
+    const double reached = nmse(rounded(values, type.dtype), values);
+    EXPECT_LE(reached, rounding_error(type.dtype)) << type.name;
+    EXPECT_GE(2 * reached, rounding_error(type.dtype)) << type.name;
+    ++types;
+  }
+  EXPECT_EQ(types, 17U);
+}
+
+TEST(OpBounds, OfConversionsAreZeroWhereNothingIsLost) {
+  for (const DTypeTrait& type : dtypes()) {
+    EXPECT_EQ(conversion_error(type.dtype, type.dtype), 0) << type.name;
+  }
+  EXPECT_EQ(conversion_error(DType::kI32, DType::kI8), 0);
+  EXPECT_EQ(conversion_error(DType::kI8, DType::kBF16), 0);
+  EXPECT_GT(conversion_error(DType::kF32, DType::kF16), 0);
+  EXPECT_GT(conversion_error(DType::kI8, DType::kQ8_0), 0);
+}
+
+/// Numbers that were there before do not make an error smaller: 900 of the 1000 stay.
+TEST(OpBounds, OfWhatIsWrittenIntoCountOnlyWhatIsWritten) {
+  RefTensor before({1000, 1, 1, 1});
+  std::ranges::fill(before.data, 3.0);
+  RefTensor expected = before;
+  std::fill_n(expected.data.begin(), 100, 2.0);
+  RefTensor zeros = expected;
+  std::fill_n(zeros.data.begin(), 100, 0.0);
+  EXPECT_DOUBLE_EQ(nmse(zeros, expected, &before), 1);
+  EXPECT_EQ(nmse(expected, expected, &before), 0);
+  RefTensor stray = expected;
+  stray.data[999] = 5;
+  EXPECT_DOUBLE_EQ(nmse(stray, expected, &before), 4.0 / 400);
+}
+
+}  // namespace
+}  // namespace shunt
