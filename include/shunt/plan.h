@@ -191,7 +191,9 @@ struct MemoryUse {
   int device = 0;
   std::size_t activations = 0;
   std::size_t inputs = 0;
-  std::size_t staging = 0;  ///< what goes through the host on its way between devices
+  /// What goes through the host on its way between devices: of the CPU, also where it is pinned for
+  /// another device, as that is host memory.
+  std::size_t staging = 0;
 };
 
 /// A graph compiled for a set of devices. Belongs to one thread at a time; devices, the memory of

@@ -29,10 +29,15 @@ std::size_t CompiledPlan::bytes_of(NodeId node) const {
   return static_cast<std::size_t>(byte_span(graph_->node(node).result));
 }
 
+std::size_t CompiledPlan::size_in(const Buffer& buffer, NodeId node) const {
+  return buffer.type().size_of(graph_->node(node).result);
+}
+
 Status CompiledPlan::check_options(const CompileOptions& options) {
   if (placement_.decisions.size() != graph_->size()) {
     return invalid("the placement is of another graph");
   }
+  if (placement_.devices.empty()) return invalid("the placement has no devices");
   for (const Conversion& conversion : placement_.conversions) {
     if (graph_->node(conversion.leaf).result.dtype == conversion.to) continue;
     return invalid("{} is {}, but the placement wants it as {}: see with_types()",
@@ -66,8 +71,8 @@ Status CompiledPlan::find_leaves(const CompileOptions& options) {
     if (leaf.leaf >= graph_->size() || !graph_->node(leaf.leaf).is_leaf()) {
       return invalid("memory is given for {}, which is not a leaf", graph_->describe(leaf.leaf));
     }
-    const std::size_t bytes = bytes_of(leaf.leaf);
     const Address& at = leaf.address;
+    const std::size_t bytes = at ? size_in(*at.buffer, leaf.leaf) : bytes_of(leaf.leaf);
     if (!at || at.offset > at.buffer->size() || bytes > at.buffer->size() - at.offset) {
       return invalid("{} takes {} bytes, which are not inside the buffer it is given",
                      graph_->describe(leaf.leaf), bytes);
@@ -135,7 +140,7 @@ Status CompiledPlan::allocate() {
 
 const BufferType& CompiledPlan::type_of(NodeId owner) const {
   if (leaves_[owner]) return leaves_[owner].buffer->type();
-  if (graph_->node(owner).is_leaf()) return host_memory();
+  if (graph_->node(owner).is_leaf()) return input_memory(placement_.devices);
   return placement_.devices[static_cast<std::size_t>(placement_.decisions[owner].device)]->memory();
 }
 
@@ -149,44 +154,73 @@ std::optional<CompiledPlan::Kind> CompiledPlan::way_of(const Copy& copy) const {
   return std::nullopt;
 }
 
-/// Of the copies that go by way of the host; null if none does.
-const Copy* CompiledPlan::largest_staged() const {
-  const Copy* largest = nullptr;
+/// The memory that a staged copy goes through: pinned memory of the device that gets it, else of
+/// the one that has it, else the CPU's.
+BufferType& CompiledPlan::staging_type(const Copy& copy) const {
+  for (const int device : {copy.to, copy.from}) {
+    BufferType* own = placement_.devices[static_cast<std::size_t>(device)]->staging_memory();
+    if (own == nullptr || !own->host_accessible()) continue;
+    if (bytes_of(copy.node) <= own->max_size()) return *own;
+  }
+  return input_memory(placement_.devices);
+}
+
+/// Of the copies that go by way of the host, the largest through each type of memory.
+std::vector<const Copy*> CompiledPlan::largest_staged() const {
+  std::vector<const Copy*> largest;
   for (const Copy& copy : cut_.copies) {
     if (way_of(copy)) continue;
-    if (largest == nullptr || bytes_of(copy.node) > bytes_of(largest->node)) largest = &copy;
+    const auto same = std::find_if(largest.begin(), largest.end(), [&](const Copy* other) {
+      return &staging_type(*other) == &staging_type(copy);
+    });
+    if (same == largest.end()) {
+      largest.push_back(&copy);
+    } else if (bytes_of(copy.node) > bytes_of((*same)->node)) {
+      *same = &copy;
+    }
   }
   return largest;
 }
 
-/// Memory that pinned transfers go through: the device's own kind if it has one.
-BufferType& CompiledPlan::staging_type(int device) const {
-  BufferType* own = placement_.devices[static_cast<std::size_t>(device)]->staging_memory();
-  return own != nullptr && own->host_accessible() ? *own : host_memory();
+Result<MemoryLayout> CompiledPlan::lay_out_inputs() const {
+  const BufferType& type = input_memory(placement_.devices);
+  std::vector<MemoryRequest> requests;
+  for (NodeId id = 0; id < graph_->size(); ++id) {
+    const Node& node = graph_->node(id);
+    if (node.role == Role::kInput) requests.push_back({type.size_of(node.result), 0, 0});
+  }
+  auto layout = plan_memory(requests, type.alignment(), type.max_size());
+  if (!layout) return name_device(std::move(layout.error()).with_context("inputs"), cpu());
+  return layout;
+}
+
+Status CompiledPlan::allocate_inputs(Instance& instance, const MemoryLayout& layout) {
+  std::vector<std::size_t> sizes = layout.block_bytes;
+  if (sizes.empty()) sizes.push_back(0);
+  for (const std::size_t bytes : sizes) {
+    auto block = input_memory(placement_.devices).allocate(bytes);
+    if (!block) {
+      return name_device(
+          std::move(block.error()).with_context(fmt::format("{} bytes for inputs", bytes)), cpu());
+    }
+    instance.inputs.push_back(std::move(*block));
+    memory_use_.back().inputs += bytes;
+  }
+  return ok();
 }
 
 Status CompiledPlan::allocate_instance(Instance& instance) {
-  // Inputs, in host memory.
-  std::vector<MemoryRequest> requests;
-  for (NodeId id = 0; id < graph_->size(); ++id) {
-    if (graph_->node(id).role == Role::kInput) requests.push_back({bytes_of(id), 0, 0});
-  }
-  BufferType& host = host_memory();
-  SHUNT_ASSIGN(const MemoryLayout layout, plan_memory(requests, host.alignment(), host.max_size()));
-  SHUNT_ASSIGN(instance.inputs,
-               host.allocate(layout.block_bytes.empty() ? 0 : layout.block_bytes[0]));
-  memory_use_.back().inputs += instance.inputs->size();
+  SHUNT_ASSIGN(const MemoryLayout layout, lay_out_inputs());
+  SHUNT_TRY(allocate_inputs(instance, layout));
 
-  // What crosses between two devices that share nothing, piece after piece.
-  if (const Copy* largest = largest_staged()) {
+  // What crosses between two devices that share nothing, piece after piece. The less goes to the
+  // one that it is for, the less there is of it: so where there is no room, that one is named.
+  for (const Copy* largest : largest_staged()) {
     const std::size_t bytes = bytes_of(largest->node);
-    BufferType& type = staging_type(largest->to);
-    auto staging = type.allocate(bytes);
-    if (!staging) {
-      Error error = std::move(staging.error()).with_context("staging");
-      return &type == &host_memory() ? error : name_device(std::move(error), largest->to);
-    }
-    instance.staging = std::move(*staging);
+    auto staging = staging_type(*largest).allocate(bytes);
+    if (!staging)
+      return name_device(std::move(staging.error()).with_context("staging"), largest->to);
+    instance.staging.push_back(std::move(*staging));
     memory_use_.back().staging += bytes;
   }
 
@@ -209,7 +243,8 @@ Status CompiledPlan::allocate_instance(Instance& instance) {
   for (NodeId id = 0; id < graph_->size(); ++id) {
     const Node& node = graph_->node(id);
     if (node.role == Role::kInput) {
-      instance.homes[id] = {instance.inputs.get(), layout.places[next++].offset};
+      const MemoryPlace& place = layout.places[next++];
+      instance.homes[id] = {instance.inputs[place.block].get(), place.offset};
     } else if (allocation_.of_node[id]) {
       instance.homes[id] =
           place_of(instance, placement_.decisions[id].device, allocation_.of_node[id]);
@@ -231,11 +266,12 @@ Address CompiledPlan::place_of(const Instance& instance, int device, const Slot&
 }
 
 bool CompiledPlan::is_own(const Instance& instance, const Buffer& buffer) const {
-  if (&buffer == instance.inputs.get() || &buffer == instance.staging.get()) return true;
-  return std::any_of(instance.blocks.begin(), instance.blocks.end(), [&](const auto& blocks) {
+  const auto in = [&](const std::vector<std::unique_ptr<Buffer>>& blocks) {
     return std::any_of(blocks.begin(), blocks.end(),
                        [&](const auto& block) { return block.get() == &buffer; });
-  });
+  };
+  return in(instance.staging) || in(instance.inputs) ||
+         std::any_of(instance.blocks.begin(), instance.blocks.end(), in);
 }
 
 Region CompiledPlan::region(const Instance& instance, const Address& at, std::size_t bytes) const {
@@ -297,8 +333,11 @@ Status CompiledPlan::add_copy(Instance& instance, const Copy& copy, Address to) 
   SHUNT_TRY(use_stream(action, runs_on));
   if (way) return add_action(instance, action, std::move(place), {runs_on, {read}, {written}});
   // By way of the host: out of the one, then into the other.
-  const Region staged = region(instance, {instance.staging.get(), 0}, bytes);
-  place.host = instance.staging->host_data();
+  const auto staging =
+      std::find_if(instance.staging.begin(), instance.staging.end(),
+                   [&](const auto& buffer) { return &buffer->type() == &staging_type(copy); });
+  const Region staged = region(instance, {staging->get(), 0}, bytes);
+  place.host = (*staging)->host_data();
   Action out = action;
   out.kind = Kind::kRead;
   SHUNT_TRY(use_stream(out, copy.from));
@@ -352,7 +391,8 @@ Status CompiledPlan::add_run(Instance& instance, std::size_t segment,
   for (NodeId id : cut_.segments[segment].nodes) {
     const auto touch = [&](std::vector<Region>& regions, NodeId node) {
       const Address& at = addresses[node];
-      if (at) regions.push_back(region(instance, at, bytes_of(node)));
+      // A kernel may touch the padding, too.
+      if (at) regions.push_back(region(instance, at, size_in(*at.buffer, node)));
     };
     touch(footprint.writes, id);
     for (NodeId source : graph_->node(id).sources) {
@@ -430,7 +470,7 @@ Result<std::vector<NodeId>> CompiledPlan::lay_out(const CompileOptions& options)
   }
   cut_ = cut_segments(*graph_, placement_, kept, leaf_types, watched_);
   SHUNT_TRY(prepare(kept));
-  instances_.resize(static_cast<std::size_t>(options.steps_in_flight));
+  instances_ = std::vector<Instance>(static_cast<std::size_t>(options.steps_in_flight));
   SHUNT_ASSIGN(allocation_,
                allocate_plan(*graph_, placement_, cut_, programs_, kept, instances_.size() > 1));
   return kept;

@@ -70,8 +70,8 @@ class CompiledPlan final : public Plan {
 
   /// Memory and actions of one of the steps in flight.
   struct Instance {
-    std::unique_ptr<Buffer> inputs;
-    std::unique_ptr<Buffer> staging;
+    std::vector<std::unique_ptr<Buffer>> inputs;
+    std::vector<std::unique_ptr<Buffer>> staging;              // one a type of memory
     std::vector<std::vector<std::unique_ptr<Buffer>>> blocks;  // by device: its own memory
     std::vector<Address> homes;                                // by node id: where it is made
     std::vector<std::pair<NodeId, Address>> readable;          // outputs and observed nodes
@@ -105,12 +105,15 @@ class CompiledPlan final : public Plan {
   Status use_stream(Action& action, int device);
   Address place_of(const Instance& instance, int device, const Slot& slot) const;
   std::optional<Kind> way_of(const Copy& copy) const;
-  const Copy* largest_staged() const;
   const BufferType& type_of(NodeId owner) const;
-  BufferType& staging_type(int device) const;
+  BufferType& staging_type(const Copy& copy) const;
+  std::vector<const Copy*> largest_staged() const;
+  Result<MemoryLayout> lay_out_inputs() const;
+  Status allocate_inputs(Instance& instance, const MemoryLayout& layout);
   bool is_own(const Instance& instance, const Buffer& buffer) const;
   Region region(const Instance& instance, const Address& at, std::size_t bytes) const;
   std::size_t bytes_of(NodeId node) const;
+  std::size_t size_in(const Buffer& buffer, NodeId node) const;  // padding included
 
   // Running.
   Instance& next() { return instances_[static_cast<std::size_t>(next_step_ % instances_.size())]; }
@@ -128,6 +131,7 @@ class CompiledPlan final : public Plan {
   Error name_segment(Error error, std::size_t segment) const;
   Error name_action(Error error, const Action& action) const;
   std::string device_name(int device) const;
+  int cpu() const { return static_cast<int>(placement_.devices.size()) - 1; }
 
   // For a trace.
   void declare_actions(Trace& trace);

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "base/fail.h"
+#include "schedule/segments.h"
 #include "schedule/storage_users.h"
 
 namespace shunt {
@@ -123,7 +124,7 @@ std::vector<NodeId> PlaceFacts::weights_of(NodeId id) const {
 const BufferType& PlaceFacts::memory_if_on(NodeId owner, int index) const {
   const Node& node = graph_->node(owner);
   if (node.is_leaf() && memory_[owner] != nullptr) return *memory_[owner];
-  if (node.is_leaf() && node.role == Role::kInput) return host_memory();
+  if (node.is_leaf() && node.role == Role::kInput) return input_memory(devices_);
   return device(index).memory();
 }
 

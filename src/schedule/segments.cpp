@@ -142,13 +142,19 @@ Cut cut_segments(const Graph& graph, const Placement& placement, std::span<const
   return Cutter(graph, placement, leaf_types, watched).cut(kept);
 }
 
+BufferType& input_memory(std::span<Device* const> devices) {
+  if (devices.empty() || !devices.back()->memory().host_accessible()) return host_memory();
+  return devices.back()->memory();
+}
+
 std::vector<const BufferType*> planned_leaf_types(const Graph& graph, const Placement& placement) {
   std::vector<const BufferType*> types(graph.size(), nullptr);
   for (NodeId id = 0; id < graph.size(); ++id) {
     const Node& node = graph.node(id);
     if (!node.is_leaf()) continue;
     const auto device = static_cast<std::size_t>(placement.decisions[id].device);
-    types[id] = node.role == Role::kInput ? &host_memory() : &placement.devices[device]->memory();
+    types[id] = node.role == Role::kInput ? &input_memory(placement.devices)
+                                          : &placement.devices[device]->memory();
   }
   return types;
 }

@@ -40,7 +40,11 @@ Cut cut_segments(const Graph& graph, const Placement& placement, std::span<const
                  std::span<const BufferType* const> leaf_types,
                  const std::vector<bool>& watched = {});
 
-/// The same of leaves that lie where the placement says, before they have memory.
+/// Where inputs start, and what goes from device to device by way of the host: the memory of the
+/// CPU, which is the last device.
+BufferType& input_memory(std::span<Device* const> devices);
+
+/// The memory types of leaves that lie where the placement says, before they have memory.
 std::vector<const BufferType*> planned_leaf_types(const Graph& graph, const Placement& placement);
 
 }  // namespace shunt

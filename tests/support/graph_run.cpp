@@ -23,7 +23,7 @@ Result<std::unique_ptr<GraphRun>> GraphRun::create(std::shared_ptr<const Graph> 
     const bool on_host = options.weights_on_host && node.role != Role::kCache;
     Device& device =
         on_host ? *devices.back() : *devices[static_cast<std::size_t>(first.decisions[id].device)];
-    SHUNT_ASSIGN(auto buffer, device.memory().allocate(bytes.size()));
+    SHUNT_ASSIGN(auto buffer, device.memory().allocate(device.memory().size_of(node.result)));
     SHUNT_TRY(buffer->write(0, bytes));
     run->memory_.push_back({id, {buffer.get(), 0}});
     run->buffers_.push_back(std::move(buffer));

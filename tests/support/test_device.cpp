@@ -1,6 +1,7 @@
 #include "support/test_device.h"
 
 #include <cstring>
+#include <iterator>
 #include <vector>
 
 #include "base/fail.h"
@@ -10,30 +11,62 @@
 
 namespace shunt::test {
 
+/// A device's own memory, or its pinned memory.
 class TestMemory final : public BufferType {
  public:
-  TestMemory(TestDevice& device, const TestDeviceConfig& config)
-      : device_(device), config_(config), name_(config.name + " memory") {}
+  TestMemory(TestDevice& device, const TestDeviceConfig& config, bool pinned)
+      : device_(device),
+        config_(config),
+        pinned_(pinned),
+        name_(config.name + (pinned ? " pinned memory" : " memory")) {}
   std::string_view name() const override { return name_; }
-  std::size_t alignment() const override { return 64; }
+  std::size_t alignment() const override { return pinned_ ? 64 : config_.alignment; }
   std::size_t max_size() const override { return config_.max_buffer; }
-  bool host_accessible() const override { return config_.host_accessible; }
+  bool host_accessible() const override { return pinned_ || config_.host_accessible; }
+  std::size_t size_of(const Tensor& tensor) const override {
+    const std::size_t bytes = BufferType::size_of(tensor);
+    return pinned_ ? bytes : (bytes + config_.padding - 1) / config_.padding * config_.padding;
+  }
   Result<std::unique_ptr<Buffer>> allocate(std::size_t bytes) override;
   TestDevice& device() { return device_; }
+  bool copies_directly() const { return config_.copies_directly; }
+
+  void add(std::span<const std::byte> bytes) {
+    used += bytes.size();
+    const std::lock_guard lock(mutex_);
+    if (!bytes.empty()) buffers_[bytes.data()] = bytes.size();
+  }
+  void remove(std::span<const std::byte> bytes) {
+    used -= bytes.size();
+    const std::lock_guard lock(mutex_);
+    if (!bytes.empty()) buffers_.erase(bytes.data());
+  }
+  /// Whether these bytes lie in one of its buffers.
+  bool holds(std::span<const std::byte> bytes) const {
+    const std::lock_guard lock(mutex_);
+    const auto after = buffers_.upper_bound(bytes.data());
+    if (after == buffers_.begin()) return false;
+    const auto& [data, size] = *std::prev(after);
+    return bytes.data() + bytes.size() <= data + size;
+  }
   std::atomic<std::size_t> used = 0;
 
  private:
   TestDevice& device_;
   const TestDeviceConfig& config_;
+  bool pinned_;
   std::string name_;
+  mutable std::mutex mutex_;
+  std::map<const std::byte*, std::size_t, std::less<>> buffers_;
 };
 
 class TestBuffer final : public Buffer {
  public:
   TestBuffer(TestMemory& type, std::size_t size) : type_(type), bytes_(size, std::byte{0xff}) {
-    type_.used += size;
+    bytes_.reserve(1);  // so that an empty one is somewhere, too
+    type_.add(bytes_);
   }
-  ~TestBuffer() override { type_.used -= bytes_.size(); }
+  ~TestBuffer() override { type_.remove(bytes_); }
   const BufferType& type() const override { return type_; }
   std::size_t size() const override { return bytes_.size(); }
   std::byte* host_data() override { return type_.host_accessible() ? bytes_.data() : nullptr; }
@@ -60,9 +93,15 @@ class TestBuffer final : public Buffer {
 class TestProgram final : public Program {
  public:
   TestProgram(TestDevice& device, const SegmentView& segment)
-      : device_(device),
-        graph_(segment.graph),
-        nodes_(segment.nodes.begin(), segment.nodes.end()) {}
+      : device_(device), graph_(segment.graph), nodes_(segment.nodes.begin(), segment.nodes.end()) {
+    needs_.scratch_bytes = device.config_.scratch;
+    for (NodeId id : nodes_) {
+      const Node& node = graph_.node(id);
+      if (!node.sources.empty() &&
+          device.config_.in_place.contains(std::string(node.op->info().name)))
+        needs_.in_place.push_back({id, 0});
+    }
+  }
   const Needs& needs() const override { return needs_; }
   Result<std::unique_ptr<Binding>> bind(const Addresses& addresses) override;
 
@@ -80,9 +119,11 @@ class TestBinding final : public Binding {
       : device_(device),
         graph_(graph),
         nodes_(std::move(nodes)),
-        addresses_(addresses.nodes.begin(), addresses.nodes.end()) {}
+        addresses_(addresses.nodes.begin(), addresses.nodes.end()),
+        scratch_(addresses.scratch) {}
 
   Status run(const ExtentValues& extents, const std::atomic<bool>* cancel) {
+    SHUNT_TRY(overwrite_scratch());
     for (NodeId id : nodes_) {
       if (device_.on_launch) device_.on_launch(id);
       if (cancel != nullptr && cancel->load()) return fail(ErrorCode::kCancelled, "cancelled");
@@ -108,14 +149,37 @@ class TestBinding final : public Binding {
       if (wrong != device_.config_.wrong.end()) wrong->second(result);
       SHUNT_ASSIGN(std::byte * data, locate(id));
       write_tensor(result, node.result, data);
+      const std::size_t bytes = static_cast<std::size_t>(byte_span(node.result));
+      if (node.storage == id)
+        std::memset(data + bytes, 0xee, addresses_[id].buffer->type().size_of(node.result) - bytes);
       ++device_.computed_;
     }
     return ok();
   }
 
-  std::size_t size() const { return nodes_.size(); }
+  /// What its nodes take on the world's clock.
+  double seconds() const {
+    double sum = 0;
+    for (NodeId id : nodes_) {
+      const auto found = device_.config_.seconds_of.find(graph_.node(id).op->info().name);
+      sum += found == device_.config_.seconds_of.end() ? device_.config_.seconds_per_node
+                                                       : found->second;
+    }
+    return sum;
+  }
 
  private:
+  Status overwrite_scratch() {
+    const std::size_t bytes = device_.config_.scratch;
+    if (bytes == 0) return ok();
+    auto* own = dynamic_cast<TestBuffer*>(scratch_.buffer);
+    if (own == nullptr || scratch_.offset % device_.config_.alignment != 0)
+      return fail(ErrorCode::kInternal, "{} has no scratch that it can use", device_.info().name);
+    SHUNT_TRY(check_range(*own, scratch_.offset, bytes));
+    std::memset(own->device_data() + scratch_.offset, 0xee, bytes);
+    return ok();
+  }
+
   Result<std::byte*> locate(NodeId id) const {
     const Address& at = addresses_[id];
     if (!at)
@@ -125,6 +189,14 @@ class TestBinding final : public Binding {
       return fail(ErrorCode::kInternal, "{} is in {} memory", graph_.describe(id),
                   at.buffer->type().name());
     }
+    const BufferType& type = at.buffer->type();
+    if (graph_.node(id).storage == id) {
+      SHUNT_TRY(check_range(*at.buffer, at.offset, type.size_of(graph_.node(id).result)));
+      if (&type == device_.memory_.get() && at.offset % type.alignment() != 0) {
+        return fail(ErrorCode::kInternal, "{} is at {}, which is no multiple of {}",
+                    graph_.describe(id), at.offset, type.alignment());
+      }
+    }
     auto* own = dynamic_cast<TestBuffer*>(at.buffer);
     return (own != nullptr ? own->device_data() : at.buffer->host_data()) + at.offset;
   }
@@ -133,6 +205,7 @@ class TestBinding final : public Binding {
   const Graph& graph_;
   std::vector<NodeId> nodes_;
   std::vector<Address> addresses_;
+  Address scratch_;
 };
 
 class TestStream final : public SyncStream {
@@ -141,7 +214,21 @@ class TestStream final : public SyncStream {
   Status write(Address to, std::span<const std::byte> from, std::span<Event* const> waits,
                Event* signal) override {
     SHUNT_TRY(SyncStream::write(to, from, waits, signal));
-    device_.received_ += from.size();
+    device_.count_received(from);
+    return ok();
+  }
+  Status read(std::span<std::byte> to, Address from, std::span<Event* const> waits,
+              Event* signal) override {
+    SHUNT_TRY(SyncStream::read(to, from, waits, signal));
+    device_.count_sent(to);
+    return ok();
+  }
+  Status copy(Address to, Address from, std::size_t bytes, std::span<Event* const> waits,
+              Event* signal) override {
+    std::vector<std::byte> through(bytes);
+    SHUNT_TRY(SyncStream::read(through, from, waits, nullptr));
+    SHUNT_TRY(SyncStream::write(to, through, {}, signal));
+    device_.received_directly_ += bytes;
     return ok();
   }
 
@@ -162,38 +249,40 @@ class TestWorldStream final : public Stream {
   ~TestWorldStream() override { queue_.world().run_all(queue_); }
 
   Result<std::unique_ptr<Event>> create_event() override {
-    return std::make_unique<WorldEvent>(queue_.world());
+    return std::make_unique<WorldEvent>(queue_.world(), false, drained());
   }
   Result<std::unique_ptr<Event>> create_timed_event() override {
     ++device_.timed_events;
-    return std::make_unique<WorldEvent>(queue_.world(), config_.tells_times);
+    return std::make_unique<WorldEvent>(queue_.world(), config_.tells_times, drained());
   }
   Status run(Binding& binding, const RunArgs& args, std::span<Event* const> waits,
              Event* signal) override {
     auto& bound = static_cast<TestBinding&>(binding);
-    submit(config_.seconds_per_node * static_cast<double>(bound.size()), waits, signal,
-           [&bound, extents = args.extents, cancel = args.cancel] {
-             return bound.run(extents, cancel);
-           });
+    submit(bound.seconds(), waits, signal, [&bound, extents = args.extents, cancel = args.cancel] {
+      return bound.run(extents, cancel);
+    });
     return ok();
   }
   Status write(Address to, std::span<const std::byte> from, std::span<Event* const> waits,
                Event* signal) override {
     return copy_later(from.size(), waits, signal, [this, to, from] {
-      device_.received_ += from.size();
+      device_.count_received(from);
       return to.buffer->write(to.offset, from);
     });
   }
   Status read(std::span<std::byte> to, Address from, std::span<Event* const> waits,
               Event* signal) override {
-    return copy_later(to.size(), waits, signal,
-                      [to, from] { return from.buffer->read(from.offset, to); });
+    return copy_later(to.size(), waits, signal, [this, to, from] {
+      device_.count_sent(to);
+      return from.buffer->read(from.offset, to);
+    });
   }
   Status copy(Address to, Address from, std::size_t bytes, std::span<Event* const> waits,
               Event* signal) override {
-    return copy_later(bytes, waits, signal, [=]() -> Status {
+    return copy_later(bytes, waits, signal, [this, to, from, bytes]() -> Status {
       std::vector<std::byte> through(bytes);
       SHUNT_TRY(from.buffer->read(from.offset, through));
+      device_.received_directly_ += bytes;
       return to.buffer->write(to.offset, through);
     });
   }
@@ -203,6 +292,7 @@ class TestWorldStream final : public Stream {
   }
 
  private:
+  WorldStream* drained() { return config_.has_events ? nullptr : &queue_; }
   void submit(double seconds, std::span<Event* const> waits, Event* signal,
               std::function<Status()> run) {
     queue_.submit({std::move(run), seconds}, waits, signal);
@@ -226,7 +316,7 @@ Result<std::unique_ptr<Binding>> TestProgram::bind(const Addresses& addresses) {
 Result<std::unique_ptr<Buffer>> TestMemory::allocate(std::size_t bytes) {
   SHUNT_TRY(device_.count(&TestFailures::allocation, "allocation"));
   const std::size_t taken = used;
-  if (bytes > config_.max_buffer || bytes > config_.memory - taken) {
+  if (bytes > config_.max_buffer || (!pinned_ && bytes > config_.memory - taken)) {
     return fail(ErrorCode::kOutOfMemory, "{} of {} bytes are taken, {} more do not fit", taken,
                 config_.memory, bytes);
   }
@@ -234,7 +324,9 @@ Result<std::unique_ptr<Buffer>> TestMemory::allocate(std::size_t bytes) {
 }
 
 TestDevice::TestDevice(TestDeviceConfig config)
-    : config_(std::move(config)), memory_(std::make_unique<TestMemory>(*this, config_)) {}
+    : config_(std::move(config)), memory_(std::make_unique<TestMemory>(*this, config_, false)) {
+  if (config_.pins_memory) pinned_ = std::make_unique<TestMemory>(*this, config_, true);
+}
 TestDevice::~TestDevice() = default;
 
 DeviceInfo TestDevice::info() const {
@@ -257,15 +349,29 @@ Support TestDevice::supports(const Graph& graph, NodeId id) const {
     return Support::no(Refusal::kOp,
                        fmt::format("{} has no kernel for {}", config_.name, node.op->info().name));
   }
+  if (const Support own = supports_tensor(node.result); !own) return own;
   for (std::size_t i = 0; i < node.sources.size(); ++i) {
     if (node.sources[i] == kNoNode) continue;
     const Node& source = graph.node(node.sources[i]);
-    if (graph.node(source.storage).role != Role::kWeight) continue;
     const auto wanted = config_.wants_types.find(source.result.dtype);
-    if (wanted != config_.wants_types.end())
+    const bool weight = graph.node(source.storage).role == Role::kWeight;
+    if (weight && wanted != config_.wants_types.end())
       return Support::yes_if(static_cast<int>(i), wanted->second);
+    if (const Support readable = supports_tensor(source.result); !readable) return readable;
   }
   return config_.answer ? config_.answer(graph, id) : Support::yes();
+}
+
+Support TestDevice::supports_tensor(const Tensor& tensor) const {
+  if (!config_.types.empty() && !config_.types.contains(tensor.dtype)) {
+    return Support::no(Refusal::kType,
+                       fmt::format("{} does not know {}", config_.name, to_string(tensor.dtype)));
+  }
+  if (!config_.reads_strided && !is_contiguous(tensor)) {
+    return Support::no(Refusal::kLayout,
+                       fmt::format("{} wants {} in one piece", config_.name, to_string(tensor)));
+  }
+  return Support::yes();
 }
 
 bool TestDevice::wants(const Graph& graph, NodeId id) const {
@@ -279,6 +385,23 @@ bool TestDevice::can_read(const BufferType& type) const {
 BufferType& TestDevice::memory() {
   return *memory_;
 }
+BufferType* TestDevice::staging_memory() {
+  return pinned_.get();
+}
+std::size_t TestDevice::pinned() const {
+  return pinned_ ? pinned_->used.load() : 0;
+}
+
+void TestDevice::count_received(std::span<const std::byte> from) {
+  received_ += from.size();
+  if (pinned_ && pinned_->holds(from)) moved_through_pinned_ += from.size();
+}
+
+void TestDevice::count_sent(std::span<const std::byte> to) {
+  sent_ += to.size();
+  if (pinned_ && pinned_->holds(to)) moved_through_pinned_ += to.size();
+}
+
 std::size_t TestDevice::allocated() const {
   return memory_->used;
 }
@@ -291,7 +414,8 @@ Result<std::unique_ptr<Stream>> TestDevice::open_stream() {
 }
 
 bool TestDevice::can_copy_from(const BufferType& type) const {
-  return config_.copies_directly && dynamic_cast<const TestMemory*>(&type) != nullptr;
+  const auto* other = dynamic_cast<const TestMemory*>(&type);
+  return config_.copies_directly && other != nullptr && other->copies_directly();
 }
 
 void TestDevice::fail_at(const TestFailures& failures) {

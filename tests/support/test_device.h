@@ -25,6 +25,8 @@ struct TestDeviceConfig {
   int priority = 1;
   std::set<std::string> ops = {};    ///< names of those it supports; empty: all
   std::set<std::string> wants = {};  ///< names of ops that it wants weights to be sent for
+  std::set<DType> types = {};        ///< that its kernels read and write; empty: all
+  bool reads_strided = true;         ///< sources that do not lie in one piece, too
   /// Types of weights that it lacks, and the type that it wants instead.
   std::map<DType, DType> wants_types = {};
   /// What it says to a node whose op and weights it has; empty: yes.
@@ -32,15 +34,24 @@ struct TestDeviceConfig {
   bool host_accessible = false;
   std::size_t memory = std::size_t{1} << 30;      ///< bytes it has
   std::size_t max_buffer = std::size_t{1} << 30;  ///< bytes of its largest buffer
-  bool copies_directly = false;                   ///< from other test devices
-  TestWorld* world = nullptr;                     ///< asynchronous, in that world; null: not
-  double seconds_per_node = 0;                    ///< on the world's clock
-  double seconds_per_byte = 0;                    ///< of a copy, on the world's clock
-  std::optional<DeviceSpeed> speed = kInstant;    ///< what it says of itself, unless it is a CPU
+  std::size_t alignment = 64;                     ///< of its memory
+  std::size_t padding = 1;  ///< a tensor takes a multiple of that; its kernels write all of it
+  std::size_t scratch = 0;  ///< bytes that each segment needs, and overwrites
+  std::set<std::string> in_place = {};  ///< names of ops that may overwrite their first source
+  bool pins_memory = false;             ///< has staging memory of its own
+  bool copies_directly = false;         ///< from other test devices that do, too
+  TestWorld* world = nullptr;           ///< asynchronous, in that world; null: not
+  double seconds_per_node = 0;          ///< on the world's clock
+  std::map<std::string, double, std::less<>> seconds_of = {};  ///< the same for some ops, by name
+  double seconds_per_byte = 0;                                 ///< of a copy, on the world's clock
+  std::optional<DeviceSpeed> speed = kInstant;  ///< what it says of itself, unless it is a CPU
   /// Wrong kernels, by op: what is done to a result before it is written. A result that has been
   /// made smaller is not written any further.
   std::map<std::string, std::function<void(RefTensor&)>> wrong = {};
   bool tells_times = true;  ///< its events know when work was done
+  /// Without: whoever waits for something of an asynchronous device waits on the host, for all that
+  /// it was given.
+  bool has_events = true;
 };
 
 /// The n-th call, from 1, that fails, counted from when it is set; 0: none does.
@@ -66,6 +77,7 @@ class TestDevice final : public Device {
   bool can_read(const BufferType& type) const override;
   bool wants(const Graph& graph, NodeId node) const override;
   BufferType& memory() override;
+  BufferType* staging_memory() override;
   Result<std::unique_ptr<Stream>> open_stream() override;
   Result<std::unique_ptr<Program>> prepare(const SegmentView& segment) override;
   bool can_copy_from(const BufferType& type) const override;
@@ -83,8 +95,16 @@ class TestDevice final : public Device {
   std::size_t computed() const { return computed_; }
   /// Bytes that came from the host through its streams.
   std::size_t received() const { return received_; }
+  /// Bytes that went to the host through its streams.
+  std::size_t sent() const { return sent_; }
+  /// Bytes that came straight from another device.
+  std::size_t received_directly() const { return received_directly_; }
+  /// Of those received and sent, how many from or to its own staging memory.
+  std::size_t moved_through_pinned() const { return moved_through_pinned_; }
   /// Bytes of its memory that are allocated.
   std::size_t allocated() const;
+  /// The same of its staging memory.
+  std::size_t pinned() const;
 
  private:
   friend class TestBinding;
@@ -95,13 +115,20 @@ class TestDevice final : public Device {
   friend class TestWorldStream;
   /// Counts a call down; the error if it is its turn to fail.
   Status count(std::size_t TestFailures::*kind, const char* what);
+  Support supports_tensor(const Tensor& tensor) const;
+  void count_received(std::span<const std::byte> from);
+  void count_sent(std::span<const std::byte> to);
   TestDeviceConfig config_;
   std::unique_ptr<TestMemory> memory_;
-  mutable std::mutex mutex_;  // of what is about failures
+  std::unique_ptr<TestMemory> pinned_;  // null: none
+  mutable std::mutex mutex_;            // of what is about failures
   TestFailures failures_;
   bool failed_ = false;
   std::atomic<std::size_t> computed_ = 0;
   std::atomic<std::size_t> received_ = 0;
+  std::atomic<std::size_t> sent_ = 0;
+  std::atomic<std::size_t> received_directly_ = 0;
+  std::atomic<std::size_t> moved_through_pinned_ = 0;
 };
 
 }  // namespace shunt::test

@@ -5,6 +5,13 @@
 
 namespace shunt::test {
 
+Status WorldEvent::wait() {
+  world_.run_until(*work_);
+  if (drained_ != nullptr) world_.run_all(*drained_);
+  world_.host_waited(drained_ != nullptr ? drained_->time() : work_->time);
+  return work_->status;
+}
+
 WorldStream::WorldStream(TestWorld& world) : world_(world) {
   world_.streams_.push_back(this);
 }
@@ -14,19 +21,20 @@ WorldStream::~WorldStream() {
 }
 
 void WorldStream::submit(WorldTask task, std::span<Event* const> waits, Event* signal) {
-  Queued queued{std::move(task), world_.host_, {}, nullptr};
+  Queued queued{std::move(task), 0, {}, nullptr};
   // What is waited for is what was submitted by now, so this comes before the event is renewed.
   for (Event* event : waits) {
-    if (auto* known = dynamic_cast<WorldEvent*>(event)) {
+    if (auto* known = dynamic_cast<WorldEvent*>(event); known && known->is_for_streams()) {
       queued.waits.push_back(known->work());
       continue;
     }
-    // Another world's, or none's: the host waits for it.
+    // Another world's, or of a device without events: the host waits for it.
     auto work = std::make_shared<WorldWork>();
     work->done = true;
     work->status = event->wait();
     queued.waits.push_back(std::move(work));
   }
+  queued.submitted = world_.host_;
   if (signal != nullptr) {
     auto& event = dynamic_cast<WorldEvent&>(*signal);
     event.renew();

@@ -51,15 +51,14 @@ class TestWorld {
 /// submitted by then.
 class WorldEvent final : public Event {
  public:
-  explicit WorldEvent(TestWorld& world, bool timed = false)
-      : world_(world), timed_(timed), work_(std::make_shared<WorldWork>()) {
+  /// `drained`: the stream that makes it, if it can be waited for only as a whole, and by the host.
+  explicit WorldEvent(TestWorld& world, bool timed = false, WorldStream* drained = nullptr)
+      : world_(world), timed_(timed), drained_(drained), work_(std::make_shared<WorldWork>()) {
     work_->done = true;
   }
-  Status wait() override {
-    world_.run_until(*work_);
-    world_.host_waited(work_->time);
-    return work_->status;
-  }
+  Status wait() override;
+  /// Whether streams can wait for it.
+  bool is_for_streams() const { return drained_ == nullptr; }
   std::optional<WorkTimes> times() const override {
     if (!timed_) return std::nullopt;
     return WorkTimes{work_->begin, work_->time};
@@ -70,6 +69,7 @@ class WorldEvent final : public Event {
  private:
   TestWorld& world_;
   bool timed_;
+  WorldStream* drained_;
   std::shared_ptr<WorldWork> work_;
 };
 
@@ -89,6 +89,8 @@ class WorldStream {
 
   void submit(WorldTask task, std::span<Event* const> waits, Event* signal);
   TestWorld& world() const { return world_; }
+  /// Simulated seconds at which the last of its work ended.
+  double time() const { return time_; }
   /// Runs all, then work may follow that does not fail for what failed before it.
   void synchronize() {
     world_.run_all(*this);

@@ -217,18 +217,13 @@ TEST(Fit, WhatTheUserPinnedStaysOrIsRefusedWithTheNumbers) {
   }
 }
 
-/// Bytes on a device that do not come from the host's own memory, which test CPUs do not have.
-std::uint64_t own_bytes(const Ledger& ledger, const std::string& device) {
-  return ledger.allocated(device) - ledger.bytes(device, Purpose::kInputs) -
-         ledger.bytes(device, Purpose::kStaging);
-}
-
 TEST(Fit, WhatIsPredictedIsWhatIsAllocated) {
   std::mt19937_64 random(11);
   const auto any = [&](std::uint64_t below) { return random() % below; };
   const std::set<std::string> some_ops = {"matmul", "add", "mul", "rms_norm", "swiglu"};
   std::size_t transcoded = 0;
   int streamed = 0;
+  int staged = 0;
   for (int round = 0; round < 40; ++round) {
     SynthOptions shape;
     shape.layers = static_cast<std::int64_t>(1 + any(5));
@@ -241,13 +236,19 @@ TEST(Fit, WhatIsPredictedIsWhatIsAllocated) {
     shape.dtype = types[any(4)];
     const SynthModel file(shape);
     std::vector<std::unique_ptr<TestDevice>> owned;
-    for (std::uint64_t i = any(4); i-- > 0;) {
+    // Devices that have room for a few layers each: what crosses between them is staged.
+    const bool spreads = round % 3 == 1;
+    for (std::uint64_t i = spreads ? 2 + any(2) : any(4); i-- > 0;) {
       TestDeviceConfig config;
       config.name = "test" + std::to_string(i);
       if (any(2) == 0) config.ops = some_ops;
-      config.memory = std::size_t{1000} << any(12);
+      config.memory = spreads ? 100000 + any(500000) : std::size_t{1000} << any(12);
       config.max_buffer = any(3) == 0 ? std::size_t{2000} << any(9) : std::size_t{1} << 30;
-      config.host_accessible = any(4) == 0;
+      config.host_accessible = !spreads && any(4) == 0;
+      config.alignment = std::size_t{16} << any(6);
+      config.padding = any(2) == 0 ? 1 : 256;
+      config.scratch = any(2) * any(5000);
+      config.pins_memory = any(2) == 0;
       if (any(3) > 0) config.wants_types[shape.dtype] = types[any(4)];
       owned.push_back(std::make_unique<TestDevice>(config));
     }
@@ -259,8 +260,11 @@ TEST(Fit, WhatIsPredictedIsWhatIsAllocated) {
       owned.clear();
       owned.push_back(std::make_unique<TestDevice>(config));
     }
-    owned.push_back(std::make_unique<TestDevice>(
-        TestDeviceConfig{.name = "cpu0", .kind = DeviceKind::kCpu, .host_accessible = true}));
+    TestDeviceConfig host = {.name = "cpu0", .kind = DeviceKind::kCpu, .host_accessible = true};
+    if (any(2) == 0) host.alignment = 4096;
+    if (any(2) == 0) host.padding = 48;
+    host.scratch = any(2) * any(5000);
+    owned.push_back(std::make_unique<TestDevice>(host));
     std::vector<Device*> devices;
     for (const auto& device : owned) devices.push_back(device.get());
 
@@ -285,9 +289,14 @@ TEST(Fit, WhatIsPredictedIsWhatIsAllocated) {
 
     Ledger both = (*model)->ledger();
     both.add((*session)->ledger());
+    std::size_t pinned = 0;
+    for (const auto& device : owned) pinned += device->pinned();
+    staged += pinned > 0 ? 1 : 0;
     for (const auto& device : owned) {
       const std::string name = device->info().name;
-      EXPECT_EQ(device->allocated(), own_bytes(both, name)) << round;
+      // Pinned memory is the host's.
+      const std::size_t more = device == owned.back() ? pinned : 0;
+      EXPECT_EQ(device->allocated() + more, both.allocated(name)) << round;
       for (const Purpose purpose : {Purpose::kWeights, Purpose::kCache, Purpose::kActivations,
                                     Purpose::kInputs, Purpose::kStaging}) {
         EXPECT_EQ(both.bytes(name, purpose), (*model)->predicted().bytes(name, purpose))
@@ -299,6 +308,28 @@ TEST(Fit, WhatIsPredictedIsWhatIsAllocated) {
   }
   EXPECT_GT(transcoded, 20U) << "so that this says something";
   EXPECT_GT(streamed, 2) << "this hardly happened";
+  EXPECT_GT(staged, 2) << "nor this";
+}
+
+TEST(Fit, WeightsAndCachesLieAsTheMemoryOfTheirDeviceWantsIt) {
+  const SynthModel file(six_layers());
+  std::vector<std::vector<float>> logits;
+  for (const bool wide : {false, true}) {
+    // A test device refuses what is not aligned, or has no room for its padding.
+    TestDevice device(
+        {.name = "test0", .alignment = wide ? 4096U : 64U, .padding = wide ? 256U : 1U});
+    TestDevice host = cpu();
+    Device* const devices[] = {&device, &host};
+    const auto model = Model::load(file.path(), devices, no_margin());
+    ASSERT_TRUE(model) << model.error().message();
+    const auto session = Session::create(*model, small_session());
+    ASSERT_TRUE(session) << session.error().message();
+    const auto last = (*session)->append(std::vector<std::int32_t>{1, 20, 30});
+    ASSERT_TRUE(last) << last.error().message();
+    EXPECT_GT(device.computed(), 0U);
+    logits.emplace_back(last->begin(), last->end());
+  }
+  EXPECT_EQ(logits[0], logits[1]);
 }
 
 TEST(Fit, CachesTakeWhatTheirTypeTakes) {
@@ -328,7 +359,7 @@ TEST(Fit, CachesTakeWhatTheirTypeTakes) {
         EXPECT_EQ(both.bytes("cpu0", purpose), (*model)->predicted().bytes("cpu0", purpose))
             << heads << " " << to_string(type) << " " << to_string(purpose);
       }
-      EXPECT_EQ(cpu.allocated(), own_bytes(both, "cpu0"));
+      EXPECT_EQ(cpu.allocated(), both.allocated("cpu0"));
     }
   }
 }

@@ -65,6 +65,33 @@ TEST(Place, SaysWhyABetterDeviceWasPassedOver) {
   EXPECT_THAT(passed[0].reason, HasSubstr("no kernel for silu"));
 }
 
+TEST(Place, WhatADeviceLacksATypeOrALayoutForIsPassedOverForThat) {
+  GraphBuilder g;
+  const auto x = g.input("x", *make_tensor(DType::kF32, {32, 4}));
+  const auto w = g.weight("w", *make_tensor(DType::kF32, {32, 48}));
+  const auto half = g.weight("half", *make_tensor(DType::kF16, {32, 48}));
+  const auto product = matmul(g, w, x);
+  const auto known = silu(g, product);
+  const auto turned = silu(g, transpose(g, product));
+  const auto lacking = matmul(g, half, x);
+  for (const auto& y : {known, turned, lacking}) ASSERT_TRUE(g.output(y, "y"));
+  const auto graph = std::move(*std::move(g).build());
+  TestDevice host = cpu();
+  TestDevice test({.name = "test0", .types = {DType::kF32}, .reads_strided = false});
+  Device* devices[] = {&test, &host};
+  const auto placement = place(graph, devices);
+  ASSERT_TRUE(placement) << placement.error().message();
+  EXPECT_EQ(placement->decisions[product->id].device, 0);
+  EXPECT_EQ(placement->decisions[known->id].device, 0);
+  for (const auto& [node, refusal] :
+       {std::pair(turned->id, Refusal::kLayout), std::pair(lacking->id, Refusal::kType)}) {
+    const Decision& decision = placement->decisions[node];
+    EXPECT_EQ(decision.device, 1);
+    ASSERT_EQ(decision.passed_over.size(), 1U);
+    EXPECT_EQ(decision.passed_over[0].refusal, refusal);
+  }
+}
+
 TEST(Place, AnOpRunsWhereItsWeightAlreadyLies) {
   const Mlp mlp = make_mlp();
   TestDevice host = cpu();

@@ -110,6 +110,32 @@ TEST_F(TwoDevices, EveryActionOfAStepHasTheTimesOfItsDevice) {
   }
 }
 
+TEST_F(TwoDevices, ASegmentTakesTheTimeOfItsOps) {
+  GraphBuilder g;
+  const auto x = g.input("x", *make_tensor(DType::kF32, {16}));
+  ASSERT_TRUE(g.output(relu(g, scale(g, silu(g, x), {.scale = 0.5F})), "y"));
+  graph_ = std::make_shared<const Graph>(std::move(*std::move(g).build()));
+  TestDevice mixed({.name = "a0",
+                    .ops = {"silu", "scale"},
+                    .world = &world_,
+                    .seconds_per_node = 2,
+                    .seconds_of = {{"scale", 5}}});
+  Device* devices[] = {&mixed, &host_};
+  const auto trace = make_trace();
+  const auto run =
+      GraphRun::create(graph_, devices, {{0, make_values({.sizes = {16, 1, 1, 1}}, 1)}},
+                       {.by_ability = true, .trace = trace.get()});
+  ASSERT_TRUE(run) << run.error().message();
+  ASSERT_TRUE((*run)->plan().run());
+  const auto spans = trace->spans();
+  const auto segment = std::find_if(spans.begin(), spans.end(), [&](const TraceSpan& span) {
+    const TraceAction& action = trace->actions()[span.action];
+    return action.kind == TraceKind::kSegment && action.stream == "a0";
+  });
+  ASSERT_NE(segment, spans.end());
+  EXPECT_EQ(segment->times.end - segment->times.begin, 7);  // 2 of silu, 5 of scale
+}
+
 TEST_F(TwoDevices, SegmentsSayWhatIsInThemAndWhoseResultsTheyGet) {
   const auto trace = make_trace();
   const auto run = compile(trace.get());
