@@ -48,6 +48,7 @@ struct ModelState {
   std::optional<std::uint64_t> memory_margin;
   SessionOptions session;  ///< what room is left for
   FallbackPolicy fallback;
+  std::size_t fell_back = 0;  ///< operations of a step, as was said when it was loaded
   DeviceErrorPolicy on_device_error;
   Ledger predicted;  ///< of the weights and of a session as it was announced
   Ledger ledger;     ///< of the weights

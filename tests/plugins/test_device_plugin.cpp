@@ -1,8 +1,9 @@
 // A plugin with a device that exists only in tests: its memory is out of the host's reach, and all
 // it can do is matmul and add; it wants weights to be sent for products. With SHUNT_BACKEND_PATH it
 // runs real models together with the CPU. Another one, in a folder of its own, has a wrong kernel:
-// its sums are 1% too large. One wants Q8_0 instead of F32 and Q4_0, one is lost after some calls,
-// and one never comes back (tests/CMakeLists.txt).
+// its sums are 1% too large. One wants Q8_0 instead of F32 and Q4_0, one can do everything but
+// refuses memory when it is first asked for some, one is lost after some calls, and one never comes
+// back (tests/CMakeLists.txt).
 #include <chrono>
 #include <thread>
 
@@ -17,6 +18,11 @@ class TestBackend final : public shunt::Backend {
 #ifdef SHUNT_TEST_LOST_AT
   TestBackend() {
     device_.fail_at({.any = SHUNT_TEST_LOST_AT, .for_good = true});
+  }
+#endif
+#ifdef SHUNT_TEST_PLUGIN_STINGY
+  TestBackend() {
+    device_.fail_at({.allocation = 1});
   }
 #endif
 #ifdef SHUNT_TEST_PLUGIN_HANGS
@@ -40,6 +46,9 @@ class TestBackend final : public shunt::Backend {
 #ifdef SHUNT_TEST_PLUGIN_Q8_ONLY
     using shunt::DType;
     config.wants_types = {{DType::kF32, DType::kQ8_0}, {DType::kQ4_0, DType::kQ8_0}};
+#endif
+#ifdef SHUNT_TEST_PLUGIN_STINGY
+    config.ops.clear();
 #endif
 #ifdef SHUNT_TEST_PLUGIN_WRONG
     config.wrong["add"] = [](shunt::RefTensor& sum) {

@@ -85,6 +85,8 @@ class TestDevice final : public Device {
   std::size_t received() const { return received_; }
   /// Bytes of its memory that are allocated.
   std::size_t allocated() const;
+  /// How often memory was asked for, granted or not.
+  std::size_t allocations() const { return allocations_; }
 
  private:
   friend class TestBinding;
@@ -102,6 +104,7 @@ class TestDevice final : public Device {
   bool failed_ = false;
   std::atomic<std::size_t> computed_ = 0;
   std::atomic<std::size_t> received_ = 0;
+  std::atomic<std::size_t> allocations_ = 0;
 };
 
 }  // namespace shunt::test
