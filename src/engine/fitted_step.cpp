@@ -206,8 +206,9 @@ class Explainer {
 /// The fit of a request if memory had no end; nothing if that is what it got.
 Result<std::optional<Fit>> roomy_fit(const ModelState& model, const FitRequest& request,
                                      const Fit& fit) {
-  // What is loaded may lie where it does because there was no room elsewhere.
-  if (!fit.short_of_room && request.loaded == nullptr) return std::optional<Fit>();
+  // Caches that are there already may lie where they do for want of room.
+  if (!fit.short_of_room && !model.short_of_room && request.caches == nullptr)
+    return std::optional<Fit>();
   SHUNT_ASSIGN(Fit roomy, fit_endless(model, request.steps));
   return std::optional<Fit>(std::move(roomy));
 }

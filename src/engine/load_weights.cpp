@@ -137,6 +137,7 @@ Result<Blocks> fit_and_allocate(ModelState& model, const StepGraph& step,
       model.cache_homes = blocks.fit.homes.caches;
       model.most_streamed = blocks.fit.most_streamed;
       model.used = blocks.fit.used;
+      model.short_of_room = model.short_of_room || blocks.fit.short_of_room;
       model.transcoded = blocks.fit.transcoded;
       forget_moved(model, blocks.fit.homes);
       model.predicted = weights_ledger(model);

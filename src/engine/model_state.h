@@ -42,6 +42,7 @@ struct ModelState {
   /// Those that have another type there. Used from the CPU instead, a weight is as in the file.
   Transcoded transcoded;
   std::vector<int> cache_homes;  ///< where a session's caches are to lie
+  bool short_of_room = false;    ///< some may lie elsewhere than they would if there were more
   std::vector<bool> used;        ///< by device: there was use for it
   /// The most bytes of weights that are sent to each of the devices for one op.
   std::vector<std::uint64_t> most_streamed;

@@ -50,8 +50,11 @@ bool SessionPlans::lower(const Fit& fit, Caps& caps, const Error& error) {
 }
 
 Result<Verdict> SessionPlans::judge(const FitRequest& request, const Fit& fit) const {
-  if (model_.devices.size() < 2) return Verdict();
-  return judge_fit(model_, request, fit, model_.fallback);
+  const FallbackPolicy& policy = model_.fallback;
+  const bool limits = policy.max_cpu_share || policy.max_copy_bytes;
+  const bool anything = policy.mode == FallbackMode::kAllow && !limits;
+  if (anything || model_.devices.size() < 2) return Verdict();
+  return judge_fit(model_, request, fit, policy);
 }
 
 void SessionPlans::say(const std::string& line) const {
