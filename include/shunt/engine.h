@@ -61,9 +61,11 @@ enum class DeviceErrorMode : std::uint8_t {
 /// something that is no device's, it is an error in any case.
 struct DeviceErrorPolicy {
   DeviceErrorMode mode = DeviceErrorMode::kFail;
-  /// Gets a line for each device that is left out, and for each session whose tokens are computed
-  /// again. Called by the thread that found the failure: maybe by several at once, as long as the
-  /// model or a session lives. It must not use the model or a session. May be empty.
+  /// Gets a line for each device that is left out, for each session whose tokens are computed
+  /// again, for memory that a session was refused, and for what falls back in it beyond what was
+  /// said when the model was loaded. Called by the thread that found the failure: maybe by several
+  /// at once, as long as the model or a session lives. It must not use the model or a session. May
+  /// be empty.
   std::function<void(std::string_view line)> say = {};
 };
 
@@ -78,7 +80,10 @@ struct LoadOptions {
   bool rules_only = false;  ///< rules alone decide what runs where
   /// From so many rows on, weights in host memory are sent to a device that wants the op; 0: never.
   std::int64_t stream_rows = PlaceOptions{}.stream_rows;
-  FallbackPolicy fallback = {};                 ///< asked before any weight is brought anywhere
+  /// Asked about the steps of a session as they will run, with what fits where, before anything is
+  /// allocated. Its `say` is called while loading only, also for each refusal of memory; sessions,
+  /// which are asked about with their own options, use on_device_error.say.
+  FallbackPolicy fallback = {};
   std::optional<PlacementFile> placement = {};  ///< followed exactly, instead of pins and rules
   /// What sessions will be asked for: the loader leaves room for one of them.
   SessionOptions session = {};
@@ -120,7 +125,8 @@ class Model {
   /// allocated: the sum of ledger() and that session's.
   Ledger predicted() const;
   /// What the loader decided about memory, a line a device: "test0: layers 0 to 11 (12 of 16), 1.2
-  /// GiB of 1.4 GiB (64.0 MiB are left alone)"; then a line for each device that was left out.
+  /// GiB of 1.4 GiB (64.0 MiB are left alone)"; then a line for each refusal of memory, for each
+  /// device that was left out, and for weights that came in another type.
   std::vector<std::string> notes() const;
   /// Weights that their device has in another type than the file, in the order of the file, with
   /// what that cost. to_lines() makes sentences of them, which are among the notes.
@@ -150,14 +156,17 @@ struct SessionMemory {
 /// do so at their next call.
 class Session {
  public:
-  /// Invalid for options that make no sense; OutOfMemory; Device.
+  /// Invalid for options that make no sense; OutOfMemory; Device; Unsupported for what
+  /// LoadOptions::fallback denies.
   static Result<std::unique_ptr<Session>> create(std::shared_ptr<const Model> model,
                                                  const SessionOptions& options = {});
   ~Session();
 
   /// Appends tokens and computes them. The logits of the last one, valid until the next call;
   /// `info().vocabulary` of them. Invalid if a token is not of the vocabulary or the context has no
-  /// room for all; Cancelled if `cancel` becomes true; or what a device failed with.
+  /// room for all; Cancelled if `cancel` becomes true; Unsupported for what LoadOptions::fallback
+  /// denies, if this needs a plan for which memory is left only elsewhere; or what a device failed
+  /// with.
   Result<std::span<const float>> append(std::span<const std::int32_t> tokens,
                                         const std::atomic<bool>* cancel = nullptr);
   /// The same with the logits of every token, handed over batch by batch: `visit(first, logits)`

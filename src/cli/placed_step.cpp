@@ -4,8 +4,7 @@
 
 #include "base/fail.h"
 #include "base/guarded.h"
-#include "engine/fit.h"
-#include "engine/promised_memory.h"
+#include "engine/fitted_step.h"
 #include "engine/vocabulary_from_gguf.h"
 #include "schedule/segments.h"
 
@@ -25,64 +24,6 @@ Result<std::unique_ptr<ModelState>> open_without_weights(const std::string& path
   model->info.context = model->definition->shape().context;
   model->devices = std::move(devices);
   return model;
-}
-
-/// Weights and caches where they fit, as promises.
-std::vector<LeafMemory> promise(const StepGraph& step, const Fit& fit,
-                                const PromisedMemory& promised) {
-  std::vector<LeafMemory> memory;
-  for (const WeightLeaf& weight : step.weights) {
-    memory.push_back({weight.leaf, promised.on(fit.homes.weights.at(weight.info))});
-  }
-  for (std::size_t i = 0; i < step.caches.size(); ++i) {
-    memory.push_back({step.caches[i], promised.on(fit.homes.caches[i])});
-  }
-  return memory;
-}
-
-/// Weights that come in another type than the file's, as leaves of this step.
-void list_conversions(const StepGraph& step, const Fit& fit, Placement& placement) {
-  for (const WeightLeaf& weight : step.weights) {
-    const auto found = fit.transcoded.find(weight.info);
-    if (found == fit.transcoded.end()) continue;
-    const TranscodedWeight& other = found->second;
-    placement.conversions.push_back(
-        {weight.leaf, other.from, other.to, placement.decisions[weight.leaf].device, other.reason});
-  }
-}
-
-/// Why a device does not compute a node may have been decided before weights had memory, too.
-void explain_refusals(const Placement& by_rules, Placement& placement) {
-  for (NodeId id = 0; id < placement.decisions.size(); ++id) {
-    for (PassedOver& passed : placement.decisions[id].passed_over) {
-      for (const PassedOver& first : by_rules.decisions[id].passed_over) {
-        const bool same = by_rules.devices[static_cast<std::size_t>(first.device)] ==
-                          placement.devices[static_cast<std::size_t>(passed.device)];
-        if (!same || first.refusal == Refusal::kCost) continue;
-        passed.refusal = first.refusal;
-        passed.reason = first.reason;
-        passed.remedy = first.remedy;
-      }
-    }
-  }
-}
-
-/// Why a leaf is where it is was decided before it had memory: by the rules, or for want of room.
-void explain_leaves(const Placement& by_rules, std::span<const LeafMemory> leaves,
-                    Placement& placement) {
-  for (const LeafMemory& leaf : leaves) {
-    const Decision& wanted = by_rules.decisions[leaf.leaf];
-    Decision& decision = placement.decisions[leaf.leaf];
-    Device* there = placement.devices[static_cast<std::size_t>(decision.device)];
-    Device* better = by_rules.devices[static_cast<std::size_t>(wanted.device)];
-    decision.rule = wanted.rule;
-    decision.reason = there == better
-                          ? wanted.reason
-                          : fmt::format("{} has no room left for it", better->info().name);
-    for (const Conversion& conversion : placement.conversions) {
-      if (conversion.leaf == leaf.leaf && there != better) decision.reason += to_text(conversion);
-    }
-  }
 }
 
 }  // namespace
@@ -135,18 +76,10 @@ Result<PlacedStep> StepFlags::place() const {
 
         placed.shape = request.steps.front();
         placed.shape.tokens = std::min(tokens_, placed.shape.context);
-        SHUNT_ASSIGN(const StepGraph as_in_file, model->definition->build(placed.shape));
-        SHUNT_ASSIGN(const Placement by_rules,
-                     model->place_step(as_in_file.graph, {}, model->devices));
-        SHUNT_ASSIGN(placed.step, model->build(placed.shape, fit->transcoded));
+        SHUNT_ASSIGN(FittedStep fitted, place_fitted(*model, placed.shape, request, *fit));
+        placed.step = std::move(fitted.step);
+        placed.placement = std::move(fitted.placement);
         const Graph& graph = placed.step.graph;
-        const PromisedMemory promised(model->devices);
-        const auto memory = promise(placed.step, *fit, promised);
-        SHUNT_ASSIGN(placed.placement,
-                     model->place_step(graph, memory, fit->devices, fit->stream_bytes));
-        list_conversions(placed.step, *fit, placed.placement);
-        explain_leaves(by_rules, memory, placed.placement);
-        explain_refusals(by_rules, placed.placement);
         placed.segments = cut_segments(graph, placed.placement, graph.outputs(),
                                        planned_leaf_types(graph, placed.placement))
                               .segments;

@@ -168,6 +168,8 @@ Status RunCommand::run(Output& output) {
   report.seed = sampling_.seed;
   report.memory = ready.session->memory();
   report.peak_memory = peak_memory();
+  report.model_notes = ready.open.model->notes();
+  report.session_notes = ready.session->notes();
   if (json_) output.write(to_json(report));
   if (!output.failed()) say_plain(summary(report));
   SHUNT_TRY(traced);

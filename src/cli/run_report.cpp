@@ -26,6 +26,16 @@ std::int64_t generated(const RunReport& report) {
   return static_cast<std::int64_t>(report.result.tokens.size());
 }
 
+/// Lines with a heading in front. A CPU alone, of which there is but one line, has nothing to say.
+std::string note_lines(std::string_view heading, const std::vector<std::string>& notes) {
+  if (notes.size() < 2) return {};
+  std::string text;
+  for (const std::string& note : notes) {
+    text += fmt::format("{:<12}{}\n", text.empty() ? heading : "", note);
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string summary(const RunReport& report) {
@@ -36,13 +46,15 @@ std::string summary(const RunReport& report) {
       "prompt      {}\n"
       "generation  {}\n"
       "memory      {} weights, {} cache, {} activations; peak of the process {}\n"
+      "{}{}"
       "seed        {}\n"
       "stopped     {}\n",
       report.path, model.architecture, format_count(model.weights), report.load_seconds,
       speed(report.prompt_tokens, report.result.prompt_seconds),
       speed(generated(report), report.result.generate_seconds), format_bytes(model.weight_bytes),
       format_bytes(report.memory.cache), format_bytes(report.memory.activations),
-      format_bytes(report.peak_memory), report.seed, to_string(report.result.stop));
+      format_bytes(report.peak_memory), note_lines("loaded", report.model_notes),
+      note_lines("session", report.session_notes), report.seed, to_string(report.result.stop));
 }
 
 std::string to_json(const RunReport& report) {
@@ -60,6 +72,7 @@ std::string to_json(const RunReport& report) {
                     {"cache", report.memory.cache},
                     {"activations", report.memory.activations},
                     {"peak_rss", report.peak_memory}};
+  json["notes"] = {{"model", report.model_notes}, {"session", report.session_notes}};
   json["seed"] = report.seed;
   json["model"] = {
       {"path", report.path},      {"name", model.name},      {"architecture", model.architecture},

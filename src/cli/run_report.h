@@ -20,6 +20,8 @@ struct RunReport {
   double load_seconds = 0;
   SessionMemory memory;
   std::uint64_t peak_memory = 0;
+  std::vector<std::string> model_notes;    ///< Model::notes()
+  std::vector<std::string> session_notes;  ///< Session::notes()
 };
 
 /// A few lines, each with its end.

@@ -60,7 +60,9 @@ class Fitter {
     most_streamed_.resize(model.devices.size(), kNoLimit);
   }
 
-  Result<Fit> run() {
+  /// `endless`: buffers have no end, either.
+  Result<Fit> run(bool endless) {
+    endless_ = endless;
     for (const StepShape& shape : request_.steps) {
       SHUNT_ASSIGN(StepGraph step, model_.definition->build(shape));
       graphs_.push_back(std::make_shared<const Graph>(std::move(step.graph)));
@@ -75,7 +77,12 @@ class Fitter {
       const Status predicted = predict();
       if (predicted) {
         if (!reduce_where_full()) break;
-      } else if (predicted.error().code() != ErrorCode::kOutOfMemory || !reduce_everywhere()) {
+      } else if (predicted.error().code() != ErrorCode::kOutOfMemory) {
+        return Error(predicted.error());
+      } else if (endless_) {
+        count_leaves();
+        break;
+      } else if (!reduce_everywhere()) {
         return Error(predicted.error());
       }
     }
@@ -141,10 +148,11 @@ class Fitter {
           return answers.of(user, d) &&
                  (decision.rule != Rule::kPinned || answers.same_type(leaf.id, decision.device, d));
         };
-        can.push_back(size_on(leaf, d) <= device(d).memory().max_size() &&
-                      !users[leaf.id].empty() &&
+        can.push_back(!users[leaf.id].empty() &&
                       std::all_of(users[leaf.id].begin(), users[leaf.id].end(), serves));
       }
+      for (int d = 0; d < cpu_; ++d)
+        short_of_room_ = short_of_room_ || (can[at(d)] && is_too_large(leaf, d));
       can_.push_back(std::move(can));
     }
     return ok();
@@ -155,7 +163,8 @@ class Fitter {
   void find_types(Leaf& leaf, const Answers& answers, const Placement& wanted) {
     leaf.tensors.assign(model_.devices.size(), graph().node(leaf.id).result);
     if (leaf.info == nullptr) return;
-    if (const auto home = model_.homes.find(leaf.info); home != model_.homes.end()) {
+    const auto home = model_.homes.find(leaf.info);
+    if (home != model_.homes.end() && !endless_) {
       const auto known = model_.transcoded.find(leaf.info);
       if (known != model_.transcoded.end()) set_type(leaf, home->second, known->second);
       return;
@@ -218,6 +227,10 @@ class Fitter {
     return room;
   }
 
+  bool is_too_large(const Leaf& leaf, int index) const {
+    return !endless_ && size_on(leaf, index) > device(index).memory().max_size();
+  }
+
   /// `has_weights`: the devices that weights of the same unit lie on.
   int home_of(std::size_t leaf, const std::vector<bool>& open,
               const std::vector<bool>& has_weights) const {
@@ -226,7 +239,7 @@ class Fitter {
     const auto is_open = [&](int d) { return d == cpu_ || open[at(d)]; };
     if (const int there = there_already(each); there >= 0) return is_open(there) ? there : cpu_;
     const auto suits = [&](int d, bool alone) {
-      return d == cpu_ || (is_open(d) && can_[leaf][at(d)] &&
+      return d == cpu_ || (is_open(d) && can_[leaf][at(d)] && !is_too_large(each, d) &&
                            (each.info != nullptr || alone || has_weights[at(d)]));
     };
     if (suits(each.wanted, each.for_speed)) return each.wanted;
@@ -274,7 +287,7 @@ class Fitter {
           if (!open[at(d)] || more[at(d)] == 0) continue;
           if (more[at(d)] <= room_[at(d)] - std::min(room_[at(d)], taken_[at(d)])) continue;
           open[at(d)] = false;
-          closed = true;
+          closed = short_of_room_ = true;
         }
         if (closed) continue;
         for (int d = 0; d <= cpu_; ++d) taken_[at(d)] += more[at(d)];
@@ -363,6 +376,12 @@ class Fitter {
     return ok();
   }
 
+  /// What is known of bytes where no device has buffers for the rest.
+  void count_leaves() {
+    bytes_.assign(model_.devices.size(), {});
+    for (std::size_t d = 0; d < bytes_.size(); ++d) bytes_[d].weights = taken_[d];
+  }
+
   /// A step's graph with weights as they are at the homes at hand.
   Result<std::shared_ptr<const Graph>> graph_of(std::size_t index) const {
     const auto types = leaf_types(steps_[index].weights, transcoded());
@@ -407,6 +426,7 @@ class Fitter {
   /// Less room for a device's leaves; or, where that does not help, less that is sent there; or no
   /// use of it. False if nothing of that can be.
   bool reduce(int index, std::uint64_t by) {
+    short_of_room_ = true;
     std::uint64_t& room = room_[at(index)];
     // What is loaded makes no room by being used from elsewhere.
     if (request_.loaded != nullptr && stream_less(index)) return true;
@@ -519,6 +539,7 @@ class Fitter {
     fit.most_streamed = most_streamed_;
     fit.stream_bytes = stream_bytes();
     fit.used = used_;
+    fit.short_of_room = short_of_room_;
     fit.homes.caches.assign(steps_.front().caches.size(), cpu_);
     for (std::size_t i = 0; i < leaves_.size(); ++i) {
       if (leaves_[i].info == nullptr) {
@@ -564,6 +585,8 @@ class Fitter {
   std::vector<std::uint64_t> most_streamed_;
   std::vector<std::uint64_t> streamed_;
   int rounds_ = 0;
+  bool endless_ = false;        // buffers have no end
+  bool short_of_room_ = false;  // something was left out somewhere
 };
 
 }  // namespace
@@ -587,7 +610,14 @@ std::vector<DeviceLimit> device_limits(std::span<Device* const> devices,
 }
 
 Result<Fit> fit_model(const ModelState& model, const FitRequest& request) {
-  return Fitter(model, request).run();
+  return Fitter(model, request).run(false);
+}
+
+Result<Fit> fit_endless(const ModelState& model, std::span<const StepShape> steps) {
+  FitRequest request;
+  request.steps.assign(steps.begin(), steps.end());
+  request.limits.resize(model.devices.size());
+  return Fitter(model, request).run(true);
 }
 
 std::vector<StepShape> session_steps(const ModelInfo& model, const SessionOptions& options) {

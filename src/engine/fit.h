@@ -71,11 +71,17 @@ struct Fit {
   std::vector<std::uint64_t> most_streamed;
   std::vector<std::uint64_t> stream_bytes;
   std::vector<std::string> notes;  ///< what was decided, a line a device
+  bool short_of_room = false;      ///< a device has less than it would if it had more memory
 };
 
 /// OutOfMemory, with the numbers, if the CPU has too little for what is left for it, or a device
 /// for what the user wants there.
 Result<Fit> fit_model(const ModelState& model, const FitRequest& request);
+
+/// The same if memory and buffers had no end, and nothing were loaded yet: what is elsewhere in
+/// fit_model()'s is so for want of room. `planned` is then all that would be needed; at least,
+/// where no device has buffers that large.
+Result<Fit> fit_endless(const ModelState& model, std::span<const StepShape> steps);
 
 /// The steps whose plans a session has from the start: prompts, and single tokens.
 std::vector<StepShape> session_steps(const ModelInfo& model, const SessionOptions& options);

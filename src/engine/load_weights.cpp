@@ -7,6 +7,7 @@
 
 #include "base/fail.h"
 #include "engine/fit.h"
+#include "engine/fitted_step.h"
 #include "engine/weights_in_memory.h"
 #include "shunt/plan.h"
 
@@ -108,7 +109,14 @@ void forget_moved(ModelState& model, const Homes& homes) {
     std::erase_if(buffers, [&](const auto& buffer) { return !needed.contains(buffer.get()); });
 }
 
-/// Decides what fits where, and allocates that. A device that gives less than it said gets less.
+void say(const LoadOptions& options, std::span<const std::string> lines) {
+  for (const std::string& line : lines) {
+    if (options.fallback.say) options.fallback.say(line);
+  }
+}
+
+/// Decides what fits where, has that judged, and allocates it. A device that gives less than it
+/// said gets less, which is judged again.
 Result<Blocks> fit_and_allocate(ModelState& model, const StepGraph& step,
                                 const LoadOptions& options) {
   std::vector<int> attempts(model.devices.size(), 0);
@@ -121,11 +129,15 @@ Result<Blocks> fit_and_allocate(ModelState& model, const StepGraph& step,
     for (std::size_t i = 0; i < caps.size(); ++i) request.limits[i].cap = caps[i];
     if (!model.homes.empty()) request.loaded = &model.homes;
     SHUNT_ASSIGN(Fit fit, fit_model(model, request));
+    SHUNT_ASSIGN(const Verdict verdict, judge_fit(model, request, fit, options.fallback));
     SHUNT_ASSIGN(Blocks blocks, allocate(model, step, std::move(fit)));
     if (!blocks.refused_by) {
+      say(options, verdict.lines);
+      model.fell_back = verdict.fell_back;
       model.cache_homes = blocks.fit.homes.caches;
       model.most_streamed = blocks.fit.most_streamed;
       model.used = blocks.fit.used;
+      model.short_of_room = model.short_of_room || blocks.fit.short_of_room;
       model.transcoded = blocks.fit.transcoded;
       forget_moved(model, blocks.fit.homes);
       model.predicted = weights_ledger(model);
@@ -141,6 +153,7 @@ Result<Blocks> fit_and_allocate(ModelState& model, const StepGraph& step,
     refusals.push_back(fmt::format(
         "{}: refused memory for weights out of {}, so it gets at most {}",
         model.devices[device]->info().name, size_text(planned), size_text(caps[device])));
+    say(options, std::span(&refusals.back(), 1));
   }
 }
 
@@ -199,8 +212,6 @@ void use_mapped(ModelState& model, const StepGraph& step, const Homes& homes, Pr
 /// Places and fills, as far as nothing is lost.
 Result<Filled> try_to_load(ModelState& model, const StepGraph& step, const LoadOptions& options,
                            Progress& progress) {
-  SHUNT_ASSIGN(const Placement placement, model.place_step(step.graph, {}, model.devices));
-  SHUNT_TRY(apply_fallback_policy(step.graph, placement, options.fallback));
   SHUNT_ASSIGN(Blocks blocks, fit_and_allocate(model, step, options));
   for (const auto& [info, home] : model.homes) progress.add(info->bytes);
   for (std::size_t i = 0; i < model.devices.size(); ++i) {
@@ -221,10 +232,8 @@ void say_transcoded(ModelState& model, const LoadOptions& options, const std::st
   } else {
     lines.push_back(lost + ", so nothing was transcoded");
   }
-  for (std::string& line : lines) {
-    if (options.fallback.say) options.fallback.say(line);
-    model.notes.push_back(std::move(line));
-  }
+  say(options, lines);
+  model.notes.insert(model.notes.end(), lines.begin(), lines.end());
 }
 
 }  // namespace

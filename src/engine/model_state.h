@@ -42,12 +42,14 @@ struct ModelState {
   /// Those that have another type there. Used from the CPU instead, a weight is as in the file.
   Transcoded transcoded;
   std::vector<int> cache_homes;  ///< where a session's caches are to lie
+  bool short_of_room = false;    ///< some may lie elsewhere than they would if there were more
   std::vector<bool> used;        ///< by device: there was use for it
   /// The most bytes of weights that are sent to each of the devices for one op.
   std::vector<std::uint64_t> most_streamed;
   std::optional<std::uint64_t> memory_margin;
   SessionOptions session;  ///< what room is left for
   FallbackPolicy fallback;
+  std::size_t fell_back = 0;  ///< operations of a step, as was said when it was loaded
   DeviceErrorPolicy on_device_error;
   Ledger predicted;  ///< of the weights and of a session as it was announced
   Ledger ledger;     ///< of the weights

@@ -44,8 +44,28 @@ bool SessionPlans::lower(const Fit& fit, Caps& caps, const Error& error) {
     notes_.push_back(fmt::format(
         "{}: refused memory for a session out of {}, so it gets at most {}",
         name_of(*model_.devices[i]), size_text(fit.planned[i]), size_text(caps.most[i])));
+    say(notes_.back());
   }
   return !planned.empty();
+}
+
+Result<Verdict> SessionPlans::judge(const FitRequest& request, const Fit& fit) const {
+  const FallbackPolicy& policy = model_.fallback;
+  const bool limits = policy.max_cpu_share || policy.max_copy_bytes;
+  const bool anything = policy.mode == FallbackMode::kAllow && !limits;
+  if (anything || model_.devices.size() < 2) return Verdict();
+  return judge_fit(model_, request, fit, policy);
+}
+
+void SessionPlans::say(const std::string& line) const {
+  if (model_.fallback.say) model_.fallback.say(line);
+}
+
+/// What was said when the model was loaded, or since, is not said again.
+void SessionPlans::say(const Verdict& verdict) {
+  if (verdict.fell_back <= fell_back_) return;
+  fell_back_ = verdict.fell_back;
+  for (const std::string& line : verdict.lines) say(line);
 }
 
 Status SessionPlans::allocate_caches(const StepGraph& step, const Homes& homes) {
@@ -135,6 +155,7 @@ Status SessionPlans::make_all(std::vector<StepShape> steps) {
     request.wanted_caches = &model_.cache_homes;
     request.used = model_.used;
     SHUNT_ASSIGN(Fit fit, fit_model(model_, request));
+    SHUNT_ASSIGN(const Verdict verdict, judge(request, fit));
     const auto make = [&]() -> Status {
       SHUNT_ASSIGN(const StepGraph step, model_.definition->build(steps.front()));
       SHUNT_TRY(allocate_caches(step, fit.homes));
@@ -146,6 +167,7 @@ Status SessionPlans::make_all(std::vector<StepShape> steps) {
     };
     const Status made = make();
     if (made) {
+      say(verdict);
       notes_.insert(notes_.end(), fit.notes.begin(), fit.notes.end());
       homes_ = std::move(fit.homes);
       return ok();
@@ -171,7 +193,9 @@ Result<StepPlan> SessionPlans::make_one(const StepShape& shape) {
     request.loaded = &homes_.weights;
     request.caches = &homes_.caches;
     SHUNT_ASSIGN(const Fit fit, fit_model(model_, request));
+    SHUNT_ASSIGN(const Verdict verdict, judge(request, fit));
     auto made = compile_step(shape, fit);
+    if (made) say(verdict);
     if (made || made.error().code() != ErrorCode::kOutOfMemory) return made;
     if (!lower(fit, caps, made.error())) return made;
   }
@@ -242,7 +266,9 @@ Result<StepPlan*> SessionPlans::plan_to_append(std::int64_t tokens) {
   const std::int64_t few = model_.stream_rows - 1;
   if (!whole->streams || tokens > few || options_.batch <= few) return whole;
   auto small = plan_for(few, 1);
-  if (small || small.error().code() != ErrorCode::kOutOfMemory) return small;
+  if (small) return small;
+  const ErrorCode code = small.error().code();  // no room, or what falls back then is denied
+  if (code != ErrorCode::kOutOfMemory && code != ErrorCode::kUnsupported) return small;
   return plan_for(options_.batch, 1);
 }
 

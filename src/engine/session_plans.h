@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "engine/fit.h"
+#include "engine/fitted_step.h"
 #include "engine/model_state.h"
 #include "engine/weights_in_memory.h"
 #include "shunt/plan.h"
@@ -26,7 +27,8 @@ class SessionPlans {
  public:
   /// With the plans that every session needs, so that what does not fit is told before the first
   /// token. A device that refuses memory gets less, down to nothing. OutOfMemory if that is not
-  /// enough. `options` are complete: no 0 stands for something else.
+  /// enough, Unsupported if the model's policy denies what then falls back. `options` are complete:
+  /// no 0 stands for something else.
   static Result<std::unique_ptr<SessionPlans>> create(const ModelState& model,
                                                       const SessionOptions& options);
 
@@ -53,7 +55,7 @@ class SessionPlans {
 
  private:
   SessionPlans(const ModelState& model, const SessionOptions& options)
-      : model_(model), options_(options) {}
+      : model_(model), options_(options), fell_back_(model.fell_back) {}
 
   /// Devices that gave less than was planned, and what they get from now on.
   struct Caps {
@@ -63,6 +65,9 @@ class SessionPlans {
   Caps no_caps() const;
   FitRequest request(std::vector<StepShape> steps, const Caps& caps) const;
   bool lower(const Fit& fit, Caps& caps, const Error& error);
+  Result<Verdict> judge(const FitRequest& request, const Fit& fit) const;
+  void say(const std::string& line) const;
+  void say(const Verdict& verdict);
   Status make_all(std::vector<StepShape> steps);
   Result<StepPlan> make_one(const StepShape& shape);
   Status make_again(const StepShape& shape);
@@ -75,6 +80,7 @@ class SessionPlans {
 
   const ModelState& model_;
   SessionOptions options_;
+  std::size_t fell_back_;  // operations of a step, as was said
   bool intact_ = true;
   Homes homes_;
   std::vector<std::string> notes_;

@@ -1,8 +1,9 @@
 // A plugin with a device that exists only in tests: its memory is out of the host's reach, and all
 // it can do is matmul and add; it wants weights to be sent for products. With SHUNT_BACKEND_PATH it
 // runs real models together with the CPU. Another one, in a folder of its own, has a wrong kernel:
-// its sums are 1% too large. One wants Q8_0 instead of F32 and Q4_0, one is lost after some calls,
-// and one never comes back (tests/CMakeLists.txt).
+// its sums are 1% too large. One wants Q8_0 instead of F32 and Q4_0, one can do everything but
+// refuses memory when it is first asked for some, one is lost after some calls, and one never comes
+// back (tests/CMakeLists.txt).
 #include <fmt/format.h>
 
 #include <chrono>
@@ -20,6 +21,11 @@ class TestBackend final : public shunt::Backend {
 #ifdef SHUNT_TEST_LOST_AT
   TestBackend() {
     device_.fail_at({.any = SHUNT_TEST_LOST_AT, .for_good = true});
+  }
+#endif
+#ifdef SHUNT_TEST_PLUGIN_STINGY
+  TestBackend() {
+    device_.fail_at({.allocation = 1});
   }
 #endif
 #ifdef SHUNT_TEST_PLUGIN_HANGS
@@ -50,6 +56,9 @@ class TestBackend final : public shunt::Backend {
       return shunt::Support::no(shunt::Refusal::kType,
                                 fmt::format("test0 adds no {}", to_string(type)));
     };
+#endif
+#ifdef SHUNT_TEST_PLUGIN_STINGY
+    config.ops.clear();
 #endif
 #ifdef SHUNT_TEST_PLUGIN_WRONG
     config.wrong["add"] = [](shunt::RefTensor& sum) {

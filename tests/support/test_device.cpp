@@ -314,6 +314,7 @@ Result<std::unique_ptr<Binding>> TestProgram::bind(const Addresses& addresses) {
 }
 
 Result<std::unique_ptr<Buffer>> TestMemory::allocate(std::size_t bytes) {
+  ++device_.allocations_;
   SHUNT_TRY(device_.count(&TestFailures::allocation, "allocation"));
   const std::size_t taken = used;
   if (bytes > config_.max_buffer || (!pinned_ && bytes > config_.memory - taken)) {

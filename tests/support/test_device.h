@@ -105,6 +105,8 @@ class TestDevice final : public Device {
   std::size_t allocated() const;
   /// The same of its staging memory.
   std::size_t pinned() const;
+  /// How often memory was asked for, granted or not.
+  std::size_t allocations() const { return allocations_; }
 
  private:
   friend class TestBinding;
@@ -129,6 +131,7 @@ class TestDevice final : public Device {
   std::atomic<std::size_t> sent_ = 0;
   std::atomic<std::size_t> received_directly_ = 0;
   std::atomic<std::size_t> moved_through_pinned_ = 0;
+  std::atomic<std::size_t> allocations_ = 0;
 };
 
 }  // namespace shunt::test

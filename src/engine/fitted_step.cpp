@@ -1,0 +1,276 @@
+#include "engine/fitted_step.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "base/fail.h"
+#include "engine/promised_memory.h"
+#include "schedule/fallback.h"
+#include "schedule/place_facts.h"
+#include "schedule/storage_users.h"
+#include "shunt/explain.h"
+
+namespace shunt {
+
+namespace {
+
+std::size_t at(int index) {
+  return static_cast<std::size_t>(index);
+}
+
+/// Weights and caches where they fit, as promises.
+std::vector<LeafMemory> promise(const StepGraph& step, const Homes& homes,
+                                const PromisedMemory& promised) {
+  std::vector<LeafMemory> memory;
+  for (const WeightLeaf& weight : step.weights)
+    memory.push_back({weight.leaf, promised.on(homes.weights.at(weight.info))});
+  for (std::size_t i = 0; i < step.caches.size(); ++i)
+    memory.push_back({step.caches[i], promised.on(homes.caches[i])});
+  return memory;
+}
+
+/// Makes a placement over some of the devices one over all of them.
+void count_all_devices(const ModelState& model, Placement& placement) {
+  std::vector<int> index;
+  for (const Device* device : placement.devices) {
+    const auto found = std::find(model.devices.begin(), model.devices.end(), device);
+    index.push_back(static_cast<int>(found - model.devices.begin()));
+  }
+  const auto renumber = [&](int& device) { device = index[at(device)]; };
+  for (Decision& decision : placement.decisions) {
+    renumber(decision.device);
+    for (PassedOver& passed : decision.passed_over) renumber(passed.device);
+  }
+  for (Conversion& conversion : placement.conversions) renumber(conversion.device);
+  for (PredictedCopy& copy : placement.predicted_copies) {
+    renumber(copy.from);
+    renumber(copy.to);
+  }
+  placement.devices = model.devices;
+}
+
+/// Weights that come in another type than the file's, as leaves of this step.
+void list_conversions(const StepGraph& step, const Fit& fit, Placement& placement) {
+  for (const WeightLeaf& weight : step.weights) {
+    const auto found = fit.transcoded.find(weight.info);
+    if (found == fit.transcoded.end()) continue;
+    const TranscodedWeight& other = found->second;
+    placement.conversions.push_back(
+        {weight.leaf, other.from, other.to, placement.decisions[weight.leaf].device, other.reason});
+  }
+}
+
+Result<FittedStep> place_at_home(const ModelState& model, const StepShape& shape, const Fit& fit) {
+  FittedStep placed;
+  SHUNT_ASSIGN(placed.step, model.build(shape, fit.transcoded));
+  const PromisedMemory promised(model.devices);
+  SHUNT_ASSIGN(placed.placement,
+               model.place_step(placed.step.graph, promise(placed.step, fit.homes, promised),
+                                fit.devices, fit.stream_bytes));
+  count_all_devices(model, placed.placement);
+  list_conversions(placed.step, fit, placed.placement);
+  return placed;
+}
+
+/// What a placement would be if memory had no end, and what it would take, by device.
+struct Endless {
+  Placement placement;
+  std::vector<std::uint64_t> needed;
+  std::vector<std::uint64_t> usable;  ///< what there is of that, with what is loaded already
+};
+
+/// Reasons for a fitted placement that were decided before memory was: by the rules, while leaves
+/// were free to go anywhere, or for want of room.
+class Explainer {
+ public:
+  /// `endless`: null if there was room for all.
+  Explainer(const ModelState& model, const Placement& by_rules, const Endless* endless,
+            FittedStep& fitted)
+      : model_(model),
+        by_rules_(by_rules),
+        endless_(endless),
+        graph_(fitted.step.graph),
+        placement_(fitted.placement) {}
+
+  void explain() {
+    for (NodeId id = 0; id < graph_.size(); ++id) {
+      const Node& node = graph_.node(id);
+      if (is_computed(node)) {
+        for (int device = 0; device < placement_.decisions[id].device; ++device)
+          explain_refusal(id, device);
+      } else if (is_weight(node.role) || node.role == Role::kCache) {
+        explain_leaf(id);
+      }
+    }
+  }
+
+ private:
+  std::string name(int device) const { return model_.devices[at(device)]->info().name; }
+
+  /// Whether a node would be on a device that has no room for it, or for what it works with.
+  bool lacks_room(NodeId id, int device) const {
+    return endless_ != nullptr && endless_->placement.decisions[id].device == device &&
+           placement_.decisions[id].device != device;
+  }
+
+  /// What of a node has no room on a device where it would be.
+  std::string_view homeless(NodeId id, int device) const {
+    bool cache = false;
+    std::vector<NodeId> tensors = graph_.node(id).sources;
+    tensors.push_back(id);
+    for (NodeId tensor : tensors) {
+      if (tensor == kNoNode) continue;
+      const NodeId owner = graph_.node(tensor).storage;
+      if (!lacks_room(owner, device)) continue;
+      if (is_weight(graph_.node(owner).role)) return "its weights";
+      cache = cache || graph_.node(owner).role == Role::kCache;
+    }
+    return cache ? "its cache" : "what it works with";
+  }
+
+  std::string no_room(NodeId id, int device) const {
+    const std::uint64_t needed = endless_->needed[at(device)];
+    const std::uint64_t usable = endless_->usable[at(device)];
+    std::string text = fmt::format("{} has no room left for {}: it would need {} and may use {}",
+                                   name(device), homeless(id, device), size_text(needed),
+                                   usable == kNoLimit ? "any amount" : size_text(usable));
+    if (needed <= usable) {
+      text += fmt::format(", in buffers of at most {}",
+                          size_text(model_.devices[at(device)]->memory().max_size()));
+    }
+    return text;
+  }
+
+  static const PassedOver* find(const Decision& decision, int device) {
+    for (const PassedOver& passed : decision.passed_over) {
+      if (passed.device == device) return &passed;
+    }
+    return nullptr;
+  }
+
+  /// What a better device says to a node: that of the rules if it refused it then; else that it has
+  /// no room; else what it says now.
+  void explain_refusal(NodeId id, int device) {
+    std::vector<PassedOver>& all = placement_.decisions[id].passed_over;
+    auto now = std::find_if(all.begin(), all.end(),
+                            [&](const PassedOver& each) { return each.device == device; });
+    const PassedOver* before = find(by_rules_.decisions[id], device);
+    std::optional<PassedOver> better;
+    if (before != nullptr && before->refusal != Refusal::kCost) {
+      better = *before;
+    } else if (lacks_room(id, device)) {
+      if (now != all.end() && now->refusal == Refusal::kMemory) return;
+      better = PassedOver{device, Refusal::kMemory, no_room(id, device)};
+    } else if (now == all.end() && before != nullptr) {
+      better = *before;  // nothing at all is on that device
+    }
+    if (!better) return;
+    if (now != all.end()) {
+      *now = std::move(*better);
+    } else {
+      const auto place = std::find_if(all.begin(), all.end(),
+                                      [&](const PassedOver& each) { return each.device > device; });
+      all.insert(place, std::move(*better));
+    }
+  }
+
+  void explain_leaf(NodeId id) {
+    const Decision& wanted = by_rules_.decisions[id];
+    Decision& decision = placement_.decisions[id];
+    decision.rule = wanted.rule;
+    if (decision.device == wanted.device) {
+      decision.reason = wanted.reason;
+      return;
+    }
+    const int roomy =
+        endless_ == nullptr ? decision.device : endless_->placement.decisions[id].device;
+    if (roomy != decision.device) {
+      decision.reason = fmt::format("{} has no room left for it", name(roomy));
+    } else if (graph_.node(id).role == Role::kCache) {
+      decision.reason = "it is beside the weights of its layer";
+    } else {
+      decision.reason = fmt::format("{} does not compute all that uses it", name(wanted.device));
+    }
+    for (const Conversion& conversion : placement_.conversions) {
+      if (conversion.leaf == id) decision.reason += to_text(conversion);
+    }
+  }
+
+  const ModelState& model_;
+  const Placement& by_rules_;
+  const Endless* endless_;
+  const Graph& graph_;
+  Placement& placement_;
+};
+
+/// The fit of a request if memory had no end; nothing if that is what it got.
+Result<std::optional<Fit>> roomy_fit(const ModelState& model, const FitRequest& request,
+                                     const Fit& fit) {
+  // Caches that are there already may lie where they do for want of room.
+  if (!fit.short_of_room && !model.short_of_room && request.caches == nullptr)
+    return std::optional<Fit>();
+  SHUNT_ASSIGN(Fit roomy, fit_endless(model, request.steps));
+  return std::optional<Fit>(std::move(roomy));
+}
+
+/// Bytes that a device may have in all, with those of weights that are there already.
+std::vector<std::uint64_t> usable_bytes(const ModelState& model, const FitRequest& request) {
+  std::vector<std::uint64_t> bytes;
+  for (std::size_t i = 0; i < model.devices.size(); ++i) {
+    bytes.push_back(request.limits[i].usable());
+    if (request.loaded == nullptr || bytes.back() == kNoLimit) continue;
+    for (const auto& buffer : model.buffers[i]) bytes.back() += buffer->size();
+  }
+  return bytes;
+}
+
+Result<FittedStep> place_fitted(const ModelState& model, const StepShape& shape,
+                                const FitRequest& request, const Fit& fit, const Fit* roomy) {
+  SHUNT_ASSIGN(FittedStep fitted, place_at_home(model, shape, fit));
+  SHUNT_ASSIGN(const StepGraph as_in_file, model.definition->build(shape));
+  SHUNT_ASSIGN(const Placement by_rules, model.place_step(as_in_file.graph, {}, model.devices));
+  std::optional<Endless> endless;
+  if (roomy != nullptr) {
+    SHUNT_ASSIGN(FittedStep other, place_at_home(model, shape, *roomy));
+    endless = {std::move(other.placement), roomy->planned, usable_bytes(model, request)};
+  }
+  Explainer(model, by_rules, endless ? &*endless : nullptr, fitted).explain();
+  return fitted;
+}
+
+}  // namespace
+
+Result<FittedStep> place_fitted(const ModelState& model, const StepShape& shape,
+                                const FitRequest& request, const Fit& fit) {
+  SHUNT_ASSIGN(const std::optional<Fit> roomy, roomy_fit(model, request, fit));
+  return place_fitted(model, shape, request, fit, roomy ? &*roomy : nullptr);
+}
+
+Result<Verdict> judge_fit(const ModelState& model, const FitRequest& request, const Fit& fit,
+                          const FallbackPolicy& policy) {
+  SHUNT_ASSIGN(const std::optional<Fit> roomy, roomy_fit(model, request, fit));
+  std::optional<Verdict> worst;
+  for (const StepShape& shape : request.steps) {
+    SHUNT_ASSIGN(const FittedStep fitted,
+                 place_fitted(model, shape, request, fit, roomy ? &*roomy : nullptr));
+    const Graph& graph = fitted.step.graph;
+    Verdict verdict;
+    FallbackPolicy collecting = policy;
+    collecting.say = [&](std::string_view line) { verdict.lines.emplace_back(line); };
+    const Status status = apply_fallback_policy(graph, fitted.placement, collecting);
+    if (!status) {
+      for (const std::string& line : verdict.lines) {
+        if (policy.say) policy.say(line);
+      }
+      return Error(status.error());
+    }
+    for (NodeId id = 0; id < graph.size(); ++id) {
+      const bool fell = is_computed(graph.node(id)) && fallback_cause(fitted.placement, id);
+      verdict.fell_back += fell ? 1 : 0;
+    }
+    if (!worst || verdict.fell_back > worst->fell_back) worst = std::move(verdict);
+  }
+  return worst.value_or(Verdict());
+}
+
+}  // namespace shunt

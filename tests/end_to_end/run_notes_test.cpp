@@ -1,0 +1,100 @@
+// What was decided about devices' memory, as `shunt run` says it; and what then may not run. One
+// plugin's test0 has matmul and add and 1 GiB; another one's has everything, but refuses memory
+// when it is first asked for some.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "support/models.h"
+#include "support/run_command.h"
+
+namespace shunt::test {
+namespace {
+
+using nlohmann::json;
+using testing::AllOf;
+using testing::ContainsRegex;
+using testing::HasSubstr;
+using testing::Not;
+
+constexpr std::string_view kRefused = "test0: refused memory for weights out of ";
+
+class RunNotes : public testing::Test {
+ protected:
+  RunResult run(const std::string& plugins, const std::vector<std::string>& more) const {
+    std::vector<std::string> words = {"run", "-m",     model_.path(), "-p",          "Hello",
+                                      "-n",  "8",      "-c",          "64",          "-b",
+                                      "8",   "--temp", "0",           "--ignore-eos"};
+    words.insert(words.end(), more.begin(), more.end());
+    RunOptions options;
+    options.environment["SHUNT_BACKEND_PATH"] = plugins;
+    return run_command(words, options);
+  }
+  SynthModel model_;
+};
+
+TEST_F(RunNotes, RefusedMemoryIsSaidAtOnceInTheSummaryAndInJson) {
+  const RunResult result = run(SHUNT_TEST_STINGY_PLUGINS, {});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(result.out, run(SHUNT_TEST_STINGY_PLUGINS, {"--devices", "cpu0"}).out);
+  EXPECT_THAT(result.err, HasSubstr("shunt: " + std::string(kRefused)));
+  const std::string summary = result.err.substr(result.err.find("\nmodel  "));
+  EXPECT_THAT(summary, AllOf(ContainsRegex("\nloaded      test0: .*layer.*\n            cpu0: "),
+                             HasSubstr("\n            " + std::string(kRefused)),
+                             ContainsRegex("\nsession     test0: .*\n            cpu0: ")));
+  const RunResult as_json = run(SHUNT_TEST_STINGY_PLUGINS, {"--json"});
+  const json notes = json::parse(as_json.out)["notes"];
+  ASSERT_EQ(notes["model"].size(), 3U) << as_json.out;
+  EXPECT_THAT(notes["model"][0].get<std::string>(), testing::StartsWith("test0: "));
+  EXPECT_THAT(notes["model"][1].get<std::string>(), testing::StartsWith("cpu0: "));
+  EXPECT_THAT(notes["model"][2].get<std::string>(), testing::StartsWith(std::string(kRefused)));
+  EXPECT_EQ(notes["session"].size(), 2U) << as_json.out;
+}
+
+TEST_F(RunNotes, ACpuAloneHasNothingToDecide) {
+  const RunResult result = run(SHUNT_TEST_STINGY_PLUGINS, {"--devices", "cpu0"});
+  EXPECT_THAT(result.err, AllOf(HasSubstr("\nmodel  "), Not(HasSubstr("\nloaded  ")),
+                                Not(HasSubstr("\nsession  "))));
+}
+
+TEST_F(RunNotes, DeniedIsWhatIsRefusedForWantOfRoom) {
+  const RunResult result = run(SHUNT_TEST_STINGY_PLUGINS, {"--fallback", "deny"});
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_EQ(result.out, "");
+  EXPECT_THAT(result.err, AllOf(HasSubstr("shunt: " + std::string(kRefused)), HasSubstr("denied"),
+                                HasSubstr("set_rows (test0 has no room left for its cache")));
+  const RunResult share = run(SHUNT_TEST_STINGY_PLUGINS, {"--max-cpu-time", "0%", "--rules-only"});
+  EXPECT_EQ(share.exit_code, 1);
+  EXPECT_THAT(share.err, AllOf(HasSubstr("at most 0.0% may"), HasSubstr("no room left")));
+}
+
+TEST_F(RunNotes, TheMarginLeavesNoRoomAndTheErrorSaysSo) {
+  const RunResult result =
+      run(SHUNT_TEST_PLUGINS, {"--memory-margin", "1GiB", "--fallback", "deny"});
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.err, AllOf(HasSubstr("15 matmul (test0 has no room left for its weights: it "
+                                          "would need "),
+                                HasSubstr("and may use 0 bytes)"),
+                                HasSubstr("2 swiglu (test0 has no kernel for swiglu)")));
+}
+
+/// `explain` counts what a run says.
+TEST_F(RunNotes, ExplainSaysTheSameOfTheSameStep) {
+  const std::vector<std::string> margin = {"--memory-margin", "1GiB"};
+  const RunResult result = run(SHUNT_TEST_PLUGINS, margin);
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  RunOptions options;
+  options.environment["SHUNT_BACKEND_PATH"] = SHUNT_TEST_PLUGINS;
+  const RunResult explained = run_command(
+      {"explain", "-m", model_.path(), "-c", "64", "-n", "64", "--memory-margin", "1GiB", "--json"},
+      options);
+  ASSERT_EQ(explained.exit_code, 0) << explained.err;
+  const json e = json::parse(explained.out);
+  EXPECT_GT(e["fell_back"], 0);
+  EXPECT_THAT(result.err, HasSubstr("shunt: " + std::to_string(e["fell_back"].get<int>()) + " of " +
+                                    std::to_string(e["operations"].get<int>()) + " operations"));
+}
+
+}  // namespace
+}  // namespace shunt::test
