@@ -44,7 +44,7 @@ static Status run() {
   SHUNT_ASSIGN(Graph built, std::move(g).build());
   const auto graph = std::make_shared<const Graph>(std::move(built));
   SHUNT_ASSIGN(Placement placement, place(*graph, devices));
-  SHUNT_ASSIGN(const auto plan, compile(graph, std::move(placement), {}));
+  SHUNT_ASSIGN(const auto plan, compile(graph, std::move(placement), {.steps_in_flight = 1}));
 
   SHUNT_ASSIGN(const auto input, plan->input(x));
   auto* numbers = reinterpret_cast<float*>(input.data());

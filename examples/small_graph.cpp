@@ -34,7 +34,7 @@ static Status run() {
       devices[static_cast<std::size_t>(placement.decisions[y.id].device)]->info().name.c_str(),
       placement.decisions[y.id].reason.c_str());
   SHUNT_ASSIGN(const auto plan,
-               compile(graph, std::move(placement), {.memory = memory, .observe = {}}));
+               compile(graph, std::move(placement), {.memory = memory, .steps_in_flight = 1}));
 
   SHUNT_ASSIGN(const auto input, plan->input(x));
   auto* numbers = reinterpret_cast<float*>(input.data());

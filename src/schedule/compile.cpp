@@ -48,7 +48,9 @@ Status CompiledPlan::check_options(const CompileOptions& options) {
   }
   observer_ = options.observer;
   if (observer_.nodes.empty()) return ok();
-  if (options.steps_in_flight > 1) return invalid("an observer sees one step at a time");
+  if (options.steps_in_flight > 1)
+    return invalid("an observer sees one step at a time, not {} in flight",
+                   options.steps_in_flight);
   if (!observer_.visit) return invalid("an observer needs something to call");
   watched_.assign(graph_->size(), false);
   for (NodeId id : observer_.nodes) {
@@ -117,7 +119,9 @@ Status CompiledPlan::allocate() {
     memory_use_.push_back({.device = static_cast<int>(i)});
     const DeviceRequests& requests = allocation_.devices[i];
     if (requests.shared.only_empty() || requests.own.only_empty()) {
-      SHUNT_ASSIGN(empty_[i], placement_.devices[i]->memory().allocate(0));
+      auto empty = placement_.devices[i]->memory().allocate(0);
+      if (!empty) return name_device(std::move(empty.error()), static_cast<int>(i));
+      empty_[i] = std::move(*empty);
     }
     for (std::size_t bytes : allocation_.devices[i].shared.layout.block_bytes) {
       auto block = placement_.devices[i]->memory().allocate(bytes);
@@ -159,32 +163,40 @@ const Copy* CompiledPlan::largest_staged() const {
   return largest;
 }
 
-/// Memory that pinned transfers go through: the device's own kind if it has one.
-BufferType& CompiledPlan::staging_type(int device) const {
+/// Memory that transfers go through: the device's own kind if it has one whose buffers are large
+/// enough.
+BufferType& CompiledPlan::staging_type(int device, std::size_t bytes) const {
   BufferType* own = placement_.devices[static_cast<std::size_t>(device)]->staging_memory();
-  return own != nullptr && own->host_accessible() ? *own : host_memory();
+  const bool suits = own != nullptr && own->host_accessible() && bytes <= own->max_size();
+  return suits ? *own : host_memory();
 }
 
-Status CompiledPlan::allocate_instance(Instance& instance) {
-  // Inputs, in host memory.
+Result<MemoryLayout> CompiledPlan::lay_out_inputs() const {
   std::vector<MemoryRequest> requests;
   for (NodeId id = 0; id < graph_->size(); ++id) {
     if (graph_->node(id).role == Role::kInput) requests.push_back({bytes_of(id), 0, 0});
   }
   BufferType& host = host_memory();
-  SHUNT_ASSIGN(const MemoryLayout layout, plan_memory(requests, host.alignment(), host.max_size()));
-  SHUNT_ASSIGN(instance.inputs,
-               host.allocate(layout.block_bytes.empty() ? 0 : layout.block_bytes[0]));
+  auto layout = plan_memory(requests, host.alignment(), host.max_size());
+  if (!layout) return name_device(std::move(layout.error()).with_context("inputs"), cpu());
+  return layout;
+}
+
+Status CompiledPlan::allocate_instance(Instance& instance) {
+  // Inputs, in host memory.
+  SHUNT_ASSIGN(const MemoryLayout layout, lay_out_inputs());
+  auto inputs = host_memory().allocate(layout.total());
+  if (!inputs) return name_device(std::move(inputs.error()).with_context("inputs"), cpu());
+  instance.inputs = std::move(*inputs);
   memory_use_.back().inputs += instance.inputs->size();
 
-  // What crosses between two devices that share nothing, piece after piece.
+  // What crosses between two devices that share nothing, piece after piece. The less goes to the
+  // one that it is for, the less there is of it: so where there is no room, that one is named.
   if (const Copy* largest = largest_staged()) {
     const std::size_t bytes = bytes_of(largest->node);
-    BufferType& type = staging_type(largest->to);
-    auto staging = type.allocate(bytes);
+    auto staging = staging_type(largest->to, bytes).allocate(bytes);
     if (!staging) {
-      Error error = std::move(staging.error()).with_context("staging");
-      return &type == &host_memory() ? error : name_device(std::move(error), largest->to);
+      return name_device(std::move(staging.error()).with_context("staging"), largest->to);
     }
     instance.staging = std::move(*staging);
     memory_use_.back().staging += bytes;
@@ -372,7 +384,6 @@ Status CompiledPlan::build_actions(Instance& instance, std::span<const NodeId> k
   std::size_t next_copy = 0;
   for (std::size_t i = 0; i <= cut_.segments.size(); ++i) {
     // What is read from elsewhere is at its copy; everything else is where it was made.
-    const int cpu = static_cast<int>(placement_.devices.size()) - 1;
     const auto seen_by = [&](int device) {
       std::vector<Address> seen = instance.homes;
       for (const Cut::Use& use : cut_.uses[i]) {
@@ -385,15 +396,15 @@ Status CompiledPlan::build_actions(Instance& instance, std::span<const NodeId> k
     for (; next_copy < cut_.copies.size() && cut_.copies[next_copy].segment == i; ++next_copy) {
       const Copy& copy = cut_.copies[next_copy];
       const Address to = place_of(instance, copy.to, allocation_.of_copy[next_copy]);
-      SHUNT_TRY(copy.picked ? add_picked_copy(instance, copy, to, seen_by(cpu)[copy.picked.ids])
+      SHUNT_TRY(copy.picked ? add_picked_copy(instance, copy, to, seen_by(cpu())[copy.picked.ids])
                             : add_copy(instance, copy, to));
     }
-    if (i > 0 && !watched_.empty()) add_observe(instance, i, seen_by(cpu));
+    if (i > 0 && !watched_.empty()) add_observe(instance, i, seen_by(cpu()));
     if (i < cut_.segments.size()) {
       SHUNT_TRY(add_run(instance, i, seen_by(cut_.segments[i].device)));
       continue;
     }
-    const std::vector<Address> on_host = seen_by(cpu);
+    const std::vector<Address> on_host = seen_by(cpu());
     for (NodeId id : kept) instance.readable.emplace_back(id, on_host[id]);
   }
   return ok();

@@ -107,7 +107,8 @@ class CompiledPlan final : public Plan {
   std::optional<Kind> way_of(const Copy& copy) const;
   const Copy* largest_staged() const;
   const BufferType& type_of(NodeId owner) const;
-  BufferType& staging_type(int device) const;
+  BufferType& staging_type(int device, std::size_t bytes) const;
+  Result<MemoryLayout> lay_out_inputs() const;  // one block
   bool is_own(const Instance& instance, const Buffer& buffer) const;
   Region region(const Instance& instance, const Address& at, std::size_t bytes) const;
   std::size_t bytes_of(NodeId node) const;
@@ -128,6 +129,7 @@ class CompiledPlan final : public Plan {
   Error name_segment(Error error, std::size_t segment) const;
   Error name_action(Error error, const Action& action) const;
   std::string device_name(int device) const;
+  int cpu() const { return static_cast<int>(placement_.devices.size()) - 1; }
 
   // For a trace.
   void declare_actions(Trace& trace);

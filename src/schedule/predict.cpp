@@ -20,15 +20,10 @@ Result<std::vector<MemoryUse>> CompiledPlan::predict(const CompileOptions& optio
     use.activations = requests.shared.layout.total() + steps * requests.own.layout.total();
     uses.push_back(use);
   }
-  std::vector<MemoryRequest> inputs;
-  for (NodeId id = 0; id < graph_->size(); ++id) {
-    if (graph_->node(id).role == Role::kInput) inputs.push_back({bytes_of(id), 0, 0});
-  }
-  BufferType& host = host_memory();
-  SHUNT_ASSIGN(const MemoryLayout layout, plan_memory(inputs, host.alignment(), host.max_size()));
+  SHUNT_ASSIGN(const MemoryLayout inputs, lay_out_inputs());
   const Copy* const largest = largest_staged();
   const std::size_t staged = largest == nullptr ? 0 : bytes_of(largest->node);
-  uses.back().inputs = steps * layout.total();
+  uses.back().inputs = steps * inputs.total();
   uses.back().staging = steps * staged;
   return uses;
 }
