@@ -5,6 +5,7 @@
 
 #include "base/fail.h"
 #include "device/sync_stream.h"
+#include "graph/op.h"
 
 namespace shunt::test {
 

@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "schedule/predict.h"
 #include "shunt/ops.h"
 #include "shunt/plan.h"
