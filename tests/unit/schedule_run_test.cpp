@@ -156,7 +156,7 @@ TEST(Pipelining, FourStepsAreUnderWayUnlessSomebodyWantsOthers) {
     Device* devices[] = {&a, &host};
     CompileOptions options;
     if (in_flight > 0) options.steps_in_flight = in_flight;
-    auto plan = compile(graph, *place(*graph, devices), options);
+    auto plan = compile(graph, *place_by_ability(*graph, devices), options);
     ASSERT_TRUE(plan) << plan.error().message();
     const int expected = in_flight == 1 ? 1 : 4;
     EXPECT_EQ((*plan)->memory().back().inputs, static_cast<std::size_t>(expected) * 16 * 4);

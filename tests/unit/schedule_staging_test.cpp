@@ -32,7 +32,8 @@ class Staging : public ::testing::Test {
 
   Result<std::unique_ptr<GraphRun>> compile(Device& second) {
     Device* devices[] = {&first_, &second, &host_};
-    return GraphRun::create(graph_, devices, {{0, values_}}, {.steps_in_flight = kSteps});
+    return GraphRun::create(graph_, devices, {{0, values_}},
+                            {.steps_in_flight = kSteps, .by_ability = true});
   }
 
   std::shared_ptr<const Graph> graph_;
