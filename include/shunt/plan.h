@@ -166,8 +166,9 @@ struct CompileOptions {
                                             ///< run; fusion and reuse leave them alone
   Observer observer = {};
   /// Steps that may be under way at the same time, each with inputs, outputs and transfers of its
-  /// own. Invalid below 1, and above 1 with an observer.
-  int steps_in_flight = 1;
+  /// own: that many times the memory. Whoever waits for each step before the next needs 1.
+  /// Invalid below 1, and above 1 with an observer.
+  int steps_in_flight = 4;
   /// Gets every action of every step, once the step has been waited for; must outlive the plan.
   Trace* trace = nullptr;
 };
@@ -216,8 +217,9 @@ class Plan {
   /// As they are now.
   virtual const ExtentValues& extents() const = 0;
   /// Memory of an input of the next step, to be filled before it starts; waits while that memory
-  /// is in use. Once that step has started it is that step's: ask again for the next one. Strides
-  /// are those of the graph's tensor. Invalid for other nodes.
+  /// is in use. What is not filled stays as it was in the step before; before the first it is 0.
+  /// Once the step has started the memory is that step's: ask again for the next one, which has its
+  /// own. Strides are those of the graph's tensor. Invalid for other nodes.
   virtual Result<std::span<std::byte>> input(Value leaf) = 0;
   /// Starts a step with the inputs and extents as they are, and gives its number; waits for the
   /// oldest if too many are under way. `cancel` may become true at any time, from any thread, and

@@ -82,7 +82,7 @@ class Fitter {
       } else if (endless_) {
         count_leaves();
         break;
-      } else if (!reduce_everywhere()) {
+      } else if (!reduce_after(predicted.error())) {
         return Error(predicted.error());
       }
     }
@@ -330,13 +330,19 @@ class Fitter {
           weights.push_back(tensor);
         }
       }
-      SHUNT_ASSIGN(const MemoryLayout weight_layout, side_by_side(device(d).memory(), weights));
-      SHUNT_ASSIGN(const MemoryLayout cache_layout, side_by_side(device(d).memory(), caches));
-      bytes_[at(d)].weights = weight_layout.total();
-      bytes_[at(d)].cache = cache_layout.total();
+      SHUNT_ASSIGN(bytes_[at(d)].weights, bytes_side_by_side(weights, d));
+      SHUNT_ASSIGN(bytes_[at(d)].cache, bytes_side_by_side(caches, d));
     }
     for (std::size_t i = 0; i < steps_.size(); ++i) SHUNT_TRY(predict_step(i));
     return ok();
+  }
+
+  Result<std::uint64_t> bytes_side_by_side(std::span<const Tensor* const> tensors,
+                                           int index) const {
+    auto layout = side_by_side(device(index).memory(), tensors);
+    if (layout) return layout->total();
+    const std::string& name = names_[at(index)];
+    return std::move(layout.error()).with_device(name).with_context(name);
   }
 
   Status predict_step(std::size_t index) {
@@ -366,6 +372,7 @@ class Fitter {
     find_streamed(*graph, placement, memory, of_model);
     CompileOptions options;
     options.memory = memory;
+    options.steps_in_flight = 1;  // as a session compiles it
     SHUNT_ASSIGN(const auto uses, predict_memory(graph, std::move(placement), options));
     for (const MemoryUse& use : uses) {
       Bytes& bytes = bytes_[of_model(use.device)];
@@ -456,9 +463,14 @@ class Fitter {
     return reduced;
   }
 
-  bool reduce_everywhere() {
+  /// After a plan that can't be: less for the device whose memory does not do; for all if nobody
+  /// knows which that is. The CPU has to take what the others do not.
+  bool reduce_after(const Error& error) {
     bool reduced = false;
-    for (int d = 0; d < cpu_; ++d) reduced |= reduce(d, taken_[at(d)] / 2);
+    for (int d = 0; d < cpu_; ++d) {
+      if (error.device().empty() || error.device() == names_[at(d)])
+        reduced |= reduce(d, taken_[at(d)] / 2);
+    }
     return reduced;
   }
 

@@ -29,24 +29,21 @@ FitRequest SessionPlans::request(std::vector<StepShape> steps, const Caps& caps)
   return request;
 }
 
-/// After memory was refused: less for the device that did; or for all, if nothing was planned for
-/// that one, or nobody knows which it was. False if nothing was planned for any but the CPU.
+/// After memory was refused: less for the device that did, or for all if nobody knows which it was.
+/// False if nothing was planned there, or it is the CPU, which has to take what the others do not.
 bool SessionPlans::lower(const Fit& fit, Caps& caps, const Error& error) {
-  std::vector<std::size_t> planned;
-  std::vector<std::size_t> refused;
+  bool lowered = false;
   for (std::size_t i = 0; i + 1 < model_.devices.size(); ++i) {
-    if (fit.planned[i] == 0) continue;
-    planned.push_back(i);
-    if (name_of(*model_.devices[i]) == error.device()) refused.push_back(i);
-  }
-  for (std::size_t i : refused.empty() ? planned : refused) {
+    const bool refused = error.device().empty() || error.device() == name_of(*model_.devices[i]);
+    if (!refused || fit.planned[i] == 0) continue;
+    lowered = true;
     caps.most[i] = lower_cap(fit.planned[i], caps.attempts[i]++);
     notes_.push_back(fmt::format(
         "{}: refused memory for a session out of {}, so it gets at most {}",
         name_of(*model_.devices[i]), size_text(fit.planned[i]), size_text(caps.most[i])));
     say(notes_.back());
   }
-  return !planned.empty();
+  return lowered;
 }
 
 Result<Verdict> SessionPlans::judge(const FitRequest& request, const Fit& fit) const {
@@ -82,16 +79,19 @@ Status SessionPlans::allocate_caches(const StepGraph& step, const Homes& homes) 
       tensors.push_back(&step.graph.node(step.caches[i]).result);
       who.push_back(i);
     }
-    SHUNT_ASSIGN(const MemoryLayout layout, side_by_side(type, tensors));
-    auto blocks = allocate_blocks(type, layout);
-    if (!blocks) {
+    const auto name_device = [&](Error error, std::string_view what) {
       const std::string name = name_of(*model_.devices[device]);
-      return std::move(blocks.error())
-          .with_device(name)
-          .with_context(fmt::format("{}: {} bytes for the cache", name, layout.total()));
+      return std::move(error).with_device(name).with_context(fmt::format("{}: {}", name, what));
+    };
+    const auto layout = side_by_side(type, tensors);
+    if (!layout) return name_device(layout.error(), "the cache");
+    auto blocks = allocate_blocks(type, *layout);
+    if (!blocks) {
+      return name_device(std::move(blocks.error()),
+                         fmt::format("{} bytes for the cache", layout->total()));
     }
     for (std::size_t i = 0; i < who.size(); ++i)
-      caches_[who[i]] = {(*blocks)[layout.places[i].block].get(), layout.places[i].offset};
+      caches_[who[i]] = {(*blocks)[layout->places[i].block].get(), layout->places[i].offset};
     for (auto& block : *blocks) {
       cache_buffers_.push_back(std::move(block));
       cache_devices_.push_back(static_cast<int>(device));
@@ -106,10 +106,13 @@ Result<Address> SessionPlans::weight_at(const gguf::TensorInfo& info, int home) 
   if (model_.homes.at(&info) == home) return model_.weights.at(&info);
   if (const Address mapped = model_.mapped_address(info)) return mapped;
   if (const auto known = moved_.find(&info); known != moved_.end()) return known->second.address(0);
-  SHUNT_ASSIGN(WeightBlocks blocks,
-               WeightBlocks::allocate(*model_.devices.back(), {{&info, info.tensor}}));
-  SHUNT_TRY(blocks.fill(model_.file, [](std::uint64_t) {}));
-  return moved_.emplace(&info, std::move(blocks)).first->second.address(0);
+  auto blocks = WeightBlocks::allocate(*model_.devices.back(), {{&info, info.tensor}});
+  if (!blocks) {
+    const std::string name = name_of(*model_.devices.back());
+    return std::move(blocks.error()).with_device(name).with_context(name + ": " + info.name);
+  }
+  SHUNT_TRY(blocks->fill(model_.file, [](std::uint64_t) {}));
+  return moved_.emplace(&info, std::move(*blocks)).first->second.address(0);
 }
 
 Result<StepPlan> SessionPlans::compile_step(const StepShape& shape, const Fit& fit) {
@@ -127,6 +130,7 @@ Result<StepPlan> SessionPlans::compile_step(const StepShape& shape, const Fit& f
   auto graph = std::make_shared<const Graph>(std::move(made.step.graph));
   CompileOptions options;
   options.memory = memory;
+  options.steps_in_flight = 1;  // a token needs the one before
   options.trace = options_.trace.get();
   SHUNT_ASSIGN(made.plan, compile(graph, std::move(placement), options));
   for (const Segment& segment : made.plan->segments()) {

@@ -15,6 +15,7 @@ Result<std::vector<std::unique_ptr<Buffer>>> zeroed_caches(const ModelState& mod
     auto cache = filled_buffer(home.memory(), bytes, std::byte{0});
     if (!cache) {
       return std::move(cache.error())
+          .with_device(home.info().name)
           .with_context(fmt::format("{}: {} bytes for a cache", home.info().name, bytes));
     }
     buffers.push_back(std::move(*cache));

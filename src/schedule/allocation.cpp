@@ -41,7 +41,10 @@ class Allocator {
       BufferType& type = device.memory();
       for (RequestGroup* group : {&allocation_.devices[i].shared, &allocation_.devices[i].own}) {
         auto layout = plan_memory(group->requests, type.alignment(), type.max_size());
-        if (!layout) return std::move(layout.error()).with_context(device.info().name);
+        if (!layout) {
+          const std::string name = device.info().name;
+          return std::move(layout.error()).with_device(name).with_context(name);
+        }
         group->layout = std::move(*layout);
       }
     }

@@ -53,7 +53,9 @@ Status CompiledPlan::check_options(const CompileOptions& options) {
   }
   observer_ = options.observer;
   if (observer_.nodes.empty()) return ok();
-  if (options.steps_in_flight > 1) return invalid("an observer sees one step at a time");
+  if (options.steps_in_flight > 1)
+    return invalid("an observer sees one step at a time, not {} in flight",
+                   options.steps_in_flight);
   if (!observer_.visit) return invalid("an observer needs something to call");
   watched_.assign(graph_->size(), false);
   for (NodeId id : observer_.nodes) {
@@ -122,7 +124,9 @@ Status CompiledPlan::allocate() {
     memory_use_.push_back({.device = static_cast<int>(i)});
     const DeviceRequests& requests = allocation_.devices[i];
     if (requests.shared.only_empty() || requests.own.only_empty()) {
-      SHUNT_ASSIGN(empty_[i], placement_.devices[i]->memory().allocate(0));
+      auto empty = placement_.devices[i]->memory().allocate(0);
+      if (!empty) return name_device(std::move(empty.error()), static_cast<int>(i));
+      empty_[i] = std::move(*empty);
     }
     for (std::size_t bytes : allocation_.devices[i].shared.layout.block_bytes) {
       auto block = placement_.devices[i]->memory().allocate(bytes);
@@ -203,6 +207,7 @@ Status CompiledPlan::allocate_inputs(Instance& instance, const MemoryLayout& lay
       return name_device(
           std::move(block.error()).with_context(fmt::format("{} bytes for inputs", bytes)), cpu());
     }
+    std::fill_n((*block)->host_data(), bytes, std::byte{0});
     instance.inputs.push_back(std::move(*block));
     memory_use_.back().inputs += bytes;
   }
@@ -412,7 +417,6 @@ Status CompiledPlan::build_actions(Instance& instance, std::span<const NodeId> k
   std::size_t next_copy = 0;
   for (std::size_t i = 0; i <= cut_.segments.size(); ++i) {
     // What is read from elsewhere is at its copy; everything else is where it was made.
-    const int cpu = static_cast<int>(placement_.devices.size()) - 1;
     const auto seen_by = [&](int device) {
       std::vector<Address> seen = instance.homes;
       for (const Cut::Use& use : cut_.uses[i]) {
@@ -425,15 +429,15 @@ Status CompiledPlan::build_actions(Instance& instance, std::span<const NodeId> k
     for (; next_copy < cut_.copies.size() && cut_.copies[next_copy].segment == i; ++next_copy) {
       const Copy& copy = cut_.copies[next_copy];
       const Address to = place_of(instance, copy.to, allocation_.of_copy[next_copy]);
-      SHUNT_TRY(copy.picked ? add_picked_copy(instance, copy, to, seen_by(cpu)[copy.picked.ids])
+      SHUNT_TRY(copy.picked ? add_picked_copy(instance, copy, to, seen_by(cpu())[copy.picked.ids])
                             : add_copy(instance, copy, to));
     }
-    if (i > 0 && !watched_.empty()) add_observe(instance, i, seen_by(cpu));
+    if (i > 0 && !watched_.empty()) add_observe(instance, i, seen_by(cpu()));
     if (i < cut_.segments.size()) {
       SHUNT_TRY(add_run(instance, i, seen_by(cut_.segments[i].device)));
       continue;
     }
-    const std::vector<Address> on_host = seen_by(cpu);
+    const std::vector<Address> on_host = seen_by(cpu());
     for (NodeId id : kept) instance.readable.emplace_back(id, on_host[id]);
   }
   return ok();

@@ -116,7 +116,7 @@ class CompiledPlan final : public Plan {
   std::size_t size_in(const Buffer& buffer, NodeId node) const;  // padding included
 
   // Running.
-  Instance& next() { return instances_[static_cast<std::size_t>(next_step_ % instances_.size())]; }
+  Instance& make_ready();
   Status finish(Instance& instance);
   Status submit(Instance& instance, std::size_t action, bool first,
                 const std::atomic<bool>* cancel);
@@ -164,6 +164,7 @@ class CompiledPlan final : public Plan {
   bool timed_ = false;                 // events tell when work was done
   std::unique_ptr<PlanTrace> traced_;  // null: nobody wants to know
   std::uint64_t next_step_ = 0;
+  bool ready_ = false;           // the next step's inputs are there
   std::size_t last_waited_ = 0;  // instance
 };
 

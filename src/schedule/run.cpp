@@ -38,13 +38,30 @@ Status CompiledPlan::set_extent(Dim extent, std::int64_t value) {
   return ok();
 }
 
+/// The next step's own memory, with the inputs of the step before it in it.
+CompiledPlan::Instance& CompiledPlan::make_ready() {
+  const auto at = [this](std::uint64_t step) -> Instance& {
+    return instances_[static_cast<std::size_t>(step % instances_.size())];
+  };
+  Instance& instance = at(next_step_);
+  // Its last step may still be read from; if that failed, wait() will tell.
+  if (instance.pending) (void)finish(instance);
+  if (ready_ || next_step_ == 0) return instance;
+  ready_ = true;
+  const Instance& before = at(next_step_ - 1);
+  if (&before == &instance) return instance;
+  for (std::size_t i = 0; i < instance.inputs.size(); ++i) {
+    std::copy_n(before.inputs[i]->host_data(), before.inputs[i]->size(),
+                instance.inputs[i]->host_data());
+  }
+  return instance;
+}
+
 Result<std::span<std::byte>> CompiledPlan::input(Value leaf) {
   if (leaf.id >= graph_->size() || graph_->node(leaf.id).role != Role::kInput) {
     return invalid("{} is not an input", graph_->describe(leaf.id));
   }
-  Instance& instance = next();
-  // Its last step may still be read from; if that failed, wait() will tell.
-  if (instance.pending) (void)finish(instance);
+  const Instance& instance = make_ready();
   const Address& at = instance.homes[leaf.id];
   return std::span<std::byte>(at.buffer->host_data() + at.offset, bytes_of(leaf.id));
 }
@@ -137,8 +154,8 @@ std::size_t CompiledPlan::copied_bytes(const Instance& instance, std::size_t act
 }
 
 Result<std::uint64_t> CompiledPlan::start(const std::atomic<bool>* cancel) {
-  Instance& instance = next();
-  if (instance.pending) (void)finish(instance);
+  Instance& instance = make_ready();
+  ready_ = false;
   bool first = true;
   for (const Instance& other : instances_) first = first && !other.pending;
   instance.extents = extents_;

@@ -1,17 +1,20 @@
 // Running a compiled plan allocates nothing: every operator new of the process is counted.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdlib>
 #include <map>
 #include <new>
 
+#include "graph/reference.h"
 #include "schedule/picked.h"
 #include "shunt/ops.h"
 #include "shunt/registry.h"
 #include "shunt/trace.h"
 #include "support/graph_run.h"
+#include "support/remote_device.h"
 #include "support/tensor_io.h"
 
 namespace {
@@ -119,6 +122,114 @@ TEST(Plan, RunningAllocatesNothing) {
   }
   EXPECT_EQ((*trace)->spans().size(), 2U);
   EXPECT_EQ((*trace)->left_out(), 2U);
+}
+
+TEST(Plan, RunningOverTwoDevicesWithCopiesBetweenThemAllocatesNothing) {
+  Options options;
+  options.threads = 2;
+  auto registry = Registry::create(options);
+  ASSERT_TRUE(registry);
+  const auto found = (*registry)->select({});
+  if (!found || found->empty()) GTEST_SKIP() << "there is no CPU backend in this build";
+  Device& cpu = *found->back();
+
+  GraphBuilder g;
+  const auto tokens = g.extent("tokens", 9);
+  const auto x = g.input("x", *make_tensor(DType::kF32, {64, *tokens}));
+  const auto rows = g.input("rows", *make_tensor(DType::kI64, {*tokens}));
+  const auto w = g.weight("w", *make_tensor(DType::kF16, {64, 64}));
+  const auto cache = g.cache("cache", *make_tensor(DType::kF32, {64, 16}));
+  const auto first = silu(g, matmul(g, w, rms_norm(g, x)));  // cpu0, then a0
+  const auto second = scale(g, first, {.scale = 2});         // b0
+  const auto kept = set_rows(g, cache, second, rows);        // b0
+  const auto y = mul(g, first, second);                      // a0
+  ASSERT_TRUE(g.output(y, "y") && g.output(kept, "kept"));
+  const auto graph = std::make_shared<const Graph>(std::move(*std::move(g).build()));
+  std::map<NodeId, RefTensor> leaves;
+  std::vector<RefTensor> by_node(graph->size());
+  for (const auto& leaf : {x, rows, w, cache}) {
+    const Tensor& tensor = graph->node(leaf->id).result;
+    CaseSource source{.dtype = tensor.dtype, .sizes = max_sizes(tensor.shape)};
+    if (leaf->id == rows->id) source = {source.dtype, source.sizes, Fill::kPermutation, 0, 9};
+    by_node[leaf->id] = leaves[leaf->id] = make_values(source, leaf->id);
+  }
+  const auto expected = reference_run(*graph, by_node);
+  ASSERT_TRUE(expected);
+
+  for (int way = 0; way < 8; ++way) {
+    const bool directly = way % 2 > 0;
+    const int in_flight = way / 2 % 2 > 0 ? 4 : 1;
+    const auto trace = Trace::create({.capacity = 2});
+    ASSERT_TRUE(trace);
+    RemoteConfig config{.name = "a0", .ops = {"matmul", "silu", "mul"}};
+    config.copies_directly = directly;
+    config.pinned = RemotePinned();
+    RemoteDevice a(cpu, config);
+    config.name = "b0";
+    config.ops = {"scale", "set_rows"};
+    RemoteDevice b(cpu, config);
+    Device* const devices[] = {&a, &b, &cpu};
+    const auto run = GraphRun::create(graph, devices, leaves,
+                                      {.steps_in_flight = in_flight,
+                                       .by_ability = true,
+                                       .trace = way < 4 ? nullptr : trace->get()});
+    ASSERT_TRUE(run) << run.error().message();
+    Plan& plan = (*run)->plan();
+    EXPECT_EQ(plan.memory().back().staging > 0, !directly);
+    std::vector<int> crossings;  // what goes where
+    for (const Segment& segment : plan.segments()) {
+      for (const Transfer& transfer : segment.transfers) crossings.push_back(transfer.to);
+    }
+    EXPECT_TRUE(std::ranges::count(crossings, 0) >= 2 && std::ranges::count(crossings, 1) >= 2);
+    for (int step = 0; step < in_flight; ++step) {
+      ASSERT_TRUE((*run)->set_inputs(leaves));
+      ASSERT_TRUE(plan.run());
+    }
+
+    const auto calls = [&] { return allocations.load() + a.allocations() + b.allocations(); };
+    EXPECT_GT(a.allocations(), 0U);  // it does count
+    EXPECT_GT(b.allocations(), 0U);
+    Status status;
+    const std::size_t before = calls();
+    std::uint64_t last = 0;
+    for (int step = 0; status && step < 12; ++step) {
+      status = plan.set_extent(*tokens, std::array{1, 0, 5, 9}[static_cast<std::size_t>(step % 4)]);
+      if (!status || !plan.input(*x)) break;
+      const auto started = plan.start();
+      if (!started) break;
+      last = *started;
+      if (step % 3 == 2) status = plan.wait(last);
+    }
+    const Status waited = plan.wait(last);
+    const std::size_t after = calls();
+    ASSERT_TRUE(status) << status.error().message();
+    ASSERT_TRUE(waited) << waited.error().message();
+    EXPECT_EQ(last, static_cast<std::uint64_t>(in_flight) + 11) << "that many have been started";
+    EXPECT_EQ(after - before, 0U) << "way " << way;
+    EXPECT_LT(nmse(*(*run)->output(y->id), (*expected)[y->id]), 1e-6);  // the last had 9 tokens
+  }
+}
+
+TEST(Plan, FindingTheExpertsInUseAllocatesNothing) {
+  GraphBuilder g;
+  const auto w = g.weight("w", *make_tensor(DType::kF32, {4, 2, 64}), Role::kExpertWeight);
+  const auto x = g.input("x", *make_tensor(DType::kF32, {4, 1, 10}));
+  const auto ids = g.input("ids", *make_tensor(DType::kI32, {3, 10}));
+  ASSERT_TRUE(g.output(matmul_id(g, w, x, ids), "y"));
+  const auto graph = std::move(g).build();
+  ASSERT_TRUE(graph);
+  PickedSlices slices(*graph, w->id, {.ids = ids->id, .dim = 2});
+  std::array<std::int32_t, 30> numbers = {};
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    numbers[i] = static_cast<std::int32_t>(i * 2);  // no two are neighbours: as many as can be
+  }
+  const auto* const bytes = reinterpret_cast<const std::byte*>(numbers.data());
+  const std::size_t before = allocations.load();
+  const Status status = slices.find(bytes, graph->max_extents());
+  const std::size_t after = allocations.load();
+  ASSERT_TRUE(status) << status.error().message();
+  EXPECT_EQ(slices.runs().size(), 30U);
+  EXPECT_EQ(after - before, 0U);
 }
 
 /// Bytes that are asked for to compile attention and to run it once.

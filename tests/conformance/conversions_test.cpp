@@ -68,7 +68,7 @@ class Conversions : public testing::Test {
     SHUNT_TRY(buffer->write(0, made));
     const std::vector<LeafMemory> memory = {{dst->id, {buffer.get(), 0}}};
     SHUNT_ASSIGN(auto plan,
-                 compile(graph, std::move(placement), {.memory = memory, .observe = {}}));
+                 compile(graph, std::move(placement), {.memory = memory, .steps_in_flight = 1}));
     SHUNT_ASSIGN(const auto input, plan->input(*src));
     std::ranges::copy(bytes, input.begin());
     SHUNT_TRY(plan->run());

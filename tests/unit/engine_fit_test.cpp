@@ -14,8 +14,10 @@
 namespace shunt::test {
 namespace {
 
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 TEST(Ledger, RowsAreByDeviceAndPurpose) {
   Ledger ledger;
@@ -157,6 +159,64 @@ TEST(Fit, DevicesAreFilledByPriorityInTheOrderOfLayers) {
   EXPECT_GE(on_host, 1);
   EXPECT_EQ(on_first + on_second + on_host, kLayers);
   EXPECT_EQ((*model)->notes().size(), 3U);
+}
+
+TEST(Fit, OnlyTheDeviceThatAPlanIsTooLargeForGetsLess) {
+  // Of all that a prompt of 64 tokens takes, the 192 values of a feed forward are the largest.
+  constexpr std::size_t kLargest = std::size_t{64} * 192 * sizeof(float);
+  SynthOptions shape = six_layers();
+  shape.feed_forward = 192;
+  shape.dtype = DType::kF16;
+  const SynthModel file(shape);
+  LoadOptions options = no_margin();
+  options.session.batch = 64;
+  options.rules_only = true;
+  for (const std::size_t buffer : {kLargest, kLargest - 1}) {
+    TestDevice first({.name = "test0", .max_buffer = buffer});
+    TestDevice second({.name = "test1"});
+    TestDevice host = cpu();
+    Device* const devices[] = {&first, &second, &host};
+    const auto model = Model::load(file.path(), devices, options);
+    ASSERT_TRUE(model) << model.error().message();
+    const bool fits = buffer == kLargest;
+    EXPECT_EQ(layers_on(**model, 0, 0), fits ? kLayers : 0);
+    EXPECT_EQ(layers_on(**model, 1, 0), fits ? 0 : kLayers);
+    const auto session = Session::create(*model, options.session);
+    ASSERT_TRUE(session) << session.error().message();
+    EXPECT_THAT((*session)->notes(), Not(Contains(HasSubstr("refused memory"))));
+  }
+}
+
+TEST(Fit, OnlyTheDeviceThatRefusesASessionGetsLess) {
+  const SynthModel file(six_layers());
+  const std::size_t half = 3 * 4 * (64 * 64 * 2 + 64 * 32 * 2 + 3 * 64 * 192) + 100000;
+  for (const int refuses : {0, 1, 2}) {
+    TestDevice first({.name = "test0", .memory = half});
+    TestDevice second({.name = "test1"});
+    TestDevice host = cpu();
+    Device* const devices[] = {&first, &second, &host};
+    TestDevice* const all[] = {&first, &second, &host};
+    LoadOptions options = no_margin();
+    options.rules_only = true;
+    options.pins = {{"output.*", "cpu0"}};  // so that the CPU has something to do
+    const auto model = Model::load(file.path(), devices, options);
+    ASSERT_TRUE(model) << model.error().message();
+    TestDevice& refusing = *all[refuses];
+    refusing.fail_at({.allocation = 1});
+    const auto session = Session::create(*model, small_session());
+    ASSERT_TRUE(refusing.has_failed()) << "so that this says something";
+    if (refuses == 2) {  // others can't be given what the CPU has to do
+      ASSERT_FALSE(session);
+      EXPECT_EQ(session.error().code(), ErrorCode::kOutOfMemory);
+      EXPECT_EQ(session.error().device(), "cpu0");
+      continue;
+    }
+    ASSERT_TRUE(session) << session.error().message();
+    for (const int other : {0, 1}) {
+      const auto said = Contains(HasSubstr(fmt::format("test{}: refused memory", other)));
+      EXPECT_EQ(::testing::Value((*session)->notes(), said), other == refuses);
+    }
+  }
 }
 
 TEST(Fit, TheMarginIsLeftAlone) {

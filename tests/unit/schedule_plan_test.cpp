@@ -3,8 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <random>
+#include <tuple>
 
 #include "graph/reference.h"
+#include "schedule/predict.h"
 #include "shunt/ops.h"
 #include "shunt/plan.h"
 #include "support/graph_run.h"
@@ -247,9 +249,40 @@ TEST(Plan, OutOfMemoryNamesDeviceAndBytesAndLeavesNothingBehind) {
   auto run = GraphRun::create(graph, devices, leaf_values(*graph));
   ASSERT_FALSE(run);
   EXPECT_EQ(run.error().code(), ErrorCode::kOutOfMemory);
+  EXPECT_EQ(run.error().device(), "test0");
   EXPECT_THAT(run.error().message(), HasSubstr("test0"));
   EXPECT_THAT(run.error().message(), HasSubstr("bytes"));
   EXPECT_EQ(test.allocated(), 0U);
+}
+
+TEST(Plan, ATensorAboveADevicesLargestBufferNamesThatDevice) {
+  GraphBuilder g;
+  const auto x = g.input("x", *make_tensor(DType::kF32, {16}));  // 64 bytes
+  ASSERT_TRUE(g.output(scale(g, silu(g, x), {.scale = 2}), "y"));
+  const auto graph = std::make_shared<const Graph>(std::move(*std::move(g).build()));
+  using Case = std::tuple<std::size_t, std::size_t, const char*>;
+  const std::size_t roomy = 1000;
+  for (const auto& [first, second, named] :
+       {Case{64, 64, ""}, Case{63, roomy, "a0"}, Case{roomy, 63, "b0"}}) {
+    TestDevice a({.name = "a0", .ops = {"silu"}, .max_buffer = first});
+    TestDevice b({.name = "b0", .ops = {"scale"}, .max_buffer = second});
+    TestDevice host = cpu();
+    Device* devices[] = {&a, &b, &host};
+    const auto placement = place_by_ability(*graph, devices);
+    ASSERT_TRUE(placement);
+    const auto predicted = predict_memory(graph, *placement, {});
+    const auto plan = compile(graph, *placement, {});
+    ASSERT_EQ(predicted.has_value(), *named == 0);
+    ASSERT_EQ(plan.has_value(), *named == 0);
+    if (*named == 0) continue;
+    for (const Error* error : {&predicted.error(), &plan.error()}) {
+      EXPECT_EQ(error->code(), ErrorCode::kOutOfMemory);
+      EXPECT_EQ(error->device(), named);
+      EXPECT_THAT(error->message(), HasSubstr(named));
+      EXPECT_THAT(error->message(), HasSubstr("64 bytes, but one buffer holds at most 63"));
+    }
+    EXPECT_EQ(a.allocated() + b.allocated(), 0U);
+  }
 }
 
 TEST(Plan, LeavesWithoutMemoryAndForeignPlacementsAreErrors) {

@@ -1,6 +1,7 @@
 // Running plans: steps that overlap, observers, cancelling, and failure of every single call.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <cstring>
 
 #include <algorithm>
 #include <future>
@@ -150,6 +151,32 @@ TEST(Pipelining, TwoDevicesThatDoHalfEachAreNearlyTwiceAsFast) {
   EXPECT_GE(one / four, 1.8) << one << " s and " << four << " s";
 }
 
+TEST(Pipelining, FourStepsAreUnderWayUnlessSomebodyWantsOthers) {
+  const auto graph = two_halves(2);
+  for (const int in_flight : {0, 1, 4}) {  // 0: nothing is said
+    TestWorld world;
+    TestDevice host(cpu_config());
+    TestDevice a({.name = "a0", .world = &world, .seconds_per_node = 1});
+    Device* devices[] = {&a, &host};
+    CompileOptions options;
+    if (in_flight > 0) options.steps_in_flight = in_flight;
+    auto plan = compile(graph, *place_by_ability(*graph, devices), options);
+    ASSERT_TRUE(plan) << plan.error().message();
+    const int expected = in_flight == 1 ? 1 : 4;
+    EXPECT_EQ((*plan)->memory().back().inputs, static_cast<std::size_t>(expected) * 16 * 4);
+    // Nothing is done before somebody waits: that is whoever has no place for one step more.
+    for (int step = 0; step < expected; ++step) {
+      const auto input = (*plan)->input(Value{0});
+      ASSERT_TRUE(input);
+      write_tensor(normal({16, 1, 1, 1}, 1), graph->node(0).result, input->data());
+      ASSERT_TRUE((*plan)->start());
+      EXPECT_EQ(a.computed(), 0U);
+    }
+    ASSERT_TRUE((*plan)->start());
+    EXPECT_GT(a.computed(), 0U);
+  }
+}
+
 /// A random graph over ops that three devices share out, with a cache that every step writes.
 std::shared_ptr<const Graph> random_graph(std::uint64_t seed, NodeId& x, NodeId& ids) {
   std::mt19937_64 random(seed);
@@ -275,6 +302,50 @@ TEST(Pipelining, AnInputMayBeWrittenOverAsSoonAsAStepHasStarted) {
   }
 }
 
+TEST(Pipelining, AnInputStaysAsItWasUntilItIsFilledAgain) {
+  GraphBuilder g;
+  const auto x = g.input("x", *make_tensor(DType::kF32, {2}));
+  const auto z = g.input("z", *make_tensor(DType::kF32, {2}));
+  const auto y = add(g, x, z);
+  ASSERT_TRUE(g.output(y, "y"));
+  const auto graph = std::make_shared<const Graph>(std::move(*std::move(g).build()));
+  TestDevice host(cpu_config());
+  Device* devices[] = {&host};
+  for (const int in_flight : {1, 2, 4}) {
+    auto placement = place(*graph, devices);
+    ASSERT_TRUE(placement);
+    const auto plan = compile(graph, std::move(*placement), {.steps_in_flight = in_flight});
+    ASSERT_TRUE(plan) << plan.error().message();
+    const auto fill = [&](const Result<Value>& leaf, std::size_t index, float value) {
+      const auto bytes = (*plan)->input(*leaf);
+      ASSERT_TRUE(bytes);
+      std::memcpy(bytes->data() + index * sizeof(float), &value, sizeof(float));
+    };
+    const auto run = [&] {
+      std::array<float, 2> values = {-1, -1};
+      EXPECT_TRUE((*plan)->run());
+      const auto bytes = (*plan)->output(*y);
+      EXPECT_TRUE(bytes);
+      if (bytes) std::memcpy(values.data(), bytes->data(), sizeof(values));
+      return values;
+    };
+    using Sums = std::array<float, 2>;
+    EXPECT_EQ(run(), (Sums{0, 0})) << "nothing has been filled";
+    fill(x, 0, 1);
+    fill(x, 1, 2);
+    fill(z, 0, 10);
+    fill(z, 1, 20);
+    EXPECT_EQ(run(), (Sums{11, 22}));
+    for (int step = 0; step < 5; ++step) EXPECT_EQ(run(), (Sums{11, 22}));
+    fill(x, 1, 5);  // half of one
+    for (int step = 0; step < 5; ++step) EXPECT_EQ(run(), (Sums{11, 25}));
+    // A step that is under way keeps what it was started with.
+    ASSERT_TRUE((*plan)->start());
+    fill(z, 0, 30);
+    EXPECT_EQ(run(), (Sums{31, 25}));
+  }
+}
+
 TEST(Observer, SeesEveryNodeAsItIsComputedAndMayStop) {
   const auto graph = two_halves(3);
   TestDevice host(cpu_config());
@@ -286,6 +357,7 @@ TEST(Observer, SeesEveryNodeAsItIsComputedAndMayStop) {
   std::vector<NodeId> seen;
   std::size_t stop_at = 100;
   CompileOptions options;
+  options.steps_in_flight = 1;
   for (NodeId id = 1; id < graph->size(); ++id) options.observer.nodes.push_back(id);
   options.observer.visit = [&](const Observed& observed) {
     seen.push_back(observed.node);
@@ -322,6 +394,7 @@ TEST(Observer, SeesWhatCrossesFromOneAcceleratorToAnother) {
   ASSERT_TRUE(placement);
   std::vector<NodeId> seen;
   CompileOptions options;
+  options.steps_in_flight = 1;
   options.observer.nodes = {2};  // the last on a0, read by the first on b0
   options.observer.visit = [&](const Observed& observed) {
     seen.push_back(observed.node);
@@ -345,12 +418,15 @@ TEST(Observer, IsRefusedWhereItMakesNoSense) {
   Device* devices[] = {&host};
   const auto placement = place(*graph, devices);
   CompileOptions options;
+  options.steps_in_flight = 1;
   options.observer.nodes = {1};
   EXPECT_FALSE(compile(graph, *placement, options));  // nothing to call
   options.observer.visit = [](const Observed&) { return true; };
   EXPECT_TRUE(compile(graph, *placement, options));
-  options.steps_in_flight = 2;
-  EXPECT_FALSE(compile(graph, *placement, options));
+  for (const int several : {2, CompileOptions().steps_in_flight}) {
+    options.steps_in_flight = several;
+    EXPECT_FALSE(compile(graph, *placement, options));
+  }
   options.steps_in_flight = 1;
   options.observer.nodes = {0};  // a leaf
   EXPECT_FALSE(compile(graph, *placement, options));

@@ -298,9 +298,10 @@ TEST(TraceOfPlans, WhatAnObserverSeesIsWorkOfTheHost) {
   Device* devices[] = {&host};
   const auto trace = *Trace::create();
   const double before = steady_seconds();
-  auto plan = compile(
-      graph, *place(*graph, devices),
-      {.observer = {{seen->id}, [](const Observed&) { return true; }}, .trace = trace.get()});
+  auto plan = compile(graph, *place(*graph, devices),
+                      {.observer = {{seen->id}, [](const Observed&) { return true; }},
+                       .steps_in_flight = 1,
+                       .trace = trace.get()});
   ASSERT_TRUE(plan);
   ASSERT_TRUE((*plan)->run());
   const double after = steady_seconds();

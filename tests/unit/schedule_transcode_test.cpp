@@ -503,6 +503,7 @@ TEST(Transcode, APlanIsOfTheGraphWithTheTypesThatPlacementWants) {
   }
   CompileOptions options;
   options.memory = memory;
+  options.steps_in_flight = 1;
   const auto plan = compile(typed, placement, options);
   ASSERT_TRUE(plan) << plan.error().message();
   EXPECT_TRUE((*plan)->run());
