@@ -213,6 +213,18 @@ TEST(Encoders, HoldValuesOfOneMagnitude) {
   }
 }
 
+/// One value all over, as weights of norms have it: held but for rounding to F16.
+TEST(Encoders, HoldOneValueAllOver) {
+  for (const float value : {1.0f, -1.0f, 0.37f, -2000.0f}) {
+    const std::vector<float> values(256, value);
+    for (const DTypeTrait& type : dtypes()) {
+      if (type.encode_weighted == nullptr || type.dtype == DType::kMXFP4) continue;
+      const auto decoded = decode(type.dtype, encode(type.dtype, values));
+      EXPECT_LE(std::sqrt(relative_error(values, decoded, {})), 0.001) << type.name << " " << value;
+    }
+  }
+}
+
 // ---- Parts of the search, against trying everything ----
 
 TEST(ScaleSearch, FindsTheBestScaleThereIs) {

@@ -60,21 +60,28 @@ BlockScale<Parts> fit_block_scale(const std::array<float, Parts>& best, const Mu
     double xl = 0;  // with the multiples as levels
     double ll = 0;
   };
+  const int last = multiples.count - 1;
   const auto at = [&](float d) {
     Tried tried = {.scale = {.d = d, .k = {}}};
     for (std::size_t part = 0; part < Parts; ++part) {
-      const int below = multiples.below(best[part] / d);
       ScaleSums chosen;
       float chosen_gain = 0;
       int chosen_k = -1;
-      for (int k = below; k <= std::min(below + 1, multiples.count - 1); ++k) {
+      const auto take = [&](int k) {
         const float scale = d * multiples.of(k);
         const ScaleSums here = sums(part, scale);
-        if (chosen_k >= 0 && !(here.gain(scale) > chosen_gain)) continue;
+        if (chosen_k >= 0 && !(here.gain(scale) > chosen_gain)) return;
         chosen = here;
         chosen_gain = here.gain(scale);
         chosen_k = k;
-      }
+      };
+      const float wanted = best[part] / d;
+      const int below = multiples.below(wanted);
+      take(below);
+      if (below < last) take(below + 1);
+      // Where a scale is out of reach, that of the other sign may have numbers that go farther.
+      if (multiples.first < 0 && wanted < multiples.first) take(last);
+      if (multiples.first < 0 && wanted > multiples.of(last)) take(0);
       const double multiple = multiples.of(chosen_k);
       tried.scale.k[part] = static_cast<std::uint8_t>(chosen_k);
       tried.gain += chosen_gain;
@@ -99,7 +106,7 @@ BlockScale<Parts> fit_block_scale(const std::array<float, Parts>& best, const Mu
       return true;
     });
   };
-  const float high = multiples.of(multiples.count - 1);
+  const float high = multiples.of(last);
   for (int i = 0; i < tries; ++i) {
     const float beyond = multiples.step * (0.5f - 0.25f * static_cast<float>(i));
     take(largest / (high + beyond));

@@ -52,7 +52,7 @@ void MXFP4::encode(const float* values, const float* weights, std::byte* block) 
   float x[kElements];
   float magnitudes = 0;
   for (int i = 0; i < kElements; ++i) {
-    x[i] = static_cast<float>(values[i] * units);
+    x[i] = static_cast<float>(static_cast<double>(values[i]) * units);
     magnitudes += weights[i] * std::fabs(x[i]);
   }
   const auto scale_of = [&](int e) { return std::ldexp(1.0f, e - kBias - unit); };

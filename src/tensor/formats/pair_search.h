@@ -90,12 +90,17 @@ class LinePart {
            shift * (2 * sum_x_ + shift * sum_w_);
   }
 
+  /// The minimum of least squares for the q that `sums` are of, and a scale.
+  float best_minimum(const LineSums& sums, float scale) const {
+    return (scale * sums.q - sum_x_) / sum_w_ - low_;
+  }
+
   /// The line of least squares for the q that `sums` are of; false if there is none.
   bool solve(const LineSums& sums, Line& line) const {
     const float spread = sum_w_ * sums.qq - sums.q * sums.q;
     if (spread > 1e-6f * sum_w_ * sums.qq) {
       line.scale = (sum_w_ * sums.xq - sum_x_ * sums.q) / spread;
-      line.minimum = (line.scale * sums.q - sum_x_) / sum_w_ - low_;
+      line.minimum = best_minimum(sums, line.scale);
       if (AnySign || line.minimum >= 0) return line.scale >= kLeastScale;
     }
     if (!(sums.qq > 0)) return false;
@@ -105,8 +110,10 @@ class LinePart {
   }
 
   Line best() const {
-    Line best = {.scale = 0, .minimum = allowed(-(sum_x_ / sum_w_ + low_))};
-    if (range_ < kLeastScale) return best;
+    const float mean = sum_w_ > 0 ? sum_x_ / sum_w_ + low_ : 0;
+    Line best = {.scale = 0, .minimum = allowed(-mean)};
+    // One value alone: what the minimum can't say, the scale does.
+    if (range_ < kLeastScale) return {(mean + best.minimum) / Top, best.minimum};
     float best_error = error({}, best);
     constexpr int kScales = 6;
     constexpr int kOffsets = 4;
@@ -160,7 +167,8 @@ Line fit_line(const float* x, const float* w, std::uint8_t* numbers) {
     return true;
   };
   take_as_f16(best.scale, [&](float scale) {
-    return take_as_f16(best.minimum, [&](float minimum) { return take({scale, minimum}); });
+    const float suited = part.best_minimum(part.sums({scale, best.minimum}), scale);
+    return take_as_f16(suited, [&](float minimum) { return take({scale, minimum}); });
   });
   part.numbers(found, numbers);
   return found;
