@@ -4,6 +4,8 @@
 #include <cstring>
 
 #include <algorithm>
+#include <array>
+#include <cstring>
 #include <future>
 #include <random>
 #include <thread>
