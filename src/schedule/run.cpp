@@ -1,6 +1,6 @@
+// Running: a walk over the list of actions, each waiting for just those events that matter to it.
 #include <algorithm>
 
-// Running: a walk over the list of actions, each waiting for just those events that matter to it.
 #include "base/fail.h"
 #include "schedule/compiled_plan.h"
 
