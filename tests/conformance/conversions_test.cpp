@@ -104,10 +104,10 @@ bool is_wide(DType type) {
 /// Calls f(place, row, block) for each block that is seen: where it lies in memory, and which block
 /// of which row it is.
 template <class F>
-void for_each_block(const CaseSource& seen_as, F f) {
-  const Inferred seen = *tensor_of(seen_as);
-  const Sizes sizes = sizes_of(seen_as);
-  const std::int64_t blocks = sizes[0] / trait(seen_as.dtype).block_elements;
+void for_each_block(const CaseSource& of, F f) {
+  const Inferred seen = *tensor_of(of);
+  const Sizes sizes = sizes_of(of);
+  const std::int64_t blocks = sizes[0] / trait(of.dtype).block_elements;
   std::int64_t row = 0;
   for_each_row(sizes, [&](std::int64_t i1, std::int64_t i2, std::int64_t i3) {
     for (std::int64_t block = 0; block < blocks; ++block) {
@@ -184,14 +184,14 @@ TEST_F(Conversions, OfPermutedAndSlicedTensorsGiveTheSameBits) {
       const CaseSource plain_from = source_of(from.dtype, kSizes);
       const CaseSource plain_to = source_of(to.dtype, kSizes);
       std::vector<std::pair<CaseSource, CaseSource>> ways;
-      for (const CaseSource& seen : ways_to_see(from.dtype, kSizes)) {
-        ways.emplace_back(seen, plain_to);
+      for (const CaseSource& way : ways_to_see(from.dtype, kSizes)) {
+        ways.emplace_back(way, plain_to);
       }
       // Where a block is put has nothing to do with where its elements come from, and making one
       // takes long.
       if (to.block_elements == 1 || from.dtype == DType::kF32) {
-        for (const CaseSource& seen : ways_to_see(to.dtype, kSizes)) {
-          ways.emplace_back(plain_from, seen);
+        for (const CaseSource& way : ways_to_see(to.dtype, kSizes)) {
+          ways.emplace_back(plain_from, way);
         }
       }
       for (const auto& [src, dst] : ways) {
