@@ -280,27 +280,5 @@ TEST(Attention, AsksForNoMemoryForAllScores) {
   }
 }
 
-TEST(Plan, FindingTheExpertsInUseAllocatesNothing) {
-  GraphBuilder g;
-  const auto w = g.weight("w", *make_tensor(DType::kF32, {4, 2, 64}), Role::kExpertWeight);
-  const auto x = g.input("x", *make_tensor(DType::kF32, {4, 1, 10}));
-  const auto ids = g.input("ids", *make_tensor(DType::kI32, {3, 10}));
-  ASSERT_TRUE(g.output(matmul_id(g, w, x, ids), "y"));
-  const auto graph = std::move(g).build();
-  ASSERT_TRUE(graph);
-  PickedSlices slices(*graph, w->id, {.ids = ids->id, .dim = 2});
-  std::array<std::int32_t, 30> numbers = {};
-  for (std::size_t i = 0; i < numbers.size(); ++i) {
-    numbers[i] = static_cast<std::int32_t>(i * 2);  // no two are neighbours: as many as can be
-  }
-  const auto* const bytes = reinterpret_cast<const std::byte*>(numbers.data());
-  const std::size_t before = allocations.load();
-  const Status status = slices.find(bytes, graph->max_extents());
-  const std::size_t after = allocations.load();
-  ASSERT_TRUE(status) << status.error().message();
-  EXPECT_EQ(slices.runs().size(), 30U);
-  EXPECT_EQ(after - before, 0U);
-}
-
 }  // namespace
 }  // namespace shunt::test

@@ -339,8 +339,8 @@ TEST(TranscodeWeight, WhatABlockCannotReachIsALoss) {
     trait(DType::kF32).encode(values.data(), from.data(), 32);
     convert_little_endian(DType::kF32, from);
     const auto buffer = *host_memory().allocate(64);
-    const auto error =
-        transcode(from, DType::kF32, {buffer.get(), 0}, DType::kQ8_0, [](std::uint64_t) {});
+    const auto error = transcode(from, DType::kF32, std::endian::little, {buffer.get(), 0},
+                                 DType::kQ8_0, [](std::uint64_t) {});
     ASSERT_TRUE(error);
     EXPECT_EQ(error->lost, value == 8319008.0F ? 0U : 1U) << value;
   }
