@@ -278,7 +278,7 @@ TEST_F(Quantize, FailuresLeaveNothing) {
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
   const Attempt attempts[] = {
       {{in, out(), "Q4_K_N"}, 2, "did you mean \"Q4_K_M\", \"Q4_K_S\" or"},
-      {{in, out(), ""}, 2, "there is no type \"\""},
+      {{in, out(), ""}, 2, "TYPE: it is empty"},
       {{in, out(), "Q8_0", "--keep", "("}, 2, "--keep"},
       {{in, out(), "Q8_0", "--threads", "-1"}, 2, "--threads"},
       {{in, out()}, 2, "TYPE"},

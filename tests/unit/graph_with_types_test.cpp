@@ -64,7 +64,7 @@ TEST(WithTypes, WhatCanNotBeIsRefused) {
   };
   EXPECT_THAT(refusal(made.y, DType::kF16), HasSubstr("is not a leaf"));
   EXPECT_THAT(refusal(4711, DType::kF16), HasSubstr("is not a leaf"));
-  EXPECT_THAT(refusal(made.scale, DType::kF16), HasSubstr("mul"));  // takes F32 only
+  EXPECT_THAT(refusal(made.scale, DType::kI32), HasSubstr("mul"));  // of floats only
   GraphBuilder g;
   const auto w = g.weight("odd", *make_tensor(DType::kF32, {33, 2}));
   const auto x = g.input("x", *make_tensor(DType::kF32, {33}));
