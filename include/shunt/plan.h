@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -167,8 +168,8 @@ struct CompileOptions {
   Observer observer = {};
   /// Steps that may be under way at the same time, each with inputs, outputs and transfers of its
   /// own: that many times the memory. Whoever waits for each step before the next needs 1.
-  /// Invalid below 1, and above 1 with an observer.
-  int steps_in_flight = 4;
+  /// Default 4; with an observer 1, and more are Invalid. Invalid below 1.
+  std::optional<int> steps_in_flight = {};
   /// Gets every action of every step, once the step has been waited for; must outlive the plan.
   Trace* trace = nullptr;
 };

@@ -1,48 +1,22 @@
 #include "cli/model_flags.h"
 
-#include <algorithm>
-
 #include "base/fail.h"
 #include "cli/progress.h"
-#include "ops/common/cache_types.h"
-#include "ops/common/checks.h"
+#include "cli/session_flags.h"
 
 namespace shunt::cli {
 namespace {
 
-constexpr std::int64_t kMostTokens = std::int64_t{1} << 30;
 constexpr std::uint64_t kLargeModel = std::uint64_t{1} << 30;  // bytes; takes a while to load
 constexpr std::string_view kNoModel =
     "no model is given, and Shunt has none of its own yet. Use --model FILE with a GGUF file of "
     "architecture llama, or make one of random weights to try things out: shunt synth random.gguf";
 
-/// "f32, f16, bf16, q8_0 or q4_0".
-std::string cache_types() {
-  std::string list = list_types(kCacheTypes);
-  std::ranges::transform(list, list.begin(), [](char c) {
-    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  });
-  return list;
-}
-
-Status read_cache_type(const std::string& text, DType& type) {
-  const auto named = dtype_from_name(text);
-  if (!named || std::ranges::find(kCacheTypes, *named) == kCacheTypes.end()) {
-    return invalid("\"{}\" is not {}", text, cache_types());
-  }
-  type = *named;
-  return ok();
-}
-
 }  // namespace
 
 void ModelFlags::declare(Arguments& arguments) {
   arguments.file("-m,--model", "the model, a GGUF file", model_);
-  arguments.number<std::int64_t>("-b,--batch", "tokens of the prompt to compute at once",
-                                 session_.batch, 1, kMostTokens);
-  arguments.value(
-      "--cache-type", "TYPE", "type of the cache: " + cache_types() + " (default f16)",
-      [this](const std::string& text) { return read_cache_type(text, session_.cache_type); });
+  declare_session(arguments, session_);
   runtime_.declare(arguments);
   arguments.value("-d,--devices", "LIST", "devices to use, such as cuda0,cpu0 (default all)",
                   [this](const std::string& text) -> Status {

@@ -4,6 +4,7 @@
 
 #include "base/fail.h"
 #include "base/guarded.h"
+#include "cli/session_flags.h"
 #include "engine/fitted_step.h"
 #include "engine/vocabulary_from_gguf.h"
 #include "schedule/segments.h"
@@ -35,10 +36,12 @@ void StepFlags::declare(Arguments& arguments) {
                     SHUNT_ASSIGN(devices_, split_list(text));
                     return ok();
                   });
-  arguments.number<std::int64_t>("-n,--tokens", "tokens of the step, at most the context", tokens_,
-                                 1, kMostTokens);
+  arguments.number<std::int64_t>(
+      "-n,--tokens", "tokens of the step, at most the context (default as many as --batch)",
+      tokens_, 1, kMostTokens);
   arguments.number<std::int64_t>("-c,--ctx", "tokens of context; 0: the model's own, at most 4096",
-                                 context_, 0, kMostTokens);
+                                 session_.context, 0, kMostTokens);
+  declare_session(arguments, session_);
   pins_.declare(arguments);
   runtime_.declare(arguments);
 }
@@ -66,16 +69,14 @@ Result<PlacedStep> StepFlags::place() const {
         if (load.costs) model->costs = std::move(load.costs);
         model->rules_only = load.rules_only;
         model->stream_rows = load.stream_rows;
-        SessionOptions session;
-        session.context = context_;
         FitRequest request;
-        request.steps = session_steps(model->info, session);
+        request.steps = session_steps(model->info, session_);
         request.limits = device_limits(model->devices, load.memory_margin);
         auto fit = fit_model(*model, request);
         if (!fit) return std::move(fit.error()).with_context(*model_);
 
         placed.shape = request.steps.front();
-        placed.shape.tokens = std::min(tokens_, placed.shape.context);
+        if (tokens_) placed.shape.tokens = std::min(*tokens_, placed.shape.context);
         SHUNT_ASSIGN(FittedStep fitted, place_fitted(*model, placed.shape, request, *fit));
         placed.step = std::move(fitted.step);
         placed.placement = std::move(fitted.placement);

@@ -39,8 +39,8 @@ class StepFlags {
   std::optional<std::string> model_;
   std::vector<std::string> devices_;
   PlacementFlags pins_;
-  std::int64_t tokens_ = 512;
-  std::int64_t context_ = 0;
+  std::optional<std::int64_t> tokens_;
+  SessionOptions session_;
   RuntimeFlags runtime_;
   Options options_;
 };

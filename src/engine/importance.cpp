@@ -61,7 +61,6 @@ class Gatherer {
     sums_ = std::make_unique<ActivationSums>(*graph_);
     CompileOptions options;
     options.memory = memory;
-    options.steps_in_flight = 1;  // as an observer wants it
     options.observer.nodes = sums_->nodes();
     options.observer.visit = [this](const Observed& observed) {
       // An exception may not pass through the plan.

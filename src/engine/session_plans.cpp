@@ -239,6 +239,7 @@ Status SessionPlans::make_again(const StepShape& shape) {
   SHUNT_ASSIGN(const auto contents, read_caches());
   intact_ = false;
   clear();
+  notes_.clear();
   std::vector<StepShape> steps = session_steps(model_.info, options_);
   steps.push_back(shape);
   Status made = make_all(steps);

@@ -12,6 +12,11 @@ namespace {
 
 constexpr int kMostStepsInFlight = 64;
 
+int steps_in_flight(const CompileOptions& options) {
+  constexpr int kDefault = 4;
+  return options.steps_in_flight.value_or(options.observer.nodes.empty() ? kDefault : 1);
+}
+
 }  // namespace
 
 CompiledPlan::CompiledPlan(std::shared_ptr<const Graph> graph, Placement placement)
@@ -44,18 +49,16 @@ Status CompiledPlan::check_options(const CompileOptions& options) {
                    graph_->describe(conversion.leaf),
                    to_string(graph_->node(conversion.leaf).result.dtype), to_string(conversion.to));
   }
-  if (options.steps_in_flight < 1 || options.steps_in_flight > kMostStepsInFlight) {
-    return invalid("{} steps in flight; it may be 1 to {}", options.steps_in_flight,
-                   kMostStepsInFlight);
+  const int steps = steps_in_flight(options);
+  if (steps < 1 || steps > kMostStepsInFlight) {
+    return invalid("{} steps in flight; it may be 1 to {}", steps, kMostStepsInFlight);
   }
   for (NodeId id : options.observe) {
     if (id >= graph_->size()) return invalid("{} can't be observed", graph_->describe(id));
   }
   observer_ = options.observer;
   if (observer_.nodes.empty()) return ok();
-  if (options.steps_in_flight > 1)
-    return invalid("an observer sees one step at a time, not {} in flight",
-                   options.steps_in_flight);
+  if (steps > 1) return invalid("an observer sees one step at a time, not {} in flight", steps);
   if (!observer_.visit) return invalid("an observer needs something to call");
   watched_.assign(graph_->size(), false);
   for (NodeId id : observer_.nodes) {
@@ -225,7 +228,7 @@ Status CompiledPlan::allocate_instance(Instance& instance) {
     auto staging = staging_type(*largest).allocate(bytes);
     if (!staging)
       return name_device(std::move(staging.error()).with_context("staging"), largest->to);
-    instance.staging.push_back(std::move(*staging));
+    instance.staging[&staging_type(*largest)] = std::move(*staging);
     memory_use_.back().staging += bytes;
   }
 
@@ -275,7 +278,9 @@ bool CompiledPlan::is_own(const Instance& instance, const Buffer& buffer) const 
     return std::any_of(blocks.begin(), blocks.end(),
                        [&](const auto& block) { return block.get() == &buffer; });
   };
-  return in(instance.staging) || in(instance.inputs) ||
+  return in(instance.inputs) ||
+         std::any_of(instance.staging.begin(), instance.staging.end(),
+                     [&](const auto& staging) { return staging.second.get() == &buffer; }) ||
          std::any_of(instance.blocks.begin(), instance.blocks.end(), in);
 }
 
@@ -338,11 +343,9 @@ Status CompiledPlan::add_copy(Instance& instance, const Copy& copy, Address to) 
   SHUNT_TRY(use_stream(action, runs_on));
   if (way) return add_action(instance, action, std::move(place), {runs_on, {read}, {written}});
   // By way of the host: out of the one, then into the other.
-  const auto staging =
-      std::find_if(instance.staging.begin(), instance.staging.end(),
-                   [&](const auto& buffer) { return &buffer->type() == &staging_type(copy); });
-  const Region staged = region(instance, {staging->get(), 0}, bytes);
-  place.host = (*staging)->host_data();
+  Buffer& staging = *instance.staging.at(&staging_type(copy));
+  const Region staged = region(instance, {&staging, 0}, bytes);
+  place.host = staging.host_data();
   Action out = action;
   out.kind = Kind::kRead;
   SHUNT_TRY(use_stream(out, copy.from));
@@ -474,7 +477,7 @@ Result<std::vector<NodeId>> CompiledPlan::lay_out(const CompileOptions& options)
   }
   cut_ = cut_segments(*graph_, placement_, kept, leaf_types, watched_);
   SHUNT_TRY(prepare(kept));
-  instances_ = std::vector<Instance>(static_cast<std::size_t>(options.steps_in_flight));
+  instances_ = std::vector<Instance>(static_cast<std::size_t>(steps_in_flight(options)));
   SHUNT_ASSIGN(allocation_,
                allocate_plan(*graph_, placement_, cut_, programs_, kept, instances_.size() > 1));
   return kept;

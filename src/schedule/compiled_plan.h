@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <map>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -71,7 +72,7 @@ class CompiledPlan final : public Plan {
   /// Memory and actions of one of the steps in flight.
   struct Instance {
     std::vector<std::unique_ptr<Buffer>> inputs;
-    std::vector<std::unique_ptr<Buffer>> staging;              // one a type of memory
+    std::map<const BufferType*, std::unique_ptr<Buffer>> staging;
     std::vector<std::vector<std::unique_ptr<Buffer>>> blocks;  // by device: its own memory
     std::vector<Address> homes;                                // by node id: where it is made
     std::vector<std::pair<NodeId, Address>> readable;          // outputs and observed nodes

@@ -12,7 +12,9 @@
 namespace shunt {
 
 const PassedOver* fallback_cause(const Placement& placement, NodeId node) {
-  for (const PassedOver& passed : placement.decisions[node].passed_over) {
+  const Decision& decision = placement.decisions[node];
+  if (decision.rule == Rule::kPinned) return nullptr;  // nobody is waiting for another device
+  for (const PassedOver& passed : decision.passed_over) {
     Device& device = *placement.devices[static_cast<std::size_t>(passed.device)];
     if (passed.refusal != Refusal::kCost && &device.memory() != &host_memory()) return &passed;
   }

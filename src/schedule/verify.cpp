@@ -37,7 +37,6 @@ class Verifier {
   Result<std::vector<NodeCheck>> run(Placement placement) {
     CompileOptions options;
     options.memory = options_.memory;
-    options.steps_in_flight = 1;  // as an observer wants it
     for (NodeId id = 0; id < graph_->size(); ++id) {
       if (is_computed(graph_->node(id))) options.observer.nodes.push_back(id);
     }

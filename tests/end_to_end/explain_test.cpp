@@ -147,6 +147,19 @@ TEST_F(ExplainCommand, AStepOfOneTokenCopiesLess) {
   EXPECT_LT(one["bytes_copied"], explain()["bytes_copied"]);
 }
 
+TEST_F(ExplainCommand, AStepIsABatchAndTheCacheHasTheTypeOfTheRun) {
+  EXPECT_EQ(explain({"--batch", "64"})["tokens"], 64);
+  EXPECT_EQ(explain({"--batch", "64", "--tokens", "2"})["tokens"], 2);
+  const auto cache = [&](const std::string& type) {
+    std::uint64_t bytes = 0;
+    for (const json& device : explain({"--cache-type", type})["devices"])
+      bytes += device["cache_bytes"].get<std::uint64_t>();
+    return bytes;
+  };
+  EXPECT_GT(cache("f16"), 0U);
+  EXPECT_EQ(cache("f32"), 2 * cache("f16"));
+}
+
 TEST_F(ExplainCommand, IsReadableAsText) {
   const RunResult result = run({"explain", "--model", model_.path()});
   EXPECT_EQ(result.exit_code, 0) << result.err;
@@ -409,13 +422,22 @@ TEST_F(ExplainCommand, WrongFlagsAreWrongUsage) {
                                                 {"--max-cpu-time", "10"},
                                                 {"--max-cpu-time", "101%"},
                                                 {"--max-copy", "4 apples"},
+                                                {"--max-copy", "4194305TiB"},
+                                                {"--max-copy", "99999999999GiB"},
+                                                {"--max-copy", "4611686018427387905"},
                                                 {"--max-copy", "-1"}}) {
     const RunResult result = greedy(flags);
     EXPECT_EQ(result.exit_code, 2) << flags[1];
     EXPECT_THAT(result.err, HasSubstr(flags[1]));
   }
+  for (const std::string size : {"4194304TiB", "2000000KiB", "4611686018427387904", "0.5KiB"}) {
+    const RunResult result = greedy({"--max-copy", size});
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+  }
   EXPECT_EQ(run({"explain"}).exit_code, 2);
   EXPECT_EQ(run({"explain", "-m", model_.path(), "--tokens", "0"}).exit_code, 2);
+  EXPECT_EQ(run({"explain", "-m", model_.path(), "--batch", "0"}).exit_code, 2);
+  EXPECT_EQ(run({"explain", "-m", model_.path(), "--cache-type", "q2_k"}).exit_code, 2);
   EXPECT_EQ(run({"place"}).exit_code, 2);
   EXPECT_EQ(run({"place", "--diff", "a"}).exit_code, 2);
   EXPECT_EQ(run({"place", "-m", model_.path(), "a"}).exit_code, 2);

@@ -60,10 +60,10 @@ struct Placed {
   TestDevice host = cpu();
   Placement placement;
 
-  explicit Placed(Device* better) {
+  explicit Placed(Device* better, std::vector<Pin> pins = {}) {
     std::vector<Device*> devices = {&host};
     if (better != nullptr) devices.insert(devices.begin(), better);
-    auto made = place(graph, devices);
+    auto made = place(graph, devices, {.pins = pins});
     EXPECT_TRUE(made) << made.error().message();
     if (made) placement = std::move(*made);
   }
@@ -103,6 +103,19 @@ TEST(Fallback, CountsWhatADeviceRefused) {
   EXPECT_EQ(report.fallbacks[1].op, "silu");
   // There: the norm and x, 512 bytes each, and silu's 768; back: 768 for silu, 512 for the result.
   EXPECT_EQ(report.bytes_copied, 512U + 512 + 768 + 768 + 512);
+}
+
+TEST(Fallback, WhatTheUserPinnedToTheCpuHasNotFallenBack) {
+  TestDevice test = accelerator({"matmul", "add"});
+  const Placed placed(&test, {{".*", "cpu0"}});
+  const FallbackReport report = placed.report();
+  EXPECT_EQ(report.operations, 5U);
+  EXPECT_EQ(report.fell_back, 0U);
+  EXPECT_EQ(to_line(report), "");
+  FallbackPolicy policy;
+  policy.mode = FallbackMode::kDeny;
+  policy.max_cpu_share = 0;
+  EXPECT_TRUE(placed.apply(policy));
 }
 
 TEST(Fallback, WithPredictedTimesTheShareIsOfTime) {

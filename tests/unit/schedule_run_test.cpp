@@ -420,12 +420,11 @@ TEST(Observer, IsRefusedWhereItMakesNoSense) {
   Device* devices[] = {&host};
   const auto placement = place(*graph, devices);
   CompileOptions options;
-  options.steps_in_flight = 1;
   options.observer.nodes = {1};
   EXPECT_FALSE(compile(graph, *placement, options));  // nothing to call
   options.observer.visit = [](const Observed&) { return true; };
   EXPECT_TRUE(compile(graph, *placement, options));
-  for (const int several : {2, CompileOptions().steps_in_flight}) {
+  for (const int several : {2, 4}) {
     options.steps_in_flight = several;
     EXPECT_FALSE(compile(graph, *placement, options));
   }
