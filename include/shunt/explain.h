@@ -167,6 +167,11 @@ struct FallbackPolicy {
   std::optional<double> max_cpu_share = {};             ///< of FallbackReport::cpu_share
   std::optional<std::uint64_t> max_copy_bytes = {};     ///< of FallbackReport::bytes_copied
   std::function<void(std::string_view line)> say = {};  ///< gets the line; may be empty
+
+  /// Nothing that falls back is said or denied.
+  bool accepts_all() const {
+    return mode == FallbackMode::kAllow && !max_cpu_share && !max_copy_bytes;
+  }
 };
 
 /// Says what there is to say, the placement's notes as well. Unsupported, listing operations and

@@ -248,7 +248,11 @@ Result<FittedStep> place_fitted(const ModelState& model, const StepShape& shape,
 
 Result<Verdict> judge_fit(const ModelState& model, const FitRequest& request, const Fit& fit,
                           const FallbackPolicy& policy) {
-  SHUNT_ASSIGN(const std::optional<Fit> roomy, roomy_fit(model, request, fit));
+  // Notes of the placement are said in any case; what has no room, only if somebody wants to know.
+  std::optional<Fit> roomy;
+  if (!policy.accepts_all()) {
+    SHUNT_ASSIGN(roomy, roomy_fit(model, request, fit));
+  }
   std::optional<Verdict> worst;
   for (const StepShape& shape : request.steps) {
     SHUNT_ASSIGN(const FittedStep fitted,

@@ -47,11 +47,8 @@ bool SessionPlans::lower(const Fit& fit, Caps& caps, const Error& error) {
 }
 
 Result<Verdict> SessionPlans::judge(const FitRequest& request, const Fit& fit) const {
-  const FallbackPolicy& policy = model_.fallback;
-  const bool limits = policy.max_cpu_share || policy.max_copy_bytes;
-  const bool anything = policy.mode == FallbackMode::kAllow && !limits;
-  if (anything || model_.devices.size() < 2) return Verdict();
-  return judge_fit(model_, request, fit, policy);
+  if (model_.fallback.accepts_all() || model_.devices.size() < 2) return Verdict();
+  return judge_fit(model_, request, fit, model_.fallback);
 }
 
 void SessionPlans::say(const std::string& line) const {
