@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "base/counted.h"
 #include "base/fail.h"
 #include "engine/fit_by_file.h"
 #include "engine/promised_memory.h"
@@ -531,7 +532,7 @@ class Fitter {
     } else {
       text += "no layer";
     }
-    if (others > 0) text += fmt::format(" and {} weights beside them", others);
+    if (others > 0) text += fmt::format(" and {} beside them", counted(others, "weight"));
     text += ", " + size_text(bytes.allocated());
     if (bytes.mapped > 0) text += fmt::format(" and {} of the file", size_text(bytes.mapped));
     if (index != cpu_ && limit.free > 0) {
