@@ -5,6 +5,7 @@
 #include "base/fail.h"
 #include "base/guarded.h"
 #include "engine/fitted_step.h"
+#include "engine/session_steps.h"
 #include "engine/vocabulary_from_gguf.h"
 #include "schedule/segments.h"
 
