@@ -9,9 +9,13 @@
 
 namespace shunt {
 
-/// `what` is the singular of a noun whose plural ends in s.
+/// The noun alone, for where the number is aligned. `what` is its singular; the plural ends in s.
+inline std::string noun_for(std::uint64_t number, std::string_view what) {
+  return fmt::format("{}{}", what, number == 1 ? "" : "s");
+}
+
 inline std::string counted(std::uint64_t number, std::string_view what) {
-  return fmt::format("{} {}{}", number, what, number == 1 ? "" : "s");
+  return fmt::format("{} {}", number, noun_for(number, what));
 }
 
 }  // namespace shunt

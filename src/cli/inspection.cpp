@@ -6,6 +6,7 @@
 #include <array>
 #include <map>
 
+#include "base/counted.h"
 #include "cli/json.h"
 #include "cli/sizes.h"
 #include "gguf/printable.h"
@@ -132,7 +133,8 @@ std::string inspection_text(const gguf::File& file, bool with_tensors) {
   std::string text = fmt::format("{}: GGUF version {}, {}", file.path(), file.version(),
                                  format_bytes(file.file_bytes()));
   if (file.part_count() > 1) text += fmt::format(" in {} parts", file.part_count());
-  text += fmt::format(", {} tensors, alignment {}\n", file.tensors().size(), file.alignment());
+  text += fmt::format(", {}, alignment {}\n", counted(file.tensors().size(), "tensor"),
+                      file.alignment());
   text += "metadata\n";
   for (const gguf::KeyValue& entry : file.metadata()) {
     text += fmt::format("  {:<42} {:<14} {}\n", clean(entry.key), type_text(entry.value),
@@ -140,8 +142,9 @@ std::string inspection_text(const gguf::File& file, bool with_tensors) {
   }
   text += "types\n";
   for (const auto& [dtype, total] : totals_by_type(file)) {
-    text += fmt::format("  {:<5} {:>6} tensors, {} elements, {}\n", to_string(dtype), total.tensors,
-                        format_count(total.elements), format_bytes(total.bytes));
+    text += fmt::format("  {:<5} {:>6} {}, {} elements, {}\n", to_string(dtype), total.tensors,
+                        noun_for(total.tensors, "tensor"), format_count(total.elements),
+                        format_bytes(total.bytes));
   }
   return with_tensors ? text + tensors_text(file) : text;
 }

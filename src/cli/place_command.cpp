@@ -1,5 +1,6 @@
 // `shunt place`: a model's placement as a file that a person can edit, and what two of them differ
 // in.
+#include "base/counted.h"
 #include "base/fail.h"
 #include "cli/commands.h"
 #include "cli/json.h"
@@ -72,7 +73,8 @@ class PlaceCommand final : public Command {
   Status write(Output& output) const {
     SHUNT_ASSIGN(const PlacedStep placed, step_.place());
     std::vector<std::string> notes = {
-        fmt::format("{}, a step of {} tokens, context {}", placed.path, placed.shape.tokens,
+        fmt::format("{}, a step of {}, context {}", placed.path,
+                    counted(static_cast<std::uint64_t>(placed.shape.tokens), "token"),
                     placed.shape.context),
         fmt::format("Predicted: {:.3f} ms a step, from {}",
                     placed.placement.predicted_seconds * 1e3,

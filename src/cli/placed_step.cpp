@@ -6,6 +6,7 @@
 #include "base/guarded.h"
 #include "cli/session_flags.h"
 #include "engine/fitted_step.h"
+#include "engine/session_steps.h"
 #include "engine/vocabulary_from_gguf.h"
 #include "schedule/segments.h"
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/counted.h"
 #include "cli/json.h"
 #include "cli/sizes.h"
 
@@ -13,7 +14,8 @@ double per_second(std::int64_t tokens, double seconds) {
 }
 
 std::string speed(std::int64_t tokens, double seconds) {
-  return fmt::format("{:>6} tokens in {:.3f} s, {:.1f} tokens/s", tokens, seconds,
+  return fmt::format("{:>6} {} in {:.3f} s, {:.1f} tokens/s", tokens,
+                     noun_for(static_cast<std::uint64_t>(tokens), "token"), seconds,
                      per_second(tokens, seconds));
 }
 

@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 #include <sys/resource.h>
 
+#include "base/counted.h"
+
 namespace shunt::cli {
 
 std::string format_bytes(std::uint64_t bytes) {
   static constexpr const char* kUnits[] = {"KiB", "MiB", "GiB", "TiB"};
-  if (bytes < 1024) return fmt::format("{} bytes", bytes);
+  if (bytes < 1024) return counted(bytes, "byte");
   double value = static_cast<double>(bytes) / 1024;
   std::size_t unit = 0;
   for (; value >= 1023.95 && unit + 1 < std::size(kUnits); ++unit) value /= 1024;

@@ -2,15 +2,13 @@
 // are full; the rest goes to the next one, and in the end to the CPU.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
-#include <limits>
 #include <map>
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "engine/device_limits.h"
 #include "engine/model_state.h"
 #include "shunt/ledger.h"
 
@@ -21,26 +19,6 @@ struct Homes {
   std::map<const gguf::TensorInfo*, int> weights;
   std::vector<int> caches;  ///< in the order of StepGraph::caches
 };
-
-inline constexpr std::uint64_t kNoLimit = std::numeric_limits<std::uint64_t>::max();
-
-/// What a device's memory allows.
-struct DeviceLimit {
-  std::uint64_t free = 0;        ///< bytes; 0 if that is not known: then there is no limit
-  std::uint64_t margin = 0;      ///< of these, to be left alone
-  std::uint64_t cap = kNoLimit;  ///< what it was found not to give more than
-
-  std::uint64_t usable() const {
-    const std::uint64_t known = free == 0 ? kNoLimit : free - std::min(free, margin);
-    return std::min(known, cap);
-  }
-};
-
-/// By device, as they are now. `margin`: bytes to be left alone on each but the CPU; if not given,
-/// 5% of what is free, but at least 64 MiB, but at most a quarter. Of the host all memory counts as
-/// free: what the system keeps there of files makes room when it is needed.
-std::vector<DeviceLimit> device_limits(std::span<Device* const> devices,
-                                       std::optional<std::uint64_t> margin);
 
 struct FitRequest {
   std::vector<StepShape> steps;  ///< whose plans are there at the same time
@@ -82,12 +60,5 @@ Result<Fit> fit_model(const ModelState& model, const FitRequest& request);
 /// fit_model()'s is so for want of room. `planned` is then all that would be needed; at least,
 /// where no device has buffers that large.
 Result<Fit> fit_endless(const ModelState& model, std::span<const StepShape> steps);
-
-/// The steps whose plans a session has from the start: prompts, and single tokens.
-std::vector<StepShape> session_steps(const ModelInfo& model, const SessionOptions& options);
-
-/// A smaller limit after `planned` bytes were refused for the n-th time (from 0): a bit less, then
-/// more and more, down to nothing.
-std::uint64_t lower_cap(std::uint64_t planned, int attempt);
 
 }  // namespace shunt

@@ -8,6 +8,7 @@
 #include "base/fail.h"
 #include "engine/fit.h"
 #include "engine/fitted_step.h"
+#include "engine/session_steps.h"
 #include "engine/weights_in_memory.h"
 #include "shunt/plan.h"
 

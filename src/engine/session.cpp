@@ -3,6 +3,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/counted.h"
 #include "base/fail.h"
 #include "base/guarded.h"
 #include "engine/model_state.h"
@@ -49,8 +50,9 @@ struct Session::State {
     SHUNT_TRY(check_tokens(more, vocabulary()));
     const auto count = static_cast<std::int64_t>(more.size());
     if (count > options.context - length()) {
-      return invalid("{} tokens do not fit: the context holds {}, of which {} are taken", count,
-                     options.context, length());
+      return invalid("{} {} not fit: the context holds {}, {} of them taken",
+                     counted(more.size(), "token"), count == 1 ? "does" : "do", options.context,
+                     length());
     }
     return ok();
   }
@@ -136,8 +138,8 @@ struct Session::State {
     copies.reset();
     const std::int64_t lost = std::exchange(cached, 0);
     if (lost == 0) return;
-    notes.push_back(
-        fmt::format("the cache of {} tokens is lost{}; they are computed again", lost, with));
+    notes.push_back(fmt::format("the cache of {} is lost{}; it is computed again",
+                                counted(static_cast<std::uint64_t>(lost), "token"), with));
   }
 
   /// Computes the tokens that are not in the caches.

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/fail.h"
+#include "engine/session_steps.h"
 #include "schedule/place_facts.h"
 
 namespace shunt {

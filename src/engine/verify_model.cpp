@@ -3,8 +3,8 @@
 
 #include "base/fail.h"
 #include "base/guarded.h"
-#include "engine/fit.h"
 #include "engine/model_state.h"
+#include "engine/session_steps.h"
 #include "engine/step_inputs.h"
 #include "engine/zeroed_caches.h"
 #include "shunt/engine.h"

@@ -3,6 +3,7 @@
 #include <map>
 #include <tuple>
 
+#include "base/counted.h"
 #include "base/fail.h"
 #include "base/guarded.h"
 #include "base/regex.h"
@@ -122,7 +123,7 @@ class Planner {
     if (lacking_.empty()) return ok();
     const std::string which =
         *lacking_.front() +
-        (lacking_.size() == 1 ? "" : fmt::format(" and {} more tensors", lacking_.size() - 1));
+        (lacking_.size() == 1 ? "" : " and " + counted(lacking_.size() - 1, "more tensor"));
     if (options_.importance == nullptr) {
       return invalid("{} needs an importance matrix (see shunt imatrix), and none is given: {}",
                      mixture_.name, which);
@@ -147,10 +148,9 @@ class Planner {
           *unweighted_.front()));
     }
     if (made_twice_ > 0) {
-      plan_.notes.push_back(fmt::format(
-          "{} tensors are quantised already: their errors add up; better begin with F32, F16 or "
-          "BF16",
-          made_twice_));
+      plan_.notes.push_back(
+          fmt::format("{} {} quantised already: errors add up; better begin with F32, F16 or BF16",
+                      counted(made_twice_, "tensor"), made_twice_ == 1 ? "is" : "are"));
     }
   }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/counted.h"
 #include "base/fail.h"
 #include "graph/op.h"
 #include "schedule/segments.h"
@@ -88,7 +89,8 @@ std::string other_remedy(const FallbackReport& report) {
     if (option.empty()) option = fallback.remedy;
     if (!option.empty() && fallback.remedy == option) nodes += fallback.nodes.size();
   }
-  return option.empty() ? std::string() : fmt::format(", and {} for {} others", option, nodes);
+  return option.empty() ? std::string()
+                        : fmt::format(", and {} for {}", option, counted(nodes, "other"));
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
 // Whether what falls back is acceptable.
+#include "base/counted.h"
 #include "base/fail.h"
 #include "shunt/explain.h"
 
@@ -18,7 +19,7 @@ std::string list_fallbacks(const FallbackReport& report) {
                         fallback.remedy.empty() ? "" : fmt::format(": see {}", fallback.remedy));
   }
   if (report.fallbacks.size() > kMostListed) {
-    text += fmt::format(" and {} more kinds", report.fallbacks.size() - kMostListed);
+    text += " and " + counted(report.fallbacks.size() - kMostListed, "more kind");
   }
   return text;
 }

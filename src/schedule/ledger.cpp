@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 
+#include "base/counted.h"
+
 namespace shunt {
 
 std::string_view to_string(Purpose purpose) {
@@ -83,7 +85,7 @@ std::string to_text(const MemoryNeed& need) {
 std::string size_text(std::uint64_t bytes) {
   static constexpr std::array<std::string_view, 6> kUnits = {"KiB", "MiB", "GiB",
                                                              "TiB", "PiB", "EiB"};
-  if (bytes < 1024) return fmt::format("{} bytes", bytes);
+  if (bytes < 1024) return counted(bytes, "byte");
   auto value = static_cast<double>(bytes) / 1024;
   std::size_t unit = 0;
   for (; value >= 1023.95 && unit + 1 < kUnits.size(); ++unit) value /= 1024;

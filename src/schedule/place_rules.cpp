@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "base/counted.h"
 #include "base/fail.h"
 #include "graph/op.h"
 #include "schedule/storage_users.h"
@@ -164,11 +165,12 @@ class Rules {
         const NodeId weight = graph_.node(source).storage;
         if (!is_weight(graph_.node(weight).role)) continue;
         if (const auto index = streams_to(id, weight)) {
+          const auto rows = static_cast<std::uint64_t>(rows_of(graph_.node(id)));
           decide(id, *index, Rule::kWeights,
-                 fmt::format("its weight {} is in host memory and is sent to {}, as {} rows are at "
+                 fmt::format("its weight {} is in host memory and is sent to {}, as {} {} at "
                              "least {}",
-                             graph_.describe(weight), name(*index), rows_of(graph_.node(id)),
-                             stream_rows_));
+                             graph_.describe(weight), name(*index), counted(rows, "row"),
+                             rows == 1 ? "is" : "are", stream_rows_));
           break;
         }
         const int index = decisions_[weight].device;

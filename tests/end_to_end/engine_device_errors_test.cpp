@@ -345,8 +345,7 @@ TEST_F(DeviceErrors, ACacheThatIsElsewhereIsKept) {
     ASSERT_TRUE(more) << more.error().message();
     EXPECT_EQ(likeliest(*more), alone_[1]);
     EXPECT_EQ(run.session->length(), 4);
-    const auto again =
-        Contains("the cache of 3 tokens is lost with test0; they are computed again");
+    const auto again = Contains("the cache of 3 tokens is lost with test0; it is computed again");
     if (cache_is_lost) {
       EXPECT_THAT(run.session->notes(), again);
       EXPECT_THAT(run.said->lines, again);

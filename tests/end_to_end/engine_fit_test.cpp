@@ -3,8 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "engine/fit.h"
 #include "engine/model_state.h"
+#include "engine/session_steps.h"
 #include "shunt/engine.h"
 #include "support/models.h"
 #include "support/test_device.h"

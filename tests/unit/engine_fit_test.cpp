@@ -40,8 +40,8 @@ TEST(Ledger, RowsAreByDeviceAndPurpose) {
             "b  mapped weights  1000 bytes\n"
             "b  cache           15 bytes\n"
             "b  allocated       115 bytes\n"
-            "a  inputs          1 bytes\n"
-            "a  allocated       1 bytes\n");
+            "a  inputs          1 byte\n"
+            "a  allocated       1 byte\n");
   Ledger twice = ledger;
   twice.add(ledger);
   EXPECT_EQ(twice.allocated("b"), 230U);

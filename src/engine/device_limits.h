@@ -1,0 +1,39 @@
+// How much of a device's memory may be asked for.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "shunt/device.h"
+
+namespace shunt {
+
+inline constexpr std::uint64_t kNoLimit = std::numeric_limits<std::uint64_t>::max();
+
+/// What a device's memory allows.
+struct DeviceLimit {
+  std::uint64_t free = 0;        ///< bytes; 0 if that is not known: then there is no limit
+  std::uint64_t margin = 0;      ///< of these, to be left alone
+  std::uint64_t cap = kNoLimit;  ///< what it was found not to give more than
+
+  std::uint64_t usable() const {
+    const std::uint64_t known = free == 0 ? kNoLimit : free - std::min(free, margin);
+    return std::min(known, cap);
+  }
+};
+
+/// By device, as they are now. `margin`: bytes to be left alone on each but the CPU; if not given,
+/// 5% of what is free, but at least 64 MiB, but at most a quarter. Of the host all memory counts as
+/// free: what the system keeps there of files makes room when it is needed.
+std::vector<DeviceLimit> device_limits(std::span<Device* const> devices,
+                                       std::optional<std::uint64_t> margin);
+
+/// A smaller limit after `planned` bytes were refused for the n-th time (from 0): a bit less, then
+/// more and more, down to nothing.
+std::uint64_t lower_cap(std::uint64_t planned, int attempt);
+
+}  // namespace shunt

@@ -1,0 +1,23 @@
+// Filling devices of given sizes, unit by unit.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "engine/fit_bounds.h"
+#include "engine/fit_leaves.h"
+
+namespace shunt {
+
+struct Assignment {
+  std::vector<int> homes;            ///< by leaf
+  std::vector<std::uint64_t> taken;  ///< by device: bytes of its leaves
+  bool short_of_room = false;        ///< a device was too small for a unit
+};
+
+/// First units of which something is there already, then the others, each in order. A device that a
+/// unit is too large for is closed to all that follow; the CPU, the last one, takes what is left.
+Assignment assign_homes(std::span<const FitLeaf> leaves, std::span<const FitUnit> units,
+                        const FitBounds& bounds);
+
+}  // namespace shunt

@@ -1,0 +1,176 @@
+#include "engine/fit_leaves.h"
+
+#include <algorithm>
+
+#include "base/fail.h"
+#include "schedule/answers.h"
+#include "schedule/storage_users.h"
+
+namespace shunt {
+
+namespace {
+
+class LeafFinder {
+ public:
+  /// `wanted`, `answers`: where nodes of the step would be, and could be, if no leaf were anywhere.
+  LeafFinder(const ModelState& model, const FitRequest& request, const StepGraph& step,
+             const Placement& wanted, const Answers& answers, bool endless)
+      : model_(model),
+        request_(request),
+        step_(step),
+        wanted_(wanted),
+        answers_(answers),
+        users_(storage_users(step.graph)),
+        endless_(endless) {}
+
+  std::vector<FitLeaf> find() const {
+    std::vector<FitLeaf> leaves;
+    for (const WeightLeaf& weight : step_.weights) leaves.push_back({weight.leaf, weight.info});
+    for (std::size_t i = 0; i < step_.caches.size(); ++i)
+      leaves.push_back({step_.caches[i], nullptr, i});
+    std::sort(leaves.begin(), leaves.end(),
+              [](const FitLeaf& a, const FitLeaf& b) { return a.id < b.id; });
+    for (FitLeaf& leaf : leaves) {
+      find_wish(leaf);
+      find_types(leaf);
+      for (std::size_t d = 0; d < leaf.by_device.size(); ++d) {
+        LeafOnDevice& here = leaf.by_device[d];
+        const BufferType& memory = model_.devices[d]->memory();
+        here.bytes = memory.size_of(here.tensor);
+        here.can = can_compute(leaf.id, static_cast<int>(d));
+        here.too_large = !endless_ && here.bytes > memory.max_size();
+      }
+    }
+    return leaves;
+  }
+
+ private:
+  /// What the user has decided stays; what follows from rules is decided by who has room.
+  void find_wish(FitLeaf& leaf) const {
+    const Decision& decision = wanted_.decisions[leaf.id];
+    leaf.wanted = decision.device;
+    leaf.fixed = decision.rule == Rule::kPinned;
+    leaf.for_speed = decision.rule == Rule::kCosts;
+    if (!leaf.is_cache()) {
+      if (request_.loaded == nullptr) return;
+      const auto found = request_.loaded->find(leaf.info);
+      if (found != request_.loaded->end()) leaf.there = found->second;
+      return;
+    }
+    if (request_.wanted_caches != nullptr && !leaf.fixed) {
+      leaf.wanted = (*request_.wanted_caches)[leaf.cache];
+      leaf.for_speed = true;
+    }
+    if (request_.caches != nullptr) {
+      leaf.wanted = leaf.there = (*request_.caches)[leaf.cache];
+      leaf.fixed = true;
+    }
+  }
+
+  /// On the device of the model, what it is there already; before that, as placement wants it, or
+  /// would.
+  void find_types(FitLeaf& leaf) const {
+    LeafOnDevice as_in_graph;
+    as_in_graph.tensor = step_.graph.node(leaf.id).result;
+    leaf.by_device.assign(model_.devices.size(), as_in_graph);
+    if (leaf.is_cache()) return;
+    const auto home = model_.homes.find(leaf.info);
+    if (home != model_.homes.end() && !endless_) {
+      const auto known = model_.transcoded.find(leaf.info);
+      if (known != model_.transcoded.end()) set_type(leaf, home->second, known->second);
+      return;
+    }
+    const auto cpu = static_cast<int>(model_.devices.size()) - 1;
+    for (int d = 0; d < cpu; ++d) {
+      const Conversion* conversion = answers_.conversion(leaf.id, d);
+      if (conversion != nullptr && d != leaf.wanted) convert(leaf, d, *conversion);
+    }
+    for (const Conversion& conversion : wanted_.conversions) {
+      if (conversion.leaf == leaf.id) convert(leaf, conversion.device, conversion);
+    }
+  }
+
+  void convert(FitLeaf& leaf, int device, const Conversion& conversion) const {
+    const std::string name = model_.devices[static_cast<std::size_t>(device)]->info().name;
+    set_type(leaf, device, describe_conversion(step_.graph, conversion, name));
+  }
+
+  static void set_type(FitLeaf& leaf, int device, TranscodedWeight weight) {
+    LeafOnDevice& here = leaf.by_device[static_cast<std::size_t>(device)];
+    // Rows are whole blocks of the type, or nobody would have asked for it.
+    if (auto tensor = make_tensor(weight.to, leaf.info->tensor.shape)) here.tensor = *tensor;
+    here.transcoded = std::move(weight);
+  }
+
+  bool can_compute(NodeId leaf, int device) const {
+    // A user that is pinned elsewhere must find the type that it needs.
+    const auto serves = [&](NodeId user) {
+      const Decision& decision = wanted_.decisions[user];
+      return answers_.of(user, device) &&
+             (decision.rule != Rule::kPinned || answers_.same_type(leaf, decision.device, device));
+    };
+    const std::vector<NodeId>& users = users_[leaf];
+    return !users.empty() && std::all_of(users.begin(), users.end(), serves);
+  }
+
+  const ModelState& model_;
+  const FitRequest& request_;
+  const StepGraph& step_;
+  const Placement& wanted_;
+  const Answers& answers_;
+  std::vector<std::vector<NodeId>> users_;
+  bool endless_;
+};
+
+}  // namespace
+
+Result<std::vector<FitLeaf>> find_leaves(const ModelState& model, const FitRequest& request,
+                                         const StepGraph& step, bool endless) {
+  SHUNT_ASSIGN(const Placement wanted, model.place_step(step.graph, {}, model.devices));
+  PlaceOptions options;
+  options.transcode = model.transcode;
+  const Answers answers = Answers::ask(step.graph, model.devices, options);
+  return LeafFinder(model, request, step, wanted, answers, endless).find();
+}
+
+std::vector<FitUnit> find_units(const StepGraph& step, std::span<const FitLeaf> leaves) {
+  std::map<const gguf::TensorInfo*, std::int64_t> layers;
+  for (const WeightLeaf& weight : step.weights) layers[weight.info] = weight.layer;
+  std::vector<FitUnit> units;
+  std::map<std::int64_t, std::size_t> unit_of;
+  std::int64_t current = -1;
+  for (std::size_t i = 0; i < leaves.size(); ++i) {
+    const std::int64_t layer = leaves[i].is_cache() ? current : layers[leaves[i].info];
+    if (layer < 0 || !unit_of.contains(layer)) {
+      units.push_back({layer, {}});
+      if (layer >= 0) unit_of[layer] = units.size() - 1;
+    }
+    if (layer >= 0) current = layer;
+    units[layer >= 0 ? unit_of[layer] : units.size() - 1].leaves.push_back(i);
+  }
+  return units;
+}
+
+Homes homes_of(std::span<const FitLeaf> leaves, std::span<const int> homes) {
+  Homes result;
+  result.caches.resize(static_cast<std::size_t>(std::ranges::count_if(leaves, &FitLeaf::is_cache)));
+  for (std::size_t i = 0; i < leaves.size(); ++i) {
+    if (leaves[i].is_cache()) {
+      result.caches[leaves[i].cache] = homes[i];
+    } else {
+      result.weights[leaves[i].info] = homes[i];
+    }
+  }
+  return result;
+}
+
+Transcoded transcoded_at(std::span<const FitLeaf> leaves, std::span<const int> homes) {
+  Transcoded weights;
+  for (std::size_t i = 0; i < leaves.size(); ++i) {
+    const auto& transcoded = leaves[i].on(homes[i]).transcoded;
+    if (transcoded) weights.emplace(leaves[i].info, *transcoded);
+  }
+  return weights;
+}
+
+}  // namespace shunt

@@ -1,0 +1,56 @@
+// What there is to be fitted: the weights and caches of a step, what each of them is on each
+// device, and which of them go together.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "engine/fit.h"
+
+namespace shunt {
+
+/// A leaf on a device, whether it is there or only could be.
+struct LeafOnDevice {
+  Tensor tensor = {};
+  std::optional<TranscodedWeight> transcoded = {};  ///< a weight that has another type there
+  std::uint64_t bytes = 0;                          ///< that it takes
+  bool can = false;                                 ///< the device computes all that uses it
+  bool too_large = false;                           ///< no buffer of the device could hold it
+};
+
+/// A weight or cache of the graph.
+struct FitLeaf {
+  NodeId id = 0;
+  const gguf::TensorInfo* info = nullptr;  ///< null for a cache
+  std::size_t cache = 0;                   ///< number of a cache
+  int wanted = 0;                          ///< where placement would have it
+  bool for_speed = false;                  ///< because that is faster, not because it may
+  bool fixed = false;                      ///< the user wants it there, or it is there and stays
+  int there = -1;                          ///< the device it is on already; -1: none
+  std::vector<LeafOnDevice> by_device = {};
+
+  bool is_cache() const { return info == nullptr; }
+  const LeafOnDevice& on(int device) const { return by_device[static_cast<std::size_t>(device)]; }
+};
+
+/// Leaves that go together: those of a layer, or one that is of none.
+struct FitUnit {
+  std::int64_t layer = -1;
+  std::vector<std::size_t> leaves;
+};
+
+/// By node id. `endless`: no leaf is too large for a buffer, and weights are as if nothing had been
+/// loaded. Fails as placing the step does.
+Result<std::vector<FitLeaf>> find_leaves(const ModelState& model, const FitRequest& request,
+                                         const StepGraph& step, bool endless);
+
+/// In the order of the graph. A cache is of the layer whose weights come before it.
+std::vector<FitUnit> find_units(const StepGraph& step, std::span<const FitLeaf> leaves);
+
+/// `homes`: the device of each leaf.
+Homes homes_of(std::span<const FitLeaf> leaves, std::span<const int> homes);
+/// Weights that have another type there than in the file.
+Transcoded transcoded_at(std::span<const FitLeaf> leaves, std::span<const int> homes);
+
+}  // namespace shunt

@@ -1,0 +1,35 @@
+// The line that says what a device got of a model.
+#pragma once
+
+#include <string>
+
+#include "engine/device_limits.h"
+#include "engine/fit_leaves.h"
+#include "engine/fit_predict.h"
+
+namespace shunt {
+
+/// Layers of which a device has weights.
+struct LayersOnDevice {
+  std::int64_t count = 0;
+  std::int64_t of = 0;  ///< layers of the model
+  std::int64_t first = 0;
+  std::int64_t last = 0;
+  std::uint64_t beside = 0;  ///< weights on the device that are of no layer
+};
+LayersOnDevice layers_on(int device, std::span<const FitLeaf> leaves,
+                         std::span<const FitUnit> units, std::span<const int> homes);
+
+struct DeviceShare {
+  std::string device;
+  bool is_cpu = false;
+  LayersOnDevice layers = {};
+  DeviceBytes takes = {};
+  DeviceLimit limit = {};
+};
+/// "test0: layers 0 to 3 (4 of 5) and 1 weight beside them, 1.7 MiB of 1.0 GiB (64.0 MiB are left
+/// alone); 16.0 KiB of it for weights that are sent there". The CPU, which takes what is left over,
+/// has neither of the last two.
+std::string to_line(const DeviceShare& share);
+
+}  // namespace shunt

@@ -1,0 +1,155 @@
+#include "engine/fit_predict.h"
+
+#include <algorithm>
+
+#include "base/fail.h"
+#include "engine/promised_memory.h"
+#include "engine/weights_in_memory.h"
+#include "schedule/memory_planner.h"
+#include "schedule/place_facts.h"
+#include "schedule/predict.h"
+#include "schedule/storage_users.h"
+
+namespace shunt {
+
+namespace {
+
+Result<std::uint64_t> bytes_side_by_side(std::span<const Tensor* const> tensors, Device& device) {
+  auto layout = side_by_side(device.memory(), tensors);
+  if (layout) return layout->total();
+  const std::string name = device.info().name;
+  return std::move(layout.error()).with_device(name).with_context(name);
+}
+
+class Predictor {
+ public:
+  Predictor(const ModelState& model, std::span<const FitLeaf> leaves, std::span<const int> homes,
+            const FitBounds& bounds, std::vector<DeviceBytes>& takes)
+      : model_(model),
+        leaves_(leaves),
+        homes_(homes),
+        by_name_(homes_of(leaves, homes)),
+        transcoded_(transcoded_at(leaves, homes)),
+        devices_(bounds.of_used(model.devices)),
+        stream_bytes_(bounds.of_used(bounds.most_streamed)),
+        promised_(model.devices),
+        takes_(takes) {
+    takes_.assign(model.devices.size(), {});
+  }
+
+  Status add_leaves() {
+    for (std::size_t d = 0; d < takes_.size(); ++d) SHUNT_TRY(add_leaves_on(static_cast<int>(d)));
+    return ok();
+  }
+
+  Status add_step(const std::shared_ptr<const StepGraph>& step) {
+    const std::vector<LeafMemory> memory = memory_of(*step);
+    SHUNT_ASSIGN(const auto graph, graph_of(step));
+    SHUNT_ASSIGN(Placement placement, model_.place_step(*graph, memory, devices_, stream_bytes_));
+    add_streamed(*graph, placement, memory);
+    CompileOptions options;
+    options.memory = memory;
+    options.steps_in_flight = 1;  // as a session compiles it
+    SHUNT_ASSIGN(const auto uses, predict_memory(graph, std::move(placement), options));
+    for (const MemoryUse& use : uses) {
+      DeviceBytes& bytes = takes_[of_model(use.device)];
+      bytes.activations += use.activations;
+      bytes.inputs += use.inputs;
+      bytes.staging += use.staging;
+    }
+    return ok();
+  }
+
+ private:
+  Status add_leaves_on(int device) {
+    const auto d = static_cast<std::size_t>(device);
+    Device& home = *model_.devices[d];
+    const bool mapped = uses_mapped_file(home);
+    std::vector<const Tensor*> weights;
+    std::vector<const Tensor*> caches;
+    for (std::size_t i = 0; i < leaves_.size(); ++i) {
+      const FitLeaf& leaf = leaves_[i];
+      if (homes_[i] != device || leaf.there == device) continue;
+      const Tensor* tensor = &leaf.on(device).tensor;
+      if (leaf.is_cache()) {
+        caches.push_back(tensor);
+      } else if (mapped) {
+        takes_[d].mapped += leaf.info->bytes;
+      } else {
+        weights.push_back(tensor);
+      }
+    }
+    SHUNT_ASSIGN(takes_[d].weights, bytes_side_by_side(weights, home));
+    SHUNT_ASSIGN(takes_[d].cache, bytes_side_by_side(caches, home));
+    return ok();
+  }
+
+  std::vector<LeafMemory> memory_of(const StepGraph& step) const {
+    std::vector<LeafMemory> memory;
+    for (const WeightLeaf& weight : step.weights)
+      memory.push_back({weight.leaf, promised_.on(by_name_.weights.at(weight.info))});
+    for (std::size_t i = 0; i < step.caches.size(); ++i)
+      memory.push_back({step.caches[i], promised_.on(by_name_.caches[i])});
+    return memory;
+  }
+
+  /// A step's graph with weights as they are at their homes.
+  Result<std::shared_ptr<const Graph>> graph_of(
+      const std::shared_ptr<const StepGraph>& step) const {
+    const auto types = leaf_types(step->weights, transcoded_);
+    if (types.empty()) return std::shared_ptr<const Graph>(step, &step->graph);
+    SHUNT_ASSIGN(Graph graph, with_types(step->graph, types));
+    return std::make_shared<const Graph>(std::move(graph));
+  }
+
+  void add_streamed(const Graph& graph, const Placement& placement,
+                    std::span<const LeafMemory> memory) {
+    std::vector<const BufferType*> types(graph.size(), nullptr);
+    for (const LeafMemory& leaf : memory) types[leaf.leaf] = &leaf.address.buffer->type();
+    for (NodeId id = 0; id < graph.size(); ++id) {
+      if (!is_computed(graph.node(id))) continue;
+      const std::size_t d = of_model(placement.decisions[id].device);
+      std::uint64_t& streamed = takes_[d].streamed;
+      streamed = std::max(streamed, bytes_to_send(graph, id, *model_.devices[d], types));
+    }
+  }
+
+  /// The number among the model's devices of one that is used.
+  std::size_t of_model(int used) const {
+    const auto found = std::find(model_.devices.begin(), model_.devices.end(),
+                                 devices_[static_cast<std::size_t>(used)]);
+    return static_cast<std::size_t>(found - model_.devices.begin());
+  }
+
+  const ModelState& model_;
+  std::span<const FitLeaf> leaves_;
+  std::span<const int> homes_;  // by leaf
+  Homes by_name_;               // the same
+  Transcoded transcoded_;
+  std::vector<Device*> devices_;  // those that are used
+  std::vector<std::uint64_t> stream_bytes_;
+  PromisedMemory promised_;
+  std::vector<DeviceBytes>& takes_;
+};
+
+}  // namespace
+
+void add_to(Ledger& ledger, const std::string& device, const DeviceBytes& takes) {
+  ledger.add(device, Purpose::kWeights, takes.weights);
+  ledger.add(device, Purpose::kMappedWeights, takes.mapped);
+  ledger.add(device, Purpose::kCache, takes.cache);
+  ledger.add(device, Purpose::kActivations, takes.activations);
+  ledger.add(device, Purpose::kInputs, takes.inputs);
+  ledger.add(device, Purpose::kStaging, takes.staging);
+}
+
+Status predict_fit(const ModelState& model, std::span<const std::shared_ptr<const StepGraph>> steps,
+                   std::span<const FitLeaf> leaves, std::span<const int> homes,
+                   const FitBounds& bounds, std::vector<DeviceBytes>& takes) {
+  Predictor predictor(model, leaves, homes, bounds, takes);
+  SHUNT_TRY(predictor.add_leaves());
+  for (const auto& step : steps) SHUNT_TRY(predictor.add_step(step));
+  return ok();
+}
+
+}  // namespace shunt

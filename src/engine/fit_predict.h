@@ -1,0 +1,37 @@
+// What a choice of homes takes of each device, before anything is allocated: the layouts that will
+// be.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "engine/fit_bounds.h"
+#include "engine/fit_leaves.h"
+#include "shunt/ledger.h"
+
+namespace shunt {
+
+/// What a device is asked for, beside what is there already.
+struct DeviceBytes {
+  std::uint64_t weights = 0;
+  std::uint64_t mapped = 0;  ///< used where they lie in the file, so not allocated
+  std::uint64_t cache = 0;
+  std::uint64_t activations = 0;
+  std::uint64_t inputs = 0;
+  std::uint64_t staging = 0;
+  std::uint64_t streamed = 0;  ///< of activations: the most weights that are sent there for one op
+
+  std::uint64_t allocated() const { return weights + cache + activations + inputs + staging; }
+};
+void add_to(Ledger& ledger, const std::string& device, const DeviceBytes& takes);
+
+/// Of the weights and caches, and of the plans of all steps, by device of the model. `homes`: by
+/// leaf. OutOfMemory, with the device if it is one's, where no buffers can be as large as they must
+/// be; `takes` then has what was found up to there.
+Status predict_fit(const ModelState& model, std::span<const std::shared_ptr<const StepGraph>> steps,
+                   std::span<const FitLeaf> leaves, std::span<const int> homes,
+                   const FitBounds& bounds, std::vector<DeviceBytes>& takes);
+
+}  // namespace shunt

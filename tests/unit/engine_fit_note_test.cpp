@@ -1,0 +1,60 @@
+// The line that says what a device got of a model.
+#include "engine/fit_note.h"
+
+#include <gtest/gtest.h>
+
+namespace shunt::test {
+namespace {
+
+constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
+
+TEST(FitNote, SaysLayersBytesAndWhatIsLeftAlone) {
+  DeviceShare share = {.device = "test0"};
+  share.layers = {.count = 2, .of = 5, .first = 1, .last = 3, .beside = 2};
+  share.takes = {.weights = 3 * kMiB, .mapped = 512, .cache = 2 * kMiB, .streamed = kMiB};
+  share.limit = {.free = 64 * kMiB, .margin = 4 * kMiB};
+  EXPECT_EQ(to_line(share),
+            "test0: layers 1 to 3 (2 of 5) and 2 weights beside them, 5.0 MiB and 512 bytes of the "
+            "file of 64.0 MiB (4.0 MiB are left alone); 1.0 MiB of it for weights that are sent "
+            "there");
+  share.limit.cap = 32 * kMiB;  // as it refused more
+  share.takes = {};
+  share.layers = {.count = 5, .of = 5, .first = 0, .last = 4, .beside = 1};
+  EXPECT_EQ(to_line(share),
+            "test0: layers 0 to 4 (5 of 5) and 1 weight beside them, 0 bytes of 64.0 MiB (32.0 MiB "
+            "are left alone)");
+}
+
+TEST(FitNote, SaysNothingOfALimitThatIsNotKnownOrOfTheCpus) {
+  DeviceShare share = {.device = "x0"};
+  share.layers = {.of = 5};
+  share.takes = {.activations = 1, .streamed = 1};
+  EXPECT_EQ(to_line(share), "x0: no layer, 1 byte; 1 byte of it for weights that are sent there");
+  share.is_cpu = true;
+  share.limit.free = kMiB;
+  EXPECT_EQ(to_line(share), "x0: no layer, 1 byte");
+}
+
+TEST(FitNote, ALayerIsWhereAnyOfItsWeightsIsAndACacheIsNone) {
+  const gguf::TensorInfo info;
+  // Two layers of a weight and a cache each, and a weight of none before and after.
+  std::vector<FitLeaf> leaves(6);
+  for (const std::size_t weight : {0U, 1U, 3U, 5U}) leaves[weight].info = &info;
+  const std::vector<FitUnit> units = {{-1, {0}}, {7, {1, 2}}, {8, {3, 4}}, {-1, {5}}};
+  const std::vector<int> homes = {0, 1, 0, 0, 1, 1};
+  const LayersOnDevice first = layers_on(0, leaves, units, homes);
+  EXPECT_EQ(first.of, 2);
+  EXPECT_EQ(first.count, 1);
+  EXPECT_EQ(first.first, 8);
+  EXPECT_EQ(first.last, 8);
+  EXPECT_EQ(first.beside, 1U);
+  const LayersOnDevice second = layers_on(1, leaves, units, homes);
+  EXPECT_EQ(second.count, 1);
+  EXPECT_EQ(second.first, 7);
+  EXPECT_EQ(second.last, 7);
+  EXPECT_EQ(second.beside, 1U);
+  EXPECT_EQ(layers_on(2, leaves, units, homes).count, 0);
+}
+
+}  // namespace
+}  // namespace shunt::test
