@@ -37,6 +37,7 @@ class Fitter {
       SHUNT_ASSIGN(StepGraph step, model_.definition->build(shape));
       steps_.push_back(std::make_shared<const StepGraph>(std::move(step)));
     }
+    SHUNT_TRY(find_pinned());
     SHUNT_ASSIGN(leaves_, find_leaves(model_, request_, *steps_.front(), endless_));
     units_ = find_units(*steps_.front(), leaves_);
     short_of_room_ = std::any_of(leaves_.begin(), leaves_.end(),
@@ -63,6 +64,22 @@ class Fitter {
 
  private:
   static std::size_t at(int device) { return static_cast<std::size_t>(device); }
+
+  /// Who insists on a device, if anybody does.
+  Status find_pinned() {
+    pinned_.resize(names_.size());
+    if (model_.pins.empty()) return ok();
+    const Graph& graph = steps_.front()->graph;
+    SHUNT_ASSIGN(const Placement wanted, model_.place_step(graph, {}, model_.devices));
+    for (NodeId id = 0; id < graph.size(); ++id) {
+      const Decision& decision = wanted.decisions[id];
+      std::string& first = pinned_[at(decision.device)];
+      if (decision.rule != Rule::kPinned || !first.empty()) continue;
+      first = fmt::format("{} can't leave {} ({}): ", graph.describe(id),
+                          names_[at(decision.device)], decision.reason);
+    }
+    return ok();
+  }
 
   /// One that would compute with it has no buffers that large.
   bool misses_a_device(const FitLeaf& leaf) const {
@@ -94,10 +111,11 @@ class Fitter {
   }
   bool holds_any(int device) const { return std::ranges::count(chosen_.homes, device) > 0; }
 
-  /// Less is sent to a device than was. False if nothing was, or it must be (a file wants it so).
+  /// Less is sent to a device than was. False if nothing was, or it must be (the user wants it so).
   bool stream_less(int device) {
     const std::uint64_t sent = takes_[at(device)].streamed;
-    if (sent == 0 || sent > bounds_.most_streamed[at(device)]) return false;
+    if (sent <= takes_[at(device)].must_stream || sent > bounds_.most_streamed[at(device)])
+      return false;
     bounds_.most_streamed[at(device)] = sent - 1;
     bounds_.room[at(device)] = first_room(device);
     rounds_ = 0;
@@ -119,6 +137,7 @@ class Fitter {
     if (stream_less(device)) return true;
     if (holds_any(device) || !bounds_.used[at(device)]) return false;
     if (model_.placement && names_device(*model_.placement, names_[at(device)])) return false;
+    if (!pinned_[at(device)].empty()) return false;
     bounds_.used[at(device)] = false;
     return true;
   }
@@ -148,9 +167,10 @@ class Fitter {
     return reduced;
   }
 
-  /// Which line of the user's placement file is too much for a device; empty without a file.
-  std::string line_at_fault(int device) const {
-    if (!model_.placement) return "";
+  /// What of that which the user wants on a device is too much for it: the line of a placement
+  /// file, or the first pin; empty without.
+  std::string wish_at_fault(int device) const {
+    if (!model_.placement) return pinned_[at(device)];
     const bool mapped = uses_mapped_file(*model_.devices[at(device)]);
     std::map<NodeId, std::uint64_t> sizes;
     for (std::size_t i = 0; i < leaves_.size(); ++i) {
@@ -169,7 +189,7 @@ class Fitter {
       const std::uint64_t takes = takes_[at(d)].allocated();
       if (takes <= limit.usable()) continue;
       const bool capped = limit.cap < limit.free || limit.free == 0;
-      return fail(ErrorCode::kOutOfMemory, "{}{}", line_at_fault(d),
+      return fail(ErrorCode::kOutOfMemory, "{}{}", wish_at_fault(d),
                   to_text(MemoryNeed{names_[at(d)], takes, capped ? limit.cap : limit.free,
                                      capped ? 0 : limit.margin}));
     }
@@ -205,6 +225,7 @@ class Fitter {
   std::vector<std::shared_ptr<const StepGraph>> steps_;
   std::vector<FitLeaf> leaves_;
   std::vector<FitUnit> units_;
+  std::vector<std::string> pinned_;  // by device: "W can't leave test0 (the pin P says so): "
   // The choice at hand:
   FitBounds bounds_;
   Assignment chosen_;

@@ -19,9 +19,10 @@ struct WantedOfDevice {
   std::uint64_t usable = 0;
 };
 
-/// "FILE:7: blk.0.attn_k.weight (weight) is too much: ", with the first line that a device has no
-/// room for, those before it counted, too. `leaves`: bytes of the weights and caches there; the
-/// rest of what is taken comes before any of them. Empty if there is no such line.
+/// "FILE:7: blk.0.attn_k.weight (weight) is too much: ", with the first line of a weight or cache
+/// that a device has no room for, those before it counted, too. `leaves`: bytes of those there; the
+/// rest of what is taken comes before any of them. If that alone is too much, the line with the
+/// largest result. Empty if there is no such line.
 std::string line_that_is_too_much(const PlacementFile& file, const Graph& graph,
                                   const WantedOfDevice& wanted,
                                   const std::map<NodeId, std::uint64_t>& leaves);

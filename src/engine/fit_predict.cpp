@@ -109,8 +109,11 @@ class Predictor {
     for (NodeId id = 0; id < graph.size(); ++id) {
       if (!is_computed(graph.node(id))) continue;
       const std::size_t d = of_model(placement.decisions[id].device);
-      std::uint64_t& streamed = takes_[d].streamed;
-      streamed = std::max(streamed, bytes_to_send(graph, id, *model_.devices[d], types));
+      DeviceBytes& takes = takes_[d];
+      const std::uint64_t sent = bytes_to_send(graph, id, *model_.devices[d], types);
+      takes.streamed = std::max(takes.streamed, sent);
+      if (placement.decisions[id].rule == Rule::kPinned)
+        takes.must_stream = std::max(takes.must_stream, sent);
     }
   }
 

@@ -22,6 +22,7 @@ struct DeviceBytes {
   std::uint64_t inputs = 0;
   std::uint64_t staging = 0;
   std::uint64_t streamed = 0;  ///< of activations: the most weights that are sent there for one op
+  std::uint64_t must_stream = 0;  ///< the same for ops that the user pinned there
 
   std::uint64_t allocated() const { return weights + cache + activations + inputs + staging; }
 };

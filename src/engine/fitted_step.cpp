@@ -159,7 +159,6 @@ class Explainer {
     if (before != nullptr && before->refusal != Refusal::kCost) {
       better = *before;
     } else if (lacks_room(id, device)) {
-      if (now != all.end() && now->refusal == Refusal::kMemory) return;
       better = PassedOver{device, Refusal::kMemory, no_room(id, device)};
     } else if (now == all.end() && before != nullptr) {
       better = *before;  // nothing at all is on that device

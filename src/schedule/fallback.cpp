@@ -13,9 +13,7 @@
 namespace shunt {
 
 const PassedOver* fallback_cause(const Placement& placement, NodeId node) {
-  const Decision& decision = placement.decisions[node];
-  if (decision.rule == Rule::kPinned) return nullptr;  // nobody is waiting for another device
-  for (const PassedOver& passed : decision.passed_over) {
+  for (const PassedOver& passed : placement.decisions[node].passed_over) {
     Device& device = *placement.devices[static_cast<std::size_t>(passed.device)];
     if (passed.refusal != Refusal::kCost && &device.memory() != &host_memory()) return &passed;
   }

@@ -39,7 +39,11 @@ void note_who_was_passed_over(const PlaceFacts& facts, std::vector<Decision>& de
     Decision& decision = decisions[id];
     for (int index = 0; index < decision.device; ++index) {
       const Support& answer = facts.answer(id, index);
-      if (answer) {
+      if (decision.rule == Rule::kPinned && !answer) {  // no other device would help
+        decision.passed_over.push_back(
+            {index, Refusal::kCost,
+             fmt::format("the node is pinned; it could not, either: {}", answer.facts())});
+      } else if (answer) {
         decision.passed_over.push_back(
             {index, Refusal::kCost, std::string(why_not(decision.rule))});
       } else {

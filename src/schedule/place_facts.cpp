@@ -78,7 +78,7 @@ Result<PlaceFacts> PlaceFacts::create(const Graph& graph, std::span<Device* cons
       facts.answers_.refuse(
           id, index,
           Support::no(Refusal::kMemory, fmt::format("{} bytes of weights would have to be sent "
-                                                    "there, where there is room for {}",
+                                                    "there for it, and at most {} may be",
                                                     sent, limit)));
     }
     if (graph.node(id).writes_storage) facts.writers_[graph.node(id).storage].push_back(id);

@@ -264,6 +264,8 @@ TEST(Fit, WhatTheUserPinnedStaysOrIsRefusedWithTheNumbers) {
       EXPECT_EQ(model.error().code(), ErrorCode::kOutOfMemory);
       EXPECT_THAT(model.error().message(), HasSubstr("test0 needs "));
       EXPECT_THAT(model.error().message(), HasSubstr("(100000 bytes)"));
+      EXPECT_THAT(model.error().message(), HasSubstr("can't leave test0 (the pin"));
+      EXPECT_THAT(model.error().message(), HasSubstr("blk\\.5\\..*"));
       EXPECT_EQ(device.allocated() + host.allocated(), 0U);
       continue;
     }
@@ -275,6 +277,22 @@ TEST(Fit, WhatTheUserPinnedStaysOrIsRefusedWithTheNumbers) {
     }
     ASSERT_TRUE(Session::create(*model, small_session()));
   }
+}
+
+TEST(Fit, APinnedOpWhoseWeightHasNoRoomNamesThePinAndTheNumbers) {
+  const SynthModel file(six_layers());
+  TestDevice host = cpu();
+  LoadOptions options = no_margin();
+  options.pins = {{"blk\\.0\\.attn_q", "test0"}};
+  TestDevice device({.name = "test0", .memory = 20000});
+  Device* const devices[] = {&device, &host};
+  const auto model = Model::load(file.path(), devices, options);
+  ASSERT_FALSE(model);
+  EXPECT_EQ(model.error().code(), ErrorCode::kOutOfMemory);
+  EXPECT_THAT(model.error().message(),
+              HasSubstr("blk.0.attn_q (matmul) can't leave test0 (the pin"));
+  EXPECT_THAT(model.error().message(), HasSubstr("(20000 bytes)"));
+  EXPECT_EQ(device.allocated() + host.allocated(), 0U);
 }
 
 TEST(Fit, WhatIsPredictedIsWhatIsAllocated) {

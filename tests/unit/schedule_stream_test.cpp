@@ -211,7 +211,7 @@ void expect_no_room(const Chain& chain, const Placement& placement) {
     ASSERT_EQ(decision.passed_over.size(), 1U);
     EXPECT_EQ(decision.passed_over[0].refusal, Refusal::kMemory);
     EXPECT_THAT(decision.passed_over[0].reason,
-                AllOf(HasSubstr("16384 bytes of weights"), HasSubstr("room for 16383")));
+                AllOf(HasSubstr("16384 bytes of weights"), HasSubstr("at most 16383 may be")));
   }
 }
 

@@ -129,7 +129,7 @@ TEST_F(TwoDevices, ASegmentTakesTheTimeOfItsOps) {
   ASSERT_TRUE((*run)->plan().run());
   const auto spans = trace->spans();
   const auto segment = std::find_if(spans.begin(), spans.end(), [&](const TraceSpan& span) {
-    const TraceAction& action = trace->actions()[span.action];
+    const TraceAction action = trace->actions()[span.action];
     return action.kind == TraceKind::kSegment && action.stream == "a0";
   });
   ASSERT_NE(segment, spans.end());
