@@ -12,6 +12,8 @@
 namespace shunt {
 
 inline constexpr std::array kFloatTypes = {DType::kF32, DType::kF16, DType::kBF16};
+/// What rows, experts and states are numbered in.
+inline constexpr std::array kIdTypes = {DType::kI32, DType::kI64};
 /// Types of one element a block.
 inline constexpr std::array kPlainTypes = {DType::kF32, DType::kF16, DType::kBF16, DType::kF64,
                                            DType::kI8,  DType::kI16, DType::kI32,  DType::kI64};

@@ -86,6 +86,31 @@ void stride_cases(const CaseSink& sink, DType type) {
   }
 }
 
+/// Halves as x, numbers of 64 bits, and both; few columns of an expert, and many.
+void type_cases(const CaseSink& sink) {
+  for (const DType w : {DType::kF32, DType::kF16, DType::kQ8_0}) {
+    for (const DType type : kFloatTypes) {
+      for (const DType of_ids : kIdTypes) {
+        if (type == DType::kF32 && of_ids == DType::kI32) continue;
+        for (const std::int64_t tokens : {0, 1, 3, 20}) {
+          const CaseSource experts = source_of(w, {64, 37, 4, 1});
+          const CaseSource ids = source_of(of_ids, {2, tokens, 1, 1});
+          emit(sink, experts, source_of(type, {64, 1, tokens, 1}), ids);
+          emit(sink, experts, source_of(type, {64, 2, tokens, 1}), ids);
+          emit(sink, experts, seen_as(type, {64, 2, tokens, 1}, {1, 2, 0, 3}), ids);
+          emit(sink, experts, seen_as(type, {64, 2, tokens, 1}, {0, 2, 1, 3}, {3, 1, 1, 0}),
+               seen_as(of_ids, {2, tokens, 1, 1}, {1, 0, 2, 3}, {2, 1, 0, 0}));
+        }
+      }
+    }
+  }
+  // Two columns of x that take more room than a tile.
+  for (const DType type : {DType::kF16, DType::kBF16}) {
+    const CaseSource ids = source_of(DType::kI64, {2, 3, 1, 1});
+    emit(sink, source_of(DType::kF16, {14001, 3, 2, 1}), source_of(type, {14001, 1, 3, 1}), ids);
+  }
+}
+
 class MatmulId final : public OpWith<NoParams> {
  public:
   const OpInfo& info() const override {
@@ -108,8 +133,8 @@ class MatmulId final : public OpWith<NoParams> {
     const Tensor& x = *sources[1];
     const Tensor& ids = *sources[2];
     SHUNT_TRY(expect_weight_type("w", w));
-    SHUNT_TRY(expect_type("x", x, {DType::kF32}));
-    SHUNT_TRY(expect_type("ids", ids, {DType::kI32}));
+    SHUNT_TRY(expect_float_type("x", x));
+    SHUNT_TRY(expect_id_type("ids", ids));
     SHUNT_TRY(expect_dims("w", w, 3));
     SHUNT_TRY(expect_dims("x", x, 3));
     SHUNT_TRY(expect_dims("ids", ids, 2));
@@ -145,6 +170,7 @@ class MatmulId final : public OpWith<NoParams> {
       size_cases(sink, type);
       stride_cases(sink, type);
     }
+    type_cases(sink);
   }
 };
 

@@ -28,7 +28,7 @@ class SetRows final : public OpWith<NoParams> {
     const Tensor& rows = *sources[1];
     const Tensor& ids = *sources[2];
     SHUNT_TRY(expect_conversion("rows", rows, "dst", dst));
-    SHUNT_TRY(expect_type("ids", ids, {DType::kI32, DType::kI64}));
+    SHUNT_TRY(expect_id_type("ids", ids));
     SHUNT_TRY(expect_dims("ids", ids, 3));
     for (int dim : {0, 2, 3}) {
       SHUNT_TRY(

@@ -24,7 +24,7 @@ class GetRowsBack final : public OpWith<GetRowsBackParams> {
     const Tensor& dy = *sources[0];
     const Tensor& ids = *sources[1];
     SHUNT_TRY(expect_type("dy", dy, {DType::kF32}));
-    SHUNT_TRY(expect_type("ids", ids, {DType::kI32, DType::kI64}));
+    SHUNT_TRY(expect_id_type("ids", ids));
     SHUNT_TRY(expect_dims("dy", dy, 2));
     SHUNT_TRY(expect_dims("ids", ids, 1));
     SHUNT_TRY(expect_dim("ids", ids, 0, dy.shape[1], "the number of rows of dy"));
@@ -53,7 +53,7 @@ class GetRowsBack final : public OpWith<GetRowsBackParams> {
             .sources = sources});
     };
     constexpr DType kF32 = DType::kF32;
-    for (DType id_type : {DType::kI32, DType::kI64}) {
+    for (DType id_type : kIdTypes) {
       for (std::int64_t rows : {1, 7, 100}) {
         emit(source_of(kF32, {64, 10, 1, 1}), rows, id_type);
         emit(source_of(kF32, {1, 30, 1, 1}), rows, id_type);
