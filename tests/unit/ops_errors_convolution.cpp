@@ -227,9 +227,9 @@ std::vector<BadCall> transposed_calls() {
        {"stride is 9223372036854775807"}},
       {"conv_transpose_1d",
        [](GraphBuilder& g) {
-         return conv_transpose_1d(g, leaf(g, kF16, {4, 5, 2}), leaf(g, kF16, {9, 2}));
+         return conv_transpose_1d(g, leaf(g, kF16, {4, 5, 2}), leaf(g, kQ8_0, {32, 2}));
        },
-       {"x is F16 [9, 2], not F32"}},
+       {"x is Q8_0 [32, 2], not F32, F16 or BF16"}},
       {"conv_transpose_1d",
        [](GraphBuilder& g) {
          return conv_transpose_1d(g, leaf(g, kI32, {4, 5, 2}), leaf(g, kF32, {9, 2}));

@@ -15,7 +15,8 @@ class SsmConv final : public OpWith<NoParams> {
         .summary =
             "Causal convolution of each channel, with z the K - 1 inputs of the state followed by "
             "x: y[d, t] = sum over k of w[k, d] * z[d, t + k]. The new state is the last K - 1 "
-            "inputs. The result is [D, T + K - 1, S]: the outputs, then the states.",
+            "inputs. The result is [D, T + K - 1, S]: the outputs, then the states. All floats are "
+            "F32.",
         .sources = {"x", "w", "states", "ids?"}};
     return kInfo;
   }

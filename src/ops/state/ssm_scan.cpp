@@ -23,7 +23,7 @@ class SsmScan final : public OpWith<NoParams> {
             "Selective state space (Mamba, arXiv 2312.00752; Mamba 2, arXiv 2405.21060). With step "
             "= ln(1 + exp(dt)): state[n, p] = exp(step * a[n]) * state[n, p] + step * b[n] * x[p], "
             "y[p] = sum over n of c[n] * state[n, p], for each head; heads in groups share b and "
-            "c. The result is [P * H, T + N, S]: the outputs, then the states.",
+            "c. The result is [P * H, T + N, S]: the outputs, then the states. All floats are F32.",
         .sources = {"x", "dt", "a", "b", "c", "states", "ids?"}};
     return kInfo;
   }

@@ -14,7 +14,7 @@ class GetRowsBack final : public OpWith<GetRowsBackParams> {
                                  .summary =
                                      "Of get_rows: dtable[:, r] is the sum of dy[:, i] over all i "
                                      "with ids[i] = r. A run with a number "
-                                     "that the table has no row for fails.",
+                                     "that the table has no row for fails. All floats are F32.",
                                  .sources = {"dy", "ids"}};
     return kInfo;
   }

@@ -21,7 +21,7 @@ class OptStepAdamw final : public OpWith<AdamwParams> {
                                      "update_moment has put the gradient into m and "
                                      "v: w = w - rate * (m / (1 - beta1^step) / (sqrt(v / (1 - "
                                      "beta2^step)) + eps) + weight_decay * w). "
-                                     "A run with a step below 1 fails.",
+                                     "A run with a step below 1 fails. All floats are F32.",
                                  .sources = {"w", "m", "v", "rate", "step"},
                                  .storage = Storage::kIntoFirst,
                                  .place_by_place = true};
