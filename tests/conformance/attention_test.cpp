@@ -171,13 +171,12 @@ TEST_P(AttentionOnTheCpu, WhatIsNotANumberBehindAMaskMayBeSkipped) {
         for (std::int64_t t = 0; t < tokens; ++t) {
           for (std::int64_t h = 0; h < kHeads; ++h) {
             for (std::int64_t i = 0; i < kSize; ++i) {
-              SCOPED_TRACE(fmt::format("{}, head {}, query {} of {}", i, h, t, tokens));
               const double each = y.at(i, h, t);
               const bool hangs = h / (kHeads / kKeyHeads) == 1 && (hidden == &k_ || i == 3);
               if (hangs && t > 0) {
-                ASSERT_TRUE(std::isnan(each)) << each;
+                ASSERT_TRUE(std::isnan(each)) << each << ", head " << h << ", query " << t;
               } else if (!hangs || !std::isnan(each)) {
-                ASSERT_EQ(each, clean.at(i, h, t));
+                ASSERT_EQ(each, clean.at(i, h, t)) << "head " << h << ", query " << t;
               }
             }
           }

@@ -65,6 +65,7 @@ class GetRows final : public OpWith<NoParams> {
         emit(source_of(type, {block, 1, 1, 1}), ids(3));
         emit(source_of(type, {256, 5, 1, 1}), ids(17));
         emit(source_of(type, {2 * block, 10, 1, 1}), ids(0));
+        emit(source_of(type, {2 * block, 0, 1, 1}), ids(0));
         emit(seen_as(type, {2 * block, 6, 1, 1}, {0, 2, 1, 3}), ids(4));
         emit(seen_as(type, {2 * block, 6, 1, 1}, {0, 1, 2, 3}, {block, 3, 0, 0}), ids(9));
         // A column of a matrix of numbers.

@@ -98,6 +98,9 @@ class SsmConv final : public OpWith<NoParams> {
     const CaseSource w = source_of(kF32, {4, 40, 1, 1});
     const CaseSource states = source_of(kF32, {40, 3, 3, 1});
     emit(x, w, source_of(kF32, {40, 3, 9, 1}), ids_of(DType::kI64, 3, 9));
+    emit(
+        x, w, source_of(kF32, {40, 3, 9, 1}),
+        filled(seen_as(DType::kI32, {3, 1, 1, 1}, {1, 0, 2, 3}, {1, 2, 0, 0}), Fill::kIndex, 0, 9));
     for (std::int64_t k = 1; k <= 5; ++k) {
       const CaseSource taps = source_of(kF32, {k, 40, 1, 1});
       const CaseSource past = source_of(kF32, {40, k - 1, 7, 1});

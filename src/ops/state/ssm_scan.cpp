@@ -144,6 +144,8 @@ void SsmScan::cases(const CaseSink& sink) const {
       filled(seen_as(DType::kI64, {3, 1, 1, 1}, {1, 0, 2, 3}, {0, 1, 0, 0}), Fill::kIndex, 0, 6);
   emit(chosen);
   with(2, filled(seen_as(kF32, {1, 6, 1, 1}, {1, 0, 2, 3}), Fill::kUniform, -4, -0.1));
+  with(2,
+       filled(seen_as(kF32, {1, 6, 1, 1}, {1, 0, 2, 3}, {2, 1, 0, 0}), Fill::kUniform, -4, -0.1));
   with(1, filled(plain[1], Fill::kUniform, -30, 30));
 }
 

@@ -43,19 +43,24 @@ class GetRowsBack final : public OpWith<GetRowsBackParams> {
   }
 
   void cases(const CaseSink& sink) const override {
-    const auto emit = [&](const CaseSource& dy, std::int64_t rows, DType id_type) {
-      const CaseSource ids = filled(source_of(id_type, {sizes_of(dy)[1], 1, 1, 1}), Fill::kIndex, 0,
-                                    static_cast<double>(rows));
-      const std::vector<CaseSource> sources = {dy, ids};
+    const auto emit_by = [&](const CaseSource& dy, std::int64_t rows, const CaseSource& ids) {
+      const std::vector<CaseSource> sources = {
+          dy, filled(ids, Fill::kIndex, 0, static_cast<double>(rows))};
       const Params params = Params::of(GetRowsBackParams{rows});
       sink({.name = describe_sources(sources, describe(params)),
             .params = params,
             .sources = sources});
     };
+    const auto emit = [&](const CaseSource& dy, std::int64_t rows, DType id_type) {
+      emit_by(dy, rows, source_of(id_type, {sizes_of(dy)[1], 1, 1, 1}));
+    };
     constexpr DType kF32 = DType::kF32;
     for (DType id_type : kIdTypes) {
       for (std::int64_t rows : {1, 7, 100}) {
         emit(source_of(kF32, {64, 10, 1, 1}), rows, id_type);
+        // A column of a matrix of numbers.
+        emit_by(source_of(kF32, {64, 5, 1, 1}), rows,
+                seen_as(id_type, {5, 1, 1, 1}, {1, 0, 2, 3}, {0, 2, 0, 0}));
         emit(source_of(kF32, {1, 30, 1, 1}), rows, id_type);
         emit(source_of(kF32, {333, 5, 1, 1}), rows, id_type);
         emit(source_of(kF32, {64, 0, 1, 1}), rows, id_type);

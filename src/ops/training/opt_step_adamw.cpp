@@ -86,6 +86,8 @@ class OptStepAdamw final : public OpWith<AdamwParams> {
       const CaseSource w = source_of(DType::kF32, sizes);
       emit(w, seen_as(DType::kF32, sizes, {1, 0, 2, 3}),
            seen_as(DType::kF32, sizes, {0, 2, 1, 3}, {1, 1, 0, 0}), kDecay);
+      emit(w, seen_as(DType::kF32, sizes, {0, 2, 1, 3}, {1, 1, 0, 0}),
+           seen_as(DType::kF32, sizes, {1, 0, 2, 3}), kDecay);
       emit(w, w, w, {});
       emit(w, w, w, {.beta1 = 0, .beta2 = 0.5F, .eps = 0.1F});
     }
