@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <tuple>
 
 #include "base/fail.h"
 #include "shunt/ops.h"
+#include "tensor/integer.h"
 
 namespace shunt {
 
@@ -108,11 +108,11 @@ Status ActivationSums::add(const Observed& observed, const ExtentValues& extents
 
 Status ActivationSums::add_column(Meeting& meeting, const std::byte* column,
                                   std::int64_t matrix) const {
-  const std::int64_t stride = graph_.node(meeting.x).result.stride(0);
+  const Tensor& x = graph_.node(meeting.x).result;
   double* squares = &meeting.sums.squares[static_cast<std::size_t>(matrix * meeting.columns)];
   for (std::int64_t i = 0; i < meeting.columns; ++i) {
-    float value = 0;  // matmul's x is always F32
-    std::memcpy(&value, column + i * stride, sizeof value);
+    float value = 0;
+    trait(x.dtype).decode(column + i * x.stride(0), &value, 1);
     if (!std::isfinite(value)) {
       return fail(ErrorCode::kUnsupported, "{}: the activation at column {} is {}",
                   graph_.describe(meeting.weights.front()), i, value);
@@ -147,8 +147,8 @@ Status ActivationSums::add_picked(Meeting& meeting, const std::byte* x, const Si
   const Tensor& id_tensor = graph_.node(meeting.ids).result;
   for (std::int64_t t = 0; t < id_sizes[1]; ++t) {
     for (std::int64_t u = 0; u < id_sizes[0]; ++u) {
-      std::int32_t expert = 0;
-      std::memcpy(&expert, ids + u * id_tensor.stride(0) + t * id_tensor.stride(1), sizeof expert);
+      const std::int64_t expert =
+          read_integer(id_tensor.dtype, ids + u * id_tensor.stride(0) + t * id_tensor.stride(1));
       if (expert < 0 || expert >= meeting.matrices2) {
         return fail(ErrorCode::kInternal, "{}: there is no expert {}", graph_.describe(meeting.ids),
                     expert);

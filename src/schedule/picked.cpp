@@ -1,25 +1,14 @@
 #include "schedule/picked.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "base/fail.h"
 #include "graph/op.h"
+#include "tensor/integer.h"
 
 namespace shunt {
 
 namespace {
-
-std::int64_t read_number(const std::byte* at, DType dtype) {
-  if (dtype == DType::kI64) {
-    std::int64_t number = 0;
-    std::memcpy(&number, at, sizeof number);
-    return number;
-  }
-  std::int32_t number = 0;
-  std::memcpy(&number, at, sizeof number);
-  return number;
-}
 
 /// What one user reads of a weight.
 Picked picked_by(const Graph& graph, NodeId weight, NodeId user) {
@@ -93,7 +82,7 @@ Status PickedSlices::collect(const std::byte* ids, const ExtentValues& extents) 
         for (at[0] = 0; at[0] < sizes[0]; ++at[0]) {
           std::int64_t offset = 0;
           for (std::size_t i = 0; i < kMaxDims; ++i) offset += at[i] * tensor.strides[i];
-          const std::int64_t number = read_number(ids + offset, tensor.dtype);
+          const std::int64_t number = read_integer(tensor.dtype, ids + offset);
           if (number < 0 || number >= slices) {
             return invalid("{} holds {} at [{}, {}, {}, {}], but {} has slices 0 to {}",
                            graph_.describe(picked_.ids), number, at[0], at[1], at[2], at[3],

@@ -112,7 +112,8 @@ TEST_P(AttentionOnTheCpu, DoesNotHangOnTheMaximumOfExtents) {
   }
 }
 
-/// What is not a number makes every result that hangs on it not a number, and no other.
+/// What is not a number makes every result that hangs on it not a number, and no other. No key is
+/// hidden here.
 TEST_P(AttentionOnTheCpu, WhatIsNotANumberIsNotLost) {
   constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
   constexpr std::int64_t kShared = kHeads / kKeyHeads;
@@ -149,7 +150,61 @@ TEST_P(AttentionOnTheCpu, WhatIsNotANumberIsNotLost) {
   }
 }
 
-/// The same where there are no sinks, and no mask; and in softmax, and in the plain references.
+/// Behind a mask it may or may not reach a result, which otherwise is what it would be without it;
+/// it does reach the results of queries that see it. Query 0 sees the first keys only.
+TEST_P(AttentionOnTheCpu, WhatIsNotANumberBehindAMaskMayBeSkipped) {
+  if (trait(GetParam()).block_elements != 1) return;  // has no way to say so
+  constexpr std::int64_t kKeys = 900;
+  constexpr std::int64_t kSeen = 40;
+  for (std::int64_t n = kSeen; n < kMostKeys; ++n) {
+    mask_.at(n, 0) = -std::numeric_limits<double>::infinity();
+  }
+  for (const std::int64_t tokens : {1, 2, 50}) {
+    const RefTensor clean = attend(tokens, kKeys, false);
+    for (RefTensor* hidden : {&k_, &v_}) {
+      // In a block that query 0 sees in part, and far beyond.
+      for (const std::int64_t key : {kSeen, kKeys - 1}) {
+        double& value = hidden->at(3, 1, key);
+        const double before = std::exchange(value, std::numeric_limits<double>::quiet_NaN());
+        const RefTensor y = attend(tokens, kKeys, false);
+        value = before;
+        for (std::int64_t t = 0; t < tokens; ++t) {
+          for (std::int64_t h = 0; h < kHeads; ++h) {
+            for (std::int64_t i = 0; i < kSize; ++i) {
+              const double each = y.at(i, h, t);
+              const bool hangs = h / (kHeads / kKeyHeads) == 1 && (hidden == &k_ || i == 3);
+              if (hangs && t > 0) {
+                ASSERT_TRUE(std::isnan(each)) << each << ", head " << h << ", query " << t;
+              } else if (!hangs || !std::isnan(each)) {
+                ASSERT_EQ(each, clean.at(i, h, t)) << "head " << h << ", query " << t;
+              }
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+/// A query that sees no key gives 0, or what is not a number in it.
+TEST_P(AttentionOnTheCpu, WhatIsNotANumberInAQueryThatSeesNothingMayBeSkipped) {
+  for (std::int64_t n = 0; n < kMostKeys; ++n) {
+    mask_.at(n, 0) = -std::numeric_limits<double>::infinity();
+  }
+  sinks_.at(1) = -std::numeric_limits<double>::infinity();
+  q_.at(3, 1, 0) = std::numeric_limits<double>::quiet_NaN();
+  for (const std::int64_t tokens : {1, 50}) {
+    const RefTensor y = attend(tokens, kMostKeys, false);
+    for (std::int64_t i = 0; i < kSize; ++i) {
+      const double each = y.at(i, 1, 0);
+      EXPECT_TRUE(each == 0 || std::isnan(each)) << each;
+      EXPECT_EQ(y.at(i, 2, 0), 0) << "a query that is a number";
+    }
+  }
+}
+
+/// What is not a number is kept where there are no sinks, and no mask; and in softmax, and in the
+/// plain references.
 TEST(AttentionWithoutSinks, KeepsWhatIsNotANumber) {
   const auto registry = Registry::create({});
   ASSERT_TRUE(registry);

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "ops/common/cases.h"
 #include "shunt/ops.h"
 #include "shunt/registry.h"
 #include "support/graph_run.h"
@@ -36,7 +37,7 @@ void check(GraphBuilder& g, Value ids) {
   leaves[ids.id] = numbers(sizes, {1, 0, 1, 0});
   auto run = GraphRun::create(graph, *devices, leaves);
   ASSERT_TRUE(run) << run.error().message();
-  for (const double wrong : {-1.0, 2.0, 1e9, -2147483648.0}) {
+  for (const double wrong : {-1.0, 2.0, 1e9, 4294967296.0, -2147483648.0}) {
     leaves[ids.id] = numbers(sizes, {1, 0, wrong, 1});
     ASSERT_TRUE((*run)->set_inputs(leaves));
     const Status status = (*run)->plan().run();
@@ -68,21 +69,27 @@ TEST(IndexFaults, InSetRows) {
 }
 
 TEST(IndexFaults, InMatmulId) {
-  GraphBuilder g;
-  const auto w = g.weight("w", *make_tensor(DType::kF32, {64, 40, 2}), Role::kExpertWeight);
-  const auto x = g.input("x", *make_tensor(DType::kF32, {64, 1, 2}));
-  const auto ids = g.input("ids", *make_tensor(DType::kI32, {2, 2}));
-  ASSERT_TRUE(g.output(matmul_id(g, w, x, ids), "y"));
-  check(g, *ids);
+  for (const DType x_type : {DType::kF32, DType::kF16}) {
+    for (const DType id_type : kIdTypes) {
+      GraphBuilder g;
+      const auto w = g.weight("w", *make_tensor(DType::kF32, {64, 40, 2}), Role::kExpertWeight);
+      const auto x = g.input("x", *make_tensor(x_type, {64, 1, 2}));
+      const auto ids = g.input("ids", *make_tensor(id_type, {2, 2}));
+      ASSERT_TRUE(g.output(matmul_id(g, w, x, ids), "y"));
+      check(g, *ids);
+    }
+  }
 }
 
 TEST(IndexFaults, InAddId) {
-  GraphBuilder g;
-  const auto x = g.input("x", *make_tensor(DType::kF32, {64, 2, 2}));
-  const auto b = g.weight("b", *make_tensor(DType::kF32, {64, 2}));
-  const auto ids = g.input("ids", *make_tensor(DType::kI32, {2, 2}));
-  ASSERT_TRUE(g.output(add_id(g, x, b, ids), "y"));
-  check(g, *ids);
+  for (const DType id_type : kIdTypes) {
+    GraphBuilder g;
+    const auto x = g.input("x", *make_tensor(DType::kF32, {64, 2, 2}));
+    const auto b = g.weight("b", *make_tensor(DType::kF32, {64, 2}));
+    const auto ids = g.input("ids", *make_tensor(id_type, {2, 2}));
+    ASSERT_TRUE(g.output(add_id(g, x, b, ids), "y"));
+    check(g, *ids);
+  }
 }
 
 }  // namespace

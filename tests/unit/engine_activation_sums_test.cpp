@@ -62,6 +62,22 @@ TEST_F(ActivationSumsTest, OfAMatmulAreByColumn) {
   }
 }
 
+/// 2.5 and -3 are 0x4100 and 0xc200 in F16, 0x4020 and 0xc040 in BF16.
+TEST_F(ActivationSumsTest, OfHalvesAreOfWhatTheyStandFor) {
+  const auto w = g_.weight("w", tensor_of(DType::kF32, {2, 5}));
+  const auto v = g_.weight("v", tensor_of(DType::kF32, {2, 5}));
+  const auto x = computed(DType::kF16, {2, 1});
+  const auto z = computed(DType::kBF16, {2, 1});
+  ASSERT_TRUE(g_.output(matmul(g_, w, x), "of x"));
+  ASSERT_TRUE(g_.output(matmul(g_, v, z), "of z"));
+  build();
+  ASSERT_TRUE(show<std::uint16_t>(x->id, {0x4100, 0xc200}));
+  ASSERT_TRUE(show<std::uint16_t>(z->id, {0x4020, 0xc040}));
+  for (const NodeId weight : {w->id, v->id}) {
+    EXPECT_THAT(sums_->sums().at(weight).squares, ElementsAre(6.25, 9));
+  }
+}
+
 TEST_F(ActivationSumsTest, OfAViewAreThoseThatTheMatmulSees) {
   const auto w = g_.weight("w", tensor_of(DType::kF32, {2, 5}));
   const auto x = computed(DType::kF32, {3, 2});
@@ -101,6 +117,20 @@ TEST_F(ActivationSumsTest, OfExpertsAreOfThoseThatWereChosen) {
   EXPECT_THAT(sums.at(w->id).counts, ElementsAre(1, 0, 3));
   EXPECT_THAT(sums.at(d->id).squares, ElementsAre(100, 0, 1 + 4 + 9));
   EXPECT_THAT(sums.at(d->id).counts, ElementsAre(1, 0, 3));
+}
+
+TEST_F(ActivationSumsTest, OfExpertsTakeNumbersOf64Bits) {
+  const auto w = g_.weight("w", tensor_of(DType::kF32, {1, 5, 3}), Role::kExpertWeight);
+  const auto x = computed(DType::kF16, {1, 1, 2});
+  const auto ids = computed(DType::kI64, {1, 2});
+  ASSERT_TRUE(g_.output(matmul_id(g_, w, x, ids), "y"));
+  build();
+  ASSERT_TRUE(show<std::uint16_t>(x->id, {0x4100, 0xc200}));
+  ASSERT_TRUE(show<std::int64_t>(ids->id, {2, 0}));
+  EXPECT_THAT(sums_->sums().at(w->id).squares, ElementsAre(9, 0, 6.25));
+  // Expert 1 in its lower half.
+  ASSERT_TRUE(show<std::uint16_t>(x->id, {0x4100, 0xc200}));
+  EXPECT_FALSE(show<std::int64_t>(ids->id, {(std::int64_t{1} << 32) + 1, 0}));
 }
 
 TEST_F(ActivationSumsTest, AWeightThatIsUsedTwiceHasBoth) {

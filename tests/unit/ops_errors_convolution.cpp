@@ -53,9 +53,9 @@ std::vector<BadCall> flat_calls() {
        {"dimension 3 of w is 5, but dimension 2 of x is 4"}},
       {"im2col",
        [](GraphBuilder& g) {
-         return im2col(g, leaf(g, kF16, {9, 9, 4}), {.kernel = {3, 3}});
+         return im2col(g, leaf(g, kI32, {9, 9, 4}), {.kernel = {3, 3}});
        },
-       {"x is F16 [9, 9, 4]"}},
+       {"x is I32 [9, 9, 4], not F32, F16 or BF16"}},
       {"im2col",
        [](GraphBuilder& g) {
          return im2col(g, leaf(g, kF32, {9, 9, 4}), {.kernel = {10, 3}});
@@ -68,6 +68,19 @@ std::vector<BadCall> flat_calls() {
                        {.kernel = {kMost, kMost}, .pad = {kMost, kMost}});
        },
        {"too many"}},
+      {"pool_1d",
+       [](GraphBuilder& g) { return pool_1d(g, leaf(g, kQ8_0, {32}), {}); },
+       {"x is Q8_0 [32], not F32, F16 or BF16"}},
+      {"pool_2d",
+       [](GraphBuilder& g) {
+         return pool_2d(g, leaf(g, kI64, {9, 9}), {});
+       },
+       {"x is I64 [9, 9], not F32, F16 or BF16"}},
+      {"conv_2d",
+       [](GraphBuilder& g) {
+         return conv_2d(g, leaf(g, kF32, {3, 3, 4, 5}), leaf(g, kI32, {9, 9, 4}));
+       },
+       {"x is I32 [9, 9, 4], not F32, F16 or BF16"}},
       {"pool_2d",
        [](GraphBuilder& g) {
          return pool_2d(g, leaf(g, kF32, {9, 9}), {.kernel = {2, 2}, .pad = {2, 0}});
@@ -214,9 +227,9 @@ std::vector<BadCall> transposed_calls() {
        {"stride is 9223372036854775807"}},
       {"conv_transpose_1d",
        [](GraphBuilder& g) {
-         return conv_transpose_1d(g, leaf(g, kF16, {4, 5, 2}), leaf(g, kF16, {9, 2}));
+         return conv_transpose_1d(g, leaf(g, kF16, {4, 5, 2}), leaf(g, kQ8_0, {32, 2}));
        },
-       {"x is F16 [9, 2], not F32"}},
+       {"x is Q8_0 [32, 2], not F32, F16 or BF16"}},
       {"conv_transpose_1d",
        [](GraphBuilder& g) {
          return conv_transpose_1d(g, leaf(g, kI32, {4, 5, 2}), leaf(g, kF32, {9, 2}));

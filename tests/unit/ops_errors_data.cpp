@@ -204,7 +204,7 @@ std::vector<BadCall> upscale_calls() {
       {"upscale", resized({much, 3}), {"width is 2147483648"}},
       {"upscale", resized({4, -1}), {"height is -1"}},
       {"upscale", resized({4, much}), {"height is 2147483648"}},
-      {"upscale", resized({4, 3}, {4, 3}, kF16), {"x is F16 [4, 3], not F32"}},
+      {"upscale", resized({4, 3}, {4, 3}, kI32), {"x is I32 [4, 3], not F32, F16 or BF16"}},
       {"upscale", resized({4, 3}, {0, 3}), {"dimension 0 of x is 0, but must be from 1"}},
       {"upscale", resized({4, 3}, {1, much}), {"dimension 1 of x is 2147483648, but must be"}},
       {"upscale", resized({much - 1, much - 1}, {1, 1, much}), {"more than 63 bits"}},

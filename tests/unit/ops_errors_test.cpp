@@ -92,9 +92,9 @@ std::vector<BadCall> expert_calls() {
   struct Shapes {
     Shape w, x, ids;
   };
-  const auto call = [](const Shapes& shapes, DType w = kF32, DType ids = kI32) {
+  const auto call = [](const Shapes& shapes, DType w = kF32, DType ids = kI32, DType x = kF32) {
     return [=](GraphBuilder& g) {
-      return matmul_id(g, leaf(g, w, shapes.w), leaf(g, kF32, shapes.x), leaf(g, ids, shapes.ids));
+      return matmul_id(g, leaf(g, w, shapes.w), leaf(g, x, shapes.x), leaf(g, ids, shapes.ids));
     };
   };
   const Shapes good = {{32, 5, 4}, {32, 2, 3}, {2, 3}};
@@ -113,7 +113,9 @@ std::vector<BadCall> expert_calls() {
       {"matmul_id", call({{32, 5, 4}, {32, 2, 3, 2}, {2, 3}}), {"x is F32 [32, 2, 3, 2]"}},
       {"matmul_id", call({{32, 5, 4}, {32, 2, 3}, {2, 3, 2}}), {"ids is I32 [2, 3, 2]"}},
       {"matmul_id", call(good, kI32), {"w is I32 [32, 5, 4]"}},
-      {"matmul_id", call(good, kF32, kI64), {"ids is I64 [2, 3], not I32"}},
+      {"matmul_id", call(good, kF32, kF32), {"ids is F32 [2, 3], not I32 or I64"}},
+      {"matmul_id", call(good, kF32, DType::kI16), {"ids is I16 [2, 3], not I32 or I64"}},
+      {"matmul_id", call(good, kF32, kI64, kQ8_0), {"x is Q8_0 [32, 2, 3], not F32, F16 or BF16"}},
   };
 }
 

@@ -30,7 +30,6 @@ std::vector<BadCall> training_calls() {
        [](GraphBuilder& g, Operand a, Operand b) { return update_moment(g, a, b); }},
       {"opt_step_sgd", "w", "gradient",
        [=](GraphBuilder& g, Operand a, Operand b) { return opt_step_sgd(g, a, b, one(g)); }},
-      {"acc", "dst", "x", &acc},
   };
   for (const NamedPair& pair : pairs) {
     calls.push_back({pair.op,
@@ -49,6 +48,15 @@ std::vector<BadCall> training_calls() {
                        const std::vector<std::string>& says) {
     calls.push_back({op, f, says});
   };
+  add("acc", [](GraphBuilder& g) { return acc(g, leaf(g, kI32, {4}), leaf(g, kF32, {4})); },
+      {"dst is I32 [4], not F32, F16 or BF16"});
+  add("acc", [](GraphBuilder& g) { return acc(g, leaf(g, kF16, {4}), leaf(g, kQ8_0, {32})); },
+      {"x is Q8_0 [32], not F32, F16 or BF16"});
+  add("acc",
+      [](GraphBuilder& g) {
+        return acc(g, leaf(g, kF16, {4, 2}), leaf(g, kF32, {4, 3}));
+      },
+      {"dst and x differ in shape: [4, 2] and [4, 3]"});
   for (const auto& [input, op] : {std::pair("acc", 0), {"update_moment", 1}}) {
     add(input,
         [=, which = op](GraphBuilder& g) {
@@ -187,7 +195,10 @@ std::vector<BadCall> training_calls() {
       },
       {"dimension 1 of positions is 1", "positions in mode vision is 4"});
   add("count_equal", [=](GraphBuilder& g) { return count_equal(g, pair_of(g), pair_of(g)); },
-      {"a is F32 [4, 2], not I32"});
+      {"a is F32 [4, 2], not I32 or I64"});
+  add("count_equal",
+      [=](GraphBuilder& g) { return count_equal(g, leaf(g, kI64, {4}), leaf(g, DType::kI8, {4})); },
+      {"b is I8 [4], not I32 or I64"});
   add("count_equal",
       [=](GraphBuilder& g) { return count_equal(g, leaf(g, kI32, {4}), leaf(g, kI32, {5})); },
       {"a and b differ in shape: [4] and [5]"});

@@ -322,6 +322,17 @@ TEST(CountEqual, Counts) {
   EXPECT_THAT(y.data, ElementsAre(3));
 }
 
+/// Numbers that are the same in their lower half are others; a number of 32 bits is what it is
+/// in 64.
+TEST(CountEqual, ComparesNumbersAndNotBytes) {
+  constexpr double kBeyond = 4294967296;
+  const auto y =
+      evaluate({{DType::kI32, {4, 1, 1, 1}, {1, -1, 0, 7}},
+                {DType::kI64, {4, 1, 1, 1}, {1, -1, kBeyond, 7 + kBeyond}}},
+               [](GraphBuilder& g, const Values& v) { return count_equal(g, v[0], v[1]); });
+  EXPECT_THAT(y.data, ElementsAre(2));
+}
+
 TEST(OutProd, SumsUpProductsOfRows) {
   const auto y = evaluate({{.sizes = {2, 2, 1, 1}, .data = {1, 2, 10, 20}},
                            {.sizes = {3, 2, 1, 1}, .data = {3, 4, 5, 1, 0, 2}}},

@@ -25,7 +25,9 @@ class Attention final : public OpWith<AttentionParams> {
             "ALiBi (arXiv 2108.12409), or 1 if max_bias is 0. Where all scores are minus "
             "infinity, or there are none, y is 0. Where k or v is F16 or BF16, a device may "
             "round what it multiplies with it to that type; where they are quantised, it "
-            "computes as precisely as with F32.",
+            "computes as precisely as with F32. Keys that the mask hides by minus infinity may "
+            "be skipped: what is not a number in k or v there, or in a q that sees no key, may or "
+            "may not reach y; anywhere else it does.",
         .sources = {"q", "k", "v", "mask?", "sinks?"}};
     return kInfo;
   }

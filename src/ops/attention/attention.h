@@ -127,6 +127,9 @@ const Op& attention_op();
 /// cap(z) = softcap * tanh(z / softcap), or z if softcap is 0, and h' = h / (H / Hk): query heads
 /// in groups share a head of k and v. Where all scores are minus infinity, and where N is 0, y is
 /// 0. Scores of all keys at once are never in memory.
+/// A device may skip keys that the mask hides by minus infinity, by blocks of them: what is not a
+/// number in k or v there, or in a q that sees no key at all, may or may not reach y. Anywhere else
+/// it makes all that hangs on it not a number.
 /// Where k or v is F16 or BF16, a device may round what it multiplies with it to that type. Where
 /// they are quantised it must compute with what their blocks stand for, as precisely as with F32:
 /// q is not rounded to 8 bits.

@@ -188,6 +188,9 @@ void attention_cases(const CaseSink& sink) {
   emit_plain(sink, {4, 4, 2, 1, 17000, 1, 1}, kF32, kF32);
   const Size none = {16, 16, 4, 2, 0, 3, 1};
   emit_plain(sink, none, kF32, kF32, not_given(), "", {.scale = 0}, sinks_of(none));
+  emit_plain(sink, none, kF32, kF32, source_of(kF16, {0, 3, 1, 1}));
+  const Size headless = {16, 16, 0, 1, 9, 3, 1};
+  emit_plain(sink, headless, kF32, kF32, not_given(), "", {.scale = 0}, sinks_of(headless));
   const Size size = {16, 16, 4, 2, 9, 2, 1};
   emit_plain(sink, size, kF32, kF32, not_given(), "", {.scale = 0},
              seen_as(kF32, {4, 1, 1, 1}, {1, 0, 2, 3}, {0, 2, 0, 0}));

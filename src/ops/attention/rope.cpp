@@ -188,6 +188,16 @@ void Rope::cases(const CaseSink& sink) const {
       Size{{7, 2, 3, 1}, 4},   Size{{16, 4, 0, 1}, 16}, Size{{128, 2, 2, 1}, 128},
   };
   for (RopeMode mode : {RopeMode::kNormal, RopeMode::kNeox}) {
+    const Params strided = Params::of(RopeParams{.dims = 8, .mode = mode});
+    const std::vector<CaseSource> sources = {
+        source_of(kF32, {8, 2, 3, 1}),
+        filled(seen_as(DType::kI32, {3, 1, 1, 1}, {1, 0, 2, 3}, {1, 2, 0, 0}), Fill::kIndex, -50,
+               50),
+        filled(seen_as(kF32, {4, 1, 1, 1}, {1, 0, 2, 3}, {1, 2, 0, 0}), Fill::kUniform, 1, 4)};
+    sink({.name = describe_sources(sources, rope_op().describe(strided)),
+          .params = strided,
+          .sources = sources,
+          .max_error = kElementError});
     for (const Size& size : kSizes) {
       for (bool factors : {false, true}) {
         emit(sink, source_of(kF32, size.x), {.dims = size.dims, .mode = mode}, factors);

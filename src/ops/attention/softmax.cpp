@@ -90,6 +90,8 @@ void mask_cases(const CaseSink& sink, DType type) {
 }
 
 void Softmax::cases(const CaseSink& sink) const {
+  emit(sink, source_of(DType::kF32, {33, 4, 0, 2}), not_given(), {.scale = 1},
+       source_of(DType::kF32, {0, 1, 1, 1}));
   constexpr DType kF32 = DType::kF32;
   for (DType type : kFloatTypes) {
     for (const CaseSource& x : unary_sources(type)) {

@@ -15,6 +15,11 @@ std::int64_t blocks(const CaseSource& source, std::int64_t elements) {
 
 }  // namespace
 
+double product_error(DType weights, std::int64_t n) {
+  if (!trait(weights).quantized || n == 0) return kSumError;
+  return 4e-5 * (1 + 64 / static_cast<double>(n));
+}
+
 CaseSource source_of(DType dtype, const Sizes& sizes) {
   CaseSource source{.dtype = dtype, .sizes = sizes};
   if (trait(dtype).integer) source = filled(source, Fill::kIndex, -100, 100);

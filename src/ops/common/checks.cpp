@@ -32,6 +32,10 @@ Status expect_float_type(std::string_view name, const Tensor& tensor) {
   return expect_type(name, tensor, {DType::kF32, DType::kF16, DType::kBF16});
 }
 
+Status expect_id_type(std::string_view name, const Tensor& tensor) {
+  return expect_type(name, tensor, {DType::kI32, DType::kI64});
+}
+
 Status expect_weight_type(std::string_view name, const Tensor& tensor) {
   if (!trait(tensor.dtype).integer && tensor.dtype != DType::kF64) return ok();
   return invalid("{} is {}; it may be of any type but F64 and integers", name, to_string(tensor));

@@ -24,6 +24,9 @@ Status expect_type(std::string_view name, const Tensor& tensor,
 /// What elements are computed in, and rounded to: F32, F16 or BF16.
 Status expect_float_type(std::string_view name, const Tensor& tensor);
 
+/// What rows, experts or states are numbered in: I32 or I64.
+Status expect_id_type(std::string_view name, const Tensor& tensor);
+
 /// Any type that numbers are computed from: neither integers nor F64.
 Status expect_weight_type(std::string_view name, const Tensor& tensor);
 

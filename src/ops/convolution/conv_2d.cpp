@@ -69,6 +69,15 @@ class Conv2d final : public OpWith<Conv2dParams> {
             .params = params,
             .sources = sources});
     };
+    for (const DType type : {DType::kF16, DType::kBF16}) {  // of x
+      window_cases(
+          [&](const CaseSource& x, const Window& window) {
+            const Sizes w = {window.kernel[0], window.kernel[1], sizes_of(x)[2], 5};
+            emit(source_of(DType::kF32, w), x, window);
+            emit(source_of(type, w), x, window);
+          },
+          type);
+    }
     for (const DType type : kFloatTypes) {
       window_cases([&](const CaseSource& x, const Window& window) {
         const auto weights = [&](std::int64_t outputs) {

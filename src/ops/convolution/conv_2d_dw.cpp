@@ -68,6 +68,15 @@ class Conv2dDepthwise final : public OpWith<Conv2dParams> {
             .params = params,
             .sources = sources});
     };
+    for (const DType type : {DType::kF16, DType::kBF16}) {  // of x
+      window_cases(
+          [&](const CaseSource& x, const Window& window) {
+            const Sizes w = {window.kernel[0], window.kernel[1], 1, sizes_of(x)[2]};
+            emit(source_of(DType::kF32, w), x, window);
+            emit(source_of(type, w), x, window);
+          },
+          type);
+    }
     for (const DType type : kFloatTypes) {
       window_cases([&](const CaseSource& x, const Window& window) {
         emit(source_of(type, {window.kernel[0], window.kernel[1], 1, sizes_of(x)[2]}), x, window);

@@ -76,6 +76,16 @@ class Conv3d final : public OpWith<Conv3dParams> {
             .params = params,
             .sources = sources});
     };
+    for (const DType type : {DType::kF16, DType::kBF16}) {  // of x
+      window_3d_cases(
+          [&](const CaseSource& x, std::int64_t channels, const WindowOf<3>& window) {
+            const auto& [width, height, depth] = window.kernel;
+            const Sizes w = {width, height, depth, channels * 5};
+            emit(source_of(DType::kF32, w), x, channels, window);
+            emit(source_of(type, w), x, channels, window);
+          },
+          type);
+    }
     for (const DType type : kFloatTypes) {
       window_3d_cases([&](const CaseSource& x, std::int64_t channels, const WindowOf<3>& window) {
         const auto& [width, height, depth] = window.kernel;

@@ -24,7 +24,7 @@ class ConvTranspose1d final : public OpWith<Conv1dParams> {
     const Tensor& w = *sources[0];
     const Tensor& x = *sources[1];
     SHUNT_TRY(expect_kernels(w));
-    SHUNT_TRY(expect_type("x", x, {DType::kF32}));
+    SHUNT_TRY(expect_float_type("x", x));
     SHUNT_TRY(expect_dims("w", w, 3));
     SHUNT_TRY(expect_dims("x", x, 3));
     SHUNT_TRY(expect_fixed("x", x, 1));
@@ -79,10 +79,16 @@ class ConvTranspose1d final : public OpWith<Conv1dParams> {
       for (const Size& s : kSizes) {
         emit(source_of(type, {s.kernel, s.outputs, s.channels, 1}),
              source_of(kF32, {s.length, s.channels, s.images, 1}), s.params);
+        if (type == kF32) continue;
+        for (const DType of_w : {kF32, type}) {
+          emit(source_of(of_w, {s.kernel, s.outputs, s.channels, 1}),
+               source_of(type, {s.length, s.channels, s.images, 1}), s.params);
+        }
       }
       const CaseSource w = source_of(type, {4, 5, 3, 1});
       const Conv1dParams params = {2, 1, 1};
       emit(w, seen_as(kF32, {9, 3, 2, 1}, {1, 0, 2, 3}), params);
+      if (type != kF32) emit(w, seen_as(type, {9, 3, 2, 1}, {1, 0, 2, 3}, {1, 2, 1, 0}), params);
       emit(w, seen_as(kF32, {9, 3, 2, 1}, {2, 1, 0, 3}, {1, 2, 0, 0}), params);
       emit(seen_as(type, {4, 5, 3, 1}, {2, 0, 1, 3}), source_of(kF32, {9, 3, 2, 1}), params);
       emit(seen_as(type, {4, 5, 3, 1}, {0, 1, 2, 3}, {2, 1, 1, 0}), source_of(kF32, {9, 3, 2, 1}),

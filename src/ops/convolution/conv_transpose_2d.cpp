@@ -25,7 +25,7 @@ class ConvTranspose2d final : public OpWith<Conv2dParams> {
     const Tensor& w = *sources[0];
     const Tensor& x = *sources[1];
     SHUNT_TRY(expect_kernels(w));
-    SHUNT_TRY(expect_type("x", x, {DType::kF32}));
+    SHUNT_TRY(expect_float_type("x", x));
     SHUNT_TRY(expect_fixed("x", x, 2));
     SHUNT_TRY(expect_dim("w", w, 3, x.shape[2], "dimension 2 of x"));
     const Window window = {{w.size(0), w.size(1)}, params.stride, params.pad, params.dilation};
@@ -62,6 +62,16 @@ class ConvTranspose2d final : public OpWith<Conv2dParams> {
             .params = Params::of(params),
             .sources = sources});
     };
+    for (const DType type : {DType::kF16, DType::kBF16}) {  // of x
+      window_cases(
+          [&](const CaseSource& x, const Window& window) {
+            const Sizes w = {window.kernel[0], window.kernel[1], 3, sizes_of(x)[2]};
+            const Conv2dParams params = {window.stride, window.pad, window.dilation};
+            emit(source_of(DType::kF32, w), x, params);
+            emit(source_of(type, w), x, params);
+          },
+          type);
+    }
     for (const DType type : kFloatTypes) {
       // Where an image of these sizes can be seen through a window, there can be so many positions.
       window_cases([&](const CaseSource& x, const Window& window) {

@@ -18,7 +18,7 @@ class Pool1d final : public OpWith<Pool1dParams> {
                                  .family = "convolution",
                                  .summary =
                                      "The largest element of each window of a row, or the mean of "
-                                     "its elements, of which those outside are 0.",
+                                     "its elements, of which those outside are 0, in x's type.",
                                  .sources = {"x"}};
     return kInfo;
   }
@@ -33,7 +33,7 @@ class Pool1d final : public OpWith<Pool1dParams> {
           "pad is {}, but must be below the kernel, {}, so that each window sees an element",
           params.pad, params.kernel);
     }
-    return contiguous(DType::kF32, {count[0], x.shape[1], x.shape[2], x.shape[3]});
+    return contiguous(x.dtype, {count[0], x.shape[1], x.shape[2], x.shape[3]});
   }
 
   void plain_reference(RefSources sources, const Pool1dParams& params,
@@ -67,28 +67,30 @@ class Pool1d final : public OpWith<Pool1dParams> {
       CaseSource x;
       std::int64_t kernel, stride, pad;
     };
-    constexpr DType kF32 = DType::kF32;
-    const std::array kSizes = {
-        Size{source_of(kF32, {1, 1, 1, 1}), 1, 1, 0},
-        Size{source_of(kF32, {9, 4, 3, 2}), 3, 1, 0},
-        Size{source_of(kF32, {9, 4, 3, 2}), 3, 2, 2},
-        Size{source_of(kF32, {10, 3, 1, 1}), 2, 2, 0},
-        Size{source_of(kF32, {10, 3, 1, 1}), 2, 5, 1},
-        Size{source_of(kF32, {333, 2, 1, 1}), 7, 1, 3},
-        Size{source_of(kF32, {5, 700, 1, 1}), 5, 1, 4},
-        Size{source_of(kF32, {6, 0, 2, 1}), 2, 1, 0},
-        Size{filled(source_of(kF32, {20, 9, 2, 1}), Fill::kUniform, -9, -1), 5, 3, 4},
-        Size{seen_as(kF32, {8, 6, 3, 2}, {1, 0, 2, 3}), 3, 2, 1},
-        Size{seen_as(kF32, {8, 6, 3, 2}, {2, 3, 0, 1}), 3, 2, 1},
-        Size{seen_as(kF32, {8, 6, 3, 2}, {0, 1, 2, 3}, {2, 1, 1, 1}), 3, 2, 1},
-    };
-    for (const Size& size : kSizes) {
-      for (const Pooling pooling : {Pooling::kMax, Pooling::kAverage}) {
-        const Params params = Params::of(Pool1dParams{pooling, size.kernel, size.stride, size.pad});
-        sink({.name = fmt::format("{} {}", describe_source(size.x), describe(params)),
-              .params = params,
-              .sources = {size.x},
-              .max_error = pooling == Pooling::kMax ? 0 : 1e-10});
+    for (const DType type : kFloatTypes) {
+      const std::array kSizes = {
+          Size{source_of(type, {1, 1, 1, 1}), 1, 1, 0},
+          Size{source_of(type, {9, 4, 3, 2}), 3, 1, 0},
+          Size{source_of(type, {9, 4, 3, 2}), 3, 2, 2},
+          Size{source_of(type, {10, 3, 1, 1}), 2, 2, 0},
+          Size{source_of(type, {10, 3, 1, 1}), 2, 5, 1},
+          Size{source_of(type, {333, 2, 1, 1}), 7, 1, 3},
+          Size{source_of(type, {5, 700, 1, 1}), 5, 1, 4},
+          Size{source_of(type, {6, 0, 2, 1}), 2, 1, 0},
+          Size{filled(source_of(type, {20, 9, 2, 1}), Fill::kUniform, -9, -1), 5, 3, 4},
+          Size{seen_as(type, {8, 6, 3, 2}, {1, 0, 2, 3}), 3, 2, 1},
+          Size{seen_as(type, {8, 6, 3, 2}, {2, 3, 0, 1}), 3, 2, 1},
+          Size{seen_as(type, {8, 6, 3, 2}, {0, 1, 2, 3}, {2, 1, 1, 1}), 3, 2, 1},
+      };
+      for (const Size& size : kSizes) {
+        for (const Pooling pooling : {Pooling::kMax, Pooling::kAverage}) {
+          const Params params =
+              Params::of(Pool1dParams{pooling, size.kernel, size.stride, size.pad});
+          sink({.name = fmt::format("{} {}", describe_source(size.x), describe(params)),
+                .params = params,
+                .sources = {size.x},
+                .max_error = pooling == Pooling::kMax ? 0 : float_error(type, kSumError)});
+        }
       }
     }
   }

@@ -26,7 +26,7 @@ class Pool2d final : public OpWith<Pool2dParams> {
                                  .family = "convolution",
                                  .summary =
                                      "The largest element of each window of an image, or the mean "
-                                     "of its elements, of which those outside are 0.",
+                                     "of its elements, of which those outside are 0, in x's type.",
                                  .sources = {"x"}};
     return kInfo;
   }
@@ -45,7 +45,7 @@ class Pool2d final : public OpWith<Pool2dParams> {
             params.pad[0], params.pad[1], params.kernel[0], params.kernel[1]);
       }
     }
-    return contiguous(DType::kF32, {count[0], count[1], x.shape[2], x.shape[3]});
+    return contiguous(x.dtype, {count[0], count[1], x.shape[2], x.shape[3]});
   }
 
   void plain_reference(RefSources sources, const Pool2dParams& params,
@@ -91,14 +91,16 @@ class Pool2d final : public OpWith<Pool2dParams> {
         sink({.name = fmt::format("{} {}", describe_source(x), describe(params)),
               .params = params,
               .sources = {x},
-              .max_error = pooling == Pooling::kMax ? 0 : 1e-10});
+              .max_error = pooling == Pooling::kMax ? 0 : float_error(x.dtype, kSumError)});
       }
     };
-    window_cases(emit);
-    emit(source_of(DType::kF32, {9, 8, 0, 2}), {.kernel = {2, 2}});
-    emit(source_of(DType::kF32, {7, 7, 30, 2}), {.kernel = {7, 7}});
-    emit(filled(source_of(DType::kF32, {20, 9, 2, 1}), Fill::kUniform, -9, -1),
-         {.kernel = {4, 5}, .stride = {3, 3}, .pad = {3, 4}});
+    for (const DType type : kFloatTypes) {
+      window_cases(emit, type);
+      emit(source_of(type, {9, 8, 0, 2}), {.kernel = {2, 2}});
+      emit(source_of(type, {7, 7, 30, 2}), {.kernel = {7, 7}});
+      emit(filled(source_of(type, {20, 9, 2, 1}), Fill::kUniform, -9, -1),
+           {.kernel = {4, 5}, .stride = {3, 3}, .pad = {3, 4}});
+    }
   }
 };
 

@@ -60,7 +60,7 @@ std::int64_t reach(const WindowOf<N>& window, std::size_t axis) {
 
 template <std::size_t N>
 Result<PerAxis<N>> positions(const WindowOf<N>& window, const Tensor& x) {
-  SHUNT_TRY(expect_type("x", x, {DType::kF32}));
+  SHUNT_TRY(expect_float_type("x", x));
   SHUNT_ASSIGN(const PerAxis<N> sizes, fixed_sizes<N>(x, 0));
   SHUNT_TRY(expect_window(window));
   SHUNT_TRY(expect_between("the size of an image", sizes, 0));
@@ -138,8 +138,7 @@ double padded(const RefTensor& x, std::int64_t i0, std::int64_t i1, std::int64_t
   return x.at(i0, i1, i2, i3);
 }
 
-void window_cases(const WindowSink& sink) {
-  constexpr DType kF32 = DType::kF32;
+void window_cases(const WindowSink& sink, DType type) {
   struct Size {
     Sizes x;
     Window window;
@@ -159,17 +158,16 @@ void window_cases(const WindowSink& sink) {
       Size{{14, 14, 16, 1}, {.kernel = {1, 1}, .stride = {2, 2}}},
       Size{{4, 4, 2, 0}, {.kernel = {2, 2}}},
   };
-  for (const Size& size : kSizes) sink(source_of(kF32, size.x), size.window);
+  for (const Size& size : kSizes) sink(source_of(type, size.x), size.window);
   const Window window = {.kernel = {3, 3}, .stride = {1, 2}, .pad = {1, 1}};
-  sink(seen_as(kF32, {8, 6, 3, 2}, {1, 2, 0, 3}), window);  // channels innermost
-  sink(seen_as(kF32, {8, 6, 3, 2}, {1, 0, 2, 3}), window);
-  sink(seen_as(kF32, {8, 6, 3, 2}, {0, 1, 3, 2}), window);
-  sink(seen_as(kF32, {8, 6, 3, 2}, {0, 1, 2, 3}, {2, 1, 1, 1}), window);
-  sink(seen_as(kF32, {8, 6, 3, 2}, {3, 2, 1, 0}, {1, 0, 2, 0}), window);
+  sink(seen_as(type, {8, 6, 3, 2}, {1, 2, 0, 3}), window);  // channels innermost
+  sink(seen_as(type, {8, 6, 3, 2}, {1, 0, 2, 3}), window);
+  sink(seen_as(type, {8, 6, 3, 2}, {0, 1, 3, 2}), window);
+  sink(seen_as(type, {8, 6, 3, 2}, {0, 1, 2, 3}, {2, 1, 1, 1}), window);
+  sink(seen_as(type, {8, 6, 3, 2}, {3, 2, 1, 0}, {1, 0, 2, 0}), window);
 }
 
-void window_3d_cases(const Window3dSink& sink) {
-  constexpr DType kF32 = DType::kF32;
+void window_3d_cases(const Window3dSink& sink, DType type) {
   struct Size {
     Sizes x;
     std::int64_t channels;
@@ -191,13 +189,13 @@ void window_3d_cases(const Window3dSink& sink) {
       Size{{20, 3, 3, 5}, 5, {.kernel = {4, 3, 2}, .pad = {1, 1, 1}}},
       Size{{4, 4, 2, 0}, 2, {.kernel = {2, 2, 2}}},
   };
-  for (const Size& size : kSizes) sink(source_of(kF32, size.x), size.channels, size.window);
+  for (const Size& size : kSizes) sink(source_of(type, size.x), size.channels, size.window);
   const WindowOf<3> window = {.kernel = {3, 2, 2}, .stride = {1, 2, 1}, .pad = {1, 1, 0}};
-  sink(seen_as(kF32, {7, 6, 3, 4}, {1, 2, 3, 0}), 2, window);  // channels innermost
-  sink(seen_as(kF32, {7, 6, 3, 4}, {1, 0, 2, 3}), 2, window);
-  sink(seen_as(kF32, {7, 6, 3, 4}, {0, 1, 3, 2}), 4, window);
-  sink(seen_as(kF32, {7, 6, 3, 4}, {0, 1, 2, 3}, {2, 1, 1, 1}), 2, window);
-  sink(seen_as(kF32, {7, 6, 3, 4}, {3, 2, 1, 0}, {1, 0, 2, 0}), 1, window);
+  sink(seen_as(type, {7, 6, 3, 4}, {1, 2, 3, 0}), 2, window);  // channels innermost
+  sink(seen_as(type, {7, 6, 3, 4}, {1, 0, 2, 3}), 2, window);
+  sink(seen_as(type, {7, 6, 3, 4}, {0, 1, 3, 2}), 4, window);
+  sink(seen_as(type, {7, 6, 3, 4}, {0, 1, 2, 3}, {2, 1, 1, 1}), 2, window);
+  sink(seen_as(type, {7, 6, 3, 4}, {3, 2, 1, 0}, {1, 0, 2, 0}), 1, window);
 }
 
 }  // namespace shunt

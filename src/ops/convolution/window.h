@@ -32,8 +32,8 @@ struct WindowOf {
 };
 using Window = WindowOf<2>;
 
-/// Checks the window and the image, F32, whose first N dimensions are its axes and fixed; how many
-/// positions there are along each.
+/// Checks the window and the image, F32, F16 or BF16, whose first N dimensions are its axes and
+/// fixed; how many positions there are along each.
 template <std::size_t N>
 Result<PerAxis<N>> positions(const WindowOf<N>& window, const Tensor& x);
 
@@ -56,12 +56,12 @@ Result<Dim> times(const Dim& dim, std::int64_t n);
 double padded(const RefTensor& x, std::int64_t i0, std::int64_t i1, std::int64_t i2,
               std::int64_t i3);
 
-/// Images and windows that everybody must cope with: calls f(x, window).
+/// Images, of a type, and windows that everybody must cope with: calls f(x, window).
 using WindowSink = std::function<void(const CaseSource& x, const Window& window)>;
-void window_cases(const WindowSink& sink);
+void window_cases(const WindowSink& sink, DType type = DType::kF32);
 /// The same with three axes; the outermost dimension of x has so many channels for each image.
 using Window3dSink =
     std::function<void(const CaseSource& x, std::int64_t channels, const WindowOf<3>& window)>;
-void window_3d_cases(const Window3dSink& sink);
+void window_3d_cases(const Window3dSink& sink, DType type = DType::kF32);
 
 }  // namespace shunt

@@ -141,8 +141,13 @@ void custom_cases(const CaseSink& sink) {
       emit(sink, {"picked_rows", rows, picked_rows, items},
            {table, filled(source_of(DType::kI32, {5, 1, 1, 1}), Fill::kIndex, 0, 12)});
     }
-    const std::vector<CaseSource> all(kMaxCustomSources, source_of(DType::kF32, {50, 1, 1, 1}));
-    emit(sink, {"summed", same_as_first, summed, items}, all, kElementError);
+    const std::array seen = {source_of(DType::kF32, {50, 1, 1, 1}),
+                             source_of(DType::kF32, {0, 1, 1, 1}),
+                             seen_as(DType::kF32, {50, 1, 1, 1}, {1, 0, 2, 3}, {3, 1, 0, 0})};
+    for (const CaseSource& each : seen) {
+      const std::vector<CaseSource> all(kMaxCustomSources, each);
+      emit(sink, {"summed", same_as_first, summed, items}, all, kElementError);
+    }
   }
 }
 

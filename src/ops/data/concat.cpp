@@ -95,6 +95,7 @@ class Concat final : public OpWith<ConcatParams> {
         emit(a, source_of(t, other), dim);
         emit(a, source_of(t, none), dim);
         emit(source_of(t, none), a, dim);
+        emit(seen_as(t, sizes, {0, 1, 2, 3}, {block, 1, 1, 1}), source_of(t, other), dim);
         emit(seen_as(t, sizes, {0, 2, 1, 3}), seen_as(t, other, {0, 3, 2, 1}, {block, 0, 1, 0}),
              dim);
       }

@@ -247,8 +247,8 @@ const Op& upscale_op();
 ///   1/2) / w) x[j], divided by the sum of these f; f(d) is max(0, 1 - |d|), or cubic(d; -1/2).
 /// Nearest takes neither align_corners nor antialias. Places are computed in double precision (and
 /// nearest's in whole numbers), where PyTorch rounds them to F32.
-/// x: F32 [W, H, C, N]; W and H are fixed and, like width and height, from 1 to 2^31 - 1. The
-/// result is F32 [width, height, C, N].
+/// x: F32, F16 or BF16 [W, H, C, N]; W and H are fixed and, like width and height, from 1 to 2^31 -
+/// 1. The result is of x's type, [width, height, C, N], computed in F32 and rounded once.
 Result<Value> upscale(GraphBuilder& g, Operand x, UpscaleParams params);
 
 }  // namespace shunt

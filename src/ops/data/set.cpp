@@ -66,6 +66,8 @@ class Set final : public OpWith<SetParams> {
       emit(dst, source_of(t, {block, 2, 2, 1}), {block, 1, 0, 1});
       emit(dst, source_of(t, {3 * block, 4, 3, 2}), {0, 0, 0, 0});
       emit(dst, source_of(t, {2 * block, 0, 3, 2}), {block, 4, 0, 0});
+      emit(source_of(t, {0, 4, 1, 1}), source_of(t, {0, 4, 1, 1}), {0, 0, 0, 0});
+      emit(dst, seen_as(t, {block, 2, 2, 1}, {0, 1, 2, 3}, {block, 1, 0, 1}), {block, 1, 0, 1});
       emit(seen_as(t, {3 * block, 4, 3, 2}, {0, 2, 1, 3}, {block, 1, 0, 0}),
            seen_as(t, {2 * block, 2, 1, 2}, {0, 3, 1, 2}), {block, 2, 2, 0});
       if (!type.quantized) {

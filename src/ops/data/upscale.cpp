@@ -72,14 +72,15 @@ class Upscale final : public OpWith<UpscaleParams> {
         .summary =
             "Images of another size, larger or smaller, as PyTorch's interpolate defines "
             "them: nearest, bilinear or bicubic (a = -3/4), with aligned corners or not, and "
-            "with its filters against aliasing (triangle, or cubic with a = -1/2) if asked.",
+            "with its filters against aliasing (triangle, or cubic with a = -1/2) if asked. The "
+            "result has x's type.",
         .sources = {"x"}};
     return kInfo;
   }
 
   Result<Inferred> shape_rule(SourceTensors sources, const UpscaleParams& params) const override {
     const Tensor& x = *sources[0];
-    SHUNT_TRY(expect_type("x", x, {DType::kF32}));
+    SHUNT_TRY(expect_float_type("x", x));
     for (std::size_t i = 0; i < 2; ++i) {
       if (!x.shape[i].is_fixed()) {
         return invalid("dimension {} of x is {}, an extent, but must be fixed", i,
@@ -94,7 +95,7 @@ class Upscale final : public OpWith<UpscaleParams> {
       return invalid("{} has no meaning where the nearest element is taken",
                      params.align_corners ? "align_corners" : "antialias");
     }
-    return contiguous(DType::kF32, {params.width, params.height, x.shape[2], x.shape[3]});
+    return contiguous(x.dtype, {params.width, params.height, x.shape[2], x.shape[3]});
   }
 
   void plain_reference(RefSources sources, const UpscaleParams& params,
@@ -145,26 +146,28 @@ class Upscale final : public OpWith<UpscaleParams> {
             sink({.name = fmt::format("{} {}", describe_source(x), describe(params)),
                   .params = params,
                   .sources = {x},
-                  .max_error = how == Interpolation::kNearest ? 0 : kElementError});
+                  .max_error =
+                      how == Interpolation::kNearest ? 0 : float_error(x.dtype, kElementError)});
           }
         }
       }
     };
-    constexpr DType kF32 = DType::kF32;
-    emit(source_of(kF32, {7, 5, 3, 2}), 14, 10);
-    emit(source_of(kF32, {7, 5, 3, 2}), 7, 5);
-    emit(source_of(kF32, {7, 5, 1, 1}), 17, 3);
-    emit(source_of(kF32, {14, 10, 2, 1}), 7, 5);
-    emit(source_of(kF32, {31, 29, 2, 1}), 4, 3);
-    emit(source_of(kF32, {1, 1, 2, 1}), 5, 4);
-    emit(source_of(kF32, {9, 8, 1, 2}), 1, 1);
-    emit(source_of(kF32, {2, 50, 1, 1}), 3, 49);
-    emit(source_of(kF32, {1, 49, 1, 1}), 2, 98);
-    emit(source_of(kF32, {3000, 2, 1, 1}), 7, 3);
-    emit(source_of(kF32, {5, 3, 1, 1}), 2000, 2);
-    emit(source_of(kF32, {5, 4, 0, 2}), 10, 8);
-    emit(seen_as(kF32, {6, 5, 3, 2}, {1, 0, 2, 3}), 9, 11);
-    emit(seen_as(kF32, {6, 5, 3, 2}, {2, 3, 0, 1}, {1, 2, 0, 1}), 11, 4);
+    for (const DType type : kFloatTypes) {
+      emit(source_of(type, {7, 5, 3, 2}), 14, 10);
+      emit(source_of(type, {7, 5, 3, 2}), 7, 5);
+      emit(source_of(type, {7, 5, 1, 1}), 17, 3);
+      emit(source_of(type, {14, 10, 2, 1}), 7, 5);
+      emit(source_of(type, {31, 29, 2, 1}), 4, 3);
+      emit(source_of(type, {1, 1, 2, 1}), 5, 4);
+      emit(source_of(type, {9, 8, 1, 2}), 1, 1);
+      emit(source_of(type, {2, 50, 1, 1}), 3, 49);
+      emit(source_of(type, {1, 49, 1, 1}), 2, 98);
+      emit(source_of(type, {3000, 2, 1, 1}), 7, 3);
+      emit(source_of(type, {5, 3, 1, 1}), 2000, 2);
+      emit(source_of(type, {5, 4, 0, 2}), 10, 8);
+      emit(seen_as(type, {6, 5, 3, 2}, {1, 0, 2, 3}), 9, 11);
+      emit(seen_as(type, {6, 5, 3, 2}, {2, 3, 0, 1}, {1, 2, 0, 1}), 11, 4);
+    }
   }
 };
 

@@ -26,7 +26,7 @@ class AddId final : public OpWith<NoParams> {
     const Tensor& ids = *sources[2];
     SHUNT_TRY(expect_float_type("x", x));
     SHUNT_TRY(expect_float_type("b", b));
-    SHUNT_TRY(expect_type("ids", ids, {DType::kI32}));
+    SHUNT_TRY(expect_id_type("ids", ids));
     SHUNT_TRY(expect_dims("x", x, 3));
     SHUNT_TRY(expect_dims("b", b, 2));
     SHUNT_TRY(expect_dims("ids", ids, 2));
@@ -62,6 +62,8 @@ class AddId final : public OpWith<NoParams> {
         const CaseSource ids = source_of(kI32, {x[1], x[2], 1, 1});
         emit(source_of(type, x), source_of(type, {x[0], 8, 1, 1}), ids);
         emit(source_of(type, x), source_of(DType::kF32, {x[0], 1, 1, 1}), ids);
+        emit(source_of(type, x), source_of(type, {x[0], 8, 1, 1}),
+             source_of(DType::kI64, {x[1], x[2], 1, 1}));
       }
       const Sizes sizes = {33, 4, 3, 1};
       const CaseSource x = source_of(type, sizes);
@@ -74,9 +76,11 @@ class AddId final : public OpWith<NoParams> {
       emit(seen_as(type, sizes, {1, 0, 2, 3}, {1, 2, 0, 0}), b, ids);
       emit(x, seen_as(type, {33, 5, 1, 1}, {1, 0, 2, 3}), ids);
       emit(x, seen_as(type, {33, 5, 1, 1}, {0, 1, 2, 3}, {3, 1, 0, 0}), ids);
-      // Four of a row of more, as a choice of the best leaves them.
-      emit(x, b, seen_as(kI32, {4, 3, 1, 1}, {0, 1, 2, 3}, {5, 0, 0, 0}));
-      emit(x, b, seen_as(kI32, {4, 3, 1, 1}, {1, 0, 2, 3}));
+      for (DType of_ids : kIdTypes) {
+        // Four of a row of more, as a choice of the best leaves them.
+        emit(x, b, seen_as(of_ids, {4, 3, 1, 1}, {0, 1, 2, 3}, {5, 0, 0, 0}));
+        emit(x, b, seen_as(of_ids, {4, 3, 1, 1}, {1, 0, 2, 3}));
+      }
     }
   }
 };

@@ -33,8 +33,8 @@ Result<Value> add1(GraphBuilder& g, Operand a, Operand s);
 
 const Op& add_id_op();
 /// y[:, u, t] = x[:, u, t] + b[:, ids[u, t]]: the bias of each token's experts. x: [C, U, T]; b:
-/// [C, N]; ids: I32 [U, T]. A run with a number that b has no row for fails. The result has x's
-/// shape.
+/// [C, N]; ids: I32 or I64 [U, T]. A run with a number that b has no row for fails. The result has
+/// x's shape.
 Result<Value> add_id(GraphBuilder& g, Operand x, Operand b, Operand ids);
 
 struct ScaleParams {

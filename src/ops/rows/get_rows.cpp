@@ -27,7 +27,7 @@ class GetRows final : public OpWith<NoParams> {
   Result<Inferred> shape_rule(SourceTensors sources, const NoParams&) const override {
     const Tensor& table = *sources[0];
     const Tensor& ids = *sources[1];
-    SHUNT_TRY(expect_type("ids", ids, {DType::kI32, DType::kI64}));
+    SHUNT_TRY(expect_id_type("ids", ids));
     SHUNT_TRY(expect_dims("ids", ids, 3));
     SHUNT_TRY(expect_dim("table", table, 2, ids.shape[1], "dimension 1 of ids"));
     SHUNT_TRY(expect_dim("table", table, 3, ids.shape[2], "dimension 2 of ids"));
@@ -59,12 +59,13 @@ class GetRows final : public OpWith<NoParams> {
     for (const DTypeTrait& table_type : dtypes()) {
       const DType type = table_type.dtype;
       const std::int64_t block = std::max<std::int64_t>(32, trait(type).block_elements);
-      for (DType id_type : {DType::kI32, DType::kI64}) {
+      for (DType id_type : kIdTypes) {
         const auto ids = [&](std::int64_t n) { return source_of(id_type, {n, 1, 1, 1}); };
         emit(source_of(type, {2 * block, 10, 1, 1}), ids(1));
         emit(source_of(type, {block, 1, 1, 1}), ids(3));
         emit(source_of(type, {256, 5, 1, 1}), ids(17));
         emit(source_of(type, {2 * block, 10, 1, 1}), ids(0));
+        emit(source_of(type, {2 * block, 0, 1, 1}), ids(0));
         emit(seen_as(type, {2 * block, 6, 1, 1}, {0, 2, 1, 3}), ids(4));
         emit(seen_as(type, {2 * block, 6, 1, 1}, {0, 1, 2, 3}, {block, 3, 0, 0}), ids(9));
         // A column of a matrix of numbers.

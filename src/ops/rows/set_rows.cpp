@@ -28,7 +28,7 @@ class SetRows final : public OpWith<NoParams> {
     const Tensor& rows = *sources[1];
     const Tensor& ids = *sources[2];
     SHUNT_TRY(expect_conversion("rows", rows, "dst", dst));
-    SHUNT_TRY(expect_type("ids", ids, {DType::kI32, DType::kI64}));
+    SHUNT_TRY(expect_id_type("ids", ids));
     SHUNT_TRY(expect_dims("ids", ids, 3));
     for (int dim : {0, 2, 3}) {
       SHUNT_TRY(
@@ -75,6 +75,10 @@ class SetRows final : public OpWith<NoParams> {
         emit(source_of(type, {64, 10, 1, 1}), rows(64, 7), ids(7));
         emit(source_of(type, {256, 5, 1, 1}), rows(256, 5), ids(5));
         emit(source_of(type, {64, 10, 1, 1}), rows(64, 0), ids(0));
+        emit(source_of(type, {64, 0, 1, 1}), rows(64, 0), ids(0));
+        // A column of a matrix of numbers.
+        emit(source_of(type, {64, 10, 1, 1}), rows(64, 4),
+             seen_as(id_type, {4, 1, 1, 1}, {1, 0, 2, 3}, {0, 1, 0, 0}));
         // Into a window; what lies around it must stay.
         emit(seen_as(type, {64, 8, 1, 1}, {0, 1, 2, 3}, {32, 2, 0, 0}), rows(64, 3), ids(3));
         emit(source_of(type, {64, 10, 1, 1}), seen_as(kF32, {64, 4, 1, 1}, {0, 2, 1, 3}), ids(4));

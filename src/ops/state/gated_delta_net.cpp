@@ -39,7 +39,7 @@ class GatedDeltaNet final : public OpWith<GatedDeltaNetParams> {
             "state[k, v]; d[v] = beta * (value[v] - sum over k of key[k] * state[k, v]); state[k, "
             "v] = state[k, v] + key[k] * d[v]; y[v] = scale * sum over k of q[k] * state[k, v]. "
             "Heads in groups share q and k. The result is [V * H, T + K, S]: the outputs, then "
-            "the states.",
+            "the states. All floats are F32.",
         .sources = {"q", "k", "v", "gate", "beta", "states", "ids?"}};
     return kInfo;
   }

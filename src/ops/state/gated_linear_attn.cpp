@@ -23,7 +23,7 @@ class GatedLinearAttn final : public OpWith<GatedLinearAttnParams> {
         .summary =
             "Gated linear attention (arXiv 2312.06635), for each head: state[v, k] = gate[k] * "
             "state[v, k] + key[k] * value[v]; y[v] = scale * sum over k of q[k] * state[v, k]. The "
-            "result is [V * H, T + K, S]: the outputs, then the states.",
+            "result is [V * H, T + K, S]: the outputs, then the states. All floats are F32.",
         .sources = {"q", "k", "v", "gate", "states", "ids?"}};
     return kInfo;
   }

@@ -38,7 +38,7 @@ Status expect_states(const Tensor& states, const Shape& state, int state_dims, c
     return expect_dim("states", states, state_dims, sequences,
                       "the number of sequences (without ids)");
   }
-  SHUNT_TRY(expect_type("ids", *ids, {DType::kI32, DType::kI64}));
+  SHUNT_TRY(expect_id_type("ids", *ids));
   SHUNT_TRY(expect_dims("ids", *ids, 1));
   return expect_dim("ids", *ids, 0, sequences, "the number of sequences");
 }

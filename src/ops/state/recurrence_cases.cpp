@@ -35,6 +35,11 @@ void recurrence_cases(const Op& op, const CaseSink& sink,
     emit(sources, params[0]);
   }
   constexpr HeadSize kSize = {24, 24, 3, 5, 2};
+  std::vector<CaseSource> by_number = without_ids(kSize);
+  by_number[by_number.size() - 2].sizes[3] = kStates;
+  by_number.back() = filled(seen_as(DType::kI64, {kSize.s, 1, 1, 1}, {1, 0, 2, 3}, {1, 2, 0, 0}),
+                            Fill::kIndex, 0, kStates);
+  emit(by_number, params[0]);
   const std::vector<CaseSource> plain = without_ids(kSize);
   for (std::size_t i = 0; i + 1 < plain.size(); ++i) {
     const auto seen = [&](const std::array<int, kMaxDims>& permute, const Sizes& slice) {

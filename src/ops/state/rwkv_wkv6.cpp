@@ -27,7 +27,7 @@ class RwkvWkv6 final : public OpWith<NoParams> {
         .summary =
             "RWKV-6 (arXiv 2404.05892), for each head: y[v] = sum over k of r[k] * (state[v, k] + "
             "u[k] * key[k] * value[v]), then state[v, k] = w[k] * state[v, k] + key[k] * value[v]. "
-            "The result is [V * H, T + K, S]: the outputs, then the states.",
+            "The result is [V * H, T + K, S]: the outputs, then the states. All floats are F32.",
         .sources = {"r", "w", "k", "v", "u", "states", "ids?"}};
     return kInfo;
   }

@@ -32,7 +32,8 @@ class RwkvWkv7 final : public OpWith<NoParams> {
             "RWKV-7 (arXiv 2503.14456), for each head: sa[v] = sum over k of a[k] * state[k, v]; "
             "state[k, v] = w[k] * state[k, v] + key[k] * value[v] + b[k] * sa[v]; y[v] = sum over "
             "k "
-            "of r[k] * state[k, v]. The result is [V * H, T + K, S]: the outputs, then the states.",
+            "of r[k] * state[k, v]. The result is [V * H, T + K, S]: the outputs, then the states. "
+            "All floats are F32.",
         .sources = {"r", "w", "k", "v", "a", "b", "states", "ids?"}};
     return kInfo;
   }

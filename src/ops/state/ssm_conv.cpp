@@ -15,7 +15,8 @@ class SsmConv final : public OpWith<NoParams> {
         .summary =
             "Causal convolution of each channel, with z the K - 1 inputs of the state followed by "
             "x: y[d, t] = sum over k of w[k, d] * z[d, t + k]. The new state is the last K - 1 "
-            "inputs. The result is [D, T + K - 1, S]: the outputs, then the states.",
+            "inputs. The result is [D, T + K - 1, S]: the outputs, then the states. All floats are "
+            "F32.",
         .sources = {"x", "w", "states", "ids?"}};
     return kInfo;
   }
@@ -97,6 +98,9 @@ class SsmConv final : public OpWith<NoParams> {
     const CaseSource w = source_of(kF32, {4, 40, 1, 1});
     const CaseSource states = source_of(kF32, {40, 3, 3, 1});
     emit(x, w, source_of(kF32, {40, 3, 9, 1}), ids_of(DType::kI64, 3, 9));
+    emit(
+        x, w, source_of(kF32, {40, 3, 9, 1}),
+        filled(seen_as(DType::kI32, {3, 1, 1, 1}, {1, 0, 2, 3}, {1, 2, 0, 0}), Fill::kIndex, 0, 9));
     for (std::int64_t k = 1; k <= 5; ++k) {
       const CaseSource taps = source_of(kF32, {k, 40, 1, 1});
       const CaseSource past = source_of(kF32, {40, k - 1, 7, 1});

@@ -23,7 +23,7 @@ class SsmScan final : public OpWith<NoParams> {
             "Selective state space (Mamba, arXiv 2312.00752; Mamba 2, arXiv 2405.21060). With step "
             "= ln(1 + exp(dt)): state[n, p] = exp(step * a[n]) * state[n, p] + step * b[n] * x[p], "
             "y[p] = sum over n of c[n] * state[n, p], for each head; heads in groups share b and "
-            "c. The result is [P * H, T + N, S]: the outputs, then the states.",
+            "c. The result is [P * H, T + N, S]: the outputs, then the states. All floats are F32.",
         .sources = {"x", "dt", "a", "b", "c", "states", "ids?"}};
     return kInfo;
   }
@@ -93,7 +93,8 @@ struct Size {
 };
 
 /// `r` states; there are as many as sequences, and no ids, where it is 0.
-std::vector<CaseSource> sources_of(const Size& z, bool scalar_a, std::int64_t r) {
+std::vector<CaseSource> sources_of(const Size& z, bool scalar_a, std::int64_t r,
+                                   DType ids = DType::kI32) {
   constexpr DType kF32 = DType::kF32;
   return {source_of(kF32, {z.p, z.h, z.t, z.s}),
           source_of(kF32, {z.h, z.t, z.s, 1}),
@@ -102,8 +103,7 @@ std::vector<CaseSource> sources_of(const Size& z, bool scalar_a, std::int64_t r)
           source_of(kF32, {z.n, z.g, z.t, z.s}),
           source_of(kF32, {z.n, z.p, z.h, r == 0 ? z.s : r}),
           r == 0 ? not_given()
-                 : filled(source_of(DType::kI32, {z.s, 1, 1, 1}), Fill::kIndex, 0,
-                          static_cast<double>(r))};
+                 : filled(source_of(ids, {z.s, 1, 1, 1}), Fill::kIndex, 0, static_cast<double>(r))};
 }
 
 void SsmScan::cases(const CaseSink& sink) const {
@@ -138,7 +138,14 @@ void SsmScan::cases(const CaseSink& sink) const {
     with(i, seen_as(kF32, sizes_of(plain[i]), {1, 0, 2, 3}));
     with(i, seen_as(kF32, sizes_of(plain[i]), {0, 2, 1, 3}, {3, 1, 0, 0}));
   }
+  for (const std::int64_t states : {1, 6}) emit(sources_of(kSize, true, states, DType::kI64));
+  std::vector<CaseSource> chosen = sources_of(kSize, true, 6, DType::kI64);
+  chosen[6] =
+      filled(seen_as(DType::kI64, {3, 1, 1, 1}, {1, 0, 2, 3}, {0, 1, 0, 0}), Fill::kIndex, 0, 6);
+  emit(chosen);
   with(2, filled(seen_as(kF32, {1, 6, 1, 1}, {1, 0, 2, 3}), Fill::kUniform, -4, -0.1));
+  with(2,
+       filled(seen_as(kF32, {1, 6, 1, 1}, {1, 0, 2, 3}, {2, 1, 0, 0}), Fill::kUniform, -4, -0.1));
   with(1, filled(plain[1], Fill::kUniform, -30, 30));
 }
 

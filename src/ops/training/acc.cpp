@@ -11,19 +11,25 @@ namespace {
 class Acc final : public OpWith<NoParams> {
  public:
   const OpInfo& info() const override {
-    static const OpInfo kInfo = {
-        .name = "acc",
-        .family = "training",
-        .summary = "Adds in place: dst = dst + x. A window of a larger tensor is a view of it.",
-        .sources = {"dst", "x"},
-        .storage = Storage::kIntoFirst,
-        .place_by_place = true};
+    static const OpInfo kInfo = {.name = "acc",
+                                 .family = "training",
+                                 .summary =
+                                     "Adds in place: dst = dst + x, in F32, rounded once to dst's "
+                                     "type. A window of a larger "
+                                     "tensor is a view of it.",
+                                 .sources = {"dst", "x"},
+                                 .storage = Storage::kIntoFirst,
+                                 .place_by_place = true};
     return kInfo;
   }
 
   Result<Inferred> shape_rule(SourceTensors sources, const NoParams&) const override {
-    SHUNT_TRY(expect_pair(info(), sources, 0, 1));
-    return Inferred{*sources[0]};
+    const Tensor& dst = *sources[0];
+    const Tensor& x = *sources[1];
+    SHUNT_TRY(expect_float_type("dst", dst));
+    SHUNT_TRY(expect_float_type("x", x));
+    SHUNT_TRY(expect_same_shape("dst", dst, "x", x));
+    return Inferred{dst};
   }
 
   void plain_reference(RefSources sources, const NoParams&, RefTensor& result) const override {
@@ -33,7 +39,14 @@ class Acc final : public OpWith<NoParams> {
   }
 
   void cases(const CaseSink& sink) const override {
-    pair_cases(*this, sink, {.params = {Params::of(NoParams{})}});
+    for (const DType dst : kFloatTypes) {
+      for (const DType x : kFloatTypes) {
+        pair_cases(*this, sink,
+                   {.params = {Params::of(NoParams{})},
+                    .types = {dst, x},
+                    .max_error = float_error(dst, kElementError)});
+      }
+    }
   }
 };
 

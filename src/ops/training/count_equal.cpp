@@ -10,16 +10,17 @@ namespace {
 class CountEqual final : public OpWith<NoParams> {
  public:
   const OpInfo& info() const override {
-    static const OpInfo kInfo = {.name = "count_equal",
-                                 .family = "training",
-                                 .summary = "How many elements of a and b are equal.",
-                                 .sources = {"a", "b"}};
+    static const OpInfo kInfo = {
+        .name = "count_equal",
+        .family = "training",
+        .summary = "How many elements of a and b, I32 or I64 each, are equal.",
+        .sources = {"a", "b"}};
     return kInfo;
   }
 
   Result<Inferred> shape_rule(SourceTensors sources, const NoParams&) const override {
-    SHUNT_TRY(expect_type("a", *sources[0], {DType::kI32}));
-    SHUNT_TRY(expect_type("b", *sources[1], {DType::kI32}));
+    SHUNT_TRY(expect_id_type("a", *sources[0]));
+    SHUNT_TRY(expect_id_type("b", *sources[1]));
     SHUNT_TRY(expect_same_shape("a", *sources[0], "b", *sources[1]));
     return contiguous(DType::kI64, {1});
   }
@@ -43,13 +44,16 @@ class CountEqual final : public OpWith<NoParams> {
             .sources = sources,
             .max_error = 0});
     };
-    constexpr DType kI32 = DType::kI32;
-    for (const CaseSource& a : unary_sources(kI32)) emit(a, source_of(kI32, sizes_of(a)));
-    const Sizes sizes = {33, 4, 3, 2};
-    emit(source_of(kI32, sizes), seen_as(kI32, sizes, {1, 0, 2, 3}));
-    emit(source_of(kI32, sizes), seen_as(kI32, sizes, {0, 2, 1, 3}, {3, 1, 0, 1}));
-    emit(seen_as(kI32, sizes, {2, 1, 0, 3}), seen_as(kI32, sizes, {1, 2, 0, 3}));
-    emit(source_of(kI32, {5000, 7, 1, 1}), source_of(kI32, {5000, 7, 1, 1}));
+    for (const DType ta : kIdTypes) {
+      for (const CaseSource& a : unary_sources(ta)) emit(a, source_of(ta, sizes_of(a)));
+      for (const DType tb : kIdTypes) {
+        const Sizes sizes = {33, 4, 3, 2};
+        emit(source_of(ta, sizes), seen_as(tb, sizes, {1, 0, 2, 3}));
+        emit(source_of(ta, sizes), seen_as(tb, sizes, {0, 2, 1, 3}, {3, 1, 0, 1}));
+        emit(seen_as(ta, sizes, {2, 1, 0, 3}), seen_as(tb, sizes, {1, 2, 0, 3}));
+        emit(source_of(ta, {5000, 7, 1, 1}), source_of(tb, {5000, 7, 1, 1}));
+      }
+    }
   }
 };
 

@@ -22,7 +22,7 @@ class CrossEntropyLoss final : public OpWith<NoParams> {
                                      "predictions: loss = -1 / R * sum over rows and "
                                      "c of labels[c] * ln(softmax(logits)[c]). Labels of 0 add "
                                      "nothing, whatever the logit; without "
-                                     "rows the loss is 0.",
+                                     "rows the loss is 0. All floats are F32.",
                                  .sources = {"logits", "labels"}};
     return kInfo;
   }

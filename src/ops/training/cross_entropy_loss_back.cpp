@@ -20,7 +20,7 @@ class CrossEntropyLossBack final : public OpWith<NoParams> {
                                  .summary =
                                      "Of cross_entropy_loss by the logits: dlogits = dloss / R * "
                                      "(softmax(logits) * sum(labels) - "
-                                     "labels) for each row.",
+                                     "labels) for each row. All floats are F32.",
                                  .sources = {"dloss", "logits", "labels"}};
     return kInfo;
   }

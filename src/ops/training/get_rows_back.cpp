@@ -14,7 +14,7 @@ class GetRowsBack final : public OpWith<GetRowsBackParams> {
                                  .summary =
                                      "Of get_rows: dtable[:, r] is the sum of dy[:, i] over all i "
                                      "with ids[i] = r. A run with a number "
-                                     "that the table has no row for fails.",
+                                     "that the table has no row for fails. All floats are F32.",
                                  .sources = {"dy", "ids"}};
     return kInfo;
   }
@@ -24,7 +24,7 @@ class GetRowsBack final : public OpWith<GetRowsBackParams> {
     const Tensor& dy = *sources[0];
     const Tensor& ids = *sources[1];
     SHUNT_TRY(expect_type("dy", dy, {DType::kF32}));
-    SHUNT_TRY(expect_type("ids", ids, {DType::kI32, DType::kI64}));
+    SHUNT_TRY(expect_id_type("ids", ids));
     SHUNT_TRY(expect_dims("dy", dy, 2));
     SHUNT_TRY(expect_dims("ids", ids, 1));
     SHUNT_TRY(expect_dim("ids", ids, 0, dy.shape[1], "the number of rows of dy"));
@@ -43,19 +43,24 @@ class GetRowsBack final : public OpWith<GetRowsBackParams> {
   }
 
   void cases(const CaseSink& sink) const override {
-    const auto emit = [&](const CaseSource& dy, std::int64_t rows, DType id_type) {
-      const CaseSource ids = filled(source_of(id_type, {sizes_of(dy)[1], 1, 1, 1}), Fill::kIndex, 0,
-                                    static_cast<double>(rows));
-      const std::vector<CaseSource> sources = {dy, ids};
+    const auto emit_by = [&](const CaseSource& dy, std::int64_t rows, const CaseSource& ids) {
+      const std::vector<CaseSource> sources = {
+          dy, filled(ids, Fill::kIndex, 0, static_cast<double>(rows))};
       const Params params = Params::of(GetRowsBackParams{rows});
       sink({.name = describe_sources(sources, describe(params)),
             .params = params,
             .sources = sources});
     };
+    const auto emit = [&](const CaseSource& dy, std::int64_t rows, DType id_type) {
+      emit_by(dy, rows, source_of(id_type, {sizes_of(dy)[1], 1, 1, 1}));
+    };
     constexpr DType kF32 = DType::kF32;
-    for (DType id_type : {DType::kI32, DType::kI64}) {
+    for (DType id_type : kIdTypes) {
       for (std::int64_t rows : {1, 7, 100}) {
         emit(source_of(kF32, {64, 10, 1, 1}), rows, id_type);
+        // A column of a matrix of numbers.
+        emit_by(source_of(kF32, {64, 5, 1, 1}), rows,
+                seen_as(id_type, {5, 1, 1, 1}, {1, 0, 2, 3}, {0, 2, 0, 0}));
         emit(source_of(kF32, {1, 30, 1, 1}), rows, id_type);
         emit(source_of(kF32, {333, 5, 1, 1}), rows, id_type);
         emit(source_of(kF32, {64, 0, 1, 1}), rows, id_type);

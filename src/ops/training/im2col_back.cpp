@@ -21,7 +21,7 @@ class Im2colBack final : public OpWith<Im2colBackParams> {
         .family = "training",
         .summary =
             "Of im2col: dx[ix, iy, c, n] is the sum of dy[kx + KW * (ky + KH * c), i, j, n] over "
-            "all windows (i, j) and places (kx, ky) in them that meet it.",
+            "all windows (i, j) and places (kx, ky) in them that meet it. All floats are F32.",
         .sources = {"dy"}};
     return kInfo;
   }

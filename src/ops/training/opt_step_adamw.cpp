@@ -21,7 +21,7 @@ class OptStepAdamw final : public OpWith<AdamwParams> {
                                      "update_moment has put the gradient into m and "
                                      "v: w = w - rate * (m / (1 - beta1^step) / (sqrt(v / (1 - "
                                      "beta2^step)) + eps) + weight_decay * w). "
-                                     "A run with a step below 1 fails.",
+                                     "A run with a step below 1 fails. All floats are F32.",
                                  .sources = {"w", "m", "v", "rate", "step"},
                                  .storage = Storage::kIntoFirst,
                                  .place_by_place = true};
@@ -86,6 +86,8 @@ class OptStepAdamw final : public OpWith<AdamwParams> {
       const CaseSource w = source_of(DType::kF32, sizes);
       emit(w, seen_as(DType::kF32, sizes, {1, 0, 2, 3}),
            seen_as(DType::kF32, sizes, {0, 2, 1, 3}, {1, 1, 0, 0}), kDecay);
+      emit(w, seen_as(DType::kF32, sizes, {0, 2, 1, 3}, {1, 1, 0, 0}),
+           seen_as(DType::kF32, sizes, {1, 0, 2, 3}), kDecay);
       emit(w, w, w, {});
       emit(w, w, w, {.beta1 = 0, .beta2 = 0.5F, .eps = 0.1F});
     }

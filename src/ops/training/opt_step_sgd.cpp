@@ -11,14 +11,14 @@ namespace {
 class OptStepSgd final : public OpWith<SgdParams> {
  public:
   const OpInfo& info() const override {
-    static const OpInfo kInfo = {
-        .name = "opt_step_sgd",
-        .family = "training",
-        .summary =
-            "A step along the gradient, in place: w = w - rate * (gradient + weight_decay * w).",
-        .sources = {"w", "gradient", "rate"},
-        .storage = Storage::kIntoFirst,
-        .place_by_place = true};
+    static const OpInfo kInfo = {.name = "opt_step_sgd",
+                                 .family = "training",
+                                 .summary =
+                                     "A step along the gradient, in place: w = w - rate * "
+                                     "(gradient + weight_decay * w). All floats are F32.",
+                                 .sources = {"w", "gradient", "rate"},
+                                 .storage = Storage::kIntoFirst,
+                                 .place_by_place = true};
     return kInfo;
   }
 

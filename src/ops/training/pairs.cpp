@@ -11,7 +11,7 @@ Status expect_pair(const OpInfo& info, SourceTensors sources, std::size_t a, std
 }
 
 void pair_cases(const Op& op, const CaseSink& sink, const PairCases& how) {
-  constexpr DType kF32 = DType::kF32;
+  const auto& [ta, tb] = how.types;
   const auto emit = [&](const CaseSource& a, const CaseSource& b, const Params& params) {
     std::vector<CaseSource> sources = how.before;
     sources.push_back(a);
@@ -22,17 +22,17 @@ void pair_cases(const Op& op, const CaseSink& sink, const PairCases& how) {
           .sources = sources,
           .max_error = how.max_error});
   };
-  for (const CaseSource& a : unary_sources(kF32)) {
-    emit(a, source_of(kF32, sizes_of(a)), how.params[0]);
+  for (const CaseSource& a : unary_sources(ta)) {
+    emit(a, source_of(tb, sizes_of(a)), how.params[0]);
   }
   const Sizes sizes = {33, 4, 3, 2};
-  const CaseSource plain = source_of(kF32, sizes);
-  emit(plain, seen_as(kF32, sizes, {1, 0, 2, 3}), how.params[0]);
-  emit(plain, seen_as(kF32, sizes, {0, 2, 1, 3}, {3, 1, 0, 1}), how.params[0]);
-  emit(seen_as(kF32, sizes, {2, 1, 0, 3}), seen_as(kF32, sizes, {1, 2, 0, 3}), how.params[0]);
+  const CaseSource plain = source_of(ta, sizes);
+  emit(plain, seen_as(tb, sizes, {1, 0, 2, 3}), how.params[0]);
+  emit(plain, seen_as(tb, sizes, {0, 2, 1, 3}, {3, 1, 0, 1}), how.params[0]);
+  emit(seen_as(ta, sizes, {2, 1, 0, 3}), seen_as(tb, sizes, {1, 2, 0, 3}), how.params[0]);
   for (const Params& params : how.params) {
     for (const Sizes& each : {Sizes{2, 1, 1, 1}, Sizes{300, 3, 1, 1}, Sizes{5000, 2, 1, 1}}) {
-      emit(source_of(kF32, each), source_of(kF32, each), params);
+      emit(source_of(ta, each), source_of(tb, each), params);
     }
   }
 }

@@ -1,4 +1,4 @@
-// Ops of two F32 sources of the same shape.
+// Ops of two sources of the same shape, F32 in most.
 #pragma once
 
 #include <vector>
@@ -14,6 +14,7 @@ Status expect_pair(const OpInfo& info, SourceTensors sources, std::size_t a, std
 /// says how the second is filled, `before` and `after` what comes around the pair.
 struct PairCases {
   std::vector<Params> params = {};
+  std::array<DType, 2> types = {DType::kF32, DType::kF32};
   Fill b = Fill::kNormal;
   double b_low = 0;
   double b_high = 1;

@@ -15,7 +15,7 @@ class RepeatBack final : public OpWith<RepeatBackParams> {
                                  .summary =
                                      "Of repeating x until it has dy's shape: dx[i] is the sum of "
                                      "dy over all places that x[i] was "
-                                     "repeated to, dx[i mod shape] += dy[i].",
+                                     "repeated to, dx[i mod shape] += dy[i]. All floats are F32.",
                                  .sources = {"dy"}};
     return kInfo;
   }

@@ -18,7 +18,7 @@ class RmsNormBack final : public OpWith<RmsNormParams> {
                                  .summary =
                                      "Of rms_norm: with r = 1 / sqrt(mean(x^2) + eps), dx = r * dy "
                                      "- x * r^3 * mean(x * dy) for each "
-                                     "row.",
+                                     "row. All floats are F32.",
                                  .sources = {"dy", "x"}};
     return kInfo;
   }

@@ -17,7 +17,7 @@ class SoftmaxBack final : public OpWith<SoftmaxParams> {
                                  .summary =
                                      "Of softmax, of which y is the result, by x: dx = scale * y * "
                                      "(dy - sum(y * dy)) for each row, whatever its mask and "
-                                     "sinks.",
+                                     "sinks. All floats are F32.",
                                  .sources = {"dy", "y"}};
     return kInfo;
   }

@@ -152,12 +152,15 @@ Result<Value> opt_step_sgd(GraphBuilder& g, Operand w, Operand gradient, Operand
                            SgdParams params = {});
 
 const Op& acc_op();
-/// dst = dst + x, in place; a window of a larger tensor is a view of it.
-/// dst: F32, in memory that may be written; x: F32 of the same shape. The result is dst, written.
+/// dst = dst + x, in place, computed in F32 and rounded once to dst's type; a window of a larger
+/// tensor is a view of it.
+/// dst: F32, F16 or BF16, in memory that may be written; x: F32, F16 or BF16 of the same shape. The
+/// result is dst, written.
 Result<Value> acc(GraphBuilder& g, Operand dst, Operand x);
 
 const Op& count_equal_op();
-/// How many elements of a and b are equal. a, b: I32 of the same shape; the result is I64 [1].
+/// How many elements of a and b are equal. a, b: I32 or I64, each its own, of the same shape; the
+/// result is I64 [1].
 Result<Value> count_equal(GraphBuilder& g, Operand a, Operand b);
 
 const Op& out_prod_op();

@@ -11,13 +11,14 @@ namespace {
 class UpdateMoment final : public OpWith<UpdateMomentParams> {
  public:
   const OpInfo& info() const override {
-    static const OpInfo kInfo = {
-        .name = "update_moment",
-        .family = "training",
-        .summary = "Moving average of a power, in place: m = beta * m + (1 - beta) * x^power.",
-        .sources = {"m", "x"},
-        .storage = Storage::kIntoFirst,
-        .place_by_place = true};
+    static const OpInfo kInfo = {.name = "update_moment",
+                                 .family = "training",
+                                 .summary =
+                                     "Moving average of a power, in place: m = beta * m + (1 - "
+                                     "beta) * x^power. All floats are F32.",
+                                 .sources = {"m", "x"},
+                                 .storage = Storage::kIntoFirst,
+                                 .place_by_place = true};
     return kInfo;
   }
 

@@ -71,6 +71,7 @@ class Permute final : public OpWith<PermuteParams> {
     for (DType type : kCacheTypes) {
       emit(source_of(type, {64, 5, 3, 2}), {0, 1, 2, 3});
       emit(source_of(type, {64, 5, 3, 2}), {0, 2, 1, 3});
+      emit(source_of(type, {64, 0, 3, 2}), {0, 2, 1, 3});
       emit(source_of(type, {64, 5, 3, 2}), {0, 3, 1, 2});
       emit(seen_as(type, {64, 5, 3, 2}, {0, 2, 1, 3}), {0, 2, 1, 3});
       emit(seen_as(type, {64, 5, 3, 2}, {0, 1, 2, 3}, {32, 1, 1, 0}), {0, 2, 3, 1});

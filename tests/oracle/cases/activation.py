@@ -34,6 +34,10 @@ def cases(table):
             table.add(op, [gate, up], result.to(dtype), max_error=ROUNDING[dtype])
             both = random.normal(3, 14, dtype=dtype, scale=2)
             fused(table, op, lambda gate, up, f=function: f(gate) * up, both, dtype)
+        for dtype, other in MIXED:
+            gate, up = random.normal(2, 9, dtype=dtype, scale=2), random.normal(2, 9, dtype=other)
+            result = function(gate.double()) * up.double()
+            table.add(op, [gate, up], result.to(dtype), max_error=ROUNDING[dtype])
     # sigmoid(gate) * up is torch's own; here times the gate, which makes it swiglu.
     both = table.random("glu").normal(2, 3, 10)
     gate = both.double().chunk(2, dim=-1)[1]

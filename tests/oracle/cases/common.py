@@ -33,6 +33,8 @@ TYPES = {
     torch.int64: "I64",
 }
 FLOATS = [torch.float32, torch.float16, torch.bfloat16]
+# Two types that an op of two operands is given.
+MIXED = [(a, b) for a in FLOATS for b in FLOATS if a != b]
 ROUNDING = {torch.float32: ELEMENT, torch.float16: F16, torch.bfloat16: BF16}
 
 

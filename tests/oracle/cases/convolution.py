@@ -45,27 +45,43 @@ def convolutions(table):
         w, x = random.normal(4, 3, 2, 3, dtype=dtype), random.normal(2, 3, 4, 5)
         table.add("conv_2d", [w, x], F.conv2d(x.double(), w.double(), **for_torch(window)),
                   **window)
+    for dtype in FLOATS[1:]:
+        w, x = random.normal(4, 3, 2, 3), random.normal(2, 3, 4, 5, dtype=dtype)
+        table.add("conv_2d", [w, x], F.conv2d(x.double(), w.double()))
     random = table.random("conv_2d_dw")
     for dtype, window in typed(WINDOWS):
         w, x = random.normal(3, 1, 2, 3, dtype=dtype), random.normal(2, 3, 4, 5)
         result = F.conv2d(x.double(), w.double(), groups=3, **for_torch(window))
         table.add("conv_2d_dw", [w, x], result, **window)
+    for dtype in FLOATS[1:]:
+        w, x = random.normal(3, 1, 2, 3), random.normal(2, 3, 4, 5, dtype=dtype)
+        table.add("conv_2d_dw", [w, x], F.conv2d(x.double(), w.double(), groups=3))
     random = table.random("conv_3d")
     for dtype, window in typed(WINDOWS_3D):
         w, x = random.normal(3, 2, 2, 1, 3, dtype=dtype), random.normal(2, 2, 3, 3, 4)
         result = F.conv3d(x.double(), w.double(), **for_torch(window))
         table.add("conv_3d", [w.flatten(0, 1), x.flatten(0, 1)], result.flatten(0, 1),
                   channels=2, **window)
+    for dtype in FLOATS[1:]:
+        w, x = random.normal(3, 2, 2, 1, 3), random.normal(2, 2, 3, 3, 4, dtype=dtype)
+        table.add("conv_3d", [w.flatten(0, 1), x.flatten(0, 1)],
+                  F.conv3d(x.double(), w.double()).flatten(0, 1), channels=2)
     random = table.random("conv_transpose_1d")
     for dtype, window in typed(WINDOWS_1D):
         w, x = random.normal(3, 2, 4, dtype=dtype), random.normal(2, 3, 5)
         result = F.conv_transpose1d(x.double(), w.double(), **for_torch(window))
         table.add("conv_transpose_1d", [w, x], result, **window)
+    for dtype in FLOATS[1:]:
+        w, x = random.normal(3, 2, 4), random.normal(2, 3, 5, dtype=dtype)
+        table.add("conv_transpose_1d", [w, x], F.conv_transpose1d(x.double(), w.double()))
     random = table.random("conv_transpose_2d")
     for dtype, window in typed(WINDOWS[:2] + [{"stride": [3, 2], "dilation": [2, 1]}]):
         w, x = random.normal(3, 2, 3, 2, dtype=dtype), random.normal(2, 3, 3, 4)
         result = F.conv_transpose2d(x.double(), w.double(), **for_torch(window))
         table.add("conv_transpose_2d", [w, x], result, **window)
+    for dtype in FLOATS[1:]:
+        w, x = random.normal(3, 2, 3, 2), random.normal(2, 3, 3, 4, dtype=dtype)
+        table.add("conv_transpose_2d", [w, x], F.conv_transpose2d(x.double(), w.double()))
 
 
 def unfolding(table):
@@ -81,6 +97,11 @@ def unfolding(table):
             for dtype in FLOATS[1:]:
                 table.add("im2col", [x], result.to(dtype), max_error=EXACT, kernel=[3, 2],
                           type=TYPES[dtype], **window)
+    for dtype in FLOATS[1:]:
+        x = random.normal(2, 3, 4, 5, dtype=dtype)
+        result = F.unfold(x.double(), (2, 3)).mT.unflatten(1, (-1, 3))
+        for to in (dtype, torch.float32):
+            table.add("im2col", [x], result.to(to), max_error=EXACT, kernel=[3, 2], type=TYPES[to])
     random = table.random("im2col_3d")
     for window in WINDOWS_3D:
         x = random.normal(2, 2, 3, 3, 4)
@@ -88,6 +109,11 @@ def unfolding(table):
         result = unfold_3d(x, [3, 1, 2], **all_of_it)
         table.add("im2col_3d", [x.flatten(0, 1)], result.flatten(0, 1), max_error=EXACT,
                   channels=2, kernel=[3, 1, 2], **window)
+    for dtype in FLOATS[1:]:
+        x = random.normal(2, 2, 3, 3, 4, dtype=dtype)
+        result = unfold_3d(x, [3, 1, 2], [1, 1, 1], [0, 0, 0], [1, 1, 1])
+        table.add("im2col_3d", [x.flatten(0, 1)], result.flatten(0, 1), max_error=EXACT,
+                  channels=2, kernel=[3, 1, 2], type=TYPES[dtype])
     random = table.random("col2im_1d")
     for dtype, window in typed(WINDOWS_1D):
         x = random.normal(2, 6, 4 * 3, dtype=dtype)
@@ -116,6 +142,12 @@ def pooling(table):
     result = F.avg_pool2d(x.double(), 3, 2, padding=1, count_include_pad=True)
     table.add("pool_2d", [x], result, pooling="average", kernel=[3, 3], stride=[2, 2], pad=[1, 1],
               what="torch's own padding")
+    for dtype in FLOATS[1:]:
+        x = random.normal(1, 2, 5, 6, dtype=dtype)
+        table.add("pool_2d", [x], F.max_pool2d(x.double(), 3, 2).to(dtype), max_error=EXACT,
+                  pooling="max", kernel=[3, 3], stride=[2, 2])
+        table.add("pool_2d", [x], F.avg_pool2d(x.double(), 3, 2).to(dtype),
+                  max_error=ROUNDING[dtype], pooling="average", kernel=[3, 3], stride=[2, 2])
     random = table.random("pool_1d")
     for kernel, stride, pad in [(2, 1, 0), (3, 2, 1), (4, 4, 2)]:
         x = random.normal(2, 3, 9)
@@ -124,6 +156,12 @@ def pooling(table):
                   pooling="max", **window)
         table.add("pool_1d", [x], F.avg_pool1d(x.double(), kernel, stride, pad),
                   pooling="average", **window)
+    for dtype in FLOATS[1:]:
+        x = random.normal(2, 3, 9, dtype=dtype)
+        table.add("pool_1d", [x], F.max_pool1d(x.double(), 2, 2).to(dtype), max_error=EXACT,
+                  pooling="max", kernel=2, stride=2)
+        table.add("pool_1d", [x], F.avg_pool1d(x.double(), 2, 2).to(dtype),
+                  max_error=ROUNDING[dtype], pooling="average", kernel=2, stride=2)
 
 
 def cases(table):

@@ -149,3 +149,9 @@ def cases(table):
             for how in ({}, {"align_corners": True}, {"antialias": True}):
                 result = F.interpolate(x.double(), size=size, mode=mode, **how)
                 table.add("upscale", [x], result, interpolation=mode, **how, **to)
+    for dtype in FLOATS[1:]:
+        x = random.normal(1, 2, 4, 5, dtype=dtype)
+        for mode, error in (("nearest", EXACT), ("bicubic", ROUNDING[dtype])):
+            result = F.interpolate(x.double(), size=(8, 10), mode=mode)
+            table.add("upscale", [x], result.to(dtype), interpolation=mode, max_error=error,
+                      width=10, height=8)

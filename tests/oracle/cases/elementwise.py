@@ -21,14 +21,26 @@ def cases(table):
             for b in (random.normal(9), random.normal(3, 9, dtype=dtype) + 5):
                 table.add(op, [a, b], function(a.double(), b.double()).to(dtype),
                           max_error=ROUNDING[dtype])
+        for dtype, other in MIXED:
+            a, b = random.normal(2, 3, 9, dtype=dtype), random.normal(3, 1, dtype=other) + 5
+            table.add(op, [a, b], function(a.double(), b.double()).to(dtype),
+                      max_error=ROUNDING[dtype])
     random = table.random("add1")
     for dtype in FLOATS:
         a, s = random.normal(2, 3, 5, dtype=dtype), random.normal(1)
+        table.add("add1", [a, s], (a.double() + s.double()).to(dtype), max_error=ROUNDING[dtype])
+    for dtype, other in MIXED:
+        a, s = random.normal(3, 5, dtype=dtype), random.normal(1, dtype=other)
         table.add("add1", [a, s], (a.double() + s.double()).to(dtype), max_error=ROUNDING[dtype])
     random = table.random("add_id")
     for dtype in FLOATS:
         x, b = random.normal(5, 3, 7, dtype=dtype), random.normal(4, 7)
         ids = random.integers(0, 4, 5, 3)
+        result = x.double() + F.embedding(ids, b.double())
+        table.add("add_id", [x, b, ids], result.to(dtype), max_error=ROUNDING[dtype])
+    for dtype, other in MIXED:
+        x, b = random.normal(3, 2, 7, dtype=dtype), random.normal(4, 7, dtype=other)
+        ids = random.integers(0, 4, 3, 2, dtype=torch.int64)
         result = x.double() + F.embedding(ids, b.double())
         table.add("add_id", [x, b, ids], result.to(dtype), max_error=ROUNDING[dtype])
     random = table.random("scale")

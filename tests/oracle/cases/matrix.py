@@ -40,6 +40,11 @@ def cases(table):
             result = torch.einsum("tumk,tuk->tum", w.double()[ids.long()],
                                   x.double().expand(tokens, used, k))
             table.add("matmul_id", [w, x, ids], result, max_error=error)
+    for dtype in FLOATS[1:]:
+        w, x = random.normal(3, 4, 17, dtype=dtype), random.normal(5, 1, 17, dtype=dtype)
+        ids = random.integers(0, 3, 5, 2, dtype=torch.int64)
+        result = torch.einsum("tumk,tuk->tum", w.double()[ids], x.double().expand(5, 2, 17))
+        table.add("matmul_id", [w, x, ids], result)
     random = table.random("solve_tri")
     for triangle in ("lower", "upper"):
         for unit in (False, True):

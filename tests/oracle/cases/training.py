@@ -120,9 +120,16 @@ def cases(table):
     random = table.random("acc")
     dst, x = random.normal(2, 3, 5), random.normal(2, 3, 5)
     table.add("acc", [dst, x], dst.double().add(x.double()), max_error=ELEMENT)
+    for dtype, other in MIXED:
+        dst, x = random.normal(3, 5, dtype=dtype), random.normal(3, 5, dtype=other)
+        table.add("acc", [dst, x], dst.double().add(x.double()).to(dtype),
+                  max_error=ROUNDING[dtype])
     random = table.random("count_equal")
     for shape in [(40,), (2, 3, 5)]:
         a, b = random.integers(0, 3, *shape), random.integers(0, 3, *shape)
+        table.add("count_equal", [a, b], torch.eq(a, b).sum().reshape(1), max_error=EXACT)
+    for a_type, b_type in [(torch.int64, torch.int64), (torch.int32, torch.int64)]:
+        a, b = random.integers(0, 3, 30, dtype=a_type), random.integers(0, 3, 30, dtype=b_type)
         table.add("count_equal", [a, b], torch.eq(a, b).sum().reshape(1), max_error=EXACT)
     random = table.random("out_prod")
     for a in (random.normal(6, 5), random.normal(6, 5, dtype=torch.float16),

@@ -1,5 +1,5 @@
 #include "backends/cpu/kernels/elementwise.h"
-#include "backends/cpu/kernels/row_ids.h"
+#include "backends/cpu/kernels/integers.h"
 #include "backends/cpu/simd/vector.h"
 #include "shunt/ops/elementwise.h"
 
@@ -17,7 +17,7 @@ class AddId final : public ElementwiseKernel {
     const TensorArg& ids = call.sources[2];
     Fault fault = Fault::kNone;
     const auto row_of = [&](const RowIndex& at) -> std::byte* {
-      const std::int64_t id = row_id(ids, at.i1, at.i2);
+      const std::int64_t id = integer_at(ids, at.i1, at.i2);
       if (id >= 0 && id < b.sizes[1]) return b.row(id);
       fault = Fault::kIndexOutOfRange;
       return nullptr;

@@ -55,7 +55,7 @@ class ConvTransposeKernel : public AnyCaseKernel {
         for (std::int64_t kx = 0; kx < width; ++kx) {
           const Axis::Range range = across.positions(kx, p.x.sizes[0]);
           for (std::int64_t i = range.first; i < range.last; ++i) {
-            y[across.at(i, kx)] += kernel[kx] * *as_f32(x + i * p.x.strides[0]);
+            y[across.at(i, kx)] += kernel[kx] * load_f32(p.x.dtype, x + i * p.x.strides[0]);
           }
         }
       }

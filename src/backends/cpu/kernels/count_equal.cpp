@@ -1,3 +1,4 @@
+#include "backends/cpu/kernels/integers.h"
 #include "backends/cpu/kernels/rows.h"
 #include "shunt/ops/training.h"
 
@@ -39,12 +40,10 @@ class CountEqual final : public AnyCaseKernel {
   static std::int64_t count_in(const Call& call, std::int64_t row) {
     const TensorArg& a = call.sources[0];
     const TensorArg& b = call.sources[1];
-    const RowIndex at = row_index(a.sizes, row);
-    const std::byte* pa = row_data(a, at);
-    const std::byte* pb = row_data(b, at);
+    const auto [i1, i2, i3] = row_index(a.sizes, row);
     std::int64_t count = 0;
     for (std::int64_t i = 0; i < a.sizes[0]; ++i) {
-      count += std::memcmp(pa + i * a.strides[0], pb + i * b.strides[0], 4) == 0 ? 1 : 0;
+      count += integer_at(a, i, i1, i2, i3) == integer_at(b, i, i1, i2, i3) ? 1 : 0;
     }
     return count;
   }

@@ -1,5 +1,5 @@
 #include "backends/cpu/kernels/copy.h"
-#include "backends/cpu/kernels/row_ids.h"
+#include "backends/cpu/kernels/integers.h"
 #include "shunt/ops/rows.h"
 
 namespace shunt::cpu {
@@ -21,7 +21,7 @@ class GetRows final : public AnyCaseKernel {
     const std::int64_t n = call.result.sizes[0];
     Fault fault = Fault::kNone;
     for_each_row(call.result.sizes, begin, end, [&](const RowIndex& at) {
-      const std::int64_t id = row_id(call.sources[1], at.i1, at.i2, at.i3);
+      const std::int64_t id = integer_at(call.sources[1], at.i1, at.i2, at.i3);
       if (id < 0 || id >= table.sizes[1]) {
         fault = Fault::kIndexOutOfRange;
         return;

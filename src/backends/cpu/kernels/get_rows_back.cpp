@@ -1,4 +1,4 @@
-#include "backends/cpu/kernels/row_ids.h"
+#include "backends/cpu/kernels/integers.h"
 #include "backends/cpu/kernels/rows.h"
 #include "backends/cpu/simd/vector.h"
 #include "shunt/ops/training.h"
@@ -32,7 +32,7 @@ class GetRowsBack final : public AnyCaseKernel {
         std::fill_n(as_f32(y.row(row)) + first, count, 0.0F);
       }
       for (std::int64_t i = 0; i < dy.sizes[1]; ++i) {
-        const std::int64_t id = row_id(call.sources[1], i);
+        const std::int64_t id = integer_at(call.sources[1], i);
         if (id < 0 || id >= y.sizes[1]) return Fault::kIndexOutOfRange;
         float* to = as_f32(y.row(id)) + first;
         simd::add(to, view_f32(dy, dy.row(i), first, count, as_f32(scratch)), to, count);

@@ -4,11 +4,11 @@
 
 #include <array>
 
-#include "backends/cpu/kernels/rows.h"
+#include "backends/cpu/kernels/copy.h"
 
 namespace shunt::cpu {
 
-/// Items are pieces of rows of the result, which is F32 of any strides.
+/// Items are pieces of rows of the result, which is F32, F16 or BF16, of any strides.
 class IntoFirstKernel : public AnyCaseKernel {
  public:
   std::int64_t items(const Call& call, int) const final { return piece_count(call.result); }
@@ -32,7 +32,7 @@ class IntoFirstKernel : public AnyCaseKernel {
     for_each_piece(result, begin, end,
                    [&](const RowIndex& at, std::int64_t first, std::int64_t count) {
                      std::byte* to = element(result, row_data(result, at), first);
-                     const bool plain = has_plain_rows(result);
+                     const bool plain = result.dtype == DType::kF32 && has_plain_rows(result);
                      float* y = plain ? as_f32(to) : rooms + kPiece;
                      if (!plain) read_f32(result, row_data(result, at), first, count, y);
                      std::array<const float*, kMostRead> rows = {};
@@ -43,8 +43,7 @@ class IntoFirstKernel : public AnyCaseKernel {
                      }
                      f(y, rows, rooms, count);
                      if (plain) return;
-                     copy_elements(reinterpret_cast<const std::byte*>(y), sizeof(float), to,
-                                   result.strides[0], sizeof(float), count);
+                     write_f32(y, result, row_data(result, at), first, count, scratch);
                    });
   }
 };

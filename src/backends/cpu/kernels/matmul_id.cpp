@@ -1,4 +1,4 @@
-#include "backends/cpu/kernels/row_ids.h"
+#include "backends/cpu/kernels/integers.h"
 #include "backends/cpu/kernels/tile.h"
 #include "shunt/ops/matrix.h"
 
@@ -42,7 +42,7 @@ struct Pairs {
     const std::int64_t count = used * ids.sizes[1];
     Fault fault = Fault::kNone;
     const auto expert_of = [&](std::int64_t pair) {
-      const std::int64_t id = row_id(ids, pair % used, pair / used);
+      const std::int64_t id = integer_at(ids, pair % used, pair / used);
       if (id >= 0 && id < experts) return id;
       fault = Fault::kIndexOutOfRange;
       return std::int64_t{-1};
@@ -80,18 +80,23 @@ struct Item {
   std::int64_t columns = 0;
 };
 
-void multiply_few_columns(const Call& call, const Pairs& pairs, const Item& item) {
+/// `scratch` has room for columns that are not F32 as they lie.
+void multiply_few_columns(const Call& call, const Pairs& pairs, const Item& item, float* scratch) {
   const TensorArg& w = item.w;
+  const std::int64_t k = w.sizes[0];
+  const auto read = [&](const Column& column, float* room) {
+    return view_f32(call.sources[1], column.x, 0, k, room);
+  };
   for (std::int64_t i = 0; i < item.columns;) {
     const Column a = pairs.column(call, item.first + i, item.row);
     Column b = a;
     if (i + 1 < item.columns) b = pairs.column(call, item.first + i + 1, item.row);
     // Never backwards, as a permuted x may ask for.
     const std::int64_t count = b.y > a.y && b.x >= a.x ? kTwo : 1;
-    const std::int64_t x_stride = count == 1 ? 0 : as_f32(b.x) - as_f32(a.x);
+    const float* x = read(a, scratch);
+    const std::int64_t x_stride = count == 1 ? 0 : read(b, scratch + k) - x;
     const std::int64_t y_stride = count == 1 ? 0 : b.y - a.y;
-    simd::dot_rows(w.dtype, w.data, w.strides[1], item.rows, as_f32(a.x), x_stride, count,
-                   w.sizes[0], a.y, y_stride);
+    simd::dot_rows(w.dtype, w.data, w.strides[1], item.rows, x, x_stride, count, k, a.y, y_stride);
     i += count;
   }
 }
@@ -130,8 +135,10 @@ class MatmulId final : public AnyCaseKernel {
   std::size_t scratch(const NodeView& node) const override {
     return Pairs::bytes(node.source(0).size(2), element_count(node.source(2).shape));
   }
-  std::size_t worker_scratch(const NodeView&) const override {
-    return static_cast<std::size_t>(kTileScratch + kTileRows * kTileColumns) * sizeof(float);
+  std::size_t worker_scratch(const NodeView& node) const override {
+    const std::size_t tile =
+        static_cast<std::size_t>(kTileScratch + kTileRows * kTileColumns) * sizeof(float);
+    return std::max(tile, kTwo * view_f32_bytes(node.source(1), node.source(0).size(0)));
   }
 
   Fault run(const Call& call, int phase, std::int64_t begin, std::int64_t end,
@@ -139,7 +146,6 @@ class MatmulId final : public AnyCaseKernel {
     const Pairs pairs(call);
     if (phase == 0) return pairs.sort(call.sources[2]);
     const TensorArg& w = call.sources[0];
-    const bool plain = has_plain_rows(w) && has_plain_rows(call.sources[1]);
     for (std::int64_t i = begin; i < end; ++i) {
       // Experts alternate, so that threads share the work of the few that are chosen.
       const std::int64_t expert = i % pairs.experts;
@@ -148,8 +154,8 @@ class MatmulId final : public AnyCaseKernel {
       item.rows = std::min(kTileRows, w.sizes[1] - item.row);
       item.first = pairs.start[expert];
       item.columns = pairs.start[expert + 1] - item.first;
-      if (plain && item.columns <= kFewColumns) {
-        multiply_few_columns(call, pairs, item);
+      if (has_plain_rows(w) && item.columns <= kFewColumns) {
+        multiply_few_columns(call, pairs, item, as_f32(scratch));
       } else {
         multiply_many_columns(call, pairs, item, as_f32(scratch));
       }

@@ -14,14 +14,21 @@ class PoolKernel : public AnyCaseKernel {
   std::int64_t items(const Call& call, int) const final { return call.result.rows(); }
   std::int64_t grain(const Call& call, int) const final { return grain_for(call.result.sizes[0]); }
 
-  Fault run(const Call& call, int, std::int64_t begin, std::int64_t end, std::byte*) const final {
+  std::size_t worker_scratch(const NodeView& node) const final {
+    return compute_f32_bytes(node.result(), node.result().size(0));
+  }
+
+  Fault run(const Call& call, int, std::int64_t begin, std::int64_t end,
+            std::byte* scratch) const final {
     const Pool2dParams params = windows(*call.params);
     const Image image(call.sources[0], params.kernel, params.stride, params.pad, {1, 1});
     for_each_row(call.result.sizes, begin, end, [&](const RowIndex& at) {
-      float* y = as_f32(row_data(call.result, at));
-      for (std::int64_t i = 0; i < call.result.sizes[0]; ++i) {
-        y[i] = params.pooling == Pooling::kMax ? largest(image, i, at) : average(image, i, at);
-      }
+      const std::int64_t width = call.result.sizes[0];
+      compute_f32(call.result, row_data(call.result, at), 0, width, as_f32(scratch), [&](float* y) {
+        for (std::int64_t i = 0; i < width; ++i) {
+          y[i] = params.pooling == Pooling::kMax ? largest(image, i, at) : average(image, i, at);
+        }
+      });
     });
     return Fault::kNone;
   }

@@ -2,7 +2,7 @@
 // with its state where the result has it.
 #pragma once
 
-#include "backends/cpu/kernels/row_ids.h"
+#include "backends/cpu/kernels/integers.h"
 #include "backends/cpu/kernels/rows.h"
 
 namespace shunt::cpu {
@@ -11,7 +11,7 @@ namespace shunt::cpu {
 /// which counts them.
 inline std::int64_t state_id(const TensorArg& states, std::size_t dim, const TensorArg& ids,
                              std::int64_t s) {
-  const std::int64_t id = ids.data == nullptr ? s : row_id(ids, s);
+  const std::int64_t id = ids.data == nullptr ? s : integer_at(ids, s);
   return id < 0 || id >= states.sizes[dim] ? -1 : id;
 }
 

@@ -7,6 +7,7 @@
 
 #include "backends/cpu/kernel.h"
 #include "backends/cpu/simd/convert.h"
+#include "tensor/formats/half.h"
 
 namespace shunt::cpu {
 
@@ -165,6 +166,18 @@ void compute_f32(const TensorArg& result, std::byte* row, std::int64_t first, st
 /// it.
 inline std::size_t compute_f32_bytes(const Tensor& result, std::int64_t count) {
   return result.dtype == DType::kF32 ? 0 : static_cast<std::size_t>(count) * sizeof(float);
+}
+
+/// An element of F32, F16 or BF16.
+inline float load_f32(DType dtype, const std::byte* at) {
+  if (dtype == DType::kF32) {
+    float value = 0;
+    std::memcpy(&value, at, sizeof value);
+    return value;
+  }
+  std::uint16_t half = 0;
+  std::memcpy(&half, at, sizeof half);
+  return dtype == DType::kF16 ? formats::f16_to_f32(half) : formats::bf16_to_f32(half);
 }
 
 /// One number of an F32 source.

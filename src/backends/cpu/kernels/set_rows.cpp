@@ -1,5 +1,5 @@
 #include "backends/cpu/kernels/copy.h"
-#include "backends/cpu/kernels/row_ids.h"
+#include "backends/cpu/kernels/integers.h"
 #include "shunt/ops/rows.h"
 
 namespace shunt::cpu {
@@ -22,7 +22,7 @@ class SetRows final : public AnyCaseKernel {
     const TensorArg& ids = call.sources[2];
     Fault fault = Fault::kNone;
     for_each_row(rows.sizes, begin, end, [&](const RowIndex& at) {
-      const std::int64_t id = row_id(ids, at.i1, at.i2 % ids.sizes[1], at.i3 % ids.sizes[2]);
+      const std::int64_t id = integer_at(ids, at.i1, at.i2 % ids.sizes[1], at.i3 % ids.sizes[2]);
       if (id < 0 || id >= call.result.sizes[1]) {
         fault = Fault::kIndexOutOfRange;
         return;

@@ -137,9 +137,10 @@ class Upscale final : public AnyCaseKernel {
     const Axis rows(params, node.source(0).size(1), params.height);
     return round_up_8(Taps::bytes(columns, params.width)) + Taps::bytes(rows, params.height);
   }
-  /// Two rows of x.
+  /// Two rows of x, and one of the result.
   std::size_t worker_scratch(const NodeView& node) const override {
-    return 2 * static_cast<std::size_t>(node.source(0).size(0)) * sizeof(float);
+    return 2 * static_cast<std::size_t>(node.source(0).size(0)) * sizeof(float) +
+           compute_f32_bytes(node.result(), node.result().size(0));
   }
 
   Fault run(const Call& call, int phase, std::int64_t begin, std::int64_t end,
@@ -162,16 +163,18 @@ class Upscale final : public AnyCaseKernel {
       return Fault::kNone;
     }
     float* sum = as_f32(scratch);
+    float* room = sum + 2 * x.sizes[0];
     for_each_row(y.sizes, begin, end, [&](const RowIndex& at) {
       const float* from = add_rows(x, at, rows.runs[at.i1], rows.of(at.i1), sum);
-      float* to = as_f32(row_data(y, at));
-      for (std::int64_t i = 0; i < params.width; ++i) {
-        const Axis::Run& run = columns.runs[i];
-        const float* weights = columns.of(i);
-        float total = from[run.first] * weights[0];
-        for (std::int64_t j = 1; j < run.count; ++j) total += from[run.first + j] * weights[j];
-        to[i] = total;
-      }
+      compute_f32(y, row_data(y, at), 0, params.width, room, [&](float* to) {
+        for (std::int64_t i = 0; i < params.width; ++i) {
+          const Axis::Run& run = columns.runs[i];
+          const float* weights = columns.of(i);
+          float total = from[run.first] * weights[0];
+          for (std::int64_t j = 1; j < run.count; ++j) total += from[run.first + j] * weights[j];
+          to[i] = total;
+        }
+      });
     });
     return Fault::kNone;
   }

@@ -34,7 +34,8 @@ struct Axis {
   }
 };
 
-/// An image's elements, F32 of any strides: [W, H, C, N], or [W, H, D, C * N] with depth.
+/// An image's elements, F32, F16 or BF16 of any strides: [W, H, C, N], or [W, H, D, C * N] with
+/// depth.
 class Image {
  public:
   Image(const TensorArg& x, const Pair& kernel, const Pair& stride, const Pair& pad,
@@ -63,9 +64,7 @@ class Image {
            n * image_stride_;
   }
   float load(const std::byte* row, std::int64_t ix) const {
-    float value = 0;
-    std::memcpy(&value, row + ix * data_.strides[0], sizeof value);
-    return value;
+    return load_f32(data_.dtype, row + ix * data_.strides[0]);
   }
 
   /// Elements [first, first + count) of what a window at a position of image n sees: numbered along
