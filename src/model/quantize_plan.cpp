@@ -3,6 +3,7 @@
 #include <map>
 #include <tuple>
 
+#include "base/counted.h"
 #include "base/fail.h"
 #include "base/guarded.h"
 #include "base/regex.h"
@@ -109,7 +110,7 @@ class Planner {
     const Tensor& from = tensor.from->tensor;
     if (sums.columns != from.size(0) || sums.matrices() != from.size(2) * from.size(3)) {
       return fail(ErrorCode::kBadFile,
-                  "{}: tensor {} has sums of {} columns in {} matrices; in {} it is {}",
+                  "{}: tensor {} has sums [{}, {}], of columns and matrices; in {} it is {}",
                   options_.importance_file, name, sums.columns, sums.matrices(), file_.path(),
                   to_string(from));
     }
@@ -122,7 +123,7 @@ class Planner {
     if (lacking_.empty()) return ok();
     const std::string which =
         *lacking_.front() +
-        (lacking_.size() == 1 ? "" : fmt::format(" and {} more tensors", lacking_.size() - 1));
+        (lacking_.size() == 1 ? "" : " and " + counted(lacking_.size() - 1, "more tensor"));
     if (options_.importance == nullptr) {
       return invalid("{} needs an importance matrix (see shunt imatrix), and none is given: {}",
                      mixture_.name, which);
@@ -141,16 +142,15 @@ class Planner {
                                         count == 1 ? "it is" : "they are", to_string(result)));
     }
     if (!unweighted_.empty()) {
-      plan_.notes.push_back(fmt::format(
-          "{} has nothing about {} of {} tensors, such as {}: their columns count alike",
-          options_.importance_file, unweighted_.size(), unweighted_.size() + weighted_,
-          *unweighted_.front()));
+      plan_.notes.push_back(
+          fmt::format("{} has nothing about {} of {}, such as {}: their columns count alike",
+                      options_.importance_file, unweighted_.size(),
+                      counted(unweighted_.size() + weighted_, "tensor"), *unweighted_.front()));
     }
     if (made_twice_ > 0) {
-      plan_.notes.push_back(fmt::format(
-          "{} tensors are quantised already: their errors add up; better begin with F32, F16 or "
-          "BF16",
-          made_twice_));
+      plan_.notes.push_back(
+          fmt::format("{} {} quantised already: errors add up; better begin with F32, F16 or BF16",
+                      counted(made_twice_, "tensor"), made_twice_ == 1 ? "is" : "are"));
     }
   }
 

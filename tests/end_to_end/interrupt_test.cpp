@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <csignal>
 #include <filesystem>
 
 #include "support/models.h"
@@ -38,6 +39,38 @@ TEST_F(Interrupt, CtrlCEndsTheTextWithALineEnd) {
   EXPECT_THAT(result.out, EndsWith("\n"));
   EXPECT_THAT(result.err, HasSubstr("cancelled"));
   EXPECT_THAT(result.err, HasSubstr("tokens/s"));
+}
+
+TEST_F(Interrupt, OtherSignalsEndItAsWell) {
+  for (const int signal : {SIGTERM, SIGHUP}) {
+    RunOptions options;
+    options.interrupt_after = 20;
+    options.signals = {signal};
+    const RunResult result = run_command(endless(), options);
+    EXPECT_FALSE(result.timed_out);
+    EXPECT_EQ(result.exit_code, 128 + signal) << result.err;
+    EXPECT_THAT(result.out, EndsWith("\n"));
+    EXPECT_THAT(result.err, HasSubstr("cancelled"));
+  }
+}
+
+/// A device that never comes back: the text is not ended, but what to do is said.
+TEST_F(Interrupt, ASecondSignalEndsWhatWaitsForADevice) {
+  for (const std::vector<int>& signals :
+       {std::vector<int>{SIGINT, SIGINT}, {SIGTERM, SIGTERM}, {SIGINT, SIGTERM}}) {
+    RunOptions options;
+    options.environment["SHUNT_BACKEND_PATH"] = SHUNT_TEST_HANGING_PLUGINS;
+    options.interrupt_after = 5;  // the prompt is there: it computes
+    options.interrupt_when_it_complains = true;
+    options.signals = signals;
+    const RunResult result = run_command(endless(), options);
+    EXPECT_FALSE(result.timed_out);
+    EXPECT_EQ(result.exit_code, 128 + signals[1]);
+    EXPECT_EQ(result.out, "Hello");
+    EXPECT_EQ(result.err,
+              "shunt: waiting for the device's current operation to end; a second Ctrl-C ends the "
+              "process at once\n");
+  }
 }
 
 TEST_F(Interrupt, AReaderThatGoesAwayIsNoError) {
