@@ -60,15 +60,17 @@ TEST_F(Interrupt, ASecondSignalEndsWhatWaitsForADevice) {
        {std::vector<int>{SIGINT, SIGINT}, {SIGTERM, SIGTERM}, {SIGINT, SIGTERM}}) {
     RunOptions options;
     options.environment["SHUNT_BACKEND_PATH"] = SHUNT_TEST_HANGING_PLUGINS;
-    options.interrupt_after = 5;  // the prompt is there: it computes
-    options.interrupt_when_it_complains = true;
+    options.interrupt_when_it_complains = true;  // twice: that it hangs, and that it waits
     options.signals = signals;
-    const RunResult result = run_command(endless(), options);
+    auto words = endless();
+    words.insert(words.end(), {"--fallback", "allow"});  // without a word
+    const RunResult result = run_command(words, options);
     EXPECT_FALSE(result.timed_out);
     EXPECT_EQ(result.exit_code, 128 + signals[1]);
     EXPECT_EQ(result.out, "Hello");
     EXPECT_EQ(result.err,
-              "shunt: waiting for the device's current operation to end; a second Ctrl-C ends the "
+              "test0 hangs\nshunt: waiting for the device's current operation to end; a second "
+              "Ctrl-C ends the "
               "process at once\n");
   }
 }

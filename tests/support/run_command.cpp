@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
@@ -159,8 +160,7 @@ class Child {
     }
     if (files[1].revents != 0) {
       read_some(err_.read, result_.err);
-      if (options_.interrupt_when_it_complains && !result_.err.empty())
-        interrupt(told_by_complaint_);
+      react_to_complaints();
     }
     if (files[2].revents != 0) write_some();
   }
@@ -179,20 +179,24 @@ class Child {
     if ((count < 0 && errno != EAGAIN) || written_ == options_.input.size()) close_end(in_.write);
   }
 
-  /// Once for each thing that tells us to.
-  void interrupt(bool& told) {
-    if (!told && sent_ < options_.signals.size()) ::kill(pid_, options_.signals[sent_++]);
-    told = true;
+  void interrupt() {
+    if (sent_ < options_.signals.size()) ::kill(pid_, options_.signals[sent_++]);
   }
 
   void react_to_output() {
     const std::size_t size = result_.out.size();
-    if (options_.interrupt_after > 0 && size >= options_.interrupt_after) {
-      interrupt(told_by_output_);
+    if (options_.interrupt_after > 0 && size >= options_.interrupt_after && !has_output_) {
+      has_output_ = true;
+      interrupt();
     }
     if (options_.close_output_after > 0 && size >= options_.close_output_after) {
       close_end(out_.read);
     }
+  }
+
+  void react_to_complaints() {
+    const auto lines = std::count(result_.err.begin(), result_.err.end(), '\n');
+    for (; options_.interrupt_when_it_complains && complaints_ < lines; ++complaints_) interrupt();
   }
 
   const RunOptions& options_;
@@ -201,9 +205,9 @@ class Child {
   Pipe err_ = make_pipe();
   pid_t pid_ = -1;
   std::size_t written_ = 0;
-  std::size_t sent_ = 0;  // signals
-  bool told_by_output_ = false;
-  bool told_by_complaint_ = false;
+  std::size_t sent_ = 0;           // signals
+  bool has_output_ = false;        // as much as a signal waits for
+  std::ptrdiff_t complaints_ = 0;  // lines on stderr that have been seen
   RunResult result_;
 };
 

@@ -18,8 +18,8 @@ struct RunOptions {
   bool terminal_input = false;      ///< standard input is a terminal at which nobody types
   std::string output_file;          ///< where standard output goes instead
   std::size_t interrupt_after = 0;  ///< a signal once it has printed that many bytes; 0: never
-  bool interrupt_when_it_complains = false;  ///< a signal once there is something on stderr
-  std::vector<int> signals = {SIGINT};       ///< the first, the second such signal
+  bool interrupt_when_it_complains = false;  ///< a signal at each line on stderr
+  std::vector<int> signals = {SIGINT};       ///< the first, the second; then no more
   int ignored_signal = 0;                    ///< ignored from the start, as nohup does; 0: none
   std::size_t close_output_after = 0;        ///< nobody reads on after that many bytes; 0: never
 };
