@@ -5,9 +5,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
-#include <array>
 #include <cmath>
-#include <csignal>
 #include <cstring>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -319,47 +317,6 @@ TEST_F(Quantize, AFullDiskIsAnErrorAndLeavesNothing) {
   EXPECT_TRUE(folder_.list().empty());
 }
 
-TEST_F(Quantize, ASignalLeavesNothing) {
-  const SynthModel model(many_layers());
-  RunOptions options;
-  options.interrupt_when_it_complains = true;  // of --keep, right before it begins
-  const std::vector<std::string> words = {"quantize", model.path(), out(),
-                                          "IQ3_XXS",  "--keep",     "none"};
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
-    options.signals = {signal};
-    const RunResult result = run_command(words, options);
-    EXPECT_FALSE(result.timed_out);
-    EXPECT_EQ(result.exit_code, 128 + signal) << result.err;
-    EXPECT_EQ(result.out, "");
-    EXPECT_TRUE(folder_.list().empty()) << signal;
-  }
-}
-
-TEST_F(Quantize, ASignalThatWasIgnoredFromTheStartStaysSo) {
-  const SynthModel model(many_layers());
-  RunOptions options;
-  options.interrupt_when_it_complains = true;
-  options.signals = {SIGHUP};
-  options.ignored_signal = SIGHUP;  // as nohup does
-  const RunResult result =
-      run_command({"quantize", model.path(), out(), "Q4_K", "--keep", "none"}, options);
-  EXPECT_EQ(result.exit_code, 0) << result.err;
-  EXPECT_THAT(folder_.list(), ElementsAre("out.gguf"));
-}
-
-TEST_F(Quantize, ASignalLeavesWhatWasThereBefore) {
-  const SynthModel model(many_layers());
-  folder_.write("out.gguf", std::array<std::byte, 14>{});
-  RunOptions options;
-  options.interrupt_when_it_complains = true;
-  options.signals = {SIGTERM};
-  const RunResult result =
-      run_command({"quantize", model.path(), out(), "IQ3_XXS", "--keep", "none"}, options);
-  EXPECT_EQ(result.exit_code, 143) << result.err;
-  EXPECT_THAT(folder_.list(), ElementsAre("out.gguf"));
-  EXPECT_EQ(std::filesystem::file_size(out()), 14U);
-}
-
 TEST_F(Quantize, BeingStoppedLeavesNothing) {
   const SynthModel model;
   const gguf::File file = open(model.path());
@@ -618,22 +575,6 @@ TEST_F(Imatrix, CountsOneOfAThing) {
   const RunResult made = imatrix({"--ctx", "32", "--chunks", "1"});
   EXPECT_EQ(made.exit_code, 0) << made.err;
   EXPECT_THAT(made.out, testing::EndsWith(" tensors, 1 chunk of 32 tokens\n"));
-}
-
-TEST_F(Imatrix, ASignalLeavesNothing) {
-  RunOptions options;
-  options.input = std::string("some words \xff");  // not UTF-8: it says so, then computes
-  for (int i = 0; i < 4000; ++i) options.input += "some words of a text that goes on and on. ";
-  options.interrupt_when_it_complains = true;
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
-    options.signals = {signal};
-    const RunResult result =
-        run_command({"imatrix", "-m", model_.path(), "-o", matrix(), "--ctx", "32"}, options);
-    EXPECT_FALSE(result.timed_out);
-    EXPECT_EQ(result.exit_code, 128 + signal) << result.err;
-    EXPECT_EQ(result.out, "");
-    EXPECT_TRUE(folder_.list().empty()) << signal;
-  }
 }
 
 TEST_F(Imatrix, SaysWhatIsMissing) {
