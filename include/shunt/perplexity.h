@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 
 #include "shunt/engine.h"
@@ -15,8 +16,9 @@ namespace shunt {
 struct Perplexity {
   double value = 0;
   /// Its standard error, if the tokens' likelihoods were independent: value * s / sqrt(tokens),
-  /// with s the standard deviation of the negative log-likelihood.
-  double error = 0;
+  /// with s the standard deviation of the negative log-likelihood. Empty for a single token, which
+  /// has none.
+  std::optional<double> error = {};
   std::uint64_t tokens = 0;  ///< that were scored
   std::uint64_t chunks = 0;
 };

@@ -32,6 +32,7 @@ struct NodeCheck {
   std::string op;    ///< "attention"
   /// "F32 [64, 64], F32 [64, 5] -> F32 [64, 5]": types on the device, sizes of this run.
   std::string tensors;
+  std::string believed;  ///< the device that computed it in the run that is believed
   CheckOutcome outcome = CheckOutcome::kCompared;
   std::string message;  ///< why it is not compared
   /// Weights that the device has in another type, each with what that costs. This is no part of

@@ -90,7 +90,7 @@ class CheckOpsCommand final : public Command {
       output.write(json_ ? to_json(found_) : summary(found_, top_));
     }
     say(fmt::format("{}: {}: {}: {}", *device_, at.op, at.name, at.message));
-    ::_exit(interrupt.happened() ? 130 : 1);
+    ::_exit(Interrupt::exit_code().value_or(1));
   }
 
   std::optional<std::string> device_;

@@ -30,8 +30,8 @@ class Command {
   virtual void declare(Arguments& arguments) = 0;
   /// Whether what was asked makes sense. Its errors are wrong usage: exit code 2.
   virtual Status check() { return ok(); }
-  /// Does it. Its errors are of a file, a model or a device: exit code 1; kCancelled is 130, and
-  /// says nothing.
+  /// Does it. Its errors are of a file, a model or a device: exit code 1; kCancelled after
+  /// a signal N is 128 + N, and says nothing.
   virtual Status run(Output& output) = 0;
 };
 

@@ -9,6 +9,7 @@
 #include "cli/model_flags.h"
 #include "cli/progress.h"
 #include "cli/text_source.h"
+#include "cli/wait_notice.h"
 #include "engine/importance.h"
 #include "engine/text_chunks.h"
 
@@ -59,7 +60,7 @@ class ImatrixCommand final : public Command {
     options_.progress = [&](std::uint64_t done, std::uint64_t chunks) {
       progress.show(done, chunks);
     };
-    auto matrix = gather_importance(*open.model, *tokens, options_);
+    auto matrix = gather(*open.model, *tokens);
     progress.clear();
     if (!matrix) return std::move(matrix.error()).with_context(model_.path());
     matrix->datasets = {text_.name()};
@@ -71,6 +72,11 @@ class ImatrixCommand final : public Command {
   }
 
  private:
+  Result<ImportanceMatrix> gather(const Model& model, std::span<const std::int32_t> tokens) const {
+    const WaitNotice notice("the device's current operation");
+    return gather_importance(model, tokens, options_);
+  }
+
   /// A model is not written over by what is found out about it.
   Status check_output() const {
     std::error_code error;

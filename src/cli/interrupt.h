@@ -3,13 +3,16 @@
 
 #include <csignal>
 
+#include <array>
 #include <atomic>
+#include <optional>
 
 namespace shunt::cli {
 
-/// While one lives, the first Ctrl-C sets stop(), and the second ends the process at once. Before
-/// defer() nothing has been begun that wants a clean end, and the first one ends it as well, with
-/// exit code 130. At most one at a time.
+/// While one lives, the first of SIGINT (Ctrl-C), SIGTERM and SIGHUP sets stop(), and the second
+/// ends the process at once. Before defer() nothing has been begun that wants a clean end, and the
+/// first one ends it as well, with the same exit code. A signal that was ignored before (nohup)
+/// stays so. At most one in the life of a process.
 class Interrupt {
  public:
   Interrupt();
@@ -20,11 +23,18 @@ class Interrupt {
   void defer();
   /// True when work should end. May be set by anyone.
   std::atomic<bool>& stop();
-  /// Whether it was Ctrl-C that set it.
-  bool happened() const;
+  /// Whether it was a signal that set it.
+  bool happened() const { return exit_code().has_value(); }
+
+  /// 128 + the number of the first signal; empty if there was none. Also when no Interrupt lives.
+  static std::optional<int> exit_code();
+  /// A file that can be read from once there was a signal; nobody takes out what is there. -1 if
+  /// the system gave none.
+  static int signalled_file();
 
  private:
-  struct sigaction before_;
+  static constexpr std::array<int, 3> kSignals = {SIGINT, SIGTERM, SIGHUP};
+  std::array<struct sigaction, kSignals.size()> before_;
 };
 
 }  // namespace shunt::cli

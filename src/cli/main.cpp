@@ -5,17 +5,19 @@
 
 #include <csignal>
 #include <exception>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "cli/commands.h"
+#include "cli/interrupt.h"
 #include "cli/near_names.h"
 #include "shunt/version.h"
 
 namespace shunt::cli {
 namespace {
 
-enum ExitCode { kDone = 0, kFailed = 1, kWrongUsage = 2, kInterrupted = 130 };
+enum ExitCode { kDone = 0, kFailed = 1, kWrongUsage = 2 };  // 128 + N: ended by signal N
 
 /// A file that is opened must not become standard output by chance.
 void keep_standard_files_taken() {
@@ -45,8 +47,9 @@ int wrong_usage(const std::string& message, const std::string& help) {
 }
 
 int finish(const Output& output, const Status& status) {
-  if (!status && status.error().code() == ErrorCode::kCancelled) return kInterrupted;
   if (!status) {
+    const std::optional<int> interrupted = Interrupt::exit_code();
+    if (interrupted && status.error().code() == ErrorCode::kCancelled) return *interrupted;
     say(to_text(status.error()));
     return kFailed;
   }

@@ -11,6 +11,7 @@
 #include "cli/model_flags.h"
 #include "cli/progress.h"
 #include "cli/text_source.h"
+#include "cli/wait_notice.h"
 #include "engine/text_chunks.h"
 #include "shunt/perplexity.h"
 
@@ -63,7 +64,7 @@ class PerplexityCommand final : public Command {
     options.progress = [&](const Perplexity& so_far, std::uint64_t chunks) {
       progress.show(so_far.chunks, chunks);
     };
-    auto result = perplexity(open.model, *tokens, options);
+    auto result = measure(open.model, *tokens, options);
     progress.clear();
     if (!result) return std::move(result.error()).with_context(model_.path());
     output.write(json_ ? to_json(*result) : to_plain_text(*result));
@@ -71,15 +72,22 @@ class PerplexityCommand final : public Command {
   }
 
  private:
+  static Result<Perplexity> measure(const std::shared_ptr<const Model>& model,
+                                    std::span<const std::int32_t> tokens,
+                                    const PerplexityOptions& options) {
+    const WaitNotice notice("the current chunk");
+    return perplexity(model, tokens, options);
+  }
+
   static std::string to_plain_text(const Perplexity& result) {
-    return fmt::format("perplexity {:.4f} +/- {:.4f} ({} scored in {})\n", result.value,
-                       result.error, counted(result.tokens, "token"),
-                       counted(result.chunks, "chunk"));
+    const std::string error = result.error ? fmt::format(" +/- {:.4f}", *result.error) : "";
+    return fmt::format("perplexity {:.4f}{} ({} scored in {})\n", result.value, error,
+                       counted(result.tokens, "token"), counted(result.chunks, "chunk"));
   }
   std::string to_json(const Perplexity& result) const {
     return to_text({{"model", model_.path()},
                     {"perplexity", result.value},
-                    {"error", result.error},
+                    {"error", result.error ? Json(*result.error) : Json()},
                     {"tokens", result.tokens},
                     {"chunks", result.chunks}});
   }

@@ -11,6 +11,7 @@
 #include "cli/sizes.h"
 #include "cli/text_source.h"
 #include "cli/trace_file.h"
+#include "cli/wait_notice.h"
 
 namespace shunt::cli {
 namespace {
@@ -127,6 +128,7 @@ Result<GenerateResult> RunCommand::generate_text(Ready& ready, Interrupt& interr
   options.sampling = sampling_;
   options.ignore_end = ignore_eos_;
   options.cancel = &interrupt.stop();
+  const WaitNotice notice("the device's current operation");
   auto result = generate(*ready.session, ready.prompt, options, [&](std::string_view piece) {
     text += piece;
     if (!json_ && !output.write(piece)) interrupt.stop() = true;

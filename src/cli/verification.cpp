@@ -7,6 +7,8 @@
 #include <cmath>
 #include <set>
 
+#include "base/counted.h"
+#include "base/plain_nan.h"
 #include "cli/json.h"
 
 namespace shunt::cli {
@@ -54,9 +56,25 @@ std::string node_lines(const Verification& found, std::size_t number) {
   text += fmt::format("             {}\n", check.tensors);
   if (check.error > 0) {
     text += fmt::format("             furthest off at {}: {:.9g} instead of {:.9g}\n",
-                        element(check), check.got, check.expected);
+                        element(check), plain_nan(check.got), plain_nan(check.expected));
   }
   return text;
+}
+
+using Counts = std::vector<std::pair<std::string, std::size_t>>;
+
+bool computed_by_others(const Verification& found, const Counts& devices) {
+  return std::ranges::any_of(devices,
+                             [&](const auto& each) { return each.first != found.against; });
+}
+
+/// "test0 38 operations"
+std::vector<std::string> counts(const Counts& devices) {
+  std::vector<std::string> texts;
+  for (const auto& [device, number] : devices) {
+    texts.push_back(fmt::format("{} {}", device, counted(number, "operation")));
+  }
+  return texts;
 }
 
 /// JSON has no infinity: null.
@@ -91,6 +109,7 @@ Json node_json(const Verification& found, std::size_t number) {
                {"op", check.op},
                {"tensors", check.tensors},
                {"tokens", found.tokens[number]},
+               {"believed", check.believed},
                {"outcome", to_string(check.outcome)},
                {"wrong", check.wrong()}};
   if (!check.compared()) {
@@ -114,6 +133,18 @@ std::size_t Verification::wrong() const {
   return count(*this, &NodeCheck::wrong);
 }
 
+std::vector<std::pair<std::string, std::size_t>> Verification::believed() const {
+  std::vector<std::pair<std::string, std::size_t>> devices = {{against, 0}};
+  for (const NodeCheck& check : checks) {
+    auto known =
+        std::ranges::find(devices, check.believed, &std::pair<std::string, std::size_t>::first);
+    if (known == devices.end()) known = devices.insert(devices.end(), {check.believed, 0});
+    ++known->second;
+  }
+  if (devices.front().second == 0) devices.erase(devices.begin());
+  return devices;
+}
+
 std::vector<TranscodedWeight> Verification::transcoded() const {
   std::vector<TranscodedWeight> weights;
   std::set<std::string> names;
@@ -132,6 +163,9 @@ std::string to_plain_text(const Verification& found, std::size_t top) {
   text += fmt::format("{} operations: {} compared, {} wrong, {} not supported by {}\n",
                       found.checks.size(), found.compared(), found.wrong(),
                       found.checks.size() - computed, found.device);
+  if (const auto devices = found.believed(); computed_by_others(found, devices)) {
+    text += fmt::format("the run that is believed: {}\n", fmt::join(counts(devices), ", "));
+  }
   for (const std::string& line : to_lines(found.transcoded())) text += line + "\n";
   text += fmt::format("{:<14} {:>8} {:>6} {:>7} {:>9} {:>9} {:>12}\n", "op", "compared", "over",
                       "failed", "worst", "mean", "unsupported");
@@ -152,6 +186,8 @@ std::string to_json(const Verification& found) {
   json["compared"] = found.compared();
   json["wrong"] = found.wrong();
   json["unsupported"] = found.checks.size() - found.worst_first.size();
+  json["believed"] = Json::object();
+  for (const auto& [device, operations] : found.believed()) json["believed"][device] = operations;
   json["transcoded"] = Json::array();
   for (const TranscodedWeight& weight : found.transcoded()) {
     json["transcoded"].push_back(weight_json(weight));
@@ -165,6 +201,26 @@ std::string to_json(const Verification& found) {
       json["nodes"].push_back(node_json(found, i));
   }
   return to_text(json);
+}
+
+std::vector<std::string> remarks(const Verification& found) {
+  std::vector<std::string> lines;
+  if (found.worst_first.empty() && !found.checks.empty()) {
+    const NodeCheck& first = found.checks.front();
+    lines.push_back(fmt::format(
+        "{}: nothing was compared: {} supports none of {}; the first is {}: {}", found.model,
+        found.device, counted(found.checks.size(), "operation"), first.name, first.message));
+  }
+  const auto devices = found.believed();
+  if (!devices.empty() && devices.front().first != found.against) {
+    std::vector<std::string> names;
+    for (const auto& [device, number] : devices) names.push_back(device);
+    lines.push_back(fmt::format(
+        "{}: {} computed nothing: the results that are believed are those of {}; shunt explain "
+        "--devices {} says why",
+        found.model, found.against, fmt::join(names, " and "), found.against));
+  }
+  return lines;
 }
 
 std::string complaint(const Verification& found) {

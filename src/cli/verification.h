@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "shunt/verify.h"
@@ -20,6 +21,9 @@ struct Verification {
 
   std::size_t compared() const;
   std::size_t wrong() const;
+  /// The devices of the run that is believed, and how many operations each computed there; the one
+  /// that was asked for, if it computed any, first.
+  std::vector<std::pair<std::string, std::size_t>> believed() const;
   /// Each weight that the device has in another type, once.
   std::vector<TranscodedWeight> transcoded() const;
 };
@@ -27,6 +31,8 @@ struct Verification {
 /// The counts, a table by op, and the worst `top` operations.
 std::string to_plain_text(const Verification& found, std::size_t top);
 std::string to_json(const Verification& found);
+/// A line each: that nothing was compared, or not with what was asked for. Not for what is usual.
+std::vector<std::string> remarks(const Verification& found);
 /// One line: how many are wrong, and the worst. There must be one.
 std::string complaint(const Verification& found);
 

@@ -6,6 +6,7 @@
 #include "cli/progress.h"
 #include "cli/runtime_flags.h"
 #include "cli/verification.h"
+#include "cli/wait_notice.h"
 #include "shunt/engine.h"
 
 namespace shunt::cli {
@@ -61,6 +62,7 @@ class VerifyCommand final : public Command {
     interrupt.defer();
     SHUNT_ASSIGN(const Verification found, verify(*model, *device, prompt, interrupt));
     output.write(json_ ? to_json(found) : to_plain_text(found, top_));
+    for (const std::string& remark : remarks(found)) say(remark);
     if (found.wrong() == 0) return ok();
     return fail(ErrorCode::kDevice, "{}", complaint(found));
   }
@@ -86,6 +88,7 @@ class VerifyCommand final : public Command {
     Progress progress("verifying " + *device_, kManyNodes);
     verify_.cancel = &interrupt.stop();
     verify_.progress = [&](std::size_t done, std::size_t total) { progress.show(done, total); };
+    const WaitNotice notice("the device's current operation");
     auto steps = shunt::verify(model, device, prompt, verify_);
     if (!steps) return std::move(steps.error()).with_context(*model_);
     Verification found{.model = *model_, .device = *device_, .against = against_};

@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "base/fail.h"
+#include "base/plain_nan.h"
 #include "shunt/ops.h"
 #include "tensor/integer.h"
 
@@ -115,7 +116,7 @@ Status ActivationSums::add_column(Meeting& meeting, const std::byte* column,
     trait(x.dtype).decode(column + i * x.stride(0), &value, 1);
     if (!std::isfinite(value)) {
       return fail(ErrorCode::kUnsupported, "{}: the activation at column {} is {}",
-                  graph_.describe(meeting.weights.front()), i, value);
+                  graph_.describe(meeting.weights.front()), i, plain_nan(value));
     }
     squares[i] += static_cast<double>(value) * static_cast<double>(value);
   }

@@ -35,8 +35,9 @@ class Moments {
   }
   std::uint64_t count() const { return count_; }
   double mean() const { return mean_; }
-  double standard_error() const {
-    if (count_ < 2) return 0;
+  /// Of the mean; none with a single number.
+  std::optional<double> standard_error() const {
+    if (count_ < 2) return std::nullopt;
     const auto n = static_cast<double>(count_);
     return std::sqrt(squares_ / (n - 1) / n);
   }
@@ -96,10 +97,10 @@ Result<Perplexity> perplexity(const std::shared_ptr<const Model>& model,
       ++result.chunks;
       result.tokens = moments.count();
       result.value = std::exp(moments.mean());
-      result.error = result.value * moments.standard_error();
+      if (const auto error = moments.standard_error()) result.error = result.value * *error;
       if (options.progress) options.progress(result, chunks);
     }
-    if (!std::isfinite(result.value) || !std::isfinite(result.error)) {
+    if (!std::isfinite(result.value) || !std::isfinite(result.error.value_or(0))) {
       return fail(
           ErrorCode::kUnsupported,
           "the mean negative log-likelihood is {:.6g}: the perplexity is beyond all numbers",

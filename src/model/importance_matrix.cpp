@@ -6,8 +6,10 @@
 #include <limits>
 #include <span>
 
+#include "base/counted.h"
 #include "base/fail.h"
 #include "base/guarded.h"
+#include "base/plain_nan.h"
 
 namespace shunt {
 
@@ -75,7 +77,7 @@ class ImportanceReader {
     for (std::size_t i = 0; i < floats.size(); ++i) {
       if (std::isfinite(floats[i]) && floats[i] >= 0) continue;
       return bad(info.name, fmt::format("has {} at {}; numbers must be finite and not negative",
-                                        floats[i], i));
+                                        plain_nan(floats[i]), i));
     }
     return std::vector<double>(floats.begin(), floats.end());
   }
@@ -89,8 +91,10 @@ class ImportanceReader {
     SHUNT_ASSIGN(sums.squares, values_of(info));
     SHUNT_ASSIGN(sums.counts, values_of(*counts));
     if (sums.columns * sums.matrices() != static_cast<std::int64_t>(sums.squares.size())) {
-      return bad(counts->name, fmt::format("has {} counts; {} is {}", sums.matrices(), info.name,
-                                           to_string(info.tensor)));
+      return bad(counts->name,
+                 fmt::format("has {}; {} is {}",
+                             counted(static_cast<std::uint64_t>(sums.matrices()), "count"),
+                             info.name, to_string(info.tensor)));
     }
     matrix_.tensors.emplace(name, std::move(sums));
     return ok();
@@ -106,7 +110,8 @@ Result<std::vector<float>> to_f32(const std::vector<double>& values) {
   std::vector<float> floats;
   for (double value : values) {
     if (!(value >= 0 && value <= kMost)) {
-      return invalid("{:.6g} at {}; numbers must be from 0 to {:.6g}", value, floats.size(), kMost);
+      return invalid("{:.6g} at {}; numbers must be from 0 to {:.6g}", plain_nan(value),
+                     floats.size(), kMost);
     }
     floats.push_back(static_cast<float>(value));
   }

@@ -85,7 +85,10 @@ class QuantizedWriter {
     const auto pieces = [&](std::size_t index, const gguf::Writer::Sink& sink) {
       return add(plan_.tensors[index], sink);
     };
-    SHUNT_TRY(writer.write_pieces(path, pieces, static_cast<std::uint32_t>(file_.alignment())));
+    Status written =
+        writer.write_pieces(path, pieces, static_cast<std::uint32_t>(file_.alignment()));
+    if (!written && unfit_) return std::move(written.error()).with_context(file_.path());
+    if (!written) return Error(std::move(written.error()));
     for (auto& [dtype, summary] : types_) result_.types.push_back(summary);
     std::ranges::sort(result_.types, std::greater(), &TypeSummary::bytes);
     return std::move(result_);
@@ -123,8 +126,10 @@ class QuantizedWriter {
     RowError lost;
     for (std::int64_t first = 0; first < rows.rows(); first += rows.piece()) {
       const std::int64_t count = std::min(rows.piece(), rows.rows() - first);
-      SHUNT_ASSIGN(const auto bytes, rows.convert(first, count, lost));
-      SHUNT_TRY(advance(bytes, sink));
+      const auto bytes = rows.convert(first, count, lost);
+      unfit_ = !bytes;
+      if (!bytes) return Error(bytes.error());
+      SHUNT_TRY(advance(*bytes, sink));
     }
     summary.error_squares += lost.error_squares;
     summary.squares += lost.squares;
@@ -137,6 +142,7 @@ class QuantizedWriter {
   const QuantizeProgress& progress_;
   int threads_ = 1;
   std::uint64_t done_ = 0;
+  bool unfit_ = false;  // it is what was read that failed, not what is written
   std::map<DType, TypeSummary> types_;
   QuantizeResult result_;
 };

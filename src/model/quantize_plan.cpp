@@ -110,7 +110,7 @@ class Planner {
     const Tensor& from = tensor.from->tensor;
     if (sums.columns != from.size(0) || sums.matrices() != from.size(2) * from.size(3)) {
       return fail(ErrorCode::kBadFile,
-                  "{}: tensor {} has sums of {} columns in {} matrices; in {} it is {}",
+                  "{}: tensor {} has sums [{}, {}], of columns and matrices; in {} it is {}",
                   options_.importance_file, name, sums.columns, sums.matrices(), file_.path(),
                   to_string(from));
     }
@@ -142,10 +142,10 @@ class Planner {
                                         count == 1 ? "it is" : "they are", to_string(result)));
     }
     if (!unweighted_.empty()) {
-      plan_.notes.push_back(fmt::format(
-          "{} has nothing about {} of {} tensors, such as {}: their columns count alike",
-          options_.importance_file, unweighted_.size(), unweighted_.size() + weighted_,
-          *unweighted_.front()));
+      plan_.notes.push_back(
+          fmt::format("{} has nothing about {} of {}, such as {}: their columns count alike",
+                      options_.importance_file, unweighted_.size(),
+                      counted(unweighted_.size() + weighted_, "tensor"), *unweighted_.front()));
     }
     if (made_twice_ > 0) {
       plan_.notes.push_back(

@@ -9,6 +9,7 @@
 
 #include "base/fail.h"
 #include "base/guarded.h"
+#include "base/plain_nan.h"
 
 namespace shunt {
 
@@ -77,8 +78,8 @@ Status RowConverter::convert_row(std::int64_t row, std::span<std::byte> to, Room
   trait(tensor_.to.dtype).decode(to.data(), room.after.data(), columns_);
   for (std::size_t i = 0; i < room.before.size(); ++i) {
     if (!std::isfinite(room.after[i])) {
-      return invalid("row {}: value {} is {}, which {} cannot hold", row, i, room.before[i],
-                     to_string(tensor_.to.dtype));
+      return invalid("row {}: the value at column {} is {}, which {} cannot hold", row, i,
+                     plain_nan(room.before[i]), to_string(tensor_.to.dtype));
     }
     const double value = room.before[i];
     const double lost = static_cast<double>(room.after[i]) - value;

@@ -48,6 +48,7 @@ class Verifier {
     };
     SHUNT_ASSIGN(const auto plan, compile(graph_, std::move(placement), options));
     ask(*plan->placement().devices.back());
+    believed_ = &plan->placement();
     if (options_.fill) SHUNT_TRY(options_.fill(*plan));
     extents_ = plan->extents();
     SHUNT_TRY(hold_leaves(*plan));
@@ -150,6 +151,8 @@ class Verifier {
     check.node = observed.node;
     check.name = graph_->describe(observed.node);
     check.op = node.op->info().name;
+    const int believed = believed_->decisions[observed.node].device;
+    check.believed = believed_->devices[static_cast<std::size_t>(believed)]->info().name;
     check.threshold = default_threshold(node.result.dtype);
     const auto text = [&](const Tensor& tensor) {
       const Sizes sizes = actual_sizes(tensor, extents_);
@@ -319,8 +322,9 @@ class Verifier {
   Device& device_;
   std::string device_name_;
   const VerifyOptions& options_;
-  Answers answers_;        // of the device in question, and of the CPU
-  Device* cpu_ = nullptr;  // of the run that is believed
+  Answers answers_;                      // of the device in question, and of the CPU
+  Device* cpu_ = nullptr;                // of the run that is believed
+  const Placement* believed_ = nullptr;  // of the run that is believed, as long as that runs
   ExtentValues extents_ = {};
   std::vector<Held> held_;         // by node id of the owner
   std::vector<NodeId> last_user_;  // by node id of the owner

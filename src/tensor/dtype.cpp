@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "base/fail.h"
+#include "base/plain_nan.h"
 #include "shunt/tensor.h"
 #include "tensor/formats/blocks.h"
 #include "tensor/formats/half.h"
@@ -184,13 +185,13 @@ Status encode_row(DType dtype, std::span<const float> values, std::span<const fl
   for (std::size_t i = 0; i < importance.size(); ++i) {
     if (std::isfinite(importance[i]) && importance[i] >= 0.0f) continue;
     return invalid("the importance of column {} is {}; it must be finite and not negative", i,
-                   importance[i]);
+                   plain_nan(importance[i]));
   }
   const bool encodable = type.encode != nullptr || type.encode_weighted != nullptr;
   for (std::size_t i = 0; type.quantized && encodable && i < values.size(); ++i) {
     if (std::fabs(values[i]) <= type.largest) continue;
-    return invalid("value {} is {}, which {} cannot hold: it goes up to {}", i, values[i],
-                   type.name, type.largest);
+    return invalid("the value at column {} is {}, which {} cannot hold: it goes up to {}", i,
+                   plain_nan(values[i]), type.name, type.largest);
   }
   if (type.encode_weighted != nullptr && !importance.empty()) {
     type.encode_weighted(values.data(), importance.data(), bytes.data(), n);

@@ -125,7 +125,7 @@ TEST(CheckOpsCommand, ADeviceThatNeverComesBackIsSaid) {
   EXPECT_FALSE(result.timed_out);
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_THAT(result.out, HasSubstr("test0: 1 op, 1 case: 0 passed, 1 failed"));
-  EXPECT_THAT(result.err, AllOf(StartsWith("shunt: test0: add: F32 [64, 5]"),
+  EXPECT_THAT(result.err, AllOf(StartsWith("test0 hangs\nshunt: test0: add: F32 [64, 5]"),
                                 HasSubstr("test0 does not end it although it was cancelled")));
 }
 

@@ -112,7 +112,8 @@ TEST_F(PerplexityOfNoise, IsTheMeanOverTheSecondHalvesOfWholeChunks) {
     ASSERT_TRUE(result) << result.error().message();
     EXPECT_EQ(result->tokens, 14U);
     EXPECT_NEAR(result->value / std::exp(mean), 1, 1e-4) << batch;
-    EXPECT_NEAR(result->error / (std::exp(mean) * std::sqrt(variance / 14)), 1, 1e-3);
+    ASSERT_TRUE(result->error);
+    EXPECT_NEAR(*result->error / (std::exp(mean) * std::sqrt(variance / 14)), 1, 1e-3);
   }
   EXPECT_EQ(seen, (std::vector<std::uint64_t>{1, 2, 1, 2, 1, 2, 1, 2}));
 }
@@ -185,6 +186,20 @@ TEST_F(PerplexityCommand, OfATextTooShortSaysHowManyTokensAndWhatChangesIt) {
   result = run({"--ctx", "4", "abcd"});
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(result.out, HasSubstr("(1 token scored in 1 chunk)"));
+}
+
+TEST_F(PerplexityCommand, OfASingleTokenHasNoErrorBar) {
+  const RunResult one = run({"--ctx", "4", "abcd"});
+  EXPECT_THAT(one.out, testing::MatchesRegex(
+                           "perplexity [0-9]+\\.[0-9]{4} [(]1 token scored in 1 chunk[)]\n"));
+  json printed = json::parse(run({"--ctx", "4", "abcd", "--json"}).out);
+  EXPECT_TRUE(printed["error"].is_null()) << printed["error"];
+  EXPECT_EQ(printed["tokens"], 1);
+  const RunResult two = run({"--ctx", "6", "abcdef"});
+  EXPECT_THAT(two.out, HasSubstr(" +/- "));
+  EXPECT_THAT(two.out, HasSubstr("(2 tokens scored in 1 chunk)"));
+  printed = json::parse(run({"--ctx", "6", "abcdef", "--json"}).out);
+  EXPECT_GT(printed["error"], 0.0);
 }
 
 TEST_F(PerplexityCommand, OfPredictionsThatAreNotNumbersPrintsNone) {

@@ -182,6 +182,48 @@ TEST(VerifyCommand, ADeviceThatComputesNothingIsNotWrong) {
     GTEST_SKIP() << "there is no null backend in this build";
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(result.out, HasSubstr(": 0 compared, 0 wrong, "));
+  EXPECT_THAT(result.err,
+              testing::MatchesRegex(
+                  "shunt: [^\n]*: nothing was compared: null0 supports none of [0-9]+ operations; "
+                  "the first is [^\n]*[(]get_rows[)]: no kernel for get_rows\n"));
+  const RunResult in_json =
+      run_command({"verify", "-m", model.path(), "--device", "null0", "--json"});
+  EXPECT_EQ(in_json.err, result.err);
+  EXPECT_EQ(json_of(in_json)["compared"], 0);
+
+  const RunResult believed = run_command(
+      {"verify", "-m", model.path(), "--device", "cpu0", "--against", "null0", "--json"});
+  EXPECT_EQ(believed.exit_code, 0) << believed.err;
+  EXPECT_EQ(believed.err, "shunt: " + model.path() +
+                              ": null0 computed nothing: the results that are believed are those "
+                              "of cpu0; shunt explain --devices null0 says why\n");
+  const json found = json_of(believed);
+  EXPECT_EQ(found["believed"], json({{"cpu0", found["operations"]}}));
+  EXPECT_EQ(found["nodes"][0]["believed"], "cpu0");
+}
+
+TEST(VerifyCommand, WhoComputedWhatIsBelievedIsSaid) {
+  const SynthModel model;
+  RunOptions options;
+  options.environment["SHUNT_BACKEND_PATH"] = SHUNT_TEST_PLUGINS;
+  const std::vector<std::string> words = {"verify", "-m",        model.path(), "-d",
+                                          "cpu0",   "--against", "test0"};
+  const RunResult result = run_command(words, options);
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(result.err, "");
+  // Products and sums, as above; it has no other ops.
+  EXPECT_THAT(result.out,
+              testing::ContainsRegex(
+                  "\nthe run that is believed: test0 38 operations, cpu0 [0-9]+ operations\n"));
+  auto in_json = words;
+  in_json.push_back("--json");
+  const json found = json_of(run_command(in_json, options));
+  EXPECT_EQ(found["believed"]["test0"], 38);
+  EXPECT_EQ(found["believed"]["cpu0"].get<int>() + 38, found["operations"]);
+  for (const json& node : found["nodes"]) {
+    const bool has = node["op"] == "matmul" || node["op"] == "add";
+    EXPECT_EQ(node["believed"], has ? "test0" : "cpu0") << node;
+  }
 }
 
 TEST(VerifyCommand, WrongUsageAndWhatIsNotThere) {

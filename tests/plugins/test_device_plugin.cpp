@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <cstdio>
 #include <thread>
 
 #include "shunt/abi_token.h"
@@ -31,6 +32,7 @@ class TestBackend final : public shunt::Backend {
 #ifdef SHUNT_TEST_PLUGIN_HANGS
   TestBackend() {
     device_.on_launch = [](shunt::NodeId) {
+      std::fputs("test0 hangs\n", stderr);  // for who waits for that
       while (true) std::this_thread::sleep_for(std::chrono::hours(1));
     };
   }

@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
@@ -71,6 +72,23 @@ std::vector<std::string> merged_environment(const std::map<std::string, std::str
   return result;
 }
 
+/// Ignores a signal for as long as it lives, and lets a child that is made meanwhile inherit that.
+class Ignored {
+ public:
+  explicit Ignored(int signal) : signal_(signal) {
+    if (signal_ != 0) before_ = std::signal(signal_, SIG_IGN);
+  }
+  ~Ignored() {
+    if (signal_ != 0) std::signal(signal_, before_);
+  }
+  Ignored(const Ignored&) = delete;
+  Ignored& operator=(const Ignored&) = delete;
+
+ private:
+  int signal_;
+  void (*before_)(int) = SIG_DFL;
+};
+
 class Child {
  public:
   Child(const std::vector<std::string>& arguments, const RunOptions& options)
@@ -119,10 +137,12 @@ class Child {
     ::posix_spawn_file_actions_adddup2(&actions, err_.write.get(), STDERR_FILENO);
     sigset_t signals;
     ::sigemptyset(&signals);
-    ::sigaddset(&signals, SIGPIPE);
-    ::sigaddset(&signals, SIGINT);
+    for (const int signal : {SIGPIPE, SIGINT, SIGTERM, SIGHUP}) {
+      if (signal != options_.ignored_signal) ::sigaddset(&signals, signal);
+    }
     ::posix_spawnattr_setsigdefault(&attributes, &signals);
     ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
+    const Ignored ignored(options_.ignored_signal);
     errno = ::posix_spawn(&pid_, words[0], &actions, &attributes, words.data(), environment.data());
     ::posix_spawn_file_actions_destroy(&actions);
     ::posix_spawnattr_destroy(&attributes);
@@ -140,7 +160,7 @@ class Child {
     }
     if (files[1].revents != 0) {
       read_some(err_.read, result_.err);
-      if (options_.interrupt_when_it_complains && !result_.err.empty()) interrupt();
+      react_to_complaints();
     }
     if (files[2].revents != 0) write_some();
   }
@@ -160,16 +180,23 @@ class Child {
   }
 
   void interrupt() {
-    if (!interrupted_) ::kill(pid_, SIGINT);
-    interrupted_ = true;
+    if (sent_ < options_.signals.size()) ::kill(pid_, options_.signals[sent_++]);
   }
 
   void react_to_output() {
     const std::size_t size = result_.out.size();
-    if (options_.interrupt_after > 0 && size >= options_.interrupt_after) interrupt();
+    if (options_.interrupt_after > 0 && size >= options_.interrupt_after && !has_output_) {
+      has_output_ = true;
+      interrupt();
+    }
     if (options_.close_output_after > 0 && size >= options_.close_output_after) {
       close_end(out_.read);
     }
+  }
+
+  void react_to_complaints() {
+    const auto lines = std::count(result_.err.begin(), result_.err.end(), '\n');
+    for (; options_.interrupt_when_it_complains && complaints_ < lines; ++complaints_) interrupt();
   }
 
   const RunOptions& options_;
@@ -178,7 +205,9 @@ class Child {
   Pipe err_ = make_pipe();
   pid_t pid_ = -1;
   std::size_t written_ = 0;
-  bool interrupted_ = false;
+  std::size_t sent_ = 0;           // signals
+  bool has_output_ = false;        // as much as a signal waits for
+  std::ptrdiff_t complaints_ = 0;  // lines on stderr that have been seen
   RunResult result_;
 };
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <csignal>
 #include <cstddef>
 #include <map>
 #include <string>
@@ -16,8 +17,10 @@ struct RunOptions {
   std::chrono::seconds timeout{120};               ///< then it is killed
   bool terminal_input = false;      ///< standard input is a terminal at which nobody types
   std::string output_file;          ///< where standard output goes instead
-  std::size_t interrupt_after = 0;  ///< SIGINT once it has printed that many bytes; 0: never
-  bool interrupt_when_it_complains = false;  ///< SIGINT once there is something on stderr
+  std::size_t interrupt_after = 0;  ///< a signal once it has printed that many bytes; 0: never
+  bool interrupt_when_it_complains = false;  ///< a signal at each line on stderr
+  std::vector<int> signals = {SIGINT};       ///< the first, the second; then no more
+  int ignored_signal = 0;                    ///< ignored from the start, as nohup does; 0: none
   std::size_t close_output_after = 0;        ///< nobody reads on after that many bytes; 0: never
 };
 

@@ -167,7 +167,8 @@ TEST_F(ActivationSumsTest, WhatIsNotFiniteIsAnErrorThatNamesTheWeight) {
   build();
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   for (const auto& [bad, name] : {std::pair(kInfinity, "inf"), std::pair(-kInfinity, "-inf"),
-                                  std::pair(std::numeric_limits<float>::quiet_NaN(), "nan")}) {
+                                  std::pair(std::numeric_limits<float>::quiet_NaN(), "nan"),
+                                  std::pair(-std::numeric_limits<float>::quiet_NaN(), "nan")}) {
     Status status = show<float>(x->id, {1, 2, 3, 4, 5, bad});
     ASSERT_FALSE(status) << name;
     EXPECT_EQ(status.error().code(), ErrorCode::kUnsupported);

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <map>
 #include <random>
 #include <set>
 
@@ -337,9 +338,14 @@ TEST(Verify, TheBelievedRunMayBeOnDevicesOutOfTheHostsReach) {
     TestDevice host(cpu_config());
     TestDevice a({.name = "a0", .ops = {"silu", "matmul", "set_rows", "cont", "softmax"}});
     TestDevice device({});
-    for (const NodeCheck& each : checked(example, device, {&a, &host}))
+    std::map<std::string, std::size_t> believed;
+    for (const NodeCheck& each : checked(example, device, {&a, &host})) {
       EXPECT_EQ(each.error, 0) << each.name << ", seed " << seed;
+      ++believed[each.believed];
+    }
     EXPECT_GT(a.computed(), 0U);
+    EXPECT_EQ(believed["a0"], a.computed());
+    EXPECT_EQ(believed["cpu0"], host.computed());
   }
 }
 

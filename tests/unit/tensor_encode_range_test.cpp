@@ -253,7 +253,8 @@ TEST(EncodeRow, TakesTheLargestAndRefusesMore) {
         const Status status = encode_row(type.dtype, values, importance, bytes);
         ASSERT_FALSE(status) << type.name;
         EXPECT_EQ(status.error().code(), ErrorCode::kInvalidArgument);
-        EXPECT_THAT(status.error().message(), HasSubstr(fmt::format("value 7 is {}", values[7])));
+        EXPECT_THAT(status.error().message(),
+                    HasSubstr(fmt::format("the value at column 7 is {}", values[7])));
         EXPECT_THAT(status.error().message(), HasSubstr(std::string(type.name)));
         EXPECT_THAT(status.error().message(), HasSubstr(fmt::format("{}", type.largest)));
       }

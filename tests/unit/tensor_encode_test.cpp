@@ -92,7 +92,7 @@ TEST(EncodeRow, RefusesNumbersThatMeanNothing) {
     values[9] = bad;
     const Status status = encode_row(DType::kIQ4_NL, values, {}, bytes);
     ASSERT_FALSE(status);
-    EXPECT_THAT(status.error().message(), HasSubstr("value 9"));
+    EXPECT_THAT(status.error().message(), HasSubstr("the value at column 9 is "));
     EXPECT_THAT(status.error().message(), HasSubstr("IQ4_NL"));
   }
   values[9] = 1.0f;
