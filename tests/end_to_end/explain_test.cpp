@@ -152,7 +152,8 @@ TEST_F(ExplainCommand, AStepIsABatchAndTheCacheHasTheTypeOfTheRun) {
   EXPECT_EQ(explain({"--batch", "64", "--tokens", "2"})["tokens"], 2);
   const auto cache = [&](const std::string& type) {
     std::uint64_t bytes = 0;
-    for (const json& device : explain({"--cache-type", type})["devices"])
+    const json explained = explain({"--cache-type", type});
+    for (const json& device : explained["devices"])
       bytes += device["cache_bytes"].get<std::uint64_t>();
     return bytes;
   };
@@ -430,7 +431,7 @@ TEST_F(ExplainCommand, WrongFlagsAreWrongUsage) {
     EXPECT_EQ(result.exit_code, 2) << flags[1];
     EXPECT_THAT(result.err, HasSubstr(flags[1]));
   }
-  for (const std::string size : {"4194304TiB", "2000000KiB", "4611686018427387904", "0.5KiB"}) {
+  for (const std::string size : {"4194304TiB", "2000000KiB", "4611686018427387904"}) {
     const RunResult result = greedy({"--max-copy", size});
     EXPECT_EQ(result.exit_code, 0) << result.err;
   }
