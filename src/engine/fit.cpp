@@ -37,8 +37,10 @@ class Fitter {
       SHUNT_ASSIGN(StepGraph step, model_.definition->build(shape));
       steps_.push_back(std::make_shared<const StepGraph>(std::move(step)));
     }
-    SHUNT_TRY(find_pinned());
-    SHUNT_ASSIGN(leaves_, find_leaves(model_, request_, *steps_.front(), endless_));
+    const StepGraph& step = *steps_.front();
+    SHUNT_ASSIGN(const Placement wanted, model_.place_step(step.graph, {}, model_.devices));
+    find_pinned(step.graph, wanted);
+    leaves_ = find_leaves(model_, request_, step, wanted, endless_);
     units_ = find_units(*steps_.front(), leaves_);
     short_of_room_ = std::any_of(leaves_.begin(), leaves_.end(),
                                  [&](const FitLeaf& leaf) { return misses_a_device(leaf); });
@@ -66,11 +68,9 @@ class Fitter {
   static std::size_t at(int device) { return static_cast<std::size_t>(device); }
 
   /// Who insists on a device, if anybody does.
-  Status find_pinned() {
+  void find_pinned(const Graph& graph, const Placement& wanted) {
     pinned_.resize(names_.size());
-    if (model_.pins.empty()) return ok();
-    const Graph& graph = steps_.front()->graph;
-    SHUNT_ASSIGN(const Placement wanted, model_.place_step(graph, {}, model_.devices));
+    if (model_.pins.empty()) return;
     for (NodeId id = 0; id < graph.size(); ++id) {
       const Decision& decision = wanted.decisions[id];
       std::string& first = pinned_[at(decision.device)];
@@ -78,7 +78,6 @@ class Fitter {
       first = fmt::format("{} can't leave {} ({}): ", graph.describe(id),
                           names_[at(decision.device)], decision.reason);
     }
-    return ok();
   }
 
   /// One that would compute with it has no buffers that large.

@@ -124,9 +124,8 @@ class LeafFinder {
 
 }  // namespace
 
-Result<std::vector<FitLeaf>> find_leaves(const ModelState& model, const FitRequest& request,
-                                         const StepGraph& step, bool endless) {
-  SHUNT_ASSIGN(const Placement wanted, model.place_step(step.graph, {}, model.devices));
+std::vector<FitLeaf> find_leaves(const ModelState& model, const FitRequest& request,
+                                 const StepGraph& step, const Placement& wanted, bool endless) {
   PlaceOptions options;
   options.transcode = model.transcode;
   const Answers answers = Answers::ask(step.graph, model.devices, options);

@@ -40,10 +40,10 @@ struct FitUnit {
   std::vector<std::size_t> leaves;
 };
 
-/// By node id. `endless`: no leaf is too large for a buffer, and weights are as if nothing had been
-/// loaded. Fails as placing the step does.
-Result<std::vector<FitLeaf>> find_leaves(const ModelState& model, const FitRequest& request,
-                                         const StepGraph& step, bool endless);
+/// By node id. `wanted`: the step placed without regard to memory. `endless`: no leaf is too large
+/// for a buffer, and weights are as if nothing had been loaded.
+std::vector<FitLeaf> find_leaves(const ModelState& model, const FitRequest& request,
+                                 const StepGraph& step, const Placement& wanted, bool endless);
 
 /// In the order of the graph. A cache is of the layer whose weights come before it.
 std::vector<FitUnit> find_units(const StepGraph& step, std::span<const FitLeaf> leaves);

@@ -1,6 +1,7 @@
 // Weights that have another type than in their file, for people.
 #include <limits>
 
+#include "base/counted.h"
 #include "base/fail.h"
 #include "shunt/explain.h"
 #include "shunt/ledger.h"
@@ -39,8 +40,8 @@ TranscodedWeight describe_conversion(const Graph& graph, const Conversion& conve
 
 std::string lost_text(const TranscodedWeight& weight) {
   const std::uint64_t lost = weight.error ? weight.error->lost : 0;
-  return fmt::format("{} has {} value{} that {} can't hold", weight.name, lost,
-                     lost == 1 ? "" : "s", to_string(weight.to));
+  return fmt::format("{} has {} that {} can't hold", weight.name, counted(lost, "value"),
+                     to_string(weight.to));
 }
 
 namespace {
