@@ -2,6 +2,7 @@
 #include "ops/common/checks.h"
 #include "ops/common/loops.h"
 #include "ops/reduce/reduce.h"
+#include "ops/reduce/reduction_cases.h"
 
 namespace shunt {
 
@@ -36,24 +37,7 @@ class Cumsum final : public OpWith<NoParams> {
     });
   }
 
-  void cases(const CaseSink& sink) const override {
-    const auto emit = [&](const CaseSource& x, std::string_view extra = "") {
-      sink({.name = describe_source(x) + std::string(extra),
-            .params = Params::of(NoParams{}),
-            .sources = {x},
-            .max_error = float_error(x.dtype, kSumError)});
-    };
-    for (DType type : kFloatTypes) {
-      for (const CaseSource& x : unary_sources(type)) {
-        emit(x);
-        emit(filled(x, Fill::kUniform, 0, 1), " positive");
-      }
-      // Longer than what is summed at once.
-      emit(source_of(type, {4097, 3, 1, 1}));
-      emit(filled(source_of(type, {100003, 1, 1, 1}), Fill::kUniform, 0, 0.5), " positive");
-      emit(seen_as(type, {5000, 2, 2, 1}, {1, 0, 2, 3}));
-    }
-  }
+  void cases(const CaseSink& sink) const override { reduction_cases(sink, {.longest_up_to = 0.5}); }
 };
 
 }  // namespace
