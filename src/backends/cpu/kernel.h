@@ -72,6 +72,13 @@ struct Call {
   RunState* run = nullptr;
 };
 
+/// A source in another form, made in shared scratch.
+struct Staging {
+  std::size_t source = 0;
+  std::int64_t form = 0;  ///< the same number: the same bytes, whatever the node
+  bool operator==(const Staging&) const = default;
+};
+
 /// What can go wrong while a kernel runs: only what hangs on the values of its inputs, or what a
 /// user's function does (RunState::fail()).
 enum class Fault : std::uint8_t { kNone, kIndexOutOfRange, kFailed };
@@ -92,6 +99,9 @@ class CpuKernel : public Kernel {
                     std::byte* worker_scratch) const = 0;
   /// Bytes of each thread's own scratch, at the extents' maximum.
   virtual std::size_t worker_scratch(const NodeView&) const { return 0; }
+  /// If phase 0 does nothing but make this in shared scratch, which later phases only read: nodes
+  /// of the same kernel and source that want the same form share what one of them made.
+  virtual std::optional<Staging> staging(const NodeView&) const { return {}; }
   /// The source whose memory the result may take, if it has the same type, shape and strides; -1:
   /// none.
   virtual int in_place_source() const { return -1; }

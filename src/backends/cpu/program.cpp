@@ -51,6 +51,16 @@ struct Prepared {
   NodeId node = 0;
   const CpuKernel* kernel = nullptr;
   std::size_t scratch_slot = 0;
+  bool staged = false;      // phase 0 makes a source's other form, and later phases read it
+  bool staged_for = false;  // by a node before: there is no phase 0
+};
+
+/// What is in a slot of scratch for nodes to come.
+struct Staged {
+  const CpuKernel* kernel = nullptr;
+  NodeId source = kNoNode;
+  Staging form;
+  bool operator==(const Staged&) const = default;
 };
 
 /// A function that a run calls would wait for that run for ever.
@@ -112,6 +122,7 @@ class CpuProgram final : public Program {
 
   Status prepare(const SegmentView& segment, const Table& table) {
     std::size_t slot = 0;
+    std::array<std::optional<Staged>, kScratchSlots> slots;  // what was staged there last
     for (NodeId id : segment.nodes) {
       const Node& node = graph_.node(id);
       const CpuKernel* kernel = table.find(*node.op);
@@ -122,8 +133,18 @@ class CpuProgram final : public Program {
       const NodeView view(graph_, id);
       Prepared prepared{id, kernel, 0};
       const std::size_t scratch = kernel->scratch(view);
-      if (scratch > 0) {
+      std::optional<Staged> staged;
+      if (const auto form = kernel->staging(view)) {
+        staged = Staged{kernel, node.sources[form->source], *form};
+        prepared.staged = true;
+      }
+      if (const auto found = staged ? std::ranges::find(slots, staged) : slots.end();
+          found != slots.end()) {
+        prepared.scratch_slot = static_cast<std::size_t>(found - slots.begin());
+        prepared.staged_for = true;
+      } else if (scratch > 0) {
         prepared.scratch_slot = slot;
+        slots[slot] = staged;
         slot = (slot + 1) % kScratchSlots;
         slot_bytes_ = std::max(slot_bytes_, (scratch + 63) / 64 * 64);
       }
@@ -222,15 +243,20 @@ Status CpuBinding::bind(const Addresses& addresses) {
     writes.push_back(range(node.result, call.result));
     call.params = &node.params;
     call.run = &state_;
+    Range scratch;
     if (addresses.scratch && prepared.kernel->scratch(NodeView(graph, prepared.node)) > 0) {
       call.scratch = addresses.scratch.buffer->host_data() + addresses.scratch.offset +
                      prepared.scratch_slot * program_.slot_bytes();
-      writes.push_back({call.scratch, call.scratch + program_.slot_bytes()});
+      scratch = {call.scratch, call.scratch + program_.slot_bytes()};
+      (prepared.staged ? reads : writes).push_back(scratch);
     }
-    for (int phase = 0; phase < prepared.kernel->phases(); ++phase) {
-      const bool barrier = phase > 0 || hazards.conflict(reads, writes);
+    const int first_phase = prepared.staged_for ? 1 : 0;
+    for (int phase = first_phase; phase < prepared.kernel->phases(); ++phase) {
+      const bool stages = prepared.staged && phase == 0;
+      const std::span<const Range> written = stages ? std::span(&scratch, 1) : std::span(writes);
+      const bool barrier = phase > first_phase || hazards.conflict(reads, written);
       if (barrier) hazards.clear();
-      hazards.add(reads, writes);
+      hazards.add(reads, written);
       const std::size_t index = launches_.size();
       launches_.push_back({prepared.kernel, i, phase, barrier, last_barrier, 0, 1});
       if (barrier) last_barrier = index;

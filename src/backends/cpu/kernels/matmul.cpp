@@ -1,10 +1,12 @@
+#include "backends/cpu/kernels/matmul_int8.h"
 #include "backends/cpu/kernels/tile.h"
 #include "shunt/ops/matrix.h"
 
 // Two ways, chosen by the number of columns; docs/kernels.md has the reasons and the timings.
 // Few columns: an item is some rows of the result, whose weights are decoded in registers and used
 // at once. Many columns: an item is a tile of the result. For a stretch of k at a time, its rows of
-// w are decoded to F32 once, and multiplied with one group of columns after the other.
+// w are decoded once, and multiplied with one group of columns after the other.
+// Where w is quantised, both multiply 8-bit integers: phase 0 rounds the columns of x.
 
 namespace shunt::cpu {
 
@@ -12,7 +14,17 @@ namespace {
 
 /// Up to so many columns are few.
 constexpr std::int64_t kFewColumns = 4;
+static_assert(kFewColumns == simd::kFewColumns);
 constexpr std::int64_t kDotItemRows = 16;
+/// Products of integers: so many items are enough for all threads, if columns are not too few.
+constexpr std::int64_t kEnoughItems = 64;
+constexpr std::int64_t kLeastColumns = 48;
+
+/// Whether w is multiplied by its codes.
+bool in_integers(const Call& call) {
+  const TensorArg& w = call.sources[0];
+  return simd::has_codes(w.dtype) && has_plain_rows(w);
+}
 
 /// Where an item lies in the result.
 struct Tile {
@@ -29,9 +41,18 @@ struct Cut {
   std::int64_t rows = 0;
   std::int64_t columns = 0;
 
-  static Cut of(const TensorArg& y) {
-    if (y.sizes[1] <= kFewColumns) return {kDotItemRows, kFewColumns};
+  static Cut of(const Call& call) {
+    const Sizes& y = call.result.sizes;
+    if (y[1] <= kFewColumns) return {kDotItemRows, kFewColumns};
+    if (in_integers(call)) return {simd::kInt8Rows, integer_columns(y)};
     return {kTileRows, kTileColumns};
+  }
+  /// Decoding rows costs what 20 columns do: as many columns as leave enough items to share out.
+  static std::int64_t integer_columns(const Sizes& y) {
+    const std::int64_t tiles = ceil_div(y[0], simd::kInt8Rows) * y[2] * y[3];
+    const std::int64_t parts = std::max<std::int64_t>(1, kEnoughItems / std::max<std::int64_t>(1, tiles));
+    const std::int64_t columns = std::max(kLeastColumns, ceil_div(y[1], parts));
+    return ceil_div(columns, simd::kManyColumns) * simd::kManyColumns;
   }
   std::int64_t items(const TensorArg& y) const {
     return ceil_div(y.sizes[0], rows) * ceil_div(y.sizes[1], columns) * y.sizes[2] * y.sizes[3];
@@ -72,6 +93,22 @@ struct Operands {
   }
 };
 
+/// Of a call whose phase 0 has rounded x.
+void multiply_integers(const Call& call, const Tile& t, std::byte* scratch) {
+  const Operands in(call, t);
+  const TensorArg& x = call.sources[1];
+  const auto columns = RoundedColumns::of(x.sizes, in.w.dtype);
+  const Sizes& y_sizes = call.result.sizes;
+  const std::int64_t slice = t.i2 / (y_sizes[2] / x.sizes[2]) +
+                             t.i3 / (y_sizes[3] / x.sizes[3]) * x.sizes[2];
+  const std::byte* rounded = call.scratch + slice * columns.slice_bytes();
+  if (columns.few()) {
+    return simd::multiply_few(in.w.dtype, in.w.data, in.w.strides[1], t.rows, rounded, t.columns,
+                              in.w.sizes[0], in.y, in.y_stride);
+  }
+  multiply_rounded(in.w, t.rows, columns, rounded, t.column, t.columns, in.y, in.y_stride, scratch);
+}
+
 void multiply_few_columns(const Call& call, const Tile& t, float* scratch) {
   const Operands in(call, t);
   const std::int64_t k = in.w.sizes[0];
@@ -109,30 +146,67 @@ void multiply_many_columns(const Call& call, const Tile& t, float* scratch) {
 class Matmul final : public AnyCaseKernel {
  public:
   const Op& op() const override { return matmul_op(); }
-  std::int64_t items(const Call& call, int) const override {
-    return Cut::of(call.result).items(call.result);
+  int phases() const override { return 2; }
+  std::int64_t items(const Call& call, int phase) const override {
+    if (phase == 1) return Cut::of(call).items(call.result);
+    if (!in_integers(call) || call.result.sizes[0] == 0) return 0;
+    const auto columns = RoundedColumns::of(call.sources[1].sizes, call.sources[0].dtype);
+    return columns.slices * columns.groups();
+  }
+
+  std::optional<Staging> staging(const NodeView& node) const override {
+    if (scratch(node) == 0) return {};
+    const simd::Int8Need need = simd::int8_need(node.source(0).dtype);
+    return Staging{1, need.scales * 4 + need.mins};
+  }
+  std::size_t scratch(const NodeView& node) const override {
+    const Tensor& w = node.source(0);
+    if (!simd::has_codes(w.dtype) || !plain_rows(w)) return 0;
+    RoundedColumns columns = RoundedColumns::of(max_sizes(node.source(1).shape), w.dtype);
+    const std::int64_t many = columns.bytes();
+    columns.n = std::min(columns.n, kFewColumns);  // a run may have fewer
+    return static_cast<std::size_t>(std::max(many, columns.bytes()));
   }
   std::size_t worker_scratch(const NodeView& node) const override {
     const auto floats = [](std::int64_t n) { return static_cast<std::size_t>(n) * sizeof(float); };
-    const std::size_t panels = floats(kTileScratch);
     const Tensor& w = node.source(0);
-    const bool plain_w = w.stride(0) == static_cast<std::int64_t>(trait(w.dtype).block_bytes);
-    if (plain_w && view_f32_bytes(node.source(1), 1) == 0) return panels;
+    const bool plain_x = view_f32_bytes(node.source(1), 1) == 0;
+    if (scratch(node) != 0) {
+      return std::max(static_cast<std::size_t>(kRoundedScratch),
+                      plain_x ? 0 : floats(rounding_floats(w.size(0))));
+    }
+    const std::size_t panels = floats(kTileScratch);
+    if (plain_rows(w) && plain_x) return panels;
     return std::max(panels, floats((kFewColumns + 1) * w.size(0)));
   }
 
-  Fault run(const Call& call, int, std::int64_t begin, std::int64_t end,
+  Fault run(const Call& call, int phase, std::int64_t begin, std::int64_t end,
             std::byte* scratch) const override {
-    const Cut cut = Cut::of(call.result);
+    if (phase == 0) {
+      const TensorArg& x = call.sources[1];
+      const auto columns = RoundedColumns::of(x.sizes, call.sources[0].dtype);
+      for (std::int64_t item = begin; item < end; ++item) {
+        round_columns(x, columns, item, call.scratch, as_f32(scratch));
+      }
+      return Fault::kNone;
+    }
+    const Cut cut = Cut::of(call);
     for (std::int64_t item = begin; item < end; ++item) {
       const Tile tile = cut.tile(call.result, item);
-      if (call.result.sizes[1] <= kFewColumns) {
+      if (in_integers(call)) {
+        multiply_integers(call, tile, scratch);
+      } else if (call.result.sizes[1] <= kFewColumns) {
         multiply_few_columns(call, tile, as_f32(scratch));
       } else {
         multiply_many_columns(call, tile, as_f32(scratch));
       }
     }
     return Fault::kNone;
+  }
+
+ private:
+  static bool plain_rows(const Tensor& w) {
+    return w.stride(0) == static_cast<std::int64_t>(trait(w.dtype).block_bytes);
   }
 };
 

@@ -27,7 +27,8 @@ static_assert(kLanes <= 16 && kBlock % kLanes == 0);
 /// a number.
 template <class DF>
 HWY_INLINE hn::Vec<DF> f16_to_f32(DF df, hn::Vec<hn::Rebind<std::uint16_t, DF>> bits) {
-#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_NEON
+#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL || \
+    HWY_TARGET == HWY_NEON
   const hn::Rebind<hwy::float16_t, DF> dh;
   return hn::PromoteTo(df, hn::BitCast(dh, bits));
 #else

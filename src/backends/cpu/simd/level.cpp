@@ -4,7 +4,7 @@
 #include <array>
 
 // clang-format off
-#include "backends/cpu/simd/targets.h"
+#include "backends/cpu/simd/int8_targets.h"
 #include "hwy/highway.h"
 // clang-format on
 
@@ -18,7 +18,7 @@ struct Level {
 
 // Best first; a better target has a lower bit in Highway.
 constexpr std::array kLevels = {
-    Level{"avx3", HWY_AVX3}, Level{"avx2", HWY_AVX2},     Level{"sse4", HWY_SSE4},
+    Level{"avx3_dl", HWY_AVX3_DL}, Level{"avx3", HWY_AVX3}, Level{"avx2", HWY_AVX2},     Level{"sse4", HWY_SSE4},
     Level{"neon", HWY_NEON}, Level{"scalar", HWY_EMU128}, Level{"scalar", HWY_SCALAR},
 };
 

@@ -1,0 +1,384 @@
+#include <algorithm>
+#include <array>
+
+#include "backends/cpu/simd/int8.h"
+#include "backends/cpu/simd/int8_targets.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "backends/cpu/simd/int8_many.cpp"
+#include "hwy/foreach_target.h"
+// After foreach_target.h, which includes this file once for each target.
+#include "backends/cpu/simd/int8_dot-inl.h"
+#include "backends/cpu/simd/int8_round-inl.h"
+#include "hwy/highway.h"
+
+// A panel has a record for each block of 32 elements of k: for 8 fours of elements the fours of all
+// 32 rows; then the rows' scales (one or two), then the rows' minimums (none, one or two). Columns
+// have one as well: for 8 fours of elements the fours of 6 columns; then the columns' scales; then,
+// by scale of the weights, what sums start from, or by minimum, sums times the scale.
+// So everything is read in the order it lies in, and sums of rows are lanes of a vector.
+
+HWY_BEFORE_NAMESPACE();
+namespace shunt::cpu::simd::HWY_NAMESPACE {
+
+#if HWY_TARGET == HWY_SCALAR
+
+/// No type has codes.
+Int8Need NeedOf(DType) {
+  return {};
+}
+void DecodePanel(DType, const std::byte*, std::size_t, std::size_t, std::size_t, std::byte*) {}
+void MultiplyInt8Panel(Int8Need, const std::byte*, std::size_t, const std::byte*, std::size_t,
+                       float*, std::size_t, bool) {}
+void QuantizeMany(const float*, std::size_t, std::size_t, std::size_t, Int8Need, std::byte*) {}
+
+#else
+
+using namespace codes;
+
+inline constexpr std::size_t kRows = kInt8Rows;
+inline constexpr std::size_t kColumnsTogether = kManyColumns;
+inline constexpr std::size_t kFourBytes = kRows * 4;
+inline constexpr std::size_t kCodeBytes = 8 * kFourBytes;
+inline constexpr std::size_t kXFourBytes = kColumnsTogether * 4;
+inline constexpr std::size_t kXScalesAt = 8 * kXFourBytes;
+inline constexpr std::size_t kXSumsAt = kXScalesAt + kXFourBytes;
+
+constexpr std::size_t panel_block_bytes(std::size_t scales, std::size_t mins) {
+  return kCodeBytes + (scales + mins) * kFourBytes;
+}
+constexpr std::size_t x_block_bytes(std::size_t scales, std::size_t mins) {
+  return kXSumsAt + (mins == 0 ? scales : mins) * kXFourBytes;
+}
+
+// ---- decoding
+
+/// 4 rows of 64 codes each to their places in two blocks of a panel.
+HWY_INLINE void transpose(const std::uint8_t* from, std::size_t row_stride, std::uint8_t* to,
+                          std::size_t block_bytes) {
+  const DI d;
+  const hn::Repartition<std::int64_t, D8> d64;
+  for (std::size_t p = 0; p < kParts; ++p) {
+    const auto row = [&](std::size_t r) {
+      return hn::BitCast(d, hn::Load(D8(), from + r * row_stride + p * kBytes));
+    };
+    const VI a = row(0);
+    const VI b = row(1);
+    const VI c = row(2);
+    const VI e = row(3);
+    const auto wide = [&](VI v) { return hn::BitCast(d64, v); };
+    const auto ab_low = wide(hn::InterleaveLower(d, a, b));
+    const auto ab_high = wide(hn::InterleaveUpper(d, a, b));
+    const auto ce_low = wide(hn::InterleaveLower(d, c, e));
+    const auto ce_high = wide(hn::InterleaveUpper(d, c, e));
+    HWY_ALIGN std::uint8_t fours[4][kBytes];
+    const auto store = [&](std::size_t i, auto v) {
+      hn::Store(hn::BitCast(D8(), v), D8(), fours[i]);
+    };
+    store(0, hn::InterleaveLower(d64, ab_low, ce_low));
+    store(1, hn::InterleaveUpper(d64, ab_low, ce_low));
+    store(2, hn::InterleaveLower(d64, ab_high, ce_high));
+    store(3, hn::InterleaveUpper(d64, ab_high, ce_high));
+    // fours[i] has, for each 16 bytes g of the part, four 4 g + i of the 4 rows.
+    for (std::size_t g = 0; g < kBytes / 16; ++g) {
+      for (std::size_t i = 0; i < 4; ++i) {
+        const std::size_t four = p * kBytes / 4 + 4 * g + i;
+        std::memcpy(to + four / 8 * block_bytes + four % 8 * kFourBytes, fours[i] + 16 * g, 16);
+      }
+    }
+  }
+}
+
+template <class F>
+HWY_INLINE void decode_group(const std::byte* w, std::uint8_t* row, float* numbers,
+                             std::size_t block_bytes) {
+  const F group(w);
+  for (std::size_t j = 0; j < F::kGroup / kChunk; ++j) {
+    for (std::size_t p = 0; p < kParts; ++p) {
+      hn::Store(group.codes(j, p), D8(), row + j * kChunk + p * kBytes);
+    }
+  }
+  constexpr std::size_t kScales = 32 / F::kRun;
+  float* to = numbers;
+  const std::size_t step = block_bytes / sizeof(float);
+  for (std::size_t b = 0; b < F::kGroup / 32; ++b, to += step) {
+    for (std::size_t i = 0; i < kScales; ++i) to[i * kRows] = group.scales[b * kScales + i];
+    if constexpr (F::kMinRun != 0) {
+      constexpr std::size_t kMins = 32 / F::kMinRun;
+      for (std::size_t i = 0; i < kMins; ++i) {
+        to[(kScales + i) * kRows] = group.mins[b * kMins + i];
+      }
+    }
+  }
+}
+
+template <class F>
+void decode_rows(const std::byte* w, std::size_t w_stride, std::size_t rows, std::size_t k,
+                 std::byte* panel) {
+  constexpr std::size_t kScales = 32 / F::kRun;
+  constexpr std::size_t kMins = F::kMinRun == 0 ? 0 : 32 / F::kMinRun;
+  constexpr std::size_t kBlockBytes = panel_block_bytes(kScales, kMins);
+  HWY_ALIGN std::uint8_t codes[4][F::kGroup];
+  HWY_ALIGN std::byte copy[F::kGroupBytes];
+  for (std::size_t r = 0; r < kRows; r += 4) {
+    for (std::size_t first = 0; first < k; first += F::kGroup) {
+      std::byte* block = panel + first / 32 * kBlockBytes;
+      // The last of two blocks may be missing; it must not be written either.
+      const bool half = k - first < F::kGroup;
+      std::byte spare[2 * kBlockBytes];
+      std::byte* to = half ? spare : block;
+      for (std::size_t i = 0; i < 4; ++i) {
+        const std::byte* from = w + (r + i) * w_stride + first / F::kGroup * F::kGroupBytes;
+        if (r + i >= rows || half) {
+          std::fill_n(copy, F::kGroupBytes, std::byte{0});
+          if (r + i < rows) std::copy_n(from, F::kGroupBytes / 2, copy);
+          from = copy;
+        }
+        decode_group<F>(from, codes[i],
+                        reinterpret_cast<float*>(to + kCodeBytes) + r + i, kBlockBytes);
+      }
+      for (std::size_t j = 0; j < F::kGroup / kChunk; ++j) {
+        transpose(codes[0] + j * kChunk, F::kGroup,
+                  reinterpret_cast<std::uint8_t*>(to + j * 2 * kBlockBytes) + r * 4, kBlockBytes);
+      }
+      if (!half) continue;
+      for (std::size_t four = 0; four < 8; ++four) {
+        std::memcpy(block + four * kFourBytes + r * 4, spare + four * kFourBytes + r * 4, 16);
+      }
+      for (std::size_t i = 0; i < kScales + kMins; ++i) {
+        std::memcpy(block + kCodeBytes + i * kFourBytes + r * 4,
+                    spare + kCodeBytes + i * kFourBytes + r * 4, 16);
+      }
+    }
+  }
+}
+
+// ---- multiplying
+
+/// So many vectors of rows, and columns at most, have their sums in registers at once.
+inline constexpr std::size_t kRowVectors = 2;
+inline constexpr std::size_t kMostColumns = kBytes == 64 ? 6 : 3;
+
+template <std::size_t Scales, std::size_t Mins, std::size_t C>
+void multiply_tile(const std::byte* w, std::size_t blocks, const std::byte* x, float* y,
+                   std::size_t y_stride, bool add) {
+  const D d;
+  constexpr bool kOffset = Mins == 0;
+  constexpr std::size_t R = kRowVectors;
+  const auto w_floats = [&](std::size_t i, std::size_t r) {
+    return hn::Load(d, reinterpret_cast<const float*>(w + kCodeBytes + i * kFourBytes) + r * kLanes);
+  };
+  const auto x_number = [&](std::size_t at, std::size_t c) {
+    return hn::Set(d, reinterpret_cast<const float*>(x + at)[c]);
+  };
+  V sums[R][C];
+  HWY_UNROLL(2)
+  for (std::size_t r = 0; r < R; ++r) {
+    HWY_UNROLL(6)
+    for (std::size_t c = 0; c < C; ++c) {
+      sums[r][c] = add ? hn::LoadU(d, y + c * y_stride + r * kLanes) : hn::Zero(d);
+    }
+  }
+  for (; blocks > 0; --blocks) {
+    HWY_UNROLL(2)
+    for (std::size_t s = 0; s < Scales; ++s) {
+      VI whole[R][C];
+      HWY_UNROLL(6)
+      for (std::size_t c = 0; c < C; ++c) {
+        VI start = hn::Zero(DI());
+        if constexpr (kOffset && kOffsetInSum) {
+          start = hn::Set(DI(), reinterpret_cast<const std::int32_t*>(x + kXSumsAt +
+                                                                      s * kXFourBytes)[c]);
+        }
+        HWY_UNROLL(2)
+        for (std::size_t r = 0; r < R; ++r) whole[r][c] = start;
+      }
+      HWY_UNROLL(8)
+      for (std::size_t four = s * 8 / Scales; four < (s + 1) * 8 / Scales; ++four) {
+        V8 row[R];
+        HWY_UNROLL(2)
+        for (std::size_t r = 0; r < R; ++r) row[r] = load(w + four * kFourBytes + r * kBytes);
+        HWY_UNROLL(6)
+        for (std::size_t c = 0; c < C; ++c) {
+          const auto* at = reinterpret_cast<const std::int32_t*>(x + four * kXFourBytes) + c;
+          const V8 column = hn::BitCast(D8(), hn::Set(DI(), *at));
+          HWY_UNROLL(2)
+          for (std::size_t r = 0; r < R; ++r) {
+            whole[r][c] = dot4<kOffset>(whole[r][c], row[r], column);
+          }
+        }
+      }
+      V scale[R];
+      HWY_UNROLL(2)
+      for (std::size_t r = 0; r < R; ++r) scale[r] = w_floats(s, r);
+      HWY_UNROLL(6)
+      for (std::size_t c = 0; c < C; ++c) {
+        const V x_scale = x_number(kXScalesAt, c);
+        HWY_UNROLL(2)
+        for (std::size_t r = 0; r < R; ++r) {
+          sums[r][c] = hn::MulAdd(hn::ConvertTo(d, whole[r][c]), hn::Mul(scale[r], x_scale),
+                                  sums[r][c]);
+        }
+      }
+    }
+    HWY_UNROLL(2)
+    for (std::size_t m = 0; m < Mins; ++m) {
+      V least[R];
+      HWY_UNROLL(2)
+      for (std::size_t r = 0; r < R; ++r) least[r] = w_floats(Scales + m, r);
+      HWY_UNROLL(6)
+      for (std::size_t c = 0; c < C; ++c) {
+        const V x_sum = x_number(kXSumsAt + m * kXFourBytes, c);
+        HWY_UNROLL(2)
+        for (std::size_t r = 0; r < R; ++r) {
+          sums[r][c] = hn::NegMulAdd(least[r], x_sum, sums[r][c]);
+        }
+      }
+    }
+    w += panel_block_bytes(Scales, Mins);
+    x += x_block_bytes(Scales, Mins);
+  }
+  HWY_UNROLL(2)
+  for (std::size_t r = 0; r < R; ++r) {
+    HWY_UNROLL(6)
+    for (std::size_t c = 0; c < C; ++c) hn::StoreU(sums[r][c], d, y + c * y_stride + r * kLanes);
+  }
+}
+
+using MultiplyTile = void (*)(const std::byte*, std::size_t, const std::byte*, float*, std::size_t,
+                              bool);
+
+/// By number of columns, less one.
+template <std::size_t Scales, std::size_t Mins>
+inline constexpr MultiplyTile kMultiplyTile[] = {
+    multiply_tile<Scales, Mins, 1>, multiply_tile<Scales, Mins, 2>, multiply_tile<Scales, Mins, 3>,
+#if HWY_TARGET == HWY_AVX3_DL || HWY_TARGET == HWY_AVX3
+    multiply_tile<Scales, Mins, 4>, multiply_tile<Scales, Mins, 5>, multiply_tile<Scales, Mins, 6>,
+#endif
+};
+
+template <std::size_t Scales, std::size_t Mins>
+void multiply_group(const std::byte* panel, std::size_t blocks, const std::byte* x,
+                    std::size_t columns, float* y, std::size_t y_stride, bool add) {
+  static_assert(std::size(kMultiplyTile<Scales, Mins>) == kMostColumns);
+  constexpr std::size_t kTileRows = kRowVectors * kLanes;
+  for (std::size_t c = 0; c < columns; c += kMostColumns) {
+    const MultiplyTile multiply =
+        kMultiplyTile<Scales, Mins>[std::min(kMostColumns, columns - c) - 1];
+    for (std::size_t r = 0; r < kRows; r += kTileRows) {
+      multiply(panel + 4 * r, blocks, x + 4 * c, y + c * y_stride + r, y_stride, add);
+    }
+  }
+}
+
+/// What a format is made of, without its type.
+struct ManyEntry {
+  Int8Need need;
+  void (*decode)(const std::byte*, std::size_t, std::size_t, std::size_t, std::byte*) = nullptr;
+};
+inline constexpr auto kManyTable = make_code_table<ManyEntry>([]<class F>() {
+  return ManyEntry{{32 / F::kRun, F::kMinRun == 0 ? 0 : 32 / F::kMinRun}, decode_rows<F>};
+});
+
+void DecodePanel(DType type, const std::byte* w, std::size_t w_stride, std::size_t rows,
+                 std::size_t k, std::byte* panel) {
+  kManyTable[static_cast<std::size_t>(type)].decode(w, w_stride, rows, k, panel);
+}
+
+void MultiplyInt8Panel(Int8Need need, const std::byte* panel, std::size_t blocks, const std::byte* x,
+                   std::size_t columns, float* y, std::size_t y_stride, bool add) {
+  struct Entry {
+    Int8Need need;
+    decltype(&multiply_group<1, 0>) multiply;
+  };
+  static constexpr Entry kEntries[] = {{{1, 0}, multiply_group<1, 0>},
+                                       {{2, 0}, multiply_group<2, 0>},
+                                       {{1, 1}, multiply_group<1, 1>},
+                                       {{1, 2}, multiply_group<1, 2>}};
+  const auto* entry = std::ranges::find(kEntries, need, &Entry::need);
+  entry->multiply(panel, blocks, x, columns, y, y_stride, add);
+}
+
+Int8Need NeedOf(DType type) {
+  return kManyTable[static_cast<std::size_t>(type)].need;
+}
+
+void QuantizeMany(const float* x, std::size_t x_stride, std::size_t count, std::size_t k,
+                  Int8Need need, std::byte* to) {
+  const auto scales = static_cast<std::size_t>(need.scales);
+  const auto mins = static_cast<std::size_t>(need.mins);
+  const std::size_t step = x_block_bytes(scales, mins);
+  const std::size_t runs = mins == 0 ? scales : mins;
+  const std::size_t run = 32 / runs;
+  for (std::size_t first = 0; first < k; first += 32, to += step) {
+    for (std::size_t c = 0; c < count; ++c) {
+      const Rounded block = round_block(x + c * x_stride + first);
+      for (std::size_t four = 0; four < 8; ++four) {
+        std::memcpy(to + four * kXFourBytes + 4 * c, block.bytes + 4 * four, 4);
+      }
+      std::memcpy(to + kXScalesAt + 4 * c, &block.scale, 4);
+      for (std::size_t i = 0; i < runs; ++i) {
+        std::int32_t sum = 0;
+        for (std::size_t e = 0; e < run; ++e) sum += block.bytes[i * run + e];
+        std::byte* at = to + kXSumsAt + i * kXFourBytes + 4 * c;
+        if (mins == 0) {
+          sum *= -128;
+          std::memcpy(at, &sum, 4);
+        } else {
+          const float scaled = block.scale * static_cast<float>(sum);
+          std::memcpy(at, &scaled, 4);
+        }
+      }
+    }
+  }
+}
+
+#endif  // HWY_TARGET == HWY_SCALAR
+
+}  // namespace shunt::cpu::simd::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace shunt::cpu::simd {
+
+HWY_EXPORT(NeedOf);
+HWY_EXPORT(QuantizeMany);
+HWY_EXPORT(DecodePanel);
+HWY_EXPORT(MultiplyInt8Panel);
+
+namespace {
+std::size_t size(std::int64_t n) {
+  return static_cast<std::size_t>(n);
+}
+}  // namespace
+
+Int8Need int8_need(DType type) {
+  return HWY_DYNAMIC_DISPATCH(NeedOf)(type);
+}
+bool has_codes(DType type) {
+  return int8_need(type).scales != 0;
+}
+
+std::int64_t many_block_bytes(Int8Need need) {
+  constexpr std::int64_t kNumber = kManyColumns * 4;
+  return kNumber * (8 + 1 + (need.mins == 0 ? need.scales : need.mins));
+}
+
+void quantize_many(const float* x, std::int64_t x_stride, std::int64_t count, std::int64_t k,
+                   Int8Need need, std::byte* to) {
+  HWY_DYNAMIC_DISPATCH(QuantizeMany)(x, size(x_stride), size(count), size(k), need, to);
+}
+
+void decode_panel(DType type, const std::byte* w, std::int64_t w_stride, std::int64_t rows,
+                  std::int64_t k, std::byte* panel) {
+  HWY_DYNAMIC_DISPATCH(DecodePanel)(type, w, size(w_stride), size(rows), size(k), panel);
+}
+
+void multiply_panel(Int8Need need, const std::byte* panel, std::int64_t k, const std::byte* x,
+                    std::int64_t columns, float* y, std::int64_t y_stride, bool add) {
+  HWY_DYNAMIC_DISPATCH(MultiplyInt8Panel)
+  (need, panel, size(k) / kInt8Block, x, size(columns), y, size(y_stride), add);
+}
+
+}  // namespace shunt::cpu::simd
+#endif  // HWY_ONCE

@@ -1,0 +1,6 @@
+// As targets.h, and AVX-512 with VNNI and VBMI (Ice Lake, Zen 4): for products of integers.
+#pragma once
+
+#define HWY_WANT_AVX3_DL 1
+#define HWY_DISABLED_TARGETS \
+  (HWY_SSSE3 | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
