@@ -14,7 +14,6 @@ namespace {
 
 /// Up to so many columns are few.
 constexpr std::int64_t kFewColumns = 4;
-static_assert(kFewColumns == simd::kFewColumns);
 constexpr std::int64_t kDotItemRows = 16;
 /// Products of integers: so many items are enough for all threads, if columns are not too few.
 constexpr std::int64_t kEnoughItems = 64;
@@ -43,14 +42,19 @@ struct Cut {
 
   static Cut of(const Call& call) {
     const Sizes& y = call.result.sizes;
+    if (in_integers(call)) {
+      const auto few = simd::few_columns(simd::int8_need(call.sources[0].dtype));
+      if (y[1] <= few) return {kDotItemRows, few};
+      return {simd::kInt8Rows, integer_columns(y)};
+    }
     if (y[1] <= kFewColumns) return {kDotItemRows, kFewColumns};
-    if (in_integers(call)) return {simd::kInt8Rows, integer_columns(y)};
     return {kTileRows, kTileColumns};
   }
   /// Decoding rows costs what 20 columns do: as many columns as leave enough items to share out.
   static std::int64_t integer_columns(const Sizes& y) {
     const std::int64_t tiles = ceil_div(y[0], simd::kInt8Rows) * y[2] * y[3];
-    const std::int64_t parts = std::max<std::int64_t>(1, kEnoughItems / std::max<std::int64_t>(1, tiles));
+    const std::int64_t parts =
+        std::max<std::int64_t>(1, kEnoughItems / std::max<std::int64_t>(1, tiles));
     const std::int64_t columns = std::max(kLeastColumns, ceil_div(y[1], parts));
     return ceil_div(columns, simd::kManyColumns) * simd::kManyColumns;
   }
@@ -99,8 +103,8 @@ void multiply_integers(const Call& call, const Tile& t, std::byte* scratch) {
   const TensorArg& x = call.sources[1];
   const auto columns = RoundedColumns::of(x.sizes, in.w.dtype);
   const Sizes& y_sizes = call.result.sizes;
-  const std::int64_t slice = t.i2 / (y_sizes[2] / x.sizes[2]) +
-                             t.i3 / (y_sizes[3] / x.sizes[3]) * x.sizes[2];
+  const std::int64_t slice =
+      t.i2 / (y_sizes[2] / x.sizes[2]) + t.i3 / (y_sizes[3] / x.sizes[3]) * x.sizes[2];
   const std::byte* rounded = call.scratch + slice * columns.slice_bytes();
   if (columns.few()) {
     return simd::multiply_few(in.w.dtype, in.w.data, in.w.strides[1], t.rows, rounded, t.columns,
@@ -157,14 +161,14 @@ class Matmul final : public AnyCaseKernel {
   std::optional<Staging> staging(const NodeView& node) const override {
     if (scratch(node) == 0) return {};
     const simd::Int8Need need = simd::int8_need(node.source(0).dtype);
-    return Staging{1, need.scales * 4 + need.mins};
+    return Staging{1, (static_cast<std::int64_t>(need.order) * 4 + need.scales) * 4 + need.mins};
   }
   std::size_t scratch(const NodeView& node) const override {
     const Tensor& w = node.source(0);
     if (!simd::has_codes(w.dtype) || !plain_rows(w)) return 0;
     RoundedColumns columns = RoundedColumns::of(max_sizes(node.source(1).shape), w.dtype);
     const std::int64_t many = columns.bytes();
-    columns.n = std::min(columns.n, kFewColumns);  // a run may have fewer
+    columns.n = std::min(columns.n, simd::few_columns(columns.need));  // a run may have fewer
     return static_cast<std::size_t>(std::max(many, columns.bytes()));
   }
   std::size_t worker_scratch(const NodeView& node) const override {

@@ -19,7 +19,7 @@ struct RoundedColumns {
   static RoundedColumns of(const Sizes& x, DType w) {
     return {x[0], x[1], x[2] * x[3], simd::int8_need(w)};
   }
-  bool few() const { return n <= simd::kFewColumns; }
+  bool few() const { return n <= simd::few_columns(need); }
   /// Items that are rounded at once, of a slice.
   std::int64_t groups() const { return few() ? n : ceil_div(n, simd::kManyColumns); }
   std::int64_t group_bytes() const {
@@ -46,7 +46,7 @@ inline void round_columns(const TensorArg& x, const RoundedColumns& to, std::int
   };
   const bool plain = x.dtype == DType::kF32 && has_plain_rows(x);
   if (to.few()) {
-    return simd::quantize_few(view_f32(x, column(group), 0, to.k, room), to.k, at);
+    return simd::quantize_few(view_f32(x, column(group), 0, to.k, room), to.k, to.need, at);
   }
   const std::int64_t first_column = group * simd::kManyColumns;
   const std::int64_t count = std::min(simd::kManyColumns, to.n - first_column);
@@ -80,9 +80,9 @@ inline void multiply_rounded(const TensorArg& w, std::int64_t rows, const Rounde
   const std::int64_t block_bytes = simd::many_block_bytes(x.need);
   for (std::int64_t k = 0; k < x.k; k += simd::kInt8Depth) {
     const std::int64_t depth = std::min(simd::kInt8Depth, x.k - k);
-    simd::decode_panel(w.dtype,
-                       w.data + k / type.block_elements * static_cast<std::int64_t>(type.block_bytes),
-                       w.strides[1], rows, depth, scratch);
+    simd::decode_panel(
+        w.dtype, w.data + k / type.block_elements * static_cast<std::int64_t>(type.block_bytes),
+        w.strides[1], rows, depth, scratch);
     for (std::int64_t c = 0; c < columns; c += simd::kManyColumns) {
       const std::int64_t here = std::min(simd::kManyColumns, columns - c);
       const std::byte* group = slice + (first + c) / simd::kManyColumns * x.group_bytes() +

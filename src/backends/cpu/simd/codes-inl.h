@@ -1,6 +1,6 @@
 // Quantised weights as bytes: what the products with 8-bit activations are made of. A format gives
-// `kGroup` elements at a time, as chunks of 64 codes u (one byte each, in the order of the elements)
-// and a scale s for each run of 32 or 16 elements:
+// `kGroup` elements at a time, as vectors of codes u (one byte each) and a scale s for each run of
+// 32 or 16 elements:
 //   kMinRun == 0:  value = s * (u - 128)
 //   else:          value = s * u - m, with a minimum m for each such run of elements
 // The codes are chosen so that this is exact: no weight is rounded. Included once for each target.
@@ -11,14 +11,20 @@
 #define SHUNT_CPU_SIMD_CODES_INL_H
 #endif
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 
 #include "backends/cpu/simd/formats-inl.h"
+#include "backends/cpu/simd/int8.h"
 #include "hwy/highway.h"
 #include "shunt/tensor.h"
+
+#if HWY_ARCH_X86
+#include <immintrin.h>
+#endif
 
 // A single lane has nothing to gain from bytes.
 #if HWY_TARGET != HWY_SCALAR
@@ -30,10 +36,6 @@ using D8 = hn::ScalableTag<std::uint8_t>;
 using V8 = hn::Vec<D8>;
 /// Bytes in a vector.
 inline constexpr std::size_t kBytes = hn::MaxLanes(D8());
-/// A chunk: so many codes, in so many vectors.
-inline constexpr std::size_t kChunk = 64;
-inline constexpr std::size_t kParts = kChunk / kBytes;
-static_assert(kParts * kBytes == kChunk);
 
 HWY_INLINE V8 load(const std::byte* from) {
   return hn::LoadU(D8(), reinterpret_cast<const std::uint8_t*>(from));
@@ -67,157 +69,356 @@ HWY_INLINE float f16_at(const std::byte* from) {
   return hn::GetLane(f16_to_f32(d1, hn::Set(d16, little_u16(from))));
 }
 
-/// Part `p` of a chunk whose first half is `a` and whose second half is `b`, of 32 bytes each.
-HWY_INLINE V8 halves(const std::byte* a, const std::byte* b, std::size_t p) {
-  if constexpr (kBytes == 64) {
-    const hn::Half<D8> half;
-    const auto lower = hn::LoadU(half, reinterpret_cast<const std::uint8_t*>(a));
-    const auto upper = hn::LoadU(half, reinterpret_cast<const std::uint8_t*>(b));
-    return hn::Combine(D8(), upper, lower);
-  } else {
-    constexpr std::size_t kPerHalf = 32 / kBytes;
-    return load((p < kPerHalf ? a : b) + p % kPerHalf * kBytes);
+// ---- the order of codes
+//
+// A group's codes come as vectors, in the order that is cheapest to make; 16 neighbouring elements
+// always stay together. Natural: as they are. Halves: blocks of 32 whose bytes hold elements i and
+// i + 16 give the first halves of as many blocks as a vector holds 16 elements, then their second
+// halves: both have the same scales, lane by lane. Pairs and quarters: vectors of 64 bytes hold
+// blocks 0 and 2, then 1 and 3, or blocks 0 and 4, 1 and 5, 2 and 6, then 3 and 7; smaller ones are
+// natural.
+
+/// Which 16 elements of a group are at 16 bytes number `piece` of its vectors.
+constexpr std::size_t sixteen_at(CodeOrder order, std::size_t piece) {
+  constexpr std::size_t kPieces = kBytes / 16;
+  if (order == CodeOrder::kHalves) {
+    const std::size_t vector = piece / kPieces;
+    return (vector / 2 * kPieces + piece % kPieces) * 2 + vector % 2;
   }
+  if (kBytes < 64 || order == CodeOrder::kNatural) return piece;
+  const std::size_t first =
+      order == CodeOrder::kPairs ? piece / 8 * 4 + piece / 4 % 2 : piece / 16 * 8 + piece / 4 % 4;
+  const std::size_t step = order == CodeOrder::kPairs ? 2 : 4;
+  return (first + piece / 2 % 2 * step) * 2 + piece % 2;
 }
-/// Part `p` of a chunk that is 16 bytes of `a`, again, 16 of `b`, and again.
-HWY_INLINE V8 twice_each(const std::byte* a, const std::byte* b, std::size_t p) {
-  const auto* from_a = reinterpret_cast<const std::uint8_t*>(a);
-  const auto* from_b = reinterpret_cast<const std::uint8_t*>(b);
-  if constexpr (kBytes == 64) {
-    return hn::ConcatUpperLower(D8(), hn::LoadDup128(D8(), from_b), hn::LoadDup128(D8(), from_a));
-  } else {
-    return hn::LoadDup128(D8(), p * kBytes < 32 ? from_a : from_b);
+
+/// For each vector of a group N numbers: f(vector, 0), f(vector, 1), ...
+template <class T, std::size_t N, class Function>
+constexpr std::array<std::array<T, N>, 256 / kBytes> by_vector(const Function& f) {
+  std::array<std::array<T, N>, 256 / kBytes> numbers{};
+  for (std::size_t v = 0; v < numbers.size(); ++v) {
+    for (std::size_t i = 0; i < N; ++i) numbers[v][i] = static_cast<T>(f(v, i));
   }
+  return numbers;
 }
-/// Bytes of 8 lanes of 64 bits shifted right, by `even` where the 128 bits (or 256, if Wide) that
-/// they are part of have an even number in the chunk, by `odd` else; and masked.
-template <bool Wide>
-HWY_INLINE V8 shifted(V8 v, int even, int odd, std::uint8_t mask, std::size_t p) {
+
+/// Lanes of vector `v` of a group that hold run number lane_run() of `Run` elements.
+template <CodeOrder Order, std::size_t Run>
+constexpr std::size_t lane_run(std::size_t v, std::size_t lane) {
+  return sixteen_at(Order, v * (kBytes / 16) + lane / 4) * 16 / Run;
+}
+
+/// 8 or 16 small numbers as bytes, from words whose lowest byte is the first.
+template <std::size_t N>
+using Small = hn::Vec<hn::CappedTag<std::uint8_t, N>>;
+HWY_INLINE std::uint64_t in_memory_order(std::uint64_t word) {
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+  word = __builtin_bswap64(word);
+#endif
+  return word;
+}
+HWY_INLINE Small<8> small_numbers(std::uint64_t word) {
+  const hn::CappedTag<std::uint8_t, 8> d;
+  return hn::BitCast(d, hn::Set(hn::CappedTag<std::uint64_t, 1>(), in_memory_order(word)));
+}
+/// All 16, again in each 16 bytes of a vector.
+HWY_INLINE V8 small_numbers_again(std::uint64_t low, std::uint64_t high) {
   const hn::Repartition<std::uint64_t, D8> d64;
-  constexpr std::size_t kSame = Wide ? 32 : 16;
-  if constexpr (kBytes <= kSame) {
-    const int by = p * kBytes / kSame % 2 == 0 ? even : odd;
-    const auto moved = hn::ShiftRightSame(hn::BitCast(d64, v), by);
-    return hn::And(hn::BitCast(D8(), moved), all(mask));
+  return hn::BitCast(D8(), hn::InterleaveLower(d64, hn::Set(d64, in_memory_order(low)),
+                                               hn::Set(d64, in_memory_order(high))));
+}
+/// d * (number - bias).
+template <class DF, class Numbers>
+HWY_INLINE hn::Vec<DF> scaled(DF df, Numbers numbers, float d, float bias) {
+  const hn::RebindToSigned<DF> di;
+  const auto value = hn::ConvertTo(df, hn::PromoteTo(di, numbers));
+  return hn::Mul(hn::Sub(value, hn::Set(df, bias)), hn::Set(df, d));
+}
+
+/// The scales of a group, spread over the lanes of its vectors.
+template <CodeOrder Order, std::size_t Run>
+HWY_INLINE V spread(const float* scales, std::size_t v) {
+  const D d;
+  constexpr auto run = lane_run<Order, Run>;
+  if constexpr (kLanes == 4) {
+    return hn::Set(d, scales[run(v, 0)]);
+  } else if constexpr (kLanes == 8) {
+    if (run(v, 0) == run(v, 4)) return hn::Set(d, scales[run(v, 0)]);
+    return hn::ConcatUpperLower(d, hn::Set(d, scales[run(v, 4)]), hn::Set(d, scales[run(v, 0)]));
   } else {
-    constexpr std::size_t kStep = kSame / 8;
-    HWY_ALIGN std::uint64_t by[hn::MaxLanes(d64)];
-    for (std::size_t i = 0; i < hn::MaxLanes(d64); ++i) {
-      by[i] = static_cast<std::uint64_t>(i / kStep % 2 == 0 ? even : odd);
-    }
-    const auto moved = hn::Shr(hn::BitCast(d64, v), hn::Load(d64, by));
-    return hn::And(hn::BitCast(D8(), moved), all(mask));
+    const auto half = [&](std::size_t lane) {
+      const hn::Half<D> dh;
+      const auto low = hn::Set(dh, scales[run(v, lane)]);
+      if (run(v, lane) == run(v, lane + 4)) return low;
+      return hn::ConcatUpperLower(dh, hn::Set(dh, scales[run(v, lane + 4)]), low);
+    };
+    return hn::Combine(d, half(8), half(0));
   }
+}
+
+/// The scales of a group, each once; vectors of 16 lanes keep them in a register.
+template <std::size_t N>
+class ScaleSet {
+ public:
+#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL
+  /// `bytes`: N signed or unsigned ones.
+  template <class Bytes>
+  HWY_INLINE ScaleSet(Bytes bytes, float d, float bias)
+      : v_(widened(scaled(hn::CappedTag<float, N>(), bytes, d, bias))) {}
+  template <CodeOrder Order, std::size_t Run>
+  HWY_INLINE V spread(std::size_t v) const {
+    alignas(64) static constexpr auto kLane = by_vector<std::int32_t, kLanes>(
+        [](std::size_t vector, std::size_t lane) { return lane_run<Order, Run>(vector, lane); });
+    return V{_mm512_maskz_permutexvar_ps(0xffff, _mm512_load_si512(kLane[v].data()), v_.raw)};
+  }
+  HWY_INLINE void store(float* to) const {
+    const hn::CappedTag<float, N> d;
+    hn::StoreU(narrowed(d), d, to);
+  }
+
+ private:
+  template <class VN>
+  static HWY_INLINE V widened(VN v) {
+    if constexpr (N == 16) {
+      return v;
+    } else {
+      return hn::ZeroExtendVector(D(), v);
+    }
+  }
+  template <class DN>
+  HWY_INLINE hn::Vec<DN> narrowed(DN d) const {
+    if constexpr (N == 16) {
+      return v_;
+    } else {
+      return hn::LowerHalf(d, v_);
+    }
+  }
+  V v_;
+#else
+  template <class Bytes>
+  HWY_INLINE ScaleSet(Bytes bytes, float d, float bias) {
+    using T = hn::TFromV<Bytes>;
+    alignas(16) T each[N];
+    const hn::CappedTag<T, N> dn;
+    hn::Store(bytes, dn, each);
+    const hn::CappedTag<float, 8> df;
+    const hn::Rebind<T, decltype(df)> d8;
+    for (std::size_t i = 0; i < N; i += hn::MaxLanes(df)) {
+      hn::Store(scaled(df, hn::LoadU(d8, each + i), d, bias), df, all_ + i);
+    }
+  }
+  template <CodeOrder Order, std::size_t Run>
+  HWY_INLINE V spread(std::size_t v) const {
+    return codes::spread<Order, Run>(all_, v);
+  }
+  HWY_INLINE void store(float* to) const {
+    std::memcpy(to, all_, sizeof all_);
+  }
+
+ private:
+  alignas(32) float all_[N];
+#endif
+};
+
+// ---- pieces of codes
+
+/// The 16 bytes at `from`, and as many more, `stride` bytes apart, as a vector holds.
+template <std::size_t Bytes = kBytes>
+HWY_INLINE V8 sixteens(const std::byte* from, std::size_t stride) {
+  const hn::CappedTag<std::uint8_t, Bytes> d;
+  const hn::CappedTag<std::uint8_t, std::min<std::size_t>(Bytes, 16)> d16;
+  const auto at = [&](std::size_t i) {
+    return hn::LoadU(d16, reinterpret_cast<const std::uint8_t*>(from + i * stride));
+  };
+  if constexpr (Bytes == 16) {
+    return at(0);
+  } else if constexpr (Bytes == 32) {
+    return hn::Combine(d, at(1), at(0));
+  } else {
+    const hn::Half<decltype(d)> half;
+    return hn::Combine(d, hn::Combine(half, at(3), at(2)), hn::Combine(half, at(1), at(0)));
+  }
+}
+/// 32 bytes at `low`, and 32 at `high` in a second half, if vectors hold 64; else those of them
+/// that vector v of all 32 at a time holds.
+template <std::size_t Bytes = kBytes>
+HWY_INLINE V8 thirty_twos(const std::byte* low, const std::byte* high, std::size_t v) {
+  if constexpr (Bytes == 64) {
+    const hn::CappedTag<std::uint8_t, Bytes> d;
+    const hn::Half<decltype(d)> half;
+    const auto at = [&](const std::byte* from) {
+      return hn::LoadU(half, reinterpret_cast<const std::uint8_t*>(from));
+    };
+    return hn::Combine(d, at(high), at(low));
+  } else {
+    return load(low + v * Bytes % 32);
+  }
+}
+/// Stores 16 bytes number p of a vector at to + at[p], aligned to 16 bytes.
+template <std::size_t Bytes = kBytes>
+HWY_INLINE void store_sixteens(V8 v, std::uint8_t* to,
+                               const std::array<std::uint16_t, kBytes / 16>& at) {
+#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL
+  const auto place = [&](std::size_t p) { return reinterpret_cast<__m128i*>(to + at[p]); };
+  const __m256i lower = _mm512_castsi512_si256(v.raw);
+  const __m256i upper = _mm512_maskz_extracti64x4_epi64(15, v.raw, 1);
+  _mm_store_si128(place(0), _mm256_castsi256_si128(lower));
+  _mm_store_si128(place(1), _mm256_extracti128_si256(lower, 1));
+  _mm_store_si128(place(2), _mm256_castsi256_si128(upper));
+  _mm_store_si128(place(3), _mm256_extracti128_si256(upper, 1));
+#else
+  const hn::CappedTag<std::uint8_t, Bytes> d;
+  if constexpr (Bytes == 16) {
+    hn::Store(v, d, to + at[0]);
+  } else {
+    const hn::Half<decltype(d)> half;
+    hn::Store(hn::LowerHalf(half, v), half, to + at[0]);
+    hn::Store(hn::UpperHalf(half, v), half, to + at[1]);
+  }
+#endif
+}
+/// Bits of bytes, from `bit` on, at the bottom.
+template <int Bit>
+HWY_INLINE V8 down(V8 v, std::uint8_t mask) {
+  const hn::Repartition<std::uint32_t, D8> d32;
+  return hn::And(hn::BitCast(D8(), hn::ShiftRight<Bit>(hn::BitCast(d32, v))), all(mask));
+}
+/// The same, higher up.
+template <int Bit>
+HWY_INLINE V8 up(V8 v, std::uint8_t mask) {
+  const hn::Repartition<std::uint32_t, D8> d32;
+  return hn::And(hn::BitCast(D8(), hn::ShiftLeft<Bit>(hn::BitCast(d32, v))), all(mask));
 }
 /// A table of 16 bytes looked up.
 HWY_INLINE V8 look_up(const std::uint8_t* table, V8 indices) {
   return hn::TableLookupBytes(hn::LoadDup128(D8(), table), indices);
 }
-/// 255 where bit i of 64 is set, else 0, for the bytes of a part.
-HWY_INLINE V8 bits_to_bytes(std::uint32_t first, std::uint32_t second, std::size_t p) {
-  // Each byte of the bits is spread over 8 bytes, of which each looks at its own bit.
-  HWY_ALIGN std::uint64_t words[8];
-  for (std::size_t i = 0; i < 4; ++i) {
-    words[i] = (first >> (8 * i) & 255U) * 0x0101010101010101U;
-    words[i + 4] = (second >> (8 * i) & 255U) * 0x0101010101010101U;
-  }
-  const hn::Repartition<std::uint64_t, D8> d64;
-  const V8 spread = hn::BitCast(D8(), hn::Load(d64, words + p * kBytes / 8));
-  const V8 bit = hn::BitCast(D8(), hn::Set(d64, 0x8040201008040201U));
-  return hn::VecFromMask(D8(), hn::Eq(hn::And(spread, bit), bit));
-}
-/// to[i] = d * (bytes[i] - bias), n a multiple of 4.
-template <class T>
-HWY_INLINE void scale_bytes(const T* bytes, std::size_t n, float d, float bias, float* to) {
-  const hn::CappedTag<float, 8> df;
-  const hn::Rebind<T, decltype(df)> d8;
-  const hn::RebindToSigned<decltype(df)> di;
-  for (std::size_t i = 0; i < n; i += hn::MaxLanes(df)) {
-    const auto value = hn::ConvertTo(df, hn::PromoteTo(di, hn::LoadU(d8, bytes + i)));
-    hn::StoreU(hn::Mul(hn::Sub(value, hn::Set(df, bias)), hn::Set(df, d)), df, to + i);
-  }
+/// Whether bit i % 16 of bits[i / 16] is set, for each byte i of a vector.
+HWY_INLINE hn::Mask<D8> bits_as_mask(const std::uint16_t (&bits)[kBytes / 16]) {
+  // LoadMaskBits() reads 8 bytes, whatever it needs, in the order of memory.
+  std::uint64_t word = 0;
+  for (std::size_t i = 0; i < kBytes / 16; ++i) word |= std::uint64_t{bits[i]} << (16 * i);
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+  word = __builtin_bswap64(word);
+#endif
+  std::uint8_t bytes[8];
+  std::memcpy(bytes, &word, sizeof bytes);
+  return hn::LoadMaskBits(D8(), bytes);
 }
 
 /// What formats have in common.
-template <std::size_t Group, std::size_t Bytes, std::size_t Run, std::size_t MinRun = 0>
+template <std::size_t Group, std::size_t Bytes, CodeOrder Order, std::size_t Run,
+          std::size_t MinRun = 0>
 struct Format {
   static constexpr std::size_t kGroup = Group;       ///< elements that are loaded together
   static constexpr std::size_t kGroupBytes = Bytes;  ///< their bytes
-  static constexpr std::size_t kRun = Run;           ///< elements that share a scale
+  static constexpr CodeOrder kOrder = Order;
+  static constexpr std::size_t kRun = Run;  ///< elements that share a scale
   static constexpr std::size_t kRuns = Group / Run;
   static constexpr std::size_t kMinRun = MinRun;  ///< elements that share a minimum; 0: an offset
   static constexpr std::size_t kMinRuns = MinRun == 0 ? 0 : Group / MinRun;
+  /// Scales are these times the format's own.
+  static constexpr float kUnit = 1;
+  static constexpr std::size_t kVectors = Group / kBytes;
+  static constexpr std::size_t kPieces = kBytes / 16;
 };
 
-/// Types of 32 elements a block are loaded two blocks at a time.
-template <std::size_t BlockBytes, std::size_t MinRun = 0>
-using PairFormat = Format<64, 2 * BlockBytes, 32, MinRun>;
-
-struct Q8_0 : PairFormat<34> {
+/// Types of 32 elements a block, whose scale is the F16 at its start, are loaded 4 blocks at a
+/// time.
+template <std::size_t BlockBytes, CodeOrder Order, std::size_t MinRun = 0>
+struct Blocks : Format<128, 4 * BlockBytes, Order, 32, MinRun> {
+  static constexpr std::size_t kBlockBytes = BlockBytes;
   const std::byte* at;
-  alignas(16) float scales[kRuns];
-  HWY_INLINE explicit Q8_0(const std::byte* from) : at(from), scales{f16_at(from), f16_at(from + 34)} {}
-  HWY_INLINE V8 codes(std::size_t, std::size_t p) const {
-    return hn::Xor(halves(at + 2, at + 36, p), all(0x80));
+  HWY_INLINE explicit Blocks(const std::byte* from) : at(from) {}
+
+  HWY_INLINE float number(std::size_t block, std::size_t offset) const {
+    return f16_at(at + block * kBlockBytes + offset);
   }
-};
-
-/// The nibbles at the top of bytes: 16 * (q - 8) + 128.
-struct Q4_0 : PairFormat<18> {
-  const std::byte* at;
-  alignas(16) float scales[kRuns];
-  HWY_INLINE explicit Q4_0(const std::byte* from)
-      : at(from), scales{f16_at(from) / 16, f16_at(from + 18) / 16} {}
-  HWY_INLINE V8 codes(std::size_t, std::size_t p) const {
-    const V8 pairs = twice_each(at + 2, at + 20, p);
-    const hn::Repartition<std::uint64_t, D8> d64;
-    if constexpr (kBytes == 16) {
-      if (p % 2 == 1) return hn::And(pairs, all(0xf0));
-      return hn::And(hn::BitCast(D8(), hn::ShiftLeft<4>(hn::BitCast(d64, pairs))), all(0xf0));
-    } else {
-      HWY_ALIGN constexpr std::uint64_t kBy[8] = {4, 4, 0, 0, 4, 4, 0, 0};
-      const auto moved = hn::Shl(hn::BitCast(d64, pairs), hn::Load(d64, kBy));
-      return hn::And(hn::BitCast(D8(), moved), all(0xf0));
+  HWY_INLINE V scale(std::size_t v) const {
+    constexpr auto run = lane_run<Order, 32>;
+#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL
+    // Lanes of 16 bits first, then all are converted at once.
+    const auto bits = [&](std::size_t lane) {
+      return static_cast<short>(little_u16(at + run(v, lane) * kBlockBytes));
+    };
+    __m256i halves = _mm256_set1_epi16(bits(0));
+    if (run(v, 4) != run(v, 0)) halves = _mm256_mask_set1_epi16(halves, 0xfff0, bits(4));
+    halves = _mm256_mask_set1_epi16(halves, 0xff00, bits(8));
+    if (run(v, 12) != run(v, 8)) halves = _mm256_mask_set1_epi16(halves, 0xf000, bits(12));
+    return V{_mm512_maskz_cvtph_ps(0xffff, halves)};
+#else
+    alignas(16)
+        const float all_scales[4] = {number(0, 0), number(1, 0), number(2, 0), number(3, 0)};
+    (void)run;
+    return spread<Order, 32>(all_scales, v);
+#endif
+  }
+  HWY_INLINE void store_scales(float* to) const {
+    for (std::size_t b = 0; b < 4; ++b) to[b] = number(b, 0);
+  }
+  /// Nibbles at `offset`: those of the lower halves of bytes where v is even.
+  HWY_INLINE V8 bytes(std::size_t v, std::size_t offset) const {
+    return sixteens(at + v / 2 * (kBytes / 16) * kBlockBytes + offset, kBlockBytes);
+  }
+  HWY_INLINE V8 nibbles(std::size_t v, std::size_t offset) const {
+    return v % 2 == 0 ? hn::And(bytes(v, offset), all(15)) : down<4>(bytes(v, offset), 15);
+  }
+  /// Of which elements the bit in the 4 bytes at `offset` is set.
+  HWY_INLINE hn::Mask<D8> bits(std::size_t v, std::size_t offset) const {
+    std::uint16_t of_pieces[kBytes / 16];
+    for (std::size_t i = 0; i < kBytes / 16; ++i) {
+      const std::size_t block = v / 2 * (kBytes / 16) + i;
+      of_pieces[i] = little_u16(at + block * kBlockBytes + offset + v % 2 * 2);
     }
+    return bits_as_mask(of_pieces);
   }
 };
 
-struct Q4_1 : PairFormat<20, 32> {
-  const std::byte* at;
-  alignas(16) float scales[kRuns];
-  alignas(16) float mins[kMinRuns];
-  HWY_INLINE explicit Q4_1(const std::byte* from)
-      : at(from),
-        scales{f16_at(from), f16_at(from + 20)},
-        mins{-f16_at(from + 2), -f16_at(from + 22)} {}
-  HWY_INLINE V8 codes(std::size_t, std::size_t p) const {
-    return shifted<false>(twice_each(at + 4, at + 24, p), 0, 4, 15, p);
+struct Q8_0 : Blocks<34, CodeOrder::kNatural> {
+  HWY_INLINE explicit Q8_0(const std::byte* from) : Blocks(from) {}
+  HWY_INLINE V8 codes(std::size_t v) const {
+    const std::byte* block = at + v * kBytes / 32 * kBlockBytes + 2;
+    const V8 signed_codes = thirty_twos(block, block + kBlockBytes, v);
+    return hn::Xor(signed_codes, all(0x80));
   }
 };
 
-struct Q5_0 : PairFormat<22> {
-  const std::byte* at;
-  alignas(16) float scales[kRuns];
-  HWY_INLINE explicit Q5_0(const std::byte* from) : at(from), scales{f16_at(from), f16_at(from + 22)} {}
-  HWY_INLINE V8 codes(std::size_t, std::size_t p) const {
-    const V8 low = shifted<false>(twice_each(at + 6, at + 28, p), 0, 4, 15, p);
+/// With the nibbles at the top of bytes: 16 * (q - 8) + 128.
+struct Q4_0 : Blocks<18, CodeOrder::kHalves> {
+  HWY_INLINE explicit Q4_0(const std::byte* from) : Blocks(from) {}
+  static constexpr float kUnit = 1.0F / 16;
+  HWY_INLINE V8 codes(std::size_t v) const {
+    return v % 2 == 0 ? up<4>(bytes(v, 2), 0xf0) : hn::And(bytes(v, 2), all(0xf0));
+  }
+};
+
+/// d * q + m.
+template <std::size_t BlockBytes>
+struct BlocksWithMins : Blocks<BlockBytes, CodeOrder::kHalves, 32> {
+  using Base = Blocks<BlockBytes, CodeOrder::kHalves, 32>;
+  HWY_INLINE explicit BlocksWithMins(const std::byte* from) : Base(from) {}
+  HWY_INLINE void store_mins(float* to) const {
+    for (std::size_t b = 0; b < 4; ++b) to[b] = -this->number(b, 2);
+  }
+};
+
+struct Q4_1 : BlocksWithMins<20> {
+  HWY_INLINE explicit Q4_1(const std::byte* from) : BlocksWithMins(from) {}
+  HWY_INLINE V8 codes(std::size_t v) const { return this->nibbles(v, 4); }
+};
+
+struct Q5_0 : Blocks<22, CodeOrder::kHalves> {
+  HWY_INLINE explicit Q5_0(const std::byte* from) : Blocks(from) {}
+  HWY_INLINE V8 codes(std::size_t v) const {
     // q - 16 + 128: 112 without the fifth bit, 128 with it.
-    const V8 high = bits_to_bytes(little_u32(at + 2), little_u32(at + 24), p);
-    return hn::Add(low, hn::Sub(all(112), hn::And(high, all(0xf0))));
+    return hn::Add(nibbles(v, 6), hn::IfThenElse(bits(v, 2), all(128), all(112)));
   }
 };
 
-struct Q5_1 : PairFormat<24, 32> {
-  const std::byte* at;
-  alignas(16) float scales[kRuns];
-  alignas(16) float mins[kMinRuns];
-  HWY_INLINE explicit Q5_1(const std::byte* from)
-      : at(from),
-        scales{f16_at(from), f16_at(from + 24)},
-        mins{-f16_at(from + 2), -f16_at(from + 26)} {}
-  HWY_INLINE V8 codes(std::size_t, std::size_t p) const {
-    const V8 low = shifted<false>(twice_each(at + 8, at + 32, p), 0, 4, 15, p);
-    return hn::Or(low, hn::And(bits_to_bytes(little_u32(at + 4), little_u32(at + 28), p), all(16)));
+struct Q5_1 : BlocksWithMins<24> {
+  HWY_INLINE explicit Q5_1(const std::byte* from) : BlocksWithMins(from) {}
+  HWY_INLINE V8 codes(std::size_t v) const {
+    return hn::Or(this->nibbles(v, 8), hn::IfThenElseZero(this->bits(v, 4), all(16)));
   }
 };
 
@@ -225,205 +426,235 @@ struct Q5_1 : PairFormat<24, 32> {
 HWY_ALIGN inline constexpr std::uint8_t kIq4Codes[16] = {1,   24,  45,  63,  79,  93,  106, 118,
                                                          129, 141, 153, 166, 181, 197, 217, 241};
 
-struct IQ4_NL : PairFormat<18> {
-  const std::byte* at;
-  alignas(16) float scales[kRuns];
-  HWY_INLINE explicit IQ4_NL(const std::byte* from) : at(from), scales{f16_at(from), f16_at(from + 18)} {}
-  HWY_INLINE V8 codes(std::size_t, std::size_t p) const {
-    return look_up(kIq4Codes, shifted<false>(twice_each(at + 2, at + 20, p), 0, 4, 15, p));
-  }
+struct IQ4_NL : Blocks<18, CodeOrder::kHalves> {
+  HWY_INLINE explicit IQ4_NL(const std::byte* from) : Blocks(from) {}
+  HWY_INLINE V8 codes(std::size_t v) const { return look_up(kIq4Codes, nibbles(v, 2)); }
 };
 
 /// Twice the numbers of E2M1, each + 128.
 HWY_ALIGN inline constexpr std::uint8_t kE2M1Codes[16] = {128, 129, 130, 131, 132, 134, 136, 140,
                                                           128, 127, 126, 125, 124, 122, 120, 116};
 
-struct MXFP4 : PairFormat<17> {
-  const std::byte* at;
-  alignas(16) float scales[kRuns];
+struct MXFP4 : Blocks<17, CodeOrder::kHalves> {
+  HWY_INLINE explicit MXFP4(const std::byte* from) : Blocks(from) {}
   /// 2^(e - 128); not-a-number for 255.
-  static HWY_INLINE float half_power(std::byte e) {
-    const auto bits = std::to_integer<std::uint32_t>(e);
-    std::uint32_t value = bits >= 2 ? (bits - 1) << 23 : 0x200000U << bits;
-    if (bits == 255) value = 0x7fc00000U;
+  HWY_INLINE float half_power(std::size_t block) const {
+    const auto e = std::to_integer<std::uint32_t>(at[block * kBlockBytes]);
+    std::uint32_t bits = e >= 2 ? (e - 1) << 23 : 0x200000U << e;
+    if (e == 255) bits = 0x7fc00000U;
     float result = 0;
-    std::memcpy(&result, &value, sizeof result);
+    std::memcpy(&result, &bits, sizeof result);
     return result;
   }
-  HWY_INLINE explicit MXFP4(const std::byte* from)
-      : at(from), scales{half_power(from[0]), half_power(from[17])} {}
-  HWY_INLINE V8 codes(std::size_t, std::size_t p) const {
-    return look_up(kE2M1Codes, shifted<false>(twice_each(at + 1, at + 18, p), 0, 4, 15, p));
+  HWY_INLINE void store_scales(float* to) const {
+    for (std::size_t b = 0; b < 4; ++b) to[b] = half_power(b);
+  }
+  HWY_INLINE V scale(std::size_t v) const {
+    alignas(16) float all_scales[4];
+    store_scales(all_scales);
+    return spread<kOrder, 32>(all_scales, v);
+  }
+  HWY_INLINE V8 codes(std::size_t v) const { return look_up(kE2M1Codes, nibbles(v, 1)); }
+};
+
+HWY_INLINE std::uint64_t join(std::uint32_t low, std::uint32_t high) {
+  return std::uint64_t{low} | std::uint64_t{high} << 32;
+}
+
+/// Formats of 256 elements with scales of their own for parts, in a ScaleSet.
+template <std::size_t Bytes, CodeOrder Order, std::size_t Run, std::size_t MinRun = 0>
+struct SuperBlock : Format<256, Bytes, Order, Run, MinRun> {
+  ScaleSet<256 / Run> scales;
+  HWY_INLINE explicit SuperBlock(const ScaleSet<256 / Run>& set) : scales(set) {}
+  HWY_INLINE V scale(std::size_t v) const { return scales.template spread<Order, Run>(v); }
+  HWY_INLINE void store_scales(float* to) const { scales.store(to); }
+};
+
+/// Q4_K and Q5_K, see tensor/formats/k_blocks.h.
+template <std::size_t Bytes>
+struct SixBitBlock : SuperBlock<Bytes, CodeOrder::kPairs, 32, 32> {
+  ScaleSet<8> mins;
+  HWY_INLINE explicit SixBitBlock(const std::byte* from)
+      : SixBitBlock(from, little_u32(from + 4), little_u32(from + 8), little_u32(from + 12)) {}
+  HWY_INLINE SixBitBlock(const std::byte* from, std::uint32_t a, std::uint32_t b, std::uint32_t c)
+      : SuperBlock<Bytes, CodeOrder::kPairs, 32, 32>(ScaleSet<8>(
+            small_numbers(join(a & 0x3f3f3f3fU, (c & 0x0f0f0f0fU) | (a >> 2 & 0x30303030U))),
+            f16_at(from), 0)),
+        mins(small_numbers(join(b & 0x3f3f3f3fU, (c >> 4 & 0x0f0f0f0fU) | (b >> 2 & 0x30303030U))),
+             f16_at(from + 2), 0) {}
+  HWY_INLINE void store_mins(float* to) const { mins.store(to); }
+  /// Nibbles of vector v, from 32 bytes for each 64 elements.
+  static HWY_INLINE V8 nibbles(const std::byte* from, std::size_t v) {
+    // So many vectors are lower halves, then as many upper ones.
+    constexpr std::size_t kEach = kBytes == 64 ? 1 : 32 / kBytes;
+    const V8 both = load(from + v / (2 * kEach) * (kEach * kBytes) + v % kEach * kBytes);
+    return v / kEach % 2 == 0 ? hn::And(both, all(15)) : down<4>(both, 15);
   }
 };
 
-/// Scales and minimums of Q4_K and Q5_K, see tensor/formats/k_blocks.h.
-struct SixBitScales {
-  alignas(32) float scales[8];
-  alignas(32) float mins[8];
-  HWY_INLINE SixBitScales(const std::byte* at, float d, float dmin) {
-    const std::uint32_t a = little_u32(at);
-    const std::uint32_t b = little_u32(at + 4);
-    const std::uint32_t c = little_u32(at + 8);
-    const auto join = [](std::uint32_t low, std::uint32_t high) {
-      return std::uint64_t{low} | std::uint64_t{high} << 32;
-    };
-    // In memory, byte i is number i: little-endian, whatever the machine is.
-    const std::uint64_t words[2] = {
-        join(a & 0x3f3f3f3fU, (c & 0x0f0f0f0fU) | (a >> 2 & 0x30303030U)),
-        join(b & 0x3f3f3f3fU, (c >> 4 & 0x0f0f0f0fU) | (b >> 2 & 0x30303030U))};
-    convert(words[0], d, scales);
-    convert(words[1], dmin, mins);
-  }
-  static HWY_INLINE void convert(std::uint64_t word, float d, float* to) {
-    std::uint8_t bytes[8];
-#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-    word = __builtin_bswap64(word);
-#endif
-    std::memcpy(bytes, &word, sizeof bytes);
-    scale_bytes(bytes, 8, d, 0, to);
-  }
-};
-
-struct Q4_K : Format<256, 144, 32, 32>, SixBitScales {
+struct Q4_K : SixBitBlock<144> {
   const std::byte* at;
-  HWY_INLINE explicit Q4_K(const std::byte* from)
-      : SixBitScales(from + 4, f16_at(from), f16_at(from + 2)), at(from + 16) {}
-  HWY_INLINE V8 codes(std::size_t j, std::size_t p) const {
-    return shifted<true>(halves(at + 32 * j, at + 32 * j, p), 0, 4, 15, p);
-  }
+  HWY_INLINE explicit Q4_K(const std::byte* from) : SixBitBlock(from), at(from + 16) {}
+  HWY_INLINE V8 codes(std::size_t v) const { return this->nibbles(at, v); }
 };
 
-struct Q5_K : Format<256, 176, 32, 32>, SixBitScales {
+struct Q5_K : SixBitBlock<176> {
   const std::byte* at;
-  HWY_INLINE explicit Q5_K(const std::byte* from)
-      : SixBitScales(from + 4, f16_at(from), f16_at(from + 2)), at(from + 16) {}
-  HWY_INLINE V8 codes(std::size_t j, std::size_t p) const {
-    const std::byte* low = at + 32 + 32 * j;
-    const V8 nibbles = shifted<true>(halves(low, low, p), 0, 4, 15, p);
-    const int bit = static_cast<int>(2 * j);
-    const V8 fifth = shifted<true>(halves(at, at, p), bit, bit + 1, 1, p);
-    return hn::Or(nibbles, hn::BitCast(D8(), hn::ShiftLeft<4>(hn::BitCast(
-                                                 hn::Repartition<std::uint16_t, D8>(), fifth))));
+  HWY_INLINE explicit Q5_K(const std::byte* from) : SixBitBlock(from), at(from + 16) {}
+  HWY_INLINE V8 codes(std::size_t v) const {
+    const V8 low = this->nibbles(at + 32, v);
+    const V8 planes = thirty_twos(at, at, v);
+    // Block b has bit b.
+    alignas(64) static constexpr auto kBit =
+        by_vector<std::uint8_t, kBytes>([](std::size_t vector, std::size_t i) {
+          return 1U << sixteen_at(kOrder, vector * kPieces + i / 16) / 2;
+        });
+    const auto fifth = hn::TestBit(planes, hn::Load(D8(), kBit[v].data()));
+    return hn::Or(low, hn::IfThenElseZero(fifth, all(16)));
   }
 };
 
 /// 4 * (q - 32) + 128.
-struct Q6_K : Format<256, 210, 16> {
+struct Q6_K : SuperBlock<210, CodeOrder::kNatural, 16> {
+  static constexpr float kUnit = 1.0F / 4;
   const std::byte* at;
-  alignas(64) float scales[kRuns];
-  HWY_INLINE explicit Q6_K(const std::byte* from) : at(from) {
-    scale_bytes(reinterpret_cast<const std::int8_t*>(from + 192), kRuns, f16_at(from + 208) / 4, 0,
-                scales);
-  }
-  HWY_INLINE V8 codes(std::size_t j, std::size_t p) const {
-    const hn::Repartition<std::uint64_t, D8> d64;
-    const V8 low = load(at + 64 * (j / 2) + p * kBytes);
-    const V8 nibbles =
-        j % 2 == 0 ? hn::And(hn::BitCast(D8(), hn::ShiftLeft<2>(hn::BitCast(d64, low))), all(0x3c))
-                   : hn::And(hn::BitCast(D8(), hn::ShiftRight<2>(hn::BitCast(d64, low))), all(0x3c));
-    const std::byte* high = at + 128 + 32 * (j / 2);
-    const int bit = j % 2 == 0 ? 0 : 4;
-    const V8 pairs = shifted<true>(halves(high, high, p), bit, bit + 2, 3, p);
-    return hn::Or(nibbles, hn::BitCast(D8(), hn::ShiftLeft<6>(hn::BitCast(d64, pairs))));
+  HWY_INLINE explicit Q6_K(const std::byte* from)
+      : SuperBlock(ScaleSet<16>(hn::LoadU(hn::CappedTag<std::int8_t, 16>(),
+                                          reinterpret_cast<const std::int8_t*>(from + 192)),
+                                f16_at(from + 208), 0)),
+        at(from) {}
+  HWY_INLINE V8 codes(std::size_t v) const {
+    const std::size_t first = v * kBytes;  // element
+    const V8 low = load(at + first / 128 * 64 + first % 64);
+    const V8 nibbles = first % 128 >= 64 ? down<2>(low, 0x3c) : up<2>(low, 0x3c);
+    const std::byte* highs = at + 128 + first / 128 * 32;
+    const V8 planes = thirty_twos(highs, highs, v);
+    // The two bits of each byte go to the top.
+    const hn::Repartition<std::uint32_t, D8> d32;
+    alignas(64) static constexpr auto kBy =
+        by_vector<std::uint32_t, kLanes>([](std::size_t vector, std::size_t lane) {
+          return 6 - (vector * kBytes + 4 * lane) % 128 / 32 * 2;
+        });
+    const auto by = hn::Load(d32, kBy[v].data());
+    const V8 high = hn::BitCast(D8(), hn::Shl(hn::BitCast(d32, planes), by));
+    return hn::Or(nibbles, hn::And(high, all(0xc0)));
   }
 };
 
-/// Elements of 64 bytes of 2 bits each, 32 elements a plane: chunk j of 256.
-HWY_INLINE V8 two_bits(const std::byte* at, std::size_t j, std::size_t p) {
-  const std::byte* from = at + 32 * (j / 2);
-  const int bit = j % 2 == 0 ? 0 : 4;
-  return shifted<true>(halves(from, from, p), bit, bit + 2, 3, p);
+/// 2 bits of each element of vector v, in planes: a byte has those of elements i, i + 32, i + 64
+/// and i + 96 of 128. Unmasked.
+HWY_INLINE V8 two_bits(const std::byte* at, std::size_t v) {
+  constexpr std::size_t kPlane = kBytes == 64 ? 64 : 32;
+  const std::size_t plane = v * kBytes / kPlane;
+  const V8 four = load(at + plane / 4 * 32 + v * kBytes % kPlane);
+  switch (plane % 4) {
+    case 0:
+      return hn::And(four, all(3));
+    case 1:
+      return down<2>(four, 3);
+    case 2:
+      return down<4>(four, 3);
+    default:
+      return down<6>(four, 3);
+  }
 }
 
-/// For each 16 bytes of a part, one of `numbers` (16, one for each 16 elements of 256).
-HWY_INLINE V8 spread_numbers(const std::uint8_t* numbers, std::size_t j, std::size_t p) {
-  HWY_ALIGN std::uint8_t which[kBytes];
-  for (std::size_t i = 0; i < kBytes; ++i) {
-    which[i] = static_cast<std::uint8_t>(4 * j + (p * kBytes + i) / 16);
-  }
-  return hn::TableLookupBytes(hn::LoadDup128(D8(), numbers), hn::Load(D8(), which));
+/// For each 16 bytes of vector v, the one of 16 `numbers` (again in each 16 bytes) for its
+/// elements.
+template <CodeOrder Order>
+HWY_INLINE V8 spread_numbers(V8 numbers, std::size_t v) {
+  alignas(64) static constexpr auto kWhich =
+      by_vector<std::uint8_t, kBytes>([](std::size_t vector, std::size_t i) {
+        return sixteen_at(Order, vector * (kBytes / 16) + i / 16);
+      });
+  return hn::TableLookupBytes(numbers, hn::Load(D8(), kWhich[v].data()));
 }
 
 /// The product of a part's scale and its 2-bit numbers, at most 45, so that 256 elements share d.
-struct Q2_K : Format<256, 84, 32, 16> {
+struct Q2_K : Format<256, 84, CodeOrder::kQuarters, 32, 16> {
   const std::byte* at;
-  alignas(32) float scales[kRuns];
-  alignas(64) float mins[kMinRuns];
-  alignas(16) std::uint8_t factors[16];
-  HWY_INLINE explicit Q2_K(const std::byte* from) : at(from + 16) {
-    std::uint8_t m[16];
-    for (int i = 0; i < 16; ++i) {
-      const unsigned pair = std::to_integer<unsigned>(from[i]);
-      factors[i] = static_cast<std::uint8_t>(pair & 15);
-      m[i] = static_cast<std::uint8_t>(pair >> 4);
-    }
-    const float d = f16_at(from + 80);
-    for (float& scale : scales) scale = d;
-    scale_bytes(m, 16, f16_at(from + 82), 0, mins);
+  float d;
+  V8 pairs;  // a scale in the lower half, a minimum in the upper
+  HWY_INLINE explicit Q2_K(const std::byte* from)
+      : at(from + 16),
+        d(f16_at(from + 80)),
+        pairs(hn::LoadDup128(D8(), reinterpret_cast<const std::uint8_t*>(from))) {}
+  HWY_INLINE V scale(std::size_t) const { return hn::Set(D(), d); }
+  HWY_INLINE void store_scales(float* to) const { std::fill_n(to, kRuns, d); }
+  HWY_INLINE void store_mins(float* to) const {
+    const hn::CappedTag<std::uint8_t, 16> d16;
+    const auto once = hn::LoadU(d16, reinterpret_cast<const std::uint8_t*>(at - 16));
+    const hn::Repartition<std::uint16_t, decltype(d16)> wide;
+    const auto upper = hn::BitCast(d16, hn::ShiftRight<4>(hn::BitCast(wide, once)));
+    ScaleSet<16>(hn::And(upper, hn::Set(d16, 15)), f16_at(at + 66), 0).store(to);
   }
-  HWY_INLINE V8 codes(std::size_t j, std::size_t p) const {
-    const V8 q = two_bits(at, j, p);
-    const V8 once = spread_numbers(factors, j, p);
+  HWY_INLINE V8 codes(std::size_t v) const {
+    const V8 q = two_bits(at, v);
+    const V8 once = spread_numbers<kOrder>(hn::And(pairs, all(15)), v);
     // once * q by the bits of q.
-    const V8 zero = hn::Zero(D8());
-    const V8 low = hn::IfThenElse(hn::TestBit(q, all(1)), once, zero);
-    const V8 high = hn::IfThenElse(hn::TestBit(q, all(2)), hn::Add(once, once), zero);
-    return hn::Add(low, high);
+    return hn::Add(hn::IfThenElseZero(hn::TestBit(q, all(1)), once),
+                   hn::IfThenElseZero(hn::TestBit(q, all(2)), hn::Add(once, once)));
   }
 };
 
 /// (32 - s) * (q - 4) + 128, from 4 to 252, so that 256 elements share -d.
-struct Q3_K : Format<256, 110, 32> {
+struct Q3_K : Format<256, 110, CodeOrder::kQuarters, 32> {
   const std::byte* at;
-  alignas(32) float scales[kRuns];
-  alignas(16) std::uint8_t factors[16];  // 32 - s
-  HWY_INLINE explicit Q3_K(const std::byte* from) : at(from) {
-    const std::byte* s = from + 96;
-    const std::uint32_t a = little_u32(s);
-    const std::uint32_t b = little_u32(s + 4);
-    const std::uint32_t c = little_u32(s + 8);
-    const std::uint32_t words[4] = {(a & 0x0f0f0f0fU) | (c << 4 & 0x30303030U),
-                                    (b & 0x0f0f0f0fU) | (c << 2 & 0x30303030U),
-                                    (a >> 4 & 0x0f0f0f0fU) | (c & 0x30303030U),
-                                    (b >> 4 & 0x0f0f0f0fU) | (c >> 2 & 0x30303030U)};
-    for (std::size_t i = 0; i < 16; ++i) {
-      factors[i] = static_cast<std::uint8_t>(32 - (words[i / 4] >> (8 * (i % 4)) & 63U));
-    }
-    const float d = -f16_at(from + 108);
-    for (float& scale : scales) scale = d;
-  }
-  HWY_INLINE V8 codes(std::size_t j, std::size_t p) const {
-    const V8 q = two_bits(at + 32, j, p);
-    const int bit = static_cast<int>(2 * j);
-    const V8 third = shifted<true>(halves(at, at, p), bit, bit + 1, 1, p);
-    const V8 once = spread_numbers(factors, j, p);
+  float d;
+  V8 factors;  // 32 - s, again in each 16 bytes
+  HWY_INLINE explicit Q3_K(const std::byte* from)
+      : Q3_K(from, little_u32(from + 96), little_u32(from + 100), little_u32(from + 104)) {}
+  HWY_INLINE V scale(std::size_t) const { return hn::Set(D(), d); }
+  HWY_INLINE void store_scales(float* to) const { std::fill_n(to, kRuns, d); }
+  HWY_INLINE V8 codes(std::size_t v) const {
+    const V8 q = two_bits(at + 32, v);
+    alignas(64) static constexpr auto kBit =
+        by_vector<std::uint8_t, kBytes>([](std::size_t vector, std::size_t i) {
+          return 1U << sixteen_at(kOrder, vector * kPieces + i / 16) / 2;
+        });
+    const auto third = hn::TestBit(thirty_twos(at, at, v), hn::Load(D8(), kBit[v].data()));
+    const V8 once = spread_numbers<kOrder>(factors, v);
     const V8 two = hn::Add(once, once);
-    const V8 zero = hn::Zero(D8());
     // Modulo 256: 128 - 4 s, then s for each bit of q.
-    const V8 low = hn::IfThenElse(hn::TestBit(q, all(1)), once, zero);
-    const V8 mid = hn::IfThenElse(hn::TestBit(q, all(2)), two, zero);
-    const V8 high = hn::IfThenElse(hn::TestBit(third, all(1)), zero, hn::Add(two, two));
-    return hn::Sub(hn::Add(hn::Add(low, mid), all(128)), high);
+    const V8 low = hn::IfThenElseZero(hn::TestBit(q, all(1)), once);
+    const V8 mid = hn::IfThenElseZero(hn::TestBit(q, all(2)), two);
+    const V8 less = hn::IfThenZeroElse(third, hn::Add(two, two));
+    return hn::Sub(hn::Add(hn::Add(low, mid), all(128)), less);
   }
+
+ private:
+  HWY_INLINE Q3_K(const std::byte* from, std::uint32_t a, std::uint32_t b, std::uint32_t c)
+      : at(from),
+        d(-f16_at(from + 108)),
+        factors(small_numbers_again(
+            less(join((a & kLow) | (c << 4 & kHigh), (b & kLow) | (c << 2 & kHigh))),
+            less(join((a >> 4 & kLow) | (c & kHigh), (b >> 4 & kLow) | (c >> 2 & kHigh))))) {}
+  /// 32 - s for each byte s from 0 to 63, which keeps to itself in 0xa0 - s; then modulo 256.
+  static HWY_INLINE std::uint64_t less(std::uint64_t s) {
+    return (0xa0a0a0a0a0a0a0a0U - s) ^ 0x8080808080808080U;
+  }
+  static constexpr std::uint32_t kLow = 0x0f0f0f0fU;
+  static constexpr std::uint32_t kHigh = 0x30303030U;
 };
 
-struct IQ4_XS : Format<256, 136, 32> {
+struct IQ4_XS : SuperBlock<136, CodeOrder::kHalves, 32> {
   const std::byte* at;
-  alignas(32) float scales[kRuns];
-  HWY_INLINE explicit IQ4_XS(const std::byte* from) : at(from + 8) {
-    const float d = f16_at(from);
-    const unsigned high = little_u16(from + 2);
-    std::uint8_t s[8];
-    for (std::size_t i = 0; i < 8; ++i) {
-      const unsigned low = std::to_integer<unsigned>(from[4 + i / 2]) >> (4 * (i % 2)) & 15U;
-      s[i] = static_cast<std::uint8_t>(low | (high >> (2 * i) & 3U) << 4);
-    }
-    scale_bytes(s, 8, d, 32, scales);
+  HWY_INLINE explicit IQ4_XS(const std::byte* from)
+      : SuperBlock(ScaleSet<8>(small_numbers(numbers(from)), f16_at(from), 32)), at(from + 8) {}
+  HWY_INLINE V8 codes(std::size_t v) const {
+    const V8 both = load(at + v / 2 * kBytes);
+    return look_up(kIq4Codes, hn::And(v % 2 == 0 ? both : down<4>(both, 15), all(15)));
   }
-  HWY_INLINE V8 codes(std::size_t j, std::size_t p) const {
-    const std::byte* from = at + 32 * j;
-    return look_up(kIq4Codes, shifted<false>(twice_each(from, from + 16, p), 0, 4, 15, p));
+
+ private:
+  static HWY_INLINE std::uint64_t numbers(const std::byte* from) {
+    const std::uint64_t high = little_u16(from + 2);
+    const std::uint64_t low = little_u32(from + 4);
+    std::uint64_t all_numbers = 0;
+    for (std::size_t i = 0; i < 8; ++i) {
+      all_numbers |= ((low >> (4 * i) & 15) | (high >> (2 * i) & 3) << 4) << (8 * i);
+    }
+    return all_numbers;
   }
 };
 

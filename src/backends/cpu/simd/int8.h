@@ -14,11 +14,15 @@ namespace shunt::cpu::simd {
 /// Elements of a block of activations.
 inline constexpr std::int64_t kInt8Block = 32;
 
-/// What of the activations' sums a type needs. Columns quantised for one need serve all types that
+/// The order in which a type's codes are made, see codes-inl.h.
+enum class CodeOrder : std::uint8_t { kNatural, kHalves, kPairs, kQuarters };
+
+/// What a type needs of activations. Columns that are rounded for one need serve all types that
 /// have it.
 struct Int8Need {
   std::int64_t scales = 0;  ///< of weights, a block of 32: 1 or 2
   std::int64_t mins = 0;    ///< of weights, a block of 32: 0, 1 or 2
+  CodeOrder order = CodeOrder::kNatural;
   bool operator==(const Int8Need&) const = default;
 };
 
@@ -29,12 +33,14 @@ Int8Need int8_need(DType type);
 
 // ---- few columns: weights are decoded in registers and used at once
 
-/// At most so many columns at once.
-inline constexpr std::int64_t kFewColumns = 4;
+/// So many columns are few, at most: with more, decoding rows once for all of them is faster.
+constexpr std::int64_t few_columns(Int8Need need) {
+  return need.order == CodeOrder::kHalves ? 16 : 8;
+}
 /// Bytes of one column of k elements, a multiple of 64.
 std::int64_t few_bytes(std::int64_t k);
 /// Rounds a column of k elements (a multiple of 32). `to` is 64-byte aligned.
-void quantize_few(const float* x, std::int64_t k, std::byte* to);
+void quantize_few(const float* x, std::int64_t k, Int8Need need, std::byte* to);
 /// y[r + c * y_stride] = row r of w times column c. Row r starts at w + r * w_stride bytes, column
 /// c, from quantize_few(), at x + c * few_bytes(k).
 void multiply_few(DType type, const std::byte* w, std::int64_t w_stride, std::int64_t rows,
@@ -56,7 +62,8 @@ void quantize_many(const float* x, std::int64_t x_stride, std::int64_t count, st
 inline constexpr std::int64_t kInt8Rows = 32;
 inline constexpr std::int64_t kInt8Depth = 512;
 /// Bytes of the largest panel.
-inline constexpr std::int64_t kInt8PanelBytes = kInt8Depth / kInt8Block * (kInt8Rows * 32 + 3 * 128);
+inline constexpr std::int64_t kInt8PanelBytes =
+    kInt8Depth / kInt8Block * (kInt8Rows * 32 + 3 * 128);
 /// Decodes `rows` (at most kInt8Rows) rows of w, k elements of each (a multiple of the type's
 /// block, at most kInt8Depth). What is no row becomes zeros. `panel` is 64-byte aligned.
 void decode_panel(DType type, const std::byte* w, std::int64_t w_stride, std::int64_t rows,

@@ -31,7 +31,7 @@ template <bool Offset>
 HWY_INLINE VI dot4(VI sum, V8 w, V8 x) {
   // As text, because Highway 1.0.3 leaves avx512vnni out of this target's options: the intrinsic
   // does not compile.
-  asm("vpdpbusd %2, %1, %0" : "+v"(sum.raw) : "v"(w.raw), "v"(x.raw));
+  asm("vpdpbusd %2, %1, %0" : "+v"(sum.raw) : "v"(w.raw), "vm"(x.raw));
   return sum;
 }
 #elif HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_SSE4
@@ -53,8 +53,8 @@ HWY_INLINE VI dot4(VI sum, V8 w, V8 x) {
     const auto signed_w = hn::BitCast(ds, hn::Xor(w, all(0x80)));
     const auto signed_x = hn::BitCast(ds, x);
     const auto turned = hn::IfThenElse(hn::Lt(signed_w, hn::Zero(ds)), hn::Neg(signed_x), signed_x);
-    return hn::Add(sum, pairs_of_pairs(hn::BitCast(D8(), hn::Abs(signed_w)),
-                                       hn::BitCast(D8(), turned)));
+    return hn::Add(sum,
+                   pairs_of_pairs(hn::BitCast(D8(), hn::Abs(signed_w)), hn::BitCast(D8(), turned)));
   } else {
     return hn::Add(sum, pairs_of_pairs(w, x));
   }

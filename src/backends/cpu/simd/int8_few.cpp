@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <array>
 
-#include "backends/cpu/simd/int8_few.h"
 #include "backends/cpu/simd/int8.h"
+#include "backends/cpu/simd/int8_few.h"
 #include "backends/cpu/simd/int8_targets.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -19,7 +19,7 @@ namespace shunt::cpu::simd::HWY_NAMESPACE {
 
 #if HWY_TARGET == HWY_SCALAR
 
-void QuantizeFew(const float*, std::size_t, std::byte*) {}
+void QuantizeFew(const float*, std::size_t, Int8Need, std::byte*) {}
 void MultiplyFew(DType, const std::byte*, std::size_t, std::size_t, const std::byte*, std::size_t,
                  std::size_t, float*, std::size_t) {}
 
@@ -27,148 +27,260 @@ void MultiplyFew(DType, const std::byte*, std::size_t, std::size_t, const std::b
 
 using namespace codes;
 
-/// Scales of the runs that part p of chunk j of a group has, each in the lanes of its elements.
-template <std::size_t Run>
-HWY_INLINE V spread_scales(const float* scales, std::size_t j, std::size_t p) {
-  const D d;
-  const std::size_t first = (j * kChunk + p * kBytes) / Run;
-  if constexpr (kBytes <= Run) {
-    return hn::Set(d, scales[first]);
-  } else if constexpr (kBytes == 2 * Run) {
-    return hn::ConcatUpperLower(d, hn::Set(d, scales[first + 1]), hn::Set(d, scales[first]));
-  } else {
-    static_assert(kBytes == 4 * Run);
-    HWY_ALIGN constexpr std::int32_t kLane[16] = {0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3};
-    return hn::TableLookupLanes(hn::LoadDup128(d, scales + first),
-                                hn::SetTableIndices(d, kLane));
-  }
-}
+/// Columns that are taken through a row at once.
+#if HWY_TARGET == HWY_AVX3_DL
+constexpr std::size_t kFewAtOnce = 8;
+#else
+constexpr std::size_t kFewAtOnce = 4;
+#endif
 
-/// Sums of C columns: by column two that take turns, so that they don't wait for each other, and
-/// what minimums take off.
-template <class F, std::size_t C>
+/// Sums of R rows and C columns: where there are few, two for each that take turns, so that they
+/// don't wait for each other. And what minimums take off.
+template <class F, std::size_t R, std::size_t C>
 struct FewSums {
-  V v[C][2];
-  float mins[C] = {};
+  using DM = hn::CappedTag<float, F::kMinRuns == 0 ? 1 : F::kMinRuns>;
+  static constexpr std::size_t kTurns = R * C >= 4 ? 1 : 2;
+  V v[R][C][kTurns];
+  hn::Vec<DM> mins[R][C];
 };
 
 /// So many bytes ahead memory is asked for.
 constexpr std::size_t kAhead = 1024;
 
-/// `Turn`: which of the two sums is first.
-template <std::size_t Turn, class F, std::size_t C>
-HWY_INLINE void add_group(FewSums<F, C>& sums, const std::byte* w, const FewColumn& column,
-                          const std::byte* x, std::size_t x_stride, std::size_t first_chunk) {
-  const F group(w);
+/// Adds a group of R rows, whose first element is number `first`. `Turn`: which of two sums is
+/// first.
+template <std::size_t Turn, class F, std::size_t R, std::size_t C>
+HWY_INLINE void add_group(FewSums<F, R, C>& sums, const std::byte* w, std::size_t w_stride,
+                          const FewColumn& column, const std::byte* x, std::size_t first) {
   const D d;
   constexpr bool kOffset = F::kMinRun == 0;
-  HWY_UNROLL(4)
-  for (std::size_t j = 0; j < F::kGroup / kChunk; ++j) {
-    HWY_UNROLL(4)
-    for (std::size_t p = 0; p < kParts; ++p) {
-      const V8 codes = group.codes(j, p);
-      const V scale = spread_scales<F::kRun>(group.scales, j, p);
-      HWY_UNROLL(4)
-      for (std::size_t c = 0; c < C; ++c) {
-        const std::byte* chunk =
-            x + c * x_stride + (first_chunk + j) * FewColumn::kChunkBytes + p * kBytes;
-        VI start = hn::Zero(DI());
-        if constexpr (kOffset && kOffsetInSum) {
-          start = hn::Load(DI(), reinterpret_cast<const std::int32_t*>(chunk + FewColumn::kStartAt));
-        }
-        const VI sum = dot4<kOffset>(start, codes, load(chunk));
-        const V x_scale = hn::Load(d, reinterpret_cast<const float*>(chunk + FewColumn::kScalesAt));
-        V& to = sums.v[c][(Turn + j * kParts + p) % 2];
-        to = hn::MulAdd(hn::ConvertTo(d, sum), hn::Mul(scale, x_scale), to);
+  constexpr CodeOrder kOrder = F::kOrder;
+  constexpr std::size_t kTogether = FewColumn::vectors_of_unit(kOrder);
+  const F group(w);
+  const F next(w + (R - 1) * w_stride);
+  HWY_UNROLL(16)
+  for (std::size_t v = 0; v < F::kVectors; v += kTogether) {
+    constexpr std::size_t kTurns = FewSums<F, R, C>::kTurns;
+    const std::size_t turn = (Turn + v / kTogether) % kTurns;
+    V8 codes[R][kTogether];
+    V scale[R];
+    for (std::size_t i = 0; i < kTogether; ++i) codes[0][i] = group.codes(v + i);
+    scale[0] = group.scale(v);
+    if constexpr (R == 2) {
+      for (std::size_t i = 0; i < kTogether; ++i) codes[1][i] = next.codes(v + i);
+      scale[1] = next.scale(v);
+    }
+    const std::byte* unit = x + (first / kBytes + v) / kTogether * column.unit_bytes(kOrder);
+    HWY_UNROLL(8)
+    for (std::size_t c = 0; c < C; ++c, unit += column.bytes()) {
+      const V x_scale =
+          hn::Load(d, reinterpret_cast<const float*>(unit + column.scales_at(kOrder)));
+      VI start = hn::Zero(DI());
+      if constexpr (kOffset && kOffsetInSum) {
+        start =
+            hn::Load(DI(), reinterpret_cast<const std::int32_t*>(unit + column.start_at(kOrder)));
+      }
+      HWY_UNROLL(2)
+      for (std::size_t r = 0; r < R; ++r) {
+        VI sum = dot4<kOffset>(start, codes[r][0], load(unit));
+        if constexpr (kTogether == 2) sum = dot4<kOffset>(sum, codes[r][1], load(unit + kBytes));
+        sums.v[r][c][turn] =
+            hn::MulAdd(hn::ConvertTo(d, sum), hn::Mul(scale[r], x_scale), sums.v[r][c][turn]);
       }
     }
   }
   if constexpr (!kOffset) {
-    const std::size_t first = first_chunk * kChunk / F::kMinRun;
-    for (std::size_t c = 0; c < C; ++c) {
-      const auto* x_sums =
-          reinterpret_cast<const float*>(x + c * x_stride + column.sums_at(F::kMinRun)) + first;
-      const hn::CappedTag<float, F::kMinRuns> dm;
-      auto total = hn::Zero(dm);
-      for (std::size_t i = 0; i < F::kMinRuns; i += hn::MaxLanes(dm)) {
-        total = hn::MulAdd(hn::LoadU(dm, group.mins + i), hn::LoadU(dm, x_sums + i), total);
+    const typename FewSums<F, R, C>::DM dm;
+    const std::byte* x_sums = x + column.sums_at(F::kMinRun) + first / F::kMinRun * sizeof(float);
+    alignas(64) float mins[R][F::kMinRuns];
+    group.store_mins(mins[0]);
+    if constexpr (R == 2) next.store_mins(mins[1]);
+    for (std::size_t i = 0; i < F::kMinRuns; i += hn::MaxLanes(dm)) {
+      HWY_UNROLL(2)
+      for (std::size_t r = 0; r < R; ++r) {
+        const auto least = hn::LoadU(dm, mins[r] + i);
+        HWY_UNROLL(8)
+        for (std::size_t c = 0; c < C; ++c) {
+          const auto* of_column = reinterpret_cast<const float*>(x_sums + c * column.bytes());
+          sums.mins[r][c] = hn::MulAdd(least, hn::LoadU(dm, of_column + i), sums.mins[r][c]);
+        }
       }
-      sums.mins[c] += hn::GetLane(hn::SumOfLanes(dm, total));
     }
   }
 }
 
+template <class F, std::size_t R, std::size_t C>
+HWY_INLINE void multiply_few_tile(const std::byte* w, std::size_t w_stride, const std::byte* x,
+                                  std::size_t k, float* y, std::size_t y_stride) {
+  using Sums = FewSums<F, R, C>;
+  const FewColumn column(k, kBytes);
+  const std::size_t groups = k / F::kGroup;
+  const typename Sums::DM dm;
+  Sums sums;
+  HWY_UNROLL(2)
+  for (std::size_t r = 0; r < R; ++r) {
+    HWY_UNROLL(8)
+    for (std::size_t c = 0; c < C; ++c) {
+      for (V& v : sums.v[r][c]) v = hn::Zero(D());
+      sums.mins[r][c] = hn::Zero(dm);
+    }
+  }
+  const auto ask_for = [&](std::size_t g) {
+    for (std::size_t byte = 0; byte < F::kGroupBytes; byte += 64) {
+      hwy::Prefetch(w + g * F::kGroupBytes + byte + kAhead);
+      if constexpr (R == 2) hwy::Prefetch(w + w_stride + g * F::kGroupBytes + byte + kAhead);
+    }
+  };
+  std::size_t g = 0;
+  if constexpr (Sums::kTurns == 2) {
+    for (; g + 2 <= groups; g += 2) {
+      ask_for(g);
+      add_group<0>(sums, w + g * F::kGroupBytes, w_stride, column, x, g * F::kGroup);
+      ask_for(g + 1);
+      add_group<1>(sums, w + (g + 1) * F::kGroupBytes, w_stride, column, x, (g + 1) * F::kGroup);
+    }
+  }
+  for (; g < groups; ++g) {
+    ask_for(g);
+    add_group<0>(sums, w + g * F::kGroupBytes, w_stride, column, x, g * F::kGroup);
+  }
+  if constexpr (F::kGroup < FewColumn::kPadding) {
+    if (const std::size_t rest = k % F::kGroup; rest != 0) {  // some blocks, then zeros
+      std::byte copies[R][F::kGroupBytes] = {};
+      for (std::size_t r = 0; r < R; ++r) {
+        std::memcpy(copies[r], w + r * w_stride + groups * F::kGroupBytes,
+                    F::kGroupBytes * rest / F::kGroup);
+      }
+      add_group<0>(sums, copies[0], F::kGroupBytes, column, x, groups * F::kGroup);
+    }
+  }
+  HWY_UNROLL(2)
+  for (std::size_t r = 0; r < R; ++r) {
+    HWY_UNROLL(8)
+    for (std::size_t c = 0; c < C; ++c) {
+      V all_lanes = sums.v[r][c][0];
+      if constexpr (Sums::kTurns == 2) all_lanes = hn::Add(all_lanes, sums.v[r][c][1]);
+      float sum = hn::GetLane(hn::SumOfLanes(D(), all_lanes));
+      if constexpr (F::kUnit != 1) sum *= F::kUnit;
+      if constexpr (F::kMinRun != 0) sum -= hn::GetLane(hn::SumOfLanes(dm, sums.mins[r][c]));
+      y[c * y_stride + r] = sum;
+    }
+  }
+}
+
+/// Rows are taken two by two where there are several columns, to read these half as often.
 template <class F, std::size_t C>
 void multiply_rows(const std::byte* w, std::size_t w_stride, std::size_t rows, const std::byte* x,
                    std::size_t k, float* y, std::size_t y_stride) {
-  const FewColumn column(k);
-  const std::size_t groups = k / F::kGroup;
-  for (std::size_t r = 0; r < rows; ++r) {
-    FewSums<F, C> sums;
-    for (auto& v : sums.v) v[0] = v[1] = hn::Zero(D());
-    const std::byte* row = w + r * w_stride;
-    const auto add = [&]<std::size_t Turn>(std::size_t g) {
-      hwy::Prefetch(row + g * F::kGroupBytes + kAhead);
-      add_group<Turn>(sums, row + g * F::kGroupBytes, column, x, column.bytes(),
-                      g * (F::kGroup / kChunk));
-    };
-    std::size_t g = 0;
-    for (; g + 2 <= groups; g += 2) {
-      add.template operator()<0>(g);
-      add.template operator()<1>(g + 1);
+  std::size_t r = 0;
+  if constexpr (C > 1) {
+    for (; r + 2 <= rows; r += 2) {
+      multiply_few_tile<F, 2, C>(w + r * w_stride, w_stride, x, k, y + r, y_stride);
     }
-    if (g < groups) add.template operator()<0>(g);
-    if constexpr (F::kGroup == kChunk) {
-      if (k % kChunk != 0) {  // one block more, and one of zeros
-        std::byte copy[F::kGroupBytes] = {};
-        std::memcpy(copy, row + groups * F::kGroupBytes, F::kGroupBytes / 2);
-        add_group<1>(sums, copy, column, x, column.bytes(), groups);
-      }
-    }
-    for (std::size_t c = 0; c < C; ++c) {
-      y[c * y_stride + r] =
-          hn::GetLane(hn::SumOfLanes(D(), hn::Add(sums.v[c][0], sums.v[c][1]))) - sums.mins[c];
-    }
+  }
+  for (; r < rows; ++r) {
+    multiply_few_tile<F, 1, C>(w + r * w_stride, w_stride, x, k, y + r, y_stride);
   }
 }
 
 using MultiplyRows = void (*)(const std::byte*, std::size_t, std::size_t, const std::byte*,
                               std::size_t, float*, std::size_t);
+/// By number of columns; null for those that are taken as two parts.
 struct ByColumns {
-  MultiplyRows multiply[4];
+  MultiplyRows multiply[kFewAtOnce + 1];
 };
 template <class F>
 constexpr ByColumns by_columns() {
-  return {{multiply_rows<F, 1>, multiply_rows<F, 2>, multiply_rows<F, 3>, multiply_rows<F, 4>}};
+#if HWY_TARGET == HWY_AVX3_DL
+  return {{nullptr, multiply_rows<F, 1>, multiply_rows<F, 2>, multiply_rows<F, 3>,
+           multiply_rows<F, 4>, nullptr, multiply_rows<F, 6>, nullptr, multiply_rows<F, 8>}};
+#else
+  return {{nullptr, multiply_rows<F, 1>, multiply_rows<F, 2>, nullptr, multiply_rows<F, 4>}};
+#endif
 }
 
 void MultiplyFew(DType type, const std::byte* w, std::size_t w_stride, std::size_t rows,
                  const std::byte* x, std::size_t columns, std::size_t k, float* y,
                  std::size_t y_stride) {
-  static constexpr auto kTable = make_code_table<ByColumns>(
-      []<class F>() { return by_columns<F>(); });
-  kTable[static_cast<std::size_t>(type)].multiply[columns - 1](w, w_stride, rows, x, k, y,
-                                                               y_stride);
+  static constexpr auto kTable =
+      make_code_table<ByColumns>([]<class F>() { return by_columns<F>(); });
+  const ByColumns& by = kTable[static_cast<std::size_t>(type)];
+  const std::size_t bytes = FewColumn(k, kBytes).bytes();
+  // Parts of about the same number of columns.
+  while (columns > 0) {
+    const std::size_t parts = (columns + kFewAtOnce - 1) / kFewAtOnce;
+    std::size_t here = (columns + parts - 1) / parts;
+    if (by.multiply[here] == nullptr) here = (here + 1) / 2;
+    by.multiply[here](w, w_stride, rows, x, k, y, y_stride);
+    x += here * bytes;
+    y += here * y_stride;
+    columns -= here;
+  }
 }
 
-void QuantizeFew(const float* x, std::size_t k, std::byte* to) {
-  const FewColumn column(k);
+/// The units of a column whose blocks are `bytes` (in the natural order) and `scales`.
+template <CodeOrder Order>
+HWY_INLINE void place_units(const FewColumn& column, const std::int8_t* bytes, const float* scales,
+                            std::size_t first, std::byte* to) {
+  constexpr std::size_t kTogether = FewColumn::vectors_of_unit(Order);
+  for (std::size_t v = 0; v < FewColumn::kPadding / kBytes; v += kTogether) {
+    std::byte* unit = to + (first / kBytes + v) / kTogether * column.unit_bytes(Order);
+    VI sums = hn::Zero(DI());
+    for (std::size_t i = 0; i < kTogether; ++i) {
+      HWY_ALIGN std::int8_t vector[kBytes];
+      for (std::size_t piece = 0; piece < kBytes / 16; ++piece) {
+        const std::size_t from = sixteen_at(Order, (v + i) * (kBytes / 16) + piece);
+        std::memcpy(vector + 16 * piece, bytes + 16 * from, 16);
+      }
+      const V8 x = load(reinterpret_cast<const std::byte*>(vector));
+      hn::Store(x, D8(), reinterpret_cast<std::uint8_t*>(unit + i * kBytes));
+      sums = dot4<false>(sums, all(128), x);
+    }
+    hn::Store(spread<Order, 32>(scales, v), D(),
+              reinterpret_cast<float*>(unit + column.scales_at(Order)));
+    hn::Store(hn::Neg(sums), DI(), reinterpret_cast<std::int32_t*>(unit + column.start_at(Order)));
+  }
+}
+
+HWY_INLINE float sum_of(const std::int8_t* bytes, int n) {
+  int sum = 0;
+  for (int i = 0; i < n; ++i) sum += bytes[i];
+  return static_cast<float>(sum);
+}
+
+void QuantizeFew(const float* x, std::size_t k, Int8Need need, std::byte* to) {
+  constexpr std::size_t kPadding = FewColumn::kPadding;
+  const FewColumn column(k, kBytes);
   auto* sums32 = reinterpret_cast<float*>(to + column.sums_at(32));
   auto* sums16 = reinterpret_cast<float*>(to + column.sums_at(16));
-  for (std::size_t b = 0; b < column.chunks * 2; ++b) {
-    Rounded block{};
-    if (b * 32 < k) block = round_block(x + b * 32);
-    std::byte* chunk = to + b / 2 * FewColumn::kChunkBytes + b % 2 * 32;
-    std::memcpy(chunk, block.bytes, 32);
-    auto* scales = reinterpret_cast<float*>(chunk + FewColumn::kScalesAt);
-    auto* start = reinterpret_cast<std::int32_t*>(chunk + FewColumn::kStartAt);
-    for (int i = 0; i < 8; ++i) {
-      scales[i] = block.scale;
-      start[i] = -128 * sum_of(block.bytes + 4 * i, 4);
+  HWY_ALIGN std::int8_t bytes[kPadding];
+  HWY_ALIGN float scales[kPadding / 32];
+  for (std::size_t first = 0; first < k; first += kPadding) {
+    for (std::size_t b = 0; b < kPadding / 32; ++b) {
+      Rounded block{};
+      if (first + b * 32 < k) block = round_block(x + first + b * 32);
+      std::memcpy(bytes + 32 * b, block.bytes, 32);
+      scales[b] = block.scale;
+      if (need.mins == 0) continue;
+      const std::size_t number = first / 32 + b;
+      sums16[2 * number] = block.scale * sum_of(block.bytes, 16);
+      sums16[2 * number + 1] = block.scale * sum_of(block.bytes + 16, 16);
+      sums32[number] = block.scale * sum_of(block.bytes, 32);
     }
-    sums16[2 * b] = block.scale * static_cast<float>(sum_of(block.bytes, 16));
-    sums16[2 * b + 1] = block.scale * static_cast<float>(sum_of(block.bytes + 16, 16));
-    sums32[b] = block.scale * static_cast<float>(sum_of(block.bytes, 32));
+    switch (need.order) {
+      case CodeOrder::kNatural:
+        place_units<CodeOrder::kNatural>(column, bytes, scales, first, to);
+        break;
+      case CodeOrder::kHalves:
+        place_units<CodeOrder::kHalves>(column, bytes, scales, first, to);
+        break;
+      case CodeOrder::kPairs:
+        place_units<CodeOrder::kPairs>(column, bytes, scales, first, to);
+        break;
+      case CodeOrder::kQuarters:
+        place_units<CodeOrder::kQuarters>(column, bytes, scales, first, to);
+        break;
+    }
   }
 }
 
@@ -190,11 +302,11 @@ HWY_EXPORT(QuantizeFew);
 HWY_EXPORT(MultiplyFew);
 
 std::int64_t few_bytes(std::int64_t k) {
-  return static_cast<std::int64_t>(FewColumn(size(k)).bytes());
+  return static_cast<std::int64_t>(FewColumn(size(k), 1).bytes());
 }
 
-void quantize_few(const float* x, std::int64_t k, std::byte* to) {
-  HWY_DYNAMIC_DISPATCH(QuantizeFew)(x, size(k), to);
+void quantize_few(const float* x, std::int64_t k, Int8Need need, std::byte* to) {
+  HWY_DYNAMIC_DISPATCH(QuantizeFew)(x, size(k), need, to);
 }
 
 void multiply_few(DType type, const std::byte* w, std::int64_t w_stride, std::int64_t rows,

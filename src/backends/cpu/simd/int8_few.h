@@ -1,30 +1,38 @@
-// How a column lies that is rounded for few columns at once. Chunks of 64 elements: 64 bytes, then
-// for each 4 elements the scale of their block and the sum of the 4 times -128; after all chunks
-// the sums (times the scale) of each 32 elements, then of each 16.
+// How a column lies that is rounded for few columns at once: in units of a vector of bytes, or of
+// two in the order of halves, which have the same scales. A unit has its bytes; for each 4 elements
+// of a vector the scale of their block; and, for each of these, the sum (over both vectors) times
+// -128. Behind all units are sums times the scale, of each 32 elements, then of each 16.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
+#include "backends/cpu/simd/int8.h"
+
 namespace shunt::cpu::simd {
 
 struct FewColumn {
-  static constexpr std::size_t kChunk = 64;
-  static constexpr std::size_t kScalesAt = 64;
-  static constexpr std::size_t kStartAt = 128;
-  static constexpr std::size_t kChunkBytes = 192;
+  /// Elements are padded with zeros to whole groups of any type.
+  static constexpr std::size_t kPadding = 256;
 
-  explicit constexpr FewColumn(std::size_t k) : chunks((k + kChunk - 1) / kChunk) {}
-  std::size_t chunks = 0;
+  constexpr FewColumn(std::size_t elements, std::size_t vector_bytes)
+      : k((elements + kPadding - 1) / kPadding * kPadding), vector(vector_bytes) {}
+  std::size_t k = 0;
+  std::size_t vector = 0;
 
-  constexpr std::size_t sums_at() const { return chunks * kChunkBytes; }
-  /// Where sums over `run` elements (32 or 16) start.
+  static constexpr std::size_t vectors_of_unit(CodeOrder order) {
+    return order == CodeOrder::kHalves ? 2 : 1;
+  }
+  constexpr std::size_t unit_bytes(CodeOrder order) const {
+    return (vectors_of_unit(order) + 2) * vector;
+  }
+  constexpr std::size_t scales_at(CodeOrder order) const { return vectors_of_unit(order) * vector; }
+  constexpr std::size_t start_at(CodeOrder order) const { return scales_at(order) + vector; }
+  /// Where sums over `run` elements (32 or 16) start: behind the units of any order.
   constexpr std::size_t sums_at(std::size_t run) const {
-    return sums_at() + (run == 32 ? 0 : chunks * 2 * sizeof(float));
+    return 3 * k + (run == 32 ? 0 : k / 32 * sizeof(float));
   }
-  constexpr std::size_t bytes() const {
-    return (sums_at() + chunks * 6 * sizeof(float) + 63) / 64 * 64;
-  }
+  constexpr std::size_t bytes() const { return 3 * k + k / 32 * 3 * sizeof(float); }
 };
 
 }  // namespace shunt::cpu::simd

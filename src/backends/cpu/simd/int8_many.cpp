@@ -53,62 +53,65 @@ constexpr std::size_t x_block_bytes(std::size_t scales, std::size_t mins) {
 
 // ---- decoding
 
-/// 4 rows of 64 codes each to their places in two blocks of a panel.
-HWY_INLINE void transpose(const std::uint8_t* from, std::size_t row_stride, std::uint8_t* to,
-                          std::size_t block_bytes) {
+/// Vector v of a group's codes, of 4 rows, to their places in the blocks of a panel.
+template <CodeOrder Order, std::size_t BlockBytes>
+HWY_INLINE void transpose(const V8 (&rows)[4], std::size_t v, std::uint8_t* to) {
   const DI d;
   const hn::Repartition<std::int64_t, D8> d64;
-  for (std::size_t p = 0; p < kParts; ++p) {
-    const auto row = [&](std::size_t r) {
-      return hn::BitCast(d, hn::Load(D8(), from + r * row_stride + p * kBytes));
-    };
-    const VI a = row(0);
-    const VI b = row(1);
-    const VI c = row(2);
-    const VI e = row(3);
-    const auto wide = [&](VI v) { return hn::BitCast(d64, v); };
-    const auto ab_low = wide(hn::InterleaveLower(d, a, b));
-    const auto ab_high = wide(hn::InterleaveUpper(d, a, b));
-    const auto ce_low = wide(hn::InterleaveLower(d, c, e));
-    const auto ce_high = wide(hn::InterleaveUpper(d, c, e));
-    HWY_ALIGN std::uint8_t fours[4][kBytes];
-    const auto store = [&](std::size_t i, auto v) {
-      hn::Store(hn::BitCast(D8(), v), D8(), fours[i]);
-    };
-    store(0, hn::InterleaveLower(d64, ab_low, ce_low));
-    store(1, hn::InterleaveUpper(d64, ab_low, ce_low));
-    store(2, hn::InterleaveLower(d64, ab_high, ce_high));
-    store(3, hn::InterleaveUpper(d64, ab_high, ce_high));
-    // fours[i] has, for each 16 bytes g of the part, four 4 g + i of the 4 rows.
-    for (std::size_t g = 0; g < kBytes / 16; ++g) {
-      for (std::size_t i = 0; i < 4; ++i) {
-        const std::size_t four = p * kBytes / 4 + 4 * g + i;
-        std::memcpy(to + four / 8 * block_bytes + four % 8 * kFourBytes, fours[i] + 16 * g, 16);
-      }
+  const auto lanes = [&](std::size_t r) { return hn::BitCast(d, rows[r]); };
+  const auto wide = [&](VI v) { return hn::BitCast(d64, v); };
+  const auto ab_low = wide(hn::InterleaveLower(d, lanes(0), lanes(1)));
+  const auto ab_high = wide(hn::InterleaveUpper(d, lanes(0), lanes(1)));
+  const auto ce_low = wide(hn::InterleaveLower(d, lanes(2), lanes(3)));
+  const auto ce_high = wide(hn::InterleaveUpper(d, lanes(2), lanes(3)));
+  // Four i of each 16 elements, of all 4 rows.
+  // Where the first four of each 16 elements goes.
+  static constexpr auto kAt =
+      by_vector<std::uint16_t, kBytes / 16>([](std::size_t vector, std::size_t piece) {
+        const std::size_t four = sixteen_at(Order, vector * (kBytes / 16) + piece) * 4;
+        return four / 8 * BlockBytes + four % 8 * kFourBytes;
+      });
+  const auto store = [&](std::size_t i, auto fours) HWY_ATTR {
+    store_sixteens(hn::BitCast(D8(), fours), to + i * kFourBytes, kAt[v]);
+  };
+  store(0, hn::InterleaveLower(d64, ab_low, ce_low));
+  store(1, hn::InterleaveUpper(d64, ab_low, ce_low));
+  store(2, hn::InterleaveLower(d64, ab_high, ce_high));
+  store(3, hn::InterleaveUpper(d64, ab_high, ce_high));
+}
+
+/// Scales and minimums of a row's group to their places.
+template <class F>
+HWY_INLINE void place_numbers(const F& group, float* to, std::size_t block_bytes) {
+  constexpr std::size_t kScales = 32 / F::kRun;
+  const std::size_t step = block_bytes / sizeof(float);
+  const auto place = [&](const float* numbers, std::size_t each, float* at, float unit) {
+    for (std::size_t b = 0; b < F::kGroup / 32; ++b, at += step) {
+      for (std::size_t i = 0; i < each; ++i) at[i * kRows] = numbers[b * each + i] * unit;
     }
+  };
+  alignas(64) float scales[F::kRuns];
+  group.store_scales(scales);
+  place(scales, kScales, to, F::kUnit);
+  if constexpr (F::kMinRun != 0) {
+    alignas(64) float mins[F::kMinRuns];
+    group.store_mins(mins);
+    place(mins, 32 / F::kMinRun, to + kScales * kRows, 1);
   }
 }
 
-template <class F>
-HWY_INLINE void decode_group(const std::byte* w, std::uint8_t* row, float* numbers,
-                             std::size_t block_bytes) {
-  const F group(w);
-  for (std::size_t j = 0; j < F::kGroup / kChunk; ++j) {
-    for (std::size_t p = 0; p < kParts; ++p) {
-      hn::Store(group.codes(j, p), D8(), row + j * kChunk + p * kBytes);
-    }
+/// 4 rows of a group to a panel, from its row r on.
+template <class F, std::size_t block_bytes>
+HWY_INLINE void decode_four(const std::byte* (&w)[4], std::size_t r, std::byte* block) {
+  const F groups[4] = {F(w[0]), F(w[1]), F(w[2]), F(w[3])};
+  HWY_UNROLL(16)
+  for (std::size_t v = 0; v < F::kVectors; ++v) {
+    const V8 rows[4] = {groups[0].codes(v), groups[1].codes(v), groups[2].codes(v),
+                        groups[3].codes(v)};
+    transpose<F::kOrder, block_bytes>(rows, v, reinterpret_cast<std::uint8_t*>(block) + r * 4);
   }
-  constexpr std::size_t kScales = 32 / F::kRun;
-  float* to = numbers;
-  const std::size_t step = block_bytes / sizeof(float);
-  for (std::size_t b = 0; b < F::kGroup / 32; ++b, to += step) {
-    for (std::size_t i = 0; i < kScales; ++i) to[i * kRows] = group.scales[b * kScales + i];
-    if constexpr (F::kMinRun != 0) {
-      constexpr std::size_t kMins = 32 / F::kMinRun;
-      for (std::size_t i = 0; i < kMins; ++i) {
-        to[(kScales + i) * kRows] = group.mins[b * kMins + i];
-      }
-    }
+  for (std::size_t i = 0; i < 4; ++i) {
+    place_numbers(groups[i], reinterpret_cast<float*>(block + kCodeBytes) + r + i, block_bytes);
   }
 }
 
@@ -118,36 +121,29 @@ void decode_rows(const std::byte* w, std::size_t w_stride, std::size_t rows, std
   constexpr std::size_t kScales = 32 / F::kRun;
   constexpr std::size_t kMins = F::kMinRun == 0 ? 0 : 32 / F::kMinRun;
   constexpr std::size_t kBlockBytes = panel_block_bytes(kScales, kMins);
-  HWY_ALIGN std::uint8_t codes[4][F::kGroup];
-  HWY_ALIGN std::byte copy[F::kGroupBytes];
+  constexpr std::size_t kGroupBlocks = F::kGroup / 32;
+  HWY_ALIGN std::byte copies[4][F::kGroupBytes];
   for (std::size_t r = 0; r < kRows; r += 4) {
     for (std::size_t first = 0; first < k; first += F::kGroup) {
-      std::byte* block = panel + first / 32 * kBlockBytes;
-      // The last of two blocks may be missing; it must not be written either.
-      const bool half = k - first < F::kGroup;
-      std::byte spare[2 * kBlockBytes];
-      std::byte* to = half ? spare : block;
+      const std::size_t here = std::min(F::kGroup, k - first);
+      const std::byte* from[4];
       for (std::size_t i = 0; i < 4; ++i) {
-        const std::byte* from = w + (r + i) * w_stride + first / F::kGroup * F::kGroupBytes;
-        if (r + i >= rows || half) {
-          std::fill_n(copy, F::kGroupBytes, std::byte{0});
-          if (r + i < rows) std::copy_n(from, F::kGroupBytes / 2, copy);
-          from = copy;
-        }
-        decode_group<F>(from, codes[i],
-                        reinterpret_cast<float*>(to + kCodeBytes) + r + i, kBlockBytes);
+        from[i] = w + (r + i) * w_stride + first / F::kGroup * F::kGroupBytes;
+        if (r + i < rows && here == F::kGroup) continue;
+        std::fill_n(copies[i], F::kGroupBytes, std::byte{0});
+        if (r + i < rows) std::copy_n(from[i], F::kGroupBytes * here / F::kGroup, copies[i]);
+        from[i] = copies[i];
       }
-      for (std::size_t j = 0; j < F::kGroup / kChunk; ++j) {
-        transpose(codes[0] + j * kChunk, F::kGroup,
-                  reinterpret_cast<std::uint8_t*>(to + j * 2 * kBlockBytes) + r * 4, kBlockBytes);
+      std::byte* block = panel + first / 32 * kBlockBytes;
+      if (here == F::kGroup) {
+        decode_four<F, kBlockBytes>(from, r, block);
+        continue;
       }
-      if (!half) continue;
-      for (std::size_t four = 0; four < 8; ++four) {
-        std::memcpy(block + four * kFourBytes + r * 4, spare + four * kFourBytes + r * 4, 16);
-      }
-      for (std::size_t i = 0; i < kScales + kMins; ++i) {
-        std::memcpy(block + kCodeBytes + i * kFourBytes + r * 4,
-                    spare + kCodeBytes + i * kFourBytes + r * 4, 16);
+      // Some blocks of the group are not there, and must not be written.
+      HWY_ALIGN std::byte spare[kGroupBlocks * kBlockBytes];
+      decode_four<F, kBlockBytes>(from, r, spare);
+      for (std::size_t at = 0; at < here / 32 * kBlockBytes; at += kFourBytes) {
+        std::memcpy(block + at + r * 4, spare + at + r * 4, 16);
       }
     }
   }
@@ -166,7 +162,8 @@ void multiply_tile(const std::byte* w, std::size_t blocks, const std::byte* x, f
   constexpr bool kOffset = Mins == 0;
   constexpr std::size_t R = kRowVectors;
   const auto w_floats = [&](std::size_t i, std::size_t r) {
-    return hn::Load(d, reinterpret_cast<const float*>(w + kCodeBytes + i * kFourBytes) + r * kLanes);
+    return hn::Load(d,
+                    reinterpret_cast<const float*>(w + kCodeBytes + i * kFourBytes) + r * kLanes);
   };
   const auto x_number = [&](std::size_t at, std::size_t c) {
     return hn::Set(d, reinterpret_cast<const float*>(x + at)[c]);
@@ -187,8 +184,8 @@ void multiply_tile(const std::byte* w, std::size_t blocks, const std::byte* x, f
       for (std::size_t c = 0; c < C; ++c) {
         VI start = hn::Zero(DI());
         if constexpr (kOffset && kOffsetInSum) {
-          start = hn::Set(DI(), reinterpret_cast<const std::int32_t*>(x + kXSumsAt +
-                                                                      s * kXFourBytes)[c]);
+          start = hn::Set(DI(),
+                          reinterpret_cast<const std::int32_t*>(x + kXSumsAt + s * kXFourBytes)[c]);
         }
         HWY_UNROLL(2)
         for (std::size_t r = 0; r < R; ++r) whole[r][c] = start;
@@ -216,8 +213,8 @@ void multiply_tile(const std::byte* w, std::size_t blocks, const std::byte* x, f
         const V x_scale = x_number(kXScalesAt, c);
         HWY_UNROLL(2)
         for (std::size_t r = 0; r < R; ++r) {
-          sums[r][c] = hn::MulAdd(hn::ConvertTo(d, whole[r][c]), hn::Mul(scale[r], x_scale),
-                                  sums[r][c]);
+          sums[r][c] =
+              hn::MulAdd(hn::ConvertTo(d, whole[r][c]), hn::Mul(scale[r], x_scale), sums[r][c]);
         }
       }
     }
@@ -277,7 +274,8 @@ struct ManyEntry {
   void (*decode)(const std::byte*, std::size_t, std::size_t, std::size_t, std::byte*) = nullptr;
 };
 inline constexpr auto kManyTable = make_code_table<ManyEntry>([]<class F>() {
-  return ManyEntry{{32 / F::kRun, F::kMinRun == 0 ? 0 : 32 / F::kMinRun}, decode_rows<F>};
+  return ManyEntry{{32 / F::kRun, F::kMinRun == 0 ? 0 : 32 / F::kMinRun, F::kOrder},
+                   decode_rows<F>};
 });
 
 void DecodePanel(DType type, const std::byte* w, std::size_t w_stride, std::size_t rows,
@@ -285,18 +283,14 @@ void DecodePanel(DType type, const std::byte* w, std::size_t w_stride, std::size
   kManyTable[static_cast<std::size_t>(type)].decode(w, w_stride, rows, k, panel);
 }
 
-void MultiplyInt8Panel(Int8Need need, const std::byte* panel, std::size_t blocks, const std::byte* x,
-                   std::size_t columns, float* y, std::size_t y_stride, bool add) {
-  struct Entry {
-    Int8Need need;
-    decltype(&multiply_group<1, 0>) multiply;
-  };
-  static constexpr Entry kEntries[] = {{{1, 0}, multiply_group<1, 0>},
-                                       {{2, 0}, multiply_group<2, 0>},
-                                       {{1, 1}, multiply_group<1, 1>},
-                                       {{1, 2}, multiply_group<1, 2>}};
-  const auto* entry = std::ranges::find(kEntries, need, &Entry::need);
-  entry->multiply(panel, blocks, x, columns, y, y_stride, add);
+void MultiplyInt8Panel(Int8Need need, const std::byte* panel, std::size_t blocks,
+                       const std::byte* x, std::size_t columns, float* y, std::size_t y_stride,
+                       bool add) {
+  using Multiply = decltype(&multiply_group<1, 0>);
+  static constexpr Multiply kMultiply[2][3] = {
+      {multiply_group<1, 0>, multiply_group<1, 1>, multiply_group<1, 2>},
+      {multiply_group<2, 0>, nullptr, nullptr}};
+  kMultiply[need.scales - 1][need.mins](panel, blocks, x, columns, y, y_stride, add);
 }
 
 Int8Need NeedOf(DType type) {

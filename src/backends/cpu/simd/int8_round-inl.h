@@ -53,12 +53,6 @@ HWY_INLINE Rounded round_block(const float* x) {
   return rounded;
 }
 
-HWY_INLINE int sum_of(const std::int8_t* bytes, int n) {
-  int sum = 0;
-  for (int i = 0; i < n; ++i) sum += bytes[i];
-  return sum;
-}
-
 }  // namespace shunt::cpu::simd::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
