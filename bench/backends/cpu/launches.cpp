@@ -43,7 +43,7 @@ void launches(benchmark::State& state) {
   const auto memory = host_memory().allocate((kLaunches + 1) * 64);
   std::vector<NodeId> nodes;
   std::vector<Address> addresses;
-  for (NodeId id = 0; id < graph->node_count(); ++id) {
+  for (NodeId id = 0; id < graph->size(); ++id) {
     if (!graph->node(id).is_leaf()) nodes.push_back(id);
     addresses.push_back({memory->get(), 64 * addresses.size()});
   }

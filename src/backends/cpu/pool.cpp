@@ -73,14 +73,13 @@ void Pool::work(int worker) {
   }
 }
 
-void Pool::run(Task& task) {
+void Pool::run(Task& task, bool together) {
   const Pool* around = std::exchange(at_work_, this);
-  run_together(task);
+  together&& threads_ > 1 ? run_together(task) : task.run(0);
   at_work_ = around;
 }
 
 void Pool::run_together(Task& task) {
-  if (threads_ == 1) return task.run(0);
   task_ = &task;
   open_.store(true, std::memory_order_seq_cst);
   generation_.fetch_add(1, std::memory_order_release);

@@ -73,8 +73,9 @@ class Pool {
   /// Whether the calling thread is at work on a task of this pool: lock() would never return.
   bool at_work() const { return at_work_ == this; }
   /// Runs the task on the caller's thread and on every other that comes in time; returns when all
-  /// have left it. The caller holds lock(). Allocates nothing.
-  void run(Task& task);
+  /// have left it; not `together`: on the caller's alone. The caller holds lock(). Allocates
+  /// nothing.
+  void run(Task& task, bool together = true);
   /// Makes each worker's scratch at least `bytes` large. The caller holds lock().
   Status reserve_scratch(std::size_t bytes);
   /// Page aligned memory of a worker's own, on the NUMA node of who touches it first; null while
