@@ -73,9 +73,9 @@ struct Launch {
   bool shared = false;       // else the caller's thread does it alone
 };
 
-/// How far a launch is, in chunks. On a cache line of its own: threads write to it at the same
-/// time.
-struct alignas(64) Progress {
+/// How far a launch is, in chunks. Eight of them share a cache line on purpose: a line that goes
+/// from core to core is what sharing costs. time.
+struct Progress {
   std::atomic<std::uint32_t> taken{0};
   std::atomic<std::uint32_t> done{0};
 };
@@ -349,14 +349,28 @@ void CpuBinding::do_alone(std::size_t index, std::byte* scratch) {
 
 void CpuBinding::run(int worker) {
   std::byte* scratch = program_.pool().scratch(worker);
+  bool left_out = false;  // a barrier before which only the caller has waited
   for (std::size_t i = 0; i < launches_.size(); ++i) {
     const Launch& launch = launches_[i];
-    if (!launch.shared && worker != 0) continue;
-    // Where everything has been taken, whoever took it has waited.
-    if (launch.shared && progress_[i].taken.load(std::memory_order_acquire) >= launch.chunks)
+    if (!launch.shared) {
+      if (worker == 0) {
+        if (launch.barrier && together_) wait_for(launch.wait_from, i);
+        do_alone(i, scratch);
+      } else {
+        left_out |= launch.barrier;
+      }
       continue;
-    if (launch.barrier && together_) wait_for(launch.wait_from, i);
-    launch.shared ? take(i, scratch) : do_alone(i, scratch);
+    }
+    // Where everything has been taken, whoever took it has waited.
+    if (progress_[i].taken.load(std::memory_order_acquire) < launch.chunks) {
+      if (launch.barrier) {
+        wait_for(launch.wait_from, i);
+      } else if (left_out) {
+        wait_for(i - 1, i);
+      }
+      take(i, scratch);
+    }
+    left_out = false;
   }
   if (worker == 0 && together_) wait_for(last_barrier_, launches_.size());
 }
