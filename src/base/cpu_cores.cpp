@@ -25,7 +25,10 @@ Topology load(const MachineDescription& machine) {
   for (hwloc_obj_type_t type : {HWLOC_OBJ_CORE, HWLOC_OBJ_L3CACHE}) {
     hwloc_topology_set_type_filter(raw, type, HWLOC_TYPE_FILTER_KEEP_ALL);
   }
-  hwloc_topology_set_flags(raw, HWLOC_TOPOLOGY_FLAG_NO_DISTANCES | HWLOC_TOPOLOGY_FLAG_NO_MEMATTRS);
+  // The calling thread, which is the user's, is not sent round all cores to ask each: that would
+  // take milliseconds where they are busy.
+  hwloc_topology_set_flags(raw, HWLOC_TOPOLOGY_FLAG_NO_DISTANCES | HWLOC_TOPOLOGY_FLAG_NO_MEMATTRS |
+                                    HWLOC_TOPOLOGY_FLAG_DONT_CHANGE_BINDING);
   const bool made_up = !machine.synthetic.empty() || !machine.xml.empty();
   if (!machine.synthetic.empty() &&
       hwloc_topology_set_synthetic(raw, machine.synthetic.c_str()) != 0) {
