@@ -2,6 +2,7 @@
 // flags. Nothing else in Shunt reads the environment.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <span>
@@ -13,8 +14,18 @@
 
 namespace shunt {
 
+/// Whether the threads of the CPU device are bound to a core each. The thread that calls never is.
+enum class PinThreads : std::uint8_t {
+  kAuto,  ///< if there is one for each core, and cores don't all share one cache
+  kOn,    ///< if there are no more threads than cores
+  kOff,
+};
+/// "auto", "on" or "off"; else Invalid.
+Result<PinThreads> parse_pin_threads(std::string_view text);
+
 struct Options {
   int threads = 0;  ///< of the CPU device; 0: one a physical core that this process may use
+  PinThreads pin_threads = PinThreads::kAuto;
   std::string
       backend_path;  ///< folders with plugins, separated by ':'; searched before the installed ones
   std::string cpu_level;  ///< highest vector level of CPU kernels: "scalar", "sse4", "avx2",

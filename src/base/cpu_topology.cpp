@@ -1,106 +1,49 @@
 #include "base/cpu_topology.h"
 
-#include <sched.h>
-
 #include <algorithm>
 #include <fstream>
-#include <set>
-#include <sstream>
+
+#include "base/cpu_affinity.h"
+#include "base/cpu_quota.h"
 
 namespace shunt {
 
 namespace {
 
-std::string first_line(const std::string& path) {
-  std::ifstream file(path);
-  std::string line;
-  std::getline(file, line);
-  return line;
-}
-
-/// Processors' worth of time from a quota and a period in microseconds, rounded up.
-int processors(double quota, double period) {
-  if (!(quota > 0) || !(period > 0)) return 0;
-  const double exact = quota / period;
-  return exact >= 1e6 ? 0 : static_cast<int>(exact) + (exact > static_cast<int>(exact) ? 1 : 0);
-}
-
-/// The tighter of two limits, where 0 is none.
-int tighter(int a, int b) {
-  return a == 0 ? b : b == 0 ? a : std::min(a, b);
-}
-
-/// cgroup v2: cpu.max of the process's group and of all groups above it. v1: the cpu controller's
-/// quota.
-int cgroup_quota(const std::string& root) {
-  int limit = 0;
-  std::ifstream groups(root + "/proc/self/cgroup");
-  std::string line;
-  while (std::getline(groups, line)) {
-    const auto first = line.find(':');
-    const auto second = line.find(':', first + 1);
-    if (first == std::string::npos || second == std::string::npos) continue;
-    const std::string controllers = "," + line.substr(first + 1, second - first - 1) + ",";
-    const bool v2 = controllers == ",,";
-    if (!v2 && controllers.find(",cpu,") == std::string::npos) continue;
-    const std::string mount = root + (v2 ? "/sys/fs/cgroup" : "/sys/fs/cgroup/cpu");
-    std::string path = line.substr(second + 1);
-    while (true) {
-      if (v2) {
-        std::istringstream text(first_line(mount + path + "/cpu.max"));
-        std::string quota;
-        double period = 0;
-        if (text >> quota >> period && quota != "max") {
-          limit = tighter(limit, processors(std::strtod(quota.c_str(), nullptr), period));
-        }
-      } else {
-        const std::string quota = first_line(mount + path + "/cpu.cfs_quota_us");
-        const std::string period = first_line(mount + path + "/cpu.cfs_period_us");
-        limit = tighter(limit, processors(std::strtod(quota.c_str(), nullptr),
-                                          std::strtod(period.c_str(), nullptr)));
-      }
-      if (path.empty() || path == "/") break;
-      path.resize(path.rfind('/') == std::string::npos ? 0 : path.rfind('/'));
-    }
-  }
-  return limit;
-}
-
-}  // namespace
-
-int CpuTopology::default_threads() const {
-  const int threads = quota > 0 ? std::min(physical, quota) : physical;
-  return std::max(threads, 1);
-}
-
-CpuTopology read_cpu_topology(const std::string& root) {
-  CpuTopology topology;
-  cpu_set_t mask;
-  CPU_ZERO(&mask);
-  if (sched_getaffinity(0, sizeof mask, &mask) == 0) {
-    std::set<std::string> cores;  // processors of one core have the same list of siblings
-    int logical = 0;
-    for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
-      if (!CPU_ISSET(cpu, &mask)) continue;
-      ++logical;
-      const std::string siblings =
-          first_line(root + "/sys/devices/system/cpu/cpu" + std::to_string(cpu) +
-                     "/topology/thread_siblings_list");
-      cores.insert(siblings.empty() ? "cpu" + std::to_string(cpu) : siblings);
-    }
-    topology.logical = std::max(logical, 1);
-    topology.physical = std::max(static_cast<int>(cores.size()), 1);
-  }
-  topology.quota = cgroup_quota(root);
+std::string model_name(const std::string& root) {
   std::ifstream info(root + "/proc/cpuinfo");
   std::string line;
   while (std::getline(info, line)) {
     if (!line.starts_with("model name") && !line.starts_with("processor 0:")) continue;
     const auto colon = line.find(": ");
-    if (colon != std::string::npos) topology.model = line.substr(colon + 2);
-    break;
+    return colon == std::string::npos ? "" : line.substr(colon + 2);
   }
-  return topology;
+  return "";
+}
+
+}  // namespace
+
+int CpuTopology::physical() const {
+  return std::max(static_cast<int>(cores.size()), 1);
+}
+
+int CpuTopology::logical() const {
+  std::size_t count = 0;
+  for (const CpuCore& core : cores) count += core.processors.size();
+  return std::max(static_cast<int>(count), 1);
+}
+
+int CpuTopology::at_once() const {
+  return quota > 0 ? std::min(logical(), quota) : logical();
+}
+
+int CpuTopology::default_threads() const {
+  return quota > 0 ? std::min(physical(), quota) : physical();
+}
+
+CpuTopology read_cpu_topology(const std::string& root, const MachineDescription& machine) {
+  return {read_cpu_cores(this_threads_processors(), machine), read_cpu_quota(root),
+          model_name(root)};
 }
 
 }  // namespace shunt

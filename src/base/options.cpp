@@ -24,6 +24,11 @@ Status set_threads(Options& options, std::string_view text) {
   return ok();
 }
 
+Status set_pin(Options& options, std::string_view text) {
+  SHUNT_ASSIGN(options.pin_threads, parse_pin_threads(text));
+  return ok();
+}
+
 Status set_backend_path(Options& options, std::string_view text) {
   options.backend_path = text;
   return ok();
@@ -36,6 +41,7 @@ Status set_cpu_level(Options& options, std::string_view text) {
 
 constexpr std::array kTable = {
     OptionInfo{"SHUNT_THREADS", "threads of the CPU device; 0: one a physical core", set_threads},
+    OptionInfo{"SHUNT_PIN", "whether threads are bound to a core each: auto, on, off", set_pin},
     OptionInfo{"SHUNT_BACKEND_PATH", "folders with backend plugins, separated by ':'",
                set_backend_path},
     OptionInfo{"SHUNT_CPU_LEVEL", "highest vector level of the CPU kernels, e.g. avx2",
@@ -43,6 +49,13 @@ constexpr std::array kTable = {
 };
 
 }  // namespace
+
+Result<PinThreads> parse_pin_threads(std::string_view text) {
+  if (text == "auto") return PinThreads::kAuto;
+  if (text == "on") return PinThreads::kOn;
+  if (text == "off") return PinThreads::kOff;
+  return invalid("\"{}\" is not auto, on or off", text);
+}
 
 std::span<const OptionInfo> option_table() {
   return kTable;

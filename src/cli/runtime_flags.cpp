@@ -11,11 +11,19 @@ void RuntimeFlags::declare(Arguments& arguments) {
   arguments.number("-t,--threads",
                    "threads of the CPU; 0: one a physical core (also SHUNT_THREADS)", threads_, 0,
                    kMostThreads);
+  arguments.value("--pin", "auto|on|off",
+                  "whether they are bound to a core each; auto: if there is one for each, and "
+                  "cores don't all share one cache (also SHUNT_PIN)",
+                  [this](const std::string& text) -> Status {
+                    SHUNT_ASSIGN(pin_, parse_pin_threads(text));
+                    return ok();
+                  });
 }
 
 Result<Options> RuntimeFlags::options() const {
   SHUNT_ASSIGN(Options options, options_from_environment());
   if (threads_) options.threads = *threads_;
+  if (pin_) options.pin_threads = *pin_;
   return options;
 }
 

@@ -18,6 +18,7 @@ class RuntimeFlags {
 
  private:
   std::optional<int> threads_;
+  std::optional<PinThreads> pin_;
 };
 
 /// The parts of "a,b,c". Invalid if one is empty.

@@ -1,6 +1,6 @@
 #include <cstring>
-#include <new>
 
+#include "base/aligned_bytes.h"
 #include "base/fail.h"
 #include "device/range.h"
 #include "shunt/device.h"
@@ -11,16 +11,9 @@ namespace {
 
 constexpr std::size_t kAlignment = 64;  // a cache line, and the widest vector
 
-struct Free {
-  void operator()(std::byte* data) const {
-    ::operator delete[](data, std::align_val_t(kAlignment));
-  }
-};
-
 class HostBuffer final : public Buffer {
  public:
-  HostBuffer(std::unique_ptr<std::byte[], Free> data, std::size_t size)
-      : data_(std::move(data)), size_(size) {}
+  HostBuffer(AlignedBytes data, std::size_t size) : data_(std::move(data)), size_(size) {}
   const BufferType& type() const override { return host_memory(); }
   std::size_t size() const override { return size_; }
   std::byte* host_data() override { return data_.get(); }
@@ -36,7 +29,7 @@ class HostBuffer final : public Buffer {
   }
 
  private:
-  std::unique_ptr<std::byte[], Free> data_;
+  AlignedBytes data_;
   std::size_t size_;
 };
 
@@ -46,13 +39,11 @@ class HostMemory final : public BufferType {
   std::size_t alignment() const override { return kAlignment; }
   bool host_accessible() const override { return true; }
   Result<std::unique_ptr<Buffer>> allocate(std::size_t bytes) override {
-    auto* data = static_cast<std::byte*>(
-        ::operator new[](bytes, std::align_val_t(kAlignment), std::nothrow));
+    AlignedBytes data = allocate_aligned(bytes, kAlignment);
     if (data == nullptr) {
       return fail(ErrorCode::kOutOfMemory, "no {} bytes of host memory to be had", bytes);
     }
-    std::unique_ptr<std::byte[], Free> owned(data);
-    return std::make_unique<HostBuffer>(std::move(owned), bytes);
+    return std::make_unique<HostBuffer>(std::move(data), bytes);
   }
 };
 

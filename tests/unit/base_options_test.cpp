@@ -2,10 +2,8 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
-#include <filesystem>
-#include <fstream>
+#include <utility>
 
-#include "base/cpu_topology.h"
 #include "base/guarded.h"
 #include "shunt/error.h"
 #include "shunt/options.h"
@@ -34,6 +32,24 @@ TEST(Options, ComeFromTheEnvironment) {
   EXPECT_EQ(options->backend_path, "/a:/b");
 }
 
+TEST(Options, PinIsAWord) {
+  for (const auto& [text, pin] :
+       {std::pair("auto", PinThreads::kAuto), std::pair("on", PinThreads::kOn),
+        std::pair("off", PinThreads::kOff)}) {
+    const Environment variable("SHUNT_PIN", text);
+    const auto options = options_from_environment();
+    ASSERT_TRUE(options);
+    EXPECT_EQ(options->pin_threads, pin) << text;
+  }
+  for (const char* text : {"On", "1", "auto ", "yes"}) {
+    const Environment variable("SHUNT_PIN", text);
+    const auto options = options_from_environment();
+    ASSERT_FALSE(options) << text;
+    EXPECT_THAT(options.error().message(), HasSubstr("SHUNT_PIN"));
+    EXPECT_THAT(options.error().message(), HasSubstr("auto, on or off"));
+  }
+}
+
 TEST(Options, AVariableThatMakesNoSenseIsNamed) {
   for (const char* text : {"-1", "two", "1x", "99999999999999999999"}) {
     const Environment threads("SHUNT_THREADS", text);
@@ -49,60 +65,6 @@ TEST(Options, EveryOneIsDocumented) {
     EXPECT_TRUE(option.environment.starts_with("SHUNT_"));
     EXPECT_FALSE(option.help.empty());
   }
-}
-
-/// A made-up system: what it says of its processors.
-class FakeSystem {
- public:
-  FakeSystem() : root_(std::filesystem::temp_directory_path() / "shunt-topology-test") {
-    std::filesystem::remove_all(root_);
-  }
-  ~FakeSystem() { std::filesystem::remove_all(root_); }
-  void file(const std::string& path, const std::string& text) const {
-    std::filesystem::create_directories((root_ / path).parent_path());
-    std::ofstream(root_ / path) << text;
-  }
-  CpuTopology read() const { return read_cpu_topology(root_.string()); }
-
- private:
-  std::filesystem::path root_;
-};
-
-TEST(CpuTopology, TwoProcessorsOfOneCoreCountOnce) {
-  const FakeSystem system;
-  const int processors = system.read().logical;
-  for (int i = 0; i < 4096; ++i) {
-    system.file("sys/devices/system/cpu/cpu" + std::to_string(i) + "/topology/thread_siblings_list",
-                "0-4095\n");
-    if (i >= processors * 4 && i > 64) break;
-  }
-  const CpuTopology topology = system.read();
-  EXPECT_EQ(topology.physical, 1);
-  EXPECT_EQ(topology.default_threads(), 1);
-}
-
-TEST(CpuTopology, TheControlGroupLimitsThreads) {
-  const FakeSystem system;
-  system.file("proc/self/cgroup", "0::/a/b\n");
-  system.file("sys/fs/cgroup/a/b/cpu.max", "max 100000\n");
-  EXPECT_EQ(system.read().quota, 0);
-  system.file("sys/fs/cgroup/a/cpu.max", "150000 100000\n");  // a group above counts too
-  EXPECT_EQ(system.read().quota, 2);
-  system.file("sys/fs/cgroup/a/b/cpu.max", "50000 100000\n");
-  EXPECT_EQ(system.read().quota, 1);
-  EXPECT_EQ(system.read().default_threads(), 1);
-}
-
-TEST(CpuTopology, TheFirstVersionOfControlGroupsTooAndNonsenseIsNoLimit) {
-  const FakeSystem system;
-  system.file("proc/self/cgroup", "4:cpu,cpuacct:/job\n3:memory:/job\nnonsense\n");
-  system.file("sys/fs/cgroup/cpu/job/cpu.cfs_quota_us", "-1\n");
-  system.file("sys/fs/cgroup/cpu/job/cpu.cfs_period_us", "100000\n");
-  EXPECT_EQ(system.read().quota, 0);
-  system.file("sys/fs/cgroup/cpu/job/cpu.cfs_quota_us", "300000\n");
-  EXPECT_EQ(system.read().quota, 3);
-  system.file("sys/fs/cgroup/cpu/job/cpu.cfs_period_us", "0\n");
-  EXPECT_EQ(system.read().quota, 0);
 }
 
 TEST(Errors, CarryContextAndVendor) {

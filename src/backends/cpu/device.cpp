@@ -24,8 +24,8 @@ class CpuStream final : public SyncStream {
 
 }  // namespace
 
-CpuDevice::CpuDevice(std::unique_ptr<Pool> pool)
-    : table_(kKernelFiles), pool_(std::move(pool)), model_(read_cpu_topology().model) {}
+CpuDevice::CpuDevice(std::unique_ptr<Pool> pool, std::string model)
+    : table_(kKernelFiles), pool_(std::move(pool)), model_(std::move(model)) {}
 
 Result<std::unique_ptr<CpuDevice>> CpuDevice::create(const Options& options) {
   if (options.threads < 0 || options.threads > kMaxThreads) {
@@ -36,16 +36,18 @@ Result<std::unique_ptr<CpuDevice>> CpuDevice::create(const Options& options) {
     return invalid("vector level \"{}\": this machine has {}", options.cpu_level,
                    fmt::join(simd::levels(), ", "));
   }
-  const int threads = options.threads > 0 ? options.threads : read_cpu_topology().default_threads();
-  SHUNT_ASSIGN(auto pool, Pool::create(threads));
-  return std::unique_ptr<CpuDevice>(new CpuDevice(std::move(pool)));
+  CpuTopology topology = read_cpu_topology();
+  const int threads = options.threads > 0 ? options.threads : topology.default_threads();
+  SHUNT_ASSIGN(auto pool, Pool::create(threads, topology, options.pin_threads));
+  return std::unique_ptr<CpuDevice>(new CpuDevice(std::move(pool), std::move(topology.model)));
 }
 
 DeviceInfo CpuDevice::info() const {
   DeviceInfo info;
   info.name = "cpu0";
-  info.description = fmt::format("{}, {} thread{}, {}", model_.empty() ? "CPU" : model_,
-                                 pool_->threads(), pool_->threads() == 1 ? "" : "s", simd::level());
+  info.description = fmt::format("{}, {} thread{}{}, {}", model_.empty() ? "CPU" : model_,
+                                 pool_->threads(), pool_->threads() == 1 ? "" : "s",
+                                 pool_->pinned() ? " bound to cores" : "", simd::level());
   info.kind = DeviceKind::kCpu;
   const auto page = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
   info.memory_total = page * static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES));

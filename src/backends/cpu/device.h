@@ -22,7 +22,7 @@ class CpuDevice final : public Device {
   Result<std::unique_ptr<Program>> prepare(const SegmentView& segment) override;
 
  private:
-  explicit CpuDevice(std::unique_ptr<Pool> pool);
+  CpuDevice(std::unique_ptr<Pool> pool, std::string model);
 
   Table table_;
   std::unique_ptr<Pool> pool_;

@@ -1,17 +1,17 @@
 #include "backends/cpu/pool.h"
 
-#include <new>
+#include <limits>
 #include <system_error>
 #include <utility>
 
-#include "base/cpu_topology.h"
+#include "backends/cpu/seats.h"
+#include "base/cpu_affinity.h"
 #include "base/fail.h"
 
 namespace shunt::cpu {
 
 namespace {
 
-constexpr std::size_t kScratchAlignment = 64;
 // About 50 microseconds of looking: longer than the gaps between launches, shorter than anybody
 // notices.
 constexpr int kSpins = 4000;
@@ -36,13 +36,10 @@ void Waiting::while_equal(const std::atomic<std::uint32_t>& value, std::uint32_t
   while (value.load(std::memory_order_acquire) == old) value.wait(old, std::memory_order_acquire);
 }
 
-void Pool::FreeScratch::operator()(std::byte* data) const {
-  ::operator delete[](data, std::align_val_t(kScratchAlignment));
-}
-
-Result<std::unique_ptr<Pool>> Pool::create(int threads) {
-  const int spins = threads <= read_cpu_topology().logical ? kSpins : 0;
-  std::unique_ptr<Pool> pool(new Pool(threads, spins));
+Result<std::unique_ptr<Pool>> Pool::create(int threads, const CpuTopology& topology,
+                                           PinThreads pin) {
+  const int spins = threads <= topology.at_once() ? kSpins : 0;
+  std::unique_ptr<Pool> pool(new Pool(threads, spins, seats(topology, threads, pin)));
   try {
     for (int worker = 1; worker < threads; ++worker) {
       pool->workers_.emplace_back([raw = pool.get(), worker] { raw->work(worker); });
@@ -62,6 +59,8 @@ Pool::~Pool() {
 }
 
 void Pool::work(int worker) {
+  // A core that is refused (switched off meanwhile, or another machine's) costs speed only.
+  if (pinned()) (void)bind_this_thread(seats_[static_cast<std::size_t>(worker)]);
   at_work_ = this;
   std::uint32_t seen = 0;
   while (true) {
@@ -74,14 +73,13 @@ void Pool::work(int worker) {
   }
 }
 
-void Pool::run(Task& task) {
+void Pool::run(Task& task, bool together) {
   const Pool* around = std::exchange(at_work_, this);
-  run_together(task);
+  together&& threads_ > 1 ? run_together(task) : task.run(0);
   at_work_ = around;
 }
 
 void Pool::run_together(Task& task) {
-  if (threads_ == 1) return task.run(0);
   task_ = &task;
   open_.store(true, std::memory_order_seq_cst);
   generation_.fetch_add(1, std::memory_order_release);
@@ -93,21 +91,29 @@ void Pool::run_together(Task& task) {
 }
 
 Status Pool::reserve_scratch(std::size_t bytes) {
-  bytes = (bytes + kScratchAlignment - 1) / kScratchAlignment * kScratchAlignment;
   if (bytes <= scratch_bytes_) return ok();
-  const std::size_t total = bytes * static_cast<std::size_t>(threads_);
-  auto* data = static_cast<std::byte*>(
-      ::operator new[](total, std::align_val_t(kScratchAlignment), std::nothrow));
-  if (data == nullptr)
-    return fail(ErrorCode::kOutOfMemory, "no {} bytes for the threads' scratch", total);
-  scratch_.reset(data);
-  scratch_bytes_ = bytes;
+  // Whole pages, none of them shared, and none that was touched before: so each lies where its
+  // worker runs.
+  const std::size_t page = page_size();
+  const auto refuse = [&] {
+    return fail(ErrorCode::kOutOfMemory, "no {} bytes for the scratch of each of {} threads", bytes,
+                threads_);
+  };
+  if (bytes > std::numeric_limits<std::size_t>::max() - page) return refuse();
+  const std::size_t size = (bytes + page - 1) / page * page;
+  std::vector<AlignedBytes> scratch;
+  for (int worker = 0; worker < threads_; ++worker) {
+    scratch.push_back(allocate_aligned(size, page));
+    if (scratch.back() == nullptr) return refuse();
+    forget_pages(scratch.back().get(), size);
+  }
+  scratch_ = std::move(scratch);
+  scratch_bytes_ = size;
   return ok();
 }
 
 std::byte* Pool::scratch(int worker) const {
-  return scratch_ == nullptr ? nullptr
-                             : scratch_.get() + static_cast<std::size_t>(worker) * scratch_bytes_;
+  return scratch_.empty() ? nullptr : scratch_[static_cast<std::size_t>(worker)].get();
 }
 
 }  // namespace shunt::cpu

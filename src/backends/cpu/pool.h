@@ -6,9 +6,13 @@
 #include <memory>
 #include <mutex>
 #include <thread>
+#include <utility>
 #include <vector>
 
+#include "base/aligned_bytes.h"
+#include "base/cpu_topology.h"
 #include "shunt/error.h"
+#include "shunt/options.h"
 
 namespace shunt::cpu {
 
@@ -51,11 +55,16 @@ class Waiting {
 /// many others took part. Runs that come at the same time queue.
 class Pool {
  public:
-  /// `threads` of at least 1. OutOfMemory or Io if the system refuses to start one.
-  static Result<std::unique_ptr<Pool>> create(int threads);
+  /// `threads` of at least 1, on the cores of `topology`. OutOfMemory or Io if the system refuses
+  /// to start one.
+  static Result<std::unique_ptr<Pool>> create(int threads,
+                                              const CpuTopology& topology = read_cpu_topology(),
+                                              PinThreads pin = PinThreads::kAuto);
   ~Pool();
 
   int threads() const { return threads_; }
+  /// Whether its threads, but the caller's, are to stay on a core each.
+  bool pinned() const { return !seats_.empty(); }
   /// How its threads wait: asleep at once if there are more threads than processors.
   const Waiting& waiting() const { return waiting_; }
 
@@ -64,26 +73,26 @@ class Pool {
   /// Whether the calling thread is at work on a task of this pool: lock() would never return.
   bool at_work() const { return at_work_ == this; }
   /// Runs the task on the caller's thread and on every other that comes in time; returns when all
-  /// have left it. The caller holds lock(). Allocates nothing.
-  void run(Task& task);
+  /// have left it; not `together`: on the caller's alone. The caller holds lock(). Allocates
+  /// nothing.
+  void run(Task& task, bool together = true);
   /// Makes each worker's scratch at least `bytes` large. The caller holds lock().
   Status reserve_scratch(std::size_t bytes);
-  /// 64-byte aligned memory of a worker's own; null while nothing was reserved.
+  /// Page aligned memory of a worker's own, on the NUMA node of who touches it first; null while
+  /// nothing was reserved.
   std::byte* scratch(int worker) const;
 
  private:
-  Pool(int threads, int spins) : threads_(threads), waiting_(spins) {}
+  Pool(int threads, int spins, std::vector<std::vector<int>> seats)
+      : threads_(threads), waiting_(spins), seats_(std::move(seats)) {}
   void work(int worker);
   void run_together(Task& task);
 
   static thread_local const Pool* at_work_;
 
-  struct FreeScratch {
-    void operator()(std::byte* data) const;
-  };
-
   const int threads_;
   const Waiting waiting_;
+  const std::vector<std::vector<int>> seats_;  // by thread (seats.h); empty: none is bound
   std::mutex mutex_;
   Task* task_ = nullptr;
   std::atomic<std::uint32_t> generation_{0};  // goes up when there is a task
@@ -93,7 +102,7 @@ class Pool {
   std::atomic<bool> open_{false};
   std::atomic<std::uint32_t> inside_{0};
   std::atomic<bool> stopping_{false};
-  std::unique_ptr<std::byte[], FreeScratch> scratch_;
+  std::vector<AlignedBytes> scratch_;  // by worker
   std::size_t scratch_bytes_ = 0;
   std::vector<std::thread> workers_;
 };

@@ -78,7 +78,16 @@ struct Launch {
   bool barrier = false;       // all from `wait_from` up to this one must be done before it starts
   std::size_t wait_from = 0;  // launches before that are done when those are
   std::int64_t items = 0;
-  std::int64_t step = 1;
+  std::int64_t step = 1;     // items of a chunk
+  std::uint32_t chunks = 1;  // at least one, which may be empty
+  bool shared = false;       // else the caller's thread does it alone
+};
+
+/// How far a launch is, in chunks. Eight of them share a cache line on purpose: a line that goes
+/// from core to core is what sharing costs. time.
+struct Progress {
+  std::atomic<std::uint32_t> taken{0};
+  std::atomic<std::uint32_t> done{0};
 };
 
 /// A dimension of a call that hangs on an extent.
@@ -99,8 +108,11 @@ class CpuBinding final : public Binding, private Task {
   TensorArg argument(const Tensor& tensor, const Address& address) const;
   void add_patches(const Tensor& tensor, TensorArg& argument);
   void run(int worker) override;
+  bool cut(const Call& call, Launch& launch) const;
   void wait_for(std::size_t begin, std::size_t end) const;
+  void compute(std::size_t index, std::int64_t begin, std::byte* scratch);
   void take(std::size_t index, std::byte* scratch);
+  void do_alone(std::size_t index, std::byte* scratch);
   Error describe_fault(std::size_t launch);
 
   const CpuProgram& program_;
@@ -108,12 +120,11 @@ class CpuBinding final : public Binding, private Task {
   std::vector<Launch> launches_;
   std::size_t last_barrier_ = 0;  // the last launch that waits for others
   std::vector<Patch> patches_;
-  // By launch: items that threads have taken, and items that are done.
-  std::unique_ptr<std::atomic<std::int64_t>[]> taken_;
-  std::unique_ptr<std::atomic<std::int64_t>[]> done_;
-  RunState state_;                      // of the run at work
-  std::atomic<std::size_t> faulty_{0};  // 1 + the first launch that found a fault; 0: none
-  Fault fault_ = Fault::kNone;          // which one, written by the thread that says which launch
+  std::unique_ptr<Progress[]> progress_;  // by launch
+  bool together_ = false;                 // the run at work has launches to share
+  RunState state_;                        // of the run at work
+  std::atomic<std::size_t> faulty_{0};    // 1 + the first launch that found a fault; 0: none
+  Fault fault_ = Fault::kNone;            // which one, written by the thread that says which launch
 };
 
 class CpuProgram final : public Program {
@@ -258,12 +269,11 @@ Status CpuBinding::bind(const Addresses& addresses) {
       if (barrier) hazards.clear();
       hazards.add(reads, written);
       const std::size_t index = launches_.size();
-      launches_.push_back({prepared.kernel, i, phase, barrier, last_barrier, 0, 1});
+      launches_.push_back({prepared.kernel, i, phase, barrier, last_barrier});
       if (barrier) last_barrier = index;
     }
   }
-  taken_ = std::make_unique<std::atomic<std::int64_t>[]>(launches_.size());
-  done_ = std::make_unique<std::atomic<std::int64_t>[]>(launches_.size());
+  progress_ = std::make_unique<Progress[]>(launches_.size());
   last_barrier_ = last_barrier;
   return ok();
 }
@@ -273,19 +283,15 @@ Status CpuBinding::run(const RunArgs& args) {
   SHUNT_TRY(expect_outside(pool));
   const auto lock = pool.lock();
   for (const Patch& patch : patches_) *patch.size = patch.factor * args.extents[patch.extent];
-  const std::int64_t chunks = kChunksPerThread * pool.threads();
+  together_ = false;
   for (std::size_t i = 0; i < launches_.size(); ++i) {
-    Launch& launch = launches_[i];
-    const Call& call = calls_[launch.call];
-    launch.items = launch.kernel->items(call, launch.phase);
-    launch.step =
-        std::max(launch.kernel->grain(call, launch.phase), (launch.items + chunks - 1) / chunks);
-    taken_[i].store(0, std::memory_order_relaxed);
-    done_[i].store(0, std::memory_order_relaxed);
+    together_ |= cut(calls_[launches_[i].call], launches_[i]);
+    progress_[i].taken.store(0, std::memory_order_relaxed);
+    progress_[i].done.store(0, std::memory_order_relaxed);
   }
   faulty_.store(0, std::memory_order_relaxed);
   state_.start(args.cancel);
-  pool.run(*this);
+  pool.run(*this, together_);
   if (state_.cancelled()) return fail(ErrorCode::kCancelled, "cancelled");
   const std::size_t faulty = faulty_.load(std::memory_order_relaxed);
   if (faulty == 0) return ok();
@@ -302,48 +308,97 @@ Error CpuBinding::describe_fault(std::size_t launch) {
   return std::move(*state_.error()).with_node(node).with_context(node);
 }
 
+/// Cuts a launch into chunks at its actual sizes. Returns whether there is something to share: what
+/// is no more than a chunk costs less than to tell others about it.
+bool CpuBinding::cut(const Call& call, Launch& launch) const {
+  const std::int64_t threads = program_.pool().threads();
+  const std::int64_t chunks = kChunksPerThread * threads;
+  launch.items = launch.kernel->items(call, launch.phase);
+  launch.step =
+      std::max(launch.kernel->grain(call, launch.phase), (launch.items + chunks - 1) / chunks);
+  launch.chunks = static_cast<std::uint32_t>(
+      std::max((launch.items + launch.step - 1) / launch.step, std::int64_t{1}));
+  launch.shared = threads > 1 && launch.chunks > 1;
+  return launch.shared;
+}
+
+/// From the last one back: of launches in a row that the caller does alone, it announces the last.
 void CpuBinding::wait_for(std::size_t begin, std::size_t end) const {
-  for (std::size_t i = begin; i < end; ++i) {
-    program_.pool().waiting().until(done_[i], launches_[i].items);
+  for (std::size_t i = end; i > begin; --i) {
+    program_.pool().waiting().until(progress_[i - 1].done, launches_[i - 1].chunks);
   }
 }
 
-/// Computes items of a launch as long as there are any. A thread that is held up somewhere has
+/// Computes the chunk that starts at item `begin`.
+void CpuBinding::compute(std::size_t index, std::int64_t begin, std::byte* scratch) {
+  // When cancelled, chunks are only counted, so that nobody waits for ever. So they are after a
+  // fault: what it leaves behind must not get into a cache.
+  if (state_.cancelled() || faulty_.load(std::memory_order_relaxed) != 0) return;
+  const Launch& launch = launches_[index];
+  const std::int64_t end = std::min(begin + launch.step, launch.items);
+  const Fault fault = launch.kernel->run(calls_[launch.call], launch.phase, begin, end, scratch);
+  std::size_t none = 0;
+  if (fault != Fault::kNone &&
+      faulty_.compare_exchange_strong(none, index + 1, std::memory_order_relaxed)) {
+    fault_ = fault;
+  }
+}
+
+/// Computes chunks of a launch as long as there are any. A thread that is held up somewhere has
 /// taken few, if any: the others go on with the rest, and wait only for what it has taken.
 void CpuBinding::take(std::size_t index, std::byte* scratch) {
   const Launch& launch = launches_[index];
-  const Call& call = calls_[launch.call];
+  Progress& progress = progress_[index];
+  std::uint32_t taken = 0;
   while (true) {
-    const std::int64_t begin = taken_[index].fetch_add(launch.step, std::memory_order_acq_rel);
-    if (begin >= launch.items) return;
-    const std::int64_t end = std::min(begin + launch.step, launch.items);
-    // When cancelled, items are only counted, so that nobody waits for ever. So they are after a
-    // fault: what it leaves behind must not get into a cache.
-    if (!state_.cancelled() && faulty_.load(std::memory_order_relaxed) == 0) {
-      const Fault fault = launch.kernel->run(call, launch.phase, begin, end, scratch);
-      std::size_t none = 0;
-      if (fault != Fault::kNone &&
-          faulty_.compare_exchange_strong(none, index + 1, std::memory_order_relaxed)) {
-        fault_ = fault;
-      }
-    }
-    const std::int64_t done = done_[index].fetch_add(end - begin, std::memory_order_acq_rel);
-    if (done + end - begin == launch.items) done_[index].notify_all();
+    const std::uint32_t chunk = progress.taken.fetch_add(1, std::memory_order_acq_rel);
+    if (chunk >= launch.chunks) break;
+    compute(index, chunk * launch.step, scratch);
+    ++taken;
   }
+  if (taken == 0) return;
+  const std::uint32_t done = progress.done.fetch_add(taken, std::memory_order_acq_rel);
+  if (done + taken == launch.chunks) progress.done.notify_all();
+}
+
+/// All chunks of a launch that isn't shared, by the caller's thread.
+void CpuBinding::do_alone(std::size_t index, std::byte* scratch) {
+  const Launch& launch = launches_[index];
+  for (std::int64_t begin = 0; begin < launch.items; begin += launch.step) {
+    compute(index, begin, scratch);
+  }
+  std::atomic<std::uint32_t>& done = progress_[index].done;
+  const bool last = index + 1 == launches_.size() || launches_[index + 1].shared;
+  done.store(launch.chunks, last ? std::memory_order_seq_cst : std::memory_order_relaxed);
+  if (last && together_) done.notify_all();
 }
 
 void CpuBinding::run(int worker) {
   std::byte* scratch = program_.pool().scratch(worker);
+  bool left_out = false;  // a barrier before which only the caller has waited
   for (std::size_t i = 0; i < launches_.size(); ++i) {
     const Launch& launch = launches_[i];
+    if (!launch.shared) {
+      if (worker == 0) {
+        if (launch.barrier && together_) wait_for(launch.wait_from, i);
+        do_alone(i, scratch);
+      } else {
+        left_out |= launch.barrier;
+      }
+      continue;
+    }
     // Where everything has been taken, whoever took it has waited.
-    const bool taken =
-        launch.items > 0 && taken_[i].load(std::memory_order_acquire) >= launch.items;
-    if (taken) continue;
-    if (launch.barrier) wait_for(launch.wait_from, i);
-    take(i, scratch);
+    if (progress_[i].taken.load(std::memory_order_acquire) < launch.chunks) {
+      if (launch.barrier) {
+        wait_for(launch.wait_from, i);
+      } else if (left_out) {
+        wait_for(i - 1, i);
+      }
+      take(i, scratch);
+    }
+    left_out = false;
   }
-  if (worker == 0) wait_for(last_barrier_, launches_.size());
+  if (worker == 0 && together_) wait_for(last_barrier_, launches_.size());
 }
 
 }  // namespace

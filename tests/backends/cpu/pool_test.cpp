@@ -105,10 +105,17 @@ TEST(Pool, ScratchIsEachThreadsOwnAndAligned) {
     std::byte* scratch = (*pool)->scratch(worker);
     EXPECT_EQ(reinterpret_cast<std::uintptr_t>(scratch) % 64, 0U);
     for (int i = 0; i < 100; ++i) scratch[i] = std::byte{1};
+    // Its pages are its own, to lie where it runs.
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(scratch) % page_size(), 0U);
     places.insert(scratch);
   }
   EXPECT_EQ(places.size(), 3U);
-  EXPECT_FALSE((*pool)->reserve_scratch(std::size_t{1} << 60));
+  for (const std::size_t too_much : {std::size_t{1} << 60, ~std::size_t{0}}) {
+    const Status refused = (*pool)->reserve_scratch(too_much);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code(), ErrorCode::kOutOfMemory);
+  }
+  EXPECT_EQ((*pool)->scratch(1)[99], std::byte{1});  // what there was is still there
 }
 
 }  // namespace

@@ -1,0 +1,114 @@
+#include "base/cpu_cores.h"
+
+#include <hwloc.h>
+
+#include <algorithm>
+#include <memory>
+#include <tuple>
+
+namespace shunt {
+
+namespace {
+
+struct Destroy {
+  void operator()(hwloc_topology* topology) const { hwloc_topology_destroy(topology); }
+};
+using Topology = std::unique_ptr<hwloc_topology, Destroy>;
+
+/// Null if hwloc can't read the machine. Reading what is not used here (devices, distances, all
+/// caches) would take several times as long.
+Topology load(const MachineDescription& machine) {
+  hwloc_topology_t raw = nullptr;
+  if (hwloc_topology_init(&raw) != 0) return nullptr;
+  Topology topology(raw);
+  hwloc_topology_set_all_types_filter(raw, HWLOC_TYPE_FILTER_KEEP_NONE);  // but processors, nodes
+  for (hwloc_obj_type_t type : {HWLOC_OBJ_CORE, HWLOC_OBJ_L3CACHE}) {
+    hwloc_topology_set_type_filter(raw, type, HWLOC_TYPE_FILTER_KEEP_ALL);
+  }
+  // The calling thread, which is the user's, is not sent round all cores to ask each: that would
+  // take milliseconds where they are busy.
+  hwloc_topology_set_flags(raw, HWLOC_TOPOLOGY_FLAG_NO_DISTANCES | HWLOC_TOPOLOGY_FLAG_NO_MEMATTRS |
+                                    HWLOC_TOPOLOGY_FLAG_DONT_CHANGE_BINDING);
+  const bool made_up = !machine.synthetic.empty() || !machine.xml.empty();
+  if (!machine.synthetic.empty() &&
+      hwloc_topology_set_synthetic(raw, machine.synthetic.c_str()) != 0) {
+    return nullptr;
+  }
+  if (!machine.xml.empty() &&
+      hwloc_topology_set_xmlbuffer(raw, machine.xml.c_str(),
+                                   static_cast<int>(machine.xml.size()) + 1) != 0) {
+    return nullptr;
+  }
+  if (hwloc_topology_load(raw) != 0) return nullptr;
+  // hwloc's own variables (HWLOC_XMLFILE) may describe another one.
+  if (!made_up && hwloc_topology_is_thissystem(raw) == 0) return nullptr;
+  return topology;
+}
+
+/// How fast cores of this kind are, compared with the others; -1 if all are the same or nobody
+/// knows.
+int speed(hwloc_topology_t topology, hwloc_obj_t core) {
+  const int kind = hwloc_cpukinds_get_by_cpuset(topology, core->cpuset, 0);
+  int efficiency = -1;
+  if (kind < 0 || hwloc_cpukinds_get_info(topology, static_cast<unsigned>(kind), nullptr,
+                                          &efficiency, nullptr, nullptr, 0) != 0) {
+    return -1;
+  }
+  return efficiency;
+}
+
+int node_of(hwloc_topology_t topology, hwloc_obj_t processor) {
+  if (processor->nodeset == nullptr) return 0;
+  const int number = hwloc_bitmap_first(processor->nodeset);
+  if (number < 0) return 0;
+  const hwloc_obj_t node =
+      hwloc_get_numanode_obj_by_os_index(topology, static_cast<unsigned>(number));
+  return node == nullptr ? 0 : static_cast<int>(node->logical_index);
+}
+
+struct Found {
+  CpuCore core;
+  int speed = -1;
+  hwloc_obj_t object = nullptr;
+};
+
+}  // namespace
+
+std::vector<CpuCore> read_cpu_cores(std::span<const int> processors,
+                                    const MachineDescription& machine) {
+  std::vector<Found> found;
+  if (const Topology topology = load(machine)) {
+    // In hwloc's order neighbours share what there is to share.
+    const int count = hwloc_get_nbobjs_by_type(topology.get(), HWLOC_OBJ_PU);
+    for (int i = 0; i < count; ++i) {
+      const hwloc_obj_t processor =
+          hwloc_get_obj_by_type(topology.get(), HWLOC_OBJ_PU, static_cast<unsigned>(i));
+      const int number = static_cast<int>(processor->os_index);
+      if (std::find(processors.begin(), processors.end(), number) == processors.end()) continue;
+      hwloc_obj_t core = hwloc_get_ancestor_obj_by_type(topology.get(), HWLOC_OBJ_CORE, processor);
+      if (core == nullptr) core = processor;  // some virtual machines don't tell
+      if (found.empty() || found.back().object != core) {
+        const hwloc_obj_t cache =
+            hwloc_get_ancestor_obj_by_type(topology.get(), HWLOC_OBJ_L3CACHE, processor);
+        const int shared = cache == nullptr ? 0 : static_cast<int>(cache->logical_index);
+        found.push_back(
+            {{{}, node_of(topology.get(), processor), shared}, speed(topology.get(), core), core});
+      }
+      found.back().core.processors.push_back(number);
+    }
+  }
+  if (found.empty()) {
+    for (int processor : processors) found.push_back({{{processor}, 0, 0}, -1, nullptr});
+  }
+  std::vector<std::size_t> order(found.size());
+  for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return std::tuple(found[a].core.node, -found[a].speed, a) <
+           std::tuple(found[b].core.node, -found[b].speed, b);
+  });
+  std::vector<CpuCore> cores;
+  for (std::size_t i : order) cores.push_back(std::move(found[i].core));
+  return cores;
+}
+
+}  // namespace shunt
