@@ -54,7 +54,7 @@ Result<std::int64_t> context_for(std::span<const SpeedTest> tests, std::int64_t 
   for (const SpeedTest& test : tests) {
     most = std::max(most, test.depth + test.tokens);
     if (asked != 0 && test.depth + test.tokens > asked) {
-      return invalid("{} of {} after {} do not fit into a context of {}; see --ctx",
+      return invalid("{} of {} after {} does not fit into a context of {}; see --ctx",
                      test.generates ? "a generation" : "a prompt",
                      counted(static_cast<std::uint64_t>(test.tokens), "token"), test.depth, asked);
     }

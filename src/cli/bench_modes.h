@@ -39,4 +39,19 @@ Status check_model_bench(const ModelBenchRequest& request, std::int64_t context)
 Status bench_model(const ModelFlags& flags, const ModelBenchRequest& request, BenchFormat format,
                    Output& output);
 
+struct OpsBenchRequest {
+  std::vector<DType> types;           ///< of weights
+  std::vector<std::string_view> ops;  ///< of bench_op_names(); none: all
+  std::int64_t width = 2048;          ///< of the smaller weights
+  double seconds = 0.2;               ///< that each case is measured, about
+};
+/// Ops that can be measured, sorted.
+std::vector<std::string_view> bench_op_names();
+/// Invalid for a width that is none, or of which a type does not have whole blocks.
+Status check_ops_bench(const OpsBenchRequest& request);
+/// Each op in shapes of language models. `devices`: the one to measure, and the CPU behind it if it
+/// is none.
+Status bench_ops(std::span<Device* const> devices, const OpsBenchRequest& request,
+                 BenchFormat format, Output& output);
+
 }  // namespace shunt::cli
