@@ -9,7 +9,7 @@
 namespace shunt::cli {
 namespace {
 
-constexpr double kSeconds = 2;  // of each number of threads
+constexpr double kSeconds = 1;  // of each number of threads
 
 struct MeasuredDevice {
   DeviceInfo info;

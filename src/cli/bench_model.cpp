@@ -95,6 +95,15 @@ Result<std::unique_ptr<PeakMeter>> open_meter(const Model& model, Report& report
   return std::unique_ptr<PeakMeter>();
 }
 
+/// None, said why, where a large model leaves no memory to measure with.
+Result<std::optional<DevicePeaks>> peaks_of(PeakMeter& meter) {
+  auto peaks = measure_peaks(meter, kPeakSeconds);
+  if (peaks) return std::optional(std::move(*peaks));
+  if (peaks.error().code() != ErrorCode::kOutOfMemory) return peaks.error();
+  say(fmt::format("{}: there is no limit to hold results against", peaks.error().message()));
+  return std::optional<DevicePeaks>();
+}
+
 Result<Report> measure(const ModelFlags& flags, const ModelBenchRequest& request) {
   const std::vector<SpeedTest> tests = list_tests(request);
   ModelFlags sized = flags;
@@ -117,9 +126,9 @@ Result<Report> measure(const ModelFlags& flags, const ModelBenchRequest& request
   SHUNT_ASSIGN(const auto meter, open_meter(*open.model, report));
   std::optional<SpeedLimits> limits;
   if (meter) {
-    SHUNT_ASSIGN(report.peaks, measure_peaks(*meter, kPeakSeconds));
-    limits.emplace(SpeedLimits{*meter, *report.peaks});
+    SHUNT_ASSIGN(report.peaks, peaks_of(*meter));
   }
+  if (report.peaks) limits.emplace(SpeedLimits{*meter, *report.peaks});
   SpeedOptions how;
   how.runs = request.runs;
   for (const SpeedTest& test : tests) {

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstring>
 #include <functional>
 #include <numeric>
 #include <vector>
@@ -56,7 +57,8 @@ Status CpuPeakMeter::fill_memory() {
   SHUNT_ASSIGN(auto memory, PeakMemory::create(kMemory));
   const std::size_t before = PeakMemory::bytes_in_huge_pages();
   SHUNT_TRY(run_pinned(threads_, [&](int thread) {
-    std::ranges::fill(part_of(memory->bytes(), thread, threads_), std::byte{1});
+    const auto part = part_of(memory->bytes(), thread, threads_);
+    std::memset(part.data(), 1, part.size());
   }));
   huge_pages_ = PeakMemory::bytes_in_huge_pages() >= before + kMemory / 2;
   memory_ = std::move(memory);
