@@ -117,8 +117,8 @@ TEST(BenchCommand, PrintsATableForPeopleOrMarkdown) {
 
 TEST(BenchCommand, MeasuresOpsByType) {
   const json report =
-      json_of({"bench", "--ops", "--op", "matmul,add,rope,rms_norm", "--type", "Q4_0,IQ2_XXS,BF16",
-               "--width", "256", "--seconds", "0", "-t", "2", "--devices", "cpu0", "--json"});
+      json_of({"bench", "--ops", "--op", "matmul,add,rope,rms_norm", "--type", "Q4_0,F16,BF16",
+               "--width", "64", "--seconds", "0", "-t", "2", "--devices", "cpu0", "--json"});
   std::map<std::string, int> rows;
   for (const json& op : report["ops"]) {
     ++rows[op["op"].get<std::string>() + " " + op["type"].get<std::string>()];
