@@ -30,6 +30,7 @@ class CpuPeakLoops : public testing::TestWithParam<std::string> {
 
 TEST_P(CpuPeakLoops, UseNothingAboveTheLevel) {
   const std::map<std::string, std::set<std::string_view>> may_use = {
+      {"avx3_dl", {"", "sse4", "avx2", "avx3"}},
       {"avx3", {"", "sse4", "avx2", "avx3"}},
       {"avx2", {"", "sse4", "avx2"}},
       {"sse4", {"", "sse4"}},
@@ -51,7 +52,7 @@ TEST_P(CpuPeakLoops, CountWhatTheirInstructionsDo) {
       {"AVX-512 BF16", 12 * 32 * 2},
   };
   const std::map<std::string, double> f32_lanes = {
-      {"avx3", 16}, {"avx2", 8}, {"sse4", 4}, {"neon", 4}, {"scalar", 1}};
+      {"avx3_dl", 16}, {"avx3", 16}, {"avx2", 8}, {"sse4", 4}, {"neon", 4}, {"scalar", 1}};
   for (const Peak peak : kArithmetic) {
     const PeakLoop& loop = peak_loop(peak);
     const auto found = a_round.find(loop.unit);
