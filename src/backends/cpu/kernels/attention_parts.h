@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "backends/cpu/kernels/attention_mask.h"
 #include "backends/cpu/kernels/rows.h"
 #include "backends/cpu/simd/attention.h"
 #include "backends/cpu/simd/vector.h"
@@ -16,7 +17,7 @@ inline constexpr std::int64_t kFewRows = 32;
 /// Rows of a part, at most: for all of them keys are decoded once.
 inline constexpr std::int64_t kMostRows = 256;
 /// Parts are smaller than that if there would be fewer items than these.
-inline constexpr std::int64_t kItems = 32;
+inline constexpr std::int64_t kItems = 16;
 /// Keys in a stretch, at least: where there are few queries, stretches are shared out. How keys are
 /// cut into them never hangs on the number of threads, nor on that of queries.
 inline constexpr std::int64_t kStretch = 256;
@@ -61,7 +62,9 @@ struct AttentionCut {
   std::int64_t keys;
   std::int64_t stretch;    ///< keys of a stretch
   std::int64_t stretches;  ///< at least 1
-  bool split;              ///< the stretches of a part are items of their own
+  bool split;              ///< the stretches of parts are items of their own
+  std::int64_t together;   ///< parts whose stretch is one item, if split
+  std::int64_t groups;     ///< of so many parts
 
   /// For a result that has elements.
   explicit AttentionCut(const Call& call)
@@ -71,18 +74,25 @@ struct AttentionCut {
         stretch(std::max(kStretch, round_up_to(ceil_div(keys, kMostStretches), simd::kKeyBlock))),
         stretches(std::max<std::int64_t>(1, ceil_div(keys, stretch))) {
     const std::int64_t all_queries = call.result.sizes[2];
-    const std::int64_t groups = k_heads * call.result.sizes[3];
+    const std::int64_t all_k_heads = k_heads * call.result.sizes[3];
     split = stretches > 1 && (all_queries == 1 || shared * all_queries <= kFewRows);
-    const std::int64_t work = groups * shared * all_queries * (split ? stretches : 1);
-    const std::int64_t most = std::clamp(ceil_div(work, kItems), kFewRows,
-                                         most_rows(call.sources[0].sizes[0], call.result.sizes[0]));
+    const std::int64_t work = all_k_heads * shared * all_queries * (split ? stretches : 1);
+    const std::int64_t limit = most_rows(call.sources[0].sizes[0], call.result.sizes[0]);
+    const std::int64_t most = std::clamp(ceil_div(work, kItems), kFewRows, limit);
     // Parts of about the same size.
     head_parts = ceil_div(shared, most);
     heads = ceil_div(shared, head_parts);
     query_parts = ceil_div(all_queries, most / heads);
     queries = ceil_div(all_queries, query_parts);
-    parts = query_parts * head_parts * groups;
+    parts = query_parts * head_parts * all_k_heads;
     rows = heads * queries;
+    // Heads of k that lie side by side: as many as divide them, so that groups are alike.
+    together = split && head_parts == 1
+                   ? std::clamp<std::int64_t>(parts * stretches / kItems, 1,
+                                              std::clamp<std::int64_t>(limit / rows, 1, k_heads))
+                   : 1;
+    while (k_heads % together != 0) --together;
+    groups = ceil_div(parts, together);
   }
 };
 
@@ -179,10 +189,15 @@ struct AttentionRoom {
   float* gathered;      ///< [rows][stride]: of a stretch
   float* joined;        ///< [rows][stride]: of all stretches
   float* slopes;        ///< [rows]: what the mask is multiplied with
+  SeenKeys* seen;       ///< [rows]: what the mask says of a block
+  bool packs_keys;      ///< as they are
+  bool packs_values;
+  std::int64_t key_bytes;  ///< of a row, or 0 if its elements lie apart
+  std::int64_t value_bytes;
 
-  AttentionRoom(float* start, std::int64_t of_keys, std::int64_t of_values, std::int64_t rows)
-      : d(of_keys),
-        dv(of_values),
+  AttentionRoom(float* start, const Call& call, std::int64_t rows)
+      : d(call.sources[0].sizes[0]),
+        dv(call.result.sizes[0]),
         q_stride(row_stride(d)),
         value_stride(row_stride(dv)),
         stride(gathered_stride(dv)),
@@ -193,12 +208,28 @@ struct AttentionRoom {
         q(mask + simd::kTileRows * simd::kKeyBlock),
         gathered(q + rows * q_stride),
         joined(gathered + rows * stride),
-        slopes(joined + rows * stride) {}
+        slopes(joined + rows * stride),
+        seen(reinterpret_cast<SeenKeys*>(slopes + rows + rows % 2)),
+        packs_keys(packs(call.sources[1])),
+        packs_values(packs(call.sources[2])),
+        key_bytes(row_bytes(call.sources[1])),
+        value_bytes(row_bytes(call.sources[2])) {}
   static std::size_t bytes(std::int64_t d, std::int64_t dv, std::int64_t rows) {
     const std::int64_t floats =
         (simd::kKeyBlock + simd::kKeyGroup) * padded(d) + simd::kKeyBlock * row_stride(dv) +
-        simd::kTileRows * simd::kKeyBlock + rows * (row_stride(d) + 2 * gathered_stride(dv) + 1);
-    return static_cast<std::size_t>(floats) * sizeof(float);
+        simd::kTileRows * simd::kKeyBlock + rows * (row_stride(d) + 2 * gathered_stride(dv) + 2);
+    return static_cast<std::size_t>(floats) * sizeof(float) +
+           static_cast<std::size_t>(rows) * sizeof(SeenKeys);
+  }
+
+ private:
+  static bool packs(const TensorArg& tensor) {
+    return has_plain_rows(tensor) && simd::packs(tensor.dtype) &&
+           tensor.sizes[0] % simd::kKeyGroup == 0;
+  }
+  static std::int64_t row_bytes(const TensorArg& tensor) {
+    if (!has_plain_rows(tensor)) return 0;
+    return tensor.sizes[0] / trait(tensor.dtype).block_elements * tensor.strides[0];
   }
 };
 

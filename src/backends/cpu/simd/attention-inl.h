@@ -74,60 +74,107 @@ HWY_INLINE V tanh_vector(V x) {
   return hn::IfThenElse(hn::IsNaN(x), x, hn::Div(t, hn::Add(t, hn::Set(d, 2.0F))));
 }
 
-/// The largest lane that is a number, if it is above `least`; else that.
-HWY_INLINE float largest_lane(V v, float least) {
+/// The largest lane, in all lanes: any, if one is not a number.
+HWY_INLINE V largest_lane(V v) {
+#if HWY_TARGET == HWY_EMU128 || HWY_TARGET == HWY_SCALAR
+  // MaxOfLanes takes nothing below the smallest finite number for the largest.
   HWY_ALIGN float lanes[kLanes];
   hn::Store(v, D(), lanes);
-  for (const float lane : lanes) least = lane > least ? lane : least;
-  return least;
+  float largest = lanes[0];
+  for (const float lane : lanes) largest = lane > largest ? lane : largest;
+  return hn::Set(D(), largest);
+#else
+  return hn::MaxOfLanes(D(), v);
+#endif
+}
+
+/// Caps, mask and end of row r, where there are such.
+inline void finish_scores(const QueryRows& rows, std::size_t r, std::size_t seen, float* row) {
+  const D d;
+  const std::size_t last = (seen - 1) / kLanes * kLanes;
+  if (rows.softcap != 0) {
+    const V cap = hn::Set(d, rows.softcap);
+    const V scale = hn::Set(d, rows.softcap * 1.44269504F);
+    for (std::size_t n = 0; n <= last; n += kLanes) {
+      hn::Store(hn::Mul(scale, tanh_vector(hn::Div(hn::Load(d, row + n), cap))), d, row + n);
+    }
+  }
+  if (rows.mask[r] != nullptr) {
+    const V slope = hn::Set(d, rows.slopes[r]);
+    for (std::size_t n = 0; n <= last; n += kLanes) {
+      const V mask = hn::LoadU(d, rows.mask[r] + n);
+      hn::Store(hn::MulAdd(mask, slope, hn::Load(d, row + n)), d, row + n);
+    }
+  }
+  if (const std::size_t rest = seen - last; rest < kLanes) {
+    const V none = hn::Set(d, -std::numeric_limits<float>::infinity());
+    hn::Store(hn::IfThenElse(hn::FirstN(d, rest), hn::Load(d, row + last), none), d, row + last);
+  }
+}
+
+/// Room for a number of each row, by vectors.
+inline constexpr std::size_t kFactors = (kTileRows + kLanes - 1) / kLanes * kLanes;
+
+/// What is not a number need not be seen here: its weight will be none.
+HWY_INLINE float largest_score(std::size_t vectors, const float* row) {
+  V top = hn::Load(D(), row);
+  for (std::size_t n = 1; n < vectors; ++n) top = hn::Max(hn::Load(D(), row + n * kLanes), top);
+  return hn::GetLane(largest_lane(top));
+}
+
+/// A row's scores become weights, whose sums are returned.
+HWY_INLINE V weigh_row(std::size_t vectors, float shift, float* row) {
+  const D d;
+  const V shifts = hn::Set(d, shift);
+  V sum = hn::Zero(d);
+  for (std::size_t n = 0; n < vectors; ++n) {
+    const V weight = exp2_vector(hn::Sub(hn::Load(d, row + n * kLanes), shifts));
+    hn::Store(weight, d, row + n * kLanes);
+    sum = hn::Add(sum, weight);
+  }
+  return sum;
 }
 
 /// Turns products of q and k, [count][kKeyBlock], into weights; factors[r] is what row r gathered
-/// so far is to be multiplied with to fit them. Sums of weights are brought up to date.
-inline void weigh(const QueryRows& rows, std::size_t seen, std::size_t dv, float* scores,
-                  float* factors) {
-  constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();
+/// so far is to be multiplied with to fit them. Sums of weights are brought up to date. All rows
+/// take each step together, so that none waits for the one before; and there is no branch, as the
+/// largest score of a stretch's first blocks may be in any of them.
+inline HWY_NOINLINE void weigh(const QueryRows& rows, std::size_t seen, std::size_t dv,
+                               float* scores, float* factors) {
+  constexpr auto kKeys = static_cast<std::size_t>(kKeyBlock);
+  constexpr std::size_t kAll = kKeys / kLanes;
   const D d;
-  const std::size_t last = (seen - 1) / kLanes * kLanes;
-  const auto in_last = hn::FirstN(d, seen - last);
-  for (std::size_t r = 0; r < static_cast<std::size_t>(rows.count); ++r) {
-    float* row = scores + r * static_cast<std::size_t>(kKeyBlock);
-    float* tail = rows.gathered + r * static_cast<std::size_t>(rows.gathered_stride) + dv;
-    float& largest = tail[kWeightSums];
-    if (rows.softcap != 0) {
-      const V cap = hn::Set(d, rows.softcap);
-      const V scale = hn::Set(d, rows.softcap * 1.44269504F);
-      for (std::size_t n = 0; n <= last; n += kLanes) {
-        hn::Store(hn::Mul(scale, tanh_vector(hn::Div(hn::Load(d, row + n), cap))), d, row + n);
-      }
+  const auto count = static_cast<std::size_t>(rows.count);
+  const auto stride = static_cast<std::size_t>(rows.gathered_stride);
+  const std::size_t vectors = (seen + kLanes - 1) / kLanes;
+  float* tails = rows.gathered + dv;
+  HWY_ALIGN float before[kFactors] = {};
+  HWY_ALIGN float shift[kFactors] = {};
+  for (std::size_t r = 0; r < count; ++r) {
+    float* row = scores + r * kKeys;
+    if (seen < kKeys || rows.softcap != 0 || rows.mask[r] != nullptr) {
+      finish_scores(rows, r, seen, row);
     }
-    if (rows.mask[r] != nullptr) {
-      const V slope = hn::Set(d, rows.slopes[r]);
-      for (std::size_t n = 0; n <= last; n += kLanes) {
-        const V mask = hn::LoadU(d, rows.mask[r] + n);
-        hn::Store(hn::MulAdd(mask, slope, hn::Load(d, row + n)), d, row + n);
-      }
-    }
-    const V end = hn::IfThenElse(in_last, hn::Load(d, row + last), hn::Set(d, kMinusInfinity));
-    hn::Store(end, d, row + last);
-    // What is not a number need not be seen here: its weight will be none.
-    V top = end;
-    for (std::size_t n = 0; n < last; n += kLanes) top = hn::Max(hn::Load(d, row + n), top);
-    factors[r] = 1;
-    if (!hn::AllFalse(d, hn::Gt(top, hn::Set(d, largest)))) {
-      const float before = largest;
-      largest = largest_lane(top, before);
-      factors[r] = hn::GetLane(exp2_vector(hn::Set(d, before - largest)));
-    }
+    shift[r] = vectors == kAll ? largest_score(kAll, row) : largest_score(vectors, row);
+    before[r] = tails[r * stride + kWeightSums];
+  }
+  for (std::size_t r = 0; r < kFactors; r += kLanes) {
+    const V none = hn::Set(d, -std::numeric_limits<float>::infinity());
+    const V old = hn::Load(d, before + r);
+    const V now = hn::Max(hn::Load(d, shift + r), old);
     // While all scores are minus infinity, weights are 0.
-    const V shift = hn::Set(d, largest == kMinusInfinity ? 0.0F : largest);
-    V sum = hn::Zero(d);
-    for (std::size_t n = 0; n <= last; n += kLanes) {
-      const V weight = exp2_vector(hn::Sub(hn::Load(d, row + n), shift));
-      hn::Store(weight, d, row + n);
-      sum = hn::Add(sum, weight);
-    }
+    const V shifts = hn::IfThenElse(hn::Eq(now, none), hn::Zero(d), now);
+    hn::Store(now, d, before + r);
+    hn::Store(shifts, d, shift + r);
+    hn::Store(exp2_vector(hn::Sub(old, shifts)), d, factors + r);
+  }
+  for (std::size_t r = 0; r < count; ++r) {
+    float* row = scores + r * kKeys;
+    float* tail = tails + r * stride;
+    const V sum =
+        vectors == kAll ? weigh_row(kAll, shift[r], row) : weigh_row(vectors, shift[r], row);
     hn::StoreU(hn::MulAdd(hn::LoadU(d, tail), hn::Set(d, factors[r]), sum), d, tail);
+    tail[kWeightSums] = before[r];
   }
 }
 

@@ -30,6 +30,11 @@ bool packs(DType type);
 void pack_keys(DType type, const std::byte* from, std::int64_t stride, std::int64_t first,
                std::int64_t count, std::int64_t d, float* keys);
 
+/// Decodes `count` rows of dv elements, a multiple of kKeyGroup; row n is at from + n * stride
+/// bytes.
+void unpack_values(DType type, const std::byte* from, std::int64_t stride, std::int64_t count,
+                   std::int64_t dv, float* to, std::int64_t to_stride);
+
 /// A block of keys.
 struct KeyBlock {
   const float* keys;          ///< from pack_keys
