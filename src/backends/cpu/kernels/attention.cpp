@@ -71,8 +71,12 @@ class PartOfAttention {
     const float scale = params_.softcap == 0 ? params_.scale * kLog2E : params_.scale;
     for (std::int64_t r = 0; r < part_.rows(); ++r) {
       float* row = q_ + r * room_.q_stride;
-      read_padded(q, q.row(part_.head(r), part_.query(r), part_.sequence), row);
-      simd::mul(row, scale, row, padded(room_.d));
+      float* scaled = room_.pairs ? room_.decoded : row;
+      read_padded(q, q.row(part_.head(r), part_.query(r), part_.sequence), scaled);
+      simd::mul(scaled, scale, scaled, padded(room_.d));
+      if (room_.pairs) {
+        simd::encode(scaled, DType::kBF16, reinterpret_cast<std::byte*>(row), room_.d);
+      }
       slopes_[r] = kLog2E * static_cast<float>(alibi_slope(params_.max_bias, call_.result.sizes[1],
                                                            part_.head(r)));
     }
@@ -107,7 +111,8 @@ class PartOfAttention {
                     .d = padded(room_.d),
                     .values = room_.values,
                     .value_stride = room_.value_stride,
-                    .dv = padded(room_.dv)},
+                    .dv = padded(room_.dv),
+                    .pairs = room_.pairs},
                    rows, seen);
     }
   }
@@ -220,7 +225,10 @@ class PartOfAttention {
     for (std::int64_t n = 0; n < count; n += simd::kKeyGroup) {
       const std::int64_t group = std::min(simd::kKeyGroup, count - n);
       prefetch_group(k, room_.key_bytes, ahead, n);
-      if (room_.packs_keys) {
+      if (room_.pairs) {
+        simd::pack_keys(DType::kF32, k.row(part_.k_head, first + n, part_.sequence), k.strides[2],
+                        n, group, room_.d / 2, room_.keys);
+      } else if (room_.packs_keys) {
         simd::pack_keys(k.dtype, k.row(part_.k_head, first + n, part_.sequence), k.strides[2], n,
                         group, room_.d, room_.keys);
       } else {
@@ -232,8 +240,11 @@ class PartOfAttention {
                         d * static_cast<std::int64_t>(sizeof(float)), n, group, d, room_.keys);
       }
       prefetch_group(v, room_.value_bytes, ahead, n);
-      float* values = room_.values + n * room_.value_stride;
-      if (room_.packs_values) {
+      float* values = room_.values + (room_.pairs ? n / 2 : n) * room_.value_stride;
+      if (room_.pairs) {
+        simd::pair_values(v.row(part_.k_head, first + n, part_.sequence), v.strides[2], group,
+                          room_.dv, values, room_.value_stride);
+      } else if (room_.packs_values) {
         simd::unpack_values(v.dtype, v.row(part_.k_head, first + n, part_.sequence), v.strides[2],
                             group, room_.dv, values, room_.value_stride);
       } else {

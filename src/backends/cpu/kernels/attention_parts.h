@@ -192,6 +192,7 @@ struct AttentionRoom {
   SeenKeys* seen;       ///< [rows]: what the mask says of a block
   bool packs_keys;      ///< as they are
   bool packs_values;
+  bool pairs;              ///< of BF16 in place of floats: in keys, values and q
   std::int64_t key_bytes;  ///< of a row, or 0 if its elements lie apart
   std::int64_t value_bytes;
 
@@ -212,6 +213,9 @@ struct AttentionRoom {
         seen(reinterpret_cast<SeenKeys*>(slopes + rows + rows % 2)),
         packs_keys(packs(call.sources[1])),
         packs_values(packs(call.sources[2])),
+        pairs(packs_keys && packs_values && call.sources[1].dtype == DType::kBF16 &&
+              call.sources[2].dtype == DType::kBF16 && d % (2 * simd::kKeyGroup) == 0 &&
+              simd::has_pairs()),
         key_bytes(row_bytes(call.sources[1])),
         value_bytes(row_bytes(call.sources[2])) {}
   static std::size_t bytes(std::int64_t d, std::int64_t dv, std::int64_t rows) {

@@ -111,115 +111,75 @@ void UnpackQ4(const std::byte* from, std::size_t stride, std::size_t count, std:
               float* to, std::size_t to_stride) {
   unpack_rows<Q4_0>(from, stride, count, dv, to, to_stride);
 }
-/// sums[r] = sums[r] + the sum over `terms` of factors[r][j] * vectors[j], for R rows and N
-/// vectors. (Those are no array, which g++ would keep in memory.)
-template <int R, int N>
-HWY_INLINE void add_products(V (&sums)[R][N], std::size_t terms, const float* vectors,
-                             std::size_t vector_stride, const float* factors,
-                             std::size_t factor_stride) {
-  const D d;
-  for (std::size_t j = 0; j < terms; ++j, vectors += vector_stride) {
-    const V v0 = hn::LoadU(d, vectors);
-    const V v1 = hn::LoadU(d, vectors + (N > 1 ? 1 : 0) * kLanes);
-    const V v2 = hn::LoadU(d, vectors + (N > 2 ? 2 : 0) * kLanes);
-    const V v3 = hn::LoadU(d, vectors + (N > 3 ? 3 : 0) * kLanes);
-    HWY_UNROLL(8)
-    for (int r = 0; r < R; ++r) {
-      const V factor = hn::Set(d, factors[static_cast<std::size_t>(r) * factor_stride + j]);
-      sums[r][0] = hn::MulAdd(factor, v0, sums[r][0]);
-      if constexpr (N > 1) sums[r][1] = hn::MulAdd(factor, v1, sums[r][1]);
-      if constexpr (N > 2) sums[r][2] = hn::MulAdd(factor, v2, sums[r][2]);
-      if constexpr (N > 3) sums[r][3] = hn::MulAdd(factor, v3, sums[r][3]);
-    }
-  }
-}
+struct ProductF32 {
+  static constexpr std::size_t kElements = 1;
+  static HWY_INLINE V add(V sum, V factor, V vector) { return hn::MulAdd(factor, vector, sum); }
+  static HWY_INLINE void round(float*) {}
+};
 
-template <int R, int N>
-HWY_INLINE void store_sums(const V (&sums)[R][N], float* to, std::size_t stride) {
-  HWY_UNROLL(8)
-  for (int r = 0; r < R; ++r) {
-    HWY_UNROLL(8)
-    for (int n = 0; n < N; ++n) {
-      hn::StoreU(sums[r][n], D(),
-                 to + static_cast<std::size_t>(r) * stride + static_cast<std::size_t>(n) * kLanes);
-    }
-  }
-}
-
-/// scores[r][key] of R rows and N vectors of keys, from a panel.
-template <int R, int N>
-HWY_NOINLINE void score_tile(const float* panel, std::size_t d, const float* q,
-                             std::size_t q_stride, float* scores) {
-  V sums[R][N];
-  HWY_UNROLL(8)
-  for (int r = 0; r < R; ++r) {
-    HWY_UNROLL(8)
-    for (int n = 0; n < N; ++n) sums[r][n] = hn::Zero(D());
-  }
-  add_products(sums, d, panel, kPanel, q, q_stride);
-  store_sums(sums, scores, kKeys);
-}
-
-/// values[r] = values[r] * factors[r] + the sum over `seen` keys of weight times value, for R rows
-/// and N vectors.
-template <int R, int N>
-HWY_NOINLINE void value_tile(const float* weights, std::size_t seen, const float* v,
-                             std::size_t v_stride, const float* factors, float* values,
-                             std::size_t stride) {
-  V sums[R][N];
-  HWY_UNROLL(8)
-  for (int r = 0; r < R; ++r) {
-    const V factor = hn::Set(D(), factors[r]);
-    HWY_UNROLL(8)
-    for (int n = 0; n < N; ++n) {
-      const float* from =
-          values + static_cast<std::size_t>(r) * stride + static_cast<std::size_t>(n) * kLanes;
-      sums[r][n] = hn::Mul(factor, hn::LoadU(D(), from));
-    }
-  }
-  add_products(sums, seen, v, v_stride, weights, kKeys);
-  store_sums(sums, values, stride);
-}
-
-template <int R>
-void attend_rows(const KeyBlock& block, const QueryRows& rows, std::size_t seen) {
-  HWY_ALIGN float scores[static_cast<std::size_t>(R) * kKeys];
-  HWY_ALIGN float factors[kFactors];
-  const auto d = static_cast<std::size_t>(block.d);
-  const auto q_stride = static_cast<std::size_t>(rows.q_stride);
-  // What rows have gathered is needed last.
-  constexpr std::size_t kLine = 64 / sizeof(float);
-  const auto stride = static_cast<std::size_t>(rows.gathered_stride);
-  for (std::size_t i = 0; i < R * stride; i += kLine) __builtin_prefetch(rows.gathered + i);
-  for (std::size_t key = 0; key < seen; key += kPanel) {
-    const float* panel = block.keys + key * d;
-    float* to = scores + key;
-    with_vectors((seen - key + kLanes - 1) / kLanes, [&](auto vectors) HWY_ATTR {
-      score_tile<R, vectors()>(panel, d, rows.q, q_stride, to);
-    });
-  }
-  weigh(rows, seen, static_cast<std::size_t>(block.dv), scores, factors);
-  const auto v_stride = static_cast<std::size_t>(block.value_stride);
-  // Tiles of about the same width.
-  const std::size_t all = static_cast<std::size_t>(block.dv) / kLanes;
-  const std::size_t tiles = (all + kWide - 1) / kWide;
-  for (std::size_t t = 0; t < tiles; ++t) {
-    const std::size_t begin = all * t / tiles;
-    const std::size_t i = begin * kLanes;
-    with_vectors(all * (t + 1) / tiles - begin, [&](auto vectors) HWY_ATTR {
-      value_tile<R, vectors()>(scores, seen, block.values + i, v_stride, factors, rows.gathered + i,
-                               stride);
-    });
-  }
-}
+namespace f32 {
+using Product = ProductF32;
+#include "backends/cpu/simd/attention_tiles-inl.h"
+}  // namespace f32
 
 void Attend(const KeyBlock& block, const QueryRows& rows, std::size_t seen) {
-  using AttendRows = void (*)(const KeyBlock&, const QueryRows&, std::size_t);
-  static constexpr AttendRows kByCount[] = {attend_rows<1>, attend_rows<2>, attend_rows<3>,
-                                            attend_rows<4>, attend_rows<5>, attend_rows<6>};
-  static_assert(sizeof kByCount / sizeof kByCount[0] == kTileRows);
-  kByCount[rows.count - 1](block, rows, seen);
+  f32::attend(block, rows, seen);
 }
+
+#if HWY_TARGET <= HWY_AVX3
+HWY_PUSH_ATTRIBUTES(HWY_TARGET_STR ",avx512bf16")
+
+/// Pairs of BF16, as AVX-512 BF16 multiplies them. (It takes subnormal numbers for 0.)
+struct ProductOfPairs {
+  static constexpr std::size_t kElements = 2;
+  static HWY_INLINE V add(V sum, V factor, V vector) {
+    return V{_mm512_dpbf16_ps(sum.raw, (__m512bh)factor.raw, (__m512bh)vector.raw)};
+  }
+  static HWY_INLINE void round(float* weights) {
+    for (std::size_t i = 0; i < kKeys / 2; i += kLanes) {
+      const V low = hn::Load(D(), weights + 2 * i);
+      const V high = hn::Load(D(), weights + 2 * i + kLanes);
+      hn::Store(V{(__m512)_mm512_cvtne2ps_pbh(high.raw, low.raw)}, D(), weights + i);
+    }
+  }
+};
+
+namespace pairs {
+using Product = ProductOfPairs;
+#include "backends/cpu/simd/attention_tiles-inl.h"
+}  // namespace pairs
+
+HWY_POP_ATTRIBUTES
+
+bool HasPairs() {
+  return __builtin_cpu_supports("avx512bf16") != 0;
+}
+void AttendPairs(const KeyBlock& block, const QueryRows& rows, std::size_t seen) {
+  pairs::attend(block, rows, seen);
+}
+/// An element of two neighbouring rows is a pair; after the last of an odd number comes a row of
+/// zeros.
+void PairValues(const std::byte* from, std::size_t stride, std::size_t count, std::size_t dv,
+                float* to, std::size_t to_stride) {
+  for (std::size_t n = 0; n < count; n += 2, from += 2 * stride, to += to_stride) {
+    for (std::size_t i = 0; i < dv; i += kLanes) {
+      const auto load = [&](std::size_t row) HWY_ATTR {
+        return _mm512_cvtepu16_epi32(_mm256_loadu_si256(
+            reinterpret_cast<const __m256i*>(from + row * stride + i * sizeof(std::uint16_t))));
+      };
+      const auto odd = n + 1 < count ? load(1) : _mm512_setzero_si512();
+      const auto pair = _mm512_or_si512(load(0), _mm512_slli_epi32(odd, 16));
+      _mm512_storeu_si512(to + i, pair);
+    }
+  }
+}
+#else
+bool HasPairs() {
+  return false;
+}
+void AttendPairs(const KeyBlock&, const QueryRows&, std::size_t) {}
+void PairValues(const std::byte*, std::size_t, std::size_t, std::size_t, float*, std::size_t) {}
+#endif
 
 }  // namespace shunt::cpu::simd::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -238,6 +198,9 @@ HWY_EXPORT(UnpackBF16);
 HWY_EXPORT(UnpackQ8);
 HWY_EXPORT(UnpackQ4);
 HWY_EXPORT(Attend);
+HWY_EXPORT(HasPairs);
+HWY_EXPORT(AttendPairs);
+HWY_EXPORT(PairValues);
 
 bool packs(DType type) {
   return type == DType::kF32 || type == DType::kF16 || type == DType::kBF16 ||
@@ -284,8 +247,21 @@ void unpack_values(DType type, const std::byte* from, std::int64_t stride, std::
   }
 }
 
+bool has_pairs() {
+  return HWY_DYNAMIC_DISPATCH(HasPairs)();
+}
+
+void pair_values(const std::byte* from, std::int64_t stride, std::int64_t count, std::int64_t dv,
+                 float* to, std::int64_t to_stride) {
+  const auto size = [](std::int64_t n) { return static_cast<std::size_t>(n); };
+  HWY_DYNAMIC_DISPATCH(PairValues)
+  (from, size(stride), size(count), size(dv), to, size(to_stride));
+}
+
 void attend(const KeyBlock& block, const QueryRows& rows, std::int64_t seen) {
-  HWY_DYNAMIC_DISPATCH(Attend)(block, rows, static_cast<std::size_t>(seen));
+  const auto keys = static_cast<std::size_t>(seen);
+  if (block.pairs) return HWY_DYNAMIC_DISPATCH(AttendPairs)(block, rows, keys);
+  HWY_DYNAMIC_DISPATCH(Attend)(block, rows, keys);
 }
 
 }  // namespace shunt::cpu::simd

@@ -35,6 +35,16 @@ void pack_keys(DType type, const std::byte* from, std::int64_t stride, std::int6
 void unpack_values(DType type, const std::byte* from, std::int64_t stride, std::int64_t count,
                    std::int64_t dv, float* to, std::int64_t to_stride);
 
+/// Whether this machine multiplies BF16 in pairs, at the level in use. Then k and v of BF16 are
+/// used as they are, and q and the weights are rounded to BF16. A pair takes the place of a float:
+/// two elements of q or of a key (pack_keys for F32 and d / 2 packs them), and an element of two
+/// neighbouring rows of v.
+bool has_pairs();
+/// Makes pairs of `count` rows of dv elements, a multiple of kKeyGroup, as unpack_values decodes
+/// them: to half as many rows, rounded up.
+void pair_values(const std::byte* from, std::int64_t stride, std::int64_t count, std::int64_t dv,
+                 float* to, std::int64_t to_stride);
+
 /// A block of keys.
 struct KeyBlock {
   const float* keys;          ///< from pack_keys
@@ -42,6 +52,7 @@ struct KeyBlock {
   const float* values;        ///< [kKeyBlock][value_stride]
   std::int64_t value_stride;  ///< in floats
   std::int64_t dv;            ///< a multiple of kKeyGroup
+  bool pairs;                 ///< of BF16 in place of floats; then d is a multiple of 2 * kKeyGroup
 };
 
 /// Some rows of q, and what they have gathered so far.
