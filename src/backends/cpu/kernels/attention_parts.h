@@ -200,7 +200,7 @@ struct AttentionRoom {
       : d(call.sources[0].sizes[0]),
         dv(call.result.sizes[0]),
         q_stride(row_stride(d)),
-        value_stride(row_stride(dv)),
+        value_stride(padded(dv) <= 128 ? padded(dv) : row_stride(dv)),
         stride(gathered_stride(dv)),
         keys(start),
         values(keys + simd::kKeyBlock * padded(d)),

@@ -143,38 +143,39 @@ inline HWY_NOINLINE void weigh(const QueryRows& rows, std::size_t seen, std::siz
                                float* scores, float* factors) {
   constexpr auto kKeys = static_cast<std::size_t>(kKeyBlock);
   constexpr std::size_t kAll = kKeys / kLanes;
+  constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();
   const D d;
   const auto count = static_cast<std::size_t>(rows.count);
   const auto stride = static_cast<std::size_t>(rows.gathered_stride);
   const std::size_t vectors = (seen + kLanes - 1) / kLanes;
   float* tails = rows.gathered + dv;
-  HWY_ALIGN float before[kFactors] = {};
-  HWY_ALIGN float shift[kFactors] = {};
+  float shifts[kTileRows];
+  HWY_ALIGN float changes[kFactors] = {};
   for (std::size_t r = 0; r < count; ++r) {
     float* row = scores + r * kKeys;
     if (seen < kKeys || rows.softcap != 0 || rows.mask[r] != nullptr) {
       finish_scores(rows, r, seen, row);
     }
-    shift[r] = vectors == kAll ? largest_score(kAll, row) : largest_score(vectors, row);
-    before[r] = tails[r * stride + kWeightSums];
-  }
-  for (std::size_t r = 0; r < kFactors; r += kLanes) {
-    const V none = hn::Set(d, -std::numeric_limits<float>::infinity());
-    const V old = hn::Load(d, before + r);
-    const V now = hn::Max(hn::Load(d, shift + r), old);
+    const float here = vectors == kAll ? largest_score(kAll, row) : largest_score(vectors, row);
+    float& largest = tails[r * stride + kWeightSums];
+    const float now = largest > here ? largest : here;
     // While all scores are minus infinity, weights are 0.
-    const V shifts = hn::IfThenElse(hn::Eq(now, none), hn::Zero(d), now);
-    hn::Store(now, d, before + r);
-    hn::Store(shifts, d, shift + r);
-    hn::Store(exp2_vector(hn::Sub(old, shifts)), d, factors + r);
+    shifts[r] = now == kMinusInfinity ? 0.0F : now;
+    changes[r] = largest - shifts[r];
+    largest = now;
   }
+  V sums[kTileRows];
   for (std::size_t r = 0; r < count; ++r) {
     float* row = scores + r * kKeys;
+    sums[r] =
+        vectors == kAll ? weigh_row(kAll, shifts[r], row) : weigh_row(vectors, shifts[r], row);
+  }
+  for (std::size_t r = 0; r < kFactors; r += kLanes) {
+    hn::Store(exp2_vector(hn::Load(d, changes + r)), d, factors + r);
+  }
+  for (std::size_t r = 0; r < count; ++r) {
     float* tail = tails + r * stride;
-    const V sum =
-        vectors == kAll ? weigh_row(kAll, shift[r], row) : weigh_row(vectors, shift[r], row);
-    hn::StoreU(hn::MulAdd(hn::LoadU(d, tail), hn::Set(d, factors[r]), sum), d, tail);
-    tail[kWeightSums] = before[r];
+    hn::StoreU(hn::MulAdd(hn::LoadU(d, tail), hn::Set(d, factors[r]), sums[r]), d, tail);
   }
 }
 
