@@ -107,7 +107,7 @@ void attention(benchmark::State& state, DType dtype) {
 
 void cases(benchmark::internal::Benchmark* bench) {
   bench->ArgNames({"tokens", "keys", "d"});
-  for (const std::int64_t d : {64, 128}) {
+  for (const std::int64_t d : {64, 128, 256}) {
     bench->Args({512, 512, d})->Args({512, 4608, d});
     for (const std::int64_t tokens : {1, 2, 4, 8, 16, 32}) bench->Args({tokens, 4096, d});
     bench->Args({1, 16384, d});

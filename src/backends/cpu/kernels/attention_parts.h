@@ -49,6 +49,12 @@ constexpr std::int64_t most_rows(std::int64_t d, std::int64_t dv) {
   return std::clamp(kFloats / (row_stride(d) + 2 * gathered_stride(dv)), kFewRows, kMostRows);
 }
 
+/// Bytes of a row, or 0 if its elements lie apart.
+inline std::int64_t row_bytes(const TensorArg& tensor) {
+  if (!has_plain_rows(tensor)) return 0;
+  return tensor.sizes[0] / trait(tensor.dtype).block_elements * tensor.strides[0];
+}
+
 /// A part is some queries and heads that share a head of k and v.
 struct AttentionCut {
   std::int64_t k_heads;
@@ -86,11 +92,15 @@ struct AttentionCut {
     queries = ceil_div(all_queries, query_parts);
     parts = query_parts * head_parts * all_k_heads;
     rows = heads * queries;
-    // Heads of k that lie side by side: as many as divide them, so that groups are alike.
-    together = split && head_parts == 1
-                   ? std::clamp<std::int64_t>(parts * stretches / kItems, 1,
-                                              std::clamp<std::int64_t>(limit / rows, 1, k_heads))
-                   : 1;
+    // Heads of k that lie side by side: so many that a block of them, and the next, fit the second
+    // cache, and that divide all heads.
+    constexpr std::int64_t kBlockBytes = 128 * 1024;
+    const std::int64_t key_bytes = row_bytes(call.sources[1]) + row_bytes(call.sources[2]);
+    const std::int64_t fit =
+        std::min({k_heads, limit / rows,
+                  kBlockBytes / (simd::kKeyBlock * std::max<std::int64_t>(1, key_bytes)),
+                  parts * stretches / kItems});
+    together = split && head_parts == 1 ? std::max<std::int64_t>(1, fit) : 1;
     while (k_heads % together != 0) --together;
     groups = ceil_div(parts, together);
   }
@@ -193,7 +203,7 @@ struct AttentionRoom {
   bool packs_keys;      ///< as they are
   bool packs_values;
   bool pairs;              ///< of BF16 in place of floats: in keys, values and q
-  std::int64_t key_bytes;  ///< of a row, or 0 if its elements lie apart
+  std::int64_t key_bytes;  ///< row_bytes
   std::int64_t value_bytes;
 
   AttentionRoom(float* start, const Call& call, std::int64_t rows)
@@ -230,10 +240,6 @@ struct AttentionRoom {
   static bool packs(const TensorArg& tensor) {
     return has_plain_rows(tensor) && simd::packs(tensor.dtype) &&
            tensor.sizes[0] % simd::kKeyGroup == 0;
-  }
-  static std::int64_t row_bytes(const TensorArg& tensor) {
-    if (!has_plain_rows(tensor)) return 0;
-    return tensor.sizes[0] / trait(tensor.dtype).block_elements * tensor.strides[0];
   }
 };
 

@@ -53,19 +53,18 @@ void pack_rows(const std::byte* from, std::size_t stride, std::size_t first, std
   }
 }
 
-/// Rows of whole vectors.
+/// Rows of whole blocks; of plain types, of whole groups.
 template <class Format>
 void unpack_rows(const std::byte* from, std::size_t stride, std::size_t count, std::size_t dv,
                  float* to, std::size_t to_stride) {
-  constexpr std::size_t kElement = Format::kBytes / kBlock;  // of a plain type
+  constexpr std::size_t kStep = Format::kPlain ? static_cast<std::size_t>(kKeyGroup) : kBlock;
+  constexpr std::size_t kBytes = Format::kBytes / (kBlock / kStep);
   for (std::size_t n = 0; n < count; ++n, from += stride, to += to_stride) {
-    for (std::size_t i = 0; i < dv; i += kKeyGroup) {
-      const auto block =
-          Format::load(from + (Format::kPlain ? i * kElement : i / kBlock * Format::kBytes));
-      HWY_UNROLL(4)
-      for (std::size_t j = 0; j < kKeyGroup / kLanes; ++j) {
-        const std::size_t vector = (Format::kPlain ? 0 : i % kBlock / kLanes) + j;
-        hn::StoreU(block.vector(vector), D(), to + i + j * kLanes);
+    for (std::size_t i = 0; i < dv; i += kStep) {
+      const auto block = Format::load(from + i / kStep * kBytes);
+      HWY_UNROLL(8)
+      for (std::size_t j = 0; j < kStep / kLanes; ++j) {
+        hn::StoreU(block.vector(j), D(), to + i + j * kLanes);
       }
     }
   }
