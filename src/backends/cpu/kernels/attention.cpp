@@ -128,8 +128,8 @@ class PartOfAttention {
       if (seen.hidden()) continue;
       clear(room_.gathered);
       for (std::int64_t n = first; n < end; n += simd::kKeyBlock) {
-        add_block(n, std::min(simd::kKeyBlock, end - n), !seen.plain, {n + simd::kKeyBlock, end},
-                  room_.gathered);
+        add_block(n, std::min(simd::kKeyBlock, end - n), !seen.plain,
+                  {n + simd::kKeyBlock, cut_.keys}, room_.gathered);
       }
       for (std::int64_t r = 0; r < part_.rows(); ++r) {
         row_of(room_.joined, r).add(row_of(room_.gathered, r));
@@ -155,7 +155,13 @@ class PartOfAttention {
     if (mask.data == nullptr || count == 0) return {count, true};
     SeenKeys all = {0, true};
     for (std::int64_t r = 0; r < part_.rows(); r += rows_of_mask()) {
-      const SeenKeys keys = look_at_mask(mask, mask_row(r), first, count);
+      std::byte* row = mask_row(r);
+      const SeenKeys keys = look_at_mask(mask, row, first, count);
+      // A row's next stretch is far from the next row's.
+      const std::int64_t next = std::min(count, cut_.keys - first - count);
+      if (has_plain_rows(mask)) {
+        prefetch(element(mask, row, first + count), next * mask.strides[0]);
+      }
       all.plain = all.plain && keys.plain && (keys.count == all.count || r == 0);
       all.count = std::max(all.count, keys.count);
     }
