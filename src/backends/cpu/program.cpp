@@ -78,7 +78,10 @@ struct Launch {
   bool barrier = false;       // all from `wait_from` up to this one must be done before it starts
   std::size_t wait_from = 0;  // launches before that are done when those are
   std::int64_t items = 0;
-  std::int64_t step = 1;     // items of a chunk
+  // The first `heads` chunks are of `head` items, one a thread; the others of `step`.
+  std::int64_t heads = 0;
+  std::int64_t head = 0;
+  std::int64_t step = 1;
   std::uint32_t chunks = 1;  // at least one, which may be empty
   bool shared = false;       // else the caller's thread does it alone
 };
@@ -110,7 +113,7 @@ class CpuBinding final : public Binding, private Task {
   void run(int worker) override;
   bool cut(const Call& call, Launch& launch) const;
   void wait_for(std::size_t begin, std::size_t end) const;
-  void compute(std::size_t index, std::int64_t begin, std::byte* scratch);
+  void compute(std::size_t index, std::int64_t chunk, std::byte* scratch);
   void take(std::size_t index, std::byte* scratch);
   void do_alone(std::size_t index, std::byte* scratch);
   Error describe_fault(std::size_t launch);
@@ -316,8 +319,14 @@ bool CpuBinding::cut(const Call& call, Launch& launch) const {
   launch.items = launch.kernel->items(call, launch.phase);
   launch.step =
       std::max(launch.kernel->grain(call, launch.phase), (launch.items + chunks - 1) / chunks);
+  // Half of the work in one piece a thread, which reads its weights in order; the rest evens out
+  // what cores differ by.
+  const std::int64_t head = launch.items / (2 * threads);
+  launch.heads = head > launch.step ? threads : 0;
+  launch.head = head;
+  const std::int64_t rest = launch.items - launch.heads * head;
   launch.chunks = static_cast<std::uint32_t>(
-      std::max((launch.items + launch.step - 1) / launch.step, std::int64_t{1}));
+      std::max(launch.heads + (rest + launch.step - 1) / launch.step, std::int64_t{1}));
   launch.shared = threads > 1 && launch.chunks > 1;
   return launch.shared;
 }
@@ -329,13 +338,18 @@ void CpuBinding::wait_for(std::size_t begin, std::size_t end) const {
   }
 }
 
-/// Computes the chunk that starts at item `begin`.
-void CpuBinding::compute(std::size_t index, std::int64_t begin, std::byte* scratch) {
+/// Computes a chunk.
+void CpuBinding::compute(std::size_t index, std::int64_t chunk, std::byte* scratch) {
   // When cancelled, chunks are only counted, so that nobody waits for ever. So they are after a
   // fault: what it leaves behind must not get into a cache.
   if (state_.cancelled() || faulty_.load(std::memory_order_relaxed) != 0) return;
   const Launch& launch = launches_[index];
-  const std::int64_t end = std::min(begin + launch.step, launch.items);
+  const bool is_head = chunk < launch.heads;
+  const std::int64_t begin =
+      is_head ? chunk * launch.head
+              : launch.heads * launch.head + (chunk - launch.heads) * launch.step;
+  const std::int64_t end = std::min(begin + (is_head ? launch.head : launch.step), launch.items);
+  if (begin >= end) return;
   const Fault fault = launch.kernel->run(calls_[launch.call], launch.phase, begin, end, scratch);
   std::size_t none = 0;
   if (fault != Fault::kNone &&
@@ -353,7 +367,7 @@ void CpuBinding::take(std::size_t index, std::byte* scratch) {
   while (true) {
     const std::uint32_t chunk = progress.taken.fetch_add(1, std::memory_order_acq_rel);
     if (chunk >= launch.chunks) break;
-    compute(index, chunk * launch.step, scratch);
+    compute(index, chunk, scratch);
     ++taken;
   }
   if (taken == 0) return;
@@ -364,9 +378,7 @@ void CpuBinding::take(std::size_t index, std::byte* scratch) {
 /// All chunks of a launch that isn't shared, by the caller's thread.
 void CpuBinding::do_alone(std::size_t index, std::byte* scratch) {
   const Launch& launch = launches_[index];
-  for (std::int64_t begin = 0; begin < launch.items; begin += launch.step) {
-    compute(index, begin, scratch);
-  }
+  for (std::uint32_t chunk = 0; chunk < launch.chunks; ++chunk) compute(index, chunk, scratch);
   std::atomic<std::uint32_t>& done = progress_[index].done;
   const bool last = index + 1 == launches_.size() || launches_[index + 1].shared;
   done.store(launch.chunks, last ? std::memory_order_seq_cst : std::memory_order_relaxed);
