@@ -46,27 +46,49 @@ HWY_INLINE std::uint64_t nibbles_as_bytes(std::uint32_t nibbles) {
 
 // ---- signs
 
-/// Of which elements of a group the sign is negative: bit i of word w is element 64 * w + i.
+/// Of which elements of a group the sign is negative.
+template <CodeOrder Order>
 struct Signs {
-  alignas(32) std::uint64_t words[4];
+#if HWY_TARGET == HWY_AVX3_DL
+  alignas(32) std::uint64_t words[4];  ///< in the order of codes
+  HWY_INLINE explicit Signs(__m256i natural) {
+    alignas(32) static constexpr auto kSixteen = [] {
+      std::array<std::uint16_t, 16> at{};
+      for (std::size_t i = 0; i < 16; ++i) at[i] = static_cast<std::uint16_t>(sixteen_at(Order, i));
+      return at;
+    }();
+    if constexpr (Order != CodeOrder::kNatural) {
+      natural = _mm256_permutexvar_epi16(
+          _mm256_load_si256(reinterpret_cast<const __m256i*>(kSixteen.data())), natural);
+    }
+    _mm256_store_si256(reinterpret_cast<__m256i*>(words), natural);
+  }
+  HWY_INLINE explicit Signs(const std::byte* from)
+      : Signs(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(from))) {}
+  /// Vector v of codes of magnitudes, with their signs: 256 - u where negative.
+  HWY_INLINE V8 put(V8 codes, std::size_t v) const {
+    return V8{_mm512_mask_sub_epi8(codes.raw, words[v], _mm512_setzero_si512(), codes.raw)};
+  }
+#else
+  std::uint64_t words[4];  ///< bit i of word w is element 64 * w + i
   HWY_INLINE Signs() = default;
   HWY_INLINE explicit Signs(const std::byte* from)
       : words{little<std::uint64_t>(from), little<std::uint64_t>(from + 8),
               little<std::uint64_t>(from + 16), little<std::uint64_t>(from + 24)} {}
-  /// Vector v of codes of magnitudes, with their signs: 256 - u where negative.
   HWY_INLINE V8 put(V8 codes, std::size_t v) const {
-    const auto negative = bits_as_mask(words[v * kBytes / 64] >> (v * kBytes % 64));
-#if HWY_TARGET == HWY_AVX3_DL
-    return V8{_mm512_mask_sub_epi8(codes.raw, negative.raw, _mm512_setzero_si512(), codes.raw)};
-#else
-    return hn::IfThenElse(negative, hn::Sub(hn::Zero(D8()), codes), codes);
-#endif
+    std::uint16_t bits[kBytes / 16];
+    for (std::size_t i = 0; i < kBytes / 16; ++i) {
+      const std::size_t sixteen = sixteen_at(Order, v * (kBytes / 16) + i);
+      bits[i] = static_cast<std::uint16_t>(words[sixteen / 4] >> (16 * (sixteen % 4)));
+    }
+    return hn::IfThenElse(bits_as_mask(bits), hn::Sub(hn::Zero(D8()), codes), codes);
   }
+#endif
 };
 
 // ---- codebooks in memory: see CodeTable
 
-/// The entries of a table at indices [first, ...), `Bytes` in all.
+/// The entries of a table at indices number `first` on, `Bytes` in all.
 template <std::size_t Bytes, std::size_t Count, std::size_t Size, class Format>
 HWY_INLINE hn::Vec<hn::CappedTag<std::uint8_t, Bytes>> entries(const CodeTable<Count, Size>& table,
                                                                const Format& format,
@@ -79,10 +101,18 @@ HWY_INLINE hn::Vec<hn::CappedTag<std::uint8_t, Bytes>> entries(const CodeTable<C
                        entries<Bytes / 2>(table, format, first));
   }
 }
-/// Vector v of a format's codes, whose vector i of the codebook is number format.index(i).
-template <std::size_t Count, std::size_t Size, class Format>
-HWY_INLINE V8 vectors_at(const CodeTable<Count, Size>& table, const Format& format, std::size_t v) {
-  return entries<kBytes>(table, format, v * kBytes / Size);
+/// Codes of a format whose vector i of the codebook is number format.index(i): those from 16 codes
+/// number `piece` on.
+template <std::size_t Bytes, std::size_t Count, std::size_t Size, class Format>
+HWY_INLINE hn::Vec<hn::CappedTag<std::uint8_t, Bytes>> vectors_at(
+    const CodeTable<Count, Size>& table, const Format& format, std::size_t piece) {
+  const hn::CappedTag<std::uint8_t, Bytes> d;
+  if constexpr (Bytes == 16) {
+    return entries<16>(table, format, sixteen_at(Format::kOrder, piece) * 16 / Size);
+  } else {
+    return hn::Combine(d, vectors_at<Bytes / 2>(table, format, piece + Bytes / 32),
+                       vectors_at<Bytes / 2>(table, format, piece));
+  }
 }
 
 #if HWY_TARGET == HWY_AVX3_DL
@@ -123,33 +153,34 @@ HWY_INLINE __m512i with_eighth(__m512i bits) {
   return _mm512_or_si512(bits, _mm512_and_si512(odd, _mm512_set1_epi8(-128)));
 }
 /// 4 times 7 bits of signs, then 4 bits of scale, at the bottom of 64-bit lanes.
-HWY_INLINE Signs signs_of_parts(__m512i parts) {
+HWY_INLINE __m256i signs_of_parts(__m512i parts) {
   const __m512i sevens = _mm512_and_si512(
       _mm512_multishift_epi64_epi8(_mm512_set1_epi64(0x150e0700), parts), _mm512_set1_epi8(127));
-  Signs signs;
-  _mm256_store_si256(reinterpret_cast<__m256i*>(signs.words),
-                     _mm512_cvtepi64_epi32(with_eighth(sevens)));
-  return signs;
+  return _mm512_cvtepi64_epi32(with_eighth(sevens));
 }
 HWY_INLINE Small<8> scales_of_parts(__m512i parts) {
   return Small<8>{_mm512_cvtepi64_epi8(_mm512_srli_epi64(parts, 28))};
 }
 
 /// 32 vectors of 8 elements.
+template <CodeOrder Order>
 struct Eights {
   __m512i words;
   template <std::size_t Count>
   HWY_INLINE Eights(const PackedTable<Count>& table, __m512i index)
       : words(look_up_words<Count>(table.words, index)) {}
   HWY_INLINE V8 codes(std::size_t v) const {
-    alignas(64) static constexpr auto kWord = by_vector<std::uint16_t, 32>(
-        [](std::size_t vector, std::size_t i) { return vector * 8 + i / 4; });
+    alignas(64) static constexpr auto kWord =
+        by_vector<std::uint16_t, 32>([](std::size_t vector, std::size_t i) {
+          return sixteen_at(Order, vector * 4 + i / 8) * 2 + i / 4 % 2;
+        });
     return unpacked<2>(_mm512_permutexvar_epi16(_mm512_load_si512(kWord[v].data()), words),
                        kIq2LevelCodes);
   }
 };
 
 /// 64 vectors of 4 elements, from indices of 8 bits and, of 512, the ninth bits.
+template <CodeOrder Order>
 struct Fours {
   __m512i low;
   __m512i high;
@@ -162,19 +193,19 @@ struct Fours {
                                     look_up_bytes(table.high + 256, index))) {}
   HWY_INLINE V8 codes(std::size_t v, const std::array<std::uint8_t, 64>& level_codes) const {
     // 2 vectors for each 8 elements, low and high bytes by turns.
-    alignas(64) static constexpr auto kByte =
-        by_vector<std::uint8_t, 64>([](std::size_t vector, std::size_t i) {
-          return vector * 16 + i / 8 * 2 + i % 4 / 2 + i % 2 * 64;
-        });
+    alignas(64) static constexpr auto kByte = by_vector<std::uint8_t, 64>([](std::size_t vector,
+                                                                             std::size_t i) {
+      return sixteen_at(Order, vector * 4 + i / 16) * 4 + i / 8 % 2 * 2 + i % 4 / 2 + i % 2 * 64;
+    });
     return unpacked<4>(_mm512_permutex2var_epi8(low, _mm512_load_si512(kByte[v].data()), high),
                        level_codes);
   }
 };
 
-struct IQ2_XXS : SuperBlock<66, CodeOrder::kNatural, 32> {
+struct IQ2_XXS : SuperBlock<66, CodeOrder::kHalves, 32> {
   static constexpr float kUnit = 1.0F / 4;
-  Eights eights;
-  Signs signs;
+  Eights<kOrder> eights;
+  Signs<kOrder> signs;
   HWY_INLINE explicit IQ2_XXS(const std::byte* from)
       : IQ2_XXS(from, load(from + 2).raw, _mm512_srli_epi64(load(from + 2).raw, 32)) {}
   HWY_INLINE V8 codes(std::size_t v) const { return signs.put(eights.codes(v), v); }
@@ -195,22 +226,20 @@ struct IQ2_XXS : SuperBlock<66, CodeOrder::kNatural, 32> {
 
 struct IQ2_XS : SuperBlock<74, CodeOrder::kNatural, 16> {
   static constexpr float kUnit = 1.0F / 4;
-  Eights eights;
-  Signs signs;
+  Eights<kOrder> eights;
+  Signs<kOrder> signs;
   HWY_INLINE explicit IQ2_XS(const std::byte* from)
       : SuperBlock(
             ScaleSet<16>(small_nibbles(little<std::uint64_t>(from + 66)), f16_at(from), -0.5F)),
-        eights(kIq2XsPacked, _mm512_and_si512(load(from + 2).raw, _mm512_set1_epi16(511))) {
-    const __m512i bits = with_eighth(_mm512_srli_epi16(load(from + 2).raw, 9));
-    _mm256_store_si256(reinterpret_cast<__m256i*>(signs.words), _mm512_cvtepi16_epi8(bits));
-  }
+        eights(kIq2XsPacked, _mm512_and_si512(load(from + 2).raw, _mm512_set1_epi16(511))),
+        signs(_mm512_cvtepi16_epi8(with_eighth(_mm512_srli_epi16(load(from + 2).raw, 9)))) {}
   HWY_INLINE V8 codes(std::size_t v) const { return signs.put(eights.codes(v), v); }
 };
 
 struct IQ2_S : SuperBlock<82, CodeOrder::kNatural, 16> {
   static constexpr float kUnit = 1.0F / 4;
-  Eights eights;
-  Signs signs;
+  Eights<kOrder> eights;
+  Signs<kOrder> signs;
   HWY_INLINE explicit IQ2_S(const std::byte* from)
       : SuperBlock(
             ScaleSet<16>(small_nibbles(little<std::uint64_t>(from + 74)), f16_at(from), -0.5F)),
@@ -232,10 +261,10 @@ struct IQ2_S : SuperBlock<82, CodeOrder::kNatural, 16> {
   }
 };
 
-struct IQ3_XXS : SuperBlock<98, CodeOrder::kNatural, 32> {
+struct IQ3_XXS : SuperBlock<98, CodeOrder::kHalves, 32> {
   static constexpr float kUnit = 1.0F / 2;
-  Fours fours;
-  Signs signs;
+  Fours<kOrder> fours;
+  Signs<kOrder> signs;
   HWY_INLINE explicit IQ3_XXS(const std::byte* from)
       : IQ3_XXS(from, _mm512_cvtepu32_epi64(
                           _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from + 66)))) {}
@@ -250,10 +279,10 @@ struct IQ3_XXS : SuperBlock<98, CodeOrder::kNatural, 32> {
         signs(signs_of_parts(parts)) {}
 };
 
-struct IQ3_S : SuperBlock<110, CodeOrder::kNatural, 32> {
+struct IQ3_S : SuperBlock<110, CodeOrder::kHalves, 32> {
   static constexpr float kUnit = 2;
-  Fours fours;
-  Signs signs;
+  Fours<kOrder> fours;
+  Signs<kOrder> signs;
   HWY_INLINE explicit IQ3_S(const std::byte* from)
       : SuperBlock(ScaleSet<8>(small_numbers(nibbles_as_bytes(little_u32(from + 106))),
                                f16_at(from), -0.5F)),
@@ -276,10 +305,10 @@ HWY_INLINE std::uint32_t even_sign_bytes(std::uint32_t bits) {
   return sevens | (odd & 0x01010101U) << 7;
 }
 /// Such bits, and 4 of scale on top, for 8 parts of 32 elements, `Stride` bytes apart.
-template <std::size_t Stride>
+template <CodeOrder Order, std::size_t Stride>
 struct EvenParts {
-  HWY_INLINE static Signs signs(const std::byte* from) {
-    Signs signs;
+  HWY_INLINE static Signs<Order> signs(const std::byte* from) {
+    Signs<Order> signs;
     for (std::size_t i = 0; i < 4; ++i) {
       signs.words[i] = join(even_sign_bytes(little_u32(from + 2 * i * Stride)),
                             even_sign_bytes(little_u32(from + (2 * i + 1) * Stride)));
@@ -295,26 +324,26 @@ struct EvenParts {
   }
 };
 
-struct IQ2_XXS : SuperBlock<66, CodeOrder::kNatural, 32> {
+struct IQ2_XXS : SuperBlock<66, CodeOrder::kHalves, 32> {
   static constexpr float kUnit = 1.0F / 4;
   const std::byte* at;
-  Signs signs;
+  Signs<kOrder> signs;
   HWY_INLINE explicit IQ2_XXS(const std::byte* from)
-      : SuperBlock(ScaleSet<8>(EvenParts<8>::scales(from + 6), f16_at(from), -0.5F)),
+      : SuperBlock(ScaleSet<8>(EvenParts<kOrder, 8>::scales(from + 6), f16_at(from), -0.5F)),
         at(from + 2),
-        signs(EvenParts<8>::signs(from + 6)) {}
+        signs(EvenParts<kOrder, 8>::signs(from + 6)) {}
   HWY_INLINE std::size_t index(std::size_t i) const {
     return std::to_integer<std::size_t>(at[i / 4 * 8 + i % 4]);
   }
   HWY_INLINE V8 codes(std::size_t v) const {
-    return signs.put(vectors_at(kIq2XxsCodes, *this, v), v);
+    return signs.put(vectors_at<kBytes>(kIq2XxsCodes, *this, v * kPieces), v);
   }
 };
 
 struct IQ2_XS : SuperBlock<74, CodeOrder::kNatural, 16> {
   static constexpr float kUnit = 1.0F / 4;
   const std::byte* at;
-  Signs signs;
+  Signs<kOrder> signs;
   HWY_INLINE explicit IQ2_XS(const std::byte* from)
       : SuperBlock(
             ScaleSet<16>(small_nibbles(little<std::uint64_t>(from + 66)), f16_at(from), -0.5F)),
@@ -324,7 +353,7 @@ struct IQ2_XS : SuperBlock<74, CodeOrder::kNatural, 16> {
   }
   HWY_INLINE std::size_t index(std::size_t i) const { return little_u16(at + 2 * i) & 511U; }
   HWY_INLINE V8 codes(std::size_t v) const {
-    return signs.put(vectors_at(kIq2XsCodes, *this, v), v);
+    return signs.put(vectors_at<kBytes>(kIq2XsCodes, *this, v * kPieces), v);
   }
 
  private:
@@ -340,7 +369,7 @@ struct IQ2_XS : SuperBlock<74, CodeOrder::kNatural, 16> {
 struct IQ2_S : SuperBlock<82, CodeOrder::kNatural, 16> {
   static constexpr float kUnit = 1.0F / 4;
   const std::byte* at;
-  Signs signs;
+  Signs<kOrder> signs;
   HWY_INLINE explicit IQ2_S(const std::byte* from)
       : SuperBlock(
             ScaleSet<16>(small_nibbles(little<std::uint64_t>(from + 74)), f16_at(from), -0.5F)),
@@ -351,28 +380,28 @@ struct IQ2_S : SuperBlock<82, CodeOrder::kNatural, 16> {
     return std::to_integer<std::size_t>(at[i]) | high << 8;
   }
   HWY_INLINE V8 codes(std::size_t v) const {
-    return signs.put(vectors_at(kIq2SCodes, *this, v), v);
+    return signs.put(vectors_at<kBytes>(kIq2SCodes, *this, v * kPieces), v);
   }
 };
 
-struct IQ3_XXS : SuperBlock<98, CodeOrder::kNatural, 32> {
+struct IQ3_XXS : SuperBlock<98, CodeOrder::kHalves, 32> {
   static constexpr float kUnit = 1.0F / 2;
   const std::byte* at;
-  Signs signs;
+  Signs<kOrder> signs;
   HWY_INLINE explicit IQ3_XXS(const std::byte* from)
-      : SuperBlock(ScaleSet<8>(EvenParts<4>::scales(from + 66), f16_at(from), -0.5F)),
+      : SuperBlock(ScaleSet<8>(EvenParts<kOrder, 4>::scales(from + 66), f16_at(from), -0.5F)),
         at(from + 2),
-        signs(EvenParts<4>::signs(from + 66)) {}
+        signs(EvenParts<kOrder, 4>::signs(from + 66)) {}
   HWY_INLINE std::size_t index(std::size_t i) const { return std::to_integer<std::size_t>(at[i]); }
   HWY_INLINE V8 codes(std::size_t v) const {
-    return signs.put(vectors_at(kIq3XxsCodes, *this, v), v);
+    return signs.put(vectors_at<kBytes>(kIq3XxsCodes, *this, v * kPieces), v);
   }
 };
 
-struct IQ3_S : SuperBlock<110, CodeOrder::kNatural, 32> {
+struct IQ3_S : SuperBlock<110, CodeOrder::kHalves, 32> {
   static constexpr float kUnit = 2;
   const std::byte* at;
-  Signs signs;
+  Signs<kOrder> signs;
   HWY_INLINE explicit IQ3_S(const std::byte* from)
       : SuperBlock(ScaleSet<8>(small_numbers(nibbles_as_bytes(little_u32(from + 106))),
                                f16_at(from), -0.5F)),
@@ -383,7 +412,7 @@ struct IQ3_S : SuperBlock<110, CodeOrder::kNatural, 32> {
     return std::to_integer<std::size_t>(at[i]) | ninth << 8;
   }
   HWY_INLINE V8 codes(std::size_t v) const {
-    return signs.put(vectors_at(kIq3SCodes, *this, v), v);
+    return signs.put(vectors_at<kBytes>(kIq3SCodes, *this, v * kPieces), v);
   }
 };
 
@@ -391,49 +420,109 @@ struct IQ3_S : SuperBlock<110, CodeOrder::kNatural, 32> {
 
 // ---- IQ1: 8 * (vector + shift), so that elements are whole numbers
 
-/// Where a bit is set the shift is negative.
-HWY_INLINE V8 shifted(V8 codes, std::uint64_t negative) {
-  return hn::Sub(codes, hn::IfThenElseZero(bits_as_mask(negative), all(2)));
+HWY_INLINE Small<8> iq1_s_scales(const std::byte* from) {
+  std::uint32_t fours[2];
+  for (std::size_t i = 0; i < 2; ++i) {
+    std::uint64_t numbers = little<std::uint64_t>(from + 8 * i) >> 12 & 0x0007000700070007;
+    numbers = (numbers | numbers >> 8) & 0x0000ffff0000ffff;
+    fours[i] = static_cast<std::uint32_t>(numbers | numbers >> 16);
+  }
+  return small_numbers(join(fours[0], fours[1]));
+}
+HWY_INLINE Small<16> iq1_m_scales(const std::byte* from) {
+  std::uint32_t fours[4];
+  for (std::size_t i = 0; i < 4; ++i) {
+    const std::uint32_t word = little_u16(from + 2 * i);
+    fours[i] =
+        (word & 7U) | (word << 5 & 0x700U) | (word << 10 & 0x70000U) | (word << 15 & 0x7000000U);
+  }
+  return small_numbers(join(fours[0], fours[1]), join(fours[2], fours[3]));
+}
+/// Its bits are on top of the 4 words of scales.
+HWY_INLINE float iq1_m_block_scale(const std::byte* from) {
+  const auto words = little<std::uint64_t>(from);
+  return f16_value(static_cast<std::uint16_t>((words >> 12 & 0xfU) | (words >> 24 & 0xf0U) |
+                                              (words >> 36 & 0xf00U) | (words >> 48 & 0xf000U)));
 }
 
-struct IQ1_S : SuperBlock<50, CodeOrder::kNatural, 32> {
+#if HWY_TARGET == HWY_AVX3_DL
+
+/// 32 vectors of 8 elements, from the lower 8 bits of their indices, and 64 bits for each 4 vectors
+/// that have the upper 3 at bits Highs and, as bit 7 from Signs on, whether the shift is negative.
+template <CodeOrder Order>
+struct ShiftedEights {
+  static constexpr CodeOrder kOrder = Order;
+  alignas(64) std::uint16_t indices[32];
+  __mmask32 negative;  ///< in the order of codes
+  HWY_INLINE ShiftedEights(const std::byte* low, const std::byte* high, long long bits) {
+    const __m512i lanes =
+        _mm512_cvtepu16_epi64(_mm_loadu_si128(reinterpret_cast<const __m128i*>(high)));
+    const __m512i x = _mm512_multishift_epi64_epi8(_mm512_set1_epi64(bits), lanes);
+    const __m512i lows =
+        _mm512_cvtepu8_epi16(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(low)));
+    _mm512_store_si512(indices,
+                       _mm512_or_si512(lows, _mm512_and_si512(x, _mm512_set1_epi16(0x700))));
+    alignas(64) static constexpr auto kEight = by_vector<std::uint16_t, 32>(
+        [](std::size_t, std::size_t i) { return sixteen_at(Order, i / 2) * 2 + i % 2; });
+    negative = _mm512_movepi16_mask(
+        _mm512_slli_epi16(_mm512_permutexvar_epi16(_mm512_load_si512(kEight[0].data()), x), 8));
+  }
+  HWY_INLINE std::size_t index(std::size_t i) const { return indices[i]; }
+  HWY_INLINE V8 codes(std::size_t v) const {
+    const __m512i twos =
+        _mm512_maskz_set1_epi64(static_cast<__mmask8>(negative >> (8 * v)), 0x0202020202020202);
+    return V8{_mm512_sub_epi8(vectors_at<kBytes>(kIq1Codes, *this, v * 4).raw, twos)};
+  }
+};
+
+struct IQ1_S : SuperBlock<50, CodeOrder::kHalves, 32> {
+  static constexpr float kUnit = 1.0F / 4;
+  ShiftedEights<kOrder> eights;
+  HWY_INLINE explicit IQ1_S(const std::byte* from)
+      : SuperBlock(ScaleSet<8>(iq1_s_scales(from + 34), f16_at(from), -0.5F)),
+        eights(from + 2, from + 34, 0x0908060803080008) {}
+  HWY_INLINE V8 codes(std::size_t v) const { return eights.codes(v); }
+};
+
+struct IQ1_M : SuperBlock<56, CodeOrder::kNatural, 16> {
+  static constexpr float kUnit = 1.0F / 4;
+  ShiftedEights<kOrder> eights;
+  HWY_INLINE explicit IQ1_M(const std::byte* from)
+      : SuperBlock(ScaleSet<16>(iq1_m_scales(from + 48), iq1_m_block_scale(from + 48), -0.5F)),
+        eights(from, from + 32, 0x0c0808040400003c) {}
+  HWY_INLINE V8 codes(std::size_t v) const { return eights.codes(v); }
+};
+
+#else
+
+struct IQ1_S : SuperBlock<50, CodeOrder::kHalves, 32> {
   static constexpr float kUnit = 1.0F / 4;
   const std::byte* at;
   HWY_INLINE explicit IQ1_S(const std::byte* from)
-      : SuperBlock(ScaleSet<8>(small_numbers(join(four_scales(from + 34), four_scales(from + 42))),
-                               f16_at(from), -0.5F)),
-        at(from + 2) {}
+      : SuperBlock(ScaleSet<8>(iq1_s_scales(from + 34), f16_at(from), -0.5F)), at(from + 2) {}
   HWY_INLINE std::size_t index(std::size_t i) const {
     const auto high = bits_of(i / 4) >> (3 * (i % 4)) & 7U;
     return std::to_integer<std::size_t>(at[i]) | high << 8;
   }
   HWY_INLINE V8 codes(std::size_t v) const {
-    const std::size_t part = v * kBytes / 32;
-    std::uint64_t negative = shift_of(part);
-    if constexpr (kBytes == 64) negative |= shift_of(part + 1) << 32;
-    return shifted(vectors_at(kIq1Codes, *this, v), negative);
+    std::uint16_t negative[kPieces];
+    for (std::size_t i = 0; i < kPieces; ++i) {
+      const std::size_t part = sixteen_at(kOrder, v * kPieces + i) / 2;
+      negative[i] = static_cast<std::uint16_t>((bits_of(part) >> 15) * 0xffffU);
+    }
+    return hn::Sub(vectors_at<kBytes>(kIq1Codes, *this, v * kPieces),
+                   hn::IfThenElseZero(bits_as_mask(negative), all(2)));
   }
 
  private:
   HWY_INLINE std::size_t bits_of(std::size_t part) const { return little_u16(at + 32 + 2 * part); }
-  /// All 32 bits, or none.
-  HWY_INLINE std::uint64_t shift_of(std::size_t part) const {
-    return (bits_of(part) >> 15) * 0xffffffffU;
-  }
-  static HWY_INLINE std::uint32_t four_scales(const std::byte* from) {
-    std::uint64_t numbers = little<std::uint64_t>(from) >> 12 & 0x0007000700070007;
-    numbers = (numbers | numbers >> 8) & 0x0000ffff0000ffff;
-    return static_cast<std::uint32_t>(numbers | numbers >> 16);
-  }
 };
 
 struct IQ1_M : SuperBlock<56, CodeOrder::kNatural, 16> {
   static constexpr float kUnit = 1.0F / 4;
   const std::byte* at;
   HWY_INLINE explicit IQ1_M(const std::byte* from)
-      : SuperBlock(ScaleSet<16>(small_numbers(join(four_scales(from + 48), four_scales(from + 50)),
-                                              join(four_scales(from + 52), four_scales(from + 54))),
-                                block_scale(from), -0.5F)),
+      : SuperBlock(ScaleSet<16>(iq1_m_scales(from + 48), iq1_m_block_scale(from + 48), -0.5F)),
         at(from) {}
   HWY_INLINE std::size_t index(std::size_t i) const {
     const auto high = std::to_integer<std::size_t>(at[32 + i / 2]) >> (4 * (i % 2)) & 7U;
@@ -446,22 +535,12 @@ struct IQ1_M : SuperBlock<56, CodeOrder::kNatural, 16> {
                            std::conditional_t<kBytes == 32, std::uint16_t, std::uint8_t>>;
     const auto nibbles = little<Nibbles>(at + 32 + v * sizeof(Nibbles));
     const std::uint64_t bits = nibbles_as_bytes(nibbles) >> 3 & 0x0101010101010101;
-    return shifted(vectors_at(kIq1Codes, *this, v), bits * 255);
-  }
-
- private:
-  static HWY_INLINE std::uint32_t four_scales(const std::byte* from) {
-    const std::uint32_t word = little_u16(from);
-    return (word & 7U) | (word << 5 & 0x700U) | (word << 10 & 0x70000U) | (word << 15 & 0x7000000U);
-  }
-  /// Its bits are on top of 4 words.
-  static HWY_INLINE float block_scale(const std::byte* from) {
-    const auto words = little<std::uint64_t>(from + 48);
-    const auto bits = static_cast<std::uint16_t>((words >> 12 & 0xfU) | (words >> 24 & 0xf0U) |
-                                                 (words >> 36 & 0xf00U) | (words >> 48 & 0xf000U));
-    return f16_value(bits);
+    return hn::Sub(vectors_at<kBytes>(kIq1Codes, *this, v * kPieces),
+                   hn::IfThenElseZero(bits_as_mask(bits * 255), all(2)));
   }
 };
+
+#endif  // HWY_TARGET == HWY_AVX3_DL
 
 // ---- ternary
 
