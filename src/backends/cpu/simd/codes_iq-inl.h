@@ -560,7 +560,7 @@ struct TQ2_0 : OneScale<66, CodeOrder::kQuarters, 64> {
 };
 
 /// Digits in base 3: see tensor/formats/tq1_0.cpp.
-struct TQ1_0 : OneScale<54, CodeOrder::kNatural, 52> {
+struct TQ1_0 : OneScale<54, CodeOrder::kHalves, 52> {
   HWY_INLINE explicit TQ1_0(const std::byte* from) : OneScale(from) {}
   HWY_INLINE V8 codes(std::size_t v) const {
     // What is left over of a byte after n digits is its product with 3 to the power of n, modulo
@@ -568,7 +568,7 @@ struct TQ1_0 : OneScale<54, CodeOrder::kNatural, 52> {
     const hn::Repartition<std::uint16_t, D8> d16;
     alignas(64) static constexpr auto kPower =
         by_vector<std::uint16_t, kBytes / 2>([](std::size_t vector, std::size_t i) {
-          const std::size_t element = vector * kBytes + 2 * i;
+          const std::size_t element = sixteen_at(kOrder, vector * kPieces + i / 8) * 16 + i % 8 * 2;
           const std::size_t digit = element < 160   ? element / 32
                                     : element < 240 ? (element - 160) / 16
                                                     : (element - 240) / 4;
@@ -587,13 +587,14 @@ struct TQ1_0 : OneScale<54, CodeOrder::kNatural, 52> {
   }
 
  private:
-  /// The bytes that 16 elements number `piece` and those behind them are digits of.
+  /// The bytes whose digits 16 codes number `piece`, and those behind them, are.
   template <std::size_t Bytes>
   HWY_INLINE hn::Vec<hn::CappedTag<std::uint8_t, Bytes>> pieces(std::size_t piece) const {
     const hn::CappedTag<std::uint8_t, Bytes> d;
     if constexpr (Bytes == 16) {
       const auto* bytes = reinterpret_cast<const std::uint8_t*>(at);
-      if (piece < 15) return hn::LoadU(d, bytes + (piece < 10 ? piece % 2 * 16 : 32));
+      const std::size_t sixteen = sixteen_at(kOrder, piece);
+      if (sixteen < 15) return hn::LoadU(d, bytes + (sixteen < 10 ? sixteen % 2 * 16 : 32));
       std::uint32_t last;
       std::memcpy(&last, bytes + 48, sizeof last);
       return hn::BitCast(d, hn::Set(hn::CappedTag<std::uint32_t, 4>(), last));
