@@ -11,6 +11,7 @@
 
 #include "backends/cpu/simd/codes-inl.h"
 #include "backends/cpu/simd/codes_iq-inl.h"
+#include "backends/cpu/simd/codes_tq-inl.h"
 #include "hwy/highway.h"
 #include "shunt/tensor.h"
 
