@@ -180,10 +180,11 @@ class CpuCodes : public testing::TestWithParam<std::string> {
 };
 
 TEST_P(CpuCodes, EveryQuantisedTypeThatIsStoredHasCodes) {
+  // One lane is called scalar, and so are the vectors of a machine unknown to Highway.
+  const bool any = GetParam() != "scalar" || has_codes(DType::kQ8_0);
   for (const DTypeTrait& type : dtypes()) {
     const bool stored = type.encode != nullptr || type.encode_weighted != nullptr;
-    const bool expected = type.quantized && stored && GetParam() != "scalar";
-    EXPECT_EQ(has_codes(type.dtype), expected) << type.name;
+    EXPECT_EQ(has_codes(type.dtype), any && type.quantized && stored) << type.name;
   }
 }
 

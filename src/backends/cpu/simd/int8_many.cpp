@@ -275,8 +275,7 @@ struct ManyEntry {
   void (*decode)(const std::byte*, std::size_t, std::size_t, std::size_t, std::byte*) = nullptr;
 };
 inline constexpr auto kManyTable = make_code_table<ManyEntry>([]<class F>() {
-  return ManyEntry{{32 / F::kRun, F::kMinRun == 0 ? 0 : 32 / F::kMinRun, F::kOrder},
-                   decode_rows<F>};
+  return ManyEntry{{32 / F::kRun, F::kMinRuns * 32 / F::kGroup, F::kOrder}, decode_rows<F>};
 });
 
 void DecodePanel(DType type, const std::byte* w, std::size_t w_stride, std::size_t rows,
