@@ -8,6 +8,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "tensor/formats/iq_codebook_sets.h"
+
 namespace shunt::formats {
 
 template <std::size_t Count, std::size_t Size>
@@ -20,12 +22,34 @@ inline constexpr std::int8_t kIq3SLevels[] = {1, 3, 5, 7, 9, 11, 13, 15};
 inline constexpr std::int8_t kIq1Levels[] = {-1, 0, 1};
 inline constexpr float kIq1Shift = 0.125f;
 
-extern const Codebook<256, 8> kIq2XxsVectors;
-extern const Codebook<512, 8> kIq2XsVectors;
-extern const Codebook<1024, 8> kIq2SVectors;
-extern const Codebook<256, 4> kIq3XxsVectors;
-extern const Codebook<512, 4> kIq3SVectors;
-extern const Codebook<2048, 8> kIq1Vectors;
+/// The vectors of a codebook are a set of numbers: the levels of a vector's elements are the
+/// digits, the first element's the lowest. Bit i of a set is whether number i is in it; vectors are
+/// in the order of their numbers.
+template <std::size_t Count, std::size_t Size, std::size_t Levels, std::size_t Words>
+consteval Codebook<Count, Size> expand(const std::uint64_t (&set)[Words],
+                                       const std::int8_t (&levels)[Levels]) {
+  Codebook<Count, Size> vectors = {};
+  std::size_t found = 0;
+  for (std::size_t word = 0; word < Words; ++word) {
+    for (std::uint64_t rest = set[word]; rest != 0; rest &= rest - 1) {
+      std::size_t number = word * 64 + static_cast<std::size_t>(std::countr_zero(rest));
+      for (std::int8_t& element : vectors[found]) {
+        element = levels[number % Levels];
+        number /= Levels;
+      }
+      ++found;
+    }
+  }
+  if (found != Count) throw "a set has another number of vectors than the codebook";
+  return vectors;
+}
+
+inline constexpr auto kIq2XxsVectors = expand<256, 8>(kIq2XxsSet, kIq2Levels);
+inline constexpr auto kIq2XsVectors = expand<512, 8>(kIq2XsSet, kIq2Levels);
+inline constexpr auto kIq2SVectors = expand<1024, 8>(kIq2SSet, kIq2Levels);
+inline constexpr auto kIq3XxsVectors = expand<256, 4>(kIq3XxsSet, kIq3XxsLevels);
+inline constexpr auto kIq3SVectors = expand<512, 4>(kIq3SSet, kIq3SLevels);
+inline constexpr auto kIq1Vectors = expand<2048, 8>(kIq1Set, kIq1Levels);
 
 /// 8 signs in 7 bits: bit i is that of element i, and the last one makes the number of negative
 /// elements even.

@@ -62,11 +62,14 @@ HWY_INLINE std::uint32_t little_u32(const std::byte* from) {
 HWY_INLINE std::uint16_t little_u16(const std::byte* from) {
   return little<std::uint16_t>(from);
 }
-/// One F16, stored little-endian.
-HWY_INLINE float f16_at(const std::byte* from) {
+HWY_INLINE float f16_value(std::uint16_t bits) {
   const hn::CappedTag<float, 1> d1;
   const hn::Rebind<std::uint16_t, decltype(d1)> d16;
-  return hn::GetLane(f16_to_f32(d1, hn::Set(d16, little_u16(from))));
+  return hn::GetLane(f16_to_f32(d1, hn::Set(d16, bits)));
+}
+/// One F16, stored little-endian.
+HWY_INLINE float f16_at(const std::byte* from) {
+  return f16_value(little_u16(from));
 }
 
 // ---- the order of codes
@@ -293,17 +296,21 @@ HWY_INLINE V8 up(V8 v, std::uint8_t mask) {
 HWY_INLINE V8 look_up(const std::uint8_t* table, V8 indices) {
   return hn::TableLookupBytes(hn::LoadDup128(D8(), table), indices);
 }
-/// Whether bit i % 16 of bits[i / 16] is set, for each byte i of a vector.
-HWY_INLINE hn::Mask<D8> bits_as_mask(const std::uint16_t (&bits)[kBytes / 16]) {
+/// Whether bit i is set, for each byte i of a vector.
+HWY_INLINE hn::Mask<D8> bits_as_mask(std::uint64_t word) {
   // LoadMaskBits() reads 8 bytes, whatever it needs, in the order of memory.
-  std::uint64_t word = 0;
-  for (std::size_t i = 0; i < kBytes / 16; ++i) word |= std::uint64_t{bits[i]} << (16 * i);
 #if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
   word = __builtin_bswap64(word);
 #endif
   std::uint8_t bytes[8];
   std::memcpy(bytes, &word, sizeof bytes);
   return hn::LoadMaskBits(D8(), bytes);
+}
+/// The same of bit i % 16 of bits[i / 16].
+HWY_INLINE hn::Mask<D8> bits_as_mask(const std::uint16_t (&bits)[kBytes / 16]) {
+  std::uint64_t word = 0;
+  for (std::size_t i = 0; i < kBytes / 16; ++i) word |= std::uint64_t{bits[i]} << (16 * i);
+  return bits_as_mask(word);
 }
 
 /// What formats have in common.
@@ -657,28 +664,6 @@ struct IQ4_XS : SuperBlock<136, CodeOrder::kHalves, 32> {
     return all_numbers;
   }
 };
-
-/// A table by element type of what `make` gives for each format, called as make.operator()<F>();
-/// empty entries for all other types.
-template <class Entry, class Make>
-constexpr std::array<Entry, 64> make_code_table(Make make) {
-  std::array<Entry, 64> table{};
-  const auto at = [&](DType type) -> Entry& { return table[static_cast<std::size_t>(type)]; };
-  at(DType::kQ8_0) = make.template operator()<Q8_0>();
-  at(DType::kQ4_0) = make.template operator()<Q4_0>();
-  at(DType::kQ4_1) = make.template operator()<Q4_1>();
-  at(DType::kQ5_0) = make.template operator()<Q5_0>();
-  at(DType::kQ5_1) = make.template operator()<Q5_1>();
-  at(DType::kMXFP4) = make.template operator()<MXFP4>();
-  at(DType::kQ2_K) = make.template operator()<Q2_K>();
-  at(DType::kQ3_K) = make.template operator()<Q3_K>();
-  at(DType::kQ4_K) = make.template operator()<Q4_K>();
-  at(DType::kQ5_K) = make.template operator()<Q5_K>();
-  at(DType::kQ6_K) = make.template operator()<Q6_K>();
-  at(DType::kIQ4_NL) = make.template operator()<IQ4_NL>();
-  at(DType::kIQ4_XS) = make.template operator()<IQ4_XS>();
-  return table;
-}
 
 }  // namespace shunt::cpu::simd::HWY_NAMESPACE::codes
 HWY_AFTER_NAMESPACE();

@@ -9,6 +9,7 @@
 #define HWY_TARGET_INCLUDE "backends/cpu/simd/int8_few.cpp"
 #include "hwy/foreach_target.h"
 // After foreach_target.h, which includes this file once for each target.
+#include "backends/cpu/simd/code_table-inl.h"
 #include "backends/cpu/simd/int8_dot-inl.h"
 #include "backends/cpu/simd/int8_round-inl.h"
 #include "hwy/cache_control.h"

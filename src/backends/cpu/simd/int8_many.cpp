@@ -8,6 +8,7 @@
 #define HWY_TARGET_INCLUDE "backends/cpu/simd/int8_many.cpp"
 #include "hwy/foreach_target.h"
 // After foreach_target.h, which includes this file once for each target.
+#include "backends/cpu/simd/code_table-inl.h"
 #include "backends/cpu/simd/int8_dot-inl.h"
 #include "backends/cpu/simd/int8_round-inl.h"
 #include "hwy/highway.h"
@@ -274,8 +275,7 @@ struct ManyEntry {
   void (*decode)(const std::byte*, std::size_t, std::size_t, std::size_t, std::byte*) = nullptr;
 };
 inline constexpr auto kManyTable = make_code_table<ManyEntry>([]<class F>() {
-  return ManyEntry{{32 / F::kRun, F::kMinRun == 0 ? 0 : 32 / F::kMinRun, F::kOrder},
-                   decode_rows<F>};
+  return ManyEntry{{32 / F::kRun, F::kMinRuns * 32 / F::kGroup, F::kOrder}, decode_rows<F>};
 });
 
 void DecodePanel(DType type, const std::byte* w, std::size_t w_stride, std::size_t rows,

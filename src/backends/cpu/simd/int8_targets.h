@@ -3,3 +3,8 @@
 
 #define HWY_WANT_AVX3_DL 1
 #define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
+
+// Highway's ChosenTarget::GetIndex() depends on a file's targets. At -O0 it is not inlined, and one
+// definition would serve all files: that of targets.h, which never chooses AVX3_DL. (What returns
+// the class from Highway's library has the same name all the same.)
+#define ChosenTarget ChosenTargetWithAvx3Dl

@@ -1,31 +1,12 @@
-#include "tensor/formats/iq_codebooks.h"
+// The codebooks of the IQ formats as sets of numbers, which iq_codebooks.h expands: bit i of a set
+// is whether number i is in it.
+#pragma once
+
+#include <cstdint>
 
 namespace shunt::formats {
-namespace {
 
-/// The vectors of a codebook are a set of numbers: the levels of a vector's elements are the
-/// digits, the first element's the lowest. Bit i of a set is whether number i is in it; vectors are
-/// in the order of their numbers.
-template <std::size_t Count, std::size_t Size, std::size_t Levels, std::size_t Words>
-consteval Codebook<Count, Size> expand(const std::uint64_t (&set)[Words],
-                                       const std::int8_t (&levels)[Levels]) {
-  Codebook<Count, Size> vectors = {};
-  std::size_t found = 0;
-  for (std::size_t word = 0; word < Words; ++word) {
-    for (std::uint64_t rest = set[word]; rest != 0; rest &= rest - 1) {
-      std::size_t number = word * 64 + static_cast<std::size_t>(std::countr_zero(rest));
-      for (std::int8_t& element : vectors[found]) {
-        element = levels[number % Levels];
-        number /= Levels;
-      }
-      ++found;
-    }
-  }
-  if (found != Count) throw "a set has another number of vectors than the codebook";
-  return vectors;
-}
-
-constexpr std::uint64_t kIq2XxsSet[] = {
+inline constexpr std::uint64_t kIq2XxsSet[] = {
     0x4141441055141555, 0x0000100044140400, 0x0040001400400400, 0x1050000004000000,
     0x4004140100114140, 0x0500001000400450, 0x0001000050000010, 0x4004144100004000,
     0x0400000400001414, 0x0000000000040000, 0x0000000000100400, 0x0010100414000000,
@@ -53,7 +34,7 @@ constexpr std::uint64_t kIq2XxsSet[] = {
     0x0000000000000000, 0x0000000000000000, 0x0000000000000000, 0x0000000000040000,
     0x0000000000000004, 0x0000000000000000, 0x0000000000000000};
 
-constexpr std::uint64_t kIq2XsSet[] = {
+inline constexpr std::uint64_t kIq2XsSet[] = {
     0x1541455551555555, 0x4145505555540145, 0x4010515400010510, 0x5550000101000441,
     0x0004140115154145, 0x0404010500414550, 0x0005100041400000, 0x1105554000004000,
     0x0540400010010414, 0x0010400000040001, 0x0000000104000100, 0x4550515554011000,
@@ -81,7 +62,7 @@ constexpr std::uint64_t kIq2XsSet[] = {
     0x0000000000000000, 0x0000000000000000, 0x0040000400004000, 0x1040000000000045,
     0x0500000000000004, 0x0000050000000000, 0x0000000100010000};
 
-constexpr std::uint64_t kIq2SSet[] = {
+inline constexpr std::uint64_t kIq2SSet[] = {
     0x1555455551555555, 0x5545505155551105, 0x5010515414150514, 0x5550101111000455,
     0x5145541555555545, 0x5414555514555550, 0x1451000455401051, 0x1155154000105004,
     0x0540010110515555, 0x0040401051440455, 0x0000100510140100, 0x4551515554004000,
@@ -109,7 +90,7 @@ constexpr std::uint64_t kIq2SSet[] = {
     0x0000000010001040, 0x0000000000000000, 0x0040000000000004, 0x0100000000000040,
     0x0400004000000000, 0x0000011401400000, 0x0000000100001000};
 
-constexpr std::uint64_t kIq3XxsSet[] = {
+inline constexpr std::uint64_t kIq3XxsSet[] = {
     0x2800000402058a15, 0x010010020522050a, 0x200082008a050215, 0x0100000000200582,
     0x2800801080000800, 0x0000040004000082, 0x0010000020000000, 0x0002000800005100,
     0x00000180150a050a, 0x0000000000050205, 0x040000000102050a, 0x0040004002010005,
@@ -127,7 +108,7 @@ constexpr std::uint64_t kIq3XxsSet[] = {
     0x00000400040001a8, 0x0000000100400000, 0x0000042000000400, 0x0001000008002001,
     0x0000000200020000, 0x0000000000100005, 0x0000000001000000, 0x0000000000000000};
 
-constexpr std::uint64_t kIq3SSet[] = {
+inline constexpr std::uint64_t kIq3SSet[] = {
     0x92050aa5082357a7, 0x0422001022892317, 0x09000aa4112249a3, 0x228005104a052208,
     0x0100020904128801, 0x084000a208450014, 0x0200040002000a40, 0x0000110008450015,
     0x040250005205ab17, 0x410005020902114b, 0x040120090411a401, 0x0104000211820992,
@@ -145,7 +126,7 @@ constexpr std::uint64_t kIq3SSet[] = {
     0x0004100140050091, 0x0000002800100204, 0x0000020001024112, 0x0000080024000004,
     0x0000010000010822, 0x0000000400040000, 0x0000000002000004, 0x0000000000000001};
 
-constexpr std::uint64_t kIq1Set[] = {
+inline constexpr std::uint64_t kIq1Set[] = {
     0x514202a085142555, 0xa28a2086a8314508, 0x14508514202a081a, 0xa005152545442082,
     0x8208001888208202, 0x0aaabb88a02a03a0, 0xaa0a0022000baa90, 0x4508514008a0828c,
     0x0851421450808821, 0x2a8008a09808308a, 0x4248208514214508, 0x20a0c22c01450855,
@@ -172,14 +153,5 @@ constexpr std::uint64_t kIq1Set[] = {
     0x4a0006a921450851, 0x440d1000a50802aa, 0x0514214508288214, 0x0020f2ac82820800,
     0x20ba0a280aaa0000, 0x280948820002a2ea, 0x0051454b110014e9, 0x5142145002a80145,
     0x400a288808248808, 0x02a0051401450008, 0x0000000145085140};
-
-}  // namespace
-
-constexpr Codebook<256, 8> kIq2XxsVectors = expand<256, 8>(kIq2XxsSet, kIq2Levels);
-constexpr Codebook<512, 8> kIq2XsVectors = expand<512, 8>(kIq2XsSet, kIq2Levels);
-constexpr Codebook<1024, 8> kIq2SVectors = expand<1024, 8>(kIq2SSet, kIq2Levels);
-constexpr Codebook<256, 4> kIq3XxsVectors = expand<256, 4>(kIq3XxsSet, kIq3XxsLevels);
-constexpr Codebook<512, 4> kIq3SVectors = expand<512, 4>(kIq3SSet, kIq3SLevels);
-constexpr Codebook<2048, 8> kIq1Vectors = expand<2048, 8>(kIq1Set, kIq1Levels);
 
 }  // namespace shunt::formats
