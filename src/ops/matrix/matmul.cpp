@@ -115,8 +115,9 @@ class Matmul final : public OpWith<NoParams> {
             "and 3 the one with fewer slices is repeated: slice i2 of y is that of slice i2 / "
             "(Y2 / W2) of w and of slice i2 / (Y2 / X2) of x. w is of any type but F64 and "
             "integers. Where w is quantised, a device may round x to blocks of 8-bit integers, at "
-            "a "
-            "normalised mean square error of at most 4e-5 * (1 + 64 / n) over n elements of y.",
+            "a normalised mean square error of at most 4e-5 * (1 + 64 / n) over n elements of y. "
+            "Where w is BF16, it may round x to BF16, at one of at most 6e-6 * (1 + 64 / n), and "
+            "take numbers below 2^-126 for 0.",
         .sources = {"w", "x"}};
     return kInfo;
   }
