@@ -32,7 +32,10 @@ struct FewColumn {
   constexpr std::size_t sums_at(std::size_t run) const {
     return 3 * k + (run == 32 ? 0 : k / 32 * sizeof(float));
   }
-  constexpr std::size_t bytes() const { return 3 * k + k / 32 * 3 * sizeof(float); }
+  /// A multiple of the largest vector.
+  constexpr std::size_t bytes() const {
+    return (3 * k + k / 32 * 3 * sizeof(float) + 63) / 64 * 64;
+  }
 };
 
 }  // namespace shunt::cpu::simd
