@@ -44,8 +44,11 @@ void matrix_cases(const CaseSink& sink, DType type) {
     const std::int64_t k = round_up(size.k, trait(type).block_elements);
     emit(sink, source_of(type, {k, size.m, 1, 1}), source_of(DType::kF32, {k, size.n, 1, 1}));
   };
+  // Longer, higher and wider than what kernels take at once.
+  constexpr std::array kLong = {Size{1100, 37, 13}, Size{2051, 3, 8}, Size{65, 70, 61}};
   if (!trait(type).quantized) {
     for (const Size& size : kPlain) emit_size(size);
+    for (const Size& size : kLong) emit_size(size);
   }
   for (const Size& size : kBlocks) emit_size(size);
 }
@@ -60,6 +63,10 @@ void batch_cases(const CaseSink& sink, DType type) {
          source_of(DType::kF32, {2 * block, 3, b.x2, b.x3}));
     emit(sink, source_of(type, {block, 6, b.w2, b.w3}),
          source_of(DType::kF32, {block, 1, b.x2, b.x3}));
+  }
+  for (const Batch& b : {Batch{2, 6, 1, 3}, Batch{6, 2, 3, 1}}) {
+    emit(sink, source_of(type, {block, 5, b.w2, b.w3}),
+         source_of(DType::kF32, {block, 19, b.x2, b.x3}));
   }
 }
 
