@@ -45,7 +45,7 @@ void matrix_cases(const CaseSink& sink, DType type) {
     emit(sink, source_of(type, {k, size.m, 1, 1}), source_of(DType::kF32, {k, size.n, 1, 1}));
   };
   // Longer, higher and wider than what kernels take at once.
-  constexpr std::array kLong = {Size{1100, 37, 13}, Size{2051, 3, 8}, Size{65, 70, 61}};
+  constexpr std::array kLong = {Size{1100, 37, 13}, Size{2051, 3, 14}, Size{65, 70, 61}};
   if (!trait(type).quantized) {
     for (const Size& size : kPlain) emit_size(size);
     for (const Size& size : kLong) emit_size(size);
@@ -83,15 +83,18 @@ void stride_cases(const CaseSink& sink, DType type) {
   emit(sink, w, seen_as(kF32, {k, 3, 4, 1}, {0, 1, 2, 3}, {3, 1, 1, 0}));
   emit(sink, seen_as(type, {k, 5, 2, 1}, {0, 2, 1, 3}),
        seen_as(kF32, {k, 3, 4, 1}, {0, 2, 1, 3}, {0, 2, 0, 0}));
+  emit(sink, seen_as(type, {k, 5, 2, 1}, {0, 2, 1, 3}), source_of(kF32, {k, 19, 4, 1}));
+  emit(sink, w, seen_as(kF32, {k, 19, 4, 1}, {1, 0, 2, 3}));
   if (trait(type).quantized) return;
   emit(sink, seen_as(type, {64, 5, 2, 1}, {1, 0, 2, 3}), x);
+  emit(sink, seen_as(type, {64, 5, 2, 1}, {1, 0, 2, 3}), source_of(kF32, {64, 19, 2, 1}));
   emit(sink, seen_as(type, {33, 5, 2, 1}, {2, 0, 1, 3}, {1, 0, 0, 0}),
        seen_as(kF32, {33, 3, 4, 1}, {2, 1, 0, 3}));
 }
 
 /// Halves as x, and zero slices on either side.
 void activation_cases(const CaseSink& sink) {
-  constexpr std::array kSizes = {Sizes{64, 5, 2, 1}, Sizes{33, 4, 2, 3}, Sizes{600, 9, 2, 1},
+  constexpr std::array kSizes = {Sizes{64, 5, 2, 1}, Sizes{33, 4, 2, 3}, Sizes{600, 14, 2, 1},
                                  Sizes{7, 1, 2, 1}, Sizes{0, 3, 2, 1}};
   for (const DType type : {DType::kF16, DType::kBF16}) {
     for (const Sizes& s : kSizes) {
@@ -100,7 +103,7 @@ void activation_cases(const CaseSink& sink) {
     }
     emit(sink, source_of(DType::kQ8_0, {64, 7, 1, 1}), source_of(type, {64, 3, 2, 1}));
     emit(sink, source_of(DType::kQ8_0, {64, 7, 1, 1}), source_of(type, {64, 13, 2, 1}));
-    for (const std::int64_t columns : {3, 9}) {
+    for (const std::int64_t columns : {3, 9, 14}) {
       const CaseSource w = source_of(DType::kF16, {64, 7, 2, 1});
       emit(sink, w, seen_as(type, {64, columns, 2, 1}, {1, 0, 2, 3}));
       emit(sink, w, seen_as(type, {64, columns, 2, 1}, {0, 2, 1, 3}, {3, 1, 0, 0}));

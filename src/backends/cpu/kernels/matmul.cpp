@@ -24,7 +24,8 @@ constexpr std::int64_t kLeastColumns = 48;
 enum class Way : std::uint8_t { kIntegers, kFew, kPacked, kTile };
 
 std::int64_t few_columns(DType w, bool plain) {
-  return plain && simd::is_float_weight(w) ? simd::few_float_columns(w) : kFewColumns;
+  return plain && simd::is_float_weight(w) ? simd::few_float_columns(simd::float_word(w))
+                                           : kFewColumns;
 }
 
 Way way_of(const Call& call) {
@@ -200,9 +201,7 @@ class Matmul final : public AnyCaseKernel {
     if (scratch(node) == 0) return {};
     const DType w = node.source(0).dtype;
     if (!simd::has_codes(w)) {
-      // What is few is part of it: whoever makes it must find as many columns too many.
-      return Staging{
-          1, 64 + simd::few_float_columns(w) * 2 + static_cast<std::int64_t>(simd::float_word(w))};
+      return Staging{1, 64 + static_cast<std::int64_t>(simd::float_word(w))};
     }
     const simd::Int8Need need = simd::int8_need(w);  // below 64
     return Staging{1, (static_cast<std::int64_t>(need.order) * 4 + need.scales) * 4 + need.mins};
@@ -212,7 +211,7 @@ class Matmul final : public AnyCaseKernel {
     if (!plain_rows(w)) return 0;
     const Sizes x = max_sizes(node.source(1).shape);
     if (simd::is_float_weight(w.dtype)) {
-      if (x[1] <= simd::few_float_columns(w.dtype)) return 0;
+      if (x[1] <= few_columns(w.dtype, true)) return 0;
       return static_cast<std::size_t>(PackedColumns::of(x, w.dtype).bytes());
     }
     if (!simd::has_codes(w.dtype)) return 0;

@@ -91,6 +91,9 @@ void transpose(const std::byte* from, std::size_t from_stride, std::size_t rows,
       const std::byte* blocks[4];
       for (std::size_t i = 0; i < 4; ++i) {
         blocks[i] = from + (r + i) * from_stride + first * kElement;
+        for (std::size_t b = 0; b < Format::kBytes; b += 64) {
+          hwy::Prefetch(blocks[i] + 4 * from_stride + b);
+        }
         if (r + i < rows && here == kBlock) continue;
         std::memset(copies[i], 0, Format::kBytes);
         if (r + i < rows) std::memcpy(copies[i], blocks[i], here * kElement);

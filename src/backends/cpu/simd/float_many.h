@@ -22,10 +22,10 @@ constexpr std::int64_t word_elements(FloatWord word) {
   return word == FloatWord::kTwoBF16 ? 2 : 1;
 }
 
-/// So many columns are few, at most, for which dot_rows() of matmul.h is faster: F16 is converted
-/// for packing, and takes half a word.
-constexpr std::int64_t few_float_columns(DType w) {
-  return w == DType::kF16 ? 7 : 4;
+/// So many columns are few, at most: packing rows for them takes longer than decoding them again,
+/// as dot_rows() of matmul.h does.
+constexpr std::int64_t few_float_columns(FloatWord word) {
+  return word == FloatWord::kTwoBF16 ? 4 : 12;
 }
 
 /// Rows of a panel, columns that lie together, and words of k that a panel has at most.
