@@ -23,6 +23,7 @@ namespace shunt {
 class Buffer;
 class BufferType;
 class Device;
+class PeakMeter;
 
 // ---- memory
 // ----------------------------------------------------------------------------------------
@@ -323,6 +324,9 @@ class Device {
   virtual BufferType* staging_memory() { return nullptr; }
   virtual Result<std::unique_ptr<Stream>> open_stream() = 0;
   virtual Result<std::unique_ptr<Program>> prepare(const SegmentView& segment) = 0;
+  /// What measures the most that it can do (peaks.h), with so many threads; 0: as many as it
+  /// computes with. Unsupported if it has nothing for that.
+  virtual Result<std::unique_ptr<PeakMeter>> open_peak_meter(int threads);
 };
 
 /// A family of devices. Owned by the registry; its devices live as long as it.

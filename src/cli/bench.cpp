@@ -1,89 +1,234 @@
-// `shunt bench`: measures what ops and copies take on each device.
-#include <fmt/format.h>
+// `shunt bench`: how fast ops, models and the machine are.
+#include <fmt/ranges.h>
 
+#include <algorithm>
+#include <array>
+
+#include "base/fail.h"
+#include "cli/bench_modes.h"
 #include "cli/commands.h"
-#include "cli/runtime_flags.h"
-#include "shunt/costs.h"
+#include "cli/number_list.h"
+#include "model/random_blocks.h"
 #include "shunt/registry.h"
 
 namespace shunt::cli {
 namespace {
 
-/// "12.3 Gop/s"; nothing where it was not told apart.
-std::string rate(double seconds_each, std::string_view unit) {
-  return seconds_each > 0 ? fmt::format("{:.1f} {}", 1e-9 / seconds_each, unit) : "-";
-}
+constexpr std::int64_t kMostTokens = std::int64_t{1} << 24;
 
-std::string to_plain_text(const CostModel& costs) {
-  std::string text = fmt::format("{:<8} {:<12} {:<6} {:>12} {:>16} {:>14}\n", "device", "op",
-                                 "type", "overhead", "arithmetic", "memory");
-  for (const OpCost& cost : costs.ops()) {
-    text += fmt::format("{:<8} {:<12} {:<6} {:>9.2f} us {:>16} {:>14}\n", cost.device,
-                        cost.op == kAnyOp ? "all others" : cost.op, to_string(cost.dtype),
-                        cost.overhead * 1e6, rate(cost.seconds_per_operation, "Gop/s"),
-                        rate(cost.seconds_per_byte, "GB/s"));
-  }
-  for (const CopyCost& copy : costs.copies()) {
-    text += fmt::format("{:<8} {:<12} {:<6} {:>9.2f} us {:>16} {:>14}\n", copy.device,
-                        copy.to_device ? "copy to" : "copy from", "", copy.cost.latency * 1e6, "",
-                        rate(copy.cost.seconds_per_byte, "GB/s"));
-  }
-  return text;
-}
+/// What is measured, in the order of kModes.
+enum class Mode : std::uint8_t { kCosts, kMachine, kModel, kOps };
+constexpr std::array<std::string_view, 4> kModes = {"shunt bench without a mode", "--machine",
+                                                    "--model", "--ops"};
 
 class BenchCommand final : public Command {
  public:
   const CommandInfo& info() const override {
     static constexpr CommandInfo kInfo = {
-        "bench", "measure ops and copies on each device, for placement by costs",
-        "  shunt bench\n"
-        "  shunt bench --save-costs costs.json --devices cpu0"};
+        "bench", "measure how fast ops, a model or the machine are",
+        "  shunt bench --save-costs costs.json --devices cpu0\n"
+        "  shunt bench --machine\n"
+        "  shunt bench --model model.gguf -p 512,32 -n 64 -d 0,4096 -t 2\n"
+        "  shunt bench --ops --type Q4_0,Q4_K --op matmul"};
     return kInfo;
   }
 
-  void declare(Arguments& arguments) override {
-    arguments.file("--save-costs", "write what was measured, as JSON", path_);
-    arguments.value("-d,--devices", "LIST", "devices to measure, such as cuda0,cpu0 (default all)",
-                    [this](const std::string& text) -> Status {
-                      SHUNT_ASSIGN(devices_, split_list(text));
-                      return ok();
-                    });
-    arguments.number("--width", "rows and columns of the largest matrices, a multiple of 64",
-                     measure_.width);
-    arguments.number("--seconds", "that each measurement takes, about", measure_.seconds, 0.0,
-                     60.0);
-    runtime_.declare(arguments);
-  }
-
-  Status check() override {
-    SHUNT_ASSIGN(options_, runtime_.options());
-    return check_measure_options(measure_);
-  }
-
-  Status run(Output& output) override {
-    SHUNT_ASSIGN(const auto registry, Registry::create(options_));
-    std::vector<Device*> devices(registry->devices().begin(), registry->devices().end());
-    if (!devices_.empty()) {
-      devices.clear();
-      for (const std::string& name : devices_) {
-        SHUNT_ASSIGN(Device * device, registry->find(name));
-        devices.push_back(device);
-      }
-    }
-    SHUNT_ASSIGN(const Measured measured, measure_costs(devices, measure_));
-    for (const std::string& note : measured.notes) say(note);
-    if (path_) SHUNT_TRY(measured.costs.save(*path_));
-    output.write(to_plain_text(measured.costs));
-    return ok();
-  }
+  void declare(Arguments& arguments) override;
+  Status check() override;
+  Status run(Output& output) override;
 
  private:
-  std::optional<std::string> path_;
-  std::vector<std::string> devices_;
-  MeasureOptions measure_;
-  RuntimeFlags runtime_;
-  Options options_;
+  /// A flag that has no meaning in some modes.
+  struct ModeFlag {
+    std::string_view name;
+    bool is_given;
+    std::vector<Mode> modes;  ///< those it has a meaning in
+  };
+  void declare_list(Arguments& arguments, const std::string& names, const std::string& help,
+                    std::vector<std::int64_t>& list, bool& is_given);
+  Status each_of(const std::string& text, Status (BenchCommand::*add)(const std::string&));
+  Status add_type(const std::string& name);
+  Status add_op(const std::string& name);
+  Result<Mode> chosen_mode() const;
+  Status check_flags() const;
+  Status check_ops();
+
+  ModelFlags model_{"--devices"};
+  Mode mode_ = Mode::kCosts;
+  BenchFormat format_ = BenchFormat::kPlain;
+  bool machine_ = false;
+  bool ops_ = false;
+  bool json_ = false;
+  bool markdown_ = false;
+  CostsBenchRequest costs_;
+  std::optional<std::int64_t> width_;
+  std::optional<double> seconds_;
+  ModelBenchRequest tests_;
+  bool has_prompts_ = false;
+  bool has_generated_ = false;
+  bool has_depths_ = false;
+  std::optional<int> runs_;
+  OpsBenchRequest op_cases_;
 };
+
+void BenchCommand::declare_list(Arguments& arguments, const std::string& names,
+                                const std::string& help, std::vector<std::int64_t>& list,
+                                bool& is_given) {
+  arguments.value(names, "N,..", fmt::format("{} (default {})", help, fmt::join(list, ",")),
+                  [&](const std::string& text) -> Status {
+                    is_given = true;
+                    SHUNT_ASSIGN(list, parse_number_list(text, 0, kMostTokens));
+                    return ok();
+                  });
+}
+
+void BenchCommand::declare(Arguments& arguments) {
+  constexpr int kMostRuns = 1000;
+  arguments.flag("--machine", machine_, "measure the most that devices can do");
+  arguments.flag("--ops", ops_, "measure ops in shapes of language models, on one device");
+  model_.declare(arguments);
+  declare_list(arguments, "-p,--prompt", "with --model: tokens of a prompt; 0: none",
+               tests_.prompts, has_prompts_);
+  declare_list(arguments, "-n,--tokens", "with --model: tokens to generate; 0: none",
+               tests_.generated, has_generated_);
+  declare_list(arguments, "-d,--depth", "with --model: tokens in the cache before that",
+               tests_.depths, has_depths_);
+  arguments.number(
+      "-r,--runs",
+      fmt::format("with --model: runs that count, after one that does not (default {})",
+                  tests_.runs),
+      runs_, 1, kMostRuns);
+  arguments.number<std::int64_t>("-c,--ctx",
+                                 "with --model: tokens of context; 0: what the tests need",
+                                 model_.session().context, 0, kMostTokens);
+  arguments.file("--save-costs", "write what ops and copies take, as JSON", costs_.path);
+  arguments.number("--width",
+                   fmt::format("rows and columns of matrices, a multiple of 64 (default {}; with "
+                               "--ops {})",
+                               costs_.measure.width, op_cases_.width),
+                   width_);
+  arguments.number("--seconds",
+                   fmt::format("that each op is measured, about (default {}; with --ops {})",
+                               costs_.measure.seconds, op_cases_.seconds),
+                   seconds_, 0.0, 60.0);
+  arguments.value(
+      "--type", "LIST", "with --ops: types of weights, such as Q4_0,Q4_K (default all there are)",
+      [this](const std::string& text) { return each_of(text, &BenchCommand::add_type); });
+  arguments.value("--op", "LIST",
+                  fmt::format("with --ops: only these of {}", fmt::join(bench_op_names(), ", ")),
+                  [this](const std::string& text) { return each_of(text, &BenchCommand::add_op); });
+  arguments.flag("--json", json_, "print JSON");
+  arguments.flag("--markdown", markdown_, "print a table in Markdown");
+}
+
+Status BenchCommand::each_of(const std::string& text,
+                             Status (BenchCommand::*add)(const std::string&)) {
+  SHUNT_ASSIGN(const std::vector<std::string> names, split_list(text));
+  for (const std::string& name : names) SHUNT_TRY((this->*add)(name));
+  return ok();
+}
+
+Status BenchCommand::add_type(const std::string& name) {
+  SHUNT_ASSIGN(const DType dtype, dtype_from_name(name));
+  if (!is_weight_type(dtype)) return invalid("weights can't be of type {}", to_string(dtype));
+  op_cases_.types.push_back(dtype);
+  return ok();
+}
+
+Status BenchCommand::add_op(const std::string& name) {
+  const auto names = bench_op_names();
+  const auto found = std::ranges::find(names, name);
+  if (found == names.end()) {
+    return invalid("\"{}\" is not among {}", name, fmt::join(names, ", "));
+  }
+  op_cases_.ops.push_back(*found);
+  return ok();
+}
+
+Result<Mode> BenchCommand::chosen_mode() const {
+  if (int{machine_} + int{ops_} + int{model_.is_given()} > 1) {
+    return invalid("--machine, --ops and --model exclude each other");
+  }
+  return machine_            ? Mode::kMachine
+         : ops_              ? Mode::kOps
+         : model_.is_given() ? Mode::kModel
+                             : Mode::kCosts;
+}
+
+Status BenchCommand::check_flags() const {
+  using enum Mode;
+  const ModeFlag flags[] = {
+      {"--prompt", has_prompts_, {kModel}},
+      {"--tokens", has_generated_, {kModel}},
+      {"--depth", has_depths_, {kModel}},
+      {"--runs", runs_.has_value(), {kModel}},
+      {"--ctx", model_.session().context != 0, {kModel}},
+      {"--save-costs", costs_.path.has_value(), {kCosts}},
+      {"--width", width_.has_value(), {kCosts, kOps}},
+      {"--seconds", seconds_.has_value(), {kCosts, kOps}},
+      {"--type", !op_cases_.types.empty(), {kOps}},
+      {"--op", !op_cases_.ops.empty(), {kOps}},
+      {"--json", json_, {kMachine, kModel, kOps}},
+      {"--markdown", markdown_, {kMachine, kModel, kOps}},
+  };
+  for (const ModeFlag& flag : flags) {
+    if (!flag.is_given || std::ranges::count(flag.modes, mode_) != 0) continue;
+    std::vector<std::string_view> modes;
+    for (const Mode mode : flag.modes) modes.push_back(kModes[static_cast<std::size_t>(mode)]);
+    return invalid("{} has no meaning here; it belongs to {}", flag.name, fmt::join(modes, " or "));
+  }
+  if (json_ && markdown_) return invalid("--json and --markdown exclude each other");
+  return ok();
+}
+
+Status BenchCommand::check_ops() {
+  op_cases_.width = width_.value_or(op_cases_.width);
+  op_cases_.seconds = seconds_.value_or(op_cases_.seconds);
+  if (op_cases_.types.empty()) {
+    for (const DTypeTrait& type : dtypes()) {
+      if (is_weight_type(type.dtype)) op_cases_.types.push_back(type.dtype);
+    }
+  }
+  return check_ops_bench(op_cases_);
+}
+
+Status BenchCommand::check() {
+  SHUNT_ASSIGN(mode_, chosen_mode());
+  SHUNT_TRY(check_flags());
+  format_ = json_ ? BenchFormat::kJson : markdown_ ? BenchFormat::kMarkdown : BenchFormat::kPlain;
+  tests_.runs = runs_.value_or(tests_.runs);
+  if (mode_ == Mode::kModel) {
+    SHUNT_TRY(model_.check());
+    return check_model_bench(tests_, model_.session().context);
+  }
+  if (mode_ == Mode::kOps) SHUNT_TRY(check_ops());
+  if (mode_ == Mode::kCosts) {
+    costs_.measure.width = width_.value_or(costs_.measure.width);
+    costs_.measure.seconds = seconds_.value_or(costs_.measure.seconds);
+    SHUNT_TRY(check_measure_options(costs_.measure));
+  }
+  return model_.check_others();
+}
+
+Status BenchCommand::run(Output& output) {
+  if (mode_ == Mode::kModel) return bench_model(model_, tests_, format_, output);
+  SHUNT_ASSIGN(const auto registry, Registry::create(model_.options()));
+  if (mode_ == Mode::kOps) {
+    SHUNT_ASSIGN(const auto chosen, registry->select(model_.devices()));
+    const std::array<Device*, 2> pair = {chosen.front(), chosen.back()};
+    return bench_ops(std::span(pair).first(chosen.size() > 1 ? 2 : 1), op_cases_, format_, output);
+  }
+  std::vector<Device*> devices(registry->devices().begin(), registry->devices().end());
+  if (!model_.devices().empty()) {
+    devices.clear();
+    for (const std::string& name : model_.devices()) {
+      SHUNT_ASSIGN(Device * device, registry->find(name));
+      devices.push_back(device);
+    }
+  }
+  if (mode_ == Mode::kMachine) return bench_machine(devices, format_, output);
+  return bench_costs(devices, costs_, output);
+}
 
 }  // namespace
 

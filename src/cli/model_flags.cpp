@@ -18,7 +18,7 @@ void ModelFlags::declare(Arguments& arguments) {
   arguments.file("-m,--model", "the model, a GGUF file", model_);
   declare_session(arguments, session_);
   runtime_.declare(arguments);
-  arguments.value("-d,--devices", "LIST", "devices to use, such as cuda0,cpu0 (default all)",
+  arguments.value(devices_names_, "LIST", "devices to use, such as cuda0,cpu0 (default all)",
                   [this](const std::string& text) -> Status {
                     SHUNT_ASSIGN(devices_, split_list(text));
                     return ok();
@@ -30,6 +30,10 @@ void ModelFlags::declare(Arguments& arguments) {
 
 Status ModelFlags::check() {
   if (!model_) return invalid("{}", kNoModel);
+  return check_others();
+}
+
+Status ModelFlags::check_others() {
   SHUNT_TRY(pins_.check());
   SHUNT_ASSIGN(options_, runtime_.options());
   return ok();

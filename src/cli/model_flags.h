@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cli/fallback_flags.h"
@@ -22,10 +23,20 @@ struct OpenModel {
 
 class ModelFlags {
  public:
+  /// `devices_names`: how the flag that chooses devices is called.
+  explicit ModelFlags(std::string devices_names = "-d,--devices")
+      : devices_names_(std::move(devices_names)) {}
   /// With `--batch` and `--cache-type`, which go into session().
   void declare(Arguments& arguments);
   /// Invalid without a model, or for options that make no sense.
   Status check();
+  /// The same for a subcommand that can do without a model.
+  Status check_others();
+  bool is_given() const { return model_.has_value(); }
+  /// Of the runtime, once checked.
+  const Options& options() const { return options_; }
+  /// By name; none: all.
+  const std::vector<std::string>& devices() const { return devices_; }
   const std::string& path() const { return *model_; }
   /// The caller adds the context.
   SessionOptions& session() { return session_; }
@@ -34,6 +45,7 @@ class ModelFlags {
   Result<OpenModel> open() const;
 
  private:
+  std::string devices_names_;
   std::optional<std::string> model_;
   std::vector<std::string> devices_;
   SessionOptions session_;

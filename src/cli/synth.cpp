@@ -8,11 +8,22 @@
 #include "cli/interrupt.h"
 #include "cli/progress.h"
 #include "cli/sizes.h"
+#include "model/random_blocks.h"
 
 namespace shunt::cli {
 namespace {
 
 constexpr std::uint64_t kLargeModel = std::uint64_t{1} << 30;  // bytes; takes a while to write
+
+/// "F32, F16, Q4_0, ...".
+std::string weight_types() {
+  std::string list;
+  for (const DTypeTrait& type : dtypes()) {
+    if (!is_weight_type(type.dtype)) continue;
+    list += fmt::format("{}{}", list.empty() ? "" : ", ", type.name);
+  }
+  return list;
+}
 
 class SynthCommand final : public Command {
  public:
@@ -35,7 +46,7 @@ class SynthCommand final : public Command {
     arguments.number("--vocab", "number of tokens, at least 260", options_.vocabulary);
     arguments.number("--context", "tokens of context that the model says it knows",
                      options_.context);
-    arguments.value("--type", "TYPE", "F32, F16, BF16, Q4_0 or Q8_0 (default F32)",
+    arguments.value("--type", "TYPE", "any type of weights: " + weight_types() + " (default F32)",
                     [this](const std::string& text) -> Status {
                       SHUNT_ASSIGN(options_.dtype, dtype_from_name(text));
                       return ok();

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <utility>
 #include <vector>
 
 #include "base/fail.h"
 #include "model/quantize_types.h"
+#include "model/random_blocks.h"
 #include "model/synth_noise.h"
 #include "model/synth_vocabulary.h"
 #include "shunt/gguf.h"
@@ -14,7 +16,8 @@
 namespace shunt {
 namespace {
 
-constexpr DType kTypes[] = {DType::kF32, DType::kF16, DType::kQ4_0, DType::kQ8_0, DType::kBF16};
+/// Whose every number is encoded. (What others are made of is said in random_blocks.h.)
+constexpr DType kEncoded[] = {DType::kF32, DType::kF16, DType::kQ4_0, DType::kQ8_0, DType::kBF16};
 
 struct Limit {
   std::string_view name;
@@ -119,11 +122,28 @@ class Encoder {
   explicit Encoder(std::uint64_t seed) : seed_(seed) {}
 
   std::span<const std::byte> encode(const Item& item, std::size_t index) {
+    const std::uint64_t key = mix_bits(seed_ + mix_bits(index + 1));
+    bytes_.resize(static_cast<std::size_t>(byte_span(item.tensor)));
+    if (std::ranges::count(kEncoded, item.tensor.dtype) != 0) {
+      encode_numbers(item, key);
+    } else {
+      pool_of(item).fill(bytes_, key);
+    }
+    convert_little_endian(item.tensor.dtype, bytes_);
+    return bytes_;
+  }
+
+ private:
+  /// Matrices with as many inputs share one.
+  const RandomBlocks& pool_of(const Item& item) {
+    return pools_.try_emplace(item.deviation, item.tensor.dtype, item.deviation, mix_bits(seed_))
+        .first->second;
+  }
+
+  void encode_numbers(const Item& item, std::uint64_t key) {
     constexpr std::int64_t kChunk = 8192;  // elements; a multiple of every block, and in the cache
     const DTypeTrait& type = trait(item.tensor.dtype);
     const std::int64_t count = element_count(item.tensor.shape);
-    const std::uint64_t key = mix_bits(seed_ + mix_bits(index + 1));
-    bytes_.resize(static_cast<std::size_t>(byte_span(item.tensor)));
     std::byte* to = bytes_.data();
     for (std::int64_t done = 0; done < count; done += kChunk) {
       numbers_.resize(static_cast<std::size_t>(std::min(kChunk, count - done)));
@@ -136,12 +156,10 @@ class Encoder {
       type.encode(numbers_.data(), to, size);
       to += static_cast<std::size_t>(size / type.block_elements) * type.block_bytes;
     }
-    convert_little_endian(item.tensor.dtype, bytes_);
-    return bytes_;
   }
 
- private:
   std::uint64_t seed_;
+  std::map<float, RandomBlocks> pools_;  // by deviation
   std::vector<float> numbers_;
   std::vector<std::byte> bytes_;
 };
@@ -165,7 +183,7 @@ Status check_synth_options(const SynthOptions& options) {
     return invalid("a head has width {} / heads {} = {} elements, which must be even",
                    options.width, options.heads, options.width / options.heads);
   }
-  if (std::ranges::count(kTypes, options.dtype) == 0) {
+  if (!is_weight_type(options.dtype) || find_mixture(to_string(options.dtype)) == nullptr) {
     return invalid("weights can't be of type {}", to_string(options.dtype));
   }
   SHUNT_TRY(check_blocks("width", options.width, options.dtype));

@@ -19,7 +19,7 @@ struct SynthOptions {
   std::int64_t kv_heads = 2;
   std::int64_t vocabulary = 512;
   std::int64_t context = 2048;
-  DType dtype = DType::kF32;  ///< of the matrices; norms are F32
+  DType dtype = DType::kF32;  ///< of the matrices, any that weights can have; norms are F32
   std::uint64_t seed = 1;
   bool tied = false;  ///< the embedding is the output matrix as well
 };

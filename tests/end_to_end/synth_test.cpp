@@ -21,7 +21,8 @@ TEST_P(SynthType, GoesFromSynthToInspectToRun) {
   const TempFolder folder;
   const std::string path = folder.file("model.gguf");
   const std::string type = GetParam();
-  const RunResult made = run_command({"synth", path, "--type", type});
+  const RunResult made =
+      run_command({"synth", path, "--type", type, "--width", "256", "--ff", "256"});
   ASSERT_EQ(made.exit_code, 0) << made.err;
 
   const auto inspected = nlohmann::json::parse(run_command({"inspect", "--json", path}).out);
@@ -38,7 +39,11 @@ TEST_P(SynthType, GoesFromSynthToInspectToRun) {
   EXPECT_EQ(run_command(run).out, first.out) << "the same seed, the same text";
 }
 
-INSTANTIATE_TEST_SUITE_P(, SynthType, testing::Values("F32", "F16", "BF16", "Q4_0", "Q8_0"),
+INSTANTIATE_TEST_SUITE_P(, SynthType,
+                         testing::Values("F32", "F16", "BF16", "Q4_0", "Q4_1", "Q5_0", "Q5_1",
+                                         "Q8_0", "Q2_K", "Q3_K", "Q4_K", "Q5_K", "Q6_K", "IQ2_XXS",
+                                         "IQ2_XS", "IQ2_S", "IQ3_XXS", "IQ3_S", "IQ1_S", "IQ1_M",
+                                         "IQ4_NL", "IQ4_XS", "TQ1_0", "TQ2_0", "MXFP4"),
                          [](const auto& test) { return std::string(test.param); });
 
 TEST(Synth, TheSameSeedGivesTheSameBytes) {

@@ -103,6 +103,32 @@ INSTANTIATE_TEST_SUITE_P(
                     Usage{{"synth", "o", "--type", "Q4_0", "--width", "48"}, "multiple of 32"},
                     Usage{{"synth", "o", "--type", "Q8_0", "--ff", "100"}, "multiple of 32"}));
 
+INSTANTIATE_TEST_SUITE_P(
+    Bench, WrongUsage,
+    testing::Values(
+        Usage{{"bench", "--machine", "--ops"}, "exclude each other"},
+        Usage{{"bench", "--machine", "--model", "m"}, "exclude each other"},
+        Usage{{"bench", "--machine", "--json", "--markdown"}, "--json and --markdown"},
+        Usage{{"bench", "--json"}, "--json has no meaning here"},
+        Usage{{"bench", "--depth", "1"}, "it belongs to --model"},
+        Usage{{"bench", "--machine", "-p", "1"}, "--prompt has no meaning here"},
+        Usage{{"bench", "--model", "m", "--width", "64"}, "shunt bench without a mode or --ops"},
+        Usage{{"bench", "--model", "m", "--save-costs", "f"}, "--save-costs has no meaning here"},
+        Usage{{"bench", "--model", "m", "-r", "0"}, "0 is not from 1"},
+        Usage{{"bench", "--model", "m", "-p", "1,,2"}, "\"\" is not a whole number"},
+        Usage{{"bench", "--model", "m", "-n", "-1"}, "-1 is not from 0"},
+        Usage{{"bench", "--model", "m", "-d", "x"}, "\"x\" is not a whole number"},
+        Usage{{"bench", "--model", "m", "-p", "8", "-n", "0", "-d", "57", "-c", "64"},
+              "a prompt of 8 tokens after 57 does not fit into a context of 64"},
+        Usage{{"bench", "--model", "m", "-p", "1", "-n", "64", "-c", "63"},
+              "a generation of 64 tokens after 0 does not fit"},
+        Usage{{"bench", "--model", "m", "-p", "1", "-n", "1", "-c", "4"}, "context of 4"},
+        Usage{{"bench", "--ops", "--type", "Q8_K"}, "weights can't be of type Q8_K"},
+        Usage{{"bench", "--ops", "--type", "Q99"}, "Q99"},
+        Usage{{"bench", "--ops", "--op", "sort"}, "\"sort\" is not among add, attention"},
+        Usage{{"bench", "--ops", "--width", "100"}, "multiple of 64"},
+        Usage{{"bench", "--ops", "--width", "64", "--type", "Q4_K"}, "256 elements"}));
+
 TEST(Usage, HelpAndVersionAreNoErrors) {
   EXPECT_EQ(run_command({"--version"}).out, "shunt 0.1.0\n");
   const RunResult overview = run_command({"--help"});

@@ -4,6 +4,7 @@
 
 #include <fmt/ranges.h>
 
+#include "backends/cpu/peak_meter.h"
 #include "backends/cpu/simd/level.h"
 #include "base/cpu_topology.h"
 #include "base/fail.h"
@@ -17,6 +18,12 @@ namespace {
 
 constexpr int kMaxThreads = 1024;
 
+Status check_threads(int threads) {
+  if (threads >= 0 && threads <= kMaxThreads) return ok();
+  return invalid("{} threads: it may be 1 to {}, or 0 for one a physical core", threads,
+                 kMaxThreads);
+}
+
 class CpuStream final : public SyncStream {
  protected:
   Status run_now(Binding& binding, const RunArgs& args) override { return cpu::run(binding, args); }
@@ -28,10 +35,7 @@ CpuDevice::CpuDevice(std::unique_ptr<Pool> pool, std::string model)
     : table_(kKernelFiles), pool_(std::move(pool)), model_(std::move(model)) {}
 
 Result<std::unique_ptr<CpuDevice>> CpuDevice::create(const Options& options) {
-  if (options.threads < 0 || options.threads > kMaxThreads) {
-    return invalid("{} threads: it may be 1 to {}, or 0 for one a physical core", options.threads,
-                   kMaxThreads);
-  }
+  SHUNT_TRY(check_threads(options.threads));
   if (!simd::limit_level(options.cpu_level)) {
     return invalid("vector level \"{}\": this machine has {}", options.cpu_level,
                    fmt::join(simd::levels(), ", "));
@@ -61,6 +65,11 @@ Result<std::unique_ptr<Stream>> CpuDevice::open_stream() {
 
 Result<std::unique_ptr<Program>> CpuDevice::prepare(const SegmentView& segment) {
   return cpu::prepare(segment, table_, *pool_);
+}
+
+Result<std::unique_ptr<PeakMeter>> CpuDevice::open_peak_meter(int threads) {
+  SHUNT_TRY(check_threads(threads));
+  return std::make_unique<CpuPeakMeter>(threads == 0 ? pool_->threads() : threads);
 }
 
 }  // namespace shunt::cpu

@@ -20,6 +20,8 @@ class CpuDevice final : public Device {
   BufferType& memory() override { return host_memory(); }
   Result<std::unique_ptr<Stream>> open_stream() override;
   Result<std::unique_ptr<Program>> prepare(const SegmentView& segment) override;
+  /// Invalid for more threads than a CPU may have.
+  Result<std::unique_ptr<PeakMeter>> open_peak_meter(int threads) override;
 
  private:
   CpuDevice(std::unique_ptr<Pool> pool, std::string model);

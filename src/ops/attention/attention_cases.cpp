@@ -149,7 +149,7 @@ void long_cases(const CaseSink& sink, DType type) {
   constexpr std::array kSizes = {
       Size{16, 16, 4, 2, 256, 1, 1}, Size{16, 8, 4, 2, 257, 1, 2},   Size{32, 32, 4, 1, 1030, 1, 1},
       Size{16, 16, 4, 2, 700, 5, 1}, Size{16, 16, 4, 2, 300, 40, 1}, Size{8, 8, 40, 1, 600, 1, 1},
-      Size{8, 8, 40, 1, 300, 2, 1},
+      Size{8, 8, 40, 1, 300, 2, 1},  Size{16, 8, 8, 4, 1100, 3, 2},
   };
   for (const Size& size : kSizes) {
     emit_plain(sink, size, type, type);

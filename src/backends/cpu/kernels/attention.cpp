@@ -1,24 +1,26 @@
 #include <cmath>
+#include <numbers>
+#include <utility>
 
+#include "backends/cpu/kernels/attention_mask.h"
 #include "backends/cpu/kernels/attention_parts.h"
 #include "shunt/ops/attention.h"
 #include "tensor/checked.h"
 
 // Softmax over blocks of keys as they come (arXiv 1805.02867): for each query the largest score so
 // far, the sum of exp(score - largest) and the sum of values weighted so are kept, and scaled down
-// when a larger score turns up. k and v are decoded to F32 a block at a time, which is then used by
-// all queries and heads of a part.
-// Keys are cut into stretches, each of which starts afresh; what they give is added up in order.
-// Where queries are few, stretches are items of phase 0, and phase 1 adds them up; else an item is
-// a part, with all of its stretches.
+// when a larger score turns up. A block of k and v is decoded once, and then used by all queries
+// and heads of a part. Keys are cut into stretches, each of which starts afresh; what they give is
+// added up in order. Where queries are few, stretches are items of phase 0, and phase 1 adds them
+// up; else an item is a part, with all of its stretches.
 
 namespace shunt::cpu {
 
 namespace {
 
 constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();
-/// How many keys ahead of the one that is decoded memory is asked for.
-constexpr std::int64_t kPrefetch = 16;
+constexpr std::int64_t kCacheLine = 64;
+constexpr float kLog2E = std::numbers::log2e_v<float>;
 
 /// A row and zeros up to the padded size.
 void read_padded(const TensorArg& from, std::byte* row, float* to) {
@@ -27,52 +29,110 @@ void read_padded(const TensorArg& from, std::byte* row, float* to) {
   std::fill(to + n, to + padded(n), 0.0F);
 }
 
-/// A head's rows lie apart, between those of other heads, where the hardware doesn't foresee them.
-void prefetch(const TensorArg& tensor, const std::byte* row) {
-  if (!has_plain_rows(tensor)) return;
-  constexpr std::int64_t kCacheLine = 64;
-  const std::int64_t blocks = tensor.sizes[0] / trait(tensor.dtype).block_elements;
-  const std::int64_t bytes = blocks * tensor.strides[0];
-  for (std::int64_t at = 0; at < bytes; at += kCacheLine) __builtin_prefetch(row + at);
+void prefetch(const std::byte* from, std::int64_t bytes) {
+  for (std::int64_t at = 0; at < bytes; at += kCacheLine) __builtin_prefetch(from + at);
+  asm volatile("");  // g++ leaves out calls of functions that do nothing but this
 }
 
-/// A part, as one worker computes it: some or all of its stretches.
+/// Reads a byte of each line, so that the hardware sees what comes next: it fetches more at a time
+/// than can be asked for.
+void touch(const std::byte* from, std::int64_t bytes) {
+  for (std::int64_t at = 0; at < bytes; at += kCacheLine) {
+    static_cast<void>(*static_cast<const volatile std::byte*>(from + at));
+  }
+}
+
+/// The keys that are worked on next, whose memory is asked for while others are decoded: of
+/// neighbouring heads that take turns at a block, each asks for its share. What heads have of a key
+/// lies side by side.
+struct Ahead {
+  std::int64_t first = 0;  ///< key
+  std::int64_t end = 0;
+  std::int64_t turn = 0;
+  std::int64_t turns = 1;
+};
+
+/// A part, as one worker computes it: some or all of its stretches. Its rows are those from
+/// `first_row` on in the room.
 class PartOfAttention {
  public:
-  PartOfAttention(const Call& call, const AttentionCut& cut, const AttentionPart& part,
-                  const AttentionRoom& room)
+  PartOfAttention(const Call& call, const AttentionCut& cut, std::int64_t number,
+                  const AttentionRoom& room, std::int64_t first_row = 0)
       : call_(call),
         cut_(cut),
-        part_(part),
+        part_(AttentionPart::of(call, cut, number)),
         room_(room),
-        params_(call.params->get<AttentionParams>()) {
+        params_(call.params->get<AttentionParams>()),
+        q_(room.q + first_row * room.q_stride),
+        slopes_(room.slopes + first_row) {}
+
+  void read_queries() const {
     const TensorArg& q = call_.sources[0];
+    const float scale = params_.softcap == 0 ? params_.scale * kLog2E : params_.scale;
     for (std::int64_t r = 0; r < part_.rows(); ++r) {
-      read_padded(q, q.row(part_.head(r), part_.query(r), part_.sequence),
-                  room_.q + r * room_.stride);
-      room_.slopes[r] =
-          static_cast<float>(alibi_slope(params_.max_bias, call_.result.sizes[1], part_.head(r)));
+      float* row = q_ + r * room_.q_stride;
+      float* scaled = room_.pairs ? room_.decoded : row;
+      read_padded(q, q.row(part_.head(r), part_.query(r), part_.sequence), scaled);
+      simd::mul(scaled, scale, scaled, padded(room_.d));
+      if (room_.pairs) {
+        simd::encode(scaled, DType::kBF16, reinterpret_cast<std::byte*>(row), room_.d);
+      }
+      slopes_[r] = kLog2E * static_cast<float>(alibi_slope(params_.max_bias, call_.result.sizes[1],
+                                                           part_.head(r)));
     }
   }
 
-  /// What a stretch gives, to `gathered`, [rows][value_stride].
-  void gather(std::int64_t stretch, float* gathered) {
-    for (std::int64_t r = 0; r < part_.rows(); ++r) row_of(gathered, r).clear(room_.dv);
-    const std::int64_t end = std::min((stretch + 1) * cut_.stretch, cut_.keys);
-    for (std::int64_t first = stretch * cut_.stretch; first < end; first += kKeyBlock) {
-      const std::int64_t count = std::min(kKeyBlock, end - first);
-      if (!read_mask(first, count)) continue;
-      add_block(first, count, gathered);
+  void clear(float* gathered) const {
+    for (std::int64_t r = 0; r < part_.rows(); ++r) row_of(gathered, r).clear();
+  }
+
+  /// Adds what keys from `first` on give to `gathered`, [rows][stride].
+  void add_block(std::int64_t first, std::int64_t count, bool masked, const Ahead& ahead,
+                 float* gathered) const {
+    if (masked) look_at_masks(first, count);
+    bool decoded = false;
+    // Tiles of about the same size.
+    const std::int64_t tiles = ceil_div(part_.rows(), simd::kTileRows);
+    for (std::int64_t t = 0; t < tiles; ++t) {
+      const std::int64_t row = part_.rows() * t / tiles;
+      simd::QueryRows rows = {.count = part_.rows() * (t + 1) / tiles - row,
+                              .q = q_ + row * room_.q_stride,
+                              .q_stride = room_.q_stride,
+                              .mask = {},
+                              .slopes = {},
+                              .softcap = params_.softcap,
+                              .gathered = gathered + row * room_.stride,
+                              .gathered_stride = room_.stride};
+      const std::int64_t seen = masked ? read_masks(row, first, count, rows) : count;
+      if (seen == 0) continue;
+      if (!decoded) decode(first, count, ahead);
+      decoded = true;
+      simd::attend({.keys = room_.keys,
+                    .d = padded(room_.d),
+                    .values = room_.values,
+                    .value_stride = room_.value_stride,
+                    .dv = padded(room_.dv),
+                    .pairs = room_.pairs},
+                   rows, seen);
     }
   }
 
   /// The part's rows of the result.
-  void compute() {
-    for (std::int64_t r = 0; r < part_.rows(); ++r) row_of(room_.joined, r).clear(room_.dv);
+  void compute() const {
+    read_queries();
+    clear(room_.joined);
     for (std::int64_t stretch = 0; stretch < cut_.stretches; ++stretch) {
-      gather(stretch, room_.gathered);
+      const std::int64_t first = stretch * cut_.stretch;
+      const std::int64_t end = std::min(first + cut_.stretch, cut_.keys);
+      const SeenKeys seen = look_at_stretch(first, end - first);
+      if (seen.hidden()) continue;
+      clear(room_.gathered);
+      for (std::int64_t n = first; n < end; n += simd::kKeyBlock) {
+        add_block(n, std::min(simd::kKeyBlock, end - n), !seen.plain,
+                  {n + simd::kKeyBlock, cut_.keys}, room_.gathered);
+      }
       for (std::int64_t r = 0; r < part_.rows(); ++r) {
-        row_of(room_.joined, r).add(row_of(room_.gathered, r), room_.dv);
+        row_of(room_.joined, r).add(row_of(room_.gathered, r));
       }
     }
     for (std::int64_t r = 0; r < part_.rows(); ++r)
@@ -83,92 +143,173 @@ class PartOfAttention {
   static void finish(const Call& call, const AttentionPart& part, std::int64_t r,
                      const Gathered& all) {
     const TensorArg& sinks = call.sources[4];
-    const float sink = sinks.data == nullptr ? kMinusInfinity : number(sinks, part.head(r));
+    const float sink =
+        sinks.data == nullptr ? kMinusInfinity : kLog2E * number(sinks, part.head(r));
     all.mean(sink, as_f32(call.result.row(part.head(r), part.query(r), part.sequence)),
              call.result.sizes[0]);
   }
 
+  /// What masks say of a stretch, or some of it: hidden or plain if it is that for all rows.
+  SeenKeys look_at_stretch(std::int64_t first, std::int64_t count) const {
+    const TensorArg& mask = call_.sources[3];
+    if (mask.data == nullptr || count == 0) return {count, true};
+    SeenKeys all = {0, true};
+    for (std::int64_t r = 0; r < part_.rows(); r += rows_of_mask()) {
+      std::byte* row = mask_row(r);
+      const SeenKeys keys = look_at_mask(mask, row, first, count);
+      // A row's next stretch is far from the next row's.
+      const std::int64_t next = std::min(count, cut_.keys - first - count);
+      if (has_plain_rows(mask)) {
+        prefetch(element(mask, row, first + count), next * mask.strides[0]);
+      }
+      all.plain = all.plain && keys.plain && (keys.count == all.count || r == 0);
+      all.count = std::max(all.count, keys.count);
+    }
+    return all;
+  }
+
  private:
   Gathered row_of(float* gathered, std::int64_t r) const {
-    return {gathered + r * room_.value_stride, room_.dv};
+    return {gathered + r * room_.stride, room_.dv};
   }
 
-  /// False if these keys are masked for all rows.
-  bool read_mask(std::int64_t first, std::int64_t count) {
+  /// Heads of a query may have one mask.
+  std::int64_t rows_of_mask() const { return call_.sources[3].sizes[2] == 1 ? part_.heads : 1; }
+  std::byte* mask_row(std::int64_t r) const {
     const TensorArg& mask = call_.sources[3];
-    if (mask.data == nullptr) return true;
-    bool any = false;
-    for (std::int64_t r = 0; r < part_.rows(); ++r) {
-      float* to = room_.mask + r * kKeyBlock;
-      if (mask.sizes[2] == 1 && r % part_.heads != 0) {  // heads of a query have one mask
-        std::copy_n(to - kKeyBlock, count, to);
+    return mask.row(part_.query(r), part_.head(r) % mask.sizes[2], part_.sequence % mask.sizes[3]);
+  }
+
+  void look_at_masks(std::int64_t first, std::int64_t count) const {
+    const std::int64_t step = rows_of_mask();
+    for (std::int64_t r = 0; r < part_.rows(); r += step) {
+      const SeenKeys keys = look_at_mask(call_.sources[3], mask_row(r), first, count);
+      std::fill_n(room_.seen + r, step, keys);
+    }
+  }
+
+  /// The masks of rows from `row` on; how many keys one of them sees.
+  std::int64_t read_masks(std::int64_t row, std::int64_t first, std::int64_t count,
+                          simd::QueryRows& rows) const {
+    std::int64_t seen = 0;
+    for (std::int64_t r = row; r < row + rows.count; ++r) {
+      const auto i = static_cast<std::size_t>(r - row);
+      const SeenKeys& keys = room_.seen[r];
+      seen = std::max(seen, keys.count);
+      if (keys.plain && !keys.hidden()) continue;
+      rows.slopes[i] = slopes_[r];
+      if (r > row && r % rows_of_mask() != 0) {
+        rows.mask[i] = rows.mask[i - 1];
         continue;
       }
-      read_f32(
-          mask,
-          mask.row(part_.query(r), part_.head(r) % mask.sizes[2], part_.sequence % mask.sizes[3]),
-          first, count, to);
-      any = any || simd::max(to, count) != kMinusInfinity;
+      float* to = room_.mask + (r - row) * simd::kKeyBlock;
+      if (keys.hidden()) {
+        std::fill_n(to, count, kMinusInfinity);
+      } else {
+        read_f32(call_.sources[3], mask_row(r), first, count, to);
+      }
+      rows.mask[i] = to;
     }
-    return any;
+    return seen;
   }
 
-  void add_block(std::int64_t first, std::int64_t count, float* gathered) {
+  /// Asks for memory of k, or of v, while a group of keys from number n of a block on is decoded.
+  void prefetch_group(const TensorArg& tensor, std::int64_t bytes, const Ahead& ahead,
+                      std::int64_t n) const {
+    const std::int64_t head = part_.k_head - ahead.turn;
+    std::int64_t piece = ahead.turn * simd::kKeyBlock + n;
+    for (std::int64_t i = 0; i < simd::kKeyGroup; ++i, ++piece) {
+      const std::int64_t key = ahead.first + piece / ahead.turns;
+      if (key >= ahead.end) return;
+      prefetch(tensor.row(head + piece % ahead.turns, key, part_.sequence), bytes);
+    }
+  }
+
+  void decode(std::int64_t first, std::int64_t count, const Ahead& ahead) const {
     const TensorArg& k = call_.sources[1];
     const TensorArg& v = call_.sources[2];
-    for (std::int64_t n = 0; n < count; ++n) {
-      const std::int64_t later = std::min(first + n + kPrefetch, k.sizes[2] - 1);
-      prefetch(k, k.row(part_.k_head, later, part_.sequence));
-      prefetch(v, v.row(part_.k_head, later, part_.sequence));
-      read_padded(k, k.row(part_.k_head, first + n, part_.sequence), room_.k + n * room_.stride);
-      read_padded(v, v.row(part_.k_head, first + n, part_.sequence),
-                  room_.v + n * room_.value_stride);
+    for (std::int64_t n = 0; n < count; n += simd::kKeyGroup) {
+      const std::int64_t group = std::min(simd::kKeyGroup, count - n);
+      prefetch_group(k, room_.key_bytes, ahead, n);
+      if (room_.pairs) {
+        simd::pack_keys(DType::kF32, k.row(part_.k_head, first + n, part_.sequence), k.strides[2],
+                        n, group, room_.d / 2, room_.keys);
+      } else if (room_.packs_keys) {
+        simd::pack_keys(k.dtype, k.row(part_.k_head, first + n, part_.sequence), k.strides[2], n,
+                        group, room_.d, room_.keys);
+      } else {
+        const std::int64_t d = padded(room_.d);
+        for (std::int64_t i = 0; i < group; ++i) {
+          read_padded(k, k.row(part_.k_head, first + n + i, part_.sequence), room_.decoded + i * d);
+        }
+        simd::pack_keys(DType::kF32, reinterpret_cast<const std::byte*>(room_.decoded),
+                        d * static_cast<std::int64_t>(sizeof(float)), n, group, d, room_.keys);
+      }
+      prefetch_group(v, room_.value_bytes, ahead, n);
+      float* values = room_.values + (room_.pairs ? n / 2 : n) * room_.value_stride;
+      if (room_.pairs) {
+        simd::pair_values(v.row(part_.k_head, first + n, part_.sequence), v.strides[2], group,
+                          room_.dv, values, room_.value_stride);
+      } else if (room_.packs_values) {
+        simd::unpack_values(v.dtype, v.row(part_.k_head, first + n, part_.sequence), v.strides[2],
+                            group, room_.dv, values, room_.value_stride);
+      } else {
+        for (std::int64_t i = 0; i < group; ++i) {
+          read_padded(v, v.row(part_.k_head, first + n + i, part_.sequence),
+                      values + i * room_.value_stride);
+        }
+      }
     }
-    const std::int64_t panel_rows = ceil_div(count, simd::kPanelRows) * simd::kPanelRows;
-    std::fill(room_.k + count * room_.stride, room_.k + panel_rows * room_.stride, 0.0F);
-    simd::multiply_panel(room_.k, room_.stride, count, room_.q, room_.stride, part_.rows(),
-                         padded(k.sizes[0]), room_.scores, kKeyBlock, false);
-    for (std::int64_t r = 0; r < part_.rows(); ++r) weigh(r, count, row_of(gathered, r));
-    simd::add_weighted_rows(room_.scores, kKeyBlock, part_.rows(), room_.v, room_.value_stride,
-                            count, padded(room_.dv), gathered, room_.value_stride);
-  }
-
-  /// A row's products of q and k to scores.
-  void score(std::int64_t r, std::int64_t count) {
-    float* scores = room_.scores + r * kKeyBlock;
-    simd::scale(scores, params_.scale, 0.0F, scores, count);
-    if (const float cap = params_.softcap; cap != 0) {
-      for (std::int64_t n = 0; n < count; ++n) scores[n] = cap * std::tanh(scores[n] / cap);
-    }
-    if (call_.sources[3].data == nullptr) return;
-    simd::scale_add(room_.mask + r * kKeyBlock, room_.slopes[r], scores, scores, count);
-  }
-
-  /// Turns a row's products into weights; what was gathered so far is scaled to fit them.
-  void weigh(std::int64_t r, std::int64_t count, const Gathered& row) {
-    score(r, count);
-    float* scores = room_.scores + r * kKeyBlock;
-    const float here = simd::max(scores, count);
-    if (here == kMinusInfinity) {
-      std::fill_n(scores, count, 0.0F);
-      return;
-    }
-    if (here > *row.largest || std::isnan(here)) {
-      // 0 before the first score, when there is nothing to scale.
-      const float factor = std::exp(*row.largest - here);
-      *row.weights *= factor;
-      simd::mul(row.values, factor, row.values, room_.dv);
-      *row.largest = here;
-    }
-    *row.weights += simd::exp_shifted(scores, *row.largest, scores, count);
   }
 
   const Call& call_;
   const AttentionCut& cut_;
-  const AttentionPart& part_;
+  const AttentionPart part_;
   const AttentionRoom& room_;
   const AttentionParams& params_;
+  float* q_;
+  float* slopes_;
 };
+
+/// What a stretch gives to the parts of a group, which take turns at each block, so that memory is
+/// read in order.
+void gather(const Call& call, const AttentionCut& cut, const AttentionRoom& room,
+            std::int64_t group, std::int64_t stretch) {
+  const std::int64_t begin = group * cut.together;
+  const std::int64_t turns = std::min(cut.together, cut.parts - begin);
+  const std::int64_t first = stretch * cut.stretch;
+  const std::int64_t end = std::min(first + cut.stretch, cut.keys);
+  const auto part_of = [&](std::int64_t turn) {
+    return PartOfAttention(call, cut, begin + turn, room, turn * cut.rows);
+  };
+  const auto gathered = [&](std::int64_t turn) {
+    return as_f32(call.scratch) +
+           ((begin + turn) * cut.stretches + stretch) * cut.rows * room.stride;
+  };
+  bool hidden = true;
+  for (std::int64_t turn = 0; turn < turns; ++turn) {
+    part_of(turn).clear(gathered(turn));
+    hidden = hidden && part_of(turn).look_at_stretch(first, end - first).hidden();
+  }
+  if (hidden) return;
+  for (std::int64_t turn = 0; turn < turns; ++turn) part_of(turn).read_queries();
+  const AttentionPart part = AttentionPart::of(call, cut, begin);
+  for (const auto& [source, bytes] : {std::pair(&call.sources[1], room.key_bytes),
+                                      std::pair(&call.sources[2], room.value_bytes)}) {
+    for (std::int64_t n = first; n < std::min(first + simd::kKeyBlock, end); ++n) {
+      for (std::int64_t turn = 0; turn < turns; ++turn) {
+        touch(source->row(part.k_head + turn, n, part.sequence), bytes);
+      }
+    }
+  }
+  for (std::int64_t n = first; n < end; n += simd::kKeyBlock) {
+    for (std::int64_t turn = 0; turn < turns; ++turn) {
+      part_of(turn).add_block(n, std::min(simd::kKeyBlock, end - n),
+                              call.sources[3].data != nullptr,
+                              {n + simd::kKeyBlock, end, turn, turns}, gathered(turn));
+    }
+  }
+}
 
 class Attention final : public AnyCaseKernel {
  public:
@@ -178,44 +319,47 @@ class Attention final : public AnyCaseKernel {
   std::int64_t items(const Call& call, int phase) const override {
     if (call.result.rows() == 0 || call.result.sizes[0] == 0) return 0;
     const AttentionCut cut(call);
-    if (phase == 0) return cut.split() ? cut.parts * cut.stretches : cut.parts;
-    return cut.split() ? cut.parts * cut.rows : 0;
+    if (phase == 0) return cut.split ? cut.groups * cut.stretches : cut.parts;
+    return cut.split ? cut.parts * cut.rows : 0;
   }
 
-  /// What stretches give, [parts][stretches][rows][value_stride], where a run may split them.
+  /// What stretches give, [parts][stretches][rows][stride], where a run may split them.
   std::size_t scratch(const NodeView& node) const override {
     const Tensor& k = node.source(1);
     const std::int64_t keys = k.size(2);
     if (keys <= kStretch || element_count(node.result().shape) == 0) return 0;
     const std::int64_t shared = node.result().size(1) / k.size(1);
-    std::int64_t floats = row_stride(node.result().size(0));
+    // Heads in parts of about the same size are fewer than twice as many.
+    const std::int64_t rows =
+        shared > kFewRows ? saturating_multiply(shared, 2)
+                          : std::min(kFewRows, saturating_multiply(shared, node.result().size(2)));
+    std::int64_t floats = gathered_stride(node.result().size(0));
     for (const std::int64_t factor :
-         {std::min(kPartRows, saturating_multiply(shared, node.result().size(2))),
-          std::min(kMostStretches, ceil_div(keys, kStretch)), ceil_div(shared, kPartRows),
-          k.size(1), k.size(3)}) {
+         {rows, std::min(kMostStretches, ceil_div(keys, kStretch)), k.size(1), k.size(3)}) {
       floats = saturating_multiply(floats, factor);
     }
     return static_cast<std::size_t>(floats) * sizeof(float);
   }
   std::size_t worker_scratch(const NodeView& node) const override {
-    return AttentionRoom::bytes(node.source(0).size(0), node.source(2).size(0));
+    if (element_count(node.result().shape) == 0) return 0;
+    const std::int64_t d = node.source(0).size(0);
+    const std::int64_t dv = node.result().size(0);
+    const std::int64_t rows = saturating_multiply(
+        node.result().size(1), saturating_multiply(node.result().size(2), node.result().size(3)));
+    return AttentionRoom::bytes(d, dv, std::min(most_rows(d, dv), rows));
   }
 
   Fault run(const Call& call, int phase, std::int64_t begin, std::int64_t end,
             std::byte* scratch) const override {
     const AttentionCut cut(call);
-    const AttentionRoom room(as_f32(scratch), call.sources[0].sizes[0], call.result.sizes[0]);
+    const AttentionRoom room(as_f32(scratch), call, cut.rows * cut.together);
     for (std::int64_t item = begin; item < end; ++item) {
       if (phase == 1) {
         join(call, cut, room, item);
-      } else if (cut.split()) {
-        const AttentionPart part = AttentionPart::of(call, cut, item / cut.stretches);
-        PartOfAttention(call, cut, part, room)
-            .gather(item % cut.stretches,
-                    as_f32(call.scratch) + item * cut.rows * room.value_stride);
+      } else if (cut.split) {
+        gather(call, cut, room, item % cut.groups, item / cut.groups);
       } else {
-        const AttentionPart part = AttentionPart::of(call, cut, item);
-        PartOfAttention(call, cut, part, room).compute();
+        PartOfAttention(call, cut, item, room).compute();
       }
     }
     return Fault::kNone;
@@ -230,10 +374,10 @@ class Attention final : public AnyCaseKernel {
     const AttentionPart part = AttentionPart::of(call, cut, number);
     if (r >= part.rows()) return;  // the last heads may be fewer than others
     const Gathered all(room.joined, room.dv);
-    all.clear(room.dv);
+    all.clear();
     for (std::int64_t stretch = 0; stretch < cut.stretches; ++stretch) {
       const std::int64_t before = (number * cut.stretches + stretch) * cut.rows + r;
-      all.add(Gathered(as_f32(call.scratch) + before * room.value_stride, room.dv), room.dv);
+      all.add(Gathered(as_f32(call.scratch) + before * room.stride, room.dv));
     }
     PartOfAttention::finish(call, part, r, all);
   }

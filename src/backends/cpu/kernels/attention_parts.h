@@ -5,24 +5,30 @@
 #include <cmath>
 #include <limits>
 
+#include "backends/cpu/kernels/attention_mask.h"
 #include "backends/cpu/kernels/rows.h"
-#include "backends/cpu/simd/matmul.h"
+#include "backends/cpu/simd/attention.h"
 #include "backends/cpu/simd/vector.h"
 
 namespace shunt::cpu {
 
-/// Keys in a block.
-inline constexpr std::int64_t kKeyBlock = 64;
-/// Queries times heads of a part, at most.
-inline constexpr std::int64_t kPartRows = 32;
+/// Up to so many rows (queries times heads) that share a head of k, keys are what is shared out.
+inline constexpr std::int64_t kFewRows = 32;
+/// Rows of a part, at most: for all of them keys are decoded once.
+inline constexpr std::int64_t kMostRows = 256;
+/// Parts are smaller than that if there would be fewer items than these.
+inline constexpr std::int64_t kItems = 16;
 /// Keys in a stretch, at least: where there are few queries, stretches are shared out. How keys are
 /// cut into them never hangs on the number of threads, nor on that of queries.
 inline constexpr std::int64_t kStretch = 256;
 /// There are no more than so many; they are longer instead.
 inline constexpr std::int64_t kMostStretches = 64;
 
+constexpr std::int64_t round_up_to(std::int64_t n, std::int64_t multiple) {
+  return ceil_div(n, multiple) * multiple;
+}
 constexpr std::int64_t padded(std::int64_t n) {
-  return ceil_div(n, simd::kPanelDepth) * simd::kPanelDepth;
+  return round_up_to(n, simd::kKeyGroup);
 }
 
 /// Floats from one row of n to the next. Rows that are a power of two apart would compete for the
@@ -32,12 +38,29 @@ constexpr std::int64_t row_stride(std::int64_t n) {
   return padded(n) + kGap;
 }
 
+/// Floats of what is gathered for one row.
+constexpr std::int64_t gathered_stride(std::int64_t dv) {
+  return padded(dv) + simd::kRowTail;
+}
+
+/// Rows of a part such that they and what they gather leave room in the second cache.
+constexpr std::int64_t most_rows(std::int64_t d, std::int64_t dv) {
+  constexpr std::int64_t kFloats = 128 * 1024;
+  return std::clamp(kFloats / (row_stride(d) + 2 * gathered_stride(dv)), kFewRows, kMostRows);
+}
+
+/// Bytes of a row, or 0 if its elements lie apart.
+inline std::int64_t row_bytes(const TensorArg& tensor) {
+  if (!has_plain_rows(tensor)) return 0;
+  return tensor.sizes[0] / trait(tensor.dtype).block_elements * tensor.strides[0];
+}
+
 /// A part is some queries and heads that share a head of k and v.
 struct AttentionCut {
   std::int64_t k_heads;
   std::int64_t shared;       ///< heads of q that share one of k
-  std::int64_t heads;        ///< of a part
-  std::int64_t queries;      ///< of a part
+  std::int64_t heads;        ///< of a part, at most
+  std::int64_t queries;      ///< of a part, at most
   std::int64_t head_parts;   ///< parts that a head of k has
   std::int64_t query_parts;  ///< parts that the queries of a head are in
   std::int64_t parts;        ///< in all
@@ -45,29 +68,46 @@ struct AttentionCut {
   std::int64_t keys;
   std::int64_t stretch;    ///< keys of a stretch
   std::int64_t stretches;  ///< at least 1
+  bool split;              ///< the stretches of parts are items of their own
+  std::int64_t together;   ///< parts whose stretch is one item, if split
+  std::int64_t groups;     ///< of so many parts
 
   /// For a result that has elements.
   explicit AttentionCut(const Call& call)
       : k_heads(call.sources[1].sizes[1]),
         shared(call.result.sizes[1] / k_heads),
-        heads(std::min(shared, kPartRows)),
-        queries(kPartRows / heads),
-        head_parts(ceil_div(shared, heads)),
-        query_parts(ceil_div(call.result.sizes[2], queries)),
-        parts(query_parts * head_parts * k_heads * call.result.sizes[3]),
-        rows(heads * std::min(queries, call.result.sizes[2])),
         keys(call.sources[1].sizes[2]),
-        stretch(std::max(kStretch, round_to_blocks(ceil_div(keys, kMostStretches)))),
-        stretches(std::max<std::int64_t>(1, ceil_div(keys, stretch))) {}
-
-  /// Whether the stretches of a part are items of their own: otherwise there are parts enough.
-  bool split() const { return query_parts == 1 && stretches > 1; }
-
- private:
-  static std::int64_t round_to_blocks(std::int64_t n) { return ceil_div(n, kKeyBlock) * kKeyBlock; }
+        stretch(std::max(kStretch, round_up_to(ceil_div(keys, kMostStretches), simd::kKeyBlock))),
+        stretches(std::max<std::int64_t>(1, ceil_div(keys, stretch))) {
+    const std::int64_t all_queries = call.result.sizes[2];
+    const std::int64_t all_k_heads = k_heads * call.result.sizes[3];
+    split = stretches > 1 && (all_queries == 1 || shared * all_queries <= kFewRows);
+    const std::int64_t work = all_k_heads * shared * all_queries * (split ? stretches : 1);
+    const std::int64_t limit = most_rows(call.sources[0].sizes[0], call.result.sizes[0]);
+    const std::int64_t most = std::clamp(ceil_div(work, kItems), kFewRows, limit);
+    // Parts of about the same size.
+    head_parts = ceil_div(shared, most);
+    heads = ceil_div(shared, head_parts);
+    query_parts = ceil_div(all_queries, most / heads);
+    queries = ceil_div(all_queries, query_parts);
+    parts = query_parts * head_parts * all_k_heads;
+    rows = heads * queries;
+    // Heads of k that lie side by side: so many that a block of them, and the next, fit the second
+    // cache, and that divide all heads.
+    constexpr std::int64_t kBlockBytes = 128 * 1024;
+    const std::int64_t key_bytes = row_bytes(call.sources[1]) + row_bytes(call.sources[2]);
+    const std::int64_t fit =
+        std::min({k_heads, limit / rows,
+                  kBlockBytes / (simd::kKeyBlock * std::max<std::int64_t>(1, key_bytes)),
+                  parts * stretches / kItems});
+    together = split && head_parts == 1 ? std::max<std::int64_t>(1, fit) : 1;
+    while (k_heads % together != 0) --together;
+    groups = ceil_div(parts, together);
+  }
 };
 
-/// The rows of the result, [Dv, H, T, S], that a part has, numbered query by query.
+/// The rows of the result, [Dv, H, T, S], that a part has, numbered query by query. The last of
+/// them may be none.
 struct AttentionPart {
   std::int64_t k_head = 0;
   std::int64_t first_head = 0;
@@ -78,15 +118,18 @@ struct AttentionPart {
 
   /// Parts that share a head of k follow each other.
   static AttentionPart of(const Call& call, const AttentionCut& cut, std::int64_t number) {
+    const auto left = [](std::int64_t most, std::int64_t all, std::int64_t before) {
+      return std::max<std::int64_t>(0, std::min(most, all - before));
+    };
     const std::int64_t group = number / cut.query_parts % cut.head_parts;
     const std::int64_t outer = number / (cut.query_parts * cut.head_parts);
     AttentionPart part;
     part.k_head = outer % cut.k_heads;
     part.sequence = outer / cut.k_heads;
     part.first_head = part.k_head * cut.shared + group * cut.heads;
-    part.heads = std::min(cut.heads, cut.shared - group * cut.heads);
+    part.heads = left(cut.heads, cut.shared, group * cut.heads);
     part.first_query = number % cut.query_parts * cut.queries;
-    part.queries = std::min(cut.queries, call.result.sizes[2] - part.first_query);
+    part.queries = left(cut.queries, call.result.sizes[2], part.first_query);
     return part;
   }
   std::int64_t rows() const { return queries * heads; }
@@ -94,77 +137,109 @@ struct AttentionPart {
   std::int64_t query(std::int64_t row) const { return first_query + row / heads; }
 };
 
-/// What some keys give for one row: with m the largest score so far, the sum of w = exp(score - m),
-/// and the sum of values times w. A view of row_stride(dv) floats.
+/// What some keys give for one row: with m the largest score so far, in units of ln 2, sums of w =
+/// 2^(score - m), and the sum of values times w. A view of gathered_stride(dv) floats. Where a
+/// score is not a number, neither is a sum of w.
 struct Gathered {
-  float* values;  ///< [dv]
+  float* values;   ///< [padded(dv)]
+  float* weights;  ///< [kWeightSums]: all together are the sum
   float* largest;
-  float* weights;
+  std::int64_t sums;  ///< values and weights, which follow them
 
   Gathered(float* start, std::int64_t dv)
-      : values(start), largest(start + padded(dv)), weights(largest + 1) {}
+      : values(start),
+        weights(start + padded(dv)),
+        largest(weights + simd::kWeightSums),
+        sums(padded(dv) + simd::kWeightSums) {}
 
-  void clear(std::int64_t dv) const {
-    std::fill_n(values, padded(dv), 0.0F);
+  void clear() const {
+    std::fill_n(values, sums, 0.0F);
     *largest = -std::numeric_limits<float>::infinity();
-    *weights = 0;
   }
   /// Adds what keys after them give.
-  void add(const Gathered& later, std::int64_t dv) const {
-    if (*later.largest == -std::numeric_limits<float>::infinity()) return;
-    const float before = *largest;
-    if (!(*later.largest <= before)) *largest = *later.largest;  // also if it is not-a-number
-    const float kept = std::exp(before - *largest);
-    const float added = std::exp(*later.largest - *largest);
-    *weights = *weights * kept + *later.weights * added;
-    simd::mul(values, kept, values, dv);
-    simd::scale_add(later.values, added, values, values, dv);
+  void add(const Gathered& later) const {
+    const float all = std::max(*largest, *later.largest);
+    const float kept = weight(*largest, all);
+    simd::mul(values, kept, values, sums);
+    simd::scale_add(later.values, weight(*later.largest, all), values, values, sums);
+    *largest = all;
   }
   /// Their weighted mean, in which a sink takes part with values of 0; zeros if all scores are
   /// minus infinity, or if there are none; not-a-number if one is.
   void mean(float sink, float* y, std::int64_t dv) const {
-    float all = *largest;
-    if (sink > all || std::isnan(sink)) all = sink;  // not-a-number stays, from either
-    if (all == -std::numeric_limits<float>::infinity()) {
+    const float weighed = simd::sum(weights, simd::kWeightSums);
+    const float all = sink > *largest || std::isnan(sink) ? sink : *largest;
+    if (all == -std::numeric_limits<float>::infinity() && weighed == 0) {
       std::fill_n(y, dv, 0.0F);
       return;
     }
-    const float kept = std::exp(*largest - all);
-    simd::mul(values, kept / (*weights * kept + std::exp(sink - all)), y, dv);
+    const float kept = weight(*largest, all);
+    simd::mul(values, kept / (weighed * kept + weight(sink, all)), y, dv);
+  }
+
+ private:
+  /// 0, too, if there is nothing but minus infinity.
+  static float weight(float score, float all) {
+    return score == -std::numeric_limits<float>::infinity() ? 0 : std::exp2(score - all);
   }
 };
 
 /// A worker's scratch.
 struct AttentionRoom {
+  std::int64_t d;
   std::int64_t dv;
-  std::int64_t stride;        ///< of q and k, in floats
-  std::int64_t value_stride;  ///< of v and what is gathered
-  float* q;                   ///< [kPartRows][stride]
-  float* k;                   ///< [kKeyBlock][stride]
-  float* v;                   ///< [kKeyBlock][value_stride]
-  float* gathered;            ///< [kPartRows][value_stride]: of a stretch
-  float* joined;              ///< [kPartRows][value_stride]: of all stretches
-  float* scores;              ///< [kPartRows][kKeyBlock]
-  float* mask;                ///< [kPartRows][kKeyBlock]
-  float* slopes;              ///< [kPartRows]: what the mask is multiplied with
+  std::int64_t q_stride;
+  std::int64_t value_stride;
+  std::int64_t stride;  ///< of what is gathered
+  float* keys;          ///< [kKeyBlock][padded(d)], packed
+  float* values;        ///< [kKeyBlock][value_stride]
+  float* decoded;       ///< [kKeyGroup][padded(d)]: keys that can't be packed as they are
+  float* mask;          ///< [kTileRows][kKeyBlock]
+  float* q;             ///< [rows][q_stride]
+  float* gathered;      ///< [rows][stride]: of a stretch
+  float* joined;        ///< [rows][stride]: of all stretches
+  float* slopes;        ///< [rows]: what the mask is multiplied with
+  SeenKeys* seen;       ///< [rows]: what the mask says of a block
+  bool packs_keys;      ///< as they are
+  bool packs_values;
+  bool pairs;              ///< of BF16 in place of floats: in keys, values and q
+  std::int64_t key_bytes;  ///< row_bytes
+  std::int64_t value_bytes;
 
-  AttentionRoom(float* start, std::int64_t d, std::int64_t of_values)
-      : dv(of_values),
-        stride(row_stride(d)),
-        value_stride(row_stride(dv)),
-        q(start),
-        k(q + kPartRows * stride),
-        v(k + kKeyBlock * stride),
-        gathered(v + kKeyBlock * value_stride),
-        joined(gathered + kPartRows * value_stride),
-        scores(joined + kPartRows * value_stride),
-        mask(scores + kPartRows * kKeyBlock),
-        slopes(mask + kPartRows * kKeyBlock) {}
-  static std::size_t bytes(std::int64_t d, std::int64_t dv) {
-    const std::int64_t floats = (kPartRows + kKeyBlock) * row_stride(d) +
-                                (2 * kPartRows + kKeyBlock) * row_stride(dv) +
-                                2 * kPartRows * kKeyBlock + kPartRows;
-    return static_cast<std::size_t>(floats) * sizeof(float);
+  AttentionRoom(float* start, const Call& call, std::int64_t rows)
+      : d(call.sources[0].sizes[0]),
+        dv(call.result.sizes[0]),
+        q_stride(row_stride(d)),
+        value_stride(padded(dv) <= 128 ? padded(dv) : row_stride(dv)),
+        stride(gathered_stride(dv)),
+        keys(start),
+        values(keys + simd::kKeyBlock * padded(d)),
+        decoded(values + simd::kKeyBlock * value_stride),
+        mask(decoded + simd::kKeyGroup * padded(d)),
+        q(mask + simd::kTileRows * simd::kKeyBlock),
+        gathered(q + rows * q_stride),
+        joined(gathered + rows * stride),
+        slopes(joined + rows * stride),
+        seen(reinterpret_cast<SeenKeys*>(slopes + rows + rows % 2)),
+        packs_keys(packs(call.sources[1])),
+        packs_values(packs(call.sources[2])),
+        pairs(packs_keys && packs_values && call.sources[1].dtype == DType::kBF16 &&
+              call.sources[2].dtype == DType::kBF16 && d % (2 * simd::kKeyGroup) == 0 &&
+              simd::has_pairs()),
+        key_bytes(row_bytes(call.sources[1])),
+        value_bytes(row_bytes(call.sources[2])) {}
+  static std::size_t bytes(std::int64_t d, std::int64_t dv, std::int64_t rows) {
+    const std::int64_t floats =
+        (simd::kKeyBlock + simd::kKeyGroup) * padded(d) + simd::kKeyBlock * row_stride(dv) +
+        simd::kTileRows * simd::kKeyBlock + rows * (row_stride(d) + 2 * gathered_stride(dv) + 2);
+    return static_cast<std::size_t>(floats) * sizeof(float) +
+           static_cast<std::size_t>(rows) * sizeof(SeenKeys);
+  }
+
+ private:
+  static bool packs(const TensorArg& tensor) {
+    return has_plain_rows(tensor) && simd::packs(tensor.dtype) &&
+           tensor.sizes[0] % simd::kKeyGroup == 0;
   }
 };
 

@@ -197,6 +197,17 @@ class Matmul final : public AnyCaseKernel {
     }
   }
 
+  /// A thread that takes less than this many multiply-adds is waited for longer than it helps.
+  std::int64_t grain(const Call& call, int phase) const override {
+    constexpr std::int64_t kWorthTaking = 65536;
+    const std::int64_t k = call.sources[0].sizes[0];
+    if (phase == 0) return grain_for(k);
+    const Cut cut = Cut::of(call);
+    const std::int64_t columns = std::min(cut.columns, call.result.sizes[1]);
+    return std::max<std::int64_t>(1,
+                                  kWorthTaking / std::max<std::int64_t>(1, cut.rows * columns * k));
+  }
+
   std::optional<Staging> staging(const NodeView& node) const override {
     if (scratch(node) == 0) return {};
     const DType w = node.source(0).dtype;

@@ -168,18 +168,25 @@ HWY_INLINE void multiply_few_tile(const std::byte* w, std::size_t w_stride, cons
   }
 }
 
-/// Rows are taken two by two where there are several columns, to read these half as often.
+/// Rows are taken two by two where there are several columns, to read these half as often. A last
+/// one is taken column by column.
 template <class F, std::size_t C>
 void multiply_rows(const std::byte* w, std::size_t w_stride, std::size_t rows, const std::byte* x,
                    std::size_t k, float* y, std::size_t y_stride) {
-  std::size_t r = 0;
-  if constexpr (C > 1) {
+  if constexpr (C == 1) {
+    for (std::size_t r = 0; r < rows; ++r) {
+      multiply_few_tile<F, 1, 1>(w + r * w_stride, w_stride, x, k, y + r, y_stride);
+    }
+  } else {
+    std::size_t r = 0;
     for (; r + 2 <= rows; r += 2) {
       multiply_few_tile<F, 2, C>(w + r * w_stride, w_stride, x, k, y + r, y_stride);
     }
-  }
-  for (; r < rows; ++r) {
-    multiply_few_tile<F, 1, C>(w + r * w_stride, w_stride, x, k, y + r, y_stride);
+    const std::size_t column_bytes = FewColumn(k, kBytes).bytes();
+    for (std::size_t c = 0; r < rows && c < C; ++c) {
+      multiply_rows<F, 1>(w + r * w_stride, w_stride, 1, x + c * column_bytes, k,
+                          y + c * y_stride + r, y_stride);
+    }
   }
 }
 

@@ -32,9 +32,9 @@ struct FewColumn {
   constexpr std::size_t sums_at(std::size_t run) const {
     return 3 * k + (run == 32 ? 0 : k / 32 * sizeof(float));
   }
-  /// A multiple of the largest vector.
+  /// A multiple of 64, so that the next column is aligned, too.
   constexpr std::size_t bytes() const {
-    return (3 * k + k / 32 * 3 * sizeof(float) + 63) / 64 * 64;
+    return 3 * k + (k / 32 * 3 * sizeof(float) + 63) / 64 * 64;
   }
 };
 

@@ -52,6 +52,13 @@ std::string_view level() {
   return found == kLevels.end() ? "unknown" : found->name;
 }
 
+bool allows_level(std::string_view name) {
+  const std::int64_t targets = hwy::SupportedTargets() & kCompiled;
+  return std::ranges::any_of(kLevels, [&](const Level& candidate) {
+    return (targets & candidate.target) != 0 && candidate.name == name;
+  });
+}
+
 bool limit_level(std::string_view name) {
   const std::int64_t before = hwy::SupportedTargets();
   const std::int64_t all = runnable();

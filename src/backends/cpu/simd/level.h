@@ -10,6 +10,8 @@ namespace shunt::cpu::simd {
 std::vector<std::string_view> levels();
 /// The level in use.
 std::string_view level();
+/// Whether code of the level of that name may be used: the machine has it, and no limit is below.
+bool allows_level(std::string_view name);
 /// Uses no level above `name`, or the best there is if `name` is empty. False if this machine has
 /// no level of that name; then nothing changes. It holds for the whole process (the state is
 /// Highway's): call it before kernels run, not while they do.

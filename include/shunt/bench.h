@@ -1,0 +1,77 @@
+// How fast a model is, beside the most that its device allows.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "shunt/engine.h"
+#include "shunt/peaks.h"
+
+namespace shunt {
+
+/// Work of a session that is measured: a prompt at once, or tokens one after the other. Tokens are
+/// fixed; nothing is sampled.
+struct SpeedTest {
+  bool generates = false;
+  std::int64_t tokens = 0;
+  std::int64_t depth = 0;  ///< tokens in the cache before that
+};
+
+/// How fast memory was read right before and right after a run, in bytes a second.
+struct ReadProbe {
+  double before = 0;
+  double after = 0;
+};
+
+struct SpeedRun {
+  double seconds = 0;
+  std::optional<ReadProbe> probe = {};  ///< of runs that are bound by memory
+  int attempts = 1;                     ///< how often it was run until its probes agreed
+  bool agreed = true;                   ///< false: they never did; this was the last attempt
+  double share = 0;                     ///< of the limit; 0 if there is none
+};
+
+struct SpeedResult {
+  SpeedTest test;
+  std::vector<SpeedRun> runs;
+  std::optional<Peak> bound = {};  ///< what limits it
+};
+
+/// What results are held against. Both must outlive the measurement.
+struct SpeedLimits {
+  PeakMeter& meter;
+  const DevicePeaks& peaks;
+};
+
+struct SpeedOptions {
+  int runs = 5;  ///< that count, after one that doesn't
+  double probe_seconds = 0.1;
+  double tolerance = 0.1;  ///< probes agree if they differ by at most that part of the larger one
+  int attempts = 10;       ///< a run whose probes do not agree is made again, up to so many times
+  const std::atomic<bool>* cancel = nullptr;
+};
+
+/// The one device that all weights are on; null if there are several.
+Device* only_device(const Model& model);
+
+/// Computes what the tests need plans for, without their depth, so that all memory is taken.
+/// Afterwards the session is empty. Invalid for tokens beyond the context.
+Status warm_up(Session& session, std::span<const SpeedTest> tests, std::int64_t batch);
+
+/// Measures one test. `options` are those of the session. Limits hold if only_device() is theirs;
+/// null: there are none. Invalid for a test of no tokens, for one beyond the context, or for no
+/// runs.
+Result<SpeedResult> measure_speed(Session& session, const SessionOptions& options,
+                                  const SpeedTest& test, const SpeedOptions& how,
+                                  const SpeedLimits* limits);
+
+/// One run between two probes of reading, again and again until they agree. `run` gives its
+/// seconds.
+Result<SpeedRun> run_probed(PeakMeter& meter, const SpeedOptions& how,
+                            const std::function<Result<double>()>& run);
+
+}  // namespace shunt

@@ -1,0 +1,79 @@
+// The most that a device can do, measured: what any result is to be held against.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "shunt/device.h"
+
+namespace shunt {
+
+/// What there is a limit of.
+enum class Peak : std::uint8_t {
+  kRead,  ///< bytes a second, from memory that no cache holds
+  kInt8,  ///< operations a second in dot products of 8-bit integers; a multiply-add is 2
+  kBf16,  ///< the same of BF16, summed in F32
+  kF32,   ///< multiply-adds of F32, the same way
+};
+inline constexpr std::array kPeaks = {Peak::kRead, Peak::kInt8, Peak::kBf16, Peak::kF32};
+/// "read", "int8", "bf16", "F32".
+std::string_view to_string(Peak peak);
+
+struct PeakRate {
+  double per_second = 0;
+  std::string unit;        ///< what does it: "AVX-512 VNNI"
+  bool stands_in = false;  ///< the device has nothing made for that: this is what it does instead
+};
+
+/// Measures a device's peaks. Belongs to one thread at a time; the device must outlive it, and
+/// nothing else should run meanwhile. It may keep memory between measurements.
+class PeakMeter {
+ public:
+  PeakMeter() = default;
+  PeakMeter(const PeakMeter&) = delete;
+  PeakMeter& operator=(const PeakMeter&) = delete;
+  virtual ~PeakMeter() = default;
+
+  /// Threads that measure; 1 where a device has no such thing.
+  virtual int threads() const = 0;
+  /// The mean over so many seconds. OutOfMemory if there is no memory to be read; Unsupported for
+  /// what the device does not do at all; Io or Device.
+  virtual Result<PeakRate> measure(Peak peak, double seconds) = 0;
+};
+
+/// All of a device's peaks with so many threads.
+struct DevicePeaks {
+  int threads = 0;
+  std::array<PeakRate, kPeaks.size()> rates;
+
+  const PeakRate& operator[](Peak peak) const { return rates[static_cast<std::size_t>(peak)]; }
+};
+
+/// Measures each peak several times, `seconds` in all: of arithmetic the best counts, as other work
+/// can only slow it down; of reading, which is to be sustained, the median.
+Result<DevicePeaks> measure_peaks(PeakMeter& meter, double seconds = 0.5);
+
+/// The peak that bounds products with weights of a type: int8 for block formats and integers, bf16
+/// for BF16, F32 for all others.
+Peak peak_for(DType dtype);
+
+/// What some work takes of each peak, in the order of kPeaks: bytes read, then operations by kind.
+using Amounts = std::array<double, kPeaks.size()>;
+
+/// The least time that work takes, and what needs it. Reading goes on beside arithmetic; kinds of
+/// arithmetic come one after the other, and the one that takes longest is named. What has no rate
+/// bounds nothing.
+struct Bound {
+  double seconds = 0;
+  Peak peak = Peak::kRead;
+};
+Bound bound_of(const Amounts& work, const DevicePeaks& peaks);
+
+/// 1, 2, 3, 4, then powers of two, and `most` itself: how many threads are worth measuring.
+std::vector<int> thread_counts(int most);
+
+}  // namespace shunt

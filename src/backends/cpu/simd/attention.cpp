@@ -1,0 +1,267 @@
+#include "backends/cpu/simd/attention.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "backends/cpu/simd/targets.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "backends/cpu/simd/attention.cpp"
+#include "hwy/foreach_target.h"
+// After foreach_target.h, which includes this file once for each target.
+#include "backends/cpu/simd/attention-inl.h"
+#include "backends/cpu/simd/formats-inl.h"
+#include "backends/cpu/simd/transpose-inl.h"
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace shunt::cpu::simd::HWY_NAMESPACE {
+
+/// Vectors of keys, or of values, in a tile: kTileRows times so many sums, as many vectors and one
+/// of a row of q fit the registers, of which AVX-512 and NEON have 32, the others 16.
+inline constexpr int kWide = HWY_TARGET <= HWY_AVX3 || HWY_TARGET == HWY_NEON ? 4 : 2;
+/// Keys whose elements of one d lie together.
+inline constexpr std::size_t kPanel = kWide * kLanes;
+inline constexpr std::size_t kKeys = static_cast<std::size_t>(kKeyBlock);
+static_assert(kKeys % kPanel == 0 && kKeyGroup % kLanes == 0 && kWeightSums % kLanes == 0);
+
+/// Rows are read a tile of kLanes keys and elements at a time, which is turned in registers.
+template <class Format>
+void pack_rows(const std::byte* from, std::size_t stride, std::size_t first, std::size_t count,
+               std::size_t d, float* keys) {
+  constexpr std::size_t kElement = Format::kBytes / kBlock;  // of a plain type
+  for (std::size_t n = 0; n < count; n += kLanes) {
+    const std::byte* rows[kLanes];
+    // In place of keys that aren't there, the last is read again: they are never looked at.
+    for (std::size_t l = 0; l < kLanes; ++l) rows[l] = from + std::min(n + l, count - 1) * stride;
+    const std::size_t key = first + n;
+    float* to = keys + key / kPanel * kPanel * d + key % kPanel;
+    for (std::size_t i = 0; i < d; i += kLanes) {
+      V tile[kLanes];
+      HWY_UNROLL(16)
+      for (std::size_t l = 0; l < kLanes; ++l) {
+        if constexpr (Format::kPlain) {
+          tile[l] = Format::load(rows[l] + i * kElement).vector(0);
+        } else {
+          tile[l] = Format::load(rows[l] + i / kBlock * Format::kBytes).vector(i % kBlock / kLanes);
+        }
+      }
+      transpose(tile);
+      HWY_UNROLL(16)
+      for (std::size_t l = 0; l < kLanes; ++l) hn::StoreU(tile[l], D(), to + (i + l) * kPanel);
+    }
+  }
+}
+
+/// Rows of whole blocks; of plain types, of whole groups.
+template <class Format>
+void unpack_rows(const std::byte* from, std::size_t stride, std::size_t count, std::size_t dv,
+                 float* to, std::size_t to_stride) {
+  constexpr std::size_t kStep = Format::kPlain ? static_cast<std::size_t>(kKeyGroup) : kBlock;
+  constexpr std::size_t kBytes = Format::kBytes / (kBlock / kStep);
+  for (std::size_t n = 0; n < count; ++n, from += stride, to += to_stride) {
+    for (std::size_t i = 0; i < dv; i += kStep) {
+      const auto block = Format::load(from + i / kStep * kBytes);
+      HWY_UNROLL(8)
+      for (std::size_t j = 0; j < kStep / kLanes; ++j) {
+        hn::StoreU(block.vector(j), D(), to + i + j * kLanes);
+      }
+    }
+  }
+}
+
+void PackF32(const std::byte* from, std::size_t stride, std::size_t first, std::size_t count,
+             std::size_t d, float* keys) {
+  pack_rows<F32>(from, stride, first, count, d, keys);
+}
+void UnpackF32(const std::byte* from, std::size_t stride, std::size_t count, std::size_t dv,
+               float* to, std::size_t to_stride) {
+  unpack_rows<F32>(from, stride, count, dv, to, to_stride);
+}
+void PackF16(const std::byte* from, std::size_t stride, std::size_t first, std::size_t count,
+             std::size_t d, float* keys) {
+  pack_rows<F16>(from, stride, first, count, d, keys);
+}
+void UnpackF16(const std::byte* from, std::size_t stride, std::size_t count, std::size_t dv,
+               float* to, std::size_t to_stride) {
+  unpack_rows<F16>(from, stride, count, dv, to, to_stride);
+}
+void PackBF16(const std::byte* from, std::size_t stride, std::size_t first, std::size_t count,
+              std::size_t d, float* keys) {
+  pack_rows<BF16>(from, stride, first, count, d, keys);
+}
+void UnpackBF16(const std::byte* from, std::size_t stride, std::size_t count, std::size_t dv,
+                float* to, std::size_t to_stride) {
+  unpack_rows<BF16>(from, stride, count, dv, to, to_stride);
+}
+void PackQ8(const std::byte* from, std::size_t stride, std::size_t first, std::size_t count,
+            std::size_t d, float* keys) {
+  pack_rows<Q8_0>(from, stride, first, count, d, keys);
+}
+void UnpackQ8(const std::byte* from, std::size_t stride, std::size_t count, std::size_t dv,
+              float* to, std::size_t to_stride) {
+  unpack_rows<Q8_0>(from, stride, count, dv, to, to_stride);
+}
+void PackQ4(const std::byte* from, std::size_t stride, std::size_t first, std::size_t count,
+            std::size_t d, float* keys) {
+  pack_rows<Q4_0>(from, stride, first, count, d, keys);
+}
+void UnpackQ4(const std::byte* from, std::size_t stride, std::size_t count, std::size_t dv,
+              float* to, std::size_t to_stride) {
+  unpack_rows<Q4_0>(from, stride, count, dv, to, to_stride);
+}
+struct ProductF32 {
+  static constexpr std::size_t kElements = 1;
+  static HWY_INLINE V add(V sum, V factor, V vector) { return hn::MulAdd(factor, vector, sum); }
+  static HWY_INLINE void round(float*) {}
+};
+
+namespace f32 {
+using Product = ProductF32;
+#include "backends/cpu/simd/attention_tiles-inl.h"
+}  // namespace f32
+
+void Attend(const KeyBlock& block, const QueryRows& rows, std::size_t seen) {
+  f32::attend(block, rows, seen);
+}
+
+#if HWY_TARGET <= HWY_AVX3
+HWY_PUSH_ATTRIBUTES(HWY_TARGET_STR ",avx512bf16")
+
+/// Pairs of BF16, as AVX-512 BF16 multiplies them. (It takes subnormal numbers for 0.)
+struct ProductOfPairs {
+  static constexpr std::size_t kElements = 2;
+  static HWY_INLINE V add(V sum, V factor, V vector) {
+    return V{_mm512_dpbf16_ps(sum.raw, (__m512bh)factor.raw, (__m512bh)vector.raw)};
+  }
+  static HWY_INLINE void round(float* weights) {
+    for (std::size_t i = 0; i < kKeys / 2; i += kLanes) {
+      const V low = hn::Load(D(), weights + 2 * i);
+      const V high = hn::Load(D(), weights + 2 * i + kLanes);
+      hn::Store(V{(__m512)_mm512_cvtne2ps_pbh(high.raw, low.raw)}, D(), weights + i);
+    }
+  }
+};
+
+namespace pairs {
+using Product = ProductOfPairs;
+#include "backends/cpu/simd/attention_tiles-inl.h"
+}  // namespace pairs
+
+HWY_POP_ATTRIBUTES
+
+bool HasPairs() {
+  return __builtin_cpu_supports("avx512bf16") != 0;
+}
+void AttendPairs(const KeyBlock& block, const QueryRows& rows, std::size_t seen) {
+  pairs::attend(block, rows, seen);
+}
+/// An element of two neighbouring rows is a pair; after the last of an odd number comes a row of
+/// zeros.
+void PairValues(const std::byte* from, std::size_t stride, std::size_t count, std::size_t dv,
+                float* to, std::size_t to_stride) {
+  for (std::size_t n = 0; n < count; n += 2, from += 2 * stride, to += to_stride) {
+    for (std::size_t i = 0; i < dv; i += kLanes) {
+      const auto load = [&](std::size_t row) HWY_ATTR {
+        return _mm512_cvtepu16_epi32(_mm256_loadu_si256(
+            reinterpret_cast<const __m256i*>(from + row * stride + i * sizeof(std::uint16_t))));
+      };
+      const auto odd = n + 1 < count ? load(1) : _mm512_setzero_si512();
+      const auto pair = _mm512_or_si512(load(0), _mm512_slli_epi32(odd, 16));
+      _mm512_storeu_si512(to + i, pair);
+    }
+  }
+}
+#else
+bool HasPairs() {
+  return false;
+}
+void AttendPairs(const KeyBlock&, const QueryRows&, std::size_t) {}
+void PairValues(const std::byte*, std::size_t, std::size_t, std::size_t, float*, std::size_t) {}
+#endif
+
+}  // namespace shunt::cpu::simd::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace shunt::cpu::simd {
+
+HWY_EXPORT(PackF32);
+HWY_EXPORT(PackF16);
+HWY_EXPORT(PackBF16);
+HWY_EXPORT(PackQ8);
+HWY_EXPORT(PackQ4);
+HWY_EXPORT(UnpackF32);
+HWY_EXPORT(UnpackF16);
+HWY_EXPORT(UnpackBF16);
+HWY_EXPORT(UnpackQ8);
+HWY_EXPORT(UnpackQ4);
+HWY_EXPORT(Attend);
+HWY_EXPORT(HasPairs);
+HWY_EXPORT(AttendPairs);
+HWY_EXPORT(PairValues);
+
+bool packs(DType type) {
+  return type == DType::kF32 || type == DType::kF16 || type == DType::kBF16 ||
+         type == DType::kQ8_0 || type == DType::kQ4_0;
+}
+
+void pack_keys(DType type, const std::byte* from, std::int64_t stride, std::int64_t first,
+               std::int64_t count, std::int64_t d, float* keys) {
+  const auto size = [](std::int64_t n) { return static_cast<std::size_t>(n); };
+  const auto call = [&](auto pack) {
+    pack(from, size(stride), size(first), size(count), size(d), keys);
+  };
+  switch (type) {
+    case DType::kF32:
+      return call(HWY_DYNAMIC_DISPATCH(PackF32));
+    case DType::kF16:
+      return call(HWY_DYNAMIC_DISPATCH(PackF16));
+    case DType::kBF16:
+      return call(HWY_DYNAMIC_DISPATCH(PackBF16));
+    case DType::kQ8_0:
+      return call(HWY_DYNAMIC_DISPATCH(PackQ8));
+    default:
+      return call(HWY_DYNAMIC_DISPATCH(PackQ4));
+  }
+}
+
+void unpack_values(DType type, const std::byte* from, std::int64_t stride, std::int64_t count,
+                   std::int64_t dv, float* to, std::int64_t to_stride) {
+  const auto size = [](std::int64_t n) { return static_cast<std::size_t>(n); };
+  const auto call = [&](auto unpack) {
+    unpack(from, size(stride), size(count), size(dv), to, size(to_stride));
+  };
+  switch (type) {
+    case DType::kF32:
+      return call(HWY_DYNAMIC_DISPATCH(UnpackF32));
+    case DType::kF16:
+      return call(HWY_DYNAMIC_DISPATCH(UnpackF16));
+    case DType::kBF16:
+      return call(HWY_DYNAMIC_DISPATCH(UnpackBF16));
+    case DType::kQ8_0:
+      return call(HWY_DYNAMIC_DISPATCH(UnpackQ8));
+    default:
+      return call(HWY_DYNAMIC_DISPATCH(UnpackQ4));
+  }
+}
+
+bool has_pairs() {
+  return HWY_DYNAMIC_DISPATCH(HasPairs)();
+}
+
+void pair_values(const std::byte* from, std::int64_t stride, std::int64_t count, std::int64_t dv,
+                 float* to, std::int64_t to_stride) {
+  const auto size = [](std::int64_t n) { return static_cast<std::size_t>(n); };
+  HWY_DYNAMIC_DISPATCH(PairValues)
+  (from, size(stride), size(count), size(dv), to, size(to_stride));
+}
+
+void attend(const KeyBlock& block, const QueryRows& rows, std::int64_t seen) {
+  const auto keys = static_cast<std::size_t>(seen);
+  if (block.pairs) return HWY_DYNAMIC_DISPATCH(AttendPairs)(block, rows, keys);
+  HWY_DYNAMIC_DISPATCH(Attend)(block, rows, keys);
+}
+
+}  // namespace shunt::cpu::simd
+#endif  // HWY_ONCE

@@ -1,0 +1,42 @@
+// Loops that do nothing but what one of the processor's units can do most of: what kernels are held
+// against.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "shunt/peaks.h"
+
+namespace shunt::cpu::simd {
+
+/// Arithmetic in registers, in kPeakChains chains that hang on nothing but themselves: enough of
+/// them that no unit waits for a result of its own.
+struct PeakLoop {
+  Peak peak = Peak::kF32;
+  std::string_view unit;      ///< for people: "AVX-512 VNNI"
+  std::string_view level;     ///< what of level.h it belongs to
+  bool stands_in = false;     ///< made for something else
+  bool (*there)() = nullptr;  ///< whether the machine has it
+  /// Operations done in so many rounds.
+  double (*run)(std::int64_t rounds) = nullptr;
+};
+inline constexpr int kPeakChains = 12;
+
+/// The best for a kind of arithmetic that the machine has, up to the level in use.
+const PeakLoop& peak_loop(Peak peak);
+
+/// Those with instructions of x86-64, best first; none elsewhere.
+std::span<const PeakLoop> x86_peak_loops();
+
+/// Reads memory, whose size is a multiple of kReadStep, with the widest loads of the level in use.
+void read_memory(std::span<const std::byte> memory);
+inline constexpr std::size_t kReadStep = 4096;
+
+/// Makes the compiler believe that somebody looks at what is there.
+inline void keep_result(const void* result) {
+  asm volatile("" : : "r"(result) : "memory");
+}
+
+}  // namespace shunt::cpu::simd

@@ -1,0 +1,42 @@
+// `shunt bench` without a mode: what ops and copies take on each device.
+#include <fmt/format.h>
+
+#include "cli/bench_modes.h"
+
+namespace shunt::cli {
+namespace {
+
+/// "12.3 Gop/s"; nothing where it was not told apart.
+std::string rate(double seconds_each, std::string_view unit) {
+  return seconds_each > 0 ? fmt::format("{:.1f} {}", 1e-9 / seconds_each, unit) : "-";
+}
+
+std::string to_plain_text(const CostModel& costs) {
+  std::string text = fmt::format("{:<8} {:<12} {:<6} {:>12} {:>16} {:>14}\n", "device", "op",
+                                 "type", "overhead", "arithmetic", "memory");
+  for (const OpCost& cost : costs.ops()) {
+    text += fmt::format("{:<8} {:<12} {:<6} {:>9.2f} us {:>16} {:>14}\n", cost.device,
+                        cost.op == kAnyOp ? "all others" : cost.op, to_string(cost.dtype),
+                        cost.overhead * 1e6, rate(cost.seconds_per_operation, "Gop/s"),
+                        rate(cost.seconds_per_byte, "GB/s"));
+  }
+  for (const CopyCost& copy : costs.copies()) {
+    text += fmt::format("{:<8} {:<12} {:<6} {:>9.2f} us {:>16} {:>14}\n", copy.device,
+                        copy.to_device ? "copy to" : "copy from", "", copy.cost.latency * 1e6, "",
+                        rate(copy.cost.seconds_per_byte, "GB/s"));
+  }
+  return text;
+}
+
+}  // namespace
+
+Status bench_costs(std::span<Device* const> devices, const CostsBenchRequest& request,
+                   Output& output) {
+  SHUNT_ASSIGN(const Measured measured, measure_costs(devices, request.measure));
+  for (const std::string& note : measured.notes) say(note);
+  if (request.path) SHUNT_TRY(measured.costs.save(*request.path));
+  output.write(to_plain_text(measured.costs));
+  return ok();
+}
+
+}  // namespace shunt::cli

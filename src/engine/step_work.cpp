@@ -1,0 +1,79 @@
+#include "engine/step_work.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "graph/op.h"
+#include "ops/matrix/matrix.h"
+#include "schedule/costs_work.h"
+#include "schedule/storage_users.h"
+
+namespace shunt {
+
+namespace {
+
+bool is_weight(const Node& node) {
+  return node.is_leaf() && (node.role == Role::kWeight || node.role == Role::kExpertWeight);
+}
+
+/// Weights of embedding and output: as products, they make logits.
+std::set<const gguf::TensorInfo*> ends_of(const ModelDefinition& definition) {
+  std::set<const gguf::TensorInfo*> ends;
+  for (const ModelWeight& weight : definition.weights()) {
+    if (weight.role == WeightRole::kEmbedding || weight.role == WeightRole::kOutput) {
+      ends.insert(weight.info);
+    }
+  }
+  return ends;
+}
+
+/// Elements of the weight that a node looks at.
+double elements_read(const Graph& graph, const Node& node, const Tensor& weight,
+                     double operations) {
+  const bool picks = std::ranges::any_of(node.sources, [&](NodeId source) {
+    return source != kNoNode && trait(graph.node(source).result.dtype).integer;
+  });
+  const auto all = static_cast<double>(element_count(weight.shape));
+  return picks ? std::min(all, operations) : all;
+}
+
+}  // namespace
+
+Result<Amounts> step_work(const ModelState& model, StepShape shape, bool has_output) {
+  shape.outputs = shape.tokens;
+  SHUNT_ASSIGN(const StepGraph step, model.build(shape, model.transcoded));
+  const Graph& graph = step.graph;
+  const auto ends = ends_of(*model.definition);
+  std::set<NodeId> of_ends;
+  for (const WeightLeaf& weight : step.weights) {
+    if (ends.contains(weight.info)) of_ends.insert(weight.leaf);
+  }
+  const double logits_share = has_output ? 1 / static_cast<double>(shape.tokens) : 0;
+  Amounts work = {};
+  std::map<NodeId, double> bytes;  // of weights, or of what is seen of them
+  for (NodeId id = 0; id < graph.size(); ++id) {
+    const Node& node = graph.node(id);
+    if (!is_computed(node)) continue;
+    const bool is_product = node.op == &matmul_op() || node.op == &matmul_id_op();
+    for (const NodeId source : node.sources) {
+      if (source == kNoNode) continue;
+      const NodeId leaf = graph.node(source).storage;
+      if (!is_weight(graph.node(leaf))) continue;
+      const bool makes_logits = is_product && of_ends.contains(leaf);
+      if (makes_logits && !has_output) continue;
+      const Tensor& weight = graph.node(source).result;
+      const double operations = work_of(graph, id).operations;
+      if (is_product) {
+        work[static_cast<std::size_t>(peak_for(weight.dtype))] +=
+            operations * (makes_logits ? logits_share : 1);
+      }
+      double& most = bytes[source];
+      most = std::max(most, bytes_of(weight.dtype, elements_read(graph, node, weight, operations)));
+    }
+  }
+  for (const auto& [leaf, read] : bytes) work[static_cast<std::size_t>(Peak::kRead)] += read;
+  return work;
+}
+
+}  // namespace shunt

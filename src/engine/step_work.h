@@ -1,0 +1,19 @@
+// How much a step of a model has to do at least, whoever does it.
+#pragma once
+
+#include <cstdint>
+
+#include "engine/model_state.h"
+#include "shunt/peaks.h"
+
+namespace shunt {
+
+/// Of a step of so many tokens, with the logits of the last one or of none, as speeds of models are
+/// compared: 2 operations for each token and each weight of a product, by the type that the weight
+/// has, but the matrix that makes logits meets the last token only; and the bytes of all weights,
+/// each read once, of embeddings those of the tokens. So it does not hang on how the graph is made:
+/// that a last layer need not compute what nobody looks at is to the credit of who leaves it out.
+/// What attention does with the cache is not in it. shape.outputs does not matter.
+Result<Amounts> step_work(const ModelState& model, StepShape shape, bool has_output);
+
+}  // namespace shunt

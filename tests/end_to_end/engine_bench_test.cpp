@@ -1,0 +1,180 @@
+// What a step of a model has to do at least, counted by hand, and how fast it is said to be.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "engine/step_work.h"
+#include "shunt/bench.h"
+#include "support/models.h"
+#include "support/scripted_meter.h"
+
+namespace shunt::test {
+namespace {
+
+using testing::HasSubstr;
+
+double amount(const Amounts& work, Peak peak) {
+  return work[static_cast<std::size_t>(peak)];
+}
+
+/// 2 layers of width 64, feed-forward 192, 4 heads, 2 of keys and values, 512 tokens: weights in
+/// products are 2 * (64 * 64 + 2 * 64 * 32 + 64 * 64 + 3 * 64 * 192) = 98304, and 64 * 512 = 32768
+/// for the logits.
+class EngineBench : public testing::Test {
+ protected:
+  static constexpr double kInLayers = 98304;
+  static constexpr double kForLogits = 32768;
+
+  void load(const SynthOptions& options) {
+    file_ = std::make_unique<SynthModel>(options);
+    Options runtime;
+    runtime.threads = 1;
+    registry_ = std::move(*Registry::create(runtime));
+    model_ = *Model::load(file_->path(), *registry_);
+    session_ = *Session::create(model_, options_);
+  }
+  Amounts work(std::int64_t tokens, bool has_output) {
+    StepShape shape;
+    shape.tokens = tokens;
+    shape.context = 64;
+    return *step_work(*model_->state(), shape, has_output);
+  }
+  std::string error_of(const SpeedTest& test, int runs) {
+    SpeedOptions how;
+    how.runs = runs;
+    const auto result = measure_speed(*session_, options_, test, how, nullptr);
+    return result ? "" : result.error().message();
+  }
+
+  SessionOptions options_{.context = 32, .batch = 8};
+  std::unique_ptr<SynthModel> file_;
+  std::unique_ptr<Registry> registry_;
+  std::shared_ptr<const Model> model_;
+  std::unique_ptr<Session> session_;
+};
+
+TEST_F(EngineBench, AStepMultipliesEachTokenWithEachWeightAndTheLastForLogits) {
+  load({.dtype = DType::kQ4_0});
+  const Amounts ten = work(10, true);
+  EXPECT_EQ(amount(ten, Peak::kInt8), 2 * (kInLayers * 10 + kForLogits));
+  EXPECT_EQ(amount(ten, Peak::kBf16), 0);
+  EXPECT_EQ(amount(ten, Peak::kF32), 0);
+  EXPECT_EQ(amount(work(10, false), Peak::kInt8), 2 * kInLayers * 10);
+}
+
+TEST_F(EngineBench, AStepReadsEachWeightOnceAndOfTheEmbeddingsItsTokens) {
+  load({.dtype = DType::kQ4_0});
+  constexpr double kNorms = 5 * 64 * 4;          // of F32
+  constexpr double kEmbedding = 64 * 18.0 / 32;  // a block of 32 has 18 bytes
+  const double matrices = (kInLayers + kForLogits) * 18 / 32;
+  EXPECT_EQ(amount(work(1, true), Peak::kRead), matrices + kNorms + kEmbedding);
+  EXPECT_EQ(amount(work(3, true), Peak::kRead), matrices + kNorms + 3 * kEmbedding);
+  EXPECT_EQ(amount(work(3, false), Peak::kRead), kInLayers * 18 / 32 + kNorms + 3 * kEmbedding);
+}
+
+TEST_F(EngineBench, AnEmbeddingThatMakesTheLogitsIsReadOnce) {
+  load({.dtype = DType::kBF16, .tied = true});
+  EXPECT_EQ(amount(work(1, true), Peak::kRead), (kInLayers + kForLogits) * 2 + 5 * 64 * 4);
+  EXPECT_EQ(amount(work(1, true), Peak::kBf16), 2 * (kInLayers + kForLogits));
+}
+
+TEST_F(EngineBench, WeightsOnOneDeviceAreItsWeights) {
+  load({});
+  ASSERT_NE(only_device(*model_), nullptr);
+  EXPECT_EQ(only_device(*model_)->info().name, "cpu0");
+}
+
+TEST_F(EngineBench, EachRunIsHeldAgainstItsProbesOrThePeaks) {
+  load({.dtype = DType::kQ8_0});
+  ScriptedMeter meter;
+  // Arithmetic that never bounds anything, and reading that is slower than any machine's.
+  meter.script = {
+      {Peak::kRead, {1000}}, {Peak::kInt8, {1e30}}, {Peak::kBf16, {1e30}}, {Peak::kF32, {1e30}}};
+  const auto peaks = measure_peaks(meter);
+  ASSERT_TRUE(peaks);
+  const SpeedLimits limits{meter, *peaks};
+  SpeedOptions how;
+  how.runs = 2;
+  const auto result = measure_speed(*session_, options_, {true, 3, 4}, how, &limits);
+  ASSERT_TRUE(result) << result.error().message();
+  ASSERT_EQ(result->runs.size(), 2U);
+  EXPECT_EQ(result->bound, Peak::kRead);
+  // 3 tokens read all weights; the cache of 2 layers, 2 heads of 16 elements of F16, keys and
+  // values, has 256 bytes a token, of which 5, 6 and 7 are there.
+  const double weights = amount(work(1, true), Peak::kRead);
+  const double bytes = 3 * weights + (5 + 6 + 7) * 256.0;
+  for (const SpeedRun& run : result->runs) {
+    ASSERT_TRUE(run.probe);
+    EXPECT_EQ(run.probe->before, 1000);
+    EXPECT_NEAR(run.share * run.seconds, bytes / 1000, 1e-6 * bytes);
+  }
+  EXPECT_EQ(session_->length(), 7);
+}
+
+TEST_F(EngineBench, APromptBoundByArithmeticNeedsNoProbes) {
+  load({.dtype = DType::kQ8_0});
+  ScriptedMeter meter;
+  meter.script = {
+      {Peak::kRead, {1e30}}, {Peak::kInt8, {5e5}}, {Peak::kBf16, {1e30}}, {Peak::kF32, {1e30}}};
+  const auto peaks = measure_peaks(meter);
+  ASSERT_TRUE(peaks);
+  const std::size_t before = meter.measured;
+  const SpeedLimits limits{meter, *peaks};
+  SpeedOptions how;
+  how.runs = 1;
+  // 20 tokens in batches of 8, 8 and 4; the last has logits.
+  const auto result = measure_speed(*session_, options_, {false, 20, 2}, how, &limits);
+  ASSERT_TRUE(result) << result.error().message();
+  EXPECT_EQ(result->bound, Peak::kInt8);
+  EXPECT_FALSE(result->runs[0].probe);
+  EXPECT_EQ(meter.measured, before);
+  const double operations = 2 * (kInLayers * 20 + kForLogits);
+  EXPECT_NEAR(result->runs[0].share * result->runs[0].seconds, operations / 5e5, 1e-9);
+}
+
+TEST_F(EngineBench, WithoutLimitsThereAreTimesOnly) {
+  load({});
+  SpeedOptions how;
+  how.runs = 3;
+  const auto result = measure_speed(*session_, options_, {false, 5, 0}, how, nullptr);
+  ASSERT_TRUE(result) << result.error().message();
+  EXPECT_EQ(result->runs.size(), 3U);
+  EXPECT_FALSE(result->bound);
+  for (const SpeedRun& run : result->runs) {
+    EXPECT_GT(run.seconds, 0);
+    EXPECT_FALSE(run.probe);
+    EXPECT_EQ(run.share, 0);
+  }
+}
+
+TEST_F(EngineBench, TestsThatMakeNoSenseAreErrors) {
+  load({});
+  EXPECT_EQ(error_of({false, 32, 0}, 1), "");
+  EXPECT_THAT(error_of({false, 33, 0}, 1), HasSubstr("33 tokens"));
+  EXPECT_THAT(error_of({true, 2, 31}, 1), HasSubstr("context of 32"));
+  EXPECT_THAT(error_of({false, 0, 0}, 1), HasSubstr("0 tokens"));
+  EXPECT_THAT(error_of({false, 1, -1}, 1), HasSubstr("-1"));
+  EXPECT_THAT(error_of({false, 1, 0}, 0), HasSubstr("0 runs"));
+  EXPECT_EQ(error_of({true, 1, 31}, 1), "");
+  const SpeedTest too_long{false, 40, 0};
+  EXPECT_FALSE(warm_up(*session_, std::span(&too_long, 1), 8));
+}
+
+TEST_F(EngineBench, WarmingUpLeavesTheSessionEmpty) {
+  load({});
+  const SpeedTest tests[] = {{false, 20, 3}, {true, 4, 8}};
+  ASSERT_TRUE(warm_up(*session_, tests, options_.batch));
+  EXPECT_EQ(session_->length(), 0);
+}
+
+TEST_F(EngineBench, CanBeCancelled) {
+  load({});
+  const std::atomic<bool> cancel = true;
+  SpeedOptions how;
+  how.cancel = &cancel;
+  const auto result = measure_speed(*session_, options_, {false, 5, 0}, how, nullptr);
+  ASSERT_FALSE(result);
+  EXPECT_EQ(result.error().code(), ErrorCode::kCancelled);
+}
+
+}  // namespace
+}  // namespace shunt::test
