@@ -51,6 +51,9 @@ bool is_half(DType type) {
 bool weights_are_quantised(const Case& c) {
   return trait(c.sources[0].dtype).quantized;
 }
+bool weights_are_bf16(const Case& c) {
+  return c.sources[0].dtype == DType::kBF16;
+}
 template <DType kType>
 bool keys_or_values_are(const Case& c) {
   return c.sources[1].dtype == kType || c.sources[2].dtype == kType;
@@ -60,6 +63,10 @@ bool keys_or_values_are(const Case& c) {
 double eight_bits(double n) {
   return 4e-5 + 256e-5 / n;
 }
+/// The same of rounding to BF16.
+double sixteen_bits(double n) {
+  return 6e-6 + 384e-6 / n;
+}
 template <int kOf, int kPower>
 double flat(double) {
   return kOf * std::pow(10, -kPower);
@@ -67,11 +74,16 @@ double flat(double) {
 constexpr std::string_view kRoundsX =
     "Where w is quantised, a device may round x to blocks of 8-bit integers, at a normalised mean "
     "square error of at most 4e-5 * (1 + 64 / n) over n elements of y.";
+constexpr std::string_view kRoundsXToBF16 =
+    "Where w is BF16, it may round x to BF16, at one of at most 6e-6 * (1 + 64 / n), and take "
+    "numbers below 2^-126 for 0.";
 constexpr std::string_view kRoundsQ =
     "Where k or v is F16 or BF16, a device may round what it multiplies with it to that type";
 const auto kExceptions = std::to_array<Exception>({
     {"matmul", weights_are_quantised, eight_bits, kRoundsX},
     {"matmul_id", weights_are_quantised, eight_bits, kRoundsX},
+    {"matmul", weights_are_bf16, sixteen_bits, kRoundsXToBF16},
+    {"matmul_id", weights_are_bf16, sixteen_bits, kRoundsXToBF16},
     // q, the scores and the weights: some roundings of 1e-7 or 1e-5 each.
     {"attention", keys_or_values_are<DType::kF16>, flat<5, 7>, kRoundsQ},
     {"attention", keys_or_values_are<DType::kBF16>, flat<5, 5>, kRoundsQ},
@@ -146,10 +158,23 @@ TEST(OpBounds, OfProductsGrowWhereSumsAreFew) {
     EXPECT_DOUBLE_EQ(product_error(type, 64), 8e-5);
     EXPECT_DOUBLE_EQ(product_error(type, 6400), 4.04e-5);
   }
-  for (const DType type : {DType::kF32, DType::kF16, DType::kBF16}) {
-    EXPECT_EQ(product_error(type, 1), kSums);
-  }
+  EXPECT_DOUBLE_EQ(product_error(DType::kBF16, 1), 390e-6);
+  EXPECT_DOUBLE_EQ(product_error(DType::kBF16, 64), 12e-6);
+  EXPECT_DOUBLE_EQ(product_error(DType::kBF16, 6400), 6.06e-6);
+  for (const DType type : {DType::kF32, DType::kF16}) EXPECT_EQ(product_error(type, 1), kSums);
   EXPECT_EQ(product_error(DType::kQ8_0, 0), kSums);
+  EXPECT_EQ(product_error(DType::kBF16, 0), kSums);
+}
+
+/// Of each x, what its own rounding costs; the most where all lie just above a power of two.
+TEST(OpBounds, OfProductsLeaveRoomForBF16) {
+  const auto cost = [](const RefTensor& x) { return nmse(rounded(x, DType::kBF16), x); };
+  RefTensor x = make_values(source_of(DType::kF32, {4096, 64, 1, 1}), 3);
+  EXPECT_LT(cost(x), 6e-6);
+  EXPECT_GT(cost(x), 2e-6);
+  for (double& value : x.data) value = 1 + 0x1p-7 * std::fabs(value - std::trunc(value));
+  EXPECT_LT(cost(x), 6e-6);
+  EXPECT_GT(cost(x), 4.5e-6);
 }
 
 /// A step of a block of 8 bits is 1/127 of its largest element; errors are spread evenly over it.

@@ -44,8 +44,11 @@ void matrix_cases(const CaseSink& sink, DType type) {
     const std::int64_t k = round_up(size.k, trait(type).block_elements);
     emit(sink, source_of(type, {k, size.m, 1, 1}), source_of(DType::kF32, {k, size.n, 1, 1}));
   };
+  // Longer, higher and wider than what kernels take at once.
+  constexpr std::array kLong = {Size{1100, 37, 13}, Size{2051, 3, 14}, Size{65, 70, 61}};
   if (!trait(type).quantized) {
     for (const Size& size : kPlain) emit_size(size);
+    for (const Size& size : kLong) emit_size(size);
   }
   for (const Size& size : kBlocks) emit_size(size);
 }
@@ -60,6 +63,10 @@ void batch_cases(const CaseSink& sink, DType type) {
          source_of(DType::kF32, {2 * block, 3, b.x2, b.x3}));
     emit(sink, source_of(type, {block, 6, b.w2, b.w3}),
          source_of(DType::kF32, {block, 1, b.x2, b.x3}));
+  }
+  for (const Batch& b : {Batch{2, 6, 1, 3}, Batch{6, 2, 3, 1}}) {
+    emit(sink, source_of(type, {block, 5, b.w2, b.w3}),
+         source_of(DType::kF32, {block, 19, b.x2, b.x3}));
   }
 }
 
@@ -76,15 +83,18 @@ void stride_cases(const CaseSink& sink, DType type) {
   emit(sink, w, seen_as(kF32, {k, 3, 4, 1}, {0, 1, 2, 3}, {3, 1, 1, 0}));
   emit(sink, seen_as(type, {k, 5, 2, 1}, {0, 2, 1, 3}),
        seen_as(kF32, {k, 3, 4, 1}, {0, 2, 1, 3}, {0, 2, 0, 0}));
+  emit(sink, seen_as(type, {k, 5, 2, 1}, {0, 2, 1, 3}), source_of(kF32, {k, 19, 4, 1}));
+  emit(sink, w, seen_as(kF32, {k, 19, 4, 1}, {1, 0, 2, 3}));
   if (trait(type).quantized) return;
   emit(sink, seen_as(type, {64, 5, 2, 1}, {1, 0, 2, 3}), x);
+  emit(sink, seen_as(type, {64, 5, 2, 1}, {1, 0, 2, 3}), source_of(kF32, {64, 19, 2, 1}));
   emit(sink, seen_as(type, {33, 5, 2, 1}, {2, 0, 1, 3}, {1, 0, 0, 0}),
        seen_as(kF32, {33, 3, 4, 1}, {2, 1, 0, 3}));
 }
 
 /// Halves as x, and zero slices on either side.
 void activation_cases(const CaseSink& sink) {
-  constexpr std::array kSizes = {Sizes{64, 5, 2, 1}, Sizes{33, 4, 2, 3}, Sizes{600, 9, 2, 1},
+  constexpr std::array kSizes = {Sizes{64, 5, 2, 1}, Sizes{33, 4, 2, 3}, Sizes{600, 14, 2, 1},
                                  Sizes{7, 1, 2, 1}, Sizes{0, 3, 2, 1}};
   for (const DType type : {DType::kF16, DType::kBF16}) {
     for (const Sizes& s : kSizes) {
@@ -93,7 +103,7 @@ void activation_cases(const CaseSink& sink) {
     }
     emit(sink, source_of(DType::kQ8_0, {64, 7, 1, 1}), source_of(type, {64, 3, 2, 1}));
     emit(sink, source_of(DType::kQ8_0, {64, 7, 1, 1}), source_of(type, {64, 13, 2, 1}));
-    for (const std::int64_t columns : {3, 9}) {
+    for (const std::int64_t columns : {3, 9, 14}) {
       const CaseSource w = source_of(DType::kF16, {64, 7, 2, 1});
       emit(sink, w, seen_as(type, {64, columns, 2, 1}, {1, 0, 2, 3}));
       emit(sink, w, seen_as(type, {64, columns, 2, 1}, {0, 2, 1, 3}, {3, 1, 0, 0}));
@@ -115,8 +125,9 @@ class Matmul final : public OpWith<NoParams> {
             "and 3 the one with fewer slices is repeated: slice i2 of y is that of slice i2 / "
             "(Y2 / W2) of w and of slice i2 / (Y2 / X2) of x. w is of any type but F64 and "
             "integers. Where w is quantised, a device may round x to blocks of 8-bit integers, at "
-            "a "
-            "normalised mean square error of at most 4e-5 * (1 + 64 / n) over n elements of y.",
+            "a normalised mean square error of at most 4e-5 * (1 + 64 / n) over n elements of y. "
+            "Where w is BF16, it may round x to BF16, at one of at most 6e-6 * (1 + 64 / n), and "
+            "take numbers below 2^-126 for 0.",
         .sources = {"w", "x"}};
     return kInfo;
   }

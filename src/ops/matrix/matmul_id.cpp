@@ -116,7 +116,8 @@ class MatmulId final : public OpWith<NoParams> {
             "for all u. A run with a number that there is no expert for fails. w is of any type "
             "but F64 and integers. Where w is quantised, a device may round x to blocks of 8-bit "
             "integers, at a normalised mean square error of at most 4e-5 * (1 + 64 / n) over n "
-            "elements of y.",
+            "elements of y. Where w is BF16, it may round x to BF16, at one of at most 6e-6 * (1 + "
+            "64 / n), and take numbers below 2^-126 for 0.",
         .sources = {"w", "x", "ids"},
         .picks = Picks{.ids = 2, .dim = 2}};
     return kInfo;

@@ -13,7 +13,9 @@ const Op& matmul_op();
 /// Along dimensions 2 and 3 the one with fewer slices is repeated: of Y2 slices, slice i2 is that
 /// of slice i2 / (Y2 / W2) of w and of slice i2 / (Y2 / X2) of x. Zeros if K is 0.
 /// Where w is quantised, a device may round x to blocks of 8-bit integers, at a normalised mean
-/// square error of at most 4e-5 over many elements of y, of 4e-5 * (1 + 64 / n) over n.
+/// square error of at most 4e-5 over many elements of y, of 4e-5 * (1 + 64 / n) over n. Where w is
+/// BF16, it may round x to BF16, at one of at most 6e-6 * (1 + 64 / n), and take numbers below
+/// 2^-126 for 0, whether in w, in x or in a sum.
 /// w: [K, M, W2, W3] of any type but F64 and integers, which are for storage and conversion and are
 /// refused by an error that names the type. x: F32, F16 or BF16 [K, N, X2, X3]. W2
 /// divides X2 or the other way round, and so W3 and X3; what divides an extent is fixed, or the
@@ -22,8 +24,8 @@ Result<Value> matmul(GraphBuilder& g, Operand w, Operand x);
 
 const Op& matmul_id_op();
 /// The matrices of a mixture of experts: y[m, u, t] = sum over k of w[k, m, ids[u, t]] * x[k, u,
-/// t], for each token t and each of its U experts u; zeros if K is 0. Where w is quantised, a
-/// device may round x as in matmul. w: [K, M, E] of the types of matmul, one matrix
+/// t], for each token t and each of its U experts u; zeros if K is 0. Where w is quantised
+/// or BF16, a device may round x as in matmul. w: [K, M, E] of the types of matmul, one matrix
 /// an expert (role kExpertWeight). x: F32, F16 or BF16 [K, U, T], or [K, 1, T] for all u. ids:
 /// I32 or I64 [U, T], each in [0, E); others fail the run. The result is F32 [M, U, T].
 Result<Value> matmul_id(GraphBuilder& g, Operand w, Operand x, Operand ids);

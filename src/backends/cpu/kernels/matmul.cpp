@@ -1,3 +1,4 @@
+#include "backends/cpu/kernels/matmul_float.h"
 #include "backends/cpu/kernels/matmul_int8.h"
 #include "backends/cpu/kernels/tile.h"
 #include "shunt/ops/matrix.h"
@@ -6,23 +7,33 @@
 // Few columns: an item is some rows of the result, whose weights are decoded in registers and used
 // at once. Many columns: an item is a tile of the result. For a stretch of k at a time, its rows of
 // w are decoded once, and multiplied with one group of columns after the other.
-// Where w is quantised, both multiply 8-bit integers: phase 0 rounds the columns of x.
+// Where w is quantised, both multiply 8-bit integers: phase 0 rounds the columns of x. Where it is
+// of floats, phase 0 packs columns, if they are many. Rows that are not plain are read as F32.
 
 namespace shunt::cpu {
 
 namespace {
 
-/// Up to so many columns are few.
+/// Up to so many columns are few, where rows are read as F32.
 constexpr std::int64_t kFewColumns = 4;
 constexpr std::int64_t kDotItemRows = 16;
-/// Products of integers: so many items are enough for all threads, if columns are not too few.
+/// So many items are enough for all threads, if columns are not too few.
 constexpr std::int64_t kEnoughItems = 64;
 constexpr std::int64_t kLeastColumns = 48;
 
-/// Whether w is multiplied by its codes.
-bool in_integers(const Call& call) {
+enum class Way : std::uint8_t { kIntegers, kFew, kPacked, kTile };
+
+std::int64_t few_columns(DType w, bool plain) {
+  return plain && simd::is_float_weight(w) ? simd::few_float_columns(simd::float_word(w))
+                                           : kFewColumns;
+}
+
+Way way_of(const Call& call) {
   const TensorArg& w = call.sources[0];
-  return simd::has_codes(w.dtype) && has_plain_rows(w);
+  const bool plain = has_plain_rows(w);
+  if (plain && simd::has_codes(w.dtype)) return Way::kIntegers;
+  if (call.sources[1].sizes[1] <= few_columns(w.dtype, plain)) return Way::kFew;
+  return plain && simd::is_float_weight(w.dtype) ? Way::kPacked : Way::kTile;
 }
 
 /// Where an item lies in the result.
@@ -42,21 +53,31 @@ struct Cut {
 
   static Cut of(const Call& call) {
     const Sizes& y = call.result.sizes;
-    if (in_integers(call)) {
-      const auto few = simd::few_columns(simd::int8_need(call.sources[0].dtype));
-      if (y[1] <= few) return {kDotItemRows, few};
-      return {simd::kInt8Rows, integer_columns(y)};
+    const TensorArg& w = call.sources[0];
+    switch (way_of(call)) {
+      case Way::kIntegers: {
+        const auto few = simd::few_columns(simd::int8_need(w.dtype));
+        if (y[1] <= few) return {kDotItemRows, few};
+        return {simd::kInt8Rows, many_columns(y, simd::kInt8Rows, simd::kManyColumns)};
+      }
+      case Way::kFew:
+        return {kDotItemRows, std::max<std::int64_t>(1, y[1])};
+      case Way::kPacked: {
+        const auto columns = PackedColumns::of(call.sources[1].sizes, w.dtype);
+        return {simd::kFloatRows, many_columns(y, simd::kFloatRows, columns.together())};
+      }
+      default:
+        return {kTileRows, kTileColumns};
     }
-    if (y[1] <= kFewColumns) return {kDotItemRows, kFewColumns};
-    return {kTileRows, kTileColumns};
   }
-  /// Decoding rows costs what 20 columns do: as many columns as leave enough items to share out.
-  static std::int64_t integer_columns(const Sizes& y) {
-    const std::int64_t tiles = ceil_div(y[0], simd::kInt8Rows) * y[2] * y[3];
+  /// Decoding rows costs what 20 columns do: as many columns as leave enough items to share out, in
+  /// whole groups.
+  static std::int64_t many_columns(const Sizes& y, std::int64_t rows, std::int64_t group) {
+    const std::int64_t tiles = ceil_div(y[0], rows) * y[2] * y[3];
     const std::int64_t parts =
         std::max<std::int64_t>(1, kEnoughItems / std::max<std::int64_t>(1, tiles));
     const std::int64_t columns = std::max(kLeastColumns, ceil_div(y[1], parts));
-    return ceil_div(columns, simd::kManyColumns) * simd::kManyColumns;
+    return ceil_div(columns, group) * group;
   }
   std::int64_t items(const TensorArg& y) const {
     return ceil_div(y.sizes[0], rows) * ceil_div(y.sizes[1], columns) * y.sizes[2] * y.sizes[3];
@@ -97,20 +118,31 @@ struct Operands {
   }
 };
 
+/// Number of the slice of x that a tile is made of.
+std::int64_t x_slice(const Call& call, const Tile& t) {
+  const Sizes& x = call.sources[1].sizes;
+  const Sizes& y = call.result.sizes;
+  return t.i2 / (y[2] / x[2]) + t.i3 / (y[3] / x[3]) * x[2];
+}
+
 /// Of a call whose phase 0 has rounded x.
 void multiply_integers(const Call& call, const Tile& t, std::byte* scratch) {
   const Operands in(call, t);
-  const TensorArg& x = call.sources[1];
-  const auto columns = RoundedColumns::of(x.sizes, in.w.dtype);
-  const Sizes& y_sizes = call.result.sizes;
-  const std::int64_t slice =
-      t.i2 / (y_sizes[2] / x.sizes[2]) + t.i3 / (y_sizes[3] / x.sizes[3]) * x.sizes[2];
-  const std::byte* rounded = call.scratch + slice * columns.slice_bytes();
+  const auto columns = RoundedColumns::of(call.sources[1].sizes, in.w.dtype);
+  const std::byte* rounded = call.scratch + x_slice(call, t) * columns.slice_bytes();
   if (columns.few()) {
     return simd::multiply_few(in.w.dtype, in.w.data, in.w.strides[1], t.rows, rounded, t.columns,
                               in.w.sizes[0], in.y, in.y_stride);
   }
   multiply_rounded(in.w, t.rows, columns, rounded, t.column, t.columns, in.y, in.y_stride, scratch);
+}
+
+/// Of a call whose phase 0 has packed x.
+void multiply_packed_columns(const Call& call, const Tile& t, std::byte* scratch) {
+  const Operands in(call, t);
+  const auto columns = PackedColumns::of(call.sources[1].sizes, in.w.dtype);
+  const std::byte* packed = call.scratch + x_slice(call, t) * columns.slice_bytes();
+  multiply_words(in.w, t.rows, columns, packed, t.column, t.columns, in.y, in.y_stride, scratch);
 }
 
 void multiply_few_columns(const Call& call, const Tile& t, float* scratch) {
@@ -153,9 +185,16 @@ class Matmul final : public AnyCaseKernel {
   int phases() const override { return 2; }
   std::int64_t items(const Call& call, int phase) const override {
     if (phase == 1) return Cut::of(call).items(call.result);
-    if (!in_integers(call) || call.result.sizes[0] == 0) return 0;
-    const auto columns = RoundedColumns::of(call.sources[1].sizes, call.sources[0].dtype);
-    return columns.slices * columns.groups();
+    const Sizes& x = call.sources[1].sizes;
+    const DType w = call.sources[0].dtype;
+    switch (way_of(call)) {
+      case Way::kIntegers:
+        return x[2] * x[3] * RoundedColumns::of(x, w).groups();
+      case Way::kPacked:
+        return x[2] * x[3] * PackedColumns::of(x, w).groups();
+      default:
+        return 0;
+    }
   }
 
   /// A thread that takes less than this many multiply-adds is waited for longer than it helps.
@@ -171,13 +210,23 @@ class Matmul final : public AnyCaseKernel {
 
   std::optional<Staging> staging(const NodeView& node) const override {
     if (scratch(node) == 0) return {};
-    const simd::Int8Need need = simd::int8_need(node.source(0).dtype);
+    const DType w = node.source(0).dtype;
+    if (!simd::has_codes(w)) {
+      return Staging{1, 64 + static_cast<std::int64_t>(simd::float_word(w))};
+    }
+    const simd::Int8Need need = simd::int8_need(w);  // below 64
     return Staging{1, (static_cast<std::int64_t>(need.order) * 4 + need.scales) * 4 + need.mins};
   }
   std::size_t scratch(const NodeView& node) const override {
     const Tensor& w = node.source(0);
-    if (!simd::has_codes(w.dtype) || !plain_rows(w)) return 0;
-    RoundedColumns columns = RoundedColumns::of(max_sizes(node.source(1).shape), w.dtype);
+    if (!plain_rows(w)) return 0;
+    const Sizes x = max_sizes(node.source(1).shape);
+    if (simd::is_float_weight(w.dtype)) {
+      if (x[1] <= few_columns(w.dtype, true)) return 0;
+      return static_cast<std::size_t>(PackedColumns::of(x, w.dtype).bytes());
+    }
+    if (!simd::has_codes(w.dtype)) return 0;
+    RoundedColumns columns = RoundedColumns::of(x, w.dtype);
     const std::int64_t many = columns.bytes();
     columns.n = std::min(columns.n, simd::few_columns(columns.need));  // a run may have fewer
     return static_cast<std::size_t>(std::max(many, columns.bytes()));
@@ -185,41 +234,62 @@ class Matmul final : public AnyCaseKernel {
   std::size_t worker_scratch(const NodeView& node) const override {
     const auto floats = [](std::int64_t n) { return static_cast<std::size_t>(n) * sizeof(float); };
     const Tensor& w = node.source(0);
+    const bool plain = plain_rows(w);
     const bool plain_x = view_f32_bytes(node.source(1), 1) == 0;
-    if (scratch(node) != 0) {
+    if (plain && simd::has_codes(w.dtype)) {
       return std::max(static_cast<std::size_t>(kRoundedScratch),
                       plain_x ? 0 : floats(rounding_floats(w.size(0))));
     }
-    const std::size_t panels = floats(kTileScratch);
-    if (plain_rows(w) && plain_x) return panels;
-    return std::max(panels, floats((kFewColumns + 1) * w.size(0)));
+    const std::size_t few =
+        plain && plain_x ? 0 : floats((few_columns(w.dtype, plain) + 1) * w.size(0));
+    if (plain && simd::is_float_weight(w.dtype)) {
+      return std::max({static_cast<std::size_t>(simd::kFloatPanelBytes),
+                       plain_x ? 0 : floats(kPackingFloats), few});
+    }
+    return std::max(floats(kTileScratch), few);
   }
 
   Fault run(const Call& call, int phase, std::int64_t begin, std::int64_t end,
             std::byte* scratch) const override {
     if (phase == 0) {
-      const TensorArg& x = call.sources[1];
-      const auto columns = RoundedColumns::of(x.sizes, call.sources[0].dtype);
-      for (std::int64_t item = begin; item < end; ++item) {
-        round_columns(x, columns, item, call.scratch, as_f32(scratch));
-      }
+      prepare_columns(call, begin, end, scratch);
       return Fault::kNone;
     }
     const Cut cut = Cut::of(call);
+    const Way way = way_of(call);
     for (std::int64_t item = begin; item < end; ++item) {
       const Tile tile = cut.tile(call.result, item);
-      if (in_integers(call)) {
-        multiply_integers(call, tile, scratch);
-      } else if (call.result.sizes[1] <= kFewColumns) {
-        multiply_few_columns(call, tile, as_f32(scratch));
-      } else {
-        multiply_many_columns(call, tile, as_f32(scratch));
+      switch (way) {
+        case Way::kIntegers:
+          multiply_integers(call, tile, scratch);
+          break;
+        case Way::kPacked:
+          multiply_packed_columns(call, tile, scratch);
+          break;
+        case Way::kFew:
+          multiply_few_columns(call, tile, as_f32(scratch));
+          break;
+        case Way::kTile:
+          multiply_many_columns(call, tile, as_f32(scratch));
+          break;
       }
     }
     return Fault::kNone;
   }
 
  private:
+  static void prepare_columns(const Call& call, std::int64_t begin, std::int64_t end,
+                              std::byte* scratch) {
+    const TensorArg& x = call.sources[1];
+    const DType w = call.sources[0].dtype;
+    for (std::int64_t item = begin; item < end; ++item) {
+      if (simd::has_codes(w)) {
+        round_columns(x, RoundedColumns::of(x.sizes, w), item, call.scratch, as_f32(scratch));
+      } else {
+        pack_group(x, PackedColumns::of(x.sizes, w), item, call.scratch, as_f32(scratch));
+      }
+    }
+  }
   static bool plain_rows(const Tensor& w) {
     return w.stride(0) == static_cast<std::int64_t>(trait(w.dtype).block_bytes);
   }

@@ -9,10 +9,14 @@
 #include "hwy/foreach_target.h"
 // After foreach_target.h, which includes this file once for each target.
 #include "backends/cpu/simd/formats-inl.h"
+#include "hwy/cache_control.h"
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace shunt::cpu::simd::HWY_NAMESPACE {
+
+/// So many bytes ahead memory is asked for.
+constexpr std::size_t kAhead = 2048;
 
 /// Sums of R rows and C columns: two vectors each, which take turns, so that there are enough
 /// independent sums to keep the multipliers busy.
@@ -49,6 +53,10 @@ void dot_tile(const std::byte* w, std::size_t w_stride, const float* x, std::siz
     HWY_UNROLL(4)
     for (int r = 0; r < R; ++r) {
       const std::byte* from = w + static_cast<std::size_t>(r) * w_stride + b * Format::kBytes;
+      HWY_UNROLL(2)
+      for (std::size_t line = 0; line < Format::kBytes; line += 64) {
+        hwy::Prefetch(from + kAhead + line);
+      }
       add_block<R, C>(sums, r, Format::load(from), x + b * kBlock, x_stride);
     }
   }
