@@ -233,9 +233,13 @@ class PartOfAttention {
   void decode(std::int64_t first, std::int64_t count, const Ahead& ahead) const {
     const TensorArg& k = call_.sources[1];
     const TensorArg& v = call_.sources[2];
-    for (std::int64_t n = 0; n < count; n += simd::kKeyGroup) {
-      const std::int64_t group = std::min(simd::kKeyGroup, count - n);
-      prefetch_group(k, room_.key_bytes, ahead, n);
+    // Rows of less than a line share theirs with other heads and keys: the hardware is fast enough.
+    const bool asks =
+        ahead.first < ahead.end && std::max(room_.key_bytes, room_.value_bytes) >= kCacheLine;
+    const std::int64_t step = asks || !room_.packs_keys ? simd::kKeyGroup : simd::kKeyBlock;
+    for (std::int64_t n = 0; n < count; n += step) {
+      const std::int64_t group = std::min(step, count - n);
+      if (asks) prefetch_group(k, room_.key_bytes, ahead, n);
       if (room_.pairs) {
         simd::pack_keys(DType::kF32, k.row(part_.k_head, first + n, part_.sequence), k.strides[2],
                         n, group, room_.d / 2, room_.keys);
@@ -250,7 +254,7 @@ class PartOfAttention {
         simd::pack_keys(DType::kF32, reinterpret_cast<const std::byte*>(room_.decoded),
                         d * static_cast<std::int64_t>(sizeof(float)), n, group, d, room_.keys);
       }
-      prefetch_group(v, room_.value_bytes, ahead, n);
+      if (asks) prefetch_group(v, room_.value_bytes, ahead, n);
       float* values = room_.values + (room_.pairs ? n / 2 : n) * room_.value_stride;
       if (room_.pairs) {
         simd::pair_values(v.row(part_.k_head, first + n, part_.sequence), v.strides[2], group,
