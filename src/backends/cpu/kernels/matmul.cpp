@@ -206,12 +206,23 @@ class Matmul final : public AnyCaseKernel {
       return Fault::kNone;
     }
     const Cut cut = Cut::of(call);
+    const bool integers = in_integers(call);
+    if (!integers && call.result.sizes[1] <= kFewColumns) {
+      // Items that follow each other are rows of w that do: they are taken at once.
+      const std::int64_t across = ceil_div(call.result.sizes[0], cut.rows);
+      for (std::int64_t item = begin; item < end;) {
+        const std::int64_t together = std::min(end - item, across - item % across);
+        Tile tile = cut.tile(call.result, item);
+        tile.rows = std::min(together * cut.rows, call.result.sizes[0] - tile.row);
+        multiply_few_columns(call, tile, as_f32(scratch));
+        item += together;
+      }
+      return Fault::kNone;
+    }
     for (std::int64_t item = begin; item < end; ++item) {
       const Tile tile = cut.tile(call.result, item);
-      if (in_integers(call)) {
+      if (integers) {
         multiply_integers(call, tile, scratch);
-      } else if (call.result.sizes[1] <= kFewColumns) {
-        multiply_few_columns(call, tile, as_f32(scratch));
       } else {
         multiply_many_columns(call, tile, as_f32(scratch));
       }
