@@ -12,7 +12,7 @@ def blocks_or(random, type, *shape):
 
 
 # Weights, the length of rows, the error. Typed of 8 bits for x cost 4e-5 over many sums.
-WEIGHTS = [(torch.float32, 17, SUM), (torch.float16, 33, SUM), (torch.bfloat16, 9, SUM),
+WEIGHTS = [(torch.float32, 17, SUM), (torch.float16, 33, SUM), (torch.bfloat16, 9, 2e-5),
            ("Q8_0", 64, 1e-4), ("Q4_0", 32, 1e-4)]
 
 

@@ -89,7 +89,7 @@ class PartOfAttention {
   /// Adds what keys from `first` on give to `gathered`, [rows][stride].
   void add_block(std::int64_t first, std::int64_t count, bool masked, const Ahead& ahead,
                  float* gathered) const {
-    if (masked) look_at_masks(first, count);
+    if (masked) count = look_at_masks(first, count);
     bool decoded = false;
     // Tiles of about the same size.
     const std::int64_t tiles = ceil_div(part_.rows(), simd::kTileRows);
@@ -127,8 +127,9 @@ class PartOfAttention {
       const SeenKeys seen = look_at_stretch(first, end - first);
       if (seen.hidden()) continue;
       clear(room_.gathered);
-      for (std::int64_t n = first; n < end; n += simd::kKeyBlock) {
-        add_block(n, std::min(simd::kKeyBlock, end - n), !seen.plain,
+      const std::int64_t last = first + seen.count;
+      for (std::int64_t n = first; n < last; n += simd::kKeyBlock) {
+        add_block(n, std::min(simd::kKeyBlock, last - n), !seen.plain,
                   {n + simd::kKeyBlock, cut_.keys}, room_.gathered);
       }
       for (std::int64_t r = 0; r < part_.rows(); ++r) {
@@ -180,12 +181,16 @@ class PartOfAttention {
     return mask.row(part_.query(r), part_.head(r) % mask.sizes[2], part_.sequence % mask.sizes[3]);
   }
 
-  void look_at_masks(std::int64_t first, std::int64_t count) const {
+  /// Returns how many of the keys any row sees.
+  std::int64_t look_at_masks(std::int64_t first, std::int64_t count) const {
     const std::int64_t step = rows_of_mask();
+    std::int64_t seen = 0;
     for (std::int64_t r = 0; r < part_.rows(); r += step) {
       const SeenKeys keys = look_at_mask(call_.sources[3], mask_row(r), first, count);
       std::fill_n(room_.seen + r, step, keys);
+      seen = std::max(seen, keys.count);
     }
+    return seen;
   }
 
   /// The masks of rows from `row` on; how many keys one of them sees.
@@ -228,9 +233,13 @@ class PartOfAttention {
   void decode(std::int64_t first, std::int64_t count, const Ahead& ahead) const {
     const TensorArg& k = call_.sources[1];
     const TensorArg& v = call_.sources[2];
-    for (std::int64_t n = 0; n < count; n += simd::kKeyGroup) {
-      const std::int64_t group = std::min(simd::kKeyGroup, count - n);
-      prefetch_group(k, room_.key_bytes, ahead, n);
+    // Rows of less than a line share theirs with other heads and keys: the hardware is fast enough.
+    const bool asks =
+        ahead.first < ahead.end && std::max(room_.key_bytes, room_.value_bytes) >= kCacheLine;
+    const std::int64_t step = asks || !room_.packs_keys ? simd::kKeyGroup : simd::kKeyBlock;
+    for (std::int64_t n = 0; n < count; n += step) {
+      const std::int64_t group = std::min(step, count - n);
+      if (asks) prefetch_group(k, room_.key_bytes, ahead, n);
       if (room_.pairs) {
         simd::pack_keys(DType::kF32, k.row(part_.k_head, first + n, part_.sequence), k.strides[2],
                         n, group, room_.d / 2, room_.keys);
@@ -245,7 +254,7 @@ class PartOfAttention {
         simd::pack_keys(DType::kF32, reinterpret_cast<const std::byte*>(room_.decoded),
                         d * static_cast<std::int64_t>(sizeof(float)), n, group, d, room_.keys);
       }
-      prefetch_group(v, room_.value_bytes, ahead, n);
+      if (asks) prefetch_group(v, room_.value_bytes, ahead, n);
       float* values = room_.values + (room_.pairs ? n / 2 : n) * room_.value_stride;
       if (room_.pairs) {
         simd::pair_values(v.row(part_.k_head, first + n, part_.sequence), v.strides[2], group,

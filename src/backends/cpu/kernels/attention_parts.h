@@ -225,7 +225,7 @@ struct AttentionRoom {
         packs_values(packs(call.sources[2])),
         pairs(packs_keys && packs_values && call.sources[1].dtype == DType::kBF16 &&
               call.sources[2].dtype == DType::kBF16 && d % (2 * simd::kKeyGroup) == 0 &&
-              simd::has_pairs()),
+              dv % simd::kKeyGroup == 0 && simd::has_pairs()),
         key_bytes(row_bytes(call.sources[1])),
         value_bytes(row_bytes(call.sources[2])) {}
   static std::size_t bytes(std::int64_t d, std::int64_t dv, std::int64_t rows) {
@@ -238,8 +238,7 @@ struct AttentionRoom {
 
  private:
   static bool packs(const TensorArg& tensor) {
-    return has_plain_rows(tensor) && simd::packs(tensor.dtype) &&
-           tensor.sizes[0] % simd::kKeyGroup == 0;
+    return has_plain_rows(tensor) && simd::packs(tensor.dtype);
   }
 };
 

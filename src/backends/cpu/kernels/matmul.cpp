@@ -36,6 +36,13 @@ Way way_of(const Call& call) {
   return plain && simd::is_float_weight(w.dtype) ? Way::kPacked : Way::kTile;
 }
 
+/// Whether all columns are multiplied while rows are decoded in registers.
+bool few_at_once(const Call& call, Way way) {
+  if (way == Way::kFew) return true;
+  const simd::Int8Need need = simd::int8_need(call.sources[0].dtype);
+  return way == Way::kIntegers && call.sources[1].sizes[1] <= simd::few_columns(need);
+}
+
 /// Where an item lies in the result.
 struct Tile {
   std::int64_t row = 0;
@@ -257,8 +264,16 @@ class Matmul final : public AnyCaseKernel {
     }
     const Cut cut = Cut::of(call);
     const Way way = way_of(call);
-    for (std::int64_t item = begin; item < end; ++item) {
-      const Tile tile = cut.tile(call.result, item);
+    // Items that follow each other are rows of w that do: they are read in one go.
+    const bool joined = few_at_once(call, way);
+    const std::int64_t across = ceil_div(call.result.sizes[0], cut.rows);
+    std::int64_t together = 1;
+    for (std::int64_t item = begin; item < end; item += together) {
+      Tile tile = cut.tile(call.result, item);
+      if (joined) {
+        together = std::min(end - item, across - item % across);
+        tile.rows = std::min(together * cut.rows, call.result.sizes[0] - tile.row);
+      }
       switch (way) {
         case Way::kIntegers:
           multiply_integers(call, tile, scratch);

@@ -1,6 +1,7 @@
 #include "backends/cpu/simd/attention.h"
 
 #include <algorithm>
+#include <cstring>
 #include <limits>
 
 #include "backends/cpu/simd/targets.h"
@@ -25,47 +26,87 @@ inline constexpr std::size_t kPanel = kWide * kLanes;
 inline constexpr std::size_t kKeys = static_cast<std::size_t>(kKeyBlock);
 static_assert(kKeys % kPanel == 0 && kKeyGroup % kLanes == 0 && kWeightSums % kLanes == 0);
 
+constexpr std::size_t whole_groups(std::size_t n) {
+  constexpr auto kGroup = static_cast<std::size_t>(kKeyGroup);
+  return (n + kGroup - 1) / kGroup * kGroup;
+}
+
+/// The first n elements of a plain type at `from`, fewer than a vector has, and zeros.
+template <class Format>
+HWY_INLINE V first_elements(const std::byte* from, std::size_t n) {
+  constexpr std::size_t kElement = Format::kBytes / kBlock;
+  HWY_ALIGN std::byte copy[kLanes * kElement] = {};
+#if HWY_TARGET <= HWY_AVX3
+  if constexpr (kElement == sizeof(std::uint16_t)) {
+    const hn::Rebind<std::uint16_t, D> d;
+    const auto* bits = reinterpret_cast<const std::uint16_t*>(from);
+    hn::Store(hn::MaskedLoad(hn::FirstN(d, n), d, bits), d, reinterpret_cast<std::uint16_t*>(copy));
+    return Format::load(copy).vector(0);
+  } else {
+    return hn::MaskedLoad(hn::FirstN(D(), n), D(), reinterpret_cast<const float*>(from));
+  }
+#else
+  std::memcpy(copy, from, n * kElement);
+  return Format::load(copy).vector(0);
+#endif
+}
+
+/// Elements of a row of n from i on, as a vector; those past its end, which only a plain type has,
+/// are 0.
+template <class Format>
+HWY_INLINE V row_vector(const std::byte* row, std::size_t i, std::size_t n) {
+  if constexpr (Format::kPlain) {
+    if (i >= n) return hn::Zero(D());
+    const std::byte* from = row + i * (Format::kBytes / kBlock);
+    return n - i < kLanes ? first_elements<Format>(from, n - i) : Format::load(from).vector(0);
+  } else {
+    return Format::load(row + i / kBlock * Format::kBytes).vector(i % kBlock / kLanes);
+  }
+}
+
 /// Rows are read a tile of kLanes keys and elements at a time, which is turned in registers.
 template <class Format>
 void pack_rows(const std::byte* from, std::size_t stride, std::size_t first, std::size_t count,
                std::size_t d, float* keys) {
-  constexpr std::size_t kElement = Format::kBytes / kBlock;  // of a plain type
+  const std::size_t all = whole_groups(d);
   for (std::size_t n = 0; n < count; n += kLanes) {
     const std::byte* rows[kLanes];
     // In place of keys that aren't there, the last is read again: they are never looked at.
     for (std::size_t l = 0; l < kLanes; ++l) rows[l] = from + std::min(n + l, count - 1) * stride;
     const std::size_t key = first + n;
-    float* to = keys + key / kPanel * kPanel * d + key % kPanel;
-    for (std::size_t i = 0; i < d; i += kLanes) {
+    float* to = keys + key / kPanel * kPanel * all + key % kPanel;
+    const auto turn = [&](std::size_t i, std::size_t end) HWY_ATTR {
       V tile[kLanes];
       HWY_UNROLL(16)
-      for (std::size_t l = 0; l < kLanes; ++l) {
-        if constexpr (Format::kPlain) {
-          tile[l] = Format::load(rows[l] + i * kElement).vector(0);
-        } else {
-          tile[l] = Format::load(rows[l] + i / kBlock * Format::kBytes).vector(i % kBlock / kLanes);
-        }
-      }
+      for (std::size_t l = 0; l < kLanes; ++l) tile[l] = row_vector<Format>(rows[l], i, end);
       transpose(tile);
       HWY_UNROLL(16)
       for (std::size_t l = 0; l < kLanes; ++l) hn::StoreU(tile[l], D(), to + (i + l) * kPanel);
-    }
+    };
+    std::size_t i = 0;
+    for (; i + kLanes <= d; i += kLanes) turn(i, i + kLanes);
+    for (; i < all; i += kLanes) turn(i, d);
   }
 }
 
-/// Rows of whole blocks; of plain types, of whole groups.
+/// Rows of whole blocks, or of a plain type.
 template <class Format>
 void unpack_rows(const std::byte* from, std::size_t stride, std::size_t count, std::size_t dv,
                  float* to, std::size_t to_stride) {
-  constexpr std::size_t kStep = Format::kPlain ? static_cast<std::size_t>(kKeyGroup) : kBlock;
+  constexpr auto kGroup = static_cast<std::size_t>(kKeyGroup);
+  constexpr std::size_t kStep = Format::kPlain ? kGroup : kBlock;
   constexpr std::size_t kBytes = Format::kBytes / (kBlock / kStep);
   for (std::size_t n = 0; n < count; ++n, from += stride, to += to_stride) {
-    for (std::size_t i = 0; i < dv; i += kStep) {
+    std::size_t i = 0;
+    for (; i + kStep <= dv; i += kStep) {
       const auto block = Format::load(from + i / kStep * kBytes);
       HWY_UNROLL(8)
       for (std::size_t j = 0; j < kStep / kLanes; ++j) {
         hn::StoreU(block.vector(j), D(), to + i + j * kLanes);
       }
+    }
+    for (; i < whole_groups(dv); i += kLanes) {
+      hn::StoreU(row_vector<Format>(from, i, dv), D(), to + i);
     }
   }
 }

@@ -25,13 +25,13 @@ inline constexpr std::int64_t kWeightSums = 16;
 /// Whether rows of this type are packed as they are; others are decoded to F32 before.
 bool packs(DType type);
 /// Turns `count` keys, from `first` of a block on (a multiple of kKeyGroup), so that those of one
-/// element of d lie together. Key n is at from + n * stride bytes and has d elements, a multiple of
-/// kKeyGroup. `keys`: kKeyBlock * d floats.
+/// element of d lie together. Key n is at from + n * stride bytes and has d elements, after which
+/// zeros make whole groups of kKeyGroup. `keys`: kKeyBlock times as many floats.
 void pack_keys(DType type, const std::byte* from, std::int64_t stride, std::int64_t first,
                std::int64_t count, std::int64_t d, float* keys);
 
-/// Decodes `count` rows of dv elements, a multiple of kKeyGroup; row n is at from + n * stride
-/// bytes.
+/// Decodes `count` rows of dv elements, and makes whole groups of kKeyGroup of them with zeros; row
+/// n is at from + n * stride bytes.
 void unpack_values(DType type, const std::byte* from, std::int64_t stride, std::int64_t count,
                    std::int64_t dv, float* to, std::int64_t to_stride);
 
