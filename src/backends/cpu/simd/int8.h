@@ -35,7 +35,7 @@ Int8Need int8_need(DType type);
 
 /// So many columns are few, at most: with more, decoding rows once for all of them is faster.
 constexpr std::int64_t few_columns(Int8Need need) {
-  return need.order == CodeOrder::kHalves ? 16 : 8;
+  return need.order == CodeOrder::kHalves ? 12 : 8;
 }
 /// Bytes of one column of k elements, a multiple of 64.
 std::int64_t few_bytes(std::int64_t k);

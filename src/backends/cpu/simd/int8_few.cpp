@@ -12,7 +12,6 @@
 #include "backends/cpu/simd/code_table-inl.h"
 #include "backends/cpu/simd/int8_dot-inl.h"
 #include "backends/cpu/simd/int8_round-inl.h"
-#include "hwy/cache_control.h"
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -28,183 +27,125 @@ void MultiplyFew(DType, const std::byte*, std::size_t, std::size_t, const std::b
 
 using namespace codes;
 
-/// Columns that are taken through a row at once.
-#if HWY_TARGET == HWY_AVX3_DL
-constexpr std::size_t kFewAtOnce = 8;
-#else
+/// Columns that are taken through a row at once: more have their sums and x in no near place.
 constexpr std::size_t kFewAtOnce = 4;
-#endif
+/// Rows that are walked through again for more columns: they stay in the caches.
+constexpr std::size_t kRowsAgain = 16;
 
-/// Sums of R rows and C columns: where there are few, two for each that take turns, so that they
-/// don't wait for each other. And what minimums take off.
-template <class F, std::size_t R, std::size_t C>
+/// Sums of C columns: where there are few, two for each that take turns, so that they don't wait
+/// for each other. And what minimums take off.
+template <class F, std::size_t C>
 struct FewSums {
   using DM = hn::CappedTag<float, F::kMinRuns == 0 ? 1 : F::kMinRuns>;
-  static constexpr std::size_t kTurns = R * C >= 4 ? 1 : 2;
-  V v[R][C][kTurns];
-  hn::Vec<DM> mins[R][C];
+  static constexpr std::size_t kTurns = C >= 4 ? 1 : 2;
+  V v[C][kTurns];
+  hn::Vec<DM> mins[C];
 };
 
-/// So many bytes ahead memory is asked for.
-constexpr std::size_t kAhead = 1024;
-
-/// Adds a group of R rows, whose first element is number `first`. `Turn`: which of two sums is
-/// first.
-template <std::size_t Turn, class F, std::size_t R, std::size_t C>
-HWY_INLINE void add_group(FewSums<F, R, C>& sums, const std::byte* w, std::size_t w_stride,
-                          const FewColumn& column, const std::byte* x, std::size_t first) {
+/// Adds a group, whose first element is number `first`. `Turn`: which of two sums is first.
+template <std::size_t Turn, class F, std::size_t C>
+HWY_INLINE void add_group(FewSums<F, C>& sums, const std::byte* w, const FewColumn& column,
+                          const std::byte* x, std::size_t first) {
   const D d;
   constexpr bool kOffset = F::kMinRun == 0;
   constexpr CodeOrder kOrder = F::kOrder;
   constexpr std::size_t kTogether = FewColumn::vectors_of_unit(kOrder);
   const F group(w);
-  const F next(w + (R - 1) * w_stride);
   HWY_UNROLL(16)
   for (std::size_t v = 0; v < F::kVectors; v += kTogether) {
-    constexpr std::size_t kTurns = FewSums<F, R, C>::kTurns;
-    const std::size_t turn = (Turn + v / kTogether) % kTurns;
-    V8 codes[R][kTogether];
-    V scale[R];
-    for (std::size_t i = 0; i < kTogether; ++i) codes[0][i] = group.codes(v + i);
-    scale[0] = group.scale(v);
-    if constexpr (R == 2) {
-      for (std::size_t i = 0; i < kTogether; ++i) codes[1][i] = next.codes(v + i);
-      scale[1] = next.scale(v);
-    }
+    const std::size_t turn = (Turn + v / kTogether) % FewSums<F, C>::kTurns;
+    V8 codes[kTogether];
+    for (std::size_t i = 0; i < kTogether; ++i) codes[i] = group.codes(v + i);
+    const V scale = group.scale(v);
     const std::byte* unit = x + (first / kBytes + v) / kTogether * column.unit_bytes(kOrder);
-    HWY_UNROLL(8)
+    HWY_UNROLL(4)
     for (std::size_t c = 0; c < C; ++c, unit += column.bytes()) {
+      VI sum = hn::Zero(DI());
+      if constexpr (kOffset && kOffsetInSum) {
+        sum = hn::Load(DI(), reinterpret_cast<const std::int32_t*>(unit + column.start_at(kOrder)));
+      }
+      sum = dot4<kOffset>(sum, codes[0], load(unit));
+      if constexpr (kTogether == 2) sum = dot4<kOffset>(sum, codes[1], load(unit + kBytes));
       const V x_scale =
           hn::Load(d, reinterpret_cast<const float*>(unit + column.scales_at(kOrder)));
-      VI start = hn::Zero(DI());
-      if constexpr (kOffset && kOffsetInSum) {
-        start =
-            hn::Load(DI(), reinterpret_cast<const std::int32_t*>(unit + column.start_at(kOrder)));
-      }
-      HWY_UNROLL(2)
-      for (std::size_t r = 0; r < R; ++r) {
-        VI sum = dot4<kOffset>(start, codes[r][0], load(unit));
-        if constexpr (kTogether == 2) sum = dot4<kOffset>(sum, codes[r][1], load(unit + kBytes));
-        sums.v[r][c][turn] =
-            hn::MulAdd(hn::ConvertTo(d, sum), hn::Mul(scale[r], x_scale), sums.v[r][c][turn]);
-      }
+      V& to = sums.v[c][turn];
+      to = hn::MulAdd(hn::ConvertTo(d, sum), hn::Mul(scale, x_scale), to);
     }
   }
   if constexpr (!kOffset) {
-    const typename FewSums<F, R, C>::DM dm;
+    const typename FewSums<F, C>::DM dm;
     const std::byte* x_sums = x + column.sums_at(F::kMinRun) + first / F::kMinRun * sizeof(float);
-    alignas(64) float mins[R][F::kMinRuns];
-    group.store_mins(mins[0]);
-    if constexpr (R == 2) next.store_mins(mins[1]);
+    alignas(64) float mins[F::kMinRuns];
+    group.store_mins(mins);
     for (std::size_t i = 0; i < F::kMinRuns; i += hn::MaxLanes(dm)) {
-      HWY_UNROLL(2)
-      for (std::size_t r = 0; r < R; ++r) {
-        const auto least = hn::LoadU(dm, mins[r] + i);
-        HWY_UNROLL(8)
-        for (std::size_t c = 0; c < C; ++c) {
-          const auto* of_column = reinterpret_cast<const float*>(x_sums + c * column.bytes());
-          sums.mins[r][c] = hn::MulAdd(least, hn::LoadU(dm, of_column + i), sums.mins[r][c]);
-        }
+      const auto least = hn::LoadU(dm, mins + i);
+      HWY_UNROLL(4)
+      for (std::size_t c = 0; c < C; ++c) {
+        const auto* of_column = reinterpret_cast<const float*>(x_sums + c * column.bytes());
+        sums.mins[c] = hn::MulAdd(least, hn::LoadU(dm, of_column + i), sums.mins[c]);
       }
     }
   }
 }
 
-template <class F, std::size_t R, std::size_t C>
-HWY_INLINE void multiply_few_tile(const std::byte* w, std::size_t w_stride, const std::byte* x,
-                                  std::size_t k, float* y, std::size_t y_stride) {
-  using Sums = FewSums<F, R, C>;
+template <class F, std::size_t C>
+HWY_INLINE void multiply_row(const std::byte* w, const std::byte* x, std::size_t k, float* y,
+                             std::size_t y_stride) {
+  using Sums = FewSums<F, C>;
   const FewColumn column(k, kBytes);
   const std::size_t groups = k / F::kGroup;
   const typename Sums::DM dm;
   Sums sums;
-  HWY_UNROLL(2)
-  for (std::size_t r = 0; r < R; ++r) {
-    HWY_UNROLL(8)
-    for (std::size_t c = 0; c < C; ++c) {
-      for (V& v : sums.v[r][c]) v = hn::Zero(D());
-      sums.mins[r][c] = hn::Zero(dm);
-    }
+  HWY_UNROLL(4)
+  for (std::size_t c = 0; c < C; ++c) {
+    for (V& v : sums.v[c]) v = hn::Zero(D());
+    sums.mins[c] = hn::Zero(dm);
   }
-  const auto ask_for = [&](std::size_t g) {
-    for (std::size_t byte = 0; byte < F::kGroupBytes; byte += 64) {
-      hwy::Prefetch(w + g * F::kGroupBytes + byte + kAhead);
-      if constexpr (R == 2) hwy::Prefetch(w + w_stride + g * F::kGroupBytes + byte + kAhead);
-    }
-  };
   std::size_t g = 0;
   if constexpr (Sums::kTurns == 2) {
     for (; g + 2 <= groups; g += 2) {
-      ask_for(g);
-      add_group<0>(sums, w + g * F::kGroupBytes, w_stride, column, x, g * F::kGroup);
-      ask_for(g + 1);
-      add_group<1>(sums, w + (g + 1) * F::kGroupBytes, w_stride, column, x, (g + 1) * F::kGroup);
+      add_group<0>(sums, w + g * F::kGroupBytes, column, x, g * F::kGroup);
+      add_group<1>(sums, w + (g + 1) * F::kGroupBytes, column, x, (g + 1) * F::kGroup);
     }
   }
-  for (; g < groups; ++g) {
-    ask_for(g);
-    add_group<0>(sums, w + g * F::kGroupBytes, w_stride, column, x, g * F::kGroup);
-  }
+  for (; g < groups; ++g) add_group<0>(sums, w + g * F::kGroupBytes, column, x, g * F::kGroup);
   if constexpr (F::kGroup < FewColumn::kPadding) {
     if (const std::size_t rest = k % F::kGroup; rest != 0) {  // some blocks, then zeros
-      std::byte copies[R][F::kGroupBytes] = {};
-      for (std::size_t r = 0; r < R; ++r) {
-        std::memcpy(copies[r], w + r * w_stride + groups * F::kGroupBytes,
-                    F::kGroupBytes * rest / F::kGroup);
-      }
-      add_group<0>(sums, copies[0], F::kGroupBytes, column, x, groups * F::kGroup);
+      std::byte copy[F::kGroupBytes] = {};
+      std::memcpy(copy, w + groups * F::kGroupBytes, F::kGroupBytes * rest / F::kGroup);
+      add_group<0>(sums, copy, column, x, groups * F::kGroup);
     }
   }
-  HWY_UNROLL(2)
-  for (std::size_t r = 0; r < R; ++r) {
-    HWY_UNROLL(8)
-    for (std::size_t c = 0; c < C; ++c) {
-      V all_lanes = sums.v[r][c][0];
-      if constexpr (Sums::kTurns == 2) all_lanes = hn::Add(all_lanes, sums.v[r][c][1]);
-      float sum = hn::GetLane(hn::SumOfLanes(D(), all_lanes));
-      if constexpr (F::kUnit != 1) sum *= F::kUnit;
-      if constexpr (F::kMinRun != 0) sum -= hn::GetLane(hn::SumOfLanes(dm, sums.mins[r][c]));
-      y[c * y_stride + r] = sum;
-    }
+  HWY_UNROLL(4)
+  for (std::size_t c = 0; c < C; ++c) {
+    V all_lanes = sums.v[c][0];
+    if constexpr (Sums::kTurns == 2) all_lanes = hn::Add(all_lanes, sums.v[c][1]);
+    float sum = hn::GetLane(hn::SumOfLanes(D(), all_lanes));
+    if constexpr (F::kUnit != 1) sum *= F::kUnit;
+    if constexpr (F::kMinRun != 0) sum -= hn::GetLane(hn::SumOfLanes(dm, sums.mins[c]));
+    y[c * y_stride] = sum;
   }
 }
 
-/// Rows are taken two by two where there are several columns, to read these half as often. A last
-/// one is taken column by column.
+/// One row after the other, in the order of memory: the hardware reads ahead only then, and is
+/// slowed down by being asked for lines.
 template <class F, std::size_t C>
 void multiply_rows(const std::byte* w, std::size_t w_stride, std::size_t rows, const std::byte* x,
                    std::size_t k, float* y, std::size_t y_stride) {
-  if constexpr (C == 1) {
-    for (std::size_t r = 0; r < rows; ++r) {
-      multiply_few_tile<F, 1, 1>(w + r * w_stride, w_stride, x, k, y + r, y_stride);
-    }
-  } else {
-    std::size_t r = 0;
-    for (; r + 2 <= rows; r += 2) {
-      multiply_few_tile<F, 2, C>(w + r * w_stride, w_stride, x, k, y + r, y_stride);
-    }
-    const std::size_t column_bytes = FewColumn(k, kBytes).bytes();
-    for (std::size_t c = 0; r < rows && c < C; ++c) {
-      multiply_rows<F, 1>(w + r * w_stride, w_stride, 1, x + c * column_bytes, k,
-                          y + c * y_stride + r, y_stride);
-    }
+  for (std::size_t r = 0; r < rows; ++r) {
+    multiply_row<F, C>(w + r * w_stride, x, k, y + r, y_stride);
   }
 }
 
 using MultiplyRows = void (*)(const std::byte*, std::size_t, std::size_t, const std::byte*,
                               std::size_t, float*, std::size_t);
-/// By number of columns; null for those that are taken as two parts.
+/// By number of columns, less one.
 struct ByColumns {
-  MultiplyRows multiply[kFewAtOnce + 1];
+  MultiplyRows multiply[kFewAtOnce];
 };
 template <class F>
 constexpr ByColumns by_columns() {
-#if HWY_TARGET == HWY_AVX3_DL
-  return {{nullptr, multiply_rows<F, 1>, multiply_rows<F, 2>, multiply_rows<F, 3>,
-           multiply_rows<F, 4>, nullptr, multiply_rows<F, 6>, nullptr, multiply_rows<F, 8>}};
-#else
-  return {{nullptr, multiply_rows<F, 1>, multiply_rows<F, 2>, nullptr, multiply_rows<F, 4>}};
-#endif
+  return {{multiply_rows<F, 1>, multiply_rows<F, 2>, multiply_rows<F, 3>, multiply_rows<F, 4>}};
 }
 
 void MultiplyFew(DType type, const std::byte* w, std::size_t w_stride, std::size_t rows,
@@ -214,15 +155,16 @@ void MultiplyFew(DType type, const std::byte* w, std::size_t w_stride, std::size
       make_code_table<ByColumns>([]<class F>() { return by_columns<F>(); });
   const ByColumns& by = kTable[static_cast<std::size_t>(type)];
   const std::size_t bytes = FewColumn(k, kBytes).bytes();
-  // Parts of about the same number of columns.
-  while (columns > 0) {
-    const std::size_t parts = (columns + kFewAtOnce - 1) / kFewAtOnce;
-    std::size_t here = (columns + parts - 1) / parts;
-    if (by.multiply[here] == nullptr) here = (here + 1) / 2;
-    by.multiply[here](w, w_stride, rows, x, k, y, y_stride);
-    x += here * bytes;
-    y += here * y_stride;
-    columns -= here;
+  const std::size_t parts = (columns + kFewAtOnce - 1) / kFewAtOnce;
+  const std::size_t step = parts == 1 ? rows : kRowsAgain;
+  for (std::size_t r = 0; r < rows; r += step) {
+    // Parts of about the same number of columns.
+    for (std::size_t part = 0; part < parts; ++part) {
+      const std::size_t c = columns * part / parts;
+      const std::size_t here = columns * (part + 1) / parts - c;
+      by.multiply[here - 1](w + r * w_stride, w_stride, std::min(step, rows - r), x + c * bytes, k,
+                            y + c * y_stride + r, y_stride);
+    }
   }
 }
 
