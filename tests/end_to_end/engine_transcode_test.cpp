@@ -78,9 +78,9 @@ class EngineTranscode : public ::testing::Test {
     return computed;
   }
 
-  /// Logits of noise are of size 1; the CPU may round activations to 8 bits beside Q8_0 and Q4_0: by
-  /// half a percent of their size (the root of 2.4e-5) in each of about 10 matmuls on the way to a
-  /// logit, so by 1.6 % in all; six times that for the farthest of 300.
+  /// Logits of noise are of size 1; the CPU may round activations to 8 bits beside Q8_0 and Q4_0:
+  /// by half a percent of their size (the root of 2.4e-5) in each of about 10 matmuls on the way to
+  /// a logit, so by 1.6 % in all; six times that for the farthest of 300.
   static void expect_same(const Computed& a, const Computed& b, double tolerance = 0.1) {
     ASSERT_EQ(a.logits.size(), 300U);
     ASSERT_EQ(b.logits.size(), 300U);

@@ -18,8 +18,9 @@ struct Level {
 
 // Best first; a better target has a lower bit in Highway.
 constexpr std::array kLevels = {
-    Level{"avx3_dl", HWY_AVX3_DL}, Level{"avx3", HWY_AVX3}, Level{"avx2", HWY_AVX2},     Level{"sse4", HWY_SSE4},
-    Level{"neon", HWY_NEON}, Level{"scalar", HWY_EMU128}, Level{"scalar", HWY_SCALAR},
+    Level{"avx3_dl", HWY_AVX3_DL}, Level{"avx3", HWY_AVX3}, Level{"avx2", HWY_AVX2},
+    Level{"sse4", HWY_SSE4},       Level{"neon", HWY_NEON}, Level{"scalar", HWY_EMU128},
+    Level{"scalar", HWY_SCALAR},
 };
 
 /// Targets that were compiled. (In this file, which foreach_target.h does not go through, Highway
