@@ -1,0 +1,86 @@
+// Matrices that multiply the same x share what one of them made of it in scratch. Whoever uses it
+// must find that of its own x, in its own form, and not what has been written over it since.
+#include <gtest/gtest.h>
+
+#include "shunt/ops.h"
+#include "shunt/registry.h"
+#include "support/graph_run.h"
+#include "support/tensor_io.h"
+
+namespace shunt::test {
+namespace {
+
+constexpr std::int64_t kK = 256;
+constexpr std::int64_t kRows = 40;
+constexpr std::int64_t kMost = 40;
+
+/// x number `x` times a matrix of a type.
+struct Product {
+  int x = 0;
+  DType w = DType::kF32;
+};
+
+/// Neighbours that share, neighbours that must not (other x, other type, other form), and an x that
+/// comes back when its scratch has been used for others.
+const std::vector<Product> kProducts = {
+    {0, DType::kQ4_0}, {0, DType::kQ4_0}, {0, DType::kIQ4_NL}, {0, DType::kQ6_K}, {0, DType::kQ4_K},
+    {1, DType::kQ4_0}, {2, DType::kQ4_0}, {0, DType::kQ4_0},   {1, DType::kQ6_K}, {0, DType::kQ2_K},
+    {1, DType::kBF16}, {1, DType::kF16},  {1, DType::kBF16},   {0, DType::kQ8_0}, {2, DType::kF32},
+    {2, DType::kF16},  {1, DType::kF32},  {2, DType::kQ3_K},   {1, DType::kQ8_0}, {1, DType::kQ8_0},
+};
+
+/// The results of products [begin, end), computed in one graph, for `tokens` columns.
+std::vector<RefTensor> compute(Device* device, std::size_t begin, std::size_t end,
+                               const std::vector<std::int64_t>& token_counts) {
+  GraphBuilder g;
+  const auto tokens = g.extent("tokens", kMost);
+  std::map<NodeId, RefTensor> leaves;
+  std::vector<Value> x;
+  for (std::uint64_t i = 0; i < 3; ++i) {
+    x.push_back(*g.input("x", *make_tensor(DType::kF32, {kK, *tokens})));
+    leaves[x.back().id] = make_values({.dtype = DType::kF32, .sizes = {kK, kMost, 1, 1}}, 100 + i);
+  }
+  std::vector<Value> results;
+  for (std::size_t i = begin; i < end; ++i) {
+    const Product& product = kProducts[i];
+    const auto w = g.weight("w", *make_tensor(product.w, {kK, kRows}));
+    leaves[w->id] = make_values({.dtype = product.w, .sizes = {kK, kRows, 1, 1}}, i);
+    results.push_back(*matmul(g, w, x[static_cast<std::size_t>(product.x)]));
+    EXPECT_TRUE(g.output(results.back(), "y"));
+  }
+  auto graph = std::make_shared<const Graph>(std::move(*std::move(g).build()));
+  const auto run = GraphRun::create(graph, {&device, 1}, leaves);
+  EXPECT_TRUE(run) << run.error().message();
+  std::vector<RefTensor> found;
+  for (std::int64_t count : token_counts) {
+    EXPECT_TRUE((*run)->plan().set_extent(*tokens, count));
+    const Status ran = (*run)->plan().run();
+    EXPECT_TRUE(ran) << ran.error().message();
+    ExtentValues extents = graph->max_extents();
+    extents[tokens->extent] = count;
+    for (const Value& result : results) found.push_back(*(*run)->output(result.id, extents));
+  }
+  return found;
+}
+
+TEST(SharedColumns, AreThoseOfTheirOwnXAndForm) {
+  Options options;
+  options.threads = 2;
+  const auto registry = Registry::create(options);
+  ASSERT_TRUE(registry);
+  Device* const cpu = *(*registry)->find("cpu0");
+  // Many columns, then few in the same scratch, and again.
+  const std::vector<std::int64_t> counts = {kMost, 3, 1, 17, 8};
+  const auto together = compute(cpu, 0, kProducts.size(), counts);
+  ASSERT_EQ(together.size(), kProducts.size() * counts.size());
+  for (std::size_t i = 0; i < kProducts.size(); ++i) {
+    const auto alone = compute(cpu, i, i + 1, counts);
+    for (std::size_t c = 0; c < counts.size(); ++c) {
+      EXPECT_EQ(together[c * kProducts.size() + i].data, alone[c].data)
+          << "product " << i << " of " << counts[c] << " columns";
+    }
+  }
+}
+
+}  // namespace
+}  // namespace shunt::test
