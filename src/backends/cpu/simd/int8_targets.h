@@ -2,7 +2,11 @@
 #pragma once
 
 #define HWY_WANT_AVX3_DL 1
-#define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
+#ifndef SHUNT_LEFT_OUT_TARGETS
+#define SHUNT_LEFT_OUT_TARGETS 0
+#endif
+#define HWY_DISABLED_TARGETS \
+  (HWY_SSSE3 | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV | SHUNT_LEFT_OUT_TARGETS)
 
 // Highway's ChosenTarget::GetIndex() depends on a file's targets. At -O0 it is not inlined, and one
 // definition would serve all files: that of targets.h, which never chooses AVX3_DL. (What returns
