@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "backends/cpu/simd/level.h"
 #include "base/fail.h"
 
 namespace shunt::cpu {
@@ -189,6 +190,7 @@ class CpuProgram final : public Program {
 
   const Graph& graph() const { return graph_; }
   Pool& pool() const { return pool_; }
+  std::size_t level() const { return level_; }
   std::span<const Prepared> nodes() const { return nodes_; }
   std::size_t slot_bytes() const { return slot_bytes_; }
 
@@ -199,6 +201,7 @@ class CpuProgram final : public Program {
 
   const Graph& graph_;
   Pool& pool_;
+  const std::size_t level_ = simd::level_number();  // kernels' scratch is as large as it needs
   Needs needs_;
   std::vector<Prepared> nodes_;
   std::size_t slot_bytes_ = 0;
@@ -284,6 +287,11 @@ Status CpuBinding::bind(const Addresses& addresses) {
 Status CpuBinding::run(const RunArgs& args) {
   Pool& pool = program_.pool();
   SHUNT_TRY(expect_outside(pool));
+  if (simd::level_number() != program_.level()) {
+    return invalid(
+        "the vector level of the CPU kernels, which holds for the whole process, has been changed "
+        "since this was compiled");
+  }
   const auto lock = pool.lock();
   for (const Patch& patch : patches_) *patch.size = patch.factor * args.extents[patch.extent];
   together_ = false;

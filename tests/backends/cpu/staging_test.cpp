@@ -82,5 +82,31 @@ TEST(SharedColumns, AreThoseOfTheirOwnXAndForm) {
   }
 }
 
+/// What was compiled for one level has no room for what another one needs.
+TEST(SharedColumns, OfAnotherVectorLevelAreAnError) {
+  const auto registry = Registry::create({});
+  ASSERT_TRUE(registry);
+  Device* const cpu = *(*registry)->find("cpu0");
+  GraphBuilder g;
+  const auto x = g.input("x", *make_tensor(DType::kF32, {kK, kMost}));
+  const auto w = g.weight("w", *make_tensor(DType::kQ4_0, {kK, kRows}));
+  ASSERT_TRUE(g.output(matmul(g, w, x), "y"));
+  auto graph = std::make_shared<const Graph>(std::move(*std::move(g).build()));
+  const std::map<NodeId, RefTensor> leaves = {
+      {x->id, make_values({.dtype = DType::kF32, .sizes = {kK, kMost, 1, 1}}, 1)},
+      {w->id, make_values({.dtype = DType::kQ4_0, .sizes = {kK, kRows, 1, 1}}, 2)}};
+  const auto run = GraphRun::create(graph, {&cpu, 1}, leaves);
+  ASSERT_TRUE(run) << run.error().message();
+  EXPECT_TRUE((*run)->plan().run());
+  Options lower;
+  lower.cpu_level = "scalar";
+  ASSERT_TRUE(Registry::create(lower));
+  const Status refused = (*run)->plan().run();
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code(), ErrorCode::kInvalidArgument);
+  ASSERT_TRUE(Registry::create({}));  // the best again
+  EXPECT_TRUE((*run)->plan().run());
+}
+
 }  // namespace
 }  // namespace shunt::test

@@ -60,6 +60,10 @@ bool allows_level(std::string_view name) {
   });
 }
 
+std::size_t level_number() {
+  return hwy::GetChosenTarget().GetIndex();
+}
+
 bool limit_level(std::string_view name) {
   const std::int64_t before = hwy::SupportedTargets();
   const std::int64_t all = runnable();

@@ -1,6 +1,7 @@
 // The levels of vector code in this build, and a limit on the one that is used.
 #pragma once
 
+#include <cstddef>
 #include <string_view>
 #include <vector>
 
@@ -10,6 +11,8 @@ namespace shunt::cpu::simd {
 std::vector<std::string_view> levels();
 /// The level in use.
 std::string_view level();
+/// A number of the level in use, which is cheap to ask for: as long as it is the same, so is that.
+std::size_t level_number();
 /// Whether code of the level of that name may be used: the machine has it, and no limit is below.
 bool allows_level(std::string_view name);
 /// Uses no level above `name`, or the best there is if `name` is empty. False if this machine has
