@@ -83,7 +83,6 @@ const auto kExceptions = std::to_array<Exception>({
     {"matmul", weights_are_quantised, eight_bits, kRoundsX},
     {"matmul_id", weights_are_quantised, eight_bits, kRoundsX},
     {"matmul", weights_are_bf16, sixteen_bits, kRoundsXToBF16},
-    {"matmul_id", weights_are_bf16, sixteen_bits, kRoundsXToBF16},
     // q, the scores and the weights: some roundings of 1e-7 or 1e-5 each.
     {"attention", keys_or_values_are<DType::kF16>, flat<5, 7>, kRoundsQ},
     {"attention", keys_or_values_are<DType::kBF16>, flat<5, 5>, kRoundsQ},

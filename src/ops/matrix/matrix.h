@@ -24,8 +24,8 @@ Result<Value> matmul(GraphBuilder& g, Operand w, Operand x);
 
 const Op& matmul_id_op();
 /// The matrices of a mixture of experts: y[m, u, t] = sum over k of w[k, m, ids[u, t]] * x[k, u,
-/// t], for each token t and each of its U experts u; zeros if K is 0. Where w is quantised
-/// or BF16, a device may round x as in matmul. w: [K, M, E] of the types of matmul, one matrix
+/// t], for each token t and each of its U experts u; zeros if K is 0. Where w is quantised,
+/// a device may round x as in matmul. w: [K, M, E] of the types of matmul, one matrix
 /// an expert (role kExpertWeight). x: F32, F16 or BF16 [K, U, T], or [K, 1, T] for all u. ids:
 /// I32 or I64 [U, T], each in [0, E); others fail the run. The result is F32 [M, U, T].
 Result<Value> matmul_id(GraphBuilder& g, Operand w, Operand x, Operand ids);
