@@ -160,33 +160,6 @@ TEST_P(CpuSimdMatmul, AProductIsTheSameWhateverColumnsAreTakenWithIt) {
   EXPECT_EQ(together, alone);
 }
 
-TEST_P(CpuSimdMatmul, AddsWeightedRows) {
-  for (std::int64_t terms : {0, 1, 5, 64}) {
-    for (std::int64_t n : {0, 16, 32, 48, 128, 144}) {
-      for (std::int64_t columns = 0; columns <= 9; ++columns) {
-        const Floats p = random_floats(9 * 70, 8);
-        const Floats v = random_floats(64 * (n + 16), 9);
-        const Floats before = random_floats(9 * (n + 5), 10);
-        Floats y = before;
-        add_weighted_rows(p.data(), 70, columns, v.data(), n + 16, terms, n, y.data(), n + 5);
-        for (std::int64_t c = 0; c < 9; ++c) {
-          for (std::int64_t i = 0; i < n + 5; ++i) {
-            const auto at = static_cast<std::size_t>(c * (n + 5) + i);
-            if (c >= columns || i >= n) {
-              EXPECT_EQ(y[at], before[at]);
-              continue;
-            }
-            Sum sum = exact_dot(p.data() + c * 70, v.data() + i, terms, n + 16);
-            sum.value += before[at];
-            sum.magnitude += std::fabs(before[at]);
-            expect_close(y[at], sum);
-          }
-        }
-      }
-    }
-  }
-}
-
 std::vector<std::string> level_names() {
   std::vector<std::string> names;
   for (std::string_view name : levels()) names.emplace_back(name);

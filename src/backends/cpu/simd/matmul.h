@@ -32,10 +32,4 @@ void multiply_panel(const float* w, std::int64_t w_stride, std::int64_t rows, co
                     std::int64_t x_stride, std::int64_t columns, std::int64_t k, float* y,
                     std::int64_t y_stride, bool add);
 
-/// y[c * y_stride + i] += sum over j of p[c * p_stride + j] * v[j * v_stride + i] for i < n, j <
-/// `terms` in order, and `columns` columns. n is a multiple of kPanelDepth.
-void add_weighted_rows(const float* p, std::int64_t p_stride, std::int64_t columns, const float* v,
-                       std::int64_t v_stride, std::int64_t terms, std::int64_t n, float* y,
-                       std::int64_t y_stride);
-
 }  // namespace shunt::cpu::simd

@@ -117,68 +117,6 @@ void MultiplyPanel(const float* w, std::size_t w_stride, std::size_t rows, const
   }
 }
 
-/// C columns of N vectors.
-template <int C, int N>
-HWY_INLINE void add_tile(const float* p, std::size_t p_stride, const float* v, std::size_t v_stride,
-                         std::size_t terms, float* y, std::size_t y_stride) {
-  const D d;
-  V acc[C][N];
-  HWY_UNROLL(4)
-  for (int c = 0; c < C; ++c) {
-    HWY_UNROLL(4)
-    for (int i = 0; i < N; ++i) {
-      acc[c][i] = hn::LoadU(
-          d, y + static_cast<std::size_t>(c) * y_stride + static_cast<std::size_t>(i) * kLanes);
-    }
-  }
-  for (std::size_t j = 0; j < terms; ++j) {
-    V row[N];
-    HWY_UNROLL(4)
-    for (int i = 0; i < N; ++i) {
-      row[i] = hn::LoadU(d, v + j * v_stride + static_cast<std::size_t>(i) * kLanes);
-    }
-    HWY_UNROLL(4)
-    for (int c = 0; c < C; ++c) {
-      const V weight = hn::Set(d, p[static_cast<std::size_t>(c) * p_stride + j]);
-      HWY_UNROLL(4)
-      for (int i = 0; i < N; ++i) acc[c][i] = hn::MulAdd(weight, row[i], acc[c][i]);
-    }
-  }
-  HWY_UNROLL(4)
-  for (int c = 0; c < C; ++c) {
-    HWY_UNROLL(4)
-    for (int i = 0; i < N; ++i) {
-      hn::StoreU(acc[c][i], d,
-                 y + static_cast<std::size_t>(c) * y_stride + static_cast<std::size_t>(i) * kLanes);
-    }
-  }
-}
-
-template <int C>
-void add_columns(const float* p, std::size_t p_stride, const float* v, std::size_t v_stride,
-                 std::size_t terms, std::size_t n, float* y, std::size_t y_stride) {
-  constexpr int kWide = kColumns == 6 ? 4 : 2;
-  std::size_t i = 0;
-  for (; i + kWide * kLanes <= n; i += kWide * kLanes) {
-    add_tile<C, kWide>(p, p_stride, v + i, v_stride, terms, y + i, y_stride);
-  }
-  for (; i + kLanes <= n; i += kLanes) {
-    add_tile<C, 1>(p, p_stride, v + i, v_stride, terms, y + i, y_stride);
-  }
-}
-
-void AddWeightedRows(const float* p, std::size_t p_stride, std::size_t columns, const float* v,
-                     std::size_t v_stride, std::size_t terms, std::size_t n, float* y,
-                     std::size_t y_stride) {
-  std::size_t c = 0;
-  for (; c + 4 <= columns; c += 4) {
-    add_columns<4>(p + c * p_stride, p_stride, v, v_stride, terms, n, y + c * y_stride, y_stride);
-  }
-  for (; c < columns; ++c) {
-    add_columns<1>(p + c * p_stride, p_stride, v, v_stride, terms, n, y + c * y_stride, y_stride);
-  }
-}
-
 }  // namespace shunt::cpu::simd::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
@@ -186,7 +124,6 @@ HWY_AFTER_NAMESPACE();
 namespace shunt::cpu::simd {
 
 HWY_EXPORT(MultiplyPanel);
-HWY_EXPORT(AddWeightedRows);
 
 namespace {
 std::size_t size(std::int64_t n) {
@@ -200,13 +137,6 @@ void multiply_panel(const float* w, std::int64_t w_stride, std::int64_t rows, co
   HWY_DYNAMIC_DISPATCH(MultiplyPanel)
   (w, size(w_stride), size(rows), x, size(x_stride), size(columns), size(k), y, size(y_stride),
    add);
-}
-
-void add_weighted_rows(const float* p, std::int64_t p_stride, std::int64_t columns, const float* v,
-                       std::int64_t v_stride, std::int64_t terms, std::int64_t n, float* y,
-                       std::int64_t y_stride) {
-  HWY_DYNAMIC_DISPATCH(AddWeightedRows)
-  (p, size(p_stride), size(columns), v, size(v_stride), size(terms), size(n), y, size(y_stride));
 }
 
 }  // namespace shunt::cpu::simd
