@@ -40,6 +40,12 @@ struct Layout {
   std::string note;
 };
 
+/// A tensor, and the offset in a buffer where it starts.
+struct PlacedTensor {
+  Tensor tensor;
+  std::size_t offset = 0;
+};
+
 /// A kind of memory. Lives as long as its device, or for ever (host_memory()).
 class BufferType {
  public:
@@ -61,6 +67,10 @@ class BufferType {
   /// OutOfMemory if there is none left; never more than max_size(). The content is undefined. A
   /// buffer of 0 bytes takes no memory.
   virtual Result<std::unique_ptr<Buffer>> allocate(std::size_t bytes) = 0;
+  /// The same for tensors whose places are known, each with size_of() bytes to itself. Memory that
+  /// has a layout other than plain needs to be told; it is written and read as if it were plain.
+  virtual Result<std::unique_ptr<Buffer>> allocate_for(std::size_t bytes,
+                                                       std::span<const PlacedTensor> tensors);
 };
 
 /// One allocation. Given back when destroyed.
@@ -269,6 +279,9 @@ struct SegmentView {
   std::span<const NodeId> nodes;  ///< in order; no leaves, no views
   /// By node id: whether somebody outside the segment needs the result in memory.
   std::span<const bool> kept;
+  /// By node id: the kind of memory of leaves that have theirs already; null for all other nodes.
+  /// May be empty, if all of it is plain.
+  std::span<const BufferType* const> memory = {};
 };
 
 /// A node whose result may take the place of one of its sources, if nobody else needs that any
@@ -320,6 +333,9 @@ class Device {
   /// Whether a node is worth bringing its weights here.
   virtual bool wants(const Graph&, NodeId) const { return false; }
   virtual BufferType& memory() = 0;
+  /// The memory out of which it uses a weight of a graph fastest, because of a layout, or of how
+  /// that lies in pages. Null: a copy is not worth making where it can read the weight already.
+  virtual BufferType* weight_memory(const Graph&, NodeId) { return nullptr; }
   /// Pinned host memory, if it has any.
   virtual BufferType* staging_memory() { return nullptr; }
   virtual Result<std::unique_ptr<Stream>> open_stream() = 0;

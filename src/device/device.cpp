@@ -54,6 +54,11 @@ Status Stream::copy(Address, Address from, std::size_t bytes, std::span<Event* c
                    std::string(from.buffer->type().name()) + " memory directly");
 }
 
+Result<std::unique_ptr<Buffer>> BufferType::allocate_for(std::size_t bytes,
+                                                         std::span<const PlacedTensor>) {
+  return allocate(bytes);
+}
+
 std::span<const Layout> BufferType::layouts() const {
   static const std::array<Layout, 1> kPlain = {Layout{}};
   return kPlain;

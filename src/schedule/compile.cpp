@@ -4,6 +4,7 @@
 #include "base/fail.h"
 #include "base/guarded.h"
 #include "schedule/compiled_plan.h"
+#include "schedule/device_run.h"
 #include "schedule/storage_users.h"
 
 namespace shunt {
@@ -110,9 +111,10 @@ Status CompiledPlan::prepare(std::span<const NodeId> kept) {
       if (cut_.segment_of[graph_->node(source).storage] != cut_.segment_of[id]) needed(source);
     }
   }
+  const std::vector<const BufferType*> memory = types_of(leaves_);
   for (std::size_t i = 0; i < cut_.segments.size(); ++i) {
     const Segment& segment = cut_.segments[i];
-    const SegmentView view{*graph_, segment.nodes, {outside.get(), graph_->size()}};
+    const SegmentView view{*graph_, segment.nodes, {outside.get(), graph_->size()}, memory};
     auto program = placement_.devices[static_cast<std::size_t>(segment.device)]->prepare(view);
     if (!program) return name_segment(std::move(program.error()), i);
     programs_.push_back(std::move(*program));

@@ -18,13 +18,20 @@ Result<std::unique_ptr<Buffer>> filled_buffer(BufferType& type, std::size_t byte
   return buffer;
 }
 
+std::vector<const BufferType*> types_of(std::span<const Address> addresses) {
+  std::vector<const BufferType*> types;
+  for (const Address& at : addresses) types.push_back(at ? &at.buffer->type() : nullptr);
+  return types;
+}
+
 Result<DeviceRun> DeviceRun::create(Device& device, const Graph& graph,
                                     std::span<const NodeId> nodes,
                                     std::span<const Address> addresses) {
   DeviceRun run;
   const auto kept = std::make_unique<bool[]>(graph.size());
   std::fill_n(kept.get(), graph.size(), true);
-  SHUNT_ASSIGN(run.program_, device.prepare({graph, nodes, {kept.get(), graph.size()}}));
+  const std::vector<const BufferType*> memory = types_of(addresses);
+  SHUNT_ASSIGN(run.program_, device.prepare({graph, nodes, {kept.get(), graph.size()}, memory}));
   Addresses where{addresses, {}};
   if (const std::size_t scratch = run.program_->needs().scratch_bytes; scratch > 0) {
     SHUNT_ASSIGN(run.scratch_, filled_buffer(device.memory(), scratch, std::byte{0}));

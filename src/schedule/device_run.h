@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <span>
+#include <vector>
 
 #include "shunt/device.h"
 
@@ -12,6 +13,9 @@ namespace shunt {
 /// A buffer that begins with `start` and holds `rest` in every byte behind it.
 Result<std::unique_ptr<Buffer>> filled_buffer(BufferType& type, std::size_t bytes, std::byte rest,
                                               std::span<const std::byte> start = {});
+
+/// The kinds of memory, null where there is no address: SegmentView::memory.
+std::vector<const BufferType*> types_of(std::span<const Address> addresses);
 
 /// Computed nodes as one segment, each result in memory. Belongs to one thread at a time; the
 /// device, the graph and the buffers must outlive it.

@@ -59,6 +59,18 @@ DeviceInfo CpuDevice::info() const {
   return info;
 }
 
+BufferType* CpuDevice::weight_memory(const Graph& graph, NodeId leaf) {
+  for (NodeId id = 0; id < graph.size(); ++id) {
+    const Node& node = graph.node(id);
+    const CpuKernel* kernel = node.op == nullptr ? nullptr : table_.find(*node.op);
+    if (kernel == nullptr) continue;
+    for (std::size_t s = 0; s < node.sources.size(); ++s) {
+      if (node.sources[s] == leaf && kernel->streams(s)) return &host_memory();
+    }
+  }
+  return nullptr;
+}
+
 Result<std::unique_ptr<Stream>> CpuDevice::open_stream() {
   return std::make_unique<CpuStream>();
 }

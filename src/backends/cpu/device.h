@@ -18,6 +18,8 @@ class CpuDevice final : public Device {
   }
   bool can_read(const BufferType& type) const override { return type.host_accessible(); }
   BufferType& memory() override { return host_memory(); }
+  /// Of its own, where matrices are multiplied with it: in huge pages, as files are not.
+  BufferType* weight_memory(const Graph& graph, NodeId leaf) override;
   Result<std::unique_ptr<Stream>> open_stream() override;
   Result<std::unique_ptr<Program>> prepare(const SegmentView& segment) override;
   /// Invalid for more threads than a CPU may have.

@@ -105,6 +105,9 @@ class CpuKernel : public Kernel {
   /// The source whose memory the result may take, if it has the same type, shape and strides; -1:
   /// none.
   virtual int in_place_source() const { return -1; }
+  /// Whether a source is read in whole, from memory to registers, and nearly all the time goes into
+  /// that if its rows are many: a weight had better lie in huge pages then.
+  virtual bool streams(std::size_t) const { return false; }
 };
 
 /// The kernels of one file kernels/OP.cpp, which defines `KernelList OP_kernels();`.

@@ -190,6 +190,7 @@ class Matmul final : public AnyCaseKernel {
  public:
   const Op& op() const override { return matmul_op(); }
   int phases() const override { return 2; }
+  bool streams(std::size_t source) const override { return source == 0; }
   std::int64_t items(const Call& call, int phase) const override {
     if (phase == 1) return Cut::of(call).items(call.result);
     const Sizes& x = call.sources[1].sizes;

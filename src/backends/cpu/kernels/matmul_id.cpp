@@ -128,6 +128,7 @@ class MatmulId final : public AnyCaseKernel {
  public:
   const Op& op() const override { return matmul_id_op(); }
   int phases() const override { return 2; }
+  bool streams(std::size_t source) const override { return source == 0; }
   std::int64_t items(const Call& call, int phase) const override {
     if (phase == 0) return 1;
     return ceil_div(call.result.sizes[0], kTileRows) * call.sources[0].sizes[2];
