@@ -2,6 +2,7 @@
 // drift apart.
 #pragma once
 
+#include <span>
 #include <unordered_map>
 #include <vector>
 
@@ -13,13 +14,27 @@ namespace shunt {
 /// A node as a kernel is asked about it.
 class NodeView {
  public:
-  NodeView(const Graph& graph, NodeId id) : graph_(&graph), node_(&graph.node(id)) {}
+  /// `memory` as SegmentView has it.
+  NodeView(const Graph& graph, NodeId id, std::span<const BufferType* const> memory = {})
+      : graph_(&graph), node_(&graph.node(id)), memory_(memory) {}
   const Node& node() const { return *node_; }
   const Tensor& result() const { return node_->result; }
   bool has_source(std::size_t i) const {
     return i < node_->sources.size() && node_->sources[i] != kNoNode;
   }
   const Tensor& source(std::size_t i) const { return graph_->node(node_->sources[i]).result; }
+  /// The kind of memory of a source that is a leaf, or a view of one; null if that is not known.
+  const BufferType* source_memory(std::size_t i) const {
+    return memory_.empty() ? nullptr : memory_[graph_->node(node_->sources[i]).storage];
+  }
+  /// What a source is a view of, or itself.
+  const Tensor& owner(std::size_t i) const {
+    return graph_->node(graph_->node(node_->sources[i]).storage).result;
+  }
+  /// Whether a source is a view.
+  bool is_view(std::size_t i) const {
+    return graph_->node(node_->sources[i]).storage != node_->sources[i];
+  }
   template <class P>
   const P& params() const {
     return node_->params.get<P>();
@@ -28,6 +43,7 @@ class NodeView {
  private:
   const Graph* graph_;
   const Node* node_;
+  std::span<const BufferType* const> memory_;
 };
 
 /// How one backend does one op. A backend derives its own interface from this, with what it takes

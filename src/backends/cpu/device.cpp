@@ -4,7 +4,10 @@
 
 #include <fmt/ranges.h>
 
+#include "backends/cpu/interleaved.h"
+#include "backends/cpu/interleaved_memory.h"
 #include "backends/cpu/peak_meter.h"
+#include "backends/cpu/simd/int8_lanes.h"
 #include "backends/cpu/simd/level.h"
 #include "base/cpu_topology.h"
 #include "base/fail.h"
@@ -59,16 +62,26 @@ DeviceInfo CpuDevice::info() const {
   return info;
 }
 
+bool CpuDevice::can_read(const BufferType& type) const {
+  return type.host_accessible() || &type == &interleaved_memory();
+}
+
 BufferType* CpuDevice::weight_memory(const Graph& graph, NodeId leaf) {
+  const Tensor& tensor = graph.node(leaf).result;
+  bool streamed = false;
+  bool interleaved = can_interleave(tensor) && simd::has_lanes(tensor.dtype);
   for (NodeId id = 0; id < graph.size(); ++id) {
     const Node& node = graph.node(id);
-    const CpuKernel* kernel = node.op == nullptr ? nullptr : table_.find(*node.op);
-    if (kernel == nullptr) continue;
+    if (node.op == nullptr) continue;
+    const CpuKernel* kernel = table_.find(*node.op);
     for (std::size_t s = 0; s < node.sources.size(); ++s) {
-      if (node.sources[s] == leaf && kernel->streams(s)) return &host_memory();
+      if (node.sources[s] == kNoNode || graph.node(node.sources[s]).storage != leaf) continue;
+      streamed |= kernel != nullptr && kernel->streams(s);
+      interleaved &= kernel != nullptr && kernel->reads_interleaved(s) && node.sources[s] == leaf;
     }
   }
-  return nullptr;
+  if (!streamed) return nullptr;
+  return interleaved ? &interleaved_memory() : &host_memory();
 }
 
 Result<std::unique_ptr<Stream>> CpuDevice::open_stream() {

@@ -16,9 +16,10 @@ class CpuDevice final : public Device {
   Support supports(const Graph& graph, NodeId node) const override {
     return table_.supports(graph, node);
   }
-  bool can_read(const BufferType& type) const override { return type.host_accessible(); }
+  bool can_read(const BufferType& type) const override;
   BufferType& memory() override { return host_memory(); }
-  /// Of its own, where matrices are multiplied with it: in huge pages, as files are not.
+  /// Of its own, where matrices are multiplied with it: in huge pages, as files are not, and
+  /// interleaved if all that use it can read that.
   BufferType* weight_memory(const Graph& graph, NodeId leaf) override;
   Result<std::unique_ptr<Stream>> open_stream() override;
   Result<std::unique_ptr<Program>> prepare(const SegmentView& segment) override;

@@ -20,6 +20,9 @@ struct TensorArg {
   Sizes sizes = {};
   std::array<std::int64_t, kMaxDims> strides = {};
   DType dtype = DType::kF32;
+  /// Rows lie interleaved (interleaved.h). `data` is where a group starts, and strides are those of
+  /// plain rows: row() gives no address then, but says by its distance to `data` which row it is.
+  bool interleaved = false;
 
   std::byte* row(std::int64_t i1, std::int64_t i2 = 0, std::int64_t i3 = 0) const {
     return data + i1 * strides[1] + i2 * strides[2] + i3 * strides[3];
@@ -105,6 +108,8 @@ class CpuKernel : public Kernel {
   /// The source whose memory the result may take, if it has the same type, shape and strides; -1:
   /// none.
   virtual int in_place_source() const { return -1; }
+  /// Whether it takes a source that is interleaved. If not, such a node is refused.
+  virtual bool reads_interleaved(std::size_t) const { return false; }
   /// Whether a source is read in whole, from memory to registers, and nearly all the time goes into
   /// that if its rows are many: a weight had better lie in huge pages then.
   virtual bool streams(std::size_t) const { return false; }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "backends/cpu/interleaved.h"
+#include "backends/cpu/interleaved_memory.h"
 #include "backends/cpu/simd/level.h"
 #include "base/fail.h"
 
@@ -52,6 +54,7 @@ struct Prepared {
   NodeId node = 0;
   const CpuKernel* kernel = nullptr;
   std::size_t scratch_slot = 0;
+  bool needs_scratch = false;
   bool staged = false;      // phase 0 makes a source's other form, and later phases read it
   bool staged_for = false;  // by a node before: there is no phase 0
 };
@@ -68,6 +71,14 @@ struct Staged {
 Status expect_outside(const Pool& pool) {
   if (!pool.at_work()) return ok();
   return invalid("a function that a run calls can't compile or run a plan on the same device");
+}
+
+/// Null if there is none.
+std::byte* host_data(const Address& at) {
+  if (!at) return nullptr;
+  const bool interleaved = &at.buffer->type() == &interleaved_memory();
+  std::byte* data = interleaved ? interleaved_data(*at.buffer) : at.buffer->host_data();
+  return data == nullptr ? nullptr : data + at.offset;
 }
 
 class CpuProgram;
@@ -145,9 +156,11 @@ class CpuProgram final : public Program {
         return fail(ErrorCode::kUnsupported, "{}: no CPU kernel", graph_.describe(id));
       if (node.sources.size() > kMaxSources)
         return invalid("{}: too many sources", graph_.describe(id));
-      const NodeView view(graph_, id);
+      const NodeView view(graph_, id, segment.memory);
+      SHUNT_TRY(check_layouts(view, *kernel, id));
       Prepared prepared{id, kernel, 0};
       const std::size_t scratch = kernel->scratch(view);
+      prepared.needs_scratch = scratch > 0;
       std::optional<Staged> staged;
       if (const auto form = kernel->staging(view)) {
         staged = Staged{kernel, node.sources[form->source], *form};
@@ -195,6 +208,15 @@ class CpuProgram final : public Program {
   std::size_t slot_bytes() const { return slot_bytes_; }
 
  private:
+  Status check_layouts(const NodeView& view, const CpuKernel& kernel, NodeId id) const {
+    for (std::size_t s = 0; s < view.node().sources.size(); ++s) {
+      if (!view.has_source(s) || !is_interleaved(view, s)) continue;
+      if (kernel.reads_interleaved(s) && !view.is_view(s)) continue;
+      return fail(ErrorCode::kUnsupported, "{}: source {} lies in {}, which it can't read",
+                  graph_.describe(id), s, view.source_memory(s)->name());
+    }
+    return ok();
+  }
   static bool same_layout(const Tensor& a, const Tensor& b) {
     return a.dtype == b.dtype && a.shape == b.shape && a.strides == b.strides;
   }
@@ -210,10 +232,11 @@ class CpuProgram final : public Program {
 
 TensorArg CpuBinding::argument(const Tensor& tensor, const Address& address) const {
   TensorArg argument;
-  argument.data = address.buffer->host_data() + address.offset;
+  argument.data = host_data(address);
   argument.sizes = max_sizes(tensor.shape);
   argument.strides = tensor.strides;
   argument.dtype = tensor.dtype;
+  argument.interleaved = &address.buffer->type() == &interleaved_memory() && can_interleave(tensor);
   return argument;
 }
 
@@ -242,7 +265,7 @@ Status CpuBinding::bind(const Addresses& addresses) {
       if (node.sources[s] == kNoNode) continue;
       const Tensor& tensor = graph.node(node.sources[s]).result;
       const Address& at = addresses.nodes[node.sources[s]];
-      if (!at || at.buffer->host_data() == nullptr) {
+      if (host_data(at) == nullptr) {
         return fail(ErrorCode::kInternal, "{}: source {} has no address",
                     graph.describe(prepared.node), s);
       }
@@ -251,7 +274,7 @@ Status CpuBinding::bind(const Addresses& addresses) {
       reads.push_back(range(tensor, call.sources[s]));
     }
     const Address& at = addresses.nodes[prepared.node];
-    if (!at || at.buffer->host_data() == nullptr) {
+    if (host_data(at) == nullptr) {
       return fail(ErrorCode::kInternal, "{}: its result has no address",
                   graph.describe(prepared.node));
     }
@@ -261,7 +284,7 @@ Status CpuBinding::bind(const Addresses& addresses) {
     call.params = &node.params;
     call.run = &state_;
     Range scratch;
-    if (addresses.scratch && prepared.kernel->scratch(NodeView(graph, prepared.node)) > 0) {
+    if (addresses.scratch && prepared.needs_scratch) {
       call.scratch = addresses.scratch.buffer->host_data() + addresses.scratch.offset +
                      prepared.scratch_slot * program_.slot_bytes();
       scratch = {call.scratch, call.scratch + program_.slot_bytes()};

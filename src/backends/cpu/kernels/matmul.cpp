@@ -1,3 +1,4 @@
+#include "backends/cpu/interleaved_memory.h"
 #include "backends/cpu/kernels/matmul_float.h"
 #include "backends/cpu/kernels/matmul_int8.h"
 #include "backends/cpu/kernels/tile.h"
@@ -28,19 +29,27 @@ std::int64_t few_columns(DType w, bool plain) {
                                            : kFewColumns;
 }
 
+/// Whether weights are multiplied as integers.
+bool as_integers(DType w, bool plain, bool interleaved) {
+  return interleaved ? simd::has_lanes(w) : plain && simd::has_codes(w);
+}
+
+RoundedColumns rounded_columns(const Call& call) {
+  return RoundedColumns::of(call.sources[1].sizes, call.sources[0].dtype,
+                            call.sources[0].interleaved);
+}
+
 Way way_of(const Call& call) {
   const TensorArg& w = call.sources[0];
   const bool plain = has_plain_rows(w);
-  if (plain && simd::has_codes(w.dtype)) return Way::kIntegers;
+  if (as_integers(w.dtype, plain, w.interleaved)) return Way::kIntegers;
   if (call.sources[1].sizes[1] <= few_columns(w.dtype, plain)) return Way::kFew;
   return plain && simd::is_float_weight(w.dtype) ? Way::kPacked : Way::kTile;
 }
 
 /// Whether all columns are multiplied while rows are decoded in registers.
 bool few_at_once(const Call& call, Way way) {
-  if (way == Way::kFew) return true;
-  const simd::Int8Need need = simd::int8_need(call.sources[0].dtype);
-  return way == Way::kIntegers && call.sources[1].sizes[1] <= simd::few_columns(need);
+  return way == Way::kFew || (way == Way::kIntegers && rounded_columns(call).few());
 }
 
 /// Where an item lies in the result.
@@ -63,8 +72,8 @@ struct Cut {
     const TensorArg& w = call.sources[0];
     switch (way_of(call)) {
       case Way::kIntegers: {
-        const auto few = simd::few_columns(simd::int8_need(w.dtype));
-        if (y[1] <= few) return {kDotItemRows, few};
+        const RoundedColumns columns = rounded_columns(call);
+        if (columns.few()) return {kDotItemRows, columns.few_columns()};
         return {simd::kInt8Rows, many_columns(y, simd::kInt8Rows, simd::kManyColumns)};
       }
       case Way::kFew:
@@ -135,11 +144,10 @@ std::int64_t x_slice(const Call& call, const Tile& t) {
 /// Of a call whose phase 0 has rounded x.
 void multiply_integers(const Call& call, const Tile& t, std::byte* scratch) {
   const Operands in(call, t);
-  const auto columns = RoundedColumns::of(call.sources[1].sizes, in.w.dtype);
+  const RoundedColumns columns = rounded_columns(call);
   const std::byte* rounded = call.scratch + x_slice(call, t) * columns.slice_bytes();
   if (columns.few()) {
-    return simd::multiply_few(in.w.dtype, in.w.data, in.w.strides[1], t.rows, rounded, t.columns,
-                              in.w.sizes[0], in.y, in.y_stride);
+    return multiply_few_rounded(in.w, t.rows, columns, rounded, in.y, in.y_stride);
   }
   multiply_rounded(in.w, t.rows, columns, rounded, t.column, t.columns, in.y, in.y_stride, scratch);
 }
@@ -190,6 +198,7 @@ class Matmul final : public AnyCaseKernel {
  public:
   const Op& op() const override { return matmul_op(); }
   int phases() const override { return 2; }
+  bool reads_interleaved(std::size_t source) const override { return source == 0; }
   bool streams(std::size_t source) const override { return source == 0; }
   std::int64_t items(const Call& call, int phase) const override {
     if (phase == 1) return Cut::of(call).items(call.result);
@@ -197,7 +206,7 @@ class Matmul final : public AnyCaseKernel {
     const DType w = call.sources[0].dtype;
     switch (way_of(call)) {
       case Way::kIntegers:
-        return x[2] * x[3] * RoundedColumns::of(x, w).groups();
+        return rounded_columns(call).items();
       case Way::kPacked:
         return x[2] * x[3] * PackedColumns::of(x, w).groups();
       default:
@@ -209,7 +218,13 @@ class Matmul final : public AnyCaseKernel {
   std::int64_t grain(const Call& call, int phase) const override {
     constexpr std::int64_t kWorthTaking = 65536;
     const std::int64_t k = call.sources[0].sizes[0];
-    if (phase == 0) return grain_for(k);
+    if (phase == 0) {
+      constexpr std::int64_t kWorthRounding = 2048;  // elements
+      if (way_of(call) != Way::kIntegers) return grain_for(k);
+      const RoundedColumns columns = rounded_columns(call);
+      return std::max<std::int64_t>(
+          1, kWorthRounding / std::max<std::int64_t>(1, columns.piece() * columns.together()));
+    }
     const Cut cut = Cut::of(call);
     const std::int64_t columns = std::min(cut.columns, call.result.sizes[1]);
     return std::max<std::int64_t>(1,
@@ -219,32 +234,37 @@ class Matmul final : public AnyCaseKernel {
   std::optional<Staging> staging(const NodeView& node) const override {
     if (scratch(node) == 0) return {};
     const DType w = node.source(0).dtype;
-    if (!simd::has_codes(w)) {
-      return Staging{1, 64 + static_cast<std::int64_t>(simd::float_word(w))};
+    const bool interleaved = is_interleaved(node, 0);
+    if (!as_integers(w, true, interleaved)) {
+      return Staging{1, 128 + static_cast<std::int64_t>(simd::float_word(w))};
     }
-    const simd::Int8Need need = simd::int8_need(w);  // below 64
-    return Staging{1, (static_cast<std::int64_t>(need.order) * 4 + need.scales) * 4 + need.mins};
+    const simd::Int8Need need = interleaved ? simd::lanes_need(w) : simd::int8_need(w);
+    const std::int64_t number =
+        (static_cast<std::int64_t>(need.order) * 4 + need.scales) * 4 + need.mins;  // below 64
+    return Staging{1, (interleaved ? 64 : 0) + number};
   }
   std::size_t scratch(const NodeView& node) const override {
     const Tensor& w = node.source(0);
-    if (!plain_rows(w)) return 0;
+    const bool interleaved = is_interleaved(node, 0);
+    const bool plain = !interleaved && plain_rows(w);
     const Sizes x = max_sizes(node.source(1).shape);
-    if (simd::is_float_weight(w.dtype)) {
+    if (plain && simd::is_float_weight(w.dtype)) {
       if (x[1] <= few_columns(w.dtype, true)) return 0;
       return static_cast<std::size_t>(PackedColumns::of(x, w.dtype).bytes());
     }
-    if (!simd::has_codes(w.dtype)) return 0;
-    RoundedColumns columns = RoundedColumns::of(x, w.dtype);
+    if (!as_integers(w.dtype, plain, interleaved)) return 0;
+    RoundedColumns columns = RoundedColumns::of(x, w.dtype, interleaved);
     const std::int64_t many = columns.bytes();
-    columns.n = std::min(columns.n, simd::few_columns(columns.need));  // a run may have fewer
+    columns.n = std::min(columns.n, columns.few_columns());  // a run may have fewer
     return static_cast<std::size_t>(std::max(many, columns.bytes()));
   }
   std::size_t worker_scratch(const NodeView& node) const override {
     const auto floats = [](std::int64_t n) { return static_cast<std::size_t>(n) * sizeof(float); };
     const Tensor& w = node.source(0);
-    const bool plain = plain_rows(w);
+    const bool interleaved = is_interleaved(node, 0);
+    const bool plain = !interleaved && plain_rows(w);
     const bool plain_x = view_f32_bytes(node.source(1), 1) == 0;
-    if (plain && simd::has_codes(w.dtype)) {
+    if (as_integers(w.dtype, plain, interleaved)) {
       return std::max(static_cast<std::size_t>(kRoundedScratch),
                       plain_x ? 0 : floats(rounding_floats(w.size(0))));
     }
@@ -298,9 +318,10 @@ class Matmul final : public AnyCaseKernel {
                               std::byte* scratch) {
     const TensorArg& x = call.sources[1];
     const DType w = call.sources[0].dtype;
+    const bool integers = way_of(call) == Way::kIntegers;
     for (std::int64_t item = begin; item < end; ++item) {
-      if (simd::has_codes(w)) {
-        round_columns(x, RoundedColumns::of(x.sizes, w), item, call.scratch, as_f32(scratch));
+      if (integers) {
+        round_columns(x, rounded_columns(call), item, call.scratch, as_f32(scratch));
       } else {
         pack_group(x, PackedColumns::of(x.sizes, w), item, call.scratch, as_f32(scratch));
       }

@@ -1,66 +1,118 @@
 // The part of matmul that multiplies quantised weights with activations rounded to 8 bits
-// (simd/int8.h). Columns of x are rounded once, into shared scratch, in a phase of its own; all
-// matrices that x is multiplied with can use them.
+// (simd/int8.h, simd/int8_lanes.h). Columns of x are rounded once, into shared scratch, in a phase
+// of its own; all matrices that x is multiplied with can use them.
 #pragma once
 
 #include "backends/cpu/kernels/rows.h"
 #include "backends/cpu/simd/int8.h"
+#include "backends/cpu/simd/int8_lanes.h"
 
 namespace shunt::cpu {
 
-/// Where rounded columns of x [k, n, ...] lie in scratch: one after the other where they are few,
-/// else in groups.
+/// With more columns than this, groups of interleaved rows are decoded once for all of them.
+inline constexpr std::int64_t kFewLaneColumns = 16;
+
+/// Where rounded columns of x [k, n, ...] lie in scratch: of interleaved weights in groups, of
+/// plain ones one after the other where they are few, else in groups, too.
 struct RoundedColumns {
   std::int64_t k = 0;
   std::int64_t n = 0;       ///< columns of a slice
   std::int64_t slices = 0;  ///< of x
   simd::Int8Need need;
+  bool lanes = false;  ///< weights are interleaved
 
-  static RoundedColumns of(const Sizes& x, DType w) {
-    return {x[0], x[1], x[2] * x[3], simd::int8_need(w)};
+  static RoundedColumns of(const Sizes& x, DType w, bool interleaved) {
+    return {x[0], x[1], x[2] * x[3], interleaved ? simd::lanes_need(w) : simd::int8_need(w),
+            interleaved};
   }
-  bool few() const { return n <= simd::few_columns(need); }
-  /// Items that are rounded at once, of a slice.
-  std::int64_t groups() const { return few() ? n : ceil_div(n, simd::kManyColumns); }
+  std::int64_t few_columns() const { return lanes ? kFewLaneColumns : simd::few_columns(need); }
+  bool few() const { return n <= few_columns(); }
+  /// Columns of a group, the last of which may have fewer.
+  std::int64_t together() const {
+    if (!few()) return simd::kManyColumns;
+    if (!lanes || n == 0) return 1;
+    return ceil_div(n, ceil_div(n, simd::most_lane_columns()));
+  }
+  /// Of a slice.
+  std::int64_t groups() const { return ceil_div(n, together()); }
+  std::int64_t block_bytes() const {
+    return lanes ? simd::lane_block_bytes(need, together()) : simd::many_block_bytes(need);
+  }
   std::int64_t group_bytes() const {
-    if (few()) return simd::few_bytes(k);
-    return ceil_div(k / simd::kInt8Block * simd::many_block_bytes(need), 64) * 64;
+    if (few() && !lanes) return simd::few_bytes(k);
+    return ceil_div(k / simd::kInt8Block * block_bytes(), 64) * 64;
   }
   std::int64_t slice_bytes() const { return groups() * group_bytes(); }
   std::int64_t bytes() const { return slices * slice_bytes(); }
+
+  /// Elements of k that are rounded at once: a group in pieces where its blocks lie one after the
+  /// other.
+  std::int64_t piece() const { return few() && !lanes ? std::max<std::int64_t>(k, 1) : kPiece; }
+  std::int64_t pieces() const { return ceil_div(k, piece()); }
+  /// What can be rounded on its own, of all slices.
+  std::int64_t items() const { return slices * groups() * pieces(); }
+
+  static constexpr std::int64_t kPiece = 2 * simd::kInt8Depth;
 };
 
 /// Floats of a worker's scratch that rounding columns of x takes, unless they are F32 in a row.
 inline std::int64_t rounding_floats(std::int64_t k) {
-  return std::max(k, simd::kManyColumns * simd::kInt8Depth);
+  return std::max(k, std::max(simd::kManyColumns, simd::most_lane_columns()) * simd::kInt8Depth);
 }
 
-/// Rounds group `item` of x, counted over all slices.
+/// Rounds item number `item` of x.
 inline void round_columns(const TensorArg& x, const RoundedColumns& to, std::int64_t item,
                           std::byte* scratch, float* room) {
-  const std::int64_t slice = item / to.groups();
-  const std::int64_t group = item % to.groups();
-  std::byte* at = scratch + item * to.group_bytes();
+  const std::int64_t first_element = item % to.pieces() * to.piece();
+  const std::int64_t number = item / to.pieces();
+  const std::int64_t slice = number / to.groups();
+  const std::int64_t group = number % to.groups();
   const auto column = [&](std::int64_t c) {
     return x.row(c, slice % x.sizes[2], slice / x.sizes[2]);
   };
   const bool plain = x.dtype == DType::kF32 && has_plain_rows(x);
-  if (to.few()) {
-    return simd::quantize_few(view_f32(x, column(group), 0, to.k, room), to.k, to.need, at);
+  if (to.few() && !to.lanes) {
+    return simd::quantize_few(view_f32(x, column(group), 0, to.k, room), to.k, to.need,
+                              scratch + number * to.group_bytes());
   }
-  const std::int64_t first_column = group * simd::kManyColumns;
-  const std::int64_t count = std::min(simd::kManyColumns, to.n - first_column);
-  if (plain) {
-    const std::int64_t stride = x.strides[1] / static_cast<std::int64_t>(sizeof(float));
-    return simd::quantize_many(as_f32(column(first_column)), stride, count, to.k, to.need, at);
-  }
-  for (std::int64_t first = 0; first < to.k; first += simd::kInt8Depth) {
-    const std::int64_t depth = std::min(simd::kInt8Depth, to.k - first);
-    for (std::int64_t c = 0; c < count; ++c) {
-      read_f32(x, column(first_column + c), first, depth, room + c * simd::kInt8Depth);
+  const std::int64_t together = to.together();
+  const std::int64_t first_column = group * together;
+  const std::int64_t count = std::min(together, to.n - first_column);
+  const std::int64_t end = std::min(first_element + to.piece(), to.k);
+  const std::int64_t step = plain ? to.piece() : simd::kInt8Depth;
+  for (std::int64_t first = first_element; first < end; first += step) {
+    const std::int64_t depth = std::min(step, end - first);
+    const float* values = room;
+    std::int64_t stride = simd::kInt8Depth;
+    if (plain) {
+      values = as_f32(column(first_column)) + first;
+      stride = x.strides[1] / static_cast<std::int64_t>(sizeof(float));
+    } else {
+      for (std::int64_t c = 0; c < count; ++c) {
+        read_f32(x, column(first_column + c), first, depth, room + c * simd::kInt8Depth);
+      }
     }
-    simd::quantize_many(room, simd::kInt8Depth, count, depth, to.need,
-                        at + first / simd::kInt8Block * simd::many_block_bytes(to.need));
+    simd::quantize_lanes(
+        values, stride, count, together, depth, to.need,
+        scratch + number * to.group_bytes() + first / simd::kInt8Block * to.block_bytes());
+  }
+}
+
+/// y[r + c * y_stride] for rows of w from w.data on and all columns of a slice that has few.
+inline void multiply_few_rounded(const TensorArg& w, std::int64_t rows, const RoundedColumns& x,
+                                 const std::byte* slice, float* y, std::int64_t y_stride) {
+  if (!x.lanes) {
+    return simd::multiply_few(w.dtype, w.data, w.strides[1], rows, slice, x.n, x.k, y, y_stride);
+  }
+  // Rows stay in the caches for the next group of columns.
+  const std::int64_t step = x.groups() == 1 ? rows : kGroupRows;
+  for (std::int64_t r = 0; r < rows; r += step) {
+    for (std::int64_t g = 0; g < x.groups(); ++g) {
+      const std::int64_t c = g * x.together();
+      simd::multiply_lanes(w.dtype, w.data + r * w.strides[1], std::min(step, rows - r),
+                           slice + g * x.group_bytes(), std::min(x.together(), x.n - c), x.k,
+                           y + r + c * y_stride, y_stride);
+    }
   }
 }
 
@@ -70,19 +122,27 @@ inline constexpr std::int64_t kRoundedTileFloats = simd::kInt8Rows * simd::kMany
 inline constexpr std::int64_t kRoundedScratch =
     simd::kInt8PanelBytes + kRoundedTileFloats * static_cast<std::int64_t>(sizeof(float));
 
-/// y[r + c * y_stride] for `rows` (at most kInt8Rows) rows of w (plain rows, from w.data on) and
-/// `columns` of a slice of rounded columns from `first`, a multiple of kManyColumns.
+/// y[r + c * y_stride] for `rows` (at most kInt8Rows) rows of w (from w.data on, whole groups if
+/// they are interleaved) and `columns` of a slice of rounded columns from `first`, a multiple of
+/// kManyColumns.
 inline void multiply_rounded(const TensorArg& w, std::int64_t rows, const RoundedColumns& x,
                              const std::byte* slice, std::int64_t first, std::int64_t columns,
                              float* y, std::int64_t y_stride, std::byte* scratch) {
   float* tile = reinterpret_cast<float*>(scratch + simd::kInt8PanelBytes);
   const DTypeTrait& type = trait(w.dtype);
-  const std::int64_t block_bytes = simd::many_block_bytes(x.need);
+  const std::int64_t block_bytes = x.block_bytes();
+  // What the first of so many rows take up to a place in k lies before that place.
+  const std::int64_t together = x.lanes ? kGroupRows : 1;
   for (std::int64_t k = 0; k < x.k; k += simd::kInt8Depth) {
     const std::int64_t depth = std::min(simd::kInt8Depth, x.k - k);
-    simd::decode_panel(
-        w.dtype, w.data + k / type.block_elements * static_cast<std::int64_t>(type.block_bytes),
-        w.strides[1], rows, depth, scratch);
+    const std::byte* from =
+        w.data + together * (k / type.block_elements * static_cast<std::int64_t>(type.block_bytes));
+    if (x.lanes) {
+      simd::decode_lanes(w.dtype, from, kGroupRows * w.strides[1], rows / kGroupRows, depth,
+                         scratch);
+    } else {
+      simd::decode_panel(w.dtype, from, w.strides[1], rows, depth, scratch);
+    }
     for (std::int64_t c = 0; c < columns; c += simd::kManyColumns) {
       const std::int64_t here = std::min(simd::kManyColumns, columns - c);
       const std::byte* group = slice + (first + c) / simd::kManyColumns * x.group_bytes() +

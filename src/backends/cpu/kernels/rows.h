@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "backends/cpu/interleaved.h"
 #include "backends/cpu/kernel.h"
 #include "backends/cpu/simd/convert.h"
 #include "tensor/formats/half.h"
@@ -80,7 +81,8 @@ void for_each_piece(const TensorArg& tensor, std::int64_t begin, std::int64_t en
 }
 
 inline bool has_plain_rows(const TensorArg& tensor) {
-  return tensor.strides[0] == static_cast<std::int64_t>(trait(tensor.dtype).block_bytes);
+  return !tensor.interleaved &&
+         tensor.strides[0] == static_cast<std::int64_t>(trait(tensor.dtype).block_bytes);
 }
 
 /// Where element `first` (the start of a block) of a row is.
@@ -108,9 +110,28 @@ inline void copy_elements(const std::byte* from, std::int64_t from_stride, std::
   }
 }
 
+/// `count` elements from `first` (the start of a block) of a row that lies interleaved, as they lie
+/// in a plain one.
+inline void separate(const TensorArg& tensor, const std::byte* row, std::int64_t first,
+                     std::int64_t count, std::byte* to) {
+  const std::int64_t number = (row - tensor.data) / tensor.strides[1];
+  const std::byte* group = tensor.data + number / kGroupRows * kGroupRows * tensor.strides[1];
+  separate_row(tensor.dtype, group, number % kGroupRows, first, count, to);
+}
+
 /// `count` elements from `first` (the start of a block) of a row to F32 in `to`.
 inline void read_f32(const TensorArg& tensor, std::byte* row, std::int64_t first,
                      std::int64_t count, float* to) {
+  if (tensor.interleaved) {
+    constexpr std::int64_t kHere = 256;
+    alignas(64) std::byte plain[kHere * sizeof(float)];
+    for (std::int64_t i = 0; i < count; i += kHere) {
+      const std::int64_t here = std::min(kHere, count - i);
+      separate(tensor, row, first + i, here, plain);
+      simd::decode(tensor.dtype, plain, to + i, here);
+    }
+    return;
+  }
   const std::byte* from = element(tensor, row, first);
   if (has_plain_rows(tensor)) return simd::decode(tensor.dtype, from, to, count);
   const DTypeTrait& type = trait(tensor.dtype);

@@ -91,6 +91,18 @@ HWY_INLINE VI dot4(VI sum, V8 w, V8 x) {
 }
 #endif
 
+/// The same with 4 bytes of x for all lanes.
+template <bool Offset>
+HWY_INLINE VI dot4_of_four(VI sum, V8 w, const std::byte* x) {
+  const auto* four = reinterpret_cast<const std::int32_t*>(x);
+#if HWY_TARGET == HWY_AVX3_DL
+  asm("vpdpbusd %2%{1to16%}, %1, %0" : "+v"(sum.raw) : "v"(w.raw), "m"(*four));
+  return sum;
+#else
+  return dot4<Offset>(sum, w, hn::BitCast(D8(), hn::Set(DI(), *four)));
+#endif
+}
+
 }  // namespace shunt::cpu::simd::HWY_NAMESPACE::codes
 HWY_AFTER_NAMESPACE();
 

@@ -10,14 +10,9 @@
 // After foreach_target.h, which includes this file once for each target.
 #include "backends/cpu/simd/code_table-inl.h"
 #include "backends/cpu/simd/int8_dot-inl.h"
+#include "backends/cpu/simd/int8_panel-inl.h"
 #include "backends/cpu/simd/int8_round-inl.h"
 #include "hwy/highway.h"
-
-// A panel has a record for each block of 32 elements of k: for 8 fours of elements the fours of all
-// 32 rows; then the rows' scales (one or two), then the rows' minimums (none, one or two). Columns
-// have one as well: for 8 fours of elements the fours of 6 columns; then the columns' scales; then,
-// by scale of the weights, what sums start from, or by minimum, sums times the scale.
-// So everything is read in the order it lies in, and sums of rows are lanes of a vector.
 
 HWY_BEFORE_NAMESPACE();
 namespace shunt::cpu::simd::HWY_NAMESPACE {
@@ -39,15 +34,10 @@ using namespace codes;
 
 inline constexpr std::size_t kRows = kInt8Rows;
 inline constexpr std::size_t kColumnsTogether = kManyColumns;
-inline constexpr std::size_t kFourBytes = kRows * 4;
-inline constexpr std::size_t kCodeBytes = 8 * kFourBytes;
 inline constexpr std::size_t kXFourBytes = kColumnsTogether * 4;
 inline constexpr std::size_t kXScalesAt = 8 * kXFourBytes;
 inline constexpr std::size_t kXSumsAt = kXScalesAt + kXFourBytes;
 
-constexpr std::size_t panel_block_bytes(std::size_t scales, std::size_t mins) {
-  return kCodeBytes + (scales + mins) * kFourBytes;
-}
 constexpr std::size_t x_block_bytes(std::size_t scales, std::size_t mins) {
   return kXSumsAt + (mins == 0 ? scales : mins) * kXFourBytes;
 }
@@ -299,32 +289,7 @@ Int8Need NeedOf(DType type) {
 
 void QuantizeMany(const float* x, std::size_t x_stride, std::size_t count, std::size_t k,
                   Int8Need need, std::byte* to) {
-  const auto scales = static_cast<std::size_t>(need.scales);
-  const auto mins = static_cast<std::size_t>(need.mins);
-  const std::size_t step = x_block_bytes(scales, mins);
-  const std::size_t runs = mins == 0 ? scales : mins;
-  const std::size_t run = 32 / runs;
-  for (std::size_t first = 0; first < k; first += 32, to += step) {
-    for (std::size_t c = 0; c < count; ++c) {
-      const Rounded block = round_block(x + c * x_stride + first);
-      for (std::size_t four = 0; four < 8; ++four) {
-        std::memcpy(to + four * kXFourBytes + 4 * c, block.bytes + 4 * four, 4);
-      }
-      std::memcpy(to + kXScalesAt + 4 * c, &block.scale, 4);
-      for (std::size_t i = 0; i < runs; ++i) {
-        std::int32_t sum = 0;
-        for (std::size_t e = 0; e < run; ++e) sum += block.bytes[i * run + e];
-        std::byte* at = to + kXSumsAt + i * kXFourBytes + 4 * c;
-        if (mins == 0) {
-          sum *= -128;
-          std::memcpy(at, &sum, 4);
-        } else {
-          const float scaled = block.scale * static_cast<float>(sum);
-          std::memcpy(at, &scaled, 4);
-        }
-      }
-    }
-  }
+  quantize_columns(x, x_stride, count, kColumnsTogether, k, need, to);
 }
 
 #endif  // HWY_TARGET == HWY_SCALAR

@@ -1,0 +1,52 @@
+// How rows of a matrix lie interleaved, 16 at a time: the layout in which the CPU multiplies
+// weights fastest. Of 16 neighbouring rows (a group) come the first blocks, then the second ones,
+// and so on; of 16 blocks the first words of each field, then the second ones. A word has the bytes
+// that a lane of a vector is made from. So a vector of words holds 16 rows, everything is read in
+// the order it lies in, and no sum is taken over lanes. It takes as many bytes as plain rows do.
+//
+// For example Q4_0, whose block is an F16 and 16 bytes of nibbles: 16 scales, then the first four
+// bytes of 16 rows, the second four, the third four, the last four.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "shunt/tensor.h"
+
+namespace shunt::cpu {
+
+/// Rows of a group.
+inline constexpr std::int64_t kGroupRows = 16;
+
+/// Bytes of a block that are words of one size.
+struct BlockField {
+  std::uint16_t offset = 0;  ///< in the block; 16 times as far in a group's
+  std::uint16_t bytes = 0;
+  std::uint16_t word = 4;  ///< bytes: 1, 2 or 4
+};
+
+/// How the blocks of a type are interleaved.
+struct BlockFields {
+  std::int64_t elements = 0;  ///< of a block; two of BF16 are one
+  std::int64_t bytes = 0;
+  std::span<const BlockField> fields;  ///< in order, without gaps; none: it is never interleaved
+};
+BlockFields block_fields(DType type);
+
+/// Whether a tensor may be interleaved: its rows are plain and in whole groups and blocks.
+bool can_interleave(const Tensor& tensor);
+
+/// Bytes of a row, plain or in a group.
+std::int64_t interleaved_row_bytes(DType type, std::int64_t k);
+
+/// A group of 16 rows of k elements, which lie one after the other, both ways. Nothing overlaps.
+void interleave_rows(DType type, std::int64_t k, const std::byte* plain, std::byte* group);
+void separate_rows(DType type, std::int64_t k, const std::byte* group, std::byte* plain);
+/// Where in a group byte number `at` of its plain rows lies.
+std::size_t interleaved_at(DType type, std::int64_t k, std::size_t at);
+/// `count` elements from `first` (whole blocks) of row `row` of a group, plain.
+void separate_row(DType type, const std::byte* group, std::int64_t row, std::int64_t first,
+                  std::int64_t count, std::byte* plain);
+
+}  // namespace shunt::cpu

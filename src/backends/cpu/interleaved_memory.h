@@ -1,0 +1,20 @@
+// Host memory whose matrices lie interleaved (interleaved.h).
+#pragma once
+
+#include <memory>
+
+#include "device/kernel_table.h"
+#include "shunt/device.h"
+
+namespace shunt::cpu {
+
+/// Matrices that allocate_for() is told of lie interleaved if can_interleave() says so, all else is
+/// plain. Exact; not host_accessible(), as its bytes are not those of plain memory.
+BufferType& interleaved_memory();
+/// Where a buffer of that type starts.
+std::byte* interleaved_data(Buffer& buffer);
+
+/// Whether a source lies interleaved, itself or what it is a view of.
+bool is_interleaved(const NodeView& node, std::size_t source);
+
+}  // namespace shunt::cpu
