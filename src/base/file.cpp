@@ -10,6 +10,7 @@
 #include <system_error>
 #include <utility>
 
+#include "base/aligned_bytes.h"
 #include "base/fail.h"
 
 namespace shunt {
@@ -51,6 +52,33 @@ MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
 MappedFile::~MappedFile() {
   // munmap takes what mmap gave, which was not const.
   if (!bytes_.empty()) ::munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size());
+}
+
+namespace {
+
+/// Advice about `bytes` at `first`, which starts at a page.
+void advise(std::uintptr_t first, std::size_t bytes, int advice) {
+  // Of a mapping that may only be read, and stays so.
+  if (bytes > 0) (void)::madvise(reinterpret_cast<void*>(first), bytes, advice);
+}
+
+}  // namespace
+
+void read_ahead(std::span<const std::byte> mapped) {
+#ifdef MADV_POPULATE_READ
+  const auto start = reinterpret_cast<std::uintptr_t>(mapped.data());
+  const std::uintptr_t first = start / page_size() * page_size();
+  advise(first, mapped.size() + (start - first), MADV_POPULATE_READ);
+#else
+  (void)mapped;
+#endif
+}
+
+void let_go(std::span<const std::byte> mapped) {
+  const auto start = reinterpret_cast<std::uintptr_t>(mapped.data());
+  const std::uintptr_t first = (start + page_size() - 1) / page_size() * page_size();
+  const std::uintptr_t last = (start + mapped.size()) / page_size() * page_size();
+  if (last > first) advise(first, last - first, MADV_DONTNEED);
 }
 
 Descriptor::~Descriptor() {
