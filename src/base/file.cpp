@@ -56,29 +56,31 @@ MappedFile::~MappedFile() {
 
 namespace {
 
-/// Advice about `bytes` at `first`, which starts at a page.
-void advise(std::uintptr_t first, std::size_t bytes, int advice) {
-  // Of a mapping that may only be read, and stays so.
-  if (bytes > 0) (void)::madvise(reinterpret_cast<void*>(first), bytes, advice);
+/// Bytes from the start of the page that the first byte is in.
+std::size_t bytes_before(std::span<const std::byte> mapped) {
+  return reinterpret_cast<std::uintptr_t>(mapped.data()) % page_size();
 }
 
 }  // namespace
 
 void read_ahead(std::span<const std::byte> mapped) {
 #ifdef MADV_POPULATE_READ
-  const auto start = reinterpret_cast<std::uintptr_t>(mapped.data());
-  const std::uintptr_t first = start / page_size() * page_size();
-  advise(first, mapped.size() + (start - first), MADV_POPULATE_READ);
+  if (mapped.empty()) return;
+  const std::size_t before = bytes_before(mapped);
+  // madvise takes what is not const; the mapping may only be read, and stays so.
+  auto* start = const_cast<std::byte*>(mapped.data()) - before;
+  (void)::madvise(start, before + mapped.size(), MADV_POPULATE_READ);
 #else
   (void)mapped;
 #endif
 }
 
 void let_go(std::span<const std::byte> mapped) {
-  const auto start = reinterpret_cast<std::uintptr_t>(mapped.data());
-  const std::uintptr_t first = (start + page_size() - 1) / page_size() * page_size();
-  const std::uintptr_t last = (start + mapped.size()) / page_size() * page_size();
-  if (last > first) advise(first, last - first, MADV_DONTNEED);
+  const std::size_t before = bytes_before(mapped);
+  const std::size_t skipped = before == 0 ? 0 : page_size() - before;
+  if (mapped.size() < skipped + page_size()) return;
+  auto* start = const_cast<std::byte*>(mapped.data()) + skipped;
+  forget_pages(start, mapped.size() - skipped);
 }
 
 Descriptor::~Descriptor() {
