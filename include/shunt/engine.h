@@ -69,6 +69,19 @@ struct DeviceErrorPolicy {
   std::function<void(std::string_view line)> say = {};
 };
 
+/// What the CPU computes with.
+enum class WeightMode : std::uint8_t {
+  /// Copies where that pays: if the CPU is the only device, and half of the memory that the system
+  /// has left is enough for them. Else the mapped file.
+  kAuto,
+  kMapped,  ///< the weights where they lie in the mapped file: processes share them, no time to
+            ///< load
+  kCopied,  ///< copies of those that the CPU is faster with in memory of its own, as it lays them
+            ///< out
+};
+/// "auto", "mapped", "copied".
+std::string_view to_string(WeightMode mode);
+
 struct LoadOptions {
   std::vector<std::string> devices;  ///< by name; empty: all
   /// Called now and then while weights are brought into memory, with bytes done and in all; may be
@@ -93,6 +106,9 @@ struct LoadOptions {
   /// Whether a weight whose type a device lacks may come to it in another type. What that cost is
   /// told to fallback.say, and is among the model's notes.
   Transcode transcode = Transcode::kPrecise;
+  /// How the CPU has its weights. With kAuto it is never an error that there is no memory to copy
+  /// them to; a note says so. With kCopied it is OutOfMemory.
+  WeightMode weights = WeightMode::kAuto;
   DeviceErrorPolicy on_device_error = {};
 };
 
@@ -126,7 +142,8 @@ class Model {
   Ledger predicted() const;
   /// What the loader decided about memory, a line a device: "test0: layers 0 to 11 (12 of 16), 1.2
   /// GiB of 1.4 GiB (64.0 MiB are left alone)"; then a line for each refusal of memory, for each
-  /// device that was left out, and for weights that came in another type.
+  /// device that was left out, for weights that came in another type, and for those that there was
+  /// no memory to copy to.
   std::vector<std::string> notes() const;
   /// Weights that their device has in another type than the file, in the order of the file, with
   /// what that cost. to_lines() makes sentences of them, which are among the notes.

@@ -10,6 +10,7 @@
 #include <system_error>
 #include <utility>
 
+#include "base/aligned_bytes.h"
 #include "base/fail.h"
 
 namespace shunt {
@@ -51,6 +52,35 @@ MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
 MappedFile::~MappedFile() {
   // munmap takes what mmap gave, which was not const.
   if (!bytes_.empty()) ::munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size());
+}
+
+namespace {
+
+/// Bytes from the start of the page that the first byte is in.
+std::size_t bytes_before(std::span<const std::byte> mapped) {
+  return reinterpret_cast<std::uintptr_t>(mapped.data()) % page_size();
+}
+
+}  // namespace
+
+void read_ahead(std::span<const std::byte> mapped) {
+#ifdef MADV_POPULATE_READ
+  if (mapped.empty()) return;
+  const std::size_t before = bytes_before(mapped);
+  // madvise takes what is not const; the mapping may only be read, and stays so.
+  auto* start = const_cast<std::byte*>(mapped.data()) - before;
+  (void)::madvise(start, before + mapped.size(), MADV_POPULATE_READ);
+#else
+  (void)mapped;
+#endif
+}
+
+void let_go(std::span<const std::byte> mapped) {
+  const std::size_t before = bytes_before(mapped);
+  const std::size_t skipped = before == 0 ? 0 : page_size() - before;
+  if (mapped.size() < skipped + page_size()) return;
+  auto* start = const_cast<std::byte*>(mapped.data()) + skipped;
+  forget_pages(start, mapped.size() - skipped);
 }
 
 Descriptor::~Descriptor() {

@@ -33,6 +33,13 @@ class MappedFile {
   std::span<const std::byte> bytes_;
 };
 
+/// Reads a part of a mapped file into memory, so that nobody waits for it later. A wish: what can't
+/// be read now comes when it is used.
+void read_ahead(std::span<const std::byte> mapped);
+/// Takes pages that lie wholly in a part of a mapped file out of this process's memory. They stay
+/// in the system's for as long as there is room, and come back when they are used.
+void let_go(std::span<const std::byte> mapped);
+
 /// Closes a file descriptor when it goes out of scope; -1 is none.
 class Descriptor {
  public:

@@ -5,6 +5,7 @@
 #include "base/fail.h"
 #include "base/guarded.h"
 #include "cli/session_flags.h"
+#include "engine/copied_weights.h"
 #include "engine/fitted_step.h"
 #include "engine/session_steps.h"
 #include "engine/vocabulary_from_gguf.h"
@@ -67,11 +68,13 @@ Result<PlacedStep> StepFlags::place() const {
         model->placement = std::move(load.placement);
         model->pins = std::move(load.pins);
         model->transcode = load.transcode;
+        model->weight_mode = load.weights;
         if (load.costs) model->costs = std::move(load.costs);
         model->rules_only = load.rules_only;
         model->stream_rows = load.stream_rows;
         FitRequest request;
         request.steps = session_steps(model->info, session_);
+        SHUNT_TRY(choose_copied(*model, request.steps));
         request.limits = device_limits(model->devices, load.memory_margin);
         auto fit = fit_model(*model, request);
         if (!fit) return std::move(fit.error()).with_context(*model_);
@@ -82,9 +85,12 @@ Result<PlacedStep> StepFlags::place() const {
         placed.step = std::move(fitted.step);
         placed.placement = std::move(fitted.placement);
         const Graph& graph = placed.step.graph;
-        placed.segments = cut_segments(graph, placed.placement, graph.outputs(),
-                                       planned_leaf_types(graph, placed.placement))
-                              .segments;
+        std::vector<const BufferType*> types = planned_leaf_types(graph, placed.placement);
+        for (const WeightLeaf& weight : placed.step.weights) {
+          const int home = placed.placement.decisions[weight.leaf].device;
+          types[weight.leaf] = &model->memory_type(*weight.info, home);
+        }
+        placed.segments = cut_segments(graph, placed.placement, graph.outputs(), types).segments;
         placed.notes = std::move(fit->notes);
         placed.measured = !model->costs->ops().empty();
         return placed;

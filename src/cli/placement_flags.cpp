@@ -16,6 +16,15 @@ Status read_transcode(const std::string& text, Transcode& transcode) {
   return invalid("\"{}\" is not never, precise or lossy", text);
 }
 
+Status read_weights(const std::string& text, WeightMode& mode) {
+  for (const WeightMode each : {WeightMode::kAuto, WeightMode::kMapped, WeightMode::kCopied}) {
+    if (to_string(each) != text) continue;
+    mode = each;
+    return ok();
+  }
+  return invalid("\"{}\" is not auto, mapped or copied", text);
+}
+
 constexpr std::int64_t kMostRows = std::int64_t{1} << 40;
 
 }  // namespace
@@ -25,6 +34,14 @@ void declare_transcode(Arguments& arguments, Transcode& transcode) {
                   "whether a device that lacks a weight's type gets it in another one: never, "
                   "precise (one at least as precise) or lossy (default precise)",
                   [&](const std::string& text) { return read_transcode(text, transcode); });
+}
+
+void declare_weights(Arguments& arguments, WeightMode& mode) {
+  arguments.value("--weights", "MODE",
+                  "what the CPU computes with: the file as it is mapped, copies, which are faster, "
+                  "or auto: copies if it is the only device and half of the memory that is left is "
+                  "enough (default auto)",
+                  [&](const std::string& text) { return read_weights(text, mode); });
 }
 
 void PlacementFlags::declare(Arguments& arguments) {
@@ -43,6 +60,7 @@ void PlacementFlags::declare(Arguments& arguments) {
                  "what was measured (shunt bench --save-costs) predicts times, not estimates",
                  costs_);
   declare_transcode(arguments, transcode_);
+  declare_weights(arguments, weights_);
   arguments.value("--memory-margin", "SIZE",
                   "memory of each device but the CPU to be left alone, such as 512MiB (default 5% "
                   "of what is free, at least 64MiB, at most a quarter)",
@@ -82,6 +100,7 @@ Status PlacementFlags::apply(LoadOptions& options) const {
   }
   options.pins = pins_;
   options.transcode = transcode_;
+  options.weights = weights_;
   options.memory_margin = memory_margin_;
   if (stream_rows_) options.stream_rows = *stream_rows_;
   options.rules_only = rules_only_;

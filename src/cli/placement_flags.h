@@ -12,6 +12,8 @@ namespace shunt::cli {
 
 /// Declares --transcode.
 void declare_transcode(Arguments& arguments, Transcode& transcode);
+/// Declares --weights.
+void declare_weights(Arguments& arguments, WeightMode& mode);
 
 class PlacementFlags {
  public:
@@ -19,8 +21,8 @@ class PlacementFlags {
   /// Invalid if a placement file is to be followed and something else decides, too.
   Status check() const;
   bool has_file() const { return placement_.has_value(); }
-  /// Fills in the placement file, pins, costs, the margin, what is streamed and what may be
-  /// transcoded. NotFound, Io or BadFile, naming the file.
+  /// Fills in the placement file, pins, costs, the margin, what is streamed, what may be
+  /// transcoded and how the CPU has its weights. NotFound, Io or BadFile, naming the file.
   Status apply(LoadOptions& options) const;
 
  private:
@@ -28,6 +30,7 @@ class PlacementFlags {
   std::vector<Pin> pins_;
   std::optional<std::string> costs_;
   Transcode transcode_ = Transcode::kPrecise;
+  WeightMode weights_ = WeightMode::kAuto;
   std::optional<std::uint64_t> memory_margin_;
   std::optional<std::int64_t> stream_rows_;
   bool rules_only_ = false;

@@ -41,6 +41,7 @@ class VerifyCommand final : public Command {
                      "most that an error may be (default by the types of an operation)",
                      verify_.threshold, 0.0);
     declare_transcode(arguments, transcode_);
+    declare_weights(arguments, weights_);
     arguments.number<std::size_t>("--top", "how many of the worst operations to show", top_);
     runtime_.declare(arguments);
     arguments.flag("--json", json_, "print JSON, with every operation");
@@ -73,6 +74,7 @@ class VerifyCommand final : public Command {
     LoadOptions load;
     load.devices = {against_};
     load.transcode = transcode_;
+    load.weights = weights_;
     load.progress = [&](std::uint64_t done, std::uint64_t total) { progress.show(done, total); };
     return Model::load(*model_, registry, load);
   }
@@ -109,6 +111,7 @@ class VerifyCommand final : public Command {
   std::optional<std::string> prompt_;
   std::size_t top_ = 10;
   Transcode transcode_ = Transcode::kPrecise;
+  WeightMode weights_ = WeightMode::kAuto;
   VerifyModelOptions verify_;
   RuntimeFlags runtime_;
   Options options_;

@@ -8,7 +8,6 @@
 #include "engine/fit_by_file.h"
 #include "engine/fit_note.h"
 #include "engine/fit_predict.h"
-#include "engine/weights_in_memory.h"
 
 namespace shunt {
 
@@ -170,12 +169,13 @@ class Fitter {
   /// file, or the first pin; empty without.
   std::string wish_at_fault(int device) const {
     if (!model_.placement) return pinned_[at(device)];
-    const bool mapped = uses_mapped_file(*model_.devices[at(device)]);
     std::map<NodeId, std::uint64_t> sizes;
     for (std::size_t i = 0; i < leaves_.size(); ++i) {
       const FitLeaf& leaf = leaves_[i];
       if (chosen_.homes[i] != device || leaf.there == device) continue;
-      if (leaf.is_cache() || !mapped) sizes[leaf.id] = leaf.on(device).bytes;
+      const bool allocated =
+          leaf.is_cache() || model_.memory_to_fill(*leaf.info, device) != nullptr;
+      if (allocated) sizes[leaf.id] = leaf.on(device).bytes;
     }
     const WantedOfDevice wanted = {names_[at(device)], takes_[at(device)].allocated(),
                                    request_.limits[at(device)].usable()};

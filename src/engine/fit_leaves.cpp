@@ -35,7 +35,9 @@ class LeafFinder {
       find_types(leaf);
       for (std::size_t d = 0; d < leaf.by_device.size(); ++d) {
         LeafOnDevice& here = leaf.by_device[d];
-        const BufferType& memory = model_.devices[d]->memory();
+        const BufferType& memory = leaf.is_cache()
+                                       ? model_.devices[d]->memory()
+                                       : model_.memory_type(*leaf.info, static_cast<int>(d));
         here.bytes = memory.size_of(here.tensor);
         here.can = can_compute(leaf.id, static_cast<int>(d));
         here.too_large = !endless_ && here.bytes > memory.max_size();

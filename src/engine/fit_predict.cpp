@@ -1,6 +1,7 @@
 #include "engine/fit_predict.h"
 
 #include <algorithm>
+#include <map>
 
 #include "base/fail.h"
 #include "engine/promised_memory.h"
@@ -14,8 +15,10 @@ namespace shunt {
 
 namespace {
 
-Result<std::uint64_t> bytes_side_by_side(std::span<const Tensor* const> tensors, Device& device) {
-  auto layout = side_by_side(device.memory(), tensors);
+Result<std::uint64_t> bytes_side_by_side(const BufferType& type,
+                                         std::span<const Tensor* const> tensors,
+                                         const Device& device) {
+  auto layout = side_by_side(type, tensors);
   if (layout) return layout->total();
   const std::string name = device.info().name;
   return std::move(layout.error()).with_device(name).with_context(name);
@@ -32,7 +35,6 @@ class Predictor {
         transcoded_(transcoded_at(leaves, homes)),
         devices_(bounds.of_used(model.devices)),
         stream_bytes_(bounds.of_used(bounds.most_streamed)),
-        promised_(model.devices),
         takes_(takes) {
     takes_.assign(model.devices.size(), {});
   }
@@ -43,7 +45,7 @@ class Predictor {
   }
 
   Status add_step(const std::shared_ptr<const StepGraph>& step) {
-    const std::vector<LeafMemory> memory = memory_of(*step);
+    const std::vector<LeafMemory> memory = promised_.promise(model_, *step, by_name_);
     SHUNT_ASSIGN(const auto graph, graph_of(step));
     SHUNT_ASSIGN(Placement placement, model_.place_step(*graph, memory, devices_, stream_bytes_));
     add_streamed(*graph, placement, memory);
@@ -64,8 +66,7 @@ class Predictor {
   Status add_leaves_on(int device) {
     const auto d = static_cast<std::size_t>(device);
     Device& home = *model_.devices[d];
-    const bool mapped = uses_mapped_file(home);
-    std::vector<const Tensor*> weights;
+    std::map<BufferType*, std::vector<const Tensor*>> weights;
     std::vector<const Tensor*> caches;
     for (std::size_t i = 0; i < leaves_.size(); ++i) {
       const FitLeaf& leaf = leaves_[i];
@@ -73,24 +74,18 @@ class Predictor {
       const Tensor* tensor = &leaf.on(device).tensor;
       if (leaf.is_cache()) {
         caches.push_back(tensor);
-      } else if (mapped) {
-        takes_[d].mapped += leaf.info->bytes;
+      } else if (BufferType* const memory = model_.memory_to_fill(*leaf.info, device)) {
+        weights[memory].push_back(tensor);
       } else {
-        weights.push_back(tensor);
+        takes_[d].mapped += leaf.info->bytes;
       }
     }
-    SHUNT_ASSIGN(takes_[d].weights, bytes_side_by_side(weights, home));
-    SHUNT_ASSIGN(takes_[d].cache, bytes_side_by_side(caches, home));
+    for (const auto& [memory, tensors] : weights) {
+      SHUNT_ASSIGN(const std::uint64_t bytes, bytes_side_by_side(*memory, tensors, home));
+      takes_[d].weights += bytes;
+    }
+    SHUNT_ASSIGN(takes_[d].cache, bytes_side_by_side(home.memory(), caches, home));
     return ok();
-  }
-
-  std::vector<LeafMemory> memory_of(const StepGraph& step) const {
-    std::vector<LeafMemory> memory;
-    for (const WeightLeaf& weight : step.weights)
-      memory.push_back({weight.leaf, promised_.on(by_name_.weights.at(weight.info))});
-    for (std::size_t i = 0; i < step.caches.size(); ++i)
-      memory.push_back({step.caches[i], promised_.on(by_name_.caches[i])});
-    return memory;
   }
 
   /// A step's graph with weights as they are at their homes.

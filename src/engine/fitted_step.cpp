@@ -18,17 +18,6 @@ std::size_t at(int index) {
   return static_cast<std::size_t>(index);
 }
 
-/// Weights and caches where they fit, as promises.
-std::vector<LeafMemory> promise(const StepGraph& step, const Homes& homes,
-                                const PromisedMemory& promised) {
-  std::vector<LeafMemory> memory;
-  for (const WeightLeaf& weight : step.weights)
-    memory.push_back({weight.leaf, promised.on(homes.weights.at(weight.info))});
-  for (std::size_t i = 0; i < step.caches.size(); ++i)
-    memory.push_back({step.caches[i], promised.on(homes.caches[i])});
-  return memory;
-}
-
 /// Makes a placement over some of the devices one over all of them.
 void count_all_devices(const ModelState& model, Placement& placement) {
   std::vector<int> index;
@@ -63,9 +52,9 @@ void list_conversions(const StepGraph& step, const Fit& fit, Placement& placemen
 Result<FittedStep> place_at_home(const ModelState& model, const StepShape& shape, const Fit& fit) {
   FittedStep placed;
   SHUNT_ASSIGN(placed.step, model.build(shape, fit.transcoded));
-  const PromisedMemory promised(model.devices);
+  PromisedMemory promised;
   SHUNT_ASSIGN(placed.placement,
-               model.place_step(placed.step.graph, promise(placed.step, fit.homes, promised),
+               model.place_step(placed.step.graph, promised.promise(model, placed.step, fit.homes),
                                 fit.devices, fit.stream_bytes));
   count_all_devices(model, placed.placement);
   list_conversions(placed.step, fit, placed.placement);

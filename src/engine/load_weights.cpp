@@ -1,11 +1,11 @@
 #include "engine/load_weights.h"
 
-#include <sys/mman.h>
-
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "base/fail.h"
+#include "base/file.h"
 #include "engine/fit.h"
 #include "engine/fitted_step.h"
 #include "engine/session_steps.h"
@@ -33,16 +33,12 @@ class Progress {
   std::uint64_t total_;
 };
 
-/// Brings a mapped part into memory piece by piece, so that the first token does not wait for the
+/// Brings mapped weights into memory piece by piece, so that the first token does not wait for the
 /// disk unseen.
-void read_ahead(std::span<const std::byte> bytes, Progress& progress) {
+void read_mapped(std::span<const std::byte> bytes, Progress& progress) {
   for (std::size_t done = 0; done < bytes.size(); done += kPiece) {
     const std::size_t piece = std::min(kPiece, bytes.size() - done);
-#ifdef MADV_POPULATE_READ
-    // A mapping starts at a page, and a piece is a multiple of one. Failing is no harm: pages then
-    // come when used.
-    (void)madvise(const_cast<std::byte*>(bytes.data() + done), piece, MADV_POPULATE_READ);
-#endif
+    read_ahead(bytes.subspan(done, piece));
     progress.add(piece);
   }
 }
@@ -50,8 +46,8 @@ void read_ahead(std::span<const std::byte> bytes, Progress& progress) {
 /// What was decided, and memory for the weights that are missing; nothing is in it yet.
 struct Blocks {
   Fit fit;
-  std::vector<WeightBlocks> by_device;
-  std::optional<int> refused_by;  ///< a device that had too little
+  std::vector<std::pair<std::size_t, WeightBlocks>> on_devices;  ///< by number of the device
+  std::optional<int> refused_by;                                 ///< a device that had too little
 };
 
 bool is_there(const ModelState& model, const gguf::TensorInfo* info, int device) {
@@ -64,31 +60,44 @@ Error of_device(Error error, const ModelState& model, std::size_t device) {
   return std::move(error).with_device(name).with_context(name + ": weights");
 }
 
+/// Weights that need memory on a device, by the memory they get.
+Result<std::map<BufferType*, std::vector<WeightInMemory>>> missing_on(const ModelState& model,
+                                                                      const StepGraph& step,
+                                                                      const Fit& fit, int device) {
+  std::map<BufferType*, std::vector<WeightInMemory>> missing;
+  for (const WeightLeaf& weight : step.weights) {
+    if (fit.homes.weights.at(weight.info) != device) continue;
+    if (is_there(model, weight.info, device)) continue;
+    BufferType* const memory = model.memory_to_fill(*weight.info, device);
+    if (memory == nullptr) continue;
+    Tensor tensor = weight.info->tensor;
+    if (const auto other = fit.transcoded.find(weight.info); other != fit.transcoded.end()) {
+      SHUNT_ASSIGN(tensor, make_tensor(other->second.to, tensor.shape));
+    }
+    missing[memory].push_back({weight.info, tensor});
+  }
+  return missing;
+}
+
 Result<Blocks> allocate(const ModelState& model, const StepGraph& step, Fit fit) {
   Blocks blocks;
   blocks.fit = std::move(fit);
   for (std::size_t i = 0; i < model.devices.size(); ++i) {
-    std::vector<WeightInMemory> here;
-    for (const WeightLeaf& weight : step.weights) {
-      const int home = blocks.fit.homes.weights.at(weight.info);
-      if (home != static_cast<int>(i) || is_there(model, weight.info, home)) continue;
-      if (uses_mapped_file(*model.devices[i])) continue;
-      here.push_back({weight.info, weight.info->tensor});
-      const auto other = blocks.fit.transcoded.find(weight.info);
-      if (other == blocks.fit.transcoded.end()) continue;
-      SHUNT_ASSIGN(here.back().tensor, make_tensor(other->second.to, weight.info->tensor.shape));
-    }
-    auto weights = WeightBlocks::allocate(*model.devices[i], std::move(here));
-    if (!weights) {
+    SHUNT_ASSIGN(auto missing, missing_on(model, step, blocks.fit, static_cast<int>(i)));
+    for (auto& [type, here] : missing) {
+      auto weights = WeightBlocks::allocate(*type, std::move(here));
+      if (weights) {
+        blocks.on_devices.emplace_back(i, std::move(*weights));
+        continue;
+      }
       const bool cpu = i + 1 == model.devices.size();
       if (weights.error().code() != ErrorCode::kOutOfMemory || cpu) {
         return of_device(std::move(weights.error()), model, i);
       }
-      blocks.by_device.clear();
+      blocks.on_devices.clear();
       blocks.refused_by = static_cast<int>(i);
       return blocks;
     }
-    blocks.by_device.push_back(std::move(*weights));
   }
   return blocks;
 }
@@ -195,18 +204,18 @@ Result<Filled> fill(ModelState& model, std::size_t device, WeightBlocks& weights
 
 /// Those that were decided to be used where they lie in the file.
 void use_mapped(ModelState& model, const StepGraph& step, const Homes& homes, Progress& progress) {
-  std::vector<bool> used(model.mapped_parts.size(), false);
+  std::vector<std::span<const std::byte>> mapped;
   for (const WeightLeaf& weight : step.weights) {
     const int home = homes.weights.at(weight.info);
     if (is_there(model, weight.info, home)) continue;
     model.weights[weight.info] = model.mapped_address(*weight.info);
     model.homes[weight.info] = home;
-    used[weight.info->part] = true;
+    mapped.push_back(model.file.data(*weight.info));
   }
   const std::uint64_t memory = model.devices.back()->info().memory_total;
   const bool fits = memory == 0 || model.file.file_bytes() < memory / 10 * 8;
-  for (std::uint32_t part = 0; part < used.size(); ++part) {
-    if (used[part] && fits) read_ahead(model.file.part_bytes(part), progress);
+  for (const std::span<const std::byte> bytes : mapped) {
+    if (fits) read_mapped(bytes, progress);
   }
 }
 
@@ -215,12 +224,37 @@ Result<Filled> try_to_load(ModelState& model, const StepGraph& step, const LoadO
                            Progress& progress) {
   SHUNT_ASSIGN(Blocks blocks, fit_and_allocate(model, step, options));
   for (const auto& [info, home] : model.homes) progress.add(info->bytes);
-  for (std::size_t i = 0; i < model.devices.size(); ++i) {
-    SHUNT_ASSIGN(Filled filled, fill(model, i, blocks.by_device[i], progress));
+  for (auto& [device, weights] : blocks.on_devices) {
+    SHUNT_ASSIGN(Filled filled, fill(model, device, weights, progress));
     if (!filled.lost.empty()) return filled;
   }
   use_mapped(model, step, blocks.fit.homes, progress);
   return Filled{};
+}
+
+/// As if nothing had been tried.
+void start_over(ModelState& model, Progress& progress) {
+  model.transcoded.clear();
+  model.homes.clear();
+  model.weights.clear();
+  for (auto& buffers : model.buffers) buffers.clear();
+  progress.start_again();
+}
+
+/// The same, without copies that nobody asked for where there is no memory for them.
+Result<Filled> load_or_map(ModelState& model, const StepGraph& step, const LoadOptions& options,
+                           Progress& progress) {
+  auto loaded = try_to_load(model, step, options, progress);
+  const bool unasked = model.weight_mode == WeightMode::kAuto && !model.copied.empty();
+  if (loaded || !unasked || loaded.error().code() != ErrorCode::kOutOfMemory) return loaded;
+  start_over(model, progress);
+  model.copied.clear();
+  const std::string line = fmt::format(
+      "no memory to copy weights to, so they are used from the file: {}", to_text(loaded.error()));
+  say(options, std::span(&line, 1));
+  loaded = try_to_load(model, step, options, progress);
+  model.notes.push_back(line);
+  return loaded;
 }
 
 /// What transcoding cost, for the user.
@@ -265,15 +299,11 @@ Status load_weights(ModelState& model, const LoadOptions& options) {
   model.buffers.resize(model.devices.size());
   map_file(model);
   Progress progress(options, model.info.weight_bytes);
-  SHUNT_ASSIGN(const Filled filled, try_to_load(model, step, options, progress));
+  SHUNT_ASSIGN(const Filled filled, load_or_map(model, step, options, progress));
   if (!filled.lost.empty()) {
     // Rare enough for all of it to stay as it is, and to be read again.
     model.transcode = Transcode::kNone;
-    model.transcoded.clear();
-    model.homes.clear();
-    model.weights.clear();
-    for (auto& buffers : model.buffers) buffers.clear();
-    progress.start_again();
+    start_over(model, progress);
     auto again = try_to_load(model, step, options, progress);
     if (!again) return std::move(again.error()).with_context(filled.lost);
   }

@@ -4,9 +4,10 @@
 
 namespace shunt {
 
-/// Decides which device each weight goes to, and brings it there: for the CPU the mapped file is
-/// the memory. Weights that the model has already stay. After an error it has those of the devices
-/// that are done; Error::device() is the one that failed, if one did.
+/// Decides which device each weight goes to, and brings it there: the CPU uses the mapped
+/// file, or copies as ModelState::copied says. Weights that the model has already stay. After an
+/// error it has those of the devices that are done; Error::device() is the one that failed, if one
+/// did.
 Status load_weights(ModelState& model, const LoadOptions& options);
 
 /// What the weights that are there take.

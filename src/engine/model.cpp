@@ -1,8 +1,11 @@
 #include "base/fail.h"
 #include "base/guarded.h"
+#include "engine/copied_weights.h"
 #include "engine/model_state.h"
 #include "engine/recover.h"
+#include "engine/session_steps.h"
 #include "engine/vocabulary_from_gguf.h"
+#include "engine/weights_in_memory.h"
 
 namespace shunt {
 
@@ -52,6 +55,21 @@ Address ModelState::mapped_address(const gguf::TensorInfo& tensor) const {
   const std::byte* start = file.part_bytes(tensor.part).data();
   return {mapped_parts[tensor.part].get(),
           static_cast<std::size_t>(file.data(tensor).data() - start)};
+}
+
+BufferType* ModelState::memory_to_fill(const gguf::TensorInfo& tensor, int device) const {
+  Device& to = *devices[static_cast<std::size_t>(device)];
+  const bool is_cpu = device + 1 == static_cast<int>(devices.size());
+  const auto found = copied.find(&tensor);
+  if (is_cpu && found != copied.end() && !homes.contains(&tensor)) return found->second;
+  return uses_mapped_file(to) ? nullptr : &to.memory();
+}
+
+const BufferType& ModelState::memory_type(const gguf::TensorInfo& tensor, int device) const {
+  const auto home = homes.find(&tensor);
+  if (home != homes.end() && home->second == device) return weights.at(&tensor).buffer->type();
+  if (const BufferType* type = memory_to_fill(tensor, device)) return *type;
+  return devices[static_cast<std::size_t>(device)]->memory();
 }
 
 Model::Model(std::shared_ptr<const ModelState> state)
@@ -117,6 +135,7 @@ Result<std::shared_ptr<const Model>> Model::load(const std::string& path,
         state->placement = options.placement;
         state->pins = options.pins;
         state->transcode = options.transcode;
+        state->weight_mode = options.weights;
         if (options.costs) state->costs = options.costs;
         state->rules_only = options.rules_only;
         state->stream_rows = options.stream_rows;
@@ -131,6 +150,7 @@ Result<std::shared_ptr<const Model>> Model::load(const std::string& path,
         state->fallback = options.fallback;
         state->fallback.say = options.on_device_error.say;  // what is said after loading
         state->on_device_error = options.on_device_error;
+        SHUNT_TRY(choose_copied(*state, session_steps(state->info, options.session)));
         auto loaded = load_state(std::move(state), options);
         if (!loaded) return std::move(loaded.error()).with_context(path);
         return std::make_shared<const Model>(std::move(*loaded));

@@ -32,11 +32,16 @@ struct ModelState {
   std::vector<Pin> pins;
   std::shared_ptr<const CostModel> costs = std::make_shared<const CostModel>();
   Transcode transcode = Transcode::kPrecise;
+  WeightMode weight_mode = WeightMode::kAuto;
   bool rules_only = false;
   std::int64_t stream_rows = PlaceOptions{}.stream_rows;
   std::vector<std::vector<std::shared_ptr<Buffer>>> buffers;  ///< of weights, by device
   /// The parts of the file, where the CPU uses weights as they lie there; else none.
   std::vector<std::shared_ptr<Buffer>> mapped_parts;
+  /// Weights that are copied when they come to the CPU, and the memory they are copied to. Other
+  /// ones, and those that come there from another device, are used from the mapped file if the CPU
+  /// can.
+  std::map<const gguf::TensorInfo*, BufferType*> copied;
   std::map<const gguf::TensorInfo*, Address> weights;  ///< where each lies that is there
   std::map<const gguf::TensorInfo*, int> homes;        ///< on which of the devices; the same keys
   /// Those that have another type there. Used from the CPU instead, a weight is as in the file.
@@ -58,6 +63,11 @@ struct ModelState {
 
   /// A weight in the mapped file; empty if there are no mapped parts.
   Address mapped_address(const gguf::TensorInfo& tensor) const;
+  /// The memory that a weight gets when it comes to a device; null: none, it is used from the
+  /// mapped file.
+  BufferType* memory_to_fill(const gguf::TensorInfo& tensor, int device) const;
+  /// The kind of memory in which a weight lies on a device, or would.
+  const BufferType& memory_type(const gguf::TensorInfo& tensor, int device) const;
   /// The graph of a step, with weights of other types where that is so.
   Result<StepGraph> build(const StepShape& shape, const Transcoded& types) const;
   /// The memory of a step graph's weights.

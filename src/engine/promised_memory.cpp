@@ -23,9 +23,24 @@ class PromisedBuffer final : public Buffer {
 
 }  // namespace
 
-PromisedMemory::PromisedMemory(std::span<Device* const> devices) {
-  for (Device* device : devices)
-    buffers_.push_back(std::make_unique<PromisedBuffer>(device->memory()));
+Address PromisedMemory::in(const BufferType& type) {
+  auto& buffer = buffers_[&type];
+  if (!buffer) buffer = std::make_unique<PromisedBuffer>(type);
+  return {buffer.get(), 0};
+}
+
+std::vector<LeafMemory> PromisedMemory::promise(const ModelState& model, const StepGraph& step,
+                                                const Homes& homes) {
+  std::vector<LeafMemory> memory;
+  for (const WeightLeaf& weight : step.weights) {
+    const int home = homes.weights.at(weight.info);
+    memory.push_back({weight.leaf, in(model.memory_type(*weight.info, home))});
+  }
+  for (std::size_t i = 0; i < step.caches.size(); ++i) {
+    Device& home = *model.devices[static_cast<std::size_t>(homes.caches[i])];
+    memory.push_back({step.caches[i], in(home.memory())});
+  }
+  return memory;
 }
 
 }  // namespace shunt

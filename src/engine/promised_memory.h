@@ -1,23 +1,26 @@
 // Memory that is not there yet: enough to place a graph, and to tell what its plan will take.
 #pragma once
 
+#include <map>
 #include <memory>
-#include <span>
 #include <vector>
 
-#include "shunt/device.h"
+#include "engine/fit.h"
+#include "engine/model_state.h"
 
 namespace shunt {
 
-/// A buffer without end for each device, of the type of its memory. Reading and writing it is
-/// Invalid.
+/// A buffer without end for each kind of memory. Reading and writing it is Invalid.
 class PromisedMemory {
  public:
-  explicit PromisedMemory(std::span<Device* const> devices);
-  Address on(int device) const { return {buffers_[static_cast<std::size_t>(device)].get(), 0}; }
+  /// Weights and caches of a step in the memory that they have, or will have, at their homes. As
+  /// long as this lives.
+  std::vector<LeafMemory> promise(const ModelState& model, const StepGraph& step,
+                                  const Homes& homes);
 
  private:
-  std::vector<std::unique_ptr<Buffer>> buffers_;
+  Address in(const BufferType& type);
+  std::map<const BufferType*, std::unique_ptr<Buffer>> buffers_;
 };
 
 }  // namespace shunt

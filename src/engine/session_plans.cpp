@@ -104,7 +104,7 @@ Result<Address> SessionPlans::weight_at(const gguf::TensorInfo& info, int home) 
   if (model_.homes.at(&info) == home) return model_.weights.at(&info);
   if (const Address mapped = model_.mapped_address(info)) return mapped;
   if (const auto known = moved_.find(&info); known != moved_.end()) return known->second.address(0);
-  auto blocks = WeightBlocks::allocate(*model_.devices.back(), {{&info, info.tensor}});
+  auto blocks = WeightBlocks::allocate(model_.devices.back()->memory(), {{&info, info.tensor}});
   if (!blocks) {
     const std::string name = name_of(*model_.devices.back());
     return std::move(blocks.error()).with_device(name).with_context(name + ": " + info.name);

@@ -1,7 +1,10 @@
 #include "engine/weights_in_memory.h"
 
+#include <algorithm>
 #include <bit>
 
+#include "base/aligned_bytes.h"
+#include "base/file.h"
 #include "schedule/transcode.h"
 
 namespace shunt {
@@ -10,6 +13,40 @@ namespace {
 
 /// Files are little-endian; where the host is not, weights can't be used in place.
 constexpr bool kUsedInPlace = std::endian::native == std::endian::little;
+
+/// Most that is read ahead and not yet let go, while a weight is copied.
+constexpr std::size_t kPiece = std::size_t{8} << 20;
+/// Rows that a layout may rearrange among each other: pieces are multiples, so that none of that is
+/// done twice.
+constexpr std::size_t kRowsTogether = 64;
+
+std::size_t piece_of(const Tensor& tensor) {
+  const auto rows = static_cast<std::size_t>(tensor.stride(1)) * kRowsTogether;
+  return rows == 0 ? kPiece : std::max<std::size_t>(kPiece / rows, 1) * rows;
+}
+
+/// Copies a weight piece by piece. `is_mapped`: whether its bytes are those of a mapped file.
+Status copy(std::span<const std::byte> bytes, bool is_mapped, const Tensor& tensor, Address to,
+            const std::function<void(std::uint64_t)>& done) {
+  std::vector<std::byte> converted;
+  const std::size_t most = piece_of(tensor);
+  for (std::size_t at = 0; at < bytes.size(); at += most) {
+    const std::span<const std::byte> piece = bytes.subspan(at, std::min(most, bytes.size() - at));
+    std::span<const std::byte> written = piece;
+    if (is_mapped) read_ahead(piece);
+    if (!kUsedInPlace) {
+      converted.assign(piece.begin(), piece.end());
+      convert_little_endian(tensor.dtype, converted);
+      written = converted;
+    }
+    SHUNT_TRY(to.buffer->write(to.offset + at, written));
+    // With the page that this piece shares with the one before.
+    const std::size_t from = at - std::min(at, page_size());
+    if (is_mapped) let_go(bytes.subspan(from, at + piece.size() - from));
+    done(piece.size());
+  }
+  return ok();
+}
 
 }  // namespace
 
@@ -23,23 +60,30 @@ Result<MemoryLayout> side_by_side(const BufferType& type, std::span<const Tensor
   return plan_memory(requests, type.alignment(), type.max_size());
 }
 
-Result<std::vector<std::unique_ptr<Buffer>>> allocate_blocks(BufferType& type,
-                                                             const MemoryLayout& layout) {
+Result<std::vector<std::unique_ptr<Buffer>>> allocate_blocks(
+    BufferType& type, const MemoryLayout& layout, std::span<const Tensor* const> tensors) {
+  std::vector<std::vector<PlacedTensor>> placed(layout.block_bytes.size());
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    const MemoryPlace& place = layout.places[i];
+    if (place.block < placed.size()) placed[place.block].push_back({*tensors[i], place.offset});
+  }
   std::vector<std::unique_ptr<Buffer>> blocks;
-  for (std::size_t bytes : layout.block_bytes) {
-    SHUNT_ASSIGN(auto block, type.allocate(bytes));
+  for (std::size_t i = 0; i < placed.size(); ++i) {
+    const std::size_t bytes = layout.block_bytes[i];
+    SHUNT_ASSIGN(auto block,
+                 tensors.empty() ? type.allocate(bytes) : type.allocate_for(bytes, placed[i]));
     blocks.push_back(std::move(block));
   }
   return blocks;
 }
 
-Result<WeightBlocks> WeightBlocks::allocate(Device& device, std::vector<WeightInMemory> weights) {
+Result<WeightBlocks> WeightBlocks::allocate(BufferType& type, std::vector<WeightInMemory> weights) {
   WeightBlocks made;
   made.weights = std::move(weights);
   std::vector<const Tensor*> tensors;
   for (const WeightInMemory& weight : made.weights) tensors.push_back(&weight.tensor);
-  SHUNT_ASSIGN(made.layout, side_by_side(device.memory(), tensors));
-  SHUNT_ASSIGN(made.blocks, allocate_blocks(device.memory(), made.layout));
+  SHUNT_ASSIGN(made.layout, side_by_side(type, tensors));
+  SHUNT_ASSIGN(made.blocks, allocate_blocks(type, made.layout, tensors));
   return made;
 }
 
@@ -51,23 +95,16 @@ Address WeightBlocks::address(std::size_t index) const {
 Result<std::vector<TranscodeError>> WeightBlocks::fill(
     const gguf::File& file, const std::function<void(std::uint64_t)>& done) const {
   std::vector<TranscodeError> errors(weights.size());
-  std::vector<std::byte> converted;
   for (std::size_t i = 0; i < weights.size(); ++i) {
     const gguf::TensorInfo& info = *weights[i].info;
-    std::span<const std::byte> bytes = file.data(info);
+    const std::span<const std::byte> bytes = file.data(info);
     const Address to = address(i);
     if (weights[i].tensor.dtype != info.tensor.dtype) {
       SHUNT_ASSIGN(errors[i], transcode(bytes, info.tensor.dtype, std::endian::little, to,
                                         weights[i].tensor.dtype, done));
       continue;
     }
-    if (!kUsedInPlace) {
-      converted.assign(bytes.begin(), bytes.end());
-      convert_little_endian(info.tensor.dtype, converted);
-      bytes = converted;
-    }
-    SHUNT_TRY(to.buffer->write(to.offset, bytes));
-    done(bytes.size());
+    SHUNT_TRY(copy(bytes, file.mapping(info.part) != nullptr, info.tensor, to, done));
   }
   return errors;
 }

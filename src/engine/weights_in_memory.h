@@ -22,9 +22,10 @@ bool uses_mapped_file(Device& device);
 /// Tensors side by side in memory of a type.
 Result<MemoryLayout> side_by_side(const BufferType& type, std::span<const Tensor* const> tensors);
 
-/// Buffers for a layout. All or none.
-Result<std::vector<std::unique_ptr<Buffer>>> allocate_blocks(BufferType& type,
-                                                             const MemoryLayout& layout);
+/// Buffers for a layout. All or none. `tensors`: those of the layout, if the memory is to know what
+/// lies where.
+Result<std::vector<std::unique_ptr<Buffer>>> allocate_blocks(
+    BufferType& type, const MemoryLayout& layout, std::span<const Tensor* const> tensors = {});
 
 /// A weight, and what it is in memory: in the file's type or in another one.
 struct WeightInMemory {
@@ -32,17 +33,17 @@ struct WeightInMemory {
   Tensor tensor;
 };
 
-/// Weights of one device in memory of its own.
+/// Weights side by side in memory of one kind.
 struct WeightBlocks {
   std::vector<WeightInMemory> weights;
   MemoryLayout layout;
   std::vector<std::unique_ptr<Buffer>> blocks;
 
   /// Allocates; the content comes later. OutOfMemory.
-  static Result<WeightBlocks> allocate(Device& device, std::vector<WeightInMemory> weights);
+  static Result<WeightBlocks> allocate(BufferType& type, std::vector<WeightInMemory> weights);
   Address address(std::size_t index) const;
-  /// Fills them from the file. `done` gets bytes of the file as they come. What transcoding cost,
-  /// by weight.
+  /// Fills them from the file, whose pages are let go as they have been copied. `done` gets bytes
+  /// of the file as they come. What transcoding cost, by weight.
   Result<std::vector<TranscodeError>> fill(const gguf::File& file,
                                            const std::function<void(std::uint64_t)>& done) const;
 };

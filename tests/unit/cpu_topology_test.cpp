@@ -3,17 +3,17 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <filesystem>
-#include <fstream>
 #include <numeric>
 #include <thread>
 
 #include "base/cpu_affinity.h"
 #include "base/cpu_quota.h"
+#include "support/fake_system.h"
 
 namespace shunt {
 namespace {
 
+using test::FakeSystem;
 using ::testing::ElementsAre;
 
 std::vector<int> first_processors(int count) {
@@ -131,33 +131,15 @@ TEST(CpuAffinity, AThreadIsBoundAndTheOthersAreNot) {
   EXPECT_EQ(this_threads_processors(), before);
 }
 
-/// A made-up system: what it says of its control groups and processors.
-class FakeSystem {
- public:
-  FakeSystem() : root_(std::filesystem::temp_directory_path() / "shunt-topology-test") {
-    std::filesystem::remove_all(root_);
-  }
-  ~FakeSystem() { std::filesystem::remove_all(root_); }
-  void file(const std::string& path, const std::string& text) const {
-    std::filesystem::create_directories((root_ / path).parent_path());
-    std::ofstream(root_ / path) << text;
-  }
-  int quota() const { return read_cpu_quota(root_.string()); }
-  std::string root() const { return root_.string(); }
-
- private:
-  std::filesystem::path root_;
-};
-
 TEST(CpuQuota, TheTightestOfAllGroupsAboveCounts) {
   const FakeSystem system;
   system.file("proc/self/cgroup", "0::/a/b\n");
   system.file("sys/fs/cgroup/a/b/cpu.max", "max 100000\n");
-  EXPECT_EQ(system.quota(), 0);
+  EXPECT_EQ(read_cpu_quota(system.root()), 0);
   system.file("sys/fs/cgroup/a/cpu.max", "150000 100000\n");
-  EXPECT_EQ(system.quota(), 2);
+  EXPECT_EQ(read_cpu_quota(system.root()), 2);
   system.file("sys/fs/cgroup/a/b/cpu.max", "50000 100000\n");
-  EXPECT_EQ(system.quota(), 1);
+  EXPECT_EQ(read_cpu_quota(system.root()), 1);
 }
 
 TEST(CpuQuota, TheFirstVersionOfControlGroupsTooAndNonsenseIsNoLimit) {
@@ -165,11 +147,11 @@ TEST(CpuQuota, TheFirstVersionOfControlGroupsTooAndNonsenseIsNoLimit) {
   system.file("proc/self/cgroup", "4:cpu,cpuacct:/job\n3:memory:/job\nnonsense\n");
   system.file("sys/fs/cgroup/cpu/job/cpu.cfs_quota_us", "-1\n");
   system.file("sys/fs/cgroup/cpu/job/cpu.cfs_period_us", "100000\n");
-  EXPECT_EQ(system.quota(), 0);
+  EXPECT_EQ(read_cpu_quota(system.root()), 0);
   system.file("sys/fs/cgroup/cpu/job/cpu.cfs_quota_us", "300000\n");
-  EXPECT_EQ(system.quota(), 3);
+  EXPECT_EQ(read_cpu_quota(system.root()), 3);
   system.file("sys/fs/cgroup/cpu/job/cpu.cfs_period_us", "0\n");
-  EXPECT_EQ(system.quota(), 0);
+  EXPECT_EQ(read_cpu_quota(system.root()), 0);
 }
 
 /// Two cores of two hardware threads each, and what the control group allows of them.

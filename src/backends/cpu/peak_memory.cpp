@@ -4,12 +4,10 @@
 
 #include <cerrno>
 #include <cstdint>
-#include <cstdio>
-#include <fstream>
 #include <limits>
-#include <optional>
 #include <string>
 
+#include "base/available_memory.h"
 #include "base/fail.h"
 #include "base/file.h"
 
@@ -19,18 +17,6 @@ namespace {
 
 constexpr std::size_t kHugePage = std::size_t{2} << 20;
 
-/// The number behind a line's name in a file such as /proc/meminfo, in bytes.
-std::optional<std::size_t> read_kilobytes(const char* path, const std::string& name) {
-  std::ifstream file(path);
-  for (std::string line; std::getline(file, line);) {
-    std::size_t kilobytes = 0;
-    if (!line.starts_with(name)) continue;
-    if (std::sscanf(line.c_str() + name.size(), "%zu", &kilobytes) != 1) return std::nullopt;
-    return kilobytes * 1024;
-  }
-  return std::nullopt;
-}
-
 }  // namespace
 
 Result<std::unique_ptr<PeakMemory>> PeakMemory::create(std::size_t bytes) {
@@ -39,7 +25,7 @@ Result<std::unique_ptr<PeakMemory>> PeakMemory::create(std::size_t bytes) {
                 bytes, reason);
   };
   // The system would grant it, and end some process when it is written to.
-  const auto left = read_kilobytes("/proc/meminfo", "MemAvailable:");
+  const auto left = available_memory();
   if (left && *left < bytes) return refuse(fmt::format("{} are left", *left));
   if (bytes > std::numeric_limits<std::size_t>::max() - kHugePage) return refuse("too many");
   const std::size_t mapped = bytes + kHugePage;
