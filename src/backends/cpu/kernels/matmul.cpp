@@ -17,6 +17,8 @@ namespace {
 
 /// Up to so many columns are few, where rows are read as F32.
 constexpr std::int64_t kFewColumns = 4;
+/// Of floats whose rows are interleaved.
+constexpr std::int64_t kFewFloatLaneColumns = 16;
 constexpr std::int64_t kDotItemRows = 16;
 /// So many items are enough for all threads, if columns are not too few.
 constexpr std::int64_t kEnoughItems = 64;
@@ -24,9 +26,14 @@ constexpr std::int64_t kLeastColumns = 48;
 
 enum class Way : std::uint8_t { kIntegers, kFew, kPacked, kTile };
 
-std::int64_t few_columns(DType w, bool plain) {
-  return plain && simd::is_float_weight(w) ? simd::few_float_columns(simd::float_word(w))
-                                           : kFewColumns;
+/// Whether weights are multiplied as floats without being read as F32 first.
+bool as_floats(DType w, bool plain, bool interleaved) {
+  return interleaved ? simd::has_float_lanes(w) : plain && simd::is_float_weight(w);
+}
+
+std::int64_t few_columns(DType w, bool plain, bool interleaved) {
+  if (!as_floats(w, plain, interleaved)) return kFewColumns;
+  return interleaved ? kFewFloatLaneColumns : simd::few_float_columns(simd::float_word(w));
 }
 
 /// Whether weights are multiplied as integers.
@@ -43,8 +50,8 @@ Way way_of(const Call& call) {
   const TensorArg& w = call.sources[0];
   const bool plain = has_plain_rows(w);
   if (as_integers(w.dtype, plain, w.interleaved)) return Way::kIntegers;
-  if (call.sources[1].sizes[1] <= few_columns(w.dtype, plain)) return Way::kFew;
-  return plain && simd::is_float_weight(w.dtype) ? Way::kPacked : Way::kTile;
+  if (call.sources[1].sizes[1] <= few_columns(w.dtype, plain, w.interleaved)) return Way::kFew;
+  return as_floats(w.dtype, plain, w.interleaved) ? Way::kPacked : Way::kTile;
 }
 
 /// Whether all columns are multiplied while rows are decoded in registers.
@@ -170,6 +177,11 @@ void multiply_few_columns(const Call& call, const Tile& t, float* scratch) {
     x = scratch;
     x_stride = k;
   }
+  if (in.w.interleaved && simd::has_float_lanes(in.w.dtype)) {
+    simd::multiply_float_lanes(in.w.dtype, in.w.data, t.rows, x, x_stride, t.columns, k, in.y,
+                               in.y_stride);
+    return;
+  }
   if (has_plain_rows(in.w)) {
     simd::dot_rows(in.w.dtype, in.w.data, in.w.strides[1], t.rows, x, x_stride, t.columns, k, in.y,
                    in.y_stride);
@@ -248,8 +260,8 @@ class Matmul final : public AnyCaseKernel {
     const bool interleaved = is_interleaved(node, 0);
     const bool plain = !interleaved && plain_rows(w);
     const Sizes x = max_sizes(node.source(1).shape);
-    if (plain && simd::is_float_weight(w.dtype)) {
-      if (x[1] <= few_columns(w.dtype, true)) return 0;
+    if (as_floats(w.dtype, plain, interleaved)) {
+      if (x[1] <= few_columns(w.dtype, plain, interleaved)) return 0;
       return static_cast<std::size_t>(PackedColumns::of(x, w.dtype).bytes());
     }
     if (!as_integers(w.dtype, plain, interleaved)) return 0;
@@ -269,8 +281,10 @@ class Matmul final : public AnyCaseKernel {
                       plain_x ? 0 : floats(rounding_floats(w.size(0))));
     }
     const std::size_t few =
-        plain && plain_x ? 0 : floats((few_columns(w.dtype, plain) + 1) * w.size(0));
-    if (plain && simd::is_float_weight(w.dtype)) {
+        plain && plain_x
+            ? 0
+            : floats((few_columns(w.dtype, plain, interleaved) + 1) * w.size(0));
+    if (as_floats(w.dtype, plain, interleaved)) {
       return std::max({static_cast<std::size_t>(simd::kFloatPanelBytes),
                        plain_x ? 0 : floats(kPackingFloats), few});
     }

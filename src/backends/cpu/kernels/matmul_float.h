@@ -4,6 +4,7 @@
 #pragma once
 
 #include "backends/cpu/kernels/rows.h"
+#include "backends/cpu/simd/float_lanes.h"
 #include "backends/cpu/simd/float_many.h"
 
 namespace shunt::cpu {
@@ -61,7 +62,7 @@ inline void pack_group(const TensorArg& x, const PackedColumns& to, std::int64_t
   }
 }
 
-/// y[r + c * y_stride] for `rows` (at most kFloatRows) rows of w (plain rows, from w.data on) and
+/// y[r + c * y_stride] for `rows` (at most kFloatRows) rows of w (from w.data on, plain or in whole groups) and
 /// `columns` of a slice of packed columns from `first`, a multiple of together(). `panel` has
 /// kFloatPanelBytes.
 inline void multiply_words(const TensorArg& w, std::int64_t rows, const PackedColumns& x,
@@ -73,13 +74,19 @@ inline void multiply_words(const TensorArg& w, std::int64_t rows, const PackedCo
   for (std::int64_t k = 0; k == 0 || k < x.k; k += most) {
     const std::int64_t depth = std::min(most, x.k - k);
     const std::byte* from = w.data + k * w.strides[0];
-    simd::pack_rows(w.dtype, from, w.strides[1], rows, depth, panel);
+    if (w.interleaved) {
+      simd::pack_lanes(w.dtype, w.data + kGroupRows * (from - w.data), kGroupRows * w.strides[1],
+                       rows / kGroupRows, depth, panel);
+    } else {
+      simd::pack_rows(w.dtype, from, w.strides[1], rows, depth, panel);
+    }
     // The next stretch comes while this one is multiplied, some rows for each group.
     const std::byte* next = from + depth * w.strides[0];
     const std::int64_t next_bytes = std::min(most, x.k - k - depth) * w.strides[0];
     for (std::int64_t c = 0; c < columns; c += x.together()) {
       const std::int64_t here = std::min(x.together(), columns - c);
-      for (std::int64_t r = rows * c / columns; r < rows * (c + here) / columns; ++r) {
+      const std::int64_t asked = w.interleaved ? 0 : rows;
+      for (std::int64_t r = asked * c / columns; r < asked * (c + here) / columns; ++r) {
         for (std::int64_t b = 0; b < next_bytes; b += 64) {
           __builtin_prefetch(next + r * w.strides[1] + b, 0, 2);
         }
