@@ -70,7 +70,8 @@ bool CpuDevice::can_read(const BufferType& type) const {
 BufferType* CpuDevice::weight_memory(const Graph& graph, NodeId leaf) {
   const Tensor& tensor = graph.node(leaf).result;
   bool streamed = false;
-  bool interleaved = can_interleave(tensor) && (simd::has_lanes(tensor.dtype) || simd::has_float_lanes(tensor.dtype));
+  bool interleaved = can_interleave(tensor) &&
+                     (simd::has_lanes(tensor.dtype) || simd::has_float_lanes(tensor.dtype));
   for (NodeId id = 0; id < graph.size(); ++id) {
     const Node& node = graph.node(id);
     if (node.op == nullptr) continue;

@@ -119,7 +119,7 @@ bool can_interleave(const Tensor& tensor) {
   const auto fixed = [](const Dim& dim) { return dim.is_fixed(); };
   if (block.fields.empty() || !std::ranges::all_of(tensor.shape, fixed)) return false;
   const std::int64_t k = tensor.size(0);
-  return k > 0 && k % block.elements == 0 && tensor.size(1) % kGroupRows == 0 &&
+  return byte_span(tensor) > 0 && k % block.elements == 0 && tensor.size(1) % kGroupRows == 0 &&
          is_contiguous(tensor);
 }
 

@@ -34,7 +34,8 @@ struct BlockFields {
 };
 BlockFields block_fields(DType type);
 
-/// Whether a tensor may be interleaved: its rows are plain and in whole groups and blocks.
+/// Whether a tensor may be interleaved: it has bytes, and its rows are plain and in whole groups and
+/// blocks.
 bool can_interleave(const Tensor& tensor);
 
 /// Bytes of a row, plain or in a group.

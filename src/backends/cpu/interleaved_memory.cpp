@@ -52,6 +52,14 @@ class InterleavedBuffer final : public Buffer {
   const BufferType& type() const override { return interleaved_memory(); }
   std::size_t size() const override { return plain_->size(); }
   std::byte* data() { return plain_->host_data(); }
+  bool lies_as_expected(std::size_t offset, const Tensor& tensor) const {
+    const std::size_t end = offset + static_cast<std::size_t>(byte_span(tensor));
+    const auto at = std::ranges::upper_bound(matrices_, offset, {}, &Matrix::end);
+    const bool in_none = at == matrices_.end() || at->begin >= end;
+    if (in_none || !can_interleave(tensor)) return in_none && !can_interleave(tensor);
+    return at->begin == offset && at->end == end && at->dtype == tensor.dtype &&
+           at->k == tensor.size(0);
+  }
 
   Status write(std::size_t offset, std::span<const std::byte> from) override {
     SHUNT_TRY(check_range(*this, offset, from.size()));
@@ -139,18 +147,21 @@ class InterleavedMemory final : public BufferType {
   }
   Result<std::unique_ptr<Buffer>> allocate_for(std::size_t bytes,
                                                std::span<const PlacedTensor> tensors) override {
-    std::vector<Matrix> matrices;
+    std::vector<Matrix> matrices;  // those that are none have no groups
     for (const PlacedTensor& placed : tensors) {
       const std::size_t size = size_of(placed.tensor);
       if (placed.offset > bytes || size > bytes - placed.offset) {
         return invalid("a tensor of {} bytes at {} is not inside a buffer of {} bytes", size,
                        placed.offset, bytes);
       }
-      if (!can_interleave(placed.tensor)) continue;
-      const std::int64_t k = placed.tensor.size(0);
-      const std::int64_t row = interleaved_row_bytes(placed.tensor.dtype, k);
-      matrices.push_back({placed.offset, placed.offset + size, placed.tensor.dtype, k,
-                          static_cast<std::size_t>(row * kGroupRows)});
+      if (size == 0) continue;
+      Matrix matrix{placed.offset, placed.offset + size, placed.tensor.dtype, 0, 0};
+      if (can_interleave(placed.tensor)) {
+        matrix.k = placed.tensor.size(0);
+        const std::int64_t row = interleaved_row_bytes(matrix.dtype, matrix.k);
+        matrix.group_bytes = static_cast<std::size_t>(row * kGroupRows);
+      }
+      matrices.push_back(matrix);
     }
     std::ranges::sort(matrices, {}, &Matrix::begin);
     for (std::size_t i = 1; i < matrices.size(); ++i) {
@@ -158,6 +169,7 @@ class InterleavedMemory final : public BufferType {
         return invalid("two tensors of a buffer overlap at byte {}", matrices[i].begin);
       }
     }
+    std::erase_if(matrices, [](const Matrix& matrix) { return matrix.group_bytes == 0; });
     SHUNT_ASSIGN(auto plain, host_memory().allocate(bytes));
     return std::make_unique<InterleavedBuffer>(std::move(plain), std::move(matrices));
   }
@@ -180,6 +192,10 @@ bool is_interleaved(const NodeView& node, std::size_t source) {
 
 std::byte* interleaved_data(Buffer& buffer) {
   return static_cast<InterleavedBuffer&>(buffer).data();
+}
+
+bool lies_as_expected(const Buffer& buffer, std::size_t offset, const Tensor& tensor) {
+  return static_cast<const InterleavedBuffer&>(buffer).lies_as_expected(offset, tensor);
 }
 
 }  // namespace shunt::cpu

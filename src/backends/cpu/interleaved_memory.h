@@ -13,6 +13,9 @@ namespace shunt::cpu {
 BufferType& interleaved_memory();
 /// Where a buffer of that type starts.
 std::byte* interleaved_data(Buffer& buffer);
+/// Whether a tensor lies at a place of such a buffer as can_interleave() says. A tensor that has
+/// bytes does if allocate_for() was told of it.
+bool lies_as_expected(const Buffer& buffer, std::size_t offset, const Tensor& tensor);
 
 /// Whether a source lies interleaved, itself or what it is a view of.
 bool is_interleaved(const NodeView& node, std::size_t source);

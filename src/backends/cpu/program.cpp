@@ -55,6 +55,7 @@ struct Prepared {
   const CpuKernel* kernel = nullptr;
   std::size_t scratch_slot = 0;
   bool needs_scratch = false;
+  std::array<bool, kMaxSources> interleaved = {};  ///< by source
   bool staged = false;      // phase 0 makes a source's other form, and later phases read it
   bool staged_for = false;  // by a node before: there is no phase 0
 };
@@ -121,6 +122,7 @@ class CpuBinding final : public Binding, private Task {
 
  private:
   TensorArg argument(const Tensor& tensor, const Address& address) const;
+  Status check_layout(const Prepared& user, std::size_t source, const Address& at) const;
   void add_patches(const Tensor& tensor, TensorArg& argument);
   void run(int worker) override;
   bool cut(const Call& call, Launch& launch) const;
@@ -157,8 +159,8 @@ class CpuProgram final : public Program {
       if (node.sources.size() > kMaxSources)
         return invalid("{}: too many sources", graph_.describe(id));
       const NodeView view(graph_, id, segment.memory);
-      SHUNT_TRY(check_layouts(view, *kernel, id));
       Prepared prepared{id, kernel, 0};
+      SHUNT_TRY(find_layouts(view, prepared));
       const std::size_t scratch = kernel->scratch(view);
       prepared.needs_scratch = scratch > 0;
       std::optional<Staged> staged;
@@ -208,12 +210,13 @@ class CpuProgram final : public Program {
   std::size_t slot_bytes() const { return slot_bytes_; }
 
  private:
-  Status check_layouts(const NodeView& view, const CpuKernel& kernel, NodeId id) const {
+  Status find_layouts(const NodeView& view, Prepared& prepared) const {
     for (std::size_t s = 0; s < view.node().sources.size(); ++s) {
       if (!view.has_source(s) || !is_interleaved(view, s)) continue;
-      if (kernel.reads_interleaved(s) && !view.is_view(s)) continue;
+      prepared.interleaved[s] = prepared.kernel->reads_interleaved(s) && !view.is_view(s);
+      if (prepared.interleaved[s]) continue;
       return fail(ErrorCode::kUnsupported, "{}: source {} lies in {}, which it can't read",
-                  graph_.describe(id), s, view.source_memory(s)->name());
+                  graph_.describe(prepared.node), s, view.source_memory(s)->name());
     }
     return ok();
   }
@@ -236,8 +239,23 @@ TensorArg CpuBinding::argument(const Tensor& tensor, const Address& address) con
   argument.sizes = max_sizes(tensor.shape);
   argument.strides = tensor.strides;
   argument.dtype = tensor.dtype;
-  argument.interleaved = &address.buffer->type() == &interleaved_memory() && can_interleave(tensor);
   return argument;
+}
+
+/// A source, or what it is a view of, must lie as it was said to when this was prepared.
+Status CpuBinding::check_layout(const Prepared& user, std::size_t source, const Address& at) const {
+  const Graph& graph = program_.graph();
+  const Node& node = graph.node(graph.node(user.node).sources[source]);
+  const Tensor& owner = graph.node(node.storage).result;
+  const bool here = &at.buffer->type() == &interleaved_memory();
+  if (user.interleaved[source] != (here && can_interleave(owner))) {
+    return invalid("{}: source {} lies in {}, and this was prepared for other memory",
+                   graph.describe(user.node), source, at.buffer->type().name());
+  }
+  const std::size_t begin = at.offset - static_cast<std::size_t>(node.offset);
+  if (!here || lies_as_expected(*at.buffer, begin, owner)) return ok();
+  return invalid("{}: source {} lies in a buffer of {} that was not allocated for it",
+                 graph.describe(user.node), source, at.buffer->type().name());
 }
 
 void CpuBinding::add_patches(const Tensor& tensor, TensorArg& argument) {
@@ -269,7 +287,9 @@ Status CpuBinding::bind(const Addresses& addresses) {
         return fail(ErrorCode::kInternal, "{}: source {} has no address",
                     graph.describe(prepared.node), s);
       }
+      SHUNT_TRY(check_layout(prepared, s, at));
       call.sources[s] = argument(tensor, at);
+      call.sources[s].interleaved = prepared.interleaved[s];
       add_patches(tensor, call.sources[s]);
       reads.push_back(range(tensor, call.sources[s]));
     }

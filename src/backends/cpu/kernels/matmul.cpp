@@ -282,9 +282,7 @@ class Matmul final : public AnyCaseKernel {
                       plain_x ? 0 : floats(rounding_floats(w.size(0))));
     }
     const std::size_t few =
-        plain && plain_x
-            ? 0
-            : floats((few_columns(w.dtype, plain, interleaved) + 1) * w.size(0));
+        plain && plain_x ? 0 : floats((few_columns(w.dtype, plain, interleaved) + 1) * w.size(0));
     if (as_floats(w.dtype, plain, interleaved)) {
       return std::max({static_cast<std::size_t>(simd::kFloatPanelBytes),
                        plain_x ? 0 : floats(kPackingFloats), few});

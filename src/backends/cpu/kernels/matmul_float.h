@@ -62,9 +62,9 @@ inline void pack_group(const TensorArg& x, const PackedColumns& to, std::int64_t
   }
 }
 
-/// y[r + c * y_stride] for `rows` (at most kFloatRows) rows of w (from w.data on, plain or in whole groups) and
-/// `columns` of a slice of packed columns from `first`, a multiple of together(). `panel` has
-/// kFloatPanelBytes.
+/// y[r + c * y_stride] for `rows` (at most kFloatRows) rows of w (from w.data on, plain or in whole
+/// groups) and `columns` of a slice of packed columns from `first`, a multiple of together().
+/// `panel` has kFloatPanelBytes.
 inline void multiply_words(const TensorArg& w, std::int64_t rows, const PackedColumns& x,
                            const std::byte* slice, std::int64_t first, std::int64_t columns,
                            float* y, std::int64_t y_stride, std::byte* panel) {
