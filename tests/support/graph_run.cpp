@@ -23,7 +23,13 @@ Result<std::unique_ptr<GraphRun>> GraphRun::create(std::shared_ptr<const Graph> 
     const bool on_host = options.weights_on_host && node.role != Role::kCache;
     Device& device =
         on_host ? *devices.back() : *devices[static_cast<std::size_t>(first.decisions[id].device)];
-    SHUNT_ASSIGN(auto buffer, device.memory().allocate(device.memory().size_of(node.result)));
+    BufferType* memory = nullptr;
+    if (options.weight_memory && node.role != Role::kCache) {
+      memory = options.weight_memory(device, *graph, id);
+    }
+    if (memory == nullptr) memory = &device.memory();
+    const PlacedTensor placed{node.result, 0};
+    SHUNT_ASSIGN(auto buffer, memory->allocate_for(memory->size_of(node.result), {&placed, 1}));
     SHUNT_TRY(buffer->write(0, bytes));
     run->memory_.push_back({id, {buffer.get(), 0}});
     run->buffers_.push_back(std::move(buffer));

@@ -2,6 +2,7 @@
 // devices needs.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <vector>
@@ -19,6 +20,9 @@ struct GraphRunOptions {
   bool weights_on_host = false;  ///< whatever the rules say
   std::int64_t stream_rows = PlaceOptions{}.stream_rows;
   Trace* trace = nullptr;
+  /// The memory of a weight, asked of its device or not; if there is no answer (null), the device's
+  /// own.
+  std::function<BufferType*(Device&, const Graph&, NodeId)> weight_memory = {};
 };
 
 class GraphRun {

@@ -1,0 +1,177 @@
+// Products of interleaved weights of floats, at every level, against sums in double precision; and
+// their panels, which must be those of plain rows.
+#include "backends/cpu/simd/float_lanes.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "backends/cpu/interleaved.h"
+#include "backends/cpu/seen_weights.h"
+#include "backends/cpu/simd/int8_lanes.h"
+
+namespace shunt::cpu::simd {
+namespace {
+
+constexpr float kUntouched = 77;
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+constexpr DType kTypes[] = {DType::kF32, DType::kF16, DType::kBF16};
+
+Floats random_floats(std::int64_t n, unsigned seed) {
+  std::mt19937 random(seed);
+  std::normal_distribution<float> normal;
+  Floats values(size(n));
+  for (float& value : values) value = normal(random);
+  return values;
+}
+
+/// Rows of k elements, plain and in groups.
+struct Rows {
+  DType dtype;
+  std::int64_t rows, k;
+  std::vector<std::byte> plain;
+  std::vector<std::byte> groups;
+  Floats decoded;
+
+  Rows(DType type, std::int64_t row_count, std::int64_t row_size)
+      : dtype(type), rows(row_count), k(row_size) {
+    Floats values = random_floats(rows * k, 1);
+    const std::size_t bytes = values.size() * trait(type).block_bytes;
+    plain.resize(bytes);
+    groups.resize(bytes);
+    decoded.resize(values.size());
+    trait(type).encode(values.data(), plain.data(), rows * k);
+    trait(type).decode(plain.data(), decoded.data(), rows * k);
+    for (std::int64_t r = 0; r < rows; r += kGroupRows) {
+      interleave_rows(type, k, plain.data() + r * row_bytes(), groups.data() + r * row_bytes());
+    }
+  }
+  std::int64_t row_bytes() const { return k * static_cast<std::int64_t>(trait(dtype).block_bytes); }
+};
+
+class CpuFloatLanes : public testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override {
+    ASSERT_TRUE(limit_level(GetParam()));
+    // Vectors of one lane have none, whatever their name.
+    if (!has_float_lanes(DType::kF32) && GetParam() == "scalar") GTEST_SKIP() << "no lanes";
+  }
+  void TearDown() override { limit_level(""); }
+};
+
+void expect_products(const Rows& w, std::int64_t columns) {
+  const std::int64_t x_stride = w.k + 5;
+  const std::int64_t y_stride = w.rows + 2;
+  const Floats x = random_floats(columns * x_stride, 2);
+  Floats y(size(columns * y_stride), kUntouched);
+  multiply_float_lanes(w.dtype, w.groups.data(), w.rows, x.data(), x_stride, columns, w.k, y.data(),
+                       y_stride);
+  for (std::int64_t c = 0; c < columns; ++c) {
+    for (std::int64_t r = 0; r < y_stride; ++r) {
+      const float got = y[size(c * y_stride + r)];
+      if (r >= w.rows) {
+        EXPECT_EQ(got, kUntouched);
+        continue;
+      }
+      double sum = 0;
+      double magnitude = 0;
+      for (std::int64_t i = 0; i < w.k; ++i) {
+        const double product = double{w.decoded[size(r * w.k + i)]} * x[size(c * x_stride + i)];
+        sum += product;
+        magnitude += std::fabs(product);
+      }
+      EXPECT_NEAR(got, sum, 2e-6 * magnitude + 1e-30)
+          << trait(w.dtype).name << ", k " << w.k << ", row " << r << ", column " << c << " of "
+          << columns;
+    }
+  }
+}
+
+TEST_P(CpuFloatLanes, AreThereForF32F16AndBF16) {
+  for (const DTypeTrait& type : dtypes()) {
+    const bool is_one = std::ranges::find(kTypes, type.dtype) != std::end(kTypes);
+    EXPECT_EQ(has_float_lanes(type.dtype), is_one) << type.name;
+  }
+}
+
+TEST_P(CpuFloatLanes, MultiplyAnyNumberOfColumns) {
+  for (const DType type : kTypes) {
+    const Rows w(type, 32, 38);
+    for (std::int64_t columns = 1; columns <= 20; ++columns) expect_products(w, columns);
+  }
+}
+
+TEST_P(CpuFloatLanes, MultiplyRowsOfEveryLength) {
+  for (const DType type : kTypes) {
+    const std::int64_t step = block_fields(type).elements;
+    for (const std::int64_t k : {1, 2, 3, 4, 5, 6, 7, 8, 10, 33, 256, 1030}) {
+      if (k % step != 0) continue;
+      const Rows w(type, 16, k);
+      for (const std::int64_t columns : {1, 2, 3, 4, 5, 8}) expect_products(w, columns);
+    }
+  }
+}
+
+TEST_P(CpuFloatLanes, AProductIsTheSameWhateverRowsAreTakenWithIt) {
+  for (const DType type : kTypes) {
+    const Rows w(type, 48, 130);
+    const Floats x = random_floats(w.k * 3, 3);
+    Floats together(48 * 3);
+    Floats alone(48 * 3);
+    multiply_float_lanes(type, w.groups.data(), 48, x.data(), w.k, 3, w.k, together.data(), 48);
+    for (std::int64_t r = 0; r < 48; r += kGroupRows) {
+      multiply_float_lanes(type, w.groups.data() + r * w.row_bytes(), kGroupRows, x.data(), w.k, 3,
+                           w.k, alone.data() + r, 48);
+    }
+    EXPECT_EQ(together, alone) << trait(type).name;
+  }
+}
+
+TEST_P(CpuFloatLanes, WhatIsNoNumberStaysSo) {
+  for (const DType type : kTypes) {
+    const Rows w(type, 16, 8);
+    Floats x(3 * 8);
+    x[3] = kInfinity;  // of column 0, and so on
+    x[8 + 3] = -kInfinity;
+    x[16 + 3] = std::nanf("");
+    Floats y(3 * 16);
+    multiply_float_lanes(type, w.groups.data(), 16, x.data(), 8, 3, 8, y.data(), 16);
+    for (std::int64_t r = 0; r < 16; ++r) {
+      const float weight = w.decoded[size(r * 8 + 3)];
+      ASSERT_NE(weight, 0);
+      EXPECT_EQ(y[size(r)], weight > 0 ? kInfinity : -kInfinity) << trait(type).name;
+      EXPECT_EQ(y[size(16 + r)], weight > 0 ? -kInfinity : kInfinity) << trait(type).name;
+      EXPECT_TRUE(std::isnan(y[size(32 + r)])) << trait(type).name;
+    }
+  }
+}
+
+TEST_P(CpuFloatLanes, PanelsAreThoseOfPlainRows) {
+  for (const DType type : kTypes) {
+    const std::int64_t elements = word_elements(float_word(type));
+    const std::int64_t most = kFloatDepth * elements;
+    for (const std::int64_t k : {std::int64_t{2}, std::int64_t{34}, std::int64_t{256}, most}) {
+      for (const std::int64_t groups : {1, 2}) {
+        // Of longer rows the first k elements: what lies between groups is not theirs.
+        const Rows w(type, groups * kGroupRows, k + 6);
+        Aligned expected(kFloatPanelBytes);
+        Aligned panel(kFloatPanelBytes);
+        pack_rows(type, w.plain.data(), w.row_bytes(), w.rows, k, expected.data());
+        pack_lanes(type, w.groups.data(), kGroupRows * w.row_bytes(), groups, k, panel.data());
+        for (std::int64_t word = 0; word < k / elements; ++word) {
+          const std::int64_t at = word * kFloatRows * 4;
+          EXPECT_EQ(std::memcmp(panel.data() + at, expected.data() + at, size(w.rows * 4)), 0)
+              << trait(type).name << ", k " << k << ", " << groups << " groups, word " << word;
+        }
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Levels, CpuFloatLanes, testing::ValuesIn(level_names()),
+                         [](const auto& test) { return test.param; });
+
+}  // namespace
+}  // namespace shunt::cpu::simd

@@ -1,0 +1,229 @@
+// Products of interleaved weights as bytes, at every level: what is asked of them is what is asked
+// of plain ones (codes_test.cpp).
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "backends/cpu/interleaved.h"
+#include "backends/cpu/seen_weights.h"
+#include "backends/cpu/simd/int8_lanes.h"
+
+namespace shunt::cpu::simd {
+namespace {
+
+/// The same rows in groups, which have nothing between them.
+struct Groups {
+  std::int64_t group_bytes = 0;
+  Aligned bytes;
+
+  explicit Groups(const Weights& w)
+      : group_bytes(kGroupRows * interleaved_row_bytes(w.type.dtype, w.k)),
+        bytes(w.rows / kGroupRows * group_bytes) {
+    const std::size_t row_bytes = size(group_bytes / kGroupRows);
+    std::vector<std::byte> rows(size(group_bytes));
+    for (std::int64_t r = 0; r < w.rows; ++r) {
+      const std::int64_t in_group = r % kGroupRows;
+      std::memcpy(rows.data() + size(in_group) * row_bytes, w.bytes.data() + r * w.stride,
+                  row_bytes);
+      if (in_group + 1 < kGroupRows) continue;
+      interleave_rows(w.type.dtype, w.k, rows.data(), bytes.data() + r / kGroupRows * group_bytes);
+    }
+  }
+};
+
+/// By few columns, as many at once as can be.
+Floats lane_products(const Weights& w, const Floats& x) {
+  Groups groups(w);
+  const Int8Need need = lanes_need(w.type.dtype);
+  const std::int64_t columns = std::ssize(x) / w.k;
+  Floats y(size(columns * w.rows), 5.0F);
+  for (std::int64_t c = 0; c < columns; c += most_lane_columns()) {
+    const std::int64_t here = std::min(most_lane_columns(), columns - c);
+    Aligned rounded(w.k / kInt8Block * lane_block_bytes(need, here));
+    quantize_lanes(x.data() + c * w.k, w.k, here, here, w.k, need, rounded.data());
+    multiply_lanes(w.type.dtype, groups.bytes.data(), w.rows, rounded.data(), here, w.k,
+                   y.data() + c * w.rows, w.rows);
+  }
+  return y;
+}
+
+/// By panels.
+Floats lane_panel_products(const Weights& w, const Floats& x) {
+  Groups groups(w);
+  const Int8Need need = lanes_need(w.type.dtype);
+  const std::int64_t block_bytes = lane_block_bytes(need, kManyColumns);
+  const std::int64_t columns = std::ssize(x) / w.k;
+  Floats all(size(columns * kInt8Rows), 5.0F);
+  Aligned rounded(w.k / kInt8Block * block_bytes);
+  Aligned panel(kInt8PanelBytes);
+  std::fill_n(panel.data(), kInt8PanelBytes, std::byte{0});  // for rows of a group that isn't there
+  for (std::int64_t c = 0; c < columns; c += kManyColumns) {
+    const std::int64_t here = std::min(kManyColumns, columns - c);
+    quantize_lanes(x.data() + c * w.k, w.k, here, kManyColumns, w.k, need, rounded.data());
+    for (std::int64_t first = 0; first < w.k; first += kInt8Depth) {
+      const std::int64_t depth = std::min(kInt8Depth, w.k - first);
+      decode_lanes(w.type.dtype,
+                   groups.bytes.data() + kGroupRows * interleaved_row_bytes(w.type.dtype, first),
+                   groups.group_bytes, w.rows / kGroupRows, depth, panel.data());
+      multiply_panel(need, panel.data(), depth, rounded.data() + first / kInt8Block * block_bytes,
+                     here, all.data() + c * kInt8Rows, kInt8Rows, first > 0);
+    }
+  }
+  Floats y;
+  for (std::int64_t i = 0; i < std::ssize(all); ++i) {
+    if (i % kInt8Rows < w.rows) y.push_back(all[size(i)]);
+  }
+  return y;
+}
+
+class CpuInt8Lanes : public testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override { ASSERT_TRUE(limit_level(GetParam())); }
+  void TearDown() override { limit_level(""); }
+
+  static std::vector<const DTypeTrait*> types() {
+    std::vector<const DTypeTrait*> found;
+    for (const DTypeTrait& type : dtypes()) {
+      if (has_lanes(type.dtype)) found.push_back(&type);
+    }
+    return found;
+  }
+  static bool fits(const DTypeTrait& type, std::int64_t k) { return k % type.block_elements == 0; }
+};
+
+TEST_P(CpuInt8Lanes, AreThereForEveryQuantisedTypeThatCanBeInterleaved) {
+  // As of plain weights: codes_test.cpp says where there are none.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  const bool must = GetParam() != "scalar" && GetParam() != "sse4";
+#else
+  const bool must = GetParam() != "scalar";
+#endif
+  const bool any = must || has_lanes(DType::kQ8_0);
+  for (const DTypeTrait& type : dtypes()) {
+    const bool fields = !block_fields(type.dtype).fields.empty();
+    EXPECT_EQ(has_lanes(type.dtype), any && type.quantized && fields) << type.name;
+    if (has_lanes(type.dtype)) {
+      EXPECT_TRUE(has_codes(type.dtype)) << type.name;  // panels are multiplied by the same code
+      EXPECT_EQ(lanes_need(type.dtype).order, CodeOrder::kNatural) << type.name;
+    }
+  }
+  EXPECT_GE(most_lane_columns(), 1);
+}
+
+TEST_P(CpuInt8Lanes, FewColumnsSeeEveryWeight) {
+  for (const DTypeTrait* type : types()) {
+    const Weights w(*type, 16, 256);
+    for (std::int64_t i = 0; i < w.k; i += 16) expect_weights(w, i, 16, lane_products);
+  }
+}
+
+TEST_P(CpuInt8Lanes, PanelsShowEveryWeight) {
+  for (const DTypeTrait* type : types()) {
+    const Weights w(*type, 32, 256);
+    for (std::int64_t i = 0; i < w.k; i += 32) expect_weights(w, i, 32, lane_panel_products);
+  }
+}
+
+TEST_P(CpuInt8Lanes, FewColumnsOfAnyNumberAndLength) {
+  for (const DTypeTrait* type : types()) {
+    for (std::int64_t k : {32, 96, 256, 768}) {
+      if (!fits(*type, k)) continue;
+      const Weights w(*type, 48, k);
+      for (std::int64_t columns = 1; columns <= most_lane_columns() + 1; ++columns) {
+        expect_weights(w, k / 2 + 15, columns, lane_products);
+        expect_weights(w, k - 1, columns, lane_products);
+      }
+    }
+  }
+}
+
+TEST_P(CpuInt8Lanes, PanelsOfOneAndTwoGroupsAndAnyNumberOfColumns) {
+  for (const DTypeTrait* type : types()) {
+    for (std::int64_t k : {32, 96, 256, 768}) {
+      if (!fits(*type, k)) continue;
+      for (std::int64_t rows : {16, 32}) {
+        const Weights w(*type, rows, k);
+        for (std::int64_t columns = 1; columns <= kManyColumns + 1; ++columns) {
+          expect_weights(w, k / 2 + 13, columns, lane_panel_products);
+          expect_weights(w, k - 1, columns, lane_panel_products);
+        }
+      }
+    }
+  }
+}
+
+TEST_P(CpuInt8Lanes, ColumnsOfStrangeNumbers) {
+  for (const DTypeTrait* type : types()) {
+    const Weights w(*type, 16, 256);
+    expect_strange_numbers(w, lane_products);
+    expect_strange_numbers(w, lane_panel_products);
+  }
+}
+
+Floats random_floats(std::int64_t n) {
+  std::mt19937 random(3);
+  std::normal_distribution<float> normal;
+  Floats values(size(n));
+  for (float& value : values) value = normal(random);
+  return values;
+}
+
+TEST_P(CpuInt8Lanes, AProductIsTheSameWhateverColumnsAreTakenWithIt) {
+  constexpr std::int64_t kLength = 512;
+  for (const DTypeTrait* type : types()) {
+    const Weights w(*type, 16, kLength);
+    const std::int64_t most = most_lane_columns();
+    const Floats x = random_floats(most * kLength);
+    const Floats together = lane_products(w, x);
+    for (std::int64_t c = 0; c < most; ++c) {
+      const Floats alone =
+          lane_products(w, Floats(x.begin() + c * kLength, x.begin() + (c + 1) * kLength));
+      EXPECT_TRUE(std::equal(alone.begin(), alone.end(), together.begin() + c * w.rows))
+          << type->name << ", column " << c;
+    }
+  }
+}
+
+TEST_P(CpuInt8Lanes, ColumnsForPanelsAreRoundedAsThoseOfPlainWeights) {
+  constexpr std::int64_t kLength = 96;
+  const Floats x = random_floats(kManyColumns * kLength);
+  for (const DTypeTrait* type : types()) {
+    const Int8Need need = lanes_need(type->dtype);
+    ASSERT_EQ(lane_block_bytes(need, kManyColumns), many_block_bytes(need)) << type->name;
+    const std::int64_t bytes = kLength / kInt8Block * many_block_bytes(need);
+    Aligned lanes(bytes);
+    Aligned many(bytes);
+    quantize_lanes(x.data(), kLength, kManyColumns, kManyColumns, kLength, need, lanes.data());
+    quantize_many(x.data(), kLength, kManyColumns, kLength, need, many.data());
+    EXPECT_EQ(std::memcmp(lanes.data(), many.data(), size(bytes)), 0) << type->name;
+  }
+}
+
+/// Nothing is written beside the rows and columns that there are.
+TEST_P(CpuInt8Lanes, WriteNothingElse) {
+  constexpr float kUntouched = 77;
+  for (const DTypeTrait* type : types()) {
+    const Weights w(*type, 32, 256);
+    Groups groups(w);
+    const Int8Need need = lanes_need(type->dtype);
+    const std::int64_t columns = most_lane_columns();
+    const Floats x(size(columns * w.k), 1.0F);
+    Aligned rounded(w.k / kInt8Block * lane_block_bytes(need, columns));
+    quantize_lanes(x.data(), w.k, columns, columns, w.k, need, rounded.data());
+    const std::int64_t stride = w.rows + 3;
+    Floats y(size(columns * stride), kUntouched);
+    multiply_lanes(type->dtype, groups.bytes.data(), w.rows, rounded.data(), columns, w.k, y.data(),
+                   stride);
+    for (std::int64_t i = 0; i < std::ssize(y); ++i) {
+      EXPECT_EQ(y[size(i)] == kUntouched, i % stride >= w.rows) << type->name << ", " << i;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Levels, CpuInt8Lanes, testing::ValuesIn(level_names()),
+                         [](const auto& test) { return test.param; });
+
+}  // namespace
+}  // namespace shunt::cpu::simd
