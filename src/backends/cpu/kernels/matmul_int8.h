@@ -10,7 +10,7 @@
 namespace shunt::cpu {
 
 /// With more columns than this, groups of interleaved rows are decoded once for all of them.
-inline constexpr std::int64_t kFewLaneColumns = 16;
+inline constexpr std::int64_t kFewLaneColumns = 64;
 
 /// Where rounded columns of x [k, n, ...] lie in scratch: of interleaved weights in groups, of
 /// plain ones one after the other where they are few, else in groups, too.
