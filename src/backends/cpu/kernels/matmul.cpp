@@ -248,7 +248,8 @@ class Matmul final : public AnyCaseKernel {
     const DType w = node.source(0).dtype;
     const bool interleaved = is_interleaved(node, 0);
     if (!as_integers(w, true, interleaved)) {
-      return Staging{1, 128 + static_cast<std::int64_t>(simd::float_word(w))};
+      // Interleaved ones call more columns few: then there is nothing in scratch for others.
+      return Staging{1, (interleaved ? 192 : 128) + static_cast<std::int64_t>(simd::float_word(w))};
     }
     const simd::Int8Need need = interleaved ? simd::lanes_need(w) : simd::int8_need(w);
     const std::int64_t number =

@@ -27,20 +27,24 @@ struct RoundedColumns {
   }
   std::int64_t few_columns() const { return lanes ? kFewLaneColumns : simd::few_columns(need); }
   bool few() const { return n <= few_columns(); }
-  /// Columns of a group, the last of which may have fewer.
+  /// Columns of a group; the last one may have fewer.
   std::int64_t together() const {
     if (!few()) return simd::kManyColumns;
     if (!lanes || n == 0) return 1;
     return ceil_div(n, ceil_div(n, simd::most_lane_columns()));
   }
+  /// How many columns the group that starts at `first` has.
+  std::int64_t count(std::int64_t first) const { return std::min(together(), n - first); }
   /// Of a slice.
   std::int64_t groups() const { return ceil_div(n, together()); }
-  std::int64_t block_bytes() const {
-    return lanes ? simd::lane_block_bytes(need, together()) : simd::many_block_bytes(need);
+  /// Of the group that starts at `first`, for each block of k: few columns are multiplied with no
+  /// room between them, where one is missing in the last group.
+  std::int64_t block_bytes(std::int64_t first) const {
+    return simd::lane_block_bytes(need, few() ? count(first) : together());
   }
   std::int64_t group_bytes() const {
     if (few() && !lanes) return simd::few_bytes(k);
-    return ceil_div(k / simd::kInt8Block * block_bytes(), 64) * 64;
+    return ceil_div(k / simd::kInt8Block * block_bytes(0), 64) * 64;
   }
   std::int64_t slice_bytes() const { return groups() * group_bytes(); }
   std::int64_t bytes() const { return slices * slice_bytes(); }
@@ -75,9 +79,8 @@ inline void round_columns(const TensorArg& x, const RoundedColumns& to, std::int
     return simd::quantize_few(view_f32(x, column(group), 0, to.k, room), to.k, to.need,
                               scratch + number * to.group_bytes());
   }
-  const std::int64_t together = to.together();
-  const std::int64_t first_column = group * together;
-  const std::int64_t count = std::min(together, to.n - first_column);
+  const std::int64_t first_column = group * to.together();
+  const std::int64_t count = to.count(first_column);
   const std::int64_t end = std::min(first_element + to.piece(), to.k);
   const std::int64_t step = plain ? to.piece() : simd::kInt8Depth;
   for (std::int64_t first = first_element; first < end; first += step) {
@@ -93,8 +96,9 @@ inline void round_columns(const TensorArg& x, const RoundedColumns& to, std::int
       }
     }
     simd::quantize_lanes(
-        values, stride, count, together, depth, to.need,
-        scratch + number * to.group_bytes() + first / simd::kInt8Block * to.block_bytes());
+        values, stride, count, to.few() ? count : to.together(), depth, to.need,
+        scratch + number * to.group_bytes() +
+            first / simd::kInt8Block * to.block_bytes(first_column));
   }
 }
 
@@ -110,7 +114,7 @@ inline void multiply_few_rounded(const TensorArg& w, std::int64_t rows, const Ro
     for (std::int64_t g = 0; g < x.groups(); ++g) {
       const std::int64_t c = g * x.together();
       simd::multiply_lanes(w.dtype, w.data + r * w.strides[1], std::min(step, rows - r),
-                           slice + g * x.group_bytes(), std::min(x.together(), x.n - c), x.k,
+                           slice + g * x.group_bytes(), x.count(c), x.k,
                            y + r + c * y_stride, y_stride);
     }
   }
@@ -130,7 +134,7 @@ inline void multiply_rounded(const TensorArg& w, std::int64_t rows, const Rounde
                              float* y, std::int64_t y_stride, std::byte* scratch) {
   float* tile = reinterpret_cast<float*>(scratch + simd::kInt8PanelBytes);
   const DTypeTrait& type = trait(w.dtype);
-  const std::int64_t block_bytes = x.block_bytes();
+  const std::int64_t block_bytes = x.block_bytes(0);
   // What the first of so many rows take up to a place in k lies before that place.
   const std::int64_t together = x.lanes ? kGroupRows : 1;
   for (std::int64_t k = 0; k < x.k; k += simd::kInt8Depth) {
