@@ -5,6 +5,8 @@
 #include <thread>
 
 #include "backends/cpu/interleaved.h"
+#include "backends/cpu/simd/float_lanes.h"
+#include "backends/cpu/simd/int8_lanes.h"
 #include "base/cpu_topology.h"
 #include "base/fail.h"
 #include "device/range.h"
@@ -19,6 +21,7 @@ struct Matrix {
   std::size_t end = 0;
   DType dtype = DType::kF32;
   std::int64_t k = 0;
+  std::int64_t rows = 0;
   std::size_t group_bytes = 0;
 };
 
@@ -134,6 +137,9 @@ class InterleavedMemory final : public BufferType {
   std::size_t max_size() const override { return host_memory().max_size(); }
   bool host_accessible() const override { return false; }
   std::span<const Layout> layouts() const override { return kLayouts; }
+  std::size_t size_of(const Tensor& tensor) const override {
+    return can_interleave(tensor) ? interleaved_bytes(tensor) : BufferType::size_of(tensor);
+  }
   Result<std::unique_ptr<Buffer>> allocate(std::size_t bytes) override {
     return allocate_for(bytes, {});
   }
@@ -150,6 +156,7 @@ class InterleavedMemory final : public BufferType {
       const std::int64_t k = placed.tensor.size(0);
       const std::int64_t row = interleaved_row_bytes(placed.tensor.dtype, k);
       matrices.push_back({placed.offset, placed.offset + size, placed.tensor.dtype, k,
+                          placed.tensor.size(1) * placed.tensor.size(2) * placed.tensor.size(3),
                           static_cast<std::size_t>(row * kGroupRows)});
     }
     std::ranges::sort(matrices, {}, &Matrix::begin);
@@ -159,6 +166,10 @@ class InterleavedMemory final : public BufferType {
       }
     }
     SHUNT_ASSIGN(auto plain, host_memory().allocate(bytes));
+    for (const Matrix& matrix : matrices) {  // rows that fill up a last group
+      if (matrix.rows % kGroupRows == 0) continue;
+      std::memset(plain->host_data() + (matrix.end - matrix.group_bytes), 0, matrix.group_bytes);
+    }
     return std::make_unique<InterleavedBuffer>(std::move(plain), std::move(matrices));
   }
 
@@ -172,6 +183,10 @@ class InterleavedMemory final : public BufferType {
 BufferType& interleaved_memory() {
   static InterleavedMemory type;  // holds nothing: the same for everybody, for ever
   return type;
+}
+
+bool has_lanes(DType type) {
+  return simd::has_lanes(type) || simd::has_float_lanes(type);
 }
 
 bool is_interleaved(const NodeView& node, std::size_t source) {

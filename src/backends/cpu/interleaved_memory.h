@@ -14,6 +14,8 @@ BufferType& interleaved_memory();
 /// Where a buffer of that type starts.
 std::byte* interleaved_data(Buffer& buffer);
 
+/// Whether interleaved rows of a type can be multiplied as they lie, at this vector level.
+bool has_lanes(DType type);
 /// Whether a source lies interleaved, itself or what it is a view of.
 bool is_interleaved(const NodeView& node, std::size_t source);
 

@@ -23,6 +23,7 @@ struct TensorArg {
   /// Rows lie interleaved (interleaved.h). `data` is where a group starts, and strides are those of
   /// plain rows: row() gives no address then, but says by its distance to `data` which row it is.
   bool interleaved = false;
+  bool has_lanes = false;  ///< and there are products of such rows (interleaved_memory.h)
 
   std::byte* row(std::int64_t i1, std::int64_t i2 = 0, std::int64_t i3 = 0) const {
     return data + i1 * strides[1] + i2 * strides[2] + i3 * strides[3];

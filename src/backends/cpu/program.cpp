@@ -107,6 +107,7 @@ struct Progress {
 
 /// A dimension of a call that hangs on an extent.
 struct Patch {
+  std::size_t call = 0;
   std::int64_t* size = nullptr;
   ExtentId extent = kNoExtent;
   std::int64_t factor = 1;
@@ -121,9 +122,9 @@ class CpuBinding final : public Binding, private Task {
 
  private:
   TensorArg argument(const Tensor& tensor, const Address& address) const;
-  void add_patches(const Tensor& tensor, TensorArg& argument);
+  void add_patches(std::size_t call, const Tensor& tensor, TensorArg& argument);
   void run(int worker) override;
-  bool cut(const Call& call, Launch& launch) const;
+  void cut(const Call& call, Launch& launch) const;
   void wait_for(std::size_t begin, std::size_t end) const;
   void compute(std::size_t index, std::int64_t chunk, std::byte* scratch);
   void take(std::size_t index, std::byte* scratch);
@@ -135,6 +136,7 @@ class CpuBinding final : public Binding, private Task {
   std::vector<Launch> launches_;
   std::size_t last_barrier_ = 0;  // the last launch that waits for others
   std::vector<Patch> patches_;
+  std::vector<bool> is_cut_;              // by call: its launches are cut for the sizes it has
   std::unique_ptr<Progress[]> progress_;  // by launch
   bool together_ = false;                 // the run at work has launches to share
   RunState state_;                        // of the run at work
@@ -237,13 +239,14 @@ TensorArg CpuBinding::argument(const Tensor& tensor, const Address& address) con
   argument.strides = tensor.strides;
   argument.dtype = tensor.dtype;
   argument.interleaved = &address.buffer->type() == &interleaved_memory() && can_interleave(tensor);
+  argument.has_lanes = argument.interleaved && has_lanes(tensor.dtype);
   return argument;
 }
 
-void CpuBinding::add_patches(const Tensor& tensor, TensorArg& argument) {
+void CpuBinding::add_patches(std::size_t call, const Tensor& tensor, TensorArg& argument) {
   for (std::size_t i = 0; i < kMaxDims; ++i) {
     const Dim& dim = tensor.shape[i];
-    if (!dim.is_fixed()) patches_.push_back({&argument.sizes[i], dim.extent, dim.factor});
+    if (!dim.is_fixed()) patches_.push_back({call, &argument.sizes[i], dim.extent, dim.factor});
   }
 }
 
@@ -270,7 +273,7 @@ Status CpuBinding::bind(const Addresses& addresses) {
                     graph.describe(prepared.node), s);
       }
       call.sources[s] = argument(tensor, at);
-      add_patches(tensor, call.sources[s]);
+      add_patches(i, tensor, call.sources[s]);
       reads.push_back(range(tensor, call.sources[s]));
     }
     const Address& at = addresses.nodes[prepared.node];
@@ -279,7 +282,7 @@ Status CpuBinding::bind(const Addresses& addresses) {
                   graph.describe(prepared.node));
     }
     call.result = argument(node.result, at);
-    add_patches(node.result, call.result);
+    add_patches(i, node.result, call.result);
     writes.push_back(range(node.result, call.result));
     call.params = &node.params;
     call.run = &state_;
@@ -303,6 +306,7 @@ Status CpuBinding::bind(const Addresses& addresses) {
     }
   }
   progress_ = std::make_unique<Progress[]>(launches_.size());
+  is_cut_.assign(calls_.size(), false);
   last_barrier_ = last_barrier;
   return ok();
 }
@@ -316,13 +320,20 @@ Status CpuBinding::run(const RunArgs& args) {
         "since this was compiled");
   }
   const auto lock = pool.lock();
-  for (const Patch& patch : patches_) *patch.size = patch.factor * args.extents[patch.extent];
+  for (const Patch& patch : patches_) {
+    const std::int64_t size = patch.factor * args.extents[patch.extent];
+    if (*patch.size == size) continue;
+    *patch.size = size;
+    is_cut_[patch.call] = false;
+  }
   together_ = false;
   for (std::size_t i = 0; i < launches_.size(); ++i) {
-    together_ |= cut(calls_[launches_[i].call], launches_[i]);
+    if (!is_cut_[launches_[i].call]) cut(calls_[launches_[i].call], launches_[i]);
+    together_ |= launches_[i].shared;
     progress_[i].taken.store(0, std::memory_order_relaxed);
     progress_[i].done.store(0, std::memory_order_relaxed);
   }
+  is_cut_.assign(calls_.size(), true);
   faulty_.store(0, std::memory_order_relaxed);
   state_.start(args.cancel);
   pool.run(*this, together_);
@@ -342,9 +353,9 @@ Error CpuBinding::describe_fault(std::size_t launch) {
   return std::move(*state_.error()).with_node(node).with_context(node);
 }
 
-/// Cuts a launch into chunks at its actual sizes. Returns whether there is something to share: what
-/// is no more than a chunk costs less than to tell others about it.
-bool CpuBinding::cut(const Call& call, Launch& launch) const {
+/// Cuts a launch into chunks at its actual sizes. What is no more than a chunk is not shared: that
+/// costs less than to tell others about it.
+void CpuBinding::cut(const Call& call, Launch& launch) const {
   const std::int64_t threads = program_.pool().threads();
   const std::int64_t chunks = kChunksPerThread * threads;
   launch.items = launch.kernel->items(call, launch.phase);
@@ -359,7 +370,6 @@ bool CpuBinding::cut(const Call& call, Launch& launch) const {
   launch.chunks = static_cast<std::uint32_t>(
       std::max(launch.heads + (rest + launch.step - 1) / launch.step, std::int64_t{1}));
   launch.shared = threads > 1 && launch.chunks > 1;
-  return launch.shared;
 }
 
 /// From the last one back: of launches in a row that the caller does alone, it announces the last.

@@ -95,10 +95,9 @@ inline void round_columns(const TensorArg& x, const RoundedColumns& to, std::int
         read_f32(x, column(first_column + c), first, depth, room + c * simd::kInt8Depth);
       }
     }
-    simd::quantize_lanes(
-        values, stride, count, to.few() ? count : to.together(), depth, to.need,
-        scratch + number * to.group_bytes() +
-            first / simd::kInt8Block * to.block_bytes(first_column));
+    simd::quantize_lanes(values, stride, count, to.few() ? count : to.together(), depth, to.need,
+                         scratch + number * to.group_bytes() +
+                             first / simd::kInt8Block * to.block_bytes(first_column));
   }
 }
 
@@ -114,8 +113,8 @@ inline void multiply_few_rounded(const TensorArg& w, std::int64_t rows, const Ro
     for (std::int64_t g = 0; g < x.groups(); ++g) {
       const std::int64_t c = g * x.together();
       simd::multiply_lanes(w.dtype, w.data + r * w.strides[1], std::min(step, rows - r),
-                           slice + g * x.group_bytes(), x.count(c), x.k,
-                           y + r + c * y_stride, y_stride);
+                           slice + g * x.group_bytes(), x.count(c), x.k, y + r + c * y_stride,
+                           y_stride);
     }
   }
 }
@@ -142,8 +141,8 @@ inline void multiply_rounded(const TensorArg& w, std::int64_t rows, const Rounde
     const std::byte* from =
         w.data + together * (k / type.block_elements * static_cast<std::int64_t>(type.block_bytes));
     if (x.lanes) {
-      simd::decode_lanes(w.dtype, from, kGroupRows * w.strides[1], rows / kGroupRows, depth,
-                         scratch);
+      simd::decode_lanes(w.dtype, from, kGroupRows * w.strides[1], ceil_div(rows, kGroupRows),
+                         depth, scratch);
     } else {
       simd::decode_panel(w.dtype, from, w.strides[1], rows, depth, scratch);
     }
