@@ -61,10 +61,9 @@ struct Prepared {
 
 /// What is in a slot of scratch for nodes to come.
 struct Staged {
+  NodeId node = kNoNode;  // that made it; none: nothing is there
   const CpuKernel* kernel = nullptr;
-  NodeId source = kNoNode;
   Staging form;
-  bool operator==(const Staged&) const = default;
 };
 
 /// A function that a run calls would wait for that run for ever.
@@ -150,7 +149,8 @@ class CpuProgram final : public Program {
 
   Status prepare(const SegmentView& segment, const Table& table) {
     std::size_t slot = 0;
-    std::array<std::optional<Staged>, kScratchSlots> slots;  // what was staged there last
+    std::vector<Staged> slots(kScratchSlots);  // what was staged there last, then what lasts
+    std::vector<std::size_t> lasting_bytes;
     for (NodeId id : segment.nodes) {
       const Node& node = graph_.node(id);
       const CpuKernel* kernel = table.find(*node.op);
@@ -161,22 +161,26 @@ class CpuProgram final : public Program {
       const NodeView view(graph_, id, segment.memory);
       SHUNT_TRY(check_layouts(view, *kernel, id));
       Prepared prepared{id, kernel, 0};
-      const std::size_t scratch = kernel->scratch(view);
+      const std::size_t scratch = (kernel->scratch(view) + 63) / 64 * 64;
       prepared.needs_scratch = scratch > 0;
-      std::optional<Staged> staged;
+      Staged staged;
       if (const auto form = kernel->staging(view)) {
-        staged = Staged{kernel, node.sources[form->source], *form};
+        staged = {id, kernel, *form};
         prepared.staged = true;
       }
-      if (const auto found = staged ? std::ranges::find(slots, staged) : slots.end();
-          found != slots.end()) {
+      const auto same = [&](const Staged& other) { return serves(other, staged, segment.memory); };
+      if (const auto found = std::ranges::find_if(slots, same); found != slots.end()) {
         prepared.scratch_slot = static_cast<std::size_t>(found - slots.begin());
         prepared.staged_for = true;
+      } else if (scratch > 0 && staged.form.lasting) {
+        prepared.scratch_slot = slots.size();
+        slots.push_back(staged);
+        lasting_bytes.push_back(scratch);
       } else if (scratch > 0) {
         prepared.scratch_slot = slot;
         slots[slot] = staged;
         slot = (slot + 1) % kScratchSlots;
-        slot_bytes_ = std::max(slot_bytes_, (scratch + 63) / 64 * 64);
+        slot_bytes_ = std::max(slot_bytes_, scratch);
       }
       worker_scratch_ = std::max(worker_scratch_, kernel->worker_scratch(view));
       nodes_.push_back(prepared);
@@ -186,7 +190,11 @@ class CpuProgram final : public Program {
         needs_.in_place.push_back({id, in_place});
       }
     }
-    needs_.scratch_bytes = slot_bytes_ * kScratchSlots;
+    for (std::size_t i = 0; i <= slots.size(); ++i) {
+      slot_starts_.push_back(needs_.scratch_bytes);
+      if (i == slots.size()) break;
+      needs_.scratch_bytes += i < kScratchSlots ? slot_bytes_ : lasting_bytes[i - kScratchSlots];
+    }
     return ok();
   }
 
@@ -207,7 +215,8 @@ class CpuProgram final : public Program {
   Pool& pool() const { return pool_; }
   std::size_t level() const { return level_; }
   std::span<const Prepared> nodes() const { return nodes_; }
-  std::size_t slot_bytes() const { return slot_bytes_; }
+  /// Where a slot starts in scratch; one more says where the last one ends.
+  std::size_t slot_start(std::size_t slot) const { return slot_starts_[slot]; }
 
  private:
   Status check_layouts(const NodeView& view, const CpuKernel& kernel, NodeId id) const {
@@ -219,6 +228,17 @@ class CpuProgram final : public Program {
     }
     return ok();
   }
+  /// Whether what a node has staged is what another one wants.
+  bool serves(const Staged& made, const Staged& wanted,
+              std::span<const BufferType* const> memory) const {
+    if (made.node == kNoNode || made.kernel != wanted.kernel || made.form != wanted.form) {
+      return false;
+    }
+    const NodeId source = graph_.node(made.node).sources[made.form.source];
+    return source == graph_.node(wanted.node).sources[wanted.form.source] &&
+           made.kernel->same_staging(NodeView(graph_, made.node, memory),
+                                     NodeView(graph_, wanted.node, memory));
+  }
   static bool same_layout(const Tensor& a, const Tensor& b) {
     return a.dtype == b.dtype && a.shape == b.shape && a.strides == b.strides;
   }
@@ -229,6 +249,7 @@ class CpuProgram final : public Program {
   Needs needs_;
   std::vector<Prepared> nodes_;
   std::size_t slot_bytes_ = 0;
+  std::vector<std::size_t> slot_starts_;
   std::size_t worker_scratch_ = 0;
 };
 
@@ -288,9 +309,9 @@ Status CpuBinding::bind(const Addresses& addresses) {
     call.run = &state_;
     Range scratch;
     if (addresses.scratch && prepared.needs_scratch) {
-      call.scratch = addresses.scratch.buffer->host_data() + addresses.scratch.offset +
-                     prepared.scratch_slot * program_.slot_bytes();
-      scratch = {call.scratch, call.scratch + program_.slot_bytes()};
+      std::byte* const start = addresses.scratch.buffer->host_data() + addresses.scratch.offset;
+      call.scratch = start + program_.slot_start(prepared.scratch_slot);
+      scratch = {call.scratch, start + program_.slot_start(prepared.scratch_slot + 1)};
       (prepared.staged ? reads : writes).push_back(scratch);
     }
     const int first_phase = prepared.staged_for ? 1 : 0;
