@@ -315,7 +315,7 @@ TEST_F(CopiedWeights, BesideADeviceThatHasTheOthers) {
   const std::uint64_t all = alone.model->info().weight_bytes;
   int shared = 0;
   int moved = 0;
-  for (std::size_t memory = 0; memory <= 400000; memory += 80000) {
+  for (std::size_t memory = 20000; memory <= 380000; memory += 60000) {
     for (const bool streams : {false, true}) {
       SCOPED_TRACE(memory);
       TestDeviceConfig config = {.name = "test0", .memory = memory};
@@ -330,7 +330,7 @@ TEST_F(CopiedWeights, BesideADeviceThatHasTheOthers) {
       expect_as_predicted(run);
       const std::uint64_t copied = device.weights_allocated();
       EXPECT_EQ(run.model->ledger().bytes("cpu7", Purpose::kWeights), copied);
-      if (copied > 0 && copied < all / 2) ++shared;
+      if (copied > 0 && copied < all * 3 / 4) ++shared;
       // A context that the loader knew nothing of drives weights from the device to the CPU, for
       // this session: they are used from the file.
       const Run larger = must_run({&other, &device}, options, 200);
