@@ -163,7 +163,7 @@ TEST_F(CopiedWeights, AreOnTheLedgerAsAllocated) {
     // align and pad them.
     EXPECT_GE(allocated, all - mapped);
     EXPECT_LE(allocated, (all - mapped) * 11 / 10);
-    EXPECT_EQ(mapped, 4 * 32 * (2 * 3 + 1 + 300));
+    EXPECT_EQ(mapped, 4U * 32 * (2 * 3 + 1 + 300));
   }
 }
 

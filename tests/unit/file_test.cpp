@@ -78,6 +78,20 @@ TEST(MappedFile, LetsGoOfWholePagesOnly) {
   EXPECT_EQ(test::resident_bytes(path), 0U);
 }
 
+TEST(MappedFile, BringsNoNeighboursOfWhatIsSetApart) {
+  const TempFolder folder;
+  const std::size_t page = page_size();
+  const std::string path = folder.write("x", std::vector<std::byte>(8 * page, std::byte{7}));
+  const auto file = MappedFile::open(path);
+  ASSERT_TRUE(file);
+  set_apart({});
+  set_apart(file->bytes().first(0));
+  set_apart(file->bytes().subspan(3 * page + 1, page));  // of two pages
+  EXPECT_EQ(file->bytes()[3 * page + 1], std::byte{7});
+  EXPECT_LE(test::resident_bytes(path), 2 * page);
+  EXPECT_EQ(file->bytes().back(), std::byte{7});
+}
+
 TEST(MappedFile, ReadsAheadWhatItIsAskedToIfTheSystemCan) {
   const TempFolder folder;
   const std::size_t page = page_size();
