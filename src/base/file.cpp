@@ -61,15 +61,29 @@ std::size_t bytes_before(std::span<const std::byte> mapped) {
   return reinterpret_cast<std::uintptr_t>(mapped.data()) % page_size();
 }
 
+/// Advice about all pages that a part touches.
+[[maybe_unused]] void advise_all_pages(std::span<const std::byte> mapped, int advice) {
+  if (mapped.empty()) return;
+  const std::size_t before = bytes_before(mapped);
+  // madvise takes what is not const; the mapping may only be read, and stays so.
+  (void)::madvise(const_cast<std::byte*>(mapped.data()) - before, before + mapped.size(), advice);
+}
+
 }  // namespace
 
 void read_ahead(std::span<const std::byte> mapped) {
 #ifdef MADV_POPULATE_READ
-  if (mapped.empty()) return;
-  const std::size_t before = bytes_before(mapped);
-  // madvise takes what is not const; the mapping may only be read, and stays so.
-  auto* start = const_cast<std::byte*>(mapped.data()) - before;
-  (void)::madvise(start, before + mapped.size(), MADV_POPULATE_READ);
+  advise_all_pages(mapped, MADV_POPULATE_READ);
+#else
+  (void)mapped;
+#endif
+}
+
+void set_apart(std::span<const std::byte> mapped) {
+#ifdef MADV_NOHUGEPAGE
+  // Linux brings what lies in the same large page of its cache and the same area of memory; with
+  // other advice than its neighbours' a part becomes an area of its own.
+  advise_all_pages(mapped, MADV_NOHUGEPAGE);
 #else
   (void)mapped;
 #endif

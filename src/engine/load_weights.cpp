@@ -215,6 +215,8 @@ void use_mapped(ModelState& model, const StepGraph& step, const Homes& homes, Pr
   const std::uint64_t memory = model.devices.back()->info().memory_total;
   const bool fits = memory == 0 || model.file.file_bytes() < memory / 10 * 8;
   for (const std::span<const std::byte> bytes : mapped) {
+    // Norms among weights that are copied would each bring some of these back.
+    if (!model.copied.empty()) set_apart(bytes);
     if (fits) read_mapped(bytes, progress);
   }
 }

@@ -106,6 +106,10 @@ Result<std::vector<TranscodeError>> WeightBlocks::fill(
     }
     SHUNT_TRY(copy(bytes, file.mapping(info.part) != nullptr, info.tensor, to, done));
   }
+  // What came again with its neighbours.
+  for (const auto& [info, tensor] : weights) {
+    if (file.mapping(info->part) != nullptr) let_go(file.data(*info));
+  }
   return errors;
 }
 

@@ -53,6 +53,9 @@ INSTANTIATE_TEST_SUITE_P(
         Usage{run_with({"--batch", "0"}), "0"},
         Usage{run_with({"--cache-type", "q4_1"}), "q8_0 or q4_0"},
         Usage{run_with({"--cache-type", "cheap"}), "cheap"},
+        Usage{run_with({"--weights", "moved"}), "\"moved\" is not auto, mapped or copied"},
+        Usage{run_with({"--weights"}), "needs a value"},
+        Usage{{"explain", "--model", "model.gguf", "--weights", "all"}, "auto, mapped or copied"},
         Usage{run_with({"--devices", "cpu0,,cpu1"}), "cpu0,,cpu1"},
         Usage{run_with({"--devices", ""}), "list"}, Usage{run_with({"--json=yes"}), "json"}));
 

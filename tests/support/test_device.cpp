@@ -11,23 +11,34 @@
 
 namespace shunt::test {
 
-/// A device's own memory, or its pinned memory.
+/// A device's own memory, its pinned memory, or that for weights.
 class TestMemory final : public BufferType {
  public:
-  TestMemory(TestDevice& device, const TestDeviceConfig& config, bool pinned)
+  enum class Kind { kOwn, kPinned, kWeights };
+  TestMemory(TestDevice& device, const TestDeviceConfig& config, Kind kind)
       : device_(device),
         config_(config),
-        pinned_(pinned),
-        name_(config.name + (pinned ? " pinned memory" : " memory")) {}
+        pinned_(kind == Kind::kPinned),
+        weights_(kind == Kind::kWeights),
+        name_(config.name + (pinned_    ? " pinned memory"
+                             : weights_ ? " weights"
+                                        : " memory")) {}
   std::string_view name() const override { return name_; }
   std::size_t alignment() const override { return pinned_ ? 64 : config_.alignment; }
   std::size_t max_size() const override { return config_.max_buffer; }
-  bool host_accessible() const override { return pinned_ || config_.host_accessible; }
+  bool host_accessible() const override {
+    return pinned_ || (config_.host_accessible && !weights_);
+  }
   std::size_t size_of(const Tensor& tensor) const override {
     const std::size_t bytes = BufferType::size_of(tensor);
     return pinned_ ? bytes : (bytes + config_.padding - 1) / config_.padding * config_.padding;
   }
-  Result<std::unique_ptr<Buffer>> allocate(std::size_t bytes) override;
+  Result<std::unique_ptr<Buffer>> allocate(std::size_t bytes) override {
+    if (weights_) return invalid("{} must know what lies where", name_);
+    return allocate_any(bytes);
+  }
+  Result<std::unique_ptr<Buffer>> allocate_for(std::size_t bytes,
+                                               std::span<const PlacedTensor> tensors) override;
   TestDevice& device() { return device_; }
   bool copies_directly() const { return config_.copies_directly; }
 
@@ -52,9 +63,11 @@ class TestMemory final : public BufferType {
   std::atomic<std::size_t> used = 0;
 
  private:
+  Result<std::unique_ptr<Buffer>> allocate_any(std::size_t bytes);
   TestDevice& device_;
   const TestDeviceConfig& config_;
   bool pinned_;
+  bool weights_;
   std::string name_;
   mutable std::mutex mutex_;
   std::map<const std::byte*, std::size_t, std::less<>> buffers_;
@@ -95,6 +108,9 @@ class TestProgram final : public Program {
   TestProgram(TestDevice& device, const SegmentView& segment)
       : device_(device), graph_(segment.graph), nodes_(segment.nodes.begin(), segment.nodes.end()) {
     needs_.scratch_bytes = device.config_.scratch;
+    for (const BufferType* type : segment.memory) {
+      if (type != nullptr && type == device.weights_.get()) needs_.scratch_bytes += 64;
+    }
     for (NodeId id : nodes_) {
       const Node& node = graph_.node(id);
       if (!node.sources.empty() &&
@@ -171,7 +187,7 @@ class TestBinding final : public Binding {
  private:
   Status overwrite_scratch() {
     const std::size_t bytes = device_.config_.scratch;
-    if (bytes == 0) return ok();
+    if (bytes == 0 || device_.config_.in_host_memory) return ok();
     auto* own = dynamic_cast<TestBuffer*>(scratch_.buffer);
     if (own == nullptr || scratch_.offset % device_.config_.alignment != 0)
       return fail(ErrorCode::kInternal, "{} has no scratch that it can use", device_.info().name);
@@ -313,7 +329,13 @@ Result<std::unique_ptr<Binding>> TestProgram::bind(const Addresses& addresses) {
   return std::make_unique<TestBinding>(device_, graph_, nodes_, addresses);
 }
 
-Result<std::unique_ptr<Buffer>> TestMemory::allocate(std::size_t bytes) {
+Result<std::unique_ptr<Buffer>> TestMemory::allocate_for(std::size_t bytes,
+                                                         std::span<const PlacedTensor> tensors) {
+  if (weights_) device_.placed_.emplace_back(tensors.begin(), tensors.end());
+  return allocate_any(bytes);
+}
+
+Result<std::unique_ptr<Buffer>> TestMemory::allocate_any(std::size_t bytes) {
   ++device_.allocations_;
   SHUNT_TRY(device_.count(&TestFailures::allocation, "allocation"));
   const std::size_t taken = used;
@@ -325,8 +347,11 @@ Result<std::unique_ptr<Buffer>> TestMemory::allocate(std::size_t bytes) {
 }
 
 TestDevice::TestDevice(TestDeviceConfig config)
-    : config_(std::move(config)), memory_(std::make_unique<TestMemory>(*this, config_, false)) {
-  if (config_.pins_memory) pinned_ = std::make_unique<TestMemory>(*this, config_, true);
+    : config_(std::move(config)),
+      memory_(std::make_unique<TestMemory>(*this, config_, TestMemory::Kind::kOwn)),
+      weights_(std::make_unique<TestMemory>(*this, config_, TestMemory::Kind::kWeights)) {
+  if (config_.pins_memory)
+    pinned_ = std::make_unique<TestMemory>(*this, config_, TestMemory::Kind::kPinned);
 }
 TestDevice::~TestDevice() = default;
 
@@ -380,11 +405,18 @@ bool TestDevice::wants(const Graph& graph, NodeId id) const {
 }
 
 bool TestDevice::can_read(const BufferType& type) const {
-  return &type == memory_.get() || (config_.host_accessible && type.host_accessible());
+  const bool host = config_.host_accessible || config_.in_host_memory;
+  return &type == memory_.get() || &type == weights_.get() || (host && type.host_accessible());
 }
 
 BufferType& TestDevice::memory() {
-  return *memory_;
+  return config_.in_host_memory ? host_memory() : *memory_;
+}
+BufferType* TestDevice::weight_memory(const Graph& graph, NodeId leaf) {
+  return config_.wants_weight && config_.wants_weight(graph, leaf) ? weights_.get() : nullptr;
+}
+std::size_t TestDevice::weights_allocated() const {
+  return weights_->used;
 }
 BufferType* TestDevice::staging_memory() {
   return pinned_.get();

@@ -9,6 +9,7 @@
 #include <mutex>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "graph/op.h"
 #include "shunt/device.h"
@@ -39,9 +40,14 @@ struct TestDeviceConfig {
   std::size_t scratch = 0;  ///< bytes that each segment needs, and overwrites
   std::set<std::string> in_place = {};  ///< names of ops that may overwrite their first source
   bool pins_memory = false;             ///< has staging memory of its own
-  bool copies_directly = false;         ///< from other test devices that do, too
-  TestWorld* world = nullptr;           ///< asynchronous, in that world; null: not
-  double seconds_per_node = 0;          ///< on the world's clock
+  bool in_host_memory = false;  ///< computes in plain host memory as a CPU does, not in its own
+  /// The weights that it wants in memory for weights alone, which the host can't touch, and has to
+  /// be told what lies where. A segment then needs 64 bytes of scratch for each that it reads
+  /// there.
+  std::function<bool(const Graph&, NodeId)> wants_weight = {};
+  bool copies_directly = false;  ///< from other test devices that do, too
+  TestWorld* world = nullptr;    ///< asynchronous, in that world; null: not
+  double seconds_per_node = 0;   ///< on the world's clock
   std::map<std::string, double, std::less<>> seconds_of = {};  ///< the same for some ops, by name
   double seconds_per_byte = 0;                                 ///< of a copy, on the world's clock
   std::optional<DeviceSpeed> speed = kInstant;  ///< what it says of itself, unless it is a CPU
@@ -81,6 +87,7 @@ class TestDevice final : public Device {
   Result<std::unique_ptr<Stream>> open_stream() override;
   Result<std::unique_ptr<Program>> prepare(const SegmentView& segment) override;
   bool can_copy_from(const BufferType& type) const override;
+  BufferType* weight_memory(const Graph& graph, NodeId leaf) override;
 
   /// Lets calls fail from now on, with a vendor's code and text. An allocation that fails once is
   /// out of memory.
@@ -105,6 +112,10 @@ class TestDevice final : public Device {
   std::size_t allocated() const;
   /// The same of its staging memory.
   std::size_t pinned() const;
+  /// What each buffer of its memory for weights was allocated for, also of those that are gone.
+  const std::vector<std::vector<PlacedTensor>>& weights_placed() const { return placed_; }
+  /// Bytes of that memory that are allocated.
+  std::size_t weights_allocated() const;
   /// How often memory was asked for, granted or not.
   std::size_t allocations() const { return allocations_; }
 
@@ -123,7 +134,9 @@ class TestDevice final : public Device {
   TestDeviceConfig config_;
   std::unique_ptr<TestMemory> memory_;
   std::unique_ptr<TestMemory> pinned_;  // null: none
-  mutable std::mutex mutex_;            // of what is about failures
+  std::unique_ptr<TestMemory> weights_;
+  std::vector<std::vector<PlacedTensor>> placed_;
+  mutable std::mutex mutex_;  // of what is about failures
   TestFailures failures_;
   bool failed_ = false;
   std::atomic<std::size_t> computed_ = 0;

@@ -7,11 +7,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <utility>
+#include <vector>
 
+#include "base/aligned_bytes.h"
 #include "support/gguf_bytes.h"
 #include "support/privileges.h"
+#include "support/resident.h"
 
 namespace shunt {
 namespace {
@@ -47,6 +51,60 @@ TEST(MappedFile, OutlivesTheFilesName) {
   ASSERT_TRUE(file) << file.error().message();
   std::filesystem::remove(folder.file("x"));
   EXPECT_EQ(file->bytes()[2], std::byte{'c'});
+}
+
+TEST(MappedFile, LetsGoOfWholePagesOnly) {
+  const TempFolder folder;
+  const std::size_t page = page_size();
+  const std::vector<std::byte> bytes(8 * page, std::byte{7});
+  const std::string path = folder.write("x", bytes);
+  const auto file = MappedFile::open(path);
+  ASSERT_TRUE(file);
+  const auto touch = [&] {
+    const std::span<const std::byte> all = file->bytes();
+    EXPECT_EQ(std::count(all.begin(), all.end(), std::byte{7}), 8 * static_cast<int>(page));
+    EXPECT_EQ(test::resident_bytes(path), 8 * page);
+  };
+  touch();
+  let_go(file->bytes().subspan(1, 3 * page - 2));  // one page, and parts of two
+  EXPECT_EQ(test::resident_bytes(path), 7 * page);
+  touch();  // what was let go is there again
+  let_go(file->bytes().subspan(1, 2 * page - 2));
+  let_go(file->bytes().subspan(page, page - 1));
+  let_go(file->bytes().first(0));
+  let_go({});
+  EXPECT_EQ(test::resident_bytes(path), 8 * page);
+  let_go(file->bytes());
+  EXPECT_EQ(test::resident_bytes(path), 0U);
+}
+
+TEST(MappedFile, BringsNoNeighboursOfWhatIsSetApart) {
+  const TempFolder folder;
+  const std::size_t page = page_size();
+  const std::string path = folder.write("x", std::vector<std::byte>(8 * page, std::byte{7}));
+  const auto file = MappedFile::open(path);
+  ASSERT_TRUE(file);
+  set_apart({});
+  set_apart(file->bytes().first(0));
+  set_apart(file->bytes().subspan(3 * page + 1, page));  // of two pages
+  EXPECT_EQ(file->bytes()[3 * page + 1], std::byte{7});
+  EXPECT_LE(test::resident_bytes(path), 2 * page);
+  EXPECT_EQ(file->bytes().back(), std::byte{7});
+}
+
+TEST(MappedFile, ReadsAheadWhatItIsAskedToIfTheSystemCan) {
+  const TempFolder folder;
+  const std::size_t page = page_size();
+  const std::string path = folder.write("x", std::vector<std::byte>(8 * page, std::byte{7}));
+  const auto file = MappedFile::open(path);
+  ASSERT_TRUE(file);
+  read_ahead({});
+  read_ahead(file->bytes().first(0));
+  EXPECT_EQ(test::resident_bytes(path), 0U);
+  read_ahead(file->bytes().subspan(page + 1, 6 * page));
+  const std::size_t there = test::resident_bytes(path);
+  if (there == 0) GTEST_SKIP() << "this system has no MADV_POPULATE_READ";
+  EXPECT_GE(there, 7 * page);
 }
 
 TEST(MappedFile, MayBeEmpty) {

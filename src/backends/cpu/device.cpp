@@ -7,8 +7,6 @@
 #include "backends/cpu/interleaved.h"
 #include "backends/cpu/interleaved_memory.h"
 #include "backends/cpu/peak_meter.h"
-#include "backends/cpu/simd/float_lanes.h"
-#include "backends/cpu/simd/int8_lanes.h"
 #include "backends/cpu/simd/level.h"
 #include "base/cpu_topology.h"
 #include "base/fail.h"
@@ -70,8 +68,7 @@ bool CpuDevice::can_read(const BufferType& type) const {
 BufferType* CpuDevice::weight_memory(const Graph& graph, NodeId leaf) {
   const Tensor& tensor = graph.node(leaf).result;
   bool streamed = false;
-  bool interleaved = can_interleave(tensor) &&
-                     (simd::has_lanes(tensor.dtype) || simd::has_float_lanes(tensor.dtype));
+  bool interleaved = can_interleave(tensor) && has_lanes(tensor.dtype);
   for (NodeId id = 0; id < graph.size(); ++id) {
     const Node& node = graph.node(id);
     if (node.op == nullptr) continue;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <limits>
 #include <type_traits>
 
 namespace shunt::cpu {
@@ -119,8 +120,18 @@ bool can_interleave(const Tensor& tensor) {
   const auto fixed = [](const Dim& dim) { return dim.is_fixed(); };
   if (block.fields.empty() || !std::ranges::all_of(tensor.shape, fixed)) return false;
   const std::int64_t k = tensor.size(0);
-  return byte_span(tensor) > 0 && k % block.elements == 0 && tensor.size(1) % kGroupRows == 0 &&
-         is_contiguous(tensor);
+  const bool one_slice = tensor.size(2) == 1 && tensor.size(3) == 1;
+  const std::int64_t bytes = byte_span(tensor);
+  // So few that those of rows that fill up a group can be added.
+  const bool counts = bytes > 0 && bytes <= std::numeric_limits<std::int64_t>::max() / kGroupRows;
+  return counts && k % block.elements == 0 && (one_slice || tensor.size(1) % kGroupRows == 0) &&
+         tensor.stride(1) == interleaved_row_bytes(tensor.dtype, k) && is_contiguous(tensor);
+}
+
+std::size_t interleaved_bytes(const Tensor& tensor) {
+  const std::int64_t missing = (kGroupRows - tensor.size(1) % kGroupRows) % kGroupRows;
+  return static_cast<std::size_t>(byte_span(tensor)) +
+         static_cast<std::size_t>(missing * interleaved_row_bytes(tensor.dtype, tensor.size(0)));
 }
 
 std::int64_t interleaved_row_bytes(DType type, std::int64_t k) {

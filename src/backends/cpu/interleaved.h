@@ -2,7 +2,8 @@
 // weights fastest. Of 16 neighbouring rows (a group) come the first blocks, then the second ones,
 // and so on; of 16 blocks the first words of each field, then the second ones. A word has the bytes
 // that a lane of a vector is made from. So a vector of words holds 16 rows, everything is read in
-// the order it lies in, and no sum is taken over lanes. It takes as many bytes as plain rows do.
+// the order it lies in, and no sum is taken over lanes. It takes as many bytes as plain rows do; a
+// last group that has fewer rows takes those of 16.
 //
 // For example Q4_0, whose block is an F16 and 16 bytes of nibbles: 16 scales, then the first four
 // bytes of 16 rows, the second four, the third four, the last four.
@@ -34,9 +35,11 @@ struct BlockFields {
 };
 BlockFields block_fields(DType type);
 
-/// Whether a tensor may be interleaved: it has bytes, and its rows are plain and in whole groups and
-/// blocks.
+/// Whether a tensor may be interleaved: it has bytes, its rows are plain and in whole blocks, and
+/// if it has slices these are whole groups.
 bool can_interleave(const Tensor& tensor);
+/// Bytes that it takes then.
+std::size_t interleaved_bytes(const Tensor& tensor);
 
 /// Bytes of a row, plain or in a group.
 std::int64_t interleaved_row_bytes(DType type, std::int64_t k);

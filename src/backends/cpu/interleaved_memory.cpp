@@ -5,6 +5,8 @@
 #include <thread>
 
 #include "backends/cpu/interleaved.h"
+#include "backends/cpu/simd/float_lanes.h"
+#include "backends/cpu/simd/int8_lanes.h"
 #include "base/cpu_topology.h"
 #include "base/fail.h"
 #include "device/range.h"
@@ -19,8 +21,13 @@ struct Matrix {
   std::size_t end = 0;
   DType dtype = DType::kF32;
   std::int64_t k = 0;
+  std::int64_t rows = 0;
   std::size_t group_bytes = 0;
 };
+
+std::int64_t rows_of(const Tensor& tensor) {
+  return tensor.size(1) * tensor.size(2) * tensor.size(3);
+}
 
 /// Pieces of at least so many bytes are worth a thread.
 constexpr std::size_t kWorthAThread = std::size_t{1} << 20;
@@ -53,12 +60,12 @@ class InterleavedBuffer final : public Buffer {
   std::size_t size() const override { return plain_->size(); }
   std::byte* data() { return plain_->host_data(); }
   bool lies_as_expected(std::size_t offset, const Tensor& tensor) const {
-    const std::size_t end = offset + static_cast<std::size_t>(byte_span(tensor));
+    const std::size_t end = offset + type().size_of(tensor);
     const auto at = std::ranges::upper_bound(matrices_, offset, {}, &Matrix::end);
     const bool in_none = at == matrices_.end() || at->begin >= end;
     if (in_none || !can_interleave(tensor)) return in_none && !can_interleave(tensor);
     return at->begin == offset && at->end == end && at->dtype == tensor.dtype &&
-           at->k == tensor.size(0);
+           at->k == tensor.size(0) && at->rows == rows_of(tensor);
   }
 
   Status write(std::size_t offset, std::span<const std::byte> from) override {
@@ -142,6 +149,9 @@ class InterleavedMemory final : public BufferType {
   std::size_t max_size() const override { return host_memory().max_size(); }
   bool host_accessible() const override { return false; }
   std::span<const Layout> layouts() const override { return kLayouts; }
+  std::size_t size_of(const Tensor& tensor) const override {
+    return can_interleave(tensor) ? interleaved_bytes(tensor) : BufferType::size_of(tensor);
+  }
   Result<std::unique_ptr<Buffer>> allocate(std::size_t bytes) override {
     return allocate_for(bytes, {});
   }
@@ -155,9 +165,10 @@ class InterleavedMemory final : public BufferType {
                        placed.offset, bytes);
       }
       if (size == 0) continue;
-      Matrix matrix{placed.offset, placed.offset + size, placed.tensor.dtype, 0, 0};
+      Matrix matrix{placed.offset, placed.offset + size, placed.tensor.dtype, 0, 0, 0};
       if (can_interleave(placed.tensor)) {
         matrix.k = placed.tensor.size(0);
+        matrix.rows = rows_of(placed.tensor);
         const std::int64_t row = interleaved_row_bytes(matrix.dtype, matrix.k);
         matrix.group_bytes = static_cast<std::size_t>(row * kGroupRows);
       }
@@ -171,6 +182,10 @@ class InterleavedMemory final : public BufferType {
     }
     std::erase_if(matrices, [](const Matrix& matrix) { return matrix.group_bytes == 0; });
     SHUNT_ASSIGN(auto plain, host_memory().allocate(bytes));
+    for (const Matrix& matrix : matrices) {  // rows that fill up a last group
+      if (matrix.rows % kGroupRows == 0) continue;
+      std::memset(plain->host_data() + (matrix.end - matrix.group_bytes), 0, matrix.group_bytes);
+    }
     return std::make_unique<InterleavedBuffer>(std::move(plain), std::move(matrices));
   }
 
@@ -184,6 +199,10 @@ class InterleavedMemory final : public BufferType {
 BufferType& interleaved_memory() {
   static InterleavedMemory type;  // holds nothing: the same for everybody, for ever
   return type;
+}
+
+bool has_lanes(DType type) {
+  return simd::has_lanes(type) || simd::has_float_lanes(type);
 }
 
 bool is_interleaved(const NodeView& node, std::size_t source) {

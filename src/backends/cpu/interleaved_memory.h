@@ -17,6 +17,8 @@ std::byte* interleaved_data(Buffer& buffer);
 /// bytes does if allocate_for() was told of it.
 bool lies_as_expected(const Buffer& buffer, std::size_t offset, const Tensor& tensor);
 
+/// Whether interleaved rows of a type can be multiplied as they lie, at this vector level.
+bool has_lanes(DType type);
 /// Whether a source lies interleaved, itself or what it is a view of.
 bool is_interleaved(const NodeView& node, std::size_t source);
 

@@ -23,6 +23,7 @@ struct TensorArg {
   /// Rows lie interleaved (interleaved.h). `data` is where a group starts, and strides are those of
   /// plain rows: row() gives no address then, but says by its distance to `data` which row it is.
   bool interleaved = false;
+  bool has_lanes = false;  ///< and there are products of such rows (interleaved_memory.h)
 
   std::byte* row(std::int64_t i1, std::int64_t i2 = 0, std::int64_t i3 = 0) const {
     return data + i1 * strides[1] + i2 * strides[2] + i3 * strides[3];
@@ -79,6 +80,7 @@ struct Call {
 struct Staging {
   std::size_t source = 0;
   std::int64_t form = 0;  ///< the same number: the same bytes, whatever the node
+  bool lasting = false;   ///< all nodes that want it share one, however far apart
   bool operator==(const Staging&) const = default;
 };
 
@@ -105,6 +107,8 @@ class CpuKernel : public Kernel {
   /// If phase 0 does nothing but make this in shared scratch, which later phases only read: nodes
   /// of the same kernel and source that want the same form share what one of them made.
   virtual std::optional<Staging> staging(const NodeView&) const { return {}; }
+  /// Whether two such nodes really get the same bytes, if source and form don't say all.
+  virtual bool same_staging(const NodeView&, const NodeView&) const { return true; }
   /// The source whose memory the result may take, if it has the same type, shape and strides; -1:
   /// none.
   virtual int in_place_source() const { return -1; }

@@ -56,16 +56,16 @@ struct Prepared {
   std::size_t scratch_slot = 0;
   bool needs_scratch = false;
   std::array<bool, kMaxSources> interleaved = {};  ///< by source
+  std::array<bool, kMaxSources> has_lanes = {};    ///< of TensorArg, at the level of the program
   bool staged = false;      // phase 0 makes a source's other form, and later phases read it
   bool staged_for = false;  // by a node before: there is no phase 0
 };
 
 /// What is in a slot of scratch for nodes to come.
 struct Staged {
+  NodeId node = kNoNode;  // that made it; none: nothing is there
   const CpuKernel* kernel = nullptr;
-  NodeId source = kNoNode;
   Staging form;
-  bool operator==(const Staged&) const = default;
 };
 
 /// A function that a run calls would wait for that run for ever.
@@ -108,6 +108,7 @@ struct Progress {
 
 /// A dimension of a call that hangs on an extent.
 struct Patch {
+  std::size_t call = 0;
   std::int64_t* size = nullptr;
   ExtentId extent = kNoExtent;
   std::int64_t factor = 1;
@@ -123,9 +124,9 @@ class CpuBinding final : public Binding, private Task {
  private:
   TensorArg argument(const Tensor& tensor, const Address& address) const;
   Status check_layout(const Prepared& user, std::size_t source, const Address& at) const;
-  void add_patches(const Tensor& tensor, TensorArg& argument);
+  void add_patches(std::size_t call, const Tensor& tensor, TensorArg& argument);
   void run(int worker) override;
-  bool cut(const Call& call, Launch& launch) const;
+  void cut(const Call& call, Launch& launch) const;
   void wait_for(std::size_t begin, std::size_t end) const;
   void compute(std::size_t index, std::int64_t chunk, std::byte* scratch);
   void take(std::size_t index, std::byte* scratch);
@@ -137,6 +138,7 @@ class CpuBinding final : public Binding, private Task {
   std::vector<Launch> launches_;
   std::size_t last_barrier_ = 0;  // the last launch that waits for others
   std::vector<Patch> patches_;
+  std::vector<bool> is_cut_;              // by call: its launches are cut for the sizes it has
   std::unique_ptr<Progress[]> progress_;  // by launch
   bool together_ = false;                 // the run at work has launches to share
   RunState state_;                        // of the run at work
@@ -150,7 +152,8 @@ class CpuProgram final : public Program {
 
   Status prepare(const SegmentView& segment, const Table& table) {
     std::size_t slot = 0;
-    std::array<std::optional<Staged>, kScratchSlots> slots;  // what was staged there last
+    std::vector<Staged> slots(kScratchSlots);  // what was staged there last, then what lasts
+    std::vector<std::size_t> lasting_bytes;
     for (NodeId id : segment.nodes) {
       const Node& node = graph_.node(id);
       const CpuKernel* kernel = table.find(*node.op);
@@ -161,22 +164,26 @@ class CpuProgram final : public Program {
       const NodeView view(graph_, id, segment.memory);
       Prepared prepared{id, kernel, 0};
       SHUNT_TRY(find_layouts(view, prepared));
-      const std::size_t scratch = kernel->scratch(view);
+      const std::size_t scratch = (kernel->scratch(view) + 63) / 64 * 64;
       prepared.needs_scratch = scratch > 0;
-      std::optional<Staged> staged;
+      Staged staged;
       if (const auto form = kernel->staging(view)) {
-        staged = Staged{kernel, node.sources[form->source], *form};
+        staged = {id, kernel, *form};
         prepared.staged = true;
       }
-      if (const auto found = staged ? std::ranges::find(slots, staged) : slots.end();
-          found != slots.end()) {
+      const auto same = [&](const Staged& other) { return serves(other, staged, segment.memory); };
+      if (const auto found = std::ranges::find_if(slots, same); found != slots.end()) {
         prepared.scratch_slot = static_cast<std::size_t>(found - slots.begin());
         prepared.staged_for = true;
+      } else if (scratch > 0 && staged.form.lasting) {
+        prepared.scratch_slot = slots.size();
+        slots.push_back(staged);
+        lasting_bytes.push_back(scratch);
       } else if (scratch > 0) {
         prepared.scratch_slot = slot;
         slots[slot] = staged;
         slot = (slot + 1) % kScratchSlots;
-        slot_bytes_ = std::max(slot_bytes_, (scratch + 63) / 64 * 64);
+        slot_bytes_ = std::max(slot_bytes_, scratch);
       }
       worker_scratch_ = std::max(worker_scratch_, kernel->worker_scratch(view));
       nodes_.push_back(prepared);
@@ -186,7 +193,11 @@ class CpuProgram final : public Program {
         needs_.in_place.push_back({id, in_place});
       }
     }
-    needs_.scratch_bytes = slot_bytes_ * kScratchSlots;
+    for (std::size_t i = 0; i <= slots.size(); ++i) {
+      slot_starts_.push_back(needs_.scratch_bytes);
+      if (i == slots.size()) break;
+      needs_.scratch_bytes += i < kScratchSlots ? slot_bytes_ : lasting_bytes[i - kScratchSlots];
+    }
     return ok();
   }
 
@@ -207,18 +218,31 @@ class CpuProgram final : public Program {
   Pool& pool() const { return pool_; }
   std::size_t level() const { return level_; }
   std::span<const Prepared> nodes() const { return nodes_; }
-  std::size_t slot_bytes() const { return slot_bytes_; }
+  /// Where a slot starts in scratch; one more says where the last one ends.
+  std::size_t slot_start(std::size_t slot) const { return slot_starts_[slot]; }
 
  private:
   Status find_layouts(const NodeView& view, Prepared& prepared) const {
     for (std::size_t s = 0; s < view.node().sources.size(); ++s) {
       if (!view.has_source(s) || !is_interleaved(view, s)) continue;
       prepared.interleaved[s] = prepared.kernel->reads_interleaved(s) && !view.is_view(s);
+      prepared.has_lanes[s] = prepared.interleaved[s] && has_lanes(view.source(s).dtype);
       if (prepared.interleaved[s]) continue;
       return fail(ErrorCode::kUnsupported, "{}: source {} lies in {}, which it can't read",
                   graph_.describe(prepared.node), s, view.source_memory(s)->name());
     }
     return ok();
+  }
+  /// Whether what a node has staged is what another one wants.
+  bool serves(const Staged& made, const Staged& wanted,
+              std::span<const BufferType* const> memory) const {
+    if (made.node == kNoNode || made.kernel != wanted.kernel || made.form != wanted.form) {
+      return false;
+    }
+    const NodeId source = graph_.node(made.node).sources[made.form.source];
+    return source == graph_.node(wanted.node).sources[wanted.form.source] &&
+           made.kernel->same_staging(NodeView(graph_, made.node, memory),
+                                     NodeView(graph_, wanted.node, memory));
   }
   static bool same_layout(const Tensor& a, const Tensor& b) {
     return a.dtype == b.dtype && a.shape == b.shape && a.strides == b.strides;
@@ -230,6 +254,7 @@ class CpuProgram final : public Program {
   Needs needs_;
   std::vector<Prepared> nodes_;
   std::size_t slot_bytes_ = 0;
+  std::vector<std::size_t> slot_starts_;
   std::size_t worker_scratch_ = 0;
 };
 
@@ -258,10 +283,10 @@ Status CpuBinding::check_layout(const Prepared& user, std::size_t source, const 
                  graph.describe(user.node), source, at.buffer->type().name());
 }
 
-void CpuBinding::add_patches(const Tensor& tensor, TensorArg& argument) {
+void CpuBinding::add_patches(std::size_t call, const Tensor& tensor, TensorArg& argument) {
   for (std::size_t i = 0; i < kMaxDims; ++i) {
     const Dim& dim = tensor.shape[i];
-    if (!dim.is_fixed()) patches_.push_back({&argument.sizes[i], dim.extent, dim.factor});
+    if (!dim.is_fixed()) patches_.push_back({call, &argument.sizes[i], dim.extent, dim.factor});
   }
 }
 
@@ -290,7 +315,8 @@ Status CpuBinding::bind(const Addresses& addresses) {
       SHUNT_TRY(check_layout(prepared, s, at));
       call.sources[s] = argument(tensor, at);
       call.sources[s].interleaved = prepared.interleaved[s];
-      add_patches(tensor, call.sources[s]);
+      call.sources[s].has_lanes = prepared.has_lanes[s];
+      add_patches(i, tensor, call.sources[s]);
       reads.push_back(range(tensor, call.sources[s]));
     }
     const Address& at = addresses.nodes[prepared.node];
@@ -299,15 +325,15 @@ Status CpuBinding::bind(const Addresses& addresses) {
                   graph.describe(prepared.node));
     }
     call.result = argument(node.result, at);
-    add_patches(node.result, call.result);
+    add_patches(i, node.result, call.result);
     writes.push_back(range(node.result, call.result));
     call.params = &node.params;
     call.run = &state_;
     Range scratch;
     if (addresses.scratch && prepared.needs_scratch) {
-      call.scratch = addresses.scratch.buffer->host_data() + addresses.scratch.offset +
-                     prepared.scratch_slot * program_.slot_bytes();
-      scratch = {call.scratch, call.scratch + program_.slot_bytes()};
+      std::byte* const start = addresses.scratch.buffer->host_data() + addresses.scratch.offset;
+      call.scratch = start + program_.slot_start(prepared.scratch_slot);
+      scratch = {call.scratch, start + program_.slot_start(prepared.scratch_slot + 1)};
       (prepared.staged ? reads : writes).push_back(scratch);
     }
     const int first_phase = prepared.staged_for ? 1 : 0;
@@ -323,6 +349,7 @@ Status CpuBinding::bind(const Addresses& addresses) {
     }
   }
   progress_ = std::make_unique<Progress[]>(launches_.size());
+  is_cut_.assign(calls_.size(), false);
   last_barrier_ = last_barrier;
   return ok();
 }
@@ -336,13 +363,20 @@ Status CpuBinding::run(const RunArgs& args) {
         "since this was compiled");
   }
   const auto lock = pool.lock();
-  for (const Patch& patch : patches_) *patch.size = patch.factor * args.extents[patch.extent];
+  for (const Patch& patch : patches_) {
+    const std::int64_t size = patch.factor * args.extents[patch.extent];
+    if (*patch.size == size) continue;
+    *patch.size = size;
+    is_cut_[patch.call] = false;
+  }
   together_ = false;
   for (std::size_t i = 0; i < launches_.size(); ++i) {
-    together_ |= cut(calls_[launches_[i].call], launches_[i]);
+    if (!is_cut_[launches_[i].call]) cut(calls_[launches_[i].call], launches_[i]);
+    together_ |= launches_[i].shared;
     progress_[i].taken.store(0, std::memory_order_relaxed);
     progress_[i].done.store(0, std::memory_order_relaxed);
   }
+  is_cut_.assign(calls_.size(), true);
   faulty_.store(0, std::memory_order_relaxed);
   state_.start(args.cancel);
   pool.run(*this, together_);
@@ -362,9 +396,9 @@ Error CpuBinding::describe_fault(std::size_t launch) {
   return std::move(*state_.error()).with_node(node).with_context(node);
 }
 
-/// Cuts a launch into chunks at its actual sizes. Returns whether there is something to share: what
-/// is no more than a chunk costs less than to tell others about it.
-bool CpuBinding::cut(const Call& call, Launch& launch) const {
+/// Cuts a launch into chunks at its actual sizes. What is no more than a chunk is not shared: that
+/// costs less than to tell others about it.
+void CpuBinding::cut(const Call& call, Launch& launch) const {
   const std::int64_t threads = program_.pool().threads();
   const std::int64_t chunks = kChunksPerThread * threads;
   launch.items = launch.kernel->items(call, launch.phase);
@@ -379,7 +413,6 @@ bool CpuBinding::cut(const Call& call, Launch& launch) const {
   launch.chunks = static_cast<std::uint32_t>(
       std::max(launch.heads + (rest + launch.step - 1) / launch.step, std::int64_t{1}));
   launch.shared = threads > 1 && launch.chunks > 1;
-  return launch.shared;
 }
 
 /// From the last one back: of launches in a row that the caller does alone, it announces the last.

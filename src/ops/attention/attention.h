@@ -66,6 +66,7 @@ struct RopeParams {
   /// Of kMulti and kVision: how many pairs turn by each of the positions, the first ones by the
   /// first; at least 0, dims / 2 together. Otherwise all 0.
   std::array<std::int64_t, 4> sections = {};
+  bool operator==(const RopeParams&) const = default;
   template <class F>
   void each(F f) const {
     f("dims", dims);

@@ -39,12 +39,16 @@ struct Rows {
     Floats values = random_floats(rows * k, 1);
     const std::size_t bytes = values.size() * trait(type).block_bytes;
     plain.resize(bytes);
-    groups.resize(bytes);
     decoded.resize(values.size());
     trait(type).encode(values.data(), plain.data(), rows * k);
     trait(type).decode(plain.data(), decoded.data(), rows * k);
+    // What no row of the last group is is not a number.
+    std::vector<std::byte> filled = plain;
+    filled.resize(size((rows + kGroupRows - 1) / kGroupRows * kGroupRows * row_bytes()),
+                  std::byte{0xff});
+    groups.resize(filled.size());
     for (std::int64_t r = 0; r < rows; r += kGroupRows) {
-      interleave_rows(type, k, plain.data() + r * row_bytes(), groups.data() + r * row_bytes());
+      interleave_rows(type, k, filled.data() + r * row_bytes(), groups.data() + r * row_bytes());
     }
   }
   std::int64_t row_bytes() const { return k * static_cast<std::int64_t>(trait(dtype).block_bytes); }
@@ -103,6 +107,16 @@ TEST_P(CpuFloatLanes, MultiplyAnyNumberOfColumns) {
   for (const DType type : types()) {
     const Rows w(type, 32, 38);
     for (std::int64_t columns = 1; columns <= 20; ++columns) expect_products(w, columns);
+  }
+}
+
+TEST_P(CpuFloatLanes, MultiplyAnyNumberOfRows) {
+  for (const DType type : types()) {
+    for (const std::int64_t rows : {1, 5, 15, 17, 47}) {
+      for (const std::int64_t columns : {1, 4, 8, 13}) {
+        expect_products(Rows(type, rows, 34), columns);
+      }
+    }
   }
 }
 

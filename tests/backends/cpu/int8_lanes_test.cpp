@@ -13,24 +13,27 @@
 namespace shunt::cpu::simd {
 namespace {
 
-/// The same rows in groups, which have nothing between them.
+/// The same rows in groups, which have nothing between them; what no row of the last one is has all
+/// bits set.
 struct Groups {
   std::int64_t group_bytes = 0;
   Aligned bytes;
 
   explicit Groups(const Weights& w)
       : group_bytes(kGroupRows * interleaved_row_bytes(w.type.dtype, w.k)),
-        bytes(w.rows / kGroupRows * group_bytes) {
+        bytes(groups_of(w) * group_bytes) {
     const std::size_t row_bytes = size(group_bytes / kGroupRows);
-    std::vector<std::byte> rows(size(group_bytes));
-    for (std::int64_t r = 0; r < w.rows; ++r) {
-      const std::int64_t in_group = r % kGroupRows;
-      std::memcpy(rows.data() + size(in_group) * row_bytes, w.bytes.data() + r * w.stride,
-                  row_bytes);
-      if (in_group + 1 < kGroupRows) continue;
-      interleave_rows(w.type.dtype, w.k, rows.data(), bytes.data() + r / kGroupRows * group_bytes);
+    for (std::int64_t g = 0; g < groups_of(w); ++g) {
+      std::vector<std::byte> rows(size(group_bytes), std::byte{0xff});
+      const std::int64_t first = g * kGroupRows;
+      for (std::int64_t r = first; r < std::min(first + kGroupRows, w.rows); ++r) {
+        std::memcpy(rows.data() + size(r - first) * row_bytes, w.bytes.data() + r * w.stride,
+                    row_bytes);
+      }
+      interleave_rows(w.type.dtype, w.k, rows.data(), bytes.data() + g * group_bytes);
     }
   }
+  static std::int64_t groups_of(const Weights& w) { return (w.rows + kGroupRows - 1) / kGroupRows; }
 };
 
 /// By few columns, as many at once as can be.
@@ -66,7 +69,7 @@ Floats lane_panel_products(const Weights& w, const Floats& x) {
       const std::int64_t depth = std::min(kInt8Depth, w.k - first);
       decode_lanes(w.type.dtype,
                    groups.bytes.data() + kGroupRows * interleaved_row_bytes(w.type.dtype, first),
-                   groups.group_bytes, w.rows / kGroupRows, depth, panel.data());
+                   groups.group_bytes, Groups::groups_of(w), depth, panel.data());
       multiply_panel(need, panel.data(), depth, rounded.data() + first / kInt8Block * block_bytes,
                      here, all.data() + c * kInt8Rows, kInt8Rows, first > 0);
     }
@@ -139,11 +142,22 @@ TEST_P(CpuInt8Lanes, FewColumnsOfAnyNumberAndLength) {
   }
 }
 
+TEST_P(CpuInt8Lanes, AnyNumberOfRows) {
+  for (const DTypeTrait* type : types()) {
+    for (std::int64_t rows : {1, 5, 15, 17, 47}) {
+      const Weights w(*type, rows, 256);
+      for (std::int64_t columns : {std::int64_t{1}, std::int64_t{3}, most_lane_columns()}) {
+        expect_weights(w, 100, columns, lane_products);
+      }
+    }
+  }
+}
+
 TEST_P(CpuInt8Lanes, PanelsOfOneAndTwoGroupsAndAnyNumberOfColumns) {
   for (const DTypeTrait* type : types()) {
     for (std::int64_t k : {32, 96, 256, 768}) {
       if (!fits(*type, k)) continue;
-      for (std::int64_t rows : {16, 32}) {
+      for (std::int64_t rows : {16, 21, 32}) {
         const Weights w(*type, rows, k);
         for (std::int64_t columns = 1; columns <= kManyColumns + 1; ++columns) {
           expect_weights(w, k / 2 + 13, columns, lane_panel_products);
@@ -205,7 +219,7 @@ TEST_P(CpuInt8Lanes, ColumnsForPanelsAreRoundedAsThoseOfPlainWeights) {
 TEST_P(CpuInt8Lanes, WriteNothingElse) {
   constexpr float kUntouched = 77;
   for (const DTypeTrait* type : types()) {
-    const Weights w(*type, 32, 256);
+    const Weights w(*type, 27, 256);
     Groups groups(w);
     const Int8Need need = lanes_need(type->dtype);
     const std::int64_t columns = most_lane_columns();

@@ -20,8 +20,9 @@ PlacedTensor placed(DType type, const Shape& shape, std::size_t offset) {
   return {*make_tensor(type, shape), offset};
 }
 
+/// With the rows that fill up a last group.
 std::size_t bytes_of(const Tensor& tensor) {
-  return static_cast<std::size_t>(byte_span(tensor));
+  return interleaved_memory().size_of(tensor);
 }
 
 Bytes random_bytes(std::size_t count, std::mt19937& random) {
@@ -55,12 +56,14 @@ const std::vector<PlacedTensor>& tensors() {
     };
     add(DType::kQ4_0, {64, 32}, 0);
     add(DType::kQ6_K, {256, 16}, 8);
-    add(DType::kF32, {7, 5}, 12);  // not in groups
+    add(DType::kF32, {7, 5, 2}, 12);  // not in groups
     add(DType::kBF16, {6, 48}, 0);
     add(DType::kMXFP4, {32, 16, 2}, 5);
     add(DType::kI32, {16, 16}, 3);  // never interleaved
     add(DType::kF16, {3, 16}, 0);
-    add(DType::kQ4_K, {256, 24}, 0);  // not in groups
+    add(DType::kQ4_1, {96, 21}, 7);  // 11 rows fill up the last group
+    add(DType::kF32, {5, 1}, 0);
+    add(DType::kQ4_K, {256, 8, 3}, 0);  // not in groups
     add(DType::kQ8_0, {96, 16}, 100);
     std::ranges::rotate(made, made.begin() + 4);
     return made;
@@ -100,7 +103,9 @@ TEST(InterleavedMemory, SaysWhatItIs) {
   EXPECT_EQ(type.layouts()[1].kind, LayoutKind::kRepacked);
   for (const Layout& layout : type.layouts()) EXPECT_TRUE(layout.exact);
   const Tensor tensor = *make_tensor(DType::kQ6_K, {512, 32});
-  EXPECT_EQ(type.size_of(tensor), bytes_of(tensor)) << "no more than plain rows take";
+  EXPECT_EQ(type.size_of(tensor), 32U * 420) << "no more than plain rows take";
+  EXPECT_EQ(type.size_of(*make_tensor(DType::kQ6_K, {512, 17})), 32U * 420);
+  EXPECT_EQ(type.size_of(*make_tensor(DType::kF32, {7, 5, 2})), 280U);
   const auto buffer = allocate(buffer_bytes(), tensors());
   EXPECT_EQ(&buffer->type(), &type);
   EXPECT_EQ(buffer->size(), buffer_bytes());
@@ -117,6 +122,21 @@ TEST(InterleavedMemory, MatricesLieInGroupsAndAllElseIsPlain) {
   EXPECT_NE(expected, plain);
   EXPECT_EQ(std::memcmp(interleaved_data(*buffer), expected.data(), expected.size()), 0);
   EXPECT_EQ(read_all(*buffer), plain);
+}
+
+TEST(InterleavedMemory, RowsThatFillUpALastGroupAreZeros) {
+  std::mt19937 random(8);
+  const auto tensor = placed(DType::kQ8_0, {64, 21}, 0);
+  const std::size_t row = 2 * 34;
+  const auto buffer = allocate(32 * row, {tensor});
+  Bytes plain = random_bytes(21 * row, random);
+  ASSERT_TRUE(buffer->write(0, plain));
+  Bytes back(plain.size());
+  ASSERT_TRUE(buffer->read(0, back));
+  EXPECT_EQ(back, plain);
+  plain.resize(32 * row);
+  const Bytes expected = as_it_lies(plain, {tensor});
+  EXPECT_EQ(std::memcmp(interleaved_data(*buffer), expected.data(), expected.size()), 0);
 }
 
 TEST(InterleavedMemory, IsPlainIfItIsToldOfNothing) {
@@ -242,9 +262,9 @@ TEST(InterleavedMemory, TensorsThatOverlapOrAreOutsideAreInvalid) {
   expect_invalid(576, {placed(type, shape, static_cast<std::size_t>(-288))});
   expect_invalid(576, {placed(type, shape, 0), placed(type, shape, 287)});
   expect_invalid(576, {placed(type, shape, 0), placed(type, shape, 0)});
-  expect_invalid(576, {placed(type, shape, 100), placed(DType::kF32, {10}, 80)});
-  expect_invalid(576, {placed(DType::kF32, {10}, 280), placed(type, shape, 0)});
-  expect_invalid(39, {placed(DType::kF32, {10}, 0)});
+  expect_invalid(576, {placed(type, shape, 100), placed(DType::kI32, {10}, 80)});
+  expect_invalid(576, {placed(DType::kI32, {10}, 280), placed(type, shape, 0)});
+  expect_invalid(39, {placed(DType::kI32, {10}, 0)});
 }
 
 TEST(InterleavedMemory, OfNoBytes) {
@@ -264,17 +284,18 @@ TEST(InterleavedMemory, OfNoBytes) {
 
 TEST(InterleavedMemory, KnowsWhatLiesWhere) {
   const PlacedTensor q4 = placed(DType::kQ4_0, {64, 32}, 128);
-  const auto buffer = allocate(4096, {q4, placed(DType::kF32, {8, 8}, 2048)});
+  const auto buffer = allocate(4096, {q4, placed(DType::kF32, {8, 8, 2}, 2048)});
   EXPECT_TRUE(lies_as_expected(*buffer, 128, q4.tensor));
-  EXPECT_TRUE(lies_as_expected(*buffer, 2048, *make_tensor(DType::kF32, {8, 8})));
-  EXPECT_TRUE(lies_as_expected(*buffer, 0, *make_tensor(DType::kF32, {32}))) << "right before it";
-  EXPECT_FALSE(lies_as_expected(*buffer, 0, *make_tensor(DType::kF32, {33})));
+  EXPECT_TRUE(lies_as_expected(*buffer, 2048, *make_tensor(DType::kF32, {8, 8, 2})));
+  EXPECT_TRUE(lies_as_expected(*buffer, 0, *make_tensor(DType::kI32, {32}))) << "right before it";
+  EXPECT_FALSE(lies_as_expected(*buffer, 0, *make_tensor(DType::kI32, {33})));
   EXPECT_FALSE(lies_as_expected(*buffer, 0, q4.tensor)) << "at another place";
   EXPECT_FALSE(lies_as_expected(*buffer, 2048, q4.tensor)) << "nobody told of it";
   EXPECT_FALSE(lies_as_expected(*buffer, 2048, *make_tensor(DType::kF32, {4, 16})));
   EXPECT_FALSE(lies_as_expected(*buffer, 128, *make_tensor(DType::kIQ4_NL, {64, 32})));
   EXPECT_FALSE(lies_as_expected(*buffer, 128, *make_tensor(DType::kQ4_0, {32, 64})));
   EXPECT_FALSE(lies_as_expected(*buffer, 128, *make_tensor(DType::kQ4_0, {64, 16})));
+  EXPECT_FALSE(lies_as_expected(*buffer, 128, *make_tensor(DType::kQ4_0, {64, 31})));
   EXPECT_FALSE(lies_as_expected(*buffer, 128, *make_tensor(DType::kI32, {4})));
 }
 

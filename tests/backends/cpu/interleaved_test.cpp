@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <random>
 #include <set>
 #include <vector>
@@ -179,12 +180,24 @@ Tensor tensor(DType type, const Shape& shape) {
   return *make_tensor(type, shape);
 }
 
-TEST(Interleaved, TensorsOfWholeGroupsAndBlocksCanBe) {
+TEST(Interleaved, TensorsOfWholeBlocksCanBe) {
   for (const DType type : types()) {
     const std::int64_t k = 3 * block_fields(type).elements;
+    const std::int64_t row_bytes = interleaved_row_bytes(type, k);
     for (const std::int64_t rows : {16, 32, 48, 160}) {
-      EXPECT_TRUE(can_interleave(tensor(type, {k, rows}))) << trait(type).name;
-      EXPECT_TRUE(can_interleave(tensor(type, {k, rows, 3, 2}))) << trait(type).name;
+      const Tensor several = tensor(type, {k, rows, 3, 2});
+      EXPECT_TRUE(can_interleave(several)) << trait(type).name;
+      EXPECT_EQ(interleaved_bytes(several), static_cast<std::size_t>(byte_span(several)))
+          << trait(type).name;
+    }
+    for (const std::int64_t rows : {1, 8, 15, 16, 17, 31, 32, 40}) {
+      const Tensor one = tensor(type, {k, rows});
+      EXPECT_TRUE(can_interleave(one)) << trait(type).name << ", " << rows;
+      EXPECT_EQ(interleaved_bytes(one), static_cast<std::size_t>((rows <= 16   ? 16
+                                                                  : rows <= 32 ? 32
+                                                                               : 48) *
+                                                                 row_bytes))
+          << trait(type).name << ", " << rows;
     }
   }
 }
@@ -192,10 +205,15 @@ TEST(Interleaved, TensorsOfWholeGroupsAndBlocksCanBe) {
 TEST(Interleaved, OthersCanNot) {
   for (const DType type : types()) {
     const std::int64_t k = 2 * block_fields(type).elements;
-    for (const std::int64_t rows : {0, 1, 8, 15, 17, 31, 40}) {
-      EXPECT_FALSE(can_interleave(tensor(type, {k, rows}))) << trait(type).name << ", " << rows;
+    EXPECT_FALSE(can_interleave(tensor(type, {k, 0}))) << trait(type).name;
+    for (const std::int64_t rows : {1, 8, 15, 17, 31, 40}) {
+      EXPECT_FALSE(can_interleave(tensor(type, {k, rows, 2}))) << "a group is of one matrix";
+      EXPECT_FALSE(can_interleave(tensor(type, {k, rows, 1, 3}))) << "a group is of one matrix";
     }
-    EXPECT_FALSE(can_interleave(tensor(type, {k, 8, 2}))) << "a group is not of two matrices";
+    // What is said of a single row must be right, too: it says how long rows are.
+    Tensor single = tensor(type, {k, 1});
+    single.strides[1] = 0;
+    EXPECT_FALSE(can_interleave(single)) << trait(type).name;
     EXPECT_FALSE(can_interleave(tensor(type, {0, 16}))) << trait(type).name;
     EXPECT_FALSE(can_interleave(tensor(type, {k, 16, 0}))) << trait(type).name;
     Tensor apart = tensor(type, {k, 16});
@@ -215,6 +233,12 @@ TEST(Interleaved, OthersCanNot) {
     EXPECT_TRUE(block_fields(type).fields.empty()) << trait(type).name;
     EXPECT_FALSE(can_interleave(tensor(type, {64, 16}))) << trait(type).name;
   }
+}
+
+TEST(Interleaved, ThoseWhoseBytesCanNotBeCountedCanNot) {
+  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max() / 16;
+  EXPECT_TRUE(can_interleave(tensor(DType::kF32, {kMost / 4, 1})));
+  EXPECT_FALSE(can_interleave(tensor(DType::kF32, {kMost / 4 + 1, 1})));
 }
 
 TEST(Interleaved, SizesThatRunsStateCanNot) {

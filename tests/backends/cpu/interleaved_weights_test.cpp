@@ -132,9 +132,9 @@ constexpr std::int64_t kK = 768;  // more than a panel has
 constexpr std::int64_t kRows = 48;
 
 TEST_P(CpuInterleavedWeights, GiveTheProductsOfPlainOnes) {
-  const std::vector<std::int64_t> counts = {40, 1, 2, 3, 5, 7, 8, 9, 11, 13, 15, 16, 17, 23};
+  const std::vector<std::int64_t> counts = {70, 1, 2, 3, 5, 7, 8, 9, 13, 16, 17, 33, 64, 65};
   for (const DType type : types()) {
-    const Product product(type, {kK, kRows, 1, 1}, {kK, 40, 1, 1});
+    const Product product(type, {kK, kRows, 1, 1}, {kK, 70, 1, 1});
     const auto got = product.run(cpu(), interleaved, counts);
     const auto plain = product.run(cpu(), {}, counts);
     for (std::size_t i = 0; i < counts.size(); ++i) {
@@ -145,10 +145,10 @@ TEST_P(CpuInterleavedWeights, GiveTheProductsOfPlainOnes) {
 
 TEST_P(CpuInterleavedWeights, GiveExactProducts) {
   for (const DType type : {DType::kF32, DType::kF16, DType::kBF16, DType::kQ4_0, DType::kQ6_K}) {
-    const Product product(type, {kK, kRows, 1, 1}, {kK, 20, 1, 1});
+    const Product product(type, {kK, kRows, 1, 1}, {kK, 70, 1, 1});
     const RefTensor& x = product.leaves.rbegin()->second;
     const RefTensor w = rounded(product.leaves.at(product.w), type);
-    for (const std::int64_t columns : {3, 9, 20}) {
+    for (const std::int64_t columns : {3, 9, 20, 70}) {
       RefTensor exact({kRows, columns, 1, 1});
       for (std::int64_t c = 0; c < columns; ++c) {
         for (std::int64_t r = 0; r < kRows; ++r) {
@@ -158,6 +158,20 @@ TEST_P(CpuInterleavedWeights, GiveExactProducts) {
       const auto got = product.run(cpu(), interleaved, {columns});
       EXPECT_LE(nmse(got[0], exact), most_error(type, exact.data.size()))
           << trait(type).name << ", " << columns << " columns";
+    }
+  }
+}
+
+TEST_P(CpuInterleavedWeights, OfAnyNumberOfRows) {
+  const std::vector<std::int64_t> counts = {80, 1, 9, 17, 65};  // up to where panels begin
+  for (const DType type : {DType::kQ4_0, DType::kQ2_K, DType::kMXFP4, DType::kBF16, DType::kF32}) {
+    for (const std::int64_t rows : {1, 15, 17, 50}) {
+      const Product product(type, {256, rows, 1, 1}, {256, 80, 1, 1});
+      const auto got = product.run(cpu(), interleaved, counts);
+      const auto plain = product.run(cpu(), {}, counts);
+      for (std::size_t i = 0; i < counts.size(); ++i) {
+        expect_alike(got[i], plain[i], type, ", " + std::to_string(rows) + " rows");
+      }
     }
   }
 }
@@ -175,9 +189,9 @@ TEST_P(CpuInterleavedWeights, OfPlansForAnyNumberOfColumns) {
 }
 
 TEST_P(CpuInterleavedWeights, GiveTheSameBitsForAnyNumberOfThreads) {
-  const std::vector<std::int64_t> counts = {40, 16, 9, 1};
+  const std::vector<std::int64_t> counts = {70, 40, 9, 1};
   for (const DType type : {DType::kQ4_0, DType::kQ2_K, DType::kQ6_K, DType::kBF16, DType::kF32}) {
-    const Product product(type, {512, 112, 1, 1}, {512, 40, 1, 1});
+    const Product product(type, {512, 107, 1, 1}, {512, 70, 1, 1});
     const auto one = product.run(devices_[0], interleaved, counts);
     for (std::size_t d = 1; d < devices_.size(); ++d) {
       const auto more = product.run(devices_[d], interleaved, counts);
@@ -196,8 +210,8 @@ TEST_P(CpuInterleavedWeights, OfSeveralMatrices) {
   for (const DType type : {DType::kQ4_0, DType::kQ4_K, DType::kMXFP4, DType::kBF16, DType::kF32}) {
     for (const Slices& s : {Slices{2, 3, 2, 3}, Slices{1, 1, 2, 3}, Slices{2, 1, 4, 3},
                             Slices{2, 3, 1, 1}, Slices{2, 3, 4, 3}}) {
-      const Product product(type, {256, 32, s.w2, s.w3}, {256, 20, s.x2, s.x3});
-      const std::vector<std::int64_t> counts = {20, 5};
+      const Product product(type, {256, 32, s.w2, s.w3}, {256, 66, s.x2, s.x3});
+      const std::vector<std::int64_t> counts = {66, 5};
       const auto got = product.run(cpu(), interleaved, counts);
       const auto plain = product.run(cpu(), {}, counts);
       for (std::size_t i = 0; i < counts.size(); ++i) {
@@ -208,11 +222,11 @@ TEST_P(CpuInterleavedWeights, OfSeveralMatrices) {
 }
 
 TEST_P(CpuInterleavedWeights, TimesColumnsThatAreNotF32InARow) {
-  const std::vector<std::int64_t> counts = {20, 9, 1};
+  const std::vector<std::int64_t> counts = {66, 17, 9, 1};
   for (const DType type : {DType::kQ4_0, DType::kQ2_K, DType::kBF16, DType::kF32}) {
     for (const DType x_type : {DType::kF32, DType::kF16, DType::kBF16}) {
       for (const Seen seen : {Seen::kAsItLies, Seen::kTransposed}) {
-        const Product product(type, {kK, kRows, 1, 1}, {kK, 20, 1, 1}, x_type, seen);
+        const Product product(type, {kK, kRows, 1, 1}, {kK, 66, 1, 1}, x_type, seen);
         const auto got = product.run(cpu(), interleaved, counts);
         const auto plain = product.run(cpu(), {}, counts);
         for (std::size_t i = 0; i < counts.size(); ++i) {
@@ -272,7 +286,7 @@ void expect_same_rows(Device* device, const Tied& tied, DType type) {
 
 TEST_P(CpuInterleavedWeights, GiveTheRowsOfPlainOnes) {
   for (const DType type : types()) {
-    expect_same_rows(cpu(), Tied(type, {256, 48, 1, 1}, {0, 47, 16, 15, 15, 31, 1}), type);
+    expect_same_rows(cpu(), Tied(type, {256, 43, 1, 1}, {0, 42, 16, 15, 15, 31, 1}), type);
   }
 }
 
@@ -286,7 +300,7 @@ TEST_P(CpuInterleavedWeights, GiveLongRowsAndThoseOfSeveralTables) {
 }
 
 TEST_P(CpuInterleavedWeights, HaveNoRowsBehindTheirLast) {
-  const Tied tied(DType::kQ8_0, {64, 16, 1, 1}, {3, 16});
+  const Tied tied(DType::kQ8_0, {64, 17, 1, 1}, {3, 17});
   const auto run = tied.make(cpu(), interleaved);
   ASSERT_TRUE(run) << run.error().message();
   const Status ran = (*run)->plan().run();
@@ -301,9 +315,8 @@ TEST_P(CpuInterleavedWeights, AreAskedForWhereTheyAreRead) {
   for (const DTypeTrait& type : dtypes()) {
     if (type.encode == nullptr && type.encode_weighted == nullptr) continue;
     GraphBuilder g;
-    const auto shape = [](std::int64_t rows) { return Shape{256, rows}; };
-    const auto w = g.weight("w", *make_tensor(type.dtype, shape(32)));
-    const auto odd = g.weight("odd", *make_tensor(type.dtype, shape(24)));
+    const auto w = g.weight("w", *make_tensor(type.dtype, {256, 23}));
+    const auto odd = g.weight("odd", *make_tensor(type.dtype, {256, 8, 2}));
     const auto x = g.input("x", *make_tensor(DType::kF32, {256, 4}));
     if (!matmul(g, w, x)) continue;  // not for products
     ASSERT_TRUE(g.output(matmul(g, w, x), "y"));

@@ -14,8 +14,8 @@ namespace shunt::test {
 namespace {
 
 constexpr std::int64_t kK = 256;
-constexpr std::int64_t kRows = 48;
-constexpr std::int64_t kMost = 40;
+constexpr std::int64_t kRows = 40;
+constexpr std::int64_t kMost = 70;
 
 /// x number `x` times a matrix of a type, whose rows may be interleaved.
 struct Product {
@@ -115,7 +115,7 @@ TEST(SharedColumns, AreThoseOfTheirOwnXAndForm) {
   ASSERT_TRUE(registry);
   Device* const cpu = *(*registry)->find("cpu0");
   // Many columns, then few in the same scratch, and again.
-  const std::vector<std::int64_t> counts = {kMost, 3, 1, 17, 8, 13, 16, 5};
+  const std::vector<std::int64_t> counts = {kMost, 3, 1, 17, 8, 13, 16, 5, 60};
   const auto together = compute(cpu, 0, kProducts.size(), counts);
   ASSERT_EQ(together.size(), kProducts.size() * counts.size());
   for (std::size_t i = 0; i < kProducts.size(); ++i) {

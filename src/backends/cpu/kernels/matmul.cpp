@@ -26,32 +26,42 @@ constexpr std::int64_t kLeastColumns = 48;
 
 enum class Way : std::uint8_t { kIntegers, kFew, kPacked, kTile };
 
-/// Whether weights are multiplied as floats without being read as F32 first.
-bool as_floats(DType w, bool plain, bool interleaved) {
-  return interleaved ? simd::has_float_lanes(w) : plain && simd::is_float_weight(w);
-}
+/// How weights lie.
+struct WeightForm {
+  DType dtype = DType::kF32;
+  bool plain = false;  ///< rows are
+  bool lanes = false;  ///< interleaved, and there are products of that
 
-std::int64_t few_columns(DType w, bool plain, bool interleaved) {
-  if (!as_floats(w, plain, interleaved)) return kFewColumns;
-  return interleaved ? kFewFloatLaneColumns : simd::few_float_columns(simd::float_word(w));
-}
-
-/// Whether weights are multiplied as integers.
-bool as_integers(DType w, bool plain, bool interleaved) {
-  return interleaved ? simd::has_lanes(w) : plain && simd::has_codes(w);
-}
+  static WeightForm of(const TensorArg& w) { return {w.dtype, has_plain_rows(w), w.has_lanes}; }
+  static WeightForm of(const NodeView& node) {
+    const Tensor& w = node.source(0);
+    if (is_interleaved(node, 0)) return {w.dtype, false, has_lanes(w.dtype)};
+    const bool plain = w.stride(0) == static_cast<std::int64_t>(trait(w.dtype).block_bytes);
+    return {w.dtype, plain, false};
+  }
+  /// Whether they are multiplied as floats without being read as F32 first.
+  bool as_floats() const { return (plain || lanes) && simd::is_float_weight(dtype); }
+  /// Whether they are multiplied as integers.
+  bool as_integers() const {
+    return !simd::is_float_weight(dtype) && (lanes || (plain && simd::has_codes(dtype)));
+  }
+  /// So many columns are few, where they are not multiplied as integers.
+  std::int64_t few_columns() const {
+    if (!as_floats()) return kFewColumns;
+    return lanes ? kFewFloatLaneColumns : simd::few_float_columns(simd::float_word(dtype));
+  }
+};
 
 RoundedColumns rounded_columns(const Call& call) {
   return RoundedColumns::of(call.sources[1].sizes, call.sources[0].dtype,
-                            call.sources[0].interleaved);
+                            call.sources[0].has_lanes);
 }
 
 Way way_of(const Call& call) {
-  const TensorArg& w = call.sources[0];
-  const bool plain = has_plain_rows(w);
-  if (as_integers(w.dtype, plain, w.interleaved)) return Way::kIntegers;
-  if (call.sources[1].sizes[1] <= few_columns(w.dtype, plain, w.interleaved)) return Way::kFew;
-  return as_floats(w.dtype, plain, w.interleaved) ? Way::kPacked : Way::kTile;
+  const WeightForm w = WeightForm::of(call.sources[0]);
+  if (w.as_integers()) return Way::kIntegers;
+  if (call.sources[1].sizes[1] <= w.few_columns()) return Way::kFew;
+  return w.as_floats() ? Way::kPacked : Way::kTile;
 }
 
 /// Whether all columns are multiplied while rows are decoded in registers.
@@ -177,7 +187,7 @@ void multiply_few_columns(const Call& call, const Tile& t, float* scratch) {
     x = scratch;
     x_stride = k;
   }
-  if (in.w.interleaved && simd::has_float_lanes(in.w.dtype)) {
+  if (in.w.has_lanes) {
     simd::multiply_float_lanes(in.w.dtype, in.w.data, t.rows, x, x_stride, t.columns, k, in.y,
                                in.y_stride);
     return;
@@ -245,45 +255,42 @@ class Matmul final : public AnyCaseKernel {
 
   std::optional<Staging> staging(const NodeView& node) const override {
     if (scratch(node) == 0) return {};
-    const DType w = node.source(0).dtype;
-    const bool interleaved = is_interleaved(node, 0);
-    if (!as_integers(w, true, interleaved)) {
+    const WeightForm w = WeightForm::of(node);
+    if (w.as_floats()) {
       // Interleaved ones call more columns few: then there is nothing in scratch for others.
-      return Staging{1, (interleaved ? 192 : 128) + static_cast<std::int64_t>(simd::float_word(w))};
+      return Staging{1,
+                     (w.lanes ? 192 : 128) + static_cast<std::int64_t>(simd::float_word(w.dtype))};
     }
-    const simd::Int8Need need = interleaved ? simd::lanes_need(w) : simd::int8_need(w);
+    const simd::Int8Need need = w.lanes ? simd::lanes_need(w.dtype) : simd::int8_need(w.dtype);
     const std::int64_t number =
         (static_cast<std::int64_t>(need.order) * 4 + need.scales) * 4 + need.mins;  // below 64
-    return Staging{1, (interleaved ? 64 : 0) + number};
+    return Staging{1, (w.lanes ? 64 : 0) + number};
   }
   std::size_t scratch(const NodeView& node) const override {
-    const Tensor& w = node.source(0);
-    const bool interleaved = is_interleaved(node, 0);
-    const bool plain = !interleaved && plain_rows(w);
+    const WeightForm w = WeightForm::of(node);
     const Sizes x = max_sizes(node.source(1).shape);
-    if (as_floats(w.dtype, plain, interleaved)) {
-      if (x[1] <= few_columns(w.dtype, plain, interleaved)) return 0;
+    if (w.as_floats()) {
+      if (x[1] <= w.few_columns()) return 0;
       return static_cast<std::size_t>(PackedColumns::of(x, w.dtype).bytes());
     }
-    if (!as_integers(w.dtype, plain, interleaved)) return 0;
-    RoundedColumns columns = RoundedColumns::of(x, w.dtype, interleaved);
+    if (!w.as_integers()) return 0;
+    RoundedColumns columns = RoundedColumns::of(x, w.dtype, w.lanes);
     const std::int64_t many = columns.bytes();
     columns.n = std::min(columns.n, columns.few_columns());  // a run may have fewer
     return static_cast<std::size_t>(std::max(many, columns.bytes()));
   }
   std::size_t worker_scratch(const NodeView& node) const override {
     const auto floats = [](std::int64_t n) { return static_cast<std::size_t>(n) * sizeof(float); };
-    const Tensor& w = node.source(0);
-    const bool interleaved = is_interleaved(node, 0);
-    const bool plain = !interleaved && plain_rows(w);
+    const WeightForm w = WeightForm::of(node);
+    const std::int64_t k = node.source(0).size(0);
     const bool plain_x = view_f32_bytes(node.source(1), 1) == 0;
-    if (as_integers(w.dtype, plain, interleaved)) {
+    if (w.as_integers()) {
       return std::max(static_cast<std::size_t>(kRoundedScratch),
-                      plain_x ? 0 : floats(rounding_floats(w.size(0))));
+                      plain_x ? 0 : floats(rounding_floats(k)));
     }
-    const std::size_t few =
-        plain && plain_x ? 0 : floats((few_columns(w.dtype, plain, interleaved) + 1) * w.size(0));
-    if (as_floats(w.dtype, plain, interleaved)) {
+    const bool reads = plain_x && (w.plain || w.lanes);
+    const std::size_t few = reads ? 0 : floats((w.few_columns() + 1) * k);
+    if (w.as_floats()) {
       return std::max({static_cast<std::size_t>(simd::kFloatPanelBytes),
                        plain_x ? 0 : floats(kPackingFloats), few});
     }
@@ -339,9 +346,6 @@ class Matmul final : public AnyCaseKernel {
         pack_group(x, PackedColumns::of(x.sizes, w), item, call.scratch, as_f32(scratch));
       }
     }
-  }
-  static bool plain_rows(const Tensor& w) {
-    return w.stride(0) == static_cast<std::int64_t>(trait(w.dtype).block_bytes);
   }
 };
 

@@ -74,9 +74,9 @@ inline void multiply_words(const TensorArg& w, std::int64_t rows, const PackedCo
   for (std::int64_t k = 0; k == 0 || k < x.k; k += most) {
     const std::int64_t depth = std::min(most, x.k - k);
     const std::byte* from = w.data + k * w.strides[0];
-    if (w.interleaved) {
+    if (w.has_lanes) {
       simd::pack_lanes(w.dtype, w.data + kGroupRows * (from - w.data), kGroupRows * w.strides[1],
-                       rows / kGroupRows, depth, panel);
+                       ceil_div(rows, kGroupRows), depth, panel);
     } else {
       simd::pack_rows(w.dtype, from, w.strides[1], rows, depth, panel);
     }
@@ -85,7 +85,7 @@ inline void multiply_words(const TensorArg& w, std::int64_t rows, const PackedCo
     const std::int64_t next_bytes = std::min(most, x.k - k - depth) * w.strides[0];
     for (std::int64_t c = 0; c < columns; c += x.together()) {
       const std::int64_t here = std::min(x.together(), columns - c);
-      const std::int64_t asked = w.interleaved ? 0 : rows;
+      const std::int64_t asked = w.has_lanes ? 0 : rows;
       for (std::int64_t r = asked * c / columns; r < asked * (c + here) / columns; ++r) {
         for (std::int64_t b = 0; b < next_bytes; b += 64) {
           __builtin_prefetch(next + r * w.strides[1] + b, 0, 2);

@@ -10,7 +10,7 @@
 namespace shunt::cpu {
 
 /// With more columns than this, groups of interleaved rows are decoded once for all of them.
-inline constexpr std::int64_t kFewLaneColumns = 16;
+inline constexpr std::int64_t kFewLaneColumns = 64;
 
 /// Where rounded columns of x [k, n, ...] lie in scratch: of interleaved weights in groups, of
 /// plain ones one after the other where they are few, else in groups, too.
@@ -141,8 +141,8 @@ inline void multiply_rounded(const TensorArg& w, std::int64_t rows, const Rounde
     const std::byte* from =
         w.data + together * (k / type.block_elements * static_cast<std::int64_t>(type.block_bytes));
     if (x.lanes) {
-      simd::decode_lanes(w.dtype, from, kGroupRows * w.strides[1], rows / kGroupRows, depth,
-                         scratch);
+      simd::decode_lanes(w.dtype, from, kGroupRows * w.strides[1], ceil_div(rows, kGroupRows),
+                         depth, scratch);
     } else {
       simd::decode_panel(w.dtype, from, w.strides[1], rows, depth, scratch);
     }

@@ -162,7 +162,16 @@ void MultiplyFloatLanes(DType type, const std::byte* w, std::size_t rows, const 
       for (std::size_t part = 0; part < parts; ++part) {
         const std::size_t c = columns * part / parts;
         const std::size_t here = columns * (part + 1) / parts - c;
-        kMultiply[here - 1](w, k, x + c * x_stride, x_stride, y + c * y_stride + r, y_stride);
+        float* to = y + c * y_stride + r;
+        if (r + kGroup <= rows) {
+          kMultiply[here - 1](w, k, x + c * x_stride, x_stride, to, y_stride);
+          continue;
+        }
+        float all_rows[kMostColumns * kGroup];  // of a group that has fewer
+        kMultiply[here - 1](w, k, x + c * x_stride, x_stride, all_rows, kGroup);
+        for (std::size_t i = 0; i < here; ++i) {
+          std::copy_n(all_rows + i * kGroup, rows - r, to + i * y_stride);
+        }
       }
     }
   });

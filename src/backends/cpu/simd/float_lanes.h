@@ -12,9 +12,9 @@ namespace shunt::cpu::simd {
 /// Whether weights of a type can be multiplied so.
 bool has_float_lanes(DType type);
 
-/// y[r + c * y_stride] = row r of w times column c, in F32, for `rows` rows (whole groups, from `w`
-/// on) of k elements. Column c starts at x + c * x_stride. With more than most_lane_columns()
-/// columns (int8_lanes.h) rows are read again for each so many.
+/// y[r + c * y_stride] = row r of w times column c, in F32, for `rows` rows (from the start of a
+/// group at `w` on) of k elements. Column c starts at x + c * x_stride. With more than
+/// most_lane_columns() columns (int8_lanes.h) rows are read again for each so many.
 void multiply_float_lanes(DType type, const std::byte* w, std::int64_t rows, const float* x,
                           std::int64_t x_stride, std::int64_t columns, std::int64_t k, float* y,
                           std::int64_t y_stride);

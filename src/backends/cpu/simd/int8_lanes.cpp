@@ -126,10 +126,18 @@ template <class F, std::size_t C>
 void multiply_groups(const std::byte* w, std::size_t rows, const std::byte* x, std::size_t k,
                      float* y, std::size_t y_stride) {
   const std::size_t group_bytes = k / F::kElements * (kGroup * F::kBlockBytes);
-  for (std::size_t r = 0; r < rows; r += kGroup) {
+  const auto multiply = [&](std::size_t r, float* to, std::size_t to_stride) {
     for (std::size_t row = 0; row < kGroup; row += kLanes) {
-      multiply_rows<F, C>(w + r / kGroup * group_bytes, row, k, x, y + r, y_stride);
+      multiply_rows<F, C>(w + r / kGroup * group_bytes, row, k, x, to, to_stride);
     }
+  };
+  std::size_t r = 0;
+  for (; r + kGroup <= rows; r += kGroup) multiply(r, y + r, y_stride);
+  if (r == rows) return;
+  float all_rows[C * kGroup];  // of a group that has fewer
+  multiply(r, all_rows, kGroup);
+  for (std::size_t c = 0; c < C; ++c) {
+    std::copy_n(all_rows + c * kGroup, rows - r, y + c * y_stride + r);
   }
 }
 
