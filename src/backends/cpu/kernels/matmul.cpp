@@ -275,9 +275,12 @@ class Matmul final : public AnyCaseKernel {
     }
     if (!w.as_integers()) return 0;
     RoundedColumns columns = RoundedColumns::of(x, w.dtype, w.lanes);
-    const std::int64_t many = columns.bytes();
-    columns.n = std::min(columns.n, columns.few_columns());  // a run may have fewer
-    return static_cast<std::size_t>(std::max(many, columns.bytes()));
+    std::int64_t most = columns.bytes();
+    const std::int64_t few = std::min(columns.n, columns.few_columns());
+    for (columns.n = 1; columns.n <= few; ++columns.n) {  // a run may have fewer
+      most = std::max(most, columns.bytes());
+    }
+    return static_cast<std::size_t>(most);
   }
   std::size_t worker_scratch(const NodeView& node) const override {
     const auto floats = [](std::int64_t n) { return static_cast<std::size_t>(n) * sizeof(float); };
