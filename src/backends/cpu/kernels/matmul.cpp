@@ -18,7 +18,9 @@ namespace {
 /// Up to so many columns are few, where rows are read as F32.
 constexpr std::int64_t kFewColumns = 4;
 /// Of floats whose rows are interleaved.
-constexpr std::int64_t kFewFloatLaneColumns = 16;
+constexpr std::int64_t few_float_lane_columns(simd::FloatWord word) {
+  return word == simd::FloatWord::kTwoBF16 ? 8 : 16;
+}
 constexpr std::int64_t kDotItemRows = 16;
 /// So many items are enough for all threads, if columns are not too few.
 constexpr std::int64_t kEnoughItems = 64;
@@ -48,7 +50,8 @@ struct WeightForm {
   /// So many columns are few, where they are not multiplied as integers.
   std::int64_t few_columns() const {
     if (!as_floats()) return kFewColumns;
-    return lanes ? kFewFloatLaneColumns : simd::few_float_columns(simd::float_word(dtype));
+    const simd::FloatWord word = simd::float_word(dtype);
+    return lanes ? few_float_lane_columns(word) : simd::few_float_columns(word);
   }
 };
 

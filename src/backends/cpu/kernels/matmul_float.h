@@ -3,6 +3,7 @@
 // all matrices that x is multiplied with can use them.
 #pragma once
 
+#include "backends/cpu/kernels/ahead.h"
 #include "backends/cpu/kernels/rows.h"
 #include "backends/cpu/simd/float_lanes.h"
 #include "backends/cpu/simd/float_many.h"
@@ -80,17 +81,13 @@ inline void multiply_words(const TensorArg& w, std::int64_t rows, const PackedCo
     } else {
       simd::pack_rows(w.dtype, from, w.strides[1], rows, depth, panel);
     }
-    // The next stretch comes while this one is multiplied, some rows for each group.
-    const std::byte* next = from + depth * w.strides[0];
-    const std::int64_t next_bytes = std::min(most, x.k - k - depth) * w.strides[0];
+    // The next stretch comes while this one is multiplied; of groups that is too much at once for
+    // few columns, and slows them down.
+    const bool asks = !w.has_lanes || columns >= 4 * x.together();
+    const Stretch next = Stretch::after(w, rows, k + depth, most);
     for (std::int64_t c = 0; c < columns; c += x.together()) {
       const std::int64_t here = std::min(x.together(), columns - c);
-      const std::int64_t asked = w.has_lanes ? 0 : rows;
-      for (std::int64_t r = asked * c / columns; r < asked * (c + here) / columns; ++r) {
-        for (std::int64_t b = 0; b < next_bytes; b += 64) {
-          __builtin_prefetch(next + r * w.strides[1] + b, 0, 2);
-        }
-      }
+      if (asks) next.ask(c, c + here, columns);
       simd::multiply_packed(x.word, panel, rows, ceil_div(depth, elements),
                             slice + (first + c) / x.together() * x.group_bytes() +
                                 k / elements * PackedColumns::kWordBytes,

@@ -3,6 +3,7 @@
 // of its own; all matrices that x is multiplied with can use them.
 #pragma once
 
+#include "backends/cpu/kernels/ahead.h"
 #include "backends/cpu/kernels/rows.h"
 #include "backends/cpu/simd/int8.h"
 #include "backends/cpu/simd/int8_lanes.h"
@@ -146,8 +147,10 @@ inline void multiply_rounded(const TensorArg& w, std::int64_t rows, const Rounde
     } else {
       simd::decode_panel(w.dtype, from, w.strides[1], rows, depth, scratch);
     }
+    const Stretch next = Stretch::after(w, rows, k + depth, simd::kInt8Depth);
     for (std::int64_t c = 0; c < columns; c += simd::kManyColumns) {
       const std::int64_t here = std::min(simd::kManyColumns, columns - c);
+      next.ask(c, c + here, columns);
       const std::byte* group = slice + (first + c) / simd::kManyColumns * x.group_bytes() +
                                k / simd::kInt8Block * block_bytes;
       float* to = y + c * y_stride;
