@@ -165,6 +165,43 @@ TEST_P(CpuFloatLanes, WhatIsNoNumberStaysSo) {
   }
 }
 
+/// x is rounded to BF16 before; the rest is exact but for the order of sums.
+TEST_P(CpuFloatLanes, PairsOfBF16AreMultipliedStraightFromMemory) {
+  if (float_word(DType::kBF16) != FloatWord::kTwoBF16) return;  // they are widened, as seen above
+  for (std::int64_t k : {2, 4, 6, 8, 14, 34, 512}) {
+    for (std::int64_t rows : {1, 15, 16, 17, 40}) {
+      const Rows w(DType::kBF16, rows, k);
+      for (std::int64_t columns = 1; columns <= kFloatColumns; ++columns) {
+        const Rows x(DType::kBF16, columns, k);
+        std::vector<std::byte> packed(size(kFloatPadding + k / 2) * kFloatColumns * 4);
+        pack_columns(FloatWord::kTwoBF16, x.decoded.data(), k, columns, k, packed.data());
+        const std::int64_t stride = rows + 3;
+        Floats y(size(columns * stride), kUntouched);
+        multiply_lane_words(w.groups.data(), rows, k / 2, packed.data(), columns, y.data(), stride);
+        for (std::int64_t c = 0; c < columns; ++c) {
+          for (std::int64_t r = 0; r < stride; ++r) {
+            const float got = y[size(c * stride + r)];
+            if (r >= rows) {
+              EXPECT_EQ(got, kUntouched);
+              continue;
+            }
+            double sum = 0;
+            double magnitude = 0;
+            for (std::int64_t i = 0; i < k; ++i) {
+              const double product =
+                  double{w.decoded[size(r * k + i)]} * x.decoded[size(c * k + i)];
+              sum += product;
+              magnitude += std::fabs(product);
+            }
+            EXPECT_NEAR(got, sum, 1e-6 * magnitude)
+                << "k " << k << ", " << rows << " rows, " << columns << " columns";
+          }
+        }
+      }
+    }
+  }
+}
+
 TEST_P(CpuFloatLanes, PanelsAreThoseOfPlainRows) {
   for (const DType type : types()) {
     const std::int64_t elements = word_elements(float_word(type));

@@ -19,8 +19,11 @@ namespace {
 constexpr std::int64_t kFewColumns = 4;
 /// Of floats whose rows are interleaved.
 constexpr std::int64_t few_float_lane_columns(simd::FloatWord word) {
-  return word == simd::FloatWord::kTwoBF16 ? 8 : 16;
+  return word == simd::FloatWord::kTwoBF16 ? 4 : 64;
 }
+/// Up to so many packed columns, words of two BF16 that are interleaved are multiplied straight
+/// from memory.
+constexpr std::int64_t kDirectColumns = 8 * simd::kFloatColumns;
 constexpr std::int64_t kDotItemRows = 16;
 /// So many items are enough for all threads, if columns are not too few.
 constexpr std::int64_t kEnoughItems = 64;
@@ -67,8 +70,16 @@ Way way_of(const Call& call) {
   return w.as_floats() ? Way::kPacked : Way::kTile;
 }
 
+/// Whether packed columns are multiplied without a panel.
+bool is_direct(const Call& call) {
+  const TensorArg& w = call.sources[0];
+  return w.has_lanes && simd::float_word(w.dtype) == simd::FloatWord::kTwoBF16 &&
+         call.sources[1].sizes[1] <= kDirectColumns;
+}
+
 /// Whether all columns are multiplied while rows are decoded in registers.
 bool few_at_once(const Call& call, Way way) {
+  if (way == Way::kPacked) return is_direct(call);
   return way == Way::kFew || (way == Way::kIntegers && rounded_columns(call).few());
 }
 
@@ -99,6 +110,7 @@ struct Cut {
       case Way::kFew:
         return {kDotItemRows, std::max<std::int64_t>(1, y[1])};
       case Way::kPacked: {
+        if (is_direct(call)) return {kDotItemRows, y[1]};
         const auto columns = PackedColumns::of(call.sources[1].sizes, w.dtype);
         return {simd::kFloatRows, many_columns(y, simd::kFloatRows, columns.together())};
       }
@@ -177,6 +189,7 @@ void multiply_packed_columns(const Call& call, const Tile& t, std::byte* scratch
   const Operands in(call, t);
   const auto columns = PackedColumns::of(call.sources[1].sizes, in.w.dtype);
   const std::byte* packed = call.scratch + x_slice(call, t) * columns.slice_bytes();
+  if (is_direct(call)) return multiply_directly(in.w, t.rows, columns, packed, in.y, in.y_stride);
   multiply_words(in.w, t.rows, columns, packed, t.column, t.columns, in.y, in.y_stride, scratch);
 }
 

@@ -63,6 +63,22 @@ inline void pack_group(const TensorArg& x, const PackedColumns& to, std::int64_t
   }
 }
 
+/// y[r + c * y_stride] for rows of w, which lie interleaved and are words of two BF16, from w.data
+/// on and all packed columns of a slice.
+inline void multiply_directly(const TensorArg& w, std::int64_t rows, const PackedColumns& x,
+                              const std::byte* slice, float* y, std::int64_t y_stride) {
+  // Rows stay in the caches for the next group of columns.
+  const std::int64_t step = x.groups() == 1 ? rows : kGroupRows;
+  for (std::int64_t r = 0; r < rows; r += step) {
+    for (std::int64_t g = 0; g < x.groups(); ++g) {
+      const std::int64_t c = g * x.together();
+      simd::multiply_lane_words(w.data + r * w.strides[1], std::min(step, rows - r), x.words(),
+                                slice + g * x.group_bytes(), std::min(x.together(), x.n - c),
+                                y + r + c * y_stride, y_stride);
+    }
+  }
+}
+
 /// y[r + c * y_stride] for `rows` (at most kFloatRows) rows of w (from w.data on, plain or in whole
 /// groups) and `columns` of a slice of packed columns from `first`, a multiple of together().
 /// `panel` has kFloatPanelBytes.

@@ -296,6 +296,76 @@ void MultiplyPacked(FloatWord word, const float* panel, std::size_t rows, std::s
   multiply_group<FloatWord::kF32>(panel, rows, words, x, columns, y, y_stride, add);
 }
 
+#if HWY_TARGET == HWY_AVX3_DL
+/// C columns of one group, straight from memory. Each has two or four sums that take turns: the
+/// instruction takes as long as 24 of them that do not wait for each other.
+template <std::size_t C>
+void multiply_words(const std::byte* w, std::size_t words, const float* x, float* y,
+                    std::size_t y_stride) {
+  const D d;
+  constexpr std::size_t kTurns = C <= 6 ? 4 : 2;
+  constexpr std::size_t kAhead = 4096;  // bytes
+  V sums[C][kTurns];
+  HWY_UNROLL(12)
+  for (std::size_t c = 0; c < C; ++c) {
+    for (std::size_t t = 0; t < kTurns; ++t) sums[c][t] = hn::Zero(d);
+  }
+  constexpr std::size_t kWordBytes = kLanes * sizeof(float);
+  for (; words >= kTurns; words -= kTurns, w += kTurns * kWordBytes, x += kTurns * kTogether) {
+    HWY_UNROLL(4)
+    for (std::size_t t = 0; t < kTurns; ++t) {
+      __builtin_prefetch(w + kAhead + t * kWordBytes, 0, 3);
+      const V row = hn::LoadU(d, reinterpret_cast<const float*>(w + t * kWordBytes));
+      HWY_UNROLL(12)
+      for (std::size_t c = 0; c < C; ++c) {
+        asm("vdpbf16ps %2%{1to16%}, %1, %0"
+            : "+v"(sums[c][t].raw)
+            : "v"(row.raw), "m"(x[t * kTogether + c]));
+      }
+    }
+  }
+  for (; words > 0; --words, w += kWordBytes, x += kTogether) {
+    const V row = hn::LoadU(d, reinterpret_cast<const float*>(w));
+    HWY_UNROLL(12)
+    for (std::size_t c = 0; c < C; ++c) {
+      asm("vdpbf16ps %2%{1to16%}, %1, %0" : "+v"(sums[c][0].raw) : "v"(row.raw), "m"(x[c]));
+    }
+  }
+  HWY_UNROLL(12)
+  for (std::size_t c = 0; c < C; ++c) {
+    V sum = hn::Add(sums[c][0], sums[c][1]);
+    if constexpr (kTurns == 4) sum = hn::Add(sum, hn::Add(sums[c][2], sums[c][3]));
+    hn::StoreU(sum, d, y + c * y_stride);
+  }
+}
+
+using MultiplyWords = void (*)(const std::byte*, std::size_t, const float*, float*, std::size_t);
+inline constexpr MultiplyWords kMultiplyWords[] = {
+    multiply_words<1>, multiply_words<2>,  multiply_words<3>,  multiply_words<4>,
+    multiply_words<5>, multiply_words<6>,  multiply_words<7>,  multiply_words<8>,
+    multiply_words<9>, multiply_words<10>, multiply_words<11>, multiply_words<12>};
+
+void MultiplyLaneWords(const std::byte* w, std::size_t rows, std::size_t words, const float* x,
+                       std::size_t columns, float* y, std::size_t y_stride) {
+  static_assert(std::size(kMultiplyWords) == kTogether);
+  const MultiplyWords multiply = kMultiplyWords[columns - 1];
+  std::size_t r = 0;
+  for (; r + kLanes <= rows; r += kLanes, w += words * kLanes * sizeof(float)) {
+    multiply(w, words, x, y + r, y_stride);
+  }
+  if (r == rows) return;
+  HWY_ALIGN float all_rows[kTogether * kLanes];  // of a group that has fewer
+  multiply(w, words, x, all_rows, kLanes);
+  for (std::size_t c = 0; c < columns; ++c) {
+    std::copy_n(all_rows + c * kLanes, rows - r, y + c * y_stride + r);
+  }
+}
+#else
+/// Nothing is multiplied so.
+void MultiplyLaneWords(const std::byte*, std::size_t, std::size_t, const float*, std::size_t,
+                       float*, std::size_t) {}
+#endif
+
 bool MultipliesBF16() {
 #if HWY_TARGET == HWY_AVX3_DL
   return __builtin_cpu_supports("avx512bf16") != 0;
@@ -313,6 +383,7 @@ namespace shunt::cpu::simd {
 HWY_EXPORT(PackRows);
 HWY_EXPORT(PackColumns);
 HWY_EXPORT(MultiplyPacked);
+HWY_EXPORT(MultiplyLaneWords);
 HWY_EXPORT(MultipliesBF16);
 
 namespace {
@@ -344,6 +415,13 @@ void multiply_packed(FloatWord word, const std::byte* panel, std::int64_t rows, 
   HWY_DYNAMIC_DISPATCH(MultiplyPacked)
   (word, reinterpret_cast<const float*>(panel), size(rows), size(words),
    reinterpret_cast<const float*>(x), size(columns), y, size(y_stride), add);
+}
+
+void multiply_lane_words(const std::byte* w, std::int64_t rows, std::int64_t words,
+                         const std::byte* x, std::int64_t columns, float* y,
+                         std::int64_t y_stride) {
+  HWY_DYNAMIC_DISPATCH(MultiplyLaneWords)
+  (w, size(rows), size(words), reinterpret_cast<const float*>(x), size(columns), y, size(y_stride));
 }
 
 }  // namespace shunt::cpu::simd

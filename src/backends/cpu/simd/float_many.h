@@ -50,4 +50,10 @@ void multiply_packed(FloatWord word, const std::byte* panel, std::int64_t rows, 
                      const std::byte* x, std::int64_t columns, float* y, std::int64_t y_stride,
                      bool add);
 
+/// y[r + c * y_stride] = row r of w times column c over `words` words of two BF16, where these are
+/// multiplied so: `rows` rows that lie interleaved (backends/cpu/interleaved.h), from the start of
+/// a group at `w` on, and `columns` (1 to kFloatColumns) packed columns.
+void multiply_lane_words(const std::byte* w, std::int64_t rows, std::int64_t words,
+                         const std::byte* x, std::int64_t columns, float* y, std::int64_t y_stride);
+
 }  // namespace shunt::cpu::simd
