@@ -328,7 +328,9 @@ TEST_P(CpuInterleavedWeights, AreAskedForWhereTheyAreRead) {
               expected ? &cpu::interleaved_memory() : &host_memory())
         << type.name;
 #else
-    if (!expected) EXPECT_EQ(cpu()->weight_memory(graph, w->id), &host_memory()) << type.name;
+    if (!expected) {  // else it hangs on the level, some of which are left out
+      EXPECT_EQ(cpu()->weight_memory(graph, w->id), &host_memory()) << type.name;
+    }
 #endif
     EXPECT_EQ(cpu()->weight_memory(graph, odd->id), &host_memory()) << type.name;
   }
