@@ -167,19 +167,21 @@ void Attend(const KeyBlock& block, const QueryRows& rows, std::size_t seen) {
 }
 
 #if HWY_TARGET <= HWY_AVX3
-HWY_PUSH_ATTRIBUTES(HWY_TARGET_STR ",avx512bf16")
-
-/// Pairs of BF16, as AVX-512 BF16 multiplies them. (It takes subnormal numbers for 0.)
+/// Pairs of BF16, as AVX-512 BF16 multiplies them. (It takes subnormal numbers for 0.) As text,
+/// because Highway 1.0.3 knows no target with these instructions.
 struct ProductOfPairs {
   static constexpr std::size_t kElements = 2;
   static HWY_INLINE V add(V sum, V factor, V vector) {
-    return V{_mm512_dpbf16_ps(sum.raw, (__m512bh)factor.raw, (__m512bh)vector.raw)};
+    asm("vdpbf16ps %2, %1, %0" : "+v"(sum.raw) : "v"(factor.raw), "v"(vector.raw));
+    return sum;
   }
   static HWY_INLINE void round(float* weights) {
     for (std::size_t i = 0; i < kKeys / 2; i += kLanes) {
       const V low = hn::Load(D(), weights + 2 * i);
       const V high = hn::Load(D(), weights + 2 * i + kLanes);
-      hn::Store(V{(__m512)_mm512_cvtne2ps_pbh(high.raw, low.raw)}, D(), weights + i);
+      V both;
+      asm("vcvtne2ps2bf16 %2, %1, %0" : "=v"(both.raw) : "v"(high.raw), "v"(low.raw));
+      hn::Store(both, D(), weights + i);
     }
   }
 };
@@ -188,8 +190,6 @@ namespace pairs {
 using Product = ProductOfPairs;
 #include "backends/cpu/simd/attention_tiles-inl.h"
 }  // namespace pairs
-
-HWY_POP_ATTRIBUTES
 
 bool HasPairs() {
   return __builtin_cpu_supports("avx512bf16") != 0;
