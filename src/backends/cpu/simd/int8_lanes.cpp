@@ -65,7 +65,7 @@ HWY_INLINE void multiply_rows(const std::byte* w, std::size_t row, std::size_t k
   constexpr std::size_t kNumbers = F::kOffset ? F::kScales : F::kMins;
   constexpr std::size_t kScalesAt = 8 * C * 4;
   constexpr std::size_t kSumsAt = kScalesAt + C * 4;
-  constexpr std::size_t kBlock = kSumsAt + kNumbers * C * 4;
+  constexpr std::size_t kRecord = kSumsAt + kNumbers * C * 4;
   V sums[C];
   HWY_UNROLL(8)
   for (std::size_t c = 0; c < C; ++c) sums[c] = hn::Zero(d);
@@ -76,7 +76,7 @@ HWY_INLINE void multiply_rows(const std::byte* w, std::size_t row, std::size_t k
     HWY_ALIGN float mins[F::kElements / 32 * F::kMins + 1][kLanes];
     f.store_scales(scales);
     f.store_mins(mins);
-    for (std::size_t b = 0; b < F::kElements / 32; ++b, x += kBlock) {
+    for (std::size_t b = 0; b < F::kElements / 32; ++b, x += kRecord) {
       constexpr std::size_t kPart = kGroup * F::kBlockBytes / (F::kElements / 32);
       ask_for(f.blocks.at + kAhead + b * kPart, kPart);
       const auto x_number = [&](std::size_t at, std::size_t c) HWY_ATTR {
@@ -159,7 +159,7 @@ void MultiplyLanes(DType type, const std::byte* w, std::size_t rows, const std::
 template <class F>
 void decode_groups(const std::byte* w, std::size_t group_bytes, std::size_t groups, std::size_t k,
                    std::byte* panel) {
-  constexpr std::size_t kBlock = panel_block_bytes(F::kScales, F::kMins);
+  constexpr std::size_t kRecord = panel_block_bytes(F::kScales, F::kMins);
   for (std::size_t g = 0; g < groups; ++g) {
     for (std::size_t row = 0; row < kGroup; row += kLanes) {
       std::byte* block = panel + (g * kGroup + row) * 4;
@@ -171,7 +171,7 @@ void decode_groups(const std::byte* w, std::size_t group_bytes, std::size_t grou
         HWY_ALIGN float mins[F::kElements / 32 * F::kMins + 1][kLanes];
         f.store_scales(scales);
         f.store_mins(mins);
-        for (std::size_t b = 0; b < F::kElements / 32; ++b, block += kBlock) {
+        for (std::size_t b = 0; b < F::kElements / 32; ++b, block += kRecord) {
           const auto put = [&](V v, std::size_t number) HWY_ATTR {
             hn::Store(v, D(), reinterpret_cast<float*>(block + kCodeBytes + number * kFourBytes));
           };
