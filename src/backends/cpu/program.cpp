@@ -185,6 +185,11 @@ class CpuProgram final : public Program {
         slot = (slot + 1) % kScratchSlots;
         slot_bytes_ = std::max(slot_bytes_, scratch);
       }
+      if (node.writes_storage) {
+        for (Staged& made : slots) {
+          if (reads(made, node.storage)) made.node = kNoNode;
+        }
+      }
       worker_scratch_ = std::max(worker_scratch_, kernel->worker_scratch(view));
       nodes_.push_back(prepared);
       const int in_place = kernel->in_place_source();
@@ -243,6 +248,13 @@ class CpuProgram final : public Program {
     return source == graph_.node(wanted.node).sources[wanted.form.source] &&
            made.kernel->same_staging(NodeView(graph_, made.node, memory),
                                      NodeView(graph_, wanted.node, memory));
+  }
+  /// Whether what is staged was made from what a node now writes into.
+  bool reads(const Staged& made, NodeId storage) const {
+    if (made.node == kNoNode) return false;
+    return std::ranges::any_of(graph_.node(made.node).sources, [&](NodeId source) {
+      return source != kNoNode && graph_.node(source).storage == storage;
+    });
   }
   static bool same_layout(const Tensor& a, const Tensor& b) {
     return a.dtype == b.dtype && a.shape == b.shape && a.strides == b.strides;

@@ -153,5 +153,58 @@ TEST(SharedColumns, OfAnotherVectorLevelAreAnError) {
   EXPECT_TRUE((*run)->plan().run());
 }
 
+/// What is written into x in between is seen by what comes after, rows and positions alike.
+TEST(SharedColumns, AreMadeAgainWhenTheirXHasBeenWrittenTo) {
+  const auto registry = Registry::create({});
+  ASSERT_TRUE(registry);
+  Device* const cpu = *(*registry)->find("cpu0");
+  GraphBuilder g;
+  std::map<NodeId, RefTensor> leaves;
+  const auto values = [&](const Result<Value>& leaf, DType dtype, Sizes sizes, std::uint64_t seed) {
+    leaves[leaf->id] = make_values({.dtype = dtype, .sizes = sizes}, seed);
+  };
+  const auto tensor = *make_tensor(DType::kF32, {kK, 3});
+  const auto x = g.cache("x", tensor);
+  const auto other = g.input("other", tensor);
+  const auto w = g.weight("w", *make_tensor(DType::kQ4_0, {kK, kRows}));
+  const auto before = matmul(g, w, x);
+  const auto written = cpy(g, other, x);
+  const auto after = matmul(g, w, x);
+  const auto expected = matmul(g, w, other);
+  values(x, DType::kF32, {kK, 3, 1, 1}, 1);
+  values(other, DType::kF32, {kK, 3, 1, 1}, 2);
+  values(w, DType::kQ4_0, {kK, kRows, 1, 1}, 3);
+
+  const auto places = *make_tensor(DType::kI32, {3});
+  const auto positions = g.cache("positions", places);
+  const auto moved = g.input("moved", places);
+  const auto rows = g.input("rows", *make_tensor(DType::kF32, {8, 2, 3}));
+  const RopeParams params = {.dims = 8};
+  const auto turned = rope(g, rows, positions, {}, params);
+  const auto put = cpy(g, moved, positions);
+  const auto turned_after = rope(g, rows, positions, {}, params);
+  const auto turned_expected = rope(g, rows, moved, {}, params);
+  values(rows, DType::kF32, {8, 2, 3, 1}, 4);
+  for (const auto& [leaf, first] : {std::pair(positions, 1), std::pair(moved, 50)}) {
+    RefTensor numbers({3, 1, 1, 1});
+    for (std::size_t i = 0; i < 3; ++i) numbers.data[i] = first + static_cast<double>(i);
+    leaves[leaf->id] = numbers;
+  }
+  for (const auto& result :
+       {before, written, after, expected, turned, put, turned_after, turned_expected}) {
+    ASSERT_TRUE(result) << result.error().message();
+    ASSERT_TRUE(g.output(*result, "y"));
+  }
+  auto graph = std::make_shared<const Graph>(std::move(*std::move(g).build()));
+  const auto run = GraphRun::create(graph, {&cpu, 1}, leaves);
+  ASSERT_TRUE(run) << run.error().message();
+  ASSERT_TRUE((*run)->plan().run());
+  const auto data = [&](const Result<Value>& result) { return (*run)->output(result->id)->data; };
+  EXPECT_EQ(data(after), data(expected));
+  EXPECT_NE(data(before), data(expected));
+  EXPECT_EQ(data(turned_after), data(turned_expected));
+  EXPECT_NE(data(turned), data(turned_expected));
+}
+
 }  // namespace
 }  // namespace shunt::test
