@@ -297,8 +297,8 @@ void MultiplyPacked(FloatWord word, const float* panel, std::size_t rows, std::s
 }
 
 #if HWY_TARGET == HWY_AVX3_DL
-/// C columns of one group, straight from memory. Each has two or four sums that take turns: the
-/// instruction takes as long as 24 of them that do not wait for each other.
+/// C columns of one group, straight from memory. Each has two or four sums that take turns: about
+/// 20 that do not wait for each other keep the instruction's units busy.
 template <std::size_t C>
 void multiply_words(const std::byte* w, std::size_t words, const float* x, float* y,
                     std::size_t y_stride) {
