@@ -13,12 +13,18 @@
 
 namespace shunt {
 
-/// Work of a session that is measured: a prompt at once, or tokens one after the other. Tokens are
+/// Work of a session that is measured: prompts at once, or tokens one after the other. Tokens are
 /// fixed; nothing is sampled.
 struct SpeedTest {
   bool generates = false;
-  std::int64_t tokens = 0;
-  std::int64_t depth = 0;  ///< tokens in the cache before that
+  std::int64_t tokens = 0;     ///< of each sequence
+  std::int64_t depth = 0;      ///< tokens of each that are in the cache before that
+  std::int64_t sequences = 1;  ///< so many do this together
+
+  /// What is computed.
+  std::int64_t all_tokens() const { return sequences * tokens; }
+  /// What has to fit into the context.
+  std::int64_t context() const { return sequences * (depth + tokens); }
 };
 
 /// How fast memory was read right before and right after a run, in bytes a second.
@@ -63,8 +69,8 @@ Device* only_device(const Model& model);
 Status warm_up(Session& session, std::span<const SpeedTest> tests, std::int64_t batch);
 
 /// Measures one test. `options` are those of the session. Limits hold if only_device() is theirs;
-/// null: there are none. Invalid for a test of no tokens, for one beyond the context, or for no
-/// runs.
+/// null: there are none. Invalid for a test of no tokens, for one beyond the context or the
+/// session's sequences, or for no runs.
 Result<SpeedResult> measure_speed(Session& session, const SessionOptions& options,
                                   const SpeedTest& test, const SpeedOptions& how,
                                   const SpeedLimits* limits);

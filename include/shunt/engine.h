@@ -43,8 +43,10 @@ struct ModelInfo {
 };
 
 struct SessionOptions {
-  std::int64_t context =
-      0;  ///< tokens of prompt and continuation; 0: the model's own, at most 4096
+  /// Tokens of prompt and continuation, those of all sequences together; 0: for each sequence the
+  /// model's own, at most 4096.
+  std::int64_t context = 0;
+  std::int64_t sequences = 1;  ///< at most 4096
   /// F32, F16, BF16, Q8_0 or Q4_0. Where the heads of keys or values are not whole blocks of the
   /// type, the cache is decoded to F32 for each step, which takes time, and memory for one layer.
   DType cache_type = DType::kF16;
@@ -164,7 +166,15 @@ struct SessionMemory {
   std::uint64_t activations = 0;
 };
 
-/// One sequence of tokens with its cache.
+/// Tokens for one of a session's sequences.
+struct SequenceTokens {
+  std::int64_t sequence = 0;
+  std::span<const std::int32_t> tokens = {};
+};
+
+/// Sequences of tokens with their cache, which are computed together: a weight that is read is used
+/// for all of them. Most sessions have one sequence, number 0. Sequences know nothing of each
+/// other, and share out the context as they grow.
 ///
 /// A device that fails is named by the error (Error::device(), node(), vendor()). After any error
 /// the session has the tokens it had before, and may be used again. With
@@ -186,18 +196,24 @@ class Session {
   /// with.
   Result<std::span<const float>> append(std::span<const std::int32_t> tokens,
                                         const std::atomic<bool>* cancel = nullptr);
-  /// The same with the logits of every token, handed over batch by batch: `visit(first, logits)`
-  /// with the number of the batch's first token among `tokens`, and its logits one token after the
-  /// other. Each batch is handed over once, whatever fails.
+  /// The same for several sequences at once, none of them twice: the logits of each one's last
+  /// token, in the order they are named. What is said of errors holds for all of them together.
+  Result<std::span<const float>> append_each(std::span<const SequenceTokens> more,
+                                             const std::atomic<bool>* cancel = nullptr);
+  /// As the first one, with the logits of every token, handed over batch by batch: `visit(first,
+  /// logits)` with the number of the batch's first token among `tokens`, and its logits one token
+  /// after the other. Each batch is handed over once, whatever fails.
   Status append_all(
       std::span<const std::int32_t> tokens,
       const std::function<void(std::size_t first, std::span<const float> logits)>& visit);
-  /// Forgets all tokens from `length` on.
-  Status truncate(std::int64_t length);
+  /// Forgets all tokens of a sequence from `length` on. Invalid if it has not as many, or is not
+  /// there.
+  Status truncate(std::int64_t length, std::int64_t sequence = 0);
 
   const Model& model() const;
-  std::int64_t length() const;   ///< tokens so far
-  std::int64_t context() const;  ///< tokens there is room for
+  std::int64_t sequences() const;
+  std::int64_t length(std::int64_t sequence = 0) const;  ///< tokens so far; 0 if it is not there
+  std::int64_t context() const;                          ///< tokens there is room for
   SessionMemory memory() const;
   /// What it takes beside the weights, by device and purpose.
   Ledger ledger() const;

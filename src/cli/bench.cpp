@@ -15,6 +15,7 @@ namespace shunt::cli {
 namespace {
 
 constexpr std::int64_t kMostTokens = std::int64_t{1} << 24;
+constexpr std::int64_t kMostSequences = 4096;
 
 /// What is measured, in the order of kModes.
 enum class Mode : std::uint8_t { kCosts, kMachine, kModel, kOps };
@@ -45,7 +46,8 @@ class BenchCommand final : public Command {
     std::vector<Mode> modes;  ///< those it has a meaning in
   };
   void declare_list(Arguments& arguments, const std::string& names, const std::string& help,
-                    std::vector<std::int64_t>& list, bool& is_given);
+                    std::int64_t low, std::int64_t high, std::vector<std::int64_t>& list,
+                    bool& is_given);
   Status each_of(const std::string& text, Status (BenchCommand::*add)(const std::string&));
   Status add_type(const std::string& name);
   Status add_op(const std::string& name);
@@ -67,17 +69,18 @@ class BenchCommand final : public Command {
   bool has_prompts_ = false;
   bool has_generated_ = false;
   bool has_depths_ = false;
+  bool has_sequences_ = false;
   std::optional<int> runs_;
   OpsBenchRequest op_cases_;
 };
 
 void BenchCommand::declare_list(Arguments& arguments, const std::string& names,
-                                const std::string& help, std::vector<std::int64_t>& list,
-                                bool& is_given) {
+                                const std::string& help, std::int64_t low, std::int64_t high,
+                                std::vector<std::int64_t>& list, bool& is_given) {
   arguments.value(names, "N,..", fmt::format("{} (default {})", help, fmt::join(list, ",")),
-                  [&](const std::string& text) -> Status {
+                  [&, low, high](const std::string& text) -> Status {
                     is_given = true;
-                    SHUNT_ASSIGN(list, parse_number_list(text, 0, kMostTokens));
+                    SHUNT_ASSIGN(list, parse_number_list(text, low, high));
                     return ok();
                   });
 }
@@ -87,12 +90,15 @@ void BenchCommand::declare(Arguments& arguments) {
   arguments.flag("--machine", machine_, "measure the most that devices can do");
   arguments.flag("--ops", ops_, "measure ops in shapes of language models, on one device");
   model_.declare(arguments);
-  declare_list(arguments, "-p,--prompt", "with --model: tokens of a prompt; 0: none",
-               tests_.prompts, has_prompts_);
-  declare_list(arguments, "-n,--tokens", "with --model: tokens to generate; 0: none",
-               tests_.generated, has_generated_);
-  declare_list(arguments, "-d,--depth", "with --model: tokens in the cache before that",
-               tests_.depths, has_depths_);
+  declare_list(arguments, "-p,--prompt", "with --model: tokens of a prompt; 0: none", 0,
+               kMostTokens, tests_.prompts, has_prompts_);
+  declare_list(arguments, "-n,--tokens", "with --model: tokens to generate; 0: none", 0,
+               kMostTokens, tests_.generated, has_generated_);
+  declare_list(arguments, "-d,--depth", "with --model: tokens in the cache before that", 0,
+               kMostTokens, tests_.depths, has_depths_);
+  declare_list(arguments, "-s,--sequences",
+               "with --model: sequences that do this at once, each with as many tokens", 1,
+               kMostSequences, tests_.sequences, has_sequences_);
   arguments.number(
       "-r,--runs",
       fmt::format("with --model: runs that count, after one that does not (default {})",
@@ -161,6 +167,7 @@ Status BenchCommand::check_flags() const {
       {"--prompt", has_prompts_, {kModel}},
       {"--tokens", has_generated_, {kModel}},
       {"--depth", has_depths_, {kModel}},
+      {"--sequences", has_sequences_, {kModel}},
       {"--runs", runs_.has_value(), {kModel}},
       {"--ctx", model_.session().context != 0, {kModel}},
       {"--save-costs", costs_.path.has_value(), {kCosts}},

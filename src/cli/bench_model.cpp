@@ -38,11 +38,13 @@ struct Report {
 std::vector<SpeedTest> list_tests(const ModelBenchRequest& request) {
   std::vector<SpeedTest> tests;
   for (const std::int64_t depth : request.depths) {
-    for (const std::int64_t tokens : request.prompts) {
-      if (tokens > 0) tests.push_back({false, tokens, depth});
-    }
-    for (const std::int64_t tokens : request.generated) {
-      if (tokens > 0) tests.push_back({true, tokens, depth});
+    for (const std::int64_t sequences : request.sequences) {
+      for (const std::int64_t tokens : request.prompts) {
+        if (tokens > 0) tests.push_back({false, tokens, depth, sequences});
+      }
+      for (const std::int64_t tokens : request.generated) {
+        if (tokens > 0) tests.push_back({true, tokens, depth, sequences});
+      }
     }
   }
   return tests;
@@ -52,11 +54,12 @@ std::vector<SpeedTest> list_tests(const ModelBenchRequest& request) {
 Result<std::int64_t> context_for(std::span<const SpeedTest> tests, std::int64_t asked) {
   std::int64_t most = kFirstPrompt;
   for (const SpeedTest& test : tests) {
-    most = std::max(most, test.depth + test.tokens);
-    if (asked != 0 && test.depth + test.tokens > asked) {
-      return invalid("{} of {} after {} does not fit into a context of {}; see --ctx",
+    most = std::max(most, test.context());
+    if (asked != 0 && test.context() > asked) {
+      return invalid("{} of {} after {}{} does not fit into a context of {}; see --ctx",
                      test.generates ? "a generation" : "a prompt",
-                     counted(static_cast<std::uint64_t>(test.tokens), "token"), test.depth, asked);
+                     counted(static_cast<std::uint64_t>(test.tokens), "token"), test.depth,
+                     test.sequences == 1 ? "" : fmt::format(", {} times,", test.sequences), asked);
     }
   }
   if (asked != 0 && asked < most) {
@@ -108,6 +111,8 @@ Result<Report> measure(const ModelFlags& flags, const ModelBenchRequest& request
   const std::vector<SpeedTest> tests = list_tests(request);
   ModelFlags sized = flags;
   SHUNT_ASSIGN(sized.session().context, context_for(tests, flags.session().context));
+  for (const SpeedTest& test : tests)
+    sized.session().sequences = std::max(sized.session().sequences, test.sequences);
   Report report;
   report.path = flags.path();
   report.session = sized.session();
@@ -140,7 +145,7 @@ Result<Report> measure(const ModelFlags& flags, const ModelBenchRequest& request
 }
 
 double tokens_per_second(const SpeedTest& test, const SpeedRun& run) {
-  return run.seconds > 0 ? static_cast<double>(test.tokens) / run.seconds : 0;
+  return run.seconds > 0 ? static_cast<double>(test.all_tokens()) / run.seconds : 0;
 }
 
 Summary speed_of(const SpeedResult& result) {
@@ -167,7 +172,8 @@ std::string probes_of(const SpeedResult& result) {
 }
 
 std::string name_of(const SpeedTest& test) {
-  return fmt::format("{} {}", test.generates ? "generate" : "prompt", test.tokens);
+  const std::string times = test.sequences == 1 ? "" : fmt::format("{} x ", test.sequences);
+  return fmt::format("{}{} {}", times, test.generates ? "generate" : "prompt", test.tokens);
 }
 
 /// A few significant digits, as models differ by orders of magnitude.
@@ -244,6 +250,7 @@ Json to_json(const SpeedResult& result) {
   Json json = {{"test", result.test.generates ? "generate" : "prompt"},
                {"tokens", result.test.tokens},
                {"depth", result.test.depth},
+               {"sequences", result.test.sequences},
                {"tokens_per_second", to_json(speed_of(result))}};
   json["bound"] = result.bound ? Json(to_string(*result.bound)) : Json();
   json["share"] = result.bound ? to_json(share_of(result)) : Json();

@@ -31,6 +31,7 @@ struct ModelBenchRequest {
   std::vector<std::int64_t> prompts = {512};
   std::vector<std::int64_t> generated = {64};
   std::vector<std::int64_t> depths = {0};
+  std::vector<std::int64_t> sequences = {1};  ///< that do the same at once
   int runs = 5;
 };
 /// Whether the context (0: what the tests need) has room for each test; wrong usage if not.

@@ -73,7 +73,8 @@ Result<PlacedStep> StepFlags::place() const {
         model->rules_only = load.rules_only;
         model->stream_rows = load.stream_rows;
         FitRequest request;
-        request.steps = session_steps(model->info, session_);
+        SHUNT_ASSIGN(const SessionOptions session, complete(session_, model->info));
+        request.steps = session_steps(session);
         SHUNT_TRY(choose_copied(*model, request.steps));
         request.limits = device_limits(model->devices, load.memory_margin);
         auto fit = fit_model(*model, request);

@@ -10,6 +10,7 @@
 #include "base/fail.h"
 #include "base/guarded.h"
 #include "base/statistics.h"
+#include "engine/session_steps.h"
 #include "engine/step_work.h"
 
 namespace shunt {
@@ -28,56 +29,104 @@ std::vector<std::int32_t> some_tokens(std::int64_t first, std::int64_t count,
   return tokens;
 }
 
-Status append_some(Session& session, std::int64_t count, const std::atomic<bool>* cancel) {
-  const auto tokens = some_tokens(session.length(), count, session.model().info().vocabulary);
-  SHUNT_TRY(session.append(tokens, cancel));
+/// So many tokens to each of the first sequences, at once.
+Status append_some(Session& session, std::int64_t sequences, std::int64_t count,
+                   const std::atomic<bool>* cancel) {
+  std::vector<std::vector<std::int32_t>> tokens;
+  std::vector<SequenceTokens> more;
+  for (std::int64_t i = 0; i < sequences; ++i) {
+    tokens.push_back(some_tokens(session.length(i) + i, count, session.model().info().vocabulary));
+    more.push_back({i, tokens.back()});
+  }
+  SHUNT_TRY(session.append_each(more, cancel));
   return ok();
 }
 
-/// Brings the session to so many tokens.
-Status go_to(Session& session, std::int64_t depth, const std::atomic<bool>* cancel) {
-  SHUNT_TRY(session.truncate(std::min(depth, session.length())));
-  if (session.length() == depth) return ok();
-  return append_some(session, depth - session.length(), cancel);
+Status clear(Session& session) {
+  for (std::int64_t i = 0; i < session.sequences(); ++i) SHUNT_TRY(session.truncate(0, i));
+  return ok();
+}
+
+/// Brings the sequences of a test to its depth. They all have the same length, others are empty.
+Status go_to_depth(Session& session, const SpeedTest& test, const std::atomic<bool>* cancel) {
+  std::int64_t length = test.depth;
+  for (std::int64_t i = 0; i < test.sequences; ++i) length = std::min(length, session.length(i));
+  for (std::int64_t i = 0; i < session.sequences(); ++i)
+    SHUNT_TRY(session.truncate(i < test.sequences ? length : 0, i));
+  if (length == test.depth) return ok();
+  return append_some(session, test.sequences, test.depth - length, cancel);
 }
 
 /// Seconds of one run. Leaves the session at the test's depth and its tokens.
 Result<double> run_once(Session& session, const SpeedTest& test, const std::atomic<bool>* cancel) {
-  SHUNT_TRY(go_to(session, test.depth, cancel));
+  SHUNT_TRY(go_to_depth(session, test, cancel));
   const double start = steady_seconds();
   if (test.generates) {
-    for (std::int64_t i = 0; i < test.tokens; ++i) SHUNT_TRY(append_some(session, 1, cancel));
+    for (std::int64_t i = 0; i < test.tokens; ++i)
+      SHUNT_TRY(append_some(session, test.sequences, 1, cancel));
   } else {
-    SHUNT_TRY(append_some(session, test.tokens, cancel));
+    SHUNT_TRY(append_some(session, test.sequences, test.tokens, cancel));
   }
   return steady_seconds() - start;
+}
+
+/// What a test has its sequences do.
+struct TestStep {
+  std::int64_t tokens = 0;
+  std::int64_t outputs = 0;     ///< tokens whose logits are made
+  std::int64_t cache_rows = 0;  ///< of all sequences that take part
+};
+
+/// The steps of sequences that get so many tokens each, after so many others.
+std::vector<TestStep> steps_of(std::int64_t sequences, std::int64_t tokens, std::int64_t length,
+                               std::int64_t batch) {
+  std::vector<TestStep> steps;
+  std::int64_t room = 0;
+  for (std::int64_t i = 0; i < sequences; ++i) {
+    for (std::int64_t done = 0; done < tokens;) {
+      if (room == 0) {
+        steps.emplace_back();
+        room = batch;
+      }
+      const std::int64_t count = std::min(room, tokens - done);
+      room -= count;
+      done += count;
+      TestStep& step = steps.back();
+      step.tokens += count;
+      step.outputs += done == tokens ? 1 : 0;
+      step.cache_rows += length + done;
+    }
+  }
+  return steps;
 }
 
 /// All that a test has to do at least.
 Result<Amounts> work_of_test(const Session& session, const SessionOptions& options,
                              const SpeedTest& test) {
   const auto state = session.model().state();
+  SHUNT_ASSIGN(const SessionOptions chosen, complete(options, session.model().info()));
+  const StepShape single = step_shape(chosen, 1, 1);
   const double cache_row =
-      static_cast<double>(session.memory().cache) / static_cast<double>(session.context());
-  const std::int64_t batch = test.generates ? 1 : std::min(options.batch, session.context());
+      static_cast<double>(session.memory().cache) / static_cast<double>(single.context);
+  std::vector<TestStep> steps;
+  const std::int64_t at_once = test.generates ? 1 : test.tokens;
+  for (std::int64_t done = 0; done < test.tokens; done += at_once) {
+    const auto more = steps_of(test.sequences, at_once, test.depth + done, chosen.batch);
+    steps.insert(steps.end(), more.begin(), more.end());
+  }
   Amounts all = {};
   // Steps with as many tokens and outputs differ in what the cache holds only.
-  std::map<std::pair<std::int64_t, bool>, Amounts> known;
-  for (std::int64_t done = 0; done < test.tokens;) {
-    const std::int64_t count = std::min(batch, test.tokens - done);
-    done += count;
-    const bool has_output = test.generates || done == test.tokens;
-    const auto [at, is_new] = known.try_emplace({count, has_output});
+  std::map<std::pair<std::int64_t, std::int64_t>, Amounts> known;
+  for (const TestStep& step : steps) {
+    const auto [at, is_new] = known.try_emplace({step.tokens, step.outputs});
     if (is_new) {
-      const StepShape shape{.tokens = count,
-                            .outputs = 1,
-                            .context = session.context(),
-                            .cache_type = options.cache_type};
-      SHUNT_ASSIGN(at->second, step_work(*state, shape, has_output));
+      StepShape shape = single;
+      shape.tokens = step.tokens;
+      shape.outputs = step.outputs;
+      SHUNT_ASSIGN(at->second, step_work(*state, shape));
     }
     for (std::size_t peak = 0; peak < all.size(); ++peak) all[peak] += at->second[peak];
-    all[static_cast<std::size_t>(Peak::kRead)] +=
-        cache_row * static_cast<double>(test.depth + done);
+    all[static_cast<std::size_t>(Peak::kRead)] += cache_row * static_cast<double>(step.cache_rows);
   }
   return all;
 }
@@ -87,9 +136,15 @@ Status check(const Session& session, const SpeedTest& test) {
     return invalid("{} tokens after {}: there must be at least 1, after 0 or more", test.tokens,
                    test.depth);
   }
-  if (test.tokens <= session.context() - test.depth) return ok();
-  return invalid("{} after {} do not fit into a context of {}",
+  if (test.sequences < 1 || test.sequences > session.sequences()) {
+    return invalid("{} sequences: there must be from 1 to the session's {}", test.sequences,
+                   session.sequences());
+  }
+  const std::int64_t room = session.context() / test.sequences;
+  if (test.depth <= room && test.tokens <= room - test.depth) return ok();
+  return invalid("{} after {}{} do not fit into a context of {}",
                  counted(static_cast<std::uint64_t>(test.tokens), "token"), test.depth,
+                 test.sequences == 1 ? "" : fmt::format(", in {} sequences,", test.sequences),
                  session.context());
 }
 
@@ -105,17 +160,17 @@ Device* only_device(const Model& model) {
 
 Status warm_up(Session& session, std::span<const SpeedTest> tests, std::int64_t batch) {
   return guarded([&]() -> Status {
-    std::set<std::int64_t> counts;
+    std::set<std::pair<std::int64_t, std::int64_t>> counts;  // sequences, tokens of each
     for (const SpeedTest& test : tests) {
       SHUNT_TRY(check(session, test));
-      counts.insert(test.generates ? 1 : test.tokens);
-      if (test.depth > 0) counts.insert(std::min(test.depth, batch));
+      counts.emplace(test.sequences, test.generates ? 1 : test.tokens);
+      if (test.depth > 0) counts.emplace(test.sequences, std::min(test.depth, batch));
     }
-    for (const std::int64_t count : counts) {
-      SHUNT_TRY(session.truncate(0));
-      SHUNT_TRY(append_some(session, count, nullptr));
+    for (const auto& [sequences, count] : counts) {
+      SHUNT_TRY(clear(session));
+      SHUNT_TRY(append_some(session, sequences, count, nullptr));
     }
-    return session.truncate(0);
+    return clear(session);
   });
 }
 
@@ -150,7 +205,7 @@ Result<SpeedResult> measure_speed(Session& session, const SessionOptions& option
     const bool is_probed = limits != nullptr && (test.generates || result.bound == Peak::kRead);
     for (int i = 0; i < how.runs; ++i) {
       // Before the probe, which is to be right before the run.
-      SHUNT_TRY(go_to(session, test.depth, how.cancel));
+      SHUNT_TRY(go_to_depth(session, test, how.cancel));
       SpeedRun done;
       if (is_probed) {
         SHUNT_ASSIGN(done, run_probed(limits->meter, how, run));

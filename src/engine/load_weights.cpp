@@ -134,7 +134,7 @@ Result<Blocks> fit_and_allocate(ModelState& model, const StepGraph& step,
   std::vector<std::string> refusals;
   while (true) {
     FitRequest request;
-    request.steps = session_steps(model.info, options.session);
+    request.steps = session_steps(options.session);
     request.limits = device_limits(model.devices, options.memory_margin);
     for (std::size_t i = 0; i < caps.size(); ++i) request.limits[i].cap = caps[i];
     if (!model.homes.empty()) request.loaded = &model.homes;
@@ -290,7 +290,7 @@ Ledger weights_ledger(const ModelState& model) {
 }
 
 Status load_weights(ModelState& model, const LoadOptions& options) {
-  const auto shapes = session_steps(model.info, options.session);
+  const auto shapes = session_steps(options.session);
   SHUNT_ASSIGN(const StepGraph step, model.definition->build(shapes.front()));
   model.info.weights = model.info.weight_bytes = 0;
   for (const WeightLeaf& weight : step.weights) {

@@ -146,12 +146,14 @@ Result<std::shared_ptr<const Model>> Model::load(const std::string& path,
         state->info.vocabulary = shape.vocabulary;
         state->info.context = shape.context;
         state->definition = std::move(definition);
-        state->session = options.session;
+        LoadOptions complete_options = options;
+        SHUNT_ASSIGN(complete_options.session, complete(options.session, state->info));
+        state->session = complete_options.session;
         state->fallback = options.fallback;
         state->fallback.say = options.on_device_error.say;  // what is said after loading
         state->on_device_error = options.on_device_error;
-        SHUNT_TRY(choose_copied(*state, session_steps(state->info, options.session)));
-        auto loaded = load_state(std::move(state), options);
+        SHUNT_TRY(choose_copied(*state, session_steps(state->session)));
+        auto loaded = load_state(std::move(state), std::move(complete_options));
         if (!loaded) return std::move(loaded.error()).with_context(path);
         return std::make_shared<const Model>(std::move(*loaded));
       },

@@ -52,7 +52,7 @@ struct ModelState {
   /// The most bytes of weights that are sent to each of the devices for one op.
   std::vector<std::uint64_t> most_streamed;
   std::optional<std::uint64_t> memory_margin;
-  SessionOptions session;  ///< what room is left for
+  SessionOptions session;  ///< what room is left for; complete()
   FallbackPolicy fallback;
   std::size_t fell_back = 0;  ///< operations of a step, as was said when it was loaded
   DeviceErrorPolicy on_device_error;

@@ -6,77 +6,117 @@
 #include "base/counted.h"
 #include "base/fail.h"
 #include "base/guarded.h"
+#include "engine/cache_rows.h"
 #include "engine/model_state.h"
 #include "engine/recover.h"
 #include "engine/session_plans.h"
+#include "engine/session_steps.h"
 #include "engine/step_inputs.h"
-#include "ops/common/cache_types.h"
-#include "ops/common/checks.h"
 #include "shunt/plan.h"
 
 namespace shunt {
 
-namespace {
-
-constexpr std::int64_t kDefaultContext = 4096;
-constexpr std::int64_t kMaxContext = std::int64_t{1} << 24;
-
-}  // namespace
-
 struct Session::State {
-  /// What is to be done about tokens that were appended.
+  /// What is to be done about tokens that were appended to a sequence.
+  struct Piece {
+    std::int64_t sequence = 0;
+    std::int64_t first = 0;  ///< from this token on logits are wanted
+  };
   struct Request {
-    std::int64_t first = 0;  ///< from this token of the sequence on logits are wanted
-    bool all = false;        ///< many of them at once
-    std::function<void(std::int64_t token, std::span<const float> logits)> visit = {};
+    std::vector<Piece> pieces = {};
+    bool all = false;  ///< many logits at once; there is one piece
+    /// Gets the logits that a step made: those of a piece from a token on, and of the last tokens
+    /// of pieces after it.
+    std::function<void(std::size_t piece, std::int64_t token, std::span<const float> logits)>
+        visit = {};
     const std::atomic<bool>* cancel = nullptr;
   };
+  struct Sequence {
+    std::vector<std::int32_t> tokens = {};
+    std::int64_t cached = 0;  ///< the first so many are in the caches, or in copies of them
+    std::int64_t length() const { return static_cast<std::int64_t>(tokens.size()); }
+  };
+
+  State(std::shared_ptr<const Model> of, const SessionOptions& complete_options)
+      : model(std::move(of)),
+        options(complete_options),
+        sequences(static_cast<std::size_t>(options.sequences)),
+        rows(options.sequences) {}
 
   std::shared_ptr<const Model> model;
   SessionOptions options;
   std::shared_ptr<const ModelState> loaded = {};  // what the plans are made of
   std::unique_ptr<SessionPlans> plans = {};       // null after a failure: made again when needed
-  std::vector<std::int32_t> tokens = {};
-  std::int64_t cached = 0;  // the first so many tokens are in the caches, or in these copies:
-  std::optional<std::vector<std::vector<std::byte>>> copies = {};
+  std::vector<Sequence> sequences;
+  CacheRows rows;
+  std::optional<std::vector<std::vector<std::byte>>> copies = {};  // of the caches
+  std::vector<float> logits = {};                                  // of several steps
   std::vector<std::string> notes = {};
   std::size_t said = 0;           // of the notes
   std::uint32_t traced_step = 0;  // with a trace: what it knows a step as
 
-  std::int64_t length() const { return static_cast<std::int64_t>(tokens.size()); }
+  Sequence& of(std::int64_t sequence) { return sequences[static_cast<std::size_t>(sequence)]; }
   std::int64_t vocabulary() const { return model->info().vocabulary; }
-
-  Status check(std::span<const std::int32_t> more) const {
-    SHUNT_TRY(check_tokens(more, vocabulary()));
-    const auto count = static_cast<std::int64_t>(more.size());
-    if (count > options.context - length()) {
-      return invalid("{} {} not fit: the context holds {}, {} of them taken",
-                     counted(more.size(), "token"), count == 1 ? "does" : "do", options.context,
-                     length());
-    }
-    return ok();
+  std::int64_t cached() const {
+    std::int64_t all = 0;
+    for (const Sequence& sequence : sequences) all += sequence.cached;
+    return all;
   }
 
-  /// Appends tokens and computes what is not in the caches. After an error the tokens are those
-  /// from before.
-  Status extend(std::span<const std::int32_t> more, Request request) {
+  Status check_sequence(std::int64_t sequence) const {
+    if (sequence >= 0 && sequence < options.sequences) return ok();
+    return invalid("there is no sequence {}: the session has {}", sequence, options.sequences);
+  }
+
+  Status check(std::span<const SequenceTokens> more) const {
+    if (more.empty()) return invalid("there are no tokens to compute");
+    std::vector<bool> named(sequences.size());
+    std::size_t count = 0;
+    for (const SequenceTokens& piece : more) {
+      SHUNT_TRY(check_sequence(piece.sequence));
+      const auto sequence = static_cast<std::size_t>(piece.sequence);
+      if (named[sequence]) return invalid("sequence {} is named twice", sequence);
+      named[sequence] = true;
+      SHUNT_TRY(check_tokens(piece.tokens, vocabulary()));
+      count += piece.tokens.size();
+    }
+    std::int64_t taken = 0;
+    for (const Sequence& sequence : sequences) taken += sequence.length();
+    if (count <= static_cast<std::size_t>(options.context - taken)) return ok();
+    return invalid("{} {} not fit: the context holds {}, {} of them taken", counted(count, "token"),
+                   count == 1 ? "does" : "do", options.context, taken);
+  }
+
+  /// Appends tokens, and computes what the caches lack of the sequences that they are for. After an
+  /// error the tokens are those from before.
+  Status extend(std::span<const SequenceTokens> more, Request request) {
     struct Undo {
       State& state;
-      std::int64_t length;
+      std::span<const SequenceTokens> more;
+      std::vector<std::int64_t> lengths = {};  // of sequences that may be longer by now
       bool needed = true;
       ~Undo() {
-        if (needed) state.truncate(length);
+        for (std::size_t i = 0; needed && i < lengths.size(); ++i)
+          state.truncate(more[i].sequence, lengths[i]);
       }
-    } undo{*this, length()};
-    tokens.insert(tokens.end(), more.begin(), more.end());
+    } undo{*this, more};
+    undo.lengths.reserve(more.size());
+    for (const SequenceTokens& piece : more) {
+      Sequence& sequence = of(piece.sequence);
+      undo.lengths.push_back(sequence.length());
+      sequence.tokens.insert(sequence.tokens.end(), piece.tokens.begin(), piece.tokens.end());
+      rows.resize(piece.sequence, sequence.length());
+    }
     SHUNT_TRY(on_any_devices([&] { return compute(request); }));
     undo.needed = false;
     return ok();
   }
 
-  void truncate(std::int64_t length) {
-    tokens.resize(static_cast<std::size_t>(length));
-    cached = std::min(cached, length);
+  void truncate(std::int64_t number, std::int64_t length) {
+    Sequence& sequence = of(number);
+    sequence.tokens.resize(static_cast<std::size_t>(length));
+    sequence.cached = std::min(sequence.cached, length);
+    rows.resize(number, length);
   }
 
   /// Does some work with the plans made; with one device less each time that one fails.
@@ -119,7 +159,7 @@ struct Session::State {
   void set_aside(std::span<Device* const> healthy) {
     if (!plans) return;
     std::string from;
-    if (cached > 0 && plans->intact()) {
+    if (cached() > 0 && plans->intact()) {
       if (plans->caches_are_on(healthy)) {
         // The host may have no room for it.
         auto read = guarded([&] { return plans->read_caches(); });
@@ -136,8 +176,9 @@ struct Session::State {
 
   void lose_cache(const std::string& with) {
     copies.reset();
-    const std::int64_t lost = std::exchange(cached, 0);
+    const std::int64_t lost = cached();
     if (lost == 0) return;
+    for (Sequence& sequence : sequences) sequence.cached = 0;
     notes.push_back(fmt::format("the cache of {} is lost{}; it is computed again",
                                 counted(static_cast<std::uint64_t>(lost), "token"), with));
   }
@@ -145,27 +186,58 @@ struct Session::State {
   /// Computes the tokens that are not in the caches.
   Status compute(Request& request) {
     std::int64_t batch_of_all = options.batch;
-    while (cached < length()) {
+    while (true) {
+      // Where many logits are wanted, their plan is not for tokens before these.
+      const auto is_ready = [&](const Piece& piece) {
+        return of(piece.sequence).cached >= piece.first;
+      };
+      const bool all = request.all && is_ready(request.pieces.front());
+      const auto left = [&](const Piece& piece) {
+        const Sequence& sequence = of(piece.sequence);
+        return (request.all && !all ? piece.first : sequence.length()) - sequence.cached;
+      };
+      std::int64_t count = 0;
+      for (const Piece& piece : request.pieces) count += left(piece);
+      if (count == 0) return ok();
       if (request.cancel != nullptr && request.cancel->load()) {
         return fail(ErrorCode::kCancelled, "cancelled");
       }
-      // Where many logits are wanted, their plan is not for tokens before these.
-      const bool all = request.all && cached >= request.first;
-      const std::int64_t end = request.all && !all ? request.first : length();
-      SHUNT_ASSIGN(StepPlan * plan, all ? plan_of_all(batch_of_all) : plan_of(end - cached));
-      const std::int64_t count = std::min(all ? batch_of_all : options.batch, end - cached);
-      const std::int64_t outputs =
-          std::clamp<std::int64_t>(cached + count - request.first, 0, count);
-      SHUNT_ASSIGN(const auto logits, run(count, outputs, *plan, request.cancel));
-      if (logits.empty()) continue;
-      const std::int64_t first = request.first;
-      request.first = cached;
-      request.visit(first, logits);
+      SHUNT_ASSIGN(StepPlan * plan, all ? plan_of_all(batch_of_all) : plan_of(count));
+      std::int64_t room = all ? batch_of_all : options.batch;
+      std::vector<StepPart> parts;
+      std::optional<std::size_t> first_output;
+      for (std::size_t i = 0; i < request.pieces.size() && room > 0; ++i) {
+        const Piece& piece = request.pieces[i];
+        parts.push_back(part_of(piece, std::min(left(piece), room)));
+        room -= static_cast<std::int64_t>(parts.back().tokens.size());
+        if (parts.back().outputs > 0 && !first_output) first_output = i;
+      }
+      SHUNT_ASSIGN(const auto made, run(parts, *plan, request.cancel));
+      for (std::size_t i = 0; i < parts.size(); ++i)
+        of(request.pieces[i].sequence).cached += static_cast<std::int64_t>(parts[i].tokens.size());
+      if (!first_output) continue;
+      const std::int64_t first = request.pieces[*first_output].first;
+      for (std::size_t i = *first_output; i < parts.size(); ++i) {
+        Piece& piece = request.pieces[i];
+        if (parts[i].outputs > 0) piece.first = of(piece.sequence).cached;
+      }
+      request.visit(*first_output, first, made);
     }
-    return ok();
   }
 
-  /// The plan for the next tokens, where the logits of at most one are wanted.
+  StepPart part_of(const Piece& piece, std::int64_t count) {
+    const Sequence& sequence = of(piece.sequence);
+    StepPart part;
+    part.tokens =
+        std::span(sequence.tokens)
+            .subspan(static_cast<std::size_t>(sequence.cached), static_cast<std::size_t>(count));
+    part.length = sequence.cached;
+    part.outputs = std::clamp<std::int64_t>(sequence.cached + count - piece.first, 0, count);
+    part.blocks = rows.blocks(piece.sequence);
+    return part;
+  }
+
+  /// The plan for the next tokens, where the logits of at most one of a sequence are wanted.
   Result<StepPlan*> plan_of(std::int64_t count) { return plans->plan_to_append(count); }
 
   /// The same where all logits are wanted. Makes `batch` 1 if those of a whole batch do not fit
@@ -177,18 +249,17 @@ struct Session::State {
     return plans->plan_for(1, 1);
   }
 
-  /// Computes the next tokens; logits of the last `outputs` of them.
-  Result<std::span<const float>> run(std::int64_t count, std::int64_t outputs, StepPlan& at,
+  /// A step; the logits of all its outputs.
+  Result<std::span<const float>> run(std::span<const StepPart> parts, StepPlan& at,
                                      const std::atomic<bool>* cancel) {
     const TraceScope scope(options.trace.get(), traced_step);
     Plan& plan = *at.plan;
-    const auto now = std::span(tokens).subspan(static_cast<std::size_t>(cached),
-                                               static_cast<std::size_t>(count));
-    SHUNT_TRY(fill_step(plan, at.step, now, cached, outputs));
+    SHUNT_TRY(fill_step(plan, at.step, parts));
     SHUNT_TRY(plan.run(cancel));
-    cached += count;
-    SHUNT_ASSIGN(const std::span<const std::byte> logits, plan.output(at.step.logits));
-    return std::span<const float>(reinterpret_cast<const float*>(logits.data()),
+    SHUNT_ASSIGN(const std::span<const std::byte> bytes, plan.output(at.step.logits));
+    std::int64_t outputs = 0;
+    for (const StepPart& part : parts) outputs += part.outputs;
+    return std::span<const float>(reinterpret_cast<const float*>(bytes.data()),
                                   static_cast<std::size_t>(outputs * vocabulary()));
   }
 };
@@ -199,22 +270,8 @@ Session::~Session() = default;
 Result<std::unique_ptr<Session>> Session::create(std::shared_ptr<const Model> model,
                                                  const SessionOptions& options) {
   return guarded([&]() -> Result<std::unique_ptr<Session>> {
-    auto state = std::make_unique<State>();
-    state->options = options;
-    SessionOptions& chosen = state->options;
-    if (chosen.context == 0) chosen.context = std::min(model->info().context, kDefaultContext);
-    if (chosen.context < 1 || chosen.context > kMaxContext) {
-      return invalid("a context of {} tokens; it may be from 1 to {}", options.context,
-                     kMaxContext);
-    }
-    if (chosen.batch < 1)
-      return invalid("batches of {} tokens; it must be at least 1", options.batch);
-    if (std::ranges::find(kCacheTypes, chosen.cache_type) == kCacheTypes.end()) {
-      return invalid("a cache of type {}; it may be {}", to_string(chosen.cache_type),
-                     list_types(kCacheTypes));
-    }
-    chosen.batch = std::min(chosen.batch, chosen.context);
-    state->model = std::move(model);
+    SHUNT_ASSIGN(const SessionOptions chosen, complete(options, model->info()));
+    auto state = std::make_unique<State>(std::move(model), chosen);
     if (chosen.trace) state->traced_step = chosen.trace->declare_host("step");
     SHUNT_TRY(state->on_any_devices([] { return ok(); }));
     return std::unique_ptr<Session>(new Session(std::move(state)));
@@ -223,14 +280,31 @@ Result<std::unique_ptr<Session>> Session::create(std::shared_ptr<const Model> mo
 
 Result<std::span<const float>> Session::append(std::span<const std::int32_t> tokens,
                                                const std::atomic<bool>* cancel) {
+  const SequenceTokens only = {0, tokens};
+  return append_each({&only, 1}, cancel);
+}
+
+Result<std::span<const float>> Session::append_each(std::span<const SequenceTokens> more,
+                                                    const std::atomic<bool>* cancel) {
   return guarded([&]() -> Result<std::span<const float>> {
-    SHUNT_TRY(state_->check(tokens));
+    SHUNT_TRY(state_->check(more));
+    const auto each = static_cast<std::size_t>(state_->vocabulary());
     std::span<const float> last;
     State::Request request;
-    request.first = state_->length() + static_cast<std::int64_t>(tokens.size()) - 1;
-    request.visit = [&](std::int64_t, std::span<const float> logits) { last = logits; };
+    for (const auto& [sequence, tokens] : more) {
+      const std::int64_t length = state_->of(sequence).length();
+      request.pieces.push_back({sequence, length + static_cast<std::int64_t>(tokens.size()) - 1});
+    }
+    request.visit = [&](std::size_t piece, std::int64_t, std::span<const float> logits) {
+      last = logits;
+      if (logits.size() == more.size() * each) return;  // of all of them
+      std::vector<float>& all = state_->logits;
+      all.resize(more.size() * each);
+      std::ranges::copy(logits, all.begin() + static_cast<std::ptrdiff_t>(piece * each));
+      last = all;
+    };
     request.cancel = cancel;
-    SHUNT_TRY(state_->extend(tokens, std::move(request)));
+    SHUNT_TRY(state_->extend(more, std::move(request)));
     return last;
   });
 }
@@ -238,31 +312,37 @@ Result<std::span<const float>> Session::append(std::span<const std::int32_t> tok
 Status Session::append_all(std::span<const std::int32_t> tokens,
                            const std::function<void(std::size_t, std::span<const float>)>& visit) {
   return guarded([&]() -> Status {
-    SHUNT_TRY(state_->check(tokens));
-    const std::int64_t before = state_->length();
+    const SequenceTokens only = {0, tokens};
+    SHUNT_TRY(state_->check({&only, 1}));
+    const std::int64_t before = length();
     State::Request request;
-    request.first = before;
+    request.pieces = {{0, before}};
     request.all = true;
-    request.visit = [&](std::int64_t token, std::span<const float> logits) {
+    request.visit = [&](std::size_t, std::int64_t token, std::span<const float> logits) {
       visit(static_cast<std::size_t>(token - before), logits);
     };
-    return state_->extend(tokens, std::move(request));
+    return state_->extend({&only, 1}, std::move(request));
   });
 }
 
-Status Session::truncate(std::int64_t length) {
-  if (length < 0 || length > state_->length()) {
-    return invalid("can't go back to {} tokens: there are {}", length, state_->length());
+Status Session::truncate(std::int64_t length, std::int64_t sequence) {
+  SHUNT_TRY(state_->check_sequence(sequence));
+  const std::int64_t now = this->length(sequence);
+  if (length < 0 || length > now) {
+    return invalid("can't go back to {} tokens: there are {}", length, now);
   }
-  state_->truncate(length);
+  state_->truncate(sequence, length);
   return ok();
 }
 
 const Model& Session::model() const {
   return *state_->model;
 }
-std::int64_t Session::length() const {
-  return state_->length();
+std::int64_t Session::sequences() const {
+  return state_->options.sequences;
+}
+std::int64_t Session::length(std::int64_t sequence) const {
+  return state_->check_sequence(sequence) ? state_->of(sequence).length() : 0;
 }
 std::int64_t Session::context() const {
   return state_->options.context;

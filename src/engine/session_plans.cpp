@@ -183,7 +183,7 @@ Status SessionPlans::make_all(std::vector<StepShape> steps) {
 Result<std::unique_ptr<SessionPlans>> SessionPlans::create(const ModelState& model,
                                                            const SessionOptions& options) {
   std::unique_ptr<SessionPlans> plans(new SessionPlans(model, options));
-  SHUNT_TRY(plans->make_all(session_steps(model.info, options)));
+  SHUNT_TRY(plans->make_all(session_steps(options)));
   return plans;
 }
 
@@ -238,7 +238,7 @@ Status SessionPlans::make_again(const StepShape& shape) {
   intact_ = false;
   clear();
   notes_.clear();
-  std::vector<StepShape> steps = session_steps(model_.info, options_);
+  std::vector<StepShape> steps = session_steps(options_);
   steps.push_back(shape);
   Status made = make_all(steps);
   if (!made) {  // back to what was there
@@ -253,7 +253,7 @@ Status SessionPlans::make_again(const StepShape& shape) {
 Result<StepPlan*> SessionPlans::plan_for(std::int64_t tokens, std::int64_t outputs) {
   const auto key = std::pair(tokens, outputs);
   if (const auto known = plans_.find(key); known != plans_.end()) return &known->second;
-  const StepShape shape = {tokens, outputs, options_.context, options_.cache_type};
+  const StepShape shape = step_shape(options_, tokens, outputs);
   auto made = make_one(shape);
   if (made) return &plans_.emplace(key, std::move(*made)).first->second;
   if (made.error().code() != ErrorCode::kOutOfMemory) return Error(made.error());
@@ -263,16 +263,19 @@ Result<StepPlan*> SessionPlans::plan_for(std::int64_t tokens, std::int64_t outpu
 
 Result<StepPlan*> SessionPlans::plan_to_append(std::int64_t tokens) {
   if (tokens == 1) return plan_for(1, 1);
-  SHUNT_ASSIGN(StepPlan * whole, plan_for(options_.batch, 1));
+  const auto plan_for_most = [&](std::int64_t most) {
+    return plan_for(most, std::min(options_.sequences, most));
+  };
+  SHUNT_ASSIGN(StepPlan * whole, plan_for_most(options_.batch));
   // A plan is placed for the most it may be asked. For a few tokens sending weights takes longer
   // than it saves: these have a plan of their own that does not.
   const std::int64_t few = model_.stream_rows - 1;
   if (!whole->streams || tokens > few || options_.batch <= few) return whole;
-  auto small = plan_for(few, 1);
+  auto small = plan_for_most(few);
   if (small) return small;
   const ErrorCode code = small.error().code();  // no room, or what falls back then is denied
   if (code != ErrorCode::kOutOfMemory && code != ErrorCode::kUnsupported) return small;
-  return plan_for(options_.batch, 1);
+  return plan_for_most(options_.batch);
 }
 
 Ledger SessionPlans::ledger() const {

@@ -27,8 +27,8 @@ class SessionPlans {
  public:
   /// With the plans that every session needs, so that what does not fit is told before the first
   /// token. A device that refuses memory gets less, down to nothing. OutOfMemory if that is not
-  /// enough, Unsupported if the model's policy denies what then falls back. `options` are complete:
-  /// no 0 stands for something else.
+  /// enough, Unsupported if the model's policy denies what then falls back. `options` are
+  /// complete().
   static Result<std::unique_ptr<SessionPlans>> create(const ModelState& model,
                                                       const SessionOptions& options);
 
@@ -46,7 +46,7 @@ class SessionPlans {
   /// SessionPlans of the same options.
   Result<std::vector<std::vector<std::byte>>> read_caches() const;
   Status write_caches(std::span<const std::vector<std::byte>> contents);
-  /// The plan to append so many tokens with, of which the last one's logits are wanted.
+  /// The plan to append so many tokens with, of which each sequence's last one's logits are wanted.
   Result<StepPlan*> plan_to_append(std::int64_t tokens);
 
   /// All that is allocated.

@@ -8,7 +8,15 @@
 
 namespace shunt {
 
-/// The steps whose plans a session has from the start: prompts, and single tokens.
-std::vector<StepShape> session_steps(const ModelInfo& model, const SessionOptions& options);
+/// The same options where no 0 stands for something else, and nothing is more than there can be.
+/// Invalid for options that make no sense.
+Result<SessionOptions> complete(const SessionOptions& options, const ModelInfo& model);
+
+/// A step of so many tokens, of which so many have their logits made. `options` are complete.
+StepShape step_shape(const SessionOptions& options, std::int64_t tokens, std::int64_t outputs);
+
+/// The steps whose plans a session has from the start: many tokens, and single ones. `options` are
+/// complete.
+std::vector<StepShape> session_steps(const SessionOptions& options);
 
 }  // namespace shunt

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "base/fail.h"
+#include "engine/cache_rows.h"
 
 namespace shunt {
 
@@ -18,6 +19,24 @@ Result<std::span<T>> input(Plan& plan, Value leaf) {
   return std::span<T>(reinterpret_cast<T*>(bytes.data()), bytes.size() / sizeof(T));
 }
 
+std::int64_t size_of(std::span<const std::int32_t> tokens) {
+  return static_cast<std::int64_t>(tokens.size());
+}
+
+/// The cache rows of the first `length` tokens of the part's sequence: visit(first, end).
+template <class Visit>
+void each_run(const StepPart& part, std::int64_t length, const Visit& visit) {
+  for (std::size_t i = 0; length > 0; ++i, length -= CacheRows::kBlock) {
+    const std::int64_t first = part.blocks[i] * CacheRows::kBlock;
+    visit(first, first + std::min(length, CacheRows::kBlock));
+  }
+}
+
+std::int64_t row_of(const StepPart& part, std::int64_t position) {
+  const std::int64_t block = part.blocks[static_cast<std::size_t>(position / CacheRows::kBlock)];
+  return block * CacheRows::kBlock + position % CacheRows::kBlock;
+}
+
 }  // namespace
 
 Status check_tokens(std::span<const std::int32_t> tokens, std::int64_t vocabulary) {
@@ -30,12 +49,20 @@ Status check_tokens(std::span<const std::int32_t> tokens, std::int64_t vocabular
   return ok();
 }
 
-Status fill_step(Plan& plan, const StepGraph& step, std::span<const std::int32_t> tokens,
-                 std::int64_t length, std::int64_t outputs) {
-  const auto count = static_cast<std::int64_t>(tokens.size());
-  SHUNT_TRY(plan.set_extent(step.token_count, count));
-  SHUNT_TRY(plan.set_extent(step.output_count, outputs));
-  SHUNT_TRY(plan.set_extent(step.row_count, length + count));
+Status fill_step(Plan& plan, const StepGraph& step, std::span<const StepPart> parts) {
+  std::int64_t token_count = 0;
+  std::int64_t output_count = 0;
+  std::int64_t row_count = 0;
+  for (const StepPart& part : parts) {
+    token_count += size_of(part.tokens);
+    output_count += part.outputs;
+    if (part.tokens.empty()) continue;
+    each_run(part, part.length + size_of(part.tokens),
+             [&](std::int64_t, std::int64_t end) { row_count = std::max(row_count, end); });
+  }
+  SHUNT_TRY(plan.set_extent(step.token_count, token_count));
+  SHUNT_TRY(plan.set_extent(step.output_count, output_count));
+  SHUNT_TRY(plan.set_extent(step.row_count, row_count));
   SHUNT_ASSIGN(const auto ids, input<std::int32_t>(plan, step.tokens));
   SHUNT_ASSIGN(const auto positions, input<std::int32_t>(plan, step.positions));
   SHUNT_ASSIGN(const auto rows, input<std::int64_t>(plan, step.cache_rows));
@@ -46,20 +73,35 @@ Status fill_step(Plan& plan, const StepGraph& step, std::span<const std::int32_t
     std::iota(numbers.begin(), numbers.end(), 0);
   }
   const std::int64_t context = plan.graph().node(step.mask.id).result.size(0);
-  for (std::int64_t i = 0; i < count; ++i) {
-    const auto index = static_cast<std::size_t>(i);
-    ids[index] = tokens[index];
-    positions[index] = static_cast<std::int32_t>(length + i);
-    rows[index] = length + i;
-    // A token may look at itself and at all before it.
-    std::uint16_t* row = mask.data() + i * context;
-    std::fill(row, row + length + i + 1, std::uint16_t{0});
-    std::fill(row + length + i + 1, row + length + count, kHalfMinusInfinity);
-  }
-  for (std::int64_t i = 0; i < outputs; ++i) {
-    output_ids[static_cast<std::size_t>(i)] = static_cast<std::int32_t>(count - outputs + i);
+  std::size_t token = 0;
+  std::size_t output = 0;
+  for (const StepPart& part : parts) {
+    for (std::size_t i = 0; i < part.tokens.size(); ++i, ++token) {
+      const std::int64_t position = part.length + static_cast<std::int64_t>(i);
+      ids[token] = part.tokens[i];
+      positions[token] = static_cast<std::int32_t>(position);
+      rows[token] = row_of(part, position);
+      // A token may look at itself and at all of its sequence before it.
+      std::uint16_t* row = mask.data() + static_cast<std::int64_t>(token) * context;
+      std::fill(row, row + row_count, kHalfMinusInfinity);
+      each_run(part, position + 1, [&](std::int64_t first, std::int64_t end) {
+        std::fill(row + first, row + end, std::uint16_t{0});
+      });
+    }
+    for (std::int64_t i = 0; i < part.outputs; ++i, ++output) {
+      output_ids[output] =
+          static_cast<std::int32_t>(static_cast<std::int64_t>(token) - part.outputs + i);
+    }
   }
   return ok();
+}
+
+Status fill_step(Plan& plan, const StepGraph& step, std::span<const std::int32_t> tokens,
+                 std::int64_t length, std::int64_t outputs) {
+  CacheRows rows(1);
+  rows.resize(0, length + size_of(tokens));
+  const StepPart only = {tokens, length, outputs, rows.blocks(0)};
+  return fill_step(plan, step, {&only, 1});
 }
 
 }  // namespace shunt

@@ -12,8 +12,18 @@ namespace shunt {
 /// Invalid if there are none, or if one is not of the vocabulary.
 Status check_tokens(std::span<const std::int32_t> tokens, std::int64_t vocabulary);
 
-/// For a plan of a step's graph: computes tokens that follow `length` others; logits of the last
-/// `outputs` of them.
+/// What a step has to do for one sequence.
+struct StepPart {
+  std::span<const std::int32_t> tokens;       ///< maybe none
+  std::int64_t length = 0;                    ///< tokens before these
+  std::int64_t outputs = 0;                   ///< logits of so many of the last ones
+  std::span<const std::int64_t> blocks = {};  ///< CacheRows::blocks(): of all these tokens
+};
+
+/// For a plan of a step's graph: computes tokens of some sequences, none of them twice. Tokens and
+/// logits follow each other as the sequences do.
+Status fill_step(Plan& plan, const StepGraph& step, std::span<const StepPart> parts);
+/// The same for the only sequence, whose cache rows are in order.
 Status fill_step(Plan& plan, const StepGraph& step, std::span<const std::int32_t> tokens,
                  std::int64_t length, std::int64_t outputs);
 

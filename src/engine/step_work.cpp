@@ -40,16 +40,18 @@ double elements_read(const Graph& graph, const Node& node, const Tensor& weight,
 
 }  // namespace
 
-Result<Amounts> step_work(const ModelState& model, StepShape shape, bool has_output) {
-  shape.outputs = shape.tokens;
-  SHUNT_ASSIGN(const StepGraph step, model.build(shape, model.transcoded));
+Result<Amounts> step_work(const ModelState& model, const StepShape& shape) {
+  StepShape built = shape;
+  built.outputs = shape.tokens;
+  SHUNT_ASSIGN(const StepGraph step, model.build(built, model.transcoded));
   const Graph& graph = step.graph;
   const auto ends = ends_of(*model.definition);
   std::set<NodeId> of_ends;
   for (const WeightLeaf& weight : step.weights) {
     if (ends.contains(weight.info)) of_ends.insert(weight.leaf);
   }
-  const double logits_share = has_output ? 1 / static_cast<double>(shape.tokens) : 0;
+  const double logits_share =
+      static_cast<double>(shape.outputs) / static_cast<double>(shape.tokens);
   Amounts work = {};
   std::map<NodeId, double> bytes;  // of weights, or of what is seen of them
   for (NodeId id = 0; id < graph.size(); ++id) {
@@ -61,7 +63,7 @@ Result<Amounts> step_work(const ModelState& model, StepShape shape, bool has_out
       const NodeId leaf = graph.node(source).storage;
       if (!is_weight(graph.node(leaf))) continue;
       const bool makes_logits = is_product && of_ends.contains(leaf);
-      if (makes_logits && !has_output) continue;
+      if (makes_logits && shape.outputs == 0) continue;
       const Tensor& weight = graph.node(source).result;
       const double operations = work_of(graph, id).operations;
       if (is_product) {

@@ -8,12 +8,12 @@
 
 namespace shunt {
 
-/// Of a step of so many tokens, with the logits of the last one or of none, as speeds of models are
+/// Of a step of so many tokens, with the logits of so many of them, as speeds of models are
 /// compared: 2 operations for each token and each weight of a product, by the type that the weight
-/// has, but the matrix that makes logits meets the last token only; and the bytes of all weights,
+/// has, but the matrix that makes logits meets those tokens only; and the bytes of all weights,
 /// each read once, of embeddings those of the tokens. So it does not hang on how the graph is made:
 /// that a last layer need not compute what nobody looks at is to the credit of who leaves it out.
-/// What attention does with the cache is not in it. shape.outputs does not matter.
-Result<Amounts> step_work(const ModelState& model, StepShape shape, bool has_output);
+/// What attention does with the cache is not in it.
+Result<Amounts> step_work(const ModelState& model, const StepShape& shape);
 
 }  // namespace shunt

@@ -20,7 +20,8 @@ class ModelVerifier {
 
   Result<std::vector<VerifiedStep>> run(std::span<const std::int32_t> prompt) {
     SHUNT_TRY(check_tokens(prompt, model_.info.vocabulary));
-    const std::vector<StepShape> shapes = session_steps(model_.info, {});
+    SHUNT_ASSIGN(const SessionOptions options, complete({}, model_.info));
+    const std::vector<StepShape> shapes = session_steps(options);
     const StepShape& many = shapes.front();
     const StepShape& single = shapes.back();
     const auto count = static_cast<std::int64_t>(prompt.size());

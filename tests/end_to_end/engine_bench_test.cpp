@@ -32,11 +32,12 @@ class EngineBench : public testing::Test {
     model_ = *Model::load(file_->path(), *registry_);
     session_ = *Session::create(model_, options_);
   }
-  Amounts work(std::int64_t tokens, bool has_output) {
+  Amounts work(std::int64_t tokens, std::int64_t outputs) {
     StepShape shape;
     shape.tokens = tokens;
+    shape.outputs = outputs;
     shape.context = 64;
-    return *step_work(*model_->state(), shape, has_output);
+    return *step_work(*model_->state(), shape);
   }
   std::string error_of(const SpeedTest& test, int runs) {
     SpeedOptions how;
@@ -54,11 +55,11 @@ class EngineBench : public testing::Test {
 
 TEST_F(EngineBench, AStepMultipliesEachTokenWithEachWeightAndTheLastForLogits) {
   load({.dtype = DType::kQ4_0});
-  const Amounts ten = work(10, true);
+  const Amounts ten = work(10, 1);
   EXPECT_EQ(amount(ten, Peak::kInt8), 2 * (kInLayers * 10 + kForLogits));
   EXPECT_EQ(amount(ten, Peak::kBf16), 0);
   EXPECT_EQ(amount(ten, Peak::kF32), 0);
-  EXPECT_EQ(amount(work(10, false), Peak::kInt8), 2 * kInLayers * 10);
+  EXPECT_EQ(amount(work(10, 0), Peak::kInt8), 2 * kInLayers * 10);
 }
 
 TEST_F(EngineBench, AStepReadsEachWeightOnceAndOfTheEmbeddingsItsTokens) {
@@ -66,15 +67,15 @@ TEST_F(EngineBench, AStepReadsEachWeightOnceAndOfTheEmbeddingsItsTokens) {
   constexpr double kNorms = 5 * 64 * 4;          // of F32
   constexpr double kEmbedding = 64 * 18.0 / 32;  // a block of 32 has 18 bytes
   const double matrices = (kInLayers + kForLogits) * 18 / 32;
-  EXPECT_EQ(amount(work(1, true), Peak::kRead), matrices + kNorms + kEmbedding);
-  EXPECT_EQ(amount(work(3, true), Peak::kRead), matrices + kNorms + 3 * kEmbedding);
-  EXPECT_EQ(amount(work(3, false), Peak::kRead), kInLayers * 18 / 32 + kNorms + 3 * kEmbedding);
+  EXPECT_EQ(amount(work(1, 1), Peak::kRead), matrices + kNorms + kEmbedding);
+  EXPECT_EQ(amount(work(3, 1), Peak::kRead), matrices + kNorms + 3 * kEmbedding);
+  EXPECT_EQ(amount(work(3, 0), Peak::kRead), kInLayers * 18 / 32 + kNorms + 3 * kEmbedding);
 }
 
 TEST_F(EngineBench, AnEmbeddingThatMakesTheLogitsIsReadOnce) {
   load({.dtype = DType::kBF16, .tied = true});
-  EXPECT_EQ(amount(work(1, true), Peak::kRead), (kInLayers + kForLogits) * 2 + 5 * 64 * 4);
-  EXPECT_EQ(amount(work(1, true), Peak::kBf16), 2 * (kInLayers + kForLogits));
+  EXPECT_EQ(amount(work(1, 1), Peak::kRead), (kInLayers + kForLogits) * 2 + 5 * 64 * 4);
+  EXPECT_EQ(amount(work(1, 1), Peak::kBf16), 2 * (kInLayers + kForLogits));
 }
 
 TEST_F(EngineBench, WeightsOnOneDeviceAreItsWeights) {
@@ -100,7 +101,7 @@ TEST_F(EngineBench, EachRunIsHeldAgainstItsProbesOrThePeaks) {
   EXPECT_EQ(result->bound, Peak::kRead);
   // 3 tokens read all weights; the cache of 2 layers, 2 heads of 16 elements of F16, keys and
   // values, has 256 bytes a token, of which 5, 6 and 7 are there.
-  const double weights = amount(work(1, true), Peak::kRead);
+  const double weights = amount(work(1, 1), Peak::kRead);
   const double bytes = 3 * weights + (5 + 6 + 7) * 256.0;
   for (const SpeedRun& run : result->runs) {
     ASSERT_TRUE(run.probe);

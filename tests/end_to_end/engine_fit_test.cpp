@@ -127,7 +127,7 @@ TEST_F(EngineFit, WhateverMemoryIsRefusedALineOfThePlacementFileIsNamed) {
     const auto free = load({&device, cpu_});
     ASSERT_TRUE(free) << free.error().message();
     const auto state = free->model->state();
-    const auto step = state->build(session_steps(state->info, session()).front(), {});
+    const auto step = state->build(session_steps(*complete(session(), state->info)).front(), {});
     ASSERT_TRUE(step);
     const auto placed = state->place_step(step->graph, state->memory_of(*step), state->devices);
     ASSERT_TRUE(placed);

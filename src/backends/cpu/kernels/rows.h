@@ -8,6 +8,7 @@
 #include "backends/cpu/interleaved.h"
 #include "backends/cpu/kernel.h"
 #include "backends/cpu/simd/convert.h"
+#include "base/ceil_div.h"
 #include "tensor/formats/half.h"
 
 namespace shunt::cpu {
@@ -17,10 +18,6 @@ class AnyCaseKernel : public CpuKernel {
  public:
   Support supports(const NodeView&) const final { return Support::yes(); }
 };
-
-constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
-  return (a + b - 1) / b;
-}
 
 /// Items that together have about as many elements as are worth taking at once.
 constexpr std::int64_t grain_for(std::int64_t elements_per_item) {

@@ -1,0 +1,39 @@
+#include "engine/cache_rows.h"
+
+#include <algorithm>
+#include <functional>
+
+#include "base/ceil_div.h"
+
+namespace shunt {
+
+/// Each sequence but one may leave all but one row of its last block unused.
+std::int64_t CacheRows::needed(std::int64_t context, std::int64_t sequences) {
+  if (sequences == 1) return context;
+  return (ceil_div(context, kBlock) + sequences - 1) * kBlock;
+}
+
+void CacheRows::resize(std::int64_t sequence, std::int64_t length) {
+  auto& blocks = sequences_[static_cast<std::size_t>(sequence)];
+  const auto count = static_cast<std::size_t>(ceil_div(length, kBlock));
+  while (blocks.size() > count) {
+    free_.push_back(blocks.back());
+    std::ranges::push_heap(free_, std::greater());
+    blocks.pop_back();
+  }
+  blocks.reserve(count);
+  while (blocks.size() < count) {
+    if (free_.empty()) {
+      // Giving back must not fail.
+      const auto given = static_cast<std::size_t>(next_ + 1);
+      if (free_.capacity() < given) free_.reserve(2 * given);
+      blocks.push_back(next_++);
+    } else {
+      std::ranges::pop_heap(free_, std::greater());
+      blocks.push_back(free_.back());
+      free_.pop_back();
+    }
+  }
+}
+
+}  // namespace shunt

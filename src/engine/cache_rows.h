@@ -1,0 +1,35 @@
+// Which rows of the cache each sequence's tokens are kept in.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace shunt {
+
+/// Rows are given out in blocks, the lowest free one first, so that few rows are looked at and
+/// those of a sequence lie in runs.
+class CacheRows {
+ public:
+  static constexpr std::int64_t kBlock = 64;
+
+  /// Rows that a cache must have, so that `context` tokens fit however sequences share them.
+  static std::int64_t needed(std::int64_t context, std::int64_t sequences);
+
+  explicit CacheRows(std::int64_t sequences) : sequences_(static_cast<std::size_t>(sequences)) {}
+
+  /// Gives a sequence rows for so many tokens, more or fewer than it had. The caller sees to it
+  /// that all together have no more than the context.
+  void resize(std::int64_t sequence, std::int64_t length);
+  /// Block i has the rows of tokens from i * kBlock on: from the i-th of these times kBlock on.
+  std::span<const std::int64_t> blocks(std::int64_t sequence) const {
+    return sequences_[static_cast<std::size_t>(sequence)];
+  }
+
+ private:
+  std::vector<std::vector<std::int64_t>> sequences_;
+  std::vector<std::int64_t> free_;  // a heap, the lowest first; has room for all that are given out
+  std::int64_t next_ = 0;           // the lowest that was never given out
+};
+
+}  // namespace shunt
