@@ -53,18 +53,20 @@ struct Ahead {
 };
 
 /// A part, as one worker computes it: some or all of its stretches. Its rows are those from
-/// `first_row` on in the room.
+/// `first_row` on in the room. `live`, one for each row, says which of them the mask does not hide
+/// a whole stretch from.
 class PartOfAttention {
  public:
   PartOfAttention(const Call& call, const AttentionCut& cut, std::int64_t number,
-                  const AttentionRoom& room, std::int64_t first_row = 0)
+                  const AttentionRoom& room, std::int64_t first_row, bool* live)
       : call_(call),
         cut_(cut),
         part_(AttentionPart::of(call, cut, number)),
         room_(room),
         params_(call.params->get<AttentionParams>()),
         q_(room.q + first_row * room.q_stride),
-        slopes_(room.slopes + first_row) {}
+        slopes_(room.slopes + first_row),
+        live_(live) {}
 
   void read_queries() const {
     const TensorArg& q = call_.sources[0];
@@ -82,8 +84,11 @@ class PartOfAttention {
     }
   }
 
-  void clear(float* gathered) const {
-    for (std::int64_t r = 0; r < part_.rows(); ++r) row_of(gathered, r).clear();
+  /// Makes those rows of `gathered` ready that look_at_stretch() saw live. Nobody looks at others.
+  void start(float* gathered) const {
+    for (std::int64_t r = 0; r < part_.rows(); ++r) {
+      if (live_[r]) row_of(gathered, r).clear();
+    }
   }
 
   /// Adds what keys from `first` on give to `gathered`, [rows][stride].
@@ -91,11 +96,26 @@ class PartOfAttention {
                  float* gathered) const {
     if (masked) count = look_at_masks(first, count);
     bool decoded = false;
+    // Queries of other sequences see nothing here.
+    const auto hidden = [&](std::int64_t row) { return masked && room_.seen[row].hidden(); };
+    for (std::int64_t begin = 0, end = 0; begin < part_.rows(); begin = end) {
+      end = begin + 1;
+      if (hidden(begin)) continue;
+      while (end < part_.rows() && !hidden(end)) ++end;
+      if (!decoded) decode(first, count, ahead);
+      decoded = true;
+      add_rows(begin, end, first, count, masked, gathered);
+    }
+  }
+
+  /// The same for some rows, of which each sees something.
+  void add_rows(std::int64_t begin, std::int64_t end, std::int64_t first, std::int64_t count,
+                bool masked, float* gathered) const {
     // Tiles of about the same size.
-    const std::int64_t tiles = ceil_div(part_.rows(), simd::kTileRows);
+    const std::int64_t tiles = ceil_div(end - begin, simd::kTileRows);
     for (std::int64_t t = 0; t < tiles; ++t) {
-      const std::int64_t row = part_.rows() * t / tiles;
-      simd::QueryRows rows = {.count = part_.rows() * (t + 1) / tiles - row,
+      const std::int64_t row = begin + (end - begin) * t / tiles;
+      simd::QueryRows rows = {.count = begin + (end - begin) * (t + 1) / tiles - row,
                               .q = q_ + row * room_.q_stride,
                               .q_stride = room_.q_stride,
                               .mask = {},
@@ -104,9 +124,6 @@ class PartOfAttention {
                               .gathered = gathered + row * room_.stride,
                               .gathered_stride = room_.stride};
       const std::int64_t seen = masked ? read_masks(row, first, count, rows) : count;
-      if (seen == 0) continue;
-      if (!decoded) decode(first, count, ahead);
-      decoded = true;
       simd::attend({.keys = room_.keys,
                     .d = padded(room_.d),
                     .values = room_.values,
@@ -120,20 +137,20 @@ class PartOfAttention {
   /// The part's rows of the result.
   void compute() const {
     read_queries();
-    clear(room_.joined);
+    for (std::int64_t r = 0; r < part_.rows(); ++r) row_of(room_.joined, r).clear();
     for (std::int64_t stretch = 0; stretch < cut_.stretches; ++stretch) {
       const std::int64_t first = stretch * cut_.stretch;
       const std::int64_t end = std::min(first + cut_.stretch, cut_.keys);
       const SeenKeys seen = look_at_stretch(first, end - first);
       if (seen.hidden()) continue;
-      clear(room_.gathered);
+      start(room_.gathered);
       const std::int64_t last = first + seen.count;
       for (std::int64_t n = first; n < last; n += simd::kKeyBlock) {
         add_block(n, std::min(simd::kKeyBlock, last - n), !seen.plain,
                   {n + simd::kKeyBlock, cut_.keys}, room_.gathered);
       }
       for (std::int64_t r = 0; r < part_.rows(); ++r) {
-        row_of(room_.joined, r).add(row_of(room_.gathered, r));
+        if (live_[r]) row_of(room_.joined, r).add(row_of(room_.gathered, r));
       }
     }
     for (std::int64_t r = 0; r < part_.rows(); ++r)
@@ -150,14 +167,17 @@ class PartOfAttention {
              call.result.sizes[0]);
   }
 
-  /// What masks say of a stretch, or some of it: hidden or plain if it is that for all rows.
+  /// What masks say of a stretch: hidden or plain if it is that for all rows; and which of the rows
+  /// are live.
   SeenKeys look_at_stretch(std::int64_t first, std::int64_t count) const {
     const TensorArg& mask = call_.sources[3];
+    std::fill_n(live_, part_.rows(), true);
     if (mask.data == nullptr || count == 0) return {count, true};
     SeenKeys all = {0, true};
     for (std::int64_t r = 0; r < part_.rows(); r += rows_of_mask()) {
       std::byte* row = mask_row(r);
       const SeenKeys keys = look_at_mask(mask, row, first, count);
+      std::fill_n(live_ + r, rows_of_mask(), !keys.hidden());
       // A row's next stretch is far from the next row's.
       const std::int64_t next = std::min(count, cut_.keys - first - count);
       if (has_plain_rows(mask)) {
@@ -186,14 +206,15 @@ class PartOfAttention {
     const std::int64_t step = rows_of_mask();
     std::int64_t seen = 0;
     for (std::int64_t r = 0; r < part_.rows(); r += step) {
-      const SeenKeys keys = look_at_mask(call_.sources[3], mask_row(r), first, count);
+      SeenKeys keys = {0, false};
+      if (live_[r]) keys = look_at_mask(call_.sources[3], mask_row(r), first, count);
       std::fill_n(room_.seen + r, step, keys);
       seen = std::max(seen, keys.count);
     }
     return seen;
   }
 
-  /// The masks of rows from `row` on; how many keys one of them sees.
+  /// The masks of rows from `row` on, each of which sees something; how many keys one of them sees.
   std::int64_t read_masks(std::int64_t row, std::int64_t first, std::int64_t count,
                           simd::QueryRows& rows) const {
     std::int64_t seen = 0;
@@ -201,18 +222,14 @@ class PartOfAttention {
       const auto i = static_cast<std::size_t>(r - row);
       const SeenKeys& keys = room_.seen[r];
       seen = std::max(seen, keys.count);
-      if (keys.plain && !keys.hidden()) continue;
+      if (keys.plain) continue;
       rows.slopes[i] = slopes_[r];
       if (r > row && r % rows_of_mask() != 0) {
         rows.mask[i] = rows.mask[i - 1];
         continue;
       }
       float* to = room_.mask + (r - row) * simd::kKeyBlock;
-      if (keys.hidden()) {
-        std::fill_n(to, count, kMinusInfinity);
-      } else {
-        read_f32(call_.sources[3], mask_row(r), first, count, to);
-      }
+      read_f32(call_.sources[3], mask_row(r), first, count, to);
       rows.mask[i] = to;
     }
     return seen;
@@ -278,6 +295,39 @@ class PartOfAttention {
   const AttentionParams& params_;
   float* q_;
   float* slopes_;
+  bool* live_;
+};
+
+/// What stretches of each part give, if they are items of their own: in shared scratch.
+class StretchSums {
+ public:
+  StretchSums(const Call& call, const AttentionCut& cut, const AttentionRoom& room)
+      : cut_(cut),
+        stride_(room.stride),
+        floats_(as_f32(call.scratch)),
+        live_(reinterpret_cast<bool*>(floats_ + cut.parts * cut.stretches * cut.rows * stride_)) {}
+  static constexpr std::int64_t bytes(std::int64_t stride) {
+    return stride * static_cast<std::int64_t>(sizeof(float)) + 1;
+  }
+
+  /// [rows][stride]
+  float* gathered(std::int64_t part, std::int64_t stretch) const {
+    return floats_ + first_row(part, stretch) * stride_;
+  }
+  /// [rows]; what others have gathered is not there.
+  bool* live(std::int64_t part, std::int64_t stretch) const {
+    return live_ + first_row(part, stretch);
+  }
+
+ private:
+  std::int64_t first_row(std::int64_t part, std::int64_t stretch) const {
+    return (part * cut_.stretches + stretch) * cut_.rows;
+  }
+
+  const AttentionCut& cut_;
+  std::int64_t stride_;
+  float* floats_;
+  bool* live_;
 };
 
 /// What a stretch gives to the parts of a group, which take turns at each block, so that memory is
@@ -288,17 +338,16 @@ void gather(const Call& call, const AttentionCut& cut, const AttentionRoom& room
   const std::int64_t turns = std::min(cut.together, cut.parts - begin);
   const std::int64_t first = stretch * cut.stretch;
   const std::int64_t end = std::min(first + cut.stretch, cut.keys);
+  const StretchSums sums(call, cut, room);
   const auto part_of = [&](std::int64_t turn) {
-    return PartOfAttention(call, cut, begin + turn, room, turn * cut.rows);
+    return PartOfAttention(call, cut, begin + turn, room, turn * cut.rows,
+                           sums.live(begin + turn, stretch));
   };
-  const auto gathered = [&](std::int64_t turn) {
-    return as_f32(call.scratch) +
-           ((begin + turn) * cut.stretches + stretch) * cut.rows * room.stride;
-  };
+  const auto gathered = [&](std::int64_t turn) { return sums.gathered(begin + turn, stretch); };
   bool hidden = true;
   for (std::int64_t turn = 0; turn < turns; ++turn) {
-    part_of(turn).clear(gathered(turn));
-    hidden = hidden && part_of(turn).look_at_stretch(first, end - first).hidden();
+    hidden = part_of(turn).look_at_stretch(first, end - first).hidden() && hidden;
+    part_of(turn).start(gathered(turn));
   }
   if (hidden) return;
   for (std::int64_t turn = 0; turn < turns; ++turn) part_of(turn).read_queries();
@@ -338,16 +387,18 @@ class Attention final : public AnyCaseKernel {
     const std::int64_t keys = k.size(2);
     if (keys <= kStretch || element_count(node.result().shape) == 0) return 0;
     const std::int64_t shared = node.result().size(1) / k.size(1);
-    // Heads in parts of about the same size are fewer than twice as many.
-    const std::int64_t rows =
-        shared > kFewRows ? saturating_multiply(shared, 2)
-                          : std::min(kFewRows, saturating_multiply(shared, node.result().size(2)));
-    std::int64_t floats = gathered_stride(node.result().size(0));
+    // Parts of about the same size have fewer than twice as many.
+    const bool one_part = most_rows(node.source(0).size(0), node.result().size(0)) >= kSplitRows &&
+                          shared <= kSplitRows;
+    const std::int64_t rows = saturating_multiply(
+        one_part ? 1 : 2,
+        std::max(shared, std::min(kSplitRows, saturating_multiply(shared, node.result().size(2)))));
+    std::int64_t bytes = StretchSums::bytes(gathered_stride(node.result().size(0)));
     for (const std::int64_t factor :
          {rows, std::min(kMostStretches, ceil_div(keys, kStretch)), k.size(1), k.size(3)}) {
-      floats = saturating_multiply(floats, factor);
+      bytes = saturating_multiply(bytes, factor);
     }
-    return static_cast<std::size_t>(floats) * sizeof(float);
+    return static_cast<std::size_t>(bytes);
   }
   std::size_t worker_scratch(const NodeView& node) const override {
     if (element_count(node.result().shape) == 0) return 0;
@@ -368,7 +419,7 @@ class Attention final : public AnyCaseKernel {
       } else if (cut.split) {
         gather(call, cut, room, item % cut.groups, item / cut.groups);
       } else {
-        PartOfAttention(call, cut, item, room).compute();
+        PartOfAttention(call, cut, item, room, 0, room.live).compute();
       }
     }
     return Fault::kNone;
@@ -384,9 +435,10 @@ class Attention final : public AnyCaseKernel {
     if (r >= part.rows()) return;  // the last heads may be fewer than others
     const Gathered all(room.joined, room.dv);
     all.clear();
+    const StretchSums sums(call, cut, room);
     for (std::int64_t stretch = 0; stretch < cut.stretches; ++stretch) {
-      const std::int64_t before = (number * cut.stretches + stretch) * cut.rows + r;
-      all.add(Gathered(as_f32(call.scratch) + before * room.stride, room.dv));
+      if (!sums.live(number, stretch)[r]) continue;
+      all.add(Gathered(sums.gathered(number, stretch) + r * room.stride, room.dv));
     }
     PartOfAttention::finish(call, part, r, all);
   }

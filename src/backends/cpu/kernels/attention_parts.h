@@ -13,6 +13,8 @@
 namespace shunt::cpu {
 
 /// Up to so many rows (queries times heads) that share a head of k, keys are what is shared out.
+inline constexpr std::int64_t kSplitRows = 64;
+/// Rows of a part, at least, if there are as many.
 inline constexpr std::int64_t kFewRows = 32;
 /// Rows of a part, at most: for all of them keys are decoded once.
 inline constexpr std::int64_t kMostRows = 256;
@@ -81,10 +83,11 @@ struct AttentionCut {
         stretches(std::max<std::int64_t>(1, ceil_div(keys, stretch))) {
     const std::int64_t all_queries = call.result.sizes[2];
     const std::int64_t all_k_heads = k_heads * call.result.sizes[3];
-    split = stretches > 1 && (all_queries == 1 || shared * all_queries <= kFewRows);
+    split = stretches > 1 && (all_queries == 1 || shared * all_queries <= kSplitRows);
     const std::int64_t work = all_k_heads * shared * all_queries * (split ? stretches : 1);
     const std::int64_t limit = most_rows(call.sources[0].sizes[0], call.result.sizes[0]);
-    const std::int64_t most = std::clamp(ceil_div(work, kItems), kFewRows, limit);
+    const std::int64_t least = split ? std::min(kSplitRows, limit) : kFewRows;
+    const std::int64_t most = std::clamp(ceil_div(work, kItems), least, limit);
     // Parts of about the same size.
     head_parts = ceil_div(shared, most);
     heads = ceil_div(shared, head_parts);
@@ -200,6 +203,7 @@ struct AttentionRoom {
   float* joined;        ///< [rows][stride]: of all stretches
   float* slopes;        ///< [rows]: what the mask is multiplied with
   SeenKeys* seen;       ///< [rows]: what the mask says of a block
+  bool* live;           ///< [rows]: the mask hides not all of a stretch
   bool packs_keys;      ///< as they are
   bool packs_values;
   bool pairs;              ///< of BF16 in place of floats: in keys, values and q
@@ -221,6 +225,7 @@ struct AttentionRoom {
         joined(gathered + rows * stride),
         slopes(joined + rows * stride),
         seen(reinterpret_cast<SeenKeys*>(slopes + rows + rows % 2)),
+        live(reinterpret_cast<bool*>(seen + rows)),
         packs_keys(packs(call.sources[1])),
         packs_values(packs(call.sources[2])),
         pairs(packs_keys && packs_values && call.sources[1].dtype == DType::kBF16 &&
@@ -233,7 +238,7 @@ struct AttentionRoom {
         (simd::kKeyBlock + simd::kKeyGroup) * padded(d) + simd::kKeyBlock * row_stride(dv) +
         simd::kTileRows * simd::kKeyBlock + rows * (row_stride(d) + 2 * gathered_stride(dv) + 2);
     return static_cast<std::size_t>(floats) * sizeof(float) +
-           static_cast<std::size_t>(rows) * sizeof(SeenKeys);
+           static_cast<std::size_t>(rows) * (sizeof(SeenKeys) + sizeof(bool));
   }
 
  private:

@@ -1,0 +1,22 @@
+// What masks of attention say of keys, found out without decoding them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "shunt/tensor.h"
+
+namespace shunt::cpu::simd {
+
+/// Of some keys.
+struct SeenKeys {
+  std::int64_t count;  ///< all from here on are hidden, by minus infinity
+  bool plain;          ///< all are hidden, or nothing is added to any of them
+
+  bool hidden() const { return count == 0; }
+};
+
+/// Of `count` keys, whose F32 or F16 elements of the mask lie side by side.
+SeenKeys look_at_mask(DType type, const std::byte* mask, std::int64_t count);
+
+}  // namespace shunt::cpu::simd
