@@ -31,21 +31,20 @@ Floats few_products(const Weights& w, const Floats& x) {
 Floats panel_products(const Weights& w, const Floats& x) {
   const Int8Need need = int8_need(w.type.dtype);
   const std::int64_t columns = std::ssize(x) / w.k;
-  const std::int64_t group_bytes = w.k / kInt8Block * many_block_bytes(need);
+  const std::int64_t block_bytes = column_block_bytes(need, kManyColumns);
   Floats all(size(columns * kInt8Rows), 5.0F);
-  Aligned rounded(group_bytes);
+  Aligned rounded(w.k / kInt8Block * block_bytes);
   Aligned panel(kInt8PanelBytes);
   for (std::int64_t c = 0; c < columns; c += kManyColumns) {
     const std::int64_t here = std::min(kManyColumns, columns - c);
-    quantize_many(x.data() + c * w.k, w.k, here, w.k, need, rounded.data());
+    quantize_columns(x.data() + c * w.k, w.k, here, kManyColumns, w.k, need, rounded.data());
     for (std::int64_t first = 0; first < w.k; first += kInt8Depth) {
       const std::int64_t depth = std::min(kInt8Depth, w.k - first);
       decode_panel(w.type.dtype,
                    w.bytes.data() + size(first / w.type.block_elements) * w.type.block_bytes,
                    w.stride, w.rows, depth, panel.data());
-      multiply_panel(need, panel.data(), depth,
-                     rounded.data() + first / kInt8Block * many_block_bytes(need), here,
-                     all.data() + c * kInt8Rows, kInt8Rows, first > 0);
+      multiply_panel(need, panel.data(), depth, rounded.data() + first / kInt8Block * block_bytes,
+                     here, all.data() + c * kInt8Rows, kInt8Rows, first > 0);
     }
   }
   Floats y;

@@ -44,8 +44,8 @@ Floats lane_products(const Weights& w, const Floats& x) {
   Floats y(size(columns * w.rows), 5.0F);
   for (std::int64_t c = 0; c < columns; c += most_lane_columns()) {
     const std::int64_t here = std::min(most_lane_columns(), columns - c);
-    Aligned rounded(w.k / kInt8Block * lane_block_bytes(need, here));
-    quantize_lanes(x.data() + c * w.k, w.k, here, here, w.k, need, rounded.data());
+    Aligned rounded(w.k / kInt8Block * column_block_bytes(need, here));
+    quantize_columns(x.data() + c * w.k, w.k, here, here, w.k, need, rounded.data());
     multiply_lanes(w.type.dtype, groups.bytes.data(), w.rows, rounded.data(), here, w.k,
                    y.data() + c * w.rows, w.rows);
   }
@@ -56,7 +56,7 @@ Floats lane_products(const Weights& w, const Floats& x) {
 Floats lane_panel_products(const Weights& w, const Floats& x) {
   Groups groups(w);
   const Int8Need need = lanes_need(w.type.dtype);
-  const std::int64_t block_bytes = lane_block_bytes(need, kManyColumns);
+  const std::int64_t block_bytes = column_block_bytes(need, kManyColumns);
   const std::int64_t columns = std::ssize(x) / w.k;
   Floats all(size(columns * kInt8Rows), 5.0F);
   Aligned rounded(w.k / kInt8Block * block_bytes);
@@ -64,7 +64,7 @@ Floats lane_panel_products(const Weights& w, const Floats& x) {
   std::fill_n(panel.data(), kInt8PanelBytes, std::byte{0});  // for rows of a group that isn't there
   for (std::int64_t c = 0; c < columns; c += kManyColumns) {
     const std::int64_t here = std::min(kManyColumns, columns - c);
-    quantize_lanes(x.data() + c * w.k, w.k, here, kManyColumns, w.k, need, rounded.data());
+    quantize_columns(x.data() + c * w.k, w.k, here, kManyColumns, w.k, need, rounded.data());
     for (std::int64_t first = 0; first < w.k; first += kInt8Depth) {
       const std::int64_t depth = std::min(kInt8Depth, w.k - first);
       decode_lanes(w.type.dtype,
@@ -200,21 +200,6 @@ TEST_P(CpuInt8Lanes, AProductIsTheSameWhateverColumnsAreTakenWithIt) {
   }
 }
 
-TEST_P(CpuInt8Lanes, ColumnsForPanelsAreRoundedAsThoseOfPlainWeights) {
-  constexpr std::int64_t kLength = 96;
-  const Floats x = random_floats(kManyColumns * kLength);
-  for (const DTypeTrait* type : types()) {
-    const Int8Need need = lanes_need(type->dtype);
-    ASSERT_EQ(lane_block_bytes(need, kManyColumns), many_block_bytes(need)) << type->name;
-    const std::int64_t bytes = kLength / kInt8Block * many_block_bytes(need);
-    Aligned lanes(bytes);
-    Aligned many(bytes);
-    quantize_lanes(x.data(), kLength, kManyColumns, kManyColumns, kLength, need, lanes.data());
-    quantize_many(x.data(), kLength, kManyColumns, kLength, need, many.data());
-    EXPECT_EQ(std::memcmp(lanes.data(), many.data(), size(bytes)), 0) << type->name;
-  }
-}
-
 /// Nothing is written beside the rows and columns that there are.
 TEST_P(CpuInt8Lanes, WriteNothingElse) {
   constexpr float kUntouched = 77;
@@ -224,8 +209,8 @@ TEST_P(CpuInt8Lanes, WriteNothingElse) {
     const Int8Need need = lanes_need(type->dtype);
     const std::int64_t columns = most_lane_columns();
     const Floats x(size(columns * w.k), 1.0F);
-    Aligned rounded(w.k / kInt8Block * lane_block_bytes(need, columns));
-    quantize_lanes(x.data(), w.k, columns, columns, w.k, need, rounded.data());
+    Aligned rounded(w.k / kInt8Block * column_block_bytes(need, columns));
+    quantize_columns(x.data(), w.k, columns, columns, w.k, need, rounded.data());
     const std::int64_t stride = w.rows + 3;
     Floats y(size(columns * stride), kUntouched);
     multiply_lanes(type->dtype, groups.bytes.data(), w.rows, rounded.data(), columns, w.k, y.data(),

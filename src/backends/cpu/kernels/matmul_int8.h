@@ -41,7 +41,7 @@ struct RoundedColumns {
   /// Of the group that starts at `first`, for each block of k: few columns are multiplied with no
   /// room between them, where one is missing in the last group.
   std::int64_t block_bytes(std::int64_t first) const {
-    return simd::lane_block_bytes(need, few() ? count(first) : together());
+    return simd::column_block_bytes(need, few() ? count(first) : together());
   }
   std::int64_t group_bytes() const {
     if (few() && !lanes) return simd::few_bytes(k);
@@ -96,9 +96,9 @@ inline void round_columns(const TensorArg& x, const RoundedColumns& to, std::int
         read_f32(x, column(first_column + c), first, depth, room + c * simd::kInt8Depth);
       }
     }
-    simd::quantize_lanes(values, stride, count, to.few() ? count : to.together(), depth, to.need,
-                         scratch + number * to.group_bytes() +
-                             first / simd::kInt8Block * to.block_bytes(first_column));
+    simd::quantize_columns(values, stride, count, to.few() ? count : to.together(), depth, to.need,
+                           scratch + number * to.group_bytes() +
+                               first / simd::kInt8Block * to.block_bytes(first_column));
   }
 }
 
