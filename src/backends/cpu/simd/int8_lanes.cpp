@@ -145,8 +145,9 @@ constexpr MultiplyByColumns by_columns(std::index_sequence<C...>) {
 
 void MultiplyLanes(DType type, const std::byte* w, std::size_t rows, const std::byte* x,
                    std::size_t columns, std::size_t k, float* y, std::size_t y_stride) {
-  static constexpr auto kTable = make_lane_table<MultiplyByColumns>(
-      []<class F>() { return by_columns<F>(std::make_index_sequence<kMostColumns>()); });
+  static constexpr auto kTable = make_table<MultiplyByColumns>(LaneFormats(), []<class F>() {
+    return by_columns<F>(std::make_index_sequence<kMostColumns>());
+  });
   kTable[static_cast<std::size_t>(type)][columns - 1](w, rows, x, k, y, y_stride);
 }
 
@@ -191,7 +192,7 @@ struct LaneEntry {
   Int8Need need;
   void (*decode)(const std::byte*, std::size_t, std::size_t, std::size_t, std::byte*) = nullptr;
 };
-inline constexpr auto kLaneTable = make_lane_table<LaneEntry>([]<class F>() {
+inline constexpr auto kLaneTable = make_table<LaneEntry>(LaneFormats(), []<class F>() {
   return LaneEntry{{F::kScales, F::kMins, CodeOrder::kNatural}, decode_groups<F>};
 });
 

@@ -8,7 +8,7 @@
 #define HWY_TARGET_INCLUDE "backends/cpu/simd/int8_many.cpp"
 #include "hwy/foreach_target.h"
 // After foreach_target.h, which includes this file once for each target.
-#include "backends/cpu/simd/code_table-inl.h"
+#include "backends/cpu/simd/code_formats-inl.h"
 #include "backends/cpu/simd/int8_dot-inl.h"
 #include "backends/cpu/simd/int8_panel-inl.h"
 #include "hwy/highway.h"
@@ -262,7 +262,7 @@ struct ManyEntry {
   Int8Need need;
   void (*decode)(const std::byte*, std::size_t, std::size_t, std::size_t, std::byte*) = nullptr;
 };
-inline constexpr auto kManyTable = make_code_table<ManyEntry>([]<class F>() {
+inline constexpr auto kManyTable = make_table<ManyEntry>(CodeFormats(), []<class F>() {
   return ManyEntry{{32 / F::kRun, F::kMinRuns * 32 / F::kGroup, F::kOrder}, decode_rows<F>};
 });
 
