@@ -5,7 +5,7 @@
 
 #include "engine/model_state.h"
 #include "engine/session_steps.h"
-#include "shunt/engine.h"
+#include "support/engine_run.h"
 #include "support/models.h"
 #include "support/test_device.h"
 
@@ -60,14 +60,6 @@ class EngineFit : public ::testing::Test {
     return options;
   }
 
-  static SessionOptions session() {
-    SessionOptions options;
-    options.context = 32;
-    options.batch = 8;
-    options.cache_type = DType::kF32;
-    return options;
-  }
-
   struct Loaded {
     std::shared_ptr<const Model> model;
     std::unique_ptr<Session> session;
@@ -76,11 +68,11 @@ class EngineFit : public ::testing::Test {
                       std::optional<PlacementFile> placement = {}) {
     LoadOptions options;
     options.placement = std::move(placement);
-    options.session = session();
+    options.session = small_session();
     options.memory_margin = 0;
     Loaded loaded;
     SHUNT_ASSIGN(loaded.model, Model::load(file_.path(), devices, options));
-    SHUNT_ASSIGN(loaded.session, Session::create(loaded.model, session()));
+    SHUNT_ASSIGN(loaded.session, Session::create(loaded.model, small_session()));
     return loaded;
   }
 
@@ -127,7 +119,8 @@ TEST_F(EngineFit, WhateverMemoryIsRefusedALineOfThePlacementFileIsNamed) {
     const auto free = load({&device, cpu_});
     ASSERT_TRUE(free) << free.error().message();
     const auto state = free->model->state();
-    const auto step = state->build(session_steps(*complete(session(), state->info)).front(), {});
+    const auto step =
+        state->build(session_steps(*complete(small_session(), state->info)).front(), {});
     ASSERT_TRUE(step);
     const auto placed = state->place_step(step->graph, state->memory_of(*step), state->devices);
     ASSERT_TRUE(placed);

@@ -8,7 +8,7 @@
 #include <set>
 
 #include "graph/op.h"
-#include "shunt/engine.h"
+#include "support/engine_run.h"
 #include "support/models.h"
 #include "support/test_device.h"
 
@@ -36,54 +36,20 @@ class EngineTranscode : public ::testing::Test {
     options.tied = tied;
     return options;
   }
-  static SessionOptions session(std::int64_t context = 32) {
-    SessionOptions options;
-    options.context = context;
-    options.batch = 8;
-    options.cache_type = DType::kF32;
-    return options;
-  }
 
-  struct Computed {
-    std::shared_ptr<const Model> model;
-    std::vector<float> logits;
-    std::vector<std::int32_t> tokens;
-    Ledger ledger;
-  };
-  /// The logits of a prompt, and a greedy continuation. The session may be another one than the
-  /// loader left room for.
-  static Computed compute(const std::string& path, const std::vector<Device*>& devices,
-                          const LoadOptions& more = {}, std::int64_t context = 32) {
-    Computed computed;
+  /// The session may be another one than the loader left room for.
+  static EngineRun compute(const std::string& path, const std::vector<Device*>& devices,
+                           const LoadOptions& more = {}, std::int64_t context = 32) {
     LoadOptions options = more;
-    options.session = session();
+    options.session = small_session();
     options.memory_margin = 0;
-    const auto model = Model::load(path, devices, options);
-    EXPECT_TRUE(model) << model.error().message();
-    if (!model) return computed;
-    computed.model = *model;
-    auto session = Session::create(*model, EngineTranscode::session(context));
-    EXPECT_TRUE(session) << session.error().message();
-    if (!session) return computed;
-    const std::vector<std::int32_t> prompt = {1, 20, 30, 40, 50};
-    const auto logits = (*session)->append(prompt);
-    EXPECT_TRUE(logits) << logits.error().message();
-    if (!logits) return computed;
-    computed.logits.assign(logits->begin(), logits->end());
-    EXPECT_TRUE((*session)->truncate(0));
-    GenerateOptions generate_options;
-    generate_options.max_tokens = 8;
-    generate_options.ignore_end = true;
-    generate_options.sampling.temperature = 0;
-    const auto result = generate(**session, prompt, generate_options, {});
-    EXPECT_TRUE(result) << result.error().message();
-    if (result) computed.tokens = result->tokens;
-    computed.ledger = (*session)->ledger();
-    return computed;
+    auto run = run_engine(path, devices, options, context);
+    EXPECT_TRUE(run) << run.error().message();
+    return run ? std::move(*run) : EngineRun();
   }
 
   /// Logits of noise are of size 1. The CPU computes with activations in F32, see above.
-  static void expect_same(const Computed& a, const Computed& b, double tolerance = 0.05) {
+  static void expect_same(const EngineRun& a, const EngineRun& b, double tolerance = 0.05) {
     ASSERT_EQ(a.logits.size(), 300U);
     ASSERT_EQ(b.logits.size(), 300U);
     for (std::size_t i = 0; i < 300; ++i) ASSERT_NEAR(a.logits[i], b.logits[i], tolerance) << i;
@@ -103,13 +69,13 @@ TEST_F(EngineTranscode, TheTextIsThatOfTheCpu) {
                          Row{DType::kF16, DType::kF32}, Row{DType::kBF16, DType::kF32}}) {
     SCOPED_TRACE(fmt::format("{} as {}", to_string(row.from), to_string(row.to)));
     const SynthModel file(shape(row.from));
-    const Computed alone = compute(file.path(), {cpu_});
+    const EngineRun alone = compute(file.path(), {cpu_});
     for (const bool all : {true, false}) {
       TestDeviceConfig config;
       if (!all) config.ops = {"matmul", "add"};
       config.wants_types[row.from] = row.to;
       TestDevice test(config);
-      const Computed together = compute(file.path(), {&test, cpu_});
+      const EngineRun together = compute(file.path(), {&test, cpu_});
       expect_same(together, alone);
       ASSERT_NE(together.model, nullptr);
       EXPECT_EQ(together.model->transcoded().size(), all ? 23U : 22U);
@@ -125,7 +91,7 @@ TEST_F(EngineTranscode, NeverMeansThatTheCpuDoesIt) {
   LoadOptions options;
   options.transcode = Transcode::kNone;
   options.fallback.say = [&](std::string_view line) { said.emplace_back(line); };
-  const Computed together = compute(file.path(), {&test, cpu_}, options);
+  const EngineRun together = compute(file.path(), {&test, cpu_}, options);
   expect_same(together, compute(file.path(), {cpu_}), 0);
   EXPECT_EQ(test.computed(), 0U);
   ASSERT_EQ(said.size(), 1U);
@@ -137,8 +103,8 @@ TEST_F(EngineTranscode, LossyIsLossyButNotWrong) {
   TestDevice test({.ops = {"matmul"}, .wants_types = {{DType::kF32, DType::kQ8_0}}});
   LoadOptions options;
   options.transcode = Transcode::kLossy;
-  const Computed together = compute(file.path(), {&test, cpu_}, options);
-  const Computed alone = compute(file.path(), {cpu_});
+  const EngineRun together = compute(file.path(), {&test, cpu_}, options);
+  const EngineRun alone = compute(file.path(), {cpu_});
   ASSERT_EQ(together.logits.size(), alone.logits.size());
   double off = 0;
   double squares = 0;
@@ -157,7 +123,7 @@ TEST_F(EngineTranscode, TwoDevicesWithTypesOfTheirOwn) {
       {.name = "test0", .wants_types = {{DType::kQ4_0, DType::kF16}}, .memory = 250000});
   TestDevice second(
       {.name = "test1", .wants_types = {{DType::kQ4_0, DType::kQ8_0}}, .memory = 90000});
-  const Computed together = compute(file.path(), {&first, &second, cpu_});
+  const EngineRun together = compute(file.path(), {&first, &second, cpu_});
   expect_same(together, compute(file.path(), {cpu_}));
   std::set<std::pair<std::string, DType>> seen;
   for (const TranscodedWeight& weight : together.model->transcoded())
@@ -169,33 +135,33 @@ TEST_F(EngineTranscode, TwoDevicesWithTypesOfTheirOwn) {
 
 TEST_F(EngineTranscode, AnEmbeddingThatIsTheOutputToo) {
   const SynthModel file(shape(DType::kQ8_0, true));
-  const Computed alone = compute(file.path(), {cpu_});
-  const auto type_of_embedding = [](const Computed& computed) {
+  const EngineRun alone = compute(file.path(), {cpu_});
+  const auto type_of_embedding = [](const EngineRun& computed) {
     for (const TranscodedWeight& weight : computed.model->transcoded())
       if (weight.name == "token_embd.weight") return weight.to;
     return DType::kQ8_0;
   };
   TestDevice both({.wants_types = {{DType::kQ8_0, DType::kF16}}});
-  const Computed on_device = compute(file.path(), {&both, cpu_});
+  const EngineRun on_device = compute(file.path(), {&both, cpu_});
   expect_same(on_device, alone);
   EXPECT_EQ(type_of_embedding(on_device), DType::kF16);
   // The device can't pick rows: then the CPU keeps the weight as it is, and computes the logits.
   TestDevice one({.ops = {"matmul"}, .wants_types = {{DType::kQ8_0, DType::kF16}}});
-  const Computed on_cpu = compute(file.path(), {&one, cpu_});
+  const EngineRun on_cpu = compute(file.path(), {&one, cpu_});
   expect_same(on_cpu, alone);
   EXPECT_EQ(type_of_embedding(on_cpu), DType::kQ8_0);
   EXPECT_EQ(on_cpu.model->transcoded().size(), 21U);
   // The user wants the logits there: the weight goes along, and the CPU picks rows of F16.
   LoadOptions options;
   options.pins = {{"logits", "test0"}};
-  const Computed pinned = compute(file.path(), {&one, cpu_}, options);
+  const EngineRun pinned = compute(file.path(), {&one, cpu_}, options);
   expect_same(pinned, alone);
   EXPECT_EQ(type_of_embedding(pinned), DType::kF16);
 }
 
 TEST_F(EngineTranscode, ADeviceThatBreaksItsPromiseIsNoHarm) {
   const SynthModel file(shape(DType::kQ8_0));
-  const Computed alone = compute(file.path(), {cpu_});
+  const EngineRun alone = compute(file.path(), {cpu_});
   for (const int calls : {0, 30, 60, 200}) {  // until it says no to F16
     int count = 0;
     TestDeviceConfig config;
@@ -212,15 +178,15 @@ TEST_F(EngineTranscode, ADeviceThatBreaksItsPromiseIsNoHarm) {
 
 TEST_F(EngineTranscode, ADeviceOfAnySizeHelpsAsFarAsItCan) {
   const SynthModel file(shape(DType::kQ8_0));
-  const Computed alone = compute(file.path(), {cpu_});
+  const EngineRun alone = compute(file.path(), {cpu_});
   std::size_t most = 0;
   for (std::size_t memory = 0; memory <= 960000; memory += 80000) {
     SCOPED_TRACE(memory);
     TestDevice test({.wants_types = {{DType::kQ8_0, DType::kF16}}, .memory = memory});
-    Computed together = compute(file.path(), {&test, cpu_});
+    EngineRun together = compute(file.path(), {&test, cpu_});
     expect_same(together, alone);
     most = std::max(most, together.model->transcoded().size());
-    together.model.reset();
+    together = {};
     EXPECT_EQ(test.allocated(), 0U);
   }
   EXPECT_EQ(most, 23U);
@@ -230,20 +196,20 @@ TEST_F(EngineTranscode, AWeightThatASessionUsesFromTheCpuIsAsInTheFile) {
   const SynthModel file(shape(DType::kQ8_0));
   // A test device as the CPU has no mapped file: what is used from there is read again.
   TestDevice host({.name = "cpu1", .kind = DeviceKind::kCpu, .host_accessible = true});
-  const Computed alone = compute(file.path(), {cpu_});
+  const EngineRun alone = compute(file.path(), {cpu_});
   for (Device* cpu : {cpu_, static_cast<Device*>(&host)}) {
     TestDevice test({.wants_types = {{DType::kQ8_0, DType::kF16}}, .memory = 600000});
     // Four times the context the loader knew of: its cache drives weights out.
-    const Computed together = compute(file.path(), {&test, cpu}, {}, 512);
+    const EngineRun together = compute(file.path(), {&test, cpu}, {}, 512);
     expect_same(together, alone);
     EXPECT_GT(together.model->transcoded().size(), 0U);
-    EXPECT_TRUE(cpu == cpu_ || together.ledger.bytes("cpu1", Purpose::kWeights) > 0);
+    EXPECT_TRUE(cpu == cpu_ || together.session->ledger().bytes("cpu1", Purpose::kWeights) > 0);
   }
 }
 
 TEST_F(EngineTranscode, WhateverAllocationFailsTheTextIsTheSame) {
   const SynthModel file(shape(DType::kQ8_0));
-  const Computed alone = compute(file.path(), {cpu_});
+  const EngineRun alone = compute(file.path(), {cpu_});
   for (std::size_t n = 1; n <= 8; ++n) {
     SCOPED_TRACE(n);
     TestDevice test({.wants_types = {{DType::kQ8_0, DType::kF16}}});

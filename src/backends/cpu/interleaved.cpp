@@ -12,30 +12,45 @@ namespace {
 
 constexpr std::size_t kRows = kGroupRows;
 
-template <std::size_t N>
-using Fields = std::array<BlockField, N>;
+/// How the blocks of a type are interleaved, see BlockFields. Fields that have no bytes are none.
+struct TypeFields {
+  DType type = DType::kF32;
+  std::int64_t elements = 0;
+  std::array<BlockField, 5> fields = {};
+};
 
 // What a block is made of: see tensor/formats.
-constexpr Fields<1> kF32 = {{{0, 4, 4}}};
-constexpr Fields<1> kF16 = {{{0, 2, 2}}};
-constexpr Fields<1> kTwoBF16 = {{{0, 4, 4}}};
-constexpr Fields<2> kQ4_0 = {{{0, 2, 2}, {2, 16, 4}}};
-constexpr Fields<3> kQ4_1 = {{{0, 2, 2}, {2, 2, 2}, {4, 16, 4}}};
-constexpr Fields<3> kQ5_0 = {{{0, 2, 2}, {2, 4, 4}, {6, 16, 4}}};
-constexpr Fields<4> kQ5_1 = {{{0, 2, 2}, {2, 2, 2}, {4, 4, 4}, {8, 16, 4}}};
-constexpr Fields<2> kQ8_0 = {{{0, 2, 2}, {2, 32, 4}}};
-constexpr Fields<2> kMxfp4 = {{{0, 1, 1}, {1, 16, 4}}};
-constexpr Fields<4> kQ2_K = {{{0, 16, 4}, {16, 64, 4}, {80, 2, 2}, {82, 2, 2}}};
-constexpr Fields<4> kQ3_K = {{{0, 32, 4}, {32, 64, 4}, {96, 12, 4}, {108, 2, 2}}};
-constexpr Fields<4> kQ4_K = {{{0, 2, 2}, {2, 2, 2}, {4, 12, 4}, {16, 128, 4}}};
-constexpr Fields<5> kQ5_K = {{{0, 2, 2}, {2, 2, 2}, {4, 12, 4}, {16, 32, 4}, {48, 128, 4}}};
-constexpr Fields<4> kQ6_K = {{{0, 128, 4}, {128, 64, 4}, {192, 16, 4}, {208, 2, 2}}};
-constexpr Fields<4> kIq4Xs = {{{0, 2, 2}, {2, 2, 2}, {4, 4, 4}, {8, 128, 4}}};
+constexpr TypeFields kTable[] = {
+    {DType::kF32, 1, {{{0, 4, 4}}}},
+    {DType::kF16, 1, {{{0, 2, 2}}}},
+    {DType::kBF16, 2, {{{0, 4, 4}}}},
+    {DType::kQ4_0, 32, {{{0, 2, 2}, {2, 16, 4}}}},
+    {DType::kQ4_1, 32, {{{0, 2, 2}, {2, 2, 2}, {4, 16, 4}}}},
+    {DType::kQ5_0, 32, {{{0, 2, 2}, {2, 4, 4}, {6, 16, 4}}}},
+    {DType::kQ5_1, 32, {{{0, 2, 2}, {2, 2, 2}, {4, 4, 4}, {8, 16, 4}}}},
+    {DType::kQ8_0, 32, {{{0, 2, 2}, {2, 32, 4}}}},
+    {DType::kMXFP4, 32, {{{0, 1, 1}, {1, 16, 4}}}},
+    {DType::kIQ4_NL, 32, {{{0, 2, 2}, {2, 16, 4}}}},
+    {DType::kQ2_K, 256, {{{0, 16, 4}, {16, 64, 4}, {80, 2, 2}, {82, 2, 2}}}},
+    {DType::kQ3_K, 256, {{{0, 32, 4}, {32, 64, 4}, {96, 12, 4}, {108, 2, 2}}}},
+    {DType::kQ4_K, 256, {{{0, 2, 2}, {2, 2, 2}, {4, 12, 4}, {16, 128, 4}}}},
+    {DType::kQ5_K, 256, {{{0, 2, 2}, {2, 2, 2}, {4, 12, 4}, {16, 32, 4}, {48, 128, 4}}}},
+    {DType::kQ6_K, 256, {{{0, 128, 4}, {128, 64, 4}, {192, 16, 4}, {208, 2, 2}}}},
+    {DType::kIQ4_XS, 256, {{{0, 2, 2}, {2, 2, 2}, {4, 4, 4}, {8, 128, 4}}}},
+};
 
-template <std::size_t N>
-constexpr BlockFields of(std::int64_t elements, const Fields<N>& fields) {
-  return {elements, fields.back().offset + fields.back().bytes, fields};
-}
+/// The same by element type; empty entries for types that are not there.
+constexpr auto kByType = [] {
+  std::array<BlockFields, 64> by_type{};
+  for (const TypeFields& of : kTable) {
+    std::size_t count = 0;
+    while (count < of.fields.size() && of.fields[count].bytes > 0) ++count;
+    const std::span fields = std::span(of.fields).first(count);
+    by_type[static_cast<std::size_t>(of.type)] = {
+        of.elements, fields.back().offset + fields.back().bytes, fields};
+  }
+  return by_type;
+}();
 
 /// Words of one size of all blocks.
 template <std::size_t Word, class Copy>
@@ -78,41 +93,8 @@ void each_word(DType type, std::size_t k, const Copy& copy) {
 }  // namespace
 
 BlockFields block_fields(DType type) {
-  switch (type) {
-    case DType::kF32:
-      return of(1, kF32);
-    case DType::kF16:
-      return of(1, kF16);
-    case DType::kBF16:
-      return of(2, kTwoBF16);
-    case DType::kQ4_0:
-    case DType::kIQ4_NL:
-      return of(32, kQ4_0);
-    case DType::kQ4_1:
-      return of(32, kQ4_1);
-    case DType::kQ5_0:
-      return of(32, kQ5_0);
-    case DType::kQ5_1:
-      return of(32, kQ5_1);
-    case DType::kQ8_0:
-      return of(32, kQ8_0);
-    case DType::kMXFP4:
-      return of(32, kMxfp4);
-    case DType::kQ2_K:
-      return of(256, kQ2_K);
-    case DType::kQ3_K:
-      return of(256, kQ3_K);
-    case DType::kQ4_K:
-      return of(256, kQ4_K);
-    case DType::kQ5_K:
-      return of(256, kQ5_K);
-    case DType::kQ6_K:
-      return of(256, kQ6_K);
-    case DType::kIQ4_XS:
-      return of(256, kIq4Xs);
-    default:
-      return {};
-  }
+  const auto index = static_cast<std::size_t>(type);
+  return index < kByType.size() ? kByType[index] : BlockFields();
 }
 
 bool can_interleave(const Tensor& tensor) {

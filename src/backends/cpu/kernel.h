@@ -79,8 +79,7 @@ struct Call {
 /// A source in another form, made in shared scratch.
 struct Staging {
   std::size_t source = 0;
-  std::int64_t form = 0;  ///< the same number: the same bytes, whatever the node
-  bool lasting = false;   ///< all nodes that want it share one, however far apart
+  bool lasting = false;  ///< all nodes that want it share one, however far apart
   bool operator==(const Staging&) const = default;
 };
 
@@ -105,10 +104,10 @@ class CpuKernel : public Kernel {
   /// Bytes of each thread's own scratch, at the extents' maximum.
   virtual std::size_t worker_scratch(const NodeView&) const { return 0; }
   /// If phase 0 does nothing but make this in shared scratch, which later phases only read: nodes
-  /// of the same kernel and source that want the same form share what one of them made.
+  /// of the same kernel and source share what one of them made, if it is the same for them.
   virtual std::optional<Staging> staging(const NodeView&) const { return {}; }
-  /// Whether two such nodes really get the same bytes, if source and form don't say all.
-  virtual bool same_staging(const NodeView&, const NodeView&) const { return true; }
+  /// Whether two such nodes of the same source get the same bytes.
+  virtual bool same_staging(const NodeView&, const NodeView&) const { return false; }
   /// The source whose memory the result may take, if it has the same type, shape and strides; -1:
   /// none.
   virtual int in_place_source() const { return -1; }

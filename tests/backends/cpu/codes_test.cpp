@@ -8,7 +8,6 @@
 
 #include "backends/cpu/seen_weights.h"
 #include "backends/cpu/simd/int8.h"
-#include "backends/cpu/simd/level.h"
 
 namespace shunt::cpu::simd {
 namespace {
@@ -29,63 +28,30 @@ Floats few_products(const Weights& w, const Floats& x) {
 
 /// The same by panels; rows that are not there are zero.
 Floats panel_products(const Weights& w, const Floats& x) {
-  const Int8Need need = int8_need(w.type.dtype);
-  const std::int64_t columns = std::ssize(x) / w.k;
-  const std::int64_t group_bytes = w.k / kInt8Block * many_block_bytes(need);
-  Floats all(size(columns * kInt8Rows), 5.0F);
-  Aligned rounded(group_bytes);
-  Aligned panel(kInt8PanelBytes);
-  for (std::int64_t c = 0; c < columns; c += kManyColumns) {
-    const std::int64_t here = std::min(kManyColumns, columns - c);
-    quantize_many(x.data() + c * w.k, w.k, here, w.k, need, rounded.data());
-    for (std::int64_t first = 0; first < w.k; first += kInt8Depth) {
-      const std::int64_t depth = std::min(kInt8Depth, w.k - first);
-      decode_panel(w.type.dtype,
-                   w.bytes.data() + size(first / w.type.block_elements) * w.type.block_bytes,
-                   w.stride, w.rows, depth, panel.data());
-      multiply_panel(need, panel.data(), depth,
-                     rounded.data() + first / kInt8Block * many_block_bytes(need), here,
-                     all.data() + c * kInt8Rows, kInt8Rows, first > 0);
-    }
+  const auto decode = [&](std::int64_t first, std::int64_t depth, std::byte* panel) {
+    decode_panel(w.type.dtype,
+                 w.bytes.data() + size(first / w.type.block_elements) * w.type.block_bytes,
+                 w.stride, w.rows, depth, panel);
+  };
+  const Floats y = products_by_panels(int8_need(w.type.dtype), w.k, x, decode);
+  for (std::int64_t i = 0; i < std::ssize(y); ++i) {
+    if (i % kInt8Rows < w.rows) continue;
+    // Times what is not a number it is not one, either.
+    const float* column = x.data() + i / kInt8Rows * w.k;
+    const bool finite = std::all_of(column, column + w.k, [](float v) { return std::isfinite(v); });
+    EXPECT_TRUE(finite ? y[size(i)] == 0 : std::isnan(y[size(i)])) << y[size(i)];
   }
-  Floats y;
-  for (std::int64_t i = 0; i < std::ssize(all); ++i) {
-    if (i % kInt8Rows < w.rows) {
-      y.push_back(all[size(i)]);
-    } else {  // times what is not a number it is not one, either
-      const float* column = x.data() + i / kInt8Rows * w.k;
-      const bool finite =
-          std::all_of(column, column + w.k, [](float v) { return std::isfinite(v); });
-      EXPECT_TRUE(finite ? all[size(i)] == 0 : std::isnan(all[size(i)])) << all[size(i)];
-    }
-  }
-  return y;
+  return first_rows(y, w.rows);
 }
 
-class CpuCodes : public testing::TestWithParam<std::string> {
+class CpuCodes : public AtLevel {
  protected:
-  void SetUp() override { ASSERT_TRUE(limit_level(GetParam())); }
-  void TearDown() override { limit_level(""); }
-
-  static std::vector<const DTypeTrait*> types() {
-    std::vector<const DTypeTrait*> found;
-    for (const DTypeTrait& type : dtypes()) {
-      if (has_codes(type.dtype)) found.push_back(&type);
-    }
-    return found;
-  }
+  static std::vector<const DTypeTrait*> types() { return types_with(has_codes); }
   static bool fits(const DTypeTrait& type, std::int64_t k) { return k % type.block_elements == 0; }
 };
 
 TEST_P(CpuCodes, EveryQuantisedTypeThatIsStoredHasCodes) {
-  // One lane is called scalar, and so are the vectors of a machine unknown to Highway; and builds
-  // with sanitizers leave out sse4. There it is all of them or none.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  const bool must = GetParam() != "scalar" && GetParam() != "sse4";
-#else
-  const bool must = GetParam() != "scalar";
-#endif
-  const bool any = must || has_codes(DType::kQ8_0);
+  const bool any = must_have_products(GetParam()) || has_codes(DType::kQ8_0);
   for (const DTypeTrait& type : dtypes()) {
     const bool stored = type.encode != nullptr || type.encode_weighted != nullptr;
     EXPECT_EQ(has_codes(type.dtype), any && type.quantized && stored) << type.name;
@@ -143,8 +109,7 @@ TEST_P(CpuCodes, ColumnsOfStrangeNumbers) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Levels, CpuCodes, testing::ValuesIn(level_names()),
-                         [](const auto& test) { return test.param; });
+INSTANTIATE_TEST_SUITE_P(Levels, CpuCodes, testing::ValuesIn(level_names()), name_of_level);
 
 }  // namespace
 }  // namespace shunt::cpu::simd

@@ -18,14 +18,6 @@ namespace {
 constexpr float kUntouched = 77;
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
-Floats random_floats(std::int64_t n, unsigned seed) {
-  std::mt19937 random(seed);
-  std::normal_distribution<float> normal;
-  Floats values(size(n));
-  for (float& value : values) value = normal(random);
-  return values;
-}
-
 /// Rows of k elements, plain and in groups.
 struct Rows {
   DType dtype;
@@ -54,11 +46,8 @@ struct Rows {
   std::int64_t row_bytes() const { return k * static_cast<std::int64_t>(trait(dtype).block_bytes); }
 };
 
-class CpuFloatLanes : public testing::TestWithParam<std::string> {
+class CpuFloatLanes : public AtLevel {
  protected:
-  void SetUp() override { ASSERT_TRUE(limit_level(GetParam())); }
-  void TearDown() override { limit_level(""); }
-
   static std::vector<DType> types() {
     std::vector<DType> found;
     for (const DTypeTrait& type : dtypes()) {
@@ -224,8 +213,7 @@ TEST_P(CpuFloatLanes, PanelsAreThoseOfPlainRows) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Levels, CpuFloatLanes, testing::ValuesIn(level_names()),
-                         [](const auto& test) { return test.param; });
+INSTANTIATE_TEST_SUITE_P(Levels, CpuFloatLanes, testing::ValuesIn(level_names()), name_of_level);
 
 }  // namespace
 }  // namespace shunt::cpu::simd

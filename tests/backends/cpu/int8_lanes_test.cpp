@@ -44,8 +44,8 @@ Floats lane_products(const Weights& w, const Floats& x) {
   Floats y(size(columns * w.rows), 5.0F);
   for (std::int64_t c = 0; c < columns; c += most_lane_columns()) {
     const std::int64_t here = std::min(most_lane_columns(), columns - c);
-    Aligned rounded(w.k / kInt8Block * lane_block_bytes(need, here));
-    quantize_lanes(x.data() + c * w.k, w.k, here, here, w.k, need, rounded.data());
+    Aligned rounded(w.k / kInt8Block * column_block_bytes(need, here));
+    quantize_columns(x.data() + c * w.k, w.k, here, here, w.k, need, rounded.data());
     multiply_lanes(w.type.dtype, groups.bytes.data(), w.rows, rounded.data(), here, w.k,
                    y.data() + c * w.rows, w.rows);
   }
@@ -55,55 +55,22 @@ Floats lane_products(const Weights& w, const Floats& x) {
 /// By panels.
 Floats lane_panel_products(const Weights& w, const Floats& x) {
   Groups groups(w);
-  const Int8Need need = lanes_need(w.type.dtype);
-  const std::int64_t block_bytes = lane_block_bytes(need, kManyColumns);
-  const std::int64_t columns = std::ssize(x) / w.k;
-  Floats all(size(columns * kInt8Rows), 5.0F);
-  Aligned rounded(w.k / kInt8Block * block_bytes);
-  Aligned panel(kInt8PanelBytes);
-  std::fill_n(panel.data(), kInt8PanelBytes, std::byte{0});  // for rows of a group that isn't there
-  for (std::int64_t c = 0; c < columns; c += kManyColumns) {
-    const std::int64_t here = std::min(kManyColumns, columns - c);
-    quantize_lanes(x.data() + c * w.k, w.k, here, kManyColumns, w.k, need, rounded.data());
-    for (std::int64_t first = 0; first < w.k; first += kInt8Depth) {
-      const std::int64_t depth = std::min(kInt8Depth, w.k - first);
-      decode_lanes(w.type.dtype,
-                   groups.bytes.data() + kGroupRows * interleaved_row_bytes(w.type.dtype, first),
-                   groups.group_bytes, Groups::groups_of(w), depth, panel.data());
-      multiply_panel(need, panel.data(), depth, rounded.data() + first / kInt8Block * block_bytes,
-                     here, all.data() + c * kInt8Rows, kInt8Rows, first > 0);
-    }
-  }
-  Floats y;
-  for (std::int64_t i = 0; i < std::ssize(all); ++i) {
-    if (i % kInt8Rows < w.rows) y.push_back(all[size(i)]);
-  }
-  return y;
+  const auto decode = [&](std::int64_t first, std::int64_t depth, std::byte* panel) {
+    decode_lanes(w.type.dtype,
+                 groups.bytes.data() + kGroupRows * interleaved_row_bytes(w.type.dtype, first),
+                 groups.group_bytes, Groups::groups_of(w), depth, panel);
+  };
+  return first_rows(products_by_panels(lanes_need(w.type.dtype), w.k, x, decode), w.rows);
 }
 
-class CpuInt8Lanes : public testing::TestWithParam<std::string> {
+class CpuInt8Lanes : public AtLevel {
  protected:
-  void SetUp() override { ASSERT_TRUE(limit_level(GetParam())); }
-  void TearDown() override { limit_level(""); }
-
-  static std::vector<const DTypeTrait*> types() {
-    std::vector<const DTypeTrait*> found;
-    for (const DTypeTrait& type : dtypes()) {
-      if (has_lanes(type.dtype)) found.push_back(&type);
-    }
-    return found;
-  }
+  static std::vector<const DTypeTrait*> types() { return types_with(has_lanes); }
   static bool fits(const DTypeTrait& type, std::int64_t k) { return k % type.block_elements == 0; }
 };
 
 TEST_P(CpuInt8Lanes, AreThereForEveryQuantisedTypeThatCanBeInterleaved) {
-  // As of plain weights: codes_test.cpp says where there are none.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  const bool must = GetParam() != "scalar" && GetParam() != "sse4";
-#else
-  const bool must = GetParam() != "scalar";
-#endif
-  const bool any = must || has_lanes(DType::kQ8_0);
+  const bool any = must_have_products(GetParam()) || has_lanes(DType::kQ8_0);
   for (const DTypeTrait& type : dtypes()) {
     const bool fields = !block_fields(type.dtype).fields.empty();
     EXPECT_EQ(has_lanes(type.dtype), any && type.quantized && fields) << type.name;
@@ -176,20 +143,12 @@ TEST_P(CpuInt8Lanes, ColumnsOfStrangeNumbers) {
   }
 }
 
-Floats random_floats(std::int64_t n) {
-  std::mt19937 random(3);
-  std::normal_distribution<float> normal;
-  Floats values(size(n));
-  for (float& value : values) value = normal(random);
-  return values;
-}
-
 TEST_P(CpuInt8Lanes, AProductIsTheSameWhateverColumnsAreTakenWithIt) {
   constexpr std::int64_t kLength = 512;
   for (const DTypeTrait* type : types()) {
     const Weights w(*type, 16, kLength);
     const std::int64_t most = most_lane_columns();
-    const Floats x = random_floats(most * kLength);
+    const Floats x = random_floats(most * kLength, 3);
     const Floats together = lane_products(w, x);
     for (std::int64_t c = 0; c < most; ++c) {
       const Floats alone =
@@ -197,21 +156,6 @@ TEST_P(CpuInt8Lanes, AProductIsTheSameWhateverColumnsAreTakenWithIt) {
       EXPECT_TRUE(std::equal(alone.begin(), alone.end(), together.begin() + c * w.rows))
           << type->name << ", column " << c;
     }
-  }
-}
-
-TEST_P(CpuInt8Lanes, ColumnsForPanelsAreRoundedAsThoseOfPlainWeights) {
-  constexpr std::int64_t kLength = 96;
-  const Floats x = random_floats(kManyColumns * kLength);
-  for (const DTypeTrait* type : types()) {
-    const Int8Need need = lanes_need(type->dtype);
-    ASSERT_EQ(lane_block_bytes(need, kManyColumns), many_block_bytes(need)) << type->name;
-    const std::int64_t bytes = kLength / kInt8Block * many_block_bytes(need);
-    Aligned lanes(bytes);
-    Aligned many(bytes);
-    quantize_lanes(x.data(), kLength, kManyColumns, kManyColumns, kLength, need, lanes.data());
-    quantize_many(x.data(), kLength, kManyColumns, kLength, need, many.data());
-    EXPECT_EQ(std::memcmp(lanes.data(), many.data(), size(bytes)), 0) << type->name;
   }
 }
 
@@ -224,8 +168,8 @@ TEST_P(CpuInt8Lanes, WriteNothingElse) {
     const Int8Need need = lanes_need(type->dtype);
     const std::int64_t columns = most_lane_columns();
     const Floats x(size(columns * w.k), 1.0F);
-    Aligned rounded(w.k / kInt8Block * lane_block_bytes(need, columns));
-    quantize_lanes(x.data(), w.k, columns, columns, w.k, need, rounded.data());
+    Aligned rounded(w.k / kInt8Block * column_block_bytes(need, columns));
+    quantize_columns(x.data(), w.k, columns, columns, w.k, need, rounded.data());
     const std::int64_t stride = w.rows + 3;
     Floats y(size(columns * stride), kUntouched);
     multiply_lanes(type->dtype, groups.bytes.data(), w.rows, rounded.data(), columns, w.k, y.data(),
@@ -236,8 +180,7 @@ TEST_P(CpuInt8Lanes, WriteNothingElse) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Levels, CpuInt8Lanes, testing::ValuesIn(level_names()),
-                         [](const auto& test) { return test.param; });
+INSTANTIATE_TEST_SUITE_P(Levels, CpuInt8Lanes, testing::ValuesIn(level_names()), name_of_level);
 
 }  // namespace
 }  // namespace shunt::cpu::simd

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "backends/cpu/every_level.h"
 #include "backends/cpu/interleaved.h"
 #include "backends/cpu/interleaved_memory.h"
 #include "backends/cpu/simd/level.h"
@@ -387,14 +388,8 @@ TEST_P(CpuInterleavedWeights, AreWhatIsAskedForAndComputeRight) {
   expect_alike(got[0], product.run(cpu(), {}, {9})[0], DType::kQ4_K, ", as asked");
 }
 
-std::vector<std::string> level_names() {
-  std::vector<std::string> names;
-  for (std::string_view name : cpu::simd::levels()) names.emplace_back(name);
-  return names;
-}
-
-INSTANTIATE_TEST_SUITE_P(Levels, CpuInterleavedWeights, testing::ValuesIn(level_names()),
-                         [](const auto& test) { return test.param; });
+INSTANTIATE_TEST_SUITE_P(Levels, CpuInterleavedWeights, testing::ValuesIn(cpu::simd::level_names()),
+                         cpu::simd::name_of_level);
 
 // ---- what can't be read
 

@@ -10,10 +10,10 @@
 #include <map>
 #include <set>
 
+#include "backends/cpu/every_level.h"
 #include "backends/cpu/peak_memory.h"
 #include "backends/cpu/peak_meter.h"
 #include "backends/cpu/pinned_threads.h"
-#include "backends/cpu/simd/level.h"
 #include "backends/cpu/simd/peak_loops.h"
 #include "shunt/registry.h"
 
@@ -22,11 +22,7 @@ namespace {
 
 constexpr std::array kArithmetic = {Peak::kInt8, Peak::kBf16, Peak::kF32};
 
-class CpuPeakLoops : public testing::TestWithParam<std::string> {
- protected:
-  void SetUp() override { ASSERT_TRUE(limit_level(GetParam())); }
-  void TearDown() override { limit_level(""); }
-};
+class CpuPeakLoops : public AtLevel {};
 
 TEST_P(CpuPeakLoops, UseNothingAboveTheLevel) {
   const std::map<std::string, std::set<std::string_view>> may_use = {
@@ -75,12 +71,7 @@ TEST_P(CpuPeakLoops, ReadNothingBehindTheMemory) {
   ::munmap(memory, size + page);
 }
 
-std::vector<std::string> all_levels() {
-  const auto names = levels();
-  return {names.begin(), names.end()};
-}
-INSTANTIATE_TEST_SUITE_P(, CpuPeakLoops, testing::ValuesIn(all_levels()),
-                         [](const auto& test) { return test.param; });
+INSTANTIATE_TEST_SUITE_P(, CpuPeakLoops, testing::ValuesIn(level_names()), name_of_level);
 
 }  // namespace
 }  // namespace shunt::cpu::simd

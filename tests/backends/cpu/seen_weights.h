@@ -16,14 +16,22 @@
 #include <utility>
 #include <vector>
 
+#include "backends/cpu/every_level.h"
 #include "backends/cpu/simd/int8_lanes.h"
-#include "backends/cpu/simd/level.h"
 
 namespace shunt::cpu::simd {
 
 using Floats = std::vector<float>;
 inline std::size_t size(std::int64_t n) {
   return static_cast<std::size_t>(n);
+}
+
+inline Floats random_floats(std::int64_t n, unsigned seed) {
+  std::mt19937 random(seed);
+  std::normal_distribution<float> normal;
+  Floats values(size(n));
+  for (float& value : values) value = normal(random);
+  return values;
 }
 
 /// As much as products need, to the byte, so that a sanitizer sees what is read beyond.
@@ -40,6 +48,24 @@ class Aligned {
   };
   std::unique_ptr<std::byte, Free> data_;
 };
+
+/// The types that have products of bytes of a kind.
+inline std::vector<const DTypeTrait*> types_with(bool (*products)(DType)) {
+  std::vector<const DTypeTrait*> found;
+  for (const DTypeTrait& type : dtypes()) {
+    if (products(type.dtype)) found.push_back(&type);
+  }
+  return found;
+}
+/// Whether all types that can have such products do at a level: else it is all or none. One lane is
+/// called scalar, and so are the vectors of a machine unknown to Highway; and builds with
+/// sanitizers leave out sse4.
+inline bool must_have_products(const std::string& level) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  if (level == "sse4") return false;
+#endif
+  return level != "scalar";
+}
 
 /// Whether 127 times each weight of a block is a number, with room for the units of codes.
 inline bool is_usable(const DTypeTrait& type, const std::byte* block) {
@@ -103,6 +129,38 @@ struct Weights {
 /// Of rows with columns that lie one after the other, y[c * rows + r].
 using Products = Floats (*)(const Weights&, const Floats&);
 
+/// Rows of a panel with columns that lie one after the other, y[c * kInt8Rows + r]. decode(first,
+/// depth, panel) makes the panel of `depth` elements from `first` on; what it leaves out is not a
+/// number.
+template <class Decode>
+Floats products_by_panels(Int8Need need, std::int64_t k, const Floats& x, const Decode& decode) {
+  const std::int64_t columns = std::ssize(x) / k;
+  const std::int64_t block_bytes = column_block_bytes(need, kManyColumns);
+  Floats y(size(columns * kInt8Rows), 5.0F);
+  Aligned rounded(k / kInt8Block * block_bytes);
+  Aligned panel(kInt8PanelBytes);
+  std::fill_n(panel.data(), kInt8PanelBytes, std::byte{0xff});
+  for (std::int64_t c = 0; c < columns; c += kManyColumns) {
+    const std::int64_t here = std::min(kManyColumns, columns - c);
+    quantize_columns(x.data() + c * k, k, here, kManyColumns, k, need, rounded.data());
+    for (std::int64_t first = 0; first < k; first += kInt8Depth) {
+      const std::int64_t depth = std::min(kInt8Depth, k - first);
+      decode(first, depth, panel.data());
+      multiply_panel(need, panel.data(), depth, rounded.data() + first / kInt8Block * block_bytes,
+                     here, y.data() + c * kInt8Rows, kInt8Rows, first > 0);
+    }
+  }
+  return y;
+}
+/// Those of the first `rows` rows.
+inline Floats first_rows(const Floats& y, std::int64_t rows) {
+  Floats first;
+  for (std::int64_t i = 0; i < std::ssize(y); ++i) {
+    if (i % kInt8Rows < rows) first.push_back(y[size(i)]);
+  }
+  return first;
+}
+
 /// Columns with a 127 at `element`, `element` + 1, ... each.
 inline void expect_weights(const Weights& w, std::int64_t element, std::int64_t columns,
                            Products products) {
@@ -148,12 +206,6 @@ inline void expect_strange_numbers(const Weights& w, Products products) {
       EXPECT_NEAR(got, exact, rounding + 3 * w.tolerance(r, element) * step + digits) << where;
     }
   }
-}
-
-inline std::vector<std::string> level_names() {
-  std::vector<std::string> names;
-  for (std::string_view name : levels()) names.emplace_back(name);
-  return names;
 }
 
 }  // namespace shunt::cpu::simd

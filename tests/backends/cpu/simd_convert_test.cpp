@@ -10,16 +10,12 @@
 #include <string>
 #include <vector>
 
-#include "backends/cpu/simd/level.h"
+#include "backends/cpu/every_level.h"
 
 namespace shunt::cpu::simd {
 namespace {
 
-class CpuSimdConvert : public testing::TestWithParam<std::string> {
- protected:
-  void SetUp() override { ASSERT_TRUE(limit_level(GetParam())); }
-  void TearDown() override { limit_level(""); }
-};
+class CpuSimdConvert : public AtLevel {};
 
 void expect_same(const std::vector<float>& got, const std::vector<float>& want,
                  std::string_view what) {
@@ -95,14 +91,7 @@ TEST_P(CpuSimdConvert, EncodesAsTheTraitDoes) {
   }
 }
 
-std::vector<std::string> level_names() {
-  std::vector<std::string> names;
-  for (std::string_view name : levels()) names.emplace_back(name);
-  return names;
-}
-
-INSTANTIATE_TEST_SUITE_P(Levels, CpuSimdConvert, testing::ValuesIn(level_names()),
-                         [](const auto& test) { return test.param; });
+INSTANTIATE_TEST_SUITE_P(Levels, CpuSimdConvert, testing::ValuesIn(level_names()), name_of_level);
 
 }  // namespace
 }  // namespace shunt::cpu::simd

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "backends/cpu/simd/level.h"
+#include "backends/cpu/every_level.h"
 #include "base/aligned_bytes.h"
 
 namespace shunt::cpu::simd {
@@ -76,11 +76,7 @@ Floats multiply(const Weights& w, const Floats& x, std::int64_t x_stride, std::i
   return before;
 }
 
-class CpuSimdFloatMany : public testing::TestWithParam<std::string> {
- protected:
-  void SetUp() override { ASSERT_TRUE(limit_level(GetParam())); }
-  void TearDown() override { limit_level(""); }
-};
+class CpuSimdFloatMany : public AtLevel {};
 
 constexpr DType kTypes[] = {DType::kF32, DType::kF16, DType::kBF16};
 
@@ -189,14 +185,7 @@ TEST_P(CpuSimdFloatMany, RoundsNothingForF32AndF16) {
   EXPECT_EQ(float_word(DType::kF16), FloatWord::kF32);
 }
 
-std::vector<std::string> level_names() {
-  std::vector<std::string> names;
-  for (std::string_view name : levels()) names.emplace_back(name);
-  return names;
-}
-
-INSTANTIATE_TEST_SUITE_P(Levels, CpuSimdFloatMany, testing::ValuesIn(level_names()),
-                         [](const auto& test) { return test.param; });
+INSTANTIATE_TEST_SUITE_P(Levels, CpuSimdFloatMany, testing::ValuesIn(level_names()), name_of_level);
 
 }  // namespace
 }  // namespace shunt::cpu::simd

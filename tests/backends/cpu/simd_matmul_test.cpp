@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "backends/cpu/simd/level.h"
+#include "backends/cpu/every_level.h"
 
 namespace shunt::cpu::simd {
 namespace {
@@ -43,11 +43,7 @@ void expect_close(float got, const Sum& sum) {
   EXPECT_NEAR(got, sum.value, 2e-6 * sum.magnitude + 1e-30);
 }
 
-class CpuSimdMatmul : public testing::TestWithParam<std::string> {
- protected:
-  void SetUp() override { ASSERT_TRUE(limit_level(GetParam())); }
-  void TearDown() override { limit_level(""); }
-};
+class CpuSimdMatmul : public AtLevel {};
 
 /// Rows of a type, the gap between them filled with what would show in a sum.
 struct Weights {
@@ -160,14 +156,7 @@ TEST_P(CpuSimdMatmul, AProductIsTheSameWhateverColumnsAreTakenWithIt) {
   EXPECT_EQ(together, alone);
 }
 
-std::vector<std::string> level_names() {
-  std::vector<std::string> names;
-  for (std::string_view name : levels()) names.emplace_back(name);
-  return names;
-}
-
-INSTANTIATE_TEST_SUITE_P(Levels, CpuSimdMatmul, testing::ValuesIn(level_names()),
-                         [](const auto& test) { return test.param; });
+INSTANTIATE_TEST_SUITE_P(Levels, CpuSimdMatmul, testing::ValuesIn(level_names()), name_of_level);
 
 }  // namespace
 }  // namespace shunt::cpu::simd

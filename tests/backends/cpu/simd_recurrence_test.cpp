@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "backends/cpu/simd/level.h"
+#include "backends/cpu/every_level.h"
 #include "backends/cpu/simd/training.h"
 
 namespace shunt::cpu::simd {
@@ -29,11 +29,8 @@ Row random_row(int n, float low = -2, float high = 2) {
   return row;
 }
 
-class CpuSimdRecurrence : public testing::TestWithParam<std::string> {
+class CpuSimdRecurrence : public AtLevel {
  protected:
-  void SetUp() override { ASSERT_TRUE(limit_level(GetParam())); }
-  void TearDown() override { limit_level(""); }
-
   /// Row y against formula(i), for each of its elements.
   template <class F>
   static void expect_row(const Row& y, F formula) {
@@ -135,13 +132,8 @@ TEST_P(CpuSimdRecurrence, StepsAsAdamDoes) {
   }
 }
 
-std::vector<std::string> level_names() {
-  const auto names = levels();
-  return {names.begin(), names.end()};
-}
-
 INSTANTIATE_TEST_SUITE_P(Levels, CpuSimdRecurrence, testing::ValuesIn(level_names()),
-                         [](const auto& test) { return test.param; });
+                         name_of_level);
 
 }  // namespace
 }  // namespace shunt::cpu::simd

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "backends/cpu/every_level.h"
 #include "backends/cpu/simd/gated.h"
 #include "backends/cpu/simd/level.h"
 
@@ -43,11 +44,8 @@ double ulps(float got, double exact) {
   return std::fabs(got - exact) / unit;
 }
 
-class CpuSimdVector : public testing::TestWithParam<std::string> {
+class CpuSimdVector : public AtLevel {
  protected:
-  void SetUp() override { ASSERT_TRUE(limit_level(GetParam())); }
-  void TearDown() override { limit_level(""); }
-
   /// f(rows, y, n) against formula(elements) for every length, into a row of its own and in place.
   template <class F, class G>
   void check_map(int sources, double max_ulps, F f, G formula) {
@@ -318,14 +316,7 @@ TEST_P(CpuSimdVector, TurnsPairs) {
   }
 }
 
-std::vector<std::string> level_names() {
-  std::vector<std::string> names;
-  for (std::string_view name : levels()) names.emplace_back(name);
-  return names;
-}
-
-INSTANTIATE_TEST_SUITE_P(Levels, CpuSimdVector, testing::ValuesIn(level_names()),
-                         [](const auto& test) { return test.param; });
+INSTANTIATE_TEST_SUITE_P(Levels, CpuSimdVector, testing::ValuesIn(level_names()), name_of_level);
 
 TEST(CpuSimdLevel, IsTheBestUnlessLimited) {
   const std::vector<std::string> names = level_names();

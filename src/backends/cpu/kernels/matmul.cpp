@@ -58,6 +58,20 @@ struct WeightForm {
   }
 };
 
+/// What phase 0 makes of x for a weight: nodes that want the same of one x share it.
+struct ColumnForm {
+  /// Interleaved ones call more columns few; those lie otherwise, or there is nothing of them.
+  bool lanes = false;
+  std::optional<simd::FloatWord> packed = {};  ///< none: they are rounded
+  simd::Int8Need rounded = {};
+  bool operator==(const ColumnForm&) const = default;
+
+  static ColumnForm of(const WeightForm& w) {
+    if (w.as_floats()) return {.lanes = w.lanes, .packed = simd::float_word(w.dtype)};
+    return {.lanes = w.lanes, .rounded = need_of(w.dtype, w.lanes)};
+  }
+};
+
 RoundedColumns rounded_columns(const Call& call) {
   return RoundedColumns::of(call.sources[1].sizes, call.sources[0].dtype,
                             call.sources[0].has_lanes);
@@ -271,16 +285,10 @@ class Matmul final : public AnyCaseKernel {
 
   std::optional<Staging> staging(const NodeView& node) const override {
     if (scratch(node) == 0) return {};
-    const WeightForm w = WeightForm::of(node);
-    if (w.as_floats()) {
-      // Interleaved ones call more columns few: then there is nothing in scratch for others.
-      return Staging{1,
-                     (w.lanes ? 192 : 128) + static_cast<std::int64_t>(simd::float_word(w.dtype))};
-    }
-    const simd::Int8Need need = w.lanes ? simd::lanes_need(w.dtype) : simd::int8_need(w.dtype);
-    const std::int64_t number =
-        (static_cast<std::int64_t>(need.order) * 4 + need.scales) * 4 + need.mins;  // below 64
-    return Staging{1, (w.lanes ? 64 : 0) + number};
+    return Staging{.source = 1};
+  }
+  bool same_staging(const NodeView& a, const NodeView& b) const override {
+    return ColumnForm::of(WeightForm::of(a)) == ColumnForm::of(WeightForm::of(b));
   }
   std::size_t scratch(const NodeView& node) const override {
     const WeightForm w = WeightForm::of(node);

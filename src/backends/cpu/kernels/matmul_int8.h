@@ -13,6 +13,11 @@ namespace shunt::cpu {
 /// With more columns than this, groups of interleaved rows are decoded once for all of them.
 inline constexpr std::int64_t kFewLaneColumns = 64;
 
+/// What weights of a type need of rounded columns.
+inline simd::Int8Need need_of(DType w, bool interleaved) {
+  return interleaved ? simd::lanes_need(w) : simd::int8_need(w);
+}
+
 /// Where rounded columns of x [k, n, ...] lie in scratch: of interleaved weights in groups, of
 /// plain ones one after the other where they are few, else in groups, too.
 struct RoundedColumns {
@@ -23,8 +28,7 @@ struct RoundedColumns {
   bool lanes = false;  ///< weights are interleaved
 
   static RoundedColumns of(const Sizes& x, DType w, bool interleaved) {
-    return {x[0], x[1], x[2] * x[3], interleaved ? simd::lanes_need(w) : simd::int8_need(w),
-            interleaved};
+    return {x[0], x[1], x[2] * x[3], need_of(w, interleaved), interleaved};
   }
   std::int64_t few_columns() const { return lanes ? kFewLaneColumns : simd::few_columns(need); }
   bool few() const { return n <= few_columns(); }
@@ -41,7 +45,7 @@ struct RoundedColumns {
   /// Of the group that starts at `first`, for each block of k: few columns are multiplied with no
   /// room between them, where one is missing in the last group.
   std::int64_t block_bytes(std::int64_t first) const {
-    return simd::lane_block_bytes(need, few() ? count(first) : together());
+    return simd::column_block_bytes(need, few() ? count(first) : together());
   }
   std::int64_t group_bytes() const {
     if (few() && !lanes) return simd::few_bytes(k);
@@ -96,9 +100,9 @@ inline void round_columns(const TensorArg& x, const RoundedColumns& to, std::int
         read_f32(x, column(first_column + c), first, depth, room + c * simd::kInt8Depth);
       }
     }
-    simd::quantize_lanes(values, stride, count, to.few() ? count : to.together(), depth, to.need,
-                         scratch + number * to.group_bytes() +
-                             first / simd::kInt8Block * to.block_bytes(first_column));
+    simd::quantize_columns(values, stride, count, to.few() ? count : to.together(), depth, to.need,
+                           scratch + number * to.group_bytes() +
+                               first / simd::kInt8Block * to.block_bytes(first_column));
   }
 }
 

@@ -97,6 +97,7 @@ struct Blocks : Format<128, 4 * BlockBytes, Order, 32, MinRun> {
 };
 
 struct Q8_0 : Blocks<34, CodeOrder::kNatural> {
+  static constexpr DType kType = DType::kQ8_0;
   HWY_INLINE explicit Q8_0(const std::byte* from) : Blocks(from) {}
   HWY_INLINE V8 codes(std::size_t v) const {
     const std::byte* block = at + v * kBytes / 32 * kBlockBytes + 2;
@@ -107,6 +108,7 @@ struct Q8_0 : Blocks<34, CodeOrder::kNatural> {
 
 /// With the nibbles at the top of bytes: 16 * (q - 8) + 128.
 struct Q4_0 : Blocks<18, CodeOrder::kHalves> {
+  static constexpr DType kType = DType::kQ4_0;
   HWY_INLINE explicit Q4_0(const std::byte* from) : Blocks(from) {}
   static constexpr float kUnit = 1.0F / 16;
   HWY_INLINE V8 codes(std::size_t v) const {
@@ -125,11 +127,13 @@ struct BlocksWithMins : Blocks<BlockBytes, CodeOrder::kHalves, 32> {
 };
 
 struct Q4_1 : BlocksWithMins<20> {
+  static constexpr DType kType = DType::kQ4_1;
   HWY_INLINE explicit Q4_1(const std::byte* from) : BlocksWithMins(from) {}
   HWY_INLINE V8 codes(std::size_t v) const { return this->nibbles(v, 4); }
 };
 
 struct Q5_0 : Blocks<22, CodeOrder::kHalves> {
+  static constexpr DType kType = DType::kQ5_0;
   HWY_INLINE explicit Q5_0(const std::byte* from) : Blocks(from) {}
   HWY_INLINE V8 codes(std::size_t v) const {
     // q - 16 + 128: 112 without the fifth bit, 128 with it.
@@ -138,6 +142,7 @@ struct Q5_0 : Blocks<22, CodeOrder::kHalves> {
 };
 
 struct Q5_1 : BlocksWithMins<24> {
+  static constexpr DType kType = DType::kQ5_1;
   HWY_INLINE explicit Q5_1(const std::byte* from) : BlocksWithMins(from) {}
   HWY_INLINE V8 codes(std::size_t v) const {
     return hn::Or(this->nibbles(v, 8), hn::IfThenElseZero(this->bits(v, 4), all(16)));
@@ -149,6 +154,7 @@ HWY_ALIGN inline constexpr std::uint8_t kIq4Codes[16] = {1,   24,  45,  63,  79,
                                                          129, 141, 153, 166, 181, 197, 217, 241};
 
 struct IQ4_NL : Blocks<18, CodeOrder::kHalves> {
+  static constexpr DType kType = DType::kIQ4_NL;
   HWY_INLINE explicit IQ4_NL(const std::byte* from) : Blocks(from) {}
   HWY_INLINE V8 codes(std::size_t v) const { return look_up(kIq4Codes, nibbles(v, 2)); }
 };
@@ -158,6 +164,7 @@ HWY_ALIGN inline constexpr std::uint8_t kE2M1Codes[16] = {128, 129, 130, 131, 13
                                                           128, 127, 126, 125, 124, 122, 120, 116};
 
 struct MXFP4 : Blocks<17, CodeOrder::kHalves> {
+  static constexpr DType kType = DType::kMXFP4;
   HWY_INLINE explicit MXFP4(const std::byte* from) : Blocks(from) {}
   /// 2^(e - 128); not-a-number for 255.
   HWY_INLINE float half_power(std::size_t block) const {
@@ -215,12 +222,14 @@ struct SixBitBlock : SuperBlock<Bytes, CodeOrder::kPairs, 32, 32> {
 };
 
 struct Q4_K : SixBitBlock<144> {
+  static constexpr DType kType = DType::kQ4_K;
   const std::byte* at;
   HWY_INLINE explicit Q4_K(const std::byte* from) : SixBitBlock(from), at(from + 16) {}
   HWY_INLINE V8 codes(std::size_t v) const { return this->nibbles(at, v); }
 };
 
 struct Q5_K : SixBitBlock<176> {
+  static constexpr DType kType = DType::kQ5_K;
   const std::byte* at;
   HWY_INLINE explicit Q5_K(const std::byte* from) : SixBitBlock(from), at(from + 16) {}
   HWY_INLINE V8 codes(std::size_t v) const {
@@ -238,6 +247,7 @@ struct Q5_K : SixBitBlock<176> {
 
 /// 4 * (q - 32) + 128.
 struct Q6_K : SuperBlock<210, CodeOrder::kNatural, 16> {
+  static constexpr DType kType = DType::kQ6_K;
   static constexpr float kUnit = 1.0F / 4;
   const std::byte* at;
   HWY_INLINE explicit Q6_K(const std::byte* from)
@@ -294,6 +304,7 @@ HWY_INLINE V8 spread_numbers(V8 numbers, std::size_t v) {
 
 /// The product of a part's scale and its 2-bit numbers, at most 45, so that 256 elements share d.
 struct Q2_K : Format<256, 84, CodeOrder::kQuarters, 32, 16> {
+  static constexpr DType kType = DType::kQ2_K;
   const std::byte* at;
   float d;
   V8 pairs;  // a scale in the lower half, a minimum in the upper
@@ -321,6 +332,7 @@ struct Q2_K : Format<256, 84, CodeOrder::kQuarters, 32, 16> {
 
 /// (32 - s) * (q - 4) + 128, from 4 to 252, so that 256 elements share -d.
 struct Q3_K : Format<256, 110, CodeOrder::kQuarters, 32> {
+  static constexpr DType kType = DType::kQ3_K;
   const std::byte* at;
   float d;
   V8 factors;  // 32 - s, again in each 16 bytes
@@ -360,6 +372,7 @@ struct Q3_K : Format<256, 110, CodeOrder::kQuarters, 32> {
 };
 
 struct IQ4_XS : SuperBlock<136, CodeOrder::kHalves, 32> {
+  static constexpr DType kType = DType::kIQ4_XS;
   const std::byte* at;
   HWY_INLINE explicit IQ4_XS(const std::byte* from)
       : SuperBlock(ScaleSet<8>(small_numbers(numbers(from)), f16_at(from), 32)), at(from + 8) {}

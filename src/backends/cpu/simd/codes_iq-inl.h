@@ -199,6 +199,7 @@ struct Fours {
 };
 
 struct IQ2_XXS : SuperBlock<66, CodeOrder::kHalves, 32> {
+  static constexpr DType kType = DType::kIQ2_XXS;
   static constexpr float kUnit = 1.0F / 4;
   Eights<kOrder> eights;
   Signs<kOrder> signs;
@@ -221,6 +222,7 @@ struct IQ2_XXS : SuperBlock<66, CodeOrder::kHalves, 32> {
 };
 
 struct IQ2_XS : SuperBlock<74, CodeOrder::kNatural, 16> {
+  static constexpr DType kType = DType::kIQ2_XS;
   static constexpr float kUnit = 1.0F / 4;
   Eights<kOrder> eights;
   Signs<kOrder> signs;
@@ -233,6 +235,7 @@ struct IQ2_XS : SuperBlock<74, CodeOrder::kNatural, 16> {
 };
 
 struct IQ2_S : SuperBlock<82, CodeOrder::kNatural, 16> {
+  static constexpr DType kType = DType::kIQ2_S;
   static constexpr float kUnit = 1.0F / 4;
   Eights<kOrder> eights;
   Signs<kOrder> signs;
@@ -258,6 +261,7 @@ struct IQ2_S : SuperBlock<82, CodeOrder::kNatural, 16> {
 };
 
 struct IQ3_XXS : SuperBlock<98, CodeOrder::kHalves, 32> {
+  static constexpr DType kType = DType::kIQ3_XXS;
   static constexpr float kUnit = 1.0F / 2;
   Fours<kOrder> fours;
   Signs<kOrder> signs;
@@ -276,6 +280,7 @@ struct IQ3_XXS : SuperBlock<98, CodeOrder::kHalves, 32> {
 };
 
 struct IQ3_S : SuperBlock<110, CodeOrder::kHalves, 32> {
+  static constexpr DType kType = DType::kIQ3_S;
   static constexpr float kUnit = 2;
   Fours<kOrder> fours;
   Signs<kOrder> signs;
@@ -321,6 +326,7 @@ struct EvenParts {
 };
 
 struct IQ2_XXS : SuperBlock<66, CodeOrder::kHalves, 32> {
+  static constexpr DType kType = DType::kIQ2_XXS;
   static constexpr float kUnit = 1.0F / 4;
   const std::byte* at;
   Signs<kOrder> signs;
@@ -337,6 +343,7 @@ struct IQ2_XXS : SuperBlock<66, CodeOrder::kHalves, 32> {
 };
 
 struct IQ2_XS : SuperBlock<74, CodeOrder::kNatural, 16> {
+  static constexpr DType kType = DType::kIQ2_XS;
   static constexpr float kUnit = 1.0F / 4;
   const std::byte* at;
   Signs<kOrder> signs;
@@ -363,6 +370,7 @@ struct IQ2_XS : SuperBlock<74, CodeOrder::kNatural, 16> {
 };
 
 struct IQ2_S : SuperBlock<82, CodeOrder::kNatural, 16> {
+  static constexpr DType kType = DType::kIQ2_S;
   static constexpr float kUnit = 1.0F / 4;
   const std::byte* at;
   Signs<kOrder> signs;
@@ -381,6 +389,7 @@ struct IQ2_S : SuperBlock<82, CodeOrder::kNatural, 16> {
 };
 
 struct IQ3_XXS : SuperBlock<98, CodeOrder::kHalves, 32> {
+  static constexpr DType kType = DType::kIQ3_XXS;
   static constexpr float kUnit = 1.0F / 2;
   const std::byte* at;
   Signs<kOrder> signs;
@@ -395,6 +404,7 @@ struct IQ3_XXS : SuperBlock<98, CodeOrder::kHalves, 32> {
 };
 
 struct IQ3_S : SuperBlock<110, CodeOrder::kHalves, 32> {
+  static constexpr DType kType = DType::kIQ3_S;
   static constexpr float kUnit = 2;
   const std::byte* at;
   Signs<kOrder> signs;
@@ -472,6 +482,7 @@ struct ShiftedEights {
 };
 
 struct IQ1_S : SuperBlock<50, CodeOrder::kHalves, 32> {
+  static constexpr DType kType = DType::kIQ1_S;
   static constexpr float kUnit = 1.0F / 4;
   ShiftedEights<kOrder> eights;
   HWY_INLINE explicit IQ1_S(const std::byte* from)
@@ -481,6 +492,7 @@ struct IQ1_S : SuperBlock<50, CodeOrder::kHalves, 32> {
 };
 
 struct IQ1_M : SuperBlock<56, CodeOrder::kNatural, 16> {
+  static constexpr DType kType = DType::kIQ1_M;
   static constexpr float kUnit = 1.0F / 4;
   ShiftedEights<kOrder> eights;
   HWY_INLINE explicit IQ1_M(const std::byte* from)
@@ -492,6 +504,7 @@ struct IQ1_M : SuperBlock<56, CodeOrder::kNatural, 16> {
 #else
 
 struct IQ1_S : SuperBlock<50, CodeOrder::kHalves, 32> {
+  static constexpr DType kType = DType::kIQ1_S;
   static constexpr float kUnit = 1.0F / 4;
   const std::byte* at;
   HWY_INLINE explicit IQ1_S(const std::byte* from)
@@ -515,6 +528,7 @@ struct IQ1_S : SuperBlock<50, CodeOrder::kHalves, 32> {
 };
 
 struct IQ1_M : SuperBlock<56, CodeOrder::kNatural, 16> {
+  static constexpr DType kType = DType::kIQ1_M;
   static constexpr float kUnit = 1.0F / 4;
   const std::byte* at;
   HWY_INLINE explicit IQ1_M(const std::byte* from)

@@ -30,12 +30,14 @@ struct OneScale : Format<256, Bytes, Order, 32> {
 };
 
 struct TQ2_0 : OneScale<66, CodeOrder::kQuarters, 64> {
+  static constexpr DType kType = DType::kTQ2_0;
   HWY_INLINE explicit TQ2_0(const std::byte* from) : OneScale(from) {}
   HWY_INLINE V8 codes(std::size_t v) const { return hn::Add(two_bits(at, v), all(127)); }
 };
 
 /// Digits in base 3: see tensor/formats/tq1_0.cpp.
 struct TQ1_0 : OneScale<54, CodeOrder::kHalves, 52> {
+  static constexpr DType kType = DType::kTQ1_0;
   HWY_INLINE explicit TQ1_0(const std::byte* from) : OneScale(from) {}
   HWY_INLINE V8 codes(std::size_t v) const {
     // What is left over of a byte after n digits is its product with 3 to the power of n, modulo

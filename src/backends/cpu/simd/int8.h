@@ -47,17 +47,21 @@ void multiply_few(DType type, const std::byte* w, std::int64_t w_stride, std::in
                   const std::byte* x, std::int64_t columns, std::int64_t k, float* y,
                   std::int64_t y_stride);
 
+// ---- columns that lie together: for panels, and for interleaved rows (int8_lanes.h)
+
+/// Bytes of each block of 32 elements of `together` columns, rounded.
+constexpr std::int64_t column_block_bytes(Int8Need need, std::int64_t together) {
+  return 4 * together * (8 + 1 + (need.mins == 0 ? need.scales : need.mins));
+}
+/// Rounds `count` columns (at most `together`, for which there is room) of k elements (a multiple
+/// of 32), that start x_stride floats apart.
+void quantize_columns(const float* x, std::int64_t x_stride, std::int64_t count,
+                      std::int64_t together, std::int64_t k, Int8Need need, std::byte* to);
+
 // ---- many columns: rows are decoded for a stretch of k, then used for all columns
 
-/// Columns that lie together.
+/// Columns that lie together for panels.
 inline constexpr std::int64_t kManyColumns = 6;
-/// Bytes of kManyColumns columns for each block.
-std::int64_t many_block_bytes(Int8Need need);
-/// Rounds `count` (at most kManyColumns) columns of k elements (a multiple of 32), that start
-/// x_stride floats apart.
-void quantize_many(const float* x, std::int64_t x_stride, std::int64_t count, std::int64_t k,
-                   Int8Need need, std::byte* to);
-
 /// Rows of a panel, and the elements of k that it has at most: a multiple of all types' blocks.
 inline constexpr std::int64_t kInt8Rows = 32;
 inline constexpr std::int64_t kInt8Depth = 512;

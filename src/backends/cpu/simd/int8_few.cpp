@@ -9,7 +9,7 @@
 #define HWY_TARGET_INCLUDE "backends/cpu/simd/int8_few.cpp"
 #include "hwy/foreach_target.h"
 // After foreach_target.h, which includes this file once for each target.
-#include "backends/cpu/simd/code_table-inl.h"
+#include "backends/cpu/simd/code_formats-inl.h"
 #include "backends/cpu/simd/int8_dot-inl.h"
 #include "backends/cpu/simd/int8_round-inl.h"
 #include "hwy/highway.h"
@@ -152,7 +152,7 @@ void MultiplyFew(DType type, const std::byte* w, std::size_t w_stride, std::size
                  const std::byte* x, std::size_t columns, std::size_t k, float* y,
                  std::size_t y_stride) {
   static constexpr auto kTable =
-      make_code_table<ByColumns>([]<class F>() { return by_columns<F>(); });
+      make_table<ByColumns>(CodeFormats(), []<class F>() { return by_columns<F>(); });
   const ByColumns& by = kTable[static_cast<std::size_t>(type)];
   const std::size_t bytes = FewColumn(k, kBytes).bytes();
   const std::size_t parts = (columns + kFewAtOnce - 1) / kFewAtOnce;

@@ -12,12 +12,8 @@
 // After foreach_target.h, which includes this file once for each target.
 #include "backends/cpu/simd/int8_dot-inl.h"
 #include "backends/cpu/simd/int8_panel-inl.h"
-#include "backends/cpu/simd/int8_round-inl.h"
 #include "backends/cpu/simd/lane_codes-inl.h"
 #include "hwy/highway.h"
-
-// Rounded columns have a record for each block of 32 elements of k, as those for panels
-// (int8_many.cpp), but of as many columns as there are.
 
 HWY_BEFORE_NAMESPACE();
 namespace shunt::cpu::simd::HWY_NAMESPACE {
@@ -31,8 +27,6 @@ Int8Need LanesNeed(DType) {
 std::size_t MostLaneColumns() {
   return 1;
 }
-void QuantizeLanes(const float*, std::size_t, std::size_t, std::size_t, std::size_t, Int8Need,
-                   std::byte*) {}
 void MultiplyLanes(DType, const std::byte*, std::size_t, const std::byte*, std::size_t, std::size_t,
                    float*, std::size_t) {}
 void DecodeLanes(DType, const std::byte*, std::size_t, std::size_t, std::size_t, std::byte*) {}
@@ -151,8 +145,9 @@ constexpr MultiplyByColumns by_columns(std::index_sequence<C...>) {
 
 void MultiplyLanes(DType type, const std::byte* w, std::size_t rows, const std::byte* x,
                    std::size_t columns, std::size_t k, float* y, std::size_t y_stride) {
-  static constexpr auto kTable = make_lane_table<MultiplyByColumns>(
-      []<class F>() { return by_columns<F>(std::make_index_sequence<kMostColumns>()); });
+  static constexpr auto kTable = make_table<MultiplyByColumns>(LaneFormats(), []<class F>() {
+    return by_columns<F>(std::make_index_sequence<kMostColumns>());
+  });
   kTable[static_cast<std::size_t>(type)][columns - 1](w, rows, x, k, y, y_stride);
 }
 
@@ -197,7 +192,7 @@ struct LaneEntry {
   Int8Need need;
   void (*decode)(const std::byte*, std::size_t, std::size_t, std::size_t, std::byte*) = nullptr;
 };
-inline constexpr auto kLaneTable = make_lane_table<LaneEntry>([]<class F>() {
+inline constexpr auto kLaneTable = make_table<LaneEntry>(LaneFormats(), []<class F>() {
   return LaneEntry{{F::kScales, F::kMins, CodeOrder::kNatural}, decode_groups<F>};
 });
 
@@ -210,11 +205,6 @@ Int8Need LanesNeed(DType type) {
   return kLaneTable[static_cast<std::size_t>(type)].need;
 }
 
-void QuantizeLanes(const float* x, std::size_t x_stride, std::size_t count, std::size_t together,
-                   std::size_t k, Int8Need need, std::byte* to) {
-  quantize_columns(x, x_stride, count, together, k, need, to);
-}
-
 #endif  // HWY_TARGET == HWY_SCALAR
 
 }  // namespace shunt::cpu::simd::HWY_NAMESPACE
@@ -225,7 +215,6 @@ namespace shunt::cpu::simd {
 
 HWY_EXPORT(LanesNeed);
 HWY_EXPORT(MostLaneColumns);
-HWY_EXPORT(QuantizeLanes);
 HWY_EXPORT(MultiplyLanes);
 HWY_EXPORT(DecodeLanes);
 
@@ -243,12 +232,6 @@ bool has_lanes(DType type) {
 }
 std::int64_t most_lane_columns() {
   return static_cast<std::int64_t>(HWY_DYNAMIC_DISPATCH(MostLaneColumns)());
-}
-
-void quantize_lanes(const float* x, std::int64_t x_stride, std::int64_t count,
-                    std::int64_t together, std::int64_t k, Int8Need need, std::byte* to) {
-  HWY_DYNAMIC_DISPATCH(QuantizeLanes)
-  (x, size(x_stride), size(count), size(together), size(k), need, to);
 }
 
 void multiply_lanes(DType type, const std::byte* w, std::int64_t rows, const std::byte* x,

@@ -8,10 +8,9 @@
 #define HWY_TARGET_INCLUDE "backends/cpu/simd/int8_many.cpp"
 #include "hwy/foreach_target.h"
 // After foreach_target.h, which includes this file once for each target.
-#include "backends/cpu/simd/code_table-inl.h"
+#include "backends/cpu/simd/code_formats-inl.h"
 #include "backends/cpu/simd/int8_dot-inl.h"
 #include "backends/cpu/simd/int8_panel-inl.h"
-#include "backends/cpu/simd/int8_round-inl.h"
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -26,7 +25,6 @@ Int8Need NeedOf(DType) {
 void DecodePanel(DType, const std::byte*, std::size_t, std::size_t, std::size_t, std::byte*) {}
 void MultiplyInt8Panel(Int8Need, const std::byte*, std::size_t, const std::byte*, std::size_t,
                        float*, std::size_t, bool) {}
-void QuantizeMany(const float*, std::size_t, std::size_t, std::size_t, Int8Need, std::byte*) {}
 
 #else
 
@@ -264,7 +262,7 @@ struct ManyEntry {
   Int8Need need;
   void (*decode)(const std::byte*, std::size_t, std::size_t, std::size_t, std::byte*) = nullptr;
 };
-inline constexpr auto kManyTable = make_code_table<ManyEntry>([]<class F>() {
+inline constexpr auto kManyTable = make_table<ManyEntry>(CodeFormats(), []<class F>() {
   return ManyEntry{{32 / F::kRun, F::kMinRuns * 32 / F::kGroup, F::kOrder}, decode_rows<F>};
 });
 
@@ -287,11 +285,6 @@ Int8Need NeedOf(DType type) {
   return kManyTable[static_cast<std::size_t>(type)].need;
 }
 
-void QuantizeMany(const float* x, std::size_t x_stride, std::size_t count, std::size_t k,
-                  Int8Need need, std::byte* to) {
-  quantize_columns(x, x_stride, count, kColumnsTogether, k, need, to);
-}
-
 #endif  // HWY_TARGET == HWY_SCALAR
 
 }  // namespace shunt::cpu::simd::HWY_NAMESPACE
@@ -301,7 +294,6 @@ HWY_AFTER_NAMESPACE();
 namespace shunt::cpu::simd {
 
 HWY_EXPORT(NeedOf);
-HWY_EXPORT(QuantizeMany);
 HWY_EXPORT(DecodePanel);
 HWY_EXPORT(MultiplyInt8Panel);
 
@@ -316,16 +308,6 @@ Int8Need int8_need(DType type) {
 }
 bool has_codes(DType type) {
   return int8_need(type).scales != 0;
-}
-
-std::int64_t many_block_bytes(Int8Need need) {
-  constexpr std::int64_t kNumber = kManyColumns * 4;
-  return kNumber * (8 + 1 + (need.mins == 0 ? need.scales : need.mins));
-}
-
-void quantize_many(const float* x, std::int64_t x_stride, std::int64_t count, std::int64_t k,
-                   Int8Need need, std::byte* to) {
-  HWY_DYNAMIC_DISPATCH(QuantizeMany)(x, size(x_stride), size(count), size(k), need, to);
 }
 
 void decode_panel(DType type, const std::byte* w, std::int64_t w_stride, std::int64_t rows,

@@ -18,6 +18,7 @@
 
 #include "backends/cpu/interleaved.h"
 #include "backends/cpu/simd/codes-inl.h"
+#include "backends/cpu/simd/format_table.h"
 #include "hwy/highway.h"
 
 #if HWY_TARGET != HWY_SCALAR
@@ -144,37 +145,44 @@ struct ShortBlocks : LaneFormat<32, Bytes, 32, MinRun> {
 };
 
 struct Q8_0 : ShortBlocks<34> {
+  static constexpr DType kType = DType::kQ8_0;
   HWY_INLINE V8 codes(std::size_t, std::size_t four) const {
     return hn::Xor(blocks.word(2, four), all(0x80));
   }
 };
 /// With the nibbles at the top of bytes: 16 * (q - 8) + 128.
 struct Q4_0 : ShortBlocks<18, 16> {
+  static constexpr DType kType = DType::kQ4_0;
   HWY_INLINE V8 codes(std::size_t, std::size_t four) const {
     const V8 both = blocks.word(2, four % 4);
     return four < 4 ? up<4>(both, 0xf0) : hn::And(both, all(0xf0));
   }
 };
 struct Q4_1 : ShortBlocks<20, 1, 32> {
+  static constexpr DType kType = DType::kQ4_1;
   HWY_INLINE V8 codes(std::size_t, std::size_t four) const { return nibbles(4, four); }
 };
 struct Q5_0 : ShortBlocks<22> {
+  static constexpr DType kType = DType::kQ5_0;
   HWY_INLINE V8 codes(std::size_t, std::size_t four) const {
     // q - 16 + 128: 112 without the fifth bit, 128 with it.
     return hn::Add(nibbles(6, four), hn::IfThenElse(bits(2, four), all(128), all(112)));
   }
 };
 struct Q5_1 : ShortBlocks<24, 1, 32> {
+  static constexpr DType kType = DType::kQ5_1;
   HWY_INLINE V8 codes(std::size_t, std::size_t four) const {
     return hn::Or(nibbles(8, four), hn::IfThenElseZero(bits(4, four), all(16)));
   }
 };
 struct IQ4_NL : ShortBlocks<18> {
+  static constexpr DType kType = DType::kIQ4_NL;
   HWY_INLINE V8 codes(std::size_t, std::size_t four) const {
     return look_up(kIq4Codes, nibbles(2, four));
   }
 };
 struct MXFP4 : ShortBlocks<17> {
+  static constexpr DType kType = DType::kMXFP4;
   /// 2^(e - 128); not-a-number for 255.
   HWY_INLINE void store_scales(Numbers to) const {
     const hn::Rebind<std::uint8_t, D> d8;
@@ -233,9 +241,11 @@ struct SixBitBlocks : LongBlocks<Bytes, 32, 32> {
   }
 };
 struct Q4_K : SixBitBlocks<144> {
+  static constexpr DType kType = DType::kQ4_K;
   HWY_INLINE V8 codes(std::size_t b, std::size_t four) const { return nibbles(16, b, four); }
 };
 struct Q5_K : SixBitBlocks<176> {
+  static constexpr DType kType = DType::kQ5_K;
   HWY_INLINE V8 codes(std::size_t b, std::size_t four) const {
     return hn::Or(nibbles(48, b, four), hn::IfThenElseZero(plane(16, b, four), all(16)));
   }
@@ -243,6 +253,7 @@ struct Q5_K : SixBitBlocks<176> {
 
 /// q - 32 + 128.
 struct Q6_K : LongBlocks<210, 16> {
+  static constexpr DType kType = DType::kQ6_K;
   HWY_INLINE void store_scales(Numbers to) const {
     const V d = blocks.f16(208);
     for (std::size_t i = 0; i < 4; ++i) {
@@ -263,6 +274,7 @@ struct Q6_K : LongBlocks<210, 16> {
 
 /// q - 4 + 128.
 struct Q3_K : LongBlocks<110, 16> {
+  static constexpr DType kType = DType::kQ3_K;
   HWY_INLINE void store_scales(Numbers to) const {
     const V d = blocks.f16(108);
     const V less = hn::Mul(d, hn::Set(D(), -32));
@@ -285,6 +297,7 @@ struct Q3_K : LongBlocks<110, 16> {
 
 /// The product of a part's scale and its 2-bit numbers, at most 45, so that all share d.
 struct Q2_K : LongBlocks<84, 32, 16> {
+  static constexpr DType kType = DType::kQ2_K;
   HWY_INLINE void store_scales(Numbers to) const {
     const V d = blocks.f16(80);
     for (std::size_t b = 0; b < 8; ++b) hn::Store(d, D(), to[b]);
@@ -310,6 +323,7 @@ struct Q2_K : LongBlocks<84, 32, 16> {
 };
 
 struct IQ4_XS : LongBlocks<136, 32> {
+  static constexpr DType kType = DType::kIQ4_XS;
   HWY_INLINE void store_scales(Numbers to) const {
     const V d = blocks.f16(0);
     const V less = hn::Mul(d, hn::Set(D(), -32));
@@ -332,27 +346,9 @@ struct IQ4_XS : LongBlocks<136, 32> {
   }
 };
 
-/// A table by element type of what `make` gives for each format, called as make.operator()<F>();
-/// empty entries for all other types.
-template <class Entry, class Make>
-constexpr std::array<Entry, 64> make_lane_table(Make make) {
-  std::array<Entry, 64> table{};
-  const auto at = [&](DType type) -> Entry& { return table[static_cast<std::size_t>(type)]; };
-  at(DType::kQ8_0) = make.template operator()<Q8_0>();
-  at(DType::kQ4_0) = make.template operator()<Q4_0>();
-  at(DType::kQ4_1) = make.template operator()<Q4_1>();
-  at(DType::kQ5_0) = make.template operator()<Q5_0>();
-  at(DType::kQ5_1) = make.template operator()<Q5_1>();
-  at(DType::kMXFP4) = make.template operator()<MXFP4>();
-  at(DType::kQ2_K) = make.template operator()<Q2_K>();
-  at(DType::kQ3_K) = make.template operator()<Q3_K>();
-  at(DType::kQ4_K) = make.template operator()<Q4_K>();
-  at(DType::kQ5_K) = make.template operator()<Q5_K>();
-  at(DType::kQ6_K) = make.template operator()<Q6_K>();
-  at(DType::kIQ4_NL) = make.template operator()<IQ4_NL>();
-  at(DType::kIQ4_XS) = make.template operator()<IQ4_XS>();
-  return table;
-}
+/// Those of all types that have lanes.
+using LaneFormats =
+    FormatList<Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, MXFP4, Q2_K, Q3_K, Q4_K, Q5_K, Q6_K, IQ4_NL, IQ4_XS>;
 
 }  // namespace shunt::cpu::simd::HWY_NAMESPACE::lanes
 HWY_AFTER_NAMESPACE();
