@@ -30,7 +30,7 @@ struct RoundedColumns {
   static RoundedColumns of(const Sizes& x, DType w, bool interleaved) {
     return {x[0], x[1], x[2] * x[3], need_of(w, interleaved), interleaved};
   }
-  std::int64_t few_columns() const { return lanes ? kFewLaneColumns : simd::few_columns(need); }
+  std::int64_t few_columns() const { return lanes ? kFewLaneColumns : simd::kFewInt8Columns; }
   bool few() const { return n <= few_columns(); }
   /// Columns of a group; the last one may have fewer.
   std::int64_t together() const {

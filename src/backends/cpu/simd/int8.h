@@ -33,10 +33,9 @@ Int8Need int8_need(DType type);
 
 // ---- few columns: weights are decoded in registers and used at once
 
-/// So many columns are few, at most: with more, decoding rows once for all of them is faster.
-constexpr std::int64_t few_columns(Int8Need need) {
-  return need.order == CodeOrder::kHalves ? 12 : 8;
-}
+/// So many columns are few, at most: so many have their sums in registers at once. With more,
+/// decoding rows once for all of them is faster.
+inline constexpr std::int64_t kFewInt8Columns = 4;
 /// Bytes of one column of k elements, a multiple of 64.
 std::int64_t few_bytes(std::int64_t k);
 /// Rounds a column of k elements (a multiple of 32). `to` is 64-byte aligned.
