@@ -293,7 +293,9 @@ struct InPlace {
 
 /// What a program needs to be bound.
 struct Needs {
-  std::vector<NodeId> elided;  ///< fused away: their results are never in memory
+  /// Fused away: their results are never in memory, and they are computed where these are used.
+  /// What they read stays until then.
+  std::vector<NodeId> elided;
   std::vector<InPlace> in_place;
   std::size_t scratch_bytes = 0;  ///< in the device's memory, while the segment runs
 };

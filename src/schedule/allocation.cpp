@@ -25,7 +25,11 @@ class Allocator {
         cut_(cut),
         programs_(programs),
         overlapping_(overlapping),
-        kept_(graph.size(), false) {
+        kept_(graph.size(), false),
+        elided_(graph.size(), false) {
+    for (const auto& program : programs) {
+      for (const NodeId id : program->needs().elided) elided_[id] = true;
+    }
     allocation_.devices.resize(placement.devices.size());
     allocation_.of_node.resize(graph.size());
     end_ = 2 * static_cast<std::int64_t>(graph.size()) + 2;
@@ -70,18 +74,20 @@ class Allocator {
       auto& last = last_[graph_.node(id).storage];
       last = std::max(last, time);
     };
-    for (NodeId id = 0; id < graph_.size(); ++id) {
-      if (!is_computed(graph_.node(id))) continue;
-      use(id, time_of(id));
-      for (NodeId source : graph_.node(id).sources) {
-        if (source != kNoNode) use(source, time_of(id));
-      }
-    }
-    for (const Copy& copy : cut_.copies) use(copy.node, start_of(copy.segment));
     for (NodeId id : kept) {
       use(id, end_);
       kept_[graph_.node(id).storage] = true;
     }
+    // From the last one back: what is fused away is computed where it is used.
+    for (NodeId id = graph_.size(); id-- > 0;) {
+      if (!is_computed(graph_.node(id))) continue;
+      const std::int64_t time = elided_[id] ? std::max(last_[id], time_of(id)) : time_of(id);
+      use(id, time);
+      for (NodeId source : graph_.node(id).sources) {
+        if (source != kNoNode) use(source, time);
+      }
+    }
+    for (const Copy& copy : cut_.copies) use(copy.node, start_of(copy.segment));
   }
 
   RequestGroup& group(int device, bool own) {
@@ -128,7 +134,7 @@ class Allocator {
       for (NodeId id : cut_.segments[segment].nodes) {
         const Node& node = graph_.node(id);
         if (node.storage != id) continue;  // it writes into somebody else's memory
-        if (std::find(needs.elided.begin(), needs.elided.end(), id) != needs.elided.end()) continue;
+        if (elided_[id]) continue;
         const auto pair = std::find_if(needs.in_place.begin(), needs.in_place.end(),
                                        [&](const InPlace& each) { return each.node == id; });
         if (pair != needs.in_place.end() && take_over(id, *pair)) continue;
@@ -166,8 +172,9 @@ class Allocator {
   const Placement& placement_;
   const Cut& cut_;
   std::span<const std::unique_ptr<Program>> programs_;
-  bool overlapping_;        // steps do
-  std::vector<bool> kept_;  // by owner of memory
+  bool overlapping_;          // steps do
+  std::vector<bool> kept_;    // by owner of memory
+  std::vector<bool> elided_;  // by node
   std::int64_t end_ = 0;
   std::vector<std::int64_t> last_;  // by owner of memory: when it is used for the last time
   Allocation allocation_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "backends/cpu/fusion.h"
 #include "backends/cpu/interleaved.h"
 #include "backends/cpu/interleaved_memory.h"
 #include "backends/cpu/simd/level.h"
@@ -51,7 +52,9 @@ class Hazards {
 
 /// A node made ready: its kernel, and where its sources come from.
 struct Prepared {
-  NodeId node = 0;
+  NodeId node = 0;                   ///< whose result comes out
+  NodeId asked = 0;                  ///< that the kernel is asked about: the same, if not fused
+  std::vector<NodeId> sources = {};  ///< of the call
   const CpuKernel* kernel = nullptr;
   std::size_t scratch_slot = 0;
   bool needs_scratch = false;
@@ -154,15 +157,16 @@ class CpuProgram final : public Program {
     std::size_t slot = 0;
     std::vector<Staged> slots(kScratchSlots);  // what was staged there last, then what lasts
     std::vector<std::size_t> lasting_bytes;
+    const Fusions fusions(segment);
     for (NodeId id : segment.nodes) {
+      if (fusions.is_first(id)) {
+        needs_.elided.push_back(id);
+        continue;
+      }
       const Node& node = graph_.node(id);
-      const CpuKernel* kernel = table.find(*node.op);
-      if (kernel == nullptr)
-        return fail(ErrorCode::kUnsupported, "{}: no CPU kernel", graph_.describe(id));
-      if (node.sources.size() > kMaxSources)
-        return invalid("{}: too many sources", graph_.describe(id));
-      const NodeView view(graph_, id, segment.memory);
-      Prepared prepared{id, kernel, 0};
+      SHUNT_ASSIGN(Prepared prepared, choose(id, fusions.ending_at(id), table));
+      const CpuKernel* kernel = prepared.kernel;
+      const NodeView view(graph_, prepared.asked, segment.memory);
       SHUNT_TRY(find_layouts(view, prepared));
       const std::size_t scratch = (kernel->scratch(view) + 63) / 64 * 64;
       prepared.needs_scratch = scratch > 0;
@@ -192,6 +196,7 @@ class CpuProgram final : public Program {
       }
       worker_scratch_ = std::max(worker_scratch_, kernel->worker_scratch(view));
       nodes_.push_back(prepared);
+      if (prepared.asked != id) continue;
       const int in_place = kernel->in_place_source();
       if (in_place >= 0 && view.has_source(static_cast<std::size_t>(in_place)) &&
           same_layout(view.source(static_cast<std::size_t>(in_place)), view.result())) {
@@ -227,6 +232,26 @@ class CpuProgram final : public Program {
   std::size_t slot_start(std::size_t slot) const { return slot_starts_[slot]; }
 
  private:
+  Result<Prepared> choose(NodeId id, const std::optional<Fusions::Match>& fused,
+                          const Table& table) const {
+    const Node& node = graph_.node(id);
+    Prepared prepared{.node = id, .asked = id, .sources = node.sources};
+    if (fused) {
+      prepared.asked = fused->first;
+      prepared.kernel = fused->fusion->kernel;
+      prepared.sources = graph_.node(fused->first).sources;
+      for (std::size_t i = 0; i < node.sources.size(); ++i) {
+        if (i != fused->fusion->source) prepared.sources.push_back(node.sources[i]);
+      }
+    } else {
+      prepared.kernel = table.find(*node.op);
+    }
+    if (prepared.kernel == nullptr)
+      return fail(ErrorCode::kUnsupported, "{}: no CPU kernel", graph_.describe(id));
+    if (prepared.sources.size() > kMaxSources)
+      return invalid("{}: too many sources", graph_.describe(id));
+    return prepared;
+  }
   Status find_layouts(const NodeView& view, Prepared& prepared) const {
     for (std::size_t s = 0; s < view.node().sources.size(); ++s) {
       if (!view.has_source(s) || !is_interleaved(view, s)) continue;
@@ -282,7 +307,7 @@ TensorArg CpuBinding::argument(const Tensor& tensor, const Address& address) con
 /// A source, or what it is a view of, must lie as it was said to when this was prepared.
 Status CpuBinding::check_layout(const Prepared& user, std::size_t source, const Address& at) const {
   const Graph& graph = program_.graph();
-  const Node& node = graph.node(graph.node(user.node).sources[source]);
+  const Node& node = graph.node(user.sources[source]);
   const Tensor& owner = graph.node(node.storage).result;
   const bool here = &at.buffer->type() == &interleaved_memory();
   if (user.interleaved[source] != (here && can_interleave(owner))) {
@@ -316,10 +341,11 @@ Status CpuBinding::bind(const Addresses& addresses) {
     const auto range = [](const Tensor& tensor, const TensorArg& arg) {
       return Range{arg.data, arg.data + byte_span(tensor)};
     };
-    for (std::size_t s = 0; s < node.sources.size(); ++s) {
-      if (node.sources[s] == kNoNode) continue;
-      const Tensor& tensor = graph.node(node.sources[s]).result;
-      const Address& at = addresses.nodes[node.sources[s]];
+    for (std::size_t s = 0; s < prepared.sources.size(); ++s) {
+      const NodeId source = prepared.sources[s];
+      if (source == kNoNode) continue;
+      const Tensor& tensor = graph.node(source).result;
+      const Address& at = addresses.nodes[source];
       if (host_data(at) == nullptr) {
         return fail(ErrorCode::kInternal, "{}: source {} has no address",
                     graph.describe(prepared.node), s);
@@ -339,7 +365,7 @@ Status CpuBinding::bind(const Addresses& addresses) {
     call.result = argument(node.result, at);
     add_patches(i, node.result, call.result);
     writes.push_back(range(node.result, call.result));
-    call.params = &node.params;
+    call.params = &graph.node(prepared.asked).params;
     call.run = &state_;
     Range scratch;
     if (addresses.scratch && prepared.needs_scratch) {
