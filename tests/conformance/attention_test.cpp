@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <limits>
@@ -108,6 +109,63 @@ TEST_P(AttentionOnTheCpu, DoesNotHangOnTheMaximumOfExtents) {
     for (const std::int64_t keys : {1, 256, 257, 900}) {
       EXPECT_EQ(attend(tokens, keys, true).data, attend(tokens, keys, false).data)
           << tokens << " queries, " << keys << " keys";
+    }
+  }
+}
+
+/// Queries of three sequences, whose keys lie in blocks of 64 here and there: each query sees the
+/// first so many of its own. What it gives is what the formula gives, and does not hang on whose
+/// queries come with it, to the bit. Few queries share out keys, many don't.
+TEST_P(AttentionOnTheCpu, OfSeveralSequences) {
+  constexpr double kMinusInfinity = -std::numeric_limits<double>::infinity();
+  constexpr std::int64_t kBlock = 64;
+  // Blocks of a sequence in its order; nobody has 4 and 9. The last one has many whole stretches.
+  const std::vector<std::vector<std::int64_t>> blocks = {
+      {0, 3, 13}, {2}, {1, 5, 6, 7, 8, 10, 11, 12}};
+  mask_ = RefTensor({kMostKeys, kMostTokens, 1, 1});
+  std::fill(mask_.data.begin(), mask_.data.end(), kMinusInfinity);
+  for (std::int64_t t = 0; t < kMostTokens; ++t) {
+    // Runs of queries as of prompts, then single ones as of generation.
+    const auto& own = blocks[static_cast<std::size_t>(t < 20 ? t / 8 : t % 3)];
+    const std::int64_t length = std::ssize(own) * kBlock - 1 - 3 * (t % 17);
+    for (std::int64_t i = 0; i < length; ++i) {
+      const std::int64_t key = own[static_cast<std::size_t>(i / kBlock)] * kBlock + i % kBlock;
+      if (key < kMostKeys) mask_.at(key, t) = 0;
+    }
+  }
+  // 3 heads to a head of k: 21 queries are the most rows that share out keys, 22 are more.
+  const RefTensor all = attend(kMostTokens, kMostKeys, false);
+  for (const std::int64_t tokens : {2, 9, 20, 21, 22, 40}) {
+    const RefTensor few = attend(tokens, kMostKeys, false);
+    EXPECT_EQ(few.data, cut(all, few.sizes).data) << tokens << " queries";
+  }
+  for (const std::int64_t t : {0, 9, 19, 20, 21, 22, 49}) {
+    for (std::int64_t n = 0; n < kMostKeys; ++n) mask_.at(n, 0) = mask_.at(n, t);
+    for (std::int64_t h = 0; h < kHeads; ++h) {
+      for (std::int64_t i = 0; i < kSize; ++i) q_.at(i, h, 0) = q_.at(i, h, t);
+    }
+    const RefTensor one = attend(1, kMostKeys, false);
+    // The formula, over keys that it sees.
+    for (std::int64_t h = 0; h < kHeads; ++h) {
+      const std::int64_t of_k = h / (kHeads / kKeyHeads);
+      const auto weight = [&](double score) { return std::exp(30 * std::tanh(score / 30)); };
+      double sum = std::exp(sinks_.at(h));
+      std::vector<double> y(kSize);
+      for (std::int64_t n = 0; n < kMostKeys; ++n) {
+        if (mask_.at(n, 0) == kMinusInfinity) continue;
+        double dot = 0;
+        for (std::int64_t i = 0; i < kSize; ++i) dot += q_.at(i, h, 0) * k_.at(i, of_k, n);
+        const double w = weight(dot * 0.2F);
+        sum += w;
+        for (std::int64_t i = 0; i < kSize; ++i)
+          y[static_cast<std::size_t>(i)] += w * v_.at(i, of_k, n);
+      }
+      for (std::int64_t i = 0; i < kSize; ++i) {
+        EXPECT_EQ(one.at(i, h, 0), all.at(i, h, t)) << "head " << h << ", query " << t;
+        if (GetParam() != DType::kF32) continue;
+        EXPECT_NEAR(one.at(i, h, 0), y[static_cast<std::size_t>(i)] / sum, 1e-5)
+            << "head " << h << ", query " << t;
+      }
     }
   }
 }
