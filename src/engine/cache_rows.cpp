@@ -7,10 +7,11 @@
 
 namespace shunt {
 
-/// Each sequence but one may leave all but one row of its last block unused.
+/// The most blocks are begun where all sequences but one have a single token.
 std::int64_t CacheRows::needed(std::int64_t context, std::int64_t sequences) {
   if (sequences == 1) return context;
-  return (ceil_div(context, kBlock) + sequences - 1) * kBlock;
+  const std::int64_t short_ones = std::min(sequences, context) - 1;
+  return (short_ones + ceil_div(context - short_ones, kBlock)) * kBlock;
 }
 
 void CacheRows::resize(std::int64_t sequence, std::int64_t length) {

@@ -20,6 +20,13 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
+/// Whatever sequence has the tokens.
+bool is_full(const Session& session) {
+  std::int64_t taken = 0;
+  for (std::int64_t i = 0; i < session.sequences(); ++i) taken += session.length(i);
+  return taken == session.context();
+}
+
 }  // namespace
 
 Result<GenerateResult> generate(Session& session, std::span<const std::int32_t> prompt,
@@ -78,7 +85,7 @@ Result<GenerateResult> generate(Session& session, std::span<const std::int32_t> 
         result.stop = StopReason::kLength;
         break;
       }
-      if (session.length() == session.context()) {
+      if (is_full(session)) {
         result.stop = StopReason::kContextFull;
         break;
       }

@@ -77,7 +77,10 @@ struct Session::State {
       const auto sequence = static_cast<std::size_t>(piece.sequence);
       if (named[sequence]) return invalid("sequence {} is named twice", sequence);
       named[sequence] = true;
-      SHUNT_TRY(check_tokens(piece.tokens, vocabulary()));
+      Status known = check_tokens(piece.tokens, vocabulary());
+      if (!known && options.sequences > 1)
+        return std::move(known.error()).with_context(fmt::format("sequence {}", sequence));
+      SHUNT_TRY(known);
       count += piece.tokens.size();
     }
     std::int64_t taken = 0;

@@ -4,6 +4,7 @@
 
 #include "base/fail.h"
 #include "engine/session_steps.h"
+#include "schedule/device_run.h"
 #include "schedule/place_facts.h"
 
 namespace shunt {
@@ -87,6 +88,13 @@ Status SessionPlans::allocate_caches(const StepGraph& step, const Homes& homes) 
     if (!blocks) {
       return name_device(std::move(blocks.error()),
                          fmt::format("{} bytes for the cache", layout->total()));
+    }
+    if (options_.sequences > 1) {
+      // Blocks of rows end in some that nobody has written: they are hidden, but must be numbers.
+      for (const auto& block : *blocks) {
+        Status zeroed = fill(*block, 0, block->size(), std::byte{0});
+        if (!zeroed) return name_device(std::move(zeroed.error()), "the cache");
+      }
     }
     for (std::size_t i = 0; i < who.size(); ++i)
       caches_[who[i]] = {(*blocks)[layout->places[i].block].get(), layout->places[i].offset};

@@ -5,16 +5,21 @@
 
 namespace shunt {
 
+Status fill(Buffer& buffer, std::size_t begin, std::size_t end, std::byte with) {
+  constexpr std::size_t kPiece = std::size_t{1} << 20;
+  const std::vector<std::byte> piece(std::min(kPiece, end - begin), with);
+  for (std::size_t done = begin; done < end; done += piece.size()) {
+    SHUNT_TRY(buffer.write(done, std::span(piece).first(std::min(piece.size(), end - done))));
+  }
+  return ok();
+}
+
 Result<std::unique_ptr<Buffer>> filled_buffer(BufferType& type, std::size_t bytes, std::byte rest,
                                               std::span<const std::byte> start) {
-  constexpr std::size_t kPiece = std::size_t{1} << 20;
   SHUNT_ASSIGN(auto buffer, type.allocate(bytes));
   start = start.first(std::min(start.size(), bytes));
   if (!start.empty()) SHUNT_TRY(buffer->write(0, start));
-  const std::vector<std::byte> piece(std::min(kPiece, bytes - start.size()), rest);
-  for (std::size_t done = start.size(); done < bytes; done += piece.size()) {
-    SHUNT_TRY(buffer->write(done, std::span(piece).first(std::min(piece.size(), bytes - done))));
-  }
+  SHUNT_TRY(fill(*buffer, start.size(), bytes, rest));
   return buffer;
 }
 

@@ -10,6 +10,9 @@
 
 namespace shunt {
 
+/// Writes the same byte from `begin` up to `end`.
+Status fill(Buffer& buffer, std::size_t begin, std::size_t end, std::byte with);
+
 /// A buffer that begins with `start` and holds `rest` in every byte behind it.
 Result<std::unique_ptr<Buffer>> filled_buffer(BufferType& type, std::size_t bytes, std::byte rest,
                                               std::span<const std::byte> start = {});

@@ -115,6 +115,31 @@ TEST(BenchCommand, PrintsATableForPeopleOrMarkdown) {
                     HasSubstr("| prompt 6 | 0 |")));
 }
 
+TEST(BenchCommand, MeasuresSequencesThatAreComputedTogether) {
+  const SynthModel model;
+  std::vector<std::string> arguments = {"bench", "-m",  model.path(), "-p", "6",  "-n", "3",
+                                        "-s",    "1,2", "-r",         "1",  "-t", "1"};
+  const RunResult plain = run_command(arguments);
+  EXPECT_EQ(plain.exit_code, 0) << plain.err;
+  EXPECT_THAT(plain.out, AllOf(HasSubstr("\nprompt 6 "), HasSubstr("\ngenerate 3 "),
+                               HasSubstr("\n2 x prompt 6 "), HasSubstr("\n2 x generate 3 "),
+                               HasSubstr("context 12,"), testing::Not(HasSubstr("1 x"))));
+  arguments.emplace_back("--json");
+  const json report = json_of(arguments);
+  EXPECT_EQ(report["context"], 12);
+  std::vector<std::string> tests;
+  for (const json& test : report["tests"]) {
+    tests.push_back(test["sequences"].dump() + " " + test["test"].get<std::string>() + " " +
+                    test["tokens"].dump());
+    // The tokens of all of them are counted.
+    const json& run = test["runs"][0];
+    EXPECT_NEAR(run["tokens_per_second"].get<double>() * run["seconds"].get<double>(),
+                test["sequences"].get<double>() * test["tokens"].get<double>(), 1e-6);
+  }
+  EXPECT_THAT(tests,
+              testing::ElementsAre("1 prompt 6", "1 generate 3", "2 prompt 6", "2 generate 3"));
+}
+
 TEST(BenchCommand, MeasuresOpsByType) {
   const json report =
       json_of({"bench", "--ops", "--op", "matmul,add,rope,rms_norm", "--type", "Q4_0,F16,BF16",

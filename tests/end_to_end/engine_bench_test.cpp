@@ -10,6 +10,7 @@
 namespace shunt::test {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 
 double amount(const Amounts& work, Peak peak) {
@@ -109,6 +110,89 @@ TEST_F(EngineBench, EachRunIsHeldAgainstItsProbesOrThePeaks) {
     EXPECT_NEAR(run.share * run.seconds, bytes / 1000, 1e-6 * bytes);
   }
   EXPECT_EQ(session_->length(), 7);
+}
+
+/// What a run is held against, where reading is the limit: bytes, at 1000 a second.
+class EngineBenchSequences : public EngineBench {
+ protected:
+  EngineBenchSequences() {
+    options_.context = 64;
+    options_.sequences = 4;
+    load({.dtype = DType::kQ8_0});
+    meter_.script = {
+        {Peak::kRead, {1000}}, {Peak::kInt8, {1e30}}, {Peak::kBf16, {1e30}}, {Peak::kF32, {1e30}}};
+  }
+  void expect_bytes(const SpeedTest& test, double bytes) {
+    const auto peaks = measure_peaks(meter_);
+    ASSERT_TRUE(peaks);
+    const SpeedLimits limits{meter_, *peaks};
+    SpeedOptions how;
+    how.runs = 1;
+    const auto result = measure_speed(*session_, options_, test, how, &limits);
+    ASSERT_TRUE(result) << result.error().message();
+    EXPECT_EQ(result->bound, Peak::kRead);
+    EXPECT_NEAR(result->runs[0].share * result->runs[0].seconds * 1000, bytes, 1e-6 * bytes);
+    for (std::int64_t i = 0; i < session_->sequences(); ++i)
+      EXPECT_EQ(session_->length(i), i < test.sequences ? test.depth + test.tokens : 0) << i;
+  }
+
+  /// 2 layers, 2 heads of 16 elements of F16, keys and values.
+  static constexpr double kCacheRow = 256;
+  /// A block of 32 has 34 bytes; an embedding, norms, matrices without that of the logits.
+  static constexpr double kEmbedding = 64 * 34.0 / 32;
+  static constexpr double kWeights = kInLayers * 34 / 32 + 5 * 64 * 4;
+  static constexpr double kLogitsMatrix = kForLogits * 34 / 32;
+
+  ScriptedMeter meter_;
+};
+
+TEST_F(EngineBenchSequences, ThatGenerateReadWeightsOnceAndEachItsOwnCache) {
+  // Two tokens after 4: rows 5 and 6 of each of three.
+  expect_bytes({true, 2, 4, 3},
+               2 * (kWeights + kLogitsMatrix + 3 * kEmbedding) + 3 * (5 + 6) * kCacheRow);
+  // Of one, as before.
+  expect_bytes({true, 2, 4, 1}, 2 * (kWeights + kLogitsMatrix + kEmbedding) + (5 + 6) * kCacheRow);
+}
+
+TEST_F(EngineBenchSequences, WithPromptsThatBatchesCutAcross) {
+  // Three times 7 tokens after 2 in batches of 8: 7 and 1; 6 and 2; 5. Each one's last token has
+  // logits, in another step. Each step looks at the rows of those that are in it.
+  expect_bytes({false, 7, 2, 3}, 3 * (kWeights + kLogitsMatrix) + 21 * kEmbedding +
+                                     ((9 + 3) + (9 + 4) + 9) * kCacheRow);
+}
+
+TEST_F(EngineBenchSequences, WhereAStepMakesNoLogitsTheirMatrixIsNotRead) {
+  // Twice 12 in batches of 8: 8; 4 and 4; 8.
+  expect_bytes({false, 12, 0, 2}, 3 * kWeights + 2 * kLogitsMatrix + 24 * kEmbedding +
+                                      (8 + (12 + 4) + 12) * kCacheRow);
+}
+
+TEST_F(EngineBenchSequences, MoreThanABatchTakeMoreSteps) {
+  options_.batch = 3;
+  load({.dtype = DType::kQ8_0});
+  // A token each: 3, then 1.
+  expect_bytes({true, 1, 5, 4},
+               2 * (kWeights + kLogitsMatrix) + 4 * kEmbedding + 4 * 6 * kCacheRow);
+}
+
+TEST_F(EngineBenchSequences, ThatDoNotFitAreErrors) {
+  EXPECT_EQ(error_of({false, 16, 0, 4}, 1), "");
+  EXPECT_THAT(error_of({false, 17, 0, 4}, 1),
+              AllOf(HasSubstr("17 tokens after 0, in 4 sequences,"), HasSubstr("context of 64")));
+  EXPECT_THAT(error_of({true, 8, 9, 4}, 1), HasSubstr("8 tokens after 9, in 4 sequences,"));
+  EXPECT_EQ(error_of({true, 8, 8, 4}, 1), "");
+  EXPECT_THAT(error_of({false, 1, 0, 5}, 1),
+              AllOf(HasSubstr("5 sequences"), HasSubstr("from 1 to the session's 4")));
+  EXPECT_THAT(error_of({false, 1, 0, 0}, 1), HasSubstr("0 sequences"));
+  EXPECT_THAT(error_of({false, 1, 0, -1}, 1), HasSubstr("-1 sequences"));
+  const SpeedTest too_many{false, 1, 0, 5};
+  EXPECT_FALSE(warm_up(*session_, std::span(&too_many, 1), 8));
+}
+
+TEST_F(EngineBenchSequences, WarmingUpLeavesAllOfThemEmpty) {
+  const SpeedTest tests[] = {{false, 9, 3, 4}, {true, 4, 8, 2}};
+  ASSERT_TRUE(warm_up(*session_, tests, options_.batch));
+  for (std::int64_t i = 0; i < 4; ++i) EXPECT_EQ(session_->length(i), 0);
 }
 
 TEST_F(EngineBench, APromptBoundByArithmeticNeedsNoProbes) {
