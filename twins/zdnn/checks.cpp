@@ -1,0 +1,95 @@
+#include "checks.h"
+
+#include "call.h"
+#include "layouts.h"
+#include "machine.h"
+#include "sticks.h"
+
+namespace zdnn_twin {
+namespace {
+
+zdnn_status check_kind(const zdnn_tensor_desc& desc) {
+  const bool concatenated = gates_of(desc.layout) > 1;
+  switch (desc.format) {
+    case ZDNN_FORMAT_4DFEATURE:
+      if (desc.layout != ZDNN_NHWC && !concatenated)
+        return refuse(ZDNN_INVALID_LAYOUT, "4DFEATURE has layout NHWC or that of gates");
+      if (desc.type != ZDNN_DLFLOAT16 && desc.type != ZDNN_BINARY_INT8 &&
+          desc.type != ZDNN_BINARY_INT32)
+        return refuse(ZDNN_INVALID_TYPE, "4DFEATURE has type DLFLOAT16, INT8 or INT32");
+      return ZDNN_OK;
+    case ZDNN_FORMAT_4DKERNEL:
+      if (desc.layout != ZDNN_HWCK) return refuse(ZDNN_INVALID_LAYOUT, "4DKERNEL has layout HWCK");
+      if (desc.type != ZDNN_DLFLOAT16)
+        return refuse(ZDNN_INVALID_TYPE, "4DKERNEL has type DLFLOAT16");
+      return ZDNN_OK;
+    case ZDNN_FORMAT_4DWEIGHTS:
+      if (desc.layout != ZDNN_NHWC) return refuse(ZDNN_INVALID_LAYOUT, "4DWEIGHTS has layout NHWC");
+      if (desc.type != ZDNN_BINARY_INT8)
+        return refuse(ZDNN_INVALID_TYPE, "4DWEIGHTS has type INT8");
+      return ZDNN_OK;
+    default:
+      return refuse(ZDNN_INVALID_FORMAT, "a transformed tensor doesn't have this format");
+  }
+}
+
+zdnn_status check_size(const zdnn_tensor_desc& desc) {
+  if (!machine().installed)
+    return refuse(ZDNN_UNSUPPORTED_AIU_EXCEPTION, "there is no such machine: its limits are zero");
+  const std::uint32_t dims[] = {desc.dim1, desc.dim2, desc.dim3, desc.dim4};
+  for (int i = 0; i < 4; ++i) {
+    if (dims[i] == 0) return refuse(ZDNN_INVALID_SHAPE, "a dimension is 0");
+    if (dims[i] > max_for_dim(i + 1))
+      return refuse(ZDNN_INVALID_SHAPE, "a dimension is larger than the machine allows");
+  }
+  if (tensor_bytes(desc) > machine().max_tensor_size)
+    return refuse(ZDNN_INVALID_SHAPE, "the tensor is larger than the machine allows");
+  return ZDNN_OK;
+}
+
+bool same_dims(const zdnn_tensor_desc& a, const zdnn_tensor_desc& b) {
+  return a.dim4 == b.dim4 && a.dim3 == b.dim3 && a.dim2 == b.dim2 && a.dim1 == b.dim1;
+}
+
+}  // namespace
+
+zdnn_status check_transformed(const zdnn_tensor_desc* desc) {
+  if (desc == nullptr) return misuse(ZDNN_INVALID_SHAPE, "there is no descriptor");
+  ZDNN_TWIN_TRY(check_kind(*desc));
+  return check_size(*desc);
+}
+
+zdnn_status check_descriptors(const zdnn_ztensor* tensor) {
+  if (tensor == nullptr) return misuse(ZDNN_INVALID_BUFFER, "there is no tensor");
+  if (tensor->pre_transformed_desc == nullptr || tensor->transformed_desc == nullptr)
+    return misuse(ZDNN_INVALID_SHAPE, "there is no descriptor");
+  const zdnn_tensor_desc& pre = *tensor->pre_transformed_desc;
+  const zdnn_tensor_desc& transformed = *tensor->transformed_desc;
+  if (dimensions_of(pre.layout) == 0)
+    return refuse(ZDNN_INVALID_LAYOUT, "the host's descriptor doesn't have a layout of host data");
+  if (host_type_bytes(pre.type) == 0)
+    return refuse(ZDNN_INVALID_TYPE, "the host's descriptor doesn't have a type of host data");
+  ZDNN_TWIN_TRY(check_kind(transformed));
+  const bool kernel = transformed.format == ZDNN_FORMAT_4DKERNEL;
+  if (kernel != (pre.layout == ZDNN_HWCK))
+    return refuse(ZDNN_INVALID_LAYOUT, "HWCK goes with HWCK only");
+  ZDNN_TWIN_TRY(check_size(transformed));
+  if (!same_dims(dims_like(pre, transformed), transformed))
+    return misuse(ZDNN_INVALID_SHAPE, "the two descriptors are not of the same tensor");
+  return ZDNN_OK;
+}
+
+bool is_page_aligned(const void* address) {
+  return reinterpret_cast<std::uintptr_t>(address) % kPage == 0;
+}
+
+zdnn_status check_buffer(const zdnn_ztensor& tensor) {
+  if (tensor.buffer == nullptr) return refuse(ZDNN_INVALID_BUFFER, "there is no buffer");
+  if (!is_page_aligned(tensor.buffer))
+    return refuse(ZDNN_INVALID_BUFFER, "the buffer is not at a multiple of 4 KiB");
+  if (tensor.buffer_size < tensor_bytes(*tensor.transformed_desc))
+    return refuse(ZDNN_INVALID_BUFFER, "the buffer is too small");
+  return ZDNN_OK;
+}
+
+}  // namespace zdnn_twin
