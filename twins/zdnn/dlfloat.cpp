@@ -36,7 +36,7 @@ std::uint32_t fp32_from_fp16(std::uint16_t pattern) {
   if (magnitude >= 0x0400) return sign | ((magnitude << 13) + ((127 - 15) << 23));
   if (magnitude == 0) return sign;
   // Subnormal, magnitude * 2^-24: its leading bit becomes the implicit one.
-  const int leading = std::bit_width(magnitude) - 1;
+  const int leading = static_cast<int>(std::bit_width(magnitude)) - 1;
   const std::uint32_t fraction = (magnitude << (23 - leading)) & 0x7FFFFF;
   return sign | (static_cast<std::uint32_t>(127 - 24 + leading) << 23) | fraction;
 }
