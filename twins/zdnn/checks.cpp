@@ -47,8 +47,18 @@ zdnn_status check_size(const zdnn_tensor_desc& desc) {
   return ZDNN_OK;
 }
 
-bool same_dims(const zdnn_tensor_desc& a, const zdnn_tensor_desc& b) {
-  return a.dim4 == b.dim4 && a.dim3 == b.dim3 && a.dim2 == b.dim2 && a.dim1 == b.dim1;
+// The vendor's library doesn't compare the two: it would read or write past the end, or leave cells
+// as they were.
+zdnn_status check_pair(const zdnn_tensor_desc& pre, const zdnn_tensor_desc& desc) {
+  zdnn_tensor_desc host{};
+  ZDNN_TWIN_TRY(dims_like(pre, desc, host));
+  const bool fits = host.dim4 <= desc.dim4 && host.dim3 <= desc.dim3 && host.dim2 <= desc.dim2 &&
+                    host.dim1 <= desc.dim1;
+  if (!fits) return misuse(ZDNN_INVALID_SHAPE, "the host's data is larger than the tensor");
+  if (host.dim4 != desc.dim4 || host.dim3 != desc.dim3 || host.dim2 != desc.dim2 ||
+      host.dim1 != desc.dim1)
+    return object(ZDNN_INVALID_SHAPE, "the host's data is smaller than the tensor");
+  return ZDNN_OK;
 }
 
 }  // namespace
@@ -74,9 +84,7 @@ zdnn_status check_descriptors(const zdnn_ztensor* tensor) {
   if (kernel != (pre.layout == ZDNN_HWCK))
     return refuse(ZDNN_INVALID_LAYOUT, "HWCK goes with HWCK only");
   ZDNN_TWIN_TRY(check_size(transformed));
-  if (!same_dims(dims_like(pre, transformed), transformed))
-    return misuse(ZDNN_INVALID_SHAPE, "the two descriptors are not of the same tensor");
-  return ZDNN_OK;
+  return check_pair(pre, transformed);
 }
 
 bool is_page_aligned(const void* address) {

@@ -73,6 +73,8 @@ zdnn_status concatenated_dims(const zdnn_tensor_desc& pre, zdnn_data_layouts lay
   if (pre.layout == ZDNN_2DS) {
     set_dims(out, pre.dim2, 1, 1, columns);
   } else if (pre.layout == ZDNN_3DS) {
+    if (is_bidirectional(layout) && pre.dim2 % 2 != 0)
+      return refuse(ZDNN_INVALID_SHAPE, "rows for two directions must be even");
     const std::uint32_t rows =
         is_bidirectional(layout) ? as_dim(2 * ceil_gate(pre.dim2 / 2)) : pre.dim2;
     set_dims(out, pre.dim3, 1, rows, columns);
@@ -130,19 +132,13 @@ std::uint32_t host_type_bytes(zdnn_data_types type) {
 }
 
 zdnn_status transformed_desc(const zdnn_tensor_desc& pre, zdnn_tensor_desc& out) {
-  zdnn_tensor_desc result = out;
-  if (is_host_float(pre.type)) {
-    result.type = ZDNN_DLFLOAT16;
-  } else if (pre.type == INT32) {
-    result.type = ZDNN_BINARY_INT32;
-  } else {
-    return refuse(ZDNN_INVALID_TYPE, "a type of host data is needed: FP32, FP16, BFLOAT or INT32");
-  }
-  ZDNN_TWIN_TRY(plain_dims(pre, result));
+  ZDNN_TWIN_TRY(plain_dims(pre, out));
   const bool kernel = pre.layout == ZDNN_HWCK;
-  result.layout = kernel ? ZDNN_HWCK : ZDNN_NHWC;
-  result.format = kernel ? ZDNN_FORMAT_4DKERNEL : ZDNN_FORMAT_4DFEATURE;
-  out = result;
+  out.layout = kernel ? ZDNN_HWCK : ZDNN_NHWC;
+  out.format = kernel ? ZDNN_FORMAT_4DKERNEL : ZDNN_FORMAT_4DFEATURE;
+  if (!is_host_float(pre.type) && pre.type != INT32)
+    return refuse(ZDNN_INVALID_TYPE, "a type of host data is needed: FP32, FP16, BFLOAT or INT32");
+  out.type = pre.type == INT32 ? ZDNN_BINARY_INT32 : ZDNN_DLFLOAT16;
   return ZDNN_OK;
 }
 
@@ -181,8 +177,6 @@ zdnn_status concatenated_desc(const zdnn_tensor_desc& pre, zdnn_concat_info info
     return refuse(ZDNN_INVALID_LAYOUT, "weights are 3DS, biases 2DS");
   // Only the input's weights see both directions of a layer before.
   const bool both = previous == PREV_LAYER_BIDIR && usage == USAGE_WEIGHTS;
-  if (both && pre.dim2 % 2 != 0)
-    return refuse(ZDNN_INVALID_SHAPE, "rows for two directions must be even");
   result.layout = gru ? (both ? ZDNN_BIDIR_ZRH : ZDNN_ZRH) : (both ? ZDNN_BIDIR_FICO : ZDNN_FICO);
   ZDNN_TWIN_TRY(concatenated_dims(pre, result.layout, result));
   result.format = ZDNN_FORMAT_4DFEATURE;
@@ -191,13 +185,11 @@ zdnn_status concatenated_desc(const zdnn_tensor_desc& pre, zdnn_concat_info info
   return ZDNN_OK;
 }
 
-zdnn_tensor_desc dims_like(const zdnn_tensor_desc& pre, const zdnn_tensor_desc& transformed) {
-  zdnn_tensor_desc result = transformed;
-  set_dims(result, 0, 0, 0, 0);
+zdnn_status dims_like(const zdnn_tensor_desc& pre, const zdnn_tensor_desc& transformed,
+                      zdnn_tensor_desc& out) {
+  out = transformed;
   const bool concatenated = gates_of(transformed.layout) > 1;
-  (void)(concatenated ? concatenated_dims(pre, transformed.layout, result)
-                      : plain_dims(pre, result));
-  return result;
+  return concatenated ? concatenated_dims(pre, transformed.layout, out) : plain_dims(pre, out);
 }
 
 HostShape host_shape(const zdnn_tensor_desc& pre) {

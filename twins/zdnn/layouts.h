@@ -15,15 +15,18 @@ std::uint32_t gates_of(zdnn_data_layouts transformed_layout);
 
 std::uint32_t host_type_bytes(zdnn_data_types type);  // 0 for one that is none of the host's
 
-/// What zdnn_generate_transformed_desc() answers; `out` is written only if that is ZDNN_OK.
+/// What zdnn_generate_transformed_desc() answers. Only the type is left alone if that is what's
+/// wrong.
 zdnn_status transformed_desc(const zdnn_tensor_desc& pre, zdnn_tensor_desc& out);
+/// These write `out` only if all is well.
 zdnn_status quantized_desc(const zdnn_tensor_desc& pre, zdnn_quantized_transform_types kind,
                            zdnn_tensor_desc& out);
 zdnn_status concatenated_desc(const zdnn_tensor_desc& pre, zdnn_concat_info info,
                               zdnn_tensor_desc& out);
 
-/// The dimensions that a transformed descriptor of this layout has for these host dimensions.
-zdnn_tensor_desc dims_like(const zdnn_tensor_desc& pre, const zdnn_tensor_desc& transformed);
+/// `transformed` with the dimensions that such a descriptor has for the host's.
+zdnn_status dims_like(const zdnn_tensor_desc& pre, const zdnn_tensor_desc& transformed,
+                      zdnn_tensor_desc& out);
 
 /// Host data as rows: dense, four dimensions, outermost first, 1 where the layout has fewer; a row
 /// is the innermost.

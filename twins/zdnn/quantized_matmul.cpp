@@ -156,12 +156,8 @@ void multiply(const Call& call, Range& range) {
   }
 }
 
-zdnn_status expect_kind(const zdnn_ztensor* tensor, zdnn_data_formats format,
-                        zdnn_data_types type) {
-  ZDNN_TWIN_TRY(
-      expect(desc_of(tensor).type == type, ZDNN_INVALID_TYPE, "a tensor's type is wrong"));
-  return expect(desc_of(tensor).format == format, ZDNN_INVALID_FORMAT,
-                "a tensor's format is wrong");
+zdnn_status expect_type(const zdnn_ztensor* tensor, zdnn_data_types type) {
+  return expect(desc_of(tensor).type == type, ZDNN_INVALID_TYPE, "a tensor's type is wrong");
 }
 
 zdnn_status check_on_the_fly(const Call& call) {
@@ -178,12 +174,10 @@ zdnn_status check_on_the_fly(const Call& call) {
 zdnn_status check(Call& call) {
   ZDNN_TWIN_TRY(
       expect_matrices(call.stacks, call.a, call.b, call.c, call.out, false, false, call.sizes));
-  ZDNN_TWIN_TRY(expect_kind(call.a, ZDNN_FORMAT_4DFEATURE,
-                            call.on_the_fly() ? ZDNN_DLFLOAT16 : ZDNN_BINARY_INT8));
-  ZDNN_TWIN_TRY(expect_kind(call.b, ZDNN_FORMAT_4DWEIGHTS, ZDNN_BINARY_INT8));
-  ZDNN_TWIN_TRY(expect_kind(call.c, ZDNN_FORMAT_4DFEATURE,
-                            call.pre_computed ? ZDNN_DLFLOAT16 : ZDNN_BINARY_INT8));
-  ZDNN_TWIN_TRY(expect_kind(call.out, ZDNN_FORMAT_4DFEATURE, ZDNN_DLFLOAT16));
+  ZDNN_TWIN_TRY(expect_type(call.a, call.on_the_fly() ? ZDNN_DLFLOAT16 : ZDNN_BINARY_INT8));
+  ZDNN_TWIN_TRY(expect_type(call.b, ZDNN_BINARY_INT8));
+  ZDNN_TWIN_TRY(expect_type(call.c, call.pre_computed ? ZDNN_DLFLOAT16 : ZDNN_BINARY_INT8));
+  ZDNN_TWIN_TRY(expect_type(call.out, ZDNN_DLFLOAT16));
   if (call.pre_computed && call.b->offset != 0)
     return refuse(ZDNN_INVALID_OFFSET, "with a pre-computed addend b's offset must be 0");
   if (call.on_the_fly()) ZDNN_TWIN_TRY(check_on_the_fly(call));
@@ -195,6 +189,12 @@ zdnn_status check(Call& call) {
 
 zdnn_status respond(const Call& call) {
   if (call.op > MATMUL_OP_LESSER) return refuse(ZDNN_FUNC_RC_F000, "no such operation");
+  for (const zdnn_ztensor* tensor :
+       {call.a, call.b, call.c, static_cast<const zdnn_ztensor*>(call.out)}) {
+    const auto format = tensor == call.b ? ZDNN_FORMAT_4DWEIGHTS : ZDNN_FORMAT_4DFEATURE;
+    if (desc_of(tensor).format != format)
+      return refuse(ZDNN_FUNC_RC_F001, "a tensor's format is wrong");
+  }
   const bool usable = Scaled(call.a).usable() && Scaled(call.b).usable() &&
                       (call.pre_computed || Scaled(call.c).usable()) &&
                       (!call.adds() || Scaled(call.out).usable());

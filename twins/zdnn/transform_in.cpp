@@ -31,8 +31,14 @@ OddSet fill(const zdnn_ztensor& tensor, const HostData& data, std::uint32_t gate
   auto* buffer = static_cast<std::byte*>(tensor.buffer);
   const zdnn_data_types type = tensor.pre_transformed_desc->type;
   OddSet odd;
-  // The padding between gates is computed with, as columns of zeros.
-  if (gates > 1) std::memset(buffer, 0, tensor_bytes(*tensor.transformed_desc));
+  // The padding between gates is computed with, as columns of zeros; what else nobody writes is
+  // not.
+  const std::uint64_t bytes = tensor_bytes(*tensor.transformed_desc);
+  if (gates > 1) {
+    std::memset(buffer, 0, bytes);
+  } else {
+    poison(buffer, bytes, 2);
+  }
   for (std::uint32_t gate = 0; gate < gates; ++gate) {
     for_each_element(tensor, gate, [&](std::uint64_t index, std::uint64_t byte) {
       const Converted number = dlf_of_host(type, data[gate], index, saturated);
@@ -40,7 +46,6 @@ OddSet fill(const zdnn_ztensor& tensor, const HostData& data, std::uint32_t gate
       store(buffer, byte, number.pattern);
     });
   }
-  if (gates == 1) Sticks(*tensor.transformed_desc).poison_padding(buffer);
   return odd;
 }
 

@@ -122,6 +122,9 @@ zdnn_status zdnn_transform_quantized_ztensor(zdnn_ztensor* ztensor, bool saturat
     if (kind.by_machine) ZDNN_TWIN_TRY(begin_on_machine(NNPA_TRANSFORM));
     count(ZDNN_TWIN_TRANSFORMS_IN);
 
+    const Sticks sticks(*ztensor->transformed_desc);
+    poison(static_cast<std::byte*>(ztensor->buffer), tensor_bytes(*ztensor->transformed_desc),
+           sticks.cell_bytes());
     OddSet odd;
     if (kind.type == ZDNN_DLFLOAT16) {
       odd = fill_dlf(*ztensor, data, saturation_control && kind.pre == FP32);
@@ -130,7 +133,6 @@ zdnn_status zdnn_transform_quantized_ztensor(zdnn_ztensor* ztensor, bool saturat
     } else {
       copy_int8(*ztensor, data);
     }
-    Sticks(*ztensor->transformed_desc).poison_padding(static_cast<std::byte*>(ztensor->buffer));
     written(*ztensor);
     const zdnn_status status = outcome(odd, kind.by_machine);
     ztensor->is_transformed = status == ZDNN_OK || status == ZDNN_ELEMENT_RANGE_VIOLATION;

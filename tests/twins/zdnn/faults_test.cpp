@@ -209,6 +209,17 @@ TEST_F(ZdnnTwinStrict, ComparisonsOfQuantizedNumbersWithAnOffset) {
   EXPECT_EQ(run(MATMUL_OP_EQUAL), ZDNN_INVALID_OFFSET);
 }
 
+TEST_F(ZdnnTwinStrict, HostDataSmallerThanTheTensor) {
+  const float x[] = {1, 2};
+  Tensor t(ZDNN_1D, {3});
+  t.pre.dim1 = 2;
+  EXPECT_EQ(zdnn_transform_ztensor(t, x), ZDNN_OK);
+  EXPECT_EQ(t.cell(4), kNinf);  // nobody wrote it
+  zdnn_reset_ztensor(t);
+  set("ZDNN_TWIN_STRICT", "status");
+  EXPECT_EQ(zdnn_transform_ztensor(t, x), ZDNN_INVALID_SHAPE);
+}
+
 using ZdnnTwinStrictDeathTest = ZdnnTwinStrict;
 
 TEST_F(ZdnnTwinStrictDeathTest, AbortEndsTheProcessAsTheMachineMay) {

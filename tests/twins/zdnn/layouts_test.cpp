@@ -207,7 +207,10 @@ TEST_F(ZdnnTwinLayouts, WhatCanNotBeTransformed) {
   EXPECT_EQ(zdnn_generate_transformed_desc(&pre, &desc), ZDNN_OK);
   EXPECT_EQ(desc.type, ZDNN_BINARY_INT32);
   zdnn_init_pre_transformed_desc(ZDNN_2D, INT8, &pre, 4u, 5u);
+  desc = {};
   EXPECT_EQ(zdnn_generate_transformed_desc(&pre, &desc), ZDNN_INVALID_TYPE);
+  EXPECT_EQ(desc.dim2, 4u);  // the vendor's tests use the rest nevertheless
+  EXPECT_EQ(desc.layout, ZDNN_NHWC);
   zdnn_init_pre_transformed_desc(ZDNN_2D, ZDNN_DLFLOAT16, &pre, 4u, 5u);
   EXPECT_EQ(zdnn_generate_transformed_desc(&pre, &desc), ZDNN_INVALID_TYPE);
   pre = {ZDNN_FICO, ZDNN_FORMAT_4DFEATURE, FP32, 1, 1, 1, 1};

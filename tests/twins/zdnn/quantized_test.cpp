@@ -274,7 +274,7 @@ TEST_F(ZdnnTwinQuantized, CallsThatAreWrong) {
   EXPECT_EQ(x.run(true, false), ZDNN_FUNC_RC_F002);
   x.b.tensor.rec_scale = 1;
   x.b.desc.format = ZDNN_FORMAT_4DFEATURE;
-  EXPECT_EQ(x.run(true, false), ZDNN_INVALID_FORMAT);
+  EXPECT_EQ(x.run(true, false), ZDNN_FUNC_RC_F001);
   x.b.desc.format = ZDNN_FORMAT_4DWEIGHTS;
   x.a.desc.type = ZDNN_BINARY_INT32;
   EXPECT_EQ(x.run(true, false), ZDNN_INVALID_TYPE);

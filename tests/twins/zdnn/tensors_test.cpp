@@ -142,7 +142,7 @@ TEST_F(ZdnnTwinTensors, ATransformChecksDescriptorsThenTheBufferThenTheState) {
   EXPECT_EQ(status(t.tensor), ZDNN_INVALID_SHAPE);
   t.desc.dim1 = 4000000;
   EXPECT_EQ(status(t.tensor), ZDNN_INVALID_SHAPE);
-  t.desc.dim1 = 5;  // not the host descriptor's
+  t.desc.dim1 = 3;  // less than the host has
   EXPECT_EQ(status(t.tensor), ZDNN_INVALID_SHAPE);
   t.desc.dim1 = 4;
   EXPECT_EQ(status(t.tensor), ZDNN_INVALID_BUFFER);
