@@ -20,11 +20,11 @@ zdnn_status check(const zdnn_ztensor* source, const zdnn_ztensor* target) {
   if (from.format != to.format) return refuse(ZDNN_INVALID_FORMAT, "the formats differ");
   if (element_count(from) != element_count(to))
     return refuse(ZDNN_INVALID_SHAPE, "the numbers of elements differ");
-  ZDNN_TWIN_TRY(check_buffer(*source));
-  ZDNN_TWIN_TRY(check_buffer(*target));
   if (!source->is_transformed) return refuse(ZDNN_INVALID_STATE, "the source is not transformed");
   if (target->is_transformed)
     return refuse(ZDNN_INVALID_STATE, "the target is transformed already");
+  ZDNN_TWIN_TRY(check_buffer(*source));
+  ZDNN_TWIN_TRY(check_buffer(*target));
   return check_input(*source);
 }
 

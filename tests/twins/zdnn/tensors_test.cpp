@@ -305,9 +305,9 @@ TEST_F(ZdnnTwinTensors, ReshapeKeepsTheOrderOfElements) {
   Tensor indices(ZDNN_2D, INT32, {24, 70});
   EXPECT_EQ(zdnn_reshape_ztensor(from, indices), ZDNN_INVALID_TYPE);
   zdnn_reset_ztensor(from);
-  EXPECT_EQ(zdnn_reshape_ztensor(from, to), ZDNN_INVALID_STATE);
-  from.tensor.is_transformed = true;
   to.tensor.buffer_size -= 1;
+  EXPECT_EQ(zdnn_reshape_ztensor(from, to), ZDNN_INVALID_STATE);  // before the buffer
+  from.tensor.is_transformed = true;
   EXPECT_EQ(zdnn_reshape_ztensor(from, to), ZDNN_INVALID_BUFFER);
 }
 
