@@ -1,5 +1,8 @@
 #include "checks.h"
 
+#include <algorithm>
+#include <array>
+
 #include "call.h"
 #include "layouts.h"
 #include "machine.h"
@@ -8,29 +11,33 @@
 namespace zdnn_twin {
 namespace {
 
+// What each format comes with ("zDNN Data Formats" and the following).
+struct Format {
+  zdnn_data_formats format;
+  zdnn_data_layouts layout;
+  bool gates;  // and layouts of gates
+  std::array<zdnn_data_types, 3> types;
+};
+constexpr Format kFormats[] = {
+    {ZDNN_FORMAT_4DFEATURE, ZDNN_NHWC, true, {ZDNN_DLFLOAT16, ZDNN_BINARY_INT8, ZDNN_BINARY_INT32}},
+    {ZDNN_FORMAT_4DKERNEL, ZDNN_HWCK, false, {ZDNN_DLFLOAT16, ZDNN_DLFLOAT16, ZDNN_DLFLOAT16}},
+    {ZDNN_FORMAT_4DWEIGHTS,
+     ZDNN_NHWC,
+     false,
+     {ZDNN_BINARY_INT8, ZDNN_BINARY_INT8, ZDNN_BINARY_INT8}},
+};
+
 zdnn_status check_kind(const zdnn_tensor_desc& desc) {
-  const bool concatenated = gates_of(desc.layout) > 1;
-  switch (desc.format) {
-    case ZDNN_FORMAT_4DFEATURE:
-      if (desc.layout != ZDNN_NHWC && !concatenated)
-        return refuse(ZDNN_INVALID_LAYOUT, "4DFEATURE has layout NHWC or that of gates");
-      if (desc.type != ZDNN_DLFLOAT16 && desc.type != ZDNN_BINARY_INT8 &&
-          desc.type != ZDNN_BINARY_INT32)
-        return refuse(ZDNN_INVALID_TYPE, "4DFEATURE has type DLFLOAT16, INT8 or INT32");
-      return ZDNN_OK;
-    case ZDNN_FORMAT_4DKERNEL:
-      if (desc.layout != ZDNN_HWCK) return refuse(ZDNN_INVALID_LAYOUT, "4DKERNEL has layout HWCK");
-      if (desc.type != ZDNN_DLFLOAT16)
-        return refuse(ZDNN_INVALID_TYPE, "4DKERNEL has type DLFLOAT16");
-      return ZDNN_OK;
-    case ZDNN_FORMAT_4DWEIGHTS:
-      if (desc.layout != ZDNN_NHWC) return refuse(ZDNN_INVALID_LAYOUT, "4DWEIGHTS has layout NHWC");
-      if (desc.type != ZDNN_BINARY_INT8)
-        return refuse(ZDNN_INVALID_TYPE, "4DWEIGHTS has type INT8");
-      return ZDNN_OK;
-    default:
-      return refuse(ZDNN_INVALID_FORMAT, "a transformed tensor doesn't have this format");
+  for (const Format& known : kFormats) {
+    if (known.format != desc.format) continue;
+    const bool gates = known.gates && gates_of(desc.layout) > 1;
+    if (desc.layout != known.layout && !gates)
+      return refuse(ZDNN_INVALID_LAYOUT, "a tensor of this format doesn't have this layout");
+    if (std::find(known.types.begin(), known.types.end(), desc.type) == known.types.end())
+      return refuse(ZDNN_INVALID_TYPE, "a tensor of this format doesn't have this type");
+    return ZDNN_OK;
   }
+  return refuse(ZDNN_INVALID_FORMAT, "a transformed tensor doesn't have this format");
 }
 
 zdnn_status check_size(const zdnn_tensor_desc& desc) {
@@ -77,7 +84,7 @@ zdnn_status check_descriptors(const zdnn_ztensor* tensor) {
   const zdnn_tensor_desc& transformed = *tensor->transformed_desc;
   if (dimensions_of(pre.layout) == 0)
     return refuse(ZDNN_INVALID_LAYOUT, "the host's descriptor doesn't have a layout of host data");
-  if (host_type_bytes(pre.type) == 0)
+  if (!is_host_type(pre.type))
     return refuse(ZDNN_INVALID_TYPE, "the host's descriptor doesn't have a type of host data");
   ZDNN_TWIN_TRY(check_kind(transformed));
   const bool kernel = transformed.format == ZDNN_FORMAT_4DKERNEL;

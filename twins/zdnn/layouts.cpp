@@ -1,6 +1,8 @@
 #include "layouts.h"
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
 
 #include "call.h"
 #include "sticks.h"
@@ -9,6 +11,28 @@ namespace zdnn_twin {
 namespace {
 
 constexpr std::uint32_t kGate = 64;  // a gate's columns begin at a multiple of this
+
+// A host layout: how many dimensions it has, and which of them (dim1 to dim4) becomes dim4, dim3,
+// dim2, dim1 of the transformed tensor; 0 is none. As zdnn_generate_transformed_desc's
+// documentation has it. 4DS comes from recurrent networks: dim3, the directions, is put beside
+// dim1.
+struct HostLayout {
+  zdnn_data_layouts layout;
+  int dimensions;
+  std::array<int, 4> sources;
+};
+constexpr HostLayout kHostLayouts[] = {
+    {ZDNN_1D, 1, {0, 0, 0, 1}},   {ZDNN_2D, 2, {0, 0, 2, 1}},   {ZDNN_2DS, 2, {2, 0, 0, 1}},
+    {ZDNN_3D, 3, {0, 3, 2, 1}},   {ZDNN_3DS, 3, {3, 0, 2, 1}},  {ZDNN_4D, 4, {4, 3, 2, 1}},
+    {ZDNN_4DS, 4, {4, 0, 2, 1}},  {ZDNN_NHWC, 4, {4, 3, 2, 1}}, {ZDNN_NCHW, 4, {4, 2, 1, 3}},
+    {ZDNN_HWCK, 4, {4, 3, 2, 1}},
+};
+
+const HostLayout* find(zdnn_data_layouts layout) {
+  for (const HostLayout& candidate : kHostLayouts)
+    if (candidate.layout == layout) return &candidate;
+  return nullptr;
+}
 
 bool is_bidirectional(zdnn_data_layouts layout) {
   return layout == ZDNN_BIDIR_FICO || layout == ZDNN_BIDIR_ZRH;
@@ -23,64 +47,29 @@ std::uint32_t as_dim(std::uint64_t x) {
   return static_cast<std::uint32_t>(std::min<std::uint64_t>(x, 0xFFFFFFFF));
 }
 
-void set_dims(zdnn_tensor_desc& out, std::uint32_t d4, std::uint32_t d3, std::uint32_t d2,
-              std::uint32_t d1) {
-  out.dim4 = d4;
-  out.dim3 = d3;
-  out.dim2 = d2;
-  out.dim1 = d1;
-}
-
-// The table of zdnn_generate_transformed_desc's documentation.
 zdnn_status plain_dims(const zdnn_tensor_desc& pre, zdnn_tensor_desc& out) {
-  switch (pre.layout) {
-    case ZDNN_1D:
-      set_dims(out, 1, 1, 1, pre.dim1);
-      return ZDNN_OK;
-    case ZDNN_2D:
-      set_dims(out, 1, 1, pre.dim2, pre.dim1);
-      return ZDNN_OK;
-    case ZDNN_2DS:
-      set_dims(out, pre.dim2, 1, 1, pre.dim1);
-      return ZDNN_OK;
-    case ZDNN_3D:
-      set_dims(out, 1, pre.dim3, pre.dim2, pre.dim1);
-      return ZDNN_OK;
-    case ZDNN_3DS:
-      set_dims(out, pre.dim3, 1, pre.dim2, pre.dim1);
-      return ZDNN_OK;
-    case ZDNN_4D:
-    case ZDNN_NHWC:
-    case ZDNN_HWCK:
-      set_dims(out, pre.dim4, pre.dim3, pre.dim2, pre.dim1);
-      return ZDNN_OK;
-    case ZDNN_NCHW:
-      set_dims(out, pre.dim4, pre.dim2, pre.dim1, pre.dim3);
-      return ZDNN_OK;
-    case ZDNN_4DS:
-      set_dims(out, pre.dim4, 1, pre.dim2,
-               pre.dim3 == 1 ? pre.dim1 : as_dim(pre.dim3 * ceil_gate(pre.dim1)));
-      return ZDNN_OK;
-    default:
-      return refuse(ZDNN_INVALID_LAYOUT, "this is not a layout of host data");
-  }
+  const HostLayout* layout = find(pre.layout);
+  if (layout == nullptr) return refuse(ZDNN_INVALID_LAYOUT, "this is not a layout of host data");
+  const std::uint32_t host[] = {1, pre.dim1, pre.dim2, pre.dim3, pre.dim4};
+  const auto dim = [&](std::size_t i) { return host[layout->sources[i]]; };
+  out.dim4 = dim(0);
+  out.dim3 = dim(1);
+  out.dim2 = dim(2);
+  out.dim1 = dim(3);
+  if (pre.layout == ZDNN_4DS && pre.dim3 != 1) out.dim1 = as_dim(pre.dim3 * ceil_gate(pre.dim1));
+  return ZDNN_OK;
 }
 
 // Weights (3DS) or biases (2DS) of gates side by side.
 zdnn_status concatenated_dims(const zdnn_tensor_desc& pre, zdnn_data_layouts layout,
                               zdnn_tensor_desc& out) {
-  const std::uint32_t columns = as_dim(gates_of(layout) * ceil_gate(pre.dim1));
-  if (pre.layout == ZDNN_2DS) {
-    set_dims(out, pre.dim2, 1, 1, columns);
-  } else if (pre.layout == ZDNN_3DS) {
-    if (is_bidirectional(layout) && pre.dim2 % 2 != 0)
-      return refuse(ZDNN_INVALID_SHAPE, "rows for two directions must be even");
-    const std::uint32_t rows =
-        is_bidirectional(layout) ? as_dim(2 * ceil_gate(pre.dim2 / 2)) : pre.dim2;
-    set_dims(out, pre.dim3, 1, rows, columns);
-  } else {
+  if (pre.layout != ZDNN_2DS && pre.layout != ZDNN_3DS)
     return refuse(ZDNN_INVALID_LAYOUT, "only 2DS and 3DS tensors are concatenated");
-  }
+  ZDNN_TWIN_TRY(plain_dims(pre, out));
+  out.dim1 = as_dim(gates_of(layout) * ceil_gate(pre.dim1));
+  if (pre.layout == ZDNN_2DS || !is_bidirectional(layout)) return ZDNN_OK;
+  if (pre.dim2 % 2 != 0) return refuse(ZDNN_INVALID_SHAPE, "rows for two directions must be even");
+  out.dim2 = as_dim(2 * ceil_gate(pre.dim2 / 2));
   return ZDNN_OK;
 }
 
@@ -91,24 +80,8 @@ bool is_host_float(zdnn_data_types type) {
 }  // namespace
 
 int dimensions_of(zdnn_data_layouts layout) {
-  switch (layout) {
-    case ZDNN_1D:
-      return 1;
-    case ZDNN_2D:
-    case ZDNN_2DS:
-      return 2;
-    case ZDNN_3D:
-    case ZDNN_3DS:
-      return 3;
-    case ZDNN_4D:
-    case ZDNN_4DS:
-    case ZDNN_NHWC:
-    case ZDNN_NCHW:
-    case ZDNN_HWCK:
-      return 4;
-    default:
-      return 0;
-  }
+  const HostLayout* found = find(layout);
+  return found == nullptr ? 0 : found->dimensions;
 }
 
 std::uint32_t gates_of(zdnn_data_layouts layout) {
@@ -116,19 +89,8 @@ std::uint32_t gates_of(zdnn_data_layouts layout) {
   return layout == ZDNN_ZRH || layout == ZDNN_BIDIR_ZRH ? 3 : 1;
 }
 
-std::uint32_t host_type_bytes(zdnn_data_types type) {
-  switch (type) {
-    case INT8:
-      return 1;
-    case BFLOAT:
-    case FP16:
-      return 2;
-    case INT32:
-    case FP32:
-      return 4;
-    default:
-      return 0;
-  }
+bool is_host_type(zdnn_data_types type) {
+  return is_host_float(type) || type == INT8 || type == INT32;
 }
 
 zdnn_status transformed_desc(const zdnn_tensor_desc& pre, zdnn_tensor_desc& out) {
@@ -201,22 +163,15 @@ HostShape host_shape(const zdnn_tensor_desc& pre) {
 Place place_of_row(const zdnn_tensor_desc& pre, zdnn_data_layouts transformed_layout,
                    std::uint32_t gate, std::uint64_t outer, std::uint64_t middle,
                    std::uint64_t inner) {
-  const std::uint64_t column = gate * ceil_gate(pre.dim1);
-  switch (pre.layout) {
-    case ZDNN_2DS:
-      return {inner, 0, 0, column};
-    case ZDNN_3DS: {
-      const std::uint64_t half = pre.dim2 / 2;
-      const bool second = is_bidirectional(transformed_layout) && inner >= half;
-      return {middle, 0, second ? ceil_to(half, kGate) + inner - half : inner, column};
-    }
-    case ZDNN_4DS:
-      return {outer, 0, inner, middle * ceil_gate(pre.dim1)};
-    case ZDNN_NCHW:
-      return {outer, inner, 0, middle, true};
-    default:
-      return {outer, middle, inner, 0};
-  }
+  const std::array<int, 4>& sources = find(pre.layout)->sources;
+  const std::uint64_t host[] = {0, 0, inner, middle, outer};  // a row begins at 0
+  Place at{host[sources[0]], host[sources[1]], host[sources[2]], host[sources[3]], sources[2] == 1};
+  if (pre.layout == ZDNN_4DS) at.e1 += middle * ceil_gate(pre.dim1);
+  if (gate > 0) at.e1 += gate * ceil_gate(pre.dim1);
+  const std::uint64_t half = pre.dim2 / 2;
+  if (pre.layout == ZDNN_3DS && is_bidirectional(transformed_layout) && inner >= half)
+    at.e2 = ceil_gate(half) + inner - half;
+  return at;
 }
 
 }  // namespace zdnn_twin

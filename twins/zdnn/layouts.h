@@ -13,7 +13,7 @@ int dimensions_of(zdnn_data_layouts layout);
 /// Gates that are concatenated in a transformed tensor: 4 (FICO), 3 (ZRH), 1 for all others.
 std::uint32_t gates_of(zdnn_data_layouts transformed_layout);
 
-std::uint32_t host_type_bytes(zdnn_data_types type);  // 0 for one that is none of the host's
+bool is_host_type(zdnn_data_types type);
 
 /// What zdnn_generate_transformed_desc() answers. Only the type is left alone if that is what's
 /// wrong.
@@ -38,7 +38,7 @@ HostShape host_shape(const zdnn_tensor_desc& pre);
 /// Where a row of host data begins in a transformed tensor, and which way it runs.
 struct Place {
   std::uint64_t e4, e3, e2, e1;
-  bool along_dim2 = false;  // else along dim1
+  bool along_dim2;  // else along dim1
 };
 Place place_of_row(const zdnn_tensor_desc& pre, zdnn_data_layouts transformed_layout,
                    std::uint32_t gate, std::uint64_t outer, std::uint64_t middle,

@@ -8,70 +8,73 @@ namespace {
 constexpr std::uint32_t kV10 = 0x00010000;
 constexpr std::uint32_t kV11 = 0x00010100;
 
-// In the order of ZDNN_TWIN_PROFILE's values.
-constexpr Machine kMachines[] = {
-    {"z16",
-     true,
-     kV10,
-     0x8000,
-     0xC0000000,
-     0x6000,
-     32768,
-     {},
-     std::uint64_t{1} << 32,
-     {true, false}},
-    {"z17",
-     true,
-     kV11,
-     0x82A0,
-     0xE0000001,
-     0x6000,
-     32768,
-     {2097152, 1048576, 32768, 32768},
-     std::uint64_t{1} << 32,
-     {true, true}},
-    {"none", false, 0, 0, 0, 0, 0, {}, 0, {}},
-};
+constexpr Machine kZ16{.installed = true,
+                       .api_version = kV10,
+                       .data_types = QUERY_DATATYPE_INTERNAL1,
+                       .layouts = QUERY_LAYOUTFMT_4DFEATURE | QUERY_LAYOUTFMT_4DKERNEL,
+                       .conversions = QUERY_BFPFMT_TINY | QUERY_BFPFMT_SHORT,
+                       .max_dim_idx_size = 32768,
+                       .max_for_dim = {},
+                       .max_tensor_size = std::uint64_t{1} << 32,
+                       .formats = {true, false}};
 
+constexpr Machine kZ17{.installed = true,
+                       .api_version = kV11,
+                       .data_types = QUERY_DATATYPE_INTERNAL1 | QUERY_DATATYPE_BINARY_FP32 |
+                                     QUERY_DATATYPE_BINARY_INT8 | QUERY_DATATYPE_BINARY_INT32,
+                       .layouts = QUERY_LAYOUTFMT_4DFEATURE | QUERY_LAYOUTFMT_4DKERNEL |
+                                  QUERY_LAYOUTFMT_4DWEIGHTS | QUERY_LAYOUTFMT_4DGENERIC,
+                       .conversions = QUERY_BFPFMT_TINY | QUERY_BFPFMT_SHORT,
+                       .max_dim_idx_size = 32768,
+                       .max_for_dim = {2097152, 1048576, 32768, 32768},
+                       .max_tensor_size = std::uint64_t{1} << 32,
+                       .formats = {true, true}};
+
+constexpr Machine kNone = {};
+
+constexpr Machine kMachines[] = {kZ16, kZ17, kNone};  // in the order of ZDNN_TWIN_PROFILE's values
+
+// A function of the machine, and the API version that it came with. What the twin does not do is
+// not in the table, so that neither the query nor a call finds it.
+struct Function {
+  nnpa_function_code code;
+  std::uint32_t since;
+};
 constexpr Function kFunctions[] = {
-    {NNPA_QAF, "QAF", kV10},
-    {NNPA_ADD, "ADD", kV10},
-    {NNPA_SUB, "SUB", kV10},
-    {NNPA_MUL, "MUL", kV10},
-    {NNPA_DIV, "DIV", kV10},
-    {NNPA_MIN, "MIN", kV10},
-    {NNPA_MAX, "MAX", kV10},
-    {NNPA_LOG, "LOG", kV10},
-    {NNPA_EXP, "EXP", kV10},
-    {NNPA_SQRT, "SQRT", kV11},
-    {NNPA_INVSQRT, "INVSQRT", kV11},
-    {NNPA_RELU, "RELU", kV10},
-    {NNPA_TANH, "TANH", kV10},
-    {NNPA_SIGMOID, "SIGMOID", kV10},
-    {NNPA_SOFTMAX, "SOFTMAX", kV10},
-    {NNPA_GELU, "GELU", kV11},
-    {NNPA_BATCHNORMALIZATION, "BATCHNORMALIZATION", kV10},
-    {NNPA_MOMENTS, "MOMENTS", kV11},
-    {NNPA_LAYERNORM, "LAYERNORM", kV11},
-    {NNPA_NORM, "NORM", kV11},
-    {NNPA_MAXPOOL2D, "MAXPOOL2D", kV10},
-    {NNPA_AVGPOOL2D, "AVGPOOL2D", kV10},
-    {NNPA_CONVOLUTION, "CONVOLUTION", kV10},
-    {NNPA_MATMUL_OP, "MATMUL_OP", kV10},
-    {NNPA_MATMUL_OP_BCAST23, "MATMUL_OP_BCAST23", kV10},
-    {NNPA_MATMUL_OP_BCAST1, "MATMUL_OP_BCAST1", kV11},
-    {NNPA_TRANSFORM, "TRANSFORM", kV11},
-    {NNPA_REDUCE, "REDUCE", kV11},
+    {NNPA_QAF, kV10},
+    {NNPA_ADD, kV10},
+    {NNPA_SUB, kV10},
+    {NNPA_MUL, kV10},
+    {NNPA_DIV, kV10},
+    {NNPA_MIN, kV10},
+    {NNPA_MAX, kV10},
+    {NNPA_LOG, kV10},
+    {NNPA_EXP, kV10},
+    {NNPA_SQRT, kV11},
+    {NNPA_INVSQRT, kV11},
+    {NNPA_RELU, kV10},
+    {NNPA_TANH, kV10},
+    {NNPA_SIGMOID, kV10},
+    {NNPA_SOFTMAX, kV10},
+    {NNPA_GELU, kV11},
+    {NNPA_BATCHNORMALIZATION, kV10},
+    {NNPA_MOMENTS, kV11},
+    {NNPA_LAYERNORM, kV11},
+    {NNPA_NORM, kV11},
+    {NNPA_MAXPOOL2D, kV10},
+    {NNPA_AVGPOOL2D, kV10},
+    {NNPA_CONVOLUTION, kV10},
+    {NNPA_MATMUL_OP, kV10},
+    {NNPA_MATMUL_OP_BCAST23, kV10},
+    {NNPA_MATMUL_OP_BCAST1, kV11},
+    {NNPA_TRANSFORM, kV11},
+    {NNPA_REDUCE, kV11},
 };
 
 }  // namespace
 
 const Machine& machine() {
   return kMachines[setting(Setting::kProfile)];
-}
-
-std::span<const Function> functions() {
-  return kFunctions;
 }
 
 bool function_installed(std::uint32_t code) {

@@ -3,14 +3,12 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 
 #include "include/zdnn.h"
 
 namespace zdnn_twin {
 
 struct Machine {
-  const char* name;
   bool installed;
   std::uint32_t api_version;  // the newest zDNN version that it serves, 0x00MMmm00
   std::uint16_t data_types;   // masks count bits from the left
@@ -22,16 +20,7 @@ struct Machine {
   bool formats[2];  // of parameter blocks
 };
 
-/// A function of the machine, and since when there is one. Functions that the twin does not do are
-/// not in the table, so that neither the query nor a call finds them.
-struct Function {
-  nnpa_function_code code;
-  const char* name;
-  std::uint32_t since;  // api_version
-};
-
 const Machine& machine();
-std::span<const Function> functions();
 
 bool function_installed(std::uint32_t code);
 /// Whether the library may build parameter blocks of this format.
