@@ -147,6 +147,34 @@ TEST_F(ZdnnTwinQuery, Version10OnANewMachineServesOnly10) {
   EXPECT_FALSE(runnable(0x00010100));
 }
 
+TEST_F(ZdnnTwinQuery, Version10KnowsNothingOfANewerMachine) {
+  const Library library(ZDNN_TWIN_TEST_1_0);
+  const auto set = library.function<bool(const char*, const char*)>("zdnn_twin_set");
+  const auto allocate = library.function<zdnn_status(zdnn_ztensor*)>("zdnn_allochelper_ztensor");
+  const auto transform =
+      library.function<zdnn_status(zdnn_ztensor*, ...)>("zdnn_transform_ztensor");
+  const auto free = library.function<zdnn_status(zdnn_ztensor*)>("zdnn_free_ztensor_buffer");
+  const auto multiply = library.function<decltype(zdnn_matmul_bcast_op)>("zdnn_matmul_bcast_op");
+  ASSERT_TRUE(set("ZDNN_TWIN_PROFILE", "z17"));
+  zdnn_tensor_desc pre{ZDNN_1D, ZDNN_FORMAT_4DFEATURE, FP32, 0, 0, 0, 32769};
+  zdnn_tensor_desc desc{ZDNN_NHWC, ZDNN_FORMAT_4DFEATURE, ZDNN_DLFLOAT16, 1, 1, 1, 32769};
+  zdnn_ztensor t{};
+  t.pre_transformed_desc = &pre;
+  t.transformed_desc = &desc;
+  EXPECT_EQ(allocate(&t), ZDNN_INVALID_SHAPE);
+  pre.dim1 = desc.dim1 = 4096;
+  ASSERT_EQ(allocate(&t), ZDNN_OK);
+  // Software, not NNPA-TRANSFORM.
+  const std::vector<float> values(4096, NAN);
+  EXPECT_EQ(transform(&t, values.data()), ZDNN_CONVERT_FAILURE);
+  free(&t);
+  zdnn_tensor_desc many{ZDNN_NHWC, ZDNN_FORMAT_4DFEATURE, ZDNN_DLFLOAT16, 3, 1, 1, 1};
+  zdnn_ztensor stacks{};
+  stacks.transformed_desc = &many;
+  EXPECT_EQ(multiply(&t, &stacks, &stacks, MATMUL_BCAST_OP_ADDITION, &stacks),
+            ZDNN_UNAVAILABLE_FUNCTION);
+}
+
 TEST_F(ZdnnTwinQuery, ItSaysThatItIsATwin) {
   EXPECT_EQ(zdnn_get_library_version(), 0x00010102u);
   EXPECT_STREQ(zdnn_get_library_version_str(), "1.1.2-twin");
