@@ -63,6 +63,8 @@ constexpr Function kFunctions[] = {
     {NNPA_NORM, kV11},
     {NNPA_MAXPOOL2D, kV10},
     {NNPA_AVGPOOL2D, kV10},
+    {NNPA_LSTMACT, kV10},
+    {NNPA_GRUACT, kV10},
     {NNPA_CONVOLUTION, kV10},
     {NNPA_MATMUL_OP, kV10},
     {NNPA_MATMUL_OP_BCAST23, kV10},

@@ -26,7 +26,7 @@ class Few {
   Tensor* back() const { return tensors_[count_ - 1]; }
 
  private:
-  std::array<Tensor*, 3> tensors_{};
+  std::array<Tensor*, 7> tensors_{};
   std::size_t count_ = 0;
 };
 

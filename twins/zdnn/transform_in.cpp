@@ -31,11 +31,11 @@ OddSet fill(const zdnn_ztensor& tensor, const HostData& data, std::uint32_t gate
   auto* buffer = static_cast<std::byte*>(tensor.buffer);
   const zdnn_data_types type = tensor.pre_transformed_desc->type;
   OddSet odd;
-  // The padding between gates is computed with, as columns of zeros; what else nobody writes is
-  // not.
   const std::uint64_t bytes = tensor_bytes(*tensor.transformed_desc);
-  if (gates > 1) {
+  if (gates > 1 || tensor.pre_transformed_desc->layout == ZDNN_4DS) {
+    // What lies between gates, or between directions, is computed with: columns of zeros.
     std::memset(buffer, 0, bytes);
+    Sticks(*tensor.transformed_desc).poison_padding(buffer);
   } else {
     poison(buffer, bytes, 2);
   }

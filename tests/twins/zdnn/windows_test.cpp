@@ -167,10 +167,4 @@ TEST_F(ZdnnTwinWindows, ConvolutionsThatAreWrong) {
   EXPECT_EQ(conv(bias, VALID_PADDING, 80, 0, nullptr, out), ZDNN_INVALID_FORMAT);
 }
 
-TEST_F(ZdnnTwinWindows, RecurrentNetworksAreNotInstalled) {
-  Tensor t(ZDNN_1D, {1}, {1});
-  EXPECT_EQ(zdnn_lstm(t, t, t, t, t, t, t, FWD, nullptr, t, t), ZDNN_UNAVAILABLE_FUNCTION);
-  EXPECT_EQ(zdnn_gru(t, t, t, t, t, t, FWD, nullptr, t), ZDNN_UNAVAILABLE_FUNCTION);
-}
-
 }  // namespace
