@@ -1,5 +1,7 @@
 #include "sticks.h"
 
+#include <algorithm>
+#include <array>
 #include <limits>
 
 #include "dlfloat.h"
@@ -62,11 +64,12 @@ Sticks::Sticks(const zdnn_tensor_desc& desc)
 }
 
 void poison(std::byte* begin, std::uint64_t bytes, std::uint64_t cell_bytes) {
-  if (cell_bytes != 2) {
-    std::memset(begin, 0x7F, bytes);
-    return;
-  }
-  for (std::uint64_t at = 0; at + 1 < bytes; at += 2) std::memcpy(begin + at, &kNinf, sizeof kNinf);
+  std::array<std::byte, kStick> stick{};
+  stick.fill(std::byte{0x7F});
+  for (std::uint64_t at = 0; cell_bytes == 2 && at < kStick; at += 2)
+    std::memcpy(stick.data() + at, &kNinf, sizeof kNinf);
+  for (std::uint64_t at = 0; at < bytes; at += kStick)
+    std::memcpy(begin + at, stick.data(), std::min(kStick, bytes - at));
 }
 
 void Sticks::poison_padding(std::byte* buffer) const {
