@@ -48,10 +48,12 @@ zdnn_status check_available(const Op& op);
 zdnn_status check_present(const Op& op);
 /// The response codes that don't hang on the function, and what strict mode objects to.
 zdnn_status check_tensors(const Op& op);
-/// Marks the outputs as transformed.
-zdnn_status finish(const Op& op, bool out_of_range);
+/// Allocates a save area where the caller gave none.
 zdnn_status take_scratch(const Op& op, Pages& own);
+/// Counts the call; a response code, if one was asked for.
 zdnn_status start(const Op& op);
+/// Poisons the outputs' padding, and marks the first as transformed.
+zdnn_status finish(const Op& op, bool out_of_range);
 
 /// `check()` and `respond()` give a status: of the arguments, as the library's prechecks, and the
 /// function's own response codes. `compute(range)` writes the outputs.

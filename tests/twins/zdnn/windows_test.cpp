@@ -167,4 +167,22 @@ TEST_F(ZdnnTwinWindows, ConvolutionsThatAreWrong) {
   EXPECT_EQ(conv(bias, VALID_PADDING, 80, 0, nullptr, out), ZDNN_INVALID_FORMAT);
 }
 
+TEST_F(ZdnnTwinWindows, WindowsThatAreTooLarge) {
+  Tensor one(ZDNN_NHWC, {1, 1, 1, 1});
+  Tensor high(ZDNN_NHWC, {1, 449, 1, 1}, std::vector<float>(449, 1));
+  Tensor kernel(ZDNN_HWCK, {449, 1, 1, 1}, std::vector<float>(449, 1));
+  Tensor less_high(ZDNN_NHWC, {1, 448, 1, 1}, std::vector<float>(448, 1));
+  Tensor less(ZDNN_HWCK, {448, 1, 1, 1}, std::vector<float>(448, 1));
+  Tensor bias(ZDNN_1D, {1}, {0});
+  EXPECT_EQ(zdnn_conv2d(high, kernel, bias, VALID_PADDING, 0, 0, CONV2D_ACT_NONE, nullptr, one),
+            ZDNN_FUNC_RC_F002);
+  EXPECT_EQ(zdnn_conv2d(less_high, less, bias, VALID_PADDING, 0, 0, CONV2D_ACT_NONE, nullptr, one),
+            ZDNN_OK);
+  EXPECT_EQ(one.get(1)[0], 448.0f);
+  Tensor higher(ZDNN_NHWC, {1, 1025, 1, 1}, std::vector<float>(1025, 1));
+  Tensor pooled(ZDNN_NHWC, {1, 41, 1, 1});
+  EXPECT_EQ(zdnn_avgpool2d(higher, SAME_PADDING, 1, 1, 25, 25, pooled), ZDNN_FUNC_RC_F004);
+  EXPECT_EQ(zdnn_maxpool2d(higher, VALID_PADDING, 1025, 1, 0, 0, one), ZDNN_FUNC_RC_F001);
+}
+
 }  // namespace
