@@ -1,11 +1,12 @@
 #include "op.h"
 
 #include "checks.h"
+#include "counts.h"
 #include "faults.h"
 #include "host_numbers.h"
 #include "machine.h"
+#include "machine_call.h"
 #include "strict.h"
-#include "transform.h"
 
 namespace zdnn_twin {
 namespace {

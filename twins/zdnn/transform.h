@@ -3,10 +3,9 @@
 
 #include "call.h"
 #include "checks.h"
-#include "counts.h"
-#include "faults.h"
 #include "layouts.h"
 #include "machine.h"
+#include "machine_call.h"
 #include "sticks.h"
 
 namespace zdnn_twin {
@@ -47,22 +46,6 @@ inline bool machine_transforms(const zdnn_ztensor& tensor) {
   return pre.type == FP32 && pre.layout != ZDNN_NCHW && desc.layout == ZDNN_NHWC && desc.dim1 > 2 &&
          std::uint64_t{desc.dim3} * desc.dim2 * desc.dim1 > kWorthIt && format_usable(1) &&
          function_installed(NNPA_TRANSFORM);
-}
-
-/// Counts a call to the machine's function; the response code that a fault asked for, if it is due.
-inline zdnn_status begin_on_machine(nnpa_function_code code) {
-  if (fault_is_due(Setting::kFailHardware)) {
-    const auto wanted = static_cast<std::uint32_t>(setting(Setting::kHardwareCode));
-    const std::uint32_t status = wanted <= 0xFFFF ? ZDNN_HW_ERROR + wanted : wanted;
-    return refuse(static_cast<zdnn_status>(status), "a fault that was asked for");
-  }
-  count_call(code);
-  return ZDNN_OK;
-}
-
-inline zdnn_status range_violation(const char* reason) {
-  count(ZDNN_TWIN_RANGE_VIOLATIONS);
-  return refuse(ZDNN_ELEMENT_RANGE_VIOLATION, reason);
 }
 
 }  // namespace zdnn_twin

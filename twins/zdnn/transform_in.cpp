@@ -2,6 +2,8 @@
 #include <array>
 #include <cstdarg>
 
+#include "counts.h"
+#include "faults.h"
 #include "host_numbers.h"
 #include "strict.h"
 #include "transform.h"

@@ -1,5 +1,7 @@
 // A tensor's buffer back into host data: zdnn_transform_origtensor; and its range:
 // zdnn_getrange_ztensor.
+#include "counts.h"
+#include "faults.h"
 #include "host_numbers.h"
 #include "strict.h"
 #include "transform.h"

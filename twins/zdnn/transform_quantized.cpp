@@ -1,4 +1,6 @@
 // Host data into a quantised tensor: zdnn_transform_quantized_ztensor.
+#include "counts.h"
+#include "faults.h"
 #include "host_numbers.h"
 #include "quantize.h"
 #include "strict.h"
