@@ -78,9 +78,10 @@ tsan_build_step() {
     sources=(tests/"$kind"/*.cpp tests/"$kind"/*/*.cpp)
     ((${#sources[@]} == 0)) || targets+=("${kind}_tests")
   done
+  targets+=(zdnn_twin_tests)
   ready tsan -- "${targets[@]}"
 }
-tsan_test_step() { GTEST_FILTER=$thread_tests test_step tsan -R '^(unit|backends|conformance|end_to_end)$'; }
+tsan_test_step() { GTEST_FILTER=$thread_tests test_step tsan -R '^(unit|backends|conformance|end_to_end|zdnn_twin)$'; }
 
 lint_step() {
   check_leftovers

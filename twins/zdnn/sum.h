@@ -1,0 +1,52 @@
+// How the twin adds up, as it was told to: the machine's inner precision and order are not public,
+// so whoever depends on one of these is noticed by trying the others.
+#pragma once
+
+#include "dlfloat.h"
+#include "settings.h"
+
+namespace zdnn_twin {
+
+template <Accumulate kModel>
+struct Accumulator {
+  static constexpr Accumulate kItsModel = kModel;
+  double sum = 0;
+
+  /// A product, or another term.
+  void add(double x) {
+    if constexpr (kModel == Accumulate::kDlfloat) x = as_dlf(x);
+    // The double sum of two floats rounded to float is their float sum: 53 bits are more than
+    // twice 24.
+    if constexpr (kModel == Accumulate::kDouble) {
+      sum += x;
+    } else {
+      sum =
+          static_cast<double>(static_cast<float>(sum + static_cast<double>(static_cast<float>(x))));
+    }
+  }
+};
+
+/// Calls f with an Accumulator of the model that is set, for its type.
+template <class F>
+auto with_accumulator(F f) {
+  switch (setting_as<Accumulate>(Setting::kAccumulate)) {
+    case Accumulate::kSingle:
+      return f(Accumulator<Accumulate::kSingle>());
+    case Accumulate::kDouble:
+      return f(Accumulator<Accumulate::kDouble>());
+    case Accumulate::kDlfloat:
+      break;
+  }
+  return f(Accumulator<Accumulate::kDlfloat>());
+}
+
+/// The sum of term(0) ... term(count - 1), in that order.
+template <class Term>
+double sum_of(std::uint64_t count, Term term) {
+  return with_accumulator([&](auto accumulator) {
+    for (std::uint64_t i = 0; i < count; ++i) accumulator.add(term(i));
+    return accumulator.sum;
+  });
+}
+
+}  // namespace zdnn_twin
