@@ -19,5 +19,26 @@ INSTANTIATE_TEST_SUITE_P(
                        ::testing::ValuesIn(all_ops().begin(), all_ops().end())),
     conformance_name);
 
+/// Where AVX2 has AVX-VNNI; there only products differ from those at avx2.
+std::vector<DeviceUnderTest> with_avx_vnni() {
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("avxvnni")) {
+    return {at_level("avx2_vnni", "avx2_vnni")};
+  }
+#endif
+  return {};
+}
+std::vector<const Op*> products() {
+  std::vector<const Op*> found;
+  for (const Op* op : all_ops()) {
+    if (op->info().name.starts_with("matmul")) found.push_back(op);
+  }
+  return found;
+}
+INSTANTIATE_TEST_SUITE_P(CpuAvxVnni, Conformance,
+                         ::testing::Combine(::testing::ValuesIn(with_avx_vnni()),
+                                            ::testing::ValuesIn(products())),
+                         conformance_name);
+
 }  // namespace
 }  // namespace shunt::test

@@ -26,8 +26,9 @@ class CpuPeakLoops : public AtLevel {};
 
 TEST_P(CpuPeakLoops, UseNothingAboveTheLevel) {
   const std::map<std::string, std::set<std::string_view>> may_use = {
-      {"avx3_dl", {"", "sse4", "avx2", "avx3"}},
-      {"avx3", {"", "sse4", "avx2", "avx3"}},
+      {"avx3_dl", {"", "sse4", "avx2", "avx2_vnni", "avx3"}},
+      {"avx3", {"", "sse4", "avx2", "avx2_vnni", "avx3"}},
+      {"avx2_vnni", {"", "sse4", "avx2", "avx2_vnni"}},
       {"avx2", {"", "sse4", "avx2"}},
       {"sse4", {"", "sse4"}},
       {"neon", {""}},
@@ -47,8 +48,9 @@ TEST_P(CpuPeakLoops, CountWhatTheirInstructionsDo) {
       {"AVX2 maddubs", 12 * 32 * 2}, {"SSE4 maddubs", 12 * 16 * 2},    {"plain code", 64 * 2},
       {"AVX-512 BF16", 12 * 32 * 2},
   };
-  const std::map<std::string, double> f32_lanes = {{"avx3_dl", 16}, {"avx3", 16}, {"avx2", 8},
-                                                   {"sse4", 4},     {"neon", 4},  {"scalar", 1}};
+  const std::map<std::string, double> f32_lanes = {{"avx3_dl", 16}, {"avx3", 16}, {"avx2_vnni", 8},
+                                                   {"avx2", 8},     {"sse4", 4},  {"neon", 4},
+                                                   {"scalar", 1}};
   for (const Peak peak : kArithmetic) {
     const PeakLoop& loop = peak_loop(peak);
     const auto found = a_round.find(loop.unit);

@@ -7,8 +7,12 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <fstream>
+#include <iterator>
 #include <limits>
 #include <random>
+#include <set>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -331,6 +335,53 @@ TEST(CpuSimdLevel, IsTheBestUnlessLimited) {
   EXPECT_TRUE(limit_level(""));
   EXPECT_EQ(level(), names.front());
 }
+
+TEST(CpuSimdLevel, ExcludesThoseAbove) {
+  const std::vector<std::string> names = level_names();
+  std::set<std::size_t> numbers;
+  for (std::size_t limit = 0; limit < names.size(); ++limit) {
+    ASSERT_TRUE(limit_level(names[limit]));
+    EXPECT_EQ(level(), names[limit]);
+    EXPECT_EQ(avx2_vnni_in_use(), names[limit] == "avx2_vnni");
+    EXPECT_TRUE(numbers.insert(level_number()).second) << names[limit] << " has another's number";
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      EXPECT_EQ(allows_level(names[i]), i >= limit) << names[i] << " at " << names[limit];
+    }
+    EXPECT_FALSE(allows_level("abacus"));
+  }
+  EXPECT_TRUE(limit_level(""));
+}
+
+TEST(CpuSimdLevel, KeepsItsNumberWhenOthersAreListed) {
+  ASSERT_TRUE(limit_level(level_names().back()));
+  const std::size_t number = level_number();
+  (void)levels();
+  EXPECT_FALSE(limit_level("abacus"));
+  EXPECT_EQ(level_number(), number);
+  EXPECT_TRUE(limit_level(""));
+}
+
+#if defined(__x86_64__)
+/// Best first, and there if Linux sees what they need (AVX-512 apart, whose parts are many).
+TEST(CpuSimdLevel, AreThoseOfTheMachine) {
+  const std::vector<std::string> names = level_names();
+  std::vector<std::string> known = {"avx3_dl", "avx3", "avx2_vnni", "avx2", "sse4", "scalar"};
+  std::erase_if(known, [&](const std::string& name) { return !std::ranges::count(names, name); });
+  EXPECT_EQ(names, known);
+
+  std::ifstream file("/proc/cpuinfo");
+  std::set<std::string> flags;
+  for (std::string line; flags.empty() && std::getline(file, line);) {
+    if (!line.starts_with("flags")) continue;
+    std::istringstream words(line);
+    flags = {std::istream_iterator<std::string>(words), {}};
+  }
+  if (flags.empty()) GTEST_SKIP() << "/proc/cpuinfo has no flags";
+  const bool avx2 = flags.contains("avx2") && flags.contains("fma") && flags.contains("f16c");
+  EXPECT_EQ(std::ranges::count(names, "avx2"), avx2 ? 1 : 0);
+  EXPECT_EQ(std::ranges::count(names, "avx2_vnni"), avx2 && flags.contains("avx_vnni") ? 1 : 0);
+}
+#endif
 
 }  // namespace
 }  // namespace shunt::cpu::simd

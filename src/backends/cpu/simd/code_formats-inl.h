@@ -14,7 +14,6 @@
 
 #if HWY_TARGET != HWY_SCALAR
 
-HWY_BEFORE_NAMESPACE();
 namespace shunt::cpu::simd::HWY_NAMESPACE::codes {
 
 /// Those of all types that have codes.
@@ -23,7 +22,6 @@ using CodeFormats =
                IQ1_S, IQ1_M, IQ2_XXS, IQ2_XS, IQ2_S, IQ3_XXS, IQ3_S, TQ1_0, TQ2_0>;
 
 }  // namespace shunt::cpu::simd::HWY_NAMESPACE::codes
-HWY_AFTER_NAMESPACE();
 
 #endif  // HWY_TARGET != HWY_SCALAR
 

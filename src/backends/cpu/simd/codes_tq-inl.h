@@ -67,16 +67,16 @@ struct TQ1_0 : OneScale<54, CodeOrder::kHalves, 52> {
   /// The bytes whose digits 16 codes number `piece`, and those behind them, are.
   template <std::size_t Bytes>
   HWY_INLINE hn::Vec<hn::CappedTag<std::uint8_t, Bytes>> pieces(std::size_t piece) const {
-    const hn::CappedTag<std::uint8_t, Bytes> d;
+    const hn::CappedTag<std::uint8_t, Bytes> du;
     if constexpr (Bytes == 16) {
       const auto* bytes = reinterpret_cast<const std::uint8_t*>(at);
       const std::size_t sixteen = sixteen_at(kOrder, piece);
-      if (sixteen < 15) return hn::LoadU(d, bytes + (sixteen < 10 ? sixteen % 2 * 16 : 32));
+      if (sixteen < 15) return hn::LoadU(du, bytes + (sixteen < 10 ? sixteen % 2 * 16 : 32));
       std::uint32_t last;
       std::memcpy(&last, bytes + 48, sizeof last);
-      return hn::BitCast(d, hn::Set(hn::CappedTag<std::uint32_t, 4>(), last));
+      return hn::BitCast(du, hn::Set(hn::CappedTag<std::uint32_t, 4>(), last));
     } else {
-      return hn::Combine(d, pieces<Bytes / 2>(piece + Bytes / 32), pieces<Bytes / 2>(piece));
+      return hn::Combine(du, pieces<Bytes / 2>(piece + Bytes / 32), pieces<Bytes / 2>(piece));
     }
   }
 };

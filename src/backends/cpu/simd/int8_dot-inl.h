@@ -24,7 +24,11 @@ using VI = hn::Vec<DI>;
 
 /// Whether dot4() takes codes as they are, so that sums of codes with an offset start at -128 times
 /// the sum of x; else it takes the offset off itself.
-inline constexpr bool kOffsetInSum = HWY_TARGET == HWY_AVX3_DL;
+#if HWY_TARGET == HWY_AVX3_DL || defined(SHUNT_AVX2_VNNI)
+inline constexpr bool kOffsetInSum = true;
+#else
+inline constexpr bool kOffsetInSum = false;
+#endif
 
 #if HWY_TARGET == HWY_AVX3_DL
 template <bool Offset>
@@ -32,6 +36,12 @@ HWY_INLINE VI dot4(VI sum, V8 w, V8 x) {
   // As text, because Highway 1.0.3 leaves avx512vnni out of this target's options: the intrinsic
   // does not compile.
   asm("vpdpbusd %2, %1, %0" : "+v"(sum.raw) : "v"(w.raw), "vm"(x.raw));
+  return sum;
+}
+#elif defined(SHUNT_AVX2_VNNI)
+template <bool Offset>
+HWY_INLINE VI dot4(VI sum, V8 w, V8 x) {
+  asm("%{vex%} vpdpbusd %2, %1, %0" : "+x"(sum.raw) : "x"(w.raw), "xm"(x.raw));
   return sum;
 }
 #elif HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_SSE4

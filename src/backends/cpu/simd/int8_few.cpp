@@ -10,6 +10,7 @@
 #include "hwy/foreach_target.h"
 // After foreach_target.h, which includes this file once for each target.
 #include "backends/cpu/simd/code_formats-inl.h"
+#include "backends/cpu/simd/int8_dispatch.h"
 #include "backends/cpu/simd/int8_dot-inl.h"
 #include "backends/cpu/simd/int8_round-inl.h"
 #include "hwy/highway.h"
@@ -168,6 +169,8 @@ void MultiplyFew(DType type, const std::byte* w, std::size_t w_stride, std::size
   }
 }
 
+#ifndef SHUNT_AVX2_VNNI  // what multiplies nothing is as at AVX2
+
 /// The units of a column whose blocks are `bytes` (in the natural order) and `scales`.
 template <CodeOrder Order>
 HWY_INLINE void place_units(const FewColumn& column, const std::int8_t* bytes, const float* scales,
@@ -234,12 +237,14 @@ void QuantizeFew(const float* x, std::size_t k, Int8Need need, std::byte* to) {
   }
 }
 
+#endif  // SHUNT_AVX2_VNNI
+
 #endif  // HWY_TARGET == HWY_SCALAR
 
 }  // namespace shunt::cpu::simd::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
-#if HWY_ONCE
+#if HWY_ONCE && !defined(SHUNT_AVX2_VNNI)
 namespace shunt::cpu::simd {
 
 namespace {
@@ -249,7 +254,7 @@ std::size_t size(std::int64_t n) {
 }  // namespace
 
 HWY_EXPORT(QuantizeFew);
-HWY_EXPORT(MultiplyFew);
+SHUNT_EXPORT(MultiplyFew);
 
 std::int64_t few_bytes(std::int64_t k) {
   return static_cast<std::int64_t>(FewColumn(size(k), 1).bytes());
@@ -262,7 +267,7 @@ void quantize_few(const float* x, std::int64_t k, Int8Need need, std::byte* to) 
 void multiply_few(DType type, const std::byte* w, std::int64_t w_stride, std::int64_t rows,
                   const std::byte* x, std::int64_t columns, std::int64_t k, float* y,
                   std::int64_t y_stride) {
-  HWY_DYNAMIC_DISPATCH(MultiplyFew)
+  SHUNT_DISPATCH(MultiplyFew)
   (type, w, size(w_stride), size(rows), x, size(columns), size(k), y, size(y_stride));
 }
 

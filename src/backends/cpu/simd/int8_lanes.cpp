@@ -10,6 +10,7 @@
 #define HWY_TARGET_INCLUDE "backends/cpu/simd/int8_lanes.cpp"
 #include "hwy/foreach_target.h"
 // After foreach_target.h, which includes this file once for each target.
+#include "backends/cpu/simd/int8_dispatch.h"
 #include "backends/cpu/simd/int8_dot-inl.h"
 #include "backends/cpu/simd/int8_panel-inl.h"
 #include "backends/cpu/simd/lane_codes-inl.h"
@@ -37,10 +38,6 @@ using namespace lanes;
 
 /// With 16 registers the sums of more columns have no place.
 inline constexpr std::size_t kMostColumns = kBytes == 64 ? 8 : 4;
-
-std::size_t MostLaneColumns() {
-  return kMostColumns;
-}
 
 /// Memory is asked for so far ahead: fields of a block of 256 elements are read side by side, which
 /// the hardware does not take for reading ahead of.
@@ -151,6 +148,12 @@ void MultiplyLanes(DType type, const std::byte* w, std::size_t rows, const std::
   kTable[static_cast<std::size_t>(type)][columns - 1](w, rows, x, k, y, y_stride);
 }
 
+#ifndef SHUNT_AVX2_VNNI  // what multiplies nothing is as at AVX2
+
+std::size_t MostLaneColumns() {
+  return kMostColumns;
+}
+
 template <class F>
 void decode_groups(const std::byte* w, std::size_t group_bytes, std::size_t groups, std::size_t k,
                    std::byte* panel) {
@@ -205,17 +208,19 @@ Int8Need LanesNeed(DType type) {
   return kLaneTable[static_cast<std::size_t>(type)].need;
 }
 
+#endif  // SHUNT_AVX2_VNNI
+
 #endif  // HWY_TARGET == HWY_SCALAR
 
 }  // namespace shunt::cpu::simd::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
-#if HWY_ONCE
+#if HWY_ONCE && !defined(SHUNT_AVX2_VNNI)
 namespace shunt::cpu::simd {
 
 HWY_EXPORT(LanesNeed);
 HWY_EXPORT(MostLaneColumns);
-HWY_EXPORT(MultiplyLanes);
+SHUNT_EXPORT(MultiplyLanes);
 HWY_EXPORT(DecodeLanes);
 
 namespace {
@@ -236,7 +241,7 @@ std::int64_t most_lane_columns() {
 
 void multiply_lanes(DType type, const std::byte* w, std::int64_t rows, const std::byte* x,
                     std::int64_t columns, std::int64_t k, float* y, std::int64_t y_stride) {
-  HWY_DYNAMIC_DISPATCH(MultiplyLanes)
+  SHUNT_DISPATCH(MultiplyLanes)
   (type, w, size(rows), x, size(columns), size(k), y, size(y_stride));
 }
 

@@ -9,6 +9,7 @@
 #include "hwy/foreach_target.h"
 // After foreach_target.h, which includes this file once for each target.
 #include "backends/cpu/simd/code_formats-inl.h"
+#include "backends/cpu/simd/int8_dispatch.h"
 #include "backends/cpu/simd/int8_dot-inl.h"
 #include "backends/cpu/simd/int8_panel-inl.h"
 #include "hwy/highway.h"
@@ -41,6 +42,8 @@ constexpr std::size_t x_block_bytes(std::size_t scales, std::size_t mins) {
 }
 
 // ---- decoding
+
+#ifndef SHUNT_AVX2_VNNI  // what multiplies nothing is as at AVX2
 
 /// Vector v of a group's codes, of 4 rows, to their places in the blocks of a panel.
 template <CodeOrder Order, std::size_t BlockBytes>
@@ -137,6 +140,26 @@ void decode_rows(const std::byte* w, std::size_t w_stride, std::size_t rows, std
     }
   }
 }
+
+/// What a format is made of, without its type.
+struct ManyEntry {
+  Int8Need need;
+  void (*decode)(const std::byte*, std::size_t, std::size_t, std::size_t, std::byte*) = nullptr;
+};
+inline constexpr auto kManyTable = make_table<ManyEntry>(CodeFormats(), []<class F>() {
+  return ManyEntry{{32 / F::kRun, F::kMinRuns * 32 / F::kGroup, F::kOrder}, decode_rows<F>};
+});
+
+void DecodePanel(DType type, const std::byte* w, std::size_t w_stride, std::size_t rows,
+                 std::size_t k, std::byte* panel) {
+  kManyTable[static_cast<std::size_t>(type)].decode(w, w_stride, rows, k, panel);
+}
+
+Int8Need NeedOf(DType type) {
+  return kManyTable[static_cast<std::size_t>(type)].need;
+}
+
+#endif  // SHUNT_AVX2_VNNI
 
 // ---- multiplying
 
@@ -257,20 +280,6 @@ void multiply_group(const std::byte* panel, std::size_t blocks, const std::byte*
   }
 }
 
-/// What a format is made of, without its type.
-struct ManyEntry {
-  Int8Need need;
-  void (*decode)(const std::byte*, std::size_t, std::size_t, std::size_t, std::byte*) = nullptr;
-};
-inline constexpr auto kManyTable = make_table<ManyEntry>(CodeFormats(), []<class F>() {
-  return ManyEntry{{32 / F::kRun, F::kMinRuns * 32 / F::kGroup, F::kOrder}, decode_rows<F>};
-});
-
-void DecodePanel(DType type, const std::byte* w, std::size_t w_stride, std::size_t rows,
-                 std::size_t k, std::byte* panel) {
-  kManyTable[static_cast<std::size_t>(type)].decode(w, w_stride, rows, k, panel);
-}
-
 void MultiplyInt8Panel(Int8Need need, const std::byte* panel, std::size_t blocks,
                        const std::byte* x, std::size_t columns, float* y, std::size_t y_stride,
                        bool add) {
@@ -281,21 +290,17 @@ void MultiplyInt8Panel(Int8Need need, const std::byte* panel, std::size_t blocks
   kMultiply[need.scales - 1][need.mins](panel, blocks, x, columns, y, y_stride, add);
 }
 
-Int8Need NeedOf(DType type) {
-  return kManyTable[static_cast<std::size_t>(type)].need;
-}
-
 #endif  // HWY_TARGET == HWY_SCALAR
 
 }  // namespace shunt::cpu::simd::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
-#if HWY_ONCE
+#if HWY_ONCE && !defined(SHUNT_AVX2_VNNI)
 namespace shunt::cpu::simd {
 
 HWY_EXPORT(NeedOf);
 HWY_EXPORT(DecodePanel);
-HWY_EXPORT(MultiplyInt8Panel);
+SHUNT_EXPORT(MultiplyInt8Panel);
 
 namespace {
 std::size_t size(std::int64_t n) {
@@ -317,7 +322,7 @@ void decode_panel(DType type, const std::byte* w, std::int64_t w_stride, std::in
 
 void multiply_panel(Int8Need need, const std::byte* panel, std::int64_t k, const std::byte* x,
                     std::int64_t columns, float* y, std::int64_t y_stride, bool add) {
-  HWY_DYNAMIC_DISPATCH(MultiplyInt8Panel)
+  SHUNT_DISPATCH(MultiplyInt8Panel)
   (need, panel, size(k) / kInt8Block, x, size(columns), y, size(y_stride), add);
 }
 

@@ -1,6 +1,13 @@
 // As targets.h, and AVX-512 with VNNI and VBMI (Ice Lake, Zen 4): for products of integers.
 #pragma once
 
+// A build that leaves out targets leaves out AVX2 with AVX-VNNI as well: see avx2_vnni.h.
+#if defined(__x86_64__) && !defined(SHUNT_LEFT_OUT_TARGETS)
+#define SHUNT_HAS_AVX2_VNNI 1
+#else
+#define SHUNT_HAS_AVX2_VNNI 0
+#endif
+
 #define HWY_WANT_AVX3_DL 1
 #ifndef SHUNT_LEFT_OUT_TARGETS
 #define SHUNT_LEFT_OUT_TARGETS 0

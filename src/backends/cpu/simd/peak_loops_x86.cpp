@@ -154,7 +154,7 @@ bool has_sse4() {
 constexpr PeakLoop kLoops[] = {
     {Peak::kInt8, "AVX-512 VNNI", "avx3", false, has_avx512_vnni, dot_avx512_vnni},
     {Peak::kInt8, "AVX-512 maddubs", "avx3", true, has_avx512_bw, dot_avx512_maddubs},
-    {Peak::kInt8, "AVX-VNNI", "avx2", false, has_avx_vnni, dot_avx_vnni},
+    {Peak::kInt8, "AVX-VNNI", "avx2_vnni", false, has_avx_vnni, dot_avx_vnni},
     {Peak::kInt8, "AVX2 maddubs", "avx2", true, has_avx2, dot_avx2},
     {Peak::kInt8, "SSE4 maddubs", "sse4", true, has_sse4, dot_sse4},
     {Peak::kBf16, "AVX-512 BF16", "avx3", false, has_avx512_bf16, dot_avx512_bf16},

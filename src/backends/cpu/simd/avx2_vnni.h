@@ -1,0 +1,24 @@
+// AVX2 with AVX-VNNI (client machines without AVX-512), a level that Highway has no target for:
+// what multiplies bytes is compiled once more for AVX2 alone, by files NAME_avx2_vnni.cpp that
+// include this and then NAME.cpp. What differs is dot4() (int8_dot-inl.h). All that is ours is then
+// in N_AVX2_VNNI, so that nothing has the name of what plain AVX2 has; Highway's own is the same
+// code and keeps its names. int8_dispatch.h calls it.
+#pragma once
+
+#define SHUNT_AVX2_VNNI
+
+#include "backends/cpu/simd/int8_targets.h"
+
+// Not by the compiler's options: what comes from the standard library must run on every machine.
+#define HWY_BASELINE_TARGETS HWY_AVX2
+#define HWY_COMPILE_ONLY_STATIC
+
+#include "hwy/foreach_target.h"  // goes through nothing; where NAME.cpp includes it, it is done
+// After foreach_target.h.
+#include "hwy/highway.h"
+
+namespace hwy {
+namespace N_AVX2_VNNI = N_AVX2;
+}
+#undef HWY_NAMESPACE
+#define HWY_NAMESPACE N_AVX2_VNNI
