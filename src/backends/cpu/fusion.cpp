@@ -34,6 +34,7 @@ Fusions::Fusions(const SegmentView& segment)
       if (node.op != fusion.second) continue;
       const NodeId first = node.sources[fusion.source];
       if (graph.node(first).op != fusion.first || readers[first] != 1) continue;
+      if (by_second_[first].fusion != nullptr) continue;  // it is computed with one before
       if (!may_fuse(first, second)) continue;
       const NodeView views[] = {{graph, first, segment.memory}, {graph, second, segment.memory}};
       if (std::ranges::any_of(views, any_interleaved) || !fusion.fits(views[0], views[1])) continue;
