@@ -88,16 +88,6 @@ class DeviceErrors : public ::testing::Test {
     EXPECT_EQ(alone_.size(), 8U);
   }
 
-  static SynthOptions shape() {
-    SynthOptions options;
-    options.width = 16;
-    options.feed_forward = 16;
-    options.heads = 2;
-    options.kv_heads = 1;
-    options.vocabulary = 300;
-    return options;
-  }
-
   static LoadOptions load_options(DeviceErrorMode mode, const std::shared_ptr<Said>& said) {
     LoadOptions options;
     options.session = session_options();
@@ -181,7 +171,7 @@ class DeviceErrors : public ::testing::Test {
   void each_call_fails_once(bool asynchronous, bool of_first);
   void each_call_is_survived(bool asynchronous, bool of_first, bool for_good);
 
-  SynthModel file_{shape()};
+  SynthModel file_{tiny_shape()};
   std::unique_ptr<Registry> registry_;
   Device* cpu_ = nullptr;
   std::vector<std::int32_t> alone_;

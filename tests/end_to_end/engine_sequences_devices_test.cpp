@@ -43,16 +43,6 @@ const std::vector<Step>& steps() {
   return kSteps;
 }
 
-SynthOptions shape() {
-  SynthOptions options;
-  options.width = 16;
-  options.feed_forward = 16;
-  options.heads = 2;
-  options.kv_heads = 1;
-  options.vocabulary = 300;
-  return options;
-}
-
 SessionOptions session_options(std::int64_t sequences) {
   SessionOptions options;
   options.context = 32;
@@ -150,7 +140,7 @@ class SequencesDeviceErrors : public ::testing::Test {
     }
   }
 
-  SynthModel file_{shape()};
+  SynthModel file_{tiny_shape()};
   std::unique_ptr<Registry> registry_;
   Device* cpu_ = nullptr;
   std::vector<Logits> expected_;

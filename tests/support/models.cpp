@@ -21,6 +21,16 @@ EditedFile::EditedTensor& find_tensor(EditedFile& file, const std::string& name)
 
 }  // namespace
 
+SynthOptions tiny_shape() {
+  SynthOptions options;
+  options.width = 16;
+  options.feed_forward = 16;
+  options.heads = 2;
+  options.kv_heads = 1;
+  options.vocabulary = 300;
+  return options;
+}
+
 SynthModel::SynthModel(const SynthOptions& options) : path_(folder_.file("synth.gguf")) {
   must(write_synth_model(path_, options));
 }

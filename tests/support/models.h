@@ -12,6 +12,9 @@
 
 namespace shunt::test {
 
+/// Two layers as small as they can be, for tests that run a model very often.
+SynthOptions tiny_shape();
+
 /// A model of noise in a folder that goes with it. Throws if it can't be made.
 class SynthModel {
  public:
