@@ -74,6 +74,7 @@ struct Call {
   const Params* params = nullptr;
   std::byte* scratch = nullptr;
   RunState* run = nullptr;
+  int threads = 1;  ///< that share the items: how many there are may hang on it, results must not
 };
 
 /// A source in another form, made in shared scratch.

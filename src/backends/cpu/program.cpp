@@ -367,6 +367,7 @@ Status CpuBinding::bind(const Addresses& addresses) {
     writes.push_back(range(node.result, call.result));
     call.params = &graph.node(prepared.asked).params;
     call.run = &state_;
+    call.threads = program_.pool().threads();
     Range scratch;
     if (addresses.scratch && prepared.needs_scratch) {
       std::byte* const start = addresses.scratch.buffer->host_data() + addresses.scratch.offset;

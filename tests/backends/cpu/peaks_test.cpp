@@ -26,6 +26,7 @@ class CpuPeakLoops : public AtLevel {};
 
 TEST_P(CpuPeakLoops, UseNothingAboveTheLevel) {
   const std::map<std::string, std::set<std::string_view>> may_use = {
+      {"amx", {"", "sse4", "avx2", "avx2_vnni", "avx3", "amx"}},
       {"avx3_dl", {"", "sse4", "avx2", "avx2_vnni", "avx3"}},
       {"avx3", {"", "sse4", "avx2", "avx2_vnni", "avx3"}},
       {"avx2_vnni", {"", "sse4", "avx2", "avx2_vnni"}},
@@ -41,21 +42,23 @@ TEST_P(CpuPeakLoops, UseNothingAboveTheLevel) {
 }
 
 /// 12 chains; a vector of 512 bits holds 64 numbers of 8 bits, 32 of 16 and 16 of 32; a
-/// multiply-add is two operations.
+/// multiply-add is two operations. Of AMX 4 tiles of 16 times 16 sums, of 64 bytes of either number
+/// each.
 TEST_P(CpuPeakLoops, CountWhatTheirInstructionsDo) {
   const std::map<std::string_view, double> a_round = {
       {"AVX-512 VNNI", 12 * 64 * 2}, {"AVX-512 maddubs", 12 * 64 * 2}, {"AVX-VNNI", 12 * 32 * 2},
       {"AVX2 maddubs", 12 * 32 * 2}, {"SSE4 maddubs", 12 * 16 * 2},    {"plain code", 64 * 2},
       {"AVX-512 BF16", 12 * 32 * 2},
   };
-  const std::map<std::string, double> f32_lanes = {{"avx3_dl", 16}, {"avx3", 16}, {"avx2_vnni", 8},
-                                                   {"avx2", 8},     {"sse4", 4},  {"neon", 4},
-                                                   {"scalar", 1}};
+  constexpr double kAmxBytes = 4.0 * 16 * 16 * 64;
+  const std::map<std::string, double> f32_lanes = {{"amx", 16},      {"avx3_dl", 16}, {"avx3", 16},
+                                                   {"avx2_vnni", 8}, {"avx2", 8},     {"sse4", 4},
+                                                   {"neon", 4},      {"scalar", 1}};
   for (const Peak peak : kArithmetic) {
     const PeakLoop& loop = peak_loop(peak);
     const auto found = a_round.find(loop.unit);
-    const double expected =
-        found != a_round.end() ? found->second : 12 * 2 * f32_lanes.at(GetParam());
+    double expected = found != a_round.end() ? found->second : 12 * 2 * f32_lanes.at(GetParam());
+    if (loop.unit == "AMX") expected = peak == Peak::kInt8 ? 2 * kAmxBytes : kAmxBytes;
     EXPECT_EQ(loop.run(10), 10 * expected) << loop.unit;
     EXPECT_EQ(loop.run(0), 0) << loop.unit;
   }

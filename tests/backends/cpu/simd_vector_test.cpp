@@ -365,7 +365,8 @@ TEST(CpuSimdLevel, KeepsItsNumberWhenOthersAreListed) {
 /// Best first, and there if Linux sees what they need (AVX-512 apart, whose parts are many).
 TEST(CpuSimdLevel, AreThoseOfTheMachine) {
   const std::vector<std::string> names = level_names();
-  std::vector<std::string> known = {"avx3_dl", "avx3", "avx2_vnni", "avx2", "sse4", "scalar"};
+  std::vector<std::string> known = {"amx",  "avx3_dl", "avx3",  "avx2_vnni",
+                                    "avx2", "sse4",    "scalar"};
   std::erase_if(known, [&](const std::string& name) { return !std::ranges::count(names, name); });
   EXPECT_EQ(names, known);
 

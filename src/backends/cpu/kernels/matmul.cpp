@@ -1,15 +1,21 @@
+#include <limits>
+
 #include "backends/cpu/interleaved_memory.h"
 #include "backends/cpu/kernels/matmul_float.h"
 #include "backends/cpu/kernels/matmul_int8.h"
+#include "backends/cpu/kernels/matmul_tiles.h"
 #include "backends/cpu/kernels/tile.h"
+#include "backends/cpu/simd/level.h"
 #include "shunt/ops/matrix.h"
 
 // Two ways, chosen by the number of columns; docs/kernels.md has the reasons and the timings.
 // Few columns: an item is some rows of the result, whose weights are decoded in registers and used
 // at once. Many columns: an item is a tile of the result. For a stretch of k at a time, its rows of
 // w are decoded once, and multiplied with one group of columns after the other.
-// Where w is quantised, both multiply 8-bit integers: phase 0 rounds the columns of x. Where it is
-// of floats, phase 0 packs columns, if they are many. Rows that are not plain are read as F32.
+// Where the machine has a matrix unit, that does many columns of BF16 and of quantised weights
+// (matmul_tiles.h). Else, where w is quantised, both multiply 8-bit integers: phase 0 rounds the
+// columns of x. Where it is of floats, phase 0 packs columns, if they are many. Rows that are not
+// plain are read as F32.
 
 namespace shunt::cpu {
 
@@ -29,7 +35,7 @@ constexpr std::int64_t kDotItemRows = 16;
 constexpr std::int64_t kEnoughItems = 64;
 constexpr std::int64_t kLeastColumns = 48;
 
-enum class Way : std::uint8_t { kIntegers, kFew, kPacked, kTile };
+enum class Way : std::uint8_t { kMatrixUnit, kIntegers, kFew, kPacked, kTile };
 
 /// How weights lie.
 struct WeightForm {
@@ -50,6 +56,14 @@ struct WeightForm {
   bool as_integers() const {
     return !simd::is_float_weight(dtype) && (lanes || (plain && simd::has_codes(dtype)));
   }
+  /// So many columns and more are multiplied by the matrix unit.
+  std::int64_t least_unit_columns() const {
+    if (!simd::amx_in_use()) return kNever;
+    if (as_integers()) return kLeastSplitColumns;
+    const bool whole = as_floats() && simd::float_word(dtype) == simd::FloatWord::kTwoBF16;
+    return whole ? kLeastWholeColumns : kNever;
+  }
+  static constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
   /// So many columns are few, where they are not multiplied as integers.
   std::int64_t few_columns() const {
     if (!as_floats()) return kFewColumns;
@@ -64,11 +78,17 @@ struct ColumnForm {
   bool lanes = false;
   std::optional<simd::FloatWord> packed = {};  ///< none: they are rounded
   simd::Int8Need rounded = {};
+  std::int64_t least_unit_columns = WeightForm::kNever;
   bool operator==(const ColumnForm&) const = default;
 
   static ColumnForm of(const WeightForm& w) {
-    if (w.as_floats()) return {.lanes = w.lanes, .packed = simd::float_word(w.dtype)};
-    return {.lanes = w.lanes, .rounded = need_of(w.dtype, w.lanes)};
+    ColumnForm form = {.lanes = w.lanes, .least_unit_columns = w.least_unit_columns()};
+    if (w.as_floats()) {
+      form.packed = simd::float_word(w.dtype);
+    } else {
+      form.rounded = need_of(w.dtype, w.lanes);
+    }
+    return form;
   }
 };
 
@@ -79,6 +99,7 @@ RoundedColumns rounded_columns(const Call& call) {
 
 Way way_of(const Call& call) {
   const WeightForm w = WeightForm::of(call.sources[0]);
+  if (call.sources[1].sizes[1] >= w.least_unit_columns()) return Way::kMatrixUnit;
   if (w.as_integers()) return Way::kIntegers;
   if (call.sources[1].sizes[1] <= w.few_columns()) return Way::kFew;
   return w.as_floats() ? Way::kPacked : Way::kTile;
@@ -116,6 +137,8 @@ struct Cut {
     const Sizes& y = call.result.sizes;
     const TensorArg& w = call.sources[0];
     switch (way_of(call)) {
+      case Way::kMatrixUnit:
+        return by_matrix_unit(y, call.threads);
       case Way::kIntegers: {
         const RoundedColumns columns = rounded_columns(call);
         if (columns.few()) return {kDotItemRows, columns.few_columns()};
@@ -140,6 +163,22 @@ struct Cut {
         std::max<std::int64_t>(1, kEnoughItems / std::max<std::int64_t>(1, tiles));
     const std::int64_t columns = std::max(kLeastColumns, ceil_div(y[1], parts));
     return ceil_div(columns, group) * group;
+  }
+  /// Items as large as leave some for each thread.
+  static Cut by_matrix_unit(const Sizes& y, int threads) {
+    constexpr std::int64_t kItemsPerThread = 4;
+    const std::int64_t enough = kItemsPerThread * threads;
+    const std::int64_t slices = std::max<std::int64_t>(1, y[2] * y[3]);
+    const std::int64_t across = std::max<std::int64_t>(1, ceil_div(y[1], kUnitColumns));
+    Cut cut{kUnitRows, kUnitColumns};
+    while (cut.rows > kTilePanelRows && ceil_div(y[0], cut.rows) * across * slices < enough) {
+      cut.rows /= 2;
+    }
+    const std::int64_t tiles = std::max<std::int64_t>(1, ceil_div(y[0], cut.rows) * slices);
+    const std::int64_t columns =
+        std::max(kLeastSplitColumns, ceil_div(y[1], ceil_div(enough, tiles)));
+    cut.columns = std::min(kUnitColumns, ceil_div(columns, kTilePanelRows) * kTilePanelRows);
+    return cut;
   }
   std::int64_t items(const TensorArg& y) const {
     return ceil_div(y.sizes[0], rows) * ceil_div(y.sizes[1], columns) * y.sizes[2] * y.sizes[3];
@@ -185,6 +224,14 @@ std::int64_t x_slice(const Call& call, const Tile& t) {
   const Sizes& x = call.sources[1].sizes;
   const Sizes& y = call.result.sizes;
   return t.i2 / (y[2] / x[2]) + t.i3 / (y[3] / x[3]) * x[2];
+}
+
+/// Of a call whose phase 0 has packed x in tiles.
+void multiply_tile_columns(const Call& call, const Tile& t, std::byte* scratch) {
+  const Operands in(call, t);
+  const PackedTiles columns = PackedTiles::of(call.sources[1].sizes);
+  multiply_by_tiles(in.w, t.rows, columns, call.scratch + x_slice(call, t) * columns.slice_bytes(),
+                    t.column, t.columns, in.y, in.y_stride, scratch);
 }
 
 /// Of a call whose phase 0 has rounded x.
@@ -257,6 +304,8 @@ class Matmul final : public AnyCaseKernel {
     const Sizes& x = call.sources[1].sizes;
     const DType w = call.sources[0].dtype;
     switch (way_of(call)) {
+      case Way::kMatrixUnit:
+        return x[2] * x[3] * PackedTiles::of(x).groups();
       case Way::kIntegers:
         return rounded_columns(call).items();
       case Way::kPacked:
@@ -292,17 +341,20 @@ class Matmul final : public AnyCaseKernel {
   }
   std::size_t scratch(const NodeView& node) const override {
     const WeightForm w = WeightForm::of(node);
-    const Sizes x = max_sizes(node.source(1).shape);
-    if (w.as_floats()) {
-      if (x[1] <= w.few_columns()) return 0;
-      return static_cast<std::size_t>(PackedColumns::of(x, w.dtype).bytes());
+    Sizes x = max_sizes(node.source(1).shape);
+    std::int64_t most = 0;  // a run may have fewer columns
+    const std::int64_t least = w.least_unit_columns();
+    if (x[1] >= least) {
+      most = PackedTiles::of(x).bytes();
+      x[1] = least - 1;
     }
-    if (!w.as_integers()) return 0;
-    RoundedColumns columns = RoundedColumns::of(x, w.dtype, w.lanes);
-    std::int64_t most = columns.bytes();
-    const std::int64_t few = std::min(columns.n, columns.few_columns());
-    for (columns.n = 1; columns.n <= few; ++columns.n) {  // a run may have fewer
+    if (w.as_floats()) {
+      if (x[1] > w.few_columns()) most = std::max(most, PackedColumns::of(x, w.dtype).bytes());
+    } else if (w.as_integers()) {
+      RoundedColumns columns = RoundedColumns::of(x, w.dtype, w.lanes);
       most = std::max(most, columns.bytes());
+      const std::int64_t few = std::min(columns.n, columns.few_columns());
+      for (columns.n = 1; columns.n <= few; ++columns.n) most = std::max(most, columns.bytes());
     }
     return static_cast<std::size_t>(most);
   }
@@ -311,14 +363,18 @@ class Matmul final : public AnyCaseKernel {
     const WeightForm w = WeightForm::of(node);
     const std::int64_t k = node.source(0).size(0);
     const bool plain_x = view_f32_bytes(node.source(1), 1) == 0;
+    const bool unit = max_sizes(node.source(1).shape)[1] >= w.least_unit_columns();
+    const std::size_t by_unit = !unit ? 0
+                                      : std::max(static_cast<std::size_t>(kTilesScratch),
+                                                 plain_x ? 0 : floats(kTilePackingFloats));
     if (w.as_integers()) {
-      return std::max(static_cast<std::size_t>(kRoundedScratch),
-                      plain_x ? 0 : floats(rounding_floats(k)));
+      return std::max({static_cast<std::size_t>(kRoundedScratch), by_unit,
+                       plain_x ? 0 : floats(rounding_floats(k))});
     }
     const bool reads = plain_x && (w.plain || w.lanes);
     const std::size_t few = reads ? 0 : floats((w.few_columns() + 1) * k);
     if (w.as_floats()) {
-      return std::max({static_cast<std::size_t>(simd::kFloatPanelBytes),
+      return std::max({static_cast<std::size_t>(simd::kFloatPanelBytes), by_unit,
                        plain_x ? 0 : floats(kPackingFloats), few});
     }
     return std::max(floats(kTileScratch), few);
@@ -343,6 +399,9 @@ class Matmul final : public AnyCaseKernel {
         tile.rows = std::min(together * cut.rows, call.result.sizes[0] - tile.row);
       }
       switch (way) {
+        case Way::kMatrixUnit:
+          multiply_tile_columns(call, tile, scratch);
+          break;
         case Way::kIntegers:
           multiply_integers(call, tile, scratch);
           break;
@@ -365,9 +424,11 @@ class Matmul final : public AnyCaseKernel {
                               std::byte* scratch) {
     const TensorArg& x = call.sources[1];
     const DType w = call.sources[0].dtype;
-    const bool integers = way_of(call) == Way::kIntegers;
+    const Way way = way_of(call);
     for (std::int64_t item = begin; item < end; ++item) {
-      if (integers) {
+      if (way == Way::kMatrixUnit) {
+        pack_tile_group(x, PackedTiles::of(x.sizes), item, call.scratch, as_f32(scratch));
+      } else if (way == Way::kIntegers) {
         round_columns(x, rounded_columns(call), item, call.scratch, as_f32(scratch));
       } else {
         pack_group(x, PackedColumns::of(x.sizes, w), item, call.scratch, as_f32(scratch));

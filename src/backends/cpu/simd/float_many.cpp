@@ -10,6 +10,7 @@
 #define HWY_TARGET_INCLUDE "backends/cpu/simd/float_many.cpp"
 #include "hwy/foreach_target.h"
 // After foreach_target.h, which includes this file once for each target.
+#include "backends/cpu/simd/bf16_round-inl.h"
 #include "backends/cpu/simd/formats-inl.h"
 #include "hwy/cache_control.h"
 #include "hwy/highway.h"
@@ -110,28 +111,6 @@ void transpose(const std::byte* from, std::size_t from_stride, std::size_t rows,
     }
   }
 }
-
-#if HWY_TARGET == HWY_AVX3_DL
-/// To the nearest, of two the even one; what is finite stays so.
-HWY_INLINE void round_to_bf16(const float* from, std::size_t n, std::uint16_t* to) {
-  const hn::Rebind<std::uint16_t, D> d16;
-  const hn::RebindToUnsigned<D> du;
-  const hn::RebindToSigned<D> di;
-  for (std::size_t i = 0; i < n; i += kLanes) {
-    const V x = i + kLanes <= n ? hn::LoadU(D(), from + i) : load_first(D(), from + i, n - i);
-    const auto sign = hn::And(hn::BitCast(du, x), hn::Set(du, 0x80000000U));
-    const auto size = hn::Xor(hn::BitCast(du, x), sign);
-    const auto infinity = hn::Set(du, 0x7f800000U);
-    const auto odd = hn::And(hn::ShiftRight<16>(size), hn::Set(du, 1U));
-    const auto rounded =
-        hn::Min(hn::Add(size, hn::Add(odd, hn::Set(du, 0x7fffU))), hn::Set(du, 0x7f7fffffU));
-    // The upper half of a not-a-number may be that of infinity.
-    const auto special = hn::IfThenElse(hn::Gt(size, infinity), hn::Set(du, 0x7fc00000U), infinity);
-    const auto result = hn::Or(sign, hn::IfThenElse(hn::Lt(size, infinity), rounded, special));
-    hn::StoreU(hn::DemoteTo(d16, hn::BitCast(di, hn::ShiftRight<16>(result))), d16, to + i);
-  }
-}
-#endif
 
 template <class Format>
 void pack_panel(const std::byte* w, std::size_t w_stride, std::size_t rows, std::size_t k,

@@ -4,6 +4,8 @@
 #include <array>
 #include <atomic>
 
+#include "backends/cpu/simd/amx.h"
+
 // clang-format off
 #include "backends/cpu/simd/int8_targets.h"
 #include "hwy/highway.h"
@@ -27,8 +29,18 @@ bool has_avx_vnni() {
 #endif
 }
 
+/// Tiles are what this level adds, beside the products of BF16 that those of few columns take.
+bool has_amx_bf16() {
+#if defined(__x86_64__)
+  return has_amx() && __builtin_cpu_supports("avx512bf16");
+#else
+  return false;
+#endif
+}
+
 // Best first; a better target has a lower bit in Highway.
 constexpr std::array kLevels = {
+    Level{"amx", HWY_AVX3_DL, has_amx_bf16},
     Level{"avx3_dl", HWY_AVX3_DL},
     Level{"avx3", HWY_AVX3},
     Level{"avx2_vnni", HWY_AVX2, has_avx_vnni},
@@ -38,8 +50,9 @@ constexpr std::array kLevels = {
     Level{"scalar", HWY_EMU128},
     Level{"scalar", HWY_SCALAR},
 };
-constexpr std::size_t kAvx2Vnni = 2;
-static_assert(kLevels[kAvx2Vnni].name == "avx2_vnni");
+constexpr std::size_t kAmx = 0;
+constexpr std::size_t kAvx2Vnni = 3;
+static_assert(kLevels[kAmx].name == "amx" && kLevels[kAvx2Vnni].name == "avx2_vnni");
 
 /// Targets that were compiled. (In this file, which foreach_target.h does not go through, Highway
 /// lists what it would compile.)
@@ -88,6 +101,10 @@ bool allows_level(std::string_view name) {
 
 std::size_t level_number() {
   return in_use();
+}
+
+bool amx_in_use() {
+  return in_use() == kAmx;
 }
 
 bool avx2_vnni_in_use() {

@@ -7,13 +7,15 @@
 
 namespace shunt::cpu::simd {
 
-/// Levels this machine can run, best first: "avx3_dl", "avx3", "avx2_vnni", "avx2", "sse4",
+/// Levels this machine can run, best first: "amx", "avx3_dl", "avx3", "avx2_vnni", "avx2", "sse4",
 /// "scalar" on x86-64.
 std::vector<std::string_view> levels();
 /// The level in use.
 std::string_view level();
 /// A number of the level in use, which is cheap to ask for: as long as it is the same, so is that.
 std::size_t level_number();
+/// Whether the level in use is "amx": vector code is that of "avx3_dl", and there are tiles.
+bool amx_in_use();
 /// Whether the level in use is "avx2_vnni". Highway has no such target: what it chooses then is
 /// AVX2.
 bool avx2_vnni_in_use();

@@ -1,5 +1,8 @@
 #include "backends/cpu/simd/peak_loops.h"
 
+#include "backends/cpu/simd/amx.h"
+#include "backends/cpu/simd/amx_tiles.h"
+
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
@@ -132,6 +135,45 @@ double operations(std::int64_t rounds, int multiply_adds) {
   return operations(rounds, 32);
 }
 
+/// Tiles of ones, four sums.
+template <int Depth, class MultiplyAll>
+double tile_products(std::int64_t rounds, std::uint8_t one_byte, const MultiplyAll& multiply) {
+  alignas(64) std::byte ones[1024];
+  std::fill_n(ones, sizeof ones, std::byte{one_byte});
+  AmxTiles::configure();
+  AmxTiles tiles;
+  tiles.load<4>(ones, 64);
+  tiles.load<5>(ones, 64);
+  tiles.load<6>(ones, 64);
+  tiles.load<7>(ones, 64);
+  tiles.zero<0>();
+  tiles.zero<1>();
+  tiles.zero<2>();
+  tiles.zero<3>();
+  for (std::int64_t round = 0; round < rounds; ++round) multiply(tiles);
+  tiles.store<0>(ones, 64);
+  AmxTiles::release();
+  keep_result(ones);
+  return 2.0 * 4 * 16 * 16 * Depth * static_cast<double>(rounds);
+}
+double dot_amx_int8(std::int64_t rounds) {
+  return tile_products<64>(rounds, 1, [](AmxTiles& tiles) {
+    tiles.multiply_add_bytes<0, 4, 6>();
+    tiles.multiply_add_bytes<1, 4, 7>();
+    tiles.multiply_add_bytes<2, 5, 6>();
+    tiles.multiply_add_bytes<3, 5, 7>();
+  });
+}
+double dot_amx_bf16(std::int64_t rounds) {
+  // 0x3f3f is 0.746.
+  return tile_products<32>(rounds, 0x3f, [](AmxTiles& tiles) {
+    tiles.multiply_add<0, 4, 6>();
+    tiles.multiply_add<1, 4, 7>();
+    tiles.multiply_add<2, 5, 6>();
+    tiles.multiply_add<3, 5, 7>();
+  });
+}
+
 bool has_avx512_vnni() {
   return __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vnni");
 }
@@ -152,11 +194,13 @@ bool has_sse4() {
 }
 
 constexpr PeakLoop kLoops[] = {
+    {Peak::kInt8, "AMX", "amx", false, has_amx, dot_amx_int8},
     {Peak::kInt8, "AVX-512 VNNI", "avx3", false, has_avx512_vnni, dot_avx512_vnni},
     {Peak::kInt8, "AVX-512 maddubs", "avx3", true, has_avx512_bw, dot_avx512_maddubs},
     {Peak::kInt8, "AVX-VNNI", "avx2_vnni", false, has_avx_vnni, dot_avx_vnni},
     {Peak::kInt8, "AVX2 maddubs", "avx2", true, has_avx2, dot_avx2},
     {Peak::kInt8, "SSE4 maddubs", "sse4", true, has_sse4, dot_sse4},
+    {Peak::kBf16, "AMX", "amx", false, has_amx, dot_amx_bf16},
     {Peak::kBf16, "AVX-512 BF16", "avx3", false, has_avx512_bf16, dot_avx512_bf16},
 };
 
