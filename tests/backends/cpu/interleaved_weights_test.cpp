@@ -133,9 +133,9 @@ constexpr std::int64_t kK = 768;  // more than a panel has
 constexpr std::int64_t kRows = 48;
 
 TEST_P(CpuInterleavedWeights, GiveTheProductsOfPlainOnes) {
-  const std::vector<std::int64_t> counts = {70, 1, 2, 3, 5, 7, 8, 9, 13, 16, 17, 33, 64, 65};
+  const std::vector<std::int64_t> counts = {100, 1, 2, 3, 5, 7, 8, 9, 13, 16, 17, 33, 64, 65, 70};
   for (const DType type : types()) {
-    const Product product(type, {kK, kRows, 1, 1}, {kK, 70, 1, 1});
+    const Product product(type, {kK, kRows, 1, 1}, {kK, 100, 1, 1});
     const auto got = product.run(cpu(), interleaved, counts);
     const auto plain = product.run(cpu(), {}, counts);
     for (std::size_t i = 0; i < counts.size(); ++i) {
@@ -144,22 +144,44 @@ TEST_P(CpuInterleavedWeights, GiveTheProductsOfPlainOnes) {
   }
 }
 
+void expect_exact(Device* device, const MemoryOf& memory, DType type, std::int64_t k,
+                  std::int64_t rows, const std::vector<std::int64_t>& counts) {
+  const Product product(type, {k, rows, 1, 1}, {k, counts[0], 1, 1});
+  const RefTensor& x = product.leaves.rbegin()->second;
+  const RefTensor w = rounded(product.leaves.at(product.w), type);
+  const auto got = product.run(device, memory, counts);
+  for (std::size_t n = 0; n < counts.size(); ++n) {
+    RefTensor exact({rows, counts[n], 1, 1});
+    for (std::int64_t c = 0; c < counts[n]; ++c) {
+      for (std::int64_t r = 0; r < rows; ++r) {
+        for (std::int64_t i = 0; i < k; ++i) exact.at(r, c) += w.at(i, r) * x.at(i, c);
+      }
+    }
+    EXPECT_LE(nmse(got[n], exact), most_error(type, exact.data.size()))
+        << trait(type).name << ", " << counts[n] << " columns";
+  }
+}
+
 TEST_P(CpuInterleavedWeights, GiveExactProducts) {
   for (const DType type : {DType::kF32, DType::kF16, DType::kBF16, DType::kQ4_0, DType::kQ6_K}) {
-    const Product product(type, {kK, kRows, 1, 1}, {kK, 70, 1, 1});
-    const RefTensor& x = product.leaves.rbegin()->second;
-    const RefTensor w = rounded(product.leaves.at(product.w), type);
-    for (const std::int64_t columns : {3, 9, 20, 70}) {
-      RefTensor exact({kRows, columns, 1, 1});
-      for (std::int64_t c = 0; c < columns; ++c) {
-        for (std::int64_t r = 0; r < kRows; ++r) {
-          for (std::int64_t i = 0; i < kK; ++i) exact.at(r, c) += w.at(i, r) * x.at(i, c);
-        }
-      }
-      const auto got = product.run(cpu(), interleaved, {columns});
-      EXPECT_LE(nmse(got[0], exact), most_error(type, exact.data.size()))
-          << trait(type).name << ", " << columns << " columns";
-    }
+    expect_exact(cpu(), interleaved, type, kK, kRows, {100, 3, 9, 20, 70});
+  }
+}
+
+/// Several items along both sides, and what is left over of each.
+TEST_P(CpuInterleavedWeights, GiveExactProductsOfLargeMatrices) {
+  for (const DType type : {DType::kBF16, DType::kQ4_K, DType::kQ6_K}) {
+    expect_exact(cpu(), interleaved, type, 256, 1100, {530, 200});
+  }
+}
+
+TEST_P(CpuInterleavedWeights, OrPlainOnesGiveExactProducts) {
+  for (const DType type : {DType::kQ4_0, DType::kQ6_K, DType::kIQ3_S, DType::kBF16}) {
+    expect_exact(cpu(), {}, type, kK, 41, {131, 100, 20});
+  }
+  for (const std::int64_t k : {1, 33, 75, 1030}) {  // rows that are no whole tiles
+    expect_exact(cpu(), {}, DType::kBF16, k, 41, {40, 17});
+    if (k % 2 == 0) expect_exact(cpu(), interleaved, DType::kBF16, k, 41, {40, 17});
   }
 }
 
@@ -190,9 +212,9 @@ TEST_P(CpuInterleavedWeights, OfPlansForAnyNumberOfColumns) {
 }
 
 TEST_P(CpuInterleavedWeights, GiveTheSameBitsForAnyNumberOfThreads) {
-  const std::vector<std::int64_t> counts = {70, 40, 9, 1};
+  const std::vector<std::int64_t> counts = {150, 70, 40, 9, 1};
   for (const DType type : {DType::kQ4_0, DType::kQ2_K, DType::kQ6_K, DType::kBF16, DType::kF32}) {
-    const Product product(type, {512, 107, 1, 1}, {512, 70, 1, 1});
+    const Product product(type, {512, 107, 1, 1}, {512, 150, 1, 1});
     const auto one = product.run(devices_[0], interleaved, counts);
     for (std::size_t d = 1; d < devices_.size(); ++d) {
       const auto more = product.run(devices_[d], interleaved, counts);
@@ -211,8 +233,8 @@ TEST_P(CpuInterleavedWeights, OfSeveralMatrices) {
   for (const DType type : {DType::kQ4_0, DType::kQ4_K, DType::kMXFP4, DType::kBF16, DType::kF32}) {
     for (const Slices& s : {Slices{2, 3, 2, 3}, Slices{1, 1, 2, 3}, Slices{2, 1, 4, 3},
                             Slices{2, 3, 1, 1}, Slices{2, 3, 4, 3}}) {
-      const Product product(type, {256, 32, s.w2, s.w3}, {256, 66, s.x2, s.x3});
-      const std::vector<std::int64_t> counts = {66, 5};
+      const Product product(type, {256, 32, s.w2, s.w3}, {256, 98, s.x2, s.x3});
+      const std::vector<std::int64_t> counts = {98, 66, 5};
       const auto got = product.run(cpu(), interleaved, counts);
       const auto plain = product.run(cpu(), {}, counts);
       for (std::size_t i = 0; i < counts.size(); ++i) {
@@ -223,11 +245,11 @@ TEST_P(CpuInterleavedWeights, OfSeveralMatrices) {
 }
 
 TEST_P(CpuInterleavedWeights, TimesColumnsThatAreNotF32InARow) {
-  const std::vector<std::int64_t> counts = {66, 17, 9, 1};
+  const std::vector<std::int64_t> counts = {98, 66, 17, 9, 1};
   for (const DType type : {DType::kQ4_0, DType::kQ2_K, DType::kBF16, DType::kF32}) {
     for (const DType x_type : {DType::kF32, DType::kF16, DType::kBF16}) {
       for (const Seen seen : {Seen::kAsItLies, Seen::kTransposed}) {
-        const Product product(type, {kK, kRows, 1, 1}, {kK, 66, 1, 1}, x_type, seen);
+        const Product product(type, {kK, kRows, 1, 1}, {kK, 98, 1, 1}, x_type, seen);
         const auto got = product.run(cpu(), interleaved, counts);
         const auto plain = product.run(cpu(), {}, counts);
         for (std::size_t i = 0; i < counts.size(); ++i) {
