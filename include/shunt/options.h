@@ -29,7 +29,7 @@ struct Options {
   std::string
       backend_path;  ///< folders with plugins, separated by ':'; searched before the installed ones
   std::string cpu_level;  ///< highest vector level of CPU kernels: "scalar", "sse4", "avx2",
-                          ///< "avx2_vnni", "avx3", "avx3_dl"; empty: the best
+                          ///< "avx2_vnni", "avx3", "avx3_dl", "amx"; empty: the best
   std::map<std::string, std::string>
       libraries;  ///< vendor libraries (or their twins) by backend name
 };

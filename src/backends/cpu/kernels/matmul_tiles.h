@@ -15,7 +15,7 @@
 namespace shunt::cpu {
 
 /// With fewer columns splitting weights takes longer than tiles save; BF16 needs none.
-inline constexpr std::int64_t kLeastSplitColumns = 96;
+inline constexpr std::int64_t kLeastSplitColumns = 128;
 inline constexpr std::int64_t kLeastWholeColumns = 16;
 
 /// Where packed columns of x [k, n, ...] lie in scratch: stretch by stretch of k, in each group by
