@@ -256,13 +256,6 @@ TEST_P(CpuFusion, ASumWithARowThatAllShareIsComputedBefore) {
                 c.output(mul(c.g, c.normed(sum), c.scale()));
               }),
               ElementsAre(kScaledNorm));
-  // The second source of a norm's product is a norm of the sum.
-  EXPECT_THAT(fused([](Case& c) {
-                const Value sum = *add(c.g, c.input(), c.input());
-                c.output(mul(c.g, c.scale(), c.normed(c.weight({kN}))));
-                c.output(neg(c.g, sum));
-              }),
-              IsEmpty());
 }
 
 // ---- gated units
@@ -375,82 +368,6 @@ TEST_P(CpuFusion, ProductsThatLieOtherwiseAreGatedAfterwards) {
                 c.output(neg(c.g, gate));
               }),
               IsEmpty());
-}
-
-// ---- turned rows that are written
-
-constexpr const char* kTurnedRows = "rope set_rows";
-constexpr std::int64_t kHead = 64;
-constexpr std::int64_t kHeads = 3;
-constexpr std::int64_t kTokens = 5;
-
-struct Turned {
-  DType x = DType::kF32;
-  DType cache = DType::kF16;
-  DType ids = DType::kI64;
-  RopeMode mode = RopeMode::kNormal;
-  std::int64_t dims = kHead;
-  bool factors = false;
-  double last_id = 7;
-};
-
-Build turned(const Turned& how) {
-  return [how](Case& c) {
-    const Value x = c.leaf(Role::kInput, how.x, {kHead, kHeads, kTokens});
-    const Value positions = c.numbers(DType::kI32, {3, 4, 5, 0, 99});
-    const Operand factors = how.factors ? c.weight({how.dims / 2}) : absent();
-    const RopeParams params{.dims = static_cast<std::int32_t>(how.dims), .mode = how.mode};
-    // It shares the table of angles.
-    c.output(rope(c.g, x, positions, factors, params));
-    const Value keys = *rope(c.g, x, positions, factors, params);
-    const Value rows = *reshape(c.g, keys, {kHead * kHeads, kTokens});
-    const Value ids = c.numbers(how.ids, {2, 0, 6, 1, how.last_id});
-    const Value written = *set_rows(c.g, c.cache({kHead * kHeads, 8}, how.cache), rows, ids);
-    c.output(get_rows(c.g, written, c.numbers(DType::kI32, {0, 1, 2, 3, 4, 5, 6, 7})));
-  };
-}
-
-TEST_P(CpuFusion, TurnedHeadsThatAreWritten) {
-  for (const DType cache : {DType::kF32, DType::kF16, DType::kBF16, DType::kQ8_0, DType::kQ4_0}) {
-    EXPECT_THAT(fused(turned({.cache = cache})), ElementsAre(kTurnedRows)) << to_string(cache);
-  }
-  EXPECT_THAT(fused(turned({.x = DType::kF16})), ElementsAre(kTurnedRows));
-  EXPECT_THAT(fused(turned({.mode = RopeMode::kNeox})), ElementsAre(kTurnedRows));
-  EXPECT_THAT(fused(turned({.dims = 32})), ElementsAre(kTurnedRows));
-  EXPECT_THAT(fused(turned({.ids = DType::kI32, .factors = true})), ElementsAre(kTurnedRows));
-}
-
-TEST_P(CpuFusion, ARowThatIsNotThereFailsAsItDoesAlone) {
-  const auto at_once = compute(turned({.last_id = 8}), true);
-  const auto apart = compute(turned({.last_id = 8}), false);
-  ASSERT_FALSE(at_once);
-  ASSERT_FALSE(apart);
-  EXPECT_EQ(at_once.error().message(), apart.error().message());
-  EXPECT_THAT(apart.error().message(), testing::HasSubstr("set_rows"));
-}
-
-TEST_P(CpuFusion, OtherRowsOfTurnedHeadsAreWrittenAfterwards) {
-  // A head a row.
-  EXPECT_THAT(
-      fused([](Case& c) {
-        const Value x = c.leaf(Role::kInput, DType::kF32, {kHead, 1, 2});
-        const Value keys = *rope(c.g, x, c.numbers(DType::kI32, {3, 4}), absent(), {.dims = kHead});
-        const Value rows = *reshape(c.g, keys, {kHead / 2, 4});
-        c.output(
-            set_rows(c.g, c.cache({kHead / 2, 8}), rows, c.numbers(DType::kI32, {7, 1, 2, 3})));
-      }),
-      IsEmpty());
-  // What is turned lies in the cache that is written.
-  EXPECT_THAT(
-      fused([](Case& c) {
-        const Value cache = c.cache({kHead, 4});
-        const Value x = *reshape(c.g, *view(c.g, cache, {0, 0, 0, 0}, {kHead, 2}), {kHead, 1, 2});
-        const Value keys = *rope(c.g, x, c.numbers(DType::kI32, {3, 4}), absent(), {.dims = kHead});
-        const Value rows = *reshape(c.g, keys, {kHead, 2});
-        c.output(
-            scale(c.g, *set_rows(c.g, cache, rows, c.numbers(DType::kI32, {1, 2})), {.scale = 2}));
-      }),
-      IsEmpty());
 }
 
 INSTANTIATE_TEST_SUITE_P(Levels, CpuFusion, testing::ValuesIn(cpu::simd::level_names()),

@@ -12,8 +12,8 @@ namespace {
 
 using Function = void (*)(const float* gate, const float* up, float* y, std::int64_t n);
 
-/// f(gate x, up x): a tile of either product is made in a worker's scratch, where they meet.
-/// Sources are gate, x and up.
+/// f(gate x, up x): a tile of the second product waits in a worker's scratch until that of the
+/// first is in its place, and still in a cache. Sources are gate, x and up.
 class GatedMatmul final : public AnyCaseKernel {
  public:
   explicit GatedMatmul(Function function) : function_(function) {}
@@ -40,36 +40,31 @@ class GatedMatmul final : public AnyCaseKernel {
     const MatmulKernel& matmul = matmul_kernel();
     if (phase == 0) return matmul.run(call, phase, begin, end, scratch);
     while (begin < end) {
-      MatmulTile tile = matmul.tile(call, begin, end, kMost);
-      float* const y = tile.y;
-      const std::int64_t y_stride = tile.y_stride;
-      const std::int64_t elements = tile.rows * tile.columns;
-      float* const gate = as_f32(scratch);
-      float* const up = gate + elements;
-      std::byte* const rest = scratch + 2 * padded(elements) * sizeof(float);
-      tile.y_stride = tile.rows;
-      tile.y = gate;
-      matmul.multiply(call, tile, rest);
-      tile.weight = 2;
-      tile.y = up;
-      matmul.multiply(call, tile, rest);
-      function_(gate, up, gate, elements);
-      for (std::int64_t c = 0; c < tile.columns; ++c) {
-        std::copy_n(gate + c * tile.rows, tile.rows, y + c * y_stride);
+      const MatmulTile gate = matmul.tile(call, begin, end, kMost);
+      MatmulTile up = gate;
+      up.weight = 2;
+      up.y = as_f32(scratch);
+      up.y_stride = up.rows;
+      std::byte* const rest = scratch + padded_bytes(up.rows * up.columns);
+      matmul.multiply(call, up, rest);
+      matmul.multiply(call, gate, rest);
+      for (std::int64_t c = 0; c < gate.columns; ++c) {
+        float* const y = gate.y + c * gate.y_stride;
+        function_(y, up.y + c * up.y_stride, y, gate.rows);
       }
-      begin += tile.items;
+      begin += gate.items;
     }
     return Fault::kNone;
   }
 
  private:
-  /// Elements of a tile of few columns: both fit a second cache.
-  static constexpr std::int64_t kMost = 16384;
-  static std::size_t padded(std::int64_t elements) {
-    return static_cast<std::size_t>((elements + 15) / 16 * 16);
+  /// Elements of a tile of few columns, which fits a second cache.
+  static constexpr std::int64_t kMost = 32768;
+  static std::size_t padded_bytes(std::int64_t elements) {
+    return static_cast<std::size_t>((elements + 15) / 16 * 16) * sizeof(float);
   }
   static std::size_t own_scratch(const NodeView& gate) {
-    return 2 * padded(matmul_kernel().tile_elements(gate, kMost)) * sizeof(float);
+    return padded_bytes(matmul_kernel().tile_elements(gate, kMost));
   }
 
   Function function_;

@@ -3,8 +3,7 @@
 namespace shunt::cpu {
 
 std::span<const Pattern> fused_patterns() {
-  static constexpr Pattern kPatterns[] = {gated_matmul, added_rms_norm, scaled_rms_norm,
-                                          rope_set_rows};
+  static constexpr Pattern kPatterns[] = {gated_matmul, added_rms_norm, scaled_rms_norm};
   return kPatterns;
 }
 

@@ -13,8 +13,6 @@ std::optional<Fused> gated_matmul(const Surroundings& around, NodeId gated);
 std::optional<Fused> added_rms_norm(const Surroundings& around, NodeId sum);
 /// A norm times a scale.
 std::optional<Fused> scaled_rms_norm(const Surroundings& around, NodeId norm);
-/// Rows of turned heads that are written into others.
-std::optional<Fused> rope_set_rows(const Surroundings& around, NodeId rope);
 
 /// All, in the order in which they are looked for.
 std::span<const Pattern> fused_patterns();

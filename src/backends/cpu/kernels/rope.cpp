@@ -1,8 +1,8 @@
-#include "backends/cpu/kernels/rope.h"
-
 #include <cmath>
 
+#include "backends/cpu/kernels/rows.h"
 #include "backends/cpu/simd/vector.h"
+#include "shunt/ops/attention.h"
 #include "shunt/ops/training.h"
 
 namespace shunt::cpu {
@@ -94,15 +94,25 @@ class Rope final : public AnyCaseKernel {
   }
 
   static void rotate(const Call& call, std::int64_t begin, std::int64_t end, float* room) {
+    const auto& params = call.params->get<RopeParams>();
     const TensorArg& x = call.sources[0];
+    const std::int64_t pairs = params.dims / 2;
     const std::int64_t groups = ceil_div(x.sizes[1], kHeadsPerItem);
     for (std::int64_t item = begin; item < end; ++item) {
       const std::int64_t token = item / groups % x.sizes[2];
       const std::int64_t sequence = item / (groups * x.sizes[2]);
+      const float* cosines = as_f32(call.scratch) + token * params.dims;
+      const float* sines = cosines + pairs;
       const std::int64_t first = item % groups * kHeadsPerItem;
       for (std::int64_t head = first; head < std::min(first + kHeadsPerItem, x.sizes[1]); ++head) {
         const float* u = view_f32(x, x.row(head, token, sequence), 0, x.sizes[0], room);
-        rotate_head(call, token, u, x.sizes[0], as_f32(call.result.row(head, token, sequence)));
+        float* y = as_f32(call.result.row(head, token, sequence));
+        if (params.mode == RopeMode::kNormal) {
+          simd::rotate_adjacent(u, cosines, sines, y, pairs);
+        } else {
+          simd::rotate(u, u + pairs, cosines, sines, y, y + pairs, pairs);
+        }
+        if (y != u) std::copy(u + params.dims, u + x.sizes[0], y + params.dims);
       }
     }
   }
@@ -113,27 +123,10 @@ class Rope final : public AnyCaseKernel {
 
 }  // namespace
 
-void rotate_head(const Call& call, std::int64_t token, const float* x, std::int64_t n, float* y) {
-  const auto& params = call.params->get<RopeParams>();
-  const std::int64_t pairs = params.dims / 2;
-  const float* cosines = as_f32(call.scratch) + token * params.dims;
-  const float* sines = cosines + pairs;
-  if (params.mode == RopeMode::kNormal) {
-    simd::rotate_adjacent(x, cosines, sines, y, pairs);
-  } else {
-    simd::rotate(x, x + pairs, cosines, sines, y, y + pairs, pairs);
-  }
-  if (y != x) std::copy(x + params.dims, x + n, y + params.dims);
-}
-
-const CpuKernel& rope_kernel() {
-  static const Rope kForward(rope_op(), 1);
-  return kForward;
-}
-
 KernelList rope_kernels() {
+  static const Rope kForward(rope_op(), 1);
   static const Rope kBack(rope_back_op(), -1);
-  static const CpuKernel* const kKernels[] = {&rope_kernel(), &kBack};
+  static constexpr const CpuKernel* kKernels[] = {&kForward, &kBack};
   return kKernels;
 }
 
