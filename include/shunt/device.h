@@ -291,11 +291,16 @@ struct InPlace {
   int source = 0;
 };
 
+/// A node that is computed at once with a later one: what it reads stays until then.
+struct FusedNode {
+  NodeId node = 0;
+  NodeId with = 0;
+  bool in_memory = false;  ///< else its result is nowhere
+};
+
 /// What a program needs to be bound.
 struct Needs {
-  /// Fused away: their results are never in memory, and they are computed where these are used.
-  /// What they read stays until then.
-  std::vector<NodeId> elided;
+  std::vector<FusedNode> fused;
   std::vector<InPlace> in_place;
   std::size_t scratch_bytes = 0;  ///< in the device's memory, while the segment runs
 };

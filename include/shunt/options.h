@@ -30,6 +30,7 @@ struct Options {
       backend_path;  ///< folders with plugins, separated by ':'; searched before the installed ones
   std::string cpu_level;  ///< highest vector level of CPU kernels: "scalar", "sse4", "avx2",
                           ///< "avx2_vnni", "avx3", "avx3_dl", "amx"; empty: the best
+  bool cpu_fuse = true;   ///< the CPU computes some nodes at once, which changes its speed only
   std::map<std::string, std::string>
       libraries;  ///< vendor libraries (or their twins) by backend name
 };

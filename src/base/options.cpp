@@ -39,6 +39,12 @@ Status set_cpu_level(Options& options, std::string_view text) {
   return ok();
 }
 
+Status set_cpu_fuse(Options& options, std::string_view text) {
+  if (text != "on" && text != "off") return invalid("\"{}\" is not on or off", text);
+  options.cpu_fuse = text == "on";
+  return ok();
+}
+
 constexpr std::array kTable = {
     OptionInfo{"SHUNT_THREADS", "threads of the CPU device; 0: one a physical core", set_threads},
     OptionInfo{"SHUNT_PIN", "whether threads are bound to a core each: auto, on, off", set_pin},
@@ -46,6 +52,8 @@ constexpr std::array kTable = {
                set_backend_path},
     OptionInfo{"SHUNT_CPU_LEVEL", "highest vector level of the CPU kernels, e.g. avx2",
                set_cpu_level},
+    OptionInfo{"SHUNT_CPU_FUSE", "whether the CPU computes some operations at once: on, off",
+               set_cpu_fuse},
 };
 
 }  // namespace

@@ -27,8 +27,12 @@ class Allocator {
         overlapping_(overlapping),
         kept_(graph.size(), false),
         elided_(graph.size(), false) {
+    for (NodeId id = 0; id < graph.size(); ++id) computed_.push_back(time_of(id));
     for (const auto& program : programs) {
-      for (const NodeId id : program->needs().elided) elided_[id] = true;
+      for (const FusedNode& fused : program->needs().fused) {
+        computed_[fused.node] = time_of(fused.with);
+        elided_[fused.node] = !fused.in_memory;
+      }
     }
     allocation_.devices.resize(placement.devices.size());
     allocation_.of_node.resize(graph.size());
@@ -78,13 +82,11 @@ class Allocator {
       use(id, end_);
       kept_[graph_.node(id).storage] = true;
     }
-    // From the last one back: what is fused away is computed where it is used.
-    for (NodeId id = graph_.size(); id-- > 0;) {
+    for (NodeId id = 0; id < graph_.size(); ++id) {
       if (!is_computed(graph_.node(id))) continue;
-      const std::int64_t time = elided_[id] ? std::max(last_[id], time_of(id)) : time_of(id);
-      use(id, time);
+      use(id, computed_[id]);
       for (NodeId source : graph_.node(id).sources) {
-        if (source != kNoNode) use(source, time);
+        if (source != kNoNode) use(source, computed_[id]);
       }
     }
     for (const Copy& copy : cut_.copies) use(copy.node, start_of(copy.segment));
@@ -114,7 +116,7 @@ class Allocator {
       return other != kNoNode && graph_.node(other).storage == source;
     };
     if (std::count_if(node.sources.begin(), node.sources.end(), shares) != 1) return false;
-    if (last_[source] != time_of(id) || !allocation_.of_node[source]) return false;
+    if (last_[source] != computed_[id] || !allocation_.of_node[source]) return false;
     if (overlapping_ && kept_[id] != allocation_.of_node[source].own) return false;
     const int device = placement_.decisions[id].device;
     if (placement_.decisions[source].device != device) return false;
@@ -172,9 +174,10 @@ class Allocator {
   const Placement& placement_;
   const Cut& cut_;
   std::span<const std::unique_ptr<Program>> programs_;
-  bool overlapping_;          // steps do
-  std::vector<bool> kept_;    // by owner of memory
-  std::vector<bool> elided_;  // by node
+  bool overlapping_;                    // steps do
+  std::vector<bool> kept_;              // by owner of memory
+  std::vector<bool> elided_;            // by node
+  std::vector<std::int64_t> computed_;  // by node: when
   std::int64_t end_ = 0;
   std::vector<std::int64_t> last_;  // by owner of memory: when it is used for the last time
   Allocation allocation_;

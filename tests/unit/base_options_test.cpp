@@ -50,6 +50,20 @@ TEST(Options, PinIsAWord) {
   }
 }
 
+TEST(Options, FusingIsOnOrOff) {
+  EXPECT_TRUE(Options().cpu_fuse);
+  for (const auto& [text, fuse] : {std::pair("on", true), std::pair("off", false)}) {
+    const Environment variable("SHUNT_CPU_FUSE", text);
+    const auto options = options_from_environment();
+    ASSERT_TRUE(options);
+    EXPECT_EQ(options->cpu_fuse, fuse) << text;
+  }
+  const Environment variable("SHUNT_CPU_FUSE", "0");
+  const auto options = options_from_environment();
+  ASSERT_FALSE(options);
+  EXPECT_THAT(options.error().message(), HasSubstr("SHUNT_CPU_FUSE"));
+}
+
 TEST(Options, AVariableThatMakesNoSenseIsNamed) {
   for (const char* text : {"-1", "two", "1x", "99999999999999999999"}) {
     const Environment threads("SHUNT_THREADS", text);

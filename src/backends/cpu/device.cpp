@@ -4,6 +4,7 @@
 
 #include <fmt/ranges.h>
 
+#include "backends/cpu/fused/patterns.h"
 #include "backends/cpu/interleaved.h"
 #include "backends/cpu/interleaved_memory.h"
 #include "backends/cpu/peak_meter.h"
@@ -33,8 +34,10 @@ class CpuStream final : public SyncStream {
 
 }  // namespace
 
-CpuDevice::CpuDevice(std::unique_ptr<Pool> pool, std::string model)
-    : table_(kKernelFiles), pool_(std::move(pool)), model_(std::move(model)) {}
+CpuDevice::CpuDevice(std::unique_ptr<Pool> pool, std::string model, bool fuse)
+    : table_(kKernelFiles), pool_(std::move(pool)), model_(std::move(model)) {
+  if (fuse) patterns_ = fused_patterns();
+}
 
 Result<std::unique_ptr<CpuDevice>> CpuDevice::create(const Options& options) {
   SHUNT_TRY(check_threads(options.threads));
@@ -45,7 +48,8 @@ Result<std::unique_ptr<CpuDevice>> CpuDevice::create(const Options& options) {
   CpuTopology topology = read_cpu_topology();
   const int threads = options.threads > 0 ? options.threads : topology.default_threads();
   SHUNT_ASSIGN(auto pool, Pool::create(threads, topology, options.pin_threads));
-  return std::unique_ptr<CpuDevice>(new CpuDevice(std::move(pool), std::move(topology.model)));
+  return std::unique_ptr<CpuDevice>(
+      new CpuDevice(std::move(pool), std::move(topology.model), options.cpu_fuse));
 }
 
 DeviceInfo CpuDevice::info() const {
@@ -88,7 +92,7 @@ Result<std::unique_ptr<Stream>> CpuDevice::open_stream() {
 }
 
 Result<std::unique_ptr<Program>> CpuDevice::prepare(const SegmentView& segment) {
-  return cpu::prepare(segment, table_, *pool_);
+  return cpu::prepare(segment, table_, *pool_, patterns_);
 }
 
 Result<std::unique_ptr<PeakMeter>> CpuDevice::open_peak_meter(int threads) {

@@ -27,9 +27,10 @@ class CpuDevice final : public Device {
   Result<std::unique_ptr<PeakMeter>> open_peak_meter(int threads) override;
 
  private:
-  CpuDevice(std::unique_ptr<Pool> pool, std::string model);
+  CpuDevice(std::unique_ptr<Pool> pool, std::string model, bool fuse);
 
   Table table_;
+  std::span<const Pattern> patterns_;  // of what is fused
   std::unique_ptr<Pool> pool_;
   std::string model_;
 };

@@ -2,68 +2,76 @@
 
 #include <algorithm>
 
-#include "backends/cpu/fused.h"
 #include "backends/cpu/interleaved_memory.h"
 
 namespace shunt::cpu {
 
-namespace {
-
-bool any_interleaved(const NodeView& view) {
-  for (std::size_t i = 0; i < view.node().sources.size(); ++i) {
-    if (view.has_source(i) && is_interleaved(view, i)) return true;
-  }
-  return false;
-}
-
-}  // namespace
-
-Fusions::Fusions(const SegmentView& segment)
-    : segment_(segment), by_second_(segment.graph.size()), first_of_(segment.graph.size()) {
-  const Graph& graph = segment.graph;
-  // How often each result is read, through views or not.
-  std::vector<int> readers(static_cast<std::size_t>(graph.size()));
-  for (NodeId id = 0; id < graph.size(); ++id) {
-    for (const NodeId source : graph.node(id).sources) {
-      if (source != kNoNode) ++readers[source];
-    }
-  }
-  for (const NodeId second : segment.nodes) {
-    const Node& node = graph.node(second);
-    for (const Fusion& fusion : fusions()) {
-      if (node.op != fusion.second) continue;
-      const NodeId first = node.sources[fusion.source];
-      if (graph.node(first).op != fusion.first || readers[first] != 1) continue;
-      if (by_second_[first].fusion != nullptr) continue;  // it is computed with one before
-      if (!may_fuse(first, second)) continue;
-      const NodeView views[] = {{graph, first, segment.memory}, {graph, second, segment.memory}};
-      if (std::ranges::any_of(views, any_interleaved) || !fusion.fits(views[0], views[1])) continue;
-      by_second_[second] = {first, &fusion};
-      first_of_[first] = true;
-      break;
+Surroundings::Surroundings(const SegmentView& segment)
+    : segment_(segment), readers_(segment.graph.size()), here_(segment.graph.size()) {
+  for (const NodeId id : segment.nodes) here_[id] = true;
+  for (NodeId id = 0; id < graph().size(); ++id) {
+    if (node(id).is_leaf() || node(id).op->info().storage == Storage::kView) continue;
+    for (const NodeId source : node(id).sources) {
+      if (source == kNoNode) continue;
+      std::vector<NodeId>& readers = readers_[node(source).storage];
+      if (readers.empty() || readers.back() != id) readers.push_back(id);
     }
   }
 }
 
-std::optional<Fusions::Match> Fusions::ending_at(NodeId second) const {
-  if (by_second_[second].fusion == nullptr) return {};
-  return by_second_[second];
+NodeId Surroundings::only_reader(NodeId id, const Op& op) const {
+  const auto& readers = readers_[id];
+  return readers.size() == 1 && node(readers[0]).op == &op ? readers[0] : kNoNode;
 }
 
-/// Whether the first one's sources are still what they were when the second is computed, and nobody
-/// outside of the segment asks for its result.
-bool Fusions::may_fuse(NodeId first, NodeId second) const {
-  const Graph& graph = segment_.graph;
-  if (segment_.kept[first] || !std::ranges::count(segment_.nodes, first)) return false;
-  const auto reads = [&](NodeId storage) {
-    return std::ranges::any_of(graph.node(first).sources, [&](NodeId source) {
-      return source != kNoNode && graph.node(source).storage == storage;
-    });
-  };
-  for (NodeId id = first + 1; id < second; ++id) {
-    if (graph.node(id).writes_storage && reads(graph.node(id).storage)) return false;
+/// Whether all are computed here, nobody else asks for a result before it is there, or that is
+/// nowhere, and what they read is still what it was when the last one is computed.
+bool Surroundings::may_fuse(const Fused& fused) const {
+  const auto is_inside = [&](NodeId id) { return std::ranges::count(fused.inside, id) > 0; };
+  if (!here_[fused.last]) return false;
+  for (const NodeId id : fused.inside) {
+    if (!here_[id] || segment_.kept[id] || id > fused.last) return false;
+    for (const NodeId reader : readers_[id]) {
+      if (is_inside(reader) || reader == fused.last) continue;
+      if (id != fused.written || reader < fused.last) return false;
+    }
+    for (const NodeId source : node(id).sources) {
+      if (source == kNoNode) continue;
+      const NodeId storage = node(source).storage;
+      if (is_inside(source)) continue;
+      for (NodeId other = id + 1; other <= fused.last; ++other) {
+        if (node(other).writes_storage && node(other).storage == storage) return false;
+      }
+    }
+  }
+  for (std::size_t i = 0; i < fused.sources.size(); ++i) {
+    const NodeId source = fused.sources[i];
+    if (source != kNoNode && is_interleaved(segment_, source) &&
+        !fused.kernel->reads_interleaved(i)) {
+      return false;
+    }
   }
   return true;
+}
+
+Fusions::Fusions(const SegmentView& segment, std::span<const Pattern> patterns)
+    : inside_(segment.graph.size()) {
+  const Surroundings around(segment);
+  for (const Pattern pattern : patterns) {
+    for (const NodeId first : segment.nodes) {
+      const std::optional<Fused> fused = pattern(around, first);
+      if (!fused || !around.may_fuse(*fused)) continue;
+      const auto taken = [&](NodeId id) { return inside_[id] || ending_at(id) != nullptr; };
+      if (taken(fused->last) || std::ranges::any_of(fused->inside, taken)) continue;
+      for (const NodeId id : fused->inside) inside_[id] = true;
+      fused_.push_back(*fused);
+    }
+  }
+}
+
+const Fused* Fusions::ending_at(NodeId id) const {
+  const auto found = std::ranges::find(fused_, id, &Fused::last);
+  return found == fused_.end() ? nullptr : &*found;
 }
 
 }  // namespace shunt::cpu

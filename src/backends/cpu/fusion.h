@@ -1,4 +1,4 @@
-// Two nodes that one kernel does at once.
+// Several nodes that one kernel computes at once.
 #pragma once
 
 #include <optional>
@@ -7,36 +7,55 @@
 
 namespace shunt::cpu {
 
-/// The second node reads what the first one computes, which nobody else wants: it is never in
-/// memory. The kernel is asked about the first node, and gets its parameters; its sources are those
-/// of the first node, and then those of the second but that one; its result is the second's, bit by
-/// bit what the two would give.
-struct Fusion {
-  const Op* first;
-  const Op* second;
-  std::size_t source;  ///< of the second: the first one's result
-  bool (*fits)(const NodeView& first, const NodeView& second);
-  const CpuKernel* kernel;
+/// Nodes that are computed when the last of them is due, bit by bit as one after the other.
+struct Fused {
+  const CpuKernel* kernel = nullptr;
+  NodeId asked = kNoNode;  ///< the node that the kernel is asked about, whose parameters it gets
+  NodeId last = kNoNode;   ///< whose result the call has
+  std::vector<NodeId> inside = {};   ///< the nodes before the last one
+  std::vector<NodeId> sources = {};  ///< of the call
+  /// One of those inside whose result is in memory, too: the call has it behind its sources. The
+  /// others' are nowhere.
+  NodeId written = kNoNode;
+  int in_place = -1;  ///< the source of `written` whose memory it may take
 };
 
-/// Which nodes of a segment are fused.
-class Fusions {
+/// What a pattern can ask about the segment that it is looked for in.
+class Surroundings {
  public:
-  explicit Fusions(const SegmentView& segment);
-  struct Match {
-    NodeId first = kNoNode;
-    const Fusion* fusion = nullptr;
-  };
-  /// What a node is the second of, if anything.
-  std::optional<Match> ending_at(NodeId second) const;
-  bool is_first(NodeId node) const { return first_of_[node]; }
+  explicit Surroundings(const SegmentView& segment);
+  const Graph& graph() const { return segment_.graph; }
+  const Node& node(NodeId id) const { return segment_.graph.node(id); }
+  NodeView view(NodeId id) const { return {segment_.graph, id, segment_.memory}; }
+  /// The nodes that are computed from what is in a node's memory, through views or not.
+  std::span<const NodeId> readers(NodeId id) const { return readers_[id]; }
+  /// The only one, if it is of that op; else kNoNode.
+  NodeId only_reader(NodeId id, const Op& op) const;
 
  private:
-  bool may_fuse(NodeId first, NodeId second) const;
+  friend class Fusions;
+  bool may_fuse(const Fused& fused) const;
 
   const SegmentView& segment_;
-  std::vector<Match> by_second_;
-  std::vector<bool> first_of_;
+  std::vector<std::vector<NodeId>> readers_;  // by node
+  std::vector<bool> here_;                    // by node: computed in this segment
+};
+
+/// What is computed at once with a node, if that is where the pattern starts.
+using Pattern = std::optional<Fused> (*)(const Surroundings& around, NodeId first);
+
+/// What is fused in a segment.
+class Fusions {
+ public:
+  Fusions(const SegmentView& segment, std::span<const Pattern> patterns);
+  /// What a node is the last of; null: it is computed alone, or inside of another.
+  const Fused* ending_at(NodeId id) const;
+  bool is_inside(NodeId id) const { return inside_[id]; }
+  std::span<const Fused> all() const { return fused_; }
+
+ private:
+  std::vector<Fused> fused_;
+  std::vector<bool> inside_;  // by node
 };
 
 }  // namespace shunt::cpu

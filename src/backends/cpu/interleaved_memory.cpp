@@ -205,6 +205,12 @@ bool has_lanes(DType type) {
   return simd::has_lanes(type) || simd::has_float_lanes(type);
 }
 
+bool is_interleaved(const SegmentView& segment, NodeId id) {
+  const NodeId owner = segment.graph.node(id).storage;
+  return !segment.memory.empty() && segment.memory[owner] == &interleaved_memory() &&
+         can_interleave(segment.graph.node(owner).result);
+}
+
 bool is_interleaved(const NodeView& node, std::size_t source) {
   return node.source_memory(source) == &interleaved_memory() && can_interleave(node.owner(source));
 }

@@ -19,7 +19,8 @@ bool lies_as_expected(const Buffer& buffer, std::size_t offset, const Tensor& te
 
 /// Whether interleaved rows of a type can be multiplied as they lie, at this vector level.
 bool has_lanes(DType type);
-/// Whether a source lies interleaved, itself or what it is a view of.
+/// Whether a node, or a source of one, lies interleaved, itself or what it is a view of.
+bool is_interleaved(const SegmentView& segment, NodeId id);
 bool is_interleaved(const NodeView& node, std::size_t source);
 
 }  // namespace shunt::cpu

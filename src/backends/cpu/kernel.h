@@ -77,8 +77,11 @@ struct Call {
   int threads = 1;  ///< that share the items: how many there are may hang on it, results must not
 };
 
+class CpuKernel;
+
 /// A source in another form, made in shared scratch.
 struct Staging {
+  const CpuKernel* maker = nullptr;  ///< whose form it is; others may make it, too
   std::size_t source = 0;
   bool lasting = false;  ///< all nodes that want it share one, however far apart
   bool operator==(const Staging&) const = default;
@@ -105,7 +108,7 @@ class CpuKernel : public Kernel {
   /// Bytes of each thread's own scratch, at the extents' maximum.
   virtual std::size_t worker_scratch(const NodeView&) const { return 0; }
   /// If phase 0 does nothing but make this in shared scratch, which later phases only read: nodes
-  /// of the same kernel and source share what one of them made, if it is the same for them.
+  /// of the same maker and source share what one of them made, if it is the same for them.
   virtual std::optional<Staging> staging(const NodeView&) const { return {}; }
   /// Whether two such nodes of the same source get the same bytes.
   virtual bool same_staging(const NodeView&, const NodeView&) const { return false; }

@@ -60,14 +60,14 @@ struct Prepared {
   bool needs_scratch = false;
   std::array<bool, kMaxSources> interleaved = {};  ///< by source
   std::array<bool, kMaxSources> has_lanes = {};    ///< of TensorArg, at the level of the program
+  bool writes_last_source = false;                 ///< it is a result, too
   bool staged = false;      // phase 0 makes a source's other form, and later phases read it
   bool staged_for = false;  // by a node before: there is no phase 0
 };
 
 /// What is in a slot of scratch for nodes to come.
 struct Staged {
-  NodeId node = kNoNode;  // that made it; none: nothing is there
-  const CpuKernel* kernel = nullptr;
+  NodeId node = kNoNode;  // whose source it is another form of; none: nothing is there
   Staging form;
 };
 
@@ -153,26 +153,25 @@ class CpuProgram final : public Program {
  public:
   CpuProgram(const Graph& graph, Pool& pool) : graph_(graph), pool_(pool) {}
 
-  Status prepare(const SegmentView& segment, const Table& table) {
+  Status prepare(const SegmentView& segment, const Table& table,
+                 std::span<const Pattern> patterns) {
     std::size_t slot = 0;
     std::vector<Staged> slots(kScratchSlots);  // what was staged there last, then what lasts
     std::vector<std::size_t> lasting_bytes;
-    const Fusions fusions(segment);
+    const Fusions fusions(segment, patterns);
     for (NodeId id : segment.nodes) {
-      if (fusions.is_first(id)) {
-        needs_.elided.push_back(id);
-        continue;
-      }
+      if (fusions.is_inside(id)) continue;
       const Node& node = graph_.node(id);
-      SHUNT_ASSIGN(Prepared prepared, choose(id, fusions.ending_at(id), table));
+      const Fused* fused = fusions.ending_at(id);
+      SHUNT_ASSIGN(Prepared prepared, choose(id, fused, table));
       const CpuKernel* kernel = prepared.kernel;
       const NodeView view(graph_, prepared.asked, segment.memory);
-      SHUNT_TRY(find_layouts(view, prepared));
+      SHUNT_TRY(find_layouts(segment, prepared));
       const std::size_t scratch = (kernel->scratch(view) + 63) / 64 * 64;
       prepared.needs_scratch = scratch > 0;
       Staged staged;
       if (const auto form = kernel->staging(view)) {
-        staged = {id, kernel, *form};
+        staged = {prepared.asked, *form};
         prepared.staged = true;
       }
       const auto same = [&](const Staged& other) { return serves(other, staged, segment.memory); };
@@ -196,11 +195,13 @@ class CpuProgram final : public Program {
       }
       worker_scratch_ = std::max(worker_scratch_, kernel->worker_scratch(view));
       nodes_.push_back(prepared);
-      if (prepared.asked != id) continue;
-      const int in_place = kernel->in_place_source();
-      if (in_place >= 0 && view.has_source(static_cast<std::size_t>(in_place)) &&
-          same_layout(view.source(static_cast<std::size_t>(in_place)), view.result())) {
-        needs_.in_place.push_back({id, in_place});
+      if (fused != nullptr) {
+        for (const NodeId inside : fused->inside) {
+          needs_.fused.push_back({inside, id, inside == fused->written});
+        }
+        if (fused->written != kNoNode) find_in_place(fused->written, fused->in_place);
+      } else {
+        find_in_place(id, kernel->in_place_source());
       }
     }
     for (std::size_t i = 0; i <= slots.size(); ++i) {
@@ -232,17 +233,15 @@ class CpuProgram final : public Program {
   std::size_t slot_start(std::size_t slot) const { return slot_starts_[slot]; }
 
  private:
-  Result<Prepared> choose(NodeId id, const std::optional<Fusions::Match>& fused,
-                          const Table& table) const {
+  Result<Prepared> choose(NodeId id, const Fused* fused, const Table& table) const {
     const Node& node = graph_.node(id);
     Prepared prepared{.node = id, .asked = id, .sources = node.sources};
-    if (fused) {
-      prepared.asked = fused->first;
-      prepared.kernel = fused->fusion->kernel;
-      prepared.sources = graph_.node(fused->first).sources;
-      for (std::size_t i = 0; i < node.sources.size(); ++i) {
-        if (i != fused->fusion->source) prepared.sources.push_back(node.sources[i]);
-      }
+    if (fused != nullptr) {
+      prepared.asked = fused->asked;
+      prepared.kernel = fused->kernel;
+      prepared.sources = fused->sources;
+      prepared.writes_last_source = fused->written != kNoNode;
+      if (prepared.writes_last_source) prepared.sources.push_back(fused->written);
     } else {
       prepared.kernel = table.find(*node.op);
     }
@@ -252,27 +251,34 @@ class CpuProgram final : public Program {
       return invalid("{}: too many sources", graph_.describe(id));
     return prepared;
   }
-  Status find_layouts(const NodeView& view, Prepared& prepared) const {
-    for (std::size_t s = 0; s < view.node().sources.size(); ++s) {
-      if (!view.has_source(s) || !is_interleaved(view, s)) continue;
-      prepared.interleaved[s] = prepared.kernel->reads_interleaved(s) && !view.is_view(s);
-      prepared.has_lanes[s] = prepared.interleaved[s] && has_lanes(view.source(s).dtype);
+  Status find_layouts(const SegmentView& segment, Prepared& prepared) const {
+    for (std::size_t s = 0; s < prepared.sources.size(); ++s) {
+      const NodeId source = prepared.sources[s];
+      if (source == kNoNode || !is_interleaved(segment, source)) continue;
+      const Node& node = graph_.node(source);
+      prepared.interleaved[s] = prepared.kernel->reads_interleaved(s) && node.storage == source;
+      prepared.has_lanes[s] = prepared.interleaved[s] && has_lanes(node.result.dtype);
       if (prepared.interleaved[s]) continue;
       return fail(ErrorCode::kUnsupported, "{}: source {} lies in {}, which it can't read",
-                  graph_.describe(prepared.node), s, view.source_memory(s)->name());
+                  graph_.describe(prepared.node), s, segment.memory[node.storage]->name());
     }
     return ok();
+  }
+  /// If a source is there whose memory a node's result may take.
+  void find_in_place(NodeId id, int source) {
+    const NodeView view(graph_, id);
+    if (source < 0 || !view.has_source(static_cast<std::size_t>(source))) return;
+    if (!same_layout(view.source(static_cast<std::size_t>(source)), view.result())) return;
+    needs_.in_place.push_back({id, source});
   }
   /// Whether what a node has staged is what another one wants.
   bool serves(const Staged& made, const Staged& wanted,
               std::span<const BufferType* const> memory) const {
-    if (made.node == kNoNode || made.kernel != wanted.kernel || made.form != wanted.form) {
-      return false;
-    }
+    if (made.node == kNoNode || made.form != wanted.form) return false;
     const NodeId source = graph_.node(made.node).sources[made.form.source];
     return source == graph_.node(wanted.node).sources[wanted.form.source] &&
-           made.kernel->same_staging(NodeView(graph_, made.node, memory),
-                                     NodeView(graph_, wanted.node, memory));
+           made.form.maker->same_staging(NodeView(graph_, made.node, memory),
+                                         NodeView(graph_, wanted.node, memory));
   }
   /// Whether what is staged was made from what a node now writes into.
   bool reads(const Staged& made, NodeId storage) const {
@@ -355,7 +361,8 @@ Status CpuBinding::bind(const Addresses& addresses) {
       call.sources[s].interleaved = prepared.interleaved[s];
       call.sources[s].has_lanes = prepared.has_lanes[s];
       add_patches(i, tensor, call.sources[s]);
-      reads.push_back(range(tensor, call.sources[s]));
+      const bool written = prepared.writes_last_source && s + 1 == prepared.sources.size();
+      (written ? writes : reads).push_back(range(tensor, call.sources[s]));
     }
     const Address& at = addresses.nodes[prepared.node];
     if (host_data(at) == nullptr) {
@@ -538,10 +545,10 @@ void CpuBinding::run(int worker) {
 
 }  // namespace
 
-Result<std::unique_ptr<Program>> prepare(const SegmentView& segment, const Table& table,
-                                         Pool& pool) {
+Result<std::unique_ptr<Program>> prepare(const SegmentView& segment, const Table& table, Pool& pool,
+                                         std::span<const Pattern> patterns) {
   auto program = std::make_unique<CpuProgram>(segment.graph, pool);
-  SHUNT_TRY(program->prepare(segment, table));
+  SHUNT_TRY(program->prepare(segment, table, patterns));
   return program;
 }
 

@@ -1,3 +1,5 @@
+#include "backends/cpu/kernels/matmul.h"
+
 #include <limits>
 
 #include "backends/cpu/interleaved_memory.h"
@@ -42,6 +44,7 @@ struct WeightForm {
   DType dtype = DType::kF32;
   bool plain = false;  ///< rows are
   bool lanes = false;  ///< interleaved, and there are products of that
+  bool operator==(const WeightForm&) const = default;
 
   static WeightForm of(const TensorArg& w) { return {w.dtype, has_plain_rows(w), w.has_lanes}; }
   static WeightForm of(const NodeView& node) {
@@ -118,16 +121,6 @@ bool few_at_once(const Call& call, Way way) {
   return way == Way::kFew || (way == Way::kIntegers && rounded_columns(call).few());
 }
 
-/// Where an item lies in the result.
-struct Tile {
-  std::int64_t row = 0;
-  std::int64_t rows = 0;
-  std::int64_t column = 0;
-  std::int64_t columns = 0;
-  std::int64_t i2 = 0;
-  std::int64_t i3 = 0;
-};
-
 /// How a result is cut.
 struct Cut {
   std::int64_t rows = 0;
@@ -184,10 +177,10 @@ struct Cut {
     return ceil_div(y.sizes[0], rows) * ceil_div(y.sizes[1], columns) * y.sizes[2] * y.sizes[3];
   }
   /// Items that share columns follow each other.
-  Tile tile(const TensorArg& y, std::int64_t item) const {
+  MatmulTile tile(const TensorArg& y, std::int64_t item) const {
     const std::int64_t across = ceil_div(y.sizes[0], rows);
     const std::int64_t down = ceil_div(y.sizes[1], columns);
-    Tile t;
+    MatmulTile t;
     t.row = item % across * rows;
     t.column = item / across % down * columns;
     t.rows = std::min(rows, y.sizes[0] - t.row);
@@ -195,6 +188,8 @@ struct Cut {
     const std::int64_t slice = item / (across * down);
     t.i2 = slice % y.sizes[2];
     t.i3 = slice / y.sizes[2];
+    t.y = as_f32(y.row(t.column, t.i2, t.i3)) + t.row;
+    t.y_stride = y.strides[1] / static_cast<std::int64_t>(sizeof(float));
     return t;
   }
 };
@@ -203,10 +198,8 @@ struct Cut {
 struct Operands {
   TensorArg w;
   TensorArg x;
-  float* y = nullptr;
-  std::int64_t y_stride = 0;
 
-  Operands(const Call& call, const Tile& t) : w(call.sources[0]), x(call.sources[1]) {
+  Operands(const Call& call, const MatmulTile& t) : w(call.sources[t.weight]), x(call.sources[1]) {
     const Sizes& y_sizes = call.result.sizes;
     const auto slice_of = [&](const TensorArg& from, std::int64_t row) {
       return from.row(row, t.i2 / (y_sizes[2] / from.sizes[2]),
@@ -214,47 +207,45 @@ struct Operands {
     };
     w.data = slice_of(w, t.row);
     x.data = slice_of(x, t.column);
-    y = as_f32(call.result.row(t.column, t.i2, t.i3)) + t.row;
-    y_stride = call.result.strides[1] / static_cast<std::int64_t>(sizeof(float));
   }
 };
 
 /// Number of the slice of x that a tile is made of.
-std::int64_t x_slice(const Call& call, const Tile& t) {
+std::int64_t x_slice(const Call& call, const MatmulTile& t) {
   const Sizes& x = call.sources[1].sizes;
   const Sizes& y = call.result.sizes;
   return t.i2 / (y[2] / x[2]) + t.i3 / (y[3] / x[3]) * x[2];
 }
 
 /// Of a call whose phase 0 has packed x in tiles.
-void multiply_tile_columns(const Call& call, const Tile& t, std::byte* scratch) {
+void multiply_tile_columns(const Call& call, const MatmulTile& t, std::byte* scratch) {
   const Operands in(call, t);
   const PackedTiles columns = PackedTiles::of(call.sources[1].sizes);
   multiply_by_tiles(in.w, t.rows, columns, call.scratch + x_slice(call, t) * columns.slice_bytes(),
-                    t.column, t.columns, in.y, in.y_stride, scratch);
+                    t.column, t.columns, t.y, t.y_stride, scratch);
 }
 
 /// Of a call whose phase 0 has rounded x.
-void multiply_integers(const Call& call, const Tile& t, std::byte* scratch) {
+void multiply_integers(const Call& call, const MatmulTile& t, std::byte* scratch) {
   const Operands in(call, t);
   const RoundedColumns columns = rounded_columns(call);
   const std::byte* rounded = call.scratch + x_slice(call, t) * columns.slice_bytes();
   if (columns.few()) {
-    return multiply_few_rounded(in.w, t.rows, columns, rounded, in.y, in.y_stride);
+    return multiply_few_rounded(in.w, t.rows, columns, rounded, t.y, t.y_stride);
   }
-  multiply_rounded(in.w, t.rows, columns, rounded, t.column, t.columns, in.y, in.y_stride, scratch);
+  multiply_rounded(in.w, t.rows, columns, rounded, t.column, t.columns, t.y, t.y_stride, scratch);
 }
 
 /// Of a call whose phase 0 has packed x.
-void multiply_packed_columns(const Call& call, const Tile& t, std::byte* scratch) {
+void multiply_packed_columns(const Call& call, const MatmulTile& t, std::byte* scratch) {
   const Operands in(call, t);
   const auto columns = PackedColumns::of(call.sources[1].sizes, in.w.dtype);
   const std::byte* packed = call.scratch + x_slice(call, t) * columns.slice_bytes();
-  if (is_direct(call)) return multiply_directly(in.w, t.rows, columns, packed, in.y, in.y_stride);
-  multiply_words(in.w, t.rows, columns, packed, t.column, t.columns, in.y, in.y_stride, scratch);
+  if (is_direct(call)) return multiply_directly(in.w, t.rows, columns, packed, t.y, t.y_stride);
+  multiply_words(in.w, t.rows, columns, packed, t.column, t.columns, t.y, t.y_stride, scratch);
 }
 
-void multiply_few_columns(const Call& call, const Tile& t, float* scratch) {
+void multiply_few_columns(const Call& call, const MatmulTile& t, float* scratch) {
   const Operands in(call, t);
   const std::int64_t k = in.w.sizes[0];
   const float* x = as_f32(in.x.data);
@@ -265,35 +256,35 @@ void multiply_few_columns(const Call& call, const Tile& t, float* scratch) {
     x_stride = k;
   }
   if (in.w.has_lanes) {
-    simd::multiply_float_lanes(in.w.dtype, in.w.data, t.rows, x, x_stride, t.columns, k, in.y,
-                               in.y_stride);
+    simd::multiply_float_lanes(in.w.dtype, in.w.data, t.rows, x, x_stride, t.columns, k, t.y,
+                               t.y_stride);
     return;
   }
   if (has_plain_rows(in.w)) {
-    simd::dot_rows(in.w.dtype, in.w.data, in.w.strides[1], t.rows, x, x_stride, t.columns, k, in.y,
-                   in.y_stride);
+    simd::dot_rows(in.w.dtype, in.w.data, in.w.strides[1], t.rows, x, x_stride, t.columns, k, t.y,
+                   t.y_stride);
     return;
   }
   float* row = scratch + t.columns * k;
   for (std::int64_t r = 0; r < t.rows; ++r) {
     read_f32(in.w, in.w.row(r), 0, k, row);
     simd::dot_rows(DType::kF32, reinterpret_cast<const std::byte*>(row), 0, 1, x, x_stride,
-                   t.columns, k, in.y + r, in.y_stride);
+                   t.columns, k, t.y + r, t.y_stride);
   }
 }
 
-void multiply_many_columns(const Call& call, const Tile& t, float* scratch) {
+void multiply_many_columns(const Call& call, const MatmulTile& t, float* scratch) {
   const Operands in(call, t);
   const auto rows_of = [](const TensorArg& from) {
     return [&from](std::int64_t row, std::int64_t first, std::int64_t count, float* to) {
       read_f32(from, from.row(row), first, count, to);
     };
   };
-  multiply_tile(t.rows, t.columns, in.w.sizes[0], rows_of(in.w), rows_of(in.x), in.y, in.y_stride,
+  multiply_tile(t.rows, t.columns, in.w.sizes[0], rows_of(in.w), rows_of(in.x), t.y, t.y_stride,
                 scratch);
 }
 
-class Matmul final : public AnyCaseKernel {
+class Matmul final : public MatmulKernel {
  public:
   const Op& op() const override { return matmul_op(); }
   int phases() const override { return 2; }
@@ -334,7 +325,7 @@ class Matmul final : public AnyCaseKernel {
 
   std::optional<Staging> staging(const NodeView& node) const override {
     if (scratch(node) == 0) return {};
-    return Staging{.source = 1};
+    return Staging{.maker = this, .source = 1};
   }
   bool same_staging(const NodeView& a, const NodeView& b) const override {
     return ColumnForm::of(WeightForm::of(a)) == ColumnForm::of(WeightForm::of(b));
@@ -386,37 +377,51 @@ class Matmul final : public AnyCaseKernel {
       prepare_columns(call, begin, end, scratch);
       return Fault::kNone;
     }
-    const Cut cut = Cut::of(call);
-    const Way way = way_of(call);
-    // Items that follow each other are rows of w that do: they are read in one go.
-    const bool joined = few_at_once(call, way);
-    const std::int64_t across = ceil_div(call.result.sizes[0], cut.rows);
-    std::int64_t together = 1;
-    for (std::int64_t item = begin; item < end; item += together) {
-      Tile tile = cut.tile(call.result, item);
-      if (joined) {
-        together = std::min(end - item, across - item % across);
-        tile.rows = std::min(together * cut.rows, call.result.sizes[0] - tile.row);
-      }
-      switch (way) {
-        case Way::kMatrixUnit:
-          multiply_tile_columns(call, tile, scratch);
-          break;
-        case Way::kIntegers:
-          multiply_integers(call, tile, scratch);
-          break;
-        case Way::kPacked:
-          multiply_packed_columns(call, tile, scratch);
-          break;
-        case Way::kFew:
-          multiply_few_columns(call, tile, as_f32(scratch));
-          break;
-        case Way::kTile:
-          multiply_many_columns(call, tile, as_f32(scratch));
-          break;
-      }
+    for (std::int64_t item = begin; item < end;) {
+      const MatmulTile here = tile(call, item, end, std::numeric_limits<std::int64_t>::max());
+      multiply(call, here, scratch);
+      item += here.items;
     }
     return Fault::kNone;
+  }
+
+  bool same_form(const NodeView& a, const NodeView& b) const override {
+    return WeightForm::of(a) == WeightForm::of(b);
+  }
+  std::int64_t tile_elements(const NodeView& node, std::int64_t most) const override {
+    const std::int64_t rows =
+        std::max({simd::kInt8Rows, simd::kFloatRows, kTileRows, kDotItemRows});
+    const std::int64_t columns = max_sizes(node.source(1).shape)[1];
+    const std::int64_t of_unit = kUnitRows * std::min(columns, kUnitColumns);
+    const bool unit = columns >= WeightForm::of(node).least_unit_columns();
+    return std::max({most, rows * columns, unit ? of_unit : 0});
+  }
+  MatmulTile tile(const Call& call, std::int64_t item, std::int64_t end,
+                  std::int64_t most) const override {
+    const Cut cut = Cut::of(call);
+    MatmulTile tile = cut.tile(call.result, item);
+    if (!few_at_once(call, way_of(call))) return tile;
+    // Items that follow each other are rows of w that do: they are read in one go.
+    const std::int64_t across = ceil_div(call.result.sizes[0], cut.rows);
+    const std::int64_t each = cut.rows * std::max<std::int64_t>(1, tile.columns);
+    tile.items =
+        std::min({end - item, across - item % across, std::max<std::int64_t>(1, most / each)});
+    tile.rows = std::min(tile.items * cut.rows, call.result.sizes[0] - tile.row);
+    return tile;
+  }
+  void multiply(const Call& call, const MatmulTile& tile, std::byte* scratch) const override {
+    switch (way_of(call)) {
+      case Way::kMatrixUnit:
+        return multiply_tile_columns(call, tile, scratch);
+      case Way::kIntegers:
+        return multiply_integers(call, tile, scratch);
+      case Way::kPacked:
+        return multiply_packed_columns(call, tile, scratch);
+      case Way::kFew:
+        return multiply_few_columns(call, tile, as_f32(scratch));
+      case Way::kTile:
+        return multiply_many_columns(call, tile, as_f32(scratch));
+    }
   }
 
  private:
@@ -439,9 +444,13 @@ class Matmul final : public AnyCaseKernel {
 
 }  // namespace
 
-KernelList matmul_kernels() {
+const MatmulKernel& matmul_kernel() {
   static const Matmul kKernel;
-  static constexpr const CpuKernel* kKernels[] = {&kKernel};
+  return kKernel;
+}
+
+KernelList matmul_kernels() {
+  static const CpuKernel* const kKernels[] = {&matmul_kernel()};
   return kKernels;
 }
 

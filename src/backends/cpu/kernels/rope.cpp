@@ -24,7 +24,7 @@ class Rope final : public AnyCaseKernel {
 
   std::optional<Staging> staging(const NodeView& node) const override {
     if (scratch(node) == 0) return {};
-    return Staging{.source = 1, .lasting = true};
+    return Staging{.maker = this, .source = 1, .lasting = true};
   }
   bool same_staging(const NodeView& a, const NodeView& b) const override {
     const auto factors = [](const NodeView& node) {

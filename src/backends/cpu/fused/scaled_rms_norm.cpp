@@ -1,0 +1,103 @@
+#include "backends/cpu/fused/patterns.h"
+#include "backends/cpu/kernels/root_mean_square.h"
+#include "backends/cpu/kernels/rows.h"
+#include "shunt/ops/elementwise.h"
+#include "shunt/ops/norm.h"
+
+namespace shunt::cpu {
+
+namespace {
+
+/// rms_norm(x) times a row that all rows share. An item is a row.
+class ScaledRmsNorm : public AnyCaseKernel {
+ public:
+  const Op& op() const override { return rms_norm_op(); }
+  std::int64_t items(const Call& call, int) const final { return call.result.rows(); }
+  std::int64_t grain(const Call& call, int) const final { return grain_for(call.result.sizes[0]); }
+
+  Fault run(const Call& call, int, std::int64_t begin, std::int64_t end,
+            std::byte*) const override {
+    const TensorArg& x = call.sources[0];
+    for_each_row(x.sizes, begin, end, [&](const RowIndex& at) {
+      scaled_norm(call, as_f32(row_data(x, at)), call.sources[1], at);
+    });
+    return Fault::kNone;
+  }
+
+ protected:
+  static void scaled_norm(const Call& call, const float* row, const TensorArg& scale,
+                          const RowIndex& at) {
+    const std::int64_t n = call.result.sizes[0];
+    float* y = as_f32(row_data(call.result, at));
+    const float eps = call.params->get<RmsNormParams>().eps;
+    simd::mul(row, inverse_root_mean_square(row, n, eps), y, n);
+    simd::mul(y, as_f32(scale.data), y, n);
+  }
+};
+
+/// rms_norm(a + b) times such a row: sources are a, b, the scale and where the sum goes.
+class AddedRmsNorm final : public ScaledRmsNorm {
+ public:
+  Fault run(const Call& call, int, std::int64_t begin, std::int64_t end,
+            std::byte*) const override {
+    const TensorArg& a = call.sources[0];
+    const TensorArg& b = call.sources[1];
+    const TensorArg& scale = call.sources[2];
+    const TensorArg& sum = call.sources[3];
+    for_each_row(sum.sizes, begin, end, [&](const RowIndex& at) {
+      float* row = as_f32(row_data(sum, at));
+      simd::add(as_f32(row_data(a, at)), as_f32(row_data(b, at)), row, sum.sizes[0]);
+      scaled_norm(call, row, scale, at);
+    });
+    return Fault::kNone;
+  }
+};
+
+/// F32, with rows that lie in one piece.
+bool is_plain(const Tensor& tensor) {
+  return tensor.dtype == DType::kF32 && tensor.strides[0] == sizeof(float);
+}
+
+}  // namespace
+
+std::optional<Fused> scaled_rms_norm(const Surroundings& around, NodeId norm) {
+  static const ScaledRmsNorm kKernel;
+  const Node& node = around.node(norm);
+  if (node.op != &rms_norm_op()) return {};
+  const NodeId product = around.only_reader(norm, mul_op());
+  if (product == kNoNode || around.node(product).sources[0] != norm) return {};
+  const NodeId scale = around.node(product).sources[1];
+  const Tensor& by = around.node(scale).result;
+  if (scale == norm || !is_plain(around.node(node.sources[0]).result) || !is_plain(by) ||
+      by.shape[0] != node.result.shape[0] || element_count(by.shape) != by.size(0)) {
+    return {};
+  }
+  return Fused{.kernel = &kKernel,
+               .asked = norm,
+               .last = product,
+               .inside = {norm},
+               .sources = {node.sources[0], scale}};
+}
+
+std::optional<Fused> added_rms_norm(const Surroundings& around, NodeId sum) {
+  static const AddedRmsNorm kKernel;
+  const Node& node = around.node(sum);
+  if (node.op != &add_op()) return {};
+  for (const NodeId norm : around.readers(sum)) {
+    if (around.node(norm).sources[0] != sum) continue;
+    std::optional<Fused> fused = scaled_rms_norm(around, norm);
+    if (!fused) continue;
+    const Tensor& a = around.node(node.sources[0]).result;
+    const Tensor& b = around.node(node.sources[1]).result;
+    if (!is_plain(a) || !is_plain(b) || a.shape != b.shape) return {};
+    fused->kernel = &kKernel;
+    fused->inside.push_back(sum);
+    fused->sources = {node.sources[0], node.sources[1], fused->sources[1]};
+    fused->written = sum;
+    fused->in_place = 0;
+    return fused;
+  }
+  return {};
+}
+
+}  // namespace shunt::cpu
