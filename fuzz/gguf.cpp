@@ -1,9 +1,11 @@
 // GGUF: whatever the bytes are, they are read or refused; and what has been read can be used.
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "shunt/gguf.h"
 
@@ -54,6 +56,10 @@ void use_tensors(const gguf::File& file) {
             data.data() + data.size() <= whole.data() + whole.size());
     use(data.front());
     use(data.back());
+    std::vector<std::byte> turned(data.begin(), data.end());
+    convert_byte_order(info.tensor.dtype, info.order, turned);
+    convert_byte_order(info.tensor.dtype, info.order, turned);
+    require(std::equal(turned.begin(), turned.end(), data.begin()));
   }
 }
 

@@ -1,7 +1,8 @@
-// GGUF files: read in place (mapped, no copy of weights), checked in full before anything is
-// believed, written.
+// GGUF files of either byte order: read in place (mapped, no copy of weights), checked in full
+// before anything is believed, written (little-endian, as other programs expect them).
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -65,7 +66,8 @@ struct TensorInfo {
   Tensor tensor;  ///< contiguous
   std::uint64_t offset = 0;
   std::uint64_t bytes = 0;
-  std::uint32_t part = 0;  ///< which part of a file in several
+  std::uint32_t part = 0;                   ///< which part of a file in several
+  std::endian order = std::endian::little;  ///< of the file's (part's) numbers
 };
 
 struct ReadOptions {
@@ -78,8 +80,8 @@ struct FileState;
 
 /// A GGUF file (all its parts), mapped. Const after open, cheap to copy: may be used from many
 /// threads. The mapping lives as long as any copy of the File or of mapping(part). The file on disk
-/// must not be made shorter meanwhile. Data are little-endian: see convert_little_endian() in
-/// tensor.h.
+/// must not be made shorter meanwhile. Data are in the file's byte order: see convert_byte_order()
+/// in tensor.h.
 class File {
  public:
   /// Opens and checks `path`. If it is the first part of several ("NAME-00001-of-00003.gguf" with
@@ -93,6 +95,7 @@ class File {
 
   const std::string& path() const;
   std::uint32_t version() const;
+  std::endian byte_order() const;  ///< the first part's
   std::uint64_t alignment() const;
   std::span<const KeyValue> metadata() const;
   std::span<const TensorInfo> tensors() const;
@@ -130,8 +133,9 @@ class File {
   std::shared_ptr<const FileState> state_;
 };
 
-/// Writes a GGUF v3 file, data tensor by tensor, so that a large file never lies in memory whole.
-/// Metadata that make no sense (two of a key, a value not of its type) are told of by write().
+/// Writes a little-endian GGUF v3 file, data tensor by tensor, so that a large file never lies in
+/// memory whole. Metadata that make no sense (two of a key, a value not of its type) are told of by
+/// write().
 class Writer {
  public:
   void add(std::string key, Value value);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -50,15 +51,25 @@ enum class DType : std::uint8_t {
   kMXFP4 = 39,
 };
 
+/// Numbers of a block that are wider than a byte, so that they have a byte order: `count` of them,
+/// of `bytes` each, the first at `offset`, the next `stride` further.
+struct WideNumbers {
+  std::uint16_t offset = 0;
+  std::uint8_t bytes = 2;
+  std::uint16_t count = 1;
+  std::uint16_t stride = bytes;
+};
+
 /// What is to be known of an element type. Elements come in blocks of `block_elements`, each of
 /// `block_bytes` bytes; plain types have one element a block. In memory, plain types are in the
-/// host's byte order, so that they can be computed with; blocks are bytes in the format's own
-/// order, the same everywhere.
+/// host's byte order, so that they can be computed with; blocks are little-endian on every
+/// host.
 struct DTypeTrait {
   DType dtype = DType::kF32;
   std::string_view name;  ///< as printed and parsed: "F32", "Q4_0"
   std::int64_t block_elements = 1;
   std::size_t block_bytes = 4;
+  std::span<const WideNumbers> wide = {};  ///< none: byte order makes no difference
   bool quantized = false;
   bool integer = false;
   /// Decodes n elements (a multiple of block_elements) to `to`. Integers beyond 2^24 and F64 round
@@ -107,10 +118,13 @@ bool at_least_as_precise(DType to, DType from);
 /// type is not finite or beyond the largest that the type holds.
 Status encode_row(DType dtype, std::span<const float> values, std::span<const float> importance,
                   std::span<std::byte> bytes);
-/// Turns data from a file's byte order (little-endian) into that of memory, or back, in place.
-/// Nothing happens on a little-endian host, nor to block types. Bytes past the last whole element
-/// are left alone.
-void convert_little_endian(DType dtype, std::span<std::byte> bytes);
+/// The byte order that data of a type have in memory, as DTypeTrait says.
+std::endian order_in_memory(DType dtype);
+/// Whether data in this byte order, a file's, are as they would be in memory.
+bool is_as_in_memory(DType dtype, std::endian order);
+/// Turns data from this byte order, a file's, into that of memory, or back, in place. Bytes past
+/// the last whole block are left alone.
+void convert_byte_order(DType dtype, std::endian order, std::span<std::byte> bytes);
 
 /// An extent is a size that is known only when a plan runs: tokens of a step, rows of the cache in
 /// use. A graph names its extents and states their maximum; 0 is "none".

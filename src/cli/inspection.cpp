@@ -133,8 +133,9 @@ std::string inspection_text(const gguf::File& file, bool with_tensors) {
   std::string text = fmt::format("{}: GGUF version {}, {}", file.path(), file.version(),
                                  format_bytes(file.file_bytes()));
   if (file.part_count() > 1) text += fmt::format(" in {} parts", file.part_count());
-  text += fmt::format(", {}, alignment {}\n", counted(file.tensors().size(), "tensor"),
-                      file.alignment());
+  text +=
+      fmt::format(", {}, alignment {}{}\n", counted(file.tensors().size(), "tensor"),
+                  file.alignment(), file.byte_order() == std::endian::big ? ", big-endian" : "");
   text += "metadata\n";
   for (const gguf::KeyValue& entry : file.metadata()) {
     text += fmt::format("  {:<42} {:<14} {}\n", clean(entry.key), type_text(entry.value),
@@ -153,6 +154,7 @@ std::string inspection_json(const gguf::File& file) {
   Json json;
   json["path"] = file.path();
   json["version"] = file.version();
+  json["byte_order"] = file.byte_order() == std::endian::big ? "big" : "little";
   json["file_bytes"] = file.file_bytes();
   json["parts"] = file.part_count();
   json["alignment"] = file.alignment();

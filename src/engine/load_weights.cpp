@@ -273,6 +273,21 @@ void say_transcoded(ModelState& model, const LoadOptions& options, const std::st
   model.notes.insert(model.notes.end(), lines.begin(), lines.end());
 }
 
+/// Weights that the CPU would use in the file if it had the order of memory.
+void note_reversed(ModelState& model) {
+  Device& cpu = *model.devices.back();
+  const int home = static_cast<int>(model.devices.size()) - 1;
+  std::uint64_t bytes = 0;
+  for (const auto& [info, device] : model.homes) {
+    const bool asked = model.copied.contains(info);
+    if (device == home && !asked && !is_used_in_place(*info, cpu)) bytes += info->bytes;
+  }
+  if (bytes == 0 || !uses_mapped_file(cpu)) return;
+  model.notes.push_back(
+      fmt::format("{} of weights are copied, as the file has their numbers in another byte order",
+                  size_text(bytes)));
+}
+
 }  // namespace
 
 Ledger weights_ledger(const ModelState& model) {
@@ -311,6 +326,7 @@ Status load_weights(ModelState& model, const LoadOptions& options) {
   }
   model.ledger = weights_ledger(model);
   say_transcoded(model, options, filled.lost);
+  note_reversed(model);
   return ok();
 }
 

@@ -51,7 +51,7 @@ Result<Placement> ModelState::place_step(const Graph& graph, std::span<const Lea
 }
 
 Address ModelState::mapped_address(const gguf::TensorInfo& tensor) const {
-  if (mapped_parts.empty()) return {};
+  if (mapped_parts.empty() || !is_used_in_place(tensor, *devices.back())) return {};
   const std::byte* start = file.part_bytes(tensor.part).data();
   return {mapped_parts[tensor.part].get(),
           static_cast<std::size_t>(file.data(tensor).data() - start)};
@@ -62,7 +62,7 @@ BufferType* ModelState::memory_to_fill(const gguf::TensorInfo& tensor, int devic
   const bool is_cpu = device + 1 == static_cast<int>(devices.size());
   const auto found = copied.find(&tensor);
   if (is_cpu && found != copied.end() && !homes.contains(&tensor)) return found->second;
-  return uses_mapped_file(to) ? nullptr : &to.memory();
+  return is_used_in_place(tensor, to) ? nullptr : &to.memory();
 }
 
 const BufferType& ModelState::memory_type(const gguf::TensorInfo& tensor, int device) const {

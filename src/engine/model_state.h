@@ -61,7 +61,7 @@ struct ModelState {
   std::vector<std::string> notes;
   std::vector<std::string> left_out;  ///< a note for each device that failed
 
-  /// A weight in the mapped file; empty if there are no mapped parts.
+  /// A weight in the mapped file; empty if the CPU can't use it there.
   Address mapped_address(const gguf::TensorInfo& tensor) const;
   /// The memory that a weight gets when it comes to a device; null: none, it is used from the
   /// mapped file.

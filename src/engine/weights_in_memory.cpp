@@ -1,7 +1,6 @@
 #include "engine/weights_in_memory.h"
 
 #include <algorithm>
-#include <bit>
 
 #include "base/aligned_bytes.h"
 #include "base/file.h"
@@ -10,9 +9,6 @@
 namespace shunt {
 
 namespace {
-
-/// Files are little-endian; where the host is not, weights can't be used in place.
-constexpr bool kUsedInPlace = std::endian::native == std::endian::little;
 
 /// Most that is read ahead and not yet let go, while a weight is copied.
 constexpr std::size_t kPiece = std::size_t{8} << 20;
@@ -26,17 +22,18 @@ std::size_t piece_of(const Tensor& tensor) {
 }
 
 /// Copies a weight piece by piece. `is_mapped`: whether its bytes are those of a mapped file.
-Status copy(std::span<const std::byte> bytes, bool is_mapped, const Tensor& tensor, Address to,
-            const std::function<void(std::uint64_t)>& done) {
+Status copy(std::span<const std::byte> bytes, bool is_mapped, const gguf::TensorInfo& info,
+            Address to, const std::function<void(std::uint64_t)>& done) {
   std::vector<std::byte> converted;
-  const std::size_t most = piece_of(tensor);
+  const bool as_in_memory = is_as_in_memory(info.tensor.dtype, info.order);
+  const std::size_t most = piece_of(info.tensor);
   for (std::size_t at = 0; at < bytes.size(); at += most) {
     const std::span<const std::byte> piece = bytes.subspan(at, std::min(most, bytes.size() - at));
     std::span<const std::byte> written = piece;
     if (is_mapped) read_ahead(piece);
-    if (!kUsedInPlace) {
+    if (!as_in_memory) {
       converted.assign(piece.begin(), piece.end());
-      convert_little_endian(tensor.dtype, converted);
+      convert_byte_order(info.tensor.dtype, info.order, converted);
       written = converted;
     }
     SHUNT_TRY(to.buffer->write(to.offset + at, written));
@@ -51,7 +48,11 @@ Status copy(std::span<const std::byte> bytes, bool is_mapped, const Tensor& tens
 }  // namespace
 
 bool uses_mapped_file(Device& device) {
-  return kUsedInPlace && &device.memory() == &host_memory();
+  return &device.memory() == &host_memory();
+}
+
+bool is_used_in_place(const gguf::TensorInfo& weight, Device& device) {
+  return uses_mapped_file(device) && is_as_in_memory(weight.tensor.dtype, weight.order);
 }
 
 Result<MemoryLayout> side_by_side(const BufferType& type, std::span<const Tensor* const> tensors) {
@@ -100,11 +101,11 @@ Result<std::vector<TranscodeError>> WeightBlocks::fill(
     const std::span<const std::byte> bytes = file.data(info);
     const Address to = address(i);
     if (weights[i].tensor.dtype != info.tensor.dtype) {
-      SHUNT_ASSIGN(errors[i], transcode(bytes, info.tensor.dtype, std::endian::little, to,
+      SHUNT_ASSIGN(errors[i], transcode(bytes, info.tensor.dtype, info.order, to,
                                         weights[i].tensor.dtype, done));
       continue;
     }
-    SHUNT_TRY(copy(bytes, file.mapping(info.part) != nullptr, info.tensor, to, done));
+    SHUNT_TRY(copy(bytes, file.mapping(info.part) != nullptr, info, to, done));
   }
   // What came again with its neighbours.
   for (const auto& [info, tensor] : weights) {

@@ -1,5 +1,5 @@
-// Bringing weights of a file into a device's memory; or using them where they lie in the mapped
-// file.
+// Bringing weights of a file into a device's memory, in the byte order of memory; or using them
+// where they lie in the mapped file.
 #pragma once
 
 #include <functional>
@@ -15,9 +15,10 @@
 
 namespace shunt {
 
-/// Whether this device's weights are those of the mapped file: its memory is the host's, whose
-/// bytes have the order of the file's.
+/// Whether this device can use the mapped file: its memory is the host's.
 bool uses_mapped_file(Device& device);
+/// Whether it can use this weight there: its bytes have the order that memory has.
+bool is_used_in_place(const gguf::TensorInfo& weight, Device& device);
 
 /// Tensors side by side in memory of a type.
 Result<MemoryLayout> side_by_side(const BufferType& type, std::span<const Tensor* const> tensors);

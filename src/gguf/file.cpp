@@ -122,6 +122,9 @@ const std::string& File::path() const {
 std::uint32_t File::version() const {
   return state_->version;
 }
+std::endian File::byte_order() const {
+  return state_->order;
+}
 std::uint64_t File::alignment() const {
   return state_->alignment;
 }

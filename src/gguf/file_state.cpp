@@ -11,6 +11,7 @@ void add_part(FileState* state, Part part, PartData data) {
   const auto number = static_cast<std::uint32_t>(state->parts.size());
   if (number == 0) {
     state->version = part.version;
+    state->order = part.order;
     state->alignment = part.alignment;
     state->metadata = std::move(part.metadata);
   }

@@ -1,6 +1,7 @@
 // What a File holds: its parts, and what they say, joined.
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -26,6 +27,7 @@ struct PartData {
 struct FileState {
   std::string path;
   std::uint32_t version = 0;
+  std::endian order = std::endian::little;  ///< the first part's
   std::uint64_t alignment = 0;
   std::uint64_t listed_tensors = 0;  ///< of all parts, those left out included
   std::vector<KeyValue> metadata;    ///< the first part's

@@ -83,10 +83,14 @@ void HeaderBytes::put_bits(std::uint64_t bits, std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) bytes_.push_back(static_cast<std::byte>(bits >> (8 * i)));
 }
 
-void HeaderBytes::put_string(std::string_view text) {
-  put_u64(text.size());
+void HeaderBytes::put_text(std::string_view text) {
   const auto* start = reinterpret_cast<const std::byte*>(text.data());
   bytes_.insert(bytes_.end(), start, start + text.size());
+}
+
+void HeaderBytes::put_string(std::string_view text) {
+  put_u64(text.size());
+  put_text(text);
 }
 
 Status HeaderBytes::put_metadata(const KeyValue& entry) {

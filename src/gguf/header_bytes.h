@@ -1,4 +1,4 @@
-// The bytes of a header: what metadata.h and tensor_list.h read, written.
+// The little-endian bytes of a header: what metadata.h and tensor_list.h read, written.
 #pragma once
 
 #include <cstddef>
@@ -20,6 +20,8 @@ class HeaderBytes {
   void put_bits(std::uint64_t bits, std::size_t count);
   void put_u32(std::uint32_t value) { put_bits(value, 4); }
   void put_u64(std::uint64_t value) { put_bits(value, 8); }
+  void put_text(std::string_view text);
+  /// Its length, and the text.
   void put_string(std::string_view text);
 
   /// Invalid if a value is not what its type says, or a number does not fit it.

@@ -15,14 +15,6 @@ namespace {
 /// Room made before anything is read; more comes as it is filled.
 constexpr std::uint64_t kMaxReserved = 4096;
 
-/// The bits of a little-endian number of 1 to 8 bytes.
-std::uint64_t load_bits(const std::byte* from, std::size_t bytes) {
-  std::uint64_t bits = 0;
-  for (std::size_t i = 0; i < bytes; ++i)
-    bits |= std::to_integer<std::uint64_t>(from[i]) << (8 * i);
-  return bits;
-}
-
 std::int64_t sign_extended(std::uint64_t bits, std::size_t bytes) {
   const std::size_t unused = 64 - 8 * bytes;
   return static_cast<std::int64_t>(bits << unused) >> unused;
@@ -80,7 +72,7 @@ Status read_numbers(Reader& reader, const ValueTypeRow& type, std::uint64_t coun
     array->integers.reserve(bytes.size() / type.bytes);
   }
   for (std::size_t at = 0; at < bytes.size(); at += type.bytes) {
-    const std::uint64_t bits = load_bits(&bytes[at], type.bytes);
+    const std::uint64_t bits = load_bits(&bytes[at], type.bytes, reader.order());
     if (type.kind == Kind::kFloat) {
       array->floats.push_back(as_float(bits, type.bytes));
     } else {
@@ -122,7 +114,7 @@ Result<Value> read_value(Reader& reader, const ValueTypeRow& type) {
   }
   const std::size_t position = reader.position();
   SHUNT_ASSIGN(const auto bytes, reader.take(type.bytes, "a value"));
-  const std::uint64_t bits = load_bits(bytes.data(), type.bytes);
+  const std::uint64_t bits = load_bits(bytes.data(), type.bytes, reader.order());
   if (type.kind == Kind::kSigned) return Value{type.type, sign_extended(bits, type.bytes)};
   if (type.kind == Kind::kFloat) return Value{type.type, as_float(bits, type.bytes)};
   if (type.kind == Kind::kUnsigned) return Value{type.type, bits};

@@ -12,25 +12,34 @@
 namespace shunt::gguf {
 namespace {
 
-Status check_magic(Reader& reader) {
+Result<std::string_view> read_magic(Reader& reader) {
   SHUNT_ASSIGN(const auto magic, reader.take(4, "the magic"));
-  if (load_little<std::uint32_t>(magic.data()) == kMagic) return ok();
   const std::string_view found(reinterpret_cast<const char*>(magic.data()), magic.size());
-  return bad_at(0, "expected a GGUF file, which starts with 'GGUF', found {}", printable(found));
+  if (found == kMagic || found == kBigEndianMagic) return found;
+  return bad_at(0, "expected a GGUF file, which starts with 'GGUF' or 'FUGG', found {}",
+                printable(found));
 }
 
-Result<std::uint32_t> read_version(Reader& reader) {
+/// Versions are small numbers: one with its low half empty was written the other way around.
+bool is_reversed(std::uint32_t version) {
+  return version != 0 && (version & 0xffffu) == 0;
+}
+
+/// The version, and with it the byte order of all that follows.
+Result<std::uint32_t> read_version(Reader& reader, std::string_view magic) {
   const std::size_t position = reader.position();
+  Reader as_little = reader;
+  SHUNT_ASSIGN(const auto little, as_little.read<std::uint32_t>("the version"));
+  if (is_reversed(little)) reader.set_order(std::endian::big);
   SHUNT_ASSIGN(const auto version, reader.read<std::uint32_t>("the version"));
-  if (version == 2 || version == 3) return version;
-  // Versions are small numbers: one with its low half empty was written the other way around.
-  if (version != 0 && (version & 0xffffu) == 0) {
-    return fail(ErrorCode::kUnsupported,
-                "byte {}: a big-endian GGUF file; only little-endian ones are read", position);
+  const bool big = reader.order() == std::endian::big;
+  if (magic == kBigEndianMagic && !big) {
+    return bad_at(position, "expected a big-endian version after 'FUGG', found {}", version);
   }
+  if (version == 2 || version == 3) return version;
   return fail(ErrorCode::kUnsupported,
-              "byte {}: GGUF version {}; versions 2 and 3 are those that are read", position,
-              version);
+              "byte {}: GGUF version {}{}; versions 2 and 3 are those that are read", position,
+              version, big ? ", big-endian" : "");
 }
 
 Result<std::uint64_t> alignment_of(std::span<const KeyValue> metadata) {
@@ -55,8 +64,9 @@ Result<Part> parse_part(std::span<const std::byte> bytes, const ReadOptions& opt
   if (bytes.empty()) return bad_at(0, "expected a GGUF file, found an empty one");
   Reader reader(bytes);
   Part part;
-  SHUNT_TRY(check_magic(reader));
-  SHUNT_ASSIGN(part.version, read_version(reader));
+  SHUNT_ASSIGN(const auto magic, read_magic(reader));
+  SHUNT_ASSIGN(part.version, read_version(reader, magic));
+  part.order = reader.order();
   SHUNT_ASSIGN(part.listed_tensors, reader.read_count("the number of tensors", kLeastTensorBytes));
   SHUNT_ASSIGN(const auto entries,
                reader.read_count("the number of metadata entries", kLeastEntryBytes));

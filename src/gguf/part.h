@@ -1,6 +1,7 @@
 // One GGUF file, or one part of a file in several, as its bytes say.
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -11,7 +12,9 @@
 
 namespace shunt::gguf {
 
-inline constexpr std::uint32_t kMagic = 0x46554747;  // "GGUF" in little-endian order
+inline constexpr std::string_view kMagic = "GGUF";
+/// What some programs write at the start of big-endian files; others write kMagic there, too.
+inline constexpr std::string_view kBigEndianMagic = "FUGG";
 inline constexpr std::uint32_t kDefaultAlignment = 32;
 inline constexpr std::string_view kAlignmentKey = "general.alignment";
 
@@ -31,6 +34,7 @@ constexpr std::uint64_t align_up(std::uint64_t value, std::uint64_t alignment) {
 
 struct Part {
   std::uint32_t version = 0;
+  std::endian order = std::endian::little;
   std::uint64_t alignment = kDefaultAlignment;
   std::vector<KeyValue> metadata;
   std::vector<TensorInfo> tensors;

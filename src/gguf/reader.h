@@ -2,6 +2,8 @@
 // where the thing that is wrong begins; whoever calls puts the item and the file in front.
 #pragma once
 
+#include <bit>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -30,17 +32,20 @@ class Reader {
   explicit Reader(std::span<const std::byte> bytes) : bytes_(bytes) {}
 
   std::size_t position() const { return position_; }
+  /// Of numbers; little-endian until it is known better.
+  std::endian order() const { return order_; }
+  void set_order(std::endian order) { order_ = order; }
   /// Bytes to the end of the file, or to where a header must have ended.
   std::size_t remaining() const;
 
   /// The next `count` bytes; `what` stands in the message if the file ends before.
   Result<std::span<const std::byte>> take(std::uint64_t count, std::string_view what);
 
-  /// The next number, in little-endian order.
-  template <class T>
+  /// The next number.
+  template <std::unsigned_integral T>
   Result<T> read(std::string_view what) {
     SHUNT_ASSIGN(const auto bytes, take(sizeof(T), what));
-    return load_little<T>(bytes.data());
+    return static_cast<T>(load_bits(bytes.data(), sizeof(T), order_));
   }
 
   /// A length and as many bytes, inside the file's.
@@ -56,6 +61,7 @@ class Reader {
 
   std::span<const std::byte> bytes_;
   std::size_t position_ = 0;
+  std::endian order_ = std::endian::little;
 };
 
 }  // namespace shunt::gguf

@@ -64,7 +64,7 @@ Result<std::optional<TensorInfo>> read_entry(Reader& reader, const ReadOptions& 
   const auto tensor = make_tensor(*type, shape);
   if (!tensor) return bad_at(shape_position, "{}", tensor.error().message());
   const auto bytes = static_cast<std::uint64_t>(byte_span(*tensor));
-  return TensorInfo{std::string(*name), *tensor, offset, bytes, 0};
+  return TensorInfo{std::string(*name), *tensor, offset, bytes, 0, reader.order()};
 }
 
 Status check_names_differ(const std::vector<std::string_view>& names) {

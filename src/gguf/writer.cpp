@@ -69,7 +69,7 @@ Status place_tensors(std::vector<TensorInfo>* tensors, std::uint32_t alignment) 
 Result<HeaderBytes> header_of(std::span<const KeyValue> metadata,
                               std::span<const TensorInfo> tensors) {
   HeaderBytes header;
-  header.put_u32(kMagic);
+  header.put_text(kMagic);
   header.put_u32(kVersion);
   header.put_u64(tensors.size());
   header.put_u64(metadata.size());

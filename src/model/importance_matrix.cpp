@@ -73,7 +73,7 @@ class ImportanceReader {
     }
     std::vector<float> floats(static_cast<std::size_t>(element_count(info.tensor.shape)));
     if (!floats.empty()) std::memcpy(floats.data(), file_.data(info).data(), info.bytes);
-    convert_little_endian(DType::kF32, std::as_writable_bytes(std::span(floats)));
+    convert_byte_order(DType::kF32, info.order, std::as_writable_bytes(std::span(floats)));
     for (std::size_t i = 0; i < floats.size(); ++i) {
       if (std::isfinite(floats[i]) && floats[i] >= 0) continue;
       return bad(info.name, fmt::format("has {} at {}; numbers must be finite and not negative",
@@ -115,7 +115,7 @@ Result<std::vector<float>> to_f32(const std::vector<double>& values) {
     }
     floats.push_back(static_cast<float>(value));
   }
-  convert_little_endian(DType::kF32, std::as_writable_bytes(std::span(floats)));
+  convert_byte_order(DType::kF32, std::endian::little, std::as_writable_bytes(std::span(floats)));
   return floats;
 }
 

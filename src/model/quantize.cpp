@@ -101,7 +101,8 @@ class QuantizedWriter {
     ++summary.tensors;
     summary.bytes += static_cast<std::uint64_t>(byte_span(tensor.to));
     const auto bytes = file_.data(*tensor.from);
-    return tensor.is_copied() ? copy(bytes, sink) : convert(tensor, bytes, summary, sink);
+    return tensor.is_copied() ? copy(*tensor.from, bytes, sink)
+                              : convert(tensor, bytes, summary, sink);
   }
 
   Status advance(std::span<const std::byte> bytes, const gguf::Writer::Sink& sink) {
@@ -110,12 +111,21 @@ class QuantizedWriter {
     return progress_ ? progress_(done_, result_.bytes_after) : ok();
   }
 
-  Status copy(std::span<const std::byte> bytes, const gguf::Writer::Sink& sink) {
-    constexpr std::size_t kPiece = std::size_t{16} << 20;
+  Status copy(const gguf::TensorInfo& from, std::span<const std::byte> bytes,
+              const gguf::Writer::Sink& sink) {
+    const std::size_t block = trait(from.tensor.dtype).block_bytes;
+    const std::size_t most = (std::size_t{16} << 20) / block * block;
+    std::vector<std::byte> converted;
     while (!bytes.empty()) {
-      const std::size_t now = std::min(kPiece, bytes.size());
-      SHUNT_TRY(advance(bytes.first(now), sink));
-      bytes = bytes.subspan(now);
+      std::span<const std::byte> piece = bytes.first(std::min(most, bytes.size()));
+      bytes = bytes.subspan(piece.size());
+      if (from.order != std::endian::little) {
+        converted.assign(piece.begin(), piece.end());
+        convert_byte_order(from.tensor.dtype, from.order, converted);
+        convert_byte_order(from.tensor.dtype, std::endian::little, converted);
+        piece = converted;
+      }
+      SHUNT_TRY(advance(piece, sink));
     }
     return ok();
   }

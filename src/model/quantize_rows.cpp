@@ -66,7 +66,7 @@ Status RowConverter::convert_row(std::int64_t row, std::span<std::byte> to, Room
   const DType from_type = tensor_.from->tensor.dtype;
   const auto from = from_.subspan(static_cast<std::size_t>(row) * from_bytes_, from_bytes_);
   std::ranges::copy(from, room.bytes.begin());
-  convert_little_endian(from_type, room.bytes);
+  convert_byte_order(from_type, tensor_.from->order, room.bytes);
   trait(from_type).decode(room.bytes.data(), room.before.data(), columns_);
   std::span<const float> weights;
   if (!weights_.empty()) {
@@ -86,7 +86,7 @@ Status RowConverter::convert_row(std::int64_t row, std::span<std::byte> to, Room
     error.error_squares += lost * lost;
     error.squares += value * value;
   }
-  convert_little_endian(tensor_.to.dtype, to);
+  convert_byte_order(tensor_.to.dtype, std::endian::little, to);
   return ok();
 }
 

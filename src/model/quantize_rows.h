@@ -24,7 +24,7 @@ class RowConverter {
   std::int64_t rows() const { return rows_; }
   /// How many rows are a good piece of work.
   std::int64_t piece() const;
-  /// Converts rows `first` to `first + count`, in the file's byte order; the bytes stay until the
+  /// Converts rows `first` to `first + count`, for a file: little-endian; the bytes stay until the
   /// next call. Adds what is lost to `error`, in an order that hangs on nothing but the rows.
   Result<std::span<const std::byte>> convert(std::int64_t first, std::int64_t count,
                                              RowError& error);

@@ -129,7 +129,7 @@ class Encoder {
     } else {
       pool_of(item).fill(bytes_, key);
     }
-    convert_little_endian(item.tensor.dtype, bytes_);
+    convert_byte_order(item.tensor.dtype, std::endian::little, bytes_);
     return bytes_;
   }
 

@@ -55,8 +55,7 @@ Result<TranscodeError> transcode(std::span<const std::byte> bytes, DType from, s
     const auto size = static_cast<std::size_t>(n);
     const auto now = bytes.subspan(bytes_of(source, first), bytes_of(source, n));
     std::ranges::copy(now, piece.begin());
-    if (order == std::endian::little)
-      convert_little_endian(from, std::span(piece).first(now.size()));
+    convert_byte_order(from, order, std::span(piece).first(now.size()));
     source.decode(piece.data(), before.data(), n);
     target.encode(before.data(), encoded.data(), n);
     target.decode(encoded.data(), after.data(), n);

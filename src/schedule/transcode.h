@@ -11,9 +11,9 @@
 
 namespace shunt {
 
-/// Decodes whole rows of `from`, in this byte order (little: a file's), and writes them as `to`,
-/// piece by piece; rows must be whole blocks of both. `done` gets bytes of `from` as they come.
-/// What that cost.
+/// Decodes whole rows of `from`, in this byte order (a file's, or order_in_memory()), and writes
+/// them as `to`, piece by piece; rows must be whole blocks of both. `done` gets bytes of `from` as
+/// they come. What that cost.
 Result<TranscodeError> transcode(std::span<const std::byte> bytes, DType from, std::endian order,
                                  Address address, DType to,
                                  const std::function<void(std::uint64_t)>& done);

@@ -214,7 +214,7 @@ class Verifier {
       SHUNT_ASSIGN(const auto bytes, bytes_of(owner, room));
       auto& buffer = weights[owner];
       SHUNT_ASSIGN(buffer, host_memory().allocate(std::max<std::size_t>(weight.bytes, 1)));
-      SHUNT_ASSIGN(weight.error, transcode(bytes, weight.from, std::endian::native,
+      SHUNT_ASSIGN(weight.error, transcode(bytes, weight.from, order_in_memory(weight.from),
                                            {buffer.get(), 0}, weight.to, [](std::uint64_t) {}));
       if (weight.error->lost > 0) {
         check.outcome = CheckOutcome::kUnsupported;

@@ -1,5 +1,6 @@
-// Numbers in files and in blocks are little-endian wherever they are read. Put together from bytes,
-// so that the same code is right on any host and at any alignment; compilers make one load of it.
+// Numbers in blocks are little-endian wherever they are read, those in files as the file is. Put
+// together from bytes, so that the same code is right on any host and at any alignment; compilers
+// make one load of it.
 #pragma once
 
 #include <bit>
@@ -25,6 +26,16 @@ constexpr T load_little(const std::byte* from) {
     bits = static_cast<BitsOf<T>>(bits | (static_cast<BitsOf<T>>(from[i]) << (8 * i)));
   }
   return std::bit_cast<T>(bits);
+}
+
+/// The bits of a number of 1 to 8 bytes, whose bytes start at `from` in this order.
+constexpr std::uint64_t load_bits(const std::byte* from, std::size_t bytes, std::endian order) {
+  std::uint64_t bits = 0;
+  for (std::size_t i = 0; i < bytes; ++i) {
+    const std::size_t at = order == std::endian::little ? i : bytes - 1 - i;
+    bits |= std::to_integer<std::uint64_t>(from[at]) << (8 * i);
+  }
+  return bits;
 }
 
 /// Writes the little-endian bytes of `value` from `to` on.

@@ -5,6 +5,7 @@
 #include <bit>
 #include <cassert>
 #include <cmath>
+#include <cstring>
 
 #include "base/fail.h"
 #include "base/plain_nan.h"
@@ -22,13 +23,26 @@ using namespace formats;
 using Decode = decltype(DTypeTrait::decode);
 using Encode = decltype(DTypeTrait::encode);
 
-/// A type of one element a block.
-constexpr DTypeTrait plain(DType dtype, std::string_view name, std::size_t bytes, Decode decode,
-                           Encode encode, int precision, int exponent) {
+/// An element that is one number.
+template <class Bits>
+constexpr std::array<WideNumbers, sizeof(Bits) == 1 ? 0 : 1> one_number() {
+  if constexpr (sizeof(Bits) == 1)
+    return {};
+  else
+    return {WideNumbers{.bytes = sizeof(Bits)}};
+}
+template <class Bits>
+constexpr auto kOneNumber = one_number<Bits>();
+
+/// A type of one element a block, of as many bytes as Bits.
+template <class Bits>
+constexpr DTypeTrait plain(DType dtype, std::string_view name, Decode decode, Encode encode,
+                           int precision, int exponent) {
   return {.dtype = dtype,
           .name = name,
           .block_elements = 1,
-          .block_bytes = bytes,
+          .block_bytes = sizeof(Bits),
+          .wide = kOneNumber<Bits>,
           .quantized = false,
           .integer = precision == 0,
           .decode = decode,
@@ -39,7 +53,7 @@ constexpr DTypeTrait plain(DType dtype, std::string_view name, std::size_t bytes
 
 template <class T>
 constexpr DTypeTrait integer(DType dtype, std::string_view name) {
-  return plain(dtype, name, sizeof(T), decode_plain<T>, encode_plain<T>, 0, 0);
+  return plain<T>(dtype, name, decode_plain<T>, encode_plain<T>, 0, 0);
 }
 
 template <class Format>
@@ -48,6 +62,7 @@ constexpr DTypeTrait blocks(DType dtype, std::string_view name, int precision, i
                     .name = name,
                     .block_elements = Format::kElements,
                     .block_bytes = Format::kBytes,
+                    .wide = Format::kWide,
                     .quantized = true,
                     .integer = false,
                     .decode = decode_rows<Format>,
@@ -65,8 +80,8 @@ constexpr DTypeTrait blocks(DType dtype, std::string_view name, int precision, i
 // steps share its range: Q4_1 2/30. Encoders that search for the least square error may be off by
 // more in a value or two.
 constexpr DTypeTrait kTraits[] = {
-    plain(DType::kF32, "F32", 4, decode_f32, encode_f32, 24, 8),
-    plain(DType::kF16, "F16", 2, decode_f16, encode_f16, 11, 5),
+    plain<std::uint32_t>(DType::kF32, "F32", decode_f32, encode_f32, 24, 8),
+    plain<std::uint16_t>(DType::kF16, "F16", decode_f16, encode_f16, 11, 5),
     blocks<Q4_0>(DType::kQ4_0, "Q4_0", 3, 5),
     blocks<Q4_1>(DType::kQ4_1, "Q4_1", 3, 5),
     blocks<Q5_0>(DType::kQ5_0, "Q5_0", 4, 5),
@@ -91,9 +106,9 @@ constexpr DTypeTrait kTraits[] = {
     integer<std::int16_t>(DType::kI16, "I16"),
     integer<std::int32_t>(DType::kI32, "I32"),
     integer<std::int64_t>(DType::kI64, "I64"),
-    plain(DType::kF64, "F64", 8, decode_f64, encode_f64, 53, 11),
+    plain<std::uint64_t>(DType::kF64, "F64", decode_f64, encode_f64, 53, 11),
     blocks<IQ1_M>(DType::kIQ1_M, "IQ1_M", 1, 5),
-    plain(DType::kBF16, "BF16", 2, decode_bf16, encode_bf16, 8, 8),
+    plain<std::uint16_t>(DType::kBF16, "BF16", decode_bf16, encode_bf16, 8, 8),
     blocks<TQ1_0>(DType::kTQ1_0, "TQ1_0", 1, 5),
     blocks<TQ2_0>(DType::kTQ2_0, "TQ2_0", 1, 5),
     blocks<MXFP4>(DType::kMXFP4, "MXFP4", 2, 8),
@@ -117,6 +132,25 @@ constexpr char lower(char c) {
 
 bool same_name(std::string_view a, std::string_view b) {
   return std::ranges::equal(a, b, {}, lower, lower);
+}
+
+template <class Bits>
+void reverse(std::byte* at) {
+  Bits bits;
+  std::memcpy(&bits, at, sizeof bits);
+  if constexpr (sizeof bits == 2) bits = __builtin_bswap16(bits);
+  if constexpr (sizeof bits == 4) bits = __builtin_bswap32(bits);
+  if constexpr (sizeof bits == 8) bits = __builtin_bswap64(bits);
+  std::memcpy(at, &bits, sizeof bits);
+}
+
+void reverse_each(const WideNumbers& numbers, std::byte* block) {
+  std::byte* at = block + numbers.offset;
+  for (int i = 0; i < numbers.count; ++i, at += numbers.stride) {
+    if (numbers.bytes == 2) reverse<std::uint16_t>(at);
+    if (numbers.bytes == 4) reverse<std::uint32_t>(at);
+    if (numbers.bytes == 8) reverse<std::uint64_t>(at);
+  }
 }
 
 std::string supported_names() {
@@ -206,12 +240,20 @@ Status encode_row(DType dtype, std::span<const float> values, std::span<const fl
   return ok();
 }
 
-void convert_little_endian(DType dtype, std::span<std::byte> bytes) {
-  if constexpr (std::endian::native == std::endian::little) return;
-  if (trait(dtype).block_elements != 1) return;
-  const std::size_t width = trait(dtype).block_bytes;
-  for (; bytes.size() >= width; bytes = bytes.subspan(width))
-    std::ranges::reverse(bytes.first(width));
+std::endian order_in_memory(DType dtype) {
+  return trait(dtype).block_elements == 1 ? std::endian::native : std::endian::little;
+}
+
+bool is_as_in_memory(DType dtype, std::endian order) {
+  return trait(dtype).wide.empty() || order == order_in_memory(dtype);
+}
+
+void convert_byte_order(DType dtype, std::endian order, std::span<std::byte> bytes) {
+  if (is_as_in_memory(dtype, order)) return;
+  const DTypeTrait& type = trait(dtype);
+  for (; bytes.size() >= type.block_bytes; bytes = bytes.subspan(type.block_bytes)) {
+    for (const WideNumbers& numbers : type.wide) reverse_each(numbers, bytes.data());
+  }
 }
 
 }  // namespace shunt

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 
 #include "engine/importance.h"
 #include "engine/model_state.h"
@@ -190,10 +189,10 @@ TEST_F(CopiedWeights, MayLieWhereTheHostCantTouchThem) {
     EXPECT_EQ(device.weights_allocated(), bytes);
     std::size_t matrices = 0;
     for (const auto& [info, address] : state->weights) {
-      const std::span<const std::byte> data = state->file.data(*info);
+      const std::vector<std::byte> data = bytes_of(state->file, *info);
       std::vector<std::byte> there(data.size());
       ASSERT_TRUE(address.buffer->read(address.offset, there));
-      EXPECT_EQ(std::memcmp(there.data(), data.data(), data.size()), 0) << info->name;
+      EXPECT_TRUE(there == data) << info->name;
       if (address.buffer->type().host_accessible()) continue;
       ++matrices;
       const auto is_there = [&](const PlacedTensor& placed) {

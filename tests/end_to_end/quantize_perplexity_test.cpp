@@ -9,6 +9,7 @@
 #include "model/definition.h"
 #include "shunt/perplexity.h"
 #include "support/gguf_bytes.h"
+#include "support/models.h"
 #include "support/run_command.h"
 #include "support/shared.h"
 
@@ -55,10 +56,7 @@ std::vector<double> reference_logits(const gguf::File& file, std::span<const std
     }
   }
   for (const WeightLeaf& weight : step->weights) {
-    std::vector<float> values(leaves[weight.leaf].data.size());
-    trait(weight.info->tensor.dtype)
-        .decode(file.data(*weight.info).data(), values.data(),
-                static_cast<std::int64_t>(values.size()));
+    const std::vector<float> values = values_of(file, *weight.info);
     leaves[weight.leaf].data.assign(values.begin(), values.end());
   }
   for (std::size_t i = 0; i < tokens.size(); ++i) {

@@ -6,7 +6,6 @@
 #include <sys/stat.h>
 
 #include <cmath>
-#include <cstring>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <numeric>
@@ -16,6 +15,7 @@
 #include "support/models.h"
 #include "support/run_command.h"
 #include "support/shared.h"
+#include "tensor/byte_order.h"
 
 namespace shunt::test {
 namespace {
@@ -49,11 +49,7 @@ std::string type_of(const gguf::File& file, const std::string& name) {
 }
 
 std::vector<float> values_of(const gguf::File& file, const std::string& name) {
-  const gguf::TensorInfo* info = file.find_tensor(name);
-  std::vector<float> values(static_cast<std::size_t>(element_count(info->tensor.shape)));
-  trait(info->tensor.dtype)
-      .decode(file.data(*info).data(), values.data(), static_cast<std::int64_t>(values.size()));
-  return values;
+  return test::values_of(file, *file.find_tensor(name));
 }
 
 class Quantize : public testing::Test {
@@ -352,7 +348,7 @@ TEST_F(Quantize, ValuesThatATypeCannotHoldAreAnError) {
       const auto data = file.data(file.tensors()[i]);
       bytes.assign(data.begin(), data.end());
       if (file.tensors()[i].name == "blk.1.attn_k.weight") {  // rows of 64
-        std::memcpy(&bytes[(3 * 64 + 5) * sizeof value], &value, sizeof value);
+        store_little(value, &bytes[(3 * 64 + 5) * sizeof value]);
       }
       return std::span<const std::byte>(bytes);
     }));

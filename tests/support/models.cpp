@@ -1,8 +1,9 @@
 #include "support/models.h"
 
 #include <algorithm>
-#include <cstring>
 #include <stdexcept>
+
+#include "tensor/byte_order.h"
 
 namespace shunt::test {
 namespace {
@@ -83,10 +84,24 @@ void write_edited(const std::string& from, const std::string& to,
     const auto data = file.data(*tensor.from);
     std::ranges::copy(data.first(std::min(data.size(), bytes.size())), bytes.begin());
     for (const auto& [at, value] : tensor.elements) {
-      std::memcpy(&bytes.at(at * sizeof value), &value, sizeof value);
+      store_little(value, &bytes.at(at * sizeof value));
     }
     return bytes;
   }));
+}
+
+std::vector<std::byte> bytes_of(const gguf::File& file, const gguf::TensorInfo& info) {
+  const std::span<const std::byte> data = file.data(info);
+  std::vector<std::byte> bytes(data.begin(), data.end());
+  convert_byte_order(info.tensor.dtype, info.order, bytes);
+  return bytes;
+}
+
+std::vector<float> values_of(const gguf::File& file, const gguf::TensorInfo& info) {
+  const std::int64_t count = element_count(info.tensor.shape);
+  std::vector<float> values(static_cast<std::size_t>(count));
+  trait(info.tensor.dtype).decode(bytes_of(file, info).data(), values.data(), count);
+  return values;
 }
 
 }  // namespace shunt::test

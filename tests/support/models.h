@@ -50,4 +50,8 @@ struct EditedFile {
 void write_edited(const std::string& from, const std::string& to,
                   const std::function<void(EditedFile&)>& edit);
 
+/// The bytes of a file's tensor in the byte order of memory, and its values.
+std::vector<std::byte> bytes_of(const gguf::File& file, const gguf::TensorInfo& info);
+std::vector<float> values_of(const gguf::File& file, const gguf::TensorInfo& info);
+
 }  // namespace shunt::test

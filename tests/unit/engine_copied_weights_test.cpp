@@ -10,6 +10,7 @@
 #include "support/gguf_bytes.h"
 #include "support/resident.h"
 #include "support/test_device.h"
+#include "tensor/byte_order.h"
 
 namespace shunt::test {
 namespace {
@@ -46,9 +47,12 @@ class WeightsOfAFile : public ::testing::Test {
     EXPECT_TRUE(writer.add_tensor("row", *make_tensor(DType::kF32, {7})));
     EXPECT_TRUE(writer.add_tensor("large", *make_tensor(DType::kF32, {1000, 5243})));
     for (std::size_t i = 0; i < numbers_.size(); ++i) numbers_[i] = static_cast<float>(i);
-    const auto bytes = std::as_bytes(std::span(numbers_));
+    const auto numbers = std::as_bytes(std::span(numbers_));
+    std::vector<std::byte> bytes(numbers.begin(), numbers.end());
+    convert_byte_order(DType::kF32, std::endian::little, bytes);
     const Status written = writer.write(path_, [&](std::size_t index) {
-      return Result<std::span<const std::byte>>(index == 0 ? bytes.first(28) : bytes);
+      return Result<std::span<const std::byte>>(
+          std::span(bytes).first(index == 0 ? 28 : bytes.size()));
     });
     EXPECT_TRUE(written) << written.error().message();
   }
@@ -85,7 +89,9 @@ TEST_F(WeightsOfAFile, AreCopiedPieceByPieceAndTheFilesPagesLetGo) {
   const std::size_t all = numbers_.size() * sizeof(float);
   // Read once: now the pages are there.
   const auto bytes = file->data(file->tensors()[1]);
-  ASSERT_EQ(std::memcmp(bytes.data(), numbers_.data(), bytes.size()), 0);
+  for (std::size_t i = 0; i < numbers_.size(); ++i) {
+    ASSERT_EQ(load_little<float>(&bytes[i * sizeof(float)]), numbers_[i]);
+  }
   ASSERT_GT(resident_bytes(path_), all - (1U << 20));
   WeightBlocks blocks;
   const std::vector<std::uint64_t> told = fill(*file, blocks);

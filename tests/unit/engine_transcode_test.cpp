@@ -48,14 +48,6 @@ std::shared_ptr<const Model> load(const std::string& path, std::vector<Device*> 
   return model ? *model : nullptr;
 }
 
-/// The values of a tensor of a file.
-std::vector<float> values_of(const gguf::File& file, const gguf::TensorInfo& info) {
-  std::vector<float> values(static_cast<std::size_t>(element_count(info.tensor.shape)));
-  trait(info.tensor.dtype)
-      .decode(file.data(info).data(), values.data(), element_count(info.tensor.shape));
-  return values;
-}
-
 /// The bytes of a weight where the model has it.
 std::vector<std::byte> bytes_in_memory(const Model& model, const gguf::TensorInfo& info,
                                        std::size_t size) {
@@ -80,9 +72,8 @@ TEST(ModelTranscode, WeightsAreF16WhereTheDeviceWantsThatAndAsInTheFileElsewhere
     const bool other = state.transcoded.contains(&info);
     EXPECT_EQ(other, state.homes.at(&info) == 0) << info.name;
     if (!other) {
-      const auto bytes = state.file.data(info);
-      EXPECT_EQ(bytes_in_memory(*model, info, bytes.size()),
-                std::vector<std::byte>(bytes.begin(), bytes.end()));
+      const auto bytes = bytes_of(state.file, info);
+      EXPECT_EQ(bytes_in_memory(*model, info, bytes.size()), bytes);
       continue;
     }
     const std::vector<float> values = values_of(state.file, info);
@@ -294,7 +285,7 @@ TEST(TranscodeWeight, PiecesAndEdgesFitTogether) {
     values[i] = std::sin(static_cast<float>(i)) * static_cast<float>(i % 100);
   std::vector<std::byte> from(values.size() * 4);
   trait(DType::kF32).encode(values.data(), from.data(), n);
-  convert_little_endian(DType::kF32, from);  // as in a file
+  convert_byte_order(DType::kF32, std::endian::little, from);  // as in a file
   for (const DType to : {DType::kQ8_0, DType::kF16, DType::kBF16, DType::kF32}) {
     const std::size_t bytes =
         static_cast<std::size_t>(n / trait(to).block_elements) * trait(to).block_bytes;
@@ -319,7 +310,7 @@ TEST(TranscodeWeight, WhatIsNotFiniteBeforeIsNoLossAndAfterItIs) {
   const std::vector<float> values = {1, infinity, 1e30F, -1e30F, std::nanf(""), 2};
   std::vector<std::byte> from(values.size() * 4);
   trait(DType::kF32).encode(values.data(), from.data(), 6);
-  convert_little_endian(DType::kF32, from);
+  convert_byte_order(DType::kF32, std::endian::little, from);
   const auto buffer = *host_memory().allocate(64);
   const auto error = transcode(from, DType::kF32, std::endian::little, {buffer.get(), 0},
                                DType::kF16, [](std::uint64_t) {});
@@ -337,7 +328,7 @@ TEST(TranscodeWeight, WhatABlockCannotReachIsALoss) {
     values[7] = value;
     std::vector<std::byte> from(values.size() * 4);
     trait(DType::kF32).encode(values.data(), from.data(), 32);
-    convert_little_endian(DType::kF32, from);
+    convert_byte_order(DType::kF32, std::endian::little, from);
     const auto buffer = *host_memory().allocate(64);
     const auto error = transcode(from, DType::kF32, std::endian::little, {buffer.get(), 0},
                                  DType::kQ8_0, [](std::uint64_t) {});

@@ -34,7 +34,7 @@ TEST(GgufModel, Stories260K) {
   for (const TensorInfo& info : file->tensors()) {
     bytes += info.bytes;
     std::vector<std::byte> data(file->data(info).begin(), file->data(info).end());
-    convert_little_endian(info.tensor.dtype, data);
+    convert_byte_order(info.tensor.dtype, info.order, data);
     ASSERT_EQ(data.size(), info.bytes) << info.name;
     std::vector<float> values(static_cast<std::size_t>(element_count(info.tensor.shape)));
     trait(info.tensor.dtype).decode(data.data(), values.data(), element_count(info.tensor.shape));

@@ -7,9 +7,11 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <random>
 #include <vector>
 
 #include "shunt/tensor.h"
+#include "support/big_endian.h"
 #include "tensor/byte_order.h"
 
 namespace shunt {
@@ -204,14 +206,51 @@ TEST(ByteOrder, NumbersAreLittleEndianOnAnyHost) {
               ElementsAre(std::byte{0}, std::byte{0}, std::byte{0x80}, std::byte{0x3f}));
 }
 
+TEST(ByteOrder, OfBitsIsAsAsked) {
+  const std::array<std::byte, 3> bytes = {std::byte{0x01}, std::byte{0x02}, std::byte{0x83}};
+  EXPECT_EQ(load_bits(bytes.data(), 3, std::endian::little), 0x830201u);
+  EXPECT_EQ(load_bits(bytes.data(), 3, std::endian::big), 0x010283u);
+  EXPECT_EQ(load_bits(bytes.data() + 2, 1, std::endian::big), 0x83u);
+}
+
 TEST(ByteOrder, DataInAFilesOrderBecomeTheHosts) {
-  std::array<std::byte, 5> bytes = {std::byte{0x34}, std::byte{0x12}, std::byte{0x78},
-                                    std::byte{0x56}, std::byte{9}};
-  convert_little_endian(DType::kI16, bytes);
-  std::array<std::int16_t, 2> values = {};
-  std::memcpy(values.data(), bytes.data(), 4);
-  EXPECT_THAT(values, ElementsAre(0x1234, 0x5678));
-  EXPECT_EQ(bytes[4], std::byte{9});
+  for (const std::endian order : {std::endian::little, std::endian::big}) {
+    std::array<std::byte, 5> bytes = {std::byte{0x34}, std::byte{0x12}, std::byte{0x78},
+                                      std::byte{0x56}, std::byte{9}};
+    convert_byte_order(DType::kI16, order, bytes);
+    std::array<std::int16_t, 2> values = {};
+    std::memcpy(values.data(), bytes.data(), 4);
+    const bool little = order == std::endian::little;
+    EXPECT_THAT(values, ElementsAre(little ? 0x1234 : 0x3412, little ? 0x5678 : 0x7856));
+    EXPECT_EQ(bytes[4], std::byte{9});
+    EXPECT_EQ(is_as_in_memory(DType::kI16, order), order == std::endian::native);
+    EXPECT_TRUE(is_as_in_memory(DType::kI8, order));
+  }
+}
+
+TEST(ByteOrder, OfBlocksIsThatOfLittleEndianFilesOnAnyHost) {
+  EXPECT_EQ(order_in_memory(DType::kF32), std::endian::native);
+  EXPECT_EQ(order_in_memory(DType::kQ4_0), std::endian::little);
+  EXPECT_TRUE(is_as_in_memory(DType::kQ4_0, std::endian::little));
+  EXPECT_FALSE(is_as_in_memory(DType::kQ4_0, std::endian::big));
+  EXPECT_TRUE(is_as_in_memory(DType::kMXFP4, std::endian::big));  // nothing but bytes
+}
+
+TEST(ByteOrder, OfEachTypeIsTurnedAsItsDescriptionSays) {
+  std::mt19937 random(3);
+  for (const DTypeTrait& type : dtypes()) {
+    std::vector<std::byte> memory(type.block_bytes * 7);
+    for (std::byte& byte : memory) byte = static_cast<std::byte>(random());
+    std::vector<std::byte> file = memory;  // a big-endian one
+    if (order_in_memory(type.dtype) == std::endian::little) {
+      test::swap_blocks(static_cast<std::uint32_t>(type.dtype), file);
+    }
+    const std::vector<std::byte> before = file;
+    convert_byte_order(type.dtype, std::endian::big, file);
+    EXPECT_EQ(file, memory) << type.name;
+    convert_byte_order(type.dtype, std::endian::big, file);
+    EXPECT_EQ(file, before) << type.name;
+  }
 }
 
 }  // namespace
