@@ -31,7 +31,8 @@ struct Options {
   std::string cpu_level;  ///< highest vector level of CPU kernels: "scalar", "sse4", "avx2",
                           ///< "avx2_vnni", "avx3", "avx3_dl"; empty: the best
   std::map<std::string, std::string>
-      libraries;  ///< vendor libraries (or their twins) by backend name
+      libraries;  ///< paths of vendors' libraries, or of their twins, by backend: what
+                  ///< SHUNT_ZDNN_LIBRARY says is that of "zdnn"
 };
 
 /// One row of the table of options: how each is called in the environment and what it does.
@@ -42,7 +43,8 @@ struct OptionInfo {
 };
 std::span<const OptionInfo> option_table();
 
-/// Defaults overridden by SHUNT_* variables. Invalid, naming the variable, if one makes no sense.
+/// Defaults overridden by SHUNT_* variables, among them SHUNT_<BACKEND>_LIBRARY. Invalid, naming
+/// the variable, if one makes no sense.
 Result<Options> options_from_environment();
 
 }  // namespace shunt
