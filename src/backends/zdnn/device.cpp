@@ -68,6 +68,8 @@ double ZdnnDevice::rounding_error(const Graph& graph, NodeId node) const {
   const double count = static_cast<double>(sizes[0]) * static_cast<double>(sizes[1]) *
                        static_cast<double>(sizes[2]) * static_cast<double>(sizes[3]);
   if (count <= 0) return 0;
+  // A single number that is lost is all of it.
+  if (kernel->vanishes() && count == 1) return 1;
   return kernel->roundings(NodeView(graph, node), *machine_) * kUnitRoundoff * kUnitRoundoff *
          (1 + kFew / count);
 }

@@ -16,6 +16,9 @@ class ZdnnKernel : public Kernel {
   virtual Support supports_on(const NodeView& view, const Machine& machine) const = 0;
   /// Whether it reads a source where it lies, as it is. Else it gets it in the machine's layout.
   virtual bool reads_plain(const NodeView&, const Machine&, std::size_t) const { return false; }
+  /// Whether it takes a source either way: plain where it comes in, in the machine's layout where
+  /// it was computed so.
+  virtual bool takes_either(std::size_t) const { return false; }
   /// Whether it writes its result plain. Else it gives it in the machine's layout.
   virtual bool gives_plain(const NodeView&, const Machine&) const { return false; }
   /// Whether a source may be a weight in the machine's layout (weight_sticks.h), if it is a leaf.
@@ -29,6 +32,9 @@ class ZdnnKernel : public Kernel {
   /// Normalised mean square error of a result of many elements, in squares of the unit roundoff.
   /// A rounding costs less than a third of one: errors are spread evenly up to it.
   virtual double roundings(const NodeView& view, const Machine& machine) const = 0;
+  /// Whether a result may be so small (below 5e-10) that DLFLOAT16 has 0 for it, while its sources
+  /// are not.
+  virtual bool vanishes() const { return false; }
 };
 
 /// The kernels of one file kernels/OP.cpp, which defines `KernelList OP_kernels();`.

@@ -62,8 +62,7 @@ bool Launch::product(const Stick& a, const Ztensor* b, float c, Stick& to) {
   if (a.dims().dim4 == 1) {
     return call("zdnn_matmul_op", zdnn().matmul_op(a.get(), b, row, kAddition, to.get()));
   }
-  return call("zdnn_matmul_bcast_op",
-              zdnn().matmul_bcast_op(a.get(), b, row, kAddition, to.get()));
+  return call("zdnn_matmul_bcast_op", zdnn().matmul_bcast_op(a.get(), b, row, kAddition, to.get()));
 }
 
 bool Launch::affine(const Stick& a, float scale, float bias, Stick& to) {

@@ -99,10 +99,18 @@ class Preparer {
     staging_ = std::max(staging_, bytes);
   }
 
+  /// Where a source was computed in this segment; none: somewhere else, or it is seen otherwise.
+  std::size_t slot_of(NodeId id, NodeId owner) const {
+    const bool same = id == owner || same_sticks(graph_.node(id), graph_.node(owner));
+    return made_here_[owner] && same ? slot_of_[owner] : kNone;
+  }
+
   Result<PreparedSource> source(const NodeView& view, const ZdnnKernel& kernel, std::size_t s) {
     const NodeId id = view.node().sources[s];
     const NodeId owner = graph_.node(id).storage;
-    const bool plain = kernel.reads_plain(view, shared_.machine, s);
+    const bool made_so = slot_of(id, owner) != kNone;
+    const bool plain =
+        kernel.reads_plain(view, shared_.machine, s) || (kernel.takes_either(s) && !made_so);
     if (view.source_memory(s) == &shared_.weights) {
       if (plain && id == owner) return PreparedSource{.kind = SourceKind::kWeight};
       return fail(ErrorCode::kUnsupported, "{} can't read {} in {} memory",
@@ -112,11 +120,7 @@ class Preparer {
       read_plain_[owner] = true;
       return PreparedSource{.kind = SourceKind::kPlain};
     }
-    std::size_t slot = slot_of_[id];
-    if (slot == kNone && made_here_[owner] && slot_of_[owner] != kNone &&
-        same_sticks(graph_.node(id), graph_.node(owner))) {
-      slot = slot_of_[owner];
-    }
+    std::size_t slot = made_so ? slot_of(id, owner) : slot_of_[id];
     if (slot == kNone) {
       read_plain_[owner] = true;
       const Tensor& tensor = graph_.node(id).result;

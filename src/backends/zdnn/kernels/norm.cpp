@@ -2,7 +2,9 @@
 // row of the same number.
 #include "ops/norm/norm.h"
 
+#include <algorithm>
 #include <array>
+#include <numeric>
 
 #include "backends/zdnn/kernel.h"
 
@@ -93,22 +95,45 @@ class RmsNorm final : public RowNorm {
 class Norm final : public RowNorm {
  public:
   const Op& op() const override { return norm_op(); }
+  /// Where the mean of plain numbers is large beside what is left, rounding them first would cost
+  /// that.
+  bool takes_either(std::size_t) const override { return true; }
   std::vector<Dims> temporaries(const NodeView& view, const Machine&) const override {
     return temporaries_of(view);
   }
+  std::size_t staging(const NodeView& view, const Machine&) const override {
+    return static_cast<std::size_t>(element_count(view.result().shape)) * sizeof(float);
+  }
   void run(Launch& l) const override {
-    const Stick& x = *l.sources[0].stick;
     const float eps = l.params->get<NormParams>().eps;
+    const Dims dims = dims_of(l.sizes);
+    if (l.sources[0].stick == nullptr) {
+      auto* const centred = reinterpret_cast<float*>(l.staging);
+      centre_plain(l, centred);
+      Stick& x = l.temporary(1, dims);
+      (void)(l.to_machine(centred, x) && scale_to_one(l, x, eps, *l.result));
+      return;
+    }
+    const Stick& x = *l.sources[0].stick;
     // Twice: where the mean is large beside what is left, its rounding is not small beside that.
-    (void)(centre(l, x, *l.result) && centre(l, *l.result, l.temporary(1, x.dims())) &&
+    (void)(centre(l, x, *l.result) && centre(l, *l.result, l.temporary(1, dims)) &&
            scale_to_one(l, l.temporaries[1], eps, *l.result));
   }
-  /// As above, and x and its mean where the mean is large beside what is left.
+  /// As above.
   double roundings(const NodeView&, const Machine& machine) const override {
-    return machine.has(Feature::kInvsqrt) ? 8 : 8 + 11.0 * 11.0;
+    return machine.has(Feature::kInvsqrt) ? 4 : 4 + 11.0 * 11.0;
   }
 
  private:
+  static void centre_plain(const Launch& l, float* to) {
+    const Sizes& n = l.sizes;
+    gather(l.sources[0].host, n, to);
+    for (std::int64_t row = 0; row < n[1] * n[2] * n[3]; ++row, to += n[0]) {
+      const double mean = std::accumulate(to, to + n[0], 0.0) / static_cast<double>(n[0]);
+      std::transform(to, to + n[0], to,
+                     [mean](float value) { return static_cast<float>(value - mean); });
+    }
+  }
   static bool centre(Launch& l, const Stick& x, Stick& y) {
     Stick& means = l.temporary(2, one_a_row(x.dims()));
     Stick& repeated = l.temporary(0, x.dims());

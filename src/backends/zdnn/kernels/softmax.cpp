@@ -2,6 +2,7 @@
 // does that is as good and that the machine has.
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <limits>
 
 #include "backends/zdnn/kernel.h"
@@ -30,46 +31,60 @@ class Softmax final : public ZdnnKernel {
   bool reads_plain(const NodeView&, const Machine&, std::size_t source) const override {
     return source == 1;
   }
+  /// What is large in plain scores, and the same all over a row, is taken off before they are
+  /// rounded.
+  bool takes_either(std::size_t source) const override { return source == 0; }
   std::vector<Dims> temporaries(const NodeView& view, const Machine&) const override {
     return std::vector<Dims>(3, max_dims(view.result()));
   }
   std::size_t staging(const NodeView& view, const Machine&) const override {
-    if (!view.has_source(1)) return kSaveArea;
     return kSaveArea + static_cast<std::size_t>(element_count(view.result().shape)) * sizeof(float);
   }
 
   void run(Launch& l) const override {
     const auto& params = l.params->get<SoftmaxParams>();
+    auto* const plain = reinterpret_cast<float*>(l.staging + kSaveArea);
+    const bool has_mask = l.sources[1].host.data != nullptr;
+    std::vector<std::int64_t> blind;
     const Stick* z = l.sources[0].stick;
-    if (params.scale != 1) {
-      Stick& scaled = l.temporary(0, z->dims());
-      if (!l.affine(*z, params.scale, 0, scaled)) return;
-      z = &scaled;
+    const Dims dims = dims_of(l.sizes);
+    if (z == nullptr) {
+      repeat_mask(l, params.max_bias, plain);
+      add_scores(l, params.scale, plain);
+      blind = hide(l.sizes, plain);
+      Stick& scores = l.temporary(2, dims);
+      if (!l.to_machine(plain, scores)) return;
+      z = &scores;
+    } else {
+      if (params.scale != 1) {
+        Stick& scaled = l.temporary(0, dims);
+        if (!l.affine(*z, params.scale, 0, scaled)) return;
+        z = &scaled;
+      }
+      if (has_mask) {
+        repeat_mask(l, params.max_bias, plain);
+        blind = hide(l.sizes, plain);
+        Stick& mask = l.temporary(1, dims);
+        Stick& masked = l.temporary(2, dims);
+        if (!l.to_machine(plain, mask) || !l.add(*z, mask, masked)) return;
+        z = &masked;
+      }
     }
-    if (l.sources[1].host.data == nullptr) {
+    if (blind.empty()) {
       (void)softmax(l, *z, *l.result);
       return;
     }
-    auto* const mask = reinterpret_cast<float*>(l.staging + kSaveArea);
-    repeat_mask(l, params.max_bias, mask);
-    const std::vector<std::int64_t> blind = hide(l.sizes, mask);
-    Stick& added = l.temporary(1, z->dims());
-    Stick& masked = l.temporary(2, z->dims());
-    if (!l.to_machine(mask, added) || !l.add(*z, added, masked)) return;
-    if (blind.empty()) {
-      (void)softmax(l, masked, *l.result);
-      return;
-    }
-    Stick& weights = l.temporary(1, z->dims());
-    if (!softmax(l, masked, weights)) return;
-    std::fill_n(mask, rows(l.sizes) * l.sizes[0], 1.0F);
-    for (const std::int64_t row : blind) std::fill_n(mask + row * l.sizes[0], l.sizes[0], 0.0F);
-    Stick& seen = l.temporary(2, z->dims());
-    (void)(l.to_machine(mask, seen) && l.mul(weights, seen, *l.result));
+    // Rows that see nothing are zeros.
+    Stick& weights = l.temporary(1, dims);
+    if (!softmax(l, *z, weights)) return;
+    std::fill_n(plain, rows(l.sizes) * l.sizes[0], 1.0F);
+    for (const std::int64_t row : blind) std::fill_n(plain + row * l.sizes[0], l.sizes[0], 0.0F);
+    Stick& seen = l.temporary(2, dims);
+    (void)(l.to_machine(plain, seen) && l.mul(weights, seen, *l.result));
   }
 
-  /// An element of z is off by half a unit of its size, and its weight by as much of itself: scores
-  /// are of about 8 at most where weights matter.
+  /// Scores that matter are at most about 8 below the largest: off by half a unit of that, and
+  /// their weights by as much of themselves.
   double roundings(const NodeView&, const Machine&) const override { return 64; }
 
  private:
@@ -79,9 +94,28 @@ class Softmax final : public ZdnnKernel {
 
   static std::int64_t rows(const Sizes& sizes) { return sizes[1] * sizes[2] * sizes[3]; }
 
-  /// As large as the scores, times the slopes of heads.
+  /// Adds x * scale, and takes the largest of each row off it.
+  static void add_scores(const Launch& l, float scale, float* to) {
+    const Sizes& n = l.sizes;
+    const HostTensor& x = l.sources[0].host;
+    std::vector<float> row(static_cast<std::size_t>(n[0]));
+    for (std::int64_t i = 0; i < rows(n); ++i, to += n[0]) {
+      read_floats(x, x.row(i % n[1], i / n[1] % n[2], i / n[1] / n[2]), 0, n[0], row.data());
+      std::transform(row.begin(), row.end(), to, to,
+                     [scale](float score, float mask) { return score * scale + mask; });
+      const float largest = *std::max_element(to, to + n[0]);
+      if (!std::isfinite(largest)) continue;
+      std::transform(to, to + n[0], to, [largest](float z) { return z - largest; });
+    }
+  }
+
+  /// As large as the scores, times the slopes of heads; zeros if there is none.
   static void repeat_mask(const Launch& l, float max_bias, float* to) {
     const Sizes& n = l.sizes;
+    if (l.sources[1].host.data == nullptr) {
+      std::fill_n(to, rows(n) * n[0], 0.0F);
+      return;
+    }
     gather(l.sources[1].host, n, to);
     if (max_bias == 0) return;
     for (std::int64_t i = 0; i < n[2] * n[3]; ++i) {

@@ -33,6 +33,7 @@ class UnaryKernel final : public ZdnnKernel {
   }
   void run(Launch& l) const override { (void)row_.run(l, *l.sources[0].stick, *l.result); }
   double roundings(const NodeView&, const Machine&) const override { return row_.roundings; }
+  bool vanishes() const override { return true; }
 
  private:
   const Row& row_;
