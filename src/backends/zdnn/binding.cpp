@@ -42,26 +42,25 @@ Status ZdnnBinding::bind(const Addresses& addresses) {
     Call& call = calls_.emplace_back();
     call.launch = std::make_unique<Launch>(shared_.machine, shared_.constants);
     Launch& launch = *call.launch;
-    launch.params = &graph_.node(node.id).params;
+    launch.params = &graph_.node(node.asked).params;
     launch.staging = scratch_ == nullptr ? nullptr : scratch_ + prepared_.staging;
     for (const std::size_t piece : node.temporaries) {
       launch.temporaries.emplace_back();
       launch.temporary_memory.push_back(scratch_ + prepared_.offsets[piece]);
     }
-    const auto& sources = graph_.node(node.id).sources;
-    for (std::size_t s = 0; s < sources.size(); ++s) {
+    for (std::size_t s = 0; s < kMaxSources; ++s) {
       const PreparedSource& source = node.sources[s];
       if (source.kind == SourceKind::kAbsent) continue;
-      const Address& at = addresses.nodes[sources[s]];
-      if (source.kind == SourceKind::kWeight) {
+      const Address& at = addresses.nodes[source.id];
+      if (source.kind == SourceKind::kWeight || source.kind == SourceKind::kWeightRow) {
         launch.sources[s].weight = find_weight(at);
         if (launch.sources[s].weight == nullptr) {
           return invalid("{}: {} lies in a buffer of {} that was not allocated for it",
-                         graph_.describe(node.id), graph_.describe(sources[s]),
+                         graph_.describe(node.id), graph_.describe(source.id),
                          at ? at.buffer->type().name() : "no");
         }
       } else if (source.kind == SourceKind::kPlain) {
-        SHUNT_TRY(check_address(node.id, sources[s], at, call.sources[s]));
+        SHUNT_TRY(check_address(node.id, source.id, at, call.sources[s]));
       }
     }
     if (node.plain) {
@@ -125,18 +124,18 @@ Status ZdnnBinding::fill(std::size_t index) {
 Result<bool> ZdnnBinding::fill_sources(std::size_t index) {
   const PreparedNode& node = prepared_.nodes[index];
   Launch& launch = *calls_[index].launch;
-  const auto& sources = graph_.node(node.id).sources;
   bool in_range = true;
-  for (std::size_t s = 0; s < sources.size(); ++s) {
+  for (std::size_t s = 0; s < kMaxSources; ++s) {
     const PreparedSource& source = node.sources[s];
     if (source.kind == SourceKind::kAbsent) continue;
     SourceArg& arg = launch.sources[s];
-    arg.sizes = actual_sizes(graph_.node(sources[s]).result, *extents_);
+    arg.sizes = actual_sizes(graph_.node(source.id).result, *extents_);
     if (source.kind == SourceKind::kPlain) {
-      arg.host = host(sources[s], calls_[index].sources[s]);
-    } else if (source.kind == SourceKind::kWeight) {
+      arg.host = host(source.id, calls_[index].sources[s]);
+    } else if (source.kind == SourceKind::kWeight || source.kind == SourceKind::kWeightRow) {
       SHUNT_ASSIGN(const bool settled, arg.weight->settle());
       in_range &= settled;
+      if (source.kind == SourceKind::kWeightRow) arg.stick = &arg.weight->piece(0, 0);
     } else {
       if (!is_empty(arg.sizes)) SHUNT_TRY(fill(source.slot));
       arg.stick = &slots_[source.slot].stick;
@@ -203,11 +202,10 @@ void ZdnnBinding::bring_out(Launch& launch, const SlotState& slot) const {
 /// The values of a source, from where they are nearest to what they should be.
 Result<RefTensor> ZdnnBinding::values_of(std::size_t index, std::size_t source) {
   const PreparedNode& node = prepared_.nodes[index];
-  const NodeId id = graph_.node(node.id).sources[source];
-  const Tensor& tensor = graph_.node(id).result;
   const PreparedSource& from = node.sources[source];
+  const Tensor& tensor = graph_.node(from.id).result;
   const Sizes sizes = actual_sizes(tensor, *extents_);
-  if (from.kind == SourceKind::kWeight) {
+  if (from.kind == SourceKind::kWeight || from.kind == SourceKind::kWeightRow) {
     std::vector<std::byte> bytes(static_cast<std::size_t>(byte_span(tensor)));
     SHUNT_TRY(calls_[index].launch->sources[source].weight->read(0, bytes));
     return read_tensor(bytes.data(), tensor, sizes);
@@ -232,19 +230,26 @@ Result<RefTensor> ZdnnBinding::values_of(std::size_t index, std::size_t source) 
   return values;
 }
 
-/// By the op's plain meaning: what the machine can't do with these numbers.
+/// By the plain meaning of its ops: what the machine can't do with these numbers.
 Status ZdnnBinding::compute_plainly(std::size_t index) {
   const PreparedNode& prepared = prepared_.nodes[index];
   const Node& node = graph_.node(prepared.id);
+  const Node& asked = graph_.node(prepared.asked);
   std::array<RefTensor, kMaxSources> values;
   std::array<const RefTensor*, kMaxSources> sources = {};
-  for (std::size_t s = 0; s < node.sources.size(); ++s) {
+  for (std::size_t s = 0; s < kMaxSources; ++s) {
     if (prepared.sources[s].kind == SourceKind::kAbsent) continue;
     SHUNT_ASSIGN(values[s], values_of(index, s));
     sources[s] = &values[s];
   }
-  RefTensor result(actual_sizes(node.result, *extents_));
-  node.op->reference(std::span(sources).first(node.sources.size()), node.params, result);
+  RefTensor result(actual_sizes(asked.result, *extents_));
+  asked.op->reference(std::span(sources).first(asked.sources.size()), asked.params, result);
+  if (prepared.asked != prepared.id) {
+    const RefTensor product = std::move(result);
+    const std::array<const RefTensor*, 2> both = {&product, sources[kAddedRow]};
+    result = RefTensor(actual_sizes(node.result, *extents_));
+    node.op->reference(both, node.params, result);
+  }
   if (std::byte* const to = calls_[index].result) write_tensor(result, node.result, to);
   if (prepared.result >= slots_.size()) return ok();
   SlotState& slot = slots_[prepared.result];

@@ -7,15 +7,23 @@
 
 namespace shunt::zdnn {
 
-enum class SourceKind : std::uint8_t { kAbsent, kSticks, kPlain, kWeight };
+enum class SourceKind : std::uint8_t {
+  kAbsent,
+  kSticks,
+  kPlain,
+  kWeight,     ///< a matrix, in pieces
+  kWeightRow,  ///< the kernel gets it as sticks
+};
 
 struct PreparedSource {
+  NodeId id = kNoNode;
   SourceKind kind = SourceKind::kAbsent;
   std::size_t slot = 0;  ///< of sticks
 };
 
 struct PreparedNode {
-  NodeId id = 0;
+  NodeId id = 0;     ///< whose result comes out
+  NodeId asked = 0;  ///< that the kernel is asked about: the same, or that to which `id` adds a row
   const ZdnnKernel* kernel = nullptr;
   std::array<PreparedSource, kMaxSources> sources = {};
   std::size_t result = static_cast<std::size_t>(-1);  ///< its slot; none: the kernel gives it plain

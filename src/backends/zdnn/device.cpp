@@ -48,7 +48,8 @@ BufferType* ZdnnDevice::weight_memory(const Graph& graph, NodeId leaf) {
     for (std::size_t s = 0; s < node.sources.size(); ++s) {
       if (node.sources[s] == kNoNode || graph.node(node.sources[s]).storage != leaf) continue;
       const ZdnnKernel* const kernel = kernel_of(node);
-      if (kernel == nullptr || node.sources[s] != leaf || !kernel->takes_weight(s) ||
+      if (kernel == nullptr || node.sources[s] != leaf ||
+          !kernel->takes_weight(NodeView(graph, id), s) ||
           !kernel->supports_on(NodeView(graph, id), *machine_)) {
         return nullptr;
       }

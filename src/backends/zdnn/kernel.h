@@ -22,7 +22,10 @@ class ZdnnKernel : public Kernel {
   /// Whether it writes its result plain. Else it gives it in the machine's layout.
   virtual bool gives_plain(const NodeView&, const Machine&) const { return false; }
   /// Whether a source may be a weight in the machine's layout (weight_sticks.h), if it is a leaf.
-  virtual bool takes_weight(std::size_t) const { return false; }
+  virtual bool takes_weight(const NodeView&, std::size_t) const { return false; }
+  /// Whether it adds a row to its result at no cost: then that is its third source, in the
+  /// machine's layout.
+  virtual bool adds_row(const NodeView&, const Machine&) const { return false; }
   /// Tensors in the machine's layout that it needs beside its own, at the extents' maximum.
   virtual std::vector<Dims> temporaries(const NodeView&, const Machine&) const { return {}; }
   /// Bytes of plain memory that it needs while it runs, at the extents' maximum.

@@ -56,9 +56,12 @@ const Ztensor* Launch::constant(const Dims& dims, float value) {
 }
 
 bool Launch::product(const Stick& a, const Ztensor* b, float c, Stick& to) {
-  constexpr std::uint32_t kAddition = 0;
   const Ztensor* const row = constant({1, 1, to.dims().dim1}, c);
-  if (row == nullptr) return false;
+  return row != nullptr && product(a, b, row, to);
+}
+
+bool Launch::product(const Stick& a, const Ztensor* b, const Ztensor* row, Stick& to) {
+  constexpr std::uint32_t kAddition = 0;
   if (a.dims().dim4 == 1) {
     return call("zdnn_matmul_op", zdnn().matmul_op(a.get(), b, row, kAddition, to.get()));
   }

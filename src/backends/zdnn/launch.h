@@ -13,6 +13,8 @@
 namespace shunt::zdnn {
 
 inline constexpr std::size_t kMaxSources = 3;
+/// The source that is added to each row of a result (ZdnnKernel::adds_row).
+inline constexpr std::size_t kAddedRow = 2;
 
 /// A source as a kernel gets it: in the machine's layout, or plain if it asked for that.
 struct SourceArg {
@@ -62,6 +64,8 @@ class Launch {
   }
   /// Products of the matrices of `a` with `b`, and `c` added to each number.
   bool product(const Stick& a, const Ztensor* b, float c, Stick& to);
+  /// The same with a row.
+  bool product(const Stick& a, const Ztensor* b, const Ztensor* row, Stick& to);
   /// a * scale + bias.
   bool affine(const Stick& a, float scale, float bias, Stick& to);
   /// a * row, a + row: for each column a number.

@@ -1,7 +1,10 @@
 #include "backends/zdnn/program.h"
 
+#include <algorithm>
+
 #include "backends/zdnn/binding.h"
 #include "base/fail.h"
+#include "ops/elementwise/elementwise.h"
 
 namespace shunt::zdnn {
 
@@ -40,6 +43,7 @@ class Preparer {
         graph_(segment.graph),
         shared_(shared),
         slot_of_(graph_.size(), kNone),
+        first_of_(graph_.size(), kNoNode),
         made_here_(graph_.size(), false),
         read_plain_(graph_.size(), false) {}
 
@@ -55,21 +59,27 @@ class Preparer {
 
  private:
   Status add(NodeId id) {
-    const Node& node = graph_.node(id);
-    const NodeView view(graph_, id, segment_.memory);
+    if (adds_row_to(id)) return ok();  // computed with the node that adds it
+    const NodeId asked = first_of_[id] == kNoNode ? id : first_of_[id];
+    const Node& node = graph_.node(asked);
+    const NodeView view(graph_, asked, segment_.memory);
     const ZdnnKernel* const kernel = shared_.table.find(*node.op);
     const Support answer = kernel == nullptr
                                ? Support::no(Refusal::kOp, "there is no kernel for it")
                                : kernel->supports_on(view, shared_.machine);
     if (!answer) {
-      return fail(ErrorCode::kUnsupported, "{}: {}", graph_.describe(id), answer.facts());
+      return fail(ErrorCode::kUnsupported, "{}: {}", graph_.describe(asked), answer.facts());
     }
-    PreparedNode prepared;
-    prepared.id = id;
-    prepared.kernel = kernel;
+    PreparedNode prepared{.id = id, .asked = asked, .kernel = kernel};
     for (std::size_t s = 0; s < node.sources.size(); ++s) {
       if (!view.has_source(s)) continue;
       SHUNT_ASSIGN(prepared.sources[s], source(view, *kernel, s));
+    }
+    if (asked != id) {
+      made_.needs.elided.push_back(asked);
+      const NodeView sum(graph_, id, segment_.memory);
+      SHUNT_ASSIGN(prepared.sources[kAddedRow],
+                   source(sum, *shared_.table.find(*sum.node().op), 1));
     }
     for (const Dims& dims : kernel->temporaries(view, shared_.machine)) {
       prepared.temporaries.push_back(pieces_.size());
@@ -83,6 +93,34 @@ class Preparer {
     made_here_[id] = true;
     made_.nodes.push_back(std::move(prepared));
     return ok();
+  }
+
+  /// Whether the one node that reads this one adds a row to it, and its kernel does that, too.
+  bool adds_row_to(NodeId id) {
+    const NodeView view(graph_, id, segment_.memory);
+    const ZdnnKernel* const kernel = shared_.table.find(*view.node().op);
+    if (segment_.kept[id] || kernel == nullptr || !kernel->supports_on(view, shared_.machine) ||
+        !kernel->adds_row(view, shared_.machine)) {
+      return false;
+    }
+    NodeId reader = kNoNode;
+    for (NodeId other = id + 1; other < graph_.size(); ++other) {
+      const Node& node = graph_.node(other);
+      const auto reads = std::ranges::count(node.sources, id);
+      if (reads == 0) continue;
+      if (reads > 1 || reader != kNoNode) return false;
+      reader = other;
+    }
+    if (reader == kNoNode || graph_.node(reader).op != &add_op()) return false;
+    const std::vector<NodeId>& sources = graph_.node(reader).sources;
+    const Shape& row = graph_.node(sources[1]).result.shape;
+    const bool is_row = row[0] == view.result().shape[0] && element_count(row) == row[0].max;
+    if (sources[0] != id || !is_row ||
+        std::ranges::find(segment_.nodes, reader) == segment_.nodes.end()) {
+      return false;
+    }
+    first_of_[reader] = id;
+    return true;
   }
 
   std::size_t now() const { return made_.nodes.size(); }
@@ -112,13 +150,15 @@ class Preparer {
     const bool plain =
         kernel.reads_plain(view, shared_.machine, s) || (kernel.takes_either(s) && !made_so);
     if (view.source_memory(s) == &shared_.weights) {
-      if (plain && id == owner) return PreparedSource{.kind = SourceKind::kWeight};
+      if (id == owner && kernel.takes_weight(view, s)) {
+        return PreparedSource{id, plain ? SourceKind::kWeight : SourceKind::kWeightRow};
+      }
       return fail(ErrorCode::kUnsupported, "{} can't read {} in {} memory",
                   view.node().op->info().name, graph_.describe(id), shared_.weights.name());
     }
     if (plain) {
       read_plain_[owner] = true;
-      return PreparedSource{.kind = SourceKind::kPlain};
+      return PreparedSource{id, SourceKind::kPlain};
     }
     std::size_t slot = made_so ? slot_of(id, owner) : slot_of_[id];
     if (slot == kNone) {
@@ -129,7 +169,7 @@ class Preparer {
       if (!is_host_type(tensor.dtype) || !always_dense(tensor)) stage(tensor);
     }
     pieces_[made_.slots[slot].piece].last = now();
-    return PreparedSource{.kind = SourceKind::kSticks, .slot = slot};
+    return PreparedSource{id, SourceKind::kSticks, slot};
   }
 
   void lay_out_scratch() {
@@ -144,6 +184,7 @@ class Preparer {
   const Shared& shared_;
   Prepared made_;
   std::vector<std::size_t> slot_of_;  // by node
+  std::vector<NodeId> first_of_;      // by node that adds a row: to what, if they are one
   std::vector<bool> made_here_;
   std::vector<bool> read_plain_;  // by owner of memory: somebody here reads it so
   std::vector<ScratchPiece> pieces_;

@@ -77,14 +77,15 @@ bool WeightMemory::can_hold(const Tensor& tensor) {
   const DTypeTrait& type = trait(tensor.dtype);
   return type.decode != nullptr && type.encode != nullptr && !type.integer &&
          tensor.dtype != DType::kF64 && is_contiguous(tensor) && tensor.size(2) == 1 &&
-         tensor.size(3) == 1 && tensor.size(0) > 0 && tensor.size(1) > 0 &&
+         tensor.size(3) == 1 && (!WeightSticks::is_row(tensor) || type.block_elements == 1) &&
+         tensor.size(0) > 0 && tensor.size(1) > 0 &&
          std::ranges::all_of(tensor.shape, &Dim::is_fixed);
 }
 
 std::size_t WeightMemory::size_of(const Tensor& tensor) const {
   const auto plain = static_cast<std::size_t>(byte_span(tensor));
   if (!can_hold(tensor)) return plain;
-  return std::max<std::size_t>(plain, grid_of(machine_, tensor.size(0), tensor.size(1)).bytes());
+  return std::max<std::size_t>(plain, WeightSticks::grid_of(machine_, tensor).bytes());
 }
 
 Result<std::unique_ptr<Buffer>> WeightMemory::allocate(std::size_t bytes) {
@@ -100,8 +101,8 @@ Result<std::unique_ptr<Buffer>> WeightMemory::allocate_for(std::size_t bytes,
   auto buffer = std::make_unique<WeightBuffer>(*this, std::move(data), bytes);
   for (const PlacedTensor& placed : tensors) {
     if (!can_hold(placed.tensor)) {
-      return invalid("{} can't lie in {} memory, which is for matrices", to_string(placed.tensor),
-                     name());
+      return invalid("{} can't lie in {} memory, which is for rows and matrices",
+                     to_string(placed.tensor), name());
     }
     if (placed.offset % kPage != 0 || placed.offset > bytes ||
         size_of(placed.tensor) > bytes - placed.offset) {

@@ -93,7 +93,7 @@ std::uint32_t stickify_transposed(const Symbols& zdnn, const HostTensor& from, s
 WeightSticks::WeightSticks(const Machine& machine, const Tensor& tensor, std::byte* memory)
     : machine_(machine),
       tensor_(tensor),
-      grid_(grid_of(machine, tensor.size(0), tensor.size(1))),
+      grid_(grid_of(machine, tensor)),
       plain_bytes_(static_cast<std::size_t>(byte_span(tensor))) {
   for (std::int64_t j = 0; j < grid_.count_n(); ++j) {
     for (std::int64_t i = 0; i < grid_.count_k(); ++i) {
@@ -104,8 +104,16 @@ WeightSticks::WeightSticks(const Machine& machine, const Tensor& tensor, std::by
   }
 }
 
+Grid WeightSticks::grid_of(const Machine& machine, const Tensor& tensor) {
+  return is_row(tensor) ? zdnn::grid_of(machine, 1, tensor.size(0))
+                        : zdnn::grid_of(machine, tensor.size(0), tensor.size(1));
+}
+
+/// A row as a matrix of rows of one, which it is once it is transposed.
 HostTensor WeightSticks::host(std::byte* data) const {
-  return {data, tensor_.dtype, max_sizes(tensor_.shape), tensor_.strides};
+  if (!is_row(tensor_)) return {data, tensor_.dtype, max_sizes(tensor_.shape), tensor_.strides};
+  const std::int64_t element = tensor_.strides[0];
+  return {data, tensor_.dtype, {1, tensor_.size(0), 1, 1}, {element, element, 0, 0}};
 }
 
 Status WeightSticks::write(std::size_t offset, std::span<const std::byte> from) {

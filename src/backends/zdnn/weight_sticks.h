@@ -1,6 +1,6 @@
-// A weight as the machine multiplies with it: transposed, [k, n] of ours as (k, n) of the
-// machine's, so that the products of z16 do, and cut into pieces where it is larger than a tensor
-// may be.
+// A weight as the machine computes with it. A row is one there, too; a matrix is transposed, [k, n]
+// of ours as (k, n) of the machine's, so that the products of z16 do, and cut into pieces where it
+// is larger than a tensor may be.
 #pragma once
 
 #include <deque>
@@ -44,8 +44,12 @@ std::uint32_t stickify_transposed(const Symbols& zdnn, const HostTensor& from, s
 /// aside until its last byte has come, or until somebody wants to compute with it.
 class WeightSticks {
  public:
-  /// `tensor`: contiguous, of two dimensions, of a type that can be decoded and encoded; `memory`
-  /// as large as grid_of() says, at a page.
+  /// Whether it is for adding to rows and multiplying them, and not a matrix.
+  static bool is_row(const Tensor& tensor) { return tensor.size(1) == 1; }
+  static Grid grid_of(const Machine& machine, const Tensor& tensor);
+
+  /// `tensor`: contiguous, of at most two dimensions, of a type that can be decoded and encoded,
+  /// and of single elements if it is a row; `memory` as large as grid_of() says, at a page.
   WeightSticks(const Machine& machine, const Tensor& tensor, std::byte* memory);
 
   std::size_t plain_bytes() const { return plain_bytes_; }

@@ -97,6 +97,31 @@ TEST_F(ZdnnWeights, AreTransformedAgainAfterAPartialWrite) {
   EXPECT_TRUE(std::equal(part.begin(), part.end(), read.begin() + 40 * 256));
 }
 
+/// Biases and factors of norms, too.
+TEST_F(ZdnnWeights, ThatAreRowsLieInTheMachinesLayout) {
+  for (const DType dtype : {DType::kF32, DType::kF16, DType::kBF16}) {
+    GraphBuilder g;
+    const auto x = g.input("x", *make_tensor(DType::kF32, {70, 5}));
+    const auto gain = g.weight("gain", *make_tensor(dtype, {70}));
+    const auto bias = g.weight("bias", *make_tensor(dtype, {70}));
+    ASSERT_TRUE(g.output(add(g, div(g, sub(g, mul(g, x, gain), bias), gain), bias), "y"));
+    const auto graph = built(std::move(g));
+    EXPECT_NE(zdnn().weight_memory(*graph, gain->id), nullptr);
+    const auto leaves = values(*graph);
+    auto run = prepare(graph, leaves);
+    ASSERT_TRUE(run) << run.error().message();
+    ASSERT_TRUE((*run)->plan().run());
+    twin_->reset_counts();
+    ASSERT_TRUE((*run)->plan().run());
+    EXPECT_EQ(twin_->transforms_in(), 1U);
+    EXPECT_EQ(twin_->objections(), 0U);
+    EXPECT_LT(nmse(*(*run)->output(graph->outputs()[0]), expected(*graph, leaves)), kChainError);
+    const auto read = (*run)->leaf(gain->id);
+    ASSERT_TRUE(read);
+    EXPECT_LT(nmse(*read, leaves.at(gain->id)), 1e-5);
+  }
+}
+
 TEST_F(ZdnnWeights, TakeWhatTheMachinesLayoutTakes) {
   const auto [graph, x, w] = product(DType::kQ8_0, 2048, 512);
   BufferType& memory = *zdnn().weight_memory(*graph, w);

@@ -65,6 +65,9 @@ class Arithmetic final : public ZdnnKernel {
   bool reads_plain(const NodeView& view, const Machine&, std::size_t source) const override {
     return source == 1 && repeats(view) == Repeats::kOther;
   }
+  bool takes_weight(const NodeView& view, std::size_t source) const override {
+    return source == 1 && repeats(view) == Repeats::kRow && WeightSticks::is_row(view.source(1));
+  }
   std::vector<Dims> temporaries(const NodeView& view, const Machine&) const override {
     if (repeats(view) == Repeats::kNothing) return {};
     return {max_dims(repeats(view) == Repeats::kRow ? view.source(1) : view.result())};

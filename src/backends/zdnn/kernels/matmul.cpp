@@ -50,7 +50,12 @@ class Matmul final : public ZdnnKernel {
     if (trait(view.source(0).dtype).decode != nullptr) return Support::yes();
     return Support::no(Refusal::kType, fmt::format("w is {}", to_string(view.source(0).dtype)));
   }
-  bool takes_weight(std::size_t source) const override { return source == 0; }
+  bool takes_weight(const NodeView& view, std::size_t source) const override {
+    return source == 0 && !WeightSticks::is_row(view.source(0));
+  }
+  bool adds_row(const NodeView& view, const Machine& machine) const override {
+    return whole(view, machine);
+  }
   bool reads_plain(const NodeView& view, const Machine& machine,
                    std::size_t source) const override {
     return source == 0 || !whole(view, machine);
@@ -103,14 +108,18 @@ class Matmul final : public ZdnnKernel {
 
   static void run_whole(Launch& l) {
     const Stick& x = *l.sources[1].stick;
+    const Ztensor* const row = l.sources[kAddedRow].stick != nullptr
+                                   ? l.sources[kAddedRow].stick->get()
+                                   : l.constant({1, 1, l.sizes[0]}, 0);
+    if (row == nullptr) return;
     if (const WeightSticks* const weight = l.sources[0].weight) {
-      (void)l.product(x, weight->piece(0, 0).get(), 0, *l.result);
+      (void)l.product(x, weight->piece(0, 0).get(), row, *l.result);
       return;
     }
     const HostTensor& w = l.sources[0].host;
     Stick& one = l.temporary(0, {1, w.sizes[0], w.sizes[1]});
     if (w.sizes[2] * w.sizes[3] == 1) {
-      (void)(transposed(l, 0, 0, one) && l.product(x, one.get(), 0, *l.result));
+      (void)(transposed(l, 0, 0, one) && l.product(x, one.get(), row, *l.result));
       return;
     }
     const Sizes& xs = l.sources[1].sizes;
@@ -127,7 +136,7 @@ class Matmul final : public ZdnnKernel {
         const std::int64_t x2 = i2 / (ys[2] / xs[2]);
         x.slice(l.zdnn(), i3 / (ys[3] / xs[3]) * xs[2] + x2, from);
         l.result->slice(l.zdnn(), i3 * ys[2] + i2, to);
-        if (!l.product(from, one.get(), 0, to)) return;
+        if (!l.product(from, one.get(), row, to)) return;
       }
     }
     l.result->get()->is_transformed = true;
@@ -185,7 +194,7 @@ class Matmul final : public ZdnnKernel {
         gather_x(i2, i3, row, rows, i * grid_.piece_k, dims.dim2);
         if (!l_.to_machine(x_, x)) return false;
         const Stick* const w = find_w(i2, i3, i, j);
-        if (w == nullptr || !l_.product(x, w->get(), 0, y)) return false;
+        if (w == nullptr || !l_.product(x, w->get(), 0.0F, y)) return false;
         if (!l_.to_host(y, i == 0 ? sum_ : part_)) return false;
         if (i == 0) continue;
         for (std::int64_t e = 0; e < rows * n; ++e) sum_[e] += part_[e];

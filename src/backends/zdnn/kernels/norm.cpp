@@ -48,7 +48,7 @@ class RowNorm : public ZdnnKernel {
   /// A number a row to all of its columns.
   static bool repeat(Launch& l, const Stick& x, Stick& to) {
     const Ztensor* const row = l.constant({1, 1, to.dims().dim1}, 1);
-    return row != nullptr && l.product(x, row, 0, to);
+    return row != nullptr && l.product(x, row, 0.0F, to);
   }
   /// y = x / sqrt(mean(x^2) + eps), with temporaries 0, 2 and 3.
   static bool scale_to_one(Launch& l, const Stick& x, float eps, Stick& y) {
