@@ -198,6 +198,12 @@ struct DeviceInfo {
   std::optional<DeviceSpeed> speed = {};  ///< if it knows; else its kind is all there is to go by
 };
 
+/// Something that a device met more than once and got over by itself, for people to read.
+struct DeviceWarning {
+  std::string text;  ///< what, and at which node
+  std::uint64_t count = 0;
+};
+
 // ---- running work
 // ---------------------------------------------------------------------------------
 
@@ -341,8 +347,14 @@ class Device {
   virtual bool wants(const Graph&, NodeId) const { return false; }
   virtual BufferType& memory() = 0;
   /// The memory out of which it uses a weight of a graph fastest, because of a layout, or of how
-  /// that lies in pages. Null: a copy is not worth making where it can read the weight already.
+  /// that lies in pages. Null: its own memory(); or, of a device that uses weights where they lie
+  /// in a file, that a copy is not worth making. can_read() must be true of it.
   virtual BufferType* weight_memory(const Graph&, NodeId) { return nullptr; }
+  /// The largest normalised mean square error that the numbers it computes a node with may cause,
+  /// beyond what the op's own cases allow: for machines whose numbers are coarser than F32.
+  virtual double rounding_error(const Graph&, NodeId) const { return 0; }
+  /// What has happened so far that a user should know of although the results are right.
+  virtual std::vector<DeviceWarning> warnings() const { return {}; }
   /// Pinned host memory, if it has any.
   virtual BufferType* staging_memory() { return nullptr; }
   virtual Result<std::unique_ptr<Stream>> open_stream() = 0;

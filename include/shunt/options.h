@@ -32,7 +32,8 @@ struct Options {
                           ///< "avx2_vnni", "avx3", "avx3_dl", "amx"; empty: the best
   bool cpu_fuse = true;   ///< the CPU computes some nodes at once, which changes its speed only
   std::map<std::string, std::string>
-      libraries;  ///< vendor libraries (or their twins) by backend name
+      libraries;  ///< paths of vendors' libraries, or of their twins, by backend: what
+                  ///< SHUNT_ZDNN_LIBRARY says is that of "zdnn"
 };
 
 /// One row of the table of options: how each is called in the environment and what it does.
@@ -43,7 +44,8 @@ struct OptionInfo {
 };
 std::span<const OptionInfo> option_table();
 
-/// Defaults overridden by SHUNT_* variables. Invalid, naming the variable, if one makes no sense.
+/// Defaults overridden by SHUNT_* variables, among them SHUNT_<BACKEND>_LIBRARY. Invalid, naming
+/// the variable, if one makes no sense.
 Result<Options> options_from_environment();
 
 }  // namespace shunt

@@ -1,8 +1,12 @@
 #include "shunt/options.h"
 
+#include <unistd.h>
+
 #include <array>
+#include <cctype>
 #include <charconv>
 #include <cstdlib>
+#include <cstring>
 
 #include "base/fail.h"
 
@@ -56,6 +60,24 @@ constexpr std::array kTable = {
                set_cpu_fuse},
 };
 
+/// SHUNT_ZDNN_LIBRARY=PATH: the one table row of which there are as many as backends, which nobody
+/// here knows.
+void set_library(Options& options, std::string_view variable) {
+  constexpr std::string_view kBefore = "SHUNT_";
+  constexpr std::string_view kAfter = "_LIBRARY";
+  const std::size_t equals = variable.find('=');
+  if (equals == std::string_view::npos) return;
+  std::string_view name = variable.substr(0, equals);
+  const std::string_view path = variable.substr(equals + 1);
+  if (!name.starts_with(kBefore) || !name.ends_with(kAfter) || path.empty()) return;
+  if (name.size() <= kBefore.size() + kAfter.size()) return;
+  name = name.substr(kBefore.size(), name.size() - kBefore.size() - kAfter.size());
+  std::string backend;
+  for (const char c : name)
+    backend += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  options.libraries[backend] = path;
+}
+
 }  // namespace
 
 Result<PinThreads> parse_pin_threads(std::string_view text) {
@@ -76,6 +98,9 @@ Result<Options> options_from_environment() {
     if (text == nullptr || *text == '\0') continue;
     Status status = row.set(options, text);
     if (!status) return std::move(status.error()).with_context(row.environment);
+  }
+  for (char** variable = environ; variable != nullptr && *variable != nullptr; ++variable) {
+    set_library(options, *variable);
   }
   return options;
 }

@@ -75,7 +75,7 @@ Result<PlacedStep> StepFlags::place() const {
         FitRequest request;
         SHUNT_ASSIGN(const SessionOptions session, complete(session_, model->info));
         request.steps = session_steps(session);
-        SHUNT_TRY(choose_copied(*model, request.steps));
+        SHUNT_TRY(choose_weight_memory(*model, request.steps));
         request.limits = device_limits(model->devices, load.memory_margin);
         auto fit = fit_model(*model, request);
         if (!fit) return std::move(fit.error()).with_context(*model_);

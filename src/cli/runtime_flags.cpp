@@ -18,12 +18,25 @@ void RuntimeFlags::declare(Arguments& arguments) {
                     SHUNT_ASSIGN(pin_, parse_pin_threads(text));
                     return ok();
                   });
+  arguments.each("--library", "BACKEND=PATH",
+                 "the library of a backend's vendor, or a twin of it (also SHUNT_BACKEND_LIBRARY, "
+                 "as in SHUNT_ZDNN_LIBRARY)",
+                 [this](const std::string& text) -> Status {
+                   const std::size_t equals = text.find('=');
+                   if (equals == std::string::npos || equals == 0 || equals + 1 == text.size()) {
+                     return invalid("\"{}\" is not a backend and a path, as in zdnn=libzdnn.so.0",
+                                    text);
+                   }
+                   libraries_[text.substr(0, equals)] = text.substr(equals + 1);
+                   return ok();
+                 });
 }
 
 Result<Options> RuntimeFlags::options() const {
   SHUNT_ASSIGN(Options options, options_from_environment());
   if (threads_) options.threads = *threads_;
   if (pin_) options.pin_threads = *pin_;
+  for (const auto& [backend, path] : libraries_) options.libraries[backend] = path;
   return options;
 }
 

@@ -1,6 +1,7 @@
 // The flags of every subcommand that opens devices: they override the environment (SHUNT_*).
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -19,6 +20,7 @@ class RuntimeFlags {
  private:
   std::optional<int> threads_;
   std::optional<PinThreads> pin_;
+  std::map<std::string, std::string> libraries_;
 };
 
 /// The parts of "a,b,c". Invalid if one is empty.

@@ -29,23 +29,38 @@ bool copies_unasked(std::size_t devices, std::uint64_t bytes,
   return devices == 1 && available && bytes <= *available / 2;
 }
 
-Status choose_copied(ModelState& model, std::span<const StepShape> steps) {
-  model.copied.clear();
-  const bool unasked = model.weight_mode == WeightMode::kAuto;
-  if (model.weight_mode == WeightMode::kMapped || (unasked && model.devices.size() > 1))
-    return ok();
-  Device& cpu = *model.devices.back();
+namespace {
+
+/// The weights that a device wants in the same memory in each of these steps, and which that is.
+Result<std::map<const gguf::TensorInfo*, BufferType*>> wanted_memory(
+    const ModelState& model, Device& device, std::span<const StepShape> steps) {
   std::map<const gguf::TensorInfo*, BufferType*> wanted;  // null: nowhere else
-  std::uint64_t bytes = 0;
   for (const StepShape& shape : steps) {
     SHUNT_ASSIGN(const StepGraph step, model.definition->build(shape));
     for (const WeightLeaf& weight : step.weights) {
-      BufferType* const memory = cpu.weight_memory(step.graph, weight.leaf);
+      BufferType* const memory = device.weight_memory(step.graph, weight.leaf);
       const auto [entry, is_new] = wanted.emplace(weight.info, memory);
       if (entry->second != memory) entry->second = nullptr;
     }
   }
   std::erase_if(wanted, [](const auto& entry) { return entry.second == nullptr; });
+  return wanted;
+}
+
+}  // namespace
+
+Status choose_weight_memory(ModelState& model, std::span<const StepShape> steps) {
+  model.copied.clear();
+  model.in_layouts.clear();
+  for (Device* device : std::span(model.devices).first(model.devices.size() - 1)) {
+    SHUNT_ASSIGN(model.in_layouts[device], wanted_memory(model, *device, steps));
+  }
+  const bool unasked = model.weight_mode == WeightMode::kAuto;
+  if (model.weight_mode == WeightMode::kMapped || (unasked && model.devices.size() > 1))
+    return ok();
+  Device& cpu = *model.devices.back();
+  SHUNT_ASSIGN(auto wanted, wanted_memory(model, cpu, steps));
+  std::uint64_t bytes = 0;
   for (const auto& [info, memory] : wanted) bytes += memory->size_of(info->tensor);
   if (unasked && !copies_unasked(model.devices.size(), bytes, memory_left(cpu))) return ok();
   model.copied = std::move(wanted);

@@ -14,8 +14,9 @@ namespace shunt {
 bool copies_unasked(std::size_t devices, std::uint64_t bytes,
                     std::optional<std::uint64_t> available);
 
-/// Fills in ModelState::copied as its weight_mode says: the weights that the CPU wants in the same
-/// memory in each of these steps. Before anything is loaded; fails if a step can't be built.
-Status choose_copied(ModelState& model, std::span<const StepShape> steps);
+/// Asks each device in which memory it wants weights, and goes by it where the answer is the same
+/// in each of these steps: fills in ModelState::in_layouts, and ModelState::copied as its
+/// weight_mode says. Before anything is loaded; fails if a step can't be built.
+Status choose_weight_memory(ModelState& model, std::span<const StepShape> steps);
 
 }  // namespace shunt

@@ -62,7 +62,12 @@ BufferType* ModelState::memory_to_fill(const gguf::TensorInfo& tensor, int devic
   const bool is_cpu = device + 1 == static_cast<int>(devices.size());
   const auto found = copied.find(&tensor);
   if (is_cpu && found != copied.end() && !homes.contains(&tensor)) return found->second;
-  return is_used_in_place(tensor, to) ? nullptr : &to.memory();
+  if (is_used_in_place(tensor, to)) return nullptr;
+  if (const auto wishes = in_layouts.find(&to); !is_cpu && wishes != in_layouts.end()) {
+    const auto wish = wishes->second.find(&tensor);
+    if (wish != wishes->second.end()) return wish->second;
+  }
+  return &to.memory();
 }
 
 const BufferType& ModelState::memory_type(const gguf::TensorInfo& tensor, int device) const {
@@ -152,7 +157,7 @@ Result<std::shared_ptr<const Model>> Model::load(const std::string& path,
         state->fallback = options.fallback;
         state->fallback.say = options.on_device_error.say;  // what is said after loading
         state->on_device_error = options.on_device_error;
-        SHUNT_TRY(choose_copied(*state, session_steps(state->session)));
+        SHUNT_TRY(choose_weight_memory(*state, session_steps(state->session)));
         auto loaded = load_state(std::move(state), std::move(complete_options));
         if (!loaded) return std::move(loaded.error()).with_context(path);
         return std::make_shared<const Model>(std::move(*loaded));

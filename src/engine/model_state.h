@@ -42,6 +42,8 @@ struct ModelState {
   /// ones, and those that come there from another device, are used from the mapped file if the CPU
   /// can.
   std::map<const gguf::TensorInfo*, BufferType*> copied;
+  /// By device: weights that lie in other memory of it than its memory(), if they come there.
+  std::map<const Device*, std::map<const gguf::TensorInfo*, BufferType*>> in_layouts;
   std::map<const gguf::TensorInfo*, Address> weights;  ///< where each lies that is there
   std::map<const gguf::TensorInfo*, int> homes;        ///< on which of the devices; the same keys
   /// Those that have another type there. Used from the CPU instead, a weight is as in the file.

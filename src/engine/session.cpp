@@ -364,6 +364,12 @@ std::vector<std::string> Session::notes() const {
   if (state_->plans) {
     notes.insert(notes.end(), state_->plans->notes().begin(), state_->plans->notes().end());
   }
+  for (const Device* device : state_->loaded->devices) {
+    for (const DeviceWarning& warning : device->warnings()) {
+      notes.push_back(fmt::format("{}: {} ({})", device->info().name, warning.text,
+                                  counted(warning.count, "time")));
+    }
+  }
   return notes;
 }
 

@@ -62,7 +62,8 @@ class Checker {
     auto computed = guarded([&] { return made.compute(device_, &stop); });
     if (clock_.end()) return fail(ErrorCode::kDevice, "{}", too_long());
     if (!computed) return Error(std::move(computed.error()));
-    SHUNT_ASSIGN(std::string wrong, made.judge(*computed));
+    const double rounding = device_.rounding_error(made.graph(), made.node());
+    SHUNT_ASSIGN(std::string wrong, made.judge(*computed, rounding));
     if (!wrong.empty()) check_.outcome = CaseOutcome::kFailed;
     return wrong;
   }

@@ -97,7 +97,7 @@ Result<ComputedCase> OpCase::compute(Device& device, const std::atomic<bool>* ca
   return computed;
 }
 
-Result<std::string> OpCase::judge(const ComputedCase& computed) const {
+Result<std::string> OpCase::judge(const ComputedCase& computed, double rounding) const {
   if (!computed.stray.empty()) return computed.stray;
   const auto values = [&](NodeId id, const std::byte* data) {
     const Tensor& tensor = graph_->node(id).result;
@@ -113,8 +113,8 @@ Result<std::string> OpCase::judge(const ComputedCase& computed) const {
   const NodeId seen = node.writes_storage ? node.storage : node_;
   const RefTensor* before = node.writes_storage ? &leaves[seen] : nullptr;
   const double error = nmse(values(seen, computed.bytes[seen].data()), reference[seen], before);
-  if (error <= max_error_) return std::string();
-  return fmt::format("error {:.3g}, at most {:.3g}", error, max_error_);
+  if (error <= max_error_ + rounding) return std::string();
+  return fmt::format("error {:.3g}, at most {:.3g}", error, max_error_ + rounding);
 }
 
 }  // namespace shunt

@@ -34,8 +34,9 @@ class OpCase {
   /// Computes it on a device, alone, from memory of the device. `cancel` may be null; once it is
   /// true, Cancelled within a node, as far as the device keeps to that.
   Result<ComputedCase> compute(Device& device, const std::atomic<bool>* cancel = nullptr) const;
-  /// Empty, if that is what the plain reference gives; or what is wrong with it.
-  Result<std::string> judge(const ComputedCase& computed) const;
+  /// Empty, if that is what the plain reference gives; or what is wrong with it. `rounding`: the
+  /// error that the numbers of the device may cause beyond that of the case.
+  Result<std::string> judge(const ComputedCase& computed, double rounding = 0) const;
 
  private:
   OpCase() = default;

@@ -167,6 +167,7 @@ class Verifier {
       check.tensors += text(tensor);
     }
     check.tensors += " -> " + text(node.result);
+    check.threshold += device_.rounding_error(graph_there(), observed.node);
     if (options_.threshold) check.threshold = *options_.threshold;
     return check;
   }

@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
+#include <memory>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -27,6 +29,9 @@ struct DeviceUnderTest {
   Options options;          ///< what its registry is made with
   bool everything = false;  ///< it must support every case
   std::vector<Exclusion> exclusions;
+  /// Called before its registry is made, and what it gives is kept as long as that: what a device
+  /// needs around it. Null: the device is not there. May be empty.
+  std::function<std::shared_ptr<void>()> around = {};
 };
 
 class Conformance : public ::testing::TestWithParam<std::tuple<DeviceUnderTest, const Op*>> {};

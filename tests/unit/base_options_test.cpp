@@ -64,6 +64,18 @@ TEST(Options, FusingIsOnOrOff) {
   EXPECT_THAT(options.error().message(), HasSubstr("SHUNT_CPU_FUSE"));
 }
 
+TEST(Options, KnowTheLibraryOfEachBackend) {
+  const Environment one("SHUNT_ZDNN_LIBRARY", "/twins/libzdnn.so.0");
+  const Environment other("SHUNT_CANN_LIBRARY", "/twins/libascendcl.so");
+  const Environment empty("SHUNT_BLAS_LIBRARY", "");
+  const Environment nobody("SHUNT_LIBRARY", "/of/nobody.so");
+  const auto options = options_from_environment();
+  ASSERT_TRUE(options);
+  const std::map<std::string, std::string> expected = {{"cann", "/twins/libascendcl.so"},
+                                                       {"zdnn", "/twins/libzdnn.so.0"}};
+  EXPECT_EQ(options->libraries, expected);
+}
+
 TEST(Options, AVariableThatMakesNoSenseIsNamed) {
   for (const char* text : {"-1", "two", "1x", "99999999999999999999"}) {
     const Environment threads("SHUNT_THREADS", text);

@@ -1,0 +1,86 @@
+#include "backends/zdnn/device.h"
+
+#include <unistd.h>
+
+#include "backends/zdnn/stream.h"
+#include "base/available_memory.h"
+
+namespace shunt::zdnn {
+
+#include "kernel_list.inc"
+
+ZdnnDevice::ZdnnDevice(std::unique_ptr<Machine> machine)
+    : machine_(std::move(machine)),
+      table_(kKernelFiles),
+      weights_(*machine_),
+      constants_(*machine_) {}
+
+DeviceInfo ZdnnDevice::info() const {
+  DeviceInfo info;
+  info.name = "zdnn0";
+  info.description = machine_->description();
+  info.kind = DeviceKind::kAccelerator;
+  // It has none of its own.
+  const auto page = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+  info.memory_total = page * static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES));
+  info.memory_free =
+      available_memory().value_or(page * static_cast<std::uint64_t>(sysconf(_SC_AVPHYS_PAGES)));
+  info.twin = machine_->is_twin();
+  return info;
+}
+
+const ZdnnKernel* ZdnnDevice::kernel_of(const Node& node) const {
+  return node.op == nullptr ? nullptr : table_.find(*node.op);
+}
+
+Support ZdnnDevice::supports(const Graph& graph, NodeId node) const {
+  const Support answer = table_.supports(graph, node);
+  const ZdnnKernel* const kernel = kernel_of(graph.node(node));
+  if (!answer || kernel == nullptr) return answer;
+  return kernel->supports_on(NodeView(graph, node), *machine_);
+}
+
+BufferType* ZdnnDevice::weight_memory(const Graph& graph, NodeId leaf) {
+  if (!WeightMemory::can_hold(graph.node(leaf).result)) return nullptr;
+  bool used = false;
+  for (NodeId id = 0; id < graph.size(); ++id) {
+    const Node& node = graph.node(id);
+    for (std::size_t s = 0; s < node.sources.size(); ++s) {
+      if (node.sources[s] == kNoNode || graph.node(node.sources[s]).storage != leaf) continue;
+      const ZdnnKernel* const kernel = kernel_of(node);
+      if (kernel == nullptr || node.sources[s] != leaf ||
+          !kernel->takes_weight(NodeView(graph, id), s) ||
+          !kernel->supports_on(NodeView(graph, id), *machine_)) {
+        return nullptr;
+      }
+      used = true;
+    }
+  }
+  return used ? &weights_ : nullptr;
+}
+
+double ZdnnDevice::rounding_error(const Graph& graph, NodeId node) const {
+  const ZdnnKernel* const kernel = kernel_of(graph.node(node));
+  if (kernel == nullptr) return 0;
+  // Of few elements, or sums that happen to be small beside their terms, the error is a larger
+  // share: like that of product_error() in the ops' cases.
+  constexpr double kFew = 64;
+  const Sizes sizes = max_sizes(graph.node(node).result.shape);
+  const double count = static_cast<double>(sizes[0]) * static_cast<double>(sizes[1]) *
+                       static_cast<double>(sizes[2]) * static_cast<double>(sizes[3]);
+  if (count <= 0) return 0;
+  // A single number that is lost is all of it.
+  if (kernel->vanishes() && count == 1) return 1;
+  return kernel->roundings(NodeView(graph, node), *machine_) * kUnitRoundoff * kUnitRoundoff *
+         (1 + kFew / count);
+}
+
+Result<std::unique_ptr<Stream>> ZdnnDevice::open_stream() {
+  return std::make_unique<ZdnnStream>();
+}
+
+Result<std::unique_ptr<Program>> ZdnnDevice::prepare(const SegmentView& segment) {
+  return zdnn::prepare(segment, {*machine_, table_, weights_, constants_, ranges_});
+}
+
+}  // namespace shunt::zdnn

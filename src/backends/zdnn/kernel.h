@@ -1,0 +1,53 @@
+// What a kernel of this backend is: operations of the machine on tensors in its layout.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "backends/zdnn/launch.h"
+#include "device/kernel_table.h"
+
+namespace shunt::zdnn {
+
+class ZdnnKernel : public Kernel {
+ public:
+  /// What it can do on any machine is asked of nobody: see supports_on().
+  Support supports(const NodeView&) const final { return Support::yes(); }
+  virtual Support supports_on(const NodeView& view, const Machine& machine) const = 0;
+  /// Whether it reads a source where it lies, as it is. Else it gets it in the machine's layout.
+  virtual bool reads_plain(const NodeView&, const Machine&, std::size_t) const { return false; }
+  /// Whether it takes a source either way: plain where it comes in, in the machine's layout where
+  /// it was computed so.
+  virtual bool takes_either(std::size_t) const { return false; }
+  /// Whether it writes its result plain. Else it gives it in the machine's layout.
+  virtual bool gives_plain(const NodeView&, const Machine&) const { return false; }
+  /// Whether a source may be a weight in the machine's layout (weight_sticks.h), if it is a leaf.
+  virtual bool takes_weight(const NodeView&, std::size_t) const { return false; }
+  /// Whether it adds a row to its result at no cost: then that is its third source, in the
+  /// machine's layout.
+  virtual bool adds_row(const NodeView&, const Machine&) const { return false; }
+  /// Tensors in the machine's layout that it needs beside its own, at the extents' maximum.
+  virtual std::vector<Dims> temporaries(const NodeView&, const Machine&) const { return {}; }
+  /// Bytes of plain memory that it needs while it runs, at the extents' maximum.
+  virtual std::size_t staging(const NodeView&, const Machine&) const { return 0; }
+  /// Computes. Nothing is empty. What a failed call of the library returned is in the launch.
+  virtual void run(Launch& launch) const = 0;
+  /// Normalised mean square error of a result of many elements, in squares of the unit roundoff.
+  /// A rounding costs less than a third of one: errors are spread evenly up to it.
+  virtual double roundings(const NodeView& view, const Machine& machine) const = 0;
+  /// Whether a result may be so small (below 5e-10) that DLFLOAT16 has 0 for it, while its sources
+  /// are not.
+  virtual bool vanishes() const { return false; }
+};
+
+/// The kernels of one file kernels/OP.cpp, which defines `KernelList OP_kernels();`.
+using KernelList = std::span<const ZdnnKernel* const>;
+
+/// What most kernels ask: that the machine has a function, and takes tensors as large as the result
+/// and the first source.
+Support needs(const NodeView& view, const Machine& machine, std::span<const Feature> features);
+
+/// Sizes at the extents' maximum.
+Dims max_dims(const Tensor& tensor);
+
+}  // namespace shunt::zdnn

@@ -1,0 +1,153 @@
+// Norms of rows. The machine sums along rows and repeats along them by products with a column and a
+// row of the same number.
+#include "ops/norm/norm.h"
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+
+#include "backends/zdnn/kernel.h"
+
+namespace shunt::zdnn {
+
+namespace {
+
+Dims one_a_row(const Dims& dims) {
+  return {dims.dim4, dims.dim2, 1};
+}
+
+class RowNorm : public ZdnnKernel {
+ public:
+  Support supports_on(const NodeView& view, const Machine& machine) const final {
+    const std::array common = {Feature::kMul, Feature::kMatmul, Feature::kMatmulShared,
+                               Feature::kBatchnorm, Feature::kSub};
+    Support answer = needs(view, machine, common);
+    if (!answer) return answer;
+    if (!machine.has(Feature::kInvsqrt)) {
+      answer = needs(view, machine, std::array{Feature::kLog, Feature::kExp});
+      if (!answer) return answer;
+    }
+    // A row is as high a column where it is summed.
+    const std::string why = too_large(machine, {1, view.result().size(0), 1});
+    return why.empty() ? answer : Support::no(Refusal::kShape, why);
+  }
+
+ protected:
+  /// Two as large as the result, two of a number a row.
+  static std::vector<Dims> temporaries_of(const NodeView& view) {
+    const Dims dims = max_dims(view.result());
+    return {dims, dims, one_a_row(dims), one_a_row(dims)};
+  }
+  /// The mean of each row, plus `bias`.
+  static bool mean(Launch& l, const Stick& x, float bias, Stick& to) {
+    const std::int64_t n = x.dims().dim1;
+    const Ztensor* const column = l.constant({1, n, 1}, 1 / static_cast<float>(n));
+    if (column == nullptr) return false;
+    return l.product(x, column, bias, to);
+  }
+  /// A number a row to all of its columns.
+  static bool repeat(Launch& l, const Stick& x, Stick& to) {
+    const Ztensor* const row = l.constant({1, 1, to.dims().dim1}, 1);
+    return row != nullptr && l.product(x, row, 0.0F, to);
+  }
+  /// y = x / sqrt(mean(x^2) + eps), with temporaries 0, 2 and 3.
+  static bool scale_to_one(Launch& l, const Stick& x, float eps, Stick& y) {
+    const Dims few = one_a_row(x.dims());
+    Stick& squares = l.temporary(0, x.dims());
+    Stick& means = l.temporary(2, few);
+    if (!l.mul(x, x, squares) || !mean(l, squares, eps, means)) return false;
+    Stick& factors = l.temporary(3, few);
+    if (!inverse_root(l, means, factors)) return false;
+    Stick& repeated = l.temporary(0, x.dims());
+    return repeat(l, factors, repeated) && l.mul(x, repeated, y);
+  }
+
+ private:
+  /// 1 / sqrt(x), or exp(-ln(x) / 2); takes what is in x.
+  static bool inverse_root(Launch& l, Stick& x, Stick& to) {
+    if (l.machine().has(Feature::kInvsqrt)) {
+      return l.call("zdnn_invsqrt", l.zdnn().invsqrt(x.get(), 0, to.get()));
+    }
+    if (!l.unary("zdnn_log", l.zdnn().log, x, to)) return false;
+    Stick& half = l.temporary(2, to.dims());
+    if (!l.affine(to, -0.5F, 0, half)) return false;
+    return l.unary("zdnn_exp", l.zdnn().exp, half, l.temporary(3, to.dims()));
+  }
+};
+
+class RmsNorm final : public RowNorm {
+ public:
+  const Op& op() const override { return rms_norm_op(); }
+  std::vector<Dims> temporaries(const NodeView& view, const Machine&) const override {
+    return temporaries_of(view);
+  }
+  void run(Launch& l) const override {
+    const float eps = l.params->get<RmsNormParams>().eps;
+    (void)scale_to_one(l, *l.sources[0].stick, eps, *l.result);
+  }
+  /// x twice, its square, the mean and 1 / n, the root and the result; of a z16 that root is
+  /// exp(-ln / 2), where ln is up to 22 and rounded.
+  double roundings(const NodeView&, const Machine& machine) const override {
+    return machine.has(Feature::kInvsqrt) ? 4 : 4 + 11.0 * 11.0;
+  }
+};
+
+class Norm final : public RowNorm {
+ public:
+  const Op& op() const override { return norm_op(); }
+  /// Where the mean of plain numbers is large beside what is left, rounding them first would cost
+  /// that.
+  bool takes_either(std::size_t) const override { return true; }
+  std::vector<Dims> temporaries(const NodeView& view, const Machine&) const override {
+    return temporaries_of(view);
+  }
+  std::size_t staging(const NodeView& view, const Machine&) const override {
+    return static_cast<std::size_t>(element_count(view.result().shape)) * sizeof(float);
+  }
+  void run(Launch& l) const override {
+    const float eps = l.params->get<NormParams>().eps;
+    const Dims dims = dims_of(l.sizes);
+    if (l.sources[0].stick == nullptr) {
+      auto* const centred = reinterpret_cast<float*>(l.staging);
+      centre_plain(l, centred);
+      Stick& x = l.temporary(1, dims);
+      (void)(l.to_machine(centred, x) && scale_to_one(l, x, eps, *l.result));
+      return;
+    }
+    const Stick& x = *l.sources[0].stick;
+    // Twice: where the mean is large beside what is left, its rounding is not small beside that.
+    (void)(centre(l, x, *l.result) && centre(l, *l.result, l.temporary(1, dims)) &&
+           scale_to_one(l, l.temporaries[1], eps, *l.result));
+  }
+  /// As above.
+  double roundings(const NodeView&, const Machine& machine) const override {
+    return machine.has(Feature::kInvsqrt) ? 4 : 4 + 11.0 * 11.0;
+  }
+
+ private:
+  static void centre_plain(const Launch& l, float* to) {
+    const Sizes& n = l.sizes;
+    gather(l.sources[0].host, n, to);
+    for (std::int64_t row = 0; row < n[1] * n[2] * n[3]; ++row, to += n[0]) {
+      const double mean = std::accumulate(to, to + n[0], 0.0) / static_cast<double>(n[0]);
+      std::transform(to, to + n[0], to,
+                     [mean](float value) { return static_cast<float>(value - mean); });
+    }
+  }
+  static bool centre(Launch& l, const Stick& x, Stick& y) {
+    Stick& means = l.temporary(2, one_a_row(x.dims()));
+    Stick& repeated = l.temporary(0, x.dims());
+    return mean(l, x, 0, means) && repeat(l, means, repeated) && l.sub(x, repeated, y);
+  }
+};
+
+}  // namespace
+
+KernelList norm_kernels() {
+  static const RmsNorm kRms;
+  static const Norm kNorm;
+  static const std::array<const ZdnnKernel*, 2> kKernels = {&kRms, &kNorm};
+  return kKernels;
+}
+
+}  // namespace shunt::zdnn

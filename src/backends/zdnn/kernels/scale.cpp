@@ -1,0 +1,32 @@
+#include <array>
+
+#include "backends/zdnn/kernel.h"
+#include "ops/elementwise/elementwise.h"
+
+namespace shunt::zdnn {
+
+namespace {
+
+class Scale final : public ZdnnKernel {
+ public:
+  const Op& op() const override { return scale_op(); }
+  Support supports_on(const NodeView& view, const Machine& machine) const override {
+    return needs(view, machine, std::array{Feature::kBatchnorm});
+  }
+  void run(Launch& l) const override {
+    const auto& params = l.params->get<ScaleParams>();
+    (void)l.affine(*l.sources[0].stick, params.scale, params.bias, *l.result);
+  }
+  /// The element, the factor, the bias and the result.
+  double roundings(const NodeView&, const Machine&) const override { return 3; }
+};
+
+}  // namespace
+
+KernelList scale_kernels() {
+  static const Scale kScale;
+  static const std::array<const ZdnnKernel*, 1> kKernels = {&kScale};
+  return kKernels;
+}
+
+}  // namespace shunt::zdnn

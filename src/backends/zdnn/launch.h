@@ -1,0 +1,91 @@
+// A call of a kernel: where its tensors are in this run, and the machine's operations, which
+// remember how they went.
+#pragma once
+
+#include <array>
+#include <deque>
+#include <optional>
+
+#include "backends/zdnn/constants.h"
+#include "backends/zdnn/weight_sticks.h"
+#include "shunt/graph.h"
+
+namespace shunt::zdnn {
+
+inline constexpr std::size_t kMaxSources = 3;
+/// The source that is added to each row of a result (ZdnnKernel::adds_row).
+inline constexpr std::size_t kAddedRow = 2;
+
+/// A source as a kernel gets it: in the machine's layout, or plain if it asked for that.
+struct SourceArg {
+  Sizes sizes = {};
+  const Stick* stick = nullptr;
+  HostTensor host;
+  WeightSticks* weight = nullptr;  ///< instead of plain, if it lies so
+};
+
+class Launch {
+ public:
+  Launch(const Machine& machine, Constants& constants) : machine_(machine), constants_(constants) {}
+
+  const Machine& machine() const { return machine_; }
+  const Symbols& zdnn() const { return machine_.zdnn(); }
+
+  // What the program fills in.
+  std::array<SourceArg, kMaxSources> sources;
+  Sizes sizes = {};         ///< of the result
+  Stick* result = nullptr;  ///< unless the kernel gives it plain
+  HostTensor host_result;   ///< where it belongs then
+  const Params* params = nullptr;
+  std::deque<Stick> temporaries;  ///< as many as the kernel asked for
+  std::vector<std::byte*> temporary_memory;
+  std::byte* staging = nullptr;  ///< at a page, as large as the kernel asked for
+
+  /// Temporary `index`, with these sizes in this run; what was in it is gone.
+  Stick& temporary(std::size_t index, const Dims& dims);
+
+  // Each is true if the kernel is to go on. Once one was not, outcome() says why.
+
+  /// Takes the status of a function of the library.
+  bool call(const char* function, std::uint32_t status);
+  /// Dense F32 at `from` into the machine's layout, and back.
+  bool to_machine(const float* from, Stick& to);
+  bool to_host(const Stick& from, float* to);
+  bool binary(const char* name, Binary function, const Stick& a, const Stick& b, Stick& to);
+  bool unary(const char* name, Unary function, const Stick& a, Stick& to);
+  bool add(const Stick& a, const Stick& b, Stick& to) {
+    return binary("zdnn_add", zdnn().add, a, b, to);
+  }
+  bool sub(const Stick& a, const Stick& b, Stick& to) {
+    return binary("zdnn_sub", zdnn().sub, a, b, to);
+  }
+  bool mul(const Stick& a, const Stick& b, Stick& to) {
+    return binary("zdnn_mul", zdnn().mul, a, b, to);
+  }
+  /// Products of the matrices of `a` with `b`, and `c` added to each number.
+  bool product(const Stick& a, const Ztensor* b, float c, Stick& to);
+  /// The same with a row.
+  bool product(const Stick& a, const Ztensor* b, const Ztensor* row, Stick& to);
+  /// a * scale + bias.
+  bool affine(const Stick& a, float scale, float bias, Stick& to);
+  /// a * row, a + row: for each column a number.
+  bool mul_row(const Stick& a, const Stick& row, Stick& to);
+  bool add_row(const Stick& a, const Stick& row, Stick& to);
+  /// Null: stop.
+  const Ztensor* constant(const Dims& dims, float value);
+  /// Something about the values is beyond the machine: the node is to be computed otherwise.
+  bool out_of_range();
+  bool failed(Error error);
+
+  Outcome outcome() const { return outcome_; }
+  std::optional<Error>& error() { return error_; }
+  void start();
+
+ private:
+  const Machine& machine_;
+  Constants& constants_;
+  Outcome outcome_ = Outcome::kOk;
+  std::optional<Error> error_;
+};
+
+}  // namespace shunt::zdnn

@@ -1,0 +1,84 @@
+#include "backends/zdnn/machine.h"
+
+#include "base/fail.h"
+
+namespace shunt::zdnn {
+
+namespace {
+
+/// The capability table. Codes and formats of parameter blocks are those of the Principles of
+/// Operation (NNPA); format 1 came with z17.
+struct Row {
+  Feature feature;
+  const char* name;
+  int code;
+  int format;
+  bool (*bound)(const Symbols& symbols);
+};
+
+template <auto Member>
+bool bound(const Symbols& symbols) {
+  return symbols.*Member != nullptr;
+}
+
+constexpr std::array<Row, kFeatures> kRows = {{
+    {Feature::kAdd, "zdnn_add", 16, 0, bound<&Symbols::add>},
+    {Feature::kSub, "zdnn_sub", 17, 0, bound<&Symbols::sub>},
+    {Feature::kMul, "zdnn_mul", 18, 0, bound<&Symbols::mul>},
+    {Feature::kDiv, "zdnn_div", 19, 0, bound<&Symbols::div>},
+    {Feature::kExp, "zdnn_exp", 33, 0, bound<&Symbols::exp>},
+    {Feature::kLog, "zdnn_log", 32, 0, bound<&Symbols::log>},
+    {Feature::kRelu, "zdnn_relu", 49, 0, bound<&Symbols::relu>},
+    {Feature::kTanh, "zdnn_tanh", 50, 0, bound<&Symbols::tanh>},
+    {Feature::kSigmoid, "zdnn_sigmoid", 51, 0, bound<&Symbols::sigmoid>},
+    {Feature::kSoftmax, "zdnn_softmax", 52, 0, bound<&Symbols::softmax>},
+    {Feature::kMatmul, "zdnn_matmul_op", 113, 0, bound<&Symbols::matmul_op>},
+    {Feature::kMatmulShared, "zdnn_matmul_bcast_op", 114, 0, bound<&Symbols::matmul_bcast_op>},
+    {Feature::kBatchnorm, "zdnn_batchnorm", 64, 0, bound<&Symbols::batchnorm>},
+    {Feature::kSqrt, "zdnn_sqrt", 34, 1, bound<&Symbols::sqrt>},
+    {Feature::kInvsqrt, "zdnn_invsqrt", 35, 1, bound<&Symbols::invsqrt>},
+}};
+
+}  // namespace
+
+Result<std::unique_ptr<Machine>> Machine::create(const Symbols& symbols) {
+  const std::string version = symbols.get_library_version_str();
+  if (!symbols.is_nnpa_installed()) {
+    return fail(ErrorCode::kUnsupported,
+                "libzdnn {} is there, but this machine, or what it lets this system see, has no "
+                "integrated accelerator for AI (NNPA: z16 and later)",
+                version);
+  }
+  std::unique_ptr<Machine> machine(new Machine(symbols));
+  const bool newer = symbols.is_nnpa_parmblk_fmt_installed(1, 1);
+  for (const Row& row : kRows) {
+    std::string& why = machine->missing_[static_cast<std::size_t>(row.feature)];
+    if (!row.bound(symbols)) {
+      why = fmt::format("libzdnn {} has no {}", version, row.name);
+    } else if (!symbols.is_nnpa_function_installed(1, row.code)) {
+      why = fmt::format("{}: this machine does not have function {}{}", row.name, row.code,
+                        row.format == 1 ? ", which came with z17" : "");
+    } else if (row.format == 1 && !newer) {
+      why = fmt::format("{}: this machine lacks parameter block format 1, which came with z17",
+                        row.name);
+    }
+  }
+  const std::int64_t any = symbols.get_nnpa_max_dim_idx_size();
+  for (int dim = 1; dim <= 4; ++dim) {
+    const std::int64_t own = symbols.get_max_for_dim == nullptr
+                                 ? 0
+                                 : symbols.get_max_for_dim(static_cast<std::uint8_t>(dim));
+    machine->max_dim_[static_cast<std::size_t>(dim)] = own > 0 ? own : any;
+  }
+  machine->max_bytes_ = symbols.get_nnpa_max_tensor_size();
+  if (any == 0 || machine->max_bytes_ == 0) {
+    return fail(ErrorCode::kUnsupported, "libzdnn {} says that a tensor may have no elements",
+                version);
+  }
+  machine->twin_ = version.find("twin") != std::string::npos;
+  machine->description_ = fmt::format("integrated accelerator for AI of a {}, libzdnn {}",
+                                      newer ? "z17 or later" : "z16", version);
+  return machine;
+}
+
+}  // namespace shunt::zdnn

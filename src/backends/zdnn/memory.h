@@ -1,0 +1,17 @@
+// The device's plain memory: the host's, at whole pages. Who else reads host memory reads it where
+// it lies.
+#pragma once
+
+#include "shunt/device.h"
+
+namespace shunt::zdnn {
+
+class ZdnnMemory final : public BufferType {
+ public:
+  std::string_view name() const override { return "zdnn"; }
+  std::size_t alignment() const override { return 4096; }
+  bool host_accessible() const override { return true; }
+  Result<std::unique_ptr<Buffer>> allocate(std::size_t bytes) override;
+};
+
+}  // namespace shunt::zdnn

@@ -1,0 +1,68 @@
+// A tensor in the machine's layout, "stickified": DLFLOAT16 in sticks of 64 along the innermost
+// dimension, 32 sticks to a page.
+//
+// A tensor [n0, n1, n2, n3] of ours lies there as (dim4 = n2 * n3, 1, dim2 = n1, dim1 = n0). So
+// slices of dim4, and of a single matrix columns by multiples of 64, are in one piece, and tensors
+// of their own.
+#pragma once
+
+#include <cstdint>
+
+#include "backends/zdnn/machine.h"
+#include "shunt/tensor.h"
+
+namespace shunt::zdnn {
+
+inline constexpr std::size_t kPage = 4096;
+/// Elements of a stick, and sticks of a page.
+inline constexpr std::int64_t kStickElements = 64;
+inline constexpr std::int64_t kPageSticks = 32;
+
+/// A relative error of DLFLOAT16 when it rounds: half of 2^-9.
+inline constexpr double kUnitRoundoff = 0x1p-10;
+
+/// The largest number that DLFLOAT16 has.
+inline constexpr float kLargest = 8573157376.0F;
+
+struct Dims {
+  std::int64_t dim4 = 1;
+  std::int64_t dim2 = 1;
+  std::int64_t dim1 = 1;
+  bool operator==(const Dims&) const = default;
+  bool empty() const { return dim4 <= 0 || dim2 <= 0 || dim1 <= 0; }
+};
+Dims dims_of(const Sizes& sizes);
+
+/// Bytes in the machine's layout, a multiple of kPage; 0 if it is empty.
+std::uint64_t stick_bytes(const Dims& dims);
+/// Why the machine does not take such a tensor; empty if it does.
+std::string too_large(const Machine& machine, const Dims& dims);
+
+/// Over somebody's memory. Stays where it is, as the library is given pointers into it.
+class Stick {
+ public:
+  Stick() = default;
+  Stick(const Stick&) = delete;
+  Stick& operator=(const Stick&) = delete;
+
+  /// `buffer` at a multiple of kPage, with stick_bytes(dims). `filled`: whether the library has
+  /// written it already.
+  void set(const Symbols& zdnn, std::byte* buffer, const Dims& dims, bool filled = false);
+  /// What the library takes.
+  Ztensor* get() { return &ztensor_; }
+  const Ztensor* get() const { return &ztensor_; }
+  const Dims& dims() const { return dims_; }
+  std::byte* buffer() const { return static_cast<std::byte*>(ztensor_.buffer); }
+  /// The type of the host's numbers that are transformed into it, contiguous: F32, F16 or BF16.
+  void set_host_type(DType dtype);
+  /// Sets another one to slice `index` of dim4.
+  void slice(const Symbols& zdnn, std::int64_t index, Stick& to) const;
+
+ private:
+  Dims dims_;
+  TensorDesc host_;
+  TensorDesc machine_;
+  Ztensor ztensor_;
+};
+
+}  // namespace shunt::zdnn

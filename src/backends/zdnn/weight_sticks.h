@@ -1,0 +1,84 @@
+// A weight as the machine computes with it. A row is one there, too; a matrix is transposed, [k, n]
+// of ours as (k, n) of the machine's, so that the products of z16 do, and cut into pieces where it
+// is larger than a tensor may be.
+#pragma once
+
+#include <deque>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "backends/zdnn/host_tensor.h"
+#include "backends/zdnn/outcome.h"
+
+namespace shunt::zdnn {
+
+/// How a matrix [k, n] is cut: pieces of piece_k by piece_n, the last ones of what is left.
+struct Grid {
+  std::int64_t k = 0;
+  std::int64_t n = 0;
+  std::int64_t piece_k = 0;
+  std::int64_t piece_n = 0;
+
+  std::int64_t count_k() const;
+  std::int64_t count_n() const;
+  bool whole() const { return piece_k >= k && piece_n >= n; }
+  /// Sizes of piece (i of k, j of n), as the machine has it.
+  Dims dims(std::int64_t i, std::int64_t j) const;
+  /// Of all pieces.
+  std::uint64_t bytes() const;
+};
+/// Whole if the machine takes that, both as a weight and as what it is multiplied with.
+Grid grid_of(const Machine& machine, std::int64_t k, std::int64_t n);
+
+/// Bytes of work space that stickify_transposed needs for rows of k.
+std::size_t transpose_bytes(std::int64_t k);
+/// Rows [row, row + rows) of a matrix, elements [begin, begin + k) of each, transposed to (k, rows)
+/// at `to`. The library's status.
+std::uint32_t stickify_transposed(const Symbols& zdnn, const HostTensor& from, std::int64_t i2,
+                                  std::int64_t i3, std::int64_t row, std::int64_t rows,
+                                  std::int64_t begin, std::int64_t k, std::byte* work,
+                                  std::byte* to);
+
+/// One weight in such memory. It is written and read as if it were plain: what is written is kept
+/// aside until its last byte has come, or until somebody wants to compute with it.
+class WeightSticks {
+ public:
+  /// Whether it is for adding to rows and multiplying them, and not a matrix.
+  static bool is_row(const Tensor& tensor) { return tensor.size(1) == 1; }
+  static Grid grid_of(const Machine& machine, const Tensor& tensor);
+
+  /// `tensor`: contiguous, of at most two dimensions, of a type that can be decoded and encoded,
+  /// and of single elements if it is a row; `memory` as large as grid_of() says, at a page.
+  WeightSticks(const Machine& machine, const Tensor& tensor, std::byte* memory);
+
+  std::size_t plain_bytes() const { return plain_bytes_; }
+  const Grid& grid() const { return grid_; }
+  Status write(std::size_t offset, std::span<const std::byte> from);
+  Status read(std::size_t offset, std::span<std::byte> to);
+  /// Transforms what has been written since. True if the machine has all of its numbers; else
+  /// nobody may compute with the pieces.
+  Result<bool> settle();
+  /// Valid after settle(), until it is written to again.
+  const Stick& piece(std::int64_t i, std::int64_t j) const {
+    return pieces_[static_cast<std::size_t>(j * grid_.count_k() + i)];
+  }
+
+ private:
+  HostTensor host(std::byte* data) const;
+  Result<bool> settle_locked();
+  /// Plain bytes out of the pieces, as near as they are.
+  Status restore(std::span<std::byte> to) const;
+
+  const Machine& machine_;
+  Tensor tensor_;
+  Grid grid_;
+  std::size_t plain_bytes_;
+  std::deque<Stick> pieces_;  // by j, then i
+  std::mutex mutex_;
+  std::vector<std::byte> plain_;  // what is not in the pieces, or not as it was
+  bool filled_ = false;           // the pieces hold something
+  bool dirty_ = false;            // but not what was written last
+};
+
+}  // namespace shunt::zdnn

@@ -1,0 +1,83 @@
+// When there is a device, and why there is none.
+#include "backends/zdnn/support.h"
+
+namespace shunt::test {
+namespace {
+
+class ZdnnDiscovery : public ZdnnTest {
+ protected:
+  void SetUp() override {}
+  const BackendStatus& status() const {
+    for (const BackendStatus& backend : registry_->backends()) {
+      if (backend.name == "zdnn") return backend;
+    }
+    throw std::runtime_error("there is no zDNN backend in this build");
+  }
+  void open_library(const std::string& path) {
+    Options options;
+    options.libraries["zdnn"] = path;
+    registry_ = std::move(*Registry::create(options));
+  }
+};
+
+TEST_F(ZdnnDiscovery, ATwinSaysSo) {
+  for (const char* profile : {"z17", "z16"}) {
+    open(profile);
+    if (IsSkipped()) return;
+    const DeviceInfo info = zdnn().info();
+    EXPECT_TRUE(info.twin);
+    EXPECT_THAT(info.description, testing::HasSubstr(profile));
+    EXPECT_THAT(info.description, testing::HasSubstr("1.1.2-twin"));
+    EXPECT_EQ(info.kind, DeviceKind::kAccelerator);
+    EXPECT_GT(info.memory_total, 0U);
+    EXPECT_LE(info.memory_free, info.memory_total);
+  }
+}
+
+TEST_F(ZdnnDiscovery, AMachineWithoutAnAcceleratorHasNoDevice) {
+  twin_ = std::make_unique<ZdnnTwin>();
+  if (!twin_->there()) GTEST_SKIP() << "there is no twin of zDNN in this build";
+  twin_->set("ZDNN_TWIN_PROFILE", "none");
+  registry_ = std::move(*Registry::create(twin_->options()));
+  EXPECT_FALSE(status().loaded);
+  EXPECT_THAT(status().note, testing::HasSubstr("no integrated accelerator"));
+  EXPECT_FALSE(registry_->find("zdnn0"));
+}
+
+TEST_F(ZdnnDiscovery, ALibraryThatIsNotThereIsNamed) {
+  open_library("/no/such/libzdnn.so.0");
+  EXPECT_FALSE(status().loaded);
+  EXPECT_THAT(status().note, testing::HasSubstr("/no/such/libzdnn.so.0"));
+}
+
+TEST_F(ZdnnDiscovery, ALibraryOfSomethingElseIsRefused) {
+  open_library("libc.so.6");
+  EXPECT_FALSE(status().loaded);
+  EXPECT_THAT(status().note, testing::HasSubstr("zdnn_is_nnpa_installed"));
+}
+
+/// Reasons name the machine, or the library.
+TEST_F(ZdnnDiscovery, WhatIsMissingIsNamed) {
+  GraphBuilder g;
+  const auto x = g.input("x", *make_tensor(DType::kF32, {64, 5}));
+  const auto root = sqrt(g, x);
+  const auto product = matmul(g, x, x);
+  const auto half_x = g.input("half", *make_tensor(DType::kF16, {64, 5}));
+  const auto half = silu(g, half_x);
+  ASSERT_TRUE(g.output(root, "root"));
+  const auto graph = built(std::move(g));
+  open("z16");
+  if (IsSkipped()) return;
+  EXPECT_EQ(zdnn().supports(*graph, root->id).refusal(), Refusal::kVendorFunction);
+  EXPECT_THAT(zdnn().supports(*graph, root->id).facts(), testing::HasSubstr("z17"));
+  EXPECT_TRUE(zdnn().supports(*graph, product->id));
+  EXPECT_EQ(zdnn().supports(*graph, half->id).refusal(), Refusal::kType);
+  open("z17");
+  EXPECT_TRUE(zdnn().supports(*graph, root->id));
+  open("z17", true);
+  EXPECT_THAT(zdnn().supports(*graph, root->id).facts(), testing::HasSubstr("has no zdnn_sqrt"));
+  EXPECT_TRUE(zdnn().supports(*graph, product->id));
+}
+
+}  // namespace
+}  // namespace shunt::test

@@ -1,0 +1,137 @@
+// Each fault that the twin knows leads to an error that says what failed, or to the right result.
+#include <thread>
+
+#include "backends/zdnn/support.h"
+
+namespace shunt::test {
+namespace {
+
+class ZdnnFaults : public ZdnnTest {
+ protected:
+  void SetUp() override {
+    ZdnnTest::SetUp();
+    if (IsSkipped()) return;
+    make_graph();
+  }
+
+  void make_graph() {
+    GraphBuilder g;
+    const auto x = g.input("x", *make_tensor(DType::kF32, {64, 5}));
+    const auto gain = g.weight("gain", *make_tensor(DType::kF32, {64}));
+    const auto block = feed_forward(g, mul(g, rms_norm(g, x), gain), 64, 96);
+    const auto scores = softmax(g, block, absent(), {.scale = 0.25F});
+    ASSERT_TRUE(g.output(add(g, norm(g, scores), block), "y"));
+    graph_ = built(std::move(g));
+    leaves_ = values(*graph_);
+  }
+
+  /// Whether there was a result: a right one then.
+  bool run_with(const char* fault, const std::string& at) {
+    auto run = prepare(graph_, leaves_);
+    EXPECT_TRUE(run) << run.error().message();
+    twin_->set(fault, at.c_str());
+    const Status status = (*run)->plan().run();
+    twin_->set(fault, "0");
+    if (!status) {
+      const Error& error = status.error();
+      EXPECT_TRUE(error.code() == ErrorCode::kDevice || error.code() == ErrorCode::kOutOfMemory);
+      EXPECT_EQ(error.device(), "zdnn0");
+      EXPECT_FALSE(error.node().empty()) << error.message();
+      EXPECT_TRUE(error.vendor()) << error.message();
+    } else {
+      const auto got = (*run)->output(graph_->outputs()[0]);
+      EXPECT_TRUE(got);
+      EXPECT_LT(nmse(*got, expected(*graph_, leaves_)), 1e-4) << fault << " at " << at;
+    }
+    // Whatever happened, the next run is as if it had not.
+    EXPECT_TRUE((*run)->plan().run());
+    EXPECT_LT(nmse(*(*run)->output(graph_->outputs()[0]), expected(*graph_, leaves_)), 1e-4);
+    return static_cast<bool>(status);
+  }
+
+  std::shared_ptr<const Graph> graph_;
+  std::map<NodeId, RefTensor> leaves_;
+};
+
+constexpr int kMost = 40;  // more than there are calls
+
+TEST_F(ZdnnFaults, OfTransformsAreWorkedAround) {
+  int right = 0;
+  for (int at = 1; at <= kMost; ++at) {
+    right += run_with("ZDNN_TWIN_FAIL_CONVERSION", std::to_string(at)) ? 1 : 0;
+  }
+  EXPECT_EQ(right, kMost);
+  (void)run_with("ZDNN_TWIN_FAIL_CONVERSION", "1+");
+  (void)run_with("ZDNN_TWIN_FAIL_CONVERSION", "5+");
+}
+
+TEST_F(ZdnnFaults, OfRangesAreWorkedAroundAndCounted) {
+  for (int at = 1; at <= kMost; ++at) {
+    EXPECT_TRUE(run_with("ZDNN_TWIN_FAIL_RANGE", std::to_string(at))) << at;
+  }
+  EXPECT_TRUE(run_with("ZDNN_TWIN_FAIL_RANGE", "1+"));
+  EXPECT_GE(zdnn().warnings().size(), 5U);
+}
+
+TEST_F(ZdnnFaults, OfTheHardwareAreErrors) {
+  for (const char* code : {"0xF000", "0x12", "0x00100005", "0x00100001"}) {
+    twin_->set("ZDNN_TWIN_HARDWARE_CODE", code);
+    EXPECT_FALSE(run_with("ZDNN_TWIN_FAIL_HARDWARE", "1"));
+    EXPECT_FALSE(run_with("ZDNN_TWIN_FAIL_HARDWARE", "7"));
+    EXPECT_FALSE(run_with("ZDNN_TWIN_FAIL_HARDWARE", "3+"));
+    EXPECT_TRUE(run_with("ZDNN_TWIN_FAIL_HARDWARE", "1000"));
+  }
+}
+
+/// The library allocates nothing for us.
+TEST_F(ZdnnFaults, OfAllocationsDoNotHappen) {
+  EXPECT_TRUE(run_with("ZDNN_TWIN_FAIL_ALLOCATION", "1+"));
+}
+
+TEST_F(ZdnnFaults, WhileWeightsAreLoadedAreErrorsOrWorkedAround) {
+  twin_->set("ZDNN_TWIN_FAIL_CONVERSION", "1+");
+  {
+    auto run = prepare(graph_, leaves_);
+    ASSERT_TRUE(run) << run.error().message();
+    twin_->set("ZDNN_TWIN_FAIL_CONVERSION", "0");
+    ASSERT_TRUE((*run)->plan().run());
+    EXPECT_LT(nmse(*(*run)->output(graph_->outputs()[0]), expected(*graph_, leaves_)), 1e-4);
+  }
+  // Of a z17 the machine itself transforms what is large.
+  GraphBuilder g;
+  const auto x = g.input("x", *make_tensor(DType::kF32, {128, 5}));
+  ASSERT_TRUE(g.output(feed_forward(g, x, 128, 128), "y"));
+  const auto large = built(std::move(g));
+  twin_->set("ZDNN_TWIN_FAIL_HARDWARE", "1+");
+  const auto run = prepare(large, values(*large));
+  ASSERT_FALSE(run);
+  EXPECT_EQ(run.error().code(), ErrorCode::kDevice);
+  EXPECT_TRUE(run.error().vendor());
+}
+
+TEST_F(ZdnnFaults, CancellingEndsARun) {
+  auto run = prepare(graph_, leaves_);
+  ASSERT_TRUE(run) << run.error().message();
+  const std::atomic<bool> stop = true;
+  const Status status = (*run)->plan().run(&stop);
+  ASSERT_FALSE(status);
+  EXPECT_EQ(status.error().code(), ErrorCode::kCancelled);
+}
+
+TEST_F(ZdnnFaults, SeveralStreamsAtOnceAreRight) {
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&] {
+      auto run = prepare(graph_, leaves_);
+      ASSERT_TRUE(run) << run.error().message();
+      for (int times = 0; times < 5; ++times) {
+        ASSERT_TRUE((*run)->plan().run());
+        EXPECT_LT(nmse(*(*run)->output(graph_->outputs()[0]), expected(*graph_, leaves_)), 1e-4);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+}  // namespace
+}  // namespace shunt::test

@@ -1,0 +1,99 @@
+// Graphs on the accelerator's twin, held against the plain reference.
+#pragma once
+
+#include <gmock/gmock.h>
+
+#include "graph/reference.h"
+#include "shunt/ops.h"
+#include "support/graph_run.h"
+#include "support/tensor_io.h"
+#include "support/zdnn_twin.h"
+
+namespace shunt::test {
+
+/// What DLFLOAT16 may cost a chain of a few operations, as a normalised mean square error.
+inline constexpr double kChainError = 1e-5;
+
+/// A z17 in strict mode, unless a test says otherwise.
+class ZdnnTest : public testing::Test {
+ protected:
+  void SetUp() override { open("z17"); }
+
+  void open(const char* profile, bool old = false) {
+    registry_.reset();
+    twin_.reset();
+    twin_ = std::make_unique<ZdnnTwin>(old);
+    if (!twin_->there()) GTEST_SKIP() << "there is no twin of zDNN in this build";
+    twin_->set("ZDNN_TWIN_PROFILE", profile);
+    twin_->set("ZDNN_TWIN_STRICT", "status");
+    auto registry = Registry::create(twin_->options());
+    ASSERT_TRUE(registry) << registry.error().message();
+    registry_ = std::move(*registry);
+    devices_.clear();
+    for (const char* name : {"zdnn0", "cpu0"}) {
+      const auto device = registry_->find(name);
+      if (!device) GTEST_SKIP() << device.error().message();
+      devices_.push_back(*device);
+    }
+  }
+  Device& zdnn() { return *devices_.front(); }
+
+  static std::shared_ptr<const Graph> built(GraphBuilder&& g) {
+    auto graph = std::move(g).build();
+    EXPECT_TRUE(graph) << graph.error().message();
+    return std::make_shared<const Graph>(std::move(*graph));
+  }
+
+  /// Normal values for leaves that have none in `known`.
+  static std::map<NodeId, RefTensor> values(const Graph& graph,
+                                            std::map<NodeId, RefTensor> known = {}) {
+    for (NodeId id = 0; id < graph.size(); ++id) {
+      const Tensor& tensor = graph.node(id).result;
+      if (!graph.node(id).is_leaf() || known.contains(id)) continue;
+      known[id] = make_values({.dtype = tensor.dtype, .sizes = max_sizes(tensor.shape)}, id);
+    }
+    return known;
+  }
+
+  static RefTensor expected(const Graph& graph, const std::map<NodeId, RefTensor>& leaves) {
+    std::vector<RefTensor> by_node(graph.size());
+    for (const auto& [id, value] : leaves)
+      by_node[id] = rounded(value, graph.node(id).result.dtype);
+    return (*reference_run(graph, by_node))[graph.outputs()[0]];
+  }
+
+  Result<std::unique_ptr<GraphRun>> prepare(const std::shared_ptr<const Graph>& graph,
+                                            const std::map<NodeId, RefTensor>& leaves) {
+    return GraphRun::create(graph, devices_, leaves,
+                            {.weight_memory = [](Device& device, const Graph& of, NodeId leaf) {
+                              return device.weight_memory(of, leaf);
+                            }});
+  }
+
+  /// Runs it and gives the error of its output.
+  Result<double> error_of(const std::shared_ptr<const Graph>& graph,
+                          const std::map<NodeId, RefTensor>& leaves) {
+    auto run = prepare(graph, leaves);
+    if (!run) return Error(run.error());
+    const Status status = (*run)->plan().run();
+    if (!status) return Error(status.error());
+    const auto got = (*run)->output(graph->outputs()[0]);
+    if (!got) return Error(got.error());
+    return nmse(*got, expected(*graph, leaves));
+  }
+
+  std::unique_ptr<ZdnnTwin> twin_;
+  std::unique_ptr<Registry> registry_;
+  std::vector<Device*> devices_;
+};
+
+/// A feed-forward block: y = x + w2 * gelu(w1 * x + bias).
+inline Result<Value> feed_forward(GraphBuilder& g, const Result<Value>& x, std::int64_t width,
+                                  std::int64_t hidden, DType dtype = DType::kF32) {
+  const auto up = g.weight("up", *make_tensor(dtype, {width, hidden}));
+  const auto bias = g.weight("bias", *make_tensor(DType::kF32, {hidden}));
+  const auto down = g.weight("down", *make_tensor(dtype, {hidden, width}));
+  return add(g, matmul(g, down, gelu(g, add(g, matmul(g, up, x), bias))), x);
+}
+
+}  // namespace shunt::test

@@ -1,0 +1,148 @@
+// Weights in the machine's layout: written and read as if they were plain.
+#include "backends/zdnn/support.h"
+
+namespace shunt::test {
+namespace {
+
+class ZdnnWeights : public ZdnnTest {
+ protected:
+  struct Product {
+    std::shared_ptr<const Graph> graph;
+    NodeId x;
+    NodeId w;
+  };
+  static Product product(DType dtype, std::int64_t k, std::int64_t n) {
+    GraphBuilder g;
+    const auto x = g.input("x", *make_tensor(DType::kF32, {k, 5}));
+    const auto w = g.weight("w", *make_tensor(dtype, {k, n}));
+    EXPECT_TRUE(g.output(matmul(g, w, x), "y"));
+    return {built(std::move(g)), x->id, w->id};
+  }
+};
+
+TEST_F(ZdnnWeights, OfEveryTypeThatCanBeWrittenLieInTheMachinesLayout) {
+  for (const DTypeTrait& type : dtypes()) {
+    if (type.integer || type.dtype == DType::kF64) continue;
+    const auto [graph, x, w] = product(type.dtype, 256, 9);
+    const BufferType* const memory = zdnn().weight_memory(*graph, w);
+    EXPECT_EQ(memory != nullptr, type.encode != nullptr) << type.name;
+    const auto error = error_of(graph, values(*graph));
+    ASSERT_TRUE(error) << type.name << ": " << error.error().message();
+    EXPECT_LT(*error, kChainError) << type.name;
+  }
+}
+
+TEST_F(ZdnnWeights, ThatOthersReadTooLiePlain) {
+  GraphBuilder g;
+  const auto x = g.input("x", *make_tensor(DType::kF32, {64, 5}));
+  const auto w = g.weight("w", *make_tensor(DType::kF32, {64, 64}));
+  const auto ids = g.input("ids", *make_tensor(DType::kI32, {5}));
+  ASSERT_TRUE(g.output(add(g, matmul(g, w, x), get_rows(g, w, ids)), "y"));
+  const auto graph = built(std::move(g));
+  EXPECT_EQ(zdnn().weight_memory(*graph, w->id), nullptr);
+}
+
+/// A write of some rows after the weight was used is what the next run computes with.
+TEST_F(ZdnnWeights, AreTransformedAgainAfterAPartialWrite) {
+  const auto [graph, x, w] = product(DType::kF32, 64, 70);
+  auto leaves = values(*graph);
+  BufferType& memory = *zdnn().weight_memory(*graph, w);
+  const Tensor& tensor = graph->node(w).result;
+  const PlacedTensor placed{tensor, 0};
+  auto buffer = memory.allocate_for(memory.size_of(tensor), {&placed, 1});
+  ASSERT_TRUE(buffer) << buffer.error().message();
+  const auto write = [&](const RefTensor& from, std::size_t begin, std::size_t end) {
+    const auto bytes = to_bytes(from, DType::kF32);
+    ASSERT_TRUE((*buffer)->write(begin, std::span(bytes).subspan(begin, end - begin)));
+  };
+  const auto bytes = static_cast<std::size_t>(byte_span(tensor));
+  write(leaves[w], 0, bytes);
+  const LeafMemory there{w, {buffer->get(), 0}};
+  auto placement = place(*graph, devices_, {.memory = {&there, 1}});
+  ASSERT_TRUE(placement) << placement.error().message();
+  auto plan = compile(graph, std::move(*placement), {.memory = {&there, 1}});
+  ASSERT_TRUE(plan) << plan.error().message();
+  const auto expect_right = [&] {
+    const auto input = (*plan)->input(Value{x});
+    ASSERT_TRUE(input);
+    write_tensor(leaves[x], graph->node(x).result, input->data());
+    twin_->reset_counts();
+    ASSERT_TRUE((*plan)->run());
+    const auto output = (*plan)->output(Value{graph->outputs()[0]});
+    ASSERT_TRUE(output);
+    const Tensor& y = graph->node(graph->outputs()[0]).result;
+    const RefTensor got = read_tensor(output->data(), y, max_sizes(y.shape));
+    EXPECT_LT(nmse(got, expected(*graph, leaves)), kChainError);
+    EXPECT_EQ(twin_->objections(), 0U);
+  };
+  expect_right();
+  EXPECT_EQ(twin_->transforms_in(), 2U) << "x, and the first zeros to add";
+  expect_right();
+  EXPECT_EQ(twin_->transforms_in(), 1U) << "x alone";
+  const RefTensor other = make_values({.dtype = DType::kF32, .sizes = {64, 70, 1, 1}}, 99);
+  // Three rows in the middle, not at once.
+  for (std::int64_t row : {20, 21, 40}) {
+    for (std::int64_t i = 0; i < 64; ++i) leaves[w].at(i, row) = other.at(i, row);
+  }
+  write(leaves[w], 20 * 256, 22 * 256);
+  write(leaves[w], 40 * 256, 41 * 256);
+  expect_right();
+  EXPECT_EQ(twin_->transforms_in(), 2U) << "x and the weight";
+  // And read: what was written, rounded to the machine's numbers.
+  std::vector<std::byte> read(bytes);
+  ASSERT_TRUE((*buffer)->read(0, read));
+  EXPECT_LT(nmse(read_tensor(read.data(), tensor, {64, 70, 1, 1}), leaves[w]), 1e-6);
+  std::vector<std::byte> part(256);
+  ASSERT_TRUE((*buffer)->read(40 * 256, part));
+  EXPECT_TRUE(std::equal(part.begin(), part.end(), read.begin() + 40 * 256));
+}
+
+/// Biases and factors of norms, too.
+TEST_F(ZdnnWeights, ThatAreRowsLieInTheMachinesLayout) {
+  for (const DType dtype : {DType::kF32, DType::kF16, DType::kBF16}) {
+    GraphBuilder g;
+    const auto x = g.input("x", *make_tensor(DType::kF32, {70, 5}));
+    const auto gain = g.weight("gain", *make_tensor(dtype, {70}));
+    const auto bias = g.weight("bias", *make_tensor(dtype, {70}));
+    ASSERT_TRUE(g.output(add(g, div(g, sub(g, mul(g, x, gain), bias), gain), bias), "y"));
+    const auto graph = built(std::move(g));
+    EXPECT_NE(zdnn().weight_memory(*graph, gain->id), nullptr);
+    const auto leaves = values(*graph);
+    auto run = prepare(graph, leaves);
+    ASSERT_TRUE(run) << run.error().message();
+    ASSERT_TRUE((*run)->plan().run());
+    twin_->reset_counts();
+    ASSERT_TRUE((*run)->plan().run());
+    EXPECT_EQ(twin_->transforms_in(), 1U);
+    EXPECT_EQ(twin_->objections(), 0U);
+    EXPECT_LT(nmse(*(*run)->output(graph->outputs()[0]), expected(*graph, leaves)), kChainError);
+    const auto read = (*run)->leaf(gain->id);
+    ASSERT_TRUE(read);
+    EXPECT_LT(nmse(*read, leaves.at(gain->id)), 1e-5);
+  }
+}
+
+TEST_F(ZdnnWeights, TakeWhatTheMachinesLayoutTakes) {
+  const auto [graph, x, w] = product(DType::kQ8_0, 2048, 512);
+  BufferType& memory = *zdnn().weight_memory(*graph, w);
+  EXPECT_EQ(memory.size_of(graph->node(w).result), 2048U / 32 * 512 / 64 * 4096);
+  EXPECT_FALSE(memory.host_accessible());
+  EXPECT_FALSE(memory.layouts().front().exact);
+  EXPECT_FALSE(devices_.back()->can_read(memory));
+  EXPECT_TRUE(zdnn().can_read(memory));
+  EXPECT_TRUE(zdnn().can_read(host_memory()));
+}
+
+TEST_F(ZdnnWeights, ThatAreNoMatricesAreRefusedByThatMemory) {
+  const auto [graph, x, w] = product(DType::kF32, 64, 64);
+  BufferType& memory = *zdnn().weight_memory(*graph, w);
+  const PlacedTensor cube{*make_tensor(DType::kF32, {4, 4, 4}), 0};
+  EXPECT_FALSE(memory.allocate_for(1 << 20, {&cube, 1}));
+  const PlacedTensor outside{graph->node(w).result, 4096};
+  EXPECT_FALSE(memory.allocate_for(memory.size_of(outside.tensor), {&outside, 1}));
+  const PlacedTensor beside{graph->node(w).result, 64};
+  EXPECT_FALSE(memory.allocate_for(1 << 20, {&beside, 1}));
+}
+
+}  // namespace
+}  // namespace shunt::test
