@@ -297,7 +297,7 @@ struct InPlace {
   int source = 0;
 };
 
-/// A node that is computed at once with a later one: what it reads stays until then.
+/// A node that is computed with a later one, until when what it reads stays; or with itself.
 struct FusedNode {
   NodeId node = 0;
   NodeId with = 0;

@@ -51,7 +51,7 @@ class Preparer {
     for (const NodeId id : segment_.nodes) SHUNT_TRY(add(id));
     for (PreparedNode& node : made_.nodes) {
       node.plain = segment_.kept[node.id] || read_plain_[node.id] || node.result == kNone;
-      if (!node.plain) made_.needs.elided.push_back(node.id);
+      if (!node.plain) made_.needs.fused.push_back({node.id, node.id});
     }
     lay_out_scratch();
     return std::move(made_);
@@ -76,7 +76,7 @@ class Preparer {
       SHUNT_ASSIGN(prepared.sources[s], source(view, *kernel, s));
     }
     if (asked != id) {
-      made_.needs.elided.push_back(asked);
+      made_.needs.fused.push_back({asked, id});
       const NodeView sum(graph_, id, segment_.memory);
       SHUNT_ASSIGN(prepared.sources[kAddedRow],
                    source(sum, *shared_.table.find(*sum.node().op), 1));
