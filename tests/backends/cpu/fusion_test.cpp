@@ -19,6 +19,7 @@ using testing::IsEmpty;
 
 constexpr std::int64_t kN = 75;
 constexpr std::int64_t kRows = 9;
+constexpr std::int64_t kMostTokens = 110;
 
 /// A graph with values for its leaves.
 struct Case {
@@ -27,6 +28,7 @@ struct Case {
   std::set<NodeId> interleaved;
   std::vector<Value> outputs;
   std::vector<Value> caches;
+  Dim tokens;  ///< an extent, if it has one
   std::uint64_t seed = 1;
 
   Value leaf(Role role, DType type, const Shape& shape) {
@@ -79,9 +81,20 @@ Result<std::vector<RefTensor>> compute(const Build& build, bool fuse) {
     return made.interleaved.contains(id) ? &cpu::interleaved_memory() : nullptr;
   };
   SHUNT_ASSIGN(const auto run, GraphRun::create(graph, {&device, 1}, made.leaves, how));
-  SHUNT_TRY(run->plan().run());
   std::vector<RefTensor> results;
-  for (const Value& output : made.outputs) results.push_back(*run->output(output.id));
+  // More, then fewer in the same memory.
+  for (const std::int64_t count : {kMostTokens, std::int64_t{3}, std::int64_t{70}}) {
+    ExtentValues extents = graph->max_extents();
+    if (!made.tokens.is_fixed()) {
+      SHUNT_TRY(run->plan().set_extent(made.tokens, count));
+      extents[made.tokens.extent] = count;
+    }
+    SHUNT_TRY(run->plan().run());
+    for (const Value& output : made.outputs) {
+      results.push_back(*run->output(output.id, extents));
+    }
+    if (made.tokens.is_fixed()) break;
+  }
   for (const Value& cache : made.caches) results.push_back(*run->leaf(cache.id));
   return results;
 }
@@ -324,6 +337,26 @@ TEST_P(CpuFusion, EveryGatedUnit) {
   EXPECT_THAT(of([](auto& g, auto a, auto b) { return geglu_quick(g, a, b); }),
               ElementsAre("matmul matmul geglu_quick"));
   EXPECT_THAT(of([](auto& g, auto a, auto b) { return geglu_erf(g, a, b); }), IsEmpty());
+}
+
+TEST_P(CpuFusion, AsManyColumnsAsThereAre) {
+  for (const DType type : {DType::kQ4_0, DType::kBF16}) {
+    for (const bool interleaved : {false, true}) {
+      EXPECT_THAT(fused([&](Case& c) {
+                    c.tokens = *c.g.extent("tokens", kMostTokens);
+                    const Value w = c.weight({kK}, DType::kF32);
+                    const Value a = c.leaf(Role::kInput, DType::kF32, {kK, c.tokens});
+                    const Value b = c.leaf(Role::kInput, DType::kF32, {kK, c.tokens});
+                    const Value sum = *add(c.g, a, b);
+                    const Value x = *mul(c.g, c.normed(sum), w);
+                    const Unit unit{.rows = kK, .interleaved = interleaved};
+                    const Value gate = product(c, type, unit, x);
+                    const Value y = *swiglu(c.g, gate, product(c, type, unit, x));
+                    c.output(sub(c.g, sum, product(c, type, unit, y)));
+                  }),
+                  ElementsAre(kSwiglu, kAddedNorm));
+    }
+  }
 }
 
 TEST_P(CpuFusion, SlicesOfAGatedUnit) {

@@ -72,14 +72,16 @@ class GatedMatmul final : public AnyCaseKernel {
 
 /// The kernel for a gated unit of two sources, if there is one.
 const GatedMatmul* kernel_for(const Op* op) {
-  static const GatedMatmul kReglu(simd::reglu);
-  static const GatedMatmul kGeglu(simd::geglu);
-  static const GatedMatmul kGegluQuick(simd::geglu_quick);
-  static const GatedMatmul kSwiglu(simd::swiglu);
-  if (op == &swiglu_op()) return &kSwiglu;
-  if (op == &geglu_op()) return &kGeglu;
-  if (op == &geglu_quick_op()) return &kGegluQuick;
-  return op == &reglu_op() ? &kReglu : nullptr;
+  struct Unit {
+    const Op& op;
+    GatedMatmul kernel;
+  };
+  static const Unit kUnits[] = {{reglu_op(), GatedMatmul(simd::reglu)},
+                                {geglu_op(), GatedMatmul(simd::geglu)},
+                                {geglu_quick_op(), GatedMatmul(simd::geglu_quick)},
+                                {swiglu_op(), GatedMatmul(simd::swiglu)}};
+  const auto found = std::ranges::find_if(kUnits, [&](const Unit& unit) { return &unit.op == op; });
+  return found == std::end(kUnits) ? nullptr : &found->kernel;
 }
 
 }  // namespace
