@@ -83,6 +83,11 @@ tsan_build_step() {
 }
 tsan_test_step() { GTEST_FILTER=$thread_tests test_step tsan -R '^(unit|backends|conformance|end_to_end|zdnn_twin)$'; }
 
+layout_step() {
+  use_compiler_cache /  # its builds lie in scratch folders
+  tools/prove-layout
+}
+
 lint_step() {
   check_leftovers
   list_long_files
@@ -99,7 +104,7 @@ ci() {
     esac
   done
 
-  step "packages" need run test browser bench format clang
+  step "packages" need run test browser bench format clang cache
   step "format" check_format
   step "edges" tools/check-edges .
   step "edges: every rule is noticed" tools/check-edges-test
@@ -110,7 +115,7 @@ ci() {
   step "asan and ubsan: tests" test_step asan
   step "tsan: build" tsan_build_step
   step "tsan: tests of threads" tsan_test_step
-  step "layout" tools/prove-layout
+  step "layout" layout_step
   step "fuzz: 60 s each" fuzz 60
   if [[ $full ]]; then
     step "clang: build" build_step clang --

@@ -2,6 +2,7 @@
 // In strict mode, which objects to whatever the machine would silently compute nonsense with.
 #include "conformance/suite.h"
 #include "support/zdnn_twin.h"
+#include "test_paths.h"
 
 namespace shunt::test {
 namespace {

@@ -10,6 +10,7 @@
 
 #include "shunt/check_ops.h"
 #include "support/run_command.h"
+#include "test_paths.h"
 
 namespace shunt::test {
 namespace {

@@ -7,6 +7,7 @@
 #include "shunt/engine.h"
 #include "support/models.h"
 #include "support/shared.h"
+#include "test_paths.h"
 
 namespace shunt::test {
 namespace {

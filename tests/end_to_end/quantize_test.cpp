@@ -16,6 +16,7 @@
 #include "support/run_command.h"
 #include "support/shared.h"
 #include "tensor/byte_order.h"
+#include "test_paths.h"
 
 namespace shunt::test {
 namespace {

@@ -8,6 +8,7 @@
 
 #include "support/models.h"
 #include "support/run_command.h"
+#include "test_paths.h"
 
 namespace shunt::test {
 namespace {

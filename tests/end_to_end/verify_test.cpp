@@ -10,6 +10,7 @@
 #include "support/models.h"
 #include "support/run_command.h"
 #include "support/shared.h"
+#include "test_paths.h"
 
 namespace shunt::test {
 namespace {

@@ -4,6 +4,7 @@
 #include "support/gguf_bytes.h"
 #include "support/run_command.h"
 #include "support/shared.h"
+#include "test_paths.h"
 
 namespace shunt::test {
 namespace {

@@ -16,6 +16,7 @@
 #include <string_view>
 
 #include "base/file.h"
+#include "test_paths.h"
 
 extern char** environ;
 

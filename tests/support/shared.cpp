@@ -1,4 +1,5 @@
 #include "support/shared.h"
+#include "test_paths.h"
 
 #include <filesystem>
 #include <fstream>

@@ -1,4 +1,5 @@
 #include "support/zdnn_twin.h"
+#include "test_paths.h"
 
 #include <dlfcn.h>
 #include <gtest/gtest.h>

@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "shunt/registry.h"
+#include "test_paths.h"
 
 namespace shunt {
 namespace {

@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "shunt/gguf.h"
+#include "test_paths.h"
 
 namespace shunt::gguf {
 namespace {

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "support/shared.h"
+#include "test_paths.h"
 
 namespace shunt::test {
 namespace {

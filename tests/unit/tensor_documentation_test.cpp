@@ -9,6 +9,7 @@
 
 #include "shunt/tensor.h"
 #include "support/shared.h"
+#include "test_paths.h"
 
 namespace shunt {
 namespace {

@@ -16,6 +16,7 @@
 
 #include "support/blocks.h"
 #include "tensor/byte_order.h"
+#include "test_paths.h"
 
 namespace shunt {
 namespace {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "engine/vocabulary_from_gguf.h"
+#include "test_paths.h"
 
 namespace shunt {
 namespace {
