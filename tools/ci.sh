@@ -84,7 +84,7 @@ tsan_build_step() {
 tsan_test_step() { GTEST_FILTER=$thread_tests test_step tsan -R '^(unit|backends|conformance|end_to_end|zdnn_twin)$'; }
 
 layout_step() {
-  use_compiler_cache /  # its builds lie in scratch folders
+  use_compiler_cache "${TMPDIR:-/tmp}"  # where its scratch folders lie
   tools/prove-layout
 }
 
