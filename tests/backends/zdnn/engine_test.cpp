@@ -1,0 +1,94 @@
+// A model on the accelerator: what it takes, and what it says.
+#include "backends/zdnn/support.h"
+#include "engine/model_state.h"
+#include "support/engine_run.h"
+#include "support/models.h"
+
+namespace shunt::test {
+namespace {
+
+class ZdnnEngine : public ZdnnTest {
+ protected:
+  static LoadOptions load_options() {
+    LoadOptions options;
+    options.session = small_session();
+    options.memory_margin = 0;
+    options.rules_only = true;
+    return options;
+  }
+  static SynthOptions shape(DType dtype) {
+    SynthOptions options;
+    options.dtype = dtype;
+    return options;
+  }
+  static double distance(const EngineRun& a, const EngineRun& b) {
+    RefTensor x({static_cast<std::int64_t>(a.logits.size()), 1, 1, 1});
+    RefTensor y = x;
+    std::ranges::copy(a.logits, x.data.begin());
+    std::ranges::copy(b.logits, y.data.begin());
+    return nmse(x, y);
+  }
+};
+
+TEST_F(ZdnnEngine, TakesTheMemoryThatWasPredictedAndGivesTheLogitsOfTheCpu) {
+  for (const DType type : {DType::kF32, DType::kF16, DType::kBF16, DType::kQ8_0, DType::kQ4_0}) {
+    const SynthModel file(shape(type));
+    const auto run = run_engine(file.path(), devices_, load_options());
+    ASSERT_TRUE(run) << to_string(type) << ": " << run.error().message();
+    Ledger used;
+    for (const Device* device : devices_) {
+      for (const Ledger& ledger : {run->model->ledger(), run->session->ledger()}) {
+        for (const LedgerRow& row : ledger.rows) {
+          if (row.device == device->info().name) used.add(row.device, row.purpose, row.bytes);
+        }
+      }
+    }
+    EXPECT_EQ(to_text(used), to_text(run->model->predicted())) << to_string(type);
+    // Matrices and norms, in the machine's layout.
+    EXPECT_GT(run->model->state()->in_layouts.at(&zdnn()).size(), 10U) << to_string(type);
+    const auto cpu = run_engine(file.path(), {devices_.back()}, load_options());
+    ASSERT_TRUE(cpu) << cpu.error().message();
+    // The CPU rounds what it multiplies quantised weights with to 8 bits, which is coarser.
+    EXPECT_LT(distance(*run, *cpu), 2e-3) << to_string(type);
+    EXPECT_GT(distance(*run, *cpu), 1e-10)
+        << to_string(type) << ": is it the machine that computes?";
+    EXPECT_EQ(twin_->objections(), 0U);
+  }
+}
+
+TEST_F(ZdnnEngine, NotesTellWhatTheDeviceGotOver) {
+  const SynthModel file(shape(DType::kF32));
+  const auto run = run_engine(file.path(), devices_, load_options());
+  ASSERT_TRUE(run) << run.error().message();
+  const std::size_t before = run->session->notes().size();
+  twin_->set("ZDNN_TWIN_FAIL_RANGE", "5");
+  const std::vector<std::int32_t> next = {7};
+  ASSERT_TRUE(run->session->append(next));
+  const auto notes = run->session->notes();
+  ASSERT_EQ(notes.size(), before + 1);
+  EXPECT_THAT(notes.back(), testing::StartsWith("zdnn0: "));
+  EXPECT_THAT(notes.back(), testing::HasSubstr("met numbers beyond those of DLFLOAT16"));
+  EXPECT_THAT(notes.back(), testing::EndsWith("(1 time)"));
+}
+
+TEST_F(ZdnnEngine, GoesOnWithoutADeviceThatFails) {
+  const SynthModel file(shape(DType::kF32));
+  const auto cpu = run_engine(file.path(), {devices_.back()}, load_options());
+  ASSERT_TRUE(cpu) << cpu.error().message();
+  LoadOptions options = load_options();
+  auto kept = run_engine(file.path(), devices_, options);
+  ASSERT_TRUE(kept);
+  twin_->set("ZDNN_TWIN_FAIL_HARDWARE", "60+");
+  const auto denied = run_engine(file.path(), devices_, options);
+  ASSERT_FALSE(denied);
+  EXPECT_EQ(denied.error().device(), "zdnn0");
+  EXPECT_TRUE(denied.error().vendor());
+  twin_->set("ZDNN_TWIN_FAIL_HARDWARE", "60+");
+  options.on_device_error.mode = DeviceErrorMode::kFallback;
+  const auto run = run_engine(file.path(), devices_, options);
+  ASSERT_TRUE(run) << run.error().message();
+  EXPECT_LT(distance(*run, *cpu), 1e-3);
+}
+
+}  // namespace
+}  // namespace shunt::test
