@@ -44,10 +44,19 @@ struct Blocks16 {
   HWY_INLINE V8 word(std::size_t field, std::size_t i) const {
     return load(at + kGroup * field + i * (kGroup * 4) + row * 4);
   }
-  HWY_INLINE V f16(std::size_t field) const {
+  /// The 16 bits at `field`, which are little-endian.
+  HWY_INLINE auto bits16(std::size_t field) const {
     const hn::Rebind<std::uint16_t, D> d16;
-    const auto* from = reinterpret_cast<const std::uint16_t*>(at + kGroup * field) + row;
-    return f16_to_f32(D(), hn::LoadU(d16, from));
+    const auto bits =
+        hn::LoadU(d16, reinterpret_cast<const std::uint16_t*>(at + kGroup * field) + row);
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    return hn::Or(hn::ShiftLeft<8>(bits), hn::ShiftRight<8>(bits));
+#else
+    return bits;
+#endif
+  }
+  HWY_INLINE V f16(std::size_t field) const {
+    return f16_to_f32(D(), bits16(field));
   }
 };
 
@@ -327,14 +336,13 @@ struct IQ4_XS : LongBlocks<136, 32> {
   HWY_INLINE void store_scales(Numbers to) const {
     const V d = blocks.f16(0);
     const V less = hn::Mul(d, hn::Set(D(), -32));
-    const hn::Rebind<std::uint16_t, D> d16;
-    const auto* from = reinterpret_cast<const std::uint16_t*>(blocks.at + kGroup * 2) + blocks.row;
-    const V32 high = hn::PromoteTo(D32(), hn::LoadU(d16, from));
+    const V32 high = hn::PromoteTo(D32(), blocks.bits16(2));
     const V32 low = as_words(blocks.word(4, 0));
     const hn::RebindToSigned<D32> di;
     for (std::size_t b = 0; b < 8; ++b) {
       const int i = static_cast<int>(b);
-      const auto four = hn::And(hn::ShiftRightSame(low, 4 * i), hn::Set(D32(), 15));
+      const auto four =
+          hn::And(hn::ShiftRightSame(low, byte_shift(b / 2) + 4 * (i % 2)), hn::Set(D32(), 15));
       const auto two = hn::And(hn::ShiftRightSame(high, 2 * i), hn::Set(D32(), 3));
       const auto six = hn::Or(four, hn::ShiftLeft<4>(two));
       hn::Store(hn::MulAdd(d, hn::ConvertTo(D(), hn::BitCast(di, six)), less), D(), to[b]);
