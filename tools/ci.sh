@@ -83,6 +83,22 @@ tsan_build_step() {
 }
 tsan_test_step() { GTEST_FILTER=$thread_tests test_step tsan -R '^(unit|backends|conformance|end_to_end|zdnn_twin)$'; }
 
+foreign_build_step() {
+  local architecture=$1
+  shift
+  need run test
+  need_foreign "$architecture"
+  ready "$architecture" SHUNT_TESTS=ON -- "$@"
+}
+
+# What hangs on byte order, and fits ci's time: formats, files, the twin; and a model, whose text and logits were recorded
+# on x86-64.
+byte_order_tests='EngineLogits.*:RunGreedy.*:EngineByteOrder.*:*EngineByteOrderOfType.*'
+byte_order_test_step() {
+  test_step s390x -R '^(unit|zdnn_twin)$'
+  GTEST_FILTER=$byte_order_tests test_step s390x -R '^end_to_end$'
+}
+
 lint_step() {
   check_leftovers
   list_long_files
@@ -110,11 +126,17 @@ ci() {
   step "asan and ubsan: tests" test_step asan
   step "tsan: build" tsan_build_step
   step "tsan: tests of threads" tsan_test_step
+  if [[ ! $full ]]; then
+    step "s390x: build" foreign_build_step s390x unit_tests zdnn_twin_tests end_to_end_tests
+    step "s390x: tests of byte order" byte_order_test_step
+  fi
   step "layout" tools/prove-layout
   step "fuzz: 60 s each" fuzz 60
   if [[ $full ]]; then
     step "clang: build" build_step clang --
     step "clang: tests" test_step clang
+    step "s390x: build" foreign_build_step s390x
+    step "s390x: tests" test_step s390x
     step "fuzz: 10 min each" fuzz 600
     # What takes long and is worth it now and then goes here, a step a line.
   fi
