@@ -16,6 +16,8 @@ endif()
 set(CMAKE_CXX_FLAGS_RELEASE "-O3 -DNDEBUG")
 # Sanitizer builds: optimised enough to run every test, with line numbers in reports.
 set(CMAKE_CXX_FLAGS_SANITIZE "-O1 -g1 -fno-omit-frame-pointer")
+# What is run under an emulator: more optimisation takes longer to compile than it saves when tests run.
+set(CMAKE_CXX_FLAGS_FOREIGN "-O1 -DNDEBUG")
 
 add_library(shunt_flags INTERFACE)
 target_compile_options(shunt_flags INTERFACE

@@ -88,6 +88,14 @@ layout_step() {
   tools/prove-layout
 }
 
+foreign_build_step() {
+  local architecture=$1
+  shift
+  need run test
+  need_foreign "$architecture"
+  ready "$architecture" SHUNT_TESTS=ON -- "$@"
+}
+
 lint_step() {
   check_leftovers
   list_long_files
@@ -120,6 +128,8 @@ ci() {
   if [[ $full ]]; then
     step "clang: build" build_step clang --
     step "clang: tests" test_step clang
+    step "s390x: build" foreign_build_step s390x
+    step "s390x: tests" test_step s390x
     step "fuzz: 10 min each" fuzz 600
     # What takes long and is worth it now and then goes here, a step a line.
   fi

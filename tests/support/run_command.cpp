@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <sstream>
 #include <stdexcept>
 #include <string_view>
 
@@ -73,6 +74,16 @@ std::vector<std::string> merged_environment(const std::map<std::string, std::str
   return result;
 }
 
+/// What starts the command: its path, after an emulator and its arguments if it was built for
+/// another machine.
+std::vector<std::string> command_words() {
+  std::vector<std::string> words;
+  std::istringstream emulator(SHUNT_TEST_EMULATOR);
+  for (std::string word; std::getline(emulator, word, '|');) words.push_back(word);
+  words.push_back(SHUNT_TEST_COMMAND);
+  return words;
+}
+
 /// Ignores a signal for as long as it lives, and lets a child that is made meanwhile inherit that.
 class Ignored {
  public:
@@ -95,7 +106,7 @@ class Child {
   Child(const std::vector<std::string>& arguments, const RunOptions& options)
       : options_(options), in_(options.terminal_input ? make_terminal() : make_pipe()) {
     std::signal(SIGPIPE, SIG_IGN);  // a child that does not read its input is an error of write()
-    std::vector<std::string> words = {SHUNT_TEST_COMMAND};
+    std::vector<std::string> words = command_words();
     words.insert(words.end(), arguments.begin(), arguments.end());
     std::vector<std::string> environment = merged_environment(options.environment);
     spawn(pointers(words), pointers(environment));
@@ -144,7 +155,8 @@ class Child {
     ::posix_spawnattr_setsigdefault(&attributes, &signals);
     ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
     const Ignored ignored(options_.ignored_signal);
-    errno = ::posix_spawn(&pid_, words[0], &actions, &attributes, words.data(), environment.data());
+    errno =
+        ::posix_spawnp(&pid_, words[0], &actions, &attributes, words.data(), environment.data());
     ::posix_spawn_file_actions_destroy(&actions);
     ::posix_spawnattr_destroy(&attributes);
     require(errno == 0, "posix_spawn");

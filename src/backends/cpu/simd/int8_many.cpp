@@ -51,7 +51,7 @@ HWY_INLINE void transpose(const V8 (&rows)[4], std::size_t v, std::uint8_t* to) 
   const DI d;
   const hn::Repartition<std::int64_t, D8> d64;
   const auto lanes = [&](std::size_t r) { return hn::BitCast(d, rows[r]); };
-  const auto wide = [&](VI v) { return hn::BitCast(d64, v); };
+  const auto wide = [&](VI fours) { return hn::BitCast(d64, fours); };
   const auto ab_low = wide(hn::InterleaveLower(d, lanes(0), lanes(1)));
   const auto ab_high = wide(hn::InterleaveUpper(d, lanes(0), lanes(1)));
   const auto ce_low = wide(hn::InterleaveLower(d, lanes(2), lanes(3)));
