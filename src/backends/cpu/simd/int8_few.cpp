@@ -41,6 +41,7 @@ struct FewSums {
   static constexpr std::size_t kTurns = C >= 4 ? 1 : 2;
   V v[C][kTurns];
   hn::Vec<DM> mins[C];
+  HWY_INLINE FewSums() {}  // one that nobody writes lacks NEON's target
 };
 
 /// Adds a group, whose first element is number `first`. `Turn`: which of two sums is first.

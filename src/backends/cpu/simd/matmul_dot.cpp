@@ -23,6 +23,7 @@ constexpr std::size_t kAhead = 2048;
 template <int R, int C>
 struct Sums {
   V v[R][C][2];
+  HWY_INLINE Sums() {}  // one that nobody writes lacks NEON's target
 };
 
 template <int R, int C, class Block>
