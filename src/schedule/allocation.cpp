@@ -31,6 +31,8 @@ class Allocator {
     for (const auto& program : programs) {
       for (const FusedNode& fused : program->needs().fused) {
         computed_[fused.node] = time_of(fused.with);
+        together_.push_back(fused.node);
+        together_.push_back(fused.with);
         elided_[fused.node] = !fused.in_memory;
       }
     }
@@ -111,11 +113,18 @@ class Allocator {
     if (source == kNoNode || graph_.node(source).storage != source || graph_.node(source).is_leaf())
       return false;
     // Nobody else may look at that memory while it is overwritten: not even this node, through
-    // another source.
+    // another source, nor one that is computed with it.
     const auto shares = [&](NodeId other) {
       return other != kNoNode && graph_.node(other).storage == source;
     };
     if (std::count_if(node.sources.begin(), node.sources.end(), shares) != 1) return false;
+    for (const NodeId other : together_) {
+      const auto& sources = graph_.node(other).sources;
+      if (other != id && computed_[other] == computed_[id] &&
+          std::any_of(sources.begin(), sources.end(), shares)) {
+        return false;
+      }
+    }
     if (last_[source] != computed_[id] || !allocation_.of_node[source]) return false;
     if (overlapping_ && kept_[id] != allocation_.of_node[source].own) return false;
     const int device = placement_.decisions[id].device;
@@ -178,6 +187,7 @@ class Allocator {
   std::vector<bool> kept_;              // by owner of memory
   std::vector<bool> elided_;            // by node
   std::vector<std::int64_t> computed_;  // by node: when
+  std::vector<NodeId> together_;        // the nodes that are computed with another
   std::int64_t end_ = 0;
   std::vector<std::int64_t> last_;  // by owner of memory: when it is used for the last time
   Allocation allocation_;

@@ -145,8 +145,8 @@ void reverse(std::byte* at) {
 }
 
 void reverse_each(const WideNumbers& numbers, std::byte* block) {
-  std::byte* at = block + numbers.offset;
-  for (int i = 0; i < numbers.count; ++i, at += numbers.stride) {
+  for (int i = 0; i < numbers.count; ++i) {
+    std::byte* const at = block + numbers.offset + i * numbers.stride;
     if (numbers.bytes == 2) reverse<std::uint16_t>(at);
     if (numbers.bytes == 4) reverse<std::uint32_t>(at);
     if (numbers.bytes == 8) reverse<std::uint64_t>(at);

@@ -46,10 +46,10 @@ bool Surroundings::may_fuse(const Fused& fused) const {
   }
   for (std::size_t i = 0; i < fused.sources.size(); ++i) {
     const NodeId source = fused.sources[i];
-    if (source != kNoNode && is_interleaved(segment_, source) &&
-        !fused.kernel->reads_interleaved(i)) {
-      return false;
-    }
+    if (source == kNoNode) continue;
+    // A view of what is computed here is there too late, or nowhere.
+    if (is_inside(node(source).storage)) return false;
+    if (is_interleaved(segment_, source) && !fused.kernel->reads_interleaved(i)) return false;
   }
   return true;
 }

@@ -206,9 +206,11 @@ Result<RefTensor> ZdnnBinding::values_of(std::size_t index, std::size_t source) 
   const Tensor& tensor = graph_.node(from.id).result;
   const Sizes sizes = actual_sizes(tensor, *extents_);
   if (from.kind == SourceKind::kWeight || from.kind == SourceKind::kWeightRow) {
-    std::vector<std::byte> bytes(static_cast<std::size_t>(byte_span(tensor)));
-    SHUNT_TRY(calls_[index].launch->sources[source].weight->read(0, bytes));
-    return read_tensor(bytes.data(), tensor, sizes);
+    SHUNT_ASSIGN(const std::vector<float> floats,
+                 calls_[index].launch->sources[source].weight->values());
+    RefTensor values(sizes);
+    std::ranges::copy(floats, values.data.begin());
+    return values;
   }
   if (from.kind == SourceKind::kPlain) {
     return read_tensor(calls_[index].sources[source], tensor, sizes);

@@ -12,7 +12,9 @@
 
 namespace shunt::zdnn {
 
-/// One of a device, for all its streams. What was made stays: rows and columns, a few pages each.
+/// One of a device, for all its streams. What was made stays. Rows lie in a longer row that starts
+/// like them, and columns in a longer column, of a power of two: so all lengths of a number take no
+/// more than four times what the longest does.
 class Constants {
  public:
   explicit Constants(const Machine& machine) : machine_(machine) {}
@@ -20,15 +22,15 @@ class Constants {
   const Ztensor* find(const Dims& dims, float value, std::uint32_t& status);
 
  private:
-  struct Constant {
-    AlignedBytes memory;
-    Stick stick;
-  };
   using Key = std::tuple<std::int64_t, std::int64_t, std::int64_t, float>;
+
+  /// Memory filled with the number, as for these dimensions; null if there is none.
+  std::byte* filled(const Dims& dims, float value, std::uint32_t& status);
 
   const Machine& machine_;
   std::mutex mutex_;
-  std::map<Key, Constant> made_;
+  std::map<Key, AlignedBytes> memory_;
+  std::map<Key, Stick> made_;
 };
 
 }  // namespace shunt::zdnn

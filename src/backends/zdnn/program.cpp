@@ -21,9 +21,10 @@ bool is_host_type(DType dtype) {
   return dtype == DType::kF32 || dtype == DType::kF16 || dtype == DType::kBF16;
 }
 
-/// Whether it lies without gaps, whatever the extents.
+/// Whether it lies without gaps, whatever the extents: strides are those of their maximum.
 bool always_dense(const Tensor& tensor) {
-  return is_contiguous(tensor) && tensor.size(2) == 1 && tensor.size(3) == 1;
+  return is_contiguous(tensor) && tensor.shape[0].is_fixed() && tensor.size(2) == 1 &&
+         tensor.size(3) == 1;
 }
 
 /// Whether a view is the same in the machine's layout as what it is a view of.

@@ -23,6 +23,8 @@ inline constexpr double kUnitRoundoff = 0x1p-10;
 
 /// The largest number that DLFLOAT16 has.
 inline constexpr float kLargest = 8573157376.0F;
+/// The smallest that is not 0: exponents go down to -31, and have no subnormal numbers.
+inline constexpr float kSmallest = 0x1.008p-31F;
 
 struct Dims {
   std::int64_t dim4 = 1;

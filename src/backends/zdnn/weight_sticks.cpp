@@ -63,8 +63,9 @@ Grid grid_of(const Machine& machine, std::int64_t k, std::int64_t n) {
   return grid;
 }
 
+/// For a smaller k, too: k * rows_at_once(k) goes up and down.
 std::size_t transpose_bytes(std::int64_t k) {
-  return static_cast<std::size_t>(k * rows_at_once(k) + k) * sizeof(float);
+  return static_cast<std::size_t>(std::max(kTransposed, kStickElements * k) + k) * sizeof(float);
 }
 
 std::uint32_t stickify_transposed(const Symbols& zdnn, const HostTensor& from, std::int64_t i2,
@@ -119,8 +120,9 @@ HostTensor WeightSticks::host(std::byte* data) const {
 Status WeightSticks::write(std::size_t offset, std::span<const std::byte> from) {
   const std::lock_guard lock(mutex_);
   if (plain_.empty()) {
-    plain_.resize(plain_bytes_);
-    if (filled_) SHUNT_TRY(restore(plain_));
+    std::vector<std::byte> plain(plain_bytes_);
+    if (filled_) SHUNT_TRY(restore(plain));
+    plain_.swap(plain);  // only now: what can't be restored stays as it is
   }
   std::memcpy(plain_.data() + offset, from.data(), from.size());
   dirty_ = true;
@@ -173,9 +175,32 @@ Result<bool> WeightSticks::settle_locked() {
   return in_range;
 }
 
+Result<std::vector<float>> WeightSticks::values() {
+  const std::lock_guard lock(mutex_);
+  std::vector<float> values(static_cast<std::size_t>(element_count(tensor_.shape)));
+  if (!plain_.empty()) {
+    trait(tensor_.dtype)
+        .decode(plain_.data(), values.data(), static_cast<std::int64_t>(values.size()));
+    return values;
+  }
+  SHUNT_TRY(each_row([&](std::int64_t row, std::int64_t first, std::span<const float> part) {
+    std::ranges::copy(part, values.begin() + row * grid_.k + first);
+  }));
+  return values;
+}
+
 Status WeightSticks::restore(std::span<std::byte> to) const {
   const DTypeTrait& type = trait(tensor_.dtype);
   const HostTensor plain = host(to.data());
+  return each_row([&](std::int64_t row, std::int64_t first, std::span<const float> part) {
+    std::byte* const start =
+        plain.data + row * plain.strides[1] + first / type.block_elements * plain.strides[0];
+    type.encode(part.data(), start, static_cast<std::int64_t>(part.size()));
+  });
+}
+
+template <class Visit>
+Status WeightSticks::each_row(const Visit& visit) const {
   std::vector<float> columns;
   std::vector<float> row(static_cast<std::size_t>(grid_.piece_k));
   for (std::int64_t j = 0; j < grid_.count_n(); ++j) {
@@ -188,10 +213,8 @@ Status WeightSticks::restore(std::span<std::byte> to) const {
       if (status != kOk) return error_of(machine_.zdnn(), "zdnn_transform_origtensor", status);
       for (std::size_t r = 0; r < n; ++r) {
         for (std::size_t e = 0; e < k; ++e) row[e] = columns[e * n + r];
-        std::byte* const start =
-            plain.data + (j * grid_.piece_n + static_cast<std::int64_t>(r)) * plain.strides[1] +
-            i * grid_.piece_k / type.block_elements * plain.strides[0];
-        type.encode(row.data(), start, static_cast<std::int64_t>(k));
+        visit(j * grid_.piece_n + static_cast<std::int64_t>(r), i * grid_.piece_k,
+              std::span<const float>(row).first(k));
       }
     }
   }

@@ -55,7 +55,11 @@ class WeightSticks {
   std::size_t plain_bytes() const { return plain_bytes_; }
   const Grid& grid() const { return grid_; }
   Status write(std::size_t offset, std::span<const std::byte> from);
+  /// Of a quantised type, what is read is quantised again: near what was written, not the same.
   Status read(std::size_t offset, std::span<std::byte> to);
+  /// All elements, rows one after the other: those that the machine computes with, or where it
+  /// can't have all of them, those that were written.
+  Result<std::vector<float>> values();
   /// Transforms what has been written since. True if the machine has all of its numbers; else
   /// nobody may compute with the pieces.
   Result<bool> settle();
@@ -69,6 +73,9 @@ class WeightSticks {
   Result<bool> settle_locked();
   /// Plain bytes out of the pieces, as near as they are.
   Status restore(std::span<std::byte> to) const;
+  /// Calls visit(row, first element, floats) for the rows of each piece.
+  template <class Visit>
+  Status each_row(const Visit& visit) const;
 
   const Machine& machine_;
   Tensor tensor_;

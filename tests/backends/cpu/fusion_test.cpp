@@ -271,6 +271,33 @@ TEST_P(CpuFusion, ASumWithARowThatAllShareIsComputedBefore) {
               ElementsAre(kScaledNorm));
 }
 
+/// The sum must not take the place of what its product is multiplied with.
+TEST_P(CpuFusion, AScaleMayBeARowOfWhatIsAdded) {
+  EXPECT_THAT(fused([](Case& c) {
+                const Value a = *sub(c.g, c.input(), c.input());
+                const Value b = *sub(c.g, c.input(), c.input());
+                const Value row = *view(c.g, a, {0, 3, 0, 0}, {kN});
+                const Value sum = *add(c.g, a, b);
+                c.output(mul(c.g, c.normed(sum), row));
+              }),
+              ElementsAre(kAddedNorm));
+}
+
+/// Such a row is there only when all of it is.
+TEST_P(CpuFusion, AScaleThatIsARowOfWhatIsComputedIsNotFused) {
+  EXPECT_THAT(fused([](Case& c) {
+                const Value norm = c.normed(c.input());
+                c.output(mul(c.g, norm, *view(c.g, norm, {0, 2, 0, 0}, {kN})));
+              }),
+              IsEmpty());
+  EXPECT_THAT(fused([](Case& c) {
+                const Value sum = *add(c.g, c.input(), c.input());
+                const Value row = *view(c.g, sum, {0, 2, 0, 0}, {kN});
+                c.output(mul(c.g, c.normed(sum), row));
+              }),
+              ElementsAre(kScaledNorm));
+}
+
 // ---- gated units
 
 constexpr std::int64_t kK = 256;

@@ -117,5 +117,59 @@ TEST_F(ZdnnChain, ExtentsMayBeSmaller) {
   }
 }
 
+/// Rows that are shorter than memory was planned for, with gaps between them then.
+TEST_F(ZdnnChain, RowsMayBeShorter) {
+  GraphBuilder g;
+  const auto keys = g.extent("keys", 64);
+  ASSERT_TRUE(keys);
+  const auto x = g.input("x", *make_tensor(DType::kF32, {*keys, 5}));
+  ASSERT_TRUE(g.output(relu(g, x), "y"));
+  const auto graph = built(std::move(g));
+  const auto leaves = values(*graph);
+  auto run = prepare(graph, leaves);
+  ASSERT_TRUE(run) << run.error().message();
+  for (const std::int64_t size : {64, 40, 1}) {
+    ASSERT_TRUE((*run)->plan().set_extent(*keys, size));
+    ASSERT_TRUE((*run)->plan().run()) << size;
+    const auto got = (*run)->output(graph->outputs()[0], (*run)->plan().extents());
+    ASSERT_TRUE(got);
+    const RefTensor all = expected(*graph, leaves);
+    RefTensor shorter({size, 5, 1, 1});
+    for (std::int64_t t = 0; t < 5; ++t) {
+      for (std::int64_t n = 0; n < size; ++n) shorter.at(n, t) = all.at(n, t);
+    }
+    EXPECT_LT(nmse(*got, shorter), kChainError) << size;
+  }
+}
+
+/// Sums that are shorter than planned: transposing them may take more room, not less.
+TEST_F(ZdnnChain, SumsMayBeShorter) {
+  GraphBuilder g;
+  const auto k = g.extent("k", 1100);
+  ASSERT_TRUE(k);
+  const auto w = g.input("w", *make_tensor(DType::kF32, {*k, 1100}));
+  const auto x = g.input("x", *make_tensor(DType::kF32, {*k, 2}));
+  ASSERT_TRUE(g.output(matmul(g, w, x), "y"));
+  const auto graph = built(std::move(g));
+  const auto leaves = values(*graph);
+  auto run = prepare(graph, leaves);
+  ASSERT_TRUE(run) << run.error().message();
+  for (const std::int64_t size : {1100, 1024, 70}) {
+    ASSERT_TRUE((*run)->plan().set_extent(*k, size));
+    ASSERT_TRUE((*run)->plan().run()) << size;
+    const auto got = (*run)->output(graph->outputs()[0], (*run)->plan().extents());
+    ASSERT_TRUE(got);
+    RefTensor sums({1100, 2, 1, 1});
+    for (std::int64_t t = 0; t < 2; ++t) {
+      for (std::int64_t n = 0; n < 1100; ++n) {
+        for (std::int64_t i = 0; i < size; ++i) {
+          sums.at(n, t) += leaves.at(w->id).at(i, n) * leaves.at(x->id).at(i, t);
+        }
+      }
+    }
+    EXPECT_LT(nmse(*got, sums), kChainError) << size;
+  }
+}
+
 }  // namespace
 }  // namespace shunt::test

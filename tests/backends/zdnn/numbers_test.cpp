@@ -106,6 +106,53 @@ TEST_F(ZdnnMasks, MayHideWholeRows) {
   expect_right(mask, DType::kF32);
 }
 
+/// A row that is hidden by a finite number all over is as if it were not.
+TEST_F(ZdnnMasks, MayBeFiniteAllOverARow) {
+  RefTensor mask({33, 4, 1, 1});
+  for (std::int64_t i = 0; i < 33; ++i) {
+    mask.at(i, 1) = -10000;
+    if (i % 3 == 0) mask.at(i, 2) = -10000;
+  }
+  expect_right(mask, DType::kF32);
+}
+
+/// What makes a node be computed plainly leaves its weights what the machine has.
+TEST_F(ZdnnNumbers, BeyondTheRangeMeetTheSameWeights) {
+  for (const DType dtype : {DType::kQ8_0, DType::kQ4_K, DType::kF16}) {
+    GraphBuilder g;
+    const auto x = g.input("x", *make_tensor(DType::kF32, {256, 3}));
+    const auto w = g.weight("w", *make_tensor(dtype, {256, 9}));
+    ASSERT_TRUE(g.output(matmul(g, w, x), "y"));
+    const auto graph = built(std::move(g));
+    auto leaves = values(*graph);
+    leaves[x->id].at(7, 1) = 1e12;
+    const auto error = error_of(graph, leaves);
+    ASSERT_TRUE(error) << error.error().message();
+    EXPECT_LT(*error, 1e-5) << to_string(dtype);
+    EXPECT_FALSE(zdnn().warnings().empty());
+  }
+}
+
+/// Divisors whose inverse the machine has not, and a factor that it has not.
+TEST_F(ZdnnNumbers, MayHaveNoInverse) {
+  GraphBuilder g;
+  const auto x = g.input("x", *make_tensor(DType::kF32, {64, 5}));
+  const auto row = g.input("row", *make_tensor(DType::kF32, {64}));
+  ASSERT_TRUE(g.output(div(g, x, row), "y"));
+  const auto graph = built(std::move(g));
+  auto leaves = values(*graph);
+  for (double& value : leaves[x->id].data) value *= 1e9;
+  for (double& value : leaves[row->id].data) value = 4e9;
+  const auto error = error_of(graph, leaves);
+  ASSERT_TRUE(error) << error.error().message();
+  EXPECT_LT(*error, kChainError);
+
+  GraphBuilder h;
+  const auto small = scale(h, h.input("x", *make_tensor(DType::kF32, {64, 5})), {.scale = 1e-10F});
+  ASSERT_TRUE(h.output(small, "y"));
+  EXPECT_EQ(zdnn().supports(*built(std::move(h)), small->id).refusal(), Refusal::kParameter);
+}
+
 TEST_F(ZdnnNumbers, AreAsFineAsTheDeviceSays) {
   GraphBuilder g;
   const auto x = g.input("x", *make_tensor(DType::kF32, {64, 50}));

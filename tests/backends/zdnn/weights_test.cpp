@@ -97,6 +97,25 @@ TEST_F(ZdnnWeights, AreTransformedAgainAfterAPartialWrite) {
   EXPECT_TRUE(std::equal(part.begin(), part.end(), read.begin() + 40 * 256));
 }
 
+/// A write that fails half-way changes nothing.
+TEST_F(ZdnnWeights, AreWhatTheyWereAfterAWriteThatFailed) {
+  const auto [graph, x, w] = product(DType::kF32, 64, 70);
+  BufferType& memory = *zdnn().weight_memory(*graph, w);
+  const Tensor& tensor = graph->node(w).result;
+  const PlacedTensor placed{tensor, 0};
+  auto buffer = memory.allocate_for(memory.size_of(tensor), {&placed, 1});
+  ASSERT_TRUE(buffer) << buffer.error().message();
+  const RefTensor weight = make_values({.dtype = DType::kF32, .sizes = {64, 70, 1, 1}}, 3);
+  const auto bytes = to_bytes(weight, DType::kF32);
+  ASSERT_TRUE((*buffer)->write(0, bytes));
+  twin_->set("ZDNN_TWIN_FAIL_CONVERSION", "1+");
+  EXPECT_FALSE((*buffer)->write(256, std::span(bytes).first(256)));
+  twin_->set("ZDNN_TWIN_FAIL_CONVERSION", "0");
+  std::vector<std::byte> read(bytes.size());
+  ASSERT_TRUE((*buffer)->read(0, read));
+  EXPECT_LT(nmse(read_tensor(read.data(), tensor, {64, 70, 1, 1}), weight), 1e-6);
+}
+
 /// Biases and factors of norms, too.
 TEST_F(ZdnnWeights, ThatAreRowsLieInTheMachinesLayout) {
   for (const DType dtype : {DType::kF32, DType::kF16, DType::kBF16}) {

@@ -140,7 +140,7 @@ inline void multiply_by_tiles(const TensorArg& w, std::int64_t rows, const Packe
       for (std::int64_t c = 0; c < columns; c += kColumns) {
         next.ask(c, std::min(columns, c + kColumns), columns);
         const simd::TileColumns x_tiles = {
-            slice + x.at((first + c) / simd::kTileSide, k),
+            depth == 0 ? slice : slice + x.at((first + c) / simd::kTileSide, k),
             columns - c > simd::kTileSide ? PackedTiles::kGroupBytes : 0};
         unit.multiply(w_tiles, x_tiles, ceil_div(depth, simd::kTileDepth),
                       sums + r * kUnitColumns + c * kTilePanelRows, kTilePanelRows, k > 0);

@@ -7,5 +7,7 @@ namespace shunt::cpu::simd {
 /// (A signal stack of a thread's own must then have room for them, 8 KiB more.) False where the
 /// machine or the system has none.
 bool has_amx();
+/// And products of bytes.
+bool has_amx_int8();
 
 }  // namespace shunt::cpu::simd

@@ -194,7 +194,7 @@ bool has_sse4() {
 }
 
 constexpr PeakLoop kLoops[] = {
-    {Peak::kInt8, "AMX", "amx", false, has_amx, dot_amx_int8},
+    {Peak::kInt8, "AMX", "amx", false, has_amx_int8, dot_amx_int8},
     {Peak::kInt8, "AVX-512 VNNI", "avx3", false, has_avx512_vnni, dot_avx512_vnni},
     {Peak::kInt8, "AVX-512 maddubs", "avx3", true, has_avx512_bw, dot_avx512_maddubs},
     {Peak::kInt8, "AVX-VNNI", "avx2_vnni", false, has_avx_vnni, dot_avx_vnni},

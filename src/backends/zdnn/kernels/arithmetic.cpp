@@ -45,11 +45,10 @@ constexpr std::array kRows = {
           return l.binary("zdnn_div", l.zdnn().div, a, b, y);
         },
         [](Launch& l, const Stick& a, const Stick& row, Stick& y) {
-          Stick& inverse = l.temporary(0, row.dims());
-          const Ztensor* const ones = l.constant(row.dims(), 1);
-          return ones != nullptr &&
-                 l.call("zdnn_div", l.zdnn().div(ones, row.get(), inverse.get())) &&
-                 l.mul_row(a, inverse, y);
+          // Not times 1 / row, which may be less than the machine's smallest number.
+          Stick& divisors = l.temporary(0, a.dims());
+          return l.affine(a, 0, 1, y) && l.mul_row(y, row, divisors) &&
+                 l.binary("zdnn_div", l.zdnn().div, a, divisors, y);
         }},
 };
 
@@ -70,7 +69,8 @@ class Arithmetic final : public ZdnnKernel {
   }
   std::vector<Dims> temporaries(const NodeView& view, const Machine&) const override {
     if (repeats(view) == Repeats::kNothing) return {};
-    return {max_dims(repeats(view) == Repeats::kRow ? view.source(1) : view.result())};
+    const bool row = repeats(view) == Repeats::kRow && row_.feature != Feature::kDiv;
+    return {max_dims(row ? view.source(1) : view.result())};
   }
   std::size_t staging(const NodeView& view, const Machine&) const override {
     if (repeats(view) != Repeats::kOther) return 0;

@@ -1,4 +1,5 @@
 #include <array>
+#include <cmath>
 
 #include "backends/zdnn/kernel.h"
 #include "ops/elementwise/elementwise.h"
@@ -11,6 +12,11 @@ class Scale final : public ZdnnKernel {
  public:
   const Op& op() const override { return scale_op(); }
   Support supports_on(const NodeView& view, const Machine& machine) const override {
+    const float scale = view.node().params.get<ScaleParams>().scale;
+    if (scale != 0 && std::fabs(scale) < kSmallest) {
+      return Support::no(Refusal::kParameter,
+                         fmt::format("{} is less than the smallest number of DLFLOAT16", scale));
+    }
     return needs(view, machine, std::array{Feature::kBatchnorm});
   }
   void run(Launch& l) const override {

@@ -31,8 +31,8 @@ class Softmax final : public ZdnnKernel {
   bool reads_plain(const NodeView&, const Machine&, std::size_t source) const override {
     return source == 1;
   }
-  /// What is large in plain scores, and the same all over a row, is taken off before they are
-  /// rounded.
+  /// What is large in plain scores or a mask, and the same all over a row, is taken off before
+  /// they are rounded.
   bool takes_either(std::size_t source) const override { return source == 0; }
   std::vector<Dims> temporaries(const NodeView& view, const Machine&) const override {
     return std::vector<Dims>(3, max_dims(view.result()));
@@ -63,6 +63,9 @@ class Softmax final : public ZdnnKernel {
       }
       if (has_mask) {
         repeat_mask(l, params.max_bias, plain);
+        for (std::int64_t i = 0; i < rows(l.sizes); ++i) {
+          take_off_largest(plain + i * l.sizes[0], l.sizes[0]);
+        }
         blind = hide(l.sizes, plain);
         Stick& mask = l.temporary(1, dims);
         Stick& masked = l.temporary(2, dims);
@@ -103,10 +106,15 @@ class Softmax final : public ZdnnKernel {
       read_floats(x, x.row(i % n[1], i / n[1] % n[2], i / n[1] / n[2]), 0, n[0], row.data());
       std::transform(row.begin(), row.end(), to, to,
                      [scale](float score, float mask) { return score * scale + mask; });
-      const float largest = *std::max_element(to, to + n[0]);
-      if (!std::isfinite(largest)) continue;
-      std::transform(to, to + n[0], to, [largest](float z) { return z - largest; });
+      take_off_largest(to, n[0]);
     }
+  }
+
+  /// What a row has in common changes nothing but how finely it is rounded.
+  static void take_off_largest(float* row, std::int64_t n) {
+    const float largest = *std::max_element(row, row + n);
+    if (!std::isfinite(largest)) return;
+    std::transform(row, row + n, row, [largest](float z) { return z - largest; });
   }
 
   /// As large as the scores, times the slopes of heads; zeros if there is none.
