@@ -1,13 +1,16 @@
 #include "backends/zdnn/scratch_layout.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace shunt::zdnn {
 
 std::size_t lay_out(std::vector<ScratchPiece>& pieces) {
   std::vector<ScratchPiece*> by_first;
   for (ScratchPiece& piece : pieces) by_first.push_back(&piece);
-  std::ranges::stable_sort(by_first, {}, &ScratchPiece::first);
+  std::ranges::sort(by_first, {}, [](const ScratchPiece* piece) {
+    return std::pair(piece->first, piece);  // of the same, in their order
+  });
   std::vector<const ScratchPiece*> live;  // by offset
   std::size_t total = 0;
   for (ScratchPiece* piece : by_first) {
