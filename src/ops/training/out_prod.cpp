@@ -65,9 +65,9 @@ class OutProd final : public OpWith<NoParams> {
     struct Size {
       std::int64_t m, n, k;
     };
-    constexpr std::array kSizes = {Size{64, 5, 3},   Size{32, 1, 1}, Size{64, 17, 40},
-                                   Size{1056, 3, 2}, Size{64, 4, 0}, Size{0, 4, 3},
-                                   Size{96, 0, 3}};
+    constexpr std::array kSizes = {Size{64, 5, 3},   Size{32, 1, 1},   Size{64, 17, 40},
+                                   Size{1056, 3, 2}, Size{64, 4, 0},   Size{0, 4, 3},
+                                   Size{96, 0, 3},   Size{288, 13, 70}};
     for (DType type : kWeightTypes) {
       const std::int64_t row = round_up(32, trait(type).block_elements);
       for (const Size& z : kSizes) {
@@ -86,6 +86,8 @@ class OutProd final : public OpWith<NoParams> {
     for (DType type : kFloatTypes) {
       emit(source_of(type, {7, 3, 1, 1}), source_of(kF32, {5, 3, 1, 1}));
       emit(seen_as(type, {33, 4, 1, 1}, {1, 0, 2, 3}), source_of(kF32, {5, 4, 1, 1}));
+      emit(source_of(type, {70, 600, 1, 1}), source_of(kF32, {50, 600, 1, 1}));
+      emit(source_of(type, {70, 600, 1, 1}), seen_as(kF32, {50, 600, 1, 1}, {1, 0, 2, 3}));
     }
   }
 };

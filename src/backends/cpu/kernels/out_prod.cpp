@@ -1,57 +1,149 @@
-#include "backends/cpu/kernels/rows.h"
-#include "backends/cpu/simd/vector.h"
+#include "backends/cpu/kernels/matmul_float.h"
 #include "shunt/ops/training.h"
+
+// A product of matrices whose sums go over a's rows and b's rows: what matmul has to transpose lies
+// here as float_many.h wants it, and is copied. Phase 0 packs b, once for all rows of the result;
+// an item of phase 1 is a tile of it.
 
 namespace shunt::cpu {
 
 namespace {
 
-constexpr std::int64_t kRows = 512;   // of a's, whole blocks of every type: in the first cache
-constexpr std::int64_t kColumns = 8;  // that share what is read of a
+/// Tiles of the result, and stretches of the sum for which a tile's rows fit a panel's memory.
+struct Cut {
+  std::int64_t rows = simd::kFloatRows;
+  std::int64_t depth = simd::kFloatDepth;
+  std::int64_t columns = 0;
 
-/// An item is a tile of the result, which adds up its outer products.
+  static Cut of(const Call& call, const PackedColumns& b) {
+    constexpr std::int64_t kEnoughItems = 64;
+    constexpr std::int64_t kLeastColumns = 48;
+    Cut cut;
+    // Whole blocks of every type are decoded at once.
+    if (trait(call.sources[0].dtype).block_elements > 1) {
+      cut.rows = kBlockRows;
+      cut.depth = simd::kFloatDepth * simd::kFloatRows / kBlockRows;
+    }
+    const Sizes& y = call.result.sizes;
+    const std::int64_t tiles = std::max<std::int64_t>(1, ceil_div(y[0], cut.rows) * y[2] * y[3]);
+    const std::int64_t columns =
+        std::max(kLeastColumns, ceil_div(y[1], ceil_div(kEnoughItems, tiles)));
+    cut.columns = ceil_div(columns, b.together()) * b.together();
+    return cut;
+  }
+
+  static constexpr std::int64_t kBlockRows = 256;
+};
+
+/// b, with the sum along dimension 0.
+TensorArg turned(TensorArg b) {
+  std::swap(b.sizes[0], b.sizes[1]);
+  std::swap(b.strides[0], b.strides[1]);
+  return b;
+}
+
 class OutProd final : public AnyCaseKernel {
  public:
   const Op& op() const override { return out_prod_op(); }
-  std::int64_t items(const Call& call, int) const override {
-    const Sizes& sizes = call.result.sizes;
-    return ceil_div(sizes[0], kRows) * ceil_div(sizes[1], kColumns) * sizes[2] * sizes[3];
+  int phases() const override { return 2; }
+  std::int64_t items(const Call& call, int phase) const override {
+    const PackedColumns b = packed(call);
+    if (phase == 0) return b.slices * b.groups();
+    const Cut cut = Cut::of(call, b);
+    const Sizes& y = call.result.sizes;
+    return ceil_div(y[0], cut.rows) * ceil_div(y[1], cut.columns) * y[2] * y[3];
+  }
+  std::int64_t grain(const Call& call, int phase) const override {
+    if (phase == 1) return 1;
+    return grain_for(call.sources[1].sizes[1] * simd::kFloatColumns);
+  }
+  std::size_t scratch(const NodeView& node) const override {
+    const Sizes b = max_sizes(node.source(1).shape);
+    return static_cast<std::size_t>(
+        PackedColumns::of({b[1], b[0], b[2], b[3]}, DType::kF32).bytes());
   }
   std::size_t worker_scratch(const NodeView&) const override {
-    return static_cast<std::size_t>(kRows) * sizeof(float);
+    return static_cast<std::size_t>(simd::kFloatPanelBytes) +
+           static_cast<std::size_t>(std::max(Cut::kBlockRows, kPackingFloats)) * sizeof(float);
   }
 
-  Fault run(const Call& call, int, std::int64_t begin, std::int64_t end,
+  Fault run(const Call& call, int phase, std::int64_t begin, std::int64_t end,
             std::byte* scratch) const override {
-    const Sizes& sizes = call.result.sizes;
-    const std::int64_t across = ceil_div(sizes[0], kRows);
-    const std::int64_t tiles = across * ceil_div(sizes[1], kColumns);
+    float* room = as_f32(scratch + simd::kFloatPanelBytes);
+    const PackedColumns columns = packed(call);
     for (std::int64_t item = begin; item < end; ++item) {
-      const std::int64_t tile = item % tiles;
-      add_up(call, tile % across * kRows, tile / across * kColumns, item / tiles % sizes[2],
-             item / tiles / sizes[2], as_f32(scratch));
+      if (phase == 0) {
+        pack(call.sources[1], columns, item, call.scratch, room);
+      } else {
+        multiply(call, columns, item, scratch, room);
+      }
     }
     return Fault::kNone;
   }
 
  private:
-  static void add_up(const Call& call, std::int64_t m, std::int64_t n, std::int64_t i2,
-                     std::int64_t i3, float* room) {
-    const TensorArg& a = call.sources[0];
-    const TensorArg& b = call.sources[1];
-    const TensorArg& y = call.result;
-    const std::int64_t a2 = i2 / (b.sizes[2] / a.sizes[2]);
-    const std::int64_t a3 = i3 / (b.sizes[3] / a.sizes[3]);
-    const std::int64_t count = std::min(kRows, y.sizes[0] - m);
-    const std::int64_t last = std::min(n + kColumns, y.sizes[1]);
-    for (std::int64_t j = n; j < last; ++j) {
-      std::fill_n(as_f32(y.row(j, i2, i3)) + m, count, 0.0F);
+  static PackedColumns packed(const Call& call) {
+    return PackedColumns::of(turned(call.sources[1]).sizes, DType::kF32);
+  }
+
+  static void pack(const TensorArg& b, const PackedColumns& to, std::int64_t item,
+                   std::byte* scratch, float* room) {
+    if (!has_plain_rows(b)) return pack_group(turned(b), to, item, scratch, room);
+    const std::int64_t slice = item / to.groups();
+    const std::int64_t first = item % to.groups() * to.together();
+    const std::int64_t count = std::min(to.together(), to.n - first);
+    float* at = as_f32(scratch + item * to.group_bytes());
+    for (std::int64_t k = 0; k < to.k; ++k, at += simd::kFloatColumns) {
+      const float* row = as_f32(b.row(k, slice % b.sizes[2], slice / b.sizes[2]));
+      std::copy_n(row + first, count, at);
     }
-    for (std::int64_t k = 0; k < a.sizes[1]; ++k) {
-      const float* column = view_f32(a, a.row(k, a2, a3), m, count, room);
-      for (std::int64_t j = n; j < last; ++j) {
-        float* to = as_f32(y.row(j, i2, i3)) + m;
-        simd::scale_add(column, *as_f32(b.row(k, i2, i3) + j * b.strides[0]), to, to, count);
+  }
+
+  static void multiply(const Call& call, const PackedColumns& b, std::int64_t item,
+                       std::byte* panels, float* room) {
+    const Cut cut = Cut::of(call, b);
+    const TensorArg& y = call.result;
+    const std::int64_t across = ceil_div(y.sizes[0], cut.rows);
+    const std::int64_t down = ceil_div(y.sizes[1], cut.columns);
+    const std::int64_t m = item % across * cut.rows;
+    const std::int64_t n = item / across % down * cut.columns;
+    const std::int64_t slice = item / (across * down);
+    const std::int64_t i2 = slice % y.sizes[2];
+    const std::int64_t i3 = slice / y.sizes[2];
+    const std::int64_t rows = std::min(cut.rows, y.sizes[0] - m);
+    const std::int64_t columns = std::min(cut.columns, y.sizes[1] - n);
+    TensorArg a = call.sources[0];
+    a.data = a.row(0, i2 / (y.sizes[2] / a.sizes[2]), i3 / (y.sizes[3] / a.sizes[3]));
+    float* to = as_f32(y.row(n, i2, i3)) + m;
+    const std::int64_t y_stride = y.strides[1] / static_cast<std::int64_t>(sizeof(float));
+    // Once where k is 0, to write zeros.
+    for (std::int64_t k = 0; k == 0 || k < b.k; k += cut.depth) {
+      const std::int64_t depth = std::min(cut.depth, b.k - k);
+      fill_panels(a, m, rows, k, depth, as_f32(panels), room);
+      for (std::int64_t r = 0; r < rows; r += simd::kFloatRows) {
+        for (std::int64_t c = 0; c < columns; c += b.together()) {
+          const std::byte* group = call.scratch + slice * b.slice_bytes() +
+                                   (n + c) / b.together() * b.group_bytes() +
+                                   k * PackedColumns::kWordBytes;
+          simd::multiply_packed(
+              b.word, panels + r * depth * static_cast<std::int64_t>(sizeof(float)),
+              std::min(simd::kFloatRows, rows - r), depth, group,
+              std::min(b.together(), columns - c), to + r + c * y_stride, y_stride, k > 0);
+        }
+      }
+    }
+  }
+
+  /// Elements [m, m + rows) of rows [k, k + depth) of a: a panel for each kFloatRows of them.
+  static void fill_panels(const TensorArg& a, std::int64_t m, std::int64_t rows, std::int64_t k,
+                          std::int64_t depth, float* panels, float* room) {
+    for (std::int64_t i = 0; i < depth; ++i) {
+      const float* row = view_f32(a, a.row(k + i), m, rows, room);
+      for (std::int64_t r = 0; r < rows; r += simd::kFloatRows) {
+        const std::int64_t here = std::min(simd::kFloatRows, rows - r);
+        float* to = panels + r * depth + i * simd::kFloatRows;
+        std::copy_n(row + r, here, to);
+        std::fill(to + here, to + simd::kFloatRows, 0.0F);
       }
     }
   }
