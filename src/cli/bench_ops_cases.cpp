@@ -35,6 +35,25 @@ OpsCase matmul_case(DType dtype, std::int64_t k, std::int64_t rows, std::int64_t
           [](GraphBuilder& g, const Values& v) { return matmul(g, v[0], v[1]); }};
 }
 
+/// The gradient of matmul_case() with so many columns by its weights, or by its columns.
+OpsCase gradient_case(bool by_weights, std::int64_t k, std::int64_t rows, std::int64_t columns) {
+  std::string shape =
+      fmt::format("of w [{}, {}], n {}, by {}", k, rows, columns, by_weights ? "w" : "x");
+  const OpsSource dy = input({rows, columns});
+  if (by_weights) {
+    return {"out_prod",
+            DType::kF32,
+            std::move(shape),
+            {input({k, columns}), dy},
+            [](GraphBuilder& g, const Values& v) { return out_prod(g, v[0], v[1]); }};
+  }
+  return {"out_prod",
+          DType::kF32,
+          std::move(shape),
+          {source(Part::kWeight, DType::kF32, {k, rows}), dy},
+          [](GraphBuilder& g, const Values& v) { return out_prod(g, v[0], transpose(g, v[1])); }};
+}
+
 OpsCase attention_case(DType dtype, std::int64_t heads, std::int64_t keys, std::int64_t queries) {
   const std::vector<std::int64_t> cache = {kHeadSize,
                                            std::max<std::int64_t>(1, heads / kHeadsPerGroup), keys};
@@ -116,6 +135,11 @@ std::vector<OpsCase> list_ops_cases(std::span<const DType> types, std::int64_t w
       for (const std::int64_t columns : kColumns) {
         cases.push_back(matmul_case(dtype, width, rows, columns));
       }
+    }
+  }
+  for (const std::int64_t rows : {width, 4 * width}) {
+    for (const bool by_weights : {true, false}) {
+      cases.push_back(gradient_case(by_weights, width, rows, kTokens));
     }
   }
   for (const DType dtype : kAttentionTypes) {

@@ -38,8 +38,9 @@ struct OpsCase {
   Result<OpsGraph> build(std::size_t times) const;
 };
 
-/// Products for each of the types, with weights [width, width] and [width, 4 width]; attention for
-/// each type of cache, with heads of 64 elements; and what is between them, for 512 tokens.
+/// Products for each of the types, with weights [width, width] and [width, 4 width], and their
+/// gradients; attention for each type of cache, with heads of 64 elements; and what is between
+/// them, for 512 tokens.
 std::vector<OpsCase> list_ops_cases(std::span<const DType> types, std::int64_t width);
 
 }  // namespace shunt::cli
