@@ -45,6 +45,26 @@ struct StepGraph {
   std::vector<NodeId> caches;
 };
 
+/// What a training step is to be made for.
+struct LossShape {
+  std::int64_t context = 1;  ///< tokens of a row
+  std::int64_t rows = 1;     ///< that know nothing of each other
+};
+
+/// The loss of some rows of tokens. Weights are leaves of role kCache and type F32, so that they
+/// can be trained, but for those that never are (role kWeight, of their file's type).
+struct LossGraph {
+  Value tokens;     ///< I32 [context * rows]: ids, one row after the other
+  Value positions;  ///< I32 [context * rows]
+  /// F16 [context, context, 1, rows]: 0 where a token (dimension 1) may look, else minus infinity.
+  Value mask;
+  /// F32 [vocabulary, context * rows]: what should come next, as weights; the loss is the mean over
+  /// all tokens of weight * -ln(probability).
+  Value labels;
+  Value loss;  ///< F32 [1]
+  std::vector<WeightLeaf> weights;
+};
+
 /// What a model is, in numbers that every architecture has.
 struct ModelShape {
   std::int64_t layers = 0;
@@ -83,6 +103,8 @@ class ModelDefinition {
   virtual ~ModelDefinition() = default;
   virtual const ModelShape& shape() const = 0;
   virtual Result<StepGraph> build(const StepShape& step) const = 0;
+  /// Adds what training needs to a graph.
+  virtual Result<LossGraph> build_loss(GraphBuilder& g, const LossShape& shape) const = 0;
   /// Every weight that the file has of those that the architecture knows.
   virtual std::vector<ModelWeight> weights() const = 0;
 };

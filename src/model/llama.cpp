@@ -1,55 +1,15 @@
 // Llama: rotary positions, RMS norms, grouped-query attention, a gated feed-forward.
+#include "model/llama.h"
+
 #include <algorithm>
 #include <cmath>
 
 #include "base/fail.h"
-#include "model/architectures.h"
 #include "model/rope_scaling.h"
-#include "model/weight_table.h"
-#include "shunt/ops.h"
 
-namespace shunt {
+namespace shunt::llama {
 
 namespace {
-
-/// The sizes that everything else follows from.
-struct Numbers {
-  std::int64_t width = 0;  // of an embedding
-  std::int64_t vocabulary = 0;
-  std::int64_t feed_forward = 0;
-  std::int64_t heads = 0;
-  std::int64_t kv_heads = 0;
-  std::int64_t key_size = 0;  // of one head
-  std::int64_t value_size = 0;
-  std::int64_t query_width = 0;  // heads * key_size
-  std::int64_t key_width = 0;    // kv_heads * key_size
-  std::int64_t value_width = 0;  // kv_heads * value_size
-  std::int64_t mixed_width = 0;  // heads * value_size
-  std::int64_t rope_pairs = 0;
-};
-
-enum Weight : std::size_t {
-  kEmbedding,
-  kOutputNorm,
-  kOutput,
-  kRopeFactors,
-  kAttentionNorm,
-  kQuery,
-  kQueryBias,
-  kKey,
-  kKeyBias,
-  kValue,
-  kValueBias,
-  kMix,
-  kMixBias,
-  kFeedNorm,
-  kGate,
-  kGateBias,
-  kUp,
-  kUpBias,
-  kDown,
-  kDownBias,
-};
 
 using Row = WeightRow<Numbers>;
 using N = Numbers;
@@ -81,41 +41,30 @@ constexpr std::array kTable = {
     Row{"blk.{}.ffn_down.bias", {&N::width, nullptr}, kOptional},
 };
 
-class Llama final : public ModelDefinition {
- public:
-  static Result<std::unique_ptr<ModelDefinition>> read(const gguf::File& file) {
-    std::unique_ptr<Llama> model(new Llama(file));
-    SHUNT_TRY(model->read_numbers());
-    SHUNT_ASSIGN(model->weights_,
-                 find_weights<Numbers>(file, kTable, model->n_, model->shape_.layers));
-    return model;
+}  // namespace
+
+std::span<const WeightRow<Numbers>> weight_table() {
+  return kTable;
+}
+
+Result<std::unique_ptr<ModelDefinition>> Definition::read(const gguf::File& file) {
+  std::unique_ptr<Definition> model(new Definition(file));
+  SHUNT_TRY(model->read_numbers());
+  SHUNT_ASSIGN(model->weights_,
+               find_weights<Numbers>(file, kTable, model->n_, model->shape_.layers));
+  return model;
+}
+
+std::vector<ModelWeight> Definition::weights() const {
+  std::vector<ModelWeight> weights = list_weights<Numbers>(weights_, kTable);
+  if (weights_[kOutput][0] != nullptr) return weights;
+  for (ModelWeight& weight : weights) {
+    if (weight.role == WeightRole::kEmbedding) weight.role = WeightRole::kOutput;
   }
+  return weights;
+}
 
-  const ModelShape& shape() const override { return shape_; }
-  Result<StepGraph> build(const StepShape& step) const override;
-  std::vector<ModelWeight> weights() const override {
-    std::vector<ModelWeight> weights = list_weights<Numbers>(weights_, kTable);
-    if (weights_[kOutput][0] != nullptr) return weights;
-    for (ModelWeight& weight : weights) {
-      if (weight.role == WeightRole::kEmbedding) weight.role = WeightRole::kOutput;
-    }
-    return weights;
-  }
-
- private:
-  friend class StepBuilder;
-  explicit Llama(const gguf::File& file) : file_(file) {}
-  Status read_numbers();
-
-  gguf::File file_;  // keeps the tensors' descriptions
-  ModelShape shape_;
-  Numbers n_;
-  RopeParams rope_;
-  float norm_eps_ = 1e-5F;
-  FoundWeights weights_;
-};
-
-Status Llama::read_numbers() {
+Status Definition::read_numbers() {
   // A number of the file from 1 to `max`.
   const auto count = [&](const char* key, std::int64_t max,
                          std::optional<std::int64_t> fallback = {}) -> Result<std::int64_t> {
@@ -177,149 +126,12 @@ Status Llama::read_numbers() {
   return ok();
 }
 
-/// Builds the graph of one step. Each call passes on the first error, which comes out at the end.
-class StepBuilder {
- public:
-  StepBuilder(const Llama& model, const StepShape& step)
-      : model_(model), n_(model.n_), step_(step) {}
+}  // namespace shunt::llama
 
-  Result<StepGraph> build() {
-    SHUNT_TRY(make_inputs());
-    Result<Value> x = get_rows(g_, weight(kEmbedding), result_.tokens);
-    for (std::int64_t layer = 0; layer < model_.shape_.layers; ++layer) {
-      x = add(g_, x, attention_block(layer, norm(x, kAttentionNorm, layer)));
-      // From here on tokens are on their own: go on with those whose logits are wanted.
-      if (layer + 1 == model_.shape_.layers) x = get_rows(g_, x, result_.output_ids);
-      x = add(g_, x, feed_forward(layer, norm(x, kFeedNorm, layer)));
-    }
-    x = norm(x, kOutputNorm, 0);
-    const Result<Value> logits =
-        matmul(g_, weight(find(kOutput, 0) != nullptr ? kOutput : kEmbedding), x);
-    SHUNT_TRY(g_.output(logits, "logits"));
-    result_.logits = *logits;
-    SHUNT_ASSIGN(result_.graph, std::move(g_).build());
-    return std::move(result_);
-  }
-
- private:
-  Status make_inputs() {
-    SHUNT_ASSIGN(result_.token_count, g_.extent("tokens", step_.tokens));
-    SHUNT_ASSIGN(result_.output_count, g_.extent("outputs", step_.outputs));
-    SHUNT_ASSIGN(result_.row_count, g_.extent("cache rows", step_.context));
-    const auto input = [&](Value& value, const char* name, DType type,
-                           const Shape& shape) -> Status {
-      SHUNT_ASSIGN(const Tensor tensor, make_tensor(type, shape));
-      SHUNT_ASSIGN(value, g_.input(name, tensor));
-      return ok();
-    };
-    const Dim tokens = result_.token_count;
-    SHUNT_TRY(input(result_.tokens, "tokens", DType::kI32, {tokens}));
-    SHUNT_TRY(input(result_.positions, "positions", DType::kI32, {tokens}));
-    SHUNT_TRY(input(result_.cache_rows, "cache rows", DType::kI64, {tokens}));
-    SHUNT_TRY(input(result_.mask, "mask", DType::kF16, {result_.row_count, tokens}));
-    if (!whole_blocks(n_.key_size) || !whole_blocks(n_.value_size)) {
-      SHUNT_TRY(input(result_.row_numbers, "row numbers", DType::kI32, {result_.row_count}));
-    }
-    return input(result_.output_ids, "output ids", DType::kI32, {result_.output_count});
-  }
-
-  const gguf::TensorInfo* find(Weight which, std::int64_t layer) const {
-    return model_.weights_[which][static_cast<std::size_t>(layer)];
-  }
-
-  /// The leaf of a weight, made when it is first asked for; absent if the file lacks it.
-  Result<Value> weight(Weight which, std::int64_t layer = 0) {
-    const gguf::TensorInfo* info = find(which, layer);
-    if (info == nullptr) return absent();
-    for (const WeightLeaf& known : result_.weights) {
-      if (known.info == info) return Value{known.leaf};
-    }
-    SHUNT_ASSIGN(const Value leaf, g_.weight(info->name, info->tensor));
-    result_.weights.push_back({leaf.id, info, kTable[which].in_layers() ? layer : -1});
-    return leaf;
-  }
-
-  Result<Value> norm(Operand x, Weight which, std::int64_t layer) {
-    return mul(g_, rms_norm(g_, x, {.eps = model_.norm_eps_}), weight(which, layer));
-  }
-
-  /// Gives a result a name for people: "blk.3.attention".
-  Result<Value> named(Result<Value> value, std::int64_t layer, std::string_view what) {
-    if (value) SHUNT_TRY(g_.name(value, fmt::format("blk.{}.{}", layer, what)));
-    return value;
-  }
-
-  Result<Value> linear(Operand x, Weight which, Weight bias, std::int64_t layer,
-                       std::string_view what) {
-    const Result<Value> y = matmul(g_, weight(which, layer), x);
-    return named(find(bias, layer) == nullptr ? y : add(g_, y, weight(bias, layer)), layer, what);
-  }
-
-  Result<Value> turn(Operand x) {
-    return rope(g_, x, result_.positions, weight(kRopeFactors), model_.rope_);
-  }
-
-  bool whole_blocks(std::int64_t elements) const {
-    return elements % trait(step_.cache_type).block_elements == 0;
-  }
-
-  /// Writes rows [width, tokens] into a cache of its own, and gives all rows in use as heads [size,
-  /// heads, rows]; decoded if heads are no whole blocks.
-  Result<Value> remember(Operand rows, std::string name, std::int64_t size, std::int64_t heads) {
-    if (!whole_blocks(size * heads)) {
-      return invalid(
-          "a cache of type {} has rows of whole blocks of {}, but the {} have {} elements",
-          to_string(step_.cache_type), trait(step_.cache_type).block_elements, name, size * heads);
-    }
-    SHUNT_ASSIGN(const Tensor tensor, make_tensor(step_.cache_type, {size * heads, step_.context}));
-    SHUNT_ASSIGN(const Value cache, g_.cache(std::move(name), tensor));
-    result_.caches.push_back(cache.id);
-    const Result<Value> written = set_rows(g_, cache, rows, result_.cache_rows);
-    Result<Value> in_use = view(g_, written, {0, 0, 0, 0}, {size * heads, result_.row_count});
-    if (!whole_blocks(size)) in_use = get_rows(g_, in_use, result_.row_numbers);
-    return reshape(g_, in_use, {size, heads, result_.row_count});
-  }
-
-  Result<Value> attention_block(std::int64_t layer, Operand x) {
-    const Dim tokens = result_.token_count;
-    const Result<Value> q = linear(x, kQuery, kQueryBias, layer, "attn_q");
-    const Result<Value> k = linear(x, kKey, kKeyBias, layer, "attn_k");
-    const Result<Value> v = linear(x, kValue, kValueBias, layer, "attn_v");
-    const Result<Value> queries = turn(reshape(g_, q, {n_.key_size, n_.heads, tokens}));
-    const Result<Value> turned = turn(reshape(g_, k, {n_.key_size, n_.kv_heads, tokens}));
-    const Result<Value> keys =
-        remember(reshape(g_, turned, {n_.key_width, tokens}),
-                 fmt::format("keys of layer {}", layer), n_.key_size, n_.kv_heads);
-    const Result<Value> values =
-        remember(v, fmt::format("values of layer {}", layer), n_.value_size, n_.kv_heads);
-    const float scale = 1 / std::sqrt(static_cast<float>(n_.key_size));
-    const Result<Value> mixed = named(
-        attention(g_, queries, keys, values, result_.mask, {.scale = scale}), layer, "attention");
-    return linear(reshape(g_, mixed, {n_.mixed_width, tokens}), kMix, kMixBias, layer,
-                  "attn_output");
-  }
-
-  Result<Value> feed_forward(std::int64_t layer, Operand x) {
-    const Result<Value> gate = linear(x, kGate, kGateBias, layer, "ffn_gate");
-    const Result<Value> up = linear(x, kUp, kUpBias, layer, "ffn_up");
-    return linear(swiglu(g_, gate, up), kDown, kDownBias, layer, "ffn_down");
-  }
-
-  const Llama& model_;
-  const Numbers& n_;
-  const StepShape& step_;
-  GraphBuilder g_;
-  StepGraph result_;
-};
-
-Result<StepGraph> Llama::build(const StepShape& step) const {
-  return StepBuilder(*this, step).build();
-}
-
-}  // namespace
+namespace shunt {
 
 Result<std::unique_ptr<ModelDefinition>> read_llama(const gguf::File& file) {
-  return Llama::read(file);
+  return llama::Definition::read(file);
 }
 
 }  // namespace shunt
