@@ -18,6 +18,7 @@ std::span<const MakeCommand> all_commands() {
       make_tokenize_command,
       make_ops_command,
       make_synth_command,
+      make_train_command,
       make_bench_command,
   };
   // clang-format on

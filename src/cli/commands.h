@@ -14,6 +14,7 @@ std::unique_ptr<Command> make_inspect_command();
 std::unique_ptr<Command> make_tokenize_command();
 std::unique_ptr<Command> make_ops_command();
 std::unique_ptr<Command> make_synth_command();
+std::unique_ptr<Command> make_train_command();
 std::unique_ptr<Command> make_bench_command();
 std::unique_ptr<Command> make_explain_command();
 std::unique_ptr<Command> make_place_command();

@@ -116,6 +116,24 @@ void add_metadata(gguf::Writer& writer, const SynthOptions& options) {
   writer.add_f32("llama.attention.layer_norm_rms_epsilon", 1e-5f);
 }
 
+constexpr std::string_view kTokenizerKeys = "tokenizer.";
+
+/// The tokenizer of another file.
+void copy_tokenizer(gguf::Writer& writer, const gguf::File& from) {
+  for (const gguf::KeyValue& entry : from.metadata()) {
+    if (entry.key.starts_with(kTokenizerKeys)) writer.add(entry.key, entry.value);
+  }
+}
+
+/// The options with the vocabulary's size as the tokenizer has it.
+Result<SynthOptions> with_tokenizer(SynthOptions options) {
+  if (!options.tokenizer) return options;
+  SHUNT_ASSIGN(const auto tokens,
+               options.tokenizer->get_array("tokenizer.ggml.tokens", gguf::ValueType::kString));
+  options.vocabulary = static_cast<std::int64_t>(tokens->size());
+  return options;
+}
+
 /// Makes the bytes of one tensor after the other, in memory that they share.
 class Encoder {
  public:
@@ -168,6 +186,8 @@ class Encoder {
 
 Status check_synth_options(const SynthOptions& options) {
   for (const Limit& limit : kLimits) {
+    // A tokenizer that is there says itself how many tokens it has.
+    if (options.tokenizer && limit.number == &SynthOptions::vocabulary) continue;
     const std::int64_t number = options.*limit.number;
     if (number < limit.low || number > limit.high) {
       return invalid("{} {} is not from {} to {}", limit.name, number, limit.low, limit.high);
@@ -190,13 +210,18 @@ Status check_synth_options(const SynthOptions& options) {
   return check_blocks("ff", options.feed_forward, options.dtype);
 }
 
-Result<SynthResult> write_synth_model(const std::string& path, const SynthOptions& options,
+Result<SynthResult> write_synth_model(const std::string& path, const SynthOptions& wanted,
                                       const SynthProgress& progress) {
-  SHUNT_TRY(check_synth_options(options));
+  SHUNT_TRY(check_synth_options(wanted));
+  SHUNT_ASSIGN(const SynthOptions options, with_tokenizer(wanted));
   SHUNT_ASSIGN(const std::vector<Item> items, list_items(options));
   gguf::Writer writer;
   add_metadata(writer, options);
-  add_synth_vocabulary(writer, options.vocabulary);
+  if (options.tokenizer) {
+    copy_tokenizer(writer, *options.tokenizer);
+  } else {
+    add_synth_vocabulary(writer, options.vocabulary);
+  }
   SynthResult result;
   for (const Item& item : items) {
     SHUNT_TRY(writer.add_tensor(item.name, item.tensor));

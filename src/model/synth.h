@@ -4,9 +4,11 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "shunt/error.h"
+#include "shunt/gguf.h"
 #include "shunt/tensor.h"
 
 namespace shunt {
@@ -17,11 +19,14 @@ struct SynthOptions {
   std::int64_t feed_forward = 192;
   std::int64_t heads = 4;
   std::int64_t kv_heads = 2;
-  std::int64_t vocabulary = 512;
+  std::int64_t vocabulary = 512;  ///< number of tokens
   std::int64_t context = 2048;
   DType dtype = DType::kF32;  ///< of the matrices, any that weights can have; norms are F32
   std::uint64_t seed = 1;
   bool tied = false;  ///< the embedding is the output matrix as well
+  /// What the file says of its tokenizer, and how many tokens there are, is taken from this one;
+  /// none: a tokenizer is made up.
+  std::optional<gguf::File> tokenizer = {};
 };
 
 /// Invalid, naming the number that makes no sense or does not fit the others or the type.

@@ -1,0 +1,183 @@
+#include "train/checkpoint.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/fail.h"
+#include "base/guarded.h"
+#include "graph/op.h"
+#include "model/synth_noise.h"
+
+namespace shunt {
+
+namespace {
+
+// What a checkpoint has beside a model.
+constexpr std::string_view kPrefix = "training.";
+constexpr std::string_view kSteps = "training.steps";
+constexpr std::string_view kOptions = "training.options";
+constexpr std::string_view kText = "training.text";
+
+struct KeptPart {
+  Part part;
+  std::string_view prefix;  ///< of its tensors' names
+};
+constexpr KeptPart kKept[] = {{Part::kMean, "training.mean."}, {Part::kSquare, "training.square."}};
+
+/// What the file says of itself that is not true of one that is written from it.
+bool stays(const gguf::KeyValue& entry) {
+  constexpr std::string_view kOther[] = {"general.file_type", "general.alignment"};
+  return std::ranges::find(kOther, entry.key) == std::end(kOther) &&
+         !entry.key.starts_with("split.") && !entry.key.starts_with(kPrefix);
+}
+
+std::string describe(const TrainOptions& options) {
+  FieldPrinter printer;
+  options.each([&](auto name, const auto& value) { printer(name, value); });
+  return printer.take();
+}
+
+/// "20 documents, 12345 tokens, 1234567890abcdef".
+std::string describe(const TrainingText& text) {
+  std::uint64_t hash = 0;
+  for (const std::int32_t token : text.tokens) {
+    hash = mix_bits(hash + static_cast<std::uint32_t>(token) + 1);
+  }
+  for (const std::size_t start : text.starts) hash = mix_bits(hash + start + 1);
+  return fmt::format("{} documents, {} tokens, {:016x}", text.documents(), text.tokens.size(),
+                     hash);
+}
+
+/// From either byte order to the other, whatever that of memory is.
+void turn_byte_order(DType dtype, std::span<std::byte> bytes) {
+  const bool little = order_in_memory(dtype) == std::endian::little;
+  convert_byte_order(dtype, little ? std::endian::big : std::endian::little, bytes);
+}
+
+/// A file that is being put together.
+class Weights {
+ public:
+  Weights(const gguf::File& file, const Parameters& parameters)
+      : file_(file), parameters_(parameters) {
+    for (const gguf::KeyValue& entry : file.metadata()) {
+      if (stays(entry)) writer.add(entry.key, entry.value);
+    }
+    writer.add_u32("general.file_type", 0);  // all F32
+  }
+
+  gguf::Writer writer;
+
+  Status add_model() {
+    for (const gguf::TensorInfo& info : file_.tensors()) {
+      if (info.name.starts_with(kPrefix)) continue;
+      const Parameter* const parameter = parameters_.find(&info);
+      SHUNT_TRY(parameter == nullptr ? add(info.name, info.tensor, info)
+                                     : add(info.name, *parameter, Part::kValue));
+    }
+    return ok();
+  }
+  Status add(std::string name, const Parameter& parameter, Part part) {
+    SHUNT_TRY(writer.add_tensor(std::move(name), parameter.tensor));
+    data_.push_back(
+        {parameters_.bytes(parameter, part), DType::kF32, order_in_memory(DType::kF32)});
+    return ok();
+  }
+  Status write(const std::string& path) const {
+    std::vector<std::byte> turned;
+    return writer.write(path, [&](std::size_t index) -> Result<std::span<const std::byte>> {
+      const Data& data = data_[index];
+      if (data.order == std::endian::little) return data.bytes;
+      turned.assign(data.bytes.begin(), data.bytes.end());
+      turn_byte_order(data.dtype, turned);
+      return std::span<const std::byte>(turned);
+    });
+  }
+
+ private:
+  struct Data {
+    std::span<const std::byte> bytes;
+    DType dtype = DType::kF32;
+    std::endian order = std::endian::little;
+  };
+
+  Status add(const std::string& name, const Tensor& tensor, const gguf::TensorInfo& info) {
+    SHUNT_TRY(writer.add_tensor(name, tensor));
+    data_.push_back({file_.data(info), tensor.dtype, info.order});
+    return ok();
+  }
+
+  const gguf::File& file_;
+  const Parameters& parameters_;
+  std::vector<Data> data_;
+};
+
+Error differs(const gguf::File& file, std::string_view what, std::string_view was,
+              std::string_view is) {
+  return Error(
+      ErrorCode::kInvalidArgument,
+      fmt::format("{}: a checkpoint is gone on from with the {} it was made with, {}; not with {}",
+                  file.path(), what, was, is));
+}
+
+}  // namespace
+
+Status write_weights(const std::string& path, const gguf::File& file,
+                     const Parameters& parameters) {
+  const auto write = [&]() -> Status {
+    Weights weights(file, parameters);
+    SHUNT_TRY(weights.add_model());
+    return weights.write(path);
+  };
+  return guarded(write, path);
+}
+
+Status write_checkpoint(const std::string& path, const gguf::File& file,
+                        const Parameters& parameters, const TrainingText& text,
+                        const TrainOptions& options, std::int64_t steps) {
+  const auto write = [&]() -> Status {
+    Weights weights(file, parameters);
+    weights.writer.add_u32(std::string(kSteps), static_cast<std::uint32_t>(steps));
+    weights.writer.add_string(std::string(kOptions), describe(options));
+    weights.writer.add_string(std::string(kText), describe(text));
+    SHUNT_TRY(weights.add_model());
+    for (const auto& [part, prefix] : kKept) {
+      if (!parameters.has(part)) continue;
+      for (const Parameter& parameter : parameters.all()) {
+        SHUNT_TRY(weights.add(std::string(prefix) + parameter.info->name, parameter, part));
+      }
+    }
+    return weights.write(path);
+  };
+  return guarded(write, path);
+}
+
+Result<std::int64_t> read_checkpoint(const gguf::File& file, Parameters& parameters,
+                                     const TrainingText& text, const TrainOptions& options) {
+  if (file.find(kSteps) == nullptr) return 0;
+  SHUNT_ASSIGN(const std::int64_t steps, file.get_integer(kSteps));
+  SHUNT_ASSIGN(const std::string made_with, file.get_string(kOptions));
+  SHUNT_ASSIGN(const std::string made_of, file.get_string(kText));
+  if (made_with != describe(options)) return differs(file, "options", made_with, describe(options));
+  if (made_of != describe(text)) return differs(file, "text", made_of, describe(text));
+  if (steps < 0 || steps > options.steps) {
+    return fail(ErrorCode::kBadFile, "{}: {} is {}, of {} steps in all", file.path(), kSteps, steps,
+                options.steps);
+  }
+  for (const auto& [part, prefix] : kKept) {
+    if (!parameters.has(part)) continue;
+    for (const Parameter& parameter : parameters.all()) {
+      const std::string name = std::string(prefix) + parameter.info->name;
+      const gguf::TensorInfo* const info = file.find_tensor(name);
+      const auto to = parameters.bytes(parameter, part);
+      if (info == nullptr || info->tensor.dtype != DType::kF32 || info->bytes != to.size()) {
+        return fail(ErrorCode::kBadFile, "{}: there is no tensor {} of {} numbers of F32",
+                    file.path(), name, parameter.count());
+      }
+      std::memcpy(to.data(), file.data(*info).data(), to.size());
+      convert_byte_order(DType::kF32, info->order, to);
+    }
+  }
+  return steps;
+}
+
+}  // namespace shunt

@@ -1,0 +1,89 @@
+// Texts as documents of tokens.
+#include <numeric>
+
+#include "base/counted.h"
+#include "base/fail.h"
+#include "base/guarded.h"
+#include "shunt/train.h"
+
+namespace shunt {
+
+namespace {
+
+/// Calls f(piece) for what stands between the ends.
+template <class F>
+Status for_each_document(std::string_view text, std::string_view end, F f) {
+  while (!text.empty()) {
+    const std::size_t found = text.find(end);
+    SHUNT_TRY(f(text.substr(0, found)));
+    if (found == std::string_view::npos) break;
+    text.remove_prefix(found + end.size());
+    text.remove_prefix(text.starts_with("\r\n") ? 2 : text.starts_with('\n') ? 1 : 0);
+  }
+  return ok();
+}
+
+}  // namespace
+
+std::uint64_t TrainingText::text_bytes() const {
+  return std::accumulate(bytes.begin(), bytes.end(), std::uint64_t{0});
+}
+
+Result<TrainingText> read_training_text(const text::Tokenizer& tokenizer, std::string_view text) {
+  const text::Vocabulary& vocabulary = tokenizer.vocabulary();
+  if (!vocabulary.eos) {
+    return fail(ErrorCode::kUnsupported,
+                "the vocabulary has no end of sequence, which ends each document");
+  }
+  const auto read = [&]() -> Result<TrainingText> {
+    TrainingText result;
+    const auto add = [&](std::string_view document) -> Status {
+      SHUNT_ASSIGN(const auto ids,
+                   tokenizer.encode(document, {.add_special = false, .parse_special = true}));
+      if (ids.empty()) return ok();
+      result.starts.push_back(result.tokens.size());
+      if (vocabulary.bos) result.tokens.push_back(*vocabulary.bos);
+      result.tokens.insert(result.tokens.end(), ids.begin(), ids.end());
+      result.tokens.push_back(*vocabulary.eos);
+      result.bytes.push_back(document.size());
+      return ok();
+    };
+    SHUNT_TRY(for_each_document(text, tokenizer.token_text(*vocabulary.eos), add));
+    if (result.tokens.empty()) return invalid("there is no text to learn from");
+    result.starts.push_back(result.tokens.size());
+    return result;
+  };
+  return guarded(read);
+}
+
+Result<TrainingText> split_off(TrainingText& text, double share) {
+  if (!(share > 0 && share < 1)) {
+    return invalid("a share of {} can't be split off: it must be between 0 and 1", share);
+  }
+  const double wanted = share * static_cast<double>(text.tokens.size());
+  std::size_t first = text.documents();
+  while (first > 1 && static_cast<double>(text.tokens.size() - text.starts[first]) < wanted) {
+    --first;
+  }
+  if (first == 0 || first == text.documents()) {
+    return invalid("{} can't be shared by training and validation",
+                   counted(text.documents(), "document"));
+  }
+  const auto split = [&]() -> Result<TrainingText> {
+    TrainingText tail;
+    const std::size_t cut = text.starts[first];
+    const auto at = [](std::size_t i) { return static_cast<std::ptrdiff_t>(i); };
+    tail.tokens.assign(text.tokens.begin() + at(cut), text.tokens.end());
+    for (std::size_t i = first; i < text.starts.size(); ++i) {
+      tail.starts.push_back(text.starts[i] - cut);
+    }
+    text.tokens.resize(cut);
+    text.starts.resize(first + 1);
+    tail.bytes.assign(text.bytes.begin() + at(first), text.bytes.end());
+    text.bytes.resize(first);
+    return tail;
+  };
+  return guarded(split);
+}
+
+}  // namespace shunt
