@@ -18,9 +18,9 @@ constexpr std::int64_t kMostTokens = std::int64_t{1} << 24;
 constexpr std::int64_t kMostSequences = 4096;
 
 /// What is measured, in the order of kModes.
-enum class Mode : std::uint8_t { kCosts, kMachine, kModel, kOps };
-constexpr std::array<std::string_view, 4> kModes = {"shunt bench without a mode", "--machine",
-                                                    "--model", "--ops"};
+enum class Mode : std::uint8_t { kCosts, kMachine, kModel, kOps, kTrain };
+constexpr std::array<std::string_view, 5> kModes = {"shunt bench without a mode", "--machine",
+                                                    "--model", "--ops", "--train"};
 
 class BenchCommand final : public Command {
  public:
@@ -30,7 +30,8 @@ class BenchCommand final : public Command {
         "  shunt bench --save-costs costs.json --devices cpu0\n"
         "  shunt bench --machine\n"
         "  shunt bench --model model.gguf -p 512,32 -n 64 -d 0,4096 -t 2\n"
-        "  shunt bench --ops --type Q4_0,Q4_K --op matmul"};
+        "  shunt bench --ops --type Q4_0,Q4_K --op matmul\n"
+        "  shunt bench --train --model small.gguf --ctx 256 --rows 16"};
     return kInfo;
   }
 
@@ -60,6 +61,7 @@ class BenchCommand final : public Command {
   BenchFormat format_ = BenchFormat::kPlain;
   bool machine_ = false;
   bool ops_ = false;
+  bool train_ = false;
   bool json_ = false;
   bool markdown_ = false;
   CostsBenchRequest costs_;
@@ -72,6 +74,8 @@ class BenchCommand final : public Command {
   bool has_sequences_ = false;
   std::optional<int> runs_;
   OpsBenchRequest op_cases_;
+  TrainBenchRequest training_;
+  std::optional<std::int64_t> rows_;
 };
 
 void BenchCommand::declare_list(Arguments& arguments, const std::string& names,
@@ -89,6 +93,7 @@ void BenchCommand::declare(Arguments& arguments) {
   constexpr int kMostRuns = 1000;
   arguments.flag("--machine", machine_, "measure the most that devices can do");
   arguments.flag("--ops", ops_, "measure ops in shapes of language models, on one device");
+  arguments.flag("--train", train_, "measure training of the model, beside its products alone");
   model_.declare(arguments);
   declare_list(arguments, "-p,--prompt", "with --model: tokens of a prompt; 0: none", 0,
                kMostTokens, tests_.prompts, has_prompts_);
@@ -105,8 +110,12 @@ void BenchCommand::declare(Arguments& arguments) {
                   tests_.runs),
       runs_, 1, kMostRuns);
   arguments.number<std::int64_t>("-c,--ctx",
-                                 "with --model: tokens of context; 0: what the tests need",
+                                 "with --model: tokens of context; 0: what the tests need; with "
+                                 "--train: of a row, 256",
                                  model_.session().context, 0, kMostTokens);
+  arguments.number<std::int64_t>(
+      "--rows", fmt::format("with --train: rows of a step (default {})", training_.rows), rows_, 1,
+      kMostSequences);
   arguments.file("--save-costs", "write what ops and copies take, as JSON", costs_.path);
   arguments.number("--width",
                    fmt::format("rows and columns of matrices, a multiple of 64 (default {}; with "
@@ -152,11 +161,13 @@ Status BenchCommand::add_op(const std::string& name) {
 }
 
 Result<Mode> BenchCommand::chosen_mode() const {
-  if (int{machine_} + int{ops_} + int{model_.is_given()} > 1) {
+  if (int{machine_} + int{ops_} + int{model_.is_given() || train_} > 1) {
     return invalid("--machine, --ops and --model exclude each other");
   }
+  if (train_ && !model_.is_given()) return invalid("--train: which model? --model names it");
   return machine_            ? Mode::kMachine
          : ops_              ? Mode::kOps
+         : train_            ? Mode::kTrain
          : model_.is_given() ? Mode::kModel
                              : Mode::kCosts;
 }
@@ -168,15 +179,16 @@ Status BenchCommand::check_flags() const {
       {"--tokens", has_generated_, {kModel}},
       {"--depth", has_depths_, {kModel}},
       {"--sequences", has_sequences_, {kModel}},
-      {"--runs", runs_.has_value(), {kModel}},
-      {"--ctx", model_.session().context != 0, {kModel}},
+      {"--runs", runs_.has_value(), {kModel, kTrain}},
+      {"--ctx", model_.session().context != 0, {kModel, kTrain}},
+      {"--rows", rows_.has_value(), {kTrain}},
       {"--save-costs", costs_.path.has_value(), {kCosts}},
       {"--width", width_.has_value(), {kCosts, kOps}},
       {"--seconds", seconds_.has_value(), {kCosts, kOps}},
       {"--type", !op_cases_.types.empty(), {kOps}},
       {"--op", !op_cases_.ops.empty(), {kOps}},
-      {"--json", json_, {kMachine, kModel, kOps}},
-      {"--markdown", markdown_, {kMachine, kModel, kOps}},
+      {"--json", json_, {kMachine, kModel, kOps, kTrain}},
+      {"--markdown", markdown_, {kMachine, kModel, kOps, kTrain}},
   };
   for (const ModeFlag& flag : flags) {
     if (!flag.is_given || std::ranges::count(flag.modes, mode_) != 0) continue;
@@ -208,6 +220,12 @@ Status BenchCommand::check() {
     SHUNT_TRY(model_.check());
     return check_model_bench(tests_, model_.session().context);
   }
+  if (mode_ == Mode::kTrain) {
+    if (model_.session().context != 0) training_.context = model_.session().context;
+    training_.rows = rows_.value_or(training_.rows);
+    training_.runs = runs_.value_or(training_.runs);
+    return model_.check();
+  }
   if (mode_ == Mode::kOps) SHUNT_TRY(check_ops());
   if (mode_ == Mode::kCosts) {
     costs_.measure.width = width_.value_or(costs_.measure.width);
@@ -220,6 +238,9 @@ Status BenchCommand::check() {
 Status BenchCommand::run(Output& output) {
   if (mode_ == Mode::kModel) return bench_model(model_, tests_, format_, output);
   SHUNT_ASSIGN(const auto registry, Registry::create(model_.options()));
+  if (mode_ == Mode::kTrain) {
+    return bench_train(model_.path(), training_, *registry->devices().back(), format_, output);
+  }
   if (mode_ == Mode::kOps) {
     SHUNT_ASSIGN(const auto chosen, registry->select(model_.devices()));
     const std::array<Device*, 2> pair = {chosen.front(), chosen.back()};

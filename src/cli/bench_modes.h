@@ -55,4 +55,13 @@ Status check_ops_bench(const OpsBenchRequest& request);
 Status bench_ops(std::span<Device* const> devices, const OpsBenchRequest& request,
                  BenchFormat format, Output& output);
 
+struct TrainBenchRequest {
+  std::int64_t context = 256;
+  std::int64_t rows = 16;
+  int runs = 5;
+};
+/// Steps of training of a model, beside what the products of their shapes reach alone.
+Status bench_train(const std::string& path, const TrainBenchRequest& request, Device& cpu,
+                   BenchFormat format, Output& output);
+
 }  // namespace shunt::cli

@@ -1,0 +1,152 @@
+// `shunt bench --train`: steps of training, beside what the products that they are made of reach
+// alone.
+#include <fmt/format.h>
+
+#include <map>
+
+#include "base/clock.h"
+#include "base/fail.h"
+#include "base/statistics.h"
+#include "cli/bench_modes.h"
+#include "cli/table.h"
+#include "graph/op.h"
+#include "model/definition.h"
+#include "model/random_blocks.h"
+#include "model/synth_noise.h"
+#include "shunt/ops.h"
+#include "shunt/plan.h"
+#include "shunt/registry.h"
+#include "shunt/train.h"
+
+namespace shunt::cli {
+namespace {
+
+/// Documents of chance, each a whole row.
+TrainingText random_text(std::int64_t vocabulary, const TrainOptions& options) {
+  TrainingText text;
+  for (std::int64_t i = 0; i < options.rows; ++i) {
+    text.starts.push_back(text.tokens.size());
+    text.bytes.push_back(0);
+    for (std::int64_t t = 0; t <= options.context; ++t) {
+      text.tokens.push_back(static_cast<std::int32_t>(random_bits(1, text.tokens.size()) %
+                                                      static_cast<std::uint64_t>(vocabulary)));
+    }
+  }
+  text.starts.push_back(text.tokens.size());
+  return text;
+}
+
+/// The products of matrices of a graph, with sources that just have the shapes.
+class Products {
+ public:
+  explicit Products(const Graph& graph) {
+    for (const Node& node : graph.nodes()) {
+      if (node.op != &matmul_op() || !status_) continue;
+      const Tensor* sources[] = {&graph.node(node.sources[0]).result,
+                                 &graph.node(node.sources[1]).result};
+      operations_ += node.op->operations(node.result, sources, node.params);
+      status_ = add(*sources[0], *sources[1]);
+    }
+  }
+
+  /// Of all of them.
+  double operations() const { return operations_; }
+  /// Seconds that they take, the median of some runs.
+  Result<double> measure(Device& cpu, int runs) {
+    SHUNT_TRY(status_);
+    SHUNT_ASSIGN(Graph graph, std::move(g_).build());
+    Device* const devices[] = {&cpu};
+    SHUNT_ASSIGN(const auto plan, make_plan(std::make_shared<const Graph>(std::move(graph)),
+                                            devices, {}, {.steps_in_flight = 1}));
+    for (const auto& [shape, leaf] : leaves_) {
+      SHUNT_ASSIGN(const auto bytes, plan->input(leaf));
+      RandomBlocks(DType::kF32, 1, leaf.id).fill(bytes, leaf.id);
+    }
+    std::vector<double> seconds;
+    for (int run = 0; run <= runs; ++run) {
+      const double start = steady_seconds();
+      SHUNT_TRY(plan->run());
+      if (run > 0) seconds.push_back(steady_seconds() - start);
+    }
+    return summarize(seconds).median;
+  }
+
+ private:
+  Status add(const Tensor& w, const Tensor& x) {
+    SHUNT_ASSIGN(const Value left, leaf(w));
+    SHUNT_ASSIGN(const Value right, leaf(x));
+    SHUNT_ASSIGN(const Value y, matmul(g_, left, right));
+    return g_.output(y, "y");
+  }
+  Result<Value> leaf(const Tensor& like) {
+    const Sizes sizes = max_sizes(like.shape);
+    const auto known = leaves_.find(sizes);
+    if (known != leaves_.end()) return known->second;
+    SHUNT_ASSIGN(const Tensor tensor, make_tensor(DType::kF32, like.shape));
+    SHUNT_ASSIGN(const Value leaf, g_.input("x", tensor));
+    leaves_[sizes] = leaf;
+    return leaf;
+  }
+
+  GraphBuilder g_;
+  std::map<Sizes, Value> leaves_;
+  double operations_ = 0;
+  Status status_;
+};
+
+}  // namespace
+
+Status bench_train(const std::string& path, const TrainBenchRequest& request, Device& cpu,
+                   BenchFormat format, Output& output) {
+  SHUNT_ASSIGN(const gguf::File file, gguf::File::open(path));
+  SHUNT_ASSIGN(const auto model, read_model(file));
+  TrainOptions options;
+  options.context = request.context;
+  options.rows = request.rows;
+  const TrainingText text = random_text(model->shape().vocabulary, options);
+  SHUNT_ASSIGN(const auto trainer, Trainer::create(file, text, cpu, options));
+  GraphBuilder g;
+  SHUNT_TRY(model->build_loss(g, {options.context, options.rows}));
+  SHUNT_ASSIGN(const Graph graph, std::move(g).build());
+  Products products(graph);
+  // Each product of the forward pass has two of the same size on the way back.
+  const double operations = 3 * products.operations();
+  SHUNT_ASSIGN(const double alone, products.measure(cpu, request.runs));
+  std::vector<double> steps;
+  for (int run = 0; run <= request.runs; ++run) {
+    SHUNT_ASSIGN(const TrainStep step, trainer->step());
+    if (run > 0) steps.push_back(step.seconds);
+  }
+  const double seconds = summarize(steps).median;
+  const auto tokens = static_cast<double>(options.context * options.rows);
+  const double reached = operations / seconds;
+  const double possible = products.operations() / alone;
+  if (format == BenchFormat::kJson) {
+    output.write(to_text({{"model", path},
+                          {"parameters", trainer->parameters()},
+                          {"context", options.context},
+                          {"rows", options.rows},
+                          {"step_seconds", seconds},
+                          {"tokens_per_second", tokens / seconds},
+                          {"operations_per_second", reached},
+                          {"products_alone_per_second", possible},
+                          {"share", reached / possible}}));
+    return ok();
+  }
+  Table table({{"parameters"},
+               {"rows", false},
+               {"step ms"},
+               {"tokens/s"},
+               {"Gop/s"},
+               {"products alone"},
+               {"share"}});
+  table.add({fmt::to_string(trainer->parameters()),
+             fmt::format("{} of {}", options.rows, options.context),
+             fmt::format("{:.1f}", seconds * 1e3), fmt::format("{:.0f}", tokens / seconds),
+             fmt::format("{:.1f}", reached * 1e-9), fmt::format("{:.1f}", possible * 1e-9),
+             format_share(reached / possible)});
+  output.write(format == BenchFormat::kMarkdown ? table.markdown() : table.plain());
+  return ok();
+}
+
+}  // namespace shunt::cli
