@@ -8,6 +8,8 @@
 #include "base/fail.h"
 #include "base/statistics.h"
 #include "cli/bench_modes.h"
+#include "cli/json.h"
+#include "cli/rates.h"
 #include "cli/table.h"
 #include "graph/op.h"
 #include "model/definition.h"
