@@ -37,7 +37,7 @@ struct TrainingText {
 };
 
 /// Cuts a text where the end of sequence is spelled out ("</s>", "<|end|>": the vocabulary's own
-/// word for it); a line's end right behind that belongs to no document, and a document without
+/// word for it); a line's end right before or behind that belongs to no document, and one without
 /// tokens is none. Other control tokens that are spelled out are read as such. Unsupported for a
 /// vocabulary without an end of sequence; Invalid for a text without words.
 Result<TrainingText> read_training_text(const text::Tokenizer& tokenizer, std::string_view text);

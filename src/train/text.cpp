@@ -10,15 +10,25 @@ namespace shunt {
 
 namespace {
 
+/// The length of the line's end that a text begins or ends with.
+std::size_t line_end_in_front(std::string_view text) {
+  return text.starts_with("\r\n") ? 2 : text.starts_with('\n') ? 1 : 0;
+}
+std::size_t line_end_behind(std::string_view text) {
+  return text.ends_with("\r\n") ? 2 : text.ends_with('\n') ? 1 : 0;
+}
+
 /// Calls f(piece) for what stands between the ends.
 template <class F>
 Status for_each_document(std::string_view text, std::string_view end, F f) {
   while (!text.empty()) {
     const std::size_t found = text.find(end);
-    SHUNT_TRY(f(text.substr(0, found)));
-    if (found == std::string_view::npos) break;
+    if (found == std::string_view::npos) return f(text);
+    std::string_view document = text.substr(0, found);
+    document.remove_suffix(line_end_behind(document));
+    SHUNT_TRY(f(document));
     text.remove_prefix(found + end.size());
-    text.remove_prefix(text.starts_with("\r\n") ? 2 : text.starts_with('\n') ? 1 : 0);
+    text.remove_prefix(line_end_in_front(text));
   }
   return ok();
 }

@@ -36,7 +36,7 @@ text::Tokenizer bytes(bool has_ends = true) {
 }
 
 TEST(TrainingText, IsCutWhereTheEndIsSpelledOut) {
-  const auto text = read_training_text(bytes(), "ab</s>\nc</s>\r\n\nd");
+  const auto text = read_training_text(bytes(), "ab\n</s>\nc\r\n</s>\r\n\nd");
   ASSERT_TRUE(text) << text.error().message();
   ASSERT_EQ(text->documents(), 3U);
   EXPECT_THAT(text->document(0), ElementsAre(kBos, byte('a'), byte('b'), kEos));
