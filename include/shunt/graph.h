@@ -158,6 +158,8 @@ class GraphBuilder {
   Status output(Operand value, std::string name);
 
   const Tensor& tensor(Value value) const { return graph_.node(value.id).result; }
+  /// The nodes so far. What a reference to one of them refers to is gone once another is added.
+  const Graph& graph() const { return graph_; }
   /// The same; Invalid if the value is not of this graph.
   Result<Tensor> find(Operand value) const;
 

@@ -29,6 +29,10 @@ std::string_view storage_of(const OpInfo& info) {
   return "unknown";
 }
 
+std::string_view gradient_of(const Op& op) {
+  return op.has_gradient() ? "yes" : "no";
+}
+
 /// Text in a cell of a Markdown table.
 std::string cell(std::string_view text) {
   std::string result;
@@ -66,12 +70,13 @@ std::string to_plain_text(std::span<const Op* const> ops) {
 
 std::string to_markdown(std::span<const Op* const> ops) {
   std::string text =
-      "| op | family | sources | parameters | what it does |\n| --- | --- | --- | --- | --- |\n";
+      "| op | family | sources | parameters | gradient | what it does |\n"
+      "| --- | --- | --- | --- | --- | --- |\n";
   for (const Op* op : ops) {
     const OpInfo& info = op->info();
-    text +=
-        fmt::format("| `{}` | {} | {} | {} | {} |\n", info.name, info.family,
-                    cell(joined_sources(info)), cell(op->describe_defaults()), cell(info.summary));
+    text += fmt::format("| `{}` | {} | {} | {} | {} | {} |\n", info.name, info.family,
+                        cell(joined_sources(info)), cell(op->describe_defaults()), gradient_of(*op),
+                        cell(info.summary));
   }
   return text;
 }
@@ -85,6 +90,7 @@ std::string in_full(const Op& op) {
       "  sources     {}\n"
       "  parameters  {}\n"
       "  result      {}\n"
+      "  gradient    {}\n"
       "  test cases  {}\n"
       "\n"
       "  {}\n",
@@ -92,7 +98,7 @@ std::string in_full(const Op& op) {
       info.storage == Storage::kOwn    ? "in memory of its own"
       : info.storage == Storage::kView ? "a view of the first source"
                                        : "written into the first source",
-      count_cases(op), info.summary);
+      gradient_of(op), count_cases(op), info.summary);
 }
 
 Json to_json(const Op& op) {
@@ -103,9 +109,13 @@ Json to_json(const Op& op) {
     if (optional) source.remove_suffix(1);
     sources.push_back({{"name", source}, {"optional", optional}});
   }
-  return {{"name", info.name},           {"family", info.family},
-          {"sources", sources},          {"parameters", op.describe_defaults()},
-          {"storage", storage_of(info)}, {"summary", info.summary},
+  return {{"name", info.name},
+          {"family", info.family},
+          {"sources", sources},
+          {"parameters", op.describe_defaults()},
+          {"storage", storage_of(info)},
+          {"summary", info.summary},
+          {"gradient", op.has_gradient()},
           {"cases", count_cases(op)}};
 }
 

@@ -15,6 +15,8 @@
 
 namespace shunt {
 
+class Backward;
+
 /// Where an op's result lies.
 enum class Storage : std::uint8_t {
   kOwn,        ///< in memory of its own
@@ -122,6 +124,11 @@ class Op {
   /// and, if the op writes into its first source, that source's values.
   virtual void reference(RefSources sources, const Params& params, RefTensor& result) const = 0;
   virtual void cases(const CaseSink& sink) const = 0;
+  /// Whether a loss can be differentiated through the op; see graph/gradient.h.
+  virtual bool has_gradient() const { return false; }
+  /// Builds the gradient of a loss by the sources from that by the result. Unsupported if there is
+  /// no rule.
+  virtual Status gradient(Backward& node, const Params& params) const;
   /// Arithmetic operations at the extents' maximum, for predicting times: an operation an element
   /// of the result, unless an op says otherwise.
   virtual double operations(const Tensor& result, SourceTensors, const Params&) const {

@@ -4,21 +4,57 @@
 #include <numbers>
 
 #include "ops/activation/activation.h"
+#include "ops/common/backward.h"
 #include "ops/common/cases.h"
 #include "ops/common/checks.h"
 #include "ops/common/lookup.h"
 #include "ops/common/loops.h"
+#include "ops/data/data.h"
+#include "ops/elementwise/elementwise.h"
+#include "ops/training/training.h"
+#include "ops/unary/unary.h"
+#include "ops/unary/unary_back.h"
+#include "ops/view/view.h"
 
 namespace shunt {
 
 namespace {
+
+struct Halves {
+  Result<Value> gate;
+  Result<Value> up;
+};
 
 template <class P>
 struct Row {
   std::string_view name;
   std::string_view summary;
   double (*f)(double gate, double up, const P& params);
+  /// The gradients by gate and up, which are F32, from that by y.
+  Halves (*back)(GraphBuilder& g, Operand dy, Operand gate, Operand up, const P& params);
 };
+
+/// Of y = f(gate) * up.
+template <auto kFunction, auto kBack>
+Halves product_back(GraphBuilder& g, Operand dy, Operand gate, Operand up, const GatedParams&) {
+  return {kBack(g, mul(g, dy, up), gate), mul(g, dy, kFunction(g, gate))};
+}
+
+Halves oai_back(GraphBuilder& g, Operand dy, Operand gate, Operand up,
+                const SwigluOaiParams& params) {
+  const float limit = params.limit;
+  const Result<Value> c = clamp(g, gate, {-std::numeric_limits<float>::infinity(), limit});
+  const Result<Value> u = clamp(g, up, {-limit, limit});
+  const Result<Value> s = sigmoid(g, scale(g, c, {.scale = params.alpha}));
+  const Result<Value> opened = mul(g, c, s);
+  // Of c * s by c: s + alpha * c * s * (1 - s).
+  const Result<Value> bent =
+      mul(g, opened, scale(g, s, {.scale = -params.alpha, .bias = params.alpha}));
+  const Result<Value> by_c = mul(g, mul(g, dy, scale(g, u, {.bias = 1})), add(g, s, bent));
+  const Result<Value> by_u = mul(g, dy, opened);
+  const Result<Value> inside = mul(g, is_above(g, up, -limit), is_below(g, up, limit));
+  return {mul(g, by_c, is_below(g, gate, limit)), mul(g, by_u, inside)};
+}
 
 constexpr std::array kRows = {
     Row<GatedParams>{"geglu",
@@ -30,31 +66,36 @@ constexpr std::array kRows = {
                            std::sqrt(2 / std::numbers::pi) * (gate + 0.044715 * gate * gate * gate);
                        // 1 + tanh u, which would have lost all digits where u is far below 0.
                        return gate * (2 / (1 + std::exp(-2 * u))) / 2 * up;
-                     }},
+                     },
+                     product_back<gelu, gelu_back>},
     Row<GatedParams>{"geglu_erf",
                      "Gated unit, element by element: y = gate * (1 + erf(gate / sqrt(2))) / 2 * "
                      "up. Without up, gate and up are the two halves of each row.",
                      [](double gate, double up, const GatedParams&) {
                        // erfc, as 1 + erf has lost all digits where x is far below 0.
                        return gate * std::erfc(-gate / std::numbers::sqrt2) / 2 * up;
-                     }},
+                     },
+                     product_back<gelu_erf, gelu_erf_back>},
     Row<GatedParams>{"geglu_quick",
                      "Gated unit, element by element: y = gate / (1 + exp(-1.702 * gate)) * up. "
                      "Without up, gate and up are the two halves of each row.",
                      [](double gate, double up, const GatedParams&) {
                        return gate / (1 + std::exp(-1.702 * gate)) * up;
-                     }},
+                     },
+                     product_back<gelu_quick, gelu_quick_back>},
     Row<GatedParams>{
         "reglu",
         "Gated unit, element by element: y = max(gate, 0) * up. Without up, gate and "
         "up are the two halves of each row.",
-        [](double gate, double up, const GatedParams&) { return std::max(gate, 0.0) * up; }},
+        [](double gate, double up, const GatedParams&) { return std::max(gate, 0.0) * up; },
+        product_back<relu, relu_back>},
     Row<GatedParams>{"swiglu",
                      "Gated unit, element by element: y = silu(gate) * up = gate / (1 + "
                      "exp(-gate)) * up. Without up, gate and up are the two halves of each row.",
                      [](double gate, double up, const GatedParams&) {
                        return gate / (1 + std::exp(-gate)) * up;
-                     }},
+                     },
+                     product_back<silu, silu_back>},
 };
 
 constexpr Row<SwigluOaiParams> kOai = {
@@ -67,7 +108,8 @@ constexpr Row<SwigluOaiParams> kOai = {
       const double c = std::min(gate, limit);
       const double u = std::clamp(up, -limit, limit);
       return c / (1 + std::exp(-params.alpha * c)) * (u + 1);
-    }};
+    },
+    oai_back};
 
 /// What the parameters themselves must be, and what they are tested with.
 Status check(const GatedParams&) {
@@ -93,7 +135,7 @@ Dim half_of(const Dim& row) {
 }
 
 template <class P>
-class Gated final : public OpWith<P> {
+class Gated final : public Differentiable<P> {
  public:
   explicit Gated(const Row<P>& row)
       : row_(row),
@@ -134,6 +176,25 @@ class Gated final : public OpWith<P> {
       const double one = at(gate, i);
       at(result, i) = row_.f(second ? other : one, second ? one : other, params);
     });
+  }
+
+  Status gradient_rule(Backward& node, const P& params) const override {
+    GraphBuilder& g = node.g;
+    const Result<Value> one = as_f32(g, node.source(0));
+    if (node.given(1)) {
+      const Halves halves = row_.back(g, node.dy(), one, as_f32(g, node.source(1)), params);
+      SHUNT_TRY(node.give(0, halves.gate));
+      return node.give(1, halves.up);
+    }
+    const Shape half = node.tensor(node.y()).shape;
+    SHUNT_TRY(expect_fixed_for(half[0], "half of a row"));
+    const Result<Value> first = view(g, one, {}, half);
+    const Result<Value> second = view(g, one, {half[0].max, 0, 0, 0}, half);
+    const bool swapped = params.gate == GateHalf::kSecond;
+    const Halves halves =
+        row_.back(g, node.dy(), swapped ? second : first, swapped ? first : second, params);
+    return node.give(
+        0, swapped ? concat(g, halves.up, halves.gate, 0) : concat(g, halves.gate, halves.up, 0));
   }
 
   void cases(const CaseSink& sink) const override {

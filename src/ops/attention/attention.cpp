@@ -3,15 +3,23 @@
 #include "ops/attention/attention.h"
 #include "ops/attention/attention_cases.h"
 #include "ops/attention/scores.h"
+#include "ops/common/backward.h"
 #include "ops/common/cache_types.h"
 #include "ops/common/checks.h"
 #include "ops/common/loops.h"
+#include "ops/data/data.h"
+#include "ops/elementwise/elementwise.h"
+#include "ops/matrix/matmul_back.h"
+#include "ops/matrix/matrix.h"
+#include "ops/training/training.h"
+#include "ops/unary/unary.h"
+#include "ops/view/view.h"
 
 namespace shunt {
 
 namespace {
 
-class Attention final : public OpWith<AttentionParams> {
+class Attention final : public Differentiable<AttentionParams> {
  public:
   const OpInfo& info() const override {
     static const OpInfo kInfo = {
@@ -88,6 +96,49 @@ class Attention final : public OpWith<AttentionParams> {
     return 2.0 * keys *
            (static_cast<double>(element_count(sources[0]->shape)) +
             static_cast<double>(element_count(result.shape)));
+  }
+
+  /// Through the products and the softmax that it is made of.
+  Status gradient_rule(Backward& node, const AttentionParams& params) const override {
+    GraphBuilder& g = node.g;
+    // The heads' queries, keys and values as matrices: [D, T, H, S], [D, N, Hk, S], [N, Dv, Hk, S].
+    constexpr std::array<int, kMaxDims> kByHead = {0, 2, 1, 3};
+    const Result<Value> q = permute(g, node.source(0), kByHead);
+    const Result<Value> k = permute(g, as_f32(g, node.source(1)), kByHead);
+    const Result<Value> v = cont(g, permute(g, as_f32(g, node.source(2)), {2, 0, 1, 3}));
+    // What each query takes of each value, [N, T, H, S], computed again.
+    const bool capped = params.softcap != 0;
+    Result<Value> bent;
+    Result<Value> scores = matmul(g, k, q);
+    if (capped) {
+      bent = tanh(g, scale(g, scores, {.scale = params.scale / params.softcap}));
+      scores = scale(g, bent, {.scale = params.softcap});
+    }
+    const SoftmaxParams how = {.scale = capped ? 1 : params.scale, .max_bias = params.max_bias};
+    const Result<Value> p = softmax(g, scores, node.source(3), how, node.source(4));
+
+    const Result<Value> dy = permute(g, node.dy(), kByHead);
+    if (node.wants(2)) {
+      SHUNT_ASSIGN(const Tensor of_v, g.find(v));
+      const Result<Value> dv = matmul_back_by_w(g, dy, p, of_v.shape);
+      SHUNT_TRY(node.give(2, permute(g, dv, {1, 2, 0, 3})));
+    }
+    if (!node.wants(0) && !node.wants(1)) return ok();
+    SHUNT_ASSIGN(const Tensor of_p, g.find(p));
+    Result<Value> dscores = softmax_back(g, matmul_back_by_x(g, dy, v, of_p.shape), p, how);
+    if (capped) {
+      // Of softcap * tanh(z * scale / softcap) by z: scale * (1 - tanh^2).
+      const Result<Value> slope =
+          scale(g, sqr(g, bent), {.scale = -params.scale, .bias = params.scale});
+      dscores = mul(g, dscores, slope);
+    }
+    if (node.wants(0)) {
+      SHUNT_ASSIGN(const Tensor of_q, g.find(q));
+      SHUNT_TRY(node.give(0, permute(g, matmul_back_by_x(g, dscores, k, of_q.shape), kByHead)));
+    }
+    if (!node.wants(1)) return ok();
+    SHUNT_ASSIGN(const Tensor of_k, g.find(k));
+    return node.give(1, permute(g, matmul_back_by_w(g, dscores, q, of_k.shape), kByHead));
   }
 
   void cases(const CaseSink& sink) const override { attention_cases(sink); }

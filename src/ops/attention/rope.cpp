@@ -1,9 +1,11 @@
 #include <cmath>
 
 #include "ops/attention/attention.h"
+#include "ops/common/backward.h"
 #include "ops/common/cases.h"
 #include "ops/common/checks.h"
 #include "ops/common/loops.h"
+#include "ops/training/training.h"
 
 namespace shunt {
 
@@ -61,7 +63,7 @@ std::int64_t position_count(const RopeParams& params) {
   return has_sections(params.mode) ? static_cast<std::int64_t>(params.sections.size()) : 1;
 }
 
-class Rope final : public OpWith<RopeParams> {
+class Rope final : public Differentiable<RopeParams> {
  public:
   const OpInfo& info() const override {
     static const OpInfo kInfo = {
@@ -118,6 +120,11 @@ class Rope final : public OpWith<RopeParams> {
         result.at(second, h, t, s) = magnitude * (u * std::sin(angle) + v * std::cos(angle));
       }
     });
+  }
+
+  Status gradient_rule(Backward& node, const RopeParams& params) const override {
+    if (!node.wants(0)) return ok();
+    return node.give(0, rope_back(node.g, node.dy(), node.source(1), node.source(2), params));
   }
 
   void cases(const CaseSink& sink) const override;

@@ -1,7 +1,9 @@
+#include "ops/common/backward.h"
 #include "ops/common/cases.h"
 #include "ops/common/checks.h"
 #include "ops/common/loops.h"
 #include "ops/convolution/window.h"
+#include "ops/training/training.h"
 #include "tensor/checked.h"
 
 namespace shunt {
@@ -12,7 +14,7 @@ Window window_of(const Im2colParams& params) {
   return {params.kernel, params.stride, params.pad, params.dilation};
 }
 
-class Im2col final : public OpWith<Im2colParams> {
+class Im2col final : public Differentiable<Im2colParams> {
  public:
   const OpInfo& info() const override {
     static const OpInfo kInfo = {
@@ -46,6 +48,13 @@ class Im2col final : public OpWith<Im2colParams> {
       const std::int64_t c = i[0] / (window.kernel[0] * window.kernel[1]);
       at(result, i) = padded(x, window.at(0, i[1], kx), window.at(1, i[2], ky), c, i[3]);
     });
+  }
+
+  Status gradient_rule(Backward& node, const Im2colParams& params) const override {
+    const Shape x = node.shape(0);
+    SHUNT_TRY(expect_fixed_for(x[0], "dimension 0 of x"));
+    SHUNT_TRY(expect_fixed_for(x[1], "dimension 1 of x"));
+    return node.give(0, im2col_back(node.g, node.dy(), {params, {x[0].max, x[1].max}}));
   }
 
   void cases(const CaseSink& sink) const override {

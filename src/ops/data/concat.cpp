@@ -1,7 +1,9 @@
+#include "ops/common/backward.h"
 #include "ops/common/cases.h"
 #include "ops/common/checks.h"
 #include "ops/common/loops.h"
 #include "ops/data/data.h"
+#include "ops/view/view.h"
 #include "tensor/checked.h"
 
 namespace shunt {
@@ -27,7 +29,7 @@ Result<Dim> sum_of(const Dim& a, const Dim& b, int dim) {
   return sum;
 }
 
-class Concat final : public OpWith<ConcatParams> {
+class Concat final : public Differentiable<ConcatParams> {
  public:
   const OpInfo& info() const override {
     static const OpInfo kInfo = {
@@ -71,6 +73,17 @@ class Concat final : public OpWith<ConcatParams> {
       if (!first) i[dim] -= n;
       y = at(*sources[first ? 0 : 1], i);
     });
+  }
+
+  Status gradient_rule(Backward& node, const ConcatParams& params) const override {
+    const auto dim = static_cast<std::size_t>(params.dim);
+    const Shape a = node.shape(0);
+    SHUNT_TRY(expect_fixed_for(a[dim], fmt::format("dimension {} of a", dim)));
+    SHUNT_TRY(expect_fixed_for(node.shape(1)[dim], fmt::format("dimension {} of b", dim)));
+    Sizes after_a = {};
+    after_a[dim] = a[dim].max;
+    if (node.wants(0)) SHUNT_TRY(node.give(0, view(node.g, node.dy(), {}, a)));
+    return node.wants(1) ? node.give(1, view(node.g, node.dy(), after_a, node.shape(1))) : ok();
   }
 
   void cases(const CaseSink& sink) const override {

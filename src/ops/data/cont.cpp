@@ -1,3 +1,4 @@
+#include "ops/common/backward.h"
 #include "ops/common/cases.h"
 #include "ops/common/checks.h"
 #include "ops/data/data.h"
@@ -7,7 +8,7 @@ namespace shunt {
 namespace {
 
 /// cont and dup: today's cont always copies, and a copy is always contiguous.
-class Cont final : public OpWith<NoParams> {
+class Cont final : public Differentiable<NoParams> {
  public:
   Cont(std::string_view name, std::string_view summary)
       : info_{.name = name, .family = "data", .summary = summary, .sources = {"x"}} {}
@@ -19,6 +20,10 @@ class Cont final : public OpWith<NoParams> {
 
   void plain_reference(RefSources sources, const NoParams&, RefTensor& result) const override {
     result.data = sources[0]->data;
+  }
+
+  Status gradient_rule(Backward& node, const NoParams&) const override {
+    return node.give(0, node.dy());
   }
 
   void cases(const CaseSink& sink) const override {

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "ops/common/backward.h"
 #include "ops/common/cases.h"
 #include "ops/common/checks.h"
 #include "ops/data/data.h"
@@ -74,7 +75,7 @@ void all_strides(const CaseSink& sink, const Conversion& pair) {
             seen_as(pair.from, {9, 5, 2, 3}, {2, 0, 1, 3}, {0, 1, 0, 1}));
 }
 
-class Cpy final : public OpWith<NoParams> {
+class Cpy final : public Differentiable<NoParams> {
  public:
   const OpInfo& info() const override {
     static const OpInfo kInfo = {
@@ -102,6 +103,12 @@ class Cpy final : public OpWith<NoParams> {
   // Without dst's rounding, which is its type's and not the op's.
   void plain_reference(RefSources sources, const NoParams&, RefTensor& result) const override {
     result.data = sources[1]->data;
+  }
+
+  /// What was in dst is lost.
+  Status gradient_rule(Backward& node, const NoParams&) const override {
+    SHUNT_TRY(node.give_zero(0));
+    return node.give(1, node.dy());
   }
 
   void cases(const CaseSink& sink) const override {

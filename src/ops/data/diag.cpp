@@ -1,13 +1,17 @@
+#include "ops/common/backward.h"
 #include "ops/common/cases.h"
 #include "ops/common/checks.h"
 #include "ops/common/loops.h"
 #include "ops/data/data.h"
+#include "ops/elementwise/elementwise.h"
+#include "ops/reduce/reduce.h"
+#include "ops/view/view.h"
 
 namespace shunt {
 
 namespace {
 
-class Diag final : public OpWith<NoParams> {
+class Diag final : public Differentiable<NoParams> {
  public:
   const OpInfo& info() const override {
     static const OpInfo kInfo = {
@@ -29,6 +33,13 @@ class Diag final : public OpWith<NoParams> {
     for_each_element(result.sizes, [&](const Sizes& i) {
       at(result, i) = i[0] == i[1] ? sources[0]->at(i[0], 0, i[2], i[3]) : 0;
     });
+  }
+
+  Status gradient_rule(Backward& node, const NoParams&) const override {
+    // The diagonal: what is left of each row without the others.
+    const Shape x = node.shape(0);
+    const Result<Value> ones = diag(node.g, fill(node.g, {x[0]}, 1));
+    return node.give(0, transpose(node.g, sum_rows(node.g, mul(node.g, node.dy(), ones))));
   }
 
   void cases(const CaseSink& sink) const override {

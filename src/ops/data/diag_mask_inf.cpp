@@ -1,16 +1,19 @@
 #include <limits>
 
+#include "ops/common/backward.h"
 #include "ops/common/cases.h"
 #include "ops/common/checks.h"
 #include "ops/common/loops.h"
 #include "ops/data/data.h"
+#include "ops/elementwise/elementwise.h"
+#include "ops/unary/unary.h"
 #include "tensor/checked.h"
 
 namespace shunt {
 
 namespace {
 
-class DiagMaskInf final : public OpWith<DiagMaskInfParams> {
+class DiagMaskInf final : public Differentiable<DiagMaskInfParams> {
  public:
   const OpInfo& info() const override {
     static const OpInfo kInfo = {
@@ -36,6 +39,14 @@ class DiagMaskInf final : public OpWith<DiagMaskInfParams> {
       const bool hidden = i[0] - i[1] > params.n_past;
       at(result, i) = hidden ? -std::numeric_limits<double>::infinity() : at(*sources[0], i);
     });
+  }
+
+  Status gradient_rule(Backward& node, const DiagMaskInfParams& params) const override {
+    // 1 where a score is let through, 0 where it is not.
+    const Shape x = node.shape(0);
+    const Result<Value> scores = zeros(node.g, {x[0], x[1]});
+    const Result<Value> seen = exp(node.g, diag_mask_inf(node.g, scores, params.n_past));
+    return node.give(0, mul(node.g, node.dy(), seen));
   }
 
   void cases(const CaseSink& sink) const override {

@@ -1,7 +1,9 @@
+#include "ops/common/backward.h"
 #include "ops/common/cases.h"
 #include "ops/common/checks.h"
 #include "ops/common/loops.h"
 #include "ops/data/data.h"
+#include "ops/view/view.h"
 #include "tensor/checked.h"
 
 namespace shunt {
@@ -12,7 +14,7 @@ std::int64_t modulo(std::int64_t i, std::int64_t n) {
   return (i % n + n) % n;
 }
 
-class Pad final : public OpWith<PadParams> {
+class Pad final : public Differentiable<PadParams> {
  public:
   const OpInfo& info() const override {
     static const OpInfo kInfo = {
@@ -73,6 +75,12 @@ class Pad final : public OpWith<PadParams> {
       const bool found = inside || params.padding == Padding::kCircular;
       at(result, i) = found ? at(x, j) : static_cast<double>(params.value);
     });
+  }
+
+  Status gradient_rule(Backward& node, const PadParams& params) const override {
+    if (params.padding == Padding::kCircular)
+      return fail(ErrorCode::kUnsupported, "circular padding has no gradient rule");
+    return node.give(0, view(node.g, node.dy(), params.before, node.shape(0)));
   }
 
   void cases(const CaseSink& sink) const override {

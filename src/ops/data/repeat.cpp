@@ -1,3 +1,4 @@
+#include "ops/common/backward.h"
 #include "ops/common/cases.h"
 #include "ops/common/checks.h"
 #include "ops/common/loops.h"
@@ -7,7 +8,7 @@ namespace shunt {
 
 namespace {
 
-class Repeat final : public OpWith<RepeatParams> {
+class Repeat final : public Differentiable<RepeatParams> {
  public:
   const OpInfo& info() const override {
     static const OpInfo kInfo = {
@@ -32,6 +33,10 @@ class Repeat final : public OpWith<RepeatParams> {
       for (std::size_t d = 0; d < kMaxDims; ++d) j[d] %= sources[0]->sizes[d];
       at(result, i) = at(*sources[0], j);
     });
+  }
+
+  Status gradient_rule(Backward& node, const RepeatParams&) const override {
+    return node.give(0, sum_repeats(node.g, node.dy(), node.shape(0)));
   }
 
   void cases(const CaseSink& sink) const override {

@@ -1,5 +1,6 @@
 #include <limits>
 
+#include "ops/common/backward.h"
 #include "ops/common/cases.h"
 #include "ops/common/checks.h"
 #include "ops/common/loops.h"
@@ -10,7 +11,7 @@ namespace shunt {
 
 namespace {
 
-class Roll final : public OpWith<RollParams> {
+class Roll final : public Differentiable<RollParams> {
  public:
   const OpInfo& info() const override {
     static const OpInfo kInfo = {
@@ -39,6 +40,12 @@ class Roll final : public OpWith<RollParams> {
       }
       at(result, j) = at(*sources[0], i);
     });
+  }
+
+  Status gradient_rule(Backward& node, const RollParams& params) const override {
+    Sizes back = {};
+    for (std::size_t i = 0; i < kMaxDims; ++i) back[i] = -params.shift[i];
+    return node.give(0, roll(node.g, node.dy(), back));
   }
 
   void cases(const CaseSink& sink) const override {

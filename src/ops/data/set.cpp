@@ -1,13 +1,15 @@
+#include "ops/common/backward.h"
 #include "ops/common/cases.h"
 #include "ops/common/checks.h"
 #include "ops/common/loops.h"
 #include "ops/data/data.h"
+#include "ops/view/view.h"
 
 namespace shunt {
 
 namespace {
 
-class Set final : public OpWith<SetParams> {
+class Set final : public Differentiable<SetParams> {
  public:
   const OpInfo& info() const override {
     static const OpInfo kInfo = {
@@ -48,6 +50,14 @@ class Set final : public OpWith<SetParams> {
       result.at(start[0] + i[0], start[1] + i[1], start[2] + i[2], start[3] + i[3]) =
           at(*sources[1], i);
     });
+  }
+
+  Status gradient_rule(Backward& node, const SetParams& params) const override {
+    const Shape x = node.shape(1);
+    if (node.wants(1)) SHUNT_TRY(node.give(1, view(node.g, node.dy(), params.start, x)));
+    if (!node.wants(0)) return ok();
+    // What was in the window is lost.
+    return node.give(0, set(node.g, dup(node.g, node.dy()), zeros(node.g, x), params.start));
   }
 
   void cases(const CaseSink& sink) const override {

@@ -1,3 +1,4 @@
+#include "ops/common/backward.h"
 #include "ops/common/cases.h"
 #include "ops/common/checks.h"
 #include "ops/common/loops.h"
@@ -7,7 +8,7 @@ namespace shunt {
 
 namespace {
 
-class Tri final : public OpWith<TriParams> {
+class Tri final : public Differentiable<TriParams> {
  public:
   const OpInfo& info() const override {
     static const OpInfo kInfo = {
@@ -33,6 +34,10 @@ class Tri final : public OpWith<TriParams> {
                                                               : i[0] > i[1];
       at(result, i) = kept ? at(*sources[0], i) : 0;
     });
+  }
+
+  Status gradient_rule(Backward& node, const TriParams& params) const override {
+    return node.give(0, tri(node.g, node.dy(), params));
   }
 
   void cases(const CaseSink& sink) const override {

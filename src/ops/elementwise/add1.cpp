@@ -1,13 +1,15 @@
+#include "ops/common/backward.h"
 #include "ops/common/cases.h"
 #include "ops/common/checks.h"
 #include "ops/common/loops.h"
 #include "ops/elementwise/elementwise.h"
+#include "ops/reduce/reduce.h"
 
 namespace shunt {
 
 namespace {
 
-class Add1 final : public OpWith<NoParams> {
+class Add1 final : public Differentiable<NoParams> {
  public:
   const OpInfo& info() const override {
     static const OpInfo kInfo = {.name = "add1",
@@ -30,6 +32,11 @@ class Add1 final : public OpWith<NoParams> {
     for_each_element(result.sizes, [&](const Sizes& i) {
       at(result, i) = at(*sources[0], i) + sources[1]->at(0);
     });
+  }
+
+  Status gradient_rule(Backward& node, const NoParams&) const override {
+    SHUNT_TRY(node.give(0, node.dy()));
+    return node.wants(1) ? node.give(1, sum(node.g, node.dy())) : ok();
   }
 
   void cases(const CaseSink& sink) const override {

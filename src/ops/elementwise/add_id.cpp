@@ -1,13 +1,16 @@
+#include "ops/common/backward.h"
 #include "ops/common/cases.h"
 #include "ops/common/checks.h"
 #include "ops/common/loops.h"
 #include "ops/elementwise/elementwise.h"
+#include "ops/training/training.h"
+#include "ops/view/view.h"
 
 namespace shunt {
 
 namespace {
 
-class AddId final : public OpWith<NoParams> {
+class AddId final : public Differentiable<NoParams> {
  public:
   const OpInfo& info() const override {
     static const OpInfo kInfo = {
@@ -43,6 +46,20 @@ class AddId final : public OpWith<NoParams> {
       if (row < 0 || row >= b.sizes[1]) return;
       at(result, i) = at(*sources[0], i) + b.at(i[0], row);
     });
+  }
+
+  Status gradient_rule(Backward& node, const NoParams&) const override {
+    SHUNT_TRY(node.give(0, node.dy()));
+    if (!node.wants(1)) return ok();
+    const Shape b = node.shape(1);
+    SHUNT_TRY(expect_fixed_for(b[1], "the number of rows of b"));
+    SHUNT_TRY(expect_fixed_for(node.shape(0)[1], "dimension 1 of x"));
+    // The tokens' experts, one after the other.
+    const std::int64_t used = node.shape(0)[1].max;
+    const Dim rows = times(node.shape(0)[2], used);
+    const Result<Value> dy = reshape(node.g, packed(node.g, node.dy()), {b[0], rows});
+    const Result<Value> ids = reshape(node.g, packed(node.g, node.source(2)), {rows});
+    return node.give(1, get_rows_back(node.g, dy, ids, b[1].max));
   }
 
   void cases(const CaseSink& sink) const override {

@@ -1,6 +1,8 @@
+#include "ops/common/backward.h"
 #include "ops/common/broadcast.h"
 #include "ops/common/lookup.h"
 #include "ops/elementwise/elementwise.h"
+#include "ops/unary/unary.h"
 
 namespace shunt {
 
@@ -10,27 +12,51 @@ struct Row {
   std::string_view name;
   std::string_view summary;
   double (*f)(double a, double b);
+  /// The gradients by a, and by b as if it had a's shape.
+  Result<Value> (*by_a)(Backward& node);
+  Result<Value> (*by_b)(Backward& node);
 };
+
+Result<Value> dy_of(Backward& node) {
+  return node.dy();
+}
+Result<Value> minus_dy_of(Backward& node) {
+  return neg(node.g, node.dy());
+}
+Result<Value> dy_times_a(Backward& node) {
+  return mul(node.g, node.dy(), node.source(0));
+}
+Result<Value> dy_times_b(Backward& node) {
+  return mul(node.g, node.dy(), node.source(1));
+}
+Result<Value> dy_over_b(Backward& node) {
+  return div(node.g, node.dy(), node.source(1));
+}
+/// -dy * a / b^2.
+Result<Value> minus_dy_times_y_over_b(Backward& node) {
+  const Result<Value> y = div(node.g, dy_times_a(node), node.source(1));
+  return neg(node.g, div(node.g, y, node.source(1)));
+}
 
 constexpr std::array kRows = {
     Row{"add",
         "Sum of each element: y = a + b. b is repeated along the dimensions of a that it divides.",
-        [](double a, double b) { return a + b; }},
+        [](double a, double b) { return a + b; }, dy_of, dy_of},
     Row{"sub",
         "Difference of each element: y = a - b. b is repeated along the dimensions of a that it "
         "divides.",
-        [](double a, double b) { return a - b; }},
+        [](double a, double b) { return a - b; }, dy_of, minus_dy_of},
     Row{"mul",
         "Product of each element: y = a * b. b is repeated along the dimensions of a that it "
         "divides.",
-        [](double a, double b) { return a * b; }},
+        [](double a, double b) { return a * b; }, dy_times_b, dy_times_a},
     Row{"div",
         "Quotient of each element: y = a / b. b is repeated along the dimensions of a that it "
         "divides.",
-        [](double a, double b) { return a / b; }},
+        [](double a, double b) { return a / b; }, dy_over_b, minus_dy_times_y_over_b},
 };
 
-class Arithmetic final : public OpWith<NoParams> {
+class Arithmetic final : public Differentiable<NoParams> {
  public:
   explicit Arithmetic(const Row& row)
       : row_(row),
@@ -47,6 +73,12 @@ class Arithmetic final : public OpWith<NoParams> {
 
   void plain_reference(RefSources sources, const NoParams&, RefTensor& result) const override {
     reference_broadcast(sources, result, row_.f);
+  }
+
+  Status gradient_rule(Backward& node, const NoParams&) const override {
+    if (node.wants(0)) SHUNT_TRY(node.give(0, row_.by_a(node)));
+    if (!node.wants(1)) return ok();
+    return node.give(1, sum_repeats(node.g, row_.by_b(node), node.shape(1)));
   }
 
   void cases(const CaseSink& sink) const override { broadcast_cases(sink); }

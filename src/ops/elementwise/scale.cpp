@@ -1,3 +1,4 @@
+#include "ops/common/backward.h"
 #include "ops/common/cases.h"
 #include "ops/common/checks.h"
 #include "ops/common/loops.h"
@@ -7,7 +8,7 @@ namespace shunt {
 
 namespace {
 
-class Scale final : public OpWith<ScaleParams> {
+class Scale final : public Differentiable<ScaleParams> {
  public:
   const OpInfo& info() const override {
     static const OpInfo kInfo = {
@@ -31,6 +32,10 @@ class Scale final : public OpWith<ScaleParams> {
     for_each_element(result.sizes, [&](const Sizes& i) {
       at(result, i) = at(*sources[0], i) * params.scale + params.bias;
     });
+  }
+
+  Status gradient_rule(Backward& node, const ScaleParams& params) const override {
+    return node.give(0, scale(node.g, node.dy(), {.scale = params.scale}));
   }
 
   void cases(const CaseSink& sink) const override {

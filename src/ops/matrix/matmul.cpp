@@ -1,8 +1,10 @@
 #include <algorithm>
 
+#include "ops/common/backward.h"
 #include "ops/common/cases.h"
 #include "ops/common/checks.h"
 #include "ops/common/loops.h"
+#include "ops/matrix/matmul_back.h"
 #include "ops/matrix/matrix.h"
 
 namespace shunt {
@@ -114,7 +116,7 @@ void activation_cases(const CaseSink& sink) {
   }
 }
 
-class Matmul final : public OpWith<NoParams> {
+class Matmul final : public Differentiable<NoParams> {
  public:
   const OpInfo& info() const override {
     static const OpInfo kInfo = {
@@ -172,6 +174,15 @@ class Matmul final : public OpWith<NoParams> {
   double operations(const Tensor& result, SourceTensors sources, const Params&) const override {
     return 2.0 * static_cast<double>(sources[0]->size(0)) *
            static_cast<double>(element_count(result.shape));
+  }
+
+  Status gradient_rule(Backward& node, const NoParams&) const override {
+    const Result<Value> dy = node.dy();
+    if (node.wants(0)) {
+      SHUNT_TRY(node.give(0, matmul_back_by_w(node.g, dy, node.source(1), node.shape(0))));
+    }
+    if (!node.wants(1)) return ok();
+    return node.give(1, matmul_back_by_x(node.g, dy, node.source(0), node.shape(1)));
   }
 
   void cases(const CaseSink& sink) const override {

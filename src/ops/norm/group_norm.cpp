@@ -1,14 +1,16 @@
+#include "ops/common/backward.h"
 #include "ops/common/cases.h"
 #include "ops/common/checks.h"
 #include "ops/common/loops.h"
 #include "ops/norm/norm.h"
 #include "ops/norm/standardize.h"
+#include "ops/view/view.h"
 
 namespace shunt {
 
 namespace {
 
-class GroupNorm final : public OpWith<GroupNormParams> {
+class GroupNorm final : public Differentiable<GroupNormParams> {
  public:
   const OpInfo& info() const override {
     static const OpInfo kInfo = {
@@ -46,6 +48,18 @@ class GroupNorm final : public OpWith<GroupNormParams> {
     for (std::size_t first = 0; first < x.data.size(); first += group) {
       standardize(std::span(result.data).subspan(first, group), params.eps);
     }
+  }
+
+  /// A group is a row.
+  Status gradient_rule(Backward& node, const GroupNormParams& params) const override {
+    const Shape x = node.shape(0);
+    const std::int64_t group = x[0].max * x[1].max * x[2].max / params.groups;
+    const auto rows = [&](Operand of) {
+      return reshape(node.g, packed(node.g, of), {group, params.groups, x[3]});
+    };
+    const Result<Value> dx =
+        standardize_back(node.g, rows(node.dy()), rows(as_f32(node.g, node.source(0))), params.eps);
+    return node.give(0, reshape(node.g, dx, x));
   }
 
   void cases(const CaseSink& sink) const override {

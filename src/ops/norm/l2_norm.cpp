@@ -1,16 +1,20 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ops/common/backward.h"
 #include "ops/common/cases.h"
 #include "ops/common/checks.h"
 #include "ops/common/loops.h"
+#include "ops/elementwise/elementwise.h"
 #include "ops/norm/norm.h"
+#include "ops/reduce/reduce.h"
+#include "ops/unary/unary.h"
 
 namespace shunt {
 
 namespace {
 
-class L2Norm final : public OpWith<L2NormParams> {
+class L2Norm final : public Differentiable<L2NormParams> {
  public:
   const OpInfo& info() const override {
     static const OpInfo kInfo = {
@@ -41,6 +45,19 @@ class L2Norm final : public OpWith<L2NormParams> {
       for (std::int64_t i = 0; i < x.sizes[0]; ++i)
         result.at(i, i1, i2, i3) = length == 0 ? 0 : x.at(i, i1, i2, i3) / length;
     });
+  }
+
+  Status gradient_rule(Backward& node, const L2NormParams& params) const override {
+    GraphBuilder& g = node.g;
+    const Result<Value> dy = node.dy();
+    const Result<Value> x = as_f32(g, node.source(0));
+    const Result<Value> length = sqrt(g, sum_rows(g, sqr(g, x)));
+    const Result<Value> divisor =
+        clamp(g, length, {params.eps, std::numeric_limits<float>::infinity()});
+    const Result<Value> y = div(g, x, divisor);
+    // A row that is divided by its own length can't get longer: what goes along y is lost.
+    const Result<Value> along = mul(g, sum_rows(g, mul(g, y, dy)), is_above(g, length, params.eps));
+    return node.give(0, div(g, sub(g, dy, mul(g, y, along)), divisor));
   }
 
   void cases(const CaseSink& sink) const override {

@@ -1,14 +1,18 @@
 #include "ops/norm/norm.h"
+#include "ops/common/backward.h"
 #include "ops/common/cases.h"
 #include "ops/common/checks.h"
 #include "ops/common/loops.h"
+#include "ops/elementwise/elementwise.h"
 #include "ops/norm/standardize.h"
+#include "ops/reduce/reduce.h"
+#include "ops/training/training.h"
 
 namespace shunt {
 
 namespace {
 
-class Norm final : public OpWith<NormParams> {
+class Norm final : public Differentiable<NormParams> {
  public:
   const OpInfo& info() const override {
     static const OpInfo kInfo = {
@@ -39,6 +43,11 @@ class Norm final : public OpWith<NormParams> {
     }
   }
 
+  Status gradient_rule(Backward& node, const NormParams& params) const override {
+    const Result<Value> x = as_f32(node.g, node.source(0));
+    return node.give(0, standardize_back(node.g, node.dy(), x, params.eps));
+  }
+
   void cases(const CaseSink& sink) const override {
     const auto emit = [&](const CaseSource& x, const NormParams& params,
                           std::string_view extra = "") {
@@ -61,6 +70,12 @@ class Norm final : public OpWith<NormParams> {
 };
 
 }  // namespace
+
+Result<Value> standardize_back(GraphBuilder& g, Operand dy, Operand x, float eps) {
+  // norm() is rms_norm() of what is left of x without its mean.
+  const Result<Value> dx = rms_norm_back(g, dy, sub(g, x, mean(g, x)), {eps});
+  return sub(g, dx, mean(g, dx));
+}
 
 const Op& norm_op() {
   static const Norm kOp;

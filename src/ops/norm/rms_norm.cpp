@@ -1,15 +1,17 @@
 #include <cmath>
 
+#include "ops/common/backward.h"
 #include "ops/common/cases.h"
 #include "ops/common/checks.h"
 #include "ops/common/loops.h"
 #include "ops/norm/norm.h"
+#include "ops/training/training.h"
 
 namespace shunt {
 
 namespace {
 
-class RmsNorm final : public OpWith<RmsNormParams> {
+class RmsNorm final : public Differentiable<RmsNormParams> {
  public:
   const OpInfo& info() const override {
     static const OpInfo kInfo = {
@@ -38,6 +40,11 @@ class RmsNorm final : public OpWith<RmsNormParams> {
       for (std::int64_t i = 0; i < x.sizes[0]; ++i)
         result.at(i, i1, i2, i3) = x.at(i, i1, i2, i3) * factor;
     });
+  }
+
+  Status gradient_rule(Backward& node, const RmsNormParams& params) const override {
+    const Result<Value> x = as_f32(node.g, node.source(0));
+    return node.give(0, rms_norm_back(node.g, node.dy(), x, params));
   }
 
   void cases(const CaseSink& sink) const override {

@@ -1,8 +1,10 @@
-// Mean 0 and variance 1, for references.
+// Mean 0 and variance 1: for references, and for gradient rules.
 #pragma once
 
 #include <cmath>
 #include <span>
+
+#include "shunt/graph.h"
 
 namespace shunt {
 
@@ -17,5 +19,8 @@ inline void standardize(std::span<double> x, double eps) {
   const double deviation = std::sqrt(variance + eps);
   for (double& each : x) each = deviation == 0 ? 0 : (each - mean) / deviation;
 }
+
+/// The gradient by x, F32, of norm(x), of which dy is that by the result.
+Result<Value> standardize_back(GraphBuilder& g, Operand dy, Operand x, float eps);
 
 }  // namespace shunt

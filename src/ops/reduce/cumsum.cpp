@@ -1,6 +1,8 @@
+#include "ops/common/backward.h"
 #include "ops/common/cases.h"
 #include "ops/common/checks.h"
 #include "ops/common/loops.h"
+#include "ops/elementwise/elementwise.h"
 #include "ops/reduce/reduce.h"
 #include "ops/reduce/reduction_cases.h"
 
@@ -8,7 +10,7 @@ namespace shunt {
 
 namespace {
 
-class Cumsum final : public OpWith<NoParams> {
+class Cumsum final : public Differentiable<NoParams> {
  public:
   const OpInfo& info() const override {
     static const OpInfo kInfo = {.name = "cumsum",
@@ -35,6 +37,12 @@ class Cumsum final : public OpWith<NoParams> {
         result.at(i, i1, i2, i3) = sum;
       }
     });
+  }
+
+  Status gradient_rule(Backward& node, const NoParams&) const override {
+    // An element is in its own sum and in all after it: in all of the row but those before it.
+    const Result<Value> with_all = add(node.g, node.dy(), sum_rows(node.g, node.dy()));
+    return node.give(0, sub(node.g, with_all, cumsum(node.g, node.dy())));
   }
 
   void cases(const CaseSink& sink) const override { reduction_cases(sink, {.longest_up_to = 0.5}); }

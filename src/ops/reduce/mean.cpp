@@ -1,6 +1,9 @@
+#include "ops/common/backward.h"
 #include "ops/common/cases.h"
 #include "ops/common/checks.h"
 #include "ops/common/loops.h"
+#include "ops/data/data.h"
+#include "ops/elementwise/elementwise.h"
 #include "ops/reduce/reduce.h"
 #include "ops/reduce/reduction_cases.h"
 
@@ -8,7 +11,7 @@ namespace shunt {
 
 namespace {
 
-class Mean final : public OpWith<NoParams> {
+class Mean final : public Differentiable<NoParams> {
  public:
   const OpInfo& info() const override {
     static const OpInfo kInfo = {
@@ -39,6 +42,14 @@ class Mean final : public OpWith<NoParams> {
   /// An addition for each element of x.
   double operations(const Tensor&, SourceTensors sources, const Params&) const override {
     return static_cast<double>(element_count(sources[0]->shape));
+  }
+
+  Status gradient_rule(Backward& node, const NoParams&) const override {
+    const Shape x = node.shape(0);
+    SHUNT_TRY(expect_fixed_for(x[0], "the length of a row"));
+    const Result<Value> share =
+        scale(node.g, node.dy(), {.scale = 1 / static_cast<float>(x[0].max)});
+    return node.give(0, repeat(node.g, share, x));
   }
 
   void cases(const CaseSink& sink) const override { reduction_cases(sink, {.empty_rows = false}); }

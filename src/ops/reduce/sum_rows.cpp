@@ -1,6 +1,8 @@
+#include "ops/common/backward.h"
 #include "ops/common/cases.h"
 #include "ops/common/checks.h"
 #include "ops/common/loops.h"
+#include "ops/data/data.h"
 #include "ops/reduce/reduce.h"
 #include "ops/reduce/reduction_cases.h"
 
@@ -8,7 +10,7 @@ namespace shunt {
 
 namespace {
 
-class SumRows final : public OpWith<NoParams> {
+class SumRows final : public Differentiable<NoParams> {
  public:
   const OpInfo& info() const override {
     static const OpInfo kInfo = {.name = "sum_rows",
@@ -36,6 +38,10 @@ class SumRows final : public OpWith<NoParams> {
   /// An addition for each element of x.
   double operations(const Tensor&, SourceTensors sources, const Params&) const override {
     return static_cast<double>(element_count(sources[0]->shape));
+  }
+
+  Status gradient_rule(Backward& node, const NoParams&) const override {
+    return node.give(0, repeat(node.g, node.dy(), node.shape(0)));
   }
 
   void cases(const CaseSink& sink) const override { reduction_cases(sink, {}); }

@@ -1,16 +1,18 @@
 #include <algorithm>
 #include <vector>
 
+#include "ops/common/backward.h"
 #include "ops/common/cases.h"
 #include "ops/common/checks.h"
 #include "ops/common/loops.h"
 #include "ops/rows/rows.h"
+#include "ops/training/training.h"
 
 namespace shunt {
 
 namespace {
 
-class GetRows final : public OpWith<NoParams> {
+class GetRows final : public Differentiable<NoParams> {
  public:
   const OpInfo& info() const override {
     static const OpInfo kInfo = {
@@ -45,6 +47,14 @@ class GetRows final : public OpWith<NoParams> {
         result.at(c, i1, i2, i3) = table.at(c, row, i2, i3);
       }
     });
+  }
+
+  Status gradient_rule(Backward& node, const NoParams&) const override {
+    const Shape table = node.shape(0);
+    if (table[2] != Dim(1) || table[3] != Dim(1))
+      return fail(ErrorCode::kUnsupported, "the gradient rule is for a table of one slice");
+    SHUNT_TRY(expect_fixed_for(table[1], "the number of rows of the table"));
+    return node.give(0, get_rows_back(node.g, node.dy(), node.source(1), table[1].max));
   }
 
   void cases(const CaseSink& sink) const override {

@@ -1,13 +1,15 @@
+#include "ops/common/backward.h"
 #include "ops/common/cases.h"
 #include "ops/common/checks.h"
 #include "ops/common/loops.h"
+#include "ops/data/data.h"
 #include "ops/rows/rows.h"
 
 namespace shunt {
 
 namespace {
 
-class SetRows final : public OpWith<NoParams> {
+class SetRows final : public Differentiable<NoParams> {
  public:
   const OpInfo& info() const override {
     static const OpInfo kInfo = {
@@ -53,6 +55,18 @@ class SetRows final : public OpWith<NoParams> {
         result.at(c, row, i2, i3) = rows.at(c, i1, i2, i3);
       }
     });
+  }
+
+  Status gradient_rule(Backward& node, const NoParams&) const override {
+    const Shape rows = node.shape(1);
+    if (node.wants(1)) {
+      const Result<Value> ids = repeat(node.g, node.source(2), {rows[1], rows[2], rows[3]});
+      SHUNT_TRY(node.give(1, get_rows(node.g, node.dy(), ids)));
+    }
+    if (!node.wants(0)) return ok();
+    // What was in these rows is lost.
+    return node.give(0,
+                     set_rows(node.g, dup(node.g, node.dy()), zeros(node.g, rows), node.source(2)));
   }
 
   void cases(const CaseSink& sink) const override {

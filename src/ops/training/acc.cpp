@@ -1,3 +1,4 @@
+#include "ops/common/backward.h"
 #include "ops/common/cases.h"
 #include "ops/common/checks.h"
 #include "ops/common/loops.h"
@@ -8,7 +9,7 @@ namespace shunt {
 
 namespace {
 
-class Acc final : public OpWith<NoParams> {
+class Acc final : public Differentiable<NoParams> {
  public:
   const OpInfo& info() const override {
     static const OpInfo kInfo = {.name = "acc",
@@ -36,6 +37,11 @@ class Acc final : public OpWith<NoParams> {
     for_each_element(result.sizes, [&](const Sizes& i) {
       at(result, i) = at(*sources[0], i) + at(*sources[1], i);
     });
+  }
+
+  Status gradient_rule(Backward& node, const NoParams&) const override {
+    SHUNT_TRY(node.give(0, node.dy()));
+    return node.give(1, node.dy());
   }
 
   void cases(const CaseSink& sink) const override {

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <limits>
 
+#include "ops/common/backward.h"
 #include "ops/common/cases.h"
 #include "ops/common/checks.h"
 #include "ops/common/loops.h"
@@ -12,7 +13,7 @@ namespace shunt {
 
 namespace {
 
-class CrossEntropyLoss final : public OpWith<NoParams> {
+class CrossEntropyLoss final : public Differentiable<NoParams> {
  public:
   const OpInfo& info() const override {
     static const OpInfo kInfo = {.name = "cross_entropy_loss",
@@ -57,6 +58,11 @@ class CrossEntropyLoss final : public OpWith<NoParams> {
 
   double operations(const Tensor&, SourceTensors sources, const Params&) const override {
     return 5 * static_cast<double>(element_count(sources[0]->shape));
+  }
+
+  Status gradient_rule(Backward& node, const NoParams&) const override {
+    if (!node.wants(0)) return ok();
+    return node.give(0, cross_entropy_loss_back(node.g, node.dy(), node.source(0), node.source(1)));
   }
 
   void cases(const CaseSink& sink) const override {

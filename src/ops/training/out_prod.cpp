@@ -1,13 +1,16 @@
+#include "ops/common/backward.h"
 #include "ops/common/cases.h"
 #include "ops/common/checks.h"
 #include "ops/common/loops.h"
+#include "ops/matrix/matrix.h"
 #include "ops/training/training.h"
+#include "ops/view/view.h"
 
 namespace shunt {
 
 namespace {
 
-class OutProd final : public OpWith<NoParams> {
+class OutProd final : public Differentiable<NoParams> {
  public:
   const OpInfo& info() const override {
     static const OpInfo kInfo = {.name = "out_prod",
@@ -52,6 +55,19 @@ class OutProd final : public OpWith<NoParams> {
   double operations(const Tensor& result, SourceTensors sources, const Params&) const override {
     return 2.0 * static_cast<double>(sources[0]->size(1)) *
            static_cast<double>(element_count(result.shape));
+  }
+
+  Status gradient_rule(Backward& node, const NoParams&) const override {
+    GraphBuilder& g = node.g;
+    const Result<Value> dy = node.dy();
+    if (node.wants(0)) {
+      // da[m, k] = sum over n of dy[m, n] * b[n, k].
+      const Result<Value> da = matmul(g, packed(g, transpose(g, dy)), node.source(1));
+      SHUNT_TRY(node.give(0, sum_slices(g, da, node.shape(0))));
+    }
+    if (!node.wants(1)) return ok();
+    // db[n, k] = sum over m of dy[m, n] * a[m, k].
+    return node.give(1, matmul(g, dy, as_f32(g, node.source(0))));
   }
 
   void cases(const CaseSink& sink) const override {

@@ -1,16 +1,18 @@
 #include <algorithm>
 #include <limits>
 
+#include "ops/common/backward.h"
 #include "ops/common/cases.h"
 #include "ops/common/checks.h"
 #include "ops/common/loops.h"
+#include "ops/elementwise/elementwise.h"
 #include "ops/unary/unary.h"
 
 namespace shunt {
 
 namespace {
 
-class Clamp final : public OpWith<ClampParams> {
+class Clamp final : public Differentiable<ClampParams> {
  public:
   const OpInfo& info() const override {
     static const OpInfo kInfo = {
@@ -37,6 +39,12 @@ class Clamp final : public OpWith<ClampParams> {
       const double x = at(*sources[0], i);
       at(result, i) = std::clamp(x, double{params.low}, double{params.high});
     });
+  }
+
+  Status gradient_rule(Backward& node, const ClampParams& params) const override {
+    const Result<Value> x = as_f32(node.g, node.source(0));
+    const Result<Value> above = mul(node.g, node.dy(), is_above(node.g, x, params.low));
+    return node.give(0, mul(node.g, above, is_below(node.g, x, params.high)));
   }
 
   void cases(const CaseSink& sink) const override {

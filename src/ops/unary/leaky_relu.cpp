@@ -1,13 +1,15 @@
+#include "ops/common/backward.h"
 #include "ops/common/cases.h"
 #include "ops/common/checks.h"
 #include "ops/common/loops.h"
+#include "ops/elementwise/elementwise.h"
 #include "ops/unary/unary.h"
 
 namespace shunt {
 
 namespace {
 
-class LeakyRelu final : public OpWith<LeakyReluParams> {
+class LeakyRelu final : public Differentiable<LeakyReluParams> {
  public:
   const OpInfo& info() const override {
     static const OpInfo kInfo = {.name = "leaky_relu",
@@ -32,6 +34,13 @@ class LeakyRelu final : public OpWith<LeakyReluParams> {
       const double x = at(*sources[0], i);
       at(result, i) = x > 0 ? x : params.slope * x;
     });
+  }
+
+  Status gradient_rule(Backward& node, const LeakyReluParams& params) const override {
+    const Result<Value> above = step(node.g, as_f32(node.g, node.source(0)));
+    const Result<Value> slope =
+        scale(node.g, above, {.scale = 1 - params.slope, .bias = params.slope});
+    return node.give(0, mul(node.g, node.dy(), slope));
   }
 
   void cases(const CaseSink& sink) const override {

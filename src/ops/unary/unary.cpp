@@ -2,16 +2,27 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numbers>
 
+#include "ops/common/backward.h"
 #include "ops/common/cases.h"
 #include "ops/common/checks.h"
 #include "ops/common/lookup.h"
 #include "ops/common/loops.h"
+#include "ops/elementwise/elementwise.h"
+#include "ops/training/training.h"
+#include "ops/unary/unary_back.h"
 
 namespace shunt {
 
 namespace {
+
+/// dx of a loss, from dy. No function: the result does not change with x, but for jumps.
+struct Back {
+  Result<Value> (*f)(GraphBuilder& g, Operand dy, Operand z) = nullptr;
+  bool of_result = false;  ///< z is y, not x
+};
 
 struct Row {
   std::string_view name;
@@ -20,20 +31,44 @@ struct Row {
   /// What it is tested with.
   double low;
   double high;
+  Back back = {};
 };
 
 constexpr std::array kRows = {
-    Row{"abs", "Magnitude of each element: y = |x|.", [](double x) { return std::abs(x); }, -6, 6},
+    Row{"abs",
+        "Magnitude of each element: y = |x|.",
+        [](double x) { return std::abs(x); },
+        -6,
+        6,
+        {[](GraphBuilder& g, Operand dy, Operand x) { return mul(g, dy, sgn(g, x)); }}},
     Row{"ceil", "Next integer that is not below each element: y = ceil(x).",
         [](double x) { return std::ceil(x); }, -6, 6},
-    Row{"cos", "Cosine of each element: y = cos(x), x in radians.",
-        [](double x) { return std::cos(x); }, -100, 100},
-    Row{"elu", "Exponential linear unit of each element: y = x if x > 0, else exp(x) - 1.",
-        [](double x) { return x > 0 ? x : std::expm1(x); }, -20, 20},
-    Row{"exp", "Exponential of each element: y = exp(x).", [](double x) { return std::exp(x); },
-        -80, 80},
-    Row{"expm1", "Exponential of each element less one, exact where x is small: y = exp(x) - 1.",
-        [](double x) { return std::expm1(x); }, -20, 20},
+    Row{"cos",
+        "Cosine of each element: y = cos(x), x in radians.",
+        [](double x) { return std::cos(x); },
+        -100,
+        100,
+        {[](GraphBuilder& g, Operand dy, Operand x) { return neg(g, mul(g, dy, sin(g, x))); }}},
+    Row{"elu",
+        "Exponential linear unit of each element: y = x if x > 0, else exp(x) - 1.",
+        [](double x) { return x > 0 ? x : std::expm1(x); },
+        -20,
+        20,
+        {[](GraphBuilder& g, Operand dy, Operand x) {
+          return mul(g, dy, exp(g, clamp(g, x, {-std::numeric_limits<float>::infinity(), 0})));
+        }}},
+    Row{"exp",
+        "Exponential of each element: y = exp(x).",
+        [](double x) { return std::exp(x); },
+        -80,
+        80,
+        {[](GraphBuilder& g, Operand dy, Operand y) { return mul(g, dy, y); }, true}},
+    Row{"expm1",
+        "Exponential of each element less one, exact where x is small: y = exp(x) - 1.",
+        [](double x) { return std::expm1(x); },
+        -20,
+        20,
+        {[](GraphBuilder& g, Operand dy, Operand x) { return mul(g, dy, exp(g, x)); }}},
     Row{"floor", "Next integer that is not above each element: y = floor(x).",
         [](double x) { return std::floor(x); }, -6, 6},
     Row{"gelu",
@@ -44,58 +79,132 @@ constexpr std::array kRows = {
           // 1 + tanh u, which would have lost all digits where u is far below 0.
           return x * (2 / (1 + std::exp(-2 * u))) / 2;
         },
-        -12, 12},
+        -12,
+        12,
+        {gelu_back}},
     Row{"gelu_erf",
         "Gaussian error linear unit of each element: y = x * (1 + erf(x / sqrt(2))) / 2.",
         [](double x) {
           // erfc, as 1 + erf has lost all digits where x is far below 0.
           return x * std::erfc(-x / std::numbers::sqrt2) / 2;
         },
-        -12, 12},
+        -12,
+        12,
+        {gelu_erf_back}},
     Row{"gelu_quick",
         "Gaussian error linear unit of each element, by its approximation with a sigmoid: y = x / "
         "(1 + exp(-1.702 * x)).",
-        [](double x) { return x / (1 + std::exp(-1.702 * x)); }, -12, 12},
+        [](double x) { return x / (1 + std::exp(-1.702 * x)); },
+        -12,
+        12,
+        {gelu_quick_back}},
     Row{"hardsigmoid",
         "Sigmoid of each element, by three straight lines: y = min(max(x + 3, 0), 6) / 6.",
-        [](double x) { return std::clamp(x + 3, 0.0, 6.0) / 6; }, -6, 6},
+        [](double x) { return std::clamp(x + 3, 0.0, 6.0) / 6; },
+        -6,
+        6,
+        {[](GraphBuilder& g, Operand dy, Operand x) {
+          return scale(g, mul(g, dy, is_sloped(g, x)), {.scale = 1.0F / 6});
+        }}},
     Row{"hardswish",
         "Sigmoid linear unit of each element, by parts: y = x * min(max(x + 3, 0), 6) / 6.",
-        [](double x) { return x * std::clamp(x + 3, 0.0, 6.0) / 6; }, -6, 6},
-    Row{"log", "Natural logarithm of each element: y = ln(x).",
-        [](double x) { return std::log(x); }, 0.01, 50},
-    Row{"neg", "Negative of each element: y = -x.", [](double x) { return -x; }, -6, 6},
-    Row{"relu", "Rectified linear unit of each element: y = max(x, 0).",
-        [](double x) { return std::max(x, 0.0); }, -6, 6},
+        [](double x) { return x * std::clamp(x + 3, 0.0, 6.0) / 6; },
+        -6,
+        6,
+        {[](GraphBuilder& g, Operand dy, Operand x) {
+          const Result<Value> rise = scale(g, mul(g, x, is_sloped(g, x)), {.scale = 1.0F / 6});
+          return mul(g, dy, add(g, hardsigmoid(g, x), rise));
+        }}},
+    Row{"log",
+        "Natural logarithm of each element: y = ln(x).",
+        [](double x) { return std::log(x); },
+        0.01,
+        50,
+        {[](GraphBuilder& g, Operand dy, Operand x) { return div(g, dy, x); }}},
+    Row{"neg",
+        "Negative of each element: y = -x.",
+        [](double x) { return -x; },
+        -6,
+        6,
+        {[](GraphBuilder& g, Operand dy, Operand) { return neg(g, dy); }}},
+    Row{"relu",
+        "Rectified linear unit of each element: y = max(x, 0).",
+        [](double x) { return std::max(x, 0.0); },
+        -6,
+        6,
+        {relu_back}},
     Row{"round",
         "Integer nearest to each element, the one away from 0 if there are two: y = round(x).",
         [](double x) { return std::round(x); }, -6, 6},
     Row{"sgn", "Sign of each element: y = 1 if x > 0, -1 if x < 0, else 0.",
         [](double x) { return static_cast<double>(x > 0) - static_cast<double>(x < 0); }, -6, 6},
-    Row{"sigmoid", "Sigmoid of each element: y = 1 / (1 + exp(-x)).",
-        [](double x) { return 1 / (1 + std::exp(-x)); }, -100, 100},
-    Row{"silu", "Sigmoid linear unit of each element: y = x / (1 + exp(-x)).",
-        [](double x) { return x / (1 + std::exp(-x)); }, -200, 200},
-    Row{"sin", "Sine of each element: y = sin(x), x in radians.",
-        [](double x) { return std::sin(x); }, -100, 100},
-    Row{"softplus", "Smooth form of relu, of each element: y = ln(1 + exp(x)).",
+    Row{"sigmoid",
+        "Sigmoid of each element: y = 1 / (1 + exp(-x)).",
+        [](double x) { return 1 / (1 + std::exp(-x)); },
+        -100,
+        100,
+        {[](GraphBuilder& g, Operand dy, Operand y) {
+           return mul(g, dy, mul(g, y, scale(g, y, {.scale = -1, .bias = 1})));
+         },
+         true}},
+    Row{"silu",
+        "Sigmoid linear unit of each element: y = x / (1 + exp(-x)).",
+        [](double x) { return x / (1 + std::exp(-x)); },
+        -200,
+        200,
+        {silu_back}},
+    Row{"sin",
+        "Sine of each element: y = sin(x), x in radians.",
+        [](double x) { return std::sin(x); },
+        -100,
+        100,
+        {[](GraphBuilder& g, Operand dy, Operand x) { return mul(g, dy, cos(g, x)); }}},
+    Row{"softplus",
+        "Smooth form of relu, of each element: y = ln(1 + exp(x)).",
         [](double x) {
           // Without exp(x) where that is large.
           return std::max(x, 0.0) + std::log1p(std::exp(-std::abs(x)));
         },
-        -100, 100},
-    Row{"sqr", "Square of each element: y = x * x.", [](double x) { return x * x; }, -6, 6},
-    Row{"sqrt", "Square root of each element: y = sqrt(x).", [](double x) { return std::sqrt(x); },
-        0, 50},
+        -100,
+        100,
+        {[](GraphBuilder& g, Operand dy, Operand x) { return mul(g, dy, sigmoid(g, x)); }}},
+    Row{"sqr",
+        "Square of each element: y = x * x.",
+        [](double x) { return x * x; },
+        -6,
+        6,
+        {[](GraphBuilder& g, Operand dy, Operand x) {
+          return mul(g, dy, scale(g, x, {.scale = 2}));
+        }}},
+    Row{"sqrt",
+        "Square root of each element: y = sqrt(x).",
+        [](double x) { return std::sqrt(x); },
+        0,
+        50,
+        {[](GraphBuilder& g, Operand dy, Operand y) {
+           return div(g, dy, scale(g, y, {.scale = 2}));
+         },
+         true}},
     Row{"step", "Unit step of each element: y = 1 if x > 0, else 0.",
         [](double x) { return x > 0 ? 1.0 : 0.0; }, -6, 6},
-    Row{"tanh", "Hyperbolic tangent of each element: y = tanh(x).",
-        [](double x) { return std::tanh(x); }, -12, 12},
+    Row{"tanh",
+        "Hyperbolic tangent of each element: y = tanh(x).",
+        [](double x) { return std::tanh(x); },
+        -12,
+        12,
+        {[](GraphBuilder& g, Operand dy, Operand y) {
+           return mul(g, dy, scale(g, sqr(g, y), {.scale = -1, .bias = 1}));
+         },
+         true}},
     Row{"trunc", "Integer part of each element: y = x without its fraction.",
         [](double x) { return std::trunc(x); }, -6, 6},
 };
 
-class Unary final : public OpWith<NoParams> {
+Result<Value> apply(GraphBuilder& g, const Op& op, Operand x) {
+  return g.apply(op, Params::of(NoParams{}), {&x});
+}
+
+class Unary final : public Differentiable<NoParams> {
  public:
   explicit Unary(const Row& row)
       : row_(row),
@@ -112,6 +221,12 @@ class Unary final : public OpWith<NoParams> {
   void plain_reference(RefSources sources, const NoParams&, RefTensor& result) const override {
     for_each_element(result.sizes,
                      [&](const Sizes& i) { at(result, i) = row_.f(at(*sources[0], i)); });
+  }
+
+  Status gradient_rule(Backward& node, const NoParams&) const override {
+    if (row_.back.f == nullptr) return node.give_zero(0);
+    const Value z = row_.back.of_result ? node.y() : node.source(0);
+    return node.give(0, row_.back.f(node.g, node.dy(), as_f32(node.g, z)));
   }
 
   void cases(const CaseSink& sink) const override {
@@ -147,10 +262,6 @@ template <std::size_t I>
 const Op& row_op() {
   static const Unary kOp(kRows[I]);
   return kOp;
-}
-
-Result<Value> apply(GraphBuilder& g, const Op& op, Operand x) {
-  return g.apply(op, Params::of(NoParams{}), {&x});
 }
 
 }  // namespace

@@ -1,9 +1,11 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ops/common/backward.h"
 #include "ops/common/cases.h"
 #include "ops/common/checks.h"
 #include "ops/common/loops.h"
+#include "ops/elementwise/elementwise.h"
 #include "ops/unary/unary.h"
 
 namespace shunt {
@@ -14,7 +16,7 @@ double softplus(double x) {
   return std::log1p(std::exp(x));
 }
 
-class Xielu final : public OpWith<XieluParams> {
+class Xielu final : public Differentiable<XieluParams> {
  public:
   const OpInfo& info() const override {
     static const OpInfo kInfo = {
@@ -48,6 +50,23 @@ class Xielu final : public OpWith<XieluParams> {
           x > 0 ? alpha_p * x * x : alpha_n * (std::expm1(std::min(x, double{params.eps})) - x);
       at(result, i) = curve + params.beta * x;
     });
+  }
+
+  Status gradient_rule(Backward& node, const XieluParams& params) const override {
+    GraphBuilder& g = node.g;
+    const Result<Value> x = as_f32(g, node.source(0));
+    const auto alpha_p = static_cast<float>(softplus(params.alpha_p));
+    const auto alpha_n = static_cast<float>(params.beta + softplus(params.alpha_n));
+    // 2 alpha_p max(x, 0) + beta, and where x is not above 0, alpha_n (exp(x) - 1); but -alpha_n
+    // from eps on, where the exponential stays as it is.
+    const Result<Value> right = scale(g, relu(g, x), {.scale = 2 * alpha_p, .bias = params.beta});
+    const Result<Value> bounded =
+        clamp(g, x, {-std::numeric_limits<float>::infinity(), params.eps});
+    const Result<Value> rise = mul(g, exp(g, bounded), is_below(g, x, params.eps));
+    const Result<Value> left = scale(g, rise, {.scale = alpha_n, .bias = -alpha_n});
+    const Result<Value> not_above = scale(g, step(g, x), {.scale = -1, .bias = 1});
+    const Result<Value> slope = add(g, right, mul(g, left, not_above));
+    return node.give(0, mul(g, node.dy(), slope));
   }
 
   void cases(const CaseSink& sink) const override {

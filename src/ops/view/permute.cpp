@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "ops/common/backward.h"
 #include "ops/common/cases.h"
 #include "ops/common/checks.h"
 #include "ops/common/loops.h"
@@ -21,7 +22,7 @@ Status check_axes(const std::array<int, kMaxDims>& axes) {
   return ok();
 }
 
-class Permute final : public OpWith<PermuteParams> {
+class Permute final : public Differentiable<PermuteParams> {
  public:
   const OpInfo& info() const override {
     static const OpInfo kInfo = {
@@ -58,6 +59,13 @@ class Permute final : public OpWith<PermuteParams> {
       for (std::size_t d = 0; d < kMaxDims; ++d) j[static_cast<std::size_t>(params.axes[d])] = i[d];
       at(result, i) = at(*sources[0], j);
     });
+  }
+
+  Status gradient_rule(Backward& node, const PermuteParams& params) const override {
+    std::array<int, kMaxDims> back = {};
+    for (std::size_t i = 0; i < kMaxDims; ++i)
+      back[static_cast<std::size_t>(params.axes[i])] = static_cast<int>(i);
+    return node.give(0, permute(node.g, node.dy(), back));
   }
 
   void cases(const CaseSink& sink) const override {

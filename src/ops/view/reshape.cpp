@@ -2,6 +2,7 @@
 #include <string>
 #include <vector>
 
+#include "ops/common/backward.h"
 #include "ops/common/cases.h"
 #include "ops/common/checks.h"
 #include "ops/view/view.h"
@@ -77,7 +78,7 @@ std::optional<std::array<std::int64_t, kMaxDims>> strides_through(const Tensor& 
   return strides;
 }
 
-class Reshape final : public OpWith<ReshapeParams> {
+class Reshape final : public Differentiable<ReshapeParams> {
  public:
   const OpInfo& info() const override {
     static const OpInfo kInfo = {
@@ -114,6 +115,10 @@ class Reshape final : public OpWith<ReshapeParams> {
 
   void plain_reference(RefSources sources, const ReshapeParams&, RefTensor& result) const override {
     result.data = sources[0]->data;
+  }
+
+  Status gradient_rule(Backward& node, const ReshapeParams&) const override {
+    return node.give(0, reshape(node.g, packed(node.g, node.dy()), node.shape(0)));
   }
 
   void cases(const CaseSink& sink) const override {

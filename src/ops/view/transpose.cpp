@@ -1,5 +1,6 @@
 #include <utility>
 
+#include "ops/common/backward.h"
 #include "ops/common/cases.h"
 #include "ops/common/checks.h"
 #include "ops/common/loops.h"
@@ -9,7 +10,7 @@ namespace shunt {
 
 namespace {
 
-class Transpose final : public OpWith<NoParams> {
+class Transpose final : public Differentiable<NoParams> {
  public:
   const OpInfo& info() const override {
     static const OpInfo kInfo = {
@@ -36,6 +37,10 @@ class Transpose final : public OpWith<NoParams> {
     for_each_element(result.sizes, [&](const Sizes& i) {
       at(result, i) = sources[0]->at(i[1], i[0], i[2], i[3]);
     });
+  }
+
+  Status gradient_rule(Backward& node, const NoParams&) const override {
+    return node.give(0, transpose(node.g, node.dy()));
   }
 
   void cases(const CaseSink& sink) const override {

@@ -1,14 +1,16 @@
 #include "ops/view/view.h"
 
+#include "ops/common/backward.h"
 #include "ops/common/cases.h"
 #include "ops/common/checks.h"
 #include "ops/common/loops.h"
+#include "ops/data/data.h"
 
 namespace shunt {
 
 namespace {
 
-class View final : public OpWith<ViewParams> {
+class View final : public Differentiable<ViewParams> {
  public:
   const OpInfo& info() const override {
     static const OpInfo kInfo = {.name = "view",
@@ -48,6 +50,21 @@ class View final : public OpWith<ViewParams> {
       at(result, i) =
           sources[0]->at(start[0] + i[0], start[1] + i[1], start[2] + i[2], start[3] + i[3]);
     });
+  }
+
+  Status gradient_rule(Backward& node, const ViewParams& params) const override {
+    // What is outside of the window makes no difference.
+    const Shape x = node.shape(0);
+    PadParams around = {.before = params.start};
+    bool whole = true;
+    for (std::size_t i = 0; i < kMaxDims; ++i) {
+      if (params.shape[i] == x[i]) continue;
+      SHUNT_TRY(expect_fixed_for(x[i], fmt::format("dimension {} of x", i)));
+      SHUNT_TRY(expect_fixed_for(params.shape[i], fmt::format("dimension {} of the window", i)));
+      around.after[i] = x[i].max - params.start[i] - params.shape[i].max;
+      whole = false;
+    }
+    return node.give(0, whole ? node.dy() : pad(node.g, node.dy(), around));
   }
 
   void cases(const CaseSink& sink) const override {

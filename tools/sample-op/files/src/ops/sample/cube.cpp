@@ -1,15 +1,18 @@
 #include <cmath>
 
+#include "ops/common/backward.h"
 #include "ops/common/cases.h"
 #include "ops/common/checks.h"
 #include "ops/common/loops.h"
+#include "ops/elementwise/elementwise.h"
 #include "ops/sample/sample.h"
+#include "ops/unary/unary.h"
 
 namespace shunt {
 
 namespace {
 
-class Cube final : public OpWith<CubeParams> {
+class Cube final : public Differentiable<CubeParams> {
  public:
   const OpInfo& info() const override {
     static const OpInfo kInfo = {.name = "cube",
@@ -33,6 +36,12 @@ class Cube final : public OpWith<CubeParams> {
       const double x = at(*sources[0], i);
       at(result, i) = params.factor * x * x * x;
     });
+  }
+
+  Status gradient_rule(Backward& node, const CubeParams& params) const override {
+    const Result<Value> square = sqr(node.g, node.source(0));
+    const Result<Value> slope = scale(node.g, square, {.scale = 3 * params.factor});
+    return node.give(0, mul(node.g, node.dy(), slope));
   }
 
   void cases(const CaseSink& sink) const override {
