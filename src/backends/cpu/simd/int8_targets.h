@@ -8,6 +8,7 @@
 #define SHUNT_HAS_AVX2_VNNI 0
 #endif
 
+#define HWY_COMPILE_ALL_ATTAINABLE  // as targets.h
 #define HWY_WANT_AVX3_DL 1
 #ifndef SHUNT_LEFT_OUT_TARGETS
 #define SHUNT_LEFT_OUT_TARGETS 0
