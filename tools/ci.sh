@@ -133,6 +133,8 @@ ci() {
     step "s390x: build" foreign_build_step s390x
     step "s390x: tests" test_step s390x
     step "fuzz: 10 min each" fuzz 600
+    step "aarch64: build" foreign_build_step aarch64
+    step "aarch64: tests" test_step aarch64
     # What takes long and is worth it now and then goes here, a step a line.
   fi
   finish

@@ -54,7 +54,7 @@ constexpr std::array kTable = {
     OptionInfo{"SHUNT_PIN", "whether threads are bound to a core each: auto, on, off", set_pin},
     OptionInfo{"SHUNT_BACKEND_PATH", "folders with backend plugins, separated by ':'",
                set_backend_path},
-    OptionInfo{"SHUNT_CPU_LEVEL", "highest vector level of the CPU kernels, e.g. avx2",
+    OptionInfo{"SHUNT_CPU_LEVEL", "highest vector level of the CPU kernels, e.g. scalar",
                set_cpu_level},
     OptionInfo{"SHUNT_CPU_FUSE", "whether the CPU computes some operations at once: on, off",
                set_cpu_fuse},

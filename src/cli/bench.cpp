@@ -8,6 +8,7 @@
 #include "cli/bench_modes.h"
 #include "cli/commands.h"
 #include "cli/number_list.h"
+#include "device/selection.h"
 #include "model/random_blocks.h"
 #include "shunt/registry.h"
 
@@ -242,7 +243,7 @@ Status BenchCommand::run(Output& output) {
     return bench_train(model_.path(), training_, *registry->devices().back(), format_, output);
   }
   if (mode_ == Mode::kOps) {
-    SHUNT_ASSIGN(const auto chosen, registry->select(model_.devices()));
+    SHUNT_ASSIGN(const auto chosen, select_with_cpu(*registry, model_.devices()));
     const std::array<Device*, 2> pair = {chosen.front(), chosen.back()};
     return bench_ops(std::span(pair).first(chosen.size() > 1 ? 2 : 1), op_cases_, format_, output);
   }

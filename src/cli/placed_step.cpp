@@ -5,6 +5,7 @@
 #include "base/fail.h"
 #include "base/guarded.h"
 #include "cli/session_flags.h"
+#include "device/selection.h"
 #include "engine/copied_weights.h"
 #include "engine/fitted_step.h"
 #include "engine/session_steps.h"
@@ -61,7 +62,7 @@ Result<PlacedStep> StepFlags::place() const {
         PlacedStep placed;
         placed.path = *model_;
         SHUNT_ASSIGN(placed.registry, Registry::create(options_));
-        SHUNT_ASSIGN(auto devices, placed.registry->select(devices_));
+        SHUNT_ASSIGN(auto devices, select_with_cpu(*placed.registry, devices_));
         SHUNT_ASSIGN(const auto model, open_without_weights(*model_, std::move(devices)));
         LoadOptions load;
         SHUNT_TRY(pins_.apply(load));

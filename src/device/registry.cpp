@@ -12,6 +12,7 @@
 
 #include "base/dynamic_library.h"
 #include "base/fail.h"
+#include "device/selection.h"
 
 namespace shunt {
 
@@ -143,8 +144,9 @@ Result<Device*> Registry::find(std::string_view name) const {
     if (each == name) return device;
     known += (known.empty() ? "" : ", ") + each;
   }
-  return fail(ErrorCode::kNotFound, "there is no device \"{}\"; there is {}", name,
-              known.empty() ? "none at all" : known);
+  const std::string off = stayed_off(*this);
+  return fail(ErrorCode::kNotFound, "there is no device \"{}\"; there is {}{}{}", name,
+              known.empty() ? "none at all" : known, off.empty() ? "" : "; ", off);
 }
 
 Result<std::vector<Device*>> Registry::select(std::span<const std::string> names) const {

@@ -1,5 +1,6 @@
 #include "base/fail.h"
 #include "base/guarded.h"
+#include "device/selection.h"
 #include "engine/copied_weights.h"
 #include "engine/model_state.h"
 #include "engine/recover.h"
@@ -110,7 +111,7 @@ Result<std::shared_ptr<const Model>> Model::load(const std::string& path, const 
                                                  const LoadOptions& options) {
   return guarded(
       [&]() -> Result<std::shared_ptr<const Model>> {
-        SHUNT_ASSIGN(const auto devices, registry.select(options.devices));
+        SHUNT_ASSIGN(const auto devices, select_with_cpu(registry, options.devices));
         return load(path, devices, options);
       },
       path);

@@ -1,4 +1,4 @@
-// The CPU takes everything, at every vector level that this machine has.
+// The CPU takes everything, at every vector level that this machine has (best: NEON on aarch64).
 #include "conformance/suite.h"
 
 namespace shunt::test {

@@ -61,7 +61,9 @@ class Networks : public testing::Test {
     const auto reference = reference_run(*graph, by_node);
     ASSERT_TRUE(reference);
     const NodeId output = graph->outputs()[0];
-    EXPECT_LT(nmse(*(*run)->output(output), (*reference)[output]), 1e-8);
+    // Caches are F16, which the reference does not round: there it is 4e-8, and what becomes of it
+    // hangs on the leaves' values, whose order is the compiler's choice.
+    EXPECT_LT(nmse(*(*run)->output(output), (*reference)[output]), 2e-7);
   }
 
   void expect_tight(Result<Graph> graph) {

@@ -44,6 +44,25 @@ TEST(Devices, BackendsSayWhereTheyComeFrom) {
   EXPECT_TRUE(found);
 }
 
+TEST(Devices, ALevelThatTheMachineLacksIsAnErrorWithThoseThatItHas) {
+  RunOptions options;
+  options.environment["SHUNT_CPU_LEVEL"] = "abacus";
+  constexpr const char* kWhy = "vector level \"abacus\": this machine has ";
+  EXPECT_THAT(run_command({"devices"}, options).out, HasSubstr(kWhy));
+  const SynthModel model;
+  for (const std::vector<std::string>& command :
+       {std::vector<std::string>{"run", "--model", model.path(), "-n", "1"},
+        {"explain", "--model", model.path()},
+        {"bench", "--model", model.path()},
+        {"bench", "--ops", "--op", "add"},
+        {"check-ops", "--device", "cpu0"}}) {
+    const RunResult result = run_command(command, options);
+    EXPECT_EQ(result.exit_code, 1) << command[0] << ": " << result.err;
+    EXPECT_THAT(result.err, HasSubstr(kWhy)) << command[0];
+    EXPECT_THAT(result.err, HasSubstr("scalar")) << command[0];
+  }
+}
+
 TEST(Inspect, ShowsMetadataTensorsAndTotals) {
   const SynthModel model;
   const json file = json_of({"inspect", model.path()});

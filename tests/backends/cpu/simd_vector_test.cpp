@@ -382,6 +382,11 @@ TEST(CpuSimdLevel, AreThoseOfTheMachine) {
   EXPECT_EQ(std::ranges::count(names, "avx2"), avx2 ? 1 : 0);
   EXPECT_EQ(std::ranges::count(names, "avx2_vnni"), avx2 && flags.contains("avx_vnni") ? 1 : 0);
 }
+#elif defined(__aarch64__)
+/// Whether it has AES or not.
+TEST(CpuSimdLevel, AreThoseOfTheMachine) {
+  EXPECT_EQ(level_names(), (std::vector<std::string>{"neon", "scalar"}));
+}
 #endif
 
 }  // namespace

@@ -38,6 +38,7 @@ struct LanesF32 {
   static constexpr std::size_t kElements = 1;
   static constexpr std::size_t kBytes = kGroup * 4;
   V v;
+  HWY_INLINE LanesF32() {}  // one that nobody writes lacks NEON's target
   HWY_INLINE void load(const std::byte* at, std::size_t row) {
     v = hn::LoadU(D(), reinterpret_cast<const float*>(at) + row);
   }
@@ -48,6 +49,7 @@ struct LanesF16 {
   static constexpr std::size_t kElements = 1;
   static constexpr std::size_t kBytes = kGroup * 2;
   V v;
+  HWY_INLINE LanesF16() {}
   HWY_INLINE void load(const std::byte* at, std::size_t row) {
     const hn::Rebind<std::uint16_t, D> d16;
     v = f16_to_f32(D(), hn::LoadU(d16, reinterpret_cast<const std::uint16_t*>(at) + row));
@@ -60,6 +62,7 @@ struct LanesBF16 {
   static constexpr std::size_t kBytes = kGroup * 4;
   using D32 = hn::RebindToUnsigned<D>;
   hn::Vec<D32> words;
+  HWY_INLINE LanesBF16() {}
   HWY_INLINE void load(const std::byte* at, std::size_t row) {
     words = hn::LoadU(D32(), reinterpret_cast<const std::uint32_t*>(at) + row);
   }

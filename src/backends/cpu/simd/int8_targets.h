@@ -8,6 +8,9 @@
 #define SHUNT_HAS_AVX2_VNNI 0
 #endif
 
+#if defined(__aarch64__)
+#define HWY_COMPILE_ALL_ATTAINABLE  // as targets.h
+#endif
 #define HWY_WANT_AVX3_DL 1
 #ifndef SHUNT_LEFT_OUT_TARGETS
 #define SHUNT_LEFT_OUT_TARGETS 0

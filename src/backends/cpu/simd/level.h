@@ -8,7 +8,7 @@
 namespace shunt::cpu::simd {
 
 /// Levels this machine can run, best first: "amx", "avx3_dl", "avx3", "avx2_vnni", "avx2", "sse4",
-/// "scalar" on x86-64.
+/// "scalar" on x86-64; "neon", "scalar" on aarch64; "scalar" elsewhere.
 std::vector<std::string_view> levels();
 /// The level in use.
 std::string_view level();

@@ -1,0 +1,27 @@
+#include "device/selection.h"
+
+#include "base/fail.h"
+
+namespace shunt {
+
+std::string stayed_off(const Registry& registry) {
+  std::string text;
+  for (const BackendStatus& status : registry.backends()) {
+    if (status.loaded) continue;
+    text += fmt::format("{}{} stayed off: {}", text.empty() ? "" : "; ", status.name, status.note);
+  }
+  return text;
+}
+
+Result<std::vector<Device*>> select_with_cpu(const Registry& registry,
+                                             std::span<const std::string> names) {
+  SHUNT_ASSIGN(auto devices, registry.select(names));
+  if (devices.empty() || devices.back()->info().kind != DeviceKind::kCpu) {
+    const std::string why = stayed_off(registry);
+    return fail(ErrorCode::kNotFound, "there is no CPU, which has to compute what others can't{}{}",
+                why.empty() ? "" : "; ", why);
+  }
+  return devices;
+}
+
+}  // namespace shunt

@@ -1,0 +1,21 @@
+// Devices chosen by people who did not ask which backends stayed off: what is missing comes with
+// the reasons.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "shunt/registry.h"
+
+namespace shunt {
+
+/// "cpu stayed off: NOTE; zdnn stayed off: NOTE"; empty if none did.
+std::string stayed_off(const Registry& registry);
+
+/// As registry.select(names), but NotFound with what stayed off if no CPU closes the list: it is
+/// what computes all that others can't.
+Result<std::vector<Device*>> select_with_cpu(const Registry& registry,
+                                             std::span<const std::string> names);
+
+}  // namespace shunt
