@@ -101,8 +101,8 @@ foreign_build_step() {
 }
 
 big_endian_test_step() {
-  test_step s390x -R '^(unit|zdnn_twin)$'
-  GTEST_FILTER=$big_endian_tests test_step s390x -R '^(backends|end_to_end)$'
+  test_step s390x --parallel "$(nproc)" -R '^(unit|zdnn_twin)$'
+  GTEST_FILTER=$big_endian_tests test_step s390x --parallel "$(nproc)" -R '^(backends|end_to_end)$'
 }
 
 lint_step() {
@@ -132,15 +132,15 @@ ci() {
   step "asan and ubsan: tests" test_step asan
   step "tsan: build" tsan_build_step
   step "tsan: tests of threads" tsan_test_step
+  step "big-endian: build" foreign_build_step s390x unit_tests zdnn_twin_tests backends_tests end_to_end_tests
+  step "big-endian: tests" big_endian_test_step
   step "layout" layout_step
-  step "s390x: build" foreign_build_step s390x unit_tests zdnn_twin_tests backends_tests end_to_end_tests
-  step "s390x: tests of byte order and zdnn" big_endian_test_step
   step "fuzz: 60 s each" fuzz 60
   if [[ $full ]]; then
     step "clang: build" build_step clang --
     step "clang: tests" test_step clang
-    step "s390x: build all" foreign_build_step s390x
-    step "s390x: all tests" test_step s390x
+    step "s390x: build" foreign_build_step s390x
+    step "s390x: tests" test_step s390x
     step "fuzz: 10 min each" fuzz 600
     # What takes long and is worth it now and then goes here, a step a line.
   fi
