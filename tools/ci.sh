@@ -3,6 +3,10 @@
 # The tests that ThreadSanitizer runs: everything whose name says that threads are its subject.
 thread_tests='*Thread*:*Concurren*:*Pool*:*Cancel*'
 
+# What a big-endian machine is asked each time, of the tests with models and of backends: files of either order, the text and
+# the logits of x86-64, and zDNN, whose machine that is. The rest takes an emulator long: --full.
+big_endian_tests='Zdnn*:EngineLogits.*:RunGreedy.*:EngineByteOrder*'
+
 step_names=()
 step_seconds=()
 
@@ -97,6 +101,11 @@ foreign_build_step() {
   ready "$architecture" SHUNT_TESTS=ON -- "$@"
 }
 
+big_endian_test_step() {
+  test_step s390x --parallel "$(nproc)" -R '^(unit|zdnn_twin)$'
+  GTEST_FILTER=$big_endian_tests test_step s390x --parallel "$(nproc)" -R '^(backends|end_to_end)$'
+}
+
 lint_step() {
   check_leftovers
   list_long_files
@@ -125,6 +134,8 @@ ci() {
   step "asan and ubsan: tests" test_step asan --parallel "$(nproc)"
   step "tsan: build" tsan_build_step
   step "tsan: tests of threads" tsan_test_step
+  step "big-endian: build" foreign_build_step s390x unit_tests zdnn_twin_tests backends_tests end_to_end_tests
+  step "big-endian: tests" big_endian_test_step
   step "layout" layout_step
   step "fuzz: 20 s each" fuzz 20
   if [[ $full ]]; then

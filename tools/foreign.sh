@@ -28,10 +28,19 @@ foreign_apt() {
     -o APT::Install-Recommends=no -o Acquire::Languages=none -o Acquire::Retries=3 "$@"
 }
 
-# need_sysroot ARCH: build/sysroot-ARCH has the libraries of tools/packages.txt, and all that they need. They are
-# unpacked, not installed: side by side with the native ones they would have to be of the same version to the last
-# security update, which Debian's mirrors do not keep for all architectures.
+# need_sysroot ARCH: build/sysroot-ARCH has the libraries of tools/packages.txt, and all that they need. Only one ./dev at
+# a time unpacks them.
 need_sysroot() {
+  local lock
+  exec {lock}>"build/.sysroot-$1.lock"
+  flock -n "$lock" || { say "waiting for another ./dev to finish unpacking libraries for $1" && flock "$lock"; }
+  unpack_sysroot "$1"
+  exec {lock}>&-
+}
+
+# They are unpacked, not installed: side by side with the native ones they would have to be of the same version to the last
+# security update, which Debian's mirrors do not keep for all architectures.
+unpack_sysroot() {
   local sysroot=build/sysroot-$1 state=build/sysroot-$1.apt libraries package link
   mapfile -t libraries < <(package_rows run test | sed -n 's/ <.*//p')
   if [[ -f $sysroot.packages && $(<"$sysroot.packages") == "${libraries[*]}" ]]; then return; fi

@@ -102,9 +102,8 @@ TEST(Synth, WeightsAreNormalWithTheVarianceOfTheirInputs) {
   const auto file = gguf::File::open(SynthModel().path());
   ASSERT_TRUE(file);
   const gguf::TensorInfo* info = file->find_tensor("token_embd.weight");  // [64, 512]
-  std::vector<float> values(64 * 512);
-  trait(info->tensor.dtype)
-      .decode(file->data(*info).data(), values.data(), static_cast<std::int64_t>(values.size()));
+  const std::vector<float> values = values_of(*file, *info);
+  ASSERT_EQ(values.size(), 64U * 512);
   double sum = 0;
   double squares = 0;
   int beyond_two = 0;
