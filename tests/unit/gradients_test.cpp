@@ -118,7 +118,7 @@ TEST(GradientsOf, WeightsThatStayNeedNoRuleBehindThem) {
   const Value x = e.vector({1, 2, 3, 4});
   const Value b = e.vector({1, 1, 1, 1});
   // argsort has no rule, and no path to b leads through it.
-  const auto order = top_k(e.g, x, 4);
+  const auto order = top_k(e.g, x, {4});
   const auto rows = get_rows(e.g, reshape(e.g, b, {1, 4}), order);
   const auto found = e.gradients_of(sum(e.g, rows), {b});
   ASSERT_FALSE(found.empty());
