@@ -122,11 +122,12 @@ ci() {
     esac
   done
 
-  step "packages" need run test browser bench format clang cache
+  step "packages" need run test browser bench format clang cache python
   step "format" check_format
   step "edges" tools/check-edges .
   step "edges: every rule is noticed" tools/check-edges-test
   step "lint" lint_step
+  step "corpus" tools/corpus/corpus-test
   step "release: build" build_step release SHUNT_TESTS=ON SHUNT_BENCH=ON --
   step "release: tests" test_step release
   step "asan and ubsan: build" build_step asan --

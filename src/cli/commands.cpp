@@ -16,6 +16,7 @@ std::span<const MakeCommand> all_commands() {
       make_imatrix_command,
       make_inspect_command,
       make_tokenize_command,
+      make_train_tokenizer_command,
       make_ops_command,
       make_synth_command,
       make_train_command,

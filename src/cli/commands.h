@@ -12,6 +12,7 @@ std::unique_ptr<Command> make_run_command();
 std::unique_ptr<Command> make_devices_command();
 std::unique_ptr<Command> make_inspect_command();
 std::unique_ptr<Command> make_tokenize_command();
+std::unique_ptr<Command> make_train_tokenizer_command();
 std::unique_ptr<Command> make_ops_command();
 std::unique_ptr<Command> make_synth_command();
 std::unique_ptr<Command> make_train_command();

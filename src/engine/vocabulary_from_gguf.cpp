@@ -5,38 +5,14 @@
 #include <utility>
 
 #include "base/fail.h"
+#include "engine/vocabulary_keys.h"
 
 namespace shunt {
 namespace {
 
 using text::Vocabulary;
 
-constexpr std::string_view kTokens = "tokenizer.ggml.tokens";
-
-struct IdKey {
-  std::string_view key;
-  std::optional<std::int32_t> Vocabulary::*field;
-};
-constexpr IdKey kIdKeys[] = {
-    {"tokenizer.ggml.bos_token_id", &Vocabulary::bos},
-    {"tokenizer.ggml.eos_token_id", &Vocabulary::eos},
-    {"tokenizer.ggml.unknown_token_id", &Vocabulary::unk},
-    {"tokenizer.ggml.padding_token_id", &Vocabulary::pad},
-    {"tokenizer.ggml.seperator_token_id", &Vocabulary::sep},  // as most files spell it
-    {"tokenizer.ggml.separator_token_id", &Vocabulary::sep},
-    {"tokenizer.ggml.eot_token_id", &Vocabulary::eot},
-    {"tokenizer.ggml.eom_token_id", &Vocabulary::eom},
-};
-
-struct FlagKey {
-  std::string_view key;
-  std::optional<bool> Vocabulary::*field;
-};
-constexpr FlagKey kFlagKeys[] = {
-    {"tokenizer.ggml.add_bos_token", &Vocabulary::add_bos},
-    {"tokenizer.ggml.add_eos_token", &Vocabulary::add_eos},
-    {"tokenizer.ggml.add_space_prefix", &Vocabulary::add_space_prefix},
-};
+using namespace vocabulary_keys;
 
 /// The array of `key`; null if the file lacks it. BadFile if it is no array, or if its size is not
 /// `size` (where that is given).
@@ -75,10 +51,9 @@ Result<std::vector<std::string>> read_strings(const gguf::File& file, std::strin
 }
 
 Status read_scores(const gguf::File& file, std::vector<text::Token>& tokens) {
-  constexpr std::string_view kKey = "tokenizer.ggml.scores";
-  SHUNT_ASSIGN(const auto array, find_array(file, kKey, tokens.size()));
+  SHUNT_ASSIGN(const auto array, find_array(file, kScores, tokens.size()));
   if (!array) return ok();
-  if (!has_floats(*array)) return wrong_elements(file, kKey, *array, "f32");
+  if (!has_floats(*array)) return wrong_elements(file, kScores, *array, "f32");
   for (std::size_t i = 0; i < tokens.size(); ++i) {
     tokens[i].score = static_cast<float>(array->floats[i]);
   }
@@ -86,18 +61,17 @@ Status read_scores(const gguf::File& file, std::vector<text::Token>& tokens) {
 }
 
 Status read_types(const gguf::File& file, std::vector<text::Token>& tokens) {
-  constexpr std::string_view kKey = "tokenizer.ggml.token_type";
-  SHUNT_ASSIGN(const auto array, find_array(file, kKey, tokens.size()));
+  SHUNT_ASSIGN(const auto array, find_array(file, kTypes, tokens.size()));
   if (!array) return ok();
   if (array->type == gguf::ValueType::kString || has_floats(*array)) {
-    return wrong_elements(file, kKey, *array, "i32");
+    return wrong_elements(file, kTypes, *array, "i32");
   }
   for (std::size_t i = 0; i < tokens.size(); ++i) {
     const std::int64_t type = array->integers[i];
     if (type < static_cast<int>(text::TokenType::kNormal) ||
         type > static_cast<int>(text::TokenType::kByte)) {
       return fail(ErrorCode::kBadFile, "{}: {} of token {} is {}; types are 1 to 6", file.path(),
-                  kKey, i, type);
+                  kTypes, i, type);
     }
     tokens[i].type = static_cast<text::TokenType>(type);
   }
@@ -142,10 +116,9 @@ Status read_flags(const gguf::File& file, Vocabulary& vocabulary) {
 }  // namespace
 
 Result<Vocabulary> vocabulary_from_gguf(const gguf::File& file) {
-  constexpr std::string_view kMerges = "tokenizer.ggml.merges";
   Vocabulary vocabulary;
-  SHUNT_ASSIGN(vocabulary.model, file.get_string("tokenizer.ggml.model"));
-  SHUNT_ASSIGN(vocabulary.pre, file.get_string_or("tokenizer.ggml.pre", ""));
+  SHUNT_ASSIGN(vocabulary.model, file.get_string(kModel));
+  SHUNT_ASSIGN(vocabulary.pre, file.get_string_or(kPre, ""));
   SHUNT_ASSIGN(vocabulary.tokens, read_tokens(file));
   SHUNT_ASSIGN(vocabulary.merges, read_strings(file, kMerges));
   // Without merges this kind would still make tokens of every text: a byte each, all wrong.

@@ -27,6 +27,18 @@ constexpr std::array<int, kLetters> make_bytes() {
 constexpr auto kBytes = make_bytes();
 static_assert(kBytes[0x120] == ' ');
 
+/// The code point that stands for each byte.
+constexpr std::array<char32_t, 256> make_code_points() {
+  std::array<char32_t, 256> code_points{};
+  for (std::size_t i = 0; i < kLetters; ++i) {
+    if (kBytes[i] != kNoByte) {
+      code_points[static_cast<std::size_t>(kBytes[i])] = static_cast<char32_t>(i);
+    }
+  }
+  return code_points;
+}
+constexpr auto kCodePoints = make_code_points();
+
 /// Appends what the first character of `token` writes and removes it; false if it is no letter.
 bool take_letter(std::string_view& token, std::string& bytes) {
   if (utf8_step(token).kind != Utf8Step::Kind::kCharacter) return false;
@@ -45,6 +57,20 @@ std::optional<std::string> bytes_from_alphabet(std::string_view token) {
     if (!take_letter(token, bytes)) return std::nullopt;
   }
   return bytes;
+}
+
+std::string alphabet_from_bytes(std::string_view bytes) {
+  std::string token;
+  for (const char byte : bytes) {
+    const char32_t code_point = kCodePoints[static_cast<unsigned char>(byte)];
+    if (code_point < 0x80) {
+      token += static_cast<char>(code_point);
+    } else {  // all are below U+0800: two bytes of UTF-8
+      token += static_cast<char>(0xC0 | code_point >> 6);
+      token += static_cast<char>(0x80 | (code_point & 0x3F));
+    }
+  }
+  return token;
 }
 
 std::string bytes_from_alphabet_leniently(std::string_view token) {

@@ -14,7 +14,11 @@ namespace shunt::text {
 /// The bytes that `token` writes; nothing if it has anything that is not a letter of the alphabet.
 std::optional<std::string> bytes_from_alphabet(std::string_view token);
 
-/// The same for showing: what is not a letter of the alphabet stays as it is.
+/// How the alphabet writes `bytes`.
+std::string alphabet_from_bytes(std::string_view bytes);
+
+/// The same as bytes_from_alphabet() for showing: what is not a letter of the alphabet stays as it
+/// is.
 std::string bytes_from_alphabet_leniently(std::string_view token);
 
 }  // namespace shunt::text

@@ -95,6 +95,11 @@ INSTANTIATE_TEST_SUITE_P(
                     Usage{{"perplexity", "-m", "", "x"}, "the name of the file is empty"},
                     Usage{{"perplexity", "-m", "m", "-f", ""}, "the name of the file is empty"},
                     Usage{{"place", "-m", "m", "--output="}, "the name of the file is empty"},
+                    Usage{{"train-tokenizer", "text"}, "use -o FILE"},
+                    Usage{{"train-tokenizer", "-o", "o", "--vocab-size", "255"}, "at least 256"},
+                    Usage{{"train-tokenizer", "-o", "o", "--pre", "gpt-9"}, "gpt-9"},
+                    Usage{{"train-tokenizer", "-o", "o", "--special", ""}, "empty"},
+                    Usage{{"train-tokenizer", "-o", "o", "x", "--file", "f"}, "two times"},
                     Usage{{"synth", ""}, "OUT: it is empty"}, Usage{{"synth"}, "OUT"},
                     Usage{{"synth", "o", "--type", "I32"}, "I32"},
                     Usage{{"synth", "o", "--type", "F99"}, "F99"},
@@ -143,7 +148,8 @@ TEST(Usage, HelpAndVersionAreNoErrors) {
   EXPECT_EQ(run_command({"--version"}).out, "shunt 0.1.0\n");
   const RunResult overview = run_command({"--help"});
   EXPECT_EQ(overview.exit_code, 0);
-  for (const char* name : {"run", "devices", "inspect", "tokenize", "ops", "synth"}) {
+  for (const char* name :
+       {"run", "devices", "inspect", "tokenize", "train-tokenizer", "ops", "synth"}) {
     EXPECT_THAT(overview.out, HasSubstr(name));
     const RunResult help = run_command({name, "--help"});
     EXPECT_EQ(help.exit_code, 0) << name;

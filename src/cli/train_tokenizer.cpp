@@ -1,0 +1,104 @@
+// `shunt train-tokenizer`: learns a vocabulary from a text.
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "base/counted.h"
+#include "base/fail.h"
+#include "cli/commands.h"
+#include "cli/output.h"
+#include "cli/text_files.h"
+#include "cli/text_source.h"
+#include "engine/vocabulary_to_gguf.h"
+#include "text/bpe_train.h"
+#include "text/pretokenizer_table.h"
+
+namespace shunt::cli {
+namespace {
+
+constexpr std::size_t kLongestTemplate = std::size_t{1} << 20;  // bytes
+
+/// "default, gpt-2, ...": a name of each pre-tokenizer.
+std::string pretokenizer_names() {
+  std::string names;
+  for (const text::PretokenizerRule& rule : text::pretokenizer_rules()) {
+    names += fmt::format("{}{}", names.empty() ? "" : ", ", rule.names.front());
+  }
+  return names;
+}
+
+class TrainTokenizerCommand final : public Command {
+ public:
+  const CommandInfo& info() const override {
+    static constexpr CommandInfo kInfo = {
+        "train-tokenizer", "learn a tokenizer's vocabulary from a text",
+        "  shunt train-tokenizer --file train.txt --vocab-size 1500 -o tokenizer.gguf\n"
+        "  shunt train-tokenizer --file train.txt --vocab-size 1500 --special \"<|end|>\" \\\n"
+        "      -o tokenizer.gguf\n"
+        "  shunt tokenize --model tokenizer.gguf \"Once upon a time\""};
+    return kInfo;
+  }
+
+  void declare(Arguments& arguments) override {
+    text_.declare(arguments);
+    arguments.file("-o,--output", "the GGUF file to write; it holds the vocabulary only", output_);
+    arguments.number("--vocab-size", "most tokens, special ones and 256 bytes among them",
+                     options_.vocabulary);
+    arguments.value("--pre", "NAME",
+                    "how text is cut into words, one of: " + pretokenizer_names() + " (default " +
+                        options_.pre + ")",
+                    [this](const std::string& text) -> Status {
+                      options_.pre = text;
+                      return ok();
+                    });
+    arguments.each("--special", "TEXT",
+                   "a control token; may be given many times, the first one ends a sequence",
+                   [this](const std::string& text) -> Status {
+                     options_.special.push_back(text);
+                     return ok();
+                   });
+    arguments.file("--chat-template", "a file with the chat template to go with it", template_);
+  }
+
+  Status check() override {
+    if (!output_) return invalid("no file to write is given; use -o FILE");
+    SHUNT_TRY(text::check_bpe_train_options(options_));
+    return text_.check();
+  }
+
+  Status run(Output& output) override {
+    SHUNT_ASSIGN(const std::optional<std::string> text, text_.read());
+    if (!text) return invalid("there is no text: give one, or --file, or pipe one in");
+    gguf::Writer writer;
+    if (template_) {
+      SHUNT_ASSIGN(std::string chat_template, read_whole_file(*template_, kLongestTemplate));
+      writer.add_string("tokenizer.chat_template", std::move(chat_template));
+    }
+    auto vocabulary = text::train_bpe(*text, options_);
+    if (!vocabulary) return std::move(vocabulary.error()).with_context(text_.name());
+    add_vocabulary(writer, *vocabulary);
+    SHUNT_TRY(writer.write(*output_, {}));
+    output.write(fmt::format("{}: {}, {} special, {}\n", *output_,
+                             counted(vocabulary->tokens.size(), "token"), options_.special.size(),
+                             counted(vocabulary->merges.size(), "merge")));
+    if (vocabulary->tokens.size() < options_.vocabulary) {
+      say(fmt::format("fewer than {} tokens: no further pair of neighbours is in the text twice",
+                      options_.vocabulary));
+    }
+    return ok();
+  }
+
+ private:
+  TextSource text_{"TEXT", ""};
+  std::optional<std::string> output_;
+  std::optional<std::string> template_;
+  text::BpeTrainOptions options_{.vocabulary = 4096};
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_train_tokenizer_command() {
+  return std::make_unique<TrainTokenizerCommand>();
+}
+
+}  // namespace shunt::cli

@@ -1,0 +1,45 @@
+// The keys of a tokenizer in GGUF's metadata, for those who read and who write them.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "shunt/text.h"
+
+namespace shunt::vocabulary_keys {
+
+inline constexpr std::string_view kModel = "tokenizer.ggml.model";
+inline constexpr std::string_view kPre = "tokenizer.ggml.pre";
+inline constexpr std::string_view kTokens = "tokenizer.ggml.tokens";
+inline constexpr std::string_view kScores = "tokenizer.ggml.scores";
+inline constexpr std::string_view kTypes = "tokenizer.ggml.token_type";
+inline constexpr std::string_view kMerges = "tokenizer.ggml.merges";
+
+struct IdKey {
+  std::string_view key;
+  std::optional<std::int32_t> text::Vocabulary::*field;
+  bool only_read = false;  ///< another spelling of the one before it
+};
+inline constexpr IdKey kIdKeys[] = {
+    {"tokenizer.ggml.bos_token_id", &text::Vocabulary::bos},
+    {"tokenizer.ggml.eos_token_id", &text::Vocabulary::eos},
+    {"tokenizer.ggml.unknown_token_id", &text::Vocabulary::unk},
+    {"tokenizer.ggml.padding_token_id", &text::Vocabulary::pad},
+    {"tokenizer.ggml.seperator_token_id", &text::Vocabulary::sep},  // as most files spell it
+    {"tokenizer.ggml.separator_token_id", &text::Vocabulary::sep, true},
+    {"tokenizer.ggml.eot_token_id", &text::Vocabulary::eot},
+    {"tokenizer.ggml.eom_token_id", &text::Vocabulary::eom},
+};
+
+struct FlagKey {
+  std::string_view key;
+  std::optional<bool> text::Vocabulary::*field;
+};
+inline constexpr FlagKey kFlagKeys[] = {
+    {"tokenizer.ggml.add_bos_token", &text::Vocabulary::add_bos},
+    {"tokenizer.ggml.add_eos_token", &text::Vocabulary::add_eos},
+    {"tokenizer.ggml.add_space_prefix", &text::Vocabulary::add_space_prefix},
+};
+
+}  // namespace shunt::vocabulary_keys
