@@ -134,7 +134,7 @@ TEST_F(ZdnnInt8, OfOddSizesAndAllTypesAreAsFineAsTheDeviceSays) {
     std::int64_t k, n, m;
     DType dtype;
   };
-  const Case cases[] = {{32, 2, 1, DType::kQ8_0},    {96, 65, 3, DType::kQ8_0},
+  const Case cases[] = {{32, 33, 1, DType::kQ8_0},   {96, 65, 3, DType::kQ8_0},
                         {2016, 9, 33, DType::kQ8_0}, {64, 70, 5, DType::kQ4_0},
                         {256, 64, 2, DType::kQ4_K},  {512, 31, 7, DType::kQ6_K}};
   for (const Case& c : cases) {
@@ -157,7 +157,7 @@ TEST_F(ZdnnInt8, OfOddSizesAndAllTypesAreAsFineAsTheDeviceSays) {
 
 /// A scale is shared by some columns only: what is large in one of them makes others no coarser.
 TEST_F(ZdnnInt8, ColumnsHaveSeveralScales) {
-  const Product made = product(4096, 600, 3);  // 256 columns a scale
+  const Product made = product(4096, 600, 3, true);  // 256 columns a scale
   auto leaves = values(*made.graph);
   for (std::int64_t i = 0; i < 4096; ++i) leaves[made.w].at(i, 0) *= 1000;
   const RefTensor got = run(made, leaves);
