@@ -4,6 +4,7 @@
 
 #include "base/available_memory.h"
 #include "base/fail.h"
+#include "shunt/lossy_weights.h"
 
 namespace shunt {
 
@@ -31,6 +32,15 @@ bool copies_unasked(std::size_t devices, std::uint64_t bytes,
 
 namespace {
 
+/// Where a device wants a weight; where that may be lossy, first of all where it is.
+BufferType* wanted_memory(const ModelState& model, Device& device, const Graph& graph,
+                          NodeId leaf) {
+  LossyWeights* const lossy =
+      model.transcode == Transcode::kLossy ? lossy_weights(device) : nullptr;
+  BufferType* const memory = lossy == nullptr ? nullptr : lossy->lossy_weight_memory(graph, leaf);
+  return memory == nullptr ? device.weight_memory(graph, leaf) : memory;
+}
+
 /// The weights that a device wants in the same memory in each of these steps, and which that is.
 Result<std::map<const gguf::TensorInfo*, BufferType*>> wanted_memory(
     const ModelState& model, Device& device, std::span<const StepShape> steps) {
@@ -38,7 +48,7 @@ Result<std::map<const gguf::TensorInfo*, BufferType*>> wanted_memory(
   for (const StepShape& shape : steps) {
     SHUNT_ASSIGN(const StepGraph step, model.definition->build(shape));
     for (const WeightLeaf& weight : step.weights) {
-      BufferType* const memory = device.weight_memory(step.graph, weight.leaf);
+      BufferType* const memory = wanted_memory(model, device, step.graph, weight.leaf);
       const auto [entry, is_new] = wanted.emplace(weight.info, memory);
       if (entry->second != memory) entry->second = nullptr;
     }

@@ -10,6 +10,7 @@
 #include "engine/fitted_step.h"
 #include "engine/session_steps.h"
 #include "engine/weights_in_memory.h"
+#include "shunt/lossy_weights.h"
 #include "shunt/plan.h"
 
 namespace shunt {
@@ -180,17 +181,40 @@ void map_file(ModelState& model) {
 struct Filled {
   /// A weight with values that its other type can't hold; empty: there is none.
   std::string lost;
+  /// Weights that have a lossy form of a device's own, each with what that costs.
+  std::vector<TranscodedWeight> lossy = {};
 };
+
+/// A weight in a lossy form; nothing if it has none.
+std::optional<TranscodedWeight> lossy_weight(const WeightInMemory& weight, Address at,
+                                             Device& device) {
+  const LossyWeights* const forms = lossy_weights(device);
+  const auto cost = forms == nullptr ? std::nullopt : forms->lossy_cost(at);
+  if (!cost) return std::nullopt;
+  TranscodedWeight lossy;
+  lossy.name = weight.info->name;
+  lossy.device = device.info().name;
+  lossy.from = weight.tensor.dtype;
+  lossy.to = cost->form;
+  lossy.bytes_before = weight.info->bytes;
+  lossy.bytes = at.buffer->type().size_of(weight.tensor);
+  lossy.error = TranscodeError{cost->squared_error, cost->squares};
+  return lossy;
+}
 
 /// Brings weights into the memory that was allocated on a device.
 Result<Filled> fill(ModelState& model, std::size_t device, WeightBlocks& weights,
                     Progress& progress) {
   auto errors = weights.fill(model.file, [&](std::uint64_t bytes) { progress.add(bytes); });
+  Filled filled;
   if (!errors) return of_device(std::move(errors.error()), model, device);
   for (std::size_t i = 0; i < errors->size(); ++i) {
     const gguf::TensorInfo* info = weights.weights[i].info;
     model.weights[info] = weights.address(i);
     model.homes[info] = static_cast<int>(device);
+    if (auto lossy = lossy_weight(weights.weights[i], weights.address(i), *model.devices[device])) {
+      filled.lossy.push_back(std::move(*lossy));
+    }
     const auto other = model.transcoded.find(info);
     if (other == model.transcoded.end()) continue;
     TranscodedWeight& weight = other->second;
@@ -199,7 +223,7 @@ Result<Filled> fill(ModelState& model, std::size_t device, WeightBlocks& weights
     return Filled{lost_text(weight)};
   }
   for (auto& block : weights.blocks) model.buffers[device].push_back(std::move(block));
-  return Filled{};
+  return filled;
 }
 
 /// Those that were decided to be used where they lie in the file.
@@ -226,12 +250,14 @@ Result<Filled> try_to_load(ModelState& model, const StepGraph& step, const LoadO
                            Progress& progress) {
   SHUNT_ASSIGN(Blocks blocks, fit_and_allocate(model, step, options));
   for (const auto& [info, home] : model.homes) progress.add(info->bytes);
+  Filled all;
   for (auto& [device, weights] : blocks.on_devices) {
     SHUNT_ASSIGN(Filled filled, fill(model, device, weights, progress));
     if (!filled.lost.empty()) return filled;
+    std::ranges::move(filled.lossy, std::back_inserter(all.lossy));
   }
   use_mapped(model, step, blocks.fit.homes, progress);
-  return Filled{};
+  return all;
 }
 
 /// As if nothing had been tried.
@@ -260,14 +286,17 @@ Result<Filled> load_or_map(ModelState& model, const StepGraph& step, const LoadO
 }
 
 /// What transcoding cost, for the user.
-void say_transcoded(ModelState& model, const LoadOptions& options, const std::string& lost) {
-  std::vector<std::string> lines;
-  if (lost.empty()) {
-    std::vector<TranscodedWeight> weights;
-    for (const auto& [info, weight] : model.transcoded) weights.push_back(weight);
-    lines = to_lines(weights);
-  } else {
-    lines.push_back(lost + ", so nothing was transcoded");
+void say_transcoded(ModelState& model, const LoadOptions& options, const Filled& filled) {
+  std::vector<TranscodedWeight> weights = filled.lossy;
+  for (const auto& [info, weight] : model.transcoded) weights.push_back(weight);
+  std::vector<std::string> lines = to_lines(weights);
+  if (!filled.lost.empty()) lines.push_back(filled.lost + ", so nothing was transcoded");
+  for (Device* device : model.devices) {
+    const LossyWeights* const forms = lossy_weights(*device);
+    if (model.transcode != Transcode::kLossy || forms == nullptr) continue;
+    if (forms->why_not_lossy().empty()) continue;
+    lines.push_back(fmt::format("{}: no lossy form of weights: {}", device->info().name,
+                                forms->why_not_lossy()));
   }
   say(options, lines);
   model.notes.insert(model.notes.end(), lines.begin(), lines.end());
@@ -316,16 +345,17 @@ Status load_weights(ModelState& model, const LoadOptions& options) {
   model.buffers.resize(model.devices.size());
   map_file(model);
   Progress progress(options, model.info.weight_bytes);
-  SHUNT_ASSIGN(const Filled filled, load_or_map(model, step, options, progress));
+  SHUNT_ASSIGN(Filled filled, load_or_map(model, step, options, progress));
   if (!filled.lost.empty()) {
     // Rare enough for all of it to stay as it is, and to be read again.
     model.transcode = Transcode::kNone;
     start_over(model, progress);
     auto again = try_to_load(model, step, options, progress);
     if (!again) return std::move(again.error()).with_context(filled.lost);
+    filled.lossy = std::move(again->lossy);
   }
   model.ledger = weights_ledger(model);
-  say_transcoded(model, options, filled.lost);
+  say_transcoded(model, options, filled);
   note_reversed(model);
   return ok();
 }

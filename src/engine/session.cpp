@@ -1,5 +1,6 @@
 // A session: tokens in, logits out.
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <utility>
 
@@ -41,7 +42,13 @@ struct Session::State {
       : model(std::move(of)),
         options(complete_options),
         sequences(static_cast<std::size_t>(options.sequences)),
-        rows(options.sequences) {}
+        rows(options.sequences) {
+    for (const Device* device : model->state()->devices) {
+      for (const DeviceWarning& warning : device->warnings()) {
+        warned[{device, warning.text}] = warning.count;
+      }
+    }
+  }
 
   std::shared_ptr<const Model> model;
   SessionOptions options;
@@ -54,6 +61,8 @@ struct Session::State {
   std::vector<std::string> notes = {};
   std::size_t said = 0;           // of the notes
   std::uint32_t traced_step = 0;  // with a trace: what it knows a step as
+  /// What devices had warned of before there was this session.
+  std::map<std::pair<const Device*, std::string>, std::uint64_t> warned = {};
 
   Sequence& of(std::int64_t sequence) { return sequences[static_cast<std::size_t>(sequence)]; }
   std::int64_t vocabulary() const { return model->info().vocabulary; }
@@ -366,8 +375,11 @@ std::vector<std::string> Session::notes() const {
   }
   for (const Device* device : state_->loaded->devices) {
     for (const DeviceWarning& warning : device->warnings()) {
+      const auto before = state_->warned.find({device, warning.text});
+      const std::uint64_t known = before == state_->warned.end() ? 0 : before->second;
+      if (warning.count <= known) continue;
       notes.push_back(fmt::format("{}: {} ({})", device->info().name, warning.text,
-                                  counted(warning.count, "time")));
+                                  counted(warning.count - known, "time")));
     }
   }
   return notes;

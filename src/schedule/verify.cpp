@@ -11,8 +11,10 @@
 #include "schedule/answers.h"
 #include "schedule/compare.h"
 #include "schedule/device_run.h"
+#include "schedule/place_facts.h"
 #include "schedule/storage_users.h"
 #include "schedule/transcode.h"
+#include "shunt/lossy_weights.h"
 
 namespace shunt {
 
@@ -125,7 +127,7 @@ class Verifier {
         check.compared() && node.writes_storage ? held_[node.storage].own : Bytes();
     const Bytes& kept = keep(observed);
     if (check.compared()) {
-      judge(node, got, check.transcoded.empty() ? kept : expected, before, check);
+      judge(node, got, expected.empty() ? kept : expected, before, check);
     }
     checks_.push_back(std::move(check));
     forget(observed.node);
@@ -191,6 +193,7 @@ class Verifier {
         return std::move(believed.error()).with_context(where);
       }
     }
+    SHUNT_TRY(take_lossy(check, weights));
     const Status computed = compute_alone(device_, observed, weights, got);
     if (computed) return ok();
     const Error& error = computed.error();
@@ -223,6 +226,41 @@ class Verifier {
         return ok();
       }
       check.transcoded.push_back(std::move(weight));
+    }
+    return ok();
+  }
+
+  /// Brings what a node reads of weights into lossy forms of the device, where it has them and may.
+  /// Nobody else can have these, so the threshold allows for what they cost.
+  Status take_lossy(NodeCheck& check, Converted& weights) const {
+    LossyWeights* const forms =
+        options_.transcode == Transcode::kLossy ? lossy_weights(device_) : nullptr;
+    if (forms == nullptr) return ok();
+    for (NodeId source : graph_->node(check.node).sources) {
+      if (source == kNoNode) continue;
+      const NodeId owner = graph_->node(source).storage;
+      const bool weight = is_weight(graph_->node(owner).role) && !weights.contains(owner);
+      BufferType* const memory = weight ? forms->lossy_weight_memory(*graph_, owner) : nullptr;
+      if (memory == nullptr) continue;
+      const Tensor& tensor = graph_->node(owner).result;
+      Bytes room;
+      SHUNT_ASSIGN(const auto bytes, bytes_of(owner, room));
+      const PlacedTensor placed{tensor, 0};
+      auto& buffer = weights[owner];
+      SHUNT_ASSIGN(buffer, memory->allocate_for(memory->size_of(tensor), {&placed, 1}));
+      SHUNT_TRY(buffer->write(0, bytes));
+      const auto cost = forms->lossy_cost({buffer.get(), 0});
+      if (!cost) continue;
+      TranscodedWeight lossy = describe_conversion(
+          *graph_, {owner, tensor.dtype, cost->form, 0, std::string()}, device_name_);
+      lossy.bytes = memory->size_of(tensor);
+      lossy.error = TranscodeError{cost->squared_error, cost->squares};
+      if (!options_.threshold) {
+        // Of sums of independent errors; twice that, as they are of few weights or not so.
+        check.threshold +=
+            forms->lossy_rounding_error(*graph_, check.node) + 2 * lossy.error->normalised();
+      }
+      check.transcoded.push_back(std::move(lossy));
     }
     return ok();
   }

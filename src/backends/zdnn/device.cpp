@@ -12,7 +12,8 @@ namespace shunt::zdnn {
 ZdnnDevice::ZdnnDevice(std::unique_ptr<Machine> machine)
     : machine_(std::move(machine)),
       table_(kKernelFiles),
-      weights_(*machine_),
+      weights_(*machine_, WeightForm::kDlfloat16),
+      int8_weights_(*machine_, WeightForm::kInt8),
       constants_(*machine_) {}
 
 DeviceInfo ZdnnDevice::info() const {
@@ -40,8 +41,8 @@ Support ZdnnDevice::supports(const Graph& graph, NodeId node) const {
   return kernel->supports_on(NodeView(graph, node), *machine_);
 }
 
-BufferType* ZdnnDevice::weight_memory(const Graph& graph, NodeId leaf) {
-  if (!WeightMemory::can_hold(graph.node(leaf).result)) return nullptr;
+WeightMemory* ZdnnDevice::memory_for(WeightMemory& memory, const Graph& graph, NodeId leaf) const {
+  if (!memory.can_hold(graph.node(leaf).result)) return nullptr;
   bool used = false;
   for (NodeId id = 0; id < graph.size(); ++id) {
     const Node& node = graph.node(id);
@@ -56,23 +57,52 @@ BufferType* ZdnnDevice::weight_memory(const Graph& graph, NodeId leaf) {
       used = true;
     }
   }
-  return used ? &weights_ : nullptr;
+  return used ? &memory : nullptr;
+}
+
+BufferType* ZdnnDevice::weight_memory(const Graph& graph, NodeId leaf) {
+  return memory_for(weights_, graph, leaf);
+}
+
+BufferType* ZdnnDevice::lossy_weight_memory(const Graph& graph, NodeId leaf) {
+  if (!machine_->has(Feature::kQuantizedMatmul)) return nullptr;
+  return memory_for(int8_weights_, graph, leaf);
+}
+
+std::string_view ZdnnDevice::why_not_lossy() const {
+  return machine_->why_not(Feature::kQuantizedMatmul);
+}
+
+std::optional<LossyCost> ZdnnDevice::lossy_cost(const Address& at) const {
+  WeightSticks* const weight = find_weight(at);
+  return weight == nullptr ? std::nullopt : weight->cost();
+}
+
+namespace {
+
+/// Of few elements, or sums that happen to be small beside their terms, an error is a larger share:
+/// like that of product_error() in the ops' cases. 0 if there are no elements.
+double share_of_few(const Tensor& tensor) {
+  constexpr double kFew = 64;
+  const auto count = static_cast<double>(element_count(tensor.shape));
+  return count > 0 ? 1 + kFew / count : 0;
+}
+
+}  // namespace
+
+double ZdnnDevice::lossy_rounding_error(const Graph& graph, NodeId node) const {
+  const ZdnnKernel* const kernel = kernel_of(graph.node(node));
+  return kernel == nullptr ? 0 : kernel->int8_error() * share_of_few(graph.node(node).result);
 }
 
 double ZdnnDevice::rounding_error(const Graph& graph, NodeId node) const {
   const ZdnnKernel* const kernel = kernel_of(graph.node(node));
   if (kernel == nullptr) return 0;
-  // Of few elements, or sums that happen to be small beside their terms, the error is a larger
-  // share: like that of product_error() in the ops' cases.
-  constexpr double kFew = 64;
-  const Sizes sizes = max_sizes(graph.node(node).result.shape);
-  const double count = static_cast<double>(sizes[0]) * static_cast<double>(sizes[1]) *
-                       static_cast<double>(sizes[2]) * static_cast<double>(sizes[3]);
-  if (count <= 0) return 0;
+  const Tensor& result = graph.node(node).result;
   // A single number that is lost is all of it.
-  if (kernel->vanishes() && count == 1) return 1;
+  if (kernel->vanishes() && element_count(result.shape) == 1) return 1;
   return kernel->roundings(NodeView(graph, node), *machine_) * kUnitRoundoff * kUnitRoundoff *
-         (1 + kFew / count);
+         share_of_few(result);
 }
 
 Result<std::unique_ptr<Stream>> ZdnnDevice::open_stream() {
@@ -80,7 +110,7 @@ Result<std::unique_ptr<Stream>> ZdnnDevice::open_stream() {
 }
 
 Result<std::unique_ptr<Program>> ZdnnDevice::prepare(const SegmentView& segment) {
-  return zdnn::prepare(segment, {*machine_, table_, weights_, constants_, ranges_});
+  return zdnn::prepare(segment, {*machine_, table_, constants_, ranges_});
 }
 
 }  // namespace shunt::zdnn

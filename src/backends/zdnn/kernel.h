@@ -35,6 +35,9 @@ class ZdnnKernel : public Kernel {
   /// Normalised mean square error of a result of many elements, in squares of the unit roundoff.
   /// A rounding costs less than a third of one: errors are spread evenly up to it.
   virtual double roundings(const NodeView& view, const Machine& machine) const = 0;
+  /// The normalised mean square error of a result of many elements with 8-bit weights, without
+  /// what these are off by.
+  virtual double int8_error() const { return 0; }
   /// Whether a result may be so small (below 5e-10) that DLFLOAT16 has 0 for it, while its sources
   /// are not.
   virtual bool vanishes() const { return false; }

@@ -1,6 +1,17 @@
 #include "backends/zdnn/launch.h"
 
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
 namespace shunt::zdnn {
+
+namespace {
+
+/// The largest 8-bit number, of either sign.
+constexpr std::int8_t kInt8 = 127;
+
+}  // namespace
 
 void Launch::start() {
   outcome_ = Outcome::kOk;
@@ -66,6 +77,41 @@ bool Launch::product(const Stick& a, const Ztensor* b, const Ztensor* row, Stick
     return call("zdnn_matmul_op", zdnn().matmul_op(a.get(), b, row, kAddition, to.get()));
   }
   return call("zdnn_matmul_bcast_op", zdnn().matmul_bcast_op(a.get(), b, row, kAddition, to.get()));
+}
+
+bool Launch::quantize(Stick& a) {
+  float low = 0;
+  float high = 0;
+  if (!call("zdnn_getrange_ztensor", zdnn().getrange_ztensor(a.get(), &low, &high))) return false;
+  const float largest = std::max(std::fabs(low), std::fabs(high));
+  // What the machine has no number for comes back as none.
+  if (!std::isfinite(low) || !std::isfinite(high)) return out_of_range();
+  // The machine gets it as DLFLOAT16: cut to 9 bits it is the same there.
+  constexpr std::uint32_t kNineBits = 0xFFFFC000;
+  const float rec_scale =
+      largest == 0
+          ? 1
+          : std::bit_cast<float>(std::bit_cast<std::uint32_t>(kInt8 / largest) & kNineBits);
+  if (!(rec_scale >= kSmallest && rec_scale <= kLargest)) return out_of_range();
+  a.set_rec_scale(rec_scale);
+  return true;
+}
+
+/// With offsets of 0 nothing has to be taken off the sums, and with a scale of 1 the result is
+/// numbers of DLFLOAT16, neither rounded nor clipped, and the row is added as it is.
+bool Launch::quantized_product(const Stick& a, const Stick& weights, const Ztensor* row,
+                               Stick& to) {
+  constexpr std::uint32_t kAddition = 0;
+  constexpr bool kDisableClipping = true;
+  constexpr bool kDequantize = false;
+  constexpr bool kPreComputed = true;
+  const double factor = a.scale() * weights.scale();
+  if (!(factor >= double{kSmallest} && factor <= double{kLargest})) return out_of_range();
+  to.set_scale(1);
+  return call(
+      "zdnn_quantized_matmul_op",
+      zdnn().quantized_matmul_op(a.get(), weights.get(), row, kAddition, -kInt8, kInt8,
+                                 kDisableClipping, kDequantize, kPreComputed, nullptr, to.get()));
 }
 
 bool Launch::affine(const Stick& a, float scale, float bias, Stick& to) {

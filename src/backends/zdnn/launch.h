@@ -66,6 +66,11 @@ class Launch {
   bool product(const Stick& a, const Ztensor* b, float c, Stick& to);
   /// The same with a row.
   bool product(const Stick& a, const Ztensor* b, const Ztensor* row, Stick& to);
+  /// Says with which scale `a` becomes 8-bit numbers in a product: the machine's library is asked
+  /// for the largest of its elements.
+  bool quantize(Stick& a);
+  /// The same products of one matrix, quantised so, with 8-bit weights.
+  bool quantized_product(const Stick& a, const Stick& weights, const Ztensor* row, Stick& to);
   /// a * scale + bias.
   bool affine(const Stick& a, float scale, float bias, Stick& to);
   /// a * row, a + row: for each column a number.

@@ -21,6 +21,13 @@ bool bound(const Symbols& symbols) {
   return symbols.*Member != nullptr;
 }
 
+/// With all that goes with it; all of that came with 1.1.
+bool quantized_matmul_bound(const Symbols& symbols) {
+  return symbols.quantized_matmul_op != nullptr && symbols.getrange_ztensor != nullptr &&
+         symbols.transform_quantized_ztensor != nullptr &&
+         symbols.generate_quantized_transformed_desc != nullptr;
+}
+
 constexpr std::array<Row, kFeatures> kRows = {{
     {Feature::kAdd, "zdnn_add", 16, 0, bound<&Symbols::add>},
     {Feature::kSub, "zdnn_sub", 17, 0, bound<&Symbols::sub>},
@@ -37,6 +44,7 @@ constexpr std::array<Row, kFeatures> kRows = {{
     {Feature::kBatchnorm, "zdnn_batchnorm", 64, 0, bound<&Symbols::batchnorm>},
     {Feature::kSqrt, "zdnn_sqrt", 34, 1, bound<&Symbols::sqrt>},
     {Feature::kInvsqrt, "zdnn_invsqrt", 35, 1, bound<&Symbols::invsqrt>},
+    {Feature::kQuantizedMatmul, "zdnn_quantized_matmul_op", 113, 1, quantized_matmul_bound},
 }};
 
 }  // namespace
@@ -62,6 +70,11 @@ Result<std::unique_ptr<Machine>> Machine::create(const Symbols& symbols) {
       why = fmt::format("{}: this machine lacks parameter block format 1, which came with z17",
                         row.name);
     }
+  }
+  std::string& no_int8 = machine->missing_[static_cast<std::size_t>(Feature::kQuantizedMatmul)];
+  if (no_int8.empty() && !(symbols.is_nnpa_datatype_installed(kInt8Bit) &&
+                           symbols.is_nnpa_layout_fmt_installed(kWeightsBit))) {
+    no_int8 = "zdnn_quantized_matmul_op: this machine has no 8-bit weights, which came with z17";
   }
   const std::int64_t any = symbols.get_nnpa_max_dim_idx_size();
   for (int dim = 1; dim <= 4; ++dim) {

@@ -29,8 +29,9 @@ enum class Feature : std::uint8_t {
   kBatchnorm,
   kSqrt,
   kInvsqrt,
+  kQuantizedMatmul,  ///< of 8-bit weights
 };
-inline constexpr std::size_t kFeatures = 15;
+inline constexpr std::size_t kFeatures = 16;
 
 class Machine {
  public:

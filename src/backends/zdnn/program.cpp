@@ -150,12 +150,12 @@ class Preparer {
     const bool made_so = slot_of(id, owner) != kNone;
     const bool plain =
         kernel.reads_plain(view, shared_.machine, s) || (kernel.takes_either(s) && !made_so);
-    if (view.source_memory(s) == &shared_.weights) {
+    if (const WeightMemory* const weights = as_weight_memory(view.source_memory(s))) {
       if (id == owner && kernel.takes_weight(view, s)) {
         return PreparedSource{id, plain ? SourceKind::kWeight : SourceKind::kWeightRow};
       }
       return fail(ErrorCode::kUnsupported, "{} can't read {} in {} memory",
-                  view.node().op->info().name, graph_.describe(id), shared_.weights.name());
+                  view.node().op->info().name, graph_.describe(id), weights->name());
     }
     if (plain) {
       read_plain_[owner] = true;

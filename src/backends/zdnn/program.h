@@ -30,7 +30,6 @@ class RangeCounts {
 struct Shared {
   const Machine& machine;
   const Table& table;
-  const WeightMemory& weights;
   Constants& constants;
   RangeCounts& ranges;
 };

@@ -16,6 +16,10 @@ std::uint64_t stick_bytes(const Dims& dims) {
          static_cast<std::uint64_t>(ceil_div(dims.dim1, kStickElements)) * kPage;
 }
 
+std::uint64_t int8_bytes(const Dims& dims) {
+  return stick_bytes({dims.dim4, ceil_div(dims.dim2, 2), dims.dim1});
+}
+
 std::string too_large(const Machine& machine, const Dims& dims) {
   const auto check = [&](const char* what, std::int64_t size, int dim) {
     return size <= machine.max_dim(dim) ? std::string()
@@ -50,6 +54,13 @@ void Stick::set(const Symbols& zdnn, std::byte* buffer, const Dims& dims, bool f
   ztensor_.is_transformed = filled;
 }
 
+void Stick::set_int8(const Symbols& zdnn, std::byte* buffer, const Dims& dims) {
+  set(zdnn, buffer, dims);
+  host_.type = kHostInt8;
+  (void)zdnn.generate_quantized_transformed_desc(&host_, kQuantizedWeightsInt8, &machine_);
+  ztensor_.buffer_size = int8_bytes(dims);
+}
+
 void Stick::set_host_type(DType dtype) {
   host_.type = dtype == DType::kF16 ? kHostFp16 : dtype == DType::kBF16 ? kHostBfloat : kHostFp32;
 }
@@ -57,6 +68,11 @@ void Stick::set_host_type(DType dtype) {
 void Stick::slice(const Symbols& zdnn, std::int64_t index, Stick& to) const {
   const Dims one{1, dims_.dim2, dims_.dim1};
   to.set(zdnn, buffer() + static_cast<std::uint64_t>(index) * stick_bytes(one), one,
+         ztensor_.is_transformed);
+}
+
+void Stick::columns(const Symbols& zdnn, std::int64_t begin, std::int64_t count, Stick& to) const {
+  to.set(zdnn, buffer() + stick_bytes({1, dims_.dim2, begin}), {1, dims_.dim2, count},
          ztensor_.is_transformed);
 }
 

@@ -40,6 +40,16 @@ std::uint64_t stick_bytes(const Dims& dims);
 /// Why the machine does not take such a tensor; empty if it does.
 std::string too_large(const Machine& machine, const Dims& dims);
 
+/// Bytes of a (k, n) matrix of 8-bit weights: sticks of 64 columns, of two rows each.
+std::uint64_t int8_bytes(const Dims& dims);
+/// Where element (k, n) of one lies there: the machine's layout 4DWEIGHTS.
+inline std::size_t int8_offset(const Dims& dims, std::int64_t k, std::int64_t n) {
+  constexpr std::int64_t kRows = 2 * kPageSticks;
+  const std::int64_t rows = (dims.dim2 + kRows - 1) / kRows * kRows;
+  return static_cast<std::size_t>((n / kStickElements * rows + k / 2 * 2) * kStickElements +
+                                  n % kStickElements * 2 + k % 2);
+}
+
 /// Over somebody's memory. Stays where it is, as the library is given pointers into it.
 class Stick {
  public:
@@ -50,6 +60,12 @@ class Stick {
   /// `buffer` at a multiple of kPage, with stick_bytes(dims). `filled`: whether the library has
   /// written it already.
   void set(const Symbols& zdnn, std::byte* buffer, const Dims& dims, bool filled = false);
+  /// The same for 8-bit weights, with int8_bytes(dims); set_scale() says what they are worth.
+  void set_int8(const Symbols& zdnn, std::byte* buffer, const Dims& dims);
+  /// Numbers of 8 bits are these, times `scale`; or become these by `rec_scale`, its inverse.
+  void set_scale(float scale) { ztensor_.rec_scale = 1 / scale; }
+  void set_rec_scale(float rec_scale) { ztensor_.rec_scale = rec_scale; }
+  double scale() const { return 1 / static_cast<double>(ztensor_.rec_scale); }
   /// What the library takes.
   Ztensor* get() { return &ztensor_; }
   const Ztensor* get() const { return &ztensor_; }
@@ -59,6 +75,8 @@ class Stick {
   void set_host_type(DType dtype);
   /// Sets another one to slice `index` of dim4.
   void slice(const Symbols& zdnn, std::int64_t index, Stick& to) const;
+  /// Of a single matrix, sets another one to `count` columns from `begin`, a multiple of 64.
+  void columns(const Symbols& zdnn, std::int64_t begin, std::int64_t count, Stick& to) const;
 
  private:
   Dims dims_;

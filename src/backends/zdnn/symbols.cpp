@@ -25,12 +25,13 @@ constexpr std::array kRows = {
     Row{"zdnn_is_nnpa_installed", set<&Symbols::is_nnpa_installed>},
     Row{"zdnn_is_nnpa_function_installed", set<&Symbols::is_nnpa_function_installed>},
     Row{"zdnn_is_nnpa_parmblk_fmt_installed", set<&Symbols::is_nnpa_parmblk_fmt_installed>},
+    Row{"zdnn_is_nnpa_datatype_installed", set<&Symbols::is_nnpa_datatype_installed>},
+    Row{"zdnn_is_nnpa_layout_fmt_installed", set<&Symbols::is_nnpa_layout_fmt_installed>},
     Row{"zdnn_get_nnpa_max_dim_idx_size", set<&Symbols::get_nnpa_max_dim_idx_size>},
     Row{"zdnn_get_nnpa_max_tensor_size", set<&Symbols::get_nnpa_max_tensor_size>},
     Row{"zdnn_get_library_version_str", set<&Symbols::get_library_version_str>},
     Row{"zdnn_get_status_message", set<&Symbols::get_status_message>},
     Row{"zdnn_generate_transformed_desc", set<&Symbols::generate_transformed_desc>},
-    Row{"zdnn_getsize_ztensor", set<&Symbols::getsize_ztensor>},
     Row{"zdnn_transform_ztensor", set<&Symbols::transform_ztensor>},
     Row{"zdnn_transform_origtensor", set<&Symbols::transform_origtensor>},
     Row{"zdnn_add", set<&Symbols::add>},
@@ -49,6 +50,11 @@ constexpr std::array kRows = {
     Row{"zdnn_get_max_for_dim", set<&Symbols::get_max_for_dim>, true},
     Row{"zdnn_sqrt", set<&Symbols::sqrt>, true},
     Row{"zdnn_invsqrt", set<&Symbols::invsqrt>, true},
+    Row{"zdnn_generate_quantized_transformed_desc",
+        set<&Symbols::generate_quantized_transformed_desc>, true},
+    Row{"zdnn_transform_quantized_ztensor", set<&Symbols::transform_quantized_ztensor>, true},
+    Row{"zdnn_getrange_ztensor", set<&Symbols::getrange_ztensor>, true},
+    Row{"zdnn_quantized_matmul_op", set<&Symbols::quantized_matmul_op>, true},
 };
 
 }  // namespace

@@ -18,9 +18,15 @@ enum : std::uint32_t {
 };
 
 /// zdnn_data_types, of the host.
-enum : std::uint32_t { kHostBfloat = 253, kHostFp16 = 254, kHostFp32 = 255 };
+enum : std::uint32_t { kHostInt8 = 251, kHostBfloat = 253, kHostFp16 = 254, kHostFp32 = 255 };
 /// zdnn_data_layouts.
 enum : std::uint32_t { kLayout3ds = 4 };
+
+/// zdnn_quantized_transform_types.
+enum : std::uint32_t { kQuantizedWeightsInt8 = 2 };
+/// Of the machine's types and layouts, as queries have them.
+inline constexpr std::uint16_t kInt8Bit = 0x0080;
+inline constexpr std::uint32_t kWeightsBit = 0x20000000;
 
 /// zdnn_tensor_desc; dim4 is outermost.
 struct TensorDesc {
@@ -57,12 +63,13 @@ struct Symbols {
   bool (*is_nnpa_installed)() = nullptr;
   bool (*is_nnpa_function_installed)(int, ...) = nullptr;
   bool (*is_nnpa_parmblk_fmt_installed)(int, ...) = nullptr;
+  bool (*is_nnpa_datatype_installed)(std::uint16_t) = nullptr;
+  bool (*is_nnpa_layout_fmt_installed)(std::uint32_t) = nullptr;
   std::uint32_t (*get_nnpa_max_dim_idx_size)() = nullptr;
   std::uint64_t (*get_nnpa_max_tensor_size)() = nullptr;
   char* (*get_library_version_str)() = nullptr;
   const char* (*get_status_message)(std::uint32_t) = nullptr;
   std::uint32_t (*generate_transformed_desc)(const TensorDesc*, TensorDesc*) = nullptr;
-  std::uint64_t (*getsize_ztensor)(const TensorDesc*) = nullptr;
   std::uint32_t (*transform_ztensor)(Ztensor*, ...) = nullptr;
   std::uint32_t (*transform_origtensor)(const Ztensor*, void*) = nullptr;
   Binary add = nullptr;
@@ -84,6 +91,14 @@ struct Symbols {
   std::uint32_t (*get_max_for_dim)(std::uint8_t) = nullptr;
   Unary sqrt = nullptr;
   std::uint32_t (*invsqrt)(const Ztensor*, float, Ztensor*) = nullptr;
+  std::uint32_t (*generate_quantized_transformed_desc)(const TensorDesc*, std::uint32_t,
+                                                       TensorDesc*) = nullptr;
+  std::uint32_t (*transform_quantized_ztensor)(Ztensor*, bool, std::int8_t, std::int8_t,
+                                               const void*) = nullptr;
+  std::uint32_t (*getrange_ztensor)(const Ztensor*, float*, float*) = nullptr;
+  std::uint32_t (*quantized_matmul_op)(const Ztensor*, const Ztensor*, const Ztensor*,
+                                       std::uint32_t, std::int8_t, std::int8_t, bool, bool, bool,
+                                       void*, Ztensor*) = nullptr;
 };
 
 /// NotFound, naming the function, if the library lacks one of those that 1.0 has.

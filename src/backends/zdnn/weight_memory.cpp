@@ -18,7 +18,8 @@ class WeightBuffer final : public Buffer {
       : type_(type), data_(std::move(data)), size_(size) {}
 
   void add(const Machine& machine, const PlacedTensor& placed) {
-    weights_.try_emplace(placed.offset, machine, placed.tensor, data_.get() + placed.offset);
+    weights_.try_emplace(placed.offset, machine, placed.tensor, type_.form(),
+                         data_.get() + placed.offset);
   }
   WeightSticks* find(std::size_t offset) {
     const auto found = weights_.find(offset);
@@ -67,14 +68,21 @@ class WeightBuffer final : public Buffer {
 
 }  // namespace
 
-std::span<const Layout> WeightMemory::layouts() const {
-  static const std::array<Layout, 1> kLayouts = {Layout{
-      LayoutKind::kStickified, false, "numbers are rounded to DLFLOAT16: 9 bits and a sign"}};
-  return kLayouts;
+std::string_view WeightMemory::name() const {
+  return form_ == WeightForm::kInt8 ? "zdnn 8-bit weights" : "zdnn weights";
 }
 
-bool WeightMemory::can_hold(const Tensor& tensor) {
+std::span<const Layout> WeightMemory::layouts() const {
+  static const std::array<Layout, 2> kLayouts = {
+      Layout{LayoutKind::kStickified, false, "numbers are rounded to DLFLOAT16: 9 bits and a sign"},
+      Layout{LayoutKind::kStickified, false,
+             "numbers are rounded to 8 bits, with a scale for about a MiB of them"}};
+  return std::span(kLayouts).subspan(static_cast<std::size_t>(form_), 1);
+}
+
+bool WeightMemory::can_hold(const Tensor& tensor) const {
   const DTypeTrait& type = trait(tensor.dtype);
+  if (form_ == WeightForm::kInt8 && (!type.quantized || WeightSticks::is_row(tensor))) return false;
   return type.decode != nullptr && type.encode != nullptr && !type.integer &&
          tensor.dtype != DType::kF64 && is_contiguous(tensor) && tensor.size(2) == 1 &&
          tensor.size(3) == 1 && (!WeightSticks::is_row(tensor) || type.block_elements == 1) &&
@@ -85,7 +93,7 @@ bool WeightMemory::can_hold(const Tensor& tensor) {
 std::size_t WeightMemory::size_of(const Tensor& tensor) const {
   const auto plain = static_cast<std::size_t>(byte_span(tensor));
   if (!can_hold(tensor)) return plain;
-  return std::max<std::size_t>(plain, WeightSticks::grid_of(machine_, tensor).bytes());
+  return std::max<std::size_t>(plain, WeightSticks::grid_of(machine_, tensor, form_).bytes());
 }
 
 Result<std::unique_ptr<Buffer>> WeightMemory::allocate(std::size_t bytes) {

@@ -10,9 +10,10 @@ namespace shunt::zdnn {
 /// that is more, as offsets are those of plain bytes (of what is more nobody touches the pages).
 class WeightMemory final : public BufferType {
  public:
-  explicit WeightMemory(const Machine& machine) : machine_(machine) {}
+  WeightMemory(const Machine& machine, WeightForm form) : machine_(machine), form_(form) {}
 
-  std::string_view name() const override { return "zdnn weights"; }
+  WeightForm form() const { return form_; }
+  std::string_view name() const override;
   std::size_t alignment() const override { return kPage; }
   bool host_accessible() const override { return false; }
   std::span<const Layout> layouts() const override;
@@ -22,13 +23,18 @@ class WeightMemory final : public BufferType {
                                                std::span<const PlacedTensor> tensors) override;
 
   /// Whether such a weight can lie here.
-  static bool can_hold(const Tensor& tensor);
+  bool can_hold(const Tensor& tensor) const;
 
  private:
   const Machine& machine_;
+  WeightForm form_;
 };
 
 /// The weight that starts at `at`, in a buffer of such memory; null if none does.
 WeightSticks* find_weight(const Address& at);
+/// Null: it is other memory.
+inline const WeightMemory* as_weight_memory(const BufferType* type) {
+  return dynamic_cast<const WeightMemory*>(type);
+}
 
 }  // namespace shunt::zdnn

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "backends/zdnn/int8_piece.h"
 #include "base/ceil_div.h"
 #include "base/fail.h"
 
@@ -15,6 +16,10 @@ namespace {
 constexpr std::int64_t kPieceBytes = std::int64_t{64} << 20;
 /// Numbers that are transposed at a time, about.
 constexpr std::int64_t kTransposed = std::int64_t{1} << 20;
+/// 8-bit weights that share a scale, about.
+constexpr std::int64_t kSharedScale = std::int64_t{1} << 20;
+/// Sums of so many products of two of up to 127 are numbers that DLFLOAT16 has.
+constexpr std::int64_t kMostInt8K = std::int64_t{1} << 18;
 /// Whole blocks of every type, and whole sticks.
 constexpr std::int64_t kUnit = 256;
 
@@ -42,10 +47,14 @@ Dims Grid::dims(std::int64_t i, std::int64_t j) const {
   return {1, std::min(piece_k, k - i * piece_k), std::min(piece_n, n - j * piece_n)};
 }
 
+std::uint64_t Grid::piece_bytes(std::int64_t i, std::int64_t j) const {
+  return form == WeightForm::kInt8 ? int8_bytes(dims(i, j)) : stick_bytes(dims(i, j));
+}
+
 std::uint64_t Grid::bytes() const {
   std::uint64_t sum = 0;
   for (std::int64_t j = 0; j < count_n(); ++j) {
-    for (std::int64_t i = 0; i < count_k(); ++i) sum += stick_bytes(dims(i, j));
+    for (std::int64_t i = 0; i < count_k(); ++i) sum += piece_bytes(i, j);
   }
   return sum;
 }
@@ -60,6 +69,16 @@ Grid grid_of(const Machine& machine, std::int64_t k, std::int64_t n) {
       kStickElements;
   grid.piece_n = std::min(
       {n, whole_units(machine.max_dim(1)), std::max<std::int64_t>(most_n, kStickElements)});
+  return grid;
+}
+
+Grid int8_grid_of(const Machine& machine, std::int64_t k, std::int64_t n) {
+  const std::int64_t most_k = std::min({machine.max_dim(1), machine.max_dim(2), kMostInt8K});
+  Grid grid{k, n, std::min(k, whole_units(most_k)), 0, WeightForm::kInt8};
+  const std::int64_t columns =
+      ceil_div(kSharedScale, std::max<std::int64_t>(grid.piece_k, 1)) / kStickElements;
+  grid.piece_n = std::min(
+      {n, whole_units(machine.max_dim(1)), std::max<std::int64_t>(columns, 1) * kStickElements});
   return grid;
 }
 
@@ -91,23 +110,38 @@ std::uint32_t stickify_transposed(const Symbols& zdnn, const HostTensor& from, s
   return result;
 }
 
-WeightSticks::WeightSticks(const Machine& machine, const Tensor& tensor, std::byte* memory)
+namespace {
+
+std::size_t work_bytes(const Grid& grid) {
+  return grid.form == WeightForm::kInt8 ? quantize_bytes({1, grid.piece_k, grid.piece_n})
+                                        : transpose_bytes(grid.piece_k);
+}
+
+}  // namespace
+
+WeightSticks::WeightSticks(const Machine& machine, const Tensor& tensor, WeightForm form,
+                           std::byte* memory)
     : machine_(machine),
       tensor_(tensor),
-      grid_(grid_of(machine, tensor)),
+      grid_(grid_of(machine, tensor, form)),
       plain_bytes_(static_cast<std::size_t>(byte_span(tensor))) {
   for (std::int64_t j = 0; j < grid_.count_n(); ++j) {
     for (std::int64_t i = 0; i < grid_.count_k(); ++i) {
-      const Dims dims = grid_.dims(i, j);
-      pieces_.emplace_back().set(machine.zdnn(), memory, dims);
-      memory += stick_bytes(dims);
+      Stick& piece = pieces_.emplace_back();
+      if (form == WeightForm::kInt8) {
+        piece.set_int8(machine.zdnn(), memory, grid_.dims(i, j));
+      } else {
+        piece.set(machine.zdnn(), memory, grid_.dims(i, j));
+      }
+      memory += grid_.piece_bytes(i, j);
     }
   }
 }
 
-Grid WeightSticks::grid_of(const Machine& machine, const Tensor& tensor) {
-  return is_row(tensor) ? zdnn::grid_of(machine, 1, tensor.size(0))
-                        : zdnn::grid_of(machine, tensor.size(0), tensor.size(1));
+Grid WeightSticks::grid_of(const Machine& machine, const Tensor& tensor, WeightForm form) {
+  if (is_row(tensor)) return zdnn::grid_of(machine, 1, tensor.size(0));
+  const auto of_matrix = form == WeightForm::kInt8 ? int8_grid_of : zdnn::grid_of;
+  return of_matrix(machine, tensor.size(0), tensor.size(1));
 }
 
 /// A row as a matrix of rows of one, which it is once it is transposed.
@@ -149,23 +183,42 @@ Result<bool> WeightSticks::settle() {
   return settle_locked();
 }
 
+std::optional<LossyCost> WeightSticks::cost() {
+  const std::lock_guard lock(mutex_);
+  const bool there = grid_.form == WeightForm::kInt8 && filled_ && plain_.empty();
+  return there ? std::optional(cost_) : std::nullopt;
+}
+
+std::uint32_t WeightSticks::fill(std::int64_t i, std::int64_t j, std::byte* work) {
+  const HostTensor plain = host(plain_.data());
+  const Dims dims = grid_.dims(i, j);
+  const std::int64_t row = j * grid_.piece_n;
+  const std::int64_t begin = i * grid_.piece_k;
+  Stick& to = pieces_[static_cast<std::size_t>(j * grid_.count_k() + i)];
+  if (grid_.form == WeightForm::kInt8) {
+    return quantize_transposed(machine_.zdnn(), plain, row, begin, work, to, cost_);
+  }
+  const std::uint32_t status = stickify_transposed(machine_.zdnn(), plain, 0, 0, row, dims.dim1,
+                                                   begin, dims.dim2, work, to.buffer());
+  to.get()->is_transformed = true;
+  return status;
+}
+
 Result<bool> WeightSticks::settle_locked() {
   if (!dirty_) return filled_ && plain_.empty();
-  const HostTensor plain = host(plain_.data());
-  std::vector<std::byte> work(transpose_bytes(grid_.piece_k));
+  std::vector<std::byte> work(work_bytes(grid_));
+  cost_ = {};
   bool in_range = true;
   for (std::int64_t j = 0; j < grid_.count_n(); ++j) {
     for (std::int64_t i = 0; i < grid_.count_k(); ++i) {
-      const Dims dims = grid_.dims(i, j);
-      Stick& to = pieces_[static_cast<std::size_t>(j * grid_.count_k() + i)];
-      const std::uint32_t status =
-          stickify_transposed(machine_.zdnn(), plain, 0, 0, j * grid_.piece_n, dims.dim1,
-                              i * grid_.piece_k, dims.dim2, work.data(), to.buffer());
+      const std::uint32_t status = fill(i, j, work.data());
       if (outcome_of(status) == Outcome::kFailed) {
-        return error_of(machine_.zdnn(), "zdnn_transform_ztensor", status);
+        return error_of(machine_.zdnn(),
+                        grid_.form == WeightForm::kInt8 ? "zdnn_transform_quantized_ztensor"
+                                                        : "zdnn_transform_ztensor",
+                        status);
       }
       in_range &= status == kOk;
-      to.get()->is_transformed = true;
     }
   }
   dirty_ = false;
@@ -199,6 +252,17 @@ Status WeightSticks::restore(std::span<std::byte> to) const {
   });
 }
 
+std::uint32_t WeightSticks::read_piece(const Stick& from, float* to) const {
+  if (grid_.form == WeightForm::kDlfloat16) {
+    return machine_.zdnn().transform_origtensor(from.get(), to);
+  }
+  const Dims& dims = from.dims();
+  for (std::int64_t e = 0; e < dims.dim2; ++e) {
+    for (std::int64_t r = 0; r < dims.dim1; ++r) *to++ = int8_value(from, e, r);
+  }
+  return kOk;
+}
+
 template <class Visit>
 Status WeightSticks::each_row(const Visit& visit) const {
   std::vector<float> columns;
@@ -209,7 +273,7 @@ Status WeightSticks::each_row(const Visit& visit) const {
       const auto k = static_cast<std::size_t>(from.dims().dim2);
       const auto n = static_cast<std::size_t>(from.dims().dim1);
       columns.resize(k * n);
-      const std::uint32_t status = machine_.zdnn().transform_origtensor(from.get(), columns.data());
+      const std::uint32_t status = read_piece(from, columns.data());
       if (status != kOk) return error_of(machine_.zdnn(), "zdnn_transform_origtensor", status);
       for (std::size_t r = 0; r < n; ++r) {
         for (std::size_t e = 0; e < k; ++e) row[e] = columns[e * n + r];

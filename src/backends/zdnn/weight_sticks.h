@@ -5,13 +5,21 @@
 
 #include <deque>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "backends/zdnn/host_tensor.h"
 #include "backends/zdnn/outcome.h"
+#include "shunt/lossy_weights.h"
 
 namespace shunt::zdnn {
+
+/// What a weight's numbers are there.
+enum class WeightForm : std::uint8_t {
+  kDlfloat16,
+  kInt8,  ///< with a scale for each piece; only matrices
+};
 
 /// How a matrix [k, n] is cut: pieces of piece_k by piece_n, the last ones of what is left.
 struct Grid {
@@ -19,17 +27,22 @@ struct Grid {
   std::int64_t n = 0;
   std::int64_t piece_k = 0;
   std::int64_t piece_n = 0;
+  WeightForm form = WeightForm::kDlfloat16;
 
   std::int64_t count_k() const;
   std::int64_t count_n() const;
   bool whole() const { return piece_k >= k && piece_n >= n; }
   /// Sizes of piece (i of k, j of n), as the machine has it.
   Dims dims(std::int64_t i, std::int64_t j) const;
+  std::uint64_t piece_bytes(std::int64_t i, std::int64_t j) const;
   /// Of all pieces.
   std::uint64_t bytes() const;
 };
 /// Whole if the machine takes that, both as a weight and as what it is multiplied with.
 Grid grid_of(const Machine& machine, std::int64_t k, std::int64_t n);
+/// The same of 8-bit weights. Columns of about a MiB share a scale: the more there are of one, the
+/// coarser it is, and each costs a call.
+Grid int8_grid_of(const Machine& machine, std::int64_t k, std::int64_t n);
 
 /// Bytes of work space that stickify_transposed needs for rows of k.
 std::size_t transpose_bytes(std::int64_t k);
@@ -46,11 +59,11 @@ class WeightSticks {
  public:
   /// Whether it is for adding to rows and multiplying them, and not a matrix.
   static bool is_row(const Tensor& tensor) { return tensor.size(1) == 1; }
-  static Grid grid_of(const Machine& machine, const Tensor& tensor);
+  static Grid grid_of(const Machine& machine, const Tensor& tensor, WeightForm form);
 
   /// `tensor`: contiguous, of at most two dimensions, of a type that can be decoded and encoded,
   /// and of single elements if it is a row; `memory` as large as grid_of() says, at a page.
-  WeightSticks(const Machine& machine, const Tensor& tensor, std::byte* memory);
+  WeightSticks(const Machine& machine, const Tensor& tensor, WeightForm form, std::byte* memory);
 
   std::size_t plain_bytes() const { return plain_bytes_; }
   const Grid& grid() const { return grid_; }
@@ -63,6 +76,8 @@ class WeightSticks {
   /// Transforms what has been written since. True if the machine has all of its numbers; else
   /// nobody may compute with the pieces.
   Result<bool> settle();
+  /// What the numbers of form kInt8 are off by. Nothing, unless the machine has all of them.
+  std::optional<LossyCost> cost();
   /// Valid after settle(), until it is written to again.
   const Stick& piece(std::int64_t i, std::int64_t j) const {
     return pieces_[static_cast<std::size_t>(j * grid_.count_k() + i)];
@@ -71,6 +86,10 @@ class WeightSticks {
  private:
   HostTensor host(std::byte* data) const;
   Result<bool> settle_locked();
+  /// Transforms what is written to piece (i, j). The library's status.
+  std::uint32_t fill(std::int64_t i, std::int64_t j, std::byte* work);
+  /// The rows of a piece, transposed: element e of row r at to[e * rows + r]. The library's status.
+  std::uint32_t read_piece(const Stick& from, float* to) const;
   /// Plain bytes out of the pieces, as near as they are.
   Status restore(std::span<std::byte> to) const;
   /// Calls visit(row, first element, floats) for the rows of each piece.
@@ -84,8 +103,9 @@ class WeightSticks {
   std::deque<Stick> pieces_;  // by j, then i
   std::mutex mutex_;
   std::vector<std::byte> plain_;  // what is not in the pieces, or not as it was
-  bool filled_ = false;           // the pieces hold something
-  bool dirty_ = false;            // but not what was written last
+  LossyCost cost_;
+  bool filled_ = false;  // the pieces hold something
+  bool dirty_ = false;   // but not what was written last
 };
 
 }  // namespace shunt::zdnn

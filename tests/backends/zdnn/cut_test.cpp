@@ -4,9 +4,16 @@
 namespace shunt::test {
 namespace {
 
+/// What a run costs: tensors brought into the layout and out of it, and operations of the machine.
+struct Costs {
+  std::uint64_t in, out, operations;
+};
+
 class ZdnnCut : public ZdnnTest {
  protected:
-  void expect_right(const char* profile, std::int64_t k, std::int64_t n, std::int64_t m) {
+  /// `of_weight`: with w in the machine's layout; `of_input`: with w that comes plain.
+  void expect_right(const char* profile, std::int64_t k, std::int64_t n, std::int64_t m,
+                    const Costs& of_weight, const Costs& of_input) {
     open(profile);
     for (const Role role : {Role::kWeight, Role::kInput}) {
       GraphBuilder g;
@@ -16,27 +23,43 @@ class ZdnnCut : public ZdnnTest {
       ASSERT_TRUE(g.output(matmul(g, w, x), "y"));
       const auto graph = built(std::move(g));
       ASSERT_TRUE(zdnn().supports(*graph, graph->outputs()[0]));
-      const auto error = error_of(graph, values(*graph));
-      ASSERT_TRUE(error) << error.error().message();
-      EXPECT_LT(*error, kChainError) << profile << ": " << k << " x " << n << " x " << m;
+      const auto leaves = values(*graph);
+      auto run = prepare(graph, leaves);
+      ASSERT_TRUE(run) << run.error().message();
+      ASSERT_TRUE((*run)->plan().run());  // after this one constants are there
+      twin_->reset_counts();
+      ASSERT_TRUE((*run)->plan().run());
+      const auto got = (*run)->output(graph->outputs()[0]);
+      ASSERT_TRUE(got);
+      EXPECT_LT(nmse(*got, expected(*graph, leaves)), kChainError)
+          << profile << ": " << k << " x " << n << " x " << m;
+      const Costs& costs = role == Role::kWeight ? of_weight : of_input;
+      EXPECT_EQ(twin_->transforms_in(), costs.in) << to_string(role);
+      EXPECT_EQ(twin_->transforms_out(), costs.out) << to_string(role);
+      EXPECT_EQ(twin_->operations(), costs.operations) << to_string(role);
       EXPECT_EQ(twin_->objections(), 0U);
+      EXPECT_EQ(twin_->allocations(), 0U);
       EXPECT_GT(twin_->calls(113), 0U) << "products of the machine";
       EXPECT_TRUE(zdnn().warnings().empty());
     }
   }
 };
 
+/// x goes in once, whatever the number of columns, each of which comes out once. Of plain w each
+/// piece goes in once.
 TEST_F(ZdnnCut, AsLongAsAVocabulary) {
-  expect_right("z16", 32, 33000, 3);
+  expect_right("z16", 32, 33000, 3, {1, 2, 2}, {1 + 5, 5, 5});
 }
 
+/// Each piece of x goes in once; what the products of pieces come to is added up in the layout.
 TEST_F(ZdnnCut, AlongSums) {
-  expect_right("z16", 33000, 9, 3);
-  expect_right("z17", 2097152 / 32, 3, 2);  // what is multiplied has as many rows: 65536, not whole
+  expect_right("z16", 33000, 9, 3, {2, 1, 2 + 1}, {9 + 9, 1, 9 + 8});
+  expect_right("z17", 2097152 / 32, 3, 2, {1, 1, 1}, {2, 1, 1});  // whole
 }
 
+/// Blocks of 256 rows, or of 1024 if w is plain; that goes in once, as it is a single piece.
 TEST_F(ZdnnCut, AlongRows) {
-  expect_right("z16", 5, 7, 33000);
+  expect_right("z16", 5, 7, 33000, {129, 129, 129}, {33 + 1, 33, 33});
 }
 
 TEST_F(ZdnnCut, ElementsOfSuchTensorsAreTheCpus) {

@@ -69,6 +69,12 @@ TEST_F(ZdnnEngine, NotesTellWhatTheDeviceGotOver) {
   EXPECT_THAT(notes.back(), testing::StartsWith("zdnn0: "));
   EXPECT_THAT(notes.back(), testing::HasSubstr("met numbers beyond those of DLFLOAT16"));
   EXPECT_THAT(notes.back(), testing::EndsWith("(1 time)"));
+  // Not what happened before there was a session.
+  const auto second = Session::create(run->model, small_session());
+  ASSERT_TRUE(second) << second.error().message();
+  for (const std::string& note : (*second)->notes()) {
+    EXPECT_THAT(note, testing::Not(testing::HasSubstr("met numbers")));
+  }
 }
 
 TEST_F(ZdnnEngine, GoesOnWithoutADeviceThatFails) {

@@ -38,7 +38,9 @@ class Softmax final : public ZdnnKernel {
     return std::vector<Dims>(3, max_dims(view.result()));
   }
   std::size_t staging(const NodeView& view, const Machine&) const override {
-    return kSaveArea + static_cast<std::size_t>(element_count(view.result().shape)) * sizeof(float);
+    const Shape& shape = view.result().shape;
+    return kSaveArea +
+           static_cast<std::size_t>(element_count(shape) + shape[0].max) * sizeof(float);
   }
 
   void run(Launch& l) const override {
@@ -97,14 +99,14 @@ class Softmax final : public ZdnnKernel {
 
   static std::int64_t rows(const Sizes& sizes) { return sizes[1] * sizes[2] * sizes[3]; }
 
-  /// Adds x * scale, and takes the largest of each row off it.
+  /// Adds x * scale, and takes the largest of each row off it. Behind the rows is room for one.
   static void add_scores(const Launch& l, float scale, float* to) {
     const Sizes& n = l.sizes;
     const HostTensor& x = l.sources[0].host;
-    std::vector<float> row(static_cast<std::size_t>(n[0]));
+    float* const row = to + rows(n) * n[0];
     for (std::int64_t i = 0; i < rows(n); ++i, to += n[0]) {
-      read_floats(x, x.row(i % n[1], i / n[1] % n[2], i / n[1] / n[2]), 0, n[0], row.data());
-      std::transform(row.begin(), row.end(), to, to,
+      read_floats(x, x.row(i % n[1], i / n[1] % n[2], i / n[1] / n[2]), 0, n[0], row);
+      std::transform(row, row + n[0], to, to,
                      [scale](float score, float mask) { return score * scale + mask; });
       take_off_largest(to, n[0]);
     }

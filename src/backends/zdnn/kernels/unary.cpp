@@ -11,13 +11,14 @@ namespace shunt::zdnn {
 
 namespace {
 
-/// One row an op: which functions it is made of, how many tensors beside its own it needs, and how
-/// exact it is (ZdnnKernel::roundings).
+/// One row an op: which functions it is made of, how many tensors beside its own it needs, how
+/// exact it is (ZdnnKernel::roundings), and whether its result may be lost (ZdnnKernel::vanishes).
 struct Row {
   const Op& (*op)();
   std::vector<Feature> features;
   std::size_t temporaries;
   double roundings;
+  bool vanishes;
   bool (*run)(Launch& l, const Stick& x, Stick& y);
 };
 
@@ -33,7 +34,7 @@ class UnaryKernel final : public ZdnnKernel {
   }
   void run(Launch& l) const override { (void)row_.run(l, *l.sources[0].stick, *l.result); }
   double roundings(const NodeView&, const Machine&) const override { return row_.roundings; }
-  bool vanishes() const override { return true; }
+  bool vanishes() const override { return row_.vanishes; }
 
  private:
   const Row& row_;
@@ -50,16 +51,19 @@ const std::vector<Row>& rows() {
        {F::kExp},
        0,
        kOfExponential,
+       true,
        [](Launch& l, const Stick& x, Stick& y) { return l.unary("zdnn_exp", l.zdnn().exp, x, y); }},
       {log_op,
        {F::kLog},
        0,
        2,
+       true,
        [](Launch& l, const Stick& x, Stick& y) { return l.unary("zdnn_log", l.zdnn().log, x, y); }},
       {sqrt_op,
        {F::kSqrt},
        0,
        1,
+       false,
        [](Launch& l, const Stick& x, Stick& y) {
          return l.unary("zdnn_sqrt", l.zdnn().sqrt, x, y);
        }},
@@ -67,6 +71,7 @@ const std::vector<Row>& rows() {
        {F::kRelu},
        0,
        1,
+       false,
        [](Launch& l, const Stick& x, Stick& y) {
          return l.call("zdnn_relu", l.zdnn().relu(x.get(), nullptr, y.get()));
        }},
@@ -74,6 +79,7 @@ const std::vector<Row>& rows() {
        {F::kTanh},
        0,
        1,
+       false,
        [](Launch& l, const Stick& x, Stick& y) {
          return l.unary("zdnn_tanh", l.zdnn().tanh, x, y);
        }},
@@ -81,18 +87,20 @@ const std::vector<Row>& rows() {
        {F::kSigmoid},
        0,
        2,
+       true,
        [](Launch& l, const Stick& x, Stick& y) {
          return l.unary("zdnn_sigmoid", l.zdnn().sigmoid, x, y);
        }},
-      {silu_op, {F::kSigmoid, F::kMul}, 1, 2, silu},
-      {gelu_op, {F::kMul, F::kBatchnorm, F::kSigmoid}, 2, 4, gelu},
+      {silu_op, {F::kSigmoid, F::kMul}, 1, 2, true, silu},
+      {gelu_op, {F::kMul, F::kBatchnorm, F::kSigmoid}, 2, 4, true, gelu},
       // Its approximation by tanh: at most 5e-4 apart, half of what DLFLOAT16 rounds numbers near 1
       // by.
-      {gelu_erf_op, {F::kMul, F::kBatchnorm, F::kSigmoid}, 2, 4, gelu},
+      {gelu_erf_op, {F::kMul, F::kBatchnorm, F::kSigmoid}, 2, 4, true, gelu},
       {gelu_quick_op,
        {F::kMul, F::kBatchnorm, F::kSigmoid},
        2,
        4,
+       true,
        [](Launch& l, const Stick& x, Stick& y) {
          constexpr float kSlope = 1.702F;
          Stick& t = l.temporary(0, x.dims());
@@ -100,11 +108,17 @@ const std::vector<Row>& rows() {
          return l.affine(x, kSlope, 0, t) && l.unary("zdnn_sigmoid", l.zdnn().sigmoid, t, s) &&
                 l.mul(x, s, y);
        }},
-      {sqr_op, {F::kMul}, 0, 2, [](Launch& l, const Stick& x, Stick& y) { return l.mul(x, x, y); }},
+      {sqr_op,
+       {F::kMul},
+       0,
+       2,
+       true,
+       [](Launch& l, const Stick& x, Stick& y) { return l.mul(x, x, y); }},
       {neg_op,
        {F::kBatchnorm},
        0,
        1,
+       false,
        [](Launch& l, const Stick& x, Stick& y) { return l.affine(x, -1, 0, y); }},
   };
   return kRows;
