@@ -219,7 +219,7 @@ Status BenchCommand::check() {
 
 Status BenchCommand::run(Output& output) {
   if (mode_ == Mode::kModel) return bench_model(model_, tests_, format_, output);
-  SHUNT_ASSIGN(const auto registry, Registry::create(model_.options()));
+  SHUNT_ASSIGN(const auto registry, open_registry(model_.options()));
   if (mode_ == Mode::kOps) {
     SHUNT_ASSIGN(const auto chosen, registry->select(model_.devices()));
     const std::array<Device*, 2> pair = {chosen.front(), chosen.back()};
