@@ -30,7 +30,7 @@ const char* abi_token();
 /// A backend that is there, or that stayed off.
 struct BackendStatus {
   std::string name;
-  std::string origin;  ///< "built in", or the plugin's path
+  std::string origin;  ///< "built in", the plugin's path, or a library's that is of no backend
   bool loaded = false;
   std::string note;  ///< why it stayed off, or what it has to say
 };
@@ -39,7 +39,7 @@ struct BackendStatus {
 class Registry {
  public:
   /// Loads what is built in, then plugins "shunt-backend-NAME.so" from options.backend_path and the
-  /// installed folder. A plugin that can't be loaded is a note in backends(), never an error.
+  /// installed folder. A plugin that can't be loaded, a library of no backend: notes in backends().
   static Result<std::unique_ptr<Registry>> create(const Options& options);
   ~Registry();
 

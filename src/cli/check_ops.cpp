@@ -49,7 +49,7 @@ class CheckOpsCommand final : public Command {
 
   Status run(Output& output) override {
     Interrupt interrupt;
-    SHUNT_ASSIGN(const auto registry, Registry::create(options_));
+    SHUNT_ASSIGN(const auto registry, open_registry(options_));
     SHUNT_ASSIGN(Device * device, registry->find(*device_));
     found_.device = *device_;
     check_.cancel = &interrupt.stop();

@@ -41,7 +41,7 @@ Status ModelFlags::check_others() {
 
 Result<OpenModel> ModelFlags::open() const {
   OpenModel open;
-  SHUNT_ASSIGN(open.registry, Registry::create(options_));
+  SHUNT_ASSIGN(open.registry, open_registry(options_));
   Progress progress("loading " + *model_, kLargeModel);
   LoadOptions load;
   load.devices = devices_;

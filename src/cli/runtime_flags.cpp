@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/fail.h"
+#include "cli/output.h"
 
 namespace shunt::cli {
 
@@ -38,6 +39,16 @@ Result<Options> RuntimeFlags::options() const {
   if (pin_) options.pin_threads = *pin_;
   for (const auto& [backend, path] : libraries_) options.libraries[backend] = path;
   return options;
+}
+
+Result<std::unique_ptr<Registry>> open_registry(const Options& options) {
+  SHUNT_ASSIGN(auto registry, Registry::create(options));
+  for (const BackendStatus& backend : registry->backends()) {
+    if (backend.loaded || !options.libraries.contains(backend.name)) continue;
+    say(fmt::format("{} is off, although a library is given for it: {}", backend.name,
+                    backend.note));
+  }
+  return registry;
 }
 
 Result<std::vector<std::string>> split_list(const std::string& text) {

@@ -2,12 +2,14 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "cli/arguments.h"
 #include "shunt/options.h"
+#include "shunt/registry.h"
 
 namespace shunt::cli {
 
@@ -22,6 +24,10 @@ class RuntimeFlags {
   std::optional<PinThreads> pin_;
   std::map<std::string, std::string> libraries_;
 };
+
+/// The registry of these options. Says which of the backends that the user has given a library for
+/// are not there, and why.
+Result<std::unique_ptr<Registry>> open_registry(const Options& options);
 
 /// The parts of "a,b,c". Invalid if one is empty.
 Result<std::vector<std::string>> split_list(const std::string& text);

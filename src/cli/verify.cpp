@@ -56,7 +56,7 @@ class VerifyCommand final : public Command {
 
   Status run(Output& output) override {
     Interrupt interrupt;
-    SHUNT_ASSIGN(const auto registry, Registry::create(options_));
+    SHUNT_ASSIGN(const auto registry, open_registry(options_));
     SHUNT_ASSIGN(Device * device, registry->find(*device_));
     SHUNT_ASSIGN(const auto model, load(*registry));
     SHUNT_ASSIGN(const auto prompt, tokens_of(*model));

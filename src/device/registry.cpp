@@ -23,6 +23,18 @@ namespace {
 // Its address is inside the library.
 const char kAnchor = 0;
 
+/// A mistyped name would be silent otherwise. Once all are loaded it is known which there are.
+void note_unknown_libraries(const Options& options, std::vector<BackendStatus>& statuses) {
+  std::set<std::string> names;
+  for (const BackendStatus& status : statuses) names.insert(status.name);
+  for (const auto& [name, path] : options.libraries) {
+    if (names.contains(name)) continue;
+    statuses.push_back({name, path, false,
+                        fmt::format("there is no such backend; those that there are: {}",
+                                    fmt::join(names, ", "))});
+  }
+}
+
 }  // namespace
 
 struct Registry::Loaded {
@@ -118,6 +130,8 @@ Result<std::unique_ptr<Registry>> Registry::create(const Options& options) {
     // The installed ones lie beside the library, wherever that is.
     const std::string folder = folder_of_code(&kAnchor);
     if (!folder.empty()) registry->load_plugins(folder + "/" SHUNT_PLUGIN_FOLDER, options);
+
+    note_unknown_libraries(options, registry->statuses_);
 
     for (const auto& loaded : registry->loaded_) {
       const auto devices = loaded->backend->devices();

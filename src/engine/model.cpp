@@ -63,12 +63,11 @@ BufferType* ModelState::memory_to_fill(const gguf::TensorInfo& tensor, int devic
   const bool is_cpu = device + 1 == static_cast<int>(devices.size());
   const auto found = copied.find(&tensor);
   if (is_cpu && found != copied.end() && !homes.contains(&tensor)) return found->second;
-  if (is_used_in_place(tensor, to)) return nullptr;
   if (const auto wishes = in_layouts.find(&to); !is_cpu && wishes != in_layouts.end()) {
     const auto wish = wishes->second.find(&tensor);
     if (wish != wishes->second.end()) return wish->second;
   }
-  return &to.memory();
+  return is_used_in_place(tensor, to) ? nullptr : &to.memory();
 }
 
 const BufferType& ModelState::memory_type(const gguf::TensorInfo& tensor, int device) const {

@@ -24,10 +24,14 @@ std::string list_fallbacks(const FallbackReport& report) {
   return text;
 }
 
-Status check_limits(const FallbackReport& report, const FallbackPolicy& policy) {
+Status check_limits(const Graph& graph, const FallbackReport& report,
+                    const FallbackPolicy& policy) {
   if (report.fell_back > 0 && policy.mode == FallbackMode::kDeny) {
-    return fail(ErrorCode::kUnsupported, "{} of {} operations would fall back, which is denied: {}",
-                report.fell_back, report.operations, list_fallbacks(report));
+    const std::string first = graph.describe(report.fallbacks.front().nodes.front());
+    return fail(ErrorCode::kUnsupported,
+                "{} of {} operations would fall back, which is denied; the first is {}: {}",
+                report.fell_back, report.operations, first, list_fallbacks(report))
+        .with_node(first);
   }
   if (policy.max_cpu_share && report.cpu_share > *policy.max_cpu_share) {
     return fail(ErrorCode::kUnsupported,
@@ -53,7 +57,7 @@ Status apply_fallback_policy(const Graph& graph, const Placement& placement,
   }
   if (placement.devices.size() < 2) return ok();  // there is nothing to fall back from
   const FallbackReport report = report_fallback(graph, placement);
-  SHUNT_TRY(check_limits(report, policy));
+  SHUNT_TRY(check_limits(graph, report, policy));
   const std::string line = to_line(report);
   if (!line.empty() && policy.say && policy.mode == FallbackMode::kWarn) policy.say(line);
   return ok();

@@ -45,8 +45,18 @@ class ProblemMaker {
  private:
   static constexpr std::uint32_t kNone = 0xffffffffU;
 
+  /// Whether a device computes in a layout of its own.
+  bool has_layout(int index) const {
+    return std::ranges::any_of(facts_.device(index).memory().layouts(), [](const Layout& layout) {
+      return layout.kind != LayoutKind::kPlain;
+    });
+  }
+
+  /// Where nothing has to be copied, its layout may have to be changed, which is as much work.
   CostLink link(int from, int to) const {
-    if (from == to || facts_.device(to).can_read(facts_.device(from).memory())) return {};
+    if (from == to) return {};
+    const bool in_place = facts_.device(to).can_read(facts_.device(from).memory());
+    if (in_place && !has_layout(from) && !has_layout(to)) return {};
     const TransferCost cost = costs_.transfer(facts_.info(from), facts_.info(to));
     return {cost.latency, cost.seconds_per_byte};
   }
@@ -69,9 +79,22 @@ class ProblemMaker {
     return true;
   }
 
+  /// Whether a weight of the node would come to the device out of a lossy layout: not as it was
+  /// written, and again in every step.
+  bool restores_weights(int index, NodeId id) const {
+    const auto restored = [&](NodeId weight) {
+      const BufferType* const memory = facts_.memory_of(weight);
+      return memory != nullptr && !facts_.device(index).can_read(*memory) &&
+             std::ranges::any_of(memory->layouts(),
+                                 [](const Layout& layout) { return !layout.exact; });
+    };
+    return std::ranges::any_of(facts_.weights_of(id), restored);
+  }
+
   /// Whether a device can compute a node, and without weights being sent where that is not wanted.
   bool may(int index, NodeId id) const {
     if (!finds_types(index, id)) return false;
+    if (index != decisions_[id].device && restores_weights(index, id)) return false;
     const bool free = facts_.streams() || index == facts_.cpu() || index == decisions_[id].device;
     return free || facts_.bytes_to_send(id, index) == 0;
   }

@@ -385,6 +385,27 @@ TEST_F(CopiedWeights, CanBeVerifiedAndGatheredFrom) {
   }
 }
 
+/// A device that computes in the host's memory, and has a layout of its own for some weights: those
+/// come into it, however the CPU has its own.
+TEST_F(CopiedWeights, OfADeviceInHostMemoryAreInTheLayoutThatItWants) {
+  TestDevice plain({.name = "cpu7", .kind = DeviceKind::kCpu, .in_host_memory = true});
+  const EngineRun alone = must_run({&plain}, load_options(WeightMode::kMapped));
+  for (const WeightMode mode : {WeightMode::kMapped, WeightMode::kAuto, WeightMode::kCopied}) {
+    SCOPED_TRACE(to_string(mode));
+    TestDevice other({.name = "test0", .in_host_memory = true, .wants_weight = is_matrix});
+    const EngineRun run = must_run({&other, &plain}, load_options(mode));
+    ASSERT_TRUE(run.session);
+    EXPECT_EQ(run.tokens, alone.tokens);
+    EXPECT_GT(other.computed(), 0U);
+    const auto state = run.model->state();
+    EXPECT_EQ(other.weights_allocated(), matrix_bytes(*state));
+    // Norms are where they were.
+    EXPECT_EQ(run.model->ledger().bytes("test0", Purpose::kMappedWeights),
+              state->info.weight_bytes - matrix_bytes(*state));
+    expect_as_predicted(run);
+  }
+}
+
 TEST_F(CopiedWeights, AreChosenByAFlag) {
   const auto text = [&](const std::string& mode) {
     const RunResult result = run_command({"run", "-m", file_.path(), "-p", "x", "-n", "4", "--temp",

@@ -10,6 +10,7 @@
 #include "engine/vocabulary_from_gguf.h"
 #include "shunt/engine.h"
 #include "support/models.h"
+#include "support/shared.h"
 
 namespace shunt::test {
 namespace {

@@ -1,6 +1,10 @@
 // A real model on the accelerator of IBM Z, by its twin, as a user runs it.
 #include <gmock/gmock.h>
 
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+
 #include "support/gguf_bytes.h"
 #include "support/run_command.h"
 #include "support/shared.h"
@@ -27,14 +31,25 @@ class ZdnnModel : public testing::TestWithParam<Machine> {
       GTEST_SKIP() << "there is no zDNN backend in this build";
     }
   }
-  static RunResult run(std::vector<std::string> words) {
+  static RunResult run(std::vector<std::string> words, RunOptions options = {}) {
     words.insert(words.end(), {"--library", std::string("zdnn=") + GetParam().library});
-    RunOptions options;
     options.environment["ZDNN_TWIN_PROFILE"] = GetParam().profile;
     options.environment["ZDNN_TWIN_STRICT"] = "status";
     return run_command(words, options);
   }
+  /// With a setting of the twin, such as a fault.
+  static RunResult run(std::vector<std::string> words, const char* name, const char* value) {
+    RunOptions options;
+    options.environment[name] = value;
+    return run(std::move(words), std::move(options));
+  }
+  /// As much as possible on the machine, whatever costs are thought to be.
   static std::vector<std::string> greedy(const char* fallback) {
+    auto words = greedy_by_costs(fallback);
+    words.emplace_back("--rules-only");
+    return words;
+  }
+  static std::vector<std::string> greedy_by_costs(const char* fallback) {
     return {"run",    "--model",  shared_path(kModel), "-n",    "64",
             "--temp", "0",        "--devices",         "zdnn0", "--fallback",
             fallback, "--prompt", "Once upon a time"};
@@ -42,11 +57,14 @@ class ZdnnModel : public testing::TestWithParam<Machine> {
 };
 
 TEST_P(ZdnnModel, WritesTheTextOfTheCpu) {
-  const RunResult result = run(greedy("allow"));
-  EXPECT_EQ(result.exit_code, 0) << result.err;
-  EXPECT_EQ(result.out, read_file(shared_path(kExpected)));
-  EXPECT_THAT(result.err, testing::HasSubstr("zdnn0: layers 0 to 4 (5 of 5)"));
-  EXPECT_THAT(result.err, testing::Not(testing::HasSubstr("met numbers beyond")));
+  for (const auto& words : {greedy("allow"), greedy_by_costs("allow")}) {
+    const RunResult result = run(words);
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    EXPECT_EQ(result.out, read_file(shared_path(kExpected)));
+    EXPECT_THAT(result.err, testing::HasSubstr("zdnn0: layers 0 to 4 (5 of 5)"));
+    EXPECT_THAT(result.err, testing::Not(testing::HasSubstr("met numbers beyond")));
+    EXPECT_THAT(result.err, testing::Not(testing::HasSubstr("instead of zdnn0")));
+  }
 }
 
 TEST_P(ZdnnModel, SaysWhatFallsBack) {
@@ -61,7 +79,42 @@ TEST_P(ZdnnModel, IsDeniedWhatFallsBack) {
   EXPECT_NE(result.exit_code, 0);
   EXPECT_EQ(result.out, "");
   EXPECT_THAT(result.err, testing::HasSubstr("which is denied"));
+  EXPECT_THAT(result.err, testing::ContainsRegex("; the first is [^ ]+ \\(get_rows\\): "));
   EXPECT_THAT(result.err, testing::HasSubstr("rope (no kernel for rope)"));
+}
+
+/// Faults of the machine and of its library, somewhere in the text: the right text all the same.
+TEST_P(ZdnnModel, GetsOverFaults) {
+  struct Fault {
+    const char* name;
+    const char* at;
+    const char* said;
+  };
+  for (const Fault& fault :
+       {Fault{"ZDNN_TWIN_FAIL_ALLOCATION", "1+", ""}, Fault{"ZDNN_TWIN_FAIL_CONVERSION", "100", ""},
+        Fault{"ZDNN_TWIN_FAIL_CONVERSION", "2000", ""},
+        Fault{"ZDNN_TWIN_FAIL_RANGE", "2", "met numbers beyond"},
+        Fault{"ZDNN_TWIN_FAIL_RANGE", "3000", "met numbers beyond"}}) {
+    const RunResult result = run(greedy("allow"), fault.name, fault.at);
+    EXPECT_EQ(result.exit_code, 0) << fault.name << "=" << fault.at << ": " << result.err;
+    EXPECT_EQ(result.out, read_file(shared_path(kExpected))) << fault.name << "=" << fault.at;
+    EXPECT_THAT(result.err, testing::HasSubstr(fault.said)) << fault.name << "=" << fault.at;
+  }
+}
+
+/// An error that names node, device and code; or the text without the device, if that is allowed.
+TEST_P(ZdnnModel, IsTheCpusWhereTheMachineFails) {
+  for (const char* at : {"1+", "400+", "4000+"}) {
+    const RunResult failed = run(greedy("allow"), "ZDNN_TWIN_FAIL_HARDWARE", at);
+    EXPECT_EQ(failed.exit_code, 1) << at << ": " << failed.err;
+    EXPECT_THAT(failed.err, testing::HasSubstr("zdnn0: ")) << at;
+    EXPECT_THAT(failed.err, testing::ContainsRegex("zdnn_[a-z_0-9]+ failed.*\\(code "));
+    auto words = greedy("allow");
+    words.insert(words.end(), {"--on-device-error", "fallback"});
+    const RunResult result = run(words, "ZDNN_TWIN_FAIL_HARDWARE", at);
+    EXPECT_EQ(result.exit_code, 0) << at << ": " << result.err;
+    EXPECT_EQ(result.out, read_file(shared_path(kExpected))) << at;
+  }
 }
 
 TEST_P(ZdnnModel, IsRightOperationByOperation) {
@@ -79,6 +132,34 @@ TEST_P(ZdnnModel, IsExplained) {
   EXPECT_THAT(result.out, testing::HasSubstr("0 bytes copied between devices"));
 }
 
+/// Of each operation that it does not take, the machine's own reason.
+TEST_P(ZdnnModel, IsExplainedOperationByOperation) {
+  const RunResult result = run(
+      {"explain", "--model", shared_path(kModel), "--devices", "zdnn0", "--rules-only", "--json"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const auto explained = nlohmann::json::parse(result.out);
+  std::size_t taken = 0;
+  std::map<std::string, std::set<std::string>> reasons;  // by op
+  for (const auto& segment : explained["segments"]) {
+    for (const auto& node : segment["nodes"]) {
+      if (segment["device"] == "zdnn0") {
+        ++taken;
+        continue;
+      }
+      ASSERT_EQ(node["passed_over"].size(), 1U) << node;
+      EXPECT_EQ(node["passed_over"][0]["device"], "zdnn0");
+      reasons[node["op"]].insert(node["passed_over"][0]["reason"].get<std::string>());
+    }
+  }
+  EXPECT_EQ(taken, 73U);
+  const std::map<std::string, std::set<std::string>> expected = {
+      {"attention", {"no kernel for attention"}},
+      {"get_rows", {"no kernel for get_rows"}},
+      {"rope", {"no kernel for rope"}},
+      {"set_rows", {"no kernel for set_rows"}}};
+  EXPECT_EQ(reasons, expected);
+}
+
 INSTANTIATE_TEST_SUITE_P(, ZdnnModel,
                          testing::Values(Machine{"z17", "z17", SHUNT_TEST_ZDNN_TWIN},
                                          Machine{"z16", "z16", SHUNT_TEST_ZDNN_TWIN},
@@ -91,6 +172,33 @@ TEST(LibraryFlag, IsABackendAndAPath) {
     EXPECT_EQ(result.exit_code, 2) << wrong;
     EXPECT_THAT(result.err, testing::HasSubstr("is not a backend and a path"));
   }
+}
+
+/// A name that is mistyped, or a path: not silent, and no dead end.
+TEST(LibraryFlag, OfWhatIsNotThereIsSaid) {
+  SHUNT_NEED_SHARED(kExpected);
+  const std::vector<std::string> words = {"run", "--model",  shared_path(kModel),
+                                          "-n",  "64",       "--temp",
+                                          "0",   "--prompt", "Once upon a time"};
+  RunOptions options;
+  options.environment["SHUNT_ZDN_LIBRARY"] = "/somewhere/libzdnn.so.0";
+  const RunResult mistyped = run_command(words, options);
+  EXPECT_EQ(mistyped.exit_code, 0) << mistyped.err;
+  EXPECT_EQ(mistyped.out, read_file(shared_path(kExpected)));
+  EXPECT_THAT(mistyped.err, testing::HasSubstr("shunt: zdn is off, although a library is given for "
+                                               "it: there is no such backend; those that there "
+                                               "are: "));
+  EXPECT_THAT(
+      run_command({"devices"}, options).out,
+      testing::ContainsRegex("zdn +off +/somewhere/libzdnn.so.0: there is no such backend"));
+  auto missing = words;
+  missing.insert(missing.end(), {"--library", "zdnn=/no/such/libzdnn.so.0"});
+  const RunResult result = run_command(missing);
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(result.out, read_file(shared_path(kExpected)));
+  EXPECT_THAT(result.err, testing::HasSubstr("shunt: zdnn is off, although a library is given for "
+                                             "it: "));
+  EXPECT_THAT(run_command(words).err, testing::Not(testing::HasSubstr("is off")));
 }
 
 TEST(LibraryFlag, OverridesTheEnvironment) {

@@ -77,6 +77,21 @@ TEST(Registry, TakesTheFirstOfTwoBackendsOfOneName) {
   EXPECT_EQ(left_out, 1);
 }
 
+TEST(Registry, NotesALibraryOfNoBackend) {
+  Options options;
+  options.backend_path = SHUNT_TEST_PLUGINS;
+  options.libraries = {{"goood", "/of/nobody.so"}, {"good", "/of/a/plugin.so"}};
+  const auto registry = Registry::create(options);
+  ASSERT_TRUE(registry) << registry.error().message();
+  const BackendStatus* mistyped = find(**registry, "goood");
+  ASSERT_NE(mistyped, nullptr);
+  EXPECT_FALSE(mistyped->loaded);
+  EXPECT_EQ(mistyped->origin, "/of/nobody.so");
+  EXPECT_THAT(mistyped->note, HasSubstr("there is no such backend; those that there are: "));
+  EXPECT_THAT(mistyped->note, HasSubstr("entryless, good, "));
+  EXPECT_TRUE(find(**registry, "good")->loaded);
+}
+
 TEST(Registry, TheCpuIsTheLastDeviceOfEverySelection) {
   const auto registry = with_plugins();
   if (!registry->find("cpu0")) GTEST_SKIP() << "there is no CPU backend in this build";

@@ -1,5 +1,6 @@
 #include "backends/zdnn/memory.h"
 
+#include <array>
 #include <cstring>
 
 #include "base/aligned_bytes.h"
@@ -35,6 +36,14 @@ class ZdnnBuffer final : public Buffer {
 };
 
 }  // namespace
+
+std::span<const Layout> ZdnnMemory::layouts() const {
+  static const std::array<Layout, 2> kLayouts = {
+      Layout{},
+      Layout{LayoutKind::kStickified, false, "numbers are rounded to DLFLOAT16"},
+  };
+  return kLayouts;
+}
 
 Result<std::unique_ptr<Buffer>> ZdnnMemory::allocate(std::size_t bytes) {
   AlignedBytes data = allocate_aligned(bytes, alignment());

@@ -1,6 +1,7 @@
 // Each fault that the twin knows leads to an error that says what failed, or to the right result.
 #include <thread>
 
+#include "backends/zdnn/networks.h"
 #include "backends/zdnn/support.h"
 
 namespace shunt::test {
@@ -80,6 +81,39 @@ TEST_F(ZdnnFaults, OfTheHardwareAreErrors) {
     EXPECT_FALSE(run_with("ZDNN_TWIN_FAIL_HARDWARE", "7"));
     EXPECT_FALSE(run_with("ZDNN_TWIN_FAIL_HARDWARE", "3+"));
     EXPECT_TRUE(run_with("ZDNN_TWIN_FAIL_HARDWARE", "1000"));
+  }
+}
+
+/// At calls all over a step of a whole network.
+TEST_F(ZdnnFaults, InNetworksAreErrorsOrWorkedAround) {
+  for (const char* profile : {"z16", "z17"}) {
+    for (Network (*network)() : {bert, gemma}) {
+      SCOPED_TRACE(profile);
+      open(profile);
+      Network made = network();
+      graph_ = made.graph;
+      leaves_ = std::move(made.leaves);
+      auto run = prepare(graph_, leaves_);
+      ASSERT_TRUE(run) << run.error().message();
+      ASSERT_TRUE((*run)->plan().run());  // after this one constants are there
+      twin_->reset_counts();
+      ASSERT_TRUE((*run)->plan().run());
+      const std::uint64_t operations = twin_->operations();
+      const std::uint64_t transforms = twin_->transforms_in() + twin_->transforms_out();
+      constexpr std::uint64_t kTimes = 12;
+      for (std::uint64_t i = 0; i < kTimes; ++i) {
+        const std::string operation = std::to_string(1 + i * operations / kTimes);
+        const std::string transform = std::to_string(1 + i * transforms / kTimes);
+        EXPECT_TRUE(run_with("ZDNN_TWIN_FAIL_CONVERSION", transform)) << transform;
+        EXPECT_TRUE(run_with("ZDNN_TWIN_FAIL_RANGE", operation)) << operation;
+        EXPECT_FALSE(run_with("ZDNN_TWIN_FAIL_HARDWARE", operation)) << operation;
+      }
+      EXPECT_TRUE(run_with("ZDNN_TWIN_FAIL_RANGE", "1+"));
+      EXPECT_FALSE(run_with("ZDNN_TWIN_FAIL_HARDWARE", "1+"));
+      EXPECT_TRUE(run_with("ZDNN_TWIN_FAIL_ALLOCATION", "1+"));
+      (void)run_with("ZDNN_TWIN_FAIL_CONVERSION", "1+");
+      EXPECT_FALSE(zdnn().warnings().empty());
+    }
   }
 }
 

@@ -1,0 +1,65 @@
+// What the border of the machine's layout costs decides what is worth going back to the CPU for.
+#include "shunt/costs.h"
+
+#include "backends/zdnn/support.h"
+
+namespace shunt::test {
+namespace {
+
+class ZdnnCosts : public ZdnnTest {
+ protected:
+  /// Two products with a norm between them, which the CPU would compute faster by itself.
+  struct Block {
+    std::shared_ptr<const Graph> graph;
+    NodeId w = 0;
+    NodeId product = 0;
+    NodeId norm = 0;
+  };
+  static Block block(std::int64_t width, std::int64_t tokens) {
+    GraphBuilder g;
+    const auto x = g.input("x", *make_tensor(DType::kF32, {width, tokens}));
+    const auto w = g.weight("w", *make_tensor(DType::kF32, {width, width}));
+    const auto product = matmul(g, w, x);
+    const auto norm = rms_norm(g, product);
+    const auto up = g.weight("up", *make_tensor(DType::kF32, {width, width}));
+    EXPECT_TRUE(g.output(matmul(g, up, norm), "y"));
+    return {built(std::move(g)), w->id, product->id, norm->id};
+  }
+  std::string device_of(const Placement& placement, NodeId id) const {
+    return devices_[static_cast<std::size_t>(placement.decisions[id].device)]->info().name;
+  }
+};
+
+TEST_F(ZdnnCosts, ANormBetweenProductsStaysInTheMachinesLayout) {
+  const Block made = block(1024, 8);
+  const CostModel estimates;
+  const auto placement = place(*made.graph, devices_, {.costs = &estimates});
+  ASSERT_TRUE(placement) << placement.error().message();
+  EXPECT_EQ(device_of(*placement, made.product), "zdnn0");
+  const double there = estimates.seconds(*made.graph, made.norm, zdnn().info());
+  const double on_cpu = estimates.seconds(*made.graph, made.norm, devices_.back()->info());
+  EXPECT_LT(on_cpu, there) << "else this shows nothing";
+  EXPECT_EQ(device_of(*placement, made.norm), "zdnn0");
+}
+
+/// For one token the CPU would be faster, if the weights were where it finds them.
+TEST_F(ZdnnCosts, WeightsAreNotTakenOutOfTheMachinesLayoutForSpeed) {
+  const Block made = block(64, 1);
+  const CostModel estimates;
+  const auto anywhere = place(*made.graph, devices_, {.costs = &estimates});
+  ASSERT_TRUE(anywhere) << anywhere.error().message();
+  EXPECT_EQ(device_of(*anywhere, made.product), "cpu0") << "else this shows nothing";
+  BufferType* const memory = zdnn().weight_memory(*made.graph, made.w);
+  ASSERT_NE(memory, nullptr);
+  const Tensor& tensor = made.graph->node(made.w).result;
+  const PlacedTensor placed{tensor, 0};
+  const auto buffer = memory->allocate_for(memory->size_of(tensor), {&placed, 1});
+  ASSERT_TRUE(buffer) << buffer.error().message();
+  const LeafMemory there{made.w, {buffer->get(), 0}};
+  const auto placement = place(*made.graph, devices_, {.memory = {&there, 1}, .costs = &estimates});
+  ASSERT_TRUE(placement) << placement.error().message();
+  EXPECT_EQ(device_of(*placement, made.product), "zdnn0");
+}
+
+}  // namespace
+}  // namespace shunt::test
