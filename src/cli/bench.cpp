@@ -238,14 +238,11 @@ Status BenchCommand::check() {
 
 Status BenchCommand::run(Output& output) {
   if (mode_ == Mode::kModel) return bench_model(model_, tests_, format_, output);
-<<<<<<< HEAD
-  SHUNT_ASSIGN(const auto registry, Registry::create(model_.options()));
-  if (mode_ == Mode::kTrain) {
-    return bench_train(model_.path(), training_, *registry->devices().back(), format_, output);
-  }
-=======
   SHUNT_ASSIGN(const auto registry, open_registry(model_.options()));
->>>>>>> bert
+  if (mode_ == Mode::kTrain) {
+    SHUNT_ASSIGN(const auto devices, select_with_cpu(*registry, {}));
+    return bench_train(model_.path(), training_, *devices.back(), format_, output);
+  }
   if (mode_ == Mode::kOps) {
     SHUNT_ASSIGN(const auto chosen, select_with_cpu(*registry, model_.devices()));
     const std::array<Device*, 2> pair = {chosen.front(), chosen.back()};

@@ -61,13 +61,8 @@ Result<PlacedStep> StepFlags::place() const {
       [&]() -> Result<PlacedStep> {
         PlacedStep placed;
         placed.path = *model_;
-<<<<<<< HEAD
-        SHUNT_ASSIGN(placed.registry, Registry::create(options_));
-        SHUNT_ASSIGN(auto devices, select_with_cpu(*placed.registry, devices_));
-=======
         SHUNT_ASSIGN(placed.registry, open_registry(options_));
-        SHUNT_ASSIGN(auto devices, placed.registry->select(devices_));
->>>>>>> bert
+        SHUNT_ASSIGN(auto devices, select_with_cpu(*placed.registry, devices_));
         SHUNT_ASSIGN(const auto model, open_without_weights(*model_, std::move(devices)));
         LoadOptions load;
         SHUNT_TRY(pins_.apply(load));

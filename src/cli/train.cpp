@@ -13,6 +13,7 @@
 #include "cli/runtime_flags.h"
 #include "cli/sizes.h"
 #include "cli/text_files.h"
+#include "device/selection.h"
 #include "engine/vocabulary_from_gguf.h"
 #include "model/synth.h"
 #include "shunt/registry.h"
@@ -105,8 +106,8 @@ class TrainCommand final : public Command {
       SHUNT_ASSIGN(kept, split_off(learned, share_));
     }
     SHUNT_ASSIGN(const auto registry, Registry::create(runtime_options_));
-    SHUNT_ASSIGN(const auto trainer,
-                 Trainer::create(start, learned, *registry->devices().back(), options_));
+    SHUNT_ASSIGN(const auto devices, select_with_cpu(*registry, {}));
+    SHUNT_ASSIGN(const auto trainer, Trainer::create(start, learned, *devices.back(), options_));
     output.write(
         fmt::format("{} parameters; {} of {}, {} tokens\n", format_count(trainer->parameters()),
                     counted(learned.documents(), "document"), format_bytes(learned.text_bytes()),
