@@ -157,13 +157,14 @@ class Matmul final : public OpWith<NoParams> {
     const RefTensor& x = *sources[1];
     const Sizes& y = result.sizes;
     for_each_element(y, [&](const Sizes& i) {
-      const auto slice = [&](const RefTensor& of, std::size_t d) {
-        return i[d] / (y[d] / of.sizes[d]);
+      const auto row = [&](const RefTensor& of, std::int64_t i1) {
+        const auto slice = [&](std::size_t d) { return i[d] / (y[d] / of.sizes[d]); };
+        return of.data.data() + of.index(0, i1, slice(2), slice(3));
       };
+      const double* w_row = row(w, i[0]);
+      const double* x_row = row(x, i[1]);
       double sum = 0;
-      for (std::int64_t k = 0; k < x.sizes[0]; ++k) {
-        sum += w.at(k, i[0], slice(w, 2), slice(w, 3)) * x.at(k, i[1], slice(x, 2), slice(x, 3));
-      }
+      for (std::int64_t k = 0; k < x.sizes[0]; ++k) sum += w_row[k] * x_row[k];
       at(result, i) = sum;
     });
   }

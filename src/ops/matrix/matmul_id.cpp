@@ -148,10 +148,10 @@ class MatmulId final : public OpWith<NoParams> {
       const auto expert = static_cast<std::int64_t>(sources[2]->at(i[1], i[2]));
       if (expert < 0 || expert >= w.sizes[2]) return;
       const std::int64_t column = x.sizes[1] == 1 ? 0 : i[1];
+      const double* w_row = w.data.data() + w.index(0, i[0], expert, 0);
+      const double* x_row = x.data.data() + x.index(0, column, i[2], 0);
       double sum = 0;
-      for (std::int64_t k = 0; k < w.sizes[0]; ++k) {
-        sum += w.at(k, i[0], expert) * x.at(k, column, i[2]);
-      }
+      for (std::int64_t k = 0; k < w.sizes[0]; ++k) sum += w_row[k] * x_row[k];
       at(result, i) = sum;
     });
   }
