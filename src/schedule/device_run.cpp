@@ -6,7 +6,7 @@
 namespace shunt {
 
 Status fill(Buffer& buffer, std::size_t begin, std::size_t end, std::byte with) {
-  constexpr std::size_t kPiece = std::size_t{1} << 20;
+  constexpr std::size_t kPiece = std::size_t{1} << 16;
   const std::vector<std::byte> piece(std::min(kPiece, end - begin), with);
   for (std::size_t done = begin; done < end; done += piece.size()) {
     SHUNT_TRY(buffer.write(done, std::span(piece).first(std::min(piece.size(), end - done))));
