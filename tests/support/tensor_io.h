@@ -13,4 +13,8 @@ using shunt::read_tensor;
 using shunt::rounded;
 using shunt::write_tensor;
 
+/// make_values() of that type and these sizes, made once for all tests: quantising takes longer
+/// than what is tested with them.
+const RefTensor& kept_values(DType type, const Sizes& sizes, std::uint64_t seed);
+
 }  // namespace shunt::test

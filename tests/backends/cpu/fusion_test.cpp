@@ -36,7 +36,7 @@ struct Case {
     const Value made = role == Role::kInput   ? *g.input("x", tensor)
                        : role == Role::kCache ? *g.cache("x", tensor)
                                               : *g.weight("w", tensor);
-    leaves[made.id] = make_values({.dtype = type, .sizes = max_sizes(tensor.shape)}, seed++);
+    leaves[made.id] = kept_values(type, max_sizes(tensor.shape), seed++);
     return made;
   }
   Value input(DType type = DType::kF32) { return leaf(Role::kInput, type, {kN, kRows}); }

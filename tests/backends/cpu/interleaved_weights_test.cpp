@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -35,10 +36,6 @@ std::vector<DType> types() {
   return found;
 }
 
-RefTensor values(DType type, const Sizes& sizes, std::uint64_t seed) {
-  return make_values({.dtype = type, .sizes = sizes}, seed);
-}
-
 Shape shape_of(const Sizes& sizes) {
   return {sizes[0], sizes[1], sizes[2], sizes[3]};
 }
@@ -66,10 +63,10 @@ struct Product {
     EXPECT_TRUE(g.output(product, "y"));
     w = weight->id;
     y = product->id;
-    leaves[w] = values(type, w_sizes, 1);
+    leaves[w] = kept_values(type, w_sizes, 1);
     Sizes stored = x_sizes;
     if (turned) std::swap(stored[0], stored[1]);
-    leaves[x->id] = values(x_type, stored, 2);
+    leaves[x->id] = kept_values(x_type, stored, 2);
     graph = std::make_shared<const Graph>(std::move(*std::move(g).build()));
   }
   std::vector<RefTensor> run(Device* device, const MemoryOf& memory,
@@ -154,7 +151,8 @@ void expect_exact(Device* device, const MemoryOf& memory, DType type, std::int64
     RefTensor exact({rows, counts[n], 1, 1});
     for (std::int64_t c = 0; c < counts[n]; ++c) {
       for (std::int64_t r = 0; r < rows; ++r) {
-        for (std::int64_t i = 0; i < k; ++i) exact.at(r, c) += w.at(i, r) * x.at(i, c);
+        const double* row = w.data.data() + r * k;
+        exact.at(r, c) = std::inner_product(row, row + k, x.data.data() + c * k, 0.0);
       }
     }
     EXPECT_LE(nmse(got[n], exact), most_error(type, exact.data.size()))
@@ -283,10 +281,10 @@ struct Tied {
     w = table->id;
     rows = found->id;
     y = product->id;
-    leaves[w] = values(type, sizes, 3);
+    leaves[w] = kept_values(type, sizes, 3);
     leaves[ids->id] = RefTensor(ids_sizes);
     leaves[ids->id].data = picked;
-    leaves[x->id] = values(DType::kF32, x_sizes, 4);
+    leaves[x->id] = kept_values(DType::kF32, x_sizes, 4);
     graph = std::make_shared<const Graph>(std::move(*std::move(g).build()));
   }
   Result<std::unique_ptr<GraphRun>> make(Device* device, const MemoryOf& memory) const {
@@ -431,8 +429,9 @@ class CpuInterleavedLeaves : public testing::Test {
     const auto x = g.input("x", *make_tensor(DType::kF32, {64, 32}));
     const auto y = op(g, w, x);
     EXPECT_TRUE(g.output(y, "y"));
-    const std::map<NodeId, RefTensor> leaves = {{w->id, values(DType::kF32, {64, 32, 1, 1}, 1)},
-                                                {x->id, values(DType::kF32, {64, 32, 1, 1}, 2)}};
+    const std::map<NodeId, RefTensor> leaves = {
+        {w->id, kept_values(DType::kF32, {64, 32, 1, 1}, 1)},
+        {x->id, kept_values(DType::kF32, {64, 32, 1, 1}, 2)}};
     auto graph = std::make_shared<const Graph>(std::move(*std::move(g).build()));
     user_ = graph->describe(y->id);
     return GraphRun::create(graph, {&cpu_, 1}, leaves, {.weight_memory = interleaved});
@@ -473,8 +472,8 @@ TEST_F(CpuInterleavedLeaves, OfPlainRowsAreReadAsPlainRows) {
   const auto z = add(g, w, w);
   ASSERT_TRUE(g.output(y, "y"));
   ASSERT_TRUE(g.output(z, "z"));
-  const std::map<NodeId, RefTensor> leaves = {{w->id, values(DType::kF32, {64, 8, 2, 1}, 1)},
-                                              {x->id, values(DType::kF32, {64, 3, 1, 1}, 2)}};
+  const std::map<NodeId, RefTensor> leaves = {{w->id, kept_values(DType::kF32, {64, 8, 2, 1}, 1)},
+                                              {x->id, kept_values(DType::kF32, {64, 3, 1, 1}, 2)}};
   auto graph = std::make_shared<const Graph>(std::move(*std::move(g).build()));
   const auto got = GraphRun::create(graph, {&cpu_, 1}, leaves, {.weight_memory = interleaved});
   const auto plain = GraphRun::create(graph, {&cpu_, 1}, leaves);
