@@ -1,15 +1,15 @@
 #include "base/aligned_bytes.h"
 
 #include <gtest/gtest.h>
-#include <sys/mman.h>
 
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <fstream>
 #include <optional>
-#include <sstream>
 #include <string>
+
+#include "support/advice.h"
 
 namespace shunt {
 namespace {
@@ -22,31 +22,9 @@ std::uintptr_t number(const std::byte* data) {
 
 /// Whether the system was asked for huge pages at this place; nothing if it does not tell.
 std::optional<bool> asked_for_huge_pages(const std::byte* data) {
-  std::ifstream maps("/proc/self/smaps");
-  std::string line;
-  bool inside = false;
-  while (std::getline(maps, line)) {
-    std::uintptr_t begin = 0;
-    std::uintptr_t end = 0;
-    char dash = 0;
-    std::istringstream range(line);
-    if (range >> std::hex >> begin >> dash >> end && dash == '-') {
-      inside = number(data) >= begin && number(data) < end;
-    } else if (inside && line.starts_with("VmFlags:")) {
-      return (line + " ").find(" hg ") != std::string::npos;
-    }
-  }
-  return std::nullopt;
-}
-
-/// Whether asking gets as far as the system: qemu-user takes such a request, and forgets it.
-bool requests_arrive() {
-  void* const pages =
-      ::mmap(nullptr, 4 * kMiB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (pages == MAP_FAILED || ::madvise(pages, 4 * kMiB, MADV_HUGEPAGE) != 0) return false;
-  const auto told = asked_for_huge_pages(static_cast<const std::byte*>(pages));
-  ::munmap(pages, 4 * kMiB);
-  return told == true;
+  const auto flags = test::memory_flags(data);
+  if (!flags) return std::nullopt;
+  return flags->find(" hg ") != std::string::npos;
 }
 
 TEST(AlignedBytes, StartWhereAskedAndAreNullWhereThereAreNone) {
@@ -73,7 +51,7 @@ TEST(AlignedBytes, LargeOnesAskForHugePages) {
   }
   const auto told = asked_for_huge_pages(large.get());
   if (!told) GTEST_SKIP() << "this system doesn't tell";
-  if (!requests_arrive()) GTEST_SKIP() << "an emulator keeps such requests from the system";
+  if (!test::advice_arrives()) GTEST_SKIP() << "an emulator keeps advice from the system";
   EXPECT_TRUE(*told);
   EXPECT_EQ(asked_for_huge_pages(odd.get()), true);
   EXPECT_EQ(asked_for_huge_pages(small.get()), false);
