@@ -8,6 +8,7 @@
 
 #include "engine/importance.h"
 #include "engine/model_state.h"
+#include "support/big_endian.h"
 #include "support/engine_run.h"
 #include "support/models.h"
 #include "support/resident.h"
@@ -43,6 +44,7 @@ class CopiedWeights : public ::testing::Test {
     EXPECT_TRUE(registry);
     registry_ = std::move(*registry);
     cpu_ = registry_->devices().back();
+    to_native_order(file_.path());
   }
 
   static SynthOptions shape(bool tied = false) {
@@ -154,6 +156,7 @@ TEST_F(CopiedWeights, LeaveNothingOfTheFileInMemory) {
   options.vocabulary = 4000;
   options.feed_forward = 512;
   const SynthModel file(options);  // some 12 MiB
+  to_native_order(file.path());
   for (const bool copied : {false, true}) {
     const auto made = run_engine(file.path(), {cpu_},
                                  load_options(copied ? WeightMode::kCopied : WeightMode::kMapped));
@@ -170,6 +173,7 @@ TEST_F(CopiedWeights, LeaveNothingOfTheFileInMemory) {
 TEST_F(CopiedWeights, MayLieWhereTheHostCantTouchThem) {
   for (const bool tied : {false, true}) {
     const SynthModel file(shape(tied));
+    to_native_order(file.path());
     TestDevice plain({.name = "cpu7", .kind = DeviceKind::kCpu, .in_host_memory = true});
     TestDevice device(choosy());
     const auto mapped = run_engine(file.path(), {&plain}, load_options(WeightMode::kAuto));

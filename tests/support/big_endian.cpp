@@ -1,11 +1,14 @@
 #include "support/big_endian.h"
 
 #include <algorithm>
+#include <bit>
+#include <fstream>
 #include <map>
 #include <stdexcept>
 #include <string>
 
 #include "support/gguf_bytes.h"
+#include "support/shared.h"
 
 namespace shunt::test {
 namespace {
@@ -173,6 +176,15 @@ void swap_blocks(std::uint32_t type, std::span<std::byte> data) {
 
 std::vector<std::byte> to_big_endian(std::span<const std::byte> image, std::string_view magic) {
   return Walk(image).all(magic);
+}
+
+void to_native_order(const std::string& path) {
+  if (std::endian::native == std::endian::little) return;
+  const std::string little = read_file(path);
+  const std::vector<std::byte> big = to_big_endian(std::as_bytes(std::span(little)));
+  std::ofstream out(path, std::ios::binary);
+  out.write(reinterpret_cast<const char*>(big.data()), static_cast<std::streamsize>(big.size()));
+  if (!out.flush()) throw std::runtime_error("cannot write " + path);
 }
 
 }  // namespace shunt::test

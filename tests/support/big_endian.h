@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -15,6 +16,10 @@ namespace shunt::test {
 /// known here.
 std::vector<std::byte> to_big_endian(std::span<const std::byte> image,
                                      std::string_view magic = "GGUF");
+
+/// Leaves a little-endian file in the machine's own order: that of weights which can be used in the
+/// file.
+void to_native_order(const std::string& path);
 
 /// Swaps the numbers of whole blocks of a type, by its GGUF number.
 void swap_blocks(std::uint32_t type, std::span<std::byte> data);

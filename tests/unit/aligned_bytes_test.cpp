@@ -7,8 +7,9 @@
 #include <cstring>
 #include <fstream>
 #include <optional>
-#include <sstream>
 #include <string>
+
+#include "support/advice.h"
 
 namespace shunt {
 namespace {
@@ -21,21 +22,9 @@ std::uintptr_t number(const std::byte* data) {
 
 /// Whether the system was asked for huge pages at this place; nothing if it does not tell.
 std::optional<bool> asked_for_huge_pages(const std::byte* data) {
-  std::ifstream maps("/proc/self/smaps");
-  std::string line;
-  bool inside = false;
-  while (std::getline(maps, line)) {
-    std::uintptr_t begin = 0;
-    std::uintptr_t end = 0;
-    char dash = 0;
-    std::istringstream range(line);
-    if (range >> std::hex >> begin >> dash >> end && dash == '-') {
-      inside = number(data) >= begin && number(data) < end;
-    } else if (inside && line.starts_with("VmFlags:")) {
-      return (line + " ").find(" hg ") != std::string::npos;
-    }
-  }
-  return std::nullopt;
+  const auto flags = test::memory_flags(data);
+  if (!flags) return std::nullopt;
+  return flags->find(" hg ") != std::string::npos;
 }
 
 TEST(AlignedBytes, StartWhereAskedAndAreNullWhereThereAreNone) {
@@ -62,6 +51,7 @@ TEST(AlignedBytes, LargeOnesAskForHugePages) {
   }
   const auto told = asked_for_huge_pages(large.get());
   if (!told) GTEST_SKIP() << "this system doesn't tell";
+  if (!test::advice_arrives()) GTEST_SKIP() << "an emulator keeps advice from the system";
   EXPECT_TRUE(*told);
   EXPECT_EQ(asked_for_huge_pages(odd.get()), true);
   EXPECT_EQ(asked_for_huge_pages(small.get()), false);

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/aligned_bytes.h"
+#include "support/advice.h"
 #include "support/gguf_bytes.h"
 #include "support/privileges.h"
 #include "support/resident.h"
@@ -88,8 +89,10 @@ TEST(MappedFile, BringsNoNeighboursOfWhatIsSetApart) {
   set_apart(file->bytes().first(0));
   set_apart(file->bytes().subspan(3 * page + 1, page));  // of two pages
   EXPECT_EQ(file->bytes()[3 * page + 1], std::byte{7});
-  EXPECT_LE(test::resident_bytes(path), 2 * page);
+  const std::size_t there = test::resident_bytes(path);
   EXPECT_EQ(file->bytes().back(), std::byte{7});
+  if (!test::advice_arrives()) GTEST_SKIP() << "an emulator keeps advice from the system";
+  EXPECT_LE(there, 2 * page);
 }
 
 TEST(MappedFile, ReadsAheadWhatItIsAskedToIfTheSystemCan) {

@@ -1,6 +1,8 @@
 // Right files: what is read from them.
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -243,6 +245,15 @@ TEST(GgufFile, IsOpenedByPathAndMapped) {
   EXPECT_EQ(data[33], std::byte{31});  // the mapping outlives the File
 }
 
+/// Whether the system maps a whole file of that size: qemu-user takes memory for it first.
+bool is_mappable(const std::string& path, std::size_t bytes) {
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  void* const start = ::mmap(nullptr, bytes, PROT_READ, MAP_SHARED, file, 0);
+  ::close(file);
+  if (start != MAP_FAILED) ::munmap(start, bytes);
+  return start != MAP_FAILED;
+}
+
 TEST(GgufFile, LargeDataAreNeitherCopiedNorTouched) {
   // A file with a hole of 64 GiB, which no memory would take and reading through which would take
   // minutes.
@@ -253,6 +264,7 @@ TEST(GgufFile, LargeDataAreNeitherCopiedNorTouched) {
   const Bytes start = gguf_file(parts);
   const std::string path = folder.write("large.gguf", start.span());
   ASSERT_EQ(::truncate(path.c_str(), static_cast<off_t>(start.size() + count)), 0);
+  if (!is_mappable(path, count)) GTEST_SKIP() << "an emulator maps no file of 64 GiB here";
   const auto file = File::open(path);
   ASSERT_TRUE(file) << file.error().message();
   const auto data = file->data(*file->find_tensor("a"));
