@@ -161,8 +161,10 @@ void expect_slopes(CaseLoss& loss, std::size_t source, const RefTensor& gradient
     for (std::size_t i = 0; i < x.data.size(); ++i) {
       up.data[i] += kStep * direction[i];
       down.data[i] -= kStep * direction[i];
-      slope += gradient.data[i] * direction[i];
-      terms += std::abs(gradient.data[i] * direction[i]);
+      // As far as it went, after rounding.
+      const double term = gradient.data[i] * (up.data[i] - down.data[i]) / (2 * kStep);
+      slope += term;
+      terms += std::abs(term);
     }
     const auto above = loss.at(source, up);
     const auto below = loss.at(source, down);
