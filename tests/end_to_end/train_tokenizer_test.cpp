@@ -5,6 +5,8 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "engine/vocabulary_from_gguf.h"
 #include "engine/vocabulary_to_gguf.h"
@@ -19,6 +21,12 @@ using testing::HasSubstr;
 
 std::string put(const TempFolder& folder, std::string_view name, std::string_view text) {
   return folder.write(name, std::as_bytes(std::span(text)));
+}
+
+RunOptions with_input(std::string input) {
+  RunOptions options;
+  options.input = std::move(input);
+  return options;
 }
 
 constexpr std::string_view kStories =
@@ -55,8 +63,9 @@ TEST(TrainTokenizer, TheSameTextGivesTheSameBytes) {
   std::string bytes;
   for (const char* threads : {"1", "2", "5"}) {
     const std::string path = folder.file("tokenizer.gguf");
-    const RunResult made = run_command({"train-tokenizer", "-f", text, "-o", path},
-                                       {.environment = {{"SHUNT_THREADS", threads}}});
+    RunOptions options;
+    options.environment = {{"SHUNT_THREADS", threads}};
+    const RunResult made = run_command({"train-tokenizer", "-f", text, "-o", path}, options);
     ASSERT_EQ(made.exit_code, 0) << made.err;
     if (bytes.empty()) bytes = read_file(path);
     EXPECT_EQ(read_file(path), bytes);
@@ -66,7 +75,7 @@ TEST(TrainTokenizer, TheSameTextGivesTheSameBytes) {
 TEST(TrainTokenizer, SaysWhenTheTextHasNotEnoughPairs) {
   const TempFolder folder;
   const RunResult made =
-      run_command({"train-tokenizer", "-o", folder.file("t.gguf")}, {.input = "ab ab"});
+      run_command({"train-tokenizer", "-o", folder.file("t.gguf")}, with_input("ab ab"));
   EXPECT_EQ(made.exit_code, 0) << made.err;
   EXPECT_THAT(made.err, HasSubstr("fewer than 4096 tokens"));
   EXPECT_THAT(made.out, HasSubstr("257 tokens, 0 special, 1 merge\n"));
@@ -76,7 +85,7 @@ TEST(TrainTokenizer, KeepsTheChatTemplate) {
   const TempFolder folder;
   const std::string chat = put(folder, "chat.jinja", "Question: {{ messages[0].content }}\n");
   const std::string path = folder.file("t.gguf");
-  ASSERT_EQ(run_command({"train-tokenizer", "--chat-template", chat, "-o", path}, {.input = "a a"})
+  ASSERT_EQ(run_command({"train-tokenizer", "--chat-template", chat, "-o", path}, with_input("a a"))
                 .exit_code,
             0);
   const auto file = gguf::File::open(path, {.metadata_only = true});
@@ -88,7 +97,7 @@ TEST(TrainTokenizer, KeepsTheChatTemplate) {
 TEST(TrainTokenizer, WarnsOfWhatIsNoUtf8) {
   const TempFolder folder;
   const RunResult made =
-      run_command({"train-tokenizer", "-o", folder.file("t.gguf")}, {.input = "\xFF"});
+      run_command({"train-tokenizer", "-o", folder.file("t.gguf")}, with_input("\xFF"));
   EXPECT_EQ(made.exit_code, 0) << made.err;
   EXPECT_THAT(made.err, HasSubstr("not valid UTF-8"));
 }
@@ -98,7 +107,7 @@ TEST(TrainTokenizer, SaysWhatIsWrong) {
   const std::string path = folder.file("t.gguf");
   const auto fails = [&](std::vector<std::string> arguments, const char* input, const char* said) {
     arguments.insert(arguments.begin(), {"train-tokenizer", "-o", path});
-    const RunResult result = run_command(arguments, {.input = input});
+    const RunResult result = run_command(arguments, with_input(input));
     EXPECT_EQ(result.exit_code, 1);
     EXPECT_THAT(result.err, HasSubstr(said));
     EXPECT_THAT(folder.list(), testing::IsEmpty());
