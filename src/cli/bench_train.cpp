@@ -108,7 +108,8 @@ Status bench_train(const std::string& path, const TrainBenchRequest& request, De
   const TrainingText text = random_text(model->shape().vocabulary, options);
   SHUNT_ASSIGN(const auto trainer, Trainer::create(file, text, cpu, options));
   GraphBuilder g;
-  SHUNT_TRY(model->build_loss(g, {options.context, options.rows}));
+  SHUNT_ASSIGN(const LossGraph loss, model->build_loss(g, {options.context, options.rows}));
+  SHUNT_TRY(g.output(loss.loss, "loss"));
   SHUNT_ASSIGN(const Graph graph, std::move(g).build());
   Products products(graph);
   // Each product of the forward pass has two of the same size on the way back.

@@ -74,6 +74,7 @@ Result<std::unique_ptr<Trainer>> Trainer::create(const gguf::File& model, const 
     SHUNT_TRY(check_text(text, *state->model));
     GraphBuilder g;  // for its leaves alone
     SHUNT_ASSIGN(const LossGraph leaves, state->model->build_loss(g, state->shape()));
+    SHUNT_TRY(g.output(leaves.loss, "loss"));
     SHUNT_ASSIGN(const Graph graph, std::move(g).build());
     SHUNT_ASSIGN(state->parameters, Parameters::create(model, leaves.weights, graph,
                                                        parts_for(options.optimizer), cpu));

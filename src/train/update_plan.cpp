@@ -66,16 +66,18 @@ Result<UpdatePlan> UpdatePlan::create(const Parameters& parameters, const TrainO
     const float decay = matrix ? static_cast<float>(options.weight_decay) : 0.0F;
     const Result<Value> weight = part(Part::kValue);
     const Result<Value> gradient = mul(g, part(Part::kGradient), made.factor_);
-    if (options.optimizer == Optimizer::kSgd) {
-      SHUNT_TRY(opt_step_sgd(g, weight, gradient, made.rate_, {.weight_decay = decay}));
-      continue;
-    }
-    SHUNT_TRY(opt_step_adamw(g, weight, gradient, part(Part::kMean), part(Part::kSquare),
-                             made.rate_, made.step_,
-                             {.beta1 = static_cast<float>(options.beta1),
-                              .beta2 = static_cast<float>(options.beta2),
-                              .eps = static_cast<float>(options.eps),
-                              .weight_decay = decay}));
+    const auto updated = [&] {
+      if (options.optimizer == Optimizer::kSgd) {
+        return opt_step_sgd(g, weight, gradient, made.rate_, {.weight_decay = decay});
+      }
+      return opt_step_adamw(g, weight, gradient, part(Part::kMean), part(Part::kSquare), made.rate_,
+                            made.step_,
+                            {.beta1 = static_cast<float>(options.beta1),
+                             .beta2 = static_cast<float>(options.beta2),
+                             .eps = static_cast<float>(options.eps),
+                             .weight_decay = decay});
+    };
+    SHUNT_TRY(g.output(updated(), "updated " + parameter.info->name));
   }
   SHUNT_ASSIGN(made.update_, plan_of(std::move(g), memory, cpu));
   return made;
