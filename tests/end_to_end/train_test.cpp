@@ -65,11 +65,15 @@ class Train : public testing::Test {
 TEST_F(Train, ASmallStepLessensTheLossByRateTimesSquaredGradient) {
   // loss(w - rate * g) = loss(w) - rate * |g|^2 + O(rate^2).
   TrainOptions options = small_options();
+  options.context = 32;
   options.optimizer = Optimizer::kSgd;
   options.weight_decay = 0;
   options.clip = 0;
   options.warmup = 0;
-  options.rows = 16;  // all documents in each step
+  // One document, so that a step, whatever it packs, learns from all there is.
+  text_.tokens.resize(text_.starts[1]);
+  text_.starts.resize(2);
+  text_.bytes.resize(1);
   options.rate = options.final_rate = 1e-4;
   const auto all = trainer(options);
   const double before = all->score(text_)->loss();
