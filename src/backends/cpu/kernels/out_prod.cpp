@@ -35,6 +35,16 @@ struct Cut {
   static constexpr std::int64_t kBlockRows = 256;
 };
 
+/// Copies `count` floats, nearly always Most of them: these need no call.
+template <std::int64_t Most>
+void copy_floats(const float* from, std::int64_t count, float* to) {
+  if (count == Most) {
+    std::memcpy(to, from, Most * sizeof(float));
+  } else {
+    std::copy_n(from, count, to);
+  }
+}
+
 /// b, with the sum along dimension 0.
 TensorArg turned(TensorArg b) {
   std::swap(b.sizes[0], b.sizes[1]);
@@ -95,7 +105,7 @@ class OutProd final : public AnyCaseKernel {
     float* at = as_f32(scratch + item * to.group_bytes());
     for (std::int64_t k = 0; k < to.k; ++k, at += simd::kFloatColumns) {
       const float* row = as_f32(b.row(k, slice % b.sizes[2], slice / b.sizes[2]));
-      std::copy_n(row + first, count, at);
+      copy_floats<simd::kFloatColumns>(row + first, count, at);
     }
   }
 
@@ -137,12 +147,17 @@ class OutProd final : public AnyCaseKernel {
   /// Elements [m, m + rows) of rows [k, k + depth) of a: a panel for each kFloatRows of them.
   static void fill_panels(const TensorArg& a, std::int64_t m, std::int64_t rows, std::int64_t k,
                           std::int64_t depth, float* panels, float* room) {
+    if (a.dtype == DType::kF32 && a.strides[1] == sizeof(float)) {
+      const std::byte* from = a.row(k) + m * a.strides[0];
+      return simd::pack_rows(a.dtype, from, a.strides[0], rows, depth,
+                             reinterpret_cast<std::byte*>(panels));
+    }
     for (std::int64_t i = 0; i < depth; ++i) {
       const float* row = view_f32(a, a.row(k + i), m, rows, room);
       for (std::int64_t r = 0; r < rows; r += simd::kFloatRows) {
         const std::int64_t here = std::min(simd::kFloatRows, rows - r);
         float* to = panels + r * depth + i * simd::kFloatRows;
-        std::copy_n(row + r, here, to);
+        copy_floats<simd::kFloatRows>(row + r, here, to);
         std::fill(to + here, to + simd::kFloatRows, 0.0F);
       }
     }
