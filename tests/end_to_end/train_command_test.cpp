@@ -1,0 +1,114 @@
+// `shunt train`: from a text to a model that `shunt run` uses, also if it is stopped on the way.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "shunt/gguf.h"
+#include "support/gguf_bytes.h"
+#include "support/run_command.h"
+#include "support/shared.h"
+
+namespace shunt::test {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+class TrainCommand : public testing::Test {
+ protected:
+  TrainCommand() {
+    std::string text;
+    for (int i = 0; i < 40; ++i)
+      text += "the cat sat on the mat\n<|end|>\na dog ran off\n<|end|>\n";
+    text_ = folder_.write("text.txt", std::as_bytes(std::span(text)));
+    vocabulary_ = path("vocabulary.gguf");
+    const RunResult made = run_command({"train-tokenizer", "--file", text_, "--vocab-size", "280",
+                                        "--special", "<|end|>", "-o", vocabulary_});
+    EXPECT_EQ(made.exit_code, 0) << made.err;
+  }
+
+  std::string path(const std::string& name) const { return folder_.file(name); }
+  /// A new model, as small as it can be.
+  std::vector<std::string> train(const std::string& out, const std::string& steps) const {
+    return {"train", text_,     "-o",     path(out), "--vocab", vocabulary_, "--layers",
+            "1",     "--ff",    "64",     "--width", "32",      "--heads",   "2",
+            "--ctx", "16",      "--rows", "4",       "--lr",    "0.02",      "--warmup",
+            "5",     "--every", "10",     "--steps", steps};
+  }
+
+  TempFolder folder_;
+  std::string text_;
+  std::string vocabulary_;
+};
+
+TEST_F(TrainCommand, WritesAModelThatKnowsTheText) {
+  const RunResult made = run_command(train("model.gguf", "60"));
+  ASSERT_EQ(made.exit_code, 0) << made.err;
+  EXPECT_THAT(made.out, HasSubstr("step 60 of 60: loss "));
+  EXPECT_THAT(made.out, HasSubstr("bits a byte"));
+  EXPECT_FALSE(std::filesystem::exists(path("model.gguf.checkpoint")));
+  const RunResult run =
+      run_command({"run", "-m", path("model.gguf"), "the cat sat on", "--temp", "0", "-n", "20"});
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_THAT(run.out, HasSubstr("the cat sat on the mat\n"));
+}
+
+TEST_F(TrainCommand, GoesOnFromAModel) {
+  ASSERT_EQ(run_command(train("first.gguf", "20")).exit_code, 0);
+  const RunResult more =
+      run_command({"train", text_, "-o", path("second.gguf"), "--model", path("first.gguf"),
+                   "--steps", "1", "--warmup", "0", "--ctx", "16", "--rows", "4"});
+  EXPECT_EQ(more.exit_code, 0) << more.err;
+  // Without training it would be near the logarithm of 280, 5.6.
+  const std::size_t at = more.out.find("loss ");
+  ASSERT_NE(at, std::string::npos) << more.out;
+  EXPECT_LT(std::stod(more.out.substr(at + 5)), 3);
+}
+
+TEST_F(TrainCommand, GoesOnWhereItWasStopped) {
+  ASSERT_EQ(run_command(train("whole.gguf", "60")).exit_code, 0);
+  RunOptions stop;
+  stop.interrupt_after = 1;
+  const RunResult stopped = run_command(train("model.gguf", "60"), stop);
+  if (stopped.exit_code == 0) GTEST_SKIP() << "it was done before the signal came";
+  EXPECT_EQ(stopped.exit_code, 128 + SIGINT) << stopped.err;
+  EXPECT_FALSE(std::filesystem::exists(path("model.gguf")));
+  ASSERT_TRUE(std::filesystem::exists(path("model.gguf.checkpoint")));
+  const RunResult again = run_command(train("model.gguf", "60"));
+  ASSERT_EQ(again.exit_code, 0) << again.err;
+  EXPECT_EQ(read_file(path("model.gguf")), read_file(path("whole.gguf")));
+}
+
+TEST_F(TrainCommand, ACheckpointOfOtherOptionsIsRefused) {
+  RunOptions stop;
+  stop.interrupt_after = 1;
+  const RunResult stopped = run_command(train("model.gguf", "60"), stop);
+  if (stopped.exit_code == 0) GTEST_SKIP() << "it was done before the signal came";
+  const RunResult other = run_command(train("model.gguf", "59"));
+  if (other.exit_code == 0) GTEST_SKIP() << "it was stopped before the first step";
+  EXPECT_EQ(other.exit_code, 1);
+  EXPECT_THAT(other.err, HasSubstr("steps=59"));
+}
+
+TEST_F(TrainCommand, SaysWhatItCannotUse) {
+  const auto fails = [&](const std::string& text, const std::string& vocabulary, const char* said) {
+    const RunResult result =
+        run_command({"train", text, "-o", path("none.gguf"), "--vocab", vocabulary, "--ctx", "16"});
+    EXPECT_EQ(result.exit_code, 1) << said;
+    EXPECT_THAT(result.err, HasSubstr(said));
+    EXPECT_FALSE(std::filesystem::exists(path("none.gguf")));
+  };
+  fails(path("missing.txt"), vocabulary_, "missing.txt");
+  fails(text_, path("missing.gguf"), "missing.gguf");
+  const std::string empty = folder_.write("empty.txt", {});
+  fails(empty, vocabulary_, "no text");
+  const std::string one = folder_.write("one.txt", std::as_bytes(std::span("all one text", 12)));
+  fails(one, vocabulary_, "1 document");
+}
+
+}  // namespace
+}  // namespace shunt::test
