@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <numbers>
+#include <utility>
 
 #include "base/counted.h"
 #include "base/fail.h"
@@ -89,14 +90,19 @@ class TrainCommand final : public Command {
     if (!checkpoint_) checkpoint_ = *out_ + ".checkpoint";
     shape_.seed = options_.seed;
     SHUNT_TRY(check_train_options(options_));
+    if (vocabulary_) {
+      SynthOptions checked = shape_;  // the tokenizer's size is not known yet
+      checked.context = options_.context;
+      SHUNT_TRY(check_synth_options(checked));
+    }
     SHUNT_ASSIGN(runtime_options_, runtime_.options());
     return ok();
   }
 
   Status run(Output& output) override {
     Interrupt interrupt;
-    SHUNT_ASSIGN(const gguf::File start, open_start(output));
-    SHUNT_ASSIGN(const auto vocabulary, vocabulary_from_gguf(start));
+    SHUNT_ASSIGN(const gguf::File source, open_source());
+    SHUNT_ASSIGN(const auto vocabulary, vocabulary_from_gguf(source));
     SHUNT_ASSIGN(const auto tokenizer, text::Tokenizer::create(vocabulary));
     SHUNT_ASSIGN(TrainingText learned, read_text(tokenizer, text_));
     TrainingText kept;
@@ -105,6 +111,7 @@ class TrainCommand final : public Command {
     } else if (share_ > 0) {
       SHUNT_ASSIGN(kept, split_off(learned, share_));
     }
+    SHUNT_ASSIGN(const gguf::File start, is_new_ ? new_model(source) : source);
     SHUNT_ASSIGN(const auto registry, Registry::create(runtime_options_));
     SHUNT_ASSIGN(const auto devices, select_with_cpu(*registry, {}));
     SHUNT_ASSIGN(const auto trainer, Trainer::create(start, learned, *devices.back(), options_));
@@ -135,15 +142,46 @@ class TrainCommand final : public Command {
     return invalid("\"{}\" is neither adamw nor sgd", text);
   }
 
-  /// What training starts or goes on from.
-  Result<gguf::File> open_start(Output& output) {
-    if (std::filesystem::exists(*checkpoint_)) return gguf::File::open(*checkpoint_);
+  /// What training goes on from, or, for a new model, the file that has its tokenizer.
+  Result<gguf::File> open_source() {
+    if (std::filesystem::exists(*checkpoint_)) {
+      SHUNT_ASSIGN(gguf::File file, gguf::File::open(*checkpoint_));
+      if (vocabulary_) SHUNT_TRY(check_shape(file));
+      return file;
+    }
     if (model_) return gguf::File::open(*model_);
-    SHUNT_ASSIGN(shape_.tokenizer, gguf::File::open(*vocabulary_, {.metadata_only = true}));
+    is_new_ = true;
+    return gguf::File::open(*vocabulary_, {.metadata_only = true});
+  }
+
+  /// Whether a checkpoint is of the model that was asked for.
+  Status check_shape(const gguf::File& file) const {
+    const std::pair<const char*, std::int64_t> numbers[] = {
+        {"llama.block_count", shape_.layers},
+        {"llama.embedding_length", shape_.width},
+        {"llama.feed_forward_length", shape_.feed_forward},
+        {"llama.attention.head_count", shape_.heads},
+        {"llama.attention.head_count_kv", shape_.kv_heads},
+    };
+    for (const auto& [key, wanted] : numbers) {
+      SHUNT_ASSIGN(const std::int64_t there, file.get_integer(key));
+      if (there == wanted) continue;
+      return invalid("{} is of another model: its {} is {}, not {}", *checkpoint_, key, there,
+                     wanted);
+    }
+    return ok();
+  }
+
+  /// Weights of chance, in a file that has lost its name when this returns.
+  Result<gguf::File> new_model(const gguf::File& tokenizer) {
+    const std::string path = *out_ + ".start";
+    shape_.tokenizer = tokenizer;
     shape_.context = options_.context;
-    SHUNT_ASSIGN(const SynthResult made, write_synth_model(*checkpoint_, shape_));
-    output.write(fmt::format("a new model of {} weights\n", format_count(made.weights)));
-    return gguf::File::open(*checkpoint_);
+    SHUNT_TRY(write_synth_model(path, shape_));
+    auto file = gguf::File::open(path);
+    std::error_code ignored;
+    std::filesystem::remove(path, ignored);
+    return file;
   }
 
   static Result<TrainingText> read_text(const text::Tokenizer& tokenizer, const std::string& path) {
@@ -197,6 +235,7 @@ class TrainCommand final : public Command {
   std::optional<std::string> checkpoint_;
   SynthOptions shape_;
   TrainOptions options_;
+  bool is_new_ = false;
   double share_ = 0.05;
   std::int64_t every_ = 100;
   RuntimeFlags runtime_;
