@@ -111,19 +111,19 @@ class TrainCommand final : public Command {
     } else if (share_ > 0) {
       SHUNT_ASSIGN(kept, split_off(learned, share_));
     }
+    interrupt.defer();
     SHUNT_ASSIGN(const gguf::File start, is_new_ ? new_model(source) : source);
     SHUNT_ASSIGN(const auto registry, Registry::create(runtime_options_));
     SHUNT_ASSIGN(const auto devices, select_with_cpu(*registry, {}));
     SHUNT_ASSIGN(const auto trainer, Trainer::create(start, learned, *devices.back(), options_));
     output.write(
-        fmt::format("{} parameters; {} of {}, {} tokens\n", format_count(trainer->parameters()),
-                    counted(learned.documents(), "document"), format_bytes(learned.text_bytes()),
-                    format_count(learned.tokens.size())));
+        fmt::format("{}{} parameters; {} of {}, {} tokens\n", is_new_ ? "a new model of " : "",
+                    format_count(trainer->parameters()), counted(learned.documents(), "document"),
+                    format_bytes(learned.text_bytes()), format_count(learned.tokens.size())));
     if (trainer->steps() > 0) {
       output.write(
           fmt::format("going on after step {}, from {}\n", trainer->steps(), *checkpoint_));
     }
-    interrupt.defer();
     SHUNT_TRY(train(*trainer, kept, interrupt, output));
     SHUNT_TRY(trainer->save_model(*out_));
     std::error_code ignored;

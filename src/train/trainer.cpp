@@ -72,6 +72,10 @@ Result<std::unique_ptr<Trainer>> Trainer::create(const gguf::File& model, const 
     auto state = std::make_unique<State>(model, text, cpu, options);
     SHUNT_ASSIGN(state->model, read_model(model));
     SHUNT_TRY(check_text(text, *state->model));
+    if (options.context > state->model->shape().context) {
+      return invalid("rows of {} tokens are longer than the model's context, {}", options.context,
+                     state->model->shape().context);
+    }
     GraphBuilder g;  // for its leaves alone
     SHUNT_ASSIGN(const LossGraph leaves, state->model->build_loss(g, state->shape()));
     SHUNT_TRY(g.output(leaves.loss, "loss"));

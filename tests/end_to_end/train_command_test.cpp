@@ -48,6 +48,7 @@ class TrainCommand : public testing::Test {
 TEST_F(TrainCommand, WritesAModelThatKnowsTheText) {
   const RunResult made = run_command(train("model.gguf", "60"));
   ASSERT_EQ(made.exit_code, 0) << made.err;
+  EXPECT_THAT(made.out, HasSubstr("a new model of "));
   EXPECT_THAT(made.out, HasSubstr("step 60 of 60: loss "));
   EXPECT_THAT(made.out, HasSubstr("bits a byte"));
   EXPECT_FALSE(std::filesystem::exists(path("model.gguf.checkpoint")));

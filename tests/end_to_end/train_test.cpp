@@ -213,6 +213,16 @@ TEST_F(Train, RefusesTokensThatTheModelDoesNotHave) {
   EXPECT_FALSE(trainer(small_options())->score(wrong));
 }
 
+TEST_F(Train, RowsAreNoLongerThanTheModelsContext) {
+  TrainOptions options = small_options();
+  options.context = tiny_shape().context;
+  EXPECT_TRUE(Trainer::create(*file_, text_, cpu(), options));
+  ++options.context;
+  const auto longer = Trainer::create(*file_, text_, cpu(), options);
+  ASSERT_FALSE(longer);
+  EXPECT_THAT(longer.error().message(), HasSubstr("context"));
+}
+
 TEST_F(Train, OptionsThatMakeNoSenseAreRefused) {
   TrainOptions options = small_options();
   options.rows = 0;
