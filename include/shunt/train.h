@@ -22,12 +22,12 @@
 
 namespace shunt {
 
-/// A text as tokens: documents, each of them the vocabulary's beginning of sequence (if it has
-/// one), the text, and its end of sequence.
+/// A text as tokens: documents, each of them the vocabulary's beginning of sequence (if texts are
+/// to begin with one), the text, and its end of sequence. Each has two tokens at least.
 struct TrainingText {
   std::vector<std::int32_t> tokens;
   std::vector<std::size_t> starts;   ///< of each document, and the end
-  std::vector<std::uint64_t> bytes;  ///< of each document's text, without its end
+  std::vector<std::uint64_t> bytes;  ///< of what can be predicted of each document's text
 
   std::size_t documents() const { return bytes.size(); }
   std::uint64_t text_bytes() const;  ///< of all documents
@@ -108,13 +108,16 @@ struct TrainScore {
 /// A model that is being trained.
 class Trainer {
  public:
-  /// `model`: a file whose architecture can be trained, with its weights in any type; training
-  /// goes on in F32. Where it is what save_checkpoint() wrote, the next step is the one after that,
-  /// with the loss that it would have had; Invalid then if options or text are others.
-  /// `text` and `cpu` must outlive the trainer. Invalid for options that make no sense;
-  /// OutOfMemory; Unsupported, naming an op, if the model's graph has no gradient.
-  static Result<std::unique_ptr<Trainer>> create(const gguf::File& model, const TrainingText& text,
-                                                 Device& cpu, const TrainOptions& options);
+  /// `start`: a file whose architecture can be trained, with its weights in any type; training
+  /// goes on in F32. `checkpoint`: what save_checkpoint() wrote of a training that began with the
+  /// same file, text and options (Invalid for others): the next step is the one after that, with
+  /// the loss that it would have had; null: the first step is.
+  /// `text` and `cpu` must outlive the trainer. Invalid for options that make no sense, for rows
+  /// longer than the model's context and for tokens that it does not have; OutOfMemory;
+  /// Unsupported, naming an op, if the model's graph has no gradient.
+  static Result<std::unique_ptr<Trainer>> create(const gguf::File& start, const TrainingText& text,
+                                                 Device& cpu, const TrainOptions& options,
+                                                 const gguf::File* checkpoint = nullptr);
   ~Trainer();
 
   /// Steps that have been done.
@@ -129,7 +132,7 @@ class Trainer {
   /// Writes a GGUF file with the weights as they are, in F32, and all that the model's file says
   /// beside them. Io.
   Status save_model(const std::string& path) const;
-  /// The same with what training needs to go on.
+  /// The same with what training needs to go on: see create().
   Status save_checkpoint(const std::string& path) const;
 
  private:

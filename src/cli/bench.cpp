@@ -183,6 +183,7 @@ Status BenchCommand::check_flags() const {
       {"--runs", runs_.has_value(), {kModel, kTrain}},
       {"--ctx", model_.session().context != 0, {kModel, kTrain}},
       {"--rows", rows_.has_value(), {kTrain}},
+      {"--devices", !model_.devices().empty(), {kCosts, kMachine, kModel, kOps}},
       {"--save-costs", costs_.path.has_value(), {kCosts}},
       {"--width", width_.has_value(), {kCosts, kOps}},
       {"--seconds", seconds_.has_value(), {kCosts, kOps}},

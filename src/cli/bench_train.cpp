@@ -105,6 +105,7 @@ Status bench_train(const std::string& path, const TrainBenchRequest& request, De
   TrainOptions options;
   options.context = request.context;
   options.rows = request.rows;
+  SHUNT_TRY(check_train_options(options));
   const TrainingText text = random_text(model->shape().vocabulary, options);
   SHUNT_ASSIGN(const auto trainer, Trainer::create(file, text, cpu, options));
   GraphBuilder g;

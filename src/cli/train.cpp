@@ -8,7 +8,7 @@
 
 #include "base/counted.h"
 #include "base/fail.h"
-#include "base/file.h"
+#include "base/output_file.h"
 #include "cli/commands.h"
 #include "cli/interrupt.h"
 #include "cli/runtime_flags.h"
@@ -22,6 +22,21 @@
 namespace shunt::cli {
 namespace {
 
+/// What a new model is like.
+struct ShapeFlag {
+  const char* name;
+  std::string_view help;
+  std::int64_t SynthOptions::*number;
+};
+constexpr ShapeFlag kShapeFlags[] = {
+    {"--layers", "number of layers", &SynthOptions::layers},
+    {"--width", "length of an embedding", &SynthOptions::width},
+    {"--ff", "width of the feed-forward part", &SynthOptions::feed_forward},
+    {"--heads", "attention heads", &SynthOptions::heads},
+    {"--kv-heads", "heads of keys and values", &SynthOptions::kv_heads},
+};
+
+constexpr double kShare = 0.05;                          // of a text, for validation
 constexpr std::size_t kMostText = std::size_t{1} << 30;  // bytes; what a tokenizer takes
 
 class TrainCommand final : public Command {
@@ -38,19 +53,21 @@ class TrainCommand final : public Command {
 
   void declare(Arguments& arguments) override {
     using I = std::int64_t;
-    shape_.context = 0;
     shape_.tied = true;
+    shape_given_.reserve(std::size(kShapeFlags));  // the flags know where these are
     arguments.required("TEXT", "a file; documents end where the end of sequence is spelled out",
                        text_);
     arguments.file("-o,--out", "where to write the model", out_);
     arguments.file("-m,--model", "the model to go on from, a GGUF file", model_);
     arguments.file("--vocab", "without --model: a GGUF file whose tokenizer to use", vocabulary_);
-    arguments.number<I>("--layers", "without --model: number of layers", shape_.layers);
-    arguments.number<I>("--width", "without --model: length of an embedding", shape_.width);
-    arguments.number<I>("--ff", "without --model: width of the feed-forward part",
-                        shape_.feed_forward);
-    arguments.number<I>("--heads", "without --model: attention heads", shape_.heads);
-    arguments.number<I>("--kv-heads", "without --model: heads of keys and values", shape_.kv_heads);
+    for (const ShapeFlag& flag : kShapeFlags) {
+      shape_given_.emplace_back();
+      arguments.number<I>(
+          flag.name,
+          fmt::format("without --model: {} (default {})", flag.help, shape_.*flag.number),
+          shape_given_.back());
+    }
+    arguments.text("--name", "TEXT", "without --model: what the model calls itself", name_);
     arguments.number<I>("-c,--ctx", "tokens of a row", options_.context);
     arguments.number<I>("--rows", "rows that are computed at once", options_.rows);
     arguments.number<I>("--accumulate", "as often, for one step of the optimizer",
@@ -71,8 +88,10 @@ class TrainCommand final : public Command {
                      options_.seed);
     arguments.file("--validation", "a text that is not learned, but predicted", validation_);
     arguments.number("--validation-share",
-                     "without --validation: how much of TEXT, at its end, is kept for that", share_,
-                     0.0, 0.9);
+                     fmt::format("without --validation: how much of TEXT, at its end, is kept for "
+                                 "that (default {})",
+                                 kShare),
+                     share_, 0.0, 0.9);
     arguments.number<I>("--every", "steps from one line, validation and checkpoint to the next",
                         every_, 1);
     arguments.file("--checkpoint",
@@ -84,43 +103,49 @@ class TrainCommand final : public Command {
   Status check() override {
     if (!out_) return invalid("where to? --out names the file to write");
     if (model_ && vocabulary_) return invalid("--vocab is for a new model, not for --model");
+    if (validation_ && share_)
+      return invalid("--validation and --validation-share exclude each other");
     if (!model_ && !vocabulary_) {
       return invalid("a model to go on from (--model), or a tokenizer for a new one (--vocab)?");
     }
     if (!checkpoint_) checkpoint_ = *out_ + ".checkpoint";
-    shape_.seed = options_.seed;
+    SHUNT_TRY(check_files());
     SHUNT_TRY(check_train_options(options_));
-    if (vocabulary_) {
-      SynthOptions checked = shape_;  // the tokenizer's size is not known yet
-      checked.context = options_.context;
-      SHUNT_TRY(check_synth_options(checked));
-    }
+    SHUNT_TRY(check_shape());
     SHUNT_ASSIGN(runtime_options_, runtime_.options());
     return ok();
   }
 
   Status run(Output& output) override {
     Interrupt interrupt;
-    SHUNT_ASSIGN(const gguf::File source, open_source());
+    const bool is_new = !model_;
+    SHUNT_ASSIGN(const gguf::File source,
+                 gguf::File::open(is_new ? *vocabulary_ : *model_, {.metadata_only = is_new}));
     SHUNT_ASSIGN(const auto vocabulary, vocabulary_from_gguf(source));
     SHUNT_ASSIGN(const auto tokenizer, text::Tokenizer::create(vocabulary));
     SHUNT_ASSIGN(TrainingText learned, read_text(tokenizer, text_));
     TrainingText kept;
     if (validation_) {
       SHUNT_ASSIGN(kept, read_text(tokenizer, *validation_));
-    } else if (share_ > 0) {
-      SHUNT_ASSIGN(kept, split_off(learned, share_));
+    } else if (share_.value_or(kShare) > 0) {
+      SHUNT_ASSIGN(kept, split_off(learned, share_.value_or(kShare)));
     }
     interrupt.defer();
-    SHUNT_ASSIGN(const gguf::File start, is_new_ ? new_model(source) : source);
-    SHUNT_ASSIGN(const auto registry, Registry::create(runtime_options_));
+    SHUNT_TRY(OutputFile::create(*out_, WriteTo::kFile));  // better now than when all is done
+    SHUNT_ASSIGN(const gguf::File start, is_new ? new_model(source) : source);
+    std::optional<gguf::File> checkpoint;
+    if (std::filesystem::exists(*checkpoint_)) {
+      SHUNT_ASSIGN(checkpoint, gguf::File::open(*checkpoint_));
+    }
+    SHUNT_ASSIGN(const auto registry, open_registry(runtime_options_));
     SHUNT_ASSIGN(const auto devices, select_with_cpu(*registry, {}));
-    SHUNT_ASSIGN(const auto trainer, Trainer::create(start, learned, *devices.back(), options_));
+    SHUNT_ASSIGN(const auto trainer, Trainer::create(start, learned, *devices.back(), options_,
+                                                     checkpoint ? &*checkpoint : nullptr));
     output.write(
-        fmt::format("{}{} parameters; {} of {}, {} tokens\n", is_new_ ? "a new model of " : "",
+        fmt::format("{}{} parameters; {} of {}, {} tokens\n", is_new ? "a new model of " : "",
                     format_count(trainer->parameters()), counted(learned.documents(), "document"),
                     format_bytes(learned.text_bytes()), format_count(learned.tokens.size())));
-    if (trainer->steps() > 0) {
+    if (checkpoint) {
       output.write(
           fmt::format("going on after step {}, from {}\n", trainer->steps(), *checkpoint_));
     }
@@ -142,41 +167,40 @@ class TrainCommand final : public Command {
     return invalid("\"{}\" is neither adamw nor sgd", text);
   }
 
-  /// What training goes on from, or, for a new model, the file that has its tokenizer.
-  Result<gguf::File> open_source() {
-    if (std::filesystem::exists(*checkpoint_)) {
-      SHUNT_ASSIGN(gguf::File file, gguf::File::open(*checkpoint_));
-      if (vocabulary_) SHUNT_TRY(check_shape(file));
-      return file;
-    }
-    if (model_) return gguf::File::open(*model_);
-    is_new_ = true;
-    return gguf::File::open(*vocabulary_, {.metadata_only = true});
-  }
-
-  /// Whether a checkpoint is of the model that was asked for.
-  Status check_shape(const gguf::File& file) const {
-    const std::pair<const char*, std::int64_t> numbers[] = {
-        {"llama.block_count", shape_.layers},
-        {"llama.embedding_length", shape_.width},
-        {"llama.feed_forward_length", shape_.feed_forward},
-        {"llama.attention.head_count", shape_.heads},
-        {"llama.attention.head_count_kv", shape_.kv_heads},
+  /// The checkpoint is written and removed, and so must be a file of its own.
+  Status check_files() const {
+    const std::optional<std::string> others[] = {text_, out_, model_, vocabulary_, validation_};
+    const auto whole = [](const std::string& path) {
+      std::error_code ignored;
+      return std::filesystem::weakly_canonical(path, ignored);
     };
-    for (const auto& [key, wanted] : numbers) {
-      SHUNT_ASSIGN(const std::int64_t there, file.get_integer(key));
-      if (there == wanted) continue;
-      return invalid("{} is of another model: its {} is {}, not {}", *checkpoint_, key, there,
-                     wanted);
+    for (const auto& other : others) {
+      if (!other || whole(*other) != whole(*checkpoint_)) continue;
+      return invalid("the checkpoint can't be {}, which is used for something else", *other);
     }
     return ok();
+  }
+
+  Status check_shape() {
+    for (std::size_t i = 0; i < std::size(kShapeFlags); ++i) {
+      if (!shape_given_[i]) continue;
+      if (model_) {
+        return invalid("{} is for a new model; --model has its own", kShapeFlags[i].name);
+      }
+      shape_.*kShapeFlags[i].number = *shape_given_[i];
+    }
+    if (model_ && name_) return invalid("--name is for a new model; --model has its own");
+    if (model_) return ok();
+    shape_.seed = options_.seed;
+    shape_.context = options_.context;
+    shape_.name = name_.value_or(std::filesystem::path(*out_).stem().string());
+    return check_synth_options(shape_);  // all but the tokenizer's size, which is not known yet
   }
 
   /// Weights of chance, in a file that has lost its name when this returns.
   Result<gguf::File> new_model(const gguf::File& tokenizer) {
     const std::string path = *out_ + ".start";
     shape_.tokenizer = tokenizer;
-    shape_.context = options_.context;
     SHUNT_TRY(write_synth_model(path, shape_));
     auto file = gguf::File::open(path);
     std::error_code ignored;
@@ -192,6 +216,10 @@ class TrainCommand final : public Command {
   }
 
   Status train(Trainer& trainer, const TrainingText& kept, Interrupt& interrupt, Output& output) {
+    // What can't be written or computed is found out before anything was learned.
+    SHUNT_TRY(trainer.save_checkpoint(*checkpoint_));
+    SHUNT_ASSIGN(const std::string before, validation(trainer, kept, interrupt));
+    if (!before.empty()) output.write(fmt::format("step {}: {}\n", trainer.steps(), before));
     double nats = 0;
     double seconds = 0;
     double tokens = 0;
@@ -201,23 +229,26 @@ class TrainCommand final : public Command {
       nats += step->loss * static_cast<double>(step->tokens);
       tokens += static_cast<double>(step->tokens);
       seconds += step->seconds;
-      const bool last = step->step == options_.steps;
-      if (step->step % every_ != 0 && !last) continue;
-      std::string line = fmt::format(
-          "step {} of {}: loss {:.4f}, gradient {:.3f}, rate {:.2e}, {:.0f} tokens/s", step->step,
-          options_.steps, nats / tokens, step->gradient, step->rate, tokens / seconds);
-      if (kept.documents() > 0) {
-        auto score = trainer.score(kept, &interrupt.stop());
-        if (!score) return stopped(trainer, std::move(score.error()), interrupt);
-        const double bits = score->nats / std::numbers::ln2;
-        line += fmt::format(", validation {:.4f} ({:.4f} bits a byte)", score->loss(),
-                            bits / static_cast<double>(kept.text_bytes()));
-      }
-      output.write(line + "\n");
+      if (step->step % every_ != 0 && step->step != options_.steps) continue;
+      SHUNT_TRY(trainer.save_checkpoint(*checkpoint_));
+      SHUNT_ASSIGN(const std::string score, validation(trainer, kept, interrupt));
+      output.write(fmt::format(
+          "step {} of {}: loss {:.4f}, gradient {:.3f}, rate {:.2e}, {:.0f} tokens/s{}{}\n",
+          step->step, options_.steps, nats / tokens, step->gradient, step->rate, tokens / seconds,
+          score.empty() ? "" : ", ", score));
       nats = seconds = tokens = 0;
-      if (!last) SHUNT_TRY(trainer.save_checkpoint(*checkpoint_));
     }
     return ok();
+  }
+
+  /// "validation 1.2345 (0.1234 bits a byte)"; nothing without a text for that.
+  static Result<std::string> validation(Trainer& trainer, const TrainingText& kept,
+                                        Interrupt& interrupt) {
+    if (kept.documents() == 0) return std::string();
+    SHUNT_ASSIGN(const TrainScore score, trainer.score(kept, &interrupt.stop()));
+    const double bits = score.nats / std::numbers::ln2;
+    return fmt::format("validation {:.4f} ({:.4f} bits a byte)", score.loss(),
+                       bits / static_cast<double>(kept.text_bytes()));
   }
 
   /// Nothing that was learned is lost.
@@ -235,8 +266,9 @@ class TrainCommand final : public Command {
   std::optional<std::string> checkpoint_;
   SynthOptions shape_;
   TrainOptions options_;
-  bool is_new_ = false;
-  double share_ = 0.05;
+  std::vector<std::optional<std::int64_t>> shape_given_;  // in the order of kShapeFlags
+  std::optional<std::string> name_;
+  std::optional<double> share_;
   std::int64_t every_ = 100;
   RuntimeFlags runtime_;
   Options runtime_options_;

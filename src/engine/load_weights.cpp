@@ -6,6 +6,7 @@
 
 #include "base/fail.h"
 #include "base/file.h"
+#include "engine/copied_weights.h"
 #include "engine/fit.h"
 #include "engine/fitted_step.h"
 #include "engine/session_steps.h"
@@ -111,6 +112,7 @@ void forget_moved(ModelState& model, const Homes& homes) {
     const bool moved = homes.weights.at(info) != home;
     if (moved) {
       model.weights.erase(info);
+      model.lossy.erase(info);
     } else {
       needed.insert(model.weights.at(info).buffer);
     }
@@ -181,8 +183,6 @@ void map_file(ModelState& model) {
 struct Filled {
   /// A weight with values that its other type can't hold; empty: there is none.
   std::string lost;
-  /// Weights that have a lossy form of a device's own, each with what that costs.
-  std::vector<TranscodedWeight> lossy = {};
 };
 
 /// A weight in a lossy form; nothing if it has none.
@@ -206,14 +206,13 @@ std::optional<TranscodedWeight> lossy_weight(const WeightInMemory& weight, Addre
 Result<Filled> fill(ModelState& model, std::size_t device, WeightBlocks& weights,
                     Progress& progress) {
   auto errors = weights.fill(model.file, [&](std::uint64_t bytes) { progress.add(bytes); });
-  Filled filled;
   if (!errors) return of_device(std::move(errors.error()), model, device);
   for (std::size_t i = 0; i < errors->size(); ++i) {
     const gguf::TensorInfo* info = weights.weights[i].info;
     model.weights[info] = weights.address(i);
     model.homes[info] = static_cast<int>(device);
     if (auto lossy = lossy_weight(weights.weights[i], weights.address(i), *model.devices[device])) {
-      filled.lossy.push_back(std::move(*lossy));
+      model.lossy.insert_or_assign(info, std::move(*lossy));
     }
     const auto other = model.transcoded.find(info);
     if (other == model.transcoded.end()) continue;
@@ -223,7 +222,7 @@ Result<Filled> fill(ModelState& model, std::size_t device, WeightBlocks& weights
     return Filled{lost_text(weight)};
   }
   for (auto& block : weights.blocks) model.buffers[device].push_back(std::move(block));
-  return filled;
+  return Filled{};
 }
 
 /// Those that were decided to be used where they lie in the file.
@@ -250,19 +249,18 @@ Result<Filled> try_to_load(ModelState& model, const StepGraph& step, const LoadO
                            Progress& progress) {
   SHUNT_ASSIGN(Blocks blocks, fit_and_allocate(model, step, options));
   for (const auto& [info, home] : model.homes) progress.add(info->bytes);
-  Filled all;
   for (auto& [device, weights] : blocks.on_devices) {
     SHUNT_ASSIGN(Filled filled, fill(model, device, weights, progress));
     if (!filled.lost.empty()) return filled;
-    std::ranges::move(filled.lossy, std::back_inserter(all.lossy));
   }
   use_mapped(model, step, blocks.fit.homes, progress);
-  return all;
+  return Filled{};
 }
 
 /// As if nothing had been tried.
 void start_over(ModelState& model, Progress& progress) {
   model.transcoded.clear();
+  model.lossy.clear();
   model.homes.clear();
   model.weights.clear();
   for (auto& buffers : model.buffers) buffers.clear();
@@ -287,9 +285,7 @@ Result<Filled> load_or_map(ModelState& model, const StepGraph& step, const LoadO
 
 /// What transcoding cost, for the user.
 void say_transcoded(ModelState& model, const LoadOptions& options, const Filled& filled) {
-  std::vector<TranscodedWeight> weights = filled.lossy;
-  for (const auto& [info, weight] : model.transcoded) weights.push_back(weight);
-  std::vector<std::string> lines = to_lines(weights);
+  std::vector<std::string> lines = to_lines(model.all_transcoded());
   if (!filled.lost.empty()) lines.push_back(filled.lost + ", so nothing was transcoded");
   for (Device* device : model.devices) {
     const LossyWeights* const forms = lossy_weights(*device);
@@ -349,10 +345,10 @@ Status load_weights(ModelState& model, const LoadOptions& options) {
   if (!filled.lost.empty()) {
     // Rare enough for all of it to stay as it is, and to be read again.
     model.transcode = Transcode::kNone;
+    SHUNT_TRY(choose_weight_memory(model, shapes));
     start_over(model, progress);
     auto again = try_to_load(model, step, options, progress);
     if (!again) return std::move(again.error()).with_context(filled.lost);
-    filled.lossy = std::move(again->lossy);
   }
   model.ledger = weights_ledger(model);
   say_transcoded(model, options, filled);

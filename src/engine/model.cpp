@@ -28,6 +28,14 @@ std::vector<LeafType> leaf_types(std::span<const WeightLeaf> weights, const Tran
   return leaves;
 }
 
+std::vector<TranscodedWeight> ModelState::all_transcoded() const {
+  Transcoded both = transcoded;
+  both.insert(lossy.begin(), lossy.end());
+  std::vector<TranscodedWeight> weights;
+  for (const auto& [info, weight] : both) weights.push_back(weight);
+  return weights;
+}
+
 Result<StepGraph> ModelState::build(const StepShape& shape, const Transcoded& types) const {
   SHUNT_ASSIGN(StepGraph step, definition->build(shape));
   const auto leaves = leaf_types(step.weights, types);
@@ -101,9 +109,7 @@ std::vector<std::string> Model::notes() const {
   return state()->notes;
 }
 std::vector<TranscodedWeight> Model::transcoded() const {
-  std::vector<TranscodedWeight> weights;
-  for (const auto& [info, weight] : state()->transcoded) weights.push_back(weight);
-  return weights;
+  return state()->all_transcoded();
 }
 
 Result<std::shared_ptr<const Model>> Model::load(const std::string& path, const Registry& registry,

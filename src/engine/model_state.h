@@ -48,6 +48,8 @@ struct ModelState {
   std::map<const gguf::TensorInfo*, int> homes;        ///< on which of the devices; the same keys
   /// Those that have another type there. Used from the CPU instead, a weight is as in the file.
   Transcoded transcoded;
+  /// Those that lie in a lossy form of their device's own, as of their type.
+  Transcoded lossy;
   std::vector<int> cache_homes;  ///< where a session's caches are to lie
   bool short_of_room = false;    ///< some may lie elsewhere than they would if there were more
   std::vector<bool> used;        ///< by device: there was use for it
@@ -63,6 +65,8 @@ struct ModelState {
   std::vector<std::string> notes;
   std::vector<std::string> left_out;  ///< a note for each device that failed
 
+  /// Both, in the order of the file.
+  std::vector<TranscodedWeight> all_transcoded() const;
   /// A weight in the mapped file; empty if the CPU can't use it there.
   Address mapped_address(const gguf::TensorInfo& tensor) const;
   /// The memory that a weight gets when it comes to a device; null: none, it is used from the

@@ -48,8 +48,10 @@ std::unique_ptr<ModelState> without(const ModelState& model, std::size_t device,
       --rest->homes[info];
     }
   }
-  std::erase_if(rest->transcoded,
-                [&](const auto& weight) { return !rest->homes.contains(weight.first); });
+  for (Transcoded* const weights : {&rest->transcoded, &rest->lossy}) {
+    std::erase_if(*weights,
+                  [&](const auto& weight) { return !rest->homes.contains(weight.first); });
+  }
   std::string line = fmt::format("{} failed and is left out: {}", name, to_text(error));
   if (lost > 0) line += fmt::format("; {} of weights are read again", size_text(lost));
   note(*rest, std::move(line));

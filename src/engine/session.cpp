@@ -43,7 +43,8 @@ struct Session::State {
         options(complete_options),
         sequences(static_cast<std::size_t>(options.sequences)),
         rows(options.sequences) {
-    for (const Device* device : model->state()->devices) {
+    const auto now = model->state();  // held while it is walked through
+    for (const Device* device : now->devices) {
       for (const DeviceWarning& warning : device->warnings()) {
         warned[{device, warning.text}] = warning.count;
       }

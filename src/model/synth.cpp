@@ -100,8 +100,11 @@ void add_metadata(gguf::Writer& writer, const SynthOptions& options) {
     writer.add_u32(fmt::format("llama.{}", key), static_cast<std::uint32_t>(number));
   };
   writer.add_string("general.architecture", "llama");
-  writer.add_string("general.name", fmt::format("random weights, {} layers of width {}, seed {}",
-                                                options.layers, options.width, options.seed));
+  writer.add_string("general.name",
+                    !options.name.empty()
+                        ? options.name
+                        : fmt::format("random weights, {} layers of width {}, seed {}",
+                                      options.layers, options.width, options.seed));
   writer.add_u32("general.file_type", find_mixture(to_string(options.dtype))->file_type);
   writer.add_u32("general.quantization_version", 2);
   add("vocab_size", options.vocabulary);

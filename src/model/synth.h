@@ -23,7 +23,8 @@ struct SynthOptions {
   std::int64_t context = 2048;
   DType dtype = DType::kF32;  ///< of the matrices, any that weights can have; norms are F32
   std::uint64_t seed = 1;
-  bool tied = false;  ///< the embedding is the output matrix as well
+  std::string name = {};  ///< what the file calls itself; empty: what it is made of
+  bool tied = false;      ///< the embedding is the output matrix as well
   /// What the file says of its tokenizer, and how many tokens there are, is taken from this one;
   /// none: a tokenizer is made up.
   std::optional<gguf::File> tokenizer = {};

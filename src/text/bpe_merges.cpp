@@ -1,4 +1,5 @@
 // learn_merges(): pairs are counted once, and then only where a merge changes a word.
+#include <algorithm>
 #include <queue>
 #include <unordered_map>
 
@@ -106,7 +107,9 @@ class Learner {
       Uses& uses = uses_[pair.key()];
       uses.pair = pair;
       uses.count += word.count;
-      if (is_new(pair)) uses.words.push_back(index);
+      // Once, however often the word has it.
+      const bool named = !uses.words.empty() && uses.words.back() == index;
+      if (is_new(pair) && !named) uses.words.push_back(index);
     }
   }
 
@@ -149,6 +152,8 @@ class Learner {
         return is_new;
       });
     }
+    std::ranges::sort(touched);
+    touched.erase(std::unique(touched.begin(), touched.end()), touched.end());
     for (const std::uint64_t key : touched) propose(uses_.at(key));
   }
 

@@ -17,6 +17,7 @@ constexpr std::string_view kPrefix = "training.";
 constexpr std::string_view kSteps = "training.steps";
 constexpr std::string_view kOptions = "training.options";
 constexpr std::string_view kText = "training.text";
+constexpr std::string_view kStart = "training.start";
 
 struct KeptPart {
   Part part;
@@ -37,15 +38,45 @@ std::string describe(const TrainOptions& options) {
   return printer.take();
 }
 
+class Hash {
+ public:
+  void add(std::uint64_t number) { state_ = mix_bits(state_ + number + 1); }
+  void add(std::span<const std::byte> bytes) {
+    add(bytes.size());
+    for (std::size_t at = 0; at < bytes.size(); at += sizeof(std::uint64_t)) {
+      std::uint64_t word = 0;
+      std::memcpy(&word, bytes.data() + at, std::min(sizeof word, bytes.size() - at));
+      add(word);
+    }
+  }
+  void add(std::string_view text) { add(std::as_bytes(std::span(text))); }
+  std::uint64_t value() const { return state_; }
+
+ private:
+  std::uint64_t state_ = 0;
+};
+
+/// What a file's weights and tokens are, not where it lies: "23 tensors, 1234567890abcdef".
+Result<std::string> describe(const gguf::File& file) {
+  Hash hash;
+  for (const gguf::TensorInfo& info : file.tensors()) {
+    hash.add(std::string_view(info.name));
+    hash.add(file.data(info));
+  }
+  SHUNT_ASSIGN(const auto tokens,
+               file.get_array("tokenizer.ggml.tokens", gguf::ValueType::kString));
+  for (const std::string& token : tokens->strings) hash.add(std::string_view(token));
+  return fmt::format("{} tensors, {} tokens, {:016x}", file.tensors().size(), tokens->size(),
+                     hash.value());
+}
+
 /// "20 documents, 12345 tokens, 1234567890abcdef".
 std::string describe(const TrainingText& text) {
-  std::uint64_t hash = 0;
-  for (const std::int32_t token : text.tokens) {
-    hash = mix_bits(hash + static_cast<std::uint32_t>(token) + 1);
-  }
-  for (const std::size_t start : text.starts) hash = mix_bits(hash + start + 1);
+  Hash hash;
+  for (const std::int32_t token : text.tokens) hash.add(static_cast<std::uint32_t>(token));
+  for (const std::size_t start : text.starts) hash.add(start);
   return fmt::format("{} documents, {} tokens, {:016x}", text.documents(), text.tokens.size(),
-                     hash);
+                     hash.value());
 }
 
 /// From either byte order to the other, whatever that of memory is.
@@ -111,12 +142,13 @@ class Weights {
   std::vector<Data> data_;
 };
 
-Error differs(const gguf::File& file, std::string_view what, std::string_view was,
-              std::string_view is) {
-  return Error(
-      ErrorCode::kInvalidArgument,
-      fmt::format("{}: a checkpoint is gone on from with the {} it was made with, {}; not with {}",
-                  file.path(), what, was, is));
+/// Whether a checkpoint says of itself what is true now.
+Status check_same(const gguf::File& checkpoint, std::string_view key, std::string_view what,
+                  std::string_view now) {
+  SHUNT_ASSIGN(const std::string then, checkpoint.get_string(key));
+  if (then == now) return ok();
+  return invalid("{}: this checkpoint goes on with the {} it was made with, {}; not with {}",
+                 checkpoint.path(), what, then, now);
 }
 
 }  // namespace
@@ -131,17 +163,19 @@ Status write_weights(const std::string& path, const gguf::File& file,
   return guarded(write, path);
 }
 
-Status write_checkpoint(const std::string& path, const gguf::File& file,
+Status write_checkpoint(const std::string& path, const gguf::File& start,
                         const Parameters& parameters, const TrainingText& text,
                         const TrainOptions& options, std::int64_t steps) {
   const auto write = [&]() -> Status {
-    Weights weights(file, parameters);
+    Weights weights(start, parameters);
+    SHUNT_ASSIGN(const std::string made_of, describe(start));
     weights.writer.add_u32(std::string(kSteps), static_cast<std::uint32_t>(steps));
     weights.writer.add_string(std::string(kOptions), describe(options));
     weights.writer.add_string(std::string(kText), describe(text));
+    weights.writer.add_string(std::string(kStart), made_of);
     SHUNT_TRY(weights.add_model());
     for (const auto& [part, prefix] : kKept) {
-      if (!parameters.has(part)) continue;
+      if (part == Part::kValue || !parameters.has(part)) continue;
       for (const Parameter& parameter : parameters.all()) {
         SHUNT_TRY(weights.add(std::string(prefix) + parameter.info->name, parameter, part));
       }
@@ -151,29 +185,33 @@ Status write_checkpoint(const std::string& path, const gguf::File& file,
   return guarded(write, path);
 }
 
-Result<std::int64_t> read_checkpoint(const gguf::File& file, Parameters& parameters,
-                                     const TrainingText& text, const TrainOptions& options) {
-  if (file.find(kSteps) == nullptr) return 0;
-  SHUNT_ASSIGN(const std::int64_t steps, file.get_integer(kSteps));
-  SHUNT_ASSIGN(const std::string made_with, file.get_string(kOptions));
-  SHUNT_ASSIGN(const std::string made_of, file.get_string(kText));
-  if (made_with != describe(options)) return differs(file, "options", made_with, describe(options));
-  if (made_of != describe(text)) return differs(file, "text", made_of, describe(text));
+Result<std::int64_t> read_checkpoint(const gguf::File& checkpoint, const gguf::File& start,
+                                     Parameters& parameters, const TrainingText& text,
+                                     const TrainOptions& options) {
+  if (checkpoint.find(kSteps) == nullptr) {
+    return invalid("{} is no checkpoint of a training", checkpoint.path());
+  }
+  SHUNT_ASSIGN(const std::int64_t steps, checkpoint.get_integer(kSteps));
+  SHUNT_ASSIGN(const std::string made_of, describe(start));
+  SHUNT_TRY(check_same(checkpoint, kStart, "model", made_of));
+  SHUNT_TRY(check_same(checkpoint, kOptions, "options", describe(options)));
+  SHUNT_TRY(check_same(checkpoint, kText, "text", describe(text)));
   if (steps < 0 || steps > options.steps) {
-    return fail(ErrorCode::kBadFile, "{}: {} is {}, of {} steps in all", file.path(), kSteps, steps,
-                options.steps);
+    return fail(ErrorCode::kBadFile, "{}: {} is {}, of {} steps in all", checkpoint.path(), kSteps,
+                steps, options.steps);
   }
   for (const auto& [part, prefix] : kKept) {
     if (!parameters.has(part)) continue;
     for (const Parameter& parameter : parameters.all()) {
       const std::string name = std::string(prefix) + parameter.info->name;
-      const gguf::TensorInfo* const info = file.find_tensor(name);
+      const gguf::TensorInfo* const info = checkpoint.find_tensor(name);
       const auto to = parameters.bytes(parameter, part);
-      if (info == nullptr || info->tensor.dtype != DType::kF32 || info->bytes != to.size()) {
-        return fail(ErrorCode::kBadFile, "{}: there is no tensor {} of {} numbers of F32",
-                    file.path(), name, parameter.count());
+      if (info == nullptr || info->tensor.dtype != DType::kF32 ||
+          info->tensor.shape != parameter.tensor.shape) {
+        return fail(ErrorCode::kBadFile, "{}: there is no tensor {} of {}", checkpoint.path(), name,
+                    to_string(parameter.tensor));
       }
-      std::memcpy(to.data(), file.data(*info).data(), to.size());
+      std::memcpy(to.data(), checkpoint.data(*info).data(), to.size());
       convert_byte_order(DType::kF32, info->order, to);
     }
   }

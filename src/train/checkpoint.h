@@ -11,14 +11,15 @@ namespace shunt {
 
 /// All of `file` with the parameters' values instead of its own.
 Status write_weights(const std::string& path, const gguf::File& file, const Parameters& parameters);
-/// The same with all parts of the parameters that last, the number of steps, and what text and
-/// options they were made with.
-Status write_checkpoint(const std::string& path, const gguf::File& file,
+/// The same with all parts of the parameters that last, the number of steps, and what file, text
+/// and options they were made of.
+Status write_checkpoint(const std::string& path, const gguf::File& start,
                         const Parameters& parameters, const TrainingText& text,
                         const TrainOptions& options, std::int64_t steps);
-/// Fills in those parts, and returns the number of steps; 0 if the file is no checkpoint. Invalid
-/// if it was made with other options or another text.
-Result<std::int64_t> read_checkpoint(const gguf::File& file, Parameters& parameters,
-                                     const TrainingText& text, const TrainOptions& options);
+/// Fills in those parts, and returns the number of steps. Invalid if the file is no checkpoint, or
+/// if it was made of another file or text, or with other options.
+Result<std::int64_t> read_checkpoint(const gguf::File& checkpoint, const gguf::File& start,
+                                     Parameters& parameters, const TrainingText& text,
+                                     const TrainOptions& options);
 
 }  // namespace shunt

@@ -1,4 +1,5 @@
 // Texts as documents of tokens.
+#include <algorithm>
 #include <numeric>
 
 #include "base/counted.h"
@@ -41,10 +42,13 @@ std::uint64_t TrainingText::text_bytes() const {
 
 Result<TrainingText> read_training_text(const text::Tokenizer& tokenizer, std::string_view text) {
   const text::Vocabulary& vocabulary = tokenizer.vocabulary();
-  if (!vocabulary.eos) {
+  const std::string_view end =
+      vocabulary.eos ? tokenizer.token_text(*vocabulary.eos) : std::string_view();
+  if (end.empty()) {
     return fail(ErrorCode::kUnsupported,
-                "the vocabulary has no end of sequence, which ends each document");
+                "the vocabulary has no end of sequence with a text, which ends each document");
   }
+  const bool begins = vocabulary.bos && tokenizer.adds_bos();
   const auto read = [&]() -> Result<TrainingText> {
     TrainingText result;
     const auto add = [&](std::string_view document) -> Status {
@@ -52,13 +56,15 @@ Result<TrainingText> read_training_text(const text::Tokenizer& tokenizer, std::s
                    tokenizer.encode(document, {.add_special = false, .parse_special = true}));
       if (ids.empty()) return ok();
       result.starts.push_back(result.tokens.size());
-      if (vocabulary.bos) result.tokens.push_back(*vocabulary.bos);
+      if (begins) result.tokens.push_back(*vocabulary.bos);
       result.tokens.insert(result.tokens.end(), ids.begin(), ids.end());
       result.tokens.push_back(*vocabulary.eos);
-      result.bytes.push_back(document.size());
+      std::string unseen;  // nothing predicts the first token then
+      if (!begins) SHUNT_ASSIGN(unseen, tokenizer.piece(ids.front()));
+      result.bytes.push_back(document.size() - std::min(document.size(), unseen.size()));
       return ok();
     };
-    SHUNT_TRY(for_each_document(text, tokenizer.token_text(*vocabulary.eos), add));
+    SHUNT_TRY(for_each_document(text, end, add));
     if (result.tokens.empty()) return invalid("there is no text to learn from");
     result.starts.push_back(result.tokens.size());
     return result;

@@ -14,9 +14,9 @@
 namespace shunt {
 
 struct Trainer::State {
-  State(const gguf::File& start, const TrainingText& learned, Device& device,
+  State(const gguf::File& model_file, const TrainingText& learned, Device& device,
         const TrainOptions& wanted)
-      : file(start),
+      : file(model_file),
         text(learned),
         cpu(device),
         options(wanted),
@@ -46,9 +46,19 @@ std::span<const Part> parts_for(Optimizer optimizer) {
   return std::span(kAll).first(optimizer == Optimizer::kAdamw ? 4 : 2);
 }
 
+/// Anybody may have put a text together.
 Status check_text(const TrainingText& text, const ModelDefinition& model) {
+  if (text.documents() == 0) return invalid("there is no text to learn from");
+  if (text.starts.size() != text.documents() + 1 || text.starts.front() != 0 ||
+      text.starts.back() != text.tokens.size()) {
+    return invalid("documents do not begin and end where the tokens do");
+  }
+  for (std::size_t i = 0; i < text.documents(); ++i) {
+    if (text.starts[i] > text.tokens.size() || text.starts[i] + 2 > text.starts[i + 1]) {
+      return invalid("document {} has fewer than two tokens", i);
+    }
+  }
   const auto [low, high] = std::ranges::minmax_element(text.tokens);
-  if (text.tokens.empty()) return invalid("there is no text to learn from");
   if (*low >= 0 && *high < model.shape().vocabulary) return ok();
   return invalid("token {} is not one of the model's {}", *low < 0 ? *low : *high,
                  model.shape().vocabulary);
@@ -65,12 +75,13 @@ void pack(RowPacker& packer, std::vector<TrainingRows>& rows, std::int64_t count
 Trainer::Trainer(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Trainer::~Trainer() = default;
 
-Result<std::unique_ptr<Trainer>> Trainer::create(const gguf::File& model, const TrainingText& text,
-                                                 Device& cpu, const TrainOptions& options) {
+Result<std::unique_ptr<Trainer>> Trainer::create(const gguf::File& start, const TrainingText& text,
+                                                 Device& cpu, const TrainOptions& options,
+                                                 const gguf::File* checkpoint) {
   SHUNT_TRY(check_train_options(options));
   const auto make = [&]() -> Result<std::unique_ptr<Trainer>> {
-    auto state = std::make_unique<State>(model, text, cpu, options);
-    SHUNT_ASSIGN(state->model, read_model(model));
+    auto state = std::make_unique<State>(start, text, cpu, options);
+    SHUNT_ASSIGN(state->model, read_model(start));
     SHUNT_TRY(check_text(text, *state->model));
     if (options.context > state->model->shape().context) {
       return invalid("rows of {} tokens are longer than the model's context, {}", options.context,
@@ -80,9 +91,12 @@ Result<std::unique_ptr<Trainer>> Trainer::create(const gguf::File& model, const 
     SHUNT_ASSIGN(const LossGraph leaves, state->model->build_loss(g, state->shape()));
     SHUNT_TRY(g.output(leaves.loss, "loss"));
     SHUNT_ASSIGN(const Graph graph, std::move(g).build());
-    SHUNT_ASSIGN(state->parameters, Parameters::create(model, leaves.weights, graph,
+    SHUNT_ASSIGN(state->parameters, Parameters::create(start, leaves.weights, graph,
                                                        parts_for(options.optimizer), cpu));
-    SHUNT_ASSIGN(state->steps, read_checkpoint(model, state->parameters, text, options));
+    if (checkpoint != nullptr) {
+      SHUNT_ASSIGN(state->steps,
+                   read_checkpoint(*checkpoint, start, state->parameters, text, options));
+    }
     SHUNT_ASSIGN(state->gradients,
                  LossPlan::create(*state->model, state->shape(), state->parameters, true, cpu));
     SHUNT_ASSIGN(state->update, UpdatePlan::create(state->parameters, options, cpu));
@@ -92,7 +106,7 @@ Result<std::unique_ptr<Trainer>> Trainer::create(const gguf::File& model, const 
     state->rows.clear();
     return std::unique_ptr<Trainer>(new Trainer(std::move(state)));
   };
-  return guarded(make, model.path());
+  return guarded(make, start.path());
 }
 
 std::int64_t Trainer::steps() const {

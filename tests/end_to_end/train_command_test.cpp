@@ -86,12 +86,29 @@ TEST_F(TrainCommand, GoesOnWhereItWasStopped) {
   *std::ranges::find(wider, "64") = "96";
   const RunResult model = run_command(wider);
   EXPECT_EQ(model.exit_code, 1);
-  EXPECT_THAT(model.err, HasSubstr("llama.feed_forward_length"));
+  EXPECT_THAT(model.err, HasSubstr("with the model"));
 
   const RunResult again = run_command(train("model.gguf", "1000"));
   ASSERT_EQ(again.exit_code, 0) << again.err;
   EXPECT_THAT(again.out, HasSubstr("going on after step"));
   EXPECT_EQ(read_file(path("model.gguf")), read_file(path("whole.gguf")));
+}
+
+TEST_F(TrainCommand, LeavesFilesAloneThatAreNoCheckpoint) {
+  ASSERT_EQ(run_command(train("model.gguf", "5")).exit_code, 0);
+  const std::string before = read_file(path("model.gguf"));
+  const auto refused = [&](std::vector<std::string> more, int exit_code) {
+    std::vector<std::string> arguments = {"train", text_, "--ctx", "16"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    const RunResult result = run_command(arguments);
+    EXPECT_EQ(result.exit_code, exit_code) << result.err;
+    EXPECT_THAT(result.err, HasSubstr("checkpoint"));
+    EXPECT_EQ(read_file(path("model.gguf")), before);
+  };
+  const std::string model = path("model.gguf");
+  refused({"-o", model, "--vocab", vocabulary_, "--checkpoint", model}, 2);
+  refused({"-o", path("b.gguf"), "--model", model, "--checkpoint", model}, 2);
+  refused({"-o", path("b.gguf"), "--vocab", vocabulary_, "--checkpoint", model}, 1);
 }
 
 TEST_F(TrainCommand, SaysWhatItCannotUse) {

@@ -39,9 +39,9 @@ class Train : public testing::Test {
   }
 
   Device& cpu() { return *registry_->devices().back(); }
-  std::unique_ptr<Trainer> trainer(const TrainOptions& options) { return trainer(*file_, options); }
-  std::unique_ptr<Trainer> trainer(const gguf::File& from, const TrainOptions& options) {
-    auto made = Trainer::create(from, text_, cpu(), options);
+  std::unique_ptr<Trainer> trainer(const TrainOptions& options,
+                                   const gguf::File* checkpoint = nullptr) {
+    auto made = Trainer::create(*file_, text_, cpu(), options, checkpoint);
     if (!made) throw std::runtime_error(made.error().message());
     return std::move(*made);
   }
@@ -134,14 +134,15 @@ TEST_F(Train, GoesOnFromACheckpointWithTheSameLosses) {
     const auto stopped = trainer(options);
     losses(*stopped, 3);
     ASSERT_TRUE(stopped->save_checkpoint(path));
-    const auto again = trainer(*gguf::File::open(path), options);
+    const gguf::File file = *gguf::File::open(path);
+    const auto again = trainer(options, &file);
     EXPECT_EQ(again->steps(), 3);
     EXPECT_THAT(losses(*again, 3), ElementsAreArray(expected)) << to_string(optimizer);
     EXPECT_EQ(saved(*again), saved(*whole));
   }
 }
 
-TEST_F(Train, ACheckpointWantsTheSameOptionsAndText) {
+TEST_F(Train, ACheckpointWantsTheSameModelOptionsAndText) {
   const std::string path = start_.folder().file("stopped.gguf");
   const auto stopped = trainer(small_options());
   losses(*stopped, 1);
@@ -149,14 +150,23 @@ TEST_F(Train, ACheckpointWantsTheSameOptionsAndText) {
   const gguf::File file = *gguf::File::open(path);
   TrainOptions options = small_options();
   options.rate = 0.02;
-  auto again = Trainer::create(file, text_, cpu(), options);
+  auto again = Trainer::create(*file_, text_, cpu(), options, &file);
   ASSERT_FALSE(again);
   EXPECT_THAT(again.error().message(), HasSubstr("rate=0.02"));
   TrainingText other = text_;
   std::swap(other.tokens[3], other.tokens[4]);
-  again = Trainer::create(file, other, cpu(), small_options());
+  again = Trainer::create(*file_, other, cpu(), small_options(), &file);
   ASSERT_FALSE(again);
-  EXPECT_THAT(again.error().message(), HasSubstr("text"));
+  EXPECT_THAT(again.error().message(), HasSubstr("with the text"));
+  SynthOptions shape = tiny_shape();
+  shape.seed = 7;
+  const SynthModel model(shape);
+  again = Trainer::create(*gguf::File::open(model.path()), text_, cpu(), small_options(), &file);
+  ASSERT_FALSE(again);
+  EXPECT_THAT(again.error().message(), HasSubstr("with the model"));
+  again = Trainer::create(*file_, text_, cpu(), small_options(), &*file_);
+  ASSERT_FALSE(again);
+  EXPECT_THAT(again.error().message(), HasSubstr("no checkpoint"));
 }
 
 TEST_F(Train, AStepThatIsCancelledIsDoneLater) {
@@ -211,6 +221,19 @@ TEST_F(Train, RefusesTokensThatTheModelDoesNotHave) {
   wrong.tokens[2] = -1;
   EXPECT_FALSE(Trainer::create(*file_, wrong, cpu(), small_options()));
   EXPECT_FALSE(trainer(small_options())->score(wrong));
+}
+
+TEST_F(Train, RefusesDocumentsThatAreNone) {
+  const auto refused = [&](auto change) {
+    TrainingText text = text_;
+    change(text);
+    return !Trainer::create(*file_, text, cpu(), small_options());
+  };
+  EXPECT_TRUE(refused([](TrainingText& text) { text = {}; }));
+  EXPECT_TRUE(refused([](TrainingText& text) { text.starts.clear(); }));
+  EXPECT_TRUE(refused([](TrainingText& text) { text.starts.back() += 1; }));
+  EXPECT_TRUE(refused([](TrainingText& text) { text.starts[1] = text.starts[2] - 1; }));
+  EXPECT_TRUE(refused([](TrainingText& text) { text.starts[1] = text.tokens.size() + 5; }));
 }
 
 TEST_F(Train, RowsAreNoLongerThanTheModelsContext) {

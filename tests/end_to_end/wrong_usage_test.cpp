@@ -99,6 +99,8 @@ INSTANTIATE_TEST_SUITE_P(
         Usage{{"train", "text", "-o", "o", "-m", "m", "--vocab", "v"}, "--vocab"},
         Usage{{"train", "text", "-o", "o", "-m", "m", "--rows", "0"}, "rows"},
         Usage{{"train", "text", "-o", "o", "-m", "m", "--optimizer", "lion"}, "lion"},
+        Usage{{"train", "t", "-o", "o", "-m", "m", "--ff", "64"}, "--ff"},
+        Usage{{"train", "t", "-o", "o", "--vocab", "v", "--heads", "3"}, "heads"},
         Usage{{"train", "-o", "o", "-m", "m"}, "TEXT"}, Usage{{"bench", "--train"}, "--model"},
         Usage{{"bench", "--train", "-m", "m", "--ops"}, "exclude"},
         Usage{{"bench", "--rows", "4"}, "--train"},

@@ -68,6 +68,25 @@ TEST(TrainingText, NeedsAnEndOfSequence) {
   EXPECT_EQ(text.error().code(), ErrorCode::kUnsupported);
 }
 
+TEST(TrainingText, NeedsAnEndThatCanBeSpelledOut) {
+  text::Vocabulary vocabulary = bytes().vocabulary();
+  vocabulary.tokens[kEos].text = "";
+  const auto tokenizer = text::Tokenizer::create(std::move(vocabulary));
+  if (!tokenizer) return;  // it is refused even earlier
+  const auto text = read_training_text(*tokenizer, "ab");
+  ASSERT_FALSE(text);
+  EXPECT_EQ(text.error().code(), ErrorCode::kUnsupported);
+}
+
+TEST(TrainingText, BeginsAsTheVocabularyWantsIt) {
+  text::Vocabulary vocabulary = bytes().vocabulary();
+  vocabulary.add_bos = false;
+  const auto text = read_training_text(*text::Tokenizer::create(std::move(vocabulary)), "abc");
+  ASSERT_TRUE(text);
+  EXPECT_THAT(text->document(0), ElementsAre(byte('a'), byte('b'), byte('c'), kEos));
+  EXPECT_EQ(text->text_bytes(), 2U) << "nothing predicts the first one";
+}
+
 TEST(TrainingText, ShareIsSplitOffAtTheEnd) {
   auto text = read_training_text(bytes(), "aaaa</s>bbbb</s>cc</s>dd");
   ASSERT_TRUE(text);

@@ -265,6 +265,7 @@ std::uint32_t WeightSticks::read_piece(const Stick& from, float* to) const {
 
 template <class Visit>
 Status WeightSticks::each_row(const Visit& visit) const {
+  if (!filled_) return invalid("a weight is read that nobody has written");
   std::vector<float> columns;
   std::vector<float> row(static_cast<std::size_t>(grid_.piece_k));
   for (std::int64_t j = 0; j < grid_.count_n(); ++j) {
