@@ -31,9 +31,9 @@ std::vector<LeafType> leaf_types(std::span<const WeightLeaf> weights, const Tran
 std::vector<TranscodedWeight> ModelState::all_transcoded() const {
   Transcoded both = transcoded;
   both.insert(lossy.begin(), lossy.end());
-  std::vector<TranscodedWeight> weights;
-  for (const auto& [info, weight] : both) weights.push_back(weight);
-  return weights;
+  std::vector<TranscodedWeight> all;
+  for (const auto& each : both) all.push_back(each.second);
+  return all;
 }
 
 Result<StepGraph> ModelState::build(const StepShape& shape, const Transcoded& types) const {

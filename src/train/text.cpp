@@ -60,7 +60,9 @@ Result<TrainingText> read_training_text(const text::Tokenizer& tokenizer, std::s
       result.tokens.insert(result.tokens.end(), ids.begin(), ids.end());
       result.tokens.push_back(*vocabulary.eos);
       std::string unseen;  // nothing predicts the first token then
-      if (!begins) SHUNT_ASSIGN(unseen, tokenizer.piece(ids.front()));
+      if (!begins) {
+        SHUNT_ASSIGN(unseen, tokenizer.piece(ids.front()));
+      }
       result.bytes.push_back(document.size() - std::min(document.size(), unseen.size()));
       return ok();
     };
