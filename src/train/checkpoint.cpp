@@ -23,7 +23,8 @@ struct KeptPart {
   Part part;
   std::string_view prefix;  ///< of its tensors' names
 };
-constexpr KeptPart kKept[] = {{Part::kMean, "training.mean."}, {Part::kSquare, "training.square."}};
+constexpr KeptPart kKept[] = {
+    {Part::kValue, ""}, {Part::kMean, "training.mean."}, {Part::kSquare, "training.square."}};
 
 /// What the file says of itself that is not true of one that is written from it.
 bool stays(const gguf::KeyValue& entry) {

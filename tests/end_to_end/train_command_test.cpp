@@ -91,7 +91,7 @@ TEST_F(TrainCommand, GoesOnWhereItWasStopped) {
   const RunResult again = run_command(train("model.gguf", "1000"));
   ASSERT_EQ(again.exit_code, 0) << again.err;
   EXPECT_THAT(again.out, HasSubstr("going on after step"));
-  EXPECT_EQ(read_file(path("model.gguf")), read_file(path("whole.gguf")));
+  EXPECT_TRUE(read_file(path("model.gguf")) == read_file(path("whole.gguf")));
 }
 
 TEST_F(TrainCommand, LeavesFilesAloneThatAreNoCheckpoint) {
@@ -103,7 +103,7 @@ TEST_F(TrainCommand, LeavesFilesAloneThatAreNoCheckpoint) {
     const RunResult result = run_command(arguments);
     EXPECT_EQ(result.exit_code, exit_code) << result.err;
     EXPECT_THAT(result.err, HasSubstr("checkpoint"));
-    EXPECT_EQ(read_file(path("model.gguf")), before);
+    EXPECT_TRUE(read_file(path("model.gguf")) == before);
   };
   const std::string model = path("model.gguf");
   refused({"-o", model, "--vocab", vocabulary_, "--checkpoint", model}, 2);

@@ -138,7 +138,7 @@ TEST_F(Train, GoesOnFromACheckpointWithTheSameLosses) {
     const auto again = trainer(options, &file);
     EXPECT_EQ(again->steps(), 3);
     EXPECT_THAT(losses(*again, 3), ElementsAreArray(expected)) << to_string(optimizer);
-    EXPECT_EQ(saved(*again), saved(*whole));
+    EXPECT_TRUE(saved(*again) == saved(*whole));
   }
 }
 
@@ -211,7 +211,7 @@ TEST_F(Train, ARateThatIsFarTooHighEndsInAnErrorWithTheWeightsBefore) {
   }
   ASSERT_FALSE(step);
   EXPECT_THAT(step.error().message(), HasSubstr("step"));
-  EXPECT_EQ(saved(*all), before);
+  EXPECT_TRUE(saved(*all) == before);
 }
 
 TEST_F(Train, RefusesTokensThatTheModelDoesNotHave) {
@@ -269,7 +269,7 @@ class TrainWithThreads : public Train {
 TEST(TrainThreads, GivesTheSameWeightsForAnyNumber) {
   const std::string one = TrainWithThreads::weights(1);
   for (const int threads : {2, 3, 5}) {
-    EXPECT_EQ(TrainWithThreads::weights(threads), one) << threads;
+    EXPECT_TRUE(TrainWithThreads::weights(threads) == one) << threads;
   }
 }
 
