@@ -34,10 +34,10 @@ class TrainCommand : public testing::Test {
   std::string path(const std::string& name) const { return folder_.file(name); }
   /// A new model, as small as it can be.
   std::vector<std::string> train(const std::string& out, const std::string& steps) const {
-    return {"train", text_,     "-o",     path(out), "--vocab", vocabulary_, "--layers",
-            "1",     "--ff",    "64",     "--width", "32",      "--heads",   "2",
-            "--ctx", "16",      "--rows", "4",       "--lr",    "0.02",      "--warmup",
-            "5",     "--every", "10",     "--steps", steps};
+    return {"train",     text_,      "--name", "small",   "-o",     path(out), "--vocab",
+            vocabulary_, "--layers", "1",      "--ff",    "64",     "--width", "32",
+            "--heads",   "2",        "--ctx",  "16",      "--rows", "4",       "--lr",
+            "0.02",      "--warmup", "5",      "--every", "10",     "--steps", steps};
   }
 
   TempFolder folder_;
