@@ -1,7 +1,6 @@
 // `shunt train`: a model from a text.
 #include "shunt/train.h"
 
-#include <cstdio>
 #include <filesystem>
 #include <numbers>
 #include <utility>
@@ -44,7 +43,8 @@ class TrainCommand final : public Command {
   const CommandInfo& info() const override {
     static constexpr CommandInfo kInfo = {
         "train", "train a model on a text, on the CPU",
-        "  shunt train-tokenizer stories.txt --vocab-size 1024 -o vocab.gguf\n"
+        "  shunt train-tokenizer --file stories.txt --vocab-size 1024 --special '<|end|>' \\\n"
+        "      -o vocab.gguf\n"
         "  shunt train stories.txt -o stories.gguf --vocab vocab.gguf --layers 4 --width 128 \\\n"
         "      --ff 384 --steps 2000\n"
         "  shunt train more.txt -o better.gguf --model stories.gguf --lr 3e-4"};

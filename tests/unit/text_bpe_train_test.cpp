@@ -235,7 +235,7 @@ TEST(ByteAlphabet, WritesBytesAndReadsThemBack) {
   EXPECT_EQ(alphabet_from_bytes("a b\n"), "a\u0120b\u010A");
 }
 
-TEST(BpeTrain, AWordOfAMillionLettersTakesNoLongerThanItsLength) {
+TEST(TrainBpe, AWordOfAMillionLettersTakesNoLongerThanItsLength) {
   // a a, then aa aa, ...: 2^n letters, as long as two of these are neighbours in 10^6.
   const auto vocabulary = train_bpe(std::string(1'000'000, 'a'), {.vocabulary = 256 + 40});
   ASSERT_TRUE(vocabulary) << vocabulary.error().message();
