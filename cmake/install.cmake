@@ -13,6 +13,7 @@ foreach(header IN LISTS family_headers)
     install(FILES ${header} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/shunt/ops)
   endif()
 endforeach()
+install(FILES models/stories.gguf DESTINATION ${CMAKE_INSTALL_LIBDIR}/shunt)
 install(EXPORT shunt-targets NAMESPACE shunt:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/shunt)
 file(WRITE ${CMAKE_BINARY_DIR}/shunt-config.cmake
 "include(CMakeFindDependencyMacro)

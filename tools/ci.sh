@@ -5,7 +5,7 @@ thread_tests='*Thread*:*Concurren*:*Pool*:*Cancel*'
 
 # What a big-endian machine is asked each time: files of either order, the formats, the text and the logits of x86-64, and zDNN,
 # whose machine that is. The rest takes an emulator long: --full.
-big_endian_tests='Gguf*:MappedFile.*:WeightsOfAFile.*:DType.*:ByteOrder.*:Recorded*:F16.*:BF16.*:Zdnn*:EngineLogits.*:RunGreedy.*:EngineByteOrder*'
+big_endian_tests='Gguf*:MappedFile.*:WeightsOfAFile.*:DType.*:ByteOrder.*:Recorded*:F16.*:BF16.*:Zdnn*:DefaultModel.A*:EngineLogits*:RunGreedy.*:EngineByteOrder*'
 
 step_names=()
 step_seconds=()
@@ -130,6 +130,7 @@ ci() {
   step "corpus" tools/corpus/corpus-test
   step "release: build" build_step release SHUNT_TESTS=ON SHUNT_BENCH=ON --
   step "release: tests" test_step release
+  step "default model" tools/check-default-model build/release/bin/shunt
   step "asan and ubsan: build" build_step asan --
   # Nothing is measured here, so that executables may run side by side.
   step "asan and ubsan: tests" test_step asan --parallel "$(nproc)"

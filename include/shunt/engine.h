@@ -42,6 +42,11 @@ struct ModelInfo {
   std::uint64_t weight_bytes = 0;
 };
 
+/// The path of the model that comes with Shunt, which writes very short stories and answers simple
+/// questions (models/README.md): a GGUF file in the folder `shunt` beside the library. NotFound,
+/// naming the path, if it is not there.
+Result<std::string> default_model();
+
 struct SessionOptions {
   /// Tokens of prompt and continuation, those of all sequences together; 0: for each sequence the
   /// model's own, at most 4096.

@@ -20,7 +20,8 @@ struct Perplexity {
   /// has none.
   std::optional<double> error = {};
   std::uint64_t tokens = 0;  ///< that were scored
-  std::uint64_t chunks = 0;
+  double bits = 0;           ///< -log2 of their likelihood, all together
+  std::uint64_t chunks = 0;  ///< or documents
 };
 
 struct PerplexityOptions {
@@ -41,5 +42,14 @@ struct PerplexityOptions {
 Result<Perplexity> perplexity(const std::shared_ptr<const Model>& model,
                               std::span<const std::int32_t> tokens,
                               const PerplexityOptions& options = {});
+
+/// Of documents: the i-th is tokens[starts[i]] to tokens[starts[i + 1] - 1]. Each is computed by
+/// itself, and all its tokens but the first are scored. In `options`, the context is the most that
+/// a document may have; 0: the model's own. Invalid if a document is longer or has less than two
+/// tokens, or there is none.
+Result<Perplexity> perplexity_of_documents(const std::shared_ptr<const Model>& model,
+                                           std::span<const std::int32_t> tokens,
+                                           std::span<const std::size_t> starts,
+                                           const PerplexityOptions& options = {});
 
 }  // namespace shunt

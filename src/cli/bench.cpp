@@ -165,7 +165,6 @@ Result<Mode> BenchCommand::chosen_mode() const {
   if (int{machine_} + int{ops_} + int{model_.is_given() || train_} > 1) {
     return invalid("--machine, --ops and --model exclude each other");
   }
-  if (train_ && !model_.is_given()) return invalid("--train: which model? --model names it");
   return machine_            ? Mode::kMachine
          : ops_              ? Mode::kOps
          : train_            ? Mode::kTrain

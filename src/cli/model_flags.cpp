@@ -8,14 +8,11 @@ namespace shunt::cli {
 namespace {
 
 constexpr std::uint64_t kLargeModel = std::uint64_t{1} << 30;  // bytes; takes a while to load
-constexpr std::string_view kNoModel =
-    "no model is given, and Shunt has none of its own yet. Use --model FILE with a GGUF file of "
-    "architecture llama, or make one of random weights to try things out: shunt synth random.gguf";
 
 }  // namespace
 
 void ModelFlags::declare(Arguments& arguments) {
-  arguments.file("-m,--model", "the model, a GGUF file", model_);
+  model_.declare(arguments, "the model, a GGUF file");
   declare_session(arguments, session_);
   runtime_.declare(arguments);
   arguments.value(devices_names_, "LIST", "devices to use, such as cuda0,cpu0 (default all)",
@@ -29,7 +26,7 @@ void ModelFlags::declare(Arguments& arguments) {
 }
 
 Status ModelFlags::check() {
-  if (!model_) return invalid("{}", kNoModel);
+  SHUNT_TRY(model_.check());
   return check_others();
 }
 
@@ -42,7 +39,7 @@ Status ModelFlags::check_others() {
 Result<OpenModel> ModelFlags::open() const {
   OpenModel open;
   SHUNT_ASSIGN(open.registry, open_registry(options_));
-  Progress progress("loading " + *model_, kLargeModel);
+  Progress progress("loading " + path(), kLargeModel);
   LoadOptions load;
   load.devices = devices_;
   load.session = session_;
@@ -50,7 +47,7 @@ Result<OpenModel> ModelFlags::open() const {
   load.on_device_error = device_error_.policy();
   SHUNT_TRY(pins_.apply(load));
   load.progress = [&](std::uint64_t done, std::uint64_t total) { progress.show(done, total); };
-  SHUNT_ASSIGN(open.model, Model::load(*model_, *open.registry, load));
+  SHUNT_ASSIGN(open.model, Model::load(path(), *open.registry, load));
   return open;
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cli/fallback_flags.h"
+#include "cli/model_file.h"
 #include "cli/placement_flags.h"
 #include "cli/runtime_flags.h"
 #include "shunt/engine.h"
@@ -28,16 +29,16 @@ class ModelFlags {
       : devices_names_(std::move(devices_names)) {}
   /// With `--batch` and `--cache-type`, which go into session().
   void declare(Arguments& arguments);
-  /// Invalid without a model, or for options that make no sense.
+  /// Invalid for options that make no sense; NotFound if no model is given and there is no default.
   Status check();
-  /// The same for a subcommand that can do without a model.
+  /// The same for what can do without a model.
   Status check_others();
-  bool is_given() const { return model_.has_value(); }
+  bool is_given() const { return model_.is_given(); }
   /// Of the runtime, once checked.
   const Options& options() const { return options_; }
   /// By name; none: all.
   const std::vector<std::string>& devices() const { return devices_; }
-  const std::string& path() const { return *model_; }
+  const std::string& path() const { return model_.path(); }
   /// The caller adds the context.
   SessionOptions& session() { return session_; }
   const SessionOptions& session() const { return session_; }
@@ -46,7 +47,7 @@ class ModelFlags {
 
  private:
   std::string devices_names_;
-  std::optional<std::string> model_;
+  ModelFile model_;
   std::vector<std::string> devices_;
   SessionOptions session_;
   RuntimeFlags runtime_;

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <limits>
+#include <optional>
 
 #include "base/counted.h"
 #include "base/fail.h"
@@ -14,6 +15,7 @@
 #include "cli/wait_notice.h"
 #include "engine/text_chunks.h"
 #include "shunt/perplexity.h"
+#include "shunt/train.h"
 
 namespace shunt::cli {
 namespace {
@@ -24,7 +26,8 @@ class PerplexityCommand final : public Command {
     static constexpr CommandInfo kInfo = {
         "perplexity", "measure how well a model predicts a text",
         "  shunt perplexity --model model.gguf --file text.txt\n"
-        "  shunt perplexity --model model.gguf --file text.txt --ctx 2048 --json"};
+        "  shunt perplexity --model model.gguf --file text.txt --ctx 2048 --json\n"
+        "  shunt perplexity --model model.gguf --file stories.txt --documents"};
     return kInfo;
   }
 
@@ -35,6 +38,10 @@ class PerplexityCommand final : public Command {
     arguments.number<std::int64_t>("-c,--ctx",
                                    "tokens of a chunk; 0: the model's own context, at most 512",
                                    model_.session().context, 0, kMostTokens);
+    arguments.flag("--documents", documents_,
+                   "documents, which end where the end of sequence is spelled out, are computed "
+                   "each by itself, and scored from the beginning to the end; --ctx is the most "
+                   "tokens of one");
     arguments.flag("--json", json_, "print JSON");
   }
 
@@ -52,48 +59,72 @@ class PerplexityCommand final : public Command {
     SHUNT_ASSIGN(const std::optional<std::string> text, text_.read());
     if (!text) return invalid("there is no text: give one, or --file, or pipe one in");
     SHUNT_ASSIGN(const OpenModel open, model_.open());
-    auto tokens = open.model->tokenizer().encode(*text);
-    if (!tokens) return std::move(tokens.error()).with_context(model_.path());
-    SHUNT_TRY(text_.check_length(
-        tokens->size(), chunk_length(open.model->info().context, model_.session().context)));
+    auto read = documents_ ? documents(*open.model, *text) : whole_text(*open.model, *text);
+    if (!read) return std::move(read.error());
     interrupt.defer();
-    Progress progress("computing chunks", std::numeric_limits<std::uint64_t>::max());
+    Progress progress(documents_ ? "computing documents" : "computing chunks",
+                      std::numeric_limits<std::uint64_t>::max());
     PerplexityOptions options;
     options.session = model_.session();
     options.cancel = &interrupt.stop();
     options.progress = [&](const Perplexity& so_far, std::uint64_t chunks) {
       progress.show(so_far.chunks, chunks);
     };
-    auto result = measure(open.model, *tokens, options);
+    auto result = measure(open.model, *read, options);
     progress.clear();
     if (!result) return std::move(result.error()).with_context(model_.path());
-    output.write(json_ ? to_json(*result) : to_plain_text(*result));
+    std::optional<double> bits_per_byte;
+    if (documents_ && read->text_bytes() > 0) {
+      bits_per_byte = result->bits / static_cast<double>(read->text_bytes());
+    }
+    output.write(json_ ? to_json(*result, bits_per_byte) : to_plain_text(*result, bits_per_byte));
     return ok();
   }
 
  private:
-  static Result<Perplexity> measure(const std::shared_ptr<const Model>& model,
-                                    std::span<const std::int32_t> tokens,
-                                    const PerplexityOptions& options) {
-    const WaitNotice notice("the current chunk");
-    return perplexity(model, tokens, options);
+  /// As one document.
+  Result<TrainingText> whole_text(const Model& model, const std::string& text) const {
+    TrainingText whole;
+    auto tokens = model.tokenizer().encode(text);
+    if (!tokens) return std::move(tokens.error()).with_context(model_.path());
+    whole.tokens = std::move(*tokens);
+    SHUNT_TRY(text_.check_length(whole.tokens.size(),
+                                 chunk_length(model.info().context, model_.session().context)));
+    return whole;
+  }
+  Result<TrainingText> documents(const Model& model, const std::string& text) const {
+    auto read = read_training_text(model.tokenizer(), text);
+    if (!read) return std::move(read.error()).with_context(model_.path());
+    return read;
+  }
+  Result<Perplexity> measure(const std::shared_ptr<const Model>& model, const TrainingText& text,
+                             const PerplexityOptions& options) const {
+    const WaitNotice notice(documents_ ? "the current document" : "the current chunk");
+    return documents_ ? perplexity_of_documents(model, text.tokens, text.starts, options)
+                      : perplexity(model, text.tokens, options);
   }
 
-  static std::string to_plain_text(const Perplexity& result) {
+  std::string to_plain_text(const Perplexity& result, std::optional<double> bits_per_byte) const {
     const std::string error = result.error ? fmt::format(" +/- {:.4f}", *result.error) : "";
-    return fmt::format("perplexity {:.4f}{} ({} scored in {})\n", result.value, error,
-                       counted(result.tokens, "token"), counted(result.chunks, "chunk"));
+    const std::string bits =
+        bits_per_byte ? fmt::format("; {:.5f} bits a byte", *bits_per_byte) : "";
+    return fmt::format("perplexity {:.4f}{} ({} scored in {}{})\n", result.value, error,
+                       counted(result.tokens, "token"),
+                       counted(result.chunks, documents_ ? "document" : "chunk"), bits);
   }
-  std::string to_json(const Perplexity& result) const {
-    return to_text({{"model", model_.path()},
-                    {"perplexity", result.value},
-                    {"error", result.error ? Json(*result.error) : Json()},
-                    {"tokens", result.tokens},
-                    {"chunks", result.chunks}});
+  std::string to_json(const Perplexity& result, std::optional<double> bits_per_byte) const {
+    Json json = {{"model", model_.path()},
+                 {"perplexity", result.value},
+                 {"error", result.error ? Json(*result.error) : Json()},
+                 {"tokens", result.tokens},
+                 {documents_ ? "documents" : "chunks", result.chunks}};
+    if (bits_per_byte) json["bits_per_byte"] = *bits_per_byte;
+    return to_text(json);
   }
 
   ModelFlags model_;
   TextSource text_{"TEXT", ""};
+  bool documents_ = false;
   bool json_ = false;
 };
 

@@ -33,7 +33,7 @@ Result<std::unique_ptr<ModelState>> open_without_weights(const std::string& path
 }  // namespace
 
 void StepFlags::declare(Arguments& arguments) {
-  arguments.file("-m,--model", "the model, a GGUF file; its weights are not read", model_);
+  model_.declare(arguments, "the model, a GGUF file; its weights are not read");
   arguments.value("-d,--devices", "LIST", "devices to use, such as cuda0,cpu0 (default all)",
                   [this](const std::string& text) -> Status {
                     SHUNT_ASSIGN(devices_, split_list(text));
@@ -50,7 +50,7 @@ void StepFlags::declare(Arguments& arguments) {
 }
 
 Status StepFlags::check() {
-  if (!model_) return invalid("no model is given; use --model FILE");
+  SHUNT_TRY(model_.check());
   SHUNT_TRY(pins_.check());
   SHUNT_ASSIGN(options_, runtime_.options());
   return ok();
@@ -60,10 +60,10 @@ Result<PlacedStep> StepFlags::place() const {
   return guarded(
       [&]() -> Result<PlacedStep> {
         PlacedStep placed;
-        placed.path = *model_;
+        placed.path = model_.path();
         SHUNT_ASSIGN(placed.registry, open_registry(options_));
         SHUNT_ASSIGN(auto devices, select_with_cpu(*placed.registry, devices_));
-        SHUNT_ASSIGN(const auto model, open_without_weights(*model_, std::move(devices)));
+        SHUNT_ASSIGN(const auto model, open_without_weights(model_.path(), std::move(devices)));
         LoadOptions load;
         SHUNT_TRY(pins_.apply(load));
         model->placement = std::move(load.placement);
@@ -79,7 +79,7 @@ Result<PlacedStep> StepFlags::place() const {
         SHUNT_TRY(choose_weight_memory(*model, request.steps));
         request.limits = device_limits(model->devices, load.memory_margin);
         auto fit = fit_model(*model, request);
-        if (!fit) return std::move(fit.error()).with_context(*model_);
+        if (!fit) return std::move(fit.error()).with_context(model_.path());
 
         placed.shape = request.steps.front();
         if (tokens_) placed.shape.tokens = std::min(*tokens_, placed.shape.context);
@@ -97,7 +97,7 @@ Result<PlacedStep> StepFlags::place() const {
         placed.measured = !model->costs->ops().empty();
         return placed;
       },
-      *model_);
+      model_.path());
 }
 
 }  // namespace shunt::cli

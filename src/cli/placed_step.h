@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cli/arguments.h"
+#include "cli/model_file.h"
 #include "cli/placement_flags.h"
 #include "cli/runtime_flags.h"
 #include "model/definition.h"
@@ -31,12 +32,12 @@ class StepFlags {
  public:
   void declare(Arguments& arguments);
   Status check();
-  bool has_model() const { return model_.has_value(); }
+  bool has_model() const { return model_.is_given(); }
   bool has_placement() const { return pins_.has_file(); }
   Result<PlacedStep> place() const;
 
  private:
-  std::optional<std::string> model_;
+  ModelFile model_;
   std::vector<std::string> devices_;
   PlacementFlags pins_;
   std::optional<std::int64_t> tokens_;

@@ -16,6 +16,10 @@
 namespace shunt::cli {
 namespace {
 
+/// What the model that comes with Shunt goes on with if nothing is asked: how most of the stories
+/// that it has learned begin.
+constexpr const char* kBeginning = "Once upon a time";
+
 double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
@@ -25,6 +29,8 @@ class RunCommand final : public Command {
   const CommandInfo& info() const override {
     static constexpr CommandInfo kInfo = {
         "run", "continue a text with a model",
+        "  shunt run\n"
+        "  shunt run \"Question: What does a horse say?\"\n"
         "  shunt run --model model.gguf --prompt \"Once upon a time\" -n 64 --temp 0\n"
         "  shunt run -m model.gguf -f story.txt --seed 7 --json > story.json\n"
         "  echo \"Once upon a time\" | shunt run -m model.gguf --threads 4"};
@@ -147,6 +153,7 @@ Status RunCommand::run(Output& output) {
   SHUNT_ASSIGN(const std::optional<std::string> prompt, prompt_.read());
   report.path = model_.path();
   report.prompt = prompt.value_or("");
+  if (report.prompt.empty() && !model_.is_given()) report.prompt = kBeginning;
   // A file's last line end is there because editors and `echo` put it there.
   if (prompt_.is_file() && report.prompt.ends_with('\n')) report.prompt.pop_back();
 

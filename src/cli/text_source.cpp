@@ -1,6 +1,7 @@
 #include "cli/text_source.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -36,6 +37,15 @@ Result<std::string> read_all(int file, const std::string& name) {
   }
 }
 
+/// For who wonders why nothing happens.
+void explain_wait() {
+  constexpr int kMilliseconds = 1000;
+  pollfd input{.fd = STDIN_FILENO, .events = POLLIN, .revents = 0};
+  if (::poll(&input, 1, kMilliseconds) == 0) {
+    say("waiting for the text on standard input; for none, end it: < /dev/null");
+  }
+}
+
 Result<std::string> read_file(const std::string& path) {
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (file.get() < 0) {
@@ -53,7 +63,8 @@ TextSource::TextSource(std::string operand, std::string flag)
 void TextSource::declare(Arguments& arguments) {
   const std::string what = operand_ == "PROMPT" ? "the prompt" : "the text";
   if (!flag_.empty()) arguments.text(flag_, "TEXT", what, flag_text_);
-  arguments.text(operand_, "", what + "; without any, standard input is read", operand_text_);
+  arguments.text(operand_, "", what + "; without any, standard input is read, if it is no terminal",
+                 operand_text_);
   arguments.file("-f,--file", "read " + what + " from a file; - is standard input", file_);
 }
 
@@ -96,6 +107,7 @@ Result<std::optional<std::string>> TextSource::read_bytes() const {
   } else if (!file_ && ::isatty(STDIN_FILENO) == 1) {
     return std::optional<std::string>();
   } else {
+    explain_wait();
     text = read_all(STDIN_FILENO, "standard input");
   }
   if (!text) return std::move(text.error());

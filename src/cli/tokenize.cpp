@@ -7,6 +7,7 @@
 #include "base/fail.h"
 #include "cli/commands.h"
 #include "cli/json.h"
+#include "cli/model_file.h"
 #include "cli/text_source.h"
 #include "engine/vocabulary_from_gguf.h"
 #include "gguf/printable.h"
@@ -69,7 +70,7 @@ class TokenizeCommand final : public Command {
   }
 
   void declare(Arguments& arguments) override {
-    arguments.file("-m,--model", "a GGUF file with the tokenizer", model_);
+    model_.declare(arguments, "a GGUF file with the tokenizer");
     text_.declare(arguments);
     arguments.value("--decode", "IDS", "the other way: the text of these ids, \"1 403 407\"",
                     [this](const std::string& text) -> Status {
@@ -84,7 +85,7 @@ class TokenizeCommand final : public Command {
   }
 
   Status check() override {
-    if (!model_) return invalid("no tokenizer is given; use --model FILE with a GGUF file");
+    SHUNT_TRY(model_.check());
     if (ids_ && text_.given())
       return invalid("--decode takes ids; a text makes no sense beside it");
     if (ids_ && (no_special_ || parse_special_ || only_ids_)) {
@@ -95,7 +96,7 @@ class TokenizeCommand final : public Command {
   }
 
   Status run(Output& output) override {
-    SHUNT_ASSIGN(const text::Tokenizer tokenizer, open_tokenizer(*model_));
+    SHUNT_ASSIGN(const text::Tokenizer tokenizer, open_tokenizer(model_.path()));
     SHUNT_ASSIGN(const std::string result, ids_ ? decode(tokenizer) : encode(tokenizer));
     output.write(result);
     return ok();
@@ -104,8 +105,8 @@ class TokenizeCommand final : public Command {
  private:
   Result<std::string> decode(const text::Tokenizer& tokenizer) const {
     auto text = tokenizer.decode(*ids_);
-    if (!text) return std::move(text.error()).with_context(*model_);
-    return json_ ? to_json(tokenizer, *model_, *ids_, *text) : *text + "\n";
+    if (!text) return std::move(text.error()).with_context(model_.path());
+    return json_ ? to_json(tokenizer, model_.path(), *ids_, *text) : *text + "\n";
   }
 
   Result<std::string> encode(const text::Tokenizer& tokenizer) const {
@@ -114,13 +115,13 @@ class TokenizeCommand final : public Command {
     const text::EncodeOptions options = {.add_special = !no_special_,
                                          .parse_special = parse_special_};
     auto ids = tokenizer.encode(*text, options);
-    if (!ids) return std::move(ids.error()).with_context(*model_);
-    if (json_) return to_json(tokenizer, *model_, *ids, *text);
+    if (!ids) return std::move(ids.error()).with_context(model_.path());
+    if (json_) return to_json(tokenizer, model_.path(), *ids, *text);
     if (only_ids_) return fmt::format("{}\n", fmt::join(*ids, " "));
     return to_lines(tokenizer, *ids);
   }
 
-  std::optional<std::string> model_;
+  ModelFile model_;
   TextSource text_{"TEXT", ""};
   std::optional<Ids> ids_;
   bool no_special_ = false;

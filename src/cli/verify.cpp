@@ -2,6 +2,7 @@
 #include "base/fail.h"
 #include "cli/commands.h"
 #include "cli/interrupt.h"
+#include "cli/model_file.h"
 #include "cli/placement_flags.h"
 #include "cli/progress.h"
 #include "cli/runtime_flags.h"
@@ -27,7 +28,7 @@ class VerifyCommand final : public Command {
   }
 
   void declare(Arguments& arguments) override {
-    arguments.file("-m,--model", "the model, a GGUF file", model_);
+    model_.declare(arguments, "the model, a GGUF file");
     arguments.text("-d,--device", "NAME", "the device to verify, such as cuda0", device_);
     arguments.value("--against", "NAME", "the device that is believed (default cpu0)",
                     [this](const std::string& text) -> Status {
@@ -48,8 +49,8 @@ class VerifyCommand final : public Command {
   }
 
   Status check() override {
-    if (!model_) return invalid("no model is given; use --model FILE");
     if (!device_) return invalid("no device is given; use --device NAME (see shunt devices)");
+    SHUNT_TRY(model_.check());
     SHUNT_ASSIGN(options_, runtime_.options());
     return ok();
   }
@@ -70,18 +71,18 @@ class VerifyCommand final : public Command {
 
  private:
   Result<std::shared_ptr<const Model>> load(const Registry& registry) const {
-    Progress progress("loading " + *model_, kLargeModel);
+    Progress progress("loading " + model_.path(), kLargeModel);
     LoadOptions load;
     load.devices = {against_};
     load.transcode = transcode_;
     load.weights = weights_;
     load.progress = [&](std::uint64_t done, std::uint64_t total) { progress.show(done, total); };
-    return Model::load(*model_, registry, load);
+    return Model::load(model_.path(), registry, load);
   }
 
   Result<std::vector<std::int32_t>> tokens_of(const Model& model) const {
     SHUNT_ASSIGN(auto tokens, model.tokenizer().encode(prompt_.value_or(kPrompt)));
-    if (tokens.empty()) return invalid("{}: the prompt has no tokens", *model_);
+    if (tokens.empty()) return invalid("{}: the prompt has no tokens", model_.path());
     return tokens;
   }
 
@@ -92,8 +93,8 @@ class VerifyCommand final : public Command {
     verify_.progress = [&](std::size_t done, std::size_t total) { progress.show(done, total); };
     const WaitNotice notice("the device's current operation");
     auto steps = shunt::verify(model, device, prompt, verify_);
-    if (!steps) return std::move(steps.error()).with_context(*model_);
-    Verification found{.model = *model_, .device = *device_, .against = against_};
+    if (!steps) return std::move(steps.error()).with_context(model_.path());
+    Verification found{.model = model_.path(), .device = *device_, .against = against_};
     for (VerifiedStep& step : *steps) {
       found.steps.push_back(step.tokens);
       found.tokens.insert(found.tokens.end(), step.checks.size(), step.tokens);
@@ -105,7 +106,7 @@ class VerifyCommand final : public Command {
 
   static constexpr const char* kPrompt = "Once upon a time, there was a little girl.";
 
-  std::optional<std::string> model_;
+  ModelFile model_;
   std::optional<std::string> device_;
   std::string against_ = "cpu0";
   std::optional<std::string> prompt_;

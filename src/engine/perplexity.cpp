@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "base/counted.h"
@@ -48,6 +50,68 @@ class Moments {
   double squares_ = 0;
 };
 
+/// Computes pieces of text, each by itself, and what all of them come to.
+class Scoring {
+ public:
+  Scoring(const Model& model, Session& session, std::string_view piece, std::uint64_t pieces,
+          const PerplexityOptions& options)
+      : session_(session),
+        vocabulary_(static_cast<std::size_t>(model.info().vocabulary)),
+        piece_(piece),
+        pieces_(pieces),
+        options_(options) {}
+
+  /// Scores the tokens from the `first` on, at least 1.
+  Status add(std::span<const std::int32_t> ids, std::size_t first) {
+    if (options_.cancel != nullptr && options_.cancel->load()) {
+      return fail(ErrorCode::kCancelled, "cancelled");
+    }
+    std::optional<std::size_t> lost;  // the first token that nothing sensible is predicted for
+    SHUNT_TRY(session_.truncate(0));
+    SHUNT_TRY(session_.append_all(ids, [&](std::size_t begin, std::span<const float> logits) {
+      for (std::size_t i = 0; i * vocabulary_ < logits.size(); ++i) {
+        const std::size_t next = begin + i + 1;  // the token that these logits predict
+        if (next < first || next >= ids.size()) continue;
+        const double nll =
+            negative_log_likelihood(logits.subspan(i * vocabulary_, vocabulary_), ids[next]);
+        if (!std::isfinite(nll) && !lost) lost = next;
+        moments_.add(nll);
+      }
+    }));
+    if (lost) {
+      return fail(ErrorCode::kUnsupported,
+                  "{} {} of {}: the model's prediction of token {} is not finite", piece_,
+                  result_.chunks + 1, pieces_, *lost);
+    }
+    ++result_.chunks;
+    result_.tokens = moments_.count();
+    result_.bits = moments_.mean() * static_cast<double>(moments_.count()) / std::numbers::ln2;
+    result_.value = std::exp(moments_.mean());
+    if (const auto error = moments_.standard_error()) result_.error = result_.value * *error;
+    if (options_.progress) options_.progress(result_, pieces_);
+    return ok();
+  }
+
+  Result<Perplexity> result() const {
+    if (!std::isfinite(result_.value) || !std::isfinite(result_.error.value_or(0))) {
+      return fail(
+          ErrorCode::kUnsupported,
+          "the mean negative log-likelihood is {:.6g}: the perplexity is beyond all numbers",
+          moments_.mean());
+    }
+    return result_;
+  }
+
+ private:
+  Session& session_;
+  std::size_t vocabulary_;
+  std::string_view piece_;
+  std::uint64_t pieces_;
+  const PerplexityOptions& options_;
+  Moments moments_;
+  Perplexity result_;
+};
+
 }  // namespace
 
 Result<Perplexity> perplexity(const std::shared_ptr<const Model>& model,
@@ -66,47 +130,43 @@ Result<Perplexity> perplexity(const std::shared_ptr<const Model>& model,
     }
     SHUNT_ASSIGN(const auto session, Session::create(model, session_options));
     const bool begins = model->tokenizer().adds_bos();
-    const auto vocabulary = static_cast<std::size_t>(model->info().vocabulary);
     const std::uint64_t chunks = tokens.size() / chunk;
-    Moments moments;
-    Perplexity result;
-    while (result.chunks < chunks) {
-      if (options.cancel != nullptr && options.cancel->load()) {
-        return fail(ErrorCode::kCancelled, "cancelled");
-      }
-      const auto from = tokens.subspan(result.chunks * chunk, chunk);
+    Scoring scoring(*model, *session, "chunk", chunks, options);
+    for (std::uint64_t i = 0; i < chunks; ++i) {
+      const auto from = tokens.subspan(i * chunk, chunk);
       std::vector<std::int32_t> ids(from.begin(), from.end());
       if (begins) ids.front() = tokens.front();
-      std::optional<std::size_t> lost;  // the first token that nothing sensible is predicted for
-      SHUNT_TRY(session->truncate(0));
-      SHUNT_TRY(session->append_all(ids, [&](std::size_t first, std::span<const float> logits) {
-        for (std::size_t i = 0; i * vocabulary < logits.size(); ++i) {
-          const std::size_t next = first + i + 1;  // the token that these logits predict
-          if (next <= chunk / 2 || next >= chunk) continue;
-          const double nll =
-              negative_log_likelihood(logits.subspan(i * vocabulary, vocabulary), ids[next]);
-          if (!std::isfinite(nll) && !lost) lost = next;
-          moments.add(nll);
-        }
-      }));
-      if (lost) {
-        return fail(ErrorCode::kUnsupported,
-                    "chunk {} of {}: the model's prediction of token {} is not finite",
-                    result.chunks + 1, chunks, *lost);
+      SHUNT_TRY(scoring.add(ids, chunk / 2 + 1));
+    }
+    return scoring.result();
+  });
+}
+
+Result<Perplexity> perplexity_of_documents(const std::shared_ptr<const Model>& model,
+                                           std::span<const std::int32_t> tokens,
+                                           std::span<const std::size_t> starts,
+                                           const PerplexityOptions& options) {
+  return guarded([&]() -> Result<Perplexity> {
+    if (starts.size() < 2) return invalid("there is no document");
+    SessionOptions session_options = options.session;
+    std::int64_t& context = session_options.context;
+    if (context == 0) context = model->info().context;
+    for (std::size_t i = 0; i + 1 < starts.size(); ++i) {
+      if (starts[i] > starts[i + 1] || starts[i + 1] > tokens.size()) {
+        return invalid("document {} is from token {} to {} of {}", i + 1, starts[i], starts[i + 1],
+                       tokens.size());
       }
-      ++result.chunks;
-      result.tokens = moments.count();
-      result.value = std::exp(moments.mean());
-      if (const auto error = moments.standard_error()) result.error = result.value * *error;
-      if (options.progress) options.progress(result, chunks);
+      const std::size_t length = starts[i + 1] - starts[i];
+      if (length >= 2 && length <= static_cast<std::size_t>(context)) continue;
+      return invalid("document {} has {}; it must have from 2 to {}, the context", i + 1,
+                     counted(length, "token"), context);
     }
-    if (!std::isfinite(result.value) || !std::isfinite(result.error.value_or(0))) {
-      return fail(
-          ErrorCode::kUnsupported,
-          "the mean negative log-likelihood is {:.6g}: the perplexity is beyond all numbers",
-          moments.mean());
+    SHUNT_ASSIGN(const auto session, Session::create(model, session_options));
+    Scoring scoring(*model, *session, "document", starts.size() - 1, options);
+    for (std::size_t i = 0; i + 1 < starts.size(); ++i) {
+      SHUNT_TRY(scoring.add(tokens.subspan(starts[i], starts[i + 1] - starts[i]), 1));
     }
-    return result;
+    return scoring.result();
   });
 }
 

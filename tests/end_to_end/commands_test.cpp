@@ -1,4 +1,6 @@
 // The commands that look at things: devices, inspect, tokenize, ops.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -7,15 +9,13 @@
 #include "ops/list.h"
 #include "support/models.h"
 #include "support/run_command.h"
-#include "support/shared.h"
+#include "support/stories.h"
 
 namespace shunt::test {
 namespace {
 
 using nlohmann::json;
 using testing::HasSubstr;
-
-constexpr const char* kStories = "data/models/stories260K.gguf";
 
 json json_of(std::vector<std::string> arguments) {
   arguments.push_back("--json");
@@ -102,18 +102,17 @@ TEST(Inspect, ABadFileIsAnError) {
 }
 
 TEST(Tokenize, IsTheTokensOfTheModel) {
-  SHUNT_NEED_SHARED(kStories);
-  const std::string model = shared_path(kStories);
-  // The first ids of ../shared/data/models/stories260K.greedy.ids.
-  EXPECT_EQ(run_command({"tokenize", "-m", model, "--ids", "Once upon a time"}).out,
-            "1 403 407 261 378\n");
-  EXPECT_EQ(run_command({"tokenize", "-m", model, "--ids", "--no-special", "Once upon a time"}).out,
-            "403 407 261 378\n");
-  EXPECT_EQ(run_command({"tokenize", "-m", model, "--decode", "1 403,407 261 378"}).out,
-            "Once upon a time\n");
-  EXPECT_EQ(run_command({"tokenize", "-m", model, "Once upon a time"}).out,
-            "      1  '<s>'\n    403  ' Once'\n    407  ' upon'\n    261  ' a'\n"
-            "    378  ' time'\n");
+  const std::string& model = stories().path;
+  const std::string& text = stories().prompt;
+  const std::string ids = fmt::format("{}", fmt::join(stories().prompt_ids, " "));
+  EXPECT_EQ(run_command({"tokenize", "-m", model, "--ids", text}).out, ids + "\n");
+  ASSERT_TRUE(ids.starts_with("0 "));
+  EXPECT_EQ(run_command({"tokenize", "-m", model, "--ids", "--no-special", text}).out,
+            ids.substr(2) + "\n");
+  EXPECT_EQ(run_command({"tokenize", "-m", model, "--decode", ids}).out, text + "\n");
+  EXPECT_EQ(run_command({"tokenize", "-m", model, "--decode", "0, 283,\n259"}).out, " was a\n");
+  EXPECT_EQ(run_command({"tokenize", "-m", model, " was a"}).out,
+            "      0  '<|end|>'\n    283  ' was'\n    259  ' a'\n");
 }
 
 TEST(Tokenize, ReadsStandardInputAsItIs) {

@@ -13,7 +13,7 @@
 #include "support/models.h"
 #include "support/resident.h"
 #include "support/run_command.h"
-#include "support/shared.h"
+#include "support/stories.h"
 #include "support/test_device.h"
 
 namespace shunt::test {
@@ -107,8 +107,7 @@ class CopiedWeights : public ::testing::Test {
 };
 
 TEST_F(CopiedWeights, GiveTheTextOfTheMappedFile) {
-  SHUNT_NEED_SHARED("data/models/stories260K.gguf");
-  const std::string path = shared_path("data/models/stories260K.gguf");
+  const std::string& path = stories().path;
   const auto mapped = run_engine(path, {cpu_}, load_options(WeightMode::kMapped));
   const auto copied = run_engine(path, {cpu_}, load_options(WeightMode::kCopied));
   ASSERT_TRUE(mapped && copied);

@@ -436,11 +436,9 @@ TEST_F(ExplainCommand, WrongFlagsAreWrongUsage) {
     const RunResult result = greedy({"--max-copy", size});
     EXPECT_EQ(result.exit_code, 0) << result.err;
   }
-  EXPECT_EQ(run({"explain"}).exit_code, 2);
   EXPECT_EQ(run({"explain", "-m", model_.path(), "--tokens", "0"}).exit_code, 2);
   EXPECT_EQ(run({"explain", "-m", model_.path(), "--batch", "0"}).exit_code, 2);
   EXPECT_EQ(run({"explain", "-m", model_.path(), "--cache-type", "q2_k"}).exit_code, 2);
-  EXPECT_EQ(run({"place"}).exit_code, 2);
   EXPECT_EQ(run({"place", "--diff", "a"}).exit_code, 2);
   EXPECT_EQ(run({"place", "-m", model_.path(), "a"}).exit_code, 2);
 }

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <random>
@@ -14,6 +15,7 @@
 #include "support/models.h"
 #include "support/run_command.h"
 #include "support/shared.h"
+#include "support/stories.h"
 
 namespace shunt::test {
 namespace {
@@ -21,34 +23,97 @@ namespace {
 using nlohmann::json;
 using ::testing::HasSubstr;
 
+json perplexity_of(const std::string& model, const std::string& text,
+                   std::vector<std::string> more) {
+  std::vector<std::string> words = {"perplexity", "--model", model, "--file", text, "--json"};
+  words.insert(words.end(), more.begin(), more.end());
+  const RunResult result = run_command(words);
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  return result.exit_code == 0 ? json::parse(result.out) : json();
+}
+
+/// The same text without where its documents end.
+std::string plain_text(const TempFolder& folder) {
+  const std::string end = "<|end|>\n";
+  std::string text = read_file(stories_text_path());
+  for (std::size_t at; (at = text.find(end)) != std::string::npos;) text.erase(at, end.size());
+  return folder.write("plain.txt", std::as_bytes(std::span(text)));
+}
+
+/// The values are those of numpy, in double precision.
 TEST(Perplexity, AgreesWithAnIndependentImplementation) {
-  SHUNT_NEED_SHARED("data/models/stories.txt");
-  // stories.perplexity.txt: 2.7156 with an F32 cache, 2.7154 with F16.
-  for (const auto& [cache, expected] : {std::pair("f32", 2.7156), std::pair("f16", 2.7154)}) {
-    const RunResult result = run_command(
-        {"perplexity", "--model", shared_path("data/models/stories260K.gguf"), "--file",
-         shared_path("data/models/stories.txt"), "--ctx", "128", "--cache-type", cache, "--json"});
-    ASSERT_EQ(result.exit_code, 0) << result.err;
-    const json printed = json::parse(result.out);
-    EXPECT_NEAR(printed["perplexity"], expected, 0.0005) << cache;
+  const TempFolder folder;
+  const F32Stories model;
+  const auto expected = stories_value<double>("chunk_perplexity");
+  for (const auto& [cache, bound] : {std::pair("f32", 1e-4), std::pair("f16", 1e-3)}) {
+    const json printed =
+        perplexity_of(model.path(), plain_text(folder), {"--ctx", "128", "--cache-type", cache});
+    EXPECT_NEAR(printed["perplexity"].get<double>() / expected, 1, bound) << cache;
     EXPECT_EQ(printed["tokens"], printed["chunks"].get<int>() * 63);
   }
 }
 
-double perplexity_of_stories(const std::string& cache_type) {
-  const RunResult result =
-      run_command({"perplexity", "--model", shared_path("data/models/stories260K.gguf"), "--file",
-                   shared_path("data/models/stories.txt"), "--ctx", "128", "--cache-type",
-                   cache_type, "--json"});
-  EXPECT_EQ(result.exit_code, 0) << result.err;
-  return result.exit_code == 0 ? json::parse(result.out)["perplexity"].get<double>() : 0;
+TEST(Perplexity, OfDocumentsAgreesWithAnIndependentImplementation) {
+  const F32Stories model;
+  const json printed =
+      perplexity_of(model.path(), stories_text_path(), {"--documents", "--cache-type", "f32"});
+  EXPECT_EQ(printed["documents"], stories_value<double>("documents"));
+  EXPECT_EQ(printed["tokens"], stories_value<double>("scored"));
+  EXPECT_NEAR(printed["perplexity"].get<double>() / stories_value<double>("perplexity"), 1, 1e-4);
+  // The text without its lines of ends, and the line ends before them.
+  const std::size_t bytes =
+      read_file(stories_text_path()).size() -
+      static_cast<std::size_t>(stories_value<double>("documents")) * std::strlen("\n<|end|>\n");
+  EXPECT_NEAR(printed["bits_per_byte"].get<double>() * static_cast<double>(bytes) /
+                  stories_value<double>("bits"),
+              1, 1e-4);
+  EXPECT_THAT(run_command({"perplexity", "--model", model.path(), "--file", stories_text_path(),
+                           "--documents"})
+                  .out,
+              testing::ContainsRegex("in 40 documents; 0\\.[0-9]+ bits a byte"));
+}
+
+TEST(Perplexity, OfDocumentsThatCannotBeScoredIsAnError) {
+  const RunResult longer = run_command({"perplexity", "--model", stories().path, "--file",
+                                        stories_text_path(), "--documents", "--ctx", "16"});
+  EXPECT_EQ(longer.exit_code, 1);
+  EXPECT_THAT(longer.err, testing::ContainsRegex("document [0-9]+ has [0-9]+ tokens; it must have "
+                                                 "from 2 to 16, the context"));
+  const auto registry = Registry::create(Options());
+  ASSERT_TRUE(registry);
+  const auto model = Model::load(stories().path, **registry);
+  ASSERT_TRUE(model);
+  const std::vector<std::int32_t> tokens = {0, 1, 2};
+  for (const std::vector<std::size_t>& starts :
+       {std::vector<std::size_t>{}, {0}, {0, 1}, {0, 4}, {2, 0}}) {
+    const auto found = perplexity_of_documents(*model, tokens, starts);
+    ASSERT_FALSE(found);
+    EXPECT_EQ(found.error().code(), ErrorCode::kInvalidArgument) << found.error().message();
+  }
+  EXPECT_TRUE(perplexity_of_documents(*model, tokens, std::vector<std::size_t>{0, 3}));
+}
+
+TEST(Perplexity, AgreesWithAnIndependentImplementationForAModelOfOthers) {
+  SHUNT_NEED_SHARED("data/models/stories.txt");
+  const std::string text = shared_path("data/models/stories.txt");
+  // stories.perplexity.txt: 2.7156 with an F32 cache, 2.7154 with F16.
+  for (const auto& [cache, expected] : {std::pair("f32", 2.7156), std::pair("f16", 2.7154)}) {
+    const json printed =
+        perplexity_of(stories_260k().path, text, {"--ctx", "128", "--cache-type", cache});
+    EXPECT_NEAR(printed["perplexity"], expected, 0.0005) << cache;
+  }
 }
 
 TEST(Perplexity, HardlyChangesWithACacheOfBlocks) {
-  SHUNT_NEED_SHARED("data/models/stories.txt");
-  // A token's keys, of 4 heads of 8, are a single block of Q8_0: it is a hard case.
-  EXPECT_NEAR(perplexity_of_stories("bf16") / 2.7156, 1, 0.001);
-  EXPECT_NEAR(perplexity_of_stories("q8_0") / 2.7156, 1, 0.01);
+  const TempFolder folder;
+  const std::string text = plain_text(folder);
+  const auto expected = stories_value<double>("chunk_perplexity");
+  const auto with_cache = [&](const char* type) {
+    return perplexity_of(stories().path, text, {"--ctx", "128", "--cache-type", type})["perplexity"]
+        .get<double>();
+  };
+  EXPECT_NEAR(with_cache("bf16") / expected, 1, 0.003);
+  EXPECT_NEAR(with_cache("q8_0") / expected, 1, 0.01);
 }
 
 class PerplexityOfNoise : public testing::Test {

@@ -1,5 +1,5 @@
 // The likeliest continuation of a real model, against the text that another implementation of the
-// same arithmetic wrote: ../shared/data/models/stories260K.greedy.txt.
+// same arithmetic wrote.
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -7,30 +7,33 @@
 #include "support/gguf_bytes.h"
 #include "support/run_command.h"
 #include "support/shared.h"
+#include "support/stories.h"
 
 namespace shunt::test {
 namespace {
 
-constexpr const char* kModel = "data/models/stories260K.gguf";
-constexpr const char* kExpected = "data/models/stories260K.greedy.txt";
-const std::string kPrompt = "Once upon a time";
-
-std::string expected_text() {
-  return read_file(shared_path(kExpected));
-}
-
-std::vector<std::string> greedy(std::vector<std::string> more) {
-  std::vector<std::string> words = {"run",    "--model", shared_path(kModel), "-n", "64",
-                                    "--temp", "0"};
+std::vector<std::string> greedy(std::vector<std::string> more, const Stories& of = stories()) {
+  std::vector<std::string> words = {"run", "--model", of.path, "-n", "64", "--temp", "0"};
   words.insert(words.end(), more.begin(), more.end());
   return words;
 }
 
+std::string expected_text(const Stories& of = stories()) {
+  return of.text + "\n";
+}
+
 TEST(RunGreedy, IsTheExpectedText) {
-  SHUNT_NEED_SHARED(kExpected);
-  const RunResult result = run_command(greedy({"--prompt", kPrompt}));
+  const RunResult result = run_command(greedy({"--prompt", stories().prompt}));
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_EQ(result.out, expected_text());
+}
+
+TEST(RunGreedy, IsTheExpectedTextOfAModelOfOthers) {
+  SHUNT_NEED_SHARED("data/models/stories260K.gguf");
+  const Stories others = stories_260k();
+  const RunResult result = run_command(greedy({"--prompt", others.prompt}, others));
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(result.out, expected_text(others));
 }
 
 struct Variation {
@@ -41,9 +44,8 @@ struct Variation {
 class RunGreedyVariation : public testing::TestWithParam<Variation> {};
 
 TEST_P(RunGreedyVariation, IsTheSameText) {
-  SHUNT_NEED_SHARED(kExpected);
   std::vector<std::string> arguments = GetParam().arguments;
-  arguments.insert(arguments.end(), {"--prompt", kPrompt});
+  arguments.insert(arguments.end(), {"--prompt", stories().prompt});
   const RunResult result = run_command(greedy(arguments));
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_EQ(result.out, expected_text());
@@ -56,44 +58,47 @@ INSTANTIATE_TEST_SUITE_P(, RunGreedyVariation,
                                          Variation{"CacheF16", {"--cache-type", "F16"}},
                                          Variation{"OneThread", {"--threads", "1"}},
                                          Variation{"ThreeThreads", {"--threads", "3"}},
-                                         Variation{"JustEnoughContext", {"--ctx", "68"}},
                                          Variation{"NamedDevice", {"--devices", "cpu0"}},
                                          Variation{"AnySeed", {"--seed", "99"}}),
                          [](const auto& test) { return std::string(test.param.name); });
 
+TEST(RunGreedy, IsTheExpectedTextWithJustEnoughContext) {
+  // The last token is never computed with.
+  const std::size_t tokens = stories().prompt_ids.size() + stories().ids.size() - 1;
+  const RunResult result =
+      run_command(greedy({"--ctx", std::to_string(tokens), "--prompt", stories().prompt}));
+  EXPECT_EQ(result.out, expected_text()) << result.err;
+}
+
 TEST(RunGreedy, TakesThePromptAsAnOperand) {
-  SHUNT_NEED_SHARED(kExpected);
-  EXPECT_EQ(run_command(greedy({kPrompt})).out, expected_text());
+  EXPECT_EQ(run_command(greedy({stories().prompt})).out, expected_text());
 }
 
 TEST(RunGreedy, TakesThePromptFromStandardInputAndLeavesItsLineEndOut) {
-  SHUNT_NEED_SHARED(kExpected);
   RunOptions options;
-  options.input = kPrompt;
+  options.input = stories().prompt;
   EXPECT_EQ(run_command(greedy({}), options).out, expected_text());
-  options.input = kPrompt + "\n";
+  options.input = stories().prompt + "\n";
   EXPECT_EQ(run_command(greedy({}), options).out, expected_text());
   EXPECT_EQ(run_command(greedy({"--file", "-"}), options).out, expected_text());
 }
 
 TEST(RunGreedy, TakesThePromptFromAFile) {
-  SHUNT_NEED_SHARED(kExpected);
   const TempFolder folder;
   const std::string path = folder.file("prompt.txt");
-  std::ofstream(path) << kPrompt << "\n";
+  std::ofstream(path) << stories().prompt << "\n";
   EXPECT_EQ(run_command(greedy({"--file", path})).out, expected_text());
 }
 
 TEST(RunGreedy, TakesThreadsFromTheEnvironment) {
-  SHUNT_NEED_SHARED(kExpected);
   RunOptions options;
   options.environment["SHUNT_THREADS"] = "2";
-  EXPECT_EQ(run_command(greedy({kPrompt}), options).out, expected_text());
+  EXPECT_EQ(run_command(greedy({stories().prompt}), options).out, expected_text());
   options.environment["SHUNT_THREADS"] = "many";
-  const RunResult wrong = run_command(greedy({kPrompt}), options);
+  const RunResult wrong = run_command(greedy({stories().prompt}), options);
   EXPECT_EQ(wrong.exit_code, 2);
   EXPECT_NE(wrong.err.find("SHUNT_THREADS"), std::string::npos) << wrong.err;
-  EXPECT_EQ(run_command(greedy({kPrompt, "--threads", "2"}), options).exit_code, 2);
+  EXPECT_EQ(run_command(greedy({stories().prompt, "--threads", "2"}), options).exit_code, 2);
 }
 
 }  // namespace

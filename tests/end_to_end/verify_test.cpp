@@ -9,7 +9,7 @@
 #include "shunt/engine.h"
 #include "support/models.h"
 #include "support/run_command.h"
-#include "support/shared.h"
+#include "support/stories.h"
 #include "test_paths.h"
 
 namespace shunt::test {
@@ -229,7 +229,6 @@ TEST(VerifyCommand, WhoComputedWhatIsBelievedIsSaid) {
 
 TEST(VerifyCommand, WrongUsageAndWhatIsNotThere) {
   const SynthModel model;
-  EXPECT_EQ(run_command({"verify", "--device", "cpu0"}).exit_code, 2);
   EXPECT_EQ(run_command({"verify", "--model", model.path()}).exit_code, 2);
   EXPECT_EQ(verify_with("", model.path(), {"--threshold", "-1"}).exit_code, 2);
   EXPECT_EQ(verify_with("", model.path(), {"--threshold", "nan"}).exit_code, 2);
@@ -246,11 +245,9 @@ TEST(VerifyCommand, WrongUsageAndWhatIsNotThere) {
 }
 
 TEST(VerifyCommand, ARealModel) {
-  SHUNT_NEED_SHARED("data/models/stories260K.gguf");
-  const auto path = shared_path("data/models/stories260K.gguf");
-  const RunResult right = verify_with(SHUNT_TEST_PLUGINS, path);
+  const RunResult right = verify_with(SHUNT_TEST_PLUGINS, stories().path);
   EXPECT_EQ(right.exit_code, 0) << right.err;
-  const RunResult wrong = verify_with(SHUNT_TEST_WRONG_PLUGINS, path);
+  const RunResult wrong = verify_with(SHUNT_TEST_WRONG_PLUGINS, stories().path);
   EXPECT_EQ(wrong.exit_code, 1);
   EXPECT_THAT(wrong.err, HasSubstr("(add): error 0.0001"));
 }

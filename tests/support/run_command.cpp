@@ -165,10 +165,14 @@ class Child {
     require(errno == 0, "posix_spawn");
   }
 
+  bool gets_input() const {
+    return !options_.terminal_input && (!options_.input_once_it_complains || !result_.err.empty());
+  }
+
   void step() {
     std::array<pollfd, 3> files = {{{out_.read.get(), POLLIN, 0},
                                     {err_.read.get(), POLLIN, 0},
-                                    {options_.terminal_input ? -1 : in_.write.get(), POLLOUT, 0}}};
+                                    {gets_input() ? in_.write.get() : -1, POLLOUT, 0}}};
     ::poll(files.data(), files.size(), 100);
     if (files[0].revents != 0) {
       read_some(out_.read, result_.out);

@@ -15,6 +15,7 @@ struct RunOptions {
   std::string input;                               ///< its standard input, which then ends
   std::map<std::string, std::string> environment;  ///< added to that of the test
   std::chrono::seconds timeout{120};               ///< then it is killed; under an emulator, later
+  bool input_once_it_complains = false;            ///< not before a line on stderr
   bool terminal_input = false;      ///< standard input is a terminal at which nobody types
   std::string output_file;          ///< where standard output goes instead
   std::size_t interrupt_after = 0;  ///< a signal once it has printed that many bytes; 0: never

@@ -1,0 +1,28 @@
+#include "cli/model_file.h"
+
+#include "base/fail.h"
+#include "shunt/engine.h"
+
+namespace shunt::cli {
+
+void ModelFile::declare(Arguments& arguments, const std::string& what) {
+  arguments.file("-m,--model", what + " (default: the one that comes with Shunt)", given_);
+}
+
+Status ModelFile::check() {
+  if (given_) {
+    path_ = *given_;
+    return ok();
+  }
+  auto own = default_model();
+  if (!own) {
+    return fail(own.error().code(),
+                "no model is given, and {}. Use --model FILE with a GGUF file of architecture "
+                "llama, or make one of random weights to try things out: shunt synth random.gguf",
+                own.error().message());
+  }
+  path_ = std::move(*own);
+  return ok();
+}
+
+}  // namespace shunt::cli

@@ -1,0 +1,28 @@
+// Which model: the flag `--model`, and the one that comes with Shunt.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "cli/arguments.h"
+#include "shunt/error.h"
+
+namespace shunt::cli {
+
+class ModelFile {
+ public:
+  /// `what` it is to the subcommand: "the model, a GGUF file".
+  void declare(Arguments& arguments, const std::string& what);
+  bool is_given() const { return given_.has_value(); }
+  /// Without the flag it is the one that comes with Shunt. NotFound, saying what to do, if that is
+  /// not there.
+  Status check();
+  /// Once checked.
+  const std::string& path() const { return path_; }
+
+ private:
+  std::optional<std::string> given_;
+  std::string path_;
+};
+
+}  // namespace shunt::cli

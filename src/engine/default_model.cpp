@@ -1,0 +1,25 @@
+#include <filesystem>
+
+#include "base/dynamic_library.h"
+#include "base/fail.h"
+#include "base/guarded.h"
+#include "shunt/engine.h"
+
+namespace shunt {
+namespace {
+
+constexpr char kAnchor = 0;  // an address in this library
+
+}  // namespace
+
+Result<std::string> default_model() {
+  return guarded([]() -> Result<std::string> {
+    // Beside the plugins: relative to the library, wherever it was installed.
+    const std::string path = folder_of_code(&kAnchor) + "/" SHUNT_PLUGIN_FOLDER "/stories.gguf";
+    std::error_code error;
+    if (std::filesystem::exists(path, error)) return path;
+    return fail(ErrorCode::kNotFound, "the model that comes with Shunt is not at {}", path);
+  });
+}
+
+}  // namespace shunt
