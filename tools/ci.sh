@@ -93,6 +93,16 @@ layout_step() {
   tools/prove-layout
 }
 
+# What is installed works where it is moved to, with the model that comes along.
+install_step() {
+  local scratch
+  scratch=$(mktemp -d)
+  trap 'rm -rf "$scratch"' EXIT
+  cmake --install build/release --prefix "$scratch/installed" >/dev/null
+  mv "$scratch/installed" "$scratch/another place"
+  "$scratch/another place/bin/shunt" run --temp 0 -n 8 </dev/null
+}
+
 foreign_build_step() {
   local architecture=$1
   shift
@@ -130,6 +140,7 @@ ci() {
   step "corpus" tools/corpus/corpus-test
   step "release: build" build_step release SHUNT_TESTS=ON SHUNT_BENCH=ON --
   step "release: tests" test_step release
+  step "installed, and moved" install_step
   step "default model" tools/check-default-model build/release/bin/shunt
   step "asan and ubsan: build" build_step asan --
   # Nothing is measured here, so that executables may run side by side.

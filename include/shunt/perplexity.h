@@ -20,16 +20,18 @@ struct Perplexity {
   /// has none.
   std::optional<double> error = {};
   std::uint64_t tokens = 0;  ///< that were scored
-  double bits = 0;           ///< -log2 of their likelihood, all together
   std::uint64_t chunks = 0;  ///< or documents
+  double bits = 0;           ///< -log2 of the tokens' likelihood, all together
 };
 
 struct PerplexityOptions {
-  /// `context` is the number of tokens of a chunk, at least 4; 0: the model's own, at most 512.
+  /// `context` is the number of tokens of a chunk, at least 4; 0: the model's own, at most 512. Of
+  /// documents see perplexity_of_documents.
   SessionOptions session = {};
-  /// Called after each chunk with what is known so far and the number of chunks; may be empty.
+  /// Called after each chunk (or document) with what is known so far and their number; may be
+  /// empty.
   std::function<void(const Perplexity& so_far, std::uint64_t chunks)> progress = {};
-  /// Once true, the work ends with Cancelled after the chunk at hand; may be null.
+  /// Once true, the work ends with Cancelled after the chunk (or document) at hand; may be null.
   const std::atomic<bool>* cancel = nullptr;
 };
 

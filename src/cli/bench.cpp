@@ -57,7 +57,7 @@ class BenchCommand final : public Command {
   Status check_flags() const;
   Status check_ops();
 
-  ModelFlags model_{"--devices"};
+  ModelFlags model_{"--devices", "with --train, "};
   Mode mode_ = Mode::kCosts;
   BenchFormat format_ = BenchFormat::kPlain;
   bool machine_ = false;

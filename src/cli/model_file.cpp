@@ -5,8 +5,9 @@
 
 namespace shunt::cli {
 
-void ModelFile::declare(Arguments& arguments, const std::string& what) {
-  arguments.file("-m,--model", what + " (default: the one that comes with Shunt)", given_);
+void ModelFile::declare(Arguments& arguments, const std::string& what, const std::string& when) {
+  arguments.file("-m,--model", what + " (" + when + "default: the one that comes with Shunt)",
+                 given_);
 }
 
 Status ModelFile::check() {

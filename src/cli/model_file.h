@@ -11,8 +11,9 @@ namespace shunt::cli {
 
 class ModelFile {
  public:
-  /// `what` it is to the subcommand: "the model, a GGUF file".
-  void declare(Arguments& arguments, const std::string& what);
+  /// `what` it is to the subcommand: "the model, a GGUF file". `when` it may be left out: empty, or
+  /// "with --train, ".
+  void declare(Arguments& arguments, const std::string& what, const std::string& when = "");
   bool is_given() const { return given_.has_value(); }
   /// Without the flag it is the one that comes with Shunt. NotFound, saying what to do, if that is
   /// not there.

@@ -12,7 +12,7 @@ constexpr std::uint64_t kLargeModel = std::uint64_t{1} << 30;  // bytes; takes a
 }  // namespace
 
 void ModelFlags::declare(Arguments& arguments) {
-  model_.declare(arguments, "the model, a GGUF file");
+  model_.declare(arguments, "the model, a GGUF file", when_);
   declare_session(arguments, session_);
   runtime_.declare(arguments);
   arguments.value(devices_names_, "LIST", "devices to use, such as cuda0,cpu0 (default all)",

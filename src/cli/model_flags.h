@@ -24,9 +24,10 @@ struct OpenModel {
 
 class ModelFlags {
  public:
-  /// `devices_names`: how the flag that chooses devices is called.
-  explicit ModelFlags(std::string devices_names = "-d,--devices")
-      : devices_names_(std::move(devices_names)) {}
+  /// `devices_names`: how the flag that chooses devices is called. `when` the model may be left
+  /// out: see ModelFile.
+  explicit ModelFlags(std::string devices_names = "-d,--devices", std::string when = "")
+      : devices_names_(std::move(devices_names)), when_(std::move(when)) {}
   /// With `--batch` and `--cache-type`, which go into session().
   void declare(Arguments& arguments);
   /// Invalid for options that make no sense; NotFound if no model is given and there is no default.
@@ -47,6 +48,7 @@ class ModelFlags {
 
  private:
   std::string devices_names_;
+  std::string when_;
   ModelFile model_;
   std::vector<std::string> devices_;
   SessionOptions session_;

@@ -36,7 +36,8 @@ class PerplexityCommand final : public Command {
     model_.declare(arguments);
     text_.declare(arguments);
     arguments.number<std::int64_t>("-c,--ctx",
-                                   "tokens of a chunk; 0: the model's own context, at most 512",
+                                   "tokens of a chunk; 0: the model's own context, at most 512, "
+                                   "with --documents all of it",
                                    model_.session().context, 0, kMostTokens);
     arguments.flag("--documents", documents_,
                    "documents, which end where the end of sequence is spelled out, are computed "
@@ -48,7 +49,7 @@ class PerplexityCommand final : public Command {
   Status check() override {
     SHUNT_TRY(model_.check());
     const std::int64_t chunk = model_.session().context;
-    if (chunk != 0 && chunk < kLeastScoredChunk) {
+    if (!documents_ && chunk != 0 && chunk < kLeastScoredChunk) {
       return invalid("--ctx is {}; a chunk has at least {} tokens", chunk, kLeastScoredChunk);
     }
     return text_.check();
@@ -56,6 +57,7 @@ class PerplexityCommand final : public Command {
 
   Status run(Output& output) override {
     Interrupt interrupt;
+    if (!model_.is_given()) say("no --model: it is the one that comes with Shunt");
     SHUNT_ASSIGN(const std::optional<std::string> text, text_.read());
     if (!text) return invalid("there is no text: give one, or --file, or pipe one in");
     SHUNT_ASSIGN(const OpenModel open, model_.open());
@@ -94,7 +96,15 @@ class PerplexityCommand final : public Command {
   }
   Result<TrainingText> documents(const Model& model, const std::string& text) const {
     auto read = read_training_text(model.tokenizer(), text);
-    if (!read) return std::move(read.error()).with_context(model_.path());
+    if (!read) return std::move(read.error()).with_context(text_.name());
+    const std::int64_t asked = model_.session().context;
+    const std::int64_t context = asked != 0 ? asked : model.info().context;
+    for (std::size_t i = 0; i < read->documents(); ++i) {
+      const std::size_t length = read->document(i).size();
+      if (length <= static_cast<std::size_t>(context)) continue;
+      return invalid("{}: document {} has {}, but there is room for {}; use a larger --ctx",
+                     text_.name(), i + 1, counted(length, "token"), context);
+    }
     return read;
   }
   Result<Perplexity> measure(const std::shared_ptr<const Model>& model, const TrainingText& text,

@@ -153,9 +153,9 @@ Status RunCommand::run(Output& output) {
   SHUNT_ASSIGN(const std::optional<std::string> prompt, prompt_.read());
   report.path = model_.path();
   report.prompt = prompt.value_or("");
-  if (report.prompt.empty() && !model_.is_given()) report.prompt = kBeginning;
   // A file's last line end is there because editors and `echo` put it there.
   if (prompt_.is_file() && report.prompt.ends_with('\n')) report.prompt.pop_back();
+  if (report.prompt.empty() && !model_.is_given()) report.prompt = kBeginning;
 
   SHUNT_TRY(trace_.open());
   const auto start = std::chrono::steady_clock::now();

@@ -37,12 +37,13 @@ Result<std::string> read_all(int file, const std::string& name) {
   }
 }
 
-/// For who wonders why nothing happens.
-void explain_wait() {
+/// For who wonders why nothing happens. Without a prompt, a model can begin all the same.
+void explain_wait(bool can_do_without) {
   constexpr int kMilliseconds = 1000;
   pollfd input{.fd = STDIN_FILENO, .events = POLLIN, .revents = 0};
   if (::poll(&input, 1, kMilliseconds) == 0) {
-    say("waiting for the text on standard input; for none, end it: < /dev/null");
+    say(can_do_without ? "waiting for the prompt on standard input; for none, end it: < /dev/null"
+                       : "waiting for the text on standard input");
   }
 }
 
@@ -107,7 +108,7 @@ Result<std::optional<std::string>> TextSource::read_bytes() const {
   } else if (!file_ && ::isatty(STDIN_FILENO) == 1) {
     return std::optional<std::string>();
   } else {
-    explain_wait();
+    explain_wait(operand_ == "PROMPT");
     text = read_all(STDIN_FILENO, "standard input");
   }
   if (!text) return std::move(text.error());

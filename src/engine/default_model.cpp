@@ -15,7 +15,13 @@ constexpr char kAnchor = 0;  // an address in this library
 Result<std::string> default_model() {
   return guarded([]() -> Result<std::string> {
     // Beside the plugins: relative to the library, wherever it was installed.
-    const std::string path = folder_of_code(&kAnchor) + "/" SHUNT_PLUGIN_FOLDER "/stories.gguf";
+    const std::string folder = folder_of_code(&kAnchor);
+    if (folder.empty()) {
+      return fail(ErrorCode::kNotFound,
+                  "where the library lies can't be told, and beside it the model that comes with "
+                  "Shunt");
+    }
+    const std::string path = folder + "/" SHUNT_PLUGIN_FOLDER "/stories.gguf";
     std::error_code error;
     if (std::filesystem::exists(path, error)) return path;
     return fail(ErrorCode::kNotFound, "the model that comes with Shunt is not at {}", path);

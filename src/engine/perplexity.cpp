@@ -151,16 +151,19 @@ Result<Perplexity> perplexity_of_documents(const std::shared_ptr<const Model>& m
     SessionOptions session_options = options.session;
     std::int64_t& context = session_options.context;
     if (context == 0) context = model->info().context;
+    std::size_t longest = 0;
     for (std::size_t i = 0; i + 1 < starts.size(); ++i) {
       if (starts[i] > starts[i + 1] || starts[i + 1] > tokens.size()) {
         return invalid("document {} is from token {} to {} of {}", i + 1, starts[i], starts[i + 1],
                        tokens.size());
       }
       const std::size_t length = starts[i + 1] - starts[i];
+      longest = std::max(longest, length);
       if (length >= 2 && length <= static_cast<std::size_t>(context)) continue;
       return invalid("document {} has {}; it must have from 2 to {}, the context", i + 1,
                      counted(length, "token"), context);
     }
+    context = static_cast<std::int64_t>(longest);
     SHUNT_ASSIGN(const auto session, Session::create(model, session_options));
     Scoring scoring(*model, *session, "document", starts.size() - 1, options);
     for (std::size_t i = 0; i + 1 < starts.size(); ++i) {

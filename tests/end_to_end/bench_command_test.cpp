@@ -170,6 +170,15 @@ TEST(BenchCommand, OpsThatADeviceLacksAreLeftOut) {
                                 HasSubstr("matmul of Q4_0 is left out")));
 }
 
+TEST(BenchCommand, TrainsTheModelThatComesWithShuntIfNoneIsNamed) {
+  const RunResult result =
+      run_command({"bench", "--train", "--ctx", "16", "--rows", "1", "-r", "1", "--json"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const json measured = json::parse(result.out);
+  EXPECT_THAT(measured["model"].get<std::string>(), testing::EndsWith("/shunt/stories.gguf"));
+  EXPECT_GT(measured["share"], 0);
+}
+
 TEST(BenchCommand, NamesTheFileThatItCannotRead) {
   const TempFolder folder;
   const RunResult result = run_command({"bench", "--model", folder.file("nothing.gguf")});

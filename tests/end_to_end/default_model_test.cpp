@@ -29,9 +29,11 @@ TEST(DefaultModel, IsTheFileOfTheRepository) {
 }
 
 TEST(DefaultModel, WritesAStoryUnasked) {
-  for (const bool terminal : {true, false}) {
-    RunOptions options;
-    options.terminal_input = terminal;
+  RunOptions terminal;
+  terminal.terminal_input = true;
+  RunOptions line_end;
+  line_end.input = "\n";
+  for (const RunOptions& options : {terminal, line_end, RunOptions()}) {
     for (const char* seed : {"1", "2", "3", "4", "5"}) {
       const RunResult result = run_command({"run", "--seed", seed}, options);
       EXPECT_EQ(result.exit_code, 0) << result.err;
@@ -60,7 +62,7 @@ TEST(RunCommand, WaitsForItsPromptAndSaysSo) {
   options.input_once_it_complains = true;
   const RunResult result = run_command({"run", "--temp", "0", "-n", "64"}, options);
   EXPECT_EQ(result.out, stories().text + "\n");
-  EXPECT_THAT(result.err, StartsWith("shunt: waiting for the text on standard input"));
+  EXPECT_THAT(result.err, StartsWith("shunt: waiting for the prompt on standard input"));
 }
 
 TEST(DefaultModel, GoesOnWithAPrompt) {

@@ -77,8 +77,13 @@ TEST(Perplexity, OfDocumentsThatCannotBeScoredIsAnError) {
   const RunResult longer = run_command({"perplexity", "--model", stories().path, "--file",
                                         stories_text_path(), "--documents", "--ctx", "16"});
   EXPECT_EQ(longer.exit_code, 1);
-  EXPECT_THAT(longer.err, testing::ContainsRegex("document [0-9]+ has [0-9]+ tokens; it must have "
-                                                 "from 2 to 16, the context"));
+  EXPECT_THAT(longer.err, HasSubstr(stories_text_path() + ": document 1 has "));
+  EXPECT_THAT(longer.err, HasSubstr("tokens, but there is room for 16; use a larger --ctx"));
+  for (const char* nothing : {"", "<|end|>"}) {
+    const RunResult none = run_command({"perplexity", "--documents", nothing});
+    EXPECT_EQ(none.exit_code, 1);
+    EXPECT_THAT(none.err, HasSubstr("command line: there is no text: not one document"));
+  }
   const auto registry = Registry::create(Options());
   ASSERT_TRUE(registry);
   const auto model = Model::load(stories().path, **registry);

@@ -16,7 +16,7 @@ import numpy as np
 import tokenizers
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-# What follows is likelier by far than anything else, so that rounding does not decide.
+# Each of the likeliest 64 tokens behind it leads by more than what rounding what weights are multiplied with changes.
 PROMPT = ("In a ship not far from the market there lived a curious pirate named Milo. One day in spring he saw a round cake "
           'lying under the apple tree. At that moment Clara the pig reached for the cake. "Give me the cake!" said the pig.')
 QUESTION = "What does a horse say?"
@@ -111,6 +111,7 @@ def main(held_out):
 
     prompt = encode(PROMPT)
     continuation, lead = model.greedy(prompt, TOKENS)
+    assert lead > 0.15, f"rounding may decide: a token leads by {lead} only"
     template = jinja2.Environment(trim_blocks=True, lstrip_blocks=True).from_string(model.keys["tokenizer.chat_template"])
     asked = template.render(messages=[{"role": "user", "content": QUESTION}], add_generation_prompt=True)
     answer, answer_lead = model.greedy(encode(asked), 50)
