@@ -29,19 +29,23 @@ TEST(DefaultModel, IsTheFileOfTheRepository) {
 }
 
 TEST(DefaultModel, WritesAStoryUnasked) {
+  const RunResult result = run_command({"run", "--seed", "2"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, StartsWith("Once upon a time"));
+  EXPECT_THAT(result.out, EndsWith(".\n"));
+  EXPECT_GT(result.out.size(), 200U);
+  EXPECT_THAT(result.err, HasSubstr("end of sequence"));
+}
+
+TEST(DefaultModel, IsUnaskedWhereThereIsNoPrompt) {
   RunOptions terminal;
   terminal.terminal_input = true;
   RunOptions line_end;
   line_end.input = "\n";
   for (const RunOptions& options : {terminal, line_end, RunOptions()}) {
-    for (const char* seed : {"1", "2", "3", "4", "5"}) {
-      const RunResult result = run_command({"run", "--seed", seed}, options);
-      EXPECT_EQ(result.exit_code, 0) << result.err;
-      EXPECT_THAT(result.out, StartsWith("Once upon a time"));
-      EXPECT_THAT(result.out, EndsWith(".\n"));
-      EXPECT_GT(result.out.size(), 200U);
-      EXPECT_THAT(result.err, HasSubstr("end of sequence"));
-    }
+    const RunResult result = run_command({"run", "-n", "1", "--json"}, options);
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    EXPECT_THAT(result.out, HasSubstr("\"prompt\": \"Once upon a time\""));
   }
 }
 
@@ -49,9 +53,9 @@ TEST(DefaultModel, WritesAStoryUnasked) {
 TEST(DefaultModel, WritesWhateverItLikesIfItIsNamedAndNothingIsAsked) {
   std::set<std::string> beginnings;
   for (const char* seed : {"1", "2", "3", "4", "5", "6", "7", "8"}) {
-    const RunResult result = run_command({"run", "-m", stories().path, "--seed", seed});
+    const RunResult result = run_command({"run", "-m", stories().path, "--seed", seed, "-n", "2"});
     EXPECT_EQ(result.exit_code, 0) << result.err;
-    beginnings.insert(result.out.substr(0, 5));
+    beginnings.insert(result.out);
   }
   EXPECT_GT(beginnings.size(), 2U);
 }
@@ -60,7 +64,7 @@ TEST(RunCommand, WaitsForItsPromptAndSaysSo) {
   RunOptions options;
   options.input = stories().prompt;
   options.input_once_it_complains = true;
-  const RunResult result = run_command({"run", "--temp", "0", "-n", "64"}, options);
+  const RunResult result = run_command({"run", "--temp", "0", "-n", stories().count()}, options);
   EXPECT_EQ(result.out, stories().text + "\n");
   EXPECT_THAT(result.err, StartsWith("shunt: waiting for the prompt on standard input"));
 }

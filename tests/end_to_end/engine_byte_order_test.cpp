@@ -72,8 +72,9 @@ TEST_F(EngineByteOrder, MakesNoDifferenceToARealModel) {
 }
 
 TEST_F(EngineByteOrder, MakesNoDifferenceToTheTextOfTheCommand) {
-  const RunResult result = run_command({"run", "--model", big(stories().path), "-n", "64", "--temp",
-                                        "0", "--prompt", stories().prompt});
+  const RunResult result =
+      run_command({"run", "--model", big(stories().path), "-n", stories().count(), "--temp", "0",
+                   "--prompt", stories().prompt});
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_EQ(result.out, stories().text + "\n");
 }

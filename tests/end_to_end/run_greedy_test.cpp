@@ -13,7 +13,7 @@ namespace shunt::test {
 namespace {
 
 std::vector<std::string> greedy(std::vector<std::string> more, const Stories& of = stories()) {
-  std::vector<std::string> words = {"run", "--model", of.path, "-n", "64", "--temp", "0"};
+  std::vector<std::string> words = {"run", "--model", of.path, "-n", of.count(), "--temp", "0"};
   words.insert(words.end(), more.begin(), more.end());
   return words;
 }

@@ -48,7 +48,7 @@ class ZdnnModel : public testing::TestWithParam<Machine> {
   }
   static std::vector<std::string> greedy_by_costs(const char* fallback,
                                                   const Stories& of = stories()) {
-    return {"run",       "--model", of.path,      "-n",     "64",       "--temp", "0",
+    return {"run",       "--model", of.path,      "-n",     of.count(), "--temp", "0",
             "--devices", "zdnn0",   "--fallback", fallback, "--prompt", of.prompt};
   }
   static void expect_the_cpus_text(const Stories& of, const char* layers) {
@@ -97,9 +97,9 @@ TEST_P(ZdnnModel, GetsOverFaults) {
   };
   for (const Fault& fault :
        {Fault{"ZDNN_TWIN_FAIL_ALLOCATION", "1+", ""}, Fault{"ZDNN_TWIN_FAIL_CONVERSION", "100", ""},
-        Fault{"ZDNN_TWIN_FAIL_CONVERSION", "2000", ""},
+        Fault{"ZDNN_TWIN_FAIL_CONVERSION", "400", ""},
         Fault{"ZDNN_TWIN_FAIL_RANGE", "2", "met numbers beyond"},
-        Fault{"ZDNN_TWIN_FAIL_RANGE", "3000", "met numbers beyond"}}) {
+        Fault{"ZDNN_TWIN_FAIL_RANGE", "500", "met numbers beyond"}}) {
     const RunResult result = run(greedy("allow"), fault.name, fault.at);
     EXPECT_EQ(result.exit_code, 0) << fault.name << "=" << fault.at << ": " << result.err;
     EXPECT_EQ(result.out, stories().text + "\n") << fault.name << "=" << fault.at;
@@ -109,7 +109,7 @@ TEST_P(ZdnnModel, GetsOverFaults) {
 
 /// An error that names node, device and code; or the text without the device, if that is allowed.
 TEST_P(ZdnnModel, IsTheCpusWhereTheMachineFails) {
-  for (const char* at : {"1+", "400+", "4000+"}) {
+  for (const char* at : {"1+", "100+", "800+"}) {
     const RunResult failed = run(greedy("allow"), "ZDNN_TWIN_FAIL_HARDWARE", at);
     EXPECT_EQ(failed.exit_code, 1) << at << ": " << failed.err;
     EXPECT_THAT(failed.err, testing::HasSubstr("zdnn0: ")) << at;
@@ -184,8 +184,9 @@ TEST(LibraryFlag, IsABackendAndAPath) {
 
 /// A name that is mistyped, or a path: not silent, and no dead end.
 TEST(LibraryFlag, OfWhatIsNotThereIsSaid) {
-  const std::vector<std::string> words = {"run", "--model",  stories().path,  "-n", "64", "--temp",
-                                          "0",   "--prompt", stories().prompt};
+  const std::vector<std::string> words = {"run", "--model",         stories().path,
+                                          "-n",  stories().count(), "--temp",
+                                          "0",   "--prompt",        stories().prompt};
   RunOptions options;
   options.environment["SHUNT_ZDN_LIBRARY"] = "/somewhere/libzdnn.so.0";
   const RunResult mistyped = run_command(words, options);

@@ -16,11 +16,11 @@ import numpy as np
 import tokenizers
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-# Each of the likeliest 64 tokens behind it leads by more than what rounding what weights are multiplied with changes.
-PROMPT = ("In a ship not far from the market there lived a curious pirate named Milo. One day in spring he saw a round cake "
-          'lying under the apple tree. At that moment Clara the pig reached for the cake. "Give me the cake!" said the pig.')
+# Each of the likeliest tokens behind it leads by more than what rounding what weights are multiplied with changes. Both
+# are short, as an emulator computes them, too.
+PROMPT = "Do you know Nora, the honest dragon who lived not"
 QUESTION = "What does a horse say?"
-TOKENS = 64  # of the story
+TOKENS = 16  # of the story
 DOCUMENTS = 40  # of the held-out part
 
 

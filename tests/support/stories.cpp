@@ -11,8 +11,6 @@
 namespace shunt::test {
 namespace {
 
-constexpr std::size_t kTokens = 64;
-
 const nlohmann::json& expected() {
   static const nlohmann::json json =
       nlohmann::json::parse(read_file(SHUNT_TEST_EXPECTED "/stories.json"));
@@ -67,7 +65,6 @@ Stories stories_260k() {
     if (token != result.logits.size()) throw std::runtime_error(name + ".logits.txt: a gap");
     result.logits.push_back(logit);
   }
-  if (result.ids.size() != kTokens) throw std::runtime_error(name + ".greedy.ids: not 64 tokens");
   return result;
 }
 

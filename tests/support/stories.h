@@ -11,10 +11,12 @@ namespace shunt::test {
 
 /// A model and the likeliest continuation of a prompt.
 struct Stories {
+  std::string count() const { return std::to_string(ids.size()); }  ///< for -n
+
   std::string path;
   std::string prompt;
   std::vector<std::int32_t> prompt_ids;
-  std::string text;               ///< the prompt and the likeliest 64 tokens
+  std::string text;               ///< the prompt and the likeliest tokens behind it
   std::vector<std::int32_t> ids;  ///< of these tokens
   std::vector<double> logits;     ///< behind the prompt, by token
 };
