@@ -21,7 +21,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROMPT = "Do you know Nora, the honest dragon who lived not"
 QUESTION = "What does a horse say?"
 TOKENS = 16  # of the story
-DOCUMENTS = 40  # of the held-out part
+DOCUMENTS = 12  # of the held-out part
 
 
 class Model:
