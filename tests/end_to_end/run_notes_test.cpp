@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "support/big_endian.h"
 #include "support/models.h"
 #include "support/run_command.h"
 #include "test_paths.h"
@@ -23,6 +24,8 @@ constexpr std::string_view kRefused = "test0: refused memory for weights out of 
 
 class RunNotes : public testing::Test {
  protected:
+  // Else loading tells on a big-endian machine that weights had to be turned.
+  RunNotes() { to_native_order(model_.path()); }
   RunResult run(const std::string& plugins, const std::vector<std::string>& more) const {
     std::vector<std::string> words = {"run", "-m",     model_.path(), "-p",          "Hello",
                                       "-n",  "8",      "-c",          "64",          "-b",
