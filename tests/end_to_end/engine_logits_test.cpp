@@ -60,7 +60,7 @@ TEST(EngineLogitsOfStories, AgreeWithAnIndependentImplementation) {
 /// As it ships: what its weights are multiplied with is rounded to 8 bits, too, the values to one
 /// part in 254 of the largest of 32.
 TEST(EngineLogitsOfStories, AgreeWithAnIndependentImplementationToThePrecisionOf8Bits) {
-  EXPECT_LT(error_of(stories(), stories().path), 0.25);
+  EXPECT_LT(error_of(stories(), stories().path), 0.15);
 }
 
 TEST(EngineLogitsOfStories, AgreeWithAnIndependentImplementationForAModelOfOthers) {
@@ -101,7 +101,7 @@ TEST_F(EngineLogits, AreBitEqualForAnyNumberOfThreads) {
 TEST_F(EngineLogits, AreBitEqualInTheHundredthRunOfAPlan) {
   const auto registry = registry_with(2);
   const auto session = session_of(path(), *registry, {.cache_type = DType::kF32});
-  const auto few = std::span(prompt()).first(3);  // an emulator takes long
+  const auto few = std::span(prompt()).first(5);  // an emulator takes long
   const std::vector<float> first = logits_of(*session, few);
   for (int run = 1; run < 100; ++run) {
     ASSERT_TRUE(session->truncate(0));

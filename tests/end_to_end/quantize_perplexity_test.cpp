@@ -113,7 +113,7 @@ TEST_F(QuantizedStories, TheEngineAgreesWithThePlainReferencePath) {
   ASSERT_TRUE(found) << found.error().message();
   const auto file = gguf::File::open(path);
   ASSERT_TRUE(file);
-  EXPECT_NEAR(found->value / reference_perplexity(*file, *tokens), 1, 0.003);
+  EXPECT_NEAR(found->value / reference_perplexity(*file, *tokens), 1, 0.001);
 }
 
 /// What the model ships as is what its weights are rounded to: another time changes nothing.

@@ -3,6 +3,7 @@
 
 #include "support/models.h"
 #include "support/run_command.h"
+#include "support/shared.h"
 #include "support/stories.h"
 #include "test_paths.h"
 
@@ -60,6 +61,17 @@ TEST_F(ZdnnLossy, IsVerifiedWithWhatTheWeightsCost) {
   const RunResult precise = run({"verify", "--model", model(), "--device", "zdnn0", "--top", "1"});
   EXPECT_EQ(precise.exit_code, 0) << precise.out << precise.err;
   EXPECT_THAT(precise.out, Not(HasSubstr("I8")));
+}
+
+TEST_F(ZdnnLossy, IsVerifiedWithAModelOfOthers) {
+  SHUNT_NEED_SHARED("data/models/stories260K.gguf");
+  const TempFolder folder;
+  const std::string quantized = folder.file("q8.gguf");
+  ASSERT_EQ(run_command({"quantize", stories_260k().path, quantized, "Q8_0"}).exit_code, 0);
+  const RunResult lossy = run(
+      {"verify", "--model", quantized, "--device", "zdnn0", "--transcode", "lossy", "--top", "1"});
+  EXPECT_EQ(lossy.exit_code, 0) << lossy.out << lossy.err;
+  EXPECT_THAT(lossy.out, HasSubstr(" 0 wrong"));
 }
 
 /// A model that has learned has products of numbers far beyond the others: one scale for them all
