@@ -44,7 +44,7 @@ class ImatrixCommand final : public Command {
   }
 
   Status run(Output& output) override {
-    if (!model_.is_given()) say("no --model: it is the one that comes with Shunt");
+    model_.tell_default();
     Interrupt interrupt;
     SHUNT_ASSIGN(const std::optional<std::string> text, text_.read());
     if (!text) return invalid("there is no text: give one, or --file, or pipe one in");

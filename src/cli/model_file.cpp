@@ -1,6 +1,7 @@
 #include "cli/model_file.h"
 
 #include "base/fail.h"
+#include "cli/output.h"
 #include "shunt/engine.h"
 
 namespace shunt::cli {
@@ -24,6 +25,10 @@ Status ModelFile::check() {
   }
   path_ = std::move(*own);
   return ok();
+}
+
+void ModelFile::tell_default() const {
+  if (!given_) say("no --model: it is the one that comes with Shunt");
 }
 
 }  // namespace shunt::cli

@@ -18,6 +18,8 @@ class ModelFile {
   /// Without the flag it is the one that comes with Shunt. NotFound, saying what to do, if that is
   /// not there.
   Status check();
+  /// A line that says so if it is the default; for what does not name the model otherwise.
+  void tell_default() const;
   /// Once checked.
   const std::string& path() const { return path_; }
 

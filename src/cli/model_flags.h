@@ -35,6 +35,7 @@ class ModelFlags {
   /// The same for what can do without a model.
   Status check_others();
   bool is_given() const { return model_.is_given(); }
+  void tell_default() const { model_.tell_default(); }
   /// Of the runtime, once checked.
   const Options& options() const { return options_; }
   /// By name; none: all.

@@ -57,7 +57,7 @@ class PerplexityCommand final : public Command {
 
   Status run(Output& output) override {
     Interrupt interrupt;
-    if (!model_.is_given()) say("no --model: it is the one that comes with Shunt");
+    model_.tell_default();
     SHUNT_ASSIGN(const std::optional<std::string> text, text_.read());
     if (!text) return invalid("there is no text: give one, or --file, or pipe one in");
     SHUNT_ASSIGN(const OpenModel open, model_.open());

@@ -96,6 +96,7 @@ class TokenizeCommand final : public Command {
   }
 
   Status run(Output& output) override {
+    model_.tell_default();
     SHUNT_ASSIGN(const text::Tokenizer tokenizer, open_tokenizer(model_.path()));
     SHUNT_ASSIGN(const std::string result, ids_ ? decode(tokenizer) : encode(tokenizer));
     output.write(result);

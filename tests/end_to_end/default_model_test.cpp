@@ -121,6 +121,16 @@ TEST(DefaultModel, HasAChatTemplateOfThatForm) {
   EXPECT_THAT(result.out, EndsWith("Answer: A horse says neigh.\n"));
 }
 
+TEST(DefaultModel, IsToldOfWhereNothingElseNamesIt) {
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"tokenize", "a"}, {"perplexity", "--documents", "A horse."}}) {
+    const RunResult result = run_command(words);
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    EXPECT_THAT(result.err, HasSubstr("no --model: it is the one that comes with Shunt"));
+  }
+  EXPECT_EQ(run_command({"tokenize", "-m", stories().path, "a"}).err, "");
+}
+
 TEST(DefaultModel, ThatIsNotThereIsAnErrorThatSaysWhatToDo) {
   // The command with a copy of the library that nothing lies beside.
   const TempFolder folder;
