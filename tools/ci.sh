@@ -94,14 +94,14 @@ layout_step() {
 }
 
 # What is installed works where it is moved to, with the model that comes along.
-install_step() {
-  local scratch
+# A subshell, so that its trap runs while the variable is there (a function's own are gone when a shell around it ends).
+install_step() (
   scratch=$(mktemp -d)
   trap 'rm -rf "$scratch"' EXIT
   cmake --install build/release --prefix "$scratch/installed" >/dev/null
   mv "$scratch/installed" "$scratch/another place"
   "$scratch/another place/bin/shunt" run --temp 0 -n 8 </dev/null
-}
+)
 
 foreign_build_step() {
   local architecture=$1
