@@ -16,7 +16,8 @@ bool copies_unasked(std::size_t devices, std::uint64_t bytes,
 
 /// Asks each device in which memory it wants weights, and goes by it where the answer is the same
 /// in each of these steps: fills in ModelState::in_layouts, and ModelState::copied as its
-/// weight_mode says. Before anything is loaded; fails if a step can't be built.
+/// weight_mode says. First of all, a tied output is parted (tied_output.h). Before anything is
+/// loaded; fails if a step can't be built.
 Status choose_weight_memory(ModelState& model, std::span<const StepShape> steps);
 
 }  // namespace shunt

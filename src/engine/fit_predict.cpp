@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "base/fail.h"
 #include "engine/promised_memory.h"
@@ -68,6 +69,7 @@ class Predictor {
     Device& home = *model_.devices[d];
     std::map<BufferType*, std::vector<const Tensor*>> weights;
     std::vector<const Tensor*> caches;
+    std::set<const std::byte*> mapped = mapped_there(device);  // two leaves may be one tensor
     for (std::size_t i = 0; i < leaves_.size(); ++i) {
       const FitLeaf& leaf = leaves_[i];
       if (homes_[i] != device || leaf.there == device) continue;
@@ -76,7 +78,7 @@ class Predictor {
         caches.push_back(tensor);
       } else if (BufferType* const memory = model_.memory_to_fill(*leaf.info, device)) {
         weights[memory].push_back(tensor);
-      } else {
+      } else if (mapped.insert(model_.file.data(*leaf.info).data()).second) {
         takes_[d].mapped += leaf.info->bytes;
       }
     }
@@ -86,6 +88,20 @@ class Predictor {
     }
     SHUNT_ASSIGN(takes_[d].cache, bytes_side_by_side(home.memory(), caches, home));
     return ok();
+  }
+
+  /// The weights that a device uses in the mapped file already, and goes on using.
+  std::set<const std::byte*> mapped_there(int device) const {
+    std::set<const std::byte*> mapped;
+    for (std::size_t i = 0; i < leaves_.size(); ++i) {
+      const FitLeaf& leaf = leaves_[i];
+      if (leaf.is_cache() || homes_[i] != device || leaf.there != device) continue;
+      const Buffer* const buffer = model_.weights.at(leaf.info).buffer;
+      if (buffer == model_.mapped_address(*leaf.info).buffer) {
+        mapped.insert(model_.file.data(*leaf.info).data());
+      }
+    }
+    return mapped;
   }
 
   /// A step's graph with weights as they are at their homes.

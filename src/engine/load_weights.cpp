@@ -321,8 +321,10 @@ Ledger weights_ledger(const ModelState& model) {
     for (const auto& buffer : model.buffers[i])
       ledger.add(model.devices[i]->info().name, Purpose::kWeights, buffer->size());
   }
+  std::set<const std::byte*> counted;  // two leaves may be one tensor
   for (const auto& [info, address] : model.weights) {
     if (model.mapped_address(*info).buffer != address.buffer) continue;
+    if (!counted.insert(model.file.data(*info).data()).second) continue;
     ledger.add(model.devices[static_cast<std::size_t>(model.homes.at(info))]->info().name,
                Purpose::kMappedWeights, info->bytes);
   }
@@ -333,14 +335,18 @@ Status load_weights(ModelState& model, const LoadOptions& options) {
   const auto shapes = session_steps(options.session);
   SHUNT_ASSIGN(const StepGraph step, model.definition->build(shapes.front()));
   model.info.weights = model.info.weight_bytes = 0;
+  std::uint64_t to_load = 0;
+  std::set<const std::byte*> counted;  // two leaves may be one tensor
   for (const WeightLeaf& weight : step.weights) {
+    to_load += weight.info->bytes;
+    if (!counted.insert(model.file.data(*weight.info).data()).second) continue;
     model.info.weights += static_cast<std::uint64_t>(element_count(weight.info->tensor.shape));
     model.info.weight_bytes += weight.info->bytes;
   }
   model.memory_margin = options.memory_margin;
   model.buffers.resize(model.devices.size());
   map_file(model);
-  Progress progress(options, model.info.weight_bytes);
+  Progress progress(options, to_load);
   SHUNT_ASSIGN(Filled filled, load_or_map(model, step, options, progress));
   if (!filled.lost.empty()) {
     // Rare enough for all of it to stay as it is, and to be read again.

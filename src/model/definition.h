@@ -107,6 +107,9 @@ class ModelDefinition {
   virtual Result<LossGraph> build_loss(GraphBuilder& g, const LossShape& shape) const = 0;
   /// Every weight that the file has of those that the architecture knows.
   virtual std::vector<ModelWeight> weights() const = 0;
+  /// The same model with two leaves and two descriptions of the one tensor that is embedding and
+  /// output (tied), so that each can lie where it is wanted. Null: the file has two, or it is done.
+  virtual std::shared_ptr<const ModelDefinition> with_output_apart() const = 0;
 };
 
 /// One architecture: its name in general.architecture, and how its files are read.

@@ -64,6 +64,19 @@ std::vector<ModelWeight> Definition::weights() const {
   return weights;
 }
 
+std::shared_ptr<const ModelDefinition> Definition::with_output_apart() const {
+  if (weights_[kOutput][0] != nullptr) return nullptr;
+  std::unique_ptr<Definition> apart(new Definition(file_));
+  apart->shape_ = shape_;
+  apart->n_ = n_;
+  apart->rope_ = rope_;
+  apart->norm_eps_ = norm_eps_;
+  apart->weights_ = weights_;
+  apart->output_ = *weights_[kEmbedding][0];
+  apart->weights_[kOutput][0] = &apart->output_;
+  return apart;
+}
+
 Status Definition::read_numbers() {
   // A number of the file from 1 to `max`.
   const auto count = [&](const char* key, std::int64_t max,

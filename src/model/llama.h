@@ -59,6 +59,7 @@ class Definition final : public ModelDefinition {
   Result<StepGraph> build(const StepShape& step) const override;
   Result<LossGraph> build_loss(GraphBuilder& g, const LossShape& shape) const override;
   std::vector<ModelWeight> weights() const override;
+  std::shared_ptr<const ModelDefinition> with_output_apart() const override;
 
   const Numbers& numbers() const { return n_; }
   const RopeParams& rope() const { return rope_; }
@@ -78,6 +79,7 @@ class Definition final : public ModelDefinition {
   RopeParams rope_;
   float norm_eps_ = 1e-5F;
   FoundWeights weights_;
+  gguf::TensorInfo output_;  // of with_output_apart(): the embedding's, again
 };
 
 }  // namespace shunt::llama

@@ -11,15 +11,17 @@ Result<Value> Layers::weight(Weight which, std::int64_t layer) {
   for (const WeightLeaf& known : leaves_) {
     if (known.info == info) return Value{known.leaf};
   }
+  const WeightRow<Numbers>& row = weight_table()[which];
+  const std::string name = row.name_in(layer);
   const bool trained = role_ == Role::kCache && which != kRopeFactors;
   Value leaf;
   if (trained) {
     SHUNT_ASSIGN(const Tensor tensor, make_tensor(DType::kF32, info->tensor.shape));
-    SHUNT_ASSIGN(leaf, g_.cache(info->name, tensor));
+    SHUNT_ASSIGN(leaf, g_.cache(name, tensor));
   } else {
-    SHUNT_ASSIGN(leaf, g_.weight(info->name, info->tensor));
+    SHUNT_ASSIGN(leaf, g_.weight(name, info->tensor));
   }
-  leaves_.push_back({leaf.id, info, weight_table()[which].in_layers() ? layer : -1});
+  leaves_.push_back({leaf.id, info, row.in_layers() ? layer : -1});
   return leaf;
 }
 

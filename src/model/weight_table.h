@@ -4,6 +4,7 @@
 
 #include <array>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -22,6 +23,11 @@ struct WeightRow {
   WeightRole role = WeightRole::kOther;
 
   bool in_layers() const { return name.find("{}") != std::string_view::npos; }
+  std::string name_in(std::int64_t layer) const {
+    std::string full(name);
+    if (in_layers()) full.replace(name.find("{}"), 2, std::to_string(layer));
+    return full;
+  }
 };
 
 /// The tensor called `name` in a file, checked to have `sizes`; null if it is optional and missing.
@@ -40,13 +46,9 @@ Result<FoundWeights> find_weights(const gguf::File& file, std::span<const Weight
     for (const auto member : table[row].sizes) {
       if (member != nullptr) sizes.push_back(numbers.*member);
     }
-    const std::string_view name = table[row].name;
-    const std::size_t hole = name.find("{}");
     for (std::int64_t layer = 0; layer < (table[row].in_layers() ? layers : 1); ++layer) {
-      std::string full(name);
-      if (table[row].in_layers()) full.replace(hole, 2, std::to_string(layer));
       SHUNT_ASSIGN(const gguf::TensorInfo* info,
-                   find_weight(file, full, sizes, table[row].optional));
+                   find_weight(file, table[row].name_in(layer), sizes, table[row].optional));
       found[row].push_back(info);
     }
   }

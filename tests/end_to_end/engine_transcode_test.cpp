@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <map>
 #include <set>
 
 #include "graph/op.h"
@@ -136,27 +137,39 @@ TEST_F(EngineTranscode, TwoDevicesWithTypesOfTheirOwn) {
 TEST_F(EngineTranscode, AnEmbeddingThatIsTheOutputToo) {
   const SynthModel file(shape(DType::kQ8_0, true));
   const EngineRun alone = compute(file.path(), {cpu_});
-  const auto type_of_embedding = [](const EngineRun& computed) {
+  const auto types_of = [](const EngineRun& computed) {
+    std::map<std::string, DType> types;
     for (const TranscodedWeight& weight : computed.model->transcoded())
-      if (weight.name == "token_embd.weight") return weight.to;
-    return DType::kQ8_0;
+      types.emplace(weight.name, weight.to);
+    return types;
   };
   TestDevice both({.wants_types = {{DType::kQ8_0, DType::kF16}}});
   const EngineRun on_device = compute(file.path(), {&both, cpu_});
   expect_same(on_device, alone);
-  EXPECT_EQ(type_of_embedding(on_device), DType::kF16);
-  // The device can't pick rows: then the CPU keeps the weight as it is, and computes the logits.
+  EXPECT_EQ(types_of(on_device).count("output.weight"), 0U);
+  EXPECT_EQ(types_of(on_device).at("token_embd.weight"), DType::kF16);
+  EXPECT_EQ(types_of(on_device).size(), 22U);
+  // The device can't pick rows: then it has the output in its type, and the CPU the embedding in
+  // that of the file.
   TestDevice one({.ops = {"matmul"}, .wants_types = {{DType::kQ8_0, DType::kF16}}});
-  const EngineRun on_cpu = compute(file.path(), {&one, cpu_});
-  expect_same(on_cpu, alone);
-  EXPECT_EQ(type_of_embedding(on_cpu), DType::kQ8_0);
-  EXPECT_EQ(on_cpu.model->transcoded().size(), 21U);
-  // The user wants the logits there: the weight goes along, and the CPU picks rows of F16.
+  const EngineRun apart = compute(file.path(), {&one, cpu_});
+  expect_same(apart, alone);
+  EXPECT_EQ(types_of(apart).at("output.weight"), DType::kF16);
+  EXPECT_EQ(types_of(apart).count("token_embd.weight"), 0U);
+  EXPECT_EQ(types_of(apart).size(), 22U);
+  // The user wants the logits elsewhere: then the CPU has both as they are in the file.
   LoadOptions options;
-  options.pins = {{"logits", "test0"}};
-  const EngineRun pinned = compute(file.path(), {&one, cpu_}, options);
-  expect_same(pinned, alone);
-  EXPECT_EQ(type_of_embedding(pinned), DType::kF16);
+  options.pins = {{"logits", "cpu0"}};
+  const EngineRun on_cpu = compute(file.path(), {&one, cpu_}, options);
+  expect_same(on_cpu, alone);
+  EXPECT_EQ(types_of(on_cpu).size(), 21U);
+  EXPECT_EQ(types_of(on_cpu).count("output.weight"), 0U);
+  // Of a device that has both in one, the user wants the rows (and all else without a name) from
+  // the CPU: then it picks rows of F16.
+  options.pins = {{"", "cpu0"}, {"logits", "test0"}};
+  const EngineRun rows_on_cpu = compute(file.path(), {&both, cpu_}, options);
+  expect_same(rows_on_cpu, alone);
+  EXPECT_EQ(types_of(rows_on_cpu).at("token_embd.weight"), DType::kF16);
 }
 
 TEST_F(EngineTranscode, ADeviceThatBreaksItsPromiseIsNoHarm) {

@@ -1,0 +1,179 @@
+// A tensor that is embedding and output: where it lies, and how often. Devices, but for the real
+// CPU of the last test, exist only in this test.
+#include "engine/tied_output.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "shunt/registry.h"
+#include "support/models.h"
+#include "support/test_device.h"
+
+namespace shunt::test {
+namespace {
+
+using ::testing::UnorderedElementsAre;
+
+SynthOptions noise(bool tied) {
+  SynthOptions options;
+  options.vocabulary = 300;
+  options.tied = tied;
+  return options;
+}
+
+std::uint64_t embedding_bytes(const Model& model) {
+  return model.state()->file.find_tensor("token_embd.weight")->bytes;
+}
+
+TestDevice cpu() {
+  return TestDevice({.name = "cpu0", .kind = DeviceKind::kCpu, .host_accessible = true});
+}
+
+/// As many accelerators are: rows of an embedding are not theirs.
+TestDevice without_rows(std::size_t memory = std::size_t{1} << 30) {
+  return TestDevice({.ops = {"matmul", "add", "mul", "rms_norm", "swiglu"}, .memory = memory});
+}
+
+LoadOptions small() {
+  LoadOptions options;
+  options.session.context = 64;
+  options.session.batch = 16;
+  options.memory_margin = 0;
+  options.rules_only = true;
+  return options;
+}
+
+std::shared_ptr<const Model> load(const SynthModel& file, std::vector<Device*> devices) {
+  const auto model = Model::load(file.path(), devices, small());
+  if (!model) throw std::runtime_error(model.error().message());
+  return *model;
+}
+
+std::vector<float> logits(const std::shared_ptr<const Model>& model) {
+  const auto session = Session::create(model, small().session);
+  if (!session) throw std::runtime_error(session.error().message());
+  const std::vector<std::int32_t> prompt = {1, 290, 270, 261};
+  const auto result = (*session)->append(prompt);
+  if (!result) throw std::runtime_error(result.error().message());
+  return {result->begin(), result->end()};
+}
+
+/// The names of the leaves that are this tensor of the file, and on which device each lies.
+std::map<std::string, int> leaves_of(const Model& model, const std::string& tensor) {
+  std::map<std::string, int> leaves;
+  const auto state = model.state();
+  const auto step = state->definition->build({1, 1, 1, DType::kF16});
+  EXPECT_TRUE(step);
+  for (const WeightLeaf& weight : step->weights) {
+    if (weight.info->name != tensor) continue;
+    leaves[step->graph.node(weight.leaf).name] = state->homes.at(weight.info);
+  }
+  return leaves;
+}
+
+TEST(TiedOutput, LiesOnceWhereRowsAndProductsAreComputed) {
+  const SynthModel file(noise(true));
+  TestDevice device({});
+  TestDevice host = cpu();
+  const auto model = load(file, {&device, &host});
+  EXPECT_THAT(leaves_of(*model, "token_embd.weight"),
+              UnorderedElementsAre(std::pair("token_embd.weight", 0)));
+  EXPECT_EQ(model->ledger().allocated("cpu0"), 0U);
+}
+
+TEST(TiedOutput, IsTheAcceleratorsThoughTheEmbeddingIsTheCpus) {
+  const SynthModel file(noise(true));
+  TestDevice alone = cpu();
+  const auto expected = load(file, {&alone});
+  TestDevice device = without_rows();
+  TestDevice host = cpu();
+  const auto model = load(file, {&device, &host});
+  EXPECT_THAT(
+      leaves_of(*model, "token_embd.weight"),
+      UnorderedElementsAre(std::pair("token_embd.weight", 1), std::pair("output.weight", 0)));
+  EXPECT_EQ(model->ledger().bytes("cpu0", Purpose::kWeights), embedding_bytes(*model));
+  EXPECT_GE(model->ledger().bytes("test0", Purpose::kWeights), model->info().weight_bytes);
+  // What the model has is what the file has.
+  EXPECT_EQ(model->info().weights, expected->info().weights);
+  EXPECT_EQ(model->info().weight_bytes, expected->info().weight_bytes);
+  const auto want = logits(expected);
+  const auto got = logits(model);
+  ASSERT_EQ(got.size(), want.size());
+  for (std::size_t i = 0; i < want.size(); ++i) EXPECT_NEAR(got[i], want[i], 1e-4);
+}
+
+TEST(TiedOutput, IsToldOfOnceByProgress) {
+  const SynthModel file(noise(true));
+  TestDevice device = without_rows();
+  TestDevice host = cpu();
+  LoadOptions options = small();
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> told;
+  options.progress = [&](std::uint64_t done, std::uint64_t total) {
+    told.emplace_back(done, total);
+  };
+  Device* const devices[] = {&device, &host};
+  const auto model = Model::load(file.path(), devices, options);
+  ASSERT_TRUE(model) << model.error().message();
+  const std::uint64_t total = (*model)->info().weight_bytes + embedding_bytes(**model);
+  ASSERT_GT(told.size(), 1U);
+  for (std::size_t i = 0; i < told.size(); ++i) {
+    EXPECT_EQ(told[i].second, total);
+    EXPECT_EQ(told[i].first == total, i + 1 == told.size()) << "it is all there at the end only";
+  }
+}
+
+TEST(TiedOutput, IsTheUsersToPlaceByItsOwnName) {
+  const SynthModel file(noise(true));
+  TestDevice device = without_rows();
+  TestDevice host = cpu();
+  LoadOptions options = small();
+  options.pins = {{"output.weight", "cpu0"}};
+  Device* const devices[] = {&device, &host};
+  const auto model = Model::load(file.path(), devices, options);
+  ASSERT_TRUE(model) << model.error().message();
+  EXPECT_THAT(
+      leaves_of(**model, "token_embd.weight"),
+      UnorderedElementsAre(std::pair("token_embd.weight", 1), std::pair("output.weight", 1)));
+}
+
+TEST(TiedOutput, HasTwoLeavesOnlyOfAFileThatHasOneTensor) {
+  for (const bool tied : {false, true}) {
+    const SynthModel file(noise(tied));
+    const auto opened = gguf::File::open(file.path());
+    ASSERT_TRUE(opened);
+    const auto definition = read_model(*opened);
+    ASSERT_TRUE(definition);
+    const auto apart = (*definition)->with_output_apart();
+    ASSERT_EQ(apart != nullptr, tied);
+    if (!tied) continue;
+    EXPECT_EQ(apart->with_output_apart(), nullptr) << "that has been done";
+    EXPECT_EQ(apart->weights().size(), (*definition)->weights().size() + 1);
+    const auto one = (*definition)->build({2, 1, 8, DType::kF16});
+    const auto two = apart->build({2, 1, 8, DType::kF16});
+    ASSERT_TRUE(one && two);
+    EXPECT_EQ(two->weights.size(), one->weights.size() + 1);
+    EXPECT_EQ(two->graph.size(), one->graph.size() + 1);
+  }
+}
+
+/// Where the accelerator has no room for it, both leaves are the CPU's, which has the file: mapped,
+/// and counted, once.
+TEST(TiedOutput, IsUsedInTheFileWhereThereIsNoRoom) {
+  const SynthModel file(noise(true));
+  const auto registry = Registry::create({});
+  ASSERT_TRUE(registry);
+  const auto host = (*registry)->find("cpu0");
+  ASSERT_TRUE(host);
+  TestDevice device = without_rows(1000);
+  const auto model = load(file, {&device, *host});
+  EXPECT_THAT(
+      leaves_of(*model, "token_embd.weight"),
+      UnorderedElementsAre(std::pair("token_embd.weight", 1), std::pair("output.weight", 1)));
+  const std::uint64_t mapped = model->ledger().total(Purpose::kMappedWeights);
+  EXPECT_EQ(mapped + model->ledger().total(Purpose::kWeights), model->info().weight_bytes);
+  EXPECT_EQ(model->predicted().total(Purpose::kMappedWeights), mapped);
+  EXPECT_GE(mapped, embedding_bytes(*model));
+}
+
+}  // namespace
+}  // namespace shunt::test
