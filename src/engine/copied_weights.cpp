@@ -63,7 +63,7 @@ Result<std::map<const gguf::TensorInfo*, BufferType*>> wanted_memory(
 Status choose_weight_memory(ModelState& model, std::span<const StepShape> steps) {
   model.copied.clear();
   model.in_layouts.clear();
-  SHUNT_TRY(part_tied_output(model, steps.front()));
+  SHUNT_TRY(part_tied_output(model, steps));
   for (Device* device : std::span(model.devices).first(model.devices.size() - 1)) {
     SHUNT_ASSIGN(model.in_layouts[device], wanted_memory(model, *device, steps));
   }

@@ -76,7 +76,7 @@ Result<std::map<BufferType*, std::vector<WeightInMemory>>> missing_on(const Mode
     if (const auto other = fit.transcoded.find(weight.info); other != fit.transcoded.end()) {
       SHUNT_ASSIGN(tensor, make_tensor(other->second.to, tensor.shape));
     }
-    missing[memory].push_back({weight.info, tensor});
+    missing[memory].push_back({weight.info, tensor, step.graph.node(weight.leaf).name});
   }
   return missing;
 }
@@ -192,7 +192,7 @@ std::optional<TranscodedWeight> lossy_weight(const WeightInMemory& weight, Addre
   const auto cost = forms == nullptr ? std::nullopt : forms->lossy_cost(at);
   if (!cost) return std::nullopt;
   TranscodedWeight lossy;
-  lossy.name = weight.info->name;
+  lossy.name = weight.name;
   lossy.device = device.info().name;
   lossy.from = weight.tensor.dtype;
   lossy.to = cost->form;
@@ -321,12 +321,13 @@ Ledger weights_ledger(const ModelState& model) {
     for (const auto& buffer : model.buffers[i])
       ledger.add(model.devices[i]->info().name, Purpose::kWeights, buffer->size());
   }
-  std::set<const std::byte*> counted;  // two leaves may be one tensor
+  std::set<std::pair<int, const std::byte*>> counted;  // two leaves may be one tensor
   for (const auto& [info, address] : model.weights) {
     if (model.mapped_address(*info).buffer != address.buffer) continue;
-    if (!counted.insert(model.file.data(*info).data()).second) continue;
-    ledger.add(model.devices[static_cast<std::size_t>(model.homes.at(info))]->info().name,
-               Purpose::kMappedWeights, info->bytes);
+    const int home = model.homes.at(info);
+    if (!counted.emplace(home, model.file.data(*info).data()).second) continue;
+    ledger.add(model.devices[static_cast<std::size_t>(home)]->info().name, Purpose::kMappedWeights,
+               info->bytes);
   }
   return ledger;
 }
@@ -352,8 +353,9 @@ Status load_weights(ModelState& model, const LoadOptions& options) {
     // Rare enough for all of it to stay as it is, and to be read again.
     model.transcode = Transcode::kNone;
     SHUNT_TRY(choose_weight_memory(model, shapes));
+    SHUNT_ASSIGN(const StepGraph as_it_is, model.definition->build(shapes.front()));
     start_over(model, progress);
-    auto again = try_to_load(model, step, options, progress);
+    auto again = try_to_load(model, as_it_is, options, progress);
     if (!again) return std::move(again.error()).with_context(filled.lost);
   }
   model.ledger = weights_ledger(model);

@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <tuple>
+
 #include "base/fail.h"
 #include "base/guarded.h"
 #include "device/selection.h"
@@ -31,8 +34,13 @@ std::vector<LeafType> leaf_types(std::span<const WeightLeaf> weights, const Tran
 std::vector<TranscodedWeight> ModelState::all_transcoded() const {
   Transcoded both = transcoded;
   both.insert(lossy.begin(), lossy.end());
+  std::vector<std::pair<const gguf::TensorInfo*, TranscodedWeight>> sorted(both.begin(),
+                                                                           both.end());
+  std::ranges::sort(sorted, {}, [](const auto& each) {
+    return std::tuple(each.first->part, each.first->offset, each.second.name);
+  });
   std::vector<TranscodedWeight> all;
-  for (const auto& each : both) all.push_back(each.second);
+  for (auto& each : sorted) all.push_back(std::move(each.second));
   return all;
 }
 

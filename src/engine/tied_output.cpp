@@ -3,8 +3,6 @@
 #include <algorithm>
 
 #include "base/fail.h"
-#include "schedule/answers.h"
-#include "schedule/storage_users.h"
 
 namespace shunt {
 
@@ -20,24 +18,34 @@ NodeId leaf_of(WeightRole role, const ModelDefinition& definition, const StepGra
   return kNoNode;
 }
 
+bool has_leaf(const PlacementFile& file, NodeId leaf, const Graph& graph) {
+  return std::ranges::any_of(file.lines, [&](const PlacementLine& line) {
+    return line.node == leaf && line.name == graph.node(leaf).name;
+  });
+}
+
+/// Whether a step is to have two leaves.
+bool is_wanted_apart(const ModelState& model, const ModelDefinition& apart, const StepGraph& step) {
+  const NodeId embedding = leaf_of(WeightRole::kEmbedding, apart, step);
+  const NodeId output = leaf_of(WeightRole::kOutput, apart, step);
+  if (embedding == kNoNode || output == kNoNode) return false;
+  if (model.placement) return has_leaf(*model.placement, output, step.graph);
+  const auto wanted = model.place_step(step.graph, {}, model.devices);
+  if (!wanted) return false;  // which is said when the model itself is placed
+  const int home = wanted->decisions[output].device;
+  const int cpu = static_cast<int>(model.devices.size()) - 1;
+  return home != cpu && home != wanted->decisions[embedding].device;
+}
+
 }  // namespace
 
-Status part_tied_output(ModelState& model, const StepShape& shape) {
+Status part_tied_output(ModelState& model, std::span<const StepShape> steps) {
+  if (model.devices.size() == 1 && !model.placement) return ok();
   auto apart = model.definition->with_output_apart();
   if (apart == nullptr) return ok();
-  SHUNT_ASSIGN(const StepGraph step, apart->build(shape));
-  const NodeId embedding = leaf_of(WeightRole::kEmbedding, *apart, step);
-  const NodeId output = leaf_of(WeightRole::kOutput, *apart, step);
-  if (embedding == kNoNode || output == kNoNode) return ok();
-  PlaceOptions options;
-  options.transcode = model.transcode;
-  const Answers answers = Answers::ask(step.graph, model.devices, options);
-  const auto users = storage_users(step.graph);
-  const auto accelerators = static_cast<int>(model.devices.size()) - 1;
-  for (int device = 0; device < accelerators; ++device) {
-    const auto can = [&](NodeId user) { return static_cast<bool>(answers.of(user, device)); };
-    if (!std::ranges::all_of(users[output], can)) continue;
-    if (std::ranges::all_of(users[embedding], can)) continue;
+  for (const StepShape& shape : steps) {
+    SHUNT_ASSIGN(const StepGraph step, apart->build(shape));
+    if (!is_wanted_apart(model, *apart, step)) continue;
     model.definition = std::move(apart);
     return ok();
   }

@@ -1,15 +1,16 @@
-// A tensor that is embedding and output, on devices that can use it as the output only.
+// A tensor that is embedding and output, on devices of which one is to look up rows in it, and
+// another one to compute products with it.
 #pragma once
 
 #include "engine/model_state.h"
 
 namespace shunt {
 
-/// Where the file has one tensor for embedding and output, and an accelerator computes the product
-/// with it but not the rows out of it, the model's definition becomes that with two leaves. Each
-/// then gets its own place and form: the accelerator holds the output's, and the CPU goes on using
-/// the file's. Where nothing wants it so, there stays one leaf, which lies somewhere once. Before
+/// Where the file has one tensor for embedding and output, and placement would have an accelerator
+/// compute the product with it and another device look up the rows, the model's definition becomes
+/// that with two leaves. Each then gets its own place and form. Otherwise there stays one leaf,
+/// which lies somewhere once. A placement file decides itself: by whether it has that leaf. Before
 /// anything is loaded; fails if a step can't be built.
-Status part_tied_output(ModelState& model, const StepShape& shape);
+Status part_tied_output(ModelState& model, std::span<const StepShape> steps);
 
 }  // namespace shunt

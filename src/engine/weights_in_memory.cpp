@@ -108,7 +108,7 @@ Result<std::vector<TranscodeError>> WeightBlocks::fill(
     SHUNT_TRY(copy(bytes, file.mapping(info.part) != nullptr, info, to, done));
   }
   // What came again with its neighbours.
-  for (const auto& [info, tensor] : weights) {
+  for (const auto& [info, tensor, name] : weights) {
     if (file.mapping(info->part) != nullptr) let_go(file.data(*info));
   }
   return errors;

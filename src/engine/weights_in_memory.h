@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "schedule/memory_planner.h"
@@ -32,6 +33,7 @@ Result<std::vector<std::unique_ptr<Buffer>>> allocate_blocks(
 struct WeightInMemory {
   const gguf::TensorInfo* info = nullptr;
   Tensor tensor;
+  std::string name = {};  ///< of its leaf
 };
 
 /// Weights side by side in memory of one kind.

@@ -193,8 +193,8 @@ class Verifier {
         return std::move(believed.error()).with_context(where);
       }
     }
-    SHUNT_TRY(take_lossy(check, weights));
-    const Status computed = compute_alone(device_, observed, weights, got);
+    Status computed = bring_to_layouts(check, weights);
+    if (computed) computed = compute_alone(device_, observed, weights, got);
     if (computed) return ok();
     const Error& error = computed.error();
     if (error.code() == ErrorCode::kCancelled) return Error(error);
@@ -230,17 +230,18 @@ class Verifier {
     return ok();
   }
 
-  /// Brings what a node reads of weights into lossy forms of the device, where it has them and may.
-  /// Nobody else can have these, so the threshold allows for what they cost.
-  Status take_lossy(NodeCheck& check, Converted& weights) const {
+  /// Brings what a node reads of weights into the memory that the device wants them in, as loading
+  /// does, into lossy forms where it has them and may. Nobody else can have these, so the threshold
+  /// allows for what they cost.
+  Status bring_to_layouts(NodeCheck& check, Converted& weights) const {
     LossyWeights* const forms =
         options_.transcode == Transcode::kLossy ? lossy_weights(device_) : nullptr;
-    if (forms == nullptr) return ok();
     for (NodeId source : graph_->node(check.node).sources) {
       if (source == kNoNode) continue;
       const NodeId owner = graph_->node(source).storage;
-      const bool weight = is_weight(graph_->node(owner).role) && !weights.contains(owner);
-      BufferType* const memory = weight ? forms->lossy_weight_memory(*graph_, owner) : nullptr;
+      if (!is_weight(graph_->node(owner).role) || weights.contains(owner)) continue;
+      BufferType* memory = forms == nullptr ? nullptr : forms->lossy_weight_memory(*graph_, owner);
+      if (memory == nullptr) memory = device_.weight_memory(*graph_, owner);
       if (memory == nullptr) continue;
       const Tensor& tensor = graph_->node(owner).result;
       Bytes room;
@@ -249,20 +250,26 @@ class Verifier {
       auto& buffer = weights[owner];
       SHUNT_ASSIGN(buffer, memory->allocate_for(memory->size_of(tensor), {&placed, 1}));
       SHUNT_TRY(buffer->write(0, bytes));
-      const auto cost = forms->lossy_cost({buffer.get(), 0});
-      if (!cost) continue;
-      TranscodedWeight lossy = describe_conversion(
-          *graph_, {owner, tensor.dtype, cost->form, 0, std::string()}, device_name_);
-      lossy.bytes = memory->size_of(tensor);
-      lossy.error = TranscodeError{cost->squared_error, cost->squares};
-      if (!options_.threshold) {
-        // Of sums of independent errors; twice that, as they are of few weights or not so.
-        check.threshold +=
-            forms->lossy_rounding_error(*graph_, check.node) + 2 * lossy.error->normalised();
-      }
-      check.transcoded.push_back(std::move(lossy));
+      if (forms != nullptr) note_lossy(check, owner, {buffer.get(), 0}, *forms);
     }
     return ok();
+  }
+
+  /// What a weight's lossy form costs, if it has one.
+  void note_lossy(NodeCheck& check, NodeId weight, const Address& at, LossyWeights& forms) const {
+    const auto cost = forms.lossy_cost(at);
+    if (!cost) return;
+    const Tensor& tensor = graph_->node(weight).result;
+    TranscodedWeight lossy = describe_conversion(
+        *graph_, {weight, tensor.dtype, cost->form, 0, std::string()}, device_name_);
+    lossy.bytes = at.buffer->type().size_of(tensor);
+    lossy.error = TranscodeError{cost->squared_error, cost->squares};
+    if (!options_.threshold) {
+      // Of sums of independent errors; twice that, as they are of few weights or not so.
+      check.threshold +=
+          forms.lossy_rounding_error(*graph_, check.node) + 2 * lossy.error->normalised();
+    }
+    check.transcoded.push_back(std::move(lossy));
   }
 
   Status compute_alone(Device& device, const Observed& observed, const Converted& weights,

@@ -207,6 +207,23 @@ TEST(LibraryFlag, OfWhatIsNotThereIsSaid) {
   EXPECT_THAT(run_command(words).err, testing::Not(testing::HasSubstr("is off")));
 }
 
+/// A twin that lies where the system looks for libraries is no accelerator of this machine.
+TEST(LibraryFlag, IsTheOnlyWayToATwin) {
+  const std::string twin = SHUNT_TEST_ZDNN_TWIN;
+  if (twin.empty()) GTEST_SKIP() << "there is no twin of zDNN in this build";
+  if (run_command({"devices"}).out.find("zdnn") == std::string::npos) {
+    GTEST_SKIP() << "there is no zDNN backend in this build";
+  }
+  RunOptions options;
+  options.environment["LD_LIBRARY_PATH"] = twin.substr(0, twin.rfind('/'));
+  const RunResult found = run_command({"devices"}, options);
+  EXPECT_THAT(found.out, testing::Not(testing::HasSubstr("zdnn0")));
+  EXPECT_THAT(found.out, testing::HasSubstr("is a twin, which is used only where its path is "
+                                            "given: --library zdnn=PATH"));
+  const RunResult given = run_command({"devices", "--library", "zdnn=" + twin}, options);
+  EXPECT_THAT(given.out, testing::HasSubstr("zdnn0"));
+}
+
 TEST(LibraryFlag, OverridesTheEnvironment) {
   RunOptions options;
   if (run_command({"devices"}).out.find("zdnn") == std::string::npos) {

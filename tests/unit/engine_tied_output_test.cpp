@@ -12,6 +12,8 @@
 namespace shunt::test {
 namespace {
 
+using ::testing::Contains;
+using ::testing::HasSubstr;
 using ::testing::UnorderedElementsAre;
 
 SynthOptions noise(bool tied) {
@@ -43,8 +45,9 @@ LoadOptions small() {
   return options;
 }
 
-std::shared_ptr<const Model> load(const SynthModel& file, std::vector<Device*> devices) {
-  const auto model = Model::load(file.path(), devices, small());
+std::shared_ptr<const Model> load(const std::string& path, const std::vector<Device*>& devices,
+                                  const LoadOptions& options = small()) {
+  const auto model = Model::load(path, devices, options);
   if (!model) throw std::runtime_error(model.error().message());
   return *model;
 }
@@ -75,7 +78,7 @@ TEST(TiedOutput, LiesOnceWhereRowsAndProductsAreComputed) {
   const SynthModel file(noise(true));
   TestDevice device({});
   TestDevice host = cpu();
-  const auto model = load(file, {&device, &host});
+  const auto model = load(file.path(), {&device, &host});
   EXPECT_THAT(leaves_of(*model, "token_embd.weight"),
               UnorderedElementsAre(std::pair("token_embd.weight", 0)));
   EXPECT_EQ(model->ledger().allocated("cpu0"), 0U);
@@ -84,10 +87,10 @@ TEST(TiedOutput, LiesOnceWhereRowsAndProductsAreComputed) {
 TEST(TiedOutput, IsTheAcceleratorsThoughTheEmbeddingIsTheCpus) {
   const SynthModel file(noise(true));
   TestDevice alone = cpu();
-  const auto expected = load(file, {&alone});
+  const auto expected = load(file.path(), {&alone});
   TestDevice device = without_rows();
   TestDevice host = cpu();
-  const auto model = load(file, {&device, &host});
+  const auto model = load(file.path(), {&device, &host});
   EXPECT_THAT(
       leaves_of(*model, "token_embd.weight"),
       UnorderedElementsAre(std::pair("token_embd.weight", 1), std::pair("output.weight", 0)));
@@ -102,7 +105,7 @@ TEST(TiedOutput, IsTheAcceleratorsThoughTheEmbeddingIsTheCpus) {
   for (std::size_t i = 0; i < want.size(); ++i) EXPECT_NEAR(got[i], want[i], 1e-4);
 }
 
-TEST(TiedOutput, IsToldOfOnceByProgress) {
+TEST(TiedOutput, IsToldOfAsOftenAsItIsRead) {
   const SynthModel file(noise(true));
   TestDevice device = without_rows();
   TestDevice host = cpu();
@@ -124,16 +127,112 @@ TEST(TiedOutput, IsToldOfOnceByProgress) {
 
 TEST(TiedOutput, IsTheUsersToPlaceByItsOwnName) {
   const SynthModel file(noise(true));
+  TestDevice device({});
+  TestDevice host = cpu();
+  LoadOptions options = small();
+  options.pins = {{"token_embd.weight", "cpu0"}, {"output.weight", "test0"}};
+  EXPECT_THAT(
+      leaves_of(*load(file.path(), {&device, &host}, options), "token_embd.weight"),
+      UnorderedElementsAre(std::pair("token_embd.weight", 1), std::pair("output.weight", 0)));
+}
+
+TEST(TiedOutput, IsOneWithTheEmbeddingWhereTheUserWantsItOnTheCpu) {
+  const SynthModel file(noise(true));
   TestDevice device = without_rows();
   TestDevice host = cpu();
   LoadOptions options = small();
-  options.pins = {{"output.weight", "cpu0"}};
-  Device* const devices[] = {&device, &host};
-  const auto model = Model::load(file.path(), devices, options);
-  ASSERT_TRUE(model) << model.error().message();
+  options.pins = {{"logits", "cpu0"}};
+  const auto model = load(file.path(), {&device, &host}, options);
+  EXPECT_THAT(leaves_of(*model, "token_embd.weight"),
+              UnorderedElementsAre(std::pair("token_embd.weight", 1)));
+  EXPECT_EQ(model->ledger().bytes("cpu0", Purpose::kWeights), embedding_bytes(*model));
+}
+
+/// The first device would have both, and the second one the output: then the first has both, once.
+TEST(TiedOutput, LiesOnceWhereADeviceOfHigherPriorityDoesBoth) {
+  const SynthModel file(noise(true));
+  TestDevice both({.name = "test0", .priority = 2});
+  TestDevice products({.name = "test1", .priority = 1, .ops = {"matmul"}});
+  TestDevice host = cpu();
+  const auto model = load(file.path(), {&both, &products, &host});
+  EXPECT_THAT(leaves_of(*model, "token_embd.weight"),
+              UnorderedElementsAre(std::pair("token_embd.weight", 0)));
+}
+
+TEST(TiedOutput, IsTheCpusWhereTheAcceleratorFails) {
+  const SynthModel file(noise(true));
+  TestDevice alone = cpu();
+  const auto want = logits(load(file.path(), {&alone}));
+  TestDevice device = without_rows();
+  TestDevice host = cpu();
+  LoadOptions options = small();
+  options.on_device_error.mode = DeviceErrorMode::kFallback;
+  const auto model = load(file.path(), {&device, &host}, options);
+  device.fail_at({.launch = 3, .for_good = true});
+  const auto got = logits(model);
+  EXPECT_TRUE(device.has_failed());
+  ASSERT_EQ(got.size(), want.size());
+  for (std::size_t i = 0; i < want.size(); ++i) EXPECT_NEAR(got[i], want[i], 1e-4);
+}
+
+/// A placement of either kind is followed, with the accelerator there or not.
+TEST(TiedOutput, IsAsAPlacementFileHasIt) {
+  const SynthModel file(noise(true));
+  TestDevice device = without_rows();
+  TestDevice host = cpu();
+  for (const bool apart : {false, true}) {
+    const auto opened = gguf::File::open(file.path());
+    ASSERT_TRUE(opened);
+    const auto definition = read_model(*opened);
+    ASSERT_TRUE(definition);
+    const auto two = (*definition)->with_output_apart();
+    const auto step = (apart ? *two : **definition).build({2, 1, 8, DType::kF16});
+    ASSERT_TRUE(step);
+    Device* const cpu_alone[] = {&host};
+    const auto placed = place(step->graph, cpu_alone, {});
+    ASSERT_TRUE(placed);
+    LoadOptions options = small();
+    auto read = read_placement(write_placement(step->graph, *placed), "placed.txt");
+    ASSERT_TRUE(read);
+    options.placement = std::move(*read);
+    for (const bool with_device : {false, true}) {
+      std::vector<Device*> devices = {&device, &host};
+      if (!with_device) devices.erase(devices.begin());
+      const auto model = Model::load(file.path(), devices, options);
+      ASSERT_TRUE(model) << apart << with_device << ": " << model.error().message();
+      EXPECT_EQ(leaves_of(**model, "token_embd.weight").size(), apart ? 2U : 1U);
+    }
+  }
+}
+
+/// A device whose type can't hold a value takes the tensor for both at first, and for the output
+/// alone then: the second reading is by that graph.
+TEST(TiedOutput, MayBePartedWhenNothingIsTranscodedAfterAll) {
+  const SynthModel file([] {
+    SynthOptions options = noise(true);
+    options.dtype = DType::kF32;
+    return options;
+  }());
+  const std::string path = file.folder().file("large.gguf");
+  write_edited(file.path(), path,
+               [](EditedFile& edited) { edited.set_element("token_embd.weight", 3, 1e30F); });
+  const auto takes = [](const Graph& graph, NodeId id) {
+    const Node& node = graph.node(id);
+    const bool rows = node.op->info().name == "get_rows";
+    const bool plain = rows && graph.node(node.sources[0]).result.dtype == DType::kF32 &&
+                       graph.node(node.sources[0]).role == Role::kWeight;
+    return plain ? Support::yes_if(0, DType::kF16) : Support::yes();
+  };
+  TestDevice device({.answer = takes});
+  TestDevice host = cpu();
+  LoadOptions options = small();
+  options.transcode = Transcode::kLossy;
+  const auto model = load(path, {&device, &host}, options);
+  EXPECT_THAT(model->notes(), Contains(HasSubstr("so nothing was transcoded")));
   EXPECT_THAT(
-      leaves_of(**model, "token_embd.weight"),
-      UnorderedElementsAre(std::pair("token_embd.weight", 1), std::pair("output.weight", 1)));
+      leaves_of(*model, "token_embd.weight"),
+      UnorderedElementsAre(std::pair("token_embd.weight", 1), std::pair("output.weight", 0)));
+  EXPECT_EQ(logits(model).size(), 300U);
 }
 
 TEST(TiedOutput, HasTwoLeavesOnlyOfAFileThatHasOneTensor) {
@@ -165,7 +264,7 @@ TEST(TiedOutput, IsUsedInTheFileWhereThereIsNoRoom) {
   const auto host = (*registry)->find("cpu0");
   ASSERT_TRUE(host);
   TestDevice device = without_rows(1000);
-  const auto model = load(file, {&device, *host});
+  const auto model = load(file.path(), {&device, *host});
   EXPECT_THAT(
       leaves_of(*model, "token_embd.weight"),
       UnorderedElementsAre(std::pair("token_embd.weight", 1), std::pair("output.weight", 1)));

@@ -44,6 +44,12 @@ Result<std::unique_ptr<Backend>> create(const Options& options) {
   SHUNT_ASSIGN(DynamicLibrary library, open(options));
   SHUNT_ASSIGN(const Symbols symbols, bind_symbols(library));
   SHUNT_ASSIGN(auto machine, Machine::create(symbols));
+  if (machine->is_twin() && !options.libraries.contains("zdnn")) {
+    return fail(ErrorCode::kNotFound,
+                "the {} that the system has is a twin, which is used only where its path is given: "
+                "--library zdnn=PATH",
+                kNames.front());
+  }
   return std::make_unique<ZdnnBackend>(std::move(library), std::move(machine));
 }
 
