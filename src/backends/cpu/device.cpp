@@ -9,6 +9,7 @@
 #include "backends/cpu/interleaved_memory.h"
 #include "backends/cpu/peak_meter.h"
 #include "backends/cpu/simd/level.h"
+#include "base/available_memory.h"
 #include "base/cpu_topology.h"
 #include "base/fail.h"
 #include "device/sync_stream.h"
@@ -61,7 +62,8 @@ DeviceInfo CpuDevice::info() const {
   info.kind = DeviceKind::kCpu;
   const auto page = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
   info.memory_total = page * static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES));
-  info.memory_free = page * static_cast<std::uint64_t>(sysconf(_SC_AVPHYS_PAGES));
+  info.memory_free =
+      available_memory().value_or(page * static_cast<std::uint64_t>(sysconf(_SC_AVPHYS_PAGES)));
   return info;
 }
 
