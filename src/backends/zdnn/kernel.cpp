@@ -14,8 +14,8 @@ Support needs(const NodeView& view, const Machine& machine, std::span<const Feat
       return Support::no(Refusal::kVendorFunction, machine.why_not(feature));
   }
   if (view.result().dtype != DType::kF32) {
-    return Support::no(Refusal::kType, fmt::format("the result is {}; the machine's numbers are "
-                                                   "brought back as F32 only",
+    return Support::no(Refusal::kType, fmt::format("the result is {}; this backend brings the "
+                                                   "machine's numbers back as F32 only",
                                                    to_string(view.result().dtype)));
   }
   for (const Tensor* tensor : {&view.result(), &view.source(0)}) {

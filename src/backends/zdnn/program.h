@@ -1,6 +1,6 @@
 // A segment on the accelerator: what is computed stays in the machine's layout as long as only the
 // machine reads it. A tensor goes into that layout at most once a segment, and out of it at most
-// once.
+// once; what a kernel makes of a plain one (reads_plain, takes_either) goes in for that kernel.
 #pragma once
 
 #include <map>
