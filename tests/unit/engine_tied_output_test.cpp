@@ -255,23 +255,64 @@ TEST(TiedOutput, HasTwoLeavesOnlyOfAFileThatHasOneTensor) {
   }
 }
 
-/// Where the accelerator has no room for it, both leaves are the CPU's, which has the file: mapped,
-/// and counted, once.
-TEST(TiedOutput, IsUsedInTheFileWhereThereIsNoRoom) {
-  const SynthModel file(noise(true));
-  const auto registry = Registry::create({});
-  ASSERT_TRUE(registry);
-  const auto host = (*registry)->find("cpu0");
-  ASSERT_TRUE(host);
+/// With the real CPU, which uses the mapped file.
+class TiedOutputInTheFile : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    auto made = Registry::create({});
+    ASSERT_TRUE(made);
+    registry_ = std::move(*made);
+    const auto found = registry_->find("cpu0");
+    ASSERT_TRUE(found);
+    host_ = *found;
+  }
+  static void expect_as_predicted(const Model& model) {
+    for (const Purpose purpose : {Purpose::kWeights, Purpose::kMappedWeights}) {
+      for (const char* device : {"cpu0", "test0"}) {
+        EXPECT_EQ(model.predicted().bytes(device, purpose), model.ledger().bytes(device, purpose))
+            << device << " " << to_string(purpose);
+      }
+    }
+  }
+
+  const SynthModel file_{noise(true)};
+  std::unique_ptr<Registry> registry_;
+  Device* host_ = nullptr;
+};
+
+TEST_F(TiedOutputInTheFile, IsUsedThereAndCountedOnceWhereThereIsNoRoom) {
   TestDevice device = without_rows(1000);
-  const auto model = load(file.path(), {&device, *host});
+  const auto model = load(file_.path(), {&device, host_});
   EXPECT_THAT(
       leaves_of(*model, "token_embd.weight"),
       UnorderedElementsAre(std::pair("token_embd.weight", 1), std::pair("output.weight", 1)));
   const std::uint64_t mapped = model->ledger().total(Purpose::kMappedWeights);
   EXPECT_EQ(mapped + model->ledger().total(Purpose::kWeights), model->info().weight_bytes);
-  EXPECT_EQ(model->predicted().total(Purpose::kMappedWeights), mapped);
   EXPECT_GE(mapped, embedding_bytes(*model));
+  expect_as_predicted(*model);
+}
+
+TEST_F(TiedOutputInTheFile, IsCountedForEachDeviceThatUsesItThere) {
+  TestDevice device({.ops = {"matmul"}, .in_host_memory = true});
+  const auto model = load(file_.path(), {&device, host_});
+  EXPECT_THAT(
+      leaves_of(*model, "token_embd.weight"),
+      UnorderedElementsAre(std::pair("token_embd.weight", 1), std::pair("output.weight", 0)));
+  EXPECT_GE(model->ledger().bytes("cpu0", Purpose::kMappedWeights), embedding_bytes(*model));
+  EXPECT_GE(model->ledger().bytes("test0", Purpose::kMappedWeights), embedding_bytes(*model));
+  expect_as_predicted(*model);
+}
+
+TEST_F(TiedOutputInTheFile, IsCopiedForTheCpuIfThatIsAskedFor) {
+  TestDevice device = without_rows(1000);
+  LoadOptions options = small();
+  options.weights = WeightMode::kCopied;
+  const auto model = load(file_.path(), {&device, host_}, options);
+  expect_as_predicted(*model);
+  const auto want = logits(load(file_.path(), {host_}));
+  const auto got = logits(model);
+  ASSERT_EQ(got.size(), want.size());
+  for (std::size_t i = 0; i < want.size(); ++i) EXPECT_NEAR(got[i], want[i], 0.02);
 }
 
 }  // namespace
