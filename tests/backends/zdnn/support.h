@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include "graph/reference.h"
+#include "schedule/storage_users.h"
 #include "shunt/ops.h"
 #include "support/graph_run.h"
 #include "support/tensor_io.h"
@@ -80,6 +81,26 @@ class ZdnnTest : public testing::Test {
     const auto got = (*run)->output(graph->outputs()[0]);
     if (!got) return Error(got.error());
     return nmse(*got, expected(*graph, leaves));
+  }
+
+  /// Runs it: what the numbers of DLFLOAT16 cost is no more than the device grants its operations,
+  /// as if the errors of all of them met in the output.
+  void expect_within_bound(const std::shared_ptr<const Graph>& graph,
+                           const std::map<NodeId, RefTensor>& leaves) {
+    auto run = prepare(graph, leaves);
+    ASSERT_TRUE(run) << run.error().message();
+    const Status status = (*run)->plan().run();
+    ASSERT_TRUE(status) << status.error().message();
+    const auto got = (*run)->output(graph->outputs()[0]);
+    ASSERT_TRUE(got) << got.error().message();
+    const double error = nmse(*got, expected(*graph, leaves));
+    double bound = 0;
+    for (NodeId id = 0; id < graph->size(); ++id) {
+      const bool here = (*run)->plan().placement().decisions[id].device == 0;
+      if (here && is_computed(graph->node(id))) bound += zdnn().rounding_error(*graph, id);
+    }
+    EXPECT_LT(error, bound);
+    EXPECT_GT(error, 1e-9) << "F32 would be: is it the machine that computes?";
   }
 
   std::unique_ptr<ZdnnTwin> twin_;
