@@ -1,6 +1,4 @@
 // Each fault that the twin knows leads to an error that says what failed, or to the right result.
-#include <thread>
-
 #include "backends/zdnn/networks.h"
 #include "backends/zdnn/support.h"
 
@@ -150,21 +148,6 @@ TEST_F(ZdnnFaults, CancellingEndsARun) {
   const Status status = (*run)->plan().run(&stop);
   ASSERT_FALSE(status);
   EXPECT_EQ(status.error().code(), ErrorCode::kCancelled);
-}
-
-TEST_F(ZdnnFaults, SeveralStreamsAtOnceAreRight) {
-  std::vector<std::thread> threads;
-  for (int i = 0; i < 4; ++i) {
-    threads.emplace_back([&] {
-      auto run = prepare(graph_, leaves_);
-      ASSERT_TRUE(run) << run.error().message();
-      for (int times = 0; times < 5; ++times) {
-        ASSERT_TRUE((*run)->plan().run());
-        EXPECT_LT(nmse(*(*run)->output(graph_->outputs()[0]), expected(*graph_, leaves_)), 1e-4);
-      }
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
 }
 
 }  // namespace
