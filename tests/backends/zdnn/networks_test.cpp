@@ -11,18 +11,19 @@
 namespace shunt::test {
 namespace {
 
-struct Case {
+struct NamedNetwork {
   const char* name;
-  const char* profile;
-  bool old;
   Network (*network)();
 };
 
-class ZdnnNetworks : public ZdnnTest, public testing::WithParamInterface<Case> {
+class ZdnnNetworks
+    : public ZdnnTest,
+      public testing::WithParamInterface<std::tuple<NamedNetwork, ZdnnMachine, const char*>> {
  protected:
   void SetUp() override {
-    open(GetParam().profile, GetParam().old);
-    if (!IsSkipped()) network_ = GetParam().network();
+    const auto& [named, machine, sums] = GetParam();
+    open(machine, sums);
+    if (!IsSkipped()) network_ = named.network();
   }
   const Graph& graph() const { return *network_.graph; }
   NodeId y() const { return graph().outputs()[0]; }
@@ -177,13 +178,16 @@ TEST_P(ZdnnNetworks, FallBackAsThePolicyWants) {
   }
 }
 
-constexpr Case kCases[] = {
-    {"bert_z16", "z16", false, bert},        {"bert_z17", "z17", false, bert},
-    {"bert_library_1_0", "z17", true, bert}, {"gemma_z16", "z16", false, gemma},
-    {"gemma_z17", "z17", false, gemma},      {"gemma_library_1_0", "z17", true, gemma},
-};
-INSTANTIATE_TEST_SUITE_P(, ZdnnNetworks, testing::ValuesIn(kCases),
-                         [](const auto& test) { return std::string(test.param.name); });
+constexpr NamedNetwork kNetworks[] = {{"bert", bert}, {"gemma", gemma}};
+std::string name_of(const testing::TestParamInfo<ZdnnNetworks::ParamType>& test) {
+  const auto& [network, machine, sums] = test.param;
+  return fmt::format("{}_{}_{}", network.name, machine.name, sums);
+}
+INSTANTIATE_TEST_SUITE_P(, ZdnnNetworks,
+                         testing::Combine(testing::ValuesIn(kNetworks),
+                                          testing::ValuesIn(kZdnnMachines),
+                                          testing::ValuesIn(kZdnnSums)),
+                         name_of);
 
 }  // namespace
 }  // namespace shunt::test

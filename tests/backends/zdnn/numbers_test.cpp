@@ -9,6 +9,7 @@ namespace {
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 using ZdnnNumbers = ZdnnTest;
+using ZdnnPrecision = ZdnnMachinesTest;
 
 /// Nothing about them is silently wrong: the operation is computed without the machine, and counted
 /// by its name.
@@ -153,7 +154,7 @@ TEST_F(ZdnnNumbers, MayHaveNoInverse) {
   EXPECT_EQ(zdnn().supports(*built(std::move(h)), small->id).refusal(), Refusal::kParameter);
 }
 
-TEST_F(ZdnnNumbers, AreAsFineAsTheDeviceSays) {
+TEST_P(ZdnnPrecision, IsWhatTheDeviceSays) {
   GraphBuilder g;
   const auto x = g.input("x", *make_tensor(DType::kF32, {64, 50}));
   const auto w = g.weight("w", *make_tensor(DType::kF32, {64, 70}));
@@ -166,6 +167,8 @@ TEST_F(ZdnnNumbers, AreAsFineAsTheDeviceSays) {
   EXPECT_GT(*error, 1e-8) << "F32 would be: is it the machine that computes?";
   EXPECT_EQ(devices_.back()->rounding_error(*graph, y->id), 0);
 }
+
+INSTANTIATE_TEST_SUITE_P(, ZdnnPrecision, kZdnnMachinesAndSums, name_of_machine);
 
 }  // namespace
 }  // namespace shunt::test
