@@ -143,6 +143,20 @@ inline std::string name_of_machine(
   return std::string(std::get<0>(test.param).name) + "_" + std::get<1>(test.param);
 }
 
+/// What a transform by software may answer for finite numbers beyond DLFLOAT16: nothing at all, as
+/// the documentation has it, or that it failed. For tests of what is made of such numbers.
+inline const auto kZdnnTooLarge = testing::Values("silent", "convert_failure");
+class ZdnnTooLargeTest : public ZdnnTest, public testing::WithParamInterface<const char*> {
+ protected:
+  void SetUp() override {
+    settings_["ZDNN_TWIN_TOO_LARGE"] = GetParam();
+    ZdnnTest::SetUp();
+  }
+};
+inline std::string name_of_answer(const testing::TestParamInfo<const char*>& test) {
+  return test.param;
+}
+
 /// A feed-forward block: y = x + w2 * gelu(w1 * x + bias).
 inline Result<Value> feed_forward(GraphBuilder& g, const Result<Value>& x, std::int64_t width,
                                   std::int64_t hidden, DType dtype = DType::kF32) {
