@@ -81,11 +81,13 @@ class ZdnnTest : public testing::Test {
   }
 
   Result<std::unique_ptr<GraphRun>> prepare(const std::shared_ptr<const Graph>& graph,
-                                            const std::map<NodeId, RefTensor>& leaves) {
-    return GraphRun::create(graph, devices_, leaves,
-                            {.weight_memory = [](Device& device, const Graph& of, NodeId leaf) {
-                              return device.weight_memory(of, leaf);
-                            }});
+                                            const std::map<NodeId, RefTensor>& leaves,
+                                            const CostModel* costs = nullptr) {
+    return GraphRun::create(
+        graph, devices_, leaves,
+        {.costs = costs, .weight_memory = [](Device& device, const Graph& of, NodeId leaf) {
+           return device.weight_memory(of, leaf);
+         }});
   }
 
   /// Runs it and gives the error of its output.
