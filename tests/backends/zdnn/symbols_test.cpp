@@ -1,13 +1,7 @@
 // What came with version 1.1 of the library is used where it is there, function by function: each
 // may be missing without the others.
-#include "backends/zdnn/symbols.h"
-
-#include <set>
-
-#include "backends/zdnn/device.h"
 #include "backends/zdnn/networks.h"
-#include "backends/zdnn/support.h"
-#include "base/dynamic_library.h"
+#include "backends/zdnn/own_device.h"
 
 namespace shunt::test {
 namespace {
@@ -38,35 +32,7 @@ constexpr Without kNewer[] = {
 constexpr std::uint32_t kSqrt = 34;
 constexpr std::uint32_t kInvsqrt = 35;
 
-class ZdnnSymbols : public ZdnnTest {
- protected:
-  void SetUp() override {
-    ZdnnTest::SetUp();
-    if (IsSkipped()) return;
-    library_.emplace(std::move(*DynamicLibrary::open(twin_->path())));
-  }
-
-  /// The library's functions but one; what is asked for is remembered.
-  Result<zdnn::Symbols> symbols_without(std::string_view function) {
-    return zdnn::bind_symbols([&](const char* name) {
-      asked_.emplace(name);
-      return name == function ? nullptr : library_->find(name);
-    });
-  }
-  /// From now on zdnn() is a z17 whose library lacks a function.
-  void open_without(const char* function) {
-    const auto symbols = symbols_without(function);
-    ASSERT_TRUE(symbols) << symbols.error().message();
-    auto machine = zdnn::Machine::create(*symbols);
-    ASSERT_TRUE(machine) << machine.error().message();
-    device_ = std::make_unique<zdnn::ZdnnDevice>(std::move(*machine));
-    devices_.front() = device_.get();
-  }
-
-  std::set<std::string> asked_;
-  std::optional<DynamicLibrary> library_;
-  std::unique_ptr<zdnn::ZdnnDevice> device_;
-};
+using ZdnnSymbols = ZdnnOwnDeviceTest;
 
 struct Small {
   std::shared_ptr<const Graph> graph;
@@ -88,7 +54,7 @@ Small small(const std::function<std::shared_ptr<const Graph>(GraphBuilder&&)>& b
 }
 
 TEST_F(ZdnnSymbols, OfLibrary10AreThere) {
-  ASSERT_TRUE(symbols_without(""));
+  ASSERT_TRUE(symbols());
   const auto old = DynamicLibrary::open(ZdnnTwin(true).path());
   ASSERT_TRUE(old) << old.error().message();
   std::set<std::string> newer;
@@ -96,7 +62,7 @@ TEST_F(ZdnnSymbols, OfLibrary10AreThere) {
   for (const std::string& name : asked_) {
     EXPECT_EQ(old->find(name.c_str()) == nullptr, newer.contains(name)) << name;
     if (newer.contains(name)) continue;
-    const auto refused = symbols_without(name);
+    const auto refused = symbols(name);
     ASSERT_FALSE(refused) << name;
     EXPECT_EQ(refused.error().code(), ErrorCode::kNotFound);
     EXPECT_THAT(refused.error().message(), HasSubstr("it has no " + name + ","));
@@ -113,8 +79,9 @@ TEST_F(ZdnnSymbols, OfLibrary11AreMissedOneByOne) {
   const auto wide = built(std::move(g));
   for (const auto& [function, loss] : kNewer) {
     SCOPED_TRACE(function);
-    open_without(function);
-    if (HasFatalFailure()) return;
+    const auto others = symbols(function);
+    ASSERT_TRUE(others) << others.error().message();
+    ASSERT_NO_FATAL_FAILURE(use(*others));
     const std::string why = std::string("has no ") + function;
     const Support root = zdnn().supports(*made.graph, made.root);
     EXPECT_EQ(static_cast<bool>(root), loss != Loss::kRoots);
@@ -141,8 +108,9 @@ TEST_F(ZdnnSymbols, ThatAreMissingChangeNoResults) {
   const auto leaves = values(*made.graph);
   for (const auto& [function, loss] : kNewer) {
     SCOPED_TRACE(function);
-    open_without(function);
-    if (HasFatalFailure()) return;
+    const auto others = symbols(function);
+    ASSERT_TRUE(others) << others.error().message();
+    ASSERT_NO_FATAL_FAILURE(use(*others));
     twin_->reset_counts();
     expect_within_bound(made.graph, leaves);
     EXPECT_EQ(twin_->calls(kSqrt) > 0, loss != Loss::kRoots);
