@@ -11,8 +11,9 @@ Result<std::unique_ptr<GraphRun>> GraphRun::create(std::shared_ptr<const Graph> 
                                                    const GraphRunOptions& options) {
   auto run = std::make_unique<GraphRun>();
   run->graph_ = graph;
-  SHUNT_ASSIGN(Placement first,
-               options.by_ability ? place_by_ability(*graph, devices) : place(*graph, devices));
+  SHUNT_ASSIGN(Placement first, options.by_ability
+                                    ? place_by_ability(*graph, devices)
+                                    : place(*graph, devices, {.costs = options.costs}));
   for (NodeId id = 0; id < graph->size(); ++id) {
     const Node& node = graph->node(id);
     if (!node.is_leaf() || node.role == Role::kInput) continue;
@@ -37,7 +38,9 @@ Result<std::unique_ptr<GraphRun>> GraphRun::create(std::shared_ptr<const Graph> 
   Placement placement = first;
   if (!options.by_ability) {
     SHUNT_ASSIGN(placement, place(*graph, devices,
-                                  {.memory = run->memory_, .stream_rows = options.stream_rows}));
+                                  {.memory = run->memory_,
+                                   .stream_rows = options.stream_rows,
+                                   .costs = options.costs}));
   }
   SHUNT_ASSIGN(run->plan_, compile(graph, std::move(placement),
                                    {.memory = run->memory_,

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "graph/op.h"
+#include "shunt/costs.h"
 #include "shunt/plan.h"
 
 namespace shunt::test {
@@ -17,7 +18,8 @@ struct GraphRunOptions {
   int steps_in_flight = 1;
   /// Each node runs on the first device that can, whatever the rules of placement say.
   bool by_ability = false;
-  bool weights_on_host = false;  ///< whatever the rules say
+  const CostModel* costs = nullptr;  ///< null: by the rules alone
+  bool weights_on_host = false;      ///< whatever the rules say
   std::int64_t stream_rows = PlaceOptions{}.stream_rows;
   Trace* trace = nullptr;
   /// The memory of a weight, asked of its device or not; if there is no answer (null), the device's

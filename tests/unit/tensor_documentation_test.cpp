@@ -8,29 +8,19 @@
 #include <vector>
 
 #include "shunt/tensor.h"
+#include "support/markdown.h"
 #include "support/shared.h"
 #include "test_paths.h"
 
 namespace shunt {
 namespace {
 
-std::vector<std::string> cells_of(const std::string& line) {
-  std::vector<std::string> cells;
-  std::istringstream parts(line);
-  for (std::string cell; std::getline(parts, cell, '|');) {
-    const auto first = cell.find_first_not_of(' ');
-    if (first == std::string::npos) continue;
-    cells.push_back(cell.substr(first, cell.find_last_not_of(' ') - first + 1));
-  }
-  return cells;
-}
-
 TEST(FormatsPage, ListsEveryTypeAsItIs) {
   constexpr std::size_t kCells = 8;
   std::map<std::string, std::vector<std::string>> rows;
   std::istringstream page(test::read_file(SHUNT_TEST_DOCS "/formats.md"));
   for (std::string line; std::getline(page, line);) {
-    const auto cells = cells_of(line);
+    const auto cells = test::table_cells(line);
     if (cells.size() != kCells || cells[0] == "type" || cells[0] == "---") continue;
     EXPECT_TRUE(rows.emplace(cells[0], cells).second) << cells[0] << " is there twice";
   }

@@ -2,6 +2,7 @@
 #include <array>
 
 #include "backends/zdnn/device.h"
+#include "base/dynamic_library.h"
 #include "base/fail.h"
 #include "shunt/abi_token.h"
 #include "shunt/registry.h"
@@ -42,7 +43,8 @@ Result<DynamicLibrary> open(const Options& options) {
 
 Result<std::unique_ptr<Backend>> create(const Options& options) {
   SHUNT_ASSIGN(DynamicLibrary library, open(options));
-  SHUNT_ASSIGN(const Symbols symbols, bind_symbols(library));
+  SHUNT_ASSIGN(const Symbols symbols,
+               bind_symbols([&](const char* name) { return library.find(name); }));
   SHUNT_ASSIGN(auto machine, Machine::create(symbols));
   if (machine->is_twin() && !options.libraries.contains("zdnn")) {
     return fail(ErrorCode::kNotFound,

@@ -7,7 +7,8 @@ namespace shunt::zdnn {
 namespace {
 
 /// The capability table. Codes and formats of parameter blocks are those of the Principles of
-/// Operation (NNPA); format 1 came with z17.
+/// Operation (NNPA); format 1 came with z17. What takes several functions of the library has a row
+/// for each; the first that is missing says why.
 struct Row {
   Feature feature;
   const char* name;
@@ -21,31 +22,31 @@ bool bound(const Symbols& symbols) {
   return symbols.*Member != nullptr;
 }
 
-/// With all that goes with it; all of that came with 1.1.
-bool quantized_matmul_bound(const Symbols& symbols) {
-  return symbols.quantized_matmul_op != nullptr && symbols.getrange_ztensor != nullptr &&
-         symbols.transform_quantized_ztensor != nullptr &&
-         symbols.generate_quantized_transformed_desc != nullptr;
-}
-
-constexpr std::array<Row, kFeatures> kRows = {{
-    {Feature::kAdd, "zdnn_add", 16, 0, bound<&Symbols::add>},
-    {Feature::kSub, "zdnn_sub", 17, 0, bound<&Symbols::sub>},
-    {Feature::kMul, "zdnn_mul", 18, 0, bound<&Symbols::mul>},
-    {Feature::kDiv, "zdnn_div", 19, 0, bound<&Symbols::div>},
-    {Feature::kExp, "zdnn_exp", 33, 0, bound<&Symbols::exp>},
-    {Feature::kLog, "zdnn_log", 32, 0, bound<&Symbols::log>},
-    {Feature::kRelu, "zdnn_relu", 49, 0, bound<&Symbols::relu>},
-    {Feature::kTanh, "zdnn_tanh", 50, 0, bound<&Symbols::tanh>},
-    {Feature::kSigmoid, "zdnn_sigmoid", 51, 0, bound<&Symbols::sigmoid>},
-    {Feature::kSoftmax, "zdnn_softmax", 52, 0, bound<&Symbols::softmax>},
-    {Feature::kMatmul, "zdnn_matmul_op", 113, 0, bound<&Symbols::matmul_op>},
-    {Feature::kMatmulShared, "zdnn_matmul_bcast_op", 114, 0, bound<&Symbols::matmul_bcast_op>},
-    {Feature::kBatchnorm, "zdnn_batchnorm", 64, 0, bound<&Symbols::batchnorm>},
-    {Feature::kSqrt, "zdnn_sqrt", 34, 1, bound<&Symbols::sqrt>},
-    {Feature::kInvsqrt, "zdnn_invsqrt", 35, 1, bound<&Symbols::invsqrt>},
-    {Feature::kQuantizedMatmul, "zdnn_quantized_matmul_op", 113, 1, quantized_matmul_bound},
-}};
+constexpr std::array kRows = {
+    Row{Feature::kAdd, "zdnn_add", 16, 0, bound<&Symbols::add>},
+    Row{Feature::kSub, "zdnn_sub", 17, 0, bound<&Symbols::sub>},
+    Row{Feature::kMul, "zdnn_mul", 18, 0, bound<&Symbols::mul>},
+    Row{Feature::kDiv, "zdnn_div", 19, 0, bound<&Symbols::div>},
+    Row{Feature::kExp, "zdnn_exp", 33, 0, bound<&Symbols::exp>},
+    Row{Feature::kLog, "zdnn_log", 32, 0, bound<&Symbols::log>},
+    Row{Feature::kRelu, "zdnn_relu", 49, 0, bound<&Symbols::relu>},
+    Row{Feature::kTanh, "zdnn_tanh", 50, 0, bound<&Symbols::tanh>},
+    Row{Feature::kSigmoid, "zdnn_sigmoid", 51, 0, bound<&Symbols::sigmoid>},
+    Row{Feature::kSoftmax, "zdnn_softmax", 52, 0, bound<&Symbols::softmax>},
+    Row{Feature::kMatmul, "zdnn_matmul_op", 113, 0, bound<&Symbols::matmul_op>},
+    Row{Feature::kMatmulShared, "zdnn_matmul_bcast_op", 114, 0, bound<&Symbols::matmul_bcast_op>},
+    Row{Feature::kBatchnorm, "zdnn_batchnorm", 64, 0, bound<&Symbols::batchnorm>},
+    Row{Feature::kSqrt, "zdnn_sqrt", 34, 1, bound<&Symbols::sqrt>},
+    Row{Feature::kInvsqrt, "zdnn_invsqrt", 35, 1, bound<&Symbols::invsqrt>},
+    Row{Feature::kQuantizedMatmul, "zdnn_quantized_matmul_op", 113, 1,
+        bound<&Symbols::quantized_matmul_op>},
+    Row{Feature::kQuantizedMatmul, "zdnn_getrange_ztensor", 113, 1,
+        bound<&Symbols::getrange_ztensor>},
+    Row{Feature::kQuantizedMatmul, "zdnn_transform_quantized_ztensor", 113, 1,
+        bound<&Symbols::transform_quantized_ztensor>},
+    Row{Feature::kQuantizedMatmul, "zdnn_generate_quantized_transformed_desc", 113, 1,
+        bound<&Symbols::generate_quantized_transformed_desc>},
+};
 
 }  // namespace
 
@@ -61,6 +62,7 @@ Result<std::unique_ptr<Machine>> Machine::create(const Symbols& symbols) {
   const bool newer = symbols.is_nnpa_parmblk_fmt_installed(1, 1);
   for (const Row& row : kRows) {
     std::string& why = machine->missing_[static_cast<std::size_t>(row.feature)];
+    if (!why.empty()) continue;
     if (!row.bound(symbols)) {
       why = fmt::format("libzdnn {} has no {}", version, row.name);
     } else if (!symbols.is_nnpa_function_installed(1, row.code)) {

@@ -59,10 +59,10 @@ constexpr std::array kRows = {
 
 }  // namespace
 
-Result<Symbols> bind_symbols(const DynamicLibrary& library) {
+Result<Symbols> bind_symbols(const std::function<void*(const char* name)>& find) {
   Symbols symbols;
   for (const Row& row : kRows) {
-    void* const address = library.find(row.name);
+    void* const address = find(row.name);
     if (address == nullptr && !row.optional) {
       return fail(ErrorCode::kNotFound, "it has no {}, which version 1.0 has", row.name);
     }

@@ -4,8 +4,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 
-#include "base/dynamic_library.h"
+#include "shunt/error.h"
 
 namespace shunt::zdnn {
 
@@ -101,7 +102,8 @@ struct Symbols {
                                        void*, Ztensor*) = nullptr;
 };
 
-/// NotFound, naming the function, if the library lacks one of those that 1.0 has.
-Result<Symbols> bind_symbols(const DynamicLibrary& library);
+/// Asks `find` for the address of each function by its whole name; it has null for what the library
+/// lacks. NotFound, naming the function, if that is one of those that 1.0 has.
+Result<Symbols> bind_symbols(const std::function<void*(const char* name)>& find);
 
 }  // namespace shunt::zdnn

@@ -60,13 +60,14 @@ std::uint64_t Grid::bytes() const {
 }
 
 Grid grid_of(const Machine& machine, std::int64_t k, std::int64_t n) {
-  const std::int64_t most_k = std::min(machine.max_dim(1), machine.max_dim(2));
+  const auto most_bytes = static_cast<std::int64_t>(machine.max_bytes());
+  constexpr auto kPageBytes = static_cast<std::int64_t>(kPage);
+  const std::int64_t most_k =
+      std::min({machine.max_dim(1), machine.max_dim(2), most_bytes / kPageBytes * kPageSticks});
   if (k <= most_k && too_large(machine, {1, k, n}).empty()) return {k, n, k, n};
   Grid grid{k, n, std::min(k, whole_units(most_k)), 0};
-  const std::int64_t row = ceil_div(grid.piece_k, kPageSticks) * static_cast<std::int64_t>(kPage);
-  const std::int64_t most_n =
-      std::min<std::int64_t>(kPieceBytes, static_cast<std::int64_t>(machine.max_bytes())) / row *
-      kStickElements;
+  const std::int64_t row = ceil_div(grid.piece_k, kPageSticks) * kPageBytes;
+  const std::int64_t most_n = std::min(kPieceBytes, most_bytes) / row * kStickElements;
   grid.piece_n = std::min(
       {n, whole_units(machine.max_dim(1)), std::max<std::int64_t>(most_n, kStickElements)});
   return grid;

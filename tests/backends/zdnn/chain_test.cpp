@@ -4,36 +4,33 @@
 namespace shunt::test {
 namespace {
 
-using ZdnnChain = ZdnnTest;
+using ZdnnChain = ZdnnMachinesTest;
 
-TEST_F(ZdnnChain, GoesInOnceAndComesOutOnce) {
-  for (const char* profile : {"z17", "z16"}) {
-    open(profile);
-    GraphBuilder g;
-    const auto x = g.input("x", *make_tensor(DType::kF32, {64, 5}));
-    ASSERT_TRUE(g.output(feed_forward(g, x, 64, 130), "y"));
-    const auto graph = built(std::move(g));
-    const auto leaves = values(*graph);
-    auto run = prepare(graph, leaves);
-    ASSERT_TRUE(run) << run.error().message();
-    EXPECT_EQ((*run)->plan().segments().size(), 1U);
-    ASSERT_TRUE((*run)->plan().run());  // after this one constants are there
-    twin_->reset_counts();
-    const Status status = (*run)->plan().run();
-    ASSERT_TRUE(status) << status.error().message();
-    EXPECT_EQ(twin_->transforms_in(), 1U) << "x; the weights are there";
-    // Two products, the first with its bias; gelu is made of five; the last sum.
-    EXPECT_EQ(twin_->operations(), 8U);
-    EXPECT_EQ(twin_->transforms_out(), 1U);
-    EXPECT_EQ(twin_->allocations(), 0U);
-    EXPECT_EQ(twin_->objections(), 0U);
-    EXPECT_LT(nmse(*(*run)->output(graph->outputs()[0]), expected(*graph, leaves)), kChainError);
-    EXPECT_TRUE(zdnn().warnings().empty());
-  }
+TEST_P(ZdnnChain, GoesInOnceAndComesOutOnce) {
+  GraphBuilder g;
+  const auto x = g.input("x", *make_tensor(DType::kF32, {64, 5}));
+  ASSERT_TRUE(g.output(feed_forward(g, x, 64, 130), "y"));
+  const auto graph = built(std::move(g));
+  const auto leaves = values(*graph);
+  auto run = prepare(graph, leaves);
+  ASSERT_TRUE(run) << run.error().message();
+  EXPECT_EQ((*run)->plan().segments().size(), 1U);
+  ASSERT_TRUE((*run)->plan().run());  // after this one constants are there
+  twin_->reset_counts();
+  const Status status = (*run)->plan().run();
+  ASSERT_TRUE(status) << status.error().message();
+  EXPECT_EQ(twin_->transforms_in(), 1U) << "x; the weights are there";
+  // Two products, the first with its bias; gelu is made of five; the last sum.
+  EXPECT_EQ(twin_->operations(), 8U);
+  EXPECT_EQ(twin_->transforms_out(), 1U);
+  EXPECT_EQ(twin_->allocations(), 0U);
+  EXPECT_EQ(twin_->objections(), 0U);
+  EXPECT_LT(nmse(*(*run)->output(graph->outputs()[0]), expected(*graph, leaves)), kChainError);
+  EXPECT_TRUE(zdnn().warnings().empty());
 }
 
 /// A result that the CPU reads in between comes out once, and is not brought in again.
-TEST_F(ZdnnChain, WhatTheCpuReadsComesOutOnce) {
+TEST_P(ZdnnChain, WhatTheCpuReadsComesOutOnce) {
   GraphBuilder g;
   const auto x = g.input("x", *make_tensor(DType::kF32, {64, 5}));
   const auto half = feed_forward(g, x, 64, 96);
@@ -54,7 +51,7 @@ TEST_F(ZdnnChain, WhatTheCpuReadsComesOutOnce) {
 
 /// Inputs that change between runs, and a buffer of inputs that is used again, are brought in
 /// again.
-TEST_F(ZdnnChain, NothingIsLeftOfTheRunBefore) {
+TEST_P(ZdnnChain, NothingIsLeftOfTheRunBefore) {
   GraphBuilder g;
   const auto x = g.input("x", *make_tensor(DType::kF32, {64, 5}));
   ASSERT_TRUE(g.output(feed_forward(g, x, 64, 64), "y"));
@@ -70,7 +67,7 @@ TEST_F(ZdnnChain, NothingIsLeftOfTheRunBefore) {
   }
 }
 
-TEST_F(ZdnnChain, ReshapedAndRepeatedAndPermutedTensorsAreRight) {
+TEST_P(ZdnnChain, ReshapedAndRepeatedAndPermutedTensorsAreRight) {
   GraphBuilder g;
   const auto x = g.input("x", *make_tensor(DType::kF32, {32, 6, 4}));
   const auto row = g.weight("row", *make_tensor(DType::kF32, {32, 1, 4}));
@@ -90,7 +87,7 @@ TEST_F(ZdnnChain, ReshapedAndRepeatedAndPermutedTensorsAreRight) {
 }
 
 /// Fewer rows than memory was planned for, also where rows do not follow each other then.
-TEST_F(ZdnnChain, ExtentsMayBeSmaller) {
+TEST_P(ZdnnChain, ExtentsMayBeSmaller) {
   GraphBuilder g;
   const auto tokens = g.extent("tokens", 9);
   ASSERT_TRUE(tokens);
@@ -118,7 +115,7 @@ TEST_F(ZdnnChain, ExtentsMayBeSmaller) {
 }
 
 /// Rows that are shorter than memory was planned for, with gaps between them then.
-TEST_F(ZdnnChain, RowsMayBeShorter) {
+TEST_P(ZdnnChain, RowsMayBeShorter) {
   GraphBuilder g;
   const auto keys = g.extent("keys", 64);
   ASSERT_TRUE(keys);
@@ -143,7 +140,7 @@ TEST_F(ZdnnChain, RowsMayBeShorter) {
 }
 
 /// Sums that are shorter than planned: transposing them may take more room, not less.
-TEST_F(ZdnnChain, SumsMayBeShorter) {
+TEST_P(ZdnnChain, SumsMayBeShorter) {
   GraphBuilder g;
   const auto k = g.extent("k", 1100);
   ASSERT_TRUE(k);
@@ -170,6 +167,8 @@ TEST_F(ZdnnChain, SumsMayBeShorter) {
     EXPECT_LT(nmse(*got, sums), kChainError) << size;
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(, ZdnnChain, kZdnnMachinesAndSums, name_of_machine);
 
 }  // namespace
 }  // namespace shunt::test

@@ -6,6 +6,9 @@
 namespace shunt::test {
 namespace {
 
+/// The machine's function (Principles of Operation, NNPA) that only norms are made of.
+constexpr std::uint32_t kInvsqrt = 35;
+
 class ZdnnCosts : public ZdnnTest {
  protected:
   /// Two products with a norm between them, which the CPU would compute faster by itself.
@@ -40,6 +43,41 @@ TEST_F(ZdnnCosts, ANormBetweenProductsStaysInTheMachinesLayout) {
   const double on_cpu = estimates.seconds(*made.graph, made.norm, devices_.back()->info());
   EXPECT_LT(on_cpu, there) << "else this shows nothing";
   EXPECT_EQ(device_of(*placement, made.norm), "zdnn0");
+}
+
+/// Where it was measured to take longer there than the CPU takes with two changes of layout, by a
+/// little in either direction.
+TEST_F(ZdnnCosts, ANormThatCostsMoreThanTheBorderIsTheCpus) {
+  const Block made = block(1024, 8);
+  const auto leaves = values(*made.graph);
+  const CostModel estimates;
+  const DeviceInfo here = zdnn().info();
+  const DeviceInfo cpu = devices_.back()->info();
+  const double bytes = 1024 * 8 * sizeof(float);  // of what comes out, and of what goes back in
+  const double elsewhere = estimates.transfer(here, cpu).seconds(bytes) +
+                           estimates.seconds(*made.graph, made.norm, cpu) +
+                           estimates.transfer(cpu, here).seconds(bytes);
+  for (const bool worth_it : {false, true}) {
+    CostModel measured;
+    measured.add(OpCost{.device = here.name,
+                        .description = here.description,
+                        .op = "rms_norm",
+                        .overhead = elsewhere * (worth_it ? 1.01 : 0.99)});
+    auto run = prepare(made.graph, leaves, &measured);
+    ASSERT_TRUE(run) << run.error().message();
+    const Placement& placement = (*run)->plan().placement();
+    EXPECT_EQ(device_of(placement, made.product), "zdnn0");
+    EXPECT_EQ(device_of(placement, made.norm), worth_it ? "cpu0" : "zdnn0");
+    EXPECT_EQ(device_of(placement, made.graph->outputs()[0]), "zdnn0");
+    ASSERT_TRUE((*run)->plan().run());  // after this one constants are there
+    twin_->reset_counts();
+    ASSERT_TRUE((*run)->plan().run());
+    EXPECT_EQ(twin_->transforms_in(), worth_it ? 2U : 1U);
+    EXPECT_EQ(twin_->transforms_out(), worth_it ? 2U : 1U);
+    EXPECT_EQ(twin_->calls(kInvsqrt) == 0, worth_it);
+    EXPECT_LT(nmse(*(*run)->output(made.graph->outputs()[0]), expected(*made.graph, leaves)),
+              kChainError);
+  }
 }
 
 /// For one token the CPU would be faster, if the weights were where it finds them.

@@ -9,30 +9,30 @@
 namespace shunt::test {
 namespace {
 
-class ZdnnEngine : public ZdnnTest {
- protected:
-  static LoadOptions load_options() {
-    LoadOptions options;
-    options.session = small_session();
-    options.memory_margin = 0;
-    options.rules_only = true;
-    return options;
-  }
-  static SynthOptions shape(DType dtype) {
-    SynthOptions options;
-    options.dtype = dtype;
-    return options;
-  }
-  static double distance(const EngineRun& a, const EngineRun& b) {
-    RefTensor x({static_cast<std::int64_t>(a.logits.size()), 1, 1, 1});
-    RefTensor y = x;
-    std::ranges::copy(a.logits, x.data.begin());
-    std::ranges::copy(b.logits, y.data.begin());
-    return nmse(x, y);
-  }
-};
+using ZdnnEngine = ZdnnTest;
+using ZdnnLogits = ZdnnMachinesTest;
 
-TEST_F(ZdnnEngine, TakesTheMemoryThatWasPredictedAndGivesTheLogitsOfTheCpu) {
+LoadOptions load_options() {
+  LoadOptions options;
+  options.session = small_session();
+  options.memory_margin = 0;
+  options.rules_only = true;
+  return options;
+}
+SynthOptions shape(DType dtype) {
+  SynthOptions options;
+  options.dtype = dtype;
+  return options;
+}
+double distance(const EngineRun& a, const EngineRun& b) {
+  RefTensor x({static_cast<std::int64_t>(a.logits.size()), 1, 1, 1});
+  RefTensor y = x;
+  std::ranges::copy(a.logits, x.data.begin());
+  std::ranges::copy(b.logits, y.data.begin());
+  return nmse(x, y);
+}
+
+TEST_P(ZdnnLogits, AreThoseOfTheCpuInTheMemoryThatWasPredicted) {
   for (const DType type : {DType::kF32, DType::kF16, DType::kBF16, DType::kQ8_0, DType::kQ4_0}) {
     const SynthModel file(shape(type));
     const auto run = run_engine(file.path(), devices_, load_options());
@@ -66,6 +66,8 @@ TEST_F(ZdnnEngine, TakesTheMemoryThatWasPredictedAndGivesTheLogitsOfTheCpu) {
     EXPECT_EQ(twin_->objections(), 0U);
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(, ZdnnLogits, kZdnnMachinesAndSums, name_of_machine);
 
 TEST_F(ZdnnEngine, NotesTellWhatTheDeviceGotOver) {
   const SynthModel file(shape(DType::kF32));

@@ -8,11 +8,12 @@ namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
-using ZdnnNumbers = ZdnnTest;
+using ZdnnNumbers = ZdnnTooLargeTest;
+using ZdnnPrecision = ZdnnMachinesTest;
 
 /// Nothing about them is silently wrong: the operation is computed without the machine, and counted
 /// by its name.
-TEST_F(ZdnnNumbers, BeyondTheRangeAreComputedOtherwiseAndCounted) {
+TEST_P(ZdnnNumbers, BeyondTheRangeAreComputedOtherwiseAndCounted) {
   for (const char* profile : {"z17", "z16"}) {
     for (const float large : {1e10F, -3e30F, kInfinity}) {
       open(profile);
@@ -36,7 +37,7 @@ TEST_F(ZdnnNumbers, BeyondTheRangeAreComputedOtherwiseAndCounted) {
   }
 }
 
-TEST_F(ZdnnNumbers, InWeightsAreComputedWithOtherwise) {
+TEST_P(ZdnnNumbers, InWeightsAreComputedWithOtherwise) {
   GraphBuilder g;
   const auto x = g.input("x", *make_tensor(DType::kF32, {64, 5}));
   const auto w = g.weight("w", *make_tensor(DType::kF32, {64, 7}));
@@ -50,7 +51,7 @@ TEST_F(ZdnnNumbers, InWeightsAreComputedWithOtherwise) {
   EXPECT_EQ(zdnn().warnings().size(), 1U);
 }
 
-TEST_F(ZdnnNumbers, ResultsBeyondTheRangeAreRight) {
+TEST_P(ZdnnNumbers, ResultsBeyondTheRangeAreRight) {
   GraphBuilder g;
   const auto x = g.input("x", *make_tensor(DType::kF32, {64, 5}));
   const auto y = exp(g, scale(g, x, {.scale = 20}));
@@ -62,7 +63,7 @@ TEST_F(ZdnnNumbers, ResultsBeyondTheRangeAreRight) {
   EXPECT_FALSE(zdnn().warnings().empty());
 }
 
-class ZdnnMasks : public ZdnnTest {
+class ZdnnMasks : public ZdnnTooLargeTest {
  protected:
   /// Of scores that come in, and of scores that are computed there.
   void expect_right(const RefTensor& mask, DType dtype) {
@@ -83,14 +84,14 @@ class ZdnnMasks : public ZdnnTest {
   }
 };
 
-TEST_F(ZdnnMasks, OfMinusInfinityHide) {
+TEST_P(ZdnnMasks, OfMinusInfinityHide) {
   for (const DType dtype : {DType::kF32, DType::kF16}) {
     expect_right(
         make_values({.dtype = dtype, .sizes = {33, 4, 1, 1}, .fill = Fill::kCausalMask}, 1), dtype);
   }
 }
 
-TEST_F(ZdnnMasks, OfTheLowestNumberHide) {
+TEST_P(ZdnnMasks, OfTheLowestNumberHide) {
   RefTensor mask =
       make_values({.dtype = DType::kF32, .sizes = {33, 4, 1, 1}, .fill = Fill::kCausalMask}, 1);
   for (double& value : mask.data) {
@@ -100,14 +101,14 @@ TEST_F(ZdnnMasks, OfTheLowestNumberHide) {
 }
 
 /// As the CPU has it: zeros, and not the average that finite numbers would give.
-TEST_F(ZdnnMasks, MayHideWholeRows) {
+TEST_P(ZdnnMasks, MayHideWholeRows) {
   RefTensor mask({33, 4, 1, 1});
   for (std::int64_t i = 0; i < 33; ++i) mask.at(i, 1) = mask.at(i, 3) = -kInfinity;
   expect_right(mask, DType::kF32);
 }
 
 /// A row that is hidden by a finite number all over is as if it were not.
-TEST_F(ZdnnMasks, MayBeFiniteAllOverARow) {
+TEST_P(ZdnnMasks, MayBeFiniteAllOverARow) {
   RefTensor mask({33, 4, 1, 1});
   for (std::int64_t i = 0; i < 33; ++i) {
     mask.at(i, 1) = -10000;
@@ -117,7 +118,7 @@ TEST_F(ZdnnMasks, MayBeFiniteAllOverARow) {
 }
 
 /// What makes a node be computed plainly leaves its weights what the machine has.
-TEST_F(ZdnnNumbers, BeyondTheRangeMeetTheSameWeights) {
+TEST_P(ZdnnNumbers, BeyondTheRangeMeetTheSameWeights) {
   for (const DType dtype : {DType::kQ8_0, DType::kQ4_K, DType::kF16}) {
     GraphBuilder g;
     const auto x = g.input("x", *make_tensor(DType::kF32, {256, 3}));
@@ -134,7 +135,7 @@ TEST_F(ZdnnNumbers, BeyondTheRangeMeetTheSameWeights) {
 }
 
 /// Divisors whose inverse the machine has not, and a factor that it has not.
-TEST_F(ZdnnNumbers, MayHaveNoInverse) {
+TEST_P(ZdnnNumbers, MayHaveNoInverse) {
   GraphBuilder g;
   const auto x = g.input("x", *make_tensor(DType::kF32, {64, 5}));
   const auto row = g.input("row", *make_tensor(DType::kF32, {64}));
@@ -153,7 +154,7 @@ TEST_F(ZdnnNumbers, MayHaveNoInverse) {
   EXPECT_EQ(zdnn().supports(*built(std::move(h)), small->id).refusal(), Refusal::kParameter);
 }
 
-TEST_F(ZdnnNumbers, AreAsFineAsTheDeviceSays) {
+TEST_P(ZdnnPrecision, IsWhatTheDeviceSays) {
   GraphBuilder g;
   const auto x = g.input("x", *make_tensor(DType::kF32, {64, 50}));
   const auto w = g.weight("w", *make_tensor(DType::kF32, {64, 70}));
@@ -166,6 +167,10 @@ TEST_F(ZdnnNumbers, AreAsFineAsTheDeviceSays) {
   EXPECT_GT(*error, 1e-8) << "F32 would be: is it the machine that computes?";
   EXPECT_EQ(devices_.back()->rounding_error(*graph, y->id), 0);
 }
+
+INSTANTIATE_TEST_SUITE_P(, ZdnnNumbers, kZdnnTooLarge, name_of_answer);
+INSTANTIATE_TEST_SUITE_P(, ZdnnMasks, kZdnnTooLarge, name_of_answer);
+INSTANTIATE_TEST_SUITE_P(, ZdnnPrecision, kZdnnMachinesAndSums, name_of_machine);
 
 }  // namespace
 }  // namespace shunt::test

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include "graph/reference.h"
+#include "schedule/storage_users.h"
 #include "shunt/ops.h"
 #include "support/graph_run.h"
 #include "support/tensor_io.h"
@@ -13,6 +14,18 @@ namespace shunt::test {
 
 /// What DLFLOAT16 may cost a chain of a few operations, as a normalised mean square error.
 inline constexpr double kChainError = 1e-5;
+
+/// A machine as one of the twins has it.
+struct ZdnnMachine {
+  const char* name;
+  const char* profile;
+  bool old;  ///< version 1.0 of the library
+};
+inline constexpr ZdnnMachine kZdnnMachines[] = {
+    {"z16", "z16", false}, {"z17", "z17", false}, {"library_1_0", "z17", true}};
+/// How it may make sums (twins/zdnn/README.md): which one the hardware does, the documentation does
+/// not say.
+inline constexpr const char* kZdnnSums[] = {"single", "double", "dlfloat"};
 
 /// A z17 in strict mode, unless a test says otherwise.
 class ZdnnTest : public testing::Test {
@@ -26,6 +39,7 @@ class ZdnnTest : public testing::Test {
     if (!twin_->there()) GTEST_SKIP() << "there is no twin of zDNN in this build";
     twin_->set("ZDNN_TWIN_PROFILE", profile);
     twin_->set("ZDNN_TWIN_STRICT", "status");
+    for (const auto& [name, value] : settings_) twin_->set(name, value);
     auto registry = Registry::create(twin_->options());
     ASSERT_TRUE(registry) << registry.error().message();
     registry_ = std::move(*registry);
@@ -35,6 +49,10 @@ class ZdnnTest : public testing::Test {
       if (!device) GTEST_SKIP() << device.error().message();
       devices_.push_back(*device);
     }
+  }
+  void open(const ZdnnMachine& machine, const char* sums) {
+    settings_["ZDNN_TWIN_ACCUMULATE"] = sums;
+    open(machine.profile, machine.old);
   }
   Device& zdnn() { return *devices_.front(); }
 
@@ -63,11 +81,13 @@ class ZdnnTest : public testing::Test {
   }
 
   Result<std::unique_ptr<GraphRun>> prepare(const std::shared_ptr<const Graph>& graph,
-                                            const std::map<NodeId, RefTensor>& leaves) {
-    return GraphRun::create(graph, devices_, leaves,
-                            {.weight_memory = [](Device& device, const Graph& of, NodeId leaf) {
-                              return device.weight_memory(of, leaf);
-                            }});
+                                            const std::map<NodeId, RefTensor>& leaves,
+                                            const CostModel* costs = nullptr) {
+    return GraphRun::create(
+        graph, devices_, leaves,
+        {.costs = costs, .weight_memory = [](Device& device, const Graph& of, NodeId leaf) {
+           return device.weight_memory(of, leaf);
+         }});
   }
 
   /// Runs it and gives the error of its output.
@@ -82,10 +102,62 @@ class ZdnnTest : public testing::Test {
     return nmse(*got, expected(*graph, leaves));
   }
 
+  /// Runs it: what the numbers of DLFLOAT16 cost is no more than the device grants its operations,
+  /// as if the errors of all of them met in the output.
+  void expect_within_bound(const std::shared_ptr<const Graph>& graph,
+                           const std::map<NodeId, RefTensor>& leaves) {
+    auto run = prepare(graph, leaves);
+    ASSERT_TRUE(run) << run.error().message();
+    const Status status = (*run)->plan().run();
+    ASSERT_TRUE(status) << status.error().message();
+    const auto got = (*run)->output(graph->outputs()[0]);
+    ASSERT_TRUE(got) << got.error().message();
+    const double error = nmse(*got, expected(*graph, leaves));
+    double bound = 0;
+    for (NodeId id = 0; id < graph->size(); ++id) {
+      const bool here = (*run)->plan().placement().decisions[id].device == 0;
+      if (here && is_computed(graph->node(id))) bound += zdnn().rounding_error(*graph, id);
+    }
+    EXPECT_LT(error, bound);
+    EXPECT_GT(error, 1e-9) << "F32 would be: is it the machine that computes?";
+  }
+
+  /// Of the twin, each time that one is opened.
+  std::map<const char*, const char*> settings_;
   std::unique_ptr<ZdnnTwin> twin_;
   std::unique_ptr<Registry> registry_;
   std::vector<Device*> devices_;
 };
+
+/// Each machine, with each way to sum: for tests of numbers that it computes.
+class ZdnnMachinesTest : public ZdnnTest,
+                         public testing::WithParamInterface<std::tuple<ZdnnMachine, const char*>> {
+ protected:
+  void SetUp() override {
+    const auto& [machine, sums] = GetParam();
+    open(machine, sums);
+  }
+};
+inline const auto kZdnnMachinesAndSums =
+    testing::Combine(testing::ValuesIn(kZdnnMachines), testing::ValuesIn(kZdnnSums));
+inline std::string name_of_machine(
+    const testing::TestParamInfo<ZdnnMachinesTest::ParamType>& test) {
+  return std::string(std::get<0>(test.param).name) + "_" + std::get<1>(test.param);
+}
+
+/// What a transform by software may answer for finite numbers beyond DLFLOAT16: nothing at all, as
+/// the documentation has it, or that it failed. For tests of what is made of such numbers.
+inline const auto kZdnnTooLarge = testing::Values("silent", "convert_failure");
+class ZdnnTooLargeTest : public ZdnnTest, public testing::WithParamInterface<const char*> {
+ protected:
+  void SetUp() override {
+    settings_["ZDNN_TWIN_TOO_LARGE"] = GetParam();
+    ZdnnTest::SetUp();
+  }
+};
+inline std::string name_of_answer(const testing::TestParamInfo<const char*>& test) {
+  return test.param;
+}
 
 /// A feed-forward block: y = x + w2 * gelu(w1 * x + bias).
 inline Result<Value> feed_forward(GraphBuilder& g, const Result<Value>& x, std::int64_t width,

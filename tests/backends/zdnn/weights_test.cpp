@@ -42,61 +42,6 @@ TEST_F(ZdnnWeights, ThatOthersReadTooLiePlain) {
   EXPECT_EQ(zdnn().weight_memory(*graph, w->id), nullptr);
 }
 
-/// A write of some rows after the weight was used is what the next run computes with.
-TEST_F(ZdnnWeights, AreTransformedAgainAfterAPartialWrite) {
-  const auto [graph, x, w] = product(DType::kF32, 64, 70);
-  auto leaves = values(*graph);
-  BufferType& memory = *zdnn().weight_memory(*graph, w);
-  const Tensor& tensor = graph->node(w).result;
-  const PlacedTensor placed{tensor, 0};
-  auto buffer = memory.allocate_for(memory.size_of(tensor), {&placed, 1});
-  ASSERT_TRUE(buffer) << buffer.error().message();
-  const auto write = [&](const RefTensor& from, std::size_t begin, std::size_t end) {
-    const auto bytes = to_bytes(from, DType::kF32);
-    ASSERT_TRUE((*buffer)->write(begin, std::span(bytes).subspan(begin, end - begin)));
-  };
-  const auto bytes = static_cast<std::size_t>(byte_span(tensor));
-  write(leaves[w], 0, bytes);
-  const LeafMemory there{w, {buffer->get(), 0}};
-  auto placement = place(*graph, devices_, {.memory = {&there, 1}});
-  ASSERT_TRUE(placement) << placement.error().message();
-  auto plan = compile(graph, std::move(*placement), {.memory = {&there, 1}});
-  ASSERT_TRUE(plan) << plan.error().message();
-  const auto expect_right = [&] {
-    const auto input = (*plan)->input(Value{x});
-    ASSERT_TRUE(input);
-    write_tensor(leaves[x], graph->node(x).result, input->data());
-    twin_->reset_counts();
-    ASSERT_TRUE((*plan)->run());
-    const auto output = (*plan)->output(Value{graph->outputs()[0]});
-    ASSERT_TRUE(output);
-    const Tensor& y = graph->node(graph->outputs()[0]).result;
-    const RefTensor got = read_tensor(output->data(), y, max_sizes(y.shape));
-    EXPECT_LT(nmse(got, expected(*graph, leaves)), kChainError);
-    EXPECT_EQ(twin_->objections(), 0U);
-  };
-  expect_right();
-  EXPECT_EQ(twin_->transforms_in(), 2U) << "x, and the first zeros to add";
-  expect_right();
-  EXPECT_EQ(twin_->transforms_in(), 1U) << "x alone";
-  const RefTensor other = make_values({.dtype = DType::kF32, .sizes = {64, 70, 1, 1}}, 99);
-  // Three rows in the middle, not at once.
-  for (std::int64_t row : {20, 21, 40}) {
-    for (std::int64_t i = 0; i < 64; ++i) leaves[w].at(i, row) = other.at(i, row);
-  }
-  write(leaves[w], 20 * 256, 22 * 256);
-  write(leaves[w], 40 * 256, 41 * 256);
-  expect_right();
-  EXPECT_EQ(twin_->transforms_in(), 2U) << "x and the weight";
-  // And read: what was written, rounded to the machine's numbers.
-  std::vector<std::byte> read(bytes);
-  ASSERT_TRUE((*buffer)->read(0, read));
-  EXPECT_LT(nmse(read_tensor(read.data(), tensor, {64, 70, 1, 1}), leaves[w]), 1e-6);
-  std::vector<std::byte> part(256);
-  ASSERT_TRUE((*buffer)->read(40 * 256, part));
-  EXPECT_TRUE(std::equal(part.begin(), part.end(), read.begin() + 40 * 256));
-}
-
 /// A write that fails half-way changes nothing.
 TEST_F(ZdnnWeights, AreWhatTheyWereAfterAWriteThatFailed) {
   const auto [graph, x, w] = product(DType::kF32, 64, 70);
