@@ -103,6 +103,11 @@ install_step() (
   "$scratch/another place/bin/shunt" run --temp 0 -n 8 </dev/null
 )
 
+twin_step() {
+  use_compiler_cache "${TMPDIR:-/tmp}"
+  tools/prove-twin
+}
+
 foreign_build_step() {
   local architecture=$1
   shift
@@ -141,6 +146,7 @@ ci() {
   step "release: build" build_step release SHUNT_TESTS=ON SHUNT_BENCH=ON --
   step "release: tests" test_step release
   step "installed, and moved" install_step
+  step "the twin of zDNN alone" twin_step
   step "default model" tools/check-default-model build/release/bin/shunt
   step "asan and ubsan: build" build_step asan --
   # Nothing is measured here, so that executables may run side by side.
