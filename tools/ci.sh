@@ -6,6 +6,8 @@ thread_tests='*Thread*:*Concurren*:*Pool*:*Cancel*'
 # What a big-endian machine is asked each time: files of either order, the formats, the text and the logits of x86-64, and zDNN,
 # whose machine that is. The rest takes an emulator long: --full.
 big_endian_tests='Gguf*:MappedFile.*:WeightsOfAFile.*:DType.*:ByteOrder.*:Recorded*:F16.*:BF16.*:Zdnn*:DefaultModel.A*:EngineLogits*:RunGreedy.*:EngineByteOrder*'
+# Not all cases of all ops on each of zDNN's machines: 150 s each, under the emulator.
+big_endian_tests+=':-ZdnnMachine.*'
 
 step_names=()
 step_seconds=()
@@ -103,6 +105,11 @@ install_step() (
   "$scratch/another place/bin/shunt" run --temp 0 -n 8 </dev/null
 )
 
+twin_step() {
+  use_compiler_cache "${TMPDIR:-/tmp}"
+  tools/prove-twin
+}
+
 foreign_build_step() {
   local architecture=$1
   shift
@@ -141,6 +148,7 @@ ci() {
   step "release: build" build_step release SHUNT_TESTS=ON SHUNT_BENCH=ON --
   step "release: tests" test_step release
   step "installed, and moved" install_step
+  step "the twin of zDNN alone" twin_step
   step "default model" tools/check-default-model build/release/bin/shunt
   step "asan and ubsan: build" build_step asan --
   # Nothing is measured here, so that executables may run side by side.

@@ -1,6 +1,8 @@
 // A real model on the accelerator of IBM Z, by its twin, as a user runs it.
 #include <gmock/gmock.h>
 
+#include <fmt/format.h>
+
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -18,21 +20,48 @@ struct Machine {
   const char* name;
   const char* profile;
   const char* library;
-};
 
-class ZdnnModel : public testing::TestWithParam<Machine> {
- protected:
-  void SetUp() override {
-    if (*GetParam().library == '\0') GTEST_SKIP() << "there is no twin of zDNN in this build";
+  void need() const {
+    if (*library == '\0') GTEST_SKIP() << "there is no twin of zDNN in this build";
     if (run({"devices"}).out.find("zdnn0") == std::string::npos) {
       GTEST_SKIP() << "there is no zDNN backend in this build";
     }
   }
-  static RunResult run(std::vector<std::string> words, RunOptions options = {}) {
-    words.insert(words.end(), {"--library", std::string("zdnn=") + GetParam().library});
-    options.environment["ZDNN_TWIN_PROFILE"] = GetParam().profile;
+  RunResult run(std::vector<std::string> words, RunOptions options = {}) const {
+    words.insert(words.end(), {"--library", std::string("zdnn=") + library});
+    options.environment["ZDNN_TWIN_PROFILE"] = profile;
     options.environment["ZDNN_TWIN_STRICT"] = "status";
     return run_command(words, options);
+  }
+};
+
+const auto kMachines = testing::Values(Machine{"z17", "z17", SHUNT_TEST_ZDNN_TWIN},
+                                       Machine{"z16", "z16", SHUNT_TEST_ZDNN_TWIN},
+                                       Machine{"library_1_0", "z17", SHUNT_TEST_ZDNN_TWIN_1_0});
+
+/// The model that comes with Shunt, and one of others, whose file is in ../shared.
+struct Model {
+  const char* name;
+  const char* shared;
+  Stories (*stories)();
+  std::size_t layers;
+};
+
+const auto kModels =
+    testing::Values(Model{"stories", "", [] { return stories(); }, 4},
+                    Model{"stories260K", "data/models/stories260K.gguf", stories_260k, 5});
+
+class ZdnnModel : public testing::TestWithParam<std::tuple<Machine, Model>> {
+ protected:
+  void SetUp() override {
+    const auto& [machine, model] = GetParam();
+    if (*model.shared != '\0') SHUNT_NEED_SHARED(model.shared);
+    machine.need();
+    told_ = model.stories();
+  }
+  static std::size_t layers() { return std::get<Model>(GetParam()).layers; }
+  static RunResult run(std::vector<std::string> words, RunOptions options = {}) {
+    return std::get<Machine>(GetParam()).run(std::move(words), std::move(options));
   }
   /// With a setting of the twin, such as a fault.
   static RunResult run(std::vector<std::string> words, const char* name, const char* value) {
@@ -41,41 +70,35 @@ class ZdnnModel : public testing::TestWithParam<Machine> {
     return run(std::move(words), std::move(options));
   }
   /// As much as possible on the machine, whatever costs are thought to be.
-  static std::vector<std::string> greedy(const char* fallback, const Stories& of = stories()) {
-    auto words = greedy_by_costs(fallback, of);
+  std::vector<std::string> greedy(const char* fallback) const {
+    auto words = greedy_by_costs(fallback);
     words.emplace_back("--rules-only");
     return words;
   }
-  static std::vector<std::string> greedy_by_costs(const char* fallback,
-                                                  const Stories& of = stories()) {
-    return {"run",       "--model", of.path,      "-n",     of.count(), "--temp", "0",
-            "--devices", "zdnn0",   "--fallback", fallback, "--prompt", of.prompt};
+  std::vector<std::string> greedy_by_costs(const char* fallback) const {
+    return {"run",       "--model", told_.path,   "-n",     told_.count(), "--temp",    "0",
+            "--devices", "zdnn0",   "--fallback", fallback, "--prompt",    told_.prompt};
   }
-  static void expect_the_cpus_text(const Stories& of, const char* layers) {
-    for (const auto& words : {greedy("allow", of), greedy_by_costs("allow", of)}) {
-      const RunResult result = run(words);
-      EXPECT_EQ(result.exit_code, 0) << result.err;
-      EXPECT_EQ(result.out, of.text + "\n");
-      EXPECT_THAT(result.err, testing::HasSubstr(layers));
-      EXPECT_THAT(result.err, testing::Not(testing::HasSubstr("met numbers beyond")));
-      EXPECT_THAT(result.err, testing::Not(testing::HasSubstr("instead of zdnn0")));
-    }
-  }
+
+  Stories told_;
 };
 
 TEST_P(ZdnnModel, WritesTheTextOfTheCpu) {
-  expect_the_cpus_text(stories(), "zdnn0: layers 0 to 3 (4 of 4)");
-}
-
-TEST_P(ZdnnModel, WritesTheTextOfTheCpuOfAModelOfOthers) {
-  SHUNT_NEED_SHARED("data/models/stories260K.gguf");
-  expect_the_cpus_text(stories_260k(), "zdnn0: layers 0 to 4 (5 of 5)");
+  for (const auto& words : {greedy("allow"), greedy_by_costs("allow")}) {
+    const RunResult result = run(words);
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    EXPECT_EQ(result.out, told_.text + "\n");
+    EXPECT_THAT(result.err, testing::HasSubstr(fmt::format("zdnn0: layers 0 to {} ({} of {})",
+                                                           layers() - 1, layers(), layers())));
+    EXPECT_THAT(result.err, testing::Not(testing::HasSubstr("met numbers beyond")));
+    EXPECT_THAT(result.err, testing::Not(testing::HasSubstr("instead of zdnn0")));
+  }
 }
 
 TEST_P(ZdnnModel, SaysWhatFallsBack) {
   const RunResult result = run(greedy("warn"));
   EXPECT_EQ(result.exit_code, 0) << result.err;
-  EXPECT_EQ(result.out, stories().text + "\n");
+  EXPECT_EQ(result.out, told_.text + "\n");
   EXPECT_THAT(result.err, testing::HasSubstr("run on cpu0 instead of zdnn0; the first is"));
 }
 
@@ -102,7 +125,7 @@ TEST_P(ZdnnModel, GetsOverFaults) {
         Fault{"ZDNN_TWIN_FAIL_RANGE", "500", "met numbers beyond"}}) {
     const RunResult result = run(greedy("allow"), fault.name, fault.at);
     EXPECT_EQ(result.exit_code, 0) << fault.name << "=" << fault.at << ": " << result.err;
-    EXPECT_EQ(result.out, stories().text + "\n") << fault.name << "=" << fault.at;
+    EXPECT_EQ(result.out, told_.text + "\n") << fault.name << "=" << fault.at;
     EXPECT_THAT(result.err, testing::HasSubstr(fault.said)) << fault.name << "=" << fault.at;
   }
 }
@@ -118,20 +141,20 @@ TEST_P(ZdnnModel, IsTheCpusWhereTheMachineFails) {
     words.insert(words.end(), {"--on-device-error", "fallback"});
     const RunResult result = run(words, "ZDNN_TWIN_FAIL_HARDWARE", at);
     EXPECT_EQ(result.exit_code, 0) << at << ": " << result.err;
-    EXPECT_EQ(result.out, stories().text + "\n") << at;
+    EXPECT_EQ(result.out, told_.text + "\n") << at;
   }
 }
 
 TEST_P(ZdnnModel, IsRightOperationByOperation) {
   const RunResult result =
-      run({"verify", "--model", stories().path, "--device", "zdnn0", "--top", "1"});
+      run({"verify", "--model", told_.path, "--device", "zdnn0", "--top", "1"});
   EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
   EXPECT_THAT(result.out, testing::HasSubstr(" 0 wrong"));
 }
 
 TEST_P(ZdnnModel, IsExplained) {
   const RunResult result =
-      run({"explain", "--model", stories().path, "--devices", "zdnn0", "--rules-only"});
+      run({"explain", "--model", told_.path, "--devices", "zdnn0", "--rules-only"});
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(result.out, testing::HasSubstr("no kernel for rope"));
   EXPECT_THAT(result.out, testing::HasSubstr("0 bytes copied between devices"));
@@ -140,7 +163,7 @@ TEST_P(ZdnnModel, IsExplained) {
 /// Of each operation that it does not take, the machine's own reason.
 TEST_P(ZdnnModel, IsExplainedOperationByOperation) {
   const RunResult result =
-      run({"explain", "--model", stories().path, "--devices", "zdnn0", "--rules-only", "--json"});
+      run({"explain", "--model", told_.path, "--devices", "zdnn0", "--rules-only", "--json"});
   ASSERT_EQ(result.exit_code, 0) << result.err;
   const auto explained = nlohmann::json::parse(result.out);
   std::size_t taken = 0;
@@ -156,9 +179,9 @@ TEST_P(ZdnnModel, IsExplainedOperationByOperation) {
       reasons[node["op"]].insert(node["passed_over"][0]["reason"].get<std::string>());
     }
   }
-  // Of each of 4 layers 14, the last norm, and the product with the embedding, which is the output,
+  // Of each layer 14, the last norm, and the product with the embedding, which is the output,
   // too, although its rows are looked up elsewhere.
-  EXPECT_EQ(taken, 4U * 14 + 3);
+  EXPECT_EQ(taken, layers() * 14 + 3);
   const std::map<std::string, std::set<std::string>> expected = {
       {"attention", {"no kernel for attention"}},
       {"get_rows", {"no kernel for get_rows"}},
@@ -167,10 +190,30 @@ TEST_P(ZdnnModel, IsExplainedOperationByOperation) {
   EXPECT_EQ(reasons, expected);
 }
 
-INSTANTIATE_TEST_SUITE_P(, ZdnnModel,
-                         testing::Values(Machine{"z17", "z17", SHUNT_TEST_ZDNN_TWIN},
-                                         Machine{"z16", "z16", SHUNT_TEST_ZDNN_TWIN},
-                                         Machine{"library_1_0", "z17", SHUNT_TEST_ZDNN_TWIN_1_0}),
+INSTANTIATE_TEST_SUITE_P(, ZdnnModel, testing::Combine(kMachines, kModels), [](const auto& test) {
+  return fmt::format("{}_on_{}", std::get<Model>(test.param).name,
+                     std::get<Machine>(test.param).name);
+});
+
+class ZdnnMachine : public testing::TestWithParam<Machine> {
+ protected:
+  void SetUp() override { GetParam().need(); }
+};
+
+/// Whatever it claims to support, it passes, and that is something of each family that it has.
+TEST_P(ZdnnMachine, PassesTheCasesOfTheOpsThatItSupports) {
+  const RunResult result = GetParam().run({"check-ops", "--device", "zdnn0", "--json"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  const auto found = nlohmann::json::parse(result.out);
+  EXPECT_EQ(found["failed"], 0);
+  std::set<std::string> supported;
+  for (const auto& op : found["ops"]) {
+    if (op["passed"] > 0) supported.insert(op["op"]);
+  }
+  EXPECT_THAT(supported, testing::IsSupersetOf({"add", "exp", "matmul", "silu", "softmax"}));
+}
+
+INSTANTIATE_TEST_SUITE_P(, ZdnnMachine, kMachines,
                          [](const auto& test) { return std::string(test.param.name); });
 
 TEST(LibraryFlag, IsABackendAndAPath) {

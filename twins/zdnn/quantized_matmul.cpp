@@ -9,6 +9,7 @@
 //
 // The machine computes the first term and adds the second, which the library hands it as DLFLOAT16;
 // the third one the library subtracts afterwards, or, if Zb = 0, puts into the second.
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
@@ -113,8 +114,9 @@ double finished(const Call& call, double value, std::int64_t row_sum, const Colu
         m * (b.offset * static_cast<double>(row_sum) + a.offset * static_cast<double>(column.sum));
   }
   if (!call.disable_clipping && !std::isnan(value)) {
-    value = round_half_even(value);
-    value = std::fmin(std::fmax(value, call.clip_min), call.clip_max);
+    // Not by fmin and fmax, of which each machine has its own opinion which zero is the larger.
+    value =
+        std::min<double>(std::max<double>(round_half_even(value), call.clip_min), call.clip_max);
   }
   return call.dequantize ? (value - y.offset) * y.scale : value;
 }

@@ -68,21 +68,20 @@ TEST_F(ZdnnTwinElementwise, FunctionsOfAllNumbers) {
 }
 
 TEST_F(ZdnnTwinElementwise, TheSameBitsOnEveryMachine) {
-  // A digest of all results, in the order of the inputs: any machine must come to the same.
   const auto digest = [](const Call& call) {
     AllNumbers all;
     call(all.in, all.out);
-    std::uint32_t sum = 2166136261u;  // FNV-1a
-    for (std::uint32_t i = 0; i < 65536; ++i)
-      sum = ((sum ^ (all.out.cell(2 * i) & 255u)) * 16777619u ^ (all.out.cell(2 * i) >> 8)) *
-            16777619u;
-    return sum;
+    return digest_of({&all.out});
   };
   EXPECT_EQ(digest(zdnn_exp), 3745035179u);
   EXPECT_EQ(digest(zdnn_log), 3764479392u);
   EXPECT_EQ(digest(zdnn_tanh), 1565680741u);
   EXPECT_EQ(digest(zdnn_sigmoid), 685875856u);
   EXPECT_EQ(digest(zdnn_gelu), 3680638254u);
+  EXPECT_EQ(digest(zdnn_sqrt), 3463089589u);
+  EXPECT_EQ(digest([](auto* in, auto* out) { return zdnn_invsqrt(in, 0.001f, out); }), 2275259696u);
+  EXPECT_EQ(digest([](auto* in, auto* out) { return zdnn_leaky_relu(in, nullptr, 0.1f, out); }),
+            878392116u);
 }
 
 using Binary = zdnn_status (*)(const zdnn_ztensor*, const zdnn_ztensor*, zdnn_ztensor*);
@@ -131,6 +130,28 @@ TEST_F(ZdnnTwinElementwise, PairsOfNumbers) {
     EXPECT_EQ(op.call(a, b, out), ZDNN_INVALID_SHAPE) << op.name;
     EXPECT_EQ(op.call(a, c, b), ZDNN_INVALID_SHAPE) << op.name;
   }
+}
+
+TEST_F(ZdnnTwinElementwise, TheSameBitsOfPairsOnEveryMachine) {
+  // Each number with another one, and zeros of either sign.
+  const auto digest = [](Binary call) {
+    AllNumbers x, y;
+    Tensor out(ZDNN_2D, {1024, 64});
+    for (std::uint32_t i = 0; i < 65536; ++i)
+      y.in.set_cell(2 * i, static_cast<std::uint16_t>(i * 40503u + (i >> 8)));
+    x.in.set_cell(0, 0x8000);
+    y.in.set_cell(0, 0);
+    x.in.set_cell(2, 0);
+    y.in.set_cell(2, 0x8000);
+    call(x.in, y.in, out);
+    return digest_of({&out});
+  };
+  EXPECT_EQ(digest(zdnn_add), 1307463336u);
+  EXPECT_EQ(digest(zdnn_sub), 2333715544u);
+  EXPECT_EQ(digest(zdnn_mul), 1207649980u);
+  EXPECT_EQ(digest(zdnn_div), 2082654823u);
+  EXPECT_EQ(digest(zdnn_min), 1881465325u);
+  EXPECT_EQ(digest(zdnn_max), 3074824421u);
 }
 
 TEST_F(ZdnnTwinElementwise, OneRoundingAtTheEnd) {

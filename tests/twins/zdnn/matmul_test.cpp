@@ -264,4 +264,34 @@ TEST_F(ZdnnTwinMatmul, PartsOfATensorAtPageBordersAreTensors) {
   }
 }
 
+TEST_F(ZdnnTwinMatmul, TheSameBitsOnEveryMachine) {
+  // Then once more with the result's negative as addend: what was rounded away is left.
+  constexpr std::uint32_t s = 33, n = 300, p = 67;
+  const auto digests = [](bool shared, bool transpose) {
+    const std::uint32_t sb = shared ? 1 : s;
+    return in_each_accumulation([&] {
+      Tensor a(ZDNN_3DS, {s, transpose ? n : 1, transpose ? 1 : n}, rough_numbers(s * n, 1));
+      Tensor b(ZDNN_3DS, {sb, transpose ? p : n, transpose ? n : p}, rough_numbers(sb * n * p, 2));
+      Tensor c(ZDNN_2DS, {sb, p}, rough_numbers(sb * p, 3));
+      Tensor out(ZDNN_3DS, {s, 1, p});
+      Tensor rest(ZDNN_3DS, {s, 1, p});
+      const auto multiply = [&](Tensor& result) {
+        EXPECT_EQ(
+            zdnn_matmul_transpose_op(a, b, c, transpose, transpose, MATMUL_OP_ADDITION, result),
+            ZDNN_OK);
+      };
+      multiply(out);
+      auto negative = out.get(s * p);
+      negative.resize(sb * p);
+      for (float& x : negative) x = -x;
+      c.put(negative);
+      multiply(rest);
+      return digest_of({&out, &rest});
+    });
+  };
+  EXPECT_EQ(digests(false, false), (Digests{3036176910u, 784925052u, 90343139u}));
+  EXPECT_EQ(digests(true, false), (Digests{1930783566u, 2317998116u, 2117382213u}));
+  EXPECT_EQ(digests(false, true), (Digests{2156140209u, 2437260687u, 673186486u}));
+}
+
 }  // namespace

@@ -197,4 +197,39 @@ TEST_F(ZdnnTwinNorms, WhatZ16Lacks) {
   EXPECT_FALSE(out.tensor.is_transformed);
 }
 
+TEST_F(ZdnnTwinNorms, TheSameBitsOnEveryMachine) {
+  constexpr std::uint32_t s = 33, n = 300;
+  const auto x = rough_numbers(s * n, 1);
+  const auto y = rough_numbers(s * n, 2);
+  EXPECT_EQ(in_each_accumulation([&] {
+              Tensor a(ZDNN_3DS, {s, 1, n}, x);
+              Tensor b(ZDNN_3DS, {s, 1, n}, y);
+              Tensor out(ZDNN_3DS, {s, 1, 1});
+              EXPECT_EQ(zdnn_norm(a, b, out), ZDNN_OK);
+              return digest_of({&out});
+            }),
+            (Digests{2372036555u, 2372036555u, 3190229202u}));
+  // Moments, and the layer norm with them.
+  const auto layer_norm = [&](zdnn_moments_bessel bessel) {
+    return in_each_accumulation([&] {
+      Tensor in(ZDNN_NHWC, {s, 1, 1, n}, x);
+      Tensor mean(ZDNN_NHWC, {s, 1, 1, 1});
+      Tensor variance(ZDNN_NHWC, {s, 1, 1, 1});
+      Tensor out(ZDNN_NHWC, {s, 1, 1, n});
+      EXPECT_EQ(zdnn_moments(in, bessel, mean, variance), ZDNN_OK);
+      EXPECT_EQ(zdnn_layernorm(in, mean, variance, 0.3f, 1.7f, 0.001f, out), ZDNN_OK);
+      return digest_of({&mean, &variance, &out});
+    });
+  };
+  EXPECT_EQ(layer_norm(MOMENTS_BESSEL_POPULATION),
+            (Digests{1491434148u, 1491434148u, 1491434148u}));
+  EXPECT_EQ(layer_norm(MOMENTS_BESSEL_SAMPLE), (Digests{3141296427u, 3141296427u, 969155701u}));
+  Tensor in(ZDNN_NHWC, {s, 1, 1, n}, x);
+  Tensor scale(ZDNN_1D, {n}, rough_numbers(n, 3));
+  Tensor bias(ZDNN_1D, {n}, rough_numbers(n, 4));
+  Tensor out(ZDNN_NHWC, {s, 1, 1, n});
+  EXPECT_EQ(zdnn_batchnorm(in, scale, bias, out), ZDNN_OK);
+  EXPECT_EQ(digest_of({&out}), 505970709u);
+}
+
 }  // namespace

@@ -286,4 +286,29 @@ TEST_F(ZdnnTwinQuantized, CallsThatAreWrong) {
   EXPECT_EQ(x.run(true, false), ZDNN_UNAVAILABLE_FUNCTION);
 }
 
+TEST_F(ZdnnTwinQuantized, TheSameBitsOnEveryMachine) {
+  constexpr std::uint32_t m = 33, n = 70, p = 67;
+  const auto digest = [](float zb, bool disable_clipping, bool dequantize) {
+    Tensor a = Tensor::quantized(ZDNN_2D, FP32, {m, n}, QUANTIZED_INT8, 0.037f, 5);
+    Tensor b = Tensor::quantized(ZDNN_2D, INT8, {n, p}, QUANTIZED_WEIGHTS_INT8, 0.021f, zb);
+    Tensor c = Tensor::quantized(ZDNN_1D, FP32, {p}, QUANTIZED_INT8, 0.11f, -3);
+    Tensor out = Tensor::quantized(ZDNN_2D, FP32, {m, p}, QUANTIZED_DLFLOAT16, 0.43f, 0);
+    std::vector<std::int8_t> weights;
+    for (const float x : some_numbers(n * p, 2))
+      weights.push_back(static_cast<std::int8_t>(x * 64));
+    for (auto& [tensor, x] : {std::pair(&a, rough_numbers(m * n, 1)), {&c, rough_numbers(p, 3)}})
+      EXPECT_EQ(zdnn_transform_quantized_ztensor(*tensor, false, -128, 127, x.data()), ZDNN_OK);
+    EXPECT_EQ(zdnn_transform_quantized_ztensor(b, false, -128, 127, weights.data()), ZDNN_OK);
+    // From 0 up: what is rounded to minus zero is at the border.
+    EXPECT_EQ(zdnn_quantized_matmul_op(a, b, c, MATMUL_OP_ADDITION, 0, 127, disable_clipping,
+                                       dequantize, false, nullptr, out),
+              ZDNN_OK);
+    return digest_of({&out});
+  };
+  EXPECT_EQ(digest(7, true, true), 3365495130u);
+  EXPECT_EQ(digest(7, false, false), 3250740330u);
+  EXPECT_EQ(digest(0, true, false), 1990422812u);
+  EXPECT_EQ(digest(0, false, true), 3345317912u);
+}
+
 }  // namespace

@@ -246,4 +246,17 @@ TEST_F(ZdnnTwinRecurrent, NinfSpreads) {
   EXPECT_NE(t.hn.cell(128), kNinf);  // the other row of the batch
 }
 
+TEST_F(ZdnnTwinRecurrent, TheSameBitsOnEveryMachine) {
+  const auto digests = [](std::uint32_t gates) {
+    const Layer layer(gates, 2);
+    return in_each_accumulation([&] {
+      Tensors t(layer, kSteps);
+      EXPECT_EQ(t.run(layer, BIDIR), ZDNN_OK);
+      return gates == 4 ? digest_of({&t.hn, &t.cf}) : digest_of({&t.hn});
+    });
+  };
+  EXPECT_EQ(digests(4), (Digests{476184061u, 476184061u, 3070343569u}));
+  EXPECT_EQ(digests(3), (Digests{25990884u, 25990884u, 843421054u}));
+}
+
 }  // namespace

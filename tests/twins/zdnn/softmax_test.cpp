@@ -102,4 +102,20 @@ TEST_F(ZdnnTwinSoftmax, ChecksAndMachines) {
             ZDNN_UNAVAILABLE_FUNCTION);
 }
 
+TEST_F(ZdnnTwinSoftmax, TheSameBitsOnEveryMachine) {
+  constexpr std::uint32_t s = 2, rows = 33, n = 300;
+  const auto digests = [](zdnn_softmax_act act, std::uint32_t mask) {
+    return in_each_accumulation([&] {
+      Tensor in(ZDNN_3DS, {s, rows, n}, rough_numbers(s * rows * n));
+      Tensor out(ZDNN_3DS, {s, rows, n});
+      EXPECT_EQ(zdnn_softmax_mask(in, nullptr, act, mask, out), ZDNN_OK);
+      return digest_of({&out});
+    });
+  };
+  EXPECT_EQ(digests(SOFTMAX_ACT_NONE, 0), (Digests{2584188095u, 1150816784u, 1946181793u}));
+  EXPECT_EQ(digests(SOFTMAX_ACT_NONE, 77), (Digests{615010678u, 615010678u, 3746676867u}));
+  EXPECT_EQ(digests(SOFTMAX_ACT_LOG, 0), (Digests{123490457u, 123490457u, 2566899565u}));
+  EXPECT_EQ(digests(SOFTMAX_ACT_LOG, 77), (Digests{1754899120u, 1754899120u, 1862256793u}));
+}
+
 }  // namespace

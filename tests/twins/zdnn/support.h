@@ -59,6 +59,18 @@ class TwinTest : public testing::Test {
     zdnn_twin_reset_settings();
     zdnn_twin_reset_counts();
   }
+  using Digests = std::array<std::uint32_t, 3>;
+  /// What it returns with sums in single precision, in double, and of products in DLFLOAT16.
+  template <class Digest>
+  static Digests in_each_accumulation(Digest digest) {
+    Digests digests{};
+    std::size_t i = 0;
+    for (const char* model : {"single", "double", "dlfloat"}) {
+      set("ZDNN_TWIN_ACCUMULATE", model);
+      digests[i++] = digest();
+    }
+    return digests;
+  }
 };
 
 inline std::uint32_t pattern_of(float x) {
@@ -145,12 +157,36 @@ class Tensor {
   bool owns_ = false;
 };
 
+/// FNV-1a over the cells of tensors, padding included: what it makes of them on x86-64 is what it
+/// must be on every machine.
+inline std::uint32_t digest_of(std::initializer_list<const Tensor*> tensors) {
+  std::uint32_t digest = 2166136261u;
+  for (const Tensor* t : tensors)
+    for (std::uint64_t byte = 0; byte < t->tensor.buffer_size; byte += 2)
+      for (const unsigned half : {t->cell(byte) & 255u, static_cast<unsigned>(t->cell(byte)) >> 8})
+        digest = (digest ^ half) * 16777619u;
+  return digest;
+}
+
 /// Numbers that DLFLOAT16 has exactly, small and of both signs, the same every time.
 inline std::vector<float> some_numbers(std::size_t count, unsigned seed = 1) {
   std::vector<float> values(count);
   for (float& value : values) {
     seed = seed * 1664525u + 1013904223u;
     value = static_cast<float>(static_cast<int>(seed >> 24) - 128) / 64;
+  }
+  return values;
+}
+
+/// Numbers that DLFLOAT16 has exactly, with all their digits, of both signs and sizes from 1/32 to
+/// 8: each way of summing rounds their products and sums elsewhere.
+inline std::vector<float> rough_numbers(std::size_t count, unsigned seed = 1) {
+  std::vector<float> values(count);
+  for (float& value : values) {
+    seed = seed * 1664525u + 1013904223u;
+    const float digits = 1 + static_cast<float>(seed >> 23) / 512;
+    value = std::ldexp((seed & 0x400000u) != 0 ? digits : -digits,
+                       static_cast<int>(seed >> 19 & 7u) - 5);
   }
   return values;
 }

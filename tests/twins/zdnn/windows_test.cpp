@@ -185,4 +185,30 @@ TEST_F(ZdnnTwinWindows, WindowsThatAreTooLarge) {
   EXPECT_EQ(zdnn_maxpool2d(higher, VALID_PADDING, 1025, 1, 0, 0, one), ZDNN_FUNC_RC_F001);
 }
 
+TEST_F(ZdnnTwinWindows, TheSameBitsOnEveryMachine) {
+  constexpr std::uint32_t out_channels = 5;
+  const auto x = rough_numbers(2 * kHeight * kWidth * kChannels);
+  EXPECT_EQ(in_each_accumulation([&] {
+              Tensor in(ZDNN_NHWC, {2, kHeight, kWidth, kChannels}, x);
+              Tensor kernel(ZDNN_HWCK, {3, 4, kChannels, out_channels},
+                            rough_numbers(3 * 4 * kChannels * out_channels, 2));
+              Tensor bias(ZDNN_1D, {out_channels}, rough_numbers(out_channels, 3));
+              Tensor out(ZDNN_NHWC, {2, kHeight, kWidth, out_channels});
+              EXPECT_EQ(
+                  zdnn_conv2d(in, kernel, bias, SAME_PADDING, 1, 1, CONV2D_ACT_NONE, nullptr, out),
+                  ZDNN_OK);
+              return digest_of({&out});
+            }),
+            (Digests{3955913115u, 3955913115u, 2105317166u}));
+  EXPECT_EQ(in_each_accumulation([&] {
+              Tensor in(ZDNN_NHWC, {2, kHeight, kWidth, kChannels}, x);
+              Tensor windows(ZDNN_NHWC, {2, kHeight, kWidth, kChannels});
+              Tensor all(ZDNN_NHWC, {2, 1, 1, kChannels});
+              EXPECT_EQ(zdnn_avgpool2d(in, SAME_PADDING, 3, 3, 1, 1, windows), ZDNN_OK);
+              EXPECT_EQ(zdnn_meanreduce2d(in, all), ZDNN_OK);
+              return digest_of({&windows, &all});
+            }),
+            (Digests{4156118138u, 4156118138u, 4156118138u}));
+}
+
 }  // namespace

@@ -183,7 +183,8 @@ typedef enum zdnn_query_datatypes ZDNN_ENUM {
   QUERY_DATATYPE_BINARY_INT32 = 0x0020
 } zdnn_query_datatypes;
 
-typedef enum zdnn_query_layoutfmts ZDNN_ENUM {
+/* A number beyond int, which C has in an enumeration since C23 only. */
+__extension__ typedef enum zdnn_query_layoutfmts ZDNN_ENUM {
   QUERY_LAYOUTFMT_4DFEATURE = 0x80000000u,
   QUERY_LAYOUTFMT_4DKERNEL = 0x40000000,
   QUERY_LAYOUTFMT_4DWEIGHTS = 0x20000000,
