@@ -194,6 +194,29 @@ TEST(Verify, WhatIsRightHasNoError) {
   }
 }
 
+/// As a run has them: its kernels for that memory may be other ones.
+TEST(Verify, WeightsLieInTheMemoryThatTheDeviceWantsThemIn) {
+  std::size_t all_products = 0;
+  for (std::uint64_t seed = 0; seed < 5; ++seed) {
+    const Example example = random_example(seed);
+    TestDevice host(cpu_config());
+    TestDevice device({.wants_weight = [](const Graph& graph, NodeId leaf) {
+      return graph.node(leaf).name == "w8";
+    }});
+    const auto checks = checked(example, device, {&host});
+    std::size_t products = 0;
+    for (const NodeCheck& each : checks) {
+      EXPECT_TRUE(each.compared()) << each.message;
+      EXPECT_EQ(each.error, 0) << each.name << " " << each.tensors << ", seed " << seed;
+      products += each.tensors.starts_with("Q8_0") ? 1 : 0;
+    }
+    EXPECT_EQ(device.weights_placed().size(), products);
+    EXPECT_EQ(device.weights_allocated(), 0U) << "given back";
+    all_products += products;
+  }
+  EXPECT_GT(all_products, 4U);
+}
+
 TEST(Verify, AWrongKernelIsNamedAndNothingElse) {
   const Example example = random_example(5);
   std::set<std::string> ops;
