@@ -15,8 +15,9 @@ using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::UnorderedElementsAre;
 
-SynthOptions noise(bool tied) {
+SynthOptions noise(bool tied, DType dtype = DType::kF32) {
   SynthOptions options;
+  options.dtype = dtype;
   options.vocabulary = 300;
   options.tied = tied;
   return options;
@@ -207,11 +208,7 @@ TEST(TiedOutput, IsAsAPlacementFileHasIt) {
 /// A device whose type can't hold a value takes the tensor for both at first, and for the output
 /// alone then: the second reading is by that graph.
 TEST(TiedOutput, MayBePartedWhenNothingIsTranscodedAfterAll) {
-  const SynthModel file([] {
-    SynthOptions options = noise(true);
-    options.dtype = DType::kF32;
-    return options;
-  }());
+  const SynthModel file(noise(true));
   const std::string path = file.folder().file("large.gguf");
   write_edited(file.path(), path,
                [](EditedFile& edited) { edited.set_element("token_embd.weight", 3, 1e30F); });
@@ -266,7 +263,8 @@ class TiedOutputInTheFile : public ::testing::Test {
     }
   }
 
-  const SynthModel file_{noise(true)};
+  // Blocks are the same bytes in a file and in the memory of any machine.
+  const SynthModel file_{noise(true, DType::kQ8_0)};
   TestDevice host_{{.name = "cpu0",
                     .kind = DeviceKind::kCpu,
                     .in_host_memory = true,
