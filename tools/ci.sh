@@ -6,7 +6,7 @@ thread_tests='*Thread*:*Concurren*:*Pool*:*Cancel*'
 # What a big-endian machine is asked each time: files of either order, the formats, the text and the logits of x86-64, and zDNN,
 # whose machine that is. The rest takes an emulator long: --full.
 big_endian_tests='Gguf*:MappedFile.*:WeightsOfAFile.*:DType.*:ByteOrder.*:Recorded*:F16.*:BF16.*:Zdnn*:DefaultModel.A*:EngineLogits*:RunGreedy.*:EngineByteOrder*'
-# Not all cases of all ops on each of zDNN's machines: 150 s each, under the emulator.
+# Not all cases of all ops on each of zDNN's machines: 2.5 to 4 minutes each, under the emulator.
 big_endian_tests+=':-ZdnnMachine.*'
 
 step_names=()
