@@ -193,6 +193,7 @@ struct DeviceInfo {
   int priority = 0;                ///< higher gets work first; the CPU is always last
   std::uint64_t memory_total = 0;  ///< bytes; 0 if not known
   std::uint64_t memory_free = 0;
+  bool host_memory = false;               ///< it has none of its own: one pool with the CPU
   bool twin = false;                      ///< a stand-in for the hardware: right, never fast
   bool asynchronous = false;              ///< streams go on while the host does something else
   std::optional<DeviceSpeed> speed = {};  ///< if it knows; else its kind is all there is to go by

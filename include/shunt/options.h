@@ -23,6 +23,15 @@ enum class PinThreads : std::uint8_t {
 /// "auto", "on" or "off"; else Invalid.
 Result<PinThreads> parse_pin_threads(std::string_view text);
 
+/// What a device does with finite numbers that its own format does not have (DLFLOAT16: beyond
+/// 8.57e9). Either way it is counted, by node (Device::warnings()).
+enum class OutOfRange : std::uint8_t {
+  kSaturate,  ///< they become the largest one of their sign
+  kExact,     ///< what meets them is computed by its plain meaning, without the device
+};
+/// "saturate" or "exact"; else Invalid.
+Result<OutOfRange> parse_out_of_range(std::string_view text);
+
 struct Options {
   int threads = 0;  ///< of the CPU device; 0: one a physical core that this process may use
   PinThreads pin_threads = PinThreads::kAuto;
@@ -31,6 +40,7 @@ struct Options {
   std::string cpu_level;  ///< highest vector level of CPU kernels: "scalar", "sse4", "avx2",
                           ///< "avx2_vnni", "avx3", "avx3_dl", "amx"; empty: the best
   bool cpu_fuse = true;   ///< the CPU computes some nodes at once, which changes its speed only
+  OutOfRange out_of_range = OutOfRange::kSaturate;
   std::map<std::string, std::string>
       libraries;  ///< paths of vendors' libraries, or of their twins, by backend: what
                   ///< SHUNT_ZDNN_LIBRARY says is that of "zdnn"

@@ -49,6 +49,11 @@ Status set_cpu_fuse(Options& options, std::string_view text) {
   return ok();
 }
 
+Status set_out_of_range(Options& options, std::string_view text) {
+  SHUNT_ASSIGN(options.out_of_range, parse_out_of_range(text));
+  return ok();
+}
+
 constexpr std::array kTable = {
     OptionInfo{"SHUNT_THREADS", "threads of the CPU device; 0: one a physical core", set_threads},
     OptionInfo{"SHUNT_PIN", "whether threads are bound to a core each: auto, on, off", set_pin},
@@ -58,6 +63,9 @@ constexpr std::array kTable = {
                set_cpu_level},
     OptionInfo{"SHUNT_CPU_FUSE", "whether the CPU computes some operations at once: on, off",
                set_cpu_fuse},
+    OptionInfo{"SHUNT_OUT_OF_RANGE",
+               "what becomes of numbers that a device's format does not have: saturate, exact",
+               set_out_of_range},
 };
 
 /// SHUNT_ZDNN_LIBRARY=PATH: the one table row of which there are as many as backends, which nobody
@@ -85,6 +93,12 @@ Result<PinThreads> parse_pin_threads(std::string_view text) {
   if (text == "on") return PinThreads::kOn;
   if (text == "off") return PinThreads::kOff;
   return invalid("\"{}\" is not auto, on or off", text);
+}
+
+Result<OutOfRange> parse_out_of_range(std::string_view text) {
+  if (text == "saturate") return OutOfRange::kSaturate;
+  if (text == "exact") return OutOfRange::kExact;
+  return invalid("\"{}\" is not saturate or exact", text);
 }
 
 std::span<const OptionInfo> option_table() {

@@ -19,6 +19,14 @@ void RuntimeFlags::declare(Arguments& arguments) {
                     SHUNT_ASSIGN(pin_, parse_pin_threads(text));
                     return ok();
                   });
+  arguments.value(
+      "--out-of-range", "saturate|exact",
+      "what becomes of finite numbers that a device's own format does not have: the "
+      "largest one, or what meets them is computed without it (also SHUNT_OUT_OF_RANGE)",
+      [this](const std::string& text) -> Status {
+        SHUNT_ASSIGN(out_of_range_, parse_out_of_range(text));
+        return ok();
+      });
   arguments.each("--library", "BACKEND=PATH",
                  "the library of a backend's vendor, or a twin of it (also SHUNT_BACKEND_LIBRARY, "
                  "as in SHUNT_ZDNN_LIBRARY)",
@@ -37,6 +45,7 @@ Result<Options> RuntimeFlags::options() const {
   SHUNT_ASSIGN(Options options, options_from_environment());
   if (threads_) options.threads = *threads_;
   if (pin_) options.pin_threads = *pin_;
+  if (out_of_range_) options.out_of_range = *out_of_range_;
   for (const auto& [backend, path] : libraries_) options.libraries[backend] = path;
   return options;
 }

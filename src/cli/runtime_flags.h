@@ -22,6 +22,7 @@ class RuntimeFlags {
  private:
   std::optional<int> threads_;
   std::optional<PinThreads> pin_;
+  std::optional<OutOfRange> out_of_range_;
   std::map<std::string, std::string> libraries_;
 };
 

@@ -64,6 +64,22 @@ TEST(Options, FusingIsOnOrOff) {
   EXPECT_THAT(options.error().message(), HasSubstr("SHUNT_CPU_FUSE"));
 }
 
+TEST(Options, NumbersOutOfRangeSaturateOrNot) {
+  EXPECT_EQ(Options().out_of_range, OutOfRange::kSaturate);
+  for (const auto& [text, out_of_range] :
+       {std::pair("saturate", OutOfRange::kSaturate), std::pair("exact", OutOfRange::kExact)}) {
+    const Environment variable("SHUNT_OUT_OF_RANGE", text);
+    const auto options = options_from_environment();
+    ASSERT_TRUE(options);
+    EXPECT_EQ(options->out_of_range, out_of_range) << text;
+  }
+  const Environment variable("SHUNT_OUT_OF_RANGE", "clamp");
+  const auto options = options_from_environment();
+  ASSERT_FALSE(options);
+  EXPECT_THAT(options.error().message(), HasSubstr("SHUNT_OUT_OF_RANGE"));
+  EXPECT_THAT(options.error().message(), HasSubstr("saturate or exact"));
+}
+
 TEST(Options, KnowTheLibraryOfEachBackend) {
   const Environment one("SHUNT_ZDNN_LIBRARY", "/twins/libzdnn.so.0");
   const Environment other("SHUNT_CANN_LIBRARY", "/twins/libascendcl.so");

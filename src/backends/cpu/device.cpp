@@ -60,6 +60,7 @@ DeviceInfo CpuDevice::info() const {
                                  pool_->threads(), pool_->threads() == 1 ? "" : "s",
                                  pool_->pinned() ? " bound to cores" : "", simd::level());
   info.kind = DeviceKind::kCpu;
+  info.host_memory = true;
   const auto page = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
   info.memory_total = page * static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES));
   info.memory_free =

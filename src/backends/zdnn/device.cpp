@@ -21,7 +21,7 @@ DeviceInfo ZdnnDevice::info() const {
   info.name = "zdnn0";
   info.description = machine_->description();
   info.kind = DeviceKind::kAccelerator;
-  // It has none of its own.
+  info.host_memory = true;
   const auto page = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
   info.memory_total = page * static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES));
   info.memory_free =
