@@ -45,7 +45,7 @@ Result<std::unique_ptr<Backend>> create(const Options& options) {
   SHUNT_ASSIGN(DynamicLibrary library, open(options));
   SHUNT_ASSIGN(const Symbols symbols,
                bind_symbols([&](const char* name) { return library.find(name); }));
-  SHUNT_ASSIGN(auto machine, Machine::create(symbols));
+  SHUNT_ASSIGN(auto machine, Machine::create(symbols, options.out_of_range));
   if (machine->is_twin() && !options.libraries.contains("zdnn")) {
     return fail(ErrorCode::kNotFound,
                 "the {} that the system has is a twin, which is used only where its path is given: "

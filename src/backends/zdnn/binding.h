@@ -1,6 +1,9 @@
 // A program with its addresses, and how it runs.
 #pragma once
 
+#include <algorithm>
+#include <deque>
+
 #include "backends/zdnn/program.h"
 #include "backends/zdnn/scratch_layout.h"
 #include "graph/op.h"
@@ -18,6 +21,7 @@ enum class SourceKind : std::uint8_t {
 struct PreparedSource {
   NodeId id = kNoNode;
   SourceKind kind = SourceKind::kAbsent;
+  SourceForm form = SourceForm::kSticks;
   std::size_t slot = 0;  ///< of sticks
 };
 
@@ -36,6 +40,11 @@ struct PreparedSlot {
   NodeId node = 0;
   std::size_t piece = 0;
   bool comes_in = false;  ///< from plain memory; else it is computed here
+  SourceForm form = SourceForm::kSticks;
+  // Of a mask:
+  NodeId scores = kNoNode;  ///< the first that it is added to
+  float max_bias = 0;
+  std::size_t seen = 0;  ///< the piece for which rows it does not hide
 };
 
 struct Prepared {
@@ -45,6 +54,10 @@ struct Prepared {
   std::size_t staging = 0;           ///< where that starts in scratch
   Needs needs;
 };
+
+inline bool is_empty(const Sizes& sizes) {
+  return std::ranges::any_of(sizes, [](std::int64_t size) { return size == 0; });
+}
 
 class ZdnnBinding final : public Binding {
  public:
@@ -58,32 +71,56 @@ class ZdnnBinding final : public Binding {
   /// What is in a slot in this run.
   struct SlotState {
     Stick stick;
+    Stick seen;  ///< of a mask
     bool filled = false;
     bool in_range = true;      ///< else nobody may compute with it
+    bool saturated = false;    ///< some of its numbers became the largest one
+    bool looked_at = false;    ///< whether there are such
+    bool hides_rows = false;   ///< of a mask: `seen` says which
     std::vector<float> exact;  ///< the values, if they came from elsewhere than the machine
   };
   struct Call {
     std::unique_ptr<Launch> launch;
     std::array<std::byte*, kMaxSources> sources = {};  ///< where they lie plain; null: nowhere
     std::byte* result = nullptr;
+    std::array<Stick, kMaxSources> views;  ///< of slots, with other dimensions
+  };
+  /// How the sources of a node are.
+  struct Ready {
+    bool in_range = true;
+    bool saturated = false;
   };
 
   HostTensor host(NodeId id, std::byte* data) const;
+  float* staging() const { return reinterpret_cast<float*>(scratch_ + prepared_.staging); }
   Status check_address(NodeId node, NodeId of, const Address& at, std::byte*& data) const;
   Status run_node(std::size_t index);
   Status fill(std::size_t slot);
-  /// True if all of it is ready to be computed with.
-  Result<bool> fill_sources(std::size_t index);
+  Status fill_mask(std::size_t slot, const HostTensor& from);
+  /// Takes the library's status of what was brought into a slot.
+  Status entered(std::size_t slot, std::uint32_t status);
+  /// Looks for finite numbers that are too large in what came in, and makes them the largest one.
+  Status saturate(std::size_t slot);
+  Result<Entered> saturate_matrix(const HostTensor& from, std::int64_t matrix, bool all, Stick& to);
+  Result<Ready> fill_sources(std::size_t index);
+  /// True if a source of the node is another now.
+  Result<bool> saturate_sources(std::size_t index);
+  /// By the machine. What came of it is in the launch.
+  void compute(std::size_t index);
   void bring_out(Launch& launch, const SlotState& slot) const;
-  Status compute_plainly(std::size_t index);
+  /// True if numbers of the result were too large, and became the largest one.
+  Result<bool> compute_plainly(std::size_t index);
   Result<RefTensor> values_of(std::size_t index, std::size_t source);
+  Result<RefTensor> values_of_slot(std::size_t slot, NodeId id);
+  Status multiply_plainly(std::size_t index, const RefTensor& x, RefTensor& result);
+  Status keep(std::size_t index, const RefTensor& result);
 
   const Graph& graph_;
   Shared shared_;
   const Prepared& prepared_;
   std::vector<SlotState> slots_;
   std::vector<std::byte*> slot_sources_;  // by slot that comes in: where from
-  std::vector<Call> calls_;               // by node
+  std::deque<Call> calls_;                // by node
   std::byte* scratch_ = nullptr;
   const ExtentValues* extents_ = nullptr;  // of the run under way
 };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "graph/tensor_values.h"
 
@@ -34,6 +35,17 @@ void read_floats(const HostTensor& tensor, const std::byte* row, std::int64_t be
                    [](double value) { return static_cast<float>(value); });
     done += count;
   }
+}
+
+Range range_of(std::span<float> values, bool saturate) {
+  Range range = Range::kInside;
+  for (float& value : values) {
+    if (std::fabs(value) <= kLargest) continue;
+    if (!saturate || !std::isfinite(value)) return Range::kBeyond;
+    value = std::copysign(kLargest, value);
+    range = Range::kSaturated;
+  }
+  return range;
 }
 
 void gather(const HostTensor& tensor, const Sizes& sizes, float* to) {

@@ -1,6 +1,7 @@
 // Tensors in plain memory, at the sizes of a run, and how numbers get out of them.
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "backends/zdnn/stick.h"
@@ -24,6 +25,16 @@ struct HostTensor {
 /// blocks.
 void read_floats(const HostTensor& tensor, const std::byte* row, std::int64_t begin, std::int64_t n,
                  float* to);
+
+/// How numbers are, beside those that DLFLOAT16 has.
+enum class Range : std::uint8_t {
+  kInside,
+  kSaturated,  ///< some were finite and beyond, and are now the largest one of their sign
+  kBeyond,
+};
+/// `saturate`: whether finite ones become the largest one. Infinite ones, and what is no number,
+/// stay what they are.
+Range range_of(std::span<float> values, bool saturate);
 
 /// A source repeated to larger sizes, all of it, dense.
 void gather(const HostTensor& tensor, const Sizes& sizes, float* to);

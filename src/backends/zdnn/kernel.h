@@ -9,16 +9,32 @@
 
 namespace shunt::zdnn {
 
+/// Where a source is, as far as that matters to a kernel.
+enum class SourcePlace : std::uint8_t {
+  kOutside,   ///< in plain memory
+  kInLayout,  ///< computed in the segment; or it has been read plain for another kernel already
+  kTurned,    ///< the same, its matrices transposed
+};
+using SourcePlaces = std::array<SourcePlace, kMaxSources>;
+
+/// What a kernel is to compute, and how it will get its sources.
+struct KernelUse {
+  const NodeView& view;
+  const Machine& machine;
+  const SourceForms& forms;
+};
+
 class ZdnnKernel : public Kernel {
  public:
   /// What it can do on any machine is asked of nobody: see supports_on().
   Support supports(const NodeView&) const final { return Support::yes(); }
   virtual Support supports_on(const NodeView& view, const Machine& machine) const = 0;
-  /// Whether it reads a source where it lies, as it is. Else it gets it in the machine's layout.
-  virtual bool reads_plain(const NodeView&, const Machine&, std::size_t) const { return false; }
-  /// Whether it takes a source either way: plain where it comes in, in the machine's layout where
-  /// it was computed so.
-  virtual bool takes_either(std::size_t) const { return false; }
+  /// How it wants a source; that is not asked of weights.
+  virtual SourceForm form(const NodeView&, const Machine&, std::size_t, const SourcePlaces&) const {
+    return SourceForm::kSticks;
+  }
+  /// Of heads, which differ in their slopes if it is not 0: what the mask is multiplied with.
+  virtual float max_bias(const NodeView&) const { return 0; }
   /// Whether it writes its result plain. Else it gives it in the machine's layout.
   virtual bool gives_plain(const NodeView&, const Machine&) const { return false; }
   /// Whether a source may be a weight in the machine's layout (weight_sticks.h), if it is a leaf.
@@ -27,9 +43,9 @@ class ZdnnKernel : public Kernel {
   /// machine's layout.
   virtual bool adds_row(const NodeView&, const Machine&) const { return false; }
   /// Tensors in the machine's layout that it needs beside its own, at the extents' maximum.
-  virtual std::vector<Dims> temporaries(const NodeView&, const Machine&) const { return {}; }
+  virtual std::vector<Dims> temporaries(const KernelUse&) const { return {}; }
   /// Bytes of plain memory that it needs while it runs, at the extents' maximum.
-  virtual std::size_t staging(const NodeView&, const Machine&) const { return 0; }
+  virtual std::size_t staging(const KernelUse&) const { return 0; }
   /// Computes. Nothing is empty. What a failed call of the library returned is in the launch.
   virtual void run(Launch& launch) const = 0;
   /// Normalised mean square error of a result of many elements, in squares of the unit roundoff.

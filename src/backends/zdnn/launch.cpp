@@ -79,6 +79,12 @@ bool Launch::product(const Stick& a, const Ztensor* b, const Ztensor* row, Stick
   return call("zdnn_matmul_bcast_op", zdnn().matmul_bcast_op(a.get(), b, row, kAddition, to.get()));
 }
 
+bool Launch::product_transposed(const Stick& a, const Ztensor* b, const Ztensor* row, Stick& to) {
+  constexpr std::uint32_t kAddition = 0;
+  return call("zdnn_matmul_transpose_op",
+              zdnn().matmul_transpose_op(a.get(), b, row, false, true, kAddition, to.get()));
+}
+
 bool Launch::quantize(Stick& a) {
   float low = 0;
   float high = 0;

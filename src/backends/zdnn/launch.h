@@ -16,12 +16,23 @@ inline constexpr std::size_t kMaxSources = 3;
 /// The source that is added to each row of a result (ZdnnKernel::adds_row).
 inline constexpr std::size_t kAddedRow = 2;
 
+/// How a kernel gets a source.
+enum class SourceForm : std::uint8_t {
+  kSticks,      ///< in the machine's layout
+  kTransposed,  ///< in it, its matrices transposed
+  kMask,        ///< in it, as what is added to scores (mask.h)
+  kPlain,       ///< where it lies, as it is
+};
+using SourceForms = std::array<SourceForm, kMaxSources>;
+
 /// A source as a kernel gets it: in the machine's layout, or plain if it asked for that.
 struct SourceArg {
   Sizes sizes = {};
+  SourceForm form = SourceForm::kSticks;
   const Stick* stick = nullptr;
   HostTensor host;
   WeightSticks* weight = nullptr;  ///< instead of plain, if it lies so
+  const Stick* seen = nullptr;     ///< of a mask that hides whole rows: 0 for these, 1 for others
 };
 
 class Launch {
@@ -66,6 +77,8 @@ class Launch {
   bool product(const Stick& a, const Ztensor* b, float c, Stick& to);
   /// The same with a row.
   bool product(const Stick& a, const Ztensor* b, const Ztensor* row, Stick& to);
+  /// The same with the transposition of `b`.
+  bool product_transposed(const Stick& a, const Ztensor* b, const Ztensor* row, Stick& to);
   /// Says with which scale `a` becomes 8-bit numbers in a product: the machine's library is asked
   /// for the largest of its elements.
   bool quantize(Stick& a);

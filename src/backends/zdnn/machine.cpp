@@ -35,6 +35,10 @@ constexpr std::array kRows = {
     Row{Feature::kSoftmax, "zdnn_softmax", 52, 0, bound<&Symbols::softmax>},
     Row{Feature::kMatmul, "zdnn_matmul_op", 113, 0, bound<&Symbols::matmul_op>},
     Row{Feature::kMatmulShared, "zdnn_matmul_bcast_op", 114, 0, bound<&Symbols::matmul_bcast_op>},
+    Row{Feature::kMatmulTransposed, "zdnn_matmul_transpose_op", 113, 1,
+        bound<&Symbols::matmul_transpose_op>},
+    Row{Feature::kMatmulTransposed, "zdnn_matmul_transpose_op", 114, 1,
+        bound<&Symbols::matmul_transpose_op>},
     Row{Feature::kBatchnorm, "zdnn_batchnorm", 64, 0, bound<&Symbols::batchnorm>},
     Row{Feature::kSqrt, "zdnn_sqrt", 34, 1, bound<&Symbols::sqrt>},
     Row{Feature::kInvsqrt, "zdnn_invsqrt", 35, 1, bound<&Symbols::invsqrt>},
@@ -50,7 +54,7 @@ constexpr std::array kRows = {
 
 }  // namespace
 
-Result<std::unique_ptr<Machine>> Machine::create(const Symbols& symbols) {
+Result<std::unique_ptr<Machine>> Machine::create(const Symbols& symbols, OutOfRange out_of_range) {
   const std::string version = symbols.get_library_version_str();
   if (!symbols.is_nnpa_installed()) {
     return fail(ErrorCode::kUnsupported,
@@ -59,6 +63,7 @@ Result<std::unique_ptr<Machine>> Machine::create(const Symbols& symbols) {
                 version);
   }
   std::unique_ptr<Machine> machine(new Machine(symbols));
+  machine->out_of_range_ = out_of_range;
   const bool newer = symbols.is_nnpa_parmblk_fmt_installed(1, 1);
   for (const Row& row : kRows) {
     std::string& why = machine->missing_[static_cast<std::size_t>(row.feature)];

@@ -9,6 +9,7 @@
 
 #include "backends/zdnn/symbols.h"
 #include "shunt/error.h"
+#include "shunt/options.h"
 
 namespace shunt::zdnn {
 
@@ -25,18 +26,20 @@ enum class Feature : std::uint8_t {
   kSigmoid,
   kSoftmax,
   kMatmul,
-  kMatmulShared,  ///< one right matrix for many left ones
+  kMatmulShared,      ///< one right matrix for many left ones
+  kMatmulTransposed,  ///< right matrices as the transpositions of what is given
   kBatchnorm,
   kSqrt,
   kInvsqrt,
   kQuantizedMatmul,  ///< of 8-bit weights
 };
-inline constexpr std::size_t kFeatures = 16;
+inline constexpr std::size_t kFeatures = 17;
 
 class Machine {
  public:
   /// Unsupported, in plain words, if there is no accelerator or it lacks what nothing goes without.
-  static Result<std::unique_ptr<Machine>> create(const Symbols& symbols);
+  static Result<std::unique_ptr<Machine>> create(const Symbols& symbols,
+                                                 OutOfRange out_of_range = OutOfRange::kSaturate);
 
   const Symbols& zdnn() const { return symbols_; }
   bool has(Feature feature) const { return missing_[static_cast<std::size_t>(feature)].empty(); }
@@ -48,6 +51,8 @@ class Machine {
   std::int64_t max_dim(int dim) const { return max_dim_[static_cast<std::size_t>(dim)]; }
   /// Bytes of the largest tensor, as it lies in the machine's layout.
   std::uint64_t max_bytes() const { return max_bytes_; }
+  /// Whether finite numbers that DLFLOAT16 does not have become the largest one: the user's choice.
+  bool saturates() const { return out_of_range_ == OutOfRange::kSaturate; }
   bool is_twin() const { return twin_; }
   /// "z17 (NNPA), libzdnn 1.1.2".
   const std::string& description() const { return description_; }
@@ -59,6 +64,7 @@ class Machine {
   std::array<std::string, kFeatures> missing_;
   std::array<std::int64_t, 5> max_dim_ = {};
   std::uint64_t max_bytes_ = 0;
+  OutOfRange out_of_range_ = OutOfRange::kSaturate;
   bool twin_ = false;
   std::string description_;
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "backends/zdnn/binding.h"
+#include "backends/zdnn/mask.h"
 #include "base/fail.h"
 #include "ops/elementwise/elementwise.h"
 
@@ -27,14 +28,33 @@ bool always_dense(const Tensor& tensor) {
          tensor.size(3) == 1;
 }
 
-/// Whether a view is the same in the machine's layout as what it is a view of.
-bool same_sticks(const Node& view, const Node& owner) {
-  const Shape& a = view.result.shape;
-  const Shape& b = owner.result.shape;
-  return view.offset == 0 && view.result.dtype == owner.result.dtype &&
-         is_contiguous(view.result) && a[0] == b[0] && a[1] == b[1] &&
-         (a == b || (a[2].is_fixed() && a[3].is_fixed() && b[2].is_fixed() && b[3].is_fixed() &&
-                     a[2].max * a[3].max == b[2].max * b[3].max));
+/// Whether a tensor has the bytes that another one has in the machine's layout: its matrices are
+/// the same, or columns of a single one by whole sticks.
+bool same_sticks(const Tensor& view, const Tensor& owner) {
+  const Shape& a = view.shape;
+  const Shape& b = owner.shape;
+  if (a[1] != b[1]) return false;
+  const bool fixed = a[2].is_fixed() && a[3].is_fixed();
+  if (is_contiguous(view) && a[0] == b[0]) {
+    return a == b || (fixed && b[2].is_fixed() && b[3].is_fixed() &&
+                      a[2].max * a[3].max == b[2].max * b[3].max);
+  }
+  const std::int64_t columns = a[0].max;
+  return fixed && a[0].is_fixed() && b[0].is_fixed() && b[2] == Dim(1) && b[3] == Dim(1) &&
+         columns % kStickElements == 0 && columns * a[2].max * a[3].max == b[0].max &&
+         view.strides[0] == owner.strides[0] && view.strides[1] == owner.strides[1] &&
+         view.strides[2] == columns * owner.strides[0] &&
+         (a[3] == Dim(1) || view.strides[3] == a[2].max * view.strides[2]);
+}
+
+/// How a view lies where its owner is in the layout.
+SourcePlace place_in(const Node& view, const Node& owner) {
+  if (view.offset != 0 || view.result.dtype != owner.result.dtype) return SourcePlace::kOutside;
+  Tensor tensor = view.result;
+  if (same_sticks(tensor, owner.result)) return SourcePlace::kInLayout;
+  std::swap(tensor.shape[0], tensor.shape[1]);
+  std::swap(tensor.strides[0], tensor.strides[1]);
+  return same_sticks(tensor, owner.result) ? SourcePlace::kTurned : SourcePlace::kOutside;
 }
 
 class Preparer {
@@ -46,6 +66,7 @@ class Preparer {
         slot_of_(graph_.size(), kNone),
         first_of_(graph_.size(), kNoNode),
         made_here_(graph_.size(), false),
+        taken_plain_(graph_.size(), false),
         read_plain_(graph_.size(), false) {}
 
   Result<Prepared> run() {
@@ -72,25 +93,32 @@ class Preparer {
       return fail(ErrorCode::kUnsupported, "{}: {}", graph_.describe(asked), answer.facts());
     }
     PreparedNode prepared{.id = id, .asked = asked, .kernel = kernel};
+    SourcePlaces places = {};
+    for (std::size_t s = 0; s < node.sources.size(); ++s) {
+      if (view.has_source(s)) places[s] = place(node.sources[s]);
+    }
+    SourceForms forms = {};
     for (std::size_t s = 0; s < node.sources.size(); ++s) {
       if (!view.has_source(s)) continue;
-      SHUNT_ASSIGN(prepared.sources[s], source(view, *kernel, s));
+      SHUNT_ASSIGN(prepared.sources[s], source(view, *kernel, s, places));
+      forms[s] = prepared.sources[s].form;
     }
     if (asked != id) {
       made_.needs.fused.push_back({asked, id});
       const NodeView sum(graph_, id, segment_.memory);
       SHUNT_ASSIGN(prepared.sources[kAddedRow],
-                   source(sum, *shared_.table.find(*sum.node().op), 1));
+                   source(sum, *shared_.table.find(*sum.node().op), 1, {}));
     }
-    for (const Dims& dims : kernel->temporaries(view, shared_.machine)) {
+    const KernelUse use{view, shared_.machine, forms};
+    for (const Dims& dims : kernel->temporaries(use)) {
       prepared.temporaries.push_back(pieces_.size());
       pieces_.push_back({stick_bytes(dims), now(), now()});
     }
     if (!kernel->gives_plain(view, shared_.machine)) {
-      slot_of_[id] = prepared.result = new_slot(id, node.result);
-      if (!always_dense(node.result)) stage(node.result);
+      slot_of_[id] = prepared.result = new_slot(id, max_dims(node.result));
+      if (!always_dense(node.result)) stage(element_count(node.result.shape));
     }
-    staging_ = std::max(staging_, kernel->staging(view, shared_.machine));
+    staging_ = std::max(staging_, kernel->staging(use));
     made_here_[id] = true;
     made_.nodes.push_back(std::move(prepared));
     return ok();
@@ -126,51 +154,91 @@ class Preparer {
 
   std::size_t now() const { return made_.nodes.size(); }
 
-  std::size_t new_slot(NodeId node, const Tensor& tensor) {
+  std::size_t new_slot(NodeId node, const Dims& dims) {
     made_.slots.push_back({node, pieces_.size()});
-    pieces_.push_back({stick_bytes(max_dims(tensor)), now(), now()});
+    pieces_.push_back({stick_bytes(dims), now(), now()});
     return made_.slots.size() - 1;
   }
 
-  /// Room for its numbers on their way in or out.
-  void stage(const Tensor& tensor) {
-    const auto bytes = static_cast<std::size_t>(element_count(tensor.shape)) * sizeof(float);
-    staging_ = std::max(staging_, bytes);
+  /// Room for numbers on their way in or out.
+  void stage(std::int64_t numbers) {
+    staging_ = std::max(staging_, static_cast<std::size_t>(numbers) * sizeof(float));
   }
 
-  /// Where a source was computed in this segment; none: somewhere else, or it is seen otherwise.
-  std::size_t slot_of(NodeId id, NodeId owner) const {
-    const bool same = id == owner || same_sticks(graph_.node(id), graph_.node(owner));
-    return made_here_[owner] && same ? slot_of_[owner] : kNone;
+  bool is_in_layout(NodeId owner) const { return made_here_[owner] && slot_of_[owner] != kNone; }
+
+  SourcePlace place(NodeId id) const {
+    const NodeId owner = graph_.node(id).storage;
+    if (is_in_layout(owner)) {
+      const SourcePlace there = place_in(graph_.node(id), graph_.node(owner));
+      if (there != SourcePlace::kOutside) return there;
+    }
+    return taken_plain_[id] ? SourcePlace::kInLayout : SourcePlace::kOutside;
   }
 
-  Result<PreparedSource> source(const NodeView& view, const ZdnnKernel& kernel, std::size_t s) {
+  Result<PreparedSource> source(const NodeView& view, const ZdnnKernel& kernel, std::size_t s,
+                                const SourcePlaces& places) {
     const NodeId id = view.node().sources[s];
     const NodeId owner = graph_.node(id).storage;
-    const bool made_so = slot_of(id, owner) != kNone;
-    const bool plain =
-        kernel.reads_plain(view, shared_.machine, s) || (kernel.takes_either(s) && !made_so);
     if (const WeightMemory* const weights = as_weight_memory(view.source_memory(s))) {
       if (id == owner && kernel.takes_weight(view, s)) {
-        return PreparedSource{id, plain ? SourceKind::kWeight : SourceKind::kWeightRow};
+        const bool row = WeightSticks::is_row(graph_.node(id).result);
+        return PreparedSource{id, row ? SourceKind::kWeightRow : SourceKind::kWeight};
       }
       return fail(ErrorCode::kUnsupported, "{} can't read {} in {} memory",
                   view.node().op->info().name, graph_.describe(id), weights->name());
     }
-    if (plain) {
+    const SourceForm form = kernel.form(view, shared_.machine, s, places);
+    if (form == SourceForm::kPlain) {
+      taken_plain_[id] = true;
       read_plain_[owner] = true;
-      return PreparedSource{id, SourceKind::kPlain};
+      return PreparedSource{id, SourceKind::kPlain, form};
     }
-    std::size_t slot = made_so ? slot_of(id, owner) : slot_of_[id];
-    if (slot == kNone) {
-      read_plain_[owner] = true;
-      const Tensor& tensor = graph_.node(id).result;
-      slot = slot_of_[id] = new_slot(id, tensor);
-      made_.slots[slot].comes_in = true;
-      if (!is_host_type(tensor.dtype) || !always_dense(tensor)) stage(tensor);
-    }
+    const SourcePlace wanted =
+        form == SourceForm::kTransposed ? SourcePlace::kTurned : SourcePlace::kInLayout;
+    const bool there = form != SourceForm::kMask && is_in_layout(owner) &&
+                       place_in(graph_.node(id), graph_.node(owner)) == wanted;
+    const std::size_t slot = there ? slot_of_[owner] : incoming(view, kernel, s, form);
     pieces_[made_.slots[slot].piece].last = now();
-    return PreparedSource{id, SourceKind::kSticks, slot};
+    if (form == SourceForm::kMask) pieces_[made_.slots[slot].seen].last = now();
+    return PreparedSource{id, SourceKind::kSticks, form, slot};
+  }
+
+  /// The slot of a tensor that comes in, in a form.
+  std::size_t incoming(const NodeView& view, const ZdnnKernel& kernel, std::size_t s,
+                       SourceForm form) {
+    const NodeId id = view.node().sources[s];
+    const Tensor& tensor = graph_.node(id).result;
+    const float max_bias = form == SourceForm::kMask ? kernel.max_bias(view) : 0;
+    for (std::size_t i = 0; i < made_.slots.size(); ++i) {
+      const PreparedSlot& slot = made_.slots[i];
+      if (!slot.comes_in || slot.node != id || slot.form != form) continue;
+      const bool same =
+          max_bias == slot.max_bias &&
+          (max_bias == 0 || graph_.node(slot.scores).result.shape[2] == view.source(0).shape[2]);
+      if (same) return i;
+    }
+    read_plain_[graph_.node(id).storage] = true;
+    Sizes sizes = max_sizes(tensor.shape);
+    if (form == SourceForm::kTransposed) std::swap(sizes[0], sizes[1]);
+    if (form == SourceForm::kMask) {
+      sizes = mask_sizes(sizes, max_sizes(view.source(0).shape), max_bias);
+    }
+    const std::size_t index = new_slot(id, dims_of(sizes));
+    PreparedSlot& slot = made_.slots[index];
+    slot.comes_in = true;
+    slot.form = form;
+    slot.max_bias = max_bias;
+    if (form == SourceForm::kMask) {
+      slot.scores = view.node().sources[0];
+      slot.seen = pieces_.size();
+      pieces_.push_back({stick_bytes(dims_of(sizes)), now(), now()});
+    }
+    const bool direct =
+        form == SourceForm::kSticks && is_host_type(tensor.dtype) && always_dense(tensor);
+    // And a row, where that is transposed.
+    if (!direct) stage(sizes[0] * sizes[1] * sizes[2] * sizes[3] + max_sizes(tensor.shape)[0]);
+    return index;
   }
 
   void lay_out_scratch() {
@@ -184,10 +252,11 @@ class Preparer {
   const Graph& graph_;
   const Shared& shared_;
   Prepared made_;
-  std::vector<std::size_t> slot_of_;  // by node
+  std::vector<std::size_t> slot_of_;  // by node that is computed here
   std::vector<NodeId> first_of_;      // by node that adds a row: to what, if they are one
   std::vector<bool> made_here_;
-  std::vector<bool> read_plain_;  // by owner of memory: somebody here reads it so
+  std::vector<bool> taken_plain_;  // by node: a kernel brings it in, in a form of its own
+  std::vector<bool> read_plain_;   // by owner of memory: somebody here reads it so
   std::vector<ScratchPiece> pieces_;
   std::size_t staging_ = 0;
 };

@@ -1,6 +1,6 @@
 // A segment on the accelerator: what is computed stays in the machine's layout as long as only the
-// machine reads it. A tensor goes into that layout at most once a segment, and out of it at most
-// once; what a kernel makes of a plain one (reads_plain, takes_either) goes in for that kernel.
+// machine reads it. A tensor goes into that layout at most once a segment, or once more in a form
+// that a kernel makes of it (SourceForm), and out of it at most once.
 #pragma once
 
 #include <map>
@@ -18,12 +18,13 @@ using Table = KernelTable<ZdnnKernel>;
 /// How often which node met numbers that DLFLOAT16 does not have. From any thread.
 class RangeCounts {
  public:
-  void count(const std::string& node);
+  /// `saturated`: they became the largest one. Else the node was computed by its plain meaning.
+  void count(const std::string& node, bool saturated);
   std::vector<DeviceWarning> warnings() const;
 
  private:
   mutable std::mutex mutex_;
-  std::map<std::string, std::uint64_t> counts_;
+  std::map<std::pair<std::string, bool>, std::uint64_t> counts_;
 };
 
 /// What programs share.
@@ -37,8 +38,9 @@ struct Shared {
 /// What is shared must outlive the program.
 Result<std::unique_ptr<Program>> prepare(const SegmentView& segment, const Shared& shared);
 
-/// Runs a binding made by such a program. A node that meets numbers beyond DLFLOAT16 is counted,
-/// and computed by its op's plain meaning.
+/// Runs a binding made by such a program. A node that meets numbers beyond DLFLOAT16 is counted.
+/// Finite ones become the largest one, if the user has not chosen otherwise; where that is not
+/// enough, or a result is beyond, the node is computed by its op's plain meaning.
 Status run(Binding& binding, const RunArgs& args);
 
 }  // namespace shunt::zdnn

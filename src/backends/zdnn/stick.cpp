@@ -72,6 +72,12 @@ void Stick::slice(const Symbols& zdnn, std::int64_t index, Stick& to) const {
 }
 
 void Stick::columns(const Symbols& zdnn, std::int64_t begin, std::int64_t count, Stick& to) const {
+  if (host_.type == kHostInt8) {
+    to.set_int8(zdnn, buffer() + int8_bytes({1, dims_.dim2, begin}), {1, dims_.dim2, count});
+    to.ztensor_.rec_scale = ztensor_.rec_scale;
+    to.ztensor_.is_transformed = ztensor_.is_transformed;
+    return;
+  }
   to.set(zdnn, buffer() + stick_bytes({1, dims_.dim2, begin}), {1, dims_.dim2, count},
          ztensor_.is_transformed);
 }

@@ -47,6 +47,7 @@ constexpr std::array kRows = {
     Row{"zdnn_matmul_op", set<&Symbols::matmul_op>},
     Row{"zdnn_matmul_bcast_op", set<&Symbols::matmul_bcast_op>},
     Row{"zdnn_batchnorm", set<&Symbols::batchnorm>},
+    Row{"zdnn_matmul_transpose_op", set<&Symbols::matmul_transpose_op>, true},
     Row{"zdnn_get_max_for_dim", set<&Symbols::get_max_for_dim>, true},
     Row{"zdnn_sqrt", set<&Symbols::sqrt>, true},
     Row{"zdnn_invsqrt", set<&Symbols::invsqrt>, true},

@@ -89,6 +89,8 @@ struct Symbols {
                                    Ztensor*) = nullptr;
   std::uint32_t (*batchnorm)(const Ztensor*, const Ztensor*, const Ztensor*, Ztensor*) = nullptr;
   // Since 1.1.
+  std::uint32_t (*matmul_transpose_op)(const Ztensor*, const Ztensor*, const Ztensor*, bool, bool,
+                                       std::uint32_t, Ztensor*) = nullptr;
   std::uint32_t (*get_max_for_dim)(std::uint8_t) = nullptr;
   Unary sqrt = nullptr;
   std::uint32_t (*invsqrt)(const Ztensor*, float, Ztensor*) = nullptr;

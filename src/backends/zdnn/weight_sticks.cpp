@@ -88,27 +88,27 @@ std::size_t transpose_bytes(std::int64_t k) {
   return static_cast<std::size_t>(std::max(kTransposed, kStickElements * k) + k) * sizeof(float);
 }
 
-std::uint32_t stickify_transposed(const Symbols& zdnn, const HostTensor& from, std::int64_t i2,
-                                  std::int64_t i3, std::int64_t row, std::int64_t rows,
-                                  std::int64_t begin, std::int64_t k, std::byte* work,
-                                  std::byte* to) {
+Entered stickify_transposed(const Symbols& zdnn, const HostTensor& from, const MatrixPart& part,
+                            std::byte* work, std::byte* to, bool saturate) {
+  const std::int64_t k = part.k;
   auto* const scratch = reinterpret_cast<float*>(work);
   float* const transposed = scratch + k;
-  std::uint32_t result = kOk;
-  for (std::int64_t done = 0; done < rows; done += rows_at_once(k)) {
-    const std::int64_t count = std::min(rows_at_once(k), rows - done);
-    gather_transposed(from, i2, i3, row + done, count, begin, k, scratch, transposed);
+  Entered entered;
+  for (std::int64_t done = 0; done < part.rows; done += rows_at_once(k)) {
+    const std::int64_t count = std::min(rows_at_once(k), part.rows - done);
+    gather_transposed(from, part.i2, part.i3, part.row + done, count, part.begin, k, scratch,
+                      transposed);
+    // Of finite numbers that are too large the library says nothing.
+    const Range range = range_of({transposed, static_cast<std::size_t>(k * count)}, saturate);
+    entered.saturated |= range == Range::kSaturated;
     Stick columns;
     columns.set(zdnn, to + stick_bytes({1, k, done}), {1, k, count});
     const std::uint32_t status = zdnn.transform_ztensor(columns.get(), transposed);
-    if (outcome_of(status) == Outcome::kFailed) return status;
-    if (status != kOk) result = status;
-    // Of finite numbers that are too large the library says nothing.
-    const bool fits = std::all_of(transposed, transposed + k * count,
-                                  [](float value) { return std::fabs(value) <= kLargest; });
-    if (!fits) result = kConvertFailure;
+    if (outcome_of(status) == Outcome::kFailed) return {status};
+    if (status != kOk) entered.status = status;
+    if (range == Range::kBeyond) entered.status = kConvertFailure;
   }
-  return result;
+  return entered;
 }
 
 namespace {
@@ -199,16 +199,19 @@ std::uint32_t WeightSticks::fill(std::int64_t i, std::int64_t j, std::byte* work
   if (grid_.form == WeightForm::kInt8) {
     return quantize_transposed(machine_.zdnn(), plain, row, begin, work, to, cost_);
   }
-  const std::uint32_t status = stickify_transposed(machine_.zdnn(), plain, 0, 0, row, dims.dim1,
-                                                   begin, dims.dim2, work, to.buffer());
+  const MatrixPart part = {0, 0, row, dims.dim1, begin, dims.dim2};
+  const Entered entered =
+      stickify_transposed(machine_.zdnn(), plain, part, work, to.buffer(), machine_.saturates());
   to.get()->is_transformed = true;
-  return status;
+  saturated_ = saturated_ || entered.saturated;
+  return entered.status;
 }
 
 Result<bool> WeightSticks::settle_locked() {
   if (!dirty_) return filled_ && plain_.empty();
   std::vector<std::byte> work(work_bytes(grid_));
   cost_ = {};
+  saturated_ = false;
   bool in_range = true;
   for (std::int64_t j = 0; j < grid_.count_n(); ++j) {
     for (std::int64_t i = 0; i < grid_.count_k(); ++i) {
@@ -229,28 +232,32 @@ Result<bool> WeightSticks::settle_locked() {
   return in_range;
 }
 
-Result<std::vector<float>> WeightSticks::values() {
+Result<std::vector<float>> WeightSticks::rows(std::int64_t first, std::int64_t count) {
   const std::lock_guard lock(mutex_);
-  std::vector<float> values(static_cast<std::size_t>(element_count(tensor_.shape)));
+  std::vector<float> values(static_cast<std::size_t>(count * grid_.k));
   if (!plain_.empty()) {
-    trait(tensor_.dtype)
-        .decode(plain_.data(), values.data(), static_cast<std::int64_t>(values.size()));
+    const HostTensor plain = host(plain_.data());
+    for (std::int64_t r = 0; r < count; ++r) {
+      read_floats(plain, plain.row(first + r, 0, 0), 0, grid_.k, values.data() + r * grid_.k);
+    }
     return values;
   }
-  SHUNT_TRY(each_row([&](std::int64_t row, std::int64_t first, std::span<const float> part) {
-    std::ranges::copy(part, values.begin() + row * grid_.k + first);
-  }));
+  SHUNT_TRY(each_row(first, count,
+                     [&](std::int64_t row, std::int64_t element, std::span<const float> part) {
+                       std::ranges::copy(part, values.begin() + (row - first) * grid_.k + element);
+                     }));
   return values;
 }
 
 Status WeightSticks::restore(std::span<std::byte> to) const {
   const DTypeTrait& type = trait(tensor_.dtype);
   const HostTensor plain = host(to.data());
-  return each_row([&](std::int64_t row, std::int64_t first, std::span<const float> part) {
+  const auto put = [&](std::int64_t row, std::int64_t first, std::span<const float> part) {
     std::byte* const start =
         plain.data + row * plain.strides[1] + first / type.block_elements * plain.strides[0];
     type.encode(part.data(), start, static_cast<std::int64_t>(part.size()));
-  });
+  };
+  return each_row(0, grid_.n, put);
 }
 
 std::uint32_t WeightSticks::read_piece(const Stick& from, float* to) const {
@@ -265,22 +272,30 @@ std::uint32_t WeightSticks::read_piece(const Stick& from, float* to) const {
 }
 
 template <class Visit>
-Status WeightSticks::each_row(const Visit& visit) const {
+Status WeightSticks::each_row(std::int64_t first, std::int64_t count, const Visit& visit) const {
   if (!filled_) return invalid("a weight is read that nobody has written");
   std::vector<float> columns;
   std::vector<float> row(static_cast<std::size_t>(grid_.piece_k));
+  const std::int64_t at_once = rows_at_once(grid_.piece_k);
   for (std::int64_t j = 0; j < grid_.count_n(); ++j) {
-    for (std::int64_t i = 0; i < grid_.count_k(); ++i) {
-      const Stick& from = piece(i, j);
-      const auto k = static_cast<std::size_t>(from.dims().dim2);
-      const auto n = static_cast<std::size_t>(from.dims().dim1);
-      columns.resize(k * n);
-      const std::uint32_t status = read_piece(from, columns.data());
-      if (status != kOk) return error_of(machine_.zdnn(), "zdnn_transform_origtensor", status);
-      for (std::size_t r = 0; r < n; ++r) {
-        for (std::size_t e = 0; e < k; ++e) row[e] = columns[e * n + r];
-        visit(j * grid_.piece_n + static_cast<std::int64_t>(r), i * grid_.piece_k,
-              std::span<const float>(row).first(k));
+    const std::int64_t of_piece = j * grid_.piece_n;
+    const std::int64_t end = std::min(first + count - of_piece, grid_.dims(0, j).dim1);
+    const std::int64_t begin = std::max<std::int64_t>(first - of_piece, 0);
+    for (std::int64_t c = begin / at_once * at_once; c < end; c += at_once) {
+      for (std::int64_t i = 0; i < grid_.count_k(); ++i) {
+        Stick from;
+        piece(i, j).columns(machine_.zdnn(), c, std::min(at_once, grid_.dims(i, j).dim1 - c), from);
+        const auto k = static_cast<std::size_t>(from.dims().dim2);
+        const auto n = static_cast<std::size_t>(from.dims().dim1);
+        columns.resize(k * n);
+        const std::uint32_t status = read_piece(from, columns.data());
+        if (status != kOk) return error_of(machine_.zdnn(), "zdnn_transform_origtensor", status);
+        for (auto r = static_cast<std::size_t>(std::max<std::int64_t>(begin - c, 0));
+             r < n && c + static_cast<std::int64_t>(r) < end; ++r) {
+          for (std::size_t e = 0; e < k; ++e) row[e] = columns[e * n + r];
+          visit(of_piece + c + static_cast<std::int64_t>(r), i * grid_.piece_k,
+                std::span<const float>(row).first(k));
+        }
       }
     }
   }

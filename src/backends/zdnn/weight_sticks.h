@@ -3,6 +3,7 @@
 // is larger than a tensor may be.
 #pragma once
 
+#include <atomic>
 #include <deque>
 #include <mutex>
 #include <optional>
@@ -46,12 +47,24 @@ Grid int8_grid_of(const Machine& machine, std::int64_t k, std::int64_t n);
 
 /// Bytes of work space that stickify_transposed needs for rows of k.
 std::size_t transpose_bytes(std::int64_t k);
-/// Rows [row, row + rows) of a matrix, elements [begin, begin + k) of each, transposed to (k, rows)
-/// at `to`. The library's status.
-std::uint32_t stickify_transposed(const Symbols& zdnn, const HostTensor& from, std::int64_t i2,
-                                  std::int64_t i3, std::int64_t row, std::int64_t rows,
-                                  std::int64_t begin, std::int64_t k, std::byte* work,
-                                  std::byte* to);
+/// Rows [row, row + rows) of a matrix, elements [begin, begin + k) of each.
+struct MatrixPart {
+  std::int64_t i2 = 0;
+  std::int64_t i3 = 0;
+  std::int64_t row = 0;
+  std::int64_t rows = 0;
+  std::int64_t begin = 0;
+  std::int64_t k = 0;
+};
+/// What became of plain numbers on their way into the layout.
+struct Entered {
+  std::uint32_t status = kOk;  ///< the library's; kConvertFailure of numbers that it does not have
+  bool saturated = false;      ///< some of those became the largest ones that it has
+};
+/// That part, transposed to (k, rows) at `to`. `saturate`: finite numbers that are too large become
+/// the largest one.
+Entered stickify_transposed(const Symbols& zdnn, const HostTensor& from, const MatrixPart& part,
+                            std::byte* work, std::byte* to, bool saturate = false);
 
 /// One weight in such memory. It is written and read as if it were plain: what is written is kept
 /// aside until its last byte has come, or until somebody wants to compute with it.
@@ -70,9 +83,11 @@ class WeightSticks {
   Status write(std::size_t offset, std::span<const std::byte> from);
   /// Of a quantised type, what is read is quantised again: near what was written, not the same.
   Status read(std::size_t offset, std::span<std::byte> to);
-  /// All elements, rows one after the other: those that the machine computes with, or where it
-  /// can't have all of them, those that were written.
-  Result<std::vector<float>> values();
+  /// The elements of some rows, one after the other: those that the machine computes with, or where
+  /// it can't have all of them, those that were written. A row for adding counts as rows of one.
+  Result<std::vector<float>> rows(std::int64_t first, std::int64_t count);
+  /// Whether numbers that it does not have became the largest one. Valid after settle().
+  bool saturated() const { return saturated_; }
   /// Transforms what has been written since. True if the machine has all of its numbers; else
   /// nobody may compute with the pieces.
   Result<bool> settle();
@@ -92,9 +107,9 @@ class WeightSticks {
   std::uint32_t read_piece(const Stick& from, float* to) const;
   /// Plain bytes out of the pieces, as near as they are.
   Status restore(std::span<std::byte> to) const;
-  /// Calls visit(row, first element, floats) for the rows of each piece.
+  /// Calls visit(row, first element, floats) for these rows of each piece.
   template <class Visit>
-  Status each_row(const Visit& visit) const;
+  Status each_row(std::int64_t first, std::int64_t count, const Visit& visit) const;
 
   const Machine& machine_;
   Tensor tensor_;
@@ -106,6 +121,7 @@ class WeightSticks {
   LossyCost cost_;
   bool filled_ = false;  // the pieces hold something
   bool dirty_ = false;   // but not what was written last
+  std::atomic<bool> saturated_ = false;
 };
 
 }  // namespace shunt::zdnn

@@ -1,5 +1,6 @@
 // Sums, differences, products and quotients. The machine repeats nothing but rows, and those only
-// by its batch norm, y = a * row + row; all else is repeated on its way in.
+// by its batch norm, y = a * row + row. What is plain is repeated on its way in; what is in the
+// layout, a matrix at a time, numbers along rows by products with ones.
 #include <array>
 
 #include "backends/zdnn/kernel.h"
@@ -9,14 +10,22 @@ namespace shunt::zdnn {
 
 namespace {
 
-enum class Repeats : std::uint8_t { kNothing, kRow, kOther };
+enum class Repeats : std::uint8_t {
+  kNothing,
+  kRow,       ///< one row for all
+  kMatrices,  ///< matrices, and in each a row, a number a row, or a number
+  kOther,     ///< several rows or columns: the layout has no such thing
+};
 
 Repeats repeats(const NodeView& view) {
   const Shape& a = view.source(0).shape;
   const Shape& b = view.source(1).shape;
   if (a == b) return Repeats::kNothing;
   const bool row = b[0] == a[0] && element_count(b) == b[0].max;
-  return row ? Repeats::kRow : Repeats::kOther;
+  if (row) return Repeats::kRow;
+  const auto is_one = [](const Dim& dim) { return dim == Dim(1); };
+  return (b[0] == a[0] || is_one(b[0])) && (b[1] == a[1] || is_one(b[1])) ? Repeats::kMatrices
+                                                                          : Repeats::kOther;
 }
 
 /// One row an op: on tensors of the same shape, and with a row.
@@ -58,23 +67,34 @@ class Arithmetic final : public ZdnnKernel {
   const Op& op() const override { return row_.op(); }
 
   Support supports_on(const NodeView& view, const Machine& machine) const override {
-    const std::array features = {row_.feature, Feature::kBatchnorm};
+    const std::array features = {row_.feature, Feature::kBatchnorm, Feature::kMatmul};
     return needs(view, machine, features);
   }
-  bool reads_plain(const NodeView& view, const Machine&, std::size_t source) const override {
-    return source == 1 && repeats(view) == Repeats::kOther;
+  SourceForm form(const NodeView& view, const Machine&, std::size_t source,
+                  const SourcePlaces& places) const override {
+    if (source == 0) return SourceForm::kSticks;
+    const Repeats how = repeats(view);
+    if (how == Repeats::kOther) return SourceForm::kPlain;
+    return how == Repeats::kMatrices && places[1] != SourcePlace::kInLayout ? SourceForm::kPlain
+                                                                            : SourceForm::kSticks;
   }
   bool takes_weight(const NodeView& view, std::size_t source) const override {
     return source == 1 && repeats(view) == Repeats::kRow && WeightSticks::is_row(view.source(1));
   }
-  std::vector<Dims> temporaries(const NodeView& view, const Machine&) const override {
-    if (repeats(view) == Repeats::kNothing) return {};
-    const bool row = repeats(view) == Repeats::kRow && row_.feature != Feature::kDiv;
-    return {max_dims(row ? view.source(1) : view.result())};
+  /// Of a row, a quotient or numbers that are repeated; and these.
+  std::vector<Dims> temporaries(const KernelUse& use) const override {
+    const Repeats how = repeats(use.view);
+    const Dims whole = max_dims(use.view.result());
+    if (how == Repeats::kNothing) return {};
+    if (how == Repeats::kRow && row_.feature != Feature::kDiv)
+      return {max_dims(use.view.source(1))};
+    if (how != Repeats::kMatrices || use.forms[1] == SourceForm::kPlain) return {whole};
+    const Dims matrix{1, whole.dim2, whole.dim1};
+    return {row_.feature == Feature::kDiv ? whole : matrix, matrix};
   }
-  std::size_t staging(const NodeView& view, const Machine&) const override {
-    if (repeats(view) != Repeats::kOther) return 0;
-    return static_cast<std::size_t>(element_count(view.result().shape)) * sizeof(float);
+  std::size_t staging(const KernelUse& use) const override {
+    if (use.forms[1] != SourceForm::kPlain) return 0;
+    return static_cast<std::size_t>(element_count(use.view.result().shape)) * sizeof(float);
   }
 
   void run(Launch& l) const override {
@@ -87,13 +107,48 @@ class Arithmetic final : public ZdnnKernel {
       return;
     }
     const Stick& b = *l.sources[1].stick;
-    (void)(a.dims() == b.dims() ? row_.same(l, a, b, *l.result) : row_.row(l, a, b, *l.result));
+    if (a.dims() == b.dims()) {
+      (void)row_.same(l, a, b, *l.result);
+    } else if (b.dims() == Dims{1, 1, a.dims().dim1}) {
+      (void)row_.row(l, a, b, *l.result);
+    } else {
+      (void)each_matrix(l, a, b);
+    }
   }
 
   /// Two operands and a result are rounded, and perhaps what stands between.
   double roundings(const NodeView&, const Machine&) const override { return 2; }
 
  private:
+  /// What is repeated in a matrix stays so for the next one, if that has the same.
+  bool each_matrix(Launch& l, const Stick& a, const Stick& b) const {
+    const Sizes& repeated = l.sources[1].sizes;
+    const bool number = repeated[0] == 1 && l.sizes[0] != 1;
+    std::int64_t now = -1;
+    Stick of_a;
+    Stick of_b;
+    Stick of_y;
+    for (std::int64_t i = 0; i < a.dims().dim4; ++i) {
+      a.slice(l.zdnn(), i, of_a);
+      l.result->slice(l.zdnn(), i, of_y);
+      const std::int64_t j =
+          i / l.sizes[2] % repeated[3] * repeated[2] + i % l.sizes[2] % repeated[2];
+      if (j != now) b.slice(l.zdnn(), j, of_b);
+      if (number && j != now) {
+        // A column of numbers times a row of ones.
+        const Ztensor* const ones = l.constant({1, 1, l.sizes[0]}, 1);
+        Stick& row = l.temporary(1, {1, of_b.dims().dim2, l.sizes[0]});
+        if (ones == nullptr || !l.product(of_b, ones, 0.0F, row)) return false;
+      }
+      now = j;
+      const Stick& other = number ? l.temporaries[1] : of_b;
+      const auto function = other.dims() == of_a.dims() ? row_.same : row_.row;
+      if (!function(l, of_a, other, of_y)) return false;
+    }
+    l.result->get()->is_transformed = true;
+    return true;
+  }
+
   const Row& row_;
 };
 

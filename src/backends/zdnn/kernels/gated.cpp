@@ -31,8 +31,8 @@ class Gated final : public ZdnnKernel {
     }
     return needs(view, machine, row_.features);
   }
-  std::vector<Dims> temporaries(const NodeView& view, const Machine&) const override {
-    return std::vector<Dims>(row_.temporaries + 1, max_dims(view.result()));
+  std::vector<Dims> temporaries(const KernelUse& use) const override {
+    return std::vector<Dims>(row_.temporaries + 1, max_dims(use.view.result()));
   }
   void run(Launch& l) const override {
     const Stick& gate = *l.sources[0].stick;

@@ -1,6 +1,6 @@
 // Products of matrices: y = x * transposed w, for the machine a product of (m, k) and (k, n).
-// Weights are transposed once, where they lie (weight_sticks.h); other left operands for each
-// product.
+// Weights are transposed once, where they lie (weight_sticks.h); other left operands by the machine
+// (z17), or on their way in, all of it at once if that is not too much.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -20,6 +20,10 @@ constexpr std::int64_t kRowsOfPlain = 1024;
 /// The same of plain w.
 constexpr std::int64_t kMostK = 4096;
 constexpr std::int64_t kMostN = 8192;
+
+/// Numbers of w that are transposed on their way in at once, and of y that come out at once.
+constexpr std::int64_t kMostTransposed = std::int64_t{1} << 24;
+constexpr std::int64_t kMostOut = std::int64_t{1} << 23;
 
 /// The largest element of x that 8 bits are meant for, in root mean squares of all of them.
 constexpr double kCrest = 32;
@@ -49,9 +53,25 @@ std::int64_t rows_at_once(const Machine& machine, std::int64_t m, bool weight_is
   return std::min({m, weight_is_here ? kRows : kRowsOfPlain, machine.max_dim(2)});
 }
 
-/// Floats between the host's memory and the machine's: a piece of x, or one of y.
-std::int64_t moved_at_once(const Grid& grid, std::int64_t rows) {
-  return rows * std::max(grid.piece_k, grid.piece_n);
+/// Rows of x that are taken at once, and columns of y that come out at once: whole sticks of them.
+struct Block {
+  std::int64_t rows = 0;
+  std::int64_t columns = 0;
+};
+
+/// Of `m` rows that are plain a block is as large as rows_at_once() says; of those that are in the
+/// layout it is all of them, and fewer columns of y.
+Block block_of(const Machine& machine, const Grid& grid, std::int64_t m, bool weight_is_here,
+               bool x_is_plain) {
+  if (x_is_plain) return {rows_at_once(machine, m, weight_is_here), grid.piece_n};
+  const std::int64_t most =
+      std::max(kMostOut / std::max<std::int64_t>(m, 1) / kStickElements, std::int64_t{1});
+  return {m, std::min(grid.piece_n, most * kStickElements)};
+}
+
+Block block(const KernelUse& use) {
+  return block_of(use.machine, grid_at_most(use.view, use.machine), use.view.source(1).size(1),
+                  weight_memory(use.view) != nullptr, use.forms[1] == SourceForm::kPlain);
 }
 
 class Matmul final : public ZdnnKernel {
@@ -73,37 +93,57 @@ class Matmul final : public ZdnnKernel {
   bool adds_row(const NodeView& view, const Machine& machine) const override {
     return whole(view, machine);
   }
-  bool reads_plain(const NodeView& view, const Machine& machine,
-                   std::size_t source) const override {
-    return source == 0 || !whole(view, machine);
+  SourceForm form(const NodeView& view, const Machine& machine, std::size_t source,
+                  const SourcePlaces& places) const override {
+    const bool all = whole(view, machine);
+    if (source == 1) {
+      return all || too_large(machine, max_dims(view.source(1))).empty() ? SourceForm::kSticks
+                                                                         : SourceForm::kPlain;
+    }
+    if (!all) return SourceForm::kPlain;
+    if (places[0] == SourcePlace::kTurned) return SourceForm::kTransposed;
+    const Tensor& w = view.source(0);
+    const bool transposes =
+        machine.has(Feature::kMatmulTransposed) && too_large(machine, max_dims(w)).empty();
+    if (places[0] == SourcePlace::kInLayout)
+      return transposes ? SourceForm::kSticks : SourceForm::kTransposed;
+    if (element_count(w.shape) > kMostTransposed) return SourceForm::kPlain;
+    return transposes ? SourceForm::kSticks : SourceForm::kTransposed;
   }
   bool gives_plain(const NodeView& view, const Machine& machine) const override {
     return !whole(view, machine);
   }
-  /// Of a product that is cut: a block of rows of x in as many pieces as sums have; a piece of y,
-  /// with a second one to add to it and a third for their sum; and one of w, if that is plain.
-  std::vector<Dims> temporaries(const NodeView& view, const Machine& machine) const override {
-    const std::int64_t k = view.source(0).size(0);
-    const bool weight_is_here = weight_memory(view) != nullptr;
-    if (whole(view, machine)) {
-      if (weight_is_here) return {};
-      return {{1, k, view.source(0).size(1)}};
+  /// Of a product that is cut: pieces of x, as many as sums have; a piece of y, with a second one
+  /// to add to it and a third for their sum; and one of w, if that is plain.
+  std::vector<Dims> temporaries(const KernelUse& use) const override {
+    const bool weight_is_here = weight_memory(use.view) != nullptr;
+    const std::int64_t k = use.view.source(0).size(0);
+    const std::int64_t n = use.view.source(0).size(1);
+    if (whole(use.view, use.machine)) {
+      return weight_is_here || use.forms[0] != SourceForm::kPlain ? std::vector<Dims>()
+                                                                  : std::vector<Dims>{{1, k, n}};
     }
-    const Grid grid = grid_at_most(view, machine);
-    const std::int64_t rows = rows_at_once(machine, view.source(1).size(1), weight_is_here);
-    std::vector<Dims> dims(kYPieces, {1, rows, grid.piece_n});
+    const Block most = block(use);
+    std::vector<Dims> dims(kYPieces, {1, most.rows, most.columns});
+    const Grid grid = grid_at_most(use.view, use.machine);
     if (grid.count_k() == 1) dims[kAdded] = dims[kSum] = kNone;
     dims.push_back(weight_is_here ? kNone : Dims{1, grid.piece_k, grid.piece_n});
-    dims.insert(dims.end(), static_cast<std::size_t>(grid.count_k()), {1, rows, grid.piece_k});
+    const bool comes_in = use.forms[1] == SourceForm::kPlain;
+    dims.insert(dims.end(), static_cast<std::size_t>(grid.count_k()),
+                comes_in ? Dims{1, most.rows, grid.piece_k} : kNone);
     return dims;
   }
-  std::size_t staging(const NodeView& view, const Machine& machine) const override {
-    const std::int64_t k = view.source(0).size(0);
-    const bool weight_is_here = weight_memory(view) != nullptr;
-    if (whole(view, machine)) return weight_is_here ? 0 : transpose_bytes(k);
-    const Grid grid = grid_at_most(view, machine);
-    const std::int64_t rows = rows_at_once(machine, view.source(1).size(1), weight_is_here);
-    return std::max(static_cast<std::size_t>(moved_at_once(grid, rows)) * sizeof(float),
+  std::size_t staging(const KernelUse& use) const override {
+    const bool weight_is_here = weight_memory(use.view) != nullptr;
+    const std::int64_t k = use.view.source(0).size(0);
+    if (whole(use.view, use.machine)) {
+      return weight_is_here || use.forms[0] != SourceForm::kPlain ? 0 : transpose_bytes(k);
+    }
+    const Grid grid = grid_at_most(use.view, use.machine);
+    const Block most = block(use);
+    const bool comes_in = use.forms[1] == SourceForm::kPlain;
+    const std::int64_t moved = most.rows * std::max(most.columns, comes_in ? grid.piece_k : 0);
+    return std::max(static_cast<std::size_t>(moved) * sizeof(float),
                     weight_is_here ? 0 : transpose_bytes(grid.piece_k));
   }
 
@@ -181,12 +221,14 @@ class Matmul final : public ZdnnKernel {
       (void)l.product(x, weight->piece(0, 0).get(), row, *l.result);
       return;
     }
-    const HostTensor& w = l.sources[0].host;
-    Stick& one = l.temporary(0, {1, w.sizes[0], w.sizes[1]});
-    if (w.sizes[2] * w.sizes[3] == 1) {
-      (void)(transposed(l, 0, 0, one) && l.product(x, one.get(), row, *l.result));
+    const SourceArg& w = l.sources[0];
+    if (w.form == SourceForm::kPlain) l.temporary(0, {1, w.sizes[0], w.sizes[1]});
+    const bool one = w.sizes[2] * w.sizes[3] == 1;
+    if (one && (w.form != SourceForm::kPlain || transposed(l, 0, 0, l.temporaries[0]))) {
+      (void)multiply(l, x, w.stick != nullptr ? *w.stick : l.temporaries[0], row, *l.result);
       return;
     }
+    if (one) return;
     const Sizes& xs = l.sources[1].sizes;
     const Sizes& ys = l.sizes;
     std::int64_t now = -1;
@@ -194,17 +236,29 @@ class Matmul final : public ZdnnKernel {
       for (std::int64_t i2 = 0; i2 < ys[2]; ++i2) {
         const std::int64_t w2 = i2 / (ys[2] / w.sizes[2]);
         const std::int64_t w3 = i3 / (ys[3] / w.sizes[3]);
-        if (w3 * w.sizes[2] + w2 != now && !transposed(l, w2, w3, one)) return;
-        now = w3 * w.sizes[2] + w2;
+        const std::int64_t matrix = w3 * w.sizes[2] + w2;
+        Stick of_w;
+        if (w.stick != nullptr) {
+          w.stick->slice(l.zdnn(), matrix, of_w);
+        } else if (matrix != now && !transposed(l, w2, w3, l.temporaries[0])) {
+          return;
+        }
+        now = matrix;
         Stick from;
         Stick to;
         const std::int64_t x2 = i2 / (ys[2] / xs[2]);
         x.slice(l.zdnn(), i3 / (ys[3] / xs[3]) * xs[2] + x2, from);
         l.result->slice(l.zdnn(), i3 * ys[2] + i2, to);
-        if (!l.product(from, one.get(), row, to)) return;
+        if (!multiply(l, from, w.stick != nullptr ? of_w : l.temporaries[0], row, to)) return;
       }
     }
     l.result->get()->is_transformed = true;
+  }
+
+  /// With matrices of w, transposed or not.
+  static bool multiply(Launch& l, const Stick& x, const Stick& w, const Ztensor* row, Stick& to) {
+    return l.sources[0].form == SourceForm::kSticks ? l.product_transposed(x, w.get(), row, to)
+                                                    : l.product(x, w.get(), row, to);
   }
 
   /// A matrix of plain w.
@@ -212,36 +266,34 @@ class Matmul final : public ZdnnKernel {
     const HostTensor& w = l.sources[0].host;
     to.get()->is_transformed = true;
     return l.call("zdnn_transform_ztensor",
-                  stickify_transposed(l.zdnn(), w, w2, w3, 0, w.sizes[1], 0, w.sizes[0], l.staging,
-                                      to.buffer()));
+                  stickify_transposed(l.zdnn(), w, {w2, w3, 0, w.sizes[1], 0, w.sizes[0]},
+                                      l.staging, to.buffer())
+                      .status);
   }
 
   /// A product of which something is larger than the machine takes: rows of x, columns of y and
-  /// sums are taken in pieces. A block of rows of x comes into the layout once, all of it; sums are
-  /// put together there, and come out once.
+  /// sums are taken in pieces. Each row of x comes into the layout once, if it is not there; sums
+  /// are put together there, and come out once.
   class Cut {
    public:
     explicit Cut(Launch& l)
         : l_(l),
           weight_(l.sources[0].weight),
-          grid_(weight_ != nullptr ? weight_->grid()
-                                   : cut_grid(l.machine(), l.sources[0].host.sizes[0],
-                                              l.sources[0].host.sizes[1])),
-          rows_(rows_at_once(l.machine(), l.sources[1].sizes[1], weight_ != nullptr)),
+          x_is_plain_(l.sources[1].stick == nullptr),
+          grid_(weight_ != nullptr
+                    ? weight_->grid()
+                    : cut_grid(l.machine(), l.sources[0].sizes[0], l.sources[0].sizes[1])),
+          block_(
+              block_of(l.machine(), grid_, l.sources[1].sizes[1], weight_ != nullptr, x_is_plain_)),
           moved_(reinterpret_cast<float*>(l.staging)) {}
 
     void run() {
       const Sizes& y = l_.sizes;
       for (i3_ = 0; i3_ < y[3]; ++i3_) {
         for (i2_ = 0; i2_ < y[2]; ++i2_) {
-          for (row_ = 0; row_ < y[1]; row_ += rows_) {
-            count_ = std::min(rows_, y[1] - row_);
-            if (!bring_x()) return;
-            for (std::int64_t j = 0; j < grid_.count_n(); ++j) {
-              const Stick* const sum = columns(j);
-              if (sum == nullptr || !l_.to_host(*sum, moved_)) return;
-              put(j);
-            }
+          for (row_ = 0; row_ < y[1]; row_ += block_.rows) {
+            count_ = std::min(block_.rows, y[1] - row_);
+            if (!(x_is_plain_ ? bring_x() : find_x()) || !run_block()) return;
           }
         }
       }
@@ -250,15 +302,19 @@ class Matmul final : public ZdnnKernel {
    private:
     Stick& x(std::int64_t i) { return l_.temporaries[kX + static_cast<std::size_t>(i)]; }
     bool is_int8() const { return grid_.form == WeightForm::kInt8; }
+    /// The number among matrices of a source of that which belongs to the one of y at hand.
+    std::int64_t matrix(const Sizes& of) const {
+      const Sizes& y = l_.sizes;
+      return i3_ / (y[3] / of[3]) * of[2] + i2_ / (y[2] / of[2]);
+    }
 
     bool bring_x() {
       const HostTensor& from = l_.sources[1].host;
-      const Sizes& y = l_.sizes;
+      const std::int64_t at = matrix(from.sizes);
       for (std::int64_t i = 0; i < grid_.count_k(); ++i) {
         const std::int64_t k = grid_.dims(i, 0).dim2;
         for (std::int64_t r = 0; r < count_; ++r) {
-          const std::byte* const row =
-              from.row(row_ + r, i2_ / (y[2] / from.sizes[2]), i3_ / (y[3] / from.sizes[3]));
+          const std::byte* const row = from.row(row_ + r, at % from.sizes[2], at / from.sizes[2]);
           read_floats(from, row, i * grid_.piece_k, k, moved_ + r * k);
         }
         Stick& to = l_.temporary(kX + static_cast<std::size_t>(i), {1, count_, k});
@@ -267,17 +323,44 @@ class Matmul final : public ZdnnKernel {
       return true;
     }
 
-    /// A piece of y; null: stop.
-    const Stick* columns(std::int64_t j) {
-      const Dims dims{1, count_, grid_.dims(0, j).dim1};
+    /// The pieces of x where they lie.
+    bool find_x() {
+      Stick all;
+      l_.sources[1].stick->slice(l_.zdnn(), matrix(l_.sources[1].sizes), all);
+      for (std::int64_t i = 0; i < grid_.count_k(); ++i) {
+        all.columns(l_.zdnn(), i * grid_.piece_k, grid_.dims(i, 0).dim2, x(i));
+        if (is_int8() && !l_.quantize(x(i))) return false;
+      }
+      return true;
+    }
+
+    bool run_block() {
+      for (std::int64_t j = 0; j < grid_.count_n(); ++j) {
+        const std::int64_t n = grid_.dims(0, j).dim1;
+        for (std::int64_t first = 0; first < n; first += block_.columns) {
+          const std::int64_t count = std::min(block_.columns, n - first);
+          const Stick* const sum = columns(j, first, count);
+          if (sum == nullptr || !l_.to_host(*sum, moved_)) return false;
+          put(j * grid_.piece_n + first, count);
+        }
+      }
+      return true;
+    }
+
+    /// Columns of a piece of y; null: stop.
+    const Stick* columns(std::int64_t j, std::int64_t first, std::int64_t count) {
+      const Dims dims{1, count_, count};
+      const Ztensor* const zeros = l_.constant({1, 1, count}, 0);
+      if (zeros == nullptr) return nullptr;
       std::size_t sum = kProduct;
       for (std::int64_t i = 0; i < grid_.count_k(); ++i) {
         Stick& product = l_.temporary(i == 0 ? sum : kAdded, dims);
-        const Stick* const w = find_w(i, j);
-        const Ztensor* const zeros = w == nullptr ? nullptr : l_.constant({1, 1, dims.dim1}, 0);
-        if (zeros == nullptr) return nullptr;
-        if (!(is_int8() ? l_.quantized_product(x(i), *w, zeros, product)
-                        : l_.product(x(i), w->get(), zeros, product))) {
+        const Stick* const piece = find_w(i, j);
+        if (piece == nullptr) return nullptr;
+        Stick w;
+        piece->columns(l_.zdnn(), first, count, w);
+        if (!(is_int8() ? l_.quantized_product(x(i), w, zeros, product)
+                        : l_.product(x(i), w.get(), zeros, product))) {
           return nullptr;
         }
         if (i == 0) continue;
@@ -294,41 +377,40 @@ class Matmul final : public ZdnnKernel {
       const Dims dims = grid_.dims(i, j);
       Stick& to = l_.temporary(kWeight, dims);
       to.get()->is_transformed = true;
-      const Sizes& y = l_.sizes;
-      const std::int64_t w2 = i2_ / (y[2] / w.sizes[2]);
-      const std::int64_t w3 = i3_ / (y[3] / w.sizes[3]);
-      const std::array<std::int64_t, 4> piece = {w3, w2, j, i};
+      const std::array<std::int64_t, 3> piece = {matrix(w.sizes), j, i};
       if (piece == held_) return &to;
       held_ = piece;
+      const MatrixPart part = {piece[0] % w.sizes[2], piece[0] / w.sizes[2],
+                               j * grid_.piece_n,     dims.dim1,
+                               i * grid_.piece_k,     dims.dim2};
       const bool done =
           l_.call("zdnn_transform_ztensor",
-                  stickify_transposed(l_.zdnn(), w, w2, w3, j * grid_.piece_n, dims.dim1,
-                                      i * grid_.piece_k, dims.dim2, l_.staging, to.buffer()));
+                  stickify_transposed(l_.zdnn(), w, part, l_.staging, to.buffer()).status);
       return done ? &to : nullptr;
     }
 
-    void put(std::int64_t j) const {
+    void put(std::int64_t column, std::int64_t count) const {
       const HostTensor& y = l_.host_result;
-      const std::int64_t n = grid_.dims(0, j).dim1;
       for (std::int64_t r = 0; r < count_; ++r) {
         std::byte* const to = y.data + (row_ + r) * y.strides[1] + i2_ * y.strides[2] +
                               i3_ * y.strides[3] +
-                              j * grid_.piece_n * static_cast<std::int64_t>(sizeof(float));
-        std::memcpy(to, moved_ + r * n, static_cast<std::size_t>(n) * sizeof(float));
+                              column * static_cast<std::int64_t>(sizeof(float));
+        std::memcpy(to, moved_ + r * count, static_cast<std::size_t>(count) * sizeof(float));
       }
     }
 
     Launch& l_;
     const WeightSticks* weight_;
+    bool x_is_plain_;
     Grid grid_;
-    std::int64_t rows_;
+    Block block_;
     float* moved_;
     // The block of rows at hand.
     std::int64_t i3_ = 0;
     std::int64_t i2_ = 0;
     std::int64_t row_ = 0;
     std::int64_t count_ = 0;
-    std::array<std::int64_t, 4> held_ = {-1};  // the piece of plain w that is in the layout
+    std::array<std::int64_t, 3> held_ = {-1};  // the piece of plain w that is in the layout
   };
 };
 

@@ -78,8 +78,8 @@ class RowNorm : public ZdnnKernel {
 class RmsNorm final : public RowNorm {
  public:
   const Op& op() const override { return rms_norm_op(); }
-  std::vector<Dims> temporaries(const NodeView& view, const Machine&) const override {
-    return temporaries_of(view);
+  std::vector<Dims> temporaries(const KernelUse& use) const override {
+    return temporaries_of(use.view);
   }
   void run(Launch& l) const override {
     const float eps = l.params->get<RmsNormParams>().eps;
@@ -97,12 +97,16 @@ class Norm final : public RowNorm {
   const Op& op() const override { return norm_op(); }
   /// Where the mean of plain numbers is large beside what is left, rounding them first would cost
   /// that.
-  bool takes_either(std::size_t) const override { return true; }
-  std::vector<Dims> temporaries(const NodeView& view, const Machine&) const override {
-    return temporaries_of(view);
+  SourceForm form(const NodeView&, const Machine&, std::size_t source,
+                  const SourcePlaces& places) const override {
+    return places[source] == SourcePlace::kInLayout ? SourceForm::kSticks : SourceForm::kPlain;
   }
-  std::size_t staging(const NodeView& view, const Machine&) const override {
-    return static_cast<std::size_t>(element_count(view.result().shape)) * sizeof(float);
+  std::vector<Dims> temporaries(const KernelUse& use) const override {
+    return temporaries_of(use.view);
+  }
+  std::size_t staging(const KernelUse& use) const override {
+    if (use.forms[0] != SourceForm::kPlain) return 0;
+    return static_cast<std::size_t>(element_count(use.view.result().shape)) * sizeof(float);
   }
   void run(Launch& l) const override {
     const float eps = l.params->get<NormParams>().eps;

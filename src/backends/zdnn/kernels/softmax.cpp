@@ -1,19 +1,16 @@
-// Softmax of rows. Masks are added in the machine's layout; where they say minus infinity, a number
-// does that is as good and that the machine has.
+// Softmax of rows. Masks are added in the machine's layout to scores that are computed there; to
+// others on their way in.
 #include <algorithm>
 #include <array>
-#include <cmath>
-#include <limits>
 
 #include "backends/zdnn/kernel.h"
+#include "backends/zdnn/mask.h"
 #include "ops/attention/attention.h"
 
 namespace shunt::zdnn {
 
 namespace {
 
-/// Far below any score, and far from where a difference of two would be beyond DLFLOAT16.
-constexpr float kMasked = -0x1p26F;
 /// Bytes of its own that the machine may want, at a page.
 constexpr std::size_t kSaveArea = 8192;
 
@@ -28,64 +25,56 @@ class Softmax final : public ZdnnKernel {
     return needs(view, machine,
                  std::array{Feature::kSoftmax, Feature::kBatchnorm, Feature::kAdd, Feature::kMul});
   }
-  bool reads_plain(const NodeView&, const Machine&, std::size_t source) const override {
-    return source == 1;
-  }
   /// What is large in plain scores or a mask, and the same all over a row, is taken off before
   /// they are rounded.
-  bool takes_either(std::size_t source) const override { return source == 0; }
-  std::vector<Dims> temporaries(const NodeView& view, const Machine&) const override {
-    return std::vector<Dims>(3, max_dims(view.result()));
+  SourceForm form(const NodeView&, const Machine&, std::size_t source,
+                  const SourcePlaces& places) const override {
+    if (places[0] != SourcePlace::kInLayout) return SourceForm::kPlain;
+    return source == 0 || places[1] == SourcePlace::kInLayout ? SourceForm::kSticks
+                                                              : SourceForm::kMask;
   }
-  std::size_t staging(const NodeView& view, const Machine&) const override {
-    const Shape& shape = view.result().shape;
+  float max_bias(const NodeView& view) const override {
+    return view.node().params.get<SoftmaxParams>().max_bias;
+  }
+  std::vector<Dims> temporaries(const KernelUse& use) const override {
+    return std::vector<Dims>(3, max_dims(use.view.result()));
+  }
+  std::size_t staging(const KernelUse& use) const override {
+    if (use.forms[0] != SourceForm::kPlain) return kSaveArea;
+    const Shape& shape = use.view.result().shape;
     return kSaveArea +
            static_cast<std::size_t>(element_count(shape) + shape[0].max) * sizeof(float);
   }
 
   void run(Launch& l) const override {
     const auto& params = l.params->get<SoftmaxParams>();
-    auto* const plain = reinterpret_cast<float*>(l.staging + kSaveArea);
-    const bool has_mask = l.sources[1].host.data != nullptr;
-    std::vector<std::int64_t> blind;
-    const Stick* z = l.sources[0].stick;
-    const Dims dims = dims_of(l.sizes);
-    if (z == nullptr) {
-      repeat_mask(l, params.max_bias, plain);
-      add_scores(l, params.scale, plain);
-      blind = hide(l.sizes, plain);
-      Stick& scores = l.temporary(2, dims);
-      if (!l.to_machine(plain, scores)) return;
-      z = &scores;
-    } else {
-      if (params.scale != 1) {
-        Stick& scaled = l.temporary(0, dims);
-        if (!l.affine(*z, params.scale, 0, scaled)) return;
-        z = &scaled;
-      }
-      if (has_mask) {
-        repeat_mask(l, params.max_bias, plain);
-        for (std::int64_t i = 0; i < rows(l.sizes); ++i) {
-          take_off_largest(plain + i * l.sizes[0], l.sizes[0]);
-        }
-        blind = hide(l.sizes, plain);
-        Stick& mask = l.temporary(1, dims);
-        Stick& masked = l.temporary(2, dims);
-        if (!l.to_machine(plain, mask) || !l.add(*z, mask, masked)) return;
-        z = &masked;
-      }
+    if (l.sources[0].stick == nullptr) {
+      run_plain(l, params);
+      return;
     }
-    if (blind.empty()) {
+    const Stick* z = l.sources[0].stick;
+    if (params.scale != 1) {
+      Stick& scaled = l.temporary(0, z->dims());
+      if (!l.affine(*z, params.scale, 0, scaled)) return;
+      z = &scaled;
+    }
+    const Stick* const mask = l.sources[1].stick;
+    if (mask != nullptr) {
+      Stick& masked = l.temporary(2, z->dims());
+      const bool slopes = l.sources[1].form == SourceForm::kSticks && params.max_bias != 0;
+      if (!(slopes ? add_slopes(l, *z, *mask, params.max_bias, masked)
+                   : each_matrix(l, *z, *mask, masked, &Launch::add))) {
+        return;
+      }
+      z = &masked;
+    }
+    const Stick* const seen = l.sources[1].seen;
+    if (seen == nullptr) {
       (void)softmax(l, *z, *l.result);
       return;
     }
-    // Rows that see nothing are zeros.
-    Stick& weights = l.temporary(1, dims);
-    if (!softmax(l, *z, weights)) return;
-    std::fill_n(plain, rows(l.sizes) * l.sizes[0], 1.0F);
-    for (const std::int64_t row : blind) std::fill_n(plain + row * l.sizes[0], l.sizes[0], 0.0F);
-    Stick& seen = l.temporary(2, dims);
-    (void)(l.to_machine(plain, seen) && l.mul(weights, seen, *l.result));
+    Stick& weights = l.temporary(1, z->dims());
+    (void)(softmax(l, *z, weights) && each_matrix(l, weights, *seen, *l.result, &Launch::mul));
   }
 
   /// Scores that matter are at most about 8 below the largest: off by half a unit of that, and
@@ -97,14 +86,33 @@ class Softmax final : public ZdnnKernel {
     return l.call("zdnn_softmax", l.zdnn().softmax(x.get(), l.staging, 0, y.get()));
   }
 
-  static std::int64_t rows(const Sizes& sizes) { return sizes[1] * sizes[2] * sizes[3]; }
+  /// Of scores that are plain: they and the mask go in as one.
+  static void run_plain(Launch& l, const SoftmaxParams& params) {
+    auto* const plain = reinterpret_cast<float*>(l.staging + kSaveArea);
+    const Dims dims = dims_of(l.sizes);
+    repeat_mask(l.sources[1].host, l.sizes, params.max_bias, plain);
+    add_scores(l, params.scale, plain);
+    const std::vector<std::int64_t> blind = hide(l.sizes, plain);
+    Stick& scores = l.temporary(2, dims);
+    if (!l.to_machine(plain, scores)) return;
+    if (blind.empty()) {
+      (void)softmax(l, scores, *l.result);
+      return;
+    }
+    // Rows that see nothing are zeros.
+    Stick& weights = l.temporary(1, dims);
+    if (!softmax(l, scores, weights)) return;
+    show(l.sizes, blind, plain);
+    Stick& seen = l.temporary(2, dims);
+    (void)(l.to_machine(plain, seen) && l.mul(weights, seen, *l.result));
+  }
 
   /// Adds x * scale, and takes the largest of each row off it. Behind the rows is room for one.
   static void add_scores(const Launch& l, float scale, float* to) {
     const Sizes& n = l.sizes;
     const HostTensor& x = l.sources[0].host;
-    float* const row = to + rows(n) * n[0];
-    for (std::int64_t i = 0; i < rows(n); ++i, to += n[0]) {
+    float* const row = to + count_rows(n) * n[0];
+    for (std::int64_t i = 0; i < count_rows(n); ++i, to += n[0]) {
       read_floats(x, x.row(i % n[1], i / n[1] % n[2], i / n[1] / n[2]), 0, n[0], row);
       std::transform(row, row + n[0], to, to,
                      [scale](float score, float mask) { return score * scale + mask; });
@@ -112,41 +120,49 @@ class Softmax final : public ZdnnKernel {
     }
   }
 
-  /// What a row has in common changes nothing but how finely it is rounded.
-  static void take_off_largest(float* row, std::int64_t n) {
-    const float largest = *std::max_element(row, row + n);
-    if (!std::isfinite(largest)) return;
-    std::transform(row, row + n, row, [largest](float z) { return z - largest; });
+  /// Which matrix of a mask belongs to matrix i of the scores. `mask`: as the layout has it.
+  static std::int64_t matrix_of(const Launch& l, const Stick& mask, std::int64_t i) {
+    const std::int64_t heads = l.sizes[2];
+    // Of a mask with as many as heads in dimension 2, or fewer; dimension 3 has the others.
+    const std::int64_t m3 = l.sources[1].sizes[3];
+    const std::int64_t m2 = mask.dims().dim4 / m3;
+    return i / heads % m3 * m2 + i % heads % m2;
   }
 
-  /// As large as the scores, times the slopes of heads; zeros if there is none.
-  static void repeat_mask(const Launch& l, float max_bias, float* to) {
-    const Sizes& n = l.sizes;
-    if (l.sources[1].host.data == nullptr) {
-      std::fill_n(to, rows(n) * n[0], 0.0F);
-      return;
+  /// `to` = `function`(x, m) for each matrix of x, with that which the mask, or what is like it,
+  /// has for it.
+  static bool each_matrix(Launch& l, const Stick& x, const Stick& m, Stick& to,
+                          bool (Launch::*function)(const Stick&, const Stick&, Stick&)) {
+    if (m.dims() == x.dims()) return (l.*function)(x, m, to);
+    for (std::int64_t i = 0; i < x.dims().dim4; ++i) {
+      Stick from;
+      Stick other;
+      Stick into;
+      x.slice(l.zdnn(), i, from);
+      m.slice(l.zdnn(), matrix_of(l, m, i), other);
+      to.slice(l.zdnn(), i, into);
+      if (!(l.*function)(from, other, into)) return false;
     }
-    gather(l.sources[1].host, n, to);
-    if (max_bias == 0) return;
-    for (std::int64_t i = 0; i < n[2] * n[3]; ++i) {
-      const auto slope = static_cast<float>(alibi_slope(max_bias, n[2], i % n[2]));
-      for (std::int64_t j = 0; j < n[0] * n[1]; ++j, ++to) *to *= slope;
-    }
+    to.get()->is_transformed = true;
+    return true;
   }
 
-  /// Puts numbers that the machine has for minus infinity, and for what is as low. The rows that
-  /// were minus infinity all over: their result is zeros.
-  static std::vector<std::int64_t> hide(const Sizes& sizes, float* mask) {
-    std::vector<std::int64_t> blind;
-    for (std::int64_t row = 0; row < rows(sizes); ++row, mask += sizes[0]) {
-      const auto minus_infinity = [](float value) {
-        return value == -std::numeric_limits<float>::infinity();
-      };
-      if (std::all_of(mask, mask + sizes[0], minus_infinity)) blind.push_back(row);
-      std::replace_if(
-          mask, mask + sizes[0], [](float value) { return value < kMasked; }, kMasked);
+  /// The same sum with slopes, of a mask that was computed and so has no infinities.
+  static bool add_slopes(Launch& l, const Stick& z, const Stick& mask, float max_bias, Stick& to) {
+    for (std::int64_t i = 0; i < z.dims().dim4; ++i) {
+      Stick from;
+      Stick other;
+      Stick into;
+      z.slice(l.zdnn(), i, from);
+      mask.slice(l.zdnn(), matrix_of(l, mask, i), other);
+      to.slice(l.zdnn(), i, into);
+      const auto slope = static_cast<float>(alibi_slope(max_bias, l.sizes[2], i % l.sizes[2]));
+      if (slope < kSmallest) return l.out_of_range();
+      Stick& sloped = l.temporary(1, other.dims());
+      if (!l.affine(other, slope, 0, sloped) || !l.add(from, sloped, into)) return false;
     }
-    return blind;
+    to.get()->is_transformed = true;
+    return true;
   }
 };
 

@@ -29,8 +29,8 @@ class UnaryKernel final : public ZdnnKernel {
   Support supports_on(const NodeView& view, const Machine& machine) const override {
     return needs(view, machine, row_.features);
   }
-  std::vector<Dims> temporaries(const NodeView& view, const Machine&) const override {
-    return std::vector<Dims>(row_.temporaries, max_dims(view.result()));
+  std::vector<Dims> temporaries(const KernelUse& use) const override {
+    return std::vector<Dims>(row_.temporaries, max_dims(use.view.result()));
   }
   void run(Launch& l) const override { (void)row_.run(l, *l.sources[0].stick, *l.result); }
   double roundings(const NodeView&, const Machine&) const override { return row_.roundings; }

@@ -1,0 +1,156 @@
+// How tensors come into the machine's layout: once a run, in the form that kernels want.
+#include <algorithm>
+
+#include "backends/zdnn/binding.h"
+#include "backends/zdnn/mask.h"
+
+namespace shunt::zdnn {
+
+namespace {
+
+/// Numbers that are looked at at once, about; by whole blocks of all types.
+constexpr std::int64_t kLookedAt = std::int64_t{1} << 20;
+constexpr std::int64_t kUnit = 256;
+
+/// All matrices transposed, dense; before them is room for a row.
+const float* gather_transposed(const HostTensor& from, float* staging) {
+  float* const first = staging + from.sizes[0];
+  float* to = first;
+  for (std::int64_t i3 = 0; i3 < from.sizes[3]; ++i3) {
+    for (std::int64_t i2 = 0; i2 < from.sizes[2]; ++i2) {
+      gather_transposed(from, i2, i3, 0, from.sizes[1], 0, from.sizes[0], staging, to);
+      to += from.sizes[0] * from.sizes[1];
+    }
+  }
+  return first;
+}
+
+}  // namespace
+
+Status ZdnnBinding::entered(std::size_t index, std::uint32_t status) {
+  if (outcome_of(status) == Outcome::kFailed) {
+    return error_of(shared_.machine.zdnn(), "zdnn_transform_ztensor", status);
+  }
+  slots_[index].filled = true;
+  slots_[index].in_range = status == kOk;
+  return ok();
+}
+
+Status ZdnnBinding::fill(std::size_t index) {
+  SlotState& slot = slots_[index];
+  if (slot.filled) return ok();
+  const PreparedSlot& prepared = prepared_.slots[index];
+  const HostTensor from = host(prepared.node, slot_sources_[index]);
+  if (prepared.form == SourceForm::kMask) return fill_mask(index, from);
+  const Symbols& zdnn = shared_.machine.zdnn();
+  const bool transposed = prepared.form == SourceForm::kTransposed;
+  Sizes sizes = from.sizes;
+  if (transposed) std::swap(sizes[0], sizes[1]);
+  slot.stick.set(zdnn, scratch_ + prepared_.offsets[prepared.piece], dims_of(sizes));
+  const void* data = from.data;
+  const bool direct = from.is_dense() && (from.dtype == DType::kF32 || from.dtype == DType::kF16 ||
+                                          from.dtype == DType::kBF16);
+  if (transposed) {
+    data = gather_transposed(from, staging());
+  } else if (direct) {
+    slot.stick.set_host_type(from.dtype);
+  } else {
+    gather(from, from.sizes, staging());
+    data = staging();
+  }
+  SHUNT_TRY(entered(index, zdnn.transform_ztensor(slot.stick.get(), data)));
+  // Where the library says nothing of finite numbers that are too large, the first to compute with
+  // them does.
+  return slot.in_range || !shared_.machine.saturates() ? ok() : saturate(index);
+}
+
+Status ZdnnBinding::fill_mask(std::size_t index, const HostTensor& from) {
+  SlotState& slot = slots_[index];
+  const PreparedSlot& prepared = prepared_.slots[index];
+  const Symbols& zdnn = shared_.machine.zdnn();
+  const Sizes scores = actual_sizes(graph_.node(prepared.scores).result, *extents_);
+  const Sizes sizes = mask_sizes(from.sizes, scores, prepared.max_bias);
+  repeat_mask(from, sizes, prepared.max_bias, staging());
+  for (std::int64_t i = 0; i < count_rows(sizes); ++i) {
+    take_off_largest(staging() + i * sizes[0], sizes[0]);
+  }
+  const std::vector<std::int64_t> blind = hide(sizes, staging());
+  slot.stick.set(zdnn, scratch_ + prepared_.offsets[prepared.piece], dims_of(sizes));
+  SHUNT_TRY(entered(index, zdnn.transform_ztensor(slot.stick.get(), staging())));
+  slot.hides_rows = !blind.empty();
+  if (!slot.hides_rows || !slot.in_range) return ok();
+  show(sizes, blind, staging());
+  slot.seen.set(zdnn, scratch_ + prepared_.offsets[prepared.seen], dims_of(sizes));
+  return entered(index, zdnn.transform_ztensor(slot.seen.get(), staging()));
+}
+
+/// `all`: brings it in anew where nothing is too large, as well.
+Result<Entered> ZdnnBinding::saturate_matrix(const HostTensor& from, std::int64_t matrix, bool all,
+                                             Stick& to) {
+  const Sizes& n = from.sizes;
+  const std::int64_t at_once = std::max(kLookedAt / n[1] / kUnit, std::int64_t{1}) * kUnit;
+  std::vector<float> numbers;
+  Entered entered;
+  for (std::int64_t first = 0; first < n[0]; first += at_once) {
+    const std::int64_t count = std::min(at_once, n[0] - first);
+    numbers.resize(static_cast<std::size_t>(count * n[1]));
+    for (std::int64_t row = 0; row < n[1]; ++row) {
+      read_floats(from, from.row(row, matrix % n[2], matrix / n[2]), first, count,
+                  numbers.data() + row * count);
+    }
+    const Range range = range_of(numbers, true);
+    entered.saturated |= range == Range::kSaturated;
+    if (range == Range::kBeyond) entered.status = kConvertFailure;
+    if (range == Range::kBeyond || (range == Range::kInside && !all)) continue;
+    Stick columns;
+    to.columns(shared_.machine.zdnn(), first, count, columns);
+    columns.get()->is_transformed = false;
+    const std::uint32_t status =
+        shared_.machine.zdnn().transform_ztensor(columns.get(), numbers.data());
+    if (outcome_of(status) == Outcome::kFailed) return Entered{status};
+    if (status != kOk) entered.status = status;
+  }
+  return entered;
+}
+
+Status ZdnnBinding::saturate(std::size_t index) {
+  SlotState& slot = slots_[index];
+  slot.looked_at = true;
+  const PreparedSlot& prepared = prepared_.slots[index];
+  const HostTensor from = host(prepared.node, slot_sources_[index]);
+  const bool transposed = prepared.form == SourceForm::kTransposed;
+  const Symbols& zdnn = shared_.machine.zdnn();
+  std::vector<std::byte> work(transposed ? transpose_bytes(from.sizes[0]) : 0);
+  std::uint32_t status = kOk;
+  for (std::int64_t matrix = 0; matrix < slot.stick.dims().dim4; ++matrix) {
+    Stick to;
+    slot.stick.slice(zdnn, matrix, to);
+    Entered one;
+    if (transposed) {
+      const MatrixPart part = {matrix % from.sizes[2], matrix / from.sizes[2], 0, from.sizes[1], 0,
+                               from.sizes[0]};
+      one = stickify_transposed(zdnn, from, part, work.data(), to.buffer(), true);
+    } else {
+      SHUNT_ASSIGN(one, saturate_matrix(from, matrix, !slot.in_range, to));
+    }
+    slot.saturated |= one.saturated;
+    if (one.status != kOk) status = one.status;
+    if (outcome_of(status) == Outcome::kFailed) break;
+  }
+  slot.stick.get()->is_transformed = true;
+  return entered(index, status);
+}
+
+Result<bool> ZdnnBinding::saturate_sources(std::size_t index) {
+  bool other = false;
+  for (const PreparedSource& source : prepared_.nodes[index].sources) {
+    if (source.kind != SourceKind::kSticks || source.form == SourceForm::kMask) continue;
+    SlotState& slot = slots_[source.slot];
+    if (!prepared_.slots[source.slot].comes_in || slot.looked_at) continue;
+    SHUNT_TRY(saturate(source.slot));
+    other = other || slot.saturated || !slot.in_range;
+  }
+  return other;
+}
+
+}  // namespace shunt::zdnn
