@@ -108,9 +108,9 @@ class ZdnnBinding final : public Binding {
   /// By the machine. What came of it is in the launch.
   void compute(std::size_t index);
   void bring_out(Launch& launch, const SlotState& slot) const;
-  /// True if numbers of the result were too large, and became the largest one.
+  /// True if numbers of a source or of the result were too large, and became the largest one.
   Result<bool> compute_plainly(std::size_t index);
-  Result<RefTensor> values_of(std::size_t index, std::size_t source);
+  Result<RefTensor> values_of(std::size_t index, std::size_t source, bool& saturated);
   Result<RefTensor> values_of_slot(std::size_t slot, NodeId id);
   Status multiply_plainly(std::size_t index, const RefTensor& x, RefTensor& result);
   Status keep(std::size_t index, const RefTensor& result);

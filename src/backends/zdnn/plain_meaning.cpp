@@ -48,7 +48,7 @@ Result<RefTensor> ZdnnBinding::values_of_slot(std::size_t index, NodeId id) {
 }
 
 /// The values of a source, from where they are nearest to what they should be.
-Result<RefTensor> ZdnnBinding::values_of(std::size_t index, std::size_t source) {
+Result<RefTensor> ZdnnBinding::values_of(std::size_t index, std::size_t source, bool& saturated) {
   const PreparedSource& from = prepared_.nodes[index].sources[source];
   const Tensor& tensor = graph_.node(from.id).result;
   RefTensor values(actual_sizes(tensor, *extents_));
@@ -63,7 +63,7 @@ Result<RefTensor> ZdnnBinding::values_of(std::size_t index, std::size_t source) 
   } else {
     SHUNT_ASSIGN(values, values_of_slot(from.slot, from.id));
   }
-  if (shared_.machine.saturates() && from.form != SourceForm::kMask) (void)limit(values);
+  if (shared_.machine.saturates() && from.form != SourceForm::kMask) saturated |= limit(values);
   return values;
 }
 
@@ -100,10 +100,11 @@ Result<bool> ZdnnBinding::compute_plainly(std::size_t index) {
   const Node& asked = graph_.node(prepared.asked);
   std::array<RefTensor, kMaxSources> values;
   std::array<const RefTensor*, kMaxSources> sources = {};
+  bool saturated = false;
   for (std::size_t s = 0; s < kMaxSources; ++s) {
     const SourceKind kind = prepared.sources[s].kind;
     if (kind == SourceKind::kAbsent || kind == SourceKind::kWeight) continue;
-    SHUNT_ASSIGN(values[s], values_of(index, s));
+    SHUNT_ASSIGN(values[s], values_of(index, s, saturated));
     sources[s] = &values[s];
   }
   RefTensor result(actual_sizes(asked.result, *extents_));
@@ -118,7 +119,7 @@ Result<bool> ZdnnBinding::compute_plainly(std::size_t index) {
     result = RefTensor(actual_sizes(node.result, *extents_));
     node.op->reference(both, node.params, result);
   }
-  const bool saturated = shared_.machine.saturates() && limit(result);
+  saturated |= shared_.machine.saturates() && limit(result);
   SHUNT_TRY(keep(index, result));
   return saturated;
 }

@@ -58,18 +58,13 @@ class ZdnnNetworks
         if (source == kNoNode) continue;
         const NodeId owner = graph().node(source).storage;
         const std::size_t there = segment_of[owner];
-        // Transposed, thus otherwise, unless it is a weight.
-        const bool left = node.op->info().name == "matmul" && s == 0;
-        const bool stays = there != 0 && there == here && source == owner && !left;
+        const bool stays = there != 0 && there == here && source == owner;
         if (there != 0 && !stays) border.out.insert(owner);
         if (here == 0 || stays || is_in_layout(plan, owner)) continue;
         // A mask goes in with scores that do.
         if (is_softmax && s == 1 && segment_of[graph().node(node.sources[0]).storage] == 0)
           continue;
-        if (!brought_in.emplace(source, here).second) continue;
-        // What is transposed goes in matrix by matrix.
-        const Sizes sizes = max_sizes(graph().node(source).result.shape);
-        border.in += static_cast<std::size_t>(left ? sizes[2] * sizes[3] : 1);
+        if (brought_in.emplace(source, here).second) ++border.in;
       }
     }
     return border;

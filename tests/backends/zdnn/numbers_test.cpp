@@ -8,7 +8,14 @@ namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
-using ZdnnNumbers = ZdnnTooLargeTest;
+/// As the user may choose (saturation_test.cpp has what holds without).
+class ZdnnNumbers : public ZdnnTooLargeTest {
+ protected:
+  void SetUp() override {
+    out_of_range_ = OutOfRange::kExact;
+    ZdnnTooLargeTest::SetUp();
+  }
+};
 using ZdnnPrecision = ZdnnMachinesTest;
 
 /// Nothing about them is silently wrong: the operation is computed without the machine, and counted

@@ -40,7 +40,9 @@ class ZdnnTest : public testing::Test {
     twin_->set("ZDNN_TWIN_PROFILE", profile);
     twin_->set("ZDNN_TWIN_STRICT", "status");
     for (const auto& [name, value] : settings_) twin_->set(name, value);
-    auto registry = Registry::create(twin_->options());
+    Options options = twin_->options();
+    options.out_of_range = out_of_range_;
+    auto registry = Registry::create(options);
     ASSERT_TRUE(registry) << registry.error().message();
     registry_ = std::move(*registry);
     devices_.clear();
@@ -124,6 +126,7 @@ class ZdnnTest : public testing::Test {
 
   /// Of the twin, each time that one is opened.
   std::map<const char*, const char*> settings_;
+  OutOfRange out_of_range_ = OutOfRange::kSaturate;
   std::unique_ptr<ZdnnTwin> twin_;
   std::unique_ptr<Registry> registry_;
   std::vector<Device*> devices_;

@@ -1,0 +1,242 @@
+// Finite numbers that DLFLOAT16 does not have become the largest one that it has, and that is
+// counted. (The other choice: numbers_test.cpp.)
+#include <cmath>
+#include <limits>
+
+#include "backends/zdnn/support.h"
+
+namespace shunt::test {
+namespace {
+
+using testing::HasSubstr;
+
+/// 2^32 (1 + 510 / 512): what the documentation of the format says.
+constexpr double kLargest = 8573157376.0;
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+/// A code of the machine's functions (Principles of Operation, NNPA).
+constexpr std::uint32_t kMatmulShared = 114;
+
+class ZdnnSaturation : public ZdnnTooLargeTest {
+ protected:
+  /// As a transform says nothing of such numbers, it is the operation that does, and is asked
+  /// again.
+  bool is_silent() const { return std::string_view(GetParam()) == "silent"; }
+
+  RefTensor run(const std::shared_ptr<const Graph>& graph,
+                const std::map<NodeId, RefTensor>& leaves) {
+    auto run = prepare(graph, leaves);
+    EXPECT_TRUE(run) << run.error().message();
+    const Status status = (*run)->plan().run();
+    EXPECT_TRUE(status) << status.error().message();
+    auto got = (*run)->output(graph->outputs()[0]);
+    EXPECT_TRUE(got) << got.error().message();
+    return std::move(*got);
+  }
+
+  /// Small values but one, which is `large` in `leaves` and the largest number in what is returned.
+  static std::map<NodeId, RefTensor> with_one(std::map<NodeId, RefTensor>& leaves, NodeId leaf,
+                                              std::size_t at, double large) {
+    for (double& value : leaves[leaf].data) value *= 0.01;
+    leaves[leaf].data[at] = large;
+    auto saturated = leaves;
+    saturated[leaf].data[at] = std::copysign(kLargest, large);
+    return saturated;
+  }
+
+  void expect_warning(std::string_view node, std::uint64_t count,
+                      std::string_view what = "which became the largest that it has") {
+    const auto warnings = zdnn().warnings();
+    ASSERT_EQ(warnings.size(), 1U);
+    EXPECT_THAT(warnings[0].text, HasSubstr(std::string(node)));
+    EXPECT_THAT(warnings[0].text, HasSubstr(std::string(what)));
+    EXPECT_EQ(warnings[0].count, count);
+  }
+};
+
+TEST_P(ZdnnSaturation, OfInputsIsCountedAndComputedByTheMachine) {
+  for (const char* profile : {"z17", "z16"}) {
+    for (const double large : {1e10, -3e30, 8.6e9}) {
+      for (const DType dtype : {DType::kF32, DType::kBF16}) {
+        open(profile);
+        GraphBuilder g;
+        const auto x = g.input("x", *make_tensor(dtype, {64, 5, 2}));
+        const auto w = g.weight("w", *make_tensor(DType::kF32, {64, 7}));
+        const auto product = matmul(g, w, x);
+        ASSERT_TRUE(g.name(product, "the product"));
+        ASSERT_TRUE(g.output(scale(g, product, {.scale = 0.5F}), "y"));
+        const auto graph = built(std::move(g));
+        auto leaves = values(*graph);
+        for (double& value : leaves[w->id].data) value *= 0.1;  // or the result were beyond
+        auto saturated = with_one(leaves, x->id, 64 * 5 + 67, large);
+        twin_->reset_counts();
+        const RefTensor got = run(graph, leaves);
+        const std::uint64_t products = twin_->calls(kMatmulShared);
+        // The largest number is none of BF16.
+        std::vector<RefTensor> by_node(graph->size());
+        for (const auto& [id, value] : saturated) {
+          by_node[id] = id == x->id ? value : rounded(value, graph->node(id).result.dtype);
+        }
+        const RefTensor right = (*reference_run(*graph, by_node))[graph->outputs()[0]];
+        EXPECT_LT(nmse(got, right), kChainError) << large;
+        EXPECT_EQ(products, is_silent() ? 2U : 1U) << "products";
+        expect_warning("the product (matmul)", 1);
+        EXPECT_EQ(twin_->objections(), 0U);
+      }
+    }
+  }
+}
+
+/// More numbers than are looked at at once, and none that follow each other in memory.
+TEST_P(ZdnnSaturation, FindsThemAnywhere) {
+  for (const std::size_t at : {std::size_t{0}, std::size_t{4000 * 599 + 7}}) {
+    open("z16");
+    GraphBuilder g;
+    const auto x = g.input("x", *make_tensor(DType::kF32, {600, 4000}));
+    const auto turned = permute(g, x, {1, 0, 2, 3});
+    ASSERT_TRUE(g.output(add(g, turned, turned), "y"));
+    const auto graph = built(std::move(g));
+    auto leaves = values(*graph);
+    leaves[x->id].data[at] = -1e10;
+    const RefTensor got = run(graph, leaves);
+    RefTensor right = expected(*graph, leaves);
+    // Twice the largest number is beyond as well.
+    for (double& value : right.data) value = std::max(value, -kLargest);
+    EXPECT_LT(nmse(got, right), kChainError);
+    expect_warning("(add)", 1);
+  }
+}
+
+TEST_P(ZdnnSaturation, OfWeightsIsCountedWhereverTheyAreUsed) {
+  for (const bool row : {false, true}) {
+    open("z17");
+    GraphBuilder g;
+    const auto x = g.input("x", *make_tensor(DType::kF32, {64, 5}));
+    const auto w = g.weight("w", *make_tensor(DType::kF32, {64, row ? 1 : 7}));
+    ASSERT_TRUE(g.output(row ? mul(g, x, w) : matmul(g, w, x), "y"));
+    const auto graph = built(std::move(g));
+    auto leaves = values(*graph);
+    for (double& value : leaves[x->id].data) value *= 0.1;
+    const auto saturated = with_one(leaves, w->id, 3, 1e12);
+    auto run = prepare(graph, leaves);
+    ASSERT_TRUE(run) << run.error().message();
+    for (int times = 1; times <= 3; ++times) {
+      ASSERT_TRUE((*run)->plan().run());
+      const auto got = (*run)->output(graph->outputs()[0]);
+      ASSERT_TRUE(got);
+      EXPECT_LT(nmse(*got, expected(*graph, saturated)), kChainError);
+      expect_warning("y (", static_cast<std::uint64_t>(times));
+    }
+  }
+}
+
+/// Of left sides that are no weights, on all the ways on which they come into the layout.
+TEST_P(ZdnnSaturation, OfLeftSides) {
+  for (const char* profile : {"z17", "z16"}) {
+    open(profile);
+    GraphBuilder g;
+    const auto w = g.input("w", *make_tensor(DType::kF32, {40, 6, 2}));
+    const auto x = g.input("x", *make_tensor(DType::kF32, {40, 5, 4}));
+    const auto y = matmul(g, w, x);
+    ASSERT_TRUE(g.output(y, "y"));
+    const auto graph = built(std::move(g));
+    auto leaves = values(*graph);
+    for (double& value : leaves[x->id].data) value *= 0.1;
+    const auto saturated = with_one(leaves, w->id, 40 * 6 + 41, 1e11);
+    EXPECT_LT(nmse(run(graph, leaves), expected(*graph, saturated)), kChainError) << profile;
+    expect_warning("y (matmul)", 1);
+    EXPECT_EQ(twin_->objections(), 0U);
+  }
+}
+
+/// What is beyond only in a result is computed without the machine, and goes on as its largest
+/// number: the logarithm of e^x is x up to that.
+TEST_P(ZdnnSaturation, OfResults) {
+  GraphBuilder g;
+  const auto x = g.input("x", *make_tensor(DType::kF32, {64, 5}));
+  const auto y = exp(g, scale(g, x, {.scale = 20}));
+  ASSERT_TRUE(g.name(y, "the exponential"));
+  ASSERT_TRUE(g.output(log(g, y), "y"));
+  const auto graph = built(std::move(g));
+  auto leaves = values(*graph);
+  for (double& value : leaves[x->id].data) value = std::fabs(value);  // e^-x may be nothing
+  RefTensor right = leaves[x->id];
+  bool any = false;
+  for (double& value : right.data) {
+    any |= 20 * value > std::log(kLargest);
+    value = std::min(20 * value, std::log(kLargest));
+  }
+  ASSERT_TRUE(any);
+  EXPECT_LT(nmse(run(graph, leaves), right), kChainError);
+  expect_warning("the exponential (exp)", 1);
+}
+
+/// Where only what stands between is beyond, the result is right, and nothing saturates.
+TEST_P(ZdnnSaturation, IsNotOfWhatStandsBetween) {
+  GraphBuilder g;
+  const auto x = g.input("x", *make_tensor(DType::kF32, {64, 5}));
+  const auto w = g.weight("w", *make_tensor(DType::kF32, {64, 32}));
+  ASSERT_TRUE(g.output(matmul(g, w, rms_norm(g, x)), "y"));
+  const auto graph = built(std::move(g));
+  auto leaves = values(*graph);
+  for (double& value : leaves[x->id].data) value *= 1e6;  // and its square is 1e12
+  EXPECT_LT(nmse(run(graph, leaves), expected(*graph, leaves)), kChainError);
+  expect_warning("(rms_norm)", 1, "was computed without the accelerator");
+}
+
+/// An infinity is none of the numbers that there are, and says something; so does what is no
+/// number.
+TEST_P(ZdnnSaturation, IsNotOfInfinities) {
+  for (const double large : {kInfinity, -kInfinity, std::nan("")}) {
+    open("z17");
+    GraphBuilder g;
+    const auto x = g.input("x", *make_tensor(DType::kF32, {64, 5}));
+    const auto w = g.weight("w", *make_tensor(DType::kF32, {64, 7}));
+    ASSERT_TRUE(g.output(relu(g, matmul(g, w, x)), "y"));
+    const auto graph = built(std::move(g));
+    auto leaves = values(*graph);
+    leaves[x->id].at(3, 2) = large;
+    leaves[x->id].at(4, 1) = 1e11;  // which does not matter then
+    const RefTensor got = run(graph, leaves);
+    auto saturated = leaves;
+    saturated[x->id].at(4, 1) = kLargest;
+    RefTensor right = expected(*graph, saturated);
+    for (double& value : right.data) {
+      if (std::isfinite(value)) value = std::min(value, kLargest);
+    }
+    for (std::int64_t n = 0; n < 7; ++n) {
+      EXPECT_EQ(std::isfinite(got.at(n, 2)), std::isfinite(right.at(n, 2)));
+    }
+    EXPECT_LT(nmse(got, right), kChainError) << large;
+    EXPECT_EQ(zdnn().warnings().size(), 2U) << "the product, and what reads it";
+  }
+}
+
+/// What a kernel makes of plain numbers before they go in: the same as if they had been the
+/// largest.
+TEST_P(ZdnnSaturation, OfRowsThatAreNormedOrWeighed) {
+  for (const bool softmaxed : {false, true}) {
+    open("z17");
+    GraphBuilder g;
+    const auto x = g.input("x", *make_tensor(DType::kF32, {64, 5}));
+    ASSERT_TRUE(g.output(softmaxed ? softmax(g, x) : norm(g, x), "y"));
+    const auto graph = built(std::move(g));
+    auto leaves = values(*graph);
+    auto saturated = leaves;
+    for (std::int64_t i = 0; i < 64; ++i) leaves[x->id].at(i, 3) = i % 2 == 0 ? 1e12 : -1e12;
+    for (std::int64_t i = 0; i < 64; ++i) {
+      saturated[x->id].at(i, 3) = i % 2 == 0 ? kLargest : -kLargest;
+    }
+    EXPECT_LT(nmse(run(graph, leaves), expected(*graph, saturated)), kChainError);
+    if (!softmaxed) {
+      expect_warning("(norm)", 1);
+      continue;
+    }
+    // The largest of a row is taken off first, and what is far below it counts for nothing.
+    EXPECT_TRUE(zdnn().warnings().empty());
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(, ZdnnSaturation, kZdnnTooLarge, name_of_answer);
+
+}  // namespace
+}  // namespace shunt::test
