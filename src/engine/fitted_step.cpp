@@ -139,8 +139,7 @@ class Explainer {
     std::vector<std::string> names;
     for (std::size_t d = 0; d < model_.devices.size(); ++d)
       names.push_back(model_.devices[d]->info().name);
-    return fmt::format("with {}, which shares its memory, ",
-                       names_in_pool(device, endless_->limits, names));
+    return fmt::format("with {}, in one pool, ", names_in_pool(device, endless_->limits, names));
   }
 
   static const PassedOver* find(const Decision& decision, int device) {

@@ -462,25 +462,64 @@ TEST_F(FitOfLimits, WhatIsLoadedIsNotAskedForAgain) {
   EXPECT_TRUE(sum(less) < session || less.planned[0] == 0);
 }
 
+/// How often it is said of test0 that the pool is what has no room for weights.
+std::size_t count_no_room(const ModelState& state, const FitRequest& request,
+                          const std::string& numbers) {
+  const auto made = fit_model(state, request);
+  EXPECT_TRUE(made) << made.error().message();
+  const auto placed = place_fitted(state, request.steps.front(), request, *made);
+  EXPECT_TRUE(placed) << placed.error().message();
+  const std::string text = "test0 has no room left for its weights: with " + numbers;
+  std::size_t said = 0;
+  for (const Decision& decision : placed->placement.decisions) {
+    for (const PassedOver& passed : decision.passed_over) said += passed.reason == text ? 1 : 0;
+  }
+  return said;
+}
+
 TEST_F(FitOfLimits, ItIsSaidThatThePoolIsWhatHasNoRoom) {
   const std::uint64_t both = needed();
   const auto state = loaded_.model->state();
   FitRequest request;
   request.steps = session_steps(*complete(small().session, state->info));
   request.limits = {pooled(both / 2), {.free = 1}, {.free = kMuch}};
-  const auto made = fit_model(*state, request);
-  ASSERT_TRUE(made) << made.error().message();
-  const auto placed = place_fitted(*state, request.steps.front(), request, *made);
-  ASSERT_TRUE(placed) << placed.error().message();
-  const std::string text = fmt::format(
-      "test0 has no room left for its weights: with cpu0, which shares its memory, it "
-      "would need {} and may use {}",
-      size_text(both), size_text(both / 2));
-  std::size_t said = 0;
-  for (const Decision& decision : placed->placement.decisions) {
-    for (const PassedOver& passed : decision.passed_over) said += passed.reason == text ? 1 : 0;
+  EXPECT_GT(count_no_room(*state, request,
+                          fmt::format("cpu0, in one pool, it would need {} and may use "
+                                      "{}",
+                                      size_text(both), size_text(both / 2))),
+            0U);
+}
+
+TEST_F(FitInPool, WhatIsLoadedThereIsSaidToBeOfThePool) {
+  TestDeviceConfig config = in_pool(kMuch);
+  config.answer = [](const Graph& graph, NodeId id) {
+    for (const NodeId source : graph.node(id).sources) {
+      if (source != kNoNode && graph.node(source).name.starts_with("blk.5."))
+        return Support::no(Refusal::kCost, "that is the last layer");
+    }
+    return Support::yes();
+  };
+  TestDevice first(config);
+  TestDevice second(in_pool(kMuch, "test1"));
+  const Loaded loaded = load({&first, &second, &host_});
+  ASSERT_THAT(layers(*loaded.model), ElementsAre(0, 0, 0, 0, 0, 1));
+  std::uint64_t weights = 0;
+  std::uint64_t all = 0;
+  for (const char* device : {"test0", "test1", "cpu0"}) {
+    weights += loaded.model->ledger().allocated(device);
+    all += loaded.allocated(device);
   }
-  EXPECT_GT(said, 0U) << text;
+  ASSERT_GT(loaded.model->ledger().allocated("test1"), 0U);
+  const auto state = loaded.model->state();
+  FitRequest request;
+  request.steps = session_steps(*complete(small().session, state->info));
+  request.limits = {pooled(10000), pooled(10000), {.free = kMuch}};
+  request.loaded = &state->homes;
+  EXPECT_GT(count_no_room(*state, request,
+                          fmt::format("test1 and cpu0, in one pool, it would need {} "
+                                      "and may use {}",
+                                      size_text(all), size_text(weights + 10000))),
+            0U);
 }
 
 TEST_F(FitInPool, NeverGetsMoreThanThereIs) {
