@@ -21,6 +21,7 @@ struct DeviceLimit {
   std::uint64_t cap = kNoLimit;  ///< what it was found not to give more than
   bool pooled = false;           ///< its memory is the host's: one pool with the CPU
 
+  /// Free without the margin.
   std::uint64_t known() const { return free == 0 ? kNoLimit : free - std::min(free, margin); }
   std::uint64_t usable() const { return std::min(known(), cap); }
 };

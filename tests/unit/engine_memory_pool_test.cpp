@@ -367,6 +367,34 @@ TEST_F(FitInPool, ASecondSessionFindsWhatTheFirstHasLeft) {
   }
 }
 
+TEST_F(FitInPool, APlanThatIsMadeLaterHasWhatIsLeftAndKeepsTheCache) {
+  const std::uint64_t both = needed();
+  std::vector<std::vector<float>> logits;
+  for (const std::uint64_t memory : {kMuch, both}) {
+    TestDevice device(in_pool(memory));
+    const Loaded loaded = load({&device, &host_});
+    ASSERT_EQ(device.allocated() + loaded.allocated("cpu0"), both);
+    const std::vector<std::int32_t> prompt = {1, 290, 270, 261};
+    ASSERT_TRUE(loaded.session->append(prompt));
+    // The logits of each token: that is another plan, for which there are some bytes too few.
+    logits.emplace_back();
+    const std::vector<std::int32_t> more(16, 275);
+    const Status done =
+        loaded.session->append_all(more, [&](std::size_t, std::span<const float> batch) {
+          logits.back().insert(logits.back().end(), batch.begin(), batch.end());
+        });
+    ASSERT_TRUE(done) << done.error().message();
+    const std::uint64_t now = loaded.allocated("test0") + loaded.allocated("cpu0");
+    EXPECT_EQ(device.allocated(), loaded.allocated("test0"));
+    if (memory == kMuch) {
+      EXPECT_GT(now, both) << "so that this says something";
+    } else if (loaded.session->ledger().allocated("test0") > 0) {
+      EXPECT_LE(now, memory);
+    }
+  }
+  expect_near(logits[1], logits[0]);
+}
+
 /// Fits by limits that a test makes up.
 class FitOfLimits : public FitInPool {
  protected:
