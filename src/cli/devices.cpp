@@ -10,19 +10,34 @@
 namespace shunt::cli {
 namespace {
 
-std::string memory_of(const DeviceInfo& device) {
-  if (device.memory_total == 0) return "";
-  return fmt::format(", {} of {} free", format_bytes(device.memory_free),
-                     format_bytes(device.memory_total));
+/// Empty if there is none.
+std::string name_of_cpu(const Registry& registry) {
+  for (const Device* device : registry.devices()) {
+    if (device->info().kind == DeviceKind::kCpu) return device->info().name;
+  }
+  return "";
+}
+
+/// `cpu`: its name.
+std::string memory_of(const DeviceInfo& device, const std::string& cpu) {
+  std::string text;
+  if (device.memory_total > 0) {
+    text = fmt::format(", {} of {} free", format_bytes(device.memory_free),
+                       format_bytes(device.memory_total));
+  }
+  if (device.host_memory && device.kind != DeviceKind::kCpu && !cpu.empty())
+    text += ", one pool with " + cpu;
+  return text;
 }
 
 std::string to_plain_text(const Registry& registry) {
   std::string text = "devices\n";
+  const std::string cpu = name_of_cpu(registry);
   for (const Device* device : registry.devices()) {
     const DeviceInfo info = device->info();
-    text +=
-        fmt::format("  {:<8} {:<12} {}{}{}\n", info.name, to_string(info.kind), info.description,
-                    memory_of(info), info.twin ? " (a twin: a stand-in for the hardware)" : "");
+    text += fmt::format("  {:<8} {:<12} {}{}{}\n", info.name, to_string(info.kind),
+                        info.description, memory_of(info, cpu),
+                        info.twin ? " (a twin: a stand-in for the hardware)" : "");
   }
   text += "backends\n";
   for (const BackendStatus& backend : registry.backends()) {
@@ -43,6 +58,7 @@ std::string to_json(const Registry& registry) {
                                {"priority", info.priority},
                                {"memory_total", info.memory_total},
                                {"memory_free", info.memory_free},
+                               {"host_memory", info.host_memory},
                                {"asynchronous", info.asynchronous},
                                {"twin", info.twin}});
   }

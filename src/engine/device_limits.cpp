@@ -18,6 +18,7 @@ std::vector<DeviceLimit> device_limits(std::span<Device* const> devices,
       limit.free = info.memory_total;
     } else {
       limit.free = info.memory_free;
+      limit.pooled = info.host_memory;
       limit.margin =
           margin.value_or(std::min(std::max(limit.free / 20, kLeastMargin), limit.free / 4));
     }

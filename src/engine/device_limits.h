@@ -19,11 +19,11 @@ struct DeviceLimit {
   std::uint64_t free = 0;        ///< bytes; 0 if that is not known: then there is no limit
   std::uint64_t margin = 0;      ///< of these, to be left alone
   std::uint64_t cap = kNoLimit;  ///< what it was found not to give more than
+  bool pooled = false;           ///< its memory is the host's: one pool with the CPU
 
-  std::uint64_t usable() const {
-    const std::uint64_t known = free == 0 ? kNoLimit : free - std::min(free, margin);
-    return std::min(known, cap);
-  }
+  /// Free without the margin.
+  std::uint64_t known() const { return free == 0 ? kNoLimit : free - std::min(free, margin); }
+  std::uint64_t usable() const { return std::min(known(), cap); }
 };
 
 /// By device, as they are now. `margin`: bytes to be left alone on each but the CPU; if not given,

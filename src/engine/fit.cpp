@@ -8,6 +8,7 @@
 #include "engine/fit_by_file.h"
 #include "engine/fit_note.h"
 #include "engine/fit_predict.h"
+#include "engine/memory_pool.h"
 
 namespace shunt {
 
@@ -140,18 +141,38 @@ class Fitter {
     return true;
   }
 
+  /// Mostly the first guess of what is too much is right; if not, a few more are enough.
+  std::uint64_t least_step(int device) const {
+    return rounds_ < 4 ? 0 : chosen_.taken[at(device)] / 4;
+  }
+
   bool reduce_where_full() {
     bool reduced = false;
     for (int d = 0; d < cpu_; ++d) {
       const std::uint64_t usable = request_.limits[at(d)].usable();
       const std::uint64_t takes = takes_[at(d)].allocated();
       if (takes <= usable) continue;
-      // Mostly the first guess is right; if not, a few more are enough.
-      const std::uint64_t least = rounds_ < 4 ? 0 : chosen_.taken[at(d)] / 4;
-      reduced |= reduce(d, std::max(takes - usable, least));
+      reduced |= reduce(d, std::max(takes - usable, least_step(d)));
     }
+    reduced = reduced || reduce_where_pool_is_short();
     ++rounds_;
     return reduced;
+  }
+
+  /// Less for the last of those that share memory with the CPU, as that is filled last.
+  bool reduce_where_pool_is_short() {
+    const MemoryPool pool = memory_pool(request_.limits, allocated());
+    if (!pool.is_short()) return false;
+    const std::uint64_t missing = pool.asked - pool.usable();
+    return std::any_of(pool.devices.rbegin(), pool.devices.rend(), [&](int device) {
+      return reduce(device, std::max(missing, least_step(device)));
+    });
+  }
+
+  std::vector<std::uint64_t> allocated() const {
+    std::vector<std::uint64_t> bytes;
+    for (const DeviceBytes& takes : takes_) bytes.push_back(takes.allocated());
+    return bytes;
   }
 
   /// After a plan that can't be: less for the device whose memory does not do; for all if nobody
@@ -166,8 +187,9 @@ class Fitter {
   }
 
   /// What of that which the user wants on a device is too much for it: the line of a placement
-  /// file, or the first pin; empty without.
-  std::string wish_at_fault(int device) const {
+  /// file, or the first pin; empty without. `takes`, `usable`: bytes of its memory, with those of
+  /// others that share it.
+  std::string wish_at_fault(int device, std::uint64_t takes, std::uint64_t usable) const {
     if (!model_.placement) return pinned_[at(device)];
     std::map<NodeId, std::uint64_t> sizes;
     for (std::size_t i = 0; i < leaves_.size(); ++i) {
@@ -177,9 +199,15 @@ class Fitter {
           leaf.is_cache() || model_.memory_to_fill(*leaf.info, device) != nullptr;
       if (allocated) sizes[leaf.id] = leaf.on(device).bytes;
     }
-    const WantedOfDevice wanted = {names_[at(device)], takes_[at(device)].allocated(),
-                                   request_.limits[at(device)].usable()};
-    return line_that_is_too_much(*model_.placement, steps_.front()->graph, wanted, sizes);
+    return line_that_is_too_much(*model_.placement, steps_.front()->graph,
+                                 {names_[at(device)], takes, usable}, sizes);
+  }
+  std::string wish_at_fault(const MemoryPool& pool) const {
+    for (const int device : pool.devices) {
+      std::string wish = wish_at_fault(device, pool.asked, pool.usable());
+      if (!wish.empty()) return wish;
+    }
+    return "";
   }
 
   Status check() const {
@@ -188,9 +216,14 @@ class Fitter {
       const std::uint64_t takes = takes_[at(d)].allocated();
       if (takes <= limit.usable()) continue;
       const bool capped = limit.cap < limit.free || limit.free == 0;
-      return fail(ErrorCode::kOutOfMemory, "{}{}", wish_at_fault(d),
+      return fail(ErrorCode::kOutOfMemory, "{}{}", wish_at_fault(d, takes, limit.usable()),
                   to_text(MemoryNeed{names_[at(d)], takes, capped ? limit.cap : limit.free,
                                      capped ? 0 : limit.margin}));
+    }
+    const MemoryPool pool = memory_pool(request_.limits, allocated());
+    if (pool.is_short()) {
+      return fail(ErrorCode::kOutOfMemory, "{}{}", wish_at_fault(pool),
+                  to_text(pool, allocated(), names_));
     }
     return ok();
   }
@@ -204,13 +237,14 @@ class Fitter {
     fit.most_streamed = bounds_.most_streamed;
     fit.stream_bytes = bounds_.of_used(bounds_.most_streamed);
     fit.short_of_room = short_of_room_;
+    fit.planned = allocated();
+    const std::uint64_t of_pool = memory_pool(request_.limits, fit.planned).asked;
     for (int d = 0; d <= cpu_; ++d) {
       const DeviceBytes& takes = takes_[at(d)];
       add_to(fit.ledger, names_[at(d)], takes);
-      fit.planned.push_back(takes.allocated());
       const LayersOnDevice layers = layers_on(d, leaves_, units_, chosen_.homes);
-      fit.notes.push_back(
-          to_line(DeviceShare{names_[at(d)], d == cpu_, layers, takes, request_.limits[at(d)]}));
+      fit.notes.push_back(to_line({names_[at(d)], d == cpu_, layers, takes, request_.limits[at(d)],
+                                   names_in_pool(d, request_.limits, names_), of_pool}));
     }
     return fit;
   }

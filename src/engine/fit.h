@@ -53,7 +53,7 @@ struct Fit {
 };
 
 /// OutOfMemory, with the numbers, if the CPU has too little for what is left for it, or a device
-/// for what the user wants there.
+/// for what the user wants there, or the pool that it shares with the CPU for that of all of them.
 Result<Fit> fit_model(const ModelState& model, const FitRequest& request);
 
 /// The same if memory and buffers had no end, and nothing were loaded yet: what is elsewhere in

@@ -12,7 +12,8 @@ namespace shunt {
 
 bool names_device(const PlacementFile& file, const std::string& device);
 
-/// What all that a file wants of a device takes, and what the device has for it, in bytes.
+/// What all that a file wants of a device takes, and what the device has for it, in bytes: with
+/// what others take of the same memory.
 struct WantedOfDevice {
   std::string device;
   std::uint64_t takes = 0;

@@ -52,6 +52,10 @@ std::string to_line(const DeviceShare& share) {
     text +=
         fmt::format("; {} of it for weights that are sent there", size_text(share.takes.streamed));
   }
+  if (!share.pool_with.empty()) {
+    text += fmt::format("; one pool with {}, together {}", share.pool_with,
+                        size_text(share.pool_takes));
+  }
   return text;
 }
 

@@ -26,10 +26,12 @@ struct DeviceShare {
   LayersOnDevice layers = {};
   DeviceBytes takes = {};
   DeviceLimit limit = {};
+  std::string pool_with = {};    ///< the devices that share its memory, if any do
+  std::uint64_t pool_takes = 0;  ///< bytes of all of these and its own
 };
 /// "test0: layers 0 to 3 (4 of 5) and 1 weight beside them, 1.7 MiB of 1.0 GiB (64.0 MiB are left
-/// alone); 16.0 KiB of it for weights that are sent there". The CPU, which takes what is left over,
-/// has neither of the last two.
+/// alone); 16.0 KiB of it for weights that are sent there; one pool with cpu0, together 2.6 MiB".
+/// The CPU, which takes what is left over, has none of the last three.
 std::string to_line(const DeviceShare& share);
 
 }  // namespace shunt

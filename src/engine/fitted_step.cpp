@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "base/fail.h"
+#include "engine/memory_pool.h"
 #include "engine/promised_memory.h"
 #include "schedule/fallback.h"
 #include "schedule/place_facts.h"
@@ -65,7 +66,7 @@ Result<FittedStep> place_at_home(const ModelState& model, const StepShape& shape
 struct Endless {
   Placement placement;
   std::vector<std::uint64_t> needed;
-  std::vector<std::uint64_t> usable;  ///< what there is of that, with what is loaded already
+  std::vector<DeviceLimit> limits;  ///< of that, with what is loaded already
 };
 
 /// Reasons for a fitted placement that were decided before memory was: by the rules, while leaves
@@ -118,16 +119,27 @@ class Explainer {
   }
 
   std::string no_room(NodeId id, int device) const {
-    const std::uint64_t needed = endless_->needed[at(device)];
-    const std::uint64_t usable = endless_->usable[at(device)];
-    std::string text = fmt::format("{} has no room left for {}: it would need {} and may use {}",
-                                   name(device), homeless(id, device), size_text(needed),
-                                   usable == kNoLimit ? "any amount" : size_text(usable));
+    const DeviceLimit& limit = endless_->limits[at(device)];
+    const MemoryPool pool = memory_pool(endless_->limits, endless_->needed);
+    const bool shared = limit.pooled && pool.is_short();
+    const std::uint64_t needed = shared ? pool.asked : endless_->needed[at(device)];
+    const std::uint64_t usable = shared ? pool.usable() : limit.usable();
+    std::string text =
+        fmt::format("{} has no room left for {}: {}it would need {} and may use {}", name(device),
+                    homeless(id, device), shared ? with_others(device) : "", size_text(needed),
+                    usable == kNoLimit ? "any amount" : size_text(usable));
     if (needed <= usable) {
       text += fmt::format(", in buffers of at most {}",
                           size_text(model_.devices[at(device)]->memory().max_size()));
     }
     return text;
+  }
+
+  std::string with_others(int device) const {
+    std::vector<std::string> names;
+    for (std::size_t d = 0; d < model_.devices.size(); ++d)
+      names.push_back(model_.devices[d]->info().name);
+    return fmt::format("with {}, in one pool, ", names_in_pool(device, endless_->limits, names));
   }
 
   static const PassedOver* find(const Decision& decision, int device) {
@@ -201,15 +213,23 @@ Result<std::optional<Fit>> roomy_fit(const ModelState& model, const FitRequest& 
   return std::optional<Fit>(std::move(roomy));
 }
 
-/// Bytes that a device may have in all, with those of weights that are there already.
-std::vector<std::uint64_t> usable_bytes(const ModelState& model, const FitRequest& request) {
-  std::vector<std::uint64_t> bytes;
-  for (std::size_t i = 0; i < model.devices.size(); ++i) {
-    bytes.push_back(request.limits[i].usable());
-    if (request.loaded == nullptr || bytes.back() == kNoLimit) continue;
-    for (const auto& buffer : model.buffers[i]) bytes.back() += buffer->size();
+/// What devices may have in all, with the bytes of weights that are in their memory already.
+std::vector<DeviceLimit> limits_in_all(const ModelState& model, const FitRequest& request) {
+  std::vector<DeviceLimit> limits = request.limits;
+  if (request.loaded == nullptr) return limits;
+  std::vector<std::uint64_t> loaded(limits.size(), 0);
+  std::uint64_t in_pool = 0;
+  for (std::size_t i = 0; i < limits.size(); ++i) {
+    for (const auto& buffer : model.buffers[i]) loaded[i] += buffer->size();
+    if (limits[i].pooled || i + 1 == limits.size()) in_pool += loaded[i];
   }
-  return bytes;
+  for (std::size_t i = 0; i < limits.size(); ++i) {
+    DeviceLimit& limit = limits[i];
+    limit.margin = std::min(limit.margin, limit.free);
+    if (limit.free > 0) limit.free += limit.pooled ? in_pool : loaded[i];
+    if (limit.cap != kNoLimit) limit.cap += loaded[i];
+  }
+  return limits;
 }
 
 Result<FittedStep> place_fitted(const ModelState& model, const StepShape& shape,
@@ -220,7 +240,7 @@ Result<FittedStep> place_fitted(const ModelState& model, const StepShape& shape,
   std::optional<Endless> endless;
   if (roomy != nullptr) {
     SHUNT_ASSIGN(FittedStep other, place_at_home(model, shape, *roomy));
-    endless = {std::move(other.placement), roomy->planned, usable_bytes(model, request)};
+    endless = {std::move(other.placement), roomy->planned, limits_in_all(model, request)};
   }
   Explainer(model, by_rules, endless ? &*endless : nullptr, fitted).explain();
   return fitted;

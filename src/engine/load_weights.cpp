@@ -225,6 +225,18 @@ Result<Filled> fill(ModelState& model, std::size_t device, WeightBlocks& weights
   return Filled{};
 }
 
+/// Bytes of weights in the host's memory, where devices that have none of their own have theirs.
+std::uint64_t bytes_in_host_memory(const ModelState& model) {
+  const Ledger ledger = weights_ledger(model);
+  std::uint64_t bytes = ledger.total(Purpose::kMappedWeights);
+  for (const Device* device : model.devices) {
+    const DeviceInfo info = device->info();
+    if (info.kind == DeviceKind::kCpu || info.host_memory)
+      bytes += ledger.bytes(info.name, Purpose::kWeights);
+  }
+  return bytes;
+}
+
 /// Those that were decided to be used where they lie in the file.
 void use_mapped(ModelState& model, const StepGraph& step, const Homes& homes, Progress& progress) {
   std::vector<std::span<const std::byte>> mapped;
@@ -236,7 +248,7 @@ void use_mapped(ModelState& model, const StepGraph& step, const Homes& homes, Pr
     mapped.push_back(model.file.data(*weight.info));
   }
   const std::uint64_t memory = model.devices.back()->info().memory_total;
-  const bool fits = memory == 0 || model.file.file_bytes() < memory / 10 * 8;
+  const bool fits = memory == 0 || bytes_in_host_memory(model) < memory / 10 * 8;
   for (const std::span<const std::byte> bytes : mapped) {
     // Norms among weights that are copied would each bring some of these back.
     if (!model.copied.empty()) set_apart(bytes);

@@ -5,11 +5,13 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+#include <regex>
 
 #include "ops/list.h"
 #include "support/models.h"
 #include "support/run_command.h"
 #include "support/stories.h"
+#include "test_paths.h"
 
 namespace shunt::test {
 namespace {
@@ -32,6 +34,31 @@ TEST(Devices, TheCpuIsAlwaysThereAndLast) {
   EXPECT_EQ(last["twin"], false);
   EXPECT_GT(last["memory_total"], 0);
   EXPECT_THAT(run_command({"devices"}).out, HasSubstr(last["description"].get<std::string>()));
+}
+
+TEST(Devices, OneWhoseMemoryIsTheHostsSharesAPoolWithTheCpu) {
+  for (const bool pooled : {true, false}) {
+    RunOptions options;
+    options.environment["SHUNT_BACKEND_PATH"] =
+        pooled ? SHUNT_TEST_POOLED_PLUGINS : SHUNT_TEST_PLUGINS;
+    const RunResult text = run_command({"devices"}, options);
+    const RunResult as_json = run_command({"devices", "--json"}, options);
+    const json devices = json::parse(as_json.out)["devices"];
+    EXPECT_EQ(devices.back()["host_memory"], true) << "the CPU itself";
+    std::size_t shared = 0;
+    for (const json& device : devices) {
+      const bool is_cpu = device["kind"] == "CPU";
+      shared += device["host_memory"] == true && !is_cpu ? 1 : 0;
+      if (device["name"] != "test0") continue;
+      EXPECT_EQ(device["host_memory"], pooled);
+    }
+    EXPECT_EQ(text.out.find("1.0 GiB of 1.0 GiB free, one pool with cpu0\n") != std::string::npos,
+              pooled)
+        << text.out;
+    const std::regex said("one pool with cpu0");
+    EXPECT_EQ(std::distance(std::sregex_iterator(text.out.begin(), text.out.end(), said), {}),
+              static_cast<std::ptrdiff_t>(shared));
+  }
 }
 
 TEST(Devices, BackendsSayWhereTheyComeFrom) {

@@ -2,8 +2,8 @@
 // it can do is matmul and add; it wants weights to be sent for products. With SHUNT_BACKEND_PATH it
 // runs real models together with the CPU. Another one, in a folder of its own, has a wrong kernel:
 // its sums are 1% too large. One wants Q8_0 instead of F32 and Q4_0, one can do everything but
-// refuses memory when it is first asked for some, one is lost after some calls, and one never comes
-// back (tests/CMakeLists.txt).
+// refuses memory when it is first asked for some, one says that its memory is the host's, one is
+// lost after some calls, and one never comes back (tests/CMakeLists.txt).
 #include <fmt/format.h>
 
 #include <chrono>
@@ -61,6 +61,9 @@ class TestBackend final : public shunt::Backend {
 #endif
 #ifdef SHUNT_TEST_PLUGIN_STINGY
     config.ops.clear();
+#endif
+#ifdef SHUNT_TEST_PLUGIN_POOLED
+    config.host_memory = true;
 #endif
 #ifdef SHUNT_TEST_PLUGIN_WRONG
     config.wrong["add"] = [](shunt::RefTensor& sum) {

@@ -361,6 +361,7 @@ DeviceInfo TestDevice::info() const {
   info.description = "exists only in tests";
   info.kind = config_.kind;
   info.priority = config_.priority;
+  info.host_memory = config_.host_memory;
   info.asynchronous = config_.world != nullptr;
   if (config_.kind != DeviceKind::kCpu) info.speed = config_.speed;
   info.memory_total = config_.memory;

@@ -40,6 +40,7 @@ struct TestDeviceConfig {
   std::size_t scratch = 0;  ///< bytes that each segment needs, and overwrites
   std::set<std::string> in_place = {};  ///< names of ops that may overwrite their first source
   bool pins_memory = false;             ///< has staging memory of its own
+  bool host_memory = false;     ///< says that its memory is the host's: one pool with the CPU
   bool in_host_memory = false;  ///< computes in plain host memory as a CPU does, not in its own
   /// The weights that it wants in memory for weights alone, which the host can't touch, and has to
   /// be told what lies where. A segment then needs 64 bytes of scratch for each that it reads

@@ -25,6 +25,19 @@ TEST(FitNote, SaysLayersBytesAndWhatIsLeftAlone) {
             "are left alone)");
 }
 
+TEST(FitNote, SaysWhatAPoolIsAskedForInAll) {
+  DeviceShare share = {.device = "test0"};
+  share.layers = {.count = 2, .of = 2, .first = 0, .last = 1};
+  share.takes = {.weights = kMiB, .streamed = 512};
+  share.limit = {.free = 64 * kMiB, .margin = 4 * kMiB, .pooled = true};
+  share.pool_with = "test1 and cpu0";
+  share.pool_takes = 5 * kMiB;
+  EXPECT_EQ(to_line(share),
+            "test0: layers 0 to 1 (2 of 2), 1.0 MiB of 64.0 MiB (4.0 MiB are left alone); 512 "
+            "bytes of it for weights that are sent there; one pool with test1 and cpu0, together "
+            "5.0 MiB");
+}
+
 TEST(FitNote, SaysNothingOfALimitThatIsNotKnownOrOfTheCpus) {
   DeviceShare share = {.device = "x0"};
   share.layers = {.of = 5};
