@@ -354,6 +354,9 @@ class Device {
   /// The largest normalised mean square error that the numbers it computes a node with may cause,
   /// beyond what the op's own cases allow: for machines whose numbers are coarser than F32.
   virtual double rounding_error(const Graph&, NodeId) const { return 0; }
+  /// The largest number that its results have, if finite ones beyond become that
+  /// (Options::out_of_range); else infinity.
+  virtual double largest_number() const { return std::numeric_limits<double>::infinity(); }
   /// What has happened so far that a user should know of although the results are right.
   virtual std::vector<DeviceWarning> warnings() const { return {}; }
   /// Pinned host memory, if it has any.

@@ -63,7 +63,7 @@ class Checker {
     if (clock_.end()) return fail(ErrorCode::kDevice, "{}", too_long());
     if (!computed) return Error(std::move(computed.error()));
     const double rounding = device_.rounding_error(made.graph(), made.node());
-    SHUNT_ASSIGN(std::string wrong, made.judge(*computed, rounding));
+    SHUNT_ASSIGN(std::string wrong, made.judge(*computed, rounding, device_.largest_number()));
     if (!wrong.empty()) check_.outcome = CaseOutcome::kFailed;
     return wrong;
   }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
@@ -35,8 +36,10 @@ class OpCase {
   /// true, Cancelled within a node, as far as the device keeps to that.
   Result<ComputedCase> compute(Device& device, const std::atomic<bool>* cancel = nullptr) const;
   /// Empty, if that is what the plain reference gives; or what is wrong with it. `rounding`: the
-  /// error that the numbers of the device may cause beyond that of the case.
-  Result<std::string> judge(const ComputedCase& computed, double rounding = 0) const;
+  /// error that the numbers of the device may cause beyond that of the case; `largest`: what finite
+  /// ones beyond it become there.
+  Result<std::string> judge(const ComputedCase& computed, double rounding = 0,
+                            double largest = std::numeric_limits<double>::infinity()) const;
 
  private:
   OpCase() = default;

@@ -34,9 +34,9 @@ Status ZdnnBinding::bind(const Addresses& addresses) {
     Launch& launch = *call.launch;
     launch.params = &graph_.node(node.asked).params;
     launch.staging = scratch_ == nullptr ? nullptr : scratch_ + prepared_.staging;
-    for (const std::size_t piece : node.temporaries) {
+    for (const PreparedTemporary& piece : node.temporaries) {
       launch.temporaries.emplace_back();
-      launch.temporary_memory.push_back(scratch_ + prepared_.offsets[piece]);
+      launch.rooms.push_back({scratch_ + prepared_.offsets[piece.piece], piece.dims});
     }
     for (std::size_t s = 0; s < kMaxSources; ++s) {
       const PreparedSource& source = node.sources[s];
@@ -68,7 +68,7 @@ HostTensor ZdnnBinding::host(NodeId id, std::byte* data) const {
 Status ZdnnBinding::run(const RunArgs& args) {
   extents_ = &args.extents;
   for (SlotState& slot : slots_) {
-    slot.filled = slot.saturated = slot.looked_at = slot.hides_rows = false;
+    slot.filled = slot.saturated = slot.looked_at = slot.hides = false;
     slot.in_range = true;
     slot.exact.clear();
   }
@@ -107,7 +107,7 @@ Result<ZdnnBinding::Ready> ZdnnBinding::fill_sources(std::size_t index) {
       ready.in_range &= slot.in_range;
       ready.saturated |= slot.saturated;
       arg.stick = &slot.stick;
-      arg.seen = slot.hides_rows ? &slot.seen : nullptr;
+      arg.hiding = slot.hides ? &slot.hiding : nullptr;
       if (source.form == SourceForm::kMask) continue;
       Sizes sizes = arg.sizes;
       if (source.form == SourceForm::kTransposed) std::swap(sizes[0], sizes[1]);

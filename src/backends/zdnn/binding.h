@@ -25,14 +25,19 @@ struct PreparedSource {
   std::size_t slot = 0;  ///< of sticks
 };
 
+struct PreparedTemporary {
+  std::size_t piece = 0;  ///< of scratch
+  Dims dims;              ///< at most
+};
+
 struct PreparedNode {
   NodeId id = 0;     ///< whose result comes out
   NodeId asked = 0;  ///< that the kernel is asked about: the same, or that to which `id` adds a row
   const ZdnnKernel* kernel = nullptr;
   std::array<PreparedSource, kMaxSources> sources = {};
   std::size_t result = static_cast<std::size_t>(-1);  ///< its slot; none: the kernel gives it plain
-  std::vector<std::size_t> temporaries = {};          ///< pieces of scratch
-  bool plain = false;                                 ///< somebody reads the result so
+  std::vector<PreparedTemporary> temporaries = {};
+  bool plain = false;  ///< somebody reads the result so
 };
 
 /// A tensor in the machine's layout, somewhere in scratch.
@@ -41,10 +46,10 @@ struct PreparedSlot {
   std::size_t piece = 0;
   bool comes_in = false;  ///< from plain memory; else it is computed here
   SourceForm form = SourceForm::kSticks;
+  bool by_parts = false;  ///< of a transposed one: it is too large to be transposed at once
   // Of a mask:
   NodeId scores = kNoNode;  ///< the first that it is added to
   float max_bias = 0;
-  std::size_t seen = 0;  ///< the piece for which rows it does not hide
 };
 
 struct Prepared {
@@ -71,12 +76,12 @@ class ZdnnBinding final : public Binding {
   /// What is in a slot in this run.
   struct SlotState {
     Stick stick;
-    Stick seen;  ///< of a mask
     bool filled = false;
     bool in_range = true;      ///< else nobody may compute with it
     bool saturated = false;    ///< some of its numbers became the largest one
     bool looked_at = false;    ///< whether there are such
-    bool hides_rows = false;   ///< of a mask: `seen` says which
+    bool hides = false;        ///< of a mask
+    Hiding hiding;             ///< then
     std::vector<float> exact;  ///< the values, if they came from elsewhere than the machine
   };
   struct Call {
@@ -96,6 +101,11 @@ class ZdnnBinding final : public Binding {
   Status check_address(NodeId node, NodeId of, const Address& at, std::byte*& data) const;
   Status run_node(std::size_t index);
   Status fill(std::size_t slot);
+  Status fill_transposed(std::size_t slot, const HostTensor& from);
+  /// The same a part at a time; what is too large saturates. `work`: transpose_bytes().
+  Status transpose_parts(std::size_t slot, const HostTensor& from, std::byte* work);
+  /// Of each row something is taken off.
+  Status fill_rows(std::size_t slot, const HostTensor& from);
   Status fill_mask(std::size_t slot, const HostTensor& from);
   /// Takes the library's status of what was brought into a slot.
   Status entered(std::size_t slot, std::uint32_t status);
@@ -112,7 +122,11 @@ class ZdnnBinding final : public Binding {
   Result<bool> compute_plainly(std::size_t index);
   Result<RefTensor> values_of(std::size_t index, std::size_t source, bool& saturated);
   Result<RefTensor> values_of_slot(std::size_t slot, NodeId id);
-  Status multiply_plainly(std::size_t index, const RefTensor& x, RefTensor& result);
+  /// Elements of these rows of a weight.
+  Result<std::vector<float>> values_of_weight(WeightSticks& weight, std::int64_t first,
+                                              std::int64_t count, bool& saturated);
+  Status multiply_plainly(std::size_t index, const RefTensor& x, RefTensor& result,
+                          bool& saturated);
   Status keep(std::size_t index, const RefTensor& result);
 
   const Graph& graph_;

@@ -105,6 +105,10 @@ double ZdnnDevice::rounding_error(const Graph& graph, NodeId node) const {
          share_of_few(result);
 }
 
+double ZdnnDevice::largest_number() const {
+  return machine_->saturates() ? double{kLargest} : std::numeric_limits<double>::infinity();
+}
+
 Result<std::unique_ptr<Stream>> ZdnnDevice::open_stream() {
   return std::make_unique<ZdnnStream>();
 }

@@ -20,6 +20,7 @@ class ZdnnDevice final : public Device, public LossyWeights {
   BufferType& memory() override { return memory_; }
   /// In the machine's layout, if all that use it are products that it takes.
   BufferType* weight_memory(const Graph& graph, NodeId leaf) override;
+  double largest_number() const override;
   double rounding_error(const Graph& graph, NodeId node) const override;
   /// 8-bit numbers, of quantised weights, where the machine multiplies with them (z17).
   BufferType* lossy_weight_memory(const Graph& graph, NodeId leaf) override;

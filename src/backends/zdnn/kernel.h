@@ -12,7 +12,7 @@ namespace shunt::zdnn {
 /// Where a source is, as far as that matters to a kernel.
 enum class SourcePlace : std::uint8_t {
   kOutside,   ///< in plain memory
-  kInLayout,  ///< computed in the segment; or it has been read plain for another kernel already
+  kInLayout,  ///< computed in the segment
   kTurned,    ///< the same, its matrices transposed
 };
 using SourcePlaces = std::array<SourcePlace, kMaxSources>;

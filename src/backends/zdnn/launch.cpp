@@ -4,6 +4,8 @@
 #include <bit>
 #include <cmath>
 
+#include "base/fail.h"
+
 namespace shunt::zdnn {
 
 namespace {
@@ -20,11 +22,20 @@ void Launch::start() {
 
 Stick& Launch::temporary(std::size_t index, const Dims& dims) {
   Stick& stick = temporaries[index];
-  stick.set(zdnn(), temporary_memory[index], dims);
+  const Room& room = rooms[index];
+  const bool fits =
+      dims.dim4 <= room.dims.dim4 && dims.dim2 <= room.dims.dim2 && dims.dim1 <= room.dims.dim1;
+  stick.set(zdnn(), room.memory, fits ? dims : room.dims);
+  if (!fits) {
+    (void)failed(fail(ErrorCode::kInternal, "temporary {} of {} x {} x {} is to hold {} x {} x {}",
+                      index, room.dims.dim4, room.dims.dim2, room.dims.dim1, dims.dim4, dims.dim2,
+                      dims.dim1));
+  }
   return stick;
 }
 
 bool Launch::call(const char* function, std::uint32_t status) {
+  if (outcome_ == Outcome::kFailed) return false;
   if (status == kOk) return true;
   outcome_ = outcome_of(status);
   if (outcome_ == Outcome::kFailed) error_ = error_of(zdnn(), function, status);

@@ -21,9 +21,17 @@ enum class SourceForm : std::uint8_t {
   kSticks,      ///< in the machine's layout
   kTransposed,  ///< in it, its matrices transposed
   kMask,        ///< in it, as what is added to scores (mask.h)
+  kLevelled,    ///< in it, each row less its largest element (rows.h)
+  kCentred,     ///< in it, each row less its mean
   kPlain,       ///< where it lies, as it is
 };
 using SourceForms = std::array<SourceForm, kMaxSources>;
+
+/// Of a mask that hides something.
+struct Hiding {
+  Stick shown;        ///< 0 for what it hides, 1 for the rest
+  bool rows = false;  ///< whether it hides whole ones
+};
 
 /// A source as a kernel gets it: in the machine's layout, or plain if it asked for that.
 struct SourceArg {
@@ -32,7 +40,7 @@ struct SourceArg {
   const Stick* stick = nullptr;
   HostTensor host;
   WeightSticks* weight = nullptr;  ///< instead of plain, if it lies so
-  const Stick* seen = nullptr;     ///< of a mask that hides whole rows: 0 for these, 1 for others
+  const Hiding* hiding = nullptr;  ///< of a mask, if it hides something
 };
 
 class Launch {
@@ -49,10 +57,15 @@ class Launch {
   HostTensor host_result;   ///< where it belongs then
   const Params* params = nullptr;
   std::deque<Stick> temporaries;  ///< as many as the kernel asked for
-  std::vector<std::byte*> temporary_memory;
+  struct Room {
+    std::byte* memory = nullptr;
+    Dims dims;  ///< at most
+  };
+  std::vector<Room> rooms;       ///< of temporaries
   std::byte* staging = nullptr;  ///< at a page, as large as the kernel asked for
 
-  /// Temporary `index`, with these sizes in this run; what was in it is gone.
+  /// Temporary `index`, with these sizes in this run; what was in it is gone. Where they are larger
+  /// than the kernel asked for nothing goes on: then it has the sizes that it asked for.
   Stick& temporary(std::size_t index, const Dims& dims);
 
   // Each is true if the kernel is to go on. Once one was not, outcome() says why.

@@ -1,7 +1,6 @@
 #include "backends/zdnn/mask.h"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 
 #include "ops/attention/attention.h"
@@ -10,8 +9,7 @@ namespace shunt::zdnn {
 
 namespace {
 
-/// Far below any score, and far from where a difference of two would be beyond DLFLOAT16.
-constexpr float kMasked = -0x1p26F;
+constexpr float kHidden = -kLargest;
 
 }  // namespace
 
@@ -34,28 +32,29 @@ void repeat_mask(const HostTensor& mask, const Sizes& sizes, float max_bias, flo
   }
 }
 
-void take_off_largest(float* row, std::int64_t n) {
-  const float largest = *std::max_element(row, row + n);
-  if (!std::isfinite(largest)) return;
-  std::transform(row, row + n, row, [largest](float z) { return z - largest; });
-}
-
-std::vector<std::int64_t> hide(const Sizes& sizes, float* mask) {
-  std::vector<std::int64_t> blind;
+Hidden hide(const Sizes& sizes, float* mask) {
+  Hidden hidden;
   for (std::int64_t row = 0; row < count_rows(sizes); ++row, mask += sizes[0]) {
-    const auto minus_infinity = [](float value) {
-      return value == -std::numeric_limits<float>::infinity();
-    };
-    if (std::all_of(mask, mask + sizes[0], minus_infinity)) blind.push_back(row);
-    std::replace_if(
-        mask, mask + sizes[0], [](float value) { return value < kMasked; }, kMasked);
+    bool all = true;
+    for (float& value : std::span(mask, static_cast<std::size_t>(sizes[0]))) {
+      all = all && value == -std::numeric_limits<float>::infinity();
+      if (!(value <= kHidden)) continue;
+      hidden.some = true;
+      value = kHidden;
+    }
+    if (all) hidden.rows.push_back(row);
   }
-  return blind;
+  return hidden;
 }
 
-void show(const Sizes& sizes, const std::vector<std::int64_t>& blind, float* to) {
+void keep_shown(const Sizes& sizes, float* mask) {
+  std::transform(mask, mask + count_rows(sizes) * sizes[0], mask,
+                 [](float value) { return value <= kHidden ? 0.0F : 1.0F; });
+}
+
+void keep_rows(const Sizes& sizes, const std::vector<std::int64_t>& hidden, float* to) {
   std::fill_n(to, count_rows(sizes) * sizes[0], 1.0F);
-  for (const std::int64_t row : blind) std::fill_n(to + row * sizes[0], sizes[0], 0.0F);
+  for (const std::int64_t row : hidden) std::fill_n(to + row * sizes[0], sizes[0], 0.0F);
 }
 
 }  // namespace shunt::zdnn

@@ -1,5 +1,5 @@
-// What is added to scores before softmax. Where a mask says minus infinity, a number does that is
-// as good and that the machine has.
+// What is added to scores before softmax. Where a mask says minus infinity, the lowest number does
+// that the machine has, and whatever the score is there is made 0 first: so that is as good.
 #pragma once
 
 #include <vector>
@@ -14,15 +14,19 @@ Sizes mask_sizes(const Sizes& mask, const Sizes& scores, float max_bias);
 /// A mask repeated to these sizes, dense, times the slopes of heads; zeros if there is none.
 void repeat_mask(const HostTensor& mask, const Sizes& sizes, float max_bias, float* to);
 
-/// What a row has in common changes nothing but how finely it is rounded.
-void take_off_largest(float* row, std::int64_t n);
+/// What a mask hides.
+struct Hidden {
+  bool some = false;               ///< elements
+  std::vector<std::int64_t> rows;  ///< minus infinity all over: what comes of them is zeros
+};
+/// Puts the lowest number that the machine has for minus infinity, and for what is as low.
+Hidden hide(const Sizes& sizes, float* mask);
 
-/// Puts numbers that the machine has for minus infinity, and for what is as low. The rows that were
-/// minus infinity all over: what comes of them is zeros.
-std::vector<std::int64_t> hide(const Sizes& sizes, float* mask);
+/// In the place of what hide() left: 0 for what is hidden, 1 for the rest.
+void keep_shown(const Sizes& sizes, float* mask);
 
 /// 1 all over, but 0 in these rows.
-void show(const Sizes& sizes, const std::vector<std::int64_t>& blind, float* to);
+void keep_rows(const Sizes& sizes, const std::vector<std::int64_t>& hidden, float* to);
 
 inline std::int64_t count_rows(const Sizes& sizes) {
   return sizes[1] * sizes[2] * sizes[3];

@@ -12,11 +12,12 @@ namespace {
 constexpr std::int64_t kRead = std::int64_t{1} << 20;
 
 /// True if some were too large.
-bool limit(RefTensor& values) {
+template <class Number>
+bool limit(std::vector<Number>& values) {
   bool any = false;
-  for (double& value : values.data) {
-    if (!(std::fabs(value) > double{kLargest}) || std::isinf(value)) continue;
-    value = std::copysign(double{kLargest}, value);
+  for (Number& value : values) {
+    if (!(std::fabs(value) > Number{kLargest}) || std::isinf(value)) continue;
+    value = std::copysign(Number{kLargest}, value);
     any = true;
   }
   return any;
@@ -53,8 +54,9 @@ Result<RefTensor> ZdnnBinding::values_of(std::size_t index, std::size_t source, 
   const Tensor& tensor = graph_.node(from.id).result;
   RefTensor values(actual_sizes(tensor, *extents_));
   if (from.kind == SourceKind::kWeightRow) {
+    WeightSticks& weight = *calls_[index].launch->sources[source].weight;
     SHUNT_ASSIGN(const std::vector<float> floats,
-                 calls_[index].launch->sources[source].weight->rows(0, values.sizes[0]));
+                 values_of_weight(weight, 0, values.sizes[0], saturated));
     std::ranges::copy(floats, values.data.begin());
     return values;
   }
@@ -63,12 +65,23 @@ Result<RefTensor> ZdnnBinding::values_of(std::size_t index, std::size_t source, 
   } else {
     SHUNT_ASSIGN(values, values_of_slot(from.slot, from.id));
   }
-  if (shared_.machine.saturates() && from.form != SourceForm::kMask) saturated |= limit(values);
+  if (shared_.machine.saturates() && from.form != SourceForm::kMask) {
+    saturated |= limit(values.data);
+  }
+  return values;
+}
+
+Result<std::vector<float>> ZdnnBinding::values_of_weight(WeightSticks& weight, std::int64_t first,
+                                                         std::int64_t count, bool& saturated) {
+  SHUNT_ASSIGN(std::vector<float> values, weight.rows(first, count));
+  // Those that were written, if the machine has not all of them.
+  if (shared_.machine.saturates()) saturated |= limit(values);
   return values;
 }
 
 /// With a weight, of which a block of rows at a time is read: it may be large.
-Status ZdnnBinding::multiply_plainly(std::size_t index, const RefTensor& x, RefTensor& result) {
+Status ZdnnBinding::multiply_plainly(std::size_t index, const RefTensor& x, RefTensor& result,
+                                     bool& saturated) {
   const PreparedNode& prepared = prepared_.nodes[index];
   const Node& asked = graph_.node(prepared.asked);
   WeightSticks& weight = *calls_[index].launch->sources[0].weight;
@@ -79,7 +92,8 @@ Status ZdnnBinding::multiply_plainly(std::size_t index, const RefTensor& x, RefT
   for (std::int64_t first = 0; first < n; first += at_once) {
     const std::int64_t count = std::min(at_once, n - first);
     RefTensor rows({k, count, 1, 1});
-    SHUNT_ASSIGN(const std::vector<float> floats, weight.rows(first, count));
+    SHUNT_ASSIGN(const std::vector<float> floats,
+                 values_of_weight(weight, first, count, saturated));
     std::ranges::copy(floats, rows.data.begin());
     Sizes sizes = result.sizes;
     sizes[0] = count;
@@ -109,7 +123,7 @@ Result<bool> ZdnnBinding::compute_plainly(std::size_t index) {
   }
   RefTensor result(actual_sizes(asked.result, *extents_));
   if (prepared.sources[0].kind == SourceKind::kWeight) {
-    SHUNT_TRY(multiply_plainly(index, values[1], result));
+    SHUNT_TRY(multiply_plainly(index, values[1], result, saturated));
   } else {
     asked.op->reference(std::span(sources).first(asked.sources.size()), asked.params, result);
   }
@@ -119,7 +133,7 @@ Result<bool> ZdnnBinding::compute_plainly(std::size_t index) {
     result = RefTensor(actual_sizes(node.result, *extents_));
     node.op->reference(both, node.params, result);
   }
-  saturated |= shared_.machine.saturates() && limit(result);
+  saturated |= shared_.machine.saturates() && limit(result.data);
   SHUNT_TRY(keep(index, result));
   return saturated;
 }

@@ -28,6 +28,9 @@ bool always_dense(const Tensor& tensor) {
          tensor.size(3) == 1;
 }
 
+/// Numbers of a left side that are transposed at once, on their way in.
+constexpr std::int64_t kTransposed = std::int64_t{1} << 24;
+
 /// Whether a tensor has the bytes that another one has in the machine's layout: its matrices are
 /// the same, or columns of a single one by whole sticks.
 bool same_sticks(const Tensor& view, const Tensor& owner) {
@@ -40,11 +43,17 @@ bool same_sticks(const Tensor& view, const Tensor& owner) {
                       a[2].max * a[3].max == b[2].max * b[3].max);
   }
   const std::int64_t columns = a[0].max;
-  return fixed && a[0].is_fixed() && b[0].is_fixed() && b[2] == Dim(1) && b[3] == Dim(1) &&
-         columns % kStickElements == 0 && columns * a[2].max * a[3].max == b[0].max &&
-         view.strides[0] == owner.strides[0] && view.strides[1] == owner.strides[1] &&
-         view.strides[2] == columns * owner.strides[0] &&
-         (a[3] == Dim(1) || view.strides[3] == a[2].max * view.strides[2]);
+  if (!fixed || !a[0].is_fixed() || !b[0].is_fixed() || b[2] != Dim(1) || b[3] != Dim(1) ||
+      columns % kStickElements != 0 || columns * a[2].max * a[3].max != b[0].max) {
+    return false;
+  }
+  const std::array<std::int64_t, kMaxDims> strides = {owner.strides[0], owner.strides[1],
+                                                      columns * owner.strides[0],
+                                                      columns * a[2].max * owner.strides[0]};
+  for (std::size_t i = 0; i < kMaxDims; ++i) {
+    if (a[i] != Dim(1) && view.strides[i] != strides[i]) return false;
+  }
+  return true;
 }
 
 /// How a view lies where its owner is in the layout.
@@ -66,7 +75,6 @@ class Preparer {
         slot_of_(graph_.size(), kNone),
         first_of_(graph_.size(), kNoNode),
         made_here_(graph_.size(), false),
-        taken_plain_(graph_.size(), false),
         read_plain_(graph_.size(), false) {}
 
   Result<Prepared> run() {
@@ -111,7 +119,7 @@ class Preparer {
     }
     const KernelUse use{view, shared_.machine, forms};
     for (const Dims& dims : kernel->temporaries(use)) {
-      prepared.temporaries.push_back(pieces_.size());
+      prepared.temporaries.push_back({pieces_.size(), dims});
       pieces_.push_back({stick_bytes(dims), now(), now()});
     }
     if (!kernel->gives_plain(view, shared_.machine)) {
@@ -169,11 +177,8 @@ class Preparer {
 
   SourcePlace place(NodeId id) const {
     const NodeId owner = graph_.node(id).storage;
-    if (is_in_layout(owner)) {
-      const SourcePlace there = place_in(graph_.node(id), graph_.node(owner));
-      if (there != SourcePlace::kOutside) return there;
-    }
-    return taken_plain_[id] ? SourcePlace::kInLayout : SourcePlace::kOutside;
+    return is_in_layout(owner) ? place_in(graph_.node(id), graph_.node(owner))
+                               : SourcePlace::kOutside;
   }
 
   Result<PreparedSource> source(const NodeView& view, const ZdnnKernel& kernel, std::size_t s,
@@ -190,17 +195,15 @@ class Preparer {
     }
     const SourceForm form = kernel.form(view, shared_.machine, s, places);
     if (form == SourceForm::kPlain) {
-      taken_plain_[id] = true;
       read_plain_[owner] = true;
       return PreparedSource{id, SourceKind::kPlain, form};
     }
     const SourcePlace wanted =
         form == SourceForm::kTransposed ? SourcePlace::kTurned : SourcePlace::kInLayout;
-    const bool there = form != SourceForm::kMask && is_in_layout(owner) &&
-                       place_in(graph_.node(id), graph_.node(owner)) == wanted;
+    const bool as_it_is = form == SourceForm::kSticks || form == SourceForm::kTransposed;
+    const bool there = as_it_is && place(id) == wanted;
     const std::size_t slot = there ? slot_of_[owner] : incoming(view, kernel, s, form);
     pieces_[made_.slots[slot].piece].last = now();
-    if (form == SourceForm::kMask) pieces_[made_.slots[slot].seen].last = now();
     return PreparedSource{id, SourceKind::kSticks, form, slot};
   }
 
@@ -220,24 +223,27 @@ class Preparer {
     }
     read_plain_[graph_.node(id).storage] = true;
     Sizes sizes = max_sizes(tensor.shape);
+    const std::int64_t numbers = element_count(tensor.shape);
     if (form == SourceForm::kTransposed) std::swap(sizes[0], sizes[1]);
     if (form == SourceForm::kMask) {
       sizes = mask_sizes(sizes, max_sizes(view.source(0).shape), max_bias);
+      sizes[3] *= 2;  // and what it shows
     }
     const std::size_t index = new_slot(id, dims_of(sizes));
     PreparedSlot& slot = made_.slots[index];
     slot.comes_in = true;
     slot.form = form;
     slot.max_bias = max_bias;
-    if (form == SourceForm::kMask) {
-      slot.scores = view.node().sources[0];
-      slot.seen = pieces_.size();
-      pieces_.push_back({stick_bytes(dims_of(sizes)), now(), now()});
-    }
+    if (form == SourceForm::kMask) slot.scores = view.node().sources[0];
     const bool direct =
         form == SourceForm::kSticks && is_host_type(tensor.dtype) && always_dense(tensor);
-    // And a row, where that is transposed.
-    if (!direct) stage(sizes[0] * sizes[1] * sizes[2] * sizes[3] + max_sizes(tensor.shape)[0]);
+    slot.by_parts = form == SourceForm::kTransposed && numbers > kTransposed;
+    if (slot.by_parts) {
+      staging_ = std::max(staging_, transpose_bytes(tensor.size(0)));
+    } else if (!direct) {
+      // And a row, where that is transposed.
+      stage(count_rows(sizes) * sizes[0] + max_sizes(tensor.shape)[0]);
+    }
     return index;
   }
 
@@ -255,8 +261,7 @@ class Preparer {
   std::vector<std::size_t> slot_of_;  // by node that is computed here
   std::vector<NodeId> first_of_;      // by node that adds a row: to what, if they are one
   std::vector<bool> made_here_;
-  std::vector<bool> taken_plain_;  // by node: a kernel brings it in, in a form of its own
-  std::vector<bool> read_plain_;   // by owner of memory: somebody here reads it so
+  std::vector<bool> read_plain_;  // by owner of memory: somebody here reads it so
   std::vector<ScratchPiece> pieces_;
   std::size_t staging_ = 0;
 };

@@ -1,8 +1,10 @@
 // How tensors come into the machine's layout: once a run, in the form that kernels want.
 #include <algorithm>
+#include <cmath>
 
 #include "backends/zdnn/binding.h"
 #include "backends/zdnn/mask.h"
+#include "backends/zdnn/rows.h"
 
 namespace shunt::zdnn {
 
@@ -42,17 +44,14 @@ Status ZdnnBinding::fill(std::size_t index) {
   const PreparedSlot& prepared = prepared_.slots[index];
   const HostTensor from = host(prepared.node, slot_sources_[index]);
   if (prepared.form == SourceForm::kMask) return fill_mask(index, from);
+  if (prepared.form == SourceForm::kTransposed) return fill_transposed(index, from);
+  if (prepared.form != SourceForm::kSticks) return fill_rows(index, from);
   const Symbols& zdnn = shared_.machine.zdnn();
-  const bool transposed = prepared.form == SourceForm::kTransposed;
-  Sizes sizes = from.sizes;
-  if (transposed) std::swap(sizes[0], sizes[1]);
-  slot.stick.set(zdnn, scratch_ + prepared_.offsets[prepared.piece], dims_of(sizes));
+  slot.stick.set(zdnn, scratch_ + prepared_.offsets[prepared.piece], dims_of(from.sizes));
   const void* data = from.data;
   const bool direct = from.is_dense() && (from.dtype == DType::kF32 || from.dtype == DType::kF16 ||
                                           from.dtype == DType::kBF16);
-  if (transposed) {
-    data = gather_transposed(from, staging());
-  } else if (direct) {
+  if (direct) {
     slot.stick.set_host_type(from.dtype);
   } else {
     gather(from, from.sizes, staging());
@@ -64,24 +63,107 @@ Status ZdnnBinding::fill(std::size_t index) {
   return slot.in_range || !shared_.machine.saturates() ? ok() : saturate(index);
 }
 
+Status ZdnnBinding::fill_transposed(std::size_t index, const HostTensor& from) {
+  SlotState& slot = slots_[index];
+  const PreparedSlot& prepared = prepared_.slots[index];
+  const Symbols& zdnn = shared_.machine.zdnn();
+  Sizes sizes = from.sizes;
+  std::swap(sizes[0], sizes[1]);
+  slot.stick.set(zdnn, scratch_ + prepared_.offsets[prepared.piece], dims_of(sizes));
+  if (prepared.by_parts) {
+    return transpose_parts(index, from, reinterpret_cast<std::byte*>(staging()));
+  }
+  const float* const data = gather_transposed(from, staging());
+  SHUNT_TRY(entered(index, zdnn.transform_ztensor(slot.stick.get(), data)));
+  return slot.in_range || !shared_.machine.saturates() ? ok() : saturate(index);
+}
+
+Status ZdnnBinding::transpose_parts(std::size_t index, const HostTensor& from, std::byte* work) {
+  SlotState& slot = slots_[index];
+  slot.looked_at = true;
+  const Symbols& zdnn = shared_.machine.zdnn();
+  std::uint32_t status = kOk;
+  for (std::int64_t matrix = 0; matrix < slot.stick.dims().dim4; ++matrix) {
+    Stick to;
+    slot.stick.slice(zdnn, matrix, to);
+    const MatrixPart part = {matrix % from.sizes[2], matrix / from.sizes[2], 0, from.sizes[1], 0,
+                             from.sizes[0]};
+    const Entered one =
+        stickify_transposed(zdnn, from, part, work, to.buffer(), shared_.machine.saturates());
+    slot.saturated |= one.saturated;
+    if (one.status != kOk) status = one.status;
+    if (outcome_of(status) == Outcome::kFailed) break;
+  }
+  slot.stick.get()->is_transformed = true;
+  return entered(index, status);
+}
+
+Status ZdnnBinding::fill_rows(std::size_t index, const HostTensor& from) {
+  SlotState& slot = slots_[index];
+  const PreparedSlot& prepared = prepared_.slots[index];
+  slot.looked_at = true;
+  float* const numbers = staging();
+  gather(from, from.sizes, numbers);
+  const std::span all(numbers, static_cast<std::size_t>(count_rows(from.sizes) * from.sizes[0]));
+  const bool centred = prepared.form == SourceForm::kCentred;
+  bool beyond = false;
+  if (centred) {
+    const Range range = range_of(all, shared_.machine.saturates());
+    slot.saturated = range == Range::kSaturated;
+    beyond = range == Range::kBeyond;
+  }
+  for (std::int64_t i = 0; i < count_rows(from.sizes); ++i) {
+    float* const row = numbers + i * from.sizes[0];
+    if (centred) {
+      take_off_mean(row, from.sizes[0]);
+    } else {
+      (void)take_off_largest(row, from.sizes[0]);
+    }
+  }
+  // What is far below the largest of a row counts for nothing, however far; but a row has to have
+  // one.
+  beyond |=
+      centred ? range_of(all, false) == Range::kBeyond : !hide(from.sizes, numbers).rows.empty();
+  const Symbols& zdnn = shared_.machine.zdnn();
+  slot.stick.set(zdnn, scratch_ + prepared_.offsets[prepared.piece], dims_of(from.sizes));
+  if (beyond) return entered(index, kConvertFailure);
+  return entered(index, zdnn.transform_ztensor(slot.stick.get(), numbers));
+}
+
 Status ZdnnBinding::fill_mask(std::size_t index, const HostTensor& from) {
   SlotState& slot = slots_[index];
   const PreparedSlot& prepared = prepared_.slots[index];
   const Symbols& zdnn = shared_.machine.zdnn();
   const Sizes scores = actual_sizes(graph_.node(prepared.scores).result, *extents_);
   const Sizes sizes = mask_sizes(from.sizes, scores, prepared.max_bias);
+  slot.stick.set(zdnn, scratch_ + prepared_.offsets[prepared.piece], dims_of(sizes));
   repeat_mask(from, sizes, prepared.max_bias, staging());
   for (std::int64_t i = 0; i < count_rows(sizes); ++i) {
-    take_off_largest(staging() + i * sizes[0], sizes[0]);
+    const float largest = take_off_largest(staging() + i * sizes[0], sizes[0]);
+    // Scores are nothing beside that.
+    if (std::isfinite(largest) && std::fabs(largest) > kLargest) {
+      return entered(index, kConvertFailure);
+    }
   }
-  const std::vector<std::int64_t> blind = hide(sizes, staging());
-  slot.stick.set(zdnn, scratch_ + prepared_.offsets[prepared.piece], dims_of(sizes));
-  SHUNT_TRY(entered(index, zdnn.transform_ztensor(slot.stick.get(), staging())));
-  slot.hides_rows = !blind.empty();
-  if (!slot.hides_rows || !slot.in_range) return ok();
-  show(sizes, blind, staging());
-  slot.seen.set(zdnn, scratch_ + prepared_.offsets[prepared.seen], dims_of(sizes));
-  return entered(index, zdnn.transform_ztensor(slot.seen.get(), staging()));
+  const Hidden hidden = hide(sizes, staging());
+  slot.hides = hidden.some;
+  slot.hiding.rows = !hidden.rows.empty();
+  const Dims dims = dims_of(sizes);
+  if (!slot.hides) return entered(index, zdnn.transform_ztensor(slot.stick.get(), staging()));
+  // What is shown goes in behind the mask, and with it.
+  const Dims both_dims{2 * dims.dim4, dims.dim2, dims.dim1};
+  const std::int64_t numbers = count_rows(sizes) * sizes[0];
+  keep_shown(sizes, std::copy_n(staging(), numbers, staging() + numbers) - numbers);
+  slot.hiding.shown.set(zdnn, slot.stick.buffer() + stick_bytes(dims), dims);
+  if (!too_large(shared_.machine, both_dims).empty()) {
+    SHUNT_TRY(entered(index, zdnn.transform_ztensor(slot.stick.get(), staging())));
+    if (!slot.in_range) return ok();
+    return entered(index, zdnn.transform_ztensor(slot.hiding.shown.get(), staging() + numbers));
+  }
+  Stick both;
+  both.set(zdnn, slot.stick.buffer(), both_dims);
+  slot.stick.get()->is_transformed = slot.hiding.shown.get()->is_transformed = true;
+  return entered(index, zdnn.transform_ztensor(both.get(), staging()));
 }
 
 /// `all`: brings it in anew where nothing is too large, as well.
@@ -118,21 +200,15 @@ Status ZdnnBinding::saturate(std::size_t index) {
   slot.looked_at = true;
   const PreparedSlot& prepared = prepared_.slots[index];
   const HostTensor from = host(prepared.node, slot_sources_[index]);
-  const bool transposed = prepared.form == SourceForm::kTransposed;
-  const Symbols& zdnn = shared_.machine.zdnn();
-  std::vector<std::byte> work(transposed ? transpose_bytes(from.sizes[0]) : 0);
+  if (prepared.form == SourceForm::kTransposed) {
+    std::vector<std::byte> work(transpose_bytes(from.sizes[0]));
+    return transpose_parts(index, from, work.data());
+  }
   std::uint32_t status = kOk;
   for (std::int64_t matrix = 0; matrix < slot.stick.dims().dim4; ++matrix) {
     Stick to;
-    slot.stick.slice(zdnn, matrix, to);
-    Entered one;
-    if (transposed) {
-      const MatrixPart part = {matrix % from.sizes[2], matrix / from.sizes[2], 0, from.sizes[1], 0,
-                               from.sizes[0]};
-      one = stickify_transposed(zdnn, from, part, work.data(), to.buffer(), true);
-    } else {
-      SHUNT_ASSIGN(one, saturate_matrix(from, matrix, !slot.in_range, to));
-    }
+    slot.stick.slice(shared_.machine.zdnn(), matrix, to);
+    SHUNT_ASSIGN(const Entered one, saturate_matrix(from, matrix, !slot.in_range, to));
     slot.saturated |= one.saturated;
     if (one.status != kOk) status = one.status;
     if (outcome_of(status) == Outcome::kFailed) break;

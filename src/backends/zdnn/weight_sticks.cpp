@@ -22,6 +22,7 @@ constexpr std::int64_t kSharedScale = std::int64_t{1} << 20;
 constexpr std::int64_t kMostInt8K = std::int64_t{1} << 18;
 /// Whole blocks of every type, and whole sticks.
 constexpr std::int64_t kUnit = 256;
+constexpr float kLargestF16 = 65504;
 
 std::int64_t whole_units(std::int64_t size) {
   return std::max(size / kUnit * kUnit, std::min(size, kUnit));
@@ -252,10 +253,15 @@ Result<std::vector<float>> WeightSticks::rows(std::int64_t first, std::int64_t c
 Status WeightSticks::restore(std::span<std::byte> to) const {
   const DTypeTrait& type = trait(tensor_.dtype);
   const HostTensor plain = host(to.data());
+  // The machine's next number may be one that the type has not, where the type had the last one.
+  const float largest = tensor_.dtype == DType::kF16 ? kLargestF16 : kLargest;
+  std::vector<float> numbers;
   const auto put = [&](std::int64_t row, std::int64_t first, std::span<const float> part) {
     std::byte* const start =
         plain.data + row * plain.strides[1] + first / type.block_elements * plain.strides[0];
-    type.encode(part.data(), start, static_cast<std::int64_t>(part.size()));
+    numbers.assign(part.begin(), part.end());
+    for (float& number : numbers) number = std::clamp(number, -largest, largest);
+    type.encode(numbers.data(), start, static_cast<std::int64_t>(part.size()));
   };
   return each_row(0, grid_.n, put);
 }

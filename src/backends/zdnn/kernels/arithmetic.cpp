@@ -1,6 +1,6 @@
 // Sums, differences, products and quotients. The machine repeats nothing but rows, and those only
-// by its batch norm, y = a * row + row. What is plain is repeated on its way in; what is in the
-// layout, a matrix at a time, numbers along rows by products with ones.
+// by its batch norm, y = a * row + row. The others are taken a matrix at a time, and numbers along
+// rows are repeated by products with ones; for what the layout has not, on the way into it.
 #include <array>
 
 #include "backends/zdnn/kernel.h"
@@ -71,12 +71,9 @@ class Arithmetic final : public ZdnnKernel {
     return needs(view, machine, features);
   }
   SourceForm form(const NodeView& view, const Machine&, std::size_t source,
-                  const SourcePlaces& places) const override {
-    if (source == 0) return SourceForm::kSticks;
-    const Repeats how = repeats(view);
-    if (how == Repeats::kOther) return SourceForm::kPlain;
-    return how == Repeats::kMatrices && places[1] != SourcePlace::kInLayout ? SourceForm::kPlain
-                                                                            : SourceForm::kSticks;
+                  const SourcePlaces&) const override {
+    return source == 1 && repeats(view) == Repeats::kOther ? SourceForm::kPlain
+                                                           : SourceForm::kSticks;
   }
   bool takes_weight(const NodeView& view, std::size_t source) const override {
     return source == 1 && repeats(view) == Repeats::kRow && WeightSticks::is_row(view.source(1));
@@ -88,7 +85,7 @@ class Arithmetic final : public ZdnnKernel {
     if (how == Repeats::kNothing) return {};
     if (how == Repeats::kRow && row_.feature != Feature::kDiv)
       return {max_dims(use.view.source(1))};
-    if (how != Repeats::kMatrices || use.forms[1] == SourceForm::kPlain) return {whole};
+    if (how != Repeats::kMatrices) return {whole};
     const Dims matrix{1, whole.dim2, whole.dim1};
     return {row_.feature == Feature::kDiv ? whole : matrix, matrix};
   }

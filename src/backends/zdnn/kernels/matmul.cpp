@@ -1,6 +1,6 @@
 // Products of matrices: y = x * transposed w, for the machine a product of (m, k) and (k, n).
 // Weights are transposed once, where they lie (weight_sticks.h); other left operands by the machine
-// (z17), or on their way in, all of it at once if that is not too much.
+// (z17), or on their way in.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -21,8 +21,7 @@ constexpr std::int64_t kRowsOfPlain = 1024;
 constexpr std::int64_t kMostK = 4096;
 constexpr std::int64_t kMostN = 8192;
 
-/// Numbers of w that are transposed on their way in at once, and of y that come out at once.
-constexpr std::int64_t kMostTransposed = std::int64_t{1} << 24;
+/// Numbers of y that come out at once.
 constexpr std::int64_t kMostOut = std::int64_t{1} << 23;
 
 /// The largest element of x that 8 bits are meant for, in root mean squares of all of them.
@@ -54,6 +53,7 @@ std::int64_t rows_at_once(const Machine& machine, std::int64_t m, bool weight_is
 }
 
 /// Rows of x that are taken at once, and columns of y that come out at once: whole sticks of them.
+/// A run with fewer rows has the columns that the most of them have.
 struct Block {
   std::int64_t rows = 0;
   std::int64_t columns = 0;
@@ -61,17 +61,15 @@ struct Block {
 
 /// Of `m` rows that are plain a block is as large as rows_at_once() says; of those that are in the
 /// layout it is all of them, and fewer columns of y.
-Block block_of(const Machine& machine, const Grid& grid, std::int64_t m, bool weight_is_here,
-               bool x_is_plain) {
-  if (x_is_plain) return {rows_at_once(machine, m, weight_is_here), grid.piece_n};
+Block block_at_most(const KernelUse& use) {
+  const Grid grid = grid_at_most(use.view, use.machine);
+  const std::int64_t m = use.view.source(1).size(1);
+  if (use.forms[1] == SourceForm::kPlain) {
+    return {rows_at_once(use.machine, m, weight_memory(use.view) != nullptr), grid.piece_n};
+  }
   const std::int64_t most =
       std::max(kMostOut / std::max<std::int64_t>(m, 1) / kStickElements, std::int64_t{1});
   return {m, std::min(grid.piece_n, most * kStickElements)};
-}
-
-Block block(const KernelUse& use) {
-  return block_of(use.machine, grid_at_most(use.view, use.machine), use.view.source(1).size(1),
-                  weight_memory(use.view) != nullptr, use.forms[1] == SourceForm::kPlain);
 }
 
 class Matmul final : public ZdnnKernel {
@@ -102,13 +100,12 @@ class Matmul final : public ZdnnKernel {
     }
     if (!all) return SourceForm::kPlain;
     if (places[0] == SourcePlace::kTurned) return SourceForm::kTransposed;
-    const Tensor& w = view.source(0);
-    const bool transposes =
-        machine.has(Feature::kMatmulTransposed) && too_large(machine, max_dims(w)).empty();
-    if (places[0] == SourcePlace::kInLayout)
-      return transposes ? SourceForm::kSticks : SourceForm::kTransposed;
-    if (element_count(w.shape) > kMostTransposed) return SourceForm::kPlain;
-    return transposes ? SourceForm::kSticks : SourceForm::kTransposed;
+    const Dims w = max_dims(view.source(0));
+    if (machine.has(Feature::kMatmulTransposed) && too_large(machine, w).empty()) {
+      return SourceForm::kSticks;
+    }
+    return too_large(machine, {w.dim4, w.dim1, w.dim2}).empty() ? SourceForm::kTransposed
+                                                                : SourceForm::kPlain;
   }
   bool gives_plain(const NodeView& view, const Machine& machine) const override {
     return !whole(view, machine);
@@ -123,7 +120,7 @@ class Matmul final : public ZdnnKernel {
       return weight_is_here || use.forms[0] != SourceForm::kPlain ? std::vector<Dims>()
                                                                   : std::vector<Dims>{{1, k, n}};
     }
-    const Block most = block(use);
+    const Block most = block_at_most(use);
     std::vector<Dims> dims(kYPieces, {1, most.rows, most.columns});
     const Grid grid = grid_at_most(use.view, use.machine);
     if (grid.count_k() == 1) dims[kAdded] = dims[kSum] = kNone;
@@ -140,7 +137,7 @@ class Matmul final : public ZdnnKernel {
       return weight_is_here || use.forms[0] != SourceForm::kPlain ? 0 : transpose_bytes(k);
     }
     const Grid grid = grid_at_most(use.view, use.machine);
-    const Block most = block(use);
+    const Block most = block_at_most(use);
     const bool comes_in = use.forms[1] == SourceForm::kPlain;
     const std::int64_t moved = most.rows * std::max(most.columns, comes_in ? grid.piece_k : 0);
     return std::max(static_cast<std::size_t>(moved) * sizeof(float),
@@ -283,8 +280,7 @@ class Matmul final : public ZdnnKernel {
           grid_(weight_ != nullptr
                     ? weight_->grid()
                     : cut_grid(l.machine(), l.sources[0].sizes[0], l.sources[0].sizes[1])),
-          block_(
-              block_of(l.machine(), grid_, l.sources[1].sizes[1], weight_ != nullptr, x_is_plain_)),
+          block_({l.rooms[kProduct].dims.dim2, l.rooms[kProduct].dims.dim1}),
           moved_(reinterpret_cast<float*>(l.staging)) {}
 
     void run() {

@@ -2,9 +2,7 @@
 // row of the same number.
 #include "ops/norm/norm.h"
 
-#include <algorithm>
 #include <array>
-#include <numeric>
 
 #include "backends/zdnn/kernel.h"
 
@@ -99,28 +97,20 @@ class Norm final : public RowNorm {
   /// that.
   SourceForm form(const NodeView&, const Machine&, std::size_t source,
                   const SourcePlaces& places) const override {
-    return places[source] == SourcePlace::kInLayout ? SourceForm::kSticks : SourceForm::kPlain;
+    return places[source] == SourcePlace::kInLayout ? SourceForm::kSticks : SourceForm::kCentred;
   }
   std::vector<Dims> temporaries(const KernelUse& use) const override {
     return temporaries_of(use.view);
   }
-  std::size_t staging(const KernelUse& use) const override {
-    if (use.forms[0] != SourceForm::kPlain) return 0;
-    return static_cast<std::size_t>(element_count(use.view.result().shape)) * sizeof(float);
-  }
   void run(Launch& l) const override {
     const float eps = l.params->get<NormParams>().eps;
-    const Dims dims = dims_of(l.sizes);
-    if (l.sources[0].stick == nullptr) {
-      auto* const centred = reinterpret_cast<float*>(l.staging);
-      centre_plain(l, centred);
-      Stick& x = l.temporary(1, dims);
-      (void)(l.to_machine(centred, x) && scale_to_one(l, x, eps, *l.result));
+    const Stick& x = *l.sources[0].stick;
+    if (l.sources[0].form == SourceForm::kCentred) {
+      (void)scale_to_one(l, x, eps, *l.result);
       return;
     }
-    const Stick& x = *l.sources[0].stick;
     // Twice: where the mean is large beside what is left, its rounding is not small beside that.
-    (void)(centre(l, x, *l.result) && centre(l, *l.result, l.temporary(1, dims)) &&
+    (void)(centre(l, x, *l.result) && centre(l, *l.result, l.temporary(1, x.dims())) &&
            scale_to_one(l, l.temporaries[1], eps, *l.result));
   }
   /// As above.
@@ -129,15 +119,6 @@ class Norm final : public RowNorm {
   }
 
  private:
-  static void centre_plain(const Launch& l, float* to) {
-    const Sizes& n = l.sizes;
-    gather(l.sources[0].host, n, to);
-    for (std::int64_t row = 0; row < n[1] * n[2] * n[3]; ++row, to += n[0]) {
-      const double mean = std::accumulate(to, to + n[0], 0.0) / static_cast<double>(n[0]);
-      std::transform(to, to + n[0], to,
-                     [mean](float value) { return static_cast<float>(value - mean); });
-    }
-  }
   static bool centre(Launch& l, const Stick& x, Stick& y) {
     Stick& means = l.temporary(2, one_a_row(x.dims()));
     Stick& repeated = l.temporary(0, x.dims());

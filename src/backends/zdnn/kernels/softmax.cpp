@@ -5,6 +5,7 @@
 
 #include "backends/zdnn/kernel.h"
 #include "backends/zdnn/mask.h"
+#include "backends/zdnn/rows.h"
 #include "ops/attention/attention.h"
 
 namespace shunt::zdnn {
@@ -26,10 +27,12 @@ class Softmax final : public ZdnnKernel {
                  std::array{Feature::kSoftmax, Feature::kBatchnorm, Feature::kAdd, Feature::kMul});
   }
   /// What is large in plain scores or a mask, and the same all over a row, is taken off before
-  /// they are rounded.
-  SourceForm form(const NodeView&, const Machine&, std::size_t source,
+  /// they are rounded: of their sum, if both are plain, as a mask may hide the largest score.
+  SourceForm form(const NodeView& view, const Machine&, std::size_t source,
                   const SourcePlaces& places) const override {
-    if (places[0] != SourcePlace::kInLayout) return SourceForm::kPlain;
+    if (places[0] != SourcePlace::kInLayout) {
+      return view.has_source(1) ? SourceForm::kPlain : SourceForm::kLevelled;
+    }
     return source == 0 || places[1] == SourcePlace::kInLayout ? SourceForm::kSticks
                                                               : SourceForm::kMask;
   }
@@ -59,6 +62,12 @@ class Softmax final : public ZdnnKernel {
       z = &scaled;
     }
     const Stick* const mask = l.sources[1].stick;
+    const Hiding* const hiding = l.sources[1].hiding;
+    if (hiding != nullptr) {
+      Stick& shown = l.temporary(1, z->dims());
+      if (!each_matrix(l, *z, hiding->shown, shown, &Launch::mul)) return;
+      z = &shown;
+    }
     if (mask != nullptr) {
       Stick& masked = l.temporary(2, z->dims());
       const bool slopes = l.sources[1].form == SourceForm::kSticks && params.max_bias != 0;
@@ -68,13 +77,13 @@ class Softmax final : public ZdnnKernel {
       }
       z = &masked;
     }
-    const Stick* const seen = l.sources[1].seen;
-    if (seen == nullptr) {
+    if (hiding == nullptr || !hiding->rows) {
       (void)softmax(l, *z, *l.result);
       return;
     }
     Stick& weights = l.temporary(1, z->dims());
-    (void)(softmax(l, *z, weights) && each_matrix(l, weights, *seen, *l.result, &Launch::mul));
+    (void)(softmax(l, *z, weights) &&
+           each_matrix(l, weights, hiding->shown, *l.result, &Launch::mul));
   }
 
   /// Scores that matter are at most about 8 below the largest: off by half a unit of that, and
@@ -86,23 +95,23 @@ class Softmax final : public ZdnnKernel {
     return l.call("zdnn_softmax", l.zdnn().softmax(x.get(), l.staging, 0, y.get()));
   }
 
-  /// Of scores that are plain: they and the mask go in as one.
+  /// Of scores and a mask that are plain: they go in as one.
   static void run_plain(Launch& l, const SoftmaxParams& params) {
     auto* const plain = reinterpret_cast<float*>(l.staging + kSaveArea);
     const Dims dims = dims_of(l.sizes);
     repeat_mask(l.sources[1].host, l.sizes, params.max_bias, plain);
     add_scores(l, params.scale, plain);
-    const std::vector<std::int64_t> blind = hide(l.sizes, plain);
+    const Hidden hidden = hide(l.sizes, plain);
     Stick& scores = l.temporary(2, dims);
     if (!l.to_machine(plain, scores)) return;
-    if (blind.empty()) {
+    if (hidden.rows.empty()) {
       (void)softmax(l, scores, *l.result);
       return;
     }
     // Rows that see nothing are zeros.
     Stick& weights = l.temporary(1, dims);
     if (!softmax(l, scores, weights)) return;
-    show(l.sizes, blind, plain);
+    keep_rows(l.sizes, hidden.rows, plain);
     Stick& seen = l.temporary(2, dims);
     (void)(l.to_machine(plain, seen) && l.mul(weights, seen, *l.result));
   }
