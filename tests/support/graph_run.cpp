@@ -1,5 +1,7 @@
 #include "support/graph_run.h"
 
+#include <algorithm>
+
 #include "base/fail.h"
 #include "support/tensor_io.h"
 
@@ -66,15 +68,18 @@ Result<RefTensor> GraphRun::output(NodeId node, const ExtentValues& extents) con
   return read_tensor(bytes.data(), tensor, actual_sizes(tensor, extents));
 }
 
+Address GraphRun::address(NodeId node) const {
+  const auto found = std::ranges::find(memory_, node, &LeafMemory::leaf);
+  return found == memory_.end() ? Address{} : found->address;
+}
+
 Result<RefTensor> GraphRun::leaf(NodeId node) const {
-  for (const LeafMemory& memory : memory_) {
-    if (memory.leaf != node) continue;
-    const Tensor& tensor = graph_->node(node).result;
-    std::vector<std::byte> bytes(static_cast<std::size_t>(byte_span(tensor)));
-    SHUNT_TRY(memory.address.buffer->read(memory.address.offset, bytes));
-    return read_tensor(bytes.data(), tensor, max_sizes(tensor.shape));
-  }
-  return invalid("{} has no memory of its own", graph_->describe(node));
+  const Address at = address(node);
+  if (!at) return invalid("{} has no memory of its own", graph_->describe(node));
+  const Tensor& tensor = graph_->node(node).result;
+  std::vector<std::byte> bytes(static_cast<std::size_t>(byte_span(tensor)));
+  SHUNT_TRY(at.buffer->read(at.offset, bytes));
+  return read_tensor(bytes.data(), tensor, max_sizes(tensor.shape));
 }
 
 Result<Placement> place_by_ability(const Graph& graph, std::span<Device* const> devices) {

@@ -41,6 +41,8 @@ class GraphRun {
   /// An output's values at the sizes of `extents`.
   Result<RefTensor> output(NodeId node, const ExtentValues& extents) const;
   Result<RefTensor> output(NodeId node) const { return output(node, graph_->max_extents()); }
+  /// Where a weight or cache lies.
+  Address address(NodeId node) const;
   /// What a weight or cache holds now.
   Result<RefTensor> leaf(NodeId node) const;
 

@@ -1,5 +1,6 @@
 // What is computed in a segment does not leave the machine's layout on its way from one operation
-// to the next, whatever that does with it; and what comes in does so at most twice.
+// to the next, whatever that does with it; and what comes in does so once, or once more in a form
+// that somebody needs for precision.
 #include <limits>
 
 #include "backends/zdnn/support.h"
@@ -78,7 +79,7 @@ TEST_P(ZdnnLayout, TakesTheLeftSideOfProductsOnce) {
   expect_costs(std::move(g), {2, 1});
 }
 
-/// A mask goes in once for all softmaxes, and once more to say which rows it hides altogether.
+/// A mask goes in once for all softmaxes, with what it hides.
 TEST_P(ZdnnLayout, TakesAMaskOnce) {
   for (const float max_bias : {0.0F, 4.0F}) {
     for (const bool hides_rows : {false, true}) {
@@ -98,7 +99,7 @@ TEST_P(ZdnnLayout, TakesAMaskOnce) {
           }
           if (hides_rows) hidden.at(i, 2, 0, 0) = -kInfinity;
         }
-        expect_costs(std::move(g), {hides_rows ? 3U : 2U, 1U}, {{mask->id, hidden}});
+        expect_costs(std::move(g), {2, 1}, {{mask->id, hidden}});
       }
     }
   }
@@ -177,15 +178,43 @@ TEST_P(ZdnnLayout, SplitsOtherHeadsByPlainMemory) {
   expect_costs(std::move(g), {2, 2});
 }
 
-/// However many kernels would make something of a plain tensor first.
+/// As it is, and less what its rows have in common: however many want it so.
 TEST_P(ZdnnLayout, TakesATensorAtMostTwice) {
+  for (const bool softmaxed : {false, true}) {
+    GraphBuilder g;
+    const auto x = g.input("x", *make_tensor(DType::kF32, {64, 6}));
+    auto y = silu(g, x);
+    for (const float factor : {0.5F, 1.0F, 2.0F}) {
+      y = add(g, y,
+              softmaxed ? softmax(g, x, absent(), {.scale = factor})
+                        : norm(g, x, {.eps = 1e-3F * factor}));
+    }
+    ASSERT_TRUE(g.output(add(g, y, x), "y"));
+    expect_costs(std::move(g), {2, 1});
+  }
+}
+
+/// Second operands that are repeated go in once, too, as they are.
+TEST_P(ZdnnLayout, TakesARepeatedOperandOnce) {
   GraphBuilder g;
-  const auto x = g.input("x", *make_tensor(DType::kF32, {64, 6}));
-  auto y = add(g, norm(g, x), softmax(g, x));
-  y = add(g, y, softmax(g, x, absent(), {.scale = 0.5F}));
-  y = add(g, add(g, y, norm(g, x)), x);
+  const auto x = g.input("x", *make_tensor(DType::kF32, {70, 5, 4}));
+  const auto b = g.input("b", *make_tensor(DType::kF32, {1, 5, 4}));
+  auto y = mul(g, x, b);
+  for (int times = 0; times < 3; ++times) y = add(g, silu(g, y), b);
   ASSERT_TRUE(g.output(y, "y"));
   expect_costs(std::move(g), {2, 1});
+}
+
+/// Dimensions of one element lie wherever one says.
+TEST_P(ZdnnLayout, SplitsHeadsOfASingleToken) {
+  for (const Sizes& heads : {Sizes{64, 1, 3, 1}, Sizes{64, 1, 1, 3}, Sizes{192, 1, 1, 1}}) {
+    SCOPED_TRACE(testing::PrintToString(heads));
+    GraphBuilder g;
+    const auto x = g.input("x", *make_tensor(DType::kF32, {192, 1}));
+    const auto split = reshape(g, silu(g, x), {heads[0], heads[1], heads[2], heads[3]});
+    ASSERT_TRUE(g.output(tanh(g, split), "y"));
+    expect_costs(std::move(g), {1, 1});
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(, ZdnnLayout, testing::ValuesIn(kZdnnMachines),
@@ -218,22 +247,48 @@ TEST_F(ZdnnCutLayout, KeepsWhatIsMultiplied) {
   }
 }
 
-/// Many rows at once: columns come out in narrower blocks.
+/// Many rows at once: columns come out in narrower blocks, in runs with fewer of them as well.
 TEST_F(ZdnnCutLayout, BringsOutManyRowsInNarrowBlocks) {
   open("z16");
   GraphBuilder g;
-  const auto x = g.input("x", *make_tensor(DType::kF32, {4, 1000}));
+  const auto tokens = g.extent("tokens", 1000);
+  ASSERT_TRUE(tokens);
+  const auto x = g.input("x", *make_tensor(DType::kF32, {4, *tokens}));
   const auto w = g.weight("w", *make_tensor(DType::kF32, {4, 33000}));
   ASSERT_TRUE(g.output(matmul(g, w, relu(g, x)), "y"));
   const auto graph = built(std::move(g));
   const auto leaves = values(*graph);
   auto run = prepare(graph, leaves);
   ASSERT_TRUE(run) << run.error().message();
-  ASSERT_TRUE((*run)->plan().run());
+  const RefTensor all = expected(*graph, leaves);
+  for (const std::int64_t size : {1000, 1, 256, 257, 300, 999}) {
+    ASSERT_TRUE((*run)->plan().set_extent(*tokens, size));
+    ASSERT_TRUE((*run)->plan().run());
+    const auto got = (*run)->output(graph->outputs()[0], (*run)->plan().extents());
+    ASSERT_TRUE(got);
+    RefTensor first({33000, size, 1, 1});
+    std::copy_n(all.data.begin(), first.data.size(), first.data.begin());
+    EXPECT_LT(nmse(*got, first), kChainError) << size;
+  }
   EXPECT_EQ(twin_->objections(), 0U);
-  const auto got = (*run)->output(graph->outputs()[0]);
-  ASSERT_TRUE(got);
-  EXPECT_LT(nmse(*got, expected(*graph, leaves)), kChainError);
+}
+
+/// Sums that are longer than the machine's: what is multiplied lies in the layout, and is taken
+/// piece by piece there. With a weight, and with what comes in piece by piece.
+TEST_F(ZdnnCutLayout, TakesPiecesOfLongRowsWhereTheyLie) {
+  constexpr std::int64_t kLong = (std::int64_t{1} << 20) + 5000;
+  for (const bool weight : {true, false}) {
+    open("z17");
+    GraphBuilder g;
+    const auto tensor = make_tensor(DType::kF16, {kLong, 2});
+    const auto x = g.input("x", *make_tensor(DType::kF32, {kLong, 3}));
+    const auto w = weight ? g.weight("w", *tensor) : g.input("w", *tensor);
+    ASSERT_TRUE(g.output(matmul(g, w, relu(g, x)), "y"));
+    const auto graph = built(std::move(g));
+    const auto leaves = values(*graph);
+    expect_within_bound(graph, leaves);
+    EXPECT_EQ(twin_->objections(), 0U);
+  }
 }
 
 }  // namespace

@@ -129,6 +129,75 @@ TEST_P(ZdnnSaturation, OfWeightsIsCountedWhereverTheyAreUsed) {
   }
 }
 
+/// Where a weight has an infinity as well, the plain meaning is computed with the other numbers as
+/// they would be.
+TEST_P(ZdnnSaturation, OfWeightsThatTheMachineCantHave) {
+  for (const bool row : {false, true}) {
+    open("z17");
+    GraphBuilder g;
+    const auto x = g.input("x", *make_tensor(DType::kF32, {64, 5}));
+    const auto w = g.weight("w", *make_tensor(DType::kF32, {64, row ? 1 : 7}));
+    ASSERT_TRUE(g.output(row ? mul(g, x, w) : matmul(g, w, x), "y"));
+    const auto graph = built(std::move(g));
+    auto leaves = values(*graph);
+    for (double& value : leaves[x->id].data) value *= 0.001;
+    auto saturated = with_one(leaves, w->id, row ? 3 : 67, 1e12);
+    for (auto* each : {&leaves, &saturated}) (*each)[w->id].data[row ? 7 : 130] = kInfinity;
+    const RefTensor got = run(graph, leaves);
+    const RefTensor right = expected(*graph, saturated);
+    for (std::int64_t t = 0; t < 5; ++t) {
+      const std::int64_t column = row ? 3 : 1;
+      EXPECT_NEAR(got.at(column, t), right.at(column, t), 1e-5 * std::fabs(right.at(column, t)));
+      EXPECT_EQ(got.at(row ? 7 : 2, t), right.at(row ? 7 : 2, t)) << "infinite";
+    }
+    expect_warning("y (", 1);
+  }
+}
+
+/// What is written to a weight afterwards is looked at as the first was.
+TEST_P(ZdnnSaturation, OfAWeightIsForgottenWithIt) {
+  GraphBuilder g;
+  const auto x = g.input("x", *make_tensor(DType::kF32, {64, 5}));
+  const auto w = g.weight("w", *make_tensor(DType::kF32, {64, 7}));
+  ASSERT_TRUE(g.output(matmul(g, w, x), "y"));
+  const auto graph = built(std::move(g));
+  auto leaves = values(*graph);
+  for (double& value : leaves[x->id].data) value *= 0.1;
+  (void)with_one(leaves, w->id, 3, 1e12);
+  auto run = prepare(graph, leaves);
+  ASSERT_TRUE(run) << run.error().message();
+  ASSERT_TRUE((*run)->plan().run());
+  expect_warning("y (matmul)", 1);
+  const float small = 0.25F;
+  const Address at = (*run)->address(w->id);
+  ASSERT_TRUE(at.buffer->write(at.offset + 3 * sizeof(float), std::as_bytes(std::span(&small, 1))));
+  leaves[w->id].data[3] = small;
+  ASSERT_TRUE((*run)->plan().run());
+  const auto got = (*run)->output(graph->outputs()[0]);
+  ASSERT_TRUE(got);
+  EXPECT_LT(nmse(*got, expected(*graph, leaves)), kChainError);
+  expect_warning("y (matmul)", 1);
+}
+
+/// The largest number of F16 is next to one of the machine's that F16 has not.
+TEST_P(ZdnnSaturation, IsNotOfAWeightThatIsReadBack) {
+  GraphBuilder g;
+  const auto x = g.input("x", *make_tensor(DType::kF32, {64, 5}));
+  const auto w = g.weight("w", *make_tensor(DType::kF16, {64, 7}));
+  ASSERT_TRUE(g.output(matmul(g, w, x), "y"));
+  const auto graph = built(std::move(g));
+  auto leaves = values(*graph);
+  leaves[w->id].at(3, 2) = 65504;
+  leaves[w->id].at(4, 2) = -65504;
+  auto run = prepare(graph, leaves);
+  ASSERT_TRUE(run) << run.error().message();
+  ASSERT_TRUE((*run)->plan().run());
+  const auto read = (*run)->leaf(w->id);
+  ASSERT_TRUE(read);
+  EXPECT_EQ(read->at(3, 2), 65504);
+  EXPECT_EQ(read->at(4, 2), -65504);
+}
+
 /// Of left sides that are no weights, on all the ways on which they come into the layout.
 TEST_P(ZdnnSaturation, OfLeftSides) {
   for (const char* profile : {"z17", "z16"}) {

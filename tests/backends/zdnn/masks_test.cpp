@@ -1,0 +1,169 @@
+// Masks of softmax, and what rows have in common: neither is lost in DLFLOAT16, whoever else reads
+// the same tensor.
+#include <cmath>
+#include <limits>
+
+#include "backends/zdnn/support.h"
+
+namespace shunt::test {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kSoftmaxError = 64 * 0x1p-20;
+
+class ZdnnHiding : public ZdnnTest, public testing::WithParamInterface<ZdnnMachine> {
+ protected:
+  void SetUp() override { open(GetParam(), "single"); }
+
+  /// Of 33 positions a row sees those up to 20 and its own number.
+  static RefTensor causal(double shown, double hidden) {
+    RefTensor mask({33, 5, 1, 1});
+    for (std::int64_t row = 0; row < 5; ++row) {
+      for (std::int64_t i = 0; i < 33; ++i) {
+        mask.at(i, row) = i > 20 + row ? hidden : shown + 0.25 * static_cast<double>(i % 7);
+      }
+    }
+    return mask;
+  }
+
+  RefTensor run(const std::shared_ptr<const Graph>& graph,
+                const std::map<NodeId, RefTensor>& leaves) {
+    auto run = prepare(graph, leaves);
+    EXPECT_TRUE(run) << run.error().message();
+    const Status status = (*run)->plan().run();
+    EXPECT_TRUE(status) << status.error().message();
+    auto got = (*run)->output(graph->outputs()[0]);
+    EXPECT_TRUE(got) << got.error().message();
+    EXPECT_EQ(twin_->objections(), 0U);
+    return std::move(*got);
+  }
+};
+
+/// However large the scores are there. (Beyond DLFLOAT16 they saturate, which is counted.)
+TEST_P(ZdnnHiding, HidesLargeScores) {
+  for (const double large : {1e6, 1e8, 8e9, 1e11}) {
+    for (const double hidden : {-kInfinity, double{std::numeric_limits<float>::lowest()}}) {
+      GraphBuilder g;
+      const auto x = g.input("x", *make_tensor(DType::kF32, {33, 5}));
+      const auto mask = g.input("mask", *make_tensor(DType::kF32, {33, 5}));
+      ASSERT_TRUE(g.output(softmax(g, relu(g, x), mask, {.scale = 0.5F}), "y"));
+      const auto graph = built(std::move(g));
+      auto leaves = values(*graph, {{mask->id, causal(0, hidden)}});
+      leaves[x->id].at(30, 2) = large;
+      const RefTensor got = run(graph, leaves);
+      EXPECT_LT(nmse(got, expected(*graph, leaves)), kSoftmaxError) << large;
+      EXPECT_EQ(got.at(30, 2), 0);
+    }
+  }
+}
+
+/// Nor are scores shown because they are low.
+TEST_P(ZdnnHiding, HidesBesideLowScores) {
+  GraphBuilder g;
+  const auto x = g.input("x", *make_tensor(DType::kF32, {33, 5}));
+  const auto mask = g.input("mask", *make_tensor(DType::kF32, {33, 5}));
+  ASSERT_TRUE(g.output(softmax(g, scale(g, x, {.scale = 1, .bias = -1e9F}), mask), "y"));
+  const auto graph = built(std::move(g));
+  const auto leaves = values(*graph, {{mask->id, causal(0, -kInfinity)}});
+  const RefTensor got = run(graph, leaves);
+  for (std::int64_t row = 0; row < 5; ++row) {
+    double sum = 0;
+    for (std::int64_t i = 0; i < 33; ++i) {
+      sum += got.at(i, row);
+      if (i <= 20 + row) continue;
+      EXPECT_EQ(got.at(i, row), 0);
+    }
+    EXPECT_NEAR(sum, 1, 0.01);
+  }
+}
+
+/// A low number is not minus infinity: it hides beside scores that are not larger still.
+TEST_P(ZdnnHiding, AddsFiniteNumbers) {
+  GraphBuilder g;
+  const auto x = g.input("x", *make_tensor(DType::kF32, {33, 5}));
+  const auto mask = g.input("mask", *make_tensor(DType::kF32, {33, 5}));
+  ASSERT_TRUE(g.output(softmax(g, relu(g, x), mask), "y"));
+  const auto graph = built(std::move(g));
+  auto leaves = values(*graph, {{mask->id, causal(0, -1e9)}});
+  leaves[x->id].at(30, 2) = 5e8;  // hidden
+  leaves[x->id].at(30, 1) = 5e9;  // not
+  const RefTensor right = expected(*graph, leaves);
+  EXPECT_EQ(right.at(30, 2), 0);
+  EXPECT_EQ(right.at(30, 1), 1);
+  EXPECT_LT(nmse(run(graph, leaves), right), kSoftmaxError);
+}
+
+/// Rows that are hidden all over, by infinities and by numbers beside which scores are none.
+TEST_P(ZdnnHiding, HidesAllOfARow) {
+  for (const double lowest : {-kInfinity, double{std::numeric_limits<float>::lowest()}}) {
+    GraphBuilder g;
+    const auto x = g.input("x", *make_tensor(DType::kF32, {33, 5, 2}));
+    const auto mask = g.input("mask", *make_tensor(DType::kF32, {33, 5}));
+    ASSERT_TRUE(g.output(softmax(g, silu(g, x), mask, {.scale = 0.25F}), "y"));
+    const auto graph = built(std::move(g));
+    RefTensor hidden = causal(0, lowest);
+    for (std::int64_t i = 0; i < 33; ++i) hidden.at(i, 3) = lowest;
+    const auto leaves = values(*graph, {{mask->id, hidden}});
+    const RefTensor got = run(graph, leaves);
+    EXPECT_LT(nmse(got, expected(*graph, leaves)), kSoftmaxError);
+    EXPECT_EQ(got.at(7, 3), lowest == -kInfinity ? 0 : static_cast<double>(1.0F / 33));
+  }
+}
+
+/// One mask for scores that are computed and for some that are not, and in a sum as well.
+TEST_P(ZdnnHiding, IsTheSameForEveryReader) {
+  for (const double shown : {0.0, 5000.0}) {
+    GraphBuilder g;
+    const auto x = g.input("x", *make_tensor(DType::kF32, {33, 5}));
+    const auto mask = g.input("mask", *make_tensor(DType::kF32, {33, 5}));
+    auto y = add(g, softmax(g, x, mask), softmax(g, silu(g, x), mask, {.scale = 0.5F}));
+    const double hidden = shown == 0 ? -kInfinity : -1e9;
+    // Multiplied with infinities it would be no number.
+    if (shown != 0) y = add(g, y, scale(g, tanh(g, add(g, x, mask)), {.scale = 0}));
+    ASSERT_TRUE(g.output(y, "y"));
+    const auto graph = built(std::move(g));
+    const auto leaves = values(*graph, {{mask->id, causal(shown, hidden)}});
+    EXPECT_LT(nmse(run(graph, leaves), expected(*graph, leaves)), kSoftmaxError);
+    EXPECT_TRUE(zdnn().warnings().empty());
+  }
+}
+
+/// Rows far from 0, read by several.
+TEST_P(ZdnnHiding, TakesOffWhatRowsHaveInCommonForEveryReader) {
+  for (const bool softmaxed : {false, true}) {
+    GraphBuilder g;
+    const auto x = g.input("x", *make_tensor(DType::kF32, {64, 6}));
+    const auto a = softmaxed ? softmax(g, x) : norm(g, x);
+    const auto b = softmaxed ? softmax(g, x, absent(), {.scale = 0.5F}) : norm(g, x, {.eps = 1});
+    ASSERT_TRUE(g.output(add(g, a, b), "y"));
+    const auto graph = built(std::move(g));
+    auto leaves = values(*graph);
+    for (double& value : leaves[x->id].data) value += 1000;
+    const double bound = 2 * (softmaxed ? kSoftmaxError : 125 * 0x1p-20);
+    EXPECT_LT(nmse(run(graph, leaves), expected(*graph, leaves)), bound);
+    EXPECT_TRUE(zdnn().warnings().empty());
+  }
+}
+
+/// Scores that come in with minus infinity added to them already.
+TEST_P(ZdnnHiding, MayBeInTheScores) {
+  for (const bool whole_row : {false, true}) {
+    GraphBuilder g;
+    const auto x = g.input("x", *make_tensor(DType::kF32, {33, 5}));
+    ASSERT_TRUE(g.output(softmax(g, x), "y"));
+    const auto graph = built(std::move(g));
+    RefTensor scores = causal(0, -kInfinity);
+    for (std::int64_t i = 0; whole_row && i < 33; ++i) scores.at(i, 3) = -kInfinity;
+    const std::map<NodeId, RefTensor> leaves = {{x->id, scores}};
+    EXPECT_LT(nmse(run(graph, leaves), expected(*graph, leaves)), kSoftmaxError);
+    // A row without a largest score is not for the machine.
+    EXPECT_EQ(zdnn().warnings().size(), whole_row ? 1U : 0U);
+    open(GetParam(), "single");
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(, ZdnnHiding, testing::ValuesIn(kZdnnMachines),
+                         [](const auto& test) { return std::string(test.param.name); });
+
+}  // namespace
+}  // namespace shunt::test
