@@ -213,6 +213,20 @@ TEST_P(ZdnnMachine, PassesTheCasesOfTheOpsThatItSupports) {
   EXPECT_THAT(supported, testing::IsSupersetOf({"add", "exp", "matmul", "silu", "softmax"}));
 }
 
+/// Whether numbers that it does not have saturate or are computed elsewhere: results of `exp` are
+/// such numbers.
+TEST_P(ZdnnMachine, PassesThemWithEitherWayToTakeLargeNumbers) {
+  for (const char* way : {"saturate", "exact"}) {
+    const RunResult result = GetParam().run(
+        {"check-ops", "--device", "zdnn0", "--op", "exp", "--json", "--out-of-range", way});
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    EXPECT_EQ(nlohmann::json::parse(result.out)["failed"], 0);
+  }
+  const RunResult other = GetParam().run({"devices", "--out-of-range", "clamp"});
+  EXPECT_EQ(other.exit_code, 2);
+  EXPECT_THAT(other.err, testing::HasSubstr("\"clamp\" is not saturate or exact"));
+}
+
 INSTANTIATE_TEST_SUITE_P(, ZdnnMachine, kMachines,
                          [](const auto& test) { return std::string(test.param.name); });
 

@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <functional>
+#include <limits>
 #include <map>
 #include <mutex>
 #include <set>
@@ -55,6 +56,7 @@ struct TestDeviceConfig {
   /// Wrong kernels, by op: what is done to a result before it is written. A result that has been
   /// made smaller is not written any further.
   std::map<std::string, std::function<void(RefTensor&)>> wrong = {};
+  double largest_number = std::numeric_limits<double>::infinity();  ///< what it says of itself
   bool tells_times = true;  ///< its events know when work was done
   /// Without: whoever waits for something of an asynchronous device waits on the host, for all that
   /// it was given.
@@ -88,6 +90,7 @@ class TestDevice final : public Device {
   Result<std::unique_ptr<Stream>> open_stream() override;
   Result<std::unique_ptr<Program>> prepare(const SegmentView& segment) override;
   bool can_copy_from(const BufferType& type) const override;
+  double largest_number() const override { return config_.largest_number; }
   BufferType* weight_memory(const Graph& graph, NodeId leaf) override;
 
   /// Lets calls fail from now on, with a vendor's code and text. An allocation that fails once is

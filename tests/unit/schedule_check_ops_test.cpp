@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <limits>
 #include <map>
 #include <stdexcept>
 
@@ -67,6 +68,30 @@ TEST(CheckOp, AWrongKernelIsNamedWithItsErrors) {
     EXPECT_EQ(failure.message, "error 1e-06, at most 1e-12");
   }
   EXPECT_EQ(check(device, "add").failed, 0U);
+}
+
+/// Only of a device that says so.
+TEST(CheckOp, NumbersBeyondADevicesLargestAreThat) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  struct {
+    double says, has;
+    bool right;
+  } const kDevices[] = {{kInfinity, kInfinity, true},
+                        {1, 1, true},
+                        {kInfinity, 1, false},
+                        {1, kInfinity, false},
+                        {1, 0.9, false}};
+  for (const auto& each : kDevices) {
+    TestDeviceConfig config;
+    config.largest_number = each.says;
+    config.wrong["exp"] = [&](RefTensor& y) {
+      for (double& value : y.data) value = std::min(value, each.has);
+    };
+    TestDevice device(config);
+    const OpCasesCheck found = check(device, "exp", {.skip = but_f32});
+    EXPECT_GT(found.cases(), 10U);
+    EXPECT_EQ(found.failed == 0, each.right) << each.says << " " << each.has;
+  }
 }
 
 TEST(CheckOp, ZerosAreTooFarOffEvenOfTernaryNumbers) {
