@@ -251,7 +251,7 @@ TEST_F(ZdnnCutLayout, KeepsWhatIsMultiplied) {
 TEST_F(ZdnnCutLayout, BringsOutManyRowsInNarrowBlocks) {
   open("z16");
   GraphBuilder g;
-  const auto tokens = g.extent("tokens", 1000);
+  const auto tokens = g.extent("tokens", 300);
   ASSERT_TRUE(tokens);
   const auto x = g.input("x", *make_tensor(DType::kF32, {4, *tokens}));
   const auto w = g.weight("w", *make_tensor(DType::kF32, {4, 33000}));
@@ -261,7 +261,7 @@ TEST_F(ZdnnCutLayout, BringsOutManyRowsInNarrowBlocks) {
   auto run = prepare(graph, leaves);
   ASSERT_TRUE(run) << run.error().message();
   const RefTensor all = expected(*graph, leaves);
-  for (const std::int64_t size : {1000, 1, 256, 257, 300, 999}) {
+  for (const std::int64_t size : {300, 1, 255, 256, 257}) {
     ASSERT_TRUE((*run)->plan().set_extent(*tokens, size));
     ASSERT_TRUE((*run)->plan().run());
     const auto got = (*run)->output(graph->outputs()[0], (*run)->plan().extents());
