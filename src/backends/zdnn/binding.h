@@ -47,6 +47,7 @@ struct PreparedSlot {
   bool comes_in = false;  ///< from plain memory; else it is computed here
   SourceForm form = SourceForm::kSticks;
   bool by_parts = false;  ///< of a transposed one: it is too large to be transposed at once
+  float scale = 1;        ///< of a levelled one: what it was multiplied with first
   // Of a mask:
   NodeId scores = kNoNode;  ///< the first that it is added to
   float max_bias = 0;

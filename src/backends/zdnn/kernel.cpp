@@ -26,4 +26,20 @@ Support needs(const NodeView& view, const Machine& machine, std::span<const Feat
   return Support::yes();
 }
 
+bool is_always_dense(const Tensor& tensor) {
+  if (!is_contiguous(tensor)) return false;
+  std::size_t last = kMaxDims - 1;  // of more than one element: behind it there is no gap
+  while (last > 0 && tensor.shape[last] == Dim(1)) --last;
+  for (std::size_t i = 0; i < last; ++i) {
+    if (!tensor.shape[i].is_fixed()) return false;
+  }
+  return last > 0 || tensor.shape[0].is_fixed();
+}
+
+bool goes_in_directly(const Tensor& tensor) {
+  const DType type = tensor.dtype;
+  return is_always_dense(tensor) &&
+         (type == DType::kF32 || type == DType::kF16 || type == DType::kBF16);
+}
+
 }  // namespace shunt::zdnn

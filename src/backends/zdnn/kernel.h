@@ -35,6 +35,11 @@ class ZdnnKernel : public Kernel {
   }
   /// Of heads, which differ in their slopes if it is not 0: what the mask is multiplied with.
   virtual float max_bias(const NodeView&) const { return 0; }
+  /// What rows that are levelled are multiplied with before that.
+  virtual float scale(const NodeView&) const { return 1; }
+  /// Whether finite numbers of a source that are too large are limited. Else it takes them as they
+  /// are.
+  virtual bool limits(std::size_t, SourceForm) const { return true; }
   /// Whether it writes its result plain. Else it gives it in the machine's layout.
   virtual bool gives_plain(const NodeView&, const Machine&) const { return false; }
   /// Whether a source may be a weight in the machine's layout (weight_sticks.h), if it is a leaf.
@@ -68,5 +73,11 @@ Support needs(const NodeView& view, const Machine& machine, std::span<const Feat
 
 /// Sizes at the extents' maximum.
 Dims max_dims(const Tensor& tensor);
+
+/// Whether the library transforms a tensor where it lies, whatever the extents: its type is one of
+/// the host's, and there are no gaps, as strides are those of the maximum.
+bool goes_in_directly(const Tensor& tensor);
+/// Whether results of that shape are without gaps there.
+bool is_always_dense(const Tensor& tensor);
 
 }  // namespace shunt::zdnn

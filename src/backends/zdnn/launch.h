@@ -25,6 +25,8 @@ enum class SourceForm : std::uint8_t {
   kCentred,     ///< in it, each row less its mean
   kPlain,       ///< where it lies, as it is
 };
+/// Numbers that are transposed at once, on their way in.
+inline constexpr std::int64_t kTransposedAtOnce = std::int64_t{1} << 24;
 using SourceForms = std::array<SourceForm, kMaxSources>;
 
 /// Of a mask that hides something.

@@ -65,7 +65,7 @@ Result<RefTensor> ZdnnBinding::values_of(std::size_t index, std::size_t source, 
   } else {
     SHUNT_ASSIGN(values, values_of_slot(from.slot, from.id));
   }
-  if (shared_.machine.saturates() && from.form != SourceForm::kMask) {
+  if (shared_.machine.saturates() && prepared_.nodes[index].kernel->limits(source, from.form)) {
     saturated |= limit(values.data);
   }
   return values;

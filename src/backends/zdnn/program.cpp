@@ -17,20 +17,6 @@ std::size_t whole_pages(std::size_t bytes) {
   return (bytes + kPage - 1) / kPage * kPage;
 }
 
-/// Types whose numbers the library transforms itself.
-bool is_host_type(DType dtype) {
-  return dtype == DType::kF32 || dtype == DType::kF16 || dtype == DType::kBF16;
-}
-
-/// Whether it lies without gaps, whatever the extents: strides are those of their maximum.
-bool always_dense(const Tensor& tensor) {
-  return is_contiguous(tensor) && tensor.shape[0].is_fixed() && tensor.size(2) == 1 &&
-         tensor.size(3) == 1;
-}
-
-/// Numbers of a left side that are transposed at once, on their way in.
-constexpr std::int64_t kTransposed = std::int64_t{1} << 24;
-
 /// Whether a tensor has the bytes that another one has in the machine's layout: its matrices are
 /// the same, or columns of a single one by whole sticks.
 bool same_sticks(const Tensor& view, const Tensor& owner) {
@@ -124,7 +110,7 @@ class Preparer {
     }
     if (!kernel->gives_plain(view, shared_.machine)) {
       slot_of_[id] = prepared.result = new_slot(id, max_dims(node.result));
-      if (!always_dense(node.result)) stage(element_count(node.result.shape));
+      if (!is_always_dense(node.result)) stage(element_count(node.result.shape));
     }
     staging_ = std::max(staging_, kernel->staging(use));
     made_here_[id] = true;
@@ -213,11 +199,12 @@ class Preparer {
     const NodeId id = view.node().sources[s];
     const Tensor& tensor = graph_.node(id).result;
     const float max_bias = form == SourceForm::kMask ? kernel.max_bias(view) : 0;
+    const float scale = form == SourceForm::kLevelled ? kernel.scale(view) : 1;
     for (std::size_t i = 0; i < made_.slots.size(); ++i) {
       const PreparedSlot& slot = made_.slots[i];
       if (!slot.comes_in || slot.node != id || slot.form != form) continue;
       const bool same =
-          max_bias == slot.max_bias &&
+          max_bias == slot.max_bias && scale == slot.scale &&
           (max_bias == 0 || graph_.node(slot.scores).result.shape[2] == view.source(0).shape[2]);
       if (same) return i;
     }
@@ -234,10 +221,10 @@ class Preparer {
     slot.comes_in = true;
     slot.form = form;
     slot.max_bias = max_bias;
+    slot.scale = scale;
     if (form == SourceForm::kMask) slot.scores = view.node().sources[0];
-    const bool direct =
-        form == SourceForm::kSticks && is_host_type(tensor.dtype) && always_dense(tensor);
-    slot.by_parts = form == SourceForm::kTransposed && numbers > kTransposed;
+    const bool direct = form == SourceForm::kSticks && goes_in_directly(tensor);
+    slot.by_parts = form == SourceForm::kTransposed && numbers > kTransposedAtOnce;
     if (slot.by_parts) {
       staging_ = std::max(staging_, transpose_bytes(tensor.size(0)));
     } else if (!direct) {

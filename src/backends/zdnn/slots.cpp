@@ -117,6 +117,8 @@ Status ZdnnBinding::fill_rows(std::size_t index, const HostTensor& from) {
     if (centred) {
       take_off_mean(row, from.sizes[0]);
     } else {
+      std::transform(row, row + from.sizes[0], row,
+                     [&](float value) { return value * prepared.scale; });
       (void)take_off_largest(row, from.sizes[0]);
     }
   }
@@ -139,9 +141,12 @@ Status ZdnnBinding::fill_mask(std::size_t index, const HostTensor& from) {
   slot.stick.set(zdnn, scratch_ + prepared_.offsets[prepared.piece], dims_of(sizes));
   repeat_mask(from, sizes, prepared.max_bias, staging());
   for (std::int64_t i = 0; i < count_rows(sizes); ++i) {
-    const float largest = take_off_largest(staging() + i * sizes[0], sizes[0]);
-    // Scores are nothing beside that.
-    if (std::isfinite(largest) && std::fabs(largest) > kLargest) {
+    float* const row = staging() + i * sizes[0];
+    const float largest = take_off_largest(row, sizes[0]);
+    // Scores are nothing beside that; or there may be some that are nearly as high as this is low.
+    const bool beyond = std::isfinite(largest) && std::fabs(largest) > kLargest;
+    const auto is_near = [](float value) { return value < -kLargest && value > -4 * kLargest; };
+    if (beyond || (!shared_.machine.saturates() && std::any_of(row, row + sizes[0], is_near))) {
       return entered(index, kConvertFailure);
     }
   }

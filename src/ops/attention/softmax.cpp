@@ -128,6 +128,7 @@ void Softmax::cases(const CaseSink& sink) const {
       // exp() alone would overflow.
       const CaseSource large = filled(x, Fill::kUniform, -500, 500);
       emit(sink, large, not_given(), {.scale = 0.25F});
+      emit(sink, large, not_given(), {.scale = -0.25F});
       emit(sink, large, not_given(), {.scale = 0.25F},
            filled(source_of(kF32, {sizes[2], 1, 1, 1}), Fill::kUniform, 0, 200));
       emit(sink, x, filled(source_of(kF32, sizes), Fill::kCausalMask, 0, 0), {.scale = 0.125F});

@@ -57,6 +57,27 @@ TEST_P(ZdnnHiding, HidesLargeScores) {
   }
 }
 
+/// Beyond the machine's numbers a mask hides as minus infinity does, if such numbers saturate; if
+/// not, the sum is what it is.
+TEST_P(ZdnnHiding, SaturatesWhatIsBeyond) {
+  for (const bool exact : {false, true}) {
+    out_of_range_ = exact ? OutOfRange::kExact : OutOfRange::kSaturate;
+    open(GetParam(), "single");
+    GraphBuilder g;
+    const auto x = g.input("x", *make_tensor(DType::kF32, {4}));
+    const auto mask = g.input("mask", *make_tensor(DType::kF32, {4}));
+    ASSERT_TRUE(g.output(softmax(g, scale(g, x, {.scale = 1}), mask), "y"));
+    const auto graph = built(std::move(g));
+    std::map<NodeId, RefTensor> leaves;
+    leaves[x->id] = leaves[mask->id] = RefTensor({4, 1, 1, 1});
+    leaves[x->id].data = {-7e9, -7e9, 5e9, -7e9};
+    leaves[mask->id].data = {0, 0, -1e10, 0};
+    const RefTensor right = expected(*graph, leaves);
+    EXPECT_EQ(right.data[2], 1);
+    EXPECT_EQ(run(graph, leaves).data[2], exact ? 1 : 0);
+  }
+}
+
 /// Nor are scores shown because they are low.
 TEST_P(ZdnnHiding, HidesBesideLowScores) {
   GraphBuilder g;
@@ -110,6 +131,100 @@ TEST_P(ZdnnHiding, HidesAllOfARow) {
   }
 }
 
+/// Whatever else makes the plain meaning necessary: a mask is not limited to the machine's numbers
+/// there.
+TEST_P(ZdnnHiding, HidesInThePlainMeaning) {
+  for (const bool computed : {false, true}) {
+    for (const float max_bias : {0.0F, 60.0F}) {
+      GraphBuilder g;
+      const auto x = g.input("x", *make_tensor(DType::kF32, {33, 5, 2}));
+      const auto mask = g.input("mask", *make_tensor(DType::kF32, {33, 5}));
+      const auto scores = computed ? relu(g, x) : Result<Value>(x);
+      ASSERT_TRUE(g.output(softmax(g, scores, mask, {.scale = 1, .max_bias = max_bias}), "y"));
+      const auto graph = built(std::move(g));
+      RefTensor hidden = causal(0, std::numeric_limits<float>::lowest());
+      for (std::int64_t i = 0; i < 33; ++i) {
+        hidden.at(i, 3) = std::numeric_limits<float>::lowest();  // beside which scores are nothing
+      }
+      auto leaves = values(*graph, {{mask->id, hidden}});
+      leaves[x->id].at(0, 0) = kInfinity;
+      const RefTensor got = run(graph, leaves);
+      const RefTensor right = expected(*graph, leaves);
+      for (std::int64_t i = 0; i < 33; ++i) {
+        for (std::int64_t row = 1; row < 5; ++row) {
+          EXPECT_NEAR(got.at(i, row, 1), right.at(i, row, 1), 1e-3) << i << ", " << row;
+        }
+      }
+    }
+  }
+}
+
+/// A mask and what it shows are more matrices than the machine takes, and fewer.
+TEST_P(ZdnnHiding, OfMoreMatricesThanTheMachineTakes) {
+  constexpr std::int64_t kMost = 16385;  // of 32768, twice
+  GraphBuilder g;
+  const auto matrices = g.extent("matrices", kMost);
+  ASSERT_TRUE(matrices);
+  const Tensor tensor = *make_tensor(DType::kF32, {3, 1, *matrices});
+  const auto x = g.input("x", tensor);
+  const auto mask = g.input("mask", tensor);
+  ASSERT_TRUE(g.output(softmax(g, silu(g, x), mask), "y"));
+  const auto graph = built(std::move(g));
+  RefTensor hidden({3, 1, kMost, 1});
+  for (std::size_t i = 0; i < hidden.data.size(); ++i) {
+    hidden.data[i] = i % 7 == 0 || i % 60 < 3 ? -kInfinity : 0.125 * static_cast<double>(i % 5);
+  }
+  const auto leaves = values(*graph, {{mask->id, hidden}});
+  auto run = prepare(graph, leaves);
+  ASSERT_TRUE(run) << run.error().message();
+  const RefTensor all = expected(*graph, leaves);
+  for (const std::int64_t size : {kMost, kMost - 1, std::int64_t{100}}) {
+    ASSERT_TRUE((*run)->plan().set_extent(*matrices, size));
+    const Status status = (*run)->plan().run();
+    ASSERT_TRUE(status) << status.error().message();
+    const auto got = (*run)->output(graph->outputs()[0], (*run)->plan().extents());
+    ASSERT_TRUE(got);
+    RefTensor first({3, 1, size, 1});
+    std::copy_n(all.data.begin(), first.data.size(), first.data.begin());
+    EXPECT_LT(nmse(*got, first), kSoftmaxError) << size;
+  }
+  EXPECT_TRUE(zdnn().warnings().empty());
+  EXPECT_EQ(twin_->objections(), 0U);
+}
+
+/// One binding, other masks: what one run hides the next one shows.
+TEST_P(ZdnnHiding, IsForgottenAfterARun) {
+  for (const float max_bias : {0.0F, 8.0F}) {
+    GraphBuilder g;
+    const auto x = g.input("x", *make_tensor(DType::kF32, {33, 5, 3}));
+    const auto mask = g.input("mask", *make_tensor(DType::kF16, {33, 5}));
+    ASSERT_TRUE(g.output(softmax(g, silu(g, x), mask, {.scale = 0.5F, .max_bias = max_bias}), "y"));
+    const auto graph = built(std::move(g));
+    auto leaves = values(*graph);
+    auto run = prepare(graph, leaves);
+    ASSERT_TRUE(run) << run.error().message();
+    RefTensor blind = causal(0, -kInfinity);
+    for (std::int64_t i = 0; i < 33; ++i) blind.at(i, 1) = -kInfinity;
+    RefTensor none = causal(0, 0);
+    none.at(3, 3) = std::nan("");
+    for (const RefTensor& each :
+         {causal(0, -kInfinity), causal(0, 0), blind, causal(0, 0), none, causal(0, -kInfinity)}) {
+      leaves[mask->id] = each;
+      ASSERT_TRUE((*run)->set_inputs(leaves));
+      ASSERT_TRUE((*run)->plan().run());
+      const auto got = (*run)->output(graph->outputs()[0]);
+      ASSERT_TRUE(got);
+      const RefTensor right = expected(*graph, leaves);
+      for (std::size_t i = 0; i < right.data.size(); ++i) {
+        ASSERT_EQ(std::isnan(got->data[i]), std::isnan(right.data[i])) << i;
+        if (std::isnan(right.data[i])) continue;
+        ASSERT_NEAR(got->data[i], right.data[i], 0.01) << i;
+      }
+    }
+    EXPECT_EQ(twin_->objections(), 0U);
+  }
+}
+
 /// One mask for scores that are computed and for some that are not, and in a sum as well.
 TEST_P(ZdnnHiding, IsTheSameForEveryReader) {
   for (const double shown : {0.0, 5000.0}) {
@@ -145,12 +260,28 @@ TEST_P(ZdnnHiding, TakesOffWhatRowsHaveInCommonForEveryReader) {
   }
 }
 
+/// With a negative scale it is the lowest that count.
+TEST_P(ZdnnHiding, TakesOffTheLargestOfWhatIsScaled) {
+  for (const float factor : {-1.0F, -1e-3F, 0.0F, 1e-9F}) {
+    GraphBuilder g;
+    const auto x = g.input("x", *make_tensor(DType::kF32, {64, 6}));
+    ASSERT_TRUE(g.output(softmax(g, x, absent(), {.scale = factor}), "y"));
+    const auto graph = built(std::move(g));
+    auto leaves = values(*graph);
+    for (std::int64_t row = 0; row < 6; ++row) leaves[x->id].at(63, row) = 1000;
+    for (std::int64_t row = 3; row < 6; ++row) leaves[x->id].at(7, row) = 1e9;
+    EXPECT_LT(nmse(run(graph, leaves), expected(*graph, leaves)), kSoftmaxError) << factor;
+    EXPECT_TRUE(zdnn().warnings().empty());
+  }
+}
+
 /// Scores that come in with minus infinity added to them already.
 TEST_P(ZdnnHiding, MayBeInTheScores) {
   for (const bool whole_row : {false, true}) {
     GraphBuilder g;
     const auto x = g.input("x", *make_tensor(DType::kF32, {33, 5}));
-    ASSERT_TRUE(g.output(softmax(g, x), "y"));
+    const float factor = whole_row ? 1 : 1e-9F;  // however small
+    ASSERT_TRUE(g.output(softmax(g, x, absent(), {.scale = factor}), "y"));
     const auto graph = built(std::move(g));
     RefTensor scores = causal(0, -kInfinity);
     for (std::int64_t i = 0; whole_row && i < 33; ++i) scores.at(i, 3) = -kInfinity;

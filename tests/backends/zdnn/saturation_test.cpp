@@ -217,6 +217,46 @@ TEST_P(ZdnnSaturation, OfLeftSides) {
   }
 }
 
+/// Of one that is transposed by parts, as it is too large for all at once; in runs with less of it.
+TEST_P(ZdnnSaturation, OfLargeLeftSides) {
+  constexpr std::int64_t kMost = 4100;
+  open("z16");
+  GraphBuilder g;
+  const auto rows = g.extent("rows", kMost);
+  ASSERT_TRUE(rows);
+  const auto w = g.input("w", *make_tensor(DType::kBF16, {1030, *rows, 2, 2}));
+  const auto x = g.input("x", *make_tensor(DType::kF32, {1030, 1, 4, 2}));
+  ASSERT_TRUE(g.output(matmul(g, w, x), "y"));
+  const auto graph = built(std::move(g));
+  auto leaves = values(*graph);
+  for (double& value : leaves[x->id].data) value *= 0.01;
+  leaves[w->id].at(1029, 2, 1, 1) = 0x1p34;  // a number of BF16
+  std::vector<RefTensor> by_node(graph->size());
+  for (const auto& [id, value] : leaves) {
+    by_node[id] = rounded(value, graph->node(id).result.dtype);
+  }
+  by_node[w->id].at(1029, 2, 1, 1) = kLargest;
+  const RefTensor all = (*reference_run(*graph, by_node))[graph->outputs()[0]];
+  auto run = prepare(graph, leaves);
+  ASSERT_TRUE(run) << run.error().message();
+  // 2 bytes an element, and pages; but not the 4 of each that is transposed.
+  EXPECT_LT((*run)->plan().memory().front().activations, 3U * 1030 * kMost * 4);
+  for (const std::int64_t size : {kMost, std::int64_t{3}, kMost - 1}) {
+    ASSERT_TRUE((*run)->plan().set_extent(*rows, size));
+    const Status status = (*run)->plan().run();
+    ASSERT_TRUE(status) << status.error().message();
+    const auto got = (*run)->output(graph->outputs()[0], (*run)->plan().extents());
+    ASSERT_TRUE(got);
+    RefTensor right({size, 1, 4, 2});
+    for (std::int64_t row = 0; row < 8; ++row) {
+      std::copy_n(all.data.begin() + row * kMost, size, right.data.begin() + row * size);
+    }
+    EXPECT_LT(nmse(*got, right), kChainError) << size;
+  }
+  EXPECT_EQ(twin_->objections(), 0U);
+  expect_warning("y (matmul)", 3);
+}
+
 /// What is beyond only in a result is computed without the machine, and goes on as its largest
 /// number: the logarithm of e^x is x up to that.
 TEST_P(ZdnnSaturation, OfResults) {

@@ -100,8 +100,12 @@ class Matmul final : public ZdnnKernel {
     }
     if (!all) return SourceForm::kPlain;
     if (places[0] == SourcePlace::kTurned) return SourceForm::kTransposed;
-    const Dims w = max_dims(view.source(0));
-    if (machine.has(Feature::kMatmulTransposed) && too_large(machine, w).empty()) {
+    const Tensor& tensor = view.source(0);
+    const Dims w = max_dims(tensor);
+    // Others take memory, unless they are transposed.
+    const bool comes_cheaply = places[0] == SourcePlace::kInLayout || goes_in_directly(tensor) ||
+                               element_count(tensor.shape) <= kTransposedAtOnce;
+    if (comes_cheaply && machine.has(Feature::kMatmulTransposed) && too_large(machine, w).empty()) {
       return SourceForm::kSticks;
     }
     return too_large(machine, {w.dim4, w.dim1, w.dim2}).empty() ? SourceForm::kTransposed

@@ -39,8 +39,18 @@ class Softmax final : public ZdnnKernel {
   float max_bias(const NodeView& view) const override {
     return view.node().params.get<SoftmaxParams>().max_bias;
   }
+  float scale(const NodeView& view) const override {
+    return view.node().params.get<SoftmaxParams>().scale;
+  }
+  /// What is low in a mask hides; and of plain scores only what is near the largest counts.
+  bool limits(std::size_t source, SourceForm form) const override {
+    return source == 0 && form == SourceForm::kSticks;
+  }
   std::vector<Dims> temporaries(const KernelUse& use) const override {
-    return std::vector<Dims>(3, max_dims(use.view.result()));
+    const Dims dims = max_dims(use.view.result());
+    const bool masked = use.view.has_source(1);
+    const bool scaled = use.forms[0] == SourceForm::kSticks && scale(use.view) != 1;
+    return {scaled ? dims : kNone, masked ? dims : kNone, masked ? dims : kNone};
   }
   std::size_t staging(const KernelUse& use) const override {
     if (use.forms[0] != SourceForm::kPlain) return kSaveArea;
@@ -56,7 +66,7 @@ class Softmax final : public ZdnnKernel {
       return;
     }
     const Stick* z = l.sources[0].stick;
-    if (params.scale != 1) {
+    if (params.scale != 1 && l.sources[0].form == SourceForm::kSticks) {
       Stick& scaled = l.temporary(0, z->dims());
       if (!l.affine(*z, params.scale, 0, scaled)) return;
       z = &scaled;
@@ -91,6 +101,8 @@ class Softmax final : public ZdnnKernel {
   double roundings(const NodeView&, const Machine&) const override { return 64; }
 
  private:
+  static constexpr Dims kNone = {0, 0, 0};
+
   static bool softmax(Launch& l, const Stick& x, Stick& y) {
     return l.call("zdnn_softmax", l.zdnn().softmax(x.get(), l.staging, 0, y.get()));
   }
