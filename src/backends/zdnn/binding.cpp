@@ -161,7 +161,8 @@ Status ZdnnBinding::run_node(std::size_t index) {
     }
     if (launch.outcome() == Outcome::kFailed) return std::move(*launch.error());
     if (launch.outcome() == Outcome::kOk) {
-      if (ready.saturated) shared_.ranges.count(graph_.describe(node.id), true);
+      if (ready.saturated || launch.saturated())
+        shared_.ranges.count(graph_.describe(node.id), true);
       return ok();
     }
   }

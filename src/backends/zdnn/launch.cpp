@@ -17,6 +17,7 @@ constexpr std::int8_t kInt8 = 127;
 
 void Launch::start() {
   outcome_ = Outcome::kOk;
+  saturated_ = false;
   error_.reset();
 }
 
@@ -53,9 +54,22 @@ bool Launch::failed(Error error) {
   return false;
 }
 
-bool Launch::to_machine(const float* from, Stick& to) {
+bool Launch::to_machine(float* from, Stick& to) {
+  const Dims& dims = to.dims();
+  const auto count = static_cast<std::size_t>(dims.dim4 * dims.dim2 * dims.dim1);
+  const Range range = range_of({from, count}, machine_.saturates());
+  if (range == Range::kBeyond) return out_of_range();
+  saturated_ |= range == Range::kSaturated;
   to.get()->is_transformed = false;
   return call("zdnn_transform_ztensor", zdnn().transform_ztensor(to.get(), from));
+}
+
+bool Launch::to_machine_transposed(const HostTensor& from, const MatrixPart& part, Stick& to) {
+  const Entered entered =
+      stickify_transposed(zdnn(), from, part, staging, to.buffer(), machine_.saturates());
+  saturated_ |= entered.saturated;
+  to.get()->is_transformed = true;
+  return call("zdnn_transform_ztensor", entered.status);
 }
 
 bool Launch::to_host(const Stick& from, float* to) {

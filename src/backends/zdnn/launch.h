@@ -74,8 +74,9 @@ class Launch {
 
   /// Takes the status of a function of the library.
   bool call(const char* function, std::uint32_t status);
-  /// Dense F32 at `from` into the machine's layout, and back.
-  bool to_machine(const float* from, Stick& to);
+  /// Dense F32 at `from` into the machine's layout, and back. Finite numbers that are too large are
+  /// limited where they lie, if they saturate.
+  bool to_machine(float* from, Stick& to);
   bool to_host(const Stick& from, float* to);
   bool binary(const char* name, Binary function, const Stick& a, const Stick& b, Stick& to);
   bool unary(const char* name, Unary function, const Stick& a, Stick& to);
@@ -110,6 +111,11 @@ class Launch {
   bool out_of_range();
   bool failed(Error error);
 
+  /// Part of plain left side `from` into the layout, transposed, with transpose_bytes() of staging.
+  bool to_machine_transposed(const HostTensor& from, const MatrixPart& part, Stick& to);
+  /// Whether numbers of plain sources were limited.
+  bool saturated() const { return saturated_; }
+
   Outcome outcome() const { return outcome_; }
   std::optional<Error>& error() { return error_; }
   void start();
@@ -118,6 +124,7 @@ class Launch {
   const Machine& machine_;
   Constants& constants_;
   Outcome outcome_ = Outcome::kOk;
+  bool saturated_ = false;
   std::optional<Error> error_;
 };
 

@@ -75,7 +75,9 @@ Result<std::vector<float>> ZdnnBinding::values_of_weight(WeightSticks& weight, s
                                                          std::int64_t count, bool& saturated) {
   SHUNT_ASSIGN(std::vector<float> values, weight.rows(first, count));
   // Those that were written, if the machine has not all of them.
-  if (shared_.machine.saturates()) saturated |= limit(values);
+  if (shared_.machine.saturates() && weight.grid().form == WeightForm::kDlfloat16) {
+    saturated |= limit(values);
+  }
   return values;
 }
 

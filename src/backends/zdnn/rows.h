@@ -2,12 +2,22 @@
 // nothing, but how finely that happens.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
+#include <limits>
 
 namespace shunt::zdnn {
 
-/// The largest of a row off each of its elements, if it is finite. Returns it.
-float take_off_largest(float* row, std::int64_t n);
+/// Row `to` of n becomes value(i), each less the largest of them, if that is finite: all in F64, so
+/// that nothing overflows on its way. value(i) may read to[i]. Returns the largest.
+template <class Value>
+double level(float* to, std::int64_t n, const Value& value) {
+  double largest = -std::numeric_limits<double>::infinity();
+  for (std::int64_t i = 0; i < n; ++i) largest = std::fmax(largest, value(i));
+  const double taken = std::isfinite(largest) ? largest : 0;
+  for (std::int64_t i = 0; i < n; ++i) to[i] = static_cast<float>(value(i) - taken);
+  return largest;
+}
 
 /// The mean of a row off each of its elements.
 void take_off_mean(float* row, std::int64_t n);

@@ -117,9 +117,7 @@ Status ZdnnBinding::fill_rows(std::size_t index, const HostTensor& from) {
     if (centred) {
       take_off_mean(row, from.sizes[0]);
     } else {
-      std::transform(row, row + from.sizes[0], row,
-                     [&](float value) { return value * prepared.scale; });
-      (void)take_off_largest(row, from.sizes[0]);
+      level(row, from.sizes[0], [&](std::int64_t e) { return double{row[e]} * prepared.scale; });
     }
   }
   // What is far below the largest of a row counts for nothing, however far; but a row has to have
@@ -142,7 +140,7 @@ Status ZdnnBinding::fill_mask(std::size_t index, const HostTensor& from) {
   repeat_mask(from, sizes, prepared.max_bias, staging());
   for (std::int64_t i = 0; i < count_rows(sizes); ++i) {
     float* const row = staging() + i * sizes[0];
-    const float largest = take_off_largest(row, sizes[0]);
+    const double largest = level(row, sizes[0], [&](std::int64_t e) { return double{row[e]}; });
     // Scores are nothing beside that; or there may be some that are nearly as high as this is low.
     const bool beyond = std::isfinite(largest) && std::fabs(largest) > kLargest;
     const auto is_near = [](float value) { return value < -kLargest && value > -4 * kLargest; };

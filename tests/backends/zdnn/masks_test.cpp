@@ -260,6 +260,49 @@ TEST_P(ZdnnHiding, TakesOffWhatRowsHaveInCommonForEveryReader) {
   }
 }
 
+/// Nothing is beyond F32 on its way to that either.
+TEST_P(ZdnnHiding, ShowsScoresThatAreLowAllOverARow) {
+  for (const bool masked : {false, true}) {
+    GraphBuilder g;
+    const auto x = g.input("x", *make_tensor(DType::kF32, {33, 5}));
+    const auto mask = g.input("mask", *make_tensor(DType::kF32, {33, 5}));
+    const auto y = softmax(g, x, masked ? mask : absent(), {.scale = 2});
+    ASSERT_TRUE(g.output(masked ? y : add(g, y, scale(g, mask, {.scale = 0})), "y"));
+    const auto graph = built(std::move(g));
+    auto leaves = values(*graph, {{mask->id, RefTensor({33, 5, 1, 1})}});
+    for (std::int64_t i = 0; i < 33; ++i) {
+      leaves[x->id].at(i, 2) = -2e38;
+      leaves[mask->id].at(i, 4) = std::numeric_limits<float>::lowest();
+      leaves[x->id].at(i, 4) = i % 3 == 0 ? -1e38 : -2e38;
+    }
+    EXPECT_LT(nmse(run(graph, leaves), expected(*graph, leaves)), kSoftmaxError) << masked;
+  }
+}
+
+/// What is hidden is so before it is scaled.
+TEST_P(ZdnnHiding, HidesWhatScaledWouldBeBeyond) {
+  GraphBuilder g;
+  const auto x = g.input("x", *make_tensor(DType::kF32, {33, 5}));
+  const auto mask = g.input("mask", *make_tensor(DType::kF32, {33, 5}));
+  ASSERT_TRUE(g.output(softmax(g, relu(g, x), mask, {.scale = 4}), "y"));
+  const auto graph = built(std::move(g));
+  auto leaves = values(*graph, {{mask->id, causal(0, -kInfinity)}});
+  leaves[x->id].at(30, 2) = 8e9;
+  EXPECT_LT(nmse(run(graph, leaves), expected(*graph, leaves)), 4 * kSoftmaxError);
+  EXPECT_TRUE(zdnn().warnings().empty());
+}
+
+/// A scale that the machine has no number for is not 0.
+TEST_P(ZdnnHiding, TakesScalesThatTheMachineHasNot) {
+  GraphBuilder g;
+  const auto x = g.input("x", *make_tensor(DType::kF32, {33, 5}));
+  ASSERT_TRUE(g.output(softmax(g, relu(g, x), absent(), {.scale = 4e-10F}), "y"));
+  const auto graph = built(std::move(g));
+  auto leaves = values(*graph);
+  leaves[x->id].at(30, 2) = 8e9;
+  EXPECT_LT(nmse(run(graph, leaves), expected(*graph, leaves)), kSoftmaxError);
+}
+
 /// With a negative scale it is the lowest that count.
 TEST_P(ZdnnHiding, TakesOffTheLargestOfWhatIsScaled) {
   for (const float factor : {-1.0F, -1e-3F, 0.0F, 1e-9F}) {

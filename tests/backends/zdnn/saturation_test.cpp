@@ -257,6 +257,31 @@ TEST_P(ZdnnSaturation, OfLargeLeftSides) {
   expect_warning("y (matmul)", 3);
 }
 
+/// Of what a kernel brings in itself: an operand that is repeated by blocks, rows of a product that
+/// is cut, and pieces of its left side.
+TEST_P(ZdnnSaturation, OfWhatComesInByPieces) {
+  enum class What { kOperand, kRows, kLeft };
+  for (const What what : {What::kOperand, What::kRows, What::kLeft}) {
+    open("z16");
+    GraphBuilder g;
+    const bool product = what != What::kOperand;
+    const auto a = g.input("a", *make_tensor(DType::kF32, {product ? 33000 : 70, 6}));
+    const auto b = g.input("b", *make_tensor(DType::kF32, {product ? 33000 : 35, product ? 2 : 3}));
+    ASSERT_TRUE(g.output(product ? matmul(g, a, b) : mul(g, a, b), "y"));
+    const auto graph = built(std::move(g));
+    auto leaves = values(*graph);
+    const NodeId large = what == What::kLeft ? a->id : b->id;
+    for (double& value : leaves[large == a->id ? b->id : a->id].data) value *= 0.01;
+    const auto saturated = with_one(leaves, large, product ? 20000 : 40, 1e12);
+    twin_->reset_counts();
+    const RefTensor got = run(graph, leaves);
+    EXPECT_GT(twin_->operations(), 0U) << "of the machine";
+    EXPECT_LT(nmse(got, expected(*graph, saturated)), kChainError);
+    expect_warning("y (", 1);
+    EXPECT_EQ(twin_->objections(), 0U);
+  }
+}
+
 /// What is beyond only in a result is computed without the machine, and goes on as its largest
 /// number: the logarithm of e^x is x up to that.
 TEST_P(ZdnnSaturation, OfResults) {

@@ -265,11 +265,7 @@ class Matmul final : public ZdnnKernel {
   /// A matrix of plain w.
   static bool transposed(Launch& l, std::int64_t w2, std::int64_t w3, Stick& to) {
     const HostTensor& w = l.sources[0].host;
-    to.get()->is_transformed = true;
-    return l.call("zdnn_transform_ztensor",
-                  stickify_transposed(l.zdnn(), w, {w2, w3, 0, w.sizes[1], 0, w.sizes[0]},
-                                      l.staging, to.buffer())
-                      .status);
+    return l.to_machine_transposed(w, {w2, w3, 0, w.sizes[1], 0, w.sizes[0]}, to);
   }
 
   /// A product of which something is larger than the machine takes: rows of x, columns of y and
@@ -383,10 +379,7 @@ class Matmul final : public ZdnnKernel {
       const MatrixPart part = {piece[0] % w.sizes[2], piece[0] / w.sizes[2],
                                j * grid_.piece_n,     dims.dim1,
                                i * grid_.piece_k,     dims.dim2};
-      const bool done =
-          l_.call("zdnn_transform_ztensor",
-                  stickify_transposed(l_.zdnn(), w, part, l_.staging, to.buffer()).status);
-      return done ? &to : nullptr;
+      return l_.to_machine_transposed(w, part, to) ? &to : nullptr;
     }
 
     void put(std::int64_t column, std::int64_t count) const {

@@ -2,6 +2,7 @@
 // others on their way in.
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "backends/zdnn/kernel.h"
 #include "backends/zdnn/mask.h"
@@ -66,17 +67,21 @@ class Softmax final : public ZdnnKernel {
       return;
     }
     const Stick* z = l.sources[0].stick;
-    if (params.scale != 1 && l.sources[0].form == SourceForm::kSticks) {
-      Stick& scaled = l.temporary(0, z->dims());
-      if (!l.affine(*z, params.scale, 0, scaled)) return;
-      z = &scaled;
-    }
     const Stick* const mask = l.sources[1].stick;
     const Hiding* const hiding = l.sources[1].hiding;
     if (hiding != nullptr) {
       Stick& shown = l.temporary(1, z->dims());
       if (!each_matrix(l, *z, hiding->shown, shown, &Launch::mul)) return;
       z = &shown;
+    }
+    if (params.scale != 1 && l.sources[0].form == SourceForm::kSticks) {
+      if (params.scale != 0 && std::fabs(params.scale) < kSmallest) {
+        (void)l.out_of_range();
+        return;
+      }
+      Stick& scaled = l.temporary(0, z->dims());
+      if (!l.affine(*z, params.scale, 0, scaled)) return;
+      z = &scaled;
     }
     if (mask != nullptr) {
       Stick& masked = l.temporary(2, z->dims());
@@ -135,9 +140,7 @@ class Softmax final : public ZdnnKernel {
     float* const row = to + count_rows(n) * n[0];
     for (std::int64_t i = 0; i < count_rows(n); ++i, to += n[0]) {
       read_floats(x, x.row(i % n[1], i / n[1] % n[2], i / n[1] / n[2]), 0, n[0], row);
-      std::transform(row, row + n[0], to, to,
-                     [scale](float score, float mask) { return score * scale + mask; });
-      take_off_largest(to, n[0]);
+      level(to, n[0], [&](std::int64_t e) { return double{row[e]} * scale + double{to[e]}; });
     }
   }
 
