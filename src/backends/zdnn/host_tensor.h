@@ -8,6 +8,11 @@
 
 namespace shunt::zdnn {
 
+/// Types whose numbers the library transforms itself, if they follow each other.
+inline bool is_host_type(DType dtype) {
+  return dtype == DType::kF32 || dtype == DType::kF16 || dtype == DType::kBF16;
+}
+
 struct HostTensor {
   std::byte* data = nullptr;  ///< null: none
   DType dtype = DType::kF32;

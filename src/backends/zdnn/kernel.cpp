@@ -37,9 +37,7 @@ bool is_always_dense(const Tensor& tensor) {
 }
 
 bool goes_in_directly(const Tensor& tensor) {
-  const DType type = tensor.dtype;
-  return is_always_dense(tensor) &&
-         (type == DType::kF32 || type == DType::kF16 || type == DType::kBF16);
+  return is_host_type(tensor.dtype) && is_always_dense(tensor);
 }
 
 }  // namespace shunt::zdnn

@@ -24,6 +24,9 @@ struct KernelUse {
   const SourceForms& forms;
 };
 
+/// In the place of a temporary that a use does not need.
+inline constexpr Dims kNoTemporary = {0, 0, 0};
+
 class ZdnnKernel : public Kernel {
  public:
   /// What it can do on any machine is asked of nobody: see supports_on().

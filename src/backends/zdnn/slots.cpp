@@ -49,9 +49,7 @@ Status ZdnnBinding::fill(std::size_t index) {
   const Symbols& zdnn = shared_.machine.zdnn();
   slot.stick.set(zdnn, scratch_ + prepared_.offsets[prepared.piece], dims_of(from.sizes));
   const void* data = from.data;
-  const bool direct = from.is_dense() && (from.dtype == DType::kF32 || from.dtype == DType::kF16 ||
-                                          from.dtype == DType::kBF16);
-  if (direct) {
+  if (is_host_type(from.dtype) && from.is_dense()) {
     slot.stick.set_host_type(from.dtype);
   } else {
     gather(from, from.sizes, staging());

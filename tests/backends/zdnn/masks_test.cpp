@@ -25,18 +25,6 @@ class ZdnnHiding : public ZdnnTest, public testing::WithParamInterface<ZdnnMachi
     }
     return mask;
   }
-
-  RefTensor run(const std::shared_ptr<const Graph>& graph,
-                const std::map<NodeId, RefTensor>& leaves) {
-    auto run = prepare(graph, leaves);
-    EXPECT_TRUE(run) << run.error().message();
-    const Status status = (*run)->plan().run();
-    EXPECT_TRUE(status) << status.error().message();
-    auto got = (*run)->output(graph->outputs()[0]);
-    EXPECT_TRUE(got) << got.error().message();
-    EXPECT_EQ(twin_->objections(), 0U);
-    return std::move(*got);
-  }
 };
 
 /// However large the scores are there. (Beyond DLFLOAT16 they saturate, which is counted.)

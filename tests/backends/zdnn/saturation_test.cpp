@@ -22,17 +22,6 @@ class ZdnnSaturation : public ZdnnTooLargeTest {
   /// again.
   bool is_silent() const { return std::string_view(GetParam()) == "silent"; }
 
-  RefTensor run(const std::shared_ptr<const Graph>& graph,
-                const std::map<NodeId, RefTensor>& leaves) {
-    auto run = prepare(graph, leaves);
-    EXPECT_TRUE(run) << run.error().message();
-    const Status status = (*run)->plan().run();
-    EXPECT_TRUE(status) << status.error().message();
-    auto got = (*run)->output(graph->outputs()[0]);
-    EXPECT_TRUE(got) << got.error().message();
-    return std::move(*got);
-  }
-
   /// Small values but one, which is `large` in `leaves` and the largest number in what is returned.
   static std::map<NodeId, RefTensor> with_one(std::map<NodeId, RefTensor>& leaves, NodeId leaf,
                                               std::size_t at, double large) {

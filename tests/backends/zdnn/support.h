@@ -92,6 +92,20 @@ class ZdnnTest : public testing::Test {
          }});
   }
 
+  /// Runs it, to which the twin does not object, and gives its output; nothing if it fails.
+  RefTensor run(const std::shared_ptr<const Graph>& graph,
+                const std::map<NodeId, RefTensor>& leaves) {
+    auto run = prepare(graph, leaves);
+    EXPECT_TRUE(run) << run.error().message();
+    if (!run) return {};
+    const Status status = (*run)->plan().run();
+    EXPECT_TRUE(status) << status.error().message();
+    auto got = (*run)->output(graph->outputs()[0]);
+    EXPECT_TRUE(got) << got.error().message();
+    EXPECT_EQ(twin_->objections(), 0U);
+    return got ? std::move(*got) : RefTensor();
+  }
+
   /// Runs it and gives the error of its output.
   Result<double> error_of(const std::shared_ptr<const Graph>& graph,
                           const std::map<NodeId, RefTensor>& leaves) {

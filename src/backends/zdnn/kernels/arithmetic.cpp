@@ -2,6 +2,7 @@
 // by its batch norm, y = a * row + row. The others are taken a matrix at a time, and numbers along
 // rows are repeated by products with ones; for what the layout has not, on the way into it.
 #include <array>
+#include <span>
 
 #include "backends/zdnn/kernel.h"
 #include "ops/elementwise/elementwise.h"
@@ -68,7 +69,8 @@ class Arithmetic final : public ZdnnKernel {
 
   Support supports_on(const NodeView& view, const Machine& machine) const override {
     const std::array features = {row_.feature, Feature::kBatchnorm, Feature::kMatmul};
-    return needs(view, machine, features);
+    const bool repeats_numbers = repeats(view) == Repeats::kMatrices;
+    return needs(view, machine, std::span(features).first(repeats_numbers ? 3 : 2));
   }
   SourceForm form(const NodeView& view, const Machine&, std::size_t source,
                   const SourcePlaces&) const override {

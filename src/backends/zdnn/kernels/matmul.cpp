@@ -127,11 +127,11 @@ class Matmul final : public ZdnnKernel {
     const Block most = block_at_most(use);
     std::vector<Dims> dims(kYPieces, {1, most.rows, most.columns});
     const Grid grid = grid_at_most(use.view, use.machine);
-    if (grid.count_k() == 1) dims[kAdded] = dims[kSum] = kNone;
-    dims.push_back(weight_is_here ? kNone : Dims{1, grid.piece_k, grid.piece_n});
+    if (grid.count_k() == 1) dims[kAdded] = dims[kSum] = kNoTemporary;
+    dims.push_back(weight_is_here ? kNoTemporary : Dims{1, grid.piece_k, grid.piece_n});
     const bool comes_in = use.forms[1] == SourceForm::kPlain;
     dims.insert(dims.end(), static_cast<std::size_t>(grid.count_k()),
-                comes_in ? Dims{1, most.rows, grid.piece_k} : kNone);
+                comes_in ? Dims{1, most.rows, grid.piece_k} : kNoTemporary);
     return dims;
   }
   std::size_t staging(const KernelUse& use) const override {
@@ -176,7 +176,6 @@ class Matmul final : public ZdnnKernel {
   static constexpr std::size_t kYPieces = 3;
   static constexpr std::size_t kWeight = kYPieces;
   static constexpr std::size_t kX = kWeight + 1;  ///< the first of as many as sums have
-  static constexpr Dims kNone = {0, 0, 0};
 
   /// Whether the machine takes all of x and y at once, and all of w or its columns one after the
   /// other.

@@ -51,7 +51,8 @@ class Softmax final : public ZdnnKernel {
     const Dims dims = max_dims(use.view.result());
     const bool masked = use.view.has_source(1);
     const bool scaled = use.forms[0] == SourceForm::kSticks && scale(use.view) != 1;
-    return {scaled ? dims : kNone, masked ? dims : kNone, masked ? dims : kNone};
+    return {scaled ? dims : kNoTemporary, masked ? dims : kNoTemporary,
+            masked ? dims : kNoTemporary};
   }
   std::size_t staging(const KernelUse& use) const override {
     if (use.forms[0] != SourceForm::kPlain) return kSaveArea;
@@ -106,8 +107,6 @@ class Softmax final : public ZdnnKernel {
   double roundings(const NodeView&, const Machine&) const override { return 64; }
 
  private:
-  static constexpr Dims kNone = {0, 0, 0};
-
   static bool softmax(Launch& l, const Stick& x, Stick& y) {
     return l.call("zdnn_softmax", l.zdnn().softmax(x.get(), l.staging, 0, y.get()));
   }
@@ -153,11 +152,11 @@ class Softmax final : public ZdnnKernel {
     return i / heads % m3 * m2 + i % heads % m2;
   }
 
-  /// `to` = `function`(x, m) for each matrix of x, with that which the mask, or what is like it,
-  /// has for it.
+  /// Calls function(i, x, m, to) for each matrix i of x, with that which the mask, or what is like
+  /// it, has for it.
+  template <class Function>
   static bool each_matrix(Launch& l, const Stick& x, const Stick& m, Stick& to,
-                          bool (Launch::*function)(const Stick&, const Stick&, Stick&)) {
-    if (m.dims() == x.dims()) return (l.*function)(x, m, to);
+                          const Function& function) {
     for (std::int64_t i = 0; i < x.dims().dim4; ++i) {
       Stick from;
       Stick other;
@@ -165,28 +164,31 @@ class Softmax final : public ZdnnKernel {
       x.slice(l.zdnn(), i, from);
       m.slice(l.zdnn(), matrix_of(l, m, i), other);
       to.slice(l.zdnn(), i, into);
-      if (!(l.*function)(from, other, into)) return false;
+      if (!function(i, from, other, into)) return false;
     }
     to.get()->is_transformed = true;
     return true;
   }
 
+  /// At once, if no matrix is for several.
+  static bool each_matrix(Launch& l, const Stick& x, const Stick& m, Stick& to,
+                          bool (Launch::*function)(const Stick&, const Stick&, Stick&)) {
+    if (m.dims() == x.dims()) return (l.*function)(x, m, to);
+    return each_matrix(l, x, m, to,
+                       [&](std::int64_t, const Stick& from, const Stick& other, Stick& into) {
+                         return (l.*function)(from, other, into);
+                       });
+  }
+
   /// The same sum with slopes, of a mask that was computed and so has no infinities.
   static bool add_slopes(Launch& l, const Stick& z, const Stick& mask, float max_bias, Stick& to) {
-    for (std::int64_t i = 0; i < z.dims().dim4; ++i) {
-      Stick from;
-      Stick other;
-      Stick into;
-      z.slice(l.zdnn(), i, from);
-      mask.slice(l.zdnn(), matrix_of(l, mask, i), other);
-      to.slice(l.zdnn(), i, into);
+    const auto add = [&](std::int64_t i, const Stick& from, const Stick& other, Stick& into) {
       const auto slope = static_cast<float>(alibi_slope(max_bias, l.sizes[2], i % l.sizes[2]));
       if (slope < kSmallest) return l.out_of_range();
       Stick& sloped = l.temporary(1, other.dims());
-      if (!l.affine(other, slope, 0, sloped) || !l.add(from, sloped, into)) return false;
-    }
-    to.get()->is_transformed = true;
-    return true;
+      return l.affine(other, slope, 0, sloped) && l.add(from, sloped, into);
+    };
+    return each_matrix(l, z, mask, to, add);
   }
 };
 
