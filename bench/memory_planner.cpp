@@ -5,7 +5,7 @@
 // 8 experts of which 2 are used, and a residual network of 50 layers. Lifetimes that are written
 // out: experts one by one, a convolutional encoder and decoder, random graphs, weights that all
 // live side by side, and lives of which nearly all meet.
-#include "schedule/memory_planner.h"
+#include "memory/planner.h"
 
 #include <benchmark/benchmark.h>
 

@@ -2,14 +2,14 @@
 // optimize(), partial assignments and nodes timed in it (steps), and the predicted makespan as a
 // share of that of a random start. The aim for 2,000 nodes is 20 ms; 10 nodes on 3 devices are the
 // size whose optimum the tests know.
-#include "schedule/optimize/optimize.h"
+#include "schedule/place/optimize/optimize.h"
 
 #include <benchmark/benchmark.h>
 
 #include <vector>
 
 #include "../tests/unit/schedule_optimize_problems.h"
-#include "schedule/optimize/makespan.h"
+#include "schedule/place/optimize/makespan.h"
 
 namespace shunt {
 namespace {

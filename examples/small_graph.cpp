@@ -31,7 +31,7 @@ static Status run() {
   SHUNT_ASSIGN(const auto plan,
                make_plan(graph, devices, {.memory = memory}, {.steps_in_flight = 1}));
   const Decision& decision = plan->placement().decisions[y.id];
-  const std::string device = devices[static_cast<std::size_t>(decision.device)]->info().name;
+  const std::string device(devices[static_cast<std::size_t>(decision.device)]->name());
   std::printf("y runs on %s: %s\n", device.c_str(), decision.reason.c_str());
   for (const std::string& note : plan->placement().notes) std::printf("%s\n", note.c_str());
 

@@ -1,20 +1,25 @@
-# Sourced by ./dev: ci [--times] [--full]. Each step says what it is; the first that fails ends it all.
+# Sourced by ./dev: ci [--times] [--strict] [--full]. Runs the steps in order and stops at the first failure.
 
-# The tests that ThreadSanitizer runs: everything whose name says that threads are its subject.
+# The tests that ThreadSanitizer runs: everything whose name says that threads are its subject. The preset tsan compiles only test files
+# that have such tests (SHUNT_TESTS_NAMED).
 thread_tests='*Thread*:*Concurren*:*Pool*:*Cancel*'
 
-# What a big-endian machine is asked each time: files of either order, the formats, the text and the logits of x86-64, and zDNN,
-# whose machine that is. The rest takes an emulator long: --full.
-big_endian_tests='Gguf*:MappedFile.*:WeightsOfAFile.*:DType.*:ByteOrder.*:Recorded*:F16.*:BF16.*:Zdnn*:DefaultModel.A*:EngineLogits*:RunGreedy.*:EngineByteOrder*'
-# Not all cases of all ops on each of zDNN's machines: 2.5 to 4 minutes each, under the emulator.
-big_endian_tests+=':-ZdnnMachine.*'
+. tools/big-endian.sh
+
+# The failed tests of the step that failed, if it was a step of tests.
+failed_list=${root:-.}/build/failed-tests
 
 step_names=()
 step_seconds=()
+step_cpu=()
+
+# CPU seconds, user and system, of all child processes that have ended.
+cpu_seconds() { awk -v ticks="$(getconf CLK_TCK)" '{ sub(/.*\) /, ""); print int(($14 + $15) / ticks) }' "/proc/$$/stat"; }
 
 # step NAME COMMAND...
 step() {
-  local name=$1 start=$SECONDS status
+  local name=$1 start=$SECONDS cpu status
+  cpu=$(cpu_seconds)
   shift
   printf '\n=== %s\n' "$name"
   set +e
@@ -26,34 +31,39 @@ step() {
   set -e
   step_names+=("$name")
   step_seconds+=($((SECONDS - start)))
+  step_cpu+=($(($(cpu_seconds) - cpu)))
   if ((status)); then
     finish
+    # Last, since a reader often sees only the end of the output.
+    [[ ! -s $failed_list ]] || cat "$failed_list"
     fail "ci FAILED in step \"$name\""
   fi
 }
 
 finish() {
-  local i total=0
+  local i total=0 cpu=0
   printf '\n'
+  printf '%8s %8s\n' 'wall (s)' 'CPU (s)'
   for i in "${!step_names[@]}"; do
     total=$((total + step_seconds[i]))
-    [[ ! $show_times ]] || printf '%6d s  %s\n' "${step_seconds[i]}" "${step_names[i]}"
+    cpu=$((cpu + step_cpu[i]))
+    printf '%8d %8d  %s\n' "${step_seconds[i]}" "${step_cpu[i]}" "${step_names[i]}"
   done
-  printf '%6d s  in all (%d cores)\n' "$total" "$(nproc)"
+  printf '%8d %8d  total (%d cores)\n' "$total" "$cpu" "$(nproc)"
+  total_cpu=$cpu
 }
 
-# test_step PRESET [CTEST ARGS...]: runs the tests of a build, then says how many there were and names those that were skipped.
-test_step() {
-  local preset=$1 launcher=()
-  shift
-  local results=$root/build/$preset/test-results
-  rm -rf "$results"
-  # GCC 12's ThreadSanitizer cannot start where addresses are randomised over more than 28 bits.
-  if [[ $preset == tsan ]] && setarch -R true 2>/dev/null; then launcher=(setarch -R); fi
-  # Ten calls say where memory was allocated; to note thirty, the default, takes a seventh of the time of what allocates much.
-  ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=1:malloc_context_size=10 UBSAN_OPTIONS=print_stacktrace=1 TSAN_OPTIONS=halt_on_error=1:allocator_may_return_null=1 \
-    GTEST_OUTPUT="xml:$results/" \
-    "${launcher[@]}" ctest --test-dir "build/$preset" --verbose --no-tests=error "$@"
+# check_budget CPU_SECONDS BUDGET [ENFORCE]: compares the CPU time of all steps with a budget in minutes on two cores, twice as many CPU
+# minutes. Above it there is a warning; above 1.3 times the budget it fails, if ENFORCE is not empty.
+check_budget() {
+  local cpu=$1 allowed=$(($2 * 60 * 2))
+  ((cpu > allowed)) || return 0
+  say "ci took $cpu CPU seconds; the budget in .ci/budget allows $allowed"
+  [[ ! ${3:-} ]] || ((cpu * 10 <= allowed * 13)) || fail "ci exceeds 1.3 times its budget"
+}
+
+# test_report FOLDER: from the results in a folder, how many tests ran and the names of those that were skipped. Fails if none ran.
+test_report() {
   awk '
     function attribute(name) {
       if (!match($0, " " name "=\"[^\"]*\"")) return ""
@@ -70,7 +80,66 @@ test_step() {
     END {
       printf "shunt: %d tests ran, %d skipped%s\n", ran, skipped, names
       if (!ran) { print "shunt: no test ran"; exit 1 }
-    }' "$results"/*.xml
+    }' "$1"/*.xml
+}
+
+# failed_tests FOLDER: from the results in a folder, the names of the tests that failed, each with the start of its first message.
+failed_tests() {
+  cat "$1"/*.xml /dev/null | awk '
+    function attribute(name) {
+      if (!match($0, " " name "=\"[^\"]*\"")) return ""
+      return substr($0, RSTART + length(name) + 3, RLENGTH - length(name) - 4)
+    }
+    /<testcase / { test = attribute("classname") "." attribute("name") }
+    /<failure / && test {
+      message = substr(attribute("message"), 1, 1500)
+      gsub(/&#x0A;/, "\n    ", message); gsub(/&lt;/, "<", message); gsub(/&gt;/, ">", message); gsub(/&quot;/, "\"", message)
+      print "  failed: " test "\n    " message
+      test = ""
+    }'
+}
+
+# check_skips PRESET LIST: reads a report and fails if a test was skipped that the list does not allow. A line of the list has presets
+# with commas between them, or "*"; a pattern of test names; and the reason.
+check_skips() {
+  local preset=$1 list=$2 line name presets pattern reason allowed unexpected=()
+  while IFS= read -r line; do
+    [[ $line == '  skipped: '* ]] || continue
+    name=${line#'  skipped: '}
+    allowed=""
+    while read -r presets pattern reason; do
+      [[ $presets && $presets != '#'* ]] || continue
+      [[ $reason ]] || fail "$list: \"$presets $pattern\" gives no reason"
+      if [[ ($presets == '*' || ,$presets, == *",$preset,"*) && $name == $pattern ]]; then allowed=yes; fi
+    done <"$list"
+    [[ $allowed ]] || unexpected+=("$name")
+  done
+  ((${#unexpected[@]} == 0)) || fail "skipped in $preset, and not allowed by $list: ${unexpected[*]}"
+}
+
+# launcher_of PRESET: words to start its programs with, one a line. GCC 12's ThreadSanitizer cannot start where addresses are randomised
+# over more than 28 bits.
+launcher_of() {
+  if [[ $1 == tsan ]] && setarch -R true 2>/dev/null; then printf '%s\n' setarch -R; fi
+}
+
+# test_step PRESET [CTEST ARGS...]: runs the tests of a build, then reports them. With $strict, a skipped test must be allowed.
+test_step() {
+  local preset=$1 launcher report
+  mapfile -t launcher < <(launcher_of "$preset")
+  shift
+  local results=$root/build/$preset/test-results
+  rm -rf "$results"
+  # Ten calls say where memory was allocated; to note thirty, the default, takes a seventh of the time of what allocates much.
+  ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=1:malloc_context_size=10 UBSAN_OPTIONS=print_stacktrace=1 TSAN_OPTIONS=halt_on_error=1:allocator_may_return_null=1 \
+    GTEST_OUTPUT="xml:$results/" \
+    "${launcher[@]}" ctest --test-dir "build/$preset" --verbose --no-tests=error "$@" || {
+    failed_tests "$results" >"$failed_list"
+    return 1
+  }
+  report=$(test_report "$results") || fail "$report"
+  echo "$report"
+  [[ ! ${strict:-} ]] || check_skips "$preset" .ci/allowed-skips <<<"$report"
 }
 
 build_step() {
@@ -79,35 +148,102 @@ build_step() {
   ready "$preset" "$@"
 }
 
+# twin_suites [SUFFIX]: the tests of twins, one a line: zdnn_twin for tests/twins/zdnn. As targets they have the suffix _tests.
+twin_suites() {
+  local folder
+  for folder in tests/twins/*/; do echo "$(basename "$folder")_twin${1:-}"; done
+}
+# suites_regex NAMES...: what ctest -R takes to run these and no others.
+suites_regex() {
+  local IFS='|'
+  echo "^($*)$"
+}
+
 tsan_build_step() {
   local kind sources targets=()
   for kind in unit backends conformance end_to_end; do
     sources=(tests/"$kind"/*.cpp tests/"$kind"/*/*.cpp)
     ((${#sources[@]} == 0)) || targets+=("${kind}_tests")
   done
-  targets+=(zdnn_twin_tests)
+  mapfile -t -O "${#targets[@]}" targets < <(twin_suites _tests)
   ready tsan -- "${targets[@]}"
 }
-tsan_test_step() { GTEST_FILTER=$thread_tests test_step tsan -R '^(unit|backends|conformance|end_to_end|zdnn_twin)$'; }
+# list_thread_tests PRESET: the tests for ThreadSanitizer in a build, one "EXECUTABLE SUITE.TEST" a line, sorted: unity builds group files
+# differently in each preset, so the executables list their suites in different orders.
+list_thread_tests() {
+  local launcher kind
+  mapfile -t launcher < <(launcher_of "$1")
+  for kind in unit backends conformance end_to_end $(twin_suites); do
+    "${launcher[@]}" "build/$1/bin/${kind}_tests" --gtest_list_tests "--gtest_filter=$thread_tests" | full_test_names "$kind"
+  done | LC_ALL=C sort
+}
+# full_test_names EXECUTABLE: turns GoogleTest's list on standard input into one "EXECUTABLE SUITE.TEST" a line.
+full_test_names() { awk -v kind="$1" '{ sub(/ *#.*/, "") } /^Running main/ { next } /^ / { print kind, suite $1; next } { suite = $1 }'; }
+# same_tests FILE FILE: fails, and prints the difference, unless both files list the same tests.
+same_tests() { diff "$1" "$2" || fail "tests of threads are missing in the build with ThreadSanitizer: see the lines above"; }
+
+tsan_test_step() {
+  local lists=$root/build/tsan
+  list_thread_tests release >"$lists/tests-of-release"
+  list_thread_tests tsan >"$lists/tests-of-tsan"
+  same_tests "$lists/tests-of-release" "$lists/tests-of-tsan"
+  # shellcheck disable=SC2046 # a list of words
+  GTEST_FILTER=$thread_tests test_step tsan -R "$(suites_regex unit backends conformance end_to_end $(twin_suites))"
+}
 
 layout_step() {
   use_compiler_cache "${TMPDIR:-/tmp}"  # where its scratch folders lie
   tools/prove-layout
 }
 
-# What is installed works where it is moved to, with the model that comes along.
+# An installed and moved Shunt runs its default model, checks a device, exports only what it may, and serves find_package(shunt) of
+# another project and of a backend outside the tree.
 # A subshell, so that its trap runs while the variable is there (a function's own are gone when a shell around it ends).
 install_step() (
   scratch=$(mktemp -d)
   trap 'rm -rf "$scratch"' EXIT
   cmake --install build/release --prefix "$scratch/installed" >/dev/null
   mv "$scratch/installed" "$scratch/another place"
-  "$scratch/another place/bin/shunt" run --temp 0 -n 8 </dev/null
+  shunt="$scratch/another place/bin/shunt"
+  "$shunt" run --temp 0 -n 8 </dev/null
+  "$shunt" check-ops --device cpu0 --op add
+  mkdir "$scratch/consumer"
+  cp examples/check_device.cpp "$scratch/consumer"
+  cat >"$scratch/consumer/CMakeLists.txt" <<'END'
+cmake_minimum_required(VERSION 3.25)
+project(consumer LANGUAGES CXX)
+set(CMAKE_CXX_STANDARD 20)
+find_package(shunt REQUIRED)
+add_executable(check_device check_device.cpp)
+target_link_libraries(check_device PRIVATE shunt::conformance)
+END
+  consume "$scratch/consumer"
+  "$scratch/consumer/build/check_device" cpu0 add
+  cp -r examples/backend "$scratch/backend"
+  # Every installed header can be included where the target of backends is linked.
+  (cd "$scratch/another place/include" && find shunt -name '*.h') | sed 's/.*/#include <&>/' >"$scratch/backend/headers.cpp"
+  echo 'add_library(headers OBJECT headers.cpp)
+target_compile_features(headers PRIVATE cxx_std_20)
+target_link_libraries(headers PRIVATE shunt::backend)' >>"$scratch/backend/CMakeLists.txt"
+  consume "$scratch/backend"
+  SHUNT_BACKEND_PATH=$scratch/backend/build "$shunt" check-ops --device sample0 --op add --op sqr | tee "$scratch/checked"
+  grep -q '^sample0: 2 ops, .* cases: [1-9][0-9]* passed, 0 failed' "$scratch/checked"
+  # Plugins are found beside the library, too.
+  cp "$scratch/backend/build/shunt-backend-sample.so" "$scratch/another place/lib/shunt"
+  "$shunt" check-ops --device sample0 --op add >/dev/null
+  tools/check-exports "$scratch/another place"
 )
+# consume FOLDER: builds a project of its own in FOLDER/build. It finds the Shunt of install_step.
+consume() {
+  if ! { cmake -S "$1" -B "$1/build" -G Ninja "-DCMAKE_PREFIX_PATH=$scratch/another place" && cmake --build "$1/build"; } >"$1.log" 2>&1; then
+    cat "$1.log" >&2
+    return 1
+  fi
+}
 
 twin_step() {
   use_compiler_cache "${TMPDIR:-/tmp}"
-  tools/prove-twin
+  tools/prove-twin "$@"
 }
 
 foreign_build_step() {
@@ -119,8 +255,9 @@ foreign_build_step() {
 }
 
 big_endian_test_step() {
-  test_step s390x -R '^zdnn_twin$'
-  GTEST_FILTER=$big_endian_tests test_step s390x --parallel "$(nproc)" -R '^(unit|backends|end_to_end)$'
+  # shellcheck disable=SC2046 # a list of words
+  test_step s390x -R "$(suites_regex $(twin_suites))"
+  GTEST_FILTER=$(big_endian_filter) test_step s390x --parallel "$(nproc)" -R '^(unit|backends|end_to_end)$'
 }
 
 lint_step() {
@@ -130,32 +267,37 @@ lint_step() {
 
 ci() {
   local argument
-  show_times="" full=""
+  enforce="" strict="" full=""
   for argument in "$@"; do
     case $argument in
-      --times) show_times=yes ;;
+      --times) enforce=yes ;;
+      --strict) strict=yes ;;
       --full) full=yes ;;
-      *) fail "ci knows --times and --full, not \"$argument\"" ;;
+      *) fail "ci knows --times, --strict and --full, not \"$argument\"" ;;
     esac
   done
 
+  rm -f "$failed_list"
   step "packages" need run test browser bench format clang cache python
   step "format" check_format
   step "edges" tools/check-edges .
   step "edges: every rule is noticed" tools/check-edges-test
+  step "ci: its functions" tools/ci-test
+  step "exports: every rule is noticed" tools/exports-test
   step "lint" lint_step
   step "corpus" tools/corpus/corpus-test
   step "release: build" build_step release SHUNT_TESTS=ON SHUNT_BENCH=ON --
-  step "release: tests" test_step release
+  # No test passes or fails by its time, so executables may run side by side.
+  step "release: tests" test_step release --parallel "$(nproc)"
   step "installed, and moved" install_step
-  step "the twin of zDNN alone" twin_step
+  step "prove-twin: its faults are noticed" tools/prove-twin-test
+  for argument in $(tools/prove-twin --list); do step "the twin $argument alone" twin_step "$argument"; done
   step "default model" tools/check-default-model build/release/bin/shunt
   step "asan and ubsan: build" build_step asan --
-  # Nothing is measured here, so that executables may run side by side.
   step "asan and ubsan: tests" test_step asan --parallel "$(nproc)"
   step "tsan: build" tsan_build_step
   step "tsan: tests of threads" tsan_test_step
-  step "big-endian: build" foreign_build_step s390x unit_tests zdnn_twin_tests backends_tests end_to_end_tests
+  step "big-endian: build" foreign_build_step s390x unit_tests backends_tests end_to_end_tests $(twin_suites _tests)
   step "big-endian: tests" big_endian_test_step
   step "layout" layout_step
   step "fuzz: 20 s each" fuzz 20
@@ -170,5 +312,7 @@ ci() {
     # What takes long and is worth it now and then goes here, a step a line.
   fi
   finish
+  # --full runs more steps than the budget covers.
+  [[ $full ]] || check_budget "$total_cpu" "$(<.ci/budget)" "$enforce"
   echo "shunt: ci passed"
 }

@@ -45,6 +45,10 @@ struct SpeedResult {
   SpeedTest test;
   std::vector<SpeedRun> runs;
   std::optional<Peak> bound = {};  ///< what limits it
+  /// Of a run, by the model's costs (LoadOptions::costs). Nothing where the session's own placement
+  /// can't be predicted: without costs of ops, for a model that is split by rows, where weights are
+  /// sent to a device for an op, or where the session has less memory than was planned for it.
+  std::optional<double> predicted_seconds = {};
 };
 
 /// What results are held against. Both must outlive the measurement.

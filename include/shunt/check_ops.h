@@ -1,6 +1,7 @@
 // Does a device compute what the ops say? Every op has test cases of its own, small ones: each is
 // computed on the device, alone, and held against the op's plain reference in double precision. No
-// other device is needed, and no model. For operations as a model has them see verify.h.
+// other device is needed, and no model. For operations as a model has them see verify.h. Link
+// shunt::conformance: the test cases are not in libshunt.
 #pragma once
 
 #include <atomic>
@@ -72,8 +73,9 @@ std::size_t case_count(std::string_view op);
 /// Computes all cases of an op on a device. Whatever a device does wrong with one (an error, an
 /// exception, a result that is off or incomplete, bytes changed that are none of its result, no end
 /// in time) makes that case fail, and the others go on. Takes the memory of one small case at a
-/// time. May be called from many threads. An error is NotFound for the op, or Cancelled: within one
-/// node, if the device keeps its promise.
+/// time. May be called from many threads. An error is NotFound for an op that does not exist or has
+/// no test cases; Cancelled, within one node if the device keeps its promise; or Invalid if
+/// libshunt_conformance and libshunt are of different builds.
 Result<OpCasesCheck> check_op(Device& device, std::string_view op,
                               const CheckOpOptions& options = {});
 

@@ -1,7 +1,10 @@
 // How long things take on devices: predicted seconds of a node and of a transfer, measured
-// (`shunt bench --save-costs FILE`) or, until then, estimated by the kind of device.
+// (`shunt bench --save-costs FILE`, calibrate()) or, until then, estimated by the kind of device.
 #pragma once
 
+#include <functional>
+#include <limits>
+#include <map>
 #include <span>
 #include <string>
 #include <string_view>
@@ -58,6 +61,16 @@ class CostModel {
   std::span<const OpCost> ops() const { return ops_; }
   std::span<const CopyCost> copies() const { return copies_; }
 
+  /// Where the entries of the device come from, if not from the file that was read.
+  void set_origin(const std::string& device, std::string origin) {
+    origins_[device] = std::move(origin);
+  }
+  /// Whether a device has entries.
+  bool has(const DeviceInfo& device) const;
+  /// Describes where the predicted times of a device come from: "costs file costs.json", "measured
+  /// on 2026-11-23, kept in FILE", "estimate for its kind of device".
+  std::string origin(const DeviceInfo& device) const;
+
   /// Seconds that a node takes on a device, at the extents' maximum; 0 for leaves and views.
   double seconds(const Graph& graph, NodeId node, const DeviceInfo& device) const;
   /// A copy from one device's memory to another's; between two that are not the host, through it.
@@ -69,6 +82,8 @@ class CostModel {
 
   std::vector<OpCost> ops_;
   std::vector<CopyCost> copies_;
+  std::string file_;                            ///< that it was read from
+  std::map<std::string, std::string> origins_;  ///< by name of the device
 };
 
 /// How costs are measured.
@@ -76,6 +91,12 @@ struct MeasureOptions {
   std::int64_t width = 4096;  ///< rows and columns of the largest matrices, a multiple of 64
   double seconds = 0.05;      ///< that each measurement takes, about
   std::size_t chain = 64;     ///< nodes that are run one after another, at most
+  double bytes = 128e6;       ///< that a chain bound by memory reads: more than caches hold
+  /// That one run takes at most, about: fewer nodes and columns on a device that is slow.
+  double run_seconds = std::numeric_limits<double>::infinity();
+  /// On the clock: from then on nothing is run more often than a result needs.
+  double deadline = std::numeric_limits<double>::infinity();
+  std::function<double()> now = {};  ///< the clock; null: the real one
 };
 /// Invalid for a width that is none.
 Status check_measure_options(const MeasureOptions& options);
@@ -90,5 +111,27 @@ struct Measured {
 /// run meanwhile.
 Result<Measured> measure_costs(std::span<Device* const> devices,
                                const MeasureOptions& options = {});
+
+/// How devices without measured costs get them.
+struct CalibrateOptions {
+  std::string folder;         ///< where they are kept for later processes; empty: nowhere
+  std::string settings = {};  ///< of the backends: others are measured again
+  /// Seconds of measuring, for all devices. An op is left out that would end later if it took as
+  /// long as the longest before it.
+  double budget = 0.45;
+  /// The clock, and what measures an op of a type on a device: for tests. Null: the real ones.
+  std::function<double()> now = {};
+  std::function<Result<OpCost>(Device&, std::string_view op, DType)> measure = {};
+};
+
+/// Costs of the ops that decide how long the graphs take, for each device that is no twin. They are
+/// read from the folder, or else measured once and written there, rounded to two digits. An entry
+/// there is of one machine, one device, one build of Shunt and its settings, and at most 30 days
+/// old. Folders and files that can't be read or written are notes. An op is measured on all devices
+/// or on none. Without the time for it, several devices get estimates, and a single one the costs
+/// of another op, with a note.
+/// `devices`: the CPU last. Nothing else should run meanwhile.
+Measured calibrate(std::span<Device* const> devices, std::span<const Graph* const> graphs,
+                   const CalibrateOptions& options);
 
 }  // namespace shunt

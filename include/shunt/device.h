@@ -29,8 +29,10 @@ class PeakMeter;
 // ----------------------------------------------------------------------------------------
 
 /// How a placed tensor lies in memory.
-enum class LayoutKind : std::uint8_t { kPlain, kPadded, kRepacked, kNz, kStickified };
-std::string_view to_string(LayoutKind kind);
+enum class LayoutKind : std::uint8_t {
+  kPlain,
+  kPacked,  ///< in an order of the device's own: tiles, interleaved rows, sticks
+};
 
 /// A layout that a buffer type can hold. An exact one reads back what was written; a lossy one says
 /// its cost.
@@ -73,6 +75,16 @@ class BufferType {
                                                        std::span<const PlacedTensor> tensors);
 };
 
+/// The shape of a 2-D copy: `rows` ranges of `bytes` bytes. A pitch is the distance in bytes from
+/// the start of a row to the start of the next, on one side. With more than one row it is at least
+/// `bytes`.
+struct CopyShape {
+  std::size_t rows = 0;
+  std::size_t bytes = 0;
+  std::size_t to_pitch = 0;
+  std::size_t from_pitch = 0;
+};
+
 /// One allocation. Given back when destroyed.
 class Buffer {
  public:
@@ -89,6 +101,14 @@ class Buffer {
   /// buffer.
   virtual Status write(std::size_t offset, std::span<const std::byte> from) = 0;
   virtual Status read(std::size_t offset, std::span<std::byte> to) = 0;
+  /// 2-D copies from and to the host: rows of this buffer start at `offset`. Invalid if a row is
+  /// not inside the buffer, or a pitch is too small; then nothing has been copied. By default a
+  /// write or a read for each row.
+  virtual Status write_2d(std::size_t offset, const std::byte* from, const CopyShape& shape);
+  virtual Status read_2d(std::byte* to, std::size_t offset, const CopyShape& shape);
+  /// Sets every byte of a range. Invalid if it is not inside the buffer. By default writes of
+  /// pieces of 64 KiB.
+  virtual Status fill(std::size_t offset, std::size_t bytes, std::byte value);
 };
 
 /// Where a tensor's bytes start. Does not own the buffer.
@@ -97,6 +117,13 @@ struct Address {
   std::size_t offset = 0;
   explicit operator bool() const { return buffer != nullptr; }
 };
+
+/// Copies between any two buffers, or within one, and has done so when it returns: directly from a
+/// buffer that the host can access, else in pieces of 1 MiB through host memory. The ranges may
+/// overlap, also where two buffers of host memory lie over the same bytes. Waits for no
+/// stream: work on either range must have ended. Invalid if a range is not inside its buffer.
+/// OutOfMemory without a piece of host memory.
+Status copy(Address to, Address from, std::size_t bytes);
 
 /// Plain host memory: what the CPU computes in, and where inputs start.
 BufferType& host_memory();
@@ -108,27 +135,9 @@ std::unique_ptr<Buffer> wrap_host_memory(std::span<std::byte> bytes,
 std::unique_ptr<Buffer> wrap_read_only_memory(std::span<const std::byte> bytes,
                                               std::shared_ptr<const void> keep_alive);
 
-/// Several buffers of one type seen as one: for a size above max_size(), or a file in several
-/// parts. A range that reaches over an edge between parts is copied piecewise; a tensor must lie in
-/// one part to be computed with.
-class BufferGroup final : public Buffer {
- public:
-  /// Invalid if there are none, or of different types.
-  static Result<std::unique_ptr<BufferGroup>> create(std::vector<std::unique_ptr<Buffer>> parts);
-  const BufferType& type() const override { return parts_.front()->type(); }
-  std::size_t size() const override { return size_; }
-  /// Null unless there is just one part.
-  std::byte* host_data() override;
-  Status write(std::size_t offset, std::span<const std::byte> from) override;
-  Status read(std::size_t offset, std::span<std::byte> to) override;
-  /// The part that holds [offset, offset + bytes), and where in it. Invalid if no single part does.
-  Result<Address> locate(std::size_t offset, std::size_t bytes) const;
-  std::span<const std::unique_ptr<Buffer>> parts() const { return parts_; }
-
- private:
-  std::vector<std::unique_ptr<Buffer>> parts_;
-  std::size_t size_ = 0;
-};
+/// By node id: the kind of memory of leaves that have theirs already; null for all other nodes.
+/// Empty: all of it is plain.
+using MemoryOfLeaves = std::span<const BufferType* const>;
 
 // ---- what a device can do
 // -------------------------------------------------------------------------
@@ -139,7 +148,6 @@ enum class Refusal : std::uint8_t {
   kType,
   kShape,
   kLayout,
-  kAlignment,
   kParameter,
   kVendorFunction,
   kMemory,
@@ -176,6 +184,24 @@ class [[nodiscard]] Support {
 enum class DeviceKind : std::uint8_t { kCpu, kGpu, kNpu, kAccelerator, kNull };
 std::string_view to_string(DeviceKind kind);
 
+/// A form in which a device can use a weight, other than plain in its memory().
+struct WeightCandidate {
+  BufferType* memory = nullptr;  ///< Device::can_read() is true of it
+  /// Coarser than the numbers that the device computes with: taken only if the user allows it
+  /// (Transcode::kLossy).
+  bool lossy = false;
+  /// Time to read the weight in a step, relative to plain in memory(). The cheapest one is taken.
+  double cost = 1;
+  std::string note;  ///< describes the form to users
+};
+
+/// What became of a weight that was written in a lossy form.
+struct LossyCost {
+  DType form = DType::kI8;   ///< what its numbers are now, scales aside
+  double squared_error = 0;  ///< against those that were written
+  double squares = 0;        ///< of these
+};
+
 /// How fast a device is thought to be, until it has been measured: what its data sheet or its
 /// vendor's library says. Placement by costs goes by it.
 struct DeviceSpeed {
@@ -187,16 +213,27 @@ struct DeviceSpeed {
 };
 
 struct DeviceInfo {
-  std::string name;         ///< "cuda0": how users and placements speak of it
+  std::string name;         ///< Device::name()
   std::string description;  ///< "NVIDIA H200", with what matters to a person
   DeviceKind kind = DeviceKind::kAccelerator;
-  int priority = 0;                ///< higher gets work first; the CPU is always last
+  int priority = 0;                ///< higher gets work first; below 0: only if it is named
   std::uint64_t memory_total = 0;  ///< bytes; 0 if not known
   std::uint64_t memory_free = 0;
-  bool host_memory = false;               ///< it has none of its own: one pool with the CPU
-  bool twin = false;                      ///< a stand-in for the hardware: right, never fast
-  bool asynchronous = false;              ///< streams go on while the host does something else
+  bool host_memory = false;   ///< it has none of its own: one pool with the CPU
+  bool twin = false;          ///< a stand-in for the hardware: right, never fast
+  bool asynchronous = false;  ///< streams go on while the host does something else
+  /// An extent that grows from run to run (cache rows) should be a multiple of this, so that a
+  /// captured graph can be replayed. 1, or less: any value is as good.
+  std::int64_t extent_granularity = 1;
   std::optional<DeviceSpeed> speed = {};  ///< if it knows; else its kind is all there is to go by
+};
+
+/// Memory that a device uses outside of buffers, in bytes, as measured.
+struct OwnMemory {
+  std::uint64_t context = 0;    ///< the driver's, of this process
+  std::uint64_t code = 0;       ///< compiled kernels
+  std::uint64_t workspace = 0;  ///< of the vendor's library
+  std::uint64_t graphs = 0;     ///< captured ones
 };
 
 /// Something that a device met more than once and got over by itself, for people to read.
@@ -246,6 +283,8 @@ struct RunArgs {
   /// Once true, what has not begun is left out, and the run ends with Cancelled; may be null. Stays
   /// valid until the event.
   const std::atomic<bool>* cancel = nullptr;
+  /// The most threads of the host that compute, of those that the device has; 0: all of them.
+  int threads = 0;
 };
 
 /// A queue of work in order. Every call waits for a list of events (of any device) and then signals
@@ -276,6 +315,16 @@ class Stream {
   /// Device::can_copy_from() says so.
   virtual Status copy(Address to, Address from, std::size_t bytes, std::span<Event* const> waits,
                       Event* signal);
+  /// The same for rows, as one piece of work. Invalid if a row is not inside its buffer, or a pitch
+  /// is too small. By default a call of the above for each row: the first waits and the last
+  /// signals. The default checks the rows before it submits anything: its Invalid does not fail the
+  /// stream.
+  virtual Status write_2d(Address to, const std::byte* from, const CopyShape& shape,
+                          std::span<Event* const> waits, Event* signal);
+  virtual Status read_2d(std::byte* to, Address from, const CopyShape& shape,
+                         std::span<Event* const> waits, Event* signal);
+  virtual Status copy_2d(Address to, Address from, const CopyShape& shape,
+                         std::span<Event* const> waits, Event* signal);
   /// Blocks until all is done. Afterwards errors are forgotten, if the device can go on.
   virtual Status synchronize() = 0;
 };
@@ -286,9 +335,7 @@ struct SegmentView {
   std::span<const NodeId> nodes;  ///< in order; no leaves, no views
   /// By node id: whether somebody outside the segment needs the result in memory.
   std::span<const bool> kept;
-  /// By node id: the kind of memory of leaves that have theirs already; null for all other nodes.
-  /// May be empty, if all of it is plain.
-  std::span<const BufferType* const> memory = {};
+  MemoryOfLeaves memory = {};
 };
 
 /// A node whose result may take the place of one of its sources, if nobody else needs that any
@@ -337,9 +384,13 @@ class Device {
   Device& operator=(const Device&) = delete;
   virtual ~Device() = default;
 
+  /// "cuda0": how users and placements speak of it. Always the same; costs nothing, while info()
+  /// may ask the system.
+  virtual std::string_view name() const = 0;
   virtual DeviceInfo info() const = 0;
-  /// Whether it can compute the node, or why not. Derived from the same table that does the work.
-  virtual Support supports(const Graph& graph, NodeId node) const = 0;
+  /// Whether it can compute the node with leaves in that memory, or why not. Derived from the same
+  /// table that does the work. A leaf in memory that can_read() refuses comes as a plain copy.
+  virtual Support supports(const Graph& graph, NodeId node, MemoryOfLeaves memory = {}) const = 0;
   /// Whether its kernels can read memory of that type where it lies.
   virtual bool can_read(const BufferType& type) const = 0;
   /// Whether its streams copy from that memory, out of the host's reach, into its own directly.
@@ -347,21 +398,42 @@ class Device {
   /// Whether a node is worth bringing its weights here.
   virtual bool wants(const Graph&, NodeId) const { return false; }
   virtual BufferType& memory() = 0;
-  /// The memory out of which it uses a weight of a graph fastest, because of a layout, or of how
-  /// that lies in pages. Null: its own memory(); or, of a device that uses weights where they lie
-  /// in a file, that a copy is not worth making. can_read() must be true of it.
-  virtual BufferType* weight_memory(const Graph&, NodeId) { return nullptr; }
-  /// The largest normalised mean square error that the numbers it computes a node with may cause,
-  /// beyond what the op's own cases allow: for machines whose numbers are coarser than F32.
-  virtual double rounding_error(const Graph&, NodeId) const { return 0; }
-  /// The largest number that its results have, if finite ones beyond become that
-  /// (Options::out_of_range); else infinity.
-  virtual double largest_number() const { return std::numeric_limits<double>::infinity(); }
+  /// The forms in which it uses a weight of a graph faster, or in less memory, than plain in
+  /// memory(): packed, in huge pages. Of a device that uses weights where they lie in a file: those
+  /// that a copy is worth making to. A form that supports() refuses for some user of the weight is
+  /// not taken.
+  virtual std::vector<WeightCandidate> weight_forms(const Graph&, NodeId) { return {}; }
+  /// Why it has no lossy forms, although other machines of its kind do; else empty.
+  virtual std::string_view why_not_lossy() const { return {}; }
+  /// Nothing, unless a whole weight in a lossy form starts there.
+  virtual std::optional<LossyCost> lossy_cost(const Address&) const { return std::nullopt; }
+  /// The largest normalised mean square error of a node that this device's number format may add to
+  /// the tolerance of the op's own test cases, with leaves in that memory. Above 0 for formats
+  /// coarser than F32. The error of a lossy weight form is not included.
+  virtual double rounding_error(const Graph&, NodeId, MemoryOfLeaves = {}) const { return 0; }
+  /// The largest number that the result of a node has, if finite ones beyond become that; else
+  /// infinity.
+  virtual double largest_number(const Graph&, NodeId) const {
+    return std::numeric_limits<double>::infinity();
+  }
+  /// Memory that the device uses now outside of buffers. DeviceInfo::memory_free does not contain
+  /// it.
+  virtual OwnMemory own_memory() const { return {}; }
   /// What has happened so far that a user should know of although the results are right.
   virtual std::vector<DeviceWarning> warnings() const { return {}; }
   /// Pinned host memory, if it has any.
   virtual BufferType* staging_memory() { return nullptr; }
+  /// Pins host memory that is there already, such as a part of a mapped file, so that this device
+  /// copies from it as from staging memory. It stays pinned until the last copy of the handle is
+  /// gone, and must stay allocated until then. The device rounds to pages. Ranges may share pages
+  /// and overlap. Unsupported by default. Any error leaves the memory as it was.
+  virtual Result<std::shared_ptr<const void>> pin_host(std::span<const std::byte> range);
   virtual Result<std::unique_ptr<Stream>> open_stream() = 0;
+  /// Whether it can copy while it computes: then open_transfer_stream() opens a second queue.
+  virtual bool has_transfer_queue() const { return false; }
+  /// A stream for copies alone, in no order with other streams but by events. A plan opens one
+  /// beside that of open_stream() if has_transfer_queue().
+  virtual Result<std::unique_ptr<Stream>> open_transfer_stream() { return open_stream(); }
   virtual Result<std::unique_ptr<Program>> prepare(const SegmentView& segment) = 0;
   /// What measures the most that it can do (peaks.h), with so many threads; 0: as many as it
   /// computes with. Unsupported if it has nothing for that.

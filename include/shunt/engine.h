@@ -89,6 +89,22 @@ enum class WeightMode : std::uint8_t {
 /// "auto", "mapped", "copied".
 std::string_view to_string(WeightMode mode);
 
+/// How a model is divided among several devices.
+enum class SplitMode : std::uint8_t {
+  kLayers,  ///< each weight is on one device; layer by layer
+  kRows,    ///< the matrices of each layer are split, with the attention heads and their caches
+};
+/// "layers", "rows".
+std::string_view to_string(SplitMode mode);
+
+struct SplitOptions {
+  SplitMode mode = SplitMode::kLayers;
+  /// The share of each device in order, relative to the others; each from 1 to kMostShare; two at
+  /// least. Empty: one share for each device but the CPU.
+  std::vector<std::int64_t> shares = {};
+  static constexpr std::int64_t kMostShare = 1000000;
+};
+
 struct LoadOptions {
   std::vector<std::string> devices;  ///< by name; empty: all
   /// Called now and then while weights are brought into memory, with bytes done and in all; may be
@@ -117,6 +133,9 @@ struct LoadOptions {
   /// them to; a note says so. With kCopied it is OutOfMemory.
   WeightMode weights = WeightMode::kAuto;
   DeviceErrorPolicy on_device_error = {};
+  /// Invalid shares, more shares than devices and matrices with fewer pieces than shares are
+  /// InvalidArgument.
+  SplitOptions split = {};
 };
 
 struct ModelState;
@@ -141,11 +160,12 @@ class Model {
 
   const ModelInfo& info() const;
   const text::Tokenizer& tokenizer() const;
-  /// What the weights take, as it is now. Those of a device that was left out go when the last
-  /// session has followed or ended.
+  /// Memory in use now by the weights, and by each device outside of buffers. Weights of a device
+  /// that was left out are freed when the last session has followed or ended.
   Ledger ledger() const;
   /// What weights and a session of LoadOptions::session take, as decided before anything was
-  /// allocated: the sum of ledger() and that session's.
+  /// allocated: the sum of ledger() and that session's. Memory of devices outside of buffers was
+  /// measured then; ledger() measures it again.
   Ledger predicted() const;
   /// What the loader decided about memory, a line a device: "test0: layers 0 to 11 (12 of 16), 1.2
   /// GiB of 1.4 GiB (64.0 MiB are left alone)"; then a line for each refusal of memory, for each

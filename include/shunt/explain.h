@@ -41,6 +41,7 @@ struct ExplainedTransfer {
   int from = 0;
   int to = 0;
   std::uint64_t bytes = 0;
+  bool merged = false;  ///< in one copy with the transfer before it
   /// Predicted. A value crosses once, so that of several transfers of it (of views) only the first
   /// has a time.
   std::optional<ExplainedTime> when;

@@ -10,6 +10,8 @@
 
 namespace shunt {
 
+struct OwnMemory;
+
 enum class Purpose : std::uint8_t {
   kWeights,
   kMappedWeights,  ///< used where they lie in the mapped file: nothing is allocated for them
@@ -17,6 +19,11 @@ enum class Purpose : std::uint8_t {
   kActivations,  ///< results, copies of tensors of other devices, scratch
   kInputs,
   kStaging,  ///< what goes through the host on its way between devices
+  // Memory of the device outside of buffers (OwnMemory), as measured:
+  kContext,
+  kCode,
+  kWorkspace,
+  kGraphs,
 };
 std::string_view to_string(Purpose purpose);
 
@@ -34,6 +41,8 @@ struct Ledger {
 
   void add(std::string_view device, Purpose purpose, std::uint64_t bytes);
   void add(const Ledger& other);
+  /// A row for each kind.
+  void add_own(std::string_view device, const OwnMemory& own);
   std::uint64_t bytes(std::string_view device, Purpose purpose) const;
   /// Of all purposes but kMappedWeights: what is allocated there.
   std::uint64_t allocated(std::string_view device) const;

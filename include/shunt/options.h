@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -20,30 +21,31 @@ enum class PinThreads : std::uint8_t {
   kOn,    ///< if there are no more threads than cores
   kOff,
 };
+class SharedParts;
+
 /// "auto", "on" or "off"; else Invalid.
 Result<PinThreads> parse_pin_threads(std::string_view text);
-
-/// What a device does with finite numbers that its own format does not have (DLFLOAT16: beyond
-/// 8.57e9). Either way it is counted, by node (Device::warnings()).
-enum class OutOfRange : std::uint8_t {
-  kSaturate,  ///< they become the largest one of their sign
-  kExact,     ///< what meets them is computed by its plain meaning, without the device
-};
-/// "saturate" or "exact"; else Invalid.
-Result<OutOfRange> parse_out_of_range(std::string_view text);
 
 struct Options {
   int threads = 0;  ///< of the CPU device; 0: one a physical core that this process may use
   PinThreads pin_threads = PinThreads::kAuto;
   std::string
       backend_path;  ///< folders with plugins, separated by ':'; searched before the installed ones
-  std::string cpu_level;  ///< highest vector level of CPU kernels: "scalar", "sse4", "avx2",
-                          ///< "avx2_vnni", "avx3", "avx3_dl", "amx"; empty: the best
-  bool cpu_fuse = true;   ///< the CPU computes some nodes at once, which changes its speed only
-  OutOfRange out_of_range = OutOfRange::kSaturate;
   std::map<std::string, std::string>
       libraries;  ///< paths of vendors' libraries, or of their twins, by backend: what
                   ///< SHUNT_ZDNN_LIBRARY says is that of "zdnn"
+  /// Settings by backend and option, as text: backend_options["cpu"]["level"] = "scalar". The
+  /// backend "*" stands for every backend that has the option. Each backend has a table of its
+  /// options (BackendEntry::options); the registry checks settings against it.
+  std::map<std::string, std::map<std::string, std::string>> backend_options;
+  /// Variables of the environment that may be settings of backends: SHUNT_CPU_LEVEL is
+  /// "cpu.level" where there is a backend "cpu". backend_options override them.
+  std::map<std::string, std::string> environment;
+  /// Objects that the backends of one registry share, such as threads. Registry::create() makes a
+  /// new one for its backends, whatever is set here.
+  std::shared_ptr<SharedParts> shared = {};
+  /// Files that only save time, such as measured costs of devices. Empty: none are kept.
+  std::string cache_folder = {};
 };
 
 /// One row of the table of options: how each is called in the environment and what it does.
@@ -55,7 +57,9 @@ struct OptionInfo {
 std::span<const OptionInfo> option_table();
 
 /// Defaults overridden by SHUNT_* variables, among them SHUNT_<BACKEND>_LIBRARY. Invalid, naming
-/// the variable, if one makes no sense.
+/// the variable, if one makes no sense. Other variables of the form SHUNT_A_B are kept in
+/// Options::environment: only the registry knows the options of backends. The cache folder is that
+/// of the XDG base directory specification: $XDG_CACHE_HOME/shunt, else $HOME/.cache/shunt.
 Result<Options> options_from_environment();
 
 }  // namespace shunt

@@ -33,6 +33,7 @@ enum class Rule : std::uint8_t {
   kSources,       ///< most of its sources can be read there
   kLastResort,    ///< nobody else can: the CPU takes anything
   kCosts,         ///< the predicted step is shorter that way
+  kSplit,         ///< a part of a split weight or cache, on the device of that part
 };
 std::string_view to_string(Rule rule);
 
@@ -108,6 +109,14 @@ struct LeafMemory {
 struct Pin {
   std::string pattern;  ///< a regular expression (PCRE2) for the whole name of a node
   std::string device;   ///< its name, "cuda0"
+  /// Names of nodes that it is for besides: parts of split weights and caches whose name matches.
+  std::vector<std::string> parts = {};
+};
+
+/// A part of a split weight or cache (parts.h), and the device it is meant for.
+struct PartHome {
+  NodeId leaf = 0;
+  const Device* device = nullptr;
 };
 
 /// A computed node that a device is not to have, as if the device had refused it.
@@ -124,6 +133,9 @@ struct PlaceOptions {
   std::span<const LeafMemory> memory = {};
   std::span<const Pin> pins = {};              ///< the first that matches counts
   std::span<const Exclusion> exclusions = {};  ///< what devices are not to have
+  /// Parts without memory lie on their device if it computes all nodes that use them; pins come
+  /// first. A part whose device is not among the devices is placed like any other leaf.
+  std::span<const PartHome> parts = {};
   /// From so many rows of a result on, weights in host memory are sent to a device that wants the
   /// op; 0: never.
   std::int64_t stream_rows = 32;
@@ -179,6 +191,7 @@ struct Transfer {
   NodeId node = 0;
   int to = 0;               ///< index into Placement::devices
   std::uint64_t bytes = 0;  ///< at the extents' maximum; of experts, those that can be in use
+  bool merged = false;      ///< in one copy with the transfer before it
 };
 
 /// A run of nodes on one device, computed as a unit.
@@ -192,10 +205,14 @@ struct Segment {
 struct MemoryUse {
   int device = 0;
   std::size_t activations = 0;
+  /// Inputs that this device is the first to read, in its own memory if the host can access that,
+  /// else in its staging memory. All other inputs are the CPU's.
   std::size_t inputs = 0;
-  /// What goes through the host on its way between devices: of the CPU, also where it is pinned for
-  /// another device, as that is host memory.
+  /// Host ends of copies to and from this device, in its staging memory; of the CPU, what goes
+  /// between devices without staging memory.
   std::size_t staging = 0;
+  /// Of inputs and staging: bytes in staging memory, which is host memory.
+  std::size_t pinned = 0;
 };
 
 /// A graph compiled for a set of devices. Belongs to one thread at a time; devices, the memory of
@@ -217,15 +234,25 @@ class Plan {
   virtual Status set_extent(Dim extent, std::int64_t value) = 0;
   /// As they are now.
   virtual const ExtentValues& extents() const = 0;
+  /// States the most threads of the host that compute in the runs that follow, of those that each
+  /// device has (Options::threads). 0, as at the start: all of them. Results are the same with any
+  /// number. Invalid below 0.
+  virtual Status set_threads(int most) = 0;
   /// Memory of an input of the next step, to be filled before it starts; waits while that memory
   /// is in use. What is not filled stays as it was in the step before; before the first it is 0.
   /// Once the step has started the memory is that step's: ask again for the next one, which has its
   /// own. Strides are those of the graph's tensor. Invalid for other nodes.
   virtual Result<std::span<std::byte>> input(Value leaf) = 0;
   /// Starts a step with the inputs and extents as they are, and gives its number; waits for the
-  /// oldest if too many are under way. `cancel` may become true at any time, from any thread, and
-  /// must live until the step ended: it then ends within one node, with Cancelled. Allocates
-  /// nothing.
+  /// oldest if too many are under way. Allocates nothing.
+  ///
+  /// `cancel` may become true at any time, from any thread, and must live until the step ended. The
+  /// step then ends with Cancelled. No action is submitted any more. A synchronous device ends
+  /// within one node. An asynchronous device looks before each launch that it submits, and before
+  /// each that it executes where its library can: it ends within one launch, or one replay of a
+  /// captured graph. Copies that were submitted are completed. Results of the step, and of steps
+  /// started after it, are absent; inputs, weights and caches that no cancelled node writes are as
+  /// they were.
   virtual Result<std::uint64_t> start(const std::atomic<bool>* cancel = nullptr) = 0;
   /// Waits for a step that was started. An error names device and segment, node and vendor code;
   /// the step is lost, nothing else. Steps that were under way behind it may be lost with it: each

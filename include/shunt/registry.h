@@ -12,12 +12,25 @@
 
 namespace shunt {
 
+/// One row of a backend's table of options. An option of the backend "cpu" called "level" is
+/// "cpu.level" for the user, SHUNT_CPU_LEVEL in the environment.
+struct BackendOption {
+  std::string_view name;  ///< [a-z][a-z0-9_]*, once in a table
+  std::string_view help;
+  Status (*check)(std::string_view text);  ///< Invalid, with the values that exist
+  std::string_view default_value;
+  std::string_view also = {};  ///< another variable of the environment that sets it
+};
+
 /// What a plugin's one C entry point returns. The token says what it was built against; see
 /// abi_token().
 struct BackendEntry {
   const char* token;
   const char* name;
+  /// `options` has a checked value for each of the backend's own options: backend_option() reads
+  /// it. The value is parsed here, once.
   Result<std::unique_ptr<Backend>> (*create)(const Options& options);
+  std::span<const BackendOption> options = {};
 };
 using BackendEntryFunction = const BackendEntry* (*)();
 /// The name of a plugin's entry point.
@@ -27,19 +40,41 @@ inline constexpr const char* kBackendEntryName = "shunt_backend";
 /// another token is left out with a message that shows both.
 const char* abi_token();
 
+/// The value of a backend's option in the options that BackendEntry::create gets.
+std::string_view backend_option(const Options& options, std::string_view backend,
+                                std::string_view option);
+
+/// Invalid if a setting in Options::backend_options, or a variable in Options::environment that
+/// names a backend, is of no backend or option that there is, or its value is refused. Loads
+/// plugins to learn their options, but creates no backend. Registry::create() checks the same.
+Status check_backend_options(const Options& options);
+
+/// An option of a backend, with its value.
+struct OptionStatus {
+  std::string name;
+  std::string help;
+  std::string default_value;
+  std::string value;
+  std::string variable;  ///< of the environment: "SHUNT_CPU_LEVEL"
+};
+
 /// A backend that is there, or that stayed off.
 struct BackendStatus {
   std::string name;
   std::string origin;  ///< "built in", the plugin's path, or a library's that is of no backend
   bool loaded = false;
   std::string note;  ///< why it stayed off, or what it has to say
+  std::vector<OptionStatus> options = {};
 };
+
+struct FoundBackend;
 
 /// Const after creation: may be used from many threads. Devices live as long as the registry.
 class Registry {
  public:
   /// Loads what is built in, then plugins "shunt-backend-NAME.so" from options.backend_path and the
   /// installed folder. A plugin that can't be loaded, a library of no backend: notes in backends().
+  /// Invalid as check_backend_options() says.
   static Result<std::unique_ptr<Registry>> create(const Options& options);
   ~Registry();
 
@@ -49,15 +84,14 @@ class Registry {
   /// NotFound, listing what there is.
   Result<Device*> find(std::string_view name) const;
   /// Devices by name in the order given, and the CPU behind them if it is not among them. No names:
-  /// all devices but those of kind kNull, which compute nothing.
+  /// all devices but those with a priority below 0.
   Result<std::vector<Device*>> select(std::span<const std::string> names) const;
 
  private:
   struct Loaded;
   Registry();
-  void load(const BackendEntry* entry, std::string origin, const Options& options,
-            std::unique_ptr<Loaded> loaded);
-  void load_plugins(const std::string& folder, const Options& options);
+  void create_backend(FoundBackend& found, const Options& options);
+  void rank_devices();
   std::vector<std::unique_ptr<Loaded>> loaded_;
   std::vector<BackendStatus> statuses_;
   std::vector<Device*> devices_;

@@ -33,11 +33,12 @@ std::string_view to_string(TraceKind kind);
 /// Something that is done again and again, described once.
 struct TraceAction {
   TraceKind kind = TraceKind::kHost;
-  std::string name = {};    ///< "first (matmul) to y (add)", "x (add)"
-  std::string stream = {};  ///< whose work it is: a device's name, or "host"
+  std::string name = {};  ///< "first (matmul) to y (add)", "x (add)"
+  /// Whose work it is: a device's name, "NAME transfer" in its transfer queue, or "host".
+  std::string stream = {};
   std::size_t segment = 0;
-  std::size_t nodes = 0;   ///< of a segment
-  std::string first = {};  ///< of them; empty for what is no segment
+  std::size_t nodes = 0;   ///< of a segment; tensors of a copy
+  std::string first = {};  ///< of a segment's nodes, else empty
   std::string last = {};
   std::vector<std::uint32_t> after = {};  ///< actions whose results it gets by or for a copy
   std::uint32_t plan = 0;                 ///< which declare() it came with, from 0
@@ -48,7 +49,7 @@ struct TraceSpan {
   std::uint32_t action = 0;
   bool seen_by_host = false;  ///< the device can't tell: from submitting until it was seen done
   std::uint64_t step = 0;     ///< of its plan
-  std::uint64_t bytes = 0;    ///< copied
+  std::uint64_t bytes = 0;    ///< copied, at the sizes of the step
   WorkTimes times = {};
 };
 

@@ -36,7 +36,8 @@ struct NodeCheck {
   CheckOutcome outcome = CheckOutcome::kCompared;
   std::string message;  ///< why it is not compared
   /// Weights that the device has in another type, each with what that costs: no part of `error`, as
-  /// the CPU then computes with the same; or, of lossy forms (LossyWeights), part of `threshold`.
+  /// the CPU then computes with the same; or, of lossy forms (WeightCandidate::lossy), part of
+  /// `threshold`.
   std::vector<TranscodedWeight> transcoded;
   /// Normalised mean square error against the other result: sum (a - b)^2 / sum b^2 over all
   /// elements; where b is zero all over, the sum of squares itself. Where both are the same

@@ -1,49 +1,13 @@
 #include "base/cpu_cores.h"
 
-#include <hwloc.h>
-
 #include <algorithm>
-#include <memory>
 #include <tuple>
+
+#include "base/machine_topology.h"
 
 namespace shunt {
 
 namespace {
-
-struct Destroy {
-  void operator()(hwloc_topology* topology) const { hwloc_topology_destroy(topology); }
-};
-using Topology = std::unique_ptr<hwloc_topology, Destroy>;
-
-/// Null if hwloc can't read the machine. Reading what is not used here (devices, distances, all
-/// caches) would take several times as long.
-Topology load(const MachineDescription& machine) {
-  hwloc_topology_t raw = nullptr;
-  if (hwloc_topology_init(&raw) != 0) return nullptr;
-  Topology topology(raw);
-  hwloc_topology_set_all_types_filter(raw, HWLOC_TYPE_FILTER_KEEP_NONE);  // but processors, nodes
-  for (hwloc_obj_type_t type : {HWLOC_OBJ_CORE, HWLOC_OBJ_L3CACHE}) {
-    hwloc_topology_set_type_filter(raw, type, HWLOC_TYPE_FILTER_KEEP_ALL);
-  }
-  // The calling thread, which is the user's, is not sent round all cores to ask each: that would
-  // take milliseconds where they are busy.
-  hwloc_topology_set_flags(raw, HWLOC_TOPOLOGY_FLAG_NO_DISTANCES | HWLOC_TOPOLOGY_FLAG_NO_MEMATTRS |
-                                    HWLOC_TOPOLOGY_FLAG_DONT_CHANGE_BINDING);
-  const bool made_up = !machine.synthetic.empty() || !machine.xml.empty();
-  if (!machine.synthetic.empty() &&
-      hwloc_topology_set_synthetic(raw, machine.synthetic.c_str()) != 0) {
-    return nullptr;
-  }
-  if (!machine.xml.empty() &&
-      hwloc_topology_set_xmlbuffer(raw, machine.xml.c_str(),
-                                   static_cast<int>(machine.xml.size()) + 1) != 0) {
-    return nullptr;
-  }
-  if (hwloc_topology_load(raw) != 0) return nullptr;
-  // hwloc's own variables (HWLOC_XMLFILE) may describe another one.
-  if (!made_up && hwloc_topology_is_thissystem(raw) == 0) return nullptr;
-  return topology;
-}
 
 /// How fast cores of this kind are, compared with the others; -1 if all are the same or nobody
 /// knows.
@@ -77,7 +41,7 @@ struct Found {
 std::vector<CpuCore> read_cpu_cores(std::span<const int> processors,
                                     const MachineDescription& machine) {
   std::vector<Found> found;
-  if (const Topology topology = load(machine)) {
+  if (const MachineTopology topology = load_topology(machine, HWLOC_TOPOLOGY_FLAG_NO_MEMATTRS)) {
     // In hwloc's order neighbours share what there is to share.
     const int count = hwloc_get_nbobjs_by_type(topology.get(), HWLOC_OBJ_PU);
     for (int i = 0; i < count; ++i) {

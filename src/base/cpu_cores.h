@@ -2,8 +2,9 @@
 #pragma once
 
 #include <span>
-#include <string>
 #include <vector>
+
+#include "base/machine_description.h"
 
 namespace shunt {
 
@@ -14,12 +15,6 @@ struct CpuCore {
   int node = 0;    ///< the NUMA node whose memory is near
   int cache = 0;   ///< cores with the same number share their third cache
   friend bool operator==(const CpuCore&, const CpuCore&) = default;
-};
-
-/// A made-up machine, in the words of hwloc; empty: this one. For tests.
-struct MachineDescription {
-  std::string synthetic;  ///< such as "package:2 l3:1 core:8 pu:2"
-  std::string xml;        ///< what hwloc exports
 };
 
 /// The cores that have one of `processors`, one NUMA node after the other, in it the faster kind of

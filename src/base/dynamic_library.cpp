@@ -1,6 +1,7 @@
 #include "base/dynamic_library.h"
 
 #include <dlfcn.h>
+#include <link.h>
 
 #include <filesystem>
 
@@ -8,13 +9,26 @@
 
 namespace shunt {
 
-Result<DynamicLibrary> DynamicLibrary::open(const std::string& path) {
-  void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+Result<DynamicLibrary> DynamicLibrary::open(const std::string& path, Binding binding) {
+  // To the loader an empty name is the program itself.
+  if (path.empty()) return invalid("a library without a path");
+  void* handle =
+      dlopen(path.c_str(), (binding == Binding::kNow ? RTLD_NOW : RTLD_LAZY) | RTLD_LOCAL);
   if (handle == nullptr) {
     const char* why = dlerror();
     return fail(ErrorCode::kNotFound, "{}", why != nullptr ? why : "the loader does not say why");
   }
   return DynamicLibrary(handle);
+}
+
+bool DynamicLibrary::is_loaded(const std::string& path) {
+  void* const handle = path.empty() ? nullptr : dlopen(path.c_str(), RTLD_LAZY | RTLD_NOLOAD);
+  if (handle == nullptr) {
+    (void)dlerror();  // that of another call must not be taken for this one's
+    return false;
+  }
+  dlclose(handle);
+  return true;
 }
 
 DynamicLibrary::~DynamicLibrary() {
@@ -23,6 +37,14 @@ DynamicLibrary::~DynamicLibrary() {
 
 void* DynamicLibrary::find(const char* symbol) const {
   return dlsym(handle_, symbol);
+}
+
+std::string DynamicLibrary::path() const {
+  const link_map* map = nullptr;
+  if (dlinfo(handle_, RTLD_DI_LINKMAP, &map) != 0 || map == nullptr) return "";
+  std::error_code error;
+  const auto path = std::filesystem::canonical(map->l_name, error);
+  return error ? map->l_name : path.string();
 }
 
 std::string folder_of_code(const void* address) {

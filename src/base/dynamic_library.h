@@ -1,6 +1,7 @@
 // A shared library opened while the program runs.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "shunt/error.h"
@@ -10,8 +11,15 @@ namespace shunt {
 /// Closed when destroyed: nothing of it may be in use then.
 class DynamicLibrary {
  public:
-  /// NotFound with the loader's own words.
-  static Result<DynamicLibrary> open(const std::string& path);
+  /// When the functions that a library calls itself are looked up.
+  enum class Binding : std::uint8_t {
+    kNow,   ///< when it is opened: one that is missing is an error then
+    kLazy,  ///< at their first call: one that is missing and never called does no harm
+  };
+  /// NotFound with the loader's own words. A path without a slash is searched as the loader does.
+  static Result<DynamicLibrary> open(const std::string& path, Binding binding = Binding::kNow);
+  /// Whether the process has such a library already. Opens nothing.
+  static bool is_loaded(const std::string& path);
   DynamicLibrary(DynamicLibrary&& other) noexcept
       : handle_(std::exchange(other.handle_, nullptr)) {}
   DynamicLibrary& operator=(DynamicLibrary&& other) noexcept {
@@ -21,6 +29,8 @@ class DynamicLibrary {
   ~DynamicLibrary();
   /// The address of a symbol, or null.
   void* find(const char* symbol) const;
+  /// The file that the loader has found, with links resolved; empty if the loader can't tell.
+  std::string path() const;
 
  private:
   explicit DynamicLibrary(void* handle) : handle_(handle) {}

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cctype>
 #include <charconv>
@@ -38,52 +39,57 @@ Status set_backend_path(Options& options, std::string_view text) {
   return ok();
 }
 
-Status set_cpu_level(Options& options, std::string_view text) {
-  options.cpu_level = text;
-  return ok();
-}
-
-Status set_cpu_fuse(Options& options, std::string_view text) {
-  if (text != "on" && text != "off") return invalid("\"{}\" is not on or off", text);
-  options.cpu_fuse = text == "on";
-  return ok();
-}
-
-Status set_out_of_range(Options& options, std::string_view text) {
-  SHUNT_ASSIGN(options.out_of_range, parse_out_of_range(text));
-  return ok();
-}
-
 constexpr std::array kTable = {
     OptionInfo{"SHUNT_THREADS", "threads of the CPU device; 0: one a physical core", set_threads},
     OptionInfo{"SHUNT_PIN", "whether threads are bound to a core each: auto, on, off", set_pin},
     OptionInfo{"SHUNT_BACKEND_PATH", "folders with backend plugins, separated by ':'",
                set_backend_path},
-    OptionInfo{"SHUNT_CPU_LEVEL", "highest vector level of the CPU kernels, e.g. scalar",
-               set_cpu_level},
-    OptionInfo{"SHUNT_CPU_FUSE", "whether the CPU computes some operations at once: on, off",
-               set_cpu_fuse},
-    OptionInfo{"SHUNT_OUT_OF_RANGE",
-               "what becomes of numbers that a device's format does not have: saturate, exact",
-               set_out_of_range},
 };
 
-/// SHUNT_ZDNN_LIBRARY=PATH: the one table row of which there are as many as backends, which nobody
-/// here knows.
-void set_library(Options& options, std::string_view variable) {
-  constexpr std::string_view kBefore = "SHUNT_";
-  constexpr std::string_view kAfter = "_LIBRARY";
-  const std::size_t equals = variable.find('=');
-  if (equals == std::string_view::npos) return;
-  std::string_view name = variable.substr(0, equals);
-  const std::string_view path = variable.substr(equals + 1);
-  if (!name.starts_with(kBefore) || !name.ends_with(kAfter) || path.empty()) return;
-  if (name.size() <= kBefore.size() + kAfter.size()) return;
-  name = name.substr(kBefore.size(), name.size() - kBefore.size() - kAfter.size());
-  std::string backend;
-  for (const char c : name)
-    backend += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  options.libraries[backend] = path;
+constexpr std::string_view kPrefix = "SHUNT_";
+constexpr std::string_view kLibrary = "_LIBRARY";
+
+/// "ZDNN" of SHUNT_ZDNN_LIBRARY, in lower case; empty if the variable has no such name.
+std::string backend_of_library(std::string_view variable) {
+  if (!variable.ends_with(kLibrary) || variable.size() <= kPrefix.size() + kLibrary.size()) {
+    return "";
+  }
+  std::string backend(
+      variable.substr(kPrefix.size(), variable.size() - kPrefix.size() - kLibrary.size()));
+  for (char& c : backend) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return backend;
+}
+
+bool is_in_table(std::string_view variable) {
+  return std::any_of(kTable.begin(), kTable.end(),
+                     [&](const OptionInfo& row) { return row.environment == variable; });
+}
+
+/// Variables that name a backend. Which backends there are is unknown here.
+void keep_variable_of_backend(Options& options, std::string_view definition) {
+  const std::size_t equals = definition.find('=');
+  if (equals == std::string_view::npos || equals + 1 == definition.size()) return;
+  const std::string_view name = definition.substr(0, equals);
+  const std::string_view value = definition.substr(equals + 1);
+  if (!name.starts_with(kPrefix) || is_in_table(name)) return;
+  if (const std::string backend = backend_of_library(name); !backend.empty()) {
+    options.libraries[backend] = value;
+  } else if (name.find('_', kPrefix.size()) != std::string_view::npos) {
+    options.environment[std::string(name)] = value;
+  }
+}
+
+/// The value of a variable that is an absolute path. The specification ignores other values.
+std::string absolute_path(const char* variable) {
+  const char* text = std::getenv(variable);
+  return text != nullptr && *text == '/' ? text : "";
+}
+
+std::string cache_folder() {
+  const std::string cache = absolute_path("XDG_CACHE_HOME");
+  if (!cache.empty()) return cache + "/shunt";
+  const std::string home = absolute_path("HOME");
+  return home.empty() ? "" : home + "/.cache/shunt";
 }
 
 }  // namespace
@@ -93,12 +99,6 @@ Result<PinThreads> parse_pin_threads(std::string_view text) {
   if (text == "on") return PinThreads::kOn;
   if (text == "off") return PinThreads::kOff;
   return invalid("\"{}\" is not auto, on or off", text);
-}
-
-Result<OutOfRange> parse_out_of_range(std::string_view text) {
-  if (text == "saturate") return OutOfRange::kSaturate;
-  if (text == "exact") return OutOfRange::kExact;
-  return invalid("\"{}\" is not saturate or exact", text);
 }
 
 std::span<const OptionInfo> option_table() {
@@ -114,8 +114,9 @@ Result<Options> options_from_environment() {
     if (!status) return std::move(status.error()).with_context(row.environment);
   }
   for (char** variable = environ; variable != nullptr && *variable != nullptr; ++variable) {
-    set_library(options, *variable);
+    keep_variable_of_backend(options, *variable);
   }
+  options.cache_folder = cache_folder();
   return options;
 }
 

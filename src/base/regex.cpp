@@ -12,15 +12,16 @@
 #include "base/fail.h"
 
 namespace shunt {
-namespace {
 
-struct Free {
+struct Pcre2Free {
   void operator()(pcre2_code* code) const { pcre2_code_free(code); }
   void operator()(pcre2_match_data* data) const { pcre2_match_data_free(data); }
   void operator()(pcre2_match_context* context) const { pcre2_match_context_free(context); }
 };
 template <class T>
-using Owned = std::unique_ptr<T, Free>;
+using Pcre2Owned = std::unique_ptr<T, Pcre2Free>;
+
+namespace {
 
 std::string message_of(int code) {
   PCRE2_UCHAR buffer[256] = {};
@@ -56,12 +57,12 @@ std::string with_white_space(std::string_view pattern) {
 
 /// Steps are bounded by a multiple of the text: none of our expressions needs more than a few a
 /// byte, and one that explodes must end as an error.
-Owned<pcre2_match_context> make_context(std::size_t bytes) {
+Pcre2Owned<pcre2_match_context> make_context(std::size_t bytes) {
   constexpr std::size_t kFixed = 1'000'000;
   constexpr std::size_t kPerByte = 16;
   constexpr std::size_t kMost = std::numeric_limits<std::uint32_t>::max();
   constexpr std::uint32_t kHeapKiB = 1u << 20;
-  Owned<pcre2_match_context> context(pcre2_match_context_create(nullptr));
+  Pcre2Owned<pcre2_match_context> context(pcre2_match_context_create(nullptr));
   if (!context) throw std::bad_alloc();
   const std::size_t limit = bytes > kMost / kPerByte ? kMost : bytes * kPerByte;
   pcre2_set_match_limit(context.get(),
@@ -73,16 +74,16 @@ Owned<pcre2_match_context> make_context(std::size_t bytes) {
 }  // namespace
 
 struct Regex::Code {
-  Owned<pcre2_code> code;
+  Pcre2Owned<pcre2_code> code;
 };
 
 Result<Regex> Regex::compile(std::string_view pattern) {
   const std::string expanded = with_white_space(pattern);
   int error = 0;
   PCRE2_SIZE offset = 0;
-  Owned<pcre2_code> code(pcre2_compile(reinterpret_cast<PCRE2_SPTR>(expanded.data()),
-                                       expanded.size(), PCRE2_UTF | PCRE2_UCP, &error, &offset,
-                                       nullptr));
+  Pcre2Owned<pcre2_code> code(pcre2_compile(reinterpret_cast<PCRE2_SPTR>(expanded.data()),
+                                            expanded.size(), PCRE2_UTF | PCRE2_UCP, &error, &offset,
+                                            nullptr));
   if (!code) {
     return invalid("regular expression {}: {} at {}", expanded, message_of(error), offset);
   }
@@ -96,11 +97,11 @@ Status Regex::split(std::vector<std::string_view>& pieces) const {
   // was checked once.
   constexpr std::uint32_t kOptions = PCRE2_NO_UTF_CHECK | PCRE2_NOTEMPTY;
   const pcre2_code* code = code_->code.get();
-  const Owned<pcre2_match_data> data(pcre2_match_data_create(1, nullptr));
+  const Pcre2Owned<pcre2_match_data> data(pcre2_match_data_create(1, nullptr));
   if (!data) throw std::bad_alloc();
   std::size_t longest = 0;
   for (const std::string_view piece : pieces) longest = std::max(longest, piece.size());
-  const Owned<pcre2_match_context> context = make_context(longest);
+  const Pcre2Owned<pcre2_match_context> context = make_context(longest);
 
   std::vector<std::string_view> result;
   result.reserve(pieces.size());
@@ -132,9 +133,9 @@ Status Regex::split(std::vector<std::string_view>& pieces) const {
 
 Result<bool> Regex::matches(std::string_view text) const {
   constexpr std::uint32_t kOptions = PCRE2_ANCHORED | PCRE2_ENDANCHORED;
-  const Owned<pcre2_match_data> data(pcre2_match_data_create(1, nullptr));
+  const Pcre2Owned<pcre2_match_data> data(pcre2_match_data_create(1, nullptr));
   if (!data) throw std::bad_alloc();
-  const Owned<pcre2_match_context> context = make_context(text.size());
+  const Pcre2Owned<pcre2_match_context> context = make_context(text.size());
   const int found = pcre2_match(code_->code.get(), reinterpret_cast<PCRE2_SPTR>(text.data()),
                                 text.size(), 0, kOptions, data.get(), context.get());
   if (found >= 0) return true;

@@ -15,7 +15,7 @@
 namespace shunt::cli {
 namespace {
 
-constexpr std::int64_t kMostTokens = std::int64_t{1} << 24;
+constexpr std::int64_t kMaxBenchTokens = std::int64_t{1} << 24;
 constexpr std::int64_t kMostSequences = 4096;
 
 /// What is measured, in the order of kModes.
@@ -97,11 +97,11 @@ void BenchCommand::declare(Arguments& arguments) {
   arguments.flag("--train", train_, "measure training of the model, beside its products alone");
   model_.declare(arguments);
   declare_list(arguments, "-p,--prompt", "with --model: tokens of a prompt; 0: none", 0,
-               kMostTokens, tests_.prompts, has_prompts_);
+               kMaxBenchTokens, tests_.prompts, has_prompts_);
   declare_list(arguments, "-n,--tokens", "with --model: tokens to generate; 0: none", 0,
-               kMostTokens, tests_.generated, has_generated_);
+               kMaxBenchTokens, tests_.generated, has_generated_);
   declare_list(arguments, "-d,--depth", "with --model: tokens in the cache before that", 0,
-               kMostTokens, tests_.depths, has_depths_);
+               kMaxBenchTokens, tests_.depths, has_depths_);
   declare_list(arguments, "-s,--sequences",
                "with --model: sequences that do this at once, each with as many tokens", 1,
                kMostSequences, tests_.sequences, has_sequences_);
@@ -113,7 +113,7 @@ void BenchCommand::declare(Arguments& arguments) {
   arguments.number<std::int64_t>("-c,--ctx",
                                  "with --model: tokens of context; 0: what the tests need; with "
                                  "--train: of a row, 256",
-                                 model_.session().context, 0, kMostTokens);
+                                 model_.session().context, 0, kMaxBenchTokens);
   arguments.number<std::int64_t>(
       "--rows", fmt::format("with --train: rows of a step (default {})", training_.rows), rows_, 1,
       kMostSequences);

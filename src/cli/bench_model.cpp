@@ -14,12 +14,12 @@
 #include "cli/rates.h"
 #include "cli/sizes.h"
 #include "cli/table.h"
+#include "engine/model_state.h"
 
 namespace shunt::cli {
 namespace {
 
 constexpr std::int64_t kFirstPrompt = 5;  // tokens, to measure how long the first token takes
-constexpr double kPeakSeconds = 1;        // for all peaks together
 
 /// What was measured of a model.
 struct Report {
@@ -32,6 +32,7 @@ struct Report {
   std::uint64_t peak_memory = 0;
   std::string device;                ///< that has all weights; empty if there are several
   std::optional<DevicePeaks> peaks;  ///< of that device
+  std::vector<std::string> times;    ///< a line a device: where its predicted times come from
   std::vector<SpeedResult> results;
 };
 
@@ -91,7 +92,7 @@ Result<std::unique_ptr<PeakMeter>> open_meter(const Model& model, Report& report
     say("weights lie on several devices: there is no limit to hold results against");
     return std::unique_ptr<PeakMeter>();
   }
-  report.device = device->info().name;
+  report.device = device->name();
   auto meter = device->open_peak_meter(0);
   if (meter || meter.error().code() != ErrorCode::kUnsupported) return meter;
   say(meter.error().message());
@@ -117,13 +118,19 @@ Result<Report> measure(const ModelFlags& flags, const ModelBenchRequest& request
   report.path = flags.path();
   report.session = sized.session();
 
-  const double start = steady_seconds();
-  SHUNT_ASSIGN(const OpenModel open, sized.open());
+  const double begin = steady_seconds();
+  SHUNT_ASSIGN(const OpenModel open, sized.open(Predict::kAlways));
+  const double start = begin + open.calibration_seconds;  // as if costs had been there
   SHUNT_ASSIGN(const auto session, Session::create(open.model, sized.session()));
   report.load_seconds = steady_seconds() - start;
   SHUNT_TRY(compute_first_token(*session));
   report.first_token_seconds = steady_seconds() - start;
   report.model = open.model->info();
+  const auto state = open.model->state();
+  for (const Device* device : state->devices) {
+    report.times.push_back(
+        fmt::format("{}: {}", device->name(), state->costs->origin(device->info())));
+  }
   report.context = session->context();
   SHUNT_TRY(warm_up(*session, tests, sized.session().batch));
   report.peak_memory = peak_memory();  // before there is memory to be read
@@ -160,6 +167,33 @@ Summary share_of(const SpeedResult& result) {
   return summarize(shares);
 }
 
+/// What is timed: a prompt, or a token that is generated.
+double times_of(const SpeedTest& test) {
+  return test.generates ? static_cast<double>(test.tokens) : 1;
+}
+
+double median_seconds(const SpeedResult& result) {
+  std::vector<double> seconds;
+  for (const SpeedRun& run : result.runs) seconds.push_back(run.seconds);
+  return summarize(seconds).median;
+}
+
+/// Predicted time by measured time; nothing if one of them is missing.
+std::optional<double> prediction_ratio(const SpeedResult& result) {
+  const double measured = median_seconds(result);
+  if (!result.predicted_seconds || measured <= 0) return std::nullopt;
+  return *result.predicted_seconds / measured;
+}
+
+/// "0.98", or "-".
+std::string text_or_dash(const std::optional<double>& value) {
+  return value ? fmt::format("{:.2f}", *value) : "-";
+}
+
+Json number_or_null(const std::optional<double>& value) {
+  return value ? Json(*value) : Json();
+}
+
 /// How fast memory was read beside each run: "61.2/60.9 61.0/61.3".
 std::string probes_of(const SpeedResult& result) {
   std::string text;
@@ -187,13 +221,21 @@ Table table_of(const Report& report) {
                {"tokens/s"},
                {"lowest"},
                {"highest"},
+               {"ms"},
+               {"predicted ms"},
+               {"ratio"},
                {"share"},
                {"of", false},
                {"read GB/s before/after each run", false}});
   for (const SpeedResult& result : report.results) {
     const Summary speed = speed_of(result);
+    std::optional<double> predicted = result.predicted_seconds;
+    if (predicted) *predicted *= 1e3 / times_of(result.test);
     table.add({name_of(result.test), fmt::format("{}", result.test.depth), speed_text(speed.median),
-               speed_text(speed.low), speed_text(speed.high), format_share(share_of(result).median),
+               speed_text(speed.low), speed_text(speed.high),
+               fmt::format("{:.2f}", median_seconds(result) * 1e3 / times_of(result.test)),
+               text_or_dash(predicted), text_or_dash(prediction_ratio(result)),
+               format_share(share_of(result).median),
                result.bound ? std::string(to_string(*result.bound)) : "-", probes_of(result)});
   }
   return table;
@@ -237,6 +279,8 @@ std::string text_of(const Report& report, BenchFormat format) {
                         counted(static_cast<std::uint64_t>(report.peaks->threads), "thread"),
                         to_line(*report.peaks));
   }
+  for (const std::string& line : report.times)
+    text += fmt::format("{}predicted times of {}\n", item, line);
   if (report.results.empty()) return text;
   const Table table = table_of(report);
   return text + gap + (is_markdown ? table.markdown() : table.plain()) + gap + repeats_of(report);
@@ -252,6 +296,9 @@ Json to_json(const SpeedResult& result) {
                {"depth", result.test.depth},
                {"sequences", result.test.sequences},
                {"tokens_per_second", to_json(speed_of(result))}};
+  json["seconds"] = median_seconds(result);
+  json["predicted_seconds"] = number_or_null(result.predicted_seconds);
+  json["predicted_ratio"] = number_or_null(prediction_ratio(result));
   json["bound"] = result.bound ? Json(to_string(*result.bound)) : Json();
   json["share"] = result.bound ? to_json(share_of(result)) : Json();
   json["runs"] = Json::array();
@@ -285,6 +332,7 @@ Json to_json(const Report& report) {
   json["peak_memory"] = report.peak_memory;
   json["device"] = report.device.empty() ? Json() : Json(report.device);
   json["peaks"] = report.peaks ? peaks_json(*report.peaks) : Json();
+  json["times"] = report.times;
   json["tests"] = Json::array();
   for (const SpeedResult& result : report.results) json["tests"].push_back(to_json(result));
   return json;

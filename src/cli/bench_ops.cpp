@@ -12,14 +12,13 @@
 #include "cli/rates.h"
 #include "cli/table.h"
 #include "model/random_blocks.h"
-#include "schedule/costs_work.h"
+#include "schedule/costs/work.h"
 #include "shunt/peaks.h"
 #include "shunt/plan.h"
 
 namespace shunt::cli {
 namespace {
 
-constexpr double kPeakSeconds = 1;        // for all peaks together
 constexpr double kBeyondCaches = 256e6;   // bytes that no cache holds
 constexpr double kMostOperations = 2e10;  // of a run
 constexpr std::size_t kMostTimes = 128;   // that an op is in a graph

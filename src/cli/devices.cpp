@@ -5,6 +5,7 @@
 #include "cli/json.h"
 #include "cli/runtime_flags.h"
 #include "cli/sizes.h"
+#include "cli/table.h"
 #include "shunt/registry.h"
 
 namespace shunt::cli {
@@ -13,7 +14,7 @@ namespace {
 /// Empty if there is none.
 std::string name_of_cpu(const Registry& registry) {
   for (const Device* device : registry.devices()) {
-    if (device->info().kind == DeviceKind::kCpu) return device->info().name;
+    if (device->info().kind == DeviceKind::kCpu) return std::string(device->name());
   }
   return "";
 }
@@ -47,6 +48,33 @@ std::string to_plain_text(const Registry& registry) {
   return text;
 }
 
+std::string options_as_text(const Registry& registry) {
+  Table table({{"option", false},
+               {"value", false},
+               {"default", false},
+               {"variable", false},
+               {"meaning", false}});
+  for (const BackendStatus& backend : registry.backends()) {
+    for (const OptionStatus& option : backend.options) {
+      table.add({backend.name + "." + option.name, option.value, option.default_value,
+                 option.variable, option.help});
+    }
+  }
+  return table.plain();
+}
+
+Json options_as_json(const BackendStatus& backend) {
+  Json list = Json::array();
+  for (const OptionStatus& option : backend.options) {
+    list.push_back({{"name", option.name},
+                    {"value", option.value},
+                    {"default", option.default_value},
+                    {"variable", option.variable},
+                    {"help", option.help}});
+  }
+  return list;
+}
+
 std::string to_json(const Registry& registry) {
   Json json;
   json["devices"] = Json::array();
@@ -67,7 +95,8 @@ std::string to_json(const Registry& registry) {
     json["backends"].push_back({{"name", backend.name},
                                 {"origin", backend.origin},
                                 {"loaded", backend.loaded},
-                                {"note", backend.note}});
+                                {"note", backend.note},
+                                {"options", options_as_json(backend)}});
   }
   return to_text(json);
 }
@@ -78,11 +107,14 @@ class DevicesCommand final : public Command {
     static constexpr CommandInfo kInfo = {
         "devices", "list the devices there are, and why a backend stayed off",
         "  shunt devices\n"
+        "  shunt devices --options\n"
         "  shunt devices --json"};
     return kInfo;
   }
   void declare(Arguments& arguments) override {
     runtime_.declare(arguments);
+    arguments.flag("--options", list_options_,
+                   "list the options of all backends: value, default, meaning");
     arguments.flag("--json", json_, "print JSON");
   }
   Status check() override {
@@ -91,13 +123,16 @@ class DevicesCommand final : public Command {
   }
   Status run(Output& output) override {
     SHUNT_ASSIGN(const auto registry, Registry::create(options_));
-    output.write(json_ ? to_json(*registry) : to_plain_text(*registry));
+    output.write(json_           ? to_json(*registry)
+                 : list_options_ ? options_as_text(*registry)
+                                 : to_plain_text(*registry));
     return ok();
   }
 
  private:
   RuntimeFlags runtime_;
   Options options_;
+  bool list_options_ = false;
   bool json_ = false;
 };
 

@@ -31,8 +31,8 @@ class ExplainCommand final : public Command {
     SHUNT_ASSIGN(const PlacedStep placed, step_.place());
     const Explanation explanation =
         shunt::explain(placed.step.graph, placed.placement, placed.segments);
-    const ExplanationTitle title = {placed.path, placed.shape.tokens, placed.shape.context,
-                                    placed.notes, placed.measured};
+    const ExplanationTitle title = {placed.path,  placed.shape.tokens, placed.shape.context,
+                                    placed.notes, placed.times,        placed.measured};
     if (html_) SHUNT_TRY(write_file(*html_, to_html(title, explanation)));
     if (json_) {
       output.write(to_json(title, explanation));

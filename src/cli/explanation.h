@@ -15,11 +15,17 @@ struct ExplanationTitle {
   std::int64_t tokens = 0;
   std::int64_t context = 0;
   std::vector<std::string> memory;  ///< what was decided about it, in lines
+  std::vector<std::string> times;   ///< where those of each device come from, in lines
   bool measured = false;            ///< times are predicted from measurements, not from estimates
 };
 
 /// Where predicted times come from.
 std::string_view times_are(const ExplanationTitle& title);
+
+/// Name of device number `device` of an explanation.
+inline const std::string& device_name(const Explanation& explanation, int device) {
+  return explanation.devices[static_cast<std::size_t>(device)].name;
+}
 
 std::string to_plain_text(const ExplanationTitle& title, const Explanation& explanation);
 std::string to_json(const ExplanationTitle& title, const Explanation& explanation);

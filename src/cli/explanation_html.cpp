@@ -44,6 +44,7 @@ class Page {
     if (explanation_.seconds) {
       add("<p>Predicted: {:.3f} ms a step, copies included ({}).</p>\n",
           *explanation_.seconds * 1e3, times_are(title_));
+      if (title_.measured) list("", title_.times);
     }
     list("", explanation_.notes);
     timeline();

@@ -4,10 +4,6 @@
 namespace shunt::cli {
 namespace {
 
-const std::string& name_of(const Explanation& explanation, int device) {
-  return explanation.devices[static_cast<std::size_t>(device)].name;
-}
-
 Json seconds_json(const std::optional<double>& seconds) {
   return seconds ? Json(*seconds) : Json();
 }
@@ -21,9 +17,10 @@ Json transfers_json(const Explanation& explanation, std::span<const ExplainedTra
   for (const ExplainedTransfer& transfer : transfers) {
     json.push_back({{"node", transfer.node},
                     {"name", transfer.name},
-                    {"from", name_of(explanation, transfer.from)},
-                    {"to", name_of(explanation, transfer.to)},
+                    {"from", device_name(explanation, transfer.from)},
+                    {"to", device_name(explanation, transfer.to)},
                     {"bytes", transfer.bytes},
+                    {"merged", transfer.merged},
                     {"when", when_json(transfer.when)}});
   }
   return json;
@@ -32,7 +29,7 @@ Json transfers_json(const Explanation& explanation, std::span<const ExplainedTra
 Json node_json(const Explanation& explanation, const ExplainedNode& node) {
   Json passed_over = Json::array();
   for (const PassedOver& passed : node.passed_over) {
-    passed_over.push_back({{"device", name_of(explanation, passed.device)},
+    passed_over.push_back({{"device", device_name(explanation, passed.device)},
                            {"refusal", to_string(passed.refusal)},
                            {"reason", passed.reason}});
   }
@@ -47,7 +44,7 @@ Json node_json(const Explanation& explanation, const ExplainedNode& node) {
 Json segment_json(const Explanation& explanation, const ExplainedSegment& segment) {
   Json nodes = Json::array();
   for (const ExplainedNode& node : segment.nodes) nodes.push_back(node_json(explanation, node));
-  return {{"device", name_of(explanation, segment.device)},
+  return {{"device", device_name(explanation, segment.device)},
           {"reason", segment.reason},
           {"fell_back", segment.fell_back},
           {"bytes_in", segment.bytes_in},
@@ -58,7 +55,7 @@ Json segment_json(const Explanation& explanation, const ExplainedSegment& segmen
           {"nodes", std::move(nodes)}};
 }
 
-Json weight_json(const TranscodedWeight& weight) {
+Json explained_weight_json(const TranscodedWeight& weight) {
   return {{"node", weight.node},        {"name", weight.name},
           {"device", weight.device},    {"from", to_string(weight.from)},
           {"to", to_string(weight.to)}, {"bytes_before", weight.bytes_before},
@@ -86,6 +83,7 @@ std::string to_json(const ExplanationTitle& title, const Explanation& explanatio
   json["tokens"] = title.tokens;
   json["context"] = title.context;
   json["measured"] = title.measured;
+  json["times"] = title.times;
   json["operations"] = explanation.operations;
   json["fell_back"] = explanation.fell_back;
   json["bytes_copied"] = explanation.bytes_copied;
@@ -98,7 +96,7 @@ std::string to_json(const ExplanationTitle& title, const Explanation& explanatio
   json["memory"] = title.memory;
   json["transcoded"] = Json::array();
   for (const TranscodedWeight& weight : explanation.transcoded) {
-    json["transcoded"].push_back(weight_json(weight));
+    json["transcoded"].push_back(explained_weight_json(weight));
   }
   json["segments"] = Json::array();
   for (const ExplainedSegment& segment : explanation.segments) {

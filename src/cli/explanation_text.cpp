@@ -19,10 +19,6 @@ std::string from_to(const std::optional<ExplainedTime>& when) {
   return fmt::format(", from {:.3f} to {:.3f} ms", when->start * 1e3, when->end * 1e3);
 }
 
-const std::string& name_of(const Explanation& explanation, int device) {
-  return explanation.devices[static_cast<std::size_t>(device)].name;
-}
-
 std::string device_line(const ExplainedDevice& device) {
   std::string line =
       fmt::format("  {:<8} {}, {}", device.name, counted(device.operations, "operation"),
@@ -40,17 +36,17 @@ std::string device_line(const ExplainedDevice& device) {
 std::string segment_lines(const Explanation& explanation, std::size_t number) {
   const ExplainedSegment& segment = explanation.segments[number];
   std::string text = fmt::format(
-      "{:>4}  {:<8} {}: {}{}{}{}\n", number, name_of(explanation, segment.device),
+      "{:>4}  {:<8} {}: {}{}{}{}\n", number, device_name(explanation, segment.device),
       counted(segment.nodes.size(), "operation"), span_of(segment), segment.seconds ? ", " : "",
       milliseconds(segment.seconds), from_to(segment.when));
   text += fmt::format("        starts because   {}\n", segment.reason);
   for (const ExplainedTransfer& transfer : segment.transfers) {
     // What is not for the segment is for the host: numbers of the experts to send.
     const bool in = transfer.to == segment.device;
-    text +=
-        fmt::format("        {}  {:>10}  {} {} {}{}\n", in ? "in " : "out",
-                    format_bytes(transfer.bytes), transfer.name, in ? "from" : "to",
-                    name_of(explanation, in ? transfer.from : transfer.to), from_to(transfer.when));
+    text += fmt::format("        {}  {:>10}  {} {} {}{}{}\n", in ? "in " : "out",
+                        format_bytes(transfer.bytes), transfer.name, in ? "from" : "to",
+                        device_name(explanation, in ? transfer.from : transfer.to),
+                        transfer.merged ? ", merged" : "", from_to(transfer.when));
   }
   if (segment.bytes_out > 0)
     text += fmt::format("        out  {:>10}\n", format_bytes(segment.bytes_out));
@@ -85,7 +81,7 @@ std::vector<std::string> fallback_lines(const Explanation& explanation,
     for (const PassedOver& passed : node.passed_over) {
       if (passed.refusal == Refusal::kCost) continue;
       const std::string text = fmt::format("{} from {}: {}", node.op,
-                                           name_of(explanation, passed.device), passed.reason);
+                                           device_name(explanation, passed.device), passed.reason);
       const auto known = std::find_if(kinds.begin(), kinds.end(),
                                       [&](const Kind& kind) { return kind.text == text; });
       if (known == kinds.end()) {
@@ -111,6 +107,9 @@ std::string to_plain_text(const ExplanationTitle& title, const Explanation& expl
     text += fmt::format("predicted: {} a step ({})\n", milliseconds(explanation.seconds),
                         times_are(title));
   }
+  if (title.measured) text += "times\n";
+  for (const std::string& line : title.measured ? title.times : std::vector<std::string>())
+    text += fmt::format("  {}\n", line);
   for (const std::string& note : explanation.notes) text += note + "\n";
   text += "devices\n";
   for (const ExplainedDevice& device : explanation.devices) text += device_line(device);
@@ -125,8 +124,8 @@ std::string to_plain_text(const ExplanationTitle& title, const Explanation& expl
   if (!explanation.results.empty()) text += "results\n";
   for (const ExplainedTransfer& transfer : explanation.results) {
     text += fmt::format("        {:>10}  {} from {} to {}{}\n", format_bytes(transfer.bytes),
-                        transfer.name, name_of(explanation, transfer.from),
-                        name_of(explanation, transfer.to), from_to(transfer.when));
+                        transfer.name, device_name(explanation, transfer.from),
+                        device_name(explanation, transfer.to), from_to(transfer.when));
   }
   return text;
 }

@@ -1,15 +1,17 @@
 #include "cli/model_flags.h"
 
+#include "base/clock.h"
 #include "base/fail.h"
 #include "cli/progress.h"
 #include "cli/session_flags.h"
+#include "cli/sizes.h"
+#include "cli/step_costs.h"
+#include "device/selection.h"
+#include "engine/session_steps.h"
+#include "engine/split_weights.h"
+#include "schedule/place/pins.h"
 
 namespace shunt::cli {
-namespace {
-
-constexpr std::uint64_t kLargeModel = std::uint64_t{1} << 30;  // bytes; takes a while to load
-
-}  // namespace
 
 void ModelFlags::declare(Arguments& arguments) {
   model_.declare(arguments, "the model, a GGUF file", when_);
@@ -36,16 +38,42 @@ Status ModelFlags::check_others() {
   return ok();
 }
 
-Result<OpenModel> ModelFlags::open() const {
+/// Rules alone, or a placement file, leave nothing to choose by costs.
+bool ModelFlags::needs_costs(const Registry& registry, Predict predict,
+                             const LoadOptions& load) const {
+  if (load.costs || !calibrates(registry)) return false;
+  return predict == Predict::kAlways || (!load.rules_only && !load.placement);
+}
+
+/// Leaves it to who loads the model to say what is wrong with it or with the choice of devices.
+Status ModelFlags::add_costs(const Registry& registry, Predict predict, LoadOptions& load) const {
+  const auto devices = select_with_cpu(registry, devices_, devices_of(load.pins));
+  if (!devices || (devices->size() < 2 && predict == Predict::kPlacement)) return ok();
+  const auto model = open_without_weights(path(), *devices);
+  if (!model) return ok();
+  const auto session = complete(session_, (*model)->info);
+  if (!session || !split_weights(**model, load.split)) return ok();
+  SHUNT_ASSIGN(load.costs, calibrated_costs(**model, session_steps(*session),
+                                            {options_.cache_folder, settings_of(registry)}));
+  return ok();
+}
+
+Result<OpenModel> ModelFlags::open(Predict predict) const {
   OpenModel open;
   SHUNT_ASSIGN(open.registry, open_registry(options_));
-  Progress progress("loading " + path(), kLargeModel);
   LoadOptions load;
   load.devices = devices_;
   load.session = session_;
   load.fallback = fallback_.policy();
   load.on_device_error = device_error_.policy();
   SHUNT_TRY(pins_.apply(load));
+  if (needs_costs(*open.registry, predict, load)) {
+    const double begin = steady_seconds();
+    SHUNT_TRY(add_costs(*open.registry, predict, load));
+    open.calibration_seconds = steady_seconds() - begin;
+    reset_peak_memory();
+  }
+  Progress progress("loading " + path(), kLargeModel);
   load.progress = [&](std::uint64_t done, std::uint64_t total) { progress.show(done, total); };
   SHUNT_ASSIGN(open.model, Model::load(path(), *open.registry, load));
   return open;

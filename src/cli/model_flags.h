@@ -2,6 +2,7 @@
 // acceptable.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -20,6 +21,13 @@ namespace shunt::cli {
 struct OpenModel {
   std::unique_ptr<Registry> registry;
   std::shared_ptr<const Model> model;
+  double calibration_seconds = 0;  ///< that devices were measured, before the model was loaded
+};
+
+/// What times are predicted for.
+enum class Predict : std::uint8_t {
+  kPlacement,  ///< only where there are several devices to choose from
+  kAlways,
 };
 
 class ModelFlags {
@@ -44,10 +52,14 @@ class ModelFlags {
   /// The caller adds the context.
   SessionOptions& session() { return session_; }
   const SessionOptions& session() const { return session_; }
-  /// Leaves room for a session of session().
-  Result<OpenModel> open() const;
+  /// Leaves room for a session of session(). Where times are predicted without --costs, devices
+  /// are measured, if no earlier process has done so; peak_memory() does not count that.
+  Result<OpenModel> open(Predict predict = Predict::kPlacement) const;
 
  private:
+  bool needs_costs(const Registry& registry, Predict predict, const LoadOptions& load) const;
+  Status add_costs(const Registry& registry, Predict predict, LoadOptions& load) const;
+
   std::string devices_names_;
   std::string when_;
   ModelFile model_;

@@ -9,6 +9,7 @@
 #include "cli/json.h"
 #include "cli/near_names.h"
 #include "ops/list.h"
+#include "shunt/check_ops.h"
 
 namespace shunt::cli {
 namespace {
@@ -43,12 +44,6 @@ std::string cell(std::string_view text) {
   return result;
 }
 
-std::size_t count_cases(const Op& op) {
-  std::size_t count = 0;
-  op.cases([&](const Case&) { ++count; });
-  return count;
-}
-
 std::string to_plain_text(std::span<const Op* const> ops) {
   std::string text;
   std::size_t cases = 0;
@@ -63,7 +58,7 @@ std::string to_plain_text(std::span<const Op* const> ops) {
     text += fmt::format("  {}({}{}{})\n", info.name, joined_sources(info),
                         parameters.empty() ? "" : "; ", parameters);
     text += fmt::format("      {}\n", info.summary);
-    cases += count_cases(*op);
+    cases += case_count(info.name);
   }
   return text + fmt::format("\n{} ops, {} test cases (shunt check-ops)\n", ops.size(), cases);
 }
@@ -98,7 +93,7 @@ std::string in_full(const Op& op) {
       info.storage == Storage::kOwn    ? "in memory of its own"
       : info.storage == Storage::kView ? "a view of the first source"
                                        : "written into the first source",
-      gradient_of(op), count_cases(op), info.summary);
+      gradient_of(op), case_count(info.name), info.summary);
 }
 
 Json to_json(const Op& op) {
@@ -116,7 +111,7 @@ Json to_json(const Op& op) {
           {"storage", storage_of(info)},
           {"summary", info.summary},
           {"gradient", op.has_gradient()},
-          {"cases", count_cases(op)}};
+          {"cases", case_count(info.name)}};
 }
 
 class OpsCommand final : public Command {

@@ -7,7 +7,7 @@
 #include "cli/placed_step.h"
 #include "cli/placement_files.h"
 #include "cli/text_files.h"
-#include "schedule/placement_words.h"
+#include "schedule/place/placement_words.h"
 
 namespace shunt::cli {
 namespace {
@@ -80,11 +80,12 @@ class PlaceCommand final : public Command {
                     placed.placement.predicted_seconds * 1e3,
                     placed.measured ? "measurements" : "estimates"),
         "Change a device, then: shunt run --placement FILE. A view (=) is where its memory is."};
+    if (placed.measured) notes.insert(notes.end(), placed.times.begin(), placed.times.end());
     std::vector<TranscodedWeight> transcoded;
     for (const Conversion& conversion : placed.placement.conversions) {
       const auto device = static_cast<std::size_t>(conversion.device);
-      transcoded.push_back(describe_conversion(placed.step.graph, conversion,
-                                               placed.placement.devices[device]->info().name));
+      transcoded.push_back(describe_conversion(
+          placed.step.graph, conversion, std::string(placed.placement.devices[device]->name())));
     }
     for (std::string& line : to_lines(transcoded)) notes.push_back(std::move(line));
     const std::string text = write_placement(placed.step.graph, placed.placement, notes);

@@ -25,6 +25,7 @@ struct PlacedStep {
   Placement placement;
   std::vector<Segment> segments;
   std::vector<std::string> notes;  ///< what was decided about memory
+  std::vector<std::string> times;  ///< a line a device: where its predicted times come from
   bool measured = false;           ///< costs are, at least some
 };
 

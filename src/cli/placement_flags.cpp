@@ -1,6 +1,7 @@
 #include "cli/placement_flags.h"
 
 #include "base/fail.h"
+#include "cli/number_list.h"
 #include "cli/parse_units.h"
 #include "cli/placement_files.h"
 
@@ -16,6 +17,15 @@ Status read_transcode(const std::string& text, Transcode& transcode) {
   return invalid("\"{}\" is not never, precise or lossy", text);
 }
 
+Status read_split(const std::string& text, SplitMode& mode) {
+  for (const SplitMode each : {SplitMode::kLayers, SplitMode::kRows}) {
+    if (to_string(each) != text) continue;
+    mode = each;
+    return ok();
+  }
+  return invalid("\"{}\" is not layers or rows", text);
+}
+
 Status read_weights(const std::string& text, WeightMode& mode) {
   for (const WeightMode each : {WeightMode::kAuto, WeightMode::kMapped, WeightMode::kCopied}) {
     if (to_string(each) != text) continue;
@@ -23,6 +33,22 @@ Status read_weights(const std::string& text, WeightMode& mode) {
     return ok();
   }
   return invalid("\"{}\" is not auto, mapped or copied", text);
+}
+
+/// Declares --split and --shares.
+void declare_split(Arguments& arguments, SplitOptions& split) {
+  arguments.value("--split", "MODE",
+                  "split the model among devices by layers, or by rows: each device gets a part of "
+                  "every matrix, and some attention heads with their caches (default layers)",
+                  [&](const std::string& text) { return read_split(text, split.mode); });
+  arguments.value("--shares", "LIST",
+                  "with --split rows, the share of each device of --devices in order, such as 3,1; "
+                  "cpu0 is last (default the same for each device but the CPU)",
+                  [&](const std::string& text) -> Status {
+                    SHUNT_ASSIGN(split.shares,
+                                 parse_number_list(text, 1, SplitOptions::kMostShare));
+                    return ok();
+                  });
 }
 
 constexpr std::int64_t kMostRows = std::int64_t{1} << 40;
@@ -56,8 +82,10 @@ void PlacementFlags::declare(Arguments& arguments) {
                    pins_.push_back({text.substr(0, equals), text.substr(equals + 1)});
                    return ok();
                  });
+  declare_split(arguments, split_);
   arguments.file("--costs",
-                 "what was measured (shunt bench --save-costs) predicts times, not estimates",
+                 "predict times from these measured costs (shunt bench --save-costs); without it "
+                 "devices are measured once where times are needed (see cpu.calibrate)",
                  costs_);
   declare_transcode(arguments, transcode_);
   declare_weights(arguments, weights_);
@@ -80,6 +108,9 @@ void PlacementFlags::declare(Arguments& arguments) {
 }
 
 Status PlacementFlags::check() const {
+  if (split_.mode != SplitMode::kRows && !split_.shares.empty()) {
+    return invalid("--shares needs --split rows");
+  }
   if (!placement_) return ok();
   const std::pair<const char*, bool> deciders[] = {
       {"--place", !pins_.empty()},
@@ -99,6 +130,7 @@ Status PlacementFlags::apply(LoadOptions& options) const {
     SHUNT_ASSIGN(options.placement, load_placement(*placement_));
   }
   options.pins = pins_;
+  options.split = split_;
   options.transcode = transcode_;
   options.weights = weights_;
   options.memory_margin = memory_margin_;

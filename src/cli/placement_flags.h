@@ -18,16 +18,18 @@ void declare_weights(Arguments& arguments, WeightMode& mode);
 class PlacementFlags {
  public:
   void declare(Arguments& arguments);
-  /// Invalid if a placement file is to be followed and something else decides, too.
+  /// Invalid if a placement file is to be followed and something else decides, too, or for shares
+  /// without a split.
   Status check() const;
   bool has_file() const { return placement_.has_value(); }
-  /// Fills in the placement file, pins, costs, the margin, what is streamed, what may be
+  /// Fills in the placement file, pins, the split, costs, the margin, what is streamed, what may be
   /// transcoded and how the CPU has its weights. NotFound, Io or BadFile, naming the file.
   Status apply(LoadOptions& options) const;
 
  private:
   std::optional<std::string> placement_;
   std::vector<Pin> pins_;
+  SplitOptions split_;
   std::optional<std::string> costs_;
   Transcode transcode_ = Transcode::kPrecise;
   WeightMode weights_ = WeightMode::kAuto;

@@ -8,6 +8,9 @@
 
 namespace shunt::cli {
 
+/// Bytes of a model that takes long enough to load or write to show progress from the start.
+inline constexpr std::uint64_t kLargeModel = std::uint64_t{1} << 30;
+
 class Progress {
  public:
   /// Work on at least `large` in all is shown from the start, other work once it takes longer than

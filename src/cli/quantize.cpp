@@ -16,7 +16,7 @@
 namespace shunt::cli {
 namespace {
 
-constexpr std::uint64_t kLargeModel = std::uint64_t{64} << 20;  // bytes; takes a while to encode
+constexpr std::uint64_t kLargeToEncode = std::uint64_t{64} << 20;  // bytes; takes a while to encode
 
 std::vector<std::string_view> mixture_names() {
   std::vector<std::string_view> names;
@@ -77,7 +77,7 @@ class QuantizeCommand final : public Command {
     if (!plan) return std::move(plan.error()).with_context(in_);
     for (const std::string& note : plan->notes) say(note);
     interrupt.defer();
-    Progress progress("writing " + out_, kLargeModel);
+    Progress progress("writing " + out_, kLargeToEncode);
     const auto show = [&](std::uint64_t done, std::uint64_t total) -> Status {
       if (interrupt.stop()) return fail(ErrorCode::kCancelled, "interrupted");
       progress.show(done, total);

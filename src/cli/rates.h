@@ -8,6 +8,9 @@
 
 namespace shunt::cli {
 
+/// Time limit in seconds for measuring all peaks of a device.
+inline constexpr double kPeakSeconds = 1;
+
 /// "61.2 GB/s", "1108.0 Gop/s".
 std::string format_rate(Peak peak, double per_second);
 /// "91.3%"; "-" for 0, which is none.

@@ -160,7 +160,7 @@ Status RunCommand::run(Output& output) {
   SHUNT_TRY(trace_.open());
   const auto start = std::chrono::steady_clock::now();
   SHUNT_ASSIGN(Ready ready, load());
-  report.load_seconds = seconds_since(start);
+  report.load_seconds = seconds_since(start) - ready.open.calibration_seconds;
   SHUNT_TRY(tokenize(report.prompt, ready));
 
   interrupt.defer();

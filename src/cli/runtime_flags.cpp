@@ -19,14 +19,27 @@ void RuntimeFlags::declare(Arguments& arguments) {
                     SHUNT_ASSIGN(pin_, parse_pin_threads(text));
                     return ok();
                   });
-  arguments.value(
-      "--out-of-range", "saturate|exact",
-      "what becomes of finite numbers that a device's own format does not have: the "
-      "largest one, or what meets them is computed without it (also SHUNT_OUT_OF_RANGE)",
+  arguments.each(
+      "--set", "BACKEND.OPTION=VALUE",
+      "set an option of a backend, as in cpu.fuse=off (also SHUNT_BACKEND_OPTION, as in "
+      "SHUNT_CPU_FUSE; shunt devices --options lists them)",
       [this](const std::string& text) -> Status {
-        SHUNT_ASSIGN(out_of_range_, parse_out_of_range(text));
+        const std::size_t dot = text.find('.');
+        const std::size_t equals = text.find('=');
+        if (equals == std::string::npos || dot == 0 || dot >= equals || dot + 1 == equals) {
+          return invalid("\"{}\" is not a setting such as cpu.fuse=off", text);
+        }
+        backend_options_[text.substr(0, dot)][text.substr(dot + 1, equals - dot - 1)] =
+            text.substr(equals + 1);
         return ok();
       });
+  arguments.value("--out-of-range", "saturate|exact",
+                  "the same as --set *.out_of_range=VALUE: every backend that has the option "
+                  "(also SHUNT_OUT_OF_RANGE)",
+                  [this](const std::string& text) -> Status {
+                    backend_options_["*"]["out_of_range"] = text;
+                    return ok();
+                  });
   arguments.each("--library", "BACKEND=PATH",
                  "the library of a backend's vendor, or a twin of it (also SHUNT_BACKEND_LIBRARY, "
                  "as in SHUNT_ZDNN_LIBRARY)",
@@ -45,17 +58,20 @@ Result<Options> RuntimeFlags::options() const {
   SHUNT_ASSIGN(Options options, options_from_environment());
   if (threads_) options.threads = *threads_;
   if (pin_) options.pin_threads = *pin_;
-  if (out_of_range_) options.out_of_range = *out_of_range_;
   for (const auto& [backend, path] : libraries_) options.libraries[backend] = path;
+  options.backend_options = backend_options_;
+  SHUNT_TRY(check_backend_options(options));
   return options;
 }
 
 Result<std::unique_ptr<Registry>> open_registry(const Options& options) {
   SHUNT_ASSIGN(auto registry, Registry::create(options));
   for (const BackendStatus& backend : registry->backends()) {
-    if (backend.loaded || !options.libraries.contains(backend.name)) continue;
-    say(fmt::format("{} is off, although a library is given for it: {}", backend.name,
-                    backend.note));
+    if (backend.loaded) continue;
+    const bool library = options.libraries.contains(backend.name);
+    if (!library && !options.backend_options.contains(backend.name)) continue;
+    say(fmt::format("{} is off, although {} for it: {}", backend.name,
+                    library ? "a library is given" : "an option is set", backend.note));
   }
   return registry;
 }

@@ -22,12 +22,12 @@ class RuntimeFlags {
  private:
   std::optional<int> threads_;
   std::optional<PinThreads> pin_;
-  std::optional<OutOfRange> out_of_range_;
   std::map<std::string, std::string> libraries_;
+  std::map<std::string, std::map<std::string, std::string>> backend_options_;
 };
 
-/// The registry of these options. Says which of the backends that the user has given a library for
-/// are not there, and why.
+/// The registry of these options. Says which of the backends that the user has given a library or
+/// an option for are not there, and why.
 Result<std::unique_ptr<Registry>> open_registry(const Options& options);
 
 /// The parts of "a,b,c". Invalid if one is empty.

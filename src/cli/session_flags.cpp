@@ -9,7 +9,7 @@
 namespace shunt::cli {
 namespace {
 
-constexpr std::int64_t kMostTokens = std::int64_t{1} << 30;
+constexpr std::int64_t kMaxSessionTokens = std::int64_t{1} << 30;
 
 /// "f32, f16, bf16, q8_0 or q4_0".
 std::string cache_types() {
@@ -33,7 +33,7 @@ Status read_cache_type(const std::string& text, DType& type) {
 
 void declare_session(Arguments& arguments, SessionOptions& session) {
   arguments.number<std::int64_t>("-b,--batch", "tokens of the prompt to compute at once",
-                                 session.batch, 1, kMostTokens);
+                                 session.batch, 1, kMaxSessionTokens);
   arguments.value(
       "--cache-type", "TYPE", "type of the cache: " + cache_types() + " (default f16)",
       [&](const std::string& text) { return read_cache_type(text, session.cache_type); });

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <sys/resource.h>
 
+#include <fstream>
+
 #include "base/counted.h"
 
 namespace shunt::cli {
@@ -29,6 +31,11 @@ std::uint64_t peak_memory() {
   struct rusage usage = {};
   if (::getrusage(RUSAGE_SELF, &usage) != 0) return 0;
   return static_cast<std::uint64_t>(usage.ru_maxrss) * 1024;  // Linux counts in KiB
+}
+
+void reset_peak_memory() {
+  // proc(5): 5 resets the peak, VmHWM, to what the process has now.
+  std::ofstream("/proc/self/clear_refs") << "5";
 }
 
 }  // namespace shunt::cli

@@ -13,5 +13,7 @@ std::string format_count(std::uint64_t count);
 
 /// Most memory that this process has had at a time, in bytes; 0 if the system does not tell.
 std::uint64_t peak_memory();
+/// From now on it tells the most since this call. Does nothing if the system can't do that.
+void reset_peak_memory();
 
 }  // namespace shunt::cli

@@ -13,8 +13,6 @@
 namespace shunt::cli {
 namespace {
 
-constexpr std::uint64_t kLargeModel = std::uint64_t{1} << 30;  // bytes; takes a while to write
-
 /// "F32, F16, Q4_0, ...".
 std::string weight_types() {
   std::string list;

@@ -138,6 +138,7 @@ class Writer {
         args["last"] = action.last;
       } else if (action.kind != TraceKind::kObserve && action.kind != TraceKind::kPick) {
         args["bytes"] = span.bytes;
+        if (action.nodes > 1) args["tensors"] = action.nodes;
       }
       if (span.seen_by_host) args["seen_by_host"] = true;
     }

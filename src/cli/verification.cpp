@@ -82,7 +82,7 @@ Json number_json(double value) {
   return std::isfinite(value) ? Json(value) : Json();
 }
 
-Json weight_json(const TranscodedWeight& weight) {
+Json verified_weight_json(const TranscodedWeight& weight) {
   return {{"name", weight.name},
           {"from", to_string(weight.from)},
           {"to", to_string(weight.to)},
@@ -190,7 +190,7 @@ std::string to_json(const Verification& found) {
   for (const auto& [device, operations] : found.believed()) json["believed"][device] = operations;
   json["transcoded"] = Json::array();
   for (const TranscodedWeight& weight : found.transcoded()) {
-    json["transcoded"].push_back(weight_json(weight));
+    json["transcoded"].push_back(verified_weight_json(weight));
   }
   json["ops"] = Json::array();
   for (const OpCheck& op : check_by_op(found.checks)) json["ops"].push_back(op_json(op));

@@ -13,7 +13,6 @@
 namespace shunt::cli {
 namespace {
 
-constexpr std::uint64_t kLargeModel = std::uint64_t{1} << 30;  // bytes; takes a while to load
 constexpr std::uint64_t kManyNodes = 10'000;  // fewer are told once they take longer than a second
 
 class VerifyCommand final : public Command {

@@ -14,16 +14,9 @@ std::string_view name_of(const std::array<std::string_view, n>& names, E value) 
 
 }  // namespace
 
-std::string_view to_string(LayoutKind kind) {
-  static constexpr std::array<std::string_view, 5> kNames = {"plain", "padded", "repacked", "NZ",
-                                                             "stickified"};
-  return name_of(kNames, kind);
-}
-
 std::string_view to_string(Refusal refusal) {
-  static constexpr std::array<std::string_view, 9> kNames = {
-      "op",     "type", "shape", "layout", "alignment", "parameter", "missing vendor function",
-      "memory", "cost"};
+  static constexpr std::array<std::string_view, 8> kNames = {
+      "op", "type", "shape", "layout", "parameter", "missing vendor function", "memory", "cost"};
   return name_of(kNames, refusal);
 }
 
@@ -52,6 +45,12 @@ Status Stream::copy(Address, Address from, std::size_t bytes, std::span<Event* c
   return Error(ErrorCode::kUnsupported,
                "this device does not copy " + std::to_string(bytes) + " bytes from " +
                    std::string(from.buffer->type().name()) + " memory directly");
+}
+
+Result<std::shared_ptr<const void>> Device::pin_host(std::span<const std::byte> range) {
+  return Error(ErrorCode::kUnsupported, std::string(name()) + " can't pin " +
+                                            std::to_string(range.size()) +
+                                            " bytes of host memory that is there already");
 }
 
 Result<std::unique_ptr<Buffer>> BufferType::allocate_for(std::size_t bytes,

@@ -15,7 +15,7 @@ namespace shunt {
 class NodeView {
  public:
   /// `memory` as SegmentView has it.
-  NodeView(const Graph& graph, NodeId id, std::span<const BufferType* const> memory = {})
+  NodeView(const Graph& graph, NodeId id, MemoryOfLeaves memory = {})
       : graph_(&graph), node_(&graph.node(id)), memory_(memory) {}
   const Node& node() const { return *node_; }
   const Tensor& result() const { return node_->result; }
@@ -43,21 +43,27 @@ class NodeView {
  private:
   const Graph* graph_;
   const Node* node_;
-  std::span<const BufferType* const> memory_;
+  MemoryOfLeaves memory_;
 };
 
+/// The target of a backend whose kernels are the same on every machine.
+struct NoTarget {};
+
 /// How one backend does one op. A backend derives its own interface from this, with what it takes
-/// to launch.
+/// to launch. `T` is the backend's target: what kernels must know of the machine that a device
+/// stands for (the chip, the version of the vendor's library, the vector level). A device has one.
+template <class T = NoTarget>
 class Kernel {
  public:
+  using Target = T;
   Kernel() = default;
   Kernel(const Kernel&) = delete;
   Kernel& operator=(const Kernel&) = delete;
   virtual ~Kernel() = default;
   virtual const Op& op() const = 0;
-  virtual Support supports(const NodeView& node) const = 0;
+  virtual Support supports(const NodeView& node, const Target& target) const = 0;
   /// Bytes of device memory while it runs, at the extents' maximum.
-  virtual std::size_t scratch(const NodeView&) const { return 0; }
+  virtual std::size_t scratch(const NodeView&, const Target&) const { return 0; }
 };
 
 /// The kernels of a backend by op.
@@ -75,7 +81,8 @@ class KernelTable {
     const auto found = kernels_.find(&op);
     return found == kernels_.end() ? nullptr : found->second;
   }
-  Support supports(const Graph& graph, NodeId id) const {
+  Support supports(const Graph& graph, NodeId id, const typename K::Target& target,
+                   MemoryOfLeaves memory = {}) const {
     const Node& node = graph.node(id);
     // Leaves and views are not computed.
     if (node.is_leaf() || node.op->info().storage == Storage::kView) return Support::yes();
@@ -83,7 +90,7 @@ class KernelTable {
     if (kernel == nullptr) {
       return Support::no(Refusal::kOp, "no kernel for " + std::string(node.op->info().name));
     }
-    return kernel->supports(NodeView(graph, id));
+    return kernel->supports(NodeView(graph, id, memory), target);
   }
 
  private:

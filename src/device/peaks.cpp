@@ -16,7 +16,7 @@ std::string_view to_string(Peak peak) {
 }
 
 Result<std::unique_ptr<PeakMeter>> Device::open_peak_meter(int) {
-  return fail(ErrorCode::kUnsupported, "{} has nothing to measure its peaks with", info().name);
+  return fail(ErrorCode::kUnsupported, "{} has nothing to measure its peaks with", name());
 }
 
 Result<DevicePeaks> measure_peaks(PeakMeter& meter, double seconds) {

@@ -12,7 +12,10 @@
 
 #include "base/dynamic_library.h"
 #include "base/fail.h"
+#include "base/guarded.h"
+#include "device/backend_options.h"
 #include "device/selection.h"
+#include "device/shared_parts.h"
 
 namespace shunt {
 
@@ -43,39 +46,51 @@ struct Registry::Loaded {
   std::unique_ptr<Backend> backend;
 };
 
-Registry::Registry() = default;
-Registry::~Registry() {
-  // Later backends may use what earlier ones brought.
-  while (!loaded_.empty()) loaded_.pop_back();
+/// An entry point, built in or of a plugin, before its backend is created.
+struct FoundBackend {
+  std::string name;
+  std::string origin;
+  const BackendEntry* entry = nullptr;  ///< null: it stays off
+  std::string note;                     ///< why
+  std::optional<DynamicLibrary> library;
+};
+
+namespace {
+
+/// Leaves it off, with a note, if its table of options makes no sense.
+void check_table(FoundBackend& found) {
+  const Status status = guarded([&] { return check_option_table(found.entry->options); });
+  if (status) return;
+  found.note = fmt::format("left out: {}", status.error().message());
+  found.entry = nullptr;
 }
 
-void Registry::load(const BackendEntry* entry, std::string origin, const Options& options,
-                    std::unique_ptr<Loaded> loaded) {
-  BackendStatus status{entry->name, std::move(origin), false, ""};
-  for (const BackendStatus& other : statuses_) {
-    if (other.loaded && other.name == status.name) {
-      status.note = fmt::format("left out: {} is there already, {}", other.name, other.origin);
-      statuses_.push_back(std::move(status));
-      return;
-    }
+/// Looks for the entry point. `found` has the note if there is none.
+void open_plugin(const std::string& path, FoundBackend& found) {
+  auto library = DynamicLibrary::open(path);
+  if (!library) {
+    found.note = fmt::format("can't be loaded: {}", library.error().message());
+    return;
   }
-  try {
-    auto backend = entry->create(options);
-    if (backend) {
-      loaded->backend = std::move(*backend);
-      status.loaded = true;
-      status.note = loaded->backend->note();
-    } else {
-      status.note = backend.error().message();
-    }
-  } catch (const std::exception& exception) {  // what a vendor's library may throw ends here
-    status.note = fmt::format("it threw: {}", exception.what());
+  auto* function = reinterpret_cast<BackendEntryFunction>(library->find(kBackendEntryName));
+  if (function == nullptr) {
+    found.note = fmt::format("has no entry point {}", kBackendEntryName);
+    return;
   }
-  if (status.loaded) loaded_.push_back(std::move(loaded));
-  statuses_.push_back(std::move(status));
+  const BackendEntry* entry = function();
+  if (entry == nullptr || entry->token == nullptr || std::strcmp(entry->token, abi_token()) != 0) {
+    found.note =
+        fmt::format("was built for another Shunt: its token is \"{}\", this one's \"{}\"",
+                    entry == nullptr || entry->token == nullptr ? "" : entry->token, abi_token());
+    return;
+  }
+  found.name = entry->name;
+  found.entry = entry;
+  found.library = std::move(*library);
+  check_table(found);
 }
 
-void Registry::load_plugins(const std::string& folder, const Options& options) {
+void find_plugins(const std::string& folder, std::vector<FoundBackend>& all) {
   std::error_code error;
   std::set<std::string> paths;  // in order, so that the same folder always gives the same registry
   for (const auto& item : std::filesystem::directory_iterator(folder, error)) {
@@ -84,77 +99,138 @@ void Registry::load_plugins(const std::string& folder, const Options& options) {
       paths.insert(item.path().string());
   }
   for (const std::string& path : paths) {
-    BackendStatus status{
-        std::filesystem::path(path).stem().string().substr(std::strlen("shunt-backend-")), path,
-        false, ""};
-    auto library = DynamicLibrary::open(path);
-    if (!library) {
-      status.note = fmt::format("can't be loaded: {}", library.error().message());
-      statuses_.push_back(std::move(status));
-      continue;
-    }
-    auto loaded = std::make_unique<Loaded>();
-    loaded->library = std::move(*library);
-    auto* function =
-        reinterpret_cast<BackendEntryFunction>(loaded->library->find(kBackendEntryName));
-    if (function == nullptr) {
-      status.note = fmt::format("has no entry point {}", kBackendEntryName);
-      statuses_.push_back(std::move(status));
-      continue;
-    }
-    const BackendEntry* entry = function();
-    if (entry == nullptr || entry->token == nullptr ||
-        std::strcmp(entry->token, abi_token()) != 0) {
-      status.note =
-          fmt::format("was built for another Shunt: its token is \"{}\", this one's \"{}\"",
-                      entry == nullptr || entry->token == nullptr ? "" : entry->token, abi_token());
-      statuses_.push_back(std::move(status));
-      continue;
-    }
-    load(entry, path, options, std::move(loaded));
+    FoundBackend found{
+        std::filesystem::path(path).stem().string().substr(std::strlen("shunt-backend-")),
+        path,
+        nullptr,
+        "",
+        {}};
+    open_plugin(path, found);
+    all.push_back(std::move(found));
   }
 }
 
-Result<std::unique_ptr<Registry>> Registry::create(const Options& options) {
-  try {
-    std::unique_ptr<Registry> registry(new Registry());
-    for (BackendEntryFunction function : kBuiltinBackends) {
-      registry->load(function(), "built in", options, std::make_unique<Loaded>());
-    }
-    std::string_view folders = options.backend_path;
-    while (!folders.empty()) {
-      const std::size_t end = std::min(folders.find(':'), folders.size());
-      if (end > 0) registry->load_plugins(std::string(folders.substr(0, end)), options);
-      folders.remove_prefix(std::min(end + 1, folders.size()));
-    }
-    // The installed ones lie beside the library, wherever that is.
-    const std::string folder = folder_of_code(&kAnchor);
-    if (!folder.empty()) registry->load_plugins(folder + "/" SHUNT_PLUGIN_FOLDER, options);
-
-    note_unknown_libraries(options, registry->statuses_);
-
-    for (const auto& loaded : registry->loaded_) {
-      const auto devices = loaded->backend->devices();
-      registry->devices_.insert(registry->devices_.end(), devices.begin(), devices.end());
-    }
-    // By rank, and where that is the same in the order in which they came.
-    std::map<std::tuple<bool, int, std::size_t>, Device*> ranked;
-    for (Device* device : registry->devices_) {
-      const DeviceInfo info = device->info();
-      ranked[{info.kind == DeviceKind::kCpu, -info.priority, ranked.size()}] = device;
-    }
-    registry->devices_.clear();
-    for (const auto& [rank, device] : ranked) registry->devices_.push_back(device);
-    return registry;
-  } catch (const std::bad_alloc&) {
-    return fail(ErrorCode::kOutOfMemory, "out of memory while loading backends");
+/// What is built in, then plugins of Options::backend_path, then the installed ones.
+std::vector<FoundBackend> find_backends(const Options& options) {
+  std::vector<FoundBackend> all;
+  for (BackendEntryFunction function : kBuiltinBackends) {
+    const BackendEntry* entry = function();
+    all.push_back({entry->name, "built in", entry, "", {}});
+    check_table(all.back());
   }
+  std::string_view folders = options.backend_path;
+  while (!folders.empty()) {
+    const std::size_t end = std::min(folders.find(':'), folders.size());
+    if (end > 0) find_plugins(std::string(folders.substr(0, end)), all);
+    folders.remove_prefix(std::min(end + 1, folders.size()));
+  }
+  // The installed ones lie beside the library, wherever that is.
+  const std::string folder = folder_of_code(&kAnchor);
+  if (!folder.empty()) find_plugins(folder + "/" SHUNT_PLUGIN_FOLDER, all);
+  return all;
+}
+
+/// Of several backends of one name the first.
+Status check_settings_of(const std::vector<FoundBackend>& all, const Options& options) {
+  std::vector<BackendOptions> tables;
+  std::set<std::string_view> names;
+  for (const FoundBackend& found : all) {
+    if (found.entry == nullptr || !names.insert(found.name).second) continue;
+    tables.push_back({found.name, found.entry->options});
+  }
+  return check_settings(options, tables);
+}
+
+}  // namespace
+
+Registry::Registry() = default;
+Registry::~Registry() {
+  // Later backends may use what earlier ones brought.
+  while (!loaded_.empty()) loaded_.pop_back();
+}
+
+void Registry::create_backend(FoundBackend& found, const Options& options) {
+  BackendStatus status{found.name, found.origin, false, found.note};
+  const auto same = std::ranges::find_if(statuses_, [&](const BackendStatus& other) {
+    return other.loaded && other.name == found.name;
+  });
+  if (found.entry == nullptr || same != statuses_.end()) {
+    if (found.entry != nullptr) {
+      status.note = fmt::format("left out: {} is there already, {}", same->name, same->origin);
+    }
+    statuses_.push_back(std::move(status));
+    return;
+  }
+  Options own = options;
+  const std::span<const BackendOption> table = found.entry->options;
+  own.backend_options = {{found.name, settings_of(options, {found.name, table})}};
+  own.environment.clear();
+  for (const BackendOption& row : table) {
+    status.options.push_back({std::string(row.name), std::string(row.help),
+                              std::string(row.default_value),
+                              std::string(backend_option(own, found.name, row.name)),
+                              variable_of(found.name, row.name)});
+  }
+  auto loaded = std::make_unique<Loaded>();
+  loaded->library = std::move(found.library);
+  // What a vendor's library may throw ends here.
+  auto backend = guarded(
+      [&]() -> Result<std::unique_ptr<Backend>> {
+        SHUNT_TRY(check_settings(own, {{{found.name, table}}}));
+        return found.entry->create(own);
+      },
+      "it threw");
+  if (backend) {
+    loaded->backend = std::move(*backend);
+    status.loaded = true;
+    status.note = loaded->backend->note();
+    loaded_.push_back(std::move(loaded));
+  } else {
+    status.note = backend.error().message();
+  }
+  statuses_.push_back(std::move(status));
+}
+
+void Registry::rank_devices() {
+  for (const auto& loaded : loaded_) {
+    const auto devices = loaded->backend->devices();
+    devices_.insert(devices_.end(), devices.begin(), devices.end());
+  }
+  // By rank, and where that is the same in the order in which they came.
+  std::map<std::tuple<bool, int, std::size_t>, Device*> ranked;
+  for (Device* device : devices_) {
+    const DeviceInfo info = device->info();
+    ranked[{info.kind == DeviceKind::kCpu, -info.priority, ranked.size()}] = device;
+  }
+  devices_.clear();
+  for (const auto& [rank, device] : ranked) devices_.push_back(device);
+}
+
+Result<std::unique_ptr<Registry>> Registry::create(const Options& options) {
+  return guarded(
+      [&]() -> Result<std::unique_ptr<Registry>> {
+        std::unique_ptr<Registry> registry(new Registry());
+        std::vector<FoundBackend> all = find_backends(options);
+        SHUNT_TRY(check_settings_of(all, options));
+        Options own = options;
+        own.shared = std::make_shared<SharedParts>();
+        for (FoundBackend& found : all) registry->create_backend(found, own);
+        note_unknown_libraries(options, registry->statuses_);
+        registry->rank_devices();
+        return registry;
+      },
+      "loading backends");
+}
+
+Status check_backend_options(const Options& options) {
+  if (options.backend_options.empty() && options.environment.empty()) return ok();
+  return guarded([&] { return check_settings_of(find_backends(options), options); });
 }
 
 Result<Device*> Registry::find(std::string_view name) const {
   std::string known;
   for (Device* device : devices_) {
-    const std::string each = device->info().name;
+    const std::string each(device->name());
     if (each == name) return device;
     known += (known.empty() ? "" : ", ") + each;
   }
@@ -167,7 +243,7 @@ Result<std::vector<Device*>> Registry::select(std::span<const std::string> names
   std::vector<Device*> selected;
   if (names.empty()) {
     for (Device* device : devices_) {
-      if (device->info().kind != DeviceKind::kNull) selected.push_back(device);
+      if (device->info().priority >= 0) selected.push_back(device);
     }
     return selected;
   }

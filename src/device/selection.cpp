@@ -1,5 +1,7 @@
 #include "device/selection.h"
 
+#include <algorithm>
+
 #include "base/fail.h"
 
 namespace shunt {
@@ -14,8 +16,18 @@ std::string stayed_off(const Registry& registry) {
 }
 
 Result<std::vector<Device*>> select_with_cpu(const Registry& registry,
-                                             std::span<const std::string> names) {
+                                             std::span<const std::string> names,
+                                             std::span<const std::string> pinned) {
   SHUNT_ASSIGN(auto devices, registry.select(names));
+  if (names.empty() && !pinned.empty()) {
+    devices.clear();
+    for (Device* device : registry.devices()) {
+      const DeviceInfo info = device->info();
+      if (info.priority >= 0 || std::ranges::find(pinned, info.name) != pinned.end()) {
+        devices.push_back(device);
+      }
+    }
+  }
   if (devices.empty() || devices.back()->info().kind != DeviceKind::kCpu) {
     const std::string why = stayed_off(registry);
     return fail(ErrorCode::kNotFound, "there is no CPU, which has to compute what others can't{}{}",

@@ -14,8 +14,10 @@ namespace shunt {
 std::string stayed_off(const Registry& registry);
 
 /// As registry.select(names), but NotFound with what stayed off if no CPU closes the list: it is
-/// what computes all that others can't.
+/// what computes all that others can't. Without names, devices that `pinned` names are selected as
+/// well: those that are used only if they are named.
 Result<std::vector<Device*>> select_with_cpu(const Registry& registry,
-                                             std::span<const std::string> names);
+                                             std::span<const std::string> names,
+                                             std::span<const std::string> pinned = {});
 
 }  // namespace shunt

@@ -11,14 +11,17 @@ Status wait_for(std::span<Event* const> events) {
   return ok();
 }
 
-/// Waits, works and signals how that went.
+}  // namespace
+
 template <class Work>
-Status work_now(std::span<Event* const> waits, Event* signal, Work work) {
-  Status status = wait_for(waits);
+Status SyncStream::work_now(std::span<Event* const> waits, Event* signal, Work work) {
+  Status status = failed_;
+  if (status) status = wait_for(waits);
   auto* event = static_cast<SyncEvent*>(signal);
   const bool timed = event != nullptr && event->timed();
   const double begin = timed ? steady_seconds() : 0;
   if (status) status = work();
+  if (!status) failed_ = status;
   if (timed) {
     event->signal(status, WorkTimes{begin, steady_seconds()});
   } else if (event != nullptr) {
@@ -26,8 +29,6 @@ Status work_now(std::span<Event* const> waits, Event* signal, Work work) {
   }
   return status;
 }
-
-}  // namespace
 
 Status SyncStream::run(Binding& binding, const RunArgs& args, std::span<Event* const> waits,
                        Event* signal) {
@@ -42,6 +43,16 @@ Status SyncStream::write(Address to, std::span<const std::byte> from, std::span<
 Status SyncStream::read(std::span<std::byte> to, Address from, std::span<Event* const> waits,
                         Event* signal) {
   return work_now(waits, signal, [&] { return from.buffer->read(from.offset, to); });
+}
+
+Status SyncStream::write_2d(Address to, const std::byte* from, const CopyShape& shape,
+                            std::span<Event* const> waits, Event* signal) {
+  return work_now(waits, signal, [&] { return to.buffer->write_2d(to.offset, from, shape); });
+}
+
+Status SyncStream::read_2d(std::byte* to, Address from, const CopyShape& shape,
+                           std::span<Event* const> waits, Event* signal) {
+  return work_now(waits, signal, [&] { return from.buffer->read_2d(to, from.offset, shape); });
 }
 
 }  // namespace shunt

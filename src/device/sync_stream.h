@@ -47,10 +47,23 @@ class SyncStream : public Stream {
                Event* signal) override;
   Status read(std::span<std::byte> to, Address from, std::span<Event* const> waits,
               Event* signal) override;
-  Status synchronize() override { return ok(); }
+  Status write_2d(Address to, const std::byte* from, const CopyShape& shape,
+                  std::span<Event* const> waits, Event* signal) override;
+  Status read_2d(std::byte* to, Address from, const CopyShape& shape, std::span<Event* const> waits,
+                 Event* signal) override;
+  Status synchronize() override {
+    failed_ = ok();
+    return ok();
+  }
 
  protected:
   virtual Status run_now(Binding& binding, const RunArgs& args) = 0;
+
+ private:
+  /// Waits, works and signals how that went, unless something has failed since synchronize().
+  template <class Work>
+  Status work_now(std::span<Event* const> waits, Event* signal, Work work);
+  Status failed_;  // the first error since synchronize()
 };
 
 }  // namespace shunt

@@ -6,6 +6,7 @@
 
 #include "base/fail.h"
 #include "base/plain_nan.h"
+#include "graph/storage_users.h"
 #include "shunt/ops.h"
 #include "tensor/integer.h"
 
@@ -46,7 +47,7 @@ void ActivationSums::find_meeting(NodeId id) {
   if (!picks && node.op != &matmul_op()) return;
   const NodeId weight = graph_.node(node.sources[0]).storage;
   const Role role = graph_.node(weight).role;
-  if (role != Role::kWeight && role != Role::kExpertWeight) return;
+  if (!is_weight(role)) return;
   // A view of a weight's columns has other columns than the file.
   const Tensor& w = graph_.node(weight).result;
   const Tensor& seen = graph_.node(node.sources[0]).result;

@@ -7,11 +7,14 @@
 
 #include "base/clock.h"
 #include "base/counted.h"
+#include "base/enum_table.h"
 #include "base/fail.h"
 #include "base/guarded.h"
 #include "base/statistics.h"
+#include "engine/promised_memory.h"
 #include "engine/session_steps.h"
 #include "engine/step_work.h"
+#include "graph/storage_users.h"
 
 namespace shunt {
 
@@ -21,10 +24,9 @@ namespace {
 std::vector<std::int32_t> some_tokens(std::int64_t first, std::int64_t count,
                                       std::int64_t vocabulary) {
   constexpr std::int64_t kStep = 7919;  // a prime
-  std::vector<std::int32_t> tokens(static_cast<std::size_t>(count));
+  std::vector<std::int32_t> tokens;
   for (std::int64_t i = 0; i < count; ++i) {
-    tokens[static_cast<std::size_t>(i)] =
-        static_cast<std::int32_t>((first + i + 1) * kStep % vocabulary);
+    tokens.push_back(static_cast<std::int32_t>((first + i + 1) * kStep % vocabulary));
   }
   return tokens;
 }
@@ -100,6 +102,95 @@ std::vector<TestStep> steps_of(std::int64_t sequences, std::int64_t tokens, std:
   return steps;
 }
 
+/// All steps of a test, in order.
+std::vector<TestStep> steps_of_test(const SpeedTest& test, std::int64_t batch) {
+  std::vector<TestStep> steps;
+  const std::int64_t at_once = test.generates ? 1 : test.tokens;
+  for (std::int64_t done = 0; done < test.tokens; done += at_once) {
+    const auto more = steps_of(test.sequences, at_once, test.depth + done, batch);
+    steps.insert(steps.end(), more.begin(), more.end());
+  }
+  return steps;
+}
+
+/// Whether a node uses a weight that its device can't read where it is.
+bool sends_weights(const StepGraph& step, std::span<const LeafMemory> memory,
+                   const Placement& placement) {
+  std::map<NodeId, const BufferType*> types;
+  for (const LeafMemory& leaf : memory) types.emplace(leaf.leaf, &leaf.address.buffer->type());
+  for (NodeId id = 0; id < step.graph.size(); ++id) {
+    const Node& node = step.graph.node(id);
+    const DeviceIndex number = placement.decisions[id].device;
+    if (node.is_leaf() || number < 0) continue;
+    for (const NodeId source : node.sources) {
+      if (source == kNoNode) continue;
+      const NodeId owner = step.graph.node(source).storage;
+      const auto type = types.find(owner);
+      if (type == types.end() || !is_weight(step.graph.node(owner).role)) continue;
+      if (!placement.devices[static_cast<std::size_t>(number)]->can_read(*type->second))
+        return true;
+    }
+  }
+  return false;
+}
+
+/// Whether a session has weights and caches where the model was loaded for them.
+bool is_as_loaded(const Session& session) {
+  const auto state = session.model().state();
+  const Ledger ledger = session.ledger();
+  // Weights that were brought to the CPU for a plan.
+  if (ledger.total(Purpose::kWeights) > 0) return false;
+  for (const DeviceIndex i : state->used.indices()) {
+    const bool expected = std::ranges::find(state->cache_homes, i) != state->cache_homes.end();
+    const bool found = ledger.bytes(state->devices[i]->name(), Purpose::kCache) > 0;
+    if (expected != found) return false;
+  }
+  return true;
+}
+
+/// Seconds that a step is predicted to take, with the cache as full as it is then. The placement is
+/// that of a session's plan: with weights and caches at their homes.
+Result<std::optional<double>> predict_step(const ModelState& model, const TestStep& test,
+                                           DType cache_type) {
+  const StepShape shape = {test.tokens, std::max<std::int64_t>(test.outputs, 1),
+                           std::max(test.cache_rows, test.tokens), cache_type};
+  SHUNT_ASSIGN(const StepGraph step, model.build(shape, model.transcoded));
+  PromisedMemory promised;
+  const auto memory = promised.promise(model, step, {model.homes, model.cache_homes});
+  std::vector<Device*> devices;
+  std::vector<std::uint64_t> stream_bytes;
+  for (const DeviceIndex i : model.used.indices()) {
+    if (!model.used[i]) continue;
+    devices.push_back(model.devices[i]);
+    stream_bytes.push_back(model.most_streamed[i]);
+  }
+  SHUNT_ASSIGN(const Placement placement,
+               model.place_step(step.graph, memory, devices, stream_bytes));
+  if (placement.predicted_seconds <= 0 || sends_weights(step, memory, placement))
+    return std::optional<double>();
+  return std::optional(placement.predicted_seconds);
+}
+
+/// The same of all steps of a test. Of steps with as many tokens the time grows evenly with the
+/// rows of the cache, so that the first and the last stand for those between them.
+Result<std::optional<double>> predict_test(const Session& session, const SessionOptions& options,
+                                           const SpeedTest& test) {
+  const auto state = session.model().state();
+  if (!state->part_devices.empty() || !is_as_loaded(session)) return std::optional<double>();
+  SHUNT_ASSIGN(const SessionOptions chosen, complete(options, session.model().info()));
+  const std::vector<TestStep> steps = steps_of_test(test, chosen.batch);
+  std::map<std::pair<std::int64_t, std::int64_t>, std::vector<TestStep>> alike;
+  for (const TestStep& step : steps) alike[{step.tokens, step.outputs}].push_back(step);
+  double all = 0;
+  for (const auto& [key, same] : alike) {
+    SHUNT_ASSIGN(const auto first, predict_step(*state, same.front(), chosen.cache_type));
+    SHUNT_ASSIGN(const auto last, predict_step(*state, same.back(), chosen.cache_type));
+    if (!first || !last) return std::optional<double>();
+    all += (*first + *last) / 2 * static_cast<double>(same.size());
+  }
+  return std::optional(all);
+}
+
 /// All that a test has to do at least.
 Result<Amounts> work_of_test(const Session& session, const SessionOptions& options,
                              const SpeedTest& test) {
@@ -108,12 +199,7 @@ Result<Amounts> work_of_test(const Session& session, const SessionOptions& optio
   const StepShape single = step_shape(chosen, 1, 1);
   const double cache_row =
       static_cast<double>(session.memory().cache) / static_cast<double>(single.context);
-  std::vector<TestStep> steps;
-  const std::int64_t at_once = test.generates ? 1 : test.tokens;
-  for (std::int64_t done = 0; done < test.tokens; done += at_once) {
-    const auto more = steps_of(test.sequences, at_once, test.depth + done, chosen.batch);
-    steps.insert(steps.end(), more.begin(), more.end());
-  }
+  const std::vector<TestStep> steps = steps_of_test(test, chosen.batch);
   Amounts all = {};
   // Steps with as many tokens and outputs differ in what the cache holds only.
   std::map<std::pair<std::int64_t, std::int64_t>, Amounts> known;
@@ -126,7 +212,7 @@ Result<Amounts> work_of_test(const Session& session, const SessionOptions& optio
       SHUNT_ASSIGN(at->second, step_work(*state, shape));
     }
     for (std::size_t peak = 0; peak < all.size(); ++peak) all[peak] += at->second[peak];
-    all[static_cast<std::size_t>(Peak::kRead)] += cache_row * static_cast<double>(step.cache_rows);
+    all[to_index(Peak::kRead)] += cache_row * static_cast<double>(step.cache_rows);
   }
   return all;
 }
@@ -152,10 +238,10 @@ Status check(const Session& session, const SpeedTest& test) {
 
 Device* only_device(const Model& model) {
   const auto state = model.state();
-  std::set<int> homes;
+  std::set<DeviceIndex> homes;
   for (const auto& [info, home] : state->homes) homes.insert(home);
   if (homes.size() != 1) return nullptr;
-  return state->devices[static_cast<std::size_t>(*homes.begin())];
+  return state->devices[*homes.begin()];
 }
 
 Status warm_up(Session& session, std::span<const SpeedTest> tests, std::int64_t batch) {
@@ -195,6 +281,9 @@ Result<SpeedResult> measure_speed(Session& session, const SessionOptions& option
     if (how.runs < 1) return invalid("{} runs; there must be at least 1", how.runs);
     SpeedResult result;
     result.test = test;
+    // A test without a prediction is still a test.
+    const auto predicted = guarded([&] { return predict_test(session, options, test); });
+    if (predicted) result.predicted_seconds = *predicted;
     Amounts work = {};
     if (limits != nullptr) {
       SHUNT_ASSIGN(work, work_of_test(session, options, test));
@@ -215,7 +304,7 @@ Result<SpeedResult> measure_speed(Session& session, const SessionOptions& option
       if (limits != nullptr && done.seconds > 0) {
         DevicePeaks peaks = limits->peaks;
         if (done.probe) {
-          peaks.rates[static_cast<std::size_t>(Peak::kRead)].per_second =
+          peaks.rates[to_index(Peak::kRead)].per_second =
               (done.probe->before + done.probe->after) / 2;
         }
         done.share = bound_of(work, peaks).seconds / done.seconds;

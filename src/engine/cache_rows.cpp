@@ -15,7 +15,7 @@ std::int64_t CacheRows::needed(std::int64_t context, std::int64_t sequences) {
 }
 
 void CacheRows::resize(std::int64_t sequence, std::int64_t length) {
-  auto& blocks = sequences_[static_cast<std::size_t>(sequence)];
+  auto& blocks = sequences_[sequence];
   const auto count = static_cast<std::size_t>(ceil_div(length, kBlock));
   while (blocks.size() > count) {
     free_.push_back(blocks.back());

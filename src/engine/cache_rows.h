@@ -5,7 +5,13 @@
 #include <span>
 #include <vector>
 
+#include "base/indexed_vector.h"
+
 namespace shunt {
+
+/// A value for each sequence of a session.
+template <class T>
+using PerSequence = IndexedVector<std::int64_t, T>;
 
 /// Rows are given out in blocks, the lowest free one first, so that few rows are looked at and
 /// those of a sequence lie in runs.
@@ -22,12 +28,10 @@ class CacheRows {
   /// that all together have no more than the context.
   void resize(std::int64_t sequence, std::int64_t length);
   /// Block i has the rows of tokens from i * kBlock on: from the i-th of these times kBlock on.
-  std::span<const std::int64_t> blocks(std::int64_t sequence) const {
-    return sequences_[static_cast<std::size_t>(sequence)];
-  }
+  std::span<const std::int64_t> blocks(std::int64_t sequence) const { return sequences_[sequence]; }
 
  private:
-  std::vector<std::vector<std::int64_t>> sequences_;
+  PerSequence<std::vector<std::int64_t>> sequences_;
   std::vector<std::int64_t> free_;  // a heap, the lowest first; has room for all that are given out
   std::int64_t next_ = 0;           // the lowest that was never given out
 };

@@ -1,11 +1,15 @@
 #include "engine/copied_weights.h"
 
 #include <array>
+#include <set>
 
 #include "base/available_memory.h"
+#include "base/counted.h"
+#include "base/enum_table.h"
 #include "base/fail.h"
+#include "device/weight_choice.h"
 #include "engine/tied_output.h"
-#include "shunt/lossy_weights.h"
+#include "engine/weights_in_memory.h"
 
 namespace shunt {
 
@@ -22,8 +26,7 @@ std::optional<std::uint64_t> memory_left(const Device& cpu) {
 
 std::string_view to_string(WeightMode mode) {
   static constexpr std::array<std::string_view, 3> kNames = {"auto", "mapped", "copied"};
-  const auto index = static_cast<std::size_t>(mode);
-  return index < kNames.size() ? kNames[index] : "unknown";
+  return name_in(kNames, mode);
 }
 
 bool copies_unasked(std::size_t devices, std::uint64_t bytes,
@@ -33,28 +36,40 @@ bool copies_unasked(std::size_t devices, std::uint64_t bytes,
 
 namespace {
 
-/// Where a device wants a weight; where that may be lossy, first of all where it is.
-BufferType* wanted_memory(const ModelState& model, Device& device, const Graph& graph,
-                          NodeId leaf) {
-  LossyWeights* const lossy =
-      model.transcode == Transcode::kLossy ? lossy_weights(device) : nullptr;
-  BufferType* const memory = lossy == nullptr ? nullptr : lossy->lossy_weight_memory(graph, leaf);
-  return memory == nullptr ? device.weight_memory(graph, leaf) : memory;
-}
+/// By memory: the weights that do not get that form, and the reason of the first.
+struct DroppedForms {
+  std::set<const gguf::TensorInfo*> weights = {};
+  std::string first = {};
+};
 
 /// The weights that a device wants in the same memory in each of these steps, and which that is.
 Result<std::map<const gguf::TensorInfo*, BufferType*>> wanted_memory(
-    const ModelState& model, Device& device, std::span<const StepShape> steps) {
+    ModelState& model, Device& device, std::span<const StepShape> steps) {
+  const bool lossy = model.transcode == Transcode::kLossy;
   std::map<const gguf::TensorInfo*, BufferType*> wanted;  // null: nowhere else
+  std::map<std::string_view, DroppedForms> dropped;
   for (const StepShape& shape : steps) {
     SHUNT_ASSIGN(const StepGraph step, model.definition->build(shape));
     for (const WeightLeaf& weight : step.weights) {
-      BufferType* const memory = wanted_memory(model, device, step.graph, weight.leaf);
-      const auto [entry, is_new] = wanted.emplace(weight.info, memory);
-      if (entry->second != memory) entry->second = nullptr;
+      SHUNT_ASSIGN(const WeightChoice choice,
+                   choose_weight_form(device, step.graph, weight.leaf, lossy));
+      for (const DroppedForm& form : choice.dropped) {
+        DroppedForms& known = dropped[form.memory->name()];
+        if (known.weights.empty()) known.first = form.reason;
+        known.weights.insert(weight.info);
+      }
+      const auto [entry, is_new] = wanted.emplace(weight.info, choice.memory);
+      if (entry->second != choice.memory) entry->second = nullptr;
     }
   }
   std::erase_if(wanted, [](const auto& entry) { return entry.second == nullptr; });
+  for (const auto& [memory, forms] : dropped) {
+    std::string line = fmt::format("{}: {}", device.name(), forms.first);
+    const std::size_t more = forms.weights.size() - 1;
+    if (more > 0)
+      line += fmt::format("; {} lack it for such reasons", counted(more, "more weight"));
+    model.dropped_forms.push_back(std::move(line));
+  }
   return wanted;
 }
 
@@ -63,17 +78,22 @@ Result<std::map<const gguf::TensorInfo*, BufferType*>> wanted_memory(
 Status choose_weight_memory(ModelState& model, std::span<const StepShape> steps) {
   model.copied.clear();
   model.in_layouts.clear();
+  model.dropped_forms.clear();
   SHUNT_TRY(part_tied_output(model, steps));
-  for (Device* device : std::span(model.devices).first(model.devices.size() - 1)) {
+  for (const DeviceIndex index : model.devices.accelerators()) {
+    Device* const device = model.devices[index];
     SHUNT_ASSIGN(model.in_layouts[device], wanted_memory(model, *device, steps));
   }
   const bool unasked = model.weight_mode == WeightMode::kAuto;
   if (model.weight_mode == WeightMode::kMapped || (unasked && model.devices.size() > 1))
     return ok();
-  Device& cpu = *model.devices.back();
+  Device& cpu = model.devices.cpu_device();
   SHUNT_ASSIGN(auto wanted, wanted_memory(model, cpu, steps));
   std::uint64_t bytes = 0;
-  for (const auto& [info, memory] : wanted) bytes += memory->size_of(info->tensor);
+  for (const auto& [info, memory] : wanted) {
+    SHUNT_ASSIGN(const Tensor tensor, compact_tensor(*info));
+    bytes += memory->size_of(tensor);
+  }
   if (unasked && !copies_unasked(model.devices.size(), bytes, memory_left(cpu))) return ok();
   model.copied = std::move(wanted);
   return ok();

@@ -8,9 +8,9 @@ constexpr std::uint64_t kLeastMargin = std::uint64_t{64} << 20;
 
 }  // namespace
 
-std::vector<DeviceLimit> device_limits(std::span<Device* const> devices,
-                                       std::optional<std::uint64_t> margin) {
-  std::vector<DeviceLimit> limits;
+PerDevice<DeviceLimit> device_limits(std::span<Device* const> devices,
+                                     std::optional<std::uint64_t> margin) {
+  PerDevice<DeviceLimit> limits;
   for (Device* device : devices) {
     const DeviceInfo info = device->info();
     DeviceLimit limit;

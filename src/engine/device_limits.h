@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "shunt/device.h"
+#include "device/device_set.h"
 
 namespace shunt {
 
@@ -26,11 +26,11 @@ struct DeviceLimit {
   std::uint64_t usable() const { return std::min(known(), cap); }
 };
 
-/// By device, as they are now. `margin`: bytes to be left alone on each but the CPU; if not given,
+/// As they are now. `margin`: bytes to be left alone on each but the CPU; if not given,
 /// 5% of what is free, but at least 64 MiB, but at most a quarter. Of the host all memory counts as
 /// free: what the system keeps there of files makes room when it is needed.
-std::vector<DeviceLimit> device_limits(std::span<Device* const> devices,
-                                       std::optional<std::uint64_t> margin);
+PerDevice<DeviceLimit> device_limits(std::span<Device* const> devices,
+                                     std::optional<std::uint64_t> margin);
 
 /// A smaller limit after `planned` bytes were refused for the n-th time (from 0): a bit less, then
 /// more and more, down to nothing.

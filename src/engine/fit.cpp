@@ -20,13 +20,11 @@ class Fitter {
  public:
   /// `endless`: buffers have no end.
   Fitter(const ModelState& model, const FitRequest& request, bool endless)
-      : model_(model),
-        request_(request),
-        endless_(endless),
-        cpu_(static_cast<int>(model.devices.size()) - 1) {
-    for (Device* device : model.devices) names_.push_back(device->info().name);
+      : model_(model), request_(request), endless_(endless), cpu_(model.devices.cpu()) {
+    for (Device* device : model.devices) names_.emplace_back(device->name());
     bounds_.used = request.used;
     if (bounds_.used.empty()) bounds_.used.resize(names_.size(), true);
+    bounds_.lone_tokens = request.lone_tokens;
     bounds_.most_streamed = request.most_streamed;
     bounds_.most_streamed.resize(names_.size(), kNoLimit);
     bounds_.room.resize(names_.size(), kNoLimit);
@@ -38,13 +36,13 @@ class Fitter {
       steps_.push_back(std::make_shared<const StepGraph>(std::move(step)));
     }
     const StepGraph& step = *steps_.front();
-    SHUNT_ASSIGN(const Placement wanted, model_.place_step(step.graph, {}, model_.devices));
+    SHUNT_ASSIGN(const Placement wanted, model_.place_freely(step));
     find_pinned(step.graph, wanted);
     leaves_ = find_leaves(model_, request_, step, wanted, endless_);
     units_ = find_units(*steps_.front(), leaves_);
     short_of_room_ = std::any_of(leaves_.begin(), leaves_.end(),
                                  [&](const FitLeaf& leaf) { return misses_a_device(leaf); });
-    for (int d = 0; d < cpu_; ++d) bounds_.room[at(d)] = first_room(d);
+    for (const DeviceIndex d : model_.devices.accelerators()) bounds_.room[d] = first_room(d);
     while (true) {
       chosen_ = assign_homes(leaves_, units_, bounds_);
       short_of_room_ = short_of_room_ || chosen_.short_of_room;
@@ -61,22 +59,21 @@ class Fitter {
       }
     }
     SHUNT_TRY(check());
+    if (!endless_ && request_.may_overlap) SHUNT_TRY(try_to_overlap());
     return result();
   }
 
  private:
-  static std::size_t at(int device) { return static_cast<std::size_t>(device); }
-
   /// Who insists on a device, if anybody does.
   void find_pinned(const Graph& graph, const Placement& wanted) {
     pinned_.resize(names_.size());
     if (model_.pins.empty()) return;
     for (NodeId id = 0; id < graph.size(); ++id) {
       const Decision& decision = wanted.decisions[id];
-      std::string& first = pinned_[at(decision.device)];
+      std::string& first = pinned_[decision.device];
       if (decision.rule != Rule::kPinned || !first.empty()) continue;
-      first = fmt::format("{} can't leave {} ({}): ", graph.describe(id),
-                          names_[at(decision.device)], decision.reason);
+      first = fmt::format("{} can't leave {} ({}): ", graph.describe(id), names_[decision.device],
+                          decision.reason);
     }
   }
 
@@ -87,8 +84,8 @@ class Fitter {
   }
 
   /// Bytes of leaves that a device may have at first: what it can give, and what it has already.
-  std::uint64_t first_room(int device) const {
-    std::uint64_t room = request_.limits[at(device)].usable();
+  std::uint64_t first_room(DeviceIndex device) const {
+    std::uint64_t room = request_.limits[device].usable();
     if (room == 0) return 0;
     for (const FitLeaf& leaf : leaves_) {
       if (leaf.there == device) room += std::min(leaf.on(device).bytes, kNoLimit - room);
@@ -99,58 +96,57 @@ class Fitter {
   /// What is known of bytes where no device has buffers for the rest.
   void count_leaves() {
     takes_.assign(names_.size(), {});
-    for (std::size_t d = 0; d < takes_.size(); ++d) takes_[d].weights = chosen_.taken[d];
+    for (const DeviceIndex d : takes_.indices()) takes_[d].weights = chosen_.taken[d];
   }
 
-  bool may_move(int device) const {
+  bool may_move(DeviceIndex device) const {
     for (std::size_t i = 0; i < leaves_.size(); ++i) {
       if (chosen_.homes[i] == device && !leaves_[i].fixed) return true;
     }
     return false;
   }
-  bool holds_any(int device) const { return std::ranges::count(chosen_.homes, device) > 0; }
+  bool holds_any(DeviceIndex device) const { return std::ranges::count(chosen_.homes, device) > 0; }
 
   /// Less is sent to a device than was. False if nothing was, or it must be (the user wants it so).
-  bool stream_less(int device) {
-    const std::uint64_t sent = takes_[at(device)].streamed;
-    if (sent <= takes_[at(device)].must_stream || sent > bounds_.most_streamed[at(device)])
-      return false;
-    bounds_.most_streamed[at(device)] = sent - 1;
-    bounds_.room[at(device)] = first_room(device);
+  bool stream_less(DeviceIndex device) {
+    const std::uint64_t sent = takes_[device].streamed;
+    if (sent <= takes_[device].must_stream || sent > bounds_.most_streamed[device]) return false;
+    bounds_.most_streamed[device] = sent - 1;
+    bounds_.room[device] = first_room(device);
     rounds_ = 0;
     return true;
   }
 
   /// Less room for a device's leaves; or, where that does not help, less that is sent there; or no
   /// use of it. False if nothing of that can be.
-  bool reduce(int device, std::uint64_t by) {
+  bool reduce(DeviceIndex device, std::uint64_t by) {
     short_of_room_ = true;
-    std::uint64_t& room = bounds_.room[at(device)];
+    std::uint64_t& room = bounds_.room[device];
     // What is loaded makes no room by being used from elsewhere.
     if (request_.loaded != nullptr && stream_less(device)) return true;
     if (room > 0 && may_move(device)) {
-      room = std::min(room, chosen_.taken[at(device)]);
+      room = std::min(room, chosen_.taken[device]);
       room -= std::min(room, std::max<std::uint64_t>(by, 1));
       return true;
     }
     if (stream_less(device)) return true;
-    if (holds_any(device) || !bounds_.used[at(device)]) return false;
-    if (model_.placement && names_device(*model_.placement, names_[at(device)])) return false;
-    if (!pinned_[at(device)].empty()) return false;
-    bounds_.used[at(device)] = false;
+    if (holds_any(device) || !bounds_.used[device]) return false;
+    if (model_.placement && names_device(*model_.placement, names_[device])) return false;
+    if (!pinned_[device].empty()) return false;
+    bounds_.used[device] = false;
     return true;
   }
 
   /// Mostly the first guess of what is too much is right; if not, a few more are enough.
-  std::uint64_t least_step(int device) const {
-    return rounds_ < 4 ? 0 : chosen_.taken[at(device)] / 4;
+  std::uint64_t least_step(DeviceIndex device) const {
+    return rounds_ < 4 ? 0 : chosen_.taken[device] / 4;
   }
 
   bool reduce_where_full() {
     bool reduced = false;
-    for (int d = 0; d < cpu_; ++d) {
-      const std::uint64_t usable = request_.limits[at(d)].usable();
-      const std::uint64_t takes = takes_[at(d)].allocated();
+    for (const DeviceIndex d : model_.devices.accelerators()) {
+      const std::uint64_t usable = request_.limits[d].usable();
+      const std::uint64_t takes = takes_[d].own();
       if (takes <= usable) continue;
       reduced |= reduce(d, std::max(takes - usable, least_step(d)));
     }
@@ -164,14 +160,20 @@ class Fitter {
     const MemoryPool pool = memory_pool(request_.limits, allocated());
     if (!pool.is_short()) return false;
     const std::uint64_t missing = pool.asked - pool.usable();
-    return std::any_of(pool.devices.rbegin(), pool.devices.rend(), [&](int device) {
+    return std::any_of(pool.devices.rbegin(), pool.devices.rend(), [&](DeviceIndex device) {
       return reduce(device, std::max(missing, least_step(device)));
     });
   }
 
-  std::vector<std::uint64_t> allocated() const {
-    std::vector<std::uint64_t> bytes;
-    for (const DeviceBytes& takes : takes_) bytes.push_back(takes.allocated());
+  /// Bytes of each device's memory. Pinned memory is host memory: the CPU's.
+  PerDevice<std::uint64_t> allocated() const {
+    PerDevice<std::uint64_t> bytes;
+    std::uint64_t pinned = 0;
+    for (const DeviceBytes& takes : takes_) {
+      bytes.push_back(takes.own());
+      pinned += takes.pinned;
+    }
+    bytes[cpu_] += pinned;
     return bytes;
   }
 
@@ -179,9 +181,9 @@ class Fitter {
   /// knows which that is. The CPU has to take what the others do not.
   bool reduce_after(const Error& error) {
     bool reduced = false;
-    for (int d = 0; d < cpu_; ++d) {
-      if (error.device().empty() || error.device() == names_[at(d)])
-        reduced |= reduce(d, chosen_.taken[at(d)] / 2);
+    for (const DeviceIndex d : model_.devices.accelerators()) {
+      if (error.device().empty() || error.device() == names_[d])
+        reduced |= reduce(d, chosen_.taken[d] / 2);
     }
     return reduced;
   }
@@ -189,8 +191,8 @@ class Fitter {
   /// What of that which the user wants on a device is too much for it: the line of a placement
   /// file, or the first pin; empty without. `takes`, `usable`: bytes of its memory, with those of
   /// others that share it.
-  std::string wish_at_fault(int device, std::uint64_t takes, std::uint64_t usable) const {
-    if (!model_.placement) return pinned_[at(device)];
+  std::string wish_at_fault(DeviceIndex device, std::uint64_t takes, std::uint64_t usable) const {
+    if (!model_.placement) return pinned_[device];
     std::map<NodeId, std::uint64_t> sizes;
     for (std::size_t i = 0; i < leaves_.size(); ++i) {
       const FitLeaf& leaf = leaves_[i];
@@ -200,30 +202,45 @@ class Fitter {
       if (allocated) sizes[leaf.id] = leaf.on(device).bytes;
     }
     return line_that_is_too_much(*model_.placement, steps_.front()->graph,
-                                 {names_[at(device)], takes, usable}, sizes);
+                                 {names_[device], takes, usable}, sizes);
   }
   std::string wish_at_fault(const MemoryPool& pool) const {
-    for (const int device : pool.devices) {
+    for (const DeviceIndex device : pool.devices) {
       std::string wish = wish_at_fault(device, pool.asked, pool.usable());
       if (!wish.empty()) return wish;
     }
     return "";
   }
 
+  /// Steps of a prompt overlap where there is room for that. It never moves a weight.
+  Status try_to_overlap() {
+    const PerDevice<DeviceBytes> without = takes_;
+    const PerDevice<std::uint64_t> before = allocated();
+    bounds_.overlap = true;
+    const Status predicted = predict_fit(model_, steps_, leaves_, chosen_.homes, bounds_, takes_);
+    if (!predicted && predicted.error().code() != ErrorCode::kOutOfMemory) return predicted;
+    const bool overlaps = predicted && allocated() != before;  // else all plans are for one step
+    if (overlaps && check()) return ok();
+    bounds_.overlap = false;
+    takes_ = without;
+    return ok();
+  }
+
   Status check() const {
-    for (int d = 0; d <= cpu_; ++d) {
-      const DeviceLimit& limit = request_.limits[at(d)];
-      const std::uint64_t takes = takes_[at(d)].allocated();
+    const PerDevice<std::uint64_t> asked = allocated();
+    for (const DeviceIndex d : model_.devices.indices()) {
+      const DeviceLimit& limit = request_.limits[d];
+      const std::uint64_t takes = asked[d];
       if (takes <= limit.usable()) continue;
       const bool capped = limit.cap < limit.free || limit.free == 0;
       return fail(ErrorCode::kOutOfMemory, "{}{}", wish_at_fault(d, takes, limit.usable()),
-                  to_text(MemoryNeed{names_[at(d)], takes, capped ? limit.cap : limit.free,
+                  to_text(MemoryNeed{names_[d], takes, capped ? limit.cap : limit.free,
                                      capped ? 0 : limit.margin}));
     }
-    const MemoryPool pool = memory_pool(request_.limits, allocated());
+    const MemoryPool pool = memory_pool(request_.limits, asked);
     if (pool.is_short()) {
       return fail(ErrorCode::kOutOfMemory, "{}{}", wish_at_fault(pool),
-                  to_text(pool, allocated(), names_));
+                  to_text(pool, asked, names_));
     }
     return ok();
   }
@@ -236,15 +253,18 @@ class Fitter {
     fit.used = bounds_.used;
     fit.most_streamed = bounds_.most_streamed;
     fit.stream_bytes = bounds_.of_used(bounds_.most_streamed);
+    fit.overlap = bounds_.overlap;
     fit.short_of_room = short_of_room_;
     fit.planned = allocated();
     const std::uint64_t of_pool = memory_pool(request_.limits, fit.planned).asked;
-    for (int d = 0; d <= cpu_; ++d) {
-      const DeviceBytes& takes = takes_[at(d)];
-      add_to(fit.ledger, names_[at(d)], takes);
+    for (const DeviceIndex d : model_.devices.indices()) {
+      const DeviceBytes& takes = takes_[d];
+      add_to(fit.ledger, names_[d], takes);
+      const OwnMemory own = model_.devices[d]->own_memory();
+      fit.ledger.add_own(names_[d], own);
       const LayersOnDevice layers = layers_on(d, leaves_, units_, chosen_.homes);
-      fit.notes.push_back(to_line({names_[at(d)], d == cpu_, layers, takes, request_.limits[at(d)],
-                                   names_in_pool(d, request_.limits, names_), of_pool}));
+      fit.notes.push_back(to_line({names_[d], d == cpu_, layers, takes, request_.limits[d],
+                                   names_in_pool(d, request_.limits, names_), of_pool, own}));
     }
     return fit;
   }
@@ -252,17 +272,17 @@ class Fitter {
   const ModelState& model_;
   const FitRequest& request_;
   const bool endless_;
-  const int cpu_;
+  const DeviceIndex cpu_;
   // What there is:
-  std::vector<std::string> names_;  // by device
+  PerDevice<std::string> names_;
   std::vector<std::shared_ptr<const StepGraph>> steps_;
   std::vector<FitLeaf> leaves_;
   std::vector<FitUnit> units_;
-  std::vector<std::string> pinned_;  // by device: "W can't leave test0 (the pin P says so): "
+  PerDevice<std::string> pinned_;  // "W can't leave test0 (the pin P says so): "
   // The choice at hand:
   FitBounds bounds_;
-  Assignment chosen_;
-  std::vector<DeviceBytes> takes_;  // by device
+  HomeAssignment chosen_;
+  PerDevice<DeviceBytes> takes_;
   int rounds_ = 0;
   bool short_of_room_ = false;  // something was left out somewhere
 };

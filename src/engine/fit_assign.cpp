@@ -6,27 +6,23 @@ namespace shunt {
 
 namespace {
 
-std::size_t at(int device) {
-  return static_cast<std::size_t>(device);
-}
-
 class Assigner {
  public:
   Assigner(std::span<const FitLeaf> leaves, std::span<const FitUnit> units, const FitBounds& bounds)
       : leaves_(leaves),
         units_(units),
         room_(bounds.room),
-        cpu_(static_cast<int>(bounds.room.size()) - 1),
+        cpu_(bounds.room.cpu()),
         open_(bounds.used) {
     result_.homes.assign(leaves.size(), cpu_);
     result_.taken.assign(bounds.room.size(), 0);
   }
 
-  Assignment run() && {
+  HomeAssignment run() && {
     for (const FitUnit* unit : in_order()) {
-      std::vector<std::uint64_t> more = put(*unit);
+      PerDevice<std::uint64_t> more = put(*unit);
       while (close_where_full(more)) more = put(*unit);
-      for (std::size_t d = 0; d < more.size(); ++d) result_.taken[d] += more[d];
+      for (const DeviceIndex d : more.indices()) result_.taken[d] += more[d];
     }
     return std::move(result_);
   }
@@ -46,42 +42,42 @@ class Assigner {
   }
 
   /// Homes for a unit among devices that are open: the bytes that each would get.
-  std::vector<std::uint64_t> put(const FitUnit& unit) {
-    std::vector<std::uint64_t> more(room_.size(), 0);
-    std::vector<bool> has_weights(room_.size(), false);
+  PerDevice<std::uint64_t> put(const FitUnit& unit) {
+    PerDevice<std::uint64_t> more(room_.size(), 0);
+    PerDevice<bool> has_weights(room_.size(), false);
     // Weights first, as caches follow them.
     for (const bool cache : {false, true}) {
       for (std::size_t i : unit.leaves) {
         const FitLeaf& leaf = leaves_[i];
         if (leaf.is_cache() != cache) continue;
-        const int home = home_of(leaf, has_weights);
+        const DeviceIndex home = home_of(leaf, has_weights);
         result_.homes[i] = home;
-        has_weights[at(home)] = has_weights[at(home)] || !cache;
-        more[at(home)] += leaf.on(home).bytes;
+        has_weights[home] = has_weights[home] || !cache;
+        more[home] += leaf.on(home).bytes;
       }
     }
     return more;
   }
 
   /// `has_weights`: the devices that weights of the same unit lie on.
-  int home_of(const FitLeaf& leaf, const std::vector<bool>& has_weights) const {
+  DeviceIndex home_of(const FitLeaf& leaf, const PerDevice<bool>& has_weights) const {
     if (leaf.fixed) return leaf.wanted;
-    const auto is_open = [&](int d) { return d == cpu_ || open_[at(d)]; };
+    const auto is_open = [&](DeviceIndex d) { return d == cpu_ || open_[d]; };
     if (leaf.there >= 0) return is_open(leaf.there) ? leaf.there : cpu_;
-    const auto suits = [&](int d, bool alone) {
+    const auto suits = [&](DeviceIndex d, bool alone) {
       return d == cpu_ || (is_open(d) && leaf.on(d).can && !leaf.on(d).too_large &&
-                           (!leaf.is_cache() || alone || has_weights[at(d)]));
+                           (!leaf.is_cache() || alone || has_weights[d]));
     };
     if (suits(leaf.wanted, leaf.for_speed)) return leaf.wanted;
-    for (int d = 0; d < cpu_; ++d) {
+    for (const DeviceIndex d : room_.accelerators()) {
       if (suits(d, false)) return d;
     }
     return cpu_;
   }
 
-  bool close_where_full(std::span<const std::uint64_t> more) {
+  bool close_where_full(const PerDevice<std::uint64_t>& more) {
     bool closed = false;
-    for (std::size_t d = 0; d < at(cpu_); ++d) {
+    for (const DeviceIndex d : room_.accelerators()) {
       if (!open_[d] || more[d] == 0) continue;
       if (more[d] <= room_[d] - std::min(room_[d], result_.taken[d])) continue;
       open_[d] = false;
@@ -92,16 +88,16 @@ class Assigner {
 
   std::span<const FitLeaf> leaves_;
   std::span<const FitUnit> units_;
-  std::span<const std::uint64_t> room_;
-  int cpu_;
-  std::vector<bool> open_;
-  Assignment result_;
+  const PerDevice<std::uint64_t>& room_;
+  DeviceIndex cpu_;
+  PerDevice<bool> open_;
+  HomeAssignment result_;
 };
 
 }  // namespace
 
-Assignment assign_homes(std::span<const FitLeaf> leaves, std::span<const FitUnit> units,
-                        const FitBounds& bounds) {
+HomeAssignment assign_homes(std::span<const FitLeaf> leaves, std::span<const FitUnit> units,
+                            const FitBounds& bounds) {
   return Assigner(leaves, units, bounds).run();
 }
 

@@ -9,15 +9,15 @@
 
 namespace shunt {
 
-struct Assignment {
-  std::vector<int> homes;            ///< by leaf
-  std::vector<std::uint64_t> taken;  ///< by device: bytes of its leaves
-  bool short_of_room = false;        ///< a device was too small for a unit
+struct HomeAssignment {
+  std::vector<DeviceIndex> homes;  ///< by leaf
+  PerDevice<std::uint64_t> taken;  ///< bytes of its leaves
+  bool short_of_room = false;      ///< a device was too small for a unit
 };
 
 /// First units of which something is there already, then the others, each in order. A device that a
 /// unit is too large for is closed to all that follow; the CPU, the last one, takes what is left.
-Assignment assign_homes(std::span<const FitLeaf> leaves, std::span<const FitUnit> units,
-                        const FitBounds& bounds);
+HomeAssignment assign_homes(std::span<const FitLeaf> leaves, std::span<const FitUnit> units,
+                            const FitBounds& bounds);
 
 }  // namespace shunt

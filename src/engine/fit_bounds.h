@@ -4,19 +4,23 @@
 #include <cstdint>
 #include <vector>
 
+#include "device/device_set.h"
+
 namespace shunt {
 
 /// By device of the model.
 struct FitBounds {
-  std::vector<bool> used;                    ///< no plan is made for the others
-  std::vector<std::uint64_t> room;           ///< bytes of weights and caches
-  std::vector<std::uint64_t> most_streamed;  ///< bytes of weights that are sent there for one op
+  PerDevice<bool> used;                    ///< no plan is made for the others
+  PerDevice<std::uint64_t> room;           ///< bytes of weights and caches
+  PerDevice<std::uint64_t> most_streamed;  ///< bytes of weights that are sent there for one op
+  bool overlap = false;                    ///< plans are made for steps_in_flight(); else for one
+  std::int64_t lone_tokens = 0;            ///< FitRequest::lone_tokens
 
   /// Of what is by device of the model, that of devices that are used.
   template <class Each>
-  std::vector<Each> of_used(const std::vector<Each>& all) const {
+  std::vector<Each> of_used(const PerDevice<Each>& all) const {
     std::vector<Each> some;
-    for (std::size_t d = 0; d < all.size(); ++d) {
+    for (const DeviceIndex d : all.indices()) {
       if (used[d]) some.push_back(all[d]);
     }
     return some;

@@ -3,8 +3,9 @@
 #include <algorithm>
 
 #include "base/fail.h"
-#include "schedule/answers.h"
-#include "schedule/storage_users.h"
+#include "graph/per_node.h"
+#include "graph/storage_users.h"
+#include "schedule/place/answers.h"
 
 namespace shunt {
 
@@ -33,13 +34,12 @@ class LeafFinder {
     for (FitLeaf& leaf : leaves) {
       find_wish(leaf);
       find_types(leaf);
-      for (std::size_t d = 0; d < leaf.by_device.size(); ++d) {
+      for (const DeviceIndex d : leaf.by_device.indices()) {
         LeafOnDevice& here = leaf.by_device[d];
-        const BufferType& memory = leaf.is_cache()
-                                       ? model_.devices[d]->memory()
-                                       : model_.memory_type(*leaf.info, static_cast<int>(d));
+        const BufferType& memory =
+            leaf.is_cache() ? model_.devices[d]->memory() : model_.memory_type(*leaf.info, d);
         here.bytes = memory.size_of(here.tensor);
-        here.can = can_compute(leaf.id, static_cast<int>(d));
+        here.can = can_compute(leaf.id, d);
         here.too_large = !endless_ && here.bytes > memory.max_size();
       }
     }
@@ -52,14 +52,17 @@ class LeafFinder {
     const Decision& decision = wanted_.decisions[leaf.id];
     leaf.wanted = decision.device;
     leaf.fixed = decision.rule == Rule::kPinned;
-    leaf.for_speed = decision.rule == Rule::kCosts;
+    leaf.for_speed = decision.rule == Rule::kCosts || decision.rule == Rule::kSplit;
     if (!leaf.is_cache()) {
       if (request_.loaded == nullptr) return;
       const auto found = request_.loaded->find(leaf.info);
       if (found != request_.loaded->end()) leaf.there = found->second;
       return;
     }
-    if (request_.wanted_caches != nullptr && !leaf.fixed) {
+    // Another type of cache may be cut otherwise than the one that the wish is about.
+    const bool has_wish =
+        request_.wanted_caches != nullptr && request_.wanted_caches->size() == step_.caches.size();
+    if (has_wish && !leaf.fixed) {
       leaf.wanted = (*request_.wanted_caches)[leaf.cache];
       leaf.for_speed = true;
     }
@@ -82,8 +85,7 @@ class LeafFinder {
       if (known != model_.transcoded.end()) set_type(leaf, home->second, known->second);
       return;
     }
-    const auto cpu = static_cast<int>(model_.devices.size()) - 1;
-    for (int d = 0; d < cpu; ++d) {
+    for (const DeviceIndex d : model_.devices.accelerators()) {
       const Conversion* conversion = answers_.conversion(leaf.id, d);
       if (conversion != nullptr && d != leaf.wanted) convert(leaf, d, *conversion);
     }
@@ -92,19 +94,19 @@ class LeafFinder {
     }
   }
 
-  void convert(FitLeaf& leaf, int device, const Conversion& conversion) const {
-    const std::string name = model_.devices[static_cast<std::size_t>(device)]->info().name;
+  void convert(FitLeaf& leaf, DeviceIndex device, const Conversion& conversion) const {
+    const std::string name(model_.devices[device]->name());
     set_type(leaf, device, describe_conversion(step_.graph, conversion, name));
   }
 
-  static void set_type(FitLeaf& leaf, int device, TranscodedWeight weight) {
-    LeafOnDevice& here = leaf.by_device[static_cast<std::size_t>(device)];
+  static void set_type(FitLeaf& leaf, DeviceIndex device, TranscodedWeight weight) {
+    LeafOnDevice& here = leaf.by_device[device];
     // Rows are whole blocks of the type, or nobody would have asked for it.
     if (auto tensor = make_tensor(weight.to, leaf.info->tensor.shape)) here.tensor = *tensor;
     here.transcoded = std::move(weight);
   }
 
-  bool can_compute(NodeId leaf, int device) const {
+  bool can_compute(NodeId leaf, DeviceIndex device) const {
     // A user that is pinned elsewhere must find the type that it needs.
     const auto serves = [&](NodeId user) {
       const Decision& decision = wanted_.decisions[user];
@@ -120,7 +122,7 @@ class LeafFinder {
   const StepGraph& step_;
   const Placement& wanted_;
   const Answers& answers_;
-  std::vector<std::vector<NodeId>> users_;
+  PerNode<std::vector<NodeId>> users_;
   bool endless_;
 };
 
@@ -152,9 +154,11 @@ std::vector<FitUnit> find_units(const StepGraph& step, std::span<const FitLeaf> 
   return units;
 }
 
-Homes homes_of(std::span<const FitLeaf> leaves, std::span<const int> homes) {
+Homes homes_of(std::span<const FitLeaf> leaves, std::span<const DeviceIndex> homes) {
   Homes result;
-  result.caches.resize(static_cast<std::size_t>(std::ranges::count_if(leaves, &FitLeaf::is_cache)));
+  for (const FitLeaf& leaf : leaves) {
+    if (leaf.is_cache()) result.caches.push_back(kNoDevice);
+  }
   for (std::size_t i = 0; i < leaves.size(); ++i) {
     if (leaves[i].is_cache()) {
       result.caches[leaves[i].cache] = homes[i];
@@ -165,7 +169,7 @@ Homes homes_of(std::span<const FitLeaf> leaves, std::span<const int> homes) {
   return result;
 }
 
-Transcoded transcoded_at(std::span<const FitLeaf> leaves, std::span<const int> homes) {
+Transcoded transcoded_at(std::span<const FitLeaf> leaves, std::span<const DeviceIndex> homes) {
   Transcoded weights;
   for (std::size_t i = 0; i < leaves.size(); ++i) {
     const auto& transcoded = leaves[i].on(homes[i]).transcoded;

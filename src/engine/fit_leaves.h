@@ -6,7 +6,9 @@
 #include <span>
 #include <vector>
 
-#include "engine/fit.h"
+#include "engine/fit_request.h"
+#include "engine/homes.h"
+#include "engine/model_state.h"
 
 namespace shunt {
 
@@ -24,14 +26,14 @@ struct FitLeaf {
   NodeId id = 0;
   const gguf::TensorInfo* info = nullptr;  ///< null for a cache
   std::size_t cache = 0;                   ///< number of a cache
-  int wanted = 0;                          ///< where placement would have it
+  DeviceIndex wanted = 0;                  ///< where placement would have it
   bool for_speed = false;                  ///< because that is faster, not because it may
   bool fixed = false;                      ///< the user wants it there, or it is there and stays
-  int there = -1;                          ///< the device it is on already; -1: none
-  std::vector<LeafOnDevice> by_device = {};
+  DeviceIndex there = kNoDevice;           ///< the device it is on already
+  PerDevice<LeafOnDevice> by_device = {};
 
   bool is_cache() const { return info == nullptr; }
-  const LeafOnDevice& on(int device) const { return by_device[static_cast<std::size_t>(device)]; }
+  const LeafOnDevice& on(DeviceIndex device) const { return by_device[device]; }
 };
 
 /// Leaves that go together: those of a layer, or one that is of none.
@@ -49,8 +51,8 @@ std::vector<FitLeaf> find_leaves(const ModelState& model, const FitRequest& requ
 std::vector<FitUnit> find_units(const StepGraph& step, std::span<const FitLeaf> leaves);
 
 /// `homes`: the device of each leaf.
-Homes homes_of(std::span<const FitLeaf> leaves, std::span<const int> homes);
+Homes homes_of(std::span<const FitLeaf> leaves, std::span<const DeviceIndex> homes);
 /// Weights that have another type there than in the file.
-Transcoded transcoded_at(std::span<const FitLeaf> leaves, std::span<const int> homes);
+Transcoded transcoded_at(std::span<const FitLeaf> leaves, std::span<const DeviceIndex> homes);
 
 }  // namespace shunt

@@ -9,8 +9,8 @@
 
 namespace shunt {
 
-LayersOnDevice layers_on(int device, std::span<const FitLeaf> leaves,
-                         std::span<const FitUnit> units, std::span<const int> homes) {
+LayersOnDevice layers_on(DeviceIndex device, std::span<const FitLeaf> leaves,
+                         std::span<const FitUnit> units, std::span<const DeviceIndex> homes) {
   LayersOnDevice layers;
   for (const FitUnit& unit : units) {
     const bool any = std::any_of(unit.leaves.begin(), unit.leaves.end(), [&](std::size_t leaf) {
@@ -55,6 +55,17 @@ std::string to_line(const DeviceShare& share) {
   if (!share.pool_with.empty()) {
     text += fmt::format("; one pool with {}, together {}", share.pool_with,
                         size_text(share.pool_takes));
+  }
+  Ledger own;
+  own.add_own(share.device, share.own);
+  std::string parts;
+  for (const LedgerRow& row : own.rows) {
+    parts += fmt::format("{}{} {}", parts.empty() ? "" : ", ", to_string(row.purpose),
+                         size_text(row.bytes));
+  }
+  if (!parts.empty()) {
+    text += fmt::format("; the device itself takes {} ({})", size_text(own.allocated(share.device)),
+                        parts);
   }
   return text;
 }

@@ -6,11 +6,12 @@
 
 #include "base/fail.h"
 #include "engine/promised_memory.h"
+#include "engine/session_steps.h"
 #include "engine/weights_in_memory.h"
-#include "schedule/memory_planner.h"
-#include "schedule/place_facts.h"
-#include "schedule/predict.h"
-#include "schedule/storage_users.h"
+#include "graph/storage_users.h"
+#include "memory/planner.h"
+#include "schedule/place/facts.h"
+#include "schedule/plan/predict.h"
 
 namespace shunt {
 
@@ -21,14 +22,15 @@ Result<std::uint64_t> bytes_side_by_side(const BufferType& type,
                                          const Device& device) {
   auto layout = side_by_side(type, tensors);
   if (layout) return layout->total();
-  const std::string name = device.info().name;
+  const std::string name(device.name());
   return std::move(layout.error()).with_device(name).with_context(name);
 }
 
 class Predictor {
  public:
-  Predictor(const ModelState& model, std::span<const FitLeaf> leaves, std::span<const int> homes,
-            const FitBounds& bounds, std::vector<DeviceBytes>& takes)
+  Predictor(const ModelState& model, std::span<const FitLeaf> leaves,
+            std::span<const DeviceIndex> homes, const FitBounds& bounds,
+            PerDevice<DeviceBytes>& takes)
       : model_(model),
         leaves_(leaves),
         homes_(homes),
@@ -36,12 +38,13 @@ class Predictor {
         transcoded_(transcoded_at(leaves, homes)),
         devices_(bounds.of_used(model.devices)),
         stream_bytes_(bounds.of_used(bounds.most_streamed)),
+        bounds_(bounds),
         takes_(takes) {
     takes_.assign(model.devices.size(), {});
   }
 
   Status add_leaves() {
-    for (std::size_t d = 0; d < takes_.size(); ++d) SHUNT_TRY(add_leaves_on(static_cast<int>(d)));
+    for (const DeviceIndex d : takes_.indices()) SHUNT_TRY(add_leaves_on(d));
     return ok();
   }
 
@@ -52,24 +55,26 @@ class Predictor {
     add_streamed(*graph, placement, memory);
     CompileOptions options;
     options.memory = memory;
-    options.steps_in_flight = 1;  // as a session compiles it
+    const bool overlaps = bounds_.overlap && step->token_count.max > bounds_.lone_tokens;
+    options.steps_in_flight = overlaps ? steps_in_flight(*step, *graph, placement) : 1;
     SHUNT_ASSIGN(const auto uses, predict_memory(graph, std::move(placement), options));
     for (const MemoryUse& use : uses) {
       DeviceBytes& bytes = takes_[of_model(use.device)];
       bytes.activations += use.activations;
       bytes.inputs += use.inputs;
       bytes.staging += use.staging;
+      bytes.pinned += use.pinned;
     }
     return ok();
   }
 
  private:
-  Status add_leaves_on(int device) {
-    const auto d = static_cast<std::size_t>(device);
-    Device& home = *model_.devices[d];
+  Status add_leaves_on(DeviceIndex device) {
+    Device& home = *model_.devices[device];
+    DeviceBytes& takes = takes_[device];
     std::map<BufferType*, std::vector<const Tensor*>> weights;
     std::vector<const Tensor*> caches;
-    std::set<const std::byte*> mapped = mapped_there(device);  // two leaves may be one tensor
+    std::set<FileRange> mapped = mapped_there(device);  // two leaves may be one tensor
     for (std::size_t i = 0; i < leaves_.size(); ++i) {
       const FitLeaf& leaf = leaves_[i];
       if (homes_[i] != device || leaf.there == device) continue;
@@ -78,27 +83,27 @@ class Predictor {
         caches.push_back(tensor);
       } else if (BufferType* const memory = model_.memory_to_fill(*leaf.info, device)) {
         weights[memory].push_back(tensor);
-      } else if (mapped.insert(model_.file.data(*leaf.info).data()).second) {
-        takes_[d].mapped += leaf.info->bytes;
+      } else if (mapped.insert(file_range(model_.file, *leaf.info)).second) {
+        takes.mapped += leaf.info->bytes;
       }
     }
     for (const auto& [memory, tensors] : weights) {
       SHUNT_ASSIGN(const std::uint64_t bytes, bytes_side_by_side(*memory, tensors, home));
-      takes_[d].weights += bytes;
+      takes.weights += bytes;
     }
-    SHUNT_ASSIGN(takes_[d].cache, bytes_side_by_side(home.memory(), caches, home));
+    SHUNT_ASSIGN(takes.cache, bytes_side_by_side(home.memory(), caches, home));
     return ok();
   }
 
   /// The weights that a device uses in the mapped file already, and goes on using.
-  std::set<const std::byte*> mapped_there(int device) const {
-    std::set<const std::byte*> mapped;
+  std::set<FileRange> mapped_there(DeviceIndex device) const {
+    std::set<FileRange> mapped;
     for (std::size_t i = 0; i < leaves_.size(); ++i) {
       const FitLeaf& leaf = leaves_[i];
       if (leaf.is_cache() || homes_[i] != device || leaf.there != device) continue;
       const Buffer* const buffer = model_.weights.at(leaf.info).buffer;
       if (buffer == model_.mapped_address(*leaf.info).buffer) {
-        mapped.insert(model_.file.data(*leaf.info).data());
+        mapped.insert(file_range(model_.file, *leaf.info));
       }
     }
     return mapped;
@@ -119,7 +124,7 @@ class Predictor {
     for (const LeafMemory& leaf : memory) types[leaf.leaf] = &leaf.address.buffer->type();
     for (NodeId id = 0; id < graph.size(); ++id) {
       if (!is_computed(graph.node(id))) continue;
-      const std::size_t d = of_model(placement.decisions[id].device);
+      const DeviceIndex d = of_model(placement.decisions[id].device);
       DeviceBytes& takes = takes_[d];
       const std::uint64_t sent = bytes_to_send(graph, id, *model_.devices[d], types);
       takes.streamed = std::max(takes.streamed, sent);
@@ -129,21 +134,18 @@ class Predictor {
   }
 
   /// The number among the model's devices of one that is used.
-  std::size_t of_model(int used) const {
-    const auto found = std::find(model_.devices.begin(), model_.devices.end(),
-                                 devices_[static_cast<std::size_t>(used)]);
-    return static_cast<std::size_t>(found - model_.devices.begin());
-  }
+  DeviceIndex of_model(DeviceIndex used) const { return model_.devices.find(devices_[used]); }
 
   const ModelState& model_;
   std::span<const FitLeaf> leaves_;
-  std::span<const int> homes_;  // by leaf
-  Homes by_name_;               // the same
+  std::span<const DeviceIndex> homes_;  // by leaf
+  Homes by_name_;                       // the same
   Transcoded transcoded_;
-  std::vector<Device*> devices_;  // those that are used
+  DeviceSet devices_;  // those that are used
   std::vector<std::uint64_t> stream_bytes_;
+  const FitBounds& bounds_;
   PromisedMemory promised_;
-  std::vector<DeviceBytes>& takes_;
+  PerDevice<DeviceBytes>& takes_;
 };
 
 }  // namespace
@@ -158,8 +160,8 @@ void add_to(Ledger& ledger, const std::string& device, const DeviceBytes& takes)
 }
 
 Status predict_fit(const ModelState& model, std::span<const std::shared_ptr<const StepGraph>> steps,
-                   std::span<const FitLeaf> leaves, std::span<const int> homes,
-                   const FitBounds& bounds, std::vector<DeviceBytes>& takes) {
+                   std::span<const FitLeaf> leaves, std::span<const DeviceIndex> homes,
+                   const FitBounds& bounds, PerDevice<DeviceBytes>& takes) {
   Predictor predictor(model, leaves, homes, bounds, takes);
   SHUNT_TRY(predictor.add_leaves());
   for (const auto& step : steps) SHUNT_TRY(predictor.add_step(step));

@@ -23,8 +23,10 @@ struct DeviceBytes {
   std::uint64_t staging = 0;
   std::uint64_t streamed = 0;  ///< of activations: the most weights that are sent there for one op
   std::uint64_t must_stream = 0;  ///< the same for ops that the user pinned there
+  std::uint64_t pinned = 0;       ///< of inputs and staging: host memory, not the device's
 
   std::uint64_t allocated() const { return weights + cache + activations + inputs + staging; }
+  std::uint64_t own() const { return allocated() - pinned; }
 };
 void add_to(Ledger& ledger, const std::string& device, const DeviceBytes& takes);
 
@@ -32,7 +34,7 @@ void add_to(Ledger& ledger, const std::string& device, const DeviceBytes& takes)
 /// leaf. OutOfMemory, with the device if it is one's, where no buffers can be as large as they must
 /// be; `takes` then has what was found up to there.
 Status predict_fit(const ModelState& model, std::span<const std::shared_ptr<const StepGraph>> steps,
-                   std::span<const FitLeaf> leaves, std::span<const int> homes,
-                   const FitBounds& bounds, std::vector<DeviceBytes>& takes);
+                   std::span<const FitLeaf> leaves, std::span<const DeviceIndex> homes,
+                   const FitBounds& bounds, PerDevice<DeviceBytes>& takes);
 
 }  // namespace shunt

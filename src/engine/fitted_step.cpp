@@ -6,27 +6,20 @@
 #include "base/fail.h"
 #include "engine/memory_pool.h"
 #include "engine/promised_memory.h"
-#include "schedule/fallback.h"
-#include "schedule/place_facts.h"
-#include "schedule/storage_users.h"
+#include "graph/storage_users.h"
+#include "schedule/explain/fallback.h"
+#include "schedule/place/facts.h"
 #include "shunt/explain.h"
 
 namespace shunt {
 
 namespace {
 
-std::size_t at(int index) {
-  return static_cast<std::size_t>(index);
-}
-
 /// Makes a placement over some of the devices one over all of them.
 void count_all_devices(const ModelState& model, Placement& placement) {
-  std::vector<int> index;
-  for (const Device* device : placement.devices) {
-    const auto found = std::find(model.devices.begin(), model.devices.end(), device);
-    index.push_back(static_cast<int>(found - model.devices.begin()));
-  }
-  const auto renumber = [&](int& device) { device = index[at(device)]; };
+  PerDevice<DeviceIndex> index;
+  for (const Device* device : placement.devices) index.push_back(model.devices.find(device));
+  const auto renumber = [&](DeviceIndex& device) { device = index[device]; };
   for (Decision& decision : placement.decisions) {
     renumber(decision.device);
     for (PassedOver& passed : decision.passed_over) renumber(passed.device);
@@ -65,8 +58,8 @@ Result<FittedStep> place_at_home(const ModelState& model, const StepShape& shape
 /// What a placement would be if memory had no end, and what it would take, by device.
 struct Endless {
   Placement placement;
-  std::vector<std::uint64_t> needed;
-  std::vector<DeviceLimit> limits;  ///< of that, with what is loaded already
+  PerDevice<std::uint64_t> needed;
+  PerDevice<DeviceLimit> limits;  ///< of that, with what is loaded already
 };
 
 /// Reasons for a fitted placement that were decided before memory was: by the rules, while leaves
@@ -86,7 +79,7 @@ class Explainer {
     for (NodeId id = 0; id < graph_.size(); ++id) {
       const Node& node = graph_.node(id);
       if (is_computed(node)) {
-        for (int device = 0; device < placement_.decisions[id].device; ++device)
+        for (DeviceIndex device = 0; device < placement_.decisions[id].device; ++device)
           explain_refusal(id, device);
       } else if (is_weight(node.role) || node.role == Role::kCache) {
         explain_leaf(id);
@@ -95,16 +88,16 @@ class Explainer {
   }
 
  private:
-  std::string name(int device) const { return model_.devices[at(device)]->info().name; }
+  std::string name(DeviceIndex device) const { return std::string(model_.devices[device]->name()); }
 
   /// Whether a node would be on a device that has no room for it, or for what it works with.
-  bool lacks_room(NodeId id, int device) const {
+  bool lacks_room(NodeId id, DeviceIndex device) const {
     return endless_ != nullptr && endless_->placement.decisions[id].device == device &&
            placement_.decisions[id].device != device;
   }
 
   /// What of a node has no room on a device where it would be.
-  std::string_view homeless(NodeId id, int device) const {
+  std::string_view homeless(NodeId id, DeviceIndex device) const {
     bool cache = false;
     std::vector<NodeId> tensors = graph_.node(id).sources;
     tensors.push_back(id);
@@ -118,11 +111,11 @@ class Explainer {
     return cache ? "its cache" : "what it works with";
   }
 
-  std::string no_room(NodeId id, int device) const {
-    const DeviceLimit& limit = endless_->limits[at(device)];
+  std::string no_room(NodeId id, DeviceIndex device) const {
+    const DeviceLimit& limit = endless_->limits[device];
     const MemoryPool pool = memory_pool(endless_->limits, endless_->needed);
     const bool shared = limit.pooled && pool.is_short();
-    const std::uint64_t needed = shared ? pool.asked : endless_->needed[at(device)];
+    const std::uint64_t needed = shared ? pool.asked : endless_->needed[device];
     const std::uint64_t usable = shared ? pool.usable() : limit.usable();
     std::string text =
         fmt::format("{} has no room left for {}: {}it would need {} and may use {}", name(device),
@@ -130,19 +123,18 @@ class Explainer {
                     usable == kNoLimit ? "any amount" : size_text(usable));
     if (needed <= usable) {
       text += fmt::format(", in buffers of at most {}",
-                          size_text(model_.devices[at(device)]->memory().max_size()));
+                          size_text(model_.devices[device]->memory().max_size()));
     }
     return text;
   }
 
-  std::string with_others(int device) const {
+  std::string with_others(DeviceIndex device) const {
     std::vector<std::string> names;
-    for (std::size_t d = 0; d < model_.devices.size(); ++d)
-      names.push_back(model_.devices[d]->info().name);
+    for (const Device* each : model_.devices) names.emplace_back(each->name());
     return fmt::format("with {}, in one pool, ", names_in_pool(device, endless_->limits, names));
   }
 
-  static const PassedOver* find(const Decision& decision, int device) {
+  static const PassedOver* find(const Decision& decision, DeviceIndex device) {
     for (const PassedOver& passed : decision.passed_over) {
       if (passed.device == device) return &passed;
     }
@@ -151,7 +143,7 @@ class Explainer {
 
   /// What a better device says to a node: that of the rules if it refused it then; else that it has
   /// no room; else what it says now.
-  void explain_refusal(NodeId id, int device) {
+  void explain_refusal(NodeId id, DeviceIndex device) {
     std::vector<PassedOver>& all = placement_.decisions[id].passed_over;
     auto now = std::find_if(all.begin(), all.end(),
                             [&](const PassedOver& each) { return each.device == device; });
@@ -182,7 +174,7 @@ class Explainer {
       decision.reason = wanted.reason;
       return;
     }
-    const int roomy =
+    const DeviceIndex roomy =
         endless_ == nullptr ? decision.device : endless_->placement.decisions[id].device;
     if (roomy != decision.device) {
       decision.reason = fmt::format("{} has no room left for it", name(roomy));
@@ -214,16 +206,16 @@ Result<std::optional<Fit>> roomy_fit(const ModelState& model, const FitRequest& 
 }
 
 /// What devices may have in all, with the bytes of weights that are in their memory already.
-std::vector<DeviceLimit> limits_in_all(const ModelState& model, const FitRequest& request) {
-  std::vector<DeviceLimit> limits = request.limits;
+PerDevice<DeviceLimit> limits_in_all(const ModelState& model, const FitRequest& request) {
+  PerDevice<DeviceLimit> limits = request.limits;
   if (request.loaded == nullptr) return limits;
-  std::vector<std::uint64_t> loaded(limits.size(), 0);
+  PerDevice<std::uint64_t> loaded(limits.size(), 0);
   std::uint64_t in_pool = 0;
-  for (std::size_t i = 0; i < limits.size(); ++i) {
+  for (const DeviceIndex i : limits.indices()) {
     for (const auto& buffer : model.buffers[i]) loaded[i] += buffer->size();
-    if (limits[i].pooled || i + 1 == limits.size()) in_pool += loaded[i];
+    if (limits[i].pooled || limits.is_cpu(i)) in_pool += loaded[i];
   }
-  for (std::size_t i = 0; i < limits.size(); ++i) {
+  for (const DeviceIndex i : limits.indices()) {
     DeviceLimit& limit = limits[i];
     limit.margin = std::min(limit.margin, limit.free);
     if (limit.free > 0) limit.free += limit.pooled ? in_pool : loaded[i];
@@ -236,7 +228,7 @@ Result<FittedStep> place_fitted(const ModelState& model, const StepShape& shape,
                                 const FitRequest& request, const Fit& fit, const Fit* roomy) {
   SHUNT_ASSIGN(FittedStep fitted, place_at_home(model, shape, fit));
   SHUNT_ASSIGN(const StepGraph as_in_file, model.definition->build(shape));
-  SHUNT_ASSIGN(const Placement by_rules, model.place_step(as_in_file.graph, {}, model.devices));
+  SHUNT_ASSIGN(const Placement by_rules, model.place_freely(as_in_file));
   std::optional<Endless> endless;
   if (roomy != nullptr) {
     SHUNT_ASSIGN(FittedStep other, place_at_home(model, shape, *roomy));

@@ -1,6 +1,7 @@
 #include <array>
 #include <chrono>
 
+#include "base/enum_table.h"
 #include "base/fail.h"
 #include "base/guarded.h"
 #include "shunt/engine.h"
@@ -10,8 +11,7 @@ namespace shunt {
 std::string_view to_string(StopReason reason) {
   static constexpr std::array<std::string_view, 4> kNames = {"end of sequence", "length",
                                                              "context full", "cancelled"};
-  const auto index = static_cast<std::size_t>(reason);
-  return index < kNames.size() ? kNames[index] : "unknown";
+  return name_in(kNames, reason);
 }
 
 namespace {

@@ -114,6 +114,9 @@ class Gatherer {
 Result<ImportanceMatrix> gather_importance(const Model& model, std::span<const std::int32_t> tokens,
                                            const ImportanceOptions& options) {
   const auto state = model.state();
+  if (!state->part_devices.empty()) {
+    return invalid("importance is gathered for whole weights, but this model is split by rows");
+  }
   return guarded([&] { return Gatherer(*state, options).run(tokens); });
 }
 

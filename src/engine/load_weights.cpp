@@ -4,21 +4,23 @@
 #include <map>
 #include <set>
 
+#include "base/available_memory.h"
 #include "base/fail.h"
 #include "base/file.h"
 #include "engine/copied_weights.h"
 #include "engine/fit.h"
 #include "engine/fitted_step.h"
+#include "engine/pin_weights.h"
 #include "engine/session_steps.h"
 #include "engine/weights_in_memory.h"
-#include "shunt/lossy_weights.h"
 #include "shunt/plan.h"
 
 namespace shunt {
 
 namespace {
 
-constexpr std::size_t kPiece = std::size_t{32} << 20;  // bytes between two calls of progress
+constexpr std::size_t kUploadBytes = std::size_t{8} << 20;  // of each pinned buffer
+constexpr std::size_t kReadPiece = std::size_t{32} << 20;   // bytes between two calls of progress
 
 class Progress {
  public:
@@ -38,8 +40,8 @@ class Progress {
 /// Brings mapped weights into memory piece by piece, so that the first token does not wait for the
 /// disk unseen.
 void read_mapped(std::span<const std::byte> bytes, Progress& progress) {
-  for (std::size_t done = 0; done < bytes.size(); done += kPiece) {
-    const std::size_t piece = std::min(kPiece, bytes.size() - done);
+  for (std::size_t done = 0; done < bytes.size(); done += kReadPiece) {
+    const std::size_t piece = std::min(kReadPiece, bytes.size() - done);
     read_ahead(bytes.subspan(done, piece));
     progress.add(piece);
   }
@@ -48,31 +50,32 @@ void read_mapped(std::span<const std::byte> bytes, Progress& progress) {
 /// What was decided, and memory for the weights that are missing; nothing is in it yet.
 struct Blocks {
   Fit fit;
-  std::vector<std::pair<std::size_t, WeightBlocks>> on_devices;  ///< by number of the device
-  std::optional<int> refused_by;                                 ///< a device that had too little
+  std::vector<std::pair<DeviceIndex, WeightBlocks>> on_devices;
+  std::optional<DeviceIndex> refused_by;  ///< a device that had too little
 };
 
-bool is_there(const ModelState& model, const gguf::TensorInfo* info, int device) {
+bool is_there(const ModelState& model, const gguf::TensorInfo* info, DeviceIndex device) {
   const auto found = model.homes.find(info);
   return found != model.homes.end() && found->second == device;
 }
 
-Error of_device(Error error, const ModelState& model, std::size_t device) {
-  const std::string name = model.devices[device]->info().name;
+Error of_device(Error error, const ModelState& model, DeviceIndex device) {
+  const std::string name(model.devices[device]->name());
   return std::move(error).with_device(name).with_context(name + ": weights");
 }
 
 /// Weights that need memory on a device, by the memory they get.
 Result<std::map<BufferType*, std::vector<WeightInMemory>>> missing_on(const ModelState& model,
                                                                       const StepGraph& step,
-                                                                      const Fit& fit, int device) {
+                                                                      const Fit& fit,
+                                                                      DeviceIndex device) {
   std::map<BufferType*, std::vector<WeightInMemory>> missing;
   for (const WeightLeaf& weight : step.weights) {
     if (fit.homes.weights.at(weight.info) != device) continue;
     if (is_there(model, weight.info, device)) continue;
     BufferType* const memory = model.memory_to_fill(*weight.info, device);
     if (memory == nullptr) continue;
-    Tensor tensor = weight.info->tensor;
+    SHUNT_ASSIGN(Tensor tensor, compact_tensor(*weight.info));
     if (const auto other = fit.transcoded.find(weight.info); other != fit.transcoded.end()) {
       SHUNT_ASSIGN(tensor, make_tensor(other->second.to, tensor.shape));
     }
@@ -84,20 +87,20 @@ Result<std::map<BufferType*, std::vector<WeightInMemory>>> missing_on(const Mode
 Result<Blocks> allocate(const ModelState& model, const StepGraph& step, Fit fit) {
   Blocks blocks;
   blocks.fit = std::move(fit);
-  for (std::size_t i = 0; i < model.devices.size(); ++i) {
-    SHUNT_ASSIGN(auto missing, missing_on(model, step, blocks.fit, static_cast<int>(i)));
+  for (const DeviceIndex i : model.devices.indices()) {
+    SHUNT_ASSIGN(auto missing, missing_on(model, step, blocks.fit, i));
     for (auto& [type, here] : missing) {
       auto weights = WeightBlocks::allocate(*type, std::move(here));
       if (weights) {
         blocks.on_devices.emplace_back(i, std::move(*weights));
         continue;
       }
-      const bool cpu = i + 1 == model.devices.size();
+      const bool cpu = model.devices.is_cpu(i);
       if (weights.error().code() != ErrorCode::kOutOfMemory || cpu) {
         return of_device(std::move(weights.error()), model, i);
       }
       blocks.on_devices.clear();
-      blocks.refused_by = static_cast<int>(i);
+      blocks.refused_by = i;
       return blocks;
     }
   }
@@ -132,14 +135,14 @@ void say(const LoadOptions& options, std::span<const std::string> lines) {
 /// said gets less, which is judged again.
 Result<Blocks> fit_and_allocate(ModelState& model, const StepGraph& step,
                                 const LoadOptions& options) {
-  std::vector<int> attempts(model.devices.size(), 0);
-  std::vector<std::uint64_t> caps(model.devices.size(), kNoLimit);
+  PerDevice<int> attempts(model.devices.size(), 0);
+  PerDevice<std::uint64_t> caps(model.devices.size(), kNoLimit);
   std::vector<std::string> refusals;
   while (true) {
     FitRequest request;
     request.steps = session_steps(options.session);
     request.limits = device_limits(model.devices, options.memory_margin);
-    for (std::size_t i = 0; i < caps.size(); ++i) request.limits[i].cap = caps[i];
+    for (const DeviceIndex i : caps.indices()) request.limits[i].cap = caps[i];
     if (!model.homes.empty()) request.loaded = &model.homes;
     SHUNT_ASSIGN(Fit fit, fit_model(model, request));
     SHUNT_ASSIGN(const Verdict verdict, judge_fit(model, request, fit, options.fallback));
@@ -150,6 +153,7 @@ Result<Blocks> fit_and_allocate(ModelState& model, const StepGraph& step,
       model.cache_homes = blocks.fit.homes.caches;
       model.most_streamed = blocks.fit.most_streamed;
       model.used = blocks.fit.used;
+      model.overlap = blocks.fit.overlap;
       model.short_of_room = model.short_of_room || blocks.fit.short_of_room;
       model.transcoded = blocks.fit.transcoded;
       forget_moved(model, blocks.fit.homes);
@@ -160,19 +164,20 @@ Result<Blocks> fit_and_allocate(ModelState& model, const StepGraph& step,
       model.notes.insert(model.notes.end(), model.left_out.begin(), model.left_out.end());
       return blocks;
     }
-    const auto device = static_cast<std::size_t>(*blocks.refused_by);
+    const DeviceIndex device = *blocks.refused_by;
     const std::uint64_t planned = blocks.fit.planned[device];
     caps[device] = lower_cap(planned, attempts[device]++);
-    refusals.push_back(fmt::format(
-        "{}: refused memory for weights out of {}, so it gets at most {}",
-        model.devices[device]->info().name, size_text(planned), size_text(caps[device])));
+    refusals.push_back(
+        fmt::format("{}: refused memory for weights out of {}, so it gets at most {}",
+                    model.devices[device]->name(), size_text(planned), size_text(caps[device])));
     say(options, std::span(&refusals.back(), 1));
   }
 }
 
-/// The parts of the file as buffers of the host.
+/// The parts of the file as buffers of the host, if a device computes in plain host memory.
 void map_file(ModelState& model) {
-  if (!model.mapped_parts.empty() || !uses_mapped_file(*model.devices.back())) return;
+  const auto uses = [](Device* device) { return uses_mapped_file(*device); };
+  if (!model.mapped_parts.empty() || std::ranges::none_of(model.devices, uses)) return;
   for (std::uint32_t part = 0; part < model.file.part_count(); ++part) {
     model.mapped_parts.push_back(
         wrap_read_only_memory(model.file.part_bytes(part), model.file.mapping(part)));
@@ -188,12 +193,11 @@ struct Filled {
 /// A weight in a lossy form; nothing if it has none.
 std::optional<TranscodedWeight> lossy_weight(const WeightInMemory& weight, Address at,
                                              Device& device) {
-  const LossyWeights* const forms = lossy_weights(device);
-  const auto cost = forms == nullptr ? std::nullopt : forms->lossy_cost(at);
+  const auto cost = device.lossy_cost(at);
   if (!cost) return std::nullopt;
   TranscodedWeight lossy;
   lossy.name = weight.name;
-  lossy.device = device.info().name;
+  lossy.device = device.name();
   lossy.from = weight.tensor.dtype;
   lossy.to = cost->form;
   lossy.bytes_before = weight.info->bytes;
@@ -202,15 +206,34 @@ std::optional<TranscodedWeight> lossy_weight(const WeightInMemory& weight, Addre
   return lossy;
 }
 
+/// For memory out of the host's reach: pinned buffers to upload from. Null if the device has none,
+/// or no memory for them.
+Result<std::unique_ptr<UploadRing>> open_ring(ModelState& model, DeviceIndex device,
+                                              const WeightBlocks& weights) {
+  Device& to = *model.devices[device];
+  const auto out_of_reach = [](const auto& block) { return !block->type().host_accessible(); };
+  if (to.staging_memory() == nullptr || !std::ranges::any_of(weights.blocks, out_of_reach)) {
+    return nullptr;
+  }
+  auto ring = UploadRing::create(to, kUploadBytes);
+  if (ring || ring.error().code() != ErrorCode::kOutOfMemory) return ring;
+  model.notes.push_back(fmt::format("{}: weights are uploaded without pinned buffers: {}",
+                                    to.name(), to_text(ring.error())));
+  return nullptr;
+}
+
 /// Brings weights into the memory that was allocated on a device.
-Result<Filled> fill(ModelState& model, std::size_t device, WeightBlocks& weights,
+Result<Filled> fill(ModelState& model, DeviceIndex device, WeightBlocks& weights,
                     Progress& progress) {
-  auto errors = weights.fill(model.file, [&](std::uint64_t bytes) { progress.add(bytes); });
+  const auto ring = open_ring(model, device, weights);
+  if (!ring) return of_device(ring.error(), model, device);
+  auto errors = weights.fill(
+      model.file, [&](std::uint64_t bytes) { progress.add(bytes); }, ring->get());
   if (!errors) return of_device(std::move(errors.error()), model, device);
   for (std::size_t i = 0; i < errors->size(); ++i) {
     const gguf::TensorInfo* info = weights.weights[i].info;
     model.weights[info] = weights.address(i);
-    model.homes[info] = static_cast<int>(device);
+    model.homes[info] = device;
     if (auto lossy = lossy_weight(weights.weights[i], weights.address(i), *model.devices[device])) {
       model.lossy.insert_or_assign(info, std::move(*lossy));
     }
@@ -241,13 +264,13 @@ std::uint64_t bytes_in_host_memory(const ModelState& model) {
 void use_mapped(ModelState& model, const StepGraph& step, const Homes& homes, Progress& progress) {
   std::vector<std::span<const std::byte>> mapped;
   for (const WeightLeaf& weight : step.weights) {
-    const int home = homes.weights.at(weight.info);
+    const DeviceIndex home = homes.weights.at(weight.info);
     if (is_there(model, weight.info, home)) continue;
     model.weights[weight.info] = model.mapped_address(*weight.info);
     model.homes[weight.info] = home;
     mapped.push_back(model.file.data(*weight.info));
   }
-  const std::uint64_t memory = model.devices.back()->info().memory_total;
+  const std::uint64_t memory = model.devices.cpu_device().info().memory_total;
   const bool fits = memory == 0 || bytes_in_host_memory(model) < memory / 10 * 8;
   for (const std::span<const std::byte> bytes : mapped) {
     // Norms among weights that are copied would each bring some of these back.
@@ -300,11 +323,9 @@ void say_transcoded(ModelState& model, const LoadOptions& options, const Filled&
   std::vector<std::string> lines = to_lines(model.all_transcoded());
   if (!filled.lost.empty()) lines.push_back(filled.lost + ", so nothing was transcoded");
   for (Device* device : model.devices) {
-    const LossyWeights* const forms = lossy_weights(*device);
-    if (model.transcode != Transcode::kLossy || forms == nullptr) continue;
-    if (forms->why_not_lossy().empty()) continue;
-    lines.push_back(fmt::format("{}: no lossy form of weights: {}", device->info().name,
-                                forms->why_not_lossy()));
+    if (model.transcode != Transcode::kLossy || device->why_not_lossy().empty()) continue;
+    lines.push_back(
+        fmt::format("{}: no lossy form of weights: {}", device->name(), device->why_not_lossy()));
   }
   say(options, lines);
   model.notes.insert(model.notes.end(), lines.begin(), lines.end());
@@ -312,12 +333,13 @@ void say_transcoded(ModelState& model, const LoadOptions& options, const Filled&
 
 /// Weights that the CPU would use in the file if it had the order of memory.
 void note_reversed(ModelState& model) {
-  Device& cpu = *model.devices.back();
-  const int home = static_cast<int>(model.devices.size()) - 1;
+  Device& cpu = model.devices.cpu_device();
+  const DeviceIndex home = model.devices.cpu();
   std::uint64_t bytes = 0;
   for (const auto& [info, device] : model.homes) {
     const bool asked = model.copied.contains(info);
-    if (device == home && !asked && !is_used_in_place(*info, cpu)) bytes += info->bytes;
+    const bool reversed = !is_as_in_memory(info->tensor.dtype, info->order);
+    if (device == home && !asked && reversed) bytes += info->bytes;
   }
   if (bytes == 0 || !uses_mapped_file(cpu)) return;
   model.notes.push_back(
@@ -329,17 +351,16 @@ void note_reversed(ModelState& model) {
 
 Ledger weights_ledger(const ModelState& model) {
   Ledger ledger;
-  for (std::size_t i = 0; i < model.buffers.size(); ++i) {
+  for (const DeviceIndex i : model.buffers.indices()) {
     for (const auto& buffer : model.buffers[i])
-      ledger.add(model.devices[i]->info().name, Purpose::kWeights, buffer->size());
+      ledger.add(model.devices[i]->name(), Purpose::kWeights, buffer->size());
   }
-  std::set<std::pair<int, const std::byte*>> counted;  // two leaves may be one tensor
+  std::set<std::pair<DeviceIndex, FileRange>> counted;  // two leaves may be one tensor
   for (const auto& [info, address] : model.weights) {
     if (model.mapped_address(*info).buffer != address.buffer) continue;
-    const int home = model.homes.at(info);
-    if (!counted.emplace(home, model.file.data(*info).data()).second) continue;
-    ledger.add(model.devices[static_cast<std::size_t>(home)]->info().name, Purpose::kMappedWeights,
-               info->bytes);
+    const DeviceIndex home = model.homes.at(info);
+    if (!counted.emplace(home, file_range(model.file, *info)).second) continue;
+    ledger.add(model.devices[home]->name(), Purpose::kMappedWeights, info->bytes);
   }
   return ledger;
 }
@@ -352,9 +373,10 @@ Status load_weights(ModelState& model, const LoadOptions& options) {
   std::set<const std::byte*> counted;  // two leaves may be one tensor
   for (const WeightLeaf& weight : step.weights) {
     to_load += weight.info->bytes;
-    if (!counted.insert(model.file.data(*weight.info).data()).second) continue;
-    model.info.weights += static_cast<std::uint64_t>(element_count(weight.info->tensor.shape));
-    model.info.weight_bytes += weight.info->bytes;
+    const gguf::TensorInfo& tensor = weight.file_tensor();
+    if (!counted.insert(model.file.data(tensor).data()).second) continue;
+    model.info.weights += static_cast<std::uint64_t>(element_count(tensor.tensor.shape));
+    model.info.weight_bytes += tensor.bytes;
   }
   model.memory_margin = options.memory_margin;
   model.buffers.resize(model.devices.size());
@@ -371,6 +393,7 @@ Status load_weights(ModelState& model, const LoadOptions& options) {
     if (!again) return std::move(again.error()).with_context(filled.lost);
   }
   model.ledger = weights_ledger(model);
+  pin_streamed_weights(model, shapes, available_memory());
   say_transcoded(model, options, filled);
   note_reversed(model);
   return ok();

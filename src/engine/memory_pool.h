@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "device/device_set.h"
 #include "engine/device_limits.h"
 
 namespace shunt {
@@ -13,25 +14,25 @@ namespace shunt {
 /// What is asked for of the pool. The CPU alone may ask for all that the host has; where others ask
 /// with it, all of them together have what is free.
 struct MemoryPool {
-  std::vector<int> devices = {};  ///< that ask for any of it, by falling priority; not the CPU
-  std::uint64_t asked = 0;        ///< bytes, by them and the CPU
-  DeviceLimit limit = {};         ///< of these devices, that which leaves least
+  std::vector<DeviceIndex> devices =
+      {};                   ///< that ask for any of it, by falling priority; not the CPU
+  std::uint64_t asked = 0;  ///< bytes, by them and the CPU
+  DeviceLimit limit = {};   ///< of these devices, that which leaves least
 
   std::uint64_t usable() const { return limit.known(); }
   bool is_short() const { return asked > usable(); }
 };
 
-/// `asked`: bytes by device, the CPU last.
-MemoryPool memory_pool(std::span<const DeviceLimit> limits, std::span<const std::uint64_t> asked);
+/// `asked`: bytes.
+MemoryPool memory_pool(DeviceSpan<const DeviceLimit> limits, DeviceSpan<const std::uint64_t> asked);
 
 /// Those that a device shares the pool with: "test1 and cpu0"; empty if its memory is its own.
-/// `names`: by device.
-std::string names_in_pool(int device, std::span<const DeviceLimit> limits,
-                          std::span<const std::string> names);
+std::string names_in_pool(DeviceIndex device, DeviceSpan<const DeviceLimit> limits,
+                          DeviceSpan<const std::string> names);
 
 /// "test0 (1.0 MiB) with cpu0 (2.0 MiB), one pool of memory, needs 3.0 MiB (3145728 bytes), but has
 /// 2.0 MiB (2097152 bytes)".
-std::string to_text(const MemoryPool& pool, std::span<const std::uint64_t> asked,
-                    std::span<const std::string> names);
+std::string to_text(const MemoryPool& pool, DeviceSpan<const std::uint64_t> asked,
+                    DeviceSpan<const std::string> names);
 
 }  // namespace shunt

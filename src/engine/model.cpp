@@ -8,8 +8,10 @@
 #include "engine/model_state.h"
 #include "engine/recover.h"
 #include "engine/session_steps.h"
+#include "engine/split_weights.h"
 #include "engine/vocabulary_from_gguf.h"
 #include "engine/weights_in_memory.h"
+#include "schedule/place/pins.h"
 
 namespace shunt {
 
@@ -54,7 +56,8 @@ Result<StepGraph> ModelState::build(const StepShape& shape, const Transcoded& ty
 
 Result<Placement> ModelState::place_step(const Graph& graph, std::span<const LeafMemory> memory,
                                          std::span<Device* const> among,
-                                         std::span<const std::uint64_t> stream_bytes) const {
+                                         std::span<const std::uint64_t> stream_bytes,
+                                         std::span<const PartHome> parts) const {
   if (placement) return place_by_file(*placement, graph, among, memory, costs.get(), transcode);
   PlaceOptions options;
   options.memory = memory;
@@ -64,19 +67,29 @@ Result<Placement> ModelState::place_step(const Graph& graph, std::span<const Lea
   options.rules_only = rules_only;
   options.stream_rows = stream_rows;
   options.stream_bytes = stream_bytes;
+  options.parts = parts;
   return place(graph, among, options);
 }
 
+Result<Placement> ModelState::place_freely(const StepGraph& step) const {
+  std::vector<PartHome> parts;
+  for (const PartLeaf& each : step.parts) parts.push_back({each.leaf, part_devices[each.part]});
+  return place_step(step.graph, {}, devices, {}, parts);
+}
+
 Address ModelState::mapped_address(const gguf::TensorInfo& tensor) const {
-  if (mapped_parts.empty() || !is_used_in_place(tensor, *devices.back())) return {};
+  if (mapped_parts.empty() || !is_as_in_memory(tensor.tensor.dtype, tensor.order) ||
+      !is_contiguous(tensor.tensor)) {
+    return {};
+  }
   const std::byte* start = file.part_bytes(tensor.part).data();
   return {mapped_parts[tensor.part].get(),
           static_cast<std::size_t>(file.data(tensor).data() - start)};
 }
 
-BufferType* ModelState::memory_to_fill(const gguf::TensorInfo& tensor, int device) const {
-  Device& to = *devices[static_cast<std::size_t>(device)];
-  const bool is_cpu = device + 1 == static_cast<int>(devices.size());
+BufferType* ModelState::memory_to_fill(const gguf::TensorInfo& tensor, DeviceIndex device) const {
+  Device& to = *devices[device];
+  const bool is_cpu = devices.is_cpu(device);
   const auto found = copied.find(&tensor);
   if (is_cpu && found != copied.end() && !homes.contains(&tensor)) return found->second;
   if (const auto wishes = in_layouts.find(&to); !is_cpu && wishes != in_layouts.end()) {
@@ -86,11 +99,12 @@ BufferType* ModelState::memory_to_fill(const gguf::TensorInfo& tensor, int devic
   return is_used_in_place(tensor, to) ? nullptr : &to.memory();
 }
 
-const BufferType& ModelState::memory_type(const gguf::TensorInfo& tensor, int device) const {
+const BufferType& ModelState::memory_type(const gguf::TensorInfo& tensor,
+                                          DeviceIndex device) const {
   const auto home = homes.find(&tensor);
   if (home != homes.end() && home->second == device) return weights.at(&tensor).buffer->type();
   if (const BufferType* type = memory_to_fill(tensor, device)) return *type;
-  return devices[static_cast<std::size_t>(device)]->memory();
+  return devices[device]->memory();
 }
 
 Model::Model(std::shared_ptr<const ModelState> state)
@@ -108,7 +122,10 @@ std::shared_ptr<const ModelState> Model::state() const {
   return current_->get();
 }
 Ledger Model::ledger() const {
-  return state()->ledger;
+  const auto now = state();
+  Ledger ledger = now->ledger;
+  for (const Device* device : now->devices) ledger.add_own(device->name(), device->own_memory());
+  return ledger;
 }
 Ledger Model::predicted() const {
   return state()->predicted;
@@ -124,7 +141,8 @@ Result<std::shared_ptr<const Model>> Model::load(const std::string& path, const 
                                                  const LoadOptions& options) {
   return guarded(
       [&]() -> Result<std::shared_ptr<const Model>> {
-        SHUNT_ASSIGN(const auto devices, select_with_cpu(registry, options.devices));
+        SHUNT_ASSIGN(const auto devices,
+                     select_with_cpu(registry, options.devices, devices_of(options.pins)));
         return load(path, devices, options);
       },
       path);
@@ -135,7 +153,8 @@ Result<std::shared_ptr<const Model>> Model::load(const std::string& path,
                                                  const LoadOptions& options) {
   return guarded(
       [&]() -> Result<std::shared_ptr<const Model>> {
-        if (devices.empty() || devices.back()->info().kind != DeviceKind::kCpu) {
+        const DeviceSet all(devices);
+        if (!all.has_cpu()) {
           return invalid("the last device must be a CPU");
         }
         SHUNT_ASSIGN(gguf::File file, gguf::File::open(path));
@@ -150,7 +169,7 @@ Result<std::shared_ptr<const Model>> Model::load(const std::string& path,
                       tokenizer->size(), shape.vocabulary);
         }
         auto state = std::make_unique<ModelState>(file, *tokenizer);
-        state->devices.assign(devices.begin(), devices.end());
+        state->devices = all;
         state->placement = options.placement;
         state->pins = options.pins;
         state->transcode = options.transcode;
@@ -171,6 +190,7 @@ Result<std::shared_ptr<const Model>> Model::load(const std::string& path,
         state->fallback = options.fallback;
         state->fallback.say = options.on_device_error.say;  // what is said after loading
         state->on_device_error = options.on_device_error;
+        SHUNT_TRY(split_weights(*state, options.split, options.devices));
         SHUNT_TRY(choose_weight_memory(*state, session_steps(state->session)));
         auto loaded = load_state(std::move(state), std::move(complete_options));
         if (!loaded) return std::move(loaded.error()).with_context(path);

@@ -5,8 +5,10 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <vector>
 
+#include "device/device_set.h"
 #include "model/definition.h"
 #include "shunt/engine.h"
 #include "shunt/ledger.h"
@@ -18,6 +20,10 @@ using Transcoded = std::map<const gguf::TensorInfo*, TranscodedWeight>;
 /// The same for the leaves of a graph.
 std::vector<LeafType> leaf_types(std::span<const WeightLeaf> weights, const Transcoded& types);
 
+/// Handles of Device::pin_host(), by device and range of host memory.
+using PinnedRanges =
+    std::map<std::tuple<const Device*, const std::byte*, std::size_t>, std::shared_ptr<const void>>;
+
 /// Once loaded it is const, and shared by the model and its sessions. A copy shares the memory.
 struct ModelState {
   ModelState(gguf::File opened, text::Tokenizer made)
@@ -27,16 +33,18 @@ struct ModelState {
   text::Tokenizer tokenizer;
   std::shared_ptr<const ModelDefinition> definition;
   ModelInfo info;
-  std::vector<Device*> devices;            ///< by falling priority, the CPU last
+  DeviceSet devices;
   std::optional<PlacementFile> placement;  ///< what the user wants to be followed
   std::vector<Pin> pins;
+  /// By part of split weights and caches: the device that it is meant for. None: nothing is split.
+  std::vector<const Device*> part_devices;
   std::shared_ptr<const CostModel> costs = std::make_shared<const CostModel>();
   Transcode transcode = Transcode::kPrecise;
   WeightMode weight_mode = WeightMode::kAuto;
   bool rules_only = false;
   std::int64_t stream_rows = PlaceOptions{}.stream_rows;
-  std::vector<std::vector<std::shared_ptr<Buffer>>> buffers;  ///< of weights, by device
-  /// The parts of the file, where the CPU uses weights as they lie there; else none.
+  PerDevice<std::vector<std::shared_ptr<Buffer>>> buffers;  ///< of weights
+  /// The parts of the file, where a device uses weights as they lie there; else none.
   std::vector<std::shared_ptr<Buffer>> mapped_parts;
   /// Weights that are copied when they come to the CPU, and the memory they are copied to. Other
   /// ones, and those that come there from another device, are used from the mapped file if the CPU
@@ -44,17 +52,23 @@ struct ModelState {
   std::map<const gguf::TensorInfo*, BufferType*> copied;
   /// By device: weights that lie in other memory of it than its memory(), if they come there.
   std::map<const Device*, std::map<const gguf::TensorInfo*, BufferType*>> in_layouts;
-  std::map<const gguf::TensorInfo*, Address> weights;  ///< where each lies that is there
-  std::map<const gguf::TensorInfo*, int> homes;        ///< on which of the devices; the same keys
+  /// A line for each form of weights that some user of theirs refuses on a device, though it is
+  /// cheaper than the one that they get.
+  std::vector<std::string> dropped_forms;
+  std::map<const gguf::TensorInfo*, Address> weights;    ///< where each lies that is there
+  std::map<const gguf::TensorInfo*, DeviceIndex> homes;  ///< on which of the devices; the same keys
   /// Those that have another type there. Used from the CPU instead, a weight is as in the file.
   Transcoded transcoded;
   /// Those that lie in a lossy form of their device's own, as of their type.
   Transcoded lossy;
-  std::vector<int> cache_homes;  ///< where a session's caches are to lie
-  bool short_of_room = false;    ///< some may lie elsewhere than they would if there were more
-  std::vector<bool> used;        ///< by device: there was use for it
+  /// Weights in host memory that devices have pinned (Device::pin_host()).
+  PinnedRanges pinned_weights;
+  std::vector<DeviceIndex> cache_homes;  ///< where a session's caches are to lie
+  bool short_of_room = false;  ///< some may lie elsewhere than they would if there were more
+  PerDevice<bool> used;        ///< there was use for it
+  bool overlap = true;         ///< there was room for steps that overlap
   /// The most bytes of weights that are sent to each of the devices for one op.
-  std::vector<std::uint64_t> most_streamed;
+  PerDevice<std::uint64_t> most_streamed;
   std::optional<std::uint64_t> memory_margin;
   SessionOptions session;  ///< what room is left for; complete()
   FallbackPolicy fallback;
@@ -67,22 +81,26 @@ struct ModelState {
 
   /// Both, in the order of the file.
   std::vector<TranscodedWeight> all_transcoded() const;
-  /// A weight in the mapped file; empty if the CPU can't use it there.
+  /// A weight in the mapped file; empty if it can't be used there.
   Address mapped_address(const gguf::TensorInfo& tensor) const;
   /// The memory that a weight gets when it comes to a device; null: none, it is used from the
   /// mapped file.
-  BufferType* memory_to_fill(const gguf::TensorInfo& tensor, int device) const;
+  BufferType* memory_to_fill(const gguf::TensorInfo& tensor, DeviceIndex device) const;
   /// The kind of memory in which a weight lies on a device, or would.
-  const BufferType& memory_type(const gguf::TensorInfo& tensor, int device) const;
+  const BufferType& memory_type(const gguf::TensorInfo& tensor, DeviceIndex device) const;
   /// The graph of a step, with weights of other types where that is so.
   Result<StepGraph> build(const StepShape& shape, const Transcoded& types) const;
   /// The memory of a step graph's weights.
   std::vector<LeafMemory> memory_of(const StepGraph& step) const;
   /// Places a step's graph: by the user's file if there is one, else by rules.
-  /// `among`: those of the devices that are to be used; `stream_bytes` as in PlaceOptions.
+  /// `among`: those of the devices that are to be used; `stream_bytes` and `parts` as in
+  /// PlaceOptions.
   Result<Placement> place_step(const Graph& graph, std::span<const LeafMemory> memory,
                                std::span<Device* const> among,
-                               std::span<const std::uint64_t> stream_bytes = {}) const;
+                               std::span<const std::uint64_t> stream_bytes = {},
+                               std::span<const PartHome> parts = {}) const;
+  /// The same among all devices, as if no leaf had its place yet.
+  Result<Placement> place_freely(const StepGraph& step) const;
 };
 
 }  // namespace shunt

@@ -33,11 +33,11 @@ std::vector<LeafMemory> PromisedMemory::promise(const ModelState& model, const S
                                                 const Homes& homes) {
   std::vector<LeafMemory> memory;
   for (const WeightLeaf& weight : step.weights) {
-    const int home = homes.weights.at(weight.info);
+    const DeviceIndex home = homes.weights.at(weight.info);
     memory.push_back({weight.leaf, in(model.memory_type(*weight.info, home))});
   }
   for (std::size_t i = 0; i < step.caches.size(); ++i) {
-    Device& home = *model.devices[static_cast<std::size_t>(homes.caches[i])];
+    Device& home = *model.devices[homes.caches[i]];
     memory.push_back({step.caches[i], in(home.memory())});
   }
   return memory;

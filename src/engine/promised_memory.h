@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "engine/fit.h"
+#include "engine/homes.h"
 #include "engine/model_state.h"
 
 namespace shunt {

@@ -30,21 +30,20 @@ void drop_wishes(ModelState& model, const std::string& device) {
 }
 
 /// The same model without a device, and without the weights it held.
-std::unique_ptr<ModelState> without(const ModelState& model, std::size_t device,
+std::unique_ptr<ModelState> without(const ModelState& model, DeviceIndex device,
                                     const Error& error) {
   auto rest = std::make_unique<ModelState>(model);
-  const std::string name = model.devices[device]->info().name;
-  const auto at = static_cast<std::ptrdiff_t>(device);
-  rest->devices.erase(rest->devices.begin() + at);
+  const std::string name(model.devices[device]->name());
+  rest->devices.erase(rest->devices.begin() + device);
   rest->buffers.resize(model.devices.size());
-  rest->buffers.erase(rest->buffers.begin() + at);
+  rest->buffers.erase(rest->buffers.begin() + device);
   std::uint64_t lost = 0;
   for (const auto& [info, home] : model.homes) {
-    if (home == static_cast<int>(device)) {
+    if (home == device) {
       lost += info->bytes;
       rest->homes.erase(info);
       rest->weights.erase(info);
-    } else if (home > static_cast<int>(device)) {
+    } else if (home > device) {
       --rest->homes[info];
     }
   }
@@ -61,13 +60,13 @@ std::unique_ptr<ModelState> without(const ModelState& model, std::size_t device,
 
 }  // namespace
 
-std::optional<std::size_t> device_to_leave_out(const ModelState& model, const Error& error) {
+std::optional<DeviceIndex> device_to_leave_out(const ModelState& model, const Error& error) {
   if (model.on_device_error.mode != DeviceErrorMode::kFallback) return {};
   if (error.code() == ErrorCode::kCancelled || error.code() == ErrorCode::kInvalidArgument) {
     return {};
   }
-  for (std::size_t i = 0; i + 1 < model.devices.size(); ++i) {
-    if (model.devices[i]->info().name == error.device()) return i;
+  for (const DeviceIndex i : model.devices.accelerators()) {
+    if (model.devices[i]->name() == error.device()) return i;
   }
   return {};
 }

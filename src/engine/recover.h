@@ -12,7 +12,7 @@ namespace shunt {
 
 /// Which of the model's devices an error says has failed, if there is one, the policy lets it be
 /// left out, and it is not the CPU.
-std::optional<std::size_t> device_to_leave_out(const ModelState& model, const Error& error);
+std::optional<DeviceIndex> device_to_leave_out(const ModelState& model, const Error& error);
 
 /// Loads the weights that are missing, leaving out devices that fail.
 Result<std::shared_ptr<const ModelState>> load_state(std::unique_ptr<ModelState> model,

@@ -17,11 +17,11 @@ double uniform(std::mt19937_64& random) {
 }  // namespace
 
 Result<Sampler> Sampler::create(const SamplingOptions& options) {
-  struct Bound {
+  struct OptionBound {
     const char* name;
     double value, low, high;
   };
-  const Bound bounds[] = {
+  const OptionBound bounds[] = {
       {"temperature", options.temperature, 0, 1e6},
       {"top-k", static_cast<double>(options.top_k), 0, 1e9},
       {"top-p", options.top_p, 0, 1},
@@ -31,7 +31,7 @@ Result<Sampler> Sampler::create(const SamplingOptions& options) {
       {"presence penalty", options.presence_penalty, -1e6, 1e6},
       {"number of recent tokens", static_cast<double>(options.penalty_last), 0, 1 << 24},
   };
-  for (const Bound& bound : bounds) {
+  for (const OptionBound& bound : bounds) {
     if (!(bound.value >= bound.low && bound.value <= bound.high)) {
       return invalid("{} is {}; it may be from {} to {}", bound.name, bound.value, bound.low,
                      bound.high);

@@ -1,6 +1,8 @@
 // A session: tokens in, logits out.
 #include <algorithm>
+#include <deque>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <utility>
 
@@ -34,8 +36,17 @@ struct Session::State {
   };
   struct Sequence {
     std::vector<std::int32_t> tokens = {};
-    std::int64_t cached = 0;  ///< the first so many are in the caches, or in copies of them
+    std::int64_t cached = 0;   ///< the first so many are in the caches, or in copies of them
+    std::int64_t started = 0;  ///< the same once steps under way have ended; only in compute()
     std::int64_t length() const { return static_cast<std::int64_t>(tokens.size()); }
+  };
+
+  /// A step that has been started.
+  struct Underway {
+    StepPlan* plan = nullptr;
+    std::uint64_t number = 0;               ///< the plan's
+    std::vector<std::int64_t> tokens = {};  ///< by piece
+    std::vector<std::int64_t> outputs = {};
   };
 
   State(std::shared_ptr<const Model> of, const SessionOptions& complete_options)
@@ -55,7 +66,7 @@ struct Session::State {
   SessionOptions options;
   std::shared_ptr<const ModelState> loaded = {};  // what the plans are made of
   std::unique_ptr<SessionPlans> plans = {};       // null after a failure: made again when needed
-  std::vector<Sequence> sequences;
+  PerSequence<Sequence> sequences;
   CacheRows rows;
   std::optional<std::vector<std::vector<std::byte>>> copies = {};  // of the caches
   std::vector<float> logits = {};                                  // of several steps
@@ -65,7 +76,7 @@ struct Session::State {
   /// What devices had warned of before there was this session.
   std::map<std::pair<const Device*, std::string>, std::uint64_t> warned = {};
 
-  Sequence& of(std::int64_t sequence) { return sequences[static_cast<std::size_t>(sequence)]; }
+  Sequence& of(std::int64_t sequence) { return sequences[sequence]; }
   std::int64_t vocabulary() const { return model->info().vocabulary; }
   std::int64_t cached() const {
     std::int64_t all = 0;
@@ -80,11 +91,11 @@ struct Session::State {
 
   Status check(std::span<const SequenceTokens> more) const {
     if (more.empty()) return invalid("there are no tokens to compute");
-    std::vector<bool> named(sequences.size());
+    PerSequence<bool> named(sequences.size());
     std::size_t count = 0;
     for (const SequenceTokens& piece : more) {
       SHUNT_TRY(check_sequence(piece.sequence));
-      const auto sequence = static_cast<std::size_t>(piece.sequence);
+      const std::int64_t sequence = piece.sequence;
       if (named[sequence]) return invalid("sequence {} is named twice", sequence);
       named[sequence] = true;
       Status known = check_tokens(piece.tokens, vocabulary());
@@ -179,7 +190,8 @@ struct Session::State {
         if (read) copies = std::move(*read);
       } else {
         for (Device* device : loaded->devices) {
-          if (std::ranges::count(healthy, device) == 0) from += " with " + device->info().name;
+          if (std::ranges::count(healthy, device) == 0)
+            from += fmt::format(" with {}", device->name());
         }
       }
     }
@@ -196,45 +208,68 @@ struct Session::State {
                                 counted(static_cast<std::uint64_t>(lost), "token"), with));
   }
 
-  /// Computes the tokens that are not in the caches.
+  /// Computes the tokens that are not in the caches. Where several devices compute, steps overlap.
   Status compute(Request& request) {
+    Status done = compute_and_wait(request);
+    const bool failed = !done && done.error().code() != ErrorCode::kCancelled;
+    if (failed && plans->intact() && plans->rounds_rows()) {
+      // A failed step may have written what is no number.
+      if (!plans->zero_caches()) plans.reset();
+      lose_cache("");
+    }
+    return done;
+  }
+
+  Status compute_and_wait(Request& request) {
+    for (Sequence& sequence : sequences) sequence.started = sequence.cached;
+    // After an error, or an exception, some may be at work still; their results do not count.
+    struct WaitedFor : std::deque<Underway> {
+      ~WaitedFor() {
+        for (const Underway& step : *this)
+          (void)guarded([&] { return step.plan->plan->wait(step.number); });
+      }
+    } underway;
+    return compute_steps(request, underway);
+  }
+
+  Status compute_steps(Request& request, std::deque<Underway>& underway) {
     std::int64_t batch_of_all = options.batch;
     while (true) {
       // Where many logits are wanted, their plan is not for tokens before these.
       const auto is_ready = [&](const Piece& piece) {
-        return of(piece.sequence).cached >= piece.first;
+        return of(piece.sequence).started >= piece.first;
       };
       const bool all = request.all && is_ready(request.pieces.front());
       const auto left = [&](const Piece& piece) {
         const Sequence& sequence = of(piece.sequence);
-        return (request.all && !all ? piece.first : sequence.length()) - sequence.cached;
+        return (request.all && !all ? piece.first : sequence.length()) - sequence.started;
       };
       std::int64_t count = 0;
       for (const Piece& piece : request.pieces) count += left(piece);
-      if (count == 0) return ok();
+      if (count == 0) return finish_all(request, underway);
       if (request.cancel != nullptr && request.cancel->load()) {
         return fail(ErrorCode::kCancelled, "cancelled");
+      }
+      // Plans know nothing of each other's steps, and a new one may take the place of all others.
+      const StepPlan* known =
+          all ? plans->find(batch_of_all, batch_of_all) : plans->find_to_append(count);
+      if (!underway.empty() && underway.back().plan != known) {
+        SHUNT_TRY(finish_all(request, underway));
+        continue;  // it may have been made ready for what is left
       }
       SHUNT_ASSIGN(StepPlan * plan, all ? plan_of_all(batch_of_all) : plan_of(count));
       std::int64_t room = all ? batch_of_all : options.batch;
       std::vector<StepPart> parts;
-      std::optional<std::size_t> first_output;
       for (std::size_t i = 0; i < request.pieces.size() && room > 0; ++i) {
         const Piece& piece = request.pieces[i];
         parts.push_back(part_of(piece, std::min(left(piece), room)));
         room -= static_cast<std::int64_t>(parts.back().tokens.size());
-        if (parts.back().outputs > 0 && !first_output) first_output = i;
       }
-      SHUNT_ASSIGN(const auto made, run(parts, *plan, request.cancel));
-      for (std::size_t i = 0; i < parts.size(); ++i)
-        of(request.pieces[i].sequence).cached += static_cast<std::int64_t>(parts[i].tokens.size());
-      if (!first_output) continue;
-      const std::int64_t first = request.pieces[*first_output].first;
-      for (std::size_t i = *first_output; i < parts.size(); ++i) {
-        Piece& piece = request.pieces[i];
-        if (parts[i].outputs > 0) piece.first = of(piece.sequence).cached;
+      const TraceScope scope(options.trace.get(), traced_step);
+      SHUNT_TRY(start(request, parts, *plan, underway));
+      while (underway.size() >= plan->steps_in_flight) {
+        SHUNT_TRY(finish_first(request, underway));
       }
-      request.visit(*first_output, first, made);
     }
   }
 
@@ -243,11 +278,63 @@ struct Session::State {
     StepPart part;
     part.tokens =
         std::span(sequence.tokens)
-            .subspan(static_cast<std::size_t>(sequence.cached), static_cast<std::size_t>(count));
-    part.length = sequence.cached;
-    part.outputs = std::clamp<std::int64_t>(sequence.cached + count - piece.first, 0, count);
+            .subspan(static_cast<std::size_t>(sequence.started), static_cast<std::size_t>(count));
+    part.length = sequence.started;
+    part.outputs = std::clamp<std::int64_t>(sequence.started + count - piece.first, 0, count);
     part.blocks = rows.blocks(piece.sequence);
     return part;
+  }
+
+  Status start(const Request& request, std::span<const StepPart> parts, StepPlan& at,
+               std::deque<Underway>& underway) {
+    SHUNT_TRY(fill_step(*at.plan, at.step, parts, at.granularity));
+    Underway step = {.plan = &at};
+    for (const StepPart& part : parts) {
+      step.tokens.push_back(static_cast<std::int64_t>(part.tokens.size()));
+      step.outputs.push_back(part.outputs);
+    }
+    underway.push_back(std::move(step));
+    const auto number = at.plan->start(request.cancel);
+    if (!number) {
+      underway.pop_back();
+      return Error(number.error());
+    }
+    underway.back().number = *number;
+    for (std::size_t i = 0; i < parts.size(); ++i)
+      of(request.pieces[i].sequence).started += underway.back().tokens[i];
+    return ok();
+  }
+
+  /// Waits for the step that was started first; its logits are those of all its outputs.
+  Status finish_first(Request& request, std::deque<Underway>& underway) {
+    const Underway step = std::move(underway.front());
+    underway.pop_front();
+    Plan& plan = *step.plan->plan;
+    SHUNT_TRY(plan.wait(step.number));
+    SHUNT_ASSIGN(const std::span<const std::byte> bytes, plan.output(step.plan->step.logits));
+    for (std::size_t i = 0; i < step.tokens.size(); ++i)
+      of(request.pieces[i].sequence).cached += step.tokens[i];
+    const auto first = std::ranges::find_if(step.outputs, [](std::int64_t n) { return n > 0; });
+    if (first == step.outputs.end()) return ok();
+    const auto piece = static_cast<std::size_t>(first - step.outputs.begin());
+    const std::int64_t token = request.pieces[piece].first;
+    for (std::size_t i = piece; i < step.outputs.size(); ++i) {
+      Piece& with = request.pieces[i];
+      if (step.outputs[i] > 0) with.first = of(with.sequence).cached;
+    }
+    const std::int64_t outputs = std::reduce(step.outputs.begin(), step.outputs.end());
+    request.visit(piece, token,
+                  {reinterpret_cast<const float*>(bytes.data()),
+                   static_cast<std::size_t>(outputs * vocabulary())});
+    return ok();
+  }
+
+  Status finish_all(Request& request, std::deque<Underway>& underway) {
+    while (!underway.empty()) {
+      const TraceScope scope(options.trace.get(), traced_step);
+      SHUNT_TRY(finish_first(request, underway));
+    }
+    return ok();
   }
 
   /// The plan for the next tokens, where the logits of at most one of a sequence are wanted.
@@ -257,23 +344,9 @@ struct Session::State {
   /// beside the cache: the plan for single tokens is there.
   Result<StepPlan*> plan_of_all(std::int64_t& batch) {
     auto plan = plans->plan_for(batch, batch);
-    if (plan || plan.error().code() != ErrorCode::kOutOfMemory) return plan;
+    if (plan || plan.error().code() != ErrorCode::kOutOfMemory || !plans->intact()) return plan;
     batch = 1;
     return plans->plan_for(1, 1);
-  }
-
-  /// A step; the logits of all its outputs.
-  Result<std::span<const float>> run(std::span<const StepPart> parts, StepPlan& at,
-                                     const std::atomic<bool>* cancel) {
-    const TraceScope scope(options.trace.get(), traced_step);
-    Plan& plan = *at.plan;
-    SHUNT_TRY(fill_step(plan, at.step, parts));
-    SHUNT_TRY(plan.run(cancel));
-    SHUNT_ASSIGN(const std::span<const std::byte> bytes, plan.output(at.step.logits));
-    std::int64_t outputs = 0;
-    for (const StepPart& part : parts) outputs += part.outputs;
-    return std::span<const float>(reinterpret_cast<const float*>(bytes.data()),
-                                  static_cast<std::size_t>(outputs * vocabulary()));
   }
 };
 
@@ -379,7 +452,7 @@ std::vector<std::string> Session::notes() const {
       const auto before = state_->warned.find({device, warning.text});
       const std::uint64_t known = before == state_->warned.end() ? 0 : before->second;
       if (warning.count <= known) continue;
-      notes.push_back(fmt::format("{}: {} ({})", device->info().name, warning.text,
+      notes.push_back(fmt::format("{}: {} ({})", device->name(), warning.text,
                                   counted(warning.count - known, "time")));
     }
   }

@@ -2,40 +2,54 @@
 
 #include <algorithm>
 
+#include "base/counted.h"
 #include "base/fail.h"
+#include "device/device_run.h"
 #include "engine/session_steps.h"
-#include "schedule/device_run.h"
-#include "schedule/place_facts.h"
+#include "engine/step_inputs.h"
+#include "schedule/place/facts.h"
 
 namespace shunt {
 
 namespace {
 
 std::string name_of(const Device& device) {
-  return device.info().name;
+  return std::string(device.name());
 }
 
 }  // namespace
 
 SessionPlans::Caps SessionPlans::no_caps() const {
-  return {std::vector<std::uint64_t>(model_.devices.size(), kNoLimit),
-          std::vector<int>(model_.devices.size(), 0)};
+  return {PerDevice<std::uint64_t>(model_.devices.size(), kNoLimit),
+          PerDevice<int>(model_.devices.size(), 0)};
 }
 
 FitRequest SessionPlans::request(std::vector<StepShape> steps, const Caps& caps) const {
   FitRequest request;
   request.steps = std::move(steps);
   request.limits = device_limits(model_.devices, model_.memory_margin);
-  for (std::size_t i = 0; i < caps.most.size(); ++i) request.limits[i].cap = caps.most[i];
+  for (const DeviceIndex i : caps.most.indices()) request.limits[i].cap = caps.most[i];
   request.most_streamed = model_.most_streamed;
+  request.may_overlap = model_.overlap && caps.may_overlap;
+  request.lone_tokens = lone_tokens();
   return request;
 }
 
-/// After memory was refused: less for the device that did, or for all if nobody knows which it was.
+/// After memory was refused: one step in flight; then less for the device that refused, or for all
+/// if nobody knows which it was.
 /// False if nothing was planned there, or it is the CPU, which has to take what the others do not.
 bool SessionPlans::lower(const Fit& fit, Caps& caps, const Error& error) {
+  if (fit.overlap) {  // one step at a time takes less, on every device
+    caps.may_overlap = false;
+    notes_.push_back(
+        fmt::format("{}: refused memory for a session, so steps of a prompt do not "
+                    "overlap on any device",
+                    error.device().empty() ? "a device" : error.device()));
+    say(notes_.back());
+    return true;
+  }
   bool lowered = false;
-  for (std::size_t i = 0; i + 1 < model_.devices.size(); ++i) {
+  for (const DeviceIndex i : model_.devices.accelerators()) {
     const bool refused = error.device().empty() || error.device() == name_of(*model_.devices[i]);
     if (!refused || fit.planned[i] == 0) continue;
     lowered = true;
@@ -69,12 +83,12 @@ Status SessionPlans::allocate_caches(const StepGraph& step, const Homes& homes) 
   cache_bytes_.clear();
   for (NodeId cache : step.caches)
     cache_bytes_.push_back(static_cast<std::size_t>(byte_span(step.graph.node(cache).result)));
-  for (std::size_t device = 0; device < model_.devices.size(); ++device) {
+  for (const DeviceIndex device : model_.devices.indices()) {
     BufferType& type = model_.devices[device]->memory();
     std::vector<const Tensor*> tensors;
     std::vector<std::size_t> who;
     for (std::size_t i = 0; i < step.caches.size(); ++i) {
-      if (homes.caches[i] != static_cast<int>(device)) continue;
+      if (homes.caches[i] != device) continue;
       tensors.push_back(&step.graph.node(step.caches[i]).result);
       who.push_back(i);
     }
@@ -89,10 +103,10 @@ Status SessionPlans::allocate_caches(const StepGraph& step, const Homes& homes) 
       return name_device(std::move(blocks.error()),
                          fmt::format("{} bytes for the cache", layout->total()));
     }
-    if (options_.sequences > 1) {
-      // Blocks of rows end in some that nobody has written: they are hidden, but must be numbers.
+    if (options_.sequences > 1 || rounds_rows()) {
+      // A step looks at rows that have not been written: they are hidden, but must be numbers.
       for (const auto& block : *blocks) {
-        Status zeroed = fill(*block, 0, block->size(), std::byte{0});
+        Status zeroed = block->fill(0, block->size(), std::byte{0});
         if (!zeroed) return name_device(std::move(zeroed.error()), "the cache");
       }
     }
@@ -100,21 +114,28 @@ Status SessionPlans::allocate_caches(const StepGraph& step, const Homes& homes) 
       caches_[who[i]] = {(*blocks)[layout->places[i].block].get(), layout->places[i].offset};
     for (auto& block : *blocks) {
       cache_buffers_.push_back(std::move(block));
-      cache_devices_.push_back(static_cast<int>(device));
+      cache_devices_.push_back(device);
     }
   }
   return ok();
 }
 
+/// Whether a device wants the number of cache rows rounded up.
+bool SessionPlans::rounds_rows() const {
+  return std::ranges::any_of(
+      model_.devices, [](const Device* device) { return device->info().extent_granularity > 1; });
+}
+
 /// A weight where the model has it, or on the CPU if it is to be used from there: then as it is in
 /// the file.
-Result<Address> SessionPlans::weight_at(const gguf::TensorInfo& info, int home) {
+Result<Address> SessionPlans::weight_at(const gguf::TensorInfo& info, DeviceIndex home) {
   if (model_.homes.at(&info) == home) return model_.weights.at(&info);
   if (const Address mapped = model_.mapped_address(info)) return mapped;
   if (const auto known = moved_.find(&info); known != moved_.end()) return known->second.address(0);
-  auto blocks = WeightBlocks::allocate(model_.devices.back()->memory(), {{&info, info.tensor}});
+  SHUNT_ASSIGN(const Tensor tensor, compact_tensor(info));
+  auto blocks = WeightBlocks::allocate(model_.devices.cpu_device().memory(), {{&info, tensor}});
   if (!blocks) {
-    const std::string name = name_of(*model_.devices.back());
+    const std::string name = name_of(model_.devices.cpu_device());
     return std::move(blocks.error()).with_device(name).with_context(name + ": " + info.name);
   }
   SHUNT_TRY(blocks->fill(model_.file, [](std::uint64_t) {}));
@@ -136,9 +157,12 @@ Result<StepPlan> SessionPlans::compile_step(const StepShape& shape, const Fit& f
   auto graph = std::make_shared<const Graph>(std::move(made.step.graph));
   CompileOptions options;
   options.memory = memory;
-  options.steps_in_flight = 1;  // a token needs the one before
+  const bool overlaps = fit.overlap && shape.tokens > lone_tokens();
+  options.steps_in_flight = overlaps ? steps_in_flight(made.step, *graph, placement) : 1;
   options.trace = options_.trace.get();
   SHUNT_ASSIGN(made.plan, compile(graph, std::move(placement), options));
+  made.granularity = row_granularity(*made.plan, shape.context);
+  made.steps_in_flight = static_cast<std::size_t>(*options.steps_in_flight);
   for (const Segment& segment : made.plan->segments()) {
     for (const Transfer& transfer : segment.transfers) {
       const NodeId owner = graph->node(transfer.node).storage;
@@ -212,13 +236,13 @@ Result<StepPlan> SessionPlans::make_one(const StepShape& shape) {
 }
 
 Error SessionPlans::of_cache(Error error, std::size_t cache) const {
-  const std::string name = name_of(*model_.devices[static_cast<std::size_t>(homes_.caches[cache])]);
+  const std::string name = name_of(*model_.devices[homes_.caches[cache]]);
   return std::move(error).with_device(name).with_context(name + ": the cache");
 }
 
 bool SessionPlans::caches_are_on(std::span<Device* const> devices) const {
-  return std::ranges::all_of(homes_.caches, [&](int home) {
-    return std::ranges::count(devices, model_.devices[static_cast<std::size_t>(home)]) > 0;
+  return std::ranges::all_of(homes_.caches, [&](DeviceIndex home) {
+    return std::ranges::count(devices, model_.devices[home]) > 0;
   });
 }
 
@@ -232,7 +256,22 @@ Result<std::vector<std::vector<std::byte>>> SessionPlans::read_caches() const {
   return contents;
 }
 
+Status SessionPlans::zero_caches() {
+  for (const auto& buffer : cache_buffers_) {
+    SHUNT_TRY(buffer->fill(0, buffer->size(), std::byte{0}));
+  }
+  return ok();
+}
+
 Status SessionPlans::write_caches(std::span<const std::vector<std::byte>> contents) {
+  if (contents.size() != caches_.size()) {
+    return invalid("a copy of {} for {}", counted(contents.size(), "cache"), caches_.size());
+  }
+  for (std::size_t i = 0; i < caches_.size(); ++i) {
+    if (contents[i].size() == cache_bytes_[i]) continue;
+    return invalid("a copy of {} bytes for cache {} of {} bytes", contents[i].size(), i,
+                   cache_bytes_[i]);
+  }
   for (std::size_t i = 0; i < caches_.size(); ++i) {
     Status written = caches_[i].buffer->write(caches_[i].offset, contents[i]);
     if (!written) return of_cache(std::move(written.error()), i);
@@ -258,9 +297,14 @@ Status SessionPlans::make_again(const StepShape& shape) {
   return made;
 }
 
+StepPlan* SessionPlans::find(std::int64_t tokens, std::int64_t outputs) {
+  const auto known = plans_.find({tokens, outputs});
+  return known == plans_.end() ? nullptr : &known->second;
+}
+
 Result<StepPlan*> SessionPlans::plan_for(std::int64_t tokens, std::int64_t outputs) {
   const auto key = std::pair(tokens, outputs);
-  if (const auto known = plans_.find(key); known != plans_.end()) return &known->second;
+  if (StepPlan* const known = find(tokens, outputs)) return known;
   const StepShape shape = step_shape(options_, tokens, outputs);
   auto made = make_one(shape);
   if (made) return &plans_.emplace(key, std::move(*made)).first->second;
@@ -269,36 +313,44 @@ Result<StepPlan*> SessionPlans::plan_for(std::int64_t tokens, std::int64_t outpu
   return &plans_.at(key);
 }
 
+/// A plan is placed for the most it may be asked. For a few tokens sending weights takes longer
+/// than it saves: these have a plan of their own that does not.
+bool SessionPlans::wants_plan_for_few(const StepPlan& whole, std::int64_t tokens) const {
+  return whole.streams && tokens <= few() && options_.batch > few();
+}
+
 Result<StepPlan*> SessionPlans::plan_to_append(std::int64_t tokens) {
   if (tokens == 1) return plan_for(1, 1);
-  const auto plan_for_most = [&](std::int64_t most) {
-    return plan_for(most, std::min(options_.sequences, most));
-  };
-  SHUNT_ASSIGN(StepPlan * whole, plan_for_most(options_.batch));
-  // A plan is placed for the most it may be asked. For a few tokens sending weights takes longer
-  // than it saves: these have a plan of their own that does not.
-  const std::int64_t few = model_.stream_rows - 1;
-  if (!whole->streams || tokens > few || options_.batch <= few) return whole;
-  auto small = plan_for_most(few);
+  SHUNT_ASSIGN(StepPlan * whole, plan_for(options_.batch, outputs_of(options_.batch)));
+  if (!wants_plan_for_few(*whole, tokens)) return whole;
+  auto small = plan_for(few(), outputs_of(few()));
   if (small) return small;
   const ErrorCode code = small.error().code();  // no room, or what falls back then is denied
   if (code != ErrorCode::kOutOfMemory && code != ErrorCode::kUnsupported) return small;
-  return plan_for_most(options_.batch);
+  if (!intact_) return small;
+  return plan_for(options_.batch, outputs_of(options_.batch));
+}
+
+StepPlan* SessionPlans::find_to_append(std::int64_t tokens) {
+  if (tokens == 1) return find(1, 1);
+  StepPlan* const whole = find(options_.batch, outputs_of(options_.batch));
+  if (whole == nullptr || !wants_plan_for_few(*whole, tokens)) return whole;
+  return find(few(), outputs_of(few()));
 }
 
 Ledger SessionPlans::ledger() const {
   Ledger ledger;
   // Rows by device, in the model's order.
-  for (std::size_t i = 0; i < model_.devices.size(); ++i) {
+  for (const DeviceIndex i : model_.devices.indices()) {
     const std::string name = name_of(*model_.devices[i]);
     for (std::size_t buffer = 0; buffer < cache_buffers_.size(); ++buffer) {
-      if (cache_devices_[buffer] == static_cast<int>(i))
+      if (cache_devices_[buffer] == i)
         ledger.add(name, Purpose::kCache, cache_buffers_[buffer]->size());
     }
     for (const auto& [key, plan] : plans_) {
       for (const MemoryUse& use : plan.plan->memory()) {
-        const auto& devices = plan.plan->placement().devices;
-        if (devices[static_cast<std::size_t>(use.device)] != model_.devices[i]) continue;
+        const DeviceSpan<Device* const> devices(plan.plan->placement().devices);
+        if (devices[use.device] != model_.devices[i]) continue;
         ledger.add(name, Purpose::kActivations, use.activations);
         ledger.add(name, Purpose::kInputs, use.inputs);
         ledger.add(name, Purpose::kStaging, use.staging);
@@ -306,7 +358,7 @@ Ledger SessionPlans::ledger() const {
     }
   }
   for (const auto& [info, blocks] : moved_)
-    ledger.add(name_of(*model_.devices.back()), Purpose::kWeights, blocks.layout.total());
+    ledger.add(name_of(model_.devices.cpu_device()), Purpose::kWeights, blocks.layout.total());
   return ledger;
 }
 

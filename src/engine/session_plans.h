@@ -20,7 +20,9 @@ namespace shunt {
 struct StepPlan {
   StepGraph step;
   std::unique_ptr<Plan> plan;
-  bool streams = false;  ///< weights are sent to a device in every step
+  bool streams = false;          ///< weights are sent to a device in every step
+  std::int64_t granularity = 1;  ///< row_granularity()
+  std::size_t steps_in_flight = 1;
 };
 
 class SessionPlans {
@@ -36,18 +38,27 @@ class SessionPlans {
   /// does not fit beside the others, all are made again with less on the device, and caches move
   /// with what is in them. Valid until the next call.
   Result<StepPlan*> plan_for(std::int64_t tokens, std::int64_t outputs);
+  /// The same if it has been made; else null.
+  StepPlan* find(std::int64_t tokens, std::int64_t outputs);
 
   /// False after an error that took plans, or what was in the caches, with it: nothing is left to
   /// do but to make this anew.
   bool intact() const { return intact_; }
   /// Whether all caches are in memory of these devices.
   bool caches_are_on(std::span<Device* const> devices) const;
+  /// Whether steps look at cache rows beyond those that are in use, as a device wants their number
+  /// rounded. What such a row holds is hidden, but must be numbers: after a failed step that wrote
+  /// into the caches they must be zeroed.
+  bool rounds_rows() const;
+  Status zero_caches();
   /// All that is in the caches, one after the other; to be written into caches of another
   /// SessionPlans of the same options.
   Result<std::vector<std::vector<std::byte>>> read_caches() const;
   Status write_caches(std::span<const std::vector<std::byte>> contents);
   /// The plan to append so many tokens with, of which each sequence's last one's logits are wanted.
   Result<StepPlan*> plan_to_append(std::int64_t tokens);
+  /// The same if it has been made; else null.
+  StepPlan* find_to_append(std::int64_t tokens);
 
   /// All that is allocated.
   Ledger ledger() const;
@@ -59,8 +70,9 @@ class SessionPlans {
 
   /// Devices that gave less than was planned, and what they get from now on.
   struct Caps {
-    std::vector<std::uint64_t> most;
-    std::vector<int> attempts;
+    PerDevice<std::uint64_t> most;
+    PerDevice<int> attempts;
+    bool may_overlap = true;
   };
   Caps no_caps() const;
   FitRequest request(std::vector<StepShape> steps, const Caps& caps) const;
@@ -72,9 +84,17 @@ class SessionPlans {
   Result<StepPlan> make_one(const StepShape& shape);
   Status make_again(const StepShape& shape);
   Status allocate_caches(const StepGraph& step, const Homes& homes);
-  Result<Address> weight_at(const gguf::TensorInfo& info, int home);
+  Result<Address> weight_at(const gguf::TensorInfo& info, DeviceIndex home);
   Result<StepPlan> compile_step(const StepShape& shape, const Fit& fit);
   void clear();
+  bool wants_plan_for_few(const StepPlan& whole, std::int64_t tokens) const;
+  std::int64_t few() const { return model_.stream_rows - 1; }
+  /// Steps of at most so many tokens have plans of their own: they are the rest of a prompt.
+  std::int64_t lone_tokens() const { return options_.batch > few() ? few() : 0; }
+  /// Logits of at most one token of each sequence.
+  std::int64_t outputs_of(std::int64_t tokens) const {
+    return std::min(options_.sequences, tokens);
+  }
 
   Error of_cache(Error error, std::size_t cache) const;
 
@@ -85,7 +105,7 @@ class SessionPlans {
   Homes homes_;
   std::vector<std::string> notes_;
   std::vector<std::unique_ptr<Buffer>> cache_buffers_;
-  std::vector<int> cache_devices_;                         // by buffer
+  std::vector<DeviceIndex> cache_devices_;                 // by buffer
   std::vector<Address> caches_;                            // in the order of StepGraph::caches
   std::vector<std::size_t> cache_bytes_;                   // of each of them
   std::map<const gguf::TensorInfo*, WeightBlocks> moved_;  // weights brought to the CPU

@@ -1,9 +1,12 @@
 #include "engine/session_steps.h"
 
 #include <algorithm>
+#include <set>
 
 #include "base/fail.h"
+#include "device/device_set.h"
 #include "engine/cache_rows.h"
+#include "graph/storage_users.h"
 #include "ops/common/cache_types.h"
 #include "ops/common/checks.h"
 
@@ -37,6 +40,22 @@ Result<SessionOptions> complete(const SessionOptions& options, const ModelInfo& 
 StepShape step_shape(const SessionOptions& options, std::int64_t tokens, std::int64_t outputs) {
   return {tokens, outputs, CacheRows::needed(options.context, options.sequences),
           options.cache_type};
+}
+
+int steps_in_flight(const StepGraph& step, const Graph& graph, const Placement& placement) {
+  constexpr std::ptrdiff_t kMost = 4;
+  const std::int64_t tokens = step.token_count.max;
+  if (tokens == 1 || tokens >= step.row_count.max) return 1;
+  std::set<DeviceIndex> computing;
+  for (NodeId id = 0; id < graph.size(); ++id) {
+    if (is_computed(graph.node(id))) computing.insert(placement.decisions[id].device);
+  }
+  const std::ptrdiff_t asynchronous = std::ranges::count_if(computing, [&](DeviceIndex device) {
+    return device_at(placement.devices, device).info().asynchronous;
+  });
+  if (asynchronous == 0) return 1;  // each step has ended when start() returns
+  const bool others = asynchronous < std::ssize(computing);
+  return static_cast<int>(std::min<std::ptrdiff_t>(asynchronous + (others ? 1 : 0), kMost));
 }
 
 std::vector<StepShape> session_steps(const SessionOptions& options) {

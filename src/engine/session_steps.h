@@ -5,6 +5,7 @@
 
 #include "model/definition.h"
 #include "shunt/engine.h"
+#include "shunt/plan.h"
 
 namespace shunt {
 
@@ -18,5 +19,11 @@ StepShape step_shape(const SessionOptions& options, std::int64_t tokens, std::in
 /// The steps whose plans a session has from the start: many tokens, and single ones. `options` are
 /// complete.
 std::vector<StepShape> session_steps(const SessionOptions& options);
+
+/// How many steps of a plan a session has under way at once: one for each asynchronous device that
+/// computes, and one for those that are not, at most 4. So devices work on different parts of a
+/// prompt. 1 without an asynchronous device, where a step needs the one before (single tokens), or
+/// where a prompt is one step.
+int steps_in_flight(const StepGraph& step, const Graph& graph, const Placement& placement);
 
 }  // namespace shunt

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <set>
 
 #include "base/fail.h"
 #include "engine/cache_rows.h"
@@ -49,7 +50,22 @@ Status check_tokens(std::span<const std::int32_t> tokens, std::int64_t vocabular
   return ok();
 }
 
-Status fill_step(Plan& plan, const StepGraph& step, std::span<const StepPart> parts) {
+std::int64_t row_granularity(const Plan& plan, std::int64_t context) {
+  std::set<int> computing;
+  for (const Segment& segment : plan.segments()) computing.insert(segment.device);
+  std::int64_t all = 1;
+  for (const int index : computing) {
+    const Device& device = *plan.placement().devices[static_cast<std::size_t>(index)];
+    const std::int64_t own = std::max<std::int64_t>(device.info().extent_granularity, 1);
+    // Beyond the context there is nothing to round up to; so the product can't overflow.
+    if (own >= context || all >= context) return context;
+    all = std::lcm(all, own);
+  }
+  return std::min(all, context);
+}
+
+Status fill_step(Plan& plan, const StepGraph& step, std::span<const StepPart> parts,
+                 std::int64_t granularity) {
   std::int64_t token_count = 0;
   std::int64_t output_count = 0;
   std::int64_t row_count = 0;
@@ -60,6 +76,8 @@ Status fill_step(Plan& plan, const StepGraph& step, std::span<const StepPart> pa
     each_run(part, part.length + size_of(part.tokens),
              [&](std::int64_t, std::int64_t end) { row_count = std::max(row_count, end); });
   }
+  const std::int64_t context = plan.graph().node(step.mask.id).result.size(0);
+  row_count = std::min((row_count + granularity - 1) / granularity * granularity, context);
   SHUNT_TRY(plan.set_extent(step.token_count, token_count));
   SHUNT_TRY(plan.set_extent(step.output_count, output_count));
   SHUNT_TRY(plan.set_extent(step.row_count, row_count));
@@ -72,7 +90,6 @@ Status fill_step(Plan& plan, const StepGraph& step, std::span<const StepPart> pa
     SHUNT_ASSIGN(const auto numbers, input<std::int32_t>(plan, step.row_numbers));
     std::iota(numbers.begin(), numbers.end(), 0);
   }
-  const std::int64_t context = plan.graph().node(step.mask.id).result.size(0);
   std::size_t token = 0;
   std::size_t output = 0;
   for (const StepPart& part : parts) {

@@ -21,8 +21,14 @@ struct StepPart {
 };
 
 /// For a plan of a step's graph: computes tokens of some sequences, none of them twice. Tokens and
-/// logits follow each other as the sequences do.
-Status fill_step(Plan& plan, const StepGraph& step, std::span<const StepPart> parts);
+/// logits follow each other as the sequences do. The number of cache rows is rounded up to a
+/// multiple of `granularity` (row_granularity()), but not beyond those that there are; the mask
+/// hides what is added, whose content must be numbers.
+Status fill_step(Plan& plan, const StepGraph& step, std::span<const StepPart> parts,
+                 std::int64_t granularity = 1);
+/// What the number of cache rows should be a multiple of for the devices that compute a plan: the
+/// least common multiple of DeviceInfo::extent_granularity; at most `context`. 1 on the CPU alone.
+std::int64_t row_granularity(const Plan& plan, std::int64_t context);
 /// The same for the only sequence, whose cache rows are in order.
 Status fill_step(Plan& plan, const StepGraph& step, std::span<const std::int32_t> tokens,
                  std::int64_t length, std::int64_t outputs);

@@ -4,18 +4,16 @@
 #include <map>
 #include <set>
 
+#include "base/enum_table.h"
+
 #include "graph/op.h"
+#include "graph/storage_users.h"
 #include "ops/matrix/matrix.h"
-#include "schedule/costs_work.h"
-#include "schedule/storage_users.h"
+#include "schedule/costs/work.h"
 
 namespace shunt {
 
 namespace {
-
-bool is_weight(const Node& node) {
-  return node.is_leaf() && (node.role == Role::kWeight || node.role == Role::kExpertWeight);
-}
 
 /// Weights of embedding and output: as products, they make logits.
 std::set<const gguf::TensorInfo*> ends_of(const ModelDefinition& definition) {
@@ -48,7 +46,7 @@ Result<Amounts> step_work(const ModelState& model, const StepShape& shape) {
   const auto ends = ends_of(*model.definition);
   std::set<NodeId> of_ends;
   for (const WeightLeaf& weight : step.weights) {
-    if (ends.contains(weight.info)) of_ends.insert(weight.leaf);
+    if (ends.contains(&weight.file_tensor())) of_ends.insert(weight.leaf);
   }
   const double logits_share =
       static_cast<double>(shape.outputs) / static_cast<double>(shape.tokens);
@@ -61,20 +59,19 @@ Result<Amounts> step_work(const ModelState& model, const StepShape& shape) {
     for (const NodeId source : node.sources) {
       if (source == kNoNode) continue;
       const NodeId leaf = graph.node(source).storage;
-      if (!is_weight(graph.node(leaf))) continue;
+      if (!is_weight(graph.node(leaf).role)) continue;
       const bool makes_logits = is_product && of_ends.contains(leaf);
       if (makes_logits && shape.outputs == 0) continue;
       const Tensor& weight = graph.node(source).result;
       const double operations = work_of(graph, id).operations;
       if (is_product) {
-        work[static_cast<std::size_t>(peak_for(weight.dtype))] +=
-            operations * (makes_logits ? logits_share : 1);
+        work[to_index(peak_for(weight.dtype))] += operations * (makes_logits ? logits_share : 1);
       }
       double& most = bytes[source];
       most = std::max(most, bytes_of(weight.dtype, elements_read(graph, node, weight, operations)));
     }
   }
-  for (const auto& [leaf, read] : bytes) work[static_cast<std::size_t>(Peak::kRead)] += read;
+  for (const auto& [leaf, read] : bytes) work[to_index(Peak::kRead)] += read;
   return work;
 }
 

@@ -30,11 +30,10 @@ bool is_wanted_apart(const ModelState& model, const ModelDefinition& apart, cons
   const NodeId output = leaf_of(WeightRole::kOutput, apart, step);
   if (embedding == kNoNode || output == kNoNode) return false;
   if (model.placement) return has_leaf(*model.placement, output, step.graph);
-  const auto wanted = model.place_step(step.graph, {}, model.devices);
+  const auto wanted = model.place_freely(step);
   if (!wanted) return false;  // which is said when the model itself is placed
-  const int home = wanted->decisions[output].device;
-  const int cpu = static_cast<int>(model.devices.size()) - 1;
-  return home != cpu && home != wanted->decisions[embedding].device;
+  const DeviceIndex home = wanted->decisions[output].device;
+  return !model.devices.is_cpu(home) && home != wanted->decisions[embedding].device;
 }
 
 }  // namespace

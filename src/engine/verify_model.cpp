@@ -20,7 +20,9 @@ class ModelVerifier {
 
   Result<std::vector<VerifiedStep>> run(std::span<const std::int32_t> prompt) {
     SHUNT_TRY(check_tokens(prompt, model_.info.vocabulary));
-    SHUNT_ASSIGN(const SessionOptions options, complete({}, model_.info));
+    SessionOptions wanted;
+    wanted.cache_type = model_.session.cache_type;  // which decides how caches are cut
+    SHUNT_ASSIGN(const SessionOptions options, complete(wanted, model_.info));
     const std::vector<StepShape> shapes = session_steps(options);
     const StepShape& many = shapes.front();
     const StepShape& single = shapes.back();

@@ -4,29 +4,30 @@
 
 #include "base/aligned_bytes.h"
 #include "base/file.h"
-#include "schedule/transcode.h"
+#include "schedule/explain/transcode.h"
 
 namespace shunt {
 
 namespace {
 
 /// Most that is read ahead and not yet let go, while a weight is copied.
-constexpr std::size_t kPiece = std::size_t{8} << 20;
+constexpr std::size_t kCopyPiece = std::size_t{8} << 20;
 /// Rows that a layout may rearrange among each other: pieces are multiples, so that none of that is
 /// done twice.
 constexpr std::size_t kRowsTogether = 64;
 
 std::size_t piece_of(const Tensor& tensor) {
   const auto rows = static_cast<std::size_t>(tensor.stride(1)) * kRowsTogether;
-  return rows == 0 ? kPiece : std::max<std::size_t>(kPiece / rows, 1) * rows;
+  return rows == 0 ? kCopyPiece : std::max<std::size_t>(kCopyPiece / rows, 1) * rows;
 }
 
 /// Copies a weight piece by piece. `is_mapped`: whether its bytes are those of a mapped file.
-Status copy(std::span<const std::byte> bytes, bool is_mapped, const gguf::TensorInfo& info,
-            Address to, const std::function<void(std::uint64_t)>& done) {
+Status copy(std::span<const std::byte> bytes, bool is_mapped, const WeightInMemory& weight,
+            Address to, const std::function<void(std::uint64_t)>& done, const WeightWriter& write) {
+  const gguf::TensorInfo& info = *weight.info;
   std::vector<std::byte> converted;
   const bool as_in_memory = is_as_in_memory(info.tensor.dtype, info.order);
-  const std::size_t most = piece_of(info.tensor);
+  const std::size_t most = piece_of(weight.tensor);
   for (std::size_t at = 0; at < bytes.size(); at += most) {
     const std::span<const std::byte> piece = bytes.subspan(at, std::min(most, bytes.size() - at));
     std::span<const std::byte> written = piece;
@@ -36,11 +37,64 @@ Status copy(std::span<const std::byte> bytes, bool is_mapped, const gguf::Tensor
       convert_byte_order(info.tensor.dtype, info.order, converted);
       written = converted;
     }
-    SHUNT_TRY(to.buffer->write(to.offset + at, written));
+    SHUNT_TRY(write({to.buffer, to.offset + at}, written));
     // With the page that this piece shares with the one before.
     const std::size_t from = at - std::min(at, page_size());
     if (is_mapped) let_go(bytes.subspan(from, at + piece.size() - from));
     done(piece.size());
+  }
+  return ok();
+}
+
+/// Brings bytes of a weight into memory, in the type that it has there.
+Status bring(std::span<const std::byte> bytes, bool is_mapped, const WeightInMemory& weight,
+             Address to, const std::function<void(std::uint64_t)>& done, const WeightWriter& write,
+             TranscodeError& error) {
+  const gguf::TensorInfo& info = *weight.info;
+  if (weight.tensor.dtype == info.tensor.dtype) {
+    return copy(bytes, is_mapped, weight, to, done, write);
+  }
+  SHUNT_ASSIGN(const TranscodeError cost, transcode(bytes, info.tensor.dtype, info.order, to,
+                                                    weight.tensor.dtype, done, write));
+  error.add(cost);
+  return ok();
+}
+
+/// Where a row starts, in bytes; rows are counted through all higher dimensions.
+std::size_t row_start(const Tensor& tensor, std::int64_t row) {
+  const std::int64_t matrix = row / tensor.size(1);
+  return static_cast<std::size_t>(row % tensor.size(1) * tensor.stride(1) +
+                                  matrix % tensor.size(2) * tensor.stride(2) +
+                                  matrix / tensor.size(2) * tensor.stride(3));
+}
+
+/// The same for columns of a matrix: they are gathered from a group of its rows at a time. `bytes`:
+/// from the first to the last of them.
+Status bring_columns(std::span<const std::byte> bytes, bool is_mapped, const WeightInMemory& weight,
+                     Address to, const std::function<void(std::uint64_t)>& done,
+                     const WeightWriter& write, TranscodeError& error) {
+  const Tensor& in_file = weight.info->tensor;
+  Tensor row = in_file;
+  row.shape = {in_file.shape[0]};
+  const auto row_bytes = static_cast<std::size_t>(byte_span(row));
+  const std::int64_t rows = in_file.size(1) * in_file.size(2) * in_file.size(3);
+  const auto most = static_cast<std::int64_t>(piece_of(in_file)) / in_file.stride(1);
+  std::vector<std::byte> gathered;
+  for (std::int64_t first = 0; first < rows; first += most) {
+    const std::int64_t last = std::min(first + most, rows) - 1;
+    const std::size_t start = row_start(in_file, first);
+    const std::size_t end = row_start(in_file, last) + row_bytes;
+    if (is_mapped) read_ahead(bytes.subspan(start, end - start));
+    gathered.clear();
+    for (std::int64_t i = first; i <= last; ++i) {
+      const auto part = bytes.subspan(row_start(in_file, i), row_bytes);
+      gathered.insert(gathered.end(), part.begin(), part.end());
+    }
+    const auto written = static_cast<std::size_t>(first * weight.tensor.stride(1));
+    SHUNT_TRY(bring(gathered, false, weight, {to.buffer, to.offset + written}, done, write, error));
+    // With the page that this group shares with the one before.
+    const std::size_t from = start - std::min(start, page_size());
+    if (is_mapped) let_go(bytes.subspan(from, end - from));
   }
   return ok();
 }
@@ -52,7 +106,16 @@ bool uses_mapped_file(Device& device) {
 }
 
 bool is_used_in_place(const gguf::TensorInfo& weight, Device& device) {
-  return uses_mapped_file(device) && is_as_in_memory(weight.tensor.dtype, weight.order);
+  return uses_mapped_file(device) && is_as_in_memory(weight.tensor.dtype, weight.order) &&
+         is_contiguous(weight.tensor);
+}
+
+Result<Tensor> compact_tensor(const gguf::TensorInfo& weight) {
+  return make_tensor(weight.tensor.dtype, weight.tensor.shape);
+}
+
+FileRange file_range(const gguf::File& file, const gguf::TensorInfo& weight) {
+  return {file.data(weight).data(), weight.bytes};
 }
 
 Result<MemoryLayout> side_by_side(const BufferType& type, std::span<const Tensor* const> tensors) {
@@ -94,19 +157,19 @@ Address WeightBlocks::address(std::size_t index) const {
 }
 
 Result<std::vector<TranscodeError>> WeightBlocks::fill(
-    const gguf::File& file, const std::function<void(std::uint64_t)>& done) const {
+    const gguf::File& file, const std::function<void(std::uint64_t)>& done,
+    UploadRing* ring) const {
+  const WeightWriter write = [ring](Address to, std::span<const std::byte> from) {
+    return ring == nullptr ? to.buffer->write(to.offset, from) : ring->write(to, from);
+  };
   std::vector<TranscodeError> errors(weights.size());
   for (std::size_t i = 0; i < weights.size(); ++i) {
     const gguf::TensorInfo& info = *weights[i].info;
-    const std::span<const std::byte> bytes = file.data(info);
-    const Address to = address(i);
-    if (weights[i].tensor.dtype != info.tensor.dtype) {
-      SHUNT_ASSIGN(errors[i], transcode(bytes, info.tensor.dtype, info.order, to,
-                                        weights[i].tensor.dtype, done));
-      continue;
-    }
-    SHUNT_TRY(copy(bytes, file.mapping(info.part) != nullptr, info, to, done));
+    const bool is_mapped = file.mapping(info.part) != nullptr;
+    const auto bring_it = is_contiguous(info.tensor) ? bring : bring_columns;
+    SHUNT_TRY(bring_it(file.data(info), is_mapped, weights[i], address(i), done, write, errors[i]));
   }
+  if (ring != nullptr) SHUNT_TRY(ring->finish());
   // What came again with its neighbours.
   for (const auto& [info, tensor, name] : weights) {
     if (file.mapping(info->part) != nullptr) let_go(file.data(*info));

@@ -7,9 +7,11 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "schedule/memory_planner.h"
+#include "device/upload_ring.h"
+#include "memory/planner.h"
 #include "shunt/device.h"
 #include "shunt/explain.h"
 #include "shunt/gguf.h"
@@ -18,8 +20,15 @@ namespace shunt {
 
 /// Whether this device can use the mapped file: its memory is the host's.
 bool uses_mapped_file(Device& device);
-/// Whether it can use this weight there: its bytes have the order that memory has.
+/// Whether it can use this weight there: its bytes have the order that memory has, and are in one
+/// piece.
 bool is_used_in_place(const gguf::TensorInfo& weight, Device& device);
+
+/// A weight as it is in memory: contiguous.
+Result<Tensor> compact_tensor(const gguf::TensorInfo& weight);
+/// Where a weight is in the mapped file: its start, and its bytes. Two leaves may have the same.
+using FileRange = std::pair<const std::byte*, std::uint64_t>;
+FileRange file_range(const gguf::File& file, const gguf::TensorInfo& weight);
 
 /// Tensors side by side in memory of a type.
 Result<MemoryLayout> side_by_side(const BufferType& type, std::span<const Tensor* const> tensors);
@@ -45,10 +54,13 @@ struct WeightBlocks {
   /// Allocates; the content comes later. OutOfMemory.
   static Result<WeightBlocks> allocate(BufferType& type, std::vector<WeightInMemory> weights);
   Address address(std::size_t index) const;
-  /// Fills them from the file, whose pages are let go as they have been copied. `done` gets bytes
-  /// of the file as they come. What transcoding cost, by weight.
+  /// Fills them from the file, whose pages are let go as they have been copied. Columns of a matrix
+  /// are gathered from some of its rows at a time. `done` gets bytes of the file as they come.
+  /// `ring`: what brings them to the device; null: Buffer::write(). What transcoding cost, by
+  /// weight.
   Result<std::vector<TranscodeError>> fill(const gguf::File& file,
-                                           const std::function<void(std::uint64_t)>& done) const;
+                                           const std::function<void(std::uint64_t)>& done,
+                                           UploadRing* ring = nullptr) const;
 };
 
 }  // namespace shunt

@@ -159,8 +159,11 @@ std::span<const std::byte> File::data(const TensorInfo& info) const {
   const PartData& part = state_->parts[info.part];
   const auto data = part.bytes.subspan(part.data_start);
   // Always true of this file's own tensors.
-  if (info.offset > data.size() || info.bytes > data.size() - info.offset) return {};
-  return data.subspan(static_cast<std::size_t>(info.offset), static_cast<std::size_t>(info.bytes));
+  // Of some columns of a matrix: from the first to the last of them.
+  const std::uint64_t bytes =
+      is_contiguous(info.tensor) ? info.bytes : static_cast<std::uint64_t>(byte_span(info.tensor));
+  if (info.offset > data.size() || bytes > data.size() - info.offset) return {};
+  return data.subspan(static_cast<std::size_t>(info.offset), static_cast<std::size_t>(bytes));
 }
 
 std::shared_ptr<const void> File::mapping(std::uint32_t part) const {

@@ -12,9 +12,6 @@
 namespace shunt::gguf {
 namespace {
 
-/// Room made before anything is read; more comes as it is filled.
-constexpr std::uint64_t kMaxReserved = 4096;
-
 std::int64_t sign_extended(std::uint64_t bits, std::size_t bytes) {
   const std::size_t unused = 64 - 8 * bytes;
   return static_cast<std::int64_t>(bits << unused) >> unused;

@@ -19,6 +19,9 @@ namespace shunt::gguf {
 /// and its merges); the limit keeps a file that claims otherwise from filling the memory with what
 /// is copied from it.
 inline constexpr std::size_t kMaxHeaderBytes = std::size_t{256} << 20;
+/// Number of items of a list for which memory is reserved before they are read: the count is the
+/// file's claim.
+inline constexpr std::uint64_t kMaxReserved = 4096;
 
 /// "byte 512: ..."
 template <class... Args>

@@ -5,15 +5,13 @@
 #include <optional>
 #include <utility>
 
+#include "gguf/format.h"
 #include "gguf/metadata.h"
 #include "gguf/name_index.h"
-#include "gguf/part.h"
 #include "gguf/printable.h"
 
 namespace shunt::gguf {
 namespace {
-
-constexpr std::uint64_t kMaxReserved = 4096;
 
 Result<Shape> read_shape(Reader& reader) {
   const std::size_t position = reader.position();

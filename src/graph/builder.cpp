@@ -4,6 +4,7 @@
 #include "base/fail.h"
 #include "graph/op.h"
 #include "graph/overlap.h"
+#include "graph/storage_users.h"
 #include "shunt/graph.h"
 
 namespace shunt {
@@ -95,7 +96,7 @@ Result<Value> GraphBuilder::leaf(std::string name, const Tensor& tensor, Role ro
 }
 
 Result<Value> GraphBuilder::weight(std::string name, const Tensor& tensor, Role role) {
-  if (role != Role::kWeight && role != Role::kExpertWeight) {
+  if (!is_weight(role)) {
     return invalid("weight {}: {} is not a weight's role", name, to_string(role));
   }
   return leaf(std::move(name), tensor, role);
@@ -189,8 +190,7 @@ Result<Value> GraphBuilder::apply(const Op& op, Params params, std::span<const N
     node.offset = first.offset + inferred->offset;
     node.writes_storage = info.storage == Storage::kIntoFirst;
     const Role role = graph_.nodes_[node.storage].role;
-    if (node.writes_storage &&
-        (role == Role::kWeight || role == Role::kExpertWeight || role == Role::kInput)) {
+    if (node.writes_storage && (is_weight(role) || role == Role::kInput)) {
       return invalid("{}: it would write into {}, which is of role {}",
                      describe_call(graph_, op, ids), graph_.describe(node.storage),
                      to_string(role));

@@ -1,9 +1,7 @@
-// The interface that every op fills in. An op is defined once, here all the rest is derived from:
-// builder checks, `shunt ops`, the documentation table, conformance tests and benchmarks of every
-// backend.
+// The interface that every op implements. Builder checks, `shunt ops` and the documentation table
+// are derived from it. The test cases of ops are in conformance/cases.
 #pragma once
 
-#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -73,42 +71,6 @@ struct RefTensor {
 };
 using RefSources = std::span<const RefTensor* const>;
 
-/// How test data for a source are made.
-enum class Fill : std::uint8_t {
-  kNormal,       ///< standard normal
-  kUniform,      ///< uniform in [low, high)
-  kIndex,        ///< integers uniform in [low, high), may repeat
-  kPermutation,  ///< distinct integers from [low, high)
-  kCausalMask,   ///< 0 or minus infinity; every row has at least one 0
-};
-
-/// One source of a test case: a contiguous tensor of `dtype` and `sizes`, then seen through a view,
-/// so that kernels meet strides: `permute` names the dimensions in their new order (identity by
-/// default), `slice` takes away that many elements at the start of each (permuted) dimension.
-struct CaseSource {
-  DType dtype = DType::kF32;
-  Sizes sizes = {1, 1, 1, 1};  ///< before permuting and slicing
-  Fill fill = Fill::kNormal;
-  double low = 0;
-  double high = 1;
-  std::array<int, kMaxDims> permute = {0, 1, 2, 3};
-  Sizes slice = {0, 0, 0, 0};
-  bool given = true;  ///< false: an optional source that is left out
-};
-
-/// One test case of an op.
-struct Case {
-  std::string name;  ///< says what is special: "F32 [7,3] row of one"
-  Params params;
-  std::vector<CaseSource> sources;
-  /// Largest normalised mean square error against the reference; the default is for sums of F32
-  /// products.
-  double max_error = 1e-10;
-};
-
-/// Gets each case of an op; see Op::cases.
-using CaseSink = std::function<void(Case)>;
-
 class Op {
  public:
   Op() = default;
@@ -123,7 +85,6 @@ class Op {
   /// The plain meaning, from the documented formula, in double precision. `result` has its sizes
   /// and, if the op writes into its first source, that source's values.
   virtual void reference(RefSources sources, const Params& params, RefTensor& result) const = 0;
-  virtual void cases(const CaseSink& sink) const = 0;
   /// Whether a loss can be differentiated through the op; see graph/gradient.h.
   virtual bool has_gradient() const { return false; }
   /// Builds the gradient of a loss by the sources from that by the result. Unsupported if there is

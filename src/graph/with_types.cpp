@@ -2,22 +2,11 @@
 #include <map>
 
 #include "base/fail.h"
-#include "shunt/graph.h"
+#include "graph/copy_leaf.h"
 
 namespace shunt {
 
 namespace {
-
-Result<Value> copy_leaf(GraphBuilder& g, const Node& node, const Tensor& tensor) {
-  switch (node.role) {
-    case Role::kInput:
-      return g.input(node.name, tensor);
-    case Role::kCache:
-      return g.cache(node.name, tensor);
-    default:
-      return g.weight(node.name, tensor, node.role);
-  }
-}
 
 Result<Tensor> as_type(const Tensor& tensor, DType dtype) {
   if (!is_contiguous(tensor)) return invalid("{} is not contiguous", to_string(tensor));
@@ -35,9 +24,7 @@ Result<Graph> with_types(const Graph& graph, std::span<const LeafType> types) {
     wanted[type.leaf] = type.dtype;
   }
   GraphBuilder g;
-  for (std::size_t i = 1; i < graph.extents().size(); ++i) {
-    SHUNT_TRY(g.extent(graph.extents()[i].name, graph.extents()[i].max));
-  }
+  SHUNT_TRY(copy_extents(g, graph));
   for (NodeId id = 0; id < graph.size(); ++id) {
     const Node& node = graph.node(id);
     if (!node.is_leaf()) {
@@ -52,7 +39,7 @@ Result<Graph> with_types(const Graph& graph, std::span<const LeafType> types) {
       if (!made) return std::move(made.error()).with_context(graph.describe(id));
       tensor = *made;
     }
-    SHUNT_TRY(copy_leaf(g, node, tensor));
+    SHUNT_TRY(copy_leaf(g, node, node.name, tensor));
   }
   for (NodeId id : graph.outputs()) SHUNT_TRY(g.output(Value{id}, graph.node(id).name));
   return std::move(g).build();

@@ -26,6 +26,18 @@ struct WeightLeaf {
   NodeId leaf = 0;
   const gguf::TensorInfo* info = nullptr;
   std::int64_t layer = -1;  ///< the layer that it belongs to; -1: none
+  /// The tensor of the file that `info` is a part of, and whose strides it has; null: `info` itself
+  /// is that tensor.
+  const gguf::TensorInfo* part_of = nullptr;
+
+  const gguf::TensorInfo& file_tensor() const { return part_of == nullptr ? *info : *part_of; }
+};
+
+/// A leaf that is a part of a split weight or cache.
+struct PartLeaf {
+  NodeId leaf = 0;
+  std::size_t part = 0;
+  std::string whole = {};  ///< the name of the weight or cache that it is a part of
 };
 
 /// The graph of a step, with the leaves to fill.
@@ -43,6 +55,7 @@ struct StepGraph {
   Value logits;      ///< F32 [vocabulary, output_count]
   std::vector<WeightLeaf> weights;
   std::vector<NodeId> caches;
+  std::vector<PartLeaf> parts;  ///< of those; none if the model is not split
 };
 
 /// What a training step is to be made for.
@@ -94,6 +107,21 @@ struct ModelWeight {
   std::int64_t layer = -1;  ///< -1: none
 };
 
+/// A matrix or vector, and the dimension along which it is split.
+struct SplitWeight {
+  const gguf::TensorInfo* info = nullptr;
+  std::size_t dim = 0;
+};
+
+/// Weights that are split at the same places, so that a device computes with its parts alone.
+struct SplitGroup {
+  std::string name;        ///< "layer 0, attention"
+  std::string units_name;  ///< "heads of keys and values"
+  /// Pieces of equal size that must stay whole: each weight has as many, along its dimension.
+  std::int64_t units = 1;
+  std::vector<SplitWeight> weights;
+};
+
 /// A file read by its architecture. Const: may be used from many threads.
 class ModelDefinition {
  public:
@@ -110,6 +138,8 @@ class ModelDefinition {
   /// The same model with two leaves and two descriptions of the one tensor that is embedding and
   /// output (tied), so that each can lie where it is wanted. Null: the file has two, or it is done.
   virtual std::shared_ptr<const ModelDefinition> with_output_apart() const = 0;
+  /// The weights that can be split among devices. None: the architecture can't be split.
+  virtual std::vector<SplitGroup> split_groups() const { return {}; }
 };
 
 /// One architecture: its name in general.architecture, and how its files are read.

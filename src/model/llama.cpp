@@ -77,6 +77,49 @@ std::shared_ptr<const ModelDefinition> Definition::with_output_apart() const {
   return apart;
 }
 
+std::vector<SplitGroup> Definition::split_groups() const {
+  constexpr std::size_t kColumns = 0;
+  constexpr std::size_t kRows = 1;
+  constexpr std::size_t kElements = 0;
+  struct Cut {
+    Weight weight;
+    std::size_t dim;
+  };
+  const auto group = [&](std::string name, std::string units_name, std::int64_t units,
+                         std::initializer_list<Cut> cuts, std::int64_t layer) {
+    SplitGroup made{std::move(name), std::move(units_name), units, {}};
+    for (const Cut& cut : cuts) {
+      const gguf::TensorInfo* info = find(cut.weight, layer);
+      if (info != nullptr) made.weights.push_back({info, cut.dim});
+    }
+    return made;
+  };
+  std::vector<SplitGroup> groups;
+  for (std::int64_t layer = 0; layer < shape_.layers; ++layer) {
+    groups.push_back(group(fmt::format("layer {}, attention", layer), "heads of keys and values",
+                           n_.kv_heads,
+                           {{kQuery, kRows},
+                            {kQueryBias, kElements},
+                            {kKey, kRows},
+                            {kKeyBias, kElements},
+                            {kValue, kRows},
+                            {kValueBias, kElements},
+                            {kMix, kColumns}},
+                           layer));
+    groups.push_back(group(fmt::format("layer {}, feed-forward", layer), "rows", n_.feed_forward,
+                           {{kGate, kRows},
+                            {kGateBias, kElements},
+                            {kUp, kRows},
+                            {kUpBias, kElements},
+                            {kDown, kColumns}},
+                           layer));
+  }
+  if (weights_[kOutput][0] != nullptr) {
+    groups.push_back(group("output", "rows", n_.vocabulary, {{kOutput, kRows}}, 0));
+  }
+  return groups;
+}
+
 Status Definition::read_numbers() {
   // A number of the file from 1 to `max`.
   const auto count = [&](const char* key, std::int64_t max,

@@ -60,6 +60,7 @@ class Definition final : public ModelDefinition {
   Result<LossGraph> build_loss(GraphBuilder& g, const LossShape& shape) const override;
   std::vector<ModelWeight> weights() const override;
   std::shared_ptr<const ModelDefinition> with_output_apart() const override;
+  std::vector<SplitGroup> split_groups() const override;
 
   const Numbers& numbers() const { return n_; }
   const RopeParams& rope() const { return rope_; }

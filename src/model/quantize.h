@@ -6,44 +6,11 @@
 #include <string>
 #include <vector>
 
-#include "model/importance_matrix.h"
-#include "model/quantize_types.h"
+#include "model/quantize_plan.h"
 #include "shunt/error.h"
 #include "shunt/gguf.h"
 
 namespace shunt {
-
-struct QuantizeOptions {
-  const Mixture* mixture = nullptr;  ///< must be given
-  bool pure = false;                 ///< the mixture's base type for every matrix
-  /// Regular expressions for whole names of tensors that stay as they are.
-  std::vector<std::string> keep = {};
-  const ImportanceMatrix* importance = nullptr;  ///< may be null
-  std::string importance_file = {};              ///< its name, for messages and metadata
-  int threads = 0;                               ///< 0: one a physical core
-};
-
-/// What becomes of one tensor.
-struct QuantizedTensor {
-  const gguf::TensorInfo* from = nullptr;
-  Tensor to;
-  /// Null if all columns count alike.
-  const ColumnSums* importance = nullptr;
-
-  bool is_copied() const { return to.dtype == from->tensor.dtype; }
-};
-
-struct QuantizationPlan {
-  std::vector<QuantizedTensor> tensors;  ///< in the order of the file
-  std::vector<std::string> notes;        ///< what the user should know, a line each
-};
-
-/// Decides, by an architecture's table of weights, what every tensor of `file` becomes. Norms,
-/// biases and integers stay as they are. Of an architecture that is not known, every matrix gets
-/// the mixture's base type if its rows are whole blocks. Invalid, naming the tensor, if a type
-/// needs an importance matrix and there is none; BadFile if the one given is of other shapes. The
-/// plan points into `file` and options.importance.
-Result<QuantizationPlan> plan_quantization(const gguf::File& file, const QuantizeOptions& options);
 
 /// All tensors of one type in the new file.
 struct TypeSummary {

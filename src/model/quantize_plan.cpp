@@ -7,7 +7,7 @@
 #include "base/fail.h"
 #include "base/guarded.h"
 #include "base/regex.h"
-#include "model/quantize.h"
+#include "model/quantize_plan.h"
 
 namespace shunt {
 

@@ -5,7 +5,7 @@
 #include <functional>
 #include <vector>
 
-#include "model/quantize.h"
+#include "model/quantize_plan.h"
 
 namespace shunt {
 

@@ -1,4 +1,5 @@
-// Every op there is. A new op adds a line in list.cpp; nothing else names it.
+// Every op there is. A new op adds a line in list.cpp, and a row with its test cases
+// in conformance/cases.
 #pragma once
 
 #include <span>

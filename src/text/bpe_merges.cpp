@@ -8,7 +8,7 @@
 namespace shunt::text {
 namespace {
 
-using Symbol = std::int32_t;
+using SymbolId = std::int32_t;
 
 /// What merges have made so far; the first 256 are the bytes.
 class Symbols {
@@ -16,22 +16,24 @@ class Symbols {
   Symbols() {
     for (int byte = 0; byte < 256; ++byte) intern(std::string(1, static_cast<char>(byte)));
   }
-  Symbol intern(std::string bytes) {
-    const auto [found, is_new] = ids_.try_emplace(bytes, static_cast<Symbol>(bytes_.size()));
+  SymbolId intern(std::string bytes) {
+    const auto [found, is_new] = ids_.try_emplace(bytes, static_cast<SymbolId>(bytes_.size()));
     if (is_new) bytes_.push_back(std::move(bytes));
     return found->second;
   }
-  const std::string& bytes(Symbol symbol) const { return bytes_[static_cast<std::size_t>(symbol)]; }
+  const std::string& bytes(SymbolId symbol) const {
+    return bytes_[static_cast<std::size_t>(symbol)];
+  }
   std::size_t merged() const { return bytes_.size() - 256; }
 
  private:
   std::vector<std::string> bytes_;
-  std::unordered_map<std::string, Symbol> ids_;
+  std::unordered_map<std::string, SymbolId> ids_;
 };
 
 struct Pair {
-  Symbol left = 0;
-  Symbol right = 0;
+  SymbolId left = 0;
+  SymbolId right = 0;
   std::uint64_t key() const {
     return std::uint64_t{static_cast<std::uint32_t>(left)} << 32 |
            static_cast<std::uint32_t>(right);
@@ -40,7 +42,7 @@ struct Pair {
 };
 
 struct Word {
-  std::vector<Symbol> symbols;
+  std::vector<SymbolId> symbols;
   std::uint64_t count = 0;
 };
 
@@ -128,7 +130,7 @@ class Learner {
     return false;
   }
 
-  static void replace(std::vector<Symbol>& symbols, Pair pair, Symbol merged) {
+  static void replace(std::vector<SymbolId>& symbols, Pair pair, SymbolId merged) {
     std::size_t kept = 0;
     for (std::size_t i = 0; i < symbols.size(); ++i) {
       const bool found = i + 1 < symbols.size() && Pair{symbols[i], symbols[i + 1]} == pair;
@@ -139,7 +141,7 @@ class Learner {
   }
 
   void merge(Pair pair) {
-    const Symbol merged = symbols_.intern(symbols_.bytes(pair.left) + symbols_.bytes(pair.right));
+    const SymbolId merged = symbols_.intern(symbols_.bytes(pair.left) + symbols_.bytes(pair.right));
     const std::vector<std::size_t> words = std::move(uses_.at(pair.key()).words);
     std::vector<std::uint64_t> touched;
     for (const std::size_t index : words) {

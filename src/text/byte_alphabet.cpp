@@ -24,15 +24,15 @@ constexpr std::array<int, kLetters> make_bytes() {
   }
   return bytes;
 }
-constexpr auto kBytes = make_bytes();
-static_assert(kBytes[0x120] == ' ');
+constexpr auto kByteOfCodePoint = make_bytes();
+static_assert(kByteOfCodePoint[0x120] == ' ');
 
 /// The code point that stands for each byte.
 constexpr std::array<char32_t, 256> make_code_points() {
   std::array<char32_t, 256> code_points{};
   for (std::size_t i = 0; i < kLetters; ++i) {
-    if (kBytes[i] != kNoByte) {
-      code_points[static_cast<std::size_t>(kBytes[i])] = static_cast<char32_t>(i);
+    if (kByteOfCodePoint[i] != kNoByte) {
+      code_points[static_cast<std::size_t>(kByteOfCodePoint[i])] = static_cast<char32_t>(i);
     }
   }
   return code_points;
@@ -43,8 +43,8 @@ constexpr auto kCodePoints = make_code_points();
 bool take_letter(std::string_view& token, std::string& bytes) {
   if (utf8_step(token).kind != Utf8Step::Kind::kCharacter) return false;
   const char32_t code_point = utf8_code_point(token);
-  if (code_point >= kLetters || kBytes[code_point] == kNoByte) return false;
-  bytes += static_cast<char>(kBytes[code_point]);
+  if (code_point >= kLetters || kByteOfCodePoint[code_point] == kNoByte) return false;
+  bytes += static_cast<char>(kByteOfCodePoint[code_point]);
   token.remove_prefix(utf8_size(token));
   return true;
 }

@@ -16,7 +16,7 @@
 #include "support/graph_run.h"
 #include "support/tensor_io.h"
 
-namespace shunt::test {
+namespace shunt::test::attention_test {
 namespace {
 
 constexpr std::int64_t kHeads = 6;
@@ -308,4 +308,4 @@ INSTANTIATE_TEST_SUITE_P(Types, AttentionOnTheCpu, testing::ValuesIn(kCacheTypes
                          [](const auto& each) { return std::string(to_string(each.param)); });
 
 }  // namespace
-}  // namespace shunt::test
+}  // namespace shunt::test::attention_test

@@ -5,14 +5,14 @@
 #include <cstring>
 #include <limits>
 
-#include "ops/common/cases.h"
+#include "conformance/case_sources.h"
 #include "ops/common/loops.h"
 #include "shunt/ops.h"
 #include "shunt/plan.h"
 #include "shunt/registry.h"
 #include "support/tensor_io.h"
 
-namespace shunt::test {
+namespace shunt::test::conversions_test {
 namespace {
 
 using Bytes = std::vector<std::byte>;
@@ -301,4 +301,4 @@ TEST_F(Conversions, OfWhatIsNotFiniteToBlocksGiveFiniteBlocks) {
 }
 
 }  // namespace
-}  // namespace shunt::test
+}  // namespace shunt::test::conversions_test

@@ -14,7 +14,7 @@
 #include "support/graph_run.h"
 #include "support/test_device.h"
 
-namespace shunt::test {
+namespace shunt::test::custom_test {
 namespace {
 
 using ::testing::AllOf;
@@ -321,4 +321,4 @@ TEST_F(CustomOnCpu, IsRefusedWithAReasonByADeviceWithoutAKernelForIt) {
 }
 
 }  // namespace
-}  // namespace shunt::test
+}  // namespace shunt::test::custom_test

@@ -10,7 +10,7 @@
 #include "shunt/registry.h"
 #include "support/graph_run.h"
 
-namespace shunt::test {
+namespace shunt::test::ends_test {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -95,4 +95,4 @@ TEST(Ends, OfPooledWindows) {
 }
 
 }  // namespace
-}  // namespace shunt::test
+}  // namespace shunt::test::ends_test

@@ -8,7 +8,7 @@
 #include "support/graph_run.h"
 #include "support/tensor_io.h"
 
-namespace shunt::test {
+namespace shunt::test::extents_test {
 namespace {
 
 struct Built {
@@ -105,4 +105,4 @@ TEST(Extents, AreWhatARunHasAndNotWhatThereIsRoomFor) {
 }
 
 }  // namespace
-}  // namespace shunt::test
+}  // namespace shunt::test::extents_test

@@ -10,7 +10,7 @@
 #include "support/graph_run.h"
 #include "unit/gradients_llama.h"
 
-namespace shunt::test {
+namespace shunt::test::gradients_test {
 namespace {
 
 class GradientsOnTheCpu : public testing::TestWithParam<LlamaAttention> {};
@@ -156,4 +156,4 @@ TEST_F(GradientsOfSomeRows, AreThoseOfThatMany) {
 }
 
 }  // namespace
-}  // namespace shunt::test
+}  // namespace shunt::test::gradients_test

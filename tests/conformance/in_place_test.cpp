@@ -7,7 +7,7 @@
 #include "support/graph_run.h"
 #include "support/tensor_io.h"
 
-namespace shunt::test {
+namespace shunt::test::in_place_test {
 namespace {
 
 /// Runs on the CPU and holds all outputs against the reference.
@@ -90,4 +90,4 @@ TEST(InPlace, ButWhereItDiesNoMemoryIsTaken) {
 }
 
 }  // namespace
-}  // namespace shunt::test
+}  // namespace shunt::test::in_place_test

@@ -3,13 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "ops/common/cases.h"
+#include "ops/common/type_lists.h"
 #include "shunt/ops.h"
 #include "shunt/registry.h"
 #include "support/graph_run.h"
 #include "support/tensor_io.h"
 
-namespace shunt::test {
+namespace shunt::test::index_faults_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -93,4 +93,4 @@ TEST(IndexFaults, InAddId) {
 }
 
 }  // namespace
-}  // namespace shunt::test
+}  // namespace shunt::test::index_faults_test

@@ -4,13 +4,13 @@
 
 #include <random>
 
-#include "ops/common/cases.h"
+#include "ops/common/type_lists.h"
 #include "shunt/ops.h"
 #include "shunt/registry.h"
 #include "support/graph_run.h"
 #include "support/tensor_io.h"
 
-namespace shunt::test {
+namespace shunt::test::matmul_accuracy_test {
 namespace {
 
 constexpr std::int64_t kColumns = 4096;  // of the weights: terms of each sum
@@ -132,4 +132,4 @@ INSTANTIATE_TEST_SUITE_P(Cpu, MatmulAccuracy, testing::ValuesIn(kWeightTypes),
                          [](const auto& test) { return std::string(to_string(test.param)); });
 
 }  // namespace
-}  // namespace shunt::test
+}  // namespace shunt::test::matmul_accuracy_test

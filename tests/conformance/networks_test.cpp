@@ -8,7 +8,7 @@
 #include "support/tensor_io.h"
 #include "unit/schedule_step_graphs.h"
 
-namespace shunt::test {
+namespace shunt::test::networks_test {
 namespace {
 
 constexpr TransformerShape kSmall = {.layers = 2,
@@ -120,4 +120,4 @@ TEST_F(Networks, TakeAtMostThreeHundredthsMoreMemoryThanTheyMust) {
 }
 
 }  // namespace
-}  // namespace shunt::test
+}  // namespace shunt::test::networks_test

@@ -1,7 +1,7 @@
 // The null device refuses everything, and gives a reason each time.
 #include "conformance/suite.h"
 
-namespace shunt::test {
+namespace shunt::test::null_conformance {
 namespace {
 
 INSTANTIATE_TEST_SUITE_P(Null, Conformance,
@@ -15,4 +15,4 @@ INSTANTIATE_TEST_SUITE_P(Null, Conformance,
                          conformance_name);
 
 }  // namespace
-}  // namespace shunt::test
+}  // namespace shunt::test::null_conformance

@@ -9,7 +9,7 @@
 #include "support/graph_run.h"
 #include "support/tensor_io.h"
 
-namespace shunt::test {
+namespace shunt::test::recurrence_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -143,4 +143,4 @@ TEST_F(RecurrenceOnTheCpu, FailsForANumberThatNoStateHas) {
 }
 
 }  // namespace
-}  // namespace shunt::test
+}  // namespace shunt::test::recurrence_test

@@ -4,7 +4,8 @@
 
 #include <algorithm>
 
-#include "schedule/op_case.h"
+#include "conformance/cases.h"
+#include "conformance/op_case.h"
 #include "shunt/check_ops.h"
 #include "shunt/registry.h"
 
@@ -74,7 +75,7 @@ TEST(ConformanceThreads, ResultsAreBitEqualForAnyNumberOfThreads) {
     // Under a sanitizer for threads every case would take too long; so many still meet every kind
     // of shape.
     const std::size_t step = std::max<std::size_t>(7, case_count(op->info().name) / 20) | 1;
-    op->cases([&](const Case& each) {
+    each_case(*op, [&](const Case& each) {
       if (count++ % step != 0) return;
       const auto made = OpCase::create(*op, each);
       ASSERT_TRUE(made) << each.name << ": " << made.error().message();

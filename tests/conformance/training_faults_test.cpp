@@ -7,7 +7,7 @@
 #include "support/graph_run.h"
 #include "support/tensor_io.h"
 
-namespace shunt::test {
+namespace shunt::test::training_faults_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -60,4 +60,4 @@ TEST(TrainingFaults, AStepBeforeTheFirst) {
 }
 
 }  // namespace
-}  // namespace shunt::test
+}  // namespace shunt::test::training_faults_test

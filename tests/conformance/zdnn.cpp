@@ -4,7 +4,7 @@
 #include "support/zdnn_twin.h"
 #include "test_paths.h"
 
-namespace shunt::test {
+namespace shunt::test::zdnn_conformance {
 namespace {
 
 DeviceUnderTest twin(const std::string& label, const char* profile, const char* sums, bool old) {
@@ -33,4 +33,4 @@ INSTANTIATE_TEST_SUITE_P(
     conformance_name);
 
 }  // namespace
-}  // namespace shunt::test
+}  // namespace shunt::test::zdnn_conformance

@@ -11,7 +11,7 @@
 #include "support/run_command.h"
 #include "test_paths.h"
 
-namespace shunt::test {
+namespace shunt::test::bad_files_test {
 namespace {
 
 using testing::HasSubstr;
@@ -166,4 +166,4 @@ TEST(BadFile, TheTableIsAboutModelsThatAreRightOtherwise) {
 }
 
 }  // namespace
-}  // namespace shunt::test
+}  // namespace shunt::test::bad_files_test

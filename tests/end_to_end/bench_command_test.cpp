@@ -10,7 +10,7 @@
 #include "support/run_command.h"
 #include "test_paths.h"
 
-namespace shunt::test {
+namespace shunt::test::bench_command_test {
 namespace {
 
 using nlohmann::json;
@@ -196,4 +196,4 @@ TEST(BenchCommand, NamesADeviceThatIsNotThere) {
 }
 
 }  // namespace
-}  // namespace shunt::test
+}  // namespace shunt::test::bench_command_test

@@ -12,7 +12,7 @@
 #include "support/run_command.h"
 #include "test_paths.h"
 
-namespace shunt::test {
+namespace shunt::test::check_ops_test {
 namespace {
 
 using nlohmann::json;
@@ -162,4 +162,4 @@ TEST(CheckOpsCommand, WrongUsageAndWhatIsNotThere) {
 }
 
 }  // namespace
-}  // namespace shunt::test
+}  // namespace shunt::test::check_ops_test

@@ -13,10 +13,11 @@
 #include "support/stories.h"
 #include "test_paths.h"
 
-namespace shunt::test {
+namespace shunt::test::commands_test {
 namespace {
 
 using nlohmann::json;
+using testing::AllOf;
 using testing::HasSubstr;
 
 json json_of(std::vector<std::string> arguments) {
@@ -90,6 +91,109 @@ TEST(Devices, ALevelThatTheMachineLacksIsAnErrorWithThoseThatItHas) {
   }
 }
 
+TEST(Devices, OptionsOfBackendsAreListed) {
+  RunOptions options;
+  options.environment["SHUNT_BACKEND_PATH"] = SHUNT_TEST_PLUGINS;
+  options.environment["SHUNT_TUNABLE_DEPTH_2"] = "slow";
+  const std::vector<std::string> words = {"devices", "--set", "tunable.speed=fast"};
+  auto listed = words;
+  listed.emplace_back("--options");
+  EXPECT_THAT(run_command(listed, options).out,
+              AllOf(testing::ContainsRegex("tunable.speed +fast +slow +SHUNT_TUNABLE_SPEED +how "
+                                           "fast it is: slow, fast\n"),
+                    testing::ContainsRegex("tunable.depth_2 +slow +fast +SHUNT_TUNABLE_DEPTH_2"),
+                    testing::ContainsRegex("cpu.fuse +on +on +SHUNT_CPU_FUSE")));
+  auto as_json = words;
+  as_json.emplace_back("--json");
+  bool found = false;
+  const json devices = json::parse(run_command(as_json, options).out);
+  for (const json& backend : devices["backends"]) {
+    if (backend["name"] != "tunable") continue;
+    found = true;
+    EXPECT_EQ(backend["options"][0], json({{"name", "speed"},
+                                           {"value", "fast"},
+                                           {"default", "slow"},
+                                           {"variable", "SHUNT_TUNABLE_SPEED"},
+                                           {"help", "how fast it is: slow, fast"}}));
+  }
+  EXPECT_TRUE(found);
+}
+
+/// As other flags do.
+TEST(Devices, ASettingOverridesTheEnvironmentAndTheLastOneCounts) {
+  RunOptions options;
+  options.environment["SHUNT_CPU_FUSE"] = "off";
+  const auto fuse = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> words = {"devices", "--options"};
+    words.insert(words.end(), more.begin(), more.end());
+    const RunResult result = run_command(words, options);
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    std::smatch match;
+    const bool found = std::regex_search(result.out, match, std::regex("cpu.fuse +(on|off) +on "));
+    return found ? match[1].str() : "not listed";
+  };
+  EXPECT_EQ(fuse({}), "off");
+  EXPECT_EQ(fuse({"--set", "cpu.fuse=on"}), "on");
+  EXPECT_EQ(fuse({"--set", "cpu.fuse=on", "--set", "cpu.fuse=off"}), "off");
+}
+
+/// No such memory: plain memory computes the same, and the list of backends says why.
+TEST(Devices, HighBandwidthMemoryThatIsNotThereIsPlainMemoryWithANote) {
+  RunOptions options;
+  // hwloc's own: a machine without such nodes, whatever this one has.
+  options.environment["HWLOC_SYNTHETIC"] = "package:1 [numa] core:2 pu:1";
+  const RunResult result = run_command({"devices", "--set", "cpu.memory=hbm"}, options);
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("cpu.memory=hbm: "));
+  EXPECT_THAT(result.out, HasSubstr("plain memory is used"));
+  EXPECT_THAT(run_command({"devices"}, options).out, testing::Not(HasSubstr("cpu.memory=hbm")));
+  const RunResult run = run_command(
+      {"check-ops", "--device", "cpu0", "--op", "scale", "--set", "cpu.memory=hbm"}, options);
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+}
+
+/// hwloc announces its parts each time that it reads a machine.
+TEST(Devices, TheMachineIsReadOnce) {
+  RunOptions options;
+  options.environment["HWLOC_COMPONENTS_VERBOSE"] = "1";
+  const auto times_read = [&](const std::vector<std::string>& words) {
+    const RunResult result = run_command(words, options);
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    const std::string line = "Registered discovery component `no_os'";
+    int times = 0;
+    for (std::size_t at = 0; (at = result.err.find(line, at)) != std::string::npos; ++at) ++times;
+    return times;
+  };
+  EXPECT_EQ(times_read({"devices"}), 1);
+  EXPECT_EQ(times_read({"run", "--seed", "1", "-n", "2", "--weights", "copied"}), 1);
+}
+
+TEST(Devices, ABadVariableOfABackendIsWrongUsage) {
+  for (const auto& [variable, value, message] :
+       {std::tuple("SHUNT_CPU_FUSE", "0", "SHUNT_CPU_FUSE: \"0\" is not on or off"),
+        std::tuple("SHUNT_CPU_FUZE", "on",
+                   "SHUNT_CPU_FUZE: the backend cpu has no option \"fuze\""),
+        std::tuple("SHUNT_NULL_FUSE", "on", "the backend null has no options")}) {
+    RunOptions options;
+    options.environment[variable] = value;
+    for (const std::vector<std::string>& words :
+         {std::vector<std::string>{"devices"}, {"check-ops", "--device", "cpu0"}}) {
+      const RunResult result = run_command(words, options);
+      EXPECT_EQ(result.exit_code, 2) << variable;
+      EXPECT_THAT(result.err, HasSubstr(message));
+    }
+  }
+}
+
+/// A setting for a backend that is there but off does nothing: a line says so.
+TEST(Devices, AnOptionOfABackendThatIsOffIsSaid) {
+  RunOptions options;
+  options.environment["SHUNT_CPU_LEVEL"] = "abacus";
+  const RunResult result =
+      run_command({"check-ops", "--device", "null0", "--set", "cpu.fuse=off"}, options);
+  EXPECT_THAT(result.err, HasSubstr("cpu is off, although an option is set for it: vector level"));
+}
+
 TEST(Inspect, ShowsMetadataTensorsAndTotals) {
   const SynthModel model;
   const json file = json_of({"inspect", model.path()});
@@ -148,6 +252,7 @@ TEST(Tokenize, ReadsStandardInputAsItIs) {
   options.input = "a\n";
   const std::string ids = run_command({"tokenize", "-m", model.path(), "--ids"}, options).out;
   EXPECT_THAT(ids, testing::EndsWith(" 13\n"));  // <0x0A>
+  if (!has_terminals()) GTEST_SKIP() << "this system has no pseudo-terminals";
   options.terminal_input = true;
   EXPECT_EQ(run_command({"tokenize", "-m", model.path()}, options).exit_code, 1);
 }
@@ -200,4 +305,4 @@ TEST(Ops, OneIsShownInFull) {
 }
 
 }  // namespace
-}  // namespace shunt::test
+}  // namespace shunt::test::commands_test

@@ -6,7 +6,7 @@
 #include "support/run_command.h"
 #include "test_paths.h"
 
-namespace shunt::test {
+namespace shunt::test::device_error_test {
 namespace {
 
 using ::testing::AllOf;
@@ -56,4 +56,4 @@ TEST_F(DeviceError, OtherModesAreWrongUsage) {
 }
 
 }  // namespace
-}  // namespace shunt::test
+}  // namespace shunt::test::device_error_test

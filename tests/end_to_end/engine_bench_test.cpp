@@ -4,10 +4,12 @@
 
 #include "engine/step_work.h"
 #include "shunt/bench.h"
+#include "support/engine_run.h"
 #include "support/models.h"
 #include "support/scripted_meter.h"
+#include "support/test_device.h"
 
-namespace shunt::test {
+namespace shunt::test::engine_bench_test {
 namespace {
 
 using testing::AllOf;
@@ -231,6 +233,48 @@ TEST_F(EngineBench, WithoutLimitsThereAreTimesOnly) {
   }
 }
 
+/// Batches of no tokens can't be predicted; the session has batches of its own.
+TEST_F(EngineBench, ATestThatCanNotBePredictedIsMeasured) {
+  load({});
+  SpeedOptions how;
+  how.runs = 2;
+  const auto predicted = measure_speed(*session_, options_, {false, 5, 0}, how, nullptr);
+  ASSERT_TRUE(predicted) << predicted.error().message();
+  ASSERT_TRUE(predicted->predicted_seconds);
+  EXPECT_GT(*predicted->predicted_seconds, 0);
+  SessionOptions odd = options_;
+  odd.batch = 0;
+  const auto result = measure_speed(*session_, odd, {false, 5, 0}, how, nullptr);
+  ASSERT_TRUE(result) << result.error().message();
+  EXPECT_EQ(result->runs.size(), 2U);
+  EXPECT_FALSE(result->predicted_seconds);
+}
+
+/// A split model is placed part by part, by other rules than those of a prediction.
+TEST_F(EngineBench, AModelThatIsSplitHasNoPrediction) {
+  SynthOptions shape;
+  shape.width = 512;
+  shape.feed_forward = 512;
+  shape.heads = 8;
+  shape.kv_heads = 4;
+  shape.vocabulary = 300;
+  load(shape);
+  TestDevice device({.name = "test0"});
+  LoadOptions options;
+  options.session = options_;
+  options.memory_margin = 0;
+  SpeedOptions how;
+  how.runs = 1;
+  for (const bool split : {false, true}) {
+    if (split) options.split = {SplitMode::kRows, {1, 1}};
+    const auto run = run_engine(file_->path(), {&device, registry_->devices().back()}, options);
+    ASSERT_TRUE(run) << run.error().message();
+    const auto result = measure_speed(*run->session, options_, {false, 5, 0}, how, nullptr);
+    ASSERT_TRUE(result) << result.error().message();
+    EXPECT_EQ(result->predicted_seconds.has_value(), !split);
+  }
+}
+
 TEST_F(EngineBench, TestsThatMakeNoSenseAreErrors) {
   load({});
   EXPECT_EQ(error_of({false, 32, 0}, 1), "");
@@ -262,4 +306,4 @@ TEST_F(EngineBench, CanBeCancelled) {
 }
 
 }  // namespace
-}  // namespace shunt::test
+}  // namespace shunt::test::engine_bench_test

@@ -14,7 +14,7 @@
 #include "support/stories.h"
 #include "support/test_device.h"
 
-namespace shunt::test {
+namespace shunt::test::engine_byte_order_test {
 namespace {
 
 using ::testing::Contains;
@@ -191,4 +191,4 @@ TEST_F(EngineByteOrder, IsShownByInspect) {
 }
 
 }  // namespace
-}  // namespace shunt::test
+}  // namespace shunt::test::engine_byte_order_test

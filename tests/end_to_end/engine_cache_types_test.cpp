@@ -9,7 +9,7 @@
 #include "shunt/engine.h"
 #include "support/models.h"
 
-namespace shunt::test {
+namespace shunt::test::engine_cache_types_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -90,4 +90,4 @@ TEST_F(EngineCacheTypes, WhoseBlocksATokensKeysDoNotFillAreRefused) {
 }
 
 }  // namespace
-}  // namespace shunt::test
+}  // namespace shunt::test::engine_cache_types_test

@@ -16,7 +16,7 @@
 #include "support/stories.h"
 #include "support/test_device.h"
 
-namespace shunt::test {
+namespace shunt::test::engine_copied_weights_test {
 namespace {
 
 using ::testing::Contains;
@@ -426,4 +426,4 @@ TEST_F(CopiedWeights, AreChosenByAFlag) {
 }
 
 }  // namespace
-}  // namespace shunt::test
+}  // namespace shunt::test::engine_copied_weights_test

@@ -12,7 +12,7 @@
 #include "support/models.h"
 #include "support/test_device.h"
 
-namespace shunt::test {
+namespace shunt::test::engine_device_errors_test {
 namespace {
 
 using ::testing::AllOf;
@@ -541,4 +541,4 @@ TEST_F(DeviceErrorThreads, SessionsThatShareTheDeviceAllGoOn) {
 }
 
 }  // namespace
-}  // namespace shunt::test
+}  // namespace shunt::test::engine_device_errors_test

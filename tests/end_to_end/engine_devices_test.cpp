@@ -9,7 +9,7 @@
 #include "support/stories.h"
 #include "test_paths.h"
 
-namespace shunt::test {
+namespace shunt::test::engine_devices_test {
 namespace {
 
 struct Computed {
@@ -63,4 +63,4 @@ TEST(EngineDevices, SoDoesAModelOfNoiseWithATiedOutput) {
 }
 
 }  // namespace
-}  // namespace shunt::test
+}  // namespace shunt::test::engine_devices_test

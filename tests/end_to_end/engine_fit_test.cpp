@@ -9,7 +9,7 @@
 #include "support/models.h"
 #include "support/test_device.h"
 
-namespace shunt::test {
+namespace shunt::test::engine_fit_test {
 namespace {
 
 using ::testing::Contains;
@@ -19,14 +19,15 @@ using ::testing::HasSubstr;
 class Reticent final : public Device {
  public:
   explicit Reticent(TestDeviceConfig config) : device_(std::move(config)) {}
+  std::string_view name() const override { return device_.name(); }
   DeviceInfo info() const override {
     DeviceInfo info = device_.info();
     info.memory_total = 0;
     info.memory_free = 0;
     return info;
   }
-  Support supports(const Graph& graph, NodeId node) const override {
-    return device_.supports(graph, node);
+  Support supports(const Graph& graph, NodeId node, MemoryOfLeaves memory) const override {
+    return device_.supports(graph, node, memory);
   }
   bool can_read(const BufferType& type) const override { return device_.can_read(type); }
   BufferType& memory() override { return device_.memory(); }
@@ -66,10 +67,12 @@ class EngineFit : public ::testing::Test {
   };
   Result<Loaded> load(const std::vector<Device*>& devices,
                       std::optional<PlacementFile> placement = {}) {
-    LoadOptions options;
-    options.placement = std::move(placement);
-    options.session = small_session();
-    options.memory_margin = 0;
+    // Initialized at once: GCC 12 warns falsely about an assignment to the empty optional.
+    const LoadOptions options = {.devices = {},
+                                 .progress = {},
+                                 .placement = std::move(placement),
+                                 .session = small_session(),
+                                 .memory_margin = 0};
     Loaded loaded;
     SHUNT_ASSIGN(loaded.model, Model::load(file_.path(), devices, options));
     SHUNT_ASSIGN(loaded.session, Session::create(loaded.model, small_session()));
@@ -216,4 +219,4 @@ TEST_F(EngineFit, LogitsOfAllTokensNeedAPlanThatMayNotFit) {
 }
 
 }  // namespace
-}  // namespace shunt::test
+}  // namespace shunt::test::engine_fit_test

@@ -9,7 +9,7 @@
 #include "support/shared.h"
 #include "support/stories.h"
 
-namespace shunt::test {
+namespace shunt::test::engine_logits_test {
 namespace {
 
 std::unique_ptr<Registry> registry_with(int threads) {
@@ -147,4 +147,4 @@ TEST_F(EngineLogits, OfEveryTokenAreThoseOfEachPrefix) {
 }
 
 }  // namespace
-}  // namespace shunt::test
+}  // namespace shunt::test::engine_logits_test

@@ -10,7 +10,7 @@
 #include "support/models.h"
 #include "support/test_device.h"
 
-namespace shunt::test {
+namespace shunt::test::engine_sequences_devices_test {
 namespace {
 
 using ::testing::Contains;
@@ -254,4 +254,4 @@ TEST_F(SequencesDeviceErrors, LogitsThatWereMadeBeforeItFailedAreKept) {
 }
 
 }  // namespace
-}  // namespace shunt::test
+}  // namespace shunt::test::engine_sequences_devices_test

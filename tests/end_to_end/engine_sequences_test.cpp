@@ -13,7 +13,7 @@
 #include "support/models.h"
 #include "support/test_device.h"
 
-namespace shunt::test {
+namespace shunt::test::engine_sequences_test {
 namespace {
 
 using ::testing::AllOf;
@@ -586,4 +586,4 @@ TEST_F(EngineSequencesThreads, SessionsOfSeveralSequencesRunAtTheSameTime) {
 }
 
 }  // namespace
-}  // namespace shunt::test
+}  // namespace shunt::test::engine_sequences_test

@@ -3,12 +3,17 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include "engine/model_state.h"
+#include "engine/pin_weights.h"
+#include "engine/recover.h"
+#include "engine/session_steps.h"
 #include "shunt/engine.h"
 #include "support/models.h"
 #include "support/test_device.h"
 
-namespace shunt::test {
+namespace shunt::test::engine_stream_test {
 namespace {
 
 using ::testing::Contains;
@@ -134,6 +139,199 @@ TEST_F(EngineStream, NeverIfTheUserSaysSo) {
   EXPECT_THAT(got.notes, ::testing::Not(Contains(HasSubstr("sent there"))));
 }
 
+/// Weights that steps send are pinned where they lie in the file, as long as the model lives.
+TEST_F(EngineStream, WeightsThatStayInTheFileArePinned) {
+  TestDeviceConfig config = half_a_model();
+  config.pins_host = std::size_t{1} << 30;
+  TestDevice device(config);
+  {
+    const auto model = Model::load(file_.path(), std::vector<Device*>{&device, cpu_}, options(32));
+    ASSERT_TRUE(model) << model.error().message();
+    const ModelState& state = *(*model)->state();
+    // Matrices of layers that are on the CPU, and no embeddings: these are too few rows.
+    std::uint64_t streamed = 0;
+    const auto graph = state.definition->build({40, 1, 64, DType::kF32});
+    ASSERT_TRUE(graph);
+    for (const WeightLeaf& weight : graph->weights) {
+      const bool matrix = weight.info->tensor.shape[1].max > 1;
+      if (weight.layer >= 0 && matrix && state.homes.at(weight.info) == 1) {
+        streamed += weight.info->bytes;
+      }
+    }
+    ASSERT_GT(streamed, 0U);
+    EXPECT_LE(device.host_pinned(), streamed + 4096 * graph->weights.size());
+    EXPECT_GE(device.host_pinned() * 2, streamed) << "the last layer has three with one row";
+    EXPECT_THAT((*model)->notes(), Contains(HasSubstr("test0: ")));
+    EXPECT_THAT((*model)->notes(), Contains(HasSubstr("of weights in host memory are pinned")));
+  }
+  EXPECT_EQ(device.host_pinned(), 0U);
+}
+
+TEST_F(EngineStream, WhatCanNotBePinnedIsSentAllTheSame) {
+  const Outcome alone = run(nullptr);
+  TestDeviceConfig config = half_a_model();
+  config.pins_host = 20000;  // less than the weights
+  TestDevice device(config);
+  const Outcome got = run(&device);
+  EXPECT_EQ(got.prompt.nodes, kOfManyRows);
+  EXPECT_THAT(got.notes, Contains(::testing::AllOf(HasSubstr("are not pinned"),
+                                                   HasSubstr("test0 can't pin"))));
+  EXPECT_EQ(device.host_pinned(), 0U) << "all or none";
+  ASSERT_EQ(got.logits.size(), alone.logits.size());
+  for (std::size_t i = 0; i < got.logits.size(); ++i) {
+    ASSERT_NEAR(got.logits[i], alone.logits[i], 1e-3);
+  }
+}
+
+/// At most half of the memory that is left is pinned.
+TEST_F(EngineStream, WeightsOfMoreThanHalfOfTheAvailableMemoryAreNotPinned) {
+  TestDeviceConfig config = half_a_model();
+  config.pins_host = std::size_t{1} << 30;
+  TestDevice device(config);
+  const auto model = Model::load(file_.path(), std::vector<Device*>{&device, cpu_}, options(32));
+  ASSERT_TRUE(model) << model.error().message();
+  const std::size_t pinned = device.host_pinned();
+  ASSERT_GT(pinned, 0U);
+  const auto steps = session_steps((*model)->state()->session);
+  const auto pin_with = [&](std::optional<std::uint64_t> available) {
+    ModelState state(*(*model)->state());
+    state.pinned_weights.clear();
+    state.notes.clear();
+    pin_streamed_weights(state, steps, available);
+    EXPECT_EQ(state.notes.size(), 1U);
+    return std::pair(device.host_pinned() - pinned, state.notes.empty() ? "" : state.notes[0]);
+  };
+  EXPECT_EQ(pin_with(std::nullopt).first, pinned);
+  EXPECT_EQ(pin_with(2 * pinned).first, pinned);
+  for (const std::uint64_t available : {2 * pinned - 1, std::size_t{1}, std::size_t{0}}) {
+    const auto [bytes, note] = pin_with(available);
+    EXPECT_EQ(bytes, 0U) << available;
+    EXPECT_THAT(note, ::testing::AllOf(HasSubstr("are not pinned"),
+                                       HasSubstr("half of the available memory")));
+  }
+  // Those that are pinned already need no more.
+  ModelState state(*(*model)->state());
+  pin_streamed_weights(state, steps, 0);
+  EXPECT_EQ(state.pinned_weights.size(), (*model)->state()->pinned_weights.size());
+  EXPECT_EQ(state.notes, (*model)->state()->notes);
+  EXPECT_EQ(device.host_pinned(), pinned);
+}
+
+/// A device that pins nothing is not told of a limit.
+TEST_F(EngineStream, ADeviceThatCanNotPinIsNotNotedWithoutAvailableMemory) {
+  TestDevice device(half_a_model());
+  const auto model = Model::load(file_.path(), std::vector<Device*>{&device, cpu_}, options(32));
+  ASSERT_TRUE(model) << model.error().message();
+  ModelState state(*(*model)->state());
+  pin_streamed_weights(state, session_steps(state.session), 0);
+  EXPECT_EQ(state.notes, (*model)->state()->notes);
+  EXPECT_TRUE(state.pinned_weights.empty());
+}
+
+/// A device that can pin just the bytes that it is sent keeps them while another one is left out.
+TEST_F(EngineStream, WeightsStayPinnedWhileAnotherDeviceIsLeftOut) {
+  std::size_t bytes = std::size_t{1} << 30;
+  for (const bool tight : {false, true}) {
+    TestDeviceConfig config = half_a_model();
+    config.pins_host = bytes;
+    TestDevice device(config);
+    TestDevice other({.name = "test1", .ops = {"none of a step"}, .memory = 4096});
+    LoadOptions all = options(32);
+    all.on_device_error.mode = DeviceErrorMode::kFallback;
+    {
+      auto model = Model::load(file_.path(), std::vector<Device*>{&device, &other, cpu_}, all);
+      ASSERT_TRUE(model) << model.error().message();
+      bytes = device.host_pinned();
+      ASSERT_GT(bytes, 0U);
+      CurrentState current((*model)->state());
+      model->reset();
+      const Status left_out = current.leave_out(
+          *current.get(), Error(ErrorCode::kDevice, "it is gone").with_device("test1"));
+      ASSERT_TRUE(left_out) << left_out.error().message();
+      ASSERT_EQ(current.get()->devices.size(), 2U);
+      EXPECT_EQ(device.host_pinned(), bytes) << "tight: " << tight;
+      EXPECT_FALSE(current.get()->pinned_weights.empty());
+      EXPECT_THAT(current.get()->notes, ::testing::Not(Contains(HasSubstr("not pinned"))));
+    }
+    EXPECT_EQ(device.host_pinned(), 0U);
+  }
+}
+
+TEST_F(EngineStream, NothingIsPinnedForADeviceThatIsSentNothing) {
+  TestDeviceConfig config = half_a_model();
+  config.pins_host = std::size_t{1} << 30;
+  TestDevice device(config);
+  const auto model = Model::load(file_.path(), std::vector<Device*>{&device, cpu_}, options(0));
+  ASSERT_TRUE(model) << model.error().message();
+  EXPECT_EQ(device.host_pinned(), 0U);
+  EXPECT_THAT((*model)->notes(), ::testing::Not(Contains(HasSubstr("pinned"))));
+}
+
+/// By default a device says that it can't, which is no note.
+TEST_F(EngineStream, ADeviceThatCanNotPinIsNotNoted) {
+  TestDevice device(half_a_model());
+  EXPECT_THAT(run(&device).notes, ::testing::Not(Contains(HasSubstr("pinned"))));
+  const auto refused = device.pin_host({});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code(), ErrorCode::kUnsupported);
+  EXPECT_EQ(refused.error().message(),
+            "test0 can't pin 0 bytes of host memory that is there already");
+}
+
+/// All weights of a device out of the host's reach come to it through its pinned buffers.
+TEST_F(EngineStream, WeightsAreUploadedThroughPinnedBuffers) {
+  const Outcome alone = run(nullptr);
+  for (const bool late : {false, true}) {
+    TestWorld world;
+    TestDevice device({.ops = {"matmul"},
+                       .pins_memory = true,
+                       .world = late ? &world : nullptr,
+                       .late_errors = late});
+    const auto model = Model::load(file_.path(), std::vector<Device*>{&device, cpu_}, options(32));
+    ASSERT_TRUE(model) << model.error().message();
+    const std::uint64_t weights = (*model)->ledger().bytes("test0", Purpose::kWeights);
+    ASSERT_GT(weights, 0U);
+    EXPECT_EQ(device.moved_through_pinned(), weights);
+    EXPECT_EQ(device.pinned(), 0U) << "its pinned buffers are given back";
+    const Outcome got = run(&device);
+    ASSERT_EQ(got.logits.size(), alone.logits.size());
+    for (std::size_t i = 0; i < got.logits.size(); ++i) {
+      ASSERT_NEAR(got.logits[i], alone.logits[i], 1e-3);
+    }
+  }
+}
+
+/// Without pinned memory they come all the same.
+TEST_F(EngineStream, WeightsAreUploadedWithoutPinnedBuffersWhereThereAreNone) {
+  TestDevice device({.ops = {"matmul"}, .pins_memory = true});
+  device.fail_at({.allocation = 2});  // the first is of the weights
+  const auto model = Model::load(file_.path(), std::vector<Device*>{&device, cpu_}, options(32));
+  ASSERT_TRUE(model) << model.error().message();
+  EXPECT_TRUE(device.has_failed());
+  EXPECT_GT((*model)->ledger().bytes("test0", Purpose::kWeights), 0U);
+  EXPECT_EQ(device.moved_through_pinned(), 0U);
+  EXPECT_THAT((*model)->notes(),
+              Contains(HasSubstr("weights are uploaded without pinned buffers")));
+}
+
+TEST_F(EngineStream, AnUploadThatFailsIsAnErrorWithTheDevice) {
+  for (const bool late : {false, true}) {
+    TestWorld world;
+    TestDevice device({.ops = {"matmul"},
+                       .pins_memory = true,
+                       .world = late ? &world : nullptr,
+                       .late_errors = late});
+    device.fail_at({.copy = 3});
+    const auto model = Model::load(file_.path(), std::vector<Device*>{&device, cpu_}, options(32));
+    ASSERT_FALSE(model);
+    EXPECT_EQ(model.error().code(), ErrorCode::kDevice);
+    EXPECT_EQ(model.error().device(), "test0");
+    EXPECT_TRUE(model.error().vendor().has_value()) << model.error().message();
+    EXPECT_EQ(device.pinned(), 0U);
+    EXPECT_EQ(device.allocated(), 0U);
+  }
+}
+
 TEST_F(EngineStream, ADeviceOfAnySizeGetsWhatItHasRoomFor) {
   const Outcome alone = run(nullptr);
   std::size_t before = 0;
@@ -153,5 +351,32 @@ TEST_F(EngineStream, ADeviceOfAnySizeGetsWhatItHasRoomFor) {
   EXPECT_GE(before, kOfManyRows);
 }
 
+/// The rest of a prompt is one step, so that its plan has inputs for one, whether those of whole
+/// batches overlap or not.
+TEST_F(EngineStream, PlansForTheRestOfAPromptHaveInputsForOneStep) {
+  std::map<std::int64_t, std::uint64_t> of_batch;
+  std::map<std::int64_t, std::uint64_t> of_rest;
+  for (const std::int64_t batch : {40, 128}) {  // several steps overlap; a prompt is one step
+    TestWorld world;
+    TestDeviceConfig config = half_a_model();
+    config.world = &world;
+    TestDevice device(config);
+    Device* devices[] = {&device, cpu_};
+    LoadOptions all = options(32);
+    all.session.context = 128;
+    all.session.batch = batch;
+    const auto model = Model::load(file_.path(), devices, all);
+    ASSERT_TRUE(model) << model.error().message();
+    const auto session = Session::create(*model, all.session);
+    ASSERT_TRUE(session) << session.error().message();
+    const auto inputs = [&] { return (*session)->ledger().total(Purpose::kInputs); };
+    of_batch[batch] = inputs();
+    ASSERT_TRUE((*session)->append(std::span(prompt_).first(5)));
+    of_rest[batch] = inputs() - of_batch[batch];
+  }
+  EXPECT_GT(of_rest[128], 0U);  // there is a plan of its own
+  EXPECT_EQ(of_rest[40], of_rest[128]);
+}
+
 }  // namespace
-}  // namespace shunt::test
+}  // namespace shunt::test::engine_stream_test

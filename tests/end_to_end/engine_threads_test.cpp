@@ -7,7 +7,7 @@
 #include "shunt/engine.h"
 #include "support/models.h"
 
-namespace shunt::test {
+namespace shunt::test::engine_threads_test {
 namespace {
 
 struct Loaded {
@@ -118,4 +118,4 @@ TEST(EngineSession, OptionsThatMakeNoSenseAreRefused) {
 }
 
 }  // namespace
-}  // namespace shunt::test
+}  // namespace shunt::test::engine_threads_test

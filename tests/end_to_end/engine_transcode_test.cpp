@@ -13,7 +13,7 @@
 #include "support/models.h"
 #include "support/test_device.h"
 
-namespace shunt::test {
+namespace shunt::test::engine_transcode_test {
 namespace {
 
 class EngineTranscode : public ::testing::Test {
@@ -22,7 +22,7 @@ class EngineTranscode : public ::testing::Test {
     // What is compared is what weights become: at this level the CPU does not round activations to
     // 8 bits, which alone would move logits by a twentieth.
     Options options;
-    options.cpu_level = "scalar";
+    options.backend_options["cpu"]["level"] = "scalar";
     auto registry = Registry::create(options);
     EXPECT_TRUE(registry);
     registry_ = std::move(*registry);
@@ -235,4 +235,4 @@ TEST_F(EngineTranscode, WhateverAllocationFailsTheTextIsTheSame) {
 }
 
 }  // namespace
-}  // namespace shunt::test
+}  // namespace shunt::test::engine_transcode_test

@@ -14,7 +14,7 @@
 #include "support/shared.h"
 #include "test_paths.h"
 
-namespace shunt::test {
+namespace shunt::test::explain_rendered_test {
 namespace {
 
 using nlohmann::json;
@@ -189,4 +189,4 @@ TEST_F(RenderedPage, TheHarnessNoticesWhatIsWrong) {
 }
 
 }  // namespace
-}  // namespace shunt::test
+}  // namespace shunt::test::explain_rendered_test

@@ -18,7 +18,7 @@
 #include "support/shared.h"
 #include "test_paths.h"
 
-namespace shunt::test {
+namespace shunt::test::explain_test {
 namespace {
 
 using nlohmann::json;
@@ -602,4 +602,4 @@ TEST_F(PlaceCommand, WhatIsNoPlacementIsRefused) {
 }
 
 }  // namespace
-}  // namespace shunt::test
+}  // namespace shunt::test::explain_test

@@ -11,7 +11,7 @@
 #include "support/run_command.h"
 #include "test_paths.h"
 
-namespace shunt::test {
+namespace shunt::test::interrupt_test {
 namespace {
 
 using testing::ElementsAre;
@@ -174,4 +174,4 @@ TEST_F(InterruptedFile, OfImatrixIsNotThere) {
 }
 
 }  // namespace
-}  // namespace shunt::test
+}  // namespace shunt::test::interrupt_test

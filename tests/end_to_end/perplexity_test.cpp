@@ -17,7 +17,7 @@
 #include "support/shared.h"
 #include "support/stories.h"
 
-namespace shunt::test {
+namespace shunt::test::perplexity_test {
 namespace {
 
 using nlohmann::json;
@@ -298,4 +298,4 @@ TEST_F(PerplexityOfNoise, CancellingEndsIt) {
 }
 
 }  // namespace
-}  // namespace shunt::test
+}  // namespace shunt::test::perplexity_test

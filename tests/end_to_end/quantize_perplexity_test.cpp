@@ -14,7 +14,7 @@
 #include "support/shared.h"
 #include "support/stories.h"
 
-namespace shunt::test {
+namespace shunt::test::quantize_perplexity_test {
 namespace {
 
 using nlohmann::json;
@@ -101,7 +101,7 @@ TEST_F(QuantizedStories, TheEngineAgreesWithThePlainReferencePath) {
   const std::string path = quantized("Q8_0");
   // At this level the CPU does not round the other side of products to 8 bits.
   Options level;
-  level.cpu_level = "scalar";
+  level.backend_options["cpu"]["level"] = "scalar";
   const auto registry = Registry::create(level);
   ASSERT_TRUE(registry);
   const auto model = Model::load(path, **registry);
@@ -155,4 +155,4 @@ TEST_F(QuantizedStories, CoarserTypesCostAModelOfOthersMore) {
 }
 
 }  // namespace
-}  // namespace shunt::test
+}  // namespace shunt::test::quantize_perplexity_test

@@ -18,7 +18,7 @@
 #include "tensor/byte_order.h"
 #include "test_paths.h"
 
-namespace shunt::test {
+namespace shunt::test::quantize_test {
 namespace {
 
 using nlohmann::json;
@@ -591,4 +591,4 @@ TEST_F(Imatrix, SaysWhatIsMissing) {
 }
 
 }  // namespace
-}  // namespace shunt::test
+}  // namespace shunt::test::quantize_test

@@ -9,7 +9,7 @@
 #include "support/shared.h"
 #include "support/stories.h"
 
-namespace shunt::test {
+namespace shunt::test::run_greedy_test {
 namespace {
 
 std::vector<std::string> greedy(std::vector<std::string> more, const Stories& of = stories()) {
@@ -102,4 +102,4 @@ TEST(RunGreedy, TakesThreadsFromTheEnvironment) {
 }
 
 }  // namespace
-}  // namespace shunt::test
+}  // namespace shunt::test::run_greedy_test

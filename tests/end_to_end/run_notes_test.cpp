@@ -11,7 +11,7 @@
 #include "support/run_command.h"
 #include "test_paths.h"
 
-namespace shunt::test {
+namespace shunt::test::run_notes_test {
 namespace {
 
 using nlohmann::json;
@@ -118,4 +118,4 @@ TEST_F(RunNotes, ExplainSaysTheSameOfTheSameStep) {
 }
 
 }  // namespace
-}  // namespace shunt::test
+}  // namespace shunt::test::run_notes_test

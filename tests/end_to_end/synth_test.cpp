@@ -12,7 +12,7 @@
 #include "support/run_command.h"
 #include "support/shared.h"
 
-namespace shunt::test {
+namespace shunt::test::synth_test {
 namespace {
 
 class SynthType : public testing::TestWithParam<const char*> {};
@@ -180,4 +180,4 @@ TEST(Synth, LeavesNothingBehindWhenItIsStopped) {
 }
 
 }  // namespace
-}  // namespace shunt::test
+}  // namespace shunt::test::synth_test

@@ -13,7 +13,7 @@
 #include "support/run_command.h"
 #include "support/shared.h"
 
-namespace shunt::test {
+namespace shunt::test::train_command_test {
 namespace {
 
 using testing::HasSubstr;
@@ -130,4 +130,4 @@ TEST_F(TrainCommand, SaysWhatItCannotUse) {
 }
 
 }  // namespace
-}  // namespace shunt::test
+}  // namespace shunt::test::train_command_test

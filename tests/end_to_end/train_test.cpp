@@ -11,8 +11,9 @@
 #include "shunt/engine.h"
 #include "support/models.h"
 #include "support/shared.h"
+#include "tensor/byte_order.h"
 
-namespace shunt::test {
+namespace shunt::test::train_test {
 namespace {
 
 using ::testing::ElementsAreArray;
@@ -56,6 +57,20 @@ class Train : public testing::Test {
     return read_file(path);
   }
 
+  /// All weights as they are now, in the order of the file.
+  std::vector<float> weight_values(const Trainer& trainer) {
+    saved(trainer);
+    const gguf::File file = *gguf::File::open(start_.folder().file("saved.gguf"));
+    std::vector<float> weights;
+    for (const gguf::TensorInfo& info : file.tensors()) {
+      const auto bytes = file.data(info);
+      for (std::size_t at = 0; at < bytes.size(); at += sizeof(float)) {
+        weights.push_back(load_little<float>(bytes.data() + at));
+      }
+    }
+    return weights;
+  }
+
   SynthModel start_{tiny_shape()};
   std::unique_ptr<Registry> registry_;
   std::optional<gguf::File> file_;
@@ -81,6 +96,35 @@ TEST_F(Train, ASmallStepLessensTheLossByRateTimesSquaredGradient) {
   ASSERT_TRUE(step) << step.error().message();
   const double expected = options.rate * step->gradient * step->gradient;
   EXPECT_NEAR((before - all->score(text_)->loss()) / expected, 1, 0.02);
+}
+
+TEST_F(Train, GradientsAreShortenedToTheClippingThresholdAndNeverLengthened) {
+  // A step of SGD without weight decay moves the weights by rate * min(|g|, threshold) in all.
+  TrainOptions options = small_options();
+  options.optimizer = Optimizer::kSgd;
+  options.weight_decay = 0;
+  options.warmup = 0;
+  options.rate = options.final_rate = 0.125;
+  options.clip = 0;  // off
+  const auto unclipped = trainer(options);
+  const std::vector<float> before = weight_values(*unclipped);
+  const double gradient = unclipped->step()->gradient;
+  ASSERT_GT(gradient, 0.1);
+  const std::vector<float> whole = weight_values(*unclipped);
+  for (const double share : {0.01, 0.5, 0.99, 1.01, 2.0, 100.0}) {
+    options.clip = share * gradient;
+    const auto clipped = trainer(options);
+    EXPECT_EQ(clipped->step()->gradient, gradient) << "the length before clipping";
+    const std::vector<float> after = weight_values(*clipped);
+    EXPECT_EQ(after == whole, share > 1) << share;
+    double squares = 0;
+    for (std::size_t i = 0; i < before.size(); ++i) {
+      const double moved = static_cast<double>(after[i]) - static_cast<double>(before[i]);
+      squares += moved * moved;
+    }
+    const double expected = options.rate * gradient * std::min(share, 1.0);
+    EXPECT_NEAR(std::sqrt(squares) / expected, 1, 1e-4) << share;
+  }
 }
 
 TEST_F(Train, LearnsATextByHeart) {
@@ -274,4 +318,4 @@ TEST(TrainThreads, GivesTheSameWeightsForAnyNumber) {
 }
 
 }  // namespace
-}  // namespace shunt::test
+}  // namespace shunt::test::train_test

@@ -14,7 +14,7 @@
 #include "support/run_command.h"
 #include "support/shared.h"
 
-namespace shunt::test {
+namespace shunt::test::train_tokenizer_test {
 namespace {
 
 using testing::HasSubstr;
@@ -171,4 +171,4 @@ TEST(VocabularyToGguf, IsReadBackAsItWas) {
 }
 
 }  // namespace
-}  // namespace shunt::test
+}  // namespace shunt::test::train_tokenizer_test

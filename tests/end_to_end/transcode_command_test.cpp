@@ -12,7 +12,7 @@
 #include "support/shared.h"
 #include "test_paths.h"
 
-namespace shunt::test {
+namespace shunt::test::transcode_command_test {
 namespace {
 
 using nlohmann::json;
@@ -179,4 +179,4 @@ TEST_F(TranscodeCommand, WrongFlagsAreWrongUsage) {
 }
 
 }  // namespace
-}  // namespace shunt::test
+}  // namespace shunt::test::transcode_command_test

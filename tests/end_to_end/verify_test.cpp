@@ -12,7 +12,7 @@
 #include "support/stories.h"
 #include "test_paths.h"
 
-namespace shunt::test {
+namespace shunt::test::verify_test {
 namespace {
 
 using nlohmann::json;
@@ -311,4 +311,4 @@ TEST_F(VerifyModel, CancelEndsIt) {
 }
 
 }  // namespace
-}  // namespace shunt::test
+}  // namespace shunt::test::verify_test

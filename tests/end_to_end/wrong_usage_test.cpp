@@ -4,7 +4,7 @@
 
 #include "support/run_command.h"
 
-namespace shunt::test {
+namespace shunt::test::wrong_usage_test {
 namespace {
 
 using testing::HasSubstr;
@@ -57,6 +57,16 @@ INSTANTIATE_TEST_SUITE_P(
         Usage{run_with({"--weights"}), "needs a value"},
         Usage{{"explain", "--model", "model.gguf", "--weights", "all"}, "auto, mapped or copied"},
         Usage{run_with({"--devices", "cpu0,,cpu1"}), "cpu0,,cpu1"},
+        Usage{run_with({"--set", "fuse=off"}), "is not a setting such as cpu.fuse=off"},
+        Usage{run_with({"--set", "cpu.fuse"}), "is not a setting such as cpu.fuse=off"},
+        Usage{run_with({"--set", ".fuse=off"}), "is not a setting such as cpu.fuse=off"},
+        Usage{run_with({"--set", "cpu.=off"}), "is not a setting such as cpu.fuse=off"},
+        Usage{run_with({"--set", "cpu.fuse=maybe"}), "cpu.fuse: \"maybe\" is not on or off"},
+        Usage{run_with({"--set", "cpu.memory=fast"}), "cpu.memory: \"fast\" is not plain or hbm"},
+        Usage{run_with({"--set", "cpu.fuse="}), "cpu.fuse: \"\" is not on or off"},
+        Usage{run_with({"--set", "cpu.fuze=on"}), "its options: level, fuse"},
+        Usage{run_with({"--set", "gpu.fuse=on"}), "there is no backend \"gpu\"; backends with"},
+        Usage{run_with({"--set", "*.fuze=on"}), "no backend has an option \"fuze\""},
         Usage{run_with({"--devices", ""}), "list"}, Usage{run_with({"--json=yes"}), "json"}));
 
 INSTANTIATE_TEST_SUITE_P(Sources, WrongUsage,
@@ -73,6 +83,12 @@ INSTANTIATE_TEST_SUITE_P(Sources, WrongUsage,
 INSTANTIATE_TEST_SUITE_P(
     PlacementAndWhatElseDecides, WrongUsage,
     testing::Values(
+        Usage{run_with({"--split", "columns"}), "\"columns\" is not layers or rows"},
+        Usage{run_with({"--split", "rows", "--shares", "3,0"}), "0"},
+        Usage{run_with({"--split", "rows", "--shares", "3,"}), "--shares"},
+        Usage{run_with({"--split", "rows", "--shares", "1000001"}), "1000001"},
+        Usage{run_with({"--shares", "3,1"}), "--shares needs --split rows"},
+        Usage{{"explain", "-m", "m", "--split", "layers", "--shares", "1,1"}, "needs --split rows"},
         Usage{run_with({"--placement", "p", "--place", "a=cpu0"}), "--placement and --place"},
         Usage{run_with({"--placement", "p", "--rules-only"}), "--placement and --rules-only"},
         Usage{run_with({"--stream-rows", "32", "--placement", "p"}), "--placement and --stream"},
@@ -167,4 +183,4 @@ TEST(Usage, HelpAndVersionAreNoErrors) {
 }
 
 }  // namespace
-}  // namespace shunt::test
+}  // namespace shunt::test::wrong_usage_test

@@ -7,7 +7,7 @@
 #include "support/stories.h"
 #include "test_paths.h"
 
-namespace shunt::test {
+namespace shunt::test::zdnn_lossy_test {
 namespace {
 
 using testing::HasSubstr;
@@ -93,4 +93,4 @@ TEST_F(ZdnnLossy, IsNotOfAZ16WhichSaysWhy) {
 }
 
 }  // namespace
-}  // namespace shunt::test
+}  // namespace shunt::test::zdnn_lossy_test

@@ -13,7 +13,7 @@
 #include "support/stories.h"
 #include "test_paths.h"
 
-namespace shunt::test {
+namespace shunt::test::zdnn_test {
 namespace {
 
 struct Machine {
@@ -295,4 +295,4 @@ TEST(LibraryFlag, OverridesTheEnvironment) {
 }
 
 }  // namespace
-}  // namespace shunt::test
+}  // namespace shunt::test::zdnn_test

@@ -15,7 +15,7 @@
 #include "support/graph_run.h"
 #include "support/tensor_io.h"
 
-namespace shunt::test {
+namespace shunt::test::second_oracle_test {
 namespace {
 
 /// Ops that have no second oracle.
@@ -196,4 +196,4 @@ TEST(SecondOracles, KnowEveryOpsParameters) {
 }
 
 }  // namespace
-}  // namespace shunt::test
+}  // namespace shunt::test::second_oracle_test

@@ -2,10 +2,32 @@
 
 #include <algorithm>
 
+#include <gtest/gtest.h>
+
 #include "base/fail.h"
+#include "device/weight_choice.h"
 #include "support/tensor_io.h"
 
 namespace shunt::test {
+
+namespace {
+
+WeightChoice choose(Device& device, const Graph& graph, NodeId leaf, bool lossy) {
+  auto choice = choose_weight_form(device, graph, leaf, lossy);
+  EXPECT_TRUE(choice) << choice.error().message();
+  return choice.value_or(WeightChoice());
+}
+
+}  // namespace
+
+BufferType* chosen_memory(Device& device, const Graph& graph, NodeId leaf, bool lossy) {
+  return choose(device, graph, leaf, lossy).memory;
+}
+
+BufferType* lossy_memory(Device& device, const Graph& graph, NodeId leaf) {
+  const WeightChoice choice = choose(device, graph, leaf, true);
+  return choice.lossy ? choice.memory : nullptr;
+}
 
 Result<std::unique_ptr<GraphRun>> GraphRun::create(std::shared_ptr<const Graph> graph,
                                                    std::span<Device* const> devices,

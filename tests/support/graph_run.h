@@ -27,6 +27,11 @@ struct GraphRunOptions {
   std::function<BufferType*(Device&, const Graph&, NodeId)> weight_memory = {};
 };
 
+/// The memory that loading gives a weight on a device; null: plain.
+BufferType* chosen_memory(Device& device, const Graph& graph, NodeId leaf, bool lossy = false);
+/// The same, if that is a lossy form; else null.
+BufferType* lossy_memory(Device& device, const Graph& graph, NodeId leaf);
+
 class GraphRun {
  public:
   /// `leaves`: values of every weight, cache and input, by node id. Weights and caches get memory

@@ -66,6 +66,10 @@ class RemoteStream final : public SyncStream {
     const std::byte* data = static_cast<RemoteBuffer*>(from.buffer)->inner().host_data();
     return write(to, {data + from.offset, bytes}, waits, signal);
   }
+  Status synchronize() override {
+    SHUNT_TRY(SyncStream::synchronize());
+    return inner_->synchronize();
+  }
 
  protected:
   Status run_now(Binding& binding, const RunArgs& args) override {
@@ -97,12 +101,12 @@ RemoteDevice::RemoteDevice(Device& inner, RemoteConfig config)
 DeviceInfo RemoteDevice::info() const {
   DeviceInfo info;
   info.name = config_.name;
-  info.description = "exists only in tests, and computes as " + inner_.info().name + " does";
+  info.description = fmt::format("exists only in tests, and computes as {} does", inner_.name());
   info.priority = 1;
   return info;
 }
 
-Support RemoteDevice::supports(const Graph& graph, NodeId id) const {
+Support RemoteDevice::supports(const Graph& graph, NodeId id, MemoryOfLeaves) const {
   const Node& node = graph.node(id);
   if (!node.is_leaf() && !config_.ops.empty() &&
       !config_.ops.contains(std::string(node.op->info().name))) {

@@ -51,8 +51,9 @@ class RemoteDevice final : public Device {
  public:
   /// `inner`, whose memory the host can touch, must outlive it.
   RemoteDevice(Device& inner, RemoteConfig config);
+  std::string_view name() const override { return config_.name; }
   DeviceInfo info() const override;
-  Support supports(const Graph& graph, NodeId node) const override;
+  Support supports(const Graph& graph, NodeId node, MemoryOfLeaves memory = {}) const override;
   bool can_read(const BufferType& type) const override { return &type == &memory_; }
   bool can_copy_from(const BufferType& type) const override;
   RemoteMemory& memory() override { return memory_; }

@@ -13,7 +13,8 @@ namespace shunt::test {
 
 struct RunOptions {
   std::string input;                               ///< its standard input, which then ends
-  std::map<std::string, std::string> environment;  ///< added to that of the test
+  std::map<std::string, std::string> environment;  ///< added to that of the test, and to
+                                                   ///< SHUNT_CPU_CALIBRATE=off
   std::chrono::seconds timeout{120};               ///< then it is killed; under an emulator, later
   bool input_once_it_complains = false;            ///< not before a line on stderr
   bool terminal_input = false;      ///< standard input is a terminal at which nobody types
@@ -31,6 +32,9 @@ struct RunResult {
   std::string err;
   bool timed_out = false;
 };
+
+/// Whether this system has pseudo-terminals, which `terminal_input` needs.
+bool has_terminals();
 
 /// Runs it and waits. Throws if the system does not let us.
 RunResult run_command(const std::vector<std::string>& arguments, const RunOptions& options = {});

@@ -1,8 +1,8 @@
 // What tests need of tensors' values, under the names of the tests.
 #pragma once
 
+#include "conformance/case_data.h"
 #include "graph/tensor_values.h"
-#include "ops/common/case_data.h"
 
 namespace shunt::test {
 

@@ -4,10 +4,12 @@
 #include <iterator>
 #include <vector>
 
+#include "backend_support/event_stream.h"
 #include "base/fail.h"
 #include "device/range.h"
 #include "device/sync_stream.h"
 #include "support/tensor_io.h"
+#include "support/world_native.h"
 
 namespace shunt::test {
 
@@ -190,7 +192,7 @@ class TestBinding final : public Binding {
     if (bytes == 0 || device_.config_.in_host_memory) return ok();
     auto* own = dynamic_cast<TestBuffer*>(scratch_.buffer);
     if (own == nullptr || scratch_.offset % device_.config_.alignment != 0)
-      return fail(ErrorCode::kInternal, "{} has no scratch that it can use", device_.info().name);
+      return fail(ErrorCode::kInternal, "{} has no scratch that it can use", device_.name());
     SHUNT_TRY(check_range(*own, scratch_.offset, bytes));
     std::memset(own->device_data() + scratch_.offset, 0xee, bytes);
     return ok();
@@ -200,7 +202,7 @@ class TestBinding final : public Binding {
     const Address& at = addresses_[id];
     if (!at)
       return fail(ErrorCode::kInternal, "{} has no address on {}", graph_.describe(id),
-                  device_.info().name);
+                  device_.name());
     if (!device_.can_read(at.buffer->type())) {
       return fail(ErrorCode::kInternal, "{} is in {} memory", graph_.describe(id),
                   at.buffer->type().name());
@@ -230,12 +232,28 @@ class TestStream final : public SyncStream {
   Status write(Address to, std::span<const std::byte> from, std::span<Event* const> waits,
                Event* signal) override {
     SHUNT_TRY(SyncStream::write(to, from, waits, signal));
+    ++device_.copies_;
     device_.count_received(from);
+    return ok();
+  }
+  Status write_2d(Address to, const std::byte* from, const CopyShape& shape,
+                  std::span<Event* const> waits, Event* signal) override {
+    SHUNT_TRY(SyncStream::write_2d(to, from, shape, waits, signal));
+    ++device_.copies_;
+    device_.count_received(from, shape);
+    return ok();
+  }
+  Status read_2d(std::byte* to, Address from, const CopyShape& shape, std::span<Event* const> waits,
+                 Event* signal) override {
+    SHUNT_TRY(SyncStream::read_2d(to, from, shape, waits, signal));
+    ++device_.copies_;
+    device_.count_sent(to, shape);
     return ok();
   }
   Status read(std::span<std::byte> to, Address from, std::span<Event* const> waits,
               Event* signal) override {
     SHUNT_TRY(SyncStream::read(to, from, waits, signal));
+    ++device_.copies_;
     device_.count_sent(to);
     return ok();
   }
@@ -244,6 +262,7 @@ class TestStream final : public SyncStream {
     std::vector<std::byte> through(bytes);
     SHUNT_TRY(SyncStream::read(through, from, waits, nullptr));
     SHUNT_TRY(SyncStream::write(to, through, {}, signal));
+    ++device_.copies_;
     device_.received_directly_ += bytes;
     return ok();
   }
@@ -302,6 +321,20 @@ class TestWorldStream final : public Stream {
       return to.buffer->write(to.offset, through);
     });
   }
+  Status write_2d(Address to, const std::byte* from, const CopyShape& shape,
+                  std::span<Event* const> waits, Event* signal) override {
+    return copy_later(shape.rows * shape.bytes, waits, signal, [this, to, from, shape] {
+      device_.count_received(from, shape);
+      return to.buffer->write_2d(to.offset, from, shape);
+    });
+  }
+  Status read_2d(std::byte* to, Address from, const CopyShape& shape, std::span<Event* const> waits,
+                 Event* signal) override {
+    return copy_later(shape.rows * shape.bytes, waits, signal, [this, to, from, shape] {
+      device_.count_sent(to, shape);
+      return from.buffer->read_2d(to, from.offset, shape);
+    });
+  }
   Status synchronize() override {
     queue_.synchronize();
     return ok();
@@ -315,6 +348,7 @@ class TestWorldStream final : public Stream {
   }
   Status copy_later(std::size_t bytes, std::span<Event* const> waits, Event* signal,
                     std::function<Status()> run) {
+    ++device_.copies_;
     submit(config_.seconds_per_byte * static_cast<double>(bytes), waits, signal, std::move(run));
     return ok();
   }
@@ -322,6 +356,65 @@ class TestWorldStream final : public Stream {
   WorldStream queue_;
   TestDevice& device_;
   const TestDeviceConfig& config_;
+};
+
+/// What a vendor's library would give for the device in a world.
+class TestNativeStream final : public WorldNativeStream {
+ public:
+  TestNativeStream(TestWorld& world, TestDevice& device)
+      : WorldNativeStream(world, device.config_.tells_times), device_(device) {}
+  Status run(std::uint64_t task, Binding& binding, const RunArgs& args) override {
+    auto& bound = static_cast<TestBinding&>(binding);
+    submit(task, bound.seconds(), [&bound, extents = args.extents, cancel = args.cancel] {
+      return bound.run(extents, cancel);
+    });
+    return ok();
+  }
+  Status write(std::uint64_t task, Address to, std::span<const std::byte> from) override {
+    return copy_later(task, from.size(), [this, to, from] {
+      device_.count_received(from);
+      return to.buffer->write(to.offset, from);
+    });
+  }
+  Status read(std::uint64_t task, std::span<std::byte> to, Address from) override {
+    return copy_later(task, to.size(), [this, to, from] {
+      device_.count_sent(to);
+      return from.buffer->read(from.offset, to);
+    });
+  }
+  Status copy(std::uint64_t task, Address to, Address from, std::size_t bytes) override {
+    return copy_later(task, bytes, [this, to, from, bytes]() -> Status {
+      std::vector<std::byte> through(bytes);
+      SHUNT_TRY(from.buffer->read(from.offset, through));
+      device_.received_directly_ += bytes;
+      return to.buffer->write(to.offset, through);
+    });
+  }
+
+  Status write_2d(std::uint64_t task, Address to, const std::byte* from,
+                  const CopyShape& shape) override {
+    return copy_later(task, shape.rows * shape.bytes, [this, to, from, shape] {
+      device_.count_received(from, shape);
+      return to.buffer->write_2d(to.offset, from, shape);
+    });
+  }
+  Status read_2d(std::uint64_t task, std::byte* to, Address from, const CopyShape& shape) override {
+    return copy_later(task, shape.rows * shape.bytes, [this, to, from, shape] {
+      device_.count_sent(to, shape);
+      return from.buffer->read_2d(to, from.offset, shape);
+    });
+  }
+
+ protected:
+  bool lost() const override { return device_.lost(); }
+
+ private:
+  Status copy_later(std::uint64_t task, std::size_t bytes, std::function<Status()> work) {
+    ++device_.copies_;
+    submit(task, device_.config_.seconds_per_byte * static_cast<double>(bytes), std::move(work));
+    return ok();
+  }
+  TestDevice& device_;
 };
 
 Result<std::unique_ptr<Binding>> TestProgram::bind(const Addresses& addresses) {
@@ -349,7 +442,8 @@ Result<std::unique_ptr<Buffer>> TestMemory::allocate_any(std::size_t bytes) {
 TestDevice::TestDevice(TestDeviceConfig config)
     : config_(std::move(config)),
       memory_(std::make_unique<TestMemory>(*this, config_, TestMemory::Kind::kOwn)),
-      weights_(std::make_unique<TestMemory>(*this, config_, TestMemory::Kind::kWeights)) {
+      weights_(std::make_unique<TestMemory>(*this, config_, TestMemory::Kind::kWeights)),
+      health_(std::make_shared<DeviceHealth>(config_.name)) {
   if (config_.pins_memory)
     pinned_ = std::make_unique<TestMemory>(*this, config_, TestMemory::Kind::kPinned);
 }
@@ -364,12 +458,13 @@ DeviceInfo TestDevice::info() const {
   info.host_memory = config_.host_memory;
   info.asynchronous = config_.world != nullptr;
   if (config_.kind != DeviceKind::kCpu) info.speed = config_.speed;
+  info.extent_granularity = config_.extent_granularity;
   info.memory_total = config_.memory;
   info.memory_free = config_.memory - memory_->used;
   return info;
 }
 
-Support TestDevice::supports(const Graph& graph, NodeId id) const {
+Support TestDevice::supports(const Graph& graph, NodeId id, MemoryOfLeaves memory) const {
   const Node& node = graph.node(id);
   if (node.is_leaf()) return Support::yes();
   if (!config_.ops.empty() && !config_.ops.contains(std::string(node.op->info().name))) {
@@ -385,6 +480,10 @@ Support TestDevice::supports(const Graph& graph, NodeId id) const {
     if (weight && wanted != config_.wants_types.end())
       return Support::yes_if(static_cast<int>(i), wanted->second);
     if (const Support readable = supports_tensor(source.result); !readable) return readable;
+    if (!memory.empty() && memory[source.storage] == weights_.get() && !reads_weights(node)) {
+      return Support::no(Refusal::kLayout, fmt::format("{} does not read {}", node.op->info().name,
+                                                       weights_->name()));
+    }
   }
   return config_.answer ? config_.answer(graph, id) : Support::yes();
 }
@@ -406,15 +505,28 @@ bool TestDevice::wants(const Graph& graph, NodeId id) const {
 }
 
 bool TestDevice::can_read(const BufferType& type) const {
-  const bool host = config_.host_accessible || config_.in_host_memory;
+  const bool host =
+      (config_.host_accessible && config_.reads_host_memory) || config_.in_host_memory;
   return &type == memory_.get() || &type == weights_.get() || (host && type.host_accessible());
 }
 
 BufferType& TestDevice::memory() {
   return config_.in_host_memory ? host_memory() : *memory_;
 }
-BufferType* TestDevice::weight_memory(const Graph& graph, NodeId leaf) {
-  return config_.wants_weight && config_.wants_weight(graph, leaf) ? weights_.get() : nullptr;
+double TestDevice::largest_number(const Graph& graph, NodeId node) const {
+  const std::string op(graph.node(node).op->info().name);
+  const bool limited = config_.limited.empty() || config_.limited.contains(op);
+  return limited ? config_.largest_number : std::numeric_limits<double>::infinity();
+}
+
+bool TestDevice::reads_weights(const Node& node) const {
+  const std::string op(node.op->info().name);
+  return config_.reads_weights.empty() || config_.reads_weights.contains(op);
+}
+
+std::vector<WeightCandidate> TestDevice::weight_forms(const Graph& graph, NodeId leaf) {
+  if (!config_.wants_weight || !config_.wants_weight(graph, leaf)) return {};
+  return {{weights_.get(), false, 0.5, "for weights alone"}};
 }
 std::size_t TestDevice::weights_allocated() const {
   return weights_->used;
@@ -424,6 +536,16 @@ BufferType* TestDevice::staging_memory() {
 }
 std::size_t TestDevice::pinned() const {
   return pinned_ ? pinned_->used.load() : 0;
+}
+
+Result<std::shared_ptr<const void>> TestDevice::pin_host(std::span<const std::byte> range) {
+  if (!config_.pins_host) return Device::pin_host(range);
+  if (range.size() > *config_.pins_host - *host_pinned_) {
+    return fail(ErrorCode::kOutOfMemory, "{} can't pin {} bytes", config_.name, range.size());
+  }
+  *host_pinned_ += range.size();
+  return std::shared_ptr<const void>(range.data(), [pinned = host_pinned_, bytes = range.size()](
+                                                       const void*) { *pinned -= bytes; });
 }
 
 void TestDevice::count_received(std::span<const std::byte> from) {
@@ -436,11 +558,28 @@ void TestDevice::count_sent(std::span<const std::byte> to) {
   if (pinned_ && pinned_->holds(to)) moved_through_pinned_ += to.size();
 }
 
+void TestDevice::count_received(const std::byte* from, const CopyShape& shape) {
+  if (shape.bytes == 0) return;
+  for (std::size_t i = 0; i < shape.rows; ++i) {
+    count_received({from + i * shape.from_pitch, shape.bytes});
+  }
+}
+
+void TestDevice::count_sent(const std::byte* to, const CopyShape& shape) {
+  if (shape.bytes == 0) return;
+  for (std::size_t i = 0; i < shape.rows; ++i) {
+    count_sent(std::span<const std::byte>(to + i * shape.to_pitch, shape.bytes));
+  }
+}
+
 std::size_t TestDevice::allocated() const {
   return memory_->used;
 }
 Result<std::unique_ptr<Stream>> TestDevice::open_stream() {
   SHUNT_TRY(count(&TestFailures::stream, "stream"));
+  if (config_.late_errors) {
+    return EventStream::create(std::make_unique<TestNativeStream>(*config_.world, *this), health_);
+  }
   if (config_.world != nullptr) {
     return std::make_unique<TestWorldStream>(*config_.world, *this);
   }
@@ -456,6 +595,11 @@ void TestDevice::fail_at(const TestFailures& failures) {
   const std::lock_guard lock(mutex_);
   failures_ = failures;
   failed_ = false;
+}
+
+bool TestDevice::lost() const {
+  const std::lock_guard lock(mutex_);
+  return failed_ && failures_.for_good;
 }
 
 bool TestDevice::has_failed() const {

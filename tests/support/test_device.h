@@ -8,10 +8,12 @@
 #include <limits>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "backend_support/device_health.h"
 #include "graph/op.h"
 #include "shunt/device.h"
 #include "support/test_world.h"
@@ -34,33 +36,43 @@ struct TestDeviceConfig {
   /// What it says to a node whose op and weights it has; empty: yes.
   std::function<Support(const Graph&, NodeId)> answer = {};
   bool host_accessible = false;
-  std::size_t memory = std::size_t{1} << 30;      ///< bytes it has
+  bool reads_host_memory = true;              ///< if host_accessible: other memory of the host, too
+  std::size_t memory = std::size_t{1} << 30;  ///< bytes it has
   std::size_t max_buffer = std::size_t{1} << 30;  ///< bytes of its largest buffer
   std::size_t alignment = 64;                     ///< of its memory
   std::size_t padding = 1;  ///< a tensor takes a multiple of that; its kernels write all of it
   std::size_t scratch = 0;  ///< bytes that each segment needs, and overwrites
   std::set<std::string> in_place = {};  ///< names of ops that may overwrite their first source
   bool pins_memory = false;             ///< has staging memory of its own
+  /// Bytes of host memory that it can pin at once; not given: it can't pin.
+  std::optional<std::size_t> pins_host = {};
   bool host_memory = false;     ///< says that its memory is the host's: one pool with the CPU
   bool in_host_memory = false;  ///< computes in plain host memory as a CPU does, not in its own
   /// The weights that it wants in memory for weights alone, which the host can't touch, and has to
   /// be told what lies where. A segment then needs 64 bytes of scratch for each that it reads
   /// there.
   std::function<bool(const Graph&, NodeId)> wants_weight = {};
-  bool copies_directly = false;  ///< from other test devices that do, too
-  TestWorld* world = nullptr;    ///< asynchronous, in that world; null: not
-  double seconds_per_node = 0;   ///< on the world's clock
+  std::set<std::string> reads_weights = {};  ///< names of ops that read that memory; empty: all
+  bool copies_directly = false;              ///< from other test devices that do, too
+  TestWorld* world = nullptr;                ///< asynchronous, in that world; null: not
+  double seconds_per_node = 0;               ///< on the world's clock
   std::map<std::string, double, std::less<>> seconds_of = {};  ///< the same for some ops, by name
   double seconds_per_byte = 0;                                 ///< of a copy, on the world's clock
   std::optional<DeviceSpeed> speed = kInstant;  ///< what it says of itself, unless it is a CPU
   /// Wrong kernels, by op: what is done to a result before it is written. A result that has been
   /// made smaller is not written any further.
   std::map<std::string, std::function<void(RefTensor&)>> wrong = {};
-  double largest_number = std::numeric_limits<double>::infinity();  ///< what it says of itself
-  bool tells_times = true;  ///< its events know when work was done
+  OwnMemory own_memory = {};            ///< that it has taken for itself
+  std::int64_t extent_granularity = 1;  ///< of extents that grow
+  double largest_number = std::numeric_limits<double>::infinity();  ///< what it says of results
+  std::set<std::string> limited = {};  ///< names of ops that this holds for; empty: all
+  bool tells_times = true;             ///< its events know when work was done
   /// Without: whoever waits for something of an asynchronous device waits on the host, for all that
   /// it was given.
   bool has_events = true;
+  /// Its streams are an EventStream over a queue that goes on after a failed task. Needs a world.
+  bool late_errors = false;
+  bool transfer_queue = false;  ///< copies while it computes
 };
 
 /// The n-th call, from 1, that fails, counted from when it is set; 0: none does.
@@ -81,17 +93,21 @@ class TestDevice final : public Device {
  public:
   explicit TestDevice(TestDeviceConfig config);
   ~TestDevice() override;
+  std::string_view name() const override { return config_.name; }
   DeviceInfo info() const override;
-  Support supports(const Graph& graph, NodeId node) const override;
+  Support supports(const Graph& graph, NodeId node, MemoryOfLeaves memory = {}) const override;
   bool can_read(const BufferType& type) const override;
   bool wants(const Graph& graph, NodeId node) const override;
   BufferType& memory() override;
   BufferType* staging_memory() override;
+  Result<std::shared_ptr<const void>> pin_host(std::span<const std::byte> range) override;
   Result<std::unique_ptr<Stream>> open_stream() override;
   Result<std::unique_ptr<Program>> prepare(const SegmentView& segment) override;
+  bool has_transfer_queue() const override { return config_.transfer_queue; }
   bool can_copy_from(const BufferType& type) const override;
-  double largest_number() const override { return config_.largest_number; }
-  BufferType* weight_memory(const Graph& graph, NodeId leaf) override;
+  double largest_number(const Graph& graph, NodeId node) const override;
+  OwnMemory own_memory() const override { return config_.own_memory; }
+  std::vector<WeightCandidate> weight_forms(const Graph& graph, NodeId leaf) override;
 
   /// Lets calls fail from now on, with a vendor's code and text. An allocation that fails once is
   /// out of memory.
@@ -110,12 +126,16 @@ class TestDevice final : public Device {
   std::size_t sent() const { return sent_; }
   /// Bytes that came straight from another device.
   std::size_t received_directly() const { return received_directly_; }
+  /// How many copies its streams were given, 2-D ones counted once.
+  std::size_t copies() const { return copies_; }
   /// Of those received and sent, how many from or to its own staging memory.
   std::size_t moved_through_pinned() const { return moved_through_pinned_; }
   /// Bytes of its memory that are allocated.
   std::size_t allocated() const;
   /// The same of its staging memory.
   std::size_t pinned() const;
+  /// Bytes of host memory that are pinned for it.
+  std::size_t host_pinned() const { return *host_pinned_; }
   /// What each buffer of its memory for weights was allocated for, also of those that are gone.
   const std::vector<std::vector<PlacedTensor>>& weights_placed() const { return placed_; }
   /// Bytes of that memory that are allocated.
@@ -127,26 +147,36 @@ class TestDevice final : public Device {
   friend class TestBinding;
   friend class TestBuffer;
   friend class TestMemory;
+  friend class TestNativeStream;
   friend class TestProgram;
   friend class TestStream;
   friend class TestWorldStream;
+  /// Whether all calls fail from now on.
+  bool lost() const;
   /// Counts a call down; the error if it is its turn to fail.
   Status count(std::size_t TestFailures::*kind, const char* what);
   Support supports_tensor(const Tensor& tensor) const;
+  bool reads_weights(const Node& node) const;
   void count_received(std::span<const std::byte> from);
   void count_sent(std::span<const std::byte> to);
+  void count_received(const std::byte* from, const CopyShape& shape);
+  void count_sent(const std::byte* to, const CopyShape& shape);
   TestDeviceConfig config_;
   std::unique_ptr<TestMemory> memory_;
   std::unique_ptr<TestMemory> pinned_;  // null: none
   std::unique_ptr<TestMemory> weights_;
+  std::shared_ptr<DeviceHealth> health_;
   std::vector<std::vector<PlacedTensor>> placed_;
   mutable std::mutex mutex_;  // of what is about failures
   TestFailures failures_;
   bool failed_ = false;
+  std::shared_ptr<std::atomic<std::size_t>> host_pinned_ =
+      std::make_shared<std::atomic<std::size_t>>(0);
   std::atomic<std::size_t> computed_ = 0;
   std::atomic<std::size_t> received_ = 0;
   std::atomic<std::size_t> sent_ = 0;
   std::atomic<std::size_t> received_directly_ = 0;
+  std::atomic<std::size_t> copies_ = 0;
   std::atomic<std::size_t> moved_through_pinned_ = 0;
   std::atomic<std::size_t> allocations_ = 0;
 };

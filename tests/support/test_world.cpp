@@ -45,9 +45,17 @@ void WorldStream::submit(WorldTask task, std::span<Event* const> waits, Event* s
   queue_.push_back(std::move(queued));
 }
 
+std::shared_ptr<WorldWork> WorldStream::submit(WorldTask task,
+                                               std::vector<std::shared_ptr<WorldWork>> waits) {
+  queue_.push_back(
+      {std::move(task), world_.host_, std::move(waits), std::make_shared<WorldWork>()});
+  return queue_.back().work;
+}
+
 bool WorldStream::ready() const {
-  return !queue_.empty() && std::all_of(queue_.front().waits.begin(), queue_.front().waits.end(),
-                                        [](const auto& work) { return work->done; });
+  return !stopped_ && !queue_.empty() &&
+         std::all_of(queue_.front().waits.begin(), queue_.front().waits.end(),
+                     [](const auto& work) { return work->done; });
 }
 
 void WorldStream::run_first() {
@@ -75,14 +83,19 @@ bool TestWorld::run_one() {
     if (stream->ready()) ready.push_back(stream);
   }
   if (ready.empty()) return false;
-  ready[random_() % ready.size()]->run_first();
+  ready[pick_(ready.size())]->run_first();
+  return true;
+}
+
+bool TestWorld::try_to_run_until(const WorldWork& work) {
+  while (!work.done) {
+    if (!run_one()) return false;
+  }
   return true;
 }
 
 void TestWorld::run_until(const WorldWork& work) {
-  while (!work.done) {
-    if (!run_one()) throw std::logic_error("everybody waits for somebody else");
-  }
+  if (!try_to_run_until(work)) throw std::logic_error("everybody waits for somebody else");
 }
 
 void TestWorld::run_all(const WorldStream& stream) {

@@ -26,10 +26,19 @@ struct WorldWork {
 
 class TestWorld {
  public:
-  explicit TestWorld(std::uint64_t seed = 1) : random_(seed) {}
+  /// Picks at random.
+  explicit TestWorld(std::uint64_t seed = 1)
+      : TestWorld([random = std::mt19937_64(seed)](std::size_t ready) mutable {
+          return static_cast<std::size_t>(random() % ready);
+        }) {}
+  /// `pick`: given how many streams could run their next work (at least 1), the index of the one
+  /// that does.
+  explicit TestWorld(std::function<std::size_t(std::size_t)> pick) : pick_(std::move(pick)) {}
 
   /// Runs work, of any stream that may, until this is done.
   void run_until(const WorldWork& work);
+  /// The same. False if all streams that could go on have stopped.
+  bool try_to_run_until(const WorldWork& work);
   /// The host waited for something that ended then: what it submits from now on starts no earlier.
   void host_waited(double time) { host_ = std::max(host_, time); }
   void run_all(const WorldStream& stream);
@@ -41,7 +50,7 @@ class TestWorld {
  private:
   friend class WorldStream;
   bool run_one();
-  std::mt19937_64 random_;
+  std::function<std::size_t(std::size_t)> pick_;
   std::vector<WorldStream*> streams_;
   double now_ = 0;
   double host_ = 0;
@@ -88,6 +97,10 @@ class WorldStream {
   WorldStream& operator=(const WorldStream&) = delete;
 
   void submit(WorldTask task, std::span<Event* const> waits, Event* signal);
+  /// The same for work of its own world that is known already.
+  std::shared_ptr<WorldWork> submit(WorldTask task, std::vector<std::shared_ptr<WorldWork>> waits);
+  /// Nothing of it runs any more.
+  void stop() { stopped_ = true; }
   TestWorld& world() const { return world_; }
   /// Simulated seconds at which the last of its work ended.
   double time() const { return time_; }
@@ -109,6 +122,7 @@ class WorldStream {
   void run_first();
 
   TestWorld& world_;
+  bool stopped_ = false;
   std::deque<Queued> queue_;
   Status failed_;    // the first error since synchronize()
   double time_ = 0;  // at which its last work ended

@@ -11,7 +11,7 @@
 
 #include "support/advice.h"
 
-namespace shunt {
+namespace shunt::aligned_bytes_test {
 namespace {
 
 constexpr std::size_t kMiB = std::size_t{1} << 20;
@@ -73,4 +73,4 @@ TEST(AlignedBytes, ForgottenPagesAreEmptyAndTheirNeighboursAreNot) {
 }
 
 }  // namespace
-}  // namespace shunt
+}  // namespace shunt::aligned_bytes_test

@@ -5,7 +5,7 @@
 
 #include "support/fake_system.h"
 
-namespace shunt {
+namespace shunt::available_memory_test {
 namespace {
 
 constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
@@ -75,4 +75,4 @@ TEST(AvailableMemory, ThisSystemHasSome) {
 }
 
 }  // namespace
-}  // namespace shunt
+}  // namespace shunt::available_memory_test

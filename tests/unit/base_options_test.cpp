@@ -8,7 +8,7 @@
 #include "shunt/error.h"
 #include "shunt/options.h"
 
-namespace shunt {
+namespace shunt::base_options_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -50,34 +50,20 @@ TEST(Options, PinIsAWord) {
   }
 }
 
-TEST(Options, FusingIsOnOrOff) {
-  EXPECT_TRUE(Options().cpu_fuse);
-  for (const auto& [text, fuse] : {std::pair("on", true), std::pair("off", false)}) {
-    const Environment variable("SHUNT_CPU_FUSE", text);
-    const auto options = options_from_environment();
-    ASSERT_TRUE(options);
-    EXPECT_EQ(options->cpu_fuse, fuse) << text;
-  }
-  const Environment variable("SHUNT_CPU_FUSE", "0");
+TEST(Options, KeepVariablesThatMayBeSettingsOfBackends) {
+  const Environment one("SHUNT_CPU_LEVEL", "scalar");
+  const Environment other("SHUNT_OUT_OF_RANGE", "exact");
+  const Environment empty("SHUNT_CPU_FUSE", "");
+  const Environment library("SHUNT_CPU_LIBRARY", "/a/library.so");
+  const Environment own("SHUNT_THREADS", "3");
+  const Environment short_name("SHUNT_CPU", "x");
+  const Environment foreign("SHUN_CPU_FUSE", "on");
   const auto options = options_from_environment();
-  ASSERT_FALSE(options);
-  EXPECT_THAT(options.error().message(), HasSubstr("SHUNT_CPU_FUSE"));
-}
-
-TEST(Options, NumbersOutOfRangeSaturateOrNot) {
-  EXPECT_EQ(Options().out_of_range, OutOfRange::kSaturate);
-  for (const auto& [text, out_of_range] :
-       {std::pair("saturate", OutOfRange::kSaturate), std::pair("exact", OutOfRange::kExact)}) {
-    const Environment variable("SHUNT_OUT_OF_RANGE", text);
-    const auto options = options_from_environment();
-    ASSERT_TRUE(options);
-    EXPECT_EQ(options->out_of_range, out_of_range) << text;
-  }
-  const Environment variable("SHUNT_OUT_OF_RANGE", "clamp");
-  const auto options = options_from_environment();
-  ASSERT_FALSE(options);
-  EXPECT_THAT(options.error().message(), HasSubstr("SHUNT_OUT_OF_RANGE"));
-  EXPECT_THAT(options.error().message(), HasSubstr("saturate or exact"));
+  ASSERT_TRUE(options);
+  const std::map<std::string, std::string> expected = {{"SHUNT_CPU_LEVEL", "scalar"},
+                                                       {"SHUNT_OUT_OF_RANGE", "exact"}};
+  EXPECT_EQ(options->environment, expected);
+  EXPECT_TRUE(options->backend_options.empty());
 }
 
 TEST(Options, KnowTheLibraryOfEachBackend) {
@@ -90,6 +76,23 @@ TEST(Options, KnowTheLibraryOfEachBackend) {
   const std::map<std::string, std::string> expected = {{"cann", "/twins/libascendcl.so"},
                                                        {"zdnn", "/twins/libzdnn.so.0"}};
   EXPECT_EQ(options->libraries, expected);
+}
+
+TEST(Options, TheCacheFolderIsThatOfTheXdgSpecification) {
+  const char* const before = getenv("HOME");
+  const std::string home = before == nullptr ? "" : before;
+  const Environment none("XDG_CACHE_HOME", "");
+  {
+    const Environment user("HOME", "/home/user");
+    EXPECT_EQ(options_from_environment()->cache_folder, "/home/user/.cache/shunt");
+    const Environment cache("XDG_CACHE_HOME", "/cache");
+    EXPECT_EQ(options_from_environment()->cache_folder, "/cache/shunt");
+    const Environment relative("XDG_CACHE_HOME", "cache");  // to be ignored
+    EXPECT_EQ(options_from_environment()->cache_folder, "/home/user/.cache/shunt");
+  }
+  EXPECT_EQ(options_from_environment()->cache_folder, "");
+  EXPECT_EQ(Options().cache_folder, "");
+  if (!home.empty()) setenv("HOME", home.c_str(), 1);
 }
 
 TEST(Options, AVariableThatMakesNoSenseIsNamed) {
@@ -143,4 +146,4 @@ TEST(Errors, WhatIsThrownBecomesOne) {
 }
 
 }  // namespace
-}  // namespace shunt
+}  // namespace shunt::base_options_test

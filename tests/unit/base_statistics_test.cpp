@@ -6,7 +6,7 @@
 #include <limits>
 #include <vector>
 
-namespace shunt::test {
+namespace shunt::test::base_statistics_test {
 namespace {
 
 void expect_summary(const std::vector<double>& numbers, double median, double low, double high) {
@@ -44,4 +44,4 @@ TEST(Statistics, WhatIsNoRateAgreesWithNothing) {
 }
 
 }  // namespace
-}  // namespace shunt::test
+}  // namespace shunt::test::base_statistics_test

@@ -10,7 +10,7 @@
 #include "base/cpu_quota.h"
 #include "support/fake_system.h"
 
-namespace shunt {
+namespace shunt::cpu_topology_test {
 namespace {
 
 using test::FakeSystem;
@@ -23,7 +23,8 @@ std::vector<int> first_processors(int count) {
 }
 
 // 2 sockets of 8 cores of 2 hardware threads; hwloc numbers them core by core.
-const MachineDescription kTwoSockets{.synthetic = "package:2 [numa] l3:1 core:8 pu:2", .xml = ""};
+const MachineDescription kTwoSockets{
+    .synthetic = "package:2 [numa] l3:1 core:8 pu:2", .xml = "", .root = ""};
 
 TEST(CpuCores, TwoSocketsOfEightCoresOfTwoThreads) {
   const auto cores = read_cpu_cores(first_processors(32), kTwoSockets);
@@ -37,8 +38,9 @@ TEST(CpuCores, TwoSocketsOfEightCoresOfTwoThreads) {
 }
 
 TEST(CpuCores, SeveralThirdCachesInANode) {
-  const auto cores = read_cpu_cores(first_processors(8),
-                                    {.synthetic = "package:1 [numa] l3:4 core:2 pu:1", .xml = ""});
+  const auto cores =
+      read_cpu_cores(first_processors(8),
+                     {.synthetic = "package:1 [numa] l3:4 core:2 pu:1", .xml = "", .root = ""});
   ASSERT_EQ(cores.size(), 8U);
   for (std::size_t i = 0; i < 8; ++i) {
     EXPECT_EQ(cores[i].node, 0);
@@ -55,9 +57,11 @@ TEST(CpuCores, OnlyWhatThisProcessMayUseCounts) {
 TEST(CpuCores, NeighboursStandTogetherHoweverTheyAreNumbered) {
   // As servers do: processors 0 to 3 are the first threads of the cores, 4 to 7 the second, and
   // sockets alternate.
-  const auto cores = read_cpu_cores(
-      first_processors(8),
-      {.synthetic = "package:2 [numa] l3:1 core:2 pu:2(indexes=0,4,2,6,1,5,3,7)", .xml = ""});
+  const auto cores =
+      read_cpu_cores(first_processors(8),
+                     {.synthetic = "package:2 [numa] l3:1 core:2 pu:2(indexes=0,4,2,6,1,5,3,7)",
+                      .xml = "",
+                      .root = ""});
   EXPECT_THAT(cores, ElementsAre(CpuCore{{0, 4}, 0, 0}, CpuCore{{2, 6}, 0, 0},
                                  CpuCore{{1, 5}, 1, 1}, CpuCore{{3, 7}, 1, 1}));
 }
@@ -86,14 +90,14 @@ std::string hybrid_machine() {
 
 TEST(CpuCores, FastOnesComeFirst) {
   const auto cores =
-      read_cpu_cores(first_processors(4), {.synthetic = "", .xml = hybrid_machine()});
+      read_cpu_cores(first_processors(4), {.synthetic = "", .xml = hybrid_machine(), .root = ""});
   EXPECT_THAT(cores, ElementsAre(CpuCore{{2, 3}, 0, 0}, CpuCore{{0}, 0, 0}, CpuCore{{1}, 0, 0}));
 }
 
 TEST(CpuCores, AMachineThatCantBeReadIsItsProcessors) {
   for (const MachineDescription& machine :
-       {MachineDescription{.synthetic = "nonsense:2", .xml = ""},
-        MachineDescription{.synthetic = "", .xml = "<topology"}}) {
+       {MachineDescription{.synthetic = "nonsense:2", .xml = "", .root = ""},
+        MachineDescription{.synthetic = "", .xml = "<topology", .root = ""}}) {
     EXPECT_THAT(read_cpu_cores(std::vector{3, 5}, machine),
                 ElementsAre(CpuCore{{3}, 0, 0}, CpuCore{{5}, 0, 0}));
   }
@@ -106,11 +110,33 @@ TEST(CpuCores, OfThisMachineHoldEachProcessorOfThisThreadOnce) {
   const std::vector<int> processors = this_threads_processors();
   ASSERT_FALSE(processors.empty());
   std::vector<int> held;
-  for (const CpuCore& core : read_cpu_cores(processors)) {
+  testing::internal::CaptureStderr();
+  const auto cores = read_cpu_cores(processors);
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "") << "not even where there is no /sys";
+  for (const CpuCore& core : cores) {
     held.insert(held.end(), core.processors.begin(), core.processors.end());
   }
   std::sort(held.begin(), held.end());
   EXPECT_EQ(held, processors);
+}
+
+TEST(CpuCores, WithoutSysfsEachProcessorIsThereAndNothingIsPrinted) {
+  const FakeSystem empty;
+  const FakeSystem other;
+  other.file("sys/devices/system/cpu/cpu0/online", "1\n");
+  other.file("sys/devices/system/cpu/cpufreq/topology/boost", "1\n");
+  const std::vector<int> processors = this_threads_processors();
+  for (const std::string& root : {empty.root(), other.root()}) {
+    testing::internal::CaptureStderr();
+    const auto cores = read_cpu_cores(processors, {.synthetic = "", .xml = "", .root = root});
+    EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+    std::vector<int> held;
+    for (const CpuCore& core : cores) {
+      held.insert(held.end(), core.processors.begin(), core.processors.end());
+    }
+    std::sort(held.begin(), held.end());
+    EXPECT_EQ(held, processors);
+  }
 }
 
 TEST(CpuAffinity, AThreadIsBoundAndTheOthersAreNot) {
@@ -156,7 +182,8 @@ TEST(CpuQuota, TheFirstVersionOfControlGroupsTooAndNonsenseIsNoLimit) {
 
 /// Two cores of two hardware threads each, and what the control group allows of them.
 CpuTopology two_cores(int quota) {
-  return {read_cpu_cores(first_processors(4), {.synthetic = "core:2 pu:2", .xml = ""}), quota, ""};
+  return {read_cpu_cores(first_processors(4), {.synthetic = "core:2 pu:2", .xml = "", .root = ""}),
+          quota, ""};
 }
 
 TEST(CpuTopology, AThreadACoreWithinTheQuota) {
@@ -189,7 +216,7 @@ TEST(CpuTopology, PutsMachineGroupAndModelTogether) {
   system.file("proc/cpuinfo", "processor\t: 0\nmodel name\t: Abacus 9\n");
   // One core with as many threads as processor numbers go: whatever this process may use is on it.
   const CpuTopology topology =
-      read_cpu_topology(system.root(), {.synthetic = "core:1 pu:4096", .xml = ""});
+      read_cpu_topology(system.root(), {.synthetic = "core:1 pu:4096", .xml = "", .root = ""});
   EXPECT_EQ(topology.physical(), 1);
   EXPECT_EQ(topology.logical(), static_cast<int>(this_threads_processors().size()));
   EXPECT_EQ(topology.quota, 1);
@@ -198,4 +225,4 @@ TEST(CpuTopology, PutsMachineGroupAndModelTogether) {
 }
 
 }  // namespace
-}  // namespace shunt
+}  // namespace shunt::cpu_topology_test

@@ -7,7 +7,7 @@
 
 #include "shunt/device.h"
 
-namespace shunt {
+namespace shunt::device_memory_test {
 namespace {
 
 std::vector<std::byte> counting(std::size_t size) {
@@ -64,42 +64,5 @@ TEST(HostMemory, WrapsMemoryThatIsThereWithoutACopy) {
   EXPECT_EQ(own[3], std::byte{2});
 }
 
-std::unique_ptr<BufferGroup> group_of(std::initializer_list<std::size_t> sizes) {
-  std::vector<std::unique_ptr<Buffer>> parts;
-  for (std::size_t size : sizes) parts.push_back(*host_memory().allocate(size));
-  return *BufferGroup::create(std::move(parts));
-}
-
-TEST(BufferGroup, IsSeenAsOne) {
-  const auto group = group_of({10, 20, 30});
-  EXPECT_EQ(group->size(), 60U);
-  const auto bytes = counting(45);
-  ASSERT_TRUE(group->write(5, bytes));  // over two edges
-  std::vector<std::byte> back(45);
-  ASSERT_TRUE(group->read(5, back));
-  EXPECT_EQ(back, bytes);
-  std::byte one;
-  ASSERT_TRUE(group->parts()[1]->read(0, {&one, 1}));
-  EXPECT_EQ(one, std::byte{5});  // byte 10 of the group
-  EXPECT_FALSE(group->write(16, bytes));
-  EXPECT_EQ(group->host_data(), nullptr);
-  EXPECT_NE(group_of({8})->host_data(), nullptr);
-}
-
-TEST(BufferGroup, LocatesWhatLiesInOnePart) {
-  const auto group = group_of({10, 20, 30});
-  const auto inside = group->locate(12, 18);
-  ASSERT_TRUE(inside);
-  EXPECT_EQ(inside->buffer, group->parts()[1].get());
-  EXPECT_EQ(inside->offset, 2U);
-  EXPECT_FALSE(group->locate(12, 19));  // reaches over the edge
-  EXPECT_FALSE(group->locate(59, 2));   // reaches over the end
-  EXPECT_TRUE(group->locate(60, 0));
-}
-
-TEST(BufferGroup, NeedsPartsOfOneType) {
-  EXPECT_FALSE(BufferGroup::create({}));
-}
-
 }  // namespace
-}  // namespace shunt
+}  // namespace shunt::device_memory_test

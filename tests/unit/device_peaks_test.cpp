@@ -7,7 +7,7 @@
 #include "support/scripted_meter.h"
 #include "support/test_device.h"
 
-namespace shunt::test {
+namespace shunt::test::device_peaks_test {
 namespace {
 
 using testing::ElementsAre;
@@ -94,4 +94,4 @@ TEST(Peaks, NumbersOfThreadsUpToFourThenPowersOfTwoAndTheLast) {
 }
 
 }  // namespace
-}  // namespace shunt::test
+}  // namespace shunt::test::device_peaks_test

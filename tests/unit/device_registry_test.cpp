@@ -8,7 +8,7 @@
 #include "shunt/registry.h"
 #include "test_paths.h"
 
-namespace shunt {
+namespace shunt::device_registry_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -111,6 +111,11 @@ TEST(Registry, TheCpuIsTheLastDeviceOfEverySelection) {
   EXPECT_EQ((*selected)[1]->info().name, "cpu0");
 }
 
+TEST(Registry, DevicesHaveTheNameThatTheirInfoHas) {
+  const auto registry = with_plugins();
+  for (Device* device : registry->devices()) EXPECT_EQ(device->name(), device->info().name);
+}
+
 TEST(Registry, AnUnknownDeviceIsNamedBesideThoseThereAre) {
   const auto registry = with_plugins();
   const auto device = registry->find("gpu7");
@@ -137,4 +142,4 @@ TEST(Registry, ACpuThatCantBeMadeAsAskedStaysOffWithAReason) {
 }
 
 }  // namespace
-}  // namespace shunt
+}  // namespace shunt::device_registry_test

@@ -9,7 +9,7 @@
 
 #include "shunt/ops.h"
 
-namespace shunt::test {
+namespace shunt::test::engine_activation_sums_test {
 namespace {
 
 using testing::ElementsAre;
@@ -197,4 +197,4 @@ TEST_F(ActivationSumsTest, AnExpertThatIsNotThereIsAnError) {
 }
 
 }  // namespace
-}  // namespace shunt::test
+}  // namespace shunt::test::engine_activation_sums_test

@@ -5,7 +5,7 @@
 
 #include "support/scripted_meter.h"
 
-namespace shunt::test {
+namespace shunt::test::engine_bench_test {
 namespace {
 
 /// Runs that take 1 s, 2 s, 3 s and so on.
@@ -65,4 +65,4 @@ TEST_F(Probed, ErrorsEndIt) {
 }
 
 }  // namespace
-}  // namespace shunt::test
+}  // namespace shunt::test::engine_bench_test

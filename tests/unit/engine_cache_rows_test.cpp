@@ -8,7 +8,7 @@
 #include <random>
 #include <set>
 
-namespace shunt::test {
+namespace shunt::test::engine_cache_rows_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -129,4 +129,4 @@ TEST(CacheRows, NoBlockIsOfTwoHoweverSequencesGrowAndShrink) {
 }
 
 }  // namespace
-}  // namespace shunt::test
+}  // namespace shunt::test::engine_cache_rows_test

@@ -12,7 +12,7 @@
 #include "support/test_device.h"
 #include "tensor/byte_order.h"
 
-namespace shunt::test {
+namespace shunt::test::engine_copied_weights_test {
 namespace {
 
 TEST(CopiesUnasked, OnACpuAloneThatHasTwiceTheMemory) {
@@ -135,7 +135,7 @@ TEST_F(WeightsOfAFile, AreToldToTheMemoryBlockByBlock) {
                        .alignment = 256,
                        .wants_weight = [](const Graph&, NodeId) { return true; }});
     const Graph none;
-    BufferType* const memory = device.weight_memory(none, 0);
+    BufferType* const memory = device.weight_forms(none, 0).front().memory;
     ASSERT_NE(memory, nullptr);
     const auto blocks =
         WeightBlocks::allocate(*memory, {{&row, row.tensor}, {&large, large.tensor}});
@@ -160,4 +160,4 @@ TEST_F(WeightsOfAFile, AreToldToTheMemoryBlockByBlock) {
 }
 
 }  // namespace
-}  // namespace shunt::test
+}  // namespace shunt::test::engine_copied_weights_test

@@ -9,7 +9,7 @@
 #include "support/models.h"
 #include "support/test_device.h"
 
-namespace shunt::test {
+namespace shunt::test::engine_fallback_test {
 namespace {
 
 using ::testing::AllOf;
@@ -291,4 +291,4 @@ TEST_F(EngineFallback, SoIsMemoryThatIsRefusedForASession) {
 }
 
 }  // namespace
-}  // namespace shunt::test
+}  // namespace shunt::test::engine_fallback_test

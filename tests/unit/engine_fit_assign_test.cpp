@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace shunt::test {
+namespace shunt::test::engine_fit_assign_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -28,7 +28,7 @@ class FitAssign : public ::testing::Test {
       leaves_.push_back(cache);
     }
   }
-  Assignment assign(std::uint64_t first, std::uint64_t second) const {
+  HomeAssignment assign(std::uint64_t first, std::uint64_t second) const {
     FitBounds bounds;
     bounds.used = used_;
     bounds.room = {first, second, 0};
@@ -42,10 +42,10 @@ class FitAssign : public ::testing::Test {
 };
 
 TEST_F(FitAssign, ALayerGoesWholeToTheFirstThatHasRoomForIt) {
-  const Assignment all = assign(440, 0);
+  const HomeAssignment all = assign(440, 0);
   EXPECT_THAT(all.homes, ElementsAre(0, 0, 0, 0, 0, 0, 0, 0));
   EXPECT_FALSE(all.short_of_room);
-  const Assignment some = assign(439, 109);
+  const HomeAssignment some = assign(439, 109);
   EXPECT_THAT(some.homes, ElementsAre(0, 0, 0, 0, 0, 0, 2, 2));
   EXPECT_THAT(some.taken, ElementsAre(330, 0, 110));
   EXPECT_TRUE(some.short_of_room);
@@ -79,10 +79,10 @@ TEST_F(FitAssign, WhatTheUserWantsIsDoneWhetherItFitsOrNot) {
 
 TEST_F(FitAssign, ADeviceThatIsNotUsedGetsNothing) {
   used_ = {false, true, true};
-  const Assignment without = assign(1000, 1000);
+  const HomeAssignment without = assign(1000, 1000);
   EXPECT_THAT(without.homes, ElementsAre(1, 1, 1, 1, 1, 1, 1, 1));
   EXPECT_FALSE(without.short_of_room) << "it was left out on purpose";
 }
 
 }  // namespace
-}  // namespace shunt::test
+}  // namespace shunt::test::engine_fit_assign_test

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace shunt::test {
+namespace shunt::test::engine_fit_note_test {
 namespace {
 
 constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
@@ -38,6 +38,15 @@ TEST(FitNote, SaysWhatAPoolIsAskedForInAll) {
             "5.0 MiB");
 }
 
+TEST(FitNote, SaysWhatTheDeviceTakesForItself) {
+  DeviceShare share = {.device = "x0"};
+  share.layers = {.of = 5};
+  share.own = {.context = 300 * kMiB, .graphs = 20 * kMiB};
+  EXPECT_EQ(to_line(share),
+            "x0: no layer, 0 bytes; the device itself takes 320.0 MiB (context 300.0 MiB, graphs "
+            "20.0 MiB)");
+}
+
 TEST(FitNote, SaysNothingOfALimitThatIsNotKnownOrOfTheCpus) {
   DeviceShare share = {.device = "x0"};
   share.layers = {.of = 5};
@@ -70,4 +79,4 @@ TEST(FitNote, ALayerIsWhereAnyOfItsWeightsIsAndACacheIsNone) {
 }
 
 }  // namespace
-}  // namespace shunt::test
+}  // namespace shunt::test::engine_fit_note_test

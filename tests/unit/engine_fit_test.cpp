@@ -11,7 +11,7 @@
 #include "support/models.h"
 #include "support/test_device.h"
 
-namespace shunt::test {
+namespace shunt::test::engine_fit_test {
 namespace {
 
 using ::testing::Contains;
@@ -372,9 +372,7 @@ TEST(Fit, WhatIsPredictedIsWhatIsAllocated) {
     staged += pinned > 0 ? 1 : 0;
     for (const auto& device : owned) {
       const std::string name = device->info().name;
-      // Pinned memory is the host's.
-      const std::size_t more = device == owned.back() ? pinned : 0;
-      EXPECT_EQ(device->allocated() + more, both.allocated(name)) << round;
+      EXPECT_EQ(device->allocated() + device->pinned(), both.allocated(name)) << round;
       for (const Purpose purpose : {Purpose::kWeights, Purpose::kCache, Purpose::kActivations,
                                     Purpose::kInputs, Purpose::kStaging}) {
         EXPECT_EQ(both.bytes(name, purpose), (*model)->predicted().bytes(name, purpose))
@@ -443,4 +441,4 @@ TEST(Fit, CachesTakeWhatTheirTypeTakes) {
 }
 
 }  // namespace
-}  // namespace shunt::test
+}  // namespace shunt::test::engine_fit_test

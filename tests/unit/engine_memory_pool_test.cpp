@@ -13,7 +13,7 @@
 #include "support/models.h"
 #include "support/test_device.h"
 
-namespace shunt::test {
+namespace shunt::test::engine_memory_pool_test {
 namespace {
 
 using ::testing::Contains;
@@ -406,6 +406,7 @@ class FitOfLimits : public FitInPool {
     request.steps = session_steps(*complete(small().session, state->info));
     request.limits = std::move(limits);
     request.loaded = loaded;
+    request.may_overlap = false;  // so that a device takes the same beside any others
     auto made = fit_model(*state, request);
     if (!made) throw std::runtime_error(made.error().message());
     return std::move(*made);
@@ -529,7 +530,9 @@ TEST_F(FitInPool, WhatIsLoadedThereIsSaidToBeOfThePool) {
   };
   TestDevice first(config);
   TestDevice second(in_pool(kMuch, "test1"));
-  const Loaded loaded = load({&first, &second, &host_});
+  LoadOptions options = small();
+  options.session.batch = options.session.context;  // prompts of one step: nothing overlaps
+  const Loaded loaded = load({&first, &second, &host_}, options);
   ASSERT_THAT(layers(*loaded.model), ElementsAre(0, 0, 0, 0, 0, 1));
   std::uint64_t weights = 0;
   std::uint64_t all = 0;
@@ -540,7 +543,7 @@ TEST_F(FitInPool, WhatIsLoadedThereIsSaidToBeOfThePool) {
   ASSERT_GT(loaded.model->ledger().allocated("test1"), 0U);
   const auto state = loaded.model->state();
   FitRequest request;
-  request.steps = session_steps(*complete(small().session, state->info));
+  request.steps = session_steps(*complete(options.session, state->info));
   request.limits = {pooled(10000), pooled(10000), {.free = kMuch}};
   request.loaded = &state->homes;
   EXPECT_GT(count_no_room(*state, request,
@@ -628,4 +631,4 @@ TEST_F(FitInPool, TheFileIsReadAheadOnlyIfTheHostHasRoomForItBesideThem) {
 }
 
 }  // namespace
-}  // namespace shunt::test
+}  // namespace shunt::test::engine_memory_pool_test

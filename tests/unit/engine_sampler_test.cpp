@@ -7,7 +7,7 @@
 
 #include "shunt/engine.h"
 
-namespace shunt {
+namespace shunt::engine_sampler_test {
 namespace {
 
 /// Every switch off: plain sampling.
@@ -140,4 +140,4 @@ TEST(Sampler, OptionsOutOfRangeAreNamed) {
 }
 
 }  // namespace
-}  // namespace shunt
+}  // namespace shunt::engine_sampler_test

@@ -8,7 +8,7 @@
 #include "support/models.h"
 #include "support/test_device.h"
 
-namespace shunt::test {
+namespace shunt::test::engine_tied_output_test {
 namespace {
 
 using ::testing::Contains;
@@ -310,4 +310,4 @@ TEST_F(TiedOutputInTheFile, IsCopiedForTheCpuIfThatIsAskedFor) {
 }
 
 }  // namespace
-}  // namespace shunt::test
+}  // namespace shunt::test::engine_tied_output_test

@@ -10,12 +10,12 @@
 #include <limits>
 
 #include "engine/model_state.h"
-#include "schedule/transcode.h"
+#include "schedule/explain/transcode.h"
 #include "support/models.h"
 #include "support/test_device.h"
 #include "tensor/formats/half.h"
 
-namespace shunt::test {
+namespace shunt::test::engine_transcode_test {
 namespace {
 
 using ::testing::Contains;
@@ -345,4 +345,4 @@ TEST(TranscodeWeight, ABufferThatIsTooSmallIsAnError) {
 }
 
 }  // namespace
-}  // namespace shunt::test
+}  // namespace shunt::test::engine_transcode_test

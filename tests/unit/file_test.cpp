@@ -18,7 +18,7 @@
 #include "support/privileges.h"
 #include "support/resident.h"
 
-namespace shunt {
+namespace shunt::file_test {
 namespace {
 
 using test::Bytes;
@@ -151,4 +151,4 @@ TEST(MappedFile, SaysWhatMayNotBeRead) {
 }
 
 }  // namespace
-}  // namespace shunt
+}  // namespace shunt::file_test

@@ -7,7 +7,7 @@
 #include "support/big_endian.h"
 #include "support/gguf_bytes.h"
 
-namespace shunt::gguf {
+namespace shunt::gguf::gguf_big_endian_test {
 namespace {
 
 using test::to_big_endian;
@@ -80,4 +80,4 @@ TEST(GgufByteOrder, OfALittleEndianFileIsSaid) {
 }
 
 }  // namespace
-}  // namespace shunt::gguf
+}  // namespace shunt::gguf::gguf_big_endian_test

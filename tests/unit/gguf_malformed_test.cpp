@@ -10,7 +10,7 @@
 #include "shunt/gguf.h"
 #include "support/gguf_bytes.h"
 
-namespace shunt::gguf {
+namespace shunt::gguf::gguf_malformed_test {
 namespace {
 
 using namespace test;  // NOLINT: every case is made of its names
@@ -445,4 +445,4 @@ TEST(HeaderLimit, KeepsWhatAFileClaimsFromFillingTheMemory) {
 }
 
 }  // namespace
-}  // namespace shunt::gguf
+}  // namespace shunt::gguf::gguf_malformed_test

@@ -7,7 +7,7 @@
 #include "shunt/gguf.h"
 #include "test_paths.h"
 
-namespace shunt::gguf {
+namespace shunt::gguf::gguf_model_test {
 namespace {
 
 constexpr const char* kModel = SHUNT_TEST_SHARED "/data/models/stories260K.gguf";
@@ -45,4 +45,4 @@ TEST(GgufModel, Stories260K) {
 }
 
 }  // namespace
-}  // namespace shunt::gguf
+}  // namespace shunt::gguf::gguf_model_test

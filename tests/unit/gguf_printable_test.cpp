@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace shunt::gguf {
+namespace shunt::gguf::gguf_printable_test {
 namespace {
 
 TEST(Printable, PlainTextIsQuoted) {
@@ -43,4 +43,4 @@ TEST(Printable, LongTextIsCutBetweenCharacters) {
 }
 
 }  // namespace
-}  // namespace shunt::gguf
+}  // namespace shunt::gguf::gguf_printable_test

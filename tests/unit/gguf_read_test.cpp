@@ -10,7 +10,7 @@
 #include "shunt/gguf.h"
 #include "support/gguf_bytes.h"
 
-namespace shunt::gguf {
+namespace shunt::gguf::gguf_read_test {
 namespace {
 
 using test::Bytes;
@@ -282,4 +282,4 @@ TEST(GgufFile, OpeningSaysWhatIsWrongWithThePath) {
 }
 
 }  // namespace
-}  // namespace shunt::gguf
+}  // namespace shunt::gguf::gguf_read_test

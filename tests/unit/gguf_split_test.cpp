@@ -9,7 +9,7 @@
 #include "shunt/gguf.h"
 #include "support/gguf_bytes.h"
 
-namespace shunt::gguf {
+namespace shunt::gguf::gguf_split_test {
 namespace {
 
 using namespace test;  // NOLINT: the parts are made of its names
@@ -162,4 +162,4 @@ TEST(PartName, IsExact) {
 }
 
 }  // namespace
-}  // namespace shunt::gguf
+}  // namespace shunt::gguf::gguf_split_test

@@ -15,7 +15,7 @@
 #include "shunt/gguf.h"
 #include "support/gguf_bytes.h"
 
-namespace shunt::gguf {
+namespace shunt::gguf::gguf_writer_test {
 namespace {
 
 using test::Bytes;
@@ -360,4 +360,4 @@ TEST(GgufWriter, RefusesTensorsThatCannotBe) {
 }
 
 }  // namespace
-}  // namespace shunt::gguf
+}  // namespace shunt::gguf::gguf_writer_test

@@ -8,16 +8,17 @@
 #include <random>
 #include <set>
 
+#include "conformance/case_data.h"
+#include "conformance/case_sources.h"
+#include "conformance/cases.h"
 #include "graph/reference.h"
-#include "ops/common/case_data.h"
-#include "ops/common/cases.h"
 #include "ops/list.h"
 #include "shunt/gradients.h"
 #include "shunt/ops.h"
 #include "support/shared.h"
 #include "test_paths.h"
 
-namespace shunt {
+namespace shunt::gradients_cases_test {
 namespace {
 
 using testing::Each;
@@ -225,7 +226,7 @@ TEST_P(GradientCases, AgreeWithCentralDifferences) {
   const Op& op = *GetParam();
   std::map<std::size_t, int> checked;
   std::set<std::size_t> smooth;
-  op.cases([&](const Case& each) {
+  each_case(op, [&](const Case& each) {
     if (HasFailure() || !is_small(op, each)) return;
     SCOPED_TRACE(each.name);
     std::optional<CaseLoss> loss;
@@ -274,7 +275,7 @@ TEST(OpsWithoutAGradientRule, AreErrorsThatNameThem) {
   for (const Op* op : ops_with(false)) {
     SCOPED_TRACE(op->info().name);
     bool refused = false;
-    op->cases([&](const Case& each) {
+    each_case(*op, [&](const Case& each) {
       for (std::size_t i = 0; i < each.sources.size() && !refused; ++i) {
         if (!is_smooth(each.sources[i]) || !is_small(*op, each)) continue;
         const CaseLoss loss(*op, each);
@@ -309,4 +310,4 @@ TEST(TrainingPage, ListsTheOpsWithoutARule) {
 }
 
 }  // namespace
-}  // namespace shunt
+}  // namespace shunt::gradients_cases_test

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "conformance/case_data.h"
 #include "graph/reference.h"
-#include "ops/common/case_data.h"
 #include "shunt/gradients.h"
 #include "shunt/ops.h"
 

@@ -6,7 +6,7 @@
 #include "unit/gradients_llama.h"
 #include "unit/ops_values.h"
 
-namespace shunt {
+namespace shunt::gradients_test {
 namespace {
 
 using test::LlamaAttention;
@@ -305,4 +305,4 @@ TEST(GradientsRefuse, AnExtentWhereARuleNeedsANumber) {
 }
 
 }  // namespace
-}  // namespace shunt
+}  // namespace shunt::gradients_test

@@ -4,7 +4,7 @@
 
 #include "shunt/ops.h"
 
-namespace shunt {
+namespace shunt::graph_builder_test {
 namespace {
 
 using ::testing::AllOf;
@@ -95,4 +95,4 @@ TEST(GraphBuilder, SourcesThatMustBeGivenAreAskedFor) {
 }
 
 }  // namespace
-}  // namespace shunt
+}  // namespace shunt::graph_builder_test

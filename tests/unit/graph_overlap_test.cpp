@@ -11,7 +11,7 @@
 #include "ops/common/loops.h"
 #include "shunt/ops.h"
 
-namespace shunt {
+namespace shunt::graph_overlap_test {
 namespace {
 
 using testing::HasSubstr;
@@ -156,4 +156,4 @@ TEST_F(WritesIntoFirst, MustNotReadItWhereItCanNotBeToldApart) {
 }
 
 }  // namespace
-}  // namespace shunt
+}  // namespace shunt::graph_overlap_test

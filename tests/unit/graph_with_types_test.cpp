@@ -6,7 +6,7 @@
 #include "shunt/ops.h"
 #include "support/graph_run.h"
 
-namespace shunt::test {
+namespace shunt::test::graph_with_types_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -77,4 +77,4 @@ TEST(WithTypes, WhatCanNotBeIsRefused) {
 }
 
 }  // namespace
-}  // namespace shunt::test
+}  // namespace shunt::test::graph_with_types_test

@@ -8,7 +8,7 @@
 
 #include "support/gguf_bytes.h"
 
-namespace shunt::test {
+namespace shunt::test::importance_matrix_test {
 namespace {
 
 using testing::ElementsAre;
@@ -154,4 +154,4 @@ TEST(ImportanceMatrix, WeightsHaveMeanOneAndAreNeverZero) {
 }
 
 }  // namespace
-}  // namespace shunt::test
+}  // namespace shunt::test::importance_matrix_test

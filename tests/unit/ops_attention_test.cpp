@@ -4,7 +4,7 @@
 
 #include "unit/ops_values.h"
 
-namespace shunt {
+namespace shunt::ops_attention_test {
 namespace {
 
 using testing::Each;
@@ -306,4 +306,4 @@ TEST(Attention, ToNothingIsZero) {
 }
 
 }  // namespace
-}  // namespace shunt
+}  // namespace shunt::ops_attention_test

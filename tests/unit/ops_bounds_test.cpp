@@ -7,12 +7,14 @@
 #include <cmath>
 #include <set>
 
+#include "conformance/case_data.h"
+#include "conformance/case_errors.h"
+#include "conformance/case_sources.h"
+#include "conformance/cases.h"
 #include "graph/tensor_values.h"
-#include "ops/common/case_data.h"
-#include "ops/common/cases.h"
 #include "ops/list.h"
 
-namespace shunt {
+namespace shunt::ops_bounds_test {
 namespace {
 
 constexpr double kElementwise = 1e-12;
@@ -120,7 +122,7 @@ Tensor result_of(const Op& op, const Case& c) {
 
 TEST(OpBounds, AreTheRulesOrAnExceptionThatTheOpsDocumentationExplains) {
   for (const Op* op : all_ops()) {
-    op->cases([&](const Case& c) {
+    each_case(*op, [&](const Case& c) {
       const Tensor result = result_of(*op, c);
       const auto n = static_cast<double>(element_count(result.shape));
       double most = most_by_rule(*op, c, result.dtype);
@@ -142,7 +144,7 @@ TEST(OpBounds, ExceptionsAreExplainedAndNeeded) {
     EXPECT_NE(op->info().summary.find(exception.documented), std::string_view::npos)
         << exception.op << " does not say: " << exception.documented;
     bool needed = false;
-    op->cases([&](const Case& c) {
+    each_case(*op, [&](const Case& c) {
       needed = needed ||
                (exception.covers(c) && c.max_error > most_by_rule(*op, c, result_of(*op, c).dtype));
     });
@@ -200,7 +202,8 @@ TEST(OpBounds, NameOpsThatThereAre) {
 /// A bound that zeros pass says nothing: their error is 1.
 TEST(OpBounds, AreNeverSoWideThatZerosPass) {
   for (const Op* op : all_ops()) {
-    op->cases([&](const Case& c) { EXPECT_LT(c.max_error, 0.9) << op->info().name << c.name; });
+    each_case(*op,
+              [&](const Case& c) { EXPECT_LT(c.max_error, 0.9) << op->info().name << c.name; });
   }
 }
 
@@ -244,4 +247,4 @@ TEST(OpBounds, OfWhatIsWrittenIntoCountOnlyWhatIsWritten) {
 }
 
 }  // namespace
-}  // namespace shunt
+}  // namespace shunt::ops_bounds_test

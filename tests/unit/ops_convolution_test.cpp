@@ -3,7 +3,7 @@
 
 #include "unit/ops_values.h"
 
-namespace shunt {
+namespace shunt::ops_convolution_test {
 namespace {
 
 using testing::ElementsAre;
@@ -224,4 +224,4 @@ TEST(Col2im1d, AddsUpWindowsWhereTheyOverlap) {
 }
 
 }  // namespace
-}  // namespace shunt
+}  // namespace shunt::ops_convolution_test

@@ -1,7 +1,7 @@
 // rows, data, view, order and reduce by hand.
 #include "unit/ops_values.h"
 
-namespace shunt {
+namespace shunt::ops_data_test {
 namespace {
 
 using testing::ElementsAre;
@@ -160,4 +160,4 @@ TEST(Reduce, SumsRowsOrAll) {
 }
 
 }  // namespace
-}  // namespace shunt
+}  // namespace shunt::ops_data_test

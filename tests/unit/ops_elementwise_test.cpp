@@ -3,7 +3,7 @@
 
 #include "unit/ops_values.h"
 
-namespace shunt {
+namespace shunt::ops_elementwise_test {
 namespace {
 
 using testing::ElementsAre;
@@ -188,4 +188,4 @@ TEST(GroupNorm, TakesNeighbouringChannelsTogether) {
 }
 
 }  // namespace
-}  // namespace shunt
+}  // namespace shunt::ops_elementwise_test

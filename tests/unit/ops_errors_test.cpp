@@ -9,7 +9,7 @@
 #include "shunt/ops.h"
 #include "unit/ops_bad_calls.h"
 
-namespace shunt {
+namespace shunt::ops_errors_test {
 namespace {
 
 using testing::ContainsRegex;
@@ -375,4 +375,4 @@ TEST(OpErrors, OfAnOperandComeOutOfTheCallAroundIt) {
 }
 
 }  // namespace
-}  // namespace shunt
+}  // namespace shunt::ops_errors_test

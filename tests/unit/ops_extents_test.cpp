@@ -4,7 +4,7 @@
 
 #include "shunt/ops.h"
 
-namespace shunt {
+namespace shunt::ops_extents_test {
 namespace {
 
 using testing::HasSubstr;
@@ -149,4 +149,4 @@ TEST_F(OpExtents, MayBeTheSizeOfAWindow) {
 }
 
 }  // namespace
-}  // namespace shunt
+}  // namespace shunt::ops_extents_test

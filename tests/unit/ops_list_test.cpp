@@ -10,17 +10,18 @@
 #include <random>
 #include <set>
 
+#include "conformance/case_data.h"
+#include "conformance/case_sources.h"
+#include "conformance/cases.h"
 #include "graph/tensor_values.h"
-#include "ops/common/case_data.h"
-#include "ops/common/cases.h"
 #include "ops/common/loops.h"
 
-namespace shunt {
+namespace shunt::ops_list_test {
 namespace {
 
 std::vector<Case> cases_of(const Op& op) {
   std::vector<Case> cases;
-  op.cases([&](Case c) { cases.push_back(std::move(c)); });
+  each_case(op, [&](Case c) { cases.push_back(std::move(c)); });
   return cases;
 }
 
@@ -68,6 +69,15 @@ TEST(Ops, DescribeTheirParameters) {
   EXPECT_EQ(find_op("matmul")->describe_defaults(), "");
   EXPECT_TRUE(find_op("rope")->describe_defaults().starts_with("dims=0, mode=normal, "));
   EXPECT_EQ(find_op("permute")->describe_defaults(), "axes=[0, 1, 2, 3]");
+}
+
+TEST(OpCases, HaveOneRowForEveryOp) {
+  std::multiset<const Op*> rows;
+  for (const OpCases& row : all_op_cases()) rows.insert(&row.op());
+  for (const Op* op : all_ops()) {
+    EXPECT_EQ(rows.count(op), 1U) << op->info().name << ": rows in src/conformance/cases";
+  }
+  EXPECT_EQ(rows.size(), all_ops().size());
 }
 
 TEST(OpCases, PassTheirOpsShapeRule) {
@@ -267,4 +277,4 @@ TEST(OpCases, OfViewsGiveByStridesWhatTheReferenceGivesByValue) {
 }
 
 }  // namespace
-}  // namespace shunt
+}  // namespace shunt::ops_list_test

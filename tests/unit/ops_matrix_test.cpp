@@ -1,7 +1,7 @@
 // Products of matrices by hand.
 #include "unit/ops_values.h"
 
-namespace shunt {
+namespace shunt::ops_matrix_test {
 namespace {
 
 using testing::ElementsAre;
@@ -106,4 +106,4 @@ TEST(SolveTri, SharesMatricesAmongNeighbouringSlices) {
 }
 
 }  // namespace
-}  // namespace shunt
+}  // namespace shunt::ops_matrix_test

@@ -2,7 +2,7 @@
 #include "graph/op.h"
 #include "unit/ops_values.h"
 
-namespace shunt {
+namespace shunt::ops_movement_test {
 namespace {
 
 using testing::ElementsAre;
@@ -274,4 +274,4 @@ TEST(Upscale, TakesTheNearestElementWithoutRounding) {
 }
 
 }  // namespace
-}  // namespace shunt
+}  // namespace shunt::ops_movement_test

@@ -5,10 +5,11 @@
 #include <array>
 #include <string_view>
 
-#include "ops/common/cases.h"
+#include "conformance/case_sources.h"
+#include "conformance/cases.h"
 #include "ops/list.h"
 
-namespace shunt {
+namespace shunt::ops_operands_test {
 namespace {
 
 /// What an operand of some case must be.
@@ -53,7 +54,8 @@ bool is_excepted(std::string_view op, std::string_view operand, std::string_view
 /// Whether some case has operand `i` so.
 bool has_case(const Op& op, std::size_t i, const Kind& kind) {
   bool found = false;
-  op.cases([&](const Case& c) { found = found || (c.sources[i].given && kind.is(c.sources[i])); });
+  each_case(op,
+            [&](const Case& c) { found = found || (c.sources[i].given && kind.is(c.sources[i])); });
   return found;
 }
 
@@ -80,4 +82,4 @@ TEST(OpOperands, AreExceptedForAReason) {
 }
 
 }  // namespace
-}  // namespace shunt
+}  // namespace shunt::ops_operands_test

@@ -1,7 +1,7 @@
 // Whole graphs by plain reference: what is written is seen by what comes after it, and not before.
 #include "unit/ops_values.h"
 
-namespace shunt {
+namespace shunt::ops_reference_run_test {
 namespace {
 
 using testing::ElementsAre;
@@ -61,4 +61,4 @@ TEST(ReferenceRun, NeedsAValueForEachLeaf) {
 }
 
 }  // namespace
-}  // namespace shunt
+}  // namespace shunt::ops_reference_run_test

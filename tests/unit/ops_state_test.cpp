@@ -5,7 +5,7 @@
 
 #include "unit/ops_values.h"
 
-namespace shunt {
+namespace shunt::ops_state_test {
 namespace {
 
 using testing::ElementsAre;
@@ -291,4 +291,4 @@ TEST(Recurrences, GoOnFromTheirStates) {
 }
 
 }  // namespace
-}  // namespace shunt
+}  // namespace shunt::ops_state_test

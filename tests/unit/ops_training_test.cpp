@@ -5,7 +5,7 @@
 #include "ops/list.h"
 #include "unit/ops_values.h"
 
-namespace shunt {
+namespace shunt::ops_training_test {
 namespace {
 
 using testing::ElementsAre;
@@ -342,4 +342,4 @@ TEST(OutProd, SumsUpProductsOfRows) {
 }
 
 }  // namespace
-}  // namespace shunt
+}  // namespace shunt::ops_training_test

@@ -4,7 +4,7 @@
 
 #include "unit/ops_values.h"
 
-namespace shunt {
+namespace shunt::ops_unary_test {
 namespace {
 
 using std::numbers::ln2;
@@ -99,4 +99,4 @@ TEST(Arithmetic, SubtractsAndDividesByWhatIsRepeated) {
 }
 
 }  // namespace
-}  // namespace shunt
+}  // namespace shunt::ops_unary_test

@@ -10,7 +10,7 @@
 #include "support/shared.h"
 #include "test_paths.h"
 
-namespace shunt::test {
+namespace shunt::test::quantize_types_test {
 namespace {
 
 TEST(QuantizeTypes, NamesAreFoundInAnyCase) {
@@ -147,4 +147,4 @@ TEST(QuantizeTypes, TheDocumentationIsTrue) {
 }
 
 }  // namespace
-}  // namespace shunt::test
+}  // namespace shunt::test::quantize_types_test

@@ -5,11 +5,11 @@
 #include <cstring>
 #include <limits>
 
-#include "schedule/compare.h"
+#include "schedule/check/compare.h"
 #include "shunt/verify.h"
 #include "support/tensor_io.h"
 
-namespace shunt::test {
+namespace shunt::test::schedule_compare_test {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -124,4 +124,4 @@ TEST(DefaultThreshold, LeavesRoomForRoundingToTheType) {
 }
 
 }  // namespace
-}  // namespace shunt::test
+}  // namespace shunt::test::schedule_compare_test

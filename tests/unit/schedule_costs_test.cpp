@@ -9,12 +9,12 @@
 #include <fstream>
 
 #include "graph/op.h"
-#include "schedule/costs_fit.h"
-#include "schedule/costs_work.h"
+#include "schedule/costs/fit.h"
+#include "schedule/costs/work.h"
 #include "shunt/ops.h"
 #include "support/test_device.h"
 
-namespace shunt::test {
+namespace shunt::test::schedule_costs_test {
 namespace {
 
 using ::testing::AllOf;
@@ -313,12 +313,13 @@ TEST(MeasureCosts, HasAnEntryForEachOpClassAndCopiesWhereThereAreAny) {
 /// Says that it is a twin; nobody may ask it for anything else.
 class Twin final : public Device {
  public:
+  std::string_view name() const override { return "twin0"; }
   DeviceInfo info() const override {
     DeviceInfo info = device("twin0", DeviceKind::kNpu);
     info.twin = true;
     return info;
   }
-  Support supports(const Graph&, NodeId) const override { return refuse(); }
+  Support supports(const Graph&, NodeId, MemoryOfLeaves) const override { return refuse(); }
   bool can_read(const BufferType&) const override { return false; }
   BufferType& memory() override {
     ADD_FAILURE();
@@ -357,4 +358,4 @@ TEST(MeasureCosts, RefusesOddWidths) {
 }
 
 }  // namespace
-}  // namespace shunt::test
+}  // namespace shunt::test::schedule_costs_test

@@ -5,14 +5,15 @@
 
 #include <algorithm>
 
-#include "schedule/segments.h"
+#include "schedule/memory/homes.h"
+#include "schedule/plan/segments.h"
 #include "shunt/costs.h"
 #include "shunt/explain.h"
 #include "shunt/ops.h"
 #include "support/graph_run.h"
 #include "support/test_device.h"
 
-namespace shunt::test {
+namespace shunt::test::schedule_explain_test {
 namespace {
 
 using ::testing::AllOf;
@@ -212,8 +213,7 @@ TEST(ExplainedTimes, DevicesAndLinksWorkSideBySide) {
   const CostModel costs = costs_of({{"cpu0", 100, 0}, {"a0", 4, 1}, {"b0", 3, 2}});
   const auto placement = place(graph, devices, {.costs = &costs});
   ASSERT_TRUE(placement);
-  const Cut cut =
-      cut_segments(graph, *placement, graph.outputs(), planned_leaf_types(graph, *placement));
+  const Cut cut = cut_segments(graph, *placement, graph.outputs(), memory_types(graph, *placement));
   const Explanation e = explain(graph, *placement, cut.segments);
   double last = 0;
   // a0: x there in 1 s, 4 s of work, 1 s back; b0: 2 s, 3 s and 2 s, at the same time.
@@ -234,7 +234,7 @@ TEST_F(Explained, TimesOfAStepThatGoesToAndFro) {
   }
   placement_ = *place(*graph_, devices_, {.costs = &costs});
   const Cut cut =
-      cut_segments(*graph_, placement_, graph_->outputs(), planned_leaf_types(*graph_, placement_));
+      cut_segments(*graph_, placement_, graph_->outputs(), memory_types(*graph_, placement_));
   const Explanation e = explain(*graph_, placement_, cut.segments);
   double last = 0;
   EXPECT_THAT(
@@ -264,8 +264,7 @@ TEST(ExplainedTimes, AValueThatIsSeenTwoWaysCrossesOnce) {
   costs.add(OpCost{
       .device = "cpu0", .description = host.info().description, .op = "silu", .overhead = 1000});
   const auto placement = place(graph, devices, {.costs = &costs});
-  const Cut cut =
-      cut_segments(graph, *placement, graph.outputs(), planned_leaf_types(graph, *placement));
+  const Cut cut = cut_segments(graph, *placement, graph.outputs(), memory_types(graph, *placement));
   const Explanation e = explain(graph, *placement, cut.segments);
   double last = 0;
   EXPECT_THAT(times_of(e, last),
@@ -488,4 +487,4 @@ TEST_F(PlacementText, ComparingShowsWhatMoved) {
 }
 
 }  // namespace
-}  // namespace shunt::test
+}  // namespace shunt::test::schedule_explain_test

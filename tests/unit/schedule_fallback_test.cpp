@@ -8,7 +8,7 @@
 #include "shunt/ops.h"
 #include "support/test_device.h"
 
-namespace shunt::test {
+namespace shunt::test::schedule_fallback_test {
 namespace {
 
 using ::testing::AllOf;
@@ -36,14 +36,15 @@ TestDevice accelerator(std::set<std::string> ops) {
 /// Computes matrix products in the host's own memory, as BLAS does.
 class Helper final : public Device {
  public:
+  std::string_view name() const override { return "blas0"; }
   DeviceInfo info() const override {
     DeviceInfo info;
-    info.name = "blas0";
+    info.name = name();
     info.priority = 1;
     return info;
   }
-  Support supports(const Graph& graph, NodeId node) const override {
-    return matmul_.supports(graph, node);
+  Support supports(const Graph& graph, NodeId node, MemoryOfLeaves memory) const override {
+    return matmul_.supports(graph, node, memory);
   }
   bool can_read(const BufferType& type) const override { return type.host_accessible(); }
   BufferType& memory() override { return host_memory(); }
@@ -228,4 +229,4 @@ TEST(FallbackPolicy, CopiesCountWithoutAnyFallback) {
 }
 
 }  // namespace
-}  // namespace shunt::test
+}  // namespace shunt::test::schedule_fallback_test

@@ -6,7 +6,7 @@
 #include <new>
 
 #include "graph/reference.h"
-#include "schedule/storage_users.h"
+#include "graph/storage_users.h"
 #include "shunt/costs.h"
 #include "shunt/explain.h"
 #include "shunt/ops.h"
@@ -14,7 +14,7 @@
 #include "support/tensor_io.h"
 #include "support/test_device.h"
 
-namespace shunt::test {
+namespace shunt::test::schedule_make_plan_test {
 namespace {
 
 using ::testing::AllOf;
@@ -251,9 +251,10 @@ class Cramped final : public Device {
  public:
   TestDevice device = TestDevice({});
 
+  std::string_view name() const override { return device.name(); }
   DeviceInfo info() const override { return device.info(); }
-  Support supports(const Graph& graph, NodeId node) const override {
-    return device.supports(graph, node);
+  Support supports(const Graph& graph, NodeId node, MemoryOfLeaves memory) const override {
+    return device.supports(graph, node, memory);
   }
   bool can_read(const BufferType& type) const override { return device.can_read(type); }
   BufferType& memory() override { return device.memory(); }
@@ -421,4 +422,4 @@ TEST(Place, KeepsToExclusions) {
 }
 
 }  // namespace
-}  // namespace shunt::test
+}  // namespace shunt::test::schedule_make_plan_test

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "schedule/memory_planner.h"
+#include "memory/planner.h"
 
 namespace shunt {
 

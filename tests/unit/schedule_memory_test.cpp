@@ -1,6 +1,6 @@
 // Laying out memory: right for anything that may be asked, and small for what networks ask. Time is
 // measured by bench/memory_planner.cpp.
-#include "schedule/memory_planner.h"
+#include "memory/planner.h"
 
 #include <gtest/gtest.h>
 
@@ -12,7 +12,7 @@
 #include "unit/schedule_memory_lifetimes.h"
 #include "unit/schedule_step_graphs.h"
 
-namespace shunt {
+namespace shunt::schedule_memory_test {
 namespace {
 
 /// Largest sum of bytes that live at one time: no layout can be smaller.
@@ -210,4 +210,4 @@ TEST(MemoryPlanner, NothingNeedsNothing) {
 }
 
 }  // namespace
-}  // namespace shunt
+}  // namespace shunt::schedule_memory_test

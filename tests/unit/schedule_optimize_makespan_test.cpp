@@ -3,10 +3,10 @@
 
 #include <map>
 
-#include "schedule/optimize/makespan.h"
+#include "schedule/place/optimize/makespan.h"
 #include "schedule_optimize_problems.h"
 
-namespace shunt {
+namespace shunt::schedule_optimize_makespan_test {
 namespace {
 
 CostValue result(std::uint32_t node) {
@@ -185,4 +185,4 @@ TEST(Makespan, WhatCanNotBeTakesForever) {
 }
 
 }  // namespace
-}  // namespace shunt
+}  // namespace shunt::schedule_optimize_makespan_test

@@ -7,7 +7,7 @@
 #include <random>
 #include <vector>
 
-#include "schedule/optimize/problem.h"
+#include "schedule/place/optimize/problem.h"
 
 namespace shunt {
 

@@ -4,11 +4,11 @@
 
 #include <array>
 
-#include "schedule/optimize/makespan.h"
-#include "schedule/optimize/optimize.h"
+#include "schedule/place/optimize/makespan.h"
+#include "schedule/place/optimize/optimize.h"
 #include "unit/schedule_optimize_problems.h"
 
-namespace shunt {
+namespace shunt::schedule_optimize_test {
 namespace {
 
 constexpr double kRounding = 1e-12;
@@ -334,4 +334,4 @@ TEST(Optimize, WorkIsSharedWhenThatIsFaster) {
 }
 
 }  // namespace
-}  // namespace shunt
+}  // namespace shunt::schedule_optimize_test

@@ -1,11 +1,11 @@
 // What a timeline says about a move against timing everything again with makespan().
 #include <gtest/gtest.h>
 
-#include "schedule/optimize/makespan.h"
-#include "schedule/optimize/timeline.h"
+#include "schedule/place/optimize/makespan.h"
+#include "schedule/place/optimize/timeline.h"
 #include "unit/schedule_optimize_problems.h"
 
-namespace shunt {
+namespace shunt::schedule_optimize_timeline_test {
 namespace {
 
 constexpr double kRounding = 1e-12;
@@ -116,4 +116,4 @@ TEST(OptimizeTimeline, MovingWhatNoLongestPathLeadsThroughHardlyEverShortensAnyt
 }
 
 }  // namespace
-}  // namespace shunt
+}  // namespace shunt::schedule_optimize_timeline_test

@@ -6,16 +6,16 @@
 #include <random>
 #include <set>
 
-#include "schedule/optimize/makespan.h"
-#include "schedule/place_costs.h"
-#include "schedule/place_rules.h"
+#include "schedule/place/by_costs.h"
+#include "schedule/place/optimize/makespan.h"
+#include "schedule/place/rules.h"
 #include "shunt/costs.h"
 #include "shunt/explain.h"
 #include "shunt/plan.h"
 #include "support/graph_run.h"
 #include "unit/schedule_place_graphs.h"
 
-namespace shunt::test {
+namespace shunt::test::schedule_place_costs_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -269,4 +269,4 @@ TEST(PlaceByCosts, IsNeverWorseThanTheRulesAndCanBeCompiled) {
 }
 
 }  // namespace
-}  // namespace shunt::test
+}  // namespace shunt::test::schedule_place_costs_test

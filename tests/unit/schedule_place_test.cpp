@@ -11,7 +11,7 @@
 #include "support/graph_run.h"
 #include "unit/schedule_place_graphs.h"
 
-namespace shunt::test {
+namespace shunt::test::schedule_place_test {
 namespace {
 
 using ::testing::AllOf;
@@ -299,8 +299,9 @@ class Answering final : public Device {
   };
   explicit Answering(Config config)
       : config_(std::move(config)), inner_({.name = config_.name, .kind = config_.kind}) {}
+  std::string_view name() const override { return inner_.name(); }
   DeviceInfo info() const override { return inner_.info(); }
-  Support supports(const Graph& graph, NodeId id) const override {
+  Support supports(const Graph& graph, NodeId id, MemoryOfLeaves) const override {
     const std::string op(graph.node(id).op->info().name);
     if (config_.ops.empty() || config_.ops.contains(op)) return Support::yes();
     return Support::no(Refusal::kOp, "no kernel for " + op);
@@ -451,4 +452,4 @@ TEST(Place, WhatIsLeftGoesWhereMostOfItCanBeRead) {
 // ---- costs
 
 }  // namespace
-}  // namespace shunt::test
+}  // namespace shunt::test::schedule_place_test

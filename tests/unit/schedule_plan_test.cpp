@@ -6,14 +6,14 @@
 #include <tuple>
 
 #include "graph/reference.h"
-#include "schedule/predict.h"
+#include "schedule/plan/predict.h"
 #include "shunt/ops.h"
 #include "shunt/plan.h"
 #include "support/graph_run.h"
 #include "support/tensor_io.h"
 #include "support/test_device.h"
 
-namespace shunt::test {
+namespace shunt::test::schedule_plan_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -319,4 +319,4 @@ TEST(Plan, InputAndOutputTakeOnlyWhatTheyAre) {
 }
 
 }  // namespace
-}  // namespace shunt::test
+}  // namespace shunt::test::schedule_plan_test

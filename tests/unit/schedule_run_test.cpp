@@ -11,14 +11,14 @@
 #include <thread>
 
 #include "graph/reference.h"
-#include "schedule/actions.h"
+#include "schedule/plan/waits.h"
 #include "shunt/ops.h"
 #include "shunt/plan.h"
 #include "support/graph_run.h"
 #include "support/tensor_io.h"
 #include "support/test_device.h"
 
-namespace shunt::test {
+namespace shunt::test::schedule_run_test {
 namespace {
 
 using ::testing::AnyOf;
@@ -601,4 +601,4 @@ TEST(Plan, StepsAreWaitedForByTheirNumbers) {
 }
 
 }  // namespace
-}  // namespace shunt::test
+}  // namespace shunt::test::schedule_run_test

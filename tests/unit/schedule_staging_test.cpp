@@ -2,9 +2,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
+#include <map>
+#include <vector>
 
-#include "schedule/predict.h"
+#include "schedule/plan/predict.h"
 #include "shunt/ops.h"
 #include "shunt/plan.h"
 #include "support/graph_run.h"
@@ -12,7 +15,7 @@
 #include "support/tensor_io.h"
 #include "support/test_device.h"
 
-namespace shunt::test {
+namespace shunt::test::schedule_staging_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -49,13 +52,17 @@ TEST_F(Staging, GoesThroughPinnedMemoryIfThatHasBuffersLargeEnough) {
                         {.name = "b0", .ops = {"scale"}, .pinned = {{.max_buffer = largest}}});
     const auto run = compile(second);
     ASSERT_TRUE(run) << run.error().message();
-    EXPECT_EQ(second.staging_memory()->allocations, largest == kBytes ? kSteps : 0U);
-    EXPECT_EQ(second.staging_memory()->largest, largest == kBytes ? kBytes : 0U);
-    EXPECT_EQ((*run)->plan().memory().back().staging, kSteps * kBytes);
+    const bool fits = largest == kBytes;
+    // For each step what it gets, and what it gives the host.
+    EXPECT_EQ(second.staging_memory()->allocations, fits ? 2 * kSteps : 0U);
+    EXPECT_EQ(second.staging_memory()->largest, fits ? kBytes : 0U);
     const auto predicted =
         predict_memory(graph_, (*run)->plan().placement(), {.steps_in_flight = kSteps});
     ASSERT_TRUE(predicted);
-    EXPECT_EQ(predicted->back().staging, kSteps * kBytes);
+    for (const auto uses : {(*run)->plan().memory(), std::span<const MemoryUse>(*predicted)}) {
+      EXPECT_EQ(uses[1].staging, fits ? 2 * kSteps * kBytes : 0U);
+      EXPECT_EQ(uses[2].staging, fits ? 0U : kSteps * kBytes);
+    }
     const Status status = (*run)->plan().run();
     ASSERT_TRUE(status) << status.error().message();
     const auto y = (*run)->output(graph_->outputs()[0]);
@@ -67,9 +74,40 @@ TEST_F(Staging, GoesThroughPinnedMemoryIfThatHasBuffersLargeEnough) {
   }
 }
 
+TEST_F(Staging, HasRoomForTheLargestOfTheCopiesThatGoThroughIt) {
+  // The sizes of what crosses from a0 to b0, in order.
+  for (const auto& sizes : {std::array<std::int64_t, 2>{16, 4096}, {4096, 16}}) {
+    GraphBuilder g;
+    std::map<NodeId, RefTensor> values;
+    std::vector<Value> crosses;
+    for (const std::int64_t size : sizes) {
+      const auto x = g.input("x", *make_tensor(DType::kF32, {size}));
+      values[x->id] = make_values({.sizes = {size, 1, 1, 1}}, 1);
+      crosses.push_back(*silu(g, x));
+    }
+    for (const Value& value : crosses) ASSERT_TRUE(g.output(scale(g, value, {.scale = 2}), "y"));
+    const auto graph = std::make_shared<const Graph>(std::move(*std::move(g).build()));
+    TestDevice second({.name = "b0", .ops = {"scale"}});
+    Device* devices[] = {&first_, &second, &host_};
+    auto run =
+        GraphRun::create(graph, devices, values, {.steps_in_flight = kSteps, .by_ability = true});
+    ASSERT_TRUE(run) << run.error().message();
+    EXPECT_EQ((*run)->plan().memory()[2].staging, kSteps * 4096 * sizeof(float));
+    ASSERT_TRUE((*run)->plan().run());
+    std::size_t output = 0;
+    for (const auto& [leaf, x] : values) {
+      const auto y = (*run)->output(graph->outputs()[output++]);
+      ASSERT_TRUE(y);
+      for (std::size_t i = 0; i < x.data.size(); ++i) {
+        ASSERT_NEAR(y->data[i], 2 * x.data[i] / (1 + std::exp(-x.data[i])), 1e-6) << i;
+      }
+    }
+  }
+}
+
 TEST_F(Staging, ThatIsRefusedNamesTheDeviceThatItIsFor) {
-  // It has large buffers, but no room: for one step, or for the second.
-  for (const std::size_t room : {kBytes - 1, kBytes}) {
+  // It has large buffers, but no room: for what it gets in the first step, or in the second.
+  for (const std::size_t room : {kBytes - 1, 3 * kBytes - 1}) {
     RemoteDevice second(inner_, {.name = "b0", .ops = {"scale"}, .pinned = {{.memory = room}}});
     const auto run = compile(second);
     EXPECT_EQ(run.has_value(), false) << room;
@@ -82,4 +120,4 @@ TEST_F(Staging, ThatIsRefusedNamesTheDeviceThatItIsFor) {
 }
 
 }  // namespace
-}  // namespace shunt::test
+}  // namespace shunt::test::schedule_staging_test

@@ -8,7 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "schedule/allocation.h"
+#include "schedule/memory/homes.h"
+#include "schedule/plan/allocation.h"
 #include "shunt/ops.h"
 
 namespace shunt {
@@ -211,7 +212,7 @@ inline Result<std::vector<MemoryRequest>> requests_of(const Graph& graph, Device
   Device* const devices[] = {&device};
   SHUNT_ASSIGN(const Placement placement, place(graph, devices));
   const auto kept = graph.outputs();
-  const Cut cut = cut_segments(graph, placement, kept, planned_leaf_types(graph, placement));
+  const Cut cut = cut_segments(graph, placement, kept, memory_types(graph, placement));
   std::vector<std::unique_ptr<Program>> programs;
   const auto outside = std::make_unique<bool[]>(graph.size());
   for (NodeId id : kept) outside[id] = true;
@@ -221,7 +222,7 @@ inline Result<std::vector<MemoryRequest>> requests_of(const Graph& graph, Device
     programs.push_back(std::move(program));
   }
   SHUNT_ASSIGN(Allocation allocation, allocate_plan(graph, placement, cut, programs, kept, false));
-  return std::move(allocation.devices[0].shared.requests);
+  return std::move(allocation.pools[0].shared.requests);
 }
 
 }  // namespace shunt

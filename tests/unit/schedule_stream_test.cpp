@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "graph/reference.h"
-#include "schedule/predict.h"
+#include "schedule/plan/predict.h"
 #include "shunt/costs.h"
 #include "shunt/ops.h"
 #include "shunt/plan.h"
@@ -12,7 +12,7 @@
 #include "support/tensor_io.h"
 #include "support/test_device.h"
 
-namespace shunt::test {
+namespace shunt::test::schedule_stream_test {
 namespace {
 
 using ::testing::AllOf;
@@ -346,4 +346,4 @@ TEST(Plan, TensorsWithoutBytesTakeNoMemory) {
 }
 
 }  // namespace
-}  // namespace shunt::test
+}  // namespace shunt::test::schedule_stream_test

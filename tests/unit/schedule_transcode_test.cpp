@@ -10,7 +10,7 @@
 #include "support/tensor_io.h"
 #include "support/test_device.h"
 
-namespace shunt::test {
+namespace shunt::test::schedule_transcode_test {
 namespace {
 
 using ::testing::AllOf;
@@ -336,9 +336,10 @@ TEST(Transcode, WhatHasItsMemoryStaysAsItIs) {
 /// Computes in the host's own memory, as BLAS does.
 class Helper final : public Device {
  public:
+  std::string_view name() const override { return inside_.name(); }
   DeviceInfo info() const override { return inside_.info(); }
-  Support supports(const Graph& graph, NodeId node) const override {
-    return inside_.supports(graph, node);
+  Support supports(const Graph& graph, NodeId node, MemoryOfLeaves memory) const override {
+    return inside_.supports(graph, node, memory);
   }
   bool can_read(const BufferType& type) const override { return type.host_accessible(); }
   BufferType& memory() override { return host_memory(); }
@@ -544,4 +545,4 @@ TEST(Transcode, LinesAreByDeviceAndTypes) {
 }
 
 }  // namespace
-}  // namespace shunt::test
+}  // namespace shunt::test::schedule_transcode_test

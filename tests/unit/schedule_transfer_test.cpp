@@ -6,14 +6,14 @@
 #include <random>
 
 #include "graph/reference.h"
-#include "schedule/predict.h"
+#include "schedule/plan/predict.h"
 #include "shunt/ops.h"
 #include "shunt/plan.h"
 #include "support/graph_run.h"
 #include "support/tensor_io.h"
 #include "support/test_device.h"
 
-namespace shunt::test {
+namespace shunt::test::schedule_transfer_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -92,16 +92,23 @@ TEST(Transfer, GoesThroughPinnedMemoryOfTheDeviceThatHasIt) {
       TestDevice host = cpu();
       {
         const auto run = run_two_nodes(a, b, host);
-        // The device that gets it comes first.
-        EXPECT_EQ(b.pinned(), at_target ? kBytes : 0);
-        EXPECT_EQ(b.moved_through_pinned(), at_target ? kBytes : 0);
-        EXPECT_EQ(a.pinned(), at_source && !at_target ? kBytes : 0);
-        EXPECT_EQ(a.moved_through_pinned(), at_source && !at_target ? kBytes : 0);
-        // It is the host's memory, and booked there; x is the only input.
-        EXPECT_EQ(run->plan().memory().back().staging, kBytes);
-        const std::size_t plain = at_source || at_target ? 0 : kBytes;
-        EXPECT_EQ(host.allocated(), kBytes + plain + run->plan().memory().back().activations);
-        EXPECT_EQ(run->plan().memory()[1].staging, 0U);
+        const auto uses = run->plan().memory();
+        // The input is in pinned memory of a0, which reads it, and the output in that of b0, which
+        // makes it. Between them the device that gets the tensor comes first.
+        EXPECT_EQ(uses[0].inputs, at_source ? kBytes : 0);
+        EXPECT_EQ(uses[0].staging, at_source && !at_target ? kBytes : 0);
+        EXPECT_EQ(uses[1].staging, at_target ? 2 * kBytes : 0);
+        EXPECT_EQ(uses[2].inputs, at_source ? 0 : kBytes);
+        EXPECT_EQ(uses[2].staging, at_source || at_target ? 0 : kBytes);
+        EXPECT_EQ(uses[2].activations, at_target ? 0 : kBytes);
+        EXPECT_EQ(a.pinned(), uses[0].inputs + uses[0].staging);
+        EXPECT_EQ(a.moved_through_pinned(), a.pinned());
+        EXPECT_EQ(uses[0].pinned, a.pinned());
+        EXPECT_EQ(b.pinned(), uses[1].staging);
+        EXPECT_EQ(b.moved_through_pinned(), b.pinned());
+        EXPECT_EQ(uses[1].pinned, b.pinned());
+        EXPECT_EQ(host.allocated(), uses[2].inputs + uses[2].staging + uses[2].activations);
+        EXPECT_EQ(uses[2].pinned, 0U);
       }
       EXPECT_EQ(a.pinned() + b.pinned() + host.allocated(), 0U);
     }
@@ -125,10 +132,11 @@ TEST(Transfer, EachGoesThroughPinnedMemoryWhereOneOfItsTwoDevicesHasIt) {
   auto run = GraphRun::create(graph, devices, leaves, {.by_ability = true});
   ASSERT_TRUE(run) << run.error().message();
   ASSERT_TRUE((*run)->plan().run());
-  EXPECT_EQ(b.pinned(), kBytes);
-  EXPECT_EQ(b.moved_through_pinned(), kBytes);
+  EXPECT_EQ(b.pinned(), 2 * kBytes);  // what it gets, and what it gives the host
+  EXPECT_EQ(b.moved_through_pinned(), 2 * kBytes);
   EXPECT_EQ(c.received(), 4 * kBytes);
-  EXPECT_EQ((*run)->plan().memory().back().staging, 5 * kBytes);
+  EXPECT_EQ((*run)->plan().memory()[1].staging, 2 * kBytes);
+  EXPECT_EQ((*run)->plan().memory().back().staging, 4 * kBytes);
   EXPECT_LT(nmse(*(*run)->output(graph->outputs()[0]), expected_of(*graph, leaves)), 1e-12);
 }
 
@@ -154,8 +162,8 @@ TEST(Transfer, WhatPinnedMemoryIsTooSmallForGoesThroughTheHosts) {
   TestDevice a({.name = "a0", .ops = {"silu"}, .host_accessible = false});
   TestDevice b({.name = "b0", .ops = {"scale"}, .max_buffer = kBytes, .pins_memory = true});
   TestDevice host = cpu();
-  EXPECT_EQ(run_two_nodes(a, b, host)->plan().memory().back().staging, kBytes);
-  EXPECT_EQ(b.moved_through_pinned(), kBytes);
+  EXPECT_EQ(run_two_nodes(a, b, host)->plan().memory()[1].staging, 2 * kBytes);
+  EXPECT_EQ(b.moved_through_pinned(), 2 * kBytes);
 }
 
 TEST(Transfer, WithoutEventsTheHostWaits) {
@@ -332,6 +340,7 @@ TestDeviceConfig any_device(std::mt19937_64& random, TestWorld& world) {
   config.copies_directly = any(2) == 0;
   if (any(4) > 0) config.world = &world;
   config.has_events = any(3) > 0;
+  config.transfer_queue = any(2) == 0;
   return config;
 }
 
@@ -371,11 +380,12 @@ TEST(AnyDevice, NoOrderThatIsAllowedChangesAResultAndAllIsBooked) {
     ASSERT_TRUE(run) << seed << ": " << run.error().message();
 
     const auto uses = (*run)->plan().memory();
-    EXPECT_EQ(a.allocated(), uses[0].activations) << seed;
-    EXPECT_EQ(b.allocated(), uses[1].activations) << seed;
-    EXPECT_EQ(host.allocated() + a.pinned() + b.pinned(),
-              uses[2].activations + uses[2].inputs + uses[2].staging)
-        << seed;
+    const TestDevice* const by_device[] = {&a, &b, &host};
+    for (std::size_t i = 0; i < 3; ++i) {
+      const std::size_t booked = uses[i].activations + uses[i].inputs + uses[i].staging;
+      EXPECT_EQ(by_device[i]->allocated() + by_device[i]->pinned(), booked) << seed;
+      EXPECT_EQ(by_device[i]->pinned(), uses[i].pinned) << seed;
+    }
     auto placement = place_by_ability(*graph, devices);
     ASSERT_TRUE(placement);
     const auto predicted = predict_memory(graph, std::move(*placement),
@@ -385,6 +395,7 @@ TEST(AnyDevice, NoOrderThatIsAllowedChangesAResultAndAllIsBooked) {
       EXPECT_EQ((*predicted)[i].activations, uses[i].activations) << seed;
       EXPECT_EQ((*predicted)[i].inputs, uses[i].inputs) << seed;
       EXPECT_EQ((*predicted)[i].staging, uses[i].staging) << seed;
+      EXPECT_EQ((*predicted)[i].pinned, uses[i].pinned) << seed;
     }
 
     std::vector<std::pair<std::uint64_t, std::uint64_t>> started;  // number, seed of its inputs
@@ -413,4 +424,4 @@ TEST(AnyDevice, NoOrderThatIsAllowedChangesAResultAndAllIsBooked) {
 }
 
 }  // namespace
-}  // namespace shunt::test
+}  // namespace shunt::test::schedule_transfer_test

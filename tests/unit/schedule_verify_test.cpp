@@ -14,7 +14,7 @@
 #include "support/tensor_io.h"
 #include "support/test_device.h"
 
-namespace shunt::test {
+namespace shunt::test::schedule_verify_test {
 namespace {
 
 using testing::AllOf;
@@ -638,4 +638,4 @@ TEST(VerifyCancel, EndsItWithinOneNode) {
 }
 
 }  // namespace
-}  // namespace shunt::test
+}  // namespace shunt::test::schedule_verify_test

@@ -11,7 +11,7 @@
 #include "support/blocks.h"
 #include "tensor/formats/iq_codebooks.h"
 
-namespace shunt::formats {
+namespace shunt::formats::tensor_codebooks_test {
 namespace {
 
 template <std::size_t Count, std::size_t Size>
@@ -63,4 +63,4 @@ TEST(IqCodebooks, IQ4_NLHasItsLevels) {
 }
 
 }  // namespace
-}  // namespace shunt::formats
+}  // namespace shunt::formats::tensor_codebooks_test

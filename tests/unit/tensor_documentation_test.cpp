@@ -12,7 +12,7 @@
 #include "support/shared.h"
 #include "test_paths.h"
 
-namespace shunt {
+namespace shunt::tensor_documentation_test {
 namespace {
 
 TEST(FormatsPage, ListsEveryTypeAsItIs) {
@@ -45,4 +45,4 @@ TEST(FormatsPage, ListsEveryTypeAsItIs) {
 }
 
 }  // namespace
-}  // namespace shunt
+}  // namespace shunt::tensor_documentation_test

@@ -14,7 +14,7 @@
 #include "support/big_endian.h"
 #include "tensor/byte_order.h"
 
-namespace shunt {
+namespace shunt::tensor_dtype_test {
 namespace {
 
 using testing::ElementsAre;
@@ -254,4 +254,4 @@ TEST(ByteOrder, OfEachTypeIsTurnedAsItsDescriptionSays) {
 }
 
 }  // namespace
-}  // namespace shunt
+}  // namespace shunt::tensor_dtype_test

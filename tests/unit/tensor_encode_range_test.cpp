@@ -12,7 +12,7 @@
 
 #include "support/blocks.h"
 
-namespace shunt {
+namespace shunt::tensor_encode_range_test {
 namespace {
 
 using test::decode;
@@ -285,4 +285,4 @@ TEST(EncodeRow, IsGoodUpToTheEnd) {
 }
 
 }  // namespace
-}  // namespace shunt
+}  // namespace shunt::tensor_encode_range_test

@@ -11,7 +11,7 @@
 #include "tensor/formats/codebook_search.h"
 #include "tensor/formats/scale_search.h"
 
-namespace shunt {
+namespace shunt::tensor_encode_test {
 namespace {
 
 using test::decode;
@@ -318,4 +318,4 @@ TEST(Encoders, ThreadsMayComeFirstAtOnce) {
 }
 
 }  // namespace
-}  // namespace shunt
+}  // namespace shunt::tensor_encode_test

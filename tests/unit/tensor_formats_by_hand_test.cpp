@@ -8,7 +8,7 @@
 
 #include "support/blocks.h"
 
-namespace shunt {
+namespace shunt::tensor_formats_by_hand_test {
 namespace {
 
 using test::decode;
@@ -403,4 +403,4 @@ TEST(TQ2_0, EncodesByHand) {
 }
 
 }  // namespace
-}  // namespace shunt
+}  // namespace shunt::tensor_formats_by_hand_test

@@ -18,7 +18,7 @@
 #include "tensor/byte_order.h"
 #include "test_paths.h"
 
-namespace shunt {
+namespace shunt::tensor_formats_test {
 namespace {
 
 using testing::Each;
@@ -247,4 +247,4 @@ TEST(RecordedFloats, EncodeToTheSameBytes) {
 }
 
 }  // namespace
-}  // namespace shunt
+}  // namespace shunt::tensor_formats_test

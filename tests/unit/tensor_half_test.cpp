@@ -11,7 +11,7 @@
 
 #include "tensor/formats/half.h"
 
-namespace shunt::formats {
+namespace shunt::formats::tensor_half_test {
 namespace {
 
 /// A binary float of `mantissa_bits` and an exponent of `exponent_bits`, finite.
@@ -139,4 +139,4 @@ TEST(BF16, NaNWhosePayloadIsInTheLowerHalfStaysNaN) {
 }
 
 }  // namespace
-}  // namespace shunt::formats
+}  // namespace shunt::formats::tensor_half_test

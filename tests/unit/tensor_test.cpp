@@ -7,7 +7,7 @@
 
 #include "shunt/tensor.h"
 
-namespace shunt {
+namespace shunt::tensor_test {
 namespace {
 
 using testing::ElementsAre;
@@ -129,4 +129,4 @@ TEST(Tensor, RefusesMoreThan63BitsOfBytes) {
 }
 
 }  // namespace
-}  // namespace shunt
+}  // namespace shunt::tensor_test

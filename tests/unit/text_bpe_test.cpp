@@ -5,7 +5,7 @@
 #include "text/byte_alphabet.h"
 #include "unit/text_vocabularies.h"
 
-namespace shunt::text {
+namespace shunt::text::text_bpe_test {
 namespace {
 
 using testing::Ids;
@@ -105,4 +105,4 @@ TEST(TextBpe, WritesBytesInThePublishedAlphabet) {
 }
 
 }  // namespace
-}  // namespace shunt::text
+}  // namespace shunt::text::text_bpe_test

@@ -10,7 +10,7 @@
 
 #include "text/byte_alphabet.h"
 
-namespace shunt::text {
+namespace shunt::text::text_bpe_train_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -246,4 +246,4 @@ TEST(TrainBpe, AWordOfAMillionLettersTakesNoLongerThanItsLength) {
 }
 
 }  // namespace
-}  // namespace shunt::text
+}  // namespace shunt::text::text_bpe_train_test

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-namespace shunt::text {
+namespace shunt::text::text_pretokenizer_test {
 namespace {
 
 using Pieces = std::vector<std::string_view>;
@@ -117,4 +117,4 @@ TEST(Pretokenizer, LongTextIsCutPromptly) {
 }
 
 }  // namespace
-}  // namespace shunt::text
+}  // namespace shunt::text::text_pretokenizer_test

@@ -4,7 +4,7 @@
 #include "shunt/text.h"
 #include "unit/text_vocabularies.h"
 
-namespace shunt::text {
+namespace shunt::text::text_spm_test {
 namespace {
 
 using testing::Ids;
@@ -126,4 +126,4 @@ TEST(TextSpm, TellsPieces) {
 }
 
 }  // namespace
-}  // namespace shunt::text
+}  // namespace shunt::text::text_spm_test

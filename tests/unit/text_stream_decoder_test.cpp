@@ -7,7 +7,7 @@
 #include "shunt/text.h"
 #include "unit/text_vocabularies.h"
 
-namespace shunt::text {
+namespace shunt::text::text_stream_decoder_test {
 namespace {
 
 using testing::Ids;
@@ -86,4 +86,4 @@ TEST(StreamDecoder, StartsAnewAfterTheEnd) {
 }
 
 }  // namespace
-}  // namespace shunt::text
+}  // namespace shunt::text::text_stream_decoder_test

@@ -11,7 +11,7 @@
 #include "shunt/text.h"
 #include "unit/text_vocabularies.h"
 
-namespace shunt::text {
+namespace shunt::text::text_tokenizer_test {
 namespace {
 
 using testing::bpe_vocabulary;
@@ -145,4 +145,4 @@ TEST(Tokenizer, MayBeUsedFromManyThreads) {
 }
 
 }  // namespace
-}  // namespace shunt::text
+}  // namespace shunt::text::text_tokenizer_test

@@ -8,7 +8,7 @@
 
 #include "shunt/text.h"
 
-namespace shunt::text {
+namespace shunt::text::text_utf8_test {
 namespace {
 
 /// Stands for U+FFFD in what is expected.
@@ -87,4 +87,4 @@ TEST(Utf8, TakesWhatIsDecidedAndKeepsTheStartOfACharacter) {
 }
 
 }  // namespace
-}  // namespace shunt::text
+}  // namespace shunt::text::text_utf8_test

@@ -8,7 +8,7 @@
 
 #include "engine/vocabulary_from_gguf.h"
 
-namespace shunt {
+namespace shunt::text_vocabulary_from_gguf_test {
 namespace {
 
 gguf::Array strings(std::vector<std::string> values) {
@@ -152,4 +152,4 @@ TEST(VocabularyFromGguf, NamesFileAndKeyOfWhatIsWrong) {
 }
 
 }  // namespace
-}  // namespace shunt
+}  // namespace shunt::text_vocabulary_from_gguf_test

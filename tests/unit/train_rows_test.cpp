@@ -6,7 +6,7 @@
 
 #include <set>
 
-namespace shunt::test {
+namespace shunt::test::train_rows_test {
 namespace {
 
 using ::testing::Each;
@@ -97,4 +97,4 @@ TEST(Shuffled, HangsOnTheSeedAlone) {
 }
 
 }  // namespace
-}  // namespace shunt::test
+}  // namespace shunt::test::train_rows_test

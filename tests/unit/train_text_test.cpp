@@ -5,7 +5,7 @@
 
 #include "shunt/train.h"
 
-namespace shunt::test {
+namespace shunt::test::train_text_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -159,4 +159,4 @@ TEST(TrainOptions, ThatMakeNoSenseAreNamed) {
 }
 
 }  // namespace
-}  // namespace shunt::test
+}  // namespace shunt::test::train_text_test

@@ -15,7 +15,7 @@
 #include "engine/vocabulary_from_gguf.h"
 #include "test_paths.h"
 
-namespace shunt {
+namespace shunt::vocab_files_test {
 namespace {
 
 constexpr const char* kFolder = SHUNT_TEST_SHARED "/data/vocab";
@@ -186,4 +186,4 @@ TEST(VocabularyFolder, HasNoFileThatTheTableLacks) {
 }
 
 }  // namespace
-}  // namespace shunt
+}  // namespace shunt::vocab_files_test

@@ -1,56 +1,44 @@
-// What every call into the library has around it, and how it says no.
+// How the twin says no, and what every call into it has around it (common/call.h).
 #pragma once
 
-#include <cfenv>
-#include <cstdint>
-#include <new>
-
+#include "common/call.h"
 #include "include/zdnn.h"
+#include "settings.h"
 
 namespace zdnn_twin {
 
-/// IEEE arithmetic as it is at first (to nearest, subnormal numbers as they are), and no exceptions
-/// on record; the calling thread's own state comes back afterwards.
-class DefaultArithmetic {
- public:
-  DefaultArithmetic() {
-    std::fegetenv(&saved_);
-    std::fesetenv(FE_DFL_ENV);
-  }
-  ~DefaultArithmetic() { std::fesetenv(&saved_); }
-  DefaultArithmetic(const DefaultArithmetic&) = delete;
-  DefaultArithmetic& operator=(const DefaultArithmetic&) = delete;
-
- private:
-  std::fenv_t saved_;
+struct Answers {
+  using Status = zdnn_status;
+  static constexpr zdnn_status kOk = ZDNN_OK;
+  static constexpr zdnn_status kOutOfMemory = ZDNN_ALLOCATION_FAILURE;
+  static constexpr zdnn_status kFailed = ZDNN_UNSUPPORTED_AIU_EXCEPTION;
+  static constexpr const char* kName = "zDNN";
+  static constexpr twin::CodeStyle kCodes = twin::CodeStyle::kHex;
+  static Strict strict() { return setting_as<Strict>(Setting::kStrict); }
+  static void objected();
 };
+using Calls = twin::Calls<Answers>;
 
-/// The exported function that this thread is in, for messages.
-void enter(const char* function);
+using twin::enter;
 
-/// The status, with its reason kept for zdnn_twin_last_message().
-zdnn_status refuse(zdnn_status status, const char* reason);
+inline zdnn_status refuse(zdnn_status status, const char* reason) {
+  return Calls::refuse(status, reason);
+}
 
 /// What the vendor's library finds only if it is told to check (ZDNN_ENABLE_PRECHECK), and else
-/// ends the process over: bad shapes, types and formats, memory that isn't there. A status; the
-/// process's end if strict mode says "abort".
-zdnn_status misuse(zdnn_status status, const char* reason);
+/// ends the process over: bad shapes, types and formats, missing memory.
+inline zdnn_status misuse(zdnn_status status, const char* reason) {
+  return Calls::misuse(status, reason);
+}
 
-/// What the machine would not notice and compute nonsense with. Nothing unless strict mode is on.
-zdnn_status object(zdnn_status status, const char* reason);
+/// What the machine would not notice and compute nonsense with.
+inline zdnn_status object(zdnn_status status, const char* reason) {
+  return Calls::object(status, reason);
+}
 
-/// Runs the body of an exported function; memory that runs out inside it is a status.
 template <class Body>
 zdnn_status guarded(const char* function, Body body) noexcept {
-  enter(function);
-  const DefaultArithmetic arithmetic;
-  try {
-    return body();
-  } catch (const std::bad_alloc&) {
-    return refuse(ZDNN_ALLOCATION_FAILURE, "the twin's own memory ran out");
-  } catch (...) {
-    return refuse(ZDNN_UNSUPPORTED_AIU_EXCEPTION, "the twin failed");
-  }
+  return Calls::guarded(function, body);
 }
 
 /// Leaves the calling function with the status if it is not ZDNN_OK.

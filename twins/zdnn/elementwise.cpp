@@ -2,8 +2,8 @@
 #include <cmath>
 #include <vector>
 
+#include "common/reals.h"
 #include "op.h"
-#include "reals.h"
 
 using namespace zdnn_twin;
 
@@ -117,11 +117,11 @@ zdnn_status zdnn_max(const zdnn_ztensor* input_a, const zdnn_ztensor* input_b,
 }
 
 zdnn_status zdnn_log(const zdnn_ztensor* input, zdnn_ztensor* output) {
-  return unary("zdnn_log", NNPA_LOG, 0, input, output, log_of);
+  return unary("zdnn_log", NNPA_LOG, 0, input, output, twin::log_of);
 }
 
 zdnn_status zdnn_exp(const zdnn_ztensor* input, zdnn_ztensor* output) {
-  return unary("zdnn_exp", NNPA_EXP, 0, input, output, exp_of);
+  return unary("zdnn_exp", NNPA_EXP, 0, input, output, twin::exp_of);
 }
 
 zdnn_status zdnn_sqrt(const zdnn_ztensor* input, zdnn_ztensor* output) {
@@ -162,15 +162,15 @@ zdnn_status zdnn_leaky_relu(const zdnn_ztensor* input, const void* clipping_valu
 }
 
 zdnn_status zdnn_tanh(const zdnn_ztensor* input, zdnn_ztensor* output) {
-  return unary("zdnn_tanh", NNPA_TANH, 0, input, output, tanh_of);
+  return unary("zdnn_tanh", NNPA_TANH, 0, input, output, twin::tanh_of);
 }
 
 zdnn_status zdnn_sigmoid(const zdnn_ztensor* input, zdnn_ztensor* output) {
-  return unary("zdnn_sigmoid", NNPA_SIGMOID, 0, input, output, sigmoid_of);
+  return unary("zdnn_sigmoid", NNPA_SIGMOID, 0, input, output, twin::sigmoid_of);
 }
 
 zdnn_status zdnn_gelu(const zdnn_ztensor* input, zdnn_ztensor* output) {
-  return unary("zdnn_gelu", NNPA_GELU, 1, input, output, gelu_of);
+  return unary("zdnn_gelu", NNPA_GELU, 1, input, output, twin::gelu_of);
 }
 
 }  // extern "C"

@@ -4,7 +4,7 @@
 
 #include "call.h"
 #include "counts.h"
-#include "faults.h"
+#include "settings.h"
 
 namespace zdnn_twin {
 

@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "counts.h"
-#include "faults.h"
+#include "settings.h"
 #include "sticks.h"
 
 namespace zdnn_twin {

@@ -2,10 +2,10 @@
 
 #include "checks.h"
 #include "counts.h"
-#include "faults.h"
 #include "host_numbers.h"
 #include "machine.h"
 #include "machine_call.h"
+#include "settings.h"
 #include "strict.h"
 
 namespace zdnn_twin {

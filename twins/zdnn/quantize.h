@@ -4,9 +4,9 @@
 #include <cmath>
 #include <cstdint>
 
+#include "common/reals.h"
 #include "dlfloat.h"
 #include "include/zdnn.h"
-#include "reals.h"
 
 namespace zdnn_twin {
 
@@ -26,7 +26,7 @@ struct Quantizer {
 
   /// Halves away from zero; what is no number becomes the lowest.
   std::int8_t operator()(double x) const {
-    const double q = round_half_away(x * rec_scale + offset);
+    const double q = twin::round_half_away(x * rec_scale + offset);
     if (!(q > lowest)) return lowest;
     return q < highest ? static_cast<std::int8_t>(q) : highest;
   }

@@ -115,8 +115,8 @@ double finished(const Call& call, double value, std::int64_t row_sum, const Colu
   }
   if (!call.disable_clipping && !std::isnan(value)) {
     // Not by fmin and fmax, of which each machine has its own opinion which zero is the larger.
-    value =
-        std::min<double>(std::max<double>(round_half_even(value), call.clip_min), call.clip_max);
+    value = std::min<double>(std::max<double>(twin::round_half_even(value), call.clip_min),
+                             call.clip_max);
   }
   return call.dequantize ? (value - y.offset) * y.scale : value;
 }

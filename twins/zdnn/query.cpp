@@ -11,7 +11,7 @@ using zdnn_twin::machine;
 extern "C" {
 
 void zdnn_init(void) {
-  zdnn_twin::read_environment();
+  zdnn_twin::settings().read_environment();
 }
 
 bool zdnn_is_nnpa_installed(void) {

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <vector>
 
+#include "common/reals.h"
 #include "layouts.h"
 #include "op.h"
-#include "reals.h"
 #include "sum.h"
 
 using namespace zdnn_twin;
@@ -77,8 +77,9 @@ void step_lstm(const Gates& from_input, const Gates& from_hidden, const Numbers&
   };
   const Numbers f = sum(0), i = sum(1), c = sum(2), o = sum(3);
   for (std::size_t j = 0; j < f.size(); ++j) {
-    state.c[j] = as_dlf(sigmoid_of(f[j]) * state.c[j] + sigmoid_of(i[j]) * tanh_of(c[j]));
-    state.h[j] = as_dlf(sigmoid_of(o[j]) * tanh_of(state.c[j]));
+    state.c[j] =
+        as_dlf(twin::sigmoid_of(f[j]) * state.c[j] + twin::sigmoid_of(i[j]) * twin::tanh_of(c[j]));
+    state.h[j] = as_dlf(twin::sigmoid_of(o[j]) * twin::tanh_of(state.c[j]));
   }
 }
 
@@ -88,9 +89,9 @@ void step_gru(const Gates& from_input, const Gates& from_hidden, const Numbers& 
   const Numbers hz = from_hidden[0](state.h), hr = from_hidden[1](state.h),
                 hh = from_hidden[2](state.h);
   for (std::size_t j = 0; j < xz.size(); ++j) {
-    const double z = sigmoid_of(xz[j] + hz[j]);
-    const double r = sigmoid_of(xr[j] + hr[j]);
-    const double candidate = tanh_of(xh[j] + r * hh[j]);
+    const double z = twin::sigmoid_of(xz[j] + hz[j]);
+    const double r = twin::sigmoid_of(xr[j] + hr[j]);
+    const double candidate = twin::tanh_of(xh[j] + r * hh[j]);
     state.h[j] = as_dlf((1 - z) * candidate + z * state.h[j]);
   }
 }

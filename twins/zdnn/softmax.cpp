@@ -3,8 +3,8 @@
 #include <limits>
 #include <vector>
 
+#include "common/reals.h"
 #include "op.h"
-#include "reals.h"
 #include "sum.h"
 
 using namespace zdnn_twin;
@@ -19,13 +19,13 @@ void softmax_row(std::vector<double>& x, std::size_t active, zdnn_softmax_act ac
     if (x[i] > top) top = x[i];
   }
   if (!numbers) top = std::numeric_limits<double>::quiet_NaN();  // the whole row is none
-  const double sum = sum_of(active, [&](std::size_t i) { return exp_of(x[i] - top); });
-  const double log_sum = log_of(sum);
+  const double sum = sum_of(active, [&](std::size_t i) { return twin::exp_of(x[i] - top); });
+  const double log_sum = twin::log_of(sum);
   for (std::size_t i = 0; i < x.size(); ++i) {
     if (i >= active) {
       x[i] = 0;
     } else {
-      x[i] = act == SOFTMAX_ACT_LOG ? x[i] - top - log_sum : exp_of(x[i] - top) / sum;
+      x[i] = act == SOFTMAX_ACT_LOG ? x[i] - top - log_sum : twin::exp_of(x[i] - top) / sum;
     }
   }
 }

@@ -1,8 +1,8 @@
 #include "strict.h"
 
 #include "call.h"
+#include "common/pages.h"
 #include "include/zdnn_twin.h"
-#include "pages.h"
 #include "settings.h"
 #include "sticks.h"
 
@@ -14,19 +14,19 @@ bool is_strict() {
 }  // namespace
 
 void written(const zdnn_ztensor& tensor) {
-  if (is_strict()) remember_pages(tensor.buffer, tensor_bytes(*tensor.transformed_desc));
+  if (is_strict()) twin::remember_pages(tensor.buffer, tensor_bytes(*tensor.transformed_desc));
 }
 
 zdnn_status check_input(const zdnn_ztensor& tensor, bool marked) {
   if (!is_strict()) return ZDNN_OK;
   if (marked && !tensor.is_transformed)
     return object(ZDNN_INVALID_STATE, "an input is not transformed");
-  switch (state_of_pages(tensor.buffer, tensor_bytes(*tensor.transformed_desc))) {
-    case PageState::kAsWritten:
+  switch (twin::state_of_pages(tensor.buffer, tensor_bytes(*tensor.transformed_desc))) {
+    case twin::PageState::kAsWritten:
       return ZDNN_OK;
-    case PageState::kNeverWritten:
+    case twin::PageState::kNeverWritten:
       return object(ZDNN_INVALID_STATE, "an input holds nothing that the library wrote");
-    case PageState::kChanged:
+    case twin::PageState::kChanged:
       break;
   }
   return object(ZDNN_INVALID_STATE, "an input was written to since the library wrote it");

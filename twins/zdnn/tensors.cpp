@@ -4,9 +4,9 @@
 
 #include "call.h"
 #include "checks.h"
+#include "common/pages.h"
 #include "layouts.h"
 #include "memory.h"
-#include "pages.h"
 #include "sticks.h"
 
 using namespace zdnn_twin;
@@ -113,7 +113,7 @@ zdnn_status zdnn_free_ztensor_buffer(const zdnn_ztensor* ztensor) {
   enter("zdnn_free_ztensor_buffer");
   if (ztensor == nullptr || ztensor->buffer == nullptr)
     return refuse(ZDNN_INVALID_BUFFER, "there is no buffer");
-  forget_pages(ztensor->buffer, ztensor->buffer_size);
+  twin::forget_pages(ztensor->buffer, ztensor->buffer_size);
   free_pages(ztensor->buffer);
   return ZDNN_OK;
 }

@@ -3,8 +3,8 @@
 #include <cstdarg>
 
 #include "counts.h"
-#include "faults.h"
 #include "host_numbers.h"
+#include "settings.h"
 #include "strict.h"
 #include "transform.h"
 

@@ -1,8 +1,8 @@
 // A tensor's buffer back into host data: zdnn_transform_origtensor; and its range:
 // zdnn_getrange_ztensor.
 #include "counts.h"
-#include "faults.h"
 #include "host_numbers.h"
+#include "settings.h"
 #include "strict.h"
 #include "transform.h"
 

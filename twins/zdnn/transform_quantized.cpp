@@ -1,8 +1,8 @@
 // Host data into a quantised tensor: zdnn_transform_quantized_ztensor.
 #include "counts.h"
-#include "faults.h"
 #include "host_numbers.h"
 #include "quantize.h"
+#include "settings.h"
 #include "strict.h"
 #include "transform.h"
 

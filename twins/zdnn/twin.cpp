@@ -3,9 +3,9 @@
 #include "settings.h"
 
 bool zdnn_twin_set(const char* name, const char* value) {
-  return zdnn_twin::set_setting(name, value);
+  return zdnn_twin::settings().set(name, value);
 }
 
 void zdnn_twin_reset_settings(void) {
-  zdnn_twin::read_environment();
+  zdnn_twin::settings().read_environment();
 }

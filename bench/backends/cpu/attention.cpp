@@ -46,6 +46,7 @@ struct Data {
     auto* data = reinterpret_cast<std::byte*>(lines.data());
     type.encode(values.data(), data, static_cast<std::int64_t>(n));
     arg = {data, sizes, {width, row, row * sizes[1], 0}, dtype};
+    arg.level = simd::Level::best();
   }
 };
 

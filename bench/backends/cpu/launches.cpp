@@ -18,7 +18,7 @@ class Empty final : public CpuKernel {
  public:
   explicit Empty(std::int64_t items) : items_(items) {}
   const Op& op() const override { return silu_op(); }
-  Support supports(const NodeView&) const override { return Support::yes(); }
+  Support supports(const NodeView&, const CpuTarget&) const override { return Support::yes(); }
   std::int64_t items(const Call&, int) const override { return items_; }
   Fault run(const Call&, int, std::int64_t begin, std::int64_t end, std::byte*) const override {
     for (std::int64_t i = begin; i < end; ++i) benchmark::DoNotOptimize(i);
@@ -49,7 +49,7 @@ void launches(benchmark::State& state) {
   }
   const std::unique_ptr<bool[]> kept(new bool[addresses.size()]());
   const SegmentView segment{*graph, nodes, {kept.get(), addresses.size()}};
-  const auto program = prepare(segment, table, **pool);
+  const auto program = prepare(segment, table, {}, **pool);
   if (!program) return state.SkipWithError("no program");
   const auto binding = (*program)->bind({addresses, {}});
   if (!binding) return state.SkipWithError("no binding");

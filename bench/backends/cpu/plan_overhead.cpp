@@ -54,6 +54,7 @@ void loop(benchmark::State& state) {
     made.data = reinterpret_cast<std::byte*>(data);
     made.sizes = {kValues, 1, 1, 1};
     made.strides = {4, 4 * kValues, 4 * kValues, 4 * kValues};
+    made.level = cpu::simd::Level::best();
     return made;
   };
   call.sources[0] = arg(values[0]);

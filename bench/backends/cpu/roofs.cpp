@@ -34,9 +34,9 @@ void roof_arithmetic(benchmark::State& state) {
   Memory x(6 * kStride * sizeof(float));
   float y[6 * simd::kPanelRows] = {};
   for (auto _ : state) {
-    simd::multiply_panel(reinterpret_cast<const float*>(w.data()), kStride, simd::kPanelRows,
-                         reinterpret_cast<const float*>(x.data()), kStride, 6, kDepth, y,
-                         simd::kPanelRows, false);
+    simd::multiply_panel(simd::Level::best(), reinterpret_cast<const float*>(w.data()), kStride,
+                         simd::kPanelRows, reinterpret_cast<const float*>(x.data()), kStride, 6,
+                         kDepth, y, simd::kPanelRows, false);
     benchmark::DoNotOptimize(y);
   }
   state.counters["Gflop/s"] = benchmark::Counter(
@@ -49,7 +49,8 @@ void roof_memory(benchmark::State& state) {
   Memory row(static_cast<std::size_t>(state.range(0)) << 20);
   const auto n = static_cast<std::int64_t>(row.size() / sizeof(float));
   for (auto _ : state) {
-    benchmark::DoNotOptimize(simd::sum_squares(reinterpret_cast<const float*>(row.data()), n));
+    benchmark::DoNotOptimize(
+        simd::sum_squares(simd::Level::best(), reinterpret_cast<const float*>(row.data()), n));
   }
   state.counters["GB/s"] = benchmark::Counter(
       1e-9 * static_cast<double>(row.size()) * static_cast<double>(state.iterations()),

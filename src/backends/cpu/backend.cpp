@@ -1,5 +1,7 @@
 // The CPU backend's entry point: one device.
+#include "backend_support/one_device_backend.h"
 #include "backends/cpu/device.h"
+#include "backends/cpu/options.h"
 #include "shunt/abi_token.h"
 #include "shunt/registry.h"
 
@@ -7,21 +9,10 @@ namespace shunt::cpu {
 
 namespace {
 
-class CpuBackend final : public Backend {
- public:
-  explicit CpuBackend(std::unique_ptr<CpuDevice> device)
-      : device_(std::move(device)), devices_{device_.get()} {}
-  std::string_view name() const override { return "cpu"; }
-  std::span<Device* const> devices() override { return devices_; }
-
- private:
-  std::unique_ptr<CpuDevice> device_;
-  std::array<Device*, 1> devices_;
-};
-
 Result<std::unique_ptr<Backend>> create(const Options& options) {
   SHUNT_ASSIGN(auto device, CpuDevice::create(options));
-  return std::make_unique<CpuBackend>(std::move(device));
+  const std::string note = device->note();
+  return std::make_unique<OneDeviceBackend>("cpu", std::move(device), note);
 }
 
 }  // namespace
@@ -29,6 +20,7 @@ Result<std::unique_ptr<Backend>> create(const Options& options) {
 }  // namespace shunt::cpu
 
 extern "C" const shunt::BackendEntry* SHUNT_BACKEND_ENTRY() {
-  static const shunt::BackendEntry entry = {SHUNT_ABI_TOKEN, "cpu", shunt::cpu::create};
+  static const shunt::BackendEntry entry = {SHUNT_ABI_TOKEN, "cpu", shunt::cpu::create,
+                                            shunt::cpu::option_table()};
   return &entry;
 }

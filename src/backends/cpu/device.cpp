@@ -1,106 +1,104 @@
 #include "backends/cpu/device.h"
 
-#include <unistd.h>
-
 #include <fmt/ranges.h>
 
+#include "backend_support/host_memory_facts.h"
 #include "backends/cpu/fused/patterns.h"
 #include "backends/cpu/interleaved.h"
 #include "backends/cpu/interleaved_memory.h"
+#include "backends/cpu/options.h"
 #include "backends/cpu/peak_meter.h"
-#include "backends/cpu/simd/level.h"
-#include "base/available_memory.h"
-#include "base/cpu_topology.h"
 #include "base/fail.h"
-#include "device/sync_stream.h"
 
 namespace shunt::cpu {
 
 #include "kernel_list.inc"
 
-namespace {
-
-constexpr int kMaxThreads = 1024;
-
-Status check_threads(int threads) {
-  if (threads >= 0 && threads <= kMaxThreads) return ok();
-  return invalid("{} threads: it may be 1 to {}, or 0 for one a physical core", threads,
-                 kMaxThreads);
-}
-
-class CpuStream final : public SyncStream {
- protected:
-  Status run_now(Binding& binding, const RunArgs& args) override { return cpu::run(binding, args); }
-};
-
-}  // namespace
-
-CpuDevice::CpuDevice(std::unique_ptr<Pool> pool, std::string model, bool fuse)
-    : table_(kKernelFiles), pool_(std::move(pool)), model_(std::move(model)) {
+CpuDevice::CpuDevice(std::shared_ptr<CpuThreads> threads, const CpuTarget& target, bool fuse,
+                     std::shared_ptr<const HighBandwidthNodes> nodes)
+    : KernelDevice(kKernelFiles),
+      target_(target),
+      threads_(std::move(threads)),
+      high_bandwidth_(nodes == nullptr ? nullptr
+                                       : std::make_unique<HighBandwidthMemory>(std::move(nodes))),
+      interleaved_(memory(), threads_) {
   if (fuse) patterns_ = fused_patterns();
 }
 
-Result<std::unique_ptr<CpuDevice>> CpuDevice::create(const Options& options) {
+Result<std::unique_ptr<CpuDevice>> CpuDevice::create(const Options& options,
+                                                     const MachineDescription& machine) {
   SHUNT_TRY(check_threads(options.threads));
-  if (!simd::limit_level(options.cpu_level)) {
-    return invalid("vector level \"{}\": this machine has {}", options.cpu_level,
+  const CpuOptions own = parse_options(options);
+  const auto level = own.level.empty() ? simd::Level::best() : simd::Level::find(own.level);
+  if (!level) {
+    return invalid("vector level \"{}\": this machine has {}", own.level,
                    fmt::join(simd::levels(), ", "));
   }
-  CpuTopology topology = read_cpu_topology();
-  const int threads = options.threads > 0 ? options.threads : topology.default_threads();
-  SHUNT_ASSIGN(auto pool, Pool::create(threads, topology, options.pin_threads));
-  return std::unique_ptr<CpuDevice>(
-      new CpuDevice(std::move(pool), std::move(topology.model), options.cpu_fuse));
+  SHUNT_ASSIGN(auto threads, share_cpu_threads(options));
+  auto nodes = own.high_bandwidth ? HighBandwidthNodes::find(machine) : nullptr;
+  std::unique_ptr<CpuDevice> device(
+      new CpuDevice(std::move(threads), {*level}, own.fuse, std::move(nodes)));
+  if (own.high_bandwidth && device->high_bandwidth_ == nullptr) {
+    device->note_ =
+        "cpu.memory=hbm: this machine has no NUMA nodes of high-bandwidth memory that hwloc knows, "
+        "so plain memory is used";
+  }
+  return device;
+}
+
+BufferType& CpuDevice::memory() {
+  return high_bandwidth_ == nullptr ? host_memory() : *high_bandwidth_;
 }
 
 DeviceInfo CpuDevice::info() const {
+  const Pool& pool = *threads_->pool;
+  const std::string& model = threads_->topology.model;
   DeviceInfo info;
-  info.name = "cpu0";
-  info.description = fmt::format("{}, {} thread{}{}, {}", model_.empty() ? "CPU" : model_,
-                                 pool_->threads(), pool_->threads() == 1 ? "" : "s",
-                                 pool_->pinned() ? " bound to cores" : "", simd::level());
+  info.name = name();
+  info.description = fmt::format("{}, {} thread{}{}, {}{}", model.empty() ? "CPU" : model,
+                                 pool.threads(), pool.threads() == 1 ? "" : "s",
+                                 pool.pinned() ? " bound to cores" : "", target_.level.name(),
+                                 high_bandwidth_ == nullptr ? "" : ", high-bandwidth memory");
   info.kind = DeviceKind::kCpu;
-  info.host_memory = true;
-  const auto page = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
-  info.memory_total = page * static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES));
-  info.memory_free =
-      available_memory().value_or(page * static_cast<std::uint64_t>(sysconf(_SC_AVPHYS_PAGES)));
+  set_host_memory(info);
   return info;
 }
 
 bool CpuDevice::can_read(const BufferType& type) const {
-  return type.host_accessible() || &type == &interleaved_memory();
+  return type.host_accessible() || is_interleaved_memory(&type);
 }
 
-BufferType* CpuDevice::weight_memory(const Graph& graph, NodeId leaf) {
-  const Tensor& tensor = graph.node(leaf).result;
+std::vector<WeightCandidate> CpuDevice::weight_forms(const Graph& graph, NodeId leaf) {
+  // Relative times, read as numbers of the same machine: docs/kernels.md.
+  constexpr double kInterleaved = 0.8;
+  constexpr double kHugePages = 0.9;
   bool streamed = false;
-  bool interleaved = can_interleave(tensor) && has_lanes(tensor.dtype);
-  for (NodeId id = 0; id < graph.size(); ++id) {
+  for (NodeId id = leaf + 1; id < graph.size() && !streamed; ++id) {
     const Node& node = graph.node(id);
-    if (node.op == nullptr) continue;
-    const CpuKernel* kernel = table_.find(*node.op);
-    for (std::size_t s = 0; s < node.sources.size(); ++s) {
+    const CpuKernel* const kernel = kernel_of(node);
+    for (std::size_t s = 0; s < node.sources.size() && kernel != nullptr; ++s) {
       if (node.sources[s] == kNoNode || graph.node(node.sources[s]).storage != leaf) continue;
-      streamed |= kernel != nullptr && kernel->streams(s);
-      interleaved &= kernel != nullptr && kernel->reads_interleaved(s) && node.sources[s] == leaf;
+      streamed |= kernel->streams(s);
     }
   }
-  if (!streamed) return nullptr;
-  return interleaved ? &interleaved_memory() : &host_memory();
-}
-
-Result<std::unique_ptr<Stream>> CpuDevice::open_stream() {
-  return std::make_unique<CpuStream>();
+  if (!streamed) return {};
+  std::vector<WeightCandidate> forms;
+  if (high_bandwidth_ == nullptr) forms.push_back({&memory(), false, kHugePages, "in huge pages"});
+  const Tensor& tensor = graph.node(leaf).result;
+  if (can_interleave(tensor) && multiplies_interleaved(target_.level, tensor.dtype)) {
+    forms.push_back({&interleaved_, false, kInterleaved, "16 rows interleaved"});
+  }
+  return forms;
 }
 
 Result<std::unique_ptr<Program>> CpuDevice::prepare(const SegmentView& segment) {
-  return cpu::prepare(segment, table_, *pool_, patterns_);
+  return cpu::prepare(segment, kernel_table(), target_, *threads_->pool, patterns_);
 }
 
 Result<std::unique_ptr<PeakMeter>> CpuDevice::open_peak_meter(int threads) {
   SHUNT_TRY(check_threads(threads));
-  return std::make_unique<CpuPeakMeter>(threads == 0 ? pool_->threads() : threads);
+  return std::make_unique<CpuPeakMeter>(threads == 0 ? threads_->pool->threads() : threads,
+                                        target_.level);
 }
 
 }  // namespace shunt::cpu

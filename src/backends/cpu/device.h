@@ -1,5 +1,11 @@
 #pragma once
 
+#include <string>
+
+#include "backend_support/cpu_threads.h"
+#include "backend_support/kernel_device.h"
+#include "backends/cpu/high_bandwidth_memory.h"
+#include "backends/cpu/interleaved_memory.h"
 #include "backends/cpu/program.h"
 #include "shunt/device.h"
 #include "shunt/options.h"
@@ -7,32 +13,44 @@
 namespace shunt::cpu {
 
 /// The processor this process runs on, as one device. It supports everything.
-class CpuDevice final : public Device {
+class CpuDevice final : public KernelDevice<CpuKernel> {
  public:
-  /// Invalid if options.threads or options.cpu_level make no sense here.
-  static Result<std::unique_ptr<CpuDevice>> create(const Options& options);
+  /// Invalid for a number of threads, or a vector level, that this machine can't have. For tests:
+  /// `machine` has the NUMA nodes.
+  static Result<std::unique_ptr<CpuDevice>> create(const Options& options,
+                                                   const MachineDescription& machine = {});
 
+  std::string_view name() const override { return "cpu0"; }
   DeviceInfo info() const override;
-  Support supports(const Graph& graph, NodeId node) const override {
-    return table_.supports(graph, node);
-  }
+  const CpuTarget& target() const override { return target_; }
   bool can_read(const BufferType& type) const override;
-  BufferType& memory() override { return host_memory(); }
-  /// Of its own, where matrices are multiplied with it: in huge pages, as files are not, and
-  /// interleaved if all that use it can read that.
-  BufferType* weight_memory(const Graph& graph, NodeId leaf) override;
-  Result<std::unique_ptr<Stream>> open_stream() override;
+  /// Plain host memory, or high-bandwidth memory if that is asked for and there is some.
+  BufferType& memory() override;
+  /// Of matrices that are multiplied with: memory in huge pages, as files are not; interleaved, or
+  /// plain.
+  std::vector<WeightCandidate> weight_forms(const Graph& graph, NodeId leaf) override;
   Result<std::unique_ptr<Program>> prepare(const SegmentView& segment) override;
   /// Invalid for more threads than a CPU may have.
   Result<std::unique_ptr<PeakMeter>> open_peak_meter(int threads) override;
+  /// An option that this machine can't follow; empty: none.
+  const std::string& note() const { return note_; }
+
+ protected:
+  bool reads_packed(const CpuKernel& kernel, const NodeView&, std::size_t source) const override {
+    return kernel.reads_interleaved(source);
+  }
+  bool reads_plain_in(const PackedMemory&) const override { return true; }
 
  private:
-  CpuDevice(std::unique_ptr<Pool> pool, std::string model, bool fuse);
+  CpuDevice(std::shared_ptr<CpuThreads> threads, const CpuTarget& target, bool fuse,
+            std::shared_ptr<const HighBandwidthNodes> nodes);
 
-  Table table_;
+  CpuTarget target_;
   std::span<const Pattern> patterns_;  // of what is fused
-  std::unique_ptr<Pool> pool_;
-  std::string model_;
+  std::shared_ptr<CpuThreads> threads_;
+  std::unique_ptr<HighBandwidthMemory> high_bandwidth_;  // null: plain memory
+  InterleavedMemory interleaved_;
+  std::string note_;
 };
 
 }  // namespace shunt::cpu

@@ -3,22 +3,46 @@
 
 #include <memory>
 
+#include "backend_support/cpu_threads.h"
+#include "backend_support/packed_memory.h"
+#include "backends/cpu/simd/level.h"
 #include "device/kernel_table.h"
 #include "shunt/device.h"
 
 namespace shunt::cpu {
 
 /// Matrices that allocate_for() is told of lie interleaved if can_interleave() says so, all else is
-/// plain. Exact; not host_accessible(), as its bytes are not those of plain memory.
-BufferType& interleaved_memory();
-/// Where a buffer of that type starts.
-std::byte* interleaved_data(Buffer& buffer);
-/// Whether a tensor lies at a place of such a buffer as can_interleave() says. A tensor that has
-/// bytes does if allocate_for() was told of it.
-bool lies_as_expected(const Buffer& buffer, std::size_t offset, const Tensor& tensor);
+/// plain. Exact; not host_accessible(), as its bytes are not those of plain memory. Any CPU device
+/// reads that of any other.
+class InterleavedMemory final : public PackedMemory {
+ public:
+  /// Buffers lie in `plain`, memory that the host can access. These threads rearrange what is
+  /// written and read, or the calling thread while a run has them.
+  InterleavedMemory(BufferType& plain, std::shared_ptr<CpuThreads> threads)
+      : plain_(plain), threads_(std::move(threads)) {}
+  std::string_view name() const override { return "host, 16 rows interleaved"; }
+  std::size_t alignment() const override { return plain_.alignment(); }
+  std::size_t max_size() const override { return plain_.max_size(); }
+  std::span<const Layout> layouts() const override;
+  bool packs(const Tensor& tensor) const override;
 
-/// Whether interleaved rows of a type can be multiplied as they lie, at this vector level.
-bool has_lanes(DType type);
+ protected:
+  std::size_t packed_bytes(const Tensor& tensor) const override;
+  std::vector<std::unique_ptr<PackedTensor>> place(std::span<const PlacedTensor> tensors,
+                                                   std::byte* data) const override;
+  Result<std::unique_ptr<Buffer>> allocate_bytes(std::size_t bytes) override {
+    return plain_.allocate(bytes);
+  }
+
+ private:
+  BufferType& plain_;
+  std::shared_ptr<CpuThreads> threads_;
+};
+
+/// Whether memory is of that kind; null is not.
+bool is_interleaved_memory(const BufferType* type);
+/// Whether interleaved rows of a type can be multiplied as they lie, at a vector level.
+bool multiplies_interleaved(simd::Level level, DType type);
 /// Whether a node, or a source of one, lies interleaved, itself or what it is a view of.
 bool is_interleaved(const SegmentView& segment, NodeId id);
 bool is_interleaved(const NodeView& node, std::size_t source);

@@ -10,9 +10,15 @@
 #include <span>
 #include <vector>
 
+#include "backends/cpu/simd/level.h"
 #include "device/kernel_table.h"
 
 namespace shunt::cpu {
+
+/// What kernels are asked about besides their node: how a device computes.
+struct CpuTarget {
+  simd::Level level = {};
+};
 
 /// A tensor as a kernel sees it in a run: where it lies, its actual sizes, its strides in bytes.
 struct TensorArg {
@@ -24,6 +30,7 @@ struct TensorArg {
   /// plain rows: row() gives no address then, but says by its distance to `data` which row it is.
   bool interleaved = false;
   bool has_lanes = false;  ///< and there are products of such rows (interleaved_memory.h)
+  simd::Level level = {};  ///< of the code that reads or writes it: that of the device
 
   std::byte* row(std::int64_t i1, std::int64_t i2 = 0, std::int64_t i3 = 0) const {
     return data + i1 * strides[1] + i2 * strides[2] + i3 * strides[3];
@@ -75,6 +82,9 @@ struct Call {
   std::byte* scratch = nullptr;
   RunState* run = nullptr;
   int threads = 1;  ///< that share the items: how many there are may hang on it, results must not
+
+  /// Of the device: vector code that a kernel calls is of this one.
+  simd::Level level() const { return result.level; }
 };
 
 class CpuKernel;
@@ -93,7 +103,7 @@ enum class Fault : std::uint8_t { kNone, kIndexOutOfRange, kFailed };
 
 /// Ops write each result element by one item only, and compute it the same way whatever items a
 /// thread gets, so that results are bit-equal for any number of threads.
-class CpuKernel : public Kernel {
+class CpuKernel : public Kernel<CpuTarget> {
  public:
   /// How many phases: in each all items of the one before are done.
   virtual int phases() const { return 1; }
@@ -106,12 +116,14 @@ class CpuKernel : public Kernel {
   virtual Fault run(const Call& call, int phase, std::int64_t begin, std::int64_t end,
                     std::byte* worker_scratch) const = 0;
   /// Bytes of each thread's own scratch, at the extents' maximum.
-  virtual std::size_t worker_scratch(const NodeView&) const { return 0; }
+  virtual std::size_t worker_scratch(const NodeView&, const CpuTarget&) const { return 0; }
   /// If phase 0 does nothing but make this in shared scratch, which later phases only read: nodes
   /// of the same maker and source share what one of them made, if it is the same for them.
-  virtual std::optional<Staging> staging(const NodeView&) const { return {}; }
+  virtual std::optional<Staging> staging(const NodeView&, const CpuTarget&) const { return {}; }
   /// Whether two such nodes of the same source get the same bytes.
-  virtual bool same_staging(const NodeView&, const NodeView&) const { return false; }
+  virtual bool same_staging(const NodeView&, const NodeView&, const CpuTarget&) const {
+    return false;
+  }
   /// The source whose memory the result may take, if it has the same type, shape and strides; -1:
   /// none.
   virtual int in_place_source() const { return -1; }

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "backends/cpu/pinned_threads.h"
-#include "backends/cpu/simd/level.h"
 #include "backends/cpu/simd/peak_loops.h"
 #include "base/clock.h"
 #include "base/fail.h"
@@ -71,21 +70,21 @@ Result<PeakRate> CpuPeakMeter::measure_reading(double seconds) {
   SHUNT_ASSIGN(const double rate, rate_of(threads_, seconds, [&](int thread) {
                  const auto part = part_of(memory_->bytes(), thread, threads_);
                  std::size_t& next = at[static_cast<std::size_t>(thread)];
-                 simd::read_memory(part.subspan(next, kPiece));
+                 simd::read_memory(level_, part.subspan(next, kPiece));
                  next = (next + kPiece) % part.size();
                  return static_cast<double>(kPiece);
                }));
   const std::string page =
       huge_pages_ ? "2 MiB" : fmt::format("{} KiB", ::sysconf(_SC_PAGESIZE) / 1024);
-  return PeakRate{rate, fmt::format("{} loads, {} pages", simd::level(), page), false};
+  return PeakRate{rate, fmt::format("{} loads, {} pages", level_.name(), page), false};
 }
 
 Result<PeakRate> CpuPeakMeter::measure_arithmetic(Peak peak, double seconds) {
-  const simd::PeakLoop& loop = simd::peak_loop(peak);
+  const simd::PeakLoop& loop = simd::peak_loop(level_, peak);
   SHUNT_ASSIGN(const double rate,
-               rate_of(threads_, seconds, [&](int) { return loop.run(kRounds); }));
+               rate_of(threads_, seconds, [&](int) { return loop.run(level_, kRounds); }));
   std::string unit(loop.unit);
-  if (loop.level.empty()) unit += fmt::format(" ({})", simd::level());
+  if (loop.level.empty()) unit += fmt::format(" ({})", level_.name());
   return PeakRate{rate, std::move(unit), loop.stands_in};
 }
 

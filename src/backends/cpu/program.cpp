@@ -3,11 +3,12 @@
 #include <algorithm>
 #include <limits>
 
+#include "backend_support/node_launch.h"
 #include "backends/cpu/fusion.h"
 #include "backends/cpu/interleaved.h"
 #include "backends/cpu/interleaved_memory.h"
-#include "backends/cpu/simd/level.h"
 #include "base/fail.h"
+#include "memory/hazards.h"
 
 namespace shunt::cpu {
 
@@ -18,37 +19,6 @@ namespace {
 constexpr std::size_t kScratchSlots = 3;
 // Chunks a thread: enough to even out a slow core, few enough that taking them costs nothing.
 constexpr std::int64_t kChunksPerThread = 8;
-
-struct Range {
-  const std::byte* begin = nullptr;
-  const std::byte* end = nullptr;
-  bool overlaps(const Range& other) const { return begin < other.end && other.begin < end; }
-};
-
-/// Which memory launches since the last barrier have read and written.
-class Hazards {
- public:
-  bool conflict(std::span<const Range> reads, std::span<const Range> writes) const {
-    return any(reads, written_) || any(writes, written_) || any(writes, read_);
-  }
-  void clear() {
-    read_.clear();
-    written_.clear();
-  }
-  void add(std::span<const Range> reads, std::span<const Range> writes) {
-    read_.insert(read_.end(), reads.begin(), reads.end());
-    written_.insert(written_.end(), writes.begin(), writes.end());
-  }
-
- private:
-  static bool any(std::span<const Range> a, std::span<const Range> b) {
-    return std::any_of(a.begin(), a.end(), [&](const Range& x) {
-      return std::any_of(b.begin(), b.end(), [&](const Range& y) { return x.overlaps(y); });
-    });
-  }
-  std::vector<Range> read_;
-  std::vector<Range> written_;
-};
 
 /// A node made ready: its kernel, and where its sources come from.
 struct Prepared {
@@ -71,18 +41,18 @@ struct Staged {
   Staging form;
 };
 
-/// A function that a run calls would wait for that run for ever.
-Status expect_outside(const Pool& pool) {
-  if (!pool.at_work()) return ok();
-  return invalid("a function that a run calls can't compile or run a plan on the same device");
-}
-
 /// Null if there is none.
 std::byte* host_data(const Address& at) {
   if (!at) return nullptr;
-  const bool interleaved = &at.buffer->type() == &interleaved_memory();
-  std::byte* data = interleaved ? interleaved_data(*at.buffer) : at.buffer->host_data();
+  const bool interleaved = is_interleaved_memory(&at.buffer->type());
+  std::byte* data = interleaved ? packed_data(*at.buffer) : at.buffer->host_data();
   return data == nullptr ? nullptr : data + at.offset;
+}
+
+/// By host addresses, as buffers may lie over the same memory.
+Region region(const std::byte* data, std::size_t bytes) {
+  const auto begin = reinterpret_cast<std::uintptr_t>(data);
+  return {nullptr, begin, begin + bytes};
 }
 
 class CpuProgram;
@@ -117,18 +87,20 @@ struct Patch {
   std::int64_t factor = 1;
 };
 
-class CpuBinding final : public Binding, private Task {
+class CpuBinding final : public HostBinding, private Task {
  public:
   explicit CpuBinding(const CpuProgram& program) : program_(program) {}
 
   Status bind(const Addresses& addresses);
-  Status run(const RunArgs& args);
+  Status run(const RunArgs& args) override;
 
  private:
   TensorArg argument(const Tensor& tensor, const Address& address) const;
   Status check_layout(const Prepared& user, std::size_t source, const Address& at) const;
+  void find_barriers(std::span<const Footprint> footprints);
   void add_patches(std::size_t call, const Tensor& tensor, TensorArg& argument);
   void run(int worker) override;
+  void use_threads(int threads);
   void cut(const Call& call, Launch& launch) const;
   void wait_for(std::size_t begin, std::size_t end) const;
   void compute(std::size_t index, std::int64_t chunk, std::byte* scratch);
@@ -143,6 +115,7 @@ class CpuBinding final : public Binding, private Task {
   std::vector<Patch> patches_;
   std::vector<bool> is_cut_;              // by call: its launches are cut for the sizes it has
   std::unique_ptr<Progress[]> progress_;  // by launch
+  int threads_ = 0;                       // that share the launches of the run at work
   bool together_ = false;                 // the run at work has launches to share
   RunState state_;                        // of the run at work
   std::atomic<std::size_t> faulty_{0};    // 1 + the first launch that found a fault; 0: none
@@ -151,14 +124,15 @@ class CpuBinding final : public Binding, private Task {
 
 class CpuProgram final : public Program {
  public:
-  CpuProgram(const Graph& graph, Pool& pool) : graph_(graph), pool_(pool) {}
+  CpuProgram(const Graph& graph, const CpuTarget& target, Pool& pool)
+      : graph_(graph), target_(target), pool_(pool) {}
 
   Status prepare(const SegmentView& segment, const Table& table,
                  std::span<const Pattern> patterns) {
     std::size_t slot = 0;
     std::vector<Staged> slots(kScratchSlots);  // what was staged there last, then what lasts
     std::vector<std::size_t> lasting_bytes;
-    const Fusions fusions(segment, patterns);
+    const Fusions fusions(segment, patterns, target_);
     for (NodeId id : segment.nodes) {
       if (fusions.is_inside(id)) continue;
       const Node& node = graph_.node(id);
@@ -167,10 +141,10 @@ class CpuProgram final : public Program {
       const CpuKernel* kernel = prepared.kernel;
       const NodeView view(graph_, prepared.asked, segment.memory);
       SHUNT_TRY(find_layouts(segment, prepared));
-      const std::size_t scratch = (kernel->scratch(view) + 63) / 64 * 64;
+      const std::size_t scratch = (kernel->scratch(view, target_) + 63) / 64 * 64;
       prepared.needs_scratch = scratch > 0;
       Staged staged;
-      if (const auto form = kernel->staging(view)) {
+      if (const auto form = kernel->staging(view, target_)) {
         staged = {prepared.asked, *form};
         prepared.staged = true;
       }
@@ -193,15 +167,16 @@ class CpuProgram final : public Program {
           if (reads(made, node.storage)) made.node = kNoNode;
         }
       }
-      worker_scratch_ = std::max(worker_scratch_, kernel->worker_scratch(view));
+      worker_scratch_ = std::max(worker_scratch_, kernel->worker_scratch(view, target_));
       nodes_.push_back(prepared);
       if (fused != nullptr) {
         for (const NodeId inside : fused->inside) {
           needs_.fused.push_back({inside, id, inside == fused->written});
         }
-        if (fused->written != kNoNode) find_in_place(fused->written, fused->in_place);
+        if (fused->written != kNoNode)
+          add_in_place(graph_, fused->written, fused->in_place, needs_);
       } else {
-        find_in_place(id, kernel->in_place_source());
+        add_in_place(graph_, id, kernel->in_place_source(), needs_);
       }
     }
     for (std::size_t i = 0; i <= slots.size(); ++i) {
@@ -215,19 +190,13 @@ class CpuProgram final : public Program {
   const Needs& needs() const override { return needs_; }
 
   Result<std::unique_ptr<Binding>> bind(const Addresses& addresses) override {
-    SHUNT_TRY(expect_outside(pool_));
-    {
-      const auto lock = pool_.lock();
-      SHUNT_TRY(pool_.reserve_scratch(worker_scratch_));
-    }
-    auto binding = std::make_unique<CpuBinding>(*this);
-    SHUNT_TRY(binding->bind(addresses));
-    return binding;
+    SHUNT_TRY(reserve_scratch(pool_, worker_scratch_));
+    return bind_to<CpuBinding>(*this, addresses);
   }
 
   const Graph& graph() const { return graph_; }
   Pool& pool() const { return pool_; }
-  std::size_t level() const { return level_; }
+  const CpuTarget& target() const { return target_; }
   std::span<const Prepared> nodes() const { return nodes_; }
   /// Where a slot starts in scratch; one more says where the last one ends.
   std::size_t slot_start(std::size_t slot) const { return slot_starts_[slot]; }
@@ -257,19 +226,13 @@ class CpuProgram final : public Program {
       if (source == kNoNode || !is_interleaved(segment, source)) continue;
       const Node& node = graph_.node(source);
       prepared.interleaved[s] = prepared.kernel->reads_interleaved(s) && node.storage == source;
-      prepared.has_lanes[s] = prepared.interleaved[s] && has_lanes(node.result.dtype);
+      prepared.has_lanes[s] =
+          prepared.interleaved[s] && multiplies_interleaved(target_.level, node.result.dtype);
       if (prepared.interleaved[s]) continue;
       return fail(ErrorCode::kUnsupported, "{}: source {} lies in {}, which it can't read",
                   graph_.describe(prepared.node), s, segment.memory[node.storage]->name());
     }
     return ok();
-  }
-  /// If a source is there whose memory a node's result may take.
-  void find_in_place(NodeId id, int source) {
-    const NodeView view(graph_, id);
-    if (source < 0 || !view.has_source(static_cast<std::size_t>(source))) return;
-    if (!same_layout(view.source(static_cast<std::size_t>(source)), view.result())) return;
-    needs_.in_place.push_back({id, source});
   }
   /// Whether what a node has staged is what another one wants.
   bool serves(const Staged& made, const Staged& wanted,
@@ -278,7 +241,7 @@ class CpuProgram final : public Program {
     const NodeId source = graph_.node(made.node).sources[made.form.source];
     return source == graph_.node(wanted.node).sources[wanted.form.source] &&
            made.form.maker->same_staging(NodeView(graph_, made.node, memory),
-                                         NodeView(graph_, wanted.node, memory));
+                                         NodeView(graph_, wanted.node, memory), target_);
   }
   /// Whether what is staged was made from what a node now writes into.
   bool reads(const Staged& made, NodeId storage) const {
@@ -287,13 +250,10 @@ class CpuProgram final : public Program {
       return source != kNoNode && graph_.node(source).storage == storage;
     });
   }
-  static bool same_layout(const Tensor& a, const Tensor& b) {
-    return a.dtype == b.dtype && a.shape == b.shape && a.strides == b.strides;
-  }
 
   const Graph& graph_;
+  const CpuTarget target_;
   Pool& pool_;
-  const std::size_t level_ = simd::level_number();  // kernels' scratch is as large as it needs
   Needs needs_;
   std::vector<Prepared> nodes_;
   std::size_t slot_bytes_ = 0;
@@ -307,6 +267,7 @@ TensorArg CpuBinding::argument(const Tensor& tensor, const Address& address) con
   argument.sizes = max_sizes(tensor.shape);
   argument.strides = tensor.strides;
   argument.dtype = tensor.dtype;
+  argument.level = program_.target().level;
   return argument;
 }
 
@@ -315,13 +276,13 @@ Status CpuBinding::check_layout(const Prepared& user, std::size_t source, const 
   const Graph& graph = program_.graph();
   const Node& node = graph.node(user.sources[source]);
   const Tensor& owner = graph.node(node.storage).result;
-  const bool here = &at.buffer->type() == &interleaved_memory();
+  const bool here = is_interleaved_memory(&at.buffer->type());
   if (user.interleaved[source] != (here && can_interleave(owner))) {
     return invalid("{}: source {} lies in {}, and this was prepared for other memory",
                    graph.describe(user.node), source, at.buffer->type().name());
   }
   const std::size_t begin = at.offset - static_cast<std::size_t>(node.offset);
-  if (!here || lies_as_expected(*at.buffer, begin, owner)) return ok();
+  if (!here || is_placed(*at.buffer, begin, owner)) return ok();
   return invalid("{}: source {} lies in a buffer of {} that was not allocated for it",
                  graph.describe(user.node), source, at.buffer->type().name());
 }
@@ -336,16 +297,14 @@ void CpuBinding::add_patches(std::size_t call, const Tensor& tensor, TensorArg& 
 Status CpuBinding::bind(const Addresses& addresses) {
   const Graph& graph = program_.graph();
   calls_.resize(program_.nodes().size());  // patches point into it: it never grows again
-  Hazards hazards;
-  std::size_t last_barrier = 0;
+  std::vector<Footprint> footprints;       // by launch
   for (std::size_t i = 0; i < calls_.size(); ++i) {
     const Prepared& prepared = program_.nodes()[i];
     const Node& node = graph.node(prepared.node);
     Call& call = calls_[i];
-    std::vector<Range> reads;
-    std::vector<Range> writes;
+    Footprint touched;
     const auto range = [](const Tensor& tensor, const TensorArg& arg) {
-      return Range{arg.data, arg.data + byte_span(tensor)};
+      return region(arg.data, static_cast<std::size_t>(byte_span(tensor)));
     };
     for (std::size_t s = 0; s < prepared.sources.size(); ++s) {
       const NodeId source = prepared.sources[s];
@@ -362,7 +321,7 @@ Status CpuBinding::bind(const Addresses& addresses) {
       call.sources[s].has_lanes = prepared.has_lanes[s];
       add_patches(i, tensor, call.sources[s]);
       const bool written = prepared.writes_last_source && s + 1 == prepared.sources.size();
-      (written ? writes : reads).push_back(range(tensor, call.sources[s]));
+      (written ? touched.writes : touched.reads).push_back(range(tensor, call.sources[s]));
     }
     const Address& at = addresses.nodes[prepared.node];
     if (host_data(at) == nullptr) {
@@ -371,43 +330,47 @@ Status CpuBinding::bind(const Addresses& addresses) {
     }
     call.result = argument(node.result, at);
     add_patches(i, node.result, call.result);
-    writes.push_back(range(node.result, call.result));
+    touched.writes.push_back(range(node.result, call.result));
     call.params = &graph.node(prepared.asked).params;
     call.run = &state_;
-    call.threads = program_.pool().threads();
-    Range scratch;
+    Region scratch;
     if (addresses.scratch && prepared.needs_scratch) {
       std::byte* const start = addresses.scratch.buffer->host_data() + addresses.scratch.offset;
       call.scratch = start + program_.slot_start(prepared.scratch_slot);
-      scratch = {call.scratch, start + program_.slot_start(prepared.scratch_slot + 1)};
-      (prepared.staged ? reads : writes).push_back(scratch);
+      const std::size_t slot = prepared.scratch_slot;
+      scratch = region(call.scratch, program_.slot_start(slot + 1) - program_.slot_start(slot));
+      (prepared.staged ? touched.reads : touched.writes).push_back(scratch);
     }
     const int first_phase = prepared.staged_for ? 1 : 0;
     for (int phase = first_phase; phase < prepared.kernel->phases(); ++phase) {
-      const bool stages = prepared.staged && phase == 0;
-      const std::span<const Range> written = stages ? std::span(&scratch, 1) : std::span(writes);
-      const bool barrier = phase > first_phase || hazards.conflict(reads, written);
-      if (barrier) hazards.clear();
-      hazards.add(reads, written);
-      const std::size_t index = launches_.size();
-      launches_.push_back({prepared.kernel, i, phase, barrier, last_barrier});
-      if (barrier) last_barrier = index;
+      launches_.push_back({prepared.kernel, i, phase, phase > first_phase});
+      footprints.push_back(touched);
+      if (prepared.staged && phase == 0) footprints.back().writes = {scratch};
     }
   }
+  find_barriers(footprints);
   progress_ = std::make_unique<Progress[]>(launches_.size());
   is_cut_.assign(calls_.size(), false);
-  last_barrier_ = last_barrier;
   return ok();
+}
+
+/// Launches that touch what one since the last barrier writes, or the other way round, get one.
+void CpuBinding::find_barriers(std::span<const Footprint> footprints) {
+  MemoryHazards hazards(footprints);
+  last_barrier_ = 0;
+  for (std::size_t i = 0; i < launches_.size(); ++i) {
+    const std::vector<std::size_t> conflict = hazards.last_conflicts(i);
+    hazards.add(i);
+    Launch& launch = launches_[i];
+    launch.barrier |= !conflict.empty() && conflict.front() >= last_barrier_;
+    launch.wait_from = last_barrier_;
+    if (launch.barrier) last_barrier_ = i;
+  }
 }
 
 Status CpuBinding::run(const RunArgs& args) {
   Pool& pool = program_.pool();
   SHUNT_TRY(expect_outside(pool));
-  if (simd::level_number() != program_.level()) {
-    return invalid(
-        "the vector level of the CPU kernels, which holds for the whole process, has been changed "
-        "since this was compiled");
-  }
   const auto lock = pool.lock();
   for (const Patch& patch : patches_) {
     const std::int64_t size = patch.factor * args.extents[patch.extent];
@@ -415,6 +378,7 @@ Status CpuBinding::run(const RunArgs& args) {
     *patch.size = size;
     is_cut_[patch.call] = false;
   }
+  use_threads(pool.threads_of(args.threads));
   together_ = false;
   for (std::size_t i = 0; i < launches_.size(); ++i) {
     if (!is_cut_[launches_[i].call]) cut(calls_[launches_[i].call], launches_[i]);
@@ -425,11 +389,19 @@ Status CpuBinding::run(const RunArgs& args) {
   is_cut_.assign(calls_.size(), true);
   faulty_.store(0, std::memory_order_relaxed);
   state_.start(args.cancel);
-  pool.run(*this, together_);
+  pool.run(*this, together_ ? threads_ : 1);
   if (state_.cancelled()) return fail(ErrorCode::kCancelled, "cancelled");
   const std::size_t faulty = faulty_.load(std::memory_order_relaxed);
   if (faulty == 0) return ok();
   return describe_fault(faulty - 1);
+}
+
+/// Launches are cut for that many.
+void CpuBinding::use_threads(int threads) {
+  if (threads == threads_) return;
+  threads_ = threads;
+  for (Call& call : calls_) call.threads = threads;
+  is_cut_.assign(calls_.size(), false);
 }
 
 Error CpuBinding::describe_fault(std::size_t launch) {
@@ -445,7 +417,7 @@ Error CpuBinding::describe_fault(std::size_t launch) {
 /// Cuts a launch into chunks at its actual sizes. What is no more than a chunk is not shared: that
 /// costs less than to tell others about it.
 void CpuBinding::cut(const Call& call, Launch& launch) const {
-  const std::int64_t threads = program_.pool().threads();
+  const std::int64_t threads = call.threads;
   const std::int64_t chunks = kChunksPerThread * threads;
   launch.items = launch.kernel->items(call, launch.phase);
   launch.step =
@@ -545,15 +517,12 @@ void CpuBinding::run(int worker) {
 
 }  // namespace
 
-Result<std::unique_ptr<Program>> prepare(const SegmentView& segment, const Table& table, Pool& pool,
+Result<std::unique_ptr<Program>> prepare(const SegmentView& segment, const Table& table,
+                                         const CpuTarget& target, Pool& pool,
                                          std::span<const Pattern> patterns) {
-  auto program = std::make_unique<CpuProgram>(segment.graph, pool);
+  auto program = std::make_unique<CpuProgram>(segment.graph, target, pool);
   SHUNT_TRY(program->prepare(segment, table, patterns));
   return program;
-}
-
-Status run(Binding& binding, const RunArgs& args) {
-  return static_cast<CpuBinding&>(binding).run(args);
 }
 
 }  // namespace shunt::cpu

@@ -3,21 +3,20 @@
 
 #include <memory>
 
+#include "backend_support/host_binding.h"
+#include "backend_support/pool.h"
 #include "backends/cpu/fusion.h"
 #include "backends/cpu/kernel.h"
-#include "backends/cpu/pool.h"
 #include "shunt/device.h"
 
 namespace shunt::cpu {
 
 using Table = KernelTable<CpuKernel>;
 
-/// Table and pool must outlive the program.
-Result<std::unique_ptr<Program>> prepare(const SegmentView& segment, const Table& table, Pool& pool,
+/// Table and pool must outlive the program. Its bindings are HostBindings, which run on the pool.
+/// An index that a kernel found out of range is an Error that names the node.
+Result<std::unique_ptr<Program>> prepare(const SegmentView& segment, const Table& table,
+                                         const CpuTarget& target, Pool& pool,
                                          std::span<const Pattern> patterns = {});
-
-/// Runs a binding made by such a program on its pool. An index that a kernel found out of range is
-/// an Error that names the node.
-Status run(Binding& binding, const RunArgs& args);
 
 }  // namespace shunt::cpu

@@ -10,10 +10,10 @@ NullDevice::NullDevice() : table_(kKernelFiles) {}
 
 DeviceInfo NullDevice::info() const {
   DeviceInfo info;
-  info.name = "null0";
+  info.name = name();
   info.description = "computes nothing; the skeleton of a backend";
   info.kind = DeviceKind::kNull;
-  info.priority = -1;  // behind whatever does compute
+  info.priority = -1;  // used only if it is named
   return info;
 }
 
@@ -22,7 +22,7 @@ Result<std::unique_ptr<Stream>> NullDevice::open_stream() {
 }
 
 Result<std::unique_ptr<Program>> NullDevice::prepare(const SegmentView& segment) {
-  return null::prepare(segment, table_);
+  return null::prepare(segment, table_, target_);
 }
 
 }  // namespace shunt::null

@@ -11,9 +11,10 @@ namespace shunt::null {
 class NullDevice final : public Device {
  public:
   NullDevice();
+  std::string_view name() const override { return "null0"; }
   DeviceInfo info() const override;
-  Support supports(const Graph& graph, NodeId node) const override {
-    return table_.supports(graph, node);
+  Support supports(const Graph& graph, NodeId node, MemoryOfLeaves memory) const override {
+    return table_.supports(graph, node, target_, memory);
   }
   bool can_read(const BufferType& type) const override { return &type == &memory_; }
   BufferType& memory() override { return memory_; }
@@ -23,6 +24,7 @@ class NullDevice final : public Device {
  private:
   NullMemory memory_;
   Table table_;
+  NullTarget target_;
 };
 
 }  // namespace shunt::null

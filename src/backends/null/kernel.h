@@ -1,4 +1,4 @@
-// What a kernel of this backend is. A real one adds a `launch` here, with what its vendor's library
+// A kernel of this backend. A real one adds a `launch` here, with what its vendor's library
 // takes.
 #pragma once
 
@@ -8,7 +8,11 @@
 
 namespace shunt::null {
 
-class NullKernel : public Kernel {};
+/// What kernels must know of the machine. A real backend has the chip and the version of its
+/// library here.
+struct NullTarget {};
+
+class NullKernel : public Kernel<NullTarget> {};
 
 /// The kernels of one file kernels/OP.cpp, which defines `KernelList OP_kernels();`.
 using KernelList = std::span<const NullKernel* const>;

@@ -4,9 +4,10 @@
 
 namespace shunt::null {
 
-Result<std::unique_ptr<Program>> prepare(const SegmentView& segment, const Table& table) {
+Result<std::unique_ptr<Program>> prepare(const SegmentView& segment, const Table& table,
+                                         const NullTarget& target) {
   for (NodeId id : segment.nodes) {
-    const Support answer = table.supports(segment.graph, id);
+    const Support answer = table.supports(segment.graph, id, target, segment.memory);
     if (answer.refused()) {
       return fail(ErrorCode::kUnsupported, "{}: {}", segment.graph.describe(id), answer.facts());
     }

@@ -10,6 +10,7 @@ namespace shunt::null {
 using Table = KernelTable<NullKernel>;
 
 /// Unsupported: placement never gives a segment to a device that supports none of its nodes.
-Result<std::unique_ptr<Program>> prepare(const SegmentView& segment, const Table& table);
+Result<std::unique_ptr<Program>> prepare(const SegmentView& segment, const Table& table,
+                                         const NullTarget& target);
 
 }  // namespace shunt::null

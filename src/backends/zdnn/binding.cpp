@@ -1,24 +1,16 @@
 #include "backends/zdnn/binding.h"
 
 #include <algorithm>
-#include <cstring>
 
+#include "backends/zdnn/weight_memory.h"
 #include "base/fail.h"
 
 namespace shunt::zdnn {
 
-Status ZdnnBinding::check_address(NodeId node, NodeId of, const Address& at,
-                                  std::byte*& data) const {
-  data = at ? at.buffer->host_data() : nullptr;
-  if (data == nullptr) {
-    return fail(ErrorCode::kInternal, "{}: {} has no address in host memory", graph_.describe(node),
-                graph_.describe(of));
-  }
-  data += at.offset;
-  return ok();
-}
-
 Status ZdnnBinding::bind(const Addresses& addresses) {
+  const auto address = [&](NodeId node, NodeId of) {
+    return host_address(graph_, node, of, addresses.nodes[of]);
+  };
   if (addresses.scratch) {
     scratch_ = addresses.scratch.buffer->host_data() + addresses.scratch.offset;
   }
@@ -26,17 +18,17 @@ Status ZdnnBinding::bind(const Addresses& addresses) {
   for (std::size_t i = 0; i < slots_.size(); ++i) {
     const PreparedSlot& slot = prepared_.slots[i];
     if (!slot.comes_in) continue;
-    SHUNT_TRY(check_address(slot.node, slot.node, addresses.nodes[slot.node], slot_sources_[i]));
+    SHUNT_ASSIGN(slot_sources_[i], address(slot.node, slot.node));
   }
   for (const PreparedNode& node : prepared_.nodes) {
     Call& call = calls_.emplace_back();
     call.launch = std::make_unique<Launch>(shared_.machine, shared_.constants);
     Launch& launch = *call.launch;
     launch.params = &graph_.node(node.asked).params;
-    launch.staging = scratch_ == nullptr ? nullptr : scratch_ + prepared_.staging;
+    launch.staging = scratch_ == nullptr ? nullptr : scratch_ + prepared_.scratch.staging;
     for (const PreparedTemporary& piece : node.temporaries) {
       launch.temporaries.emplace_back();
-      launch.rooms.push_back({scratch_ + prepared_.offsets[piece.piece], piece.dims});
+      launch.rooms.push_back({scratch_ + prepared_.scratch.offsets[piece.piece], piece.dims});
     }
     for (std::size_t s = 0; s < kMaxSources; ++s) {
       const PreparedSource& source = node.sources[s];
@@ -50,19 +42,24 @@ Status ZdnnBinding::bind(const Addresses& addresses) {
                          at ? at.buffer->type().name() : "no");
         }
       } else if (source.kind == SourceKind::kPlain) {
-        SHUNT_TRY(check_address(node.id, source.id, at, call.sources[s]));
+        SHUNT_ASSIGN(call.sources[s], address(node.id, source.id));
       }
     }
     if (node.plain) {
-      SHUNT_TRY(check_address(node.id, node.id, addresses.nodes[node.id], call.result));
+      SHUNT_ASSIGN(call.result, address(node.id, node.id));
     }
   }
   return ok();
 }
 
+Stick& ZdnnBinding::place(std::size_t slot, const Dims& dims) {
+  const std::size_t offset = prepared_.scratch.offsets[prepared_.slots[slot].piece];
+  slots_[slot].stick.set(shared_.machine.zdnn(), scratch_ + offset, dims);
+  return slots_[slot].stick;
+}
+
 HostTensor ZdnnBinding::host(NodeId id, std::byte* data) const {
-  const Tensor& tensor = graph_.node(id).result;
-  return {data, tensor.dtype, actual_sizes(tensor, *extents_), tensor.strides};
+  return tensor_in_run(graph_.node(id).result, data, *extents_);
 }
 
 Status ZdnnBinding::run(const RunArgs& args) {
@@ -72,16 +69,9 @@ Status ZdnnBinding::run(const RunArgs& args) {
     slot.in_range = true;
     slot.exact.clear();
   }
-  for (std::size_t i = 0; i < calls_.size(); ++i) {
-    if (args.cancel != nullptr && args.cancel->load(std::memory_order_relaxed)) {
-      return fail(ErrorCode::kCancelled, "cancelled");
-    }
-    Status status = run_node(i);
-    if (status) continue;
-    const std::string node = graph_.describe(prepared_.nodes[i].id);
-    return std::move(status.error()).with_node(node).with_context(node);
-  }
-  return ok();
+  return run_node_by_node(
+      graph_, calls_.size(), args.cancel, [&](std::size_t i) { return prepared_.nodes[i].id; },
+      [&](std::size_t i) { return run_node(i); });
 }
 
 Result<ZdnnBinding::Ready> ZdnnBinding::fill_sources(std::size_t index) {
@@ -142,17 +132,13 @@ Status ZdnnBinding::run_node(std::size_t index) {
   };
   const bool sums_nothing = std::ranges::any_of(launch.sources, empty);
   if (!sums_nothing && node.result < slots_.size()) {
-    SlotState& slot = slots_[node.result];
-    const std::size_t piece = prepared_.slots[node.result].piece;
-    slot.stick.set(shared_.machine.zdnn(), scratch_ + prepared_.offsets[piece],
-                   dims_of(launch.sizes));
-    slot.filled = true;
-    launch.result = &slot.stick;
+    slots_[node.result].filled = true;
+    launch.result = &place(node.result, dims_of(launch.sizes));
   }
   if (call.result != nullptr) launch.host_result = host(node.id, call.result);
   if (!sums_nothing && ready.in_range) {
     compute(index);
-    if (launch.outcome() == Outcome::kOutOfRange && shared_.machine.saturates()) {
+    if (launch.outcome() == Outcome::kOutOfRange && saturates()) {
       SHUNT_ASSIGN(const bool other, saturate_sources(index));
       if (other) {
         SHUNT_ASSIGN(ready, fill_sources(index));
@@ -180,17 +166,8 @@ void ZdnnBinding::bring_out(Launch& launch, const SlotState& slot) const {
     (void)launch.to_host(slot.stick, reinterpret_cast<float*>(to.data));
     return;
   }
-  const auto* from = reinterpret_cast<const float*>(launch.staging);
-  if (!launch.to_host(slot.stick, reinterpret_cast<float*>(launch.staging))) return;
-  const Sizes& n = to.sizes;
-  for (std::int64_t i3 = 0; i3 < n[3]; ++i3) {
-    for (std::int64_t i2 = 0; i2 < n[2]; ++i2) {
-      for (std::int64_t i1 = 0; i1 < n[1]; ++i1, from += n[0]) {
-        std::memcpy(to.data + i1 * to.strides[1] + i2 * to.strides[2] + i3 * to.strides[3], from,
-                    static_cast<std::size_t>(n[0]) * sizeof(float));
-      }
-    }
-  }
+  auto* const numbers = reinterpret_cast<float*>(launch.staging);
+  if (launch.to_host(slot.stick, numbers)) scatter(numbers, to);
 }
 
 }  // namespace shunt::zdnn

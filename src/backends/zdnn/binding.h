@@ -3,12 +3,26 @@
 
 #include <algorithm>
 #include <deque>
+#include <memory>
 
-#include "backends/zdnn/program.h"
-#include "backends/zdnn/scratch_layout.h"
+#include "backend_support/host_binding.h"
+#include "backend_support/node_launch.h"
+#include "backend_support/number_range.h"
+#include "backend_support/scratch_plan.h"
+#include "backends/zdnn/kernel.h"
 #include "graph/op.h"
 
 namespace shunt::zdnn {
+
+/// What the programs of a device share.
+struct Shared {
+  const Machine& machine;
+  const KernelTable<ZdnnKernel>& table;
+  Constants& constants;
+  RangeCounts& ranges;
+};
+
+inline constexpr std::size_t kNoSlot = static_cast<std::size_t>(-1);
 
 enum class SourceKind : std::uint8_t {
   kAbsent,
@@ -35,7 +49,7 @@ struct PreparedNode {
   NodeId asked = 0;  ///< that the kernel is asked about: the same, or that to which `id` adds a row
   const ZdnnKernel* kernel = nullptr;
   std::array<PreparedSource, kMaxSources> sources = {};
-  std::size_t result = static_cast<std::size_t>(-1);  ///< its slot; none: the kernel gives it plain
+  std::size_t result = kNoSlot;  ///< its slot; none: the kernel gives it plain
   std::vector<PreparedTemporary> temporaries = {};
   bool plain = false;  ///< somebody reads the result so
 };
@@ -54,24 +68,24 @@ struct PreparedSlot {
 };
 
 struct Prepared {
-  std::vector<PreparedNode> nodes;
-  std::vector<PreparedSlot> slots;
-  std::vector<std::size_t> offsets;  ///< of pieces, in scratch
-  std::size_t staging = 0;           ///< where that starts in scratch
-  Needs needs;
+  const Graph& graph;
+  Shared shared;
+  std::vector<PreparedNode> nodes = {};
+  std::vector<PreparedSlot> slots = {};
+  ScratchLayout scratch = {};
+  Needs needs = {};
 };
 
-inline bool is_empty(const Sizes& sizes) {
-  return std::ranges::any_of(sizes, [](std::int64_t size) { return size == 0; });
-}
-
-class ZdnnBinding final : public Binding {
+class ZdnnBinding final : public HostBinding {
  public:
-  ZdnnBinding(const Graph& graph, const Shared& shared, const Prepared& prepared)
-      : graph_(graph), shared_(shared), prepared_(prepared), slots_(prepared.slots.size()) {}
+  explicit ZdnnBinding(const Prepared& prepared)
+      : graph_(prepared.graph),
+        shared_(prepared.shared),
+        prepared_(prepared),
+        slots_(prepared.slots.size()) {}
 
   Status bind(const Addresses& addresses);
-  Status run(const RunArgs& args);
+  Status run(const RunArgs& args) override;
 
  private:
   /// What is in a slot in this run.
@@ -98,12 +112,19 @@ class ZdnnBinding final : public Binding {
   };
 
   HostTensor host(NodeId id, std::byte* data) const;
-  float* staging() const { return reinterpret_cast<float*>(scratch_ + prepared_.staging); }
-  Status check_address(NodeId node, NodeId of, const Address& at, std::byte*& data) const;
+  float* staging() const { return reinterpret_cast<float*>(scratch_ + prepared_.scratch.staging); }
+  /// Sets a slot's stick to what it has in this run, in its piece of scratch.
+  Stick& place(std::size_t slot, const Dims& dims);
+  bool saturates() const { return shared_.machine.saturates(); }
   Status run_node(std::size_t index);
   Status fill(std::size_t slot);
-  Status fill_transposed(std::size_t slot, const HostTensor& from);
-  /// The same a part at a time; what is too large saturates. `work`: transpose_bytes().
+  /// Dense numbers, or those of a type of the host, into a slot.
+  Status bring_in(std::size_t slot, const void* data);
+  /// The matrices of a slot one after the other: one(matrix, to) brings in one, and returns
+  /// Entered.
+  template <class One>
+  Status fill_matrices(std::size_t slot, const One& one);
+  /// Matrices transposed, a part at a time; what is too large saturates. `work`: transpose_bytes().
   Status transpose_parts(std::size_t slot, const HostTensor& from, std::byte* work);
   /// Of each row something is taken off.
   Status fill_rows(std::size_t slot, const HostTensor& from);
@@ -112,7 +133,7 @@ class ZdnnBinding final : public Binding {
   Status entered(std::size_t slot, std::uint32_t status);
   /// Looks for finite numbers that are too large in what came in, and makes them the largest one.
   Status saturate(std::size_t slot);
-  Result<Entered> saturate_matrix(const HostTensor& from, std::int64_t matrix, bool all, Stick& to);
+  Entered saturate_matrix(const HostTensor& from, std::int64_t matrix, bool all, Stick& to);
   Result<Ready> fill_sources(std::size_t index);
   /// True if a source of the node is another now.
   Result<bool> saturate_sources(std::size_t index);
@@ -126,12 +147,10 @@ class ZdnnBinding final : public Binding {
   /// Elements of these rows of a weight.
   Result<std::vector<float>> values_of_weight(WeightSticks& weight, std::int64_t first,
                                               std::int64_t count, bool& saturated);
-  Status multiply_plainly(std::size_t index, const RefTensor& x, RefTensor& result,
-                          bool& saturated);
   Status keep(std::size_t index, const RefTensor& result);
 
   const Graph& graph_;
-  Shared shared_;
+  const Shared& shared_;
   const Prepared& prepared_;
   std::vector<SlotState> slots_;
   std::vector<std::byte*> slot_sources_;  // by slot that comes in: where from

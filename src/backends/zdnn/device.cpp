@@ -1,72 +1,48 @@
 #include "backends/zdnn/device.h"
 
-#include <unistd.h>
-
-#include "backends/zdnn/stream.h"
-#include "base/available_memory.h"
+#include "backend_support/error_share.h"
+#include "backend_support/host_memory_facts.h"
 
 namespace shunt::zdnn {
 
 #include "kernel_list.inc"
 
-ZdnnDevice::ZdnnDevice(std::unique_ptr<Machine> machine)
-    : machine_(std::move(machine)),
-      table_(kKernelFiles),
+ZdnnDevice::ZdnnDevice(std::unique_ptr<Machine> machine, std::shared_ptr<VendorLibrary> library)
+    : KernelDevice(kKernelFiles),
+      library_(std::move(library)),
+      machine_(std::move(machine)),
+      // What leaves a segment lies plain; what stays in one, in the machine's layout.
+      memory_("zdnn", kPage,
+              {Layout{}, {LayoutKind::kPacked, false, "numbers are rounded to DLFLOAT16"}}),
       weights_(*machine_, WeightForm::kDlfloat16),
       int8_weights_(*machine_, WeightForm::kInt8),
       constants_(*machine_) {}
 
 DeviceInfo ZdnnDevice::info() const {
   DeviceInfo info;
-  info.name = "zdnn0";
+  info.name = name();
   info.description = machine_->description();
   info.kind = DeviceKind::kAccelerator;
-  info.host_memory = true;
-  const auto page = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
-  info.memory_total = page * static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES));
-  info.memory_free =
-      available_memory().value_or(page * static_cast<std::uint64_t>(sysconf(_SC_AVPHYS_PAGES)));
+  info.priority = 1;  // before libraries that run on the CPU
+  set_host_memory(info);
   info.twin = machine_->is_twin();
   return info;
 }
 
-const ZdnnKernel* ZdnnDevice::kernel_of(const Node& node) const {
-  return node.op == nullptr ? nullptr : table_.find(*node.op);
-}
-
-Support ZdnnDevice::supports(const Graph& graph, NodeId node) const {
-  const Support answer = table_.supports(graph, node);
-  const ZdnnKernel* const kernel = kernel_of(graph.node(node));
-  if (!answer || kernel == nullptr) return answer;
-  return kernel->supports_on(NodeView(graph, node), *machine_);
-}
-
-WeightMemory* ZdnnDevice::memory_for(WeightMemory& memory, const Graph& graph, NodeId leaf) const {
-  if (!memory.can_hold(graph.node(leaf).result)) return nullptr;
-  bool used = false;
-  for (NodeId id = 0; id < graph.size(); ++id) {
-    const Node& node = graph.node(id);
-    for (std::size_t s = 0; s < node.sources.size(); ++s) {
-      if (node.sources[s] == kNoNode || graph.node(node.sources[s]).storage != leaf) continue;
-      const ZdnnKernel* const kernel = kernel_of(node);
-      if (kernel == nullptr || node.sources[s] != leaf ||
-          !kernel->takes_weight(NodeView(graph, id), s) ||
-          !kernel->supports_on(NodeView(graph, id), *machine_)) {
-        return nullptr;
-      }
-      used = true;
+std::vector<WeightCandidate> ZdnnDevice::weight_forms(const Graph& graph, NodeId leaf) {
+  // Bytes of a number, relative to F32, that the machine reads in each step.
+  constexpr double kDlfloat16Cost = 0.5;
+  constexpr double kInt8Cost = 0.25;
+  const Tensor& tensor = graph.node(leaf).result;
+  std::vector<WeightCandidate> forms;
+  const auto offer = [&](WeightMemory& memory, bool lossy, double cost) {
+    if (memory.packs(tensor)) {
+      forms.push_back({&memory, lossy, cost, memory.layouts().front().note});
     }
-  }
-  return used ? &memory : nullptr;
-}
-
-BufferType* ZdnnDevice::weight_memory(const Graph& graph, NodeId leaf) {
-  return memory_for(weights_, graph, leaf);
-}
-
-BufferType* ZdnnDevice::lossy_weight_memory(const Graph& graph, NodeId leaf) {
-  if (!machine_->has(Feature::kQuantizedMatmul)) return nullptr;
-  return memory_for(int8_weights_, graph, leaf);
+  };
+  offer(weights_, false, kDlfloat16Cost);
+  if (machine_->has(Feature::kQuantizedMatmul)) offer(int8_weights_, true, kInt8Cost);
+  return forms;
 }
 
 std::string_view ZdnnDevice::why_not_lossy() const {
@@ -78,43 +54,25 @@ std::optional<LossyCost> ZdnnDevice::lossy_cost(const Address& at) const {
   return weight == nullptr ? std::nullopt : weight->cost();
 }
 
-namespace {
-
-/// Of few elements, or sums that happen to be small beside their terms, an error is a larger share:
-/// like that of product_error() in the ops' cases. 0 if there are no elements.
-double share_of_few(const Tensor& tensor) {
-  constexpr double kFew = 64;
-  const auto count = static_cast<double>(element_count(tensor.shape));
-  return count > 0 ? 1 + kFew / count : 0;
-}
-
-}  // namespace
-
-double ZdnnDevice::lossy_rounding_error(const Graph& graph, NodeId node) const {
-  const ZdnnKernel* const kernel = kernel_of(graph.node(node));
-  return kernel == nullptr ? 0 : kernel->int8_error() * share_of_few(graph.node(node).result);
-}
-
-double ZdnnDevice::rounding_error(const Graph& graph, NodeId node) const {
+double ZdnnDevice::rounding_error(const Graph& graph, NodeId node, MemoryOfLeaves memory) const {
   const ZdnnKernel* const kernel = kernel_of(graph.node(node));
   if (kernel == nullptr) return 0;
+  const NodeView view(graph, node, memory);
+  const double int8_error = has_int8_weight(view) ? kernel->int8_error() : 0;
   const Tensor& result = graph.node(node).result;
   // A single number that is lost is all of it.
   if (kernel->vanishes() && element_count(result.shape) == 1) return 1;
-  return kernel->roundings(NodeView(graph, node), *machine_) * kUnitRoundoff * kUnitRoundoff *
-         share_of_few(result);
+  const double own = kernel->roundings(view, *machine_) * kUnitRoundoff * kUnitRoundoff;
+  return (own + int8_error) * error_share(result);
 }
 
-double ZdnnDevice::largest_number() const {
-  return machine_->saturates() ? double{kLargest} : std::numeric_limits<double>::infinity();
-}
-
-Result<std::unique_ptr<Stream>> ZdnnDevice::open_stream() {
-  return std::make_unique<ZdnnStream>();
+double ZdnnDevice::largest_number(const Graph& graph, NodeId node) const {
+  const bool limited = machine_->saturates() && kernel_of(graph.node(node)) != nullptr;
+  return limited ? double{kLargest} : std::numeric_limits<double>::infinity();
 }
 
 Result<std::unique_ptr<Program>> ZdnnDevice::prepare(const SegmentView& segment) {
-  return zdnn::prepare(segment, {*machine_, table_, constants_, ranges_});
+  return zdnn::prepare(segment, {*machine_, kernel_table(), constants_, ranges_});
 }
 
 }  // namespace shunt::zdnn

@@ -1,48 +1,50 @@
 #pragma once
 
-#include "backends/zdnn/memory.h"
+#include "backend_support/host_memory_type.h"
+#include "backend_support/kernel_device.h"
+#include "backend_support/vendor_library.h"
 #include "backends/zdnn/program.h"
-#include "shunt/device.h"
-#include "shunt/lossy_weights.h"
+#include "backends/zdnn/weight_memory.h"
 
 namespace shunt::zdnn {
 
 /// The integrated accelerator of the chip, or a twin of it. It computes in host memory: what the
 /// CPU has it reads where it lies, and the other way round. Its own are weights in its own layout.
-class ZdnnDevice final : public Device, public LossyWeights {
+class ZdnnDevice final : public KernelDevice<ZdnnKernel> {
  public:
-  explicit ZdnnDevice(std::unique_ptr<Machine> machine);
+  /// `library`: that the machine calls, if the device is to keep it open.
+  explicit ZdnnDevice(std::unique_ptr<Machine> machine,
+                      std::shared_ptr<VendorLibrary> library = nullptr);
+  std::string_view name() const override { return "zdnn0"; }
   DeviceInfo info() const override;
-  Support supports(const Graph& graph, NodeId node) const override;
+  const Machine& target() const override { return *machine_; }
   bool can_read(const BufferType& type) const override {
     return type.host_accessible() || &type == &weights_ || &type == &int8_weights_;
   }
   BufferType& memory() override { return memory_; }
-  /// In the machine's layout, if all that use it are products that it takes.
-  BufferType* weight_memory(const Graph& graph, NodeId leaf) override;
-  double largest_number() const override;
-  double rounding_error(const Graph& graph, NodeId node) const override;
-  /// 8-bit numbers, of quantised weights, where the machine multiplies with them (z17).
-  BufferType* lossy_weight_memory(const Graph& graph, NodeId leaf) override;
+  /// In the machine's layout, and as 8-bit numbers of quantised weights, where the machine
+  /// multiplies with them (z17).
+  std::vector<WeightCandidate> weight_forms(const Graph& graph, NodeId leaf) override;
+  double largest_number(const Graph& graph, NodeId node) const override;
+  double rounding_error(const Graph& graph, NodeId node, MemoryOfLeaves memory) const override;
   std::string_view why_not_lossy() const override;
   std::optional<LossyCost> lossy_cost(const Address& at) const override;
-  double lossy_rounding_error(const Graph& graph, NodeId node) const override;
   std::vector<DeviceWarning> warnings() const override { return ranges_.warnings(); }
-  Result<std::unique_ptr<Stream>> open_stream() override;
   Result<std::unique_ptr<Program>> prepare(const SegmentView& segment) override;
 
- private:
-  const ZdnnKernel* kernel_of(const Node& node) const;
-  /// Null unless it can hold the weight, and all that use it are products that take it so.
-  WeightMemory* memory_for(WeightMemory& memory, const Graph& graph, NodeId leaf) const;
+ protected:
+  bool reads_packed(const ZdnnKernel& kernel, const NodeView& view, std::size_t s) const override {
+    return kernel.takes_weight(view, s);
+  }
 
+ private:
+  std::shared_ptr<VendorLibrary> library_;  // goes last
   std::unique_ptr<Machine> machine_;
-  Table table_;
-  ZdnnMemory memory_;
+  HostMemoryType memory_;
   WeightMemory weights_;
   WeightMemory int8_weights_;
   Constants constants_;
-  RangeCounts ranges_;
+  RangeCounts ranges_{"DLFLOAT16"};
 };
 
 }  // namespace shunt::zdnn

@@ -2,19 +2,20 @@
 // quantised products take.
 #pragma once
 
-#include "backends/zdnn/host_tensor.h"
-#include "shunt/lossy_weights.h"
+#include "backend_support/int8_weights.h"
+#include "backends/zdnn/stick.h"
 
 namespace shunt::zdnn {
 
 /// Bytes of work space that quantize_transposed needs.
 std::size_t quantize_bytes(const Dims& dims);
 
-/// Rows of a matrix from `row` on, elements of each from `begin` on, transposed into `to`, which
-/// says how many, and gets its scale. What that cost is added to `cost`, as the machine's numbers
-/// are once they are there. The library's status; kConvertFailure of numbers that are not finite.
-std::uint32_t quantize_transposed(const Symbols& zdnn, const HostTensor& from, std::int64_t row,
-                                  std::int64_t begin, std::byte* work, Stick& to, LossyCost& cost);
+/// A part of a matrix, transposed into `to`, which gets its scale. What that cost is added to
+/// `cost`, as the machine's numbers are once they are there. The library's status; kConvertFailure
+/// where there is no scale: then the product is computed plainly.
+std::uint32_t quantize_transposed(const Symbols& zdnn, const HostTensor& from,
+                                  const MatrixPart& part, std::byte* work, Stick& to,
+                                  LossyCost& cost);
 
 /// Element (k, n) of a piece.
 inline float int8_value(const Stick& piece, std::int64_t k, std::int64_t n) {

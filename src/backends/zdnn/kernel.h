@@ -1,20 +1,16 @@
-// What a kernel of this backend is: operations of the machine on tensors in its layout.
+// A kernel of this backend: operations of the machine on tensors in its layout.
 #pragma once
 
 #include <span>
 #include <vector>
 
+#include "backend_support/blocked_layout.h"
+#include "backend_support/capability_rows.h"
 #include "backends/zdnn/launch.h"
 #include "device/kernel_table.h"
 
 namespace shunt::zdnn {
 
-/// Where a source is, as far as that matters to a kernel.
-enum class SourcePlace : std::uint8_t {
-  kOutside,   ///< in plain memory
-  kInLayout,  ///< computed in the segment
-  kTurned,    ///< the same, its matrices transposed
-};
 using SourcePlaces = std::array<SourcePlace, kMaxSources>;
 
 /// What a kernel is to compute, and how it will get its sources.
@@ -27,11 +23,21 @@ struct KernelUse {
 /// In the place of a temporary that a use does not need.
 inline constexpr Dims kNoTemporary = {0, 0, 0};
 
-class ZdnnKernel : public Kernel {
+/// What a kernel needs of a node and of the machine.
+using Need = CapabilityRow<Machine>;
+/// A function of the machine.
+template <Feature F>
+inline constexpr Need kHas = {
+    Refusal::kVendorFunction,
+    [](const NodeView&, const Machine& machine) { return machine.why_not(F); }};
+
+class ZdnnKernel : public Kernel<Machine> {
  public:
-  /// What it can do on any machine is asked of nobody: see supports_on().
-  Support supports(const NodeView&) const final { return Support::yes(); }
-  virtual Support supports_on(const NodeView& view, const Machine& machine) const = 0;
+  /// What it needs; and whole tensors of the machine, unless it computes in pieces.
+  Support supports(const NodeView& view, const Machine& machine) const final;
+  virtual std::span<const Need> needs(const NodeView& view) const = 0;
+  /// Whether a result of another type, and tensors of any size, are fine.
+  virtual bool computes_in_pieces() const { return false; }
   /// How it wants a source; that is not asked of weights.
   virtual SourceForm form(const NodeView&, const Machine&, std::size_t, const SourcePlaces&) const {
     return SourceForm::kSticks;
@@ -70,17 +76,11 @@ class ZdnnKernel : public Kernel {
 /// The kernels of one file kernels/OP.cpp, which defines `KernelList OP_kernels();`.
 using KernelList = std::span<const ZdnnKernel* const>;
 
-/// What most kernels ask: that the machine has a function, and takes tensors as large as the result
-/// and the first source.
-Support needs(const NodeView& view, const Machine& machine, std::span<const Feature> features);
-
 /// Sizes at the extents' maximum.
 Dims max_dims(const Tensor& tensor);
 
 /// Whether the library transforms a tensor where it lies, whatever the extents: its type is one of
 /// the host's, and there are no gaps, as strides are those of the maximum.
 bool goes_in_directly(const Tensor& tensor);
-/// Whether results of that shape are without gaps there.
-bool is_always_dense(const Tensor& tensor);
 
 }  // namespace shunt::zdnn

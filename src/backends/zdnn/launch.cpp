@@ -4,14 +4,15 @@
 #include <bit>
 #include <cmath>
 
+#include "backend_support/int8_weights.h"
 #include "base/fail.h"
 
 namespace shunt::zdnn {
 
 namespace {
 
-/// The largest 8-bit number, of either sign.
-constexpr std::int8_t kInt8 = 127;
+/// The library's function after a product.
+constexpr std::uint32_t kAddition = 0;
 
 }  // namespace
 
@@ -35,11 +36,11 @@ Stick& Launch::temporary(std::size_t index, const Dims& dims) {
   return stick;
 }
 
-bool Launch::call(const char* function, std::uint32_t status) {
+bool Launch::took(const char* (*function)(), std::uint32_t status) {
   if (outcome_ == Outcome::kFailed) return false;
   if (status == kOk) return true;
   outcome_ = outcome_of(status);
-  if (outcome_ == Outcome::kFailed) error_ = error_of(zdnn(), function, status);
+  if (outcome_ == Outcome::kFailed) error_ = error_of(zdnn(), function(), status);
   return false;
 }
 
@@ -57,37 +58,30 @@ bool Launch::failed(Error error) {
 bool Launch::to_machine(float* from, Stick& to) {
   const Dims& dims = to.dims();
   const auto count = static_cast<std::size_t>(dims.dim4 * dims.dim2 * dims.dim1);
-  const Range range = range_of({from, count}, machine_.saturates());
-  if (range == Range::kBeyond) return out_of_range();
-  saturated_ |= range == Range::kSaturated;
+  const NumberRange range = range_of({from, count}, kLargest, machine_.saturates());
+  if (range == NumberRange::kBeyond) return out_of_range();
+  saturated_ |= range == NumberRange::kSaturated;
   to.get()->is_transformed = false;
-  return call("zdnn_transform_ztensor", zdnn().transform_ztensor(to.get(), from));
+  return call<&Symbols::transform_ztensor>(to, from);
 }
 
-bool Launch::to_machine_transposed(const HostTensor& from, const MatrixPart& part, Stick& to) {
+bool Launch::to_machine_transposed(const HostTensor& from, std::int64_t i2, std::int64_t i3,
+                                   const MatrixPart& part, Stick& to) {
   const Entered entered =
-      stickify_transposed(zdnn(), from, part, staging, to.buffer(), machine_.saturates());
+      stickify_transposed(zdnn(), from, i2, i3, part, staging, to.buffer(), machine_.saturates());
   saturated_ |= entered.saturated;
   to.get()->is_transformed = true;
-  return call("zdnn_transform_ztensor", entered.status);
+  return took(name_of<&Symbols::transform_ztensor>, entered.status);
 }
 
 bool Launch::to_host(const Stick& from, float* to) {
-  return call("zdnn_transform_origtensor", zdnn().transform_origtensor(from.get(), to));
-}
-
-bool Launch::binary(const char* name, Binary function, const Stick& a, const Stick& b, Stick& to) {
-  return call(name, function(a.get(), b.get(), to.get()));
-}
-
-bool Launch::unary(const char* name, Unary function, const Stick& a, Stick& to) {
-  return call(name, function(a.get(), to.get()));
+  return call<&Symbols::transform_origtensor>(from, to);
 }
 
 const Ztensor* Launch::constant(const Dims& dims, float value) {
   std::uint32_t status = kOk;
   const Ztensor* const found = constants_.find(dims, value, status);
-  if (found == nullptr) (void)call("zdnn_transform_ztensor", status);
+  if (found == nullptr) (void)took(name_of<&Symbols::transform_ztensor>, status);
   return found;
 }
 
@@ -97,23 +91,18 @@ bool Launch::product(const Stick& a, const Ztensor* b, float c, Stick& to) {
 }
 
 bool Launch::product(const Stick& a, const Ztensor* b, const Ztensor* row, Stick& to) {
-  constexpr std::uint32_t kAddition = 0;
-  if (a.dims().dim4 == 1) {
-    return call("zdnn_matmul_op", zdnn().matmul_op(a.get(), b, row, kAddition, to.get()));
-  }
-  return call("zdnn_matmul_bcast_op", zdnn().matmul_bcast_op(a.get(), b, row, kAddition, to.get()));
+  return a.dims().dim4 == 1 ? call<&Symbols::matmul_op>(a, b, row, kAddition, to)
+                            : call<&Symbols::matmul_bcast_op>(a, b, row, kAddition, to);
 }
 
 bool Launch::product_transposed(const Stick& a, const Ztensor* b, const Ztensor* row, Stick& to) {
-  constexpr std::uint32_t kAddition = 0;
-  return call("zdnn_matmul_transpose_op",
-              zdnn().matmul_transpose_op(a.get(), b, row, false, true, kAddition, to.get()));
+  return call<&Symbols::matmul_transpose_op>(a, b, row, false, true, kAddition, to);
 }
 
 bool Launch::quantize(Stick& a) {
   float low = 0;
   float high = 0;
-  if (!call("zdnn_getrange_ztensor", zdnn().getrange_ztensor(a.get(), &low, &high))) return false;
+  if (!call<&Symbols::getrange_ztensor>(a, &low, &high)) return false;
   const float largest = std::max(std::fabs(low), std::fabs(high));
   // What the machine has no number for comes back as none.
   if (!std::isfinite(low) || !std::isfinite(high)) return out_of_range();
@@ -122,7 +111,7 @@ bool Launch::quantize(Stick& a) {
   const float rec_scale =
       largest == 0
           ? 1
-          : std::bit_cast<float>(std::bit_cast<std::uint32_t>(kInt8 / largest) & kNineBits);
+          : std::bit_cast<float>(std::bit_cast<std::uint32_t>(kLargestInt8 / largest) & kNineBits);
   if (!(rec_scale >= kSmallest && rec_scale <= kLargest)) return out_of_range();
   a.set_rec_scale(rec_scale);
   return true;
@@ -132,37 +121,33 @@ bool Launch::quantize(Stick& a) {
 /// numbers of DLFLOAT16, neither rounded nor clipped, and the row is added as it is.
 bool Launch::quantized_product(const Stick& a, const Stick& weights, const Ztensor* row,
                                Stick& to) {
-  constexpr std::uint32_t kAddition = 0;
+  constexpr std::int8_t kLow = -kLargestInt8;
   constexpr bool kDisableClipping = true;
   constexpr bool kDequantize = false;
   constexpr bool kPreComputed = true;
   const double factor = a.scale() * weights.scale();
   if (!(factor >= double{kSmallest} && factor <= double{kLargest})) return out_of_range();
   to.set_scale(1);
-  return call(
-      "zdnn_quantized_matmul_op",
-      zdnn().quantized_matmul_op(a.get(), weights.get(), row, kAddition, -kInt8, kInt8,
-                                 kDisableClipping, kDequantize, kPreComputed, nullptr, to.get()));
+  return call<&Symbols::quantized_matmul_op>(a, weights, row, kAddition, kLow, kLargestInt8,
+                                             kDisableClipping, kDequantize, kPreComputed, nullptr,
+                                             to);
 }
 
 bool Launch::affine(const Stick& a, float scale, float bias, Stick& to) {
   const Dims row{1, 1, a.dims().dim1};
   const Ztensor* const factors = constant(row, scale);
   const Ztensor* const added = factors == nullptr ? nullptr : constant(row, bias);
-  return added != nullptr &&
-         call("zdnn_batchnorm", zdnn().batchnorm(a.get(), factors, added, to.get()));
+  return added != nullptr && call<&Symbols::batchnorm>(a, factors, added, to);
 }
 
 bool Launch::mul_row(const Stick& a, const Stick& row, Stick& to) {
   const Ztensor* const zeros = constant({1, 1, a.dims().dim1}, 0);
-  return zeros != nullptr &&
-         call("zdnn_batchnorm", zdnn().batchnorm(a.get(), row.get(), zeros, to.get()));
+  return zeros != nullptr && call<&Symbols::batchnorm>(a, row, zeros, to);
 }
 
 bool Launch::add_row(const Stick& a, const Stick& row, Stick& to) {
   const Ztensor* const ones = constant({1, 1, a.dims().dim1}, 1);
-  return ones != nullptr &&
-         call("zdnn_batchnorm", zdnn().batchnorm(a.get(), ones, row.get(), to.get()));
+  return ones != nullptr && call<&Symbols::batchnorm>(a, ones, row, to);
 }
 
 }  // namespace shunt::zdnn

@@ -20,8 +20,8 @@ inline constexpr std::size_t kAddedRow = 2;
 enum class SourceForm : std::uint8_t {
   kSticks,      ///< in the machine's layout
   kTransposed,  ///< in it, its matrices transposed
-  kMask,        ///< in it, as what is added to scores (mask.h)
-  kLevelled,    ///< in it, each row less its largest element (rows.h)
+  kMask,        ///< in it, as what is added to scores (score_mask.h)
+  kLevelled,    ///< in it, each row less its largest element (level_rows.h)
   kCentred,     ///< in it, each row less its mean
   kPlain,       ///< where it lies, as it is
 };
@@ -72,23 +72,22 @@ class Launch {
 
   // Each is true if the kernel is to go on. Once one was not, outcome() says why.
 
-  /// Takes the status of a function of the library.
-  bool call(const char* function, std::uint32_t status);
+  /// Calls a function of the library: call<&Symbols::add>(a, b, to). Sticks are given as what the
+  /// library takes.
+  template <auto Function, class... Args>
+  bool call(Args&&... args) {
+    return took(name_of<Function>, (zdnn().*Function)(argument(args)...));
+  }
   /// Dense F32 at `from` into the machine's layout, and back. Finite numbers that are too large are
   /// limited where they lie, if they saturate.
   bool to_machine(float* from, Stick& to);
   bool to_host(const Stick& from, float* to);
-  bool binary(const char* name, Binary function, const Stick& a, const Stick& b, Stick& to);
-  bool unary(const char* name, Unary function, const Stick& a, Stick& to);
-  bool add(const Stick& a, const Stick& b, Stick& to) {
-    return binary("zdnn_add", zdnn().add, a, b, to);
-  }
-  bool sub(const Stick& a, const Stick& b, Stick& to) {
-    return binary("zdnn_sub", zdnn().sub, a, b, to);
-  }
-  bool mul(const Stick& a, const Stick& b, Stick& to) {
-    return binary("zdnn_mul", zdnn().mul, a, b, to);
-  }
+  /// Part of matrix (i2, i3) of plain left side `from` into the layout, transposed, with
+  /// transpose_bytes() of staging.
+  bool to_machine_transposed(const HostTensor& from, std::int64_t i2, std::int64_t i3,
+                             const MatrixPart& part, Stick& to);
+  bool add(const Stick& a, const Stick& b, Stick& to) { return call<&Symbols::add>(a, b, to); }
+  bool mul(const Stick& a, const Stick& b, Stick& to) { return call<&Symbols::mul>(a, b, to); }
   /// Products of the matrices of `a` with `b`, and `c` added to each number.
   bool product(const Stick& a, const Ztensor* b, float c, Stick& to);
   /// The same with a row.
@@ -109,23 +108,44 @@ class Launch {
   const Ztensor* constant(const Dims& dims, float value);
   /// Something about the values is beyond the machine: the node is to be computed otherwise.
   bool out_of_range();
-  bool failed(Error error);
 
-  /// Part of plain left side `from` into the layout, transposed, with transpose_bytes() of staging.
-  bool to_machine_transposed(const HostTensor& from, const MatrixPart& part, Stick& to);
   /// Whether numbers of plain sources were limited.
   bool saturated() const { return saturated_; }
-
   Outcome outcome() const { return outcome_; }
   std::optional<Error>& error() { return error_; }
   void start();
 
  private:
+  static Ztensor* argument(Stick& stick) { return stick.get(); }
+  static const Ztensor* argument(const Stick& stick) { return stick.get(); }
+  template <class T>
+  static T argument(const T& other) {
+    return other;
+  }
+  /// Takes the status of a function of the library.
+  bool took(const char* (*function)(), std::uint32_t status);
+  bool failed(Error error);
+
   const Machine& machine_;
   Constants& constants_;
   Outcome outcome_ = Outcome::kOk;
   bool saturated_ = false;
   std::optional<Error> error_;
 };
+
+/// Calls function(i, of_from, of_to) for each matrix i of two tensors that have as many of them.
+/// Stops where that is false.
+template <class Function>
+bool each_matrix(const Launch& l, const Stick& from, Stick& to, const Function& function) {
+  for (std::int64_t i = 0; i < from.dims().dim4; ++i) {
+    Stick of_from;
+    Stick of_to;
+    from.slice(l.zdnn(), i, of_from);
+    to.slice(l.zdnn(), i, of_to);
+    if (!function(i, of_from, of_to)) return false;
+  }
+  to.get()->is_transformed = true;
+  return true;
+}
 
 }  // namespace shunt::zdnn

@@ -9,47 +9,42 @@ namespace {
 /// The capability table. Codes and formats of parameter blocks are those of the Principles of
 /// Operation (NNPA); format 1 came with z17. What takes several functions of the library has a row
 /// for each; the first that is missing says why.
-struct Row {
+struct MachineRow {
   Feature feature;
-  const char* name;
   int code;
   int format;
+  const char* (*name)();
   bool (*bound)(const Symbols& symbols);
 };
 
-template <auto Member>
-bool bound(const Symbols& symbols) {
-  return symbols.*Member != nullptr;
+template <auto Function>
+constexpr MachineRow machine_row(Feature feature, int code, int format = 0) {
+  return {feature, code, format, name_of<Function>,
+          [](const Symbols& symbols) { return symbols.*Function != nullptr; }};
 }
 
-constexpr std::array kRows = {
-    Row{Feature::kAdd, "zdnn_add", 16, 0, bound<&Symbols::add>},
-    Row{Feature::kSub, "zdnn_sub", 17, 0, bound<&Symbols::sub>},
-    Row{Feature::kMul, "zdnn_mul", 18, 0, bound<&Symbols::mul>},
-    Row{Feature::kDiv, "zdnn_div", 19, 0, bound<&Symbols::div>},
-    Row{Feature::kExp, "zdnn_exp", 33, 0, bound<&Symbols::exp>},
-    Row{Feature::kLog, "zdnn_log", 32, 0, bound<&Symbols::log>},
-    Row{Feature::kRelu, "zdnn_relu", 49, 0, bound<&Symbols::relu>},
-    Row{Feature::kTanh, "zdnn_tanh", 50, 0, bound<&Symbols::tanh>},
-    Row{Feature::kSigmoid, "zdnn_sigmoid", 51, 0, bound<&Symbols::sigmoid>},
-    Row{Feature::kSoftmax, "zdnn_softmax", 52, 0, bound<&Symbols::softmax>},
-    Row{Feature::kMatmul, "zdnn_matmul_op", 113, 0, bound<&Symbols::matmul_op>},
-    Row{Feature::kMatmulShared, "zdnn_matmul_bcast_op", 114, 0, bound<&Symbols::matmul_bcast_op>},
-    Row{Feature::kMatmulTransposed, "zdnn_matmul_transpose_op", 113, 1,
-        bound<&Symbols::matmul_transpose_op>},
-    Row{Feature::kMatmulTransposed, "zdnn_matmul_transpose_op", 114, 1,
-        bound<&Symbols::matmul_transpose_op>},
-    Row{Feature::kBatchnorm, "zdnn_batchnorm", 64, 0, bound<&Symbols::batchnorm>},
-    Row{Feature::kSqrt, "zdnn_sqrt", 34, 1, bound<&Symbols::sqrt>},
-    Row{Feature::kInvsqrt, "zdnn_invsqrt", 35, 1, bound<&Symbols::invsqrt>},
-    Row{Feature::kQuantizedMatmul, "zdnn_quantized_matmul_op", 113, 1,
-        bound<&Symbols::quantized_matmul_op>},
-    Row{Feature::kQuantizedMatmul, "zdnn_getrange_ztensor", 113, 1,
-        bound<&Symbols::getrange_ztensor>},
-    Row{Feature::kQuantizedMatmul, "zdnn_transform_quantized_ztensor", 113, 1,
-        bound<&Symbols::transform_quantized_ztensor>},
-    Row{Feature::kQuantizedMatmul, "zdnn_generate_quantized_transformed_desc", 113, 1,
-        bound<&Symbols::generate_quantized_transformed_desc>},
+constexpr std::array kMachineTable = {
+    machine_row<&Symbols::add>(Feature::kAdd, 16),
+    machine_row<&Symbols::sub>(Feature::kSub, 17),
+    machine_row<&Symbols::mul>(Feature::kMul, 18),
+    machine_row<&Symbols::div>(Feature::kDiv, 19),
+    machine_row<&Symbols::exp>(Feature::kExp, 33),
+    machine_row<&Symbols::log>(Feature::kLog, 32),
+    machine_row<&Symbols::relu>(Feature::kRelu, 49),
+    machine_row<&Symbols::tanh>(Feature::kTanh, 50),
+    machine_row<&Symbols::sigmoid>(Feature::kSigmoid, 51),
+    machine_row<&Symbols::softmax>(Feature::kSoftmax, 52),
+    machine_row<&Symbols::matmul_op>(Feature::kMatmul, 113),
+    machine_row<&Symbols::matmul_bcast_op>(Feature::kMatmulShared, 114),
+    machine_row<&Symbols::matmul_transpose_op>(Feature::kMatmulTransposed, 113, 1),
+    machine_row<&Symbols::matmul_transpose_op>(Feature::kMatmulTransposed, 114, 1),
+    machine_row<&Symbols::batchnorm>(Feature::kBatchnorm, 64),
+    machine_row<&Symbols::sqrt>(Feature::kSqrt, 34, 1),
+    machine_row<&Symbols::invsqrt>(Feature::kInvsqrt, 35, 1),
+    machine_row<&Symbols::quantized_matmul_op>(Feature::kQuantizedMatmul, 113, 1),
+    machine_row<&Symbols::getrange_ztensor>(Feature::kQuantizedMatmul, 113, 1),
+    machine_row<&Symbols::transform_quantized_ztensor>(Feature::kQuantizedMatmul, 113, 1),
+    machine_row<&Symbols::generate_quantized_transformed_desc>(Feature::kQuantizedMatmul, 113, 1),
 };
 
 }  // namespace
@@ -65,17 +60,17 @@ Result<std::unique_ptr<Machine>> Machine::create(const Symbols& symbols, OutOfRa
   std::unique_ptr<Machine> machine(new Machine(symbols));
   machine->out_of_range_ = out_of_range;
   const bool newer = symbols.is_nnpa_parmblk_fmt_installed(1, 1);
-  for (const Row& row : kRows) {
+  for (const MachineRow& row : kMachineTable) {
     std::string& why = machine->missing_[static_cast<std::size_t>(row.feature)];
     if (!why.empty()) continue;
     if (!row.bound(symbols)) {
-      why = fmt::format("libzdnn {} has no {}", version, row.name);
+      why = fmt::format("libzdnn {} has no {}", version, row.name());
     } else if (!symbols.is_nnpa_function_installed(1, row.code)) {
-      why = fmt::format("{}: this machine does not have function {}{}", row.name, row.code,
+      why = fmt::format("{}: this machine does not have function {}{}", row.name(), row.code,
                         row.format == 1 ? ", which came with z17" : "");
     } else if (row.format == 1 && !newer) {
       why = fmt::format("{}: this machine lacks parameter block format 1, which came with z17",
-                        row.name);
+                        row.name());
     }
   }
   std::string& no_int8 = machine->missing_[static_cast<std::size_t>(Feature::kQuantizedMatmul)];
@@ -95,7 +90,7 @@ Result<std::unique_ptr<Machine>> Machine::create(const Symbols& symbols, OutOfRa
     return fail(ErrorCode::kUnsupported, "libzdnn {} says that a tensor may have no elements",
                 version);
   }
-  machine->twin_ = version.find("twin") != std::string::npos;
+  machine->twin_ = is_version_of_twin(version);
   machine->description_ = fmt::format("integrated accelerator for AI of a {}, libzdnn {}",
                                       newer ? "z17 or later" : "z16", version);
   return machine;

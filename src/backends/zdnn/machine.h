@@ -6,10 +6,11 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 
+#include "backends/zdnn/options.h"
 #include "backends/zdnn/symbols.h"
 #include "shunt/error.h"
-#include "shunt/options.h"
 
 namespace shunt::zdnn {
 
@@ -34,6 +35,11 @@ enum class Feature : std::uint8_t {
   kQuantizedMatmul,  ///< of 8-bit weights
 };
 inline constexpr std::size_t kFeatures = 17;
+
+/// Whether the library that calls itself so is a twin.
+inline bool is_version_of_twin(std::string_view version) {
+  return version.find("twin") != std::string_view::npos;
+}
 
 class Machine {
  public:

@@ -1,15 +1,24 @@
 #include "backends/zdnn/outcome.h"
 
-#include "base/fail.h"
+#include <array>
+
+#include "backend_support/vendor_error.h"
 
 namespace shunt::zdnn {
 
+namespace {
+
+constexpr std::array kNamedCodes = {
+    VendorCode{kAllocationFailure, "ZDNN_ALLOCATION_FAILURE", ErrorCode::kOutOfMemory,
+               "the library needs host memory beside the plan's"},
+};
+constexpr VendorCodes kCodes = {.library = "zDNN", .codes = kNamedCodes, .hex_digits = 8};
+
+}  // namespace
+
 Error error_of(const Symbols& zdnn, const char* function, std::uint32_t status) {
   const char* const text = zdnn.get_status_message(status);
-  const ErrorCode code =
-      status == kAllocationFailure ? ErrorCode::kOutOfMemory : ErrorCode::kDevice;
-  return fail(code, "{} failed", function)
-      .with_vendor({status, text == nullptr ? std::string() : std::string(text)});
+  return vendor_error(kCodes, function, status, text == nullptr ? "" : text);
 }
 
 }  // namespace shunt::zdnn

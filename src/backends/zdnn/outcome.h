@@ -18,7 +18,7 @@ inline Outcome outcome_of(std::uint32_t status) {
   return warning || status == kConvertFailure ? Outcome::kOutOfRange : Outcome::kFailed;
 }
 
-/// OutOfMemory or Device, with the code and the library's words.
+/// OutOfMemory or Device, with the function, the code and the library's words.
 Error error_of(const Symbols& zdnn, const char* function, std::uint32_t status);
 
 }  // namespace shunt::zdnn

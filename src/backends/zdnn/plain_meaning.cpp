@@ -1,29 +1,11 @@
 // What the machine can't do with the numbers of a run: computed by the plain meaning of ops.
 #include <cmath>
 
+#include "backend_support/host_fallback.h"
 #include "backends/zdnn/binding.h"
 #include "graph/tensor_values.h"
 
 namespace shunt::zdnn {
-
-namespace {
-
-/// Numbers of a weight that are read at once, about.
-constexpr std::int64_t kRead = std::int64_t{1} << 20;
-
-/// True if some were too large.
-template <class Number>
-bool limit(std::vector<Number>& values) {
-  bool any = false;
-  for (Number& value : values) {
-    if (!(std::fabs(value) > Number{kLargest}) || std::isinf(value)) continue;
-    value = std::copysign(Number{kLargest}, value);
-    any = true;
-  }
-  return any;
-}
-
-}  // namespace
 
 Result<RefTensor> ZdnnBinding::values_of_slot(std::size_t index, NodeId id) {
   const NodeId owner = prepared_.slots[index].node;
@@ -39,13 +21,10 @@ Result<RefTensor> ZdnnBinding::values_of_slot(std::size_t index, NodeId id) {
     floats.resize(values.data.size());
     const Symbols& zdnn = shared_.machine.zdnn();
     const std::uint32_t status = zdnn.transform_origtensor(slot.stick.get(), floats.data());
-    if (status != kOk) return error_of(zdnn, "zdnn_transform_origtensor", status);
+    if (status != kOk) return error_of(zdnn, name_of<&Symbols::transform_origtensor>(), status);
   }
   std::ranges::copy(floats, values.data.begin());
-  if (id == owner) return values;
-  std::vector<std::byte> plain(static_cast<std::size_t>(byte_span(computed)));
-  write_tensor(values, computed, plain.data());
-  return read_tensor(plain.data() + graph_.node(id).offset, tensor, sizes);
+  return id == owner ? values : values_of_view(values, computed, graph_.node(id), *extents_);
 }
 
 /// The values of a source, from where they are nearest to what they should be.
@@ -65,8 +44,8 @@ Result<RefTensor> ZdnnBinding::values_of(std::size_t index, std::size_t source, 
   } else {
     SHUNT_ASSIGN(values, values_of_slot(from.slot, from.id));
   }
-  if (shared_.machine.saturates() && prepared_.nodes[index].kernel->limits(source, from.form)) {
-    saturated |= limit(values.data);
+  if (saturates() && prepared_.nodes[index].kernel->limits(source, from.form)) {
+    saturated |= limit(std::span(values.data), kLargest);
   }
   return values;
 }
@@ -75,67 +54,25 @@ Result<std::vector<float>> ZdnnBinding::values_of_weight(WeightSticks& weight, s
                                                          std::int64_t count, bool& saturated) {
   SHUNT_ASSIGN(std::vector<float> values, weight.rows(first, count));
   // Those that were written, if the machine has not all of them.
-  if (shared_.machine.saturates() && weight.grid().form == WeightForm::kDlfloat16) {
-    saturated |= limit(values);
+  if (saturates() && weight.grid().form == WeightForm::kDlfloat16) {
+    saturated |= limit(std::span(values), kLargest);
   }
   return values;
 }
 
-/// With a weight, of which a block of rows at a time is read: it may be large.
-Status ZdnnBinding::multiply_plainly(std::size_t index, const RefTensor& x, RefTensor& result,
-                                     bool& saturated) {
-  const PreparedNode& prepared = prepared_.nodes[index];
-  const Node& asked = graph_.node(prepared.asked);
-  WeightSticks& weight = *calls_[index].launch->sources[0].weight;
-  const std::int64_t k = weight.grid().k;
-  const std::int64_t n = weight.grid().n;
-  const std::int64_t at_once =
-      std::max(kRead / k / kStickElements, std::int64_t{1}) * kStickElements;
-  for (std::int64_t first = 0; first < n; first += at_once) {
-    const std::int64_t count = std::min(at_once, n - first);
-    RefTensor rows({k, count, 1, 1});
-    SHUNT_ASSIGN(const std::vector<float> floats,
-                 values_of_weight(weight, first, count, saturated));
-    std::ranges::copy(floats, rows.data.begin());
-    Sizes sizes = result.sizes;
-    sizes[0] = count;
-    RefTensor part(sizes);
-    const std::array<const RefTensor*, 2> sources = {&rows, &x};
-    asked.op->reference(sources, asked.params, part);
-    for (std::size_t row = 0; row * static_cast<std::size_t>(count) < part.data.size(); ++row) {
-      std::copy_n(part.data.begin() + static_cast<std::ptrdiff_t>(row) * count, count,
-                  result.data.begin() + static_cast<std::ptrdiff_t>(row) * n + first);
-    }
-  }
-  return ok();
-}
-
 Result<bool> ZdnnBinding::compute_plainly(std::size_t index) {
   const PreparedNode& prepared = prepared_.nodes[index];
-  const Node& node = graph_.node(prepared.id);
-  const Node& asked = graph_.node(prepared.asked);
-  std::array<RefTensor, kMaxSources> values;
-  std::array<const RefTensor*, kMaxSources> sources = {};
   bool saturated = false;
-  for (std::size_t s = 0; s < kMaxSources; ++s) {
-    const SourceKind kind = prepared.sources[s].kind;
-    if (kind == SourceKind::kAbsent || kind == SourceKind::kWeight) continue;
-    SHUNT_ASSIGN(values[s], values_of(index, s, saturated));
-    sources[s] = &values[s];
-  }
-  RefTensor result(actual_sizes(asked.result, *extents_));
+  FallbackSources sources{[&](std::size_t source) { return values_of(index, source, saturated); }};
   if (prepared.sources[0].kind == SourceKind::kWeight) {
-    SHUNT_TRY(multiply_plainly(index, values[1], result, saturated));
-  } else {
-    asked.op->reference(std::span(sources).first(asked.sources.size()), asked.params, result);
+    sources.rows = [&](std::int64_t first, std::int64_t count) {
+      WeightSticks& weight = *calls_[index].launch->sources[0].weight;
+      return values_of_weight(weight, first, count, saturated);
+    };
   }
-  if (prepared.asked != prepared.id) {
-    const RefTensor product = std::move(result);
-    const std::array<const RefTensor*, 2> both = {&product, sources[kAddedRow]};
-    result = RefTensor(actual_sizes(node.result, *extents_));
-    node.op->reference(both, node.params, result);
-  }
-  saturated |= shared_.machine.saturates() && limit(result.data);
+  SHUNT_ASSIGN(RefTensor result,
+               compute_on_host(graph_, prepared.asked, prepared.id, *extents_, sources));
+  saturated |= saturates() && limit(std::span(result.data), kLargest);
   SHUNT_TRY(keep(index, result));
   return saturated;
 }
@@ -147,9 +84,7 @@ Status ZdnnBinding::keep(std::size_t index, const RefTensor& result) {
   if (std::byte* const to = calls_[index].result) write_tensor(result, node.result, to);
   if (prepared.result >= slots_.size()) return ok();
   SlotState& slot = slots_[prepared.result];
-  const PreparedSlot& at = prepared_.slots[prepared.result];
-  slot.stick.set(shared_.machine.zdnn(), scratch_ + prepared_.offsets[at.piece],
-                 dims_of(result.sizes));
+  place(prepared.result, dims_of(result.sizes));
   slot.exact.assign(result.data.begin(), result.data.end());
   slot.filled = true;
   slot.in_range =

@@ -2,54 +2,26 @@
 
 #include <algorithm>
 
-#include "backends/zdnn/binding.h"
-#include "backends/zdnn/mask.h"
-#include "base/fail.h"
-#include "ops/elementwise/elementwise.h"
+#include "backend_support/fusion.h"
+#include "backend_support/node_launch.h"
+#include "backend_support/score_mask.h"
+#include "backends/zdnn/weight_memory.h"
 
 namespace shunt::zdnn {
 
 namespace {
 
-constexpr std::size_t kNone = static_cast<std::size_t>(-1);
-
-std::size_t whole_pages(std::size_t bytes) {
-  return (bytes + kPage - 1) / kPage * kPage;
-}
-
-/// Whether a tensor has the bytes that another one has in the machine's layout: its matrices are
-/// the same, or columns of a single one by whole sticks.
-bool same_sticks(const Tensor& view, const Tensor& owner) {
-  const Shape& a = view.shape;
-  const Shape& b = owner.shape;
-  if (a[1] != b[1]) return false;
-  const bool fixed = a[2].is_fixed() && a[3].is_fixed();
-  if (is_contiguous(view) && a[0] == b[0]) {
-    return a == b || (fixed && b[2].is_fixed() && b[3].is_fixed() &&
-                      a[2].max * a[3].max == b[2].max * b[3].max);
+/// A node, and the one that adds a row to it, if its kernel does both.
+std::optional<Fused<ZdnnKernel>> added_row(const Surroundings& around, const Shared& shared,
+                                           NodeId id) {
+  const NodeView view(around.graph(), id, around.segment().memory);
+  const ZdnnKernel* const kernel = shared.table.find(*view.node().op);
+  if (kernel == nullptr || !kernel->supports(view, shared.machine) ||
+      !kernel->adds_row(view, shared.machine)) {
+    return {};
   }
-  const std::int64_t columns = a[0].max;
-  if (!fixed || !a[0].is_fixed() || !b[0].is_fixed() || b[2] != Dim(1) || b[3] != Dim(1) ||
-      columns % kStickElements != 0 || columns * a[2].max * a[3].max != b[0].max) {
-    return false;
-  }
-  const std::array<std::int64_t, kMaxDims> strides = {owner.strides[0], owner.strides[1],
-                                                      columns * owner.strides[0],
-                                                      columns * a[2].max * owner.strides[0]};
-  for (std::size_t i = 0; i < kMaxDims; ++i) {
-    if (a[i] != Dim(1) && view.strides[i] != strides[i]) return false;
-  }
-  return true;
-}
-
-/// How a view lies where its owner is in the layout.
-SourcePlace place_in(const Node& view, const Node& owner) {
-  if (view.offset != 0 || view.result.dtype != owner.result.dtype) return SourcePlace::kOutside;
-  Tensor tensor = view.result;
-  if (same_sticks(tensor, owner.result)) return SourcePlace::kInLayout;
-  std::swap(tensor.shape[0], tensor.shape[1]);
-  std::swap(tensor.strides[0], tensor.strides[1]);
-  return same_sticks(tensor, owner.result) ? SourcePlace::kTurned : SourcePlace::kOutside;
+  auto group = with_added_row(around, id);
+  return group ? std::optional(Fused<ZdnnKernel>{std::move(*group), kernel}) : std::nullopt;
 }
 
 class Preparer {
@@ -58,34 +30,34 @@ class Preparer {
       : segment_(segment),
         graph_(segment.graph),
         shared_(shared),
-        slot_of_(graph_.size(), kNone),
-        first_of_(graph_.size(), kNoNode),
-        made_here_(graph_.size(), false),
+        fusions_(segment, std::array{[&](const Surroundings& around, NodeId id) {
+                   return added_row(around, shared, id);
+                 }},
+                 [](const auto&) { return true; }),
+        made_{segment.graph, shared},
+        slot_of_(graph_.size(), kNoSlot),
         read_plain_(graph_.size(), false) {}
 
   Result<Prepared> run() {
     for (const NodeId id : segment_.nodes) SHUNT_TRY(add(id));
     for (PreparedNode& node : made_.nodes) {
-      node.plain = segment_.kept[node.id] || read_plain_[node.id] || node.result == kNone;
+      node.plain = segment_.kept[node.id] || read_plain_[node.id] || node.result == kNoSlot;
       if (!node.plain) made_.needs.fused.push_back({node.id, node.id});
     }
-    lay_out_scratch();
+    SHUNT_ASSIGN(made_.scratch, scratch_.lay_out(kPage));
+    made_.needs.scratch_bytes = made_.scratch.bytes;
     return std::move(made_);
   }
 
  private:
   Status add(NodeId id) {
-    if (adds_row_to(id)) return ok();  // computed with the node that adds it
-    const NodeId asked = first_of_[id] == kNoNode ? id : first_of_[id];
+    if (fusions_.is_inside(id)) return ok();  // computed with the node that adds a row to it
+    const Fused<ZdnnKernel>* const fused = fusions_.ending_at(id);
+    const NodeId asked = fused == nullptr ? id : fused->asked;
     const Node& node = graph_.node(asked);
     const NodeView view(graph_, asked, segment_.memory);
-    const ZdnnKernel* const kernel = shared_.table.find(*node.op);
-    const Support answer = kernel == nullptr
-                               ? Support::no(Refusal::kOp, "there is no kernel for it")
-                               : kernel->supports_on(view, shared_.machine);
-    if (!answer) {
-      return fail(ErrorCode::kUnsupported, "{}: {}", graph_.describe(asked), answer.facts());
-    }
+    SHUNT_ASSIGN(const ZdnnKernel* const kernel,
+                 find_kernel(shared_.table, segment_, asked, shared_.machine));
     PreparedNode prepared{.id = id, .asked = asked, .kernel = kernel};
     SourcePlaces places = {};
     for (std::size_t s = 0; s < node.sources.size(); ++s) {
@@ -105,66 +77,33 @@ class Preparer {
     }
     const KernelUse use{view, shared_.machine, forms};
     for (const Dims& dims : kernel->temporaries(use)) {
-      prepared.temporaries.push_back({pieces_.size(), dims});
-      pieces_.push_back({stick_bytes(dims), now(), now()});
+      prepared.temporaries.push_back({scratch_.add(stick_bytes(dims)), dims});
     }
     if (!kernel->gives_plain(view, shared_.machine)) {
       slot_of_[id] = prepared.result = new_slot(id, max_dims(node.result));
       if (!is_always_dense(node.result)) stage(element_count(node.result.shape));
     }
-    staging_ = std::max(staging_, kernel->staging(use));
-    made_here_[id] = true;
+    scratch_.stage(kernel->staging(use));
     made_.nodes.push_back(std::move(prepared));
+    scratch_.next();
     return ok();
   }
 
-  /// Whether the one node that reads this one adds a row to it, and its kernel does that, too.
-  bool adds_row_to(NodeId id) {
-    const NodeView view(graph_, id, segment_.memory);
-    const ZdnnKernel* const kernel = shared_.table.find(*view.node().op);
-    if (segment_.kept[id] || kernel == nullptr || !kernel->supports_on(view, shared_.machine) ||
-        !kernel->adds_row(view, shared_.machine)) {
-      return false;
-    }
-    NodeId reader = kNoNode;
-    for (NodeId other = id + 1; other < graph_.size(); ++other) {
-      const Node& node = graph_.node(other);
-      const auto reads = std::ranges::count(node.sources, id);
-      if (reads == 0) continue;
-      if (reads > 1 || reader != kNoNode) return false;
-      reader = other;
-    }
-    if (reader == kNoNode || graph_.node(reader).op != &add_op()) return false;
-    const std::vector<NodeId>& sources = graph_.node(reader).sources;
-    const Shape& row = graph_.node(sources[1]).result.shape;
-    const bool is_row = row[0] == view.result().shape[0] && element_count(row) == row[0].max;
-    if (sources[0] != id || !is_row ||
-        std::ranges::find(segment_.nodes, reader) == segment_.nodes.end()) {
-      return false;
-    }
-    first_of_[reader] = id;
-    return true;
-  }
-
-  std::size_t now() const { return made_.nodes.size(); }
-
   std::size_t new_slot(NodeId node, const Dims& dims) {
-    made_.slots.push_back({node, pieces_.size()});
-    pieces_.push_back({stick_bytes(dims), now(), now()});
+    made_.slots.push_back({node, scratch_.add(stick_bytes(dims))});
     return made_.slots.size() - 1;
   }
 
   /// Room for numbers on their way in or out.
   void stage(std::int64_t numbers) {
-    staging_ = std::max(staging_, static_cast<std::size_t>(numbers) * sizeof(float));
+    scratch_.stage(static_cast<std::size_t>(numbers) * sizeof(float));
   }
-
-  bool is_in_layout(NodeId owner) const { return made_here_[owner] && slot_of_[owner] != kNone; }
 
   SourcePlace place(NodeId id) const {
     const NodeId owner = graph_.node(id).storage;
-    return is_in_layout(owner) ? place_in(graph_.node(id), graph_.node(owner))
-                               : SourcePlace::kOutside;
+    return slot_of_[owner] == kNoSlot
+               ? SourcePlace::kOutside
+               : place_in_blocks(graph_.node(id), graph_.node(owner), kStickElements);
   }
 
   Result<PreparedSource> source(const NodeView& view, const ZdnnKernel& kernel, std::size_t s,
@@ -189,7 +128,7 @@ class Preparer {
     const bool as_it_is = form == SourceForm::kSticks || form == SourceForm::kTransposed;
     const bool there = as_it_is && place(id) == wanted;
     const std::size_t slot = there ? slot_of_[owner] : incoming(view, kernel, s, form);
-    pieces_[made_.slots[slot].piece].last = now();
+    scratch_.use(made_.slots[slot].piece);
     return PreparedSource{id, SourceKind::kSticks, form, slot};
   }
 
@@ -226,7 +165,7 @@ class Preparer {
     const bool direct = form == SourceForm::kSticks && goes_in_directly(tensor);
     slot.by_parts = form == SourceForm::kTransposed && numbers > kTransposedAtOnce;
     if (slot.by_parts) {
-      staging_ = std::max(staging_, transpose_bytes(tensor.size(0)));
+      scratch_.stage(transpose_bytes(tensor.size(0)));
     } else if (!direct) {
       // And a row, where that is transposed.
       stage(count_rows(sizes) * sizes[0] + max_sizes(tensor.shape)[0]);
@@ -234,51 +173,21 @@ class Preparer {
     return index;
   }
 
-  void lay_out_scratch() {
-    const std::size_t sticks = lay_out(pieces_);
-    made_.staging = sticks;
-    made_.needs.scratch_bytes = sticks + whole_pages(staging_);
-    for (const ScratchPiece& piece : pieces_) made_.offsets.push_back(piece.offset);
-  }
-
   const SegmentView& segment_;
   const Graph& graph_;
   const Shared& shared_;
+  const Fusions<ZdnnKernel> fusions_;
   Prepared made_;
+  ScratchPlan scratch_;
   std::vector<std::size_t> slot_of_;  // by node that is computed here
-  std::vector<NodeId> first_of_;      // by node that adds a row: to what, if they are one
-  std::vector<bool> made_here_;
-  std::vector<bool> read_plain_;  // by owner of memory: somebody here reads it so
-  std::vector<ScratchPiece> pieces_;
-  std::size_t staging_ = 0;
-};
-
-class ZdnnProgram final : public Program {
- public:
-  ZdnnProgram(const Graph& graph, const Shared& shared, Prepared prepared)
-      : graph_(graph), shared_(shared), prepared_(std::move(prepared)) {}
-  const Needs& needs() const override { return prepared_.needs; }
-  Result<std::unique_ptr<Binding>> bind(const Addresses& addresses) override {
-    auto binding = std::make_unique<ZdnnBinding>(graph_, shared_, prepared_);
-    SHUNT_TRY(binding->bind(addresses));
-    return binding;
-  }
-
- private:
-  const Graph& graph_;
-  Shared shared_;
-  Prepared prepared_;
+  std::vector<bool> read_plain_;      // by owner of memory: somebody here reads it so
 };
 
 }  // namespace
 
 Result<std::unique_ptr<Program>> prepare(const SegmentView& segment, const Shared& shared) {
   SHUNT_ASSIGN(Prepared prepared, Preparer(segment, shared).run());
-  return std::make_unique<ZdnnProgram>(segment.graph, shared, std::move(prepared));
-}
-
-Status run(Binding& binding, const RunArgs& args) {
-  return static_cast<ZdnnBinding&>(binding).run(args);
+  return std::make_unique<PreparedProgram<ZdnnBinding, Prepared>>(std::move(prepared));
 }
 
 }  // namespace shunt::zdnn

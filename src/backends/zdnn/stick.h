@@ -26,6 +26,11 @@ inline constexpr float kLargest = 8573157376.0F;
 /// The smallest that is not 0: exponents go down to -31, and have no subnormal numbers.
 inline constexpr float kSmallest = 0x1.008p-31F;
 
+/// Types whose numbers the library transforms itself, if they follow each other.
+inline bool is_host_type(DType dtype) {
+  return dtype == DType::kF32 || dtype == DType::kF16 || dtype == DType::kBF16;
+}
+
 struct Dims {
   std::int64_t dim4 = 1;
   std::int64_t dim2 = 1;

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <functional>
 
-#include "shunt/error.h"
+#include "backend_support/symbol_table.h"
 
 namespace shunt::zdnn {
 
@@ -103,6 +103,13 @@ struct Symbols {
                                        std::uint32_t, std::int8_t, std::int8_t, bool, bool, bool,
                                        void*, Ztensor*) = nullptr;
 };
+
+std::span<const SymbolRow<Symbols>> symbol_rows();
+/// The name of a function: for messages.
+template <auto Function>
+const char* name_of() {
+  return shunt::name_of<Function>(symbol_rows());
+}
 
 /// Asks `find` for the address of each function by its whole name; it has null for what the library
 /// lacks. NotFound, naming the function, if that is one of those that 1.0 has.

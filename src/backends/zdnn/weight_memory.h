@@ -2,28 +2,28 @@
 #pragma once
 
 #include "backends/zdnn/weight_sticks.h"
+#include "device/kernel_table.h"
 #include "shunt/device.h"
 
 namespace shunt::zdnn {
 
 /// Holds matrices, each with what it takes in the machine's layout; or with what it takes plain, if
 /// that is more, as offsets are those of plain bytes (of what is more nobody touches the pages).
-class WeightMemory final : public BufferType {
+class WeightMemory final : public PackedMemory {
  public:
   WeightMemory(const Machine& machine, WeightForm form) : machine_(machine), form_(form) {}
 
   WeightForm form() const { return form_; }
   std::string_view name() const override;
   std::size_t alignment() const override { return kPage; }
-  bool host_accessible() const override { return false; }
   std::span<const Layout> layouts() const override;
-  std::size_t size_of(const Tensor& tensor) const override;
-  Result<std::unique_ptr<Buffer>> allocate(std::size_t bytes) override;
-  Result<std::unique_ptr<Buffer>> allocate_for(std::size_t bytes,
-                                               std::span<const PlacedTensor> tensors) override;
+  bool packs(const Tensor& tensor) const override;
 
-  /// Whether such a weight can lie here.
-  bool can_hold(const Tensor& tensor) const;
+ protected:
+  std::size_t packed_bytes(const Tensor& tensor) const override;
+  std::vector<std::unique_ptr<PackedTensor>> place(std::span<const PlacedTensor> tensors,
+                                                   std::byte* data) const override;
+  Status check_place(const PlacedTensor& placed) const override;
 
  private:
   const Machine& machine_;
@@ -36,5 +36,8 @@ WeightSticks* find_weight(const Address& at);
 inline const WeightMemory* as_weight_memory(const BufferType* type) {
   return dynamic_cast<const WeightMemory*>(type);
 }
+
+/// Whether a source of a node is a weight of 8-bit numbers.
+bool has_int8_weight(const NodeView& view);
 
 }  // namespace shunt::zdnn

@@ -5,7 +5,6 @@
 
 #include "ops/activation/activation.h"
 #include "ops/common/backward.h"
-#include "ops/common/cases.h"
 #include "ops/common/checks.h"
 #include "ops/common/lookup.h"
 #include "ops/common/loops.h"
@@ -111,7 +110,7 @@ constexpr Row<SwigluOaiParams> kOai = {
     },
     oai_back};
 
-/// What the parameters themselves must be, and what they are tested with.
+/// Checks the parameters themselves.
 Status check(const GatedParams&) {
   return ok();
 }
@@ -120,12 +119,6 @@ Status check(const SwigluOaiParams& params) {
   // A comparison with not-a-number is false.
   if (params.limit >= 0) return ok();
   return invalid("limit is {}, which is not a number of at least 0", params.limit);
-}
-std::vector<GatedParams> tested(const GatedParams*) {
-  return {{}};
-}
-std::vector<SwigluOaiParams> tested(const SwigluOaiParams*) {
-  return {{}, {.alpha = 1, .limit = 0.5F}, {.limit = std::numeric_limits<float>::infinity()}};
 }
 
 /// Half of a row that divides(2, row) says yes to.
@@ -197,60 +190,7 @@ class Gated final : public Differentiable<P> {
         0, swapped ? concat(g, halves.up, halves.gate, 0) : concat(g, halves.gate, halves.up, 0));
   }
 
-  void cases(const CaseSink& sink) const override {
-    for (DType type : kFloatTypes) {
-      split_cases(sink, type);
-      fused_cases(sink, type);
-    }
-  }
-
  private:
-  void emit(const CaseSink& sink, const CaseSource& gate, const CaseSource& up, const P& params,
-            std::string_view extra = "") const {
-    const std::vector<CaseSource> sources = {gate, up};
-    sink({.name = describe_sources(sources,
-                                   fmt::format("{}{}", this->describe(Params::of(params)), extra)),
-          .params = Params::of(params),
-          .sources = sources,
-          .max_error = float_error(gate.dtype, kElementError)});
-  }
-
-  void split_cases(const CaseSink& sink, DType type) const {
-    const P plain_params;
-    for (const CaseSource& x : unary_sources(type)) {
-      const CaseSource plain = source_of(type, sizes_of(x));
-      emit(sink, x, plain, plain_params);
-      if (type == DType::kF32)
-        emit(sink, filled(plain, Fill::kUniform, -200, 200), x, plain_params, " large");
-    }
-    // The two halves of one product, as fused weights give them.
-    const CaseSource part = seen_as(type, {33, 4, 1, 1}, {0, 1, 2, 3}, {33, 0, 0, 0});
-    emit(sink, part, part, plain_params);
-    for (const P& params : tested(static_cast<const P*>(nullptr))) {
-      emit(sink, seen_as(type, {12, 5, 3, 2}, {1, 0, 2, 3}),
-           seen_as(type, {12, 5, 3, 2}, {0, 2, 1, 3}), params);
-      for (DType of_up : kFloatTypes) {
-        emit(sink, source_of(type, {5000, 2, 1, 1}), source_of(of_up, {5000, 2, 1, 1}), params);
-      }
-    }
-  }
-
-  void fused_cases(const CaseSink& sink, DType type) const {
-    for (P params : tested(static_cast<const P*>(nullptr))) {
-      for (const GateHalf gate : {GateHalf::kFirst, GateHalf::kSecond}) {
-        params.gate = gate;
-        for (const Sizes& sizes :
-             {Sizes{64, 5, 1, 1}, Sizes{2, 1, 1, 1}, Sizes{666, 1, 1, 1}, Sizes{14, 3, 2, 2},
-              Sizes{0, 3, 1, 1}, Sizes{64, 0, 2, 1}, Sizes{2, 9, 1, 1}, Sizes{10002, 2, 1, 1}}) {
-          emit(sink, source_of(type, sizes), not_given(), params);
-        }
-        emit(sink, seen_as(type, {66, 3, 5, 2}, {0, 2, 1, 3}), not_given(), params);
-        emit(sink, seen_as(type, {34, 7, 2, 1}, {1, 0, 2, 3}), not_given(), params);
-        emit(sink, seen_as(type, {34, 4, 2, 2}, {0, 1, 2, 3}, {3, 1, 1, 0}), not_given(), params);
-      }
-    }
-  }
-
   const Row<P>& row_;
   OpInfo info_;
 };

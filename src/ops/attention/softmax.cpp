@@ -1,9 +1,9 @@
 #include "ops/attention/attention.h"
 #include "ops/attention/scores.h"
 #include "ops/common/backward.h"
-#include "ops/common/cases.h"
 #include "ops/common/checks.h"
 #include "ops/common/loops.h"
+#include "ops/common/type_lists.h"
 #include "ops/elementwise/elementwise.h"
 #include "ops/reduce/reduce.h"
 #include "ops/training/training.h"
@@ -73,71 +73,7 @@ class Softmax final : public Differentiable<SoftmaxParams> {
     const Result<Value> by_head = sum_repeats(g, neg(g, lost), {1, 1, heads});
     return node.give(2, reshape(g, by_head, {heads}));
   }
-
-  void cases(const CaseSink& sink) const override;
 };
-
-void emit(const CaseSink& sink, const CaseSource& x, const CaseSource& mask,
-          const SoftmaxParams& params, const CaseSource& sinks = not_given()) {
-  const std::vector<CaseSource> sources = {x, mask, sinks};
-  const std::string_view how = mask.fill == Fill::kCausalMask ? "causal " : "";
-  const std::string values = softmax_op().describe(Params::of(params));
-  sink({.name = describe_sources(sources, fmt::format("{}{}", how, values)),
-        .params = Params::of(params),
-        .sources = sources});
-}
-
-void mask_cases(const CaseSink& sink, DType type) {
-  constexpr DType kF32 = DType::kF32;
-  const CaseSource x = source_of(kF32, {33, 4, 3, 2});
-  for (const Sizes& sizes : {Sizes{33, 4, 1, 2}, Sizes{33, 4, 3, 1}, Sizes{33, 4, 3, 2}}) {
-    emit(sink, x, source_of(type, sizes), {.scale = 1});
-    emit(sink, x, filled(source_of(type, sizes), Fill::kCausalMask, 0, 0), {.scale = 1});
-    emit(sink, x, source_of(type, sizes), {.scale = 1, .max_bias = 8});
-  }
-  emit(sink, x, seen_as(type, {33, 4, 1, 1}, {0, 1, 2, 3}, {7, 2, 0, 0}), {.scale = 1});
-  emit(sink, x, seen_as(type, {33, 4, 1, 1}, {1, 0, 2, 3}), {.scale = -1});
-  // What is cut off from a causal mask was all that its first rows allow.
-  const CaseSource cut =
-      filled(seen_as(type, {3, 6, 1, 1}, {0, 1, 2, 3}, {3, 0, 0, 0}), Fill::kCausalMask, 0, 0);
-  emit(sink, source_of(kF32, {3, 6, 2, 1}), cut, {.scale = 1});
-  emit(sink, source_of(kF32, {3, 6, 2, 1}), cut, {.scale = 1}, source_of(kF32, {2, 1, 1, 1}));
-  for (std::int64_t heads : {1, 2, 3, 8, 12}) {
-    const CaseSource many = source_of(kF32, {17, 2, heads, 1});
-    const CaseSource sinks = source_of(kF32, {heads, 1, 1, 1});
-    for (float max_bias : {8.0F, 5.5F}) {
-      emit(sink, many, source_of(type, {17, 2, 1, 1}), {.scale = 0.5F, .max_bias = max_bias});
-    }
-    emit(sink, many, source_of(type, {17, 2, 1, 1}), {.scale = 0.5F, .max_bias = 8}, sinks);
-    emit(sink, many, filled(source_of(type, {17, 2, heads, 1}), Fill::kCausalMask, 0, 0),
-         {.scale = 0.5F, .max_bias = 8}, sinks);
-  }
-}
-
-void Softmax::cases(const CaseSink& sink) const {
-  emit(sink, source_of(DType::kF32, {33, 4, 0, 2}), not_given(), {.scale = 1},
-       source_of(DType::kF32, {0, 1, 1, 1}));
-  constexpr DType kF32 = DType::kF32;
-  for (DType type : kFloatTypes) {
-    for (const CaseSource& x : unary_sources(type)) {
-      const Sizes sizes = sizes_of(x);
-      emit(sink, x, not_given(), {.scale = 1});
-      emit(sink, x, source_of(DType::kF16, {sizes[0], sizes[1], 1, 1}), {.scale = 0.7F});
-      emit(sink, x, not_given(), {.scale = 0.5F}, source_of(kF32, {sizes[2], 1, 1, 1}));
-      if (type != kF32) continue;
-      // exp() alone would overflow.
-      const CaseSource large = filled(x, Fill::kUniform, -500, 500);
-      emit(sink, large, not_given(), {.scale = 0.25F});
-      emit(sink, large, not_given(), {.scale = -0.25F});
-      emit(sink, large, not_given(), {.scale = 0.25F},
-           filled(source_of(kF32, {sizes[2], 1, 1, 1}), Fill::kUniform, 0, 200));
-      emit(sink, x, filled(source_of(kF32, sizes), Fill::kCausalMask, 0, 0), {.scale = 0.125F});
-    }
-  }
-  for (DType type : {DType::kF32, DType::kF16}) mask_cases(sink, type);
-  emit(sink, source_of(kF32, {33, 4, 3, 2}), not_given(), {.scale = 1},
-       seen_as(kF32, {3, 1, 1, 1}, {1, 0, 2, 3}, {0, 2, 0, 0}));
-}
 
 }  // namespace
 

@@ -22,6 +22,4 @@ void reference_broadcast(RefSources sources, RefTensor& result, F f) {
   });
 }
 
-void broadcast_cases(const CaseSink& sink);
-
 }  // namespace shunt

@@ -1,4 +1,3 @@
-#include "ops/common/cases.h"
 #include "ops/common/checks.h"
 #include "ops/common/loops.h"
 #include "ops/convolution/window.h"
@@ -46,32 +45,6 @@ class Col2im1d final : public OpWith<Col2im1dParams> {
 
   double operations(const Tensor&, SourceTensors sources, const Params&) const override {
     return static_cast<double>(element_count(sources[0]->shape));
-  }
-
-  void cases(const CaseSink& sink) const override {
-    const auto emit = [&](const CaseSource& x, const Col2im1dParams& params) {
-      sink({.name = fmt::format("{} {}", describe_source(x), describe(Params::of(params))),
-            .params = Params::of(params),
-            .sources = {x}});
-    };
-    for (const DType type : kFloatTypes) {
-      const auto of = [&](const Sizes& sizes) { return source_of(type, sizes); };
-      emit(of({1, 1, 1, 1}), {});
-      emit(of({3, 1, 1, 1}), {.kernel = 3});
-      emit(of({12, 7, 2, 1}), {.kernel = 4});
-      emit(of({12, 7, 2, 1}), {.kernel = 1, .stride = 3});
-      emit(of({12, 8, 1, 1}), {.kernel = 4, .stride = 2, .pad = 1});
-      emit(of({32, 11, 1, 1}), {.kernel = 16, .stride = 8, .pad = 4});
-      emit(of({6, 5, 1, 1}), {.kernel = 3, .stride = 2, .pad = 3, .dilation = 4});
-      emit(of({4, 6, 3, 1}), {.kernel = 2, .stride = 5});
-      emit(of({600, 4, 1, 1}), {.kernel = 600, .stride = 7, .pad = 5});
-      emit(of({10, 1800, 1, 1}), {.kernel = 5, .stride = 3, .pad = 2});
-      emit(of({0, 5, 1, 1}), {.kernel = 3});
-      emit(of({6, 5, 0, 1}), {.kernel = 3});
-      emit(seen_as(type, {12, 7, 2, 1}, {1, 0, 2, 3}), {.kernel = 4, .stride = 2});
-      emit(seen_as(type, {12, 7, 2, 1}, {0, 2, 1, 3}), {.kernel = 4, .stride = 2});
-      emit(seen_as(type, {12, 7, 2, 1}, {0, 1, 2, 3}, {4, 1, 1, 0}), {.kernel = 4, .stride = 3});
-    }
   }
 };
 

@@ -1,4 +1,3 @@
-#include "ops/common/cases.h"
 #include "ops/common/checks.h"
 #include "ops/common/loops.h"
 #include "ops/convolution/window.h"
@@ -59,43 +58,6 @@ class Conv2d final : public OpWith<Conv2dParams> {
     const Tensor& w = *sources[0];
     return 2.0 * static_cast<double>(w.size(0) * w.size(1)) * static_cast<double>(w.size(2)) *
            static_cast<double>(element_count(result.shape));
-  }
-
-  void cases(const CaseSink& sink) const override {
-    const auto emit = [&](const CaseSource& w, const CaseSource& x, const Window& window) {
-      const std::vector<CaseSource> sources = {w, x};
-      const Params params = Params::of(Conv2dParams{window.stride, window.pad, window.dilation});
-      sink({.name = describe_sources(sources, describe(params)),
-            .params = params,
-            .sources = sources});
-    };
-    for (const DType type : {DType::kF16, DType::kBF16}) {  // of x
-      window_cases(
-          [&](const CaseSource& x, const Window& window) {
-            const Sizes w = {window.kernel[0], window.kernel[1], sizes_of(x)[2], 5};
-            emit(source_of(DType::kF32, w), x, window);
-            emit(source_of(type, w), x, window);
-          },
-          type);
-    }
-    for (const DType type : kFloatTypes) {
-      window_cases([&](const CaseSource& x, const Window& window) {
-        const auto weights = [&](std::int64_t outputs) {
-          return source_of(type, {window.kernel[0], window.kernel[1], sizes_of(x)[2], outputs});
-        };
-        emit(weights(5), x, window);
-        emit(weights(1), x, window);
-      });
-      const CaseSource x = source_of(DType::kF32, {9, 8, 3, 2});
-      const Window window = {.kernel = {3, 3}, .pad = {1, 1}};
-      // As frameworks that keep channels innermost have them, and some kernels of more.
-      emit(seen_as(type, {3, 3, 3, 7}, {1, 2, 0, 3}), x, window);
-      emit(seen_as(type, {3, 3, 3, 7}, {0, 1, 2, 3}, {0, 1, 1, 2}), x, window);
-      emit(source_of(type, {3, 3, 3, 0}), x, window);
-      emit(source_of(type, {3, 3, 0, 4}), source_of(DType::kF32, {9, 8, 0, 2}), window);
-      // More than a tile of positions, outputs and depth.
-      emit(source_of(type, {3, 3, 60, 210}), source_of(DType::kF32, {7, 7, 60, 1}), window);
-    }
   }
 };
 

@@ -1,4 +1,3 @@
-#include "ops/common/cases.h"
 #include "ops/common/checks.h"
 #include "ops/common/loops.h"
 #include "ops/convolution/window.h"
@@ -7,7 +6,7 @@ namespace shunt {
 
 namespace {
 
-Window window_of(std::int64_t width, std::int64_t height, const Conv2dParams& params) {
+Window depthwise_window(std::int64_t width, std::int64_t height, const Conv2dParams& params) {
   return {{width, height}, params.stride, params.pad, params.dilation};
 }
 
@@ -30,7 +29,7 @@ class Conv2dDepthwise final : public OpWith<Conv2dParams> {
     const Tensor& x = *sources[1];
     SHUNT_TRY(expect_kernels(w));
     SHUNT_TRY(expect_fixed("x", x, 2));
-    SHUNT_ASSIGN(const Pair count, positions(window_of(w.size(0), w.size(1), params), x));
+    SHUNT_ASSIGN(const Pair count, positions(depthwise_window(w.size(0), w.size(1), params), x));
     SHUNT_TRY(expect_dim("w", w, 2, 1, "that of a depthwise kernel"));
     SHUNT_TRY(expect_dim("w", w, 3, x.shape[2], "dimension 2 of x"));
     return contiguous(DType::kF32, {count[0], count[1], x.shape[2], x.shape[3]});
@@ -40,7 +39,7 @@ class Conv2dDepthwise final : public OpWith<Conv2dParams> {
                        RefTensor& result) const override {
     const RefTensor& w = *sources[0];
     const RefTensor& x = *sources[1];
-    const Window window = window_of(w.sizes[0], w.sizes[1], params);
+    const Window window = depthwise_window(w.sizes[0], w.sizes[1], params);
     for_each_element(result.sizes, [&](const Sizes& i) {
       double sum = 0;
       for (std::int64_t ky = 0; ky < w.sizes[1]; ++ky) {
@@ -58,37 +57,6 @@ class Conv2dDepthwise final : public OpWith<Conv2dParams> {
     const Tensor& w = *sources[0];
     return 2.0 * static_cast<double>(w.size(0)) * static_cast<double>(w.size(1)) *
            static_cast<double>(element_count(result.shape));
-  }
-
-  void cases(const CaseSink& sink) const override {
-    const auto emit = [&](const CaseSource& w, const CaseSource& x, const Window& window) {
-      const std::vector<CaseSource> sources = {w, x};
-      const Params params = Params::of(Conv2dParams{window.stride, window.pad, window.dilation});
-      sink({.name = describe_sources(sources, describe(params)),
-            .params = params,
-            .sources = sources});
-    };
-    for (const DType type : {DType::kF16, DType::kBF16}) {  // of x
-      window_cases(
-          [&](const CaseSource& x, const Window& window) {
-            const Sizes w = {window.kernel[0], window.kernel[1], 1, sizes_of(x)[2]};
-            emit(source_of(DType::kF32, w), x, window);
-            emit(source_of(type, w), x, window);
-          },
-          type);
-    }
-    for (const DType type : kFloatTypes) {
-      window_cases([&](const CaseSource& x, const Window& window) {
-        emit(source_of(type, {window.kernel[0], window.kernel[1], 1, sizes_of(x)[2]}), x, window);
-      });
-      const CaseSource x = source_of(DType::kF32, {9, 8, 4, 2});
-      const Window window = {.kernel = {3, 2}, .pad = {1, 1}};
-      emit(seen_as(type, {3, 2, 1, 4}, {1, 0, 2, 3}), x, window);
-      emit(seen_as(type, {3, 2, 1, 4}, {0, 1, 2, 3}, {1, 1, 0, 2}), x, window);
-      emit(source_of(type, {3, 2, 1, 0}), source_of(DType::kF32, {9, 8, 0, 2}), window);
-      emit(source_of(type, {5, 5, 1, 2}), source_of(DType::kF32, {300, 6, 2, 1}),
-           {.kernel = {5, 5}, .pad = {2, 2}});
-    }
   }
 };
 

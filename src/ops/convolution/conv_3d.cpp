@@ -1,4 +1,3 @@
-#include "ops/common/cases.h"
 #include "ops/common/checks.h"
 #include "ops/common/loops.h"
 #include "ops/convolution/window.h"
@@ -33,7 +32,7 @@ class Conv3d final : public OpWith<Conv3dParams> {
     SHUNT_ASSIGN(const Triple count, positions(window, x));
     SHUNT_ASSIGN(const Dim outputs, groups("w", w, 3, params.channels));
     SHUNT_ASSIGN(const Dim images, groups("x", x, 3, params.channels));
-    SHUNT_ASSIGN(const Dim slices, times(images, outputs.max));
+    SHUNT_ASSIGN(const Dim slices, checked_times(images, outputs.max));
     return contiguous(DType::kF32, {count[0], count[1], count[2], slices});
   }
 
@@ -64,45 +63,6 @@ class Conv3d final : public OpWith<Conv3dParams> {
     return 2.0 * static_cast<double>(w.size(0) * w.size(1)) * static_cast<double>(w.size(2)) *
            static_cast<double>(params.get<Conv3dParams>().channels) *
            static_cast<double>(element_count(result.shape));
-  }
-
-  void cases(const CaseSink& sink) const override {
-    const auto emit = [&](const CaseSource& w, const CaseSource& x, std::int64_t channels,
-                          const WindowOf<3>& window) {
-      const std::vector<CaseSource> sources = {w, x};
-      const Params params =
-          Params::of(Conv3dParams{channels, window.stride, window.pad, window.dilation});
-      sink({.name = describe_sources(sources, describe(params)),
-            .params = params,
-            .sources = sources});
-    };
-    for (const DType type : {DType::kF16, DType::kBF16}) {  // of x
-      window_3d_cases(
-          [&](const CaseSource& x, std::int64_t channels, const WindowOf<3>& window) {
-            const auto& [width, height, depth] = window.kernel;
-            const Sizes w = {width, height, depth, channels * 5};
-            emit(source_of(DType::kF32, w), x, channels, window);
-            emit(source_of(type, w), x, channels, window);
-          },
-          type);
-    }
-    for (const DType type : kFloatTypes) {
-      window_3d_cases([&](const CaseSource& x, std::int64_t channels, const WindowOf<3>& window) {
-        const auto& [width, height, depth] = window.kernel;
-        emit(source_of(type, {width, height, depth, channels}), x, channels, window);
-        emit(source_of(type, {width, height, depth, channels * 5}), x, channels, window);
-      });
-      const CaseSource x = source_of(DType::kF32, {6, 5, 4, 6});
-      const WindowOf<3> window = {.kernel = {3, 3, 2}, .pad = {1, 1, 1}};
-      // As frameworks that keep channels innermost have them, and some kernels of more.
-      emit(seen_as(type, {3, 3, 2, 12}, {1, 2, 3, 0}), x, 3, window);
-      emit(seen_as(type, {3, 3, 2, 12}, {0, 1, 2, 3}, {0, 1, 1, 3}), x, 3, window);
-      emit(seen_as(type, {3, 3, 2, 12}, {0, 2, 1, 3}), x, 2, window);
-      emit(source_of(type, {3, 3, 2, 0}), x, 3, window);
-      // More than a tile of positions, outputs and depth.
-      emit(source_of(type, {3, 3, 3, 20 * 200}), source_of(DType::kF32, {4, 4, 3, 20}), 20,
-           {.kernel = {3, 3, 3}, .pad = {1, 1, 1}});
-    }
   }
 };
 

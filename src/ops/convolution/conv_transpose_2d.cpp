@@ -1,4 +1,3 @@
-#include "ops/common/cases.h"
 #include "ops/common/checks.h"
 #include "ops/common/loops.h"
 #include "ops/convolution/window.h"
@@ -53,46 +52,6 @@ class ConvTranspose2d final : public OpWith<Conv2dParams> {
     const Tensor& w = *sources[0];
     return 2.0 * static_cast<double>(w.size(0) * w.size(1)) * static_cast<double>(w.size(2)) *
            static_cast<double>(element_count(sources[1]->shape));
-  }
-
-  void cases(const CaseSink& sink) const override {
-    const auto emit = [&](const CaseSource& w, const CaseSource& x, const Conv2dParams& params) {
-      const std::vector<CaseSource> sources = {w, x};
-      sink({.name = describe_sources(sources, describe(Params::of(params))),
-            .params = Params::of(params),
-            .sources = sources});
-    };
-    for (const DType type : {DType::kF16, DType::kBF16}) {  // of x
-      window_cases(
-          [&](const CaseSource& x, const Window& window) {
-            const Sizes w = {window.kernel[0], window.kernel[1], 3, sizes_of(x)[2]};
-            const Conv2dParams params = {window.stride, window.pad, window.dilation};
-            emit(source_of(DType::kF32, w), x, params);
-            emit(source_of(type, w), x, params);
-          },
-          type);
-    }
-    for (const DType type : kFloatTypes) {
-      // Where an image of these sizes can be seen through a window, there can be so many positions.
-      window_cases([&](const CaseSource& x, const Window& window) {
-        const auto weights = [&](std::int64_t outputs) {
-          return source_of(type, {window.kernel[0], window.kernel[1], outputs, sizes_of(x)[2]});
-        };
-        const Conv2dParams params = {window.stride, window.pad, window.dilation};
-        emit(weights(3), x, params);
-        emit(weights(1), x, params);
-      });
-      const CaseSource x = source_of(DType::kF32, {5, 4, 3, 2});
-      const Conv2dParams params = {{2, 3}, {1, 2}, {1, 2}};
-      emit(seen_as(type, {3, 2, 6, 3}, {2, 3, 0, 1}), x, params);
-      emit(seen_as(type, {3, 2, 6, 3}, {0, 1, 2, 3}, {2, 1, 1, 2}), x, params);
-      emit(source_of(type, {3, 2, 0, 3}), x, params);
-      emit(source_of(type, {3, 2, 4, 0}), source_of(DType::kF32, {5, 4, 0, 2}), params);
-      // Gaps between windows, and rows longer than a piece of work.
-      emit(source_of(type, {2, 2, 2, 3}), x, {{4, 5}, {0, 0}, {1, 1}});
-      emit(source_of(type, {9, 1, 2, 3}), source_of(DType::kF32, {700, 2, 3, 1}),
-           {{7, 1}, {3, 0}, {2, 1}});
-    }
   }
 };
 

@@ -1,5 +1,4 @@
 #include "ops/common/backward.h"
-#include "ops/common/cases.h"
 #include "ops/common/checks.h"
 #include "ops/common/loops.h"
 #include "ops/convolution/window.h"
@@ -55,23 +54,6 @@ class Im2col final : public Differentiable<Im2colParams> {
     SHUNT_TRY(expect_fixed_for(x[0], "dimension 0 of x"));
     SHUNT_TRY(expect_fixed_for(x[1], "dimension 1 of x"));
     return node.give(0, im2col_back(node.g, node.dy(), {params, {x[0].max, x[1].max}}));
-  }
-
-  void cases(const CaseSink& sink) const override {
-    for (const DType type : kFloatTypes) {
-      const auto emit = [&](const CaseSource& x, const Window& window) {
-        const Params params = Params::of(
-            Im2colParams{window.kernel, window.stride, window.pad, window.dilation, type});
-        sink({.name = fmt::format("{} {}", describe_source(x), describe(params)),
-              .params = params,
-              .sources = {x},
-              .max_error = type == DType::kF32 || type == x.dtype ? 0 : rounding_error(type)});
-      };
-      for (const DType of_x : kFloatTypes) window_cases(emit, of_x);
-      emit(source_of(DType::kF32, {9, 8, 0, 2}), {.kernel = {2, 2}});
-      emit(source_of(DType::kF32, {5, 4, 600, 1}), {.kernel = {3, 3}, .pad = {1, 1}});
-      emit(source_of(DType::kF32, {5, 4, 2, 1}), {.kernel = {9, 9}, .pad = {4, 4}});
-    }
   }
 };
 

@@ -1,4 +1,3 @@
-#include "ops/common/cases.h"
 #include "ops/common/checks.h"
 #include "ops/common/loops.h"
 #include "ops/convolution/window.h"
@@ -35,7 +34,7 @@ class Im2col3d final : public OpWith<Im2col3dParams> {
     for (const std::int64_t size : params.kernel) {
       if (!multiply_into(&columns, size)) return invalid("a window sees too many elements");
     }
-    SHUNT_ASSIGN(const Dim slices, times(images, count[2]));
+    SHUNT_ASSIGN(const Dim slices, checked_times(images, count[2]));
     return contiguous(params.type, {columns, count[0], count[1], slices});
   }
 
@@ -53,20 +52,6 @@ class Im2col3d final : public OpWith<Im2col3dParams> {
                  window.at(2, i[3] % along_z, i[0] / (width * height) % depth),
                  c + params.channels * (i[3] / along_z));
     });
-  }
-
-  void cases(const CaseSink& sink) const override {
-    for (const DType type : kFloatTypes) {
-      const auto emit = [&](const CaseSource& x, std::int64_t channels, const WindowOf<3>& window) {
-        const Params params = Params::of(Im2col3dParams{channels, window.kernel, window.stride,
-                                                        window.pad, window.dilation, type});
-        sink({.name = fmt::format("{} {}", describe_source(x), describe(params)),
-              .params = params,
-              .sources = {x},
-              .max_error = type == DType::kF32 || type == x.dtype ? 0 : rounding_error(type)});
-      };
-      for (const DType of_x : kFloatTypes) window_3d_cases(emit, of_x);
-    }
   }
 };
 

@@ -2,7 +2,6 @@
 #include <cmath>
 #include <limits>
 
-#include "ops/common/cases.h"
 #include "ops/common/checks.h"
 #include "ops/common/loops.h"
 #include "ops/convolution/window.h"
@@ -60,39 +59,6 @@ class Pool1d final : public OpWith<Pool1dParams> {
   double operations(const Tensor& result, SourceTensors, const Params& params) const override {
     return static_cast<double>(params.get<Pool1dParams>().kernel) *
            static_cast<double>(element_count(result.shape));
-  }
-
-  void cases(const CaseSink& sink) const override {
-    struct Size {
-      CaseSource x;
-      std::int64_t kernel, stride, pad;
-    };
-    for (const DType type : kFloatTypes) {
-      const std::array kSizes = {
-          Size{source_of(type, {1, 1, 1, 1}), 1, 1, 0},
-          Size{source_of(type, {9, 4, 3, 2}), 3, 1, 0},
-          Size{source_of(type, {9, 4, 3, 2}), 3, 2, 2},
-          Size{source_of(type, {10, 3, 1, 1}), 2, 2, 0},
-          Size{source_of(type, {10, 3, 1, 1}), 2, 5, 1},
-          Size{source_of(type, {333, 2, 1, 1}), 7, 1, 3},
-          Size{source_of(type, {5, 700, 1, 1}), 5, 1, 4},
-          Size{source_of(type, {6, 0, 2, 1}), 2, 1, 0},
-          Size{filled(source_of(type, {20, 9, 2, 1}), Fill::kUniform, -9, -1), 5, 3, 4},
-          Size{seen_as(type, {8, 6, 3, 2}, {1, 0, 2, 3}), 3, 2, 1},
-          Size{seen_as(type, {8, 6, 3, 2}, {2, 3, 0, 1}), 3, 2, 1},
-          Size{seen_as(type, {8, 6, 3, 2}, {0, 1, 2, 3}, {2, 1, 1, 1}), 3, 2, 1},
-      };
-      for (const Size& size : kSizes) {
-        for (const Pooling pooling : {Pooling::kMax, Pooling::kAverage}) {
-          const Params params =
-              Params::of(Pool1dParams{pooling, size.kernel, size.stride, size.pad});
-          sink({.name = fmt::format("{} {}", describe_source(size.x), describe(params)),
-                .params = params,
-                .sources = {size.x},
-                .max_error = pooling == Pooling::kMax ? 0 : float_error(type, kSumError)});
-        }
-      }
-    }
   }
 };
 

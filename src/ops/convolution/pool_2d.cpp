@@ -2,7 +2,6 @@
 #include <cmath>
 #include <limits>
 
-#include "ops/common/cases.h"
 #include "ops/common/checks.h"
 #include "ops/common/loops.h"
 #include "ops/convolution/window.h"
@@ -79,28 +78,6 @@ class Pool2d final : public OpWith<Pool2dParams> {
     const Pair kernel = params.get<Pool2dParams>().kernel;
     return static_cast<double>(kernel[0]) * static_cast<double>(kernel[1]) *
            static_cast<double>(element_count(result.shape));
-  }
-
-  void cases(const CaseSink& sink) const override {
-    const auto emit = [&](const CaseSource& x, const Window& window) {
-      if (window.pad[0] >= window.kernel[0] || window.pad[1] >= window.kernel[1]) return;
-      if (window.dilation != Pair{1, 1}) return;
-      for (const Pooling pooling : {Pooling::kMax, Pooling::kAverage}) {
-        const Params params =
-            Params::of(Pool2dParams{pooling, window.kernel, window.stride, window.pad});
-        sink({.name = fmt::format("{} {}", describe_source(x), describe(params)),
-              .params = params,
-              .sources = {x},
-              .max_error = pooling == Pooling::kMax ? 0 : float_error(x.dtype, kSumError)});
-      }
-    };
-    for (const DType type : kFloatTypes) {
-      window_cases(emit, type);
-      emit(source_of(type, {9, 8, 0, 2}), {.kernel = {2, 2}});
-      emit(source_of(type, {7, 7, 30, 2}), {.kernel = {7, 7}});
-      emit(filled(source_of(type, {20, 9, 2, 1}), Fill::kUniform, -9, -1),
-           {.kernel = {4, 5}, .stride = {3, 3}, .pad = {3, 4}});
-    }
   }
 };
 

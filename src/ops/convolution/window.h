@@ -50,18 +50,10 @@ Status expect_float_type(std::string_view name, DType type);
 /// How many groups of `channels` dimension `dim` of a tensor has; Invalid if they are not whole.
 Result<Dim> groups(std::string_view name, const Tensor& tensor, int dim, std::int64_t channels);
 /// A dimension `n` times as large.
-Result<Dim> times(const Dim& dim, std::int64_t n);
+Result<Dim> checked_times(const Dim& dim, std::int64_t n);
 
 /// x at an index, 0 outside.
 double padded(const RefTensor& x, std::int64_t i0, std::int64_t i1, std::int64_t i2,
               std::int64_t i3);
-
-/// Images, of a type, and windows that everybody must cope with: calls f(x, window).
-using WindowSink = std::function<void(const CaseSource& x, const Window& window)>;
-void window_cases(const WindowSink& sink, DType type = DType::kF32);
-/// The same with three axes; the outermost dimension of x has so many channels for each image.
-using Window3dSink =
-    std::function<void(const CaseSource& x, std::int64_t channels, const WindowOf<3>& window)>;
-void window_3d_cases(const Window3dSink& sink, DType type = DType::kF32);
 
 }  // namespace shunt

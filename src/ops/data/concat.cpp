@@ -1,5 +1,4 @@
 #include "ops/common/backward.h"
-#include "ops/common/cases.h"
 #include "ops/common/checks.h"
 #include "ops/common/loops.h"
 #include "ops/data/data.h"
@@ -84,40 +83,6 @@ class Concat final : public Differentiable<ConcatParams> {
     after_a[dim] = a[dim].max;
     if (node.wants(0)) SHUNT_TRY(node.give(0, view(node.g, node.dy(), {}, a)));
     return node.wants(1) ? node.give(1, view(node.g, node.dy(), after_a, node.shape(1))) : ok();
-  }
-
-  void cases(const CaseSink& sink) const override {
-    const auto emit = [&](const CaseSource& a, const CaseSource& b, int dim) {
-      const std::vector<CaseSource> sources = {a, b};
-      const Params params = Params::of(ConcatParams{dim});
-      sink({.name = describe_sources(sources, describe(params)),
-            .params = params,
-            .sources = sources,
-            .max_error = 0});
-    };
-    for (const DTypeTrait& type : dtypes()) {
-      const DType t = type.dtype;
-      const std::int64_t block = type.block_elements;
-      for (int dim = 0; dim < kMaxDims; ++dim) {
-        const Sizes sizes = {2 * block, 3, 2, 2};
-        Sizes other = sizes;
-        other[static_cast<std::size_t>(dim)] = dim == 0 ? block : 5;
-        Sizes none = sizes;
-        none[static_cast<std::size_t>(dim)] = 0;
-        const CaseSource a = source_of(t, sizes);
-        emit(a, source_of(t, other), dim);
-        emit(a, source_of(t, none), dim);
-        emit(source_of(t, none), a, dim);
-        emit(seen_as(t, sizes, {0, 1, 2, 3}, {block, 1, 1, 1}), source_of(t, other), dim);
-        emit(seen_as(t, sizes, {0, 2, 1, 3}), seen_as(t, other, {0, 3, 2, 1}, {block, 0, 1, 0}),
-             dim);
-      }
-    }
-    for (DType type : kPlainTypes) {
-      emit(seen_as(type, {17, 3, 2, 1}, {1, 0, 2, 3}), source_of(type, {9, 3, 2, 1}), 0);
-      emit(source_of(type, {1, 1, 1, 1}), source_of(type, {1, 1, 1, 1}), 1);
-    }
-    emit(source_of(DType::kF32, {5000, 2, 1, 1}), source_of(DType::kF32, {5001, 2, 1, 1}), 0);
   }
 };
 

@@ -1,5 +1,4 @@
 #include "ops/common/backward.h"
-#include "ops/common/cases.h"
 #include "ops/common/checks.h"
 #include "ops/data/data.h"
 
@@ -24,17 +23,6 @@ class Cont final : public Differentiable<NoParams> {
 
   Status gradient_rule(Backward& node, const NoParams&) const override {
     return node.give(0, node.dy());
-  }
-
-  void cases(const CaseSink& sink) const override {
-    for (const DTypeTrait& type : dtypes()) {
-      for (const CaseSource& x : unary_sources(type.dtype)) {
-        sink({.name = describe_source(x),
-              .params = Params::of(NoParams{}),
-              .sources = {x},
-              .max_error = 0});
-      }
-    }
   }
 
  private:

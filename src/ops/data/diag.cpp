@@ -1,5 +1,4 @@
 #include "ops/common/backward.h"
-#include "ops/common/cases.h"
 #include "ops/common/checks.h"
 #include "ops/common/loops.h"
 #include "ops/data/data.h"
@@ -40,21 +39,6 @@ class Diag final : public Differentiable<NoParams> {
     const Shape x = node.shape(0);
     const Result<Value> ones = diag(node.g, fill(node.g, {x[0]}, 1));
     return node.give(0, transpose(node.g, sum_rows(node.g, mul(node.g, node.dy(), ones))));
-  }
-
-  void cases(const CaseSink& sink) const override {
-    const auto emit = [&](const CaseSource& x) {
-      sink({.name = describe_source(x),
-            .params = Params::of(NoParams{}),
-            .sources = {x},
-            .max_error = 0});
-    };
-    for (DType type : kPlainTypes) {
-      for (const std::int64_t n : {0, 1, 5, 67}) emit(source_of(type, {n, 1, 3, 2}));
-      emit(seen_as(type, {9, 1, 4, 2}, {2, 3, 1, 0}));
-      emit(seen_as(type, {9, 1, 4, 1}, {1, 0, 2, 3}, {3, 0, 1, 0}));
-    }
-    emit(source_of(DType::kF32, {300, 1, 1, 1}));
   }
 };
 

@@ -1,7 +1,6 @@
 #include <limits>
 
 #include "ops/common/backward.h"
-#include "ops/common/cases.h"
 #include "ops/common/checks.h"
 #include "ops/common/loops.h"
 #include "ops/data/data.h"
@@ -47,23 +46,6 @@ class DiagMaskInf final : public Differentiable<DiagMaskInfParams> {
     const Result<Value> scores = zeros(node.g, {x[0], x[1]});
     const Result<Value> seen = exp(node.g, diag_mask_inf(node.g, scores, params.n_past));
     return node.give(0, mul(node.g, node.dy(), seen));
-  }
-
-  void cases(const CaseSink& sink) const override {
-    const auto emit = [&](const CaseSource& x, std::int64_t n_past) {
-      const Params params = Params::of(DiagMaskInfParams{n_past});
-      sink({.name = fmt::format("{} {}", describe_source(x), describe(params)),
-            .params = params,
-            .sources = {x},
-            .max_error = 0});
-    };
-    for (DType type : kFloatTypes) {
-      for (const CaseSource& x : unary_sources(type)) {
-        for (const std::int64_t n_past : {0, 3, 40}) emit(x, n_past);
-      }
-    }
-    emit(source_of(DType::kF32, {9, 9, 2, 1}), kMaxSize);
-    emit(source_of(DType::kF32, {4200, 20, 1, 1}), 4090);
   }
 };
 

@@ -1,5 +1,4 @@
 #include "ops/common/backward.h"
-#include "ops/common/cases.h"
 #include "ops/common/checks.h"
 #include "ops/common/loops.h"
 #include "ops/data/data.h"
@@ -81,41 +80,6 @@ class Pad final : public Differentiable<PadParams> {
     if (params.padding == Padding::kCircular)
       return fail(ErrorCode::kUnsupported, "circular padding has no gradient rule");
     return node.give(0, view(node.g, node.dy(), params.before, node.shape(0)));
-  }
-
-  void cases(const CaseSink& sink) const override {
-    const auto emit = [&](const CaseSource& x, const PadParams& p) {
-      const Params params = Params::of(p);
-      sink({.name = fmt::format("{} {}", describe_source(x), describe(params)),
-            .params = params,
-            .sources = {x},
-            .max_error = 0});
-    };
-    for (const Padding padding : {Padding::kConstant, Padding::kCircular}) {
-      for (const CaseSource& x : unary_sources(DType::kF32)) {
-        const Sizes sizes = sizes_of(x);
-        const bool empty = sizes[0] * sizes[1] * sizes[2] * sizes[3] == 0;
-        if (empty && padding == Padding::kCircular) continue;
-        emit(x, {{3, 0, 1, 0}, {0, 2, 0, 1}, padding, 0});
-      }
-      for (DType type : kPlainTypes) {
-        const CaseSource x = source_of(type, {7, 3, 2, 2});
-        emit(x, {{0, 0, 0, 0}, {0, 0, 0, 0}, padding, 0});
-        emit(x, {{1, 2, 1, 1}, {5, 0, 1, 3}, padding, -2.5F});
-        emit(x, {{100, 0, 0, 0}, {33, 0, 0, 0}, padding, 7});
-        emit(seen_as(type, {9, 4, 2, 1}, {1, 0, 2, 3}, {1, 0, 0, 0}),
-             {{0, 3, 0, 2}, {4, 0, 0, 0}, padding, 1});
-      }
-      emit(source_of(DType::kF32, {5000, 2, 1, 1}), {{4000, 1, 0, 0}, {9, 0, 0, 0}, padding, 1});
-      emit(source_of(DType::kF16, {1, 1, 1, 1}), {{3, 1, 1, 1}, {9, 0, 2, 0}, padding, 1});
-    }
-    emit(source_of(DType::kF32, {0, 2, 1, 1}), {{2, 1, 0, 0}, {1, 0, 0, 0}, Padding::kConstant, 3});
-    for (const DTypeTrait& type : dtypes()) {
-      if (!type.quantized) continue;
-      const std::int64_t block = type.block_elements;
-      emit(source_of(type.dtype, {2 * block, 3, 2, 1}),
-           {{block, 1, 0, 2}, {4 * block, 0, 3, 0}, Padding::kCircular, 0});
-    }
   }
 };
 

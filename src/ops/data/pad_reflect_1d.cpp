@@ -1,6 +1,5 @@
 #include <cstdlib>
 
-#include "ops/common/cases.h"
 #include "ops/common/checks.h"
 #include "ops/common/loops.h"
 #include "ops/data/data.h"
@@ -58,28 +57,6 @@ class PadReflect final : public OpWith<PadReflectParams> {
       if (i[0] - params.before > last) j[0] = 2 * last - (i[0] - params.before);
       at(result, i) = at(*sources[0], j);
     });
-  }
-
-  void cases(const CaseSink& sink) const override {
-    const auto emit = [&](const CaseSource& x, std::int64_t before, std::int64_t after) {
-      const Params params = Params::of(PadReflectParams{before, after});
-      sink({.name = fmt::format("{} {}", describe_source(x), describe(params)),
-            .params = params,
-            .sources = {x},
-            .max_error = 0});
-    };
-    for (const CaseSource& x : unary_sources(DType::kF32)) {
-      const std::int64_t n = sizes_of(x)[0];
-      const std::int64_t most = std::max<std::int64_t>(n - 1, 0);
-      emit(x, most, most / 2);
-      if (most > 0) emit(x, 0, most);
-    }
-    for (DType type : kPlainTypes) {
-      emit(source_of(type, {9, 2, 3, 2}), 3, 8);
-      emit(source_of(type, {2, 2, 1, 1}), 1, 1);
-      emit(seen_as(type, {9, 4, 2, 1}, {1, 0, 2, 3}, {2, 0, 0, 0}), 5, 0);
-    }
-    emit(source_of(DType::kF32, {5000, 2, 1, 1}), 4500, 4999);
   }
 };
 

@@ -1,7 +1,6 @@
 #include <limits>
 
 #include "ops/common/backward.h"
-#include "ops/common/cases.h"
 #include "ops/common/checks.h"
 #include "ops/common/loops.h"
 #include "ops/data/data.h"
@@ -46,30 +45,6 @@ class Roll final : public Differentiable<RollParams> {
     Sizes back = {};
     for (std::size_t i = 0; i < kMaxDims; ++i) back[i] = -params.shift[i];
     return node.give(0, roll(node.g, node.dy(), back));
-  }
-
-  void cases(const CaseSink& sink) const override {
-    const auto emit = [&](const CaseSource& x, const Sizes& shift) {
-      const Params params = Params::of(RollParams{shift});
-      sink({.name = fmt::format("{} {}", describe_source(x), describe(params)),
-            .params = params,
-            .sources = {x},
-            .max_error = 0});
-    };
-    for (const DTypeTrait& type : dtypes()) {
-      const std::int64_t block = type.block_elements;
-      emit(source_of(type.dtype, {3 * block, 4, 3, 2}), {block, -1, 5, 0});
-      emit(source_of(type.dtype, {2 * block, 5, 1, 1}), {-7 * block, 0, 9, -9});
-    }
-    for (const CaseSource& x : unary_sources(DType::kF32)) {
-      emit(x, {0, 0, 0, 0});
-      emit(x, {5, 1, -1, 1});
-    }
-    for (DType type : kPlainTypes) {
-      emit(seen_as(type, {9, 4, 2, 1}, {1, 0, 2, 3}, {2, 0, 0, 0}), {-4, 3, 0, 0});
-    }
-    constexpr std::int64_t kLowest = std::numeric_limits<std::int64_t>::min();
-    emit(source_of(DType::kF32, {5000, 2, 3, 1}), {4097, kLowest, kMaxSize, kLowest});
   }
 };
 

@@ -1,5 +1,4 @@
 #include "ops/common/backward.h"
-#include "ops/common/cases.h"
 #include "ops/common/checks.h"
 #include "ops/common/loops.h"
 #include "ops/data/data.h"
@@ -58,42 +57,6 @@ class Set final : public Differentiable<SetParams> {
     if (!node.wants(0)) return ok();
     // What was in the window is lost.
     return node.give(0, set(node.g, dup(node.g, node.dy()), zeros(node.g, x), params.start));
-  }
-
-  void cases(const CaseSink& sink) const override {
-    const auto emit = [&](const CaseSource& dst, const CaseSource& x, const Sizes& start) {
-      const std::vector<CaseSource> sources = {dst, x};
-      const Params params = Params::of(SetParams{start});
-      sink({.name = describe_sources(sources, describe(params)),
-            .params = params,
-            .sources = sources,
-            .max_error = conversion_error(x.dtype, dst.dtype)});
-    };
-    for (const DTypeTrait& type : dtypes()) {
-      const std::int64_t block = type.block_elements;
-      const DType t = type.dtype;
-      const CaseSource dst = source_of(t, {3 * block, 4, 3, 2});
-      emit(dst, source_of(t, {block, 2, 2, 1}), {block, 1, 0, 1});
-      emit(dst, source_of(t, {3 * block, 4, 3, 2}), {0, 0, 0, 0});
-      emit(dst, source_of(t, {2 * block, 0, 3, 2}), {block, 4, 0, 0});
-      emit(source_of(t, {0, 4, 1, 1}), source_of(t, {0, 4, 1, 1}), {0, 0, 0, 0});
-      emit(dst, seen_as(t, {block, 2, 2, 1}, {0, 1, 2, 3}, {block, 1, 0, 1}), {block, 1, 0, 1});
-      emit(seen_as(t, {3 * block, 4, 3, 2}, {0, 2, 1, 3}, {block, 1, 0, 0}),
-           seen_as(t, {2 * block, 2, 1, 2}, {0, 3, 1, 2}), {block, 2, 2, 0});
-      if (!type.quantized) {
-        emit(source_of(t, {33, 4, 1, 1}), source_of(t, {7, 2, 1, 1}), {5, 1, 0, 0});
-        emit(seen_as(t, {33, 4, 2, 1}, {1, 0, 2, 3}), source_of(t, {7, 2, 1, 1}), {26, 2, 1, 0});
-      }
-      if (type.encode == nullptr || t == DType::kF32) continue;
-      CaseSource x = source_of(DType::kF32, {block, 2, 2, 1});
-      if (type.integer) x = filled(x, Fill::kIndex, -100, 100);
-      emit(dst, x, {2 * block, 1, 0, 1});
-    }
-    emit(source_of(DType::kF32, {9000, 2, 1, 1}), source_of(DType::kF16, {8500, 1, 1, 1}),
-         {123, 1, 0, 0});
-    emit(source_of(DType::kF32, {64, 4, 1, 1}), source_of(DType::kQ4_0, {32, 2, 1, 1}),
-         {17, 2, 0, 0});
-    emit(source_of(DType::kI64, {9, 4, 1, 1}), source_of(DType::kI32, {5, 2, 1, 1}), {1, 0, 0, 0});
   }
 };
 

@@ -1,6 +1,5 @@
 #include <cmath>
 
-#include "ops/common/cases.h"
 #include "ops/common/checks.h"
 #include "ops/data/data.h"
 
@@ -43,29 +42,6 @@ class TimestepEmbedding final : public OpWith<TimestepEmbeddingParams> {
         result.at(half + j, n) = std::sin(angle);
       }
       if (params.dim % 2 != 0) result.at(params.dim - 1, n) = 0;
-    }
-  }
-
-  void cases(const CaseSink& sink) const override {
-    const auto emit = [&](const CaseSource& t, std::int64_t dim, float max_period) {
-      const Params params = Params::of(TimestepEmbeddingParams{dim, max_period});
-      sink({.name = fmt::format("{} {}", describe_source(t), describe(params)),
-            .params = params,
-            .sources = {t},
-            .max_error = kElementError});
-    };
-    for (DType type : {DType::kF32, DType::kI32}) {
-      const auto steps = [&](const CaseSource& t) {
-        return filled(t, type == DType::kF32 ? Fill::kUniform : Fill::kIndex, 0, 1000);
-      };
-      for (const std::int64_t dim : {1, 2, 3, 6, 15, 320}) {
-        for (const float max_period : {10000.0F, 7.5F}) {
-          emit(steps(source_of(type, {3, 1, 1, 1})), dim, max_period);
-        }
-      }
-      emit(steps(source_of(type, {0, 1, 1, 1})), 8, 10000);
-      emit(steps(source_of(type, {1, 1, 1, 1})), 9000, 10000);
-      emit(steps(seen_as(type, {5, 1, 1, 1}, {1, 0, 2, 3}, {2, 0, 0, 0})), 8, 10000);
     }
   }
 };

@@ -1,5 +1,4 @@
 #include "ops/common/backward.h"
-#include "ops/common/cases.h"
 #include "ops/common/checks.h"
 #include "ops/common/loops.h"
 #include "ops/data/data.h"
@@ -38,27 +37,6 @@ class Tri final : public Differentiable<TriParams> {
 
   Status gradient_rule(Backward& node, const TriParams& params) const override {
     return node.give(0, tri(node.g, node.dy(), params));
-  }
-
-  void cases(const CaseSink& sink) const override {
-    for (const Triangle triangle : {Triangle::kLower, Triangle::kUpper}) {
-      for (const bool diagonal : {true, false}) {
-        const Params params = Params::of(TriParams{triangle, diagonal});
-        const auto emit = [&](const CaseSource& x) {
-          sink({.name = fmt::format("{} {}", describe_source(x), describe(params)),
-                .params = params,
-                .sources = {x},
-                .max_error = 0});
-        };
-        for (const CaseSource& x : unary_sources(DType::kF32)) emit(x);
-        for (DType type : kPlainTypes) {
-          emit(source_of(type, {9, 9, 2, 3}));
-          emit(seen_as(type, {12, 7, 2, 1}, {1, 0, 2, 3}));
-        }
-        emit(source_of(DType::kF16, {3, 70, 1, 1}));
-        emit(source_of(DType::kF32, {4100, 3, 1, 1}));
-      }
-    }
   }
 };
 

@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ops/common/cases.h"
 #include "ops/common/checks.h"
 #include "ops/common/loops.h"
 #include "ops/data/data.h"
@@ -133,41 +132,6 @@ class Upscale final : public OpWith<UpscaleParams> {
       all += 2 * taps * (how.antialias ? std::max(1.0, shrinks) : 1);
     }
     return all * static_cast<double>(element_count(result.shape));
-  }
-
-  void cases(const CaseSink& sink) const override {
-    const auto emit = [&](const CaseSource& x, std::int64_t width, std::int64_t height) {
-      for (const Interpolation how :
-           {Interpolation::kNearest, Interpolation::kBilinear, Interpolation::kBicubic}) {
-        for (const bool align : {false, true}) {
-          for (const bool antialias : {false, true}) {
-            if (how == Interpolation::kNearest && (align || antialias)) continue;
-            const Params params = Params::of(UpscaleParams{width, height, how, align, antialias});
-            sink({.name = fmt::format("{} {}", describe_source(x), describe(params)),
-                  .params = params,
-                  .sources = {x},
-                  .max_error =
-                      how == Interpolation::kNearest ? 0 : float_error(x.dtype, kElementError)});
-          }
-        }
-      }
-    };
-    for (const DType type : kFloatTypes) {
-      emit(source_of(type, {7, 5, 3, 2}), 14, 10);
-      emit(source_of(type, {7, 5, 3, 2}), 7, 5);
-      emit(source_of(type, {7, 5, 1, 1}), 17, 3);
-      emit(source_of(type, {14, 10, 2, 1}), 7, 5);
-      emit(source_of(type, {31, 29, 2, 1}), 4, 3);
-      emit(source_of(type, {1, 1, 2, 1}), 5, 4);
-      emit(source_of(type, {9, 8, 1, 2}), 1, 1);
-      emit(source_of(type, {2, 50, 1, 1}), 3, 49);
-      emit(source_of(type, {1, 49, 1, 1}), 2, 98);
-      emit(source_of(type, {3000, 2, 1, 1}), 7, 3);
-      emit(source_of(type, {5, 3, 1, 1}), 2000, 2);
-      emit(source_of(type, {5, 4, 0, 2}), 10, 8);
-      emit(seen_as(type, {6, 5, 3, 2}, {1, 0, 2, 3}), 9, 11);
-      emit(seen_as(type, {6, 5, 3, 2}, {2, 3, 0, 1}, {1, 2, 0, 1}), 11, 4);
-    }
   }
 };
 

@@ -1,5 +1,4 @@
 #include "ops/common/backward.h"
-#include "ops/common/cases.h"
 #include "ops/common/checks.h"
 #include "ops/common/loops.h"
 #include "ops/elementwise/elementwise.h"
@@ -37,23 +36,6 @@ class Add1 final : public Differentiable<NoParams> {
   Status gradient_rule(Backward& node, const NoParams&) const override {
     SHUNT_TRY(node.give(0, node.dy()));
     return node.wants(1) ? node.give(1, sum(node.g, node.dy())) : ok();
-  }
-
-  void cases(const CaseSink& sink) const override {
-    const auto emit = [&](const CaseSource& a, const CaseSource& s) {
-      const std::vector<CaseSource> sources = {a, s};
-      sink({.name = describe_sources(sources),
-            .params = Params::of(NoParams{}),
-            .sources = sources,
-            .max_error = float_error(a.dtype, kElementError)});
-    };
-    for (DType type : kFloatTypes) {
-      for (const CaseSource& a : unary_sources(type)) emit(a, source_of(type, {1, 1, 1, 1}));
-      for (DType of_s : kFloatTypes) {
-        emit(source_of(type, {5000, 3, 1, 1}), source_of(of_s, {1, 1, 1, 1}));
-      }
-      emit(source_of(type, {33, 2, 1, 1}), seen_as(type, {1, 1, 1, 1}, {1, 0, 2, 3}, {3, 2, 0, 0}));
-    }
   }
 };
 

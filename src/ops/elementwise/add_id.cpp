@@ -1,5 +1,4 @@
 #include "ops/common/backward.h"
-#include "ops/common/cases.h"
 #include "ops/common/checks.h"
 #include "ops/common/loops.h"
 #include "ops/elementwise/elementwise.h"
@@ -60,45 +59,6 @@ class AddId final : public Differentiable<NoParams> {
     const Result<Value> dy = reshape(node.g, packed(node.g, node.dy()), {b[0], rows});
     const Result<Value> ids = reshape(node.g, packed(node.g, node.source(2)), {rows});
     return node.give(1, get_rows_back(node.g, dy, ids, b[1].max));
-  }
-
-  void cases(const CaseSink& sink) const override {
-    const auto emit = [&](const CaseSource& x, const CaseSource& b, const CaseSource& ids) {
-      const auto rows = static_cast<double>(sizes_of(b)[1]);
-      const std::vector<CaseSource> sources = {x, b, filled(ids, Fill::kIndex, 0, rows)};
-      sink({.name = describe_sources(sources),
-            .params = Params::of(NoParams{}),
-            .sources = sources,
-            .max_error = float_error(x.dtype, kElementError)});
-    };
-    constexpr DType kI32 = DType::kI32;
-    for (DType type : kFloatTypes) {
-      for (const Sizes& x :
-           {Sizes{64, 4, 7, 1}, Sizes{1, 1, 1, 1}, Sizes{33, 2, 3, 1}, Sizes{7, 1, 40, 1},
-            Sizes{5000, 2, 2, 1}, Sizes{0, 2, 3, 1}, Sizes{64, 0, 3, 1}, Sizes{64, 2, 0, 1}}) {
-        const CaseSource ids = source_of(kI32, {x[1], x[2], 1, 1});
-        emit(source_of(type, x), source_of(type, {x[0], 8, 1, 1}), ids);
-        emit(source_of(type, x), source_of(DType::kF32, {x[0], 1, 1, 1}), ids);
-        emit(source_of(type, x), source_of(type, {x[0], 8, 1, 1}),
-             source_of(DType::kI64, {x[1], x[2], 1, 1}));
-      }
-      const Sizes sizes = {33, 4, 3, 1};
-      const CaseSource x = source_of(type, sizes);
-      const CaseSource b = source_of(type, {33, 5, 1, 1});
-      const CaseSource ids = source_of(kI32, {4, 3, 1, 1});
-      for (DType of_b : kFloatTypes) {
-        if (of_b != type) emit(x, source_of(of_b, {33, 5, 1, 1}), ids);
-      }
-      emit(seen_as(type, sizes, {0, 2, 1, 3}), b, ids);
-      emit(seen_as(type, sizes, {1, 0, 2, 3}, {1, 2, 0, 0}), b, ids);
-      emit(x, seen_as(type, {33, 5, 1, 1}, {1, 0, 2, 3}), ids);
-      emit(x, seen_as(type, {33, 5, 1, 1}, {0, 1, 2, 3}, {3, 1, 0, 0}), ids);
-      for (DType of_ids : kIdTypes) {
-        // Four of a row of more, as a choice of the best leaves them.
-        emit(x, b, seen_as(of_ids, {4, 3, 1, 1}, {0, 1, 2, 3}, {5, 0, 0, 0}));
-        emit(x, b, seen_as(of_ids, {4, 3, 1, 1}, {1, 0, 2, 3}));
-      }
-    }
   }
 };
 

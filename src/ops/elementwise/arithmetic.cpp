@@ -81,8 +81,6 @@ class Arithmetic final : public Differentiable<NoParams> {
     return node.give(1, sum_repeats(node.g, row_.by_b(node), node.shape(1)));
   }
 
-  void cases(const CaseSink& sink) const override { broadcast_cases(sink); }
-
  private:
   const Row& row_;
   OpInfo info_;

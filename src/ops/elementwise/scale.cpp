@@ -1,5 +1,4 @@
 #include "ops/common/backward.h"
-#include "ops/common/cases.h"
 #include "ops/common/checks.h"
 #include "ops/common/loops.h"
 #include "ops/elementwise/elementwise.h"
@@ -36,23 +35,6 @@ class Scale final : public Differentiable<ScaleParams> {
 
   Status gradient_rule(Backward& node, const ScaleParams& params) const override {
     return node.give(0, scale(node.g, node.dy(), {.scale = params.scale}));
-  }
-
-  void cases(const CaseSink& sink) const override {
-    for (DType type : kFloatTypes) {
-      for (const CaseSource& x : unary_sources(type)) {
-        for (const ScaleParams& params : {ScaleParams{0.125F, 0}, ScaleParams{-3, 0.5F}}) {
-          sink({.name = fmt::format("{} {}", describe_source(x), describe(Params::of(params))),
-                .params = Params::of(params),
-                .sources = {x},
-                .max_error = float_error(type, kElementError)});
-        }
-      }
-    }
-    sink({.name = "by nothing",
-          .params = Params::of(ScaleParams{0, 0}),
-          .sources = {source_of(DType::kF32, {64, 5, 1, 1})},
-          .max_error = kElementError});
   }
 };
 

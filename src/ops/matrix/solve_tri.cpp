@@ -1,4 +1,3 @@
-#include "ops/common/cases.h"
 #include "ops/common/checks.h"
 #include "ops/common/loops.h"
 #include "ops/matrix/matrix.h"
@@ -61,45 +60,6 @@ class SolveTri final : public OpWith<SolveTriParams> {
   double operations(const Tensor& result, SourceTensors sources, const Params&) const override {
     return static_cast<double>(sources[0]->size(0)) *
            static_cast<double>(element_count(result.shape));
-  }
-
-  void cases(const CaseSink& sink) const override {
-    // Near a triangle of ones, whose solution is the difference of neighbouring equations: errors
-    // don't grow, and no two elements are alike.
-    const auto triangle = [](CaseSource a) { return filled(a, Fill::kUniform, 0.99, 1.01); };
-    const auto emit = [&](const CaseSource& a, const CaseSource& b) {
-      for (const Triangle which : {Triangle::kLower, Triangle::kUpper}) {
-        for (const bool unit : {false, true}) {
-          const std::vector<CaseSource> sources = {triangle(a), b};
-          const Params params = Params::of(SolveTriParams{which, unit});
-          sink({.name = describe_sources(sources, describe(params)),
-                .params = params,
-                .sources = sources});
-        }
-      }
-    };
-    constexpr DType kF32 = DType::kF32;
-    const auto square = [](std::int64_t n, std::int64_t a2 = 1, std::int64_t a3 = 1) {
-      return source_of(kF32, {n, n, a2, a3});
-    };
-    emit(square(1), source_of(kF32, {1, 1, 1, 1}));
-    emit(square(7), source_of(kF32, {1, 7, 1, 1}));
-    emit(square(16), source_of(kF32, {33, 16, 1, 1}));
-    emit(square(65), source_of(kF32, {100, 65, 1, 1}));
-    emit(square(100), source_of(kF32, {3, 100, 1, 1}));
-    emit(square(0), source_of(kF32, {3, 0, 1, 1}));
-    emit(square(5), source_of(kF32, {0, 5, 1, 1}));
-    emit(square(6, 2, 3), source_of(kF32, {4, 6, 2, 3}));
-    emit(square(6, 2, 1), source_of(kF32, {4, 6, 4, 3}));
-    emit(square(6, 1, 3), source_of(kF32, {4, 6, 2, 6}));
-    emit(square(6, 1, 0), source_of(kF32, {4, 6, 2, 0}));
-    const CaseSource a = square(8, 2, 1);
-    const CaseSource b = source_of(kF32, {5, 8, 4, 1});
-    emit(seen_as(kF32, {8, 8, 2, 1}, {1, 0, 2, 3}), b);
-    emit(seen_as(kF32, {8, 8, 2, 1}, {0, 2, 1, 3}), b);
-    emit(seen_as(kF32, {8, 8, 2, 1}, {0, 1, 2, 3}, {2, 3, 1, 0}), b);
-    emit(a, seen_as(kF32, {5, 8, 4, 1}, {1, 0, 2, 3}));
-    emit(a, seen_as(kF32, {5, 8, 4, 1}, {2, 1, 0, 3}, {1, 2, 0, 0}));
   }
 };
 

@@ -1,5 +1,4 @@
 #include "ops/common/backward.h"
-#include "ops/common/cases.h"
 #include "ops/common/checks.h"
 #include "ops/common/loops.h"
 #include "ops/norm/norm.h"
@@ -60,27 +59,6 @@ class GroupNorm final : public Differentiable<GroupNormParams> {
     const Result<Value> dx =
         standardize_back(node.g, rows(node.dy()), rows(as_f32(node.g, node.source(0))), params.eps);
     return node.give(0, reshape(node.g, dx, x));
-  }
-
-  void cases(const CaseSink& sink) const override {
-    const auto emit = [&](const CaseSource& x, const GroupNormParams& params,
-                          std::string_view extra = "") {
-      sink({.name = fmt::format("{} {}{}", describe_source(x), describe(Params::of(params)), extra),
-            .params = Params::of(params),
-            .sources = {x},
-            .max_error = float_error(x.dtype, kSumError)});
-    };
-    for (DType type : kFloatTypes) {
-      for (const CaseSource& x : unary_sources(type)) {
-        const Sizes sizes = sizes_of(x);
-        emit(x, {1, 1e-5F});
-        emit(x, {sizes[2], 0.1F});
-        if (sizes[2] % 2 == 0 && sizes[2] > 2) emit(x, {2, 1e-5F});
-        emit(filled(x, Fill::kUniform, 1000, 1001), {1, 1e-5F}, " far from 0");
-      }
-      emit(source_of(type, {30, 30, 32, 2}), {8, 1e-5F});
-      emit(seen_as(type, {7, 5, 6, 2}, {2, 0, 1, 3}), {3, 1e-5F});
-    }
   }
 };
 

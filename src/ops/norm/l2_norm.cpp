@@ -2,7 +2,6 @@
 #include <cmath>
 
 #include "ops/common/backward.h"
-#include "ops/common/cases.h"
 #include "ops/common/checks.h"
 #include "ops/common/loops.h"
 #include "ops/elementwise/elementwise.h"
@@ -58,28 +57,6 @@ class L2Norm final : public Differentiable<L2NormParams> {
     // A row that is divided by its own length can't get longer: what goes along y is lost.
     const Result<Value> along = mul(g, sum_rows(g, mul(g, y, dy)), is_above(g, length, params.eps));
     return node.give(0, div(g, sub(g, dy, mul(g, y, along)), divisor));
-  }
-
-  void cases(const CaseSink& sink) const override {
-    const auto emit = [&](const CaseSource& x, float eps, std::string_view extra = "") {
-      sink({.name = fmt::format("{} eps={}{}", describe_source(x), eps, extra),
-            .params = Params::of(L2NormParams{eps}),
-            .sources = {x},
-            .max_error = float_error(x.dtype, kSumError)});
-    };
-    for (DType type : kFloatTypes) {
-      for (const CaseSource& x : unary_sources(type)) {
-        emit(x, 1e-12F);
-        emit(x, 5);
-      }
-      emit(source_of(type, {5000, 3, 1, 1}), 0);
-      emit(filled(source_of(type, {64, 3, 1, 1}), Fill::kUniform, 0, 0), 0, " zeros");
-    }
-    // Squares that F32 has no numbers for.
-    const CaseSource x = source_of(DType::kF32, {64, 3, 1, 1});
-    emit(filled(x, Fill::kUniform, -1e-25, 1e-25), 0, " tiny");
-    emit(filled(x, Fill::kUniform, -1e25, 1e25), 1e-12F, " huge");
-    emit(filled(x, Fill::kUniform, 1e38, 3e38), 1e-12F, " longer than any number of F32");
   }
 };
 

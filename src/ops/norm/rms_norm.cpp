@@ -1,7 +1,6 @@
 #include <cmath>
 
 #include "ops/common/backward.h"
-#include "ops/common/cases.h"
 #include "ops/common/checks.h"
 #include "ops/common/loops.h"
 #include "ops/norm/norm.h"
@@ -45,19 +44,6 @@ class RmsNorm final : public Differentiable<RmsNormParams> {
   Status gradient_rule(Backward& node, const RmsNormParams& params) const override {
     const Result<Value> x = as_f32(node.g, node.source(0));
     return node.give(0, rms_norm_back(node.g, node.dy(), x, params));
-  }
-
-  void cases(const CaseSink& sink) const override {
-    for (DType type : kFloatTypes) {
-      for (const CaseSource& x : unary_sources(type)) {
-        for (float eps : {0.0F, 1e-5F, 0.1F}) {
-          sink({.name = fmt::format("{} eps={}", describe_source(x), eps),
-                .params = Params::of(RmsNormParams{eps}),
-                .sources = {x},
-                .max_error = float_error(x.dtype, kSumError)});
-        }
-      }
-    }
   }
 };
 

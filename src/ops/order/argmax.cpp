@@ -1,4 +1,3 @@
-#include "ops/common/cases.h"
 #include "ops/common/checks.h"
 #include "ops/common/loops.h"
 #include "ops/order/order.h"
@@ -35,26 +34,6 @@ class Argmax final : public OpWith<NoParams> {
       }
       result.at(i1, i2, i3) = static_cast<double>(largest);
     });
-  }
-
-  void cases(const CaseSink& sink) const override {
-    const auto emit = [&](const CaseSource& x, std::string_view extra = "") {
-      sink({.name = fmt::format("{}{}", describe_source(x), extra),
-            .params = Params::of(NoParams{}),
-            .sources = {x},
-            .max_error = 0});
-    };
-    for (DType type : kFloatTypes) {
-      for (const CaseSource& x : unary_sources(type)) {
-        if (sizes_of(x)[0] == 0) continue;
-        emit(x);
-        emit(filled(x, Fill::kIndex, 0, 4), " of equals");
-        emit(filled(x, Fill::kUniform, -9, -1), " negative");
-      }
-      // As long as a vocabulary.
-      for (std::int64_t size : {1000, 4097, 32000}) emit(source_of(type, {size, 2, 1, 1}));
-      emit(filled(source_of(type, {4097, 3, 1, 1}), Fill::kIndex, 0, 40), " of equals");
-    }
   }
 };
 

@@ -1,6 +1,5 @@
 #include <limits>
 
-#include "ops/common/cases.h"
 #include "ops/common/checks.h"
 #include "ops/order/sort.h"
 
@@ -33,25 +32,6 @@ class Argsort final : public OpWith<ArgsortParams> {
   void plain_reference(RefSources sources, const ArgsortParams& params,
                        RefTensor& result) const override {
     reference_order(*sources[0], params.order, result);
-  }
-
-  void cases(const CaseSink& sink) const override {
-    const auto emit = [&](const CaseSource& x, const ArgsortParams& params,
-                          std::string_view extra = "") {
-      sink({.name = fmt::format("{} {}{}", describe_source(x), describe(Params::of(params)), extra),
-            .params = Params::of(params),
-            .sources = {x},
-            .max_error = 0});
-    };
-    for (const SortOrder order : {SortOrder::kAscending, SortOrder::kDescending}) {
-      for (DType type : kFloatTypes) {
-        for (const CaseSource& x : unary_sources(type)) {
-          emit(x, {order});
-          emit(filled(x, Fill::kIndex, 0, 4), {order}, " of equals");
-        }
-        emit(source_of(type, {1000, 2, 1, 1}), {order});
-      }
-    }
   }
 };
 

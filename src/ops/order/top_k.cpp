@@ -1,6 +1,5 @@
 #include <limits>
 
-#include "ops/common/cases.h"
 #include "ops/common/checks.h"
 #include "ops/order/sort.h"
 
@@ -36,28 +35,6 @@ class TopK final : public OpWith<TopKParams> {
 
   void plain_reference(RefSources sources, const TopKParams&, RefTensor& result) const override {
     reference_order(*sources[0], SortOrder::kDescending, result);
-  }
-
-  void cases(const CaseSink& sink) const override {
-    const auto emit = [&](const CaseSource& x, const TopKParams& params,
-                          std::string_view extra = "") {
-      sink({.name = fmt::format("{} {}{}", describe_source(x), describe(Params::of(params)), extra),
-            .params = Params::of(params),
-            .sources = {x},
-            .max_error = 0});
-    };
-    for (DType type : kFloatTypes) {
-      for (const CaseSource& x : unary_sources(type)) {
-        const std::int64_t columns = sizes_of(x)[0];
-        if (columns == 0) continue;
-        emit(x, {1});
-        emit(filled(x, Fill::kIndex, 0, 4), {columns}, " of equals");
-        if (columns > 2) emit(x, {2});
-        if (columns > 6) emit(x, {columns - 1});
-      }
-      emit(source_of(type, {2000, 2, 1, 1}), {40});
-      emit(filled(source_of(type, {2000, 2, 1, 1}), Fill::kIndex, 0, 99), {40}, " of equals");
-    }
   }
 };
 

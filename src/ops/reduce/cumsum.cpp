@@ -1,10 +1,8 @@
 #include "ops/common/backward.h"
-#include "ops/common/cases.h"
 #include "ops/common/checks.h"
 #include "ops/common/loops.h"
 #include "ops/elementwise/elementwise.h"
 #include "ops/reduce/reduce.h"
-#include "ops/reduce/reduction_cases.h"
 
 namespace shunt {
 
@@ -44,8 +42,6 @@ class Cumsum final : public Differentiable<NoParams> {
     const Result<Value> with_all = add(node.g, node.dy(), sum_rows(node.g, node.dy()));
     return node.give(0, sub(node.g, with_all, cumsum(node.g, node.dy())));
   }
-
-  void cases(const CaseSink& sink) const override { reduction_cases(sink, {.longest_up_to = 0.5}); }
 };
 
 }  // namespace

@@ -1,11 +1,9 @@
 #include "ops/common/backward.h"
-#include "ops/common/cases.h"
 #include "ops/common/checks.h"
 #include "ops/common/loops.h"
 #include "ops/data/data.h"
 #include "ops/elementwise/elementwise.h"
 #include "ops/reduce/reduce.h"
-#include "ops/reduce/reduction_cases.h"
 
 namespace shunt {
 
@@ -51,8 +49,6 @@ class Mean final : public Differentiable<NoParams> {
         scale(node.g, node.dy(), {.scale = 1 / static_cast<float>(x[0].max)});
     return node.give(0, repeat(node.g, share, x));
   }
-
-  void cases(const CaseSink& sink) const override { reduction_cases(sink, {.empty_rows = false}); }
 };
 
 }  // namespace

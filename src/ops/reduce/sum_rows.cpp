@@ -1,10 +1,8 @@
 #include "ops/common/backward.h"
-#include "ops/common/cases.h"
 #include "ops/common/checks.h"
 #include "ops/common/loops.h"
 #include "ops/data/data.h"
 #include "ops/reduce/reduce.h"
-#include "ops/reduce/reduction_cases.h"
 
 namespace shunt {
 
@@ -43,8 +41,6 @@ class SumRows final : public Differentiable<NoParams> {
   Status gradient_rule(Backward& node, const NoParams&) const override {
     return node.give(0, repeat(node.g, node.dy(), node.shape(0)));
   }
-
-  void cases(const CaseSink& sink) const override { reduction_cases(sink, {}); }
 };
 
 }  // namespace

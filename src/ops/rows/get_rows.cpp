@@ -2,7 +2,6 @@
 #include <vector>
 
 #include "ops/common/backward.h"
-#include "ops/common/cases.h"
 #include "ops/common/checks.h"
 #include "ops/common/loops.h"
 #include "ops/rows/rows.h"
@@ -55,43 +54,6 @@ class GetRows final : public Differentiable<NoParams> {
       return fail(ErrorCode::kUnsupported, "the gradient rule is for a table of one slice");
     SHUNT_TRY(expect_fixed_for(table[1], "the number of rows of the table"));
     return node.give(0, get_rows_back(node.g, node.dy(), node.source(1), table[1].max));
-  }
-
-  void cases(const CaseSink& sink) const override {
-    const auto emit = [&](const CaseSource& table, const CaseSource& ids) {
-      const auto rows = static_cast<double>(sizes_of(table)[1]);
-      const std::vector<CaseSource> sources = {table, filled(ids, Fill::kIndex, 0, rows)};
-      sink({.name = describe_sources(sources),
-            .params = Params::of(NoParams{}),
-            .sources = sources,
-            .max_error = 0});
-    };
-    for (const DTypeTrait& table_type : dtypes()) {
-      const DType type = table_type.dtype;
-      const std::int64_t block = std::max<std::int64_t>(32, trait(type).block_elements);
-      for (DType id_type : kIdTypes) {
-        const auto ids = [&](std::int64_t n) { return source_of(id_type, {n, 1, 1, 1}); };
-        emit(source_of(type, {2 * block, 10, 1, 1}), ids(1));
-        emit(source_of(type, {block, 1, 1, 1}), ids(3));
-        emit(source_of(type, {256, 5, 1, 1}), ids(17));
-        emit(source_of(type, {2 * block, 10, 1, 1}), ids(0));
-        emit(source_of(type, {2 * block, 0, 1, 1}), ids(0));
-        emit(seen_as(type, {2 * block, 6, 1, 1}, {0, 2, 1, 3}), ids(4));
-        emit(seen_as(type, {2 * block, 6, 1, 1}, {0, 1, 2, 3}, {block, 3, 0, 0}), ids(9));
-        // A column of a matrix of numbers.
-        emit(source_of(type, {2 * block, 10, 1, 1}),
-             seen_as(id_type, {5, 1, 1, 1}, {1, 0, 2, 3}, {0, 2, 0, 0}));
-        // Slices, each with its numbers.
-        emit(source_of(type, {256, 5, 3, 2}), source_of(id_type, {4, 3, 2, 1}));
-        emit(seen_as(type, {256, 5, 3, 1}, {0, 2, 1, 3}),
-             seen_as(id_type, {4, 3, 1, 1}, {1, 0, 2, 3}, {1, 0, 0, 0}));
-        if (trait(type).quantized) continue;
-        emit(source_of(type, {1, 8, 5, 1}), source_of(id_type, {2, 5, 1, 1}));
-        emit(source_of(type, {33, 7, 1, 1}), ids(5));
-        emit(source_of(type, {1, 100, 1, 1}), ids(40));
-        emit(seen_as(type, {33, 7, 1, 1}, {1, 0, 2, 3}), ids(5));
-      }
-    }
   }
 };
 

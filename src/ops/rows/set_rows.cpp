@@ -1,5 +1,4 @@
 #include "ops/common/backward.h"
-#include "ops/common/cases.h"
 #include "ops/common/checks.h"
 #include "ops/common/loops.h"
 #include "ops/data/data.h"
@@ -67,69 +66,6 @@ class SetRows final : public Differentiable<NoParams> {
     // What was in these rows is lost.
     return node.give(0,
                      set_rows(node.g, dup(node.g, node.dy()), zeros(node.g, rows), node.source(2)));
-  }
-
-  void cases(const CaseSink& sink) const override {
-    const auto emit = [&](const CaseSource& dst, const CaseSource& rows, const CaseSource& ids) {
-      const auto high = static_cast<double>(sizes_of(dst)[1]);
-      const std::vector<CaseSource> sources = {dst, rows, filled(ids, Fill::kPermutation, 0, high)};
-      sink({.name = describe_sources(sources),
-            .params = Params::of(NoParams{}),
-            .sources = sources,
-            .max_error = conversion_error(rows.dtype, dst.dtype)});
-    };
-    constexpr DType kF32 = DType::kF32;
-    for (DType type : kCacheTypes) {
-      for (DType id_type : {DType::kI64, DType::kI32}) {
-        const auto ids = [&](std::int64_t n) { return source_of(id_type, {n, 1, 1, 1}); };
-        const auto rows = [&](std::int64_t c, std::int64_t n) {
-          return source_of(kF32, {c, n, 1, 1});
-        };
-        emit(source_of(type, {64, 10, 1, 1}), rows(64, 1), ids(1));
-        emit(source_of(type, {64, 10, 1, 1}), rows(64, 7), ids(7));
-        emit(source_of(type, {256, 5, 1, 1}), rows(256, 5), ids(5));
-        emit(source_of(type, {64, 10, 1, 1}), rows(64, 0), ids(0));
-        emit(source_of(type, {64, 0, 1, 1}), rows(64, 0), ids(0));
-        // A column of a matrix of numbers.
-        emit(source_of(type, {64, 10, 1, 1}), rows(64, 4),
-             seen_as(id_type, {4, 1, 1, 1}, {1, 0, 2, 3}, {0, 1, 0, 0}));
-        // Into a window; what lies around it must stay.
-        emit(seen_as(type, {64, 8, 1, 1}, {0, 1, 2, 3}, {32, 2, 0, 0}), rows(64, 3), ids(3));
-        emit(source_of(type, {64, 10, 1, 1}), seen_as(kF32, {64, 4, 1, 1}, {0, 2, 1, 3}), ids(4));
-        emit(source_of(type, {64, 10, 1, 1}), seen_as(kF32, {64, 4, 1, 1}, {1, 0, 2, 3}), ids(4));
-        emit(source_of(type, {32, 10, 1, 1}),
-             seen_as(kF32, {32, 4, 1, 1}, {0, 1, 2, 3}, {3, 1, 0, 0}), ids(4));
-        if (trait(type).quantized) continue;
-        emit(source_of(type, {33, 9, 1, 1}), rows(33, 5), ids(5));
-        emit(source_of(type, {1, 50, 1, 1}), rows(1, 20), ids(20));
-        // Rows of dst that are columns in memory, as transposed values of a cache are.
-        emit(seen_as(type, {33, 9, 1, 1}, {1, 0, 2, 3}), rows(33, 5), ids(5));
-      }
-    }
-    // Slices: numbers of their own, the same for all, and the same for some.
-    for (DType type : {DType::kF16, DType::kQ8_0}) {
-      const CaseSource dst = source_of(type, {64, 7, 4, 3});
-      emit(dst, source_of(kF32, {64, 5, 4, 3}), source_of(DType::kI64, {5, 1, 1, 1}));
-      emit(dst, source_of(kF32, {64, 1, 4, 3}), source_of(DType::kI32, {1, 2, 3, 1}));
-      emit(seen_as(type, {64, 7, 2, 1}, {0, 2, 1, 3}), source_of(kF32, {64, 1, 2, 1}),
-           source_of(DType::kI64, {1, 2, 1, 1}));
-    }
-    // Every type into F32, and of F32 every type.
-    for (const DTypeTrait& type : dtypes()) {
-      const auto whole = [&](const CaseSource& rows) {
-        return type.integer ? filled(rows, Fill::kIndex, -100, 100) : rows;
-      };
-      const Sizes table = {std::max<std::int64_t>(33, 2 * type.block_elements), 6, 1, 1};
-      const Sizes some = {table[0], 4, 1, 1};
-      const CaseSource ids = source_of(DType::kI32, {4, 1, 1, 1});
-      if (type.dtype != kF32) emit(source_of(kF32, table), source_of(type.dtype, some), ids);
-      if (type.encode == nullptr) continue;
-      emit(source_of(type.dtype, table), whole(source_of(kF32, some)), ids);
-    }
-    emit(source_of(DType::kI64, {9, 6, 1, 1}), source_of(DType::kI32, {9, 4, 1, 1}),
-         source_of(DType::kI32, {4, 1, 1, 1}));
-    emit(source_of(DType::kF16, {64, 6, 1, 1}), source_of(DType::kQ4_0, {64, 4, 1, 1}),
-         source_of(DType::kI32, {4, 1, 1, 1}));
   }
 };
 

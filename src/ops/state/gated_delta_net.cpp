@@ -1,32 +1,11 @@
 #include <cmath>
 
-#include "ops/common/cases.h"
 #include "ops/common/checks.h"
 #include "ops/state/recurrence.h"
-#include "ops/state/recurrence_cases.h"
 
 namespace shunt {
 
 namespace {
-
-/// `k_heads` heads of q and k, a gate for each channel of the key or for all of them.
-std::vector<CaseSource> sources_for(const HeadSize& z, std::int64_t k_heads, bool gate_each) {
-  constexpr DType kF32 = DType::kF32;
-  // Keys of length 1 or so, as in models: the state stays small.
-  const CaseSource keys =
-      filled(source_of(kF32, {z.k, k_heads, z.t, z.s}), Fill::kUniform, -0.2, 0.2);
-  const CaseSource gate = source_of(kF32, {gate_each ? z.k : 1, z.h, z.t, z.s});
-  return {source_of(kF32, {z.k, k_heads, z.t, z.s}),
-          keys,
-          source_of(kF32, {z.v, z.h, z.t, z.s}),
-          filled(gate, Fill::kUniform, -1, 0),
-          filled(source_of(kF32, {1, z.h, z.t, z.s}), Fill::kUniform, 0, 1),
-          source_of(kF32, {z.k, z.v, z.h, z.s})};
-}
-
-std::vector<CaseSource> sources_of(const HeadSize& z) {
-  return sources_for(z, z.h, z.v % 2 == 1);
-}
 
 class GatedDeltaNet final : public OpWith<GatedDeltaNetParams> {
  public:
@@ -105,25 +84,6 @@ class GatedDeltaNet final : public OpWith<GatedDeltaNetParams> {
   double operations(const Tensor&, SourceTensors sources, const Params&) const override {
     return 7.0 * static_cast<double>(sources[0]->size(0)) *
            static_cast<double>(element_count(sources[2]->shape));
-  }
-
-  void cases(const CaseSink& sink) const override {
-    const Params params = Params::of(GatedDeltaNetParams{0.25F});
-    recurrence_cases(
-        *this, sink, sources_of,
-        {params, Params::of(GatedDeltaNetParams{}), Params::of(GatedDeltaNetParams{-2})});
-    const auto emit = [&](const HeadSize& size, std::int64_t k_heads, bool gate_each) {
-      std::vector<CaseSource> sources = sources_for(size, k_heads, gate_each);
-      sources.push_back(not_given());
-      sink({.name = describe_sources(sources, describe(params)),
-            .params = params,
-            .sources = sources});
-    };
-    for (bool gate_each : {false, true}) {
-      emit({32, 48, 6, 7, 2}, 1, gate_each);
-      emit({32, 48, 6, 7, 2}, 3, gate_each);
-      emit({64, 64, 2, 33, 1}, 2, gate_each);
-    }
   }
 };
 

@@ -1,22 +1,9 @@
-#include "ops/common/cases.h"
 #include "ops/common/checks.h"
 #include "ops/state/recurrence.h"
-#include "ops/state/recurrence_cases.h"
 
 namespace shunt {
 
 namespace {
-
-std::vector<CaseSource> sources_of(const HeadSize& z) {
-  constexpr DType kF32 = DType::kF32;
-  const CaseSource keys = source_of(kF32, {z.k, z.h, z.t, z.s});
-  return {keys,
-          filled(keys, Fill::kUniform, 0.5, 1),
-          keys,
-          source_of(kF32, {z.v, z.h, z.t, z.s}),
-          source_of(kF32, {z.k, z.h, 1, 1}),
-          source_of(kF32, {z.v, z.k, z.h, z.s})};
-}
 
 class RwkvWkv6 final : public OpWith<NoParams> {
  public:
@@ -74,10 +61,6 @@ class RwkvWkv6 final : public OpWith<NoParams> {
   double operations(const Tensor&, SourceTensors sources, const Params&) const override {
     return 6.0 * static_cast<double>(sources[0]->size(0)) *
            static_cast<double>(element_count(sources[3]->shape));
-  }
-
-  void cases(const CaseSink& sink) const override {
-    recurrence_cases(*this, sink, sources_of, {Params::of(NoParams{})});
   }
 };
 

@@ -1,4 +1,3 @@
-#include "ops/common/cases.h"
 #include "ops/common/checks.h"
 #include "ops/state/recurrence.h"
 
@@ -65,57 +64,6 @@ class SsmConv final : public OpWith<NoParams> {
   double operations(const Tensor& result, SourceTensors sources, const Params&) const override {
     return 2.0 * static_cast<double>(sources[1]->size(0)) *
            static_cast<double>(element_count(result.shape));
-  }
-
-  void cases(const CaseSink& sink) const override {
-    constexpr DType kF32 = DType::kF32;
-    const auto emit = [&](const CaseSource& x, const CaseSource& w, const CaseSource& states,
-                          const CaseSource& ids) {
-      const std::vector<CaseSource> sources = {x, w, states, ids};
-      sink({.name = describe_sources(sources),
-            .params = Params::of(NoParams{}),
-            .sources = sources});
-    };
-    const auto ids_of = [](DType type, std::int64_t count, double states) {
-      return filled(source_of(type, {count, 1, 1, 1}), Fill::kIndex, 0, states);
-    };
-    struct Size {
-      std::int64_t d, t, s, k;
-    };
-    constexpr std::array kSizes = {
-        Size{1, 1, 1, 1},    Size{7, 3, 1, 4},   Size{64, 1, 1, 4},  Size{64, 2, 3, 4},
-        Size{33, 17, 2, 4},  Size{300, 5, 2, 3}, Size{513, 1, 4, 4}, Size{16, 1, 2, 9},
-        Size{257, 33, 1, 4}, Size{16, 0, 2, 4},  Size{0, 3, 2, 4},   Size{16, 3, 0, 4},
-        Size{20, 6, 2, 1},
-    };
-    for (const Size& z : kSizes) {
-      const CaseSource x = source_of(kF32, {z.d, z.t, z.s, 1});
-      const CaseSource w = source_of(kF32, {z.k, z.d, 1, 1});
-      emit(x, w, source_of(kF32, {z.d, z.k - 1, z.s, 1}), not_given());
-      emit(x, w, source_of(kF32, {z.d, z.k - 1, 5, 1}), ids_of(DType::kI32, z.s, 5));
-    }
-    const CaseSource x = source_of(kF32, {40, 6, 3, 1});
-    const CaseSource w = source_of(kF32, {4, 40, 1, 1});
-    const CaseSource states = source_of(kF32, {40, 3, 3, 1});
-    emit(x, w, source_of(kF32, {40, 3, 9, 1}), ids_of(DType::kI64, 3, 9));
-    emit(
-        x, w, source_of(kF32, {40, 3, 9, 1}),
-        filled(seen_as(DType::kI32, {3, 1, 1, 1}, {1, 0, 2, 3}, {1, 2, 0, 0}), Fill::kIndex, 0, 9));
-    for (std::int64_t k = 1; k <= 5; ++k) {
-      const CaseSource taps = source_of(kF32, {k, 40, 1, 1});
-      const CaseSource past = source_of(kF32, {40, k - 1, 7, 1});
-      for (std::int64_t t = 1; t <= 5; ++t) {
-        emit(source_of(kF32, {40, t, 2, 1}), taps, past, ids_of(DType::kI32, 2, 7));
-      }
-    }
-    emit(seen_as(kF32, {40, 6, 3, 1}, {2, 0, 1, 3}), w, states, not_given());
-    emit(x, seen_as(kF32, {4, 40, 1, 1}, {2, 0, 1, 3}, {1, 2, 0, 0}), states, not_given());
-    emit(x, w, seen_as(kF32, {40, 3, 3, 1}, {2, 1, 0, 3}), not_given());
-    emit(seen_as(kF32, {40, 6, 3, 1}, {1, 0, 2, 3}), w, states, not_given());
-    emit(seen_as(kF32, {40, 6, 3, 1}, {0, 2, 1, 3}, {3, 1, 0, 0}), w, states, not_given());
-    emit(x, seen_as(kF32, {4, 40, 1, 1}, {1, 0, 2, 3}), states, not_given());
-    emit(x, w, seen_as(kF32, {40, 3, 3, 1}, {1, 0, 2, 3}), not_given());
-    emit(x, w, seen_as(kF32, {40, 3, 3, 1}, {0, 2, 1, 3}, {1, 0, 2, 0}), not_given());
   }
 };
 

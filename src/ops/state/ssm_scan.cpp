@@ -1,6 +1,5 @@
 #include <cmath>
 
-#include "ops/common/cases.h"
 #include "ops/common/checks.h"
 #include "ops/state/recurrence.h"
 
@@ -84,70 +83,7 @@ class SsmScan final : public OpWith<NoParams> {
     return 5.0 * static_cast<double>(sources[3]->size(0)) *
            static_cast<double>(element_count(sources[0]->shape));
   }
-
-  void cases(const CaseSink& sink) const override;
 };
-
-struct Size {
-  std::int64_t n, p, h, g, t, s;
-};
-
-/// `r` states; there are as many as sequences, and no ids, where it is 0.
-std::vector<CaseSource> sources_of(const Size& z, bool scalar_a, std::int64_t r,
-                                   DType ids = DType::kI32) {
-  constexpr DType kF32 = DType::kF32;
-  return {source_of(kF32, {z.p, z.h, z.t, z.s}),
-          source_of(kF32, {z.h, z.t, z.s, 1}),
-          filled(source_of(kF32, {scalar_a ? 1 : z.n, z.h, 1, 1}), Fill::kUniform, -4, -0.1),
-          source_of(kF32, {z.n, z.g, z.t, z.s}),
-          source_of(kF32, {z.n, z.g, z.t, z.s}),
-          source_of(kF32, {z.n, z.p, z.h, r == 0 ? z.s : r}),
-          r == 0 ? not_given()
-                 : filled(source_of(ids, {z.s, 1, 1, 1}), Fill::kIndex, 0, static_cast<double>(r))};
-}
-
-void SsmScan::cases(const CaseSink& sink) const {
-  constexpr DType kF32 = DType::kF32;
-  const auto emit = [&](const std::vector<CaseSource>& sources, std::string_view extra = "") {
-    sink({.name = describe_sources(sources, extra),
-          .params = Params::of(NoParams{}),
-          .sources = sources});
-  };
-  constexpr std::array kMamba1 = {Size{16, 1, 1, 1, 1, 1},  Size{16, 1, 40, 1, 5, 2},
-                                  Size{5, 1, 33, 1, 9, 1},  Size{16, 1, 130, 1, 3, 3},
-                                  Size{1, 1, 7, 1, 4, 2},   Size{16, 1, 20, 1, 0, 2},
-                                  Size{16, 1, 20, 1, 2, 0}, Size{16, 1, 0, 1, 2, 2}};
-  constexpr std::array kMamba2 = {Size{64, 16, 2, 1, 5, 1}, Size{128, 8, 4, 2, 3, 2},
-                                  Size{33, 5, 6, 3, 7, 1},  Size{16, 20, 3, 3, 1, 3},
-                                  Size{32, 4, 4, 1, 40, 1}, Size{0, 4, 4, 1, 3, 1}};
-  for (std::int64_t states : {0, 6}) {
-    for (const Size& size : kMamba1) emit(sources_of(size, false, states));
-    for (const Size& size : kMamba2) {
-      emit(sources_of(size, true, states));
-      if (size.n > 1) emit(sources_of(size, false, states));
-    }
-  }
-  constexpr Size kSize = {16, 4, 6, 2, 5, 3};
-  const auto with = [&](std::size_t i, const CaseSource& source) {
-    std::vector<CaseSource> sources = sources_of(kSize, true, 0);
-    sources[i] = source;
-    emit(sources);
-  };
-  const std::vector<CaseSource> plain = sources_of(kSize, true, 0);
-  for (std::size_t i : {0, 1, 3, 4, 5}) {
-    with(i, seen_as(kF32, sizes_of(plain[i]), {1, 0, 2, 3}));
-    with(i, seen_as(kF32, sizes_of(plain[i]), {0, 2, 1, 3}, {3, 1, 0, 0}));
-  }
-  for (const std::int64_t states : {1, 6}) emit(sources_of(kSize, true, states, DType::kI64));
-  std::vector<CaseSource> chosen = sources_of(kSize, true, 6, DType::kI64);
-  chosen[6] =
-      filled(seen_as(DType::kI64, {3, 1, 1, 1}, {1, 0, 2, 3}, {0, 1, 0, 0}), Fill::kIndex, 0, 6);
-  emit(chosen);
-  with(2, filled(seen_as(kF32, {1, 6, 1, 1}, {1, 0, 2, 3}), Fill::kUniform, -4, -0.1));
-  with(2,
-       filled(seen_as(kF32, {1, 6, 1, 1}, {1, 0, 2, 3}, {2, 1, 0, 0}), Fill::kUniform, -4, -0.1));
-  with(1, filled(plain[1], Fill::kUniform, -30, 30));
-}
 
 }  // namespace
 

@@ -1,5 +1,4 @@
 #include "ops/common/backward.h"
-#include "ops/common/cases.h"
 #include "ops/common/checks.h"
 #include "ops/common/loops.h"
 #include "ops/training/pairs.h"
@@ -42,17 +41,6 @@ class Acc final : public Differentiable<NoParams> {
   Status gradient_rule(Backward& node, const NoParams&) const override {
     SHUNT_TRY(node.give(0, node.dy()));
     return node.give(1, node.dy());
-  }
-
-  void cases(const CaseSink& sink) const override {
-    for (const DType dst : kFloatTypes) {
-      for (const DType x : kFloatTypes) {
-        pair_cases(*this, sink,
-                   {.params = {Params::of(NoParams{})},
-                    .types = {dst, x},
-                    .max_error = float_error(dst, kElementError)});
-      }
-    }
   }
 };
 

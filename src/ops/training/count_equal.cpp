@@ -1,4 +1,3 @@
-#include "ops/common/cases.h"
 #include "ops/common/checks.h"
 #include "ops/common/loops.h"
 #include "ops/training/training.h"
@@ -33,27 +32,6 @@ class CountEqual final : public OpWith<NoParams> {
 
   double operations(const Tensor&, SourceTensors sources, const Params&) const override {
     return static_cast<double>(element_count(sources[0]->shape));
-  }
-
-  void cases(const CaseSink& sink) const override {
-    const auto emit = [&](const CaseSource& a, const CaseSource& b) {
-      const std::vector<CaseSource> sources = {filled(a, Fill::kIndex, 0, 3),
-                                               filled(b, Fill::kIndex, 0, 3)};
-      sink({.name = describe_sources(sources),
-            .params = Params::of(NoParams{}),
-            .sources = sources,
-            .max_error = 0});
-    };
-    for (const DType ta : kIdTypes) {
-      for (const CaseSource& a : unary_sources(ta)) emit(a, source_of(ta, sizes_of(a)));
-      for (const DType tb : kIdTypes) {
-        const Sizes sizes = {33, 4, 3, 2};
-        emit(source_of(ta, sizes), seen_as(tb, sizes, {1, 0, 2, 3}));
-        emit(source_of(ta, sizes), seen_as(tb, sizes, {0, 2, 1, 3}, {3, 1, 0, 1}));
-        emit(seen_as(ta, sizes, {2, 1, 0, 3}), seen_as(tb, sizes, {1, 2, 0, 3}));
-        emit(source_of(ta, {5000, 7, 1, 1}), source_of(tb, {5000, 7, 1, 1}));
-      }
-    }
   }
 };
 

@@ -3,7 +3,6 @@
 #include <limits>
 
 #include "ops/common/backward.h"
-#include "ops/common/cases.h"
 #include "ops/common/checks.h"
 #include "ops/common/loops.h"
 #include "ops/training/pairs.h"
@@ -63,20 +62,6 @@ class CrossEntropyLoss final : public Differentiable<NoParams> {
   Status gradient_rule(Backward& node, const NoParams&) const override {
     if (!node.wants(0)) return ok();
     return node.give(0, cross_entropy_loss_back(node.g, node.dy(), node.source(0), node.source(1)));
-  }
-
-  void cases(const CaseSink& sink) const override {
-    pair_cases(*this, sink,
-               {.params = {Params::of(NoParams{})},
-                .b = Fill::kUniform,
-                .b_low = 0,
-                .b_high = 0.1,
-                .max_error = kSumError});
-    const CaseSource logits = source_of(DType::kF32, {100, 5, 1, 1});
-    sink({.name = "hard labels and logits whose exponentials overflow",
-          .params = Params::of(NoParams{}),
-          .sources = {filled(logits, Fill::kUniform, -500, 500),
-                      filled(logits, Fill::kIndex, 0, 2)}});
   }
 };
 

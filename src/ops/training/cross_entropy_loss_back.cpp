@@ -2,7 +2,6 @@
 #include <cmath>
 #include <limits>
 
-#include "ops/common/cases.h"
 #include "ops/common/checks.h"
 #include "ops/common/loops.h"
 #include "ops/training/pairs.h"
@@ -53,22 +52,6 @@ class CrossEntropyLossBack final : public OpWith<NoParams> {
             sources[0]->at(0) / rows * (p * label_sum - labels.at(c, i1, i2, i3));
       }
     });
-  }
-
-  void cases(const CaseSink& sink) const override {
-    pair_cases(*this, sink,
-               {.params = {Params::of(NoParams{})},
-                .b = Fill::kUniform,
-                .b_low = 0,
-                .b_high = 0.1,
-                .before = {source_of(DType::kF32, {1, 1, 1, 1})},
-                .max_error = kSumError});
-    const CaseSource logits = source_of(DType::kF32, {100, 5, 1, 1});
-    sink({.name = "hard labels and logits whose exponentials overflow",
-          .params = Params::of(NoParams{}),
-          .sources = {source_of(DType::kF32, {1, 1, 1, 1}),
-                      filled(logits, Fill::kUniform, -500, 500),
-                      filled(logits, Fill::kIndex, 0, 2)}});
   }
 };
 

@@ -1,4 +1,3 @@
-#include "ops/common/cases.h"
 #include "ops/common/checks.h"
 #include "ops/training/training.h"
 
@@ -39,40 +38,6 @@ class GetRowsBack final : public OpWith<GetRowsBackParams> {
       const auto row = static_cast<std::int64_t>(sources[1]->at(i));
       if (row < 0 || row >= result.sizes[1]) continue;
       for (std::int64_t c = 0; c < dy.sizes[0]; ++c) result.at(c, row) += dy.at(c, i);
-    }
-  }
-
-  void cases(const CaseSink& sink) const override {
-    const auto emit_by = [&](const CaseSource& dy, std::int64_t rows, const CaseSource& ids) {
-      const std::vector<CaseSource> sources = {
-          dy, filled(ids, Fill::kIndex, 0, static_cast<double>(rows))};
-      const Params params = Params::of(GetRowsBackParams{rows});
-      sink({.name = describe_sources(sources, describe(params)),
-            .params = params,
-            .sources = sources});
-    };
-    const auto emit = [&](const CaseSource& dy, std::int64_t rows, DType id_type) {
-      emit_by(dy, rows, source_of(id_type, {sizes_of(dy)[1], 1, 1, 1}));
-    };
-    constexpr DType kF32 = DType::kF32;
-    for (DType id_type : kIdTypes) {
-      for (std::int64_t rows : {1, 7, 100}) {
-        emit(source_of(kF32, {64, 10, 1, 1}), rows, id_type);
-        // A column of a matrix of numbers.
-        emit_by(source_of(kF32, {64, 5, 1, 1}), rows,
-                seen_as(id_type, {5, 1, 1, 1}, {1, 0, 2, 3}, {0, 2, 0, 0}));
-        emit(source_of(kF32, {1, 30, 1, 1}), rows, id_type);
-        emit(source_of(kF32, {333, 5, 1, 1}), rows, id_type);
-        emit(source_of(kF32, {64, 0, 1, 1}), rows, id_type);
-        emit(source_of(kF32, {0, 3, 1, 1}), rows, id_type);
-        for (std::int64_t length : {2, 3, 7, 8, 15, 17, 31, 65}) {
-          emit(source_of(kF32, {length, 9, 1, 1}), rows, id_type);
-        }
-        emit(seen_as(kF32, {33, 7, 1, 1}, {1, 0, 2, 3}), rows, id_type);
-        emit(seen_as(kF32, {33, 7, 1, 1}, {2, 0, 1, 3}), rows, id_type);
-        emit(seen_as(kF32, {33, 7, 1, 1}, {0, 1, 2, 3}, {3, 1, 0, 0}), rows, id_type);
-        emit(seen_as(kF32, {33, 7, 1, 1}, {0, 2, 1, 3}, {1, 2, 0, 0}), rows, id_type);
-      }
     }
   }
 };

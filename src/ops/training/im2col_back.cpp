@@ -1,4 +1,3 @@
-#include "ops/common/cases.h"
 #include "ops/common/checks.h"
 #include "ops/common/loops.h"
 #include "ops/convolution/window.h"
@@ -61,35 +60,6 @@ class Im2colBack final : public OpWith<Im2colBackParams> {
 
   double operations(const Tensor&, SourceTensors sources, const Params&) const override {
     return static_cast<double>(element_count(sources[0]->shape));
-  }
-
-  void cases(const CaseSink& sink) const override {
-    // The gradients of im2col's cases, with strides of their own.
-    window_cases([&](const CaseSource& x, const Window& window) {
-      const Im2colBackParams params = {
-          {window.kernel, window.stride, window.pad, window.dilation, DType::kF32},
-          {sizes_of(x)[0], sizes_of(x)[1]}};
-      const auto seen = tensor_of(x);
-      const auto count = seen ? positions(window, seen->tensor) : Result<Pair>(Pair{});
-      if (!count) return;
-      const Sizes sizes = {window.kernel[0] * window.kernel[1] * sizes_of(x)[2], (*count)[0],
-                           (*count)[1], sizes_of(x)[3]};
-      const bool plain = x.permute == std::array<int, kMaxDims>{0, 1, 2, 3};
-      const CaseSource dy = plain ? seen_as(DType::kF32, sizes, x.permute, x.slice)
-                                  : seen_as(DType::kF32, sizes, x.permute);
-      sink({.name = fmt::format("{} {}", describe_source(dy), describe(Params::of(params))),
-            .params = Params::of(params),
-            .sources = {dy}});
-    });
-    const auto emit = [&](const Sizes& sizes, const Im2colBackParams& params) {
-      const CaseSource dy = source_of(DType::kF32, sizes);
-      sink({.name = fmt::format("{} {}", describe_source(dy), describe(Params::of(params))),
-            .params = Params::of(params),
-            .sources = {dy}});
-    };
-    emit({162, 5, 4, 1}, {{.kernel = {9, 9}, .pad = {4, 4}}, {5, 4}});
-    emit({0, 8, 7, 2}, {{.kernel = {2, 2}}, {9, 8}});
-    emit({27, 30, 30, 2}, {{.kernel = {3, 3}, .pad = {1, 1}}, {30, 30}});
   }
 };
 

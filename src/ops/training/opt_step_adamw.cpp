@@ -1,7 +1,6 @@
 #include <cmath>
 #include <utility>
 
-#include "ops/common/cases.h"
 #include "ops/common/checks.h"
 #include "ops/common/loops.h"
 #include "ops/training/pairs.h"
@@ -56,41 +55,6 @@ class OptStepAdamw final : public OpWith<AdamwParams> {
       const double v = at(*sources[2], i) / v_bias;
       at(result, i) = w - rate * (m / (std::sqrt(v) + params.eps) + params.weight_decay * w);
     });
-  }
-
-  void cases(const CaseSink& sink) const override {
-    for (std::int64_t step : {1, 2, 1000}) {
-      // v is filled with squares: it is never negative.
-      const CaseSource rate =
-          filled(source_of(DType::kF32, {1, 1, 1, 1}), Fill::kUniform, 0.01, 0.5);
-      const auto at_step = static_cast<double>(step);
-      const CaseSource steps =
-          filled(source_of(DType::kI32, {1, 1, 1, 1}), Fill::kIndex, at_step, at_step + 1);
-      const auto emit = [&](const CaseSource& w, const CaseSource& m, const CaseSource& v,
-                            const AdamwParams& params) {
-        const std::vector<CaseSource> sources = {w, m, filled(v, Fill::kUniform, 0.01, 4), rate,
-                                                 steps};
-        const Params given = Params::of(params);
-        sink(
-            {.name = describe_sources(sources, fmt::format("at step {} {}", step, describe(given))),
-             .params = given,
-             .sources = sources,
-             .max_error = kElementError});
-      };
-      constexpr AdamwParams kDecay = {.weight_decay = 0.1F};
-      for (const CaseSource& w : unary_sources(DType::kF32)) {
-        const CaseSource plain = source_of(DType::kF32, sizes_of(w));
-        emit(w, plain, plain, kDecay);
-      }
-      const Sizes sizes = {33, 4, 3, 2};
-      const CaseSource w = source_of(DType::kF32, sizes);
-      emit(w, seen_as(DType::kF32, sizes, {1, 0, 2, 3}),
-           seen_as(DType::kF32, sizes, {0, 2, 1, 3}, {1, 1, 0, 0}), kDecay);
-      emit(w, seen_as(DType::kF32, sizes, {0, 2, 1, 3}, {1, 1, 0, 0}),
-           seen_as(DType::kF32, sizes, {1, 0, 2, 3}), kDecay);
-      emit(w, w, w, {});
-      emit(w, w, w, {.beta1 = 0, .beta2 = 0.5F, .eps = 0.1F});
-    }
   }
 };
 

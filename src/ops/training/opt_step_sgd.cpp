@@ -1,4 +1,3 @@
-#include "ops/common/cases.h"
 #include "ops/common/checks.h"
 #include "ops/common/loops.h"
 #include "ops/training/pairs.h"
@@ -37,13 +36,6 @@ class OptStepSgd final : public OpWith<SgdParams> {
       const double w = at(*sources[0], i);
       at(result, i) = w - rate * (at(*sources[1], i) + params.weight_decay * w);
     });
-  }
-
-  void cases(const CaseSink& sink) const override {
-    pair_cases(
-        *this, sink,
-        {.params = {Params::of(SgdParams{0.1F}), Params::of(SgdParams{})},
-         .after = {filled(source_of(DType::kF32, {1, 1, 1, 1}), Fill::kUniform, 0.01, 0.5)}});
   }
 };
 

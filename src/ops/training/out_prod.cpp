@@ -1,5 +1,4 @@
 #include "ops/common/backward.h"
-#include "ops/common/cases.h"
 #include "ops/common/checks.h"
 #include "ops/common/loops.h"
 #include "ops/matrix/matrix.h"
@@ -68,43 +67,6 @@ class OutProd final : public Differentiable<NoParams> {
     if (!node.wants(1)) return ok();
     // db[n, k] = sum over m of dy[m, n] * a[m, k].
     return node.give(1, matmul(g, dy, as_f32(g, node.source(0))));
-  }
-
-  void cases(const CaseSink& sink) const override {
-    const auto emit = [&](const CaseSource& a, const CaseSource& b) {
-      const std::vector<CaseSource> sources = {a, b};
-      sink({.name = describe_sources(sources),
-            .params = Params::of(NoParams{}),
-            .sources = sources});
-    };
-    constexpr DType kF32 = DType::kF32;
-    struct Size {
-      std::int64_t m, n, k;
-    };
-    constexpr std::array kSizes = {Size{64, 5, 3},   Size{32, 1, 1},   Size{64, 17, 40},
-                                   Size{1056, 3, 2}, Size{64, 4, 0},   Size{0, 4, 3},
-                                   Size{96, 0, 3},   Size{288, 13, 70}};
-    for (DType type : kWeightTypes) {
-      const std::int64_t row = round_up(32, trait(type).block_elements);
-      for (const Size& z : kSizes) {
-        const std::int64_t m = round_up(z.m, trait(type).block_elements);
-        emit(source_of(type, {m, z.k, 1, 1}), source_of(kF32, {z.n, z.k, 1, 1}));
-      }
-      const CaseSource b = source_of(kF32, {9, 6, 4, 3});
-      emit(source_of(type, {row, 6, 2, 1}), b);
-      emit(source_of(type, {row, 6, 1, 3}), b);
-      emit(seen_as(type, {row, 6, 2, 3}, {0, 2, 1, 3}), b);
-      emit(seen_as(type, {2 * row, 6, 2, 3}, {0, 1, 2, 3}, {row, 1, 0, 1}), b);
-      emit(source_of(type, {row, 6, 4, 3}), seen_as(kF32, {9, 6, 4, 3}, {1, 0, 2, 3}));
-      emit(source_of(type, {row, 6, 4, 3}),
-           seen_as(kF32, {9, 6, 4, 3}, {0, 2, 1, 3}, {1, 0, 2, 0}));
-    }
-    for (DType type : kFloatTypes) {
-      emit(source_of(type, {7, 3, 1, 1}), source_of(kF32, {5, 3, 1, 1}));
-      emit(seen_as(type, {33, 4, 1, 1}, {1, 0, 2, 3}), source_of(kF32, {5, 4, 1, 1}));
-      emit(source_of(type, {70, 600, 1, 1}), source_of(kF32, {50, 600, 1, 1}));
-      emit(source_of(type, {70, 600, 1, 1}), seen_as(kF32, {50, 600, 1, 1}, {1, 0, 2, 3}));
-    }
   }
 };
 

@@ -1,6 +1,5 @@
 #include <cmath>
 
-#include "ops/common/cases.h"
 #include "ops/common/checks.h"
 #include "ops/common/loops.h"
 #include "ops/training/pairs.h"
@@ -47,12 +46,6 @@ class RmsNormBack final : public OpWith<RmsNormParams> {
             r * dy.at(i, i1, i2, i3) - x.at(i, i1, i2, i3) * r * r * r * products / n;
       }
     });
-  }
-
-  void cases(const CaseSink& sink) const override {
-    pair_cases(*this, sink,
-               {.params = {Params::of(RmsNormParams{1e-5F}), Params::of(RmsNormParams{0.1F})},
-                .max_error = kSumError});
   }
 };
 

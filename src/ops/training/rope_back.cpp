@@ -1,6 +1,5 @@
 #include <array>
 
-#include "ops/common/cases.h"
 #include "ops/common/checks.h"
 #include "ops/training/training.h"
 
@@ -31,11 +30,6 @@ class RopeBack final : public OpWith<RopeParams> {
     for (double& position : back.data) position = -position;
     const std::array<const RefTensor*, 3> turned = {sources[0], &back, sources[2]};
     rope_op().reference(turned, Params::of(params), result);
-  }
-
-  void cases(const CaseSink& sink) const override {
-    // Those of rope.
-    rope_op().cases(sink);
   }
 };
 

@@ -1,6 +1,5 @@
 #include <cmath>
 
-#include "ops/common/cases.h"
 #include "ops/common/checks.h"
 #include "ops/common/loops.h"
 #include "ops/training/pairs.h"
@@ -33,17 +32,6 @@ class SiluBack final : public OpWith<NoParams> {
       const double s = 1 / (1 + std::exp(-x));
       at(result, i) = at(*sources[0], i) * s * (1 + x * (1 - s));
     });
-  }
-
-  void cases(const CaseSink& sink) const override {
-    pair_cases(*this, sink, {.params = {Params::of(NoParams{})}});
-    for (double end : {20, 200}) {
-      const CaseSource dy = source_of(DType::kF32, {333, 3, 1, 1});
-      sink({.name = fmt::format("from {} to {}", -end, end),
-            .params = Params::of(NoParams{}),
-            .sources = {dy, filled(dy, Fill::kUniform, -end, end)},
-            .max_error = kElementError});
-    }
   }
 };
 

@@ -1,5 +1,4 @@
 #include "ops/attention/scores.h"
-#include "ops/common/cases.h"
 #include "ops/common/checks.h"
 #include "ops/common/loops.h"
 #include "ops/training/pairs.h"
@@ -43,17 +42,6 @@ class SoftmaxBack final : public OpWith<SoftmaxParams> {
             params.scale * y.at(i, i1, i2, i3) * (dy.at(i, i1, i2, i3) - sum);
       }
     });
-  }
-
-  void cases(const CaseSink& sink) const override {
-    // Rows of probabilities, or what is near enough.
-    pair_cases(*this, sink,
-               {.params = {Params::of(SoftmaxParams{1}), Params::of(SoftmaxParams{0.125F}),
-                           Params::of(SoftmaxParams{-2})},
-                .b = Fill::kUniform,
-                .b_low = 0,
-                .b_high = 0.05,
-                .max_error = kSumError});
   }
 };
 

@@ -1,4 +1,3 @@
-#include "ops/common/cases.h"
 #include "ops/common/checks.h"
 #include "ops/common/loops.h"
 #include "ops/training/pairs.h"
@@ -41,14 +40,6 @@ class UpdateMoment final : public OpWith<UpdateMomentParams> {
       at(result, i) = params.beta * at(*sources[0], i) +
                       (1 - static_cast<double>(params.beta)) * (params.power == 2 ? x * x : x);
     });
-  }
-
-  void cases(const CaseSink& sink) const override {
-    // 1 - beta is rounded to F32, where it may have few bits.
-    pair_cases(*this, sink,
-               {.params = {Params::of(UpdateMomentParams{0.9F, 1}),
-                           Params::of(UpdateMomentParams{0.999F, 2}),
-                           Params::of(UpdateMomentParams{0, 2})}});
   }
 };
 

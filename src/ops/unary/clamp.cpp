@@ -2,7 +2,6 @@
 #include <limits>
 
 #include "ops/common/backward.h"
-#include "ops/common/cases.h"
 #include "ops/common/checks.h"
 #include "ops/common/loops.h"
 #include "ops/elementwise/elementwise.h"
@@ -45,20 +44,6 @@ class Clamp final : public Differentiable<ClampParams> {
     const Result<Value> x = as_f32(node.g, node.source(0));
     const Result<Value> above = mul(node.g, node.dy(), is_above(node.g, x, params.low));
     return node.give(0, mul(node.g, above, is_below(node.g, x, params.high)));
-  }
-
-  void cases(const CaseSink& sink) const override {
-    for (DType type : kFloatTypes) {
-      for (const CaseSource& x : unary_sources(type)) {
-        for (const ClampParams& params :
-             {ClampParams{}, ClampParams{-0.5F, std::numeric_limits<float>::infinity()}}) {
-          sink({.name = fmt::format("{} {}", describe_source(x), describe(Params::of(params))),
-                .params = Params::of(params),
-                .sources = {x},
-                .max_error = float_error(type, kElementError)});
-        }
-      }
-    }
   }
 };
 

@@ -1,5 +1,4 @@
 #include "ops/common/backward.h"
-#include "ops/common/cases.h"
 #include "ops/common/checks.h"
 #include "ops/common/loops.h"
 #include "ops/elementwise/elementwise.h"
@@ -41,19 +40,6 @@ class LeakyRelu final : public Differentiable<LeakyReluParams> {
     const Result<Value> slope =
         scale(node.g, above, {.scale = 1 - params.slope, .bias = params.slope});
     return node.give(0, mul(node.g, node.dy(), slope));
-  }
-
-  void cases(const CaseSink& sink) const override {
-    for (DType type : kFloatTypes) {
-      for (const CaseSource& x : unary_sources(type)) {
-        for (const LeakyReluParams& params : {LeakyReluParams{}, LeakyReluParams{-0.5F}}) {
-          sink({.name = fmt::format("{} {}", describe_source(x), describe(Params::of(params))),
-                .params = Params::of(params),
-                .sources = {x},
-                .max_error = float_error(type, kElementError)});
-        }
-      }
-    }
   }
 };
 

@@ -2,7 +2,6 @@
 #include <cmath>
 
 #include "ops/common/backward.h"
-#include "ops/common/cases.h"
 #include "ops/common/checks.h"
 #include "ops/common/loops.h"
 #include "ops/elementwise/elementwise.h"
@@ -67,27 +66,6 @@ class Xielu final : public Differentiable<XieluParams> {
     const Result<Value> not_above = scale(g, step(g, x), {.scale = -1, .bias = 1});
     const Result<Value> slope = add(g, right, mul(g, left, not_above));
     return node.give(0, mul(g, node.dy(), slope));
-  }
-
-  void cases(const CaseSink& sink) const override {
-    for (DType type : kFloatTypes) {
-      for (const CaseSource& x : unary_sources(type)) {
-        emit(sink, x, {});
-        if (type != DType::kF32) continue;
-        emit(sink, x, {.alpha_n = 1.5F, .alpha_p = -2, .beta = 0.25F});
-        emit(sink, filled(x, Fill::kUniform, -50, 50), {.alpha_n = -0.7F, .alpha_p = 0.3F});
-      }
-      emit(sink, source_of(type, {64, 3, 1, 1}),
-           {.alpha_n = 1, .alpha_p = 30, .beta = 1, .eps = -0.5F});
-    }
-  }
-
- private:
-  static void emit(const CaseSink& sink, const CaseSource& x, const XieluParams& params) {
-    sink({.name = fmt::format("{} {}", describe_source(x), xielu_op().describe(Params::of(params))),
-          .params = Params::of(params),
-          .sources = {x},
-          .max_error = float_error(x.dtype, kElementError)});
   }
 };
 

@@ -1,7 +1,6 @@
 #include <algorithm>
 
 #include "ops/common/backward.h"
-#include "ops/common/cases.h"
 #include "ops/common/checks.h"
 #include "ops/common/loops.h"
 #include "ops/view/view.h"
@@ -66,33 +65,6 @@ class Permute final : public Differentiable<PermuteParams> {
     for (std::size_t i = 0; i < kMaxDims; ++i)
       back[static_cast<std::size_t>(params.axes[i])] = static_cast<int>(i);
     return node.give(0, permute(node.g, node.dy(), back));
-  }
-
-  void cases(const CaseSink& sink) const override {
-    const auto emit = [&](const CaseSource& x, const std::array<int, kMaxDims>& axes) {
-      const Params params = Params::of(PermuteParams{axes});
-      sink({.name = fmt::format("{} {}", describe_source(x), describe(params)),
-            .params = params,
-            .sources = {x},
-            .max_error = 0});
-    };
-    for (DType type : kCacheTypes) {
-      emit(source_of(type, {64, 5, 3, 2}), {0, 1, 2, 3});
-      emit(source_of(type, {64, 5, 3, 2}), {0, 2, 1, 3});
-      emit(source_of(type, {64, 0, 3, 2}), {0, 2, 1, 3});
-      emit(source_of(type, {64, 5, 3, 2}), {0, 3, 1, 2});
-      emit(seen_as(type, {64, 5, 3, 2}, {0, 2, 1, 3}), {0, 2, 1, 3});
-      emit(seen_as(type, {64, 5, 3, 2}, {0, 1, 2, 3}, {32, 1, 1, 0}), {0, 2, 3, 1});
-    }
-    for (const DTypeTrait& type : dtypes()) {
-      const bool plain = type.block_elements == 1;
-      const Sizes sizes = {plain ? 7 : 2 * type.block_elements, 4, 3, 2};
-      std::array<int, kMaxDims> axes = {0, 1, 2, 3};
-      while (std::next_permutation(axes.begin(), axes.end()) && (plain || axes[0] == 0)) {
-        emit(source_of(type.dtype, sizes), axes);
-      }
-      if (plain) emit(seen_as(type.dtype, sizes, {1, 2, 0, 3}), {1, 2, 0, 3});
-    }
   }
 };
 

@@ -3,7 +3,6 @@
 #include <vector>
 
 #include "ops/common/backward.h"
-#include "ops/common/cases.h"
 #include "ops/common/checks.h"
 #include "ops/view/view.h"
 #include "tensor/checked.h"
@@ -119,41 +118,6 @@ class Reshape final : public Differentiable<ReshapeParams> {
 
   Status gradient_rule(Backward& node, const ReshapeParams&) const override {
     return node.give(0, reshape(node.g, packed(node.g, node.dy()), node.shape(0)));
-  }
-
-  void cases(const CaseSink& sink) const override {
-    const auto emit = [&](const CaseSource& x, const Shape& shape) {
-      sink({.name = fmt::format("{} to {}", describe_source(x), to_string(shape)),
-            .params = Params::of(ReshapeParams{shape}),
-            .sources = {x},
-            .max_error = 0});
-    };
-    for (DType type : kCacheTypes) {
-      emit(source_of(type, {64, 6, 1, 1}), {64, 2, 3});
-      emit(source_of(type, {64, 6, 1, 1}), {32, 12});
-      emit(source_of(type, {64, 2, 3, 2}), {64 * 2, 6});
-      emit(source_of(type, {64, 2, 3, 2}), {64 * 12});
-      emit(source_of(type, {64, 0, 3, 1}), {32, 3, 0});
-      emit(seen_as(type, {64, 3, 1, 1}, {0, 1, 2, 3}, {0, 2, 0, 0}), {32, 6});
-    }
-    emit(source_of(DType::kF32, {7, 3, 2, 1}), {3, 14});
-    emit(source_of(DType::kI32, {12, 1, 1, 1}), {1, 12});
-    // Not contiguous, but each group of dimensions lies as one would.
-    for (DType type : kWeightTypes) {
-      const std::int64_t half = round_up(32, trait(type).block_elements);
-      const std::int64_t row = 2 * half;
-      const CaseSource rows = seen_as(type, {row, 6, 2, 1}, {0, 1, 2, 3}, {0, 2, 0, 0});
-      emit(rows, {half, 2, 6, 2});
-      emit(rows, {row * 6, 2});
-      emit(rows, {row, 2, 3, 2});
-      emit(rows, {row, 6, 1, 2});
-      emit(seen_as(type, {row, 6, 2, 1}, {0, 1, 2, 3}, {row, 0, 0, 0}), {row, 12});
-      emit(seen_as(type, {row, 6, 4, 1}, {0, 2, 1, 3}), {row, 6, 2, 2});
-      emit(seen_as(type, {half, 6, 2, 1}, {0, 1, 2, 3}, {half, 0, 0, 0}), {half, 1, 3, 4});
-    }
-    emit(seen_as(DType::kF32, {6, 4, 3, 1}, {1, 0, 2, 3}), {3, 2, 4, 3});
-    emit(seen_as(DType::kF32, {6, 4, 1, 1}, {1, 0, 2, 3}), {1, 6, 2, 2});
-    emit(seen_as(DType::kF32, {1, 4, 6, 1}, {0, 1, 2, 3}, {2, 0, 0, 0}), {24});
   }
 };
 

@@ -1,7 +1,6 @@
 #include <utility>
 
 #include "ops/common/backward.h"
-#include "ops/common/cases.h"
 #include "ops/common/checks.h"
 #include "ops/common/loops.h"
 #include "ops/view/view.h"
@@ -41,17 +40,6 @@ class Transpose final : public Differentiable<NoParams> {
 
   Status gradient_rule(Backward& node, const NoParams&) const override {
     return node.give(0, transpose(node.g, node.dy()));
-  }
-
-  void cases(const CaseSink& sink) const override {
-    for (DType type : {DType::kF32, DType::kF16, DType::kBF16, DType::kI32, DType::kI64}) {
-      for (const CaseSource& x : unary_sources(type)) {
-        sink({.name = describe_source(x),
-              .params = Params::of(NoParams{}),
-              .sources = {x},
-              .max_error = 0});
-      }
-    }
   }
 };
 

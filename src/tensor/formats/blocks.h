@@ -1,4 +1,5 @@
 // The block formats. Each is defined, layout, decoding and encoding, in the file of its name.
+// Layout holds the byte offsets and counts of a block; only that file knows it.
 //
 // decode() takes one block to its values. encode() makes the block that comes closest to finite
 // values, as the format's file says; where it takes weights, the sum of weight * error^2 is what it
@@ -75,30 +76,35 @@ struct MXFP4 : BlockFormat<32, 17> {
 };
 
 struct Q2_K : BlockFormat<256, 84> {
+  struct Layout;
   static constexpr std::array kWide = {WideNumbers{80, 2, 2}};
   static constexpr float kLargest = 15 * kLargestF16;
   static void decode(const std::byte* block, float* values);
   static void encode(const float* values, const float* weights, std::byte* block);
 };
 struct Q3_K : BlockFormat<256, 110> {
+  struct Layout;
   static constexpr std::array kWide = {WideNumbers{108, 2}};
   static constexpr float kLargest = 32 * 4 * kLargestF16;
   static void decode(const std::byte* block, float* values);
   static void encode(const float* values, const float* weights, std::byte* block);
 };
 struct Q4_K : BlockFormat<256, 144> {
+  struct Layout;
   static constexpr std::array kWide = {WideNumbers{0, 2, 2}};
   static constexpr float kLargest = 63 * kLargestF16;
   static void decode(const std::byte* block, float* values);
   static void encode(const float* values, const float* weights, std::byte* block);
 };
 struct Q5_K : BlockFormat<256, 176> {
+  struct Layout;
   static constexpr std::array kWide = {WideNumbers{0, 2, 2}};
   static constexpr float kLargest = 63 * kLargestF16;
   static void decode(const std::byte* block, float* values);
   static void encode(const float* values, const float* weights, std::byte* block);
 };
 struct Q6_K : BlockFormat<256, 210> {
+  struct Layout;
   static constexpr std::array kWide = {WideNumbers{208, 2}};
   static constexpr float kLargest = 128 * 32 * kLargestF16;
   static void decode(const std::byte* block, float* values);
@@ -110,42 +116,49 @@ struct Q8_K : BlockFormat<256, 292> {
 };
 
 struct IQ1_S : BlockFormat<256, 50, true> {
+  struct Layout;
   static constexpr std::array kWide = {WideNumbers{0, 2}, WideNumbers{34, 2, 8}};
   static constexpr float kLargest = 15 * 1.125f * kLargestF16;
   static void decode(const std::byte* block, float* values);
   static void encode(const float* values, const float* weights, std::byte* block);
 };
 struct IQ1_M : BlockFormat<256, 56, true> {
+  struct Layout;
   static constexpr std::array kWide = {WideNumbers{48, 2, 4}};
   static constexpr float kLargest = 15 * 1.125f * kLargestF16;
   static void decode(const std::byte* block, float* values);
   static void encode(const float* values, const float* weights, std::byte* block);
 };
 struct IQ2_XXS : BlockFormat<256, 66, true> {
+  struct Layout;
   static constexpr std::array kWide = {WideNumbers{0, 2}, WideNumbers{6, 4, 8, 8}};
   static constexpr float kLargest = 15.5f / 4 * 43 * kLargestF16;
   static void decode(const std::byte* block, float* values);
   static void encode(const float* values, const float* weights, std::byte* block);
 };
 struct IQ2_XS : BlockFormat<256, 74, true> {
+  struct Layout;
   static constexpr std::array kWide = {WideNumbers{0, 2, 33}};
   static constexpr float kLargest = 15.5f / 4 * 43 * kLargestF16;
   static void decode(const std::byte* block, float* values);
   static void encode(const float* values, const float* weights, std::byte* block);
 };
 struct IQ2_S : BlockFormat<256, 82, true> {
+  struct Layout;
   static constexpr std::array kWide = {WideNumbers{0, 2}};
   static constexpr float kLargest = 15.5f / 4 * 43 * kLargestF16;
   static void decode(const std::byte* block, float* values);
   static void encode(const float* values, const float* weights, std::byte* block);
 };
 struct IQ3_XXS : BlockFormat<256, 98> {
+  struct Layout;
   static constexpr std::array kWide = {WideNumbers{0, 2}, WideNumbers{66, 4, 8}};
   static constexpr float kLargest = 15.5f / 2 * 62 * kLargestF16;
   static void decode(const std::byte* block, float* values);
   static void encode(const float* values, const float* weights, std::byte* block);
 };
 struct IQ3_S : BlockFormat<256, 110> {
+  struct Layout;
   static constexpr std::array kWide = {WideNumbers{0, 2}};
   static constexpr float kLargest = 31 * 15 * kLargestF16;
   static void decode(const std::byte* block, float* values);
@@ -158,6 +171,7 @@ struct IQ4_NL : BlockFormat<32, 18> {
   static void encode(const float* values, const float* weights, std::byte* block);
 };
 struct IQ4_XS : BlockFormat<256, 136> {
+  struct Layout;
   static constexpr std::array kWide = {WideNumbers{0, 2, 2}};
   static constexpr float kLargest = 32 * 127 * kLargestF16;
   static void decode(const std::byte* block, float* values);
@@ -165,12 +179,14 @@ struct IQ4_XS : BlockFormat<256, 136> {
 };
 
 struct TQ1_0 : BlockFormat<256, 54> {
+  struct Layout;
   static constexpr std::array kWide = {WideNumbers{52, 2}};
   static constexpr float kLargest = kLargestF16;
   static void decode(const std::byte* block, float* values);
   static void encode(const float* values, std::byte* block);
 };
 struct TQ2_0 : BlockFormat<256, 66> {
+  struct Layout;
   static constexpr std::array kWide = {WideNumbers{64, 2}};
   static constexpr float kLargest = kLargestF16;
   static void decode(const std::byte* block, float* values);

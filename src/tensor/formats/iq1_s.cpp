@@ -8,43 +8,42 @@
 #include "tensor/formats/k_blocks.h"
 
 namespace shunt::formats {
-namespace {
 
-constexpr int kParts = 8;
-constexpr int kVectors = 4;  // of a part
-constexpr int kLowBitsAt = 2;
-constexpr int kBitsAt = 34;
-
-}  // namespace
+struct IQ1_S::Layout {
+  static constexpr int kParts = 8;
+  static constexpr int kVectors = 4;  // of a part
+  static constexpr int kLowBitsAt = 2;
+  static constexpr int kBitsAt = 34;
+};
 
 void IQ1_S::decode(const std::byte* block, float* values) {
   const float d = load_f16(block);
-  for (int part = 0; part < kParts; ++part) {
-    const unsigned bits = load_little<std::uint16_t>(block + kBitsAt + 2 * part);
+  for (int part = 0; part < Layout::kParts; ++part) {
+    const unsigned bits = load_little<std::uint16_t>(block + Layout::kBitsAt + 2 * part);
     const float scale = d * static_cast<float>(2 * (bits >> 12 & 7) + 1);
     const float shift = (bits >> 15) != 0 ? -kIq1Shift : kIq1Shift;
-    for (int i = 0; i < kVectors; ++i) {
-      const int vector = part * kVectors + i;
+    for (int i = 0; i < Layout::kVectors; ++i) {
+      const int vector = part * Layout::kVectors + i;
       const unsigned index =
-          std::to_integer<unsigned>(block[kLowBitsAt + vector]) | (bits >> 3 * i & 7) << 8;
+          std::to_integer<unsigned>(block[Layout::kLowBitsAt + vector]) | (bits >> 3 * i & 7) << 8;
       write_shifted(kIq1Vectors[index], shift, scale, values + vector * 8);
     }
   }
 }
 
 void IQ1_S::encode(const float* values, const float* weights, std::byte* block) {
-  constexpr std::size_t kPart = kElements / kParts;
+  constexpr std::size_t kPart = kElements / Layout::kParts;
   const auto fit = ShiftedVectors<kPart, kPart>(values, weights).fit();
   store_f16(fit.scale.d, block);
-  for (std::size_t part = 0; part < kParts; ++part) {
+  for (std::size_t part = 0; part < Layout::kParts; ++part) {
     unsigned bits =
         static_cast<unsigned>(fit.scale.k[part]) << 12 | (fit.negative[part] ? 1u << 15 : 0);
-    for (std::size_t i = 0; i < kVectors; ++i) {
-      const unsigned index = fit.index[part * kVectors + i];
-      block[kLowBitsAt + part * kVectors + i] = static_cast<std::byte>(index & 255);
+    for (std::size_t i = 0; i < Layout::kVectors; ++i) {
+      const unsigned index = fit.index[part * Layout::kVectors + i];
+      block[Layout::kLowBitsAt + part * Layout::kVectors + i] = static_cast<std::byte>(index & 255);
       bits |= index >> 8 << 3 * i;
     }
-    store_little(static_cast<std::uint16_t>(bits), block + kBitsAt + 2 * part);
+    store_little(static_cast<std::uint16_t>(bits), block + Layout::kBitsAt + 2 * part);
   }
 }
 

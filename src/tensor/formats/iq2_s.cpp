@@ -7,45 +7,44 @@
 #include "tensor/formats/k_blocks.h"
 
 namespace shunt::formats {
-namespace {
 
-constexpr int kVectors = 32;
-constexpr int kParts = 16;
-constexpr int kLowBitsAt = 2;
-constexpr int kSignsAt = 34;
-constexpr int kHighBitsAt = 66;
-constexpr int kPartScalesAt = 74;
-
-}  // namespace
+struct IQ2_S::Layout {
+  static constexpr int kVectors = 32;
+  static constexpr int kParts = 16;
+  static constexpr int kLowBitsAt = 2;
+  static constexpr int kSignsAt = 34;
+  static constexpr int kHighBitsAt = 66;
+  static constexpr int kPartScalesAt = 74;
+};
 
 void IQ2_S::decode(const std::byte* block, float* values) {
   const float d = load_f16(block);
-  std::uint8_t scales[kParts];
-  std::uint8_t high[kVectors];
-  Fields<4, 1>::unpack(block + kPartScalesAt, kParts, scales);
-  Fields<2, 1>::unpack(block + kHighBitsAt, kVectors, high);
-  for (int i = 0; i < kVectors; ++i) {
-    const std::size_t index = std::to_integer<std::size_t>(block[kLowBitsAt + i]) |
+  std::uint8_t scales[Layout::kParts];
+  std::uint8_t high[Layout::kVectors];
+  Fields<4, 1>::unpack(block + Layout::kPartScalesAt, Layout::kParts, scales);
+  Fields<2, 1>::unpack(block + Layout::kHighBitsAt, Layout::kVectors, high);
+  for (int i = 0; i < Layout::kVectors; ++i) {
+    const std::size_t index = std::to_integer<std::size_t>(block[Layout::kLowBitsAt + i]) |
                               static_cast<std::size_t>(high[i]) << 8;
     const float scale = d * (0.5f + static_cast<float>(scales[i / 2])) * 0.25f;
-    write_signed(kIq2SVectors[index], std::to_integer<unsigned>(block[kSignsAt + i]), scale,
+    write_signed(kIq2SVectors[index], std::to_integer<unsigned>(block[Layout::kSignsAt + i]), scale,
                  values + i * 8);
   }
 }
 
 void IQ2_S::encode(const float* values, const float* weights, std::byte* block) {
   static const CodebookSearch kSearch(kIq2SVectors, kIq2Levels);
-  const auto fit = fit_signed_vectors<kElements / kParts, false>(kSearch, values, weights, kIq2Scan,
-                                                                 kIq2Multiples, 4);
-  std::uint8_t high[kVectors];
+  const auto fit = fit_signed_vectors<kElements / Layout::kParts, false>(
+      kSearch, values, weights, kIq2Scan, kIq2Multiples, 4);
+  std::uint8_t high[Layout::kVectors];
   store_f16(fit.scale.d, block);
-  for (std::size_t i = 0; i < kVectors; ++i) {
-    block[kLowBitsAt + i] = static_cast<std::byte>(fit.index[i] & 255);
-    block[kSignsAt + i] = static_cast<std::byte>(fit.signs[i]);
+  for (std::size_t i = 0; i < Layout::kVectors; ++i) {
+    block[Layout::kLowBitsAt + i] = static_cast<std::byte>(fit.index[i] & 255);
+    block[Layout::kSignsAt + i] = static_cast<std::byte>(fit.signs[i]);
     high[i] = static_cast<std::uint8_t>(fit.index[i] >> 8);
   }
-  Fields<2, 1>::pack(high, kVectors, 0, block + kHighBitsAt);
-  Fields<4, 1>::pack(fit.scale.k.data(), kParts, 0, block + kPartScalesAt);
+  Fields<2, 1>::pack(high, Layout::kVectors, 0, block + Layout::kHighBitsAt);
+  Fields<4, 1>::pack(fit.scale.k.data(), Layout::kParts, 0, block + Layout::kPartScalesAt);
 }
 
 }  // namespace shunt::formats

@@ -7,21 +7,20 @@
 #include "tensor/formats/k_blocks.h"
 
 namespace shunt::formats {
-namespace {
 
-constexpr int kVectors = 32;
-constexpr int kParts = 16;
-constexpr int kVectorsAt = 2;
-constexpr int kPartScalesAt = 66;
-
-}  // namespace
+struct IQ2_XS::Layout {
+  static constexpr int kVectors = 32;
+  static constexpr int kParts = 16;
+  static constexpr int kVectorsAt = 2;
+  static constexpr int kPartScalesAt = 66;
+};
 
 void IQ2_XS::decode(const std::byte* block, float* values) {
   const float d = load_f16(block);
-  std::uint8_t scales[kParts];
-  Fields<4, 1>::unpack(block + kPartScalesAt, kParts, scales);
-  for (int i = 0; i < kVectors; ++i) {
-    const unsigned bits = load_little<std::uint16_t>(block + kVectorsAt + 2 * i);
+  std::uint8_t scales[Layout::kParts];
+  Fields<4, 1>::unpack(block + Layout::kPartScalesAt, Layout::kParts, scales);
+  for (int i = 0; i < Layout::kVectors; ++i) {
+    const unsigned bits = load_little<std::uint16_t>(block + Layout::kVectorsAt + 2 * i);
     const float scale = d * (0.5f + static_cast<float>(scales[i / 2])) * 0.25f;
     write_signed(kIq2XsVectors[bits & 511], even_signs(bits >> 9), scale, values + i * 8);
   }
@@ -29,14 +28,14 @@ void IQ2_XS::decode(const std::byte* block, float* values) {
 
 void IQ2_XS::encode(const float* values, const float* weights, std::byte* block) {
   static const CodebookSearch kSearch(kIq2XsVectors, kIq2Levels);
-  const auto fit = fit_signed_vectors<kElements / kParts, true>(kSearch, values, weights, kIq2Scan,
-                                                                kIq2Multiples, 4);
+  const auto fit = fit_signed_vectors<kElements / Layout::kParts, true>(kSearch, values, weights,
+                                                                        kIq2Scan, kIq2Multiples, 4);
   store_f16(fit.scale.d, block);
-  for (std::size_t i = 0; i < kVectors; ++i) {
+  for (std::size_t i = 0; i < Layout::kVectors; ++i) {
     const int bits = fit.index[i] | (fit.signs[i] & 127) << 9;
-    store_little(static_cast<std::uint16_t>(bits), block + kVectorsAt + 2 * i);
+    store_little(static_cast<std::uint16_t>(bits), block + Layout::kVectorsAt + 2 * i);
   }
-  Fields<4, 1>::pack(fit.scale.k.data(), kParts, 0, block + kPartScalesAt);
+  Fields<4, 1>::pack(fit.scale.k.data(), Layout::kParts, 0, block + Layout::kPartScalesAt);
 }
 
 }  // namespace shunt::formats

@@ -7,29 +7,29 @@
 #include "tensor/formats/signed_vectors.h"
 
 namespace shunt::formats {
-namespace {
 
-constexpr int kVectors = 64;
-constexpr int kParts = 8;
-constexpr int kLowBitsAt = 2;
-constexpr int kHighBitsAt = 66;
-constexpr int kSignsAt = 74;
-constexpr int kPartScalesAt = 106;
-
-}  // namespace
+struct IQ3_S::Layout {
+  static constexpr int kVectors = 64;
+  static constexpr int kParts = 8;
+  static constexpr int kLowBitsAt = 2;
+  static constexpr int kHighBitsAt = 66;
+  static constexpr int kSignsAt = 74;
+  static constexpr int kPartScalesAt = 106;
+};
 
 void IQ3_S::decode(const std::byte* block, float* values) {
   const float d = load_f16(block);
-  std::uint8_t scales[kParts];
-  std::uint8_t high[kVectors];
-  std::uint8_t signs[kVectors];
-  Fields<4, 1>::unpack(block + kPartScalesAt, kParts, scales);
-  Fields<1, 1>::unpack(block + kHighBitsAt, kVectors, high);
-  Fields<4, 1>::unpack(block + kSignsAt, kVectors, signs);
-  for (int i = 0; i < kVectors; ++i) {
-    const std::size_t index = std::to_integer<std::size_t>(block[kLowBitsAt + i]) |
+  std::uint8_t scales[Layout::kParts];
+  std::uint8_t high[Layout::kVectors];
+  std::uint8_t signs[Layout::kVectors];
+  Fields<4, 1>::unpack(block + Layout::kPartScalesAt, Layout::kParts, scales);
+  Fields<1, 1>::unpack(block + Layout::kHighBitsAt, Layout::kVectors, high);
+  Fields<4, 1>::unpack(block + Layout::kSignsAt, Layout::kVectors, signs);
+  for (int i = 0; i < Layout::kVectors; ++i) {
+    const std::size_t index = std::to_integer<std::size_t>(block[Layout::kLowBitsAt + i]) |
                               static_cast<std::size_t>(high[i]) << 8;
-    const float scale = d * static_cast<float>(1 + 2 * scales[i / (kVectors / kParts)]);
+    const float scale =
+        d * static_cast<float>(1 + 2 * scales[i / (Layout::kVectors / Layout::kParts)]);
     write_signed(kIq3SVectors[index], signs[i], scale, values + i * 4);
   }
 }
@@ -38,19 +38,19 @@ void IQ3_S::encode(const float* values, const float* weights, std::byte* block) 
   static const CodebookSearch kSearch(kIq3SVectors, kIq3SLevels);
   constexpr Scan kScan = {.from = 9.0f, .step = 0.75f, .count = 16, .also = 1.0f};
   constexpr Multiples kMultiples = {.first = 1, .step = 2, .count = 16};
-  const auto fit =
-      fit_signed_vectors<kElements / kParts, false>(kSearch, values, weights, kScan, kMultiples, 4);
-  std::uint8_t high[kVectors];
-  for (std::size_t i = 0; i < kVectors; ++i) {
-    block[kLowBitsAt + i] = static_cast<std::byte>(fit.index[i] & 255);
+  const auto fit = fit_signed_vectors<kElements / Layout::kParts, false>(kSearch, values, weights,
+                                                                         kScan, kMultiples, 4);
+  std::uint8_t high[Layout::kVectors];
+  for (std::size_t i = 0; i < Layout::kVectors; ++i) {
+    block[Layout::kLowBitsAt + i] = static_cast<std::byte>(fit.index[i] & 255);
     high[i] = static_cast<std::uint8_t>(fit.index[i] >> 8);
   }
   store_f16(fit.scale.d, block);
-  Fields<1, 1>::pack(high, kVectors, 0, block + kHighBitsAt);
+  Fields<1, 1>::pack(high, Layout::kVectors, 0, block + Layout::kHighBitsAt);
   for (std::size_t i = 0; i < fit.signs.size(); ++i) {
-    block[kSignsAt + i] = static_cast<std::byte>(fit.signs[i]);
+    block[Layout::kSignsAt + i] = static_cast<std::byte>(fit.signs[i]);
   }
-  Fields<4, 1>::pack(fit.scale.k.data(), kParts, 0, block + kPartScalesAt);
+  Fields<4, 1>::pack(fit.scale.k.data(), Layout::kParts, 0, block + Layout::kPartScalesAt);
 }
 
 }  // namespace shunt::formats

@@ -7,25 +7,24 @@
 #include "tensor/formats/signed_vectors.h"
 
 namespace shunt::formats {
-namespace {
 
-constexpr int kParts = 8;
-constexpr int kVectors = 8;  // of a part
-constexpr int kIndicesAt = 2;
-constexpr int kBitsAt = 66;
-
-}  // namespace
+struct IQ3_XXS::Layout {
+  static constexpr int kParts = 8;
+  static constexpr int kVectors = 8;  // of a part
+  static constexpr int kIndicesAt = 2;
+  static constexpr int kBitsAt = 66;
+};
 
 void IQ3_XXS::decode(const std::byte* block, float* values) {
   const float d = load_f16(block);
-  for (int part = 0; part < kParts; ++part) {
-    const auto bits = load_little<std::uint32_t>(block + kBitsAt + 4 * part);
+  for (int part = 0; part < Layout::kParts; ++part) {
+    const auto bits = load_little<std::uint32_t>(block + Layout::kBitsAt + 4 * part);
     const float scale = d * (0.5f + static_cast<float>(bits >> 28)) * 0.5f;
-    for (int i = 0; i < kVectors; ++i) {
-      const int vector = part * kVectors + i;
+    for (int i = 0; i < Layout::kVectors; ++i) {
+      const int vector = part * Layout::kVectors + i;
       const unsigned signs = even_signs(bits >> 7 * (i / 2)) >> 4 * (i % 2);
-      write_signed(kIq3XxsVectors[std::to_integer<std::size_t>(block[kIndicesAt + vector])], signs,
-                   scale, values + vector * 4);
+      write_signed(kIq3XxsVectors[std::to_integer<std::size_t>(block[Layout::kIndicesAt + vector])],
+                   signs, scale, values + vector * 4);
     }
   }
 }
@@ -34,15 +33,15 @@ void IQ3_XXS::encode(const float* values, const float* weights, std::byte* block
   static const CodebookSearch kSearch(kIq3XxsVectors, kIq3XxsLevels);
   constexpr Scan kScan = {.from = 36.0f, .step = 3.0f, .count = 16, .also = 4.0f};
   constexpr Multiples kMultiples = {.first = 0.25f, .step = 0.5f, .count = 16};
-  const auto fit =
-      fit_signed_vectors<kElements / kParts, true>(kSearch, values, weights, kScan, kMultiples, 4);
+  const auto fit = fit_signed_vectors<kElements / Layout::kParts, true>(kSearch, values, weights,
+                                                                        kScan, kMultiples, 4);
   store_f16(fit.scale.d, block);
-  for (std::size_t i = 0; i < kParts * kVectors; ++i) {
-    block[kIndicesAt + i] = static_cast<std::byte>(fit.index[i]);
+  for (std::size_t i = 0; i < Layout::kParts * Layout::kVectors; ++i) {
+    block[Layout::kIndicesAt + i] = static_cast<std::byte>(fit.index[i]);
   }
-  for (std::size_t part = 0; part < kParts; ++part) {
+  for (std::size_t part = 0; part < Layout::kParts; ++part) {
     const std::uint32_t bits = pack_even_signs(&fit.signs[part * 4], fit.scale.k[part]);
-    store_little(bits, block + kBitsAt + 4 * part);
+    store_little(bits, block + Layout::kBitsAt + 4 * part);
   }
 }
 

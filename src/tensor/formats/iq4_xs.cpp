@@ -7,36 +7,37 @@
 #include "tensor/formats/k_blocks.h"
 
 namespace shunt::formats {
-namespace {
 
-constexpr int kParts = 8;
-constexpr int kPart = 32;
-constexpr int kHighBitsAt = 2;
-constexpr int kLowBitsAt = 4;
-constexpr int kNumbersAt = 8;
-
-}  // namespace
+struct IQ4_XS::Layout {
+  static constexpr int kParts = 8;
+  static constexpr int kPart = 32;
+  static constexpr int kHighBitsAt = 2;
+  static constexpr int kLowBitsAt = 4;
+  static constexpr int kNumbersAt = 8;
+};
 
 void IQ4_XS::decode(const std::byte* block, float* values) {
   const float d = load_f16(block);
-  std::uint8_t scales[kParts];
+  std::uint8_t scales[Layout::kParts];
   std::uint8_t q[kElements];
-  Fields<4, 1>::unpack(block + kLowBitsAt, kParts, scales);
-  Fields<2, 1>::unpack_above(block + kHighBitsAt, kParts, 4, scales);
-  Fields<4, 16>::unpack(block + kNumbersAt, kElements, q);
-  for (int part = 0; part < kParts; ++part) {
+  Fields<4, 1>::unpack(block + Layout::kLowBitsAt, Layout::kParts, scales);
+  Fields<2, 1>::unpack_above(block + Layout::kHighBitsAt, Layout::kParts, 4, scales);
+  Fields<4, 16>::unpack(block + Layout::kNumbersAt, kElements, q);
+  for (int part = 0; part < Layout::kParts; ++part) {
     const float scale = d * static_cast<float>(scales[part] - 32);
-    for (int i = part * kPart; i < (part + 1) * kPart; ++i) values[i] = scale * kIq4Levels[q[i]];
+    for (int i = part * Layout::kPart; i < (part + 1) * Layout::kPart; ++i)
+      values[i] = scale * kIq4Levels[q[i]];
   }
 }
 
 void IQ4_XS::encode(const float* values, const float* weights, std::byte* block) {
   constexpr Multiples kMultiples = {.first = -32, .step = 1, .count = 64};
-  const auto fit = ScaledBlock<Iq4Levels, kPart>::fit(values, weights, kIq4Scan, kMultiples, 8);
+  const auto fit =
+      ScaledBlock<Iq4Levels, Layout::kPart>::fit(values, weights, kIq4Scan, kMultiples, 8);
   store_f16(fit.scale.d, block);
-  Fields<2, 1>::pack(fit.scale.k.data(), kParts, 4, block + kHighBitsAt);
-  Fields<4, 1>::pack(fit.scale.k.data(), kParts, 0, block + kLowBitsAt);
-  Fields<4, 16>::pack(fit.indices, kElements, 0, block + kNumbersAt);
+  Fields<2, 1>::pack(fit.scale.k.data(), Layout::kParts, 4, block + Layout::kHighBitsAt);
+  Fields<4, 1>::pack(fit.scale.k.data(), Layout::kParts, 0, block + Layout::kLowBitsAt);
+  Fields<4, 16>::pack(fit.indices, kElements, 0, block + Layout::kNumbersAt);
 }
 
 }  // namespace shunt::formats

@@ -6,32 +6,36 @@
 #include "tensor/formats/k_blocks.h"
 
 namespace shunt::formats {
-namespace {
 
-constexpr int kParts = 16;
-constexpr int kPart = 16;
-constexpr int kNumbersAt = 32;
-constexpr int kPartScalesAt = 96;
-constexpr int kScaleAt = 108;
+struct Q3_K::Layout {
+  static constexpr int kParts = 16;
+  static constexpr int kPart = 16;
+  static constexpr int kNumbersAt = 32;
+  static constexpr int kPartScalesAt = 96;
+  static constexpr int kScaleAt = 108;
+};
+
+namespace {
 
 // The lower 4 bits of the parts' scales are in 8 bytes, the upper 2 in the next 4.
 void load_scales(const std::byte* block, std::uint8_t* scales) {
-  Fields<4, 8>::unpack(block + kPartScalesAt, kParts, scales);
-  Fields<2, 4>::unpack_above(block + kPartScalesAt + 8, kParts, 4, scales);
+  Fields<4, 8>::unpack(block + Q3_K::Layout::kPartScalesAt, Q3_K::Layout::kParts, scales);
+  Fields<2, 4>::unpack_above(block + Q3_K::Layout::kPartScalesAt + 8, Q3_K::Layout::kParts, 4,
+                             scales);
 }
 
 }  // namespace
 
 void Q3_K::decode(const std::byte* block, float* values) {
-  const float d = load_f16(block + kScaleAt);
+  const float d = load_f16(block + Layout::kScaleAt);
   std::uint8_t q[kElements];
-  std::uint8_t scales[kParts];
-  Fields<2, 32>::unpack(block + kNumbersAt, kElements, q);
+  std::uint8_t scales[Layout::kParts];
+  Fields<2, 32>::unpack(block + Layout::kNumbersAt, kElements, q);
   Fields<1, 32>::unpack_above(block, kElements, 2, q);
   load_scales(block, scales);
-  for (int part = 0; part < kParts; ++part) {
+  for (int part = 0; part < Layout::kParts; ++part) {
     const float scale = d * static_cast<float>(scales[part] - 32);
-    for (int i = part * kPart; i < (part + 1) * kPart; ++i) {
+    for (int i = part * Layout::kPart; i < (part + 1) * Layout::kPart; ++i) {
       values[i] = scale * static_cast<float>(q[i] - 4);
     }
   }
@@ -41,12 +45,12 @@ void Q3_K::encode(const float* values, const float* weights, std::byte* block) {
   constexpr Scan kScan = {.from = 1.5f, .step = 0.1f, .count = 35};
   constexpr Multiples kMultiples = {.first = -32, .step = 1, .count = 64};
   const auto fit =
-      ScaledBlock<IntegerLevels<-4, 3>, kPart>::fit(values, weights, kScan, kMultiples, 8);
+      ScaledBlock<IntegerLevels<-4, 3>, Layout::kPart>::fit(values, weights, kScan, kMultiples, 8);
   Fields<1, 32>::pack(fit.indices, kElements, 2, block);
-  Fields<2, 32>::pack(fit.indices, kElements, 0, block + kNumbersAt);
-  Fields<4, 8>::pack(fit.scale.k.data(), kParts, 0, block + kPartScalesAt);
-  Fields<2, 4>::pack(fit.scale.k.data(), kParts, 4, block + kPartScalesAt + 8);
-  store_f16(fit.scale.d, block + kScaleAt);
+  Fields<2, 32>::pack(fit.indices, kElements, 0, block + Layout::kNumbersAt);
+  Fields<4, 8>::pack(fit.scale.k.data(), Layout::kParts, 0, block + Layout::kPartScalesAt);
+  Fields<2, 4>::pack(fit.scale.k.data(), Layout::kParts, 4, block + Layout::kPartScalesAt + 8);
+  store_f16(fit.scale.d, block + Layout::kScaleAt);
 }
 
 }  // namespace shunt::formats

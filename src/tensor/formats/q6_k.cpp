@@ -6,25 +6,24 @@
 #include "tensor/formats/k_blocks.h"
 
 namespace shunt::formats {
-namespace {
 
-constexpr int kParts = 16;
-constexpr int kPart = 16;
-constexpr int kHighBitsAt = 128;
-constexpr int kPartScalesAt = 192;
-constexpr int kScaleAt = 208;
-
-}  // namespace
+struct Q6_K::Layout {
+  static constexpr int kParts = 16;
+  static constexpr int kPart = 16;
+  static constexpr int kHighBitsAt = 128;
+  static constexpr int kPartScalesAt = 192;
+  static constexpr int kScaleAt = 208;
+};
 
 void Q6_K::decode(const std::byte* block, float* values) {
-  const float d = load_f16(block + kScaleAt);
+  const float d = load_f16(block + Layout::kScaleAt);
   std::uint8_t q[kElements];
   Fields<4, 64>::unpack(block, kElements, q);
-  Fields<2, 32>::unpack_above(block + kHighBitsAt, kElements, 4, q);
-  for (int part = 0; part < kParts; ++part) {
+  Fields<2, 32>::unpack_above(block + Layout::kHighBitsAt, kElements, 4, q);
+  for (int part = 0; part < Layout::kParts; ++part) {
     const float scale =
-        d * static_cast<float>(load_little<std::int8_t>(block + kPartScalesAt + part));
-    for (int i = part * kPart; i < (part + 1) * kPart; ++i) {
+        d * static_cast<float>(load_little<std::int8_t>(block + Layout::kPartScalesAt + part));
+    for (int i = part * Layout::kPart; i < (part + 1) * Layout::kPart; ++i) {
       values[i] = scale * static_cast<float>(q[i] - 32);
     }
   }
@@ -33,14 +32,15 @@ void Q6_K::decode(const std::byte* block, float* values) {
 void Q6_K::encode(const float* values, const float* weights, std::byte* block) {
   constexpr Scan kScan = {.from = 26.0f, .step = 0.25f, .count = 36};
   constexpr Multiples kMultiples = {.first = -128, .step = 1, .count = 256};
-  const auto fit =
-      ScaledBlock<IntegerLevels<-32, 31>, kPart>::fit(values, weights, kScan, kMultiples, 8);
+  const auto fit = ScaledBlock<IntegerLevels<-32, 31>, Layout::kPart>::fit(values, weights, kScan,
+                                                                           kMultiples, 8);
   Fields<4, 64>::pack(fit.indices, kElements, 0, block);
-  Fields<2, 32>::pack(fit.indices, kElements, 4, block + kHighBitsAt);
-  for (std::size_t part = 0; part < kParts; ++part) {
-    store_little(static_cast<std::int8_t>(fit.scale.k[part] - 128), block + kPartScalesAt + part);
+  Fields<2, 32>::pack(fit.indices, kElements, 4, block + Layout::kHighBitsAt);
+  for (std::size_t part = 0; part < Layout::kParts; ++part) {
+    store_little(static_cast<std::int8_t>(fit.scale.k[part] - 128),
+                 block + Layout::kPartScalesAt + part);
   }
-  store_f16(fit.scale.d, block + kScaleAt);
+  store_f16(fit.scale.d, block + Layout::kScaleAt);
 }
 
 }  // namespace shunt::formats

@@ -12,10 +12,13 @@
 #include "tensor/formats/round.h"
 
 namespace shunt::formats {
-namespace {
 
-constexpr int kScaleAt = 52;
-constexpr int kDigits = 5;
+struct TQ1_0::Layout {
+  static constexpr int kScaleAt = 52;
+  static constexpr int kDigits = 5;
+};
+
+namespace {
 
 /// Bytes [at, at + bytes) have `digits` runs of elements, the first of which starts at `first`.
 struct Stretch {
@@ -26,7 +29,7 @@ constexpr Stretch kStretches[] = {{0, 32, 5, 0}, {32, 16, 5, 160}, {48, 4, 4, 24
 }  // namespace
 
 void TQ1_0::decode(const std::byte* block, float* values) {
-  const float d = load_f16(block + kScaleAt);
+  const float d = load_f16(block + Layout::kScaleAt);
   for (const Stretch& s : kStretches) {
     for (int i = 0; i < s.bytes; ++i) {
       unsigned rest = std::to_integer<unsigned>(block[s.at + i]);
@@ -46,14 +49,14 @@ void TQ1_0::encode(const float* values, std::byte* block) {
   for (const Stretch& s : kStretches) {
     for (int i = 0; i < s.bytes; ++i) {
       unsigned number = 0;
-      for (int digit = 0; digit < kDigits; ++digit) {
+      for (int digit = 0; digit < Layout::kDigits; ++digit) {
         number *= 3;
         if (digit < s.digits) number += ternary(values[s.first + digit * s.bytes + i] * inverse);
       }
       block[s.at + i] = static_cast<std::byte>((number * 256 + 242) / 243);
     }
   }
-  store_f16(d, block + kScaleAt);
+  store_f16(d, block + Layout::kScaleAt);
 }
 
 }  // namespace shunt::formats

@@ -6,14 +6,13 @@
 #include "tensor/formats/round.h"
 
 namespace shunt::formats {
-namespace {
 
-constexpr int kScaleAt = 64;
-
-}  // namespace
+struct TQ2_0::Layout {
+  static constexpr int kScaleAt = 64;
+};
 
 void TQ2_0::decode(const std::byte* block, float* values) {
-  const float d = load_f16(block + kScaleAt);
+  const float d = load_f16(block + Layout::kScaleAt);
   std::uint8_t q[kElements];
   Fields<2, 32>::unpack(block, kElements, q);
   for (int i = 0; i < kElements; ++i) values[i] = static_cast<float>(q[i] - 1) * d;
@@ -26,7 +25,7 @@ void TQ2_0::encode(const float* values, std::byte* block) {
   std::uint8_t q[kElements];
   for (int i = 0; i < kElements; ++i) q[i] = ternary(values[i] * inverse);
   Fields<2, 32>::pack(q, kElements, 0, block);
-  store_f16(d, block + kScaleAt);
+  store_f16(d, block + Layout::kScaleAt);
 }
 
 }  // namespace shunt::formats

@@ -8,7 +8,7 @@
 #include "backends/cpu/program.h"
 #include "shunt/ops/unary.h"
 
-namespace shunt::cpu {
+namespace shunt::cpu::cancel_test {
 namespace {
 
 /// In its first phase one item sets the flag, another one takes it back a while later; a third one
@@ -16,7 +16,7 @@ namespace {
 class Wavering final : public CpuKernel {
  public:
   const Op& op() const override { return silu_op(); }
-  Support supports(const NodeView&) const override { return Support::yes(); }
+  Support supports(const NodeView&, const CpuTarget&) const override { return Support::yes(); }
   int phases() const override { return 2; }
   std::int64_t items(const Call&, int phase) const override { return phase == 0 ? 3 : 1; }
   Fault run(const Call&, int phase, std::int64_t begin, std::int64_t, std::byte*) const override {
@@ -63,7 +63,7 @@ TEST(Cancel, OfARunIsNotTakenBackByAFlagThatIs) {
     const Wavering kernel;
     const CpuKernel* kernels[] = {&kernel};
     const Table table(std::vector{[&] { return KernelList(kernels); }});
-    auto program = prepare({*graph, {&y->id, 1}, kept}, table, **pool);
+    auto program = prepare({*graph, {&y->id, 1}, kept}, table, {}, **pool);
     ASSERT_TRUE(program) << program.error().message();
     auto binding = (*program)->bind({addresses, {}});
     ASSERT_TRUE(binding) << binding.error().message();
@@ -78,4 +78,4 @@ TEST(Cancel, OfARunIsNotTakenBackByAFlagThatIs) {
 }
 
 }  // namespace
-}  // namespace shunt::cpu
+}  // namespace shunt::cpu::cancel_test

@@ -9,7 +9,7 @@
 #include "backends/cpu/seen_weights.h"
 #include "backends/cpu/simd/int8.h"
 
-namespace shunt::cpu::simd {
+namespace shunt::cpu::simd::codes_test {
 namespace {
 
 /// Products of rows with columns that lie one after the other, y[c * rows + r], by few columns.
@@ -18,22 +18,23 @@ Floats few_products(const Weights& w, const Floats& x) {
   const std::int64_t bytes = few_bytes(w.k);
   Aligned rounded(columns * bytes);
   for (std::int64_t c = 0; c < columns; ++c) {
-    quantize_few(x.data() + c * w.k, w.k, int8_need(w.type.dtype), rounded.data() + c * bytes);
+    quantize_few(test_level(), x.data() + c * w.k, w.k, int8_need(test_level(), w.type.dtype),
+                 rounded.data() + c * bytes);
   }
   Floats y(size(columns * w.rows), 5.0F);
-  multiply_few(w.type.dtype, w.bytes.data(), w.stride, w.rows, rounded.data(), columns, w.k,
-               y.data(), w.rows);
+  multiply_few(test_level(), w.type.dtype, w.bytes.data(), w.stride, w.rows, rounded.data(),
+               columns, w.k, y.data(), w.rows);
   return y;
 }
 
 /// The same by panels; rows that are not there are zero.
 Floats panel_products(const Weights& w, const Floats& x) {
   const auto decode = [&](std::int64_t first, std::int64_t depth, std::byte* panel) {
-    decode_panel(w.type.dtype,
+    decode_panel(test_level(), w.type.dtype,
                  w.bytes.data() + size(first / w.type.block_elements) * w.type.block_bytes,
                  w.stride, w.rows, depth, panel);
   };
-  const Floats y = products_by_panels(int8_need(w.type.dtype), w.k, x, decode);
+  const Floats y = products_by_panels(int8_need(test_level(), w.type.dtype), w.k, x, decode);
   for (std::int64_t i = 0; i < std::ssize(y); ++i) {
     if (i % kInt8Rows < w.rows) continue;
     // Times what is not a number it is not one, either.
@@ -51,10 +52,10 @@ class CpuCodes : public AtLevel {
 };
 
 TEST_P(CpuCodes, EveryQuantisedTypeThatIsStoredHasCodes) {
-  const bool any = must_have_products(GetParam()) || has_codes(DType::kQ8_0);
+  const bool any = must_have_products(GetParam()) || has_codes(test_level(), DType::kQ8_0);
   for (const DTypeTrait& type : dtypes()) {
     const bool stored = type.encode != nullptr || type.encode_weighted != nullptr;
-    EXPECT_EQ(has_codes(type.dtype), any && type.quantized && stored) << type.name;
+    EXPECT_EQ(has_codes(test_level(), type.dtype), any && type.quantized && stored) << type.name;
   }
 }
 
@@ -112,4 +113,4 @@ TEST_P(CpuCodes, ColumnsOfStrangeNumbers) {
 INSTANTIATE_TEST_SUITE_P(Levels, CpuCodes, testing::ValuesIn(level_names()), name_of_level);
 
 }  // namespace
-}  // namespace shunt::cpu::simd
+}  // namespace shunt::cpu::simd::codes_test

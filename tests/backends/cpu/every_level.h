@@ -10,11 +10,21 @@
 
 namespace shunt::cpu::simd {
 
+/// The level that the running test is about; outside of AtLevel the best of the machine.
+inline Level& test_level() {
+  static Level level = Level::best();
+  return level;
+}
+
 /// At the level that is its parameter.
 class AtLevel : public testing::TestWithParam<std::string> {
  protected:
-  void SetUp() override { ASSERT_TRUE(limit_level(GetParam())); }
-  void TearDown() override { limit_level(""); }
+  void SetUp() override {
+    const auto level = Level::find(GetParam());
+    ASSERT_TRUE(level);
+    test_level() = *level;
+  }
+  void TearDown() override { test_level() = Level::best(); }
 };
 
 inline std::vector<std::string> level_names() {

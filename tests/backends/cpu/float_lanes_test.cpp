@@ -12,7 +12,7 @@
 #include "backends/cpu/seen_weights.h"
 #include "backends/cpu/simd/int8_lanes.h"
 
-namespace shunt::cpu::simd {
+namespace shunt::cpu::simd::float_lanes_test {
 namespace {
 
 constexpr float kUntouched = 77;
@@ -51,7 +51,7 @@ class CpuFloatLanes : public AtLevel {
   static std::vector<DType> types() {
     std::vector<DType> found;
     for (const DTypeTrait& type : dtypes()) {
-      if (has_float_lanes(type.dtype)) found.push_back(type.dtype);
+      if (has_float_lanes(test_level(), type.dtype)) found.push_back(type.dtype);
     }
     return found;
   }
@@ -62,8 +62,8 @@ void expect_products(const Rows& w, std::int64_t columns) {
   const std::int64_t y_stride = w.rows + 2;
   const Floats x = random_floats(columns * x_stride, 2);
   Floats y(size(columns * y_stride), kUntouched);
-  multiply_float_lanes(w.dtype, w.groups.data(), w.rows, x.data(), x_stride, columns, w.k, y.data(),
-                       y_stride);
+  multiply_float_lanes(test_level(), w.dtype, w.groups.data(), w.rows, x.data(), x_stride, columns,
+                       w.k, y.data(), y_stride);
   for (std::int64_t c = 0; c < columns; ++c) {
     for (std::int64_t r = 0; r < y_stride; ++r) {
       const float got = y[size(c * y_stride + r)];
@@ -126,10 +126,11 @@ TEST_P(CpuFloatLanes, AProductIsTheSameWhateverRowsAreTakenWithIt) {
     const Floats x = random_floats(w.k * 3, 3);
     Floats together(48 * 3);
     Floats alone(48 * 3);
-    multiply_float_lanes(type, w.groups.data(), 48, x.data(), w.k, 3, w.k, together.data(), 48);
+    multiply_float_lanes(test_level(), type, w.groups.data(), 48, x.data(), w.k, 3, w.k,
+                         together.data(), 48);
     for (std::int64_t r = 0; r < 48; r += kGroupRows) {
-      multiply_float_lanes(type, w.groups.data() + r * w.row_bytes(), kGroupRows, x.data(), w.k, 3,
-                           w.k, alone.data() + r, 48);
+      multiply_float_lanes(test_level(), type, w.groups.data() + r * w.row_bytes(), kGroupRows,
+                           x.data(), w.k, 3, w.k, alone.data() + r, 48);
     }
     EXPECT_EQ(together, alone) << trait(type).name;
   }
@@ -143,7 +144,7 @@ TEST_P(CpuFloatLanes, WhatIsNoNumberStaysSo) {
     x[8 + 3] = -kInfinity;
     x[16 + 3] = std::nanf("");
     Floats y(3 * 16);
-    multiply_float_lanes(type, w.groups.data(), 16, x.data(), 8, 3, 8, y.data(), 16);
+    multiply_float_lanes(test_level(), type, w.groups.data(), 16, x.data(), 8, 3, 8, y.data(), 16);
     for (std::int64_t r = 0; r < 16; ++r) {
       const float weight = w.decoded[size(r * 8 + 3)];
       ASSERT_NE(weight, 0);
@@ -156,17 +157,20 @@ TEST_P(CpuFloatLanes, WhatIsNoNumberStaysSo) {
 
 /// x is rounded to BF16 before; the rest is exact but for the order of sums.
 TEST_P(CpuFloatLanes, PairsOfBF16AreMultipliedStraightFromMemory) {
-  if (float_word(DType::kBF16) != FloatWord::kTwoBF16) return;  // they are widened, as seen above
+  if (float_word(test_level(), DType::kBF16) != FloatWord::kTwoBF16)
+    return;  // they are widened, as seen above
   for (std::int64_t k : {2, 4, 6, 8, 14, 34, 512}) {
     for (std::int64_t rows : {1, 15, 16, 17, 40}) {
       const Rows w(DType::kBF16, rows, k);
       for (std::int64_t columns = 1; columns <= kFloatColumns; ++columns) {
         const Rows x(DType::kBF16, columns, k);
         std::vector<std::byte> packed(size(kFloatPadding + k / 2) * kFloatColumns * 4);
-        pack_columns(FloatWord::kTwoBF16, x.decoded.data(), k, columns, k, packed.data());
+        pack_columns(test_level(), FloatWord::kTwoBF16, x.decoded.data(), k, columns, k,
+                     packed.data());
         const std::int64_t stride = rows + 3;
         Floats y(size(columns * stride), kUntouched);
-        multiply_lane_words(w.groups.data(), rows, k / 2, packed.data(), columns, y.data(), stride);
+        multiply_lane_words(test_level(), w.groups.data(), rows, k / 2, packed.data(), columns,
+                            y.data(), stride);
         for (std::int64_t c = 0; c < columns; ++c) {
           for (std::int64_t r = 0; r < stride; ++r) {
             const float got = y[size(c * stride + r)];
@@ -193,7 +197,7 @@ TEST_P(CpuFloatLanes, PairsOfBF16AreMultipliedStraightFromMemory) {
 
 TEST_P(CpuFloatLanes, PanelsAreThoseOfPlainRows) {
   for (const DType type : types()) {
-    const std::int64_t elements = word_elements(float_word(type));
+    const std::int64_t elements = word_elements(float_word(test_level(), type));
     const std::int64_t most = kFloatDepth * elements;
     for (const std::int64_t k : {std::int64_t{2}, std::int64_t{34}, std::int64_t{256}, most}) {
       for (const std::int64_t groups : {1, 2}) {
@@ -201,8 +205,9 @@ TEST_P(CpuFloatLanes, PanelsAreThoseOfPlainRows) {
         const Rows w(type, groups * kGroupRows, k + 6);
         Aligned expected(kFloatPanelBytes);
         Aligned panel(kFloatPanelBytes);
-        pack_rows(type, w.plain.data(), w.row_bytes(), w.rows, k, expected.data());
-        pack_lanes(type, w.groups.data(), kGroupRows * w.row_bytes(), groups, k, panel.data());
+        pack_rows(test_level(), type, w.plain.data(), w.row_bytes(), w.rows, k, expected.data());
+        pack_lanes(test_level(), type, w.groups.data(), kGroupRows * w.row_bytes(), groups, k,
+                   panel.data());
         for (std::int64_t word = 0; word < k / elements; ++word) {
           const std::int64_t at = word * kFloatRows * 4;
           EXPECT_EQ(std::memcmp(panel.data() + at, expected.data() + at, size(w.rows * 4)), 0)
@@ -216,4 +221,4 @@ TEST_P(CpuFloatLanes, PanelsAreThoseOfPlainRows) {
 INSTANTIATE_TEST_SUITE_P(Levels, CpuFloatLanes, testing::ValuesIn(level_names()), name_of_level);
 
 }  // namespace
-}  // namespace shunt::cpu::simd
+}  // namespace shunt::cpu::simd::float_lanes_test

@@ -5,13 +5,13 @@
 
 #include "backends/cpu/every_level.h"
 #include "backends/cpu/fused/patterns.h"
-#include "backends/cpu/interleaved_memory.h"
+#include "backends/cpu/interleaved_kind.h"
 #include "shunt/ops.h"
 #include "shunt/registry.h"
 #include "support/graph_run.h"
 #include "support/tensor_io.h"
 
-namespace shunt::test {
+namespace shunt::test::fusion_test {
 namespace {
 
 using testing::ElementsAre;
@@ -72,8 +72,8 @@ Result<std::vector<RefTensor>> compute(const Build& build, bool fuse) {
   const auto graph = std::make_shared<const Graph>(std::move(*std::move(made.g).build()));
   Options options;
   options.threads = 2;
-  options.cpu_fuse = fuse;
-  options.cpu_level = cpu::simd::level();
+  options.backend_options["cpu"]["fuse"] = fuse ? "on" : "off";
+  options.backend_options["cpu"]["level"] = cpu::simd::test_level().name();
   const auto registry = Registry::create(options);
   Device* device = *(*registry)->find("cpu0");
   GraphRunOptions how;
@@ -114,7 +114,7 @@ std::vector<std::string> groups(const Build& build) {
   std::vector<const BufferType*> memory(graph.size());
   for (const NodeId id : made.interleaved) memory[id] = &cpu::interleaved_memory();
   const SegmentView segment{graph, nodes, {kept.get(), graph.size()}, memory};
-  const cpu::Fusions fusions(segment, cpu::fused_patterns());
+  const cpu::Fusions fusions(segment, cpu::fused_patterns(), {cpu::simd::test_level()});
   std::vector<std::string> names;
   for (const cpu::Fused& fused : fusions.all()) {
     std::set<NodeId> ids(fused.inside.begin(), fused.inside.end());
@@ -434,4 +434,4 @@ INSTANTIATE_TEST_SUITE_P(Levels, CpuFusion, testing::ValuesIn(cpu::simd::level_n
                          cpu::simd::name_of_level);
 
 }  // namespace
-}  // namespace shunt::test
+}  // namespace shunt::test::fusion_test

@@ -10,7 +10,7 @@
 #include "backends/cpu/seen_weights.h"
 #include "backends/cpu/simd/int8_lanes.h"
 
-namespace shunt::cpu::simd {
+namespace shunt::cpu::simd::int8_lanes_test {
 namespace {
 
 /// The same rows in groups, which have nothing between them; what no row of the last one is has all
@@ -39,15 +39,15 @@ struct Groups {
 /// By few columns, as many at once as can be.
 Floats lane_products(const Weights& w, const Floats& x) {
   Groups groups(w);
-  const Int8Need need = lanes_need(w.type.dtype);
+  const Int8Need need = lanes_need(test_level(), w.type.dtype);
   const std::int64_t columns = std::ssize(x) / w.k;
   Floats y(size(columns * w.rows), 5.0F);
-  for (std::int64_t c = 0; c < columns; c += most_lane_columns()) {
-    const std::int64_t here = std::min(most_lane_columns(), columns - c);
+  for (std::int64_t c = 0; c < columns; c += most_lane_columns(test_level())) {
+    const std::int64_t here = std::min(most_lane_columns(test_level()), columns - c);
     Aligned rounded(w.k / kInt8Block * column_block_bytes(need, here));
-    quantize_columns(x.data() + c * w.k, w.k, here, here, w.k, need, rounded.data());
-    multiply_lanes(w.type.dtype, groups.bytes.data(), w.rows, rounded.data(), here, w.k,
-                   y.data() + c * w.rows, w.rows);
+    quantize_columns(test_level(), x.data() + c * w.k, w.k, here, here, w.k, need, rounded.data());
+    multiply_lanes(test_level(), w.type.dtype, groups.bytes.data(), w.rows, rounded.data(), here,
+                   w.k, y.data() + c * w.rows, w.rows);
   }
   return y;
 }
@@ -56,11 +56,12 @@ Floats lane_products(const Weights& w, const Floats& x) {
 Floats lane_panel_products(const Weights& w, const Floats& x) {
   Groups groups(w);
   const auto decode = [&](std::int64_t first, std::int64_t depth, std::byte* panel) {
-    decode_lanes(w.type.dtype,
+    decode_lanes(test_level(), w.type.dtype,
                  groups.bytes.data() + kGroupRows * interleaved_row_bytes(w.type.dtype, first),
                  groups.group_bytes, Groups::groups_of(w), depth, panel);
   };
-  return first_rows(products_by_panels(lanes_need(w.type.dtype), w.k, x, decode), w.rows);
+  return first_rows(products_by_panels(lanes_need(test_level(), w.type.dtype), w.k, x, decode),
+                    w.rows);
 }
 
 class CpuInt8Lanes : public AtLevel {
@@ -70,16 +71,17 @@ class CpuInt8Lanes : public AtLevel {
 };
 
 TEST_P(CpuInt8Lanes, AreThereForEveryQuantisedTypeThatCanBeInterleaved) {
-  const bool any = must_have_products(GetParam()) || has_lanes(DType::kQ8_0);
+  const bool any = must_have_products(GetParam()) || has_lanes(test_level(), DType::kQ8_0);
   for (const DTypeTrait& type : dtypes()) {
     const bool fields = !block_fields(type.dtype).fields.empty();
-    EXPECT_EQ(has_lanes(type.dtype), any && type.quantized && fields) << type.name;
-    if (has_lanes(type.dtype)) {
-      EXPECT_TRUE(has_codes(type.dtype)) << type.name;  // panels are multiplied by the same code
-      EXPECT_EQ(lanes_need(type.dtype).order, CodeOrder::kNatural) << type.name;
+    EXPECT_EQ(has_lanes(test_level(), type.dtype), any && type.quantized && fields) << type.name;
+    if (has_lanes(test_level(), type.dtype)) {
+      EXPECT_TRUE(has_codes(test_level(), type.dtype))
+          << type.name;  // panels are multiplied by the same code
+      EXPECT_EQ(lanes_need(test_level(), type.dtype).order, CodeOrder::kNatural) << type.name;
     }
   }
-  EXPECT_GE(most_lane_columns(), 1);
+  EXPECT_GE(most_lane_columns(test_level()), 1);
 }
 
 TEST_P(CpuInt8Lanes, FewColumnsSeeEveryWeight) {
@@ -101,7 +103,7 @@ TEST_P(CpuInt8Lanes, FewColumnsOfAnyNumberAndLength) {
     for (std::int64_t k : {32, 96, 256, 768}) {
       if (!fits(*type, k)) continue;
       const Weights w(*type, 48, k);
-      for (std::int64_t columns = 1; columns <= most_lane_columns() + 1; ++columns) {
+      for (std::int64_t columns = 1; columns <= most_lane_columns(test_level()) + 1; ++columns) {
         expect_weights(w, k / 2 + 15, columns, lane_products);
         expect_weights(w, k - 1, columns, lane_products);
       }
@@ -113,7 +115,8 @@ TEST_P(CpuInt8Lanes, AnyNumberOfRows) {
   for (const DTypeTrait* type : types()) {
     for (std::int64_t rows : {1, 5, 15, 17, 47}) {
       const Weights w(*type, rows, 256);
-      for (std::int64_t columns : {std::int64_t{1}, std::int64_t{3}, most_lane_columns()}) {
+      for (std::int64_t columns :
+           {std::int64_t{1}, std::int64_t{3}, most_lane_columns(test_level())}) {
         expect_weights(w, 100, columns, lane_products);
       }
     }
@@ -147,7 +150,7 @@ TEST_P(CpuInt8Lanes, AProductIsTheSameWhateverColumnsAreTakenWithIt) {
   constexpr std::int64_t kLength = 512;
   for (const DTypeTrait* type : types()) {
     const Weights w(*type, 16, kLength);
-    const std::int64_t most = most_lane_columns();
+    const std::int64_t most = most_lane_columns(test_level());
     const Floats x = random_floats(most * kLength, 3);
     const Floats together = lane_products(w, x);
     for (std::int64_t c = 0; c < most; ++c) {
@@ -165,15 +168,15 @@ TEST_P(CpuInt8Lanes, WriteNothingElse) {
   for (const DTypeTrait* type : types()) {
     const Weights w(*type, 27, 256);
     Groups groups(w);
-    const Int8Need need = lanes_need(type->dtype);
-    const std::int64_t columns = most_lane_columns();
+    const Int8Need need = lanes_need(test_level(), type->dtype);
+    const std::int64_t columns = most_lane_columns(test_level());
     const Floats x(size(columns * w.k), 1.0F);
     Aligned rounded(w.k / kInt8Block * column_block_bytes(need, columns));
-    quantize_columns(x.data(), w.k, columns, columns, w.k, need, rounded.data());
+    quantize_columns(test_level(), x.data(), w.k, columns, columns, w.k, need, rounded.data());
     const std::int64_t stride = w.rows + 3;
     Floats y(size(columns * stride), kUntouched);
-    multiply_lanes(type->dtype, groups.bytes.data(), w.rows, rounded.data(), columns, w.k, y.data(),
-                   stride);
+    multiply_lanes(test_level(), type->dtype, groups.bytes.data(), w.rows, rounded.data(), columns,
+                   w.k, y.data(), stride);
     for (std::int64_t i = 0; i < std::ssize(y); ++i) {
       EXPECT_EQ(y[size(i)] == kUntouched, i % stride >= w.rows) << type->name << ", " << i;
     }
@@ -183,4 +186,4 @@ TEST_P(CpuInt8Lanes, WriteNothingElse) {
 INSTANTIATE_TEST_SUITE_P(Levels, CpuInt8Lanes, testing::ValuesIn(level_names()), name_of_level);
 
 }  // namespace
-}  // namespace shunt::cpu::simd
+}  // namespace shunt::cpu::simd::int8_lanes_test

@@ -4,14 +4,20 @@
 
 #include <gtest/gtest.h>
 
+#include <time.h>
+
 #include <algorithm>
+#include <array>
+#include <chrono>
 #include <cstring>
+#include <future>
 #include <random>
 #include <vector>
 
 #include "backends/cpu/interleaved.h"
+#include "backends/cpu/interleaved_kind.h"
 
-namespace shunt::cpu {
+namespace shunt::cpu::interleaved_memory_test {
 namespace {
 
 using Bytes = std::vector<std::byte>;
@@ -100,7 +106,7 @@ TEST(InterleavedMemory, SaysWhatItIs) {
   EXPECT_EQ(type.alignment(), host_memory().alignment());
   ASSERT_EQ(type.layouts().size(), 2U);
   EXPECT_EQ(type.layouts()[0].kind, LayoutKind::kPlain);
-  EXPECT_EQ(type.layouts()[1].kind, LayoutKind::kRepacked);
+  EXPECT_EQ(type.layouts()[1].kind, LayoutKind::kPacked);
   for (const Layout& layout : type.layouts()) EXPECT_TRUE(layout.exact);
   const Tensor tensor = *make_tensor(DType::kQ6_K, {512, 32});
   EXPECT_EQ(type.size_of(tensor), 32U * 420) << "no more than plain rows take";
@@ -110,7 +116,7 @@ TEST(InterleavedMemory, SaysWhatItIs) {
   EXPECT_EQ(&buffer->type(), &type);
   EXPECT_EQ(buffer->size(), buffer_bytes());
   EXPECT_EQ(buffer->host_data(), nullptr);
-  EXPECT_NE(interleaved_data(*buffer), nullptr);
+  EXPECT_NE(packed_data(*buffer), nullptr);
 }
 
 TEST(InterleavedMemory, MatricesLieInGroupsAndAllElseIsPlain) {
@@ -120,7 +126,7 @@ TEST(InterleavedMemory, MatricesLieInGroupsAndAllElseIsPlain) {
   ASSERT_TRUE(buffer->write(0, plain));
   const Bytes expected = as_it_lies(plain, tensors());
   EXPECT_NE(expected, plain);
-  EXPECT_EQ(std::memcmp(interleaved_data(*buffer), expected.data(), expected.size()), 0);
+  EXPECT_EQ(std::memcmp(packed_data(*buffer), expected.data(), expected.size()), 0);
   EXPECT_EQ(read_all(*buffer), plain);
 }
 
@@ -136,7 +142,7 @@ TEST(InterleavedMemory, RowsThatFillUpALastGroupAreZeros) {
   EXPECT_EQ(back, plain);
   plain.resize(32 * row);
   const Bytes expected = as_it_lies(plain, {tensor});
-  EXPECT_EQ(std::memcmp(interleaved_data(*buffer), expected.data(), expected.size()), 0);
+  EXPECT_EQ(std::memcmp(packed_data(*buffer), expected.data(), expected.size()), 0);
 }
 
 TEST(InterleavedMemory, IsPlainIfItIsToldOfNothing) {
@@ -145,7 +151,7 @@ TEST(InterleavedMemory, IsPlainIfItIsToldOfNothing) {
   ASSERT_TRUE(buffer);
   const Bytes plain = random_bytes(1000, random);
   ASSERT_TRUE((*buffer)->write(0, plain));
-  EXPECT_EQ(std::memcmp(interleaved_data(**buffer), plain.data(), 1000), 0);
+  EXPECT_EQ(std::memcmp(packed_data(**buffer), plain.data(), 1000), 0);
   EXPECT_EQ(read_all(**buffer), plain);
 }
 
@@ -175,7 +181,7 @@ TEST(InterleavedMemory, PiecesOfAnySizeAreThoseOfPlainBytes) {
   }
   EXPECT_EQ(read_all(*buffer), model);
   const Bytes expected = as_it_lies(model, tensors());
-  EXPECT_EQ(std::memcmp(interleaved_data(*buffer), expected.data(), expected.size()), 0);
+  EXPECT_EQ(std::memcmp(packed_data(*buffer), expected.data(), expected.size()), 0);
 }
 
 TEST(InterleavedMemory, PiecesThatBeginOrEndAtAGroup) {
@@ -219,7 +225,7 @@ TEST(InterleavedMemoryThreads, LargeMatricesAreThoseOfPlainBytes) {
   ASSERT_TRUE(buffer->write(0, std::span(model).first(middle)));
   ASSERT_TRUE(buffer->write(middle, std::span(model).subspan(middle)));
   const Bytes expected = as_it_lies(model, large);
-  EXPECT_EQ(std::memcmp(interleaved_data(*buffer), expected.data(), expected.size()), 0);
+  EXPECT_EQ(std::memcmp(packed_data(*buffer), expected.data(), expected.size()), 0);
   EXPECT_TRUE(read_all(*buffer) == model);
 }
 
@@ -285,19 +291,96 @@ TEST(InterleavedMemory, OfNoBytes) {
 TEST(InterleavedMemory, KnowsWhatLiesWhere) {
   const PlacedTensor q4 = placed(DType::kQ4_0, {64, 32}, 128);
   const auto buffer = allocate(4096, {q4, placed(DType::kF32, {8, 8, 2}, 2048)});
-  EXPECT_TRUE(lies_as_expected(*buffer, 128, q4.tensor));
-  EXPECT_TRUE(lies_as_expected(*buffer, 2048, *make_tensor(DType::kF32, {8, 8, 2})));
-  EXPECT_TRUE(lies_as_expected(*buffer, 0, *make_tensor(DType::kI32, {32}))) << "right before it";
-  EXPECT_FALSE(lies_as_expected(*buffer, 0, *make_tensor(DType::kI32, {33})));
-  EXPECT_FALSE(lies_as_expected(*buffer, 0, q4.tensor)) << "at another place";
-  EXPECT_FALSE(lies_as_expected(*buffer, 2048, q4.tensor)) << "nobody told of it";
-  EXPECT_FALSE(lies_as_expected(*buffer, 2048, *make_tensor(DType::kF32, {4, 16})));
-  EXPECT_FALSE(lies_as_expected(*buffer, 128, *make_tensor(DType::kIQ4_NL, {64, 32})));
-  EXPECT_FALSE(lies_as_expected(*buffer, 128, *make_tensor(DType::kQ4_0, {32, 64})));
-  EXPECT_FALSE(lies_as_expected(*buffer, 128, *make_tensor(DType::kQ4_0, {64, 16})));
-  EXPECT_FALSE(lies_as_expected(*buffer, 128, *make_tensor(DType::kQ4_0, {64, 31})));
-  EXPECT_FALSE(lies_as_expected(*buffer, 128, *make_tensor(DType::kI32, {4})));
+  EXPECT_TRUE(is_placed(*buffer, 128, q4.tensor));
+  EXPECT_TRUE(is_placed(*buffer, 2048, *make_tensor(DType::kF32, {8, 8, 2})));
+  EXPECT_TRUE(is_placed(*buffer, 0, *make_tensor(DType::kI32, {32}))) << "right before it";
+  EXPECT_FALSE(is_placed(*buffer, 0, *make_tensor(DType::kI32, {33})));
+  EXPECT_FALSE(is_placed(*buffer, 0, q4.tensor)) << "at another place";
+  EXPECT_FALSE(is_placed(*buffer, 2048, q4.tensor)) << "nobody told of it";
+  EXPECT_FALSE(is_placed(*buffer, 2048, *make_tensor(DType::kF32, {4, 16})));
+  EXPECT_FALSE(is_placed(*buffer, 128, *make_tensor(DType::kIQ4_NL, {64, 32})));
+  EXPECT_FALSE(is_placed(*buffer, 128, *make_tensor(DType::kQ4_0, {32, 64})));
+  EXPECT_FALSE(is_placed(*buffer, 128, *make_tensor(DType::kQ4_0, {64, 16})));
+  EXPECT_FALSE(is_placed(*buffer, 128, *make_tensor(DType::kQ4_0, {64, 31})));
+  EXPECT_FALSE(is_placed(*buffer, 128, *make_tensor(DType::kI32, {4})));
+}
+
+double seconds_of(clockid_t clock) {
+  timespec time = {};
+  clock_gettime(clock, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+/// The part of the process's work that other threads do meanwhile.
+template <class Work>
+double part_of_others(const Work& work) {
+  const double process = seconds_of(CLOCK_PROCESS_CPUTIME_ID);
+  const double own = seconds_of(CLOCK_THREAD_CPUTIME_ID);
+  work();
+  const double all = seconds_of(CLOCK_PROCESS_CPUTIME_ID) - process;
+  return (all - (seconds_of(CLOCK_THREAD_CPUTIME_ID) - own)) / all;
+}
+
+/// One thread where the device has one. In a function that a run calls, that function's.
+TEST(InterleavedMemory, IsRearrangedByTheThreadsOfItsDevice) {
+  const Tensor tensor = *make_tensor(DType::kF32, {1024, 4096});  // 16 MiB: many pieces
+  std::mt19937 random(3);
+  const Bytes plain = random_bytes(static_cast<std::size_t>(byte_span(tensor)), random);
+  Bytes expected;
+  for (const int count : {1, 3}) {
+    Options options;
+    options.threads = count;
+    const auto threads = share_cpu_threads(options);
+    ASSERT_TRUE(threads);
+    InterleavedMemory memory(host_memory(), *threads);
+    const auto buffer = memory.allocate_for(plain.size(), std::array{PlacedTensor{tensor, 0}});
+    ASSERT_TRUE(buffer) << buffer.error().message();
+    const double others = part_of_others([&] {
+      for (int i = 0; i < 5; ++i) EXPECT_TRUE((*buffer)->write(0, plain));
+    });
+    if (count == 1) {
+      EXPECT_LT(others, 0.1) << "it starts no threads";
+    }
+    EXPECT_EQ(read_all(**buffer), plain);
+    const std::byte* const packed = packed_data(**buffer);
+    const Bytes here(packed, packed + plain.size());
+    if (expected.empty()) expected = here;
+    EXPECT_EQ(here, expected);
+    Status inside;
+    const auto write = [&](std::int64_t, std::byte*) { inside = (*buffer)->write(0, plain); };
+    ASSERT_TRUE(for_each_item(*(*threads)->pool, 1, write));
+    EXPECT_TRUE(inside) << "it does not wait for itself";
+    EXPECT_EQ(read_all(**buffer), plain);
+  }
+}
+
+/// A run may take long: the calling thread rearranges alone meanwhile. One piece and several.
+TEST(InterleavedMemory, DoesNotWaitForARunOfItsDeviceConcurrently) {
+  Options options;
+  options.threads = 2;
+  const auto threads = share_cpu_threads(options);
+  ASSERT_TRUE(threads);
+  InterleavedMemory memory(host_memory(), *threads);
+  std::mt19937 random(9);
+  for (const std::int64_t rows : {64, 4096}) {
+    const PlacedTensor tensor = placed(DType::kF32, {256, rows}, 0);
+    const Bytes plain = random_bytes(static_cast<std::size_t>(byte_span(tensor.tensor)), random);
+    const auto buffer = memory.allocate_for(plain.size(), std::array{tensor});
+    ASSERT_TRUE(buffer) << buffer.error().message();
+    std::future<Bytes> back;
+    {
+      const auto running = (*threads)->pool->lock();
+      back = std::async(std::launch::async, [&] {
+        EXPECT_TRUE((*buffer)->write(0, plain));
+        return read_all(**buffer);
+      });
+      EXPECT_EQ(back.wait_for(std::chrono::seconds(20)), std::future_status::ready);
+    }
+    EXPECT_EQ(back.get(), plain);
+    const Bytes expected = as_it_lies(plain, {tensor});
+    EXPECT_EQ(std::memcmp(packed_data(**buffer), expected.data(), expected.size()), 0);
+  }
 }
 
 }  // namespace
-}  // namespace shunt::cpu
+}  // namespace shunt::cpu::interleaved_memory_test

@@ -9,7 +9,7 @@
 #include <set>
 #include <vector>
 
-namespace shunt::cpu {
+namespace shunt::cpu::interleaved_test {
 namespace {
 
 using Bytes = std::vector<std::byte>;
@@ -251,4 +251,4 @@ TEST(Interleaved, SizesThatRunsStateCanNot) {
 }
 
 }  // namespace
-}  // namespace shunt::cpu
+}  // namespace shunt::cpu::interleaved_test

@@ -9,14 +9,14 @@
 
 #include "backends/cpu/every_level.h"
 #include "backends/cpu/interleaved.h"
-#include "backends/cpu/interleaved_memory.h"
+#include "backends/cpu/interleaved_kind.h"
 #include "backends/cpu/simd/level.h"
 #include "shunt/ops.h"
 #include "shunt/registry.h"
 #include "support/graph_run.h"
 #include "support/tensor_io.h"
 
-namespace shunt::test {
+namespace shunt::test::interleaved_weights_test {
 namespace {
 
 using MemoryOf = std::function<BufferType*(Device&, const Graph&, NodeId)>;
@@ -25,7 +25,7 @@ BufferType* interleaved(Device&, const Graph&, NodeId) {
   return &cpu::interleaved_memory();
 }
 BufferType* as_asked(Device& device, const Graph& graph, NodeId leaf) {
-  return device.weight_memory(graph, leaf);
+  return chosen_memory(device, graph, leaf);
 }
 
 std::vector<DType> types() {
@@ -109,17 +109,14 @@ class CpuInterleavedWeights : public testing::TestWithParam<std::string> {
     for (int threads : {1, 2, 3}) {
       Options options;
       options.threads = threads;
-      options.cpu_level = GetParam();
+      options.backend_options["cpu"]["level"] = GetParam();
       auto registry = Registry::create(options);
       ASSERT_TRUE(registry) << registry.error().message();
       devices_.push_back(*(*registry)->find("cpu0"));
       registries_.push_back(std::move(*registry));
     }
   }
-  void TearDown() override {
-    registries_.clear();
-    cpu::simd::limit_level("");
-  }
+  void TearDown() override { registries_.clear(); }
   Device* cpu() const { return devices_[1]; }
 
   std::vector<std::unique_ptr<Registry>> registries_;
@@ -345,20 +342,19 @@ TEST_P(CpuInterleavedWeights, AreAskedForWhereTheyAreRead) {
     const Graph graph = *std::move(g).build();
     const bool expected = lanes && !cpu::block_fields(type.dtype).fields.empty();
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-    EXPECT_EQ(cpu()->weight_memory(graph, w->id),
-              expected ? &cpu::interleaved_memory() : &host_memory())
+    const BufferType* const chosen = chosen_memory(*cpu(), graph, w->id);
+    EXPECT_TRUE(expected ? cpu::is_interleaved_memory(chosen) : chosen == &host_memory())
         << type.name;
 #else
     if (!expected) {  // else it hangs on the level, some of which are left out
-      EXPECT_EQ(cpu()->weight_memory(graph, w->id), &host_memory()) << type.name;
+      EXPECT_EQ(chosen_memory(*cpu(), graph, w->id), &host_memory()) << type.name;
     }
 #endif
-    EXPECT_EQ(cpu()->weight_memory(graph, odd->id), &host_memory()) << type.name;
+    EXPECT_EQ(chosen_memory(*cpu(), graph, odd->id), &host_memory()) << type.name;
   }
 }
 
 TEST_P(CpuInterleavedWeights, AreAskedForOnlyIfAllCanReadThem) {
-  BufferType* const best = GetParam() == "scalar" ? &host_memory() : &cpu::interleaved_memory();
   GraphBuilder g;
   const auto matrix = [&](const char* name) {
     return g.weight(name, *make_tensor(DType::kF32, {64, 32}));
@@ -393,13 +389,14 @@ TEST_P(CpuInterleavedWeights, AreAskedForOnlyIfAllCanReadThem) {
   auto built = std::move(g).build();
   ASSERT_TRUE(built) << built.error().message();
   const Graph& graph = *built;
-  EXPECT_EQ(cpu()->weight_memory(graph, norm->id), nullptr);
-  EXPECT_EQ(cpu()->weight_memory(graph, table->id), nullptr) << "only some rows are read";
-  EXPECT_EQ(cpu()->weight_memory(graph, tied->id), best);
-  EXPECT_EQ(cpu()->weight_memory(graph, added->id), &host_memory());
-  EXPECT_EQ(cpu()->weight_memory(graph, viewed->id), &host_memory());
-  EXPECT_EQ(cpu()->weight_memory(graph, right->id), &host_memory()) << "it is x, too";
-  EXPECT_EQ(cpu()->weight_memory(graph, experts->id), &host_memory());
+  EXPECT_EQ(chosen_memory(*cpu(), graph, norm->id), nullptr);
+  EXPECT_EQ(chosen_memory(*cpu(), graph, table->id), nullptr) << "only some rows are read";
+  const BufferType* const best = chosen_memory(*cpu(), graph, tied->id);
+  EXPECT_TRUE(GetParam() == "scalar" ? best == &host_memory() : cpu::is_interleaved_memory(best));
+  EXPECT_EQ(chosen_memory(*cpu(), graph, added->id), &host_memory());
+  EXPECT_EQ(chosen_memory(*cpu(), graph, viewed->id), &host_memory());
+  EXPECT_EQ(chosen_memory(*cpu(), graph, right->id), &host_memory()) << "it is x, too";
+  EXPECT_EQ(chosen_memory(*cpu(), graph, experts->id), &host_memory());
 }
 
 TEST_P(CpuInterleavedWeights, AreWhatIsAskedForAndComputeRight) {
@@ -452,6 +449,37 @@ class CpuInterleavedLeaves : public testing::Test {
 TEST_F(CpuInterleavedLeaves, AreRefusedWhereTheyCanNotBeRead) {
   expect_refused(make([](GraphBuilder& g, Operand w, Operand x) { return add(g, x, w); }));
   expect_refused(make([](GraphBuilder& g, Operand w, Operand x) { return matmul(g, x, w); }));
+}
+
+/// What preparing refuses, with the name of the memory.
+TEST_F(CpuInterleavedLeaves, AreNotSupportedWhereTheyCanNotBeRead) {
+  GraphBuilder g;
+  const auto w = g.weight("w", *make_tensor(DType::kF32, {64, 32}));
+  const auto x = g.input("x", *make_tensor(DType::kF32, {64, 32}));
+  const auto ids = g.input("ids", *make_tensor(DType::kI32, {5}));
+  const auto product = matmul(g, w, x);
+  const auto rows = get_rows(g, w, ids);
+  const auto right = matmul(g, x, w);
+  const auto viewed = matmul(g, reshape(g, w, {64, 16, 2}), x);
+  const auto sum = add(g, x, w);
+  int number = 0;
+  for (const auto& each : {product, rows, right, viewed, sum}) {
+    ASSERT_TRUE(g.output(each, "y" + std::to_string(number++)));
+  }
+  const Graph graph = *std::move(g).build();
+  std::vector<const BufferType*> kinds(graph.size(), nullptr);
+  kinds[w->id] = &cpu::interleaved_memory();
+  for (const auto& user : {product, rows}) EXPECT_TRUE(cpu_->supports(graph, user->id, kinds));
+  for (const auto& user : {right, viewed, sum}) {
+    EXPECT_TRUE(cpu_->supports(graph, user->id));
+    const Support answer = cpu_->supports(graph, user->id, kinds);
+    EXPECT_EQ(answer.refusal(), Refusal::kLayout) << graph.describe(user->id);
+    EXPECT_NE(answer.facts().find(cpu::interleaved_memory().name()), std::string::npos);
+  }
+  kinds[w->id] = &host_memory();
+  for (const auto& user : {right, viewed, sum}) {
+    EXPECT_TRUE(cpu_->supports(graph, user->id, kinds));
+  }
 }
 
 TEST_F(CpuInterleavedLeaves, AreRefusedAsViews) {
@@ -508,4 +536,4 @@ TEST_F(CpuInterleavedLeaves, ThatTheirBufferWasNotToldOfAreInvalid) {
 }
 
 }  // namespace
-}  // namespace shunt::test
+}  // namespace shunt::test::interleaved_weights_test

@@ -17,7 +17,7 @@
 #include "backends/cpu/simd/peak_loops.h"
 #include "shunt/registry.h"
 
-namespace shunt::cpu::simd {
+namespace shunt::cpu::simd::peaks_test {
 namespace {
 
 constexpr std::array kArithmetic = {Peak::kInt8, Peak::kBf16, Peak::kF32};
@@ -35,7 +35,7 @@ TEST_P(CpuPeakLoops, UseNothingAboveTheLevel) {
       {"neon", {""}},
       {"scalar", {""}}};
   for (const Peak peak : kArithmetic) {
-    const PeakLoop& loop = peak_loop(peak);
+    const PeakLoop& loop = peak_loop(test_level(), peak);
     EXPECT_EQ(loop.peak, peak);
     EXPECT_EQ(may_use.at(GetParam()).count(loop.level), 1U) << loop.unit;
   }
@@ -55,12 +55,12 @@ TEST_P(CpuPeakLoops, CountWhatTheirInstructionsDo) {
                                                    {"avx2_vnni", 8}, {"avx2", 8},     {"sse4", 4},
                                                    {"neon", 4},      {"scalar", 1}};
   for (const Peak peak : kArithmetic) {
-    const PeakLoop& loop = peak_loop(peak);
+    const PeakLoop& loop = peak_loop(test_level(), peak);
     const auto found = a_round.find(loop.unit);
     double expected = found != a_round.end() ? found->second : 12 * 2 * f32_lanes.at(GetParam());
     if (loop.unit == "AMX") expected = peak == Peak::kInt8 ? 2 * kAmxBytes : kAmxBytes;
-    EXPECT_EQ(loop.run(10), 10 * expected) << loop.unit;
-    EXPECT_EQ(loop.run(0), 0) << loop.unit;
+    EXPECT_EQ(loop.run(test_level(), 10), 10 * expected) << loop.unit;
+    EXPECT_EQ(loop.run(test_level(), 0), 0) << loop.unit;
   }
 }
 
@@ -72,16 +72,16 @@ TEST_P(CpuPeakLoops, ReadNothingBehindTheMemory) {
   ASSERT_NE(memory, MAP_FAILED);
   auto* bytes = static_cast<std::byte*>(memory);
   ASSERT_EQ(::mprotect(bytes + size, page, PROT_NONE), 0);
-  read_memory({bytes, size});
+  read_memory(test_level(), {bytes, size});
   ::munmap(memory, size + page);
 }
 
 INSTANTIATE_TEST_SUITE_P(, CpuPeakLoops, testing::ValuesIn(level_names()), name_of_level);
 
 }  // namespace
-}  // namespace shunt::cpu::simd
+}  // namespace shunt::cpu::simd::peaks_test
 
-namespace shunt::cpu {
+namespace shunt::cpu::peaks_test {
 namespace {
 
 std::size_t processors_of_this_thread() {
@@ -139,7 +139,7 @@ TEST(CpuPeakMeter, HasTheDevicesThreadsUnlessItIsTold) {
 }
 
 TEST(CpuPeakMeter, MeasuresArithmeticWithThreads) {
-  CpuPeakMeter meter(2);
+  CpuPeakMeter meter(2, simd::Level::best());
   for (const Peak peak : {Peak::kInt8, Peak::kBf16, Peak::kF32}) {
     const auto rate = meter.measure(peak, 0);
     ASSERT_TRUE(rate) << rate.error().message();
@@ -149,4 +149,4 @@ TEST(CpuPeakMeter, MeasuresArithmeticWithThreads) {
 }
 
 }  // namespace
-}  // namespace shunt::cpu
+}  // namespace shunt::cpu::peaks_test

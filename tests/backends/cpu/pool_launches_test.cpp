@@ -12,7 +12,7 @@
 #include "backends/cpu/program.h"
 #include "shunt/ops/unary.h"
 
-namespace shunt::cpu {
+namespace shunt::cpu::pool_launches_test {
 namespace {
 
 /// Does what a test wants to, with so many items.
@@ -22,7 +22,7 @@ class Told final : public CpuKernel {
   Told(const Op& op, std::int64_t items, Work work)
       : op_(op), items_(items), work_(std::move(work)) {}
   const Op& op() const override { return op_; }
-  Support supports(const NodeView&) const override { return Support::yes(); }
+  Support supports(const NodeView&, const CpuTarget&) const override { return Support::yes(); }
   std::int64_t items(const Call&, int) const override { return items_; }
   Fault run(const Call&, int, std::int64_t begin, std::int64_t end, std::byte*) const override {
     work_(begin, end);
@@ -48,7 +48,7 @@ void run_with(const Graph& graph, std::span<const CpuKernel* const> kernels, Poo
     addresses.push_back({memory->get(), 64 * addresses.size()});
   }
   const std::unique_ptr<bool[]> kept(new bool[graph.size()]());
-  const auto program = prepare({graph, nodes, {kept.get(), graph.size()}}, table, pool);
+  const auto program = prepare({graph, nodes, {kept.get(), graph.size()}}, table, {}, pool);
   ASSERT_TRUE(program) << program.error().message();
   const auto binding = (*program)->bind({addresses, {}});
   ASSERT_TRUE(binding) << binding.error().message();
@@ -151,4 +151,4 @@ TEST(PoolLaunches, WhatIsNoMoreThanAChunkIsDoneByTheCaller) {
 }
 
 }  // namespace
-}  // namespace shunt::cpu
+}  // namespace shunt::cpu::pool_launches_test

@@ -1,14 +1,14 @@
-#include "backends/cpu/seats.h"
+#include "backend_support/seats.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <atomic>
 
-#include "backends/cpu/pool.h"
+#include "backend_support/pool.h"
 #include "base/cpu_affinity.h"
 
-namespace shunt::cpu {
+namespace shunt::cpu::pool_seats_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -97,4 +97,4 @@ TEST(PoolSeats, ACoreThatIsNotThereCostsNothing) {
 }
 
 }  // namespace
-}  // namespace shunt::cpu
+}  // namespace shunt::cpu::pool_seats_test

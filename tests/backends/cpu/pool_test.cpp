@@ -1,11 +1,11 @@
-#include "backends/cpu/pool.h"
+#include "backend_support/pool.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <set>
 
-namespace shunt::cpu {
+namespace shunt::cpu::pool_test {
 namespace {
 
 /// Takes numbers and counts them; complete when run(0) returns, whoever else came.
@@ -119,4 +119,4 @@ TEST(Pool, ScratchIsEachThreadsOwnAndAligned) {
 }
 
 }  // namespace
-}  // namespace shunt::cpu
+}  // namespace shunt::cpu::pool_test

@@ -50,10 +50,10 @@ class Aligned {
 };
 
 /// The types that have products of bytes of a kind.
-inline std::vector<const DTypeTrait*> types_with(bool (*products)(DType)) {
+inline std::vector<const DTypeTrait*> types_with(bool (*products)(Level, DType)) {
   std::vector<const DTypeTrait*> found;
   for (const DTypeTrait& type : dtypes()) {
-    if (products(type.dtype)) found.push_back(&type);
+    if (products(test_level(), type.dtype)) found.push_back(&type);
   }
   return found;
 }
@@ -106,7 +106,8 @@ struct Weights {
   }
   /// How far from exact a product with 127 or less may be: types with minimums add two parts.
   double tolerance(std::int64_t r, std::int64_t i) const {
-    if (std::max(int8_need(type.dtype).mins, lanes_need(type.dtype).mins) == 0)
+    if (std::max(int8_need(test_level(), type.dtype).mins,
+                 lanes_need(test_level(), type.dtype).mins) == 0)
       return 2.5e-7 * std::fabs(127.0 * at(r, i)) + 1e-43;
     const std::int64_t first = i / type.block_elements * type.block_elements;
     return 1e-6 * 127 * largest(r, first, type.block_elements);
@@ -142,12 +143,14 @@ Floats products_by_panels(Int8Need need, std::int64_t k, const Floats& x, const 
   std::fill_n(panel.data(), kInt8PanelBytes, std::byte{0xff});
   for (std::int64_t c = 0; c < columns; c += kManyColumns) {
     const std::int64_t here = std::min(kManyColumns, columns - c);
-    quantize_columns(x.data() + c * k, k, here, kManyColumns, k, need, rounded.data());
+    quantize_columns(test_level(), x.data() + c * k, k, here, kManyColumns, k, need,
+                     rounded.data());
     for (std::int64_t first = 0; first < k; first += kInt8Depth) {
       const std::int64_t depth = std::min(kInt8Depth, k - first);
       decode(first, depth, panel.data());
-      multiply_panel(need, panel.data(), depth, rounded.data() + first / kInt8Block * block_bytes,
-                     here, y.data() + c * kInt8Rows, kInt8Rows, first > 0);
+      multiply_panel(test_level(), need, panel.data(), depth,
+                     rounded.data() + first / kInt8Block * block_bytes, here,
+                     y.data() + c * kInt8Rows, kInt8Rows, first > 0);
     }
   }
   return y;

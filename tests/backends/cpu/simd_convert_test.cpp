@@ -12,7 +12,7 @@
 
 #include "backends/cpu/every_level.h"
 
-namespace shunt::cpu::simd {
+namespace shunt::cpu::simd::simd_convert_test {
 namespace {
 
 class CpuSimdConvert : public AtLevel {};
@@ -32,7 +32,7 @@ void expect_same(const std::vector<float>& got, const std::vector<float>& want,
 void check_decode(DType dtype, const std::byte* bytes, std::int64_t count) {
   std::vector<float> got(static_cast<std::size_t>(count) + 1, 7.0F);
   std::vector<float> want = got;
-  decode(dtype, bytes, got.data(), count);
+  decode(test_level(), dtype, bytes, got.data(), count);
   trait(dtype).decode(bytes, want.data(), count);
   expect_same(got, want, to_string(dtype));
 }
@@ -77,7 +77,7 @@ TEST_P(CpuSimdConvert, EncodesAsTheTraitDoes) {
       if (n % type.block_elements != 0) continue;
       std::vector<std::byte> got(type.block_bytes * 71, std::byte{9});
       std::vector<std::byte> want = got;
-      encode(values.data(), dtype, got.data(), n);
+      encode(test_level(), values.data(), dtype, got.data(), n);
       type.encode(values.data(), want.data(), n);
       EXPECT_EQ(got, want) << type.name << " " << n;
     }
@@ -85,7 +85,7 @@ TEST_P(CpuSimdConvert, EncodesAsTheTraitDoes) {
     std::vector<std::byte> got(values.size() / static_cast<std::size_t>(type.block_elements) *
                                type.block_bytes);
     std::vector<std::byte> want = got;
-    encode(values.data(), dtype, got.data(), n);
+    encode(test_level(), values.data(), dtype, got.data(), n);
     type.encode(values.data(), want.data(), n);
     EXPECT_TRUE(got == want) << type.name;
   }
@@ -94,4 +94,4 @@ TEST_P(CpuSimdConvert, EncodesAsTheTraitDoes) {
 INSTANTIATE_TEST_SUITE_P(Levels, CpuSimdConvert, testing::ValuesIn(level_names()), name_of_level);
 
 }  // namespace
-}  // namespace shunt::cpu::simd
+}  // namespace shunt::cpu::simd::simd_convert_test

@@ -14,7 +14,7 @@
 #include "backends/cpu/every_level.h"
 #include "base/aligned_bytes.h"
 
-namespace shunt::cpu::simd {
+namespace shunt::cpu::simd::simd_float_many_test {
 namespace {
 
 using Floats = std::vector<float>;
@@ -65,14 +65,14 @@ Floats as_multiplied(FloatWord word, const float* x, std::int64_t k) {
 /// y[rows, columns] with `y_stride`, from `before`; x starts x_stride apart.
 Floats multiply(const Weights& w, const Floats& x, std::int64_t x_stride, std::int64_t columns,
                 std::int64_t y_stride, Floats before, bool add) {
-  const FloatWord word = float_word(w.dtype);
+  const FloatWord word = float_word(test_level(), w.dtype);
   const std::int64_t words = (w.k + word_elements(word) - 1) / word_elements(word);
   const AlignedBytes panel = allocate_aligned(kFloatPanelBytes, 64);
   const AlignedBytes packed = allocate_aligned(kFloatDepth * kFloatColumns * 4, 64);
-  pack_rows(w.dtype, w.bytes.data(), w.stride, w.rows, w.k, panel.get());
-  pack_columns(word, x.data(), x_stride, columns, w.k, packed.get());
-  multiply_packed(word, panel.get(), w.rows, words, packed.get(), columns, before.data(), y_stride,
-                  add);
+  pack_rows(test_level(), w.dtype, w.bytes.data(), w.stride, w.rows, w.k, panel.get());
+  pack_columns(test_level(), word, x.data(), x_stride, columns, w.k, packed.get());
+  multiply_packed(test_level(), word, panel.get(), w.rows, words, packed.get(), columns,
+                  before.data(), y_stride, add);
   return before;
 }
 
@@ -88,7 +88,8 @@ void expect_products(const Weights& w, std::int64_t columns) {
     const Floats before(static_cast<std::size_t>(columns * y_stride), kUntouched);
     const Floats y = multiply(w, x, x_stride, columns, y_stride, before, add);
     for (std::int64_t c = 0; c < columns; ++c) {
-      const Floats column = as_multiplied(float_word(w.dtype), x.data() + c * x_stride, w.k);
+      const Floats column =
+          as_multiplied(float_word(test_level(), w.dtype), x.data() + c * x_stride, w.k);
       for (std::int64_t r = 0; r < y_stride; ++r) {
         const float got = y[static_cast<std::size_t>(c * y_stride + r)];
         if (r >= w.rows) {
@@ -122,7 +123,7 @@ TEST_P(CpuSimdFloatMany, MultipliesEveryNumberOfRowsAndColumns) {
 
 TEST_P(CpuSimdFloatMany, MultipliesRowsOfEveryLength) {
   for (const DType type : kTypes) {
-    const std::int64_t most = kFloatDepth * word_elements(float_word(type));
+    const std::int64_t most = kFloatDepth * word_elements(float_word(test_level(), type));
     for (const std::int64_t k :
          {std::int64_t{0}, std::int64_t{1}, std::int64_t{2}, std::int64_t{31}, std::int64_t{33},
           std::int64_t{64}, std::int64_t{257}, std::int64_t{511}, most - 1, most}) {
@@ -155,7 +156,7 @@ float through_bf16(float x) {
 }
 
 TEST_P(CpuSimdFloatMany, RoundsXToTheNearestBF16OrNotAtAll) {
-  const bool rounds = float_word(DType::kBF16) == FloatWord::kTwoBF16;
+  const bool rounds = float_word(test_level(), DType::kBF16) == FloatWord::kTwoBF16;
   struct Rounding {
     float x, rounded;
   };
@@ -181,11 +182,11 @@ TEST_P(CpuSimdFloatMany, RoundsXToTheNearestBF16OrNotAtAll) {
 }
 
 TEST_P(CpuSimdFloatMany, RoundsNothingForF32AndF16) {
-  EXPECT_EQ(float_word(DType::kF32), FloatWord::kF32);
-  EXPECT_EQ(float_word(DType::kF16), FloatWord::kF32);
+  EXPECT_EQ(float_word(test_level(), DType::kF32), FloatWord::kF32);
+  EXPECT_EQ(float_word(test_level(), DType::kF16), FloatWord::kF32);
 }
 
 INSTANTIATE_TEST_SUITE_P(Levels, CpuSimdFloatMany, testing::ValuesIn(level_names()), name_of_level);
 
 }  // namespace
-}  // namespace shunt::cpu::simd
+}  // namespace shunt::cpu::simd::simd_float_many_test

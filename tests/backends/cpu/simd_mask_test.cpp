@@ -13,7 +13,7 @@
 #include "backends/cpu/every_level.h"
 #include "tensor/formats/half.h"
 
-namespace shunt::cpu::simd {
+namespace shunt::cpu::simd::simd_mask_test {
 namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
@@ -70,7 +70,7 @@ class CpuSimdMask : public AtLevel {
       for (const float around : {0.0F, -kInfinity}) {
         const Stored stored(type, mask, start, around, around);
         const SeenKeys seen =
-            look_at_mask(type, stored.data(), static_cast<std::int64_t>(mask.size()));
+            look_at_mask(test_level(), type, stored.data(), static_cast<std::int64_t>(mask.size()));
         EXPECT_EQ(seen.count, count) << text(type, mask, start);
         EXPECT_EQ(seen.hidden(), count == 0);
         // Of zeros below zero it may say that they are not plain: adding them is as good.
@@ -137,4 +137,4 @@ TEST_P(CpuSimdMask, HolesAndTailsOfSequencesThatShareACache) {
 INSTANTIATE_TEST_SUITE_P(Levels, CpuSimdMask, testing::ValuesIn(level_names()), name_of_level);
 
 }  // namespace
-}  // namespace shunt::cpu::simd
+}  // namespace shunt::cpu::simd::simd_mask_test

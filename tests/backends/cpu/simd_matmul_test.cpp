@@ -11,7 +11,7 @@
 
 #include "backends/cpu/every_level.h"
 
-namespace shunt::cpu::simd {
+namespace shunt::cpu::simd::simd_matmul_test {
 namespace {
 
 using Floats = std::vector<float>;
@@ -80,8 +80,8 @@ TEST_P(CpuSimdMatmul, DotsRowsOfEveryTypeAndLength) {
         const std::int64_t x_stride = k + 3;
         const Floats x = random_floats(x_stride * 9, 2);
         Floats y(9 * 10, 5.0F);
-        dot_rows(dtype, w.bytes.data(), w.stride, w.rows, x.data(), x_stride, columns, k, y.data(),
-                 10);
+        dot_rows(test_level(), dtype, w.bytes.data(), w.stride, w.rows, x.data(), x_stride, columns,
+                 k, y.data(), 10);
         for (std::int64_t c = 0; c < 9; ++c) {
           for (std::int64_t r = 0; r < 10; ++r) {
             const float got = y[static_cast<std::size_t>(c * 10 + r)];
@@ -104,9 +104,10 @@ TEST_P(CpuSimdMatmul, ADotIsTheSameWhateverRowsAreTakenWithIt) {
     const Floats x = random_floats(k * 2, 3);
     Floats together(9 * 2);
     Floats alone(9 * 2);
-    dot_rows(dtype, w.bytes.data(), w.stride, 9, x.data(), k, 2, k, together.data(), 9);
+    dot_rows(test_level(), dtype, w.bytes.data(), w.stride, 9, x.data(), k, 2, k, together.data(),
+             9);
     for (std::int64_t r = 0; r < 9; ++r) {
-      dot_rows(dtype, w.bytes.data() + r * w.stride, w.stride, 1, x.data(), k, 2, k,
+      dot_rows(test_level(), dtype, w.bytes.data() + r * w.stride, w.stride, 1, x.data(), k, 2, k,
                alone.data() + r, 9);
     }
     EXPECT_EQ(together, alone);
@@ -121,10 +122,11 @@ TEST_P(CpuSimdMatmul, MultipliesPanels) {
         const Floats w = random_floats(12 * stride, 4);
         const Floats x = random_floats(14 * stride, 5);
         Floats y(14 * 12, 5.0F);
-        multiply_panel(w.data(), stride, rows, x.data(), stride, columns, k, y.data(), 12, false);
+        multiply_panel(test_level(), w.data(), stride, rows, x.data(), stride, columns, k, y.data(),
+                       12, false);
         Floats twice = y;
-        multiply_panel(w.data(), stride, rows, x.data(), stride, columns, k, twice.data(), 12,
-                       true);
+        multiply_panel(test_level(), w.data(), stride, rows, x.data(), stride, columns, k,
+                       twice.data(), 12, true);
         for (std::int64_t c = 0; c < 14; ++c) {
           for (std::int64_t r = 0; r < 12; ++r) {
             const auto at = static_cast<std::size_t>(c * 12 + r);
@@ -147,11 +149,12 @@ TEST_P(CpuSimdMatmul, AProductIsTheSameWhateverColumnsAreTakenWithIt) {
   const Floats x = random_floats(13 * k, 7);
   Floats together(13 * 8);
   Floats alone(13 * 8);
-  multiply_panel(w.data(), k, 8, x.data(), k, 13, k, together.data(), 8, false);
+  multiply_panel(test_level(), w.data(), k, 8, x.data(), k, 13, k, together.data(), 8, false);
   for (std::int64_t c = 0; c < 13; ++c) {
-    multiply_panel(w.data(), k, 5, x.data() + c * k, k, 1, k, alone.data() + c * 8, 8, false);
-    multiply_panel(w.data() + 4 * k, k, 4, x.data() + c * k, k, 1, k, alone.data() + c * 8 + 4, 8,
+    multiply_panel(test_level(), w.data(), k, 5, x.data() + c * k, k, 1, k, alone.data() + c * 8, 8,
                    false);
+    multiply_panel(test_level(), w.data() + 4 * k, k, 4, x.data() + c * k, k, 1, k,
+                   alone.data() + c * 8 + 4, 8, false);
   }
   EXPECT_EQ(together, alone);
 }
@@ -159,4 +162,4 @@ TEST_P(CpuSimdMatmul, AProductIsTheSameWhateverColumnsAreTakenWithIt) {
 INSTANTIATE_TEST_SUITE_P(Levels, CpuSimdMatmul, testing::ValuesIn(level_names()), name_of_level);
 
 }  // namespace
-}  // namespace shunt::cpu::simd
+}  // namespace shunt::cpu::simd::simd_matmul_test

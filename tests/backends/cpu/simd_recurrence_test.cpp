@@ -12,7 +12,7 @@
 #include "backends/cpu/every_level.h"
 #include "backends/cpu/simd/training.h"
 
-namespace shunt::cpu::simd {
+namespace shunt::cpu::simd::simd_recurrence_test {
 namespace {
 
 using Row = std::vector<float>;
@@ -56,7 +56,7 @@ TEST_P(CpuSimdRecurrence, AddsProducts) {
     const Row b = random_row(n);
     const Row before = random_row(n);
     Row y = before;
-    add_product(a.data(), b.data(), y.data(), n);
+    add_product(test_level(), a.data(), b.data(), y.data(), n);
     expect_row(y, [&](std::size_t i) { return double{before[i]} + double{a[i]} * b[i]; });
   }
 }
@@ -69,16 +69,17 @@ TEST_P(CpuSimdRecurrence, UpdatesAndReads) {
     const Row add2 = random_row(n);
     const Row read = random_row(n);
     Row state = before;
-    float got = update_and_read(state.data(), keep.data(), add.data(), 0.7F, read.data(), n);
+    float got =
+        update_and_read(test_level(), state.data(), keep.data(), add.data(), 0.7F, read.data(), n);
     expect_read(got, state, read,
                 [&](std::size_t i) { return double{keep[i]} * before[i] + double{add[i]} * 0.7F; });
     state = before;
-    got = update_and_read(state.data(), 0.3F, add.data(), 0.7F, read.data(), n);
+    got = update_and_read(test_level(), state.data(), 0.3F, add.data(), 0.7F, read.data(), n);
     expect_read(got, state, read,
                 [&](std::size_t i) { return 0.3F * double{before[i]} + double{add[i]} * 0.7F; });
     state = before;
-    got = update_and_read(state.data(), keep.data(), add.data(), 0.7F, add2.data(), -1.5F,
-                          read.data(), n);
+    got = update_and_read(test_level(), state.data(), keep.data(), add.data(), 0.7F, add2.data(),
+                          -1.5F, read.data(), n);
     expect_read(got, state, read, [&](std::size_t i) {
       return double{keep[i]} * before[i] + double{add[i]} * 0.7F - double{add2[i]} * 1.5F;
     });
@@ -93,7 +94,7 @@ TEST_P(CpuSimdRecurrence, ReadsAndUpdates) {
     const Row y_before = random_row(n);
     Row state = before;
     Row y = y_before;
-    read_and_update(state.data(), update, v.data(), y.data(), n);
+    read_and_update(test_level(), state.data(), update, v.data(), y.data(), n);
     expect_row(y, [&](std::size_t i) {
       return double{y_before[i]} + 2 * (0.5 * before[i] + 3 * double{v[i]});
     });
@@ -110,10 +111,10 @@ TEST_P(CpuSimdRecurrence, TurnsGradientsOfSilu) {
       return dy[i] * s * (1 + x[i] * (1 - s));
     };
     Row dx(static_cast<std::size_t>(n) + 1, kGuard);
-    silu_back(dy.data(), x.data(), dx.data(), n);
+    silu_back(test_level(), dy.data(), x.data(), dx.data(), n);
     expect_row(dx, exact);
     Row in_place = dy;
-    silu_back(in_place.data(), x.data(), in_place.data(), n);
+    silu_back(test_level(), in_place.data(), x.data(), in_place.data(), n);
     EXPECT_EQ(in_place, dx);
   }
 }
@@ -125,7 +126,7 @@ TEST_P(CpuSimdRecurrence, StepsAsAdamDoes) {
     const Row m = random_row(n);
     const Row v = random_row(n, 0, 4);
     Row w = before;
-    adam_step(step, m.data(), v.data(), w.data(), n);
+    adam_step(test_level(), step, m.data(), v.data(), w.data(), n);
     expect_row(w, [&](std::size_t i) {
       return 0.9F * double{before[i]} - 0.2F * double{m[i]} / (std::sqrt(3 * double{v[i]}) + 0.01F);
     });
@@ -136,4 +137,4 @@ INSTANTIATE_TEST_SUITE_P(Levels, CpuSimdRecurrence, testing::ValuesIn(level_name
                          name_of_level);
 
 }  // namespace
-}  // namespace shunt::cpu::simd
+}  // namespace shunt::cpu::simd::simd_recurrence_test

@@ -16,7 +16,7 @@
 #include "backends/cpu/simd/tile_product-inl.h"
 #include "base/aligned_bytes.h"
 
-namespace shunt::cpu::simd {
+namespace shunt::cpu::simd::simd_tiles_test {
 namespace {
 
 using Floats = std::vector<float>;
@@ -97,8 +97,8 @@ struct Weights {
     values.resize(random.size());
     format.decode(bytes.data(), values.data(), kRows * k);
     const AlignedBytes codes = allocate_aligned(kInt8PanelBytes, 64);
-    decode_panel(type, bytes.data(), stride, kRows, k, codes.get());
-    split_panel(int8_need(type), codes.get(), k, panel.get());
+    decode_panel(test_level(), type, bytes.data(), stride, kRows, k, codes.get());
+    split_panel(test_level(), int8_need(test_level(), type), codes.get(), k, panel.get());
   }
 };
 
@@ -113,7 +113,7 @@ TEST_P(CpuSimdTiles, ColumnsAreRoundedToTheNearest) {
       const std::int64_t tiles = (k + 31) / 32;
       const AlignedBytes packed = allocate_aligned(static_cast<std::size_t>(tiles * 1024), 64);
       std::memset(packed.get(), 0x7f, static_cast<std::size_t>(tiles * 1024));
-      pack_tile_columns(x.data(), kStride, count, k, packed.get());
+      pack_tile_columns(test_level(), x.data(), kStride, count, k, packed.get());
       for (std::int64_t c = 0; c < 16; ++c) {
         for (std::int64_t i = 0; i < tiles * 32; ++i) {
           const float want =
@@ -132,7 +132,7 @@ constexpr DType kForms[] = {DType::kQ4_0, DType::kQ8_0, DType::kQ4_1,  DType::kQ
 
 TEST_P(CpuSimdTiles, TwoPartsAreTheWeight) {
   for (const DType type : kForms) {
-    if (!has_codes(type)) continue;  // one lane decodes to F32
+    if (!has_codes(test_level(), type)) continue;  // one lane decodes to F32
     const std::int64_t k = kSplitDepth;
     const Weights w(type, k);
     for (std::int64_t r = 0; r < kRows; ++r) {
@@ -154,14 +154,14 @@ void expect_products(const Multiply& multiply) {
   constexpr std::int64_t kStride = 40;  // of y
   constexpr float kUntouched = 77;
   for (const DType type : kForms) {
-    if (!has_codes(type)) continue;
+    if (!has_codes(test_level(), type)) continue;
     const std::int64_t k = kSplitDepth;
     const Weights w(type, k);
     const Floats x = as_bf16(random_floats(32 * k, 9));
     const std::int64_t group = k / kTileDepth * kTileBytes;
     const AlignedBytes packed = allocate_aligned(static_cast<std::size_t>(2 * group), 64);
-    pack_tile_columns(x.data(), k, 16, k, packed.get());
-    pack_tile_columns(x.data() + 16 * k, k, 16, k, packed.get() + group);
+    pack_tile_columns(test_level(), x.data(), k, 16, k, packed.get());
+    pack_tile_columns(test_level(), x.data() + 16 * k, k, 16, k, packed.get() + group);
     for (const bool two : {false, true}) {
       for (const bool add : {false, true}) {
         Floats y(32 * kStride, kUntouched);
@@ -206,7 +206,7 @@ class CpuSimdMatrixUnit : public AtLevel {};
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(CpuSimdMatrixUnit);
 
 TEST_P(CpuSimdMatrixUnit, GivesTheProducts) {
-  ASSERT_TRUE(amx_in_use());
+  ASSERT_TRUE(test_level().has_tiles());
   expect_products([](const auto&... arguments) { TileUnit().multiply(arguments...); });
 }
 
@@ -220,4 +220,4 @@ INSTANTIATE_TEST_SUITE_P(EveryLevel, CpuSimdMatrixUnit, testing::ValuesIn(levels
 INSTANTIATE_TEST_SUITE_P(EveryLevel, CpuSimdTiles, testing::ValuesIn(level_names()), name_of_level);
 
 }  // namespace
-}  // namespace shunt::cpu::simd
+}  // namespace shunt::cpu::simd::simd_tiles_test

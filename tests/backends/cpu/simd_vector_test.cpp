@@ -20,7 +20,7 @@
 #include "backends/cpu/simd/gated.h"
 #include "backends/cpu/simd/level.h"
 
-namespace shunt::cpu::simd {
+namespace shunt::cpu::simd::simd_vector_test {
 namespace {
 
 using Row = std::vector<float>;
@@ -74,46 +74,46 @@ using Rows = std::vector<Row>;
 
 TEST_P(CpuSimdVector, AddsAndMultiplies) {
   check_map(
-      2, 0.5, [](Rows& r, float* y, int n) { add(r[0].data(), r[1].data(), y, n); },
+      2, 0.5, [](Rows& r, float* y, int n) { add(test_level(), r[0].data(), r[1].data(), y, n); },
       [](const Rows& r, std::size_t i) { return double{r[0][i]} + r[1][i]; });
   check_map(
-      1, 0.5, [](Rows& r, float* y, int n) { add(r[0].data(), 0.1F, y, n); },
+      1, 0.5, [](Rows& r, float* y, int n) { add(test_level(), r[0].data(), 0.1F, y, n); },
       [](const Rows& r, std::size_t i) { return double{r[0][i]} + 0.1F; });
   check_map(
-      2, 0.5, [](Rows& r, float* y, int n) { mul(r[0].data(), r[1].data(), y, n); },
+      2, 0.5, [](Rows& r, float* y, int n) { mul(test_level(), r[0].data(), r[1].data(), y, n); },
       [](const Rows& r, std::size_t i) { return double{r[0][i]} * r[1][i]; });
   check_map(
-      1, 0.5, [](Rows& r, float* y, int n) { mul(r[0].data(), 0.1F, y, n); },
+      1, 0.5, [](Rows& r, float* y, int n) { mul(test_level(), r[0].data(), 0.1F, y, n); },
       [](const Rows& r, std::size_t i) { return double{r[0][i]} * 0.1F; });
 }
 
 TEST_P(CpuSimdVector, SubtractsAndDivides) {
   check_map(
-      2, 0.5, [](Rows& r, float* y, int n) { sub(r[0].data(), r[1].data(), y, n); },
+      2, 0.5, [](Rows& r, float* y, int n) { sub(test_level(), r[0].data(), r[1].data(), y, n); },
       [](const Rows& r, std::size_t i) { return double{r[0][i]} - r[1][i]; });
   check_map(
-      1, 0.5, [](Rows& r, float* y, int n) { sub(r[0].data(), 0.1F, y, n); },
+      1, 0.5, [](Rows& r, float* y, int n) { sub(test_level(), r[0].data(), 0.1F, y, n); },
       [](const Rows& r, std::size_t i) { return double{r[0][i]} - 0.1F; });
   check_map(
-      2, 0.5, [](Rows& r, float* y, int n) { div(r[0].data(), r[1].data(), y, n); },
+      2, 0.5, [](Rows& r, float* y, int n) { div(test_level(), r[0].data(), r[1].data(), y, n); },
       [](const Rows& r, std::size_t i) { return double{r[0][i]} / r[1][i]; });
   check_map(
-      1, 0.5, [](Rows& r, float* y, int n) { div(r[0].data(), 0.1F, y, n); },
+      1, 0.5, [](Rows& r, float* y, int n) { div(test_level(), r[0].data(), 0.1F, y, n); },
       [](const Rows& r, std::size_t i) { return double{r[0][i]} / 0.1F; });
 }
 
 TEST_P(CpuSimdVector, IsSmoothAroundZero) {
   const auto sigmoid_of = [](double x) { return 1 / (1 + std::exp(-x)); };
   check_map(
-      1, 3, [](Rows& r, float* y, int n) { sigmoid(r[0].data(), y, n); },
+      1, 3, [](Rows& r, float* y, int n) { sigmoid(test_level(), r[0].data(), y, n); },
       [&](const Rows& r, std::size_t i) { return sigmoid_of(r[0][i]); });
   // The exponent is rounded: of 34 for x = -20, half a unit is 2e-6 of the result.
   check_map(
-      1, 40, [](Rows& r, float* y, int n) { gelu_quick(r[0].data(), y, n); },
+      1, 40, [](Rows& r, float* y, int n) { gelu_quick(test_level(), r[0].data(), y, n); },
       [&](const Rows& r, std::size_t i) { return r[0][i] * sigmoid_of(1.702 * r[0][i]); });
   const Row x = random_row(1000, -6, 6);
   Row y = x;
-  gelu(x.data(), y.data(), 1000);
+  gelu(test_level(), x.data(), y.data(), 1000);
   for (std::size_t i = 0; i < 1000; ++i) {
     const double u = std::sqrt(2 / std::acos(-1.0)) * (x[i] + 0.044715 * std::pow(x[i], 3));
     EXPECT_NEAR(y[i], x[i] * sigmoid_of(2 * u), 1e-6 * std::fabs(x[i]));
@@ -129,8 +129,8 @@ TEST_P(CpuSimdVector, ScalesAndAdds) {
     const Row a = random_row(n, -20, 20);
     Row y = x;
     Row z = x;
-    scale(x.data(), 0.3F, -2.5F, y.data(), n);
-    scale_add(x.data(), 0.3F, a.data(), z.data(), n);
+    scale(test_level(), x.data(), 0.3F, -2.5F, y.data(), n);
+    scale_add(test_level(), x.data(), 0.3F, a.data(), z.data(), n);
     for (std::size_t i = 0; i < static_cast<std::size_t>(n); ++i) {
       EXPECT_NEAR(y[i], double{x[i]} * 0.3F - 2.5, 1e-6);
       EXPECT_NEAR(z[i], double{x[i]} * 0.3F + a[i], 2e-6);
@@ -143,17 +143,17 @@ TEST_P(CpuSimdVector, ScalesAndAdds) {
 TEST_P(CpuSimdVector, GatesSmoothly) {
   const auto exact = [](double x) { return x / (1 + std::exp(-x)); };
   check_map(
-      1, 3, [](Rows& r, float* y, int n) { silu(r[0].data(), y, n); },
+      1, 3, [](Rows& r, float* y, int n) { silu(test_level(), r[0].data(), y, n); },
       [&](const Rows& r, std::size_t i) { return exact(r[0][i]); });
   check_map(
-      2, 4, [](Rows& r, float* y, int n) { swiglu(r[0].data(), r[1].data(), y, n); },
+      2, 4, [](Rows& r, float* y, int n) { swiglu(test_level(), r[0].data(), r[1].data(), y, n); },
       [&](const Rows& r, std::size_t i) { return exact(r[0][i]) * r[1][i]; });
 }
 
 TEST_P(CpuSimdVector, SiluAtItsEnds) {
   const Row x = {0.0F, -0.0F, -1e4F, 1e4F, kInfinity, 3e38F, -3e38F, -95.0F, kNan};
   Row y(x.size());
-  silu(x.data(), y.data(), static_cast<std::int64_t>(x.size()));
+  silu(test_level(), x.data(), y.data(), static_cast<std::int64_t>(x.size()));
   EXPECT_EQ(y[0], 0.0F);
   EXPECT_EQ(y[1], 0.0F);
   EXPECT_EQ(y[2], 0.0F);
@@ -170,7 +170,7 @@ TEST_P(CpuSimdVector, SwigluKeepsBitsThatAGateAloneWouldLose) {
   const Row gate(3, -95.0F);
   const Row up(3, 1e30F);
   Row y(3);
-  swiglu(gate.data(), up.data(), y.data(), 3);
+  swiglu(test_level(), gate.data(), up.data(), y.data(), 3);
   EXPECT_LE(ulps(y[1], -95.0 / (1 + std::exp(95.0)) * up[1]), 4);
 }
 
@@ -178,16 +178,15 @@ TEST_P(CpuSimdVector, GatesKeepWhatIsNotANumber) {
   constexpr std::size_t kCount = 70;
   const Row ones(kCount, 1.0F);
   const Row nan(kCount, kNan);
-  using Function = void (*)(const float*, const float*, float*, std::int64_t);
-  const Function oai = [](const float* gate, const float* up, float* y, std::int64_t n) {
-    swiglu_oai(gate, up, 1.702F, 7.0F, y, n);
-  };
+  using Function = void (*)(Level, const float*, const float*, float*, std::int64_t);
+  const Function oai = [](Level level, const float* gate, const float* up, float* y,
+                          std::int64_t n) { swiglu_oai(level, gate, up, 1.702F, 7.0F, y, n); };
   for (const Function f :
        {Function{reglu}, Function{geglu}, Function{geglu_quick}, Function{swiglu}, oai}) {
     Row y(kCount);
-    f(nan.data(), ones.data(), y.data(), kCount);
+    f(test_level(), nan.data(), ones.data(), y.data(), kCount);
     EXPECT_TRUE(std::ranges::all_of(y, [](float v) { return std::isnan(v); }));
-    f(ones.data(), nan.data(), y.data(), kCount);
+    f(test_level(), ones.data(), nan.data(), y.data(), kCount);
     EXPECT_TRUE(std::ranges::all_of(y, [](float v) { return std::isnan(v); }));
   }
 }
@@ -199,7 +198,7 @@ TEST_P(CpuSimdVector, ExpIsWithinTwoUlps) {
     x.push_back(value);
   }
   Row y(x.size());
-  exp(x.data(), y.data(), static_cast<std::int64_t>(x.size()));
+  exp(test_level(), x.data(), y.data(), static_cast<std::int64_t>(x.size()));
   double worst = 0;
   for (std::size_t i = 0; i < x.size(); ++i) {
     const double exact = std::exp(double{x[i]});
@@ -215,7 +214,7 @@ TEST_P(CpuSimdVector, ExpIsWithinTwoUlps) {
 TEST_P(CpuSimdVector, ExpAtItsEnds) {
   const Row x = {-kInfinity, kInfinity, kNan, -1e30F, 1e30F, -120.0F, 100.0F, -0.0F};
   Row y(x.size());
-  exp(x.data(), y.data(), static_cast<std::int64_t>(x.size()));
+  exp(test_level(), x.data(), y.data(), static_cast<std::int64_t>(x.size()));
   EXPECT_EQ(y[0], 0.0F);
   EXPECT_EQ(y[1], kInfinity);
   EXPECT_TRUE(std::isnan(y[2]));
@@ -231,7 +230,7 @@ TEST_P(CpuSimdVector, ShiftedExpAndItsSum) {
     Row x = random_row(n, -10, 3);
     if (n > 2) x[static_cast<std::size_t>(n) / 2] = -kInfinity;
     Row y(x.size(), kGuard);
-    const float sum = exp_shifted(x.data(), 3, y.data(), n);
+    const float sum = exp_shifted(test_level(), x.data(), 3, y.data(), n);
     double exact = 0;
     for (std::size_t i = 0; i < static_cast<std::size_t>(n); ++i) {
       EXPECT_LE(ulps(y[i], std::exp(static_cast<double>(x[i] - 3.0F))), 2);
@@ -257,9 +256,9 @@ TEST_P(CpuSimdVector, SumsUp) {
       squares += double{a[i]} * a[i];
       all += a[i];
     }
-    EXPECT_NEAR(dot(a.data(), b.data(), n), product, 1e-6 * (1 + n));
-    EXPECT_NEAR(sum(a.data(), n), all, 1e-6 * (1 + n));
-    EXPECT_NEAR(sum_squares(a.data(), n), squares, 1e-6 * squares);
+    EXPECT_NEAR(dot(test_level(), a.data(), b.data(), n), product, 1e-6 * (1 + n));
+    EXPECT_NEAR(sum(test_level(), a.data(), n), all, 1e-6 * (1 + n));
+    EXPECT_NEAR(sum_squares(test_level(), a.data(), n), squares, 1e-6 * squares);
   }
 }
 
@@ -267,22 +266,22 @@ TEST_P(CpuSimdVector, FindsTheLargest) {
   for (int n = 0; n <= kLongest; ++n) {
     Row x = random_row(n, -9, -1);
     const float largest = n == 0 ? -kInfinity : *std::max_element(x.begin(), x.end() - 1);
-    EXPECT_EQ(max(x.data(), n), largest);
+    EXPECT_EQ(max(test_level(), x.data(), n), largest);
     const auto first = std::find(x.begin(), x.end() - 1, largest) - x.begin();
-    EXPECT_EQ(find(x.data(), largest, n), first);
-    EXPECT_EQ(find(x.data(), kGuard, n), n);
+    EXPECT_EQ(find(test_level(), x.data(), largest, n), first);
+    EXPECT_EQ(find(test_level(), x.data(), kGuard, n), n);
     for (int at : {0, n / 2, n - 1}) {
       if (n == 0) break;
       Row y = x;
       y[static_cast<std::size_t>(at)] = kNan;
-      EXPECT_TRUE(std::isnan(max(y.data(), n))) << n;
+      EXPECT_TRUE(std::isnan(max(test_level(), y.data(), n))) << n;
       y[static_cast<std::size_t>(at)] = kInfinity;
-      EXPECT_EQ(max(y.data(), n), kInfinity);
-      EXPECT_EQ(find(y.data(), kInfinity, n), at);
+      EXPECT_EQ(max(test_level(), y.data(), n), kInfinity);
+      EXPECT_EQ(find(test_level(), y.data(), kInfinity, n), at);
     }
     std::fill(x.begin(), x.end() - 1, -kInfinity);
-    EXPECT_EQ(max(x.data(), n), -kInfinity) << n;
-    EXPECT_EQ(find(x.data(), -kInfinity, n), 0);
+    EXPECT_EQ(max(test_level(), x.data(), n), -kInfinity) << n;
+    EXPECT_EQ(find(test_level(), x.data(), -kInfinity, n), 0);
   }
 }
 
@@ -299,13 +298,13 @@ TEST_P(CpuSimdVector, TurnsPairs) {
     const Row v = random_row(n, -2, 2);
     Row yu = u;
     Row yv = v;
-    rotate(yu.data(), yv.data(), c.data(), s.data(), yu.data(), yv.data(), n);
+    rotate(test_level(), yu.data(), yv.data(), c.data(), s.data(), yu.data(), yv.data(), n);
     Row pairs = random_row(2 * n, 0, 0);
     for (std::size_t i = 0; i < static_cast<std::size_t>(n); ++i) {
       pairs[2 * i] = u[i];
       pairs[2 * i + 1] = v[i];
     }
-    rotate_adjacent(pairs.data(), c.data(), s.data(), pairs.data(), n);
+    rotate_adjacent(test_level(), pairs.data(), c.data(), s.data(), pairs.data(), n);
     for (std::size_t i = 0; i < static_cast<std::size_t>(n); ++i) {
       const double exact_u = double{u[i]} * c[i] - double{v[i]} * s[i];
       const double exact_v = double{u[i]} * s[i] + double{v[i]} * c[i];
@@ -322,43 +321,38 @@ TEST_P(CpuSimdVector, TurnsPairs) {
 
 INSTANTIATE_TEST_SUITE_P(Levels, CpuSimdVector, testing::ValuesIn(level_names()), name_of_level);
 
-TEST(CpuSimdLevel, IsTheBestUnlessLimited) {
+TEST(CpuSimdLevel, BestIsTheFirstAndTheDefaultTheLast) {
   const std::vector<std::string> names = level_names();
   ASSERT_FALSE(names.empty());
-  EXPECT_TRUE(limit_level(""));
-  EXPECT_EQ(level(), names.front());
-  EXPECT_TRUE(limit_level(names.back()));
-  EXPECT_EQ(level(), names.back());
-  EXPECT_EQ(level_names(), names) << "a limit doesn't hide what the machine can run";
-  EXPECT_FALSE(limit_level("abacus"));
-  EXPECT_EQ(level(), names.back()) << "an unknown level changes nothing";
-  EXPECT_TRUE(limit_level(""));
-  EXPECT_EQ(level(), names.front());
+  EXPECT_EQ(Level::best().name(), names.front());
+  EXPECT_EQ(Level().name(), names.back());
+  EXPECT_EQ(Level().name(), "scalar");
+  EXPECT_FALSE(Level::find("abacus"));
+  EXPECT_FALSE(Level::find(""));
 }
 
 TEST(CpuSimdLevel, ExcludesThoseAbove) {
   const std::vector<std::string> names = level_names();
-  std::set<std::size_t> numbers;
-  for (std::size_t limit = 0; limit < names.size(); ++limit) {
-    ASSERT_TRUE(limit_level(names[limit]));
-    EXPECT_EQ(level(), names[limit]);
-    EXPECT_EQ(avx2_vnni_in_use(), names[limit] == "avx2_vnni");
-    EXPECT_TRUE(numbers.insert(level_number()).second) << names[limit] << " has another's number";
+  for (std::size_t number = 0; number < names.size(); ++number) {
+    const auto level = Level::find(names[number]);
+    ASSERT_TRUE(level);
+    EXPECT_EQ(level->name(), names[number]);
+    EXPECT_EQ(level->is_avx2_vnni(), names[number] == "avx2_vnni");
+    EXPECT_EQ(level->has_tiles(), names[number] == "amx");
     for (std::size_t i = 0; i < names.size(); ++i) {
-      EXPECT_EQ(allows_level(names[i]), i >= limit) << names[i] << " at " << names[limit];
+      EXPECT_EQ(level->allows(names[i]), i >= number) << names[i] << " at " << names[number];
+      EXPECT_EQ(*level == *Level::find(names[i]), i == number);
     }
-    EXPECT_FALSE(allows_level("abacus"));
+    EXPECT_FALSE(level->allows("abacus"));
   }
-  EXPECT_TRUE(limit_level(""));
 }
 
-TEST(CpuSimdLevel, KeepsItsNumberWhenOthersAreListed) {
-  ASSERT_TRUE(limit_level(level_names().back()));
-  const std::size_t number = level_number();
+TEST(CpuSimdLevel, StaysWhatItIsWhenOthersAreLookedFor) {
+  const Level lowest = Level::find(level_names().back()).value();
   (void)levels();
-  EXPECT_FALSE(limit_level("abacus"));
-  EXPECT_EQ(level_number(), number);
-  EXPECT_TRUE(limit_level(""));
+  EXPECT_FALSE(Level::find("abacus"));
+  (void)Level::best();
+  EXPECT_EQ(lowest.name(), level_names().back());
 }
 
 #if defined(__x86_64__)
@@ -390,4 +384,4 @@ TEST(CpuSimdLevel, AreThoseOfTheMachine) {
 #endif
 
 }  // namespace
-}  // namespace shunt::cpu::simd
+}  // namespace shunt::cpu::simd::simd_vector_test

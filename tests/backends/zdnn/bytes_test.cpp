@@ -2,7 +2,7 @@
 // multiplied with, are cut by it as they are by limits of dimensions.
 #include "backends/zdnn/own_device.h"
 
-namespace shunt::test {
+namespace shunt::test::bytes_test {
 namespace {
 
 constexpr std::uint64_t kMiB = 1 << 20;
@@ -137,4 +137,4 @@ TEST_F(ZdnnBytes, OfElementsAreRefusedWithTheirNumber) {
 }
 
 }  // namespace
-}  // namespace shunt::test
+}  // namespace shunt::test::bytes_test

@@ -1,7 +1,7 @@
 // What the machine computes stays in its layout: the twin counts what goes in and comes out.
 #include "backends/zdnn/support.h"
 
-namespace shunt::test {
+namespace shunt::test::chain_test {
 namespace {
 
 using ZdnnChain = ZdnnMachinesTest;
@@ -171,4 +171,4 @@ TEST_P(ZdnnChain, SumsMayBeShorter) {
 INSTANTIATE_TEST_SUITE_P(, ZdnnChain, kZdnnMachinesAndSums, name_of_machine);
 
 }  // namespace
-}  // namespace shunt::test
+}  // namespace shunt::test::chain_test

@@ -3,7 +3,7 @@
 
 #include "backends/zdnn/support.h"
 
-namespace shunt::test {
+namespace shunt::test::costs_test {
 namespace {
 
 /// The machine's function (Principles of Operation, NNPA) that only norms are made of.
@@ -87,7 +87,7 @@ TEST_F(ZdnnCosts, WeightsAreNotTakenOutOfTheMachinesLayoutForSpeed) {
   const auto anywhere = place(*made.graph, devices_, {.costs = &estimates});
   ASSERT_TRUE(anywhere) << anywhere.error().message();
   EXPECT_EQ(device_of(*anywhere, made.product), "cpu0") << "else this shows nothing";
-  BufferType* const memory = zdnn().weight_memory(*made.graph, made.w);
+  BufferType* const memory = chosen_memory(zdnn(), *made.graph, made.w);
   ASSERT_NE(memory, nullptr);
   const Tensor& tensor = made.graph->node(made.w).result;
   const PlacedTensor placed{tensor, 0};
@@ -100,4 +100,4 @@ TEST_F(ZdnnCosts, WeightsAreNotTakenOutOfTheMachinesLayoutForSpeed) {
 }
 
 }  // namespace
-}  // namespace shunt::test
+}  // namespace shunt::test::costs_test

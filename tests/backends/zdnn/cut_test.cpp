@@ -1,7 +1,7 @@
 // Products of which something is larger than the machine takes: in pieces, and put together.
 #include "backends/zdnn/support.h"
 
-namespace shunt::test {
+namespace shunt::test::cut_test {
 namespace {
 
 /// What a run costs: tensors brought into the layout and out of it, and operations of the machine.
@@ -67,13 +67,17 @@ TEST_F(ZdnnCut, ElementsOfSuchTensorsAreTheCpus) {
   GraphBuilder g;
   const auto x = g.input("x", *make_tensor(DType::kF32, {33000, 2}));
   const auto y = silu(g, x);
+  const auto normed = rms_norm(g, x, {});
   ASSERT_TRUE(g.output(y, "y"));
   const auto graph = built(std::move(g));
   const Support answer = zdnn().supports(*graph, y->id);
   EXPECT_EQ(answer.refusal(), Refusal::kShape);
   EXPECT_THAT(answer.facts(), testing::HasSubstr("33000 elements a row"));
   EXPECT_THAT(answer.facts(), testing::HasSubstr("32768"));
+  const Support of_norm = zdnn().supports(*graph, normed->id);
+  EXPECT_EQ(of_norm.refusal(), Refusal::kShape);
+  EXPECT_THAT(of_norm.facts(), testing::HasSubstr("F32 [33000, 2] has 33000 "));
 }
 
 }  // namespace
-}  // namespace shunt::test
+}  // namespace shunt::test::cut_test

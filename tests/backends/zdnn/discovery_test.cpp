@@ -1,7 +1,7 @@
 // When there is a device, and why there is none.
 #include "backends/zdnn/support.h"
 
-namespace shunt::test {
+namespace shunt::test::discovery_test {
 namespace {
 
 class ZdnnDiscovery : public ZdnnTest {
@@ -79,5 +79,24 @@ TEST_F(ZdnnDiscovery, WhatIsMissingIsNamed) {
   EXPECT_TRUE(zdnn().supports(*graph, product->id));
 }
 
+/// The smallest number of DLFLOAT16 is 2^-31 (1 + 2^-9): z/Architecture Principles of Operation.
+TEST_F(ZdnnDiscovery, AFactorTooSmallForItsNumbersIsRefused) {
+  constexpr float kLeast = 0x1.008p-31F;
+  open("z16");
+  if (IsSkipped()) return;
+  for (const float factor : {kLeast, -kLeast, 0.0F, -0.0F, 1.0F, 0.99F * kLeast, -1e-20F}) {
+    GraphBuilder g;
+    const auto x = g.input("x", *make_tensor(DType::kF32, {64, 5}));
+    const auto y = scale(g, x, {.scale = factor});
+    ASSERT_TRUE(g.output(y, "y"));
+    const auto graph = built(std::move(g));
+    const Support answer = zdnn().supports(*graph, y->id);
+    const bool too_small = factor != 0 && std::abs(factor) < kLeast;
+    EXPECT_EQ(static_cast<bool>(answer), !too_small) << factor << ": " << answer.facts();
+    if (!too_small) continue;
+    EXPECT_EQ(answer.refusal(), Refusal::kParameter);
+  }
+}
+
 }  // namespace
-}  // namespace shunt::test
+}  // namespace shunt::test::discovery_test

@@ -3,13 +3,14 @@
 #include <sstream>
 
 #include "backends/zdnn/support.h"
+#include "conformance/cases.h"
+#include "conformance/op_case.h"
 #include "ops/list.h"
-#include "schedule/op_case.h"
 #include "support/markdown.h"
 #include "support/shared.h"
 #include "test_paths.h"
 
-namespace shunt::test {
+namespace shunt::test::documentation_test {
 namespace {
 
 /// Of a result of n elements errors are so many times as large, says the page.
@@ -61,7 +62,7 @@ class ZdnnPage : public ZdnnTest {
     for (const Op* op : all_ops()) {
       const std::string name(op->info().name);
       bool done = false;
-      op->cases([&](const Case& each) {
+      each_case(*op, [&](const Case& each) {
         if (done) return;
         const auto made = OpCase::create(*op, each);
         if (!made || made->graph().node(made->node()).op != op) return;
@@ -118,4 +119,4 @@ TEST_F(ZdnnPage, SaysWhatSumsThatAreCutMayBeOffBy) {
 }
 
 }  // namespace
-}  // namespace shunt::test
+}  // namespace shunt::test::documentation_test

@@ -6,7 +6,7 @@
 #include "support/engine_run.h"
 #include "support/models.h"
 
-namespace shunt::test {
+namespace shunt::test::engine_test {
 namespace {
 
 using ZdnnEngine = ZdnnTest;
@@ -110,4 +110,4 @@ TEST_F(ZdnnEngine, GoesOnWithoutADeviceThatFails) {
 }
 
 }  // namespace
-}  // namespace shunt::test
+}  // namespace shunt::test::engine_test

@@ -2,7 +2,7 @@
 #include "backends/zdnn/networks.h"
 #include "backends/zdnn/support.h"
 
-namespace shunt::test {
+namespace shunt::test::faults_test {
 namespace {
 
 class ZdnnFaults : public ZdnnTooLargeTest {
@@ -138,7 +138,10 @@ TEST_P(ZdnnFaults, WhileWeightsAreLoadedAreErrorsOrWorkedAround) {
   const auto run = prepare(large, values(*large));
   ASSERT_FALSE(run);
   EXPECT_EQ(run.error().code(), ErrorCode::kDevice);
-  EXPECT_TRUE(run.error().vendor());
+  ASSERT_TRUE(run.error().vendor());
+  EXPECT_EQ(run.error().vendor()->code, 0x000CF000);
+  EXPECT_THAT(run.error().message(),
+              testing::HasSubstr("zDNN: zdnn_transform_ztensor failed with code 0x000cf000"));
 }
 
 TEST_P(ZdnnFaults, CancellingEndsARun) {
@@ -153,4 +156,4 @@ TEST_P(ZdnnFaults, CancellingEndsARun) {
 INSTANTIATE_TEST_SUITE_P(, ZdnnFaults, kZdnnTooLarge, name_of_answer);
 
 }  // namespace
-}  // namespace shunt::test
+}  // namespace shunt::test::faults_test

@@ -5,7 +5,7 @@
 
 #include "backends/zdnn/support.h"
 
-namespace shunt::test {
+namespace shunt::test::layout_test {
 namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
@@ -312,4 +312,4 @@ TEST_F(ZdnnCutLayout, TakesPiecesOfLongRowsWhereTheyLie) {
 }
 
 }  // namespace
-}  // namespace shunt::test
+}  // namespace shunt::test::layout_test

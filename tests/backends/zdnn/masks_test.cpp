@@ -5,7 +5,7 @@
 
 #include "backends/zdnn/support.h"
 
-namespace shunt::test {
+namespace shunt::test::masks_test {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -49,7 +49,7 @@ TEST_P(ZdnnHiding, HidesLargeScores) {
 /// not, the sum is what it is.
 TEST_P(ZdnnHiding, SaturatesWhatIsBeyond) {
   for (const bool exact : {false, true}) {
-    out_of_range_ = exact ? OutOfRange::kExact : OutOfRange::kSaturate;
+    out_of_range_ = exact ? "exact" : "saturate";
     open(GetParam(), "single");
     GraphBuilder g;
     const auto x = g.input("x", *make_tensor(DType::kF32, {4}));
@@ -328,4 +328,4 @@ INSTANTIATE_TEST_SUITE_P(, ZdnnHiding, testing::ValuesIn(kZdnnMachines),
                          [](const auto& test) { return std::string(test.param.name); });
 
 }  // namespace
-}  // namespace shunt::test
+}  // namespace shunt::test::masks_test

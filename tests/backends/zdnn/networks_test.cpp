@@ -4,11 +4,11 @@
 #include <set>
 
 #include "backends/zdnn/support.h"
-#include "schedule/storage_users.h"
+#include "graph/storage_users.h"
 #include "shunt/explain.h"
 #include "shunt/verify.h"
 
-namespace shunt::test {
+namespace shunt::test::networks_test {
 namespace {
 
 struct NamedNetwork {
@@ -71,7 +71,7 @@ class ZdnnNetworks
   }
   bool is_in_layout(const Plan& plan, NodeId leaf) {
     return plan.placement().decisions[leaf].device == 0 &&
-           zdnn().weight_memory(graph(), leaf) != nullptr;
+           chosen_memory(zdnn(), graph(), leaf) != nullptr;
   }
 
   Network network_;
@@ -185,4 +185,4 @@ INSTANTIATE_TEST_SUITE_P(, ZdnnNetworks,
                          name_of);
 
 }  // namespace
-}  // namespace shunt::test
+}  // namespace shunt::test::networks_test

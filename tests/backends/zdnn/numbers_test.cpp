@@ -3,7 +3,7 @@
 
 #include "backends/zdnn/support.h"
 
-namespace shunt::test {
+namespace shunt::test::numbers_test {
 namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
@@ -12,7 +12,7 @@ constexpr float kInfinity = std::numeric_limits<float>::infinity();
 class ZdnnNumbers : public ZdnnTooLargeTest {
  protected:
   void SetUp() override {
-    out_of_range_ = OutOfRange::kExact;
+    out_of_range_ = "exact";
     ZdnnTooLargeTest::SetUp();
   }
 };
@@ -180,4 +180,4 @@ INSTANTIATE_TEST_SUITE_P(, ZdnnMasks, kZdnnTooLarge, name_of_answer);
 INSTANTIATE_TEST_SUITE_P(, ZdnnPrecision, kZdnnMachinesAndSums, name_of_machine);
 
 }  // namespace
-}  // namespace shunt::test
+}  // namespace shunt::test::numbers_test

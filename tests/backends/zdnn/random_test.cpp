@@ -7,7 +7,7 @@
 
 #include "backends/zdnn/support.h"
 
-namespace shunt::test {
+namespace shunt::test::random_test {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -204,4 +204,4 @@ INSTANTIATE_TEST_SUITE_P(, ZdnnRandom, testing::ValuesIn(kZdnnMachines),
                          [](const auto& test) { return std::string(test.param.name); });
 
 }  // namespace
-}  // namespace shunt::test
+}  // namespace shunt::test::random_test

@@ -5,7 +5,7 @@
 
 #include "backends/zdnn/support.h"
 
-namespace shunt::test {
+namespace shunt::test::saturation_test {
 namespace {
 
 using testing::HasSubstr;
@@ -41,6 +41,23 @@ class ZdnnSaturation : public ZdnnTooLargeTest {
     EXPECT_EQ(warnings[0].count, count);
   }
 };
+
+/// Of what the machine computes, and only where such numbers saturate.
+TEST_P(ZdnnSaturation, TheLargestNumberIsToldByNode) {
+  GraphBuilder g;
+  const auto x = g.input("x", *make_tensor(DType::kF32, {64, 5}));
+  const auto w = g.weight("w", *make_tensor(DType::kF32, {64, 7}));
+  const auto product = matmul(g, w, x);
+  const auto sorted = argsort(g, x);
+  ASSERT_TRUE(g.output(product, "y"));
+  ASSERT_TRUE(g.output(sorted, "order"));
+  const auto graph = built(std::move(g));
+  EXPECT_EQ(zdnn().largest_number(*graph, product->id), kLargest);
+  EXPECT_EQ(zdnn().largest_number(*graph, sorted->id), kInfinity);
+  out_of_range_ = "exact";
+  open("z17");
+  EXPECT_EQ(zdnn().largest_number(*graph, product->id), kInfinity);
+}
 
 TEST_P(ZdnnSaturation, OfInputsIsCountedAndComputedByTheMachine) {
   for (const char* profile : {"z17", "z16"}) {
@@ -362,4 +379,4 @@ TEST_P(ZdnnSaturation, OfRowsThatAreNormedOrWeighed) {
 INSTANTIATE_TEST_SUITE_P(, ZdnnSaturation, kZdnnTooLarge, name_of_answer);
 
 }  // namespace
-}  // namespace shunt::test
+}  // namespace shunt::test::saturation_test

@@ -4,7 +4,7 @@
 
 #include "backends/zdnn/support.h"
 
-namespace shunt::test {
+namespace shunt::test::streams_test {
 namespace {
 
 using ZdnnStreams = ZdnnTest;
@@ -32,4 +32,4 @@ TEST_F(ZdnnStreams, ConcurrentRunsAreRight) {
 }
 
 }  // namespace
-}  // namespace shunt::test
+}  // namespace shunt::test::streams_test

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 
 #include "graph/reference.h"
-#include "schedule/storage_users.h"
+#include "graph/storage_users.h"
 #include "shunt/ops.h"
 #include "support/graph_run.h"
 #include "support/tensor_io.h"
@@ -41,7 +41,7 @@ class ZdnnTest : public testing::Test {
     twin_->set("ZDNN_TWIN_STRICT", "status");
     for (const auto& [name, value] : settings_) twin_->set(name, value);
     Options options = twin_->options();
-    options.out_of_range = out_of_range_;
+    options.backend_options["zdnn"]["out_of_range"] = out_of_range_;
     auto registry = Registry::create(options);
     ASSERT_TRUE(registry) << registry.error().message();
     registry_ = std::move(*registry);
@@ -88,7 +88,7 @@ class ZdnnTest : public testing::Test {
     return GraphRun::create(
         graph, devices_, leaves,
         {.costs = costs, .weight_memory = [](Device& device, const Graph& of, NodeId leaf) {
-           return device.weight_memory(of, leaf);
+           return chosen_memory(device, of, leaf);
          }});
   }
 
@@ -140,7 +140,7 @@ class ZdnnTest : public testing::Test {
 
   /// Of the twin, each time that one is opened.
   std::map<const char*, const char*> settings_;
-  OutOfRange out_of_range_ = OutOfRange::kSaturate;
+  std::string out_of_range_ = "saturate";
   std::unique_ptr<ZdnnTwin> twin_;
   std::unique_ptr<Registry> registry_;
   std::vector<Device*> devices_;

@@ -3,7 +3,7 @@
 #include "backends/zdnn/networks.h"
 #include "backends/zdnn/own_device.h"
 
-namespace shunt::test {
+namespace shunt::test::symbols_test {
 namespace {
 
 using testing::HasSubstr;
@@ -94,10 +94,8 @@ TEST_F(ZdnnSymbols, OfLibrary11AreMissedOneByOne) {
     const Support rows = zdnn().supports(*wide, long_rows->id);
     EXPECT_EQ(static_cast<bool>(rows), loss != Loss::kLongRows);
     EXPECT_THAT(rows.facts(), HasSubstr(rows ? "" : "the machine takes at most 32768"));
-    LossyWeights* const lossy = lossy_weights(zdnn());
-    ASSERT_NE(lossy, nullptr);
-    EXPECT_EQ(lossy->lossy_weight_memory(*made.graph, made.w) != nullptr, loss != Loss::kInt8);
-    EXPECT_THAT(std::string(lossy->why_not_lossy()),
+    EXPECT_EQ(lossy_memory(zdnn(), *made.graph, made.w) != nullptr, loss != Loss::kInt8);
+    EXPECT_THAT(std::string(zdnn().why_not_lossy()),
                 loss == Loss::kInt8 ? testing::Matcher<std::string>(HasSubstr(why))
                                     : testing::Matcher<std::string>(testing::IsEmpty()));
   }
@@ -126,4 +124,4 @@ TEST_F(ZdnnSymbols, ThatAreMissingChangeNoResults) {
 }
 
 }  // namespace
-}  // namespace shunt::test
+}  // namespace shunt::test::symbols_test

@@ -3,9 +3,8 @@
 #include <thread>
 
 #include "backends/zdnn/support.h"
-#include "shunt/lossy_weights.h"
 
-namespace shunt::test {
+namespace shunt::test::weight_forms_test {
 namespace {
 
 struct Form {
@@ -47,7 +46,7 @@ class ZdnnWeightForms : public ZdnnTest, public testing::WithParamInterface<Form
   std::size_t row_bytes() const { return static_cast<std::size_t>(byte_span(tensor())) / kN; }
 
   /// Nothing of DLFLOAT16, nor of what is not transformed yet.
-  bool says_cost() { return lossy_weights(zdnn())->lossy_cost({buffer_.get(), 0}).has_value(); }
+  bool says_cost() { return zdnn().lossy_cost({buffer_.get(), 0}).has_value(); }
   /// Those of leaves_.
   void write_rows(std::int64_t begin, std::int64_t end) {
     std::vector<std::byte> bytes(kN * row_bytes());
@@ -144,12 +143,12 @@ TEST_P(ZdnnWeightForms, ConcurrentStreamsMayAllBeTheFirst) {
 constexpr Form kForms[] = {
     {"dlfloat16", DType::kF32, false,
      [](Device& device, const Graph& graph, NodeId leaf) {
-       return device.weight_memory(graph, leaf);
+       return chosen_memory(device, graph, leaf);
      },
      kChainError, 1e-6},
     {"int8", DType::kQ8_0, true,
      [](Device& device, const Graph& graph, NodeId leaf) {
-       return lossy_weights(device)->lossy_weight_memory(graph, leaf);
+       return lossy_memory(device, graph, leaf);
      },
      1e-3, 1e-3},
 };
@@ -157,4 +156,4 @@ INSTANTIATE_TEST_SUITE_P(, ZdnnWeightForms, testing::ValuesIn(kForms),
                          [](const auto& test) { return std::string(test.param.name); });
 
 }  // namespace
-}  // namespace shunt::test
+}  // namespace shunt::test::weight_forms_test

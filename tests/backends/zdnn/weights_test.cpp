@@ -1,7 +1,7 @@
 // Weights in the machine's layout: written and read as if they were plain.
 #include "backends/zdnn/support.h"
 
-namespace shunt::test {
+namespace shunt::test::weights_test {
 namespace {
 
 class ZdnnWeights : public ZdnnTest {
@@ -24,7 +24,7 @@ TEST_F(ZdnnWeights, OfEveryTypeThatCanBeWrittenLieInTheMachinesLayout) {
   for (const DTypeTrait& type : dtypes()) {
     if (type.integer || type.dtype == DType::kF64) continue;
     const auto [graph, x, w] = product(type.dtype, 256, 9);
-    const BufferType* const memory = zdnn().weight_memory(*graph, w);
+    const BufferType* const memory = chosen_memory(zdnn(), *graph, w);
     EXPECT_EQ(memory != nullptr, type.encode != nullptr) << type.name;
     const auto error = error_of(graph, values(*graph));
     ASSERT_TRUE(error) << type.name << ": " << error.error().message();
@@ -39,13 +39,41 @@ TEST_F(ZdnnWeights, ThatOthersReadTooLiePlain) {
   const auto ids = g.input("ids", *make_tensor(DType::kI32, {5}));
   ASSERT_TRUE(g.output(add(g, matmul(g, w, x), get_rows(g, w, ids)), "y"));
   const auto graph = built(std::move(g));
-  EXPECT_EQ(zdnn().weight_memory(*graph, w->id), nullptr);
+  EXPECT_EQ(chosen_memory(zdnn(), *graph, w->id), nullptr);
+}
+
+/// What preparing refuses, with the name of the memory.
+TEST_F(ZdnnWeights, AreNotSupportedWhereTheyAreNotTaken) {
+  GraphBuilder g;
+  const auto w = g.weight("w", *make_tensor(DType::kF32, {64, 64}));
+  const auto x = g.input("x", *make_tensor(DType::kF32, {64, 64}));
+  const auto product = matmul(g, w, x);
+  const auto right = matmul(g, x, w);
+  const auto viewed = matmul(g, reshape(g, w, {64, 32, 2}), x);
+  const auto sum = add(g, x, w);
+  int number = 0;
+  for (const auto& each : {product, right, viewed, sum}) {
+    ASSERT_TRUE(g.output(each, "y" + std::to_string(number++)));
+  }
+  const auto graph = built(std::move(g));
+  const auto candidates = zdnn().weight_forms(*graph, w->id);
+  ASSERT_EQ(candidates.size(), 1U);
+  EXPECT_FALSE(candidates[0].lossy);
+  std::vector<const BufferType*> kinds(graph->size(), nullptr);
+  kinds[w->id] = candidates[0].memory;
+  EXPECT_TRUE(zdnn().supports(*graph, product->id, kinds));
+  for (const auto& user : {right, viewed, sum}) {
+    EXPECT_TRUE(zdnn().supports(*graph, user->id));
+    const Support answer = zdnn().supports(*graph, user->id, kinds);
+    EXPECT_EQ(answer.refusal(), Refusal::kLayout) << graph->describe(user->id);
+    EXPECT_THAT(answer.facts(), testing::HasSubstr("in zdnn weights memory"));
+  }
 }
 
 /// A write that fails half-way changes nothing.
 TEST_F(ZdnnWeights, AreWhatTheyWereAfterAWriteThatFailed) {
   const auto [graph, x, w] = product(DType::kF32, 64, 70);
-  BufferType& memory = *zdnn().weight_memory(*graph, w);
+  BufferType& memory = *chosen_memory(zdnn(), *graph, w);
   const Tensor& tensor = graph->node(w).result;
   const PlacedTensor placed{tensor, 0};
   auto buffer = memory.allocate_for(memory.size_of(tensor), {&placed, 1});
@@ -70,7 +98,7 @@ TEST_F(ZdnnWeights, ThatAreRowsLieInTheMachinesLayout) {
     const auto bias = g.weight("bias", *make_tensor(dtype, {70}));
     ASSERT_TRUE(g.output(add(g, div(g, sub(g, mul(g, x, gain), bias), gain), bias), "y"));
     const auto graph = built(std::move(g));
-    EXPECT_NE(zdnn().weight_memory(*graph, gain->id), nullptr);
+    EXPECT_NE(chosen_memory(zdnn(), *graph, gain->id), nullptr);
     const auto leaves = values(*graph);
     auto run = prepare(graph, leaves);
     ASSERT_TRUE(run) << run.error().message();
@@ -88,7 +116,7 @@ TEST_F(ZdnnWeights, ThatAreRowsLieInTheMachinesLayout) {
 
 TEST_F(ZdnnWeights, TakeWhatTheMachinesLayoutTakes) {
   const auto [graph, x, w] = product(DType::kQ8_0, 2048, 512);
-  BufferType& memory = *zdnn().weight_memory(*graph, w);
+  BufferType& memory = *chosen_memory(zdnn(), *graph, w);
   EXPECT_EQ(memory.size_of(graph->node(w).result), 2048U / 32 * 512 / 64 * 4096);
   EXPECT_FALSE(memory.host_accessible());
   EXPECT_FALSE(memory.layouts().front().exact);
@@ -99,7 +127,7 @@ TEST_F(ZdnnWeights, TakeWhatTheMachinesLayoutTakes) {
 
 TEST_F(ZdnnWeights, ThatAreNoMatricesAreRefusedByThatMemory) {
   const auto [graph, x, w] = product(DType::kF32, 64, 64);
-  BufferType& memory = *zdnn().weight_memory(*graph, w);
+  BufferType& memory = *chosen_memory(zdnn(), *graph, w);
   const PlacedTensor cube{*make_tensor(DType::kF32, {4, 4, 4}), 0};
   EXPECT_FALSE(memory.allocate_for(1 << 20, {&cube, 1}));
   const PlacedTensor outside{graph->node(w).result, 4096};
@@ -109,4 +137,4 @@ TEST_F(ZdnnWeights, ThatAreNoMatricesAreRefusedByThatMemory) {
 }
 
 }  // namespace
-}  // namespace shunt::test
+}  // namespace shunt::test::weights_test

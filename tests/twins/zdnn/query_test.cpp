@@ -117,7 +117,7 @@ class Library {
 };
 
 TEST_F(ZdnnTwinQuery, Version11HasAllSymbols) {
-  const Library library(ZDNN_TWIN_TEST_1_1);
+  const Library library(ZDNN_TWIN_PATH);
   for (const char* name : kSince10) EXPECT_NE(library.vendor_symbol(name), nullptr) << name;
   for (const char* name : kSince11) EXPECT_NE(library.vendor_symbol(name), nullptr) << name;
   EXPECT_NE(library.symbol("zdnn_twin_count"), nullptr);
@@ -125,7 +125,7 @@ TEST_F(ZdnnTwinQuery, Version11HasAllSymbols) {
 }
 
 TEST_F(ZdnnTwinQuery, Version10LacksTheNewerSymbols) {
-  const Library library(ZDNN_TWIN_TEST_1_0);
+  const Library library(ZDNN_TWIN_1_0_PATH);
   for (const char* name : kSince10) EXPECT_NE(library.vendor_symbol(name), nullptr) << name;
   for (const char* name : kSince11)
     EXPECT_EQ(library.symbol(std::string("zdnn_") + name), nullptr) << name;
@@ -133,7 +133,7 @@ TEST_F(ZdnnTwinQuery, Version10LacksTheNewerSymbols) {
 }
 
 TEST_F(ZdnnTwinQuery, Version10OnANewMachineServesOnly10) {
-  const Library library(ZDNN_TWIN_TEST_1_0);
+  const Library library(ZDNN_TWIN_1_0_PATH);
   const auto set = library.function<bool(const char*, const char*)>("zdnn_twin_set");
   const auto version = library.function<uint32_t()>("zdnn_get_library_version");
   const auto text = library.function<char*()>("zdnn_get_library_version_str");
@@ -148,7 +148,7 @@ TEST_F(ZdnnTwinQuery, Version10OnANewMachineServesOnly10) {
 }
 
 TEST_F(ZdnnTwinQuery, Version10KnowsNothingOfANewerMachine) {
-  const Library library(ZDNN_TWIN_TEST_1_0);
+  const Library library(ZDNN_TWIN_1_0_PATH);
   const auto set = library.function<bool(const char*, const char*)>("zdnn_twin_set");
   const auto allocate = library.function<zdnn_status(zdnn_ztensor*)>("zdnn_allochelper_ztensor");
   const auto transform =

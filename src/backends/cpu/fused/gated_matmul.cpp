@@ -10,7 +10,8 @@ namespace shunt::cpu {
 
 namespace {
 
-using Function = void (*)(const float* gate, const float* up, float* y, std::int64_t n);
+using Function = void (*)(simd::Level level, const float* gate, const float* up, float* y,
+                          std::int64_t n);
 
 /// f(gate x, up x): a tile of the second product waits in a worker's scratch until that of the
 /// first is in its place, and still in a cache. Sources are gate, x and up.
@@ -27,12 +28,14 @@ class GatedMatmul final : public AnyCaseKernel {
     const std::int64_t grain = matmul_kernel().grain(call, phase);
     return phase == 0 ? grain : (grain + 1) / 2;
   }
-  std::optional<Staging> staging(const NodeView& gate) const override {
-    return matmul_kernel().staging(gate);
+  std::optional<Staging> staging(const NodeView& gate, const CpuTarget& target) const override {
+    return matmul_kernel().staging(gate, target);
   }
-  std::size_t scratch(const NodeView& gate) const override { return matmul_kernel().scratch(gate); }
-  std::size_t worker_scratch(const NodeView& gate) const override {
-    return own_scratch(gate) + matmul_kernel().worker_scratch(gate);
+  std::size_t scratch(const NodeView& gate, const CpuTarget& target) const override {
+    return matmul_kernel().scratch(gate, target);
+  }
+  std::size_t worker_scratch(const NodeView& gate, const CpuTarget& target) const override {
+    return own_scratch(gate, target) + matmul_kernel().worker_scratch(gate, target);
   }
 
   Fault run(const Call& call, int phase, std::int64_t begin, std::int64_t end,
@@ -50,7 +53,7 @@ class GatedMatmul final : public AnyCaseKernel {
       matmul.multiply(call, gate, rest);
       for (std::int64_t c = 0; c < gate.columns; ++c) {
         float* const y = gate.y + c * gate.y_stride;
-        function_(y, up.y + c * up.y_stride, y, gate.rows);
+        function_(call.level(), y, up.y + c * up.y_stride, y, gate.rows);
       }
       begin += gate.items;
     }
@@ -63,8 +66,8 @@ class GatedMatmul final : public AnyCaseKernel {
   static std::size_t padded_bytes(std::int64_t elements) {
     return static_cast<std::size_t>((elements + 15) / 16 * 16) * sizeof(float);
   }
-  static std::size_t own_scratch(const NodeView& gate) {
-    return padded_bytes(matmul_kernel().tile_elements(gate, kMost));
+  static std::size_t own_scratch(const NodeView& gate, const CpuTarget& target) {
+    return padded_bytes(matmul_kernel().tile_elements(gate, target, kMost));
   }
 
   Function function_;
@@ -86,7 +89,8 @@ const GatedMatmul* kernel_for(const Op* op) {
 
 }  // namespace
 
-std::optional<Fused> gated_matmul(const Surroundings& around, NodeId gated) {
+std::optional<Fused> gated_matmul(const Surroundings& around, NodeId gated,
+                                  const CpuTarget& target) {
   const Node& node = around.node(gated);
   const GatedMatmul* kernel = kernel_for(node.op);
   if (kernel == nullptr || node.sources[1] == kNoNode) return {};
@@ -97,18 +101,19 @@ std::optional<Fused> gated_matmul(const Surroundings& around, NodeId gated) {
     if (around.node(product).op != &matmul_op()) return {};
   }
   if (gate == up || around.node(gate).sources[1] != around.node(up).sources[1]) return {};
-  const Tensor& gate_w = around.view(gate).source(0);
-  const Tensor& up_w = around.view(up).source(0);
-  if (gate_w.shape != up_w.shape ||
-      !matmul_kernel().same_form(around.view(gate), around.view(up))) {
+  const NodeView gate_view(around.graph(), gate, around.segment().memory);
+  const NodeView up_view(around.graph(), up, around.segment().memory);
+  const Tensor& gate_w = gate_view.source(0);
+  const Tensor& up_w = up_view.source(0);
+  if (gate_w.shape != up_w.shape || !matmul_kernel().same_form(gate_view, up_view, target)) {
     return {};
   }
   const auto& sources = around.node(gate).sources;
-  return Fused{.kernel = kernel,
-               .asked = gate,
-               .last = gated,
-               .inside = {gate, up},
-               .sources = {sources[0], sources[1], around.node(up).sources[0]}};
+  return Fused{{.asked = gate,
+                .last = gated,
+                .inside = {gate, up},
+                .sources = {sources[0], sources[1], around.node(up).sources[0]}},
+               kernel};
 }
 
 }  // namespace shunt::cpu

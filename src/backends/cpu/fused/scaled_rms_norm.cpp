@@ -30,8 +30,8 @@ class ScaledRmsNorm : public AnyCaseKernel {
     const std::int64_t n = call.result.sizes[0];
     float* y = as_f32(row_data(call.result, at));
     const float eps = call.params->get<RmsNormParams>().eps;
-    simd::mul(row, inverse_root_mean_square(row, n, eps), y, n);
-    simd::mul(y, as_f32(scale.data), y, n);
+    simd::mul(call.level(), row, inverse_root_mean_square(call.level(), row, n, eps), y, n);
+    simd::mul(call.level(), y, as_f32(scale.data), y, n);
   }
 };
 
@@ -46,7 +46,7 @@ class AddedRmsNorm final : public ScaledRmsNorm {
     const TensorArg& sum = call.sources[3];
     for_each_row(sum.sizes, begin, end, [&](const RowIndex& at) {
       float* row = as_f32(row_data(sum, at));
-      simd::add(as_f32(row_data(a, at)), as_f32(row_data(b, at)), row, sum.sizes[0]);
+      simd::add(call.level(), as_f32(row_data(a, at)), as_f32(row_data(b, at)), row, sum.sizes[0]);
       scaled_norm(call, row, scale, at);
     });
     return Fault::kNone;
@@ -60,7 +60,7 @@ bool is_plain(const Tensor& tensor) {
 
 }  // namespace
 
-std::optional<Fused> scaled_rms_norm(const Surroundings& around, NodeId norm) {
+std::optional<Fused> scaled_rms_norm(const Surroundings& around, NodeId norm, const CpuTarget&) {
   static const ScaledRmsNorm kKernel;
   const Node& node = around.node(norm);
   if (node.op != &rms_norm_op()) return {};
@@ -72,20 +72,19 @@ std::optional<Fused> scaled_rms_norm(const Surroundings& around, NodeId norm) {
       by.shape[0] != node.result.shape[0] || element_count(by.shape) != by.size(0)) {
     return {};
   }
-  return Fused{.kernel = &kKernel,
-               .asked = norm,
-               .last = product,
-               .inside = {norm},
-               .sources = {node.sources[0], scale}};
+  return Fused{
+      {.asked = norm, .last = product, .inside = {norm}, .sources = {node.sources[0], scale}},
+      &kKernel};
 }
 
-std::optional<Fused> added_rms_norm(const Surroundings& around, NodeId sum) {
+std::optional<Fused> added_rms_norm(const Surroundings& around, NodeId sum,
+                                    const CpuTarget& target) {
   static const AddedRmsNorm kKernel;
   const Node& node = around.node(sum);
   if (node.op != &add_op()) return {};
   for (const NodeId norm : around.readers(sum)) {
     if (around.node(norm).sources[0] != sum) continue;
-    std::optional<Fused> fused = scaled_rms_norm(around, norm);
+    std::optional<Fused> fused = scaled_rms_norm(around, norm, target);
     if (!fused) continue;
     const Tensor& a = around.node(node.sources[0]).result;
     const Tensor& b = around.node(node.sources[1]).result;

@@ -13,8 +13,8 @@ class Acc final : public IntoFirstKernel {
   Fault run(const Call& call, int, std::int64_t begin, std::int64_t end,
             std::byte* scratch) const override {
     update(call, 1, begin, end, scratch,
-           [](float* y, const auto& rows, float*, std::int64_t count) {
-             simd::add(y, rows[0], y, count);
+           [&](float* y, const auto& rows, float*, std::int64_t count) {
+             simd::add(call.level(), y, rows[0], y, count);
            });
     return Fault::kNone;
   }

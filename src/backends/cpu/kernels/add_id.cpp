@@ -23,8 +23,8 @@ class AddId final : public ElementwiseKernel {
       return nullptr;
     };
     binary(call.sources[0], b, call.result, begin, end, scratch, row_of,
-           [](const float* x, const float* bias, float* y, std::int64_t n) {
-             simd::add(x, bias, y, n);
+           [&](const float* x, const float* bias, float* y, std::int64_t n) {
+             simd::add(call.level(), x, bias, y, n);
            });
     return fault;
   }

@@ -13,7 +13,7 @@ class Argmax final : public AnyCaseKernel {
   std::int64_t grain(const Call& call, int) const override {
     return grain_for(call.sources[0].sizes[0]);
   }
-  std::size_t worker_scratch(const NodeView& node) const override {
+  std::size_t worker_scratch(const NodeView& node, const CpuTarget&) const override {
     return view_f32_bytes(node.source(0), node.source(0).size(0));
   }
 
@@ -24,7 +24,7 @@ class Argmax final : public AnyCaseKernel {
     const std::int64_t n = x.sizes[0];
     for_each_row(x.sizes, begin, end, [&](const RowIndex& at) {
       const float* row = view_f32(x, row_data(x, at), 0, n, as_f32(scratch));
-      const std::int64_t found = simd::find(row, simd::max(row, n), n);
+      const std::int64_t found = simd::find(call.level(), row, simd::max(call.level(), row, n), n);
       // Not found: the largest is not a number, and any index will do.
       const auto index = static_cast<std::int32_t>(found < n ? found : 0);
       std::byte* to = y.data + at.i1 * y.strides[0] + at.i2 * y.strides[1] + at.i3 * y.strides[2];

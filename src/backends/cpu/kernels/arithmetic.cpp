@@ -8,15 +8,8 @@ namespace {
 
 /// A function of two rows, or of a row and a number.
 struct Function {
-  void (*of_row)(const float* a, const float* b, float* y, std::int64_t n);
-  void (*of_number)(const float* a, float b, float* y, std::int64_t n);
-
-  void operator()(const float* a, const float* b, float* y, std::int64_t n) const {
-    of_row(a, b, y, n);
-  }
-  void operator()(const float* a, float b, float* y, std::int64_t n) const {
-    of_number(a, b, y, n);
-  }
+  void (*of_row)(simd::Level level, const float* a, const float* b, float* y, std::int64_t n);
+  void (*of_number)(simd::Level level, const float* a, float b, float* y, std::int64_t n);
 };
 
 class Arithmetic final : public ElementwiseKernel {
@@ -26,7 +19,13 @@ class Arithmetic final : public ElementwiseKernel {
 
   Fault run(const Call& call, int, std::int64_t begin, std::int64_t end,
             std::byte* scratch) const override {
-    broadcast(call, begin, end, scratch, function_);
+    broadcast(call, begin, end, scratch, [&](const float* a, auto b, float* y, std::int64_t n) {
+      if constexpr (std::is_pointer_v<decltype(b)>) {
+        function_.of_row(call.level(), a, b, y, n);
+      } else {
+        function_.of_number(call.level(), a, b, y, n);
+      }
+    });
     return Fault::kNone;
   }
 

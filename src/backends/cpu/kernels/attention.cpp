@@ -75,9 +75,9 @@ class PartOfAttention {
       float* row = q_ + r * room_.q_stride;
       float* scaled = room_.pairs ? room_.decoded : row;
       read_padded(q, q.row(part_.head(r), part_.query(r), part_.sequence), scaled);
-      simd::mul(scaled, scale, scaled, padded(room_.d));
+      simd::mul(room_.level, scaled, scale, scaled, padded(room_.d));
       if (room_.pairs) {
-        simd::encode(scaled, DType::kBF16, reinterpret_cast<std::byte*>(row), room_.d);
+        simd::encode(room_.level, scaled, DType::kBF16, reinterpret_cast<std::byte*>(row), room_.d);
       }
       slopes_[r] = kLog2E * static_cast<float>(alibi_slope(params_.max_bias, call_.result.sizes[1],
                                                            part_.head(r)));
@@ -124,7 +124,8 @@ class PartOfAttention {
                               .gathered = gathered + row * room_.stride,
                               .gathered_stride = room_.stride};
       const std::int64_t seen = masked ? read_masks(row, first, count, rows) : count;
-      simd::attend({.keys = room_.keys,
+      simd::attend(room_.level,
+                   {.keys = room_.keys,
                     .d = padded(room_.d),
                     .values = room_.values,
                     .value_stride = room_.value_stride,
@@ -191,7 +192,7 @@ class PartOfAttention {
 
  private:
   Gathered row_of(float* gathered, std::int64_t r) const {
-    return {gathered + r * room_.stride, room_.dv};
+    return {room_.level, gathered + r * room_.stride, room_.dv};
   }
 
   /// Heads of a query may have one mask.
@@ -258,27 +259,27 @@ class PartOfAttention {
       const std::int64_t group = std::min(step, count - n);
       if (asks) prefetch_group(k, room_.key_bytes, ahead, n);
       if (room_.pairs) {
-        simd::pack_keys(DType::kF32, k.row(part_.k_head, first + n, part_.sequence), k.strides[2],
-                        n, group, room_.d / 2, room_.keys);
+        simd::pack_keys(room_.level, DType::kF32, k.row(part_.k_head, first + n, part_.sequence),
+                        k.strides[2], n, group, room_.d / 2, room_.keys);
       } else if (room_.packs_keys) {
-        simd::pack_keys(k.dtype, k.row(part_.k_head, first + n, part_.sequence), k.strides[2], n,
-                        group, room_.d, room_.keys);
+        simd::pack_keys(room_.level, k.dtype, k.row(part_.k_head, first + n, part_.sequence),
+                        k.strides[2], n, group, room_.d, room_.keys);
       } else {
         const std::int64_t d = padded(room_.d);
         for (std::int64_t i = 0; i < group; ++i) {
           read_padded(k, k.row(part_.k_head, first + n + i, part_.sequence), room_.decoded + i * d);
         }
-        simd::pack_keys(DType::kF32, reinterpret_cast<const std::byte*>(room_.decoded),
+        simd::pack_keys(room_.level, DType::kF32, reinterpret_cast<const std::byte*>(room_.decoded),
                         d * static_cast<std::int64_t>(sizeof(float)), n, group, d, room_.keys);
       }
       if (asks) prefetch_group(v, room_.value_bytes, ahead, n);
       float* values = room_.values + (room_.pairs ? n / 2 : n) * room_.value_stride;
       if (room_.pairs) {
-        simd::pair_values(v.row(part_.k_head, first + n, part_.sequence), v.strides[2], group,
-                          room_.dv, values, room_.value_stride);
+        simd::pair_values(room_.level, v.row(part_.k_head, first + n, part_.sequence), v.strides[2],
+                          group, room_.dv, values, room_.value_stride);
       } else if (room_.packs_values) {
-        simd::unpack_values(v.dtype, v.row(part_.k_head, first + n, part_.sequence), v.strides[2],
-                            group, room_.dv, values, room_.value_stride);
+        simd::unpack_values(room_.level, v.dtype, v.row(part_.k_head, first + n, part_.sequence),
+                            v.strides[2], group, room_.dv, values, room_.value_stride);
       } else {
         for (std::int64_t i = 0; i < group; ++i) {
           read_padded(v, v.row(part_.k_head, first + n + i, part_.sequence),
@@ -382,7 +383,7 @@ class Attention final : public AnyCaseKernel {
   }
 
   /// What stretches give, [parts][stretches][rows][stride], where a run may split them.
-  std::size_t scratch(const NodeView& node) const override {
+  std::size_t scratch(const NodeView& node, const CpuTarget&) const override {
     const Tensor& k = node.source(1);
     const std::int64_t keys = k.size(2);
     if (keys <= kStretch || element_count(node.result().shape) == 0) return 0;
@@ -400,7 +401,7 @@ class Attention final : public AnyCaseKernel {
     }
     return static_cast<std::size_t>(bytes);
   }
-  std::size_t worker_scratch(const NodeView& node) const override {
+  std::size_t worker_scratch(const NodeView& node, const CpuTarget&) const override {
     if (element_count(node.result().shape) == 0) return 0;
     const std::int64_t d = node.source(0).size(0);
     const std::int64_t dv = node.result().size(0);
@@ -433,12 +434,12 @@ class Attention final : public AnyCaseKernel {
     const std::int64_t r = item % cut.rows;
     const AttentionPart part = AttentionPart::of(call, cut, number);
     if (r >= part.rows()) return;  // the last heads may be fewer than others
-    const Gathered all(room.joined, room.dv);
+    const Gathered all(room.level, room.joined, room.dv);
     all.clear();
     const StretchSums sums(call, cut, room);
     for (std::int64_t stretch = 0; stretch < cut.stretches; ++stretch) {
       if (!sums.live(number, stretch)[r]) continue;
-      all.add(Gathered(sums.gathered(number, stretch) + r * room.stride, room.dv));
+      all.add(Gathered(room.level, sums.gathered(number, stretch) + r * room.stride, room.dv));
     }
     PartOfAttention::finish(call, part, r, all);
   }

@@ -12,9 +12,9 @@ using simd::SeenKeys;
 inline SeenKeys look_at_mask(const TensorArg& mask, std::byte* row, std::int64_t first,
                              std::int64_t count) {
   const std::byte* from = element(mask, row, first);
-  if (has_plain_rows(mask)) return simd::look_at_mask(mask.dtype, from, count);
+  if (has_plain_rows(mask)) return simd::look_at_mask(mask.level, mask.dtype, from, count);
   const auto last = [&] { return from + (count - 1) * mask.strides[0]; };
-  while (count > 0 && simd::look_at_mask(mask.dtype, last(), 1).hidden()) --count;
+  while (count > 0 && simd::look_at_mask(mask.level, mask.dtype, last(), 1).hidden()) --count;
   return {count, count == 0};
 }
 

@@ -144,13 +144,15 @@ struct AttentionPart {
 /// 2^(score - m), and the sum of values times w. A view of gathered_stride(dv) floats. Where a
 /// score is not a number, neither is a sum of w.
 struct Gathered {
+  simd::Level level;
   float* values;   ///< [padded(dv)]
   float* weights;  ///< [kWeightSums]: all together are the sum
   float* largest;
   std::int64_t sums;  ///< values and weights, which follow them
 
-  Gathered(float* start, std::int64_t dv)
-      : values(start),
+  Gathered(simd::Level vector_level, float* start, std::int64_t dv)
+      : level(vector_level),
+        values(start),
         weights(start + padded(dv)),
         largest(weights + simd::kWeightSums),
         sums(padded(dv) + simd::kWeightSums) {}
@@ -163,21 +165,21 @@ struct Gathered {
   void add(const Gathered& later) const {
     const float all = std::max(*largest, *later.largest);
     const float kept = weight(*largest, all);
-    simd::mul(values, kept, values, sums);
-    simd::scale_add(later.values, weight(*later.largest, all), values, values, sums);
+    simd::mul(level, values, kept, values, sums);
+    simd::scale_add(level, later.values, weight(*later.largest, all), values, values, sums);
     *largest = all;
   }
   /// Their weighted mean, in which a sink takes part with values of 0; zeros if all scores are
   /// minus infinity, or if there are none; not-a-number if one is.
   void mean(float sink, float* y, std::int64_t dv) const {
-    const float weighed = simd::sum(weights, simd::kWeightSums);
+    const float weighed = simd::sum(level, weights, simd::kWeightSums);
     const float all = sink > *largest || std::isnan(sink) ? sink : *largest;
     if (all == -std::numeric_limits<float>::infinity() && weighed == 0) {
       std::fill_n(y, dv, 0.0F);
       return;
     }
     const float kept = weight(*largest, all);
-    simd::mul(values, kept / (weighed * kept + weight(sink, all)), y, dv);
+    simd::mul(level, values, kept / (weighed * kept + weight(sink, all)), y, dv);
   }
 
  private:
@@ -189,6 +191,7 @@ struct Gathered {
 
 /// A worker's scratch.
 struct AttentionRoom {
+  simd::Level level;
   std::int64_t d;
   std::int64_t dv;
   std::int64_t q_stride;
@@ -211,7 +214,8 @@ struct AttentionRoom {
   std::int64_t value_bytes;
 
   AttentionRoom(float* start, const Call& call, std::int64_t rows)
-      : d(call.sources[0].sizes[0]),
+      : level(call.level()),
+        d(call.sources[0].sizes[0]),
         dv(call.result.sizes[0]),
         q_stride(row_stride(d)),
         value_stride(padded(dv) <= 128 ? padded(dv) : row_stride(dv)),
@@ -230,7 +234,7 @@ struct AttentionRoom {
         packs_values(packs(call.sources[2])),
         pairs(packs_keys && packs_values && call.sources[1].dtype == DType::kBF16 &&
               call.sources[2].dtype == DType::kBF16 && d % (2 * simd::kKeyGroup) == 0 &&
-              dv % simd::kKeyGroup == 0 && simd::has_pairs()),
+              dv % simd::kKeyGroup == 0 && simd::has_pairs(level)),
         key_bytes(row_bytes(call.sources[1])),
         value_bytes(row_bytes(call.sources[2])) {}
   static std::size_t bytes(std::int64_t d, std::int64_t dv, std::int64_t rows) {

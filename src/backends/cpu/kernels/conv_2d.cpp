@@ -40,7 +40,7 @@ class Kernels {
     std::byte* kernel = w_.data + output * kernel_stride_;
     if (is_plain()) {
       const auto bytes = static_cast<std::int64_t>(trait(w_.dtype).block_bytes);
-      return simd::decode(w_.dtype, kernel + first * bytes, to, count);
+      return simd::decode(w_.level, w_.dtype, kernel + first * bytes, to, count);
     }
     const std::int64_t width = w_.sizes[0];
     const std::int64_t height = w_.sizes[1];
@@ -73,7 +73,7 @@ class Kernels {
   std::int64_t outputs_;
 };
 
-struct Problem {
+struct Conv2dProblem {
   Image image;
   Kernels kernels;
   Triple positions;
@@ -82,13 +82,13 @@ struct Problem {
 class ConvKernel : public AnyCaseKernel {
  public:
   std::int64_t items(const Call& call, int) const final { return Cut(call, problem(call)).items(); }
-  std::size_t worker_scratch(const NodeView&) const final {
+  std::size_t worker_scratch(const NodeView&, const CpuTarget&) const final {
     return static_cast<std::size_t>(kTileScratch) * sizeof(float);
   }
 
   Fault run(const Call& call, int, std::int64_t begin, std::int64_t end,
             std::byte* scratch) const final {
-    const Problem p = problem(call);
+    const Conv2dProblem p = problem(call);
     const Cut cut(call, p);
     const auto& [width, height, depth] = p.positions;
     for (std::int64_t item = begin; item < end; ++item) {
@@ -96,7 +96,7 @@ class ConvKernel : public AnyCaseKernel {
       const std::int64_t output = item / cut.across % cut.down * kOutputs;
       const std::int64_t n = item / (cut.across * cut.down);
       multiply_tile(
-          std::min(kTileRows, cut.positions - position),
+          call.level(), std::min(kTileRows, cut.positions - position),
           std::min(kOutputs, p.kernels.outputs() - output), p.kernels.size(),
           [&, w = width, h = height](std::int64_t r, std::int64_t first, std::int64_t count,
                                      float* to) {
@@ -113,7 +113,7 @@ class ConvKernel : public AnyCaseKernel {
   }
 
  private:
-  virtual Problem problem(const Call& call) const = 0;
+  virtual Conv2dProblem problem(const Call& call) const = 0;
 
   /// How the result is cut, which is contiguous: positions, output channels, images.
   struct Cut {
@@ -121,7 +121,7 @@ class ConvKernel : public AnyCaseKernel {
     std::int64_t across;  ///< tiles along positions
     std::int64_t down;    ///< tiles along outputs
     std::int64_t images;
-    Cut(const Call& call, const Problem& p)
+    Cut(const Call& call, const Conv2dProblem& p)
         : positions(p.positions[0] * p.positions[1] * p.positions[2]),
           across(ceil_div(positions, kTileRows)),
           down(ceil_div(p.kernels.outputs(), kOutputs)),
@@ -137,7 +137,7 @@ class Conv2d final : public ConvKernel {
   const Op& op() const override { return conv_2d_op(); }
 
  private:
-  Problem problem(const Call& call) const override {
+  Conv2dProblem problem(const Call& call) const override {
     const auto& params = call.params->get<Conv2dParams>();
     const TensorArg& w = call.sources[0];
     const Sizes& y = call.result.sizes;
@@ -153,7 +153,7 @@ class Conv3d final : public ConvKernel {
   const Op& op() const override { return conv_3d_op(); }
 
  private:
-  Problem problem(const Call& call) const override {
+  Conv2dProblem problem(const Call& call) const override {
     const auto& params = call.params->get<Conv3dParams>();
     const TensorArg& w = call.sources[0];
     const Sizes& y = call.result.sizes;

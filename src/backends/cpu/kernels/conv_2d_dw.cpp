@@ -12,7 +12,7 @@ class Conv2dDepthwise final : public AnyCaseKernel {
   std::int64_t grain(const Call& call, int) const override {
     return grain_for(call.result.sizes[0]);
   }
-  std::size_t worker_scratch(const NodeView& node) const override {
+  std::size_t worker_scratch(const NodeView& node, const CpuTarget&) const override {
     return static_cast<std::size_t>(node.source(0).size(0)) * sizeof(float);
   }
 

@@ -8,7 +8,7 @@ namespace shunt::cpu {
 namespace {
 
 /// y [W', H', O, N] from w [KW, KH, O, C] and x [W, H, C, N].
-struct Problem {
+struct ConvTranspose2dProblem {
   TensorArg w;
   TensorArg x;
   TensorArg y;
@@ -18,13 +18,13 @@ struct Problem {
 class ConvTransposeKernel : public AnyCaseKernel {
  public:
   std::int64_t items(const Call& call, int) const final { return piece_count(call.result); }
-  std::size_t worker_scratch(const NodeView& node) const final {
+  std::size_t worker_scratch(const NodeView& node, const CpuTarget&) const final {
     return static_cast<std::size_t>(node.source(0).size(0)) * sizeof(float);
   }
 
   Fault run(const Call& call, int, std::int64_t begin, std::int64_t end,
             std::byte* scratch) const final {
-    const Problem p = problem(call);
+    const ConvTranspose2dProblem p = problem(call);
     for_each_piece(p.y, begin, end,
                    [&](const RowIndex& at, std::int64_t first, std::int64_t count) {
                      add_up(p, at, first, count, as_f32(scratch));
@@ -33,10 +33,10 @@ class ConvTransposeKernel : public AnyCaseKernel {
   }
 
  private:
-  virtual Problem problem(const Call& call) const = 0;
+  virtual ConvTranspose2dProblem problem(const Call& call) const = 0;
 
-  static void add_up(const Problem& p, const RowIndex& at, std::int64_t first, std::int64_t count,
-                     float* kernel) {
+  static void add_up(const ConvTranspose2dProblem& p, const RowIndex& at, std::int64_t first,
+                     std::int64_t count, float* kernel) {
     const auto& [stride, pad, dilation] = p.params;
     const std::int64_t width = p.w.sizes[0];
     // The piece is an image of its own, which begins later.
@@ -74,7 +74,7 @@ class ConvTranspose1d final : public ConvTransposeKernel {
     signal.strides = {signal.strides[0], 0, signal.strides[1], signal.strides[2]};
     return signal;
   }
-  Problem problem(const Call& call) const override {
+  ConvTranspose2dProblem problem(const Call& call) const override {
     const auto& params = call.params->get<Conv1dParams>();
     return {flat(call.sources[0]),
             flat(call.sources[1]),
@@ -88,7 +88,7 @@ class ConvTranspose2d final : public ConvTransposeKernel {
   const Op& op() const override { return conv_transpose_2d_op(); }
 
  private:
-  Problem problem(const Call& call) const override {
+  ConvTranspose2dProblem problem(const Call& call) const override {
     return {call.sources[0], call.sources[1], call.result, call.params->get<Conv2dParams>()};
   }
 };

@@ -17,9 +17,9 @@ constexpr std::size_t copy_scratch_bytes(std::int64_t count) {
 inline void write_f32(const float* from, const TensorArg& to, std::byte* row, std::int64_t first,
                       std::int64_t count, std::byte* scratch) {
   std::byte* at = element(to, row, first);
-  if (has_plain_rows(to)) return simd::encode(from, to.dtype, at, count);
+  if (has_plain_rows(to)) return simd::encode(to.level, from, to.dtype, at, count);
   const std::size_t width = trait(to.dtype).block_bytes;
-  simd::encode(from, to.dtype, scratch, count);
+  simd::encode(to.level, from, to.dtype, scratch, count);
   copy_elements(scratch, static_cast<std::int64_t>(width), at, to.strides[0], width, count);
 }
 
@@ -61,7 +61,9 @@ class CopyKernel : public AnyCaseKernel {
   std::int64_t grain(const Call& call, int) const final {
     return grain_for(std::min(kPiece, call.result.sizes[0]));
   }
-  std::size_t worker_scratch(const NodeView&) const final { return copy_scratch_bytes(kPiece); }
+  std::size_t worker_scratch(const NodeView&, const CpuTarget&) const final {
+    return copy_scratch_bytes(kPiece);
+  }
 
  protected:
   static void copy(const TensorArg& from, const TensorArg& to, std::int64_t begin, std::int64_t end,

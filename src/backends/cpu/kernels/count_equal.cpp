@@ -17,7 +17,7 @@ class CountEqual final : public AnyCaseKernel {
   std::int64_t grain(const Call& call, int phase) const override {
     return phase == 0 ? grain_for(call.sources[0].sizes[0]) : 1;
   }
-  std::size_t scratch(const NodeView& node) const override {
+  std::size_t scratch(const NodeView& node, const CpuTarget&) const override {
     const Tensor& a = node.source(0);
     return static_cast<std::size_t>(a.size(1) * a.size(2) * a.size(3)) * sizeof(std::int64_t);
   }

@@ -16,9 +16,9 @@ struct SoftmaxSum {
 };
 
 /// Writes exp(x - max(x)) to `exps`.
-inline SoftmaxSum softmax_sum(const float* x, float* exps, std::int64_t n) {
-  const float largest = simd::max(x, n);
-  const double sum = simd::exp_shifted(x, largest, exps, n);
+inline SoftmaxSum softmax_sum(simd::Level level, const float* x, float* exps, std::int64_t n) {
+  const float largest = simd::max(level, x, n);
+  const double sum = simd::exp_shifted(level, x, largest, exps, n);
   return {sum, largest + std::log(sum)};
 }
 

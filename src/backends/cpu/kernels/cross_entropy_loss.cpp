@@ -16,12 +16,12 @@ class CrossEntropyLoss final : public AnyCaseKernel {
   std::int64_t grain(const Call& call, int phase) const override {
     return phase == 0 ? grain_for(call.sources[0].sizes[0]) : 1;
   }
-  std::size_t scratch(const NodeView& node) const override {
+  std::size_t scratch(const NodeView& node, const CpuTarget&) const override {
     const Tensor& x = node.source(0);
     return static_cast<std::size_t>(x.size(1) * x.size(2) * x.size(3)) * sizeof(double);
   }
   /// For a row of each source, and one of exponentials.
-  std::size_t worker_scratch(const NodeView& node) const override {
+  std::size_t worker_scratch(const NodeView& node, const CpuTarget&) const override {
     return 3 * static_cast<std::size_t>(node.source(0).size(0)) * sizeof(float);
   }
 
@@ -50,7 +50,7 @@ class CrossEntropyLoss final : public AnyCaseKernel {
     const RowIndex at = row_index(logits.sizes, row);
     const float* x = view_f32(logits, row_data(logits, at), 0, n, rooms);
     const float* wanted = view_f32(labels, row_data(labels, at), 0, n, rooms + n);
-    const double log_sum = softmax_sum(x, rooms + 2 * n, n).log_sum;
+    const double log_sum = softmax_sum(call.level(), x, rooms + 2 * n, n).log_sum;
     double loss = 0;
     for (std::int64_t c = 0; c < n; ++c) {
       if (wanted[c] != 0) loss += wanted[c] * (log_sum - x[c]);

@@ -13,7 +13,7 @@ class CrossEntropyLossBack final : public AnyCaseKernel {
     return grain_for(call.result.sizes[0]);
   }
   /// For a row of each source, and one of exponentials.
-  std::size_t worker_scratch(const NodeView& node) const override {
+  std::size_t worker_scratch(const NodeView& node, const CpuTarget&) const override {
     return 3 * static_cast<std::size_t>(node.result().size(0)) * sizeof(float);
   }
 
@@ -28,12 +28,12 @@ class CrossEntropyLossBack final : public AnyCaseKernel {
     for_each_row(call.result.sizes, begin, end, [&](const RowIndex& at) {
       const float* x = view_f32(logits, row_data(logits, at), 0, n, rooms);
       const float* wanted = view_f32(labels, row_data(labels, at), 0, n, rooms + n);
-      const double sum = softmax_sum(x, exps, n).sum;
+      const double sum = softmax_sum(call.level(), x, exps, n).sum;
       double all_labels = 0;
       for (std::int64_t c = 0; c < n; ++c) all_labels += wanted[c];
       float* dx = as_f32(row_data(call.result, at));
-      simd::mul(exps, static_cast<float>(all_labels / sum * part), exps, n);
-      simd::scale_add(wanted, static_cast<float>(-part), exps, dx, n);
+      simd::mul(call.level(), exps, static_cast<float>(all_labels / sum * part), exps, n);
+      simd::scale_add(call.level(), wanted, static_cast<float>(-part), exps, dx, n);
     });
     return Fault::kNone;
   }

@@ -18,12 +18,12 @@ class Cumsum final : public AnyCaseKernel {
     const std::int64_t n = call.result.sizes[0];
     return grain_for(phase == 1 ? ceil_div(n, kPiece) : std::min(kPiece, n));
   }
-  std::size_t scratch(const NodeView& node) const override {
+  std::size_t scratch(const NodeView& node, const CpuTarget&) const override {
     TensorArg y;
     y.sizes = max_sizes(node.result().shape);
     return static_cast<std::size_t>(piece_count(y)) * sizeof(double);
   }
-  std::size_t worker_scratch(const NodeView& node) const override {
+  std::size_t worker_scratch(const NodeView& node, const CpuTarget&) const override {
     return view_f32_bytes(node.source(0), kPiece);
   }
 

@@ -17,7 +17,7 @@ class ElementwiseKernel : public AnyCaseKernel {
   }
   int in_place_source() const final { return 0; }
   /// Room for a piece of each of two sources, of which that of the first is also the result's.
-  std::size_t worker_scratch(const NodeView&) const final {
+  std::size_t worker_scratch(const NodeView&, const CpuTarget&) const final {
     return 2 * static_cast<std::size_t>(kPiece) * sizeof(float);
   }
 

@@ -30,22 +30,26 @@ class GatedKernel : public ElementwiseKernel {
   }
 };
 
-using Function = void (*)(const float* gate, const float* up, float* y, std::int64_t n);
+using GateFunction = void (*)(simd::Level level, const float* gate, const float* up, float* y,
+                              std::int64_t n);
 
 class Gated final : public GatedKernel {
  public:
-  Gated(const Op& op, Function function) : op_(op), function_(function) {}
+  Gated(const Op& op, GateFunction function) : op_(op), function_(function) {}
   const Op& op() const override { return op_; }
 
   Fault run(const Call& call, int, std::int64_t begin, std::int64_t end,
             std::byte* scratch) const override {
-    gated(call, call.params->get<GatedParams>().gate, begin, end, scratch, function_);
+    gated(call, call.params->get<GatedParams>().gate, begin, end, scratch,
+          [&](const float* gate, const float* up, float* y, std::int64_t n) {
+            function_(call.level(), gate, up, y, n);
+          });
     return Fault::kNone;
   }
 
  private:
   const Op& op_;
-  Function function_;
+  GateFunction function_;
 };
 
 class SwigluOai final : public GatedKernel {
@@ -56,14 +60,14 @@ class SwigluOai final : public GatedKernel {
             std::byte* scratch) const override {
     const auto params = call.params->get<SwigluOaiParams>();
     gated(call, params.gate, begin, end, scratch,
-          [params](const float* gate, const float* up, float* y, std::int64_t n) {
-            simd::swiglu_oai(gate, up, params.alpha, params.limit, y, n);
+          [&](const float* gate, const float* up, float* y, std::int64_t n) {
+            simd::swiglu_oai(call.level(), gate, up, params.alpha, params.limit, y, n);
           });
     return Fault::kNone;
   }
 };
 
-void geglu_erf(const float* gate, const float* up, float* y, std::int64_t n) {
+void geglu_erf(simd::Level, const float* gate, const float* up, float* y, std::int64_t n) {
   for (std::int64_t i = 0; i < n; ++i) {
     const double x = gate[i];
     y[i] = static_cast<float>(x * std::erfc(-x / std::numbers::sqrt2) / 2 * up[i]);

@@ -37,17 +37,19 @@ class GatedDeltaNet final : public HeadRecurrence {
     float* decays = walk.scratch;
     float* decayed_key = walk.scratch + walk.room;
     if (gate_each) {
-      simd::exp(gate, decays, keys);
-      simd::mul(decays, k, decayed_key, keys);
+      simd::exp(walk.call.level(), gate, decays, keys);
+      simd::mul(walk.call.level(), decays, k, decayed_key, keys);
     } else {
-      simd::mul(k, decay, decayed_key, keys);
+      simd::mul(walk.call.level(), k, decay, decayed_key, keys);
     }
     float* y = walk.output(token, values);
     for (std::int64_t j = 0; j < values; ++j) {
       float* state = walk.state + j * keys;
-      const float change = beta * (v[j] - simd::dot(decayed_key, state, keys));
-      y[j] = scale * (gate_each ? simd::update_and_read(state, decays, k, change, q, keys)
-                                : simd::update_and_read(state, decay, k, change, q, keys));
+      const float change = beta * (v[j] - simd::dot(walk.call.level(), decayed_key, state, keys));
+      y[j] =
+          scale *
+          (gate_each ? simd::update_and_read(walk.call.level(), state, decays, k, change, q, keys)
+                     : simd::update_and_read(walk.call.level(), state, decay, k, change, q, keys));
     }
   }
 };

@@ -30,7 +30,7 @@ class GatedLinearAttn final : public HeadRecurrence {
                                       .read_add = k[i],
                                       .keep = gate[i],
                                       .add = k[i]};
-      simd::read_and_update(walk.state + i * values, update, v, y, values);
+      simd::read_and_update(walk.call.level(), walk.state + i * values, update, v, y, values);
     }
   }
 };

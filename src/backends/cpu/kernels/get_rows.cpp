@@ -17,7 +17,7 @@ class GetRows final : public AnyCaseKernel {
     return grain_for(call.result.sizes[0]);
   }
   bool reads_interleaved(std::size_t source) const override { return source == 0; }
-  std::size_t worker_scratch(const NodeView&) const override {
+  std::size_t worker_scratch(const NodeView&, const CpuTarget&) const override {
     return copy_scratch_bytes(kPiece) + kPieceBytes;
   }
 

@@ -7,7 +7,7 @@ namespace shunt::cpu {
 
 namespace {
 
-constexpr std::int64_t kColumns = 64;
+constexpr std::int64_t kSummedColumns = 64;
 
 /// An item is some columns of all rows: a row that occurs several times is then summed up by one
 /// thread, in the order of dy.
@@ -15,10 +15,10 @@ class GetRowsBack final : public AnyCaseKernel {
  public:
   const Op& op() const override { return get_rows_back_op(); }
   std::int64_t items(const Call& call, int) const override {
-    return ceil_div(call.result.sizes[0], kColumns);
+    return ceil_div(call.result.sizes[0], kSummedColumns);
   }
-  std::size_t worker_scratch(const NodeView&) const override {
-    return static_cast<std::size_t>(kColumns) * sizeof(float);
+  std::size_t worker_scratch(const NodeView&, const CpuTarget&) const override {
+    return static_cast<std::size_t>(kSummedColumns) * sizeof(float);
   }
 
   Fault run(const Call& call, int, std::int64_t begin, std::int64_t end,
@@ -26,8 +26,8 @@ class GetRowsBack final : public AnyCaseKernel {
     const TensorArg& dy = call.sources[0];
     const TensorArg& y = call.result;
     for (std::int64_t item = begin; item < end; ++item) {
-      const std::int64_t first = item * kColumns;
-      const std::int64_t count = std::min(kColumns, y.sizes[0] - first);
+      const std::int64_t first = item * kSummedColumns;
+      const std::int64_t count = std::min(kSummedColumns, y.sizes[0] - first);
       for (std::int64_t row = 0; row < y.sizes[1]; ++row) {
         std::fill_n(as_f32(y.row(row)) + first, count, 0.0F);
       }
@@ -35,7 +35,8 @@ class GetRowsBack final : public AnyCaseKernel {
         const std::int64_t id = integer_at(call.sources[1], i);
         if (id < 0 || id >= y.sizes[1]) return Fault::kIndexOutOfRange;
         float* to = as_f32(y.row(id)) + first;
-        simd::add(to, view_f32(dy, dy.row(i), first, count, as_f32(scratch)), to, count);
+        simd::add(call.level(), to, view_f32(dy, dy.row(i), first, count, as_f32(scratch)), to,
+                  count);
       }
     }
     return Fault::kNone;

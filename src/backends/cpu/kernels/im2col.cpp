@@ -9,7 +9,7 @@ class Im2colKernel : public AnyCaseKernel {
  public:
   std::int64_t items(const Call& call, int) const final { return call.result.rows(); }
   std::int64_t grain(const Call& call, int) const final { return grain_for(call.result.sizes[0]); }
-  std::size_t worker_scratch(const NodeView& node) const final {
+  std::size_t worker_scratch(const NodeView& node, const CpuTarget&) const final {
     return node.result().dtype == DType::kF32 ? 0 : kPiece * sizeof(float);
   }
 
@@ -21,7 +21,7 @@ class Im2colKernel : public AnyCaseKernel {
     for (std::int64_t first = 0; first < y.sizes[0]; first += kPiece) {
       const std::int64_t count = std::min(kPiece, y.sizes[0] - first);
       image.read(position, n, first, count, as_f32(scratch));
-      simd::encode(as_f32(scratch), y.dtype, element(y, row, first), count);
+      simd::encode(call.level(), as_f32(scratch), y.dtype, element(y, row, first), count);
     }
   }
 };

@@ -15,7 +15,7 @@ class IntoFirstKernel : public AnyCaseKernel {
   std::int64_t grain(const Call& call, int) const final {
     return grain_for(std::min(kPiece, call.result.sizes[0]));
   }
-  std::size_t worker_scratch(const NodeView&) const final {
+  std::size_t worker_scratch(const NodeView&, const CpuTarget&) const final {
     return (2 + kMostRead) * static_cast<std::size_t>(kPiece) * sizeof(float);
   }
 

@@ -8,13 +8,13 @@ namespace shunt::cpu {
 namespace {
 
 /// y = x / length; zeros for zeros. Neither length nor its inverse need be a normal number of F32.
-void divide(const float* x, double length, float* y, std::int64_t n) {
+void divide(simd::Level level, const float* x, double length, float* y, std::int64_t n) {
   if (length == 0) {
     std::fill_n(y, n, 0.0F);
   } else if (length < 1) {
-    simd::div(x, static_cast<float>(length), y, n);
+    simd::div(level, x, static_cast<float>(length), y, n);
   } else {
-    simd::mul(x, static_cast<float>(1 / length), y, n);
+    simd::mul(level, x, static_cast<float>(1 / length), y, n);
   }
 }
 
@@ -26,7 +26,7 @@ class L2Norm final : public AnyCaseKernel {
     return grain_for(call.result.sizes[0]);
   }
   int in_place_source() const override { return 0; }
-  std::size_t worker_scratch(const NodeView& node) const override {
+  std::size_t worker_scratch(const NodeView& node, const CpuTarget&) const override {
     return view_f32_bytes(node.source(0), node.source(0).size(0));
   }
 
@@ -37,9 +37,9 @@ class L2Norm final : public AnyCaseKernel {
     const std::int64_t n = x.sizes[0];
     for_each_row(x.sizes, begin, end, [&](const RowIndex& at) {
       const float* row = view_f32(x, row_data(x, at), 0, n, as_f32(scratch));
-      const double length = std::max(std::sqrt(sum_of_squares(row, n)), double{eps});
+      const double length = std::max(std::sqrt(sum_of_squares(call.level(), row, n)), double{eps});
       compute_f32(call.result, row_data(call.result, at), 0, n, as_f32(scratch),
-                  [&](float* y) { divide(row, length, y, n); });
+                  [&](float* y) { divide(call.level(), row, length, y, n); });
     });
     return Fault::kNone;
   }

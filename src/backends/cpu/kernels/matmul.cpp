@@ -44,33 +44,37 @@ struct WeightForm {
   DType dtype = DType::kF32;
   bool plain = false;  ///< rows are
   bool lanes = false;  ///< interleaved, and there are products of that
+  simd::Level level = {};
   bool operator==(const WeightForm&) const = default;
 
-  static WeightForm of(const TensorArg& w) { return {w.dtype, has_plain_rows(w), w.has_lanes}; }
-  static WeightForm of(const NodeView& node) {
+  static WeightForm of(const TensorArg& w) {
+    return {w.dtype, has_plain_rows(w), w.has_lanes, w.level};
+  }
+  static WeightForm of(const NodeView& node, const CpuTarget& target) {
     const Tensor& w = node.source(0);
-    if (is_interleaved(node, 0)) return {w.dtype, false, has_lanes(w.dtype)};
+    if (is_interleaved(node, 0))
+      return {w.dtype, false, multiplies_interleaved(target.level, w.dtype), target.level};
     const bool plain = w.stride(0) == static_cast<std::int64_t>(trait(w.dtype).block_bytes);
-    return {w.dtype, plain, false};
+    return {w.dtype, plain, false, target.level};
   }
   /// Whether they are multiplied as floats without being read as F32 first.
   bool as_floats() const { return (plain || lanes) && simd::is_float_weight(dtype); }
   /// Whether they are multiplied as integers.
   bool as_integers() const {
-    return !simd::is_float_weight(dtype) && (lanes || (plain && simd::has_codes(dtype)));
+    return !simd::is_float_weight(dtype) && (lanes || (plain && simd::has_codes(level, dtype)));
   }
   /// So many columns and more are multiplied by the matrix unit.
   std::int64_t least_unit_columns() const {
-    if (!simd::amx_in_use()) return kNever;
+    if (!level.has_tiles()) return kNever;
     if (as_integers()) return kLeastSplitColumns;
-    const bool whole = as_floats() && simd::float_word(dtype) == simd::FloatWord::kTwoBF16;
+    const bool whole = as_floats() && simd::float_word(level, dtype) == simd::FloatWord::kTwoBF16;
     return whole ? kLeastWholeColumns : kNever;
   }
   static constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
   /// So many columns are few, where they are not multiplied as integers.
   std::int64_t few_columns() const {
     if (!as_floats()) return kFewColumns;
-    const simd::FloatWord word = simd::float_word(dtype);
+    const simd::FloatWord word = simd::float_word(level, dtype);
     return lanes ? few_float_lane_columns(word) : simd::few_float_columns(word);
   }
 };
@@ -87,17 +91,22 @@ struct ColumnForm {
   static ColumnForm of(const WeightForm& w) {
     ColumnForm form = {.lanes = w.lanes, .least_unit_columns = w.least_unit_columns()};
     if (w.as_floats()) {
-      form.packed = simd::float_word(w.dtype);
+      form.packed = simd::float_word(w.level, w.dtype);
     } else {
-      form.rounded = need_of(w.dtype, w.lanes);
+      form.rounded = need_of(w.level, w.dtype, w.lanes);
     }
     return form;
   }
 };
 
 RoundedColumns rounded_columns(const Call& call) {
-  return RoundedColumns::of(call.sources[1].sizes, call.sources[0].dtype,
+  return RoundedColumns::of(call.sources[1].sizes, call.level(), call.sources[0].dtype,
                             call.sources[0].has_lanes);
+}
+
+PackedColumns packed_columns(const Call& call) {
+  return PackedColumns::of(call.sources[1].sizes,
+                           simd::float_word(call.level(), call.sources[0].dtype));
 }
 
 Way way_of(const Call& call) {
@@ -111,7 +120,7 @@ Way way_of(const Call& call) {
 /// Whether packed columns are multiplied without a panel.
 bool is_direct(const Call& call) {
   const TensorArg& w = call.sources[0];
-  return w.has_lanes && simd::float_word(w.dtype) == simd::FloatWord::kTwoBF16 &&
+  return w.has_lanes && simd::float_word(w.level, w.dtype) == simd::FloatWord::kTwoBF16 &&
          call.sources[1].sizes[1] <= kDirectColumns;
 }
 
@@ -128,7 +137,6 @@ struct Cut {
 
   static Cut of(const Call& call) {
     const Sizes& y = call.result.sizes;
-    const TensorArg& w = call.sources[0];
     switch (way_of(call)) {
       case Way::kMatrixUnit:
         return by_matrix_unit(y, call.threads);
@@ -141,7 +149,7 @@ struct Cut {
         return {kDotItemRows, std::max<std::int64_t>(1, y[1])};
       case Way::kPacked: {
         if (is_direct(call)) return {kDotItemRows, y[1]};
-        const auto columns = PackedColumns::of(call.sources[1].sizes, w.dtype);
+        const auto columns = packed_columns(call);
         return {simd::kFloatRows, many_columns(y, simd::kFloatRows, columns.together())};
       }
       default:
@@ -239,7 +247,7 @@ void multiply_integers(const Call& call, const MatmulTile& t, std::byte* scratch
 /// Of a call whose phase 0 has packed x.
 void multiply_packed_columns(const Call& call, const MatmulTile& t, std::byte* scratch) {
   const Operands in(call, t);
-  const auto columns = PackedColumns::of(call.sources[1].sizes, in.w.dtype);
+  const auto columns = packed_columns(call);
   const std::byte* packed = call.scratch + x_slice(call, t) * columns.slice_bytes();
   if (is_direct(call)) return multiply_directly(in.w, t.rows, columns, packed, t.y, t.y_stride);
   multiply_words(in.w, t.rows, columns, packed, t.column, t.columns, t.y, t.y_stride, scratch);
@@ -256,20 +264,20 @@ void multiply_few_columns(const Call& call, const MatmulTile& t, float* scratch)
     x_stride = k;
   }
   if (in.w.has_lanes) {
-    simd::multiply_float_lanes(in.w.dtype, in.w.data, t.rows, x, x_stride, t.columns, k, t.y,
-                               t.y_stride);
+    simd::multiply_float_lanes(call.level(), in.w.dtype, in.w.data, t.rows, x, x_stride, t.columns,
+                               k, t.y, t.y_stride);
     return;
   }
   if (has_plain_rows(in.w)) {
-    simd::dot_rows(in.w.dtype, in.w.data, in.w.strides[1], t.rows, x, x_stride, t.columns, k, t.y,
-                   t.y_stride);
+    simd::dot_rows(call.level(), in.w.dtype, in.w.data, in.w.strides[1], t.rows, x, x_stride,
+                   t.columns, k, t.y, t.y_stride);
     return;
   }
   float* row = scratch + t.columns * k;
   for (std::int64_t r = 0; r < t.rows; ++r) {
     read_f32(in.w, in.w.row(r), 0, k, row);
-    simd::dot_rows(DType::kF32, reinterpret_cast<const std::byte*>(row), 0, 1, x, x_stride,
-                   t.columns, k, t.y + r, t.y_stride);
+    simd::dot_rows(call.level(), DType::kF32, reinterpret_cast<const std::byte*>(row), 0, 1, x,
+                   x_stride, t.columns, k, t.y + r, t.y_stride);
   }
 }
 
@@ -280,8 +288,8 @@ void multiply_many_columns(const Call& call, const MatmulTile& t, float* scratch
       read_f32(from, from.row(row), first, count, to);
     };
   };
-  multiply_tile(t.rows, t.columns, in.w.sizes[0], rows_of(in.w), rows_of(in.x), t.y, t.y_stride,
-                scratch);
+  multiply_tile(call.level(), t.rows, t.columns, in.w.sizes[0], rows_of(in.w), rows_of(in.x), t.y,
+                t.y_stride, scratch);
 }
 
 class Matmul final : public MatmulKernel {
@@ -293,14 +301,13 @@ class Matmul final : public MatmulKernel {
   std::int64_t items(const Call& call, int phase) const override {
     if (phase == 1) return Cut::of(call).items(call.result);
     const Sizes& x = call.sources[1].sizes;
-    const DType w = call.sources[0].dtype;
     switch (way_of(call)) {
       case Way::kMatrixUnit:
         return x[2] * x[3] * PackedTiles::of(x).groups();
       case Way::kIntegers:
         return rounded_columns(call).items();
       case Way::kPacked:
-        return x[2] * x[3] * PackedColumns::of(x, w).groups();
+        return x[2] * x[3] * packed_columns(call).groups();
       default:
         return 0;
     }
@@ -323,15 +330,15 @@ class Matmul final : public MatmulKernel {
                                   kWorthTaking / std::max<std::int64_t>(1, cut.rows * columns * k));
   }
 
-  std::optional<Staging> staging(const NodeView& node) const override {
-    if (scratch(node) == 0) return {};
+  std::optional<Staging> staging(const NodeView& node, const CpuTarget& target) const override {
+    if (scratch(node, target) == 0) return {};
     return Staging{.maker = this, .source = 1};
   }
-  bool same_staging(const NodeView& a, const NodeView& b) const override {
-    return ColumnForm::of(WeightForm::of(a)) == ColumnForm::of(WeightForm::of(b));
+  bool same_staging(const NodeView& a, const NodeView& b, const CpuTarget& target) const override {
+    return ColumnForm::of(WeightForm::of(a, target)) == ColumnForm::of(WeightForm::of(b, target));
   }
-  std::size_t scratch(const NodeView& node) const override {
-    const WeightForm w = WeightForm::of(node);
+  std::size_t scratch(const NodeView& node, const CpuTarget& target) const override {
+    const WeightForm w = WeightForm::of(node, target);
     Sizes x = max_sizes(node.source(1).shape);
     std::int64_t most = 0;  // a run may have fewer columns
     const std::int64_t least = w.least_unit_columns();
@@ -340,18 +347,19 @@ class Matmul final : public MatmulKernel {
       x[1] = least - 1;
     }
     if (w.as_floats()) {
-      if (x[1] > w.few_columns()) most = std::max(most, PackedColumns::of(x, w.dtype).bytes());
+      if (x[1] > w.few_columns())
+        most = std::max(most, PackedColumns::of(x, simd::float_word(w.level, w.dtype)).bytes());
     } else if (w.as_integers()) {
-      RoundedColumns columns = RoundedColumns::of(x, w.dtype, w.lanes);
+      RoundedColumns columns = RoundedColumns::of(x, w.level, w.dtype, w.lanes);
       most = std::max(most, columns.bytes());
       const std::int64_t few = std::min(columns.n, columns.few_columns());
       for (columns.n = 1; columns.n <= few; ++columns.n) most = std::max(most, columns.bytes());
     }
     return static_cast<std::size_t>(most);
   }
-  std::size_t worker_scratch(const NodeView& node) const override {
+  std::size_t worker_scratch(const NodeView& node, const CpuTarget& target) const override {
     const auto floats = [](std::int64_t n) { return static_cast<std::size_t>(n) * sizeof(float); };
-    const WeightForm w = WeightForm::of(node);
+    const WeightForm w = WeightForm::of(node, target);
     const std::int64_t k = node.source(0).size(0);
     const bool plain_x = view_f32_bytes(node.source(1), 1) == 0;
     const bool unit = max_sizes(node.source(1).shape)[1] >= w.least_unit_columns();
@@ -360,7 +368,7 @@ class Matmul final : public MatmulKernel {
                                                  plain_x ? 0 : floats(kTilePackingFloats));
     if (w.as_integers()) {
       return std::max({static_cast<std::size_t>(kRoundedScratch), by_unit,
-                       plain_x ? 0 : floats(rounding_floats(k))});
+                       plain_x ? 0 : floats(rounding_floats(w.level, k))});
     }
     const bool reads = plain_x && (w.plain || w.lanes);
     const std::size_t few = reads ? 0 : floats((w.few_columns() + 1) * k);
@@ -385,15 +393,16 @@ class Matmul final : public MatmulKernel {
     return Fault::kNone;
   }
 
-  bool same_form(const NodeView& a, const NodeView& b) const override {
-    return WeightForm::of(a) == WeightForm::of(b);
+  bool same_form(const NodeView& a, const NodeView& b, const CpuTarget& target) const override {
+    return WeightForm::of(a, target) == WeightForm::of(b, target);
   }
-  std::int64_t tile_elements(const NodeView& node, std::int64_t most) const override {
+  std::int64_t tile_elements(const NodeView& node, const CpuTarget& target,
+                             std::int64_t most) const override {
     const std::int64_t rows =
         std::max({simd::kInt8Rows, simd::kFloatRows, kTileRows, kDotItemRows});
     const std::int64_t columns = max_sizes(node.source(1).shape)[1];
     const std::int64_t of_unit = kUnitRows * std::min(columns, kUnitColumns);
-    const bool unit = columns >= WeightForm::of(node).least_unit_columns();
+    const bool unit = columns >= WeightForm::of(node, target).least_unit_columns();
     return std::max({most, rows * columns, unit ? of_unit : 0});
   }
   MatmulTile tile(const Call& call, std::int64_t item, std::int64_t end,
@@ -428,7 +437,6 @@ class Matmul final : public MatmulKernel {
   static void prepare_columns(const Call& call, std::int64_t begin, std::int64_t end,
                               std::byte* scratch) {
     const TensorArg& x = call.sources[1];
-    const DType w = call.sources[0].dtype;
     const Way way = way_of(call);
     for (std::int64_t item = begin; item < end; ++item) {
       if (way == Way::kMatrixUnit) {
@@ -436,7 +444,7 @@ class Matmul final : public MatmulKernel {
       } else if (way == Way::kIntegers) {
         round_columns(x, rounded_columns(call), item, call.scratch, as_f32(scratch));
       } else {
-        pack_group(x, PackedColumns::of(x.sizes, w), item, call.scratch, as_f32(scratch));
+        pack_group(x, packed_columns(call), item, call.scratch, as_f32(scratch));
       }
     }
   }

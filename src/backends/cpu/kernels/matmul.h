@@ -23,13 +23,14 @@ struct MatmulTile {
 class MatmulKernel : public AnyCaseKernel {
  public:
   /// Whether two nodes of the same shapes have the same tiles.
-  virtual bool same_form(const NodeView& a, const NodeView& b) const = 0;
+  virtual bool same_form(const NodeView& a, const NodeView& b, const CpuTarget& target) const = 0;
   /// The tile that starts with an item of phase 1, and goes on before `end` as long as that is one
   /// piece to read, and no more than `most` elements.
   virtual MatmulTile tile(const Call& call, std::int64_t item, std::int64_t end,
                           std::int64_t most) const = 0;
   /// The most elements that a tile has then.
-  virtual std::int64_t tile_elements(const NodeView& node, std::int64_t most) const = 0;
+  virtual std::int64_t tile_elements(const NodeView& node, const CpuTarget& target,
+                                     std::int64_t most) const = 0;
   /// Computes a tile; `scratch` as run() has it.
   virtual void multiply(const Call& call, const MatmulTile& tile, std::byte* scratch) const = 0;
 };

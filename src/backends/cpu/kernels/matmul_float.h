@@ -17,8 +17,8 @@ struct PackedColumns {
   std::int64_t n = 0;       ///< columns of a slice
   std::int64_t slices = 0;  ///< of x
 
-  static PackedColumns of(const Sizes& x, DType w) {
-    return {simd::float_word(w), x[0], x[1], x[2] * x[3]};
+  static PackedColumns of(const Sizes& x, simd::FloatWord word) {
+    return {word, x[0], x[1], x[2] * x[3]};
   }
   std::int64_t groups() const { return ceil_div(n, simd::kFloatColumns); }
   /// Columns of each group but the last, which may have fewer: 13 are 7 and 6, not 12 and 1.
@@ -51,14 +51,14 @@ inline void pack_group(const TensorArg& x, const PackedColumns& to, std::int64_t
   };
   if (x.dtype == DType::kF32 && has_plain_rows(x)) {
     const std::int64_t stride = x.strides[1] / static_cast<std::int64_t>(sizeof(float));
-    return simd::pack_columns(to.word, as_f32(column(0)), stride, count, to.k, at);
+    return simd::pack_columns(x.level, to.word, as_f32(column(0)), stride, count, to.k, at);
   }
   for (std::int64_t first = 0; first < to.k; first += kPackingStretch) {
     const std::int64_t here = std::min(kPackingStretch, to.k - first);
     for (std::int64_t c = 0; c < count; ++c) {
       read_f32(x, column(c), first, here, room + c * kPackingStretch);
     }
-    simd::pack_columns(to.word, room, kPackingStretch, count, here,
+    simd::pack_columns(x.level, to.word, room, kPackingStretch, count, here,
                        at + first / simd::word_elements(to.word) * PackedColumns::kWordBytes);
   }
 }
@@ -72,9 +72,9 @@ inline void multiply_directly(const TensorArg& w, std::int64_t rows, const Packe
   for (std::int64_t r = 0; r < rows; r += step) {
     for (std::int64_t g = 0; g < x.groups(); ++g) {
       const std::int64_t c = g * x.together();
-      simd::multiply_lane_words(w.data + r * w.strides[1], std::min(step, rows - r), x.words(),
-                                slice + g * x.group_bytes(), std::min(x.together(), x.n - c),
-                                y + r + c * y_stride, y_stride);
+      simd::multiply_lane_words(w.level, w.data + r * w.strides[1], std::min(step, rows - r),
+                                x.words(), slice + g * x.group_bytes(),
+                                std::min(x.together(), x.n - c), y + r + c * y_stride, y_stride);
     }
   }
 }
@@ -92,10 +92,10 @@ inline void multiply_words(const TensorArg& w, std::int64_t rows, const PackedCo
     const std::int64_t depth = std::min(most, x.k - k);
     const std::byte* from = w.data + k * w.strides[0];
     if (w.has_lanes) {
-      simd::pack_lanes(w.dtype, w.data + kGroupRows * (from - w.data), kGroupRows * w.strides[1],
-                       ceil_div(rows, kGroupRows), depth, panel);
+      simd::pack_lanes(w.level, w.dtype, w.data + kGroupRows * (from - w.data),
+                       kGroupRows * w.strides[1], ceil_div(rows, kGroupRows), depth, panel);
     } else {
-      simd::pack_rows(w.dtype, from, w.strides[1], rows, depth, panel);
+      simd::pack_rows(w.level, w.dtype, from, w.strides[1], rows, depth, panel);
     }
     // The next stretch comes while this one is multiplied; of groups that is too much at once for
     // few columns, and slows them down.
@@ -104,7 +104,7 @@ inline void multiply_words(const TensorArg& w, std::int64_t rows, const PackedCo
     for (std::int64_t c = 0; c < columns; c += x.together()) {
       const std::int64_t here = std::min(x.together(), columns - c);
       if (asks) next.ask(c, c + here, columns);
-      simd::multiply_packed(x.word, panel, rows, ceil_div(depth, elements),
+      simd::multiply_packed(w.level, x.word, panel, rows, ceil_div(depth, elements),
                             slice + (first + c) / x.together() * x.group_bytes() +
                                 k / elements * PackedColumns::kWordBytes,
                             here, y + c * y_stride, y_stride, k > 0);

@@ -11,7 +11,7 @@ namespace shunt::cpu {
 namespace {
 
 /// Up to so many columns of an expert, weights are decoded in registers, as for matmul.
-constexpr std::int64_t kFewColumns = 4;
+constexpr std::int64_t kFewExpertColumns = 4;
 /// So many are taken at once there: any two lie some stride apart.
 constexpr std::int64_t kTwo = 2;
 
@@ -96,7 +96,8 @@ void multiply_few_columns(const Call& call, const Pairs& pairs, const Item& item
     const float* x = read(a, scratch);
     const std::int64_t x_stride = count == 1 ? 0 : read(b, scratch + k) - x;
     const std::int64_t y_stride = count == 1 ? 0 : b.y - a.y;
-    simd::dot_rows(w.dtype, w.data, w.strides[1], item.rows, x, x_stride, count, k, a.y, y_stride);
+    simd::dot_rows(call.level(), w.dtype, w.data, w.strides[1], item.rows, x, x_stride, count, k,
+                   a.y, y_stride);
     i += count;
   }
 }
@@ -110,7 +111,7 @@ void multiply_many_columns(const Call& call, const Pairs& pairs, const Item& ite
       return pairs.column(call, item.first + done + c, item.row);
     };
     multiply_tile(
-        item.rows, columns, item.w.sizes[0],
+        call.level(), item.rows, columns, item.w.sizes[0],
         [&](std::int64_t r, std::int64_t first, std::int64_t count, float* to) {
           read_f32(item.w, item.w.row(r), first, count, to);
         },
@@ -133,10 +134,10 @@ class MatmulId final : public AnyCaseKernel {
     if (phase == 0) return 1;
     return ceil_div(call.result.sizes[0], kTileRows) * call.sources[0].sizes[2];
   }
-  std::size_t scratch(const NodeView& node) const override {
+  std::size_t scratch(const NodeView& node, const CpuTarget&) const override {
     return Pairs::bytes(node.source(0).size(2), element_count(node.source(2).shape));
   }
-  std::size_t worker_scratch(const NodeView& node) const override {
+  std::size_t worker_scratch(const NodeView& node, const CpuTarget&) const override {
     const std::size_t tile =
         static_cast<std::size_t>(kTileScratch + kTileRows * kTileColumns) * sizeof(float);
     return std::max(tile, kTwo * view_f32_bytes(node.source(1), node.source(0).size(0)));
@@ -155,7 +156,7 @@ class MatmulId final : public AnyCaseKernel {
       item.rows = std::min(kTileRows, w.sizes[1] - item.row);
       item.first = pairs.start[expert];
       item.columns = pairs.start[expert + 1] - item.first;
-      if (has_plain_rows(w) && item.columns <= kFewColumns) {
+      if (has_plain_rows(w) && item.columns <= kFewExpertColumns) {
         multiply_few_columns(call, pairs, item, as_f32(scratch));
       } else {
         multiply_many_columns(call, pairs, item, as_f32(scratch));

@@ -14,8 +14,8 @@ namespace shunt::cpu {
 inline constexpr std::int64_t kFewLaneColumns = 64;
 
 /// What weights of a type need of rounded columns.
-inline simd::Int8Need need_of(DType w, bool interleaved) {
-  return interleaved ? simd::lanes_need(w) : simd::int8_need(w);
+inline simd::Int8Need need_of(simd::Level level, DType w, bool interleaved) {
+  return interleaved ? simd::lanes_need(level, w) : simd::int8_need(level, w);
 }
 
 /// Where rounded columns of x [k, n, ...] lie in scratch: of interleaved weights in groups, of
@@ -26,9 +26,10 @@ struct RoundedColumns {
   std::int64_t slices = 0;  ///< of x
   simd::Int8Need need;
   bool lanes = false;  ///< weights are interleaved
+  simd::Level level = {};
 
-  static RoundedColumns of(const Sizes& x, DType w, bool interleaved) {
-    return {x[0], x[1], x[2] * x[3], need_of(w, interleaved), interleaved};
+  static RoundedColumns of(const Sizes& x, simd::Level level, DType w, bool interleaved) {
+    return {x[0], x[1], x[2] * x[3], need_of(level, w, interleaved), interleaved, level};
   }
   std::int64_t few_columns() const { return lanes ? kFewLaneColumns : simd::kFewInt8Columns; }
   bool few() const { return n <= few_columns(); }
@@ -36,7 +37,7 @@ struct RoundedColumns {
   std::int64_t together() const {
     if (!few()) return simd::kManyColumns;
     if (!lanes || n == 0) return 1;
-    return ceil_div(n, ceil_div(n, simd::most_lane_columns()));
+    return ceil_div(n, ceil_div(n, simd::most_lane_columns(level)));
   }
   /// How many columns the group that starts at `first` has.
   std::int64_t count(std::int64_t first) const { return std::min(together(), n - first); }
@@ -65,8 +66,9 @@ struct RoundedColumns {
 };
 
 /// Floats of a worker's scratch that rounding columns of x takes, unless they are F32 in a row.
-inline std::int64_t rounding_floats(std::int64_t k) {
-  return std::max(k, std::max(simd::kManyColumns, simd::most_lane_columns()) * simd::kInt8Depth);
+inline std::int64_t rounding_floats(simd::Level level, std::int64_t k) {
+  return std::max(k,
+                  std::max(simd::kManyColumns, simd::most_lane_columns(level)) * simd::kInt8Depth);
 }
 
 /// Rounds item number `item` of x.
@@ -81,7 +83,7 @@ inline void round_columns(const TensorArg& x, const RoundedColumns& to, std::int
   };
   const bool plain = x.dtype == DType::kF32 && has_plain_rows(x);
   if (to.few() && !to.lanes) {
-    return simd::quantize_few(view_f32(x, column(group), 0, to.k, room), to.k, to.need,
+    return simd::quantize_few(to.level, view_f32(x, column(group), 0, to.k, room), to.k, to.need,
                               scratch + number * to.group_bytes());
   }
   const std::int64_t first_column = group * to.together();
@@ -100,7 +102,8 @@ inline void round_columns(const TensorArg& x, const RoundedColumns& to, std::int
         read_f32(x, column(first_column + c), first, depth, room + c * simd::kInt8Depth);
       }
     }
-    simd::quantize_columns(values, stride, count, to.few() ? count : to.together(), depth, to.need,
+    simd::quantize_columns(to.level, values, stride, count, to.few() ? count : to.together(), depth,
+                           to.need,
                            scratch + number * to.group_bytes() +
                                first / simd::kInt8Block * to.block_bytes(first_column));
   }
@@ -110,14 +113,15 @@ inline void round_columns(const TensorArg& x, const RoundedColumns& to, std::int
 inline void multiply_few_rounded(const TensorArg& w, std::int64_t rows, const RoundedColumns& x,
                                  const std::byte* slice, float* y, std::int64_t y_stride) {
   if (!x.lanes) {
-    return simd::multiply_few(w.dtype, w.data, w.strides[1], rows, slice, x.n, x.k, y, y_stride);
+    return simd::multiply_few(w.level, w.dtype, w.data, w.strides[1], rows, slice, x.n, x.k, y,
+                              y_stride);
   }
   // Rows stay in the caches for the next group of columns.
   const std::int64_t step = x.groups() == 1 ? rows : kGroupRows;
   for (std::int64_t r = 0; r < rows; r += step) {
     for (std::int64_t g = 0; g < x.groups(); ++g) {
       const std::int64_t c = g * x.together();
-      simd::multiply_lanes(w.dtype, w.data + r * w.strides[1], std::min(step, rows - r),
+      simd::multiply_lanes(w.level, w.dtype, w.data + r * w.strides[1], std::min(step, rows - r),
                            slice + g * x.group_bytes(), x.count(c), x.k, y + r + c * y_stride,
                            y_stride);
     }
@@ -146,10 +150,10 @@ inline void multiply_rounded(const TensorArg& w, std::int64_t rows, const Rounde
     const std::byte* from =
         w.data + together * (k / type.block_elements * static_cast<std::int64_t>(type.block_bytes));
     if (x.lanes) {
-      simd::decode_lanes(w.dtype, from, kGroupRows * w.strides[1], ceil_div(rows, kGroupRows),
-                         depth, scratch);
+      simd::decode_lanes(w.level, w.dtype, from, kGroupRows * w.strides[1],
+                         ceil_div(rows, kGroupRows), depth, scratch);
     } else {
-      simd::decode_panel(w.dtype, from, w.strides[1], rows, depth, scratch);
+      simd::decode_panel(w.level, w.dtype, from, w.strides[1], rows, depth, scratch);
     }
     const Stretch next = Stretch::after(w, rows, k + depth, simd::kInt8Depth);
     for (std::int64_t c = 0; c < columns; c += simd::kManyColumns) {
@@ -159,10 +163,11 @@ inline void multiply_rounded(const TensorArg& w, std::int64_t rows, const Rounde
                                k / simd::kInt8Block * block_bytes;
       float* to = y + c * y_stride;
       if (rows == simd::kInt8Rows) {
-        simd::multiply_panel(x.need, scratch, depth, group, here, to, y_stride, k > 0);
+        simd::multiply_panel(w.level, x.need, scratch, depth, group, here, to, y_stride, k > 0);
         continue;
       }
-      simd::multiply_panel(x.need, scratch, depth, group, here, tile, simd::kInt8Rows, false);
+      simd::multiply_panel(w.level, x.need, scratch, depth, group, here, tile, simd::kInt8Rows,
+                           false);
       for (std::int64_t i = 0; i < here; ++i) {
         for (std::int64_t r = 0; r < rows; ++r) {
           float& at = to[i * y_stride + r];

@@ -66,7 +66,7 @@ inline void pack_tile_group(const TensorArg& x, const PackedTiles& to, std::int6
         read_f32(x, column(c), first, here, room + c * PackedTiles::kStretch);
       }
     }
-    simd::pack_tile_columns(values, stride, count, here,
+    simd::pack_tile_columns(x.level, values, stride, count, here,
                             scratch + slice * to.slice_bytes() + to.at(group, first));
   }
 }
@@ -94,11 +94,11 @@ inline simd::TileRows tile_rows(const TensorArg& w, std::int64_t rows, std::int6
   const std::int64_t group_bytes = kGroupRows * w.strides[1];
   if (!simd::is_float_weight(w.dtype)) {
     if (w.has_lanes) {
-      simd::decode_lanes(w.dtype, from, group_bytes, groups, depth, codes);
+      simd::decode_lanes(w.level, w.dtype, from, group_bytes, groups, depth, codes);
     } else {
-      simd::decode_panel(w.dtype, from, w.strides[1], rows, depth, codes);
+      simd::decode_panel(w.level, w.dtype, from, w.strides[1], rows, depth, codes);
     }
-    simd::split_panel(need_of(w.dtype, w.has_lanes), codes, depth, panel);
+    simd::split_panel(w.level, need_of(w.level, w.dtype, w.has_lanes), codes, depth, panel);
     return simd::TileRows::panel(panel, true);
   }
   const std::int64_t beyond = depth % simd::kTileDepth;
@@ -106,9 +106,9 @@ inline simd::TileRows tile_rows(const TensorArg& w, std::int64_t rows, std::int6
     constexpr std::int64_t kLaneBytes = kGroupRows * 4;  // of two elements of k
     static_assert(kGroupRows == simd::kTileSide);
     if (beyond == 0 && groups == 2) return {from, kLaneBytes, group_bytes, 0};
-    simd::pack_lanes(w.dtype, from, group_bytes, groups, depth, panel);
+    simd::pack_lanes(w.level, w.dtype, from, group_bytes, groups, depth, panel);
   } else {
-    simd::pack_rows(w.dtype, from, w.strides[1], rows, depth, panel);
+    simd::pack_rows(w.level, w.dtype, from, w.strides[1], rows, depth, panel);
   }
   if (beyond != 0) {
     std::memset(panel + ceil_div(depth, 2) * simd::kPanelRowBytes, 0,

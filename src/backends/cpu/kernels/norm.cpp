@@ -8,21 +8,21 @@ namespace shunt::cpu {
 
 namespace {
 
-float mean(const float* x, std::int64_t n) {
+float mean(simd::Level level, const float* x, std::int64_t n) {
   double sum = 0;
   for (std::int64_t first = 0; first < n; first += kPiece) {
-    sum += simd::sum(x + first, std::min(kPiece, n - first));
+    sum += simd::sum(level, x + first, std::min(kPiece, n - first));
   }
   return static_cast<float>(sum / static_cast<double>(n));
 }
 
 /// y = (x - mean) / sqrt(variance + eps); y may be x. The mean is taken off twice: the first, of
 /// numbers far from 0, is only as exact as they are.
-void standardize(const float* x, float* y, std::int64_t n, float eps) {
+void standardize(simd::Level level, const float* x, float* y, std::int64_t n, float eps) {
   if (n == 0) return;
-  simd::add(x, -mean(x, n), y, n);
-  simd::add(y, -mean(y, n), y, n);
-  simd::mul(y, inverse_root_mean_square(y, n, eps), y, n);
+  simd::add(level, x, -mean(level, x, n), y, n);
+  simd::add(level, y, -mean(level, y, n), y, n);
+  simd::mul(level, y, inverse_root_mean_square(level, y, n, eps), y, n);
 }
 
 /// An item is a row.
@@ -34,7 +34,7 @@ class Norm final : public AnyCaseKernel {
     return grain_for(call.result.sizes[0]);
   }
   int in_place_source() const override { return 0; }
-  std::size_t worker_scratch(const NodeView& node) const override {
+  std::size_t worker_scratch(const NodeView& node, const CpuTarget&) const override {
     return compute_f32_bytes(node.result(), node.result().size(0));
   }
 
@@ -44,8 +44,9 @@ class Norm final : public AnyCaseKernel {
     const TensorArg& x = call.sources[0];
     const std::int64_t n = x.sizes[0];
     for_each_row(x.sizes, begin, end, [&](const RowIndex& at) {
-      compute_f32(call.result, row_data(call.result, at), 0, n, as_f32(scratch),
-                  [&](float* y) { standardize(view_f32(x, row_data(x, at), 0, n, y), y, n, eps); });
+      compute_f32(call.result, row_data(call.result, at), 0, n, as_f32(scratch), [&](float* y) {
+        standardize(call.level(), view_f32(x, row_data(x, at), 0, n, y), y, n, eps);
+      });
     });
     return Fault::kNone;
   }
@@ -59,7 +60,7 @@ class GroupNorm final : public AnyCaseKernel {
     return call.params->get<GroupNormParams>().groups * call.result.sizes[3];
   }
   int in_place_source() const override { return 0; }
-  std::size_t worker_scratch(const NodeView& node) const override {
+  std::size_t worker_scratch(const NodeView& node, const CpuTarget&) const override {
     return compute_f32_bytes(node.result(), group_size(max_sizes(node.result().shape),
                                                        node.params<GroupNormParams>().groups));
   }
@@ -76,7 +77,7 @@ class GroupNorm final : public AnyCaseKernel {
       compute_f32(call.result, call.result.row(0, first, n), 0, size, as_f32(scratch),
                   [&](float* y) {
                     gather(x, first, channels, n, y);
-                    standardize(y, y, size, params.eps);
+                    standardize(call.level(), y, y, size, params.eps);
                   });
     }
     return Fault::kNone;

@@ -28,7 +28,7 @@ class OptStepAdamw final : public IntoFirstKernel {
         .eps = params.eps};
     update(call, 2, begin, end, scratch,
            [&](float* y, const auto& rows, float*, std::int64_t count) {
-             simd::adam_step(numbers, rows[0], rows[1], y, count);
+             simd::adam_step(call.level(), numbers, rows[0], rows[1], y, count);
            });
     return Fault::kNone;
   }

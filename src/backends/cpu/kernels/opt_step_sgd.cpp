@@ -17,8 +17,8 @@ class OptStepSgd final : public IntoFirstKernel {
     const auto keep = static_cast<float>(1 - rate * decay);
     update(call, 1, begin, end, scratch,
            [&](float* y, const auto& rows, float* room, std::int64_t count) {
-             simd::mul(rows[0], -rate, room, count);
-             simd::scale_add(y, keep, room, y, count);
+             simd::mul(call.level(), rows[0], -rate, room, count);
+             simd::scale_add(call.level(), y, keep, room, y, count);
            });
     return Fault::kNone;
   }

@@ -10,26 +10,26 @@ namespace shunt::cpu {
 namespace {
 
 /// Tiles of the result, and stretches of the sum for which a tile's rows fit a panel's memory.
-struct Cut {
+struct OutProdTiles {
   std::int64_t rows = simd::kFloatRows;
   std::int64_t depth = simd::kFloatDepth;
   std::int64_t columns = 0;
 
-  static Cut of(const Call& call, const PackedColumns& b) {
-    constexpr std::int64_t kEnoughItems = 64;
-    constexpr std::int64_t kLeastColumns = 48;
-    Cut cut;
+  static OutProdTiles of(const Call& call, const PackedColumns& b) {
+    constexpr std::int64_t kTilesPerResult = 64;
+    constexpr std::int64_t kMinTileColumns = 48;
+    OutProdTiles tiling;
     // Whole blocks of every type are decoded at once.
     if (trait(call.sources[0].dtype).block_elements > 1) {
-      cut.rows = kBlockRows;
-      cut.depth = simd::kFloatDepth * simd::kFloatRows / kBlockRows;
+      tiling.rows = kBlockRows;
+      tiling.depth = simd::kFloatDepth * simd::kFloatRows / kBlockRows;
     }
     const Sizes& y = call.result.sizes;
-    const std::int64_t tiles = std::max<std::int64_t>(1, ceil_div(y[0], cut.rows) * y[2] * y[3]);
+    const std::int64_t tiles = std::max<std::int64_t>(1, ceil_div(y[0], tiling.rows) * y[2] * y[3]);
     const std::int64_t columns =
-        std::max(kLeastColumns, ceil_div(y[1], ceil_div(kEnoughItems, tiles)));
-    cut.columns = ceil_div(columns, b.together()) * b.together();
-    return cut;
+        std::max(kMinTileColumns, ceil_div(y[1], ceil_div(kTilesPerResult, tiles)));
+    tiling.columns = ceil_div(columns, b.together()) * b.together();
+    return tiling;
   }
 
   static constexpr std::int64_t kBlockRows = 256;
@@ -59,22 +59,23 @@ class OutProd final : public AnyCaseKernel {
   std::int64_t items(const Call& call, int phase) const override {
     const PackedColumns b = packed(call);
     if (phase == 0) return b.slices * b.groups();
-    const Cut cut = Cut::of(call, b);
+    const OutProdTiles tiling = OutProdTiles::of(call, b);
     const Sizes& y = call.result.sizes;
-    return ceil_div(y[0], cut.rows) * ceil_div(y[1], cut.columns) * y[2] * y[3];
+    return ceil_div(y[0], tiling.rows) * ceil_div(y[1], tiling.columns) * y[2] * y[3];
   }
   std::int64_t grain(const Call& call, int phase) const override {
     if (phase == 1) return 1;
     return grain_for(call.sources[1].sizes[1] * simd::kFloatColumns);
   }
-  std::size_t scratch(const NodeView& node) const override {
+  std::size_t scratch(const NodeView& node, const CpuTarget&) const override {
     const Sizes b = max_sizes(node.source(1).shape);
     return static_cast<std::size_t>(
-        PackedColumns::of({b[1], b[0], b[2], b[3]}, DType::kF32).bytes());
+        PackedColumns::of({b[1], b[0], b[2], b[3]}, simd::FloatWord::kF32).bytes());
   }
-  std::size_t worker_scratch(const NodeView&) const override {
+  std::size_t worker_scratch(const NodeView&, const CpuTarget&) const override {
     return static_cast<std::size_t>(simd::kFloatPanelBytes) +
-           static_cast<std::size_t>(std::max(Cut::kBlockRows, kPackingFloats)) * sizeof(float);
+           static_cast<std::size_t>(std::max(OutProdTiles::kBlockRows, kPackingFloats)) *
+               sizeof(float);
   }
 
   Fault run(const Call& call, int phase, std::int64_t begin, std::int64_t end,
@@ -93,7 +94,7 @@ class OutProd final : public AnyCaseKernel {
 
  private:
   static PackedColumns packed(const Call& call) {
-    return PackedColumns::of(turned(call.sources[1]).sizes, DType::kF32);
+    return PackedColumns::of(turned(call.sources[1]).sizes, simd::FloatWord::kF32);
   }
 
   static void pack(const TensorArg& b, const PackedColumns& to, std::int64_t item,
@@ -111,24 +112,24 @@ class OutProd final : public AnyCaseKernel {
 
   static void multiply(const Call& call, const PackedColumns& b, std::int64_t item,
                        std::byte* panels, float* room) {
-    const Cut cut = Cut::of(call, b);
+    const OutProdTiles tiling = OutProdTiles::of(call, b);
     const TensorArg& y = call.result;
-    const std::int64_t across = ceil_div(y.sizes[0], cut.rows);
-    const std::int64_t down = ceil_div(y.sizes[1], cut.columns);
-    const std::int64_t m = item % across * cut.rows;
-    const std::int64_t n = item / across % down * cut.columns;
+    const std::int64_t across = ceil_div(y.sizes[0], tiling.rows);
+    const std::int64_t down = ceil_div(y.sizes[1], tiling.columns);
+    const std::int64_t m = item % across * tiling.rows;
+    const std::int64_t n = item / across % down * tiling.columns;
     const std::int64_t slice = item / (across * down);
     const std::int64_t i2 = slice % y.sizes[2];
     const std::int64_t i3 = slice / y.sizes[2];
-    const std::int64_t rows = std::min(cut.rows, y.sizes[0] - m);
-    const std::int64_t columns = std::min(cut.columns, y.sizes[1] - n);
+    const std::int64_t rows = std::min(tiling.rows, y.sizes[0] - m);
+    const std::int64_t columns = std::min(tiling.columns, y.sizes[1] - n);
     TensorArg a = call.sources[0];
     a.data = a.row(0, i2 / (y.sizes[2] / a.sizes[2]), i3 / (y.sizes[3] / a.sizes[3]));
     float* to = as_f32(y.row(n, i2, i3)) + m;
     const std::int64_t y_stride = y.strides[1] / static_cast<std::int64_t>(sizeof(float));
     // Once where k is 0, to write zeros.
-    for (std::int64_t k = 0; k == 0 || k < b.k; k += cut.depth) {
-      const std::int64_t depth = std::min(cut.depth, b.k - k);
+    for (std::int64_t k = 0; k == 0 || k < b.k; k += tiling.depth) {
+      const std::int64_t depth = std::min(tiling.depth, b.k - k);
       fill_panels(a, m, rows, k, depth, as_f32(panels), room);
       for (std::int64_t r = 0; r < rows; r += simd::kFloatRows) {
         for (std::int64_t c = 0; c < columns; c += b.together()) {
@@ -136,7 +137,7 @@ class OutProd final : public AnyCaseKernel {
                                    (n + c) / b.together() * b.group_bytes() +
                                    k * PackedColumns::kWordBytes;
           simd::multiply_packed(
-              b.word, panels + r * depth * static_cast<std::int64_t>(sizeof(float)),
+              call.level(), b.word, panels + r * depth * static_cast<std::int64_t>(sizeof(float)),
               std::min(simd::kFloatRows, rows - r), depth, group,
               std::min(b.together(), columns - c), to + r + c * y_stride, y_stride, k > 0);
         }
@@ -149,7 +150,7 @@ class OutProd final : public AnyCaseKernel {
                           std::int64_t depth, float* panels, float* room) {
     if (a.dtype == DType::kF32 && a.strides[1] == sizeof(float)) {
       const std::byte* from = a.row(k) + m * a.strides[0];
-      return simd::pack_rows(a.dtype, from, a.strides[0], rows, depth,
+      return simd::pack_rows(a.level, a.dtype, from, a.strides[0], rows, depth,
                              reinterpret_cast<std::byte*>(panels));
     }
     for (std::int64_t i = 0; i < depth; ++i) {

@@ -14,7 +14,7 @@ class PoolKernel : public AnyCaseKernel {
   std::int64_t items(const Call& call, int) const final { return call.result.rows(); }
   std::int64_t grain(const Call& call, int) const final { return grain_for(call.result.sizes[0]); }
 
-  std::size_t worker_scratch(const NodeView& node) const final {
+  std::size_t worker_scratch(const NodeView& node, const CpuTarget&) const final {
     return compute_f32_bytes(node.result(), node.result().size(0));
   }
 

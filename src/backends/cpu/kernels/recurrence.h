@@ -52,7 +52,7 @@ class HeadRecurrence : public AnyCaseKernel {
     const std::int64_t heads = call.sources[states_source()].sizes[2];
     return ceil_div(heads, heads_per_item(call)) * call.result.sizes[2];
   }
-  std::size_t worker_scratch(const NodeView& node) const final {
+  std::size_t worker_scratch(const NodeView& node, const CpuTarget&) const final {
     std::int64_t room = 0;
     for (std::size_t i = 0; i < states_source(); ++i) room = std::max(room, node.source(i).size(0));
     const std::int64_t rooms = room * static_cast<std::int64_t>(states_source());

@@ -9,7 +9,7 @@ namespace {
 
 /// Rounded to the result's type.
 void write_number(float number, const TensorArg& result, std::byte* to) {
-  simd::encode(&number, result.dtype, to, 1);
+  simd::encode(result.level, &number, result.dtype, to, 1);
 }
 
 /// sum_rows, and mean if `divide`: an item is a row.
@@ -21,7 +21,7 @@ class RowSums final : public AnyCaseKernel {
   std::int64_t grain(const Call& call, int) const override {
     return grain_for(call.sources[0].sizes[0]);
   }
-  std::size_t worker_scratch(const NodeView& node) const override {
+  std::size_t worker_scratch(const NodeView& node, const CpuTarget&) const override {
     return view_f32_bytes(node.source(0), node.source(0).size(0));
   }
 
@@ -30,7 +30,8 @@ class RowSums final : public AnyCaseKernel {
     const TensorArg& x = call.sources[0];
     const std::int64_t n = x.sizes[0];
     for_each_row(call.result.sizes, begin, end, [&](const RowIndex& at) {
-      const float sum = simd::sum(view_f32(x, row_data(x, at), 0, n, as_f32(scratch)), n);
+      const float sum =
+          simd::sum(call.level(), view_f32(x, row_data(x, at), 0, n, as_f32(scratch)), n);
       write_number(divide_ ? sum / static_cast<float>(n) : sum, call.result,
                    row_data(call.result, at));
     });
@@ -53,12 +54,12 @@ class Sum final : public AnyCaseKernel {
   std::int64_t grain(const Call& call, int) const override {
     return grain_for(std::min(kPiece, call.sources[0].sizes[0]));
   }
-  std::size_t scratch(const NodeView& node) const override {
+  std::size_t scratch(const NodeView& node, const CpuTarget&) const override {
     TensorArg x;
     x.sizes = max_sizes(node.source(0).shape);
     return static_cast<std::size_t>(piece_count(x)) * sizeof(double);
   }
-  std::size_t worker_scratch(const NodeView& node) const override {
+  std::size_t worker_scratch(const NodeView& node, const CpuTarget&) const override {
     return view_f32_bytes(node.source(0), kPiece);
   }
 
@@ -70,8 +71,8 @@ class Sum final : public AnyCaseKernel {
       std::int64_t piece = begin;
       for_each_piece(
           x, begin, end, [&](const RowIndex& at, std::int64_t first, std::int64_t count) {
-            sums[piece++] = double{
-                simd::sum(view_f32(x, row_data(x, at), first, count, as_f32(scratch)), count)};
+            sums[piece++] = double{simd::sum(
+                call.level(), view_f32(x, row_data(x, at), first, count, as_f32(scratch)), count)};
           });
       return Fault::kNone;
     }

@@ -15,7 +15,7 @@ class RepeatBack final : public AnyCaseKernel {
   std::int64_t items(const Call& call, int) const override {
     return call.result.rows() * ceil_div(call.result.sizes[0], kElements);
   }
-  std::size_t worker_scratch(const NodeView&) const override {
+  std::size_t worker_scratch(const NodeView&, const CpuTarget&) const override {
     return static_cast<std::size_t>(kElements) * sizeof(float);
   }
 
@@ -50,7 +50,7 @@ class RepeatBack final : public AnyCaseKernel {
             continue;
           }
           for (std::int64_t i = first; i < dy.sizes[0]; i += sizes[0]) {
-            simd::add(dx, view_f32(dy, row, i, count, room), dx, count);
+            simd::add(call.level(), dx, view_f32(dy, row, i, count, room), dx, count);
           }
         }
       }

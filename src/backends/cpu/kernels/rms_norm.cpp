@@ -15,7 +15,7 @@ class RmsNorm final : public AnyCaseKernel {
     return grain_for(call.result.sizes[0]);
   }
   int in_place_source() const override { return 0; }
-  std::size_t worker_scratch(const NodeView& node) const override {
+  std::size_t worker_scratch(const NodeView& node, const CpuTarget&) const override {
     return view_f32_bytes(node.source(0), node.source(0).size(0));
   }
 
@@ -26,9 +26,9 @@ class RmsNorm final : public AnyCaseKernel {
     const std::int64_t n = x.sizes[0];
     for_each_row(x.sizes, begin, end, [&](const RowIndex& at) {
       const float* row = view_f32(x, row_data(x, at), 0, n, as_f32(scratch));
-      const float factor = inverse_root_mean_square(row, n, eps);
+      const float factor = inverse_root_mean_square(call.level(), row, n, eps);
       compute_f32(call.result, row_data(call.result, at), 0, n, as_f32(scratch),
-                  [&](float* y) { simd::mul(row, factor, y, n); });
+                  [&](float* y) { simd::mul(call.level(), row, factor, y, n); });
     });
     return Fault::kNone;
   }

@@ -34,7 +34,7 @@ class RmsNormBack final : public AnyCaseKernel {
   }
   int in_place_source() const override { return 0; }
   /// For a row of each source.
-  std::size_t worker_scratch(const NodeView& node) const override {
+  std::size_t worker_scratch(const NodeView& node, const CpuTarget&) const override {
     return 3 * static_cast<std::size_t>(node.result().size(0)) * sizeof(float);
   }
 
@@ -50,11 +50,12 @@ class RmsNormBack final : public AnyCaseKernel {
       const float* px = view_f32(x, row_data(x, at), 0, n, as_f32(scratch) + n);
       float* dx = as_f32(row_data(call.result, at));
       if (n <= kShort) return short_row(pdy, px, eps, dx, n);
-      const double mean = simd::sum_squares(px, n) / static_cast<double>(n) + eps;
+      const double mean = simd::sum_squares(call.level(), px, n) / static_cast<double>(n) + eps;
       const double r = mean == 0 ? 0 : 1 / std::sqrt(mean);  // as rms_norm has it
-      const double shrink = r * r * r * simd::dot(px, pdy, n) / static_cast<double>(n);
-      simd::mul(px, static_cast<float>(-shrink), room, n);
-      simd::scale_add(pdy, static_cast<float>(r), room, dx, n);
+      const double shrink =
+          r * r * r * simd::dot(call.level(), px, pdy, n) / static_cast<double>(n);
+      simd::mul(call.level(), px, static_cast<float>(-shrink), room, n);
+      simd::scale_add(call.level(), pdy, static_cast<float>(r), room, dx, n);
     });
     return Fault::kNone;
   }

@@ -9,13 +9,13 @@
 namespace shunt::cpu {
 
 /// The sum of x^2.
-inline double sum_of_squares(const float* x, std::int64_t n) {
+inline double sum_of_squares(simd::Level level, const float* x, std::int64_t n) {
   // In pieces, so that the error of F32 does not grow with n.
-  constexpr std::int64_t kStretch = 65536;
+  constexpr std::int64_t kSummedAtOnce = 65536;
   double sum = 0;
   bool fits = true;
-  for (std::int64_t first = 0; first < n; first += kStretch) {
-    const float fast = simd::sum_squares(x + first, std::min(kStretch, n - first));
+  for (std::int64_t first = 0; first < n; first += kSummedAtOnce) {
+    const float fast = simd::sum_squares(level, x + first, std::min(kSummedAtOnce, n - first));
     fits = fits && fast > 1e-30F && std::isfinite(fast);
     sum += fast;
   }
@@ -28,8 +28,9 @@ inline double sum_of_squares(const float* x, std::int64_t n) {
 }
 
 /// 1 / sqrt(mean(x^2) + eps); 0 for zeros without eps.
-inline float inverse_root_mean_square(const float* x, std::int64_t n, float eps) {
-  const double mean = sum_of_squares(x, n) / static_cast<double>(n) + eps;
+inline float inverse_root_mean_square(simd::Level level, const float* x, std::int64_t n,
+                                      float eps) {
+  const double mean = sum_of_squares(level, x, n) / static_cast<double>(n) + eps;
   return mean == 0 ? 0.0F : static_cast<float>(1 / std::sqrt(mean));
 }
 

@@ -22,11 +22,11 @@ class Rope final : public AnyCaseKernel {
   int phases() const override { return 2; }
   int in_place_source() const override { return 0; }
 
-  std::optional<Staging> staging(const NodeView& node) const override {
-    if (scratch(node) == 0) return {};
+  std::optional<Staging> staging(const NodeView& node, const CpuTarget& target) const override {
+    if (scratch(node, target) == 0) return {};
     return Staging{.maker = this, .source = 1, .lasting = true};
   }
-  bool same_staging(const NodeView& a, const NodeView& b) const override {
+  bool same_staging(const NodeView& a, const NodeView& b, const CpuTarget&) const override {
     const auto factors = [](const NodeView& node) {
       return node.has_source(2) ? node.node().sources[2] : kNoNode;
     };
@@ -34,11 +34,11 @@ class Rope final : public AnyCaseKernel {
            a.source(0).shape[2] == b.source(0).shape[2];
   }
   /// [tokens][dims]: first the cosines of a token, then its sines.
-  std::size_t scratch(const NodeView& node) const override {
+  std::size_t scratch(const NodeView& node, const CpuTarget&) const override {
     const std::int64_t tokens = max_sizes(node.source(0).shape)[2];
     return static_cast<std::size_t>(tokens * node.params<RopeParams>().dims) * sizeof(float);
   }
-  std::size_t worker_scratch(const NodeView& node) const override {
+  std::size_t worker_scratch(const NodeView& node, const CpuTarget&) const override {
     const auto pairs = static_cast<std::size_t>(node.params<RopeParams>().dims / 2);
     return std::max(pairs * sizeof(double), view_f32_bytes(node.source(0), node.source(0).size(0)));
   }
@@ -108,9 +108,9 @@ class Rope final : public AnyCaseKernel {
         const float* u = view_f32(x, x.row(head, token, sequence), 0, x.sizes[0], room);
         float* y = as_f32(call.result.row(head, token, sequence));
         if (params.mode == RopeMode::kNormal) {
-          simd::rotate_adjacent(u, cosines, sines, y, pairs);
+          simd::rotate_adjacent(call.level(), u, cosines, sines, y, pairs);
         } else {
-          simd::rotate(u, u + pairs, cosines, sines, y, y + pairs, pairs);
+          simd::rotate(call.level(), u, u + pairs, cosines, sines, y, y + pairs, pairs);
         }
         if (y != u) std::copy(u + params.dims, u + x.sizes[0], y + params.dims);
       }

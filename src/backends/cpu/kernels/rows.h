@@ -16,7 +16,7 @@ namespace shunt::cpu {
 /// Base of all our kernels: the CPU computes whatever an op lets through.
 class AnyCaseKernel : public CpuKernel {
  public:
-  Support supports(const NodeView&) const final { return Support::yes(); }
+  Support supports(const NodeView&, const CpuTarget&) const final { return Support::yes(); }
 };
 
 /// Items that together have about as many elements as are worth taking at once.
@@ -125,12 +125,12 @@ inline void read_f32(const TensorArg& tensor, std::byte* row, std::int64_t first
     for (std::int64_t i = 0; i < count; i += kHere) {
       const std::int64_t here = std::min(kHere, count - i);
       separate(tensor, row, first + i, here, plain);
-      simd::decode(tensor.dtype, plain, to + i, here);
+      simd::decode(tensor.level, tensor.dtype, plain, to + i, here);
     }
     return;
   }
   const std::byte* from = element(tensor, row, first);
-  if (has_plain_rows(tensor)) return simd::decode(tensor.dtype, from, to, count);
+  if (has_plain_rows(tensor)) return simd::decode(tensor.level, tensor.dtype, from, to, count);
   const DTypeTrait& type = trait(tensor.dtype);
   if (tensor.dtype == DType::kF32) {
     return copy_elements(from, tensor.strides[0], reinterpret_cast<std::byte*>(to), sizeof(float),
@@ -144,7 +144,7 @@ inline void read_f32(const TensorArg& tensor, std::byte* row, std::int64_t first
     const std::int64_t here = std::min(batch, count - i);
     copy_elements(from + i * tensor.strides[0], tensor.strides[0], packed, width, type.block_bytes,
                   here);
-    simd::decode(tensor.dtype, packed, to + i, here);
+    simd::decode(tensor.level, tensor.dtype, packed, to + i, here);
   }
 }
 
@@ -177,7 +177,7 @@ void compute_f32(const TensorArg& result, std::byte* row, std::int64_t first, st
   std::byte* to = element(result, row, first);
   if (result.dtype == DType::kF32) return f(as_f32(to));
   f(room);
-  simd::encode(room, result.dtype, to, count);
+  simd::encode(result.level, room, result.dtype, to, count);
 }
 
 /// Bytes of scratch that compute_f32 needs for `count` elements, if no source has been read into

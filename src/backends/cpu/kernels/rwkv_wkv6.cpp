@@ -27,7 +27,7 @@ class RwkvWkv6 final : public HeadRecurrence {
       const float bonus = number(walk.call.sources[4], i, walk.head);
       const simd::RowUpdate update = {
           .read = r[i], .read_keep = 1, .read_add = bonus * k[i], .keep = w[i], .add = k[i]};
-      simd::read_and_update(walk.state + i * values, update, v, y, values);
+      simd::read_and_update(walk.call.level(), walk.state + i * values, update, v, y, values);
     }
   }
 };

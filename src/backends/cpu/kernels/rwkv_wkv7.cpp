@@ -27,8 +27,8 @@ class RwkvWkv7 final : public HeadRecurrence {
     float* y = walk.output(token, values);
     for (std::int64_t j = 0; j < values; ++j) {
       float* state = walk.state + j * keys;
-      const float removed = simd::dot(a, state, keys);
-      y[j] = simd::update_and_read(state, w, k, v[j], b, removed, r, keys);
+      const float removed = simd::dot(walk.call.level(), a, state, keys);
+      y[j] = simd::update_and_read(walk.call.level(), state, w, k, v[j], b, removed, r, keys);
     }
   }
 };

@@ -14,7 +14,7 @@ class Scale final : public ElementwiseKernel {
             std::byte* scratch) const override {
     const auto& params = call.params->get<ScaleParams>();
     unary(call, begin, end, scratch, [&](const float* x, float* y, std::int64_t n) {
-      simd::scale(x, params.scale, params.bias, y, n);
+      simd::scale(call.level(), x, params.scale, params.bias, y, n);
     });
     return Fault::kNone;
   }

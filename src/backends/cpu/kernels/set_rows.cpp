@@ -13,7 +13,9 @@ class SetRows final : public AnyCaseKernel {
   std::int64_t grain(const Call& call, int) const override {
     return grain_for(call.sources[1].sizes[0]);
   }
-  std::size_t worker_scratch(const NodeView&) const override { return copy_scratch_bytes(kPiece); }
+  std::size_t worker_scratch(const NodeView&, const CpuTarget&) const override {
+    return copy_scratch_bytes(kPiece);
+  }
 
   Fault run(const Call& call, int, std::int64_t begin, std::int64_t end,
             std::byte* scratch) const override {

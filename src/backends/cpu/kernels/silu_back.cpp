@@ -12,7 +12,10 @@ class SiluBack final : public ElementwiseKernel {
 
   Fault run(const Call& call, int, std::int64_t begin, std::int64_t end,
             std::byte* scratch) const override {
-    binary(call, begin, end, scratch, simd::silu_back);
+    binary(call, begin, end, scratch,
+           [&](const float* dy, const float* x, float* dx, std::int64_t n) {
+             simd::silu_back(call.level(), dy, x, dx, n);
+           });
     return Fault::kNone;
   }
 };

@@ -15,7 +15,7 @@ class SoftmaxBack final : public AnyCaseKernel {
   }
   int in_place_source() const override { return 0; }
   /// For a row of each source.
-  std::size_t worker_scratch(const NodeView& node) const override {
+  std::size_t worker_scratch(const NodeView& node, const CpuTarget&) const override {
     return 2 * static_cast<std::size_t>(node.result().size(0)) * sizeof(float);
   }
 
@@ -29,8 +29,8 @@ class SoftmaxBack final : public AnyCaseKernel {
       const float* pdy = view_f32(dy, row_data(dy, at), 0, n, as_f32(scratch));
       const float* py = view_f32(y, row_data(y, at), 0, n, as_f32(scratch) + n);
       float* dx = as_f32(row_data(call.result, at));
-      simd::scale(pdy, scale, -scale * simd::dot(py, pdy, n), dx, n);
-      simd::mul(dx, py, dx, n);
+      simd::scale(call.level(), pdy, scale, -scale * simd::dot(call.level(), py, pdy, n), dx, n);
+      simd::mul(call.level(), dx, py, dx, n);
     });
     return Fault::kNone;
   }

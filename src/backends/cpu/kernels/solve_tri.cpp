@@ -6,7 +6,7 @@ namespace shunt::cpu {
 namespace {
 
 /// Right-hand sides that share what is read of a.
-constexpr std::int64_t kColumns = 64;
+constexpr std::int64_t kSolvedColumns = 64;
 
 /// An item is some right-hand sides of one matrix, solved equation by equation. Sums are in double
 /// precision, as each solution enters all that follow.
@@ -15,7 +15,7 @@ class SolveTri final : public AnyCaseKernel {
   const Op& op() const override { return solve_tri_op(); }
   std::int64_t items(const Call& call, int) const override {
     const Sizes& sizes = call.result.sizes;
-    return ceil_div(sizes[0], kColumns) * sizes[2] * sizes[3];
+    return ceil_div(sizes[0], kSolvedColumns) * sizes[2] * sizes[3];
   }
   /// An item reads an equation of b before it writes its solution there.
   int in_place_source() const override { return 1; }
@@ -23,9 +23,10 @@ class SolveTri final : public AnyCaseKernel {
   Fault run(const Call& call, int, std::int64_t begin, std::int64_t end,
             std::byte*) const override {
     const Sizes& sizes = call.result.sizes;
-    const std::int64_t across = ceil_div(sizes[0], kColumns);
+    const std::int64_t across = ceil_div(sizes[0], kSolvedColumns);
     for (std::int64_t item = begin; item < end; ++item) {
-      solve(call, item % across * kColumns, item / across % sizes[2], item / across / sizes[2]);
+      solve(call, item % across * kSolvedColumns, item / across % sizes[2],
+            item / across / sizes[2]);
     }
     return Fault::kNone;
   }
@@ -38,10 +39,10 @@ class SolveTri final : public AnyCaseKernel {
     const TensorArg& x = call.result;
     const bool lower = params.triangle == Triangle::kLower;
     const std::int64_t equations = b.sizes[1];
-    const std::int64_t count = std::min(kColumns, x.sizes[0] - first);
+    const std::int64_t count = std::min(kSolvedColumns, x.sizes[0] - first);
     const std::int64_t a2 = i2 / (b.sizes[2] / a.sizes[2]);
     const std::int64_t a3 = i3 / (b.sizes[3] / a.sizes[3]);
-    double rest[kColumns] = {};
+    double rest[kSolvedColumns] = {};
     for (std::int64_t step = 0; step < equations; ++step) {
       const std::int64_t i = lower ? step : equations - 1 - step;
       const std::byte* row = a.row(i, a2, a3);

@@ -33,7 +33,7 @@ class Sort final : public AnyCaseKernel {
     return grain_for(call.sources[0].sizes[0]);
   }
   /// All indices, then the row.
-  std::size_t worker_scratch(const NodeView& node) const override {
+  std::size_t worker_scratch(const NodeView& node, const CpuTarget&) const override {
     const std::int64_t n = node.source(0).size(0);
     return static_cast<std::size_t>(n) * sizeof(std::int32_t) + view_f32_bytes(node.source(0), n);
   }

@@ -17,7 +17,7 @@ class SsmConv final : public AnyCaseKernel {
     return ceil_div(call.sources[0].sizes[0], kChannels) * call.sources[0].sizes[2];
   }
   /// For the taps, and a row of inputs.
-  std::size_t worker_scratch(const NodeView& node) const override {
+  std::size_t worker_scratch(const NodeView& node, const CpuTarget&) const override {
     return static_cast<std::size_t>((node.source(1).size(0) + 1) * kChannels) * sizeof(float);
   }
 
@@ -59,9 +59,9 @@ class SsmConv final : public AnyCaseKernel {
     };
     for (std::int64_t t = 0; t < tokens; ++t) {
       float* y = as_f32(call.result.row(t, s)) + first;
-      simd::mul(input(t), scratch, y, count);
+      simd::mul(call.level(), input(t), scratch, y, count);
       for (std::int64_t k = 1; k < taps; ++k) {
-        simd::add_product(input(t + k), scratch + k * kChannels, y, count);
+        simd::add_product(call.level(), input(t + k), scratch + k * kChannels, y, count);
       }
     }
     float* to = result_state(call, x.sizes[0] * (taps - 1), s) + first;

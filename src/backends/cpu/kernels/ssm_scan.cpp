@@ -39,15 +39,15 @@ class SsmScan final : public HeadRecurrence {
     float* decays = walk.scratch;
     if (a_each) {
       const TensorArg& a = sources[2];
-      simd::mul(view_f32(a, a.row(walk.head), 0, n, decays), step, decays, n);
-      simd::exp(decays, decays, n);
+      simd::mul(walk.call.level(), view_f32(a, a.row(walk.head), 0, n, decays), step, decays, n);
+      simd::exp(walk.call.level(), decays, decays, n);
     }
     float* y = walk.output(token, channels);
     for (std::int64_t p = 0; p < channels; ++p) {
       float* state = walk.state + p * n;
       const float factor = step * number(sources[0], p, walk.head, token, walk.sequence);
-      y[p] = a_each ? simd::update_and_read(state, decays, b, factor, c, n)
-                    : simd::update_and_read(state, decay, b, factor, c, n);
+      y[p] = a_each ? simd::update_and_read(walk.call.level(), state, decays, b, factor, c, n)
+                    : simd::update_and_read(walk.call.level(), state, decay, b, factor, c, n);
     }
   }
 };

@@ -23,8 +23,9 @@ inline constexpr std::int64_t kTileScratch = (kTileRows + kGroup) * kPanelStride
 /// number of columns; zeros if k is 0. read_row(r, first, count, to) gives elements [first, first +
 /// count) of a row as F32, where `first` is a multiple of kDepth; read_column the same of a column.
 template <class ReadRow, class ReadColumn>
-void multiply_tile(std::int64_t rows, std::int64_t columns, std::int64_t k, ReadRow read_row,
-                   ReadColumn read_column, float* y, std::int64_t y_stride, float* scratch) {
+void multiply_tile(simd::Level level, std::int64_t rows, std::int64_t columns, std::int64_t k,
+                   ReadRow read_row, ReadColumn read_column, float* y, std::int64_t y_stride,
+                   float* scratch) {
   const std::int64_t panel_rows = ceil_div(rows, simd::kPanelRows) * simd::kPanelRows;
   float* panel = scratch;
   float* group = scratch + kTileRows * kPanelStride;
@@ -43,7 +44,7 @@ void multiply_tile(std::int64_t rows, std::int64_t columns, std::int64_t k, Read
     for (std::int64_t c = 0; c < columns; c += kGroup) {
       const std::int64_t here = std::min(kGroup, columns - c);
       pack(c, here, read_column, group);
-      simd::multiply_panel(panel, kPanelStride, rows, group, kPanelStride, here, padded,
+      simd::multiply_panel(level, panel, kPanelStride, rows, group, kPanelStride, here, padded,
                            y + c * y_stride, y_stride, first != 0);
     }
   }

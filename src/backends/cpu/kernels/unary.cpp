@@ -11,31 +11,32 @@ namespace shunt::cpu {
 
 namespace {
 
-using Function = void (*)(const float* x, float* y, std::int64_t n);
+using UnaryFunction = void (*)(simd::Level level, const float* x, float* y, std::int64_t n);
 
 /// Element by element: what compilers make vectors of by themselves, or what nobody has made one
 /// of.
 template <class F>
-constexpr Function each(F) {
-  return [](const float* x, float* y, std::int64_t n) {
+constexpr UnaryFunction each(F) {
+  return [](simd::Level, const float* x, float* y, std::int64_t n) {
     for (std::int64_t i = 0; i < n; ++i) y[i] = F()(x[i]);
   };
 }
 
 class Unary final : public ElementwiseKernel {
  public:
-  Unary(const Op& op, Function function) : op_(op), function_(function) {}
+  Unary(const Op& op, UnaryFunction function) : op_(op), function_(function) {}
   const Op& op() const override { return op_; }
 
   Fault run(const Call& call, int, std::int64_t begin, std::int64_t end,
             std::byte* scratch) const override {
-    unary(call, begin, end, scratch, function_);
+    unary(call, begin, end, scratch,
+          [&](const float* x, float* y, std::int64_t n) { function_(call.level(), x, y, n); });
     return Fault::kNone;
   }
 
  private:
   const Op& op_;
-  Function function_;
+  UnaryFunction function_;
 };
 
 class LeakyRelu final : public ElementwiseKernel {

@@ -16,9 +16,9 @@ class UpdateMoment final : public IntoFirstKernel {
     const auto part = static_cast<float>(1 - static_cast<double>(params.beta));
     update(call, 1, begin, end, scratch,
            [&](float* y, const auto& rows, float* room, std::int64_t count) {
-             simd::mul(rows[0], part, room, count);
-             if (params.power == 2) simd::mul(room, rows[0], room, count);
-             simd::scale_add(y, params.beta, room, y, count);
+             simd::mul(call.level(), rows[0], part, room, count);
+             if (params.power == 2) simd::mul(call.level(), room, rows[0], room, count);
+             simd::scale_add(call.level(), y, params.beta, room, y, count);
            });
     return Fault::kNone;
   }

@@ -131,14 +131,14 @@ class Upscale final : public AnyCaseKernel {
   std::int64_t grain(const Call& call, int phase) const override {
     return grain_for(phase == 0 ? 8 : call.result.sizes[0] + call.sources[0].sizes[0]);
   }
-  std::size_t scratch(const NodeView& node) const override {
+  std::size_t scratch(const NodeView& node, const CpuTarget&) const override {
     const auto& params = node.params<UpscaleParams>();
     const Axis columns(params, node.source(0).size(0), params.width);
     const Axis rows(params, node.source(0).size(1), params.height);
     return round_up_8(Taps::bytes(columns, params.width)) + Taps::bytes(rows, params.height);
   }
   /// Two rows of x, and one of the result.
-  std::size_t worker_scratch(const NodeView& node) const override {
+  std::size_t worker_scratch(const NodeView& node, const CpuTarget&) const override {
     return 2 * static_cast<std::size_t>(node.source(0).size(0)) * sizeof(float) +
            compute_f32_bytes(node.result(), node.result().size(0));
   }
@@ -189,8 +189,9 @@ class Upscale final : public AnyCaseKernel {
       return view_f32(x, x.row(run.first + j, at.i2, at.i3), 0, n, sum + n);
     };
     if (run.count == 1 && weights[0] == 1) return row(0);
-    simd::scale(row(0), weights[0], 0, sum, n);
-    for (std::int64_t j = 1; j < run.count; ++j) simd::scale_add(row(j), weights[j], sum, sum, n);
+    simd::scale(x.level, row(0), weights[0], 0, sum, n);
+    for (std::int64_t j = 1; j < run.count; ++j)
+      simd::scale_add(x.level, row(j), weights[j], sum, sum, n);
     return sum;
   }
 };

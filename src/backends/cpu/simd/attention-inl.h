@@ -10,7 +10,7 @@
 #include <limits>
 #include <type_traits>
 
-#include "backends/cpu/simd/attention.h"
+#include "backends/cpu/simd/attention_block.h"
 #include "backends/cpu/simd/exp-inl.h"
 #include "backends/cpu/simd/loops-inl.h"
 #include "hwy/highway.h"

@@ -11,6 +11,7 @@
 #include "hwy/foreach_target.h"
 // After foreach_target.h, which includes this file once for each target.
 #include "backends/cpu/simd/attention-inl.h"
+#include "backends/cpu/simd/dispatch.h"
 #include "backends/cpu/simd/formats-inl.h"
 #include "backends/cpu/simd/transpose-inl.h"
 #include "hwy/highway.h"
@@ -247,61 +248,61 @@ bool packs(DType type) {
          type == DType::kQ8_0 || type == DType::kQ4_0;
 }
 
-void pack_keys(DType type, const std::byte* from, std::int64_t stride, std::int64_t first,
-               std::int64_t count, std::int64_t d, float* keys) {
+void pack_keys(Level level, DType type, const std::byte* from, std::int64_t stride,
+               std::int64_t first, std::int64_t count, std::int64_t d, float* keys) {
   const auto size = [](std::int64_t n) { return static_cast<std::size_t>(n); };
   const auto call = [&](auto pack) {
     pack(from, size(stride), size(first), size(count), size(d), keys);
   };
   switch (type) {
     case DType::kF32:
-      return call(HWY_DYNAMIC_DISPATCH(PackF32));
+      return call(SHUNT_DISPATCH(level, PackF32));
     case DType::kF16:
-      return call(HWY_DYNAMIC_DISPATCH(PackF16));
+      return call(SHUNT_DISPATCH(level, PackF16));
     case DType::kBF16:
-      return call(HWY_DYNAMIC_DISPATCH(PackBF16));
+      return call(SHUNT_DISPATCH(level, PackBF16));
     case DType::kQ8_0:
-      return call(HWY_DYNAMIC_DISPATCH(PackQ8));
+      return call(SHUNT_DISPATCH(level, PackQ8));
     default:
-      return call(HWY_DYNAMIC_DISPATCH(PackQ4));
+      return call(SHUNT_DISPATCH(level, PackQ4));
   }
 }
 
-void unpack_values(DType type, const std::byte* from, std::int64_t stride, std::int64_t count,
-                   std::int64_t dv, float* to, std::int64_t to_stride) {
+void unpack_values(Level level, DType type, const std::byte* from, std::int64_t stride,
+                   std::int64_t count, std::int64_t dv, float* to, std::int64_t to_stride) {
   const auto size = [](std::int64_t n) { return static_cast<std::size_t>(n); };
   const auto call = [&](auto unpack) {
     unpack(from, size(stride), size(count), size(dv), to, size(to_stride));
   };
   switch (type) {
     case DType::kF32:
-      return call(HWY_DYNAMIC_DISPATCH(UnpackF32));
+      return call(SHUNT_DISPATCH(level, UnpackF32));
     case DType::kF16:
-      return call(HWY_DYNAMIC_DISPATCH(UnpackF16));
+      return call(SHUNT_DISPATCH(level, UnpackF16));
     case DType::kBF16:
-      return call(HWY_DYNAMIC_DISPATCH(UnpackBF16));
+      return call(SHUNT_DISPATCH(level, UnpackBF16));
     case DType::kQ8_0:
-      return call(HWY_DYNAMIC_DISPATCH(UnpackQ8));
+      return call(SHUNT_DISPATCH(level, UnpackQ8));
     default:
-      return call(HWY_DYNAMIC_DISPATCH(UnpackQ4));
+      return call(SHUNT_DISPATCH(level, UnpackQ4));
   }
 }
 
-bool has_pairs() {
-  return HWY_DYNAMIC_DISPATCH(HasPairs)();
+bool has_pairs(Level level) {
+  return SHUNT_DISPATCH(level, HasPairs)();
 }
 
-void pair_values(const std::byte* from, std::int64_t stride, std::int64_t count, std::int64_t dv,
-                 float* to, std::int64_t to_stride) {
+void pair_values(Level level, const std::byte* from, std::int64_t stride, std::int64_t count,
+                 std::int64_t dv, float* to, std::int64_t to_stride) {
   const auto size = [](std::int64_t n) { return static_cast<std::size_t>(n); };
-  HWY_DYNAMIC_DISPATCH(PairValues)
+  SHUNT_DISPATCH(level, PairValues)
   (from, size(stride), size(count), size(dv), to, size(to_stride));
 }
 
-void attend(const KeyBlock& block, const QueryRows& rows, std::int64_t seen) {
+void attend(Level level, const KeyBlock& block, const QueryRows& rows, std::int64_t seen) {
   const auto keys = static_cast<std::size_t>(seen);
-  if (block.pairs) return HWY_DYNAMIC_DISPATCH(AttendPairs)(block, rows, keys);
-  HWY_DYNAMIC_DISPATCH(Attend)(block, rows, keys);
+  if (block.pairs) return SHUNT_DISPATCH(level, AttendPairs)(block, rows, keys);
+  SHUNT_DISPATCH(level, Attend)(block, rows, keys);
 }
 
 }  // namespace shunt::cpu::simd

@@ -6,16 +6,9 @@
 #pragma once
 
 #define SHUNT_AVX2_VNNI
+#define SHUNT_ONE_TARGET HWY_AVX2
 
-#include "backends/cpu/simd/int8_targets.h"
-
-// Not by the compiler's options: what comes from the standard library must run on every machine.
-#define HWY_BASELINE_TARGETS HWY_AVX2
-#define HWY_COMPILE_ONLY_STATIC
-
-#include "hwy/foreach_target.h"  // goes through nothing; where NAME.cpp includes it, it is done
-// After foreach_target.h.
-#include "hwy/highway.h"
+#include "backends/cpu/simd/one_target.h"
 
 namespace hwy {
 namespace N_AVX2_VNNI = N_AVX2;

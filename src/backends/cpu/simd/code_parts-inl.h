@@ -205,6 +205,9 @@ class ScaleSet {
       hn::Store(scaled(df, hn::LoadU(d8, each + i), d, bias), df, all_ + i);
     }
   }
+  HWY_INLINE explicit ScaleSet(const float* stored) {
+    std::memcpy(all_, stored, sizeof all_);
+  }
   template <CodeOrder Order, std::size_t Run>
   HWY_INLINE V spread(std::size_t v) const {
     return codes::spread<Order, Run>(all_, v);
@@ -252,26 +255,28 @@ HWY_INLINE V8 thirty_twos(const std::byte* low, const std::byte* high, std::size
     return load(low + v * Bytes % 32);
   }
 }
-/// Stores 16 bytes number p of a vector at to + at[p], aligned to 16 bytes.
+/// Stores 16 bytes number p of `lower`, then those of `upper`, at to + at[p], aligned to 32 bytes.
 template <std::size_t Bytes = kBytes>
-HWY_INLINE void store_sixteens(V8 v, std::uint8_t* to,
+HWY_INLINE void store_sixteens(V8 lower, V8 upper, std::uint8_t* to,
                                const std::array<std::uint16_t, kBytes / 16>& at) {
 #if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL
-  const auto place = [&](std::size_t p) { return reinterpret_cast<__m128i*>(to + at[p]); };
-  const __m256i lower = _mm512_castsi512_si256(v.raw);
-  const __m256i upper = _mm512_maskz_extracti64x4_epi64(15, v.raw, 1);
-  _mm_store_si128(place(0), _mm256_castsi256_si128(lower));
-  _mm_store_si128(place(1), _mm256_extracti128_si256(lower, 1));
-  _mm_store_si128(place(2), _mm256_castsi256_si128(upper));
-  _mm_store_si128(place(3), _mm256_extracti128_si256(upper, 1));
+  const auto place = [&](std::size_t p) { return reinterpret_cast<__m256i*>(to + at[p]); };
+  const __m512i first = _mm512_set_epi64(11, 10, 3, 2, 9, 8, 1, 0);
+  const __m512i last = _mm512_set_epi64(15, 14, 7, 6, 13, 12, 5, 4);
+  const __m512i low = _mm512_permutex2var_epi64(lower.raw, first, upper.raw);
+  const __m512i high = _mm512_permutex2var_epi64(lower.raw, last, upper.raw);
+  _mm256_store_si256(place(0), _mm512_castsi512_si256(low));
+  _mm256_store_si256(place(1), _mm512_maskz_extracti64x4_epi64(15, low, 1));
+  _mm256_store_si256(place(2), _mm512_castsi512_si256(high));
+  _mm256_store_si256(place(3), _mm512_maskz_extracti64x4_epi64(15, high, 1));
 #else
   const hn::CappedTag<std::uint8_t, Bytes> d;
   if constexpr (Bytes == 16) {
-    hn::Store(v, d, to + at[0]);
+    hn::Store(lower, d, to + at[0]);
+    hn::Store(upper, d, to + at[0] + 16);
   } else {
-    const hn::Half<decltype(d)> half;
-    hn::Store(hn::LowerHalf(half, v), half, to + at[0]);
-    hn::Store(hn::UpperHalf(half, v), half, to + at[1]);
+    hn::Store(hn::ConcatLowerLower(d, upper, lower), d, to + at[0]);
+    hn::Store(hn::ConcatUpperUpper(d, upper, lower), d, to + at[1]);
   }
 #endif
 }

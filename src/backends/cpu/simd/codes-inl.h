@@ -41,6 +41,8 @@ struct Format {
   static constexpr std::size_t kMinRuns = MinRun == 0 ? 0 : Group / MinRun;
   /// Scales are these times the format's own.
   static constexpr float kUnit = 1;
+  /// Whether a group takes so many instructions that its code is there once: see int8_few.cpp.
+  static constexpr bool kOneCopy = false;
   static constexpr std::size_t kVectors = Group / kBytes;
   static constexpr std::size_t kPieces = kBytes / 16;
 };

@@ -327,6 +327,7 @@ struct EvenParts {
 
 struct IQ2_XXS : SuperBlock<66, CodeOrder::kHalves, 32> {
   static constexpr DType kType = DType::kIQ2_XXS;
+  static constexpr bool kOneCopy = true;
   static constexpr float kUnit = 1.0F / 4;
   const std::byte* at;
   Signs<kOrder> signs;
@@ -344,6 +345,7 @@ struct IQ2_XXS : SuperBlock<66, CodeOrder::kHalves, 32> {
 
 struct IQ2_XS : SuperBlock<74, CodeOrder::kNatural, 16> {
   static constexpr DType kType = DType::kIQ2_XS;
+  static constexpr bool kOneCopy = true;
   static constexpr float kUnit = 1.0F / 4;
   const std::byte* at;
   Signs<kOrder> signs;
@@ -371,6 +373,7 @@ struct IQ2_XS : SuperBlock<74, CodeOrder::kNatural, 16> {
 
 struct IQ2_S : SuperBlock<82, CodeOrder::kNatural, 16> {
   static constexpr DType kType = DType::kIQ2_S;
+  static constexpr bool kOneCopy = true;
   static constexpr float kUnit = 1.0F / 4;
   const std::byte* at;
   Signs<kOrder> signs;
@@ -390,6 +393,7 @@ struct IQ2_S : SuperBlock<82, CodeOrder::kNatural, 16> {
 
 struct IQ3_XXS : SuperBlock<98, CodeOrder::kHalves, 32> {
   static constexpr DType kType = DType::kIQ3_XXS;
+  static constexpr bool kOneCopy = true;
   static constexpr float kUnit = 1.0F / 2;
   const std::byte* at;
   Signs<kOrder> signs;
@@ -405,6 +409,7 @@ struct IQ3_XXS : SuperBlock<98, CodeOrder::kHalves, 32> {
 
 struct IQ3_S : SuperBlock<110, CodeOrder::kHalves, 32> {
   static constexpr DType kType = DType::kIQ3_S;
+  static constexpr bool kOneCopy = true;
   static constexpr float kUnit = 2;
   const std::byte* at;
   Signs<kOrder> signs;
@@ -505,6 +510,7 @@ struct IQ1_M : SuperBlock<56, CodeOrder::kNatural, 16> {
 
 struct IQ1_S : SuperBlock<50, CodeOrder::kHalves, 32> {
   static constexpr DType kType = DType::kIQ1_S;
+  static constexpr bool kOneCopy = true;
   static constexpr float kUnit = 1.0F / 4;
   const std::byte* at;
   HWY_INLINE explicit IQ1_S(const std::byte* from)

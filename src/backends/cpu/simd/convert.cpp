@@ -9,6 +9,7 @@
 #define HWY_TARGET_INCLUDE "backends/cpu/simd/convert.cpp"
 #include "hwy/foreach_target.h"
 // After foreach_target.h, which includes this file once for each target.
+#include "backends/cpu/simd/dispatch.h"
 #include "backends/cpu/simd/formats-inl.h"
 #include "hwy/highway.h"
 
@@ -94,27 +95,27 @@ HWY_EXPORT(DecodeQ4);
 HWY_EXPORT(EncodeF16);
 HWY_EXPORT(EncodeBF16);
 
-void decode(DType from_type, const std::byte* from, float* to, std::int64_t n) {
+void decode(Level level, DType from_type, const std::byte* from, float* to, std::int64_t n) {
   switch (from_type) {
     case DType::kF16:
-      return HWY_DYNAMIC_DISPATCH(DecodeF16)(from, to, n);
+      return SHUNT_DISPATCH(level, DecodeF16)(from, to, n);
     case DType::kBF16:
-      return HWY_DYNAMIC_DISPATCH(DecodeBF16)(from, to, n);
+      return SHUNT_DISPATCH(level, DecodeBF16)(from, to, n);
     case DType::kQ8_0:
-      return HWY_DYNAMIC_DISPATCH(DecodeQ8)(from, to, n);
+      return SHUNT_DISPATCH(level, DecodeQ8)(from, to, n);
     case DType::kQ4_0:
-      return HWY_DYNAMIC_DISPATCH(DecodeQ4)(from, to, n);
+      return SHUNT_DISPATCH(level, DecodeQ4)(from, to, n);
     default:
       return trait(from_type).decode(from, to, n);
   }
 }
 
-void encode(const float* from, DType to_type, std::byte* to, std::int64_t n) {
+void encode(Level level, const float* from, DType to_type, std::byte* to, std::int64_t n) {
   switch (to_type) {
     case DType::kF16:
-      return HWY_DYNAMIC_DISPATCH(EncodeF16)(from, to, n);
+      return SHUNT_DISPATCH(level, EncodeF16)(from, to, n);
     case DType::kBF16:
-      return HWY_DYNAMIC_DISPATCH(EncodeBF16)(from, to, n);
+      return SHUNT_DISPATCH(level, EncodeBF16)(from, to, n);
     default:
       return trait(to_type).encode(from, to, n);
   }

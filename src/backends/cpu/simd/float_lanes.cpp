@@ -11,6 +11,7 @@
 #define HWY_TARGET_INCLUDE "backends/cpu/simd/float_lanes.cpp"
 #include "hwy/foreach_target.h"
 // After foreach_target.h, which includes this file once for each target.
+#include "backends/cpu/simd/dispatch.h"
 #include "backends/cpu/simd/formats-inl.h"
 #include "hwy/highway.h"
 
@@ -228,21 +229,21 @@ std::size_t size(std::int64_t n) {
 }
 }  // namespace
 
-bool has_float_lanes(DType type) {
-  return HWY_DYNAMIC_DISPATCH(HasFloatLanes)(type);
+bool has_float_lanes(Level level, DType type) {
+  return SHUNT_DISPATCH(level, HasFloatLanes)(type);
 }
 
-void multiply_float_lanes(DType type, const std::byte* w, std::int64_t rows, const float* x,
-                          std::int64_t x_stride, std::int64_t columns, std::int64_t k, float* y,
-                          std::int64_t y_stride) {
-  HWY_DYNAMIC_DISPATCH(MultiplyFloatLanes)
+void multiply_float_lanes(Level level, DType type, const std::byte* w, std::int64_t rows,
+                          const float* x, std::int64_t x_stride, std::int64_t columns,
+                          std::int64_t k, float* y, std::int64_t y_stride) {
+  SHUNT_DISPATCH(level, MultiplyFloatLanes)
   (type, w, size(rows), x, size(x_stride), size(columns), size(k), y, size(y_stride));
 }
 
-void pack_lanes(DType type, const std::byte* w, std::int64_t group_bytes, std::int64_t groups,
-                std::int64_t k, std::byte* panel) {
-  const bool two = float_word(type) == FloatWord::kTwoBF16;
-  HWY_DYNAMIC_DISPATCH(PackLanes)
+void pack_lanes(Level level, DType type, const std::byte* w, std::int64_t group_bytes,
+                std::int64_t groups, std::int64_t k, std::byte* panel) {
+  const bool two = float_word(level, type) == FloatWord::kTwoBF16;
+  SHUNT_DISPATCH(level, PackLanes)
   (type, w, size(group_bytes), size(groups), size(k), two, panel);
 }
 

@@ -6,21 +6,22 @@
 #include <cstdint>
 
 #include "backends/cpu/simd/float_many.h"
+#include "backends/cpu/simd/level.h"
 
 namespace shunt::cpu::simd {
 
 /// Whether weights of a type can be multiplied so.
-bool has_float_lanes(DType type);
+bool has_float_lanes(Level level, DType type);
 
 /// y[r + c * y_stride] = row r of w times column c, in F32, for `rows` rows (from the start of a
 /// group at `w` on) of k elements. Column c starts at x + c * x_stride. With more than
 /// most_lane_columns() columns (int8_lanes.h) rows are read again for each so many.
-void multiply_float_lanes(DType type, const std::byte* w, std::int64_t rows, const float* x,
-                          std::int64_t x_stride, std::int64_t columns, std::int64_t k, float* y,
-                          std::int64_t y_stride);
+void multiply_float_lanes(Level level, DType type, const std::byte* w, std::int64_t rows,
+                          const float* x, std::int64_t x_stride, std::int64_t columns,
+                          std::int64_t k, float* y, std::int64_t y_stride);
 /// As pack_rows() of float_many.h, of one or two groups that start group_bytes apart. Rows of a
 /// group that is not given are whatever they were.
-void pack_lanes(DType type, const std::byte* w, std::int64_t group_bytes, std::int64_t groups,
-                std::int64_t k, std::byte* panel);
+void pack_lanes(Level level, DType type, const std::byte* w, std::int64_t group_bytes,
+                std::int64_t groups, std::int64_t k, std::byte* panel);
 
 }  // namespace shunt::cpu::simd

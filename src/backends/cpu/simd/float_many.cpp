@@ -11,6 +11,7 @@
 #include "hwy/foreach_target.h"
 // After foreach_target.h, which includes this file once for each target.
 #include "backends/cpu/simd/bf16_round-inl.h"
+#include "backends/cpu/simd/dispatch.h"
 #include "backends/cpu/simd/formats-inl.h"
 #include "hwy/cache_control.h"
 #include "hwy/highway.h"
@@ -371,35 +372,36 @@ std::size_t size(std::int64_t n) {
 }
 }  // namespace
 
-FloatWord float_word(DType w) {
-  const bool two = w == DType::kBF16 && HWY_DYNAMIC_DISPATCH(MultipliesBF16)();
+FloatWord float_word(Level level, DType w) {
+  const bool two = w == DType::kBF16 && SHUNT_DISPATCH(level, MultipliesBF16)();
   return two ? FloatWord::kTwoBF16 : FloatWord::kF32;
 }
 
-void pack_rows(DType type, const std::byte* w, std::int64_t w_stride, std::int64_t rows,
-               std::int64_t k, std::byte* panel) {
-  HWY_DYNAMIC_DISPATCH(PackRows)
-  (type, w, size(w_stride), size(rows), size(k), reinterpret_cast<float*>(panel), float_word(type));
+void pack_rows(Level level, DType type, const std::byte* w, std::int64_t w_stride,
+               std::int64_t rows, std::int64_t k, std::byte* panel) {
+  SHUNT_DISPATCH(level, PackRows)
+  (type, w, size(w_stride), size(rows), size(k), reinterpret_cast<float*>(panel),
+   float_word(level, type));
 }
 
-void pack_columns(FloatWord word, const float* x, std::int64_t x_stride, std::int64_t count,
-                  std::int64_t k, std::byte* to) {
-  HWY_DYNAMIC_DISPATCH(PackColumns)
+void pack_columns(Level level, FloatWord word, const float* x, std::int64_t x_stride,
+                  std::int64_t count, std::int64_t k, std::byte* to) {
+  SHUNT_DISPATCH(level, PackColumns)
   (word, x, size(x_stride), size(count), size(k), reinterpret_cast<float*>(to));
 }
 
-void multiply_packed(FloatWord word, const std::byte* panel, std::int64_t rows, std::int64_t words,
-                     const std::byte* x, std::int64_t columns, float* y, std::int64_t y_stride,
-                     bool add) {
-  HWY_DYNAMIC_DISPATCH(MultiplyPacked)
+void multiply_packed(Level level, FloatWord word, const std::byte* panel, std::int64_t rows,
+                     std::int64_t words, const std::byte* x, std::int64_t columns, float* y,
+                     std::int64_t y_stride, bool add) {
+  SHUNT_DISPATCH(level, MultiplyPacked)
   (word, reinterpret_cast<const float*>(panel), size(rows), size(words),
    reinterpret_cast<const float*>(x), size(columns), y, size(y_stride), add);
 }
 
-void multiply_lane_words(const std::byte* w, std::int64_t rows, std::int64_t words,
+void multiply_lane_words(Level level, const std::byte* w, std::int64_t rows, std::int64_t words,
                          const std::byte* x, std::int64_t columns, float* y,
                          std::int64_t y_stride) {
-  HWY_DYNAMIC_DISPATCH(MultiplyLaneWords)
+  SHUNT_DISPATCH(level, MultiplyLaneWords)
   (w, size(rows), size(words), reinterpret_cast<const float*>(x), size(columns), y, size(y_stride));
 }
 

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "backends/cpu/simd/level.h"
 #include "shunt/tensor.h"
 
 namespace shunt::cpu::simd {
@@ -17,7 +18,7 @@ constexpr bool is_float_weight(DType w) {
   return w == DType::kF32 || w == DType::kF16 || w == DType::kBF16;
 }
 /// What weights of such a type are multiplied as.
-FloatWord float_word(DType w);
+FloatWord float_word(Level level, DType w);
 constexpr std::int64_t word_elements(FloatWord word) {
   return word == FloatWord::kTwoBF16 ? 2 : 1;
 }
@@ -38,22 +39,22 @@ inline constexpr std::int64_t kFloatPadding = 32;
 
 /// `rows` (at most kFloatRows) rows of w, k elements of each (at most kFloatDepth words), into a
 /// panel, which is 64-byte aligned. What is no row, or beyond k, becomes zeros.
-void pack_rows(DType type, const std::byte* w, std::int64_t w_stride, std::int64_t rows,
-               std::int64_t k, std::byte* panel);
+void pack_rows(Level level, DType type, const std::byte* w, std::int64_t w_stride,
+               std::int64_t rows, std::int64_t k, std::byte* panel);
 /// The same of `count` (at most kFloatColumns) columns of k elements, that start x_stride floats
 /// apart: word by word of kFloatColumns columns.
-void pack_columns(FloatWord word, const float* x, std::int64_t x_stride, std::int64_t count,
-                  std::int64_t k, std::byte* to);
+void pack_columns(Level level, FloatWord word, const float* x, std::int64_t x_stride,
+                  std::int64_t count, std::int64_t k, std::byte* to);
 /// y[r + c * y_stride] = (or +=, if `add`) row r of the panel times column c, for `rows` (at most
 /// kFloatRows) rows and `columns` (at most kFloatColumns) columns, over `words` words of both.
-void multiply_packed(FloatWord word, const std::byte* panel, std::int64_t rows, std::int64_t words,
-                     const std::byte* x, std::int64_t columns, float* y, std::int64_t y_stride,
-                     bool add);
+void multiply_packed(Level level, FloatWord word, const std::byte* panel, std::int64_t rows,
+                     std::int64_t words, const std::byte* x, std::int64_t columns, float* y,
+                     std::int64_t y_stride, bool add);
 
 /// y[r + c * y_stride] = row r of w times column c over `words` words of two BF16, where these are
 /// multiplied so: `rows` rows that lie interleaved (backends/cpu/interleaved.h), from the start of
 /// a group at `w` on, and `columns` (1 to kFloatColumns) packed columns.
-void multiply_lane_words(const std::byte* w, std::int64_t rows, std::int64_t words,
+void multiply_lane_words(Level level, const std::byte* w, std::int64_t rows, std::int64_t words,
                          const std::byte* x, std::int64_t columns, float* y, std::int64_t y_stride);
 
 }  // namespace shunt::cpu::simd

@@ -6,6 +6,7 @@
 #define HWY_TARGET_INCLUDE "backends/cpu/simd/gated.cpp"
 #include "hwy/foreach_target.h"
 // After foreach_target.h, which includes this file once for each target.
+#include "backends/cpu/simd/dispatch.h"
 #include "backends/cpu/simd/loops-inl.h"
 #include "backends/cpu/simd/sigmoid-inl.h"
 #include "hwy/highway.h"
@@ -71,21 +72,21 @@ HWY_EXPORT(GegluQuick);
 HWY_EXPORT(Swiglu);
 HWY_EXPORT(SwigluOai);
 
-void reglu(const float* gate, const float* up, float* y, std::int64_t n) {
-  HWY_DYNAMIC_DISPATCH(Reglu)(gate, up, y, n);
+void reglu(Level level, const float* gate, const float* up, float* y, std::int64_t n) {
+  SHUNT_DISPATCH(level, Reglu)(gate, up, y, n);
 }
-void geglu(const float* gate, const float* up, float* y, std::int64_t n) {
-  HWY_DYNAMIC_DISPATCH(Geglu)(gate, up, y, n);
+void geglu(Level level, const float* gate, const float* up, float* y, std::int64_t n) {
+  SHUNT_DISPATCH(level, Geglu)(gate, up, y, n);
 }
-void geglu_quick(const float* gate, const float* up, float* y, std::int64_t n) {
-  HWY_DYNAMIC_DISPATCH(GegluQuick)(gate, up, y, n);
+void geglu_quick(Level level, const float* gate, const float* up, float* y, std::int64_t n) {
+  SHUNT_DISPATCH(level, GegluQuick)(gate, up, y, n);
 }
-void swiglu(const float* gate, const float* up, float* y, std::int64_t n) {
-  HWY_DYNAMIC_DISPATCH(Swiglu)(gate, up, y, n);
+void swiglu(Level level, const float* gate, const float* up, float* y, std::int64_t n) {
+  SHUNT_DISPATCH(level, Swiglu)(gate, up, y, n);
 }
-void swiglu_oai(const float* gate, const float* up, float alpha, float limit, float* y,
+void swiglu_oai(Level level, const float* gate, const float* up, float alpha, float limit, float* y,
                 std::int64_t n) {
-  HWY_DYNAMIC_DISPATCH(SwigluOai)(gate, up, alpha, limit, y, n);
+  SHUNT_DISPATCH(level, SwigluOai)(gate, up, alpha, limit, y, n);
 }
 
 }  // namespace shunt::cpu::simd

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "backends/cpu/simd/level.h"
 #include "shunt/tensor.h"
 
 namespace shunt::cpu::simd {
@@ -27,9 +28,9 @@ struct Int8Need {
 };
 
 /// Whether weights of a type can be multiplied so.
-bool has_codes(DType type);
+bool has_codes(Level level, DType type);
 /// Of a type that has codes.
-Int8Need int8_need(DType type);
+Int8Need int8_need(Level level, DType type);
 
 // ---- few columns: weights are decoded in registers and used at once
 
@@ -39,12 +40,12 @@ inline constexpr std::int64_t kFewInt8Columns = 4;
 /// Bytes of one column of k elements, a multiple of 64.
 std::int64_t few_bytes(std::int64_t k);
 /// Rounds a column of k elements (a multiple of 32). `to` is 64-byte aligned.
-void quantize_few(const float* x, std::int64_t k, Int8Need need, std::byte* to);
+void quantize_few(Level level, const float* x, std::int64_t k, Int8Need need, std::byte* to);
 /// y[r + c * y_stride] = row r of w times column c. Row r starts at w + r * w_stride bytes, column
 /// c, from quantize_few(), at x + c * few_bytes(k).
-void multiply_few(DType type, const std::byte* w, std::int64_t w_stride, std::int64_t rows,
-                  const std::byte* x, std::int64_t columns, std::int64_t k, float* y,
-                  std::int64_t y_stride);
+void multiply_few(Level level, DType type, const std::byte* w, std::int64_t w_stride,
+                  std::int64_t rows, const std::byte* x, std::int64_t columns, std::int64_t k,
+                  float* y, std::int64_t y_stride);
 
 // ---- columns that lie together: for panels, and for interleaved rows (int8_lanes.h)
 
@@ -54,7 +55,7 @@ constexpr std::int64_t column_block_bytes(Int8Need need, std::int64_t together) 
 }
 /// Rounds `count` columns (at most `together`, for which there is room) of k elements (a multiple
 /// of 32), that start x_stride floats apart.
-void quantize_columns(const float* x, std::int64_t x_stride, std::int64_t count,
+void quantize_columns(Level level, const float* x, std::int64_t x_stride, std::int64_t count,
                       std::int64_t together, std::int64_t k, Int8Need need, std::byte* to);
 
 // ---- many columns: rows are decoded for a stretch of k, then used for all columns
@@ -69,11 +70,12 @@ inline constexpr std::int64_t kInt8PanelBytes =
     kInt8Depth / kInt8Block * (kInt8Rows * 32 + 3 * 128);
 /// Decodes `rows` (at most kInt8Rows) rows of w, k elements of each (a multiple of the type's
 /// block, at most kInt8Depth). What is no row becomes zeros. `panel` is 64-byte aligned.
-void decode_panel(DType type, const std::byte* w, std::int64_t w_stride, std::int64_t rows,
-                  std::int64_t k, std::byte* panel);
+void decode_panel(Level level, DType type, const std::byte* w, std::int64_t w_stride,
+                  std::int64_t rows, std::int64_t k, std::byte* panel);
 /// y[r + c * y_stride] = (or +=, if `add`) row r of the panel times column c, for kInt8Rows rows
 /// and `columns` (at most kManyColumns) columns; k is the panel's, x starts at the same k.
-void multiply_panel(Int8Need need, const std::byte* panel, std::int64_t k, const std::byte* x,
-                    std::int64_t columns, float* y, std::int64_t y_stride, bool add);
+void multiply_panel(Level level, Int8Need need, const std::byte* panel, std::int64_t k,
+                    const std::byte* x, std::int64_t columns, float* y, std::int64_t y_stride,
+                    bool add);
 
 }  // namespace shunt::cpu::simd

@@ -7,6 +7,7 @@
 #define HWY_TARGET_INCLUDE "backends/cpu/simd/int8_columns.cpp"
 #include "hwy/foreach_target.h"
 // After foreach_target.h, which includes this file once for each target.
+#include "backends/cpu/simd/dispatch.h"
 #include "backends/cpu/simd/int8_round-inl.h"
 #include "hwy/highway.h"
 
@@ -71,9 +72,9 @@ std::size_t size(std::int64_t n) {
 }
 }  // namespace
 
-void quantize_columns(const float* x, std::int64_t x_stride, std::int64_t count,
+void quantize_columns(Level level, const float* x, std::int64_t x_stride, std::int64_t count,
                       std::int64_t together, std::int64_t k, Int8Need need, std::byte* to) {
-  HWY_DYNAMIC_DISPATCH(QuantizeColumns)
+  SHUNT_DISPATCH(level, QuantizeColumns)
   (x, size(x_stride), size(count), size(together), size(k), need, to);
 }
 

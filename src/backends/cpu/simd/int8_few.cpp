@@ -1,5 +1,8 @@
 #include <algorithm>
 #include <array>
+#include <cstring>
+#include <type_traits>
+#include <utility>
 
 #include "backends/cpu/simd/int8.h"
 #include "backends/cpu/simd/int8_few.h"
@@ -18,13 +21,18 @@
 HWY_BEFORE_NAMESPACE();
 namespace shunt::cpu::simd::HWY_NAMESPACE {
 
+void QuantizeFew(const float* x, std::size_t k, Int8Need need, std::byte* to);
+void MultiplyFew(DType type, const std::byte* w, std::size_t w_stride, std::size_t rows,
+                 const std::byte* x, std::size_t columns, std::size_t k, float* y,
+                 std::size_t y_stride);
+
 #if HWY_TARGET == HWY_SCALAR
 
 void QuantizeFew(const float*, std::size_t, Int8Need, std::byte*) {}
 void MultiplyFew(DType, const std::byte*, std::size_t, std::size_t, const std::byte*, std::size_t,
                  std::size_t, float*, std::size_t) {}
 
-#else
+#elif SHUNT_COMPILED_HERE
 
 using namespace codes;
 
@@ -41,7 +49,11 @@ struct FewSums {
   static constexpr std::size_t kTurns = C >= 4 ? 1 : 2;
   V v[C][kTurns];
   hn::Vec<DM> mins[C];
-  HWY_INLINE FewSums() {}  // one that nobody writes lacks NEON's target
+  HWY_INLINE FewSums() {}  // the implicit one lacks NEON's target
+  HWY_INLINE void swap_turns() {
+    HWY_UNROLL(4)
+    for (std::size_t c = 0; c < C; ++c) std::swap(v[c][0], v[c][kTurns - 1]);
+  }
 };
 
 /// Adds a group, whose first element is number `first`. `Turn`: which of two sums is first.
@@ -95,35 +107,55 @@ HWY_INLINE void multiply_row(const std::byte* w, const std::byte* x, std::size_t
                              std::size_t y_stride) {
   using Sums = FewSums<F, C>;
   const FewColumn column(k, kBytes);
-  const std::size_t groups = k / F::kGroup;
   const typename Sums::DM dm;
+  // Some blocks of a group, and zeros behind them. Made first: a call keeps no vector in registers.
+  constexpr bool kParts = F::kGroup < FewColumn::kPadding;
+  std::byte part[kParts ? F::kGroupBytes : 1];
+  const std::size_t rest = kParts ? k % F::kGroup : 0;
+  if (rest != 0) {
+    std::fill_n(part, sizeof part, std::byte{0});
+    std::memcpy(part, w + k / F::kGroup * F::kGroupBytes, F::kGroupBytes * rest / F::kGroup);
+  }
   Sums sums;
   HWY_UNROLL(4)
   for (std::size_t c = 0; c < C; ++c) {
     for (V& v : sums.v[c]) v = hn::Zero(D());
     sums.mins[c] = hn::Zero(dm);
   }
-  std::size_t g = 0;
-  if constexpr (Sums::kTurns == 2) {
-    for (; g + 2 <= groups; g += 2) {
-      add_group<0>(sums, w + g * F::kGroupBytes, column, x, g * F::kGroup);
-      add_group<1>(sums, w + (g + 1) * F::kGroupBytes, column, x, (g + 1) * F::kGroup);
+  // Each copy of a group's code costs compile time. Long code is there once, and moves swap the
+  // sums; short code is there once for each turn. An odd number of groups leaves the loop in its
+  // middle, and a part of a group passes through it again: neither needs a copy of its own.
+  constexpr bool kSwaps = Sums::kTurns == 2 && (F::kVectors >= 8 || F::kOneCopy);
+  static_assert(!kSwaps || F::kVectors / FewColumn::vectors_of_unit(F::kOrder) % 2 == 0);
+  // Counted in elements where a part may follow, else in groups: what GCC 12 makes of either
+  // differs by up to a tenth.
+  constexpr std::size_t kStep = kParts ? F::kGroup : 1;
+  std::size_t at = 0;
+  const auto add = [&](auto turn) HWY_ATTR {
+    add_group<turn>(sums, kParts ? w : w + at * F::kGroupBytes, column, x,
+                    at * (F::kGroup / kStep));
+    if (kParts) w += F::kGroupBytes;
+    at += kStep;
+  };
+  for (std::size_t end = (k - rest) / (F::kGroup / kStep);; end += kStep) {
+    while (at < end) {
+      add(std::integral_constant<std::size_t, 0>());
+      if constexpr (kSwaps) {
+        sums.swap_turns();
+      } else if constexpr (Sums::kTurns == 2) {
+        if (at == end) break;
+        add(std::integral_constant<std::size_t, 1>());
+      }
     }
-  }
-  for (; g < groups; ++g) add_group<0>(sums, w + g * F::kGroupBytes, column, x, g * F::kGroup);
-  if constexpr (F::kGroup < FewColumn::kPadding) {
-    if (const std::size_t rest = k % F::kGroup; rest != 0) {  // some blocks, then zeros
-      std::byte copy[F::kGroupBytes] = {};
-      std::memcpy(copy, w + groups * F::kGroupBytes, F::kGroupBytes * rest / F::kGroup);
-      add_group<0>(sums, copy, column, x, groups * F::kGroup);
-    }
+    if (!kParts || at >= k) break;
+    if (kSwaps && at / kStep % 2 != 0) sums.swap_turns();  // a part starts with the first
+    w = part;
   }
   HWY_UNROLL(4)
   for (std::size_t c = 0; c < C; ++c) {
     V all_lanes = sums.v[c][0];
     if constexpr (Sums::kTurns == 2) all_lanes = hn::Add(all_lanes, sums.v[c][1]);
-    float sum = hn::GetLane(hn::SumOfLanes(D(), all_lanes));
-    if constexpr (F::kUnit != 1) sum *= F::kUnit;
+    float sum = hn::GetLane(hn::SumOfLanes(D(), all_lanes)) * F::kUnit;
     if constexpr (F::kMinRun != 0) sum -= hn::GetLane(hn::SumOfLanes(dm, sums.mins[c]));
     y[c * y_stride] = sum;
   }
@@ -245,7 +277,7 @@ void QuantizeFew(const float* x, std::size_t k, Int8Need need, std::byte* to) {
 }  // namespace shunt::cpu::simd::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
-#if HWY_ONCE && !defined(SHUNT_AVX2_VNNI)
+#if HWY_ONCE && !defined(SHUNT_ONE_TARGET)
 namespace shunt::cpu::simd {
 
 namespace {
@@ -255,20 +287,20 @@ std::size_t size(std::int64_t n) {
 }  // namespace
 
 HWY_EXPORT(QuantizeFew);
-SHUNT_EXPORT(MultiplyFew);
+SHUNT_EXPORT_INT8(MultiplyFew);
 
 std::int64_t few_bytes(std::int64_t k) {
   return static_cast<std::int64_t>(FewColumn(size(k), 1).bytes());
 }
 
-void quantize_few(const float* x, std::int64_t k, Int8Need need, std::byte* to) {
-  HWY_DYNAMIC_DISPATCH(QuantizeFew)(x, size(k), need, to);
+void quantize_few(Level level, const float* x, std::int64_t k, Int8Need need, std::byte* to) {
+  SHUNT_DISPATCH(level, QuantizeFew)(x, size(k), need, to);
 }
 
-void multiply_few(DType type, const std::byte* w, std::int64_t w_stride, std::int64_t rows,
-                  const std::byte* x, std::int64_t columns, std::int64_t k, float* y,
-                  std::int64_t y_stride) {
-  SHUNT_DISPATCH(MultiplyFew)
+void multiply_few(Level level, DType type, const std::byte* w, std::int64_t w_stride,
+                  std::int64_t rows, const std::byte* x, std::int64_t columns, std::int64_t k,
+                  float* y, std::int64_t y_stride) {
+  SHUNT_DISPATCH_INT8(level, MultiplyFew)
   (type, w, size(w_stride), size(rows), x, size(columns), size(k), y, size(y_stride));
 }
 

@@ -19,6 +19,13 @@
 HWY_BEFORE_NAMESPACE();
 namespace shunt::cpu::simd::HWY_NAMESPACE {
 
+Int8Need LanesNeed(DType type);
+std::size_t MostLaneColumns();
+void MultiplyLanes(DType type, const std::byte* w, std::size_t rows, const std::byte* x,
+                   std::size_t columns, std::size_t k, float* y, std::size_t y_stride);
+void DecodeLanes(DType type, const std::byte* w, std::size_t group_bytes, std::size_t groups,
+                 std::size_t k, std::byte* panel);
+
 #if HWY_TARGET == HWY_SCALAR
 
 /// No type has lanes.
@@ -32,7 +39,7 @@ void MultiplyLanes(DType, const std::byte*, std::size_t, const std::byte*, std::
                    float*, std::size_t) {}
 void DecodeLanes(DType, const std::byte*, std::size_t, std::size_t, std::size_t, std::byte*) {}
 
-#else
+#elif SHUNT_COMPILED_HERE
 
 using namespace lanes;
 
@@ -215,12 +222,12 @@ Int8Need LanesNeed(DType type) {
 }  // namespace shunt::cpu::simd::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
-#if HWY_ONCE && !defined(SHUNT_AVX2_VNNI)
+#if HWY_ONCE && !defined(SHUNT_ONE_TARGET)
 namespace shunt::cpu::simd {
 
 HWY_EXPORT(LanesNeed);
 HWY_EXPORT(MostLaneColumns);
-SHUNT_EXPORT(MultiplyLanes);
+SHUNT_EXPORT_INT8(MultiplyLanes);
 HWY_EXPORT(DecodeLanes);
 
 namespace {
@@ -229,25 +236,26 @@ std::size_t size(std::int64_t n) {
 }
 }  // namespace
 
-Int8Need lanes_need(DType type) {
-  return HWY_DYNAMIC_DISPATCH(LanesNeed)(type);
+Int8Need lanes_need(Level level, DType type) {
+  return SHUNT_DISPATCH(level, LanesNeed)(type);
 }
-bool has_lanes(DType type) {
-  return lanes_need(type).scales != 0;
+bool has_lanes(Level level, DType type) {
+  return lanes_need(level, type).scales != 0;
 }
-std::int64_t most_lane_columns() {
-  return static_cast<std::int64_t>(HWY_DYNAMIC_DISPATCH(MostLaneColumns)());
+std::int64_t most_lane_columns(Level level) {
+  return static_cast<std::int64_t>(SHUNT_DISPATCH(level, MostLaneColumns)());
 }
 
-void multiply_lanes(DType type, const std::byte* w, std::int64_t rows, const std::byte* x,
-                    std::int64_t columns, std::int64_t k, float* y, std::int64_t y_stride) {
-  SHUNT_DISPATCH(MultiplyLanes)
+void multiply_lanes(Level level, DType type, const std::byte* w, std::int64_t rows,
+                    const std::byte* x, std::int64_t columns, std::int64_t k, float* y,
+                    std::int64_t y_stride) {
+  SHUNT_DISPATCH_INT8(level, MultiplyLanes)
   (type, w, size(rows), x, size(columns), size(k), y, size(y_stride));
 }
 
-void decode_lanes(DType type, const std::byte* w, std::int64_t group_bytes, std::int64_t groups,
-                  std::int64_t k, std::byte* panel) {
-  HWY_DYNAMIC_DISPATCH(DecodeLanes)(type, w, size(group_bytes), size(groups), size(k), panel);
+void decode_lanes(Level level, DType type, const std::byte* w, std::int64_t group_bytes,
+                  std::int64_t groups, std::int64_t k, std::byte* panel) {
+  SHUNT_DISPATCH(level, DecodeLanes)(type, w, size(group_bytes), size(groups), size(k), panel);
 }
 
 }  // namespace shunt::cpu::simd

@@ -6,24 +6,26 @@
 #include <cstdint>
 
 #include "backends/cpu/simd/int8.h"
+#include "backends/cpu/simd/level.h"
 
 namespace shunt::cpu::simd {
 
-/// Whether weights of a type can be multiplied so.
-bool has_lanes(DType type);
+/// Whether weights of a type can be multiplied so, at a level.
+bool has_lanes(Level level, DType type);
 /// Of such a type; its order is the natural one.
-Int8Need lanes_need(DType type);
+Int8Need lanes_need(Level level, DType type);
 
 /// So many columns can be multiplied together, at most, while weights are in registers.
-std::int64_t most_lane_columns();
+std::int64_t most_lane_columns(Level level);
 /// y[r + c * y_stride] = row r of w times column c, for `rows` rows (from the start of a group at
 /// `w` on) of k elements, and `columns` columns (at most most_lane_columns()) that lie
 /// together, from quantize_columns().
-void multiply_lanes(DType type, const std::byte* w, std::int64_t rows, const std::byte* x,
-                    std::int64_t columns, std::int64_t k, float* y, std::int64_t y_stride);
+void multiply_lanes(Level level, DType type, const std::byte* w, std::int64_t rows,
+                    const std::byte* x, std::int64_t columns, std::int64_t k, float* y,
+                    std::int64_t y_stride);
 /// As decode_panel(), of one or two groups that start group_bytes apart. Rows of a group that is
 /// not given are whatever they were.
-void decode_lanes(DType type, const std::byte* w, std::int64_t group_bytes, std::int64_t groups,
-                  std::int64_t k, std::byte* panel);
+void decode_lanes(Level level, DType type, const std::byte* w, std::int64_t group_bytes,
+                  std::int64_t groups, std::int64_t k, std::byte* panel);
 
 }  // namespace shunt::cpu::simd

@@ -9,6 +9,7 @@
 #include "hwy/foreach_target.h"
 // After foreach_target.h, which includes this file once for each target.
 #include "backends/cpu/simd/code_formats-inl.h"
+#include "backends/cpu/simd/codes_unpacked-inl.h"
 #include "backends/cpu/simd/int8_dispatch.h"
 #include "backends/cpu/simd/int8_dot-inl.h"
 #include "backends/cpu/simd/int8_panel-inl.h"
@@ -16,6 +17,13 @@
 
 HWY_BEFORE_NAMESPACE();
 namespace shunt::cpu::simd::HWY_NAMESPACE {
+
+Int8Need NeedOf(DType type);
+void DecodePanel(DType type, const std::byte* w, std::size_t w_stride, std::size_t rows,
+                 std::size_t k, std::byte* panel);
+void MultiplyInt8Panel(Int8Need need, const std::byte* panel, std::size_t blocks,
+                       const std::byte* x, std::size_t columns, float* y, std::size_t y_stride,
+                       bool add);
 
 #if HWY_TARGET == HWY_SCALAR
 
@@ -27,7 +35,7 @@ void DecodePanel(DType, const std::byte*, std::size_t, std::size_t, std::size_t,
 void MultiplyInt8Panel(Int8Need, const std::byte*, std::size_t, const std::byte*, std::size_t,
                        float*, std::size_t, bool) {}
 
-#else
+#elif SHUNT_COMPILED_HERE
 
 using namespace codes;
 
@@ -45,97 +53,130 @@ constexpr std::size_t x_block_bytes(std::size_t scales, std::size_t mins) {
 
 #ifndef SHUNT_AVX2_VNNI  // what multiplies nothing is as at AVX2
 
-/// Vector v of a group's codes, of 4 rows, to their places in the blocks of a panel.
-template <CodeOrder Order, std::size_t BlockBytes>
-HWY_INLINE void transpose(const V8 (&rows)[4], std::size_t v, std::uint8_t* to) {
+/// Rows that are decoded together.
+inline constexpr std::size_t kRowsAtOnce = 8;
+
+/// Four i of each 16 codes are in vector i of `to`, of all 4 rows.
+HWY_INLINE void transpose_four(const V8 (&rows)[4], V8 (&to)[4]) {
   const DI d;
   const hn::Repartition<std::int64_t, D8> d64;
-  const auto lanes = [&](std::size_t r) { return hn::BitCast(d, rows[r]); };
-  const auto wide = [&](VI fours) { return hn::BitCast(d64, fours); };
+  const auto lanes = [&](std::size_t r) HWY_ATTR { return hn::BitCast(d, rows[r]); };
+  const auto wide = [&](VI fours) HWY_ATTR { return hn::BitCast(d64, fours); };
   const auto ab_low = wide(hn::InterleaveLower(d, lanes(0), lanes(1)));
   const auto ab_high = wide(hn::InterleaveUpper(d, lanes(0), lanes(1)));
   const auto ce_low = wide(hn::InterleaveLower(d, lanes(2), lanes(3)));
   const auto ce_high = wide(hn::InterleaveUpper(d, lanes(2), lanes(3)));
-  // Four i of each 16 elements, of all 4 rows.
+  to[0] = hn::BitCast(D8(), hn::InterleaveLower(d64, ab_low, ce_low));
+  to[1] = hn::BitCast(D8(), hn::InterleaveUpper(d64, ab_low, ce_low));
+  to[2] = hn::BitCast(D8(), hn::InterleaveLower(d64, ab_high, ce_high));
+  to[3] = hn::BitCast(D8(), hn::InterleaveUpper(d64, ab_high, ce_high));
+}
+
+/// Vector v of the codes of 8 rows to its places in the blocks of a panel.
+template <CodeOrder Order, std::size_t BlockBytes>
+HWY_INLINE void transpose(const Unpacked (&rows)[kRowsAtOnce], std::size_t v, std::byte* to) {
   // Where the first four of each 16 elements goes.
   static constexpr auto kAt =
       by_vector<std::uint16_t, kBytes / 16>([](std::size_t vector, std::size_t piece) {
         const std::size_t four = sixteen_at(Order, vector * (kBytes / 16) + piece) * 4;
         return four / 8 * BlockBytes + four % 8 * kFourBytes;
       });
-  const auto store = [&](std::size_t i, auto fours) HWY_ATTR {
-    store_sixteens(hn::BitCast(D8(), fours), to + i * kFourBytes, kAt[v]);
-  };
-  store(0, hn::InterleaveLower(d64, ab_low, ce_low));
-  store(1, hn::InterleaveUpper(d64, ab_low, ce_low));
-  store(2, hn::InterleaveLower(d64, ab_high, ce_high));
-  store(3, hn::InterleaveUpper(d64, ab_high, ce_high));
-}
-
-/// Scales and minimums of a row's group to their places.
-template <class F>
-HWY_INLINE void place_numbers(const F& group, float* to, std::size_t block_bytes) {
-  constexpr std::size_t kScales = 32 / F::kRun;
-  const std::size_t step = block_bytes / sizeof(float);
-  const auto place = [&](const float* numbers, std::size_t each, float* at, float unit) {
-    for (std::size_t b = 0; b < F::kGroup / 32; ++b, at += step) {
-      for (std::size_t i = 0; i < each; ++i) at[i * kRows] = numbers[b * each + i] * unit;
-    }
-  };
-  alignas(64) float scales[F::kRuns];
-  group.store_scales(scales);
-  place(scales, kScales, to, F::kUnit);
-  if constexpr (F::kMinRun != 0) {
-    alignas(64) float mins[F::kMinRuns];
-    group.store_mins(mins);
-    place(mins, 32 / F::kMinRun, to + kScales * kRows, 1);
-  }
-}
-
-/// 4 rows of a group to a panel, from its row r on.
-template <class F, std::size_t block_bytes>
-HWY_INLINE void decode_four(const std::byte* (&w)[4], std::size_t r, std::byte* block) {
-  const F groups[4] = {F(w[0]), F(w[1]), F(w[2]), F(w[3])};
-  HWY_UNROLL(16)
-  for (std::size_t v = 0; v < F::kVectors; ++v) {
-    const V8 rows[4] = {groups[0].codes(v), groups[1].codes(v), groups[2].codes(v),
-                        groups[3].codes(v)};
-    transpose<F::kOrder, block_bytes>(rows, v, reinterpret_cast<std::uint8_t*>(block) + r * 4);
-  }
+  const auto row = [&](std::size_t r)
+                       HWY_ATTR { return hn::Load(D8(), rows[r].codes + v * kBytes); };
+  V8 lower[4];
+  V8 upper[4];
+  transpose_four({row(0), row(1), row(2), row(3)}, lower);
+  transpose_four({row(4), row(5), row(6), row(7)}, upper);
+  HWY_UNROLL(4)
   for (std::size_t i = 0; i < 4; ++i) {
-    place_numbers(groups[i], reinterpret_cast<float*>(block + kCodeBytes) + r + i, block_bytes);
+    store_sixteens(lower[i], upper[i], reinterpret_cast<std::uint8_t*>(to) + i * kFourBytes,
+                   kAt[v]);
   }
 }
 
-template <class F>
-void decode_rows(const std::byte* w, std::size_t w_stride, std::size_t rows, std::size_t k,
-                 std::byte* panel) {
-  constexpr std::size_t kScales = 32 / F::kRun;
-  constexpr std::size_t kMins = F::kMinRun == 0 ? 0 : 32 / F::kMinRun;
-  constexpr std::size_t kBlockBytes = panel_block_bytes(kScales, kMins);
-  constexpr std::size_t kGroupBlocks = F::kGroup / 32;
-  HWY_ALIGN std::byte copies[4][F::kGroupBytes];
-  for (std::size_t r = 0; r < kRows; r += 4) {
-    for (std::size_t first = 0; first < k; first += F::kGroup) {
-      const std::size_t here = std::min(F::kGroup, k - first);
-      const std::byte* from[4];
+/// 4 neighbouring numbers (times `unit`) of each of 4 rows, to[i] for numbers i of all rows.
+HWY_INLINE void transpose_numbers(const float* const (&rows)[4], float unit,
+                                  float* const (&to)[4]) {
+  const hn::CappedTag<float, 4> d;
+  const hn::Repartition<double, decltype(d)> d64;
+  const auto times = hn::Set(d, unit);
+  const auto row = [&](std::size_t r) HWY_ATTR { return hn::Mul(hn::Load(d, rows[r]), times); };
+  const auto ab_low = hn::BitCast(d64, hn::InterleaveLower(d, row(0), row(1)));
+  const auto ab_high = hn::BitCast(d64, hn::InterleaveUpper(d, row(0), row(1)));
+  const auto ce_low = hn::BitCast(d64, hn::InterleaveLower(d, row(2), row(3)));
+  const auto ce_high = hn::BitCast(d64, hn::InterleaveUpper(d, row(2), row(3)));
+  hn::Store(hn::BitCast(d, hn::InterleaveLower(d64, ab_low, ce_low)), d, to[0]);
+  hn::Store(hn::BitCast(d, hn::InterleaveUpper(d64, ab_low, ce_low)), d, to[1]);
+  hn::Store(hn::BitCast(d, hn::InterleaveLower(d64, ab_high, ce_high)), d, to[2]);
+  hn::Store(hn::BitCast(d, hn::InterleaveUpper(d64, ab_high, ce_high)), d, to[3]);
+}
+
+/// Numbers of the rows' groups of `Blocks` blocks, `Each` a block, to their places.
+template <std::size_t Blocks, std::size_t Each, std::size_t BlockBytes>
+HWY_INLINE void place_numbers(const Unpacked (&rows)[kRowsAtOnce], float (Unpacked::*numbers)[16],
+                              float unit, std::byte* to) {
+  for (std::size_t n = 0; n < Blocks * Each; n += 4) {
+    for (std::size_t r = 0; r < kRowsAtOnce; r += 4) {
+      const float* from[4];
+      float* at[4];
       for (std::size_t i = 0; i < 4; ++i) {
-        from[i] = w + (r + i) * w_stride + first / F::kGroup * F::kGroupBytes;
-        if (r + i < rows && here == F::kGroup) continue;
-        std::fill_n(copies[i], F::kGroupBytes, std::byte{0});
-        if (r + i < rows) std::copy_n(from[i], F::kGroupBytes * here / F::kGroup, copies[i]);
+        from[i] = rows[r + i].*numbers + n;
+        at[i] = reinterpret_cast<float*>(to + (n + i) / Each * BlockBytes +
+                                         (n + i) % Each * kFourBytes) +
+                r;
+      }
+      transpose_numbers(from, unit, at);
+    }
+  }
+}
+
+/// How a format's groups are decoded.
+struct Decoder {
+  Unpack unpack;
+  std::size_t group_bytes;
+  float unit;
+};
+
+/// `Shape` is a Format: all formats of one shape share this function.
+template <class Shape>
+void decode_rows(const Decoder& format, const std::byte* w, std::size_t w_stride, std::size_t rows,
+                 std::size_t k, std::byte* panel) {
+  constexpr std::size_t kScales = 32 / Shape::kRun;
+  constexpr std::size_t kMins = Shape::kMinRun == 0 ? 0 : 32 / Shape::kMinRun;
+  constexpr std::size_t kBlockBytes = panel_block_bytes(kScales, kMins);
+  constexpr std::size_t kGroupBlocks = Shape::kGroup / 32;
+  const std::size_t group_bytes = format.group_bytes;
+  Unpacked groups[kRowsAtOnce];
+  for (std::size_t r = 0; r < kRows; r += kRowsAtOnce) {
+    for (std::size_t first = 0; first < k; first += Shape::kGroup) {
+      const std::size_t here = std::min(Shape::kGroup, k - first);
+      std::byte copies[kRowsAtOnce][kMostGroupBytes];
+      const std::byte* from[kRowsAtOnce];
+      for (std::size_t i = 0; i < kRowsAtOnce; ++i) {
+        from[i] = w + (r + i) * w_stride + first / Shape::kGroup * group_bytes;
+        if (r + i < rows && here == Shape::kGroup) continue;
+        std::fill_n(copies[i], group_bytes, std::byte{0});
+        if (r + i < rows) std::copy_n(from[i], group_bytes * here / Shape::kGroup, copies[i]);
         from[i] = copies[i];
       }
-      std::byte* block = panel + first / 32 * kBlockBytes;
-      if (here == F::kGroup) {
-        decode_four<F, kBlockBytes>(from, r, block);
-        continue;
-      }
-      // Some blocks of the group are not there, and must not be written.
+      format.unpack(from, kRowsAtOnce, groups);
+      // Blocks of the group that are not there must not be written.
       HWY_ALIGN std::byte spare[kGroupBlocks * kBlockBytes];
-      decode_four<F, kBlockBytes>(from, r, spare);
+      std::byte* block = panel + first / 32 * kBlockBytes;
+      std::byte* to = (here == Shape::kGroup ? block : spare) + r * 4;
+      HWY_UNROLL(16)
+      for (std::size_t v = 0; v < Shape::kVectors; ++v) {
+        transpose<Shape::kOrder, kBlockBytes>(groups, v, to);
+      }
+      place_numbers<kGroupBlocks, kScales, kBlockBytes>(groups, &Unpacked::scales, format.unit,
+                                                        to + kCodeBytes);
+      if constexpr (kMins != 0) {
+        place_numbers<kGroupBlocks, kMins, kBlockBytes>(groups, &Unpacked::mins, 1,
+                                                        to + kCodeBytes + kScales * kFourBytes);
+      }
+      if (here == Shape::kGroup) continue;
       for (std::size_t at = 0; at < here / 32 * kBlockBytes; at += kFourBytes) {
-        std::memcpy(block + at + r * 4, spare + at + r * 4, 16);
+        std::memcpy(block + at + r * 4, spare + at + r * 4, 4 * kRowsAtOnce);
       }
     }
   }
@@ -144,15 +185,22 @@ void decode_rows(const std::byte* w, std::size_t w_stride, std::size_t rows, std
 /// What a format is made of, without its type.
 struct ManyEntry {
   Int8Need need;
-  void (*decode)(const std::byte*, std::size_t, std::size_t, std::size_t, std::byte*) = nullptr;
+  Decoder format{};
+  void (*decode)(const Decoder&, const std::byte*, std::size_t, std::size_t, std::size_t,
+                 std::byte*) = nullptr;
 };
 inline constexpr auto kManyTable = make_table<ManyEntry>(CodeFormats(), []<class F>() {
-  return ManyEntry{{32 / F::kRun, F::kMinRuns * 32 / F::kGroup, F::kOrder}, decode_rows<F>};
+  using Shape = Format<F::kGroup, 0, F::kOrder, F::kRun, F::kMinRun>;
+  static_assert(F::kGroupBytes <= kMostGroupBytes);
+  return ManyEntry{{32 / F::kRun, F::kMinRuns * 32 / F::kGroup, F::kOrder},
+                   {unpack<F>, F::kGroupBytes, F::kUnit},
+                   decode_rows<Shape>};
 });
 
 void DecodePanel(DType type, const std::byte* w, std::size_t w_stride, std::size_t rows,
                  std::size_t k, std::byte* panel) {
-  kManyTable[static_cast<std::size_t>(type)].decode(w, w_stride, rows, k, panel);
+  const ManyEntry& entry = kManyTable[static_cast<std::size_t>(type)];
+  entry.decode(entry.format, w, w_stride, rows, k, panel);
 }
 
 Int8Need NeedOf(DType type) {
@@ -295,12 +343,12 @@ void MultiplyInt8Panel(Int8Need need, const std::byte* panel, std::size_t blocks
 }  // namespace shunt::cpu::simd::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
-#if HWY_ONCE && !defined(SHUNT_AVX2_VNNI)
+#if HWY_ONCE && !defined(SHUNT_ONE_TARGET)
 namespace shunt::cpu::simd {
 
 HWY_EXPORT(NeedOf);
 HWY_EXPORT(DecodePanel);
-SHUNT_EXPORT(MultiplyInt8Panel);
+SHUNT_EXPORT_INT8(MultiplyInt8Panel);
 
 namespace {
 std::size_t size(std::int64_t n) {
@@ -308,21 +356,22 @@ std::size_t size(std::int64_t n) {
 }
 }  // namespace
 
-Int8Need int8_need(DType type) {
-  return HWY_DYNAMIC_DISPATCH(NeedOf)(type);
+Int8Need int8_need(Level level, DType type) {
+  return SHUNT_DISPATCH(level, NeedOf)(type);
 }
-bool has_codes(DType type) {
-  return int8_need(type).scales != 0;
-}
-
-void decode_panel(DType type, const std::byte* w, std::int64_t w_stride, std::int64_t rows,
-                  std::int64_t k, std::byte* panel) {
-  HWY_DYNAMIC_DISPATCH(DecodePanel)(type, w, size(w_stride), size(rows), size(k), panel);
+bool has_codes(Level level, DType type) {
+  return int8_need(level, type).scales != 0;
 }
 
-void multiply_panel(Int8Need need, const std::byte* panel, std::int64_t k, const std::byte* x,
-                    std::int64_t columns, float* y, std::int64_t y_stride, bool add) {
-  SHUNT_DISPATCH(MultiplyInt8Panel)
+void decode_panel(Level level, DType type, const std::byte* w, std::int64_t w_stride,
+                  std::int64_t rows, std::int64_t k, std::byte* panel) {
+  SHUNT_DISPATCH(level, DecodePanel)(type, w, size(w_stride), size(rows), size(k), panel);
+}
+
+void multiply_panel(Level level, Int8Need need, const std::byte* panel, std::int64_t k,
+                    const std::byte* x, std::int64_t columns, float* y, std::int64_t y_stride,
+                    bool add) {
+  SHUNT_DISPATCH_INT8(level, MultiplyInt8Panel)
   (need, panel, size(k) / kInt8Block, x, size(columns), y, size(y_stride), add);
 }
 

@@ -18,7 +18,9 @@
 #define HWY_DISABLED_TARGETS \
   (HWY_SSSE3 | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV | SHUNT_LEFT_OUT_TARGETS)
 
-// Highway's ChosenTarget::GetIndex() depends on a file's targets. At -O0 it is not inlined, and one
-// definition would serve all files: that of targets.h, which never chooses AVX3_DL. (What returns
-// the class from Highway's library has the same name all the same.)
-#define ChosenTarget ChosenTargetWithAvx3Dl
+// Targets of a file that objects of their own compile, see one_target.h. The file declares their
+// functions only.
+#ifndef SHUNT_TARGETS_ELSEWHERE
+#define SHUNT_TARGETS_ELSEWHERE 0
+#endif
+#define SHUNT_COMPILED_HERE ((HWY_TARGET & (SHUNT_TARGETS_ELSEWHERE)) == 0)

@@ -6,6 +6,7 @@
 #define HWY_TARGET_INCLUDE "backends/cpu/simd/mask.cpp"
 #include "hwy/foreach_target.h"
 // After foreach_target.h, which includes this file once for each target.
+#include "backends/cpu/simd/dispatch.h"
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -49,10 +50,10 @@ namespace shunt::cpu::simd {
 HWY_EXPORT(LookF16);
 HWY_EXPORT(LookF32);
 
-SeenKeys look_at_mask(DType type, const std::byte* mask, std::int64_t count) {
+SeenKeys look_at_mask(Level level, DType type, const std::byte* mask, std::int64_t count) {
   const auto n = static_cast<std::size_t>(count);
-  if (type == DType::kF16) return HWY_DYNAMIC_DISPATCH(LookF16)(mask, n);
-  return HWY_DYNAMIC_DISPATCH(LookF32)(mask, n);
+  if (type == DType::kF16) return SHUNT_DISPATCH(level, LookF16)(mask, n);
+  return SHUNT_DISPATCH(level, LookF32)(mask, n);
 }
 
 }  // namespace shunt::cpu::simd

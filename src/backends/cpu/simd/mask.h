@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "backends/cpu/simd/level.h"
 #include "shunt/tensor.h"
 
 namespace shunt::cpu::simd {
@@ -17,6 +18,6 @@ struct SeenKeys {
 };
 
 /// Of `count` keys, whose F32 or F16 elements of the mask lie side by side.
-SeenKeys look_at_mask(DType type, const std::byte* mask, std::int64_t count);
+SeenKeys look_at_mask(Level level, DType type, const std::byte* mask, std::int64_t count);
 
 }  // namespace shunt::cpu::simd

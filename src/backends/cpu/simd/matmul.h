@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "backends/cpu/simd/level.h"
 #include "shunt/tensor.h"
 
 namespace shunt::cpu::simd {
@@ -16,7 +17,7 @@ namespace shunt::cpu::simd {
 /// Row r of w starts at w + r * w_stride bytes;
 /// column c of x at x + c * x_stride. At most kDotColumns columns are taken through a row at once;
 /// more are fine.
-void dot_rows(DType type, const std::byte* w, std::int64_t w_stride, std::int64_t rows,
+void dot_rows(Level level, DType type, const std::byte* w, std::int64_t w_stride, std::int64_t rows,
               const float* x, std::int64_t x_stride, std::int64_t columns, std::int64_t k, float* y,
               std::int64_t y_stride);
 inline constexpr std::int64_t kDotColumns = 4;
@@ -28,8 +29,8 @@ inline constexpr std::int64_t kPanelRows = 4;
 /// For many columns, where arithmetic is what takes the time: y[r + c * y_stride] = (or +=, if
 /// `add`) the sum over k of w[r * w_stride + k] * x[c * x_stride + k]. k is a multiple of
 /// kPanelDepth; w has readable rows up to a multiple of kPanelRows.
-void multiply_panel(const float* w, std::int64_t w_stride, std::int64_t rows, const float* x,
-                    std::int64_t x_stride, std::int64_t columns, std::int64_t k, float* y,
-                    std::int64_t y_stride, bool add);
+void multiply_panel(Level level, const float* w, std::int64_t w_stride, std::int64_t rows,
+                    const float* x, std::int64_t x_stride, std::int64_t columns, std::int64_t k,
+                    float* y, std::int64_t y_stride, bool add);
 
 }  // namespace shunt::cpu::simd

@@ -8,6 +8,7 @@
 #define HWY_TARGET_INCLUDE "backends/cpu/simd/matmul_dot.cpp"
 #include "hwy/foreach_target.h"
 // After foreach_target.h, which includes this file once for each target.
+#include "backends/cpu/simd/dispatch.h"
 #include "backends/cpu/simd/formats-inl.h"
 #include "hwy/cache_control.h"
 #include "hwy/highway.h"
@@ -158,7 +159,7 @@ bool is_decoded_in_registers(DType type) {
 }
 
 /// Each row a piece at a time: decoded, multiplied, added to what was before.
-void dot_decoded_rows(const DTypeTrait& type, const std::byte* w, std::size_t w_stride,
+void dot_decoded_rows(Level level, const DTypeTrait& type, const std::byte* w, std::size_t w_stride,
                       std::size_t rows, const float* x, std::size_t x_stride, std::size_t columns,
                       std::size_t k, float* y, std::size_t y_stride) {
   constexpr std::size_t kPiece = 1024;  // whole blocks of every type
@@ -174,7 +175,7 @@ void dot_decoded_rows(const DTypeTrait& type, const std::byte* w, std::size_t w_
       type.decode(from, piece, static_cast<std::int64_t>(count));
       for (std::size_t c = 0; c < columns; c += kDotColumns) {
         const std::size_t together = std::min<std::size_t>(kDotColumns, columns - c);
-        HWY_DYNAMIC_DISPATCH(DotRows)
+        SHUNT_DISPATCH(level, DotRows)
         (DType::kF32, reinterpret_cast<const std::byte*>(piece), 0, 1, x + c * x_stride + first,
          x_stride, together, count, sums, 1);
         for (std::size_t i = 0; i < together; ++i) y[r + (c + i) * y_stride] += sums[i];
@@ -185,15 +186,15 @@ void dot_decoded_rows(const DTypeTrait& type, const std::byte* w, std::size_t w_
 
 }  // namespace
 
-void dot_rows(DType type, const std::byte* w, std::int64_t w_stride, std::int64_t rows,
+void dot_rows(Level level, DType type, const std::byte* w, std::int64_t w_stride, std::int64_t rows,
               const float* x, std::int64_t x_stride, std::int64_t columns, std::int64_t k, float* y,
               std::int64_t y_stride) {
   const auto size = [](std::int64_t n) { return static_cast<std::size_t>(n); };
   if (!is_decoded_in_registers(type)) {
-    return dot_decoded_rows(trait(type), w, size(w_stride), size(rows), x, size(x_stride),
+    return dot_decoded_rows(level, trait(type), w, size(w_stride), size(rows), x, size(x_stride),
                             size(columns), size(k), y, size(y_stride));
   }
-  HWY_DYNAMIC_DISPATCH(DotRows)
+  SHUNT_DISPATCH(level, DotRows)
   (type, w, size(w_stride), size(rows), x, size(x_stride), size(columns), size(k), y,
    size(y_stride));
 }

@@ -6,6 +6,7 @@
 #define HWY_TARGET_INCLUDE "backends/cpu/simd/matmul_panel.cpp"
 #include "hwy/foreach_target.h"
 // After foreach_target.h, which includes this file once for each target.
+#include "backends/cpu/simd/dispatch.h"
 #include "backends/cpu/simd/loops-inl.h"
 #include "hwy/highway.h"
 
@@ -131,10 +132,10 @@ std::size_t size(std::int64_t n) {
 }
 }  // namespace
 
-void multiply_panel(const float* w, std::int64_t w_stride, std::int64_t rows, const float* x,
-                    std::int64_t x_stride, std::int64_t columns, std::int64_t k, float* y,
-                    std::int64_t y_stride, bool add) {
-  HWY_DYNAMIC_DISPATCH(MultiplyPanel)
+void multiply_panel(Level level, const float* w, std::int64_t w_stride, std::int64_t rows,
+                    const float* x, std::int64_t x_stride, std::int64_t columns, std::int64_t k,
+                    float* y, std::int64_t y_stride, bool add) {
+  SHUNT_DISPATCH(level, MultiplyPanel)
   (w, size(w_stride), size(rows), x, size(x_stride), size(columns), size(k), y, size(y_stride),
    add);
 }

@@ -10,6 +10,7 @@
 #define HWY_TARGET_INCLUDE "backends/cpu/simd/peak_loops.cpp"
 #include "hwy/foreach_target.h"
 // After foreach_target.h, which includes this file once for each target.
+#include "backends/cpu/simd/dispatch.h"
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -69,12 +70,12 @@ bool always() {
   return true;
 }
 
-double multiply_add_f32(std::int64_t rounds) {
-  return HWY_DYNAMIC_DISPATCH(MultiplyAddF32)(rounds);
+double multiply_add_f32(Level level, std::int64_t rounds) {
+  return SHUNT_DISPATCH(level, MultiplyAddF32)(rounds);
 }
 
 /// As the compiler makes it of plain code.
-double dot_int8(std::int64_t rounds) {
+double dot_int8(Level, std::int64_t rounds) {
   constexpr std::size_t kElements = 64;
   std::array<std::int8_t, kElements> a;
   std::array<std::int8_t, kElements> b;
@@ -98,18 +99,18 @@ constexpr PeakLoop kPlainLoops[] = {
 
 }  // namespace
 
-const PeakLoop& peak_loop(Peak peak) {
+const PeakLoop& peak_loop(Level level, Peak peak) {
   const auto loops = x86_peak_loops();
   const auto best = std::ranges::find_if(loops, [&](const PeakLoop& loop) {
-    return loop.peak == peak && allows_level(loop.level) && loop.there();
+    return loop.peak == peak && level.allows(loop.level) && loop.there();
   });
   if (best != loops.end()) return *best;
   const auto* plain = std::ranges::find(kPlainLoops, peak, &PeakLoop::peak);
   return plain != std::end(kPlainLoops) ? *plain : kPlainLoops[0];
 }
 
-void read_memory(std::span<const std::byte> memory) {
-  HWY_DYNAMIC_DISPATCH(ReadMemory)(memory.data(), memory.size());
+void read_memory(Level level, std::span<const std::byte> memory) {
+  SHUNT_DISPATCH(level, ReadMemory)(memory.data(), memory.size());
 }
 
 }  // namespace shunt::cpu::simd

@@ -7,6 +7,7 @@
 #include <span>
 #include <string_view>
 
+#include "backends/cpu/simd/level.h"
 #include "shunt/peaks.h"
 
 namespace shunt::cpu::simd {
@@ -20,18 +21,18 @@ struct PeakLoop {
   bool stands_in = false;     ///< made for something else
   bool (*there)() = nullptr;  ///< whether the machine has it
   /// Operations done in so many rounds.
-  double (*run)(std::int64_t rounds) = nullptr;
+  double (*run)(Level level, std::int64_t rounds) = nullptr;
 };
 inline constexpr int kPeakChains = 12;
 
-/// The best for a kind of arithmetic that the machine has, up to the level in use.
-const PeakLoop& peak_loop(Peak peak);
+/// The best for a kind of arithmetic that the machine has, up to a level.
+const PeakLoop& peak_loop(Level level, Peak peak);
 
 /// Those with instructions of x86-64, best first; none elsewhere.
 std::span<const PeakLoop> x86_peak_loops();
 
-/// Reads memory, whose size is a multiple of kReadStep, with the widest loads of the level in use.
-void read_memory(std::span<const std::byte> memory);
+/// Reads memory, whose size is a multiple of kReadStep, with the widest loads of the level.
+void read_memory(Level level, std::span<const std::byte> memory);
 inline constexpr std::size_t kReadStep = 4096;
 
 /// Makes the compiler believe that somebody looks at what is there.

@@ -30,7 +30,7 @@ double operations(std::int64_t rounds, int multiply_adds) {
   return 2.0 * kPeakChains * multiply_adds * static_cast<double>(rounds);
 }
 
-[[gnu::target("avx512f,avx512bw,avx512vnni")]] double dot_avx512_vnni(std::int64_t rounds) {
+[[gnu::target("avx512f,avx512bw,avx512vnni")]] double dot_avx512_vnni(Level, std::int64_t rounds) {
   __m512i a = _mm512_set1_epi8(1);
   const __m512i b = _mm512_set1_epi8(-1);
   __m512i sums[kPeakChains];
@@ -45,7 +45,7 @@ double operations(std::int64_t rounds, int multiply_adds) {
   return operations(rounds, 64);
 }
 
-[[gnu::target("avx2,avxvnni")]] double dot_avx_vnni(std::int64_t rounds) {
+[[gnu::target("avx2,avxvnni")]] double dot_avx_vnni(Level, std::int64_t rounds) {
   __m256i a = _mm256_set1_epi8(1);
   const __m256i b = _mm256_set1_epi8(-1);
   __m256i sums[kPeakChains];
@@ -62,7 +62,7 @@ double operations(std::int64_t rounds, int multiply_adds) {
 
 // Without VNNI: products in pairs to 16 bits, pairs of these to 32 bits, and the sum.
 
-[[gnu::target("avx512f,avx512bw")]] double dot_avx512_maddubs(std::int64_t rounds) {
+[[gnu::target("avx512f,avx512bw")]] double dot_avx512_maddubs(Level, std::int64_t rounds) {
   __m512i a = _mm512_set1_epi8(1);
   const __m512i b = _mm512_set1_epi8(-1);
   const __m512i ones = _mm512_set1_epi16(1);
@@ -80,7 +80,7 @@ double operations(std::int64_t rounds, int multiply_adds) {
   return operations(rounds, 64);
 }
 
-[[gnu::target("avx2")]] double dot_avx2(std::int64_t rounds) {
+[[gnu::target("avx2")]] double dot_avx2(Level, std::int64_t rounds) {
   __m256i a = _mm256_set1_epi8(1);
   const __m256i b = _mm256_set1_epi8(-1);
   const __m256i ones = _mm256_set1_epi16(1);
@@ -98,7 +98,7 @@ double operations(std::int64_t rounds, int multiply_adds) {
   return operations(rounds, 32);
 }
 
-[[gnu::target("sse4.1")]] double dot_sse4(std::int64_t rounds) {
+[[gnu::target("sse4.1")]] double dot_sse4(Level, std::int64_t rounds) {
   __m128i a = _mm_set1_epi8(1);
   const __m128i b = _mm_set1_epi8(-1);
   const __m128i ones = _mm_set1_epi16(1);
@@ -116,7 +116,7 @@ double operations(std::int64_t rounds, int multiply_adds) {
   return operations(rounds, 16);
 }
 
-[[gnu::target("avx512f,avx512bw,avx512bf16")]] double dot_avx512_bf16(std::int64_t rounds) {
+[[gnu::target("avx512f,avx512bw,avx512bf16")]] double dot_avx512_bf16(Level, std::int64_t rounds) {
   // 2^-126 times 1, so that sums stay normal numbers.
   __m512i a = _mm512_set1_epi16(0x0080);
   const __m512i b = _mm512_set1_epi16(0x3f80);
@@ -156,7 +156,7 @@ double tile_products(std::int64_t rounds, std::uint8_t one_byte, const MultiplyA
   keep_result(ones);
   return 2.0 * 4 * 16 * 16 * Depth * static_cast<double>(rounds);
 }
-double dot_amx_int8(std::int64_t rounds) {
+double dot_amx_int8(Level, std::int64_t rounds) {
   return tile_products<64>(rounds, 1, [](AmxTiles& tiles) {
     tiles.multiply_add_bytes<0, 4, 6>();
     tiles.multiply_add_bytes<1, 4, 7>();
@@ -164,7 +164,7 @@ double dot_amx_int8(std::int64_t rounds) {
     tiles.multiply_add_bytes<3, 5, 7>();
   });
 }
-double dot_amx_bf16(std::int64_t rounds) {
+double dot_amx_bf16(Level, std::int64_t rounds) {
   // 0x3f3f is 0.746.
   return tile_products<32>(rounds, 0x3f, [](AmxTiles& tiles) {
     tiles.multiply_add<0, 4, 6>();

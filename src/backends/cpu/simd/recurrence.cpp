@@ -6,6 +6,7 @@
 #define HWY_TARGET_INCLUDE "backends/cpu/simd/recurrence.cpp"
 #include "hwy/foreach_target.h"
 // After foreach_target.h, which includes this file once for each target.
+#include "backends/cpu/simd/dispatch.h"
 #include "backends/cpu/simd/loops-inl.h"
 #include "hwy/highway.h"
 
@@ -117,24 +118,24 @@ HWY_EXPORT(UpdateAndReadScalar);
 HWY_EXPORT(UpdateAndReadTwo);
 HWY_EXPORT(ReadAndUpdate);
 
-void add_product(const float* a, const float* b, float* y, std::int64_t n) {
-  HWY_DYNAMIC_DISPATCH(AddProduct)(a, b, y, n);
+void add_product(Level level, const float* a, const float* b, float* y, std::int64_t n) {
+  SHUNT_DISPATCH(level, AddProduct)(a, b, y, n);
 }
-float update_and_read(float* state, const float* keep, const float* add, float factor,
+float update_and_read(Level level, float* state, const float* keep, const float* add, float factor,
                       const float* read, std::int64_t n) {
-  return HWY_DYNAMIC_DISPATCH(UpdateAndRead)(state, keep, add, factor, read, n);
+  return SHUNT_DISPATCH(level, UpdateAndRead)(state, keep, add, factor, read, n);
 }
-float update_and_read(float* state, float keep, const float* add, float factor, const float* read,
-                      std::int64_t n) {
-  return HWY_DYNAMIC_DISPATCH(UpdateAndReadScalar)(state, keep, add, factor, read, n);
+float update_and_read(Level level, float* state, float keep, const float* add, float factor,
+                      const float* read, std::int64_t n) {
+  return SHUNT_DISPATCH(level, UpdateAndReadScalar)(state, keep, add, factor, read, n);
 }
-float update_and_read(float* state, const float* keep, const float* add, float factor,
+float update_and_read(Level level, float* state, const float* keep, const float* add, float factor,
                       const float* add2, float factor2, const float* read, std::int64_t n) {
-  return HWY_DYNAMIC_DISPATCH(UpdateAndReadTwo)(state, keep, add, factor, add2, factor2, read, n);
+  return SHUNT_DISPATCH(level, UpdateAndReadTwo)(state, keep, add, factor, add2, factor2, read, n);
 }
-void read_and_update(float* state, const RowUpdate& update, const float* v, float* y,
+void read_and_update(Level level, float* state, const RowUpdate& update, const float* v, float* y,
                      std::int64_t n) {
-  HWY_DYNAMIC_DISPATCH(ReadAndUpdate)(state, update, v, y, n);
+  SHUNT_DISPATCH(level, ReadAndUpdate)(state, update, v, y, n);
 }
 
 }  // namespace shunt::cpu::simd

@@ -4,19 +4,21 @@
 
 #include <cstdint>
 
+#include "backends/cpu/simd/level.h"
+
 namespace shunt::cpu::simd {
 
 /// y = y + a * b.
-void add_product(const float* a, const float* b, float* y, std::int64_t n);
+void add_product(Level level, const float* a, const float* b, float* y, std::int64_t n);
 
 /// state = keep * state + add * factor; returns the sum of read * state.
-float update_and_read(float* state, const float* keep, const float* add, float factor,
+float update_and_read(Level level, float* state, const float* keep, const float* add, float factor,
                       const float* read, std::int64_t n);
 /// The same with one number that keeps.
-float update_and_read(float* state, float keep, const float* add, float factor, const float* read,
-                      std::int64_t n);
+float update_and_read(Level level, float* state, float keep, const float* add, float factor,
+                      const float* read, std::int64_t n);
 /// state = keep * state + add * factor + add2 * factor2; returns the sum of read * state.
-float update_and_read(float* state, const float* keep, const float* add, float factor,
+float update_and_read(Level level, float* state, const float* keep, const float* add, float factor,
                       const float* add2, float factor2, const float* read, std::int64_t n);
 
 /// What one row of a state gives and becomes, where the row has an element for each output.
@@ -28,7 +30,7 @@ struct RowUpdate {
   float add = 0;
 };
 /// y = y + read * (read_keep * state + read_add * v), then state = keep * state + add * v.
-void read_and_update(float* state, const RowUpdate& update, const float* v, float* y,
+void read_and_update(Level level, float* state, const RowUpdate& update, const float* v, float* y,
                      std::int64_t n);
 
 }  // namespace shunt::cpu::simd

@@ -11,6 +11,7 @@
 #include "hwy/foreach_target.h"
 // After foreach_target.h, which includes this file once for each target.
 #include "backends/cpu/simd/bf16_round-inl.h"
+#include "backends/cpu/simd/dispatch.h"
 #include "backends/cpu/simd/int8_panel-inl.h"
 #include "hwy/highway.h"
 
@@ -108,13 +109,14 @@ std::size_t size(std::int64_t n) {
 }
 }  // namespace
 
-void pack_tile_columns(const float* x, std::int64_t x_stride, std::int64_t count, std::int64_t k,
-                       std::byte* to) {
-  HWY_DYNAMIC_DISPATCH(PackTileColumns)(x, size(x_stride), size(count), size(k), to);
+void pack_tile_columns(Level level, const float* x, std::int64_t x_stride, std::int64_t count,
+                       std::int64_t k, std::byte* to) {
+  SHUNT_DISPATCH(level, PackTileColumns)(x, size(x_stride), size(count), size(k), to);
 }
 
-void split_panel(Int8Need need, const std::byte* codes, std::int64_t k, std::byte* panel) {
-  HWY_DYNAMIC_DISPATCH(SplitPanel)(need, codes, size(k), panel);
+void split_panel(Level level, Int8Need need, const std::byte* codes, std::int64_t k,
+                 std::byte* panel) {
+  SHUNT_DISPATCH(level, SplitPanel)(need, codes, size(k), panel);
 }
 
 }  // namespace shunt::cpu::simd

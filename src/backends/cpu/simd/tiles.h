@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include "backends/cpu/simd/int8.h"
+#include "backends/cpu/simd/level.h"
 
 namespace shunt::cpu::simd {
 
@@ -19,8 +20,8 @@ inline constexpr std::int64_t kTileBytes = 1024;
 
 /// Packs `count` (at most kTileSide) columns of k elements, that start x_stride floats apart: tile
 /// by tile of 32 elements of k, column by column. What is no column, or beyond k, becomes zeros.
-void pack_tile_columns(const float* x, std::int64_t x_stride, std::int64_t count, std::int64_t k,
-                       std::byte* to);
+void pack_tile_columns(Level level, const float* x, std::int64_t x_stride, std::int64_t count,
+                       std::int64_t k, std::byte* to);
 
 /// A panel has 2 kTileSide rows of w: for each two elements of k those of all rows. So many bytes
 /// fit the first cache; of weights in two parts that is kSplitDepth elements of k, the upper parts
@@ -35,7 +36,8 @@ static_assert(2 * kTileSide == kInt8Rows);
 
 /// What decode_panel() or decode_lanes() made of k elements (a multiple of 32, at most kSplitDepth)
 /// of kInt8Rows rows, as a panel in two parts.
-void split_panel(Int8Need need, const std::byte* codes, std::int64_t k, std::byte* panel);
+void split_panel(Level level, Int8Need need, const std::byte* codes, std::int64_t k,
+                 std::byte* panel);
 
 /// 2 kTileSide rows of w as tiles.
 struct TileRows {
@@ -54,8 +56,8 @@ struct TileColumns {
   std::int64_t second = 0;  ///< where the second group begins; 0: there is none
 };
 
-/// The calling thread's tile registers, for as long as it lives: one at a time. Only where
-/// level.h's amx_in_use().
+/// The calling thread's tile registers, for as long as it lives: one at a time. Only at a
+/// level that has_tiles().
 class TileUnit {
  public:
   TileUnit();

@@ -6,6 +6,7 @@
 #define HWY_TARGET_INCLUDE "backends/cpu/simd/training.cpp"
 #include "hwy/foreach_target.h"
 // After foreach_target.h, which includes this file once for each target.
+#include "backends/cpu/simd/dispatch.h"
 #include "backends/cpu/simd/exp-inl.h"
 #include "backends/cpu/simd/loops-inl.h"
 #include "hwy/highway.h"
@@ -56,11 +57,12 @@ namespace shunt::cpu::simd {
 HWY_EXPORT(SiluBack);
 HWY_EXPORT(RunAdamStep);
 
-void silu_back(const float* dy, const float* x, float* dx, std::int64_t n) {
-  HWY_DYNAMIC_DISPATCH(SiluBack)(dy, x, dx, n);
+void silu_back(Level level, const float* dy, const float* x, float* dx, std::int64_t n) {
+  SHUNT_DISPATCH(level, SiluBack)(dy, x, dx, n);
 }
-void adam_step(const AdamStep& step, const float* m, const float* v, float* w, std::int64_t n) {
-  HWY_DYNAMIC_DISPATCH(RunAdamStep)(step, m, v, w, n);
+void adam_step(Level level, const AdamStep& step, const float* m, const float* v, float* w,
+               std::int64_t n) {
+  SHUNT_DISPATCH(level, RunAdamStep)(step, m, v, w, n);
 }
 
 }  // namespace shunt::cpu::simd

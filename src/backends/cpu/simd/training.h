@@ -3,11 +3,13 @@
 
 #include <cstdint>
 
+#include "backends/cpu/simd/level.h"
+
 namespace shunt::cpu::simd {
 
 /// dx = dy * s * (1 + x * (1 - s)), s = 1 / (1 + exp(-x)), also where exp(-x) is infinite. dx may
 /// be dy or x.
-void silu_back(const float* dy, const float* x, float* dx, std::int64_t n);
+void silu_back(Level level, const float* dy, const float* x, float* dx, std::int64_t n);
 
 struct AdamStep {
   float keep = 1;     ///< of the weights
@@ -16,6 +18,7 @@ struct AdamStep {
   float eps = 0;
 };
 /// w = keep * w - rate * m / (sqrt(v_scale * v) + eps).
-void adam_step(const AdamStep& step, const float* m, const float* v, float* w, std::int64_t n);
+void adam_step(Level level, const AdamStep& step, const float* m, const float* v, float* w,
+               std::int64_t n);
 
 }  // namespace shunt::cpu::simd

@@ -8,6 +8,7 @@
 #define HWY_TARGET_INCLUDE "backends/cpu/simd/vector.cpp"
 #include "hwy/foreach_target.h"
 // After foreach_target.h, which includes this file once for each target.
+#include "backends/cpu/simd/dispatch.h"
 #include "backends/cpu/simd/exp-inl.h"
 #include "backends/cpu/simd/loops-inl.h"
 #include "backends/cpu/simd/sigmoid-inl.h"
@@ -261,76 +262,77 @@ HWY_EXPORT(Find);
 HWY_EXPORT(Rotate);
 HWY_EXPORT(RotateAdjacent);
 
-void add(const float* a, const float* b, float* y, std::int64_t n) {
-  HWY_DYNAMIC_DISPATCH(Add)(a, b, y, n);
+void add(Level level, const float* a, const float* b, float* y, std::int64_t n) {
+  SHUNT_DISPATCH(level, Add)(a, b, y, n);
 }
-void add(const float* a, float b, float* y, std::int64_t n) {
-  HWY_DYNAMIC_DISPATCH(AddScalar)(a, b, y, n);
+void add(Level level, const float* a, float b, float* y, std::int64_t n) {
+  SHUNT_DISPATCH(level, AddScalar)(a, b, y, n);
 }
-void sub(const float* a, const float* b, float* y, std::int64_t n) {
-  HWY_DYNAMIC_DISPATCH(Sub)(a, b, y, n);
+void sub(Level level, const float* a, const float* b, float* y, std::int64_t n) {
+  SHUNT_DISPATCH(level, Sub)(a, b, y, n);
 }
-void sub(const float* a, float b, float* y, std::int64_t n) {
-  HWY_DYNAMIC_DISPATCH(SubScalar)(a, b, y, n);
+void sub(Level level, const float* a, float b, float* y, std::int64_t n) {
+  SHUNT_DISPATCH(level, SubScalar)(a, b, y, n);
 }
-void mul(const float* a, const float* b, float* y, std::int64_t n) {
-  HWY_DYNAMIC_DISPATCH(Mul)(a, b, y, n);
+void mul(Level level, const float* a, const float* b, float* y, std::int64_t n) {
+  SHUNT_DISPATCH(level, Mul)(a, b, y, n);
 }
-void mul(const float* a, float b, float* y, std::int64_t n) {
-  HWY_DYNAMIC_DISPATCH(MulScalar)(a, b, y, n);
+void mul(Level level, const float* a, float b, float* y, std::int64_t n) {
+  SHUNT_DISPATCH(level, MulScalar)(a, b, y, n);
 }
-void div(const float* a, const float* b, float* y, std::int64_t n) {
-  HWY_DYNAMIC_DISPATCH(Div)(a, b, y, n);
+void div(Level level, const float* a, const float* b, float* y, std::int64_t n) {
+  SHUNT_DISPATCH(level, Div)(a, b, y, n);
 }
-void div(const float* a, float b, float* y, std::int64_t n) {
-  HWY_DYNAMIC_DISPATCH(DivScalar)(a, b, y, n);
+void div(Level level, const float* a, float b, float* y, std::int64_t n) {
+  SHUNT_DISPATCH(level, DivScalar)(a, b, y, n);
 }
-void scale(const float* x, float scale, float bias, float* y, std::int64_t n) {
-  HWY_DYNAMIC_DISPATCH(Scale)(x, scale, bias, y, n);
+void scale(Level level, const float* x, float scale, float bias, float* y, std::int64_t n) {
+  SHUNT_DISPATCH(level, Scale)(x, scale, bias, y, n);
 }
-void scale_add(const float* x, float scale, const float* addend, float* y, std::int64_t n) {
-  HWY_DYNAMIC_DISPATCH(ScaleAdd)(x, scale, addend, y, n);
+void scale_add(Level level, const float* x, float scale, const float* addend, float* y,
+               std::int64_t n) {
+  SHUNT_DISPATCH(level, ScaleAdd)(x, scale, addend, y, n);
 }
-void sigmoid(const float* x, float* y, std::int64_t n) {
-  HWY_DYNAMIC_DISPATCH(Sigmoid)(x, y, n);
+void sigmoid(Level level, const float* x, float* y, std::int64_t n) {
+  SHUNT_DISPATCH(level, Sigmoid)(x, y, n);
 }
-void silu(const float* x, float* y, std::int64_t n) {
-  HWY_DYNAMIC_DISPATCH(Silu)(x, y, n);
+void silu(Level level, const float* x, float* y, std::int64_t n) {
+  SHUNT_DISPATCH(level, Silu)(x, y, n);
 }
-void gelu(const float* x, float* y, std::int64_t n) {
-  HWY_DYNAMIC_DISPATCH(Gelu)(x, y, n);
+void gelu(Level level, const float* x, float* y, std::int64_t n) {
+  SHUNT_DISPATCH(level, Gelu)(x, y, n);
 }
-void gelu_quick(const float* x, float* y, std::int64_t n) {
-  HWY_DYNAMIC_DISPATCH(GeluQuick)(x, y, n);
+void gelu_quick(Level level, const float* x, float* y, std::int64_t n) {
+  SHUNT_DISPATCH(level, GeluQuick)(x, y, n);
 }
-void exp(const float* x, float* y, std::int64_t n) {
-  HWY_DYNAMIC_DISPATCH(Exp)(x, y, n);
+void exp(Level level, const float* x, float* y, std::int64_t n) {
+  SHUNT_DISPATCH(level, Exp)(x, y, n);
 }
-float exp_shifted(const float* x, float shift, float* y, std::int64_t n) {
-  return HWY_DYNAMIC_DISPATCH(ExpShifted)(x, shift, y, n);
+float exp_shifted(Level level, const float* x, float shift, float* y, std::int64_t n) {
+  return SHUNT_DISPATCH(level, ExpShifted)(x, shift, y, n);
 }
-float dot(const float* a, const float* b, std::int64_t n) {
-  return HWY_DYNAMIC_DISPATCH(Dot)(a, b, n);
+float dot(Level level, const float* a, const float* b, std::int64_t n) {
+  return SHUNT_DISPATCH(level, Dot)(a, b, n);
 }
-float sum(const float* x, std::int64_t n) {
-  return HWY_DYNAMIC_DISPATCH(Sum)(x, n);
+float sum(Level level, const float* x, std::int64_t n) {
+  return SHUNT_DISPATCH(level, Sum)(x, n);
 }
-float sum_squares(const float* x, std::int64_t n) {
-  return HWY_DYNAMIC_DISPATCH(SumSquares)(x, n);
+float sum_squares(Level level, const float* x, std::int64_t n) {
+  return SHUNT_DISPATCH(level, SumSquares)(x, n);
 }
-float max(const float* x, std::int64_t n) {
-  return HWY_DYNAMIC_DISPATCH(Max)(x, n);
+float max(Level level, const float* x, std::int64_t n) {
+  return SHUNT_DISPATCH(level, Max)(x, n);
 }
-std::int64_t find(const float* x, float value, std::int64_t n) {
-  return HWY_DYNAMIC_DISPATCH(Find)(x, value, n);
+std::int64_t find(Level level, const float* x, float value, std::int64_t n) {
+  return SHUNT_DISPATCH(level, Find)(x, value, n);
 }
-void rotate(const float* u, const float* v, const float* cosines, const float* sines, float* yu,
-            float* yv, std::int64_t n) {
-  HWY_DYNAMIC_DISPATCH(Rotate)(u, v, cosines, sines, yu, yv, n);
+void rotate(Level level, const float* u, const float* v, const float* cosines, const float* sines,
+            float* yu, float* yv, std::int64_t n) {
+  SHUNT_DISPATCH(level, Rotate)(u, v, cosines, sines, yu, yv, n);
 }
-void rotate_adjacent(const float* x, const float* cosines, const float* sines, float* y,
-                     std::int64_t n) {
-  HWY_DYNAMIC_DISPATCH(RotateAdjacent)(x, cosines, sines, y, n);
+void rotate_adjacent(Level level, const float* x, const float* cosines, const float* sines,
+                     float* y, std::int64_t n) {
+  SHUNT_DISPATCH(level, RotateAdjacent)(x, cosines, sines, y, n);
 }
 
 }  // namespace shunt::cpu::simd

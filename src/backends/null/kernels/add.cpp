@@ -11,7 +11,7 @@ namespace {
 class Add final : public NullKernel {
  public:
   const Op& op() const override { return add_op(); }
-  Support supports(const NodeView&) const override {
+  Support supports(const NodeView&, const NullTarget&) const override {
     return Support::no(Refusal::kVendorFunction, "the null device computes nothing");
   }
 };

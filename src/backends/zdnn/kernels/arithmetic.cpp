@@ -4,6 +4,7 @@
 #include <array>
 #include <span>
 
+#include "backend_support/kernel_rows.h"
 #include "backends/zdnn/kernel.h"
 #include "ops/elementwise/elementwise.h"
 
@@ -30,48 +31,52 @@ Repeats repeats(const NodeView& view) {
 }
 
 /// One row an op: on tensors of the same shape, and with a row.
-struct Row {
+struct ArithmeticRow {
   const Op& (*op)();
-  Feature feature;
+  Need function;
   bool (*same)(Launch& l, const Stick& a, const Stick& b, Stick& y);
   bool (*row)(Launch& l, const Stick& a, const Stick& row, Stick& y);
 };
 
-constexpr std::array kRows = {
-    Row{add_op, Feature::kAdd,
-        [](Launch& l, const Stick& a, const Stick& b, Stick& y) { return l.add(a, b, y); },
+template <auto Function>
+bool same(Launch& l, const Stick& a, const Stick& b, Stick& y) {
+  return l.call<Function>(a, b, y);
+}
+
+constexpr std::array kArithmeticTable = {
+    ArithmeticRow{
+        add_op, kHas<Feature::kAdd>, same<&Symbols::add>,
         [](Launch& l, const Stick& a, const Stick& row, Stick& y) { return l.add_row(a, row, y); }},
-    Row{sub_op, Feature::kSub,
-        [](Launch& l, const Stick& a, const Stick& b, Stick& y) { return l.sub(a, b, y); },
-        [](Launch& l, const Stick& a, const Stick& row, Stick& y) {
-          Stick& negative = l.temporary(0, row.dims());
-          return l.affine(row, -1, 0, negative) && l.add_row(a, negative, y);
-        }},
-    Row{mul_op, Feature::kMul,
-        [](Launch& l, const Stick& a, const Stick& b, Stick& y) { return l.mul(a, b, y); },
+    ArithmeticRow{sub_op, kHas<Feature::kSub>, same<&Symbols::sub>,
+                  [](Launch& l, const Stick& a, const Stick& row, Stick& y) {
+                    Stick& negative = l.temporary(0, row.dims());
+                    return l.affine(row, -1, 0, negative) && l.add_row(a, negative, y);
+                  }},
+    ArithmeticRow{
+        mul_op, kHas<Feature::kMul>, same<&Symbols::mul>,
         [](Launch& l, const Stick& a, const Stick& row, Stick& y) { return l.mul_row(a, row, y); }},
-    Row{div_op, Feature::kDiv,
-        [](Launch& l, const Stick& a, const Stick& b, Stick& y) {
-          return l.binary("zdnn_div", l.zdnn().div, a, b, y);
-        },
-        [](Launch& l, const Stick& a, const Stick& row, Stick& y) {
-          // Not times 1 / row, which may be less than the machine's smallest number.
-          Stick& divisors = l.temporary(0, a.dims());
-          return l.affine(a, 0, 1, y) && l.mul_row(y, row, divisors) &&
-                 l.binary("zdnn_div", l.zdnn().div, a, divisors, y);
-        }},
+    ArithmeticRow{div_op, kHas<Feature::kDiv>, same<&Symbols::div>,
+                  [](Launch& l, const Stick& a, const Stick& row, Stick& y) {
+                    // Not times 1 / row, which may be less than the machine's smallest number.
+                    Stick& divisors = l.temporary(0, a.dims());
+                    return l.affine(a, 0, 1, y) && l.mul_row(y, row, divisors) &&
+                           l.call<&Symbols::div>(a, divisors, y);
+                  }},
 };
+
+/// Numbers are repeated by products.
+constexpr Need kProductsForMatrices = {
+    Refusal::kVendorFunction, [](const NodeView& view, const Machine& machine) -> std::string {
+      return repeats(view) == Repeats::kMatrices ? machine.why_not(Feature::kMatmul) : "";
+    }};
 
 class Arithmetic final : public ZdnnKernel {
  public:
-  explicit Arithmetic(const Row& row) : row_(row) {}
+  explicit Arithmetic(const ArithmeticRow& row)
+      : row_(row), needs_{row.function, kHas<Feature::kBatchnorm>, kProductsForMatrices} {}
   const Op& op() const override { return row_.op(); }
 
-  Support supports_on(const NodeView& view, const Machine& machine) const override {
-    const std::array features = {row_.feature, Feature::kBatchnorm, Feature::kMatmul};
-    const bool repeats_numbers = repeats(view) == Repeats::kMatrices;
-    return needs(view, machine, std::span(features).first(repeats_numbers ? 3 : 2));
-  }
+  std::span<const Need> needs(const NodeView&) const override { return needs_; }
   SourceForm form(const NodeView& view, const Machine&, std::size_t source,
                   const SourcePlaces&) const override {
     return source == 1 && repeats(view) == Repeats::kOther ? SourceForm::kPlain
@@ -85,11 +90,10 @@ class Arithmetic final : public ZdnnKernel {
     const Repeats how = repeats(use.view);
     const Dims whole = max_dims(use.view.result());
     if (how == Repeats::kNothing) return {};
-    if (how == Repeats::kRow && row_.feature != Feature::kDiv)
-      return {max_dims(use.view.source(1))};
+    if (how == Repeats::kRow && !divides()) return {max_dims(use.view.source(1))};
     if (how != Repeats::kMatrices) return {whole};
     const Dims matrix{1, whole.dim2, whole.dim1};
-    return {row_.feature == Feature::kDiv ? whole : matrix, matrix};
+    return {divides() ? whole : matrix, matrix};
   }
   std::size_t staging(const KernelUse& use) const override {
     if (use.forms[1] != SourceForm::kPlain) return 0;
@@ -111,7 +115,7 @@ class Arithmetic final : public ZdnnKernel {
     } else if (b.dims() == Dims{1, 1, a.dims().dim1}) {
       (void)row_.row(l, a, b, *l.result);
     } else {
-      (void)each_matrix(l, a, b);
+      (void)repeat_matrices(l, a, b);
     }
   }
 
@@ -120,18 +124,13 @@ class Arithmetic final : public ZdnnKernel {
 
  private:
   /// What is repeated in a matrix stays so for the next one, if that has the same.
-  bool each_matrix(Launch& l, const Stick& a, const Stick& b) const {
+  bool repeat_matrices(Launch& l, const Stick& a, const Stick& b) const {
     const Sizes& repeated = l.sources[1].sizes;
     const bool number = repeated[0] == 1 && l.sizes[0] != 1;
     std::int64_t now = -1;
-    Stick of_a;
     Stick of_b;
-    Stick of_y;
-    for (std::int64_t i = 0; i < a.dims().dim4; ++i) {
-      a.slice(l.zdnn(), i, of_a);
-      l.result->slice(l.zdnn(), i, of_y);
-      const std::int64_t j =
-          i / l.sizes[2] % repeated[3] * repeated[2] + i % l.sizes[2] % repeated[2];
+    return each_matrix(l, a, *l.result, [&](std::int64_t i, const Stick& of_a, Stick& of_y) {
+      const std::int64_t j = repeated_matrix(l.sizes, i, repeated);
       if (j != now) b.slice(l.zdnn(), j, of_b);
       if (number && j != now) {
         // A column of numbers times a row of ones.
@@ -142,23 +141,21 @@ class Arithmetic final : public ZdnnKernel {
       now = j;
       const Stick& other = number ? l.temporaries[1] : of_b;
       const auto function = other.dims() == of_a.dims() ? row_.same : row_.row;
-      if (!function(l, of_a, other, of_y)) return false;
-    }
-    l.result->get()->is_transformed = true;
-    return true;
+      return function(l, of_a, other, of_y);
+    });
   }
 
-  const Row& row_;
+  bool divides() const { return row_.op == div_op; }
+
+  const ArithmeticRow& row_;
+  std::array<Need, 3> needs_;
 };
 
 }  // namespace
 
 KernelList arithmetic_kernels() {
-  static const std::array<Arithmetic, kRows.size()> kKernels = {
-      Arithmetic(kRows[0]), Arithmetic(kRows[1]), Arithmetic(kRows[2]), Arithmetic(kRows[3])};
-  static const std::array<const ZdnnKernel*, kRows.size()> kList = {&kKernels[0], &kKernels[1],
-                                                                    &kKernels[2], &kKernels[3]};
-  return kList;
+  static const KernelRows<Arithmetic, ZdnnKernel> kKernels(kArithmeticTable);
+  return kKernels.list();
 }
 
 }  // namespace shunt::zdnn

@@ -1,81 +1,68 @@
 // Gates of two operands. (Two halves of one row are no tensors of their own in the machine's
 // layout.)
 #include <array>
-#include <deque>
 
-#include "backends/zdnn/kernels/steps.h"
+#include "backend_support/kernel_rows.h"
+#include "backends/zdnn/kernels/unary.h"
 #include "ops/activation/activation.h"
+#include "shunt/ops/unary.h"
 
 namespace shunt::zdnn {
 
 namespace {
 
-struct Row {
+/// One row an op: what it makes of the gate before it is multiplied.
+struct GateRow {
   const Op& (*op)();
-  std::vector<Feature> features;
-  /// Temporaries of the activation, before that which takes what it gives.
-  std::size_t temporaries;
-  double roundings;
-  bool (*activation)(Launch& l, const Stick& x, Stick& y);
+  const Op& (*activation)();
 };
+
+constexpr std::array kGateTable = {
+    GateRow{swiglu_op, silu_op},
+    GateRow{geglu_op, gelu_op},
+    GateRow{geglu_erf_op, gelu_erf_op},
+    GateRow{reglu_op, relu_op},
+};
+
+constexpr Need kTwoSources = {
+    Refusal::kLayout, [](const NodeView& view, const Machine&) -> std::string {
+      return view.has_source(1)
+                 ? ""
+                 : "gate and up are halves of one row, which the machine's layout has in one";
+    }};
 
 class Gated final : public ZdnnKernel {
  public:
-  explicit Gated(const Row& row) : row_(row) {}
-  const Op& op() const override { return row_.op(); }
-  Support supports_on(const NodeView& view, const Machine& machine) const override {
-    if (!view.has_source(1)) {
-      return Support::no(
-          Refusal::kLayout,
-          "gate and up are halves of one row, which the machine's layout has in one");
-    }
-    return needs(view, machine, row_.features);
+  explicit Gated(const GateRow& row)
+      : op_(row.op()), activation_(unary_row(row.activation())), needs_{kTwoSources} {
+    needs_.insert(needs_.end(), activation_.needs.begin(), activation_.needs.end());
+    needs_.push_back(kHas<Feature::kMul>);
   }
+  const Op& op() const override { return op_; }
+  std::span<const Need> needs(const NodeView&) const override { return needs_; }
   std::vector<Dims> temporaries(const KernelUse& use) const override {
-    return std::vector<Dims>(row_.temporaries + 1, max_dims(use.view.result()));
+    return std::vector<Dims>(activation_.temporaries + 1, max_dims(use.view.result()));
   }
   void run(Launch& l) const override {
     const Stick& gate = *l.sources[0].stick;
-    Stick& active = l.temporary(row_.temporaries, gate.dims());
-    (void)(row_.activation(l, gate, active) && l.mul(active, *l.sources[1].stick, *l.result));
+    Stick& active = l.temporary(activation_.temporaries, gate.dims());
+    (void)(activation_.run(l, gate, active) && l.mul(active, *l.sources[1].stick, *l.result));
   }
-  double roundings(const NodeView&, const Machine&) const override { return row_.roundings; }
+  double roundings(const NodeView&, const Machine&) const override {
+    return activation_.roundings + 1;
+  }
 
  private:
-  const Row& row_;
+  const Op& op_;
+  const UnaryRow& activation_;
+  std::vector<Need> needs_;
 };
-
-const std::deque<Row>& rows() {
-  using F = Feature;
-  static const std::deque<Row> kRows = {
-      {swiglu_op, {F::kSigmoid, F::kMul}, 1, 3, silu},
-      {geglu_op, {F::kMul, F::kBatchnorm, F::kSigmoid}, 2, 5, gelu},
-      {geglu_erf_op, {F::kMul, F::kBatchnorm, F::kSigmoid}, 2, 5, gelu},
-      {reglu_op,
-       {F::kRelu, F::kMul},
-       0,
-       2,
-       [](Launch& l, const Stick& x, Stick& y) {
-         return l.call("zdnn_relu", l.zdnn().relu(x.get(), nullptr, y.get()));
-       }},
-  };
-  return kRows;
-}
 
 }  // namespace
 
 KernelList gated_kernels() {
-  static const std::deque<Gated> kKernels = [] {
-    std::deque<Gated> made;
-    for (const Row& row : rows()) made.emplace_back(row);
-    return made;
-  }();
-  static const std::vector<const ZdnnKernel*> kList = [] {
-    std::vector<const ZdnnKernel*> list;
-    for (const Gated& kernel : kKernels) list.push_back(&kernel);
-    return list;
-  }();
-  return kList;
+  static const KernelRows<Gated, ZdnnKernel> kKernels(kGateTable);
+  return kKernels.list();
 }
 
 }  // namespace shunt::zdnn

@@ -15,7 +15,7 @@ namespace {
 
 /// Where a product is cut: rows of x that are taken at once; more if w is plain, which comes into
 /// the layout for each block of them.
-constexpr std::int64_t kRows = 256;
+constexpr std::int64_t kRowsAtOnce = 256;
 constexpr std::int64_t kRowsOfPlain = 1024;
 /// The same of plain w.
 constexpr std::int64_t kMostK = 4096;
@@ -28,17 +28,12 @@ constexpr std::int64_t kMostOut = std::int64_t{1} << 23;
 constexpr double kCrest = 32;
 
 Grid cut_grid(const Machine& machine, std::int64_t k, std::int64_t n) {
-  return {k, n, std::min({k, kMostK, machine.max_dim(1), machine.max_dim(2)}),
-          std::min({n, kMostN, machine.max_dim(1)})};
+  return {{k, n, std::min({k, kMostK, machine.max_dim(1), machine.max_dim(2)}),
+           std::min({n, kMostN, machine.max_dim(1)})}};
 }
 
 const WeightMemory* weight_memory(const NodeView& view) {
   return as_weight_memory(view.source_memory(0));
-}
-
-bool has_int8_weight(const NodeView& view) {
-  const WeightMemory* const memory = weight_memory(view);
-  return memory != nullptr && memory->form() == WeightForm::kInt8;
 }
 
 Grid grid_at_most(const NodeView& view, const Machine& machine) {
@@ -49,7 +44,7 @@ Grid grid_at_most(const NodeView& view, const Machine& machine) {
 }
 
 std::int64_t rows_at_once(const Machine& machine, std::int64_t m, bool weight_is_here) {
-  return std::min({m, weight_is_here ? kRows : kRowsOfPlain, machine.max_dim(2)});
+  return std::min({m, weight_is_here ? kRowsAtOnce : kRowsOfPlain, machine.max_dim(2)});
 }
 
 /// Rows of x that are taken at once, and columns of y that come out at once: whole sticks of them.
@@ -76,14 +71,16 @@ class Matmul final : public ZdnnKernel {
  public:
   const Op& op() const override { return matmul_op(); }
 
-  Support supports_on(const NodeView& view, const Machine& machine) const override {
-    for (const Feature feature : {Feature::kMatmul, Feature::kMatmulShared}) {
-      if (!machine.has(feature)) {
-        return Support::no(Refusal::kVendorFunction, machine.why_not(feature));
-      }
-    }
-    if (trait(view.source(0).dtype).decode != nullptr) return Support::yes();
-    return Support::no(Refusal::kType, fmt::format("w is {}", to_string(view.source(0).dtype)));
+  bool computes_in_pieces() const override { return true; }
+  std::span<const Need> needs(const NodeView&) const override {
+    static constexpr Need kNeeds[] = {
+        kHas<Feature::kMatmul>,
+        kHas<Feature::kMatmulShared>,
+        {Refusal::kType, [](const NodeView& view, const Machine&) {
+           const DType w = view.source(0).dtype;
+           return trait(w).decode != nullptr ? std::string() : fmt::format("w is {}", to_string(w));
+         }}};
+    return kNeeds;
   }
   bool takes_weight(const NodeView& view, std::size_t source) const override {
     return source == 0 && !WeightSticks::is_row(view.source(0));
@@ -191,23 +188,20 @@ class Matmul final : public ZdnnKernel {
   static void run_int8(Launch& l, const WeightSticks& weight) {
     const Grid& grid = weight.grid();
     const Stick* const row = l.sources[kAddedRow].stick;
-    for (std::int64_t slice = 0; slice < l.result->dims().dim4; ++slice) {
-      Stick x;
-      Stick y;
-      l.sources[1].stick->slice(l.zdnn(), slice, x);
-      l.result->slice(l.zdnn(), slice, y);
-      if (!l.quantize(x)) return;
+    const auto multiply = [&](std::int64_t, Stick& x, Stick& y) {
+      if (!l.quantize(x)) return false;
       for (std::int64_t j = 0; j < grid.count_n(); ++j) {
-        const std::int64_t n = grid.dims(0, j).dim1;
+        const std::int64_t n = grid.size_n(j);
         Stick columns;
         Stick added;
         y.columns(l.zdnn(), j * grid.piece_n, n, columns);
         if (row != nullptr) row->columns(l.zdnn(), j * grid.piece_n, n, added);
         const Ztensor* const c = row != nullptr ? added.get() : l.constant({1, 1, n}, 0);
-        if (c == nullptr || !l.quantized_product(x, weight.piece(0, j), c, columns)) return;
+        if (c == nullptr || !l.quantized_product(x, weight.piece(0, j), c, columns)) return false;
       }
-    }
-    l.result->get()->is_transformed = true;
+      return true;
+    };
+    (void)each_matrix(l, *l.sources[1].stick, *l.result, multiply);
   }
 
   static void run_whole(Launch& l) {
@@ -224,35 +218,26 @@ class Matmul final : public ZdnnKernel {
     const SourceArg& w = l.sources[0];
     if (w.form == SourceForm::kPlain) l.temporary(0, {1, w.sizes[0], w.sizes[1]});
     const bool one = w.sizes[2] * w.sizes[3] == 1;
-    if (one && (w.form != SourceForm::kPlain || transposed(l, 0, 0, l.temporaries[0]))) {
+    if (one && (w.form != SourceForm::kPlain || transposed(l, 0, l.temporaries[0]))) {
       (void)multiply(l, x, w.stick != nullptr ? *w.stick : l.temporaries[0], row, *l.result);
       return;
     }
     if (one) return;
-    const Sizes& xs = l.sources[1].sizes;
-    const Sizes& ys = l.sizes;
     std::int64_t now = -1;
-    for (std::int64_t i3 = 0; i3 < ys[3]; ++i3) {
-      for (std::int64_t i2 = 0; i2 < ys[2]; ++i2) {
-        const std::int64_t w2 = i2 / (ys[2] / w.sizes[2]);
-        const std::int64_t w3 = i3 / (ys[3] / w.sizes[3]);
-        const std::int64_t matrix = w3 * w.sizes[2] + w2;
-        Stick of_w;
-        if (w.stick != nullptr) {
-          w.stick->slice(l.zdnn(), matrix, of_w);
-        } else if (matrix != now && !transposed(l, w2, w3, l.temporaries[0])) {
-          return;
-        }
-        now = matrix;
-        Stick from;
-        Stick to;
-        const std::int64_t x2 = i2 / (ys[2] / xs[2]);
-        x.slice(l.zdnn(), i3 / (ys[3] / xs[3]) * xs[2] + x2, from);
-        l.result->slice(l.zdnn(), i3 * ys[2] + i2, to);
-        if (!multiply(l, from, w.stick != nullptr ? of_w : l.temporaries[0], row, to)) return;
+    const auto multiply_one = [&](std::int64_t i, Stick&, Stick& to) {
+      const std::int64_t matrix = grouped_matrix(l.sizes, i, w.sizes);
+      Stick of_w;
+      if (w.stick != nullptr) {
+        w.stick->slice(l.zdnn(), matrix, of_w);
+      } else if (matrix != now && !transposed(l, matrix, l.temporaries[0])) {
+        return false;
       }
-    }
-    l.result->get()->is_transformed = true;
+      now = matrix;
+      Stick from;
+      x.slice(l.zdnn(), grouped_matrix(l.sizes, i, l.sources[1].sizes), from);
+      return multiply(l, from, w.stick != nullptr ? of_w : l.temporaries[0], row, to);
+    };
+    (void)each_matrix(l, *l.result, *l.result, multiply_one);
   }
 
   /// With matrices of w, transposed or not.
@@ -262,9 +247,10 @@ class Matmul final : public ZdnnKernel {
   }
 
   /// A matrix of plain w.
-  static bool transposed(Launch& l, std::int64_t w2, std::int64_t w3, Stick& to) {
+  static bool transposed(Launch& l, std::int64_t matrix, Stick& to) {
     const HostTensor& w = l.sources[0].host;
-    return l.to_machine_transposed(w, {w2, w3, 0, w.sizes[1], 0, w.sizes[0]}, to);
+    return l.to_machine_transposed(w, matrix % w.sizes[2], matrix / w.sizes[2],
+                                   {0, w.sizes[0], 0, w.sizes[1]}, to);
   }
 
   /// A product of which something is larger than the machine takes: rows of x, columns of y and
@@ -284,12 +270,10 @@ class Matmul final : public ZdnnKernel {
 
     void run() {
       const Sizes& y = l_.sizes;
-      for (i3_ = 0; i3_ < y[3]; ++i3_) {
-        for (i2_ = 0; i2_ < y[2]; ++i2_) {
-          for (row_ = 0; row_ < y[1]; row_ += block_.rows) {
-            count_ = std::min(block_.rows, y[1] - row_);
-            if (!(x_is_plain_ ? bring_x() : find_x()) || !run_block()) return;
-          }
+      for (matrix_ = 0; matrix_ < y[2] * y[3]; ++matrix_) {
+        for (row_ = 0; row_ < y[1]; row_ += block_.rows) {
+          count_ = std::min(block_.rows, y[1] - row_);
+          if (!(x_is_plain_ ? bring_x() : find_x()) || !run_block()) return;
         }
       }
     }
@@ -298,20 +282,15 @@ class Matmul final : public ZdnnKernel {
     Stick& x(std::int64_t i) { return l_.temporaries[kX + static_cast<std::size_t>(i)]; }
     bool is_int8() const { return grid_.form == WeightForm::kInt8; }
     /// The number among matrices of a source of that which belongs to the one of y at hand.
-    std::int64_t matrix(const Sizes& of) const {
-      const Sizes& y = l_.sizes;
-      return i3_ / (y[3] / of[3]) * of[2] + i2_ / (y[2] / of[2]);
-    }
+    std::int64_t matrix(const Sizes& of) const { return grouped_matrix(l_.sizes, matrix_, of); }
 
     bool bring_x() {
       const HostTensor& from = l_.sources[1].host;
       const std::int64_t at = matrix(from.sizes);
       for (std::int64_t i = 0; i < grid_.count_k(); ++i) {
-        const std::int64_t k = grid_.dims(i, 0).dim2;
-        for (std::int64_t r = 0; r < count_; ++r) {
-          const std::byte* const row = from.row(row_ + r, at % from.sizes[2], at / from.sizes[2]);
-          read_floats(from, row, i * grid_.piece_k, k, moved_ + r * k);
-        }
+        const std::int64_t k = grid_.size_k(i);
+        gather(from, at % from.sizes[2], at / from.sizes[2], {i * grid_.piece_k, k, row_, count_},
+               moved_);
         Stick& to = l_.temporary(kX + static_cast<std::size_t>(i), {1, count_, k});
         if (!l_.to_machine(moved_, to) || (is_int8() && !l_.quantize(to))) return false;
       }
@@ -323,7 +302,7 @@ class Matmul final : public ZdnnKernel {
       Stick all;
       l_.sources[1].stick->slice(l_.zdnn(), matrix(l_.sources[1].sizes), all);
       for (std::int64_t i = 0; i < grid_.count_k(); ++i) {
-        all.columns(l_.zdnn(), i * grid_.piece_k, grid_.dims(i, 0).dim2, x(i));
+        all.columns(l_.zdnn(), i * grid_.piece_k, grid_.size_k(i), x(i));
         if (is_int8() && !l_.quantize(x(i))) return false;
       }
       return true;
@@ -331,7 +310,7 @@ class Matmul final : public ZdnnKernel {
 
     bool run_block() {
       for (std::int64_t j = 0; j < grid_.count_n(); ++j) {
-        const std::int64_t n = grid_.dims(0, j).dim1;
+        const std::int64_t n = grid_.size_n(j);
         for (std::int64_t first = 0; first < n; first += block_.columns) {
           const std::int64_t count = std::min(block_.columns, n - first);
           const Stick* const sum = columns(j, first, count);
@@ -375,18 +354,16 @@ class Matmul final : public ZdnnKernel {
       const std::array<std::int64_t, 3> piece = {matrix(w.sizes), j, i};
       if (piece == held_) return &to;
       held_ = piece;
-      const MatrixPart part = {piece[0] % w.sizes[2], piece[0] / w.sizes[2],
-                               j * grid_.piece_n,     dims.dim1,
-                               i * grid_.piece_k,     dims.dim2};
-      return l_.to_machine_transposed(w, part, to) ? &to : nullptr;
+      const MatrixPart part = {i * grid_.piece_k, dims.dim2, j * grid_.piece_n, dims.dim1};
+      const bool there =
+          l_.to_machine_transposed(w, piece[0] % w.sizes[2], piece[0] / w.sizes[2], part, to);
+      return there ? &to : nullptr;
     }
 
     void put(std::int64_t column, std::int64_t count) const {
       const HostTensor& y = l_.host_result;
       for (std::int64_t r = 0; r < count_; ++r) {
-        std::byte* const to = y.data + (row_ + r) * y.strides[1] + i2_ * y.strides[2] +
-                              i3_ * y.strides[3] +
-                              column * static_cast<std::int64_t>(sizeof(float));
+        float* const to = y.floats(row_ + r, matrix_ % l_.sizes[2], matrix_ / l_.sizes[2]) + column;
         std::memcpy(to, moved_ + r * count, static_cast<std::size_t>(count) * sizeof(float));
       }
     }
@@ -398,8 +375,7 @@ class Matmul final : public ZdnnKernel {
     Block block_;
     float* moved_;
     // The block of rows at hand.
-    std::int64_t i3_ = 0;
-    std::int64_t i2_ = 0;
+    std::int64_t matrix_ = 0;
     std::int64_t row_ = 0;
     std::int64_t count_ = 0;
     std::array<std::int64_t, 3> held_ = {-1};  // the piece of plain w that is in the layout

@@ -16,26 +16,39 @@ Dims one_a_row(const Dims& dims) {
 
 class RowNorm : public ZdnnKernel {
  public:
-  Support supports_on(const NodeView& view, const Machine& machine) const final {
-    const std::array common = {Feature::kMul, Feature::kMatmul, Feature::kMatmulShared,
-                               Feature::kBatchnorm, Feature::kSub};
-    Support answer = needs(view, machine, common);
-    if (!answer) return answer;
-    if (!machine.has(Feature::kInvsqrt)) {
-      answer = needs(view, machine, std::array{Feature::kLog, Feature::kExp});
-      if (!answer) return answer;
-    }
-    // A row is as high a column where it is summed.
-    const std::string why = too_large(machine, {1, view.result().size(0), 1});
-    return why.empty() ? answer : Support::no(Refusal::kShape, why);
+  std::span<const Need> needs(const NodeView&) const final {
+    static constexpr Need kNeeds[] = {
+        kHas<Feature::kMul>,
+        kHas<Feature::kMatmul>,
+        kHas<Feature::kMatmulShared>,
+        kHas<Feature::kBatchnorm>,
+        kHas<Feature::kSub>,
+        {Refusal::kVendorFunction,
+         [](const NodeView&, const Machine& machine) {
+           if (machine.has(Feature::kInvsqrt)) return std::string();
+           const bool log = machine.has(Feature::kLog);
+           return machine.why_not(log ? Feature::kExp : Feature::kLog);
+         }},
+        // A row is as high a column where it is summed.
+        {Refusal::kShape, [](const NodeView& view, const Machine& machine) {
+           const std::string why = too_large(machine, {1, view.result().size(0), 1});
+           return why.empty() ? why : fmt::format("{} has {}", to_string(view.result()), why);
+         }}};
+    return kNeeds;
+  }
+
+  /// Two as large as the result, two of a number a row.
+  std::vector<Dims> temporaries(const KernelUse& use) const final {
+    const Dims dims = max_dims(use.view.result());
+    return {dims, dims, one_a_row(dims), one_a_row(dims)};
+  }
+  /// x twice, its square, the mean and 1 / n, the root and the result; of a z16 that root is
+  /// exp(-ln / 2), where ln is up to 22 and rounded.
+  double roundings(const NodeView&, const Machine& machine) const final {
+    return machine.has(Feature::kInvsqrt) ? 4 : 4 + 11.0 * 11.0;
   }
 
  protected:
-  /// Two as large as the result, two of a number a row.
-  static std::vector<Dims> temporaries_of(const NodeView& view) {
-    const Dims dims = max_dims(view.result());
-    return {dims, dims, one_a_row(dims), one_a_row(dims)};
-  }
   /// The mean of each row, plus `bias`.
   static bool mean(Launch& l, const Stick& x, float bias, Stick& to) {
     const std::int64_t n = x.dims().dim1;
@@ -64,29 +77,21 @@ class RowNorm : public ZdnnKernel {
   /// 1 / sqrt(x), or exp(-ln(x) / 2); takes what is in x.
   static bool inverse_root(Launch& l, Stick& x, Stick& to) {
     if (l.machine().has(Feature::kInvsqrt)) {
-      return l.call("zdnn_invsqrt", l.zdnn().invsqrt(x.get(), 0, to.get()));
+      return l.call<&Symbols::invsqrt>(x, 0.0F, to);
     }
-    if (!l.unary("zdnn_log", l.zdnn().log, x, to)) return false;
+    if (!l.call<&Symbols::log>(x, to)) return false;
     Stick& half = l.temporary(2, to.dims());
     if (!l.affine(to, -0.5F, 0, half)) return false;
-    return l.unary("zdnn_exp", l.zdnn().exp, half, l.temporary(3, to.dims()));
+    return l.call<&Symbols::exp>(half, l.temporary(3, to.dims()));
   }
 };
 
 class RmsNorm final : public RowNorm {
  public:
   const Op& op() const override { return rms_norm_op(); }
-  std::vector<Dims> temporaries(const KernelUse& use) const override {
-    return temporaries_of(use.view);
-  }
   void run(Launch& l) const override {
     const float eps = l.params->get<RmsNormParams>().eps;
     (void)scale_to_one(l, *l.sources[0].stick, eps, *l.result);
-  }
-  /// x twice, its square, the mean and 1 / n, the root and the result; of a z16 that root is
-  /// exp(-ln / 2), where ln is up to 22 and rounded.
-  double roundings(const NodeView&, const Machine& machine) const override {
-    return machine.has(Feature::kInvsqrt) ? 4 : 4 + 11.0 * 11.0;
   }
 };
 
@@ -99,9 +104,6 @@ class Norm final : public RowNorm {
                   const SourcePlaces& places) const override {
     return places[source] == SourcePlace::kInLayout ? SourceForm::kSticks : SourceForm::kCentred;
   }
-  std::vector<Dims> temporaries(const KernelUse& use) const override {
-    return temporaries_of(use.view);
-  }
   void run(Launch& l) const override {
     const float eps = l.params->get<NormParams>().eps;
     const Stick& x = *l.sources[0].stick;
@@ -113,16 +115,13 @@ class Norm final : public RowNorm {
     (void)(centre(l, x, *l.result) && centre(l, *l.result, l.temporary(1, x.dims())) &&
            scale_to_one(l, l.temporaries[1], eps, *l.result));
   }
-  /// As above.
-  double roundings(const NodeView&, const Machine& machine) const override {
-    return machine.has(Feature::kInvsqrt) ? 4 : 4 + 11.0 * 11.0;
-  }
 
  private:
   static bool centre(Launch& l, const Stick& x, Stick& y) {
     Stick& means = l.temporary(2, one_a_row(x.dims()));
     Stick& repeated = l.temporary(0, x.dims());
-    return mean(l, x, 0, means) && repeat(l, means, repeated) && l.sub(x, repeated, y);
+    return mean(l, x, 0, means) && repeat(l, means, repeated) &&
+           l.call<&Symbols::sub>(x, repeated, y);
   }
 };
 

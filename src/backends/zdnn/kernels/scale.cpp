@@ -11,13 +11,16 @@ namespace {
 class Scale final : public ZdnnKernel {
  public:
   const Op& op() const override { return scale_op(); }
-  Support supports_on(const NodeView& view, const Machine& machine) const override {
-    const float scale = view.node().params.get<ScaleParams>().scale;
-    if (scale != 0 && std::fabs(scale) < kSmallest) {
-      return Support::no(Refusal::kParameter,
-                         fmt::format("{} is less than the smallest number of DLFLOAT16", scale));
-    }
-    return needs(view, machine, std::array{Feature::kBatchnorm});
+  std::span<const Need> needs(const NodeView&) const override {
+    static constexpr Need kNeeds[] = {
+        {Refusal::kParameter,
+         [](const NodeView& view, const Machine&) {
+           const float scale = view.params<ScaleParams>().scale;
+           if (scale == 0 || std::fabs(scale) >= kSmallest) return std::string();
+           return fmt::format("{} is less than the smallest number of DLFLOAT16", scale);
+         }},
+        kHas<Feature::kBatchnorm>};
+    return kNeeds;
   }
   void run(Launch& l) const override {
     const auto& params = l.params->get<ScaleParams>();

@@ -4,9 +4,9 @@
 #include <array>
 #include <cmath>
 
+#include "backend_support/level_rows.h"
+#include "backend_support/score_mask.h"
 #include "backends/zdnn/kernel.h"
-#include "backends/zdnn/mask.h"
-#include "backends/zdnn/rows.h"
 #include "ops/attention/attention.h"
 
 namespace shunt::zdnn {
@@ -20,12 +20,17 @@ class Softmax final : public ZdnnKernel {
  public:
   const Op& op() const override { return softmax_op(); }
 
-  Support supports_on(const NodeView& view, const Machine& machine) const override {
-    if (view.has_source(2)) {
-      return Support::no(Refusal::kParameter, "sinks: the machine's softmax has none");
-    }
-    return needs(view, machine,
-                 std::array{Feature::kSoftmax, Feature::kBatchnorm, Feature::kAdd, Feature::kMul});
+  std::span<const Need> needs(const NodeView&) const override {
+    static constexpr Need kNeeds[] = {
+        {Refusal::kParameter,
+         [](const NodeView& view, const Machine&) -> std::string {
+           return view.has_source(2) ? "sinks: the machine's softmax has none" : "";
+         }},
+        kHas<Feature::kSoftmax>,
+        kHas<Feature::kBatchnorm>,
+        kHas<Feature::kAdd>,
+        kHas<Feature::kMul>};
+    return kNeeds;
   }
   /// What is large in plain scores or a mask, and the same all over a row, is taken off before
   /// they are rounded: of their sum, if both are plain, as a mask may hide the largest score.
@@ -72,7 +77,7 @@ class Softmax final : public ZdnnKernel {
     const Hiding* const hiding = l.sources[1].hiding;
     if (hiding != nullptr) {
       Stick& shown = l.temporary(1, z->dims());
-      if (!each_matrix(l, *z, hiding->shown, shown, &Launch::mul)) return;
+      if (!with_mask(l, *z, hiding->shown, shown, &Launch::mul)) return;
       z = &shown;
     }
     if (params.scale != 1 && l.sources[0].form == SourceForm::kSticks) {
@@ -88,7 +93,7 @@ class Softmax final : public ZdnnKernel {
       Stick& masked = l.temporary(2, z->dims());
       const bool slopes = l.sources[1].form == SourceForm::kSticks && params.max_bias != 0;
       if (!(slopes ? add_slopes(l, *z, *mask, params.max_bias, masked)
-                   : each_matrix(l, *z, *mask, masked, &Launch::add))) {
+                   : with_mask(l, *z, *mask, masked, &Launch::add))) {
         return;
       }
       z = &masked;
@@ -99,7 +104,7 @@ class Softmax final : public ZdnnKernel {
     }
     Stick& weights = l.temporary(1, z->dims());
     (void)(softmax(l, *z, weights) &&
-           each_matrix(l, weights, hiding->shown, *l.result, &Launch::mul));
+           with_mask(l, weights, hiding->shown, *l.result, &Launch::mul));
   }
 
   /// Scores that matter are at most about 8 below the largest: off by half a unit of that, and
@@ -108,7 +113,7 @@ class Softmax final : public ZdnnKernel {
 
  private:
   static bool softmax(Launch& l, const Stick& x, Stick& y) {
-    return l.call("zdnn_softmax", l.zdnn().softmax(x.get(), l.staging, 0, y.get()));
+    return l.call<&Symbols::softmax>(x, l.staging, 0U, y);
   }
 
   /// Of scores and a mask that are plain: they go in as one.
@@ -117,7 +122,7 @@ class Softmax final : public ZdnnKernel {
     const Dims dims = dims_of(l.sizes);
     repeat_mask(l.sources[1].host, l.sizes, params.max_bias, plain);
     add_scores(l, params.scale, plain);
-    const Hidden hidden = hide(l.sizes, plain);
+    const Hidden hidden = hide(l.sizes, plain, -kLargest);
     Stick& scores = l.temporary(2, dims);
     if (!l.to_machine(plain, scores)) return;
     if (hidden.rows.empty()) {
@@ -145,39 +150,32 @@ class Softmax final : public ZdnnKernel {
 
   /// Which matrix of a mask belongs to matrix i of the scores. `mask`: as the layout has it.
   static std::int64_t matrix_of(const Launch& l, const Stick& mask, std::int64_t i) {
-    const std::int64_t heads = l.sizes[2];
     // Of a mask with as many as heads in dimension 2, or fewer; dimension 3 has the others.
-    const std::int64_t m3 = l.sources[1].sizes[3];
-    const std::int64_t m2 = mask.dims().dim4 / m3;
-    return i / heads % m3 * m2 + i % heads % m2;
+    Sizes sizes = l.sources[1].sizes;
+    sizes[2] = mask.dims().dim4 / sizes[3];
+    return repeated_matrix(l.sizes, i, sizes);
   }
 
   /// Calls function(i, x, m, to) for each matrix i of x, with that which the mask, or what is like
   /// it, has for it.
   template <class Function>
-  static bool each_matrix(Launch& l, const Stick& x, const Stick& m, Stick& to,
-                          const Function& function) {
-    for (std::int64_t i = 0; i < x.dims().dim4; ++i) {
-      Stick from;
+  static bool with_mask(Launch& l, const Stick& x, const Stick& m, Stick& to,
+                        const Function& function) {
+    return each_matrix(l, x, to, [&](std::int64_t i, const Stick& from, Stick& into) {
       Stick other;
-      Stick into;
-      x.slice(l.zdnn(), i, from);
       m.slice(l.zdnn(), matrix_of(l, m, i), other);
-      to.slice(l.zdnn(), i, into);
-      if (!function(i, from, other, into)) return false;
-    }
-    to.get()->is_transformed = true;
-    return true;
+      return function(i, from, other, into);
+    });
   }
 
   /// At once, if no matrix is for several.
-  static bool each_matrix(Launch& l, const Stick& x, const Stick& m, Stick& to,
-                          bool (Launch::*function)(const Stick&, const Stick&, Stick&)) {
+  static bool with_mask(Launch& l, const Stick& x, const Stick& m, Stick& to,
+                        bool (Launch::*function)(const Stick&, const Stick&, Stick&)) {
     if (m.dims() == x.dims()) return (l.*function)(x, m, to);
-    return each_matrix(l, x, m, to,
-                       [&](std::int64_t, const Stick& from, const Stick& other, Stick& into) {
-                         return (l.*function)(from, other, into);
-                       });
+    return with_mask(l, x, m, to,
+                     [&](std::int64_t, const Stick& from, const Stick& other, Stick& into) {
+                       return (l.*function)(from, other, into);
+                     });
   }
 
   /// The same sum with slopes, of a mask that was computed and so has no infinities.
@@ -188,7 +186,7 @@ class Softmax final : public ZdnnKernel {
       Stick& sloped = l.temporary(1, other.dims());
       return l.affine(other, slope, 0, sloped) && l.add(from, sloped, into);
     };
-    return each_matrix(l, z, mask, to, add);
+    return with_mask(l, z, mask, to, add);
   }
 };
 

@@ -1,7 +1,6 @@
 #include <cmath>
 
 #include "ops/common/backward.h"
-#include "ops/common/cases.h"
 #include "ops/common/checks.h"
 #include "ops/common/loops.h"
 #include "ops/elementwise/elementwise.h"
@@ -42,15 +41,6 @@ class Cube final : public Differentiable<CubeParams> {
     const Result<Value> square = sqr(node.g, node.source(0));
     const Result<Value> slope = scale(node.g, square, {.scale = 3 * params.factor});
     return node.give(0, mul(node.g, node.dy(), slope));
-  }
-
-  void cases(const CaseSink& sink) const override {
-    for (const CaseSource& x : unary_sources(DType::kF32)) {
-      sink({.name = describe_source(x),
-            .params = Params::of(CubeParams{.factor = 0.5F}),
-            .sources = {x},
-            .max_error = kElementError});
-    }
   }
 };
 

@@ -1,0 +1,30 @@
+#include <shunt/ops/unary.h>
+
+#include <array>
+
+#include "kernel.h"
+
+namespace sample {
+
+namespace {
+
+class Sqr final : public SampleKernel {
+ public:
+  const shunt::Op& op() const override { return shunt::sqr_op(); }
+  shunt::Status launch(const shunt::NodeCall& call, Context&) const override {
+    std::vector<float> y = read(call.sources[0], call.result.sizes);
+    for (float& value : y) value *= value;
+    write(y, call.result);
+    return shunt::ok();
+  }
+};
+
+}  // namespace
+
+KernelList sqr_kernels() {
+  static const Sqr kSqr;
+  static const std::array<const SampleKernel*, 1> kKernels = {&kSqr};
+  return kKernels;
+}
+
+}  // namespace sample

@@ -1,0 +1,31 @@
+// The requirements of a kernel as a table. Each row has one requirement, and the reason that is
+// given if a node or the target does not meet it.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "device/kernel_table.h"
+
+namespace shunt {
+
+template <class Target>
+struct CapabilityRow {
+  Refusal refusal = Refusal::kOp;
+  /// Why the need is not met, for a person to read; empty: it is met.
+  std::string (*why_not)(const NodeView& view, const Target& target) = nullptr;
+};
+
+/// Yes; or no, for the reason of the first row whose need is not met.
+template <class Target>
+Support check_rows(std::span<const CapabilityRow<Target>> rows, const NodeView& view,
+                   const Target& target) {
+  for (const CapabilityRow<Target>& row : rows) {
+    if (std::string why = row.why_not(view, target); !why.empty()) {
+      return Support::no(row.refusal, std::move(why));
+    }
+  }
+  return Support::yes();
+}
+
+}  // namespace shunt

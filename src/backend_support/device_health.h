@@ -1,0 +1,33 @@
+// Whether a device is lost. One for all streams of a device, and for whatever else must know.
+#pragma once
+
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "shunt/error.h"
+
+namespace shunt {
+
+/// Thread-safe.
+class DeviceHealth {
+ public:
+  explicit DeviceHealth(std::string device) : device_(std::move(device)) {}
+  const std::string& device() const { return device_; }
+  /// The error of a lost device, for good: the first one given to lose().
+  Status check() const {
+    const std::lock_guard lock(mutex_);
+    return lost_ ? Status(Error(*lost_)) : ok();
+  }
+  void lose(const Error& error) {
+    const std::lock_guard lock(mutex_);
+    if (!lost_) lost_ = Error(error).with_device(device_).with_context("the device is lost");
+  }
+
+ private:
+  std::string device_;
+  mutable std::mutex mutex_;
+  std::optional<Error> lost_;
+};
+
+}  // namespace shunt

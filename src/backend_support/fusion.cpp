@@ -1,0 +1,44 @@
+#include "backend_support/fusion.h"
+
+#include "ops/elementwise/elementwise.h"
+
+namespace shunt {
+
+NodeId Surroundings::only_reader(NodeId id, const Op& op) const {
+  const std::span<const NodeId> readers = this->readers(id);
+  const bool one = readers.size() == 1 && !segment_.kept[id];
+  return one && node(readers[0]).op == &op ? readers[0] : kNoNode;
+}
+
+bool Surroundings::may_fuse(const FusedGroup& group) const {
+  const auto is_inside = [&](NodeId id) { return std::ranges::count(group.inside, id) > 0; };
+  if (!users_.contains(group.last)) return false;
+  for (const NodeId id : group.inside) {
+    if (!users_.contains(id) || segment_.kept[id] || id > group.last) return false;
+    for (const NodeId reader : readers(id)) {
+      if (is_inside(reader) || reader == group.last) continue;
+      if (id != group.written || reader < group.last) return false;
+    }
+    for (const NodeId source : node(id).sources) {
+      if (source == kNoNode || is_inside(source)) continue;
+      if (users_.writes(node(source).storage, id + 1, group.last)) return false;
+    }
+  }
+  return std::ranges::none_of(group.sources, [&](NodeId source) {
+    // A view of a result of the group exists too late, or not at all.
+    return source != kNoNode && is_inside(node(source).storage);
+  });
+}
+
+std::optional<FusedGroup> with_added_row(const Surroundings& around, NodeId id) {
+  const NodeId reader = around.only_reader(id, add_op());
+  if (reader == kNoNode || around.node(reader).sources[0] != id) return {};
+  const NodeId added = around.node(reader).sources[1];
+  const Shape& row = around.node(added).result.shape;
+  if (row[0] != around.node(id).result.shape[0] || element_count(row) != row[0].max) return {};
+  std::vector<NodeId> sources = around.node(id).sources;
+  sources.push_back(added);
+  return FusedGroup{.asked = id, .last = reader, .inside = {id}, .sources = std::move(sources)};
+}
+
+}  // namespace shunt

@@ -1,0 +1,100 @@
+// Finding nodes that one kernel computes at once. What that takes grows with the nodes of a
+// segment, not with those of its graph.
+#pragma once
+
+#include <algorithm>
+#include <optional>
+#include <span>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "graph/storage_users.h"
+#include "shunt/device.h"
+
+namespace shunt {
+
+/// Nodes that are computed when the last of them is due, bit by bit as one after the other.
+struct FusedGroup {
+  NodeId asked = kNoNode;  ///< the node that the kernel is asked about, whose parameters it gets
+  NodeId last = kNoNode;   ///< whose result the call has
+  std::vector<NodeId> inside = {};   ///< the nodes before the last one
+  std::vector<NodeId> sources = {};  ///< of the call
+  /// One of those inside whose result is in memory, too: the call has it behind its sources. The
+  /// others' are nowhere.
+  NodeId written = kNoNode;
+  int in_place = -1;  ///< the source of `written` whose memory it may take
+};
+
+/// The same with a backend's kernel.
+template <class K>
+struct Fused : FusedGroup {
+  const K* kernel = nullptr;
+};
+
+/// Queries of a fusion pattern about the segment in which it is matched.
+class Surroundings {
+ public:
+  explicit Surroundings(const SegmentView& segment)
+      : segment_(segment), users_(segment.graph, segment.nodes) {}
+  const SegmentView& segment() const { return segment_; }
+  const Graph& graph() const { return segment_.graph; }
+  const Node& node(NodeId id) const { return segment_.graph.node(id); }
+  /// The nodes of the segment that read a node's memory, directly or through views. Nodes of other
+  /// segments read it only if it is kept.
+  std::span<const NodeId> readers(NodeId id) const { return users_.of(id); }
+  /// The only one in the whole graph, if it is of that op; else kNoNode.
+  NodeId only_reader(NodeId id, const Op& op) const;
+  /// Whether all of a group are computed in the segment, nobody else asks for a result before it is
+  /// there, or that is nowhere, and what they read is still what it was when the last one is
+  /// computed.
+  bool may_fuse(const FusedGroup& group) const;
+
+ private:
+  SegmentView segment_;
+  SegmentUsers users_;
+};
+
+/// A node and the one that adds a row to its result, if that is its only reader: the row is the
+/// last source of the group. For products with a bias.
+std::optional<FusedGroup> with_added_row(const Surroundings& around, NodeId id);
+
+/// What is fused in a segment.
+template <class K>
+class Fusions {
+ public:
+  /// `patterns`: functions (const Surroundings& around, NodeId first) that each give what is
+  /// computed at once with a node, if that is where the pattern starts. They are tried one after
+  /// the other on all nodes; a node belongs to one group at most. `reads(group)`: whether the
+  /// group's kernel can read its sources.
+  template <class Patterns, class Reads>
+  Fusions(const SegmentView& segment, const Patterns& patterns, Reads reads) {
+    const Surroundings around(segment);
+    for (const auto& pattern : patterns) {
+      for (const NodeId first : segment.nodes) {
+        std::optional<Fused<K>> group = pattern(around, first);
+        if (!group || !around.may_fuse(*group) || !reads(*group)) continue;
+        const auto taken = [&](NodeId id) { return is_inside(id) || ending_at(id) != nullptr; };
+        if (taken(group->last) || std::ranges::any_of(group->inside, taken)) continue;
+        inside_.insert(group->inside.begin(), group->inside.end());
+        ending_at_.emplace(group->last, groups_.size());
+        groups_.push_back(std::move(*group));
+      }
+    }
+  }
+
+  /// What a node is the last of; null: it is computed alone, or inside of another.
+  const Fused<K>* ending_at(NodeId id) const {
+    const auto found = ending_at_.find(id);
+    return found == ending_at_.end() ? nullptr : &groups_[found->second];
+  }
+  bool is_inside(NodeId id) const { return inside_.contains(id); }
+  std::span<const Fused<K>> all() const { return groups_; }
+
+ private:
+  std::vector<Fused<K>> groups_;
+  std::unordered_map<NodeId, std::size_t> ending_at_;
+  std::unordered_set<NodeId> inside_;
+};
+
+}  // namespace shunt

@@ -1,0 +1,21 @@
+// A part of a matrix in host memory as a matrix of floats, as a vendor's BLAS functions take it.
+#pragma once
+
+#include <cstdint>
+
+#include "backend_support/host_tensor.h"
+
+namespace shunt {
+
+struct FloatMatrix {
+  const float* data = nullptr;
+  int stride = 1;           ///< floats from a line to the next one
+  bool transposed = false;  ///< a line has one element of each row; else the elements of one row
+};
+
+/// Where the part lies, if it is F32 and one of its two directions has no gaps; else decoded to
+/// `room`, which has elements * rows floats. Null data if room is null and it must be decoded.
+FloatMatrix float_matrix(const HostTensor& tensor, std::int64_t i2, std::int64_t i3,
+                         const MatrixPart& part, float* room);
+
+}  // namespace shunt

@@ -1,0 +1,76 @@
+// What a vendor's API has to offer for an EventStream: queues that go on after a failed task, and
+// events whose completion says nothing about errors. CUDA's and ACL's streams are like this.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "shunt/device.h"
+
+namespace shunt {
+
+/// A vendor's event: a point in one of its streams. Thread-safe. The device outlives it, the stream
+/// may not.
+class NativeEvent {
+ public:
+  NativeEvent() = default;
+  NativeEvent(const NativeEvent&) = delete;
+  NativeEvent& operator=(const NativeEvent&) = delete;
+  virtual ~NativeEvent() = default;
+  /// Blocks the host until the event is complete or `most` has passed. True once it is complete; an
+  /// error ends the wait as well. A vendor's wait without a time limit will do if the loss of the
+  /// device ends it.
+  virtual Result<bool> wait(std::chrono::milliseconds most) = 0;
+  /// When it was complete: seconds of std::chrono::steady_clock. Asked only of timed events.
+  virtual std::optional<double> seconds() const { return std::nullopt; }
+};
+
+/// The first failure of a stream, as its vendor reports it.
+struct NativeFailure {
+  Error error;
+  std::uint64_t task = 0;  ///< that failed; 0 if the vendor does not say
+  bool lost = false;       ///< nothing on this device works any more
+};
+
+/// A vendor's stream. All calls but failure() come from one thread at a time, and none waits for
+/// the device. An EventStream numbers the tasks, in ascending order.
+class NativeStream {
+ public:
+  NativeStream() = default;
+  NativeStream(const NativeStream&) = delete;
+  NativeStream& operator=(const NativeStream&) = delete;
+  virtual ~NativeStream() = default;
+
+  virtual Result<std::unique_ptr<NativeEvent>> create_event(bool timed) = 0;
+  /// Submits a binding's work. `args` is gone when this returns. A device that can looks at
+  /// `args.cancel` before each launch.
+  virtual Status run(std::uint64_t task, Binding& binding, const RunArgs& args) = 0;
+  virtual Status write(std::uint64_t task, Address to, std::span<const std::byte> from) = 0;
+  virtual Status read(std::uint64_t task, std::span<std::byte> to, Address from) = 0;
+  /// Only where Device::can_copy_from() says so.
+  virtual Status copy(std::uint64_t task, Address to, Address from, std::size_t bytes);
+  /// Rows that are inside their buffers. By default a call of the above for each.
+  virtual Status write_2d(std::uint64_t task, Address to, const std::byte* from,
+                          const CopyShape& shape);
+  virtual Status read_2d(std::uint64_t task, std::byte* to, Address from, const CopyShape& shape);
+  virtual Status copy_2d(std::uint64_t task, Address to, Address from, const CopyShape& shape);
+  /// The event completes when all work submitted so far is done, with or without success.
+  virtual Status record(NativeEvent& event) = 0;
+  /// Lets later work wait on the device for an event as it was recorded last. False if this stream
+  /// can't wait for such an event: the host waits instead.
+  virtual Result<bool> wait_for(NativeEvent& event) = 0;
+  /// The first failure since recover(). A task's failure is known at the latest when an event
+  /// recorded behind it is complete. Thread-safe.
+  virtual std::optional<NativeFailure> failure() = 0;
+  /// Called when all work is done: forgets failures. An error means that the device is lost.
+  virtual Status recover() = 0;
+  /// The nodes of a binding, for errors: the first and the last. Empty if it does not know.
+  virtual std::string nodes_of(const Binding&) const { return {}; }
+};
+
+}  // namespace shunt

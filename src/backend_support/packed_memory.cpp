@@ -1,0 +1,160 @@
+#include "backend_support/packed_memory.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/fail.h"
+#include "device/host_buffer.h"
+#include "device/range.h"
+
+namespace shunt {
+
+namespace {
+
+std::int64_t rows_of(const Tensor& tensor) {
+  return tensor.size(1) * tensor.size(2) * tensor.size(3);
+}
+
+/// Where a packed tensor lies in a buffer.
+struct PackedPlace {
+  std::size_t begin = 0;
+  std::size_t end = 0;
+  Tensor tensor;
+  std::unique_ptr<PackedTensor> packed = {};
+};
+
+class PackedBuffer final : public Buffer {
+ public:
+  PackedBuffer(const PackedMemory& type, std::unique_ptr<Buffer> bytes,
+               std::vector<PackedPlace> places)
+      : type_(type), bytes_(std::move(bytes)), places_(std::move(places)) {}
+  const BufferType& type() const override { return type_; }
+  std::size_t size() const override { return bytes_->size(); }
+  std::byte* data() { return bytes_->host_data(); }
+
+  Status write(std::size_t offset, std::span<const std::byte> from) override {
+    SHUNT_TRY(check_range(*this, offset, from.size()));
+    return each_part(
+        offset, from.size(),
+        [&](std::size_t at, std::size_t first, std::size_t bytes) {
+          std::memcpy(data() + at, from.data() + first, bytes);
+        },
+        [&](PackedTensor& packed, std::size_t at, std::size_t first, std::size_t bytes) {
+          return packed.write(at, from.subspan(first, bytes));
+        });
+  }
+
+  Status read(std::size_t offset, std::span<std::byte> to) override {
+    SHUNT_TRY(check_range(*this, offset, to.size()));
+    return each_part(
+        offset, to.size(),
+        [&](std::size_t at, std::size_t first, std::size_t bytes) {
+          std::memcpy(to.data() + first, data() + at, bytes);
+        },
+        [&](PackedTensor& packed, std::size_t at, std::size_t first, std::size_t bytes) {
+          return packed.read(at, to.subspan(first, bytes));
+        });
+  }
+
+  PackedTensor* find(std::size_t offset) const {
+    const auto found = std::ranges::lower_bound(places_, offset, {}, &PackedPlace::begin);
+    return found == places_.end() || found->begin != offset ? nullptr : found->packed.get();
+  }
+
+  bool is_placed(std::size_t offset, const Tensor& tensor) const {
+    const std::size_t end = offset + type_.size_of(tensor);
+    const auto at = std::ranges::upper_bound(places_, offset, {}, &PackedPlace::end);
+    const bool in_none = at == places_.end() || at->begin >= end;
+    if (in_none || !type_.packs(tensor)) return in_none && !type_.packs(tensor);
+    return at->begin == offset && at->end == end && at->tensor.dtype == tensor.dtype &&
+           at->tensor.size(0) == tensor.size(0) && rows_of(at->tensor) == rows_of(tensor);
+  }
+
+ private:
+  /// For a range from `offset` on: calls plain(at, first, bytes) for bytes from number `first` of
+  /// the range on that lie plain at `at`, and packed(tensor, at, first, bytes) for those from `at`
+  /// on of a packed tensor. What such a tensor takes beyond its plain bytes is left out.
+  template <class Plain, class Packed>
+  Status each_part(std::size_t offset, std::size_t bytes, const Plain& plain,
+                   const Packed& packed) const {
+    const std::size_t end = offset + bytes;
+    auto next = std::ranges::upper_bound(places_, offset, {}, &PackedPlace::end);
+    for (std::size_t at = offset; at < end;) {
+      if (next == places_.end() || at < next->begin) {
+        const std::size_t border = next == places_.end() ? end : std::min(end, next->begin);
+        plain(at, at - offset, border - at);
+        at = border;
+        continue;
+      }
+      const std::size_t in_tensor = at - next->begin;
+      const std::size_t border = std::min(end, next->end);
+      const std::size_t last = std::min(border - next->begin, next->packed->plain_bytes());
+      if (in_tensor < last) {
+        SHUNT_TRY(packed(*next->packed, in_tensor, at - offset, last - in_tensor));
+      }
+      at = border;
+      ++next;
+    }
+    return ok();
+  }
+
+  const PackedMemory& type_;
+  std::unique_ptr<Buffer> bytes_;
+  std::vector<PackedPlace> places_;  // in order
+};
+
+}  // namespace
+
+std::size_t PackedMemory::size_of(const Tensor& tensor) const {
+  return packs(tensor) ? packed_bytes(tensor) : BufferType::size_of(tensor);
+}
+
+Result<std::unique_ptr<Buffer>> PackedMemory::allocate(std::size_t bytes) {
+  return allocate_for(bytes, {});
+}
+
+Result<std::unique_ptr<Buffer>> PackedMemory::allocate_for(std::size_t bytes,
+                                                           std::span<const PlacedTensor> tensors) {
+  std::vector<PackedPlace> places;
+  for (const PlacedTensor& placed : tensors) {
+    SHUNT_TRY(check_place(placed));
+    const std::size_t size = size_of(placed.tensor);
+    if (placed.offset > bytes || size > bytes - placed.offset) {
+      return invalid("{} of {} bytes at {} is not inside a buffer of {} bytes",
+                     to_string(placed.tensor), size, placed.offset, bytes);
+    }
+    if (size > 0) places.push_back({placed.offset, placed.offset + size, placed.tensor});
+  }
+  std::ranges::sort(places, {}, &PackedPlace::begin);
+  for (std::size_t i = 1; i < places.size(); ++i) {
+    if (places[i].begin < places[i - 1].end) {
+      return invalid("two tensors of a buffer overlap at byte {}", places[i].begin);
+    }
+  }
+  std::erase_if(places, [&](const PackedPlace& place) { return !packs(place.tensor); });
+  SHUNT_ASSIGN(auto data, allocate_bytes(bytes));
+  std::vector<PlacedTensor> packed;
+  for (const PackedPlace& place : places) packed.push_back({place.tensor, place.begin});
+  auto made = this->place(packed, data->host_data());
+  for (std::size_t i = 0; i < places.size(); ++i) places[i].packed = std::move(made[i]);
+  return std::make_unique<PackedBuffer>(*this, std::move(data), std::move(places));
+}
+
+Result<std::unique_ptr<Buffer>> PackedMemory::allocate_bytes(std::size_t bytes) {
+  return allocate_host_buffer(*this, bytes);
+}
+
+std::byte* packed_data(Buffer& buffer) {
+  return static_cast<PackedBuffer&>(buffer).data();
+}
+
+PackedTensor* find_packed(const Address& at) {
+  const auto* const buffer = dynamic_cast<const PackedBuffer*>(at.buffer);
+  return buffer == nullptr ? nullptr : buffer->find(at.offset);
+}
+
+bool is_placed(const Buffer& buffer, std::size_t offset, const Tensor& tensor) {
+  return static_cast<const PackedBuffer&>(buffer).is_placed(offset, tensor);
+}
+
+}  // namespace shunt

@@ -1,0 +1,65 @@
+// Memory for weights in a layout that only a device's kernels know. Whoever writes and reads it
+// sees plain bytes, any range of them.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "shunt/device.h"
+
+namespace shunt {
+
+/// One tensor in such memory.
+class PackedTensor {
+ public:
+  PackedTensor() = default;
+  PackedTensor(const PackedTensor&) = delete;
+  PackedTensor& operator=(const PackedTensor&) = delete;
+  virtual ~PackedTensor() = default;
+  /// Bytes of the plain tensor that can be written and read; at most what it takes in memory.
+  virtual std::size_t plain_bytes() const = 0;
+  /// Ranges of those bytes.
+  virtual Status write(std::size_t offset, std::span<const std::byte> from) = 0;
+  virtual Status read(std::size_t offset, std::span<std::byte> to) = 0;
+};
+
+/// A backend derives its type from this and says which tensors it packs, and how. All other bytes
+/// of a buffer are plain. Buffers lie in memory that the host can access, at multiples of
+/// alignment().
+class PackedMemory : public BufferType {
+ public:
+  std::size_t alignment() const override { return host_memory().alignment(); }
+  bool host_accessible() const final { return false; }
+  std::size_t size_of(const Tensor& tensor) const final;
+  Result<std::unique_ptr<Buffer>> allocate(std::size_t bytes) final;
+  /// Invalid if a tensor is not inside the buffer, or overlaps another one.
+  Result<std::unique_ptr<Buffer>> allocate_for(std::size_t bytes,
+                                               std::span<const PlacedTensor> tensors) final;
+
+  /// Whether a tensor is packed here.
+  virtual bool packs(const Tensor& tensor) const = 0;
+
+ protected:
+  /// Bytes that a packed tensor takes: by default as many as a plain one.
+  virtual std::size_t packed_bytes(const Tensor& tensor) const {
+    return BufferType::size_of(tensor);
+  }
+  /// Packed tensors in a buffer that starts at `data`, in their order.
+  virtual std::vector<std::unique_ptr<PackedTensor>> place(std::span<const PlacedTensor> tensors,
+                                                           std::byte* data) const = 0;
+  /// Memory for a buffer: by default the host's. A type that takes other memory is not larger in
+  /// alignment() and max_size() than that.
+  virtual Result<std::unique_ptr<Buffer>> allocate_bytes(std::size_t bytes);
+  /// Whether a tensor may be placed so; an error says why not.
+  virtual Status check_place(const PlacedTensor&) const { return ok(); }
+};
+
+/// Where a buffer of packed memory starts.
+std::byte* packed_data(Buffer& buffer);
+/// The packed tensor that starts at an address; null if none does, or if it is other memory.
+PackedTensor* find_packed(const Address& at);
+/// Whether a buffer of packed memory has a tensor at a place as allocate_for() was told: packed if
+/// the memory packs it, else in plain bytes.
+bool is_placed(const Buffer& buffer, std::size_t offset, const Tensor& tensor);
+
+}  // namespace shunt

@@ -1,0 +1,33 @@
+// Pinned host memory, as a vendor's library allocates it: what Device::staging_memory() returns.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "shunt/device.h"
+
+namespace shunt {
+
+class PinnedMemory final : public BufferType {
+ public:
+  /// Memory of so many bytes that is unpinned and freed with its last copy; an error says why there
+  /// is none. It starts at a page.
+  using Allocate = std::function<Result<std::shared_ptr<std::byte>>(std::size_t bytes)>;
+
+  /// By default memory that is not pinned, for tests.
+  explicit PinnedMemory(std::string name, Allocate allocate = allocate_unpinned)
+      : name_(std::move(name)), allocate_(std::move(allocate)) {}
+  std::string_view name() const override { return name_; }
+  std::size_t alignment() const override { return host_memory().alignment(); }
+  bool host_accessible() const override { return true; }
+  Result<std::unique_ptr<Buffer>> allocate(std::size_t bytes) override;
+
+ private:
+  static Result<std::shared_ptr<std::byte>> allocate_unpinned(std::size_t bytes);
+
+  std::string name_;
+  Allocate allocate_;
+};
+
+}  // namespace shunt

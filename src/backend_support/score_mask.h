@@ -1,0 +1,33 @@
+// What is added to scores before softmax, for a device whose numbers have no infinity. The lowest
+// number of the device stands in for minus infinity, and hidden scores are made 0 before it is
+// added.
+#pragma once
+
+#include <vector>
+
+#include "backend_support/host_tensor.h"
+
+namespace shunt {
+
+/// Sizes of a mask as the device gets it: its own; with a matrix per head, if heads have slopes.
+Sizes mask_sizes(const Sizes& mask, const Sizes& scores, float max_bias);
+
+/// A mask repeated to these sizes, dense, times the slopes of heads (alibi_slope()); zeros if there
+/// is none.
+void repeat_mask(const HostTensor& mask, const Sizes& sizes, float max_bias, float* to);
+
+/// What a mask hides.
+struct Hidden {
+  bool some = false;               ///< elements
+  std::vector<std::int64_t> rows;  ///< minus infinity all over: their results are zeros
+};
+/// Elements that are not above `lowest` are hidden, and become `lowest`.
+Hidden hide(const Sizes& sizes, float* mask, float lowest);
+
+/// In the place of a mask that hide() left: 0 for each hidden element, 1 for the rest.
+void keep_shown(const Sizes& sizes, float* mask, float lowest);
+
+/// 1 all over, but 0 in these rows.
+void keep_rows(const Sizes& sizes, const std::vector<std::int64_t>& hidden, float* to);
+
+}  // namespace shunt

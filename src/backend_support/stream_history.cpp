@@ -1,0 +1,143 @@
+#include "backend_support/stream_history.h"
+
+#include <algorithm>
+
+#include "base/fail.h"
+
+namespace shunt {
+
+namespace {
+
+/// Older ones are merged.
+constexpr std::size_t kMostFailures = 16;
+/// Older ones are forgotten; only names of nodes in errors need them.
+constexpr std::size_t kMostRuns = 1024;
+
+}  // namespace
+
+StreamHistory::StreamHistory(NativeStream& native, std::shared_ptr<DeviceHealth> health)
+    : health_(std::move(health)), native_(&native) {
+  runs_.reserve(kMostRuns);
+}
+
+std::uint64_t StreamHistory::begin() {
+  const std::lock_guard lock(mutex_);
+  return ++last_;
+}
+
+void StreamHistory::submitted(std::uint64_t task, const Binding& binding) {
+  const std::lock_guard lock(mutex_);
+  if (runs_.size() == kMostRuns) runs_.erase(runs_.begin());
+  runs_.push_back({task, &binding});
+}
+
+void StreamHistory::add(std::uint64_t task, const Error& error) {
+  if (failing()) {
+    if (task < failures_.back().first) failures_.back() = {task, kOpen, error};
+    return;
+  }
+  if (failures_.size() == kMostFailures) {
+    failures_[1].first = failures_[0].first;
+    failures_.erase(failures_.begin());
+  }
+  failures_.push_back({task, kOpen, error});
+}
+
+void StreamHistory::fail(std::uint64_t task, const Error& error) {
+  const std::lock_guard lock(mutex_);
+  add(task, error);
+}
+
+std::string StreamHistory::nodes_of(std::uint64_t task) const {
+  if (native_ == nullptr) return {};
+  std::string first;
+  std::string last;
+  for (const Run& run : runs_) {
+    if (task != 0 && run.task != task) continue;
+    last = native_->nodes_of(*run.binding);
+    if (first.empty()) first = last;
+  }
+  return first == last ? first : first + " to " + last;
+}
+
+void StreamHistory::report(const NativeFailure& failure) {
+  const Error error =
+      Error(failure.error).with_node(nodes_of(failure.task)).with_device(health_->device());
+  if (failure.lost) health_->lose(error);
+  add(failure.task != 0 ? failure.task : confirmed_ + 1, error);
+}
+
+void StreamHistory::poll(const std::optional<Error>& wait_error) {
+  const std::lock_guard lock(mutex_);
+  const auto failure = native_ != nullptr ? native_->failure() : std::nullopt;
+  if (failure) {
+    report(*failure);
+  } else if (wait_error && !failing()) {
+    report({.error = *wait_error});
+  }
+}
+
+Status StreamHistory::status_at(std::uint64_t task) const {
+  const std::lock_guard lock(mutex_);
+  for (const Failure& failure : failures_) {
+    if (failure.first <= task && task <= failure.last) return Error(failure.error);
+  }
+  return task <= confirmed_ ? ok() : health_->check();
+}
+
+void StreamHistory::confirm(std::uint64_t task) {
+  const std::lock_guard lock(mutex_);
+  confirmed_ = std::max(confirmed_, task);
+  runs_.erase(runs_.begin(), std::ranges::upper_bound(runs_, confirmed_, {}, &Run::task));
+}
+
+bool StreamHistory::is_confirmed(std::uint64_t task) const {
+  const std::lock_guard lock(mutex_);
+  return task <= confirmed_;
+}
+
+void StreamHistory::settle() {
+  const std::lock_guard lock(mutex_);
+  if (failing()) failures_.back().last = last_;
+  confirmed_ = last_;
+  runs_.clear();
+}
+
+void StreamHistory::close() {
+  const std::lock_guard lock(mutex_);
+  native_ = nullptr;
+}
+
+void StreamClock::add(const Entry& entry) {
+  const auto known = std::ranges::find(entries_, entry.history, &Entry::history);
+  if (known == entries_.end()) {
+    entries_.push_back(entry);
+  } else {
+    known->task = std::max(known->task, entry.task);
+  }
+}
+
+Status StreamClock::status() const {
+  for (const Entry& entry : entries_) SHUNT_TRY(entry.history->status_at(entry.task));
+  return ok();
+}
+
+Status StreamClock::final_status() const {
+  for (const Entry& entry : entries_) {
+    if (!entry.history->is_confirmed(entry.task)) entry.history->poll();
+  }
+  SHUNT_TRY(status());
+  for (const Entry& entry : entries_) entry.history->confirm(entry.task);
+  return ok();
+}
+
+Status StreamClock::lost() const {
+  for (const Entry& entry : entries_) {
+    if (entry.history->is_confirmed(entry.task)) continue;
+    entry.history->poll();
+    SHUNT_TRY(entry.history->health().check());
+  }
+  return ok();
+}
+
+}  // namespace shunt

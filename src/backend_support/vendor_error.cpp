@@ -1,0 +1,24 @@
+#include "backend_support/vendor_error.h"
+
+#include <algorithm>
+
+#include "base/fail.h"
+
+namespace shunt {
+
+Error vendor_error(const VendorCodes& vendor, std::string_view function, std::int64_t code,
+                   std::string_view text) {
+  const std::string number = vendor.hex_digits == 0
+                                 ? fmt::format("{}", code)
+                                 : fmt::format("{:#0{}x}", code, vendor.hex_digits + 2);
+  const auto row = std::ranges::find(vendor.codes, code, &VendorCode::code);
+  if (row == vendor.codes.end()) {
+    return fail(ErrorCode::kDevice, "{}: {} failed with code {}", vendor.library, function, number)
+        .with_vendor({code, std::string(text)});
+  }
+  return fail(row->kind, "{}: {} failed with {} ({}){}{}", vendor.library, function, row->name,
+              number, row->remedy.empty() ? "" : "; ", row->remedy)
+      .with_vendor({code, std::string(text.empty() ? row->name : text)});
+}
+
+}  // namespace shunt

@@ -1,0 +1,14 @@
+// Compiles one target of a file that Highway otherwise includes once for each target. Define
+// SHUNT_ONE_TARGET, include this, then the file. Such an object has options of its own: builds with
+// sanitizers do not optimize targets that differ little from others.
+#pragma once
+
+#include "backends/cpu/simd/int8_targets.h"
+
+// Not by the compiler's options: code of the standard library must run on every machine.
+#define HWY_BASELINE_TARGETS SHUNT_ONE_TARGET
+#define HWY_COMPILE_ONLY_STATIC
+
+#include "hwy/foreach_target.h"  // includes nothing; the file's own #include of it does nothing then
+// After foreach_target.h.
+#include "hwy/highway.h"

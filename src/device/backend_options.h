@@ -1,0 +1,39 @@
+// Settings of backends: which ones a table of options allows, and what each option is set to.
+#pragma once
+
+#include <initializer_list>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "shunt/registry.h"
+
+namespace shunt {
+
+/// Invalid, with the words, if `text` is none of them: '"0" is not on or off'.
+Status check_word(std::string_view text, std::initializer_list<std::string_view> words);
+
+/// Invalid, naming the row, if a name is malformed, reserved or there twice, if a row has no check,
+/// or if the check refuses the default.
+Status check_option_table(std::span<const BackendOption> table);
+
+/// A backend and its table, which is in order.
+struct BackendOptions {
+  std::string_view backend;
+  std::span<const BackendOption> table;
+};
+
+/// Invalid if a setting is of no backend or option in the list, or has a value that is refused.
+Status check_settings(const Options& options, std::span<const BackendOptions> backends);
+
+/// The variable of the environment that sets an option: "SHUNT_CPU_LEVEL".
+std::string variable_of(std::string_view backend, std::string_view option);
+
+/// What each option of a backend is set to. From the lowest rank to the highest: its default, the
+/// environment, the setting of every backend, that of this one.
+std::map<std::string, std::string> settings_of(const Options& options,
+                                               const BackendOptions& backend);
+
+}  // namespace shunt

@@ -1,0 +1,33 @@
+// What is to be fitted on the devices, and within which limits.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "device/device_set.h"
+#include "engine/device_limits.h"
+#include "model/definition.h"
+#include "shunt/gguf.h"
+
+namespace shunt {
+
+struct FitRequest {
+  std::vector<StepShape> steps;  ///< whose plans are there at the same time
+  PerDevice<DeviceLimit> limits;
+  /// Whether plans may use it. Empty: all.
+  PerDevice<bool> used = {};
+  /// Weights that are there already: each stays where it is, or is used from the CPU. May lack
+  /// some; null while there are none.
+  const std::map<const gguf::TensorInfo*, DeviceIndex>* loaded = nullptr;
+  /// Caches that are there already, and stay. Null while none is.
+  const std::vector<DeviceIndex>* caches = nullptr;
+  /// Where caches go if they fit there. Null, or of another number of caches: as placement wants.
+  const std::vector<DeviceIndex>* wanted_caches = nullptr;
+  /// The most bytes of weights that may be sent there for one op. Empty: no limit.
+  PerDevice<std::uint64_t> most_streamed = {};
+  bool may_overlap = true;       ///< Fit::overlap may be true
+  std::int64_t lone_tokens = 0;  ///< steps of at most so many tokens follow no other of their plan
+};
+
+}  // namespace shunt

@@ -1,0 +1,50 @@
+// Roles of nodes, and who computes with which memory: for each node that owns memory, the nodes
+// that read or write it, through views or not.
+#pragma once
+
+#include <vector>
+
+#include "shunt/graph.h"
+
+namespace shunt {
+
+/// Whether a node computes anything: no leaf, no view.
+bool is_computed(const Node& node);
+
+/// Whether a leaf of that role is a weight.
+bool is_weight(Role role);
+
+/// What made the value that reading a node reads: views are looked through, to whoever wrote last.
+NodeId maker_of(const Graph& graph, NodeId id);
+
+/// By node id of the owner: ids of computed nodes whose sources or result lie in its memory, in
+/// order, each once. The node that makes the owner's value itself is not listed.
+std::vector<std::vector<NodeId>> storage_users(const Graph& graph);
+
+/// The same for the nodes of a segment only: what that takes grows with their number, not with that
+/// of the graph.
+class SegmentUsers {
+ public:
+  /// `nodes`: computed ones, in order.
+  SegmentUsers(const Graph& graph, std::span<const NodeId> nodes);
+
+  bool contains(NodeId id) const;
+  /// Nodes of the segment whose sources lie in the memory of `owner`, in order, each once.
+  std::span<const NodeId> of(NodeId owner) const;
+  /// Whether one of the nodes from `first` to `last`, both included, writes into the memory of
+  /// another node, `owner`.
+  bool writes(NodeId owner, NodeId first, NodeId last) const;
+
+ private:
+  struct Use {
+    NodeId owner = 0;
+    NodeId user = 0;
+    auto operator<=>(const Use&) const = default;
+  };
+  std::vector<NodeId> nodes_;   // in order
+  std::vector<NodeId> owners_;  // of users_, in order
+  std::vector<NodeId> users_;   // by owner, then in order
+  std::vector<Use> writers_;    // in order
+};
+
+}  // namespace shunt

@@ -1,0 +1,243 @@
+// Measuring what ops and copies take on devices.
+#include "schedule/costs/measure.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <functional>
+
+#include "base/fail.h"
+#include "base/guarded.h"
+#include "graph/op.h"
+#include "ops/common/cache_types.h"
+#include "schedule/costs/fit.h"
+#include "schedule/costs/work.h"
+#include "shunt/ops.h"
+
+namespace shunt {
+
+namespace {
+
+/// Adds one node of the op that is measured, with leaves of its own. It reads the result of the one
+/// before, which has the shape of its own, or an input if there is none: in a chain no node can
+/// hide behind another.
+using AddNode = std::function<Result<Value>(GraphBuilder&, const Value& before)>;
+
+Result<Value> before_or_input(GraphBuilder& g, const Value& before, const Shape& shape) {
+  if (before.id != kNoNode) return before;
+  SHUNT_ASSIGN(const Tensor x, make_tensor(DType::kF32, shape));
+  return g.input("x", x);
+}
+
+/// A product of w [k, k] with n columns.
+AddNode matmul_node(DType dtype, std::int64_t k, std::int64_t n) {
+  return [=](GraphBuilder& g, const Value& before) -> Result<Value> {
+    SHUNT_ASSIGN(const Tensor w, make_tensor(dtype, {k, k}));
+    return matmul(g, g.weight("w", w), before_or_input(g, before, {k, n}));
+  };
+}
+
+/// Attention of `tokens` over `keys`, 4 query heads to a head of k and v.
+AddNode attention_node(DType dtype, std::int64_t size, std::int64_t kv_heads, std::int64_t keys,
+                       std::int64_t tokens) {
+  return [=](GraphBuilder& g, const Value& before) -> Result<Value> {
+    SHUNT_ASSIGN(const Tensor k, make_tensor(dtype, {size, kv_heads, keys}));
+    return attention(g, before_or_input(g, before, {size, 4 * kv_heads, tokens}), g.input("k", k),
+                     g.input("v", k));
+  };
+}
+
+AddNode add_node(std::int64_t elements) {
+  return [=](GraphBuilder& g, const Value& before) -> Result<Value> {
+    SHUNT_ASSIGN(const Tensor b, make_tensor(DType::kF32, {elements}));
+    return add(g, before_or_input(g, before, {elements}), g.input("b", b));
+  };
+}
+
+/// An op in the shapes that tell its three costs apart.
+struct OpShapes {
+  AddNode tiny;     ///< the overhead is all
+  AddNode reading;  ///< bound by memory
+  /// So many columns of one bound by arithmetic; empty if the op never is.
+  std::function<AddNode(std::int64_t columns)> heavy;
+  std::int64_t columns = 0;  ///< that are enough
+};
+
+OpShapes matmul_shapes(DType dtype, std::int64_t width) {
+  const auto block = std::max<std::int64_t>(64, trait(dtype).block_elements);
+  const std::int64_t heavy = std::max(block, width / 2);
+  return {matmul_node(dtype, block, 1), matmul_node(dtype, std::max(block, width), 1),
+          [=](std::int64_t columns) { return matmul_node(dtype, heavy, columns); }, width / 8};
+}
+
+OpShapes attention_shapes(DType dtype, std::int64_t width) {
+  return {attention_node(dtype, 64, 1, 4, 1), attention_node(dtype, 64, 8, width, 1),
+          [=](std::int64_t columns) { return attention_node(dtype, 64, 2, width, columns); },
+          width / 16};
+}
+
+OpShapes elementwise_shapes(DType, std::int64_t width) {
+  return {add_node(64), add_node(width * width / 4), {}, 0};
+}
+
+struct OpClass {
+  std::string_view op;
+  OpShapes (*shapes)(DType dtype, std::int64_t width);
+};
+/// The last one stands for all others.
+constexpr std::array<OpClass, 3> kOpClasses = {
+    {{"matmul", matmul_shapes}, {"attention", attention_shapes}, {kAnyOp, elementwise_shapes}}};
+
+std::vector<MeasuredOp> usual_ops() {
+  std::vector<MeasuredOp> ops;
+  for (DType dtype : {DType::kF32, DType::kF16, DType::kBF16, DType::kQ8_0, DType::kQ4_0})
+    ops.push_back({"matmul", dtype});
+  for (DType dtype : kCacheTypes) ops.push_back({"attention", dtype});
+  ops.push_back({kAnyOp, DType::kF32});
+  return ops;
+}
+
+/// A chain of `count` nodes.
+Result<Graph> chain_of(const AddNode& node, std::size_t count) {
+  GraphBuilder g;
+  Value last;
+  for (std::size_t i = 0; i < count; ++i) {
+    SHUNT_ASSIGN(last, node(g, last));
+  }
+  SHUNT_TRY(g.output(last, "y"));
+  return std::move(g).build();
+}
+
+RepeatLimits repeat_limits(const MeasureOptions& options, double seconds) {
+  RepeatLimits limits{.seconds = seconds, .deadline = options.deadline};
+  if (options.now) limits.now = options.now;
+  return limits;
+}
+
+/// Times a chain that takes `bytes`, but has at least one node and not too many, and takes no
+/// longer than a run may.
+Result<CostSample> sample(Device& device, const AddNode& node, const MeasureOptions& options,
+                          double bytes, SpareMemory& spare) {
+  SHUNT_ASSIGN(const Graph single, chain_of(node, 1));
+  CostSample result;
+  const Work work = work_of(single, single.outputs()[0]);
+  double most = static_cast<double>(std::max<std::size_t>(options.chain, 1));
+  most = std::clamp(bytes / std::max(work.bytes, 1.0), 1.0, most);
+  if (most > 1 && std::isfinite(options.run_seconds)) {
+    SHUNT_ASSIGN(const double one, time_graph(device, single, repeat_limits(options, 0), spare));
+    if (one > 0) most = std::clamp(options.run_seconds / one, 1.0, most);
+  }
+  const auto count = static_cast<std::size_t>(most);
+  SHUNT_ASSIGN(const Graph graph, chain_of(node, count));
+  SHUNT_ASSIGN(const double all,
+               time_graph(device, graph, repeat_limits(options, options.seconds), spare));
+  result.operations = work.operations;
+  result.bytes = work.bytes;
+  result.seconds = all / static_cast<double>(count);
+  return result;
+}
+
+/// So many columns as a run may take, if it computes as fast as where it was bound by memory.
+Result<std::int64_t> columns_of(const OpShapes& shapes, const CostSample& reading,
+                                const MeasureOptions& options) {
+  if (!std::isfinite(options.run_seconds) || reading.seconds <= 0) return shapes.columns;
+  SHUNT_ASSIGN(const Graph one, chain_of(shapes.heavy(1), 1));
+  const double operations = work_of(one, one.outputs()[0]).operations;
+  const double columns =
+      reading.operations / reading.seconds * options.run_seconds / std::max(operations, 1.0);
+  return static_cast<std::int64_t>(std::clamp(columns, 1.0, static_cast<double>(shapes.columns)));
+}
+
+Status measure_device(Device& device, const MeasureOptions& options, Measured& measured) {
+  const std::string name(device.name());
+  SpareMemory spare;
+  for (const MeasuredOp& op : usual_ops()) {
+    auto cost = measure_op(device, op, options, spare);
+    if (cost) {
+      measured.costs.add(std::move(*cost));
+    } else {
+      measured.notes.push_back(fmt::format("{}: {} of {}: {}", name, op.op, to_string(op.dtype),
+                                           cost.error().message()));
+    }
+  }
+  const Status copies = measure_copies(device, options, measured.costs);
+  if (!copies)
+    measured.notes.push_back(fmt::format("{}: copies: {}", name, copies.error().message()));
+  return ok();
+}
+
+}  // namespace
+
+MeasuredOp measured_op(const Graph& graph, NodeId node) {
+  const std::string_view op = op_with_same_costs(graph.node(node).op->info().name);
+  for (const OpClass& known : kOpClasses) {
+    if (known.op == op) return {known.op, deciding_type(graph, node)};
+  }
+  return {kAnyOp, DType::kF32};
+}
+
+Result<OpCost> measure_op(Device& device, const MeasuredOp& op, const MeasureOptions& options,
+                          SpareMemory& spare) {
+  const auto known = std::ranges::find(kOpClasses, op.op, &OpClass::op);
+  if (known == kOpClasses.end()) return invalid("{} is never measured", op.op);
+  const OpShapes shapes = known->shapes(op.dtype, options.width);
+  SHUNT_ASSIGN(const CostSample tiny, sample(device, shapes.tiny, options, options.bytes, spare));
+  SHUNT_ASSIGN(const CostSample reading,
+               sample(device, shapes.reading, options, options.bytes, spare));
+  CostSample heavy;
+  if (shapes.heavy) {
+    SHUNT_ASSIGN(const std::int64_t columns, columns_of(shapes, reading, options));
+    SHUNT_ASSIGN(heavy, sample(device, shapes.heavy(columns), options, 0, spare));
+  }
+  OpCost cost = fit_op_cost(tiny, reading, heavy);
+  const DeviceInfo info = device.info();
+  cost.device = info.name;
+  cost.description = info.description;
+  cost.op = op.op;
+  cost.dtype = op.dtype;
+  return cost;
+}
+
+Status measure_copies(Device& device, const MeasureOptions& options, CostModel& costs) {
+  if (device.memory().host_accessible()) return ok();
+  const DeviceInfo info = device.info();
+  const auto most = static_cast<std::size_t>(options.width * options.width);
+  const RepeatLimits limits = repeat_limits(options, options.seconds);
+  for (const bool to_device : {true, false}) {
+    constexpr std::size_t kFew = 64;
+    SHUNT_ASSIGN(const double few, time_copy(device, kFew, to_device, limits));
+    SHUNT_ASSIGN(const double many, time_copy(device, most, to_device, limits));
+    CopyCost copy{info.name, info.description, to_device, {}};
+    copy.cost = {few, std::max(0.0, many - few) / static_cast<double>(most)};
+    costs.add(std::move(copy));
+  }
+  return ok();
+}
+
+Status check_measure_options(const MeasureOptions& options) {
+  constexpr std::int64_t kStep = 64;
+  constexpr std::int64_t kMostWidth = 32768;
+  if (options.width >= kStep && options.width <= kMostWidth && options.width % kStep == 0)
+    return ok();
+  return invalid("matrices of width {}: it must be a multiple of {}, at most {}", options.width,
+                 kStep, kMostWidth);
+}
+
+Result<Measured> measure_costs(std::span<Device* const> devices, const MeasureOptions& options) {
+  SHUNT_TRY(check_measure_options(options));
+  return guarded([&]() -> Result<Measured> {
+    Measured measured;
+    for (Device* device : devices) {
+      const DeviceInfo info = device->info();
+      if (info.twin) {
+        measured.notes.push_back(
+            fmt::format("{} is a twin, whose time means nothing: not measured", info.name));
+      } else if (info.kind != DeviceKind::kNull) {
+        SHUNT_TRY(measure_device(*device, options, measured));
+      }
+    }
+    return measured;
+  });
+}
+
+}  // namespace shunt

@@ -1,0 +1,34 @@
+// How much there is to do in a node, whoever does it.
+#pragma once
+
+#include <string_view>
+
+#include "shunt/graph.h"
+
+namespace shunt {
+
+/// At the extents' maximum.
+struct Work {
+  double operations = 0;
+  double bytes = 0;  ///< read and written
+};
+
+/// Of a computed node. What an op need not touch is not counted:
+///  - where it writes into its first source, what that holds already;
+///  - where the op says that numbers pick slices, those that can't be picked: of n slices and m
+///    numbers, at most m are;
+///  - where a source of integers says which rows it picks otherwise, those of other sources that it
+///    can't have picked: an operation uses at most one element of a source.
+Work work_of(const Graph& graph, NodeId node);
+
+/// The type that decides how fast a computed node is: that of weights, or of a cache.
+DType deciding_type(const Graph& graph, NodeId node);
+
+/// The op whose measured costs stand for those of an op that has none: "matmul" for "matmul_id";
+/// else the op itself.
+std::string_view op_with_same_costs(std::string_view op);
+
+/// Bytes that so many elements of a type take, as if they were contiguous.
+double bytes_of(DType dtype, double elements);
+
+}  // namespace shunt

@@ -1,0 +1,62 @@
+// What devices say to each node. One that would compute it "if this source comes as that type" gets
+// its way where the source is a weight that may be transcoded: see docs/scheduler.md. So all others
+// have to do with is yes or no.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "device/device_set.h"
+#include "graph/per_node.h"
+#include "shunt/plan.h"
+
+namespace shunt {
+
+class Answers {
+ public:
+  /// Asks each device about each computed node. The graph must outlive the answers.
+  static Answers ask(const Graph& graph, std::span<Device* const> devices,
+                     const PlaceOptions& options);
+
+  DeviceIndices indices() const { return devices_.indices(); }
+  /// Of a computed node: yes, or no with a reason. A yes may hang on weights: see same_type().
+  const Support& of(NodeId id, DeviceIndex device) const { return on(device).answers[id]; }
+  /// Makes a yes a no.
+  void refuse(NodeId id, DeviceIndex device, Support answer) {
+    devices_[device].answers[id] = std::move(answer);
+  }
+  /// The option that would turn a no into a yes; empty if there is none.
+  std::string_view remedy(NodeId id, DeviceIndex device) const;
+  /// The graph as a device would have it: the weights it asks for transcoded. Its answers are about
+  /// that.
+  const Graph& graph_on(DeviceIndex device) const;
+
+  /// What a weight has to be on a device, if that is another type than the graph's; else null.
+  const Conversion* conversion(NodeId leaf, DeviceIndex device) const;
+  /// Whether a device that reads a leaf from where it is, on device `home`, finds the type that its
+  /// answers are about. The CPU takes any.
+  bool same_type(NodeId leaf, DeviceIndex device, DeviceIndex home) const;
+
+ private:
+  friend class Asker;
+  struct OnDevice {
+    PerNode<Support> answers;
+    std::map<NodeId, std::string> remedies;    // by node
+    std::map<NodeId, Conversion> conversions;  // by leaf
+    std::unique_ptr<const Graph> graph;        // null: the one that was asked about
+  };
+  const OnDevice& on(DeviceIndex device) const { return devices_[device]; }
+
+  const Graph* graph_ = nullptr;
+  PerDevice<OnDevice> devices_;
+};
+
+/// Weights that have another type where they were put, which their decisions then say. The CPU
+/// alone reads them as they are.
+std::vector<Conversion> find_conversions(const Answers& answers, const Graph& graph,
+                                         std::vector<Decision>& decisions);
+
+}  // namespace shunt

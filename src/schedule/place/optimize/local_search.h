@@ -1,0 +1,30 @@
+// Making a complete assignment better by moving nodes, alone and together.
+#pragma once
+
+#include <cstdint>
+
+#include "schedule/place/optimize/bounds.h"
+#include "schedule/place/optimize/tables.h"
+
+namespace shunt {
+
+struct LocalSearchResult {
+  Assignment assignment;  ///< with final reads
+  double seconds = kNever;
+  std::int64_t steps = 0;  ///< nodes that were timed
+};
+
+/// Walks over the nodes again and again. At each it tries to move to every other device
+///  - the node alone,
+///  - it and those of the same device that depend on it, directly or through each other: 2, 4, 8,
+///  ... of them,
+///  - it and the 2, 4, 8, ... nodes that follow in order, whatever device they are on,
+/// each with its group, and makes every move that shortens the makespan (Timeline). When a whole
+/// walk changes nothing, a few neighbouring nodes are thrown to other devices and it goes on from
+/// there, and back if that led to nothing better (iterated local search: Lourenço, Martin and
+/// Stützle, 2003). Ends after about `steps` nodes were timed or `kicks` fruitless throws. The same
+/// arguments give the same result; it is never worse than `start`.
+LocalSearchResult search_locally(const CostTables& tables, const CostBounds& bounds,
+                                 const Assignment& start, std::int64_t steps, int kicks);
+
+}  // namespace shunt

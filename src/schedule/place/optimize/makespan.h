@@ -1,0 +1,47 @@
+// How long a step takes, by prediction, when every node runs where it is assigned to.
+#pragma once
+
+#include <vector>
+
+#include "schedule/place/optimize/problem.h"
+
+namespace shunt {
+
+/// When what of a step is done, in seconds from its start.
+struct StepTimes {
+  struct Node {
+    double start = 0;
+    double end = 0;
+  };
+  struct Transfer {
+    CostValue value;
+    DeviceIndex from = 0;
+    DeviceIndex to = 0;
+    double start = 0;
+    double end = 0;
+  };
+  std::vector<Node> nodes;          ///< by CostProblem::nodes
+  std::vector<Transfer> transfers;  ///< in the order in which they are asked for
+};
+
+/// Seconds from the start until every node is computed and every final read is served; kNever if a
+/// node is where it can't run, a pin or a group is broken, or a value would have to go where no
+/// link leads.
+///
+/// Devices and links work side by side; each does one thing at a time, in a fixed order:
+///  - a device computes its nodes in the order of CostProblem::nodes,
+///      start(n) = max(finish of the node before it on the device, arrival on the device of every
+///      source of n) finish(n) = start(n) + seconds(n, device)
+///  - a value goes to another device at most once, however many nodes there read it, straight from
+///  where it was made,
+///      arrival(v, to) = max(finish(v), arrival of the transfer before it on the link) + latency +
+///      bytes * seconds_per_byte
+///  - the transfers of a link have the order of the first node that reads them on the far side;
+///  those that one node
+///    asks for, the order of its sources; final reads come last, in their own order.
+/// External values are there at 0. Nothing waits for anything else. `times`, if not null, gets all
+/// of that; its content means nothing if the result is kNever.
+double makespan(const CostProblem& problem, const Assignment& assignment,
+                StepTimes* times = nullptr);
+
+}  // namespace shunt

@@ -1,0 +1,18 @@
+// Placement by rules, in the order of their numbers: see docs/scheduler.md.
+#pragma once
+
+#include "schedule/place/facts.h"
+#include "schedule/place/pins.h"
+
+namespace shunt {
+
+/// A decision for every node, views included. Invalid if something must write where it can't.
+/// `stream_rows`: see PlaceOptions.
+Result<std::vector<Decision>> place_by_rules(const PlaceFacts& facts, const PinnedNodes& pinned,
+                                             std::int64_t stream_rows);
+
+/// Weights and caches that had no place, once it is known where everything is computed: on the
+/// device of all their users, or where they were. And views: where what they view is.
+void place_followers(const PlaceFacts& facts, std::vector<Decision>& decisions);
+
+}  // namespace shunt

@@ -1,0 +1,62 @@
+// Which memory a plan needs and from when to when: one request for each computed tensor, copy and
+// scratch.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "memory/planner.h"
+#include "schedule/plan/segments.h"
+#include "shunt/plan.h"
+
+namespace shunt {
+
+/// Requests of one kind on one device, and where each went.
+struct RequestGroup {
+  std::vector<MemoryRequest> requests;
+  MemoryLayout layout;
+
+  /// Whether there are requests, but none that needs memory.
+  bool only_empty() const { return !requests.empty() && layout.block_bytes.empty(); }
+};
+
+/// What a plan asks of one type of memory: shared by all steps, and what each step in flight has
+/// for itself, which is laid out once and allocated for each.
+struct PlanPool {
+  BufferType* type = nullptr;
+  int device = 0;        ///< on whose ledger it is
+  bool staging = false;  ///< staging memory of that device
+  RequestGroup shared = {};
+  RequestGroup own = {};
+};
+
+inline constexpr std::size_t kNoRequest = static_cast<std::size_t>(-1);
+
+/// Memory of a request: which pool, which of its two groups, which in that, and where in it.
+struct Slot {
+  std::size_t pool = 0;
+  bool own = false;
+  std::size_t index = kNoRequest;
+  std::size_t offset = 0;  ///< of a tensor of a batch
+  explicit operator bool() const { return index != kNoRequest; }
+};
+
+/// Requests by pool, and which of them belongs to whom.
+struct Allocation {
+  std::vector<PlanPool> pools;   ///< the devices' own memories first, by device
+  std::vector<Slot> of_node;     ///< by node id, for owners of memory; none if it needs none
+  std::vector<Slot> of_copy;     ///< by copy
+  std::vector<Slot> of_scratch;  ///< by segment
+};
+
+/// Finds lifetimes and lays everything out. A batch of copies is one request. A copy of a leaf to a
+/// device with a transfer queue lives from the device's segment before, so that it overlaps with
+/// that. Results of the CPU that another device reads, and
+/// copies that the host reads, are in the memory that find_homes() and host_end() name. `kept` live
+/// to the end of a run. Where steps overlap, copies of what is computed or given, and what is kept,
+/// are each step's own. OutOfMemory names the device.
+Result<Allocation> allocate_plan(const Graph& graph, const Placement& placement, const Cut& cut,
+                                 std::span<const std::unique_ptr<Program>> programs,
+                                 std::span<const NodeId> kept, bool overlapping);
+
+}  // namespace shunt

@@ -1,0 +1,202 @@
+#include "schedule/plan/plan_run.h"
+
+#include <algorithm>
+
+#include "base/fail.h"
+#include "schedule/plan/node_bytes.h"
+#include "schedule/plan/trace_actions.h"
+
+namespace shunt {
+
+Status Plan::run(const std::atomic<bool>* cancel) {
+  SHUNT_ASSIGN(const std::uint64_t step, start(cancel));
+  return wait(step);
+}
+
+PlanRun::PlanRun(std::shared_ptr<const Executable> executable, Options options)
+    : executable_(std::move(executable)),
+      visit_(std::move(options.visit)),
+      extents_(executable_->graph().max_extents()),
+      streams_(executable_->devices(), options.trace != nullptr) {}
+
+PlanRun::~PlanRun() {
+  streams_.drain();
+}
+
+Result<std::unique_ptr<Plan>> PlanRun::create(std::shared_ptr<const Executable> executable,
+                                              Options options) {
+  Trace* const trace = options.trace;
+  const auto observes = [](const Action& action) { return action.kind == ActionKind::kObserve; };
+  if (!options.visit && std::ranges::any_of(executable->actions(), observes)) {
+    return invalid("the plan has nodes to observe, and there is no observer");
+  }
+  std::unique_ptr<PlanRun> run(new PlanRun(std::move(executable), std::move(options)));
+  SHUNT_TRY(run->allocate());
+  if (trace != nullptr) {
+    TracedActions traced = describe_actions(*run->executable_);
+    run->trace_ = std::make_unique<PlanTrace>(*trace, std::move(traced.actions),
+                                              std::move(traced.queues), run->instances_.size());
+  }
+  return run;
+}
+
+Status PlanRun::allocate() {
+  SHUNT_ASSIGN(shared_, allocate_shared_blocks(*executable_));
+  instances_.reserve(executable_->steps_in_flight());
+  while (instances_.size() < executable_->steps_in_flight()) {
+    SHUNT_ASSIGN(StepInstance instance, create_instance(*executable_, shared_, streams_));
+    instances_.push_back(std::move(instance));
+  }
+  connect_instances(*executable_, instances_);
+  return ok();
+}
+
+Status PlanRun::set_extent(Dim extent, std::int64_t value) {
+  if (extent.is_fixed() || extent.extent >= graph().extents().size()) {
+    return invalid("this dimension is no extent of the graph");
+  }
+  const Extent& known = graph().extents()[extent.extent];
+  if (value < 0 || value > known.max) {
+    return invalid("extent {} is {}; it may be from 0 to {}", known.name, value, known.max);
+  }
+  extents_[extent.extent] = value;
+  return ok();
+}
+
+Status PlanRun::set_threads(int most) {
+  if (most < 0) return invalid("{} threads: it may be 1 or more, or 0 for all", most);
+  threads_ = most;
+  return ok();
+}
+
+std::size_t PlanRun::number_of(std::uint64_t step) const {
+  return static_cast<std::size_t>(step % instances_.size());
+}
+
+/// The next step's own memory, with the inputs of the step before it in it.
+StepInstance& PlanRun::make_ready() {
+  StepInstance& instance = instances_[number_of(next_step_)];
+  // Its last step may still be read from.
+  if (instance.pending && !finish(instance)) lost_.add_finished(instance.step, instance.failed);
+  if (ready_ || next_step_ == 0) return instance;
+  ready_ = true;
+  const StepInstance& before = instances_[number_of(next_step_ - 1)];
+  if (&before == &instance) return instance;
+  const std::vector<PlanBlock>& blocks = executable_->layout().blocks;
+  for (std::size_t i = 0; i < blocks.size(); ++i) {
+    if (!blocks[i].inputs) continue;
+    std::copy_n(before.own[i]->host_data(), blocks[i].bytes, instance.own[i]->host_data());
+  }
+  return instance;
+}
+
+Result<std::span<std::byte>> PlanRun::input(Value leaf) {
+  if (leaf.id >= graph().size() || graph().node(leaf.id).role != Role::kInput) {
+    return invalid("{} is not an input", graph().describe(leaf.id));
+  }
+  const StepInstance& instance = make_ready();
+  return std::span<std::byte>(instance.host_at(executable_->layout().of_node[leaf.id]),
+                              bytes_of(graph(), leaf.id));
+}
+
+Result<std::span<const std::byte>> PlanRun::output(Value node) const {
+  const StepInstance& instance = instances_[last_waited_];
+  if (!instance.failed) return Error(instance.failed.error());
+  for (const Executable::Readable& readable : executable_->readable()) {
+    if (readable.node != node.id) continue;
+    return std::span<const std::byte>(instance.host_at(readable.at), bytes_of(graph(), node.id));
+  }
+  return invalid("{} is neither an output nor observed", graph().describe(node.id));
+}
+
+/// Whether no step is under way.
+bool PlanRun::is_idle() const {
+  return std::none_of(instances_.begin(), instances_.end(), [&](const StepInstance& instance) {
+    return instance.pending && instance.step >= drained_;
+  });
+}
+
+Result<std::uint64_t> PlanRun::start(const std::atomic<bool>* cancel) {
+  StepInstance& instance = make_ready();
+  ready_ = false;
+  const bool first = is_idle();
+  instance.extents = extents_;
+  instance.step = next_step_++;
+  instance.pending = true;
+  instance.failed = lost_.inherited();
+  instance.submitted = 0;
+  if (instance.failed) submit(instance, first, cancel);
+  return instance.step;
+}
+
+void PlanRun::submit(StepInstance& instance, bool first, const std::atomic<bool>* cancel) {
+  const std::size_t number = number_of(instance.step);
+  StepSubmitter submitter({.executable = *executable_,
+                           .visit = visit_,
+                           .trace = trace_.get(),
+                           .number = number,
+                           .first = first,
+                           .cancel = cancel,
+                           .threads = threads_},
+                          instance);
+  for (std::size_t i = 0; i < instance.actions.size(); ++i) {
+    if (trace_) trace_->submitting(number, i);
+    Status status = submitter.submit(i);
+    if (trace_) trace_->submitted(number, i);
+    if (!status) {
+      instance.failed = executable_->in_action(std::move(status.error()), i);
+      lost_.add(instance.failed);
+      return;
+    }
+    ++instance.submitted;
+  }
+}
+
+/// Waits until nothing of a step is under way, and keeps what went wrong.
+Status PlanRun::finish(StepInstance& instance) {
+  instance.pending = false;
+  // Late errors travel with the events, also into actions that were refused because of them: the
+  // first action that failed is the one to name.
+  for (std::size_t i = 0; i < instance.submitted; ++i) {
+    Event* event = instance.actions[i].done.get();
+    Status status = event != nullptr ? event->wait() : ok();
+    if (!status) {
+      instance.failed = executable_->in_action(std::move(status.error()), i);
+      break;
+    }
+    if (trace_) record(instance, i);
+  }
+  if (trace_) trace_->finish();
+  if (!instance.failed) {
+    streams_.drain();  // what failed may have left others at work
+    drained_ = next_step_;
+  }
+  return instance.failed;
+}
+
+void PlanRun::record(const StepInstance& instance, std::size_t action) {
+  const BoundAction& bound = instance.actions[action];
+  const bool copy = is_copy(executable_->actions()[action].kind);
+  const Event* first = bound.done.get();
+  if (copy && bound.picked != nullptr && bound.picked->slices.runs().size() > 1) {
+    first = bound.picked->links.front().get();
+  } else if (bound.began && has_several_runs(*executable_, instance, action)) {
+    first = bound.began.get();
+  }
+  const std::size_t bytes = copy ? copied_bytes(*executable_, instance, action) : 0;
+  trace_->done(number_of(instance.step), action, instance.step, bytes, first, bound.done.get());
+}
+
+Status PlanRun::wait(std::uint64_t step) {
+  const std::size_t number = number_of(step);
+  StepInstance& instance = instances_[number];
+  if (step >= next_step_ || instance.step != step) {
+    return invalid("step {} is not one of those under way", step);
+  }
+  last_waited_ = number;
+  const Status status = instance.pending ? finish(instance) : instance.failed;
+  if (!status) lost_.report(next_step_);
+  return status;
+}
+
+}  // namespace shunt

@@ -1,0 +1,62 @@
+// Running an executable: the steps in flight, and what became of them.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "schedule/plan/lost_steps.h"
+#include "schedule/plan/submit.h"
+
+namespace shunt {
+
+class PlanRun final : public Plan {
+ public:
+  struct Options {
+    Visit visit = {};        ///< needed if the executable has nodes to observe
+    Trace* trace = nullptr;  ///< null: nothing is recorded
+  };
+  /// Allocates all that its steps need. Errors name device and bytes.
+  static Result<std::unique_ptr<Plan>> create(std::shared_ptr<const Executable> executable,
+                                              Options options);
+  ~PlanRun() override;
+
+  const Graph& graph() const override { return executable_->graph(); }
+  const Placement& placement() const override { return executable_->placement(); }
+  std::span<const Segment> segments() const override { return executable_->cut().segments; }
+  std::span<const MemoryUse> memory() const override { return executable_->memory(); }
+  Status set_extent(Dim extent, std::int64_t value) override;
+  const ExtentValues& extents() const override { return extents_; }
+  Status set_threads(int most) override;
+  Result<std::span<std::byte>> input(Value leaf) override;
+  Result<std::uint64_t> start(const std::atomic<bool>* cancel) override;
+  Status wait(std::uint64_t step) override;
+  Result<std::span<const std::byte>> output(Value node) const override;
+
+ private:
+  PlanRun(std::shared_ptr<const Executable> executable, Options options);
+
+  Status allocate();
+  std::size_t number_of(std::uint64_t step) const;  // of the instance that it has
+  StepInstance& make_ready();
+  bool is_idle() const;
+  void submit(StepInstance& instance, bool first, const std::atomic<bool>* cancel);
+  Status finish(StepInstance& instance);
+  void record(const StepInstance& instance, std::size_t action);
+
+  // What stands below uses what stands above it, and is destroyed before it.
+  const std::shared_ptr<const Executable> executable_;
+  const Visit visit_;
+  ExtentValues extents_;
+  int threads_ = 0;  // RunArgs::threads
+  RunStreams streams_;
+  BlockBuffers shared_;  // by block; null: each step has its own
+  std::vector<StepInstance> instances_;
+  std::unique_ptr<PlanTrace> trace_;  // null: no trace is recorded
+  std::uint64_t next_step_ = 0;
+  bool ready_ = false;           // the next step's inputs are there
+  std::size_t last_waited_ = 0;  // instance
+  LostSteps lost_;
+  std::uint64_t drained_ = 0;  // steps before it were started when a failed step ended
+};
+
+}  // namespace shunt

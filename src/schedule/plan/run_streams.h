@@ -1,0 +1,36 @@
+// The streams of a run.
+#pragma once
+
+#include <array>
+#include <memory>
+
+#include "device/device_set.h"
+#include "schedule/plan/action.h"
+
+namespace shunt {
+
+/// One stream for each queue of a device that has work, opened when it is first asked for. Errors
+/// name the device.
+class RunStreams {
+ public:
+  /// `timed`: events tell when work was done. The devices must outlive it.
+  RunStreams(std::span<Device* const> devices, bool timed)
+      : devices_(devices), streams_(devices.size()), timed_(timed) {}
+
+  bool timed() const { return timed_; }
+  Result<Stream*> of(int device, Queue queue);
+  /// An event of that stream, which is open.
+  Result<std::unique_ptr<Event>> create_event(int device, Queue queue);
+  /// Waits until none of them has work: nothing may run on when its memory goes.
+  void drain();
+
+ private:
+  std::unique_ptr<Stream>& at(int device, Queue queue) {
+    return streams_[device][static_cast<std::size_t>(queue)];
+  }
+  std::span<Device* const> devices_;
+  PerDevice<std::array<std::unique_ptr<Stream>, 2>> streams_;  // by queue
+  bool timed_;
+};
+
+}  // namespace shunt

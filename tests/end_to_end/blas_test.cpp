@@ -1,0 +1,133 @@
+// A real model with a BLAS library, as a user runs it.
+#include <gmock/gmock.h>
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "support/run_command.h"
+#include "support/shared.h"
+#include "support/stories.h"
+#include "test_paths.h"
+
+namespace shunt::test::blas_test {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+/// The library of the tests, and that of the system.
+struct Library {
+  const char* name;
+  const char* path;
+
+  RunResult run(std::vector<std::string> words) const {
+    words.insert(words.end(), {"--library", std::string("blas=") + path});
+    return run_command(words);
+  }
+};
+struct Model {
+  const char* name;
+  const char* shared;
+  Stories (*stories)();
+  std::size_t products;  ///< of a step
+};
+
+const auto kLibraries =
+    testing::Values(Library{"test", SHUNT_TEST_BLAS}, Library{"openblas", "libopenblas.so.0"});
+const auto kModels =
+    testing::Values(Model{"stories", "", [] { return stories(); }, 29},
+                    Model{"stories260K", "data/models/stories260K.gguf", stories_260k, 36});
+
+class BlasModel : public testing::TestWithParam<std::tuple<Library, Model>> {
+ protected:
+  void SetUp() override {
+    const auto& [library, model] = GetParam();
+    if (*model.shared != '\0') SHUNT_NEED_SHARED(model.shared);
+    const std::string devices = run({"devices"}).out;
+    if (devices.find("blas0") == std::string::npos) GTEST_SKIP() << devices;
+    told_ = model.stories();
+  }
+  static RunResult run(std::vector<std::string> words) {
+    return std::get<Library>(GetParam()).run(std::move(words));
+  }
+  RunResult greedy(std::vector<std::string> more) const {
+    std::vector<std::string> words = {"run",    "--model", told_.path, "-n",        told_.count(),
+                                      "--temp", "0",       "--prompt", told_.prompt};
+    words.insert(words.end(), more.begin(), more.end());
+    return run(words);
+  }
+  /// How many operations of a step blas0 has.
+  std::size_t operations(std::vector<std::string> more) const {
+    std::vector<std::string> words = {"explain", "--model", told_.path, "--rules-only", "--json"};
+    words.insert(words.end(), more.begin(), more.end());
+    const RunResult result = run(words);
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    std::size_t count = 0;
+    const auto explained = nlohmann::json::parse(result.out);
+    for (const auto& segment : explained["segments"]) {
+      if (segment["device"] == "blas0") count += segment["nodes"].size();
+    }
+    return count;
+  }
+
+  Stories told_;
+};
+
+TEST_P(BlasModel, WritesTheTextOfTheCpu) {
+  const RunResult result = greedy({"--devices", "blas0", "--rules-only"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(result.out, told_.text + "\n");
+}
+
+TEST_P(BlasModel, IsRightOperationByOperation) {
+  const RunResult result =
+      run({"verify", "--model", told_.path, "--device", "blas0", "--top", "1"});
+  EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
+  EXPECT_THAT(result.out, HasSubstr(" 0 wrong"));
+}
+
+TEST_P(BlasModel, HasItsProductsIfItIsNamed) {
+  EXPECT_EQ(operations({"--devices", "blas0"}), std::get<Model>(GetParam()).products);
+}
+
+#if defined(__x86_64__) || defined(__aarch64__)
+TEST_P(BlasModel, HasNothingIfItIsNotNamed) {
+  EXPECT_EQ(operations({}), 0U);
+}
+#endif
+
+TEST_P(BlasModel, HasWhatIsPinnedToItAndNothingElse) {
+  const std::vector<std::string> pin = {"--place", "blk\\.1\\.ffn_down.*=blas0"};
+  EXPECT_EQ(operations(pin), 1U);
+  const RunResult result = greedy(pin);
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(result.out, told_.text + "\n");
+}
+
+/// Weights are used where they lie in the file: none is copied.
+TEST_P(BlasModel, SharesTheMemoryOfTheCpu) {
+  const RunResult result =
+      run({"explain", "--model", told_.path, "--devices", "blas0", "--rules-only"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("0 bytes copied between devices"));
+}
+
+INSTANTIATE_TEST_SUITE_P(, BlasModel, testing::Combine(kLibraries, kModels), [](const auto& test) {
+  return fmt::format("{}_on_{}", std::get<Model>(test.param).name,
+                     std::get<Library>(test.param).name);
+});
+
+TEST(BlasCommand, SaysWhyThereIsNoLibrary) {
+  const RunResult result = run_command({"devices", "--library", "blas=/no/such/folder"});
+  EXPECT_EQ(result.exit_code, 0);
+  if (result.out.find("there is no such backend") != std::string::npos) {
+    GTEST_SKIP() << "there is no BLAS backend in this build";
+  }
+  EXPECT_THAT(result.out, Not(HasSubstr("blas0")));
+  EXPECT_THAT(result.out,
+              HasSubstr("a BLAS library can't be loaded: /no/such/folder: cannot open"));
+}
+
+}  // namespace
+}  // namespace shunt::test::blas_test

@@ -1,0 +1,45 @@
+// A plugin with test accelerators. accel0 computes everything, and each of the others some ops of a
+// model. accel1 has threads; the queues of the others are in worlds, each with an order of its own.
+#include <memory>
+#include <vector>
+
+#include "shunt/abi_token.h"
+#include "shunt/registry.h"
+#include "support/test_accelerator.h"
+
+namespace {
+
+using shunt::test::TestAccelerator;
+using shunt::test::TestWorld;
+
+class TestBackend final : public shunt::Backend {
+ public:
+  TestBackend() {
+    for (std::uint64_t number = 0; number < 6; ++number) {
+      worlds_.push_back(std::make_unique<TestWorld>(number));
+      shunt::test::TestAcceleratorConfig config{.name = "accel" + std::to_string(number)};
+      if (number != 0) config.ops = {"matmul", "swiglu", "add", "rms_norm", "mul"};
+      if (number != 1) config.world = worlds_.back().get();
+      accelerators_.push_back(std::make_unique<TestAccelerator>(std::move(config)));
+      devices_.push_back(accelerators_.back().get());
+    }
+  }
+  std::string_view name() const override { return "accelerator"; }
+  std::span<shunt::Device* const> devices() override { return devices_; }
+
+ private:
+  std::vector<std::unique_ptr<TestWorld>> worlds_;
+  std::vector<std::unique_ptr<TestAccelerator>> accelerators_;
+  std::vector<shunt::Device*> devices_;
+};
+
+shunt::Result<std::unique_ptr<shunt::Backend>> create(const shunt::Options&) {
+  return std::make_unique<TestBackend>();
+}
+
+}  // namespace
+
+extern "C" const shunt::BackendEntry* shunt_backend() {
+  static const shunt::BackendEntry entry = {SHUNT_ABI_TOKEN, "accelerator", create};
+  return &entry;
+}

@@ -1,0 +1,116 @@
+// The table of settings: names, values, the environment, what a change calls.
+#include "common/settings.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <string>
+
+namespace {
+
+int changes = 0;
+
+constexpr twin::SettingRow kRows[] = {
+    {.name = "TWIN_TEST_COLOUR",
+     .at_first = 1,
+     .choices = {{{"red", 0}, {"green", 1}, {"blue", 7}}},
+     .changed = [] { ++changes; }},
+    {.name = "TWIN_TEST_NUMBER", .at_first = 0xF000},
+    {.name = "TWIN_TEST_FAULT", .at_first = 0, .is_fault = true},
+};
+enum Row : std::size_t { kColour, kNumber, kFault };
+
+class TwinSettings : public testing::Test {
+ protected:
+  TwinSettings() {
+    clear();
+    settings.read_environment();
+    changes = 0;
+  }
+  ~TwinSettings() override { clear(); }
+  static void clear() {
+    for (const auto& row : kRows) unsetenv(row.name);
+  }
+  std::string read() {
+    testing::internal::CaptureStderr();
+    settings.read_environment();
+    return testing::internal::GetCapturedStderr();
+  }
+
+  twin::Settings settings{"Test", kRows};
+};
+
+TEST_F(TwinSettings, InitialValuesAreTheTables) {
+  EXPECT_EQ(settings.value(kColour), 1);
+  EXPECT_EQ(settings.value(kNumber), 0xF000);
+  EXPECT_EQ(settings.value(kFault), 0);
+}
+
+TEST_F(TwinSettings, ChoicesAndNumbersAreSetByName) {
+  EXPECT_TRUE(settings.set("TWIN_TEST_COLOUR", "blue"));
+  EXPECT_EQ(settings.value(kColour), 7);
+  EXPECT_TRUE(settings.set("TWIN_TEST_NUMBER", "0x12"));
+  EXPECT_EQ(settings.value(kNumber), 18);
+  EXPECT_TRUE(settings.set("TWIN_TEST_NUMBER", "12"));
+  EXPECT_EQ(settings.value(kNumber), 12);
+}
+
+TEST_F(TwinSettings, UnknownNamesAndValuesChangeNothing) {
+  for (const char* value : {"Red", "", "1", "blu", "bluer"})
+    EXPECT_FALSE(settings.set("TWIN_TEST_COLOUR", value)) << value;
+  for (const char* value : {"", "-1", "1 ", "red", "3+", "0x", "4611686018427387904",
+                            "18446744073709551616", "99999999999999999999999"})
+    EXPECT_FALSE(settings.set("TWIN_TEST_NUMBER", value)) << value;
+  EXPECT_FALSE(settings.set("TWIN_TEST", "1"));
+  EXPECT_FALSE(settings.set("", "1"));
+  EXPECT_FALSE(settings.set(nullptr, "1"));
+  EXPECT_FALSE(settings.set("TWIN_TEST_NUMBER", nullptr));
+  EXPECT_EQ(settings.value(kColour), 1);
+  EXPECT_EQ(settings.value(kNumber), 0xF000);
+  EXPECT_EQ(changes, 0);
+}
+
+TEST_F(TwinSettings, TheLargestNumberIsOneBelowTheBitOfAFault) {
+  EXPECT_TRUE(settings.set("TWIN_TEST_NUMBER", "4611686018427387903"));
+  EXPECT_EQ(settings.value(kNumber), (std::int64_t{1} << 62) - 1);
+}
+
+TEST_F(TwinSettings, TheEnvironmentReplacesRunTimeValues) {
+  settings.set("TWIN_TEST_COLOUR", "blue");
+  setenv("TWIN_TEST_NUMBER", "5", 1);
+  EXPECT_EQ(read(), "");
+  EXPECT_EQ(settings.value(kColour), 1);
+  EXPECT_EQ(settings.value(kNumber), 5);
+}
+
+TEST_F(TwinSettings, UnknownValuesOfTheEnvironmentAreReportedAndLeftOut) {
+  setenv("TWIN_TEST_COLOUR", "pink", 1);
+  setenv("TWIN_TEST_NUMBER", "5", 1);
+  EXPECT_EQ(read(), "Test twin: TWIN_TEST_COLOUR=pink is unknown and left out\n");
+  EXPECT_EQ(settings.value(kColour), 1);
+  EXPECT_EQ(settings.value(kNumber), 5);
+}
+
+TEST_F(TwinSettings, EachStoredValueCallsTheRow) {
+  settings.set("TWIN_TEST_COLOUR", "red");
+  EXPECT_EQ(changes, 1);
+  settings.set("TWIN_TEST_NUMBER", "1");
+  EXPECT_EQ(changes, 1);
+  settings.read_environment();
+  EXPECT_EQ(changes, 2);
+}
+
+TEST_F(TwinSettings, AFaultCountsAnewWhenItIsSet) {
+  settings.set("TWIN_TEST_FAULT", "2");
+  EXPECT_FALSE(settings.fault_is_due(kFault));
+  settings.set("TWIN_TEST_FAULT", "2");
+  EXPECT_FALSE(settings.fault_is_due(kFault));
+  EXPECT_TRUE(settings.fault_is_due(kFault));
+  EXPECT_FALSE(settings.fault_is_due(kFault));
+  setenv("TWIN_TEST_FAULT", "1+", 1);
+  EXPECT_EQ(read(), "");
+  EXPECT_TRUE(settings.fault_is_due(kFault));
+  EXPECT_TRUE(settings.fault_is_due(kFault));
+}
+
+}  // namespace

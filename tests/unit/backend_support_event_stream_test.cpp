@@ -1,0 +1,692 @@
+// Late errors: a vendor's stream goes on after a failed task, and completion of its events says
+// nothing about that. Events of an EventStream tell.
+#include "backend_support/event_stream.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <atomic>
+#include <thread>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/fail.h"
+#include "device/sync_stream.h"
+#include "support/all_orders.h"
+#include "support/thread_native.h"
+#include "support/world_native.h"
+
+namespace shunt::test::backend_support_event_stream_test {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr std::int64_t kAccess = 700;
+constexpr std::int64_t kTimeout = 702;
+constexpr std::int64_t kRefused = 1;
+
+/// One launch of a node. The tests say what becomes of it.
+struct FakeBinding final : Binding {
+  explicit FakeBinding(std::string node_name) : node(std::move(node_name)) {}
+  Status launch() {
+    ++executed;
+    if (code == 0) return ok();
+    return fail(ErrorCode::kDevice, "the task failed").with_vendor({code, "as the test wants it"});
+  }
+  std::string node;
+  std::int64_t code = 0;  ///< of the failure while it executes; 0: it succeeds
+  bool refused = false;   ///< submitting it fails
+  std::atomic<int> executed = 0;
+};
+
+struct FakeDevice {
+  explicit FakeDevice(const std::string& name) : health(std::make_shared<DeviceHealth>(name)) {}
+  std::shared_ptr<DeviceHealth> health;
+  bool tells_task = true;
+  bool lost = false;        ///< a failure is that of a lost device
+  bool waits_fail = false;  ///< waiting for an event returns the error
+};
+
+class FakeEvent final : public NativeEvent {
+ public:
+  FakeEvent(FakeDevice& device, std::unique_ptr<NativeEvent> event)
+      : inner(std::move(event)), device_(device) {}
+  Result<bool> wait(std::chrono::milliseconds most) override {
+    SHUNT_ASSIGN(const bool complete, inner->wait(most));
+    if (!device_.waits_fail) return complete;
+    return fail(ErrorCode::kDevice, "the wait failed").with_vendor({kAccess, "illegal access"});
+  }
+  std::optional<double> seconds() const override { return inner->seconds(); }
+  std::unique_ptr<NativeEvent> inner;
+
+ private:
+  FakeDevice& device_;
+};
+
+class FakeNative final : public WorldNativeStream {
+ public:
+  FakeNative(TestWorld& world, FakeDevice& device) : WorldNativeStream(world), device_(device) {}
+  Result<std::unique_ptr<NativeEvent>> create_event(bool timed) override {
+    SHUNT_ASSIGN(auto inner, WorldNativeStream::create_event(timed));
+    return std::make_unique<FakeEvent>(device_, std::move(inner));
+  }
+  Status record(NativeEvent& event) override {
+    return WorldNativeStream::record(*static_cast<FakeEvent&>(event).inner);
+  }
+  Result<bool> wait_for(NativeEvent& event) override {
+    auto* const fake = dynamic_cast<FakeEvent*>(&event);
+    return fake != nullptr ? WorldNativeStream::wait_for(*fake->inner) : false;
+  }
+  Status run(std::uint64_t task, Binding& binding, const RunArgs&) override {
+    auto& fake = static_cast<FakeBinding&>(binding);
+    if (fake.refused) {
+      return fail(ErrorCode::kDevice, "no launch").with_vendor({kRefused, "invalid launch"});
+    }
+    submit(task, 1, [&fake] { return fake.launch(); });
+    return ok();
+  }
+  Status write(std::uint64_t task, Address, std::span<const std::byte>) override {
+    submit(task, 2, [] { return ok(); });
+    return ok();
+  }
+  Status copy(std::uint64_t task, Address to, Address from, std::size_t bytes) override {
+    return NativeStream::copy(task, to, from, bytes);
+  }
+  Status read(std::uint64_t task, std::span<std::byte>, Address) override {
+    return write(task, {}, {});
+  }
+  std::string nodes_of(const Binding& binding) const override {
+    return static_cast<const FakeBinding&>(binding).node;
+  }
+  std::optional<NativeFailure> failure() override {
+    return stuck_ ? stuck_ : WorldNativeStream::failure();
+  }
+  Status recover() override {
+    return device_.waits_fail ? Status(fail(ErrorCode::kDevice, "no way back"))
+                              : WorldNativeStream::recover();
+  }
+  /// The device is lost, and what it was given never ends.
+  void get_stuck() {
+    queue().stop();
+    stuck_ = {fail(ErrorCode::kDevice, "fell off the bus").with_vendor({79, "gone"}), 0, true};
+  }
+
+ protected:
+  bool lost() const override { return device_.lost; }
+  bool tells_task() const override { return device_.tells_task; }
+
+ private:
+  FakeDevice& device_;
+  std::optional<NativeFailure> stuck_;
+};
+
+/// A stream with short names for what the tests do.
+class FakeStream {
+ public:
+  FakeStream(TestWorld& world, FakeDevice& device) {
+    auto owned = std::make_unique<FakeNative>(world, device);
+    native = owned.get();
+    auto made = EventStream::create(std::move(owned), device.health);
+    EXPECT_TRUE(made) << made.error().message();
+    stream = std::move(*made);
+  }
+  std::unique_ptr<Event> event() { return std::move(*stream->create_event()); }
+  Status run(FakeBinding& binding, std::vector<Event*> waits, Event* signal,
+             const std::atomic<bool>* cancel = nullptr) {
+    return stream->run(binding, {extents, cancel}, waits, signal);
+  }
+  ExtentValues extents = {};
+  FakeNative* native = nullptr;
+  std::unique_ptr<EventStream> stream;
+};
+
+void expect_error(const Status& status, std::int64_t code, const std::string& device,
+                  const std::string& node) {
+  ASSERT_FALSE(status);
+  ASSERT_TRUE(status.error().vendor()) << status.error().message();
+  EXPECT_EQ(status.error().vendor()->code, code);
+  EXPECT_EQ(status.error().device(), device);
+  EXPECT_EQ(status.error().node(), node);
+}
+
+TEST(EventStream, ALateErrorComesWithEveryLaterEventOfTheStream) {
+  TestWorld world;
+  FakeDevice device("a0");
+  FakeStream a(world, device);
+  std::array<std::unique_ptr<Event>, 4> events = {a.event(), a.event(), a.event(), a.event()};
+  FakeBinding n0("n0"), n1("n1"), n2("n2"), n3("n3");
+  n1.code = kAccess;
+  n2.code = kTimeout;
+  std::size_t i = 0;
+  for (FakeBinding* each : {&n0, &n1, &n2, &n3}) {
+    ASSERT_TRUE(a.run(*each, {}, events[i++].get()));
+  }
+  EXPECT_TRUE(events[0]->wait());
+  expect_error(events[1]->wait(), kAccess, "a0", "n1");
+  expect_error(events[2]->wait(), kAccess, "a0", "n1");
+  expect_error(events[3]->wait(), kAccess, "a0", "n1");
+  EXPECT_TRUE(events[0]->wait());
+  EXPECT_EQ(n3.executed, 1);  // it was submitted by then
+}
+
+TEST(EventStream, WithoutATaskTheErrorIsThatOfAllTasksNotKnownToHaveSucceeded) {
+  for (const bool confirmed : {false, true}) {
+    TestWorld world;
+    FakeDevice device("a0");
+    device.tells_task = false;
+    FakeStream a(world, device);
+    const auto first = a.event();
+    const auto second = a.event();
+    const auto third = a.event();
+    FakeBinding n0("n0"), n1("n1"), n2("n2");
+    n1.code = kAccess;
+    ASSERT_TRUE(a.run(n0, {}, first.get()));
+    if (confirmed) {
+      EXPECT_TRUE(first->wait());
+    }
+    ASSERT_TRUE(a.run(n1, {}, second.get()));
+    ASSERT_TRUE(a.run(n2, {}, third.get()));
+    expect_error(third->wait(), kAccess, "a0", confirmed ? "n1 to n2" : "n0 to n2");
+    expect_error(second->wait(), kAccess, "a0", confirmed ? "n1 to n2" : "n0 to n2");
+    EXPECT_EQ(first->wait().has_value(), confirmed);
+  }
+}
+
+TEST(EventStream, AnErrorReachesWorkThatWaitedForItOverAnyStreamsAndDevices) {
+  AllOrders orders;
+  int count = 0;
+  do {
+    TestWorld world([&](std::size_t ready) { return orders.pick(ready); });
+    FakeDevice device_a("a0"), device_b("b0");
+    FakeStream a(world, device_a), a2(world, device_a), b(world, device_b), b2(world, device_b);
+    const auto done_a = a.event();
+    const auto done_a2 = a2.event();
+    const auto before_b = b.event();
+    const auto done_b = b.event();
+    const auto done_b2 = b2.event();
+    FakeBinding bad("bad"), m0("m0"), m1("m1"), m2("m2"), m3("m3");
+    bad.code = kAccess;
+    ASSERT_TRUE(b.run(m0, {}, before_b.get()));
+    ASSERT_TRUE(a.run(bad, {}, done_a.get()));
+    ASSERT_TRUE(a2.run(m1, {done_a.get()}, done_a2.get()));
+    ASSERT_TRUE(b.run(m2, {done_a2.get()}, done_b.get()));
+    ASSERT_TRUE(b2.run(m3, {before_b.get()}, done_b2.get()));
+    EXPECT_TRUE(before_b->wait());
+    EXPECT_TRUE(done_b2->wait());
+    expect_error(done_b->wait(), kAccess, "a0", "bad");
+    expect_error(done_a2->wait(), kAccess, "a0", "bad");
+    // What is known by now is not even submitted.
+    const auto later = b.event();
+    expect_error(b.run(m3, {}, later.get()), kAccess, "a0", "bad");
+    expect_error(b2.run(m3, {done_b.get()}, later.get()), kAccess, "a0", "bad");
+    expect_error(later->wait(), kAccess, "a0", "bad");
+    EXPECT_EQ(m3.executed, 1);
+    ++count;
+  } while (orders.next() && !HasFailure());
+  EXPECT_GT(count, 5);
+}
+
+TEST(EventStream, TheCauseIsReportedNotItsConsequence) {
+  TestWorld world;
+  FakeDevice device_a("a0"), device_b("b0");
+  FakeStream a(world, device_a), b(world, device_b), c(world, device_b);
+  const auto done_a = a.event();
+  const auto done_b = b.event();
+  const auto done_c = c.event();
+  FakeBinding cause("cause"), consequence("consequence"), last("last");
+  cause.code = kAccess;
+  consequence.code = kTimeout;
+  ASSERT_TRUE(a.run(cause, {}, done_a.get()));
+  ASSERT_TRUE(b.run(consequence, {done_a.get()}, done_b.get()));
+  ASSERT_TRUE(c.run(last, {done_b.get()}, done_c.get()));
+  expect_error(done_c->wait(), kAccess, "a0", "cause");
+  expect_error(done_b->wait(), kAccess, "a0", "cause");
+}
+
+TEST(EventStream, StreamsThatWaitForEachOtherInTurnKeepTheirErrorsApart) {
+  TestWorld world;
+  FakeDevice device_a("a0"), device_b("b0");
+  FakeStream a(world, device_a), b(world, device_b);
+  const auto a1 = a.event(), a2 = a.event(), b1 = b.event(), b2 = b.event();
+  FakeBinding n1("n1"), n2("n2"), n3("n3"), n4("n4");
+  n4.code = kAccess;
+  ASSERT_TRUE(a.run(n1, {}, a1.get()));
+  ASSERT_TRUE(b.run(n2, {a1.get()}, b1.get()));
+  ASSERT_TRUE(a.run(n3, {b1.get()}, a2.get()));
+  ASSERT_TRUE(b.run(n4, {a2.get()}, b2.get()));
+  EXPECT_TRUE(a1->wait());
+  EXPECT_TRUE(b1->wait());
+  EXPECT_TRUE(a2->wait());
+  expect_error(b2->wait(), kAccess, "b0", "n4");
+  EXPECT_TRUE(a2->wait());
+}
+
+TEST(EventStream, AnEventStandsForItsOwnStreamAlsoWhereAnotherHasWaitedForThat) {
+  TestWorld world;
+  FakeDevice device_a("a0"), device_b("b0");
+  FakeStream a(world, device_a), b(world, device_b);
+  const auto a1 = a.event(), b1 = b.event(), b2 = b.event();
+  FakeBinding n1("n1"), n2("n2"), n3("n3");
+  n3.code = kAccess;
+  ASSERT_TRUE(b.run(n1, {}, b1.get()));
+  ASSERT_TRUE(a.run(n2, {b1.get()}, a1.get()));
+  ASSERT_TRUE(b.run(n3, {a1.get()}, b2.get()));
+  EXPECT_TRUE(a1->wait());
+  expect_error(b2->wait(), kAccess, "b0", "n3");
+}
+
+TEST(EventStream, TheHostWaitsForEventsThatTheVendorDoesNotKnow) {
+  TestWorld world, other_world;
+  FakeDevice device_a("a0"), device_b("b0");
+  FakeStream a(world, device_a), b(other_world, device_b);
+  const auto done_a = a.event();
+  const auto done_b = b.event();
+  FakeBinding n1("n1"), n2("n2"), n3("n3");
+  ASSERT_TRUE(a.run(n1, {}, done_a.get()));
+  ASSERT_TRUE(b.run(n2, {done_a.get()}, done_b.get()));
+  EXPECT_EQ(n1.executed, 1);
+  EXPECT_TRUE(done_b->wait());
+  n1.code = kAccess;
+  ASSERT_TRUE(a.run(n1, {}, done_a.get()));
+  expect_error(b.run(n2, {done_a.get()}, done_b.get()), kAccess, "a0", "n1");
+  expect_error(done_b->wait(), kAccess, "a0", "n1");
+  EXPECT_EQ(n2.executed, 1);
+
+  SyncEvent host;
+  host.signal(fail(ErrorCode::kDevice, "cpu0 is too hot").with_vendor({kTimeout, "hot"}));
+  ASSERT_TRUE(b.stream->synchronize());
+  const Status refused = b.run(n3, {&host}, done_b.get());
+  expect_error(refused, kTimeout, "", "");  // it is not b0 that failed
+  expect_error(done_b->wait(), kTimeout, "", "");
+}
+
+TEST(EventStream, AfterSynchronizeNewWorkStartsWithoutTheError) {
+  TestWorld world;
+  FakeDevice device_a("a0"), device_b("b0");
+  FakeStream a(world, device_a), b(world, device_b);
+  const auto old_a = a.event();
+  const auto old_b = b.event();
+  const auto new_a = a.event();
+  const auto new_b = b.event();
+  FakeBinding bad("bad"), good("good");
+  bad.code = kAccess;
+  ASSERT_TRUE(a.run(bad, {}, old_a.get()));
+  ASSERT_TRUE(b.run(good, {old_a.get()}, old_b.get()));
+  EXPECT_TRUE(a.stream->synchronize());
+  EXPECT_TRUE(a.run(good, {}, new_a.get()));
+  EXPECT_TRUE(new_a->wait());
+  // What b was given still depends on it, and so does what b is given now.
+  expect_error(b.run(good, {new_a.get()}, new_b.get()), kAccess, "a0", "bad");
+  EXPECT_TRUE(b.stream->synchronize());
+  EXPECT_TRUE(b.run(good, {new_a.get()}, new_b.get()));
+  EXPECT_TRUE(new_b->wait());
+  // The results that were absent are still absent.
+  expect_error(old_a->wait(), kAccess, "a0", "bad");
+  expect_error(old_b->wait(), kAccess, "a0", "bad");
+  expect_error(b.run(good, {old_b.get()}, new_b.get()), kAccess, "a0", "bad");
+  EXPECT_TRUE(b.stream->synchronize());
+  bad.code = 0;
+  EXPECT_TRUE(a.run(bad, {}, old_a.get()));
+  EXPECT_TRUE(old_a->wait());
+}
+
+TEST(EventStream, ManyFailuresAreAllRemembered) {
+  TestWorld world;
+  FakeDevice device("a0");
+  FakeStream a(world, device);
+  std::vector<std::unique_ptr<Event>> failed, succeeded;
+  FakeBinding bad("bad"), good("good");
+  bad.code = kAccess;
+  for (int i = 0; i < 40; ++i) {
+    failed.push_back(a.event());
+    ASSERT_TRUE(a.run(bad, {}, failed.back().get()));
+    ASSERT_TRUE(a.stream->synchronize());
+  }
+  succeeded.push_back(a.event());
+  ASSERT_TRUE(a.run(good, {}, succeeded.back().get()));
+  EXPECT_TRUE(succeeded.back()->wait());
+  for (const auto& event : failed) expect_error(event->wait(), kAccess, "a0", "bad");
+}
+
+TEST(EventStream, WorkThatTheVendorRefusesFailsAtOnce) {
+  TestWorld world;
+  FakeDevice device("a0");
+  FakeStream a(world, device);
+  const auto first = a.event();
+  const auto second = a.event();
+  FakeBinding bad("bad"), good("good");
+  bad.refused = true;
+  expect_error(a.run(bad, {}, first.get()), kRefused, "a0", "bad");
+  expect_error(a.run(good, {}, second.get()), kRefused, "a0", "bad");
+  expect_error(first->wait(), kRefused, "a0", "bad");
+  expect_error(second->wait(), kRefused, "a0", "bad");
+  EXPECT_EQ(good.executed, 0);
+}
+
+TEST(EventStream, AnEarlierTaskThatFailsLateComesBeforeALaterOneThatWasRefused) {
+  TestWorld world;
+  FakeDevice device("a0");
+  FakeStream a(world, device);
+  const auto first = a.event();
+  const auto second = a.event();
+  FakeBinding late("late"), refused("refused");
+  late.code = kAccess;
+  refused.refused = true;
+  ASSERT_TRUE(a.run(late, {}, first.get()));
+  expect_error(a.run(refused, {}, second.get()), kRefused, "a0", "refused");
+  expect_error(first->wait(), kAccess, "a0", "late");
+  expect_error(second->wait(), kAccess, "a0", "late");
+}
+
+TEST(EventStream, ALostDeviceSaysSoFromThenOn) {
+  TestWorld world;
+  FakeDevice device("a0"), other("b0");
+  FakeStream a(world, device), a2(world, device), b(world, other);
+  const auto fine = a2.event();
+  const auto first = a.event();
+  const auto second = a2.event();
+  FakeBinding bad("bad"), good("good");
+  ASSERT_TRUE(a2.run(good, {}, fine.get()));
+  EXPECT_TRUE(fine->wait());
+  device.lost = true;
+  bad.code = kAccess;
+  ASSERT_TRUE(a.run(bad, {}, first.get()));
+  expect_error(first->wait(), kAccess, "a0", "bad");
+  bad.code = 0;
+  device.lost = false;  // the library forgets
+  for (int i = 0; i < 2; ++i) {
+    expect_error(a.stream->synchronize(), kAccess, "a0", "bad");
+    expect_error(a.run(good, {}, first.get()), kAccess, "a0", "bad");
+    expect_error(a2.run(good, {}, second.get()), kAccess, "a0", "bad");
+    expect_error(a2.stream->synchronize(), kAccess, "a0", "bad");
+    expect_error(second->wait(), kAccess, "a0", "bad");
+  }
+  const auto another =
+      EventStream::create(std::make_unique<FakeNative>(world, device), device.health);
+  ASSERT_FALSE(another);
+  EXPECT_THAT(another.error().message(), HasSubstr("the device is lost"));
+  EXPECT_TRUE(fine->wait());
+  const auto done = b.event();
+  EXPECT_TRUE(b.run(good, {}, done.get()));
+  EXPECT_TRUE(done->wait());
+}
+
+TEST(EventStream, ADeviceThatCannotRecoverIsLost) {
+  TestWorld world;
+  FakeDevice device("a0");
+  FakeStream a(world, device);
+  FakeBinding n1("n1");
+  const auto done = a.event();
+  ASSERT_TRUE(a.run(n1, {}, done.get()));
+  device.waits_fail = true;
+  expect_error(done->wait(), kAccess, "a0", "n1");  // the wait's own error, as there is no other
+  const Status lost = a.stream->synchronize();
+  ASSERT_FALSE(lost);
+  EXPECT_THAT(lost.error().message(), HasSubstr("no way back"));
+  EXPECT_EQ(lost.error().device(), "a0");
+  EXPECT_FALSE(device.health->check());
+}
+
+TEST(EventStream, WhatWaitsForALostDeviceThatNeverEndsFailsInsteadOfHanging) {
+  TestWorld world;
+  FakeDevice device_a("a0"), device_b("b0"), device_c("c0");
+  const auto a = std::make_unique<FakeStream>(world, device_a);
+  auto b = std::make_unique<FakeStream>(world, device_b);
+  auto c = std::make_unique<FakeStream>(world, device_c);
+  const auto done_a = a->event();
+  const auto done_b = b->event();
+  const auto done_c = c->event();
+  FakeBinding n1("n1"), n2("n2"), n3("n3");
+  ASSERT_TRUE(a->run(n1, {}, done_a.get()));
+  ASSERT_TRUE(b->run(n2, {done_a.get()}, done_b.get()));
+  ASSERT_TRUE(c->run(n3, {done_b.get()}, done_c.get()));
+  a->native->get_stuck();
+  expect_error(done_c->wait(), 79, "a0", "n1");
+  expect_error(done_b->wait(), 79, "a0", "n1");
+  expect_error(done_a->wait(), 79, "a0", "n1");
+  expect_error(c->run(n3, {}, done_c.get()), 79, "a0", "n1");
+  expect_error(b->stream->synchronize(), 79, "a0", "n1");
+  expect_error(a->stream->synchronize(), 79, "a0", "n1");
+  EXPECT_TRUE(device_b.health->check());
+  b.reset();
+  c.reset();
+  expect_error(done_b->wait(), 79, "a0", "n1");
+}
+
+TEST(EventStream, AnEventSignalledTwiceIsAnError) {
+  TestWorld world;
+  FakeDevice device("a0");
+  FakeStream a(world, device), a2(world, device);
+  const auto done = a.event();
+  const auto after = a.event();
+  FakeBinding n1("n1"), n2("n2");
+  ASSERT_TRUE(a.run(n1, {}, done.get()));
+  const Status twice = a2.run(n2, {}, done.get());
+  ASSERT_FALSE(twice);
+  EXPECT_EQ(twice.error().code(), ErrorCode::kInvalidArgument);
+  EXPECT_EQ(twice.error().message(),
+            "task 1 on a0 signals the event of task 1, which nothing has waited for");
+  EXPECT_FALSE(done->wait());
+  EXPECT_FALSE(a2.run(n2, {}, after.get()));
+  EXPECT_EQ(n2.executed, 0);
+  EXPECT_TRUE(a2.stream->synchronize());
+  EXPECT_TRUE(a2.run(n2, {}, done.get()));
+  EXPECT_TRUE(done->wait());
+}
+
+TEST(EventStream, AnEventMayBeSignalledAgainOnceSomethingHasWaitedForIt) {
+  TestWorld world;
+  FakeDevice device("a0");
+  FakeStream a(world, device), a2(world, device);
+  const auto event = a.event();
+  const auto other = a2.event();
+  FakeBinding n1("n1"), n2("n2");
+  for (int run = 0; run < 3; ++run) {
+    ASSERT_TRUE(a.run(n1, {}, event.get()));
+    EXPECT_TRUE(event->wait());
+    ASSERT_TRUE(a.run(n1, {}, event.get()));
+    ASSERT_TRUE(a2.run(n2, {event.get()}, other.get()));
+    ASSERT_TRUE(a.run(n1, {other.get()}, event.get()));
+    EXPECT_TRUE(event->wait());
+    ASSERT_TRUE(a.run(n1, {}, event.get()));
+    EXPECT_TRUE(a.stream->synchronize());
+  }
+}
+
+TEST(EventStream, AnEventOfAnotherDeviceCannotBeSignalled) {
+  TestWorld world;
+  FakeDevice device_a("a0"), device_b("b0");
+  FakeStream a(world, device_a), b(world, device_b);
+  const auto of_b = b.event();
+  SyncEvent of_host;
+  FakeBinding n1("n1");
+  for (Event* event : {static_cast<Event*>(of_b.get()), static_cast<Event*>(&of_host)}) {
+    const Status refused = a.run(n1, {}, event);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code(), ErrorCode::kInvalidArgument);
+    EXPECT_EQ(n1.executed, 0);
+    EXPECT_TRUE(event->wait());
+    EXPECT_TRUE(a.stream->synchronize());
+  }
+}
+
+TEST(EventStream, AnEventThatNothingHasSignalledIsNoReasonToWait) {
+  TestWorld world;
+  FakeDevice device("a0");
+  FakeStream a(world, device), a2(world, device);
+  const auto never = a.event();
+  const auto done = a2.event();
+  FakeBinding n1("n1");
+  EXPECT_TRUE(never->wait());
+  ASSERT_TRUE(a2.run(n1, {never.get()}, done.get()));
+  EXPECT_TRUE(done->wait());
+  EXPECT_EQ(n1.executed, 1);
+}
+
+TEST(EventStream, CancelLeavesOutTheTaskAndWhatFollows) {
+  TestWorld world;
+  FakeDevice device("a0");
+  FakeStream a(world, device);
+  const auto first = a.event();
+  const auto second = a.event();
+  const auto third = a.event();
+  FakeBinding n1("n1"), n2("n2");
+  std::atomic<bool> cancel{false};
+  ASSERT_TRUE(a.run(n1, {}, first.get(), &cancel));
+  cancel = true;
+  const Status cancelled = a.run(n2, {}, second.get(), &cancel);
+  ASSERT_FALSE(cancelled);
+  EXPECT_EQ(cancelled.error().code(), ErrorCode::kCancelled);
+  EXPECT_EQ(cancelled.error().device(), "");  // no device failed
+  cancel = false;
+  const Status later = a.run(n2, {}, third.get(), &cancel);
+  ASSERT_FALSE(later);
+  EXPECT_EQ(later.error().code(), ErrorCode::kCancelled);
+  EXPECT_TRUE(first->wait());
+  EXPECT_FALSE(second->wait());
+  EXPECT_EQ(n1.executed, 1);
+  EXPECT_EQ(n2.executed, 0);
+  EXPECT_TRUE(a.stream->synchronize());
+  EXPECT_TRUE(a.run(n2, {}, third.get(), &cancel));
+  EXPECT_TRUE(third->wait());
+}
+
+TEST(EventStream, TimedEventsTellWhenTheWorkWasDoneWithoutItsWaits) {
+  TestWorld world;
+  FakeDevice device_a("a0"), device_b("b0");
+  FakeStream a(world, device_a), b(world, device_b);
+  const auto written = a.event();
+  const auto timed = std::move(*b.stream->create_timed_event());
+  FakeBinding n1("n1");
+  EXPECT_FALSE(timed->times());
+  ASSERT_TRUE(a.stream->write({}, {}, {}, written.get()));  // 2 seconds
+  Event* const waits[] = {written.get()};
+  ASSERT_TRUE(b.stream->run(n1, {b.extents}, waits, timed.get()));  // 1 second
+  EXPECT_TRUE(timed->wait());
+  const auto times = timed->times();
+  ASSERT_TRUE(times);
+  EXPECT_DOUBLE_EQ(times->begin, 2);
+  EXPECT_DOUBLE_EQ(times->end, 3);
+  EXPECT_FALSE(written->times());
+  n1.refused = true;
+  EXPECT_FALSE(b.run(n1, {}, timed.get()));
+  EXPECT_FALSE(timed->times());
+}
+
+TEST(EventStream, CopiesFromOtherDevicesAreUnsupportedUnlessTheVendorHasThem) {
+  TestWorld world;
+  FakeDevice device("a0");
+  FakeStream a(world, device);
+  const Status copied = a.stream->copy({}, {}, 0, {}, nullptr);
+  ASSERT_FALSE(copied);
+  EXPECT_EQ(copied.error().code(), ErrorCode::kUnsupported);
+}
+
+/// A queue with a thread of its own.
+class ThreadedNative final : public ThreadNativeStream {
+ public:
+  ~ThreadedNative() override { stop(); }
+  Status run(std::uint64_t task, Binding& binding, const RunArgs&) override {
+    auto& fake = static_cast<FakeBinding&>(binding);
+    submit(task, 0, [&fake] { return fake.launch(); });
+    return ok();
+  }
+  Status write(std::uint64_t, Address, std::span<const std::byte>) override { return ok(); }
+  Status read(std::uint64_t, std::span<std::byte>, Address) override { return ok(); }
+  std::string nodes_of(const Binding& binding) const override {
+    return static_cast<const FakeBinding&>(binding).node;
+  }
+};
+
+std::unique_ptr<EventStream> threaded(const std::shared_ptr<DeviceHealth>& health,
+                                      ThreadNativeStream** native = nullptr) {
+  auto owned = std::make_unique<ThreadedNative>();
+  if (native != nullptr) *native = owned.get();
+  return std::move(*EventStream::create(std::move(owned), health));
+}
+
+TEST(EventStreamThreads, ErrorsReachEveryThreadThatWaits) {
+  const auto health_a = std::make_shared<DeviceHealth>("a0");
+  const auto health_b = std::make_shared<DeviceHealth>("b0");
+  const auto a = threaded(health_a);
+  const auto b = threaded(health_b);
+  const ExtentValues extents = {};
+  const auto done_a = std::move(*a->create_event());
+  const auto done_b = std::move(*b->create_event());
+  FakeBinding first("first"), second("second");
+  for (int run = 0; run < 50; ++run) {
+    first.code = run % 2 == 1 ? kAccess : 0;
+    Event* const waits[] = {done_a.get()};
+    ASSERT_TRUE(a->run(first, {extents}, {}, done_a.get()));
+    // An error may be known by now, or not.
+    const Status submitted = b->run(second, {extents}, waits, done_b.get());
+    EXPECT_TRUE(submitted || run % 2 == 1);
+    std::array<Status, 4> ends;
+    std::vector<std::thread> threads;
+    for (std::size_t i = 0; i < ends.size(); ++i) {
+      threads.emplace_back([&, i] { ends[i] = (i < 2 ? done_a : done_b)->wait(); });
+    }
+    for (std::thread& thread : threads) thread.join();
+    for (const Status& end : ends) {
+      if (run % 2 == 0) {
+        EXPECT_TRUE(end) << end.error().message();
+      } else {
+        expect_error(end, kAccess, "a0", "first");
+      }
+    }
+    ASSERT_TRUE(a->synchronize());
+    ASSERT_TRUE(b->synchronize());
+  }
+}
+
+TEST(EventStreamThreads, TwoStreamsOfADeviceAreUsedByTwoThreads) {
+  const auto health = std::make_shared<DeviceHealth>("a0");
+  std::array<FakeBinding, 2> bindings = {FakeBinding("n0"), FakeBinding("n1")};
+  bindings[1].code = kAccess;
+  std::array<int, 2> failed = {0, 0};
+  std::vector<std::thread> threads;
+  for (std::size_t i = 0; i < 2; ++i) {
+    threads.emplace_back([&, i] {
+      const auto stream = threaded(health);
+      const ExtentValues extents = {};
+      const auto done = std::move(*stream->create_event());
+      for (int run = 0; run < 100; ++run) {
+        if (stream->run(bindings[i], {extents}, {}, done.get()) && done->wait()) continue;
+        ++failed[i];
+        (void)stream->synchronize();
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(failed[0], 0);
+  EXPECT_EQ(failed[1], 100);
+  EXPECT_TRUE(health->check());
+}
+
+TEST(EventStreamThreads, NothingHangsWhenADeviceIsLostWhileAnotherWaitsForIt) {
+  const auto health_a = std::make_shared<DeviceHealth>("a0");
+  const auto health_b = std::make_shared<DeviceHealth>("b0");
+  ThreadNativeStream* native = nullptr;
+  const auto a = threaded(health_a, &native);
+  const auto b = threaded(health_b);
+  const ExtentValues extents = {};
+  const auto done_a = std::move(*a->create_event());
+  const auto done_b = std::move(*b->create_event());
+  FakeBinding n1("n1"), n2("n2");
+  Event* const waits[] = {done_a.get()};
+  native->lose(fail(ErrorCode::kDevice, "fell off the bus").with_vendor({79, "gone"}));
+  ASSERT_TRUE(a->run(n1, {extents}, {}, done_a.get()));
+  ASSERT_TRUE(b->run(n2, {extents}, waits, done_b.get()));
+  Status end;
+  std::thread waiting([&] { end = done_b->wait(); });
+  waiting.join();
+  expect_error(end, 79, "a0", "n1");
+  EXPECT_FALSE(a->synchronize());
+  EXPECT_FALSE(b->synchronize());
+  EXPECT_TRUE(health_b->check());
+  EXPECT_EQ(n2.executed, 0);
+}
+
+}  // namespace
+}  // namespace shunt::test::backend_support_event_stream_test

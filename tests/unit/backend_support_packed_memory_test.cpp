@@ -1,0 +1,192 @@
+// Packed memory: what a codec is told, and which of its bytes the host reads and writes.
+#include "backend_support/packed_memory.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "base/fail.h"
+
+namespace shunt::test::backend_support_packed_memory_test {
+namespace {
+
+using testing::HasSubstr;
+using Bytes = std::vector<std::byte>;
+
+/// Bytes in reverse order.
+class Reversed final : public PackedTensor {
+ public:
+  Reversed(const Tensor& tensor, std::byte* data)
+      : bytes_(static_cast<std::size_t>(byte_span(tensor))), data_(data) {}
+  std::size_t plain_bytes() const override { return bytes_; }
+  Status write(std::size_t offset, std::span<const std::byte> from) override {
+    if (from[0] == std::byte{99}) return fail(ErrorCode::kDevice, "99 is refused");
+    for (std::size_t i = 0; i < from.size(); ++i) data_[bytes_ - 1 - offset - i] = from[i];
+    return ok();
+  }
+  Status read(std::size_t offset, std::span<std::byte> to) override {
+    for (std::size_t i = 0; i < to.size(); ++i) to[i] = data_[bytes_ - 1 - offset - i];
+    return ok();
+  }
+
+ private:
+  std::size_t bytes_;
+  std::byte* data_;
+};
+
+/// Packs I8 tensors, each with four bytes behind it; places them at even offsets only.
+class ReversedMemory final : public PackedMemory {
+ public:
+  std::string_view name() const override { return "reversed"; }
+  std::size_t alignment() const override { return 256; }
+  bool packs(const Tensor& tensor) const override { return tensor.dtype == DType::kI8; }
+
+ protected:
+  std::size_t packed_bytes(const Tensor& tensor) const override {
+    return static_cast<std::size_t>(byte_span(tensor)) + 4;
+  }
+  std::vector<std::unique_ptr<PackedTensor>> place(std::span<const PlacedTensor> tensors,
+                                                   std::byte* data) const override {
+    std::vector<std::unique_ptr<PackedTensor>> made;
+    for (const PlacedTensor& placed : tensors) {
+      made.push_back(std::make_unique<Reversed>(placed.tensor, data + placed.offset));
+    }
+    return made;
+  }
+  Status check_place(const PlacedTensor& placed) const override {
+    return placed.offset % 2 == 0 ? ok() : Status(invalid("{} is odd", placed.offset));
+  }
+};
+
+PlacedTensor placed(DType type, std::int64_t n, std::size_t offset) {
+  return {*make_tensor(type, {n}), offset};
+}
+
+Bytes numbers(std::size_t count) {
+  Bytes bytes(count);
+  for (std::size_t i = 0; i < count; ++i) bytes[i] = static_cast<std::byte>(i + 1);
+  return bytes;
+}
+
+class PackedMemoryTest : public testing::Test {
+ protected:
+  std::unique_ptr<Buffer> allocate(std::size_t bytes, const std::vector<PlacedTensor>& tensors) {
+    auto buffer = memory_.allocate_for(bytes, tensors);
+    EXPECT_TRUE(buffer) << buffer.error().message();
+    return buffer ? std::move(*buffer) : nullptr;
+  }
+  void expect_invalid(std::size_t bytes, const std::vector<PlacedTensor>& tensors,
+                      const std::string& why) {
+    const auto buffer = memory_.allocate_for(bytes, tensors);
+    ASSERT_FALSE(buffer);
+    EXPECT_EQ(buffer.error().code(), ErrorCode::kInvalidArgument);
+    EXPECT_THAT(buffer.error().message(), HasSubstr(why));
+  }
+  ReversedMemory memory_;
+};
+
+TEST_F(PackedMemoryTest, IsOutOfTheHostsReachAndAligned) {
+  const auto buffer = allocate(100, {});
+  EXPECT_FALSE(memory_.host_accessible());
+  EXPECT_EQ(buffer->host_data(), nullptr);
+  EXPECT_EQ(&buffer->type(), &memory_);
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(packed_data(*buffer)) % 256, 0U);
+}
+
+TEST_F(PackedMemoryTest, SizesAreThoseOfTheCodecOrPlain) {
+  EXPECT_EQ(memory_.size_of(*make_tensor(DType::kI8, {6})), 10U);
+  EXPECT_EQ(memory_.size_of(*make_tensor(DType::kF32, {6})), 24U);
+}
+
+TEST_F(PackedMemoryTest, TensorsArePackedAndAllElseIsPlain) {
+  // Two bytes of nobody, a packed tensor of 3 with 4 behind it, a plain one of 8.
+  const auto buffer = allocate(19, {placed(DType::kF32, 2, 10), placed(DType::kI8, 3, 2)});
+  const Bytes plain = numbers(19);
+  std::memset(packed_data(*buffer), 0, 19);
+  ASSERT_TRUE(buffer->write(0, plain));
+  Bytes expected = {std::byte{1}, std::byte{2}, std::byte{5}, std::byte{4}, std::byte{3}};
+  expected.resize(9, std::byte{0});  // of the codec: nobody writes there
+  expected.insert(expected.end(), plain.begin() + 9, plain.end());
+  EXPECT_EQ(std::memcmp(packed_data(*buffer), expected.data(), 19), 0);
+  Bytes back(19, std::byte{77});
+  ASSERT_TRUE(buffer->read(0, back));
+  Bytes expected_back = plain;
+  std::fill_n(expected_back.begin() + 5, 4, std::byte{77});  // nor reads
+  EXPECT_EQ(back, expected_back);
+}
+
+TEST_F(PackedMemoryTest, EveryRangeReadsWhatWasWritten) {
+  const auto buffer = allocate(22, {placed(DType::kI8, 3, 2), placed(DType::kI8, 4, 10)});
+  Bytes plain = numbers(22);
+  ASSERT_TRUE(buffer->write(0, plain));
+  const auto is_padding = [](std::size_t at) {
+    return (at >= 5 && at < 9) || (at >= 14 && at < 18);
+  };
+  for (std::size_t begin = 0; begin <= 22; ++begin) {
+    for (std::size_t end = begin; end <= 22; ++end) {
+      for (std::size_t i = begin; i < end; ++i) plain[i] = static_cast<std::byte>(begin + 2 * i);
+      ASSERT_TRUE(buffer->write(begin, std::span(plain).subspan(begin, end - begin)));
+      Bytes back(22);
+      ASSERT_TRUE(buffer->read(0, back));
+      for (std::size_t i = 0; i < 22; ++i) {
+        if (is_padding(i)) continue;
+        ASSERT_EQ(back[i], plain[i]) << begin << " to " << end << " at " << i;
+      }
+      Bytes part(end - begin);
+      ASSERT_TRUE(buffer->read(begin, part));
+      for (std::size_t i = begin; i < end; ++i) {
+        if (is_padding(i)) continue;
+        ASSERT_EQ(part[i - begin], plain[i]) << begin << " to " << end;
+      }
+    }
+  }
+}
+
+TEST_F(PackedMemoryTest, RangesOutsideTheBufferAreInvalid) {
+  const auto buffer = allocate(9, {placed(DType::kI8, 3, 2)});
+  Bytes bytes(10);
+  EXPECT_EQ(buffer->write(0, bytes).error().code(), ErrorCode::kInvalidArgument);
+  EXPECT_EQ(buffer->read(1, std::span(bytes).first(9)).error().code(), ErrorCode::kInvalidArgument);
+  EXPECT_TRUE(buffer->read(9, {}));
+}
+
+TEST_F(PackedMemoryTest, ErrorsOfTheCodecAreReturned) {
+  const auto buffer = allocate(9, {placed(DType::kI8, 3, 2)});
+  const Bytes refused = {std::byte{99}};
+  EXPECT_TRUE(buffer->write(0, refused));
+  EXPECT_THAT(buffer->write(2, refused).error().message(), HasSubstr("99 is refused"));
+}
+
+TEST_F(PackedMemoryTest, PlacesThatCannotBeAreInvalid) {
+  expect_invalid(6, {placed(DType::kI8, 3, 0)}, "is not inside a buffer of 6 bytes");
+  expect_invalid(64, {placed(DType::kI8, 3, 66)}, "is not inside");
+  expect_invalid(64, {placed(DType::kI8, 3, static_cast<std::size_t>(-2))}, "is not inside");
+  expect_invalid(64, {placed(DType::kI8, 3, 0), placed(DType::kF32, 1, 6)}, "overlap at byte 6");
+  expect_invalid(64, {placed(DType::kI8, 3, 1)}, "1 is odd");
+}
+
+TEST_F(PackedMemoryTest, PackedTensorsAreFoundWhereTheyStart) {
+  const auto buffer = allocate(64, {placed(DType::kI8, 3, 2), placed(DType::kF32, 2, 32)});
+  PackedTensor* const found = find_packed({buffer.get(), 2});
+  ASSERT_NE(found, nullptr);
+  EXPECT_EQ(found->plain_bytes(), 3U);
+  EXPECT_EQ(find_packed({buffer.get(), 3}), nullptr);
+  EXPECT_EQ(find_packed({buffer.get(), 32}), nullptr);
+  const auto other = host_memory().allocate(64);
+  EXPECT_EQ(find_packed({other->get(), 2}), nullptr);
+  EXPECT_EQ(find_packed({}), nullptr);
+}
+
+TEST_F(PackedMemoryTest, KnowsWhetherATensorIsPlacedAsItShouldBe) {
+  const auto buffer = allocate(64, {placed(DType::kI8, 3, 2), placed(DType::kF32, 2, 32)});
+  EXPECT_TRUE(is_placed(*buffer, 2, *make_tensor(DType::kI8, {3})));
+  EXPECT_FALSE(is_placed(*buffer, 2, *make_tensor(DType::kI8, {4})));
+  EXPECT_FALSE(is_placed(*buffer, 4, *make_tensor(DType::kI8, {3})));
+  EXPECT_FALSE(is_placed(*buffer, 40, *make_tensor(DType::kI8, {3}))) << "nobody told of it";
+  EXPECT_TRUE(is_placed(*buffer, 32, *make_tensor(DType::kF32, {2})));
+  EXPECT_FALSE(is_placed(*buffer, 4, *make_tensor(DType::kF32, {2}))) << "inside a packed one";
+}
+
+}  // namespace
+}  // namespace shunt::test::backend_support_packed_memory_test

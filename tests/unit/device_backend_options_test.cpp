@@ -1,0 +1,205 @@
+// Options of backends: how they are set, and what is an error.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "shunt/registry.h"
+#include "test_paths.h"
+
+namespace shunt::test::device_backend_options_test {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+using Settings = std::map<std::string, std::map<std::string, std::string>>;
+
+Options with_plugins(Settings settings = {}, std::map<std::string, std::string> environment = {}) {
+  Options options;
+  options.backend_path = SHUNT_TEST_PLUGINS;
+  options.backend_options = std::move(settings);
+  options.environment = std::move(environment);
+  return options;
+}
+
+/// The note or, of an option, the value.
+const BackendStatus* find(const Registry& registry, std::string_view name) {
+  for (const BackendStatus& status : registry.backends()) {
+    if (status.name == name) return &status;
+  }
+  return nullptr;
+}
+
+/// What the backend "tunable", with options "speed" (slow) and "depth_2" (fast), got.
+std::string note_of_tunable(const Options& options) {
+  const auto registry = Registry::create(options);
+  if (!registry) return registry.error().message();
+  const BackendStatus* const status = find(**registry, "tunable");
+  return status == nullptr || !status->loaded ? "off" : status->note;
+}
+
+/// The error of both ways to ask; empty if there is none.
+std::string error_of(const Options& options) {
+  const Status checked = check_backend_options(options);
+  const auto registry = Registry::create(options);
+  EXPECT_EQ(checked.has_value(), registry.has_value());
+  if (checked || registry) return "";
+  EXPECT_EQ(checked.error().code(), ErrorCode::kInvalidArgument);
+  EXPECT_EQ(checked.error().message(), registry.error().message());
+  return checked.error().message();
+}
+
+TEST(BackendOptions, ReachTheBackendWithDefaults) {
+  EXPECT_THAT(note_of_tunable(with_plugins()), HasSubstr("speed slow, depth_2 fast"));
+  EXPECT_THAT(note_of_tunable(with_plugins({{"tunable", {{"speed", "fast"}}}})),
+              HasSubstr("speed fast, depth_2 fast"));
+}
+
+TEST(BackendOptions, TheEnvironmentSetsThem) {
+  EXPECT_THAT(note_of_tunable(with_plugins(
+                  {}, {{"SHUNT_TUNABLE_SPEED", "fast"}, {"SHUNT_TUNABLE_DEPTH_2", "slow"}})),
+              HasSubstr("speed fast, depth_2 slow"));
+  EXPECT_THAT(note_of_tunable(with_plugins({}, {{"SHUNT_OLD_NAME", "slow"}})),
+              HasSubstr("speed slow, depth_2 slow"));
+}
+
+TEST(BackendOptions, MoreSpecificSettingsOverrideOthers) {
+  const std::map<std::string, std::string> old_name = {{"SHUNT_OLD_NAME", "slow"}};
+  auto both = old_name;
+  both["SHUNT_TUNABLE_DEPTH_2"] = "fast";
+  EXPECT_THAT(note_of_tunable(with_plugins({}, both)), HasSubstr("depth_2 fast"));
+  both["SHUNT_TUNABLE_DEPTH_2"] = "slow";
+  EXPECT_THAT(note_of_tunable(with_plugins({{"*", {{"depth_2", "fast"}}}}, both)),
+              HasSubstr("depth_2 fast"));
+  EXPECT_THAT(note_of_tunable(with_plugins(
+                  {{"*", {{"depth_2", "fast"}}}, {"tunable", {{"depth_2", "slow"}}}}, old_name)),
+              HasSubstr("depth_2 slow"));
+}
+
+TEST(BackendOptions, AStatusHasThemAll) {
+  const auto registry = Registry::create(with_plugins({{"tunable", {{"speed", "fast"}}}}));
+  ASSERT_TRUE(registry);
+  const BackendStatus* const status = find(**registry, "tunable");
+  ASSERT_NE(status, nullptr);
+  ASSERT_EQ(status->options.size(), 2U);
+  const OptionStatus& speed = status->options[0];
+  EXPECT_THAT(
+      (std::vector{speed.name, speed.help, speed.default_value, speed.value, speed.variable}),
+      ElementsAre("speed", "how fast it is: slow, fast", "slow", "fast", "SHUNT_TUNABLE_SPEED"));
+  EXPECT_EQ(status->options[1].name, "depth_2");
+}
+
+TEST(BackendOptions, AnUnknownOptionIsAnErrorThatListsThoseThereAre) {
+  EXPECT_THAT(error_of(with_plugins({{"tunable", {{"sped", "fast"}}}})),
+              HasSubstr("tunable.sped: the backend tunable has no option \"sped\"; its options: "
+                        "speed, depth_2"));
+  EXPECT_THAT(error_of(with_plugins({{"good", {{"sped", "fast"}}}})),
+              HasSubstr("the backend good has no options"));
+  EXPECT_THAT(error_of(with_plugins({}, {{"SHUNT_TUNABLE_SPED", "fast"}})),
+              HasSubstr("SHUNT_TUNABLE_SPED: the backend tunable has no option \"sped\"; its "
+                        "options: speed, depth_2"));
+}
+
+TEST(BackendOptions, AnUnknownBackendIsAnErrorThatListsThoseWithOptions) {
+  const std::string error = error_of(with_plugins({{"tuneable", {{"speed", "fast"}}}}));
+  EXPECT_THAT(error, AllOf(HasSubstr("tuneable.speed: there is no backend \"tuneable\"; backends "
+                                     "with options: "),
+                           HasSubstr("tunable (speed, depth_2)"), testing::Not(HasSubstr("good"))));
+  // One that stayed off, as it is of another build: its options are unknown.
+  EXPECT_THAT(error_of(with_plugins({{"stale", {{"speed", "fast"}}}})),
+              HasSubstr("tunable (speed, depth_2)"));
+  EXPECT_THAT(error_of(with_plugins({{"*", {{"sped", "fast"}}}})),
+              AllOf(HasSubstr("no backend has an option \"sped\""), HasSubstr("tunable (speed")));
+}
+
+TEST(BackendOptions, ABadValueIsAnErrorThatListsTheValues) {
+  EXPECT_EQ(error_of(with_plugins({{"tunable", {{"speed", "Fast"}}}})),
+            "tunable.speed: \"Fast\" is not slow or fast");
+  EXPECT_EQ(error_of(with_plugins({{"tunable", {{"speed", ""}}}})),
+            "tunable.speed: \"\" is not slow or fast");
+  EXPECT_EQ(error_of(with_plugins({{"*", {{"speed", "1"}}}})),
+            "*.speed: \"1\" is not slow or fast");
+  for (const char* variable : {"SHUNT_TUNABLE_SPEED", "SHUNT_OLD_NAME"}) {
+    EXPECT_EQ(error_of(with_plugins({}, {{variable, "on"}})),
+              std::string(variable) + ": \"on\" is not slow or fast");
+  }
+}
+
+TEST(BackendOptions, AVariableOfNoBackendIsOfSomethingElse) {
+  EXPECT_EQ(error_of(with_plugins({}, {{"SHUNT_TUNABL_SPEED", "x"}, {"SHUNT_TOP_SECRET", "y"}})),
+            "");
+}
+
+/// Of a backend that can't be made here, too.
+TEST(BackendOptions, OfABackendThatThrowsAreChecked) {
+  EXPECT_THAT(error_of(with_plugins({{"throwing", {{"speed", "fast"}}}})),
+              HasSubstr("the backend throwing has no options"));
+}
+
+struct BadTable {
+  const char* backend;
+  const char* note;
+};
+class BadTables : public testing::TestWithParam<BadTable> {};
+
+TEST_P(BadTables, KeepABackendOff) {
+  const auto registry = Registry::create(with_plugins());
+  ASSERT_TRUE(registry);
+  const BackendStatus* const status = find(**registry, GetParam().backend);
+  ASSERT_NE(status, nullptr);
+  EXPECT_FALSE(status->loaded);
+  EXPECT_THAT(status->note, HasSubstr(GetParam().note));
+  EXPECT_TRUE(status->options.empty());
+  EXPECT_THAT(error_of(with_plugins({{GetParam().backend, {{"speed", "fast"}}}})),
+              HasSubstr("there is no backend"));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    , BadTables,
+    testing::Values(BadTable{"twice", "it has two options \"speed\""},
+                    BadTable{"upper", "\"Depth\" has a name that is not [a-z][a-z0-9_]*"},
+                    BadTable{"dotted", "\"a.b\" has a name that is not [a-z][a-z0-9_]*"},
+                    BadTable{"nameless", "\"\" has a name that is not [a-z][a-z0-9_]*"},
+                    BadTable{"reserved", "\"library\" has a name that is reserved"},
+                    BadTable{"refusing",
+                             "the default of its option \"depth\" is refused: "
+                             "\"deep\" is not slow or fast"}),
+    [](const auto& test) { return std::string(test.param.backend); });
+
+// ---- those of the backends there are
+
+bool is_there(std::string_view backend) {
+  const auto registry = Registry::create({});
+  return registry && find(**registry, backend) != nullptr;
+}
+
+TEST(CpuOptions, FusingIsOnOrOff) {
+  if (!is_there("cpu")) GTEST_SKIP() << "there is no CPU backend in this build";
+  for (const char* value : {"on", "off"}) {
+    EXPECT_EQ(error_of(with_plugins({}, {{"SHUNT_CPU_FUSE", value}})), "");
+  }
+  EXPECT_EQ(error_of(with_plugins({}, {{"SHUNT_CPU_FUSE", "0"}})),
+            "SHUNT_CPU_FUSE: \"0\" is not on or off");
+  const auto registry = Registry::create({});
+  const OptionStatus& fuse = find(**registry, "cpu")->options.at(1);
+  EXPECT_EQ(fuse.name, "fuse");
+  EXPECT_EQ(fuse.value, "on");
+}
+
+TEST(ZdnnOptions, NumbersOutOfRangeSaturateOrNot) {
+  if (!is_there("zdnn")) GTEST_SKIP() << "there is no zDNN backend in this build";
+  for (const char* variable : {"SHUNT_OUT_OF_RANGE", "SHUNT_ZDNN_OUT_OF_RANGE"}) {
+    for (const char* value : {"saturate", "exact"}) {
+      const auto registry = Registry::create(with_plugins({}, {{variable, value}}));
+      ASSERT_TRUE(registry);
+      EXPECT_EQ(find(**registry, "zdnn")->options.at(0).value, value);
+    }
+    EXPECT_EQ(error_of(with_plugins({}, {{variable, "clamp"}})),
+              std::string(variable) + ": \"clamp\" is not saturate or exact");
+  }
+  const auto registry = Registry::create({});
+  EXPECT_EQ(find(**registry, "zdnn")->options.at(0).value, "saturate");
+}
+
+}  // namespace
+}  // namespace shunt::test::device_backend_options_test

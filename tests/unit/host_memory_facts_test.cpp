@@ -1,0 +1,22 @@
+#include "base/host_memory_facts.h"
+
+#include <gtest/gtest.h>
+
+#include "base/available_memory.h"
+
+namespace shunt::test::host_memory_facts_test {
+namespace {
+
+TEST(HostMemoryFacts, TotalIsThatOfTheSystemAndFreeIsLess) {
+  const HostMemoryFacts facts = host_memory_facts();
+  EXPECT_GT(facts.free, 0U);
+  EXPECT_LE(facts.free, facts.total);
+  // The kernel keeps some for itself, which one of the two figures may leave out.
+  if (const auto total = read_kilobytes("/proc/meminfo", "MemTotal:")) {
+    EXPECT_NEAR(static_cast<double>(facts.total), static_cast<double>(*total),
+                0.01 * static_cast<double>(*total));
+  }
+}
+
+}  // namespace
+}  // namespace shunt::test::host_memory_facts_test

@@ -1,0 +1,639 @@
+// Costs without a costs file: what is measured for a graph, what is kept for later processes, and
+// what becomes of files that are of no use.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "schedule/costs/cache.h"
+#include "schedule/costs/measure.h"
+#include "schedule/costs/timer.h"
+#include "shunt/costs.h"
+#include "shunt/ops.h"
+#include "support/gguf_bytes.h"
+#include "support/privileges.h"
+#include "support/shared.h"
+#include "support/test_device.h"
+
+namespace shunt::test::schedule_calibrate_test {
+namespace {
+
+using nlohmann::json;
+using ::testing::AllOf;
+using ::testing::Each;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+/// Products with weights of some types and so many columns, one after the other, and a sum.
+Graph products(const std::vector<std::pair<DType, std::int64_t>>& weights) {
+  GraphBuilder g;
+  for (const auto& [dtype, columns] : weights) {
+    const Value w = *g.weight("w", *make_tensor(dtype, {256, 256}));
+    const Value x = *g.input("x", *make_tensor(DType::kF32, {256, columns}));
+    const Value product = *matmul(g, w, x);
+    EXPECT_TRUE(g.output(add(g, product, product), "y"));
+  }
+  return std::move(*std::move(g).build());
+}
+
+class Calibrate : public testing::Test {
+ protected:
+  Calibrate() {
+    options_.folder = folder_.file("cache");
+    options_.now = [this] { return clock_; };
+    options_.measure = [this](Device& device, std::string_view op, DType dtype) -> Result<OpCost> {
+      asked_.push_back(fmt::format("{} {} {}", device.name(), op, to_string(dtype)));
+      clock_ += seconds_each_;
+      if (refused_.contains(std::string(op))) return Error(refused_.at(std::string(op)), "no luck");
+      return OpCost{.device = std::string(device.name()),
+                    .description = device.info().description,
+                    .op = std::string(op),
+                    .dtype = dtype,
+                    .overhead = 1.25e-6,
+                    .seconds_per_operation = 1e-12 * static_cast<double>(asked_.size()),
+                    .seconds_per_byte = 0};
+    };
+  }
+
+  /// As another process would do it.
+  Measured calibrate(const Graph& graph, std::vector<Device*> devices = {}) {
+    asked_.clear();
+    const Graph* graphs[] = {&graph};
+    if (devices.empty()) devices.push_back(&cpu_);
+    return shunt::calibrate(devices, graphs, options_);
+  }
+  /// The one file that is kept.
+  std::string kept() const {
+    std::vector<std::string> paths;
+    for (const auto& entry : std::filesystem::directory_iterator(options_.folder))
+      paths.push_back(entry.path());
+    EXPECT_EQ(paths.size(), 1U);
+    return paths.empty() ? "" : paths.front();
+  }
+  std::string origin(const Measured& measured) { return measured.costs.origin(cpu_.info()); }
+  void write(const std::string& path, std::string_view text) {
+    std::ofstream(path, std::ios::binary) << text;
+  }
+
+  TempFolder folder_;
+  TestDevice cpu_{{.name = "cpu0", .kind = DeviceKind::kCpu, .host_accessible = true}};
+  CalibrateOptions options_;
+  std::vector<std::string> asked_;
+  std::map<std::string, ErrorCode> refused_;
+  double clock_ = 1000;
+  double seconds_each_ = 0;
+};
+
+TEST_F(Calibrate, MeasuresOnlyWhatTheGraphNeedsAndTheMostWorkFirst) {
+  const Measured measured =
+      calibrate(products({{DType::kQ8_0, 1}, {DType::kF16, 100}, {DType::kQ8_0, 2}}));
+  EXPECT_THAT(asked_, ElementsAre("cpu0 matmul F16", "cpu0 matmul Q8_0", "cpu0 * F32"));
+  EXPECT_THAT(measured.notes, IsEmpty());
+  EXPECT_EQ(origin(measured), "measured now, kept in " + kept());
+}
+
+TEST_F(Calibrate, DevicesTakeTurnsAndTwinsAreLeftOut) {
+  TestDevice other({.name = "test0", .host_accessible = true});
+  const Measured measured = calibrate(products({{DType::kF16, 1}}), {&other, &cpu_});
+  EXPECT_THAT(asked_,
+              ElementsAre("test0 matmul F16", "cpu0 matmul F16", "test0 * F32", "cpu0 * F32"));
+  EXPECT_EQ(measured.costs.ops().size(), 4U);
+  TestDevice null({.name = "null0", .kind = DeviceKind::kNull, .host_accessible = true});
+  calibrate(products({{DType::kF16, 1}}), {&null});
+  EXPECT_THAT(asked_, IsEmpty());
+}
+
+TEST_F(Calibrate, FiguresHaveTwoDigits) {
+  options_.measure = [](Device& device, std::string_view op, DType dtype) -> Result<OpCost> {
+    return OpCost{.device = std::string(device.name()),
+                  .description = device.info().description,
+                  .op = std::string(op),
+                  .dtype = dtype,
+                  .overhead = 1.2499e-6,
+                  .seconds_per_operation = 9.96e-13,
+                  .seconds_per_byte = 0};
+  };
+  const Measured measured = calibrate(products({{DType::kF16, 1}}));
+  ASSERT_EQ(measured.costs.ops().size(), 2U);
+  for (const OpCost& cost : measured.costs.ops()) {
+    EXPECT_EQ(cost.overhead, 1.2e-6);
+    EXPECT_EQ(cost.seconds_per_operation, 1e-12);
+    EXPECT_EQ(cost.seconds_per_byte, 0);
+  }
+}
+
+TEST_F(Calibrate, ALaterProcessReadsWhatIsKept) {
+  const Graph graph = products({{DType::kF16, 1}});
+  const std::string before = calibrate(graph).costs.to_text();
+  const Measured measured = calibrate(graph);
+  EXPECT_THAT(asked_, IsEmpty());
+  EXPECT_EQ(measured.costs.to_text(), before);
+  EXPECT_THAT(origin(measured), testing::MatchesRegex("measured on [0-9]{4}-[0-9]{2}-[0-9]{2}, "
+                                                      "kept in .*/cache/costs-[0-9a-f]{16}.json"));
+  // It is a costs file as well.
+  EXPECT_TRUE(CostModel::load(kept()));
+}
+
+TEST_F(Calibrate, OnlyWhatIsMissingIsMeasured) {
+  calibrate(products({{DType::kF16, 1}}));
+  calibrate(products({{DType::kF16, 1}, {DType::kQ8_0, 1}}));
+  EXPECT_THAT(asked_, ElementsAre("cpu0 matmul Q8_0"));
+  calibrate(products({{DType::kF16, 1}}));
+  EXPECT_THAT(asked_, IsEmpty());
+  EXPECT_EQ(CostModel::load(kept())->ops().size(), 3U);
+}
+
+TEST_F(Calibrate, NothingIsBegunThatWouldEndAfterTheBudget) {
+  seconds_each_ = 0.125;
+  options_.budget = 0.25;  // the second one ends right then
+  const Graph graph = products({{DType::kF16, 3}, {DType::kQ8_0, 2}, {DType::kQ4_0, 1}});
+  const Measured measured = calibrate(graph);
+  EXPECT_THAT(asked_, ElementsAre("cpu0 matmul F16", "cpu0 matmul Q8_0"));
+  EXPECT_THAT(measured.notes,
+              ElementsAre("cpu0: no time left to measure matmul of Q4_0: it has the costs of "
+                          "matmul of Q8_0",
+                          "cpu0: no time left to measure other ops: it has the costs of matmul "
+                          "of Q8_0"));
+  // The slower one of those measured stands for them, in this process only.
+  ASSERT_EQ(measured.costs.ops().size(), 4U);
+  for (const OpCost& cost : measured.costs.ops()) {
+    EXPECT_EQ(cost.seconds_per_operation, cost.dtype == DType::kF16 ? 1e-12 : 2e-12);
+  }
+  calibrate(graph);
+  EXPECT_THAT(asked_, ElementsAre("cpu0 matmul Q4_0", "cpu0 * F32"));
+}
+
+TEST_F(Calibrate, TheLongestOpDecidesWhetherTheNextOneIsBegun) {
+  seconds_each_ = 0.25;
+  options_.budget = 0.45;
+  calibrate(products({{DType::kF16, 2}, {DType::kQ8_0, 1}}));
+  EXPECT_THAT(asked_, ElementsAre("cpu0 matmul F16"));
+}
+
+/// The op of which one device has kept costs, while there is no time for the other one.
+TEST_F(Calibrate, AnOpIsMeasuredOnAllDevicesOrEstimatedOnAll) {
+  TestDevice other({.name = "test0", .host_accessible = true, .speed = DeviceSpeed{4, 8, 2, 1, 1}});
+  calibrate(products({{DType::kQ8_0, 1}}));
+  seconds_each_ = 0.125;
+  options_.budget = 0.375;
+  const Graph graph = products({{DType::kF16, 2}, {DType::kQ8_0, 1}});
+  const Measured measured = calibrate(graph, {&other, &cpu_});
+  EXPECT_THAT(asked_, ElementsAre("test0 matmul F16", "cpu0 matmul F16"));
+  EXPECT_THAT(measured.notes,
+              ElementsAre("no time left to measure matmul of Q8_0: estimated on all devices",
+                          "no time left to measure other ops: estimated on all devices"));
+  const auto find = [&](std::string_view device, DType dtype) {
+    std::vector<OpCost> found;
+    for (const OpCost& cost : measured.costs.ops()) {
+      if (cost.device == device && cost.op == "matmul" && cost.dtype == dtype)
+        found.push_back(cost);
+    }
+    return found;
+  };
+  // What the device says of itself: 4 operations and 8 bytes a second, 2 seconds a node.
+  ASSERT_EQ(find("test0", DType::kQ8_0).size(), 1U);
+  const OpCost estimate = find("test0", DType::kQ8_0)[0];
+  EXPECT_EQ(estimate.seconds_per_operation, 0.25);
+  EXPECT_EQ(estimate.seconds_per_byte, 0.125);
+  EXPECT_EQ(estimate.overhead, 2);
+  // That of the CPU is no longer what was kept of it.
+  ASSERT_EQ(find("cpu0", DType::kQ8_0).size(), 1U);
+  EXPECT_NE(find("cpu0", DType::kQ8_0)[0].overhead, 1.3e-6);
+  EXPECT_EQ(find("cpu0", DType::kF16)[0].overhead, 1.3e-6);
+  // There is time in the next process.
+  seconds_each_ = 0;
+  const Measured later = calibrate(graph, {&other, &cpu_});
+  EXPECT_THAT(asked_, ElementsAre("test0 matmul Q8_0", "test0 * F32"));
+  EXPECT_THAT(later.notes, IsEmpty());
+}
+
+TEST_F(Calibrate, AnOpThatFailsOnOneDeviceIsEstimatedOnAll) {
+  TestDevice other({.name = "test0", .host_accessible = true, .speed = DeviceSpeed{4, 8, 2, 1, 1}});
+  const auto measure = options_.measure;
+  options_.measure = [&](Device& device, std::string_view op, DType dtype) -> Result<OpCost> {
+    if (&device == &cpu_ && op == "matmul") return Error(ErrorCode::kDevice, "no luck");
+    return measure(device, op, dtype);
+  };
+  const Measured measured = calibrate(products({{DType::kF16, 1}}), {&other, &cpu_});
+  EXPECT_THAT(measured.notes, ElementsAre("cpu0: matmul of F16 can't be measured: no luck"));
+  std::vector<double> overheads;
+  for (const OpCost& cost : measured.costs.ops()) {
+    if (cost.device == "test0" && cost.op == "matmul") overheads.push_back(cost.overhead);
+  }
+  EXPECT_THAT(overheads, ElementsAre(2));
+}
+
+TEST_F(Calibrate, OtherSettingsOfBackendsAreMeasuredAgain) {
+  const Graph graph = products({{DType::kF16, 1}});
+  calibrate(graph);
+  options_.settings = "cpu.level=scalar";
+  EXPECT_THAT(calibrate(graph).notes, IsEmpty());
+  EXPECT_EQ(asked_.size(), 2U);
+  calibrate(graph);
+  EXPECT_THAT(asked_, IsEmpty());
+}
+
+/// 2026-11-23 and 30 days later is 2026-12-23.
+TEST_F(Calibrate, CostsAreOfUseFor30Days) {
+  using namespace std::chrono_literals;
+  const auto on = [&](std::chrono::year_month_day day) {
+    return CostCache(options_.folder, "a machine", std::chrono::sys_days(day));
+  };
+  const DeviceInfo device = cpu_.info();
+  std::vector<std::string> notes;
+  const CostCache first = on(2026y / 11 / 23);
+  EXPECT_EQ(first.today(), "2026-11-23");
+  ASSERT_TRUE(first.write(device, {{}, first.today()}, notes));
+  EXPECT_TRUE(on(2026y / 12 / 23).read(device, notes));
+  EXPECT_FALSE(on(2026y / 12 / 24).read(device, notes));
+  // A clock that was wrong, by more than a day.
+  EXPECT_TRUE(on(2026y / 11 / 22).read(device, notes));
+  EXPECT_FALSE(on(2026y / 11 / 21).read(device, notes));
+  EXPECT_THAT(notes, IsEmpty());
+}
+
+TEST_F(Calibrate, TheFileKeepsTheDateOfItsOldestEntry) {
+  calibrate(products({{DType::kF16, 1}}));
+  json file = json::parse(read_file(kept()));
+  const auto yesterday = std::chrono::floor<std::chrono::days>(std::chrono::system_clock::now()) -
+                         std::chrono::days(1);
+  const std::string date = CostCache("", "", yesterday).today();
+  file["date"] = date;
+  write(kept(), file.dump());
+  calibrate(products({{DType::kF16, 1}, {DType::kQ8_0, 1}}));
+  EXPECT_EQ(asked_.size(), 1U);
+  EXPECT_EQ(json::parse(read_file(kept()))["date"], date);
+}
+
+/// The name and the description of a device come from its driver.
+TEST_F(Calibrate, ADescriptionThatIsNotUtf8IsFoundAgain) {
+  const CostCache cache(options_.folder, "a machine");
+  DeviceInfo device = cpu_.info();
+  device.description = "a\xff\x1b[2J";
+  std::vector<std::string> notes;
+  KeptCosts kept{{}, cache.today()};
+  kept.costs.add(OpCost{.device = device.name, .description = device.description, .op = "matmul"});
+  ASSERT_TRUE(cache.write(device, kept, notes));
+  const auto found = cache.read(device, notes);
+  EXPECT_THAT(notes, IsEmpty());
+  ASSERT_TRUE(found);
+  EXPECT_TRUE(found->costs.has(device));
+}
+
+TEST_F(Calibrate, WhatADeviceLacksIsNotTriedAndOtherErrorsAreNotes) {
+  refused_ = {{"matmul", ErrorCode::kUnsupported}, {"*", ErrorCode::kOutOfMemory}};
+  const Measured measured = calibrate(products({{DType::kF16, 1}}));
+  EXPECT_THAT(measured.notes, ElementsAre("cpu0: other ops can't be measured: no luck"));
+  EXPECT_THAT(measured.costs.ops(), IsEmpty());
+  EXPECT_EQ(origin(measured), "estimate for its kind of device");
+  EXPECT_FALSE(std::filesystem::exists(options_.folder));
+}
+
+TEST_F(Calibrate, WithoutAFolderNothingIsKept) {
+  options_.folder = "";
+  const Graph graph = products({{DType::kF16, 1}});
+  const Measured measured = calibrate(graph);
+  EXPECT_THAT(measured.notes, IsEmpty());
+  EXPECT_EQ(origin(measured), "measured now");
+  calibrate(graph);
+  EXPECT_EQ(asked_.size(), 2U);
+}
+
+TEST_F(Calibrate, CopiesOfADeviceOutOfReachAreMeasuredAndKept) {
+  options_.now = {};  // a clock that stands still would have copies repeated too often
+  options_.budget = 1e9;
+  TestDevice far({.name = "far0"});
+  const Graph graph = products({{DType::kF16, 1}});
+  const Measured measured = calibrate(graph, {&far, &cpu_});
+  ASSERT_EQ(measured.costs.copies().size(), 2U);
+  for (const CopyCost& copy : measured.costs.copies()) EXPECT_EQ(copy.device, "far0");
+  EXPECT_EQ(far.allocated(), 0U);
+  const std::size_t received = far.received();
+  EXPECT_EQ(calibrate(graph, {&far, &cpu_}).costs.copies().size(), 2U);
+  EXPECT_EQ(far.received(), received);
+}
+
+TEST_F(Calibrate, WithoutTheTimeCopiesAreEstimatedOnAllDevices) {
+  seconds_each_ = 0.25;
+  TestDevice far({.name = "far0"});
+  const Measured measured = calibrate(products({{DType::kF16, 1}}), {&far, &cpu_});
+  EXPECT_THAT(measured.costs.copies(), IsEmpty());
+  EXPECT_THAT(measured.notes,
+              ElementsAre("no time left to measure other ops: estimated on all devices",
+                          "no time left to measure copies: estimated on all devices"));
+  EXPECT_EQ(far.copies(), 0U);
+}
+
+TEST_F(Calibrate, AFileThatIsOfNoUseIsANoteAndReplaced) {
+  const Graph graph = products({{DType::kF16, 1}});
+  calibrate(graph);
+  const std::string path = kept();
+  const std::string good = read_file(path);
+  json old = json::parse(good);
+  old["version"] = 2;
+  json foreign = json::parse(good);
+  foreign["key"] = "costs 1; shunt 0.0.1; cpu0: another one; another machine";
+  json nameless = json::parse(good);
+  nameless.erase("key");
+  json others = json::parse(good);
+  others["ops"][1]["device"] = "cpu1";
+  json other_hardware = json::parse(good);
+  other_hardware["ops"][0]["description"] = "another one";
+  json escaped = json::parse(good);
+  escaped["date"] = "\x1b[2J\x1b[31m";
+  json no_day = json::parse(good);
+  no_day["date"] = "2026-02-30";
+  json odd = json::parse(good);
+  odd["ops"][0]["overhead"] = -1;
+  const std::pair<std::string, const char*> cases[] = {
+      {"", "the file is empty"},
+      {good.substr(0, good.size() / 2), "it ends"},
+      {"[1, 2]", "no file of costs"},
+      {old.dump(), "its version is 2"},
+      {foreign.dump(), "of another device, machine or version"},
+      {nameless.dump(), "of another device, machine or version"},
+      {odd.dump(), "is no number of seconds"},
+      {others.dump(), "has entries of another device"},
+      {other_hardware.dump(), "has entries of another device"},
+      {escaped.dump(), "\"date\" is no day"},
+      {no_day.dump(), "\"date\" is no day"},
+  };
+  for (const auto& [text, why] : cases) {
+    write(path, text);
+    const Measured measured = calibrate(graph);
+    EXPECT_EQ(asked_.size(), 2U) << why;
+    EXPECT_THAT(measured.notes, Each(Not(HasSubstr("\x1b"))));
+    EXPECT_THAT(measured.notes, ElementsAre(AllOf(StartsWith(path), HasSubstr(why),
+                                                  HasSubstr("cpu0 is measured again"))));
+    EXPECT_THAT(calibrate(graph).notes, IsEmpty());
+    EXPECT_THAT(asked_, IsEmpty()) << why;
+  }
+}
+
+TEST_F(Calibrate, AFolderThatCanNotBeWrittenIsANote) {
+  const Graph graph = products({{DType::kF16, 1}});
+  write(folder_.file("a file"), "");
+  options_.folder = folder_.file("a file") + "/cache";
+  const Measured measured = calibrate(graph);
+  EXPECT_EQ(asked_.size(), 2U);
+  ASSERT_THAT(measured.notes, Not(IsEmpty()));
+  EXPECT_THAT(measured.notes.back(), HasSubstr("costs of cpu0 are not kept"));
+  EXPECT_EQ(origin(measured), "measured now");
+}
+
+TEST_F(Calibrate, AFolderWithoutRightsIsANote) {
+  const WithoutPrivileges nobody(folder_.path());
+  options_.folder = folder_.file("cache");
+  // As its owner; of root's folder nothing can be written anyway.
+  std::error_code not_owner;
+  std::filesystem::permissions(folder_.path(), std::filesystem::perms(0511), not_owner);
+  const Measured measured = calibrate(products({{DType::kF16, 1}}));
+  ASSERT_EQ(measured.notes.size(), 1U);
+  EXPECT_THAT(measured.notes.front(), HasSubstr("costs of cpu0 are not kept"));
+}
+
+TEST_F(Calibrate, AFolderInPlaceOfTheFileIsANote) {
+  const Graph graph = products({{DType::kF16, 1}});
+  calibrate(graph);
+  const std::string path = kept();
+  std::filesystem::remove(path);
+  std::filesystem::create_directory(path);
+  const Measured measured = calibrate(graph);
+  EXPECT_EQ(asked_.size(), 2U);
+  ASSERT_EQ(measured.notes.size(), 2U);
+  EXPECT_THAT(measured.notes[0], HasSubstr("cpu0 is measured again"));
+  EXPECT_THAT(measured.notes[1], HasSubstr("costs of cpu0 are not kept"));
+}
+
+TEST_F(Calibrate, AnotherDeviceOrMachineHasAFileOfItsOwn) {
+  const CostCache here("/cache", "a machine");
+  const CostCache there("/cache", "another machine");
+  DeviceInfo device = cpu_.info();
+  const std::string path = here.path_of(device);
+  EXPECT_THAT(path, StartsWith("/cache/costs-"));
+  EXPECT_NE(there.path_of(device), path);
+  device.description += ", 3 threads";
+  EXPECT_NE(here.path_of(device), path);
+  device = cpu_.info();
+  device.name = "cpu1";
+  EXPECT_NE(here.path_of(device), path);
+}
+
+/// Each thread stands for a process: whoever reads sees a whole file, or none.
+TEST_F(Calibrate, ThreadsThatKeepAndReadAtOnceSeeWholeFiles) {
+  const std::chrono::sys_days day(std::chrono::year(2026) / 11 / 23);
+  const CostCache cache(options_.folder, "a machine", day);
+  const DeviceInfo device = cpu_.info();
+  std::vector<std::vector<std::string>> notes(4);
+  std::vector<std::thread> threads;
+  for (std::size_t i = 0; i < notes.size(); ++i) {
+    threads.emplace_back([&, i] {
+      KeptCosts kept{{}, "2026-11-23"};
+      for (std::size_t n = 0; n <= 100 * i; ++n) {
+        kept.costs.add(OpCost{
+            .device = device.name, .description = device.description, .op = std::to_string(n)});
+      }
+      for (int round = 0; round < 10; ++round) {
+        EXPECT_TRUE(cache.write(device, kept, notes[i]));
+        const auto found = cache.read(device, notes[i]);
+        ASSERT_TRUE(found);
+        EXPECT_EQ(found->costs.ops().size() % 100, 1U);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const auto& each : notes) EXPECT_THAT(each, IsEmpty());
+}
+
+TEST_F(Calibrate, TheFolderOfTheFileIsPrivate) {
+  calibrate(products({{DType::kF16, 1}}));
+  const auto status = std::filesystem::status(options_.folder);
+  EXPECT_EQ(status.permissions(), std::filesystem::perms::owner_all);
+}
+
+/// As the specification of XDG_CACHE_HOME wants it. A folder that is there stays as it is.
+TEST_F(Calibrate, FoldersAboveItThatAreMadeArePrivate) {
+  const std::string there = folder_.file("there");
+  std::filesystem::create_directory(there);
+  std::filesystem::permissions(there, std::filesystem::perms(0755));
+  options_.folder = there + "/home/.cache/shunt";
+  calibrate(products({{DType::kF16, 1}}));
+  const auto rights = [](const std::string& path) {
+    return std::filesystem::status(path).permissions();
+  };
+  EXPECT_EQ(rights(there), std::filesystem::perms(0755));
+  for (const char* made : {"/home", "/home/.cache", "/home/.cache/shunt"})
+    EXPECT_EQ(rights(there + made), std::filesystem::perms::owner_all) << made;
+}
+
+// ---- single measurements
+
+TEST(MeasureOp, ASlowDeviceRunsASingleNodeAndColumn) {
+  TestDevice device({.name = "cpu0", .kind = DeviceKind::kCpu, .host_accessible = true});
+  const MeasureOptions quick = {.width = 64, .seconds = 0, .chain = 16, .run_seconds = 1e-12};
+  SpareMemory spare;
+  ASSERT_TRUE(measure_op(device, {"matmul", DType::kQ8_0}, quick, spare));
+  // Four runs each: one node and a chain of one, twice; then one node that is bound by arithmetic.
+  EXPECT_EQ(device.computed(), 5U * 4);
+}
+
+/// A run takes two seconds of a clock that only the device moves: one for each node. The first run
+/// does not count.
+TEST(MeasureOp, RunsEndAtTheDeadline) {
+  TestDevice device({});
+  double clock = 100;
+  device.on_launch = [&](NodeId) { clock += 1; };
+  const Graph graph = products({{DType::kF16, 1}});
+  SpareMemory spare;
+  const auto runs_until = [&](double deadline) {
+    const std::size_t before = device.computed();
+    clock = 100;
+    const auto seconds = time_graph(
+        device, graph, {.seconds = 9, .deadline = deadline, .now = [&] { return clock; }}, spare);
+    EXPECT_TRUE(seconds && *seconds == 2);
+    return (device.computed() - before) / 2;
+  };
+  // Runs that count begin at 102, 104, 106, 108 and 110.
+  EXPECT_EQ(runs_until(1000), 6U);
+  EXPECT_EQ(runs_until(105), 3U);
+  EXPECT_EQ(runs_until(104), 2U);
+  // One counts in any case: without it there is no result.
+  EXPECT_EQ(runs_until(0), 2U);
+}
+
+TEST(MeasureOp, AllSizesOfAnOpHaveOneDeadline) {
+  TestDevice device({.name = "cpu0", .kind = DeviceKind::kCpu, .host_accessible = true});
+  double clock = 100;
+  device.on_launch = [&](NodeId) { clock += 1; };
+  SpareMemory spare;
+  MeasureOptions late = {.width = 64, .seconds = 1000, .chain = 1};
+  late.deadline = 100;
+  late.now = [&] { return clock; };
+  ASSERT_TRUE(measure_op(device, {"matmul", DType::kQ8_0}, late, spare));
+  EXPECT_EQ(device.computed(), 3U * 2);
+}
+
+TEST(MeasureOp, CopiesHaveTheDeadline) {
+  TestDevice device({});
+  MeasureOptions late = {.width = 64, .seconds = 1000};
+  late.deadline = 0;
+  late.now = [] { return 1.0; };
+  CostModel costs;
+  ASSERT_TRUE(measure_copies(device, late, costs));
+  // Two directions, two sizes, two runs.
+  EXPECT_EQ(device.copies(), 8U);
+}
+
+TEST(MeasureOp, TypesWithLargeBlocksHaveWholeOnes) {
+  TestDevice device({.name = "cpu0", .kind = DeviceKind::kCpu, .host_accessible = true});
+  SpareMemory spare;
+  const auto cost =
+      measure_op(device, {"matmul", DType::kQ4_K}, {.width = 64, .seconds = 0, .chain = 1}, spare);
+  ASSERT_TRUE(cost) << cost.error().message();
+  EXPECT_EQ(cost->op, "matmul");
+  EXPECT_EQ(cost->dtype, DType::kQ4_K);
+  EXPECT_GT(cost->overhead, 0);
+}
+
+TEST(MeasureOp, WeightsLieInTheFormThatTheDevicePrefers) {
+  TestDevice device({.wants_weight = [](const Graph&, NodeId) { return true; }});
+  SpareMemory spare;
+  ASSERT_TRUE(time_graph(device, products({{DType::kF16, 1}}), {}, spare));
+  ASSERT_EQ(device.weights_placed().size(), 1U);
+  ASSERT_EQ(device.weights_placed()[0].size(), 1U);
+  EXPECT_EQ(device.weights_placed()[0][0].tensor.dtype, DType::kF16);
+  EXPECT_EQ(device.weights_allocated(), 0U);
+}
+
+TEST(MeasureOp, RefusesOpsThatStandForNone) {
+  TestDevice device({});
+  SpareMemory spare;
+  EXPECT_FALSE(measure_op(device, {"softmax", DType::kF32}, {.width = 64}, spare));
+}
+
+TEST(MeasureOp, MemoryIsUsedAgainUntilTheMeasurementsEnd) {
+  TestDevice device({});
+  {
+    SpareMemory spare;
+    const Graph large = products({{DType::kF32, 8}});
+    const Graph small = products({{DType::kF16, 1}});
+    ASSERT_TRUE(time_graph(device, small, {}, spare));
+    ASSERT_TRUE(time_graph(device, large, {}, spare));
+    const std::size_t allocations = device.allocations();
+    const std::size_t allocated = device.allocated();
+    EXPECT_GE(allocated, std::size_t{256} * 256 * 4);
+    ASSERT_TRUE(time_graph(device, small, {}, spare));
+    ASSERT_TRUE(time_graph(device, large, {}, spare));
+    EXPECT_EQ(device.allocations(), allocations);
+    EXPECT_EQ(device.allocated(), allocated);
+  }
+  EXPECT_EQ(device.allocated(), 0U);
+}
+
+// ---- where figures come from
+
+DeviceInfo info_of(const std::string& name) {
+  DeviceInfo info;
+  info.name = name;
+  info.description = "made for a test";
+  info.kind = DeviceKind::kNpu;
+  return info;
+}
+
+TEST(CostOrigin, IsTheFileTheMeasurementOrTheEstimate) {
+  const DeviceInfo npu = info_of("npu0");
+  DeviceInfo twin = info_of("twin0");
+  twin.twin = true;
+  DeviceInfo told = info_of("told0");
+  told.speed = DeviceSpeed{1, 1, 1, 1, 1};
+  CostModel costs;
+  EXPECT_EQ(costs.origin(npu), "estimate for its kind of device");
+  EXPECT_EQ(costs.origin(told), "figures of its backend");
+  EXPECT_EQ(costs.origin(twin),
+            "estimate for its kind of device, as a twin's own speed means nothing");
+  costs.add(OpCost{.device = "npu0", .description = npu.description, .op = "matmul"});
+  EXPECT_EQ(costs.origin(npu), "measured");
+  EXPECT_EQ(CostModel::parse(costs.to_text(), "costs.json")->origin(npu), "costs file costs.json");
+  costs.set_origin("npu0", "measured now");
+  EXPECT_EQ(costs.origin(npu), "measured now");
+  // Another device of that name was not measured.
+  DeviceInfo other = npu;
+  other.description = "another one";
+  EXPECT_EQ(costs.origin(other), "estimate for its kind of device");
+}
+
+TEST(CostModel, ProductsWithExpertsCostWhatProductsDo) {
+  GraphBuilder g;
+  const Value w = *g.weight("w", *make_tensor(DType::kF16, {32, 8, 4}));
+  const Value x = *g.input("x", *make_tensor(DType::kF32, {32, 2, 3}));
+  const Value ids = *g.input("ids", *make_tensor(DType::kI32, {2, 3}));
+  const Value y = *matmul_id(g, w, x, ids);
+  ASSERT_TRUE(g.output(y, "y"));
+  const Graph graph = std::move(*std::move(g).build());
+  const DeviceInfo npu = info_of("npu0");
+  CostModel costs;
+  const auto cost = [&](std::string_view op, DType dtype, double seconds) {
+    costs.add(OpCost{.device = "npu0",
+                     .description = npu.description,
+                     .op = std::string(op),
+                     .dtype = dtype,
+                     .overhead = seconds});
+  };
+  cost(kAnyOp, DType::kF32, 1);
+  EXPECT_EQ(costs.seconds(graph, y.id, npu), 1);
+  cost("matmul", DType::kF16, 2);
+  EXPECT_EQ(costs.seconds(graph, y.id, npu), 2);
+  cost("matmul_id", DType::kF16, 3);
+  EXPECT_EQ(costs.seconds(graph, y.id, npu), 3);
+}
+
+}  // namespace
+}  // namespace shunt::test::schedule_calibrate_test

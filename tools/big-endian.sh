@@ -1,0 +1,89 @@
+# Sourced by tools/ci.sh: which tests s390x runs under its emulator. --full runs all of them.
+
+# Run each time: files of either order, the formats, the text and the logits of x86-64, and zDNN, whose machine that is.
+big_endian_tests='Gguf*:MappedFile.*:WeightsOfAFile.*:DType.*:ByteOrder.*:Recorded*:F16.*:BF16.*:Zdnn*:DefaultModel.A*:EngineLogits*:RunGreedy.*:EngineByteOrder*'
+# All cases of all ops on each of zDNN's machines take 2.5 to 4 minutes each, under the emulator.
+big_endian_excluded='ZdnnMachine.*'
+
+# What a change adds: files of tests/unit, by the start of their names. The first row whose path starts a changed path counts;
+# "all" is every file, "-" none. A path without a row counts as "all".
+big_endian_rows='
+  tests/unit/          itself
+  src/base/            aligned_ available_ base_ cpu_ file_
+  src/tensor/          tensor_
+  src/graph/           graph_ gradients_ schedule_
+  src/ops/             ops_ gradients_ graph_
+  src/conformance/     conformance_ ops_
+  src/device/          device_ schedule_
+  src/schedule/        schedule_
+  src/gguf/            gguf_
+  src/text/            text_ vocab_
+  src/model/           importance_ quantize_ engine_
+  src/engine/          engine_
+  src/train/           train_ gradients_
+  src/backends/        -
+  src/cli/             -
+  tests/backends/      -
+  tests/conformance/   -
+  tests/end_to_end/    -
+  tests/oracle/        -
+  tests/twins/         -
+  tests/reproducers/   -
+  twins/               -
+  docs/                -
+  examples/            -
+  bench/               -
+  fuzz/                -
+  models/              -
+  tools/               -
+  .ci/                 -
+  README.md            -
+  CONTRIBUTING.md      -
+'
+
+# suites_of FILES...: a gtest filter of the suites that these test files define.
+suites_of() {
+  sed -nE 's/^(TYPED_)?TEST(_F|_P)?\(([A-Za-z0-9_]+),.*/\3.*:*\/\3.*/p' "$@" | sort -u | paste -sd:
+}
+
+# files_for PATH: the files of tests/unit that a changed path adds, one a line.
+files_for() {
+  local prefix starts="" found=all start
+  while read -r prefix starts; do
+    if [[ $prefix && $1 == "$prefix"* ]]; then
+      found=$starts
+      break
+    fi
+  done <<<"$big_endian_rows"
+  # A header of tests/unit belongs to several files.
+  if [[ $found == itself && $1 != *_test.cpp ]]; then found=all; fi
+  case $found in
+    -) ;;
+    all) printf '%s\n' tests/unit/*.cpp ;;
+    itself) [[ ! -f $1 ]] || echo "$1" ;;
+    *) for start in $found; do printf '%s\n' tests/unit/"$start"*.cpp; done ;;
+  esac
+}
+
+# unit_tests_for: reads changed paths, one a line, and prints a gtest filter of the unit tests to add; nothing if there are none.
+unit_tests_for() {
+  local path files
+  mapfile -t files < <(while IFS= read -r path; do [[ ! $path ]] || files_for "$path"; done | sort -u)
+  ((${#files[@]} == 0)) || suites_of "${files[@]}"
+}
+
+# changed_since_tag: paths that differ from the last tag, one a line. Fails where there is no tag.
+changed_since_tag() {
+  local tag
+  tag=$(git -c safe.directory="$PWD" describe --tags --abbrev=0 2>/dev/null) || return 1
+  git -c safe.directory="$PWD" diff --name-only --no-renames "$tag" --
+  git -c safe.directory="$PWD" ls-files --others --exclude-standard
+}
+
+# big_endian_filter: the gtest filter of the big-endian step. Without a tag nothing is added: `./dev ci --full` runs all unit tests there.
+big_endian_filter() {
+  local paths added
+  paths=$(changed_since_tag) || paths=""
+  added=$(unit_tests_for <<<"$paths")
+  echo "$big_endian_tests${added:+:$added}:-$big_endian_excluded"
+}

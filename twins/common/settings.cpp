@@ -1,0 +1,57 @@
+#include "common/settings.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <type_traits>
+
+namespace twin {
+namespace {
+
+static_assert(std::is_trivially_destructible_v<Settings>);
+
+bool parse(const SettingRow& row, const char* text, std::int64_t& value) {
+  if (row.choices[0].name == nullptr) return parse_number(text, row.is_fault, value);
+  for (const Choice& choice : row.choices) {
+    if (choice.name != nullptr && std::strcmp(choice.name, text) == 0) {
+      value = choice.value;
+      return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+void Settings::store(std::size_t row, std::int64_t value) {
+  values_[row] = value;
+  events_[row].restart();
+  if (rows_[row].changed != nullptr) rows_[row].changed();
+}
+
+bool Settings::set(const char* name, const char* value) {
+  if (name == nullptr || value == nullptr) return false;
+  for (std::size_t row = 0; row < count_; ++row) {
+    if (std::strcmp(rows_[row].name, name) != 0) continue;
+    std::int64_t parsed = 0;
+    if (!parse(rows_[row], value, parsed)) return false;
+    store(row, parsed);
+    return true;
+  }
+  return false;
+}
+
+void Settings::read_environment() {
+  for (std::size_t row = 0; row < count_; ++row) {
+    std::int64_t value = rows_[row].at_first;
+    const char* text = std::getenv(rows_[row].name);
+    if (text != nullptr && !parse(rows_[row], text, value)) {
+      std::fprintf(stderr, "%s twin: %s=%s is unknown and left out\n", twin_, rows_[row].name,
+                   text);
+      value = rows_[row].at_first;
+    }
+    store(row, value);
+  }
+}
+
+}  // namespace twin
