@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <mutex>
+#include <new>
 #include <unordered_map>
 
 namespace twin {
@@ -13,10 +14,21 @@ struct Remembered {
   std::unordered_map<std::uintptr_t, std::uint64_t> digests;  // by a page's address
 };
 
+// Never destroyed, as calls may come while the process exits.
 Remembered& remembered() {
-  static Remembered& all = *new Remembered;  // calls may come while the process exits
+  alignas(Remembered) static std::byte memory[sizeof(Remembered)];
+  static Remembered& all = *new (memory) Remembered;
   return all;
 }
+
+// Frees the digests when the library is unloaded. A later call finds none.
+struct Release {
+  ~Release() {
+    const std::scoped_lock lock(remembered().mutex);
+    decltype(Remembered::digests)().swap(remembered().digests);
+  }
+};
+const Release release;
 
 std::uint64_t digest(const std::byte* page, std::uint64_t bytes) {
   std::uint64_t sum = 0x9E3779B97F4A7C15;
