@@ -155,7 +155,7 @@ class Model {
   static Result<std::shared_ptr<const Model>> load(const std::string& path,
                                                    std::span<Device* const> devices,
                                                    const LoadOptions& options = {});
-  explicit Model(std::shared_ptr<const ModelState> state);
+  Model(std::shared_ptr<const ModelState> state, text::Tokenizer tokenizer);
   ~Model();
 
   const ModelInfo& info() const;
