@@ -55,9 +55,9 @@ Result<PlaceFacts> PlaceFacts::create(const Graph& graph, std::span<Device* cons
     return invalid("a placement needs a CPU as its last device");
   }
   facts.memory_.assign(graph.size(), nullptr);
+  SHUNT_TRY(check_memory(graph, options.memory));
   for (const LeafMemory& leaf : options.memory) {
-    if (leaf.leaf < graph.size() && leaf.address)
-      facts.memory_[leaf.leaf] = &leaf.address.buffer->type();
+    if (leaf.address) facts.memory_[leaf.leaf] = &leaf.address.buffer->type();
   }
   facts.streams_ = options.stream_rows > 0;
   SHUNT_ASSIGN(const auto limits, send_limits(facts.devices_, facts.infos_, options.stream_bytes));

@@ -24,7 +24,7 @@ class PlaceFacts {
  public:
   /// Asks every device about every computed node, once. An accelerator that can't hold the weights
   /// that would have to be sent there refuses, for its memory. Invalid without a CPU at the end or
-  /// with limits or exclusions of what is not there, Unsupported if the CPU can't compute
+  /// with memory, limits or exclusions of what is not there, Unsupported if the CPU can't compute
   /// something.
   static Result<PlaceFacts> create(const Graph& graph, std::span<Device* const> devices,
                                    const PlaceOptions& options);
