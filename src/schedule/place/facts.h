@@ -15,6 +15,10 @@
 
 namespace shunt {
 
+/// By node id: the kind of memory that a leaf lies in; null for all other nodes.
+std::vector<const BufferType*> memory_of_leaves(const Graph& graph,
+                                                std::span<const LeafMemory> memory);
+
 /// Bytes of a node's weights that must be sent to a device because it can't read them where they
 /// lie. `memory`: by node id the memory of leaves; what has none yet will be where it is used.
 std::uint64_t bytes_to_send(const Graph& graph, NodeId node, Device& device,
