@@ -290,9 +290,10 @@ struct RunArgs {
 /// A queue of work in order. Every call waits for a list of events (of any device) and then signals
 /// one; `signal` may be null. Nothing here allocates once the stream has been used.
 ///
-/// Where work fails, or an event that it waits for has an error, what follows in the stream is left
-/// out, and its events have that error, until synchronize(): nothing is computed from what is not
-/// there.
+/// Where work fails, or an event that it waits for has an error, its results are absent, and so are
+/// those of all that follows in the stream, until synchronize(). Work that was submitted already
+/// may still execute. All events of such work return the first error, with node and vendor code,
+/// until they are signalled again. A lost device returns its error from then on.
 class Stream {
  public:
   Stream() = default;
@@ -325,7 +326,8 @@ class Stream {
                          std::span<Event* const> waits, Event* signal);
   virtual Status copy_2d(Address to, Address from, const CopyShape& shape,
                          std::span<Event* const> waits, Event* signal);
-  /// Blocks until all is done. Afterwards errors are forgotten, if the device can go on.
+  /// Blocks until all is done. Afterwards errors are forgotten, if the device can go on; else it
+  /// returns why not.
   virtual Status synchronize() = 0;
 };
 
