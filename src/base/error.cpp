@@ -2,14 +2,15 @@
 
 #include <array>
 
+#include "base/enum_table.h"
+
 namespace shunt {
 
 std::string_view to_string(ErrorCode code) {
   static constexpr std::array<std::string_view, 9> kNames = {
       "invalid argument", "not found", "i/o error", "bad file", "unsupported",
       "out of memory",    "device",    "cancelled", "internal"};
-  const auto index = static_cast<std::size_t>(code);
-  return index < kNames.size() ? kNames[index] : "unknown";
+  return name_in(kNames, code);
 }
 
 Error Error::with_context(std::string_view context) && {

@@ -2,28 +2,20 @@
 
 #include <array>
 
+#include "base/enum_table.h"
+
 namespace shunt {
-
-namespace {
-
-template <std::size_t n, class E>
-std::string_view name_of(const std::array<std::string_view, n>& names, E value) {
-  const auto index = static_cast<std::size_t>(value);
-  return index < n ? names[index] : "unknown";
-}
-
-}  // namespace
 
 std::string_view to_string(Refusal refusal) {
   static constexpr std::array<std::string_view, 8> kNames = {
       "op", "type", "shape", "layout", "parameter", "missing vendor function", "memory", "cost"};
-  return name_of(kNames, refusal);
+  return name_in(kNames, refusal);
 }
 
 std::string_view to_string(DeviceKind kind) {
   static constexpr std::array<std::string_view, 5> kNames = {"CPU", "GPU", "NPU", "accelerator",
                                                              "null"};
-  return name_of(kNames, kind);
+  return name_in(kNames, kind);
 }
 
 Support Support::yes_if(int source, DType dtype) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "base/enum_table.h"
 #include "base/fail.h"
 #include "base/guarded.h"
 #include "base/statistics.h"
@@ -12,7 +13,7 @@ namespace shunt {
 std::string_view to_string(Peak peak) {
   static constexpr std::array<std::string_view, kPeaks.size()> kNames = {"read", "int8", "bf16",
                                                                          "F32"};
-  return kNames[static_cast<std::size_t>(peak)];
+  return name_in(kNames, peak);
 }
 
 Result<std::unique_ptr<PeakMeter>> Device::open_peak_meter(int) {

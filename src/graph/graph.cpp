@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/enum_table.h"
 #include "base/fail.h"
 #include "graph/op.h"
 
@@ -11,8 +12,7 @@ namespace shunt {
 std::string_view to_string(Role role) {
   static constexpr std::array<std::string_view, 6> kNames = {
       "activation", "weight", "expert weight", "input", "cache", "output"};
-  const auto index = static_cast<std::size_t>(role);
-  return index < kNames.size() ? kNames[index] : "unknown";
+  return name_in(kNames, role);
 }
 
 ExtentValues Graph::max_extents() const {

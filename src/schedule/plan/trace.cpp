@@ -4,6 +4,7 @@
 #include <array>
 
 #include "base/clock.h"
+#include "base/enum_table.h"
 #include "base/guarded.h"
 
 namespace shunt {
@@ -11,8 +12,7 @@ namespace shunt {
 std::string_view to_string(TraceKind kind) {
   static constexpr std::array<std::string_view, 7> kNames = {"segment", "write", "read", "copy",
                                                              "observe", "pick",  "host"};
-  const auto index = static_cast<std::size_t>(kind);
-  return index < kNames.size() ? kNames[index] : "unknown";
+  return name_in(kNames, kind);
 }
 
 Result<std::shared_ptr<Trace>> Trace::create(TraceOptions options) {
