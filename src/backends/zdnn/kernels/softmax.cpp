@@ -1,7 +1,6 @@
 // Softmax of rows. Masks are added in the machine's layout to scores that are computed there; to
 // others on their way in.
 #include <algorithm>
-#include <array>
 #include <cmath>
 
 #include "backend_support/level_rows.h"
@@ -193,9 +192,7 @@ class Softmax final : public ZdnnKernel {
 }  // namespace
 
 KernelList softmax_kernels() {
-  static const Softmax kSoftmax;
-  static const std::array<const ZdnnKernel*, 1> kKernels = {&kSoftmax};
-  return kKernels;
+  return list_kernels<ZdnnKernel, Softmax>();
 }
 
 }  // namespace shunt::zdnn
