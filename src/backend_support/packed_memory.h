@@ -3,7 +3,6 @@
 #pragma once
 
 #include <memory>
-#include <vector>
 
 #include "shunt/device.h"
 
@@ -44,9 +43,8 @@ class PackedMemory : public BufferType {
   virtual std::size_t packed_bytes(const Tensor& tensor) const {
     return BufferType::size_of(tensor);
   }
-  /// Packed tensors in a buffer that starts at `data`, in their order.
-  virtual std::vector<std::unique_ptr<PackedTensor>> place(std::span<const PlacedTensor> tensors,
-                                                           std::byte* data) const = 0;
+  /// A packed tensor that starts at `data`.
+  virtual std::unique_ptr<PackedTensor> place(const Tensor& tensor, std::byte* data) const = 0;
   /// Memory for a buffer: by default the host's. A type that takes other memory is not larger in
   /// alignment() and max_size() than that.
   virtual Result<std::unique_ptr<Buffer>> allocate_bytes(std::size_t bytes);

@@ -54,10 +54,7 @@ class Packed final : public PackedMemory {
 
  protected:
   std::size_t packed_bytes(const Tensor&) const override { return 64; }
-  std::vector<std::unique_ptr<PackedTensor>> place(std::span<const PlacedTensor>,
-                                                   std::byte*) const override {
-    return {};
-  }
+  std::unique_ptr<PackedTensor> place(const Tensor&, std::byte*) const override { return {}; }
 };
 
 class RowDevice final : public KernelDevice<RowKernel> {

@@ -111,14 +111,9 @@ std::size_t InterleavedMemory::packed_bytes(const Tensor& tensor) const {
   return interleaved_bytes(tensor);
 }
 
-std::vector<std::unique_ptr<PackedTensor>> InterleavedMemory::place(
-    std::span<const PlacedTensor> tensors, std::byte* data) const {
-  std::vector<std::unique_ptr<PackedTensor>> made;
-  for (const PlacedTensor& placed : tensors) {
-    made.push_back(
-        std::make_unique<InterleavedMatrix>(placed.tensor, data + placed.offset, threads_));
-  }
-  return made;
+std::unique_ptr<PackedTensor> InterleavedMemory::place(const Tensor& tensor,
+                                                       std::byte* data) const {
+  return std::make_unique<InterleavedMatrix>(tensor, data, threads_);
 }
 
 bool is_interleaved_memory(const BufferType* type) {

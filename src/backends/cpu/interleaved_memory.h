@@ -28,8 +28,7 @@ class InterleavedMemory final : public PackedMemory {
 
  protected:
   std::size_t packed_bytes(const Tensor& tensor) const override;
-  std::vector<std::unique_ptr<PackedTensor>> place(std::span<const PlacedTensor> tensors,
-                                                   std::byte* data) const override;
+  std::unique_ptr<PackedTensor> place(const Tensor& tensor, std::byte* data) const override;
   Result<std::unique_ptr<Buffer>> allocate_bytes(std::size_t bytes) override {
     return plain_.allocate(bytes);
   }

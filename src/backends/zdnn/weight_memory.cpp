@@ -43,14 +43,8 @@ Status WeightMemory::check_place(const PlacedTensor& placed) const {
   return invalid("{} at {} is not at a page", to_string(placed.tensor), placed.offset);
 }
 
-std::vector<std::unique_ptr<PackedTensor>> WeightMemory::place(
-    std::span<const PlacedTensor> tensors, std::byte* data) const {
-  std::vector<std::unique_ptr<PackedTensor>> made;
-  for (const PlacedTensor& placed : tensors) {
-    made.push_back(
-        std::make_unique<WeightSticks>(machine_, placed.tensor, form_, data + placed.offset));
-  }
-  return made;
+std::unique_ptr<PackedTensor> WeightMemory::place(const Tensor& tensor, std::byte* data) const {
+  return std::make_unique<WeightSticks>(machine_, tensor, form_, data);
 }
 
 WeightSticks* find_weight(const Address& at) {

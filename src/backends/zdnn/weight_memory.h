@@ -21,8 +21,7 @@ class WeightMemory final : public PackedMemory {
 
  protected:
   std::size_t packed_bytes(const Tensor& tensor) const override;
-  std::vector<std::unique_ptr<PackedTensor>> place(std::span<const PlacedTensor> tensors,
-                                                   std::byte* data) const override;
+  std::unique_ptr<PackedTensor> place(const Tensor& tensor, std::byte* data) const override;
   Status check_place(const PlacedTensor& placed) const override;
 
  private:
