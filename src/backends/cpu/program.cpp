@@ -170,11 +170,7 @@ class CpuProgram final : public Program {
       worker_scratch_ = std::max(worker_scratch_, kernel->worker_scratch(view, target_));
       nodes_.push_back(prepared);
       if (fused != nullptr) {
-        for (const NodeId inside : fused->inside) {
-          needs_.fused.push_back({inside, id, inside == fused->written});
-        }
-        if (fused->written != kNoNode)
-          add_in_place(graph_, fused->written, fused->in_place, needs_);
+        add_fused(graph_, *fused, needs_);
       } else {
         add_in_place(graph_, id, kernel->in_place_source(), needs_);
       }
@@ -335,8 +331,7 @@ Status CpuBinding::bind(const Addresses& addresses) {
     call.run = &state_;
     Region scratch;
     if (addresses.scratch && prepared.needs_scratch) {
-      std::byte* const start = addresses.scratch.buffer->host_data() + addresses.scratch.offset;
-      call.scratch = start + program_.slot_start(prepared.scratch_slot);
+      call.scratch = scratch_address(addresses) + program_.slot_start(prepared.scratch_slot);
       const std::size_t slot = prepared.scratch_slot;
       scratch = region(call.scratch, program_.slot_start(slot + 1) - program_.slot_start(slot));
       (prepared.staged ? touched.reads : touched.writes).push_back(scratch);

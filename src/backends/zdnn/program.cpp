@@ -70,7 +70,7 @@ class Preparer {
       forms[s] = prepared.sources[s].form;
     }
     if (asked != id) {
-      made_.needs.fused.push_back({asked, id});
+      add_fused(graph_, *fused, made_.needs);
       const NodeView sum(graph_, id, segment_.memory);
       SHUNT_ASSIGN(prepared.sources[kAddedRow],
                    source(sum, *shared_.table.find(*sum.node().op), 1, {}));
