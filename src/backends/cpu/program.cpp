@@ -6,7 +6,7 @@
 #include "backend_support/node_launch.h"
 #include "backends/cpu/fusion.h"
 #include "backends/cpu/interleaved.h"
-#include "backends/cpu/interleaved_memory.h"
+#include "backends/cpu/weight_memory.h"
 #include "base/fail.h"
 #include "memory/hazards.h"
 

@@ -1,4 +1,4 @@
-#include "backends/cpu/interleaved_memory.h"
+#include "backends/cpu/weight_memory.h"
 
 #include <algorithm>
 #include <array>
