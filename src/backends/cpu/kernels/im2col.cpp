@@ -5,10 +5,8 @@ namespace shunt::cpu {
 namespace {
 
 /// An item is a row of the result: what a window sees.
-class Im2colKernel : public AnyCaseKernel {
+class Im2colKernel : public RowKernel {
  public:
-  std::int64_t items(const Call& call, int) const final { return call.result.rows(); }
-  std::int64_t grain(const Call& call, int) const final { return grain_for(call.result.sizes[0]); }
   std::size_t worker_scratch(const NodeView& node, const CpuTarget&) const final {
     return node.result().dtype == DType::kF32 ? 0 : kPiece * sizeof(float);
   }
@@ -60,10 +58,7 @@ class Im2col3d final : public Im2colKernel {
 }  // namespace
 
 KernelList im2col_kernels() {
-  static const Im2col kFlat;
-  static const Im2col3d kDeep;
-  static constexpr const CpuKernel* kKernels[] = {&kFlat, &kDeep};
-  return kKernels;
+  return list_kernels<CpuKernel, Im2col, Im2col3d>();
 }
 
 }  // namespace shunt::cpu
