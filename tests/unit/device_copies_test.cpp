@@ -181,17 +181,22 @@ TEST(Copy, OutsideABufferOrIntoReadOnlyMemoryIsAnError) {
   TestDevice device(TestDeviceConfig{});
   const auto host = filled(host_memory(), 10);
   const auto remote = filled(device.memory(), 10);
-  EXPECT_FALSE(copy({remote.get(), 1}, {host.get(), 0}, 10));
-  EXPECT_FALSE(copy({remote.get(), 0}, {host.get(), 1}, 10));
-  EXPECT_FALSE(copy({host.get(), kHuge}, {remote.get(), 0}, 2));
+  const auto expect_error = [](const Status& status, ErrorCode code) {
+    ASSERT_FALSE(status);
+    EXPECT_EQ(status.error().code(), code) << status.error().message();
+  };
+  const ErrorCode invalid = ErrorCode::kInvalidArgument;
+  expect_error(copy({remote.get(), 1}, {host.get(), 0}, 10), invalid);
+  expect_error(copy({remote.get(), 0}, {host.get(), 1}, 10), invalid);
+  expect_error(copy({host.get(), kHuge}, {remote.get(), 0}, 2), invalid);
   EXPECT_TRUE(copy({host.get(), 10}, {remote.get(), 10}, 0));
   const auto bytes = counting(10);
   const auto read_only = wrap_read_only_memory(bytes, nullptr);
-  EXPECT_FALSE(copy({read_only.get(), 0}, {remote.get(), 0}, 10));
-  EXPECT_FALSE(copy({read_only.get(), 0}, {host.get(), 0}, 10));
+  expect_error(copy({read_only.get(), 0}, {remote.get(), 0}, 10), invalid);
+  expect_error(copy({read_only.get(), 0}, {host.get(), 0}, 10), invalid);
   EXPECT_EQ(bytes, counting(10));
   device.fail_at({.copy = 1});
-  EXPECT_FALSE(copy({host.get(), 0}, {remote.get(), 0}, 10));
+  expect_error(copy({host.get(), 0}, {remote.get(), 0}, 10), ErrorCode::kDevice);
 }
 
 /// A stream reads back the rows that it wrote, and its events signal both.
