@@ -202,8 +202,8 @@ TEST_F(VendorLibraries, KnowWhetherTheProcessHadThemBefore) {
     EXPECT_FALSE((*VendorLibrary::open(kOne, with_path(path)))->was_loaded_before());
   }
   EXPECT_FALSE(DynamicLibrary::is_loaded(path)) << "the last user has gone";
-  const auto of_somebody_else = DynamicLibrary::open(path, DynamicLibrary::Binding::kLazy);
-  ASSERT_TRUE(of_somebody_else);
+  const auto of_the_program = DynamicLibrary::open(path, DynamicLibrary::Binding::kLazy);
+  ASSERT_TRUE(of_the_program);
   EXPECT_TRUE((*VendorLibrary::open(kOne, with_path(path)))->was_loaded_before());
 }
 
