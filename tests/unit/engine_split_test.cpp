@@ -73,6 +73,7 @@ EngineRun run(const std::string& path, const std::vector<Device*>& devices,
 }
 
 void expect_same(const EngineRun& a, const EngineRun& b) {
+  ASSERT_FALSE(b.logits.empty());
   ASSERT_EQ(a.logits.size(), b.logits.size());
   for (std::size_t i = 0; i < a.logits.size(); ++i) EXPECT_NEAR(a.logits[i], b.logits[i], 1e-4);
   EXPECT_EQ(a.tokens, b.tokens);
@@ -246,7 +247,7 @@ TEST(Split, WithoutSharesEachDeviceButTheCpuHasOne) {
   EXPECT_EQ(parts({&host}), 0U);
 }
 
-TEST(Split, WhatADeviceCanNotComputeGoesToOthers) {
+TEST(Split, NodesThatADeviceCanNotComputeGoToOthers) {
   const SynthModel file(noise());
   TestDevice a({.name = "a"});
   TestDevice b({.name = "b", .ops = {"matmul"}});
@@ -265,6 +266,7 @@ TEST(Split, PartsThatHaveNoRoomGoToOthers) {
   // Half of each matrix of F32: queries and mix, keys and values, three of the feed-forward part.
   const std::uint64_t layer = 64 * (32 + 32 + 16 + 16 + 3 * 96);
   const std::uint64_t all = 4 * (2 * layer + 64 * 150);
+  std::uint64_t before = 0;
   for (const std::size_t memory : {0, 20000, 60000, 100000, 200000, 1 << 20}) {
     SCOPED_TRACE(memory);
     TestDevice a({.name = "a"});
@@ -277,6 +279,10 @@ TEST(Split, PartsThatHaveNoRoomGoToOthers) {
       std::uint64_t on_b = 0;
       for (const auto& [info, home] : state->homes) on_b += home == 1 ? info->bytes : 0;
       EXPECT_LE(on_b, memory);
+      EXPECT_GE(on_b, before);
+      before = on_b;
+      // The parts of a layer go together, with 4096 bytes of caches: too much for 100000 bytes.
+      EXPECT_EQ(on_b > 0, memory > 4 * layer + 4096) << on_b;
       EXPECT_EQ(on_b == all, all < memory) << on_b;
     }
     EXPECT_EQ(b.allocated(), 0U);
