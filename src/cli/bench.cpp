@@ -8,6 +8,7 @@
 #include "cli/bench_modes.h"
 #include "cli/commands.h"
 #include "cli/number_list.h"
+#include "device/device_set.h"
 #include "device/selection.h"
 #include "model/random_blocks.h"
 #include "shunt/registry.h"
@@ -241,11 +242,11 @@ Status BenchCommand::run(Output& output) {
   SHUNT_ASSIGN(const auto registry, open_registry(model_.options()));
   if (mode_ == Mode::kTrain) {
     SHUNT_ASSIGN(const auto devices, select_with_cpu(*registry, {}));
-    return bench_train(model_.path(), training_, *devices.back(), format_, output);
+    return bench_train(model_.path(), training_, DeviceSet(devices).cpu_device(), format_, output);
   }
   if (mode_ == Mode::kOps) {
     SHUNT_ASSIGN(const auto chosen, select_with_cpu(*registry, model_.devices()));
-    const std::array<Device*, 2> pair = {chosen.front(), chosen.back()};
+    const std::array<Device*, 2> pair = {chosen.front(), &DeviceSet(chosen).cpu_device()};
     return bench_ops(std::span(pair).first(chosen.size() > 1 ? 2 : 1), op_cases_, format_, output);
   }
   std::vector<Device*> devices(registry->devices().begin(), registry->devices().end());

@@ -13,6 +13,7 @@
 #include "cli/runtime_flags.h"
 #include "cli/sizes.h"
 #include "cli/text_files.h"
+#include "device/device_set.h"
 #include "device/selection.h"
 #include "engine/vocabulary_from_gguf.h"
 #include "model/synth.h"
@@ -139,8 +140,9 @@ class TrainCommand final : public Command {
     }
     SHUNT_ASSIGN(const auto registry, open_registry(runtime_options_));
     SHUNT_ASSIGN(const auto devices, select_with_cpu(*registry, {}));
-    SHUNT_ASSIGN(const auto trainer, Trainer::create(start, learned, *devices.back(), options_,
-                                                     checkpoint ? &*checkpoint : nullptr));
+    SHUNT_ASSIGN(const auto trainer,
+                 Trainer::create(start, learned, DeviceSet(devices).cpu_device(), options_,
+                                 checkpoint ? &*checkpoint : nullptr));
     output.write(
         fmt::format("{}{} parameters; {} of {}, {} tokens\n", is_new ? "a new model of " : "",
                     format_count(trainer->parameters()), counted(learned.documents(), "document"),

@@ -11,6 +11,7 @@
 #include "base/fail.h"
 #include "base/guarded.h"
 #include "base/statistics.h"
+#include "device/device_set.h"
 #include "engine/promised_memory.h"
 #include "engine/session_steps.h"
 #include "engine/step_work.h"
@@ -127,8 +128,7 @@ bool sends_weights(const StepGraph& step, std::span<const LeafMemory> memory,
       const NodeId owner = step.graph.node(source).storage;
       const auto type = types.find(owner);
       if (type == types.end() || !is_weight(step.graph.node(owner).role)) continue;
-      if (!placement.devices[static_cast<std::size_t>(number)]->can_read(*type->second))
-        return true;
+      if (!device_at(placement.devices, number).can_read(*type->second)) return true;
     }
   }
   return false;

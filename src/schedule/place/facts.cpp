@@ -50,10 +50,8 @@ Result<PlaceFacts> PlaceFacts::create(const Graph& graph, std::span<Device* cons
   PlaceFacts facts;
   facts.graph_ = &graph;
   facts.devices_ = DeviceSet(devices);
+  if (!facts.devices_.has_cpu()) return invalid("a placement needs a CPU as its last device");
   for (Device* device : devices) facts.infos_.push_back(device->info());
-  if (devices.empty() || facts.infos_.of_cpu().kind != DeviceKind::kCpu) {
-    return invalid("a placement needs a CPU as its last device");
-  }
   facts.memory_.assign(graph.size(), nullptr);
   for (const LeafMemory& leaf : options.memory) {
     if (leaf.leaf < graph.size() && leaf.address)
