@@ -252,7 +252,7 @@ struct WorkTimes {
 };
 
 /// A point in a stream. Reused by every run of a plan: submitting work that signals it makes it
-/// pending again.
+/// pending again. Something must wait for it before it is signalled again.
 class Event {
  public:
   Event() = default;
@@ -290,9 +290,11 @@ struct RunArgs {
 /// A queue of work in order. Every call waits for a list of events (of any device) and then signals
 /// one; `signal` may be null. Nothing here allocates once the stream has been used.
 ///
-/// Where work fails, or an event that it waits for has an error, what follows in the stream is left
-/// out, and its events have that error, until synchronize(): nothing is computed from what is not
-/// there.
+/// Where work fails, or an event that it waits for has an error, its results and those of all later
+/// work of the stream are absent until synchronize(). Work that was submitted already may still
+/// execute. Each event that is signalled after the failure, and each event of work that waited for
+/// such an event, on any stream or device, returns the first error, with node, device and vendor
+/// code. A lost device returns its error from then on.
 class Stream {
  public:
   Stream() = default;
@@ -325,7 +327,8 @@ class Stream {
                          std::span<Event* const> waits, Event* signal);
   virtual Status copy_2d(Address to, Address from, const CopyShape& shape,
                          std::span<Event* const> waits, Event* signal);
-  /// Blocks until all is done. Afterwards errors are forgotten, if the device can go on.
+  /// Blocks until all is done. Afterwards new work starts without the error; that of a lost device
+  /// stays, and is returned.
   virtual Status synchronize() = 0;
 };
 
