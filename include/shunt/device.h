@@ -327,8 +327,8 @@ class Stream {
                          std::span<Event* const> waits, Event* signal);
   virtual Status copy_2d(Address to, Address from, const CopyShape& shape,
                          std::span<Event* const> waits, Event* signal);
-  /// Blocks until all is done. Afterwards new work starts without the error; that of a lost device
-  /// stays, and is returned.
+  /// Blocks until all is done. Afterwards new work starts without the error. If the device can't go
+  /// on, this returns why not.
   virtual Status synchronize() = 0;
 };
 

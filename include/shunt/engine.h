@@ -57,6 +57,8 @@ struct SessionOptions {
   DType cache_type = DType::kF16;
   std::int64_t batch = 512;           ///< tokens of a prompt that are computed at once
   std::shared_ptr<Trace> trace = {};  ///< gets all that is done for the session; may be null
+  /// The most threads of the host that compute its steps (Plan::set_threads()); 0: all.
+  int threads = 0;
 };
 
 enum class DeviceErrorMode : std::uint8_t {
@@ -155,7 +157,7 @@ class Model {
   static Result<std::shared_ptr<const Model>> load(const std::string& path,
                                                    std::span<Device* const> devices,
                                                    const LoadOptions& options = {});
-  explicit Model(std::shared_ptr<const ModelState> state);
+  Model(std::shared_ptr<const ModelState> state, text::Tokenizer tokenizer);
   ~Model();
 
   const ModelInfo& info() const;

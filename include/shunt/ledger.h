@@ -1,6 +1,8 @@
-// Who takes how much memory, and what for: each byte that is allocated through a buffer type, by
-// device and purpose. What is predicted before anything is loaded and what is allocated are the
-// same table.
+// Who takes how much memory, and what for: each byte that a model and its sessions allocate through
+// a buffer type, by device and purpose. What is predicted before anything is loaded and what is
+// allocated are the same table. Pinned memory is on the rows of the device that it serves, although
+// the host has it. Buffers of loading alone, two pinned ones of at most 8 MiB, are on no row.
+// Pinning memory that is there already (Device::pin_host()) allocates nothing.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +19,8 @@ enum class Purpose : std::uint8_t {
   kMappedWeights,  ///< used where they lie in the mapped file: nothing is allocated for them
   kCache,
   kActivations,  ///< results, copies of tensors of other devices, scratch
-  kInputs,
-  kStaging,  ///< what goes through the host on its way between devices
+  kInputs,       ///< MemoryUse::inputs
+  kStaging,      ///< MemoryUse::staging: the host's ends of copies
   // Memory of the device outside of buffers (OwnMemory), as measured:
   kContext,
   kCode,

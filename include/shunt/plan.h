@@ -152,7 +152,8 @@ struct PlaceOptions {
 
 /// Decides where each node runs. `devices` by falling priority, a CPU last. The same inputs give
 /// the same placement. Invalid if there is no CPU, if a pin can't be kept, if an op must write
-/// where no device that can write is able to compute it, or for an exclusion of what is not there.
+/// where no device that can write is able to compute it, or for an exclusion, memory or a part of
+/// what is not there.
 Result<Placement> place(const Graph& graph, std::span<Device* const> devices,
                         const PlaceOptions& options = {});
 

@@ -13,7 +13,8 @@
 namespace shunt {
 
 /// One row of a backend's table of options. An option of the backend "cpu" called "level" is
-/// "cpu.level" for the user, SHUNT_CPU_LEVEL in the environment.
+/// "cpu.level" for the user, SHUNT_CPU_LEVEL in the environment. The texts are read as long as the
+/// backend's code is loaded. `check` may be called from any thread.
 struct BackendOption {
   std::string_view name;  ///< [a-z][a-z0-9_]*, once in a table
   std::string_view help;

@@ -18,7 +18,8 @@ Status multiply_by_rows(const Node& node, const Tensor& w, const RefTensor& x,
                         const FallbackSources& sources, RefTensor& result) {
   const std::int64_t k = w.size(0);
   const std::int64_t n = w.size(1);
-  const std::int64_t at_once = std::max(kReadAtOnce / k / kRowUnit, std::int64_t{1}) * kRowUnit;
+  const std::int64_t fit = kReadAtOnce / std::max(k, std::int64_t{1}) / kRowUnit;
+  const std::int64_t at_once = std::max(fit, std::int64_t{1}) * kRowUnit;
   for (std::int64_t first = 0; first < n; first += at_once) {
     const std::int64_t count = std::min(at_once, n - first);
     RefTensor rows({k, count, 1, 1});

@@ -4,16 +4,13 @@
 
 #include "base/fail.h"
 #include "cli/output.h"
-#include "engine/vocabulary_from_gguf.h"
 
 namespace shunt::cli {
 
 Result<std::unique_ptr<ModelState>> open_without_weights(const std::string& path,
                                                          std::span<Device* const> devices) {
   SHUNT_ASSIGN(gguf::File file, gguf::File::open(path));
-  SHUNT_ASSIGN(text::Vocabulary vocabulary, vocabulary_from_gguf(file));
-  SHUNT_ASSIGN(text::Tokenizer tokenizer, text::Tokenizer::create(std::move(vocabulary)));
-  auto model = std::make_unique<ModelState>(file, std::move(tokenizer));
+  auto model = std::make_unique<ModelState>(file);
   SHUNT_ASSIGN(model->definition, read_model(file));
   model->info.context = model->definition->shape().context;
   model->devices = DeviceSet(devices);

@@ -16,6 +16,7 @@
 #include "engine/session_steps.h"
 #include "engine/step_work.h"
 #include "graph/storage_users.h"
+#include "schedule/place/facts.h"
 
 namespace shunt {
 
@@ -115,21 +116,13 @@ std::vector<TestStep> steps_of_test(const SpeedTest& test, std::int64_t batch) {
 }
 
 /// Whether a node uses a weight that its device can't read where it is.
-bool sends_weights(const StepGraph& step, std::span<const LeafMemory> memory,
+bool sends_weights(const Graph& graph, std::span<const LeafMemory> memory,
                    const Placement& placement) {
-  std::map<NodeId, const BufferType*> types;
-  for (const LeafMemory& leaf : memory) types.emplace(leaf.leaf, &leaf.address.buffer->type());
-  for (NodeId id = 0; id < step.graph.size(); ++id) {
-    const Node& node = step.graph.node(id);
-    const DeviceIndex number = placement.decisions[id].device;
-    if (node.is_leaf() || number < 0) continue;
-    for (const NodeId source : node.sources) {
-      if (source == kNoNode) continue;
-      const NodeId owner = step.graph.node(source).storage;
-      const auto type = types.find(owner);
-      if (type == types.end() || !is_weight(step.graph.node(owner).role)) continue;
-      if (!device_at(placement.devices, number).can_read(*type->second)) return true;
-    }
+  const std::vector<const BufferType*> types = memory_of_leaves(graph, memory);
+  for (NodeId id = 0; id < graph.size(); ++id) {
+    if (!is_computed(graph.node(id))) continue;
+    Device& device = device_at(placement.devices, placement.decisions[id].device);
+    if (bytes_to_send(graph, id, device, types) > 0) return true;
   }
   return false;
 }
@@ -166,7 +159,7 @@ Result<std::optional<double>> predict_step(const ModelState& model, const TestSt
   }
   SHUNT_ASSIGN(const Placement placement,
                model.place_step(step.graph, memory, devices, stream_bytes));
-  if (placement.predicted_seconds <= 0 || sends_weights(step, memory, placement))
+  if (placement.predicted_seconds <= 0 || sends_weights(step.graph, memory, placement))
     return std::optional<double>();
   return std::optional(placement.predicted_seconds);
 }

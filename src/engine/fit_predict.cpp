@@ -120,8 +120,7 @@ class Predictor {
 
   void add_streamed(const Graph& graph, const Placement& placement,
                     std::span<const LeafMemory> memory) {
-    std::vector<const BufferType*> types(graph.size(), nullptr);
-    for (const LeafMemory& leaf : memory) types[leaf.leaf] = &leaf.address.buffer->type();
+    const std::vector<const BufferType*> types = memory_of_leaves(graph, memory);
     for (NodeId id = 0; id < graph.size(); ++id) {
       if (!is_computed(graph.node(id))) continue;
       const DeviceIndex d = of_model(placement.decisions[id].device);

@@ -17,8 +17,9 @@ namespace {
 
 class Gatherer {
  public:
-  Gatherer(const ModelState& model, const ImportanceOptions& options)
-      : model_(model), options_(options) {
+  /// `adds_bos`: the model's texts begin with a token of their own.
+  Gatherer(const ModelState& model, bool adds_bos, const ImportanceOptions& options)
+      : model_(model), adds_bos_(adds_bos), options_(options) {
     shape_.context = chunk_length(model.info.context, options.session.context);
     shape_.tokens = std::clamp<std::int64_t>(options.session.batch, 1, shape_.context);
     shape_.outputs = shape_.tokens;  // what no logits are wanted of, the last layer does not see
@@ -38,7 +39,7 @@ class Gatherer {
     for (std::uint64_t i = 0; i < chunks; ++i) {
       const auto from = tokens.subspan(i * chunk, chunk);
       std::vector<std::int32_t> ids(from.begin(), from.end());
-      if (model_.tokenizer.adds_bos()) ids.front() = tokens.front();
+      if (adds_bos_) ids.front() = tokens.front();
       if (Status done = compute(ids); !done) {
         return std::move(done.error()).with_context(fmt::format("chunk {} of {}", i + 1, chunks));
       }
@@ -99,6 +100,7 @@ class Gatherer {
   }
 
   const ModelState& model_;
+  const bool adds_bos_;
   const ImportanceOptions& options_;
   StepShape shape_;
   StepGraph step_;
@@ -117,7 +119,8 @@ Result<ImportanceMatrix> gather_importance(const Model& model, std::span<const s
   if (!state->part_devices.empty()) {
     return invalid("importance is gathered for whole weights, but this model is split by rows");
   }
-  return guarded([&] { return Gatherer(*state, options).run(tokens); });
+  return guarded(
+      [&] { return Gatherer(*state, model.tokenizer().adds_bos(), options).run(tokens); });
 }
 
 }  // namespace shunt

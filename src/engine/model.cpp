@@ -107,9 +107,9 @@ const BufferType& ModelState::memory_type(const gguf::TensorInfo& tensor,
   return devices[device]->memory();
 }
 
-Model::Model(std::shared_ptr<const ModelState> state)
+Model::Model(std::shared_ptr<const ModelState> state, text::Tokenizer tokenizer)
     : info_(state->info),
-      tokenizer_(state->tokenizer),
+      tokenizer_(std::move(tokenizer)),
       current_(std::make_unique<CurrentState>(std::move(state))) {}
 Model::~Model() = default;
 const ModelInfo& Model::info() const {
@@ -168,7 +168,7 @@ Result<std::shared_ptr<const Model>> Model::load(const std::string& path,
                       "{}: the tokenizer has {} tokens, but there are embeddings for {}", path,
                       tokenizer->size(), shape.vocabulary);
         }
-        auto state = std::make_unique<ModelState>(file, *tokenizer);
+        auto state = std::make_unique<ModelState>(file);
         state->devices = all;
         state->placement = options.placement;
         state->pins = options.pins;
@@ -194,7 +194,7 @@ Result<std::shared_ptr<const Model>> Model::load(const std::string& path,
         SHUNT_TRY(choose_weight_memory(*state, session_steps(state->session)));
         auto loaded = load_state(std::move(state), std::move(complete_options));
         if (!loaded) return std::move(loaded.error()).with_context(path);
-        return std::make_shared<const Model>(std::move(*loaded));
+        return std::make_shared<const Model>(std::move(*loaded), std::move(*tokenizer));
       },
       path);
 }

@@ -26,11 +26,9 @@ using PinnedRanges =
 
 /// Once loaded it is const, and shared by the model and its sessions. A copy shares the memory.
 struct ModelState {
-  ModelState(gguf::File opened, text::Tokenizer made)
-      : file(std::move(opened)), tokenizer(std::move(made)) {}
+  explicit ModelState(gguf::File opened) : file(std::move(opened)) {}
 
   gguf::File file;
-  text::Tokenizer tokenizer;
   std::shared_ptr<const ModelDefinition> definition;
   ModelInfo info;
   DeviceSet devices;

@@ -161,6 +161,7 @@ Result<StepPlan> SessionPlans::compile_step(const StepShape& shape, const Fit& f
   options.steps_in_flight = overlaps ? steps_in_flight(made.step, *graph, placement) : 1;
   options.trace = options_.trace.get();
   SHUNT_ASSIGN(made.plan, compile(graph, std::move(placement), options));
+  SHUNT_TRY(made.plan->set_threads(options_.threads));
   made.granularity = row_granularity(*made.plan, shape.context);
   made.steps_in_flight = static_cast<std::size_t>(*options.steps_in_flight);
   for (const Segment& segment : made.plan->segments()) {

@@ -29,6 +29,9 @@ Result<SessionOptions> complete(const SessionOptions& options, const ModelInfo& 
   if (chosen.batch < 1) {
     return invalid("batches of {} tokens; it must be at least 1", options.batch);
   }
+  if (chosen.threads < 0) {
+    return invalid("{} threads; it may be 1 or more, or 0 for all", options.threads);
+  }
   if (std::ranges::find(kCacheTypes, chosen.cache_type) == kCacheTypes.end()) {
     return invalid("a cache of type {}; it may be {}", to_string(chosen.cache_type),
                    list_types(kCacheTypes));

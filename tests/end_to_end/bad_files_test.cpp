@@ -165,5 +165,15 @@ TEST(BadFile, TheTableIsAboutModelsThatAreRightOtherwise) {
   EXPECT_EQ(run_command({"run", "--model", path, "-n", "1", "--prompt", "x"}).exit_code, 0);
 }
 
+TEST(BadFile, ExplainNeedsNoTokenizer) {
+  const SynthModel model;
+  const std::string path = model.folder().file("no_tokenizer.gguf");
+  write_edited(model.path(), path, [](EditedFile& f) { f.remove_key("tokenizer.ggml.model"); });
+  const RunResult result =
+      run_command({"explain", "--model", path, "--devices", "cpu0", "--set", "cpu.calibrate=off"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("cpu0"));
+}
+
 }  // namespace
 }  // namespace shunt::test::bad_files_test

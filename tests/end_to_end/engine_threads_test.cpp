@@ -6,6 +6,7 @@
 
 #include "shunt/engine.h"
 #include "support/models.h"
+#include "support/test_device.h"
 
 namespace shunt::test::engine_threads_test {
 namespace {
@@ -47,6 +48,27 @@ TEST(EngineThreads, SessionsOfOneModelRunAtTheSameTime) {
   }
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(alone, together);
+}
+
+TEST(EngineThreads, OfASessionReachEveryDevice) {
+  const SynthModel file;
+  TestDevice device({});
+  const Loaded loaded = load(file);
+  const std::vector<Device*> devices = {&device, loaded.registry->devices().back()};
+  LoadOptions options;
+  options.memory_margin = 0;
+  const auto model = Model::load(file.path(), devices, options);
+  ASSERT_TRUE(model) << model.error().message();
+  for (const int threads : {1, 2, 0}) {
+    const auto session = Session::create(*model, {.context = 64, .threads = threads});
+    ASSERT_TRUE(session) << session.error().message();
+    const std::size_t before = device.computed();
+    for (const std::vector<std::int32_t>& tokens : {std::vector{1, 2, 3}, std::vector{4}}) {
+      ASSERT_TRUE((*session)->append(tokens));
+      EXPECT_EQ(device.threads(), threads) << tokens.size() << " tokens";
+    }
+    EXPECT_GT(device.computed(), before);
+  }
 }
 
 TEST(EngineCancel, AnotherThreadStopsGeneration) {
@@ -115,6 +137,9 @@ TEST(EngineSession, OptionsThatMakeNoSenseAreRefused) {
   EXPECT_THAT(weights.error().message(),
               testing::HasSubstr("type Q4_K; it may be F32, F16, BF16, Q8_0 or Q4_0"));
   EXPECT_FALSE(Session::create(loaded.model, {.batch = 0}));
+  const auto threads = Session::create(loaded.model, {.threads = -1});
+  ASSERT_FALSE(threads);
+  EXPECT_THAT(threads.error().message(), testing::HasSubstr("-1 threads"));
 }
 
 }  // namespace

@@ -269,6 +269,7 @@ class TestStream final : public SyncStream {
 
  protected:
   Status run_now(Binding& binding, const RunArgs& args) override {
+    device_.threads_ = args.threads;
     return static_cast<TestBinding&>(binding).run(args.extents, args.cancel);
   }
 
@@ -293,6 +294,7 @@ class TestWorldStream final : public Stream {
   Status run(Binding& binding, const RunArgs& args, std::span<Event* const> waits,
              Event* signal) override {
     auto& bound = static_cast<TestBinding&>(binding);
+    device_.threads_ = args.threads;
     submit(bound.seconds(), waits, signal, [&bound, extents = args.extents, cancel = args.cancel] {
       return bound.run(extents, cancel);
     });
@@ -365,6 +367,7 @@ class TestNativeStream final : public WorldNativeStream {
       : WorldNativeStream(world, device.config_.tells_times), device_(device) {}
   Status run(std::uint64_t task, Binding& binding, const RunArgs& args) override {
     auto& bound = static_cast<TestBinding&>(binding);
+    device_.threads_ = args.threads;
     submit(task, bound.seconds(), [&bound, extents = args.extents, cancel = args.cancel] {
       return bound.run(extents, cancel);
     });

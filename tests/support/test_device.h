@@ -120,6 +120,8 @@ class TestDevice final : public Device {
   std::size_t timed_events = 0;
   /// How many nodes it has computed, in all runs.
   std::size_t computed() const { return computed_; }
+  /// RunArgs::threads of the last run that its streams were given.
+  int threads() const { return threads_; }
   /// Bytes that came from the host through its streams.
   std::size_t received() const { return received_; }
   /// Bytes that went to the host through its streams.
@@ -173,6 +175,7 @@ class TestDevice final : public Device {
   std::shared_ptr<std::atomic<std::size_t>> host_pinned_ =
       std::make_shared<std::atomic<std::size_t>>(0);
   std::atomic<std::size_t> computed_ = 0;
+  std::atomic<int> threads_ = 0;
   std::atomic<std::size_t> received_ = 0;
   std::atomic<std::size_t> sent_ = 0;
   std::atomic<std::size_t> received_directly_ = 0;

@@ -78,6 +78,21 @@ TEST_F(HostFallback, ReadsALargeMatrixByRows) {
   EXPECT_THAT(asked_, ElementsAre(1, 2)) << "the matrix is not read as a whole";
 }
 
+TEST(HostFallbackOfAMatrix, WithoutElementsGivesZeros) {
+  GraphBuilder g;
+  const Value w = *g.weight("w", *make_tensor(DType::kF32, {0, 3}));
+  const Value x = *g.input("x", *make_tensor(DType::kF32, {0, 2}));
+  const NodeId product = matmul(g, w, x)->id;
+  const auto result = compute_on_host(
+      g.graph(), product, product, g.graph().max_extents(),
+      {[](std::size_t) -> Result<RefTensor> {
+         return RefTensor({0, 2, 1, 1});
+       },
+       [](std::int64_t, std::int64_t) -> Result<std::vector<float>> { return {}; }});
+  ASSERT_TRUE(result);
+  EXPECT_EQ(result->data, std::vector<double>(6, 0));
+}
+
 /// 2^15 elements a row: 2^20 of them are 32 rows, and 64 rows are read at least.
 TEST(HostFallbackOfManyRows, ReadsABlockAtATime) {
   constexpr std::int64_t kElements = std::int64_t{1} << 15;

@@ -470,6 +470,11 @@ TEST(PlacementOfMemory, WritersAndViewsMustBeWhereTheMemoryIs) {
   const auto followed = place_by_file(*file, graph, devices, memory);
   ASSERT_FALSE(followed);
   EXPECT_THAT(followed.error().message(), HasSubstr("lies in"));
+
+  const LeafMemory nowhere[] = {{static_cast<NodeId>(graph.size() + 1000000), {buffer.get(), 0}}};
+  const auto wrong = place_by_file(*file, graph, devices, nowhere);
+  ASSERT_FALSE(wrong);
+  EXPECT_THAT(wrong.error().message(), HasSubstr("not a leaf"));
 }
 
 TEST_F(PlacementText, ComparingShowsWhatMoved) {

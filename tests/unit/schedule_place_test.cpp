@@ -106,6 +106,21 @@ TEST(Place, AnOpRunsWhereItsWeightAlreadyLies) {
   EXPECT_EQ(placement->decisions[mlp.second].device, 0);
 }
 
+TEST(Place, MemoryOfWhatIsNoLeafIsRefused) {
+  const Mlp mlp = make_mlp();
+  TestDevice host = cpu();
+  TestDevice test = accelerator();
+  Device* devices[] = {&test, &host};
+  const auto buffer = test.memory().allocate(64);
+  for (const NodeId node : {mlp.silu, static_cast<NodeId>(mlp.graph->size() + 1000000)}) {
+    const LeafMemory memory[] = {{node, {buffer->get(), 0}}};
+    const auto placement = place(*mlp.graph, devices, {.memory = memory});
+    ASSERT_FALSE(placement);
+    EXPECT_EQ(placement.error().code(), ErrorCode::kInvalidArgument);
+    EXPECT_THAT(placement.error().message(), HasSubstr(mlp.graph->describe(node)));
+  }
+}
+
 TEST(Place, GivesTheSameTwice) {
   const Mlp mlp = make_mlp();
   TestDevice host = cpu();

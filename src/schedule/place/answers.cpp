@@ -284,6 +284,14 @@ class Asker {
   Answers::OnDevice made_;
 };
 
+Status check_memory(const Graph& graph, std::span<const LeafMemory> memory) {
+  for (const LeafMemory& leaf : memory) {
+    if (leaf.leaf < graph.size() && graph.node(leaf.leaf).is_leaf()) continue;
+    return invalid("memory is given for {}, which is not a leaf", graph.describe(leaf.leaf));
+  }
+  return ok();
+}
+
 Answers Answers::ask(const Graph& graph, std::span<Device* const> devices,
                      const PlaceOptions& options) {
   Answers answers;

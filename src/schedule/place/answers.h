@@ -15,9 +15,13 @@
 
 namespace shunt {
 
+/// Invalid for memory of a node that is not a leaf of the graph.
+Status check_memory(const Graph& graph, std::span<const LeafMemory> memory);
+
 class Answers {
  public:
-  /// Asks each device about each computed node. The graph must outlive the answers.
+  /// Asks each device about each computed node. The graph must outlive the answers. Memory in
+  /// `options` must have passed check_memory().
   static Answers ask(const Graph& graph, std::span<Device* const> devices,
                      const PlaceOptions& options);
 

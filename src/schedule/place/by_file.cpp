@@ -157,7 +157,7 @@ class Follower {
 
   /// A leaf that has its memory already must be where the file wants it.
   Status check_memory(const LeafMemory& leaf) const {
-    if (leaf.leaf >= graph_.size() || !leaf.address || lines_[leaf.leaf] == nullptr) return ok();
+    if (!leaf.address || lines_[leaf.leaf] == nullptr) return ok();
     const int at = placement_.decisions[leaf.leaf].device;
     const BufferType& type = leaf.address.buffer->type();
     if (devices_[at]->can_read(type)) return ok();
@@ -181,6 +181,7 @@ Result<Placement> place_by_file(const PlacementFile& file, const Graph& graph,
                                 std::span<const LeafMemory> memory, const CostModel* costs,
                                 Transcode transcode) {
   PlaceOptions options;
+  SHUNT_TRY(check_memory(graph, memory));
   options.memory = memory;
   options.transcode = transcode;
   SHUNT_ASSIGN(Placement placement, Follower(file, graph, devices, options).follow(memory));

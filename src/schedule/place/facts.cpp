@@ -9,6 +9,15 @@
 
 namespace shunt {
 
+std::vector<const BufferType*> memory_of_leaves(const Graph& graph,
+                                                std::span<const LeafMemory> memory) {
+  std::vector<const BufferType*> types(graph.size(), nullptr);
+  for (const LeafMemory& leaf : memory) {
+    if (leaf.address) types[leaf.leaf] = &leaf.address.buffer->type();
+  }
+  return types;
+}
+
 std::uint64_t bytes_to_send(const Graph& graph, NodeId node, Device& device,
                             std::span<const BufferType* const> memory) {
   std::uint64_t bytes = 0;
@@ -52,11 +61,8 @@ Result<PlaceFacts> PlaceFacts::create(const Graph& graph, std::span<Device* cons
   facts.devices_ = DeviceSet(devices);
   if (!facts.devices_.has_cpu()) return invalid("a placement needs a CPU as its last device");
   for (Device* device : devices) facts.infos_.push_back(device->info());
-  facts.memory_.assign(graph.size(), nullptr);
-  for (const LeafMemory& leaf : options.memory) {
-    if (leaf.leaf < graph.size() && leaf.address)
-      facts.memory_[leaf.leaf] = &leaf.address.buffer->type();
-  }
+  SHUNT_TRY(check_memory(graph, options.memory));
+  facts.memory_ = PerNode(memory_of_leaves(graph, options.memory));
   facts.streams_ = options.stream_rows > 0;
   SHUNT_ASSIGN(const auto limits, send_limits(facts.devices_, facts.infos_, options.stream_bytes));
   facts.users_ = PerNode(storage_users(graph));

@@ -15,6 +15,10 @@
 
 namespace shunt {
 
+/// By node id: the kind of memory that a leaf lies in; null for all other nodes.
+std::vector<const BufferType*> memory_of_leaves(const Graph& graph,
+                                                std::span<const LeafMemory> memory);
+
 /// Bytes of a node's weights that must be sent to a device because it can't read them where they
 /// lie. `memory`: by node id the memory of leaves; what has none yet will be where it is used.
 std::uint64_t bytes_to_send(const Graph& graph, NodeId node, Device& device,
@@ -24,7 +28,7 @@ class PlaceFacts {
  public:
   /// Asks every device about every computed node, once. An accelerator that can't hold the weights
   /// that would have to be sent there refuses, for its memory. Invalid without a CPU at the end or
-  /// with limits or exclusions of what is not there, Unsupported if the CPU can't compute
+  /// with memory, limits or exclusions of what is not there, Unsupported if the CPU can't compute
   /// something.
   static Result<PlaceFacts> create(const Graph& graph, std::span<Device* const> devices,
                                    const PlaceOptions& options);

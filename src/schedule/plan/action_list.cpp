@@ -44,10 +44,9 @@ class ActionLister {
   }
 
  private:
-  /// By segment: the copies that are listed before it, its own first. A weight that goes into
-  /// memory of its own while the device's segment before runs is listed behind that, so that a
-  /// segment of another device in between, which may block the thread that submits, does not delay
-  /// it.
+  /// By segment: the copies that are listed before it, its own first. A weight whose memory is its
+  /// own since the device's segment before is listed behind that, so that a segment of another
+  /// device in between, which may block the thread that submits, does not delay it.
   std::vector<std::vector<std::size_t>> copies_by_segment() const {
     std::vector<std::vector<std::size_t>> listed(cut_.segments.size() + 1);
     std::vector<bool> written(graph_.size(), false);  // by owner of memory
@@ -55,34 +54,23 @@ class ActionLister {
       if (graph_.node(id).writes_storage) written[graph_.node(id).storage] = true;
     }
     std::vector<std::pair<std::size_t, std::size_t>> early;  // segments, copies
-    PerDevice<std::size_t> last(parts_.placement.devices.size(), kNoSegment);
-    std::size_t copy = 0;
-    for (std::size_t i = 0; i <= cut_.segments.size(); ++i) {
-      const std::size_t before =
-          i < cut_.segments.size() ? last[cut_.segments[i].device] : kNoSegment;
-      const bool between = before != kNoSegment && before + 1 < i;
-      for (; copy < cut_.copies.size() && cut_.copies[copy].segment == i; ++copy) {
-        if (between && may_be_early(copy, written)) {
-          early.emplace_back(before + 1, copy);
-        } else {
-          listed[i].push_back(copy);
-        }
+    for (std::size_t i = 0; i < cut_.copies.size(); ++i) {
+      const Copy& copy = cut_.copies[i];
+      if (copy.earliest + 1 < copy.segment && is_constant_on_host(i, written)) {
+        early.emplace_back(copy.earliest + 1, i);
+      } else {
+        listed[copy.segment].push_back(i);
       }
-      if (i < cut_.segments.size()) last[cut_.segments[i].device] = i;
     }
     for (const auto& [segment, each] : early) listed[segment].push_back(each);
     return listed;
   }
 
-  /// Whether allocate_plan() gives a copy its memory from the device's segment before on, and its
-  /// source is there since before the step.
-  bool may_be_early(std::size_t index, const std::vector<bool>& written) const {
-    const Copy& copy = cut_.copies[index];
-    const NodeId owner = graph_.node(copy.node).storage;
-    return is_weight(graph_.node(owner).role) && !written[owner] && !copy.picked &&
-           copy.to == cut_.segments[copy.segment].device &&
-           routes_[index].kind == RouteKind::kFromHost &&
-           device_at(parts_.placement.devices, copy.to).has_transfer_queue();
+  /// Whether the source of a copy is there since before the step, where the host can access it.
+  bool is_constant_on_host(std::size_t index, const std::vector<bool>& written) const {
+    const NodeId owner = graph_.node(cut_.copies[index].node).storage;
+    return is_weight(graph_.node(owner).role) && !written[owner] &&
+           routes_[index].kind == RouteKind::kFromHost;
   }
 
   /// Null for a copy of results.

@@ -187,15 +187,6 @@ class Allocator {
   }
 
   void request_copies() {
-    const std::vector<std::size_t> before = segments_before();
-    // When a copy may begin: at the start of its segment, or of a leaf's while the device works on
-    // the segment before. The numbers of picked slices are often results of that one.
-    const auto begin_of = [&](const Copy& copy) {
-      const bool early = copy.segment < before.size() && before[copy.segment] != kNoSegment &&
-                         graph_.node(graph_.node(copy.node).storage).is_leaf() && !copy.picked &&
-                         device(copy.to).has_transfer_queue();
-      return start_of(early ? before[copy.segment] : copy.segment);
-    };
     // A reader that is fused with a later node reads when that one is computed.
     const auto end_of_use = [&](const Copy& copy) {
       std::int64_t last = copy.last_reader == kNoNode ? end_of(copy.last_segment) : 0;
@@ -212,8 +203,8 @@ class Allocator {
       const bool own = overlapping_ && !is_weight(graph_.node(node.storage).role);
       const Home home = home_of(copy);
       if (copy.batch == kNoBatch) {
-        slots[i] =
-            request(home, own, home.type->size_of(node.result), begin_of(copy), end_of_use(copy));
+        slots[i] = request(home, own, home.type->size_of(node.result), start_of(copy.earliest),
+                           end_of_use(copy));
         continue;
       }
       const CopyBatch& batch = cut_.batches[copy.batch];
@@ -221,22 +212,12 @@ class Allocator {
       for (const std::size_t each : batch.copies) {
         last = std::max(last, end_of_use(cut_.copies[each]));
       }
-      const Slot all = request(home, own, batch.bytes, begin_of(copy), last);
+      const Slot all = request(home, own, batch.bytes, start_of(copy.earliest), last);
       for (std::size_t k = 0; k < batch.copies.size(); ++k) {
         slots[batch.copies[k]] = all;
         slots[batch.copies[k]].offset = batch.offsets[k];
       }
     }
-  }
-
-  /// By segment: the one before it on its device, or kNoSegment.
-  std::vector<std::size_t> segments_before() const {
-    PerDevice<std::size_t> last(placement_.devices.size(), kNoSegment);
-    std::vector<std::size_t> before;
-    for (std::size_t i = 0; i < cut_.segments.size(); ++i) {
-      before.push_back(std::exchange(last[cut_.segments[i].device], i));
-    }
-    return before;
   }
 
   void request_scratch() {

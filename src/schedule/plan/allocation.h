@@ -49,11 +49,10 @@ struct Allocation {
   std::vector<Slot> of_scratch;  ///< by segment
 };
 
-/// Finds lifetimes and lays everything out. A batch of copies is one request. A copy of a leaf to a
-/// device with a transfer queue lives from the device's segment before, so that it overlaps with
-/// that. Results of the CPU that another device reads, and
-/// copies that the host reads, are in the memory that find_homes() and host_end() name. `kept` live
-/// to the end of a run. Where steps overlap, copies of what is computed or given, and what is kept,
+/// Finds lifetimes and lays everything out. A batch of copies is one request. A copy lives from the
+/// start of the segment Copy::earliest. Results of the CPU that another device reads, and copies
+/// that the host reads, are in the memory that find_homes() and host_end() name. `kept` live to the
+/// end of a run. Where steps overlap, copies of what is computed or given, and what is kept,
 /// are each step's own. OutOfMemory names the device.
 Result<Allocation> allocate_plan(const Graph& graph, const Placement& placement, const Cut& cut,
                                  std::span<const std::unique_ptr<Program>> programs,

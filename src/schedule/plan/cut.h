@@ -16,6 +16,9 @@ struct Copy {
   int from = 0;
   int to = 0;
   std::size_t segment = 0;  ///< made before this segment starts; segments.size(): after the last
+  /// Its memory is its own from the start of this segment on, so that the copy may be made earlier:
+  /// the segment before on its device, or `segment`.
+  std::size_t earliest = 0;
   std::size_t last_segment = 0;      ///< the last that reads it
   NodeId last_reader = kNoNode;      ///< in that; none: the host reads it
   std::vector<NodeId> readers = {};  ///< all nodes that read it

@@ -2,6 +2,7 @@
 
 #include "base/fail.h"
 #include "graph/storage_users.h"
+#include "schedule/place/answers.h"
 #include "schedule/plan/node_bytes.h"
 
 namespace shunt {
@@ -52,11 +53,9 @@ Status check_options(const Graph& graph, const Placement& placement,
 }
 
 Result<std::vector<Address>> find_leaves(const Graph& graph, const CompileOptions& options) {
+  SHUNT_TRY(check_memory(graph, options.memory));
   std::vector<Address> leaves(graph.size());
   for (const LeafMemory& leaf : options.memory) {
-    if (leaf.leaf >= graph.size() || !graph.node(leaf.leaf).is_leaf()) {
-      return invalid("memory is given for {}, which is not a leaf", graph.describe(leaf.leaf));
-    }
     const Address& at = leaf.address;
     const std::size_t bytes =
         at ? at.buffer->type().size_of(graph.node(leaf.leaf).result) : bytes_of(graph, leaf.leaf);

@@ -1,6 +1,7 @@
 #include "schedule/plan/segments.h"
 
 #include <map>
+#include <utility>
 
 #include "device/device_set.h"
 #include "graph/storage_users.h"
@@ -20,7 +21,8 @@ class Cutter {
         placement_(placement),
         types_(types),
         users_(storage_users(graph)),
-        versions_(graph.size(), 0) {
+        versions_(graph.size(), 0),
+        last_on_(placement.devices.size(), kNoSegment) {
     cut_.segment_of.assign(graph.size(), kNoSegment);
   }
 
@@ -78,6 +80,7 @@ class Cutter {
   }
 
   void start_segment(int device) {
+    before_ = std::exchange(last_on_[device], cut_.segments.size());
     cut_.segments.push_back({.device = device, .nodes = {}, .transfers = {}});
     cut_.uses.emplace_back();
     if (ended_) need(last_watched_, cpu(), cut_.segments.size() - 1, kNoNode);
@@ -90,6 +93,15 @@ class Cutter {
 
   const BufferType& type_of(NodeId owner) const { return *types_[owner]; }
 
+  /// A copy of a leaf may overlap with the device's segment before, if the device has a queue for
+  /// that. The numbers of picked slices are often results of that segment.
+  std::size_t earliest_of(const Copy& copy) const {
+    const bool overlaps = before_ != kNoSegment && copy.to == cut_.segments[copy.segment].device &&
+                          !copy.picked && graph_.node(graph_.node(copy.node).storage).is_leaf() &&
+                          device_at(placement_.devices, copy.to).has_transfer_queue();
+    return overlaps ? before_ : copy.segment;
+  }
+
   /// Makes sure that `device` can read `node` in `segment`, for a node or the host: where it lies,
   /// by a copy made before, or by a new one.
   void need(NodeId node, int device, std::size_t segment, NodeId reader) {
@@ -98,8 +110,14 @@ class Cutter {
     const NodeId crossing = what_crosses(node);
     auto& known = copies_[{device, crossing}];
     if (known.copy == kNoSegment || known.version != versions_[owner]) {
-      Copy made{crossing, placement_.decisions[owner].device, device, segment, segment, reader};
+      Copy made{.node = crossing,
+                .from = placement_.decisions[owner].device,
+                .to = device,
+                .segment = segment,
+                .last_segment = segment,
+                .last_reader = reader};
       made.picked = picked_of_copy(crossing, device);
+      made.earliest = earliest_of(made);
       if (made.picked) need(made.picked.ids, cpu(), segment, kNoNode);
       made.bytes = made.picked
                        ? picked_bytes(graph_, crossing, made.picked)
@@ -130,8 +148,10 @@ class Cutter {
   std::vector<std::uint64_t> versions_;  // by owner of memory: how often it has been written into
   std::map<std::pair<int, NodeId>, Known> copies_;
   std::map<std::pair<std::size_t, NodeId>, std::size_t>
-      last_use_;        // by copy and node: last segment
-  bool ended_ = false;  // an observer reads the node before
+      last_use_;                     // by copy and node: last segment
+  PerDevice<std::size_t> last_on_;   // the device's last segment so far
+  std::size_t before_ = kNoSegment;  // the one before the current segment on its device
+  bool ended_ = false;               // an observer reads the node before
   NodeId last_watched_ = 0;
   Cut cut_;
 };
