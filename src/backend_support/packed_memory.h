@@ -3,6 +3,9 @@
 #pragma once
 
 #include <memory>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "shunt/device.h"
 
@@ -27,6 +30,11 @@ class PackedTensor {
 /// alignment().
 class PackedMemory : public BufferType {
  public:
+  /// `layouts`: what a tensor may be in it, as placement counts it.
+  explicit PackedMemory(std::string name, std::vector<Layout> layouts = {Layout{}})
+      : name_(std::move(name)), layouts_(std::move(layouts)) {}
+  std::string_view name() const final { return name_; }
+  std::span<const Layout> layouts() const final { return layouts_; }
   std::size_t alignment() const override { return host_memory().alignment(); }
   bool host_accessible() const final { return false; }
   std::size_t size_of(const Tensor& tensor) const final;
@@ -50,6 +58,10 @@ class PackedMemory : public BufferType {
   virtual Result<std::unique_ptr<Buffer>> allocate_bytes(std::size_t bytes);
   /// Whether a tensor may be placed so; an error says why not.
   virtual Status check_place(const PlacedTensor&) const { return ok(); }
+
+ private:
+  std::string name_;
+  std::vector<Layout> layouts_;
 };
 
 /// Where a buffer of packed memory starts.

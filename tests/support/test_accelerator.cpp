@@ -33,13 +33,12 @@ struct ReversedTensor final : PackedTensor {
 };
 
 struct AcceleratorMemory final : PackedMemory {
-  AcceleratorMemory(std::string type, bool reversed) : text(std::move(type)), packing(reversed) {}
-  std::string_view name() const override { return text; }
+  AcceleratorMemory(std::string type, bool reversed)
+      : PackedMemory(std::move(type)), packing(reversed) {}
   bool packs(const Tensor&) const override { return packing; }
   std::unique_ptr<PackedTensor> place(const Tensor& tensor, std::byte* data) const override {
     return std::make_unique<ReversedTensor>(data, packed_bytes(tensor));
   }
-  std::string text;
   bool packing;
 };
 

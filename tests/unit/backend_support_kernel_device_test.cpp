@@ -48,7 +48,7 @@ TEST(KernelRows, MakeAKernelOfEach) {
 /// Packs matrices.
 class Packed final : public PackedMemory {
  public:
-  std::string_view name() const override { return "packed"; }
+  Packed() : PackedMemory("packed") {}
   std::size_t alignment() const override { return 64; }
   bool packs(const Tensor& tensor) const override { return tensor.size(1) > 1; }
 

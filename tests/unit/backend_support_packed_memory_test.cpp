@@ -38,7 +38,7 @@ class Reversed final : public PackedTensor {
 /// Packs I8 tensors, each with four bytes behind it; places them at even offsets only.
 class ReversedMemory final : public PackedMemory {
  public:
-  std::string_view name() const override { return "reversed"; }
+  ReversedMemory() : PackedMemory("reversed") {}
   std::size_t alignment() const override { return 256; }
   bool packs(const Tensor& tensor) const override { return tensor.dtype == DType::kI8; }
 

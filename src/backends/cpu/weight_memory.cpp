@@ -1,7 +1,6 @@
 #include "backends/cpu/weight_memory.h"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 
 #include "backends/cpu/interleaved.h"
@@ -96,12 +95,6 @@ class InterleavedMatrix final : public PackedTensor {
 };
 
 }  // namespace
-
-std::span<const Layout> InterleavedMemory::layouts() const {
-  static const std::array<Layout, 2> kLayouts = {
-      Layout{}, Layout{LayoutKind::kPacked, true, "16 rows interleaved"}};
-  return kLayouts;
-}
 
 bool InterleavedMemory::packs(const Tensor& tensor) const {
   return can_interleave(tensor);

@@ -19,11 +19,12 @@ class InterleavedMemory final : public PackedMemory {
   /// Buffers lie in `plain`, memory that the host can access. These threads rearrange what is
   /// written and read, or the calling thread while a run has them.
   InterleavedMemory(BufferType& plain, std::shared_ptr<CpuThreads> threads)
-      : plain_(plain), threads_(std::move(threads)) {}
-  std::string_view name() const override { return "host, 16 rows interleaved"; }
+      : PackedMemory("host, 16 rows interleaved",
+                     {Layout{}, {LayoutKind::kPacked, true, "16 rows interleaved"}}),
+        plain_(plain),
+        threads_(std::move(threads)) {}
   std::size_t alignment() const override { return plain_.alignment(); }
   std::size_t max_size() const override { return plain_.max_size(); }
-  std::span<const Layout> layouts() const override;
   bool packs(const Tensor& tensor) const override;
 
  protected:
