@@ -1,5 +1,6 @@
 #include "backend_support/fusion.h"
 
+#include "backend_support/node_launch.h"
 #include "ops/elementwise/elementwise.h"
 
 namespace shunt {
@@ -39,6 +40,13 @@ std::optional<FusedGroup> with_added_row(const Surroundings& around, NodeId id) 
   std::vector<NodeId> sources = around.node(id).sources;
   sources.push_back(added);
   return FusedGroup{.asked = id, .last = reader, .inside = {id}, .sources = std::move(sources)};
+}
+
+void add_fused(const Graph& graph, const FusedGroup& group, Needs& needs) {
+  for (const NodeId id : group.inside) {
+    needs.fused.push_back({id, group.last, id == group.written});
+  }
+  if (group.written != kNoNode) add_in_place(graph, group.written, group.in_place, needs);
 }
 
 }  // namespace shunt

@@ -59,6 +59,10 @@ class Surroundings {
 /// last source of the group. For products with a bias.
 std::optional<FusedGroup> with_added_row(const Surroundings& around, NodeId id);
 
+/// Adds what follows for a program that computes a group: its nodes inside, and the memory that the
+/// one that is written may take.
+void add_fused(const Graph& graph, const FusedGroup& group, Needs& needs);
+
 /// The fused groups of a segment.
 template <class K>
 class Fusions {

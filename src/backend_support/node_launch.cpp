@@ -22,6 +22,11 @@ Result<std::byte*> host_address(const Graph& graph, NodeId node, NodeId of, cons
               graph.describe(of));
 }
 
+std::byte* scratch_address(const Addresses& addresses) {
+  const Address& scratch = addresses.scratch;
+  return scratch ? scratch.buffer->host_data() + scratch.offset : nullptr;
+}
+
 void add_in_place(const Graph& graph, NodeId id, int source, Needs& needs) {
   const NodeView view(graph, id);
   if (source < 0 || !view.has_source(static_cast<std::size_t>(source))) return;

@@ -30,6 +30,9 @@ Status check_host_sources(const SegmentView& segment, NodeId id);
 /// names, if the host can't access them.
 Result<std::byte*> host_address(const Graph& graph, NodeId node, NodeId of, const Address& at);
 
+/// Where scratch starts in host memory; null if there is none.
+std::byte* scratch_address(const Addresses& addresses);
+
 /// Adds that a result may take the memory of a source, if that has the same type, shape and
 /// strides. `source` -1: there is none.
 void add_in_place(const Graph& graph, NodeId id, int source, Needs& needs);

@@ -11,9 +11,7 @@ class NodeBinding final : public HostBinding {
   explicit NodeBinding(const NodeProgram& program) : program_(program) {}
 
   Status bind(const Addresses& addresses) {
-    if (addresses.scratch) {
-      scratch_ = addresses.scratch.buffer->host_data() + addresses.scratch.offset;
-    }
+    scratch_ = scratch_address(addresses);
     const Graph& graph = program_.graph();
     for (const NodeWithKernel& each : program_.nodes()) {
       const auto address = [&](NodeId of) {

@@ -133,10 +133,7 @@ Result<std::unique_ptr<Buffer>> PackedMemory::allocate_for(std::size_t bytes,
   }
   std::erase_if(places, [&](const PackedPlace& place) { return !packs(place.tensor); });
   SHUNT_ASSIGN(auto data, allocate_bytes(bytes));
-  std::vector<PlacedTensor> packed;
-  for (const PackedPlace& place : places) packed.push_back({place.tensor, place.begin});
-  auto made = this->place(packed, data->host_data());
-  for (std::size_t i = 0; i < places.size(); ++i) places[i].packed = std::move(made[i]);
+  for (PackedPlace& each : places) each.packed = place(each.tensor, data->host_data() + each.begin);
   return std::make_unique<PackedBuffer>(*this, std::move(data), std::move(places));
 }
 

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <memory>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "shunt/device.h"
@@ -28,6 +30,11 @@ class PackedTensor {
 /// alignment().
 class PackedMemory : public BufferType {
  public:
+  /// `layouts`: what a tensor may be in it, as placement counts it.
+  explicit PackedMemory(std::string name, std::vector<Layout> layouts = {Layout{}})
+      : name_(std::move(name)), layouts_(std::move(layouts)) {}
+  std::string_view name() const final { return name_; }
+  std::span<const Layout> layouts() const final { return layouts_; }
   std::size_t alignment() const override { return host_memory().alignment(); }
   bool host_accessible() const final { return false; }
   std::size_t size_of(const Tensor& tensor) const final;
@@ -44,14 +51,17 @@ class PackedMemory : public BufferType {
   virtual std::size_t packed_bytes(const Tensor& tensor) const {
     return BufferType::size_of(tensor);
   }
-  /// Packed tensors in a buffer that starts at `data`, in their order.
-  virtual std::vector<std::unique_ptr<PackedTensor>> place(std::span<const PlacedTensor> tensors,
-                                                           std::byte* data) const = 0;
+  /// A packed tensor that starts at `data`.
+  virtual std::unique_ptr<PackedTensor> place(const Tensor& tensor, std::byte* data) const = 0;
   /// Memory for a buffer: by default the host's. A type that takes other memory is not larger in
   /// alignment() and max_size() than that.
   virtual Result<std::unique_ptr<Buffer>> allocate_bytes(std::size_t bytes);
   /// Whether a tensor may be placed so; an error says why not.
   virtual Status check_place(const PlacedTensor&) const { return ok(); }
+
+ private:
+  std::string name_;
+  std::vector<Layout> layouts_;
 };
 
 /// Where a buffer of packed memory starts.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "backend_support/level_rows.h"
 #include "ops/attention/attention.h"
 
 namespace shunt {
@@ -44,6 +45,14 @@ Hidden hide(const Sizes& sizes, float* mask, float lowest) {
 void keep_shown(const Sizes& sizes, float* mask, float lowest) {
   std::transform(mask, mask + count_rows(sizes) * sizes[0], mask,
                  [lowest](float value) { return value <= lowest ? 0.0F : 1.0F; });
+}
+
+void add_scores(const HostTensor& scores, float scale, float* row, float* mask) {
+  const Sizes& n = scores.sizes;
+  for (std::int64_t i = 0; i < count_rows(n); ++i, mask += n[0]) {
+    read_floats(scores, scores.row(i % n[1], i / n[1] % n[2], i / n[1] / n[2]), 0, n[0], row);
+    level(mask, n[0], [&](std::int64_t e) { return double{row[e]} * scale + double{mask[e]}; });
+  }
 }
 
 void keep_rows(const Sizes& sizes, const std::vector<std::int64_t>& hidden, float* to) {

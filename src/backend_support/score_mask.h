@@ -27,6 +27,10 @@ Hidden hide(const Sizes& sizes, float* mask, float lowest);
 /// In the place of a mask that hide() left: 0 for each hidden element, 1 for the rest.
 void keep_shown(const Sizes& sizes, float* mask, float lowest);
 
+/// Adds scores times a scale to a mask of their sizes, and takes the largest of each row off it.
+/// `row` has room for one.
+void add_scores(const HostTensor& scores, float scale, float* row, float* mask);
+
 /// 1 all over, but 0 in these rows.
 void keep_rows(const Sizes& sizes, const std::vector<std::int64_t>& hidden, float* to);
 

@@ -2,7 +2,9 @@
 // drift apart.
 #pragma once
 
+#include <array>
 #include <span>
+#include <tuple>
 #include <unordered_map>
 #include <vector>
 
@@ -65,6 +67,15 @@ class Kernel {
   /// Bytes of device memory while it runs, at the extents' maximum.
   virtual std::size_t scratch(const NodeView&, const Target&) const { return 0; }
 };
+
+/// The kernels of a file: one of each type of `Each`, in that order. `K`: the backend's kernels.
+template <class K, class... Each>
+std::span<const K* const> list_kernels() {
+  static const std::tuple<Each...> kernels;
+  static const std::array<const K*, sizeof...(Each)> list = std::apply(
+      [](const Each&... each) { return std::array<const K*, sizeof...(Each)>{&each...}; }, kernels);
+  return list;
+}
 
 /// The kernels of a backend by op.
 template <class K>

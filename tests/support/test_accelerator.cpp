@@ -33,17 +33,12 @@ struct ReversedTensor final : PackedTensor {
 };
 
 struct AcceleratorMemory final : PackedMemory {
-  AcceleratorMemory(std::string type, bool reversed) : text(std::move(type)), packing(reversed) {}
-  std::string_view name() const override { return text; }
+  AcceleratorMemory(std::string type, bool reversed)
+      : PackedMemory(std::move(type)), packing(reversed) {}
   bool packs(const Tensor&) const override { return packing; }
-  std::vector<std::unique_ptr<PackedTensor>> place(std::span<const PlacedTensor> tensors,
-                                                   std::byte* data) const override {
-    std::vector<std::unique_ptr<PackedTensor>> placed;
-    for (const auto& [tensor, offset] : tensors)
-      placed.push_back(std::make_unique<ReversedTensor>(data + offset, packed_bytes(tensor)));
-    return placed;
+  std::unique_ptr<PackedTensor> place(const Tensor& tensor, std::byte* data) const override {
+    return std::make_unique<ReversedTensor>(data, packed_bytes(tensor));
   }
-  std::string text;
   bool packing;
 };
 

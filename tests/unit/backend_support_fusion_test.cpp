@@ -121,6 +121,29 @@ TEST(Fusion, AResultThatIsReadBeforeTheLastNodeIsNotFused) {
   EXPECT_THAT(c.fused(written_sum), IsEmpty());
 }
 
+TEST(Fusion, NeedsHaveTheNodesInsideAndTheMemoryOfTheWrittenOne) {
+  Case c;
+  const Value x = c.input();
+  const Value sum = *add(c.g, x, x);
+  const Value product = *mul(c.g, sum, x);
+  FusedGroup group{.asked = sum.id, .last = product.id, .inside = {sum.id}};
+  Needs nowhere;
+  add_fused(c.g.graph(), group, nowhere);
+  ASSERT_EQ(nowhere.fused.size(), 1U);
+  EXPECT_EQ(nowhere.fused[0].node, sum.id);
+  EXPECT_EQ(nowhere.fused[0].with, product.id);
+  EXPECT_FALSE(nowhere.fused[0].in_memory);
+  EXPECT_THAT(nowhere.in_place, IsEmpty());
+  group.written = sum.id;
+  group.in_place = 1;
+  Needs written;
+  add_fused(c.g.graph(), group, written);
+  EXPECT_TRUE(written.fused.at(0).in_memory);
+  ASSERT_EQ(written.in_place.size(), 1U);
+  EXPECT_EQ(written.in_place[0].node, sum.id);
+  EXPECT_EQ(written.in_place[0].source, 1);
+}
+
 TEST(Fusion, SourcesThatAreWrittenBetweenAreNotFused) {
   for (const bool written : {false, true}) {
     Case c;

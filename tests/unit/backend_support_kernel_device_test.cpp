@@ -48,16 +48,13 @@ TEST(KernelRows, MakeAKernelOfEach) {
 /// Packs matrices.
 class Packed final : public PackedMemory {
  public:
-  std::string_view name() const override { return "packed"; }
+  Packed() : PackedMemory("packed") {}
   std::size_t alignment() const override { return 64; }
   bool packs(const Tensor& tensor) const override { return tensor.size(1) > 1; }
 
  protected:
   std::size_t packed_bytes(const Tensor&) const override { return 64; }
-  std::vector<std::unique_ptr<PackedTensor>> place(std::span<const PlacedTensor>,
-                                                   std::byte*) const override {
-    return {};
-  }
+  std::unique_ptr<PackedTensor> place(const Tensor&, std::byte*) const override { return {}; }
 };
 
 class RowDevice final : public KernelDevice<RowKernel> {

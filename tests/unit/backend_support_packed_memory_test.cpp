@@ -38,7 +38,7 @@ class Reversed final : public PackedTensor {
 /// Packs I8 tensors, each with four bytes behind it; places them at even offsets only.
 class ReversedMemory final : public PackedMemory {
  public:
-  std::string_view name() const override { return "reversed"; }
+  ReversedMemory() : PackedMemory("reversed") {}
   std::size_t alignment() const override { return 256; }
   bool packs(const Tensor& tensor) const override { return tensor.dtype == DType::kI8; }
 
@@ -46,13 +46,8 @@ class ReversedMemory final : public PackedMemory {
   std::size_t packed_bytes(const Tensor& tensor) const override {
     return static_cast<std::size_t>(byte_span(tensor)) + 4;
   }
-  std::vector<std::unique_ptr<PackedTensor>> place(std::span<const PlacedTensor> tensors,
-                                                   std::byte* data) const override {
-    std::vector<std::unique_ptr<PackedTensor>> made;
-    for (const PlacedTensor& placed : tensors) {
-      made.push_back(std::make_unique<Reversed>(placed.tensor, data + placed.offset));
-    }
-    return made;
+  std::unique_ptr<PackedTensor> place(const Tensor& tensor, std::byte* data) const override {
+    return std::make_unique<Reversed>(tensor, data);
   }
   Status check_place(const PlacedTensor& placed) const override {
     return placed.offset % 2 == 0 ? ok() : Status(invalid("{} is odd", placed.offset));

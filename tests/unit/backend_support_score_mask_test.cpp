@@ -44,6 +44,14 @@ TEST(ScoreMask, OfNoneIsZeros) {
   EXPECT_THAT(to, ElementsAre(0, 0, 0, 0));
 }
 
+TEST(ScoreMask, ScoresAreAddedAndTheLargestOfEachRowIsTakenOff) {
+  std::vector<float> scores = {1, 2, 3, 4, 6, 0};
+  std::array mask = {0.0F, 0.0F, 0.0F, -1.0F, -1.0F, kHides};
+  std::array<float, 3> row = {};
+  add_scores(mask_of(scores, {3, 2, 1, 1}), 2, row.data(), mask.data());
+  EXPECT_THAT(mask, ElementsAre(-4, -2, 0, -4, 0, kHides));
+}
+
 TEST(ScoreMask, HiddenElementsBecomeTheLowestNumber) {
   std::array mask = {0.0F, kHides, -1e9F, kLowest, -65503.0F, 2.0F, kHides, kHides};
   const Hidden hidden = hide({2, 4, 1, 1}, mask.data(), kLowest);

@@ -1,6 +1,5 @@
 #include <shunt/ops/elementwise.h>
 
-#include <array>
 #include <functional>
 
 #include "kernel.h"
@@ -24,9 +23,7 @@ class Add final : public SampleKernel {
 }  // namespace
 
 KernelList add_kernels() {
-  static const Add kAdd;
-  static const std::array<const SampleKernel*, 1> kKernels = {&kAdd};
-  return kKernels;
+  return shunt::list_kernels<SampleKernel, Add>();
 }
 
 }  // namespace sample

@@ -1,7 +1,5 @@
 #include <shunt/ops/unary.h>
 
-#include <array>
-
 #include "kernel.h"
 
 namespace sample {
@@ -22,9 +20,7 @@ class Sqr final : public SampleKernel {
 }  // namespace
 
 KernelList sqr_kernels() {
-  static const Sqr kSqr;
-  static const std::array<const SampleKernel*, 1> kKernels = {&kSqr};
-  return kKernels;
+  return shunt::list_kernels<SampleKernel, Sqr>();
 }
 
 }  // namespace sample

@@ -7,7 +7,7 @@
 
 #include "backend_support/cpu_threads.h"
 #include "backend_support/node_program.h"
-#include "backends/blas/library.h"
+#include "backends/blas/symbols.h"
 
 namespace shunt::blas {
 

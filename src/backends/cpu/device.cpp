@@ -5,9 +5,9 @@
 #include "backend_support/host_memory_facts.h"
 #include "backends/cpu/fused/patterns.h"
 #include "backends/cpu/interleaved.h"
-#include "backends/cpu/interleaved_memory.h"
 #include "backends/cpu/options.h"
 #include "backends/cpu/peak_meter.h"
+#include "backends/cpu/weight_memory.h"
 #include "base/fail.h"
 
 namespace shunt::cpu {

@@ -4,9 +4,9 @@
 
 #include "backend_support/cpu_threads.h"
 #include "backend_support/kernel_device.h"
-#include "backends/cpu/high_bandwidth_memory.h"
-#include "backends/cpu/interleaved_memory.h"
+#include "backends/cpu/memory.h"
 #include "backends/cpu/program.h"
+#include "backends/cpu/weight_memory.h"
 #include "shunt/device.h"
 #include "shunt/options.h"
 

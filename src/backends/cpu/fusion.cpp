@@ -2,7 +2,7 @@
 
 #include <ranges>
 
-#include "backends/cpu/interleaved_memory.h"
+#include "backends/cpu/weight_memory.h"
 
 namespace shunt::cpu {
 

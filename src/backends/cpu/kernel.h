@@ -10,15 +10,10 @@
 #include <span>
 #include <vector>
 
-#include "backends/cpu/simd/level.h"
+#include "backends/cpu/target.h"
 #include "device/kernel_table.h"
 
 namespace shunt::cpu {
-
-/// What kernels are asked about besides their node: how a device computes.
-struct CpuTarget {
-  simd::Level level = {};
-};
 
 /// A tensor as a kernel sees it in a run: where it lies, its actual sizes, its strides in bytes.
 struct TensorArg {
@@ -29,7 +24,7 @@ struct TensorArg {
   /// Rows lie interleaved (interleaved.h). `data` is where a group starts, and strides are those of
   /// plain rows: row() gives no address then, but says by its distance to `data` which row it is.
   bool interleaved = false;
-  bool has_lanes = false;  ///< and there are products of such rows (interleaved_memory.h)
+  bool has_lanes = false;  ///< and there are products of such rows (weight_memory.h)
   simd::Level level = {};  ///< of the code that reads or writes it: that of the device
 
   std::byte* row(std::int64_t i1, std::int64_t i2 = 0, std::int64_t i3 = 0) const {

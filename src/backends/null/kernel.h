@@ -4,13 +4,10 @@
 
 #include <span>
 
+#include "backends/null/target.h"
 #include "device/kernel_table.h"
 
 namespace shunt::null {
-
-/// What kernels must know of the machine. A real backend has the chip and the version of its
-/// library here.
-struct NullTarget {};
 
 class NullKernel : public Kernel<NullTarget> {};
 

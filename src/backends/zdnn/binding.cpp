@@ -11,9 +11,7 @@ Status ZdnnBinding::bind(const Addresses& addresses) {
   const auto address = [&](NodeId node, NodeId of) {
     return host_address(graph_, node, of, addresses.nodes[of]);
   };
-  if (addresses.scratch) {
-    scratch_ = addresses.scratch.buffer->host_data() + addresses.scratch.offset;
-  }
+  scratch_ = scratch_address(addresses);
   slot_sources_.assign(slots_.size(), nullptr);
   for (std::size_t i = 0; i < slots_.size(); ++i) {
     const PreparedSlot& slot = prepared_.slots[i];

@@ -2,27 +2,14 @@
 
 #include <algorithm>
 
-#include "backend_support/fusion.h"
 #include "backend_support/node_launch.h"
 #include "backend_support/score_mask.h"
+#include "backends/zdnn/fusion.h"
 #include "backends/zdnn/weight_memory.h"
 
 namespace shunt::zdnn {
 
 namespace {
-
-/// A node, and the one that adds a row to it, if its kernel does both.
-std::optional<Fused<ZdnnKernel>> added_row(const Surroundings& around, const Shared& shared,
-                                           NodeId id) {
-  const NodeView view(around.graph(), id, around.segment().memory);
-  const ZdnnKernel* const kernel = shared.table.find(*view.node().op);
-  if (kernel == nullptr || !kernel->supports(view, shared.machine) ||
-      !kernel->adds_row(view, shared.machine)) {
-    return {};
-  }
-  auto group = with_added_row(around, id);
-  return group ? std::optional(Fused<ZdnnKernel>{std::move(*group), kernel}) : std::nullopt;
-}
 
 class Preparer {
  public:
@@ -30,10 +17,7 @@ class Preparer {
       : segment_(segment),
         graph_(segment.graph),
         shared_(shared),
-        fusions_(segment, std::array{[&](const Surroundings& around, NodeId id) {
-                   return added_row(around, shared, id);
-                 }},
-                 [](const auto&) { return true; }),
+        fusions_(find_fusions(segment, shared)),
         made_{segment.graph, shared},
         slot_of_(graph_.size(), kNoSlot),
         read_plain_(graph_.size(), false) {}
@@ -52,7 +36,7 @@ class Preparer {
  private:
   Status add(NodeId id) {
     if (fusions_.is_inside(id)) return ok();  // computed with the node that adds a row to it
-    const Fused<ZdnnKernel>* const fused = fusions_.ending_at(id);
+    const Fused* const fused = fusions_.ending_at(id);
     const NodeId asked = fused == nullptr ? id : fused->asked;
     const Node& node = graph_.node(asked);
     const NodeView view(graph_, asked, segment_.memory);
@@ -70,7 +54,7 @@ class Preparer {
       forms[s] = prepared.sources[s].form;
     }
     if (asked != id) {
-      made_.needs.fused.push_back({asked, id});
+      add_fused(graph_, *fused, made_.needs);
       const NodeView sum(graph_, id, segment_.memory);
       SHUNT_ASSIGN(prepared.sources[kAddedRow],
                    source(sum, *shared_.table.find(*sum.node().op), 1, {}));
@@ -176,7 +160,7 @@ class Preparer {
   const SegmentView& segment_;
   const Graph& graph_;
   const Shared& shared_;
-  const Fusions<ZdnnKernel> fusions_;
+  const Fusions fusions_;
   Prepared made_;
   ScratchPlan scratch_;
   std::vector<std::size_t> slot_of_;  // by node that is computed here

@@ -8,7 +8,7 @@
 
 #include <cstdint>
 
-#include "backends/zdnn/machine.h"
+#include "backends/zdnn/target.h"
 #include "shunt/tensor.h"
 
 namespace shunt::zdnn {

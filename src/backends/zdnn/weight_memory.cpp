@@ -1,23 +1,19 @@
 #include "backends/zdnn/weight_memory.h"
 
 #include <algorithm>
-#include <array>
 
 #include "base/fail.h"
 
 namespace shunt::zdnn {
 
-std::string_view WeightMemory::name() const {
-  return form_ == WeightForm::kInt8 ? "zdnn 8-bit weights" : "zdnn weights";
-}
-
-std::span<const Layout> WeightMemory::layouts() const {
-  static const std::array<Layout, 2> kLayouts = {
-      Layout{LayoutKind::kPacked, false, "numbers are rounded to DLFLOAT16: 9 bits and a sign"},
-      Layout{LayoutKind::kPacked, false,
-             "numbers are rounded to 8 bits, with a scale for about a MiB of them"}};
-  return std::span(kLayouts).subspan(static_cast<std::size_t>(form_), 1);
-}
+WeightMemory::WeightMemory(const Machine& machine, WeightForm form)
+    : PackedMemory(form == WeightForm::kInt8 ? "zdnn 8-bit weights" : "zdnn weights",
+                   {{LayoutKind::kPacked, false,
+                     form == WeightForm::kInt8
+                         ? "numbers are rounded to 8 bits, with a scale for about a MiB of them"
+                         : "numbers are rounded to DLFLOAT16: 9 bits and a sign"}}),
+      machine_(machine),
+      form_(form) {}
 
 bool WeightMemory::packs(const Tensor& tensor) const {
   const DTypeTrait& type = trait(tensor.dtype);
@@ -43,14 +39,8 @@ Status WeightMemory::check_place(const PlacedTensor& placed) const {
   return invalid("{} at {} is not at a page", to_string(placed.tensor), placed.offset);
 }
 
-std::vector<std::unique_ptr<PackedTensor>> WeightMemory::place(
-    std::span<const PlacedTensor> tensors, std::byte* data) const {
-  std::vector<std::unique_ptr<PackedTensor>> made;
-  for (const PlacedTensor& placed : tensors) {
-    made.push_back(
-        std::make_unique<WeightSticks>(machine_, placed.tensor, form_, data + placed.offset));
-  }
-  return made;
+std::unique_ptr<PackedTensor> WeightMemory::place(const Tensor& tensor, std::byte* data) const {
+  return std::make_unique<WeightSticks>(machine_, tensor, form_, data);
 }
 
 WeightSticks* find_weight(const Address& at) {

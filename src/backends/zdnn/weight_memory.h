@@ -11,18 +11,15 @@ namespace shunt::zdnn {
 /// that is more, as offsets are those of plain bytes (of what is more nobody touches the pages).
 class WeightMemory final : public PackedMemory {
  public:
-  WeightMemory(const Machine& machine, WeightForm form) : machine_(machine), form_(form) {}
+  WeightMemory(const Machine& machine, WeightForm form);
 
   WeightForm form() const { return form_; }
-  std::string_view name() const override;
   std::size_t alignment() const override { return kPage; }
-  std::span<const Layout> layouts() const override;
   bool packs(const Tensor& tensor) const override;
 
  protected:
   std::size_t packed_bytes(const Tensor& tensor) const override;
-  std::vector<std::unique_ptr<PackedTensor>> place(std::span<const PlacedTensor> tensors,
-                                                   std::byte* data) const override;
+  std::unique_ptr<PackedTensor> place(const Tensor& tensor, std::byte* data) const override;
   Status check_place(const PlacedTensor& placed) const override;
 
  private:

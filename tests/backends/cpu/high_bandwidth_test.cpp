@@ -1,6 +1,6 @@
 // The CPU's memory with "cpu.memory=hbm": high-bandwidth memory where the machine has some, else
 // plain memory and a note.
-#include "backends/cpu/high_bandwidth_memory.h"
+#include "backends/cpu/memory.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

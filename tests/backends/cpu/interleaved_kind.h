@@ -1,7 +1,7 @@
 // Interleaved memory of no device: any CPU device reads it.
 #pragma once
 
-#include "backends/cpu/interleaved_memory.h"
+#include "backends/cpu/weight_memory.h"
 
 namespace shunt::cpu {
 

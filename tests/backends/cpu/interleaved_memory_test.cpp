@@ -1,6 +1,6 @@
 // Memory whose matrices lie interleaved: whoever writes and reads it sees plain bytes, whatever the
 // pieces; kernels see groups.
-#include "backends/cpu/interleaved_memory.h"
+#include "backends/cpu/weight_memory.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <array>
 
 #include "backends/blas/kernel.h"
 #include "base/ceil_div.h"
@@ -72,9 +71,7 @@ class MatmulId final : public BlasKernel {
 }  // namespace
 
 KernelList matmul_id_kernels() {
-  static const MatmulId kMatmulId;
-  static const std::array<const BlasKernel*, 1> kKernels = {&kMatmulId};
-  return kKernels;
+  return list_kernels<BlasKernel, MatmulId>();
 }
 
 }  // namespace shunt::blas

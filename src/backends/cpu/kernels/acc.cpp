@@ -23,9 +23,7 @@ class Acc final : public IntoFirstKernel {
 }  // namespace
 
 KernelList acc_kernels() {
-  static const Acc kKernel;
-  static constexpr const CpuKernel* kKernels[] = {&kKernel};
-  return kKernels;
+  return list_kernels<CpuKernel, Acc>();
 }
 
 }  // namespace shunt::cpu

@@ -33,9 +33,7 @@ class AddId final : public ElementwiseKernel {
 }  // namespace
 
 KernelList add_id_kernels() {
-  static const AddId kKernel;
-  static constexpr const CpuKernel* kKernels[] = {&kKernel};
-  return kKernels;
+  return list_kernels<CpuKernel, AddId>();
 }
 
 }  // namespace shunt::cpu

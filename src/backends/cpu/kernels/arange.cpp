@@ -26,9 +26,7 @@ class Arange final : public AnyCaseKernel {
 }  // namespace
 
 KernelList arange_kernels() {
-  static const Arange kKernel;
-  static constexpr const CpuKernel* kKernels[] = {&kKernel};
-  return kKernels;
+  return list_kernels<CpuKernel, Arange>();
 }
 
 }  // namespace shunt::cpu

@@ -37,9 +37,7 @@ class Argmax final : public AnyCaseKernel {
 }  // namespace
 
 KernelList argmax_kernels() {
-  static const Argmax kKernel;
-  static constexpr const CpuKernel* kKernels[] = {&kKernel};
-  return kKernels;
+  return list_kernels<CpuKernel, Argmax>();
 }
 
 }  // namespace shunt::cpu

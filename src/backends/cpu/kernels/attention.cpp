@@ -448,9 +448,7 @@ class Attention final : public AnyCaseKernel {
 }  // namespace
 
 KernelList attention_kernels() {
-  static const Attention kKernel;
-  static constexpr const CpuKernel* kKernels[] = {&kKernel};
-  return kKernels;
+  return list_kernels<CpuKernel, Attention>();
 }
 
 }  // namespace shunt::cpu

@@ -54,9 +54,7 @@ class Col2im1d final : public AnyCaseKernel {
 }  // namespace
 
 KernelList col2im_1d_kernels() {
-  static const Col2im1d kKernel;
-  static constexpr const CpuKernel* kKernels[] = {&kKernel};
-  return kKernels;
+  return list_kernels<CpuKernel, Col2im1d>();
 }
 
 }  // namespace shunt::cpu

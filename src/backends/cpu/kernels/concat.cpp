@@ -41,9 +41,7 @@ class Concat final : public AnyCaseKernel {
 }  // namespace
 
 KernelList concat_kernels() {
-  static const Concat kKernel;
-  static constexpr const CpuKernel* kKernels[] = {&kKernel};
-  return kKernels;
+  return list_kernels<CpuKernel, Concat>();
 }
 
 }  // namespace shunt::cpu

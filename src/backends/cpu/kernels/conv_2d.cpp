@@ -167,10 +167,7 @@ class Conv3d final : public ConvKernel {
 }  // namespace
 
 KernelList conv_2d_kernels() {
-  static const Conv2d kFlat;
-  static const Conv3d kDeep;
-  static constexpr const CpuKernel* kKernels[] = {&kFlat, &kDeep};
-  return kKernels;
+  return list_kernels<CpuKernel, Conv2d, Conv3d>();
 }
 
 }  // namespace shunt::cpu

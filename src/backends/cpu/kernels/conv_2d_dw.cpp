@@ -47,9 +47,7 @@ class Conv2dDepthwise final : public AnyCaseKernel {
 }  // namespace
 
 KernelList conv_2d_dw_kernels() {
-  static const Conv2dDepthwise kKernel;
-  static constexpr const CpuKernel* kKernels[] = {&kKernel};
-  return kKernels;
+  return list_kernels<CpuKernel, Conv2dDepthwise>();
 }
 
 }  // namespace shunt::cpu

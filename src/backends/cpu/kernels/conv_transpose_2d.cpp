@@ -96,10 +96,7 @@ class ConvTranspose2d final : public ConvTransposeKernel {
 }  // namespace
 
 KernelList conv_transpose_2d_kernels() {
-  static const ConvTranspose1d kSignals;
-  static const ConvTranspose2d kImages;
-  static constexpr const CpuKernel* kKernels[] = {&kSignals, &kImages};
-  return kKernels;
+  return list_kernels<CpuKernel, ConvTranspose1d, ConvTranspose2d>();
 }
 
 }  // namespace shunt::cpu

@@ -52,9 +52,7 @@ class CountEqual final : public AnyCaseKernel {
 }  // namespace
 
 KernelList count_equal_kernels() {
-  static const CountEqual kKernel;
-  static constexpr const CpuKernel* kKernels[] = {&kKernel};
-  return kKernels;
+  return list_kernels<CpuKernel, CountEqual>();
 }
 
 }  // namespace shunt::cpu

@@ -19,9 +19,7 @@ class Cpy final : public CopyKernel {
 }  // namespace
 
 KernelList cpy_kernels() {
-  static const Cpy kKernel;
-  static constexpr const CpuKernel* kKernels[] = {&kKernel};
-  return kKernels;
+  return list_kernels<CpuKernel, Cpy>();
 }
 
 }  // namespace shunt::cpu

@@ -62,9 +62,7 @@ class CrossEntropyLoss final : public AnyCaseKernel {
 }  // namespace
 
 KernelList cross_entropy_loss_kernels() {
-  static const CrossEntropyLoss kKernel;
-  static constexpr const CpuKernel* kKernels[] = {&kKernel};
-  return kKernels;
+  return list_kernels<CpuKernel, CrossEntropyLoss>();
 }
 
 }  // namespace shunt::cpu

@@ -42,9 +42,7 @@ class CrossEntropyLossBack final : public AnyCaseKernel {
 }  // namespace
 
 KernelList cross_entropy_loss_back_kernels() {
-  static const CrossEntropyLossBack kKernel;
-  static constexpr const CpuKernel* kKernels[] = {&kKernel};
-  return kKernels;
+  return list_kernels<CpuKernel, CrossEntropyLossBack>();
 }
 
 }  // namespace shunt::cpu

@@ -71,9 +71,7 @@ class Cumsum final : public AnyCaseKernel {
 }  // namespace
 
 KernelList cumsum_kernels() {
-  static const Cumsum kKernel;
-  static constexpr const CpuKernel* kKernels[] = {&kKernel};
-  return kKernels;
+  return list_kernels<CpuKernel, Cumsum>();
 }
 
 }  // namespace shunt::cpu

@@ -45,9 +45,7 @@ class Custom final : public AnyCaseKernel {
 }  // namespace
 
 KernelList custom_kernels() {
-  static const Custom kKernel;
-  static constexpr const CpuKernel* kKernels[] = {&kKernel};
-  return kKernels;
+  return list_kernels<CpuKernel, Custom>();
 }
 
 }  // namespace shunt::cpu

@@ -27,9 +27,7 @@ class Fill final : public AnyCaseKernel {
 }  // namespace
 
 KernelList fill_kernels() {
-  static const Fill kKernel;
-  static constexpr const CpuKernel* kKernels[] = {&kKernel};
-  return kKernels;
+  return list_kernels<CpuKernel, Fill>();
 }
 
 }  // namespace shunt::cpu

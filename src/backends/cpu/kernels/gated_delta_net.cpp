@@ -57,9 +57,7 @@ class GatedDeltaNet final : public HeadRecurrence {
 }  // namespace
 
 KernelList gated_delta_net_kernels() {
-  static const GatedDeltaNet kKernel;
-  static constexpr const CpuKernel* kKernels[] = {&kKernel};
-  return kKernels;
+  return list_kernels<CpuKernel, GatedDeltaNet>();
 }
 
 }  // namespace shunt::cpu

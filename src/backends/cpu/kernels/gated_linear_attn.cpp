@@ -38,9 +38,7 @@ class GatedLinearAttn final : public HeadRecurrence {
 }  // namespace
 
 KernelList gated_linear_attn_kernels() {
-  static const GatedLinearAttn kKernel;
-  static constexpr const CpuKernel* kKernels[] = {&kKernel};
-  return kKernels;
+  return list_kernels<CpuKernel, GatedLinearAttn>();
 }
 
 }  // namespace shunt::cpu

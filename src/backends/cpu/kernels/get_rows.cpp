@@ -54,9 +54,7 @@ class GetRows final : public AnyCaseKernel {
 }  // namespace
 
 KernelList get_rows_kernels() {
-  static const GetRows kKernel;
-  static constexpr const CpuKernel* kKernels[] = {&kKernel};
-  return kKernels;
+  return list_kernels<CpuKernel, GetRows>();
 }
 
 }  // namespace shunt::cpu

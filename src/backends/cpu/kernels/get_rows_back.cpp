@@ -46,9 +46,7 @@ class GetRowsBack final : public AnyCaseKernel {
 }  // namespace
 
 KernelList get_rows_back_kernels() {
-  static const GetRowsBack kKernel;
-  static constexpr const CpuKernel* kKernels[] = {&kKernel};
-  return kKernels;
+  return list_kernels<CpuKernel, GetRowsBack>();
 }
 
 }  // namespace shunt::cpu

@@ -60,10 +60,7 @@ class Im2col3d final : public Im2colKernel {
 }  // namespace
 
 KernelList im2col_kernels() {
-  static const Im2col kFlat;
-  static const Im2col3d kDeep;
-  static constexpr const CpuKernel* kKernels[] = {&kFlat, &kDeep};
-  return kKernels;
+  return list_kernels<CpuKernel, Im2col, Im2col3d>();
 }
 
 }  // namespace shunt::cpu

@@ -44,9 +44,7 @@ class Im2colBack final : public AnyCaseKernel {
 }  // namespace
 
 KernelList im2col_back_kernels() {
-  static const Im2colBack kKernel;
-  static constexpr const CpuKernel* kKernels[] = {&kKernel};
-  return kKernels;
+  return list_kernels<CpuKernel, Im2colBack>();
 }
 
 }  // namespace shunt::cpu

@@ -48,9 +48,7 @@ class L2Norm final : public AnyCaseKernel {
 }  // namespace
 
 KernelList l2_norm_kernels() {
-  static const L2Norm kKernel;
-  static constexpr const CpuKernel* kKernels[] = {&kKernel};
-  return kKernels;
+  return list_kernels<CpuKernel, L2Norm>();
 }
 
 }  // namespace shunt::cpu

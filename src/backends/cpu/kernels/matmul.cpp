@@ -2,12 +2,12 @@
 
 #include <limits>
 
-#include "backends/cpu/interleaved_memory.h"
 #include "backends/cpu/kernels/matmul_float.h"
 #include "backends/cpu/kernels/matmul_int8.h"
 #include "backends/cpu/kernels/matmul_tiles.h"
 #include "backends/cpu/kernels/tile.h"
 #include "backends/cpu/simd/level.h"
+#include "backends/cpu/weight_memory.h"
 #include "shunt/ops/matrix.h"
 
 // Two ways, chosen by the number of columns; docs/kernels.md has the reasons and the timings.

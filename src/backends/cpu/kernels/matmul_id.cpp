@@ -169,9 +169,7 @@ class MatmulId final : public AnyCaseKernel {
 }  // namespace
 
 KernelList matmul_id_kernels() {
-  static const MatmulId kKernel;
-  static constexpr const CpuKernel* kKernels[] = {&kKernel};
-  return kKernels;
+  return list_kernels<CpuKernel, MatmulId>();
 }
 
 }  // namespace shunt::cpu

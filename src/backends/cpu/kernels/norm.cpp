@@ -104,10 +104,7 @@ class GroupNorm final : public AnyCaseKernel {
 }  // namespace
 
 KernelList norm_kernels() {
-  static const Norm kNorm;
-  static const GroupNorm kGroupNorm;
-  static constexpr const CpuKernel* kKernels[] = {&kNorm, &kGroupNorm};
-  return kKernels;
+  return list_kernels<CpuKernel, Norm, GroupNorm>();
 }
 
 }  // namespace shunt::cpu

@@ -37,9 +37,7 @@ class OptStepAdamw final : public IntoFirstKernel {
 }  // namespace
 
 KernelList opt_step_adamw_kernels() {
-  static const OptStepAdamw kKernel;
-  static constexpr const CpuKernel* kKernels[] = {&kKernel};
-  return kKernels;
+  return list_kernels<CpuKernel, OptStepAdamw>();
 }
 
 }  // namespace shunt::cpu

@@ -27,9 +27,7 @@ class OptStepSgd final : public IntoFirstKernel {
 }  // namespace
 
 KernelList opt_step_sgd_kernels() {
-  static const OptStepSgd kKernel;
-  static constexpr const CpuKernel* kKernels[] = {&kKernel};
-  return kKernels;
+  return list_kernels<CpuKernel, OptStepSgd>();
 }
 
 }  // namespace shunt::cpu

@@ -168,9 +168,7 @@ class OutProd final : public AnyCaseKernel {
 }  // namespace
 
 KernelList out_prod_kernels() {
-  static const OutProd kKernel;
-  static constexpr const CpuKernel* kKernels[] = {&kKernel};
-  return kKernels;
+  return list_kernels<CpuKernel, OutProd>();
 }
 
 }  // namespace shunt::cpu

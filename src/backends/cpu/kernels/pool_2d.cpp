@@ -90,10 +90,7 @@ class Pool2d final : public PoolKernel {
 }  // namespace
 
 KernelList pool_2d_kernels() {
-  static const Pool1d kRows;
-  static const Pool2d kImages;
-  static constexpr const CpuKernel* kKernels[] = {&kRows, &kImages};
-  return kKernels;
+  return list_kernels<CpuKernel, Pool1d, Pool2d>();
 }
 
 }  // namespace shunt::cpu

@@ -62,9 +62,7 @@ class RepeatBack final : public AnyCaseKernel {
 }  // namespace
 
 KernelList repeat_back_kernels() {
-  static const RepeatBack kKernel;
-  static constexpr const CpuKernel* kKernels[] = {&kKernel};
-  return kKernels;
+  return list_kernels<CpuKernel, RepeatBack>();
 }
 
 }  // namespace shunt::cpu

@@ -37,9 +37,7 @@ class RmsNorm final : public AnyCaseKernel {
 }  // namespace
 
 KernelList rms_norm_kernels() {
-  static const RmsNorm kKernel;
-  static constexpr const CpuKernel* kKernels[] = {&kKernel};
-  return kKernels;
+  return list_kernels<CpuKernel, RmsNorm>();
 }
 
 }  // namespace shunt::cpu

@@ -64,9 +64,7 @@ class RmsNormBack final : public AnyCaseKernel {
 }  // namespace
 
 KernelList rms_norm_back_kernels() {
-  static const RmsNormBack kKernel;
-  static constexpr const CpuKernel* kKernels[] = {&kKernel};
-  return kKernels;
+  return list_kernels<CpuKernel, RmsNormBack>();
 }
 
 }  // namespace shunt::cpu

@@ -35,9 +35,7 @@ class RwkvWkv6 final : public HeadRecurrence {
 }  // namespace
 
 KernelList rwkv_wkv6_kernels() {
-  static const RwkvWkv6 kKernel;
-  static constexpr const CpuKernel* kKernels[] = {&kKernel};
-  return kKernels;
+  return list_kernels<CpuKernel, RwkvWkv6>();
 }
 
 }  // namespace shunt::cpu

@@ -36,9 +36,7 @@ class RwkvWkv7 final : public HeadRecurrence {
 }  // namespace
 
 KernelList rwkv_wkv7_kernels() {
-  static const RwkvWkv7 kKernel;
-  static constexpr const CpuKernel* kKernels[] = {&kKernel};
-  return kKernels;
+  return list_kernels<CpuKernel, RwkvWkv7>();
 }
 
 }  // namespace shunt::cpu

@@ -23,9 +23,7 @@ class Scale final : public ElementwiseKernel {
 }  // namespace
 
 KernelList scale_kernels() {
-  static const Scale kKernel;
-  static constexpr const CpuKernel* kKernels[] = {&kKernel};
-  return kKernels;
+  return list_kernels<CpuKernel, Scale>();
 }
 
 }  // namespace shunt::cpu

@@ -33,9 +33,7 @@ class Set final : public AnyCaseKernel {
 }  // namespace
 
 KernelList set_kernels() {
-  static const Set kKernel;
-  static constexpr const CpuKernel* kKernels[] = {&kKernel};
-  return kKernels;
+  return list_kernels<CpuKernel, Set>();
 }
 
 }  // namespace shunt::cpu

@@ -41,9 +41,7 @@ class SetRows final : public AnyCaseKernel {
 }  // namespace
 
 KernelList set_rows_kernels() {
-  static const SetRows kKernel;
-  static constexpr const CpuKernel* kKernels[] = {&kKernel};
-  return kKernels;
+  return list_kernels<CpuKernel, SetRows>();
 }
 
 }  // namespace shunt::cpu

@@ -23,9 +23,7 @@ class SiluBack final : public ElementwiseKernel {
 }  // namespace
 
 KernelList silu_back_kernels() {
-  static const SiluBack kKernel;
-  static constexpr const CpuKernel* kKernels[] = {&kKernel};
-  return kKernels;
+  return list_kernels<CpuKernel, SiluBack>();
 }
 
 }  // namespace shunt::cpu

@@ -71,9 +71,7 @@ class Softmax final : public AnyCaseKernel {
 }  // namespace
 
 KernelList softmax_kernels() {
-  static const Softmax kKernel;
-  static constexpr const CpuKernel* kKernels[] = {&kKernel};
-  return kKernels;
+  return list_kernels<CpuKernel, Softmax>();
 }
 
 }  // namespace shunt::cpu

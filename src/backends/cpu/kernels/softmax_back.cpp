@@ -39,9 +39,7 @@ class SoftmaxBack final : public AnyCaseKernel {
 }  // namespace
 
 KernelList softmax_back_kernels() {
-  static const SoftmaxBack kKernel;
-  static constexpr const CpuKernel* kKernels[] = {&kKernel};
-  return kKernels;
+  return list_kernels<CpuKernel, SoftmaxBack>();
 }
 
 }  // namespace shunt::cpu

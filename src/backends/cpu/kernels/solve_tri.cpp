@@ -70,9 +70,7 @@ class SolveTri final : public AnyCaseKernel {
 }  // namespace
 
 KernelList solve_tri_kernels() {
-  static const SolveTri kKernel;
-  static constexpr const CpuKernel* kKernels[] = {&kKernel};
-  return kKernels;
+  return list_kernels<CpuKernel, SolveTri>();
 }
 
 }  // namespace shunt::cpu

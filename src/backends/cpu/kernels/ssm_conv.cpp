@@ -74,9 +74,7 @@ class SsmConv final : public AnyCaseKernel {
 }  // namespace
 
 KernelList ssm_conv_kernels() {
-  static const SsmConv kKernel;
-  static constexpr const CpuKernel* kKernels[] = {&kKernel};
-  return kKernels;
+  return list_kernels<CpuKernel, SsmConv>();
 }
 
 }  // namespace shunt::cpu

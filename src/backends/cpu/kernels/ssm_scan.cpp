@@ -55,9 +55,7 @@ class SsmScan final : public HeadRecurrence {
 }  // namespace
 
 KernelList ssm_scan_kernels() {
-  static const SsmScan kKernel;
-  static constexpr const CpuKernel* kKernels[] = {&kKernel};
-  return kKernels;
+  return list_kernels<CpuKernel, SsmScan>();
 }
 
 }  // namespace shunt::cpu

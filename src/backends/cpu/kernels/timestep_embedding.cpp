@@ -37,9 +37,7 @@ class TimestepEmbedding final : public AnyCaseKernel {
 }  // namespace
 
 KernelList timestep_embedding_kernels() {
-  static const TimestepEmbedding kKernel;
-  static constexpr const CpuKernel* kKernels[] = {&kKernel};
-  return kKernels;
+  return list_kernels<CpuKernel, TimestepEmbedding>();
 }
 
 }  // namespace shunt::cpu

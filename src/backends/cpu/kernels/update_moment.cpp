@@ -27,9 +27,7 @@ class UpdateMoment final : public IntoFirstKernel {
 }  // namespace
 
 KernelList update_moment_kernels() {
-  static const UpdateMoment kKernel;
-  static constexpr const CpuKernel* kKernels[] = {&kKernel};
-  return kKernels;
+  return list_kernels<CpuKernel, UpdateMoment>();
 }
 
 }  // namespace shunt::cpu

@@ -199,9 +199,7 @@ class Upscale final : public AnyCaseKernel {
 }  // namespace
 
 KernelList upscale_kernels() {
-  static const Upscale kKernel;
-  static constexpr const CpuKernel* kKernels[] = {&kKernel};
-  return kKernels;
+  return list_kernels<CpuKernel, Upscale>();
 }
 
 }  // namespace shunt::cpu

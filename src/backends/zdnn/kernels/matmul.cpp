@@ -385,9 +385,7 @@ class Matmul final : public ZdnnKernel {
 }  // namespace
 
 KernelList matmul_kernels() {
-  static const Matmul kMatmul;
-  static const std::array<const ZdnnKernel*, 1> kKernels = {&kMatmul};
-  return kKernels;
+  return list_kernels<ZdnnKernel, Matmul>();
 }
 
 }  // namespace shunt::zdnn

@@ -2,8 +2,6 @@
 // row of the same number.
 #include "ops/norm/norm.h"
 
-#include <array>
-
 #include "backends/zdnn/kernel.h"
 
 namespace shunt::zdnn {
@@ -128,10 +126,7 @@ class Norm final : public RowNorm {
 }  // namespace
 
 KernelList norm_kernels() {
-  static const RmsNorm kRms;
-  static const Norm kNorm;
-  static const std::array<const ZdnnKernel*, 2> kKernels = {&kRms, &kNorm};
-  return kKernels;
+  return list_kernels<ZdnnKernel, RmsNorm, Norm>();
 }
 
 }  // namespace shunt::zdnn

@@ -1,4 +1,3 @@
-#include <array>
 #include <cmath>
 
 #include "backends/zdnn/kernel.h"
@@ -33,9 +32,7 @@ class Scale final : public ZdnnKernel {
 }  // namespace
 
 KernelList scale_kernels() {
-  static const Scale kScale;
-  static const std::array<const ZdnnKernel*, 1> kKernels = {&kScale};
-  return kKernels;
+  return list_kernels<ZdnnKernel, Scale>();
 }
 
 }  // namespace shunt::zdnn

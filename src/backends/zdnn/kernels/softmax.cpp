@@ -1,10 +1,8 @@
 // Softmax of rows. Masks are added in the machine's layout to scores that are computed there; to
 // others on their way in.
 #include <algorithm>
-#include <array>
 #include <cmath>
 
-#include "backend_support/level_rows.h"
 #include "backend_support/score_mask.h"
 #include "backends/zdnn/kernel.h"
 #include "ops/attention/attention.h"
@@ -121,7 +119,8 @@ class Softmax final : public ZdnnKernel {
     auto* const plain = reinterpret_cast<float*>(l.staging + kSaveArea);
     const Dims dims = dims_of(l.sizes);
     repeat_mask(l.sources[1].host, l.sizes, params.max_bias, plain);
-    add_scores(l, params.scale, plain);
+    // Behind the rows is room for one.
+    add_scores(l.sources[0].host, params.scale, plain + count_rows(l.sizes) * l.sizes[0], plain);
     const Hidden hidden = hide(l.sizes, plain, -kLargest);
     Stick& scores = l.temporary(2, dims);
     if (!l.to_machine(plain, scores)) return;
@@ -135,17 +134,6 @@ class Softmax final : public ZdnnKernel {
     keep_rows(l.sizes, hidden.rows, plain);
     Stick& seen = l.temporary(2, dims);
     (void)(l.to_machine(plain, seen) && l.mul(weights, seen, *l.result));
-  }
-
-  /// Adds x * scale, and takes the largest of each row off it. Behind the rows is room for one.
-  static void add_scores(const Launch& l, float scale, float* to) {
-    const Sizes& n = l.sizes;
-    const HostTensor& x = l.sources[0].host;
-    float* const row = to + count_rows(n) * n[0];
-    for (std::int64_t i = 0; i < count_rows(n); ++i, to += n[0]) {
-      read_floats(x, x.row(i % n[1], i / n[1] % n[2], i / n[1] / n[2]), 0, n[0], row);
-      level(to, n[0], [&](std::int64_t e) { return double{row[e]} * scale + double{to[e]}; });
-    }
   }
 
   /// Which matrix of a mask belongs to matrix i of the scores. `mask`: as the layout has it.
@@ -193,9 +181,7 @@ class Softmax final : public ZdnnKernel {
 }  // namespace
 
 KernelList softmax_kernels() {
-  static const Softmax kSoftmax;
-  static const std::array<const ZdnnKernel*, 1> kKernels = {&kSoftmax};
-  return kKernels;
+  return list_kernels<ZdnnKernel, Softmax>();
 }
 
 }  // namespace shunt::zdnn

@@ -22,9 +22,7 @@ class Cube final : public ElementwiseKernel {
 }  // namespace
 
 KernelList cube_kernels() {
-  static const Cube kKernel;
-  static constexpr const CpuKernel* kKernels[] = {&kKernel};
-  return kKernels;
+  return list_kernels<CpuKernel, Cube>();
 }
 
 }  // namespace shunt::cpu

@@ -1,4 +1,4 @@
-#include "backends/blas/library.h"
+#include "backends/blas/symbols.h"
 
 #include <array>
 #include <filesystem>

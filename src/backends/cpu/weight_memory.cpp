@@ -1,7 +1,6 @@
-#include "backends/cpu/interleaved_memory.h"
+#include "backends/cpu/weight_memory.h"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 
 #include "backends/cpu/interleaved.h"
@@ -97,12 +96,6 @@ class InterleavedMatrix final : public PackedTensor {
 
 }  // namespace
 
-std::span<const Layout> InterleavedMemory::layouts() const {
-  static const std::array<Layout, 2> kLayouts = {
-      Layout{}, Layout{LayoutKind::kPacked, true, "16 rows interleaved"}};
-  return kLayouts;
-}
-
 bool InterleavedMemory::packs(const Tensor& tensor) const {
   return can_interleave(tensor);
 }
@@ -111,14 +104,9 @@ std::size_t InterleavedMemory::packed_bytes(const Tensor& tensor) const {
   return interleaved_bytes(tensor);
 }
 
-std::vector<std::unique_ptr<PackedTensor>> InterleavedMemory::place(
-    std::span<const PlacedTensor> tensors, std::byte* data) const {
-  std::vector<std::unique_ptr<PackedTensor>> made;
-  for (const PlacedTensor& placed : tensors) {
-    made.push_back(
-        std::make_unique<InterleavedMatrix>(placed.tensor, data + placed.offset, threads_));
-  }
-  return made;
+std::unique_ptr<PackedTensor> InterleavedMemory::place(const Tensor& tensor,
+                                                       std::byte* data) const {
+  return std::make_unique<InterleavedMatrix>(tensor, data, threads_);
 }
 
 bool is_interleaved_memory(const BufferType* type) {

@@ -1,4 +1,4 @@
-#include "backends/cpu/high_bandwidth_memory.h"
+#include "backends/cpu/memory.h"
 
 #include <limits>
 #include <memory>

@@ -1,4 +1,4 @@
-#include "backends/zdnn/machine.h"
+#include "backends/zdnn/target.h"
 
 #include "base/fail.h"
 

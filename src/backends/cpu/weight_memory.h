@@ -19,17 +19,17 @@ class InterleavedMemory final : public PackedMemory {
   /// Buffers lie in `plain`, memory that the host can access. These threads rearrange what is
   /// written and read, or the calling thread while a run has them.
   InterleavedMemory(BufferType& plain, std::shared_ptr<CpuThreads> threads)
-      : plain_(plain), threads_(std::move(threads)) {}
-  std::string_view name() const override { return "host, 16 rows interleaved"; }
+      : PackedMemory("host, 16 rows interleaved",
+                     {Layout{}, {LayoutKind::kPacked, true, "16 rows interleaved"}}),
+        plain_(plain),
+        threads_(std::move(threads)) {}
   std::size_t alignment() const override { return plain_.alignment(); }
   std::size_t max_size() const override { return plain_.max_size(); }
-  std::span<const Layout> layouts() const override;
   bool packs(const Tensor& tensor) const override;
 
  protected:
   std::size_t packed_bytes(const Tensor& tensor) const override;
-  std::vector<std::unique_ptr<PackedTensor>> place(std::span<const PlacedTensor> tensors,
-                                                   std::byte* data) const override;
+  std::unique_ptr<PackedTensor> place(const Tensor& tensor, std::byte* data) const override;
   Result<std::unique_ptr<Buffer>> allocate_bytes(std::size_t bytes) override {
     return plain_.allocate(bytes);
   }
