@@ -105,7 +105,7 @@ TEST_P(BlasModel, HasWhatIsPinnedToItAndNothingElse) {
   EXPECT_EQ(result.out, told_.text + "\n");
 }
 
-/// Weights are used where they lie in the file: none is copied.
+/// Weights are used in the mapped file: none is copied.
 TEST_P(BlasModel, SharesTheMemoryOfTheCpu) {
   const RunResult result =
       run({"explain", "--model", told_.path, "--devices", "blas0", "--rules-only"});

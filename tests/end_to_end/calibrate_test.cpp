@@ -1,5 +1,5 @@
-// Measuring devices where times are predicted and no costs file is given: when that happens, what
-// is left behind, and who says where times come from.
+// Measuring devices where times are predicted and no costs file is given: when that happens, which
+// files it leaves, and where the output names the origin of times.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -64,6 +64,7 @@ TEST_F(CalibratedCommand, ExplainMeasuresOnceAndNamesTheFile) {
   // The file is a costs file, with the types of this model's weights and no others.
   const auto costs = CostModel::load(path);
   ASSERT_TRUE(costs) << costs.error().message();
+  EXPECT_EQ(costs->ops().size(), 3U);
   for (const OpCost& cost : costs->ops()) {
     EXPECT_EQ(cost.dtype, cost.op == "attention" ? DType::kF16 : DType::kF32) << cost.op;
   }
@@ -99,7 +100,7 @@ TEST_F(CalibratedCommand, OtherOptionsOfBackendsHaveAFileOfTheirOwn) {
   EXPECT_EQ(kept().size(), 2U);
 }
 
-/// Calibration has 64 MB and more of matrices; the model has next to nothing.
+/// Calibration uses matrices of at least 64 MB; the model has less than 1 MB.
 TEST_F(CalibratedCommand, MeasuringDevicesIsNoPartOfPeakMemory) {
 #ifdef __SANITIZE_ADDRESS__
   GTEST_SKIP() << "memory that was given back stays in quarantine";

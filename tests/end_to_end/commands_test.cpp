@@ -137,7 +137,7 @@ TEST(Devices, ASettingOverridesTheEnvironmentAndTheLastOneCounts) {
   EXPECT_EQ(fuse({"--set", "cpu.fuse=on", "--set", "cpu.fuse=off"}), "off");
 }
 
-/// No such memory: plain memory computes the same, and the list of backends says why.
+/// Without such memory plain memory is used, and the list of backends has the reason.
 TEST(Devices, HighBandwidthMemoryThatIsNotThereIsPlainMemoryWithANote) {
   RunOptions options;
   // hwloc's own: a machine without such nodes, whatever this one has.
@@ -185,7 +185,7 @@ TEST(Devices, ABadVariableOfABackendIsWrongUsage) {
   }
 }
 
-/// A setting for a backend that is there but off does nothing: a line says so.
+/// A setting of a backend that is off has no effect, which a line reports.
 TEST(Devices, AnOptionOfABackendThatIsOffIsSaid) {
   RunOptions options;
   options.environment["SHUNT_CPU_LEVEL"] = "abacus";

@@ -144,7 +144,7 @@ TEST_F(Granularity, RowsOfAFailedStepChangeNothing) {
   EXPECT_EQ(std::vector<float>(again->begin(), again->end()), wanted);
 }
 
-TEST_F(Granularity, WhatADeviceTakesForItselfIsOnTheLedger) {
+TEST_F(Granularity, MemoryThatADeviceTakesForItselfIsOnTheLedger) {
   constexpr OwnMemory kOwn = {.context = 1000, .code = 200, .workspace = 30, .graphs = 4};
   TestDevice device(TestDeviceConfig{.own_memory = kOwn});
   decode({&device});

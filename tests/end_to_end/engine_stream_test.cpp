@@ -56,6 +56,23 @@ class EngineStream : public ::testing::Test {
     return {.ops = {"matmul"}, .wants = {"matmul"}, .memory = 500000};
   }
 
+  /// The same with `bytes` of host memory that it can pin.
+  static TestDeviceConfig pinning(std::size_t bytes = std::size_t{1} << 30) {
+    TestDeviceConfig config = half_a_model();
+    config.pins_host = bytes;
+    return config;
+  }
+
+  Result<std::shared_ptr<const Model>> try_load(TestDevice& device, std::int64_t stream_rows = 32) {
+    return Model::load(file_.path(), std::vector<Device*>{&device, cpu_}, options(stream_rows));
+  }
+  /// Null if it failed, which is a failure of the test.
+  std::shared_ptr<const Model> load(TestDevice& device, std::int64_t stream_rows = 32) {
+    auto model = try_load(device, stream_rows);
+    EXPECT_TRUE(model) << model.error().message();
+    return model ? *model : nullptr;
+  }
+
   /// What a device computed, and got from the host, in a step.
   struct Work {
     std::size_t nodes = 0;
@@ -106,6 +123,11 @@ class EngineStream : public ::testing::Test {
     return outcome;
   }
 
+  static void expect_logits(const Outcome& got, const Outcome& expected) {
+    ASSERT_FALSE(expected.logits.empty());
+    EXPECT_THAT(got.logits, ::testing::Pointwise(::testing::FloatNear(1e-3F), expected.logits));
+  }
+
   SynthModel file_{shape()};
   std::unique_ptr<Registry> registry_;
   Device* cpu_ = nullptr;
@@ -125,10 +147,7 @@ TEST_F(EngineStream, PromptsBringTheWeightsThatDoNotFitSingleTokensDoNot) {
     EXPECT_LT(work.bytes, got.rest / 10);
   }
   EXPECT_THAT(got.notes, Contains(HasSubstr("for weights that are sent there")));
-  ASSERT_EQ(got.logits.size(), alone.logits.size());
-  for (std::size_t i = 0; i < got.logits.size(); ++i) {
-    ASSERT_NEAR(got.logits[i], alone.logits[i], 1e-3);
-  }
+  expect_logits(got, alone);
 }
 
 TEST_F(EngineStream, NeverIfTheUserSaysSo) {
@@ -139,15 +158,13 @@ TEST_F(EngineStream, NeverIfTheUserSaysSo) {
   EXPECT_THAT(got.notes, ::testing::Not(Contains(HasSubstr("sent there"))));
 }
 
-/// Weights that steps send are pinned where they lie in the file, as long as the model lives.
+/// Weights that steps send are pinned in the mapped file for the lifetime of the model.
 TEST_F(EngineStream, WeightsThatStayInTheFileArePinned) {
-  TestDeviceConfig config = half_a_model();
-  config.pins_host = std::size_t{1} << 30;
-  TestDevice device(config);
+  TestDevice device(pinning());
   {
-    const auto model = Model::load(file_.path(), std::vector<Device*>{&device, cpu_}, options(32));
-    ASSERT_TRUE(model) << model.error().message();
-    const ModelState& state = *(*model)->state();
+    const auto model = load(device);
+    ASSERT_NE(model, nullptr);
+    const ModelState& state = *model->state();
     // Matrices of layers that are on the CPU, and no embeddings: these are too few rows.
     std::uint64_t streamed = 0;
     const auto graph = state.definition->build({40, 1, 64, DType::kF32});
@@ -161,40 +178,33 @@ TEST_F(EngineStream, WeightsThatStayInTheFileArePinned) {
     ASSERT_GT(streamed, 0U);
     EXPECT_LE(device.host_pinned(), streamed + 4096 * graph->weights.size());
     EXPECT_GE(device.host_pinned() * 2, streamed) << "the last layer has three with one row";
-    EXPECT_THAT((*model)->notes(), Contains(HasSubstr("test0: ")));
-    EXPECT_THAT((*model)->notes(), Contains(HasSubstr("of weights in host memory are pinned")));
+    EXPECT_THAT(model->notes(), Contains(HasSubstr("test0: ")));
+    EXPECT_THAT(model->notes(), Contains(HasSubstr("of weights in host memory are pinned")));
   }
   EXPECT_EQ(device.host_pinned(), 0U);
 }
 
-TEST_F(EngineStream, WhatCanNotBePinnedIsSentAllTheSame) {
+TEST_F(EngineStream, WeightsThatCanNotBePinnedAreSentAllTheSame) {
   const Outcome alone = run(nullptr);
-  TestDeviceConfig config = half_a_model();
-  config.pins_host = 20000;  // less than the weights
-  TestDevice device(config);
+  TestDevice device(pinning(20000));  // less than the weights
   const Outcome got = run(&device);
   EXPECT_EQ(got.prompt.nodes, kOfManyRows);
   EXPECT_THAT(got.notes, Contains(::testing::AllOf(HasSubstr("are not pinned"),
                                                    HasSubstr("test0 can't pin"))));
   EXPECT_EQ(device.host_pinned(), 0U) << "all or none";
-  ASSERT_EQ(got.logits.size(), alone.logits.size());
-  for (std::size_t i = 0; i < got.logits.size(); ++i) {
-    ASSERT_NEAR(got.logits[i], alone.logits[i], 1e-3);
-  }
+  expect_logits(got, alone);
 }
 
 /// At most half of the memory that is left is pinned.
 TEST_F(EngineStream, WeightsOfMoreThanHalfOfTheAvailableMemoryAreNotPinned) {
-  TestDeviceConfig config = half_a_model();
-  config.pins_host = std::size_t{1} << 30;
-  TestDevice device(config);
-  const auto model = Model::load(file_.path(), std::vector<Device*>{&device, cpu_}, options(32));
-  ASSERT_TRUE(model) << model.error().message();
+  TestDevice device(pinning());
+  const auto model = load(device);
+  ASSERT_NE(model, nullptr);
   const std::size_t pinned = device.host_pinned();
   ASSERT_GT(pinned, 0U);
-  const auto steps = session_steps((*model)->state()->session);
+  const auto steps = session_steps(model->state()->session);
   const auto pin_with = [&](std::optional<std::uint64_t> available) {
-    ModelState state(*(*model)->state());
+    ModelState state(*model->state());
     state.pinned_weights.clear();
     state.notes.clear();
     pin_streamed_weights(state, steps, available);
@@ -210,21 +220,21 @@ TEST_F(EngineStream, WeightsOfMoreThanHalfOfTheAvailableMemoryAreNotPinned) {
                                        HasSubstr("half of the available memory")));
   }
   // Those that are pinned already need no more.
-  ModelState state(*(*model)->state());
+  ModelState state(*model->state());
   pin_streamed_weights(state, steps, 0);
-  EXPECT_EQ(state.pinned_weights.size(), (*model)->state()->pinned_weights.size());
-  EXPECT_EQ(state.notes, (*model)->state()->notes);
+  EXPECT_EQ(state.pinned_weights.size(), model->state()->pinned_weights.size());
+  EXPECT_EQ(state.notes, model->state()->notes);
   EXPECT_EQ(device.host_pinned(), pinned);
 }
 
-/// A device that pins nothing is not told of a limit.
+/// The limit is no note for a device that can not pin.
 TEST_F(EngineStream, ADeviceThatCanNotPinIsNotNotedWithoutAvailableMemory) {
   TestDevice device(half_a_model());
-  const auto model = Model::load(file_.path(), std::vector<Device*>{&device, cpu_}, options(32));
-  ASSERT_TRUE(model) << model.error().message();
-  ModelState state(*(*model)->state());
+  const auto model = load(device);
+  ASSERT_NE(model, nullptr);
+  ModelState state(*model->state());
   pin_streamed_weights(state, session_steps(state.session), 0);
-  EXPECT_EQ(state.notes, (*model)->state()->notes);
+  EXPECT_EQ(state.notes, model->state()->notes);
   EXPECT_TRUE(state.pinned_weights.empty());
 }
 
@@ -232,9 +242,7 @@ TEST_F(EngineStream, ADeviceThatCanNotPinIsNotNotedWithoutAvailableMemory) {
 TEST_F(EngineStream, WeightsStayPinnedWhileAnotherDeviceIsLeftOut) {
   std::size_t bytes = std::size_t{1} << 30;
   for (const bool tight : {false, true}) {
-    TestDeviceConfig config = half_a_model();
-    config.pins_host = bytes;
-    TestDevice device(config);
+    TestDevice device(pinning(bytes));
     TestDevice other({.name = "test1", .ops = {"none of a step"}, .memory = 4096});
     LoadOptions all = options(32);
     all.on_device_error.mode = DeviceErrorMode::kFallback;
@@ -257,17 +265,36 @@ TEST_F(EngineStream, WeightsStayPinnedWhileAnotherDeviceIsLeftOut) {
   }
 }
 
-TEST_F(EngineStream, NothingIsPinnedForADeviceThatIsSentNothing) {
-  TestDeviceConfig config = half_a_model();
-  config.pins_host = std::size_t{1} << 30;
-  TestDevice device(config);
-  const auto model = Model::load(file_.path(), std::vector<Device*>{&device, cpu_}, options(0));
-  ASSERT_TRUE(model) << model.error().message();
-  EXPECT_EQ(device.host_pinned(), 0U);
-  EXPECT_THAT((*model)->notes(), ::testing::Not(Contains(HasSubstr("pinned"))));
+/// A prompt has 40 tokens of 300: their rows of the embedding are sent, and no others. As these are
+/// other rows in each prompt, the embedding is not pinned.
+TEST_F(EngineStream, AWeightOfWhichAStepSendsSomeRowsIsNotPinned) {
+  const Outcome alone = run(nullptr);
+  const std::size_t row = 64 * sizeof(float);
+  TestDevice device({.ops = {"get_rows"},
+                     .wants = {"get_rows"},
+                     .memory = 200 * row,
+                     .pins_host = std::size_t{1} << 30});
+  {
+    const auto model = load(device);
+    ASSERT_NE(model, nullptr);
+    EXPECT_EQ(device.host_pinned(), 0U);
+    EXPECT_THAT(model->notes(), ::testing::Not(Contains(HasSubstr("pinned"))));
+  }
+  const Outcome got = run(&device);
+  EXPECT_GE(got.prompt.bytes, 40 * row);
+  EXPECT_LT(got.prompt.bytes, 200 * row);
+  expect_logits(got, alone);
 }
 
-/// By default a device says that it can't, which is no note.
+TEST_F(EngineStream, NothingIsPinnedForADeviceThatIsSentNothing) {
+  TestDevice device(pinning());
+  const auto model = load(device, 0);
+  ASSERT_NE(model, nullptr);
+  EXPECT_EQ(device.host_pinned(), 0U);
+  EXPECT_THAT(model->notes(), ::testing::Not(Contains(HasSubstr("pinned"))));
+}
+
+/// By default pinning is unsupported, which is no note.
 TEST_F(EngineStream, ADeviceThatCanNotPinIsNotNoted) {
   TestDevice device(half_a_model());
   EXPECT_THAT(run(&device).notes, ::testing::Not(Contains(HasSubstr("pinned"))));
@@ -287,17 +314,14 @@ TEST_F(EngineStream, WeightsAreUploadedThroughPinnedBuffers) {
                        .pins_memory = true,
                        .world = late ? &world : nullptr,
                        .late_errors = late});
-    const auto model = Model::load(file_.path(), std::vector<Device*>{&device, cpu_}, options(32));
-    ASSERT_TRUE(model) << model.error().message();
-    const std::uint64_t weights = (*model)->ledger().bytes("test0", Purpose::kWeights);
+    const auto model = load(device);
+    ASSERT_NE(model, nullptr);
+    const std::uint64_t weights = model->ledger().bytes("test0", Purpose::kWeights);
     ASSERT_GT(weights, 0U);
     EXPECT_EQ(device.moved_through_pinned(), weights);
     EXPECT_EQ(device.pinned(), 0U) << "its pinned buffers are given back";
     const Outcome got = run(&device);
-    ASSERT_EQ(got.logits.size(), alone.logits.size());
-    for (std::size_t i = 0; i < got.logits.size(); ++i) {
-      ASSERT_NEAR(got.logits[i], alone.logits[i], 1e-3);
-    }
+    expect_logits(got, alone);
   }
 }
 
@@ -305,13 +329,12 @@ TEST_F(EngineStream, WeightsAreUploadedThroughPinnedBuffers) {
 TEST_F(EngineStream, WeightsAreUploadedWithoutPinnedBuffersWhereThereAreNone) {
   TestDevice device({.ops = {"matmul"}, .pins_memory = true});
   device.fail_at({.allocation = 2});  // the first is of the weights
-  const auto model = Model::load(file_.path(), std::vector<Device*>{&device, cpu_}, options(32));
-  ASSERT_TRUE(model) << model.error().message();
+  const auto model = load(device);
+  ASSERT_NE(model, nullptr);
   EXPECT_TRUE(device.has_failed());
-  EXPECT_GT((*model)->ledger().bytes("test0", Purpose::kWeights), 0U);
+  EXPECT_GT(model->ledger().bytes("test0", Purpose::kWeights), 0U);
   EXPECT_EQ(device.moved_through_pinned(), 0U);
-  EXPECT_THAT((*model)->notes(),
-              Contains(HasSubstr("weights are uploaded without pinned buffers")));
+  EXPECT_THAT(model->notes(), Contains(HasSubstr("weights are uploaded without pinned buffers")));
 }
 
 TEST_F(EngineStream, AnUploadThatFailsIsAnErrorWithTheDevice) {
@@ -322,7 +345,7 @@ TEST_F(EngineStream, AnUploadThatFailsIsAnErrorWithTheDevice) {
                        .world = late ? &world : nullptr,
                        .late_errors = late});
     device.fail_at({.copy = 3});
-    const auto model = Model::load(file_.path(), std::vector<Device*>{&device, cpu_}, options(32));
+    const auto model = try_load(device);
     ASSERT_FALSE(model);
     EXPECT_EQ(model.error().code(), ErrorCode::kDevice);
     EXPECT_EQ(model.error().device(), "test0");
@@ -340,10 +363,8 @@ TEST_F(EngineStream, ADeviceOfAnySizeGetsWhatItHasRoomFor) {
     config.memory = memory;
     TestDevice device(config);
     const Outcome got = run(&device);
-    ASSERT_EQ(got.logits.size(), alone.logits.size());
-    for (std::size_t i = 0; i < got.logits.size(); ++i) {
-      ASSERT_NEAR(got.logits[i], alone.logits[i], 1e-3) << memory;
-    }
+    SCOPED_TRACE(memory);
+    expect_logits(got, alone);
     EXPECT_GE(got.prompt.nodes, before) << memory;
     before = got.prompt.nodes;
     EXPECT_EQ(device.allocated(), 0U);

@@ -167,7 +167,7 @@ TEST(SplitCommand, APinOfAWholeWeightHoldsForItsParts) {
 }
 
 /// A session of a larger context than the loader left room for uses parts of the device from the
-/// CPU: rows where they lie in the mapped file, columns in a copy.
+/// CPU: rows in the mapped file, columns in a copy.
 TEST(SplitEngine, ALargerContextBringsColumnsToTheCpu) {
   SHUNT_NEED_SHARED("data/models/stories260K.gguf");
   const std::string path = stories_260k().path;
@@ -208,7 +208,7 @@ TEST(SplitEngine, ALargerContextBringsColumnsToTheCpu) {
   EXPECT_GT(moved, 0) << "this never happened";
 }
 
-/// The real CPU has the last part: rows where they lie in the mapped file, columns in a copy.
+/// The real CPU has the last part: rows in the mapped file, columns in a copy.
 TEST(SplitEngine, TheCpuUsesRowsOfTheMappedFile) {
   for (const DType dtype : {DType::kF32, DType::kQ8_0, DType::kQ4_K}) {
     SynthOptions shape;

@@ -84,9 +84,9 @@ INSTANTIATE_TEST_SUITE_P(
     PlacementAndWhatElseDecides, WrongUsage,
     testing::Values(
         Usage{run_with({"--split", "columns"}), "\"columns\" is not layers or rows"},
-        Usage{run_with({"--split", "rows", "--shares", "3,0"}), "0"},
-        Usage{run_with({"--split", "rows", "--shares", "3,"}), "--shares"},
-        Usage{run_with({"--split", "rows", "--shares", "1000001"}), "1000001"},
+        Usage{run_with({"--split", "rows", "--shares", "3,0"}), "0 is not from 1 to 1000000"},
+        Usage{run_with({"--split", "rows", "--shares", "3,"}), "\"\" is not a whole number"},
+        Usage{run_with({"--split", "rows", "--shares", "1000001"}), "1000001 is not from 1 to"},
         Usage{run_with({"--shares", "3,1"}), "--shares needs --split rows"},
         Usage{{"explain", "-m", "m", "--split", "layers", "--shares", "1,1"}, "needs --split rows"},
         Usage{run_with({"--placement", "p", "--place", "a=cpu0"}), "--placement and --place"},

@@ -1,5 +1,6 @@
-// A CBLAS library for tests: plain loops, and counters of how it is called. SHUNT_TEST_BLAS_PARTS
-// says which functions it has.
+// A CBLAS library for tests: plain loops, and counters of its calls. A variant lacks a function or
+// has sizes of 64 bits: SHUNT_TEST_BLAS_WITHOUT_SGEMM, SHUNT_TEST_BLAS_WITHOUT_THREADS,
+// SHUNT_TEST_BLAS_WIDE.
 #include <algorithm>
 #include <atomic>
 #include <cstddef>

@@ -11,9 +11,9 @@ namespace shunt::test {
 class NativeQueue : public NativeStream {
  public:
   using Work = std::function<Status()>;
-  /// Adds work, which takes so many seconds where time is simulated.
+  /// Adds work. `seconds`: its duration where time is simulated.
   virtual void submit(std::uint64_t task, double seconds, Work work) = 0;
-  /// What a run of a binding is to do; a device sets it.
+  /// The work of a run of a binding; a device sets it.
   std::function<Result<Work>(Binding& binding, const RunArgs& args)> launch;
 
   Status run(std::uint64_t task, Binding& binding, const RunArgs& args) override {

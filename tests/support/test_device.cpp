@@ -360,7 +360,7 @@ class TestWorldStream final : public Stream {
   const TestDeviceConfig& config_;
 };
 
-/// What a vendor's library would give for the device in a world.
+/// The stream of a vendor's library, for the device in a world.
 class TestNativeStream final : public WorldNativeStream {
  public:
   TestNativeStream(TestWorld& world, TestDevice& device)
@@ -453,12 +453,14 @@ TestDevice::TestDevice(TestDeviceConfig config)
 TestDevice::~TestDevice() = default;
 
 DeviceInfo TestDevice::info() const {
+  ++infos_;
   DeviceInfo info;
   info.name = config_.name;
   info.description = "exists only in tests";
   info.kind = config_.kind;
   info.priority = config_.priority;
   info.host_memory = config_.host_memory;
+  info.twin = config_.twin;
   info.asynchronous = config_.world != nullptr;
   if (config_.kind != DeviceKind::kCpu) info.speed = config_.speed;
   info.extent_granularity = config_.extent_granularity;

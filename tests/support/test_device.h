@@ -47,6 +47,7 @@ struct TestDeviceConfig {
   /// Bytes of host memory that it can pin at once; not given: it can't pin.
   std::optional<std::size_t> pins_host = {};
   bool host_memory = false;     ///< says that its memory is the host's: one pool with the CPU
+  bool twin = false;            ///< says that it is a twin
   bool in_host_memory = false;  ///< computes in plain host memory as a CPU does, not in its own
   /// The weights that it wants in memory for weights alone, which the host can't touch, and has to
   /// be told what lies where. A segment then needs 64 bytes of scratch for each that it reads
@@ -144,6 +145,8 @@ class TestDevice final : public Device {
   std::size_t weights_allocated() const;
   /// How often memory was asked for, granted or not.
   std::size_t allocations() const { return allocations_; }
+  /// How often info() was called.
+  std::size_t infos() const { return infos_; }
 
  private:
   friend class TestBinding;
@@ -182,6 +185,7 @@ class TestDevice final : public Device {
   std::atomic<std::size_t> copies_ = 0;
   std::atomic<std::size_t> moved_through_pinned_ = 0;
   std::atomic<std::size_t> allocations_ = 0;
+  mutable std::atomic<std::size_t> infos_ = 0;
 };
 
 }  // namespace shunt::test

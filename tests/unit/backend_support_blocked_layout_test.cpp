@@ -1,4 +1,4 @@
-// Which views of a tensor are tensors where they lie, in a layout of blocks of columns.
+// Which views of a tensor need no copy in a layout of blocks of columns.
 #include "backend_support/blocked_layout.h"
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@ constexpr std::int64_t kBlock = 64;
 class BlockedLayout : public testing::Test {
  protected:
   Value input(const Shape& shape) { return *g_.input("x", *make_tensor(DType::kF32, shape)); }
-  /// Where a view lies, of a tensor of the graph.
+  /// The place of a view of a tensor of the graph.
   SourcePlace place(const Result<Value>& view) {
     EXPECT_TRUE(view) << view.error().message();
     const Node& node = g_.graph().node(view->id);

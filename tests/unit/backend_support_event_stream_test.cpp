@@ -1,5 +1,5 @@
-// Late errors: a vendor's stream goes on after a failed task, and completion of its events says
-// nothing about that. Events of an EventStream tell.
+// Late errors: a vendor's stream goes on after a failed task, and its events complete without an
+// error. Events of an EventStream have the error.
 #include "backend_support/event_stream.h"
 
 #include <gmock/gmock.h>
@@ -141,6 +141,16 @@ class FakeStream {
   std::unique_ptr<EventStream> stream;
 };
 
+/// A device with one stream, and three events of it.
+struct OneStream {
+  TestWorld world;
+  FakeDevice device{"a0"};
+  FakeStream a{world, device};
+  std::unique_ptr<Event> first = a.event();
+  std::unique_ptr<Event> second = a.event();
+  std::unique_ptr<Event> third = a.event();
+};
+
 void expect_error(const Status& status, std::int64_t code, const std::string& device,
                   const std::string& node) {
   ASSERT_FALSE(status);
@@ -172,13 +182,9 @@ TEST(EventStream, ALateErrorComesWithEveryLaterEventOfTheStream) {
 
 TEST(EventStream, WithoutATaskTheErrorIsThatOfAllTasksNotKnownToHaveSucceeded) {
   for (const bool confirmed : {false, true}) {
-    TestWorld world;
-    FakeDevice device("a0");
+    OneStream one;
+    auto& [world, device, a, first, second, third] = one;
     device.tells_task = false;
-    FakeStream a(world, device);
-    const auto first = a.event();
-    const auto second = a.event();
-    const auto third = a.event();
     FakeBinding n0("n0"), n1("n1"), n2("n2");
     n1.code = kAccess;
     ASSERT_TRUE(a.run(n0, {}, first.get()));
@@ -216,7 +222,7 @@ TEST(EventStream, AnErrorReachesWorkThatWaitedForItOverAnyStreamsAndDevices) {
     EXPECT_TRUE(done_b2->wait());
     expect_error(done_b->wait(), kAccess, "a0", "bad");
     expect_error(done_a2->wait(), kAccess, "a0", "bad");
-    // What is known by now is not even submitted.
+    // Work that waits for a known error is not submitted.
     const auto later = b.event();
     expect_error(b.run(m3, {}, later.get()), kAccess, "a0", "bad");
     expect_error(b2.run(m3, {done_b.get()}, later.get()), kAccess, "a0", "bad");
@@ -316,7 +322,7 @@ TEST(EventStream, AfterSynchronizeNewWorkStartsWithoutTheError) {
   EXPECT_TRUE(a.stream->synchronize());
   EXPECT_TRUE(a.run(good, {}, new_a.get()));
   EXPECT_TRUE(new_a->wait());
-  // What b was given still depends on it, and so does what b is given now.
+  // The work of b still depends on it, and so does its new work.
   expect_error(b.run(good, {new_a.get()}, new_b.get()), kAccess, "a0", "bad");
   EXPECT_TRUE(b.stream->synchronize());
   EXPECT_TRUE(b.run(good, {new_a.get()}, new_b.get()));
@@ -332,10 +338,9 @@ TEST(EventStream, AfterSynchronizeNewWorkStartsWithoutTheError) {
 }
 
 TEST(EventStream, ManyFailuresAreAllRemembered) {
-  TestWorld world;
-  FakeDevice device("a0");
-  FakeStream a(world, device);
-  std::vector<std::unique_ptr<Event>> failed, succeeded;
+  OneStream one;
+  FakeStream& a = one.a;
+  std::vector<std::unique_ptr<Event>> failed;
   FakeBinding bad("bad"), good("good");
   bad.code = kAccess;
   for (int i = 0; i < 40; ++i) {
@@ -343,18 +348,27 @@ TEST(EventStream, ManyFailuresAreAllRemembered) {
     ASSERT_TRUE(a.run(bad, {}, failed.back().get()));
     ASSERT_TRUE(a.stream->synchronize());
   }
-  succeeded.push_back(a.event());
-  ASSERT_TRUE(a.run(good, {}, succeeded.back().get()));
-  EXPECT_TRUE(succeeded.back()->wait());
+  ASSERT_TRUE(a.run(good, {}, one.first.get()));
+  EXPECT_TRUE(one.first->wait());
   for (const auto& event : failed) expect_error(event->wait(), kAccess, "a0", "bad");
 }
 
+/// Of a task further back the error has no node.
+TEST(EventStream, TheNodesOf1024TasksUnderWayAreRemembered) {
+  for (const int behind : {1023, 1024}) {
+    OneStream one;
+    FakeBinding bad("bad"), good("good");
+    bad.code = kAccess;
+    ASSERT_TRUE(one.a.run(bad, {}, nullptr));
+    for (int i = 1; i < behind; ++i) ASSERT_TRUE(one.a.run(good, {}, nullptr));
+    ASSERT_TRUE(one.a.run(good, {}, one.first.get()));
+    expect_error(one.first->wait(), kAccess, "a0", behind == 1023 ? "bad" : "");
+  }
+}
+
 TEST(EventStream, WorkThatTheVendorRefusesFailsAtOnce) {
-  TestWorld world;
-  FakeDevice device("a0");
-  FakeStream a(world, device);
-  const auto first = a.event();
-  const auto second = a.event();
+  OneStream one;
+  auto& [world, device, a, first, second, third] = one;
   FakeBinding bad("bad"), good("good");
   bad.refused = true;
   expect_error(a.run(bad, {}, first.get()), kRefused, "a0", "bad");
@@ -365,11 +379,8 @@ TEST(EventStream, WorkThatTheVendorRefusesFailsAtOnce) {
 }
 
 TEST(EventStream, AnEarlierTaskThatFailsLateComesBeforeALaterOneThatWasRefused) {
-  TestWorld world;
-  FakeDevice device("a0");
-  FakeStream a(world, device);
-  const auto first = a.event();
-  const auto second = a.event();
+  OneStream one;
+  auto& [world, device, a, first, second, third] = one;
   FakeBinding late("late"), refused("refused");
   late.code = kAccess;
   refused.refused = true;
@@ -428,7 +439,7 @@ TEST(EventStream, ADeviceThatCannotRecoverIsLost) {
   EXPECT_FALSE(device.health->check());
 }
 
-TEST(EventStream, WhatWaitsForALostDeviceThatNeverEndsFailsInsteadOfHanging) {
+TEST(EventStream, WorkThatWaitsForALostDeviceFailsInsteadOfHanging) {
   TestWorld world;
   FakeDevice device_a("a0"), device_b("b0"), device_c("c0");
   const auto a = std::make_unique<FakeStream>(world, device_a);
@@ -525,12 +536,8 @@ TEST(EventStream, AnEventThatNothingHasSignalledIsNoReasonToWait) {
 }
 
 TEST(EventStream, CancelLeavesOutTheTaskAndWhatFollows) {
-  TestWorld world;
-  FakeDevice device("a0");
-  FakeStream a(world, device);
-  const auto first = a.event();
-  const auto second = a.event();
-  const auto third = a.event();
+  OneStream one;
+  auto& [world, device, a, first, second, third] = one;
   FakeBinding n1("n1"), n2("n2");
   std::atomic<bool> cancel{false};
   ASSERT_TRUE(a.run(n1, {}, first.get(), &cancel));
@@ -654,7 +661,7 @@ TEST(EventStreamThreads, TwoStreamsOfADeviceAreUsedByTwoThreads) {
       for (int run = 0; run < 100; ++run) {
         if (stream->run(bindings[i], {extents}, {}, done.get()) && done->wait()) continue;
         ++failed[i];
-        (void)stream->synchronize();
+        EXPECT_TRUE(stream->synchronize());
       }
     });
   }

@@ -1,4 +1,4 @@
-// What is fused in a segment, and what is not, with a pattern for add followed by mul.
+// Which nodes of a segment are fused, with a pattern for add followed by mul.
 #include "backend_support/fusion.h"
 
 #include <gmock/gmock.h>
@@ -44,7 +44,14 @@ std::optional<Group> written_sum(const Surroundings& around, NodeId sum) {
   return {};
 }
 
-/// A graph of [4, 3] tensors in one segment, if not said otherwise.
+/// A product and the sum that it reads, wherever that is computed.
+std::optional<Group> sum_before(const Surroundings& around, NodeId product) {
+  if (around.node(product).op != &mul_op()) return {};
+  const NodeId sum = around.node(product).sources[0];
+  return Group{{.asked = product, .last = product, .inside = {sum}}, &kToy};
+}
+
+/// A graph of [4, 3] tensors, in one segment by default.
 struct Case {
   GraphBuilder g;
   std::set<NodeId> kept;
@@ -176,10 +183,10 @@ TEST(Fusion, NodesOfOtherSegmentsAreNotFused) {
   const Value x = c.input();
   const Value sum = *add(c.g, x, x);
   const Value product = *mul(c.g, sum, x);
-  c.kept = {sum.id};  // its reader is in another segment
+  EXPECT_THAT(c.fused(sum_before), ElementsAre(ElementsAre(sum.id, product.id)));
+  EXPECT_THAT(c.fused(sum_before, product.id), IsEmpty());
   EXPECT_THAT(c.fused(scaled_sum, 0, product.id), IsEmpty());
   EXPECT_THAT(c.fused(written_sum, 0, product.id), IsEmpty());
-  EXPECT_THAT(c.fused(scaled_sum, product.id), IsEmpty());
 }
 
 TEST(Fusion, ANodeBelongsToTheFirstGroupThatTakesIt) {
@@ -193,7 +200,7 @@ TEST(Fusion, ANodeBelongsToTheFirstGroupThatTakesIt) {
               ElementsAre(ElementsAre(first.id, product.id)));
 }
 
-TEST(Fusion, WhatTheKernelCannotReadIsNotFused) {
+TEST(Fusion, AGroupWhoseSourcesTheKernelCannotReadIsNotFused) {
   Case c;
   const Value x = c.input();
   const Value y = c.input();
@@ -262,7 +269,7 @@ TEST(FusionOfAnAddedRow, IsTheOnlyReader) {
   EXPECT_THAT(group->inside, ElementsAre(c.product.id));
   ASSERT_EQ(group->sources.size(), 3U);
   EXPECT_EQ(group->sources[2], row.id);
-  EXPECT_FALSE(c.found(sum.id)) << "nobody reads the sum";
+  EXPECT_FALSE(c.found(sum.id)) << "nothing reads the sum";
   c.kept.insert(c.product.id);
   EXPECT_FALSE(c.found(c.product.id)) << "the product is asked for";
 }

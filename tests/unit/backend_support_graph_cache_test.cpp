@@ -18,7 +18,7 @@ GraphKey key(std::uint64_t binding, std::int64_t extent) {
   return made;
 }
 
-/// What the cache gives for a key; `captured` counts captures, and each captures its number.
+/// The graph of a key; `captured` counts captures, and each graph is its number.
 int find(Cache& cache, const GraphKey& at, int& captured) {
   const auto found = cache.find(
       at, [&]() -> Result<std::unique_ptr<int>> { return std::make_unique<int>(++captured); });

@@ -1,4 +1,4 @@
-// Parts of matrices as floats: where they lie, or decoded.
+// Parts of matrices as floats: in place, or decoded.
 #include "backend_support/host_matrix.h"
 
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 namespace shunt::test::backend_support_host_matrix_test {
 namespace {
 
-/// Rows 0, 1, 2, ... of so many elements: element e of row r is 100 * r + e.
+/// Rows 0, 1, 2, ... of `elements` each: element e of row r is 100 * r + e.
 std::vector<float> numbers(std::int64_t elements, std::int64_t rows) {
   std::vector<float> values;
   for (std::int64_t r = 0; r < rows; ++r) {
@@ -40,7 +40,7 @@ void expect_part(const FloatMatrix& matrix) {
   }
 }
 
-TEST(HostMatrix, OfDenseRowsLiesWhereItIs) {
+TEST(HostMatrix, OfDenseRowsIsUsedInPlace) {
   auto values = numbers(10, 6);
   const HostTensor rows = tensor(values, {10, 6, 1, 1}, {4, 40, 240, 240});
   const FloatMatrix matrix = float_matrix(rows, 0, 0, kPart, nullptr);
@@ -50,7 +50,7 @@ TEST(HostMatrix, OfDenseRowsLiesWhereItIs) {
   expect_part(matrix);
 }
 
-TEST(HostMatrix, OfDenseColumnsLiesWhereItIs) {
+TEST(HostMatrix, OfDenseColumnsIsUsedInPlace) {
   std::vector<float> values(60);
   for (int r = 0; r < 6; ++r) {
     for (int e = 0; e < 10; ++e) values[static_cast<std::size_t>(e * 6 + r)] = float(100 * r + e);
@@ -76,8 +76,26 @@ TEST(HostMatrix, OfOtherStridesIsCopied) {
   EXPECT_EQ(float_matrix(repeated, 0, 0, kPart, nullptr).data, nullptr);
 }
 
+/// CBLAS has strides of 32 bits.
+TEST(HostMatrix, WhoseLinesAreMoreThan31BitsApartIsCopied) {
+  auto values = numbers(2, 1);
+  for (const std::int64_t floats : {std::int64_t{2147483647}, std::int64_t{2147483648}}) {
+    for (const bool turned : {false, true}) {
+      const HostTensor far = turned ? tensor(values, {2, 2, 1, 1}, {4 * floats, 4, 0, 0})
+                                    : tensor(values, {2, 2, 1, 1}, {4, 4 * floats, 0, 0});
+      const FloatMatrix matrix = float_matrix(far, 0, 0, {0, 2, 0, 2}, nullptr);
+      const bool in_place = floats == 2147483647;
+      EXPECT_EQ(matrix.data, in_place ? values.data() : nullptr);
+      if (in_place) {
+        EXPECT_EQ(matrix.stride, 2147483647);
+        EXPECT_EQ(matrix.transposed, turned);
+      }
+    }
+  }
+}
+
 /// The strides of a dimension of one are of no account.
-TEST(HostMatrix, OfOneRowOrElementLiesWhereItIs) {
+TEST(HostMatrix, OfOneRowOrElementIsUsedInPlace) {
   auto values = numbers(10, 1);
   const HostTensor row = tensor(values, {10, 1, 1, 1}, {4, 0, 0, 0});
   const FloatMatrix as_row = float_matrix(row, 0, 0, {0, 10, 0, 1}, nullptr);

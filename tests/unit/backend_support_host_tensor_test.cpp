@@ -54,23 +54,26 @@ TEST(HostTensor, RowsAreWrittenAsTheTypeEncodesThem) {
   EXPECT_THAT(halves, ElementsAre(0xFFFF, 0xFFFF, 0xFFFF, 0xC000));
 }
 
+/// The matrix of a source [1, 1, size_2, size_3] for each of a result's 6 x 2.
+template <class MatrixOf>
+std::vector<std::int64_t> matrices(MatrixOf matrix_of, std::int64_t size_2, std::int64_t size_3) {
+  std::vector<std::int64_t> all;
+  for (std::int64_t matrix = 0; matrix < 12; ++matrix) {
+    all.push_back(matrix_of({1, 1, 6, 2}, matrix, {1, 1, size_2, size_3}));
+  }
+  return all;
+}
+
 TEST(HostTensor, MatricesOfAGroupShareOneOfASource) {
-  const Sizes result = {1, 1, 6, 2};
-  EXPECT_EQ(grouped_matrix(result, 0, {1, 1, 2, 1}), 0);
-  EXPECT_EQ(grouped_matrix(result, 2, {1, 1, 2, 1}), 0);
-  EXPECT_EQ(grouped_matrix(result, 3, {1, 1, 2, 1}), 1);
-  EXPECT_EQ(grouped_matrix(result, 9, {1, 1, 2, 1}), 1);
-  EXPECT_EQ(grouped_matrix(result, 9, {1, 1, 2, 2}), 3);
-  EXPECT_EQ(grouped_matrix(result, 11, {1, 1, 6, 2}), 11);
+  EXPECT_THAT(matrices(grouped_matrix, 2, 1), ElementsAre(0, 0, 0, 1, 1, 1, 0, 0, 0, 1, 1, 1));
+  EXPECT_THAT(matrices(grouped_matrix, 2, 2), ElementsAre(0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3));
+  EXPECT_THAT(matrices(grouped_matrix, 6, 2), ElementsAre(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11));
 }
 
 TEST(HostTensor, MatricesOfASourceAreRepeated) {
-  const Sizes result = {1, 1, 6, 2};
-  EXPECT_EQ(repeated_matrix(result, 1, {1, 1, 2, 1}), 1);
-  EXPECT_EQ(repeated_matrix(result, 2, {1, 1, 2, 1}), 0);
-  EXPECT_EQ(repeated_matrix(result, 6, {1, 1, 2, 2}), 2);
-  EXPECT_EQ(repeated_matrix(result, 9, {1, 1, 2, 2}), 3);
-  EXPECT_EQ(repeated_matrix(result, 11, {1, 1, 1, 1}), 0);
+  EXPECT_THAT(matrices(repeated_matrix, 2, 1), ElementsAre(0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1));
+  EXPECT_THAT(matrices(repeated_matrix, 2, 2), ElementsAre(0, 1, 0, 1, 0, 1, 2, 3, 2, 3, 2, 3));
+  EXPECT_THAT(matrices(repeated_matrix, 1, 1), testing::Each(0));
 }
 
 TEST(HostTensor, OnlyTheOutermostDimensionMayGrowInATensorWithoutGaps) {

@@ -50,8 +50,9 @@ TEST(Int8Weights, OfZerosHaveAScaleOfOne) {
 TEST(Int8Weights, WithoutAFiniteScaleThereAreNone) {
   EXPECT_FALSE(Rows({1, 2, NAN, 4, 5, 6}).quantize());
   EXPECT_FALSE(Rows({1, 2, 3, 4, -std::numeric_limits<float>::infinity(), 6}).quantize());
-  EXPECT_FALSE(Rows({1e-38F, 0, 0, 0, 0, 0}).quantize()) << "1e-38 / 127 is no normal number";
-  EXPECT_TRUE(Rows({2e-36F, 0, 0, 0, 0, 0}).quantize());
+  // The smallest normal number is 2^-126, and 127 times that is 1.4929e-36.
+  EXPECT_FALSE(Rows({1.492e-36F, 0, 0, 0, 0, 0}).quantize()) << "the scale is no normal number";
+  EXPECT_TRUE(Rows({1.493e-36F, 0, 0, 0, 0, 0}).quantize());
 }
 
 TEST(Int8Weights, CostIsTheSumOfSquaresOfWhatNumbersAreOffBy) {

@@ -1,4 +1,4 @@
-// What rows have in common is taken off them.
+// Subtracting from each row its largest element or its mean.
 #include "backend_support/level_rows.h"
 
 #include <gmock/gmock.h>

@@ -1,5 +1,5 @@
-// A program that launches node by node: what its kernels are called with, and what becomes of what
-// can't be prepared, bound or run.
+// A program that launches node by node: the arguments of its kernels, and its errors when it is
+// prepared, bound or run.
 #include "backend_support/node_program.h"
 
 #include <gmock/gmock.h>
@@ -13,7 +13,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-/// What the kernels of a test share.
+/// The state that the kernels of a test share.
 struct Toy {
   std::vector<Sizes> launches;
   std::vector<std::byte*> scratch;
@@ -192,7 +192,7 @@ TEST_F(NodeProgramTest, AnOpWithoutAKernelIsRefusedWithTheNode) {
   EXPECT_THAT(program.error().message(), HasSubstr("product (mul): there is no kernel for it"));
 }
 
-TEST_F(NodeProgramTest, WhatAKernelRefusesIsRefusedWithItsReason) {
+TEST_F(NodeProgramTest, ANodeThatItsKernelRefusesIsRefusedWithItsReason) {
   GraphBuilder g;
   const Tensor tensor = *make_tensor(DType::kF16, {2});
   const NodeId x = g.input("x", tensor)->id;

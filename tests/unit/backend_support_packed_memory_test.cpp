@@ -95,19 +95,19 @@ TEST_F(PackedMemoryTest, SizesAreThoseOfTheCodecOrPlain) {
 }
 
 TEST_F(PackedMemoryTest, TensorsArePackedAndAllElseIsPlain) {
-  // Two bytes of nobody, a packed tensor of 3 with 4 behind it, a plain one of 8.
+  // Two bytes of no tensor, a packed tensor of 3 with 4 behind it, a plain one of 8.
   const auto buffer = allocate(19, {placed(DType::kF32, 2, 10), placed(DType::kI8, 3, 2)});
   const Bytes plain = numbers(19);
   std::memset(packed_data(*buffer), 0, 19);
   ASSERT_TRUE(buffer->write(0, plain));
   Bytes expected = {std::byte{1}, std::byte{2}, std::byte{5}, std::byte{4}, std::byte{3}};
-  expected.resize(9, std::byte{0});  // of the codec: nobody writes there
+  expected.resize(9, std::byte{0});  // of the codec: not written
   expected.insert(expected.end(), plain.begin() + 9, plain.end());
   EXPECT_EQ(std::memcmp(packed_data(*buffer), expected.data(), 19), 0);
   Bytes back(19, std::byte{77});
   ASSERT_TRUE(buffer->read(0, back));
   Bytes expected_back = plain;
-  std::fill_n(expected_back.begin() + 5, 4, std::byte{77});  // nor reads
+  std::fill_n(expected_back.begin() + 5, 4, std::byte{77});  // nor read
   EXPECT_EQ(back, expected_back);
 }
 
@@ -178,7 +178,8 @@ TEST_F(PackedMemoryTest, KnowsWhetherATensorIsPlacedAsItShouldBe) {
   EXPECT_TRUE(is_placed(*buffer, 2, *make_tensor(DType::kI8, {3})));
   EXPECT_FALSE(is_placed(*buffer, 2, *make_tensor(DType::kI8, {4})));
   EXPECT_FALSE(is_placed(*buffer, 4, *make_tensor(DType::kI8, {3})));
-  EXPECT_FALSE(is_placed(*buffer, 40, *make_tensor(DType::kI8, {3}))) << "nobody told of it";
+  EXPECT_FALSE(is_placed(*buffer, 40, *make_tensor(DType::kI8, {3})))
+      << "the buffer was not told of it";
   EXPECT_TRUE(is_placed(*buffer, 32, *make_tensor(DType::kF32, {2})));
   EXPECT_FALSE(is_placed(*buffer, 4, *make_tensor(DType::kF32, {2}))) << "inside a packed one";
 }

@@ -1,4 +1,4 @@
-// Scratch of a segment: pieces share memory by lifetime, staging lies behind them.
+// Scratch of a segment: pieces share memory by lifetime, staging memory is behind them.
 #include "backend_support/scratch_plan.h"
 
 #include <gtest/gtest.h>

@@ -24,7 +24,7 @@ TEST(HighBandwidthNodes, AreThoseOfThatSubtype) {
   EXPECT_THAT(found(machine_with({{"HBM"}})), ElementsAre(0)) << "there is nothing else";
 }
 
-/// A subtype says more than a bandwidth.
+/// Where nodes have subtypes, bandwidths do not count.
 TEST(HighBandwidthNodes, AreNoneAmongOtherSubtypes) {
   EXPECT_THAT(found(machine_with({{"DRAM", 100}, {"GPUMemory", 900}, {"NVM", 10}})), ElementsAre());
   EXPECT_THAT(found(machine_with({{"", 100}, {"hbm", 900}})), ElementsAre())

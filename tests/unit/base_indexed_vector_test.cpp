@@ -7,26 +7,22 @@
 #include <cstdint>
 #include <vector>
 
+#include "support/numbers_of.h"
+
 namespace shunt::test::base_indexed_vector_test {
 namespace {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-std::vector<int> all_of(IndexRange<int> range) {
-  std::vector<int> numbers;
-  for (const int number : range) numbers.push_back(number);
-  return numbers;
-}
-
 TEST(IndexRange, EndsBeforeItsEnd) {
-  EXPECT_THAT(all_of({2, 5}), ElementsAre(2, 3, 4));
+  EXPECT_THAT(numbers_of<int>({2, 5}), ElementsAre(2, 3, 4));
   EXPECT_EQ(IndexRange<int>(2, 5).size(), 3);
 }
 
 TEST(IndexRange, IsEmptyIfItsEndIsNotAboveItsStart) {
-  EXPECT_THAT(all_of({3, 3}), IsEmpty());
-  EXPECT_THAT(all_of({0, -1}), IsEmpty());
+  EXPECT_THAT(numbers_of<int>({3, 3}), IsEmpty());
+  EXPECT_THAT(numbers_of<int>({0, -1}), IsEmpty());
   EXPECT_EQ(IndexRange<int>(0, -1).size(), 0);
 }
 

@@ -1,6 +1,10 @@
 // Options of backends: how they are set, and what is an error.
+#include "device/backend_options.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <array>
 
 #include "shunt/registry.h"
 #include "test_paths.h"
@@ -22,7 +26,7 @@ Options with_plugins(Settings settings = {}, std::map<std::string, std::string> 
   return options;
 }
 
-/// The note or, of an option, the value.
+/// Null if there is none.
 const BackendStatus* find(const Registry& registry, std::string_view name) {
   for (const BackendStatus& status : registry.backends()) {
     if (status.name == name) return &status;
@@ -30,7 +34,7 @@ const BackendStatus* find(const Registry& registry, std::string_view name) {
   return nullptr;
 }
 
-/// What the backend "tunable", with options "speed" (slow) and "depth_2" (fast), got.
+/// The values that the backend "tunable" got; its options are "speed" (slow) and "depth_2" (fast).
 std::string note_of_tunable(const Options& options) {
   const auto registry = Registry::create(options);
   if (!registry) return registry.error().message();
@@ -38,7 +42,7 @@ std::string note_of_tunable(const Options& options) {
   return status == nullptr || !status->loaded ? "off" : status->note;
 }
 
-/// The error of both ways to ask; empty if there is none.
+/// The error, the same of both functions that check options; empty if there is none.
 std::string error_of(const Options& options) {
   const Status checked = check_backend_options(options);
   const auto registry = Registry::create(options);
@@ -130,7 +134,7 @@ TEST(BackendOptions, AVariableOfNoBackendIsOfSomethingElse) {
             "");
 }
 
-/// Of a backend that can't be made here, too.
+/// Settings are checked before the backend is created.
 TEST(BackendOptions, OfABackendThatThrowsAreChecked) {
   EXPECT_THAT(error_of(with_plugins({{"throwing", {{"speed", "fast"}}}})),
               HasSubstr("the backend throwing has no options"));
@@ -166,7 +170,41 @@ INSTANTIATE_TEST_SUITE_P(
                              "\"deep\" is not slow or fast"}),
     [](const auto& test) { return std::string(test.param.backend); });
 
-// ---- those of the backends there are
+Status accept(std::string_view) {
+  return ok();
+}
+
+TEST(OptionTables, HaveNamesOfLowerCaseLettersDigitsAndUnderscores) {
+  for (const char* name : {"a", "z9", "depth_2", "a_", "librar", "library_2"}) {
+    EXPECT_TRUE(check_option_table(std::array{BackendOption{name, "", accept, ""}})) << name;
+  }
+  for (const char* name : {"", "2fast", "_a", "A", "aB", "a-b", "a b", "a ", "a=b", "\xc3\xa4",
+                           "a\n", "{a", "`a", "a:", "a/"}) {
+    const Status status = check_option_table(std::array{BackendOption{name, "", accept, ""}});
+    ASSERT_FALSE(status) << name;
+    EXPECT_EQ(status.error().code(), ErrorCode::kInvalidArgument);
+    EXPECT_THAT(status.error().message(),
+                AllOf(HasSubstr(name), HasSubstr("is not [a-z][a-z0-9_]*")));
+  }
+}
+
+TEST(OptionTables, HaveEachNameOnceWhereverItIs) {
+  const BackendOption first{"speed", "", accept, ""};
+  const BackendOption other{"depth", "", accept, ""};
+  EXPECT_TRUE(check_option_table({}));
+  EXPECT_TRUE(check_option_table(std::array{first, other}));
+  const Status status = check_option_table(std::array{first, other, first});
+  ASSERT_FALSE(status);
+  EXPECT_EQ(status.error().message(), "it has two options \"speed\"");
+}
+
+TEST(OptionTables, HaveACheckForEachOption) {
+  const Status status = check_option_table(std::array{BackendOption{"speed", "", nullptr, ""}});
+  ASSERT_FALSE(status);
+  EXPECT_EQ(status.error().message(), "its option \"speed\" has no check");
+}
+
+// ---- options of the backends of this build
 
 bool is_there(std::string_view backend) {
   const auto registry = Registry::create({});

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "shunt/device.h"
+#include "support/counting.h"
 #include "support/test_accelerator.h"
 #include "support/test_device.h"
 
@@ -16,12 +17,6 @@ using ::testing::HasSubstr;
 
 constexpr std::byte kUntouched{0xee};
 constexpr std::size_t kHuge = static_cast<std::size_t>(-1);
-
-std::vector<std::byte> counting(std::size_t size) {
-  std::vector<std::byte> bytes(size);
-  for (std::size_t i = 0; i < size; ++i) bytes[i] = static_cast<std::byte>(i * 7 + i / 256);
-  return bytes;
-}
 
 std::vector<std::byte> content(Buffer& buffer) {
   std::vector<std::byte> bytes(buffer.size());
@@ -199,29 +194,28 @@ TEST(Copy, OutsideABufferOrIntoReadOnlyMemoryIsAnError) {
   EXPECT_FALSE(copy({host.get(), 0}, {remote.get(), 0}, 10));
 }
 
-/// What a stream writes as rows it reads back as rows, and its events tell.
-void check_stream(Device& device) {
-  const auto stream = *device.open_stream();
-  const auto buffer = filled(device.memory(), 64);
+/// A stream reads back the rows that it wrote, and its events signal both.
+void check_stream(Stream& stream, BufferType& memory) {
+  const auto buffer = filled(memory, 64);
   const auto from = counting(20);
   std::vector<std::byte> to(64, kUntouched);
-  const auto written = *stream->create_event();
-  const auto read = *stream->create_event();
-  ASSERT_TRUE(stream->write_2d({buffer.get(), 7}, from.data(), kRows, {}, written.get()));
+  const auto written = *stream.create_event();
+  const auto read = *stream.create_event();
+  ASSERT_TRUE(stream.write_2d({buffer.get(), 7}, from.data(), kRows, {}, written.get()));
   const std::array<Event*, 1> waits = {written.get()};
   const CopyShape back = {.rows = 5, .bytes = 3, .to_pitch = 11, .from_pitch = 10};
-  ASSERT_TRUE(stream->read_2d(to.data(), {buffer.get(), 7}, back, waits, read.get()));
+  ASSERT_TRUE(stream.read_2d(to.data(), {buffer.get(), 7}, back, waits, read.get()));
   ASSERT_TRUE(read->wait());
   std::vector<std::byte> plain(64);
   copy_bytes(plain, 7, from, 0, kRows);
   std::vector<std::byte> expected(64, kUntouched);
   copy_bytes(expected, 0, plain, 7, back);
   EXPECT_EQ(to, expected);
-  ASSERT_TRUE(stream->write_2d({buffer.get(), 0}, nullptr, {}, {}, written.get()));
+  ASSERT_TRUE(stream.write_2d({buffer.get(), 0}, nullptr, {}, {}, written.get()));
   EXPECT_TRUE(written->wait());
-  ASSERT_TRUE(stream->write_2d({buffer.get(), 0}, nullptr, {.rows = kHuge}, {}, written.get()));
+  ASSERT_TRUE(stream.write_2d({buffer.get(), 0}, nullptr, {.rows = kHuge}, {}, written.get()));
   EXPECT_TRUE(written->wait());
-  ASSERT_TRUE(stream->read_2d(nullptr, {buffer.get(), 0}, {.rows = kHuge}, {}, written.get()));
+  ASSERT_TRUE(stream.read_2d(nullptr, {buffer.get(), 0}, {.rows = kHuge}, {}, written.get()));
   EXPECT_TRUE(written->wait());
 }
 
@@ -246,20 +240,109 @@ void check_stream_errors(Device& device) {
 
 TEST(StreamCopies2d, OfADeviceWithoutAsynchrony) {
   TestDevice device(TestDeviceConfig{});
-  check_stream(device);
+  check_stream(**device.open_stream(), device.memory());
   check_stream_errors(device);
 }
 
 TEST(StreamCopies2d, OfAnAsynchronousAcceleratorWithTwoQueues) {
   TestAccelerator device(TestAcceleratorConfig{});
-  check_stream(device);
+  check_stream(**device.open_stream(), device.memory());
   check_stream_errors(device);
 }
 
-TEST(StreamCopies2d, OfADeviceWhoseStreamHasNone) {
+TEST(StreamCopies2d, OfADeviceInAWorld) {
   TestWorld world;
   TestDevice device(TestDeviceConfig{.world = &world});
-  check_stream(device);
+  check_stream(**device.open_stream(), device.memory());
+}
+
+/// A stream of a device, without 2-D copies of its own. Notes the events of each copy.
+class WithoutRows final : public Stream {
+ public:
+  explicit WithoutRows(Device& device) : inner_(*device.open_stream()) {}
+  Result<std::unique_ptr<Event>> create_event() override { return inner_->create_event(); }
+  Status run(Binding& binding, const RunArgs& args, std::span<Event* const> waits,
+             Event* signal) override {
+    return inner_->run(binding, args, waits, signal);
+  }
+  Status write(Address to, std::span<const std::byte> from, std::span<Event* const> waits,
+               Event* signal) override {
+    note(waits, signal);
+    return inner_->write(to, from, waits, signal);
+  }
+  Status read(std::span<std::byte> to, Address from, std::span<Event* const> waits,
+              Event* signal) override {
+    note(waits, signal);
+    return inner_->read(to, from, waits, signal);
+  }
+  Status synchronize() override { return inner_->synchronize(); }
+
+  std::vector<std::pair<std::size_t, bool>> copies;  ///< events it waits for; whether it signals
+
+ private:
+  void note(std::span<Event* const> waits, const Event* signal) {
+    copies.emplace_back(waits.size(), signal != nullptr);
+  }
+  std::unique_ptr<Stream> inner_;
+};
+
+TEST(StreamCopies2d, AreACopyForEachRowByDefault) {
+  for (const bool asynchronous : {false, true}) {
+    TestWorld world;
+    TestDevice device(TestDeviceConfig{.world = asynchronous ? &world : nullptr});
+    WithoutRows stream(device);
+    check_stream(stream, device.memory());
+    // The first row waits and the last one signals. Nothing is copied at once.
+    const std::vector<std::pair<std::size_t, bool>> expected = {
+        {0, false}, {0, false}, {0, false}, {0, false}, {0, true},  // written
+        {1, false}, {0, false}, {0, false}, {0, false}, {0, true},  // read
+        {0, true},  {0, true},  {0, true}};                         // no rows, or no bytes
+    EXPECT_EQ(stream.copies, expected);
+    EXPECT_EQ(device.copies(), expected.size());
+  }
+}
+
+/// No row is submitted after one that was refused, and the event has that error.
+TEST(StreamCopies2d, ByDefaultEndWithTheFirstRowThatFails) {
+  TestDevice device(TestDeviceConfig{});
+  WithoutRows stream(device);
+  const auto buffer = filled(device.memory(), 64);
+  const auto from = counting(20);
+  std::vector<std::byte> to(64, kUntouched);
+  const auto done = *stream.create_event();
+  for (const bool write : {true, false}) {
+    device.fail_at({.copy = 3});
+    stream.copies.clear();
+    const Status status =
+        write ? stream.write_2d({buffer.get(), 0}, from.data(), kRows, {}, done.get())
+              : stream.read_2d(to.data(), {buffer.get(), 0}, kRows, {}, done.get());
+    ASSERT_FALSE(status);
+    EXPECT_THAT(status.error().message(), HasSubstr("the copy failed"));
+    EXPECT_EQ(stream.copies.size(), 3U + 1) << "and one of nothing, which signals";
+    const Status late = done->wait();
+    ASSERT_FALSE(late);
+    EXPECT_EQ(late.error().message(), status.error().message());
+    EXPECT_TRUE(stream.synchronize());
+  }
+}
+
+TEST(StreamCopies2d, ByDefaultRowsOutsideTheBufferAreInvalidAndTheStreamGoesOn) {
+  TestDevice device(TestDeviceConfig{});
+  WithoutRows stream(device);
+  const auto buffer = filled(device.memory(), 50);
+  const auto from = counting(20);
+  std::vector<std::byte> to(64, kUntouched);
+  const CopyShape back = {.rows = 5, .bytes = 3, .to_pitch = 3, .from_pitch = 10};
+  const Status written = stream.write_2d({buffer.get(), 8}, from.data(), kRows, {}, nullptr);
+  const Status read = stream.read_2d(to.data(), {buffer.get(), 8}, back, {}, nullptr);
+  for (const Status& status : {written, read}) {
+    ASSERT_FALSE(status);
+    EXPECT_EQ(status.error().code(), ErrorCode::kInvalidArgument);
+  }
+  EXPECT_TRUE(stream.copies.empty());
+  EXPECT_EQ(content(*buffer), std::vector<std::byte>(50, kUntouched));
+  EXPECT_TRUE(stream.write_2d({buffer.get(), 7}, from.data(), kRows, {}, nullptr));
+  EXPECT_TRUE(stream.read_2d(to.data(), {buffer.get(), 7}, back, {}, nullptr));
 }
 
 TEST(StreamCopies2d, BetweenDevicesThatCopyDirectly) {

@@ -4,10 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <vector>
-
 #include "graph/per_node.h"
 #include "shunt/ops.h"
+#include "support/numbers_of.h"
 #include "support/test_device.h"
 
 namespace shunt::test::device_set_test {
@@ -16,32 +15,26 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-std::vector<DeviceIndex> numbers(IndexRange<DeviceIndex> range) {
-  std::vector<DeviceIndex> all;
-  for (const DeviceIndex device : range) all.push_back(device);
-  return all;
-}
-
 TEST(DeviceIndices, TheLastOneIsTheCpu) {
   const DeviceIndices three(3);
   EXPECT_EQ(three.cpu(), 2);
   EXPECT_TRUE(three.is_cpu(2));
   EXPECT_FALSE(three.is_cpu(1));
   EXPECT_FALSE(three.is_cpu(3));
-  EXPECT_THAT(numbers(three), ElementsAre(0, 1, 2));
-  EXPECT_THAT(numbers(three.accelerators()), ElementsAre(0, 1));
+  EXPECT_THAT(numbers_of<DeviceIndex>(three), ElementsAre(0, 1, 2));
+  EXPECT_THAT(numbers_of<DeviceIndex>(three.accelerators()), ElementsAre(0, 1));
 }
 
 TEST(DeviceIndices, ACpuAloneHasNoAcceleratorsBesideIt) {
   EXPECT_EQ(DeviceIndices(1).cpu(), 0);
-  EXPECT_THAT(numbers(DeviceIndices(1).accelerators()), IsEmpty());
+  EXPECT_THAT(numbers_of<DeviceIndex>(DeviceIndices(1).accelerators()), IsEmpty());
 }
 
 TEST(DeviceIndices, WithoutDevicesThereIsNoCpu) {
   EXPECT_EQ(DeviceIndices(0).cpu(), kNoDevice);
   EXPECT_FALSE(DeviceIndices(0).is_cpu(kNoDevice));
-  EXPECT_THAT(numbers(DeviceIndices(0)), IsEmpty());
-  EXPECT_THAT(numbers(DeviceIndices(0).accelerators()), IsEmpty());
+  EXPECT_THAT(numbers_of<DeviceIndex>(DeviceIndices(0)), IsEmpty());
+  EXPECT_THAT(numbers_of<DeviceIndex>(DeviceIndices(0).accelerators()), IsEmpty());
 }
 
 TEST(PerDevice, HasAValueForEachDevice) {
@@ -53,7 +46,7 @@ TEST(PerDevice, HasAValueForEachDevice) {
   const DeviceSpan<const int> view(bytes);
   EXPECT_EQ(view.of_cpu(), 31);
   EXPECT_EQ(view[0], 10);
-  EXPECT_THAT(numbers(view.accelerators()), ElementsAre(0, 1));
+  EXPECT_THAT(numbers_of<DeviceIndex>(view.accelerators()), ElementsAre(0, 1));
 }
 
 TEST(DeviceSet, KnowsItsCpu) {

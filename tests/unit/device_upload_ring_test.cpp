@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "support/counting.h"
 #include "support/test_accelerator.h"
 #include "support/test_device.h"
 
@@ -17,12 +18,6 @@ using ::testing::Each;
 using ::testing::HasSubstr;
 
 using Bytes = std::vector<std::byte>;
-
-Bytes counting(std::size_t size) {
-  Bytes bytes(size);
-  for (std::size_t i = 0; i < size; ++i) bytes[i] = static_cast<std::byte>(i * 7 + i / 256);
-  return bytes;
-}
 
 Bytes read(Buffer& buffer, std::size_t offset, std::size_t bytes) {
   Bytes to(bytes);
@@ -57,7 +52,7 @@ TEST(UploadRing, GivesItsMemoryBack) {
   EXPECT_EQ(device.pinned(), 0U);
 }
 
-/// What is written may change at once, in every order in which a device may work.
+/// The source may change as soon as write() returns, in every order of the device's work.
 TEST(UploadRing, HasCopiedTheBytesWhenItReturns) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     TestWorld world(seed);
@@ -101,7 +96,6 @@ TEST(UploadRing, FillsABufferWhileTheOtherIsUnderWay) {
 
 TEST(UploadRing, HasTheSizeOfTheLargestBufferAtMost) {
   TestDevice device({.max_buffer = 50, .pins_memory = true});
-  const auto buffer = *device.memory().allocate(50);
   const auto ring = UploadRing::create(device, 1000);
   ASSERT_TRUE(ring);
   EXPECT_EQ(device.pinned(), 100U);
@@ -179,6 +173,9 @@ TEST(UploadRing, OfADeviceThatIsLostStaysAnError) {
     (void)(*ring)->write({buffer.get(), 0}, from);
     const Status finished = (*ring)->finish();
     ASSERT_FALSE(finished) << i;
+    EXPECT_EQ(finished.error().device(), "test0");
+    ASSERT_TRUE(finished.error().vendor()) << finished.error().message();
+    EXPECT_EQ(finished.error().vendor()->code, 719);
   }
 }
 

@@ -17,7 +17,7 @@ using testing::Field;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-/// Memory that only says its name and its layout.
+/// Memory with a name and a layout, and no bytes.
 class Named final : public BufferType {
  public:
   Named(std::string name, LayoutKind kind)
@@ -27,7 +27,7 @@ class Named final : public BufferType {
   std::size_t alignment() const override { return 64; }
   bool host_accessible() const override { return false; }
   Result<std::unique_ptr<Buffer>> allocate(std::size_t) override {
-    return Error(ErrorCode::kInternal, "nothing lies here");
+    return Error(ErrorCode::kInternal, "it has no bytes");
   }
 
  private:

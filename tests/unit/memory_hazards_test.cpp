@@ -20,7 +20,7 @@ Region bytes(std::size_t begin, std::size_t end, int memory = 0) {
   return {&kMemory[memory], begin, end};
 }
 
-/// What the last access of a list conflicts with.
+/// The accesses that the last one of a list conflicts with.
 std::vector<std::size_t> conflicts_of_last(const std::vector<Footprint>& accesses) {
   MemoryHazards hazards(accesses);
   for (std::size_t i = 0; i + 1 < accesses.size(); ++i) hazards.add(i);

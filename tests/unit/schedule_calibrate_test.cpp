@@ -1,5 +1,5 @@
-// Costs without a costs file: what is measured for a graph, what is kept for later processes, and
-// what becomes of files that are of no use.
+// Costs without a costs file: which ops are measured for a graph, which costs are kept for later
+// processes, and how unusable files are treated.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -32,7 +32,7 @@ using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-/// Products with weights of some types and so many columns, one after the other, and a sum.
+/// A product and a sum for each pair of a weight type and a number of columns.
 Graph products(const std::vector<std::pair<DType, std::int64_t>>& weights) {
   GraphBuilder g;
   for (const auto& [dtype, columns] : weights) {
@@ -100,15 +100,18 @@ TEST_F(Calibrate, MeasuresOnlyWhatTheGraphNeedsAndTheMostWorkFirst) {
   EXPECT_EQ(origin(measured), "measured now, kept in " + kept());
 }
 
-TEST_F(Calibrate, DevicesTakeTurnsAndTwinsAreLeftOut) {
+TEST_F(Calibrate, DevicesTakeTurnsAndTwinsAndNullAreLeftOut) {
   TestDevice other({.name = "test0", .host_accessible = true});
   const Measured measured = calibrate(products({{DType::kF16, 1}}), {&other, &cpu_});
   EXPECT_THAT(asked_,
               ElementsAre("test0 matmul F16", "cpu0 matmul F16", "test0 * F32", "cpu0 * F32"));
   EXPECT_EQ(measured.costs.ops().size(), 4U);
+  TestDevice twin({.name = "twin0", .host_accessible = true, .twin = true});
   TestDevice null({.name = "null0", .kind = DeviceKind::kNull, .host_accessible = true});
-  calibrate(products({{DType::kF16, 1}}), {&null});
-  EXPECT_THAT(asked_, IsEmpty());
+  for (Device* const left_out : {&twin, &null}) {
+    EXPECT_THAT(calibrate(products({{DType::kF16, 1}}), {left_out}).costs.ops(), IsEmpty());
+    EXPECT_THAT(asked_, IsEmpty());
+  }
 }
 
 TEST_F(Calibrate, FiguresHaveTwoDigits) {
@@ -198,7 +201,7 @@ TEST_F(Calibrate, AnOpIsMeasuredOnAllDevicesOrEstimatedOnAll) {
     }
     return found;
   };
-  // What the device says of itself: 4 operations and 8 bytes a second, 2 seconds a node.
+  // By its own figures: 4 operations and 8 bytes a second, 2 seconds a node.
   ASSERT_EQ(find("test0", DType::kQ8_0).size(), 1U);
   const OpCost estimate = find("test0", DType::kQ8_0)[0];
   EXPECT_EQ(estimate.seconds_per_operation, 0.25);
@@ -288,7 +291,7 @@ TEST_F(Calibrate, ADescriptionThatIsNotUtf8IsFoundAgain) {
   EXPECT_TRUE(found->costs.has(device));
 }
 
-TEST_F(Calibrate, WhatADeviceLacksIsNotTriedAndOtherErrorsAreNotes) {
+TEST_F(Calibrate, UnsupportedOpsAreLeftOutAndOtherErrorsAreNotes) {
   refused_ = {{"matmul", ErrorCode::kUnsupported}, {"*", ErrorCode::kOutOfMemory}};
   const Measured measured = calibrate(products({{DType::kF16, 1}}));
   EXPECT_THAT(measured.notes, ElementsAre("cpu0: other ops can't be measured: no luck"));
@@ -553,10 +556,14 @@ TEST(MeasureOp, WeightsLieInTheFormThatTheDevicePrefers) {
   EXPECT_EQ(device.weights_allocated(), 0U);
 }
 
-TEST(MeasureOp, RefusesOpsThatStandForNone) {
+TEST(MeasureOp, RefusesOpsThatAreNoClassOfTheirOwn) {
   TestDevice device({});
   SpareMemory spare;
-  EXPECT_FALSE(measure_op(device, {"softmax", DType::kF32}, {.width = 64}, spare));
+  const auto cost = measure_op(device, {"softmax", DType::kF32}, {.width = 64}, spare);
+  ASSERT_FALSE(cost);
+  EXPECT_EQ(cost.error().code(), ErrorCode::kInvalidArgument);
+  EXPECT_EQ(cost.error().message(), "softmax is never measured");
+  EXPECT_EQ(device.computed(), 0U);
 }
 
 TEST(MeasureOp, MemoryIsUsedAgainUntilTheMeasurementsEnd) {

@@ -1,11 +1,10 @@
-// What a plan's copies transfer: the used rows of a tensor, and adjacent inputs at once. Expected
+// Copies of a plan transfer the used rows of a tensor, and adjacent inputs at once. Expected
 // bytes are computed by hand.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "graph/reference.h"
 #include "schedule/memory/homes.h"
-#include "schedule/plan/batches.h"
 #include "schedule/plan/node_bytes.h"
 #include "schedule/plan/segments.h"
 #include "shunt/explain.h"
@@ -271,9 +270,10 @@ TEST_P(Copies, OfAdjacentInputsAreOne) {
   }
 }
 
+/// Of more than 64 KiB each.
 TEST_P(Copies, OfLargeInputsStaySeparate) {
   for (const bool large : {false, true}) {
-    const std::size_t bytes = kMostBatched + (large ? 40 : 0);
+    const std::size_t bytes = std::size_t{64} * 1024 + (large ? 4 : 0);
     const InputsGraph inputs(static_cast<std::int64_t>(bytes / sizeof(float)), sum_of_three);
     TestDevice device(config("a0", {}));
     Device* devices[] = {&device, &host_};

@@ -76,7 +76,7 @@ TEST_F(Homes, CopiesOfADeviceWithStagingMemoryStartAndEndThere) {
     EXPECT_EQ(device.received(), kBytes);
     EXPECT_EQ(device.sent(), kBytes);
     EXPECT_EQ(device.moved_through_pinned(), 2 * kBytes);
-    // What it gets is dead when z comes back. Steps in flight have copies for the host of their
+    // Its input is dead when z comes back. Steps in flight have copies for the host of their
     // own.
     EXPECT_EQ(uses_[0].staging, (steps == 1 ? 1 : 1 + 3) * kBytes);
     EXPECT_EQ(uses_[0].pinned, uses_[0].staging);

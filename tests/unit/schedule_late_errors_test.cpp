@@ -3,8 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <optional>
-
 #include "graph/reference.h"
 #include "shunt/ops.h"
 #include "shunt/plan.h"
@@ -16,7 +14,6 @@
 namespace shunt::test::schedule_late_errors_test {
 namespace {
 
-using ::testing::AnyOf;
 using ::testing::HasSubstr;
 
 constexpr std::int64_t kWidth = 8;
@@ -98,7 +95,7 @@ RefTensor right_output(const Graph& graph, const RefTensor& x) {
   return (*all)[graph.outputs()[0]];
 }
 
-/// What a device fails at, and its n-th call.
+/// The kind of call that fails, and its number.
 struct Fault {
   std::size_t TestFailures::*kind;
   std::size_t n;
@@ -185,8 +182,8 @@ TEST_P(LateErrorsInAllOrders, OfACopyLoseTheStepAndNothingElse) {
 
 INSTANTIATE_TEST_SUITE_P(Ways, LateErrorsInAllOrders, testing::ValuesIn(kLateWays), name_of_way);
 
-/// Several steps in flight, a call of one of them fails. Each step is right or says that it is
-/// lost.
+/// Several steps are in flight and a call of one of them fails. Each step is right or has an
+/// error.
 TEST_P(LateErrors, NoStepInFlightGivesAWrongResult) {
   const auto graph = zigzag(4);
   const NodeId y = graph->outputs()[0];
@@ -225,7 +222,7 @@ TEST_P(LateErrors, NoStepInFlightGivesAWrongResult) {
   EXPECT_LE(lost, 200U);
 }
 
-/// What a step leaves in a cache is missing where it was lost, so those behind it are lost as well.
+/// A lost step has not written its cache, so the steps behind it are lost as well.
 TEST_P(LateErrors, StepsThatWereUnderWayBehindALostOneAreLost) {
   const auto graph = running_sum();
   const NodeId y = graph->outputs()[0];
@@ -269,8 +266,8 @@ TEST_P(LateErrors, StepsThatWereUnderWayBehindALostOneAreLost) {
   }
 }
 
-/// A caller that asks for no step, and starts more than may be under way.
-TEST_P(LateErrors, AStepThatTakesThePlaceOfALostOneThatNobodyAskedForIsLost) {
+/// The caller waits for no step, and starts more than may be under way.
+TEST_P(LateErrors, AStepThatTakesThePlaceOfALostOneThatWasNotWaitedForIsLost) {
   const auto graph = running_sum();
   for (const int in_flight : {1, 3}) {
     TestWorld world(1);

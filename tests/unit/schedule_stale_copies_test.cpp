@@ -233,7 +233,7 @@ Leaves leaves_of(const Graph& graph, std::uint64_t seed, const Leaves& last = {}
   return leaves;
 }
 
-/// What the plain reference makes of a graph, by node.
+/// The results of a graph by the plain reference, by node.
 std::vector<RefTensor> all_values(const Graph& graph, const Leaves& leaves) {
   std::vector<RefTensor> by_node(graph.size());
   for (const auto& [id, values] : leaves) by_node[id] = values;

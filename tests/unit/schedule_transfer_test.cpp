@@ -132,7 +132,7 @@ TEST(Transfer, EachGoesThroughPinnedMemoryWhereOneOfItsTwoDevicesHasIt) {
   auto run = GraphRun::create(graph, devices, leaves, {.by_ability = true});
   ASSERT_TRUE(run) << run.error().message();
   ASSERT_TRUE((*run)->plan().run());
-  EXPECT_EQ(b.pinned(), 2 * kBytes);  // what it gets, and what it gives the host
+  EXPECT_EQ(b.pinned(), 2 * kBytes);  // its input, and its output for the host
   EXPECT_EQ(b.moved_through_pinned(), 2 * kBytes);
   EXPECT_EQ(c.received(), 4 * kBytes);
   EXPECT_EQ((*run)->plan().memory()[1].staging, 2 * kBytes);

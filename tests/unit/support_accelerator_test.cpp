@@ -71,7 +71,7 @@ struct Devices {
   std::vector<Device*> all = {&accelerator, &host};
 };
 
-/// Computes a step of so many tokens, and checks it.
+/// Computes a step of `tokens`, and checks it.
 void expect_right(const Model& model, GraphRun& run, std::uint64_t seed, std::int64_t tokens = 3) {
   const Leaves leaves = leaves_of(model, seed, tokens);
   ASSERT_TRUE(run.plan().set_extent(model.tokens, tokens));
@@ -187,7 +187,7 @@ TEST(TestAccelerator, KeepsWeightsOfProductsPacked) {
   EXPECT_EQ(at.buffer->type().name(), "accel0 weights");
   EXPECT_EQ(at.buffer->host_data(), nullptr);
   EXPECT_EQ((*run)->leaf(model.w.id)->data, leaves_of(model, 0)[model.w.id].data);
-  // The bytes lie otherwise than they are read.
+  // The bytes in memory have another order than those that are read.
   std::vector<std::byte> plain(at.buffer->size());
   ASSERT_TRUE(at.buffer->read(0, plain));
   EXPECT_NE(plain.front(), *packed_data(*at.buffer));

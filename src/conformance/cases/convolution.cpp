@@ -9,20 +9,37 @@ namespace shunt {
 
 namespace {
 
-void conv_2d_cases(const Op& op, const CaseSink& sink) {
-  const auto emit = [&](const CaseSource& w, const CaseSource& x, const Window& window) {
+using EmitPlane =
+    std::function<void(const CaseSource& w, const CaseSource& x, const Window& window)>;
+
+/// Gives the sink a case with Conv2dParams. The window's kernel is that of w.
+EmitPlane emit_plane(const Op& op, const CaseSink& sink) {
+  return [&](const CaseSource& w, const CaseSource& x, const Window& window) {
     const Params params = Params::of(Conv2dParams{window.stride, window.pad, window.dilation});
     emit_case(sink, params, {w, x}, kSumError, op.describe(params));
   };
-  for (const DType type : {DType::kF16, DType::kBF16}) {  // of x
+}
+
+/// Images of each 16-bit type, with weights of F32 and of that type. The sizes of the weights are
+/// sizes_of_w(x, window).
+template <class SizesOfWeights>
+void cases_of_16_bit_images(const EmitPlane& emit, SizesOfWeights sizes_of_w) {
+  for (const DType type : {DType::kF16, DType::kBF16}) {
     window_cases(
         [&](const CaseSource& x, const Window& window) {
-          const Sizes w = {window.kernel[0], window.kernel[1], sizes_of(x)[2], 5};
+          const Sizes w = sizes_of_w(x, window);
           emit(source_of(DType::kF32, w), x, window);
           emit(source_of(type, w), x, window);
         },
         type);
   }
+}
+
+void conv_2d_cases(const Op& op, const CaseSink& sink) {
+  const EmitPlane emit = emit_plane(op, sink);
+  cases_of_16_bit_images(emit, [](const CaseSource& x, const Window& window) -> Sizes {
+    return {window.kernel[0], window.kernel[1], sizes_of(x)[2], 5};
+  });
   for (const DType type : kFloatTypes) {
     window_cases([&](const CaseSource& x, const Window& window) {
       const auto weights = [&](std::int64_t outputs) {
@@ -44,19 +61,10 @@ void conv_2d_cases(const Op& op, const CaseSink& sink) {
 }
 
 void conv_2d_dw_cases(const Op& op, const CaseSink& sink) {
-  const auto emit = [&](const CaseSource& w, const CaseSource& x, const Window& window) {
-    const Params params = Params::of(Conv2dParams{window.stride, window.pad, window.dilation});
-    emit_case(sink, params, {w, x}, kSumError, op.describe(params));
-  };
-  for (const DType type : {DType::kF16, DType::kBF16}) {  // of x
-    window_cases(
-        [&](const CaseSource& x, const Window& window) {
-          const Sizes w = {window.kernel[0], window.kernel[1], 1, sizes_of(x)[2]};
-          emit(source_of(DType::kF32, w), x, window);
-          emit(source_of(type, w), x, window);
-        },
-        type);
-  }
+  const EmitPlane emit = emit_plane(op, sink);
+  cases_of_16_bit_images(emit, [](const CaseSource& x, const Window& window) -> Sizes {
+    return {window.kernel[0], window.kernel[1], 1, sizes_of(x)[2]};
+  });
   for (const DType type : kFloatTypes) {
     window_cases([&](const CaseSource& x, const Window& window) {
       emit(source_of(type, {window.kernel[0], window.kernel[1], 1, sizes_of(x)[2]}), x, window);
@@ -145,39 +153,29 @@ void conv_transpose_1d_cases(const Op& op, const CaseSink& sink) {
 }
 
 void conv_transpose_2d_cases(const Op& op, const CaseSink& sink) {
-  const auto emit = [&](const CaseSource& w, const CaseSource& x, const Conv2dParams& params) {
-    emit_case(sink, Params::of(params), {w, x}, kSumError, op.describe(Params::of(params)));
-  };
-  for (const DType type : {DType::kF16, DType::kBF16}) {  // of x
-    window_cases(
-        [&](const CaseSource& x, const Window& window) {
-          const Sizes w = {window.kernel[0], window.kernel[1], 3, sizes_of(x)[2]};
-          const Conv2dParams params = {window.stride, window.pad, window.dilation};
-          emit(source_of(DType::kF32, w), x, params);
-          emit(source_of(type, w), x, params);
-        },
-        type);
-  }
+  const EmitPlane emit = emit_plane(op, sink);
+  cases_of_16_bit_images(emit, [](const CaseSource& x, const Window& window) -> Sizes {
+    return {window.kernel[0], window.kernel[1], 3, sizes_of(x)[2]};
+  });
   for (const DType type : kFloatTypes) {
     // The images of window_cases() are taken as the positions.
     window_cases([&](const CaseSource& x, const Window& window) {
       const auto weights = [&](std::int64_t outputs) {
         return source_of(type, {window.kernel[0], window.kernel[1], outputs, sizes_of(x)[2]});
       };
-      const Conv2dParams params = {window.stride, window.pad, window.dilation};
-      emit(weights(3), x, params);
-      emit(weights(1), x, params);
+      emit(weights(3), x, window);
+      emit(weights(1), x, window);
     });
     const CaseSource x = source_of(DType::kF32, {5, 4, 3, 2});
-    const Conv2dParams params = {{2, 3}, {1, 2}, {1, 2}};
-    emit(seen_as(type, {3, 2, 6, 3}, {2, 3, 0, 1}), x, params);
-    emit(seen_as(type, {3, 2, 6, 3}, {0, 1, 2, 3}, {2, 1, 1, 2}), x, params);
-    emit(source_of(type, {3, 2, 0, 3}), x, params);
-    emit(source_of(type, {3, 2, 4, 0}), source_of(DType::kF32, {5, 4, 0, 2}), params);
+    const Window window = {.stride = {2, 3}, .pad = {1, 2}, .dilation = {1, 2}};
+    emit(seen_as(type, {3, 2, 6, 3}, {2, 3, 0, 1}), x, window);
+    emit(seen_as(type, {3, 2, 6, 3}, {0, 1, 2, 3}, {2, 1, 1, 2}), x, window);
+    emit(source_of(type, {3, 2, 0, 3}), x, window);
+    emit(source_of(type, {3, 2, 4, 0}), source_of(DType::kF32, {5, 4, 0, 2}), window);
     // Gaps between windows, and rows longer than one item of work.
-    emit(source_of(type, {2, 2, 2, 3}), x, {{4, 5}, {0, 0}, {1, 1}});
+    emit(source_of(type, {2, 2, 2, 3}), x, {.stride = {4, 5}});
     emit(source_of(type, {9, 1, 2, 3}), source_of(DType::kF32, {700, 2, 3, 1}),
-         {{7, 1}, {3, 0}, {2, 1}});
+         {.stride = {7, 1}, .pad = {3, 0}, .dilation = {2, 1}});
   }
 }
 

@@ -1,5 +1,5 @@
 // Products larger than a panel, of every kind of source, held against the plain reference; and
-// whose threads compute them.
+// the threads that compute them.
 #include <gmock/gmock.h>
 
 #include "base/dynamic_library.h"
@@ -104,7 +104,7 @@ TEST_F(BlasProducts, OfRepeatedMatrices) {
   expect_right(std::move(g));
 }
 
-/// They are multiplied where they lie, seen from the side.
+/// They are multiplied in place, without a transposed copy.
 TEST_F(BlasProducts, OfTransposedViews) {
   GraphBuilder g;
   const auto w = g.input("w", *make_tensor(DType::kF32, {kRows, kTerms}));
@@ -183,17 +183,22 @@ TEST_F(BlasProducts, WithoutTermsAreZero) {
 }
 
 TEST_F(BlasProducts, OfTooManyRowsAreRefusedWithTheNumber) {
+  constexpr std::int64_t kMost = 2147483647;
   GraphBuilder g;
-  const auto w = g.input("w", *make_tensor(DType::kF32, {1, std::int64_t{1} << 31}));
+  const auto w = g.input("w", *make_tensor(DType::kF32, {1, kMost + 1}));
+  const auto fewer = g.input("fewer", *make_tensor(DType::kF32, {1, kMost}));
   const auto x = g.input("x", *make_tensor(DType::kF32, {1, 1}));
   const auto y = matmul(g, w, x);
+  const auto most = matmul(g, fewer, x);
   const auto sum = add(g, x, x);
   ASSERT_TRUE(g.output(y, "y"));
+  ASSERT_TRUE(g.output(most, "most"));
   ASSERT_TRUE(g.output(sum, "sum"));
   const auto graph = std::move(g).build();
   const Support support = devices_.front()->supports(*graph, y->id);
   EXPECT_EQ(support.refusal(), Refusal::kShape);
   EXPECT_THAT(support.facts(), HasSubstr("2147483648 rows"));
+  EXPECT_TRUE(devices_.front()->supports(*graph, most->id));
   const Support other = devices_.front()->supports(*graph, sum->id);
   EXPECT_EQ(other.refusal(), Refusal::kOp);
   EXPECT_THAT(other.facts(), HasSubstr("no kernel for add"));

@@ -84,7 +84,7 @@ std::size_t buffer_bytes() {
   return end + 40;
 }
 
-/// What lies in memory where its plain bytes are these.
+/// The bytes in memory where the plain bytes are these.
 Bytes as_it_lies(Bytes plain, const std::vector<PlacedTensor>& placed_tensors) {
   const Bytes before = plain;
   for (const PlacedTensor& each : placed_tensors) {
@@ -296,7 +296,7 @@ TEST(InterleavedMemory, KnowsWhatLiesWhere) {
   EXPECT_TRUE(is_placed(*buffer, 0, *make_tensor(DType::kI32, {32}))) << "right before it";
   EXPECT_FALSE(is_placed(*buffer, 0, *make_tensor(DType::kI32, {33})));
   EXPECT_FALSE(is_placed(*buffer, 0, q4.tensor)) << "at another place";
-  EXPECT_FALSE(is_placed(*buffer, 2048, q4.tensor)) << "nobody told of it";
+  EXPECT_FALSE(is_placed(*buffer, 2048, q4.tensor)) << "the buffer was not told of it";
   EXPECT_FALSE(is_placed(*buffer, 2048, *make_tensor(DType::kF32, {4, 16})));
   EXPECT_FALSE(is_placed(*buffer, 128, *make_tensor(DType::kIQ4_NL, {64, 32})));
   EXPECT_FALSE(is_placed(*buffer, 128, *make_tensor(DType::kQ4_0, {32, 64})));

@@ -451,7 +451,7 @@ TEST_F(CpuInterleavedLeaves, AreRefusedWhereTheyCanNotBeRead) {
   expect_refused(make([](GraphBuilder& g, Operand w, Operand x) { return matmul(g, x, w); }));
 }
 
-/// What preparing refuses, with the name of the memory.
+/// Preparing refuses the same; the reason names the memory.
 TEST_F(CpuInterleavedLeaves, AreNotSupportedWhereTheyCanNotBeRead) {
   GraphBuilder g;
   const auto w = g.weight("w", *make_tensor(DType::kF32, {64, 32}));

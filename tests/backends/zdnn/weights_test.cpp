@@ -42,7 +42,7 @@ TEST_F(ZdnnWeights, ThatOthersReadTooLiePlain) {
   EXPECT_EQ(chosen_memory(zdnn(), *graph, w->id), nullptr);
 }
 
-/// What preparing refuses, with the name of the memory.
+/// Preparing refuses the same; the reason names the memory.
 TEST_F(ZdnnWeights, AreNotSupportedWhereTheyAreNotTaken) {
   GraphBuilder g;
   const auto w = g.weight("w", *make_tensor(DType::kF32, {64, 64}));
