@@ -131,6 +131,19 @@ TEST(CostModel, WhatADeviceSaysOfItselfCountsMoreThanItsKind) {
   EXPECT_NEAR(costs.transfer(gpu, cpu).seconds(0), 0.25, 1e-9);
 }
 
+/// A GPU is thought to launch in 5 us, and to copy 25 GB/s over PCI Express.
+TEST(CostModel, FiguresThatADeviceDoesNotKnowAreThoseOfItsKind) {
+  const CostModel costs;
+  DeviceInfo gpu = device("gpu0", DeviceKind::kGpu);
+  gpu.speed = DeviceSpeed{.operations_per_second = 1e9, .launch_seconds = -1};
+  const TransferCost copy = costs.transfer(device("cpu0", DeviceKind::kCpu), gpu);
+  EXPECT_DOUBLE_EQ(copy.seconds_per_byte, 1 / 25e9);
+  EXPECT_EQ(copy.latency, 0) << "as it says";
+  const Single product = matmul_of(DType::kF32, 64, 64, 64);
+  EXPECT_DOUBLE_EQ(costs.seconds(*product.graph, product.node, gpu),
+                   5e-6 + product.operations() / 1e9);
+}
+
 TEST(CostModel, LeavesAndViewsTakeNoTime) {
   Single s;
   const Value x = s.leaf(DType::kF32, {8, 4});

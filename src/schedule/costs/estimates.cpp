@@ -43,7 +43,18 @@ const DeviceSpeed& usual_for(DeviceKind kind) {
 }  // namespace
 
 DeviceSpeed estimate_of(const DeviceInfo& device) {
-  return device.speed.value_or(usual_for(device.kind));
+  const DeviceSpeed& usual = usual_for(device.kind);
+  DeviceSpeed speed = device.speed.value_or(usual);
+  for (double DeviceSpeed::*const rate :
+       {&DeviceSpeed::operations_per_second, &DeviceSpeed::bytes_per_second,
+        &DeviceSpeed::copy_bytes_per_second}) {
+    if (!(speed.*rate > 0)) speed.*rate = usual.*rate;
+  }
+  for (double DeviceSpeed::*const seconds :
+       {&DeviceSpeed::launch_seconds, &DeviceSpeed::copy_latency}) {
+    if (!(speed.*seconds >= 0)) speed.*seconds = usual.*seconds;
+  }
+  return speed;
 }
 
 }  // namespace shunt
