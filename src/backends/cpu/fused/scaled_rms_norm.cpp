@@ -9,11 +9,9 @@ namespace shunt::cpu {
 namespace {
 
 /// rms_norm(x) times a row that all rows share. An item is a row.
-class ScaledRmsNorm : public AnyCaseKernel {
+class ScaledRmsNorm : public RowKernel {
  public:
   const Op& op() const override { return rms_norm_op(); }
-  std::int64_t items(const Call& call, int) const final { return call.result.rows(); }
-  std::int64_t grain(const Call& call, int) const final { return grain_for(call.result.sizes[0]); }
 
   Fault run(const Call& call, int, std::int64_t begin, std::int64_t end,
             std::byte*) const override {

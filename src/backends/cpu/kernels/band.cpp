@@ -32,15 +32,11 @@ Kept keep_seen(const Params& params, std::int64_t row) {
   return {0, n_past < kAll - row ? n_past + row + 1 : kAll};
 }
 
-class Band final : public AnyCaseKernel {
+class Band final : public PieceKernel {
  public:
   Band(const Op& op, Kept (*keep)(const Params&, std::int64_t row), float rest)
       : op_(op), keep_(keep), rest_(rest) {}
   const Op& op() const override { return op_; }
-  std::int64_t items(const Call& call, int) const override { return piece_count(call.result); }
-  std::int64_t grain(const Call& call, int) const override {
-    return grain_for(std::min(kPiece, call.result.sizes[0]));
-  }
 
   Fault run(const Call& call, int, std::int64_t begin, std::int64_t end,
             std::byte*) const override {

@@ -5,13 +5,9 @@ namespace shunt::cpu {
 
 namespace {
 
-class Concat final : public AnyCaseKernel {
+class Concat final : public PieceKernel {
  public:
   const Op& op() const override { return concat_op(); }
-  std::int64_t items(const Call& call, int) const override { return piece_count(call.result); }
-  std::int64_t grain(const Call& call, int) const override {
-    return grain_for(std::min(kPiece, call.result.sizes[0]));
-  }
 
   Fault run(const Call& call, int, std::int64_t begin, std::int64_t end,
             std::byte*) const override {

@@ -5,13 +5,9 @@ namespace shunt::cpu {
 namespace {
 
 /// An item is a row of the result, to which one element of the kernel after the other adds.
-class Conv2dDepthwise final : public AnyCaseKernel {
+class Conv2dDepthwise final : public RowKernel {
  public:
   const Op& op() const override { return conv_2d_dw_op(); }
-  std::int64_t items(const Call& call, int) const override { return call.result.rows(); }
-  std::int64_t grain(const Call& call, int) const override {
-    return grain_for(call.result.sizes[0]);
-  }
   std::size_t worker_scratch(const NodeView& node, const CpuTarget&) const override {
     return static_cast<std::size_t>(node.source(0).size(0)) * sizeof(float);
   }

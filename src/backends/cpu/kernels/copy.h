@@ -55,12 +55,8 @@ inline void copy_piece(const TensorArg& from, std::byte* from_row, const TensorA
 }
 
 /// Copies `from` to the result, piece by piece.
-class CopyKernel : public AnyCaseKernel {
+class CopyKernel : public PieceKernel {
  public:
-  std::int64_t items(const Call& call, int) const final { return piece_count(call.result); }
-  std::int64_t grain(const Call& call, int) const final {
-    return grain_for(std::min(kPiece, call.result.sizes[0]));
-  }
   std::size_t worker_scratch(const NodeView&, const CpuTarget&) const final {
     return copy_scratch_bytes(kPiece);
   }

@@ -5,13 +5,9 @@ namespace shunt::cpu {
 
 namespace {
 
-class CrossEntropyLossBack final : public AnyCaseKernel {
+class CrossEntropyLossBack final : public RowKernel {
  public:
   const Op& op() const override { return cross_entropy_loss_back_op(); }
-  std::int64_t items(const Call& call, int) const override { return call.result.rows(); }
-  std::int64_t grain(const Call& call, int) const override {
-    return grain_for(call.result.sizes[0]);
-  }
   /// For a row of each source, and one of exponentials.
   std::size_t worker_scratch(const NodeView& node, const CpuTarget&) const override {
     return 3 * static_cast<std::size_t>(node.result().size(0)) * sizeof(float);

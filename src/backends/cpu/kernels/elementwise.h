@@ -9,12 +9,8 @@ namespace shunt::cpu {
 
 /// Items are pieces of rows of the result, which is contiguous and of source 0's type; it may take
 /// the place of source 0.
-class ElementwiseKernel : public AnyCaseKernel {
+class ElementwiseKernel : public PieceKernel {
  public:
-  std::int64_t items(const Call& call, int) const final { return piece_count(call.result); }
-  std::int64_t grain(const Call& call, int) const final {
-    return grain_for(std::min(kPiece, call.result.sizes[0]));
-  }
   int in_place_source() const final { return 0; }
   /// Room for a piece of each of two sources, of which that of the first is also the result's.
   std::size_t worker_scratch(const NodeView&, const CpuTarget&) const final {

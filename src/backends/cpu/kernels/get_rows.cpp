@@ -9,13 +9,9 @@ namespace {
 /// Bytes of a piece of a row, of the widest type that may lie interleaved.
 constexpr std::size_t kPieceBytes = kPiece * sizeof(float);
 
-class GetRows final : public AnyCaseKernel {
+class GetRows final : public RowKernel {
  public:
   const Op& op() const override { return get_rows_op(); }
-  std::int64_t items(const Call& call, int) const override { return call.result.rows(); }
-  std::int64_t grain(const Call& call, int) const override {
-    return grain_for(call.result.sizes[0]);
-  }
   bool reads_interleaved(std::size_t source) const override { return source == 0; }
   std::size_t worker_scratch(const NodeView&, const CpuTarget&) const override {
     return copy_scratch_bytes(kPiece) + kPieceBytes;

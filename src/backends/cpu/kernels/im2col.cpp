@@ -5,10 +5,8 @@ namespace shunt::cpu {
 namespace {
 
 /// An item is a row of the result: what a window sees.
-class Im2colKernel : public AnyCaseKernel {
+class Im2colKernel : public RowKernel {
  public:
-  std::int64_t items(const Call& call, int) const final { return call.result.rows(); }
-  std::int64_t grain(const Call& call, int) const final { return grain_for(call.result.sizes[0]); }
   std::size_t worker_scratch(const NodeView& node, const CpuTarget&) const final {
     return node.result().dtype == DType::kF32 ? 0 : kPiece * sizeof(float);
   }

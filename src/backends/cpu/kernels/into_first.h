@@ -9,12 +9,8 @@
 namespace shunt::cpu {
 
 /// Items are pieces of rows of the result, which is F32, F16 or BF16, of any strides.
-class IntoFirstKernel : public AnyCaseKernel {
+class IntoFirstKernel : public PieceKernel {
  public:
-  std::int64_t items(const Call& call, int) const final { return piece_count(call.result); }
-  std::int64_t grain(const Call& call, int) const final {
-    return grain_for(std::min(kPiece, call.result.sizes[0]));
-  }
   std::size_t worker_scratch(const NodeView&, const CpuTarget&) const final {
     return (2 + kMostRead) * static_cast<std::size_t>(kPiece) * sizeof(float);
   }

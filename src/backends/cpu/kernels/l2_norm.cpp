@@ -18,13 +18,9 @@ void divide(simd::Level level, const float* x, double length, float* y, std::int
   }
 }
 
-class L2Norm final : public AnyCaseKernel {
+class L2Norm final : public RowKernel {
  public:
   const Op& op() const override { return l2_norm_op(); }
-  std::int64_t items(const Call& call, int) const override { return call.result.rows(); }
-  std::int64_t grain(const Call& call, int) const override {
-    return grain_for(call.result.sizes[0]);
-  }
   int in_place_source() const override { return 0; }
   std::size_t worker_scratch(const NodeView& node, const CpuTarget&) const override {
     return view_f32_bytes(node.source(0), node.source(0).size(0));

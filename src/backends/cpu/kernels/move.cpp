@@ -65,15 +65,11 @@ float pad_value(const Params& params) {
   return params.get<PadParams>().value;
 }
 
-class Move final : public AnyCaseKernel {
+class Move final : public PieceKernel {
  public:
   Move(const Op& op, Map map, float (*constant)(const Params&) = no_constant)
       : op_(op), map_(map), constant_(constant) {}
   const Op& op() const override { return op_; }
-  std::int64_t items(const Call& call, int) const override { return piece_count(call.result); }
-  std::int64_t grain(const Call& call, int) const override {
-    return grain_for(std::min(kPiece, call.result.sizes[0]));
-  }
 
   Fault run(const Call& call, int, std::int64_t begin, std::int64_t end,
             std::byte*) const override {

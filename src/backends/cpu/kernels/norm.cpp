@@ -26,13 +26,9 @@ void standardize(simd::Level level, const float* x, float* y, std::int64_t n, fl
 }
 
 /// An item is a row.
-class Norm final : public AnyCaseKernel {
+class Norm final : public RowKernel {
  public:
   const Op& op() const override { return norm_op(); }
-  std::int64_t items(const Call& call, int) const override { return call.result.rows(); }
-  std::int64_t grain(const Call& call, int) const override {
-    return grain_for(call.result.sizes[0]);
-  }
   int in_place_source() const override { return 0; }
   std::size_t worker_scratch(const NodeView& node, const CpuTarget&) const override {
     return compute_f32_bytes(node.result(), node.result().size(0));

@@ -9,11 +9,8 @@ namespace shunt::cpu {
 namespace {
 
 /// An item is a row of the result.
-class PoolKernel : public AnyCaseKernel {
+class PoolKernel : public RowKernel {
  public:
-  std::int64_t items(const Call& call, int) const final { return call.result.rows(); }
-  std::int64_t grain(const Call& call, int) const final { return grain_for(call.result.sizes[0]); }
-
   std::size_t worker_scratch(const NodeView& node, const CpuTarget&) const final {
     return compute_f32_bytes(node.result(), node.result().size(0));
   }

@@ -7,13 +7,9 @@ namespace shunt::cpu {
 
 namespace {
 
-class RmsNorm final : public AnyCaseKernel {
+class RmsNorm final : public RowKernel {
  public:
   const Op& op() const override { return rms_norm_op(); }
-  std::int64_t items(const Call& call, int) const override { return call.result.rows(); }
-  std::int64_t grain(const Call& call, int) const override {
-    return grain_for(call.result.sizes[0]);
-  }
   int in_place_source() const override { return 0; }
   std::size_t worker_scratch(const NodeView& node, const CpuTarget&) const override {
     return view_f32_bytes(node.source(0), node.source(0).size(0));

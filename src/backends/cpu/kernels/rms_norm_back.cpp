@@ -25,13 +25,9 @@ void short_row(const float* dy, const float* x, double eps, float* dx, std::int6
   for (std::int64_t i = 0; i < n; ++i) dx[i] = static_cast<float>(r * dy[i] - shrink * x[i]);
 }
 
-class RmsNormBack final : public AnyCaseKernel {
+class RmsNormBack final : public RowKernel {
  public:
   const Op& op() const override { return rms_norm_back_op(); }
-  std::int64_t items(const Call& call, int) const override { return call.result.rows(); }
-  std::int64_t grain(const Call& call, int) const override {
-    return grain_for(call.result.sizes[0]);
-  }
   int in_place_source() const override { return 0; }
   /// For a row of each source.
   std::size_t worker_scratch(const NodeView& node, const CpuTarget&) const override {

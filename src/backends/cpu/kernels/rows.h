@@ -25,6 +25,13 @@ constexpr std::int64_t grain_for(std::int64_t elements_per_item) {
   return std::max<std::int64_t>(1, kElements / std::max<std::int64_t>(1, elements_per_item));
 }
 
+/// Base of kernels whose items are the rows of the result.
+class RowKernel : public AnyCaseKernel {
+ public:
+  std::int64_t items(const Call& call, int) const final { return call.result.rows(); }
+  std::int64_t grain(const Call& call, int) const final { return grain_for(call.result.sizes[0]); }
+};
+
 struct RowIndex {
   std::int64_t i1 = 0;
   std::int64_t i2 = 0;
@@ -61,6 +68,15 @@ inline constexpr std::int64_t kPiece = 4096;
 inline std::int64_t piece_count(const TensorArg& tensor) {
   return tensor.rows() * ceil_div(tensor.sizes[0], kPiece);
 }
+
+/// Base of kernels whose items are the pieces of the result.
+class PieceKernel : public AnyCaseKernel {
+ public:
+  std::int64_t items(const Call& call, int) const final { return piece_count(call.result); }
+  std::int64_t grain(const Call& call, int) const final {
+    return grain_for(std::min(kPiece, call.result.sizes[0]));
+  }
+};
 
 /// Calls f(index of the row, first element, count) for pieces [begin, end).
 template <class F>

@@ -24,13 +24,9 @@ void normalize(simd::Level level, float* z, std::int64_t n, float sink) {
   }
 }
 
-class Softmax final : public AnyCaseKernel {
+class Softmax final : public RowKernel {
  public:
   const Op& op() const override { return softmax_op(); }
-  std::int64_t items(const Call& call, int) const override { return call.result.rows(); }
-  std::int64_t grain(const Call& call, int) const override {
-    return grain_for(call.result.sizes[0]);
-  }
   int in_place_source() const override { return 0; }
   std::size_t worker_scratch(const NodeView& node, const CpuTarget&) const override {
     if (!node.has_source(1)) return 0;

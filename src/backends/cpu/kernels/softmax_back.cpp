@@ -6,13 +6,9 @@ namespace shunt::cpu {
 
 namespace {
 
-class SoftmaxBack final : public AnyCaseKernel {
+class SoftmaxBack final : public RowKernel {
  public:
   const Op& op() const override { return softmax_back_op(); }
-  std::int64_t items(const Call& call, int) const override { return call.result.rows(); }
-  std::int64_t grain(const Call& call, int) const override {
-    return grain_for(call.result.sizes[0]);
-  }
   int in_place_source() const override { return 0; }
   /// For a row of each source.
   std::size_t worker_scratch(const NodeView& node, const CpuTarget&) const override {
