@@ -282,6 +282,8 @@ ci() {
   step "format" check_format
   step "edges" tools/check-edges .
   step "edges: every rule is noticed" tools/check-edges-test
+  step "docs" tools/check-docs .
+  step "docs: every rule is noticed" tools/check-docs-test
   step "ci: its functions" tools/ci-test
   step "exports: every rule is noticed" tools/exports-test
   step "lint" lint_step

@@ -28,7 +28,7 @@ class PeakMeter;
 // ---- memory
 // ----------------------------------------------------------------------------------------
 
-/// How a placed tensor lies in memory.
+/// The layout of a placed tensor in memory.
 enum class LayoutKind : std::uint8_t {
   kPlain,
   kPacked,  ///< in an order of the device's own: tiles, interleaved rows, sticks
@@ -195,7 +195,7 @@ struct WeightCandidate {
   std::string note;  ///< describes the form to users
 };
 
-/// What became of a weight that was written in a lossy form.
+/// The error of a weight that was written in a lossy form.
 struct LossyCost {
   DType form = DType::kI8;   ///< what its numbers are now, scales aside
   double squared_error = 0;  ///< against those that were written
@@ -253,7 +253,7 @@ struct WorkTimes {
 };
 
 /// A point in a stream. Reused by every run of a plan: submitting work that signals it makes it
-/// pending again.
+/// pending again. Something must wait for it before it is signalled again.
 class Event {
  public:
   Event() = default;
@@ -277,8 +277,8 @@ class Binding {
   virtual ~Binding() = default;
 };
 
-/// What a run of a binding is told. Gone when Stream::run returns: an asynchronous stream copies
-/// it.
+/// The arguments of a run. They are gone when Stream::run returns: an asynchronous stream copies
+/// them.
 struct RunArgs {
   const ExtentValues& extents;
   /// Once true, what has not begun is left out, and the run ends with Cancelled; may be null. Stays
@@ -291,10 +291,11 @@ struct RunArgs {
 /// A queue of work in order. Every call waits for a list of events (of any device) and then signals
 /// one; `signal` may be null. Nothing here allocates once the stream has been used.
 ///
-/// Where work fails, or an event that it waits for has an error, its results are absent, and so are
-/// those of all that follows in the stream, until synchronize(). Work that was submitted already
-/// may still execute. All events of such work return the first error, with node and vendor code,
-/// until they are signalled again. A lost device returns its error from then on.
+/// Where work fails, or an event that it waits for has an error, its results and those of all later
+/// work of the stream are absent until synchronize(). Work that was submitted already may still
+/// execute. Each event that is signalled after the failure, and each event of work that waited for
+/// such an event, on any stream or device, returns the first error, with node, device and vendor
+/// code. A lost device returns its error from then on.
 class Stream {
  public:
   Stream() = default;
@@ -327,8 +328,8 @@ class Stream {
                          std::span<Event* const> waits, Event* signal);
   virtual Status copy_2d(Address to, Address from, const CopyShape& shape,
                          std::span<Event* const> waits, Event* signal);
-  /// Blocks until all is done. Afterwards errors are forgotten, if the device can go on; else it
-  /// returns why not.
+  /// Blocks until all is done. Afterwards new work starts without the error. If the device can't go
+  /// on, this returns why not.
   virtual Status synchronize() = 0;
 };
 
@@ -336,13 +337,12 @@ class Stream {
 struct SegmentView {
   const Graph& graph;
   std::span<const NodeId> nodes;  ///< in order; no leaves, no views
-  /// By node id: whether somebody outside the segment needs the result in memory.
+  /// By node id: whether the result is needed in memory outside the segment.
   std::span<const bool> kept;
   MemoryOfLeaves memory = {};
 };
 
-/// A node whose result may take the place of one of its sources, if nobody else needs that any
-/// more.
+/// A node whose result may take the place of one of its sources, if that has no other reader left.
 struct InPlace {
   NodeId node = 0;
   int source = 0;
@@ -355,7 +355,7 @@ struct FusedNode {
   bool in_memory = false;  ///< else its result is nowhere
 };
 
-/// What a program needs to be bound.
+/// The needs of a program before it is bound.
 struct Needs {
   std::vector<FusedNode> fused;
   std::vector<InPlace> in_place;
@@ -394,7 +394,7 @@ class Device {
   /// Whether it can compute the node with leaves in that memory, or why not. Derived from the same
   /// table that does the work. A leaf in memory that can_read() refuses comes as a plain copy.
   virtual Support supports(const Graph& graph, NodeId node, MemoryOfLeaves memory = {}) const = 0;
-  /// Whether its kernels can read memory of that type where it lies.
+  /// Whether its kernels can read memory of that type in place.
   virtual bool can_read(const BufferType& type) const = 0;
   /// Whether its streams copy from that memory, out of the host's reach, into its own directly.
   virtual bool can_copy_from(const BufferType&) const { return false; }
@@ -422,7 +422,7 @@ class Device {
   /// Memory that the device uses now outside of buffers. DeviceInfo::memory_free does not contain
   /// it.
   virtual OwnMemory own_memory() const { return {}; }
-  /// What has happened so far that a user should know of although the results are right.
+  /// Events so far that a user should know of although the results are right.
   virtual std::vector<DeviceWarning> warnings() const { return {}; }
   /// Pinned host memory, if it has any.
   virtual BufferType* staging_memory() { return nullptr; }
@@ -438,7 +438,7 @@ class Device {
   /// beside that of open_stream() if has_transfer_queue().
   virtual Result<std::unique_ptr<Stream>> open_transfer_stream() { return open_stream(); }
   virtual Result<std::unique_ptr<Program>> prepare(const SegmentView& segment) = 0;
-  /// What measures the most that it can do (peaks.h), with so many threads; 0: as many as it
+  /// A meter of its peak rates (peaks.h), with `threads` threads; 0: as many as it
   /// computes with. Unsupported if it has nothing for that.
   virtual Result<std::unique_ptr<PeakMeter>> open_peak_meter(int threads);
 };

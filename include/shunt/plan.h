@@ -31,7 +31,7 @@ enum class Rule : std::uint8_t {
   kNeighbour,     ///< a neighbour runs there
   kSharedMemory,  ///< a better device that uses the same memory
   kSources,       ///< most of its sources can be read there
-  kLastResort,    ///< nobody else can: the CPU takes anything
+  kLastResort,    ///< no other device supports it: the CPU takes anything
   kCosts,         ///< the predicted step is shorter that way
   kSplit,         ///< a part of a split weight or cache, on the device of that part
 };
@@ -45,7 +45,7 @@ struct PassedOver {
   std::string remedy = {};  ///< an option that would change that; empty: none that is known
 };
 
-/// Where a node runs (or a leaf lies), and why.
+/// The device of a node (or the memory of a leaf), and the reason.
 struct Decision {
   int device = -1;  ///< index into Placement::devices
   Rule rule = Rule::kLastResort;
@@ -56,7 +56,7 @@ struct Decision {
 };
 
 /// A value on its way to another device in the predicted step, once however many nodes read it
-/// there. What costs nothing, as it can be read where it is, is left out.
+/// there. Values that the device reads in place cost nothing and are left out.
 struct PredictedCopy {
   NodeId node = 0;  ///< that made the value: no view
   int from = 0;
@@ -104,7 +104,7 @@ struct LeafMemory {
   Address address;
 };
 
-/// The user's wish to have nodes on a device. What is computed runs there, weights and caches lie
+/// The user's wish to have nodes on a device. Operations run there, weights and caches are stored
 /// there; inputs and views follow others.
 struct Pin {
   std::string pattern;  ///< a regular expression (PCRE2) for the whole name of a node
@@ -136,10 +136,10 @@ struct PlaceOptions {
   /// Parts without memory lie on their device if it computes all nodes that use them; pins come
   /// first. A part whose device is not among the devices is placed like any other leaf.
   std::span<const PartHome> parts = {};
-  /// From so many rows of a result on, weights in host memory are sent to a device that wants the
-  /// op; 0: never.
+  /// Minimum number of result rows for which weights in host memory are streamed to a device that
+  /// wants the op; 0: never.
   std::int64_t stream_rows = 32;
-  /// Of weights that have no place yet. Whoever allows more than kNone must look at
+  /// Of weights that have no place yet. A caller that allows more than kNone must look at
   /// Placement::conversions.
   Transcode transcode = Transcode::kNone;
   /// By device: the most bytes of weights that are sent there for one op. Empty: what its memory
@@ -165,8 +165,8 @@ struct Observed {
   std::span<const std::byte> bytes = {};  ///< on the host, until the observer returns
 };
 
-/// Somebody who wants to see nodes as they are computed. The plan stops after each of them, so that
-/// what is seen is what the next node reads.
+/// A caller that sees nodes as they are computed. The plan stops after each of them, so that the
+/// observer sees the bytes that the next node reads.
 struct Observer {
   std::vector<NodeId> nodes;
   /// Called in the order of the nodes, by the thread that runs the plan. False stops the run, which
@@ -180,7 +180,7 @@ struct CompileOptions {
                                             ///< run; fusion and reuse leave them alone
   Observer observer = {};
   /// Steps that may be under way at the same time, each with inputs, outputs and transfers of its
-  /// own: that many times the memory. Whoever waits for each step before the next needs 1.
+  /// own: that many times the memory. A caller that waits for each step before the next needs 1.
   /// Default 4; with an observer 1, and more are Invalid. Invalid below 1.
   std::optional<int> steps_in_flight = {};
   /// Gets every action of every step, once the step has been waited for; must outlive the plan.
@@ -240,7 +240,7 @@ class Plan {
   /// number. Invalid below 0.
   virtual Status set_threads(int most) = 0;
   /// Memory of an input of the next step, to be filled before it starts; waits while that memory
-  /// is in use. What is not filled stays as it was in the step before; before the first it is 0.
+  /// is in use. Bytes that are not filled stay as in the step before; before the first they are 0.
   /// Once the step has started the memory is that step's: ask again for the next one, which has its
   /// own. Strides are those of the graph's tensor. Invalid for other nodes.
   virtual Result<std::span<std::byte>> input(Value leaf) = 0;
@@ -275,8 +275,8 @@ Result<std::unique_ptr<Plan>> compile(std::shared_ptr<const Graph> graph, Placem
 /// Places a graph and compiles it. If a device refuses memory meanwhile, both are done again with
 /// less on that device, again and again, down to nothing. Operations leave it from the end of the
 /// graph: an eighth of them at first, then a quarter, then half of those that are left each time.
-/// What is pinned or writes into a leaf stays where it is. For what left, Decision::passed_over
-/// says Refusal::kMemory with the device and the bytes, and so does Placement::notes, once each
+/// Nodes that are pinned or write into a leaf stay. For nodes that left, Decision::passed_over
+/// has Refusal::kMemory with the device and the bytes, and so has Placement::notes, once each
 /// time. An error that names no device is taken to be about all accelerators. Leaves keep their
 /// memory, which is PlaceOptions::memory; CompileOptions::memory must be empty: Invalid otherwise.
 /// OutOfMemory, naming device and bytes, if the CPU has too little, or a device for what must stay

@@ -1,4 +1,4 @@
-// Finding nodes that one kernel computes at once. What that takes grows with the nodes of a
+// Finding nodes that one kernel computes at once. The time for that grows with the nodes of a
 // segment, not with those of its graph.
 #pragma once
 
@@ -45,9 +45,9 @@ class Surroundings {
   std::span<const NodeId> readers(NodeId id) const { return users_.of(id); }
   /// The only one in the whole graph, if it is of that op; else kNoNode.
   NodeId only_reader(NodeId id, const Op& op) const;
-  /// Whether all of a group are computed in the segment, nobody else asks for a result before it is
-  /// there, or that is nowhere, and what they read is still what it was when the last one is
-  /// computed.
+  /// Whether a group may be computed with its last node: all are in the segment, no other node
+  /// reads a result that is not in memory or not there yet, and none of their sources changes
+  /// before.
   bool may_fuse(const FusedGroup& group) const;
 
  private:
@@ -63,7 +63,7 @@ std::optional<FusedGroup> with_added_row(const Surroundings& around, NodeId id);
 /// one that is written may take.
 void add_fused(const Graph& graph, const FusedGroup& group, Needs& needs);
 
-/// What is fused in a segment.
+/// The fused groups of a segment.
 template <class K>
 class Fusions {
  public:
@@ -87,7 +87,7 @@ class Fusions {
     }
   }
 
-  /// What a node is the last of; null: it is computed alone, or inside of another.
+  /// The group whose last node this is; null: it is computed alone, or inside another group.
   const Fused<K>* ending_at(NodeId id) const {
     const auto found = ending_at_.find(id);
     return found == ending_at_.end() ? nullptr : &groups_[found->second];

@@ -10,7 +10,7 @@
 
 namespace shunt {
 
-/// For a device that computes in host memory: whoever reads that reads it where it lies.
+/// For a device that computes in host memory: all devices that read host memory read it in place.
 class HostMemoryType final : public BufferType {
  public:
   /// `layouts`: what a tensor may be while the device computes, as placement counts it.

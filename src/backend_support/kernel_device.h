@@ -26,8 +26,8 @@ class KernelDevice : public Device {
     return node.op == nullptr ? nullptr : table_.find(*node.op);
   }
 
-  /// What the kernel says; no, with the memory's name, if a source lies in packed memory of the
-  /// device and it can't read that there.
+  /// The answer of the kernel; no, with the memory's name, if a source is in packed memory of the
+  /// device that it can't read.
   Support supports(const Graph& graph, NodeId node, MemoryOfLeaves memory) const override {
     Support answer = table_.supports(graph, node, target(), memory);
     const K* const kernel = kernel_of(graph.node(node));

@@ -42,7 +42,7 @@ struct NodeWithKernel {
   int in_place_source = -1;
 };
 
-/// What prepare_nodes() makes. Scratch is as large as the largest that a node needs, as nodes run
+/// The program of prepare_nodes(). Scratch is as large as the largest of a node, as nodes run
 /// one after the other.
 class NodeProgram final : public Program {
  public:

@@ -1,5 +1,5 @@
-// Memory for weights in a layout that only a device's kernels know. Whoever writes and reads it
-// sees plain bytes, any range of them.
+// Memory for weights in a layout that only a device's kernels know. It is written and read as
+// plain bytes, in any range.
 #pragma once
 
 #include <memory>

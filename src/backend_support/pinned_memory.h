@@ -11,8 +11,8 @@ namespace shunt {
 
 class PinnedMemory final : public BufferType {
  public:
-  /// Memory of so many bytes that is unpinned and freed with its last copy; an error says why there
-  /// is none. It starts at a page.
+  /// Allocates `bytes` bytes that are unpinned and freed with the last copy of the handle, or
+  /// returns an error with the reason. The memory starts at a page.
   using Allocate = std::function<Result<std::shared_ptr<std::byte>>(std::size_t bytes)>;
 
   /// By default memory that is not pinned, for tests.

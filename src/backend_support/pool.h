@@ -18,7 +18,7 @@
 
 namespace shunt {
 
-/// What the threads of a run execute, each with its own number from 0.
+/// The work of a run, which each thread executes with its own number from 0.
 class Task {
  public:
   virtual void run(int worker) = 0;
@@ -27,11 +27,11 @@ class Task {
   ~Task() = default;
 };
 
-/// Lets a thread wait for what others are about to do: actively for a short while, then asleep.
+/// Lets a thread wait for others: actively for a short while, then asleep.
 class Waiting {
  public:
   explicit Waiting(int spins) : spins_(spins) {}
-  /// Returns once `value` is `wanted`. Whoever stores that must notify.
+  /// Returns once `value` is `wanted`. The thread that stores it must notify.
   template <class T>
   void until(const std::atomic<T>& value, T wanted) const {
     T seen = value.load(std::memory_order_acquire);
@@ -52,9 +52,9 @@ class Waiting {
   int spins_;
 };
 
-/// Runs tasks on its threads, of which the caller is one. Nobody waits for a thread that has not
-/// come by the time the caller is done: a task must be complete when its run(0) returns, however
-/// many others took part. Runs that come at the same time queue.
+/// Runs tasks on its threads, of which the caller is one. A run does not wait for a thread that has
+/// not come by the time the caller is done: a task must be complete when its run(0) returns, with
+/// any number of others. Concurrent runs queue.
 class Pool {
  public:
   /// `threads` of at least 1, on the cores of `topology`. OutOfMemory or Io if the system refuses
@@ -70,7 +70,7 @@ class Pool {
   /// How its threads wait: asleep at once if there are more threads than processors.
   const Waiting& waiting() const { return waiting_; }
 
-  /// Whoever holds this may call run() and use the workers' scratch.
+  /// The holder may call run() and use the workers' scratch.
   std::unique_lock<std::mutex> lock() { return std::unique_lock(mutex_); }
   /// The same without waiting: it owns nothing if another run has the pool. Not for a thread that
   /// is at work.

@@ -16,7 +16,7 @@ Sizes mask_sizes(const Sizes& mask, const Sizes& scores, float max_bias);
 /// is none.
 void repeat_mask(const HostTensor& mask, const Sizes& sizes, float max_bias, float* to);
 
-/// What a mask hides.
+/// Which elements a mask hides.
 struct Hidden {
   bool some = false;               ///< elements
   std::vector<std::int64_t> rows;  ///< minus infinity all over: their results are zeros

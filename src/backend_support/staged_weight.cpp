@@ -8,7 +8,7 @@ namespace shunt {
 
 Status StagedWeight::check_written() const {
   if (packed_ || !plain_.empty()) return ok();
-  return invalid("a weight is read that nobody has written");
+  return invalid("a weight is read before it is written");
 }
 
 Status StagedWeight::write(std::size_t offset, std::span<const std::byte> from) {

@@ -9,17 +9,17 @@
 
 namespace shunt {
 
-/// Written and read as if it were plain, any range. What is written is kept plain until its last
-/// byte has come, or until settle(). Thread-safe.
+/// Written and read as if it were plain, in any range. Written bytes stay plain until the last one
+/// has come, or until settle(). Thread-safe.
 class StagedWeight : public PackedTensor {
  public:
   explicit StagedWeight(std::size_t plain_bytes) : plain_bytes_(plain_bytes) {}
   std::size_t plain_bytes() const final { return plain_bytes_; }
   Status write(std::size_t offset, std::span<const std::byte> from) final;
-  /// Of a lossy form, what is read is near what was written, not the same.
+  /// From a lossy form, the numbers are near the written ones, not the same.
   Status read(std::size_t offset, std::span<std::byte> to) final;
-  /// Packs what has been written since. True if the packed form has all of its numbers; else the
-  /// plain bytes stay, and nobody may compute with the packed form.
+  /// Packs the bytes that were written since. True if the packed form has all numbers; else the
+  /// plain bytes stay, and the packed form must not be used.
   Result<bool> settle();
 
  protected:

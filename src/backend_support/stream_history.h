@@ -66,8 +66,8 @@ class StreamHistory {
   std::vector<Run> runs_;  // that are not confirmed
 };
 
-/// What work depends on: the last task of each stream. Streams that were waited for come before
-/// those that waited, so that the cause of an error comes before its consequences.
+/// The tasks that work depends on: the last one of each stream. Streams that were waited for come
+/// before those that waited, so that the cause of an error comes before its consequences.
 class StreamClock {
  public:
   StreamClock() { entries_.reserve(8); }

@@ -8,6 +8,7 @@
 #include "cli/bench_modes.h"
 #include "cli/commands.h"
 #include "cli/number_list.h"
+#include "device/device_set.h"
 #include "device/selection.h"
 #include "model/random_blocks.h"
 #include "shunt/registry.h"
@@ -92,7 +93,7 @@ void BenchCommand::declare_list(Arguments& arguments, const std::string& names,
 
 void BenchCommand::declare(Arguments& arguments) {
   constexpr int kMostRuns = 1000;
-  arguments.flag("--machine", machine_, "measure the most that devices can do");
+  arguments.flag("--machine", machine_, "measure the peak rates of devices");
   arguments.flag("--ops", ops_, "measure ops in shapes of language models, on one device");
   arguments.flag("--train", train_, "measure training of the model, beside its products alone");
   model_.declare(arguments);
@@ -107,17 +108,17 @@ void BenchCommand::declare(Arguments& arguments) {
                kMostSequences, tests_.sequences, has_sequences_);
   arguments.number(
       "-r,--runs",
-      fmt::format("with --model: runs that count, after one that does not (default {})",
-                  tests_.runs),
-      runs_, 1, kMostRuns);
+      fmt::format("with --model: timed runs, after one warm-up (default {})", tests_.runs), runs_,
+      1, kMostRuns);
   arguments.number<std::int64_t>("-c,--ctx",
-                                 "with --model: tokens of context; 0: what the tests need; with "
-                                 "--train: of a row, 256",
+                                 "with --model: tokens of context; 0: as many as the tests need; "
+                                 "with --train: of a row, 256",
                                  model_.session().context, 0, kMaxBenchTokens);
   arguments.number<std::int64_t>(
       "--rows", fmt::format("with --train: rows of a step (default {})", training_.rows), rows_, 1,
       kMostSequences);
-  arguments.file("--save-costs", "write what ops and copies take, as JSON", costs_.path);
+  arguments.file("--save-costs", "write the measured costs of ops and copies, as JSON",
+                 costs_.path);
   arguments.number("--width",
                    fmt::format("rows and columns of matrices, a multiple of 64 (default {}; with "
                                "--ops {})",
@@ -241,11 +242,11 @@ Status BenchCommand::run(Output& output) {
   SHUNT_ASSIGN(const auto registry, open_registry(model_.options()));
   if (mode_ == Mode::kTrain) {
     SHUNT_ASSIGN(const auto devices, select_with_cpu(*registry, {}));
-    return bench_train(model_.path(), training_, *devices.back(), format_, output);
+    return bench_train(model_.path(), training_, DeviceSet(devices).cpu_device(), format_, output);
   }
   if (mode_ == Mode::kOps) {
     SHUNT_ASSIGN(const auto chosen, select_with_cpu(*registry, model_.devices()));
-    const std::array<Device*, 2> pair = {chosen.front(), chosen.back()};
+    const std::array<Device*, 2> pair = {chosen.front(), &DeviceSet(chosen).cpu_device()};
     return bench_ops(std::span(pair).first(chosen.size() > 1 ? 2 : 1), op_cases_, format_, output);
   }
   std::vector<Device*> devices(registry->devices().begin(), registry->devices().end());

@@ -36,8 +36,8 @@ Status read_mode(const std::string& text, const Named<Mode> (&modes)[n], Mode& m
 void FallbackFlags::declare(Arguments& arguments) {
   arguments.value(
       "--fallback", "MODE",
-      "what a better device refuses and another one computes: allow, warn (one line) or "
-      "deny (default warn)",
+      "operations that a better device refuses and another one computes: allow, warn (one "
+      "line) or deny (default warn)",
       [this](const std::string& text) { return read_mode(text, kFallbackModes, policy_.mode); });
   arguments.value("--max-cpu-time", "PERCENT",
                   "most of a step's time that may fall back to the CPU, such as 10%; of its "

@@ -11,7 +11,7 @@ namespace {
 class InspectCommand final : public Command {
  public:
   const CommandInfo& info() const override {
-    static constexpr CommandInfo kInfo = {"inspect", "show what a GGUF file holds",
+    static constexpr CommandInfo kInfo = {"inspect", "show the content of a GGUF file",
                                           "  shunt inspect model.gguf\n"
                                           "  shunt inspect model.gguf --tensors\n"
                                           "  shunt inspect model.gguf --json"};

@@ -38,7 +38,7 @@ class PlaceCommand final : public Command {
  public:
   const CommandInfo& info() const override {
     static constexpr CommandInfo kInfo = {
-        "place", "write which device computes what as a file to edit, for run --placement",
+        "place", "write the placement of a model as a file to edit, for run --placement",
         "  shunt place --model model.gguf -o model.placement\n"
         "  shunt run --model model.gguf --placement model.placement\n"
         "  shunt place --diff before.placement after.placement"};
@@ -48,7 +48,7 @@ class PlaceCommand final : public Command {
   void declare(Arguments& arguments) override {
     step_.declare(arguments);
     arguments.file("-o,--output", "the file to write (default standard output)", output_);
-    arguments.flag("--diff", diff_, "show what differs between two placement files");
+    arguments.flag("--diff", diff_, "show the differences between two placement files");
     arguments.text("A", "", "with --diff, the one before", before_);
     arguments.text("B", "", "with --diff, the one after", after_);
     arguments.flag("--json", json_, "with --diff, print JSON");

@@ -63,17 +63,18 @@ void declare_transcode(Arguments& arguments, Transcode& transcode) {
 }
 
 void declare_weights(Arguments& arguments, WeightMode& mode) {
-  arguments.value("--weights", "MODE",
-                  "what the CPU computes with: the file as it is mapped, copies, which are faster, "
-                  "or auto: copies if it is the only device and half of the memory that is left is "
-                  "enough (default auto)",
-                  [&](const std::string& text) { return read_weights(text, mode); });
+  arguments.value(
+      "--weights", "MODE",
+      "weights of the CPU: in the mapped file, copied to memory, which is faster, or auto: "
+      "copied if the CPU is the only device and half of the available memory is "
+      "enough (default auto)",
+      [&](const std::string& text) { return read_weights(text, mode); });
 }
 
 void PlacementFlags::declare(Arguments& arguments) {
   arguments.each("--place", "PATTERN=DEVICE",
-                 "what has a name that matches goes to the device, such as 'blk.[0-9].*=cuda0'; "
-                 "the first that matches counts",
+                 "pin every node whose name matches PATTERN to DEVICE, such as "
+                 "'blk.[0-9].*=cuda0'; the first match wins",
                  [this](const std::string& text) -> Status {
                    const std::size_t equals = text.rfind('=');
                    if (equals == std::string::npos || equals == 0 || equals + 1 == text.size()) {
@@ -84,26 +85,27 @@ void PlacementFlags::declare(Arguments& arguments) {
                  });
   declare_split(arguments, split_);
   arguments.file("--costs",
-                 "predict times from these measured costs (shunt bench --save-costs); without it "
-                 "devices are measured once where times are needed (see cpu.calibrate)",
+                 "predict run times from these measured costs (shunt bench --save-costs); without "
+                 "it devices are measured once where times are needed (see cpu.calibrate)",
                  costs_);
   declare_transcode(arguments, transcode_);
   declare_weights(arguments, weights_);
   arguments.value("--memory-margin", "SIZE",
-                  "memory of each device but the CPU to be left alone, such as 512MiB (default 5% "
-                  "of what is free, at least 64MiB, at most a quarter)",
+                  "memory of each device but the CPU that stays free, such as 512MiB (default 5% "
+                  "of its free memory, at least 64MiB, at most a quarter)",
                   [this](const std::string& text) -> Status {
                     SHUNT_ASSIGN(memory_margin_, parse_bytes(text));
                     return ok();
                   });
-  arguments.number<std::int64_t>("--stream-rows",
-                                 "from so many tokens at once on, weights in host memory are sent "
-                                 "to a device that wants them; 0: never (default " +
-                                     std::to_string(LoadOptions{}.stream_rows) + ")",
-                                 stream_rows_, 0, kMostRows);
-  arguments.flag("--rules-only", rules_only_, "rules alone decide what runs where, not costs");
+  arguments.number<std::int64_t>(
+      "--stream-rows",
+      "minimum number of tokens at once for which weights in host memory "
+      "are streamed to a device that wants them; 0: never (default " +
+          std::to_string(LoadOptions{}.stream_rows) + ")",
+      stream_rows_, 0, kMostRows);
+  arguments.flag("--rules-only", rules_only_, "place nodes by rules alone, not by costs");
   arguments.file("--placement",
-                 "a placement from shunt place, to be followed exactly; nothing else decides then",
+                 "follow a placement file of shunt place exactly; no other flag decides then",
                  placement_);
 }
 

@@ -13,6 +13,7 @@
 #include "cli/runtime_flags.h"
 #include "cli/sizes.h"
 #include "cli/text_files.h"
+#include "device/device_set.h"
 #include "device/selection.h"
 #include "engine/vocabulary_from_gguf.h"
 #include "model/synth.h"
@@ -67,7 +68,7 @@ class TrainCommand final : public Command {
           fmt::format("without --model: {} (default {})", flag.help, shape_.*flag.number),
           shape_given_.back());
     }
-    arguments.text("--name", "TEXT", "without --model: what the model calls itself", name_);
+    arguments.text("--name", "TEXT", "without --model: the name of the model", name_);
     arguments.number<I>("-c,--ctx", "tokens of a row", options_.context);
     arguments.number<I>("--rows", "rows that are computed at once", options_.rows);
     arguments.number<I>("--accumulate", "as often, for one step of the optimizer",
@@ -82,8 +83,7 @@ class TrainCommand final : public Command {
     arguments.number("--beta1", "of AdamW: how much of the gradients' mean stays", options_.beta1);
     arguments.number("--beta2", "of AdamW: how much of their squares' mean stays", options_.beta2);
     arguments.number("--weight-decay", "of matrices", options_.weight_decay);
-    arguments.number("--clip", "the longest that the gradient may be; 0: any length",
-                     options_.clip);
+    arguments.number("--clip", "gradient-norm clipping threshold; 0: off", options_.clip);
     arguments.number("--seed", "of the weights at the start, and of the order of documents",
                      options_.seed);
     arguments.file("--validation", "a text that is not learned, but predicted", validation_);
@@ -95,7 +95,7 @@ class TrainCommand final : public Command {
     arguments.number<I>("--every", "steps from one line, validation and checkpoint to the next",
                         every_, 1);
     arguments.file("--checkpoint",
-                   "what a run that was stopped goes on from (default: OUT.checkpoint)",
+                   "the file from which a stopped run goes on (default: OUT.checkpoint)",
                    checkpoint_);
     runtime_.declare(arguments);
   }
@@ -139,8 +139,9 @@ class TrainCommand final : public Command {
     }
     SHUNT_ASSIGN(const auto registry, open_registry(runtime_options_));
     SHUNT_ASSIGN(const auto devices, select_with_cpu(*registry, {}));
-    SHUNT_ASSIGN(const auto trainer, Trainer::create(start, learned, *devices.back(), options_,
-                                                     checkpoint ? &*checkpoint : nullptr));
+    SHUNT_ASSIGN(const auto trainer,
+                 Trainer::create(start, learned, DeviceSet(devices).cpu_device(), options_,
+                                 checkpoint ? &*checkpoint : nullptr));
     output.write(
         fmt::format("{}{} parameters; {} of {}, {} tokens\n", is_new ? "a new model of " : "",
                     format_count(trainer->parameters()), counted(learned.documents(), "document"),

@@ -19,7 +19,7 @@ class VerifyCommand final : public Command {
  public:
   const CommandInfo& info() const override {
     static constexpr CommandInfo kInfo = {
-        "verify", "hold a device against another, operation by operation",
+        "verify", "compare a device with another, operation by operation",
         "  shunt verify --model model.gguf --device cuda0\n"
         "  shunt verify --model model.gguf --device cuda0 --against cpu0 --threshold 1e-5 --json\n"
         "  shunt verify --model model.gguf --device cuda0 --prompt \"It was\" --top 3"};
@@ -29,16 +29,16 @@ class VerifyCommand final : public Command {
   void declare(Arguments& arguments) override {
     model_.declare(arguments, "the model, a GGUF file");
     arguments.text("-d,--device", "NAME", "the device to verify, such as cuda0", device_);
-    arguments.value("--against", "NAME", "the device that is believed (default cpu0)",
+    arguments.value("--against", "NAME", "the reference device (default cpu0)",
                     [this](const std::string& text) -> Status {
                       against_ = text;
                       return ok();
                     });
     arguments.text("-p,--prompt", "TEXT",
-                   "what is computed; its last token in a step of its own (default a short text)",
+                   "the prompt; its last token is a step of its own (default a short text)",
                    prompt_);
     arguments.number("--threshold",
-                     "most that an error may be (default by the types of an operation)",
+                     "largest error that is allowed (default by the types of an operation)",
                      verify_.threshold, 0.0);
     declare_transcode(arguments, transcode_);
     declare_weights(arguments, weights_);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/fail.h"
+#include "device/device_set.h"
 
 namespace shunt {
 
@@ -28,7 +29,7 @@ Result<std::vector<Device*>> select_with_cpu(const Registry& registry,
       }
     }
   }
-  if (devices.empty() || devices.back()->info().kind != DeviceKind::kCpu) {
+  if (!DeviceSet(devices).has_cpu()) {
     const std::string why = stayed_off(registry);
     return fail(ErrorCode::kNotFound, "there is no CPU, which has to compute what others can't{}{}",
                 why.empty() ? "" : "; ", why);

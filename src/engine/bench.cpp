@@ -11,6 +11,7 @@
 #include "base/fail.h"
 #include "base/guarded.h"
 #include "base/statistics.h"
+#include "device/device_set.h"
 #include "engine/promised_memory.h"
 #include "engine/session_steps.h"
 #include "engine/step_work.h"

@@ -33,7 +33,7 @@ Status find_streamed(const ModelState& model, const StepShape& shape, RangesByDe
     const Node& node = step.graph.node(id);
     const int number = placement.decisions[id].device;
     if (node.is_leaf() || number < 0) continue;
-    Device& device = *placement.devices[static_cast<std::size_t>(number)];
+    Device& device = device_at(placement.devices, number);
     for (const NodeId source : node.sources) {
       if (source == kNoNode) continue;
       const auto weight = weights.find(step.graph.node(source).storage);

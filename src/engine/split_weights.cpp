@@ -63,7 +63,7 @@ Status split_weights(ModelState& model, const SplitOptions& split,
     return invalid("shares are for a model that is split by rows");
   }
   std::vector<std::int64_t> shares = split.shares;
-  if (shares.empty()) shares.assign(model.devices.size() - 1, 1);  // one for each but the CPU
+  if (shares.empty()) shares.assign(model.devices.accelerators().size(), 1);
   if (shares.size() > model.devices.size()) {
     return invalid("there are {} shares, but {} devices: {}", shares.size(), model.devices.size(),
                    names_of(model.devices));

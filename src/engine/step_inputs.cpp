@@ -5,6 +5,7 @@
 #include <set>
 
 #include "base/fail.h"
+#include "device/device_set.h"
 #include "engine/cache_rows.h"
 
 namespace shunt {
@@ -55,7 +56,7 @@ std::int64_t row_granularity(const Plan& plan, std::int64_t context) {
   for (const Segment& segment : plan.segments()) computing.insert(segment.device);
   std::int64_t all = 1;
   for (const int index : computing) {
-    const Device& device = *plan.placement().devices[static_cast<std::size_t>(index)];
+    const Device& device = device_at(plan.placement().devices, index);
     const std::int64_t own = std::max<std::int64_t>(device.info().extent_granularity, 1);
     // Beyond the context there is nothing to round up to; so the product can't overflow.
     if (own >= context || all >= context) return context;

@@ -106,7 +106,7 @@ TEST(StagedWeight, OneThatWasNeverWrittenCannotBeRead) {
   const Status status = weight.read(0, to);
   ASSERT_FALSE(status);
   EXPECT_EQ(status.error().code(), ErrorCode::kInvalidArgument);
-  EXPECT_THAT(status.error().message(), HasSubstr("nobody has written"));
+  EXPECT_THAT(status.error().message(), HasSubstr("before it is written"));
   EXPECT_EQ(*weight.settle(), false) << "nothing to compute with";
 }
 

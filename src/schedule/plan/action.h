@@ -21,7 +21,7 @@ enum class Queue : std::uint8_t {
 };
 
 inline constexpr int kHostAction = -1;  // the host does it itself, in no stream
-inline constexpr std::size_t kNoCopy = static_cast<std::size_t>(-1);
+inline constexpr std::size_t kNoCopy = ~std::size_t{0};
 
 /// A tensor that an action copies.
 struct CopyPart {

@@ -30,7 +30,7 @@ struct PlanPool {
   RequestGroup own = {};
 };
 
-inline constexpr std::size_t kNoRequest = static_cast<std::size_t>(-1);
+inline constexpr std::size_t kNoRequest = ~std::size_t{0};
 
 /// Memory of a request: which pool, which of its two groups, which in that, and where in it.
 struct Slot {

@@ -21,7 +21,7 @@ struct PlanBlock {
   bool inputs = false;  ///< 0 at first; the next step starts with a copy
 };
 
-inline constexpr std::size_t kNoBlock = static_cast<std::size_t>(-1);
+inline constexpr std::size_t kNoBlock = ~std::size_t{0};
 
 /// The start of a tensor's bytes: in a block, or in the buffer that holds a leaf.
 struct PlanAddress {

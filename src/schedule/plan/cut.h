@@ -8,7 +8,7 @@
 
 namespace shunt {
 
-inline constexpr std::size_t kNoBatch = static_cast<std::size_t>(-1);
+inline constexpr std::size_t kNoBatch = ~std::size_t{0};
 
 /// A copy of a node's bytes in another device's memory.
 struct Copy {
@@ -49,6 +49,6 @@ struct Cut {
   };
   std::vector<std::vector<Use>> uses;
 };
-inline constexpr std::size_t kNoSegment = static_cast<std::size_t>(-1);
+inline constexpr std::size_t kNoSegment = ~std::size_t{0};
 
 }  // namespace shunt

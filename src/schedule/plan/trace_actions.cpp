@@ -10,7 +10,7 @@ namespace shunt {
 
 namespace {
 
-constexpr std::size_t kNoAction = static_cast<std::size_t>(-1);
+constexpr std::size_t kNoAction = ~std::size_t{0};
 
 TraceKind trace_kind(ActionKind kind) {
   switch (kind) {
