@@ -1,7 +1,8 @@
 # Sourced by tools/ci.sh: which tests s390x runs under its emulator. --full runs all of them.
 
-# Run each time: files of either order, the formats, the text and the logits of x86-64, and zDNN, whose machine that is.
-big_endian_tests='Gguf*:MappedFile.*:WeightsOfAFile.*:DType.*:ByteOrder.*:Recorded*:F16.*:BF16.*:Zdnn*:DefaultModel.A*:EngineLogits*:RunGreedy.*:EngineByteOrder*'
+# Run each time: files of either order, the formats, the text and the logits of x86-64, zDNN, whose machine that is, and OpenBLAS, which has
+# vector code for it.
+big_endian_tests='Gguf*:MappedFile.*:WeightsOfAFile.*:DType.*:ByteOrder.*:Recorded*:F16.*:BF16.*:Zdnn*:DefaultModel.A*:EngineLogits*:RunGreedy.*:EngineByteOrder*:BlasProducts.*:BlasCases.*/openblas:BlasModel.*/stories260K_on_openblas'
 # All cases of all ops on each of zDNN's machines take 2.5 to 4 minutes each, under the emulator.
 big_endian_excluded='ZdnnMachine.*'
 
@@ -80,10 +81,13 @@ changed_since_tag() {
   git -c safe.directory="$PWD" ls-files --others --exclude-standard
 }
 
-# big_endian_filter: the gtest filter of the big-endian step. Without a tag nothing is added: `./dev ci --full` runs all unit tests there.
+# big_endian_filter: the gtest filter of the big-endian step. Where it is unknown what has changed, all unit tests are added.
 big_endian_filter() {
   local paths added
-  paths=$(changed_since_tag) || paths=""
-  added=$(unit_tests_for <<<"$paths")
+  if paths=$(changed_since_tag); then
+    added=$(unit_tests_for <<<"$paths")
+  else
+    added=$(suites_of tests/unit/*.cpp)
+  fi
   echo "$big_endian_tests${added:+:$added}:-$big_endian_excluded"
 }

@@ -42,7 +42,7 @@ need_sysroot() {
 # security update, which Debian's mirrors do not keep for all architectures.
 unpack_sysroot() {
   local sysroot=build/sysroot-$1 state=build/sysroot-$1.apt libraries package link
-  mapfile -t libraries < <(package_rows run test | sed -n 's/ <.*//p')
+  mapfile -t libraries < <(package_rows run test | sed -nE 's/ (<.*|-)$//p')
   if [[ -f $sysroot.packages && $(<"$sysroot.packages") == "${libraries[*]}" ]]; then return; fi
   is_debian_12 || fail "libraries for $1 are taken from Debian 12's packages, with its tools, on Debian 12 only"
   say "unpacking libraries for $1 into $sysroot..."
@@ -55,10 +55,19 @@ unpack_sysroot() {
     fail "apt-get could not get them (the whole of what it said: $sysroot.log)"
   fi
   for package in "$state"/archives/*.deb; do dpkg-deb -x "$package" "$sysroot"; done
+  link_alternatives "$sysroot"
   # Links to places from the root on mean those of this one.
   while IFS= read -r -d '' link; do
     ln -sfrn "$sysroot$(readlink "$link")" "$link"
   done < <(find "$sysroot" -type l -lname '/*' -print0)
   rm -rf "$state"
   echo "${libraries[*]}" >"$sysroot.packages"
+}
+
+# link_alternatives SYSROOT: what a package's installation would link. OpenBLAS has a folder of its own for each way to use threads.
+link_alternatives() {
+  local library
+  for library in "$1"/usr/lib/*-linux-gnu/openblas-*/lib*.so.[0-9]*; do
+    ln -sfr "$library" "$(dirname "$library")/.."
+  done
 }

@@ -25,6 +25,10 @@ struct Library {
     words.insert(words.end(), {"--library", std::string("blas=") + path});
     return run_command(words);
   }
+  void need() const {
+    const std::string devices = run({"devices"}).out;
+    if (devices.find("blas0") == std::string::npos) GTEST_SKIP() << devices;
+  }
 };
 struct Model {
   const char* name;
@@ -44,8 +48,7 @@ class BlasModel : public testing::TestWithParam<std::tuple<Library, Model>> {
   void SetUp() override {
     const auto& [library, model] = GetParam();
     if (*model.shared != '\0') SHUNT_NEED_SHARED(model.shared);
-    const std::string devices = run({"devices"}).out;
-    if (devices.find("blas0") == std::string::npos) GTEST_SKIP() << devices;
+    library.need();
     told_ = model.stories();
   }
   static RunResult run(std::vector<std::string> words) {
@@ -117,6 +120,26 @@ INSTANTIATE_TEST_SUITE_P(, BlasModel, testing::Combine(kLibraries, kModels), [](
   return fmt::format("{}_on_{}", std::get<Model>(test.param).name,
                      std::get<Library>(test.param).name);
 });
+
+class BlasCases : public testing::TestWithParam<Library> {
+ protected:
+  void SetUp() override { GetParam().need(); }
+};
+
+TEST_P(BlasCases, OfProductsPass) {
+  const std::vector<std::string> ops = {"matmul", "matmul_id", "out_prod"};
+  std::vector<std::string> words = {"check-ops", "--device", "blas0", "--json"};
+  for (const std::string& op : ops) words.insert(words.end(), {"--op", op});
+  const RunResult result = GetParam().run(words);
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  const auto found = nlohmann::json::parse(result.out);
+  EXPECT_EQ(found["failed"], 0);
+  ASSERT_EQ(found["ops"].size(), ops.size());
+  for (const auto& op : found["ops"]) EXPECT_GT(op["passed"], 0) << op["op"];
+}
+
+INSTANTIATE_TEST_SUITE_P(, BlasCases, kLibraries,
+                         [](const auto& test) { return std::string(test.param.name); });
 
 TEST(BlasCommand, SaysWhyThereIsNoLibrary) {
   const RunResult result = run_command({"devices", "--library", "blas=/no/such/folder"});

@@ -8,7 +8,10 @@
 #define SHUNT_AVX2_VNNI
 #define SHUNT_ONE_TARGET HWY_AVX2
 
+// clang-format off
+#include "backends/cpu/simd/int8_targets.h"
 #include "backends/cpu/simd/one_target.h"
+// clang-format on
 
 namespace hwy {
 namespace N_AVX2_VNNI = N_AVX2;

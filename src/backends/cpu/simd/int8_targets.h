@@ -1,6 +1,8 @@
 // As targets.h, and AVX-512 with VNNI and VBMI (Ice Lake, Zen 4): for products of integers.
 #pragma once
 
+#include "backends/cpu/simd/targets_elsewhere.h"
+
 // A build that leaves out targets leaves out AVX2 with AVX-VNNI as well: see avx2_vnni.h.
 #if defined(__x86_64__) && !defined(SHUNT_LEFT_OUT_TARGETS)
 #define SHUNT_HAS_AVX2_VNNI 1
@@ -17,10 +19,3 @@
 #endif
 #define HWY_DISABLED_TARGETS \
   (HWY_SSSE3 | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV | SHUNT_LEFT_OUT_TARGETS)
-
-// Targets of a file that objects of their own compile, see one_target.h. The file declares their
-// functions only.
-#ifndef SHUNT_TARGETS_ELSEWHERE
-#define SHUNT_TARGETS_ELSEWHERE 0
-#endif
-#define SHUNT_COMPILED_HERE ((HWY_TARGET & (SHUNT_TARGETS_ELSEWHERE)) == 0)

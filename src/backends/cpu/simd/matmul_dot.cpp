@@ -16,6 +16,12 @@
 HWY_BEFORE_NAMESPACE();
 namespace shunt::cpu::simd::HWY_NAMESPACE {
 
+void DotRows(DType type, const std::byte* w, std::size_t w_stride, std::size_t rows, const float* x,
+             std::size_t x_stride, std::size_t columns, std::size_t k, float* y,
+             std::size_t y_stride);
+
+#if SHUNT_COMPILED_HERE
+
 /// So many bytes ahead memory is asked for.
 constexpr std::size_t kAhead = 2048;
 
@@ -143,10 +149,12 @@ void DotRows(DType type, const std::byte* w, std::size_t w_stride, std::size_t r
   }
 }
 
+#endif  // SHUNT_COMPILED_HERE
+
 }  // namespace shunt::cpu::simd::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
-#if HWY_ONCE
+#if HWY_ONCE && !defined(SHUNT_ONE_TARGET)
 namespace shunt::cpu::simd {
 
 HWY_EXPORT(DotRows);

@@ -6,6 +6,8 @@
 // are left out because tiles keep arrays of vectors: ARM uses NEON.
 #pragma once
 
+#include "backends/cpu/simd/targets_elsewhere.h"
+
 // One lane is there where every machine has more, too: it is what others are held against.
 #if defined(__aarch64__)
 #define HWY_COMPILE_ALL_ATTAINABLE
