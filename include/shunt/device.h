@@ -203,8 +203,8 @@ struct LossyCost {
 };
 
 /// How fast a device is thought to be, until it has been measured: what its data sheet or its
-/// vendor's library says. Placement by costs goes by it. In place of a rate of 0, which is not
-/// known, it takes what is usual for the device's kind.
+/// vendor's library says. Placement by costs goes by it. A rate that is not above 0, and seconds
+/// below 0, are not known: it then takes the figure that is usual for the device's kind.
 struct DeviceSpeed {
   double operations_per_second = 0;  ///< arithmetic, of products of matrices
   double bytes_per_second = 0;       ///< of its own memory

@@ -69,7 +69,7 @@ class Gatherer {
       return static_cast<bool>(stopped_);
     };
     SHUNT_ASSIGN(plan_, compile(graph_, std::move(placement), options));
-    return ok();
+    return plan_->set_threads(options_.session.threads);
   }
 
   Status compute(std::span<const std::int32_t> tokens) {

@@ -4,6 +4,7 @@
 
 #include <thread>
 
+#include "engine/importance.h"
 #include "shunt/engine.h"
 #include "support/models.h"
 #include "support/test_device.h"
@@ -69,6 +70,28 @@ TEST(EngineThreads, OfASessionReachEveryDevice) {
     }
     EXPECT_GT(device.computed(), before);
   }
+}
+
+TEST(EngineThreads, OfASessionLimitAnImportanceMatrixToo) {
+  const SynthModel file;
+  TestDevice device({});
+  const Loaded loaded = load(file);
+  const std::vector<Device*> devices = {&device, loaded.registry->devices().back()};
+  LoadOptions load_options;
+  load_options.memory_margin = 0;
+  const auto model = Model::load(file.path(), devices, load_options);
+  ASSERT_TRUE(model) << model.error().message();
+  const std::vector<std::int32_t> tokens(16, 1);
+  ImportanceOptions options;
+  options.session.context = 16;
+  options.session.threads = 2;
+  const auto matrix = gather_importance(**model, tokens, options);
+  ASSERT_TRUE(matrix) << matrix.error().message();
+  EXPECT_EQ(device.threads(), 2);
+  options.session.threads = -1;
+  const auto refused = gather_importance(**model, tokens, options);
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message(), testing::HasSubstr("-1 threads"));
 }
 
 TEST(EngineCancel, AnotherThreadStopsGeneration) {

@@ -6,7 +6,7 @@
 namespace shunt {
 
 /// What the device itself says, or else what is usual for its kind; every kind has something. That
-/// holds for each figure by itself: a rate that is not above 0 is none.
+/// holds for each figure by itself: a rate that is not above 0 is none, nor are seconds below 0.
 DeviceSpeed estimate_of(const DeviceInfo& device);
 
 }  // namespace shunt

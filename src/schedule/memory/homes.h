@@ -25,7 +25,8 @@ std::vector<Home> find_homes(const Graph& graph, const Placement& placement);
 /// Null if it has neither, or if its largest buffer is smaller than the tensor.
 BufferType* host_end(Device& device, const Tensor& tensor);
 
-/// Memory of the CPU, for inputs that are in the memory of no other device.
+/// Memory of the CPU, the last device, for inputs and staging that are in the memory of no other
+/// device; host_memory() if the host can't access the CPU's.
 BufferType& input_memory(std::span<Device* const> devices);
 
 /// By node id, the memory type of each tensor that owns memory: `leaf_types` of leaves where it is

@@ -59,8 +59,10 @@ Result<PlaceFacts> PlaceFacts::create(const Graph& graph, std::span<Device* cons
   PlaceFacts facts;
   facts.graph_ = &graph;
   facts.devices_ = DeviceSet(devices);
-  if (!facts.devices_.has_cpu()) return invalid("a placement needs a CPU as its last device");
   for (Device* device : devices) facts.infos_.push_back(device->info());
+  if (devices.empty() || facts.infos_.of_cpu().kind != DeviceKind::kCpu) {
+    return invalid("a placement needs a CPU as its last device");
+  }
   SHUNT_TRY(check_memory(graph, options.memory));
   facts.memory_ = PerNode(memory_of_leaves(graph, options.memory));
   facts.streams_ = options.stream_rows > 0;
