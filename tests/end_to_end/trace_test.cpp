@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -200,6 +201,64 @@ TEST_F(RunTrace, WithoutARunTheFileStaysAsItWas) {
   for (const auto& entry : std::filesystem::directory_iterator(model_.folder().path())) {
     EXPECT_NE(entry.path().extension(), ".tmp") << "a temporary file was left behind";
   }
+}
+
+TEST(TraceOfAPrompt, StepsOverlapOnTwoDevices) {
+  // Each device computes on a thread of its own. With one step at a time they would never overlap.
+  const SynthModel model;
+  const std::string path = model.folder().file("trace.json");
+  RunOptions options;
+  options.environment["SHUNT_BACKEND_PATH"] = SHUNT_TEST_ACCELERATOR_PLUGINS;
+  std::string prompt;
+  for (int i = 0; i < 100; ++i) prompt += "word ";
+  const RunResult result = run_command({"run",
+                                        "-m",
+                                        model.path(),
+                                        "-p",
+                                        prompt,
+                                        "-n",
+                                        "0",
+                                        "-c",
+                                        "1024",
+                                        "-b",
+                                        "8",
+                                        "--devices",
+                                        "accel6,accel7",
+                                        "--rules-only",
+                                        "--place",
+                                        "blk.0.*=accel6",
+                                        "--place",
+                                        "blk.[1-9].*=accel7",
+                                        "--place",
+                                        "output.*=accel7",
+                                        "--trace",
+                                        path},
+                                       options);
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  using Steps = std::map<int, std::pair<double, double>>;  // when each began and ended
+  std::map<int, std::string> threads;
+  std::map<std::string, Steps> devices;
+  const json trace = json::parse(test::read_file(path));
+  for (const json& event : trace["traceEvents"]) {
+    if (event["name"] == "thread_name") threads[event["tid"]] = event["args"]["name"];
+    if (event["ph"] != "X" || event["cat"] != "segment") continue;
+    const double begin = event["ts"];
+    const double end = begin + event["dur"].get<double>();
+    auto& step = devices[threads.at(event["tid"])]
+                     .try_emplace(event["args"]["step"], begin, end)
+                     .first->second;
+    step = {std::min(step.first, begin), std::max(step.second, end)};
+  }
+  const Steps& first = devices["accel6"];
+  const Steps& second = devices["accel7"];
+  ASSERT_GE(first.size(), 10U);
+  ASSERT_EQ(second.size(), first.size());
+  int overlaps = 0;
+  for (const auto& [number, before] : second) {
+    const auto next = first.find(number + 1);
+    if (next != first.end() && next->second.first < before.second) ++overlaps;
+  }
+  EXPECT_GT(overlaps, 0);
 }
 
 }  // namespace

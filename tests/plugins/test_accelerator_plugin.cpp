@@ -1,5 +1,6 @@
-// A plugin with test accelerators. accel0 computes everything, and each of the others some ops of a
-// model. accel1 has threads; the queues of the others are in worlds, each with an order of its own.
+// A plugin with test accelerators. accel0, accel6 and accel7 compute everything, and each of the
+// others some ops of a model. accel1, accel6 and accel7 have threads; the queues of the others are
+// in worlds, each with an order of its own.
 #include <memory>
 #include <vector>
 
@@ -15,11 +16,11 @@ using shunt::test::TestWorld;
 class TestBackend final : public shunt::Backend {
  public:
   TestBackend() {
-    for (std::uint64_t number = 0; number < 6; ++number) {
+    for (std::uint64_t number = 0; number < 8; ++number) {
       worlds_.push_back(std::make_unique<TestWorld>(number));
       shunt::test::TestAcceleratorConfig config{.name = "accel" + std::to_string(number)};
-      if (number != 0) config.ops = {"matmul", "swiglu", "add", "rms_norm", "mul"};
-      if (number != 1) config.world = worlds_.back().get();
+      if (number != 0 && number < 6) config.ops = {"matmul", "swiglu", "add", "rms_norm", "mul"};
+      if (number != 1 && number < 6) config.world = worlds_.back().get();
       accelerators_.push_back(std::make_unique<TestAccelerator>(std::move(config)));
       devices_.push_back(accelerators_.back().get());
     }
