@@ -94,15 +94,24 @@ TEST_P(BlasModel, HasItsProductsIfItIsNamed) {
   EXPECT_EQ(operations({"--devices", "blas0"}), std::get<Model>(GetParam()).products);
 }
 
+// Where the CPU backend has vector code, blas0 gets work only if it is named or pinned.
 #if defined(__x86_64__) || defined(__aarch64__)
 TEST_P(BlasModel, HasNothingIfItIsNotNamed) {
   EXPECT_EQ(operations({}), 0U);
+}
+#else
+TEST_P(BlasModel, HasItsProductsIfItIsNotNamed) {
+  EXPECT_EQ(operations({}), std::get<Model>(GetParam()).products);
 }
 #endif
 
 TEST_P(BlasModel, HasWhatIsPinnedToItAndNothingElse) {
   const std::vector<std::string> pin = {"--place", "blk\\.1\\.ffn_down.*=blas0"};
+#if defined(__x86_64__) || defined(__aarch64__)
   EXPECT_EQ(operations(pin), 1U);
+#else
+  EXPECT_EQ(operations(pin), std::get<Model>(GetParam()).products);
+#endif
   const RunResult result = greedy(pin);
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_EQ(result.out, told_.text + "\n");
