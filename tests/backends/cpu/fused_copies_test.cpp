@@ -10,8 +10,7 @@
 #include "support/tensor_io.h"
 #include "support/test_device.h"
 
-namespace shunt::test::schedule_fused_copies_test {
-
+namespace shunt::test::fused_copies_test {
 namespace {
 
 class FusedCopies : public testing::TestWithParam<std::int64_t> {};
@@ -56,4 +55,4 @@ INSTANTIATE_TEST_SUITE_P(Tokens, FusedCopies, testing::Values(1, 8, 64));
 
 }  // namespace
 
-}  // namespace shunt::test::schedule_fused_copies_test
+}  // namespace shunt::test::fused_copies_test
