@@ -4,6 +4,7 @@
 #include <memory>
 #include <vector>
 
+#include "plugins/variant.h"
 #include "shunt/abi_token.h"
 #include "shunt/registry.h"
 #include "support/test_accelerator.h"
@@ -40,7 +41,7 @@ shunt::Result<std::unique_ptr<shunt::Backend>> create(const shunt::Options&) {
 
 }  // namespace
 
-extern "C" const shunt::BackendEntry* shunt_backend() {
-  static const shunt::BackendEntry entry = {SHUNT_ABI_TOKEN, "accelerator", create};
+const shunt::BackendEntry* shunt::test::plugin_entry() {
+  static const BackendEntry entry = {SHUNT_ABI_TOKEN, "accelerator", create};
   return &entry;
 }
