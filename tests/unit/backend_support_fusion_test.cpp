@@ -88,6 +88,12 @@ struct Case {
   }
 };
 
+/// x + x, which the tests multiply by x.
+struct Doubled : Case {
+  const Value x = input();
+  const Value sum = *add(g, x, x);
+};
+
 TEST(Fusion, FindsEachGroupOfASegment) {
   Case c;
   const Value x = c.input();
@@ -100,54 +106,46 @@ TEST(Fusion, FindsEachGroupOfASegment) {
 }
 
 TEST(Fusion, AResultThatIsKeptIsNotFused) {
-  Case c;
-  const Value x = c.input();
-  const Value sum = *add(c.g, x, x);
-  (void)*mul(c.g, sum, x);
-  c.kept = {sum.id};
+  Doubled c;
+  (void)*mul(c.g, c.sum, c.x);
+  c.kept = {c.sum.id};
   EXPECT_THAT(c.fused(scaled_sum), IsEmpty());
   EXPECT_THAT(c.fused(written_sum), IsEmpty());
 }
 
 TEST(Fusion, AResultWithTwoReadersIsFusedOnlyIfItIsWritten) {
-  Case c;
-  const Value x = c.input();
-  const Value sum = *add(c.g, x, x);
-  const Value product = *mul(c.g, sum, x);
-  (void)*neg(c.g, *reshape(c.g, sum, {12}));  // reads it through a view, later
+  Doubled c;
+  const Value product = *mul(c.g, c.sum, c.x);
+  (void)*neg(c.g, *reshape(c.g, c.sum, {12}));  // reads it through a view, later
   EXPECT_THAT(c.fused(scaled_sum), IsEmpty());
-  EXPECT_THAT(c.fused(written_sum), ElementsAre(ElementsAre(sum.id, product.id)));
+  EXPECT_THAT(c.fused(written_sum), ElementsAre(ElementsAre(c.sum.id, product.id)));
 }
 
 TEST(Fusion, AResultThatIsReadBeforeTheLastNodeIsNotFused) {
-  Case c;
-  const Value x = c.input();
-  const Value sum = *add(c.g, x, x);
-  (void)*neg(c.g, sum);
-  (void)*mul(c.g, sum, x);
+  Doubled c;
+  (void)*neg(c.g, c.sum);
+  (void)*mul(c.g, c.sum, c.x);
   EXPECT_THAT(c.fused(written_sum), IsEmpty());
 }
 
 TEST(Fusion, NeedsHaveTheNodesInsideAndTheMemoryOfTheWrittenOne) {
-  Case c;
-  const Value x = c.input();
-  const Value sum = *add(c.g, x, x);
-  const Value product = *mul(c.g, sum, x);
-  FusedGroup group{.asked = sum.id, .last = product.id, .inside = {sum.id}};
+  Doubled c;
+  const Value product = *mul(c.g, c.sum, c.x);
+  FusedGroup group{.asked = c.sum.id, .last = product.id, .inside = {c.sum.id}};
   Needs nowhere;
   add_fused(c.g.graph(), group, nowhere);
   ASSERT_EQ(nowhere.fused.size(), 1U);
-  EXPECT_EQ(nowhere.fused[0].node, sum.id);
+  EXPECT_EQ(nowhere.fused[0].node, c.sum.id);
   EXPECT_EQ(nowhere.fused[0].with, product.id);
   EXPECT_FALSE(nowhere.fused[0].in_memory);
   EXPECT_THAT(nowhere.in_place, IsEmpty());
-  group.written = sum.id;
+  group.written = c.sum.id;
   group.in_place = 1;
   Needs written;
   add_fused(c.g.graph(), group, written);
   EXPECT_TRUE(written.fused.at(0).in_memory);
   ASSERT_EQ(written.in_place.size(), 1U);
-  EXPECT_EQ(written.in_place[0].node, sum.id);
+  EXPECT_EQ(written.in_place[0].node, c.sum.id);
   EXPECT_EQ(written.in_place[0].source, 1);
 }
 
@@ -171,19 +169,15 @@ TEST(Fusion, SourcesThatAreWrittenBetweenAreNotFused) {
 }
 
 TEST(Fusion, AViewOfAResultInsideIsNoSource) {
-  Case c;
-  const Value x = c.input();
-  const Value sum = *add(c.g, x, x);
-  (void)*mul(c.g, sum, *view(c.g, sum, {0, 1, 0, 0}, {4}));
+  Doubled c;
+  (void)*mul(c.g, c.sum, *view(c.g, c.sum, {0, 1, 0, 0}, {4}));
   EXPECT_THAT(c.fused(scaled_sum), IsEmpty());
 }
 
 TEST(Fusion, NodesOfOtherSegmentsAreNotFused) {
-  Case c;
-  const Value x = c.input();
-  const Value sum = *add(c.g, x, x);
-  const Value product = *mul(c.g, sum, x);
-  EXPECT_THAT(c.fused(sum_before), ElementsAre(ElementsAre(sum.id, product.id)));
+  Doubled c;
+  const Value product = *mul(c.g, c.sum, c.x);
+  EXPECT_THAT(c.fused(sum_before), ElementsAre(ElementsAre(c.sum.id, product.id)));
   EXPECT_THAT(c.fused(sum_before, product.id), IsEmpty());
   EXPECT_THAT(c.fused(scaled_sum, 0, product.id), IsEmpty());
   EXPECT_THAT(c.fused(written_sum, 0, product.id), IsEmpty());

@@ -377,14 +377,21 @@ TEST(Parts, ACacheOfOtherBlocksStaysWhole) {
   parts.expect_near();
 }
 
+/// y = w x, with rows of w in parts, and a cache for rows of y.
+struct WithCache {
+  GraphBuilder g;
+  Result<Value> x = g.input("x", f32({8, 2}));
+  Result<Value> ids = g.input("ids", *make_tensor(DType::kI64, {2}));
+  Result<Value> w = g.weight("w", f32({8, 6}));
+  Result<Value> cache = g.cache("cache", f32({6, 3}));
+  Result<Value> y = matmul(g, w, x);
+  std::vector<LeafParts> parts = {{w->id, 1, {2, 4}}};
+};
+
 /// Rows are written into a cache twice, and read as a whole in between.
 TEST(Parts, ACacheThatIsJoinedIsNotStale) {
-  GraphBuilder g;
-  const auto x = g.input("x", f32({8, 2}));
-  const auto ids = g.input("ids", *make_tensor(DType::kI64, {2}));
-  const auto w = g.weight("w", f32({8, 6}));
-  const auto cache = g.cache("cache", f32({6, 3}));
-  const auto y = matmul(g, w, x);
+  WithCache made;
+  auto& [g, x, ids, w, cache, y, parts_of] = made;
   const auto first = set_rows(g, cache, y, ids);
   ASSERT_TRUE(g.output(softmax(g, first), "before"));
   const auto second = set_rows(g, first, scale(g, y, {.scale = 2}), ids);
@@ -392,8 +399,7 @@ TEST(Parts, ACacheThatIsJoinedIsNotStale) {
   ASSERT_TRUE(g.output(softmax(g, cache), "cache itself"));
   ASSERT_TRUE(g.output(softmax(g, second), "second"));
   const Graph graph = *std::move(g).build();
-  const LeafParts rows[] = {{w->id, 1, {2, 4}}};
-  const Parts parts(graph, rows);
+  const Parts parts(graph, parts_of);
   EXPECT_EQ(parts.count(set_rows_op()), 4);
   const Ran ran = parts.run_in_parts();
   EXPECT_NE(ran.outputs[0], ran.outputs[1]);
@@ -421,12 +427,8 @@ TEST(Parts, OtherCachesStayWhole) {
   enum class Other { kCopied, kReadBefore, kWrittenThroughAView };
   for (const Other other : {Other::kCopied, Other::kReadBefore, Other::kWrittenThroughAView}) {
     SCOPED_TRACE(static_cast<int>(other));
-    GraphBuilder g;
-    const auto x = g.input("x", f32({8, 2}));
-    const auto ids = g.input("ids", *make_tensor(DType::kI64, {2}));
-    const auto w = g.weight("w", f32({8, 6}));
-    const auto cache = g.cache("cache", f32({6, 3}));
-    const auto y = matmul(g, w, x);
+    WithCache made;
+    auto& [g, x, ids, w, cache, y, parts_of] = made;
     if (other == Other::kReadBefore) {
       ASSERT_TRUE(g.output(softmax(g, cache), "before"));
     }
@@ -440,8 +442,7 @@ TEST(Parts, OtherCachesStayWhole) {
     }
     ASSERT_TRUE(g.output(softmax(g, written), "y"));
     const Graph graph = *std::move(g).build();
-    const LeafParts rows[] = {{w->id, 1, {2, 4}}};
-    const Parts parts(graph, rows);
+    const Parts parts(graph, parts_of);
     EXPECT_TRUE(parts.made().parts[cache->id].empty());
     parts.expect_same();
   }

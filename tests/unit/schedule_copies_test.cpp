@@ -14,6 +14,7 @@
 #include "support/graph_run.h"
 #include "support/tensor_io.h"
 #include "support/test_device.h"
+#include "unit/schedule_ways.h"
 
 namespace shunt::test::schedule_copies_test {
 namespace {
@@ -88,24 +89,10 @@ TEST(CopyShape, OfBlocksCountsWholeBlocks) {
 
 // ---- rows of a tensor whose extent grows
 
-struct Way {
-  const char* name;
-  bool asynchronous = false;
-  bool late = false;
-  bool transfer_queue = false;
-
-  friend void PrintTo(const Way& way, std::ostream* out) { *out << way.name; }
-};
-
 class Copies : public ::testing::TestWithParam<Way> {
  protected:
   TestDeviceConfig config(const char* name, std::set<std::string> ops) {
-    const Way& way = GetParam();
-    return {.name = name,
-            .ops = std::move(ops),
-            .world = way.asynchronous ? &world_ : nullptr,
-            .late_errors = way.late,
-            .transfer_queue = way.transfer_queue};
+    return config_of(GetParam(), name, std::move(ops), world_);
   }
 
   TestWorld world_;
@@ -429,13 +416,10 @@ TEST_P(Copies, ThatFailNameTheFirstOfTheirTensors) {
 
 INSTANTIATE_TEST_SUITE_P(
     Ways, Copies,
-    ::testing::Values(Way{.name = "Synchronous"}, Way{.name = "World", .asynchronous = true},
-                      Way{.name = "LateErrors", .asynchronous = true, .late = true},
-                      Way{.name = "TwoQueues", .asynchronous = true, .transfer_queue = true},
-                      Way{.name = "TwoQueuesLateErrors",
-                          .asynchronous = true,
-                          .late = true,
-                          .transfer_queue = true}),
+    ::testing::Values(Way{.name = "Synchronous", .asynchronous = false}, Way{.name = "World"},
+                      Way{.name = "LateErrors", .late = true},
+                      Way{.name = "TwoQueues", .transfer_queue = true},
+                      Way{.name = "TwoQueuesLateErrors", .late = true, .transfer_queue = true}),
     [](const auto& way) { return std::string(way.param.name); });
 
 // ---- traces and explanations

@@ -27,14 +27,21 @@ struct Halves {
     PartedGraph made = *with_parts(whole, rows);
     parts = made.parts[w->id];
     graph = std::move(made.graph);
+    homes = {{parts[0], &a}, {parts[1], &b}};
+    options.parts = homes;
   }
 
-  Placement must_place(const PlaceOptions& options) {
+  Placement must_place() {
     auto placed = place(graph, devices, options);
     EXPECT_TRUE(placed) << placed.error().message();
     return placed ? std::move(*placed) : Placement();
   }
-  std::vector<PartHome> homes() const { return {{parts[0], &a}, {parts[1], &b}}; }
+  Decision of_last_part() { return must_place().decisions[parts[1]]; }
+  /// The second device of the list, and of the second part.
+  void replace_b(TestDevice& device) {
+    devices[1] = &device;
+    homes[1].device = &device;
+  }
 
   Graph graph;
   std::vector<NodeId> parts;
@@ -42,18 +49,17 @@ struct Halves {
   TestDevice b{{.name = "b"}};
   TestDevice host = cpu();
   std::vector<Device*> devices = {&a, &b, &host};
+  std::vector<PartHome> homes;
+  PlaceOptions options;  ///< with `homes`
 };
 
 TEST(PlaceParts, EachIsOnItsDevice) {
   for (const bool rules_only : {true, false}) {
     Halves halves;
-    const auto homes = halves.homes();
     const CostModel costs;
-    PlaceOptions options;
-    options.parts = homes;
-    options.costs = &costs;
-    options.rules_only = rules_only;
-    const Placement placement = halves.must_place(options);
+    halves.options.costs = &costs;
+    halves.options.rules_only = rules_only;
+    const Placement placement = halves.must_place();
     for (int i = 0; i < 2; ++i) {
       const Decision& decision = placement.decisions[halves.parts[static_cast<std::size_t>(i)]];
       EXPECT_EQ(decision.device, i);
@@ -62,39 +68,31 @@ TEST(PlaceParts, EachIsOnItsDevice) {
     }
     EXPECT_EQ(to_string(Rule::kSplit), "split");
   }
-  Halves halves;  // without: all on the first
-  EXPECT_EQ(halves.must_place({}).decisions[halves.parts[1]].device, 0);
+  Halves halves;
+  halves.options = {};  // without homes all parts are on the first device
+  EXPECT_EQ(halves.of_last_part().device, 0);
 }
 
 TEST(PlaceParts, ADeviceThatCanNotComputeHasNone) {
   Halves halves;
   TestDevice b({.name = "b", .ops = {"silu"}});
-  halves.devices[1] = &b;
-  const PartHome homes[] = {{halves.parts[0], &halves.a}, {halves.parts[1], &b}};
-  PlaceOptions options;
-  options.parts = homes;
-  EXPECT_EQ(halves.must_place(options).decisions[halves.parts[1]].device, 0);
+  halves.replace_b(b);
+  EXPECT_EQ(halves.of_last_part().device, 0);
 }
 
 TEST(PlaceParts, ADeviceThatIsNotThereHasNone) {
   Halves halves;
-  const auto homes = halves.homes();
   halves.devices.erase(halves.devices.begin());
-  PlaceOptions options;
-  options.parts = homes;
-  const Placement placement = halves.must_place(options);
+  const Placement placement = halves.must_place();
   EXPECT_EQ(placement.decisions[halves.parts[0]].rule, Rule::kWeights);
   EXPECT_EQ(placement.decisions[halves.parts[1]].rule, Rule::kSplit);
 }
 
 TEST(PlaceParts, PinsComeFirst) {
   Halves halves;
-  const auto homes = halves.homes();
   const Pin pins[] = {{"w/1", "a"}};
-  PlaceOptions options;
-  options.parts = homes;
-  options.pins = pins;
-  const Decision decision = halves.must_place(options).decisions[halves.parts[1]];
+  halves.options.pins = pins;
+  const Decision decision = halves.of_last_part();
   EXPECT_EQ(decision.device, 0);
   EXPECT_EQ(decision.rule, Rule::kPinned);
 }
@@ -102,12 +100,9 @@ TEST(PlaceParts, PinsComeFirst) {
 /// The name of the whole weight matches; the pin names the parts.
 TEST(PlaceParts, PinsOfAWholeHoldForItsParts) {
   Halves halves;
-  const auto homes = halves.homes();
   const Pin pins[] = {{"w/1", "a"}, {"w", "b", {"w/0", "w/1"}}, {"y", "a", {"no such part"}}};
-  PlaceOptions options;
-  options.parts = homes;
-  options.pins = pins;
-  const Placement placement = halves.must_place(options);
+  halves.options.pins = pins;
+  const Placement placement = halves.must_place();
   EXPECT_EQ(placement.decisions[halves.parts[0]].device, 1);
   EXPECT_EQ(placement.decisions[halves.parts[0]].rule, Rule::kPinned);
   EXPECT_EQ(placement.decisions[halves.parts[0]].reason, "the pin w=b says so");
@@ -119,10 +114,7 @@ TEST(PlaceParts, PinsOfAWholeHoldForItsParts) {
 TEST(PlaceParts, ADeviceThatGetsPinnedNodesOnlyGetsNoParts) {
   Halves halves;
   TestDevice b({.name = "b", .priority = -1});
-  halves.devices[1] = &b;
-  const PartHome homes[] = {{halves.parts[0], &halves.a}, {halves.parts[1], &b}};
-  PlaceOptions options;
-  options.parts = homes;
+  halves.replace_b(b);
   const auto user_of_last_part = [&] {
     for (NodeId id = 0; id < halves.graph.size(); ++id) {
       const Node& node = halves.graph.node(id);
@@ -132,12 +124,12 @@ TEST(PlaceParts, ADeviceThatGetsPinnedNodesOnlyGetsNoParts) {
   };
   const NodeId user = user_of_last_part();
   ASSERT_NE(user, kNoNode);
-  const Placement shared = halves.must_place(options);
+  const Placement shared = halves.must_place();
   EXPECT_EQ(shared.decisions[halves.parts[1]].device, 1);
   EXPECT_EQ(shared.decisions[user].device, 1);
   const Pin pins[] = {{"w/0", "b"}};
-  options.pins = pins;
-  const Placement pinned = halves.must_place(options);
+  halves.options.pins = pins;
+  const Placement pinned = halves.must_place();
   EXPECT_EQ(pinned.decisions[halves.parts[0]].device, 1);
   EXPECT_NE(pinned.decisions[halves.parts[1]].rule, Rule::kSplit);
   EXPECT_EQ(pinned.decisions[halves.parts[1]].device, 0);
@@ -146,14 +138,11 @@ TEST(PlaceParts, ADeviceThatGetsPinnedNodesOnlyGetsNoParts) {
 
 TEST(PlaceParts, MemoryThatIsThereComesFirst) {
   Halves halves;
-  const auto homes = halves.homes();
   const auto buffer = halves.a.memory().allocate(1 << 16);
   ASSERT_TRUE(buffer);
   const LeafMemory memory[] = {{halves.parts[1], {buffer->get(), 0}}};
-  PlaceOptions options;
-  options.parts = homes;
-  options.memory = memory;
-  const Decision decision = halves.must_place(options).decisions[halves.parts[1]];
+  halves.options.memory = memory;
+  const Decision decision = halves.of_last_part();
   EXPECT_EQ(decision.device, 0);
   EXPECT_EQ(decision.rule, Rule::kMemory);
 }
@@ -161,11 +150,11 @@ TEST(PlaceParts, MemoryThatIsThereComesFirst) {
 TEST(PlaceParts, OnlyLeavesAreParts) {
   Halves halves;
   for (const NodeId id : {static_cast<NodeId>(halves.graph.size() - 1), NodeId{4711}}) {
-    const PartHome homes[] = {{id, &halves.a}};
-    PlaceOptions options;
-    options.parts = homes;
-    const auto placed = place(halves.graph, halves.devices, options);
+    halves.homes = {{id, &halves.a}};
+    halves.options.parts = halves.homes;
+    const auto placed = place(halves.graph, halves.devices, halves.options);
     ASSERT_FALSE(placed);
+    EXPECT_EQ(placed.error().code(), ErrorCode::kInvalidArgument);
     EXPECT_THAT(placed.error().message(), HasSubstr("is not a leaf"));
   }
 }

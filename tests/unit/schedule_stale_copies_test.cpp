@@ -11,6 +11,7 @@
 #include "support/graph_run.h"
 #include "support/tensor_io.h"
 #include "support/test_device.h"
+#include "unit/schedule_ways.h"
 
 namespace shunt::test::schedule_stale_copies_test {
 
@@ -172,15 +173,6 @@ const GraphCase kGraphsForThreeDevices[] = {
      4},
 };
 
-/// Ways for bytes to get from a0 to b0.
-struct Way {
-  const char* name;
-  bool directly = false;
-  bool pinned = false;
-  bool events = true;
-
-  friend void PrintTo(const Way& way, std::ostream* out) { *out << way.name; }
-};
 const Way kWays[] = {{.name = "Staged"},
                      {.name = "Pinned", .pinned = true},
                      {.name = "Directly", .directly = true},
@@ -188,19 +180,10 @@ const Way kWays[] = {{.name = "Staged"},
 
 struct Devices {
   Devices(TestWorld& world, const Way& way)
-      : a(config("a0", {"silu", "set_rows", "set"}, world, way)),
-        b(config("b0", {"scale"}, world, way)),
-        c(config("c0", {"sqr"}, world, way)),
+      : a(config_of(way, "a0", {"silu", "set_rows", "set"}, world)),
+        b(config_of(way, "b0", {"scale"}, world)),
+        c(config_of(way, "c0", {"sqr"}, world)),
         host({.name = "cpu0", .kind = DeviceKind::kCpu, .host_accessible = true, .world = &world}) {
-  }
-  static TestDeviceConfig config(const char* name, std::set<std::string> ops, TestWorld& world,
-                                 const Way& way) {
-    return {.name = name,
-            .ops = std::move(ops),
-            .pins_memory = way.pinned,
-            .copies_directly = way.directly,
-            .world = &world,
-            .has_events = way.events};
   }
 
   TestDevice a;
