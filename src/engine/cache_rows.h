@@ -30,6 +30,16 @@ class CacheRows {
   /// Block i has the rows of tokens from i * kBlock on: from the i-th of these times kBlock on.
   std::span<const std::int64_t> blocks(std::int64_t sequence) const { return sequences_[sequence]; }
 
+  /// Rows [first, end).
+  struct Run {
+    std::int64_t first = 0;
+    std::int64_t end = 0;
+    auto operator<=>(const Run&) const = default;
+  };
+  /// Of `rows` rows, ascending, the runs that hold none of the first `lengths[i]` tokens of each
+  /// sequence i. A length is at most the one that resize() was given.
+  std::vector<Run> free_runs(const PerSequence<std::int64_t>& lengths, std::int64_t rows) const;
+
  private:
   PerSequence<std::vector<std::int64_t>> sequences_;
   std::vector<std::int64_t> free_;  // a heap, the lowest first; has room for all that are given out

@@ -103,8 +103,7 @@ Status SessionPlans::allocate_caches(const StepGraph& step, const Homes& homes) 
       return name_device(std::move(blocks.error()),
                          fmt::format("{} bytes for the cache", layout->total()));
     }
-    if (options_.sequences > 1 || rounds_rows()) {
-      // A step looks at rows that have not been written: they are hidden, but must be numbers.
+    if (reads_free_rows()) {
       for (const auto& block : *blocks) {
         Status zeroed = block->fill(0, block->size(), std::byte{0});
         if (!zeroed) return name_device(std::move(zeroed.error()), "the cache");
@@ -120,10 +119,9 @@ Status SessionPlans::allocate_caches(const StepGraph& step, const Homes& homes) 
   return ok();
 }
 
-/// Whether a device wants the number of cache rows rounded up.
-bool SessionPlans::rounds_rows() const {
-  return std::ranges::any_of(
-      model_.devices, [](const Device* device) { return device->info().extent_granularity > 1; });
+bool SessionPlans::reads_free_rows() const {
+  const auto rounds = [](const Device* device) { return device->info().extent_granularity > 1; };
+  return options_.sequences > 1 || std::ranges::any_of(model_.devices, rounds);
 }
 
 /// A weight where the model has it, or on the CPU if it is to be used from there: then as it is in
@@ -257,9 +255,17 @@ Result<std::vector<std::vector<std::byte>>> SessionPlans::read_caches() const {
   return contents;
 }
 
-Status SessionPlans::zero_caches() {
-  for (const auto& buffer : cache_buffers_) {
-    SHUNT_TRY(buffer->fill(0, buffer->size(), std::byte{0}));
+std::int64_t SessionPlans::cache_rows() const {
+  return step_shape(options_, 1, 1).context;
+}
+
+Status SessionPlans::zero_rows(std::int64_t first, std::int64_t end) {
+  for (std::size_t i = 0; i < caches_.size(); ++i) {
+    const std::size_t row = cache_bytes_[i] / static_cast<std::size_t>(cache_rows());
+    const std::size_t start = caches_[i].offset + static_cast<std::size_t>(first) * row;
+    const std::size_t bytes = static_cast<std::size_t>(end - first) * row;
+    Status zeroed = caches_[i].buffer->fill(start, bytes, std::byte{0});
+    if (!zeroed) return of_cache(std::move(zeroed.error()), i);
   }
   return ok();
 }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "engine/model_state.h"
 #include "support/models.h"
@@ -214,6 +215,52 @@ TEST_F(SequencesDeviceErrors, ACacheThatIsElsewhereIsCopiedAndOneThatIsLostCompu
       }
     }
   }
+}
+
+/// A failed step leaves NaN in rows of its sequence. A mask hides them from the other sequence.
+TEST_F(SequencesDeviceErrors, RowsOfAFailedStepDoNotReachAnotherSequence) {
+  bool poison = false;
+  std::size_t launches = 0;
+  TestDeviceConfig config = {.name = "test0"};
+  config.wrong["matmul"] = [&](RefTensor& result) {
+    if (!poison) return;
+    for (double& value : result.data) value = std::numeric_limits<double>::quiet_NaN();
+  };
+  TestDevice device(config);
+  device.on_launch = [&](NodeId) { ++launches; };
+  const std::vector<Device*> devices = {&device, cpu_};
+  Run run;
+  load(devices, DeviceErrorMode::kFail, {}, 2, run);
+  Session& session = *run.session;
+  ASSERT_GT(session.ledger().bytes("test0", Purpose::kCache), 0U);
+  const Tokens first = {1}, more = {20, 30}, second = {7, 8};
+  const std::vector<SequenceTokens> of_second = {{1, second}};
+  const auto append_second = [&]() -> Logits {
+    const auto logits = session.append_each(of_second);
+    EXPECT_TRUE(logits) << logits.error().message();
+    return logits ? Logits(logits->begin(), logits->end()) : Logits();
+  };
+  ASSERT_TRUE(session.append(first));
+  launches = 0;
+  const Logits wanted = append_second();
+  const std::size_t in_a_step = launches;
+  ASSERT_TRUE(session.truncate(0, 1));
+  poison = true;
+  device.fail_at({.launch = in_a_step});  // the last one: all rows have been written
+  ASSERT_FALSE(session.append(more));
+  poison = false;
+  EXPECT_EQ(append_second(), wanted);
+  EXPECT_THAT(session.notes(), Not(Contains(HasSubstr("computed again"))));
+  // The first sequence still has its token.
+  ASSERT_TRUE(session.truncate(0, 1));
+  const auto logits = session.append(more);
+  ASSERT_TRUE(logits) << logits.error().message();
+  const Logits after(logits->begin(), logits->end());
+  ASSERT_TRUE(session.truncate(0, 0));
+  ASSERT_TRUE(session.append(first));
+  const auto again = session.append(more);
+  ASSERT_TRUE(again) << again.error().message();
+  EXPECT_EQ(after, Logits(again->begin(), again->end()));
 }
 
 TEST_F(SequencesDeviceErrors, LogitsThatWereMadeBeforeItFailedAreKept) {
