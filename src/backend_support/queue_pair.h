@@ -7,8 +7,8 @@
 
 namespace shunt {
 
-/// Does all work in the order in which it was submitted: what goes to the other queue waits on the
-/// device for what came before. So host and device work while a copy engine does its part.
+/// Does all work in the order of submission: a task waits on the device for the task before it in
+/// the other queue. The host does not wait, and copies use a copy engine.
 class QueuePair final : public NativeStream {
  public:
   /// Each queue must be able to wait for events of the other.
@@ -41,7 +41,7 @@ class QueuePair final : public NativeStream {
   std::unique_ptr<NativeStream> compute_;
   std::unique_ptr<NativeStream> transfer_;
   std::unique_ptr<NativeEvent> edge_;  // between work of one queue and work of the other
-  NativeStream* last_;                 // that took a task
+  NativeStream* last_;                 // the queue of the last task
 };
 
 }  // namespace shunt
