@@ -99,7 +99,7 @@ struct MeasureOptions {
   double deadline = std::numeric_limits<double>::infinity();
   std::function<double()> now = {};  ///< the clock; null: the real one
 };
-/// Invalid for a width that is not a positive multiple of 64.
+/// Invalid for a width that is not a multiple of 64 from 64 to 32768.
 Status check_measure_options(const MeasureOptions& options);
 
 struct Measured {
