@@ -25,7 +25,7 @@ class QueuePair final : public NativeStream {
   Status copy_2d(std::uint64_t task, Address to, Address from, const CopyShape& shape) override;
   Status record(NativeEvent& event) override { return last_->record(event); }
   Result<bool> wait_for(NativeEvent& event) override { return last_->wait_for(event); }
-  /// Of both, that of the earlier task.
+  /// Of both, that of a lost device, else that of the earlier task.
   std::optional<NativeFailure> failure() override;
   Status recover() override;
   std::string nodes_of(const Binding& binding) const override {
