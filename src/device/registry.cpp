@@ -137,7 +137,7 @@ std::vector<FoundBackend> find_backends(const Options& options,
     if (end > 0) search(std::string(folders.substr(0, end)), false);
     folders.remove_prefix(std::min(end + 1, folders.size()));
   }
-  // The installed ones lie beside the library, wherever that is.
+  // The installed ones are beside the library.
   const std::string folder = folder_of_code(&kAnchor);
   if (!folder.empty()) search(folder + "/" SHUNT_PLUGIN_FOLDER, true);
   return all;
