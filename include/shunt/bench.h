@@ -1,4 +1,4 @@
-// How fast a model is, beside the most that its device allows.
+// The speed of a model, and its share of the device's limit.
 #pragma once
 
 #include <atomic>
@@ -19,15 +19,15 @@ struct SpeedTest {
   bool generates = false;
   std::int64_t tokens = 0;     ///< of each sequence
   std::int64_t depth = 0;      ///< tokens of each that are in the cache before that
-  std::int64_t sequences = 1;  ///< so many do this together
+  std::int64_t sequences = 1;  ///< computed together
 
-  /// What is computed.
+  /// Tokens that are computed.
   std::int64_t all_tokens() const { return sequences * tokens; }
-  /// What has to fit into the context.
+  /// Tokens that must fit into the context.
   std::int64_t context() const { return sequences * (depth + tokens); }
 };
 
-/// How fast memory was read right before and right after a run, in bytes a second.
+/// The speed of reading memory right before and right after a run, in bytes per second.
 struct ReadProbe {
   double before = 0;
   double after = 0;
@@ -36,7 +36,7 @@ struct ReadProbe {
 struct SpeedRun {
   double seconds = 0;
   std::optional<ReadProbe> probe = {};  ///< of runs that are bound by memory
-  int attempts = 1;                     ///< how often it was run until its probes agreed
+  int attempts = 1;                     ///< runs until its probes agreed
   bool agreed = true;                   ///< false: they never did; this was the last attempt
   double share = 0;                     ///< of the limit; 0 if there is none
 };
@@ -44,32 +44,32 @@ struct SpeedRun {
 struct SpeedResult {
   SpeedTest test;
   std::vector<SpeedRun> runs;
-  std::optional<Peak> bound = {};  ///< what limits it
+  std::optional<Peak> bound = {};  ///< the limit
   /// Of a run, by the model's costs (LoadOptions::costs). Nothing where the session's own placement
   /// can't be predicted: without costs of ops, for a model that is split by rows, where weights are
   /// sent to a device for an op, or where the session has less memory than was planned for it.
   std::optional<double> predicted_seconds = {};
 };
 
-/// What results are held against. Both must outlive the measurement.
+/// The limits that results are compared with. Both must outlive the measurement.
 struct SpeedLimits {
   PeakMeter& meter;
   const DevicePeaks& peaks;
 };
 
 struct SpeedOptions {
-  int runs = 5;  ///< that count, after one that doesn't
+  int runs = 5;  ///< timed runs, after one warm-up
   double probe_seconds = 0.1;
   double tolerance = 0.1;  ///< probes agree if they differ by at most that part of the larger one
-  int attempts = 10;       ///< a run whose probes do not agree is made again, up to so many times
+  int attempts = 10;       ///< runs, at most, until the probes of one agree
   const std::atomic<bool>* cancel = nullptr;
 };
 
 /// The one device that all weights are on; null if there are several.
 Device* only_device(const Model& model);
 
-/// Computes what the tests need plans for, without their depth, so that all memory is taken.
-/// Afterwards the session is empty. Invalid for tokens beyond the context.
+/// Warm-up: computes each step that the tests need a plan for, without their depth, so that all
+/// memory is allocated. Afterwards the session is empty. Invalid for tokens beyond the context.
 Status warm_up(Session& session, std::span<const SpeedTest> tests, std::int64_t batch);
 
 /// Measures one test. `options` are those of the session. Limits hold if only_device() is theirs;

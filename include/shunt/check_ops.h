@@ -1,6 +1,6 @@
-// Does a device compute what the ops say? Every op has test cases of its own, small ones: each is
-// computed on the device, alone, and held against the op's plain reference in double precision. No
-// other device is needed, and no model. For operations as a model has them see verify.h. Link
+// Checks a device against the ops' definitions. Every op has small test cases of its own: each is
+// computed on the device, alone, and compared with the op's reference in double precision. No other
+// device and no model is needed. For the operations of a model see verify.h. Link
 // shunt::conformance: the test cases are not in libshunt.
 #pragma once
 
@@ -15,11 +15,11 @@
 
 namespace shunt {
 
-/// What became of a case.
+/// The outcome of a case.
 enum class CaseOutcome : std::uint8_t {
   kPassed,
-  kFailed,       ///< the result is wrong, or the device took it and then an error came
-  kUnsupported,  ///< the device refuses it, which is its right
+  kFailed,       ///< the result is wrong, or an error came after the device had accepted it
+  kUnsupported,  ///< the device refuses it, which is allowed
 };
 std::string_view to_string(CaseOutcome outcome);
 
@@ -28,10 +28,10 @@ struct CaseCheck {
   std::string op;    ///< "matmul"
   std::string name;  ///< "F32 [7, 3], F32 [7, 2]": no other case of the op has it
   CaseOutcome outcome = CaseOutcome::kPassed;
-  std::string message = {};  ///< why it failed or is not supported
+  std::string message = {};  ///< the reason why it failed or is not supported
 };
 
-/// Why a device refuses cases, and how many of them.
+/// A reason of a device for refusing cases, and their number.
 struct RefusedCases {
   std::string reason;
   std::size_t count = 0;
@@ -55,13 +55,13 @@ struct CheckOpOptions {
   /// Called after each case; may be empty.
   std::function<void(const CaseCheck& check)> visit = {};
   const std::atomic<bool>* cancel = nullptr;
-  /// A case that takes longer is cancelled, and has failed; 0: it may take for ever.
+  /// A case that takes longer is cancelled, and has failed; 0: no limit.
   double case_seconds = 60;
-  /// Seconds that a device may take to end a case that was cancelled, by whomever.
+  /// Seconds that a device may take to end a cancelled case.
   double patience_seconds = 10;
-  /// Called once, by another thread, if it takes longer. check_op() does not come back then before
-  /// the device and this call do: a thread inside a device can't be ended. What is left to do is to
-  /// say so, and to end the process. May be empty.
+  /// Called once, by another thread, if it takes longer. check_op() then returns only after the
+  /// device and this call have returned, as a thread inside a device can't be ended. The callback
+  /// may print a message and end the process. May be empty.
   std::function<void(const CaseCheck& check)> stuck = {};
 };
 
@@ -70,11 +70,11 @@ std::vector<std::string_view> op_names();
 /// Number of test cases of an op; 0 if there is no such op.
 std::size_t case_count(std::string_view op);
 
-/// Computes all cases of an op on a device. Whatever a device does wrong with one (an error, an
-/// exception, a result that is off or incomplete, bytes changed that are none of its result, no end
-/// in time) makes that case fail, and the others go on. Takes the memory of one small case at a
-/// time. May be called from many threads. An error is NotFound for an op that does not exist or has
-/// no test cases; Cancelled, within one node if the device keeps its promise; or Invalid if
+/// Computes all cases of an op on a device. A fault of the device in one case (an error, an
+/// exception, a wrong or incomplete result, changed bytes outside of the result, no end in time)
+/// makes that case fail, and the others continue. Takes the memory of one small case at a time. May
+/// be called from many threads. An error is NotFound for an op that does not exist or has no test
+/// cases; Cancelled, within one node if the device obeys its contract; or Invalid if
 /// libshunt_conformance and libshunt are of different builds.
 Result<OpCasesCheck> check_op(Device& device, std::string_view op,
                               const CheckOpOptions& options = {});

@@ -1,5 +1,5 @@
-// How long things take on devices: predicted seconds of a node and of a transfer, measured
-// (`shunt bench --save-costs FILE`, calibrate()) or, until then, estimated by the kind of device.
+// Costs of devices: predicted seconds of a node and of a transfer, measured (`shunt bench
+// --save-costs FILE`, calibrate()) or, until then, estimated by the kind of device.
 #pragma once
 
 #include <functional>
@@ -15,12 +15,12 @@
 
 namespace shunt {
 
-/// What an op was measured to take on a device, a node:
-///   overhead + max(operations * seconds_per_operation, bytes * seconds_per_byte).
+/// The measured seconds of one node of an op on a device:   overhead + max(operations *
+/// seconds_per_operation, bytes * seconds_per_byte).
 struct OpCost {
-  std::string device;       ///< its name, "cuda0"
-  std::string description;  ///< of the device: a cuda0 that is another piece of hardware is another
-  std::string op;           ///< "matmul"; kAnyOp for those that have no entry of their own
+  std::string device;         ///< its name, "cuda0"
+  std::string description;    ///< of the device: other hardware of the same name is another device
+  std::string op;             ///< "matmul"; kAnyOp for those that have no entry of their own
   DType dtype = DType::kF32;  ///< of the first of its sources that is neither F32 nor an integer
   double overhead = 0;
   double seconds_per_operation = 0;
@@ -35,7 +35,7 @@ struct TransferCost {
   double seconds(double bytes) const { return latency + bytes * seconds_per_byte; }
 };
 
-/// What a copy between the host's memory and that of a device was measured to take.
+/// The measured costs of copies between the host's memory and that of a device.
 struct CopyCost {
   std::string device;
   std::string description;
@@ -46,10 +46,10 @@ struct CopyCost {
 /// Const use from many threads. Empty, it has estimates for everything.
 class CostModel {
  public:
-  /// NotFound or Io; BadFile, naming the place, for what is no file of costs or holds a number that
-  /// is none of seconds.
+  /// NotFound or Io. BadFile, with the place, for a file that is no costs file or has a number that
+  /// is no valid time.
   static Result<CostModel> load(const std::string& path);
-  /// The same of a text; `name` stands for the file in messages.
+  /// The same for a text; messages have `name` in place of the file.
   static Result<CostModel> parse(std::string_view text, const std::string& name);
   /// The text of such a file, JSON.
   std::string to_text() const;
@@ -73,7 +73,8 @@ class CostModel {
 
   /// Seconds that a node takes on a device, at the extents' maximum; 0 for leaves and views.
   double seconds(const Graph& graph, NodeId node, const DeviceInfo& device) const;
-  /// A copy from one device's memory to another's; between two that are not the host, through it.
+  /// Seconds of a copy from one device's memory to another's; through the host if neither is the
+  /// host.
   TransferCost transfer(const DeviceInfo& from, const DeviceInfo& to) const;
 
  private:
@@ -89,25 +90,25 @@ class CostModel {
 /// How costs are measured.
 struct MeasureOptions {
   std::int64_t width = 4096;  ///< rows and columns of the largest matrices, a multiple of 64
-  double seconds = 0.05;      ///< that each measurement takes, about
-  std::size_t chain = 64;     ///< nodes that are run one after another, at most
-  double bytes = 128e6;       ///< that a chain bound by memory reads: more than caches hold
-  /// That one run takes at most, about: fewer nodes and columns on a device that is slow.
+  double seconds = 0.05;      ///< approximate length of each measurement
+  std::size_t chain = 64;     ///< largest number of nodes that run one after another
+  double bytes = 128e6;       ///< read by a chain that is bound by memory: more than caches hold
+  /// About the longest time of one run: slow devices get fewer nodes and columns.
   double run_seconds = std::numeric_limits<double>::infinity();
-  /// On the clock: from then on nothing is run more often than a result needs.
+  /// A time of the clock, after which nothing is repeated more often than a result needs.
   double deadline = std::numeric_limits<double>::infinity();
   std::function<double()> now = {};  ///< the clock; null: the real one
 };
-/// Invalid for a width that is none.
+/// Invalid for a width that is not a multiple of 64 from 64 to 32768.
 Status check_measure_options(const MeasureOptions& options);
 
 struct Measured {
   CostModel costs;
-  std::vector<std::string> notes;  ///< what was left out, and why
+  std::vector<std::string> notes;  ///< the measurements that were left out, with reasons
 };
 
 /// Measures products of matrices for each type of weights, attention, an elementwise op that stands
-/// for all others, and copies. Twins are left out: their time means nothing. Nothing else should
+/// for all others, and copies. Twins are left out: their times are meaningless. Nothing else should
 /// run meanwhile.
 Result<Measured> measure_costs(std::span<Device* const> devices,
                                const MeasureOptions& options = {});

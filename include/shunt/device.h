@@ -1,4 +1,5 @@
-// Devices: what a backend implements, and all that it is handed. Nothing here knows the scheduler.
+// Devices: the interfaces that a backend implements, and all types that it gets. Nothing here
+// depends on the scheduler.
 //
 // Threads: a Backend, a Device and a BufferType may be used from many threads; a Buffer's memory, a
 // Stream and a Binding belong to one at a time.
@@ -34,8 +35,8 @@ enum class LayoutKind : std::uint8_t {
   kPacked,  ///< in an order of the device's own: tiles, interleaved rows, sticks
 };
 
-/// A layout that a buffer type can hold. An exact one reads back what was written; a lossy one says
-/// its cost.
+/// A layout that a buffer type can hold. An exact one reads back the bytes that were written; a
+/// lossy one states its cost.
 struct Layout {
   LayoutKind kind = LayoutKind::kPlain;
   bool exact = true;
@@ -85,7 +86,7 @@ struct CopyShape {
   std::size_t from_pitch = 0;
 };
 
-/// One allocation. Given back when destroyed.
+/// One allocation. Freed when destroyed.
 class Buffer {
  public:
   Buffer() = default;
@@ -95,9 +96,9 @@ class Buffer {
 
   virtual const BufferType& type() const = 0;
   virtual std::size_t size() const = 0;
-  /// Where the host finds it; null if the host can't touch it.
+  /// Its address on the host; null if the host can't access it.
   virtual std::byte* host_data() { return nullptr; }
-  /// Copies from and to the host, done when they return. Invalid if the range is not inside the
+  /// Copies from and to the host, complete when they return. Invalid if the range is not inside the
   /// buffer.
   virtual Status write(std::size_t offset, std::span<const std::byte> from) = 0;
   virtual Status read(std::size_t offset, std::span<std::byte> to) = 0;
@@ -118,25 +119,25 @@ struct Address {
   explicit operator bool() const { return buffer != nullptr; }
 };
 
-/// Copies between any two buffers, or within one, and has done so when it returns: directly from a
-/// buffer that the host can access, else in pieces of 1 MiB through host memory. The ranges may
-/// overlap, also where two buffers of host memory lie over the same bytes. Waits for no
-/// stream: work on either range must have ended. Invalid if a range is not inside its buffer.
-/// OutOfMemory without a piece of host memory.
+/// Copies between any two buffers, or within one: directly from a buffer that the host can access,
+/// else in pieces of 1 MiB through host memory. The copy is complete when this returns. The ranges
+/// may overlap, also where two buffers of host memory share bytes. Waits for no stream: work on
+/// either range must have ended. Invalid if a range is not inside its buffer. OutOfMemory without a
+/// piece of host memory.
 Status copy(Address to, Address from, std::size_t bytes);
 
-/// Plain host memory: what the CPU computes in, and where inputs start.
+/// Plain host memory: the CPU computes in it, and inputs start there.
 BufferType& host_memory();
-/// A host buffer over memory that is there already, without a copy; `keep_alive` is held as long as
-/// the buffer lives.
+/// A host buffer over existing memory, without a copy; `keep_alive` is held as long as the buffer
+/// lives.
 std::unique_ptr<Buffer> wrap_host_memory(std::span<std::byte> bytes,
                                          std::shared_ptr<void> keep_alive);
 /// The same over memory that may only be read (a mapped file): writing to it is Invalid.
 std::unique_ptr<Buffer> wrap_read_only_memory(std::span<const std::byte> bytes,
                                               std::shared_ptr<const void> keep_alive);
 
-/// By node id: the kind of memory of leaves that have theirs already; null for all other nodes.
-/// Empty: all of it is plain.
+/// By node id: the type of memory of leaves that are already allocated; null for all other nodes.
+/// Empty: all leaves are in plain memory.
 using MemoryOfLeaves = std::span<const BufferType* const>;
 
 // ---- what a device can do
@@ -155,15 +156,15 @@ enum class Refusal : std::uint8_t {
 };
 std::string_view to_string(Refusal refusal);
 
-/// A device's answer to "may it be you?": yes; yes if one source comes as another type; or no with
-/// a reason.
+/// A device's answer whether it computes a node: yes; yes if one source comes as another type; or
+/// no with a reason.
 class [[nodiscard]] Support {
  public:
   static Support yes() { return Support(); }
   /// Yes, if source number `source` comes as `dtype`. Weights are transcoded for that; for other
-  /// sources it is a no.
+  /// sources it counts as no.
   static Support yes_if(int source, DType dtype);
-  /// No; `facts` say what of the case is at fault, for a person to read.
+  /// No; `facts` name the property of the node that causes it, for users.
   static Support no(Refusal refusal, std::string facts);
 
   explicit operator bool() const { return !refused_ && source_ < 0; }
@@ -202,9 +203,9 @@ struct LossyCost {
   double squares = 0;        ///< of these
 };
 
-/// How fast a device is thought to be, until it has been measured: what its data sheet or its
-/// vendor's library says. Placement by costs goes by it. A rate that is not above 0, and seconds
-/// below 0, are not known: it then takes the figure that is usual for the device's kind.
+/// The assumed speed of a device that has not been measured, from its data sheet or its vendor's
+/// library. Placement by costs uses it. A rate that is not above 0, and seconds below 0, are
+/// unknown: the estimate for the device's kind is used instead.
 struct DeviceSpeed {
   double operations_per_second = 0;  ///< arithmetic, of products of matrices
   double bytes_per_second = 0;       ///< of its own memory
@@ -215,18 +216,18 @@ struct DeviceSpeed {
 
 struct DeviceInfo {
   std::string name;         ///< Device::name()
-  std::string description;  ///< "NVIDIA H200", with what matters to a person
+  std::string description;  ///< "NVIDIA H200", with details for users
   DeviceKind kind = DeviceKind::kAccelerator;
   int priority = 0;                ///< higher gets work first; below 0: only if it is named
   std::uint64_t memory_total = 0;  ///< bytes; 0 if not known
   std::uint64_t memory_free = 0;
-  bool host_memory = false;   ///< it has none of its own: one pool with the CPU
-  bool twin = false;          ///< a stand-in for the hardware: right, never fast
-  bool asynchronous = false;  ///< streams go on while the host does something else
+  bool host_memory = false;   ///< no memory of its own: one pool with the CPU
+  bool twin = false;          ///< a stand-in for the hardware: correct, never fast
+  bool asynchronous = false;  ///< streams work while the host does something else
   /// An extent that grows from run to run (cache rows) should be a multiple of this, so that a
-  /// captured graph can be replayed. 1, or less: any value is as good.
+  /// captured graph can be replayed. 1 or less: any value will do.
   std::int64_t extent_granularity = 1;
-  std::optional<DeviceSpeed> speed = {};  ///< if it knows; else its kind is all there is to go by
+  std::optional<DeviceSpeed> speed = {};  ///< if known; else estimates for its kind are used
 };
 
 /// Memory that a device uses outside of buffers, in bytes, as measured.
@@ -237,9 +238,9 @@ struct OwnMemory {
   std::uint64_t graphs = 0;     ///< captured ones
 };
 
-/// Something that a device met more than once and got over by itself, for people to read.
+/// A repeated problem that a device handled by itself, for users.
 struct DeviceWarning {
-  std::string text;  ///< what, and at which node
+  std::string text;  ///< the problem, and the node
   std::uint64_t count = 0;
 };
 
@@ -260,11 +261,12 @@ class Event {
   Event(const Event&) = delete;
   Event& operator=(const Event&) = delete;
   virtual ~Event() = default;
-  /// Blocks until the work is done; at once if there never was any. An error of that work, however
-  /// late it came, is returned here.
+  /// Blocks until the work is done; returns at once if there never was any. Returns an error of
+  /// that work, however late it came.
   virtual Status wait() = 0;
-  /// When the device did that work, once wait() has returned, what the work waited for left out.
-  /// Only events of Stream::create_timed_event() know, and only where the device can tell.
+  /// When the device did that work, without the time that the work waited. Valid once wait() has
+  /// returned. Only events of Stream::create_timed_event() have it, and only if the device can
+  /// measure it.
   virtual std::optional<WorkTimes> times() const { return std::nullopt; }
 };
 
@@ -281,17 +283,17 @@ class Binding {
 /// them.
 struct RunArgs {
   const ExtentValues& extents;
-  /// Once true, what has not begun is left out, and the run ends with Cancelled; may be null. Stays
-  /// valid until the event.
+  /// Once true, launches that have not begun are left out, and the run ends with Cancelled; may be
+  /// null. Stays valid until the event.
   const std::atomic<bool>* cancel = nullptr;
-  /// The most threads of the host that compute, of those that the device has; 0: all of them.
+  /// The largest number of the device's host threads that compute; 0: all of them.
   int threads = 0;
 };
 
 /// A queue of work in order. Every call waits for a list of events (of any device) and then signals
 /// one; `signal` may be null. Nothing here allocates once the stream has been used.
 ///
-/// Where work fails, or an event that it waits for has an error, its results and those of all later
+/// If work fails, or an event that it waits for has an error, its results and those of all later
 /// work of the stream are absent until synchronize(). Work that was submitted already may still
 /// execute. Each event that is signalled after the failure, and each event of work that waited for
 /// such an event, on any stream or device, returns the first error, with node, device and vendor
@@ -304,18 +306,18 @@ class Stream {
   virtual ~Stream() = default;
 
   virtual Result<std::unique_ptr<Event>> create_event() = 0;
-  /// One that may cost more, and has Event::times().
+  /// An event that may cost more, and has Event::times().
   virtual Result<std::unique_ptr<Event>> create_timed_event() { return create_event(); }
   virtual Status run(Binding& binding, const RunArgs& args, std::span<Event* const> waits,
                      Event* signal) = 0;
-  /// Host memory into a buffer of this device; `from` must stay until the event.
+  /// Copies host memory into a buffer of this device; `from` must stay until the event.
   virtual Status write(Address to, std::span<const std::byte> from, std::span<Event* const> waits,
                        Event* signal) = 0;
-  /// A buffer of this device into host memory; `to` must stay until the event.
+  /// Copies a buffer of this device into host memory; `to` must stay until the event.
   virtual Status read(std::span<std::byte> to, Address from, std::span<Event* const> waits,
                       Event* signal) = 0;
-  /// From a buffer of another device straight into one of this device; only where
-  /// Device::can_copy_from() says so.
+  /// Copies a buffer of another device directly into one of this device; only if
+  /// Device::can_copy_from() is true of its memory.
   virtual Status copy(Address to, Address from, std::size_t bytes, std::span<Event* const> waits,
                       Event* signal);
   /// The same for rows, as one piece of work. Invalid if a row is not inside its buffer, or a pitch
@@ -328,8 +330,8 @@ class Stream {
                          std::span<Event* const> waits, Event* signal);
   virtual Status copy_2d(Address to, Address from, const CopyShape& shape,
                          std::span<Event* const> waits, Event* signal);
-  /// Blocks until all is done. Afterwards new work starts without the error. If the device can't go
-  /// on, this returns why not.
+  /// Blocks until all work is done. Afterwards new work starts without the error. If the device
+  /// can't continue, this returns the reason.
   virtual Status synchronize() = 0;
 };
 
@@ -342,17 +344,17 @@ struct SegmentView {
   MemoryOfLeaves memory = {};
 };
 
-/// A node whose result may take the place of one of its sources, if that has no other reader left.
+/// A node whose result may take the memory of one of its sources, if that has no other reader left.
 struct InPlace {
   NodeId node = 0;
   int source = 0;
 };
 
-/// A node that is computed with a later one, until when what it reads stays; or with itself.
+/// A node that is computed together with a later node, or with itself. Its sources stay until then.
 struct FusedNode {
   NodeId node = 0;
   NodeId with = 0;
-  bool in_memory = false;  ///< else its result is nowhere
+  bool in_memory = false;  ///< else its result is not in memory
 };
 
 /// The needs of a program before it is bound.
@@ -362,7 +364,7 @@ struct Needs {
   std::size_t scratch_bytes = 0;  ///< in the device's memory, while the segment runs
 };
 
-/// Where a segment finds its tensors.
+/// The addresses of a segment's tensors.
 struct Addresses {
   std::span<const Address> nodes;  ///< by node id; empty ones are not used by the segment
   Address scratch;
@@ -387,49 +389,50 @@ class Device {
   Device& operator=(const Device&) = delete;
   virtual ~Device() = default;
 
-  /// "cuda0": how users and placements speak of it. Always the same; costs nothing, while info()
-  /// may ask the system.
+  /// "cuda0": its name for users and placements. Constant and cheap, while info() may ask the
+  /// system.
   virtual std::string_view name() const = 0;
   virtual DeviceInfo info() const = 0;
-  /// Whether it can compute the node with leaves in that memory, or why not. Derived from the same
-  /// table that does the work. A leaf in memory that can_read() refuses comes as a plain copy.
+  /// Whether it can compute the node with leaves in that memory, or the reason why not. Derived
+  /// from the table that launches kernels. A leaf in memory that can_read() refuses comes as a
+  /// plain copy.
   virtual Support supports(const Graph& graph, NodeId node, MemoryOfLeaves memory = {}) const = 0;
   /// Whether its kernels can read memory of that type in place.
   virtual bool can_read(const BufferType& type) const = 0;
-  /// Whether its streams copy from that memory, out of the host's reach, into its own directly.
+  /// Whether its streams copy directly to its own memory from that memory, which the host can't
+  /// access.
   virtual bool can_copy_from(const BufferType&) const { return false; }
-  /// Whether a node is worth bringing its weights here.
+  /// Whether a node is worth sending its weights to this device.
   virtual bool wants(const Graph&, NodeId) const { return false; }
   virtual BufferType& memory() = 0;
   /// The forms in which it uses a weight of a graph faster, or in less memory, than plain in
-  /// memory(): packed, in huge pages. Of a device that uses weights where they lie in a file: those
-  /// that a copy is worth making to. A form that supports() refuses for some user of the weight is
-  /// not taken.
+  /// memory(): packed, in huge pages. A device that uses weights in the mapped file lists those
+  /// that are worth a copy. A form that supports() refuses for one user of the weight is not taken.
   virtual std::vector<WeightCandidate> weight_forms(const Graph&, NodeId) { return {}; }
   /// Why it has no lossy forms, although other machines of its kind do; else empty.
   virtual std::string_view why_not_lossy() const { return {}; }
-  /// Nothing, unless a whole weight in a lossy form starts there.
+  /// The error of the lossy weight that starts at an address. Nothing if no whole weight in a lossy
+  /// form does.
   virtual std::optional<LossyCost> lossy_cost(const Address&) const { return std::nullopt; }
   /// The largest normalised mean square error of a node that this device's number format may add to
   /// the tolerance of the op's own test cases, with leaves in that memory. Above 0 for formats
   /// coarser than F32. The error of a lossy weight form is not included.
   virtual double rounding_error(const Graph&, NodeId, MemoryOfLeaves = {}) const { return 0; }
-  /// The largest number that the result of a node has, if finite ones beyond become that; else
-  /// infinity.
+  /// The largest number of a node's result, if larger finite ones become that; else infinity.
   virtual double largest_number(const Graph&, NodeId) const {
     return std::numeric_limits<double>::infinity();
   }
   /// Memory that the device uses now outside of buffers. DeviceInfo::memory_free does not contain
   /// it.
   virtual OwnMemory own_memory() const { return {}; }
-  /// Events so far that a user should know of although the results are right.
+  /// Problems so far that a user should know of although the results are correct.
   virtual std::vector<DeviceWarning> warnings() const { return {}; }
   /// Pinned host memory, if it has any.
   virtual BufferType* staging_memory() { return nullptr; }
-  /// Pins host memory that is there already, such as a part of a mapped file, so that this device
-  /// copies from it as from staging memory. It stays pinned until the last copy of the handle is
-  /// gone, and must stay allocated until then. The device rounds to pages. Ranges may share pages
-  /// and overlap. Unsupported by default. Any error leaves the memory as it was.
+  /// Pins host memory that is already allocated, such as a part of a mapped file, so that this
+  /// device copies from it as from staging memory. It stays pinned until the last copy of the
+  /// handle is gone, and must stay allocated until then. The device rounds to pages. Ranges may
+  /// share pages and overlap. Unsupported by default. Any error leaves the memory as it was.
   virtual Result<std::shared_ptr<const void>> pin_host(std::span<const std::byte> range);
   virtual Result<std::unique_ptr<Stream>> open_stream() = 0;
   /// Whether it can copy while it computes: then open_transfer_stream() opens a second queue.
@@ -452,7 +455,8 @@ class Backend {
   virtual ~Backend() = default;
   virtual std::string_view name() const = 0;
   virtual std::span<Device* const> devices() = 0;
-  /// In plain words why there are no devices, or what is missing; empty if all is well.
+  /// The reason why there are no devices, or the name of a missing part; empty if there is no
+  /// problem.
   virtual std::string_view note() const { return {}; }
 };
 

@@ -30,10 +30,10 @@
 
 namespace shunt {
 
-/// What a model is, in numbers.
+/// The properties of a model.
 struct ModelInfo {
   std::string architecture;  ///< "llama"
-  std::string name;          ///< what the file calls itself; may be empty
+  std::string name;          ///< the name in the file; may be empty
   std::int64_t layers = 0;
   std::int64_t width = 0;       ///< length of an embedding
   std::int64_t vocabulary = 0;  ///< number of logits
@@ -56,32 +56,32 @@ struct SessionOptions {
   /// type, the cache is decoded to F32 for each step, which takes time, and memory for one layer.
   DType cache_type = DType::kF16;
   std::int64_t batch = 512;           ///< tokens of a prompt that are computed at once
-  std::shared_ptr<Trace> trace = {};  ///< gets all that is done for the session; may be null
+  std::shared_ptr<Trace> trace = {};  ///< gets every action of the session; may be null
   /// The most threads of the host that compute its steps (Plan::set_threads()); 0: all.
   int threads = 0;
 };
 
 enum class DeviceErrorMode : std::uint8_t {
   kFail,      ///< it is an error; a later call may try again
-  kFallback,  ///< the model goes on without the device, for good
+  kFallback,  ///< the model continues without the device, permanently
 };
 
-/// What becomes of a device that fails, while a model is loaded or used. Where the CPU fails, or
-/// something that is no device's, it is an error in any case.
+/// The reaction to a device that fails while a model is loaded or used. A failure of the CPU, or of
+/// something outside of devices, is always an error.
 struct DeviceErrorPolicy {
   DeviceErrorMode mode = DeviceErrorMode::kFail;
   /// Gets a line for each device that is left out, for each session whose tokens are computed
-  /// again, for memory that a session was refused, and for what falls back in it beyond what was
-  /// said when the model was loaded. Called by the thread that found the failure: maybe by several
-  /// at once, as long as the model or a session lives. It must not use the model or a session. May
-  /// be empty.
+  /// again, for memory that a session was refused, and for operations that fall back in it and were
+  /// not reported when the model was loaded. Called by the thread that found the failure, possibly
+  /// by several at once, as long as the model or a session lives. It must not use the model or a
+  /// session. May be empty.
   std::function<void(std::string_view line)> say = {};
 };
 
-/// What the CPU computes with.
+/// The memory of the CPU's weights.
 enum class WeightMode : std::uint8_t {
-  /// Copies where that pays: if the CPU is the only device, and half of the memory that the system
-  /// has left is enough for them. Else the mapped file.
+  /// Copies if that pays: the CPU is the only device, and half of the system's available memory is
+  /// enough for them. Else the mapped file.
   kAuto,
   kMapped,  ///< the weights where they lie in the mapped file: processes share them, no time to
             ///< load
@@ -112,27 +112,28 @@ struct LoadOptions {
   /// Called now and then while weights are brought into memory, with bytes done and in all; may be
   /// empty.
   std::function<void(std::uint64_t done, std::uint64_t total)> progress;
-  std::vector<Pin> pins = {};  ///< what the user wants on which device
-  /// Predicts what steps take; null: estimates by what devices say of themselves.
+  std::vector<Pin> pins = {};  ///< the user's choice of devices for nodes
+  /// Predicts the times of steps; null: estimates from DeviceInfo.
   std::shared_ptr<const CostModel> costs = {};
   bool rules_only = false;  ///< rules alone decide what runs where
-  /// From so many rows on, weights in host memory are sent to a device that wants the op; 0: never.
+  /// Minimum number of result rows for which weights in host memory are streamed to a device that
+  /// wants the op; 0: never.
   std::int64_t stream_rows = PlaceOptions{}.stream_rows;
   /// Asked about the steps of a session as they will run, with what fits where, before anything is
   /// allocated. Its `say` is called while loading only, also for each refusal of memory; sessions,
   /// which are asked about with their own options, use on_device_error.say.
   FallbackPolicy fallback = {};
   std::optional<PlacementFile> placement = {};  ///< followed exactly, instead of pins and rules
-  /// What sessions will be asked for: the loader leaves room for one of them.
+  /// Options of later sessions: the loader leaves room for one of them.
   SessionOptions session = {};
-  /// Bytes of each device but the CPU that are to be left alone; if not given, 5% of what is free,
-  /// but at least 64 MiB, but at most a quarter.
+  /// Bytes of each device but the CPU that stay reserved. If not given, 5% of the free bytes, at
+  /// least 64 MiB, at most a quarter.
   std::optional<std::uint64_t> memory_margin = {};
-  /// Whether a weight whose type a device lacks may come to it in another type. What that cost is
-  /// told to fallback.say, and is among the model's notes.
+  /// Whether a weight whose type a device lacks may come to it in another type. Its error is
+  /// reported to fallback.say, and is among the model's notes.
   Transcode transcode = Transcode::kPrecise;
-  /// How the CPU has its weights. With kAuto it is never an error that there is no memory to copy
-  /// them to; a note says so. With kCopied it is OutOfMemory.
+  /// The memory of the CPU's weights. If there is no memory for copies, kAuto gives a note, and
+  /// kCopied is OutOfMemory.
   WeightMode weights = WeightMode::kAuto;
   DeviceErrorPolicy on_device_error = {};
   /// Invalid shares, more shares than devices and matrices with fewer pieces than shares are
@@ -165,11 +166,11 @@ class Model {
   /// Memory in use now by the weights, and by each device outside of buffers. Weights of a device
   /// that was left out are freed when the last session has followed or ended.
   Ledger ledger() const;
-  /// What weights and a session of LoadOptions::session take, as decided before anything was
-  /// allocated: the sum of ledger() and that session's. Memory of devices outside of buffers was
-  /// measured then; ledger() measures it again.
+  /// The predicted memory of weights and a session of LoadOptions::session, as decided before
+  /// anything was allocated: the sum of ledger() and that session's. Memory of devices outside of
+  /// buffers was measured then; ledger() measures it again.
   Ledger predicted() const;
-  /// What the loader decided about memory, a line a device: "test0: layers 0 to 11 (12 of 16), 1.2
+  /// The loader's decisions about memory, a line per device: "test0: layers 0 to 11 (12 of 16), 1.2
   /// GiB of 1.4 GiB (64.0 MiB are left alone)"; then a line for each refusal of memory, for each
   /// device that was left out, for weights that came in another type, and for those that there was
   /// no memory to copy to.
@@ -177,7 +178,7 @@ class Model {
   /// Weights that their device has in another type than the file, in the order of the file, with
   /// what that cost. to_lines() makes sentences of them, which are among the notes.
   std::vector<TranscodedWeight> transcoded() const;
-  /// What it is made of now: another one when a device was left out.
+  /// Its current state; replaced when a device is left out.
   std::shared_ptr<const ModelState> state() const;
   CurrentState& current() const { return *current_; }
 
@@ -200,14 +201,13 @@ struct SequenceTokens {
 };
 
 /// Sequences of tokens with their cache, which are computed together: a weight that is read is used
-/// for all of them. Most sessions have one sequence, number 0. Sequences know nothing of each
-/// other, and share out the context as they grow.
+/// for all of them. Most sessions have one sequence, number 0. Sequences are independent of each
+/// other, and divide the context as they grow.
 ///
 /// A device that fails is named by the error (Error::device(), node(), vendor()). After any error
-/// the session has the tokens it had before, and may be used again. With
-/// DeviceErrorMode::kFallback there is no such error as long as others are left: the call goes on
-/// without the device, and computes again what its cache held. Sessions that also used the device
-/// do so at their next call.
+/// the session has the tokens it had before, and may be used again. With DeviceErrorMode::kFallback
+/// there is no such error as long as others are left: the call goes on without the device, and
+/// computes again what its cache held. Sessions that also used the device do so at their next call.
 class Session {
  public:
   /// Invalid for options that make no sense; OutOfMemory; Device; Unsupported for what
@@ -219,12 +219,12 @@ class Session {
   /// Appends tokens and computes them. The logits of the last one, valid until the next call;
   /// `info().vocabulary` of them. Invalid if a token is not of the vocabulary or the context has no
   /// room for all; Cancelled if `cancel` becomes true; Unsupported for what LoadOptions::fallback
-  /// denies, if this needs a plan for which memory is left only elsewhere; or what a device failed
-  /// with.
+  /// denies, if this needs a plan for which memory is left only elsewhere; or the error of a
+  /// device.
   Result<std::span<const float>> append(std::span<const std::int32_t> tokens,
                                         const std::atomic<bool>* cancel = nullptr);
   /// The same for several sequences at once, none of them twice: the logits of each one's last
-  /// token, in the order they are named. What is said of errors holds for all of them together.
+  /// token, in the order they are named. After an error none of them has new tokens.
   Result<std::span<const float>> append_each(std::span<const SequenceTokens> more,
                                              const std::atomic<bool>* cancel = nullptr);
   /// As the first one, with the logits of every token, handed over batch by batch: `visit(first,
@@ -242,10 +242,10 @@ class Session {
   std::int64_t length(std::int64_t sequence = 0) const;  ///< tokens so far; 0 if it is not there
   std::int64_t context() const;                          ///< tokens there is room for
   SessionMemory memory() const;
-  /// What it takes beside the weights, by device and purpose.
+  /// Its memory beside the weights, by device and purpose.
   Ledger ledger() const;
-  /// What was decided about memory, as Model::notes(), what devices refused, and which tokens were
-  /// computed again.
+  /// Decisions about memory, as Model::notes(), refusals of devices, and tokens that were computed
+  /// again.
   std::vector<std::string> notes() const;
   /// That of its options.
   Trace* trace() const;

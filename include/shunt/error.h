@@ -11,7 +11,7 @@
 
 namespace shunt {
 
-/// What kind of thing went wrong; the message says what exactly.
+/// The kind of an error; the message has the facts.
 enum class ErrorCode : std::uint8_t {
   kInvalidArgument,  ///< a caller's argument, option, shape or parameter makes no sense
   kNotFound,         ///< a file, a device, a key or a symbol does not exist
@@ -20,21 +20,21 @@ enum class ErrorCode : std::uint8_t {
   kUnsupported,      ///< well-formed, but not something this build or device can do
   kOutOfMemory,      ///< an allocation was refused, or would not fit
   kDevice,           ///< a device or its library failed; see Error::vendor()
-  kCancelled,        ///< somebody asked for it to stop
+  kCancelled,        ///< the caller cancelled it
   kInternal,         ///< a mistake of ours
 };
 
 /// The code's name as it is printed: "invalid argument", "not found", ...
 std::string_view to_string(ErrorCode code);
 
-/// What a vendor's library said, verbatim.
+/// The vendor's code and text, verbatim.
 struct VendorError {
   std::int64_t code = 0;
   std::string text;
 };
 
-/// A code, a message with the facts in it and, where there is one, the vendor's code and text.
-/// Where a device failed, it says which one and at what, so that a caller can go on without it.
+/// A code, a message with the facts in it and, where there is one, the vendor's code and text. If a
+/// device failed, it names the device and the node, so that a caller can continue without it.
 class [[nodiscard]] Error {
  public:
   Error(ErrorCode code, std::string message) : code_(code), message_(std::move(message)) {}
@@ -51,7 +51,7 @@ class [[nodiscard]] Error {
   /// The same error with "context: " in front of its message.
   Error with_context(std::string_view context) &&;
   Error with_vendor(VendorError vendor) &&;
-  /// Who knows first knows best: a device or a node that is there already stays.
+  /// Existing values stay: the first caller knows the device or node best.
   Error with_device(std::string_view device) &&;
   Error with_node(std::string_view node) &&;
 
@@ -63,10 +63,10 @@ class [[nodiscard]] Error {
   std::string node_;
 };
 
-/// The message with what the vendor's library said: "MESSAGE (code 719: TEXT)".
+/// The message with the vendor's code and text: "MESSAGE (code 719: TEXT)".
 std::string to_text(const Error& error);
 
-/// A value of T, or the Error that kept it from being made. Must not be ignored.
+/// A value of T, or the Error that prevented it. Must not be ignored.
 template <class T>
 class [[nodiscard]] Result : public tl::expected<T, Error> {
  public:

@@ -1,5 +1,5 @@
-// Placements for people: what a placed graph does and why, what fell back and whether that is
-// acceptable, and placements as files that a person can edit.
+// Placements for users: explanations of a placed graph, operations that fell back and whether that
+// is acceptable, and placements as files that users can edit.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@ namespace shunt {
 // ---- explanations
 // ---------------------------------------------------------------------------------
 
-/// When something is done in the predicted step: seconds from its start.
+/// A time span in the predicted step: seconds from its start.
 struct ExplainedTime {
   double start = 0;
   double end = 0;
@@ -73,7 +73,7 @@ struct ExplainedDevice {
   std::optional<double> seconds;  ///< predicted, without copies
 };
 
-/// What turning a weight into another type cost: sums over its values.
+/// The error of converting a weight to another type: sums over its values.
 struct TranscodeError {
   double squared_error = 0;
   double squares = 0;      ///< of the values themselves
@@ -93,10 +93,10 @@ struct TranscodedWeight {
   DType to = DType::kF32;
   std::uint64_t bytes_before = 0;
   std::uint64_t bytes = 0;
-  std::string reason;                   ///< who needs it so
+  std::string reason;                   ///< the user of the weight that needs it so
   std::optional<TranscodeError> error;  ///< once it has been measured
 };
-/// What becomes of a weight of a graph, in its type of before or after.
+/// The conversion of a weight of a graph, given in its type before or after.
 TranscodedWeight describe_conversion(const Graph& graph, const Conversion& conversion,
                                      std::string device);
 /// "blk.0.ffn_up.weight has 3 values that F16 can't hold". Its error must have been measured.
@@ -107,7 +107,7 @@ std::string lost_text(const TranscodedWeight& weight);
 /// more".
 std::vector<std::string> to_lines(std::span<const TranscodedWeight> weights);
 
-/// What a placed and cut graph does in one run. Devices are in the placement's order.
+/// One run of a placed graph that is cut into segments. Devices are in the placement's order.
 struct Explanation {
   std::vector<ExplainedDevice> devices;
   std::vector<ExplainedSegment> segments;
@@ -138,9 +138,9 @@ struct Fallback {
   std::vector<NodeId> nodes;
 };
 
-/// What runs elsewhere because a better device refused it. A device without memory of its own
-/// (BLAS) is a help to the CPU: what it refuses has not fallen back. Nor has what could run on a
-/// better device and does not, because its data are elsewhere.
+/// Operations that run elsewhere because a better device refused them. A device without memory of
+/// its own (BLAS) helps the CPU: its refusals do not count. Nor do operations that a better device
+/// could run, but whose data are elsewhere.
 struct FallbackReport {
   std::vector<std::string> devices;  ///< names, as the placement counts them
   std::size_t operations = 0;        ///< of the graph
@@ -152,13 +152,13 @@ struct FallbackReport {
 };
 
 FallbackReport report_fallback(const Graph& graph, const Placement& placement);
-/// How many operations fell back, where to, the first reason and what would change it: one line
-/// without its end. Empty if none did.
+/// One line, without its end: the number of operations that fell back, their device, the first
+/// reason and its remedy. Empty if none did.
 std::string to_line(const FallbackReport& report);
 
 enum class FallbackMode : std::uint8_t {
-  kAllow,  ///< nothing is said
-  kWarn,   ///< one line is said
+  kAllow,  ///< no message
+  kWarn,   ///< one line
   kDeny,   ///< it is an error
 };
 
@@ -169,30 +169,30 @@ struct FallbackPolicy {
   std::optional<std::uint64_t> max_copy_bytes = {};     ///< of FallbackReport::bytes_copied
   std::function<void(std::string_view line)> say = {};  ///< gets the line; may be empty
 
-  /// Nothing that falls back is said or denied.
+  /// Operations that fall back are neither reported nor denied.
   bool accepts_all() const {
     return mode == FallbackMode::kAllow && !max_cpu_share && !max_copy_bytes;
   }
 };
 
-/// Says what there is to say, the placement's notes as well. Unsupported, listing operations and
-/// reasons, if the policy denies it.
+/// Reports the operations that fell back and the placement's notes. Unsupported, listing operations
+/// and reasons, if the policy denies it.
 Status apply_fallback_policy(const Graph& graph, const Placement& placement,
                              const FallbackPolicy& policy);
 
 // ---- placements as files
 // --------------------------------------------------------------------------
 
-/// A line of such a file: where a node runs, or a leaf lies.
+/// A line of such a file: the device of a node or leaf.
 struct PlacementLine {
   std::size_t line = 0;  ///< its number in the file, from 1
   NodeId node = 0;
   std::string name;    ///< may be empty
   std::string op;      ///< of a leaf its role
-  std::string device;  ///< "=" for a view, which is where its memory is
+  std::string device;  ///< "=" for a view: the device of its memory
 };
 
-/// A placement as somebody wrote it. What it says is checked when a graph is placed by it.
+/// A placement that a user wrote. It is checked when a graph is placed by it.
 struct PlacementFile {
   std::string path;  ///< for messages
   std::vector<PlacementLine> lines;
@@ -201,11 +201,11 @@ struct PlacementFile {
 /// A line for each node, `ID NAME OP DEVICE # REASON`, with `notes` in front of them as comments.
 std::string write_placement(const Graph& graph, const Placement& placement,
                             std::span<const std::string> notes = {});
-/// BadFile, naming path and line, for text that is no such file.
+/// BadFile, with path and line, for text that is no placement file.
 Result<PlacementFile> read_placement(std::string_view text, std::string path);
 /// The placement that the file states, exactly. `devices`, `memory` and `transcode` as for place();
-/// `costs` predict what it takes, null: nothing does. BadFile, naming the line, where it is of
-/// another graph, names a device that is not there, or asks a device for what it can't do.
+/// `costs` predict its times; null: no prediction. BadFile, with the line, if it is of another
+/// graph, names a missing device, or asks a device for an operation that it can't do.
 Result<Placement> place_by_file(const PlacementFile& file, const Graph& graph,
                                 std::span<Device* const> devices,
                                 std::span<const LeafMemory> memory = {},
@@ -220,7 +220,7 @@ struct PlacementChange {
   std::string before;
   std::string after;
 };
-/// By node. Nodes of another name or op are not the same: gone, and new.
+/// By node. Nodes with another name or op are different nodes: one is gone, one is new.
 std::vector<PlacementChange> compare_placements(const PlacementFile& before,
                                                 const PlacementFile& after);
 

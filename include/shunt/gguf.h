@@ -1,5 +1,5 @@
 // GGUF files of either byte order: read in place (mapped, no copy of weights), checked in full
-// before anything is believed, written (little-endian, as other programs expect them).
+// before use, written (little-endian, as other programs expect them).
 #pragma once
 
 #include <bit>

@@ -8,9 +8,10 @@
 
 namespace shunt {
 
-/// Adds to a graph what computes the gradient of a loss by each of `parameters`, and gives these
-/// gradients in the same order: F32, of the parameter's shape. They are nodes like any other, and
-/// no two are the same. A parameter that the loss does not hang on has a gradient of zeros.
+/// Adds the nodes that compute the gradient of a loss by each of `parameters` to a graph, and
+/// returns these gradients in the same order: F32, of the parameter's shape. They are nodes like
+/// any other, and no two are the same. A parameter that does not affect the loss has a gradient of
+/// zeros.
 ///
 /// loss: F32 [1]. parameters: F32, F16 or BF16, leaves or not. A gradient is the total one: by
 /// every path there is from the parameter to the loss, through other parameters too. Rounding to a

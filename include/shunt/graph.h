@@ -24,7 +24,8 @@ using NodeId = std::uint32_t;
 /// Stands for an optional source that is not given.
 inline constexpr NodeId kNoNode = 0xffffffffU;
 
-/// What a node is, said by whoever builds the graph. Nothing in Shunt is decided by a node's name.
+/// The role of a node, stated by the builder of the graph. Nothing in Shunt depends on a node's
+/// name.
 enum class Role : std::uint8_t {
   kActivation,    ///< computed in every run
   kWeight,        ///< a leaf whose bytes are there before the first run and never change

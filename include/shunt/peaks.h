@@ -1,4 +1,4 @@
-// The most that a device can do, measured: what any result is to be held against.
+// Measured peak rates of a device: the limits that results are compared with.
 #pragma once
 
 #include <array>
@@ -12,7 +12,7 @@
 
 namespace shunt {
 
-/// What there is a limit of.
+/// The kinds of limits.
 enum class Peak : std::uint8_t {
   kRead,  ///< bytes a second, from memory that no cache holds
   kInt8,  ///< operations a second in dot products of 8-bit integers; a multiply-add is 2
@@ -25,7 +25,7 @@ std::string_view to_string(Peak peak);
 
 struct PeakRate {
   double per_second = 0;
-  std::string unit;        ///< what does it: "AVX-512 VNNI"
+  std::string unit;        ///< the unit of the processor: "AVX-512 VNNI"
   bool stands_in = false;  ///< the device has nothing made for that: this is what it does instead
 };
 
@@ -40,12 +40,12 @@ class PeakMeter {
 
   /// Threads that measure; 1 where a device has no such thing.
   virtual int threads() const = 0;
-  /// The mean over so many seconds. OutOfMemory if there is no memory to be read; Unsupported for
-  /// what the device does not do at all; Io or Device.
+  /// The mean over `seconds`. OutOfMemory if there is no memory to read; Unsupported for a kind
+  /// that the device lacks; Io or Device.
   virtual Result<PeakRate> measure(Peak peak, double seconds) = 0;
 };
 
-/// All of a device's peaks with so many threads.
+/// All peaks of a device with a number of threads.
 struct DevicePeaks {
   int threads = 0;
   std::array<PeakRate, kPeaks.size()> rates;
@@ -61,12 +61,12 @@ Result<DevicePeaks> measure_peaks(PeakMeter& meter, double seconds = 0.5);
 /// for BF16, F32 for all others.
 Peak peak_for(DType dtype);
 
-/// What some work takes of each peak, in the order of kPeaks: bytes read, then operations by kind.
+/// Amounts of work, in the order of kPeaks: bytes read, then operations by kind.
 using Amounts = std::array<double, kPeaks.size()>;
 
-/// The least time that work takes, and what needs it. Reading goes on beside arithmetic; kinds of
-/// arithmetic come one after the other, and the one that takes longest is named. What has no rate
-/// bounds nothing.
+/// The shortest time of some work, and the peak that bounds it. Reading goes on beside arithmetic;
+/// kinds of arithmetic come one after the other, and the one that takes longest is named. What has
+/// no rate bounds nothing.
 struct Bound {
   double seconds = 0;
   Peak peak = Peak::kRead;

@@ -21,7 +21,7 @@ namespace shunt {
 class CostModel;
 class Trace;
 
-/// Which rule decided where a node runs. docs/scheduler.md explains them.
+/// The rule that decided the device of a node. docs/scheduler.md explains the rules.
 enum class Rule : std::uint8_t {
   kPinned,        ///< the user wants it there
   kMemory,        ///< its memory is there already, or it writes into memory that is there
@@ -37,12 +37,12 @@ enum class Rule : std::uint8_t {
 };
 std::string_view to_string(Rule rule);
 
-/// A device that could have been better, and why it was not taken.
+/// A device that could have been better, and the reason why it was not taken.
 struct PassedOver {
   int device = 0;
   Refusal refusal = Refusal::kOp;
   std::string reason;
-  std::string remedy = {};  ///< an option that would change that; empty: none that is known
+  std::string remedy = {};  ///< an option that would change that; empty: none is known
 };
 
 /// The device of a node (or the memory of a leaf), and the reason.
@@ -79,9 +79,10 @@ struct Conversion {
   DType from = DType::kF32;
   DType to = DType::kF32;
   int device = 0;      ///< index into Placement::devices
-  std::string reason;  ///< who needs it so
+  std::string reason;  ///< the user of the weight that needs it so
 };
-/// ", as F16 instead of Q8_0 (test0 takes w of matmul only so)": what becomes of a weight.
+/// ", as F16 instead of Q8_0 (test0 takes w of matmul only so)": the conversion of a weight, for
+/// messages.
 std::string to_text(const Conversion& conversion);
 
 /// Which device computes each node, and the reason. Pure data; the graph it is about is not
@@ -89,8 +90,8 @@ std::string to_text(const Conversion& conversion);
 struct Placement {
   std::vector<Device*> devices;     ///< by falling priority, the CPU last
   std::vector<Decision> decisions;  ///< by node id
-  std::vector<std::string> notes;   ///< what the user should know: pins that match nothing, and
-                                    ///< what make_plan() took from a device
+  std::vector<std::string> notes;   ///< for the user: pins that match nothing, and
+                                    ///< operations that make_plan() took from a device
   double predicted_seconds = 0;     ///< of a step at the extents' maximum; 0 without costs
   std::vector<PredictedCopy> predicted_copies =
       {};  ///< those of a link in order; without costs none
@@ -98,7 +99,7 @@ struct Placement {
   std::vector<Conversion> conversions = {};
 };
 
-/// A leaf whose memory is there before compiling: weights, caches.
+/// A leaf that has memory before compiling: a weight or a cache.
 struct LeafMemory {
   NodeId leaf = 0;
   Address address;
@@ -119,7 +120,7 @@ struct PartHome {
   const Device* device = nullptr;
 };
 
-/// A computed node that a device is not to have, as if the device had refused it.
+/// A computed node that a device does not get, as if the device had refused it.
 struct Exclusion {
   NodeId node = 0;
   int device = 0;  ///< index into the devices; not the CPU's
@@ -128,32 +129,31 @@ struct Exclusion {
 };
 
 struct PlaceOptions {
-  /// Leaves that have their place already; for other weights and caches the placement says where
-  /// they should go.
+  /// Leaves that already have memory; for other weights and caches the placement states the device.
   std::span<const LeafMemory> memory = {};
   std::span<const Pin> pins = {};              ///< the first that matches counts
-  std::span<const Exclusion> exclusions = {};  ///< what devices are not to have
+  std::span<const Exclusion> exclusions = {};  ///< nodes that devices do not get
   /// Parts without memory lie on their device if it computes all nodes that use them; pins come
   /// first. A part whose device is not among the devices is placed like any other leaf.
   std::span<const PartHome> parts = {};
   /// Minimum number of result rows for which weights in host memory are streamed to a device that
   /// wants the op; 0: never.
   std::int64_t stream_rows = 32;
-  /// Of weights that have no place yet. A caller that allows more than kNone must look at
+  /// For weights without memory. A caller that allows more than kNone must apply
   /// Placement::conversions.
   Transcode transcode = Transcode::kNone;
-  /// By device: the most bytes of weights that are sent there for one op. Empty: what its memory
-  /// and its largest buffer can hold.
+  /// By device: the largest number of bytes of weights that are sent there for one op. Empty: the
+  /// limits of its memory and its largest buffer.
   std::span<const std::uint64_t> stream_bytes = {};
-  /// Predicts what the step takes (costs.h); null: nothing is predicted, and rules alone decide.
+  /// Predicts the time of the step (costs.h); null: no prediction, and rules alone decide.
   const CostModel* costs = nullptr;
   bool rules_only = false;  ///< costs predict, but override no rule
 };
 
 /// Decides where each node runs. `devices` by falling priority, a CPU last. The same inputs give
-/// the same placement. Invalid if there is no CPU, if a pin can't be kept, if an op must write
-/// where no device that can write is able to compute it, or for an exclusion, memory or a part of
-/// what is not there.
+/// the same placement. Invalid if there is no CPU, if a pin can't be obeyed, if an op must write to
+/// memory that no device able to compute it can write, or if an exclusion, memory or a part names a
+/// missing node or device.
 Result<Placement> place(const Graph& graph, std::span<Device* const> devices,
                         const PlaceOptions& options = {});
 
@@ -233,13 +233,13 @@ class Plan {
   /// States an extent for the runs that follow; all start at their maximum. Invalid if it is
   /// negative or above it.
   virtual Status set_extent(Dim extent, std::int64_t value) = 0;
-  /// As they are now.
+  /// The current extents.
   virtual const ExtentValues& extents() const = 0;
-  /// States the most threads of the host that compute in the runs that follow, of those that each
-  /// device has (Options::threads). 0, as at the start: all of them. Results are the same with any
-  /// number. Invalid below 0.
+  /// Sets the largest number of host threads that compute in later runs, of those that each device
+  /// has (Options::threads). 0, as at the start: all of them. Results are the same with any number.
+  /// Invalid below 0.
   virtual Status set_threads(int most) = 0;
-  /// Memory of an input of the next step, to be filled before it starts; waits while that memory
+  /// Memory of an input of the next step. Fill it before the step starts. Waits while that memory
   /// is in use. Bytes that are not filled stay as in the step before; before the first they are 0.
   /// Once the step has started the memory is that step's: ask again for the next one, which has its
   /// own. Strides are those of the graph's tensor. Invalid for other nodes.
@@ -256,10 +256,10 @@ class Plan {
   /// they were.
   virtual Result<std::uint64_t> start(const std::atomic<bool>* cancel = nullptr) = 0;
   /// Waits for a step that was started. An error names device and segment, node and vendor code;
-  /// the step is lost, nothing else. Steps that were under way behind it may be lost with it: each
-  /// says so when it is waited for.
+  /// the step is lost, nothing else. Later steps that were under way may be lost with it: waiting
+  /// for each of them returns the error.
   virtual Status wait(std::uint64_t step) = 0;
-  /// Both: one step from start to end.
+  /// Starts a step and waits for it.
   Status run(const std::atomic<bool>* cancel = nullptr);
   /// Memory of an output (or observed node) of the step last waited for, until as many more are
   /// started as may be under way; strides are those of the graph's tensor.

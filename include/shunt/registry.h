@@ -1,4 +1,4 @@
-// Which backends and devices there are: those built in, and plugins found in folders.
+// The backends and devices of a process: those built in, and plugins found in folders.
 #pragma once
 
 #include <memory>
@@ -23,8 +23,8 @@ struct BackendOption {
   std::string_view also = {};  ///< another variable of the environment that sets it
 };
 
-/// What a plugin's one C entry point returns. The token says what it was built against; see
-/// abi_token().
+/// The value that a plugin's one C entry point returns. The token identifies the Shunt that it was
+/// built against; see abi_token().
 struct BackendEntry {
   const char* token;
   const char* name;
@@ -59,12 +59,13 @@ struct OptionStatus {
   std::string variable;  ///< of the environment: "SHUNT_CPU_LEVEL"
 };
 
-/// A backend that is there, or that stayed off.
+/// A backend that is loaded or stayed off; or a note about a path that the options have.
 struct BackendStatus {
-  std::string name;
-  std::string origin;  ///< "built in", the plugin's path, or a library's that is of no backend
+  std::string name;  ///< "plugins" for a folder that can't be read
+  /// "built in", the path of the plugin, of a library that belongs to no backend, or of a folder.
+  std::string origin;
   bool loaded = false;
-  std::string note;  ///< why it stayed off, or what it has to say
+  std::string note;  ///< why it stayed off, or the backend's own remark
   std::vector<OptionStatus> options = {};
 };
 
@@ -73,16 +74,17 @@ struct FoundBackend;
 /// Const after creation: may be used from many threads. Devices live as long as the registry.
 class Registry {
  public:
-  /// Loads what is built in, then plugins "shunt-backend-NAME.so" from options.backend_path and the
-  /// installed folder. A plugin that can't be loaded, a library of no backend: notes in backends().
-  /// Invalid as check_backend_options() says.
+  /// Loads the backends that are built in, then plugins "shunt-backend-NAME.so" from
+  /// options.backend_path and the installed folder. backends() has a note for each plugin that
+  /// can't be loaded, each library of no backend, and each folder of options.backend_path that
+  /// can't be read. Invalid as check_backend_options() says.
   static Result<std::unique_ptr<Registry>> create(const Options& options);
   ~Registry();
 
   std::span<const BackendStatus> backends() const { return statuses_; }
   /// By falling priority; the CPU is last.
   std::span<Device* const> devices() const { return devices_; }
-  /// NotFound, listing what there is.
+  /// NotFound, with the list of devices.
   Result<Device*> find(std::string_view name) const;
   /// Devices by name in the order given, and the CPU behind them if it is not among them. No names:
   /// all devices but those with a priority below 0.

@@ -1,5 +1,4 @@
-// What a tensor is: element type, shape, strides. Where its bytes lie is another matter (see
-// device.h).
+// The description of a tensor: element type, shape, strides. Its memory is separate (see device.h).
 #pragma once
 
 #include <array>
@@ -60,10 +59,9 @@ struct WideNumbers {
   std::uint16_t stride = bytes;
 };
 
-/// What is to be known of an element type. Elements come in blocks of `block_elements`, each of
+/// The properties of an element type. Elements come in blocks of `block_elements`, each of
 /// `block_bytes` bytes; plain types have one element a block. In memory, plain types are in the
-/// host's byte order, so that they can be computed with; blocks are little-endian on every
-/// host.
+/// host's byte order, so that they can be computed with; blocks are little-endian on every host.
 struct DTypeTrait {
   DType dtype = DType::kF32;
   std::string_view name;  ///< as printed and parsed: "F32", "Q4_0"
@@ -80,11 +78,11 @@ struct DTypeTrait {
   /// what is too large for a block type the largest it has. Null for types that need weights, and
   /// for those that are not for storage (Q8_1, Q8_K).
   void (*encode)(const float* from, std::byte* to, std::int64_t n) = nullptr;
-  /// How fine its values lie: rounding to it costs at most 2^-precision of the value itself, or, in
-  /// a block format, of the largest value of the block. 0: it is not said, or the type is of whole
-  /// numbers.
+  /// The precision of its values: rounding to it costs at most 2^-precision of the value itself,
+  /// or, in a block format, of the largest value of the block. 0: not stated, or the type is of
+  /// whole numbers.
   int precision = 0;
-  /// How far its values reach: bits of their exponent, or of the exponent of a block's scale.
+  /// The range of its values: bits of their exponent, or of the exponent of a block's scale.
   int exponent = 0;
   /// In a block type that can be encoded: the magnitude up to which it holds values of either sign.
   float largest = 0;

@@ -63,7 +63,7 @@ struct TraceOptions {
 
 class Trace {
  public:
-  /// OutOfMemory if there is none for so many spans.
+  /// OutOfMemory if there is none for `spans` spans.
   static Result<std::shared_ptr<Trace>> create(TraceOptions options = {});
 
   double now() const { return options_.clock(); }

@@ -7,7 +7,7 @@ namespace shunt {
 
 namespace {
 
-/// Whether a tensor has the bytes in the layout that another one has.
+/// Whether a tensor has the same bytes in the layout as another one.
 bool same_blocks(const Tensor& view, const Tensor& owner, std::int64_t block_columns) {
   const Shape& a = view.shape;
   const Shape& b = owner.shape;

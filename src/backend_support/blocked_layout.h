@@ -1,5 +1,5 @@
-// Layouts of a device's own in which matrices follow each other, and in each matrix blocks of some
-// columns: which views of a tensor are tensors of the layout where they lie.
+// Blocked layouts of devices: a tensor is a sequence of matrices, and a matrix is a sequence of
+// column blocks. Finds the views that are tensors of the layout without a copy.
 #pragma once
 
 #include <cstdint>
@@ -8,15 +8,15 @@
 
 namespace shunt {
 
-/// Where a source is, as far as that matters to a kernel.
+/// The place of a source, as a kernel needs it.
 enum class SourcePlace : std::uint8_t {
   kOutside,   ///< in plain memory
   kInLayout,  ///< computed in the segment
   kTurned,    ///< the same, its matrices transposed
 };
 
-/// Where a view is in the layout of its owner. It is there if it is the same matrices, or one
-/// matrix whose columns are divided at multiples of `block_columns`.
+/// The place of a view in the layout of its owner. The view is in the layout if it has the same
+/// matrices, or if it divides the columns of one matrix at multiples of `block_columns`.
 SourcePlace place_in_blocks(const Node& view, const Node& owner, std::int64_t block_columns);
 
 }  // namespace shunt

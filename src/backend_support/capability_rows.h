@@ -1,5 +1,5 @@
-// The requirements of a kernel as a table. Each row has one requirement, and the reason that is
-// given if a node or the target does not meet it.
+// The requirements of a kernel as a table. Each row has one requirement, and the reason for the
+// refusal of a node or target that does not meet it.
 #pragma once
 
 #include <span>
@@ -12,11 +12,11 @@ namespace shunt {
 template <class Target>
 struct CapabilityRow {
   Refusal refusal = Refusal::kOp;
-  /// Why the need is not met, for a person to read; empty: it is met.
+  /// Returns the reason why the requirement is not met, for users; empty if it is met.
   std::string (*why_not)(const NodeView& view, const Target& target) = nullptr;
 };
 
-/// Yes; or no, for the reason of the first row whose need is not met.
+/// Yes; or no, with the reason of the first requirement that is not met.
 template <class Target>
 Support check_rows(std::span<const CapabilityRow<Target>> rows, const NodeView& view,
                    const Target& target) {

@@ -1,5 +1,5 @@
-// The threads that devices on the CPU's cores compute with. Several devices of a registry share one
-// pool: two would compete for the same cores, each waiting actively for work of its own.
+// The threads of devices that compute on the CPU's cores. The devices of a registry share one pool:
+// two pools would compete for the same cores, and each would wait actively for work.
 #pragma once
 
 #include <memory>
@@ -15,11 +15,11 @@ struct CpuThreads {
   std::unique_ptr<Pool> pool;
 };
 
-/// Invalid for a number that no CPU has; 0 is one a physical core.
+/// Invalid for a number outside 0 to 1024. 0 is one thread per physical core.
 Status check_threads(int threads);
 
-/// Threads as the options want them. The backends of one registry (Options::shared) get the same
-/// ones; devices of different registries run side by side. Without a registry they are new.
+/// Threads as the options ask for. The backends of one registry (Options::shared) share them;
+/// devices of different registries run side by side. Without a registry they are new.
 Result<std::shared_ptr<CpuThreads>> share_cpu_threads(const Options& options);
 
 }  // namespace shunt

@@ -1,4 +1,4 @@
-// Whether a device is lost. One for all streams of a device, and for whatever else must know.
+// Whether a device is lost. All streams of a device share one object.
 #pragma once
 
 #include <mutex>
@@ -14,7 +14,7 @@ class DeviceHealth {
  public:
   explicit DeviceHealth(std::string device) : device_(std::move(device)) {}
   const std::string& device() const { return device_; }
-  /// The error of a lost device, for good: the first one given to lose().
+  /// The error of a lost device: always the first one given to lose().
   Status check() const {
     const std::lock_guard lock(mutex_);
     return lost_ ? Status(Error(*lost_)) : ok();

@@ -7,13 +7,13 @@ namespace shunt {
 
 namespace {
 
-/// How long a wait lasts before it looks whether a device is lost.
+/// How long a wait lasts before it checks whether a device is lost.
 constexpr std::chrono::milliseconds kSlice{20};
-/// How many such waits work gets that waited for another device, which is lost. It may still end.
+/// The number of such waits for work that depends on another, lost device. It may still end.
 constexpr int kSlicesAfterLoss = 50;
 
-/// Blocks until an event is complete. Fails only where a lost device keeps it from that; the error
-/// of a wait is noted as one of the work.
+/// Blocks until an event is complete. Fails only if a lost device prevents that. The error of a
+/// wait is noted as an error of the work.
 Status wait_until_complete(NativeEvent& event, const StreamClock& clock, StreamHistory& history) {
   for (int slices_after_loss = 0;;) {
     const Result<bool> complete = event.wait(kSlice);

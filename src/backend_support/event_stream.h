@@ -42,14 +42,14 @@ class EventStream final : public Stream {
   /// `health`: one for all streams of the device.
   static Result<std::unique_ptr<EventStream>> create(std::unique_ptr<NativeStream> native,
                                                      std::shared_ptr<DeviceHealth> health);
-  /// Waits until all is done, unless a lost device will never be done.
+  /// Waits until all work is done, but not for a lost device.
   ~EventStream() override;
 
   Result<std::unique_ptr<Event>> create_event() override;
   Result<std::unique_ptr<Event>> create_timed_event() override;
-  /// These return an error that is known by then, and leave the work out. A late one comes with the
-  /// event. Invalid if `signal` is of another device, or has been signalled by other work and
-  /// nothing has waited for it since.
+  /// These return an error that is already known, and do not submit the work. A late error comes
+  /// with the event. Invalid if `signal` is of another device, or if nothing has waited for it
+  /// since other work signalled it.
   Status run(Binding& binding, const RunArgs& args, std::span<Event* const> waits,
              Event* signal) override;
   Status write(Address to, std::span<const std::byte> from, std::span<Event* const> waits,

@@ -14,14 +14,15 @@
 
 namespace shunt {
 
-/// Nodes that are computed when the last of them is due, bit by bit as one after the other.
+/// Nodes that one call computes, in the place of the last of them. Results are bit-equal to those
+/// of the nodes one by one.
 struct FusedGroup {
-  NodeId asked = kNoNode;  ///< the node that the kernel is asked about, whose parameters it gets
-  NodeId last = kNoNode;   ///< whose result the call has
+  NodeId asked = kNoNode;            ///< the node that the kernel supports, with its parameters
+  NodeId last = kNoNode;             ///< the node whose result the call has
   std::vector<NodeId> inside = {};   ///< the nodes before the last one
   std::vector<NodeId> sources = {};  ///< of the call
-  /// One of those inside whose result is in memory, too: the call has it behind its sources. The
-  /// others' are nowhere.
+  /// A node inside whose result is written to memory, too: the call has it after its sources. The
+  /// results of the others are not in memory.
   NodeId written = kNoNode;
   int in_place = -1;  ///< the source of `written` whose memory it may take
 };
@@ -46,7 +47,7 @@ class Surroundings {
   /// The only one in the whole graph, if it is of that op; else kNoNode.
   NodeId only_reader(NodeId id, const Op& op) const;
   /// Whether a group may be computed with its last node: all are in the segment, no other node
-  /// reads a result that is not in memory or not there yet, and none of their sources changes
+  /// reads a result that is not in memory or not computed yet, and none of their sources changes
   /// before.
   bool may_fuse(const FusedGroup& group) const;
 
@@ -55,22 +56,22 @@ class Surroundings {
   SegmentUsers users_;
 };
 
-/// A node and the one that adds a row to its result, if that is its only reader: the row is the
-/// last source of the group. For products with a bias.
+/// A node and the `add` of a row to its result, if that is its only reader: a product with a bias.
+/// The row is the last source of the group.
 std::optional<FusedGroup> with_added_row(const Surroundings& around, NodeId id);
 
-/// Adds what follows for a program that computes a group: its nodes inside, and the memory that the
-/// one that is written may take.
+/// Adds the needs of a group to those of its program: the nodes inside, and the memory that the
+/// written one may take.
 void add_fused(const Graph& graph, const FusedGroup& group, Needs& needs);
 
 /// The fused groups of a segment.
 template <class K>
 class Fusions {
  public:
-  /// `patterns`: functions (const Surroundings& around, NodeId first) that each give what is
-  /// computed at once with a node, if that is where the pattern starts. They are tried one after
-  /// the other on all nodes; a node belongs to one group at most. `reads(group)`: whether the
-  /// group's kernel can read its sources.
+  /// `patterns`: functions (const Surroundings& around, NodeId first). Each returns the group that
+  /// starts at a node, if its pattern matches there. They are tried in order, each on all nodes. A
+  /// node belongs to one group at most. `reads(group)`: whether the group's kernel can read its
+  /// sources.
   template <class Patterns, class Reads>
   Fusions(const SegmentView& segment, const Patterns& patterns, Reads reads) {
     const Surroundings around(segment);

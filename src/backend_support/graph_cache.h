@@ -32,8 +32,8 @@ class GraphCache {
     entries_.reserve(capacity_);
   }
 
-  /// The graph of a key; captured by `capture()`, which returns a Result<Captured>, where there is
-  /// none yet. Valid until the next call. An error of `capture` leaves the cache as it is.
+  /// The graph of a key. If there is none yet, `capture()` captures it and returns a
+  /// Result<Captured>. Valid until the next call. An error of `capture` leaves the cache unchanged.
   template <class Capture>
   Result<Captured*> find(const GraphKey& key, const Capture& capture) {
     const auto known = std::ranges::find(entries_, key, &Entry::key);

@@ -1,5 +1,5 @@
-// Bindings that a stream without asynchrony runs: on the calling thread, or on threads that are
-// done when it returns.
+// Bindings for a synchronous stream. They run on the calling thread, or on threads that end their
+// work before run() returns.
 #pragma once
 
 #include <memory>
@@ -19,7 +19,7 @@ inline Status run(Binding& binding, const RunArgs& args) {
   return static_cast<HostBinding&>(binding).run(args);
 }
 
-/// Runs HostBindings, and nothing else.
+/// A stream whose bindings are all HostBindings.
 class HostStream final : public SyncStream {
  protected:
   Status run_now(Binding& binding, const RunArgs& args) override {
@@ -35,7 +35,8 @@ Result<std::unique_ptr<Binding>> bind_to(const Prepared& prepared, const Address
   return binding;
 }
 
-/// A program that is no more than what was prepared: `Prepared` has `needs`, and outlives bindings.
+/// A program that owns a value of type `Prepared`, which has a member `needs`. Bindings refer to
+/// it.
 template <class B, class Prepared>
 class PreparedProgram final : public Program {
  public:

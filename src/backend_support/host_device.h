@@ -1,5 +1,5 @@
-// A whole device for a backend whose kernels are launched one by one, in plain host memory. Such a
-// device derives HostDevice and says what it is (info()).
+// A whole device for a backend that launches one kernel per node, on plain host memory. A backend
+// derives HostDevice and adds name() and info().
 #pragma once
 
 #include "backend_support/kernel_device.h"
@@ -7,7 +7,7 @@
 
 namespace shunt {
 
-/// `Context`: what launches share. `K`: the kernels' type, a NodeKernel<Context>.
+/// `Context`: state that launches share. `K`: the kernels' type, a NodeKernel<Context>.
 template <class Context, class K = NodeKernel<Context>>
 class HostDevice : public KernelDevice<K> {
  public:

@@ -9,11 +9,11 @@ namespace shunt {
 
 namespace {
 
-/// Numbers of a matrix that are read at once, about; and of how many rows they are a multiple.
+/// About how many numbers of a matrix are read at once, and the multiple of rows.
 constexpr std::int64_t kReadAtOnce = std::int64_t{1} << 20;
 constexpr std::int64_t kRowUnit = 64;
 
-/// y = x * transposed w, of which a block of rows at a time is read.
+/// y = x * transposed w; blocks of rows of w are read one at a time.
 Status multiply_by_rows(const Node& node, const Tensor& w, const RefTensor& x,
                         const FallbackSources& sources, RefTensor& result) {
   const std::int64_t k = w.size(0);

@@ -1,5 +1,5 @@
-// One node computed on the host, by its op's plain meaning and in F64, where a device can't with
-// the numbers of a run.
+// Computes one node on the host with its op's reference, in F64, where a device can't represent the
+// numbers of a run.
 #pragma once
 
 #include <functional>
@@ -10,21 +10,21 @@
 
 namespace shunt {
 
-/// Where the fallback gets its numbers from.
+/// How the fallback reads its sources.
 struct FallbackSources {
   /// All values of a source, by its number. Sources that are absent are not asked for.
   std::function<Result<RefTensor>(std::size_t source)> values;
-  /// Not empty: the first source is a matrix of a matmul that may be large. Then some of its rows
-  /// are read at a time, one after the other, with this.
+  /// If set, the first source is the matrix of a matmul, which may be large. Some of its rows are
+  /// then read at a time, in order, with this function.
   std::function<Result<std::vector<float>>(std::int64_t first, std::int64_t count)> rows = {};
 };
 
-/// The result of node `asked`. If `last` is another node: of `last`, which adds its second source,
-/// the one behind those of `asked`, to that.
+/// The result of node `asked`. If `last` is another node, it adds its second source to that, and
+/// its result is returned. The number of that source follows those of `asked`.
 Result<RefTensor> compute_on_host(const Graph& graph, NodeId asked, NodeId last,
                                   const ExtentValues& extents, const FallbackSources& sources);
 
-/// The values that a view has, given those of the node that it is a view of.
+/// The values of a view, from those of the node that it views.
 RefTensor values_of_view(const RefTensor& values, const Tensor& owner, const Node& view,
                          const ExtentValues& extents);
 

@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::int64_t kFloat = sizeof(float);
 
-/// Whether lines of so many floats can lie so many bytes apart.
+/// Whether lines of `floats` floats can be `bytes` bytes apart.
 bool can_stride(std::int64_t bytes, std::int64_t floats) {
   return bytes % kFloat == 0 && bytes / kFloat >= floats &&
          bytes / kFloat <= std::numeric_limits<int>::max();
@@ -18,7 +18,7 @@ bool can_stride(std::int64_t bytes, std::int64_t floats) {
 
 FloatMatrix float_matrix(const HostTensor& tensor, std::int64_t i2, std::int64_t i3,
                          const MatrixPart& part, float* room) {
-  // The stride of a single line is of no account.
+  // A single line may have any stride.
   const std::int64_t row_stride = part.rows == 1 ? part.elements * kFloat : tensor.strides[1];
   const std::int64_t element_stride = part.elements == 1 ? part.rows * kFloat : tensor.strides[0];
   if (tensor.dtype == DType::kF32) {

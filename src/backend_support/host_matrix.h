@@ -13,8 +13,8 @@ struct FloatMatrix {
   bool transposed = false;  ///< a line has one element of each row; else the elements of one row
 };
 
-/// Where the part lies, if it is F32 and one of its two directions has no gaps; else decoded to
-/// `room`, which has elements * rows floats. Null data if room is null and it must be decoded.
+/// The part in place, if it is F32 and contiguous along one of its dimensions. Otherwise it is
+/// decoded to `room`, which has elements * rows floats; `data` is null if `room` is.
 FloatMatrix float_matrix(const HostTensor& tensor, std::int64_t i2, std::int64_t i3,
                          const MatrixPart& part, float* room);
 

@@ -1,11 +1,11 @@
-// What a device that computes in the host's memory says of it.
+// The host's memory in DeviceInfo, for devices that compute in it.
 #pragma once
 
 #include "shunt/device.h"
 
 namespace shunt {
 
-/// Fills in the host's memory as that of a device without any of its own.
+/// Sets the memory fields for a device without memory of its own.
 void set_host_memory(DeviceInfo& info);
 
 }  // namespace shunt

@@ -18,7 +18,7 @@ struct HostTensor {
   const std::byte* row(std::int64_t i1, std::int64_t i2, std::int64_t i3) const {
     return data + i1 * strides[1] + i2 * strides[2] + i3 * strides[3];
   }
-  /// The same of a result of type F32.
+  /// The same for a result of type F32.
   float* floats(std::int64_t i1, std::int64_t i2, std::int64_t i3) const {
     return reinterpret_cast<float*>(data + i1 * strides[1] + i2 * strides[2] + i3 * strides[3]);
   }
@@ -33,15 +33,15 @@ inline std::int64_t count_rows(const Sizes& sizes) {
   return sizes[1] * sizes[2] * sizes[3];
 }
 
-/// Of a product whose sources' matrices are each for a group of those of the result: the number of
-/// the source's matrix for number `matrix` of the result.
+/// For a product in which each matrix of a source serves a group of adjacent matrices of the
+/// result: the number of the source's matrix for number `matrix` of the result.
 inline std::int64_t grouped_matrix(const Sizes& result, std::int64_t matrix, const Sizes& source) {
   const std::int64_t i2 = matrix % result[2];
   const std::int64_t i3 = matrix / result[2];
   return i3 / (result[3] / source[3]) * source[2] + i2 / (result[2] / source[2]);
 }
 
-/// The same of sources that are repeated along the result's dimensions 2 and 3.
+/// The same for sources that are repeated along dimensions 2 and 3 of the result.
 inline std::int64_t repeated_matrix(const Sizes& result, std::int64_t matrix, const Sizes& source) {
   return matrix / result[2] % source[3] * source[2] + matrix % result[2] % source[2];
 }

@@ -12,14 +12,14 @@ namespace shunt {
 /// The largest of these numbers, of either sign.
 inline constexpr std::int8_t kLargestInt8 = 127;
 
-/// Element e of row r of the part, divided by the scale, which is returned, and rounded, at
-/// to[e * rows + r]. `row` has room for a row's elements. Nothing if a number is not finite, or if
-/// the scale or its inverse is not a normal number.
+/// Quantizes a part and returns its scale. Element e of row r, divided by the scale and rounded, is
+/// at to[e * rows + r]. `row` has room for a row's elements. Nothing if a number is not finite, or
+/// if the scale is not a normal number.
 std::optional<float> quantize_int8(const HostTensor& from, const MatrixPart& part, float* row,
                                    std::int8_t* to);
 
-/// Adds to `cost` what the numbers of a part of the first matrix are off by, where value(e, r) is
-/// what a device has in their place.
+/// Adds the error of a part of the first matrix to `cost`. value(e, r) is the device's number for
+/// element e of row r.
 template <class Value>
 void add_lossy_cost(const HostTensor& from, const MatrixPart& part, float* row, const Value& value,
                     LossyCost& cost) {

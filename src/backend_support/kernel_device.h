@@ -1,5 +1,4 @@
-// What of a device follows from its table of kernels, if work is done when a call of its stream
-// returns.
+// The parts of a synchronous device that follow from its table of kernels.
 #pragma once
 
 #include <memory>
@@ -26,8 +25,8 @@ class KernelDevice : public Device {
     return node.op == nullptr ? nullptr : table_.find(*node.op);
   }
 
-  /// The answer of the kernel; no, with the memory's name, if a source is in packed memory of the
-  /// device that it can't read.
+  /// The answer of the kernel. No, with the name of the memory, if the kernel can't read a source
+  /// in packed memory of the device.
   Support supports(const Graph& graph, NodeId node, MemoryOfLeaves memory) const override {
     Support answer = table_.supports(graph, node, target(), memory);
     const K* const kernel = kernel_of(graph.node(node));

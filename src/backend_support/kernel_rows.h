@@ -1,4 +1,4 @@
-// Kernels that differ only in the row of a table that each is made of.
+// Kernels that differ only in the row of a table.
 #pragma once
 
 #include <deque>
@@ -7,8 +7,8 @@
 
 namespace shunt {
 
-/// A kernel K for each row, constructed with it, and the list of them: what a kernel file gives.
-/// The rows must outlive it.
+/// Constructs a kernel K from each row of a table. list() is the list of a kernel file. The rows
+/// must outlive it.
 template <class K, class Base>
 class KernelRows {
  public:

@@ -1,5 +1,5 @@
-// Taking off what the numbers of a row have in common before they are rounded to a format with few
-// digits, for operations whose result does not depend on it.
+// Subtracts the largest or mean number of a row before rounding to a format with few digits, for
+// operations whose result does not depend on it.
 #pragma once
 
 #include <cmath>
@@ -8,8 +8,9 @@
 
 namespace shunt {
 
-/// Row `to` of n becomes value(i), each less the largest of them, if that is finite: all in F64, so
-/// that nothing overflows on its way. value(i) may read to[i]. Returns the largest.
+/// Element i of n becomes value(i) minus the largest value, or value(i) if the largest is not
+/// finite. Computed in F64, so that no intermediate number overflows. value(i) may read to[i].
+/// Returns the largest value.
 template <class Value>
 double level(float* to, std::int64_t n, const Value& value) {
   double largest = -std::numeric_limits<double>::infinity();

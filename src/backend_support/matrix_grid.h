@@ -1,4 +1,4 @@
-// A matrix cut into pieces, as it is larger than what a device takes at once.
+// A matrix cut into pieces, for a device that limits the size of a matrix.
 #pragma once
 
 #include <algorithm>
@@ -12,8 +12,8 @@
 
 namespace shunt {
 
-/// Rows of k elements, n of them, in pieces of piece_k elements of piece_n rows; the last ones have
-/// what is left.
+/// Rows of k elements, n of them, in pieces of piece_k elements of piece_n rows; the last ones may
+/// be smaller.
 struct MatrixGrid {
   std::int64_t k = 0;
   std::int64_t n = 0;
@@ -39,10 +39,11 @@ struct MatrixGrid {
   }
 };
 
-/// Reads rows [first, first + count) of a matrix whose pieces lie transposed. read(i, j, begin, n,
-/// to) reads n rows of piece (i, j) from number `begin` on: element e of row r is at to[e * n + r].
-/// At most `at_once` rows are read at a time, from multiples of that on. Calls visit(row, element,
-/// floats) for what each piece has of a row, from that element on. Stops at an error of `read`.
+/// Reads rows [first, first + count) of a matrix whose pieces are stored transposed. read(i, j,
+/// begin, n, to) reads n rows of piece (i, j) from number `begin` on: element e of row r is at to[e
+/// * n + r]. At most `at_once` rows are read at a time, from multiples of that on. Calls visit(row,
+/// element, floats) for the elements that each piece has of a row, from that element on. Stops at
+/// an error of `read`.
 template <class Read, class Visit>
 Status read_transposed(const MatrixGrid& grid, std::int64_t first, std::int64_t count,
                        std::int64_t at_once, const Read& read, const Visit& visit) {

@@ -1,4 +1,4 @@
-// What a vendor's stream may leave out.
+// Calls that a vendor's stream need not override.
 #include "backend_support/native_stream.h"
 
 #include "base/fail.h"

@@ -1,5 +1,5 @@
-// What a vendor's API has to offer for an EventStream: queues that go on after a failed task, and
-// events whose completion says nothing about errors. CUDA's and ACL's streams are like this.
+// The vendor's side of an EventStream: queues that continue after a failed task, and events whose
+// completion does not report errors. CUDA's and ACL's streams are like this.
 #pragma once
 
 #include <chrono>
@@ -30,10 +30,10 @@ class NativeEvent {
   virtual std::optional<double> seconds() const { return std::nullopt; }
 };
 
-/// The first failure of a stream, as its vendor reports it.
+/// A failure of a stream, as its vendor reports it.
 struct NativeFailure {
   Error error;
-  std::uint64_t task = 0;  ///< that failed; 0 if the vendor does not say
+  std::uint64_t task = 0;  ///< the failed one; 0 if the vendor does not report it
   bool lost = false;       ///< nothing on this device works any more
 };
 
@@ -47,12 +47,12 @@ class NativeStream {
   virtual ~NativeStream() = default;
 
   virtual Result<std::unique_ptr<NativeEvent>> create_event(bool timed) = 0;
-  /// Submits a binding's work. `args` is gone when this returns. A device that can looks at
+  /// Submits a binding's work. `args` is gone when this returns. If the device can, it checks
   /// `args.cancel` before each launch.
   virtual Status run(std::uint64_t task, Binding& binding, const RunArgs& args) = 0;
   virtual Status write(std::uint64_t task, Address to, std::span<const std::byte> from) = 0;
   virtual Status read(std::uint64_t task, std::span<std::byte> to, Address from) = 0;
-  /// Only where Device::can_copy_from() says so.
+  /// Only where Device::can_copy_from() allows it.
   virtual Status copy(std::uint64_t task, Address to, Address from, std::size_t bytes);
   /// Rows that are inside their buffers. By default a call of the above for each.
   virtual Status write_2d(std::uint64_t task, Address to, const std::byte* from,
@@ -64,8 +64,8 @@ class NativeStream {
   /// Lets later work wait on the device for an event as it was recorded last. False if this stream
   /// can't wait for such an event: the host waits instead.
   virtual Result<bool> wait_for(NativeEvent& event) = 0;
-  /// The first failure since recover(). A task's failure is known at the latest when an event
-  /// recorded behind it is complete. Thread-safe.
+  /// The first failure since recover(); once the device is lost, the failure that says so. A task's
+  /// failure is known at the latest when an event recorded behind it is complete. Thread-safe.
   virtual std::optional<NativeFailure> failure() = 0;
   /// Called when all work is done: forgets failures. An error means that the device is lost.
   virtual Status recover() = 0;

@@ -1,4 +1,4 @@
-// What every backend needs that launches kernels node by node on the host: a kernel for each node,
+// Parts of a backend that launches kernels node by node on the host: a kernel for each node,
 // addresses in host memory, and the loop of a run.
 #pragma once
 
@@ -26,18 +26,18 @@ Result<const K*> find_kernel(const KernelTable<K>& table, const SegmentView& seg
 /// that memory.
 Status check_host_sources(const SegmentView& segment, NodeId id);
 
-/// Where the bytes of `of`, which `node` reads or writes, start in host memory. Internal, with both
-/// names, if the host can't access them.
+/// The address in host memory of `of`, which `node` reads or writes. Internal, with both names, if
+/// the host can't access it.
 Result<std::byte*> host_address(const Graph& graph, NodeId node, NodeId of, const Address& at);
 
-/// Where scratch starts in host memory; null if there is none.
+/// The address of scratch in host memory; null if there is none.
 std::byte* scratch_address(const Addresses& addresses);
 
 /// Adds that a result may take the memory of a source, if that has the same type, shape and
 /// strides. `source` -1: there is none.
 void add_in_place(const Graph& graph, NodeId id, int source, Needs& needs);
 
-/// A tensor with the sizes of a run. `data` is where its bytes start.
+/// A tensor with the sizes of a run. `data` is its first byte.
 HostTensor tensor_in_run(const Tensor& tensor, std::byte* data, const ExtentValues& extents);
 
 /// Calls run(index) for 0 to count - 1. Stops before the next node once the run is cancelled, and

@@ -23,8 +23,8 @@ struct NodeCall {
   int threads = 0;                            ///< RunArgs::threads
 };
 
-/// A kernel of such a backend. `Context` is what its launches share: the vendor's functions, a pool
-/// of threads. `T`: the backend's target.
+/// A kernel of such a backend. `Context`: state that its launches share, such as the vendor's
+/// functions or a pool of threads. `T`: the backend's target.
 template <class Context, class T = NoTarget>
 class NodeKernel : public Kernel<T> {
  public:
@@ -35,7 +35,7 @@ class NodeKernel : public Kernel<T> {
   virtual int in_place_source() const { return -1; }
 };
 
-/// A node, and what its kernel says of it.
+/// A node with the facts that its kernel states.
 struct NodeWithKernel {
   NodeId node = 0;
   std::size_t scratch = 0;  ///< Kernel::scratch()

@@ -1,5 +1,5 @@
-// Finite numbers that a device's format does not have: making them the largest one, and counting
-// the nodes that met such numbers.
+// Finite numbers beyond the range of a device's format: saturation, and counters of the nodes that
+// met such numbers.
 #pragma once
 
 #include <cstdint>
@@ -14,14 +14,14 @@
 
 namespace shunt {
 
-/// How numbers are, beside those of a format.
+/// How numbers compare with the range of a format.
 enum class NumberRange : std::uint8_t {
   kInside,
   kSaturated,  ///< some were finite and beyond, and are now the largest one of their sign
   kBeyond,
 };
-/// `saturates`: whether finite numbers beyond `largest` become that one. Infinite ones, and what is
-/// no number, stay what they are, and are beyond.
+/// `saturates`: whether finite numbers beyond `largest` become that one. Infinities and NaNs stay
+/// as they are, and are beyond.
 NumberRange range_of(std::span<float> values, float largest, bool saturates);
 
 /// Finite numbers beyond `largest` become that one of their sign; all others stay. True if there
@@ -29,7 +29,7 @@ NumberRange range_of(std::span<float> values, float largest, bool saturates);
 bool limit(std::span<float> values, float largest);
 bool limit(std::span<double> values, float largest);
 
-/// How often which node met numbers that the format does not have. From any thread.
+/// Counts, by node, how often numbers were beyond the format. Thread-safe.
 class RangeCounts {
  public:
   /// `format`: the name of the format, for messages.

@@ -15,7 +15,7 @@ std::int64_t rows_of(const Tensor& tensor) {
   return tensor.size(1) * tensor.size(2) * tensor.size(3);
 }
 
-/// Where a packed tensor lies in a buffer.
+/// The range of a packed tensor in a buffer.
 struct PackedPlace {
   std::size_t begin = 0;
   std::size_t end = 0;
@@ -71,9 +71,9 @@ class PackedBuffer final : public Buffer {
   }
 
  private:
-  /// For a range from `offset` on: calls plain(at, first, bytes) for bytes from number `first` of
-  /// the range on that lie plain at `at`, and packed(tensor, at, first, bytes) for those from `at`
-  /// on of a packed tensor. What such a tensor takes beyond its plain bytes is left out.
+  /// For a range from `offset` on: calls plain(at, first, bytes) for plain bytes at `at`, which
+  /// start at byte `first` of the range, and packed(tensor, at, first, bytes) for those from `at`
+  /// on of a packed tensor. The rest of a tensor that takes more than its plain bytes is left out.
   template <class Plain, class Packed>
   Status each_part(std::size_t offset, std::size_t bytes, const Plain& plain,
                    const Packed& packed) const {

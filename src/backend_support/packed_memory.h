@@ -18,7 +18,7 @@ class PackedTensor {
   PackedTensor(const PackedTensor&) = delete;
   PackedTensor& operator=(const PackedTensor&) = delete;
   virtual ~PackedTensor() = default;
-  /// Bytes of the plain tensor that can be written and read; at most what it takes in memory.
+  /// Bytes of the plain tensor that can be written and read; at most its size in this memory.
   virtual std::size_t plain_bytes() const = 0;
   /// Ranges of those bytes.
   virtual Status write(std::size_t offset, std::span<const std::byte> from) = 0;
@@ -30,7 +30,7 @@ class PackedTensor {
 /// alignment().
 class PackedMemory : public BufferType {
  public:
-  /// `layouts`: what a tensor may be in it, as placement counts it.
+  /// `layouts`: the layouts of tensors in it, as placement counts them.
   explicit PackedMemory(std::string name, std::vector<Layout> layouts = {Layout{}})
       : name_(std::move(name)), layouts_(std::move(layouts)) {}
   std::string_view name() const final { return name_; }
@@ -53,10 +53,10 @@ class PackedMemory : public BufferType {
   }
   /// A packed tensor that starts at `data`.
   virtual std::unique_ptr<PackedTensor> place(const Tensor& tensor, std::byte* data) const = 0;
-  /// Memory for a buffer: by default the host's. A type that takes other memory is not larger in
-  /// alignment() and max_size() than that.
+  /// Memory for a buffer: by default the host's. A type that takes other memory has no larger
+  /// alignment() or max_size() than that memory.
   virtual Result<std::unique_ptr<Buffer>> allocate_bytes(std::size_t bytes);
-  /// Whether a tensor may be placed so; an error says why not.
+  /// An error with the reason if a tensor can't be placed so.
   virtual Status check_place(const PlacedTensor&) const { return ok(); }
 
  private:
@@ -64,12 +64,12 @@ class PackedMemory : public BufferType {
   std::vector<Layout> layouts_;
 };
 
-/// Where a buffer of packed memory starts.
+/// The first byte of a buffer of packed memory.
 std::byte* packed_data(Buffer& buffer);
 /// The packed tensor that starts at an address; null if none does, or if it is other memory.
 PackedTensor* find_packed(const Address& at);
-/// Whether a buffer of packed memory has a tensor at a place as allocate_for() was told: packed if
-/// the memory packs it, else in plain bytes.
+/// Whether a buffer of packed memory has a tensor at an offset, as passed to allocate_for(): packed
+/// if the memory packs it, else in plain bytes.
 bool is_placed(const Buffer& buffer, std::size_t offset, const Tensor& tensor);
 
 }  // namespace shunt

@@ -1,4 +1,4 @@
-// Pinned host memory, as a vendor's library allocates it: what Device::staging_memory() returns.
+// Pinned host memory that a vendor's library allocates, for Device::staging_memory().
 #pragma once
 
 #include <functional>

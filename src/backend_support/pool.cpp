@@ -12,8 +12,7 @@ namespace shunt {
 
 namespace {
 
-// About 50 microseconds of looking: longer than the gaps between launches, shorter than anybody
-// notices.
+// About 50 microseconds of polling: longer than the gaps between launches, too short to notice.
 constexpr int kSpins = 4000;
 
 }  // namespace

@@ -53,8 +53,8 @@ class Waiting {
 };
 
 /// Runs tasks on its threads, of which the caller is one. A run does not wait for a thread that has
-/// not come by the time the caller is done: a task must be complete when its run(0) returns, with
-/// any number of others. Concurrent runs queue.
+/// not started when the caller is done: a task must be complete when its run(0) returns, with any
+/// number of other threads. Concurrent runs queue.
 class Pool {
  public:
   /// `threads` of at least 1, on the cores of `topology`. OutOfMemory or Io if the system refuses
@@ -85,8 +85,8 @@ class Pool {
   int threads_of(int most) const { return most <= 0 ? threads_ : std::min(most, threads_); }
   /// Makes each worker's scratch at least `bytes` large. The caller holds lock().
   Status reserve_scratch(std::size_t bytes);
-  /// Page aligned memory of a worker's own, on the NUMA node of who touches it first; null while
-  /// nothing was reserved.
+  /// Page-aligned memory of one worker, on the NUMA node of the thread that touches it first; null
+  /// while nothing is reserved.
   std::byte* scratch(int worker) const;
 
  private:
@@ -104,9 +104,9 @@ class Pool {
   Task* task_ = nullptr;
   int task_threads_ = 0;                      // that take part in it
   std::atomic<std::uint32_t> generation_{0};  // goes up when there is a task
-  // A worker says that it is inside, then looks whether the task is still open; the caller closes
-  // it, then looks whether anybody is inside. Both in one total order, so that one of them sees the
-  // other.
+  // A worker counts itself in, then checks whether the task is still open. The caller closes the
+  // task, then checks whether a worker is inside. Both use one total order, so that one of them
+  // sees the other.
   std::atomic<bool> open_{false};
   std::atomic<std::uint32_t> inside_{0};
   std::atomic<bool> stopping_{false};
@@ -117,10 +117,10 @@ class Pool {
 
 /// Invalid on a thread that is at work for the pool: it would wait for itself.
 Status expect_outside(const Pool& pool);
-/// Pool::reserve_scratch() for who does not hold the lock; Invalid on a thread that is at work.
+/// Pool::reserve_scratch() for a caller without the lock. Invalid on a thread that is at work.
 Status reserve_scratch(Pool& pool, std::size_t bytes);
 
-/// for_each_item() for who holds Pool::lock().
+/// for_each_item() for a caller that holds Pool::lock().
 template <class Work>
 void for_each_item_locked(Pool& pool, std::int64_t count, const Work& work, int most = 0) {
   struct Items final : Task {

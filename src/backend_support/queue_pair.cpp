@@ -70,9 +70,9 @@ Status QueuePair::copy_2d(std::uint64_t task, Address to, Address from, const Co
 std::optional<NativeFailure> QueuePair::failure() {
   auto computing = compute_->failure();
   auto copying = transfer_->failure();
-  if (!computing) return copying;
-  if (!copying || computing->task <= copying->task) return computing;
-  return copying;
+  if (!computing || !copying) return computing ? computing : copying;
+  if (computing->lost != copying->lost) return computing->lost ? computing : copying;
+  return computing->task <= copying->task ? computing : copying;
 }
 
 Status QueuePair::recover() {

@@ -7,8 +7,8 @@
 
 namespace shunt {
 
-/// Does all work in the order in which it was submitted: what goes to the other queue waits on the
-/// device for what came before. So host and device work while a copy engine does its part.
+/// Does all work in the order of submission: a task waits on the device for the task before it in
+/// the other queue. The host does not wait, and copies use a copy engine.
 class QueuePair final : public NativeStream {
  public:
   /// Each queue must be able to wait for events of the other.
@@ -25,7 +25,7 @@ class QueuePair final : public NativeStream {
   Status copy_2d(std::uint64_t task, Address to, Address from, const CopyShape& shape) override;
   Status record(NativeEvent& event) override { return last_->record(event); }
   Result<bool> wait_for(NativeEvent& event) override { return last_->wait_for(event); }
-  /// Of both, that of the earlier task.
+  /// Of both, that of a lost device, else that of the earlier task.
   std::optional<NativeFailure> failure() override;
   Status recover() override;
   std::string nodes_of(const Binding& binding) const override {
@@ -41,7 +41,7 @@ class QueuePair final : public NativeStream {
   std::unique_ptr<NativeStream> compute_;
   std::unique_ptr<NativeStream> transfer_;
   std::unique_ptr<NativeEvent> edge_;  // between work of one queue and work of the other
-  NativeStream* last_;                 // that took a task
+  NativeStream* last_;                 // the queue of the last task
 };
 
 }  // namespace shunt

@@ -9,27 +9,27 @@
 
 namespace shunt {
 
-/// Where pieces lie in scratch, by number, and where staging starts.
+/// The offsets of pieces in scratch, by number, and of staging.
 struct ScratchLayout {
   std::vector<std::size_t> offsets;
   std::size_t staging = 0;
   std::size_t bytes = 0;  ///< of all
 };
 
-/// Pieces live from one node to another, and share memory by lifetime. Behind them is staging, as
-/// large as the most that a node needs of it.
+/// Pieces live from one node to another, and share memory by lifetime. After them comes staging,
+/// with the size of the largest need of a node.
 class ScratchPlan {
  public:
-  /// A new piece of the node at hand. Returns its number.
+  /// Adds a piece of the current node. Returns its number.
   std::size_t add(std::size_t bytes) {
     pieces_.push_back({bytes, now_, now_});
     return pieces_.size() - 1;
   }
-  /// The node at hand needs a piece.
+  /// The current node needs a piece.
   void use(std::size_t piece) { pieces_[piece].last = now_; }
-  /// The node at hand needs bytes of staging.
+  /// The current node needs bytes of staging.
   void stage(std::size_t bytes) { staging_ = std::max(staging_, bytes); }
-  /// From here on the next node is at hand.
+  /// The next node becomes the current one.
   void next() { ++now_; }
   /// All pieces, and the end of staging, at multiples of `alignment`.
   Result<ScratchLayout> lay_out(std::size_t alignment) const;

@@ -8,8 +8,8 @@ namespace {
 
 /// Threads that are bound can't make way for those of another program, and two programs that each
 /// bind fewer threads than there are cores would meet on the same ones while others are idle. With
-/// a thread for each core nobody is kept from an idle core; and a thread that moves loses
-/// something only if there is more than one cache or node to lose.
+/// a thread for each core, none is kept from an idle core. A thread that moves loses time only if
+/// there is more than one cache or node.
 bool worth_it(const CpuTopology& topology, int threads) {
   const CpuCore& first = topology.cores.front();
   return threads == topology.physical() &&

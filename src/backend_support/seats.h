@@ -8,8 +8,8 @@
 
 namespace shunt {
 
-/// By thread, the processors it is to stay on; empty if none is to be bound. The first place is
-/// kept free for the thread that calls, which is the user's and is not bound.
+/// By thread, the processors that it is bound to; empty if no thread is bound. The first seat is
+/// kept free for the calling thread, which belongs to the user and is not bound.
 std::vector<std::vector<int>> seats(const CpuTopology& topology, int threads, PinThreads pin);
 
 }  // namespace shunt

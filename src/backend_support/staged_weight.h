@@ -1,4 +1,4 @@
-// A packed weight that is made of all of its bytes, and so kept aside until they have come.
+// A packed weight that is made from all of its bytes. They are kept until the last one is written.
 #pragma once
 
 #include <mutex>
@@ -9,8 +9,8 @@
 
 namespace shunt {
 
-/// Written and read as if it were plain, in any range. Written bytes stay plain until the last one
-/// has come, or until settle(). Thread-safe.
+/// Written and read as if it were plain, in any range. Bytes stay plain until the last one is
+/// written, or until settle(). Thread-safe.
 class StagedWeight : public PackedTensor {
  public:
   explicit StagedWeight(std::size_t plain_bytes) : plain_bytes_(plain_bytes) {}
@@ -18,14 +18,14 @@ class StagedWeight : public PackedTensor {
   Status write(std::size_t offset, std::span<const std::byte> from) final;
   /// From a lossy form, the numbers are near the written ones, not the same.
   Status read(std::size_t offset, std::span<std::byte> to) final;
-  /// Packs the bytes that were written since. True if the packed form has all numbers; else the
-  /// plain bytes stay, and the packed form must not be used.
+  /// Packs the bytes that were written since. True if the packed form can represent all numbers;
+  /// else the plain bytes stay, and the packed form must not be used.
   Result<bool> settle();
 
  protected:
-  /// Makes the packed form of plain bytes. False if it can't have all of their numbers.
+  /// Makes the packed form from plain bytes. False if it can't represent all of their numbers.
   virtual Result<bool> pack(std::span<std::byte> plain) = 0;
-  /// Makes plain bytes of the packed form, as near as they are.
+  /// Makes plain bytes from the packed form, exact unless that is lossy.
   virtual Status unpack(std::span<std::byte> to) const = 0;
   /// Calls work(plain) while nothing is written. `plain` has the bytes; it is empty if the packed
   /// form has them. Invalid if nothing was ever written.
@@ -42,9 +42,9 @@ class StagedWeight : public PackedTensor {
 
   const std::size_t plain_bytes_;
   std::mutex mutex_;
-  std::vector<std::byte> plain_;  // what is not in the packed form, or not as it was
+  std::vector<std::byte> plain_;  // empty if the packed form is up to date
   bool packed_ = false;           // the packed form holds something
-  bool dirty_ = false;            // but not what was written last
+  bool dirty_ = false;            // but not the last bytes written
 };
 
 }  // namespace shunt

@@ -31,14 +31,14 @@ class StreamHistory {
   /// Asks the vendor for a failure. Where it knows none, notes `wait_error`, the error of a wait
   /// for an event, if there is one.
   void poll(const std::optional<Error>& wait_error = {});
-  /// Why the results of a task are absent, as far as is known.
+  /// The error of a task whose results are absent, as far as it is known.
   Status status_at(std::uint64_t task) const;
   /// Notes that a task is complete, and that no failure was reported afterwards.
   void confirm(std::uint64_t task);
   bool is_confirmed(std::uint64_t task) const;
   /// Notes that all work is complete. Later work starts without an error; what failed has failed.
   void settle();
-  /// Called before the vendor's stream goes.
+  /// Called before the vendor's stream is destroyed.
   void close();
 
  private:

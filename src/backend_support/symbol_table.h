@@ -10,7 +10,7 @@
 
 namespace shunt {
 
-/// One function: its name, how it gets into the struct, and the version that brought it.
+/// One function: its name, its member of the struct, and the version that brought it.
 template <class Symbols>
 struct SymbolRow {
   const char* name;

@@ -13,7 +13,7 @@ struct VendorCode {
   std::int64_t code = 0;
   std::string_view name;  ///< as the vendor's documentation has it
   ErrorCode kind = ErrorCode::kDevice;
-  std::string_view remedy = {};  ///< what the user can do about it, if anything
+  std::string_view remedy = {};  ///< the user's remedy, if there is one
 };
 
 struct VendorCodes {

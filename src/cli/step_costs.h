@@ -11,18 +11,18 @@
 
 namespace shunt::cli {
 
-/// A model of which only the file's metadata is there.
+/// A model with the file's metadata, without weights.
 Result<std::unique_ptr<ModelState>> open_without_weights(const std::string& path,
                                                          std::span<Device* const> devices);
 
 /// Whether devices may be measured: the option cpu.calibrate.
 bool calibrates(const Registry& registry);
 
-/// What backends are set to, where it is not their default: "cpu.level=scalar".
+/// The options of backends that differ from their defaults: "cpu.level=scalar".
 std::string settings_of(const Registry& registry);
 
-/// Costs of the model's devices for these steps, measured now or by an earlier process that kept
-/// them, as the options say. Says what could not be measured, read or kept.
+/// Costs of the model's devices for these steps, measured now or kept by an earlier process,
+/// according to the options. Reports costs that could not be measured, read or kept.
 Result<std::shared_ptr<const CostModel>> calibrated_costs(const ModelState& model,
                                                           std::span<const StepShape> steps,
                                                           const CalibrateOptions& options);

@@ -4,10 +4,12 @@
 #include <array>
 #include <cstring>
 #include <filesystem>
+#include <iterator>
 #include <map>
 #include <new>
 #include <optional>
 #include <set>
+#include <system_error>
 #include <tuple>
 
 #include "base/dynamic_library.h"
@@ -90,13 +92,15 @@ void open_plugin(const std::string& path, FoundBackend& found) {
   check_table(found);
 }
 
-void find_plugins(const std::string& folder, std::vector<FoundBackend>& all) {
+/// The plugins of a folder. Returns why the folder can't be read.
+std::error_code find_plugins(const std::string& folder, std::vector<FoundBackend>& all) {
   std::error_code error;
   std::set<std::string> paths;  // in order, so that the same folder always gives the same registry
-  for (const auto& item : std::filesystem::directory_iterator(folder, error)) {
-    const std::string name = item.path().filename().string();
+  for (std::filesystem::directory_iterator item(folder, error), end; !error && item != end;
+       item.increment(error)) {
+    const std::string name = item->path().filename().string();
     if (name.starts_with("shunt-backend-") && name.ends_with(".so"))
-      paths.insert(item.path().string());
+      paths.insert(item->path().string());
   }
   for (const std::string& path : paths) {
     FoundBackend found{
@@ -108,11 +112,20 @@ void find_plugins(const std::string& folder, std::vector<FoundBackend>& all) {
     open_plugin(path, found);
     all.push_back(std::move(found));
   }
+  return error;
 }
 
-/// What is built in, then plugins of Options::backend_path, then the installed ones.
-std::vector<FoundBackend> find_backends(const Options& options) {
+/// The backends that are built in, then plugins of Options::backend_path, then the installed ones.
+/// `unreadable` gets a note for each folder that can't be read.
+std::vector<FoundBackend> find_backends(const Options& options,
+                                        std::vector<BackendStatus>& unreadable) {
   std::vector<FoundBackend> all;
+  const auto search = [&](const std::string& folder, bool may_be_missing) {
+    const std::error_code error = find_plugins(folder, all);
+    if (!error || (may_be_missing && error == std::errc::no_such_file_or_directory)) return;
+    unreadable.push_back({"plugins", folder, false,
+                          fmt::format("can't read the folder {}: {}", folder, error.message())});
+  };
   for (BackendEntryFunction function : kBuiltinBackends) {
     const BackendEntry* entry = function();
     all.push_back({entry->name, "built in", entry, "", {}});
@@ -121,12 +134,12 @@ std::vector<FoundBackend> find_backends(const Options& options) {
   std::string_view folders = options.backend_path;
   while (!folders.empty()) {
     const std::size_t end = std::min(folders.find(':'), folders.size());
-    if (end > 0) find_plugins(std::string(folders.substr(0, end)), all);
+    if (end > 0) search(std::string(folders.substr(0, end)), false);
     folders.remove_prefix(std::min(end + 1, folders.size()));
   }
-  // The installed ones lie beside the library, wherever that is.
+  // The installed ones are beside the library.
   const std::string folder = folder_of_code(&kAnchor);
-  if (!folder.empty()) find_plugins(folder + "/" SHUNT_PLUGIN_FOLDER, all);
+  if (!folder.empty()) search(folder + "/" SHUNT_PLUGIN_FOLDER, true);
   return all;
 }
 
@@ -210,12 +223,14 @@ Result<std::unique_ptr<Registry>> Registry::create(const Options& options) {
   return guarded(
       [&]() -> Result<std::unique_ptr<Registry>> {
         std::unique_ptr<Registry> registry(new Registry());
-        std::vector<FoundBackend> all = find_backends(options);
+        std::vector<BackendStatus> unreadable;
+        std::vector<FoundBackend> all = find_backends(options, unreadable);
         SHUNT_TRY(check_settings_of(all, options));
         Options own = options;
         own.shared = std::make_shared<SharedParts>();
         for (FoundBackend& found : all) registry->create_backend(found, own);
         note_unknown_libraries(options, registry->statuses_);
+        std::ranges::move(unreadable, std::back_inserter(registry->statuses_));
         registry->rank_devices();
         return registry;
       },
@@ -224,7 +239,10 @@ Result<std::unique_ptr<Registry>> Registry::create(const Options& options) {
 
 Status check_backend_options(const Options& options) {
   if (options.backend_options.empty() && options.environment.empty()) return ok();
-  return guarded([&] { return check_settings_of(find_backends(options), options); });
+  return guarded([&] {
+    std::vector<BackendStatus> unreadable;  // Registry::create() notes them
+    return check_settings_of(find_backends(options, unreadable), options);
+  });
 }
 
 Result<Device*> Registry::find(std::string_view name) const {

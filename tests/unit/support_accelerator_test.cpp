@@ -333,5 +333,40 @@ TEST(QueuePair, KeepsTheOrderOfSubmission) {
   } while (orders.next() && !HasFailure());
 }
 
+/// Otherwise a wait for work of the lost device would not end.
+TEST(QueuePair, ReportsALostDeviceBeforeAnEarlierFailure) {
+  struct LosingBuffer final : Buffer {
+    const BufferType& type() const override { return host_memory(); }
+    std::size_t size() const override { return 0; }
+    Status write(std::size_t, std::span<const std::byte>) override { return ok(); }
+    Status read(std::size_t, std::span<std::byte>) override {
+      return fail(ErrorCode::kDevice, "gone").with_vendor({79, "fell off the bus"});
+    }
+  };
+  TestWorld world;
+  auto compute = std::make_unique<WorldNativeStream>(world);
+  compute->launch = [](Binding&, const RunArgs&) -> Result<NativeQueue::Work> {
+    return []() -> Status {
+      return fail(ErrorCode::kDevice, "it failed").with_vendor({719, "as the test wants it"});
+    };
+  };
+  const auto pair =
+      QueuePair::create(std::move(compute), std::make_unique<WorldNativeStream>(world));
+  ASSERT_TRUE(pair);
+  const auto end = (*pair)->create_event(false);
+  ASSERT_TRUE(end);
+  Binding binding;
+  LosingBuffer buffer;
+  ASSERT_TRUE((*pair)->run(1, binding, {.extents = {}}));
+  ASSERT_TRUE((*pair)->read(2, {}, {&buffer, 0}));
+  ASSERT_TRUE((*pair)->record(**end));
+  ASSERT_TRUE((*end)->wait(std::chrono::milliseconds(1)));
+  const auto failure = (*pair)->failure();
+  ASSERT_TRUE(failure);
+  EXPECT_TRUE(failure->lost);
+  EXPECT_EQ(failure->task, 2U);
+  EXPECT_EQ(failure->error.vendor()->code, 79);
+}
+
 }  // namespace
 }  // namespace shunt::test::support_accelerator_test

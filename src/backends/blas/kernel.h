@@ -16,13 +16,13 @@ struct Context {  ///< what launches share
   std::shared_ptr<CpuThreads> threads;
 };
 
-/// A panel has at most so many rows of w, columns of x and terms of the sum, each of them whole
-/// blocks of every type. Results do not depend on the number of threads, as panels don't.
+/// The largest panel: rows of w, columns of x and terms of the sum, each whole blocks of every
+/// type. Panels, and so results, do not depend on the number of threads.
 inline constexpr std::int64_t kPanelRows = 256;
 inline constexpr std::int64_t kPanelColumns = 512;
 inline constexpr std::int64_t kPanelDepth = 256;
 
-/// Of a product with few columns panels have fewer rows, so that all threads have some.
+/// Panels of products with few columns have fewer rows, so that all threads get some.
 constexpr std::int64_t panel_rows(std::int64_t columns) {
   return columns < 64 ? kPanelRows / 4 : kPanelRows;
 }
@@ -31,8 +31,8 @@ constexpr std::int64_t panel_rows(std::int64_t columns) {
 struct Scratch {
   float w[kPanelRows * kPanelDepth];
   float x[kPanelColumns * kPanelDepth];
-  float y[kPanelRows * kPanelColumns];  ///< for columns that lie anywhere in the result
-  std::int64_t columns[kPanelColumns];  ///< which those are
+  float y[kPanelRows * kPanelColumns];  ///< for columns that are not adjacent in the result
+  std::int64_t columns[kPanelColumns];  ///< the numbers of these columns
 };
 
 class BlasKernel : public NodeKernel<Context> {

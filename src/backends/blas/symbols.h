@@ -1,4 +1,4 @@
-// The CBLAS library: the functions used of it, and who owns its threads.
+// The CBLAS library: its functions, and the owner of its threads.
 #pragma once
 
 #include <limits>
@@ -30,8 +30,8 @@ class Library {
   struct Sizes {
     std::int64_t m, n, k;
   };
-  /// y[n * stride + m] = sum over k of w[k, m] * x[k, n], or that added to it. k is the element, or
-  /// the row, of both matrices. From any thread.
+  /// y[n * stride + m] = sum over k of w[k, m] * x[k, n], or that is added to y. k is the element,
+  /// or the row, of both matrices. Thread-safe.
   void multiply(const FloatMatrix& w, const FloatMatrix& x, const Sizes& sizes, bool k_is_row,
                 bool add, float* y, std::int64_t stride) const;
   const std::string& description() const { return description_; }

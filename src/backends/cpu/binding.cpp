@@ -212,7 +212,7 @@ void CpuBinding::wait_for(std::size_t begin, std::size_t end) const {
 
 /// Computes a chunk.
 void CpuBinding::compute(std::size_t index, std::int64_t chunk, std::byte* scratch) {
-  // When cancelled, chunks are only counted, so that nobody waits for ever. So they are after a
+  // When cancelled, chunks are only counted, so that no thread waits forever. So they are after a
   // fault: what it leaves behind must not get into a cache.
   if (state_.cancelled() || faulty_.load(std::memory_order_relaxed) != 0) return;
   const Launch& launch = launches_[index];

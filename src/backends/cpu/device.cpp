@@ -75,10 +75,10 @@ std::vector<WeightCandidate> CpuDevice::weight_forms(const Graph& graph, NodeId 
   bool streamed = false;
   for (NodeId id = leaf + 1; id < graph.size() && !streamed; ++id) {
     const Node& node = graph.node(id);
-    const CpuKernel* const kernel = kernel_of(node);
-    for (std::size_t s = 0; s < node.sources.size() && kernel != nullptr; ++s) {
+    for (std::size_t s = 0; s < node.sources.size(); ++s) {
       if (node.sources[s] == kNoNode || graph.node(node.sources[s]).storage != leaf) continue;
-      streamed |= kernel->streams(s);
+      const CpuKernel* const kernel = kernel_of(node);
+      streamed |= kernel != nullptr && kernel->streams(s);
     }
   }
   if (!streamed) return {};

@@ -1,4 +1,4 @@
-// Host memory whose matrices lie interleaved (interleaved.h).
+// Host memory with interleaved matrices (interleaved.h).
 #pragma once
 
 #include <memory>
@@ -11,13 +11,13 @@
 
 namespace shunt::cpu {
 
-/// Matrices that allocate_for() is told of lie interleaved if can_interleave() says so, all else is
+/// Matrices of allocate_for() are interleaved if can_interleave() allows it, all other bytes are
 /// plain. Exact; not host_accessible(), as its bytes are not those of plain memory. Any CPU device
 /// reads that of any other.
 class InterleavedMemory final : public PackedMemory {
  public:
-  /// Buffers lie in `plain`, memory that the host can access. These threads rearrange what is
-  /// written and read, or the calling thread while a run has them.
+  /// Buffers are in `plain`, memory that the host can access. These threads rearrange written and
+  /// read bytes, or the calling thread while a run has them.
   InterleavedMemory(BufferType& plain, std::shared_ptr<CpuThreads> threads)
       : PackedMemory("host, 16 rows interleaved",
                      {Layout{}, {LayoutKind::kPacked, true, "16 rows interleaved"}}),
@@ -41,9 +41,9 @@ class InterleavedMemory final : public PackedMemory {
 
 /// Whether memory is of that kind; null is not.
 bool is_interleaved_memory(const BufferType* type);
-/// Whether interleaved rows of a type can be multiplied as they lie, at a vector level.
+/// Whether interleaved rows of a type can be multiplied in place, at a vector level.
 bool multiplies_interleaved(simd::Level level, DType type);
-/// Whether a node, or a source of one, lies interleaved, itself or what it is a view of.
+/// Whether a node, or a source of one, or the node that it views, is interleaved.
 bool is_interleaved(const SegmentView& segment, NodeId id);
 bool is_interleaved(const NodeView& node, std::size_t source);
 

@@ -8,8 +8,8 @@ namespace shunt::blas {
 
 namespace {
 
-/// A column of the result is a pair of a token and an expert of its. An item is some rows of one
-/// expert's matrix: they are multiplied by all columns of that expert, gathered.
+/// A column of the result is a pair of a token and one of its experts. An item is some rows of one
+/// expert's matrix, multiplied by all gathered columns of that expert.
 class MatmulId final : public BlasKernel {
  public:
   const Op& op() const override { return matmul_id_op(); }
@@ -22,8 +22,8 @@ class MatmulId final : public BlasKernel {
       return integer_at(ids, pair % ids.sizes[0], pair / ids.sizes[0]);
     };
     for (std::int64_t pair = 0; pair < pairs; ++pair)
-      if (expert_of(pair) < 0 || expert_of(pair) >= experts)
-        return invalid("an index is out of range");
+      if (const std::int64_t expert = expert_of(pair); expert < 0 || expert >= experts)
+        return invalid("an index is out of range: {}, with {} experts", expert, experts);
     const std::int64_t most_rows = panel_rows(pairs / experts);
     const auto panel = [&](std::int64_t item, std::byte* memory) {
       auto& scratch = *reinterpret_cast<Scratch*>(memory);
