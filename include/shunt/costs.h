@@ -53,7 +53,7 @@ class CostModel {
   static Result<CostModel> parse(std::string_view text, const std::string& name);
   /// The text of such a file, JSON.
   std::string to_text() const;
-  /// Io.
+  /// Replaces the file as a whole. After an error (Io) it is as before.
   Status save(const std::string& path) const;
 
   void add(OpCost cost) { ops_.push_back(std::move(cost)); }

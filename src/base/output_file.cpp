@@ -113,4 +113,10 @@ Status OutputFile::commit() {
   return ok();
 }
 
+Status write_file(const std::string& path, std::string_view text, WriteTo target) {
+  SHUNT_ASSIGN(OutputFile file, OutputFile::create(path, target));
+  SHUNT_TRY(file.write(std::as_bytes(std::span(text))));
+  return file.commit();
+}
+
 }  // namespace shunt

@@ -50,4 +50,7 @@ class OutputFile {
   std::uint64_t size_ = 0;
 };
 
+/// Writes a whole file; the errors of OutputFile.
+Status write_file(const std::string& path, std::string_view text, WriteTo target);
+
 }  // namespace shunt

@@ -5,7 +5,9 @@
 #include <tuple>
 
 #include "base/fail.h"
+#include "base/indexed_vector.h"
 #include "base/plain_nan.h"
+#include "base/to_size.h"
 #include "graph/storage_users.h"
 #include "shunt/ops.h"
 #include "tensor/integer.h"
@@ -74,10 +76,10 @@ void ActivationSums::find_meeting(NodeId id) {
     known->weights.push_back(weight);
     return;
   }
-  const auto matrices = static_cast<std::size_t>(meeting.matrices2 * meeting.matrices3);
+  const auto matrices = to_size(meeting.matrices2 * meeting.matrices3);
   meeting.weights = {weight};
   meeting.sums.columns = meeting.columns;
-  meeting.sums.squares.resize(static_cast<std::size_t>(meeting.columns) * matrices);
+  meeting.sums.squares.resize(to_size(meeting.columns) * matrices);
   meeting.sums.counts.resize(matrices);
   meetings_.push_back(std::move(meeting));
 }
@@ -111,7 +113,7 @@ Status ActivationSums::add(const Observed& observed, const ExtentValues& extents
 Status ActivationSums::add_column(Meeting& meeting, const std::byte* column,
                                   std::int64_t matrix) const {
   const Tensor& x = graph_.node(meeting.x).result;
-  double* squares = &meeting.sums.squares[static_cast<std::size_t>(matrix * meeting.columns)];
+  double* squares = meeting.sums.squares.data() + matrix * meeting.columns;
   for (std::int64_t i = 0; i < meeting.columns; ++i) {
     float value = 0;
     trait(x.dtype).decode(column + i * x.stride(0), &value, 1);
@@ -121,7 +123,7 @@ Status ActivationSums::add_column(Meeting& meeting, const std::byte* column,
     }
     squares[i] += static_cast<double>(value) * static_cast<double>(value);
   }
-  meeting.sums.counts[static_cast<std::size_t>(matrix)] += 1;
+  IndexedSpan<std::int64_t, double>(meeting.sums.counts)[matrix] += 1;
   return ok();
 }
 

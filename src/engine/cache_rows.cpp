@@ -4,6 +4,7 @@
 #include <functional>
 
 #include "base/ceil_div.h"
+#include "base/to_size.h"
 
 namespace shunt {
 
@@ -16,7 +17,7 @@ std::int64_t CacheRows::needed(std::int64_t context, std::int64_t sequences) {
 
 void CacheRows::resize(std::int64_t sequence, std::int64_t length) {
   auto& blocks = sequences_[sequence];
-  const auto count = static_cast<std::size_t>(ceil_div(length, kBlock));
+  const auto count = to_size(ceil_div(length, kBlock));
   while (blocks.size() > count) {
     free_.push_back(blocks.back());
     std::ranges::push_heap(free_, std::greater());
@@ -26,7 +27,7 @@ void CacheRows::resize(std::int64_t sequence, std::int64_t length) {
   while (blocks.size() < count) {
     if (free_.empty()) {
       // Giving back must not fail.
-      const auto given = static_cast<std::size_t>(next_ + 1);
+      const auto given = to_size(next_ + 1);
       if (free_.capacity() < given) free_.reserve(2 * given);
       blocks.push_back(next_++);
     } else {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/indexed_vector.h"
+#include "base/to_size.h"
 
 namespace shunt {
 
@@ -22,7 +23,7 @@ class CacheRows {
   /// Rows that a cache must have, so that `context` tokens fit however sequences share them.
   static std::int64_t needed(std::int64_t context, std::int64_t sequences);
 
-  explicit CacheRows(std::int64_t sequences) : sequences_(static_cast<std::size_t>(sequences)) {}
+  explicit CacheRows(std::int64_t sequences) : sequences_(to_size(sequences)) {}
 
   /// Gives a sequence rows for so many tokens, more or fewer than it had. The caller sees to it
   /// that all together have no more than the context.

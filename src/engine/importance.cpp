@@ -5,6 +5,7 @@
 #include "base/counted.h"
 #include "base/fail.h"
 #include "base/guarded.h"
+#include "base/to_size.h"
 #include "engine/activation_sums.h"
 #include "engine/model_state.h"
 #include "engine/step_inputs.h"
@@ -29,7 +30,7 @@ class Gatherer {
   Result<ImportanceMatrix> run(std::span<const std::int32_t> tokens) {
     SHUNT_TRY(check_tokens(tokens, model_.info.vocabulary));
     if (shape_.context < 1) return invalid("chunks of {} tokens", shape_.context);
-    const auto chunk = static_cast<std::size_t>(shape_.context);
+    const auto chunk = to_size(shape_.context);
     std::uint64_t chunks = tokens.size() / chunk;
     if (options_.most_chunks > 0) chunks = std::min(chunks, options_.most_chunks);
     if (chunks == 0) {
@@ -74,8 +75,7 @@ class Gatherer {
 
   Status compute(std::span<const std::int32_t> tokens) {
     for (std::int64_t length = 0; !tokens.empty();) {
-      const auto now =
-          tokens.first(std::min(tokens.size(), static_cast<std::size_t>(shape_.tokens)));
+      const auto now = tokens.first(std::min(tokens.size(), to_size(shape_.tokens)));
       const auto count = static_cast<std::int64_t>(now.size());
       SHUNT_TRY(fill_step(*plan_, step_, now, length, count));
       Status ran = plan_->run(options_.cancel);

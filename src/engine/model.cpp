@@ -3,6 +3,7 @@
 
 #include "base/fail.h"
 #include "base/guarded.h"
+#include "base/to_size.h"
 #include "device/selection.h"
 #include "engine/copied_weights.h"
 #include "engine/model_state.h"
@@ -83,8 +84,7 @@ Address ModelState::mapped_address(const gguf::TensorInfo& tensor) const {
     return {};
   }
   const std::byte* start = file.part_bytes(tensor.part).data();
-  return {mapped_parts[tensor.part].get(),
-          static_cast<std::size_t>(file.data(tensor).data() - start)};
+  return {mapped_parts[tensor.part].get(), to_size(file.data(tensor).data() - start)};
 }
 
 BufferType* ModelState::memory_to_fill(const gguf::TensorInfo& tensor, DeviceIndex device) const {

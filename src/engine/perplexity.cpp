@@ -5,11 +5,14 @@
 #include <numbers>
 #include <optional>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/counted.h"
 #include "base/fail.h"
 #include "base/guarded.h"
+#include "base/indexed_vector.h"
+#include "base/to_size.h"
 #include "engine/text_chunks.h"
 
 namespace shunt {
@@ -22,7 +25,8 @@ double negative_log_likelihood(std::span<const float> logits, std::int32_t token
   const double most = *std::max_element(logits.begin(), logits.end());
   double sum = 0;
   for (float logit : logits) sum += std::exp(static_cast<double>(logit) - most);
-  return most + std::log(sum) - static_cast<double>(logits[static_cast<std::size_t>(token)]);
+  const IndexedSpan<std::int32_t, const float> by_token(logits);
+  return most + std::log(sum) - static_cast<double>(by_token[token]);
 }
 
 /// Mean and spread of numbers as they come (Welford, "Note on a method for calculating corrected
@@ -56,7 +60,7 @@ class Scoring {
   Scoring(const Model& model, Session& session, std::string_view piece, std::uint64_t pieces,
           const PerplexityOptions& options)
       : session_(session),
-        vocabulary_(static_cast<std::size_t>(model.info().vocabulary)),
+        vocabulary_(to_size(model.info().vocabulary)),
         piece_(piece),
         pieces_(pieces),
         options_(options) {}
@@ -124,7 +128,7 @@ Result<Perplexity> perplexity(const std::shared_ptr<const Model>& model,
     if (length < kLeastScoredChunk) {
       return invalid("chunks of {} tokens; they must have at least {}", length, kLeastScoredChunk);
     }
-    const auto chunk = static_cast<std::size_t>(length);
+    const auto chunk = to_size(length);
     if (tokens.size() < chunk) {
       return invalid("the text has {}, but a chunk has {}", counted(tokens.size(), "token"), chunk);
     }
@@ -159,7 +163,7 @@ Result<Perplexity> perplexity_of_documents(const std::shared_ptr<const Model>& m
       }
       const std::size_t length = starts[i + 1] - starts[i];
       longest = std::max(longest, length);
-      if (length >= 2 && length <= static_cast<std::size_t>(context)) continue;
+      if (length >= 2 && std::cmp_less_equal(length, context)) continue;
       return invalid("document {} has {}; it must have from 2 to {}, the context", i + 1,
                      counted(length, "token"), context);
     }

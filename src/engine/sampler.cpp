@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "base/fail.h"
+#include "base/to_size.h"
 #include "shunt/engine.h"
 
 namespace shunt {
@@ -41,7 +42,7 @@ Result<Sampler> Sampler::create(const SamplingOptions& options) {
 }
 
 void Sampler::accept(std::int32_t token) {
-  const auto limit = static_cast<std::size_t>(options_.penalty_last);
+  const auto limit = to_size(options_.penalty_last);
   if (limit == 0) return;
   if (recent_.size() < limit) {
     recent_.push_back(token);
@@ -73,9 +74,8 @@ void Sampler::keep_likeliest() {
   const auto likelier = [](const Candidate& a, const Candidate& b) {
     return a.logit != b.logit ? a.logit > b.logit : a.token < b.token;
   };
-  const std::size_t k =
-      options_.top_k == 0 ? candidates_.size()
-                          : std::min(candidates_.size(), static_cast<std::size_t>(options_.top_k));
+  const std::size_t k = options_.top_k == 0 ? candidates_.size()
+                                            : std::min(candidates_.size(), to_size(options_.top_k));
   std::partial_sort(candidates_.begin(), candidates_.begin() + static_cast<std::ptrdiff_t>(k),
                     candidates_.end(), likelier);
   candidates_.resize(k);

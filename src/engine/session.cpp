@@ -1,6 +1,7 @@
 // A session: tokens in, logits out.
 #include <algorithm>
 #include <deque>
+#include <iterator>
 #include <map>
 #include <numeric>
 #include <optional>
@@ -9,6 +10,7 @@
 #include "base/counted.h"
 #include "base/fail.h"
 #include "base/guarded.h"
+#include "base/to_size.h"
 #include "engine/cache_rows.h"
 #include "engine/model_state.h"
 #include "engine/recover.h"
@@ -52,7 +54,7 @@ struct Session::State {
   State(std::shared_ptr<const Model> of, const SessionOptions& complete_options)
       : model(std::move(of)),
         options(complete_options),
-        sequences(static_cast<std::size_t>(options.sequences)),
+        sequences(to_size(options.sequences)),
         rows(options.sequences) {
     const auto now = model->state();  // held while it is walked through
     for (const Device* device : now->devices) {
@@ -107,7 +109,7 @@ struct Session::State {
     }
     std::int64_t taken = 0;
     for (const Sequence& sequence : sequences) taken += sequence.length();
-    if (count <= static_cast<std::size_t>(options.context - taken)) return ok();
+    if (std::cmp_less_equal(count, options.context - taken)) return ok();
     return invalid("{} {} not fit: the context holds {}, {} of them taken", counted(count, "token"),
                    count == 1 ? "does" : "do", options.context, taken);
   }
@@ -139,7 +141,7 @@ struct Session::State {
 
   void truncate(std::int64_t number, std::int64_t length) {
     Sequence& sequence = of(number);
-    sequence.tokens.resize(static_cast<std::size_t>(length));
+    sequence.tokens.resize(to_size(length));
     sequence.cached = std::min(sequence.cached, length);
     rows.resize(number, length);
   }
@@ -280,7 +282,7 @@ struct Session::State {
       }
       const TraceScope scope(options.trace.get(), traced_step);
       SHUNT_TRY(start(request, parts, *plan, underway));
-      while (underway.size() >= plan->steps_in_flight) {
+      while (std::ssize(underway) >= plan->steps_in_flight) {
         SHUNT_TRY(finish_first(request, underway));
       }
     }
@@ -289,9 +291,7 @@ struct Session::State {
   StepPart part_of(const Piece& piece, std::int64_t count) {
     const Sequence& sequence = of(piece.sequence);
     StepPart part;
-    part.tokens =
-        std::span(sequence.tokens)
-            .subspan(static_cast<std::size_t>(sequence.started), static_cast<std::size_t>(count));
+    part.tokens = std::span(sequence.tokens).subspan(to_size(sequence.started), to_size(count));
     part.length = sequence.started;
     part.outputs = std::clamp<std::int64_t>(sequence.started + count - piece.first, 0, count);
     part.blocks = rows.blocks(piece.sequence);
@@ -329,7 +329,7 @@ struct Session::State {
       of(request.pieces[i].sequence).cached += step.tokens[i];
     const auto first = std::ranges::find_if(step.outputs, [](std::int64_t n) { return n > 0; });
     if (first == step.outputs.end()) return ok();
-    const auto piece = static_cast<std::size_t>(first - step.outputs.begin());
+    const auto piece = std::span(step.outputs.begin(), first).size();
     const std::int64_t token = request.pieces[piece].first;
     for (std::size_t i = piece; i < step.outputs.size(); ++i) {
       Piece& with = request.pieces[i];
@@ -337,8 +337,7 @@ struct Session::State {
     }
     const std::int64_t outputs = std::reduce(step.outputs.begin(), step.outputs.end());
     request.visit(piece, token,
-                  {reinterpret_cast<const float*>(bytes.data()),
-                   static_cast<std::size_t>(outputs * vocabulary())});
+                  {reinterpret_cast<const float*>(bytes.data()), to_size(outputs * vocabulary())});
     return ok();
   }
 
@@ -387,7 +386,7 @@ Result<std::span<const float>> Session::append_each(std::span<const SequenceToke
                                                     const std::atomic<bool>* cancel) {
   return guarded([&]() -> Result<std::span<const float>> {
     SHUNT_TRY(state_->check(more));
-    const auto each = static_cast<std::size_t>(state_->vocabulary());
+    const auto each = to_size(state_->vocabulary());
     std::span<const float> last;
     State::Request request;
     for (const auto& [sequence, tokens] : more) {
@@ -418,7 +417,7 @@ Status Session::append_all(std::span<const std::int32_t> tokens,
     request.pieces = {{0, before}};
     request.all = true;
     request.visit = [&](std::size_t, std::int64_t token, std::span<const float> logits) {
-      visit(static_cast<std::size_t>(token - before), logits);
+      visit(to_size(token - before), logits);
     };
     return state_->extend({&only, 1}, std::move(request));
   });

@@ -8,6 +8,7 @@
 #include "engine/session_steps.h"
 #include "engine/step_inputs.h"
 #include "schedule/place/facts.h"
+#include "tensor/bytes_of.h"
 
 namespace shunt {
 
@@ -81,8 +82,7 @@ void SessionPlans::say(const Verdict& verdict) {
 Status SessionPlans::allocate_caches(const StepGraph& step, const Homes& homes) {
   caches_.assign(step.caches.size(), {});
   cache_bytes_.clear();
-  for (NodeId cache : step.caches)
-    cache_bytes_.push_back(static_cast<std::size_t>(byte_span(step.graph.node(cache).result)));
+  for (NodeId cache : step.caches) cache_bytes_.push_back(bytes_of(step.graph.node(cache).result));
   for (const DeviceIndex device : model_.devices.indices()) {
     BufferType& type = model_.devices[device]->memory();
     std::vector<const Tensor*> tensors;
@@ -161,7 +161,7 @@ Result<StepPlan> SessionPlans::compile_step(const StepShape& shape, const Fit& f
   SHUNT_ASSIGN(made.plan, compile(graph, std::move(placement), options));
   SHUNT_TRY(made.plan->set_threads(options_.threads));
   made.granularity = row_granularity(*made.plan, shape.context);
-  made.steps_in_flight = static_cast<std::size_t>(*options.steps_in_flight);
+  made.steps_in_flight = *options.steps_in_flight;
   for (const Segment& segment : made.plan->segments()) {
     for (const Transfer& transfer : segment.transfers) {
       const NodeId owner = graph->node(transfer.node).storage;

@@ -22,7 +22,7 @@ struct StepPlan {
   std::unique_ptr<Plan> plan;
   bool streams = false;          ///< weights are sent to a device in every step
   std::int64_t granularity = 1;  ///< row_granularity()
-  std::size_t steps_in_flight = 1;
+  int steps_in_flight = 1;
 };
 
 class SessionPlans {

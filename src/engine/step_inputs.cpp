@@ -5,6 +5,7 @@
 #include <set>
 
 #include "base/fail.h"
+#include "base/indexed_vector.h"
 #include "device/device_set.h"
 #include "engine/cache_rows.h"
 
@@ -35,8 +36,8 @@ void each_run(const StepPart& part, std::int64_t length, const Visit& visit) {
 }
 
 std::int64_t row_of(const StepPart& part, std::int64_t position) {
-  const std::int64_t block = part.blocks[static_cast<std::size_t>(position / CacheRows::kBlock)];
-  return block * CacheRows::kBlock + position % CacheRows::kBlock;
+  const IndexedSpan<std::int64_t, const std::int64_t> blocks(part.blocks);
+  return blocks[position / CacheRows::kBlock] * CacheRows::kBlock + position % CacheRows::kBlock;
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include "base/fail.h"
 #include "base/guarded.h"
+#include "base/to_size.h"
 #include "engine/model_state.h"
 #include "engine/session_steps.h"
 #include "engine/step_inputs.h"
@@ -33,8 +34,7 @@ class ModelVerifier {
     std::vector<VerifiedStep> steps;
     while (!prompt.empty()) {
       const bool last = prompt.size() == 1;
-      const std::size_t now =
-          last ? 1 : std::min(static_cast<std::size_t>(many.tokens), prompt.size() - 1);
+      const std::size_t now = last ? 1 : std::min(to_size(many.tokens), prompt.size() - 1);
       SHUNT_ASSIGN(VerifiedStep step, verify_step(last ? single : many, prompt.first(now)));
       steps.push_back(std::move(step));
       prompt = prompt.subspan(now);

@@ -4,7 +4,9 @@
 
 #include "base/aligned_bytes.h"
 #include "base/file.h"
+#include "base/to_size.h"
 #include "schedule/explain/transcode.h"
+#include "tensor/bytes_of.h"
 
 namespace shunt {
 
@@ -17,7 +19,7 @@ constexpr std::size_t kCopyPiece = std::size_t{8} << 20;
 constexpr std::size_t kRowsTogether = 64;
 
 std::size_t piece_of(const Tensor& tensor) {
-  const auto rows = static_cast<std::size_t>(tensor.stride(1)) * kRowsTogether;
+  const auto rows = to_size(tensor.stride(1)) * kRowsTogether;
   return rows == 0 ? kCopyPiece : std::max<std::size_t>(kCopyPiece / rows, 1) * rows;
 }
 
@@ -63,9 +65,9 @@ Status bring(std::span<const std::byte> bytes, bool is_mapped, const WeightInMem
 /// Where a row starts, in bytes; rows are counted through all higher dimensions.
 std::size_t row_start(const Tensor& tensor, std::int64_t row) {
   const std::int64_t matrix = row / tensor.size(1);
-  return static_cast<std::size_t>(row % tensor.size(1) * tensor.stride(1) +
-                                  matrix % tensor.size(2) * tensor.stride(2) +
-                                  matrix / tensor.size(2) * tensor.stride(3));
+  return to_size(row % tensor.size(1) * tensor.stride(1) +
+                 matrix % tensor.size(2) * tensor.stride(2) +
+                 matrix / tensor.size(2) * tensor.stride(3));
 }
 
 /// The same for columns of a matrix: they are gathered from a group of its rows at a time. `bytes`:
@@ -76,7 +78,7 @@ Status bring_columns(std::span<const std::byte> bytes, bool is_mapped, const Wei
   const Tensor& in_file = weight.info->tensor;
   Tensor row = in_file;
   row.shape = {in_file.shape[0]};
-  const auto row_bytes = static_cast<std::size_t>(byte_span(row));
+  const auto row_bytes = bytes_of(row);
   const std::int64_t rows = in_file.size(1) * in_file.size(2) * in_file.size(3);
   const auto most = static_cast<std::int64_t>(piece_of(in_file)) / in_file.stride(1);
   std::vector<std::byte> gathered;
@@ -90,7 +92,7 @@ Status bring_columns(std::span<const std::byte> bytes, bool is_mapped, const Wei
       const auto part = bytes.subspan(row_start(in_file, i), row_bytes);
       gathered.insert(gathered.end(), part.begin(), part.end());
     }
-    const auto written = static_cast<std::size_t>(first * weight.tensor.stride(1));
+    const auto written = to_size(first * weight.tensor.stride(1));
     SHUNT_TRY(bring(gathered, false, weight, {to.buffer, to.offset + written}, done, write, error));
     // With the page that this group shares with the one before.
     const std::size_t from = start - std::min(start, page_size());

@@ -4,20 +4,27 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
+#include <csignal>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
+#include <iterator>
 
 #include "graph/op.h"
 #include "schedule/costs/fit.h"
 #include "schedule/costs/work.h"
 #include "shunt/ops.h"
+#include "support/gguf_bytes.h"
+#include "support/privileges.h"
 #include "support/test_device.h"
 
 namespace shunt::test::schedule_costs_test {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 /// One op with leaves as sources.
@@ -292,6 +299,72 @@ TEST(CostsFile, ThatIsNotThereIsNotFound) {
   ASSERT_FALSE(saved);
   EXPECT_EQ(saved.error().code(), ErrorCode::kIo);
   EXPECT_THAT(saved.error().message(), HasSubstr("/nonexistent/costs.json"));
+}
+
+/// Costs whose file has more than 4096 bytes.
+CostModel many_costs() {
+  CostModel costs;
+  for (int i = 0; i < 100; ++i) costs.add(measured("matmul", DType::kQ4_0, 1e-6, 1e-11, 2e-11));
+  return costs;
+}
+
+std::string text_of(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+TEST(CostsFile, SavedAgainReplacesTheFile) {
+  const TempFolder folder;
+  const std::string path = folder.file("costs.json");
+  ASSERT_TRUE(many_costs().save(path));
+  ASSERT_TRUE(CostModel().save(path));
+  EXPECT_EQ(text_of(path), CostModel().to_text());
+  EXPECT_THAT(folder.list(), ElementsAre("costs.json"));
+}
+
+TEST(CostsFile, FullDiskKeepsTheFileThatIsThere) {
+  // A limit on the size of files fails in the same place, write(), as a full disk.
+  const TempFolder folder;
+  const std::string path = folder.file("costs.json");
+  ASSERT_TRUE(CostModel().save(path));
+  const CostModel costs = many_costs();
+  struct rlimit before = {};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+  const auto handler = std::signal(SIGXFSZ, SIG_IGN);
+  const struct rlimit limit = {4096, before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &limit), 0);
+  const Status saved = costs.save(path);
+  ::setrlimit(RLIMIT_FSIZE, &before);
+  std::signal(SIGXFSZ, handler);
+  ASSERT_FALSE(saved);
+  EXPECT_EQ(saved.error().code(), ErrorCode::kIo);
+  EXPECT_THAT(saved.error().message(), AllOf(HasSubstr(path), HasSubstr("File too large")));
+  EXPECT_EQ(text_of(path), CostModel().to_text());
+  EXPECT_THAT(folder.list(), ElementsAre("costs.json"));
+}
+
+TEST(CostsFile, FolderWithoutRightsKeepsTheFileThatIsThere) {
+  const TempFolder folder;
+  const std::string path = folder.file("costs.json");
+  ASSERT_TRUE(CostModel().save(path));
+  {
+    const WithoutPrivileges nobody(folder.path());
+    // As its owner; root's folder can't be written by others anyway.
+    std::error_code not_owner;
+    std::filesystem::permissions(folder.path(), std::filesystem::perms(0511), not_owner);
+    const Status saved = many_costs().save(path);
+    ASSERT_FALSE(saved);
+    EXPECT_EQ(saved.error().code(), ErrorCode::kIo);
+    EXPECT_THAT(saved.error().message(), AllOf(HasSubstr(path), HasSubstr("Permission denied")));
+  }
+  std::filesystem::permissions(folder.path(), std::filesystem::perms(0755));
+  EXPECT_EQ(text_of(path), CostModel().to_text());
+  EXPECT_THAT(folder.list(), ElementsAre("costs.json"));
+}
+
+TEST(CostsFile, DeviceFilesAreWrittenInPlace) {
+  ASSERT_TRUE(CostModel().save("/dev/null"));
+  EXPECT_TRUE(std::filesystem::is_character_file("/dev/null"));
 }
 
 TEST(MeasureCosts, HasAnEntryForEachOpClassAndCopiesWhereThereAreAny) {

@@ -5,6 +5,7 @@
 #include <limits>
 #include <vector>
 
+#include "base/to_size.h"
 #include "graph/tensor_values.h"
 
 namespace shunt {
@@ -17,7 +18,7 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 class RowReader {
  public:
   RowReader(const Tensor& tensor, std::int64_t size)
-      : dtype_(tensor.dtype), stride_(tensor.stride(0)), values_(static_cast<std::size_t>(size)) {}
+      : dtype_(tensor.dtype), stride_(tensor.stride(0)), values_(to_size(size)) {}
 
   /// The row at `from`, valid until the next call.
   const std::vector<double>& read(const std::byte* from) {

@@ -7,6 +7,7 @@
 
 #include "base/fail.h"
 #include "base/guarded.h"
+#include "base/to_size.h"
 #include "device/device_run.h"
 #include "device/weight_choice.h"
 #include "graph/op.h"
@@ -16,6 +17,7 @@
 #include "schedule/explain/transcode.h"
 #include "schedule/place/answers.h"
 #include "schedule/place/facts.h"
+#include "tensor/bytes_of.h"
 
 namespace shunt {
 
@@ -110,7 +112,7 @@ class Verifier {
     const Held& held = held_[owner];
     const Address& at = held.leaf;
     if (!at) return held.input.empty() ? std::span(held.own) : held.input;
-    const auto bytes = static_cast<std::size_t>(byte_span(graph_->node(owner).result));
+    const auto bytes = shunt::bytes_of(graph_->node(owner).result);
     if (const std::byte* host = at.buffer->host_data()) return std::span(host + at.offset, bytes);
     room.resize(bytes);
     SHUNT_TRY(at.buffer->read(at.offset, room));
@@ -292,7 +294,7 @@ class Verifier {
                          : bring_weight(device, *weight->second, owner, buffers[owner]));
       }
       addresses[id] = addresses[owner];
-      addresses[id].offset += static_cast<std::size_t>(graph.node(id).offset);
+      addresses[id].offset += to_size(graph.node(id).offset);
       return ok();
     };
     for (NodeId source : node.sources) {
@@ -328,8 +330,8 @@ class Verifier {
                                      std::span<const std::byte> held,
                                      std::unique_ptr<Buffer>& buffer) {
     BufferType& memory = device.memory();
-    const std::size_t bytes = std::max(
-        {memory.size_of(tensor), static_cast<std::size_t>(byte_span(tensor)), std::size_t{1}});
+    const std::size_t bytes =
+        std::max({memory.size_of(tensor), shunt::bytes_of(tensor), std::size_t{1}});
     SHUNT_ASSIGN(buffer, filled_buffer(memory, bytes, kUnwritten, held));
     return Address{buffer.get(), 0};
   }
@@ -337,7 +339,7 @@ class Verifier {
   /// Bytes from the start of the memory that a node's result lies in, as far as it is compared.
   std::size_t bytes_left(const Observed& observed) const {
     const Node& node = graph_->node(observed.node);
-    const std::size_t end = static_cast<std::size_t>(node.offset) + observed.bytes.size();
+    const std::size_t end = to_size(node.offset) + observed.bytes.size();
     return node.writes_storage ? std::max(held_[node.storage].own.size(), end)
                                : observed.bytes.size();
   }
@@ -348,7 +350,7 @@ class Verifier {
     const std::size_t left = bytes_left(observed);
     Bytes& own = held_[node.storage].own;
     own.resize(left, kUnwritten);
-    const auto offset = static_cast<std::size_t>(node.writes_storage ? node.offset : 0);
+    const auto offset = to_size(node.writes_storage ? node.offset : 0);
     if (!observed.bytes.empty()) {
       std::memcpy(own.data() + offset, observed.bytes.data(), observed.bytes.size());
     }

@@ -94,12 +94,6 @@ void make_private_folders(const std::filesystem::path& folder) {
   ::mkdir(folder.c_str(), S_IRWXU);
 }
 
-Status write_text(const std::string& path, std::string_view text) {
-  SHUNT_ASSIGN(OutputFile file, OutputFile::create(path, WriteTo::kFile));
-  SHUNT_TRY(file.write(std::as_bytes(std::span(text))));
-  return file.commit();
-}
-
 }  // namespace
 
 std::string CostCache::key_of(const DeviceInfo& device) const {
@@ -153,8 +147,9 @@ bool CostCache::write(const DeviceInfo& device, const KeptCosts& kept,
   CacheJson json = CacheJson::parse(kept.costs.to_text());
   json["key"] = key_of(device);
   json["date"] = kept.date;
-  const Status status = write_text(
-      path_of(device), json.dump(2, ' ', false, CacheJson::error_handler_t::replace) + "\n");
+  const Status status = write_file(
+      path_of(device), json.dump(2, ' ', false, CacheJson::error_handler_t::replace) + "\n",
+      WriteTo::kFile);
   if (!status) {
     notes.push_back(
         fmt::format("{}; costs of {} are not kept", status.error().message(), device.name));

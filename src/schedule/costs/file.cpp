@@ -1,13 +1,11 @@
 // Measured costs as a JSON file. What a file says is checked before it is believed.
 #include <algorithm>
-#include <cerrno>
 #include <cmath>
-#include <cstdio>
-#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "base/fail.h"
 #include "base/file.h"
+#include "base/output_file.h"
 #include "shunt/costs.h"
 
 namespace shunt {
@@ -209,14 +207,8 @@ std::string CostModel::to_text() const {
 }
 
 Status CostModel::save(const std::string& path) const {
-  const std::string text = to_text();
-  const auto failure = [&]() -> Status {
-    return fail(ErrorCode::kIo, "cannot write {}: {}", path, system_message(errno));
-  };
-  std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "wb"), std::fclose);
-  if (!file) return failure();
-  if (std::fwrite(text.data(), 1, text.size(), file.get()) != text.size()) return failure();
-  if (std::fclose(file.release()) != 0) return failure();
+  const Status written = write_file(path, to_text(), WriteTo::kAnything);
+  if (!written) return fail(ErrorCode::kIo, "{}", written.error().message());
   return ok();
 }
 

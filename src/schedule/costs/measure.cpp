@@ -8,6 +8,7 @@
 
 #include "base/fail.h"
 #include "base/guarded.h"
+#include "base/to_size.h"
 #include "graph/op.h"
 #include "ops/common/cache_types.h"
 #include "schedule/costs/fit.h"
@@ -127,7 +128,7 @@ Result<CostSample> sample(Device& device, const AddNode& node, const MeasureOpti
     SHUNT_ASSIGN(const double one, time_graph(device, single, repeat_limits(options, 0), spare));
     if (one > 0) most = std::clamp(options.run_seconds / one, 1.0, most);
   }
-  const auto count = static_cast<std::size_t>(most);
+  const auto count = to_size(std::llround(std::floor(most)));
   SHUNT_ASSIGN(const Graph graph, chain_of(node, count));
   SHUNT_ASSIGN(const double all,
                time_graph(device, graph, repeat_limits(options, options.seconds), spare));
@@ -201,7 +202,7 @@ Result<OpCost> measure_op(Device& device, const MeasuredOp& op, const MeasureOpt
 Status measure_copies(Device& device, const MeasureOptions& options, CostModel& costs) {
   if (device.memory().host_accessible()) return ok();
   const DeviceInfo info = device.info();
-  const auto most = static_cast<std::size_t>(options.width * options.width);
+  const auto most = to_size(options.width * options.width);
   const RepeatLimits limits = repeat_limits(options, options.seconds);
   for (const bool to_device : {true, false}) {
     constexpr std::size_t kFew = 64;

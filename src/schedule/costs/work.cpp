@@ -4,6 +4,7 @@
 #include <array>
 #include <utility>
 
+#include "base/indexed_vector.h"
 #include "graph/op.h"
 #include "graph/picked.h"
 
@@ -72,8 +73,8 @@ Work work_of(const Graph& graph, NodeId id) {
     double elements = elements_of(*sources[i]);
     if (picks && !is_integer(sources[i])) elements = std::min(elements, work.operations);
     if (const auto& slices = node.op->info().picks; slices && i == 0) {
-      const auto ids = static_cast<std::size_t>(slices->ids);
-      elements = elements_of(*sources[0]) * picked_share(*sources[0], *sources[ids], slices->dim);
+      const Tensor& ids = *IndexedSpan<int, const Tensor*>(sources)[slices->ids];
+      elements = elements_of(*sources[0]) * picked_share(*sources[0], ids, slices->dim);
     }
     work.bytes += bytes_of(sources[i]->dtype, elements);
   }

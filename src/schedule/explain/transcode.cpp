@@ -6,6 +6,8 @@
 #include <numeric>
 #include <vector>
 
+#include "base/to_size.h"
+
 namespace shunt {
 
 namespace {
@@ -40,7 +42,7 @@ Result<TranscodeError> transcode(std::span<const std::byte> bytes, DType from, s
   const DTypeTrait& source = trait(from);
   const DTypeTrait& target = trait(to);
   const auto bytes_of = [](const DTypeTrait& type, std::int64_t elements) {
-    return static_cast<std::size_t>(elements / type.block_elements) * type.block_bytes;
+    return to_size(elements / type.block_elements) * type.block_bytes;
   };
   const std::int64_t unit = std::lcm(source.block_elements, target.block_elements);
   const std::int64_t step = std::max(kPiece / unit, std::int64_t{1}) * unit;
@@ -48,12 +50,12 @@ Result<TranscodeError> transcode(std::span<const std::byte> bytes, DType from, s
       static_cast<std::int64_t>(bytes.size() / source.block_bytes) * source.block_elements;
   std::vector<std::byte> piece(bytes_of(source, step));
   std::vector<std::byte> encoded(bytes_of(target, step));
-  std::vector<float> before(static_cast<std::size_t>(step));
-  std::vector<float> after(static_cast<std::size_t>(step));
+  std::vector<float> before(to_size(step));
+  std::vector<float> after(to_size(step));
   TranscodeError error;
   for (std::int64_t first = 0; first < count; first += step) {
     const std::int64_t n = std::min(step, count - first);
-    const auto size = static_cast<std::size_t>(n);
+    const auto size = to_size(n);
     const auto now = bytes.subspan(bytes_of(source, first), bytes_of(source, n));
     std::ranges::copy(now, piece.begin());
     convert_byte_order(from, order, std::span(piece).first(now.size()));

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <optional>
 #include <set>
 
 #include "base/enum_table.h"
 #include "base/fail.h"
+#include "base/indexed_vector.h"
 #include "graph/op.h"
 #include "graph/storage_users.h"
 
@@ -84,20 +86,18 @@ class Asker {
   }
 
   /// The number of the source that a conditional answer is about.
-  std::size_t asked_number(NodeId id) const {
-    return static_cast<std::size_t>(answer(id).converted_source());
-  }
+  int asked_number(NodeId id) const { return answer(id).converted_source(); }
   /// The source; kNoNode if there is none.
   NodeId asked_source(NodeId id) const {
-    const auto& sources = graph_.node(id).sources;
-    const std::size_t source = asked_number(id);
-    return source < sources.size() ? sources[source] : kNoNode;
+    const IndexedSpan<int, const NodeId> sources(graph_.node(id).sources);
+    const int source = asked_number(id);
+    return source >= 0 && source < std::ssize(sources) ? sources[source] : kNoNode;
   }
   /// "w": what the op calls it.
   std::string source_name(NodeId id) const {
-    const auto& names = graph_.node(id).op->info().sources;
-    const std::size_t source = asked_number(id);
-    if (source >= names.size()) return fmt::format("source {}", source);
+    const IndexedSpan<int, const std::string_view> names(graph_.node(id).op->info().sources);
+    const int source = asked_number(id);
+    if (source < 0 || source >= std::ssize(names)) return fmt::format("source {}", source);
     std::string_view name = names[source];
     if (name.ends_with('?')) name.remove_suffix(1);
     return std::string(name);

@@ -11,6 +11,7 @@
 #include "schedule/place/optimize/optimize.h"
 #include "schedule/place/rules.h"
 #include "shunt/costs.h"
+#include "tensor/bytes_of.h"
 
 namespace shunt {
 
@@ -121,15 +122,13 @@ class ProblemMaker {
     made_.problem.nodes.push_back(std::move(cost));
   }
 
-  std::size_t bytes(NodeId id) const {
-    return static_cast<std::size_t>(byte_span(graph_.node(id).result));
-  }
+  std::size_t bytes(NodeId id) const { return bytes_of(graph_.node(id).result); }
 
   /// Of a leaf, to a device: of experts as many as can be in use.
   std::size_t bytes_sent(NodeId leaf) const {
     if (!is_weight(graph_.node(leaf).role)) return bytes(leaf);
     const Picked picked = picked_of(graph_, leaf, facts_.users());
-    return picked ? static_cast<std::size_t>(picked_bytes(graph_, leaf, picked)) : bytes(leaf);
+    return picked ? picked_bytes(graph_, leaf, picked) : bytes(leaf);
   }
 
   int hard_device(NodeId id) const {

@@ -133,11 +133,10 @@ class Rules {
   /// Rows that an op computes at once: its result in all dimensions but the first. Of experts'
   /// products the tokens, however many experts each of them uses.
   static double rows_of(const Node& node) {
-    const Sizes sizes = max_sizes(node.result.shape);
     const auto& picks = node.op->info().picks;
     double rows = 1;
-    for (auto i = static_cast<std::size_t>(picks ? picks->dim : 1); i < kMaxDims; ++i) {
-      rows *= static_cast<double>(sizes[i]);
+    for (int dim = picks ? picks->dim : 1; dim < kMaxDims; ++dim) {
+      rows *= static_cast<double>(node.result.size(dim));
     }
     return rows;
   }

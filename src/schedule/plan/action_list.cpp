@@ -1,6 +1,7 @@
 #include "schedule/plan/action_list.h"
 
 #include <algorithm>
+#include <span>
 #include <utility>
 
 #include "device/device_set.h"
@@ -78,7 +79,7 @@ class ActionLister {
     const std::size_t segment = cut_.copies[index].segment;
     if (segment == cut_.segments.size()) return nullptr;
     const auto first = std::ranges::lower_bound(cut_.copies, segment, {}, &Copy::segment);
-    const std::size_t before = static_cast<std::size_t>(first - cut_.copies.begin());
+    const std::size_t before = std::span(cut_.copies.begin(), first).size();
     return &parts_.cut.segments[segment].transfers[index - before];
   }
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/fail.h"
+#include "base/indexed_vector.h"
 #include "device/device_set.h"
 #include "graph/storage_users.h"
 #include "schedule/memory/homes.h"
@@ -21,7 +22,7 @@ std::int64_t time_of(NodeId id) {
 }
 
 NodeId source_of(const Node& node, int number) {
-  return node.sources[static_cast<std::size_t>(number)];
+  return IndexedSpan<int, const NodeId>(node.sources)[number];
 }
 
 class Allocator {

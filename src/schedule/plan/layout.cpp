@@ -4,6 +4,7 @@
 
 #include <map>
 
+#include "base/to_size.h"
 #include "device/device_set.h"
 #include "schedule/plan/node_bytes.h"
 
@@ -145,7 +146,7 @@ class LayoutMaker {
         places[id] = place_of(allocation_.of_node[id]);
       } else if (node.storage != id && places[node.storage]) {
         places[id] = places[node.storage];
-        places[id].offset += static_cast<std::size_t>(node.offset);
+        places[id].offset += to_size(node.offset);
       }
     }
   }

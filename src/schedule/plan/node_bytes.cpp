@@ -2,6 +2,9 @@
 
 #include <array>
 
+#include "base/to_size.h"
+#include "tensor/bytes_of.h"
+
 namespace shunt {
 
 namespace {
@@ -30,7 +33,7 @@ std::size_t cost_of(const CopyShape& shape) {
 }  // namespace
 
 std::size_t bytes_of(const Graph& graph, NodeId node) {
-  return static_cast<std::size_t>(byte_span(graph.node(node).result));
+  return bytes_of(graph.node(node).result);
 }
 
 std::size_t actual_bytes_of(const Graph& graph, NodeId node, const ExtentValues& extents) {
@@ -43,7 +46,7 @@ std::size_t actual_bytes_of(const Graph& graph, NodeId node, const ExtentValues&
     if (size == 0) return 0;
     bytes += (i == 0 ? size / type.block_elements - 1 : size - 1) * tensor.strides[i];
   }
-  return static_cast<std::size_t>(bytes);
+  return to_size(bytes);
 }
 
 CopyShape copy_shape(const Tensor& tensor, const ExtentValues& extents) {
@@ -69,7 +72,6 @@ CopyShape copy_shape(const Tensor& tensor, const ExtentValues& extents) {
     for (const Steps& steps : outer) rows *= steps.count;
     const std::int64_t pitch = outer.empty() ? row : outer.front().stride;
     if (is_one(outer) && pitch >= row) {
-      const auto to_size = [](std::int64_t value) { return static_cast<std::size_t>(value); };
       const CopyShape shape = {to_size(rows), to_size(row), to_size(pitch), to_size(pitch)};
       // Of equal ones the last has the fewest rows.
       if (cheapest.rows == 0 || cost_of(shape) <= cost_of(cheapest)) cheapest = shape;

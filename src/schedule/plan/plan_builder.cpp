@@ -1,5 +1,6 @@
 #include "schedule/plan/plan_builder.h"
 
+#include "base/to_size.h"
 #include "device/device_run.h"
 #include "schedule/plan/action_list.h"
 #include "schedule/plan/options.h"
@@ -14,7 +15,7 @@ Status PlanBuilder::lay_out(const CompileOptions& options) {
   SHUNT_ASSIGN(const std::vector<Address> leaves, find_leaves(graph, options));
   kept_ = find_kept(graph, options);
   watched_ = find_watched(graph, options.observer);
-  parts_.steps_in_flight = static_cast<std::size_t>(steps_in_flight(options));
+  parts_.steps_in_flight = to_size(steps_in_flight(options));
 
   const auto types = memory_types(graph, placement, types_of(leaves));
   parts_.cut = cut_segments(graph, placement, kept_, types, watched_);

@@ -70,7 +70,7 @@ Status PlanRun::set_threads(int most) {
 }
 
 std::size_t PlanRun::number_of(std::uint64_t step) const {
-  return static_cast<std::size_t>(step % instances_.size());
+  return step % instances_.size();
 }
 
 /// The next step's own memory, with the inputs of the step before it in it.

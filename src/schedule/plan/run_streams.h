@@ -4,6 +4,7 @@
 #include <array>
 #include <memory>
 
+#include "base/enum_table.h"
 #include "device/device_set.h"
 #include "schedule/plan/action.h"
 
@@ -25,9 +26,7 @@ class RunStreams {
   void drain();
 
  private:
-  std::unique_ptr<Stream>& at(int device, Queue queue) {
-    return streams_[device][static_cast<std::size_t>(queue)];
-  }
+  std::unique_ptr<Stream>& at(int device, Queue queue) { return streams_[device][to_index(queue)]; }
   std::span<Device* const> devices_;
   PerDevice<std::array<std::unique_ptr<Stream>, 2>> streams_;  // by queue
   bool timed_;

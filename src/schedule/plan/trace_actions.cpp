@@ -4,6 +4,7 @@
 #include <array>
 #include <ranges>
 
+#include "base/to_size.h"
 #include "device/device_set.h"
 
 namespace shunt {
@@ -68,7 +69,7 @@ class ActionDescriber {
       }
       const DeviceInfo& info = infos[action.device];
       made.stream = info.name + (action.queue == Queue::kTransfer ? " transfer" : "");
-      traced.queues.push_back({static_cast<std::size_t>(stream_number(action)), info.asynchronous});
+      traced.queues.push_back({to_size(stream_number(action)), info.asynchronous});
     }
     return traced;
   }

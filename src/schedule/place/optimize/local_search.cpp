@@ -25,7 +25,7 @@ class Random {
     std::uint64_t z = state_;
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
     z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
-    return static_cast<std::size_t>((z ^ (z >> 31)) % n);
+    return (z ^ (z >> 31)) % n;
   }
 
  private:

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/to_size.h"
 #include "schedule/place/optimize/frontier.h"
 #include "schedule/place/optimize/local_search.h"
 #include "schedule/place/optimize/makespan.h"
@@ -19,8 +20,7 @@ std::int64_t scale(const CostTables& tables) {
 std::size_t widest_frontier(const CostTables& tables, const OptimizeLimits& limits) {
   const std::size_t work = tables.nodes() * (tables.devices() + frontier_size(tables) / 8);
   const std::int64_t width = scale(tables) * limits.frontier_work / static_cast<std::int64_t>(work);
-  return static_cast<std::size_t>(
-      std::max<std::int64_t>(1, std::min(width, limits.frontier_width)));
+  return to_size(std::max<std::int64_t>(1, std::min(width, limits.frontier_width)));
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <limits>
 #include <vector>
 
+#include "base/to_size.h"
 #include "device/device_set.h"
 
 namespace shunt {
@@ -57,7 +58,7 @@ struct CostProblem {
   std::vector<CostLink> links;  ///< [from * devices + to]; the diagonal is not looked at
   std::vector<CostRead> final_reads;
 
-  std::size_t device_count() const { return static_cast<std::size_t>(devices); }
+  std::size_t device_count() const { return to_size(devices); }
   const CostLink& link(DeviceIndex from, DeviceIndex to) const {
     return links.data()[from * devices + to];
   }

@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "base/indexed_vector.h"
 #include "schedule/place/optimize/device_table.h"
 #include "schedule/place/optimize/problem.h"
 
@@ -19,6 +20,9 @@ namespace shunt {
 ///  - pins and groups are in `seconds`: kNever where any node of the group can't run.
 class CostTables {
  public:
+  using LinkIndex = int;
+  using ClockIndex = int;
+
   explicit CostTables(const CostProblem& problem);
 
   std::size_t devices() const { return devices_; }
@@ -34,12 +38,12 @@ class CostTables {
   }
   /// Devices and links have one numbering as clocks: when each is free. Devices come first.
   std::size_t clocks() const { return devices_ + devices_ * devices_; }
-  static std::size_t clock(DeviceIndex device) { return static_cast<std::size_t>(device); }
-  std::size_t clock(DeviceIndex from, DeviceIndex to) const { return devices_ + link(from, to); }
-  std::size_t link(DeviceIndex from, DeviceIndex to) const {
-    return clock(from) * devices_ + clock(to);
+  static ClockIndex clock(DeviceIndex device) { return device; }
+  ClockIndex clock(DeviceIndex from, DeviceIndex to) const {
+    return indices().size() + link(from, to);
   }
-  double transfer_seconds(std::size_t value, std::size_t link) const {
+  LinkIndex link(DeviceIndex from, DeviceIndex to) const { return from * indices().size() + to; }
+  double transfer_seconds(std::size_t value, LinkIndex link) const {
     return latency_[link] + bytes_[value] * seconds_per_byte_[link];
   }
 
@@ -69,8 +73,8 @@ class CostTables {
   DeviceTable<double> seconds_;
   std::vector<double> bytes_;
   std::vector<DeviceIndex> external_home_;
-  std::vector<double> latency_;
-  std::vector<double> seconds_per_byte_;
+  IndexedVector<LinkIndex, double> latency_;
+  IndexedVector<LinkIndex, double> seconds_per_byte_;
   std::vector<std::uint32_t> sources_;
   std::vector<std::size_t> first_source_;
   std::vector<std::uint32_t> users_;

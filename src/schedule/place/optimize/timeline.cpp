@@ -42,7 +42,7 @@ double Timeline::time_node(std::size_t node) {
     double& there = arrival_(value, device);
     if (there == kAbsent) {
       const DeviceIndex from = home(value);
-      const std::size_t link = tables_.link(from, device);
+      const CostTables::LinkIndex link = tables_.link(from, device);
       double& link_free = free_[tables_.clock(from, device)];
       link_free =
           std::max(arrival_(value, from), link_free) + tables_.transfer_seconds(value, link);
@@ -101,7 +101,7 @@ void Timeline::compute_tails() {
       from_arrival = std::max(from_arrival, tail_[i]);
       if (sent_for_(value, device) != i) continue;
       const DeviceIndex from = home(value);
-      const std::size_t link = tables_.link(from, device);
+      const CostTables::LinkIndex link = tables_.link(from, device);
       double& link_tail = free_tail[tables_.clock(from, device)];
       const double seconds = tables_.transfer_seconds(value, link);
       const double tail = seconds + std::max(link_tail, from_arrival);
@@ -183,9 +183,7 @@ double Timeline::path_through_value(std::size_t value, std::size_t from) {
 double Timeline::path_through(std::size_t from, std::size_t to) {
   double longest = 0;
   const double* free_tail = &free_tail_[to * free_.size()];
-  for (std::size_t i = 0; i < free_.size(); ++i) {
-    longest = std::max(longest, free_[i] + free_tail[i]);
-  }
+  for (const double free : free_) longest = std::max(longest, free + *free_tail++);
   for (std::size_t v = from; v < to; ++v) longest = std::max(longest, path_through_value(v, to));
   for (const Undo& undo : undo_) {
     longest = std::max(longest, path_through_value(undo.value, to));

@@ -77,7 +77,7 @@ class Timeline {
   std::int64_t steps_ = 0;
 
   // Times at the position.
-  std::vector<double> free_;     ///< by clock
+  IndexedVector<CostTables::ClockIndex, double> free_;
   DeviceTable<double> arrival_;  ///< of values; kAbsent if it isn't there
   bool trying_ = false;
   std::vector<Undo> undo_;  ///< arrivals, of values from before the position, that a trial added
@@ -97,7 +97,7 @@ class Timeline {
   std::size_t end_ = 0;
   std::uint32_t mark_ = 0;
   std::vector<std::uint32_t> moved_mark_;
-  std::vector<double> saved_free_;
+  IndexedVector<CostTables::ClockIndex, double> saved_free_;
   std::vector<DeviceIndex> saved_devices_;
 };
 
