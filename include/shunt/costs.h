@@ -91,6 +91,7 @@ class CostModel {
 struct MeasureOptions {
   std::int64_t width = 4096;  ///< rows and columns of the largest matrices, a multiple of 64
   double seconds = 0.05;      ///< approximate length of each measurement
+  int runs = 3;               ///< smallest number of timed runs of each, after one warm-up
   std::size_t chain = 64;     ///< largest number of nodes that run one after another
   double bytes = 128e6;       ///< read by a chain that is bound by memory: more than caches hold
   /// About the longest time of one run: slow devices get fewer nodes and columns.
@@ -117,20 +118,22 @@ Result<Measured> measure_costs(std::span<Device* const> devices,
 struct CalibrateOptions {
   std::string folder;         ///< where they are kept for later processes; empty: nowhere
   std::string settings = {};  ///< of the backends: others are measured again
-  /// Seconds of measuring, for all devices. An op is left out that would end later if it took as
-  /// long as the longest before it.
+  /// Seconds of measuring, for all devices, with allocating the memory for it. An op is left out
+  /// that would end later if it took as long as the longest before it.
   double budget = 0.45;
-  /// The clock, and what measures an op of a type on a device: for tests. Null: the real ones.
+  /// For tests; null: the real ones. The clock; and the measurement of an op of a type on a device.
   std::function<double()> now = {};
   std::function<Result<OpCost>(Device&, std::string_view op, DType)> measure = {};
+  /// Called once for each device, before the first measurement of it: allocates its memory.
+  std::function<void(Device&)> prepare = {};
 };
 
 /// Costs of the ops that decide how long the graphs take, for each device that is no twin. They are
 /// read from the folder, or else measured once and written there, rounded to two digits. An entry
 /// there is of one machine, one device, one build of Shunt and its settings, and at most 30 days
 /// old. Folders and files that can't be read or written are notes. An op is measured on all devices
-/// or on none. Without the time for it, several devices get estimates, and a single one the costs
-/// of another op, with a note.
+/// or on none. Without the time for it, its costs are predicted from those of the nearest op that
+/// was measured on all devices, with a note, and a later process measures it.
 /// `devices`: the CPU last. Nothing else should run meanwhile.
 Measured calibrate(std::span<Device* const> devices, std::span<const Graph* const> graphs,
                    const CalibrateOptions& options);

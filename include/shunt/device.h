@@ -74,6 +74,14 @@ class BufferType {
   /// has a layout other than plain needs to be told; it is written and read as if it were plain.
   virtual Result<std::unique_ptr<Buffer>> allocate_for(std::size_t bytes,
                                                        std::span<const PlacedTensor> tensors);
+  /// Memory whose buffers can hold buffers of this type (place_in()); null: there is none. Zero
+  /// bytes there must be zeros in this type's layout.
+  virtual BufferType* container() { return nullptr; }
+  /// A buffer of this type over all bytes of a buffer of container() memory, which must outlive it.
+  /// Offsets are the same in both, and the bytes keep their values. Unsupported without a
+  /// container.
+  virtual Result<std::unique_ptr<Buffer>> place_in(Buffer& memory,
+                                                   std::span<const PlacedTensor> tensors);
 };
 
 /// The shape of a 2-D copy: `rows` ranges of `bytes` bytes. A pitch is the distance in bytes from

@@ -9,12 +9,6 @@
 
 namespace shunt {
 
-namespace {
-
-std::int64_t rows_of(const Tensor& tensor) {
-  return tensor.size(1) * tensor.size(2) * tensor.size(3);
-}
-
 /// The range of a packed tensor in a buffer.
 struct PackedPlace {
   std::size_t begin = 0;
@@ -22,6 +16,12 @@ struct PackedPlace {
   Tensor tensor;
   std::unique_ptr<PackedTensor> packed = {};
 };
+
+namespace {
+
+std::int64_t rows_of(const Tensor& tensor) {
+  return tensor.size(1) * tensor.size(2) * tensor.size(3);
+}
 
 class PackedBuffer final : public Buffer {
  public:
@@ -113,8 +113,8 @@ Result<std::unique_ptr<Buffer>> PackedMemory::allocate(std::size_t bytes) {
   return allocate_for(bytes, {});
 }
 
-Result<std::unique_ptr<Buffer>> PackedMemory::allocate_for(std::size_t bytes,
-                                                           std::span<const PlacedTensor> tensors) {
+Result<std::vector<PackedPlace>> PackedMemory::check_places(
+    std::size_t bytes, std::span<const PlacedTensor> tensors) const {
   std::vector<PackedPlace> places;
   for (const PlacedTensor& placed : tensors) {
     SHUNT_TRY(check_place(placed));
@@ -132,9 +132,33 @@ Result<std::unique_ptr<Buffer>> PackedMemory::allocate_for(std::size_t bytes,
     }
   }
   std::erase_if(places, [&](const PackedPlace& place) { return !packs(place.tensor); });
+  return places;
+}
+
+std::unique_ptr<Buffer> PackedMemory::make_buffer(std::unique_ptr<Buffer> bytes,
+                                                  std::vector<PackedPlace> places) const {
+  for (PackedPlace& each : places)
+    each.packed = place(each.tensor, bytes->host_data() + each.begin);
+  return std::make_unique<PackedBuffer>(*this, std::move(bytes), std::move(places));
+}
+
+Result<std::unique_ptr<Buffer>> PackedMemory::allocate_for(std::size_t bytes,
+                                                           std::span<const PlacedTensor> tensors) {
+  SHUNT_ASSIGN(auto places, check_places(bytes, tensors));
   SHUNT_ASSIGN(auto data, allocate_bytes(bytes));
-  for (PackedPlace& each : places) each.packed = place(each.tensor, data->host_data() + each.begin);
-  return std::make_unique<PackedBuffer>(*this, std::move(data), std::move(places));
+  return make_buffer(std::move(data), std::move(places));
+}
+
+Result<std::unique_ptr<Buffer>> PackedMemory::place_in(Buffer& memory,
+                                                       std::span<const PlacedTensor> tensors) {
+  if (container() == nullptr) return BufferType::place_in(memory, tensors);
+  if (&memory.type() != container()) {
+    return invalid("a buffer of {} memory can't be placed in {} memory", name(),
+                   memory.type().name());
+  }
+  SHUNT_ASSIGN(auto places, check_places(memory.size(), tensors));
+  const std::span<std::byte> bytes(memory.host_data(), memory.size());
+  return make_buffer(wrap_memory(memory.type(), bytes, nullptr), std::move(places));
 }
 
 Result<std::unique_ptr<Buffer>> PackedMemory::allocate_bytes(std::size_t bytes) {

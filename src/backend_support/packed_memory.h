@@ -25,6 +25,8 @@ class PackedTensor {
   virtual Status read(std::size_t offset, std::span<std::byte> to) = 0;
 };
 
+struct PackedPlace;
+
 /// A backend derives its type from this and says which tensors it packs, and how. All other bytes
 /// of a buffer are plain. Buffers lie in memory that the host can access, at multiples of
 /// alignment().
@@ -42,6 +44,9 @@ class PackedMemory : public BufferType {
   /// Invalid if a tensor is not inside the buffer, or overlaps another one.
   Result<std::unique_ptr<Buffer>> allocate_for(std::size_t bytes,
                                                std::span<const PlacedTensor> tensors) final;
+  /// Invalid as allocate_for(), or if `memory` is not of container() type.
+  Result<std::unique_ptr<Buffer>> place_in(Buffer& memory,
+                                           std::span<const PlacedTensor> tensors) final;
 
   /// Whether a tensor is packed here.
   virtual bool packs(const Tensor& tensor) const = 0;
@@ -60,6 +65,12 @@ class PackedMemory : public BufferType {
   virtual Status check_place(const PlacedTensor&) const { return ok(); }
 
  private:
+  /// In order, and only those that are packed.
+  Result<std::vector<PackedPlace>> check_places(std::size_t bytes,
+                                                std::span<const PlacedTensor> tensors) const;
+  std::unique_ptr<Buffer> make_buffer(std::unique_ptr<Buffer> bytes,
+                                      std::vector<PackedPlace> places) const;
+
   std::string name_;
   std::vector<Layout> layouts_;
 };

@@ -50,6 +50,13 @@ Result<std::unique_ptr<Buffer>> BufferType::allocate_for(std::size_t bytes,
   return allocate(bytes);
 }
 
+Result<std::unique_ptr<Buffer>> BufferType::place_in(Buffer& memory,
+                                                     std::span<const PlacedTensor>) {
+  return Error(ErrorCode::kUnsupported, "a buffer of " + std::string(name()) +
+                                            " memory can't be placed in " +
+                                            std::string(memory.type().name()) + " memory");
+}
+
 std::span<const Layout> BufferType::layouts() const {
   static const std::array<Layout, 1> kPlain = {Layout{}};
   return kPlain;

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstring>
 
 #include "base/fail.h"
@@ -41,6 +42,8 @@ class ReversedMemory final : public PackedMemory {
   ReversedMemory() : PackedMemory("reversed") {}
   std::size_t alignment() const override { return 256; }
   bool packs(const Tensor& tensor) const override { return tensor.dtype == DType::kI8; }
+  BufferType* container() override { return container_; }
+  void set_container(BufferType& memory) { container_ = &memory; }
 
  protected:
   std::size_t packed_bytes(const Tensor& tensor) const override {
@@ -52,6 +55,9 @@ class ReversedMemory final : public PackedMemory {
   Status check_place(const PlacedTensor& placed) const override {
     return placed.offset % 2 == 0 ? ok() : Status(invalid("{} is odd", placed.offset));
   }
+
+ private:
+  BufferType* container_ = nullptr;
 };
 
 PlacedTensor placed(DType type, std::int64_t n, std::size_t offset) {
@@ -159,6 +165,47 @@ TEST_F(PackedMemoryTest, PlacesThatCannotBeAreInvalid) {
   expect_invalid(64, {placed(DType::kI8, 3, static_cast<std::size_t>(-2))}, "is not inside");
   expect_invalid(64, {placed(DType::kI8, 3, 0), placed(DType::kF32, 1, 6)}, "overlap at byte 6");
   expect_invalid(64, {placed(DType::kI8, 3, 1)}, "1 is odd");
+}
+
+TEST_F(PackedMemoryTest, BuffersCanBePlacedInThoseOfTheirContainer) {
+  memory_.set_container(host_memory());
+  const auto plain = *host_memory().allocate(12);
+  ASSERT_TRUE(plain->write(0, numbers(12)));
+  const auto packed = memory_.place_in(*plain, std::array{placed(DType::kI8, 3, 2)});
+  ASSERT_TRUE(packed) << packed.error().message();
+  EXPECT_EQ(&(*packed)->type(), &memory_);
+  EXPECT_EQ((*packed)->size(), 12U);
+  EXPECT_EQ(packed_data(**packed), plain->host_data());
+  EXPECT_TRUE(is_placed(**packed, 2, *make_tensor(DType::kI8, {3})));
+  // Bytes 3, 4 and 5 of the container, in reverse order.
+  Bytes back(3);
+  ASSERT_TRUE((*packed)->read(2, back));
+  EXPECT_EQ(back, (Bytes{std::byte{5}, std::byte{4}, std::byte{3}}));
+  ASSERT_TRUE((*packed)->write(2, numbers(3)));
+  Bytes bytes(12);
+  ASSERT_TRUE(plain->read(0, bytes));
+  Bytes expected = numbers(12);
+  expected[2] = std::byte{3};
+  expected[3] = std::byte{2};
+  expected[4] = std::byte{1};
+  EXPECT_EQ(bytes, expected);
+}
+
+TEST_F(PackedMemoryTest, BuffersCannotBePlacedElsewhere) {
+  const auto plain = *host_memory().allocate(64);
+  const auto refuse = [&](const std::vector<PlacedTensor>& tensors, ErrorCode code) {
+    const auto refused = memory_.place_in(*plain, tensors);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code(), code) << refused.error().message();
+  };
+  refuse({}, ErrorCode::kUnsupported);
+  ReversedMemory other;
+  memory_.set_container(other);
+  refuse({}, ErrorCode::kInvalidArgument);
+  memory_.set_container(host_memory());
+  refuse({placed(DType::kI8, 3, 58)}, ErrorCode::kInvalidArgument);
+  refuse({placed(DType::kI8, 3, 0), placed(DType::kF32, 1, 6)}, ErrorCode::kInvalidArgument);
+  EXPECT_EQ(host_memory().place_in(*plain, {}).error().code(), ErrorCode::kUnsupported);
 }
 
 TEST_F(PackedMemoryTest, PackedTensorsAreFoundWhereTheyStart) {

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
@@ -100,6 +101,19 @@ TEST_F(Calibrate, MeasuresOnlyWhatTheGraphNeedsAndTheMostWorkFirst) {
   EXPECT_EQ(origin(measured), "measured now, kept in " + kept());
 }
 
+/// Estimates of a CPU: 3e11 operations and 4e10 bytes a second, and 1e-6 seconds a node. In the
+/// graph of one column the product takes about 1.9 of 3.0 us; in the other one those of F16 take
+/// about 45 and those of Q8_0 23 of 82 us.
+TEST_F(Calibrate, SharesOfEachGraphsTimeDecideTheOrder) {
+  const Graph prompt = products({{DType::kQ8_0, 50}, {DType::kF16, 100}});
+  const Graph token = products({{DType::kQ4_0, 1}});
+  const Graph* graphs[] = {&prompt, &token};
+  Device* devices[] = {&cpu_};
+  shunt::calibrate(devices, graphs, options_);
+  EXPECT_THAT(asked_,
+              ElementsAre("cpu0 matmul Q4_0", "cpu0 matmul F16", "cpu0 matmul Q8_0", "cpu0 * F32"));
+}
+
 TEST_F(Calibrate, DevicesTakeTurnsAndTwinsAndNullAreLeftOut) {
   TestDevice other({.name = "test0", .host_accessible = true});
   const Measured measured = calibrate(products({{DType::kF16, 1}}), {&other, &cpu_});
@@ -161,10 +175,10 @@ TEST_F(Calibrate, NothingIsBegunThatWouldEndAfterTheBudget) {
   const Measured measured = calibrate(graph);
   EXPECT_THAT(asked_, ElementsAre("cpu0 matmul F16", "cpu0 matmul Q8_0"));
   EXPECT_THAT(measured.notes,
-              ElementsAre("cpu0: no time left to measure matmul of Q4_0: it has the costs of "
-                          "matmul of Q8_0",
-                          "cpu0: no time left to measure other ops: it has the costs of matmul "
-                          "of Q8_0"));
+              ElementsAre("cpu0: no time left to measure matmul of Q4_0: predicted from matmul "
+                          "of Q8_0",
+                          "cpu0: no time left to measure other ops: predicted from matmul of "
+                          "Q8_0"));
   // The slower one of those measured stands for them, in this process only.
   ASSERT_EQ(measured.costs.ops().size(), 4U);
   for (const OpCost& cost : measured.costs.ops()) {
@@ -181,8 +195,41 @@ TEST_F(Calibrate, TheLongestOpDecidesWhetherTheNextOneIsBegun) {
   EXPECT_THAT(asked_, ElementsAre("cpu0 matmul F16"));
 }
 
+/// Memory is allocated once. That takes long on some machines, and says nothing about other ops.
+TEST_F(Calibrate, PreparingADeviceIsNoPartOfTheLongestOp) {
+  std::vector<std::string> prepared;
+  options_.prepare = [&](Device& device) {
+    prepared.emplace_back(device.name());
+    clock_ += 0.25;
+  };
+  options_.budget = 0.5;
+  seconds_each_ = 0.0625;
+  const Graph graph = products({{DType::kF16, 3}, {DType::kQ8_0, 2}, {DType::kQ4_0, 1}});
+  EXPECT_THAT(calibrate(graph).notes, IsEmpty());
+  EXPECT_THAT(prepared, ElementsAre("cpu0"));
+  EXPECT_EQ(asked_.size(), 4U);
+  // What is kept needs no memory.
+  EXPECT_THAT(calibrate(graph).notes, IsEmpty());
+  EXPECT_EQ(prepared.size(), 1U);
+}
+
+/// Preparing takes the time of two of the five ops.
+TEST_F(Calibrate, PreparingADeviceCountsForTheBudget) {
+  options_.prepare = [&](Device&) { clock_ += 0.25; };
+  options_.budget = 0.625;
+  seconds_each_ = 0.125;
+  const Graph graph =
+      products({{DType::kF16, 4}, {DType::kQ8_0, 3}, {DType::kQ5_0, 2}, {DType::kQ4_0, 1}});
+  EXPECT_EQ(calibrate(graph).notes.size(), 2U);
+  EXPECT_THAT(asked_, ElementsAre("cpu0 matmul F16", "cpu0 matmul Q8_0", "cpu0 matmul Q5_0"));
+  EXPECT_EQ(CostModel::load(kept())->ops().size(), 3U);
+  EXPECT_THAT(calibrate(graph).notes, IsEmpty());
+  EXPECT_THAT(asked_, ElementsAre("cpu0 matmul Q4_0", "cpu0 * F32"));
+  EXPECT_EQ(CostModel::load(kept())->ops().size(), 5U);
+}
+
 /// The op of which one device has kept costs, while there is no time for the other one.
-TEST_F(Calibrate, AnOpIsMeasuredOnAllDevicesOrEstimatedOnAll) {
+TEST_F(Calibrate, AnOpIsMeasuredOnAllDevicesOrPredictedOnAll) {
   TestDevice other({.name = "test0", .host_accessible = true, .speed = DeviceSpeed{4, 8, 2, 1, 1}});
   calibrate(products({{DType::kQ8_0, 1}}));
   seconds_each_ = 0.125;
@@ -191,8 +238,10 @@ TEST_F(Calibrate, AnOpIsMeasuredOnAllDevicesOrEstimatedOnAll) {
   const Measured measured = calibrate(graph, {&other, &cpu_});
   EXPECT_THAT(asked_, ElementsAre("test0 matmul F16", "cpu0 matmul F16"));
   EXPECT_THAT(measured.notes,
-              ElementsAre("no time left to measure matmul of Q8_0: estimated on all devices",
-                          "no time left to measure other ops: estimated on all devices"));
+              ElementsAre("no time left to measure matmul of Q8_0: predicted from matmul of F16 "
+                          "on all devices",
+                          "no time left to measure other ops: predicted from matmul of F16 on "
+                          "all devices"));
   const auto find = [&](std::string_view device, DType dtype) {
     std::vector<OpCost> found;
     for (const OpCost& cost : measured.costs.ops()) {
@@ -201,21 +250,48 @@ TEST_F(Calibrate, AnOpIsMeasuredOnAllDevicesOrEstimatedOnAll) {
     }
     return found;
   };
-  // By its own figures: 4 operations and 8 bytes a second, 2 seconds a node.
+  // Measured for F16: the first on test0, the second on cpu0.
   ASSERT_EQ(find("test0", DType::kQ8_0).size(), 1U);
-  const OpCost estimate = find("test0", DType::kQ8_0)[0];
-  EXPECT_EQ(estimate.seconds_per_operation, 0.25);
-  EXPECT_EQ(estimate.seconds_per_byte, 0.125);
-  EXPECT_EQ(estimate.overhead, 2);
-  // That of the CPU is no longer what was kept of it.
+  EXPECT_EQ(find("test0", DType::kQ8_0)[0].seconds_per_operation, 1e-12);
+  EXPECT_EQ(find("test0", DType::kF16)[0].seconds_per_operation, 1e-12);
+  // That of the CPU is no longer the kept one of 1e-12.
   ASSERT_EQ(find("cpu0", DType::kQ8_0).size(), 1U);
-  EXPECT_NE(find("cpu0", DType::kQ8_0)[0].overhead, 1.3e-6);
-  EXPECT_EQ(find("cpu0", DType::kF16)[0].overhead, 1.3e-6);
+  EXPECT_EQ(find("cpu0", DType::kQ8_0)[0].seconds_per_operation, 2e-12);
+  EXPECT_EQ(find("cpu0", DType::kF16)[0].seconds_per_operation, 2e-12);
   // There is time in the next process.
   seconds_each_ = 0;
   const Measured later = calibrate(graph, {&other, &cpu_});
   EXPECT_THAT(asked_, ElementsAre("test0 matmul Q8_0", "test0 * F32"));
   EXPECT_THAT(later.notes, IsEmpty());
+}
+
+/// The CPU has kept costs. The other device lacks products, and has no time for anything else.
+TEST_F(Calibrate, WithoutAnOpMeasuredOnAllDevicesTheRestIsEstimatedOnAll) {
+  TestDevice other({.name = "test0", .host_accessible = true, .speed = DeviceSpeed{4, 8, 2, 1, 1}});
+  calibrate(products({{DType::kF16, 1}}));
+  refused_ = {{"matmul", ErrorCode::kUnsupported}};
+  seconds_each_ = 0.3;
+  const Measured measured = calibrate(products({{DType::kF16, 1}}), {&other, &cpu_});
+  EXPECT_THAT(asked_, ElementsAre("test0 matmul F16"));
+  EXPECT_THAT(measured.notes,
+              ElementsAre("no time left to measure other ops: estimated on all devices"));
+  // Of test0 nothing is measured, and a device without entries has its estimates.
+  ASSERT_EQ(measured.costs.ops().size(), 2U);
+  for (const OpCost& cost : measured.costs.ops()) {
+    EXPECT_EQ(cost.device, "cpu0");
+    EXPECT_EQ(cost.overhead == 1.3e-6, cost.op == "matmul") << "kept";
+  }
+}
+
+/// Also where preparing a device took longer than the budget.
+TEST_F(Calibrate, OneOpIsMeasuredInAnyCase) {
+  options_.prepare = [&](Device&) { clock_ += 1; };
+  options_.budget = 0.5;
+  const Graph graph = products({{DType::kF16, 1}});
+  EXPECT_EQ(calibrate(graph).notes.size(), 1U);
+  EXPECT_THAT(asked_, ElementsAre("cpu0 matmul F16"));
+  EXPECT_THAT(calibrate(graph).notes, IsEmpty());
+  EXPECT_THAT(asked_, ElementsAre("cpu0 * F32"));
 }
 
 TEST_F(Calibrate, AnOpThatFailsOnOneDeviceIsEstimatedOnAll) {
@@ -330,7 +406,8 @@ TEST_F(Calibrate, WithoutTheTimeCopiesAreEstimatedOnAllDevices) {
   const Measured measured = calibrate(products({{DType::kF16, 1}}), {&far, &cpu_});
   EXPECT_THAT(measured.costs.copies(), IsEmpty());
   EXPECT_THAT(measured.notes,
-              ElementsAre("no time left to measure other ops: estimated on all devices",
+              ElementsAre("no time left to measure other ops: predicted from matmul of F16 on all "
+                          "devices",
                           "no time left to measure copies: estimated on all devices"));
   EXPECT_EQ(far.copies(), 0U);
 }
@@ -490,6 +567,15 @@ TEST(MeasureOp, ASlowDeviceRunsASingleNodeAndColumn) {
   EXPECT_EQ(device.computed(), 5U * 4);
 }
 
+TEST(MeasureOp, ASizeHasAtLeastAsManyTimedRunsAsAskedFor) {
+  TestDevice device({.name = "cpu0", .kind = DeviceKind::kCpu, .host_accessible = true});
+  const MeasureOptions quick = {.width = 64, .seconds = 0, .runs = 2, .chain = 1};
+  SpareMemory spare;
+  ASSERT_TRUE(measure_op(device, {"matmul", DType::kQ8_0}, quick, spare));
+  // Three sizes, each with two runs and the warm-up.
+  EXPECT_EQ(device.computed(), 3U * 3);
+}
+
 /// A run takes two seconds of a clock that only the device moves: one for each node. The first run
 /// does not count.
 TEST(MeasureOp, RunsEndAtTheDeadline) {
@@ -585,6 +671,32 @@ TEST(MeasureOp, MemoryIsUsedAgainUntilTheMeasurementsEnd) {
     EXPECT_EQ(device.allocated(), allocated);
   }
   EXPECT_EQ(device.allocated(), 0U);
+}
+
+TEST(MeasureOp, ReservedMemoryIsEnough) {
+  TestDevice device({});
+  SpareMemory spare;
+  ASSERT_TRUE(spare.reserve(device.memory(), 10'000'000));
+  const std::size_t allocations = device.allocations();
+  EXPECT_GE(device.allocated(), 10'000'000U);
+  ASSERT_TRUE(time_graph(device, products({{DType::kF32, 8}}), {}, spare));
+  EXPECT_EQ(device.allocations(), allocations);
+  ASSERT_TRUE(spare.reserve(device.memory(), 1000));
+  EXPECT_EQ(device.allocations(), allocations);
+}
+
+/// Larger than one thread fills.
+TEST(MeasureOp, NewMemoryHoldsZeros) {
+  TestDevice device({.host_accessible = true});
+  for (BufferType* type : {&host_memory(), &device.memory()}) {
+    SpareMemory spare;
+    const std::size_t bytes = (std::size_t{40} << 20) + 7;
+    const auto buffer = spare.take(*type, bytes);
+    ASSERT_TRUE(buffer) << buffer.error().message();
+    std::vector<std::byte> found(bytes, std::byte{1});
+    ASSERT_TRUE((*buffer)->read(0, found));
+    EXPECT_EQ(std::ranges::count(found, std::byte{0}), static_cast<std::ptrdiff_t>(bytes));
+  }
 }
 
 // ---- where figures come from

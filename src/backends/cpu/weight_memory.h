@@ -25,6 +25,7 @@ class InterleavedMemory final : public PackedMemory {
         threads_(std::move(threads)) {}
   std::size_t alignment() const override { return plain_.alignment(); }
   std::size_t max_size() const override { return plain_.max_size(); }
+  BufferType* container() override { return &plain_; }
   bool packs(const Tensor& tensor) const override;
 
  protected:

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 #include <map>
+#include <optional>
 #include <thread>
 
 #include "base/clock.h"
@@ -54,30 +55,38 @@ bool is_of_op(const OpCost& cost, const MeasuredOp& op) {
   return cost.op == op.op && cost.dtype == op.dtype;
 }
 
-/// What the nodes of the graphs are measured by: those with the most operations first, and the one
-/// that stands for all others last.
-std::vector<MeasuredOp> needed_ops(std::span<const Graph* const> graphs) {
-  std::map<MeasuredOp, double> operations;
+/// The ops that the nodes of the graphs are measured by. Those with the largest share of a graph's
+/// estimated time on the device come first, and the one that stands for all others last.
+std::vector<MeasuredOp> needed_ops(std::span<const Graph* const> graphs, const DeviceInfo& device) {
+  const CostModel estimates;
+  std::map<MeasuredOp, double> shares;
   for (const Graph* graph : graphs) {
+    std::map<MeasuredOp, double> seconds;
+    double total = 0;
     for (NodeId id = 0; id < graph->size(); ++id) {
       if (!is_computed(graph->node(id))) continue;
-      operations[measured_op(*graph, id)] += work_of(*graph, id).operations;
+      const double one = estimates.seconds(*graph, id, device);
+      seconds[measured_op(*graph, id)] += one;
+      total += one;
     }
+    // A graph of one token counts as much as one of a whole batch.
+    for (const auto& [op, taken] : seconds) shares[op] += total > 0 ? taken / total : 0;
   }
   std::vector<MeasuredOp> ops;
-  for (const auto& [op, count] : operations) ops.push_back(op);
+  for (const auto& [op, share] : shares) ops.push_back(op);
   std::ranges::sort(ops, [&](const MeasuredOp& a, const MeasuredOp& b) {
     const bool a_last = a.op == kAnyOp;
     const bool b_last = b.op == kAnyOp;
     if (a_last != b_last) return b_last;
-    return operations[a] != operations[b] ? operations[a] > operations[b] : a < b;
+    return shares[a] != shares[b] ? shares[a] > shares[b] : a < b;
   });
   return ops;
 }
 
 /// The sizes and times of a short measurement.
 MeasureOptions short_options() {
-  return {.width = 2048, .seconds = 0.003, .chain = 64, .bytes = 64e6, .run_seconds = 0.02};
+  return {
+      .width = 2048, .seconds = 0.002, .runs = 2, .chain = 64, .bytes = 64e6, .run_seconds = 0.01};
 }
 
 class Calibration {
@@ -89,19 +98,26 @@ class Calibration {
       options_.measure = [this](Device& device, std::string_view op, DType dtype) {
         return measure_op(device, {op, dtype}, limited_options(), spare_[&device]);
       };
+      options_.prepare = [this](Device& device) {
+        // What can't be had now is allocated, or refused, when an op needs it.
+        const auto bytes = static_cast<std::size_t>(short_options().bytes * kRoom);
+        (void)spare_[&device].reserve(device.memory(), bytes);
+      };
     }
     for (Device* device : devices) {
       DeviceInfo info = device->info();
       if (info.twin || info.kind == DeviceKind::kNull) continue;
       auto kept = cache_.read(info, notes_);
-      devices_.push_back({device, std::move(info), kept ? std::move(*kept) : KeptCosts(), false});
+      devices_.push_back({device, std::move(info), kept ? std::move(*kept) : KeptCosts()});
     }
   }
 
   Measured run(std::span<const Graph* const> graphs) {
     start_ = options_.now();
+    if (devices_.empty()) return {std::move(costs_), std::move(notes_)};
     // One op on every device, then the next: devices that are compared are measured alike.
-    for (const MeasuredOp& op : needed_ops(graphs)) measure_everywhere(op);
+    for (const MeasuredOp& op : needed_ops(graphs, devices_.back().info)) measure_everywhere(op);
+    choose_substitutes();
     measure_all_copies();
     for (OneDevice& each : devices_) finish(each);
     return {std::move(costs_), std::move(notes_)};
@@ -112,8 +128,16 @@ class Calibration {
     Device* device = nullptr;
     DeviceInfo info;
     KeptCosts known;
-    bool is_new = false;  ///< something was measured
+    bool is_new = false;       ///< something was measured
+    bool is_prepared = false;  ///< it has the memory for measurements
   };
+  /// An op without the time to measure it, and the measured one that its costs are predicted from.
+  struct Substitute {
+    MeasuredOp op;
+    std::optional<MeasuredOp> measured;  ///< on all devices; none: estimates
+  };
+  /// Bytes to reserve, by those that a chain bound by memory reads: results and padding have room.
+  static constexpr double kRoom = 1.05;
 
   static std::string describe_machine(std::span<Device* const> devices, std::string_view settings) {
     const auto cpu = std::ranges::find_if(
@@ -162,17 +186,23 @@ class Calibration {
                                   [&](const OpCost& cost) { return is_of_op(cost, op); });
     });
     if (lacking.empty()) return;
-    if (!has_time()) {
-      if (is_compared()) {
-        notes_.push_back(
-            fmt::format("no time left to measure {}: estimated on all devices", describe(op)));
-      }
-      left_out_.push_back(op);
+    for (OneDevice* each : lacking) prepare(*each);
+    // The first one in any case: else a machine that is slow enough would never have an entry.
+    if (has_begun_ && !has_time()) {
+      left_out_.push_back({op, {}});
       return;
     }
+    has_begun_ = true;
     bool failed = false;
     time_together(lacking, [&](OneDevice& each) { failed = !measure(each, op) || failed; });
-    if (failed && is_compared()) left_out_.push_back(op);
+    if (failed && is_compared()) failed_.push_back(op);
+  }
+
+  /// Takes time once, which says nothing about that of the next op.
+  void prepare(OneDevice& each) {
+    if (each.is_prepared) return;
+    each.is_prepared = true;
+    if (options_.prepare) options_.prepare(*each.device);
   }
 
   /// False, with a note, if it failed. A device that lacks the op has not failed.
@@ -218,13 +248,42 @@ class Calibration {
     return true;
   }
 
-  /// The slowest of the same op, else of all: what is not measured must not look fast.
-  static const OpCost* substitute(const CostModel& costs, const MeasuredOp& op) {
-    const auto rank = [&](const OpCost& cost) {
-      return std::pair(cost.op == op.op, cost.seconds_per_operation);
-    };
-    const auto slowest = std::ranges::max_element(costs.ops(), {}, rank);
-    return slowest == costs.ops().end() ? nullptr : &*slowest;
+  static const OpCost* find(const OneDevice& each, const MeasuredOp& op) {
+    const auto ops = each.known.costs.ops();
+    const auto found =
+        std::ranges::find_if(ops, [&](const OpCost& cost) { return is_of_op(cost, op); });
+    return found == ops.end() ? nullptr : &*found;
+  }
+
+  bool is_measured_everywhere(const MeasuredOp& op) const {
+    return std::ranges::find(failed_, op) == failed_.end() &&
+           std::ranges::all_of(devices_, [&](const OneDevice& each) { return find(each, op); });
+  }
+
+  /// The same op for all devices, so that they are compared alike: of those measured on all, the
+  /// slowest one of the same name, else the slowest. What is not measured must not look fast.
+  std::optional<MeasuredOp> substitute(const MeasuredOp& op) const {
+    std::optional<MeasuredOp> slowest;
+    std::pair<bool, double> most;
+    for (const OpCost& cost : devices_.back().known.costs.ops()) {
+      const MeasuredOp other{cost.op, cost.dtype};
+      const std::pair rank(cost.op == op.op, cost.seconds_per_operation);
+      if ((slowest && rank <= most) || !is_measured_everywhere(other)) continue;
+      slowest = other;
+      most = rank;
+    }
+    return slowest;
+  }
+
+  void choose_substitutes() {
+    for (Substitute& each : left_out_) {
+      each.measured = substitute(each.op);
+      notes_.push_back(fmt::format(
+          "{}no time left to measure {}: {}{}",
+          is_compared() ? "" : devices_.back().info.name + ": ", describe(each.op),
+          each.measured ? "predicted from " + describe(*each.measured) : std::string("estimated"),
+          is_compared() ? " on all devices" : ""));
+    }
   }
 
   void finish(OneDevice& each) {
@@ -238,36 +297,25 @@ class Calibration {
     }
     bool has_measured = false;
     for (const OpCost& cost : each.known.costs.ops()) {
-      const auto is_this = [&](const MeasuredOp& op) { return is_of_op(cost, op); };
-      if (std::ranges::any_of(left_out_, is_this)) continue;
+      const MeasuredOp op{cost.op, cost.dtype};
+      if (std::ranges::find(left_out_, op, &Substitute::op) != left_out_.end()) continue;
+      if (std::ranges::find(failed_, op) != failed_.end()) continue;
       costs_.add(cost);
       has_measured = true;
     }
     if (!estimates_copies_) {
       for (const CopyCost& copy : each.known.costs.copies()) costs_.add(copy);
     }
-    for (const MeasuredOp& op : left_out_) {
-      if (!is_compared()) {
-        substitute_for(each, op);
-      } else if (has_measured) {  // else all are estimates
-        costs_.add(estimated_cost(each.info, op));
-      }
+    if (has_measured) {  // else all are estimates
+      for (const Substitute& left : left_out_) costs_.add(predicted(each, left));
+      for (const MeasuredOp& op : failed_) costs_.add(estimated_cost(each.info, op));
     }
     costs_.set_origin(each.info.name, std::move(origin));
   }
 
-  void substitute_for(const OneDevice& each, const MeasuredOp& op) {
-    const OpCost* other = substitute(each.known.costs, op);
-    notes_.push_back(fmt::format(
-        "{}: no time left to measure {}: {}", each.info.name, describe(op),
-        other == nullptr
-            ? std::string("estimated")
-            : fmt::format("it has the costs of {}", describe({other->op, other->dtype}))));
-    if (other == nullptr) return;
-    OpCost cost = *other;
-    cost.op = op.op;
-    cost.dtype = op.dtype;
-    costs_.add(std::move(cost));
+  static OpCost predicted(const OneDevice& each, const Substitute& left) {
+    if (!left.measured) return estimated_cost(each.info, left.op);
+    return scaled_cost(*find(each, *left.measured), left.op.op, left.op.dtype);
   }
 
   CalibrateOptions options_;
@@ -275,9 +323,11 @@ class Calibration {
   std::vector<std::string> notes_;
   std::vector<OneDevice> devices_;
   std::map<Device*, SpareMemory> spare_;
-  std::vector<MeasuredOp> left_out_;  ///< of which some device has no measured costs
+  std::vector<Substitute> left_out_;  ///< some device has no measured costs of these
+  std::vector<MeasuredOp> failed_;    ///< nor of these, where devices are compared
   bool estimates_copies_ = false;     ///< as those of some device could not be measured
   CostModel costs_;
+  bool has_begun_ = false;            ///< to measure an op
   double start_ = 0;
   double longest_ = 0;  ///< seconds, of one op on all devices
 };

@@ -40,6 +40,13 @@ const DeviceSpeed& usual_for(DeviceKind kind) {
   return kEstimates.back().speed;
 }
 
+/// Time of an operation beside one of a product of matrices on the same device.
+double usual_scale(std::string_view op) {
+  // Two threads of an AMD EPYC, measured (`shunt bench --save-costs`).
+  constexpr double kAttention = 2;
+  return op == "attention" ? kAttention : 1;
+}
+
 }  // namespace
 
 DeviceSpeed estimate_of(const DeviceInfo& device) {
@@ -55,6 +62,14 @@ DeviceSpeed estimate_of(const DeviceInfo& device) {
     if (!(speed.*seconds >= 0)) speed.*seconds = usual.*seconds;
   }
   return speed;
+}
+
+OpCost scaled_cost(const OpCost& measured, std::string_view op, DType dtype) {
+  OpCost cost = measured;
+  cost.op = op;
+  cost.dtype = dtype;
+  cost.seconds_per_operation *= usual_scale(op) / usual_scale(measured.op);
+  return cost;
 }
 
 }  // namespace shunt

@@ -9,4 +9,7 @@ namespace shunt {
 /// holds for each figure by itself: a rate that is not above 0 is none, nor are seconds below 0.
 DeviceSpeed estimate_of(const DeviceInfo& device);
 
+/// The costs of an op on a device, predicted from the measured costs of another op there.
+OpCost scaled_cost(const OpCost& measured, std::string_view op, DType dtype);
+
 }  // namespace shunt

@@ -110,7 +110,7 @@ Result<Graph> chain_of(const AddNode& node, std::size_t count) {
 }
 
 RepeatLimits repeat_limits(const MeasureOptions& options, double seconds) {
-  RepeatLimits limits{.seconds = seconds, .deadline = options.deadline};
+  RepeatLimits limits{.runs = options.runs, .seconds = seconds, .deadline = options.deadline};
   if (options.now) limits.now = options.now;
   return limits;
 }

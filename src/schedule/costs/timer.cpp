@@ -1,9 +1,11 @@
 #include "schedule/costs/timer.h"
 
 #include <algorithm>
+#include <cstring>
 #include <functional>
 #include <limits>
 #include <map>
+#include <thread>
 
 #include "base/fail.h"
 #include "device/device_run.h"
@@ -14,14 +16,12 @@ namespace shunt {
 
 namespace {
 
-constexpr int kLeastRuns = 3;
-
 /// The shortest of some runs, after one that doesn't count.
 Result<double> best_of(const RepeatLimits& limits, const std::function<Status()>& run) {
   SHUNT_TRY(run());
   double best = std::numeric_limits<double>::infinity();
   double total = 0;
-  for (int runs = 0; runs < kLeastRuns || total < limits.seconds; ++runs) {
+  for (int runs = 0; runs < limits.runs || total < limits.seconds; ++runs) {
     const double start = limits.now();
     if (runs > 0 && start >= limits.deadline) break;
     SHUNT_TRY(run());
@@ -33,9 +33,32 @@ Result<double> best_of(const RepeatLimits& limits, const std::function<Status()>
   return best;
 }
 
+/// Several threads write to host memory: page faults are most of the time.
+void write_zeros(std::span<std::byte> bytes, std::size_t threads) {
+  const std::size_t part = bytes.size() / threads;
+  std::vector<std::jthread> others;
+  for (std::size_t i = 1; i < threads; ++i) {
+    others.emplace_back([=] { std::memset(bytes.data() + i * part, 0, part); });
+  }
+  std::memset(bytes.data(), 0, part);
+  std::memset(bytes.data() + threads * part, 0, bytes.size() - threads * part);
+}
+
 /// Memory of the device with zeros in it.
 Result<std::unique_ptr<Buffer>> zeros(BufferType& type, std::size_t bytes) {
-  return filled_buffer(type, bytes, std::byte{0});
+  constexpr std::size_t kBytesOfThread = std::size_t{8} << 20;
+  constexpr std::size_t kMostThreads = 8;
+  const std::size_t threads =
+      std::min({bytes / kBytesOfThread, kMostThreads,
+                static_cast<std::size_t>(std::thread::hardware_concurrency())});
+  if (threads < 2) return filled_buffer(type, bytes, std::byte{0});
+  SHUNT_ASSIGN(auto buffer, type.allocate(bytes));
+  if (std::byte* const data = buffer->host_data(); data != nullptr) {
+    write_zeros({data, bytes}, threads);
+  } else {
+    SHUNT_TRY(buffer->fill(0, bytes, std::byte{0}));
+  }
+  return buffer;
 }
 
 /// The memory of a leaf or a result: of a weight, that of the form which the device prefers.
@@ -47,8 +70,13 @@ Result<BufferType*> memory_of(Device& device, const Graph& graph, NodeId id) {
   return &device.memory();
 }
 
-/// Zeros for each node, those of one kind of memory in as few buffers as hold them: allocating is
-/// most of a short measurement.
+/// The offset of the next tensor behind `bytes`.
+std::size_t align_up(std::size_t bytes, std::size_t step) {
+  return (bytes + step - 1) / step * step;
+}
+
+/// Zeros for each node. Allocating is most of a short measurement. So plain memory and the types
+/// that can be placed in it share one buffer, and those of other types have as few as hold them.
 class NodeMemory {
  public:
   static Result<NodeMemory> create(Device& device, const Graph& graph, SpareMemory& spare) {
@@ -59,20 +87,59 @@ class NodeMemory {
       SHUNT_ASSIGN(BufferType* const type, memory_of(device, graph, id));
       nodes[type].push_back(id);
     }
+    SHUNT_TRY(memory.place_shared(graph, nodes));
     for (const auto& [type, ids] : nodes) SHUNT_TRY(memory.place(*type, graph, ids));
     return memory;
   }
   NodeMemory(NodeMemory&&) = default;
   NodeMemory& operator=(NodeMemory&&) = delete;
   ~NodeMemory() {
-    for (auto& buffer : buffers_) {
-      if (&buffer->type() == &plain_) spare_.give_back(std::move(buffer));
-    }
+    buffers_.clear();
+    if (shared_ != nullptr) spare_.give_back(std::move(shared_));
   }
   std::span<const Address> addresses() const { return addresses_; }
 
  private:
-  NodeMemory(const BufferType& plain, SpareMemory& spare) : plain_(plain), spare_(spare) {}
+  using NodesByType = std::map<BufferType*, std::vector<NodeId>>;
+
+  NodeMemory(BufferType& plain, SpareMemory& spare) : plain_(plain), spare_(spare) {}
+
+  bool lies_in_plain(BufferType& type) const {
+    return &type == &plain_ ||
+           (type.container() == &plain_ && type.alignment() <= plain_.alignment());
+  }
+
+  /// Places the nodes of plain memory, and of types that it can hold, in one buffer, and removes
+  /// them from `nodes`. It leaves all of them if one buffer is too small.
+  Status place_shared(const Graph& graph, NodesByType& nodes) {
+    std::size_t bytes = 0;
+    std::map<BufferType*, std::vector<PlacedTensor>> placed;
+    for (const auto& [type, ids] : nodes) {
+      if (!lies_in_plain(*type)) continue;
+      for (const NodeId id : ids) {
+        const Tensor& tensor = graph.node(id).result;
+        const std::size_t offset = align_up(bytes, type->alignment());
+        const std::size_t size = type->size_of(tensor);
+        if (offset > plain_.max_size() || size > plain_.max_size() - offset) return ok();
+        placed[type].push_back({tensor, offset});
+        bytes = offset + size;
+      }
+    }
+    if (placed.empty()) return ok();
+    SHUNT_ASSIGN(shared_, spare_.take(plain_, bytes));
+    for (const auto& [type, tensors] : placed) {
+      Buffer* buffer = shared_.get();
+      if (type != &plain_) {
+        SHUNT_ASSIGN(auto inside, type->place_in(*shared_, tensors));
+        buffer = inside.get();
+        buffers_.push_back(std::move(inside));
+      }
+      const std::vector<NodeId>& ids = nodes[type];
+      for (std::size_t i = 0; i < ids.size(); ++i) addresses_[ids[i]] = {buffer, tensors[i].offset};
+      nodes.erase(type);
+    }
+    return ok();
+  }
 
   Status place(BufferType& type, const Graph& graph, std::span<const NodeId> ids) {
     std::vector<PlacedTensor> placed;
@@ -81,8 +148,7 @@ class NodeMemory {
     for (std::size_t i = 0; i < ids.size(); ++i) {
       const Tensor& tensor = graph.node(ids[i]).result;
       const std::size_t size = type.size_of(tensor);
-      const std::size_t step = type.alignment();
-      std::size_t offset = (bytes + step - 1) / step * step;
+      std::size_t offset = align_up(bytes, type.alignment());
       if (!placed.empty() && (offset > type.max_size() || size > type.max_size() - offset)) {
         SHUNT_TRY(allocate(type, ids.subspan(first, i - first), placed, bytes));
         placed.clear();
@@ -97,26 +163,28 @@ class NodeMemory {
 
   Status allocate(BufferType& type, std::span<const NodeId> ids,
                   std::span<const PlacedTensor> placed, std::size_t bytes) {
-    std::unique_ptr<Buffer> buffer;
-    if (&type == &plain_) {
-      SHUNT_ASSIGN(buffer, spare_.take(type, bytes));
-    } else {
-      SHUNT_ASSIGN(buffer, type.allocate_for(bytes, placed));
-      SHUNT_TRY(buffer->fill(0, bytes, std::byte{0}));
-    }
+    SHUNT_ASSIGN(auto buffer, type.allocate_for(bytes, placed));
+    SHUNT_TRY(buffer->fill(0, bytes, std::byte{0}));
     for (std::size_t i = 0; i < ids.size(); ++i)
       addresses_[ids[i]] = {buffer.get(), placed[i].offset};
     buffers_.push_back(std::move(buffer));
     return ok();
   }
 
-  const BufferType& plain_;  ///< memory of the device that need not know what lies where
+  BufferType& plain_;  ///< memory of the device that need not know what lies where
   SpareMemory& spare_;
-  std::vector<std::unique_ptr<Buffer>> buffers_;
+  std::unique_ptr<Buffer> shared_;
+  std::vector<std::unique_ptr<Buffer>> buffers_;  ///< some lie in the shared one
   std::vector<Address> addresses_;
 };
 
 }  // namespace
+
+Status SpareMemory::reserve(BufferType& type, std::size_t bytes) {
+  SHUNT_ASSIGN(auto buffer, take(type, bytes));
+  give_back(std::move(buffer));
+  return ok();
+}
 
 Result<std::unique_ptr<Buffer>> SpareMemory::take(BufferType& type, std::size_t bytes) {
   const auto found = spare_.find(&type);

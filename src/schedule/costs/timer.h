@@ -12,10 +12,12 @@
 
 namespace shunt {
 
-/// Plain memory that short measurements use one after the other: to allocate it takes longer than
-/// they do. The largest buffer of each kind of memory is kept.
+/// Plain memory that short measurements use one after the other: the first touch of its pages takes
+/// longer than they do. The largest buffer of each kind of memory is kept.
 class SpareMemory {
  public:
+  /// Allocates so many bytes now, unless that many are kept.
+  Status reserve(BufferType& type, std::size_t bytes);
   /// A buffer of at least so many bytes. A new one holds zeros.
   Result<std::unique_ptr<Buffer>> take(BufferType& type, std::size_t bytes);
   void give_back(std::unique_ptr<Buffer> buffer);
@@ -26,6 +28,7 @@ class SpareMemory {
 
 /// How often something is run to time it.
 struct RepeatLimits {
+  int runs = 3;        ///< at least, after one that is not timed
   double seconds = 0;  ///< that the runs take together, about
   /// On the clock: after that one run that counts is enough.
   double deadline = std::numeric_limits<double>::infinity();

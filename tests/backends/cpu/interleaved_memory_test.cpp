@@ -130,6 +130,22 @@ TEST(InterleavedMemory, MatricesLieInGroupsAndAllElseIsPlain) {
   EXPECT_EQ(read_all(*buffer), plain);
 }
 
+/// In a buffer of zeros, and after they are written.
+TEST(InterleavedMemory, LiesInABufferOfPlainMemory) {
+  std::mt19937 random(9);
+  BufferType& type = interleaved_memory();
+  ASSERT_EQ(type.container(), &host_memory());
+  const auto container = *host_memory().allocate(buffer_bytes());
+  ASSERT_TRUE(container->fill(0, buffer_bytes(), std::byte{0}));
+  const auto buffer = type.place_in(*container, tensors());
+  ASSERT_TRUE(buffer) << buffer.error().message();
+  EXPECT_EQ(read_all(**buffer), Bytes(buffer_bytes()));
+  const Bytes plain = random_bytes(buffer_bytes(), random);
+  ASSERT_TRUE((*buffer)->write(0, plain));
+  EXPECT_EQ(read_all(*container), as_it_lies(plain, tensors()));
+  EXPECT_EQ(read_all(**buffer), plain);
+}
+
 TEST(InterleavedMemory, RowsThatFillUpALastGroupAreZeros) {
   std::mt19937 random(8);
   const auto tensor = placed(DType::kQ8_0, {64, 21}, 0);
