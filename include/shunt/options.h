@@ -15,6 +15,9 @@
 
 namespace shunt {
 
+/// The largest number of threads of the CPU device.
+inline constexpr int kMaxThreads = 1024;
+
 /// Whether the threads of the CPU device are bound to a core each. The thread that calls never is.
 enum class PinThreads : std::uint8_t {
   kAuto,  ///< if there is one for each core, and cores don't all share one cache
@@ -27,7 +30,8 @@ class SharedParts;
 Result<PinThreads> parse_pin_threads(std::string_view text);
 
 struct Options {
-  int threads = 0;  ///< of the CPU device; 0: one a physical core that this process may use
+  int threads = 0;  ///< of the CPU device, at most kMaxThreads; 0: one a physical core that this
+                    ///< process may use
   PinThreads pin_threads = PinThreads::kAuto;
   std::string
       backend_path;  ///< folders with plugins, separated by ':'; searched before the installed ones

@@ -7,8 +7,6 @@ namespace shunt {
 
 namespace {
 
-constexpr int kMaxThreads = 1024;
-
 Result<std::shared_ptr<CpuThreads>> start_threads(const Options& options) {
   auto threads = std::make_shared<CpuThreads>();
   threads->topology = read_cpu_topology();

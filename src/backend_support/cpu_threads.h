@@ -15,7 +15,7 @@ struct CpuThreads {
   std::unique_ptr<Pool> pool;
 };
 
-/// Invalid for a number outside 0 to 1024. 0 is one thread per physical core.
+/// Invalid for a number outside 0 to kMaxThreads. 0 is one thread per physical core.
 Status check_threads(int threads);
 
 /// Threads as the options ask for. The backends of one registry (Options::shared) share them;

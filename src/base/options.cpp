@@ -15,17 +15,14 @@ namespace shunt {
 
 namespace {
 
-Result<int> parse_count(std::string_view text) {
+Status set_threads(Options& options, std::string_view text) {
   int value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || value < 0) {
-    return invalid("\"{}\" is not a number of at least 0", text);
+  if (error != std::errc() || end != text.data() + text.size() || value < 0 ||
+      value > kMaxThreads) {
+    return invalid("\"{}\" is not a number from 0 to {}", text, kMaxThreads);
   }
-  return value;
-}
-
-Status set_threads(Options& options, std::string_view text) {
-  SHUNT_ASSIGN(options.threads, parse_count(text));
+  options.threads = value;
   return ok();
 }
 

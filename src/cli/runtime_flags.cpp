@@ -8,10 +8,9 @@
 namespace shunt::cli {
 
 void RuntimeFlags::declare(Arguments& arguments) {
-  constexpr int kMostThreads = 4096;
   arguments.number("-t,--threads",
                    "threads of the CPU; 0: one a physical core (also SHUNT_THREADS)", threads_, 0,
-                   kMostThreads);
+                   kMaxThreads);
   arguments.value("--pin", "auto|on|off",
                   "whether they are bound to a core each; auto: if there is one for each, and "
                   "cores don't all share one cache (also SHUNT_PIN)",

@@ -31,7 +31,9 @@ constexpr std::array kVariants = {
     Variant{.name = "refusing", .option = "depth", .default_value = "deep"},
 };
 
-const Variant& variant() { return shunt::test::find_variant(kVariants); }
+const Variant& variant() {
+  return shunt::test::find_variant(kVariants);
+}
 
 class Empty final : public shunt::Backend {
  public:

@@ -95,8 +95,15 @@ TEST(Options, TheCacheFolderIsThatOfTheXdgSpecification) {
   if (!home.empty()) setenv("HOME", home.c_str(), 1);
 }
 
+TEST(Options, TheVariableOfThreadsMayBe1024) {
+  const Environment threads("SHUNT_THREADS", "1024");
+  const auto options = options_from_environment();
+  ASSERT_TRUE(options) << options.error().message();
+  EXPECT_EQ(options->threads, 1024);
+}
+
 TEST(Options, AVariableThatMakesNoSenseIsNamed) {
-  for (const char* text : {"-1", "two", "1x", "99999999999999999999"}) {
+  for (const char* text : {"-1", "two", "1x", "1025", "99999999999999999999"}) {
     const Environment threads("SHUNT_THREADS", text);
     const auto options = options_from_environment();
     ASSERT_FALSE(options) << text;

@@ -327,7 +327,7 @@ class Calibration {
   std::vector<MeasuredOp> failed_;    ///< nor of these, where devices are compared
   bool estimates_copies_ = false;     ///< as those of some device could not be measured
   CostModel costs_;
-  bool has_begun_ = false;            ///< to measure an op
+  bool has_begun_ = false;  ///< to measure an op
   double start_ = 0;
   double longest_ = 0;  ///< seconds, of one op on all devices
 };
