@@ -19,7 +19,7 @@ struct SpeedTest {
   bool generates = false;
   std::int64_t tokens = 0;     ///< of each sequence
   std::int64_t depth = 0;      ///< tokens of each that are in the cache before that
-  std::int64_t sequences = 1;  ///< so many do this together
+  std::int64_t sequences = 1;  ///< that do this together
 
   /// What is computed.
   std::int64_t all_tokens() const { return sequences * tokens; }
@@ -44,14 +44,14 @@ struct SpeedRun {
 struct SpeedResult {
   SpeedTest test;
   std::vector<SpeedRun> runs;
-  std::optional<Peak> bound = {};  ///< what limits it
+  std::optional<Peak> bound = {};  ///< the limiting peak
   /// Of a run, by the model's costs (LoadOptions::costs). Nothing where the session's own placement
   /// can't be predicted: without costs of ops, for a model that is split by rows, where weights are
   /// sent to a device for an op, or where the session has less memory than was planned for it.
   std::optional<double> predicted_seconds = {};
 };
 
-/// What results are held against. Both must outlive the measurement.
+/// The peaks that results are compared with. Both must outlive the measurement.
 struct SpeedLimits {
   PeakMeter& meter;
   const DevicePeaks& peaks;
@@ -61,14 +61,14 @@ struct SpeedOptions {
   int runs = 5;  ///< that count, after one that doesn't
   double probe_seconds = 0.1;
   double tolerance = 0.1;  ///< probes agree if they differ by at most that part of the larger one
-  int attempts = 10;       ///< a run whose probes do not agree is made again, up to so many times
+  int attempts = 10;       ///< the most attempts of a run whose probes do not agree
   const std::atomic<bool>* cancel = nullptr;
 };
 
 /// The one device that all weights are on; null if there are several.
 Device* only_device(const Model& model);
 
-/// Computes what the tests need plans for, without their depth, so that all memory is taken.
+/// Runs the steps that the tests need plans for, without their depth, so that all memory is taken.
 /// Afterwards the session is empty. Invalid for tokens beyond the context.
 Status warm_up(Session& session, std::span<const SpeedTest> tests, std::int64_t batch);
 

@@ -15,7 +15,7 @@
 
 namespace shunt {
 
-/// What an op was measured to take on a device, a node:
+/// Measured seconds of one node of an op on a device:
 ///   overhead + max(operations * seconds_per_operation, bytes * seconds_per_byte).
 struct OpCost {
   std::string device;       ///< its name, "cuda0"
@@ -35,7 +35,7 @@ struct TransferCost {
   double seconds(double bytes) const { return latency + bytes * seconds_per_byte; }
 };
 
-/// What a copy between the host's memory and that of a device was measured to take.
+/// The measured cost of a copy between the host's memory and that of a device.
 struct CopyCost {
   std::string device;
   std::string description;
@@ -46,8 +46,8 @@ struct CopyCost {
 /// Const use from many threads. Empty, it has estimates for everything.
 class CostModel {
  public:
-  /// NotFound or Io; BadFile, naming the place, for what is no file of costs or holds a number that
-  /// is none of seconds.
+  /// NotFound or Io. BadFile, naming the place, for a file that is no costs file, or has a number
+  /// that is no number of seconds.
   static Result<CostModel> load(const std::string& path);
   /// The same of a text; `name` stands for the file in messages.
   static Result<CostModel> parse(std::string_view text, const std::string& name);
@@ -103,7 +103,7 @@ Status check_measure_options(const MeasureOptions& options);
 
 struct Measured {
   CostModel costs;
-  std::vector<std::string> notes;  ///< what was left out, and why
+  std::vector<std::string> notes;  ///< the parts that were left out, and why
 };
 
 /// Measures products of matrices for each type of weights, attention, an elementwise op that stands
@@ -119,7 +119,7 @@ struct CalibrateOptions {
   /// Seconds of measuring, for all devices. An op is left out that would end later if it took as
   /// long as the longest before it.
   double budget = 0.45;
-  /// The clock, and what measures an op of a type on a device: for tests. Null: the real ones.
+  /// The clock, and the measurement of an op of a type on a device: for tests. Null: the real ones.
   std::function<double()> now = {};
   std::function<Result<OpCost>(Device&, std::string_view op, DType)> measure = {};
 };

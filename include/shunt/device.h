@@ -1,4 +1,5 @@
-// Devices: what a backend implements, and all that it is handed. Nothing here knows the scheduler.
+// Devices: the interfaces that a backend implements, and the types that it gets. Nothing here knows
+// the scheduler.
 //
 // Threads: a Backend, a Device and a BufferType may be used from many threads; a Buffer's memory, a
 // Stream and a Binding belong to one at a time.
@@ -120,12 +121,12 @@ struct Address {
 
 /// Copies between any two buffers, or within one, and has done so when it returns: directly from a
 /// buffer that the host can access, else in pieces of 1 MiB through host memory. The ranges may
-/// overlap, also where two buffers of host memory lie over the same bytes. Waits for no
-/// stream: work on either range must have ended. Invalid if a range is not inside its buffer.
+/// overlap, also if two buffers of host memory share bytes. Waits for no stream: work on either
+/// range must have ended. Invalid if a range is not inside its buffer.
 /// OutOfMemory without a piece of host memory.
 Status copy(Address to, Address from, std::size_t bytes);
 
-/// Plain host memory: what the CPU computes in, and where inputs start.
+/// Plain host memory: the CPU computes in it, and inputs start there.
 BufferType& host_memory();
 /// A host buffer over memory that is there already, without a copy; `keep_alive` is held as long as
 /// the buffer lives.
@@ -139,7 +140,7 @@ std::unique_ptr<Buffer> wrap_read_only_memory(std::span<const std::byte> bytes,
 /// Empty: all of it is plain.
 using MemoryOfLeaves = std::span<const BufferType* const>;
 
-// ---- what a device can do
+// ---- capabilities of a device
 // -------------------------------------------------------------------------
 
 /// Why a device can't, or won't, compute a node.
@@ -163,7 +164,7 @@ class [[nodiscard]] Support {
   /// Yes, if source number `source` comes as `dtype`. Weights are transcoded for that; for other
   /// sources it is a no.
   static Support yes_if(int source, DType dtype);
-  /// No; `facts` say what of the case is at fault, for a person to read.
+  /// No; `facts` describe the cause to a person.
   static Support no(Refusal refusal, std::string facts);
 
   explicit operator bool() const { return !refused_ && source_ < 0; }
@@ -197,14 +198,14 @@ struct WeightCandidate {
 
 /// The error of a weight that was written in a lossy form.
 struct LossyCost {
-  DType form = DType::kI8;   ///< what its numbers are now, scales aside
+  DType form = DType::kI8;   ///< type of its numbers now, scales aside
   double squared_error = 0;  ///< against those that were written
   double squares = 0;        ///< of these
 };
 
-/// How fast a device is thought to be, until it has been measured: what its data sheet or its
-/// vendor's library says. Placement by costs goes by it. A rate that is not above 0, and seconds
-/// below 0, are not known: it then takes the figure that is usual for the device's kind.
+/// The estimated speed of a device, from its data sheet or its vendor's library. Placement by costs
+/// uses it until the device has been measured. A rate that is not above 0, and seconds below 0, are
+/// unknown: the usual figure for the device's kind then stands for them.
 struct DeviceSpeed {
   double operations_per_second = 0;  ///< arithmetic, of products of matrices
   double bytes_per_second = 0;       ///< of its own memory
@@ -215,7 +216,7 @@ struct DeviceSpeed {
 
 struct DeviceInfo {
   std::string name;         ///< Device::name()
-  std::string description;  ///< "NVIDIA H200", with what matters to a person
+  std::string description;  ///< for people: "NVIDIA H200"
   DeviceKind kind = DeviceKind::kAccelerator;
   int priority = 0;                ///< higher gets work first; below 0: only if it is named
   std::uint64_t memory_total = 0;  ///< bytes; 0 if not known
@@ -239,7 +240,7 @@ struct OwnMemory {
 
 /// Something that a device met more than once and got over by itself, for people to read.
 struct DeviceWarning {
-  std::string text;  ///< what, and at which node
+  std::string text;  ///< the event and its node
   std::uint64_t count = 0;
 };
 
@@ -263,8 +264,8 @@ class Event {
   /// Blocks until the work is done; at once if there never was any. An error of that work, however
   /// late it came, is returned here.
   virtual Status wait() = 0;
-  /// When the device did that work, once wait() has returned, what the work waited for left out.
-  /// Only events of Stream::create_timed_event() know, and only where the device can tell.
+  /// When the device did that work, without its waits; after wait() has returned. Only events of
+  /// Stream::create_timed_event() know, and only if the device can tell.
   virtual std::optional<WorkTimes> times() const { return std::nullopt; }
 };
 
@@ -281,8 +282,8 @@ class Binding {
 /// them.
 struct RunArgs {
   const ExtentValues& extents;
-  /// Once true, what has not begun is left out, and the run ends with Cancelled; may be null. Stays
-  /// valid until the event.
+  /// Once true, work that has not begun is left out, and the run ends with Cancelled. May be null.
+  /// Stays valid until the event.
   const std::atomic<bool>* cancel = nullptr;
   /// The most threads of the host that compute, of those that the device has; 0: all of them.
   int threads = 0;
@@ -348,7 +349,7 @@ struct InPlace {
   int source = 0;
 };
 
-/// A node that is computed with a later one, until when what it reads stays; or with itself.
+/// A node that is computed together with a later one, or with itself. Its sources stay until then.
 struct FusedNode {
   NodeId node = 0;
   NodeId with = 0;
@@ -402,8 +403,8 @@ class Device {
   virtual bool wants(const Graph&, NodeId) const { return false; }
   virtual BufferType& memory() = 0;
   /// The forms in which it uses a weight of a graph faster, or in less memory, than plain in
-  /// memory(): packed, in huge pages. Of a device that uses weights where they lie in a file: those
-  /// that a copy is worth making to. A form that supports() refuses for some user of the weight is
+  /// memory(): packed, in huge pages. A device that uses weights in place in a mapped file offers
+  /// those that are worth a copy. A form that supports() refuses for some user of the weight is
   /// not taken.
   virtual std::vector<WeightCandidate> weight_forms(const Graph&, NodeId) { return {}; }
   /// Why it has no lossy forms, although other machines of its kind do; else empty.
@@ -452,7 +453,7 @@ class Backend {
   virtual ~Backend() = default;
   virtual std::string_view name() const = 0;
   virtual std::span<Device* const> devices() = 0;
-  /// In plain words why there are no devices, or what is missing; empty if all is well.
+  /// In plain words why there are no devices, or which part is missing; empty if all is well.
   virtual std::string_view note() const { return {}; }
 };
 

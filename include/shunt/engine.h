@@ -30,10 +30,10 @@
 
 namespace shunt {
 
-/// What a model is, in numbers.
+/// A model in numbers.
 struct ModelInfo {
   std::string architecture;  ///< "llama"
-  std::string name;          ///< what the file calls itself; may be empty
+  std::string name;          ///< from the file; may be empty
   std::int64_t layers = 0;
   std::int64_t width = 0;       ///< length of an embedding
   std::int64_t vocabulary = 0;  ///< number of logits
@@ -66,7 +66,7 @@ enum class DeviceErrorMode : std::uint8_t {
   kFallback,  ///< the model goes on without the device, for good
 };
 
-/// What becomes of a device that fails, while a model is loaded or used. Where the CPU fails, or
+/// The handling of a device that fails while a model is loaded or used. Where the CPU fails, or
 /// something that is no device's, it is an error in any case.
 struct DeviceErrorPolicy {
   DeviceErrorMode mode = DeviceErrorMode::kFail;
@@ -78,12 +78,12 @@ struct DeviceErrorPolicy {
   std::function<void(std::string_view line)> say = {};
 };
 
-/// What the CPU computes with.
+/// The memory of weights that the CPU computes with.
 enum class WeightMode : std::uint8_t {
   /// Copies where that pays: if the CPU is the only device, and half of the memory that the system
   /// has left is enough for them. Else the mapped file.
   kAuto,
-  kMapped,  ///< the weights where they lie in the mapped file: processes share them, no time to
+  kMapped,  ///< the weights in place in the mapped file: processes share them, no time to
             ///< load
   kCopied,  ///< copies of those that the CPU is faster with in memory of its own, as it lays them
             ///< out
@@ -112,18 +112,19 @@ struct LoadOptions {
   /// Called now and then while weights are brought into memory, with bytes done and in all; may be
   /// empty.
   std::function<void(std::uint64_t done, std::uint64_t total)> progress;
-  std::vector<Pin> pins = {};  ///< what the user wants on which device
-  /// Predicts what steps take; null: estimates by what devices say of themselves.
+  std::vector<Pin> pins = {};  ///< the user's devices for nodes
+  /// Predicts the times of steps; null: estimates from the devices' own figures.
   std::shared_ptr<const CostModel> costs = {};
-  bool rules_only = false;  ///< rules alone decide what runs where
-  /// From so many rows on, weights in host memory are sent to a device that wants the op; 0: never.
+  bool rules_only = false;  ///< rules alone decide the placement
+  /// Minimum number of result rows for which weights in host memory are streamed to a device that
+  /// wants the op; 0: never.
   std::int64_t stream_rows = PlaceOptions{}.stream_rows;
   /// Asked about the steps of a session as they will run, with what fits where, before anything is
   /// allocated. Its `say` is called while loading only, also for each refusal of memory; sessions,
   /// which are asked about with their own options, use on_device_error.say.
   FallbackPolicy fallback = {};
   std::optional<PlacementFile> placement = {};  ///< followed exactly, instead of pins and rules
-  /// What sessions will be asked for: the loader leaves room for one of them.
+  /// The sessions to expect: the loader leaves room for one of them.
   SessionOptions session = {};
   /// Bytes of each device but the CPU that are to be left alone; if not given, 5% of what is free,
   /// but at least 64 MiB, but at most a quarter.
@@ -165,19 +166,19 @@ class Model {
   /// Memory in use now by the weights, and by each device outside of buffers. Weights of a device
   /// that was left out are freed when the last session has followed or ended.
   Ledger ledger() const;
-  /// What weights and a session of LoadOptions::session take, as decided before anything was
+  /// Memory of the weights and of a session of LoadOptions::session, as decided before anything was
   /// allocated: the sum of ledger() and that session's. Memory of devices outside of buffers was
   /// measured then; ledger() measures it again.
   Ledger predicted() const;
-  /// What the loader decided about memory, a line a device: "test0: layers 0 to 11 (12 of 16), 1.2
-  /// GiB of 1.4 GiB (64.0 MiB are left alone)"; then a line for each refusal of memory, for each
-  /// device that was left out, for weights that came in another type, and for those that there was
-  /// no memory to copy to.
+  /// The loader's decisions about memory, a line for each device: "test0: layers 0 to 11 (12 of
+  /// 16), 1.2 GiB of 1.4 GiB (64.0 MiB are left alone)"; then a line for each refusal of memory,
+  /// for each device that was left out, for weights that came in another type, and for those that
+  /// there was no memory to copy to.
   std::vector<std::string> notes() const;
   /// Weights that their device has in another type than the file, in the order of the file, with
   /// what that cost. to_lines() makes sentences of them, which are among the notes.
   std::vector<TranscodedWeight> transcoded() const;
-  /// What it is made of now: another one when a device was left out.
+  /// Its present state: another one after a device was left out.
   std::shared_ptr<const ModelState> state() const;
   CurrentState& current() const { return *current_; }
 
@@ -242,10 +243,10 @@ class Session {
   std::int64_t length(std::int64_t sequence = 0) const;  ///< tokens so far; 0 if it is not there
   std::int64_t context() const;                          ///< tokens there is room for
   SessionMemory memory() const;
-  /// What it takes beside the weights, by device and purpose.
+  /// Its memory beside the weights, by device and purpose.
   Ledger ledger() const;
-  /// What was decided about memory, as Model::notes(), what devices refused, and which tokens were
-  /// computed again.
+  /// The decisions about memory, as in Model::notes(), the refusals of devices, and which tokens
+  /// were computed again.
   std::vector<std::string> notes() const;
   /// That of its options.
   Trace* trace() const;

@@ -73,7 +73,7 @@ struct ExplainedDevice {
   std::optional<double> seconds;  ///< predicted, without copies
 };
 
-/// What turning a weight into another type cost: sums over its values.
+/// The error of a weight that was transcoded: sums over its values.
 struct TranscodeError {
   double squared_error = 0;
   double squares = 0;      ///< of the values themselves
@@ -96,7 +96,7 @@ struct TranscodedWeight {
   std::string reason;                   ///< who needs it so
   std::optional<TranscodeError> error;  ///< once it has been measured
 };
-/// What becomes of a weight of a graph, in its type of before or after.
+/// A weight of a graph that is transcoded; the graph has its type of before or after.
 TranscodedWeight describe_conversion(const Graph& graph, const Conversion& conversion,
                                      std::string device);
 /// "blk.0.ffn_up.weight has 3 values that F16 can't hold". Its error must have been measured.
@@ -107,7 +107,7 @@ std::string lost_text(const TranscodedWeight& weight);
 /// more".
 std::vector<std::string> to_lines(std::span<const TranscodedWeight> weights);
 
-/// What a placed and cut graph does in one run. Devices are in the placement's order.
+/// One run of a placed and cut graph. Devices are in the placement's order.
 struct Explanation {
   std::vector<ExplainedDevice> devices;
   std::vector<ExplainedSegment> segments;
@@ -124,7 +124,7 @@ struct Explanation {
 Explanation explain(const Graph& graph, const Placement& placement,
                     std::span<const Segment> segments);
 
-// ---- what fell back
+// ---- fallback
 // -------------------------------------------------------------------------------
 
 /// Operations of one kind that a device refused for one reason, and that run elsewhere.
@@ -157,8 +157,8 @@ FallbackReport report_fallback(const Graph& graph, const Placement& placement);
 std::string to_line(const FallbackReport& report);
 
 enum class FallbackMode : std::uint8_t {
-  kAllow,  ///< nothing is said
-  kWarn,   ///< one line is said
+  kAllow,  ///< no line
+  kWarn,   ///< one line
   kDeny,   ///< it is an error
 };
 
@@ -183,7 +183,7 @@ Status apply_fallback_policy(const Graph& graph, const Placement& placement,
 // ---- placements as files
 // --------------------------------------------------------------------------
 
-/// A line of such a file: where a node runs, or a leaf lies.
+/// A line of such a file: the device of a node or a leaf.
 struct PlacementLine {
   std::size_t line = 0;  ///< its number in the file, from 1
   NodeId node = 0;
@@ -192,7 +192,7 @@ struct PlacementLine {
   std::string device;  ///< "=" for a view, which is where its memory is
 };
 
-/// A placement as somebody wrote it. What it says is checked when a graph is placed by it.
+/// A placement that was read from a text. Placing a graph by it checks its lines.
 struct PlacementFile {
   std::string path;  ///< for messages
   std::vector<PlacementLine> lines;

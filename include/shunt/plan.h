@@ -27,7 +27,7 @@ enum class Rule : std::uint8_t {
   kMemory,        ///< its memory is there already, or it writes into memory that is there
   kWeights,       ///< its weights are there, or are sent there
   kInput,         ///< inputs start in host memory
-  kView,          ///< a view follows what it views
+  kView,          ///< a view follows its owner of memory
   kNeighbour,     ///< a neighbour runs there
   kSharedMemory,  ///< a better device that uses the same memory
   kSources,       ///< most of its sources can be read there
@@ -81,7 +81,7 @@ struct Conversion {
   int device = 0;      ///< index into Placement::devices
   std::string reason;  ///< who needs it so
 };
-/// ", as F16 instead of Q8_0 (test0 takes w of matmul only so)": what becomes of a weight.
+/// ", as F16 instead of Q8_0 (test0 takes w of matmul only so)": the change of a weight's type.
 std::string to_text(const Conversion& conversion);
 
 /// Which device computes each node, and the reason. Pure data; the graph it is about is not
@@ -89,8 +89,8 @@ std::string to_text(const Conversion& conversion);
 struct Placement {
   std::vector<Device*> devices;     ///< by falling priority, the CPU last
   std::vector<Decision> decisions;  ///< by node id
-  std::vector<std::string> notes;   ///< what the user should know: pins that match nothing, and
-                                    ///< what make_plan() took from a device
+  std::vector<std::string> notes;   ///< for the user: pins that match nothing, and operations
+                                    ///< that make_plan() took from a device
   double predicted_seconds = 0;     ///< of a step at the extents' maximum; 0 without costs
   std::vector<PredictedCopy> predicted_copies =
       {};  ///< those of a link in order; without costs none
@@ -132,9 +132,9 @@ struct PlaceOptions {
   /// they should go.
   std::span<const LeafMemory> memory = {};
   std::span<const Pin> pins = {};              ///< the first that matches counts
-  std::span<const Exclusion> exclusions = {};  ///< what devices are not to have
-  /// Parts without memory lie on their device if it computes all nodes that use them; pins come
-  /// first. A part whose device is not among the devices is placed like any other leaf.
+  std::span<const Exclusion> exclusions = {};  ///< nodes that devices must not compute
+  /// A part without memory is placed on its device if that computes all nodes that use the part.
+  /// Pins come first. A part whose device is not among the devices is placed like any other leaf.
   std::span<const PartHome> parts = {};
   /// Minimum number of result rows for which weights in host memory are streamed to a device that
   /// wants the op; 0: never.
@@ -142,18 +142,18 @@ struct PlaceOptions {
   /// Of weights that have no place yet. A caller that allows more than kNone must look at
   /// Placement::conversions.
   Transcode transcode = Transcode::kNone;
-  /// By device: the most bytes of weights that are sent there for one op. Empty: what its memory
-  /// and its largest buffer can hold.
+  /// By device: the most bytes of weights that are sent there for one op. Empty: the bytes that its
+  /// memory and its largest buffer can hold.
   std::span<const std::uint64_t> stream_bytes = {};
-  /// Predicts what the step takes (costs.h); null: nothing is predicted, and rules alone decide.
+  /// Predicts the time of the step (costs.h); null: nothing is predicted, and rules alone decide.
   const CostModel* costs = nullptr;
   bool rules_only = false;  ///< costs predict, but override no rule
 };
 
 /// Decides where each node runs. `devices` by falling priority, a CPU last. The same inputs give
-/// the same placement. Invalid if there is no CPU, if a pin can't be kept, if an op must write
-/// where no device that can write is able to compute it, or for an exclusion, memory or a part of
-/// what is not there.
+/// the same placement. Invalid without a CPU, for a pin that can't be kept, and for an op that must
+/// write into memory of a device that can't compute it. Invalid for an exclusion, memory or a part
+/// whose node or device does not exist.
 Result<Placement> place(const Graph& graph, std::span<Device* const> devices,
                         const PlaceOptions& options = {});
 
@@ -209,8 +209,8 @@ struct MemoryUse {
   /// Inputs that this device is the first to read, in its own memory if the host can access that,
   /// else in its staging memory. All other inputs are the CPU's.
   std::size_t inputs = 0;
-  /// Host ends of copies to and from this device, in its staging memory; of the CPU, what goes
-  /// between devices without staging memory.
+  /// Host ends of copies to and from this device, in its staging memory. Copies between devices
+  /// without staging memory count for the CPU.
   std::size_t staging = 0;
   /// Of inputs and staging: bytes in staging memory, which is host memory.
   std::size_t pinned = 0;
@@ -279,8 +279,8 @@ Result<std::unique_ptr<Plan>> compile(std::shared_ptr<const Graph> graph, Placem
 /// has Refusal::kMemory with the device and the bytes, and so has Placement::notes, once each
 /// time. An error that names no device is taken to be about all accelerators. Leaves keep their
 /// memory, which is PlaceOptions::memory; CompileOptions::memory must be empty: Invalid otherwise.
-/// OutOfMemory, naming device and bytes, if the CPU has too little, or a device for what must stay
-/// there. Other errors are those of place() and compile().
+/// OutOfMemory, naming device and bytes, if the CPU has too little, or a device has too little for
+/// the nodes that must stay there. Other errors are those of place() and compile().
 Result<std::unique_ptr<Plan>> make_plan(std::shared_ptr<const Graph> graph,
                                         std::span<Device* const> devices,
                                         const PlaceOptions& place_options = {},

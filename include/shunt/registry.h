@@ -23,8 +23,8 @@ struct BackendOption {
   std::string_view also = {};  ///< another variable of the environment that sets it
 };
 
-/// What a plugin's one C entry point returns. The token says what it was built against; see
-/// abi_token().
+/// The result of a plugin's one C entry point. The token identifies the build of Shunt that it was
+/// compiled against; see abi_token().
 struct BackendEntry {
   const char* token;
   const char* name;
@@ -62,9 +62,9 @@ struct OptionStatus {
 /// A backend that is there, or that stayed off.
 struct BackendStatus {
   std::string name;
-  std::string origin;  ///< "built in", the plugin's path, or a library's that is of no backend
+  std::string origin;  ///< "built in", the plugin's path, or a library's path without a backend
   bool loaded = false;
-  std::string note;  ///< why it stayed off, or what it has to say
+  std::string note;  ///< why it stayed off, or the backend's own note
   std::vector<OptionStatus> options = {};
 };
 
@@ -73,16 +73,16 @@ struct FoundBackend;
 /// Const after creation: may be used from many threads. Devices live as long as the registry.
 class Registry {
  public:
-  /// Loads what is built in, then plugins "shunt-backend-NAME.so" from options.backend_path and the
-  /// installed folder. A plugin that can't be loaded, a library of no backend: notes in backends().
-  /// Invalid as check_backend_options() says.
+  /// Loads built-in backends, then plugins "shunt-backend-NAME.so" from options.backend_path and
+  /// the installed folder. A plugin that can't be loaded, a library of no backend: notes in
+  /// backends(). Invalid as check_backend_options() says.
   static Result<std::unique_ptr<Registry>> create(const Options& options);
   ~Registry();
 
   std::span<const BackendStatus> backends() const { return statuses_; }
   /// By falling priority; the CPU is last.
   std::span<Device* const> devices() const { return devices_; }
-  /// NotFound, listing what there is.
+  /// NotFound, listing the devices.
   Result<Device*> find(std::string_view name) const;
   /// Devices by name in the order given, and the CPU behind them if it is not among them. No names:
   /// all devices but those with a priority below 0.

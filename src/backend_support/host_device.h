@@ -1,5 +1,5 @@
 // A whole device for a backend whose kernels are launched one by one, in plain host memory. Such a
-// device derives HostDevice and says what it is (info()).
+// device derives HostDevice and defines info().
 #pragma once
 
 #include "backend_support/kernel_device.h"

@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::int64_t kFloat = sizeof(float);
 
-/// Whether lines of so many floats can lie so many bytes apart.
+/// Whether a pitch in bytes is valid for lines of that number of floats.
 bool can_stride(std::int64_t bytes, std::int64_t floats) {
   return bytes % kFloat == 0 && bytes / kFloat >= floats &&
          bytes / kFloat <= std::numeric_limits<int>::max();

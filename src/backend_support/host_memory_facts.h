@@ -1,4 +1,4 @@
-// What a device that computes in the host's memory says of it.
+// DeviceInfo of a device that computes in host memory.
 #pragma once
 
 #include "shunt/device.h"

@@ -13,7 +13,7 @@ namespace shunt {
 /// For a device that computes in host memory: all devices that read host memory read it in place.
 class HostMemoryType final : public BufferType {
  public:
-  /// `layouts`: what a tensor may be while the device computes, as placement counts it.
+  /// `layouts`: the layouts of tensors while the device computes. Placement uses them for costs.
   HostMemoryType(std::string_view name, std::size_t alignment, std::vector<Layout> layouts)
       : name_(name), alignment_(alignment), layouts_(std::move(layouts)) {}
   std::string_view name() const override { return name_; }

@@ -16,7 +16,7 @@ namespace shunt {
 /// they do. The largest buffer of each kind of memory is kept.
 class SpareMemory {
  public:
-  /// A buffer of at least so many bytes. A new one holds zeros.
+  /// A buffer of at least `bytes` bytes. A new one holds zeros.
   Result<std::unique_ptr<Buffer>> take(BufferType& type, std::size_t bytes);
   void give_back(std::unique_ptr<Buffer> buffer);
 

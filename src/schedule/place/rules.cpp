@@ -211,8 +211,7 @@ class Rules {
       }
       if (!nearest) continue;
       const int index = *joins(id, *nearest);
-      decide(id, index, Rule::kNeighbour,
-             fmt::format("what it reads is computed on {}", name(index)));
+      decide(id, index, Rule::kNeighbour, fmt::format("its source is computed on {}", name(index)));
     }
   }
 
@@ -224,7 +223,7 @@ class Rules {
         const auto index = joins(id, user);
         if (!index) continue;
         decide(id, *index, Rule::kNeighbour,
-               fmt::format("what reads it is computed on {}", name(*index)));
+               fmt::format("its reader is computed on {}", name(*index)));
         break;
       }
     }
