@@ -110,7 +110,7 @@ void find_plugins(const std::string& folder, std::vector<FoundBackend>& all) {
   }
 }
 
-/// What is built in, then plugins of Options::backend_path, then the installed ones.
+/// Built-in backends, then plugins of Options::backend_path, then the installed ones.
 std::vector<FoundBackend> find_backends(const Options& options) {
   std::vector<FoundBackend> all;
   for (BackendEntryFunction function : kBuiltinBackends) {
@@ -124,7 +124,7 @@ std::vector<FoundBackend> find_backends(const Options& options) {
     if (end > 0) find_plugins(std::string(folders.substr(0, end)), all);
     folders.remove_prefix(std::min(end + 1, folders.size()));
   }
-  // The installed ones lie beside the library, wherever that is.
+  // The installed ones are beside the library, wherever that is.
   const std::string folder = folder_of_code(&kAnchor);
   if (!folder.empty()) find_plugins(folder + "/" SHUNT_PLUGIN_FOLDER, all);
   return all;
@@ -173,7 +173,7 @@ void Registry::create_backend(FoundBackend& found, const Options& options) {
   }
   auto loaded = std::make_unique<Loaded>();
   loaded->library = std::move(found.library);
-  // What a vendor's library may throw ends here.
+  // Exceptions of a vendor's library end here.
   auto backend = guarded(
       [&]() -> Result<std::unique_ptr<Backend>> {
         SHUNT_TRY(check_settings(own, {{{found.name, table}}}));
@@ -252,7 +252,7 @@ Result<std::vector<Device*>> Registry::select(std::span<const std::string> names
     if (std::find(selected.begin(), selected.end(), device) == selected.end())
       selected.push_back(device);
   }
-  // The CPU closes every list: it takes what nobody else can.
+  // The CPU closes every list: it computes the nodes that no other device can.
   const auto is_cpu = [](const Device* device) { return device->info().kind == DeviceKind::kCpu; };
   std::erase_if(selected, is_cpu);
   const auto cpu = std::find_if(devices_.begin(), devices_.end(), is_cpu);

@@ -27,8 +27,8 @@ struct FitRequest {
   /// The most bytes of weights that may be sent there for one op. Empty: no limit.
   PerDevice<std::uint64_t> most_streamed = {};
   bool may_overlap = true;  ///< Fit::overlap may be true
-  std::int64_t lone_tokens =
-      0;  ///< steps of at most this number of tokens follow no other of their plan
+  /// Steps of at most this number of tokens follow no other of their plan.
+  std::int64_t lone_tokens = 0;
 };
 
 }  // namespace shunt

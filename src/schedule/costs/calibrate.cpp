@@ -38,7 +38,7 @@ CopyCost rounded(CopyCost copy) {
   return copy;
 }
 
-/// What the device is thought to take for any op, as an entry of one op.
+/// The estimated cost of any op on the device, as an entry of one op.
 OpCost estimated_cost(const DeviceInfo& device, const MeasuredOp& op) {
   const DeviceSpeed speed = estimate_of(device);
   return {.device = device.name,
@@ -54,8 +54,8 @@ bool is_of_op(const OpCost& cost, const MeasuredOp& op) {
   return cost.op == op.op && cost.dtype == op.dtype;
 }
 
-/// What the nodes of the graphs are measured by: those with the most operations first, and the one
-/// that stands for all others last.
+/// The ops whose costs the nodes of the graphs have: those with the most operations first, and the
+/// one that stands for all others last.
 std::vector<MeasuredOp> needed_ops(std::span<const Graph* const> graphs) {
   std::map<MeasuredOp, double> operations;
   for (const Graph* graph : graphs) {

@@ -142,7 +142,7 @@ class Rules {
     return rows;
   }
 
-  /// A better device to which a weight in host memory is worth sending for so many rows.
+  /// A better device to which a weight in host memory is worth sending for the rows of the node.
   std::optional<int> streams_to(NodeId id, NodeId weight) const {
     if (!facts_.streams()) return std::nullopt;
     if (rows_of(graph_.node(id)) < static_cast<double>(stream_rows_)) return std::nullopt;
