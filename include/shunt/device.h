@@ -148,7 +148,7 @@ std::unique_ptr<Buffer> wrap_read_only_memory(std::span<const std::byte> bytes,
 /// Empty: all leaves are in plain memory.
 using MemoryOfLeaves = std::span<const BufferType* const>;
 
-// ---- what a device can do
+// ---- capabilities of a device
 // -------------------------------------------------------------------------
 
 /// Why a device can't, or won't, compute a node.
@@ -206,7 +206,7 @@ struct WeightCandidate {
 
 /// The error of a weight that was written in a lossy form.
 struct LossyCost {
-  DType form = DType::kI8;   ///< what its numbers are now, scales aside
+  DType form = DType::kI8;   ///< type of its numbers now, scales aside
   double squared_error = 0;  ///< against those that were written
   double squares = 0;        ///< of these
 };

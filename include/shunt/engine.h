@@ -83,7 +83,7 @@ enum class WeightMode : std::uint8_t {
   /// Copies if that pays: the CPU is the only device, and half of the system's available memory is
   /// enough for them. Else the mapped file.
   kAuto,
-  kMapped,  ///< the weights where they lie in the mapped file: processes share them, no time to
+  kMapped,  ///< the weights in place in the mapped file: processes share them, no time to
             ///< load
   kCopied,  ///< copies of those that the CPU is faster with in memory of its own, as it lays them
             ///< out

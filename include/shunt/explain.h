@@ -124,7 +124,7 @@ struct Explanation {
 Explanation explain(const Graph& graph, const Placement& placement,
                     std::span<const Segment> segments);
 
-// ---- what fell back
+// ---- fallback
 // -------------------------------------------------------------------------------
 
 /// Operations of one kind that a device refused for one reason, and that run elsewhere.

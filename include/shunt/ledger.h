@@ -1,7 +1,7 @@
-// Who takes how much memory, and what for: each byte that a model and its sessions allocate through
-// a buffer type, by device and purpose. What is predicted before anything is loaded and what is
-// allocated are the same table. Pinned memory is on the rows of the device that it serves, although
-// the host has it. Buffers of loading alone, two pinned ones of at most 8 MiB, are on no row.
+// The memory ledger: each byte that a model and its sessions allocate through a buffer type, by
+// device and purpose. The prediction before loading and the later allocations are the same table.
+// Pinned memory is host memory, but it is on the rows of the device that it serves. The two pinned
+// buffers of loading, of at most 8 MiB each, are on no row.
 // Pinning memory that is there already (Device::pin_host()) allocates nothing.
 #pragma once
 
@@ -16,7 +16,7 @@ struct OwnMemory;
 
 enum class Purpose : std::uint8_t {
   kWeights,
-  kMappedWeights,  ///< used where they lie in the mapped file: nothing is allocated for them
+  kMappedWeights,  ///< used in place in the mapped file: nothing is allocated for them
   kCache,
   kActivations,  ///< results, copies of tensors of other devices, scratch
   kInputs,       ///< MemoryUse::inputs
@@ -46,7 +46,7 @@ struct Ledger {
   /// A row for each kind.
   void add_own(std::string_view device, const OwnMemory& own);
   std::uint64_t bytes(std::string_view device, Purpose purpose) const;
-  /// Of all purposes but kMappedWeights: what is allocated there.
+  /// Allocated bytes: of all purposes but kMappedWeights.
   std::uint64_t allocated(std::string_view device) const;
   /// On all devices.
   std::uint64_t total(Purpose purpose) const;
@@ -56,7 +56,7 @@ struct Ledger {
 /// A line a row: "test0  weights  1.2 GiB", and how much of it each device takes in all.
 std::string to_text(const Ledger& ledger);
 
-/// What a device is asked for in all, and what it can give.
+/// The bytes that a device is asked for in all, and those that it can give.
 struct MemoryNeed {
   std::string device;
   std::uint64_t needs = 0;

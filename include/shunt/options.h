@@ -35,9 +35,9 @@ struct Options {
   PinThreads pin_threads = PinThreads::kAuto;
   std::string
       backend_path;  ///< folders with plugins, separated by ':'; searched before the installed ones
-  std::map<std::string, std::string>
-      libraries;  ///< paths of vendors' libraries, or of their twins, by backend: what
-                  ///< SHUNT_ZDNN_LIBRARY says is that of "zdnn"
+  /// Paths of vendors' libraries, or of their twins, by backend: SHUNT_ZDNN_LIBRARY gives that of
+  /// "zdnn".
+  std::map<std::string, std::string> libraries;
   /// Settings by backend and option, as text: backend_options["cpu"]["level"] = "scalar". The
   /// backend "*" stands for every backend that has the option. Each backend has a table of its
   /// options (BackendEntry::options); the registry checks settings against it.
@@ -52,7 +52,7 @@ struct Options {
   std::string cache_folder = {};
 };
 
-/// One row of the table of options: how each is called in the environment and what it does.
+/// One row of the table of options: the variable of the environment, its help and its setter.
 struct OptionInfo {
   std::string_view environment;  ///< "SHUNT_THREADS"
   std::string_view help;

@@ -27,7 +27,7 @@ enum class Rule : std::uint8_t {
   kMemory,        ///< its memory is there already, or it writes into memory that is there
   kWeights,       ///< its weights are there, or are sent there
   kInput,         ///< inputs start in host memory
-  kView,          ///< a view follows what it views
+  kView,          ///< a view follows its owner of memory
   kNeighbour,     ///< a neighbour runs there
   kSharedMemory,  ///< a better device that uses the same memory
   kSources,       ///< most of its sources can be read there
@@ -209,8 +209,8 @@ struct MemoryUse {
   /// Inputs that this device is the first to read, in its own memory if the host can access that,
   /// else in its staging memory. All other inputs are the CPU's.
   std::size_t inputs = 0;
-  /// Host ends of copies to and from this device, in its staging memory; of the CPU, what goes
-  /// between devices without staging memory.
+  /// Host ends of copies to and from this device, in its staging memory. Copies between devices
+  /// without staging memory count for the CPU.
   std::size_t staging = 0;
   /// Of inputs and staging: bytes in staging memory, which is host memory.
   std::size_t pinned = 0;
@@ -279,8 +279,8 @@ Result<std::unique_ptr<Plan>> compile(std::shared_ptr<const Graph> graph, Placem
 /// has Refusal::kMemory with the device and the bytes, and so has Placement::notes, once each
 /// time. An error that names no device is taken to be about all accelerators. Leaves keep their
 /// memory, which is PlaceOptions::memory; CompileOptions::memory must be empty: Invalid otherwise.
-/// OutOfMemory, naming device and bytes, if the CPU has too little, or a device for what must stay
-/// there. Other errors are those of place() and compile().
+/// OutOfMemory, naming device and bytes, if the CPU has too little, or a device has too little for
+/// the nodes that must stay there. Other errors are those of place() and compile().
 Result<std::unique_ptr<Plan>> make_plan(std::shared_ptr<const Graph> graph,
                                         std::span<Device* const> devices,
                                         const PlaceOptions& place_options = {},

@@ -1,4 +1,4 @@
-// What ran when, and on which device: recorded while plans run, to be looked at afterwards.
+// A trace: the actions of plans with their times and devices, recorded while plans run.
 //
 // Threads: a Trace may be used from many.
 #pragma once
@@ -26,7 +26,7 @@ enum class TraceKind : std::uint8_t {
   kCopy,     ///< from a device to another
   kObserve,  ///< a node was shown to an observer
   kPick,     ///< the host found which slices of a weight to write next, such as experts in use
-  kHost,     ///< what the program does itself: loading, sampling
+  kHost,     ///< work of the program itself: loading, sampling
 };
 std::string_view to_string(TraceKind kind);
 
@@ -54,7 +54,7 @@ struct TraceSpan {
 };
 
 struct TraceOptions {
-  /// Spans there is room for, all of it taken at once. What comes when it is full is counted and
+  /// Spans there is room for, all of it allocated at once. Spans beyond that are counted and
   /// left out.
   std::size_t capacity = std::size_t{1} << 18;
   /// Seconds, on the clock that devices tell their times by. Empty: std::chrono::steady_clock.
@@ -91,7 +91,7 @@ class Trace {
   std::uint64_t left_out_ = 0;
 };
 
-/// Records what the host does from here to the end of the scope; nothing if there is no trace.
+/// Records the host's work from here to the end of the scope; nothing if there is no trace.
 class TraceScope {
  public:
   TraceScope(Trace* trace, std::uint32_t action)

@@ -17,7 +17,7 @@
 
 namespace shunt {
 
-/// What became of an operation on the device in question.
+/// The outcome of an operation on the device in question.
 enum class CheckOutcome : std::uint8_t {
   kCompared,     ///< computed, and held against the other result
   kUnsupported,  ///< the device refuses it, which is its right
@@ -35,7 +35,7 @@ struct NodeCheck {
   std::string believed;  ///< the device that computed it in the run that is believed
   CheckOutcome outcome = CheckOutcome::kCompared;
   std::string message;  ///< why it is not compared
-  /// Weights that the device has in another type, each with what that costs: no part of `error`, as
+  /// Weights that the device has in another type, each with its error: no part of `error`, as
   /// the CPU then computes with the same; or, of lossy forms (WeightCandidate::lossy), part of
   /// `threshold`.
   std::vector<TranscodedWeight> transcoded;
@@ -81,7 +81,7 @@ struct VerifyOptions {
   /// Fills the inputs of the plan and states its extents; may be empty if there are none.
   std::function<Status(Plan& plan)> fill = {};
   std::optional<double> threshold = {};  ///< for all operations
-  /// What may be done about a weight whose type the device lacks.
+  /// The types that a weight may be transcoded to if the device lacks its own.
   Transcode transcode = Transcode::kPrecise;
   const std::atomic<bool>* cancel = nullptr;
   /// Called after each operation, with how many are done and in all; may be empty.

@@ -29,7 +29,7 @@ std::optional<std::uint64_t> read_number(const std::string& path, const std::str
   return std::nullopt;
 }
 
-/// What a group leaves of its limit; nothing if it has none.
+/// The rest of a group's limit; nothing if it has none.
 std::optional<std::uint64_t> left_in(const ControlGroup& group) {
   const auto file = [&](const char* v2, const char* v1) {
     return group.folder + (group.v2 ? v2 : v1);

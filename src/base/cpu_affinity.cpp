@@ -40,7 +40,7 @@ constexpr int kMostProcessors = 1 << 16;
 }  // namespace
 
 std::vector<int> this_threads_processors() {
-  // Too small a set for the machine is refused: nobody tells how large it must be.
+  // Too small a set for the machine is refused: the necessary size is unknown.
   for (int size = 1024; size <= kMostProcessors; size *= 2) {
     const Processors set(size);
     if (!set) return {};

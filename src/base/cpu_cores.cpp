@@ -9,8 +9,8 @@ namespace shunt {
 
 namespace {
 
-/// How fast cores of this kind are, compared with the others; -1 if all are the same or nobody
-/// knows.
+/// How fast cores of this kind are, compared with the others; -1 if all are the same, or if
+/// it is unknown.
 int speed(hwloc_topology_t topology, hwloc_obj_t core) {
   const int kind = hwloc_cpukinds_get_by_cpuset(topology, core->cpuset, 0);
   int efficiency = -1;

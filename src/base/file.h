@@ -65,7 +65,7 @@ class Descriptor {
   int number_;
 };
 
-/// What the system says about an errno: "No such file or directory".
+/// The system's text for an errno: "No such file or directory".
 std::string system_message(int error_number);
 
 }  // namespace shunt

@@ -1,4 +1,4 @@
-// What is said of numbers that were measured several times.
+// Summaries of numbers that were measured several times.
 #pragma once
 
 #include <span>

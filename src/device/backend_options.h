@@ -1,4 +1,4 @@
-// Settings of backends: which ones a table of options allows, and what each option is set to.
+// Settings of backends: the settings that a table of options allows, and the value of each option.
 #pragma once
 
 #include <initializer_list>
@@ -31,7 +31,7 @@ Status check_settings(const Options& options, std::span<const BackendOptions> ba
 /// The variable of the environment that sets an option: "SHUNT_CPU_LEVEL".
 std::string variable_of(std::string_view backend, std::string_view option);
 
-/// What each option of a backend is set to. From the lowest rank to the highest: its default, the
+/// The value of each option of a backend. From the lowest rank to the highest: its default, the
 /// environment, the setting of every backend, that of this one.
 std::map<std::string, std::string> settings_of(const Options& options,
                                                const BackendOptions& backend);

@@ -1,5 +1,4 @@
-// Some nodes on one device, without a plan around them: to time them, or to look at what they
-// compute.
+// Some nodes on one device, without a plan around them: to time them, or to look at their results.
 #pragma once
 
 #include <memory>
@@ -21,7 +20,7 @@ std::vector<const BufferType*> types_of(std::span<const Address> addresses);
 /// device, the graph and the buffers must outlive it.
 class DeviceRun {
  public:
-  /// `addresses` by node id: of the nodes and of what they read. The device's own refusal or error
+  /// `addresses` by node id: of the nodes and of their sources. The device's own refusal or error
   /// if it can't.
   static Result<DeviceRun> create(Device& device, const Graph& graph, std::span<const NodeId> nodes,
                                   std::span<const Address> addresses);
@@ -30,7 +29,7 @@ class DeviceRun {
 
  private:
   DeviceRun() = default;
-  // What stands below uses what stands above it.
+  // Members below use those above.
   std::unique_ptr<Program> program_;
   std::unique_ptr<Buffer> scratch_;
   std::unique_ptr<Binding> binding_;

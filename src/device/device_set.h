@@ -29,7 +29,7 @@ class DeviceIndices : public IndexRange<DeviceIndex> {
   constexpr IndexRange<DeviceIndex> accelerators() const { return {0, cpu()}; }
 };
 
-/// What a container with one element for each device knows of them.
+/// The device numbers of a container with one element for each device.
 template <class Container>
 class DeviceIndexed : public Container {
  public:

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t kAlignment = 64;  // a cache line, and the widest vector
 
-/// Several buffers may lie over the same bytes: the ranges may overlap.
+/// Several buffers may share bytes: the ranges may overlap.
 void move_bytes(std::byte* to, std::span<const std::byte> from) {
   if (!from.empty()) std::memmove(to, from.data(), from.size());
 }
@@ -75,7 +75,7 @@ class HostMemory final : public BufferType {
   }
 };
 
-/// Memory of somebody else's. `data` may only be written to if `writable`.
+/// Memory with another owner. `data` may only be written to if `writable`.
 class WrappedBuffer final : public Buffer {
  public:
   WrappedBuffer(const BufferType& type, std::span<std::byte> bytes, bool writable,
@@ -125,8 +125,7 @@ BufferType& host_memory() {
 
 std::unique_ptr<Buffer> wrap_read_only_memory(std::span<const std::byte> bytes,
                                               std::shared_ptr<const void> keep_alive) {
-  // The cast is undone by `writable`: whoever computes never writes into a weight
-  // (GraphBuilder::apply sees to it).
+  // `writable` is false, and no kernel writes into a weight (GraphBuilder::apply makes sure of it).
   const std::span<std::byte> cast(const_cast<std::byte*>(bytes.data()), bytes.size());
   return std::make_unique<WrappedBuffer>(host_memory(), cast, false, std::move(keep_alive));
 }

@@ -29,7 +29,7 @@ class NodeView {
   const BufferType* source_memory(std::size_t i) const {
     return memory_.empty() ? nullptr : memory_[graph_->node(node_->sources[i]).storage];
   }
-  /// What a source is a view of, or itself.
+  /// The owner of a source's memory: the tensor that it is a view of, or itself.
   const Tensor& owner(std::size_t i) const {
     return graph_->node(graph_->node(node_->sources[i]).storage).result;
   }
@@ -51,8 +51,8 @@ class NodeView {
 /// The target of a backend whose kernels are the same on every machine.
 struct NoTarget {};
 
-/// How one backend does one op. A backend derives its own interface from this, with what it takes
-/// to launch. `T` is the backend's target: what kernels must know of the machine that a device
+/// How one backend does one op. A backend derives its own interface from this, with a function to
+/// launch. `T` is the backend's target: the facts that kernels need of the machine that a device
 /// stands for (the chip, the version of the vendor's library, the vector level). A device has one.
 template <class T = NoTarget>
 class Kernel {

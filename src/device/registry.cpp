@@ -186,7 +186,7 @@ void Registry::create_backend(FoundBackend& found, const Options& options) {
   }
   auto loaded = std::make_unique<Loaded>();
   loaded->library = std::move(found.library);
-  // What a vendor's library may throw ends here.
+  // Exceptions of a vendor's library end here.
   auto backend = guarded(
       [&]() -> Result<std::unique_ptr<Backend>> {
         SHUNT_TRY(check_settings(own, {{{found.name, table}}}));
@@ -270,7 +270,7 @@ Result<std::vector<Device*>> Registry::select(std::span<const std::string> names
     if (std::find(selected.begin(), selected.end(), device) == selected.end())
       selected.push_back(device);
   }
-  // The CPU closes every list: it takes what nobody else can.
+  // The CPU closes every list: it computes the nodes that no other device can.
   const auto is_cpu = [](const Device* device) { return device->info().kind == DeviceKind::kCpu; };
   std::erase_if(selected, is_cpu);
   const auto cpu = std::find_if(devices_.begin(), devices_.end(), is_cpu);

@@ -1,5 +1,5 @@
-// Devices chosen by people who did not ask which backends stayed off: what is missing comes with
-// the reasons.
+// Selecting devices for people: an error for a missing device includes the reasons of backends that
+// stayed off.
 #pragma once
 
 #include <span>
@@ -13,9 +13,9 @@ namespace shunt {
 /// "cpu stayed off: NOTE; zdnn stayed off: NOTE"; empty if none did.
 std::string stayed_off(const Registry& registry);
 
-/// As registry.select(names), but NotFound with what stayed off if no CPU closes the list: it is
-/// what computes all that others can't. Without names, devices that `pinned` names are selected as
-/// well: those that are used only if they are named.
+/// As registry.select(names), but NotFound, with the backends that stayed off, if there is no CPU
+/// at the end of the list: it computes all nodes that others can't. Without names, devices that
+/// `pinned` names are selected as well: those that are used only if they are named.
 Result<std::vector<Device*>> select_with_cpu(const Registry& registry,
                                              std::span<const std::string> names,
                                              std::span<const std::string> pinned = {});

@@ -15,7 +15,7 @@ class UploadRing {
   /// Two buffers of `bytes` in the device's staging memory, or of as much as its largest buffer
   /// has. Unsupported if the device has no staging memory; OutOfMemory.
   static Result<std::unique_ptr<UploadRing>> create(Device& device, std::size_t bytes);
-  /// Waits for what is on its way.
+  /// Waits for uploads under way.
   ~UploadRing();
 
   /// Copies bytes into a buffer of the device, in pieces. Returns once they are in pinned memory:

@@ -1,5 +1,5 @@
-// What meets the weights of a graph while it runs: sums of squares of the activations, by column of
-// each matrix.
+// Statistics of the activations that a graph's weights are multiplied with: sums of squares, by
+// column of each matrix.
 #pragma once
 
 #include <map>
@@ -21,7 +21,7 @@ class ActivationSums {
   /// Adds what one of them holds. `extents` are those of the run. Nodes of one run come in order.
   /// Unsupported, naming a weight and the column, if it meets what is not finite.
   Status add(const Observed& observed, const ExtentValues& extents);
-  /// What has been added, by weight. Weights whose activations are inputs of the graph, or stored
+  /// The sums, by weight. Weights whose activations are inputs of the graph, or stored
   /// in a cache, are left out, as nothing computes these.
   std::map<NodeId, ColumnSums> sums() const;
 

@@ -22,7 +22,7 @@ namespace shunt {
 
 namespace {
 
-/// So many tokens, the same each time, that are not all alike.
+/// Tokens that are not all alike, the same each time.
 std::vector<std::int32_t> some_tokens(std::int64_t first, std::int64_t count,
                                       std::int64_t vocabulary) {
   constexpr std::int64_t kStep = 7919;  // a prime
@@ -33,7 +33,7 @@ std::vector<std::int32_t> some_tokens(std::int64_t first, std::int64_t count,
   return tokens;
 }
 
-/// So many tokens to each of the first sequences, at once.
+/// `count` tokens to each of the first sequences, at once.
 Status append_some(Session& session, std::int64_t sequences, std::int64_t count,
                    const std::atomic<bool>* cancel) {
   std::vector<std::vector<std::int32_t>> tokens;
@@ -74,14 +74,14 @@ Result<double> run_once(Session& session, const SpeedTest& test, const std::atom
   return steady_seconds() - start;
 }
 
-/// What a test has its sequences do.
+/// The work of one step of a test.
 struct TestStep {
   std::int64_t tokens = 0;
   std::int64_t outputs = 0;     ///< tokens whose logits are made
   std::int64_t cache_rows = 0;  ///< of all sequences that take part
 };
 
-/// The steps of sequences that get so many tokens each, after so many others.
+/// The steps of sequences that get `tokens` tokens each, after `length` others.
 std::vector<TestStep> steps_of(std::int64_t sequences, std::int64_t tokens, std::int64_t length,
                                std::int64_t batch) {
   std::vector<TestStep> steps;

@@ -15,7 +15,7 @@ namespace shunt {
 
 namespace {
 
-/// What the system says; else what the device does.
+/// The system's figure; else the device's.
 std::optional<std::uint64_t> memory_left(const Device& cpu) {
   if (const auto available = available_memory()) return available;
   const std::uint64_t free = cpu.info().memory_free;

@@ -1,4 +1,4 @@
-// Weights that the CPU computes with in memory of its own, not where they lie in the mapped file.
+// Weights that the CPU copies to memory of its own, instead of using them in place in the file.
 #pragma once
 
 #include <cstdint>

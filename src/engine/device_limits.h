@@ -14,11 +14,11 @@ namespace shunt {
 
 inline constexpr std::uint64_t kNoLimit = std::numeric_limits<std::uint64_t>::max();
 
-/// What a device's memory allows.
+/// The limits of a device's memory.
 struct DeviceLimit {
   std::uint64_t free = 0;        ///< bytes; 0 if that is not known: then there is no limit
   std::uint64_t margin = 0;      ///< of these, to be left alone
-  std::uint64_t cap = kNoLimit;  ///< what it was found not to give more than
+  std::uint64_t cap = kNoLimit;  ///< the device gave no more than this
   bool pooled = false;           ///< its memory is the host's: one pool with the CPU
 
   /// Free without the margin.

@@ -93,7 +93,7 @@ class Fitter {
     return room;
   }
 
-  /// What is known of bytes where no device has buffers for the rest.
+  /// The known bytes where no device has buffers for the rest.
   void count_leaves() {
     takes_.assign(names_.size(), {});
     for (const DeviceIndex d : takes_.indices()) takes_[d].weights = chosen_.taken[d];
@@ -122,7 +122,7 @@ class Fitter {
   bool reduce(DeviceIndex device, std::uint64_t by) {
     short_of_room_ = true;
     std::uint64_t& room = bounds_.room[device];
-    // What is loaded makes no room by being used from elsewhere.
+    // Loaded weights make no room by being used from elsewhere.
     if (request_.loaded != nullptr && stream_less(device)) return true;
     if (room > 0 && may_move(device)) {
       room = std::min(room, chosen_.taken[device]);
@@ -177,8 +177,8 @@ class Fitter {
     return bytes;
   }
 
-  /// After a plan that can't be: less for the device whose memory does not do; for all if nobody
-  /// knows which that is. The CPU has to take what the others do not.
+  /// After a plan that can't be: less for the device whose memory is too small; for all
+  /// devices if the error names none. The CPU takes the rest.
   bool reduce_after(const Error& error) {
     bool reduced = false;
     for (const DeviceIndex d : model_.devices.accelerators()) {
@@ -188,8 +188,8 @@ class Fitter {
     return reduced;
   }
 
-  /// What of that which the user wants on a device is too much for it: the line of a placement
-  /// file, or the first pin; empty without. `takes`, `usable`: bytes of its memory, with those of
+  /// The user's wish that is too much for a device: the line of a placement file, or the first pin;
+  /// empty without. `takes`, `usable`: bytes of its memory, with those of
   /// others that share it.
   std::string wish_at_fault(DeviceIndex device, std::uint64_t takes, std::uint64_t usable) const {
     if (!model_.placement) return pinned_[device];
@@ -273,7 +273,7 @@ class Fitter {
   const FitRequest& request_;
   const bool endless_;
   const DeviceIndex cpu_;
-  // What there is:
+  // The request:
   PerDevice<std::string> names_;
   std::vector<std::shared_ptr<const StepGraph>> steps_;
   std::vector<FitLeaf> leaves_;

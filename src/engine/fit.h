@@ -14,25 +14,25 @@
 
 namespace shunt {
 
-/// What was decided. Nothing has been allocated for it.
+/// The decisions. Nothing has been allocated for them.
 struct Fit {
   Homes homes;
   Transcoded transcoded;             ///< weights that have another type where they are
   std::vector<Device*> devices;      ///< those that are used, by falling priority
   PerDevice<bool> used;              ///< the same, by device of the model
-  Ledger ledger;                     ///< what will be allocated, beside what is there already
+  Ledger ledger;                     ///< to be allocated, beside the memory in use
   PerDevice<std::uint64_t> planned;  ///< the same in all, by device of the model
   /// The most bytes of weights that are sent for one op, by device of the model; and the same by
   /// those that are used, as PlaceOptions wants it.
   PerDevice<std::uint64_t> most_streamed;
   std::vector<std::uint64_t> stream_bytes;
-  std::vector<std::string> notes;  ///< what was decided, a line a device
+  std::vector<std::string> notes;  ///< the decisions, a line for each device
   bool overlap = false;            ///< there is room for steps_in_flight(); else for one
   bool short_of_room = false;      ///< a device has less than it would if it had more memory
 };
 
-/// OutOfMemory, with the numbers, if the CPU has too little for what is left for it, or a device
-/// for what the user wants there, or the pool that it shares with the CPU for that of all of them.
+/// OutOfMemory, with the numbers, if the CPU has too little for its remaining part, a device for
+/// the nodes that the user wants there, or the pool that it shares with the CPU for all of them.
 Result<Fit> fit_model(const ModelState& model, const FitRequest& request);
 
 /// The same if memory and buffers had no end, and nothing were loaded yet: what is elsewhere in

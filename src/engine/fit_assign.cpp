@@ -28,7 +28,7 @@ class Assigner {
   }
 
  private:
-  /// First what is there already, as nobody else could have its room.
+  /// First the loaded leaves, as no other leaf could have their room.
   std::vector<const FitUnit*> in_order() const {
     std::vector<const FitUnit*> order;
     for (const bool first : {true, false}) {

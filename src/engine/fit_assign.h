@@ -16,7 +16,7 @@ struct HomeAssignment {
 };
 
 /// First units of which something is there already, then the others, each in order. A device that a
-/// unit is too large for is closed to all that follow; the CPU, the last one, takes what is left.
+/// unit is too large for is closed to all that follow; the CPU, the last one, takes the rest.
 HomeAssignment assign_homes(std::span<const FitLeaf> leaves, std::span<const FitUnit> units,
                             const FitBounds& bounds);
 

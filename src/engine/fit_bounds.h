@@ -1,4 +1,4 @@
-// What devices may be asked for at most: lowered until what is made of it fits.
+// Upper bounds of the use of devices. They are lowered until the result fits.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ struct FitBounds {
   bool overlap = false;                    ///< plans are made for steps_in_flight(); else for one
   std::int64_t lone_tokens = 0;            ///< FitRequest::lone_tokens
 
-  /// Of what is by device of the model, that of devices that are used.
+  /// Of values by device of the model, those of devices that are used.
   template <class Each>
   std::vector<Each> of_used(const PerDevice<Each>& all) const {
     std::vector<Each> some;

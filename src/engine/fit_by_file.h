@@ -1,5 +1,5 @@
-// What a placement file that is followed means for memory: it says what goes where, whether that
-// fits or not.
+// Memory under a placement file that is followed: the file decides the device of each leaf, whether
+// it fits or not.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@ namespace shunt {
 
 bool names_device(const PlacementFile& file, const std::string& device);
 
-/// What all that a file wants of a device takes, and what the device has for it, in bytes: with
-/// what others take of the same memory.
+/// Bytes of all that a file puts on a device, and the bytes that the device has for it. Both
+/// include the use of the same memory by other devices.
 struct WantedOfDevice {
   std::string device;
   std::uint64_t takes = 0;

@@ -47,7 +47,7 @@ class LeafFinder {
   }
 
  private:
-  /// What the user has decided stays; what follows from rules is decided by who has room.
+  /// The user's decisions stay. Those of rules depend on the room of devices.
   void find_wish(FitLeaf& leaf) const {
     const Decision& decision = wanted_.decisions[leaf.id];
     leaf.wanted = decision.device;
@@ -101,7 +101,7 @@ class LeafFinder {
 
   static void set_type(FitLeaf& leaf, DeviceIndex device, TranscodedWeight weight) {
     LeafOnDevice& here = leaf.by_device[device];
-    // Rows are whole blocks of the type, or nobody would have asked for it.
+    // Rows are whole blocks of the type, or the device would not have asked for it.
     if (auto tensor = make_tensor(weight.to, leaf.info->tensor.shape)) here.tensor = *tensor;
     here.transcoded = std::move(weight);
   }

@@ -1,5 +1,5 @@
-// What there is to be fitted: the weights and caches of a step, what each of them is on each
-// device, and which of them go together.
+// The leaves to be fitted: the weights and caches of a step, their form on each device, and the
+// units that stay together.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,4 @@
-// The line that says what a device got of a model.
+// The line that describes a device's share of a model.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// What a choice of homes takes of each device, before anything is allocated: the layouts that will
-// be.
+// The memory that a choice of homes takes on each device, before anything is allocated, by the
+// layouts of the later allocations.
 #pragma once
 
 #include <memory>
@@ -13,10 +13,10 @@
 
 namespace shunt {
 
-/// What a device is asked for, beside what is there already.
+/// Bytes asked of a device, beside those in use.
 struct DeviceBytes {
   std::uint64_t weights = 0;
-  std::uint64_t mapped = 0;  ///< used where they lie in the file, so not allocated
+  std::uint64_t mapped = 0;  ///< used in place in the file, so not allocated
   std::uint64_t cache = 0;
   std::uint64_t activations = 0;
   std::uint64_t inputs = 0;

@@ -1,4 +1,4 @@
-// What is to be fitted on the devices, and within which limits.
+// A request to fit steps on the devices, within limits.
 #pragma once
 
 #include <cstdint>
@@ -26,8 +26,9 @@ struct FitRequest {
   const std::vector<DeviceIndex>* wanted_caches = nullptr;
   /// The most bytes of weights that may be sent there for one op. Empty: no limit.
   PerDevice<std::uint64_t> most_streamed = {};
-  bool may_overlap = true;       ///< Fit::overlap may be true
-  std::int64_t lone_tokens = 0;  ///< steps of at most so many tokens follow no other of their plan
+  bool may_overlap = true;  ///< Fit::overlap may be true
+  /// Steps of at most this number of tokens follow no other of their plan.
+  std::int64_t lone_tokens = 0;
 };
 
 }  // namespace shunt

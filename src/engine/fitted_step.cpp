@@ -55,7 +55,7 @@ Result<FittedStep> place_at_home(const ModelState& model, const StepShape& shape
   return placed;
 }
 
-/// What a placement would be if memory had no end, and what it would take, by device.
+/// The placement with unlimited memory, and the bytes that it would need, by device.
 struct Endless {
   Placement placement;
   PerDevice<std::uint64_t> needed;
@@ -96,7 +96,7 @@ class Explainer {
            placement_.decisions[id].device != device;
   }
 
-  /// What of a node has no room on a device where it would be.
+  /// The part of a node that has no room on a device where it would be.
   std::string_view homeless(NodeId id, DeviceIndex device) const {
     bool cache = false;
     std::vector<NodeId> tensors = graph_.node(id).sources;
@@ -141,8 +141,8 @@ class Explainer {
     return nullptr;
   }
 
-  /// What a better device says to a node: that of the rules if it refused it then; else that it has
-  /// no room; else what it says now.
+  /// The refusal of a node by a better device: that under the rules if it refused it then; else
+  /// that it has no room; else the present one.
   void explain_refusal(NodeId id, DeviceIndex device) {
     std::vector<PassedOver>& all = placement_.decisions[id].passed_over;
     auto now = std::find_if(all.begin(), all.end(),
@@ -205,7 +205,7 @@ Result<std::optional<Fit>> roomy_fit(const ModelState& model, const FitRequest& 
   return std::optional<Fit>(std::move(roomy));
 }
 
-/// What devices may have in all, with the bytes of weights that are in their memory already.
+/// The limits of devices in all, with the bytes of weights that are in their memory already.
 PerDevice<DeviceLimit> limits_in_all(const ModelState& model, const FitRequest& request) {
   PerDevice<DeviceLimit> limits = request.limits;
   if (request.loaded == nullptr) return limits;
@@ -248,7 +248,8 @@ Result<FittedStep> place_fitted(const ModelState& model, const StepShape& shape,
 
 Result<Verdict> judge_fit(const ModelState& model, const FitRequest& request, const Fit& fit,
                           const FallbackPolicy& policy) {
-  // Notes of the placement are said in any case; what has no room, only if somebody wants to know.
+  // Notes of the placement are reported in any case. Nodes without room are found only if the
+  // policy needs them.
   std::optional<Fit> roomy;
   if (!policy.accepts_all()) {
     SHUNT_ASSIGN(roomy, roomy_fit(model, request, fit));

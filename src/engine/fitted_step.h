@@ -1,5 +1,5 @@
 // A step placed on memory as it was fitted, while nothing is allocated yet: as it will run, with
-// the reasons, and what a policy makes of it.
+// the reasons, and the verdict of a policy.
 #pragma once
 
 #include <string>
@@ -15,12 +15,12 @@ struct FittedStep {
   Placement placement;  ///< over all devices of the model, also those that got nothing
 };
 
-/// `fit` is what fit_model() made of `request`. What a better device would compute if it had the
-/// room has been refused by it, for memory, with the numbers. Allocates nothing.
+/// `fit` is what fit_model() made of `request`. Where a better device lacks the room for a node, it
+/// refuses the node for memory, with the numbers. Allocates nothing.
 Result<FittedStep> place_fitted(const ModelState& model, const StepShape& shape,
                                 const FitRequest& request, const Fit& fit);
 
-/// What a policy makes of the step of a request that falls back most.
+/// The verdict of a policy on the step of a request that falls back most.
 struct Verdict {
   std::size_t fell_back = 0;
   std::vector<std::string> lines;  ///< to be said once it is sure

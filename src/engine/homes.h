@@ -1,4 +1,4 @@
-// Where leaves that outlive a step lie.
+// The devices of leaves that outlive a step.
 #pragma once
 
 #include <map>

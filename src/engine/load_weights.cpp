@@ -47,7 +47,7 @@ void read_mapped(std::span<const std::byte> bytes, Progress& progress) {
   }
 }
 
-/// What was decided, and memory for the weights that are missing; nothing is in it yet.
+/// The decisions, and memory for the weights that are missing; nothing is in it yet.
 struct Blocks {
   Fit fit;
   std::vector<std::pair<DeviceIndex, WeightBlocks>> on_devices;
@@ -184,7 +184,7 @@ void map_file(ModelState& model) {
   }
 }
 
-/// What became of the weights.
+/// The result of filling weights.
 struct Filled {
   /// A weight with values that its other type can't hold; empty: there is none.
   std::string lost;
@@ -302,7 +302,7 @@ void start_over(ModelState& model, Progress& progress) {
   progress.start_again();
 }
 
-/// The same, without copies that nobody asked for where there is no memory for them.
+/// The same, without optional copies if there is no memory for them.
 Result<Filled> load_or_map(ModelState& model, const StepGraph& step, const LoadOptions& options,
                            Progress& progress) {
   auto loaded = try_to_load(model, step, options, progress);
@@ -318,7 +318,7 @@ Result<Filled> load_or_map(ModelState& model, const StepGraph& step, const LoadO
   return loaded;
 }
 
-/// What transcoding cost, for the user.
+/// The error of transcoding, for the user.
 void say_transcoded(ModelState& model, const LoadOptions& options, const Filled& filled) {
   std::vector<std::string> lines = to_lines(model.all_transcoded());
   if (!filled.lost.empty()) lines.push_back(filled.lost + ", so nothing was transcoded");

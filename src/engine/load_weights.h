@@ -10,7 +10,7 @@ namespace shunt {
 /// did.
 Status load_weights(ModelState& model, const LoadOptions& options);
 
-/// What the weights that are there take.
+/// The memory of the weights that are loaded.
 Ledger weights_ledger(const ModelState& model);
 
 }  // namespace shunt

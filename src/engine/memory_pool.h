@@ -11,7 +11,7 @@
 
 namespace shunt {
 
-/// What is asked for of the pool. The CPU alone may ask for all that the host has; where others ask
+/// The bytes asked of the pool. The CPU alone may ask for all that the host has; where others ask
 /// with it, all of them together have what is free.
 struct MemoryPool {
   std::vector<DeviceIndex> devices =

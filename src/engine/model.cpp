@@ -188,7 +188,7 @@ Result<std::shared_ptr<const Model>> Model::load(const std::string& path,
         SHUNT_ASSIGN(complete_options.session, complete(options.session, state->info));
         state->session = complete_options.session;
         state->fallback = options.fallback;
-        state->fallback.say = options.on_device_error.say;  // what is said after loading
+        state->fallback.say = options.on_device_error.say;  // for lines after loading
         state->on_device_error = options.on_device_error;
         SHUNT_TRY(split_weights(*state, options.split, options.devices));
         SHUNT_TRY(choose_weight_memory(*state, session_steps(state->session)));

@@ -1,4 +1,4 @@
-// What a loaded model is made of.
+// The state of a loaded model.
 #pragma once
 
 #include <map>
@@ -32,7 +32,7 @@ struct ModelState {
   std::shared_ptr<const ModelDefinition> definition;
   ModelInfo info;
   DeviceSet devices;
-  std::optional<PlacementFile> placement;  ///< what the user wants to be followed
+  std::optional<PlacementFile> placement;  ///< the user's file to follow
   std::vector<Pin> pins;
   /// By part of split weights and caches: the device that it is meant for. None: nothing is split.
   std::vector<const Device*> part_devices;
@@ -42,35 +42,35 @@ struct ModelState {
   bool rules_only = false;
   std::int64_t stream_rows = PlaceOptions{}.stream_rows;
   PerDevice<std::vector<std::shared_ptr<Buffer>>> buffers;  ///< of weights
-  /// The parts of the file, where a device uses weights as they lie there; else none.
+  /// The parts of the file, if a device uses weights in place there; else none.
   std::vector<std::shared_ptr<Buffer>> mapped_parts;
   /// Weights that are copied when they come to the CPU, and the memory they are copied to. Other
   /// ones, and those that come there from another device, are used from the mapped file if the CPU
   /// can.
   std::map<const gguf::TensorInfo*, BufferType*> copied;
-  /// By device: weights that lie in other memory of it than its memory(), if they come there.
+  /// By device: weights that are in other memory of it than its memory(), if they come there.
   std::map<const Device*, std::map<const gguf::TensorInfo*, BufferType*>> in_layouts;
   /// A line for each form of weights that some user of theirs refuses on a device, though it is
   /// cheaper than the one that they get.
   std::vector<std::string> dropped_forms;
-  std::map<const gguf::TensorInfo*, Address> weights;    ///< where each lies that is there
+  std::map<const gguf::TensorInfo*, Address> weights;    ///< of each loaded weight
   std::map<const gguf::TensorInfo*, DeviceIndex> homes;  ///< on which of the devices; the same keys
   /// Those that have another type there. Used from the CPU instead, a weight is as in the file.
   Transcoded transcoded;
-  /// Those that lie in a lossy form of their device's own, as of their type.
+  /// Those in a lossy form of their device's own, as of their type.
   Transcoded lossy;
   /// Weights in host memory that devices have pinned (Device::pin_host()).
   PinnedRanges pinned_weights;
-  std::vector<DeviceIndex> cache_homes;  ///< where a session's caches are to lie
-  bool short_of_room = false;  ///< some may lie elsewhere than they would if there were more
-  PerDevice<bool> used;        ///< there was use for it
-  bool overlap = true;         ///< there was room for steps that overlap
+  std::vector<DeviceIndex> cache_homes;  ///< devices for a session's caches
+  bool short_of_room = false;            ///< some may be elsewhere for want of room
+  PerDevice<bool> used;                  ///< there was use for it
+  bool overlap = true;                   ///< there was room for steps that overlap
   /// The most bytes of weights that are sent to each of the devices for one op.
   PerDevice<std::uint64_t> most_streamed;
   std::optional<std::uint64_t> memory_margin;
-  SessionOptions session;  ///< what room is left for; complete()
+  SessionOptions session;  ///< the session to leave room for; complete()
   FallbackPolicy fallback;
-  std::size_t fell_back = 0;  ///< operations of a step, as was said when it was loaded
+  std::size_t fell_back = 0;  ///< operations of a step, as reported when it was loaded
   DeviceErrorPolicy on_device_error;
   Ledger predicted;  ///< of the weights and of a session as it was announced
   Ledger ledger;     ///< of the weights
@@ -84,7 +84,7 @@ struct ModelState {
   /// The memory that a weight gets when it comes to a device; null: none, it is used from the
   /// mapped file.
   BufferType* memory_to_fill(const gguf::TensorInfo& tensor, DeviceIndex device) const;
-  /// The kind of memory in which a weight lies on a device, or would.
+  /// The kind of memory that a weight has on a device, or would have.
   const BufferType& memory_type(const gguf::TensorInfo& tensor, DeviceIndex device) const;
   /// The graph of a step, with weights of other types where that is so.
   Result<StepGraph> build(const StepShape& shape, const Transcoded& types) const;

@@ -67,7 +67,7 @@ std::vector<Bytes> merged(std::vector<Bytes> ranges) {
   return result;
 }
 
-/// What a device is to have pinned.
+/// The ranges that are pinned for a device.
 class DevicePins {
  public:
   /// Ranges that `before` has are not pinned again.

@@ -1,4 +1,4 @@
-// Memory that is not there yet: enough to place a graph, and to tell what its plan will take.
+// Memory that is not there yet. It is enough to place a graph and to predict its plan's memory.
 #pragma once
 
 #include <map>

@@ -24,9 +24,9 @@ class CurrentState {
   explicit CurrentState(std::shared_ptr<const ModelState> first) : state_(std::move(first)) {}
 
   std::shared_ptr<const ModelState> get() const;
-  /// Leaves out the device that failed with `error` when `seen` was used, unless somebody has done
-  /// so already. The error itself if that can't be; another one, about it, if the others fail, too,
-  /// or have no room: then nothing has changed.
+  /// Leaves out the device that failed with `error` when `seen` was used, unless another caller has
+  /// done so already. The error itself if that can't be; another one, about it, if the others fail,
+  /// too, or have no room: then nothing has changed.
   Status leave_out(const ModelState& seen, const Error& error);
 
  private:

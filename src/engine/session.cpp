@@ -22,7 +22,7 @@
 namespace shunt {
 
 struct Session::State {
-  /// What is to be done about tokens that were appended to a sequence.
+  /// Tokens that were appended to a sequence, and the logits that are wanted.
   struct Piece {
     std::int64_t sequence = 0;
     std::int64_t first = 0;  ///< from this token on logits are wanted
@@ -38,7 +38,7 @@ struct Session::State {
   };
   struct Sequence {
     std::vector<std::int32_t> tokens = {};
-    std::int64_t cached = 0;   ///< the first so many are in the caches, or in copies of them
+    std::int64_t cached = 0;   ///< number of first tokens in the caches, or in copies of them
     std::int64_t started = 0;  ///< the same once steps under way have ended; only in compute()
     std::int64_t length() const { return static_cast<std::int64_t>(tokens.size()); }
   };
@@ -76,7 +76,7 @@ struct Session::State {
   std::vector<std::string> notes = {};
   std::size_t said = 0;           // of the notes
   std::uint32_t traced_step = 0;  // with a trace: what it knows a step as
-  /// What devices had warned of before there was this session.
+  /// Warnings of devices from before this session.
   std::map<std::pair<const Device*, std::string>, std::uint64_t> warned = {};
 
   Sequence& of(std::int64_t sequence) { return sequences[sequence]; }

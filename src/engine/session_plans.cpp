@@ -37,8 +37,8 @@ FitRequest SessionPlans::request(std::vector<StepShape> steps, const Caps& caps)
 }
 
 /// After memory was refused: one step in flight; then less for the device that refused, or for all
-/// if nobody knows which it was.
-/// False if nothing was planned there, or it is the CPU, which has to take what the others do not.
+/// devices if the error names none. False if nothing was planned there, or if it is the CPU, which
+/// takes the rest.
 bool SessionPlans::lower(const Fit& fit, Caps& caps, const Error& error) {
   if (fit.overlap) {  // one step at a time takes less, on every device
     caps.may_overlap = false;
@@ -72,7 +72,7 @@ void SessionPlans::say(const std::string& line) const {
   if (model_.fallback.say) model_.fallback.say(line);
 }
 
-/// What was said when the model was loaded, or since, is not said again.
+/// Lines that were reported when the model was loaded, or since, are not repeated.
 void SessionPlans::say(const Verdict& verdict) {
   if (verdict.fell_back <= fell_back_) return;
   fell_back_ = verdict.fell_back;

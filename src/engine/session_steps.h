@@ -13,7 +13,7 @@ namespace shunt {
 /// Invalid for options that make no sense.
 Result<SessionOptions> complete(const SessionOptions& options, const ModelInfo& model);
 
-/// A step of so many tokens, of which so many have their logits made. `options` are complete.
+/// A step of `tokens` tokens and the logits of `outputs` of them. `options` are complete.
 StepShape step_shape(const SessionOptions& options, std::int64_t tokens, std::int64_t outputs);
 
 /// The steps whose plans a session has from the start: many tokens, and single ones. `options` are

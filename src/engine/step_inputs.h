@@ -1,4 +1,4 @@
-// What a step is told: its extents and its inputs.
+// The extents and inputs of a step.
 #pragma once
 
 #include <cstdint>
@@ -12,11 +12,11 @@ namespace shunt {
 /// Invalid if there are none, or if one is not of the vocabulary.
 Status check_tokens(std::span<const std::int32_t> tokens, std::int64_t vocabulary);
 
-/// What a step has to do for one sequence.
+/// The part of a step for one sequence.
 struct StepPart {
   std::span<const std::int32_t> tokens;       ///< maybe none
   std::int64_t length = 0;                    ///< tokens before these
-  std::int64_t outputs = 0;                   ///< logits of so many of the last ones
+  std::int64_t outputs = 0;                   ///< number of last tokens whose logits are made
   std::span<const std::int64_t> blocks = {};  ///< CacheRows::blocks(): of all these tokens
 };
 
@@ -26,7 +26,7 @@ struct StepPart {
 /// hides what is added, whose content must be numbers.
 Status fill_step(Plan& plan, const StepGraph& step, std::span<const StepPart> parts,
                  std::int64_t granularity = 1);
-/// What the number of cache rows should be a multiple of for the devices that compute a plan: the
+/// The granularity of the number of cache rows for the devices that compute a plan: the
 /// least common multiple of DeviceInfo::extent_granularity; at most `context`. 1 on the CPU alone.
 std::int64_t row_granularity(const Plan& plan, std::int64_t context);
 /// The same for the only sequence, whose cache rows are in order.

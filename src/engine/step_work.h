@@ -1,4 +1,4 @@
-// How much a step of a model has to do at least, whoever does it.
+// The least work of a step of a model, independent of the device.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace shunt {
 /// has, but the matrix that makes logits meets those tokens only; and the bytes of all weights,
 /// each read once, of embeddings those of the tokens. So it does not hang on how the graph is made:
 /// that a last layer need not compute what nobody looks at is to the credit of who leaves it out.
-/// What attention does with the cache is not in it.
+/// Attention's work with the cache is not in it.
 Result<Amounts> step_work(const ModelState& model, const StepShape& shape);
 
 }  // namespace shunt

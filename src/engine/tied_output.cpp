@@ -31,7 +31,7 @@ bool is_wanted_apart(const ModelState& model, const ModelDefinition& apart, cons
   if (embedding == kNoNode || output == kNoNode) return false;
   if (model.placement) return has_leaf(*model.placement, output, step.graph);
   const auto wanted = model.place_freely(step);
-  if (!wanted) return false;  // which is said when the model itself is placed
+  if (!wanted) return false;  // placing the model itself reports it
   const DeviceIndex home = wanted->decisions[output].device;
   return !model.devices.is_cpu(home) && home != wanted->decisions[embedding].device;
 }

@@ -172,7 +172,7 @@ Result<std::vector<TranscodeError>> WeightBlocks::fill(
     SHUNT_TRY(bring_it(file.data(info), is_mapped, weights[i], address(i), done, write, errors[i]));
   }
   if (ring != nullptr) SHUNT_TRY(ring->finish());
-  // What came again with its neighbours.
+  // Pages that came again with their neighbours.
   for (const auto& [info, tensor, name] : weights) {
     if (file.mapping(info->part) != nullptr) let_go(file.data(*info));
   }

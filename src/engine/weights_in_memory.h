@@ -38,7 +38,7 @@ Result<MemoryLayout> side_by_side(const BufferType& type, std::span<const Tensor
 Result<std::vector<std::unique_ptr<Buffer>>> allocate_blocks(
     BufferType& type, const MemoryLayout& layout, std::span<const Tensor* const> tensors = {});
 
-/// A weight, and what it is in memory: in the file's type or in another one.
+/// A weight, and its tensor in memory: of the file's type or of another one.
 struct WeightInMemory {
   const gguf::TensorInfo* info = nullptr;
   Tensor tensor;

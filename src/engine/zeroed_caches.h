@@ -1,4 +1,4 @@
-// Caches for whoever runs a model's steps without a session.
+// Caches for running a model's steps without a session.
 #pragma once
 
 #include <memory>

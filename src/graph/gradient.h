@@ -33,7 +33,7 @@ class Backward {
   /// That the gradient by source i is zero.
   virtual Status give_zero(std::size_t i) = 0;
 
-  /// What a value is. (A copy: see GraphBuilder::graph().)
+  /// The tensor of a value. (A copy: see GraphBuilder::graph().)
   Tensor tensor(Value value) const { return g.tensor(value); }
   Shape shape(std::size_t i) const { return tensor(source(i)).shape; }
   bool given(std::size_t i) const { return source(i).id != kNoNode; }

@@ -15,7 +15,7 @@ namespace shunt {
 
 class Backward;
 
-/// Where an op's result lies.
+/// The memory of an op's result.
 enum class Storage : std::uint8_t {
   kOwn,        ///< in memory of its own
   kView,       ///< in its first source's memory, seen another way; nothing is computed
@@ -45,7 +45,7 @@ struct OpInfo {
 /// The tensors of an op's sources; null where an optional one is not given.
 using SourceTensors = std::span<const Tensor* const>;
 
-/// What a shape rule finds.
+/// The result of a shape rule.
 struct Inferred {
   Tensor tensor;
   std::int64_t offset = 0;  ///< of a view: bytes from the start of the first source

@@ -10,7 +10,7 @@ namespace shunt {
 
 namespace {
 
-/// What one user reads of a weight.
+/// The slices of a weight that one user reads.
 Picked picked_by(const Graph& graph, NodeId weight, NodeId user) {
   const Node& node = graph.node(user);
   const auto& picks = node.op->info().picks;

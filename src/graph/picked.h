@@ -18,9 +18,9 @@ struct Picked {
   explicit operator bool() const { return ids != kNoNode; }
 };
 
-/// What all users of a weight read of it, `users` being storage_users() of the graph. Nothing if
-/// one of them reads all of it, or by other numbers, or if the numbers may change between two of
-/// them.
+/// The slices of a weight that all its users read, `users` being storage_users() of the graph.
+/// Nothing if one of them reads all of it, or by other numbers, or if the numbers may change
+/// between two of them.
 Picked picked_of(const Graph& graph, NodeId weight, std::span<const std::vector<NodeId>> users);
 
 /// The most bytes of a weight that are read at the extents' maximum: each number another slice.
@@ -44,7 +44,7 @@ class PickedSlices {
   /// Looks at the numbers as they are now, at the sizes of a run. Invalid, naming the value and
   /// where it is, for one that is not a slice's.
   Status find(const std::byte* ids, const ExtentValues& extents);
-  /// What was found, in order, each byte once.
+  /// The runs that were found, in order, each byte once.
   std::span<const Run> runs() const { return runs_; }
 
  private:

@@ -1,5 +1,5 @@
-// Roles of nodes, and who computes with which memory: for each node that owns memory, the nodes
-// that read or write it, through views or not.
+// Roles of nodes, and the users of memory: for each node that owns memory, the nodes that read or
+// write it, through views or not.
 #pragma once
 
 #include <vector>
@@ -14,22 +14,22 @@ bool is_computed(const Node& node);
 /// Whether a leaf of that role is a weight.
 bool is_weight(Role role);
 
-/// What made the value that reading a node reads: views are looked through, to whoever wrote last.
+/// The node that made a node's value. For a view, this is the last node that wrote the memory.
 NodeId maker_of(const Graph& graph, NodeId id);
 
-/// By node id of the owner: ids of computed nodes whose sources or result lie in its memory, in
+/// By node id of the owner: ids of computed nodes whose sources or result are in its memory, in
 /// order, each once. The node that makes the owner's value itself is not listed.
 std::vector<std::vector<NodeId>> storage_users(const Graph& graph);
 
-/// The same for the nodes of a segment only: what that takes grows with their number, not with that
-/// of the graph.
+/// The same for the nodes of a segment only. The time and memory for it grow with their number, not
+/// with that of the graph.
 class SegmentUsers {
  public:
   /// `nodes`: computed ones, in order.
   SegmentUsers(const Graph& graph, std::span<const NodeId> nodes);
 
   bool contains(NodeId id) const;
-  /// Nodes of the segment whose sources lie in the memory of `owner`, in order, each once.
+  /// Nodes of the segment whose sources are in the memory of `owner`, in order, each once.
   std::span<const NodeId> of(NodeId owner) const;
   /// Whether one of the nodes from `first` to `last`, both included, writes into the memory of
   /// another node, `owner`.

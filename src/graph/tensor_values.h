@@ -19,7 +19,7 @@ RefTensor read_tensor(const std::byte* data, const Tensor& tensor, const Sizes& 
 void write_tensor(const RefTensor& values, const Tensor& tensor, std::byte* data);
 /// Writes values, contiguous, as bytes of a type.
 std::vector<std::byte> to_bytes(const RefTensor& values, DType dtype);
-/// What write_tensor and read_tensor make of values: rounded to the type.
+/// Values after write_tensor and read_tensor: rounded to the type.
 RefTensor rounded(const RefTensor& values, DType dtype);
 
 /// Normalised mean square error: sum (a - b)^2 / sum b^2 over all elements. Where b is zero all

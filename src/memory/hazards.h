@@ -21,15 +21,15 @@ struct Region {
   }
 };
 
-/// What an access touches, and the queue that it goes through. Two accesses conflict if they touch
-/// the same bytes and one of the two writes them.
+/// The regions that an access touches, and the queue that it goes through. Two accesses conflict if
+/// they touch the same bytes and one of the two writes them.
 struct Footprint {
   int stream = 0;
   std::vector<Region> reads;
   std::vector<Region> writes;
 };
 
-/// Finds conflicts in a list of accesses that is known in advance. What a question takes grows with
+/// Finds conflicts in a list of accesses that is known in advance. The time of a query grows with
 /// the logarithm of the number of regions.
 class MemoryHazards {
  public:

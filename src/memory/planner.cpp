@@ -22,7 +22,7 @@ std::uint64_t round_up(std::uint64_t bytes, std::uint64_t alignment) {
   return (bytes + alignment - 1) / alignment * alignment;
 }
 
-/// A moment when somebody comes or goes.
+/// A moment when a request starts or ends.
 struct Moment {
   std::int64_t time = 0;
   bool comes = false;
@@ -62,7 +62,7 @@ std::vector<MemoryItem> items_of(std::span<const MemoryRequest> requests, std::s
 
 Result<MemoryProblem> make_problem(std::span<const MemoryRequest> requests, std::size_t alignment,
                                    std::size_t max_block) {
-  // No address may overflow: that many bytes nobody has.
+  // No address may overflow: no machine has that many bytes.
   constexpr std::uint64_t kMostAddresses = std::uint64_t{1} << 62;
   std::uint64_t sum = 0;
   for (const MemoryRequest& request : requests) {
@@ -175,9 +175,9 @@ class Best {
   MemoryAttempt best_;
 };
 
-/// First fit in several orders; then again and again in the best of them, with whoever made it
-/// larger than the best so far put half way to the front ("squeaky wheel": Joslin and Clements,
-/// 1999).
+/// First fit in several orders; then again and again in the best of them, with the request that
+/// made it larger than the best so far put half way to the front ("squeaky wheel": Joslin and
+/// Clements, 1999).
 void try_orders(const MemoryProblem& problem, const MemoryNeighbours& neighbours, Best& best) {
   FirstFit first_fit(problem, neighbours);
   Order chosen;

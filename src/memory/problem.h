@@ -1,5 +1,5 @@
-// What the ways to lay out memory have in common: requests made ready, and one range of addresses
-// in which block after block lies.
+// Common parts of the ways to lay out memory: requests made ready, and one range of addresses for
+// all blocks, one after the other.
 #pragma once
 
 #include <algorithm>

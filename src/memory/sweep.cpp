@@ -14,7 +14,7 @@ class FreeRanges {
   explicit FreeRanges(const MemoryProblem& problem) : problem_(problem) {}
 
   MemoryAddress take(const MemoryItem& item) {
-    // What is free at the very end of a block may be larger than what a block may hold: look on.
+    // The hole at the end of a block may be larger than the largest block: look on.
     for (auto hole = by_size_.lower_bound({item.rounded, 0}); hole != by_size_.end(); ++hole) {
       const auto [bytes, address] = *hole;
       if (problem_.inside_block(address, item) != address) continue;

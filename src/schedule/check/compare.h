@@ -7,17 +7,17 @@
 
 namespace shunt {
 
-/// What compare() finds.
+/// The result of compare().
 struct Difference {
   double error = 0;     ///< see NodeCheck::error in verify.h
   Sizes at = {};        ///< the element that is furthest off; the first where none is
   double got = 0;       ///< its value
-  double expected = 0;  ///< what it should be
+  double expected = 0;  ///< the expected value
 };
 
 /// Holds `got` against `expected`: two tensors of this type and these strides, at their sizes in a
-/// run. If they are memory that was written into, `before` is what was there: what has stayed as it
-/// was must do so, but makes no error smaller.
+/// run. If they are memory that was written into, `before` is its content from before: elements
+/// that did not change must not change, but make no error smaller.
 Difference compare(const Tensor& tensor, const Sizes& sizes, const std::byte* got,
                    const std::byte* expected, const std::byte* before = nullptr);
 

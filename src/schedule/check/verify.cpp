@@ -23,8 +23,8 @@ namespace shunt {
 
 namespace {
 
-/// What memory holds before anything has been computed: not a number in every type of float, so
-/// that an element that nobody writes, or that nobody should read, is not right by chance.
+/// The content of memory before anything has been computed: NaN in every type of float. So an
+/// element that is never written, or must not be read, is not right by chance.
 constexpr std::byte kUnwritten{0xff};
 
 using Bytes = std::vector<std::byte>;
@@ -99,7 +99,7 @@ class Verifier {
     for (const LeafMemory& leaf : options_.memory) held_[leaf.leaf].leaf = leaf.address;
     for (NodeId id = 0; id < graph_->size(); ++id) {
       if (!written[id] || !graph_->node(id).is_leaf()) continue;
-      // What will be written over is copied before.
+      // Content that will be overwritten is copied before.
       Bytes room;
       SHUNT_ASSIGN(const auto bytes, bytes_of(id, room));
       held_[id] = {.own = Bytes(bytes.begin(), bytes.end())};
@@ -107,7 +107,7 @@ class Verifier {
     return ok();
   }
 
-  /// What an owner of memory holds; `room` takes the bytes of a leaf that the host can't see.
+  /// The content of an owner of memory; `room` takes the bytes of a leaf that the host can't see.
   Result<std::span<const std::byte>> bytes_of(NodeId owner, Bytes& room) const {
     const Held& held = held_[owner];
     const Address& at = held.leaf;
@@ -176,9 +176,9 @@ class Verifier {
     return check;
   }
 
-  /// What a node leaves in its memory on the device, as far as it is compared; or why there is
-  /// nothing. `expected`: what the CPU makes of transcoded weights, if there are any. An error only
-  /// if it was cancelled, or is one of the host.
+  /// The content of a node's memory on the device afterwards, as far as it is compared; or why
+  /// there is none. `expected`: the CPU's result with transcoded weights, if there are any. An
+  /// error only if it was cancelled, or is one of the host.
   Status compute(const Observed& observed, NodeCheck& check, Bytes& got, Bytes& expected) const {
     if (const Support& answer = answers_.of(check.node, 0); !answer) {
       check.outcome = CheckOutcome::kUnsupported;
@@ -208,7 +208,7 @@ class Verifier {
     return ok();
   }
 
-  /// Turns what a node reads of weights into what the device wants it as.
+  /// Converts the weights of a node to the types that the device wants.
   Status convert_weights(NodeCheck& check, Converted& weights) const {
     for (NodeId source : graph_->node(check.node).sources) {
       if (source == kNoNode) continue;
@@ -232,9 +232,9 @@ class Verifier {
     return ok();
   }
 
-  /// Brings what a node reads of weights into the memory that the device wants them in, as loading
-  /// does, into lossy forms where it has them and may. Nobody else can have these, so the threshold
-  /// allows for what they cost.
+  /// Brings the weights of a node into the memory that the device wants them in, as loading does,
+  /// and into lossy forms if it has them and may. No other device has these forms, so the threshold
+  /// includes their error.
   Status bring_to_layouts(NodeCheck& check, Converted& weights) const {
     const bool lossy = options_.transcode == Transcode::kLossy;
     std::vector<const BufferType*> kinds(graph_->size(), nullptr);
@@ -261,7 +261,7 @@ class Verifier {
     return ok();
   }
 
-  /// What a weight's lossy form costs, if it has one.
+  /// The error of a weight's lossy form, if it has one.
   void note_lossy(NodeCheck& check, NodeId weight, const Address& at) const {
     const auto cost = device_.lossy_cost(at);
     if (!cost) return;
@@ -344,7 +344,7 @@ class Verifier {
                                : observed.bytes.size();
   }
 
-  /// Takes over what a node has left in its memory where it is believed.
+  /// Takes over the content of a node's memory in the run that is believed.
   const Bytes& keep(const Observed& observed) {
     const Node& node = graph_->node(observed.node);
     const std::size_t left = bytes_left(observed);
@@ -357,7 +357,7 @@ class Verifier {
     return own;
   }
 
-  /// Lets go of what nobody reads any more.
+  /// Frees content that is never read again.
   void forget(NodeId done) {
     const auto release = [&](NodeId id) {
       const NodeId owner = graph_->node(id).storage;

@@ -1,4 +1,4 @@
-// What checks amount to: thresholds, an order, a sum by op.
+// Reports of checks: thresholds, an order, a sum by op.
 #include <algorithm>
 #include <array>
 #include <limits>

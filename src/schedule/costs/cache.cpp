@@ -17,7 +17,7 @@ namespace {
 
 using CacheJson = nlohmann::ordered_json;
 
-/// Of the meaning of what is kept: another way to measure is another number.
+/// Of the meaning of the figures: another way to measure is another number.
 constexpr int kCacheVersion = 2;
 
 /// Drivers, firmware and processors' clocks change without a change of the key.
@@ -41,7 +41,7 @@ std::string text_at(const CacheJson& json, const char* key) {
   return found != json.end() && found->is_string() ? found->get<std::string>() : "";
 }
 
-/// What a text is after it was written as JSON and read again: valid UTF-8.
+/// A text after it was written as JSON and read again: valid UTF-8.
 std::string as_kept(const std::string& text) {
   return CacheJson::parse(CacheJson(text).dump(-1, ' ', false, CacheJson::error_handler_t::replace))
       .get<std::string>();

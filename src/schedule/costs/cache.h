@@ -16,8 +16,8 @@ struct KeptCosts {
   std::string date;
 };
 
-/// One file a device in a folder. It is a costs file with the key of what was measured: the
-/// device, the machine, the build of Shunt and the version of the format. The name is a hash of the
+/// One file for each device, in a folder. It is a costs file with a key: the device, the machine,
+/// the build of Shunt and the version of the format. The name is a hash of the
 /// key, so machines that share the folder keep their own files. Failures are notes.
 class CostCache {
  public:

@@ -39,7 +39,7 @@ CopyCost rounded(CopyCost copy) {
   return copy;
 }
 
-/// What the device is thought to take for any op, as an entry of one op.
+/// The estimated cost of any op on the device, as an entry of one op.
 OpCost estimated_cost(const DeviceInfo& device, const MeasuredOp& op) {
   const DeviceSpeed speed = estimate_of(device);
   return {.device = device.name,

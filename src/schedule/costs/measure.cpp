@@ -59,7 +59,7 @@ AddNode add_node(std::int64_t elements) {
 struct OpShapes {
   AddNode tiny;     ///< the overhead is all
   AddNode reading;  ///< bound by memory
-  /// So many columns of one bound by arithmetic; empty if the op never is.
+  /// A node bound by arithmetic with a number of columns; empty if the op never is.
   std::function<AddNode(std::int64_t columns)> heavy;
   std::int64_t columns = 0;  ///< that are enough
 };
@@ -138,7 +138,8 @@ Result<CostSample> sample(Device& device, const AddNode& node, const MeasureOpti
   return result;
 }
 
-/// So many columns as a run may take, if it computes as fast as where it was bound by memory.
+/// The number of columns that a run may take, if it computes as fast as it did when bound by
+/// memory.
 Result<std::int64_t> columns_of(const OpShapes& shapes, const CostSample& reading,
                                 const MeasureOptions& options) {
   if (!std::isfinite(options.run_seconds) || reading.seconds <= 0) return shapes.columns;

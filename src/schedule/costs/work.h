@@ -1,4 +1,4 @@
-// How much there is to do in a node, whoever does it.
+// The work of a node, independent of the device.
 #pragma once
 
 #include <string_view>
@@ -13,8 +13,8 @@ struct Work {
   double bytes = 0;  ///< read and written
 };
 
-/// Of a computed node. What an op need not touch is not counted:
-///  - where it writes into its first source, what that holds already;
+/// Of a computed node. Bytes that an op need not touch are not counted:
+///  - where it writes into its first source, the content of that source;
 ///  - where the op says that numbers pick slices, those that can't be picked: of n slices and m
 ///    numbers, at most m are;
 ///  - where a source of integers says which rows it picks otherwise, those of other sources that it
@@ -28,7 +28,7 @@ DType deciding_type(const Graph& graph, NodeId node);
 /// else the op itself.
 std::string_view op_with_same_costs(std::string_view op);
 
-/// Bytes that so many elements of a type take, as if they were contiguous.
+/// Bytes of that number of elements of a type, as if they were contiguous.
 double bytes_of(DType dtype, double elements);
 
 }  // namespace shunt

@@ -1,4 +1,4 @@
-// What a placed and cut graph does, collected for people.
+// Explaining a placed and cut graph to people.
 #include "shunt/explain.h"
 
 #include <algorithm>

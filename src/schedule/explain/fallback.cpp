@@ -26,7 +26,7 @@ const PassedOver* fallback_cause(const Placement& placement, NodeId node) {
 
 namespace {
 
-/// What would have to be different for an operation not to be refused, by Refusal.
+/// The change that would avoid a refusal, by Refusal.
 std::string_view remedy(Refusal refusal) {
   static constexpr std::array<std::string_view, 8> kRemedies = {
       "a kernel for it",

@@ -1,4 +1,4 @@
-// What counts as falling back, for all that speak of it.
+// The definition of fallback, for all reports of it.
 #pragma once
 
 #include "shunt/plan.h"
@@ -6,7 +6,8 @@
 namespace shunt {
 
 /// Why a node is not on the best device that refused it; null if none did. A device whose memory is
-/// the host's only helps the CPU, and what could run elsewhere but does not has not been refused.
+/// the host's only helps the CPU, and a node that could run elsewhere but does not has not been
+/// refused.
 const PassedOver* fallback_cause(const Placement& placement, NodeId node);
 
 }  // namespace shunt

@@ -16,7 +16,7 @@ using WeightWriter = std::function<Status(Address to, std::span<const std::byte>
 
 /// Decodes whole rows of `from`, in this byte order (a file's, or order_in_memory()), and writes
 /// them as `to`, piece by piece; rows must be whole blocks of both. `done` gets bytes of `from` as
-/// they come. What that cost.
+/// they come. Returns the error of transcoding.
 Result<TranscodeError> transcode(std::span<const std::byte> bytes, DType from, std::endian order,
                                  Address address, DType to,
                                  const std::function<void(std::uint64_t)>& done,

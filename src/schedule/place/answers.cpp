@@ -203,7 +203,7 @@ class Asker {
     return changed;
   }
 
-  /// Weights whose new type somebody refuses who was able before.
+  /// Weights whose new type is refused by a device that took the old one.
   bool take_back_what_is_refused() {
     std::map<NodeId, std::string> refused;
     for (const auto& [weight, conversion] : made_.conversions) {
@@ -236,7 +236,7 @@ class Asker {
       types.push_back({weight, conversion.to});
     auto typed = with_types(graph_, types);
     const bool passed_on = typed && any_result_changed(*typed);
-    if (!typed || passed_on) {  // seen through views, or further on: nobody knows whose
+    if (!typed || passed_on) {  // seen through views, or further on: the cause is unknown
       for (const LeafType& type : types)
         keep(type.leaf, passed_on ? kPassedOn : typed.error().message());
       return;

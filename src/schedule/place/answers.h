@@ -1,6 +1,6 @@
-// What devices say to each node. One that would compute it "if this source comes as that type" gets
-// its way where the source is a weight that may be transcoded: see docs/scheduler.md. So all others
-// have to do with is yes or no.
+// The devices' answers for each node. A device that would compute it "if this source comes as that
+// type" gets its way where the source is a weight that may be transcoded: see docs/scheduler.md. So
+// all others have to do with is yes or no.
 #pragma once
 
 #include <map>
@@ -38,7 +38,7 @@ class Answers {
   /// that.
   const Graph& graph_on(DeviceIndex device) const;
 
-  /// What a weight has to be on a device, if that is another type than the graph's; else null.
+  /// The conversion of a weight on a device, if it needs another type than the graph's; else null.
   const Conversion* conversion(NodeId leaf, DeviceIndex device) const;
   /// Whether a device that reads a leaf from where it is, on device `home`, finds the type that its
   /// answers are about. The CPU takes any.

@@ -13,7 +13,7 @@ namespace shunt {
 struct PlaceProblem {
   CostProblem problem;
   std::vector<NodeId> nodes;      ///< by CostNode: computed nodes, in order
-  Assignment start;               ///< what the rules say
+  Assignment start;               ///< the assignment by rules
   std::vector<NodeId> externals;  ///< by CostExternal: leaves
 };
 
@@ -29,7 +29,7 @@ PlaceProblem make_problem(const PlaceFacts& facts, const PinnedNodes& pinned,
 void predict_costs(const PlaceFacts& facts, const PinnedNodes& pinned, const CostModel& costs,
                    Placement& placement);
 
-/// Changes decisions where that makes the predicted step shorter, and fills in what is predicted.
+/// Changes decisions where that makes the predicted step shorter, and fills in the predictions.
 void place_by_costs(const PlaceFacts& facts, const PinnedNodes& pinned, const CostModel& costs,
                     Placement& placement);
 

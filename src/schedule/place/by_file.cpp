@@ -87,7 +87,7 @@ class Follower {
                   graph_.describe(id));
     }
     if (is_view(id)) {
-      // What it views stands before it.
+      // Its owner comes before it.
       decision.device = placement_.decisions[node.storage].device;
       decision.rule = Rule::kView;
       decision.reason = fmt::format("a view of {}", graph_.describe(node.storage));

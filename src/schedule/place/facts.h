@@ -1,5 +1,5 @@
-// What placement knows before it decides anything: which device can compute what, who uses which
-// memory, and where leaves lie.
+// The facts that placement starts from: which device can compute which node, the users of each
+// memory, and the memory of leaves.
 #pragma once
 
 #include <cstdint>
@@ -15,21 +15,21 @@
 
 namespace shunt {
 
-/// By node id: the kind of memory that a leaf lies in; null for all other nodes.
+/// By node id: the kind of memory of a leaf; null for all other nodes.
 std::vector<const BufferType*> memory_of_leaves(const Graph& graph,
                                                 std::span<const LeafMemory> memory);
 
 /// Bytes of a node's weights that must be sent to a device because it can't read them where they
-/// lie. `memory`: by node id the memory of leaves; what has none yet will be where it is used.
+/// are. `memory`: by node id the memory of leaves. A leaf without memory will be where it is used.
 std::uint64_t bytes_to_send(const Graph& graph, NodeId node, Device& device,
                             std::span<const BufferType* const> memory);
 
 class PlaceFacts {
  public:
   /// Asks every device about every computed node, once. An accelerator that can't hold the weights
-  /// that would have to be sent there refuses, for its memory. Invalid without a CPU at the end or
-  /// with memory, limits or exclusions of what is not there, Unsupported if the CPU can't compute
-  /// something.
+  /// that would have to be sent there refuses, for its memory. Invalid without a CPU at the end,
+  /// and for memory, limits or exclusions of nodes or devices that do not exist. Unsupported if the
+  /// CPU can't compute a node.
   static Result<PlaceFacts> create(const Graph& graph, std::span<Device* const> devices,
                                    const PlaceOptions& options);
 
@@ -64,7 +64,7 @@ class PlaceFacts {
     return shunt::bytes_to_send(*graph_, id, device(index), memory_);
   }
 
-  /// The memory that a leaf lies in already; null if it has no place yet.
+  /// The memory that a leaf has already; null if it has none yet.
   const BufferType* memory_of(NodeId leaf) const { return memory_[leaf]; }
   /// The memory that holds an owner's bytes if it is on that device.
   const BufferType& memory_if_on(NodeId owner, DeviceIndex index) const;

@@ -1,4 +1,4 @@
-// What the user pinned: patterns matched with names, and checked against what devices can do.
+// The user's pins: patterns matched with names, and checked against the devices' answers.
 #pragma once
 
 #include <string>
@@ -22,7 +22,7 @@ struct PinnedNodes {
 
 /// The first pin whose pattern matches a node, or that names it as a part, counts. A node without a
 /// pin of its own that shares memory with a pinned one, as it writes into it, goes by that pin.
-/// Inputs and views are not pinned: they are where the host or what they view is. Invalid, with
+/// Inputs and views are not pinned: they are on the host or beside their owner. Invalid, with
 /// pattern, node and reason, for a pin that can't be kept.
 Result<PinnedNodes> pin_nodes(const PlaceFacts& facts, std::span<const Pin> pins);
 
@@ -34,7 +34,7 @@ void keep_parts(const PlaceFacts& facts, std::span<const PartHome> parts, Pinned
 std::vector<std::string> devices_of(std::span<const Pin> pins);
 
 /// A device that is used only if it is named (DeviceInfo::priority below 0), and that pins name,
-/// gets what they give it: it refuses all other nodes.
+/// gets only those nodes: it refuses all others.
 void keep_to_pins(std::span<const Pin> pins, const PinnedNodes& pinned, PlaceFacts& facts);
 
 /// "the pin blk.3.*=cuda0", for messages.

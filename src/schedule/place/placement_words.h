@@ -22,7 +22,7 @@ std::string quote_word(std::string_view text);
 /// does not exist.
 Result<std::vector<Word>> split_words(std::string_view line);
 
-/// What stands for a node's op: its name, or a leaf's role in one word.
+/// The word for a node's op: its name, or a leaf's role.
 std::string op_word(const Node& node);
 
 }  // namespace shunt

@@ -141,7 +141,7 @@ class Rules {
     return rows;
   }
 
-  /// A better device to which a weight in host memory is worth sending for so many rows.
+  /// A better device to which a weight in host memory is worth sending for the rows of the node.
   std::optional<int> streams_to(NodeId id, NodeId weight) const {
     if (!facts_.streams()) return std::nullopt;
     if (rows_of(graph_.node(id)) < static_cast<double>(stream_rows_)) return std::nullopt;
@@ -210,8 +210,7 @@ class Rules {
       }
       if (!nearest) continue;
       const int index = *joins(id, *nearest);
-      decide(id, index, Rule::kNeighbour,
-             fmt::format("what it reads is computed on {}", name(index)));
+      decide(id, index, Rule::kNeighbour, fmt::format("its source is computed on {}", name(index)));
     }
   }
 
@@ -223,7 +222,7 @@ class Rules {
         const auto index = joins(id, user);
         if (!index) continue;
         decide(id, *index, Rule::kNeighbour,
-               fmt::format("what reads it is computed on {}", name(*index)));
+               fmt::format("its reader is computed on {}", name(*index)));
         break;
       }
     }

@@ -12,7 +12,7 @@ Result<std::vector<Decision>> place_by_rules(const PlaceFacts& facts, const Pinn
                                              std::int64_t stream_rows);
 
 /// Weights and caches that had no place, once it is known where everything is computed: on the
-/// device of all their users, or where they were. And views: where what they view is.
+/// device of all their users, or where they were. Views go to the device of their owner of memory.
 void place_followers(const PlaceFacts& facts, std::vector<Decision>& decisions);
 
 }  // namespace shunt

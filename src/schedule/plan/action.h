@@ -37,7 +37,7 @@ struct Action {
   std::size_t segment = 0;           ///< that it is, or comes before
   NodeId node = 0;                   ///< that is copied or observed; of several, the first
   std::size_t copy = kNoCopy;        ///< that it is, or is a part of; of several, the first
-  PlanAddress from = {};             ///< source of a copy; what the host reads
+  PlanAddress from = {};             ///< source of a copy, or of a read by the host
   PlanAddress to = {};               ///< destination of a copy
   std::vector<CopyPart> parts = {};  ///< of a copy: its tensors, by ascending offset
 };

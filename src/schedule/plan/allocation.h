@@ -20,8 +20,8 @@ struct RequestGroup {
   bool only_empty() const { return !requests.empty() && layout.block_bytes.empty(); }
 };
 
-/// What a plan asks of one type of memory: shared by all steps, and what each step in flight has
-/// for itself, which is laid out once and allocated for each.
+/// A plan's requests of one type of memory: those shared by all steps, and those that each step in
+/// flight has for itself. The latter are laid out once and allocated for each step.
 struct PlanPool {
   BufferType* type = nullptr;
   int device = 0;        ///< on whose ledger it is
@@ -52,8 +52,8 @@ struct Allocation {
 /// Finds lifetimes and lays everything out. A batch of copies is one request. A copy lives from the
 /// start of the segment Copy::earliest. Results of the CPU that another device reads, and copies
 /// that the host reads, are in the memory that find_homes() and host_end() name. `kept` live to the
-/// end of a run. Where steps overlap, copies of what is computed or given, and what is kept,
-/// are each step's own. OutOfMemory names the device.
+/// end of a run. Where steps overlap, each step has its own copies of inputs and
+/// results, and its own kept results. OutOfMemory names the device.
 Result<Allocation> allocate_plan(const Graph& graph, const Placement& placement, const Cut& cut,
                                  std::span<const std::unique_ptr<Program>> programs,
                                  std::span<const NodeId> kept, bool overlapping);

@@ -12,7 +12,7 @@ namespace shunt {
 struct PlanBlock {
   BufferType* type = nullptr;
   std::size_t bytes = 0;
-  std::string wanted = {};                                ///< what an error says of it
+  std::string wanted = {};                                ///< its purpose, for errors
   int device = 0;                                         ///< on whose ledger it is
   int refused_by = 0;                                     ///< the device that an error names
   std::size_t MemoryUse::*use = &MemoryUse::activations;  ///< which of its figures

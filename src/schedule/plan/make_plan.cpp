@@ -65,7 +65,7 @@ class PlanMaker {
     return operations;
   }
 
-  /// Accelerators whose memory was refused: the one that the error names, and whoever shares its
+  /// Accelerators whose memory was refused: the one that the error names, and those that share its
   /// memory; all if it names none.
   std::vector<int> concerned(const Error& error) const {
     const auto memory = [&](int device) { return &device_at(devices_, device).memory(); };

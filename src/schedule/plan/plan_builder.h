@@ -16,7 +16,7 @@ class PlanBuilder {
   /// Checks the options, cuts the graph into segments, prepares their programs, and gives each
   /// tensor a place in memory. Allocates no memory of devices. Called once.
   Status lay_out(const CompileOptions& options);
-  /// What each run of the executable will allocate, by device. After lay_out().
+  /// The bytes that each run of the executable will allocate, by device. After lay_out().
   std::vector<MemoryUse> memory() const;
   /// Lists the actions of a step. Called once, after lay_out().
   std::shared_ptr<const Executable> build() &&;

@@ -1,4 +1,4 @@
-// Running an executable: the steps in flight, and what became of them.
+// Running an executable: the steps in flight, and their results.
 #pragma once
 
 #include <memory>
@@ -43,7 +43,7 @@ class PlanRun final : public Plan {
   Status finish(StepInstance& instance);
   void record(const StepInstance& instance, std::size_t action);
 
-  // What stands below uses what stands above it, and is destroyed before it.
+  // Members below use those above, and are destroyed before them.
   const std::shared_ptr<const Executable> executable_;
   const Visit visit_;
   ExtentValues extents_;

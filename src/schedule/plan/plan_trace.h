@@ -1,4 +1,4 @@
-// What a plan that runs tells a trace.
+// Reporting the actions of a running plan to a trace.
 #pragma once
 
 #include <vector>
@@ -12,7 +12,7 @@ namespace shunt {
 /// submitting until it was seen done. Nothing here allocates once it is made.
 class PlanTrace {
  public:
-  /// An action's queue, and whether what is submitted there is done later.
+  /// An action's queue, and whether submitted work is done later.
   struct Queue {
     std::size_t stream = 0;
     bool later = false;
@@ -31,7 +31,7 @@ class PlanTrace {
   /// null if it has none. Actions of a step in their order.
   void done(std::size_t instance, std::size_t action, std::uint64_t step, std::uint64_t bytes,
             const Event* first, const Event* last);
-  /// Hands over what was done of a step.
+  /// Hands over the spans of a step.
   void finish();
 
  private:

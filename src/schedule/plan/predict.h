@@ -1,4 +1,4 @@
-// What a plan will take, before anything is allocated for it.
+// Predicting the memory of a plan before anything is allocated for it.
 #pragma once
 
 #include <memory>

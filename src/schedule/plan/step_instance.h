@@ -40,7 +40,7 @@ struct StepInstance {
   StepInstance() = default;
   StepInstance(StepInstance&&) = default;
 
-  // What stands below uses what stands above it.
+  // Members below use those above.
   BlockBuffers own;              // by block; null: shared by all steps
   std::vector<Buffer*> buffers;  // by block, own ones and shared ones
   std::vector<std::unique_ptr<Binding>> bindings;

@@ -1,4 +1,4 @@
-// What is left to do at least, once a node is done: bounds that need no assignment.
+// Lower bounds of the time after a node is done. They need no assignment.
 #pragma once
 
 #include <vector>

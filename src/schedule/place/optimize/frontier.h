@@ -27,7 +27,7 @@ struct FrontierResult {
 FrontierResult search_frontier(const CostTables& tables, const CostBounds& bounds, double below,
                                std::size_t width);
 
-/// Times in one state of the search: what a step costs in memory.
+/// Times in one state of the search: the memory that a step costs.
 std::size_t frontier_size(const CostTables& tables);
 
 }  // namespace shunt

@@ -7,7 +7,7 @@
 
 namespace shunt {
 
-/// When what of a step is done, in seconds from its start.
+/// The times of nodes and transfers of a step, in seconds from its start.
 struct StepTimes {
   struct Node {
     double start = 0;

@@ -38,7 +38,7 @@ class Timeline {
   /// hardly ever shortens anything: only where it makes transfers go in another order.
   double longest_through(std::size_t node) const { return through_[node]; }
 
-  /// What the makespan would be with `moved` (nodes from the position on, ascending, none of which
+  /// The makespan with `moved` (nodes from the position on, ascending, none of which
   /// is there) on `device`; or, where that is more, the longest path that no such change has an
   /// influence on. kNever if that is `below` or more.
   double try_move(std::span<const std::uint32_t> moved, DeviceIndex device, double below);
