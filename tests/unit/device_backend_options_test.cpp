@@ -195,48 +195,15 @@ TEST(OptionTables, HaveEachNameOnceWhereverItIs) {
   EXPECT_TRUE(check_option_table(std::array{first, other}));
   const Status status = check_option_table(std::array{first, other, first});
   ASSERT_FALSE(status);
+  EXPECT_EQ(status.error().code(), ErrorCode::kInvalidArgument);
   EXPECT_EQ(status.error().message(), "it has two options \"speed\"");
 }
 
 TEST(OptionTables, HaveACheckForEachOption) {
   const Status status = check_option_table(std::array{BackendOption{"speed", "", nullptr, ""}});
   ASSERT_FALSE(status);
+  EXPECT_EQ(status.error().code(), ErrorCode::kInvalidArgument);
   EXPECT_EQ(status.error().message(), "its option \"speed\" has no check");
-}
-
-// ---- options of the backends of this build
-
-bool is_there(std::string_view backend) {
-  const auto registry = Registry::create({});
-  return registry && find(**registry, backend) != nullptr;
-}
-
-TEST(CpuOptions, FusingIsOnOrOff) {
-  if (!is_there("cpu")) GTEST_SKIP() << "there is no CPU backend in this build";
-  for (const char* value : {"on", "off"}) {
-    EXPECT_EQ(error_of(with_plugins({}, {{"SHUNT_CPU_FUSE", value}})), "");
-  }
-  EXPECT_EQ(error_of(with_plugins({}, {{"SHUNT_CPU_FUSE", "0"}})),
-            "SHUNT_CPU_FUSE: \"0\" is not on or off");
-  const auto registry = Registry::create({});
-  const OptionStatus& fuse = find(**registry, "cpu")->options.at(1);
-  EXPECT_EQ(fuse.name, "fuse");
-  EXPECT_EQ(fuse.value, "on");
-}
-
-TEST(ZdnnOptions, NumbersOutOfRangeSaturateOrNot) {
-  if (!is_there("zdnn")) GTEST_SKIP() << "there is no zDNN backend in this build";
-  for (const char* variable : {"SHUNT_OUT_OF_RANGE", "SHUNT_ZDNN_OUT_OF_RANGE"}) {
-    for (const char* value : {"saturate", "exact"}) {
-      const auto registry = Registry::create(with_plugins({}, {{variable, value}}));
-      ASSERT_TRUE(registry);
-      EXPECT_EQ(find(**registry, "zdnn")->options.at(0).value, value);
-    }
-    EXPECT_EQ(error_of(with_plugins({}, {{variable, "clamp"}})),
-              std::string(variable) + ": \"clamp\" is not saturate or exact");
-  }
-  const auto registry = Registry::create({});
-  EXPECT_EQ(find(**registry, "zdnn")->options.at(0).value, "saturate");
 }
 
 }  // namespace
