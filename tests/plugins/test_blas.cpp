@@ -3,6 +3,7 @@
 // SHUNT_TEST_BLAS_WIDE.
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <thread>
 
@@ -12,6 +13,22 @@ std::atomic<int> threads = 8;
 std::atomic<int> inside = 0;
 std::atomic<int> most_inside = 0;
 std::atomic<int> calls = 0;
+std::atomic<int> callers = 0;
+std::atomic<int> gathered = 0;
+
+/// Counts the calling thread the first time, and lets others call meanwhile: as many as
+/// test_blas_gather() wants.
+void enter() {
+  static thread_local bool known = false;
+  if (!known) {
+    known = true;
+    ++callers;
+  }
+  std::this_thread::yield();
+  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (inside < gathered && std::chrono::steady_clock::now() < until) std::this_thread::yield();
+  gathered = 0;
+}
 
 }  // namespace
 
@@ -27,7 +44,7 @@ void cblas_sgemm(int order, int transpose_a, int transpose_b, int m, int n, int 
   while (now > most && !most_inside.compare_exchange_weak(most, now)) {
   }
   ++calls;
-  std::this_thread::yield();
+  enter();
   const auto at = [](const float* matrix, int stride, bool transposed, int i, int j) {
     const std::ptrdiff_t row = transposed ? j : i;
     return matrix[row * stride + (transposed ? i : j)];
@@ -65,6 +82,14 @@ int test_blas_threads() {
 }
 int test_blas_calls() {
   return calls;
+}
+/// How many threads have called it.
+int test_blas_callers() {
+  return callers;
+}
+/// Calls do not end until as many are under way, once, or 20 seconds have gone.
+void test_blas_gather(int count) {
+  gathered = count;
 }
 /// The most calls that were under way at the same time.
 int test_blas_most_inside() {

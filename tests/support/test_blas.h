@@ -48,6 +48,14 @@ class TestBlas {
     const auto counter = reinterpret_cast<int (*)()>(library->find(function));
     return counter == nullptr ? -1 : counter();
   }
+  /// Lets its next calls wait until as many are under way.
+  void gather(int calls) const {
+    const auto library = DynamicLibrary::open(path_);
+    ASSERT_TRUE(library) << library.error().message();
+    const auto set = reinterpret_cast<void (*)(int)>(library->find("test_blas_gather"));
+    ASSERT_NE(set, nullptr);
+    set(calls);
+  }
 
  private:
   std::filesystem::path folder_;

@@ -102,7 +102,7 @@ TEST_F(BlasLibrary, AnotherRegistryFindsTheSettingsOfTheFirst) {
   }
 }
 
-TEST_F(BlasLibrary, OneWhoseThreadsCannotBeLimitedSaysSo) {
+TEST_F(BlasLibrary, OneWhoseThreadsCannotBeLimitedHasANote) {
   const TestBlas library(SHUNT_TEST_BLAS_WITHOUT_THREADS);
   const BackendStatus& status = open(library.path());
   EXPECT_TRUE(status.loaded);

@@ -1,10 +1,12 @@
 // How many of the CPU's threads a plan's runs use.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <time.h>
 
 #include <chrono>
+#include <condition_variable>
 #include <map>
+#include <mutex>
+#include <set>
 #include <thread>
 
 #include "shunt/ops.h"
@@ -17,12 +19,6 @@ namespace shunt::test::plan_threads_test {
 namespace {
 
 using ::testing::HasSubstr;
-
-double seconds_of(clockid_t clock) {
-  timespec time = {};
-  clock_gettime(clock, &time);
-  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
-}
 
 class PlanThreads : public ::testing::Test {
  protected:
@@ -51,6 +47,31 @@ class PlanThreads : public ::testing::Test {
     return std::move(*run);
   }
 
+  /// The threads of a run that may have `most` of them. Each stays with its first item until
+  /// `wanted` have come, or for so long.
+  std::set<std::thread::id> threads_of(int most, std::size_t wanted, std::chrono::seconds wait) {
+    std::mutex mutex;
+    std::condition_variable changed;
+    std::set<std::thread::id> seen;
+    const auto until = std::chrono::steady_clock::now() + wait;
+    const auto work = [&](const CustomCall&) -> Status {
+      std::unique_lock lock(mutex);
+      seen.insert(std::this_thread::get_id());
+      changed.notify_all();
+      changed.wait_until(lock, until, [&] { return seen.size() >= wanted; });
+      return ok();
+    };
+    GraphBuilder g;
+    const auto x = g.input("x", *make_tensor(DType::kF32, {4}));
+    const auto same = [](std::span<const Tensor> sources) -> Result<Tensor> { return sources[0]; };
+    EXPECT_TRUE(g.output(custom(g, {x}, {"work", same, work, 20}), "y"));
+    const auto graph = std::make_shared<const Graph>(std::move(*std::move(g).build()));
+    const auto run =
+        GraphRun::create(graph, {&cpu_, 1}, {{x->id, make_values({.sizes = {4, 1, 1, 1}}, 1)}});
+    EXPECT_TRUE(run && (*run)->plan().set_threads(most) && (*run)->plan().run());
+    return seen;
+  }
+
   std::unique_ptr<Registry> registry_;
   Device* cpu_ = nullptr;
   NodeId y_ = 0;
@@ -74,16 +95,20 @@ TEST_F(PlanThreads, GiveTheSameBitsWhateverTheirNumber) {
   }
 }
 
+/// One more would have a second to come.
 TEST_F(PlanThreads, AreNotMoreThanTheCallerAllows) {
-  const auto run = product();
-  ASSERT_TRUE(run->plan().set_threads(1));
-  ASSERT_TRUE(run->plan().run());
-  std::this_thread::sleep_for(std::chrono::milliseconds(5));  // the others have fallen asleep
-  const double process = seconds_of(CLOCK_PROCESS_CPUTIME_ID);
-  const double own = seconds_of(CLOCK_THREAD_CPUTIME_ID);
-  for (int i = 0; i < 20; ++i) ASSERT_TRUE(run->plan().run());
-  const double all = seconds_of(CLOCK_PROCESS_CPUTIME_ID) - process;
-  EXPECT_LT(all - (seconds_of(CLOCK_THREAD_CPUTIME_ID) - own), all / 10);
+  for (const std::size_t most : {1, 2}) {
+    const auto threads = threads_of(static_cast<int>(most), most + 1, std::chrono::seconds(1));
+    EXPECT_LE(threads.size(), most);
+    EXPECT_TRUE(threads.contains(std::this_thread::get_id())) << "the caller's";
+  }
+}
+
+TEST_F(PlanThreads, AreAllThatTheCallerAllows) {
+  for (const int most : {1, 2, 3, 0, 1000}) {
+    const std::size_t expected = most == 1 || most == 2 ? static_cast<std::size_t>(most) : 3;
+    EXPECT_EQ(threads_of(most, expected, std::chrono::seconds(60)).size(), expected) << most;
+  }
 }
 
 TEST_F(PlanThreads, AreAtLeastOne) {
