@@ -35,7 +35,7 @@ class Named final : public BufferType {
   Layout layout_;
 };
 
-/// Offers what it is told to; ops refuse memory by name.
+/// Offers the forms that a test sets. Ops refuse the memory that it names for them.
 class Offering final : public Device {
  public:
   std::vector<WeightCandidate> candidates;
@@ -179,6 +179,7 @@ TEST_F(WeightChoiceTest, NoMemoryIsAnError) {
   device_.candidates = {{nullptr, false, 0.5, ""}};
   const auto choice = choose_weight_form(device_, *case_.graph, case_.w, false);
   ASSERT_FALSE(choice);
+  EXPECT_EQ(choice.error().code(), ErrorCode::kInternal);
   EXPECT_EQ(choice.error().message(), "test0 offers a form of w (weight) without memory");
 }
 
@@ -187,7 +188,9 @@ TEST_F(WeightChoiceTest, ACostThatIsNoneIsAnError) {
     device_.candidates = {{&pages_, false, 0.5, ""}, {&tiles_, false, cost, ""}};
     const auto choice = choose_weight_form(device_, *case_.graph, case_.w, false);
     ASSERT_FALSE(choice);
-    EXPECT_THAT(choice.error().message(), HasSubstr("in tiles memory at a cost of"));
+    EXPECT_EQ(choice.error().code(), ErrorCode::kInternal);
+    EXPECT_THAT(choice.error().message(),
+                AllOf(HasSubstr("test0"), HasSubstr("in tiles memory at a cost of")));
   }
   device_.candidates = {{&tiles_, false, 0, ""}};
   EXPECT_TRUE(choose_weight_form(device_, *case_.graph, case_.w, false));

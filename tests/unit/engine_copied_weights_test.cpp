@@ -1,13 +1,16 @@
 // Which weights are copied, and how they come out of the file.
 #include "engine/copied_weights.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cstring>
 
 #include "base/aligned_bytes.h"
 #include "engine/weights_in_memory.h"
+#include "shunt/engine.h"
 #include "support/gguf_bytes.h"
+#include "support/models.h"
 #include "support/resident.h"
 #include "support/test_device.h"
 #include "tensor/byte_order.h"
@@ -157,6 +160,43 @@ TEST_F(WeightsOfAFile, AreToldToTheMemoryBlockByBlock) {
     EXPECT_EQ(rows, 1U);
     EXPECT_EQ(larges, 1U);
   }
+}
+
+/// Offers weights in memory of another device.
+class Misleading final : public Device {
+ public:
+  std::string_view name() const override { return inner.name(); }
+  DeviceInfo info() const override { return inner.info(); }
+  Support supports(const Graph& graph, NodeId node, MemoryOfLeaves memory) const override {
+    return inner.supports(graph, node, memory);
+  }
+  bool can_read(const BufferType& type) const override { return inner.can_read(type); }
+  BufferType& memory() override { return inner.memory(); }
+  std::vector<WeightCandidate> weight_forms(const Graph&, NodeId) override {
+    return {{&other.memory(), false, 0.5, "elsewhere"}};
+  }
+  Result<std::unique_ptr<Stream>> open_stream() override { return inner.open_stream(); }
+  Result<std::unique_ptr<Program>> prepare(const SegmentView& segment) override {
+    return inner.prepare(segment);
+  }
+
+  TestDevice inner{{.name = "test0"}};
+  TestDevice other{{.name = "test1"}};
+};
+
+TEST(WeightForms, ThatNoKernelOfTheDeviceReadsAreAnErrorOfLoading) {
+  const SynthModel file(tiny_shape());
+  Misleading device;
+  TestDevice host({.name = "cpu0", .kind = DeviceKind::kCpu, .host_accessible = true});
+  LoadOptions options;
+  options.memory_margin = 0;
+  const auto model = Model::load(file.path(), std::vector<Device*>{&device, &host}, options);
+  ASSERT_FALSE(model);
+  EXPECT_EQ(model.error().code(), ErrorCode::kInternal);
+  EXPECT_THAT(model.error().message(),
+              testing::ContainsRegex(
+                  "test0 offers .*\\.weight \\(weight\\) in .* memory, which it can't read"));
+  EXPECT_EQ(device.inner.allocated() + device.other.allocated() + host.allocated(), 0U);
 }
 
 }  // namespace
