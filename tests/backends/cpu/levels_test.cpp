@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <latch>
 #include <memory>
 #include <ranges>
@@ -89,7 +90,7 @@ struct Work {
   }
 };
 
-/// The numbers of one level while there is no registry of another one.
+/// The numbers of one level, by a registry of its own.
 std::vector<std::vector<double>> alone(const Work& work, const std::string& level,
                                        const Memory& memory) {
   const OfLevel only = open(level);
@@ -99,16 +100,22 @@ std::vector<std::vector<double>> alone(const Work& work, const std::string& leve
 TEST(CpuLevels, OfRegistriesInOneProcessAreTheirOwn) {
   const Work work;
   const std::vector<std::string> names = cpu::simd::level_names();
+  const std::array<Memory, 2> memories = {Memory{}, Memory{packed}};
+  // Without other registries.
+  std::array<std::vector<std::vector<std::vector<double>>>, 2> expected;
+  for (std::size_t m = 0; m < memories.size(); ++m) {
+    for (const std::string& name : names) expected[m].push_back(alone(work, name, memories[m]));
+  }
   std::vector<OfLevel> all;
   for (const std::string& name : names) all.push_back(open(name));
   for (std::size_t i = 0; i < names.size(); ++i) {
     EXPECT_THAT(all[i].device->info().description, EndsWith(", " + names[i]));
   }
-  for (const Memory& memory : {Memory{}, Memory{packed}}) {
+  for (std::size_t m = 0; m < memories.size(); ++m) {
     std::vector<std::vector<std::vector<double>>> found;
-    for (const OfLevel& each : all) found.push_back(work.results(each.device, memory));
+    for (const OfLevel& each : all) found.push_back(work.results(each.device, memories[m]));
     for (std::size_t i = 0; i < names.size(); ++i) {
-      EXPECT_EQ(found[i], alone(work, names[i], memory)) << names[i];
+      EXPECT_EQ(found[i], expected[m][i]) << names[i];
     }
     if (names.size() > 1) {
       EXPECT_NE(found.front(), found.back()) << "one lane adds in another order";
@@ -179,10 +186,8 @@ TEST(CpuLevels, ThreadsComputeAtTheLevelOfTheirDevice) {
   if (names.size() > 3) names = {names.front(), names[names.size() / 2], names.back()};
   std::vector<OfLevel> all;
   std::vector<std::vector<std::vector<double>>> expected;
-  for (const std::string& name : names) {
-    expected.push_back(alone(work, name, packed));
-    all.push_back(open(name));
-  }
+  for (const std::string& name : names) expected.push_back(alone(work, name, packed));
+  for (const std::string& name : names) all.push_back(open(name));
   std::latch start(std::ssize(names));
   std::vector<int> right(names.size());
   {
