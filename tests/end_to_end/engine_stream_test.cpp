@@ -165,19 +165,22 @@ TEST_F(EngineStream, WeightsThatStayInTheFileArePinned) {
     const auto model = load(device);
     ASSERT_NE(model, nullptr);
     const ModelState& state = *model->state();
-    // Matrices of layers that are on the CPU, and no embeddings: these are too few rows.
+    // Matrices of layers that are on the CPU, and no embeddings: these are too few rows. So are
+    // those of the last feed-forward part, which sees one token.
     std::uint64_t streamed = 0;
+    const std::string of_one_row = "blk." + std::to_string(kLayers - 1) + ".ffn_";
     const auto graph = state.definition->build({40, 1, 64, DType::kF32});
     ASSERT_TRUE(graph);
     for (const WeightLeaf& weight : graph->weights) {
       const bool matrix = weight.info->tensor.shape[1].max > 1;
+      if (weight.info->name.starts_with(of_one_row)) continue;
       if (weight.layer >= 0 && matrix && state.homes.at(weight.info) == 1) {
         streamed += weight.info->bytes;
       }
     }
     ASSERT_GT(streamed, 0U);
     EXPECT_LE(device.host_pinned(), streamed + 4096 * graph->weights.size());
-    EXPECT_GE(device.host_pinned() * 2, streamed) << "the last layer has three with one row";
+    EXPECT_GE(device.host_pinned(), streamed);
     EXPECT_THAT(model->notes(), Contains(HasSubstr("test0: ")));
     EXPECT_THAT(model->notes(), Contains(HasSubstr("of weights in host memory are pinned")));
   }
@@ -347,7 +350,8 @@ TEST_F(EngineStream, AnUploadThatFailsIsAnErrorWithTheDevice) {
     ASSERT_FALSE(model);
     EXPECT_EQ(model.error().code(), ErrorCode::kDevice);
     EXPECT_EQ(model.error().device(), "test0");
-    EXPECT_TRUE(model.error().vendor().has_value()) << model.error().message();
+    ASSERT_TRUE(model.error().vendor()) << model.error().message();
+    EXPECT_EQ(model.error().vendor()->code, 719);
     EXPECT_EQ(device.pinned(), 0U);
     EXPECT_EQ(device.allocated(), 0U);
   }

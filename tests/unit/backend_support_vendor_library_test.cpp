@@ -150,6 +150,7 @@ TEST_F(VendorLibraries, AFolderWithoutRightsIsAnErrorWithTheReason) {
     const WithoutPrivileges unprivileged(folder());
     const auto library = VendorLibrary::open(kOne, with_path(inner));
     ASSERT_FALSE(library);
+    EXPECT_EQ(library.error().code(), ErrorCode::kNotFound);
     EXPECT_THAT(library.error().message(),
                 HasSubstr(inner + "/libvendor-first.so.1: cannot open shared object file: "
                                   "Permission denied"));

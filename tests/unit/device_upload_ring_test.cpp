@@ -135,8 +135,8 @@ TEST(UploadRing, ARangeOutsideTheBufferIsInvalidAndNothingElseFails) {
   EXPECT_EQ(read(*buffer, 0, 100), from);
 }
 
-/// A copy that fails is told at the latest at the end, and what comes after finish() is not lost.
-TEST(UploadRing, TellsOfAnErrorThatComesLate) {
+/// finish() returns the error of a failed copy at the latest. Writes after it succeed.
+TEST(UploadRing, ReportsALateErrorAtTheEnd) {
   for (const bool late : {false, true}) {
     for (std::size_t failing = 1; failing <= 10; ++failing) {
       TestWorld world(failing);
@@ -152,7 +152,8 @@ TEST(UploadRing, TellsOfAnErrorThatComesLate) {
       EXPECT_TRUE(written || !after) << "nothing is written after an error";
       const Status finished = (*ring)->finish();
       ASSERT_FALSE(finished) << failing;
-      EXPECT_TRUE(finished.error().vendor().has_value()) << finished.error().message();
+      ASSERT_TRUE(finished.error().vendor()) << finished.error().message();
+      EXPECT_EQ(finished.error().vendor()->code, 719);
       device.fail_at({});
       ASSERT_TRUE((*ring)->write({buffer.get(), 0}, from));
       ASSERT_TRUE((*ring)->finish());

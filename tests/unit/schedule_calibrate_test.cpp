@@ -388,19 +388,21 @@ TEST_F(Calibrate, AFolderThatCanNotBeWrittenIsANote) {
   const Measured measured = calibrate(graph);
   EXPECT_EQ(asked_.size(), 2U);
   ASSERT_THAT(measured.notes, Not(IsEmpty()));
-  EXPECT_THAT(measured.notes.back(), HasSubstr("costs of cpu0 are not kept"));
+  EXPECT_THAT(measured.notes.back(),
+              AllOf(HasSubstr("costs of cpu0 are not kept"), HasSubstr(folder_.file("a file"))));
   EXPECT_EQ(origin(measured), "measured now");
 }
 
 TEST_F(Calibrate, AFolderWithoutRightsIsANote) {
-  const WithoutPrivileges nobody(folder_.path());
+  const WithoutPrivileges unprivileged(folder_.path());
   options_.folder = folder_.file("cache");
   // As its owner; of root's folder nothing can be written anyway.
   std::error_code not_owner;
   std::filesystem::permissions(folder_.path(), std::filesystem::perms(0511), not_owner);
   const Measured measured = calibrate(products({{DType::kF16, 1}}));
   ASSERT_EQ(measured.notes.size(), 1U);
-  EXPECT_THAT(measured.notes.front(), HasSubstr("costs of cpu0 are not kept"));
+  EXPECT_THAT(measured.notes.front(),
+              AllOf(HasSubstr("costs of cpu0 are not kept"), HasSubstr(options_.folder)));
 }
 
 TEST_F(Calibrate, AFolderInPlaceOfTheFileIsANote) {
@@ -430,7 +432,7 @@ TEST_F(Calibrate, AnotherDeviceOrMachineHasAFileOfItsOwn) {
   EXPECT_NE(here.path_of(device), path);
 }
 
-/// Each thread stands for a process: whoever reads sees a whole file, or none.
+/// Each thread stands for a process. A reader sees a whole file or none.
 TEST_F(Calibrate, ThreadsThatKeepAndReadAtOnceSeeWholeFiles) {
   const std::chrono::sys_days day(std::chrono::year(2026) / 11 / 23);
   const CostCache cache(options_.folder, "a machine", day);

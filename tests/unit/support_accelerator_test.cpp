@@ -245,7 +245,7 @@ TEST(TestAccelerator, ALateErrorLosesTheStepAndNothingElseInEveryOrder) {
   }
 }
 
-TEST(TestAccelerator, ALostDeviceSaysSoFromThenOn) {
+TEST(TestAccelerator, ALostDeviceReportsItsLossFromThenOn) {
   const Model model = small_model();
   Devices devices(nullptr);
   auto run = devices.run(model);
@@ -258,6 +258,8 @@ TEST(TestAccelerator, ALostDeviceSaysSoFromThenOn) {
   const Status status = (*run)->plan().run();
   ASSERT_FALSE(status);
   EXPECT_EQ(status.error().device(), "accel0");
+  ASSERT_TRUE(status.error().vendor()) << status.error().message();
+  EXPECT_EQ(status.error().vendor()->code, 79);
   EXPECT_THAT(status.error().message(), HasSubstr("gone"));
   const auto stream = devices.accelerator.open_stream();
   ASSERT_FALSE(stream);
