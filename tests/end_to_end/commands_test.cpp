@@ -186,7 +186,7 @@ TEST(Devices, ABadVariableOfABackendIsWrongUsage) {
 }
 
 /// A setting of a backend that is off has no effect, which a line reports.
-TEST(Devices, AnOptionOfABackendThatIsOffIsSaid) {
+TEST(Devices, AnOptionOfABackendThatIsOffIsReported) {
   RunOptions options;
   options.environment["SHUNT_CPU_LEVEL"] = "abacus";
   const RunResult result =

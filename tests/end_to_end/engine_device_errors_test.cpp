@@ -52,8 +52,8 @@ constexpr std::size_t kTokens = 5;
 
 using Lines = std::vector<std::string>;
 
-/// What is said may come from several threads.
-struct Said {
+/// Lines, which several threads may report.
+struct Reported {
   std::mutex mutex;
   Lines lines;
 };
@@ -61,7 +61,7 @@ struct Said {
 class DeviceErrors : public ::testing::Test {
  protected:
   struct Run {
-    std::shared_ptr<Said> said = std::make_shared<Said>();
+    std::shared_ptr<Reported> reported = std::make_shared<Reported>();
     std::shared_ptr<const Model> model = {};
     std::unique_ptr<Session> session = {};
     std::vector<std::int32_t> tokens = {};
@@ -92,15 +92,15 @@ class DeviceErrors : public ::testing::Test {
     EXPECT_EQ(alone_.size(), kTokens);
   }
 
-  static LoadOptions load_options(DeviceErrorMode mode, const std::shared_ptr<Said>& said) {
+  static LoadOptions load_options(DeviceErrorMode mode, const std::shared_ptr<Reported>& reported) {
     LoadOptions options;
     options.session = session_options();
     options.memory_margin = 0;
     options.rules_only = true;  // so that both devices have a share
     options.on_device_error.mode = mode;
-    options.on_device_error.say = [said](std::string_view line) {
-      const std::lock_guard lock(said->mutex);
-      said->lines.emplace_back(line);
+    options.on_device_error.say = [reported](std::string_view line) {
+      const std::lock_guard lock(reported->mutex);
+      reported->lines.emplace_back(line);
     };
     return options;
   }
@@ -149,7 +149,7 @@ class DeviceErrors : public ::testing::Test {
   }
 
   void generate(std::span<Device* const> devices, DeviceErrorMode mode, Run& run) const {
-    load(devices, load_options(mode, run.said), run);
+    load(devices, load_options(mode, run.reported), run);
     if (run.session) generate(run);
   }
 
@@ -189,7 +189,7 @@ TEST_F(DeviceErrors, WithoutAnyBothDevicesHaveAShare) {
     EXPECT_EQ(run.tokens, alone_);
     EXPECT_GT(run.session->ledger().bytes("test0", Purpose::kCache), 0U);
     EXPECT_GT(run.session->ledger().bytes("test1", Purpose::kCache), 0U);
-    EXPECT_THAT(run.said->lines, IsEmpty());
+    EXPECT_THAT(run.reported->lines, IsEmpty());
     expect_ledgers_match(run, devices, true);
   }
 }
@@ -220,10 +220,10 @@ void DeviceErrors::each_call_fails_once(bool asynchronous, bool of_first) {
         EXPECT_EQ(error.vendor()->code, 719);
       }
       EXPECT_TRUE(run.uses(device));
-      // A refusal and what falls back then is said, but no device is left out.
+      // A refusal and the nodes that fall back are reported, but no device is left out.
       const auto of_memory = AnyOf(HasSubstr("refused memory"), HasSubstr("has no room left"));
-      EXPECT_THAT(run.said->lines, Each(of_memory));
-      EXPECT_TRUE(refused || run.said->lines.empty());
+      EXPECT_THAT(run.reported->lines, Each(of_memory));
+      EXPECT_TRUE(refused || run.reported->lines.empty());
       expect_ledgers_match(run, devices, !refused);
     }
     EXPECT_EQ(devices.first.allocated() + devices.second.allocated(), 0U);
@@ -261,7 +261,7 @@ void DeviceErrors::each_call_is_survived(bool asynchronous, bool of_first, bool 
     const auto line = Contains(AllOf(HasSubstr(device.info().name + " failed and is left out: "),
                                      HasSubstr("(code 719: as the test wanted it)")));
     EXPECT_THAT(run.model->notes(), line);
-    EXPECT_THAT(run.said->lines, line);
+    EXPECT_THAT(run.reported->lines, line);
   }
   EXPECT_GT(left_out, 100U);
 }
@@ -306,7 +306,7 @@ TEST_F(DeviceErrors, OfTheCpuAreErrorsWhateverThePolicy) {
     TestDevice host({.name = "cpu0", .kind = DeviceKind::kCpu, .host_accessible = true});
     const std::vector<Device*> devices = {&device, &host};
     Run run;
-    load(devices, load_options(mode, run.said), run);
+    load(devices, load_options(mode, run.reported), run);
     ASSERT_TRUE(run.session);
     host.fail_at({.launch = 30});
     generate(run);
@@ -316,7 +316,7 @@ TEST_F(DeviceErrors, OfTheCpuAreErrorsWhateverThePolicy) {
     EXPECT_TRUE(run.uses(host));
     EXPECT_TRUE(run.uses(device));
     host.fail_at({.any = 1, .for_good = true});
-    const auto model = Model::load(file_.path(), devices, load_options(mode, run.said));
+    const auto model = Model::load(file_.path(), devices, load_options(mode, run.reported));
     ASSERT_FALSE(model);
     EXPECT_EQ(model.error().device(), "cpu0");
   }
@@ -326,7 +326,7 @@ TEST_F(DeviceErrors, ACacheThatIsElsewhereIsKept) {
   for (const bool cache_is_lost : {false, true}) {
     Devices devices(cpu_);
     Run run;
-    LoadOptions options = load_options(DeviceErrorMode::kFallback, run.said);
+    LoadOptions options = load_options(DeviceErrorMode::kFallback, run.reported);
     options.pins = {{".* of layer .*", cache_is_lost ? "test0" : "cpu0"}};
     load(devices.all, options, run);
     ASSERT_TRUE(run.session);
@@ -342,9 +342,9 @@ TEST_F(DeviceErrors, ACacheThatIsElsewhereIsKept) {
     const auto again = Contains("the cache of 3 tokens is lost with test0; it is computed again");
     if (cache_is_lost) {
       EXPECT_THAT(run.session->notes(), again);
-      EXPECT_THAT(run.said->lines, again);
-      EXPECT_THAT(run.said->lines, Contains(HasSubstr("of weights are read again")));
-      EXPECT_THAT(run.said->lines, Contains("the pin .* of layer .*=test0 is dropped"));
+      EXPECT_THAT(run.reported->lines, again);
+      EXPECT_THAT(run.reported->lines, Contains(HasSubstr("of weights are read again")));
+      EXPECT_THAT(run.reported->lines, Contains("the pin .* of layer .*=test0 is dropped"));
     } else {
       EXPECT_THAT(run.session->notes(), Not(Contains(HasSubstr("computed again"))));
     }
@@ -356,7 +356,7 @@ TEST_F(DeviceErrors, WhatOthersHoldStaysWithThem) {
   for (const bool tight : {false, true}) {
     Devices devices(cpu_, false, tight ? needed + 1000 : std::size_t{1} << 30);
     Run run;
-    load(devices.all, load_options(DeviceErrorMode::kFallback, run.said), run);
+    load(devices.all, load_options(DeviceErrorMode::kFallback, run.reported), run);
     const auto homes = run.model->state()->homes;
     const auto weights = run.model->state()->weights;
     needed = devices.second.allocated();
@@ -384,7 +384,7 @@ TEST_F(DeviceErrors, MemoryOfWeightsThatHaveToMoveIsGivenBack) {
   for (std::size_t memory = 7000; memory <= 11000; memory += 500) {
     Devices devices(cpu_, false, memory);
     Run run;
-    LoadOptions options = load_options(DeviceErrorMode::kFallback, run.said);
+    LoadOptions options = load_options(DeviceErrorMode::kFallback, run.reported);
     options.rules_only = false;
     load(devices.all, options, run);
     const auto weights = [&] { return run.model->ledger().bytes("test1", Purpose::kWeights); };
@@ -427,7 +427,7 @@ TEST_F(DeviceErrors, LogitsOfAllTokensAreHandedOverOnce) {
   const std::vector<Device*> only = {cpu_};
   Run alone;
   bool failed = false;
-  load(only, load_options(DeviceErrorMode::kFail, alone.said), alone);
+  load(only, load_options(DeviceErrorMode::kFail, alone.reported), alone);
   const std::vector<float> expected = all_logits(alone, failed, [] {});
   ASSERT_EQ(expected.size(), 5 * 300U);
   // Lets the n-th call fail, if n is not 0; says whether it came to that, and whether caches moved.
@@ -435,7 +435,7 @@ TEST_F(DeviceErrors, LogitsOfAllTokensAreHandedOverOnce) {
     TestDevice device({.name = "test0", .memory = memory});
     const std::vector<Device*> devices = {&device, cpu_};
     Run run;
-    load(devices, load_options(mode, run.said), run);
+    load(devices, load_options(mode, run.reported), run);
     const Ledger before = run.session->ledger();
     failed = false;
     const auto logits = all_logits(run, failed, [&] { device.fail_at({.any = n}); });
@@ -466,7 +466,7 @@ TEST_F(DeviceErrors, WhatThePolicyForFallbackDeniesIsAnError) {
   TestDevice second({.name = "test1", .ops = {"matmul"}});
   const std::vector<Device*> devices = {&first, &second, cpu_};
   Run run;
-  LoadOptions options = load_options(DeviceErrorMode::kFallback, run.said);
+  LoadOptions options = load_options(DeviceErrorMode::kFallback, run.reported);
   options.fallback.mode = FallbackMode::kDeny;
   load(devices, options, run);
   ASSERT_TRUE(run.session);
@@ -483,7 +483,7 @@ TEST_F(DeviceErrors, WhatThePolicyForFallbackDeniesIsAnError) {
 TEST_F(DeviceErrors, AnotherSessionFollowsAtItsNextCall) {
   Devices devices(cpu_);
   Run run;
-  load(devices.all, load_options(DeviceErrorMode::kFallback, run.said), run);
+  load(devices.all, load_options(DeviceErrorMode::kFallback, run.reported), run);
   auto other = Session::create(run.model, session_options());
   ASSERT_TRUE(other);
   const std::vector<std::int32_t> prompt = {1, 20, 30};
@@ -498,7 +498,7 @@ TEST_F(DeviceErrors, AnotherSessionFollowsAtItsNextCall) {
   EXPECT_THAT((*other)->notes(), Contains(HasSubstr("the cache of 3 tokens is lost with test0")));
   EXPECT_EQ(devices.first.allocated(), 0U);
   EXPECT_EQ(std::ranges::count_if(
-                run.said->lines,
+                run.reported->lines,
                 [](const std::string& line) { return line.find("left out") != std::string::npos; }),
             1);
 }
@@ -511,7 +511,7 @@ TEST_F(DeviceErrorThreads, SessionsThatShareTheDeviceAllGoOn) {
       SCOPED_TRACE(n);
       Devices devices(cpu_);
       Run first;
-      load(devices.all, load_options(DeviceErrorMode::kFallback, first.said), first);
+      load(devices.all, load_options(DeviceErrorMode::kFallback, first.reported), first);
       Run second;
       second.model = first.model;
       auto session = Session::create(second.model, session_options());

@@ -158,7 +158,8 @@ TEST(Transfer, PinnedMemoryThatIsRefusedNamesItsDevice) {
   EXPECT_TRUE(refused);
 }
 
-TEST(Transfer, WhatPinnedMemoryIsTooSmallForGoesThroughTheHosts) {
+/// Staging.GoesThroughPinnedMemoryIfThatHasBuffersLargeEnough has smaller ones, too.
+TEST(Transfer, PinnedMemoryThatIsJustLargeEnoughIsUsed) {
   TestDevice a({.name = "a0", .ops = {"silu"}, .host_accessible = false});
   TestDevice b({.name = "b0", .ops = {"scale"}, .max_buffer = kBytes, .pins_memory = true});
   TestDevice host = cpu();

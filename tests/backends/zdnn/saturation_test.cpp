@@ -43,7 +43,7 @@ class ZdnnSaturation : public ZdnnTooLargeTest {
 };
 
 /// Of what the machine computes, and only where such numbers saturate.
-TEST_P(ZdnnSaturation, TheLargestNumberIsToldByNode) {
+TEST_P(ZdnnSaturation, TheLargestNumberDependsOnTheNode) {
   GraphBuilder g;
   const auto x = g.input("x", *make_tensor(DType::kF32, {64, 5}));
   const auto w = g.weight("w", *make_tensor(DType::kF32, {64, 7}));
