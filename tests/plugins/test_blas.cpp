@@ -16,14 +16,15 @@ std::atomic<int> calls = 0;
 std::atomic<int> callers = 0;
 std::atomic<int> gathered = 0;
 
-/// Counts the calling thread the first time, and lets it wait for others as test_blas_gather()
-/// says.
+/// Counts the calling thread the first time, and lets others call meanwhile: as many as
+/// test_blas_gather() wants.
 void enter() {
   static thread_local bool known = false;
   if (!known) {
     known = true;
     ++callers;
   }
+  std::this_thread::yield();
   const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(20);
   while (inside < gathered && std::chrono::steady_clock::now() < until) std::this_thread::yield();
   gathered = 0;
