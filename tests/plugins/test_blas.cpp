@@ -16,6 +16,7 @@ std::atomic<int> calls = 0;
 std::atomic<int> callers = 0;
 std::atomic<int> gathered = 0;
 
+#ifndef SHUNT_TEST_BLAS_WITHOUT_SGEMM
 /// Counts the calling thread the first time, and lets others call meanwhile: as many as
 /// test_blas_gather() wants.
 void enter() {
@@ -29,6 +30,7 @@ void enter() {
   while (inside < gathered && std::chrono::steady_clock::now() < until) std::this_thread::yield();
   gathered = 0;
 }
+#endif
 
 }  // namespace
 
