@@ -195,6 +195,27 @@ TEST_F(Calibrate, TheLongestOpDecidesWhetherTheNextOneIsBegun) {
   EXPECT_THAT(asked_, ElementsAre("cpu0 matmul F16"));
 }
 
+/// An operation of attention is predicted to take as long as two of a product.
+TEST_F(Calibrate, AttentionIsPredictedFromProducts) {
+  GraphBuilder g;
+  const auto w = g.weight("w", *make_tensor(DType::kF16, {256, 256}));
+  const auto x = g.input("x", *make_tensor(DType::kF32, {256, 64}));
+  ASSERT_TRUE(g.output(matmul(g, w, x), "y"));
+  const auto q = g.input("q", *make_tensor(DType::kF32, {64, 4, 1}));
+  const auto k = g.input("k", *make_tensor(DType::kF16, {64, 1, 4}));
+  const auto v = g.input("v", *make_tensor(DType::kF16, {64, 1, 4}));
+  ASSERT_TRUE(g.output(attention(g, q, k, v), "z"));
+  seconds_each_ = 0.25;
+  const Measured measured = calibrate(std::move(*std::move(g).build()));
+  EXPECT_THAT(asked_, ElementsAre("cpu0 matmul F16"));
+  EXPECT_THAT(measured.notes, ElementsAre("cpu0: no time left to measure attention of F16: "
+                                          "predicted from matmul of F16"));
+  ASSERT_EQ(measured.costs.ops().size(), 2U);
+  EXPECT_EQ(measured.costs.ops()[0].seconds_per_operation, 1e-12);
+  EXPECT_EQ(measured.costs.ops()[1].op, "attention");
+  EXPECT_EQ(measured.costs.ops()[1].seconds_per_operation, 2e-12);
+}
+
 /// Memory is allocated once. That takes long on some machines, and says nothing about other ops.
 TEST_F(Calibrate, PreparingADeviceIsNoPartOfTheLongestOp) {
   std::vector<std::string> prepared;

@@ -42,7 +42,8 @@ const DeviceSpeed& usual_for(DeviceKind kind) {
 
 /// Time of an operation beside one of a product of matrices on the same device.
 double usual_scale(std::string_view op) {
-  // Two threads of an AMD EPYC, measured (`shunt bench --save-costs`).
+  // A guess, not measured: attention has the rate of products of floats and an exponential for each
+  // score; products of 8-bit numbers are faster.
   constexpr double kAttention = 2;
   return op == "attention" ? kAttention : 1;
 }
