@@ -56,11 +56,13 @@ function(shunt_compile_fast target)
   target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
 endfunction()
 
-# shunt_compile_tests(TARGET): as shunt_compile_fast(). With AddressSanitizer and UndefinedBehaviorSanitizer test code is not optimized: GCC takes
-# half the time, and the checks are the same.
+option(SHUNT_OPTIMIZE_TESTS "Optimize test code; OFF compiles it with -O0, which takes GCC half the time" ON)
+mark_as_advanced(SHUNT_OPTIMIZE_TESTS)
+
+# shunt_compile_tests(TARGET): as shunt_compile_fast(), or without optimization. The checks of sanitizers are the same.
 function(shunt_compile_tests target)
   shunt_compile_fast(${target})
-  if(SHUNT_SANITIZE MATCHES "^address")
+  if(NOT SHUNT_OPTIMIZE_TESTS)
     target_compile_options(${target} PRIVATE -O0)
   endif()
 endfunction()
@@ -68,7 +70,7 @@ endfunction()
 # shunt_bind_own_functions(TARGET): where tests are not optimized, a library calls its own instances of inline functions, and not those of
 # the test executable. An installed library does so everywhere (exports.cmake).
 function(shunt_bind_own_functions target)
-  if(SHUNT_SANITIZE MATCHES "^address")
+  if(NOT SHUNT_OPTIMIZE_TESTS)
     target_link_options(${target} PRIVATE LINKER:-Bsymbolic-functions)
   endif()
 endfunction()
