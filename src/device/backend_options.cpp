@@ -16,7 +16,7 @@ constexpr std::string_view kEveryBackend = "*";
 /// SHUNT_<BACKEND>_LIBRARY has another meaning.
 constexpr std::string_view kReserved = "library";
 
-bool is_option_name(std::string_view name) {
+bool is_plain_name(std::string_view name) {
   const auto is_lower = [](char c) { return c >= 'a' && c <= 'z'; };
   return !name.empty() && is_lower(name.front()) && std::ranges::all_of(name, [&](char c) {
     return is_lower(c) || (c >= '0' && c <= '9') || c == '_';
@@ -143,7 +143,7 @@ Status check_word(std::string_view text, std::initializer_list<std::string_view>
 Status check_option_table(std::span<const BackendOption> table) {
   std::set<std::string_view> names;
   for (const BackendOption& row : table) {
-    if (!is_option_name(row.name) || row.name == kReserved) {
+    if (!is_plain_name(row.name) || row.name == kReserved) {
       return invalid("its option \"{}\" has a name that is {}", row.name,
                      row.name == kReserved ? "reserved" : "not [a-z][a-z0-9_]*");
     }
@@ -157,6 +157,15 @@ Status check_option_table(std::span<const BackendOption> table) {
     }
   }
   return ok();
+}
+
+Status check_entry(const BackendEntry& entry) {
+  if (entry.name == nullptr) return invalid("its entry has no name");
+  if (!is_plain_name(entry.name)) {
+    return invalid("its name \"{}\" is not [a-z][a-z0-9_]*", entry.name);
+  }
+  if (entry.create == nullptr) return invalid("its entry has no function that creates the backend");
+  return check_option_table(entry.options);
 }
 
 std::string variable_of(std::string_view backend, std::string_view option) {

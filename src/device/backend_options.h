@@ -19,6 +19,10 @@ Status check_word(std::string_view text, std::initializer_list<std::string_view>
 /// or if the check refuses the default.
 Status check_option_table(std::span<const BackendOption> table);
 
+/// Invalid if an entry has no name or a malformed one, or no function that creates the backend, or
+/// as check_option_table() for its options.
+Status check_entry(const BackendEntry& entry);
+
 /// A backend and its table, which is in order.
 struct BackendOptions {
   std::string_view backend;

@@ -59,9 +59,9 @@ struct FoundBackend {
 
 namespace {
 
-/// Leaves it off, with a note, if its table of options makes no sense.
-void check_table(FoundBackend& found) {
-  const Status status = guarded([&] { return check_option_table(found.entry->options); });
+/// Leaves it off, with a note, if its entry is malformed.
+void check_found(FoundBackend& found) {
+  const Status status = guarded([&] { return check_entry(*found.entry); });
   if (status) return;
   found.note = fmt::format("left out: {}", status.error().message());
   found.entry = nullptr;
@@ -86,10 +86,10 @@ void open_plugin(const std::string& path, FoundBackend& found) {
                     entry == nullptr || entry->token == nullptr ? "" : entry->token, abi_token());
     return;
   }
-  found.name = entry->name;
+  if (entry->name != nullptr) found.name = entry->name;
   found.entry = entry;
   found.library = std::move(*library);
-  check_table(found);
+  check_found(found);
 }
 
 /// The plugins of a folder. Returns why the folder can't be read.
@@ -129,7 +129,7 @@ std::vector<FoundBackend> find_backends(const Options& options,
   for (BackendEntryFunction function : kBuiltinBackends) {
     const BackendEntry* entry = function();
     all.push_back({entry->name, "built in", entry, "", {}});
-    check_table(all.back());
+    check_found(all.back());
   }
   std::string_view folders = options.backend_path;
   while (!folders.empty()) {

@@ -15,12 +15,20 @@ struct Variant {
   const char* option = nullptr;
   const char* default_value = "fast";
   bool throws = false;
+  /// The name in the entry; null: the variant's.
+  const char* entry_name = nullptr;
+  bool has_name = true;
+  bool has_create = true;
 };
 constexpr std::array kVariants = {
     Variant{.name = "good"},
     Variant{.name = "entryless"},  // its entry point has another name
     Variant{.name = "stale", .token = "of-yesterday"},
     Variant{.name = "throwing", .throws = true},
+    // Malformed entries.
+    Variant{.name = "unnamed", .has_name = false},
+    Variant{.name = "misnamed", .entry_name = "a.b"},
+    Variant{.name = "createless", .has_create = false},
     // Options of its own; and tables of options that make no sense.
     Variant{.name = "tunable", .option = "depth_2"},
     Variant{.name = "twice", .option = "speed"},
@@ -79,7 +87,9 @@ shunt::Result<std::unique_ptr<shunt::Backend>> create(const shunt::Options& opti
 }  // namespace
 
 const shunt::BackendEntry* shunt::test::plugin_entry() {
-  static const BackendEntry entry = {variant().token, variant().name.data(), create,
-                                     plugin_options()};
+  const char* const name =
+      variant().entry_name != nullptr ? variant().entry_name : variant().name.data();
+  static const BackendEntry entry = {variant().token, variant().has_name ? name : nullptr,
+                                     variant().has_create ? create : nullptr, plugin_options()};
   return &entry;
 }

@@ -55,6 +55,9 @@ TEST(Registry, LeavesOutWhatHasNoEntryPointOrThrowsOrIsNoLibrary) {
       with_plugins(SHUNT_TEST_PLUGINS ":" + folder.string() + "::/no/such/folder");
   std::filesystem::remove_all(folder);
   for (const auto& [name, note] : {std::pair("entryless", "no entry point"),
+                                   {"unnamed", "no name"},
+                                   {"a.b", "[a-z][a-z0-9_]*"},
+                                   {"createless", "no function that creates"},
                                    {"throwing", "bad mood"},
                                    {"garbage", "can't be loaded"}}) {
     const BackendStatus* status = find(*registry, name);
