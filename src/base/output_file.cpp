@@ -33,6 +33,13 @@ void sync_folder(const std::string& folder) {
 Result<OutputFile> OutputFile::create(const std::string& path, WriteTo target) {
   if (path.empty()) return invalid("the name of the file to write is empty");
   struct stat there = {};
+  if (target == WriteTo::kAnything && ::lstat(path.c_str(), &there) == 0 &&
+      S_ISLNK(there.st_mode)) {
+    // Its target is written: /dev/stdout, too, is a link, and may lead to a regular file.
+    Descriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+    if (file.get() >= 0) return OutputFile(path, {}, std::move(file));
+    return fail(ErrorCode::kIo, "cannot create {}: {}", path, system_message(errno));
+  }
   if (::stat(path.c_str(), &there) == 0 && !S_ISREG(there.st_mode)) {
     // Work that takes hours should not find out at its end that the name can't be had.
     if (target == WriteTo::kFile) {

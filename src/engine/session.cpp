@@ -217,8 +217,9 @@ struct Session::State {
 
   /// Computes the tokens that are not in the caches. Where several devices compute, steps overlap.
   Status compute(Request& request) {
+    may_hold_nan = true;  // after an exception, too
     Status done = compute_and_wait(request);
-    if (!done && done.error().code() != ErrorCode::kCancelled) may_hold_nan = true;
+    may_hold_nan = !done;
     return done;
   }
 

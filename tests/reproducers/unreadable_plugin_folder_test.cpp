@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "shunt/registry.h"
+#include "support/gguf_bytes.h"
 
 namespace shunt::test::unreadable_plugin_folder_test {
 namespace {
@@ -28,13 +29,10 @@ std::vector<BackendStatus> notes_about_folders(const std::string& path) {
 
 class UnreadablePluginFolder : public ::testing::Test {
  protected:
-  UnreadablePluginFolder()
-      : folder_(std::filesystem::temp_directory_path() / "shunt-unreadable-plugin-folder") {
-    std::filesystem::remove_all(folder_);
-    std::filesystem::create_directories(folder_ / "empty");
-  }
-  ~UnreadablePluginFolder() override { std::filesystem::remove_all(folder_); }
-  const std::filesystem::path folder_;
+  UnreadablePluginFolder() { std::filesystem::create_directories(folder_ / "empty"); }
+
+  const TempFolder temporary_;
+  const std::filesystem::path folder_ = temporary_.path();
 };
 
 TEST_F(UnreadablePluginFolder, ReadableFoldersAndEmptyElementsHaveNoNote) {

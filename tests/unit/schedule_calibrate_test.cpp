@@ -279,6 +279,12 @@ TEST_F(Calibrate, AnOpIsMeasuredOnAllDevicesOrPredictedOnAll) {
   ASSERT_EQ(find("cpu0", DType::kQ8_0).size(), 1U);
   EXPECT_EQ(find("cpu0", DType::kQ8_0)[0].seconds_per_operation, 2e-12);
   EXPECT_EQ(find("cpu0", DType::kF16)[0].seconds_per_operation, 2e-12);
+  for (const std::string device : {"test0", "cpu0"}) {
+    const OpCost of_f16 = find(device, DType::kF16)[0];
+    const OpCost predicted = find(device, DType::kQ8_0)[0];
+    EXPECT_EQ(predicted.overhead, of_f16.overhead) << device;
+    EXPECT_EQ(predicted.seconds_per_byte, of_f16.seconds_per_byte) << device;
+  }
   // There is time in the next process.
   seconds_each_ = 0;
   const Measured later = calibrate(graph, {&other, &cpu_});

@@ -367,6 +367,31 @@ TEST(CostsFile, DeviceFilesAreWrittenInPlace) {
   EXPECT_TRUE(std::filesystem::is_character_file("/dev/null"));
 }
 
+TEST(CostsFile, TheTargetOfALinkIsReplaced) {
+  const TempFolder folder;
+  const std::string target = folder.file("target.json");
+  const std::string link = folder.file("costs.json");
+  std::filesystem::create_symlink(target, link);
+  // At first the target is missing, then it is longer than what replaces it.
+  for (const std::string before : {"", "x"}) {
+    if (!before.empty()) std::ofstream(target) << std::string(10000, 'x');
+    ASSERT_TRUE(CostModel().save(link));
+    EXPECT_TRUE(std::filesystem::is_symlink(link));
+    EXPECT_EQ(text_of(target), CostModel().to_text());
+  }
+  EXPECT_THAT(folder.list(), ElementsAre("costs.json", "target.json"));
+}
+
+TEST(MeasureCosts, RunsAtLeastOnce) {
+  TestDevice host({.name = "cpu0", .kind = DeviceKind::kCpu, .host_accessible = true});
+  Device* devices[] = {&host};
+  const auto none = measure_costs(devices, {.width = 64, .seconds = 0, .runs = 0, .chain = 2});
+  ASSERT_FALSE(none);
+  EXPECT_EQ(none.error().code(), ErrorCode::kInvalidArgument);
+  EXPECT_THAT(none.error().message(), HasSubstr("0 runs"));
+  EXPECT_TRUE(measure_costs(devices, {.width = 64, .seconds = 0, .runs = 1, .chain = 2}));
+}
+
 TEST(MeasureCosts, HasAnEntryForEachOpClassAndCopiesWhereThereAreAny) {
   TestDevice host({.name = "cpu0", .kind = DeviceKind::kCpu, .host_accessible = true});
   TestDevice test({.name = "test0", .ops = {"matmul"}});

@@ -186,7 +186,10 @@ class Calibration {
                                   [&](const OpCost& cost) { return is_of_op(cost, op); });
     });
     if (lacking.empty()) return;
-    for (OneDevice* each : lacking) prepare(*each);
+    for (OneDevice* each : lacking) {
+      // A device with kept costs may lack this op for good.
+      if (each->known.costs.ops().empty()) prepare(*each);
+    }
     // The first one in any case: else a machine that is slow enough would never have an entry.
     if (has_begun_ && !has_time()) {
       left_out_.push_back({op, {}});

@@ -219,6 +219,7 @@ Status measure_copies(Device& device, const MeasureOptions& options, CostModel& 
 Status check_measure_options(const MeasureOptions& options) {
   constexpr std::int64_t kStep = 64;
   constexpr std::int64_t kMostWidth = 32768;
+  if (options.runs < 1) return invalid("{} runs of a measurement: at least 1", options.runs);
   if (options.width >= kStep && options.width <= kMostWidth && options.width % kStep == 0)
     return ok();
   return invalid("matrices of width {}: it must be a multiple of {}, at most {}", options.width,

@@ -5,6 +5,7 @@
 #include <functional>
 #include <limits>
 #include <map>
+#include <system_error>
 #include <thread>
 
 #include "base/fail.h"
@@ -33,15 +34,20 @@ Result<double> best_of(const RepeatLimits& limits, const std::function<Status()>
   return best;
 }
 
-/// Several threads write to host memory: page faults are most of the time.
+/// Several threads write to host memory: page faults are most of the time. Where the system starts
+/// no more threads, this one writes the rest.
 void write_zeros(std::span<std::byte> bytes, std::size_t threads) {
   const std::size_t part = bytes.size() / threads;
   std::vector<std::jthread> others;
-  for (std::size_t i = 1; i < threads; ++i) {
-    others.emplace_back([=] { std::memset(bytes.data() + i * part, 0, part); });
+  std::size_t begun = 1;
+  try {
+    for (; begun < threads; ++begun) {
+      others.emplace_back([=] { std::memset(bytes.data() + begun * part, 0, part); });
+    }
+  } catch (const std::system_error&) {
   }
   std::memset(bytes.data(), 0, part);
-  std::memset(bytes.data() + threads * part, 0, bytes.size() - threads * part);
+  std::memset(bytes.data() + begun * part, 0, bytes.size() - begun * part);
 }
 
 /// Memory of the device with zeros in it.
