@@ -4,6 +4,7 @@
 
 #include "base/counted.h"
 #include "base/fail.h"
+#include "base/to_size.h"
 #include "device/device_run.h"
 #include "engine/session_steps.h"
 #include "engine/step_inputs.h"
@@ -261,9 +262,9 @@ std::int64_t SessionPlans::cache_rows() const {
 
 Status SessionPlans::zero_rows(std::int64_t first, std::int64_t end) {
   for (std::size_t i = 0; i < caches_.size(); ++i) {
-    const std::size_t row = cache_bytes_[i] / static_cast<std::size_t>(cache_rows());
-    const std::size_t start = caches_[i].offset + static_cast<std::size_t>(first) * row;
-    const std::size_t bytes = static_cast<std::size_t>(end - first) * row;
+    const std::size_t row = cache_bytes_[i] / to_size(cache_rows());
+    const std::size_t start = caches_[i].offset + to_size(first) * row;
+    const std::size_t bytes = to_size(end - first) * row;
     Status zeroed = caches_[i].buffer->fill(start, bytes, std::byte{0});
     if (!zeroed) return of_cache(std::move(zeroed.error()), i);
   }

@@ -3,12 +3,14 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <map>
 #include <optional>
 #include <thread>
 
 #include "base/clock.h"
 #include "base/guarded.h"
+#include "base/to_size.h"
 #include "graph/storage_users.h"
 #include "schedule/costs/cache.h"
 #include "schedule/costs/estimates.h"
@@ -100,7 +102,7 @@ class Calibration {
       };
       options_.prepare = [this](Device& device) {
         // What can't be had now is allocated, or refused, when an op needs it.
-        const auto bytes = static_cast<std::size_t>(short_options().bytes * kRoom);
+        const auto bytes = to_size(std::llround(short_options().bytes * kRoom));
         (void)spare_[&device].reserve(device.memory(), bytes);
       };
     }

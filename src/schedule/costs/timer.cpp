@@ -54,9 +54,8 @@ void write_zeros(std::span<std::byte> bytes, std::size_t threads) {
 Result<std::unique_ptr<Buffer>> zeros(BufferType& type, std::size_t bytes) {
   constexpr std::size_t kBytesOfThread = std::size_t{8} << 20;
   constexpr std::size_t kMostThreads = 8;
-  const std::size_t threads =
-      std::min({bytes / kBytesOfThread, kMostThreads,
-                static_cast<std::size_t>(std::thread::hardware_concurrency())});
+  const std::size_t threads = std::min(
+      {bytes / kBytesOfThread, kMostThreads, std::size_t{std::thread::hardware_concurrency()}});
   if (threads < 2) return filled_buffer(type, bytes, std::byte{0});
   SHUNT_ASSIGN(auto buffer, type.allocate(bytes));
   if (std::byte* const data = buffer->host_data(); data != nullptr) {
