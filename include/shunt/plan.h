@@ -245,7 +245,9 @@ class Plan {
   /// own. Strides are those of the graph's tensor. Invalid for other nodes.
   virtual Result<std::span<std::byte>> input(Value leaf) = 0;
   /// Starts a step with the inputs and extents as they are, and gives its number; waits for the
-  /// oldest if too many are under way. Allocates nothing.
+  /// oldest if too many are under way. Allocates nothing. If several may be under way, work of a
+  /// synchronous device that needs results of an asynchronous one is done later: by a start() of a
+  /// step behind it, or by a wait().
   ///
   /// `cancel` may become true at any time, from any thread, and must live until the step ended. The
   /// step then ends with Cancelled. No action is submitted any more. A synchronous device ends
@@ -256,7 +258,7 @@ class Plan {
   /// they were.
   virtual Result<std::uint64_t> start(const std::atomic<bool>* cancel = nullptr) = 0;
   /// Waits for a step that was started. An error names device and segment, node and vendor code;
-  /// the step is lost, nothing else. Later steps that were under way may be lost with it: waiting
+  /// the step is lost, nothing else. Other steps that were under way may be lost with it: waiting
   /// for each of them returns the error.
   virtual Status wait(std::uint64_t step) = 0;
   /// Starts a step and waits for it.

@@ -1,10 +1,12 @@
-// Prompts over several devices: their steps overlap. Two simulated devices, each with a layer.
+// Prompts over several devices: their steps overlap. Two simulated devices, each with a layer; or a
+// simulated device with one, and the CPU with the other.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <map>
 #include <numeric>
 
+#include "shunt/costs.h"
 #include "shunt/engine.h"
 #include "shunt/trace.h"
 #include "support/models.h"
@@ -24,14 +26,44 @@ std::vector<std::int32_t> prompt(std::size_t tokens) {
   return all;
 }
 
-TestDeviceConfig simulated(std::string name, TestWorld& world) {
-  return {.name = std::move(name), .world = &world, .seconds_per_node = 1};
+TestDeviceConfig simulated(std::string name, TestWorld& world, bool pins_memory = false) {
+  return {
+      .name = std::move(name), .pins_memory = pins_memory, .world = &world, .seconds_per_node = 1};
 }
 
-/// A model whose layers are on two devices of a world, and a session of it.
+/// Where a model's parts are.
+enum class Parts {
+  kOnTwo,      ///< a layer on test0, all else on test1
+  kCpuBehind,  ///< a layer on test0, the next one and the output on the CPU
+  kCpuAround,  ///< the same, with the embedding on the CPU
+};
+
+std::vector<Pin> pins_of(Parts parts) {
+  if (parts == Parts::kOnTwo) return {{"blk\\.0\\..*", "test0"}, {"(blk\\.1|output).*", "test1"}};
+  return {{"token_embd.*", parts == Parts::kCpuBehind ? "test0" : "cpu0"},
+          {"blk\\.0\\..*", "test0"},
+          {"(blk\\.1|output).*", "cpu0"}};
+}
+
+/// Copies take far longer than nodes: there are no more of them than the pins ask for.
+std::shared_ptr<const CostModel> few_copies() {
+  const std::string any(kAnyOp);
+  CostModel costs;
+  for (const std::string device : {"test0", "cpu0"}) {
+    costs.add(OpCost{
+        .device = device, .description = "exists only in tests", .op = any, .overhead = 1e-6});
+  }
+  for (const bool to_device : {true, false}) {
+    costs.add(CopyCost{"test0", "exists only in tests", to_device, {.latency = 1}});
+  }
+  return std::make_shared<const CostModel>(std::move(costs));
+}
+
+/// A model whose layers are on two devices, and a session of it.
 struct Pipeline {
-  explicit Pipeline(const std::string& path, std::int64_t batch, std::uint64_t seed = 1)
-      : world(seed) {
+  explicit Pipeline(const std::string& path, std::int64_t batch, std::uint64_t seed = 1,
+                    Parts parts = Parts::kOnTwo)
+      : world(seed), first(simulated("test0", world, parts != Parts::kOnTwo)) {
     TraceOptions trace_options;
     trace_options.clock = [this] { return world.host_now(); };
     trace = *Trace::create(std::move(trace_options));
@@ -40,9 +72,11 @@ struct Pipeline {
     options.session.trace = trace;
     options.memory_margin = 0;
     options.on_device_error.mode = DeviceErrorMode::kFail;
-    options.rules_only = true;  // all else goes with the weights
-    options.pins = {{"blk\\.0\\..*", "test0"}, {"(blk\\.1|output).*", "test1"}};
-    const std::vector<Device*> devices = {&first, &second, &host};
+    options.rules_only = parts == Parts::kOnTwo;  // all else goes with the weights
+    options.pins = pins_of(parts);
+    if (parts != Parts::kOnTwo) options.costs = few_copies();
+    std::vector<Device*> devices = {&first, &second, &host};
+    if (parts != Parts::kOnTwo) devices.erase(devices.begin() + 1);
     auto loaded = Model::load(path, devices, options);
     EXPECT_TRUE(loaded) << loaded.error().message();
     model = *loaded;
@@ -52,9 +86,10 @@ struct Pipeline {
   }
 
   TestWorld world;
-  TestDevice first{simulated("test0", world)};
+  TestDevice first;
   TestDevice second{simulated("test1", world)};
-  TestDevice host{{.name = "cpu0", .kind = DeviceKind::kCpu, .host_accessible = true}};
+  TestDevice host{
+      {.name = "cpu0", .kind = DeviceKind::kCpu, .host_accessible = true, .tells_times = false}};
   std::shared_ptr<Trace> trace;
   std::shared_ptr<const Model> model;
   std::unique_ptr<Session> session;
@@ -230,6 +265,112 @@ TEST_F(EnginePipeline, CancelEndsAPromptWithinOneNode) {
     EXPECT_EQ(Logits(logits->begin(), logits->end()), wanted);
   }
 }
+
+/// The CPU behind an accelerator.
+class EnginePipelineWithCpu : public EnginePipeline, public testing::WithParamInterface<Parts> {
+ protected:
+  /// Each node of the CPU takes a second of the world's clock, and the world goes on meanwhile.
+  static void let_cpu_take_time(Pipeline& pipeline) {
+    pipeline.host.on_launch = [&world = pipeline.world](NodeId) {
+      (void)world.try_to_run_until({});
+      world.host_waited(world.host_now() + 1);
+    };
+  }
+};
+
+TEST_P(EnginePipelineWithCpu, StepsOfAPromptOverlap) {
+  const auto tokens = prompt(32);
+  const Logits wanted = expected(tokens);
+  for (std::uint64_t seed = 0; seed < 5; ++seed) {
+    Pipeline pipeline(file_.path(), kBatch, seed, GetParam());
+    let_cpu_take_time(pipeline);
+    const auto logits = pipeline.session->append(tokens);
+    ASSERT_TRUE(logits) << logits.error().message();
+    EXPECT_EQ(Logits(logits->begin(), logits->end()), wanted);
+    const auto actions = pipeline.trace->actions();
+    std::map<std::uint64_t, WorkTimes> accelerator;
+    std::map<std::uint64_t, WorkTimes> behind;  // on the CPU, behind the accelerator
+    for (const TraceSpan& span : pipeline.trace->spans()) {
+      const TraceAction& action = actions[span.action];
+      if (action.kind != TraceKind::kSegment) continue;
+      (action.stream == "cpu0" ? behind : accelerator)[span.step] = span.times;
+    }
+    ASSERT_EQ(accelerator.size(), 8U);
+    ASSERT_EQ(behind.size(), 8U);
+    for (std::uint64_t step = 0; step < 7; ++step) {
+      EXPECT_TRUE(overlap(accelerator.at(step + 1), behind.at(step))) << "step " << step;
+    }
+    // Without overlap it would take as long as both devices are busy: a second for each node.
+    const auto busy = static_cast<double>(pipeline.first.computed() + pipeline.host.computed());
+    EXPECT_LT(pipeline.world.host_now(), 0.75 * busy) << "seed " << seed;
+  }
+}
+
+TEST_P(EnginePipelineWithCpu, StepsOfSingleTokensDoNotOverlap) {
+  Pipeline pipeline(file_.path(), kBatch, 1, GetParam());
+  let_cpu_take_time(pipeline);
+  for (const std::int32_t token : prompt(6)) {
+    ASSERT_TRUE(pipeline.session->append({&token, 1}));
+  }
+  const auto times = computed(*pipeline.trace);
+  ASSERT_EQ(times.at("test0").size(), 6U);
+  for (std::uint64_t step = 1; step < 6; ++step) {
+    EXPECT_GE(times.at("test0").at(step).begin, times.at("cpu0").at(step - 1).end);
+  }
+}
+
+TEST_P(EnginePipelineWithCpu, AnErrorInAnyStepLeavesTheSessionAsItWas) {
+  const auto tokens = prompt(17);
+  const Logits wanted = expected(tokens);
+  std::size_t errors = 0;
+  for (std::size_t launch = 1;; launch += 5) {
+    Pipeline pipeline(file_.path(), kBatch, launch, GetParam());
+    (launch % 2 == 0 ? pipeline.first : pipeline.host).fail_at({.launch = launch});
+    auto logits = pipeline.session->append(tokens);
+    const bool failed = !logits;
+    if (failed) {
+      ++errors;
+      EXPECT_EQ(logits.error().code(), ErrorCode::kDevice);
+      EXPECT_EQ(pipeline.session->length(), 0);
+      logits = pipeline.session->append(tokens);
+    }
+    ASSERT_TRUE(logits) << logits.error().message();
+    EXPECT_EQ(Logits(logits->begin(), logits->end()), wanted) << "launch " << launch;
+    if (!failed) break;  // it has fewer launches
+  }
+  EXPECT_GT(errors, 10U);
+}
+
+TEST_P(EnginePipelineWithCpu, CancelEndsAPromptWithinOneNode) {
+  const auto tokens = prompt(30);
+  const Logits wanted = expected(tokens);
+  for (const std::size_t after : {1U, 20U, 60U, 90U}) {
+    Pipeline pipeline(file_.path(), kBatch, 1, GetParam());
+    std::atomic<bool> cancel = false;
+    std::size_t launches = 0;
+    std::size_t late = 0;
+    pipeline.first.on_launch = pipeline.host.on_launch = [&](NodeId) {
+      late += cancel ? 1 : 0;
+      if (++launches == after) cancel = true;
+    };
+    auto logits = pipeline.session->append(tokens, &cancel);
+    ASSERT_FALSE(logits);
+    EXPECT_EQ(logits.error().code(), ErrorCode::kCancelled);
+    EXPECT_EQ(pipeline.session->length(), 0);
+    EXPECT_LE(late, 8U) << "after " << after;
+    cancel = false;
+    logits = pipeline.session->append(tokens, &cancel);
+    ASSERT_TRUE(logits) << logits.error().message();
+    EXPECT_EQ(Logits(logits->begin(), logits->end()), wanted);
+  }
+}
+
+std::string name_of(const testing::TestParamInfo<Parts>& layout) {
+  return layout.param == Parts::kCpuBehind ? "Behind" : "Around";
+}
+
+INSTANTIATE_TEST_SUITE_P(Layouts, EnginePipelineWithCpu,
+                         testing::Values(Parts::kCpuBehind, Parts::kCpuAround), name_of);
 
 }  // namespace
 }  // namespace shunt::test::engine_pipeline_test

@@ -229,6 +229,9 @@ class TestBinding final : public Binding {
 class TestStream final : public SyncStream {
  public:
   explicit TestStream(TestDevice& device) : device_(device) {}
+  Result<std::unique_ptr<Event>> create_timed_event() override {
+    return device_.config_.tells_times ? SyncStream::create_timed_event() : create_event();
+  }
   Status write(Address to, std::span<const std::byte> from, std::span<Event* const> waits,
                Event* signal) override {
     SHUNT_TRY(SyncStream::write(to, from, waits, signal));

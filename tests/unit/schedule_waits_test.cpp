@@ -47,6 +47,15 @@ std::vector<std::size_t> last_conflicts(std::span<const Footprint> actions, std:
   return found;
 }
 
+/// Of the step before: all actions up to the last one that conflicts with `action`, whatever its
+/// stream, and at least those up to its own predecessor.
+std::size_t submitted_before(std::span<const Footprint> actions, std::size_t action) {
+  for (std::size_t other = actions.size(); other-- > action + 1;) {
+    if (conflict(actions[other], actions[action], true)) return other + 1;
+  }
+  return action + 1;
+}
+
 std::vector<Region> any_regions(std::mt19937_64& random, std::size_t most) {
   constexpr std::size_t kBuffers = 3;
   constexpr std::size_t kBytes = 40;
@@ -76,6 +85,7 @@ TEST(WaitsByDefinition, RandomActions) {
       EXPECT_EQ(waits[i].same_step, last_conflicts(actions, i, 0, i, false)) << seed << " " << i;
       EXPECT_EQ(waits[i].step_before, last_conflicts(actions, i, i + 1, actions.size(), true))
           << seed << " " << i;
+      EXPECT_EQ(waits[i].submitted_before, submitted_before(actions, i)) << seed << " " << i;
     }
     ASSERT_FALSE(HasFailure());
   }

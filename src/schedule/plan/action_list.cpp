@@ -42,6 +42,8 @@ class ActionLister {
     const std::span<const PlanAddress> on_host = local_.of(cut_.segments.size(), cpu);
     for (NodeId id : kept) parts_.readable.push_back({id, on_host[id]});
     parts_.waits = find_waits(footprints_);
+    parts_.stages =
+        find_stages(parts_.actions, parts_.waits, parts_.placement.devices, parts_.steps_in_flight);
   }
 
  private:

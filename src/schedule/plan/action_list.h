@@ -7,9 +7,9 @@
 
 namespace shunt {
 
-/// Fills in actions, waits, readable nodes and Transfer::merged of an executable that has all other
-/// parts. `routes` by copy; `kept`: nodes to be readable; `watched` by node id, or empty: nodes for
-/// the observer.
+/// Fills in actions, waits, stages, readable nodes and Transfer::merged of an executable that has
+/// all other parts. `routes` by copy; `kept`: nodes to be readable; `watched` by node id, or empty:
+/// nodes for the observer.
 void list_actions(Executable::Parts& parts, std::span<const CopyRoute> routes,
                   std::span<const NodeId> kept, const std::vector<bool>& watched);
 

@@ -6,6 +6,7 @@
 
 #include "schedule/plan/action.h"
 #include "schedule/plan/layout.h"
+#include "schedule/plan/stages.h"
 #include "schedule/plan/waits.h"
 
 namespace shunt {
@@ -28,6 +29,7 @@ class Executable {
     PlanLayout layout = {};
     std::vector<Action> actions = {};  ///< of a step, in order; the same for all steps in flight
     std::vector<Waits> waits = {};     ///< by action
+    std::vector<Stage> stages = {};
     std::vector<Readable> readable = {};
     std::size_t steps_in_flight = 1;
   };
@@ -40,6 +42,7 @@ class Executable {
   const PlanLayout& layout() const { return parts_.layout; }
   std::span<const Action> actions() const { return parts_.actions; }
   const Waits& waits(std::size_t action) const { return parts_.waits[action]; }
+  std::span<const Stage> stages() const { return parts_.stages; }
   std::span<const Readable> readable() const { return parts_.readable; }
   std::size_t steps_in_flight() const { return parts_.steps_in_flight; }
   /// By device: the bytes that each run allocates.

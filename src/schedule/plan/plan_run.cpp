@@ -73,6 +73,10 @@ std::size_t PlanRun::number_of(std::uint64_t step) const {
   return step % instances_.size();
 }
 
+std::uint64_t PlanRun::oldest() const {
+  return next_step_ - std::min<std::uint64_t>(next_step_, instances_.size());
+}
+
 /// The next step's own memory, with the inputs of the step before it in it.
 StepInstance& PlanRun::make_ready() {
   StepInstance& instance = instances_[number_of(next_step_)];
@@ -109,52 +113,109 @@ Result<std::span<const std::byte>> PlanRun::output(Value node) const {
   return invalid("{} is neither an output nor observed", graph().describe(node.id));
 }
 
-/// Whether no step is under way.
-bool PlanRun::is_idle() const {
-  return std::none_of(instances_.begin(), instances_.end(), [&](const StepInstance& instance) {
-    return instance.pending && instance.step >= drained_;
-  });
-}
-
 Result<std::uint64_t> PlanRun::start(const std::atomic<bool>* cancel) {
   StepInstance& instance = make_ready();
   ready_ = false;
-  const bool first = is_idle();
   instance.extents = extents_;
+  instance.cancel = cancel;
+  instance.threads = threads_;
   instance.step = next_step_++;
   instance.pending = true;
   instance.failed = lost_.inherited();
+  instance.stage = 0;
   instance.submitted = 0;
-  if (instance.failed) submit(instance, first, cancel);
+  if (!is_ready(instance)) submit_rest(instance.step - 1);
+  if (has_stages_left(instance)) submit_stage(instance);
+  submit_due();
   return instance.step;
 }
 
-void PlanRun::submit(StepInstance& instance, bool first, const std::atomic<bool>* cancel) {
+/// The step before it, if that is not finished; else null.
+const StepInstance* PlanRun::before(const StepInstance& instance) const {
+  if (instance.step == 0) return nullptr;
+  const StepInstance& before = instances_[number_of(instance.step - 1)];
+  return before.pending && before.step + 1 == instance.step ? &before : nullptr;
+}
+
+/// Whether there is something of it to submit.
+bool PlanRun::has_stages_left(const StepInstance& instance) const {
+  return instance.pending && instance.failed && instance.stage < executable_->stages().size();
+}
+
+/// Whether enough of the step before it is submitted for its next stage.
+bool PlanRun::is_ready(const StepInstance& instance) const {
+  const StepInstance* const before = this->before(instance);
+  if (!has_stages_left(instance) || before == nullptr || !has_stages_left(*before)) return true;
+  return before->submitted >= executable_->stages()[instance.stage].submitted_before;
+}
+
+void PlanRun::submit_stage(StepInstance& instance) {
   const std::size_t number = number_of(instance.step);
+  const StepInstance* const before = this->before(instance);
   StepSubmitter submitter({.executable = *executable_,
                            .visit = visit_,
                            .trace = trace_.get(),
                            .number = number,
-                           .first = first,
-                           .cancel = cancel,
-                           .threads = threads_},
+                           .first = before == nullptr || !before->under_way,
+                           .cancel = instance.cancel,
+                           .threads = instance.threads},
                           instance);
-  for (std::size_t i = 0; i < instance.actions.size(); ++i) {
+  const Stage& stage = executable_->stages()[instance.stage++];
+  instance.under_way = true;
+  for (std::size_t i = stage.begin; i < stage.end; ++i) {
     if (trace_) trace_->submitting(number, i);
     Status status = submitter.submit(i);
     if (trace_) trace_->submitted(number, i);
     if (!status) {
       instance.failed = executable_->in_action(std::move(status.error()), i);
       lost_.add(instance.failed);
+      lose_behind(instance);
       return;
     }
     ++instance.submitted;
   }
 }
 
+/// Submits all that is left of the steps up to this one.
+void PlanRun::submit_rest(std::uint64_t last) {
+  for (std::uint64_t step = oldest(); step <= last; ++step) {
+    StepInstance& instance = instances_[number_of(step)];
+    while (has_stages_left(instance)) submit_stage(instance);
+  }
+}
+
+/// Submits the stages for which enough steps have started meanwhile. They block the host, while
+/// other devices work at the steps behind.
+void PlanRun::submit_due() {
+  for (std::uint64_t step = oldest(); step < next_step_; ++step) {
+    StepInstance& instance = instances_[number_of(step)];
+    const std::uint64_t behind = next_step_ - 1 - step;
+    while (has_stages_left(instance) && is_ready(instance) &&
+           executable_->stages()[instance.stage].due <= behind) {
+      submit_stage(instance);
+    }
+  }
+}
+
+/// Steps behind a failed one of which there is something left to submit are lost with it.
+void PlanRun::lose_behind(const StepInstance& failed) {
+  for (std::uint64_t step = failed.step + 1; step < next_step_; ++step) {
+    StepInstance& behind = instances_[number_of(step)];
+    if (has_stages_left(behind)) behind.failed = failed.failed;
+  }
+}
+
+/// Waits until nothing is under way.
+void PlanRun::drain() {
+  streams_.drain();
+  for (StepInstance& instance : instances_) instance.under_way = false;
+}
+
 /// Waits until nothing of a step is under way, and keeps what went wrong.
 Status PlanRun::finish(StepInstance& instance) {
+  submit_rest(instance.step);
   instance.pending = false;
+  const bool was_lost = !instance.failed;
   // Late errors travel with the events, also into actions that were refused because of them: the
   // first action that failed is the one to name.
   for (std::size_t i = 0; i < instance.submitted; ++i) {
@@ -166,10 +227,11 @@ Status PlanRun::finish(StepInstance& instance) {
     }
     if (trace_) record(instance, i);
   }
+  instance.under_way = false;
   if (trace_) trace_->finish();
   if (!instance.failed) {
-    streams_.drain();  // what failed may have left others at work
-    drained_ = next_step_;
+    if (!was_lost) lose_behind(instance);
+    drain();  // what failed may have left others at work
   }
   return instance.failed;
 }

@@ -37,9 +37,16 @@ class PlanRun final : public Plan {
 
   Status allocate();
   std::size_t number_of(std::uint64_t step) const;  // of the instance that it has
+  std::uint64_t oldest() const;                     // step that may be under way
   StepInstance& make_ready();
-  bool is_idle() const;
-  void submit(StepInstance& instance, bool first, const std::atomic<bool>* cancel);
+  const StepInstance* before(const StepInstance& instance) const;
+  bool has_stages_left(const StepInstance& instance) const;
+  bool is_ready(const StepInstance& instance) const;
+  void submit_stage(StepInstance& instance);
+  void submit_rest(std::uint64_t last);
+  void submit_due();
+  void lose_behind(const StepInstance& failed);
+  void drain();
   Status finish(StepInstance& instance);
   void record(const StepInstance& instance, std::size_t action);
 
@@ -56,7 +63,6 @@ class PlanRun final : public Plan {
   bool ready_ = false;           // the next step's inputs are there
   std::size_t last_waited_ = 0;  // instance
   LostSteps lost_;
-  std::uint64_t drained_ = 0;  // steps before it were started when a failed step ended
 };
 
 }  // namespace shunt

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <memory>
 #include <vector>
 
@@ -30,7 +31,7 @@ struct BoundAction {
   std::vector<Event*> waits = {};  ///< events of the same step, then those of the step before
   std::size_t same_step = 0;       ///< how many are of the same step
 
-  /// Without a step before it under way, only its own step's events matter.
+  /// Unless the step before is under way, only its own step's events matter.
   std::span<Event* const> waits_for(bool first_step) const {
     return std::span(waits).first(first_step ? same_step : waits.size());
   }
@@ -51,6 +52,10 @@ struct StepInstance {
   std::uint64_t step = 0;
   bool pending = false;  // started, and not waited for
   ExtentValues extents = {};
+  const std::atomic<bool>* cancel = nullptr;
+  int threads = 0;            // RunArgs::threads
+  bool under_way = false;     // something was submitted, and not waited for
+  std::size_t stage = 0;      // the next to be submitted
   std::size_t submitted = 0;  // actions
   Status failed;              // submitting it went wrong, or running it
 

@@ -24,8 +24,9 @@ bool has_several_runs(const Executable& executable, const StepInstance& instance
 /// Submits actions of one step. Allocates nothing.
 class StepSubmitter {
  public:
-  /// `trace`: null if there is none; `number`: the instance's in the trace; `first`: no step is
-  /// under way; `cancel` may be null; `threads` as in RunArgs. All must outlive it.
+  /// `trace`: null if there is none; `number`: the instance's in the trace; `first`: the
+  /// step before is not under way; `cancel` may be null; `threads` as in RunArgs. All must outlive
+  /// it.
   struct Context {
     const Executable& executable;
     const Visit& visit;

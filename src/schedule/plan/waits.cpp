@@ -1,18 +1,15 @@
 #include "schedule/plan/waits.h"
 
+#include <algorithm>
+
 namespace shunt {
 
 namespace {
 
-/// Of the actions noted so far, from `begin` on, the last of each other stream that one conflicts
-/// with.
-std::vector<std::size_t> conflicts(const MemoryHazards& noted, std::span<const Footprint> actions,
-                                   std::size_t action, std::size_t begin) {
-  std::vector<std::size_t> found = noted.last_conflicts(action);
-  std::erase_if(found, [&](std::size_t other) {
-    return other < begin || actions[other].stream == actions[action].stream;
-  });
-  return found;
+void keep_other_streams(std::vector<std::size_t>& found, std::span<const Footprint> actions,
+                        std::size_t action) {
+  std::erase_if(found,
+                [&](std::size_t other) { return actions[other].stream == actions[action].stream; });
 }
 
 }  // namespace
@@ -21,7 +18,8 @@ std::vector<Waits> find_waits(std::span<const Footprint> actions) {
   std::vector<Waits> waits(actions.size());
   MemoryHazards step(actions);
   for (std::size_t i = 0; i < actions.size(); ++i) {
-    waits[i].same_step = conflicts(step, actions, i, 0);
+    waits[i].same_step = step.last_conflicts(i);
+    keep_other_streams(waits[i].same_step, actions, i);
     step.add(i);
   }
   MemoryHazards step_before(actions, MemoryHazards::Of::kShared);
@@ -29,7 +27,11 @@ std::vector<Waits> find_waits(std::span<const Footprint> actions) {
   for (std::size_t i = 0; i < actions.size(); ++i) {
     // An action at or before this one in the step before is waited for by its successor in this
     // step.
-    waits[i].step_before = conflicts(step_before, actions, i, i + 1);
+    std::vector<std::size_t> later = step_before.last_conflicts(i);
+    std::erase_if(later, [&](std::size_t other) { return other <= i; });
+    waits[i].submitted_before = later.empty() ? i + 1 : std::ranges::max(later) + 1;
+    keep_other_streams(later, actions, i);
+    waits[i].step_before = std::move(later);
   }
   return waits;
 }

@@ -11,8 +11,11 @@ namespace shunt {
 
 /// Actions whose events one must wait for, by index: of the same step, and of the step before.
 struct Waits {
-  std::vector<std::size_t> same_step;
-  std::vector<std::size_t> step_before;
+  std::vector<std::size_t> same_step = {};
+  std::vector<std::size_t> step_before = {};
+  /// Actions of the step before that must be submitted first, those of the same stream included: a
+  /// stream does its work in the order of submission.
+  std::size_t submitted_before = 0;
 };
 
 /// Finds for each action those on other streams that touch the same bytes, one of the two writing;

@@ -1,4 +1,5 @@
-// How many of the CPU's threads a plan's runs use.
+// The threads of plans: how many of the CPU's a run uses, and those of an accelerator in front of
+// the CPU.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -14,6 +15,7 @@
 #include "shunt/registry.h"
 #include "support/graph_run.h"
 #include "support/tensor_io.h"
+#include "support/test_accelerator.h"
 
 namespace shunt::test::plan_threads_test {
 namespace {
@@ -118,6 +120,56 @@ TEST_F(PlanThreads, AreAtLeastOne) {
   EXPECT_EQ(status.error().code(), ErrorCode::kInvalidArgument);
   EXPECT_THAT(status.error().message(), HasSubstr("-1 threads"));
   EXPECT_TRUE(run->plan().run()) << "as before";
+}
+
+/// The outputs of twelve steps. An accelerator with threads of its own computes the first half of
+/// each step, and the CPU the rest.
+std::vector<std::vector<double>> steps_behind_an_accelerator(Device& cpu, std::size_t in_flight,
+                                                             int threads) {
+  GraphBuilder g;
+  const auto w = g.weight("w", *make_tensor(DType::kQ8_0, {64, 256}));
+  const auto x = g.input("x", *make_tensor(DType::kF32, {64, 32}));
+  const auto cache = g.cache("sum", *make_tensor(DType::kF32, {256, 32}));
+  const auto product = matmul(g, w, silu(g, silu(g, x)));
+  const auto sum = set(g, cache, add(g, softmax(g, product, {}), cache), {0, 0, 0, 0});
+  EXPECT_TRUE(g.output(cont(g, sum), "y"));
+  const auto graph = std::make_shared<const Graph>(std::move(*std::move(g).build()));
+  const NodeId y = graph->outputs()[0];
+  TestAccelerator accelerator({.ops = {"silu"}});
+  Device* devices[] = {&accelerator, &cpu};
+  auto made =
+      GraphRun::create(graph, devices,
+                       {{w->id, make_values({.dtype = DType::kQ8_0, .sizes = {64, 256, 1, 1}}, 1)},
+                        {x->id, make_values({.sizes = {64, 32, 1, 1}}, 2)},
+                        {cache->id, RefTensor({256, 32, 1, 1})}},
+                       {.steps_in_flight = static_cast<int>(in_flight), .by_ability = true});
+  EXPECT_TRUE(made) << made.error().message();
+  GraphRun& run = **made;
+  EXPECT_TRUE(run.plan().set_threads(threads));
+  std::vector<std::vector<double>> outputs;
+  std::vector<std::uint64_t> started;
+  const auto finish = [&] {
+    EXPECT_TRUE(run.plan().wait(started[outputs.size()]));
+    const auto values = run.output(y);
+    EXPECT_TRUE(values);
+    outputs.push_back(values->data);
+  };
+  for (std::uint64_t step = 0; step < 12; ++step) {
+    if (started.size() - outputs.size() == in_flight) finish();
+    EXPECT_TRUE(run.set_inputs({{x->id, make_values({.sizes = {64, 32, 1, 1}}, 3 + step)}}));
+    started.push_back(*run.plan().start());
+  }
+  while (outputs.size() < started.size()) finish();
+  return outputs;
+}
+
+TEST_F(PlanThreads, OfAnAcceleratorInFrontChangeNoBit) {
+  const auto wanted = steps_behind_an_accelerator(*cpu_, 1, 0);
+  for (const std::size_t in_flight : {2U, 4U}) {
+    for (const int threads : {0, 1}) {
+      EXPECT_EQ(steps_behind_an_accelerator(*cpu_, in_flight, threads), wanted);
+    }
+  }
 }
 
 }  // namespace
