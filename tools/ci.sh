@@ -191,10 +191,7 @@ tsan_test_step() {
   GTEST_FILTER=$thread_tests test_step tsan -R "$(suites_regex unit backends conformance end_to_end $(twin_suites))"
 }
 
-layout_step() {
-  use_compiler_cache "${TMPDIR:-/tmp}"  # where its scratch folders lie
-  tools/prove-layout
-}
+layout_step() { tools/prove-layout; }
 
 # An installed and moved Shunt runs its default model, checks a device, exports only what it may, and serves find_package(shunt) of
 # another project and of a backend outside the tree.

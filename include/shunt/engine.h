@@ -232,7 +232,8 @@ class Session {
   /// after the other. Each batch is handed over once, whatever fails.
   Status append_all(
       std::span<const std::int32_t> tokens,
-      const std::function<void(std::size_t first, std::span<const float> logits)>& visit);
+      const std::function<void(std::size_t first, std::span<const float> logits)>& visit,
+      const std::atomic<bool>* cancel = nullptr);
   /// Forgets all tokens of a sequence from `length` on. Invalid if it has not as many, or is not
   /// there.
   Status truncate(std::int64_t length, std::int64_t sequence = 0);

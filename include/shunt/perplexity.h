@@ -31,7 +31,7 @@ struct PerplexityOptions {
   /// Called after each chunk (or document) with what is known so far and their number; may be
   /// empty.
   std::function<void(const Perplexity& so_far, std::uint64_t chunks)> progress = {};
-  /// Once true, the work ends with Cancelled after the chunk (or document) at hand; may be null.
+  /// Once true, the work ends with Cancelled within one step; may be null.
   const std::atomic<bool>* cancel = nullptr;
 };
 

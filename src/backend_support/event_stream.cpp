@@ -12,12 +12,13 @@ constexpr std::chrono::milliseconds kSlice{20};
 /// The number of such waits for work that depends on another, lost device. It may still end.
 constexpr int kSlicesAfterLoss = 50;
 
-/// Blocks until an event is complete. Fails only if a lost device prevents that. The error of a
-/// wait is noted as an error of the work.
-Status wait_until_complete(NativeEvent& event, const StreamClock& clock, StreamHistory& history) {
+/// Blocks until the event of a task is complete. Fails only if a lost device prevents that. The
+/// error of a wait is noted as an error of the work.
+Status wait_until_complete(NativeEvent& event, const StreamClock& clock, StreamHistory& history,
+                           std::uint64_t task) {
   for (int slices_after_loss = 0;;) {
     const Result<bool> complete = event.wait(kSlice);
-    if (!complete) history.poll(complete.error());
+    if (!complete) history.poll(task, complete.error());
     if (!complete || *complete) return ok();
     const Status lost = clock.lost();
     history.poll();
@@ -33,8 +34,9 @@ Status StreamEvent::wait() {
   if (clock_.empty()) return ok();
   StreamHistory& own = *clock_.entries().back().history;
   const std::uint64_t task = clock_.entries().back().task;
-  if (!recorded_ || own.is_confirmed(task)) return clock_.status();
-  SHUNT_TRY(wait_until_complete(*end_, clock_, own));
+  if (!recorded_) return clock_.status();
+  if (own.is_confirmed(task)) return clock_.final_status();
+  SHUNT_TRY(wait_until_complete(*end_, clock_, own, task));
   return clock_.final_status();
 }
 
@@ -184,7 +186,8 @@ Status EventStream::wait_for(StreamEvent& event) {
   SHUNT_TRY(event.clock_.status());
   if (event.clock_.empty()) return ok();
   const StreamClock::Entry& last = event.clock_.entries().back();
-  if (last.history == history_ || last.history->is_confirmed(last.task)) return ok();
+  if (last.history->is_confirmed(last.task)) return event.clock_.final_status();
+  if (last.history == history_) return ok();
   SHUNT_ASSIGN(const bool waits, native_->wait_for(*event.end_));
   if (!waits) return event.wait();
   for (const StreamClock::Entry& entry : event.clock_.entries()) {
@@ -196,8 +199,9 @@ Status EventStream::wait_for(StreamEvent& event) {
 
 Status EventStream::drain() {
   SHUNT_TRY(history_->health().check());
+  const std::uint64_t last = history_->begin();
   SHUNT_TRY(native_->record(*idle_));
-  SHUNT_TRY(wait_until_complete(*idle_, clock_, *history_));
+  SHUNT_TRY(wait_until_complete(*idle_, clock_, *history_, last));
   history_->poll();
   return history_->health().check();
 }

@@ -8,8 +8,8 @@ namespace shunt {
 
 namespace {
 
-/// Older ones are merged.
-constexpr std::size_t kMostFailures = 16;
+/// Older ones are merged. Tasks between them count as failed from then on.
+constexpr std::size_t kMostFailures = 1024;
 /// Older ones are forgotten; only names of nodes in errors need them.
 constexpr std::size_t kMostRuns = 1024;
 
@@ -67,14 +67,22 @@ void StreamHistory::report(const NativeFailure& failure) {
   add(failure.task != 0 ? failure.task : confirmed_ + 1, error);
 }
 
-void StreamHistory::poll(const std::optional<Error>& wait_error) {
+void StreamHistory::poll() {
   const std::lock_guard lock(mutex_);
+  ask_vendor();
+}
+
+bool StreamHistory::ask_vendor() {
   const auto failure = native_ != nullptr ? native_->failure() : std::nullopt;
-  if (failure) {
-    report(*failure);
-  } else if (wait_error && !failing()) {
-    report({.error = *wait_error});
-  }
+  if (failure) report(*failure);
+  return failure.has_value();
+}
+
+void StreamHistory::poll(std::uint64_t waited, const Error& error) {
+  const std::lock_guard lock(mutex_);
+  if (ask_vendor()) return;
+  // A known failure of an earlier task explains it.
+  if (!failing() || waited < failures_.back().first) report({.error = error});
 }
 
 Status StreamHistory::status_at(std::uint64_t task) const {

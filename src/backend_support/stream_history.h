@@ -5,7 +5,6 @@
 #include <limits>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <vector>
 
 #include "backend_support/device_health.h"
@@ -28,9 +27,11 @@ class StreamHistory {
   /// Notes that this task failed, and with it all that follow until settle(). The first task that
   /// failed counts, not the first one noted.
   void fail(std::uint64_t task, const Error& error);
-  /// Asks the vendor for a failure. Where it knows none, notes `wait_error`, the error of a wait
-  /// for an event, if there is one.
-  void poll(const std::optional<Error>& wait_error = {});
+  /// Asks the vendor for a failure.
+  void poll();
+  /// The same after waiting for the event of task `waited` ended with an error, which is noted
+  /// unless the vendor or an earlier failure explains it.
+  void poll(std::uint64_t waited, const Error& error);
   /// The error of a task whose results are absent, as far as it is known.
   Status status_at(std::uint64_t task) const;
   /// Notes that a task is complete, and that no failure was reported afterwards.
@@ -53,6 +54,7 @@ class StreamHistory {
     const Binding* binding;
   };
   void add(std::uint64_t task, const Error& error);
+  bool ask_vendor();  // whether it knows a failure
   void report(const NativeFailure& failure);
   std::string nodes_of(std::uint64_t task) const;
   bool failing() const { return !failures_.empty() && failures_.back().last == kOpen; }

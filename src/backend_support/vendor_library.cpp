@@ -2,7 +2,6 @@
 
 #include <fmt/ranges.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <optional>
@@ -72,11 +71,17 @@ Search search_of(const VendorRuntime& runtime, const std::optional<std::string>&
   return search;
 }
 
-Result<DynamicLibrary> open_first(const std::vector<std::string>& paths, const Search& search) {
+struct OpenedFile {
+  DynamicLibrary library;
+  bool was_loaded_before;
+};
+
+Result<OpenedFile> open_first(const std::vector<std::string>& paths, const Search& search) {
   std::vector<std::string> reasons;
   for (const std::string& path : paths) {
+    const bool was_loaded_before = DynamicLibrary::is_loaded(path);
     auto library = DynamicLibrary::open(path, DynamicLibrary::Binding::kLazy);
-    if (library) return library;
+    if (library) return OpenedFile{std::move(*library), was_loaded_before};
     const std::string& why = library.error().message();
     // The loader names the file as a rule.
     reasons.push_back(why.find(path) == std::string::npos ? fmt::format("{}: {}", path, why) : why);
@@ -96,15 +101,14 @@ Result<std::shared_ptr<VendorLibrary>> VendorLibrary::open(const VendorRuntime& 
   {
     OpenRuntimes& runtimes = open_runtimes();
     const std::lock_guard lock(runtimes.mutex);
-    const bool was_loaded_before = std::ranges::any_of(search.files, [](const auto& paths) {
-      return std::ranges::any_of(paths, DynamicLibrary::is_loaded);
-    });
+    bool was_loaded_before = false;
     std::vector<DynamicLibrary> libraries;
     std::vector<std::string> paths;
     for (const std::vector<std::string>& file : search.files) {
-      SHUNT_ASSIGN(DynamicLibrary library, open_first(file, search));
-      paths.push_back(library.path());
-      libraries.push_back(std::move(library));
+      SHUNT_ASSIGN(OpenedFile opened_file, open_first(file, search));
+      was_loaded_before = was_loaded_before || opened_file.was_loaded_before;
+      paths.push_back(opened_file.library.path());
+      libraries.push_back(std::move(opened_file.library));
     }
     const auto [entry, is_new] = runtimes.by_paths.try_emplace(paths);
     // What is there because of us was not there before us.

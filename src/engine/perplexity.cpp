@@ -67,12 +67,9 @@ class Scoring {
 
   /// Scores the tokens from the `first` on, at least 1.
   Status add(std::span<const std::int32_t> ids, std::size_t first) {
-    if (options_.cancel != nullptr && options_.cancel->load()) {
-      return fail(ErrorCode::kCancelled, "cancelled");
-    }
     std::optional<std::size_t> lost;  // the first token that nothing sensible is predicted for
     SHUNT_TRY(session_.truncate(0));
-    SHUNT_TRY(session_.append_all(ids, [&](std::size_t begin, std::span<const float> logits) {
+    const auto score = [&](std::size_t begin, std::span<const float> logits) {
       for (std::size_t i = 0; i * vocabulary_ < logits.size(); ++i) {
         const std::size_t next = begin + i + 1;  // the token that these logits predict
         if (next < first || next >= ids.size()) continue;
@@ -81,7 +78,8 @@ class Scoring {
         if (!std::isfinite(nll) && !lost) lost = next;
         moments_.add(nll);
       }
-    }));
+    };
+    SHUNT_TRY(session_.append_all(ids, score, options_.cancel));
     if (lost) {
       return fail(ErrorCode::kUnsupported,
                   "{} {} of {}: the model's prediction of token {} is not finite", piece_,

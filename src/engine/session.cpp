@@ -409,7 +409,8 @@ Result<std::span<const float>> Session::append_each(std::span<const SequenceToke
 }
 
 Status Session::append_all(std::span<const std::int32_t> tokens,
-                           const std::function<void(std::size_t, std::span<const float>)>& visit) {
+                           const std::function<void(std::size_t, std::span<const float>)>& visit,
+                           const std::atomic<bool>* cancel) {
   return guarded([&]() -> Status {
     const SequenceTokens only = {0, tokens};
     SHUNT_TRY(state_->check({&only, 1}));
@@ -417,6 +418,7 @@ Status Session::append_all(std::span<const std::int32_t> tokens,
     State::Request request;
     request.pieces = {{0, before}};
     request.all = true;
+    request.cancel = cancel;
     request.visit = [&](std::size_t, std::int64_t token, std::span<const float> logits) {
       visit(to_size(token - before), logits);
     };

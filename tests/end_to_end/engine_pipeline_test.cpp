@@ -240,6 +240,22 @@ TEST_F(EnginePipeline, AnExceptionOfTheCallersLeavesNoStepUnderWay) {
   EXPECT_EQ(Logits(logits->begin(), logits->end()), wanted);
 }
 
+TEST_F(EnginePipeline, CancelEndsAppendAllBetweenBatches) {
+  const auto tokens = prompt(20);
+  Pipeline pipeline(file_.path(), kBatch);
+  std::atomic<bool> cancel = false;
+  std::size_t visits = 0;
+  const auto visit = [&](std::size_t, std::span<const float>) {
+    ++visits;
+    cancel = true;
+  };
+  const Status cancelled = pipeline.session->append_all(tokens, visit, &cancel);
+  ASSERT_FALSE(cancelled);
+  EXPECT_EQ(cancelled.error().code(), ErrorCode::kCancelled);
+  EXPECT_EQ(visits, 1U);
+  EXPECT_EQ(pipeline.session->length(), 0);
+}
+
 TEST_F(EnginePipeline, CancelEndsAPromptWithinOneNode) {
   const auto tokens = prompt(30);
   const Logits wanted = expected(tokens);

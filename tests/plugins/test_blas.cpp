@@ -1,6 +1,6 @@
 // A CBLAS library for tests: plain loops, and counters of its calls. A variant lacks a function or
 // has sizes of 64 bits: SHUNT_TEST_BLAS_WITHOUT_SGEMM, SHUNT_TEST_BLAS_WITHOUT_THREADS,
-// SHUNT_TEST_BLAS_WIDE.
+// SHUNT_TEST_BLAS_WIDE. SHUNT_TEST_BLAS_OPENMP has the configuration of an OpenMP build.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -74,6 +74,8 @@ void openblas_set_num_threads(int count) {
 const char* openblas_get_config() {
 #ifdef SHUNT_TEST_BLAS_WIDE
   return "TestBLAS 1.0 USE64BITINT";
+#elif defined(SHUNT_TEST_BLAS_OPENMP)
+  return "TestBLAS 1.0 USE_OPENMP";
 #else
   return "TestBLAS 1.0";
 #endif

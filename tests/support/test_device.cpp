@@ -540,6 +540,7 @@ std::size_t TestDevice::weights_allocated() const {
   return weights_->used;
 }
 BufferType* TestDevice::staging_memory() {
+  if (config_.pins_with != nullptr) return config_.pins_with->staging_memory();
   return pinned_.get();
 }
 std::size_t TestDevice::pinned() const {

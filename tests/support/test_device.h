@@ -42,8 +42,9 @@ struct TestDeviceConfig {
   std::size_t alignment = 64;                     ///< of its memory
   std::size_t padding = 1;  ///< a tensor takes a multiple of that; its kernels write all of it
   std::size_t scratch = 0;  ///< bytes that each segment needs, and overwrites
-  std::set<std::string> in_place = {};  ///< names of ops that may overwrite their first source
-  bool pins_memory = false;             ///< has staging memory of its own
+  std::set<std::string> in_place = {};    ///< names of ops that may overwrite their first source
+  bool pins_memory = false;               ///< has staging memory of its own
+  class TestDevice* pins_with = nullptr;  ///< has the staging memory of this device
   /// Bytes of host memory that it can pin at once; not given: it can't pin.
   std::optional<std::size_t> pins_host = {};
   bool host_memory = false;     ///< says that its memory is the host's: one pool with the CPU

@@ -346,19 +346,77 @@ TEST(EventStream, AfterSynchronizeNewWorkStartsWithoutTheError) {
   EXPECT_TRUE(old_a->wait());
 }
 
+TEST(EventStream, SynchronizingTheWaitingStreamKeepsTheErrorOfTheOther) {
+  for (const bool waits_first : {true, false}) {
+    TestWorld world;
+    FakeDevice device_a("a0"), device_b("b0"), device_c("c0");
+    FakeStream a(world, device_a), b(world, device_b), c(world, device_c);
+    const auto done_a = a.event();
+    const auto done_b = b.event();
+    const auto done_c = c.event();
+    FakeBinding bad("bad"), good("good"), last("last");
+    bad.code = kAccess;
+    ASSERT_TRUE(a.run(bad, {}, done_a.get()));
+    ASSERT_TRUE(b.run(good, {done_a.get()}, done_b.get()));
+    EXPECT_TRUE(b.stream->synchronize());
+    if (waits_first) expect_error(done_b->wait(), kAccess, "a0", "bad");
+    expect_error(c.run(last, {done_b.get()}, done_c.get()), kAccess, "a0", "bad");
+    expect_error(b.run(last, {done_b.get()}, nullptr), kAccess, "a0", "bad");
+    expect_error(done_b->wait(), kAccess, "a0", "bad");
+    EXPECT_EQ(last.executed, 0);
+  }
+}
+
+TEST(EventStream, AnErrorOfAWaitCountsWhereALaterTaskWasCancelled) {
+  OneStream one;
+  auto& [world, device, a, first, second, third] = one;
+  FakeBinding n1("n1"), n2("n2");
+  const std::atomic<bool> cancel = true;
+  ASSERT_TRUE(a.run(n1, {}, first.get()));
+  EXPECT_FALSE(a.run(n2, {}, second.get(), &cancel));
+  device.waits_fail = true;
+  expect_error(first->wait(), kAccess, "a0", "n1");
+  expect_error(first->wait(), kAccess, "a0", "n1");
+}
+
+TEST(EventStream, AnErrorOfAWaitDoesNotReplaceThatOfAnEarlierTask) {
+  OneStream one;
+  auto& [world, device, a, first, second, third] = one;
+  FakeBinding n1("n1"), refused("refused");
+  refused.refused = true;
+  ASSERT_TRUE(a.run(n1, {}, first.get()));
+  EXPECT_TRUE(first->wait());
+  EXPECT_FALSE(a.run(refused, {}, second.get()));
+  device.waits_fail = true;
+  EXPECT_FALSE(a.stream->synchronize());  // the fake can't recover
+  expect_error(second->wait(), kRefused, "a0", "refused");
+  EXPECT_TRUE(first->wait());
+}
+
 TEST(EventStream, ManyFailuresAreAllRemembered) {
   OneStream one;
   FakeStream& a = one.a;
   std::vector<std::unique_ptr<Event>> failed;
   FakeBinding bad("bad"), good("good");
   bad.code = kAccess;
-  for (int i = 0; i < 40; ++i) {
+  ASSERT_TRUE(a.run(bad, {}, one.second.get()));
+  ASSERT_TRUE(a.stream->synchronize());
+  ASSERT_TRUE(a.run(good, {}, one.third.get()));
+  for (int i = 1; i < 1024; ++i) {
     failed.push_back(a.event());
     ASSERT_TRUE(a.run(bad, {}, failed.back().get()));
     ASSERT_TRUE(a.stream->synchronize());
   }
   ASSERT_TRUE(a.run(good, {}, one.first.get()));
   EXPECT_TRUE(one.first->wait());
+  expect_error(one.second->wait(), kAccess, "a0", "bad");
+  EXPECT_TRUE(one.third->wait());  // the task between the oldest failures
+  // One more: the two oldest failures are merged, and an event between them is no longer believed.
+  failed.push_back(a.event());
+  ASSERT_TRUE(a.run(bad, {}, failed.back().get()));
+  ASSERT_TRUE(a.stream->synchronize());
+  expect_error(one.second->wait(), kAccess, "a0", "bad");
+  EXPECT_FALSE(one.third->wait());
   for (const auto& event : failed) expect_error(event->wait(), kAccess, "a0", "bad");
 }
 

@@ -132,5 +132,19 @@ TEST_F(Homes, AreOfTheCpuWhereStagingMemoryIsTooSmallOrNotAligned) {
   EXPECT_EQ(find_homes(*graph_, *placement)[first_].type, fits.staging_memory());
 }
 
+TEST_F(Homes, StagingMemoryThatTwoDevicesShareIsOnTheLedgerOfTheDeviceItServes) {
+  TestDevice a({.name = "a0", .ops = {"silu", "relu"}, .pins_memory = true});
+  TestDevice b({.name = "b0", .ops = {"scale"}, .pins_with = &a});
+  Device* devices[] = {&a, &b, &host_};
+  const auto placement = place_by_ability(*graph_, devices);
+  ASSERT_TRUE(placement);
+  const auto memory = predict_memory(graph_, *placement, {});
+  ASSERT_TRUE(memory) << memory.error().message();
+  // silu(x) crosses to b0, and the scaled result crosses back. Each device has an output on the
+  // host.
+  EXPECT_EQ((*memory)[0].staging, 2 * kBytes);
+  EXPECT_EQ((*memory)[1].staging, 2 * kBytes);
+}
+
 }  // namespace
 }  // namespace shunt::test::schedule_homes_test

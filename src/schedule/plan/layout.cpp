@@ -111,15 +111,17 @@ class LayoutMaker {
   /// needs less staging memory.
   void add_staging(const Cut& cut, std::span<const CopyRoute> routes) {
     layout_.staging.resize(cut.copies.size());
-    std::map<const BufferType*, std::size_t> blocks;
+    std::map<std::pair<const BufferType*, int>, std::size_t> blocks;
     for (std::size_t i = 0; i < cut.copies.size(); ++i) {
       if (routes[i].kind != RouteKind::kThroughHost) continue;
       const std::size_t bytes = bytes_of(graph_, cut.copies[i].node);
-      const auto [known, first] = blocks.try_emplace(routes[i].staging.type, layout_.blocks.size());
+      const Home& home = routes[i].staging;
+      const auto [known, first] =
+          blocks.try_emplace({home.type, home.device}, layout_.blocks.size());
       if (first) add({});
       PlanBlock& block = layout_.blocks[known->second];
       if (first || bytes > block.bytes) {
-        block = host_block(routes[i].staging, bytes);
+        block = host_block(home, bytes);
         block.wanted = "staging";
         block.use = &MemoryUse::staging;
         block.refused_by = cut.copies[i].to;

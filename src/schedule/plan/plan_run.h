@@ -55,9 +55,9 @@ class PlanRun final : public Plan {
   const Visit visit_;
   ExtentValues extents_;
   int threads_ = 0;  // RunArgs::threads
-  RunStreams streams_;
   BlockBuffers shared_;  // by block; null: each step has its own
   std::vector<StepInstance> instances_;
+  RunStreams streams_;  // closed before the bindings and buffers of their work are destroyed
   std::unique_ptr<PlanTrace> trace_;  // null: no trace is recorded
   std::uint64_t next_step_ = 0;
   bool ready_ = false;           // the next step's inputs are there

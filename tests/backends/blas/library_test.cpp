@@ -111,6 +111,28 @@ TEST_F(BlasLibrary, OneWhoseThreadsCannotBeLimitedHasANote) {
                         "limited, and it computes one product at a time"));
 }
 
+/// In OpenBLAS built with OpenMP, openblas_set_num_threads() limits the calling thread only.
+TEST_F(BlasLibrary, OneThatUsesOpenMpKeepsItsThreads) {
+  const TestBlas library(SHUNT_TEST_BLAS_OPENMP);
+  const BackendStatus& status = open(library.path());
+  EXPECT_TRUE(status.loaded);
+  EXPECT_THAT(status.note,
+              HasSubstr("libopenblas.so.0 uses OpenMP: its threads can be limited for one caller "
+                        "only, and it computes one product at a time"));
+  EXPECT_EQ(library.count("test_blas_threads"), 8);
+}
+
+/// Another BLAS library of the process has threads of its own.
+TEST_F(BlasLibrary, TheProgramsOwnOtherLibraryDoesNotCount) {
+  const TestBlas library;
+  const std::string other = library.folder() + "/libblas.so.3";
+  std::filesystem::copy_file(library.path(), other);
+  const auto of_the_program = DynamicLibrary::open(other);
+  ASSERT_TRUE(of_the_program);
+  EXPECT_THAT(open(library.folder()).note, IsEmpty());
+  EXPECT_EQ(library.count("test_blas_threads"), 1);
+}
+
 TEST_F(BlasLibrary, AnImpossibleNumberOfThreadsIsAnError) {
   const TestBlas library;
   Options options = library.options();
