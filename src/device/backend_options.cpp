@@ -143,9 +143,12 @@ Status check_word(std::string_view text, std::initializer_list<std::string_view>
 Status check_option_table(std::span<const BackendOption> table) {
   std::set<std::string_view> names;
   for (const BackendOption& row : table) {
-    if (!is_plain_name(row.name) || row.name == kReserved) {
-      return invalid("its option \"{}\" has a name that is {}", row.name,
-                     row.name == kReserved ? "reserved" : "not [a-z][a-z0-9_]*");
+    if (!is_plain_name(row.name)) {
+      return invalid("its option \"{}\" has a name that is not [a-z][a-z0-9_]*", row.name);
+    }
+    // SHUNT_CUDA_MATH_LIBRARY is the path of a library of a backend "cuda_math".
+    if (row.name == kReserved || row.name.ends_with("_library")) {
+      return invalid("its option \"{}\" has a name that is reserved", row.name);
     }
     if (!names.insert(row.name).second) {
       return invalid("it has two options \"{}\"", row.name);

@@ -17,17 +17,21 @@ bool is_plain(const BufferType& memory) {
 
 Status check_candidate(const Device& device, const Graph& graph, NodeId leaf,
                        const WeightCandidate& candidate) {
+  const std::string name(device.name());
   if (candidate.memory == nullptr) {
-    return fail(ErrorCode::kInternal, "{} offers a form of {} without memory", device.name(),
-                graph.describe(leaf));
+    return fail(ErrorCode::kInternal, "{} offers a form of {} without memory", name,
+                graph.describe(leaf))
+        .with_device(name);
   }
   if (!device.can_read(*candidate.memory)) {
-    return fail(ErrorCode::kInternal, "{} offers {} in {} memory, which it can't read",
-                device.name(), graph.describe(leaf), candidate.memory->name());
+    return fail(ErrorCode::kInternal, "{} offers {} in {} memory, which it can't read", name,
+                graph.describe(leaf), candidate.memory->name())
+        .with_device(name);
   }
   if (!(candidate.cost >= 0)) {
-    return fail(ErrorCode::kInternal, "{} offers {} in {} memory at a cost of {}", device.name(),
-                graph.describe(leaf), candidate.memory->name(), candidate.cost);
+    return fail(ErrorCode::kInternal, "{} offers {} in {} memory at a cost of {}", name,
+                graph.describe(leaf), candidate.memory->name(), candidate.cost)
+        .with_device(name);
   }
   return ok();
 }

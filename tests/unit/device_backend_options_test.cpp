@@ -188,6 +188,15 @@ TEST(OptionTables, HaveNamesOfLowerCaseLettersDigitsAndUnderscores) {
   }
 }
 
+/// Their variables would be those of libraries of other backends.
+TEST(OptionTables, HaveNoNamesThatEndAsVariablesOfLibrariesDo) {
+  for (const char* name : {"library", "math_library", "a__library"}) {
+    const Status status = check_option_table(std::array{BackendOption{name, "", accept, ""}});
+    ASSERT_FALSE(status) << name;
+    EXPECT_THAT(status.error().message(), AllOf(HasSubstr(name), HasSubstr("is reserved")));
+  }
+}
+
 TEST(OptionTables, HaveEachNameOnceWhereverItIs) {
   const BackendOption first{"speed", "", accept, ""};
   const BackendOption other{"depth", "", accept, ""};

@@ -181,6 +181,7 @@ TEST_F(WeightChoiceTest, NoMemoryIsAnError) {
   ASSERT_FALSE(choice);
   EXPECT_EQ(choice.error().code(), ErrorCode::kInternal);
   EXPECT_EQ(choice.error().message(), "test0 offers a form of w (weight) without memory");
+  EXPECT_EQ(choice.error().device(), "test0");
 }
 
 TEST_F(WeightChoiceTest, ACostThatIsNoneIsAnError) {

@@ -138,7 +138,7 @@ TEST_F(Homes, StagingMemoryThatTwoDevicesShareIsOnTheLedgerOfTheDeviceItServes) 
   Device* devices[] = {&a, &b, &host_};
   const auto placement = place_by_ability(*graph_, devices);
   ASSERT_TRUE(placement);
-  const auto memory = predict_memory(graph_, *placement, {});
+  const auto memory = predict_memory(graph_, *placement, {.steps_in_flight = 1});
   ASSERT_TRUE(memory) << memory.error().message();
   // silu(x) crosses to b0, and the scaled result crosses back. Each device has an output on the
   // host.
