@@ -337,6 +337,43 @@ TEST_F(Calibrate, AnOpThatFailsOnOneDeviceIsEstimatedOnAll) {
   EXPECT_THAT(overheads, ElementsAre(2));
 }
 
+/// As placement asks for costs: of the graph as the device has it.
+TEST_F(Calibrate, AWeightIsMeasuredInTheTypeThatTheDeviceTakes) {
+  TestDevice test({.wants_types = {{DType::kQ8_0, DType::kF16}}});
+  const Graph graph = products({{DType::kQ8_0, 1}});
+  options_.budget = 0.5;
+  seconds_each_ = 0.125;
+  const Measured measured = calibrate(graph, {&test, &cpu_});
+  EXPECT_THAT(asked_,
+              ElementsAre("test0 matmul F16", "cpu0 matmul Q8_0", "test0 * F32", "cpu0 * F32"));
+  const Graph there = products({{DType::kF16, 1}});
+  const NodeId product = 2;
+  const double operations = 2 * 256 * 256;
+  EXPECT_DOUBLE_EQ(measured.costs.seconds(there, product, test.info()),
+                   1.3e-6 + operations * 1e-12);
+  EXPECT_DOUBLE_EQ(measured.costs.seconds(graph, product, cpu_.info()),
+                   1.3e-6 + operations * 2e-12);
+}
+
+/// The device computes both types as F16, and the product of one fails on the CPU.
+TEST_F(Calibrate, OpsThatADeviceComputesAlikeFailTogether) {
+  TestDevice test(
+      {.wants_types = {{DType::kQ8_0, DType::kF16}}, .speed = DeviceSpeed{4, 8, 2, 1, 1}});
+  const auto measure = options_.measure;
+  options_.measure = [&](Device& device, std::string_view op, DType dtype) -> Result<OpCost> {
+    if (dtype == DType::kQ8_0) return Error(ErrorCode::kDevice, "no luck");
+    return measure(device, op, dtype);
+  };
+  const Measured measured =
+      calibrate(products({{DType::kF16, 2}, {DType::kQ8_0, 1}}), {&test, &cpu_});
+  std::vector<std::string> estimated;
+  for (const OpCost& cost : measured.costs.ops()) {
+    if (cost.overhead != 1.3e-6)
+      estimated.push_back(fmt::format("{} {}", cost.device, to_string(cost.dtype)));
+  }
+  EXPECT_THAT(estimated, testing::UnorderedElementsAre("test0 F16", "cpu0 F16", "cpu0 Q8_0"));
+}
+
 TEST_F(Calibrate, OtherSettingsOfBackendsAreMeasuredAgain) {
   const Graph graph = products({{DType::kF16, 1}});
   calibrate(graph);

@@ -184,6 +184,29 @@ TEST(CostModel, WhatWasMeasuredReplacesEstimates) {
   EXPECT_EQ(seconds(other), 3);
 }
 
+/// As measured with sums, which are never bound by arithmetic.
+TEST(CostModel, AnEntryWithoutArithmeticIsNotThatOfProducts) {
+  CostModel costs;
+  costs.add(measured("*", DType::kF32, 1e-6, 0, 1e-10));
+  const DeviceInfo cpu = device("cpu0", DeviceKind::kCpu);
+  const auto seconds = [&](const Single& s) { return costs.seconds(*s.graph, s.node, cpu); };
+  const Single product = matmul_of(DType::kF16, 512, 512, 512);
+  EXPECT_EQ(seconds(product), CostModel().seconds(*product.graph, product.node, cpu));
+  Single experts;
+  experts.finish(matmul_id(experts.g, experts.leaf(DType::kF16, {512, 512, 4}),
+                           experts.leaf(DType::kF32, {512, 2, 64}),
+                           experts.leaf(DType::kI32, {2, 64})));
+  EXPECT_EQ(seconds(experts), CostModel().seconds(*experts.graph, experts.node, cpu));
+  Single scores;
+  scores.finish(attention(scores.g, scores.leaf(DType::kF32, {64, 4, 64}),
+                          scores.leaf(DType::kF16, {64, 2, 512}),
+                          scores.leaf(DType::kF16, {64, 2, 512})));
+  EXPECT_EQ(seconds(scores), CostModel().seconds(*scores.graph, scores.node, cpu));
+  Single other;
+  other.finish(silu(other.g, other.leaf(DType::kF32, {8})));
+  EXPECT_EQ(seconds(other), 1e-6 + 1e-10 * other.bytes());
+}
+
 TEST(CostModel, AnotherPieceOfHardwareIsNotWhatWasMeasured) {
   CostModel costs;
   costs.add(measured("*", DType::kF32, 1e3, 0, 0));

@@ -118,7 +118,10 @@ class Calibration {
     start_ = options_.now();
     if (devices_.empty()) return {std::move(costs_), std::move(notes_)};
     // One op on every device, then the next: devices that are compared are measured alike.
-    for (const MeasuredOp& op : needed_ops(graphs, devices_.back().info)) measure_everywhere(op);
+    needed_ = needed_ops(graphs, devices_.back().info);
+    for (OneDevice& each : devices_) find_own_ops(each);
+    for (const MeasuredOp& op : needed_) measure_everywhere(op);
+    spread_failures();
     choose_substitutes();
     measure_all_copies();
     for (OneDevice& each : devices_) finish(each);
@@ -130,6 +133,8 @@ class Calibration {
     Device* device = nullptr;
     DeviceInfo info;
     KeptCosts known;
+    /// Ops as the device computes them; nothing for those that it lacks.
+    std::map<MeasuredOp, std::optional<MeasuredOp>> own_ops = {};
     bool is_new = false;       ///< something was measured
     bool is_prepared = false;  ///< it has the memory for measurements
   };
@@ -173,6 +178,21 @@ class Calibration {
     longest_ = std::max(longest_, options_.now() - begin);
   }
 
+  /// Also of kept costs, from which others may be predicted.
+  void find_own_ops(OneDevice& each) {
+    const auto ask = [&](const MeasuredOp& op) {
+      if (!each.own_ops.contains(op)) each.own_ops[op] = measured_on(*each.device, op);
+    };
+    for (const MeasuredOp& op : needed_) ask(op);
+    for (const OpCost& cost : devices_.back().known.costs.ops()) ask({cost.op, cost.dtype});
+  }
+
+  /// An op as the device computes it, or as it is if the device lacks it.
+  static MeasuredOp on(const OneDevice& each, const MeasuredOp& op) {
+    const auto found = each.own_ops.find(op);
+    return found == each.own_ops.end() ? op : found->second.value_or(op);
+  }
+
   template <class F>
   std::vector<OneDevice*> devices_that(F lack) {
     std::vector<OneDevice*> found;
@@ -183,10 +203,8 @@ class Calibration {
   }
 
   void measure_everywhere(const MeasuredOp& op) {
-    const auto lacking = devices_that([&](const OneDevice& each) {
-      return std::ranges::none_of(each.known.costs.ops(),
-                                  [&](const OpCost& cost) { return is_of_op(cost, op); });
-    });
+    const auto lacking =
+        devices_that([&](const OneDevice& each) { return find(each, op) == nullptr; });
     if (lacking.empty()) return;
     for (OneDevice* each : lacking) {
       // A device with kept costs may lack this op for good.
@@ -199,7 +217,8 @@ class Calibration {
     }
     has_begun_ = true;
     bool failed = false;
-    time_together(lacking, [&](OneDevice& each) { failed = !measure(each, op) || failed; });
+    time_together(lacking,
+                  [&](OneDevice& each) { failed = !measure(each, on(each, op)) || failed; });
     if (failed && is_compared()) failed_.push_back(op);
   }
 
@@ -255,9 +274,40 @@ class Calibration {
 
   static const OpCost* find(const OneDevice& each, const MeasuredOp& op) {
     const auto ops = each.known.costs.ops();
+    const MeasuredOp own = on(each, op);
     const auto found =
-        std::ranges::find_if(ops, [&](const OpCost& cost) { return is_of_op(cost, op); });
+        std::ranges::find_if(ops, [&](const OpCost& cost) { return is_of_op(cost, own); });
     return found == ops.end() ? nullptr : &*found;
+  }
+
+  /// An op has failed, too, if a device computes it as one that has.
+  void spread_failures() {
+    for (std::size_t i = 0; i < failed_.size(); ++i) {
+      for (const MeasuredOp& op : needed_) {
+        const bool same = std::ranges::any_of(
+            devices_, [&](const OneDevice& each) { return on(each, op) == on(each, failed_[i]); });
+        if (same && std::ranges::find(failed_, op) == failed_.end()) failed_.push_back(op);
+      }
+    }
+    std::erase_if(left_out_, [&](const Substitute& left) {
+      return std::ranges::find(failed_, left.op) != failed_.end();
+    });
+  }
+
+  /// Whether a measured op of the device gives way: it is the form there of ops that were left out,
+  /// or failed, and of no other.
+  bool gives_way(const OneDevice& each, const MeasuredOp& own) const {
+    const auto is_replaced = [&](const MeasuredOp& op) {
+      return std::ranges::find(left_out_, op, &Substitute::op) != left_out_.end() ||
+             std::ranges::find(failed_, op) != failed_.end();
+    };
+    bool replaced = false;
+    for (const MeasuredOp& op : needed_) {
+      if (on(each, op) != own) continue;
+      if (!is_replaced(op)) return false;
+      replaced = true;
+    }
+    return replaced;
   }
 
   bool is_measured_everywhere(const MeasuredOp& op) const {
@@ -302,9 +352,7 @@ class Calibration {
     }
     bool has_measured = false;
     for (const OpCost& cost : each.known.costs.ops()) {
-      const MeasuredOp op{cost.op, cost.dtype};
-      if (std::ranges::find(left_out_, op, &Substitute::op) != left_out_.end()) continue;
-      if (std::ranges::find(failed_, op) != failed_.end()) continue;
+      if (gives_way(each, {cost.op, cost.dtype})) continue;
       costs_.add(cost);
       has_measured = true;
     }
@@ -312,21 +360,31 @@ class Calibration {
       for (const CopyCost& copy : each.known.costs.copies()) costs_.add(copy);
     }
     if (has_measured) {  // else all are estimates
-      for (const Substitute& left : left_out_) costs_.add(predicted(each, left));
-      for (const MeasuredOp& op : failed_) costs_.add(estimated_cost(each.info, op));
+      for (const Substitute& left : left_out_) add_missing(predicted(each, left));
+      for (const MeasuredOp& op : failed_) add_missing(estimated_cost(each.info, on(each, op)));
     }
     costs_.set_origin(each.info.name, std::move(origin));
   }
 
   static OpCost predicted(const OneDevice& each, const Substitute& left) {
-    if (!left.measured) return estimated_cost(each.info, left.op);
-    return scaled_cost(*find(each, *left.measured), left.op.op, left.op.dtype);
+    if (!left.measured) return estimated_cost(each.info, on(each, left.op));
+    const MeasuredOp own = on(each, left.op);
+    return scaled_cost(*find(each, *left.measured), own.op, own.dtype);
+  }
+
+  /// Two ops may have one form on a device.
+  void add_missing(OpCost cost) {
+    const bool known = std::ranges::any_of(costs_.ops(), [&](const OpCost& other) {
+      return other.device == cost.device && other.op == cost.op && other.dtype == cost.dtype;
+    });
+    if (!known) costs_.add(std::move(cost));
   }
 
   CalibrateOptions options_;
   CostCache cache_;
   std::vector<std::string> notes_;
   std::vector<OneDevice> devices_;
+  std::vector<MeasuredOp> needed_;
   std::map<Device*, SpareMemory> spare_;
   std::vector<Substitute> left_out_;  ///< some device has no measured costs of these
   std::vector<MeasuredOp> failed_;    ///< nor of these, where devices are compared

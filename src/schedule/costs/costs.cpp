@@ -18,6 +18,17 @@ bool is_of(const Cost& cost, const DeviceInfo& device) {
   return cost.device == device.name && cost.description == device.description;
 }
 
+/// Whether arithmetic takes most of the time of an op in large shapes.
+bool is_heavy(std::string_view op) {
+  const std::string_view same = op_with_same_costs(op);
+  return same == "matmul" || same == "attention";
+}
+
+/// Whether the costs were measured with an op that is bound by memory in every shape.
+bool ignores_arithmetic(const OpCost& cost) {
+  return cost.seconds_per_operation == 0 && cost.seconds_per_byte > 0;
+}
+
 }  // namespace
 
 /// The entry of this op and type; else the slowest of this op, whatever the type.
@@ -41,6 +52,9 @@ double CostModel::seconds(const Graph& graph, NodeId id, const DeviceInfo& devic
   const OpCost* measured = find(op, dtype, device);
   if (measured == nullptr) measured = find(op_with_same_costs(op), dtype, device);
   if (measured == nullptr) measured = find(kAnyOp, dtype, device);
+  if (measured != nullptr && measured->op == kAnyOp && is_heavy(op) &&
+      ignores_arithmetic(*measured))
+    measured = nullptr;
   if (measured != nullptr) {
     return measured->overhead + std::max(work.operations * measured->seconds_per_operation,
                                          work.bytes * measured->seconds_per_byte);

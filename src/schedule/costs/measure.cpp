@@ -85,9 +85,10 @@ struct OpClass {
   std::string_view op;
   OpShapes (*shapes)(DType dtype, std::int64_t width);
 };
+constexpr std::string_view kMatmul = "matmul";
 /// The last one stands for all others.
 constexpr std::array<OpClass, 3> kOpClasses = {
-    {{"matmul", matmul_shapes}, {"attention", attention_shapes}, {kAnyOp, elementwise_shapes}}};
+    {{kMatmul, matmul_shapes}, {"attention", attention_shapes}, {kAnyOp, elementwise_shapes}}};
 
 std::vector<MeasuredOp> usual_ops() {
   std::vector<MeasuredOp> ops;
@@ -176,6 +177,25 @@ MeasuredOp measured_op(const Graph& graph, NodeId node) {
     if (known.op == op) return {known.op, deciding_type(graph, node)};
   }
   return {kAnyOp, DType::kF32};
+}
+
+std::optional<MeasuredOp> measured_on(Device& device, const MeasuredOp& op) {
+  const auto known = std::ranges::find(kOpClasses, op.op, &OpClass::op);
+  if (known == kOpClasses.end()) return std::nullopt;
+  const auto answer = [&](DType dtype) {
+    constexpr std::int64_t kSmall = 64;
+    const auto graph = chain_of(known->shapes(dtype, kSmall).tiny, 1);
+    if (!graph) return Support::no(Refusal::kType, graph.error().message());
+    return device.supports(*graph, graph->outputs()[0]);
+  };
+  const Support first = answer(op.dtype);
+  if (first) return op;
+  // Weights in the host's memory stay as they are in the file.
+  if (first.refused() || &device.memory() == &host_memory()) return std::nullopt;
+  if (op.op != kMatmul || first.converted_source() != 0) return std::nullopt;
+  const DType dtype = first.converted_dtype();
+  if (!answer(dtype)) return std::nullopt;
+  return MeasuredOp{op.op, dtype};
 }
 
 Result<OpCost> measure_op(Device& device, const MeasuredOp& op, const MeasureOptions& options,

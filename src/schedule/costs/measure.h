@@ -1,6 +1,8 @@
 // Measuring one op of a device, or its copies.
 #pragma once
 
+#include <optional>
+
 #include "schedule/costs/timer.h"
 #include "shunt/costs.h"
 
@@ -15,6 +17,10 @@ struct MeasuredOp {
 };
 /// The one whose costs a computed node has.
 MeasuredOp measured_op(const Graph& graph, NodeId node);
+
+/// The op as the device would compute it: with the type that it takes the weight in, if it says
+/// "yes, if" (Support::yes_if). Nothing if it does not compute the op.
+std::optional<MeasuredOp> measured_on(Device& device, const MeasuredOp& op);
 
 /// Unsupported if the device does not compute the op. `spare` is of this device.
 Result<OpCost> measure_op(Device& device, const MeasuredOp& op, const MeasureOptions& options,
