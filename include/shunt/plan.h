@@ -251,12 +251,13 @@ class Plan {
   ///
   /// `cancel` may become true at any time, from any thread, and must live until the step ended. The
   /// step then ends with Cancelled. No action is submitted any more. A synchronous device ends
-  /// within one node. An asynchronous device checks `cancel` before each launch that it submits, and
-  /// before each that it executes if its library can. Such a device ends within one launch, or one
-  /// replay of a captured graph. Others complete the launches that were submitted, which belong to
-  /// the steps in flight. Copies that were submitted are completed. Results of the step, and of steps
-  /// started after it, are absent; inputs, weights and caches that no cancelled node writes are as
-  /// they were.
+  /// within one node. An asynchronous device checks `cancel` before each launch that it submits,
+  /// and before each that it executes if its library can. Such a device ends within one launch, or
+  /// one replay of a captured graph. Others complete the launches that were submitted, which belong
+  /// to the steps in flight. Copies that were submitted are completed. Results of the step, and of
+  /// steps started after it, are absent. Those of steps under way before it may be, too: wait()
+  /// returns their errors. Inputs, weights and caches that no cancelled node writes are as they
+  /// were.
   virtual Result<std::uint64_t> start(const std::atomic<bool>* cancel = nullptr) = 0;
   /// Waits for a step that was started. An error names device and segment, node and vendor code;
   /// the step is lost, nothing else. Other steps that were under way may be lost with it: waiting

@@ -2,9 +2,12 @@
 
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <map>
 #include <optional>
+#include <set>
 
 #include "base/fail.h"
 
@@ -76,12 +79,12 @@ struct OpenedFile {
   bool was_loaded_before;
 };
 
-Result<OpenedFile> open_first(const std::vector<std::string>& paths, const Search& search) {
+Result<OpenedFile> open_first(const std::vector<std::string>& paths, const Search& search,
+                              const std::set<std::string>& loaded_before) {
   std::vector<std::string> reasons;
   for (const std::string& path : paths) {
-    const bool was_loaded_before = DynamicLibrary::is_loaded(path);
     auto library = DynamicLibrary::open(path, DynamicLibrary::Binding::kLazy);
-    if (library) return OpenedFile{std::move(*library), was_loaded_before};
+    if (library) return OpenedFile{std::move(*library), loaded_before.contains(path)};
     const std::string& why = library.error().message();
     // The loader names the file as a rule.
     reasons.push_back(why.find(path) == std::string::npos ? fmt::format("{}: {}", path, why) : why);
@@ -101,11 +104,17 @@ Result<std::shared_ptr<VendorLibrary>> VendorLibrary::open(const VendorRuntime& 
   {
     OpenRuntimes& runtimes = open_runtimes();
     const std::lock_guard lock(runtimes.mutex);
+    // Asked before any is opened, which may load others of them.
+    std::set<std::string> loaded_before;
+    for (const std::vector<std::string>& file : search.files) {
+      std::ranges::copy_if(file, std::inserter(loaded_before, loaded_before.end()),
+                           DynamicLibrary::is_loaded);
+    }
     bool was_loaded_before = false;
     std::vector<DynamicLibrary> libraries;
     std::vector<std::string> paths;
     for (const std::vector<std::string>& file : search.files) {
-      SHUNT_ASSIGN(OpenedFile opened_file, open_first(file, search));
+      SHUNT_ASSIGN(OpenedFile opened_file, open_first(file, search, loaded_before));
       was_loaded_before = was_loaded_before || opened_file.was_loaded_before;
       paths.push_back(opened_file.library.path());
       libraries.push_back(std::move(opened_file.library));

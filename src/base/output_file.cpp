@@ -8,6 +8,7 @@
 #include <array>
 #include <cerrno>
 #include <cstdio>
+#include <filesystem>
 #include <utility>
 
 #include "base/fail.h"
@@ -19,6 +20,16 @@ std::string folder_of(const std::string& path) {
   const std::size_t slash = path.rfind('/');
   if (slash == std::string::npos) return ".";
   return path.substr(0, std::max<std::size_t>(slash, 1));
+}
+
+/// Whether a link leads to an open file, as /dev/stdout does. A regular file there keeps its
+/// identity.
+bool is_open_file(const std::string& link) {
+  std::error_code unreadable;
+  const std::string target = std::filesystem::read_symlink(link, unreadable).string();
+  return std::ranges::any_of(std::array<std::string_view, 2>{link, target}, [](auto path) {
+    return path.starts_with("/dev/") || path.starts_with("/proc/");
+  });
 }
 
 /// So that the new name, too, survives a power cut. Not every file system can; the data are safe
@@ -35,8 +46,13 @@ Result<OutputFile> OutputFile::create(const std::string& path, WriteTo target) {
   struct stat there = {};
   if (target == WriteTo::kAnything && ::lstat(path.c_str(), &there) == 0 &&
       S_ISLNK(there.st_mode)) {
-    // Its target is written: /dev/stdout, too, is a link, and may lead to a regular file.
-    Descriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+    // The target of a link is written, and the link stays.
+    std::error_code missing;
+    const std::string end = std::filesystem::canonical(path, missing).string();
+    const bool regular = !missing && ::stat(end.c_str(), &there) == 0 && S_ISREG(there.st_mode);
+    if (regular && !is_open_file(path)) return create(end, target);
+    // No O_TRUNC: until the first write the content stays.
+    Descriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666));
     if (file.get() >= 0) return OutputFile(path, {}, std::move(file));
     return fail(ErrorCode::kIo, "cannot create {}: {}", path, system_message(errno));
   }
@@ -86,6 +102,8 @@ Error OutputFile::failure(std::string_view what) const {
 
 Status OutputFile::write(std::span<const std::byte> bytes) {
   constexpr std::size_t kMost = std::size_t{1} << 30;  // systems take no more than 2 GiB at once
+  // Fails for what has no length, such as a pipe.
+  if (in_place() && size_ == 0) (void)!::ftruncate(file_.get(), 0);
   while (!bytes.empty()) {
     const ssize_t written = ::write(file_.get(), bytes.data(), std::min(bytes.size(), kMost));
     if (written < 0 && errno == EINTR) continue;

@@ -219,7 +219,10 @@ struct Session::State {
   Status compute(Request& request) {
     may_hold_nan = true;  // after an exception, too
     Status done = compute_and_wait(request);
-    may_hold_nan = !done;
+    const auto has_started = [](const Sequence& sequence) {
+      return sequence.started > sequence.cached;
+    };
+    may_hold_nan = !done && std::ranges::any_of(sequences, has_started);
     return done;
   }
 

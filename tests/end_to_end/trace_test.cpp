@@ -204,6 +204,18 @@ TEST_F(RunTrace, WithoutARunTheFileStaysAsItWas) {
   }
 }
 
+TEST_F(RunTrace, TheTargetOfALinkIsWrittenOnlyAfterARun) {
+  std::ofstream(file("target.json")) << "before";
+  std::filesystem::create_symlink("target.json", file("link.json"));
+  EXPECT_EQ(
+      run({"run", "-m", "/nonexistent.gguf", "-p", "x", "--trace", file("link.json")}).exit_code,
+      1);
+  EXPECT_EQ(test::read_file(file("target.json")), "before");
+  run_traced(file("link.json"));
+  EXPECT_TRUE(std::filesystem::is_symlink(file("link.json")));
+  EXPECT_TRUE(json::accept(test::read_file(file("target.json"))));
+}
+
 using Steps = std::map<int, std::pair<double, double>>;  // when each began and ended
 
 /// Traces a prompt of a model whose first layer is on accel6, which computes on a thread of its
