@@ -54,7 +54,7 @@ class PlanRun final : public Plan {
   const std::shared_ptr<const Executable> executable_;
   const Visit visit_;
   ExtentValues extents_;
-  int threads_ = 0;  // RunArgs::threads
+  int threads_ = 0;      // RunArgs::threads
   BlockBuffers shared_;  // by block; null: each step has its own
   std::vector<StepInstance> instances_;
   RunStreams streams_;  // closed before the bindings and buffers of their work are destroyed
