@@ -61,15 +61,19 @@ endfunction()
 option(SHUNT_OPTIMIZE_TESTS "Optimize test code; OFF compiles it with -O0, which takes GCC half the time" ON)
 mark_as_advanced(SHUNT_OPTIMIZE_TESTS)
 
+# Linked last, so that its flags follow -fsanitize.
+add_library(shunt_unchecked_pointers INTERFACE)
+if(SHUNT_SANITIZE MATCHES "undefined")
+  target_compile_options(shunt_unchecked_pointers INTERFACE -fno-sanitize=null,alignment,vptr)
+endif()
+
 # shunt_compile_tests(TARGET): as shunt_compile_fast(), or without optimization. The sanitizers check test code, too, but for pointers:
 # a null pointer ends a test anyway, and these checks are half of the code. AddressSanitizer checks accesses by calls, which are shorter.
 function(shunt_compile_tests target)
   shunt_compile_fast(${target})
   if(NOT SHUNT_OPTIMIZE_TESTS)
     target_compile_options(${target} PRIVATE -O0)
-    if(SHUNT_SANITIZE MATCHES "undefined")
-      target_compile_options(${target} PRIVATE -fno-sanitize=null,alignment,vptr)
-    endif()
+    target_link_libraries(${target} PRIVATE shunt_unchecked_pointers)
     if(SHUNT_SANITIZE MATCHES "^address" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
       target_compile_options(${target} PRIVATE --param=asan-instrumentation-with-call-threshold=0)
     endif()
