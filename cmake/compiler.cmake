@@ -68,15 +68,12 @@ if(SHUNT_SANITIZE MATCHES "undefined")
 endif()
 
 # shunt_compile_tests(TARGET): as shunt_compile_fast(), or without optimization. The sanitizers check test code, too, but for pointers:
-# a null pointer ends a test anyway, and these checks are half of the code. AddressSanitizer checks accesses by calls, which are shorter.
+# a null pointer ends a test anyway, and these checks are half of the code.
 function(shunt_compile_tests target)
   shunt_compile_fast(${target})
   if(NOT SHUNT_OPTIMIZE_TESTS)
     target_compile_options(${target} PRIVATE -O0)
     target_link_libraries(${target} PRIVATE shunt_unchecked_pointers)
-    if(SHUNT_SANITIZE MATCHES "^address" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-      target_compile_options(${target} PRIVATE --param=asan-instrumentation-with-call-threshold=0)
-    endif()
   endif()
 endfunction()
 
