@@ -22,8 +22,8 @@ std::string folder_of(const std::string& path) {
   return path.substr(0, std::max<std::size_t>(slash, 1));
 }
 
-/// Whether a link leads to an open file, as /dev/stdout does. A regular file there keeps its
-/// identity.
+/// Whether a link leads to a file that a process has open, as /dev/stdout does. Renaming another
+/// file over it would not reach that process.
 bool is_open_file(const std::string& link) {
   std::error_code unreadable;
   const std::string target = std::filesystem::read_symlink(link, unreadable).string();
@@ -51,8 +51,8 @@ Result<OutputFile> OutputFile::create(const std::string& path, WriteTo target) {
     const std::string end = std::filesystem::canonical(path, missing).string();
     const bool regular = !missing && ::stat(end.c_str(), &there) == 0 && S_ISREG(there.st_mode);
     if (regular && !is_open_file(path)) return create(end, target);
-    // No O_TRUNC: until the first write the content stays.
-    Descriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666));
+    // Appends, as the shell has already truncated what ">" leads to, and ">>" keeps the content.
+    Descriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666));
     if (file.get() >= 0) return OutputFile(path, {}, std::move(file));
     return fail(ErrorCode::kIo, "cannot create {}: {}", path, system_message(errno));
   }
@@ -102,8 +102,6 @@ Error OutputFile::failure(std::string_view what) const {
 
 Status OutputFile::write(std::span<const std::byte> bytes) {
   constexpr std::size_t kMost = std::size_t{1} << 30;  // systems take no more than 2 GiB at once
-  // Fails for what has no length, such as a pipe.
-  if (in_place() && size_ == 0) (void)!::ftruncate(file_.get(), 0);
   while (!bytes.empty()) {
     const ssize_t written = ::write(file_.get(), bytes.data(), std::min(bytes.size(), kMost));
     if (written < 0 && errno == EINTR) continue;

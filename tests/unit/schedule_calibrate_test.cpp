@@ -12,12 +12,10 @@
 #include <thread>
 
 #include "schedule/costs/cache.h"
-#include "schedule/costs/measure.h"
-#include "schedule/costs/timer.h"
 #include "shunt/costs.h"
-#include "shunt/ops.h"
 #include "support/gguf_bytes.h"
 #include "support/privileges.h"
+#include "support/products.h"
 #include "support/shared.h"
 #include "support/test_device.h"
 
@@ -32,18 +30,6 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::StartsWith;
-
-/// A product and a sum for each pair of a weight type and a number of columns.
-Graph products(const std::vector<std::pair<DType, std::int64_t>>& weights) {
-  GraphBuilder g;
-  for (const auto& [dtype, columns] : weights) {
-    const Value w = *g.weight("w", *make_tensor(dtype, {256, 256}));
-    const Value x = *g.input("x", *make_tensor(DType::kF32, {256, columns}));
-    const Value product = *matmul(g, w, x);
-    EXPECT_TRUE(g.output(add(g, product, product), "y"));
-  }
-  return std::move(*std::move(g).build());
-}
 
 class Calibrate : public testing::Test {
  protected:
@@ -618,206 +604,6 @@ TEST_F(Calibrate, FoldersAboveItThatAreMadeArePrivate) {
   EXPECT_EQ(rights(there), std::filesystem::perms(0755));
   for (const char* made : {"/home", "/home/.cache", "/home/.cache/shunt"})
     EXPECT_EQ(rights(there + made), std::filesystem::perms::owner_all) << made;
-}
-
-// ---- single measurements
-
-TEST(MeasureOp, ASlowDeviceRunsASingleNodeAndColumn) {
-  TestDevice device({.name = "cpu0", .kind = DeviceKind::kCpu, .host_accessible = true});
-  const MeasureOptions quick = {.width = 64, .seconds = 0, .chain = 16, .run_seconds = 1e-12};
-  SpareMemory spare;
-  ASSERT_TRUE(measure_op(device, {"matmul", DType::kQ8_0}, quick, spare));
-  // Four runs each: one node and a chain of one, twice; then one node that is bound by arithmetic.
-  EXPECT_EQ(device.computed(), 5U * 4);
-}
-
-TEST(MeasureOp, ASizeHasAtLeastAsManyTimedRunsAsAskedFor) {
-  TestDevice device({.name = "cpu0", .kind = DeviceKind::kCpu, .host_accessible = true});
-  const MeasureOptions quick = {.width = 64, .seconds = 0, .runs = 2, .chain = 1};
-  SpareMemory spare;
-  ASSERT_TRUE(measure_op(device, {"matmul", DType::kQ8_0}, quick, spare));
-  // Three sizes, each with two runs and the warm-up.
-  EXPECT_EQ(device.computed(), 3U * 3);
-}
-
-/// A run takes two seconds of a clock that only the device moves: one for each node. The first run
-/// does not count.
-TEST(MeasureOp, RunsEndAtTheDeadline) {
-  TestDevice device({});
-  double clock = 100;
-  device.on_launch = [&](NodeId) { clock += 1; };
-  const Graph graph = products({{DType::kF16, 1}});
-  SpareMemory spare;
-  const auto runs_until = [&](double deadline) {
-    const std::size_t before = device.computed();
-    clock = 100;
-    const auto seconds = time_graph(
-        device, graph, {.seconds = 9, .deadline = deadline, .now = [&] { return clock; }}, spare);
-    EXPECT_TRUE(seconds && *seconds == 2);
-    return (device.computed() - before) / 2;
-  };
-  // Runs that count begin at 102, 104, 106, 108 and 110.
-  EXPECT_EQ(runs_until(1000), 6U);
-  EXPECT_EQ(runs_until(105), 3U);
-  EXPECT_EQ(runs_until(104), 2U);
-  // One counts in any case: without it there is no result.
-  EXPECT_EQ(runs_until(0), 2U);
-}
-
-TEST(MeasureOp, AllSizesOfAnOpHaveOneDeadline) {
-  TestDevice device({.name = "cpu0", .kind = DeviceKind::kCpu, .host_accessible = true});
-  double clock = 100;
-  device.on_launch = [&](NodeId) { clock += 1; };
-  SpareMemory spare;
-  MeasureOptions late = {.width = 64, .seconds = 1000, .chain = 1};
-  late.deadline = 100;
-  late.now = [&] { return clock; };
-  ASSERT_TRUE(measure_op(device, {"matmul", DType::kQ8_0}, late, spare));
-  EXPECT_EQ(device.computed(), 3U * 2);
-}
-
-TEST(MeasureOp, CopiesHaveTheDeadline) {
-  TestDevice device({});
-  MeasureOptions late = {.width = 64, .seconds = 1000};
-  late.deadline = 0;
-  late.now = [] { return 1.0; };
-  CostModel costs;
-  ASSERT_TRUE(measure_copies(device, late, costs));
-  // Two directions, two sizes, two runs.
-  EXPECT_EQ(device.copies(), 8U);
-}
-
-TEST(MeasureOp, TypesWithLargeBlocksHaveWholeOnes) {
-  TestDevice device({.name = "cpu0", .kind = DeviceKind::kCpu, .host_accessible = true});
-  SpareMemory spare;
-  const auto cost =
-      measure_op(device, {"matmul", DType::kQ4_K}, {.width = 64, .seconds = 0, .chain = 1}, spare);
-  ASSERT_TRUE(cost) << cost.error().message();
-  EXPECT_EQ(cost->op, "matmul");
-  EXPECT_EQ(cost->dtype, DType::kQ4_K);
-  EXPECT_GT(cost->overhead, 0);
-}
-
-TEST(MeasureOp, WeightsLieInTheFormThatTheDevicePrefers) {
-  TestDevice device({.wants_weight = [](const Graph&, NodeId) { return true; }});
-  SpareMemory spare;
-  ASSERT_TRUE(time_graph(device, products({{DType::kF16, 1}}), {}, spare));
-  ASSERT_EQ(device.weights_placed().size(), 1U);
-  ASSERT_EQ(device.weights_placed()[0].size(), 1U);
-  EXPECT_EQ(device.weights_placed()[0][0].tensor.dtype, DType::kF16);
-  EXPECT_EQ(device.weights_allocated(), 0U);
-}
-
-TEST(MeasureOp, RefusesOpsThatAreNoClassOfTheirOwn) {
-  TestDevice device({});
-  SpareMemory spare;
-  const auto cost = measure_op(device, {"softmax", DType::kF32}, {.width = 64}, spare);
-  ASSERT_FALSE(cost);
-  EXPECT_EQ(cost.error().code(), ErrorCode::kInvalidArgument);
-  EXPECT_EQ(cost.error().message(), "softmax is never measured");
-  EXPECT_EQ(device.computed(), 0U);
-}
-
-TEST(MeasureOp, MemoryIsUsedAgainUntilTheMeasurementsEnd) {
-  TestDevice device({});
-  {
-    SpareMemory spare;
-    const Graph large = products({{DType::kF32, 8}});
-    const Graph small = products({{DType::kF16, 1}});
-    ASSERT_TRUE(time_graph(device, small, {}, spare));
-    ASSERT_TRUE(time_graph(device, large, {}, spare));
-    const std::size_t allocations = device.allocations();
-    const std::size_t allocated = device.allocated();
-    EXPECT_GE(allocated, std::size_t{256} * 256 * 4);
-    ASSERT_TRUE(time_graph(device, small, {}, spare));
-    ASSERT_TRUE(time_graph(device, large, {}, spare));
-    EXPECT_EQ(device.allocations(), allocations);
-    EXPECT_EQ(device.allocated(), allocated);
-  }
-  EXPECT_EQ(device.allocated(), 0U);
-}
-
-TEST(MeasureOp, ReservedMemoryIsEnough) {
-  TestDevice device({});
-  SpareMemory spare;
-  ASSERT_TRUE(spare.reserve(device.memory(), 10'000'000));
-  const std::size_t allocations = device.allocations();
-  EXPECT_GE(device.allocated(), 10'000'000U);
-  ASSERT_TRUE(time_graph(device, products({{DType::kF32, 8}}), {}, spare));
-  EXPECT_EQ(device.allocations(), allocations);
-  ASSERT_TRUE(spare.reserve(device.memory(), 1000));
-  EXPECT_EQ(device.allocations(), allocations);
-}
-
-/// Larger than one thread fills.
-TEST(MeasureOp, NewMemoryHoldsZeros) {
-  TestDevice device({.host_accessible = true});
-  for (BufferType* type : {&host_memory(), &device.memory()}) {
-    SpareMemory spare;
-    const std::size_t bytes = (std::size_t{40} << 20) + 7;
-    const auto buffer = spare.take(*type, bytes);
-    ASSERT_TRUE(buffer) << buffer.error().message();
-    std::vector<std::byte> found(bytes, std::byte{1});
-    ASSERT_TRUE((*buffer)->read(0, found));
-    EXPECT_EQ(std::ranges::count(found, std::byte{0}), static_cast<std::ptrdiff_t>(bytes));
-  }
-}
-
-// ---- where figures come from
-
-DeviceInfo info_of(const std::string& name) {
-  DeviceInfo info;
-  info.name = name;
-  info.description = "made for a test";
-  info.kind = DeviceKind::kNpu;
-  return info;
-}
-
-TEST(CostOrigin, IsTheFileTheMeasurementOrTheEstimate) {
-  const DeviceInfo npu = info_of("npu0");
-  DeviceInfo twin = info_of("twin0");
-  twin.twin = true;
-  DeviceInfo told = info_of("told0");
-  told.speed = DeviceSpeed{1, 1, 1, 1, 1};
-  CostModel costs;
-  EXPECT_EQ(costs.origin(npu), "estimate for its kind of device");
-  EXPECT_EQ(costs.origin(told), "figures of its backend");
-  EXPECT_EQ(costs.origin(twin),
-            "estimate for its kind of device, as a twin's own speed means nothing");
-  costs.add(OpCost{.device = "npu0", .description = npu.description, .op = "matmul"});
-  EXPECT_EQ(costs.origin(npu), "measured");
-  EXPECT_EQ(CostModel::parse(costs.to_text(), "costs.json")->origin(npu), "costs file costs.json");
-  costs.set_origin("npu0", "measured now");
-  EXPECT_EQ(costs.origin(npu), "measured now");
-  // Another device of that name was not measured.
-  DeviceInfo other = npu;
-  other.description = "another one";
-  EXPECT_EQ(costs.origin(other), "estimate for its kind of device");
-}
-
-TEST(CostModel, ProductsWithExpertsCostWhatProductsDo) {
-  GraphBuilder g;
-  const Value w = *g.weight("w", *make_tensor(DType::kF16, {32, 8, 4}));
-  const Value x = *g.input("x", *make_tensor(DType::kF32, {32, 2, 3}));
-  const Value ids = *g.input("ids", *make_tensor(DType::kI32, {2, 3}));
-  const Value y = *matmul_id(g, w, x, ids);
-  ASSERT_TRUE(g.output(y, "y"));
-  const Graph graph = std::move(*std::move(g).build());
-  const DeviceInfo npu = info_of("npu0");
-  CostModel costs;
-  const auto cost = [&](std::string_view op, DType dtype, double seconds) {
-    costs.add(OpCost{.device = "npu0",
-                     .description = npu.description,
-                     .op = std::string(op),
-                     .dtype = dtype,
-                     .overhead = seconds});
-  };
-  cost(kAnyOp, DType::kF32, 1);
-  EXPECT_EQ(costs.seconds(graph, y.id, npu), 1);
-  cost("matmul", DType::kF16, 2);
-  EXPECT_EQ(costs.seconds(graph, y.id, npu), 2);
-  cost("matmul_id", DType::kF16, 3);
-  EXPECT_EQ(costs.seconds(graph, y.id, npu), 3);
 }
 
 }  // namespace

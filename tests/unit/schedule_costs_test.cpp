@@ -405,6 +405,19 @@ TEST(CostsFile, TheTargetOfALinkIsReplaced) {
   EXPECT_THAT(folder.list(), ElementsAre("costs.json", "target.json"));
 }
 
+TEST(CostsFile, AFileThatIsOpenAsStandardOutputMayBeIsContinued) {
+  const TempFolder folder;
+  const std::string path = folder.file("log");
+  std::ofstream(path) << "before";
+  std::FILE* const open = std::fopen(path.c_str(), "a");
+  ASSERT_NE(open, nullptr);
+  const std::string link = fmt::format("/proc/self/fd/{}", ::fileno(open));
+  EXPECT_TRUE(CostModel().save(link));
+  std::fclose(open);
+  EXPECT_EQ(text_of(path), "before" + CostModel().to_text());
+  EXPECT_THAT(folder.list(), ElementsAre("log"));
+}
+
 TEST(MeasureCosts, RunsAtLeastOnce) {
   TestDevice host({.name = "cpu0", .kind = DeviceKind::kCpu, .host_accessible = true});
   Device* devices[] = {&host};
@@ -489,6 +502,53 @@ TEST(MeasureCosts, RefusesOddWidths) {
   for (std::int64_t width : {0, 32, 100, 1 << 20}) {
     EXPECT_FALSE(measure_costs({}, {.width = width, .seconds = 0})) << width;
   }
+}
+
+TEST(CostOrigin, IsTheFileTheMeasurementOrTheEstimate) {
+  const DeviceInfo npu = device("npu0", DeviceKind::kNpu);
+  DeviceInfo twin = device("twin0", DeviceKind::kNpu);
+  twin.twin = true;
+  DeviceInfo told = device("told0", DeviceKind::kNpu);
+  told.speed = DeviceSpeed{1, 1, 1, 1, 1};
+  CostModel costs;
+  EXPECT_EQ(costs.origin(npu), "estimate for its kind of device");
+  EXPECT_EQ(costs.origin(told), "figures of its backend");
+  EXPECT_EQ(costs.origin(twin),
+            "estimate for its kind of device, as a twin's own speed means nothing");
+  costs.add(OpCost{.device = "npu0", .description = npu.description, .op = "matmul"});
+  EXPECT_EQ(costs.origin(npu), "measured");
+  EXPECT_EQ(CostModel::parse(costs.to_text(), "costs.json")->origin(npu), "costs file costs.json");
+  costs.set_origin("npu0", "measured now");
+  EXPECT_EQ(costs.origin(npu), "measured now");
+  // Another device of that name was not measured.
+  DeviceInfo other = npu;
+  other.description = "another one";
+  EXPECT_EQ(costs.origin(other), "estimate for its kind of device");
+}
+
+TEST(CostModel, ProductsWithExpertsCostWhatProductsDo) {
+  GraphBuilder g;
+  const Value w = *g.weight("w", *make_tensor(DType::kF16, {32, 8, 4}));
+  const Value x = *g.input("x", *make_tensor(DType::kF32, {32, 2, 3}));
+  const Value ids = *g.input("ids", *make_tensor(DType::kI32, {2, 3}));
+  const Value y = *matmul_id(g, w, x, ids);
+  ASSERT_TRUE(g.output(y, "y"));
+  const Graph graph = std::move(*std::move(g).build());
+  const DeviceInfo npu = device("npu0", DeviceKind::kNpu);
+  CostModel costs;
+  const auto cost = [&](std::string_view op, DType dtype, double seconds) {
+    costs.add(OpCost{.device = "npu0",
+                     .description = npu.description,
+                     .op = std::string(op),
+                     .dtype = dtype,
+                     .overhead = seconds});
+  };
+  cost(kAnyOp, DType::kF32, 1);
+  EXPECT_EQ(costs.seconds(graph, y.id, npu), 1);
+  cost("matmul", DType::kF16, 2);
+  EXPECT_EQ(costs.seconds(graph, y.id, npu), 2);
+  cost("matmul_id", DType::kF16, 3);
+  EXPECT_EQ(costs.seconds(graph, y.id, npu), 3);
 }
 
 }  // namespace
