@@ -2,6 +2,7 @@
 // --save-costs FILE`, calibrate()) or, until then, estimated by the kind of device.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <limits>
 #include <map>
@@ -15,8 +16,11 @@
 
 namespace shunt {
 
-/// The measured seconds of one node of an op on a device:   overhead + max(operations *
-/// seconds_per_operation, bytes * seconds_per_byte).
+/// The measured seconds of one node of an op on a device:
+///   overhead + max(bytes * seconds_per_byte,
+///                  bytes * unpack_seconds_per_byte + operations * seconds_per_operation)
+/// The first term of the maximum is bound by memory, the second one by arithmetic. Kernels for many
+/// columns unpack each weight once before they multiply, whatever the number of columns.
 struct OpCost {
   std::string device;         ///< its name, "cuda0"
   std::string description;    ///< of the device: other hardware of the same name is another device
@@ -25,6 +29,12 @@ struct OpCost {
   double overhead = 0;
   double seconds_per_operation = 0;
   double seconds_per_byte = 0;
+  double unpack_seconds_per_byte = 0;
+
+  double seconds(double operations, double bytes) const {
+    return overhead + std::max(bytes * seconds_per_byte, bytes * unpack_seconds_per_byte +
+                                                             operations * seconds_per_operation);
+  }
 };
 inline constexpr std::string_view kAnyOp = "*";
 

@@ -228,10 +228,9 @@ struct DeviceInfo {
   DeviceKind kind = DeviceKind::kAccelerator;
   int priority = 0;                ///< higher gets work first; below 0: only if it is named
   std::uint64_t memory_total = 0;  ///< bytes; 0 if not known
-  std::uint64_t memory_free = 0;
-  bool host_memory = false;   ///< no memory of its own: one pool with the CPU
-  bool twin = false;          ///< a stand-in for the hardware: correct, never fast
-  bool asynchronous = false;  ///< streams work while the host does something else
+  bool host_memory = false;        ///< no memory of its own: one pool with the CPU
+  bool twin = false;               ///< a stand-in for the hardware: correct, never fast
+  bool asynchronous = false;       ///< streams work while the host does something else
   /// An extent that grows from run to run (cache rows) should be a multiple of this, so that a
   /// captured graph can be replayed. 1 or less: any value will do.
   std::int64_t extent_granularity = 1;
@@ -397,10 +396,13 @@ class Device {
   Device& operator=(const Device&) = delete;
   virtual ~Device() = default;
 
-  /// "cuda0": its name for users and placements. Constant and cheap, while info() may ask the
-  /// system.
+  /// "cuda0": its name for users and placements. Constant.
   virtual std::string_view name() const = 0;
+  /// Constant, so it does not ask the system: placements call it for each graph.
   virtual DeviceInfo info() const = 0;
+  /// Bytes that can be allocated now, without those in own_memory(); 0 if not known. May ask the
+  /// system. By default the host's if the device computes in the host's memory, else 0.
+  virtual std::uint64_t memory_free() const;
   /// Whether it can compute the node with leaves in that memory, or the reason why not. Derived
   /// from the table that launches kernels. A leaf in memory that can_read() refuses comes as a
   /// plain copy.
@@ -430,8 +432,7 @@ class Device {
   virtual double largest_number(const Graph&, NodeId) const {
     return std::numeric_limits<double>::infinity();
   }
-  /// Memory that the device uses now outside of buffers. DeviceInfo::memory_free does not contain
-  /// it.
+  /// Memory that the device uses now outside of buffers. memory_free() does not contain it.
   virtual OwnMemory own_memory() const { return {}; }
   /// Problems so far that a user should know of although the results are correct.
   virtual std::vector<DeviceWarning> warnings() const { return {}; }

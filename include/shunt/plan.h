@@ -19,6 +19,7 @@
 namespace shunt {
 
 class CostModel;
+class OptimizeCache;
 class Trace;
 
 /// The rule that decided the device of a node. docs/scheduler.md explains the rules.
@@ -148,6 +149,8 @@ struct PlaceOptions {
   /// Predicts the time of the step (costs.h); null: no prediction, and rules alone decide.
   const CostModel* costs = nullptr;
   bool rules_only = false;  ///< costs predict, but override no rule
+  /// Results of earlier searches, for callers that place a graph several times. Null: none.
+  OptimizeCache* searches = nullptr;
 };
 
 /// Decides where each node runs. `devices` by falling priority, a CPU last. The same inputs give

@@ -5,10 +5,8 @@
 namespace shunt {
 
 void set_host_memory(DeviceInfo& info) {
-  const HostMemoryFacts memory = host_memory_facts();
   info.host_memory = true;
-  info.memory_total = memory.total;
-  info.memory_free = memory.free;
+  info.memory_total = host_memory_total();
 }
 
 }  // namespace shunt

@@ -5,7 +5,8 @@
 
 namespace shunt {
 
-/// Sets the memory fields for a device without memory of its own.
+/// Sets the memory fields for a device without memory of its own. Device::memory_free() is that of
+/// the host then.
 void set_host_memory(DeviceInfo& info);
 
 }  // namespace shunt

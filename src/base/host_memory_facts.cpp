@@ -6,11 +6,23 @@
 
 namespace shunt {
 
-HostMemoryFacts host_memory_facts() {
-  const auto page = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
-  const auto free = page * static_cast<std::uint64_t>(sysconf(_SC_AVPHYS_PAGES));
-  return {page * static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)),
-          available_memory().value_or(free)};
+namespace {
+
+std::uint64_t bytes_of_pages(int name) {
+  return static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE)) *
+         static_cast<std::uint64_t>(sysconf(name));
+}
+
+}  // namespace
+
+std::uint64_t host_memory_total() {
+  static const std::uint64_t total = bytes_of_pages(_SC_PHYS_PAGES);
+  return total;
+}
+
+std::uint64_t host_memory_free() {
+  if (const auto available = available_memory()) return *available;
+  return bytes_of_pages(_SC_AVPHYS_PAGES);
 }
 
 }  // namespace shunt

@@ -5,10 +5,9 @@
 
 namespace shunt {
 
-struct HostMemoryFacts {
-  std::uint64_t total = 0;  ///< bytes
-  std::uint64_t free = 0;  ///< bytes that can be allocated: available_memory(), where that is known
-};
-HostMemoryFacts host_memory_facts();
+/// Bytes in all. Constant.
+std::uint64_t host_memory_total();
+/// Bytes that can be allocated now: available_memory(), where that is known.
+std::uint64_t host_memory_free();
 
 }  // namespace shunt

@@ -20,13 +20,14 @@ std::string name_of_cpu(const Registry& registry) {
 }
 
 /// `cpu`: its name.
-std::string memory_of(const DeviceInfo& device, const std::string& cpu) {
+std::string memory_of(const Device& device, const std::string& cpu) {
+  const DeviceInfo info = device.info();
   std::string text;
-  if (device.memory_total > 0) {
-    text = fmt::format(", {} of {} free", format_bytes(device.memory_free),
-                       format_bytes(device.memory_total));
+  if (info.memory_total > 0) {
+    text = fmt::format(", {} of {} free", format_bytes(device.memory_free()),
+                       format_bytes(info.memory_total));
   }
-  if (device.host_memory && device.kind != DeviceKind::kCpu && !cpu.empty())
+  if (info.host_memory && info.kind != DeviceKind::kCpu && !cpu.empty())
     text += ", one pool with " + cpu;
   return text;
 }
@@ -37,7 +38,7 @@ std::string to_plain_text(const Registry& registry) {
   for (const Device* device : registry.devices()) {
     const DeviceInfo info = device->info();
     text += fmt::format("  {:<8} {:<12} {}{}{}\n", info.name, to_string(info.kind),
-                        info.description, memory_of(info, cpu),
+                        info.description, memory_of(*device, cpu),
                         info.twin ? " (a twin: a stand-in for the hardware)" : "");
   }
   text += "backends\n";
@@ -85,7 +86,7 @@ std::string to_json(const Registry& registry) {
                                {"kind", to_string(info.kind)},
                                {"priority", info.priority},
                                {"memory_total", info.memory_total},
-                               {"memory_free", info.memory_free},
+                               {"memory_free", device->memory_free()},
                                {"host_memory", info.host_memory},
                                {"asynchronous", info.asynchronous},
                                {"twin", info.twin}});

@@ -1,4 +1,5 @@
 #include "shunt/device.h"
+#include "base/host_memory_facts.h"
 
 #include <array>
 
@@ -37,6 +38,10 @@ Status Stream::copy(Address, Address from, std::size_t bytes, std::span<Event* c
   return Error(ErrorCode::kUnsupported,
                "this device does not copy " + std::to_string(bytes) + " bytes from " +
                    std::string(from.buffer->type().name()) + " memory directly");
+}
+
+std::uint64_t Device::memory_free() const {
+  return info().host_memory ? host_memory_free() : 0;
 }
 
 Result<std::shared_ptr<const void>> Device::pin_host(std::span<const std::byte> range) {

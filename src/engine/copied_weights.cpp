@@ -18,7 +18,7 @@ namespace {
 /// The system's figure; else the device's.
 std::optional<std::uint64_t> memory_left(const Device& cpu) {
   if (const auto available = available_memory()) return available;
-  const std::uint64_t free = cpu.info().memory_free;
+  const std::uint64_t free = cpu.memory_free();
   return free == 0 ? std::nullopt : std::optional(free);
 }
 

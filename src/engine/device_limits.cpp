@@ -17,7 +17,7 @@ PerDevice<DeviceLimit> device_limits(std::span<Device* const> devices,
     if (info.kind == DeviceKind::kCpu) {
       limit.free = info.memory_total;
     } else {
-      limit.free = info.memory_free;
+      limit.free = device->memory_free();
       limit.pooled = info.host_memory;
       limit.margin =
           margin.value_or(std::min(std::max(limit.free / 20, kLeastMargin), limit.free / 4));

@@ -66,6 +66,7 @@ Result<Placement> ModelState::place_step(const Graph& graph, std::span<const Lea
   options.costs = costs.get();
   options.transcode = transcode;
   options.rules_only = rules_only;
+  options.searches = searches.get();
   options.stream_rows = stream_rows;
   options.stream_bytes = stream_bytes;
   options.parts = parts;

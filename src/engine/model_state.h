@@ -10,6 +10,7 @@
 
 #include "device/device_set.h"
 #include "model/definition.h"
+#include "schedule/place/optimize/optimize_cache.h"
 #include "shunt/engine.h"
 #include "shunt/ledger.h"
 
@@ -40,6 +41,8 @@ struct ModelState {
   Transcode transcode = Transcode::kPrecise;
   WeightMode weight_mode = WeightMode::kAuto;
   bool rules_only = false;
+  /// Of placements of its steps.
+  std::shared_ptr<OptimizeCache> searches = std::make_shared<OptimizeCache>();
   std::int64_t stream_rows = PlaceOptions{}.stream_rows;
   PerDevice<std::vector<std::shared_ptr<Buffer>>> buffers;  ///< of weights
   /// The parts of the file, if a device uses weights in place there; else none.

@@ -23,7 +23,6 @@ class Reticent final : public Device {
   DeviceInfo info() const override {
     DeviceInfo info = device_.info();
     info.memory_total = 0;
-    info.memory_free = 0;
     return info;
   }
   Support supports(const Graph& graph, NodeId node, MemoryOfLeaves memory) const override {

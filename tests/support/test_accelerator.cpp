@@ -124,7 +124,7 @@ TestAccelerator::TestAccelerator(TestAcceleratorConfig config)
 
 DeviceInfo TestAccelerator::info() const {
   DeviceInfo info{.name = config_.name, .description = "exists only in tests", .priority = 1};
-  info.memory_total = info.memory_free = std::uint64_t{1} << 30;
+  info.memory_total = kMemory;
   info.asynchronous = true;
   info.extent_granularity = config_.granularity;
   return info;

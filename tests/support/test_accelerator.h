@@ -28,6 +28,7 @@ class TestAccelerator final : public Device {
   explicit TestAccelerator(TestAcceleratorConfig config);
   std::string_view name() const override { return config_.name; }
   DeviceInfo info() const override;
+  std::uint64_t memory_free() const override { return kMemory; }
   Support supports(const Graph& graph, NodeId node, MemoryOfLeaves memory) const override;
   bool can_copy_from(const BufferType& type) const override;
   bool wants(const Graph& graph, NodeId node) const override;
@@ -50,6 +51,7 @@ class TestAccelerator final : public Device {
   GraphCacheCounts graphs;  ///< of the stream that ran last
 
  private:
+  static constexpr std::uint64_t kMemory = std::uint64_t{1} << 30;
   TestAcceleratorConfig config_;
   std::unique_ptr<BufferType> memory_;
   std::unique_ptr<BufferType> weights_;

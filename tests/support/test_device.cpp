@@ -468,8 +468,12 @@ DeviceInfo TestDevice::info() const {
   if (config_.kind != DeviceKind::kCpu) info.speed = config_.speed;
   info.extent_granularity = config_.extent_granularity;
   info.memory_total = config_.memory;
-  info.memory_free = config_.memory - memory_->used;
   return info;
+}
+
+std::uint64_t TestDevice::memory_free() const {
+  ++memory_frees_;
+  return config_.memory - memory_->used;
 }
 
 Support TestDevice::supports(const Graph& graph, NodeId id, MemoryOfLeaves memory) const {

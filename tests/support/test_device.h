@@ -97,6 +97,7 @@ class TestDevice final : public Device {
   ~TestDevice() override;
   std::string_view name() const override { return config_.name; }
   DeviceInfo info() const override;
+  std::uint64_t memory_free() const override;
   Support supports(const Graph& graph, NodeId node, MemoryOfLeaves memory = {}) const override;
   bool can_read(const BufferType& type) const override;
   bool wants(const Graph& graph, NodeId node) const override;
@@ -148,6 +149,7 @@ class TestDevice final : public Device {
   std::size_t allocations() const { return allocations_; }
   /// How often info() was called.
   std::size_t infos() const { return infos_; }
+  std::size_t memory_frees() const { return memory_frees_; }
 
  private:
   friend class TestBinding;
@@ -187,6 +189,7 @@ class TestDevice final : public Device {
   std::atomic<std::size_t> moved_through_pinned_ = 0;
   std::atomic<std::size_t> allocations_ = 0;
   mutable std::atomic<std::size_t> infos_ = 0;
+  mutable std::atomic<std::size_t> memory_frees_ = 0;
 };
 
 }  // namespace shunt::test

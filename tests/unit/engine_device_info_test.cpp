@@ -1,4 +1,5 @@
-// How often loading and steps ask devices for their facts, which may take reading files of /proc.
+// How often loading and steps ask devices for their facts. Free memory is read from files of /proc
+// and /sys.
 #include <gtest/gtest.h>
 
 #include "support/engine_run.h"
@@ -8,8 +9,13 @@
 namespace shunt::test::engine_device_info_test {
 namespace {
 
-/// Calls of info() of an accelerator and a CPU, while a model is loaded and writes eight tokens.
-std::size_t calls(std::int64_t layers) {
+struct Calls {
+  std::size_t info = 0;
+  std::size_t memory_free = 0;
+};
+
+/// Calls for an accelerator and a CPU, while a model is loaded and writes eight tokens.
+Calls calls(std::int64_t layers) {
   SynthOptions shape = tiny_shape();
   shape.layers = layers;
   const SynthModel file(shape);
@@ -22,13 +28,19 @@ std::size_t calls(std::int64_t layers) {
   const auto run = run_engine(file.path(), {&device, &host}, options);
   EXPECT_TRUE(run) << run.error().message();
   EXPECT_GT(device.computed(), 0U);
-  return device.infos() + host.infos();
+  return {device.infos() + host.infos(), device.memory_frees() + host.memory_frees()};
 }
 
 TEST(DeviceInfo, IsAskedForAsOftenWhateverTheNumberOfLayers) {
-  const std::size_t of_two = calls(2);
+  const std::size_t of_two = calls(2).info;
   EXPECT_GT(of_two, 0U);
-  EXPECT_EQ(calls(6), of_two);
+  EXPECT_EQ(calls(6).info, of_two);
+}
+
+TEST(DeviceInfo, FreeMemoryIsReadAsOftenWhateverTheNumberOfLayers) {
+  const std::size_t of_two = calls(2).memory_free;
+  EXPECT_GT(of_two, 0U);
+  EXPECT_EQ(calls(6).memory_free, of_two);
 }
 
 }  // namespace

@@ -249,13 +249,46 @@ TEST(FitCosts, GivesBackWhatTheSamplesWereMadeOf) {
   EXPECT_GE(odd.seconds_per_operation, 0);
 }
 
+/// A kernel that takes 1e-10 s to unpack a byte and 1e-11 s for an operation, beside 5e-11 s to
+/// read a byte.
+TEST(FitCosts, TwoNumbersOfColumnsTellUnpackingFromArithmetic) {
+  const auto sample = [](double columns) {
+    const double bytes = 1e6 + columns * 8e3;
+    const double operations = 2e6 * columns;
+    return CostSample{operations, bytes,
+                      1e-6 + std::max(bytes * 5e-11, bytes * 1e-10 + operations * 1e-11)};
+  };
+  const CostSample reading{2e6, 4e6, 1e-6 + 4e6 * 5e-11};
+  const OpCost cost = fit_op_cost({0, 0, 1e-6}, reading, sample(256), sample(32));
+  EXPECT_NEAR(cost.overhead, 1e-6, 1e-15);
+  EXPECT_NEAR(cost.seconds_per_byte, 5e-11, 1e-18);
+  EXPECT_NEAR(cost.unpack_seconds_per_byte, 1e-10, 1e-17);
+  EXPECT_NEAR(cost.seconds_per_operation, 1e-11, 1e-18);
+  const CostSample between = sample(64);
+  EXPECT_NEAR(cost.seconds(between.operations, between.bytes), between.seconds,
+              1e-9 * between.seconds);
+}
+
+TEST(FitCosts, SamplesThatContradictEachOtherGiveArithmeticAlone) {
+  // Few columns took longer than many.
+  const OpCost slow = fit_op_cost({0, 0, 0}, {1, 1, 1e-9}, {8e6, 1e6, 1e-3}, {1e6, 1e6, 2e-3});
+  EXPECT_EQ(slow.unpack_seconds_per_byte, 0);
+  EXPECT_NEAR(slow.seconds_per_operation, 1e-3 / 8e6, 1e-15);
+  // Few columns took less than their share.
+  const OpCost fast = fit_op_cost({0, 0, 0}, {1, 1, 1e-9}, {8e6, 1e6, 1e-3}, {1e6, 1e6, 1e-5});
+  EXPECT_EQ(fast.unpack_seconds_per_byte, 0);
+  EXPECT_NEAR(fast.seconds_per_operation, 1e-3 / 8e6, 1e-15);
+}
+
 std::string temporary(const char* name) {
   return testing::TempDir() + "/shunt_costs_" + name + ".json";
 }
 
 TEST(CostsFile, GivesBackWhatWasSaved) {
   CostModel costs;
-  costs.add(measured("matmul", DType::kQ4_0, 1.25e-6, 1e-11 / 3, 2.5e-11));
+  OpCost cost = measured("matmul", DType::kQ4_0, 1.25e-6, 1e-11 / 3, 2.5e-11);
+  cost.unpack_seconds_per_byte = 3e-11;
+  costs.add(std::move(cost));
   costs.add(CopyCost{"gpu0", "a \"device\"", false, {1e-5, 4e-11}});
   const std::string path = temporary("round");
   ASSERT_TRUE(costs.save(path));
@@ -266,6 +299,7 @@ TEST(CostsFile, GivesBackWhatWasSaved) {
   ASSERT_EQ(read->ops().size(), 1U);
   EXPECT_EQ(read->ops()[0].dtype, DType::kQ4_0);
   EXPECT_EQ(read->ops()[0].seconds_per_operation, 1e-11 / 3);
+  EXPECT_EQ(read->ops()[0].unpack_seconds_per_byte, 3e-11);
   ASSERT_EQ(read->copies().size(), 1U);
   EXPECT_FALSE(read->copies()[0].to_device);
   EXPECT_EQ(read->copies()[0].description, "a \"device\"");
@@ -308,6 +342,10 @@ TEST(CostsFile, IsNotBelieved) {
   EXPECT_THAT(refusal(op("\"1\"", "F32")), HasSubstr("overhead"));
   EXPECT_THAT(refusal(op("null", "F32")), HasSubstr("overhead"));
   EXPECT_THAT(refusal(op("0", "F33")), HasSubstr("dtype"));
+  // A field that older files lack.
+  EXPECT_EQ(CostModel::parse(op("0", "F32"), "costs.json")->ops()[0].unpack_seconds_per_byte, 0);
+  EXPECT_THAT(refusal(op("0, \"unpack_seconds_per_byte\": -1", "F32")),
+              HasSubstr("unpack_seconds_per_byte"));
   EXPECT_THAT(refusal(R"({"format": "shunt costs", "version": 1, "copies": [{"device": "a",)"
                       R"("description": "", "direction": "up", "latency": 0,)"
                       R"("seconds_per_byte": 0}]})"),

@@ -31,7 +31,8 @@ double rounded(double seconds) {
 }
 
 OpCost rounded(OpCost cost) {
-  for (double* seconds : {&cost.overhead, &cost.seconds_per_operation, &cost.seconds_per_byte})
+  for (double* seconds : {&cost.overhead, &cost.seconds_per_operation, &cost.seconds_per_byte,
+                          &cost.unpack_seconds_per_byte})
     *seconds = rounded(*seconds);
   return cost;
 }

@@ -55,10 +55,7 @@ double CostModel::seconds(const Graph& graph, NodeId id, const DeviceInfo& devic
   if (measured != nullptr && measured->op == kAnyOp && is_heavy(op) &&
       ignores_arithmetic(*measured))
     measured = nullptr;
-  if (measured != nullptr) {
-    return measured->overhead + std::max(work.operations * measured->seconds_per_operation,
-                                         work.bytes * measured->seconds_per_byte);
-  }
+  if (measured != nullptr) return measured->seconds(work.operations, work.bytes);
   const DeviceSpeed estimate = estimate_of(device);
   return estimate.launch_seconds + std::max(work.operations / estimate.operations_per_second,
                                             work.bytes / estimate.bytes_per_second);

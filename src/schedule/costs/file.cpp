@@ -42,6 +42,11 @@ class Entry {
     return 0;
   }
 
+  /// The same; 0 where there is none, as in files of earlier versions.
+  double seconds_or_zero(const char* key) {
+    return json_.is_object() && !json_.contains(key) ? 0 : seconds(key);
+  }
+
   void refuse(const char* key, const char* why) {
     if (status_) status_ = fail(ErrorCode::kBadFile, "{}: \"{}\" {}", where_, key, why);
   }
@@ -69,6 +74,7 @@ Result<OpCost> read_op(Entry entry) {
   cost.overhead = entry.seconds("overhead");
   cost.seconds_per_operation = entry.seconds("seconds_per_operation");
   cost.seconds_per_byte = entry.seconds("seconds_per_byte");
+  cost.unpack_seconds_per_byte = entry.seconds_or_zero("unpack_seconds_per_byte");
   if (const auto named = dtype_from_name(dtype)) {
     cost.dtype = *named;
   } else {
@@ -193,7 +199,8 @@ std::string CostModel::to_text() const {
                            {"dtype", to_string(cost.dtype)},
                            {"overhead", cost.overhead},
                            {"seconds_per_operation", cost.seconds_per_operation},
-                           {"seconds_per_byte", cost.seconds_per_byte}});
+                           {"seconds_per_byte", cost.seconds_per_byte},
+                           {"unpack_seconds_per_byte", cost.unpack_seconds_per_byte}});
   }
   json["copies"] = Json::array();
   for (const CopyCost& cost : copies_) {

@@ -1,4 +1,4 @@
-// The three costs of an op from three measurements.
+// The costs of an op from three or four measurements.
 #pragma once
 
 #include "shunt/costs.h"
@@ -12,7 +12,9 @@ struct CostSample {
 };
 
 /// `tiny`: so small that the overhead is all. `reading`: bound by memory. `heavy`: bound by
-/// arithmetic, or without operations where the op never is. Device, op and type are left empty.
-OpCost fit_op_cost(const CostSample& tiny, const CostSample& reading, const CostSample& heavy);
+/// arithmetic, or without operations where the op never is. `few`: as `heavy`, with fewer columns,
+/// or without operations if there is none. Device, op and type are left empty.
+OpCost fit_op_cost(const CostSample& tiny, const CostSample& reading, const CostSample& heavy,
+                   const CostSample& few = {});
 
 }  // namespace shunt

@@ -55,7 +55,12 @@ AddNode add_node(std::int64_t elements) {
   };
 }
 
-/// An op in the shapes that tell its three costs apart.
+/// A product is measured with a number of columns, and with this part of them.
+constexpr std::int64_t kColumnsToFew = 8;
+/// Fewer columns are bound by memory.
+constexpr std::int64_t kFewestColumns = 16;
+
+/// An op in the shapes that tell its costs apart.
 struct OpShapes {
   AddNode tiny;     ///< the overhead is all
   AddNode reading;  ///< bound by memory
@@ -207,11 +212,16 @@ Result<OpCost> measure_op(Device& device, const MeasuredOp& op, const MeasureOpt
   SHUNT_ASSIGN(const CostSample reading,
                sample(device, shapes.reading, options, options.bytes, spare));
   CostSample heavy;
+  CostSample few;
   if (shapes.heavy) {
     SHUNT_ASSIGN(const std::int64_t columns, columns_of(shapes, reading, options));
     SHUNT_ASSIGN(heavy, sample(device, shapes.heavy(columns), options, 0, spare));
+    const std::int64_t part = columns / kColumnsToFew;
+    if (part >= kFewestColumns) {
+      SHUNT_ASSIGN(few, sample(device, shapes.heavy(part), options, 0, spare));
+    }
   }
-  OpCost cost = fit_op_cost(tiny, reading, heavy);
+  OpCost cost = fit_op_cost(tiny, reading, heavy, few);
   const DeviceInfo info = device.info();
   cost.device = info.name;
   cost.description = info.description;

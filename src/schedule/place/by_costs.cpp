@@ -219,11 +219,14 @@ void predict_costs(const PlaceFacts& facts, const PinnedNodes& pinned, const Cos
 }
 
 void place_by_costs(const PlaceFacts& facts, const PinnedNodes& pinned, const CostModel& costs,
-                    Placement& placement) {
+                    OptimizeCache* searches, Placement& placement) {
   std::vector<Decision>& decisions = placement.decisions;
   const PlaceProblem made = make_problem(facts, pinned, decisions, costs);
   Optimized found{.assignment = made.start};
-  if (facts.cpu() > 0) found = optimize(made.problem, made.start);
+  if (facts.cpu() > 0) {
+    found = searches == nullptr ? optimize(made.problem, made.start)
+                                : searches->optimize(made.problem, made.start);
+  }
   predict_times(made, found.assignment, placement);
   if (!(found.seconds < found.start_seconds)) return;
 

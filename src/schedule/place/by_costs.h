@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "schedule/place/facts.h"
+#include "schedule/place/optimize/optimize_cache.h"
 #include "schedule/place/optimize/problem.h"
 #include "schedule/place/pins.h"
 
@@ -30,7 +31,8 @@ void predict_costs(const PlaceFacts& facts, const PinnedNodes& pinned, const Cos
                    Placement& placement);
 
 /// Changes decisions where that makes the predicted step shorter, and fills in the predictions.
+/// `searches` may be null.
 void place_by_costs(const PlaceFacts& facts, const PinnedNodes& pinned, const CostModel& costs,
-                    Placement& placement);
+                    OptimizeCache* searches, Placement& placement);
 
 }  // namespace shunt

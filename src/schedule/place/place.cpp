@@ -70,8 +70,11 @@ Result<Placement> place(const Graph& graph, std::span<Device* const> devices,
   placement.devices.assign(devices.begin(), devices.end());
   SHUNT_ASSIGN(placement.decisions, place_by_rules(facts, pinned, options.stream_rows));
   if (options.costs != nullptr) {
-    const auto by_costs = options.rules_only ? predict_costs : place_by_costs;
-    by_costs(facts, pinned, *options.costs, placement);
+    if (options.rules_only) {
+      predict_costs(facts, pinned, *options.costs, placement);
+    } else {
+      place_by_costs(facts, pinned, *options.costs, options.searches, placement);
+    }
   }
   placement.conversions = find_conversions(facts.answers(), graph, placement.decisions);
   note_who_was_passed_over(facts, placement.decisions);

@@ -20,6 +20,7 @@ inline constexpr double kAbsent = -1;
 struct CostValue {
   bool external = false;
   std::uint32_t index = 0;  ///< into CostProblem::nodes or ::externals
+  bool operator==(const CostValue&) const = default;
 };
 
 struct CostNode {
@@ -29,6 +30,7 @@ struct CostNode {
   DeviceIndex pinned = kNoDevice;  ///< the only device it may run on, if there is one
   int group = -1;  ///< nodes of one group (any number >= 0) share a device, as those that write
                    ///< into the same memory do
+  bool operator==(const CostNode&) const = default;
 };
 
 /// A value that is on a device from the start and need not be computed: an input on the host, a
@@ -36,6 +38,7 @@ struct CostNode {
 struct CostExternal {
   DeviceIndex device = 0;
   std::size_t bytes = 0;
+  bool operator==(const CostExternal&) const = default;
 };
 
 /// The way from one device to another, for one transfer at a time. A way through the host is a
@@ -43,12 +46,14 @@ struct CostExternal {
 struct CostLink {
   double latency = 0;           ///< seconds; kNever if there is no way
   double seconds_per_byte = 0;  ///< kNever if there is no way
+  bool operator==(const CostLink&) const = default;
 };
 
 /// A value that must be on a device when all is done, as outputs must be on the host.
 struct CostRead {
   CostValue value;
   DeviceIndex device = 0;
+  bool operator==(const CostRead&) const = default;
 };
 
 struct CostProblem {
@@ -57,6 +62,7 @@ struct CostProblem {
   std::vector<CostExternal> externals;
   std::vector<CostLink> links;  ///< [from * devices + to]; the diagonal is not looked at
   std::vector<CostRead> final_reads;
+  bool operator==(const CostProblem&) const = default;
 
   std::size_t device_count() const { return to_size(devices); }
   const CostLink& link(DeviceIndex from, DeviceIndex to) const {
