@@ -18,10 +18,6 @@ big_endian_rows='
   src/memory/          memory_ schedule_
   src/device/          device_ schedule_
   src/backend_support/ backend_support_
-  include/shunt/device.h device_ schedule_ engine_ backend_support_
-  include/shunt/plan.h schedule_ engine_
-  include/shunt/costs.h schedule_
-  include/shunt/engine.h engine_
   src/schedule/        schedule_
   src/gguf/            gguf_
   src/text/            text_ vocab_

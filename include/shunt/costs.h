@@ -17,10 +17,11 @@
 namespace shunt {
 
 /// The measured seconds of one node of an op on a device:
-///   overhead + max(bytes * seconds_per_byte,
-///                  bytes * unpack_seconds_per_byte + operations * seconds_per_operation)
-/// The first term of the maximum is bound by memory, the second one by arithmetic. Kernels for many
-/// columns unpack each weight once before they multiply, whatever the number of columns.
+///   overhead + max(bytes * seconds_per_byte, arithmetic), with
+///   arithmetic = min(bytes * unpack_seconds_per_byte + operations * seconds_per_operation,
+///                    operations * few_seconds_per_operation)
+/// Kernels for many columns unpack each weight once before they multiply, whatever the number of
+/// columns. Kernels for few columns do not, and compute at the rate of a few columns.
 struct OpCost {
   std::string device;         ///< its name, "cuda0"
   std::string description;    ///< of the device: other hardware of the same name is another device
@@ -30,10 +31,13 @@ struct OpCost {
   double seconds_per_operation = 0;
   double seconds_per_byte = 0;
   double unpack_seconds_per_byte = 0;
+  double few_seconds_per_operation = 0;  ///< 0: seconds_per_operation for all numbers of columns
 
   double seconds(double operations, double bytes) const {
-    return overhead + std::max(bytes * seconds_per_byte, bytes * unpack_seconds_per_byte +
-                                                             operations * seconds_per_operation);
+    double arithmetic = bytes * unpack_seconds_per_byte + operations * seconds_per_operation;
+    if (few_seconds_per_operation > 0)
+      arithmetic = std::min(arithmetic, operations * few_seconds_per_operation);
+    return overhead + std::max(bytes * seconds_per_byte, arithmetic);
   }
 };
 inline constexpr std::string_view kAnyOp = "*";

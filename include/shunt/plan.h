@@ -149,7 +149,7 @@ struct PlaceOptions {
   /// Predicts the time of the step (costs.h); null: no prediction, and rules alone decide.
   const CostModel* costs = nullptr;
   bool rules_only = false;  ///< costs predict, but override no rule
-  /// Results of earlier searches, for callers that place a graph several times. Null: none.
+  /// Results of earlier searches, which the engine keeps for a model. Null: each call searches.
   OptimizeCache* searches = nullptr;
 };
 

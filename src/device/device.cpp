@@ -1,9 +1,9 @@
 #include "shunt/device.h"
-#include "base/host_memory_facts.h"
 
 #include <array>
 
 #include "base/enum_table.h"
+#include "base/host_memory_facts.h"
 
 namespace shunt {
 

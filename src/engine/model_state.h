@@ -41,7 +41,7 @@ struct ModelState {
   Transcode transcode = Transcode::kPrecise;
   WeightMode weight_mode = WeightMode::kAuto;
   bool rules_only = false;
-  /// Of placements of its steps.
+  /// Searches that placements of its steps have made.
   std::shared_ptr<OptimizeCache> searches = std::make_shared<OptimizeCache>();
   std::int64_t stream_rows = PlaceOptions{}.stream_rows;
   PerDevice<std::vector<std::shared_ptr<Buffer>>> buffers;  ///< of weights

@@ -149,6 +149,7 @@ class TestDevice final : public Device {
   std::size_t allocations() const { return allocations_; }
   /// How often info() was called.
   std::size_t infos() const { return infos_; }
+  /// How often memory_free() was called.
   std::size_t memory_frees() const { return memory_frees_; }
 
  private:

@@ -264,6 +264,8 @@ TEST(FitCosts, TwoNumbersOfColumnsTellUnpackingFromArithmetic) {
   EXPECT_NEAR(cost.seconds_per_byte, 5e-11, 1e-18);
   EXPECT_NEAR(cost.unpack_seconds_per_byte, 1e-10, 1e-17);
   EXPECT_NEAR(cost.seconds_per_operation, 1e-11, 1e-18);
+  // Few columns have a kernel that does not unpack: a single one is bound by memory.
+  EXPECT_NEAR(cost.seconds(reading.operations, reading.bytes), reading.seconds, 1e-15);
   const CostSample between = sample(64);
   EXPECT_NEAR(cost.seconds(between.operations, between.bytes), between.seconds,
               1e-9 * between.seconds);
@@ -273,10 +275,12 @@ TEST(FitCosts, SamplesThatContradictEachOtherGiveArithmeticAlone) {
   // Few columns took longer than many.
   const OpCost slow = fit_op_cost({0, 0, 0}, {1, 1, 1e-9}, {8e6, 1e6, 1e-3}, {1e6, 1e6, 2e-3});
   EXPECT_EQ(slow.unpack_seconds_per_byte, 0);
+  EXPECT_EQ(slow.few_seconds_per_operation, 0);
   EXPECT_NEAR(slow.seconds_per_operation, 1e-3 / 8e6, 1e-15);
   // Few columns took less than their share.
   const OpCost fast = fit_op_cost({0, 0, 0}, {1, 1, 1e-9}, {8e6, 1e6, 1e-3}, {1e6, 1e6, 1e-5});
   EXPECT_EQ(fast.unpack_seconds_per_byte, 0);
+  EXPECT_EQ(fast.few_seconds_per_operation, 0);
   EXPECT_NEAR(fast.seconds_per_operation, 1e-3 / 8e6, 1e-15);
 }
 
@@ -288,6 +292,7 @@ TEST(CostsFile, GivesBackWhatWasSaved) {
   CostModel costs;
   OpCost cost = measured("matmul", DType::kQ4_0, 1.25e-6, 1e-11 / 3, 2.5e-11);
   cost.unpack_seconds_per_byte = 3e-11;
+  cost.few_seconds_per_operation = 5e-11;
   costs.add(std::move(cost));
   costs.add(CopyCost{"gpu0", "a \"device\"", false, {1e-5, 4e-11}});
   const std::string path = temporary("round");
@@ -300,6 +305,7 @@ TEST(CostsFile, GivesBackWhatWasSaved) {
   EXPECT_EQ(read->ops()[0].dtype, DType::kQ4_0);
   EXPECT_EQ(read->ops()[0].seconds_per_operation, 1e-11 / 3);
   EXPECT_EQ(read->ops()[0].unpack_seconds_per_byte, 3e-11);
+  EXPECT_EQ(read->ops()[0].few_seconds_per_operation, 5e-11);
   ASSERT_EQ(read->copies().size(), 1U);
   EXPECT_FALSE(read->copies()[0].to_device);
   EXPECT_EQ(read->copies()[0].description, "a \"device\"");

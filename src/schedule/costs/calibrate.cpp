@@ -32,7 +32,7 @@ double rounded(double seconds) {
 
 OpCost rounded(OpCost cost) {
   for (double* seconds : {&cost.overhead, &cost.seconds_per_operation, &cost.seconds_per_byte,
-                          &cost.unpack_seconds_per_byte})
+                          &cost.unpack_seconds_per_byte, &cost.few_seconds_per_operation})
     *seconds = rounded(*seconds);
   return cost;
 }

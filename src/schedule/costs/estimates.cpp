@@ -69,7 +69,9 @@ OpCost scaled_cost(const OpCost& measured, std::string_view op, DType dtype) {
   OpCost cost = measured;
   cost.op = op;
   cost.dtype = dtype;
-  cost.seconds_per_operation *= usual_scale(op) / usual_scale(measured.op);
+  const double scale = usual_scale(op) / usual_scale(measured.op);
+  for (double* seconds : {&cost.seconds_per_operation, &cost.few_seconds_per_operation})
+    *seconds *= scale;
   return cost;
 }
 

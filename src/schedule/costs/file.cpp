@@ -75,6 +75,7 @@ Result<OpCost> read_op(Entry entry) {
   cost.seconds_per_operation = entry.seconds("seconds_per_operation");
   cost.seconds_per_byte = entry.seconds("seconds_per_byte");
   cost.unpack_seconds_per_byte = entry.seconds_or_zero("unpack_seconds_per_byte");
+  cost.few_seconds_per_operation = entry.seconds_or_zero("few_seconds_per_operation");
   if (const auto named = dtype_from_name(dtype)) {
     cost.dtype = *named;
   } else {
@@ -200,7 +201,8 @@ std::string CostModel::to_text() const {
                            {"overhead", cost.overhead},
                            {"seconds_per_operation", cost.seconds_per_operation},
                            {"seconds_per_byte", cost.seconds_per_byte},
-                           {"unpack_seconds_per_byte", cost.unpack_seconds_per_byte}});
+                           {"unpack_seconds_per_byte", cost.unpack_seconds_per_byte},
+                           {"few_seconds_per_operation", cost.few_seconds_per_operation}});
   }
   json["copies"] = Json::array();
   for (const CopyCost& cost : copies_) {

@@ -6,7 +6,7 @@ namespace shunt {
 
 namespace {
 
-/// Sets both costs of arithmetic from two samples s: s.seconds - overhead = s.bytes * unpack +
+/// Sets the costs of arithmetic from two samples s: s.seconds - overhead = s.bytes * unpack +
 /// s.operations * arithmetic. Samples that give a cost below zero leave all to arithmetic.
 void fit_arithmetic(const CostSample& heavy, const CostSample& few, OpCost& cost) {
   cost.seconds_per_operation = (heavy.seconds - cost.overhead) / heavy.operations;
@@ -20,6 +20,7 @@ void fit_arithmetic(const CostSample& heavy, const CostSample& few, OpCost& cost
   if (!(unpack > 0) || !(arithmetic > 0)) return;
   cost.unpack_seconds_per_byte = unpack;
   cost.seconds_per_operation = arithmetic;
+  cost.few_seconds_per_operation = of_few / few.operations;
 }
 
 }  // namespace

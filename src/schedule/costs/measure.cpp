@@ -55,9 +55,9 @@ AddNode add_node(std::int64_t elements) {
   };
 }
 
-/// A product is measured with a number of columns, and with this part of them.
+/// An op bound by arithmetic is measured with a number of columns, and with this part of them.
 constexpr std::int64_t kColumnsToFew = 8;
-/// Fewer columns are bound by memory.
+/// Fewer columns tell nothing about arithmetic.
 constexpr std::int64_t kFewestColumns = 16;
 
 /// An op in the shapes that tell its costs apart.
@@ -144,16 +144,41 @@ Result<CostSample> sample(Device& device, const AddNode& node, const MeasureOpti
   return result;
 }
 
-/// The number of columns that a run may take, if it computes as fast as it did when bound by
-/// memory.
-Result<std::int64_t> columns_of(const OpShapes& shapes, const CostSample& reading,
+/// The number of columns that a run may take, if it computes as fast as in a sample; at most
+/// `most`.
+Result<std::int64_t> columns_of(const OpShapes& shapes, const CostSample& known, std::int64_t most,
                                 const MeasureOptions& options) {
-  if (!std::isfinite(options.run_seconds) || reading.seconds <= 0) return shapes.columns;
+  if (!std::isfinite(options.run_seconds) || known.seconds <= 0) return most;
   SHUNT_ASSIGN(const Graph one, chain_of(shapes.heavy(1), 1));
   const double operations = work_of(one, one.outputs()[0]).operations;
   const double columns =
-      reading.operations / reading.seconds * options.run_seconds / std::max(operations, 1.0);
-  return static_cast<std::int64_t>(std::clamp(columns, 1.0, static_cast<double>(shapes.columns)));
+      known.operations / known.seconds * options.run_seconds / std::max(operations, 1.0);
+  return static_cast<std::int64_t>(std::clamp(columns, 1.0, static_cast<double>(most)));
+}
+
+struct ArithmeticSamples {
+  CostSample heavy;
+  CostSample few;  ///< without operations if the device is too slow for more than a few columns
+};
+
+/// First a few columns, whose number follows from the speed of reading. An op may compute much
+/// faster than that, so the larger number follows from the time of the few.
+Result<ArithmeticSamples> sample_arithmetic(Device& device, const OpShapes& shapes,
+                                            const CostSample& reading,
+                                            const MeasureOptions& options, SpareMemory& spare) {
+  const auto sample_columns = [&](std::int64_t columns) {
+    return sample(device, shapes.heavy(columns), options, 0, spare);
+  };
+  const std::int64_t part = shapes.columns / kColumnsToFew;
+  const std::int64_t first = part < kFewestColumns ? shapes.columns : part;
+  SHUNT_ASSIGN(const std::int64_t few, columns_of(shapes, reading, first, options));
+  ArithmeticSamples samples;
+  SHUNT_ASSIGN(samples.heavy, sample_columns(few));
+  SHUNT_ASSIGN(const std::int64_t many, columns_of(shapes, samples.heavy, shapes.columns, options));
+  if (many < 2 * few) return samples;
+  if (few >= kFewestColumns) samples.few = samples.heavy;
+  SHUNT_ASSIGN(samples.heavy, sample_columns(many));
+  return samples;
 }
 
 Status measure_device(Device& device, const MeasureOptions& options, Measured& measured) {
@@ -211,17 +236,11 @@ Result<OpCost> measure_op(Device& device, const MeasuredOp& op, const MeasureOpt
   SHUNT_ASSIGN(const CostSample tiny, sample(device, shapes.tiny, options, options.bytes, spare));
   SHUNT_ASSIGN(const CostSample reading,
                sample(device, shapes.reading, options, options.bytes, spare));
-  CostSample heavy;
-  CostSample few;
+  ArithmeticSamples arithmetic;
   if (shapes.heavy) {
-    SHUNT_ASSIGN(const std::int64_t columns, columns_of(shapes, reading, options));
-    SHUNT_ASSIGN(heavy, sample(device, shapes.heavy(columns), options, 0, spare));
-    const std::int64_t part = columns / kColumnsToFew;
-    if (part >= kFewestColumns) {
-      SHUNT_ASSIGN(few, sample(device, shapes.heavy(part), options, 0, spare));
-    }
+    SHUNT_ASSIGN(arithmetic, sample_arithmetic(device, shapes, reading, options, spare));
   }
-  OpCost cost = fit_op_cost(tiny, reading, heavy, few);
+  OpCost cost = fit_op_cost(tiny, reading, arithmetic.heavy, arithmetic.few);
   const DeviceInfo info = device.info();
   cost.device = info.name;
   cost.description = info.description;
