@@ -7,6 +7,11 @@
 #include <thread>
 #include <vector>
 
+#include "shunt/costs.h"
+#include "shunt/plan.h"
+#include "support/products.h"
+#include "support/test_device.h"
+
 namespace shunt::test::schedule_optimize_cache_test {
 namespace {
 
@@ -90,6 +95,21 @@ TEST(OptimizeCache, ManyThreadsGetTheirOwnResults) {
   }
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(wrong, 0);
+}
+
+TEST(OptimizeCache, PlacingAGraphAgainSearchesNothing) {
+  TestDevice device({.name = "test0"});
+  TestDevice host({.name = "cpu0", .kind = DeviceKind::kCpu, .host_accessible = true});
+  const std::vector<Device*> devices = {&device, &host};
+  const Graph graph = products({{DType::kF32, 4}});
+  const CostModel estimates;
+  Counted counted;
+  OptimizeCache cache(counted.search());
+  const PlaceOptions options{.costs = &estimates, .searches = &cache};
+  ASSERT_TRUE(place(graph, devices, options));
+  EXPECT_EQ(counted.searches(), 1);
+  ASSERT_TRUE(place(graph, devices, options));
+  EXPECT_EQ(counted.searches(), 1);
 }
 
 TEST(OptimizeCache, FindsWhatTheSearchFinds) {
