@@ -123,8 +123,7 @@ HWY_INLINE void multiply_row(const std::byte* w, const std::byte* x, std::size_t
     sums.mins[c] = hn::Zero(dm);
   }
   // Each copy of a group's code costs compile time. Long code is there once, and moves swap the
-  // sums; short code is there once for each turn. An odd number of groups leaves the loop in its
-  // middle, and a part of a group passes through it again: neither needs a copy of its own.
+  // sums. Short code is there once for each turn, and once for a last group and a part of one.
   constexpr bool kSwaps = Sums::kTurns == 2 && (F::kVectors >= 8 || F::kOneCopy);
   static_assert(!kSwaps || F::kVectors / FewColumn::vectors_of_unit(F::kOrder) % 2 == 0);
   // Counted in elements where a part may follow, else in groups: what GCC 12 makes of either
@@ -137,15 +136,17 @@ HWY_INLINE void multiply_row(const std::byte* w, const std::byte* x, std::size_t
     if (kParts) w += F::kGroupBytes;
     at += kStep;
   };
-  for (std::size_t end = (k - rest) / (F::kGroup / kStep);; end += kStep) {
+  std::size_t end = (k - rest) / (F::kGroup / kStep);
+  if constexpr (Sums::kTurns == 2 && !kSwaps) {
+    while (at + kStep < end) {
+      add(std::integral_constant<std::size_t, 0>());
+      add(std::integral_constant<std::size_t, 1>());
+    }
+  }
+  for (;; end += kStep) {
     while (at < end) {
       add(std::integral_constant<std::size_t, 0>());
-      if constexpr (kSwaps) {
-        sums.swap_turns();
-      } else if constexpr (Sums::kTurns == 2) {
-        if (at == end) break;
-        add(std::integral_constant<std::size_t, 1>());
-      }
+      if constexpr (kSwaps) sums.swap_turns();
     }
     if (!kParts || at >= k) break;
     if (kSwaps && at / kStep % 2 != 0) sums.swap_turns();  // a part starts with the first
