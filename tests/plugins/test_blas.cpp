@@ -10,6 +10,7 @@
 namespace {
 
 std::atomic<int> threads = 8;
+std::atomic<int> shutdowns = 0;
 std::atomic<int> inside = 0;
 std::atomic<int> most_inside = 0;
 std::atomic<int> calls = 0;
@@ -69,6 +70,10 @@ void cblas_sgemm(int order, int transpose_a, int transpose_b, int m, int n, int 
 void openblas_set_num_threads(int count) {
   threads = count;
 }
+int blas_thread_shutdown_() {
+  ++shutdowns;
+  return 0;
+}
 #endif
 
 const char* openblas_get_config() {
@@ -83,6 +88,10 @@ const char* openblas_get_config() {
 
 int test_blas_threads() {
   return threads;
+}
+/// How often its threads were ended.
+int test_blas_shutdowns() {
+  return shutdowns;
 }
 int test_blas_calls() {
   return calls;

@@ -18,6 +18,7 @@ constexpr VendorRuntime kRuntime = {
 constexpr std::array kSymbols = {
     symbol<&Symbols::sgemm>("cblas_sgemm"),
     symbol<&Symbols::set_num_threads>("openblas_set_num_threads", "OpenBLAS"),
+    symbol<&Symbols::end_threads>("blas_thread_shutdown_", "OpenBLAS"),
     symbol<&Symbols::get_config>("openblas_get_config", "OpenBLAS"),
 };
 
@@ -41,6 +42,8 @@ Library::Library(std::shared_ptr<VendorLibrary> runtime, const Symbols& symbols)
     note_ = fmt::format("{} has no openblas_set_num_threads: its threads can't be limited", file);
   } else {
     symbols_.set_num_threads(1);  // those of the CPU call it, each for products of its own
+    // Its threads wait actively at first, on the cores of ours.
+    if (symbols_.end_threads != nullptr) symbols_.end_threads();
   }
   if (!note_.empty()) note_ += ", and it computes one product at a time";
 }

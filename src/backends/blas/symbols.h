@@ -19,6 +19,7 @@ struct Symbols {
                 const float* a, int lda, const float* b, int ldb, float beta, float* c,
                 int ldc) = nullptr;
   void (*set_num_threads)(int threads) = nullptr;
+  int (*end_threads)() = nullptr;
   char* (*get_config)() = nullptr;
 };
 

@@ -79,6 +79,8 @@ TEST_F(BlasLibrary, ComputesOnTheThreadsThatCallIt) {
   const TestBlas library;
   EXPECT_TRUE(open(library.path()).loaded);
   EXPECT_EQ(library.count("test_blas_threads"), 1);
+  // Threads that it started when it was loaded would wait actively on the CPU device's cores.
+  EXPECT_EQ(library.count("test_blas_shutdowns"), 1);
 }
 
 /// Its number of threads is not ours to change: the program that loaded it may rely on it.
@@ -91,6 +93,7 @@ TEST_F(BlasLibrary, OneThatTheProcessHadKeepsItsThreads) {
               HasSubstr("this process had libopenblas.so.0 loaded already: its threads are left "
                         "alone, and it computes one product at a time"));
   EXPECT_EQ(library.count("test_blas_threads"), 8);
+  EXPECT_EQ(library.count("test_blas_shutdowns"), 0);
 }
 
 TEST_F(BlasLibrary, AnotherRegistryFindsTheSettingsOfTheFirst) {
@@ -120,6 +123,7 @@ TEST_F(BlasLibrary, OneThatUsesOpenMpKeepsItsThreads) {
               HasSubstr("libopenblas.so.0 uses OpenMP: its threads can be limited for one caller "
                         "only, and it computes one product at a time"));
   EXPECT_EQ(library.count("test_blas_threads"), 8);
+  EXPECT_EQ(library.count("test_blas_shutdowns"), 0);
 }
 
 /// Another BLAS library of the process has threads of its own.
