@@ -19,8 +19,44 @@ TEST(MeasureOp, ASlowDeviceRunsASingleNodeAndColumn) {
   const MeasureOptions quick = {.width = 64, .seconds = 0, .chain = 16, .run_seconds = 1e-12};
   SpareMemory spare;
   ASSERT_TRUE(measure_op(device, {"matmul", DType::kQ8_0}, quick, spare));
-  // Four runs each: one node and a chain of one, twice; then one node that is bound by arithmetic.
-  EXPECT_EQ(device.computed(), 5U * 4);
+  // Four runs each: one node and a chain of one, three times.
+  EXPECT_EQ(device.computed(), 6U * 4);
+}
+
+/// Bytes decide the length of a chain, also for products bound by arithmetic: their weights come
+/// from memory as in a model.
+TEST(MeasureOp, EverySizeIsAChainThatReadsFromMemory) {
+  const auto computed = [](double bytes) {
+    TestDevice device({.name = "cpu0", .kind = DeviceKind::kCpu, .host_accessible = true});
+    SpareMemory spare;
+    const MeasureOptions quick = {
+        .width = 1024, .seconds = 0, .runs = 1, .chain = 4, .bytes = bytes};
+    EXPECT_TRUE(measure_op(device, {"matmul", DType::kQ8_0}, quick, spare));
+    return device.computed();
+  };
+  // Four sizes: tiny, bound by memory, few columns, many columns. Each has a warm-up and a run.
+  EXPECT_EQ(computed(1e12), 4U * 4 * 2);
+  EXPECT_EQ(computed(1), 4U * 1 * 2);
+}
+
+/// The result does not follow the luckiest run, nor the slowest.
+TEST(MeasureOp, TheTimeIsTheMedianOfTheRuns) {
+  const auto median_of = [](std::vector<double> times) {
+    TestDevice device({});
+    double clock = 0;
+    std::size_t launch = 0;
+    device.on_launch = [&](NodeId) { clock += times.at(launch++ / 2) / 2; };
+    SpareMemory spare;
+    const int runs = static_cast<int>(times.size()) - 1;
+    const auto seconds = time_graph(device, products({{DType::kF16, 1}}),
+                                    {.runs = runs, .now = [&] { return clock; }}, spare);
+    EXPECT_TRUE(seconds);
+    return seconds ? *seconds : -1;
+  };
+  // A run has two nodes. The first run is the warm-up.
+  EXPECT_EQ(median_of({100, 1, 7, 2}), 2);
+  EXPECT_EQ(median_of({1, 64, 8}), 8);
+  EXPECT_EQ(median_of({1, 5}), 5);
 }
 
 TEST(MeasureOp, ASizeHasAtLeastAsManyTimedRunsAsAskedFor) {

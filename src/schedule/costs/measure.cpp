@@ -162,22 +162,23 @@ struct ArithmeticSamples {
 };
 
 /// First a few columns, whose number follows from the speed of reading. An op may compute much
-/// faster than that, so the larger number follows from the time of the few.
+/// faster than that, so the larger number follows from the time of the few. Both chains read from
+/// memory as in a model: reading the weights of a few columns takes longer than multiplying them.
 Result<ArithmeticSamples> sample_arithmetic(Device& device, const OpShapes& shapes,
                                             const CostSample& reading,
                                             const MeasureOptions& options, SpareMemory& spare) {
-  const auto sample_columns = [&](std::int64_t columns) {
-    return sample(device, shapes.heavy(columns), options, 0, spare);
+  const auto sample_columns = [&](std::int64_t columns, double bytes) {
+    return sample(device, shapes.heavy(columns), options, bytes, spare);
   };
   const std::int64_t part = shapes.columns / kColumnsToFew;
   const std::int64_t first = part < kFewestColumns ? shapes.columns : part;
   SHUNT_ASSIGN(const std::int64_t few, columns_of(shapes, reading, first, options));
   ArithmeticSamples samples;
-  SHUNT_ASSIGN(samples.heavy, sample_columns(few));
+  SHUNT_ASSIGN(samples.heavy, sample_columns(few, options.bytes));
   SHUNT_ASSIGN(const std::int64_t many, columns_of(shapes, samples.heavy, shapes.columns, options));
   if (many < 2 * few) return samples;
   if (few >= kFewestColumns) samples.few = samples.heavy;
-  SHUNT_ASSIGN(samples.heavy, sample_columns(many));
+  SHUNT_ASSIGN(samples.heavy, sample_columns(many, options.bytes / kColumnsToFew));
   return samples;
 }
 

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cstring>
 #include <functional>
-#include <limits>
 #include <map>
 #include <system_error>
 #include <thread>
+#include <vector>
 
 #include "base/fail.h"
 #include "device/device_run.h"
@@ -17,21 +17,24 @@ namespace shunt {
 
 namespace {
 
-/// The shortest of some runs, after one that doesn't count.
-Result<double> best_of(const RepeatLimits& limits, const std::function<Status()>& run) {
+/// The median of some runs, after one that doesn't count: the shortest one may have found its data
+/// in a cache. Of an even number it is the shorter one of two.
+Result<double> median_of(const RepeatLimits& limits, const std::function<Status()>& run) {
   SHUNT_TRY(run());
-  double best = std::numeric_limits<double>::infinity();
+  std::vector<double> times;
   double total = 0;
   for (int runs = 0; runs < limits.runs || total < limits.seconds; ++runs) {
     const double start = limits.now();
     if (runs > 0 && start >= limits.deadline) break;
     SHUNT_TRY(run());
     const double taken = limits.now() - start;
-    best = std::min(best, taken);
+    times.push_back(taken);
     // At least a little each time, so that a clock that stands still ends, too.
     total += std::max(taken, 1e-6);
   }
-  return best;
+  const auto middle = times.begin() + static_cast<std::ptrdiff_t>((times.size() - 1) / 2);
+  std::nth_element(times.begin(), middle, times.end());
+  return *middle;
 }
 
 /// Several threads write to host memory: page faults are most of the time. Where the system starts
@@ -223,7 +226,7 @@ Result<double> time_graph(Device& device, const Graph& graph, const RepeatLimits
   SHUNT_ASSIGN(const NodeMemory memory, NodeMemory::create(device, graph, spare));
   SHUNT_ASSIGN(DeviceRun run, DeviceRun::create(device, graph, computed, memory.addresses()));
   const ExtentValues extents = graph.max_extents();
-  return best_of(limits, [&] { return run.run(extents); });
+  return median_of(limits, [&] { return run.run(extents); });
 }
 
 Result<double> time_copy(Device& device, std::size_t bytes, bool to_device,
@@ -235,7 +238,7 @@ Result<double> time_copy(Device& device, std::size_t bytes, bool to_device,
   SHUNT_ASSIGN(const auto done, stream->create_event());
   const Address at{there.get(), 0};
   const std::span<std::byte> here(host->host_data(), bytes);
-  return best_of(limits, [&]() -> Status {
+  return median_of(limits, [&]() -> Status {
     if (to_device) {
       SHUNT_TRY(stream->write(at, here, {}, done.get()));
     } else {

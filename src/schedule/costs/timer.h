@@ -36,8 +36,8 @@ struct RepeatLimits {
 };
 
 /// Seconds that a device takes for all nodes of a graph, as one segment with everything in its own
-/// memory, weights in the form that it prefers: the best of several runs. The device's own refusal
-/// or error if it can't.
+/// memory, weights in the form that it prefers: the median of several runs. The device's own
+/// refusal or error if it can't.
 Result<double> time_graph(Device& device, const Graph& graph, const RepeatLimits& limits,
                           SpareMemory& spare);
 
