@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/dynamic_library.h"
@@ -55,6 +56,12 @@ class VendorLibrary {
   bool was_loaded_before() const { return was_loaded_before_; }
   /// For runtimes that take one call at a time. All users of the runtime share it.
   std::mutex& one_at_a_time() { return one_at_a_time_; }
+  /// Calls f() the first time, while other callers wait. Process-wide settings are changed there:
+  /// later the program may rely on settings of its own.
+  template <class F>
+  void set_up_once(F f) {
+    std::call_once(set_up_, std::move(f));
+  }
 
  private:
   VendorLibrary(std::vector<DynamicLibrary> libraries, std::vector<std::string> paths,
@@ -67,6 +74,7 @@ class VendorLibrary {
   std::vector<std::string> paths_;
   bool was_loaded_before_;
   std::mutex one_at_a_time_;
+  std::once_flag set_up_;
 };
 
 }  // namespace shunt

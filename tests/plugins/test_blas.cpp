@@ -10,7 +10,7 @@
 namespace {
 
 std::atomic<int> threads = 8;
-std::atomic<int> shutdowns = 0;
+std::atomic<bool> running = true;
 std::atomic<int> inside = 0;
 std::atomic<int> most_inside = 0;
 std::atomic<int> calls = 0;
@@ -69,9 +69,10 @@ void cblas_sgemm(int order, int transpose_a, int transpose_b, int m, int n, int 
 #ifndef SHUNT_TEST_BLAS_WITHOUT_THREADS
 void openblas_set_num_threads(int count) {
   threads = count;
+  running = true;  // OpenBLAS starts them again
 }
 int blas_thread_shutdown_() {
-  ++shutdowns;
+  running = false;
   return 0;
 }
 #endif
@@ -89,9 +90,14 @@ const char* openblas_get_config() {
 int test_blas_threads() {
   return threads;
 }
-/// How often its threads were ended.
-int test_blas_shutdowns() {
-  return shutdowns;
+/// 1 while it has threads of its own.
+int test_blas_running() {
+  return running ? 1 : 0;
+}
+/// A program changes its threads.
+void test_blas_program_threads(int count) {
+  threads = count;
+  running = true;
 }
 int test_blas_calls() {
   return calls;

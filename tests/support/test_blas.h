@@ -49,12 +49,14 @@ class TestBlas {
     return counter == nullptr ? -1 : counter();
   }
   /// Lets its next calls wait until as many are under way.
-  void gather(int calls) const {
+  void gather(int calls) const { call_with("test_blas_gather", calls); }
+  /// Calls one of its functions: "test_blas_program_threads".
+  void call_with(const char* function, int value) const {
     const auto library = DynamicLibrary::open(path_);
     ASSERT_TRUE(library) << library.error().message();
-    const auto set = reinterpret_cast<void (*)(int)>(library->find("test_blas_gather"));
-    ASSERT_NE(set, nullptr);
-    set(calls);
+    const auto set = reinterpret_cast<void (*)(int)>(library->find(function));
+    ASSERT_NE(set, nullptr) << function;
+    set(value);
   }
 
  private:

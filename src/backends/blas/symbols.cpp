@@ -41,9 +41,11 @@ Library::Library(std::shared_ptr<VendorLibrary> runtime, const Symbols& symbols)
   } else if (symbols_.set_num_threads == nullptr) {
     note_ = fmt::format("{} has no openblas_set_num_threads: its threads can't be limited", file);
   } else {
-    symbols_.set_num_threads(1);  // those of the CPU call it, each for products of its own
-    // Its threads wait actively at first, on the cores of ours.
-    if (symbols_.end_threads != nullptr) symbols_.end_threads();
+    runtime_->set_up_once([this] {
+      symbols_.set_num_threads(1);  // those of the CPU call it, each for products of its own
+      // Its own threads spin at first, on the CPU device's cores.
+      if (symbols_.end_threads != nullptr) symbols_.end_threads();
+    });
   }
   if (!note_.empty()) note_ += ", and it computes one product at a time";
 }

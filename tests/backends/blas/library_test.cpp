@@ -79,8 +79,8 @@ TEST_F(BlasLibrary, ComputesOnTheThreadsThatCallIt) {
   const TestBlas library;
   EXPECT_TRUE(open(library.path()).loaded);
   EXPECT_EQ(library.count("test_blas_threads"), 1);
-  // Threads that it started when it was loaded would wait actively on the CPU device's cores.
-  EXPECT_EQ(library.count("test_blas_shutdowns"), 1);
+  // Threads that it started when it was loaded would spin on the CPU device's cores.
+  EXPECT_EQ(library.count("test_blas_running"), 0);
 }
 
 /// Its number of threads is not ours to change: the program that loaded it may rely on it.
@@ -93,7 +93,7 @@ TEST_F(BlasLibrary, OneThatTheProcessHadKeepsItsThreads) {
               HasSubstr("this process had libopenblas.so.0 loaded already: its threads are left "
                         "alone, and it computes one product at a time"));
   EXPECT_EQ(library.count("test_blas_threads"), 8);
-  EXPECT_EQ(library.count("test_blas_shutdowns"), 0);
+  EXPECT_EQ(library.count("test_blas_running"), 1);
 }
 
 TEST_F(BlasLibrary, AnotherRegistryFindsTheSettingsOfTheFirst) {
@@ -103,6 +103,17 @@ TEST_F(BlasLibrary, AnotherRegistryFindsTheSettingsOfTheFirst) {
     EXPECT_TRUE(status.loaded);
     EXPECT_THAT(status.note, IsEmpty()) << "it is there because of us";
   }
+}
+
+/// A program that opens the library after the first registry may be computing on its threads.
+TEST_F(BlasLibrary, AnotherRegistryLeavesTheThreadsOfTheProgram) {
+  const TestBlas library;
+  ASSERT_TRUE(open(library.path()).loaded);
+  ASSERT_EQ(library.count("test_blas_threads"), 1);
+  library.call_with("test_blas_program_threads", 8);
+  ASSERT_TRUE(open(library.path()).loaded);
+  EXPECT_EQ(library.count("test_blas_threads"), 8);
+  EXPECT_EQ(library.count("test_blas_running"), 1);
 }
 
 TEST_F(BlasLibrary, OneWhoseThreadsCannotBeLimitedHasANote) {
@@ -123,7 +134,7 @@ TEST_F(BlasLibrary, OneThatUsesOpenMpKeepsItsThreads) {
               HasSubstr("libopenblas.so.0 uses OpenMP: its threads can be limited for one caller "
                         "only, and it computes one product at a time"));
   EXPECT_EQ(library.count("test_blas_threads"), 8);
-  EXPECT_EQ(library.count("test_blas_shutdowns"), 0);
+  EXPECT_EQ(library.count("test_blas_running"), 1);
 }
 
 /// Another BLAS library of the process has threads of its own.
