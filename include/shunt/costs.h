@@ -20,8 +20,8 @@ namespace shunt {
 ///   overhead + max(bytes * seconds_per_byte, arithmetic), with
 ///   arithmetic = min(bytes * unpack_seconds_per_byte + operations * seconds_per_operation,
 ///                    operations * few_seconds_per_operation)
-/// Kernels for many columns unpack each weight once before they multiply, whatever the number of
-/// columns. Kernels for few columns do not, and compute at the rate of a few columns.
+/// Kernels for many columns unpack (dequantize) each weight once, whatever the number of columns.
+/// With few columns a node computes at the rate measured with few.
 struct OpCost {
   std::string device;         ///< its name, "cuda0"
   std::string description;    ///< of the device: other hardware of the same name is another device
@@ -107,7 +107,7 @@ struct MeasureOptions {
   double seconds = 0.05;      ///< approximate length of each measurement
   int runs = 3;               ///< smallest number of timed runs of each, after one warm-up
   std::size_t chain = 64;     ///< largest number of nodes that run one after another
-  double bytes = 128e6;       ///< read by a chain that is bound by memory: more than caches hold
+  double bytes = 128e6;       ///< read by a chain that is bound by memory or has few columns
   /// About the longest time of one run: slow devices get fewer nodes and columns.
   double run_seconds = std::numeric_limits<double>::infinity();
   /// A time of the clock, after which nothing is repeated more often than a result needs.

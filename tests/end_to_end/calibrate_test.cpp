@@ -100,7 +100,7 @@ TEST_F(CalibratedCommand, OtherOptionsOfBackendsHaveAFileOfTheirOwn) {
   EXPECT_EQ(kept().size(), 2U);
 }
 
-/// Calibration uses matrices of at least 64 MB; the model has less than 1 MB.
+/// Calibration allocates 134 MB; the model has less than 1 MB.
 TEST_F(CalibratedCommand, MeasuringDevicesIsNoPartOfPeakMemory) {
 #ifdef __SANITIZE_ADDRESS__
   GTEST_SKIP() << "memory that was given back stays in quarantine";

@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "schedule/costs/cache.h"
+#include "schedule/costs/estimates.h"
 #include "shunt/costs.h"
 #include "support/gguf_bytes.h"
 #include "support/privileges.h"
@@ -179,6 +180,50 @@ TEST_F(Calibrate, TheLongestOpDecidesWhetherTheNextOneIsBegun) {
   options_.budget = 0.45;
   calibrate(products({{DType::kF16, 2}, {DType::kQ8_0, 1}}));
   EXPECT_THAT(asked_, ElementsAre("cpu0 matmul F16"));
+}
+
+/// Unpacking counts: here the type with the faster arithmetic is the slower one.
+TEST_F(Calibrate, TheSlowestTypeIsThatOfAWholeProduct) {
+  options_.measure = [this](Device& device, std::string_view op, DType dtype) -> Result<OpCost> {
+    clock_ += 0.125;
+    OpCost cost{.device = std::string(device.name()),
+                .description = device.info().description,
+                .op = std::string(op),
+                .dtype = dtype,
+                .seconds_per_operation = 1e-11};
+    if (dtype == DType::kQ8_0) {
+      cost.seconds_per_operation = 0.9e-11;
+      cost.unpack_seconds_per_byte = 1e-10;
+      cost.few_seconds_per_operation = 4e-11;
+    }
+    return cost;
+  };
+  options_.budget = 0.25;
+  const Graph graph = products({{DType::kQ8_0, 3}, {DType::kF16, 2}, {DType::kQ4_0, 1}});
+  EXPECT_THAT(calibrate(graph).notes,
+              testing::Contains(HasSubstr("matmul of Q4_0: predicted from matmul of Q8_0")));
+}
+
+/// Attention unpacks other operands than a product, so it has the rate of few columns.
+TEST(ScaledCost, OfAnotherOpUnpacksNothing) {
+  const OpCost product{.device = "cpu0",
+                       .description = "",
+                       .op = "matmul",
+                       .dtype = DType::kQ8_0,
+                       .overhead = 1e-6,
+                       .seconds_per_operation = 1e-11,
+                       .seconds_per_byte = 2e-11,
+                       .unpack_seconds_per_byte = 1e-10,
+                       .few_seconds_per_operation = 4e-11};
+  const OpCost other = scaled_cost(product, "attention", DType::kF16);
+  EXPECT_EQ(other.seconds_per_operation, 2 * 4e-11);
+  EXPECT_EQ(other.unpack_seconds_per_byte, 0);
+  EXPECT_EQ(other.few_seconds_per_operation, 0);
+  EXPECT_EQ(other.seconds_per_byte, 2e-11);
+  const OpCost same = scaled_cost(product, "matmul", DType::kQ4_0);
+  EXPECT_EQ(same.seconds_per_operation, 1e-11);
+  EXPECT_EQ(same.unpack_seconds_per_byte, 1e-10);
+  EXPECT_EQ(same.few_seconds_per_operation, 4e-11);
 }
 
 /// An operation of attention is predicted to take as long as two of a product.

@@ -319,11 +319,14 @@ class Calibration {
   /// The same op for all devices, so that they are compared alike: of those measured on all, the
   /// slowest one of the same name, else the slowest. What is not measured must not look fast.
   std::optional<MeasuredOp> substitute(const MeasuredOp& op) const {
+    // A product of 4096 x 4096 weights of 8 bits with 32 columns.
+    constexpr double kRankOperations = 2.0 * 4096 * 4096 * 32;
+    constexpr double kRankBytes = 4096 * 4096;
     std::optional<MeasuredOp> slowest;
     std::pair<bool, double> most;
     for (const OpCost& cost : devices_.back().known.costs.ops()) {
       const MeasuredOp other{cost.op, cost.dtype};
-      const std::pair rank(cost.op == op.op, cost.seconds_per_operation);
+      const std::pair rank(cost.op == op.op, cost.seconds(kRankOperations, kRankBytes));
       if ((slowest && rank <= most) || !is_measured_everywhere(other)) continue;
       slowest = other;
       most = rank;

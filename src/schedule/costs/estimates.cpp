@@ -1,5 +1,6 @@
 #include "schedule/costs/estimates.h"
 
+#include <algorithm>
 #include <array>
 
 namespace shunt {
@@ -69,6 +70,13 @@ OpCost scaled_cost(const OpCost& measured, std::string_view op, DType dtype) {
   OpCost cost = measured;
   cost.op = op;
   cost.dtype = dtype;
+  if (op != measured.op && cost.few_seconds_per_operation > 0) {
+    // Another op unpacks other operands: the slower rate stands for both.
+    cost.seconds_per_operation =
+        std::max(cost.seconds_per_operation, cost.few_seconds_per_operation);
+    cost.unpack_seconds_per_byte = 0;
+    cost.few_seconds_per_operation = 0;
+  }
   const double scale = usual_scale(op) / usual_scale(measured.op);
   for (double* seconds : {&cost.seconds_per_operation, &cost.few_seconds_per_operation})
     *seconds *= scale;

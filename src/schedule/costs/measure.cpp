@@ -130,16 +130,17 @@ Result<CostSample> sample(Device& device, const AddNode& node, const MeasureOpti
   const Work work = work_of(single, single.outputs()[0]);
   double most = static_cast<double>(std::max<std::size_t>(options.chain, 1));
   most = std::clamp(bytes / std::max(work.bytes, 1.0), 1.0, most);
+  result.operations = work.operations;
+  result.bytes = work.bytes;
   if (most > 1 && std::isfinite(options.run_seconds)) {
-    SHUNT_ASSIGN(const double one, time_graph(device, single, repeat_limits(options, 0), spare));
-    if (one > 0) most = std::clamp(options.run_seconds / one, 1.0, most);
+    SHUNT_ASSIGN(result.seconds, time_graph(device, single, repeat_limits(options, 0), spare));
+    if (result.seconds > 0) most = std::clamp(options.run_seconds / result.seconds, 1.0, most);
+    if (most < 2) return result;
   }
   const auto count = to_size(std::llround(std::floor(most)));
   SHUNT_ASSIGN(const Graph graph, chain_of(node, count));
   SHUNT_ASSIGN(const double all,
                time_graph(device, graph, repeat_limits(options, options.seconds), spare));
-  result.operations = work.operations;
-  result.bytes = work.bytes;
   result.seconds = all / static_cast<double>(count);
   return result;
 }
@@ -162,8 +163,9 @@ struct ArithmeticSamples {
 };
 
 /// First a few columns, whose number follows from the speed of reading. An op may compute much
-/// faster than that, so the larger number follows from the time of the few. Both chains read from
-/// memory as in a model: reading the weights of a few columns takes longer than multiplying them.
+/// faster than that, so the larger number follows from the time of the few. Both chains read
+/// many bytes: in a model, too, weights don't come from the nearest cache. With few columns,
+/// reading them takes longer than the arithmetic.
 Result<ArithmeticSamples> sample_arithmetic(Device& device, const OpShapes& shapes,
                                             const CostSample& reading,
                                             const MeasureOptions& options, SpareMemory& spare) {

@@ -18,12 +18,13 @@ namespace shunt {
 namespace {
 
 /// The median of some runs, after one that doesn't count: the shortest one may have found its data
-/// in a cache. Of an even number it is the shorter one of two.
+/// in a cache. Of an even number it is the
+/// shorter of the middle two.
 Result<double> median_of(const RepeatLimits& limits, const std::function<Status()>& run) {
   SHUNT_TRY(run());
   std::vector<double> times;
   double total = 0;
-  for (int runs = 0; runs < limits.runs || total < limits.seconds; ++runs) {
+  for (int runs = 0; runs < std::max(limits.runs, 1) || total < limits.seconds; ++runs) {
     const double start = limits.now();
     if (runs > 0 && start >= limits.deadline) break;
     SHUNT_TRY(run());

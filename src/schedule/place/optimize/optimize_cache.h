@@ -16,7 +16,7 @@ class OptimizeCache {
   using Search = std::function<Optimized(const CostProblem&, const Assignment& start)>;
 
   /// `search`: optimize(), or another one for tests. `capacity`: most results that are kept.
-  explicit OptimizeCache(Search search = search_anew, std::size_t capacity = 64)
+  explicit OptimizeCache(Search search = search_anew, std::size_t capacity = 16)
       : search_(std::move(search)), capacity_(capacity) {}
 
   Optimized optimize(const CostProblem& problem, const Assignment& start);
