@@ -11,19 +11,23 @@ std::string rate(double seconds_each, std::string_view unit) {
   return seconds_each > 0 ? fmt::format("{:.1f} {}", 1e-9 / seconds_each, unit) : "-";
 }
 
+constexpr std::string_view kLine = "{:<8} {:<12} {:<6} {:>12} {:>16} {:>16} {:>14} {:>14}\n";
+
 std::string to_plain_text(const CostModel& costs) {
-  std::string text = fmt::format("{:<8} {:<12} {:<6} {:>12} {:>16} {:>14}\n", "device", "op",
-                                 "type", "overhead", "arithmetic", "memory");
+  const auto overhead = [](double seconds) { return fmt::format("{:.2f} us", seconds * 1e6); };
+  std::string text = fmt::format(kLine, "device", "op", "type", "overhead", "many columns",
+                                 "few columns", "memory", "unpacking");
   for (const OpCost& cost : costs.ops()) {
-    text += fmt::format("{:<8} {:<12} {:<6} {:>9.2f} us {:>16} {:>14}\n", cost.device,
-                        cost.op == kAnyOp ? "all others" : cost.op, to_string(cost.dtype),
-                        cost.overhead * 1e6, rate(cost.seconds_per_operation, "Gop/s"),
-                        rate(cost.seconds_per_byte, "GB/s"));
+    text += fmt::format(
+        kLine, cost.device, cost.op == kAnyOp ? "all others" : cost.op, to_string(cost.dtype),
+        overhead(cost.overhead), rate(cost.seconds_per_operation, "Gop/s"),
+        rate(cost.few_seconds_per_operation, "Gop/s"), rate(cost.seconds_per_byte, "GB/s"),
+        rate(cost.unpack_seconds_per_byte, "GB/s"));
   }
   for (const CopyCost& copy : costs.copies()) {
-    text += fmt::format("{:<8} {:<12} {:<6} {:>9.2f} us {:>16} {:>14}\n", copy.device,
-                        copy.to_device ? "copy to" : "copy from", "", copy.cost.latency * 1e6, "",
-                        rate(copy.cost.seconds_per_byte, "GB/s"));
+    text += fmt::format(kLine, copy.device, copy.to_device ? "copy to" : "copy from", "",
+                        overhead(copy.cost.latency), "", "",
+                        rate(copy.cost.seconds_per_byte, "GB/s"), "");
   }
   return text;
 }

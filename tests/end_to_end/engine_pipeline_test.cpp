@@ -6,6 +6,7 @@
 #include <map>
 #include <numeric>
 
+#include "engine/model_state.h"
 #include "shunt/costs.h"
 #include "shunt/engine.h"
 #include "shunt/trace.h"
@@ -124,6 +125,14 @@ class EnginePipeline : public ::testing::Test {
   }
   SynthModel file_{tiny_shape()};
 };
+
+/// Sessions place the graphs that loading has placed.
+TEST_F(EnginePipeline, AModelKeepsItsPlacementSearches) {
+  const Pipeline by_rules(file_.path(), 8);
+  EXPECT_EQ(by_rules.model->state()->searches->size(), 0U);
+  const Pipeline by_costs(file_.path(), 8, 1, Parts::kCpuBehind);
+  EXPECT_GT(by_costs.model->state()->searches->size(), 0U);
+}
 
 TEST_F(EnginePipeline, StepsOfAPromptOverlapOnTwoDevices) {
   const auto tokens = prompt(32);

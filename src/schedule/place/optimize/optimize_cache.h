@@ -20,6 +20,11 @@ class OptimizeCache {
       : search_(std::move(search)), capacity_(capacity) {}
 
   Optimized optimize(const CostProblem& problem, const Assignment& start);
+  /// Results that are kept.
+  std::size_t size() const {
+    const std::lock_guard lock(mutex_);
+    return known_.size();
+  }
 
  private:
   struct Known {
@@ -35,7 +40,7 @@ class OptimizeCache {
 
   Search search_;
   std::size_t capacity_;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::list<Known> known_;  ///< the one used last comes first
 };
 
