@@ -126,7 +126,7 @@ class EnginePipeline : public ::testing::Test {
   SynthModel file_{tiny_shape()};
 };
 
-/// Sessions place the graphs that loading has placed.
+/// Loading by costs leaves results for sessions, which place the same graphs.
 TEST_F(EnginePipeline, AModelKeepsItsPlacementSearches) {
   const Pipeline by_rules(file_.path(), 8);
   EXPECT_EQ(by_rules.model->state()->searches->size(), 0U);

@@ -94,11 +94,6 @@ int test_blas_threads() {
 int test_blas_running() {
   return running ? 1 : 0;
 }
-/// A program changes its threads.
-void test_blas_program_threads(int count) {
-  threads = count;
-  running = true;
-}
 int test_blas_calls() {
   return calls;
 }

@@ -50,7 +50,7 @@ class TestBlas {
   }
   /// Lets its next calls wait until as many are under way.
   void gather(int calls) const { call_with("test_blas_gather", calls); }
-  /// Calls one of its functions: "test_blas_program_threads".
+  /// Calls one of its functions: "openblas_set_num_threads".
   void call_with(const char* function, int value) const {
     const auto library = DynamicLibrary::open(path_);
     ASSERT_TRUE(library) << library.error().message();

@@ -264,7 +264,7 @@ TEST(FitCosts, TwoNumbersOfColumnsTellUnpackingFromArithmetic) {
   EXPECT_NEAR(cost.seconds_per_byte, 5e-11, 1e-18);
   EXPECT_NEAR(cost.unpack_seconds_per_byte, 1e-10, 1e-17);
   EXPECT_NEAR(cost.seconds_per_operation, 1e-11, 1e-18);
-  // Few columns have a kernel that does not unpack: a single one is bound by memory.
+  // A single column does not pay for unpacking: it is bound by memory.
   EXPECT_NEAR(cost.seconds(reading.operations, reading.bytes), reading.seconds, 1e-15);
   const CostSample between = sample(64);
   EXPECT_NEAR(cost.seconds(between.operations, between.bytes), between.seconds,

@@ -23,20 +23,25 @@ TEST(MeasureOp, ASlowDeviceRunsASingleNodeAndColumn) {
   EXPECT_EQ(device.computed(), 3U * 4);
 }
 
-/// Bytes decide the length of a chain, also for products bound by arithmetic: their weights come
-/// from memory as in a model.
-TEST(MeasureOp, EverySizeIsAChainThatReadsFromMemory) {
-  const auto computed = [](double bytes) {
+/// The length of a chain follows from its bytes, also for products bound by arithmetic. Many
+/// columns get an eighth of the bytes. Bytes of a node: w in blocks of 34 for 32 elements, x and y
+/// in F32.
+TEST(MeasureOp, EverySizeIsAChainAsLongAsItsBytes) {
+  const auto computed = [](std::int64_t width, double bytes) {
     TestDevice device({.name = "cpu0", .kind = DeviceKind::kCpu, .host_accessible = true});
     SpareMemory spare;
     const MeasureOptions quick = {
-        .width = 1024, .seconds = 0, .runs = 1, .chain = 4, .bytes = bytes};
+        .width = width, .seconds = 0, .runs = 1, .chain = 4, .bytes = bytes};
     EXPECT_TRUE(measure_op(device, {"matmul", DType::kQ8_0}, quick, spare));
     return device.computed();
   };
   // Four sizes: tiny, bound by memory, few columns, many columns. Each has a warm-up and a run.
-  EXPECT_EQ(computed(1e12), 4U * 4 * 2);
-  EXPECT_EQ(computed(1), 4U * 1 * 2);
+  EXPECT_EQ(computed(1024, 1e12), 4U * 4 * 2);
+  EXPECT_EQ(computed(1024, 1), 4U * 1 * 2);
+  // Bound by memory: 1,122,304 bytes. 16 columns: 344,064. 128 columns: 802,816.
+  EXPECT_EQ(computed(1024, 3.4e6), (4U + 3 + 4 + 1) * 2);
+  // Few columns are 32 of 512, not 64: 4,980,736 bytes instead of 5,505,024.
+  EXPECT_EQ(computed(4096, 15e6), (4U + 1 + 3 + 1) * 2);
 }
 
 /// The result does not follow the luckiest run, nor the slowest.

@@ -13,8 +13,8 @@ struct CostSample {
 
 /// `tiny`: so small that the overhead is all. `reading`: bound by memory. `heavy`: bound by
 /// arithmetic, or without operations where the op never is. `few`: as `heavy`, with fewer columns,
-/// or without operations if they were
-/// not measured or are too few to tell arithmetic apart. Device, op and type are left empty.
+/// or without operations if it was not measured or has too few columns to tell arithmetic apart.
+/// Device, op and type are left empty.
 OpCost fit_op_cost(const CostSample& tiny, const CostSample& reading, const CostSample& heavy,
                    const CostSample& few = {});
 

@@ -17,9 +17,8 @@ namespace shunt {
 
 namespace {
 
-/// The median of some runs, after one that doesn't count: the shortest one may have found its data
-/// in a cache. Of an even number it is the
-/// shorter of the middle two.
+/// The median of some runs, after a warm-up: the shortest one may have found its data in a cache.
+/// Of an even number it is the shorter of the middle two.
 Result<double> median_of(const RepeatLimits& limits, const std::function<Status()>& run) {
   SHUNT_TRY(run());
   std::vector<double> times;

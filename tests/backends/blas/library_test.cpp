@@ -110,7 +110,7 @@ TEST_F(BlasLibrary, AnotherRegistryLeavesTheThreadsOfTheProgram) {
   const TestBlas library;
   ASSERT_TRUE(open(library.path()).loaded);
   ASSERT_EQ(library.count("test_blas_threads"), 1);
-  library.call_with("test_blas_program_threads", 8);
+  library.call_with("openblas_set_num_threads", 8);
   ASSERT_TRUE(open(library.path()).loaded);
   EXPECT_EQ(library.count("test_blas_threads"), 8);
   EXPECT_EQ(library.count("test_blas_running"), 1);
