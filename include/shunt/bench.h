@@ -27,7 +27,8 @@ struct SpeedTest {
   std::int64_t context() const { return sequences * (depth + tokens); }
 };
 
-/// The speed of reading memory right before and right after a run, in bytes per second.
+/// The speed of reading memory before and after a run, in bytes per second. Before a prompt there
+/// is an untimed run between the probe and the run.
 struct ReadProbe {
   double before = 0;
   double after = 0;
@@ -80,8 +81,8 @@ Result<SpeedResult> measure_speed(Session& session, const SessionOptions& option
                                   const SpeedLimits* limits);
 
 /// One run between two probes of reading, again and again until they agree. `run` gives its
-/// seconds.
+/// seconds. It is called `untimed` times more after the first probe, to fill the caches.
 Result<SpeedRun> run_probed(PeakMeter& meter, const SpeedOptions& how,
-                            const std::function<Result<double>()>& run);
+                            const std::function<Result<double>()>& run, int untimed = 0);
 
 }  // namespace shunt

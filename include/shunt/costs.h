@@ -103,12 +103,15 @@ class CostModel {
 
 /// How costs are measured.
 struct MeasureOptions {
-  std::int64_t width = 4096;  ///< rows and columns of the largest matrices, a multiple of 64
-  double seconds = 0.05;      ///< approximate length of each measurement
-  int runs = 3;               ///< smallest number of timed runs of each, after one warm-up
-  std::size_t chain = 64;     ///< largest number of nodes that run one after another
-  double bytes = 128e6;       ///< read by a chain that is bound by memory or has few columns
-  /// About the longest time of one run: slow devices get fewer nodes and columns.
+  /// Rows and columns of the largest matrices, a multiple of 64. Products bound by arithmetic have
+  /// at most 2048.
+  std::int64_t width = 4096;
+  double seconds = 0.05;   ///< approximate length of each measurement
+  int runs = 3;            ///< smallest number of timed runs of each, after one warm-up
+  std::size_t chain = 64;  ///< largest number of nodes that run one after another
+  double bytes = 128e6;    ///< read by a chain that is bound by memory or has few columns
+  /// About the longest time of a chain: slow devices get fewer nodes and columns. A single node
+  /// with many columns may take twice that.
   double run_seconds = std::numeric_limits<double>::infinity();
   /// A time of the clock, after which nothing is repeated more often than a result needs.
   double deadline = std::numeric_limits<double>::infinity();

@@ -150,6 +150,10 @@ class TestBinding final : public Binding {
         const std::string node = graph_.describe(id);
         return std::move(launched.error()).with_node(node).with_context(node);
       }
+      if (!device_.config_.computes) {
+        ++device_.computed_;
+        continue;
+      }
       const Node& node = graph_.node(id);
       std::vector<RefTensor> values(node.sources.size());
       std::vector<const RefTensor*> sources(node.sources.size(), nullptr);

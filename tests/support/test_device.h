@@ -75,6 +75,8 @@ struct TestDeviceConfig {
   /// Its streams are an EventStream over a queue that goes on after a failed task. Needs a world.
   bool late_errors = false;
   bool transfer_queue = false;  ///< copies while it computes
+  /// false: nodes are counted, not computed, and results stay as they are.
+  bool computes = true;
 };
 
 /// The n-th call, from 1, that fails, counted from when it is set; 0: none does.
@@ -121,7 +123,7 @@ class TestDevice final : public Device {
   std::function<void(NodeId)> on_launch;
   /// How many events that tell times its streams have made.
   std::size_t timed_events = 0;
-  /// How many nodes it has computed, in all runs.
+  /// How many nodes it has computed, in all runs, or counted.
   std::size_t computed() const { return computed_; }
   /// RunArgs::threads of the last run that its streams were given.
   int threads() const { return threads_; }

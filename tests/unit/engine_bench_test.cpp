@@ -51,6 +51,16 @@ TEST_F(Probed, AtMostSoManyTimesAndThenItSaysSo) {
   EXPECT_EQ(result->seconds, 4);
 }
 
+TEST_F(Probed, RunsThatFillTheCachesAreNotTimed) {
+  meter_.script = {{Peak::kRead, {100, 50, 60, 60}}};
+  const auto result = run_probed(
+      meter_, {}, [&]() -> Result<double> { return ++runs_; }, 2);
+  ASSERT_TRUE(result);
+  // Two attempts, each with two untimed runs.
+  EXPECT_EQ(result->attempts, 2);
+  EXPECT_EQ(result->seconds, 6);
+}
+
 TEST_F(Probed, ErrorsEndIt) {
   meter_.script = {{Peak::kRead, {100}}};
   const auto failed = run_probed(

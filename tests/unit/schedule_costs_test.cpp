@@ -239,12 +239,17 @@ TEST(FitCosts, GivesBackWhatTheSamplesWereMadeOf) {
   const auto sample = [](double operations, double bytes) {
     return CostSample{operations, bytes, 1e-6 + std::max(operations * 1e-11, bytes * 1e-10)};
   };
-  const OpCost cost = fit_op_cost({0, 0, 1e-6}, sample(2e6, 4e6), sample(1e10, 1e6));
+  const OpCost cost = fit_op_cost({.tiny = {0, 0, 1e-6},
+                                   .reading = sample(2e6, 4e6),
+                                   .few = {},
+                                   .some = {},
+                                   .many = sample(1e10, 1e6)});
   EXPECT_NEAR(cost.overhead, 1e-6, 1e-15);
   EXPECT_NEAR(cost.seconds_per_byte, 1e-10, 1e-18);
   EXPECT_NEAR(cost.seconds_per_operation, 1e-11, 1e-18);
   // A measurement that was disturbed never gives times below zero.
-  const OpCost odd = fit_op_cost({0, 0, 5}, {1, 1, 2}, {1, 1, 3});
+  const OpCost odd = fit_op_cost(
+      {.tiny = {0, 0, 5}, .reading = {1, 1, 2}, .few = {}, .some = {}, .many = {1, 1, 3}});
   EXPECT_GE(odd.seconds_per_byte, 0);
   EXPECT_GE(odd.seconds_per_operation, 0);
 }
@@ -259,7 +264,11 @@ TEST(FitCosts, TwoNumbersOfColumnsTellUnpackingFromArithmetic) {
                       1e-6 + std::max(bytes * 5e-11, bytes * 1e-10 + operations * 1e-11)};
   };
   const CostSample reading{2e6, 4e6, 1e-6 + 4e6 * 5e-11};
-  const OpCost cost = fit_op_cost({0, 0, 1e-6}, reading, sample(256), sample(32));
+  const OpCost cost = fit_op_cost({.tiny = {0, 0, 1e-6},
+                                   .reading = reading,
+                                   .few = sample(32),
+                                   .some = {},
+                                   .many = sample(256)});
   EXPECT_NEAR(cost.overhead, 1e-6, 1e-15);
   EXPECT_NEAR(cost.seconds_per_byte, 5e-11, 1e-18);
   EXPECT_NEAR(cost.unpack_seconds_per_byte, 1e-10, 1e-17);
@@ -271,17 +280,69 @@ TEST(FitCosts, TwoNumbersOfColumnsTellUnpackingFromArithmetic) {
               1e-9 * between.seconds);
 }
 
+/// One kernel takes 2e-11 s for an operation whatever the number of columns, the other one, from
+/// 128 columns on, unpacks for 1e-9 s a byte and then takes 1e-11 s.
+TEST(FitCosts, UnpackingIsThatOfTheKernelForManyColumns) {
+  const auto sample = [](double columns) {
+    const double bytes = 1e6;
+    const double operations = 2e6 * columns;
+    return CostSample{operations, bytes,
+                      columns < 128 ? operations * 2e-11 : bytes * 1e-9 + operations * 1e-11};
+  };
+  const OpCost cost = fit_op_cost({.tiny = {},
+                                   .reading = {1, 1e6, 1e-9},
+                                   .few = sample(32),
+                                   .some = sample(128),
+                                   .many = sample(512)});
+  EXPECT_NEAR(cost.few_seconds_per_operation, 2e-11, 1e-18);
+  EXPECT_NEAR(cost.unpack_seconds_per_byte, 1e-9, 1e-15);
+  EXPECT_NEAR(cost.seconds_per_operation, 1e-11, 1e-18);
+  for (const double columns : {16, 32, 256, 512}) {
+    const CostSample one = sample(columns);
+    EXPECT_NEAR(cost.seconds(one.operations, one.bytes), one.seconds, 1e-9 * one.seconds);
+  }
+}
+
 TEST(FitCosts, SamplesThatContradictEachOtherGiveArithmeticAlone) {
   // Few columns took longer than many.
-  const OpCost slow = fit_op_cost({0, 0, 0}, {1, 1, 1e-9}, {8e6, 1e6, 1e-3}, {1e6, 1e6, 2e-3});
+  const OpCost slow = fit_op_cost({.tiny = {0, 0, 0},
+                                   .reading = {1, 1, 1e-9},
+                                   .few = {1e6, 1e6, 2e-3},
+                                   .some = {},
+                                   .many = {8e6, 1e6, 1e-3}});
   EXPECT_EQ(slow.unpack_seconds_per_byte, 0);
   EXPECT_EQ(slow.few_seconds_per_operation, 0);
   EXPECT_NEAR(slow.seconds_per_operation, 1e-3 / 8e6, 1e-15);
   // Few columns took less than their share.
-  const OpCost fast = fit_op_cost({0, 0, 0}, {1, 1, 1e-9}, {8e6, 1e6, 1e-3}, {1e6, 1e6, 1e-5});
+  const OpCost fast = fit_op_cost({.tiny = {0, 0, 0},
+                                   .reading = {1, 1, 1e-9},
+                                   .few = {1e6, 1e6, 1e-5},
+                                   .some = {},
+                                   .many = {8e6, 1e6, 1e-3}});
   EXPECT_EQ(fast.unpack_seconds_per_byte, 0);
   EXPECT_EQ(fast.few_seconds_per_operation, 0);
   EXPECT_NEAR(fast.seconds_per_operation, 1e-3 / 8e6, 1e-15);
+  // Few columns took less than many, though some took more.
+  const OpCost lucky = fit_op_cost({.tiny = {0, 0, 0},
+                                    .reading = {1, 1, 1e-9},
+                                    .few = {6.4e7, 1e6, 6.4e-4},
+                                    .some = {2.56e8, 1e6, 3.07e-3},
+                                    .many = {1.024e9, 1e6, 1.126e-2}});
+  EXPECT_EQ(lucky.unpack_seconds_per_byte, 0);
+  EXPECT_EQ(lucky.few_seconds_per_operation, 0);
+  EXPECT_NEAR(lucky.seconds_per_operation, 1.126e-2 / 1.024e9, 1e-15);
+}
+
+TEST(FitCosts, TheOverheadIsNoLongerThanAnySample) {
+  const CostSample short_one = {1e6, 1e6, 2};
+  const CostSample other = {1e6, 1e6, 3};
+  for (std::size_t i = 0; i < 5; ++i) {
+    OpSamples samples = {other, other, other, other, other};
+    const std::array all = {&samples.tiny, &samples.reading, &samples.few, &samples.some,
+                            &samples.many};
+    *all[i] = short_one;
+    EXPECT_EQ(fit_op_cost(samples).overhead, 2) << i;
+  }
 }
 
 std::string temporary(const char* name) {

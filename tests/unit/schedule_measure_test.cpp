@@ -23,25 +23,45 @@ TEST(MeasureOp, ASlowDeviceRunsASingleNodeAndColumn) {
   EXPECT_EQ(device.computed(), 3U * 4);
 }
 
+/// Every node takes a second, and a chain, too. A node may take twice that, so each size has twice
+/// the columns of the one before.
+TEST(MeasureOp, ASingleNodeTakesAsLongAsTwoChains) {
+  TestDevice device({.name = "cpu0", .kind = DeviceKind::kCpu, .host_accessible = true});
+  double clock = 0;
+  device.on_launch = [&](NodeId) { clock += 1; };
+  MeasureOptions slow = {.width = 64, .seconds = 0, .chain = 16, .run_seconds = 1};
+  slow.now = [&] { return clock; };
+  SpareMemory spare;
+  ASSERT_TRUE(measure_op(device, {"matmul", DType::kQ8_0}, slow, spare));
+  // Tiny, bound by memory, 2, 4 and 8 columns: each with three runs and the warm-up.
+  EXPECT_EQ(device.computed(), 5U * 4);
+}
+
 /// The length of a chain follows from its bytes, also for products bound by arithmetic. Many
 /// columns get an eighth of the bytes. Bytes of a node: w in blocks of 34 for 32 elements, x and y
 /// in F32.
 TEST(MeasureOp, EverySizeIsAChainAsLongAsItsBytes) {
   const auto computed = [](std::int64_t width, double bytes) {
-    TestDevice device({.name = "cpu0", .kind = DeviceKind::kCpu, .host_accessible = true});
+    TestDevice device(
+        {.name = "cpu0", .kind = DeviceKind::kCpu, .host_accessible = true, .computes = false});
     SpareMemory spare;
     const MeasureOptions quick = {
         .width = width, .seconds = 0, .runs = 1, .chain = 4, .bytes = bytes};
     EXPECT_TRUE(measure_op(device, {"matmul", DType::kQ8_0}, quick, spare));
     return device.computed();
   };
-  // Four sizes: tiny, bound by memory, few columns, many columns. Each has a warm-up and a run.
-  EXPECT_EQ(computed(1024, 1e12), 4U * 4 * 2);
-  EXPECT_EQ(computed(1024, 1), 4U * 1 * 2);
-  // Bound by memory: 1,122,304 bytes. 16 columns: 344,064. 128 columns: 802,816.
-  EXPECT_EQ(computed(1024, 3.4e6), (4U + 3 + 4 + 1) * 2);
-  // Few columns are 32 of 512, not 64: 4,980,736 bytes instead of 5,505,024.
-  EXPECT_EQ(computed(4096, 15e6), (4U + 1 + 3 + 1) * 2);
+  // Five sizes: tiny, bound by memory, few columns, many columns, some of them. Each has a warm-up
+  // and a run.
+  EXPECT_EQ(computed(1024, 1e12), 5U * 4 * 2);
+  EXPECT_EQ(computed(1024, 1), 5U * 1 * 2);
+  // Bound by memory: 1,122,304 bytes. 32 columns: 1,376,256. 256 columns: 3,211,264. 128:
+  // 2,162,688.
+  EXPECT_EQ(computed(1024, 3.4e6), (4U + 3 + 2 + 1 + 1) * 2);
+  // Few columns are 32 of 512, not 64: 4,980,736 bytes instead of 5,505,024. No product bound by
+  // arithmetic is wider than 2048.
+  EXPECT_EQ(computed(4096, 15e6), (4U + 1 + 3 + 1 + 1) * 2);
+  // 512 columns: 12,845,056 bytes. A quarter of them: 6,553,600.
+  EXPECT_EQ(computed(4096, 210.4e6), (4U + 4 + 4 + 2 + 4) * 2);
 }
 
 /// The result does not follow the luckiest run, nor the slowest.

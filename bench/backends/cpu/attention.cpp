@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "backends/cpu/kernel.h"
+#include "backends/cpu/kernels/attention_parts.h"
 #include "shunt/ops/attention.h"
 
 namespace shunt::cpu {
@@ -20,7 +21,7 @@ namespace {
 
 constexpr std::int64_t kHeads = 32;
 constexpr std::int64_t kSharedHeads = 8;
-constexpr std::int64_t kFew = 8;  ///< queries for which keys are cut
+constexpr std::int64_t kFew = 8;  ///< queries whose keys and values come from memory
 
 struct alignas(64) Line {
   float floats[16];
@@ -81,10 +82,11 @@ void attention(benchmark::State& state, DType dtype) {
   call.result = y.arg;
   call.params = &params;
   std::vector<Line> scratch(128 * 1024);
-  // What stretches of keys give: there are at most 64 of them.
-  const auto row_lines = static_cast<std::size_t>(d / 16 + 2);
-  std::vector<Line> shared(64 * row_lines *
-                           static_cast<std::size_t>(kHeads * std::min(tokens, kFew)));
+  // What stretches of keys give, and whether they give anything: there are at most 64 of them.
+  const auto row_lines = static_cast<std::size_t>(d / 16 + 3);
+  std::vector<Line> shared(
+      64 * row_lines *
+      static_cast<std::size_t>(std::min(kHeads * tokens, kSharedHeads * kSplitRows)));
   call.scratch = reinterpret_cast<std::byte*>(shared.data());
 
   const CpuKernel& kernel = *attention_kernels()[0];

@@ -18,7 +18,7 @@ namespace {
 using CacheJson = nlohmann::ordered_json;
 
 /// Of the meaning of the figures: another way to measure is another number.
-constexpr int kCacheVersion = 4;
+constexpr int kCacheVersion = 5;
 
 /// Drivers, firmware and processors' clocks change without a change of the key.
 constexpr std::chrono::days kMostAge{30};

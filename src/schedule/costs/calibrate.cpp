@@ -88,8 +88,12 @@ std::vector<MeasuredOp> needed_ops(std::span<const Graph* const> graphs, const D
 
 /// The sizes and times of a short measurement.
 MeasureOptions short_options() {
-  return {
-      .width = 2048, .seconds = 0.002, .runs = 3, .chain = 64, .bytes = 128e6, .run_seconds = 0.01};
+  return {.width = 2048,
+          .seconds = 0.002,
+          .runs = 3,
+          .chain = 64,
+          .bytes = 128e6,
+          .run_seconds = 0.006};
 }
 
 class Calibration {

@@ -1,4 +1,4 @@
-// The costs of an op from three or four measurements.
+// The costs of an op from three to five measurements.
 #pragma once
 
 #include "shunt/costs.h"
@@ -11,11 +11,17 @@ struct CostSample {
   double seconds = 0;  ///< of one node
 };
 
-/// `tiny`: so small that the overhead is all. `reading`: bound by memory. `heavy`: bound by
-/// arithmetic, or without operations where the op never is. `few`: as `heavy`, with fewer columns,
-/// or without operations if it was not measured or has too few columns to tell arithmetic apart.
+/// What the costs of an op are fitted to. `few`, `some` and `many` without operations were not
+/// measured.
+struct OpSamples {
+  CostSample tiny;     ///< so small that the overhead is all
+  CostSample reading;  ///< bound by memory
+  CostSample few;      ///< with a few columns, but enough to tell unpacking from arithmetic
+  CostSample some;     ///< with a part of the many, which the same kernel computes
+  CostSample many;     ///< bound by arithmetic; without operations where the op never is
+};
+
 /// Device, op and type are left empty.
-OpCost fit_op_cost(const CostSample& tiny, const CostSample& reading, const CostSample& heavy,
-                   const CostSample& few = {});
+OpCost fit_op_cost(const OpSamples& samples);
 
 }  // namespace shunt

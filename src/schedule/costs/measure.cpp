@@ -61,6 +61,16 @@ constexpr std::int64_t kColumnsToFew = 8;
 constexpr std::int64_t kMostFewColumns = 32;
 /// Fewer columns tell nothing about arithmetic.
 constexpr std::int64_t kFewestColumns = 16;
+/// The kernel for many columns begins somewhere above the few. To tell its unpacking from its
+/// arithmetic, it is measured with this part of the many, too, but with no fewer than
+/// kFewestSomeColumns, below which another kernel may be at work: the CPU's tiles begin there.
+constexpr std::int64_t kColumnsToSome = 4;
+constexpr std::int64_t kFewestSomeColumns = 128;
+
+/// A product bound by arithmetic has the shape of one in a model: the columns of a whole batch, and
+/// weights that are a large part of the bytes.
+constexpr std::int64_t kBatch = 512;
+constexpr std::int64_t kHeavyWidth = 2048;
 
 /// An op in the shapes that tell its costs apart.
 struct OpShapes {
@@ -73,9 +83,10 @@ struct OpShapes {
 
 OpShapes matmul_shapes(DType dtype, std::int64_t width) {
   const auto block = std::max<std::int64_t>(64, trait(dtype).block_elements);
-  const std::int64_t heavy = std::max(block, width / 2);
+  const std::int64_t heavy = std::max(block, std::min(width, kHeavyWidth));
   return {matmul_node(dtype, block, 1), matmul_node(dtype, std::max(block, width), 1),
-          [=](std::int64_t columns) { return matmul_node(dtype, heavy, columns); }, width / 8};
+          [=](std::int64_t columns) { return matmul_node(dtype, heavy, columns); },
+          std::min(width / 4, kBatch)};
 }
 
 OpShapes attention_shapes(DType dtype, std::int64_t width) {
@@ -147,43 +158,48 @@ Result<CostSample> sample(Device& device, const AddNode& node, const MeasureOpti
   return result;
 }
 
-/// The number of columns that a run may take, if it computes as fast as in a sample; at most
-/// `most`.
+/// The number of columns that a node may have, if it computes as fast as in a sample; at most
+/// `most`. A single node may take as long as two chains.
 Result<std::int64_t> columns_of(const OpShapes& shapes, const CostSample& known, std::int64_t most,
                                 const MeasureOptions& options) {
   if (!std::isfinite(options.run_seconds) || known.seconds <= 0) return most;
   SHUNT_ASSIGN(const Graph one, chain_of(shapes.heavy(1), 1));
   const double operations = work_of(one, one.outputs()[0]).operations;
   const double columns =
-      known.operations / known.seconds * options.run_seconds / std::max(operations, 1.0);
+      known.operations / known.seconds * 2 * options.run_seconds / std::max(operations, 1.0);
   return static_cast<std::int64_t>(std::clamp(columns, 1.0, static_cast<double>(most)));
 }
 
-struct ArithmeticSamples {
-  CostSample heavy;
-  CostSample few;  ///< without operations if the device is too slow for more than a few columns
-};
-
-/// First a few columns, whose number follows from the speed of reading. An op may compute much
-/// faster than that, so the larger number follows from the time of the few. Both chains read
-/// many bytes: in a model, too, weights don't come from the nearest cache. With few columns,
-/// reading them takes longer than the arithmetic.
-Result<ArithmeticSamples> sample_arithmetic(Device& device, const OpShapes& shapes,
-                                            const CostSample& reading,
-                                            const MeasureOptions& options, SpareMemory& spare) {
+/// Adds samples with a few and with many columns. The number of the few follows from the speed of
+/// reading. An op may compute much faster than that, so the larger number follows from the time of
+/// the few. All chains read more than the nearest caches hold: in a model, too, weights don't come
+/// from there.
+Status sample_arithmetic(Device& device, const OpShapes& shapes, const MeasureOptions& options,
+                         SpareMemory& spare, OpSamples& samples) {
   const auto sample_columns = [&](std::int64_t columns, double bytes) {
     return sample(device, shapes.heavy(columns), options, bytes, spare);
   };
   const std::int64_t part = std::min(shapes.columns / kColumnsToFew, kMostFewColumns);
   const std::int64_t first = part < kFewestColumns ? shapes.columns : part;
-  SHUNT_ASSIGN(const std::int64_t few, columns_of(shapes, reading, first, options));
-  ArithmeticSamples samples;
-  SHUNT_ASSIGN(samples.heavy, sample_columns(few, options.bytes));
-  SHUNT_ASSIGN(const std::int64_t many, columns_of(shapes, samples.heavy, shapes.columns, options));
-  if (many < 2 * few) return samples;
-  if (few >= kFewestColumns) samples.few = samples.heavy;
-  SHUNT_ASSIGN(samples.heavy, sample_columns(many, options.bytes / kColumnsToFew));
-  return samples;
+  SHUNT_ASSIGN(std::int64_t few, columns_of(shapes, samples.reading, first, options));
+  // With few columns reading takes longer than arithmetic, so this chain reads more.
+  SHUNT_ASSIGN(samples.many, sample_columns(few, options.bytes));
+  // A single column says little about the time of sixteen.
+  SHUNT_ASSIGN(const std::int64_t more, columns_of(shapes, samples.many, first, options));
+  if (more >= 2 * few) {
+    few = more;
+    SHUNT_ASSIGN(samples.many, sample_columns(few, options.bytes));
+  }
+  SHUNT_ASSIGN(const std::int64_t many, columns_of(shapes, samples.many, shapes.columns, options));
+  if (many < 2 * few) return ok();
+  if (few >= kFewestColumns) samples.few = samples.many;
+  const bool is_limited = std::isfinite(options.run_seconds);
+  const double bytes = is_limited ? options.bytes : options.bytes / kColumnsToFew;
+  SHUNT_ASSIGN(samples.many, sample_columns(many, bytes));
+  const std::int64_t some = std::max(many / kColumnsToSome, kFewestSomeColumns);
+  if (few < kFewestColumns || many < 2 * some) return ok();
+  SHUNT_ASSIGN(samples.some, sample_columns(some, bytes));
+  return ok();
 }
 
 Status measure_device(Device& device, const MeasureOptions& options, Measured& measured) {
@@ -238,14 +254,11 @@ Result<OpCost> measure_op(Device& device, const MeasuredOp& op, const MeasureOpt
   const auto known = std::ranges::find(kOpClasses, op.op, &OpClass::op);
   if (known == kOpClasses.end()) return invalid("{} is never measured", op.op);
   const OpShapes shapes = known->shapes(op.dtype, options.width);
-  SHUNT_ASSIGN(const CostSample tiny, sample(device, shapes.tiny, options, options.bytes, spare));
-  SHUNT_ASSIGN(const CostSample reading,
-               sample(device, shapes.reading, options, options.bytes, spare));
-  ArithmeticSamples arithmetic;
-  if (shapes.heavy) {
-    SHUNT_ASSIGN(arithmetic, sample_arithmetic(device, shapes, reading, options, spare));
-  }
-  OpCost cost = fit_op_cost(tiny, reading, arithmetic.heavy, arithmetic.few);
+  OpSamples samples;
+  SHUNT_ASSIGN(samples.tiny, sample(device, shapes.tiny, options, options.bytes, spare));
+  SHUNT_ASSIGN(samples.reading, sample(device, shapes.reading, options, options.bytes, spare));
+  if (shapes.heavy) SHUNT_TRY(sample_arithmetic(device, shapes, options, spare, samples));
+  OpCost cost = fit_op_cost(samples);
   const DeviceInfo info = device.info();
   cost.device = info.name;
   cost.description = info.description;
