@@ -15,13 +15,14 @@ class LeafFinder {
  public:
   /// `wanted`, `answers`: where nodes of the step would be, and could be, if no leaf were anywhere.
   LeafFinder(const ModelState& model, const FitRequest& request, const StepGraph& step,
-             const Placement& wanted, const Answers& answers, bool endless)
+             const Placement& wanted, const Answers& answers, const StorageUsers& users,
+             bool endless)
       : model_(model),
         request_(request),
         step_(step),
         wanted_(wanted),
         answers_(answers),
-        users_(storage_users(step.graph)),
+        users_(users),
         endless_(endless) {}
 
   std::vector<FitLeaf> find() const {
@@ -113,7 +114,7 @@ class LeafFinder {
       return answers_.of(user, device) &&
              (decision.rule != Rule::kPinned || answers_.same_type(leaf, decision.device, device));
     };
-    const std::vector<NodeId>& users = users_[leaf];
+    const std::span<const NodeId> users = users_[leaf];
     return !users.empty() && std::all_of(users.begin(), users.end(), serves);
   }
 
@@ -122,7 +123,7 @@ class LeafFinder {
   const StepGraph& step_;
   const Placement& wanted_;
   const Answers& answers_;
-  PerNode<std::vector<NodeId>> users_;
+  const StorageUsers& users_;
   bool endless_;
 };
 
@@ -132,8 +133,9 @@ std::vector<FitLeaf> find_leaves(const ModelState& model, const FitRequest& requ
                                  const StepGraph& step, const Placement& wanted, bool endless) {
   PlaceOptions options;
   options.transcode = model.transcode;
-  const Answers answers = Answers::ask(step.graph, model.devices, options);
-  return LeafFinder(model, request, step, wanted, answers, endless).find();
+  const StorageUsers users(step.graph);
+  const Answers answers = Answers::ask(step.graph, model.devices, options, users);
+  return LeafFinder(model, request, step, wanted, answers, users, endless).find();
 }
 
 std::vector<FitUnit> find_units(const StepGraph& step, std::span<const FitLeaf> leaves) {

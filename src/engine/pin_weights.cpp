@@ -25,7 +25,7 @@ Status find_streamed(const ModelState& model, const StepShape& shape, RangesByDe
   SHUNT_ASSIGN(const Placement placement,
                model.place_step(step.graph, memory, model.devices, model.most_streamed));
   std::map<NodeId, Address> weights;
-  const auto users = storage_users(step.graph);
+  const StorageUsers users(step.graph);
   for (const LeafMemory& leaf : memory) {
     if (!picked_of(step.graph, leaf.leaf, users)) weights.emplace(leaf.leaf, leaf.address);
   }

@@ -24,7 +24,7 @@ Picked picked_by(const Graph& graph, NodeId weight, NodeId user) {
 
 }  // namespace
 
-Picked picked_of(const Graph& graph, NodeId weight, std::span<const std::vector<NodeId>> users) {
+Picked picked_of(const Graph& graph, NodeId weight, const StorageUsers& users) {
   Picked common;
   for (NodeId user : users[weight]) {
     const Picked picked = picked_by(graph, weight, user);

@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "graph/storage_users.h"
 #include "shunt/graph.h"
 
 namespace shunt {
@@ -18,10 +19,10 @@ struct Picked {
   explicit operator bool() const { return ids != kNoNode; }
 };
 
-/// The slices of a weight that all its users read, `users` being storage_users() of the graph.
+/// The slices of a weight that all its users read, `users` being those of the graph.
 /// Nothing if one of them reads all of it, or by other numbers, or if the numbers may change
 /// between two of them.
-Picked picked_of(const Graph& graph, NodeId weight, std::span<const std::vector<NodeId>> users);
+Picked picked_of(const Graph& graph, NodeId weight, const StorageUsers& users);
 
 /// The most bytes of a weight that are read at the extents' maximum: each number another slice.
 std::uint64_t picked_bytes(const Graph& graph, NodeId weight, const Picked& picked);

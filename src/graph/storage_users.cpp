@@ -1,6 +1,8 @@
 #include "graph/storage_users.h"
 
 #include <algorithm>
+#include <numeric>
+#include <utility>
 
 #include "graph/op.h"
 
@@ -20,18 +22,25 @@ NodeId maker_of(const Graph& graph, NodeId id) {
   return id;
 }
 
-std::vector<std::vector<NodeId>> storage_users(const Graph& graph) {
-  std::vector<std::vector<NodeId>> users(graph.size());
-  for (NodeId id = 0; id < graph.size(); ++id) {
-    const Node& node = graph.node(id);
-    if (!is_computed(node)) continue;
-    for (NodeId source : node.sources) {
-      if (source == kNoNode) continue;
-      auto& list = users[graph.node(source).storage];
-      if (list.empty() || list.back() != id) list.push_back(id);
+StorageUsers::StorageUsers(const Graph& graph) : begins_(graph.size() + 1, 0) {
+  std::vector<NodeId> last(graph.size());  // user of each owner, in the walk under way
+  const auto for_each_use = [&](const auto& visit) {
+    std::ranges::fill(last, kNoNode);
+    for (NodeId id = 0; id < graph.size(); ++id) {
+      const Node& node = graph.node(id);
+      if (!is_computed(node)) continue;
+      for (const NodeId source : node.sources) {
+        if (source == kNoNode) continue;
+        const NodeId owner = graph.node(source).storage;
+        if (std::exchange(last[owner], id) != id) visit(owner, id);
+      }
     }
-  }
-  return users;
+  };
+  for_each_use([&](NodeId owner, NodeId) { ++begins_[owner + 1]; });
+  std::partial_sum(begins_.begin(), begins_.end(), begins_.begin());
+  users_.resize(begins_.back());
+  std::vector<std::size_t> next = begins_;
+  for_each_use([&](NodeId owner, NodeId user) { users_[next[owner]++] = user; });
 }
 
 SegmentUsers::SegmentUsers(const Graph& graph, std::span<const NodeId> nodes)

@@ -2,6 +2,8 @@
 // write it, through views or not.
 #pragma once
 
+#include <cstddef>
+#include <span>
 #include <vector>
 
 #include "shunt/graph.h"
@@ -17,9 +19,21 @@ bool is_weight(Role role);
 /// The node that made a node's value. For a view, this is the last node that wrote the memory.
 NodeId maker_of(const Graph& graph, NodeId id);
 
-/// By node id of the owner: ids of computed nodes whose sources or result are in its memory, in
-/// order, each once. The node that makes the owner's value itself is not listed.
-std::vector<std::vector<NodeId>> storage_users(const Graph& graph);
+/// For each node that owns memory: the computed nodes whose sources or result are in it, in order,
+/// each once. The node that makes the owner's value itself is not listed.
+class StorageUsers {
+ public:
+  StorageUsers() = default;  ///< of a graph without nodes
+  explicit StorageUsers(const Graph& graph);
+
+  std::span<const NodeId> operator[](NodeId owner) const {
+    return std::span(users_).subspan(begins_[owner], begins_[owner + 1] - begins_[owner]);
+  }
+
+ private:
+  std::vector<std::size_t> begins_;  // in users_, by owner, and the end
+  std::vector<NodeId> users_;        // by owner, then in order
+};
 
 /// The same for the nodes of a segment only. The time and memory for it grow with their number, not
 /// with that of the graph.

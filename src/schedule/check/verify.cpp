@@ -78,7 +78,7 @@ class Verifier {
     Device* const devices[] = {&device_, &cpu};
     PlaceOptions options;
     options.transcode = options_.transcode;
-    answers_ = Answers::ask(*graph_, devices, options);
+    answers_ = Answers::ask(*graph_, devices, options, StorageUsers(*graph_));
     cpu_ = &cpu;
   }
   /// With weights as the device in question has them: nodes have the numbers that they have in the
@@ -90,7 +90,7 @@ class Verifier {
     for (NodeId id = 0; id < graph_->size(); ++id) {
       if (graph_->node(id).writes_storage) written[graph_->node(id).storage] = true;
     }
-    const auto users = storage_users(*graph_);
+    const StorageUsers users(*graph_);
     for (NodeId id = 0; id < graph_->size(); ++id) {
       if (!users[id].empty()) last_user_[id] = users[id].back();
       if (graph_->node(id).role != Role::kInput) continue;

@@ -14,7 +14,7 @@ class HomeFinder {
       : graph_(graph),
         decisions_(placement.decisions),
         devices_(placement.devices),
-        users_(storage_users(graph)) {}
+        users_(graph) {}
 
   std::vector<Home> find() const {
     std::vector<Home> homes(graph_.size());
@@ -49,7 +49,7 @@ class HomeFinder {
   const Graph& graph_;
   std::span<const Decision> decisions_;
   DeviceSet devices_;
-  PerNode<std::vector<NodeId>> users_;
+  StorageUsers users_;
 };
 
 }  // namespace

@@ -38,7 +38,7 @@ bool is_conditional(const Support& answer) {
 class Asker {
  public:
   Asker(const Graph& graph, Device& device, DeviceIndex index, Device& cpu,
-        const PlaceOptions& options, const PerNode<std::vector<NodeId>>& users)
+        const PlaceOptions& options, const StorageUsers& users)
       : graph_(graph),
         typed_(&graph),
         device_(device),
@@ -275,7 +275,7 @@ class Asker {
   std::string name_;
   Device& cpu_;
   Transcode policy_;
-  const PerNode<std::vector<NodeId>>& users_;  // by owner of memory
+  const StorageUsers& users_;  // by owner of memory
   std::set<NodeId> has_memory_;
   std::vector<const BufferType*> memory_;  // of leaves, as Device::supports() takes it
   PerNode<Support> first_;                 // about the graph as it is
@@ -293,11 +293,10 @@ Status check_memory(const Graph& graph, std::span<const LeafMemory> memory) {
 }
 
 Answers Answers::ask(const Graph& graph, std::span<Device* const> devices,
-                     const PlaceOptions& options) {
+                     const PlaceOptions& options, const StorageUsers& users) {
   Answers answers;
   answers.graph_ = &graph;
   const DeviceSet all(devices);
-  const PerNode users(storage_users(graph));
   for (const DeviceIndex device : all.indices()) {
     answers.devices_.push_back(
         Asker(graph, *all[device], device, all.cpu_device(), options, users).run());
@@ -327,7 +326,7 @@ bool Answers::same_type(NodeId leaf, DeviceIndex device, DeviceIndex home) const
 std::vector<Conversion> find_conversions(const Answers& answers, const Graph& graph,
                                          std::vector<Decision>& decisions) {
   const DeviceIndex cpu = answers.indices().cpu();
-  const PerNode users(storage_users(graph));
+  const StorageUsers users(graph);
   std::vector<Conversion> conversions;
   for (NodeId id = 0; id < decisions.size(); ++id) {
     const Conversion* conversion = answers.conversion(id, decisions[id].device);

@@ -11,6 +11,7 @@
 
 #include "device/device_set.h"
 #include "graph/per_node.h"
+#include "graph/storage_users.h"
 #include "shunt/plan.h"
 
 namespace shunt {
@@ -20,10 +21,10 @@ Status check_memory(const Graph& graph, std::span<const LeafMemory> memory);
 
 class Answers {
  public:
-  /// Asks each device about each computed node. The graph must outlive the answers. Memory in
-  /// `options` must have passed check_memory().
+  /// Asks each device about each computed node. `users`: those of the graph. The graph must outlive
+  /// the answers. Memory in `options` must have passed check_memory().
   static Answers ask(const Graph& graph, std::span<Device* const> devices,
-                     const PlaceOptions& options);
+                     const PlaceOptions& options, const StorageUsers& users);
 
   DeviceIndices indices() const { return devices_.indices(); }
   /// Of a computed node: yes, or no with a reason. A yes may hang on weights: see same_type().

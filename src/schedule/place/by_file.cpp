@@ -18,7 +18,7 @@ class Follower {
            const PlaceOptions& options)
       : file_(file),
         graph_(graph),
-        answers_(Answers::ask(graph, devices, options)),
+        answers_(Answers::ask(graph, devices, options, StorageUsers(graph))),
         devices_(devices),
         lines_(graph, nullptr) {
     placement_.devices = devices_;

@@ -67,8 +67,8 @@ Result<PlaceFacts> PlaceFacts::create(const Graph& graph, std::span<Device* cons
   facts.memory_ = PerNode(memory_of_leaves(graph, options.memory));
   facts.streams_ = options.stream_rows > 0;
   SHUNT_ASSIGN(const auto limits, send_limits(facts.devices_, facts.infos_, options.stream_bytes));
-  facts.users_ = PerNode(storage_users(graph));
-  facts.answers_ = Answers::ask(graph, devices, options);
+  facts.users_ = StorageUsers(graph);
+  facts.answers_ = Answers::ask(graph, devices, options, facts.users_);
   SHUNT_TRY(facts.exclude(options.exclusions));
   facts.writers_.resize(graph.size());
   for (NodeId id = 0; id < graph.size(); ++id) {

@@ -53,8 +53,8 @@ class PlaceFacts {
   /// The weights that a node reads, through views or not.
   std::vector<NodeId> weights_of(NodeId id) const;
   /// Computed nodes that read or write this owner's memory; and those that write it.
-  const std::vector<NodeId>& users(NodeId owner) const { return users_[owner]; }
-  std::span<const std::vector<NodeId>> users() const { return users_; }
+  std::span<const NodeId> users(NodeId owner) const { return users_[owner]; }
+  const StorageUsers& users() const { return users_; }
   const std::vector<NodeId>& writers(NodeId owner) const { return writers_[owner]; }
 
   /// Whether weights may be sent to accelerators for speed.
@@ -78,7 +78,7 @@ class PlaceFacts {
   DeviceSet devices_;
   PerDevice<DeviceInfo> infos_;
   Answers answers_;
-  PerNode<std::vector<NodeId>> users_;    // by owner of memory
+  StorageUsers users_;
   PerNode<std::vector<NodeId>> writers_;  // by owner of memory
   PerNode<const BufferType*> memory_;     // by leaf
   bool streams_ = true;

@@ -68,7 +68,7 @@ class Rules {
   }
 
   /// The first device that may compute all users of this memory; the CPU if none other does.
-  int first_that_may_all(const std::vector<NodeId>& users) const {
+  int first_that_may_all(std::span<const NodeId> users) const {
     for (const DeviceIndex index : facts_.accelerators()) {
       if (!users.empty() &&
           std::all_of(users.begin(), users.end(), [&](NodeId id) { return may(index, id); })) {
@@ -302,7 +302,7 @@ class Rules {
 };
 
 /// The device that computes all users of this memory; -1 if they are on several.
-int device_of_all(const std::vector<NodeId>& users, const std::vector<Decision>& decisions) {
+int device_of_all(std::span<const NodeId> users, const std::vector<Decision>& decisions) {
   if (users.empty()) return -1;
   const int first = decisions[users.front()].device;
   const bool all = std::all_of(users.begin(), users.end(),

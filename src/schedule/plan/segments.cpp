@@ -20,7 +20,7 @@ class Cutter {
         watched_(watched),
         placement_(placement),
         types_(types),
-        users_(storage_users(graph)),
+        users_(graph),
         versions_(graph.size(), 0),
         last_on_(placement.devices.size(), kNoSegment) {
     cut_.segment_of.assign(graph.size(), kNoSegment);
@@ -144,7 +144,7 @@ class Cutter {
   const std::vector<bool>& watched_;
   const Placement& placement_;
   std::span<const BufferType* const> types_;  // by owner of memory
-  std::vector<std::vector<NodeId>> users_;
+  StorageUsers users_;
   std::vector<std::uint64_t> versions_;  // by owner of memory: how often it has been written into
   std::map<std::pair<int, NodeId>, Known> copies_;
   std::map<std::pair<std::size_t, NodeId>, std::size_t>
