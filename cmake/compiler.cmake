@@ -52,14 +52,17 @@ if(SHUNT_SANITIZE)
   endif()
 endif()
 
+option(SHUNT_OPTIMIZE_TESTS "Optimize test code and the command; OFF compiles them with -O0, which takes GCC half the time" ON)
+mark_as_advanced(SHUNT_OPTIMIZE_TESTS)
+
 # shunt_compile_fast(TARGET): a target that computes little itself, such as tests and the command. Release builds compile it with -O1,
-# which takes GCC half the time of -O3. Warnings are the same.
+# which takes GCC half the time of -O3, or without optimization. Warnings are the same.
 function(shunt_compile_fast target)
   target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
+  if(NOT SHUNT_OPTIMIZE_TESTS)
+    target_compile_options(${target} PRIVATE -O0)
+  endif()
 endfunction()
-
-option(SHUNT_OPTIMIZE_TESTS "Optimize test code; OFF compiles it with -O0, which takes GCC half the time" ON)
-mark_as_advanced(SHUNT_OPTIMIZE_TESTS)
 
 # Linked last, so that its flags follow -fsanitize.
 add_library(shunt_unchecked_pointers INTERFACE)
@@ -67,12 +70,11 @@ if(SHUNT_SANITIZE MATCHES "undefined")
   target_compile_options(shunt_unchecked_pointers INTERFACE -fno-sanitize=null,alignment,vptr)
 endif()
 
-# shunt_compile_tests(TARGET): as shunt_compile_fast(), or without optimization. The sanitizers check test code, too, but for pointers:
-# a null pointer ends a test anyway, and these checks are half of the code.
+# shunt_compile_tests(TARGET): as shunt_compile_fast(). The sanitizers check test code, too, but for pointers: a null pointer ends a test
+# anyway, and these checks are half of the code.
 function(shunt_compile_tests target)
   shunt_compile_fast(${target})
   if(NOT SHUNT_OPTIMIZE_TESTS)
-    target_compile_options(${target} PRIVATE -O0)
     target_link_libraries(${target} PRIVATE shunt_unchecked_pointers)
   endif()
 endfunction()

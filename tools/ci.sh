@@ -168,27 +168,30 @@ tsan_build_step() {
   mapfile -t -O "${#targets[@]}" targets < <(twin_suites _tests)
   ready tsan -- "${targets[@]}"
 }
-# list_thread_tests PRESET: the tests for ThreadSanitizer in a build, one "EXECUTABLE SUITE.TEST" a line, sorted: unity builds group files
-# differently in each preset, so the executables list their suites in different orders.
-list_thread_tests() {
-  local launcher kind
-  mapfile -t launcher < <(launcher_of "$1")
-  for kind in unit backends conformance end_to_end $(twin_suites); do
-    "${launcher[@]}" "build/$1/bin/${kind}_tests" --gtest_list_tests "--gtest_filter=$thread_tests" | full_test_names "$kind"
+# list_tests PRESET FILTER KINDS...: the tests of a build that a filter selects, one "EXECUTABLE SUITE.TEST" a line, sorted: unity builds
+# group files differently in each preset, so the executables list their suites in different orders.
+list_tests() {
+  local preset=$1 filter=$2 launcher kind
+  shift 2
+  mapfile -t launcher < <(launcher_of "$preset")
+  if [[ $preset == s390x ]]; then launcher=(qemu-s390x -L build/sysroot-s390x); fi
+  for kind in "$@"; do
+    "${launcher[@]}" "build/$preset/bin/${kind}_tests" --gtest_list_tests "--gtest_filter=$filter" | full_test_names "$kind"
   done | LC_ALL=C sort
 }
 # full_test_names EXECUTABLE: turns GoogleTest's list on standard input into one "EXECUTABLE SUITE.TEST" a line.
 full_test_names() { awk -v kind="$1" '{ sub(/ *#.*/, "") } /^Running main/ { next } /^ / { print kind, suite $1; next } { suite = $1 }'; }
-# same_tests FILE FILE: fails, and prints the difference, unless both files list the same tests.
-same_tests() { diff "$1" "$2" || fail "tests of threads are missing in the build with ThreadSanitizer: see the lines above"; }
+# same_tests FILE FILE: fails, and prints the difference, unless both files list the same.
+same_tests() { diff "$1" "$2" || fail "tests are missing in a build that compiles some test files only: see the lines above"; }
 
 tsan_test_step() {
   local lists=$root/build/tsan
-  list_thread_tests release >"$lists/tests-of-release"
-  list_thread_tests tsan >"$lists/tests-of-tsan"
+  local kinds
+  mapfile -t kinds < <(printf '%s\n' unit backends conformance end_to_end && twin_suites)
+  list_tests release "$thread_tests" "${kinds[@]}" >"$lists/tests-of-release"
+  list_tests tsan "$thread_tests" "${kinds[@]}" >"$lists/tests-of-tsan"
   same_tests "$lists/tests-of-release" "$lists/tests-of-tsan"
-  # shellcheck disable=SC2046 # a list of words
-  GTEST_FILTER=$thread_tests test_step tsan -R "$(suites_regex unit backends conformance end_to_end $(twin_suites))"
+  GTEST_FILTER=$thread_tests test_step tsan -R "$(suites_regex "${kinds[@]}")"
 }
 
 layout_step() { tools/prove-layout; }
@@ -245,16 +248,31 @@ twin_step() {
 
 foreign_build_step() {
   local architecture=$1
-  shift
   need run test
   need_foreign "$architecture"
-  ready "$architecture" SHUNT_TESTS=ON -- "$@"
+  ready "$architecture" SHUNT_TESTS=ON "${all_test_files[@]}" --
+}
+
+big_endian_build_step() {
+  local options
+  mapfile -t options < <(big_endian_options)
+  need run test
+  need_foreign s390x
+  # shellcheck disable=SC2046 # a list of words
+  ready s390x SHUNT_TESTS=ON "${options[@]}" -- unit_tests backends_tests end_to_end_tests $(twin_suites _tests)
 }
 
 big_endian_test_step() {
-  # shellcheck disable=SC2046 # a list of words
-  test_step s390x -R "$(suites_regex $(twin_suites))"
-  GTEST_FILTER=$(big_endian_filter) test_step s390x --parallel "$(nproc)" -R '^(unit|backends|end_to_end)$'
+  local filter preset twins
+  mapfile -t twins < <(twin_suites)
+  filter=$(big_endian_filter)
+  for preset in release s390x; do
+    # Suites only: names of tests depend on the architecture.
+    { list_tests $preset "$filter" unit backends end_to_end && list_tests $preset '*' "${twins[@]}"; } | cut -d. -f1 | uniq >"$root/build/$preset/suites"
+  done
+  same_tests "$root/build/release/suites" "$root/build/s390x/suites"
+  test_step s390x -R "$(suites_regex "${twins[@]}")"
+  GTEST_FILTER=$filter test_step s390x --parallel "$(nproc)" -R '^(unit|backends|end_to_end)$'
 }
 
 lint_step() {
@@ -296,7 +314,7 @@ ci() {
   step "asan and ubsan: tests" test_step asan --parallel "$(nproc)"
   step "tsan: build" tsan_build_step
   step "tsan: tests of threads" tsan_test_step
-  step "big-endian: build" foreign_build_step s390x unit_tests backends_tests end_to_end_tests $(twin_suites _tests)
+  step "big-endian: build" big_endian_build_step
   step "big-endian: tests" big_endian_test_step
   step "layout" layout_step
   step "fuzz: 20 s each" fuzz 20
