@@ -222,8 +222,9 @@ using Steps = std::map<int, std::pair<double, double>>;  // when each began and 
 /// own, and the rest on another device, with the costs if there are any. When each device computed
 /// each step.
 std::map<std::string, Steps> trace_prompt(const std::string& devices, const std::string& rest,
+                                          const SynthOptions& shape = {},
                                           const CostModel* costs = nullptr) {
-  const SynthModel model;
+  const SynthModel model(shape);
   const std::string path = model.folder().file("trace.json");
   RunOptions options;
   options.environment["SHUNT_BACKEND_PATH"] = SHUNT_TEST_ACCELERATOR_PLUGINS;
@@ -281,7 +282,8 @@ TEST(TraceOfAPrompt, StepsOverlapOnTwoDevices) {
 }
 
 TEST(TraceOfAPrompt, StepsOverlapWithTheCpuBehindADevice) {
-  // Copies take far longer than nodes: there are no more of them than the pins ask for.
+  // The CPU has eleven layers, which take longer than it takes a thread to wake up on a busy
+  // machine. Copies take far longer than nodes: there are no more of them than the pins ask for.
   CostModel costs;
   costs.add(OpCost{.device = "accel6",
                    .description = "exists only in tests",
@@ -290,7 +292,7 @@ TEST(TraceOfAPrompt, StepsOverlapWithTheCpuBehindADevice) {
   for (const bool to_device : {true, false}) {
     costs.add(CopyCost{"accel6", "exists only in tests", to_device, {.latency = 1}});
   }
-  auto computed = trace_prompt("accel6", "cpu0", &costs);
+  auto computed = trace_prompt("accel6", "cpu0", {.layers = 12}, &costs);
   EXPECT_GT(count_overlaps(computed["accel6"], computed["cpu0"]), 0);
 }
 

@@ -1,7 +1,10 @@
 // A plugin with test accelerators. accel0, accel6 and accel7 compute everything, and each of the
 // others some ops of a model. accel1, accel6 and accel7 have threads; the queues of the others are
-// in worlds, each with an order of its own.
+// in worlds, each with an order of its own. Launches on accel6 and accel7 take a millisecond each,
+// in which they use no core: steps overlap on a busy machine, too.
+#include <chrono>
 #include <memory>
+#include <thread>
 #include <vector>
 
 #include "plugins/variant.h"
@@ -24,6 +27,11 @@ class TestBackend final : public shunt::Backend {
       if (number != 1 && number < 6) config.world = worlds_.back().get();
       accelerators_.push_back(std::make_unique<TestAccelerator>(std::move(config)));
       devices_.push_back(accelerators_.back().get());
+      if (number < 6) continue;
+      accelerators_.back()->on_launch = [](shunt::NodeId) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        return shunt::ok();
+      };
     }
   }
   std::string_view name() const override { return "accelerator"; }

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <random>
 
 #include "graph/reference.h"
@@ -88,8 +89,8 @@ std::map<std::string, WorkTimes> times_of_a_step(bool transfer_queue, bool late_
   const auto actions = trace->actions();
   for (const TraceSpan& span : trace->spans()) {
     const TraceAction& action = actions[span.action];
-    const bool copy = action.kind != TraceKind::kSegment;
-    EXPECT_EQ(action.stream, copy && transfer_queue ? "a0 transfer" : "a0") << action.name;
+    const bool written = action.kind == TraceKind::kWrite;
+    EXPECT_EQ(action.stream, written && transfer_queue ? "a0 transfer" : "a0") << action.name;
     times[fmt::format("{} {}", to_string(action.kind), action.name)] = span.times;
   }
   return times;
@@ -159,6 +160,116 @@ TEST_P(TwoQueues, SendTheNextWeightBeforeTheCpuComputes) {
                   ::testing::Contains(at.at("write w1 (weight)")));
     }
   }
+}
+
+/// y = silu(x x) in two steps, where the CPU computes silu. In a queue of copies the second x would
+/// be behind the read of the first product, and would arrive after 10 s.
+TEST_P(TwoQueues, SendInputsOfTheNextStepBeforeResultsAreRead) {
+  StreamedGraph mixed(1);
+  mixed.leaves.clear();
+  GraphBuilder g;
+  const auto x = g.input("x", *make_tensor(DType::kF32, {kElements}));
+  mixed.add_leaf(*x);
+  EXPECT_TRUE(g.output(silu(g, mul(g, x, x)), "y"));
+  mixed.graph = std::make_shared<const Graph>(std::move(*std::move(g).build()));
+  TestWorld world;
+  TestDevice device({.name = "a0",
+                     .ops = {"mul"},
+                     .world = &world,
+                     .seconds_per_node = 4,
+                     .seconds_per_byte = 2.0 / 64,
+                     .late_errors = GetParam(),
+                     .transfer_queue = true});
+  TestDevice host(cpu_config());
+  Device* devices[] = {&device, &host};
+  const auto trace = *Trace::create({.clock = [&] { return world.host_now(); }});
+  auto run = mixed.compile(devices, 2, trace.get());
+  ASSERT_TRUE(run) << run.error().message();
+  const std::array values = {StreamedGraph::values(100), StreamedGraph::values(101)};
+  for (const RefTensor& value : values) {
+    ASSERT_TRUE((*run)->set_inputs({{x->id, value}}));
+    ASSERT_TRUE((*run)->plan().start());
+  }
+  for (std::uint64_t step = 0; step < values.size(); ++step) {
+    ASSERT_TRUE((*run)->plan().wait(step));
+    mixed.check(**run, values[step]);
+  }
+  std::map<std::pair<std::uint64_t, TraceKind>, WorkTimes> of_a0;
+  const auto actions = trace->actions();
+  for (const TraceSpan& span : trace->spans()) {
+    const TraceAction& action = actions[span.action];
+    if (action.stream.starts_with("a0")) of_a0[{span.step, action.kind}] = span.times;
+  }
+  EXPECT_EQ(of_a0.at({0, TraceKind::kSegment}).end, 2 + 4);
+  EXPECT_EQ(of_a0.at({0, TraceKind::kRead}).end, 6 + 2);
+  EXPECT_EQ(of_a0.at({1, TraceKind::kWrite}).begin, 2);
+  EXPECT_EQ(of_a0.at({1, TraceKind::kSegment}).begin, 8);
+  EXPECT_EQ(of_a0.at({1, TraceKind::kRead}).end, 8 + 4 + 2);
+}
+
+/// Streams in which values of a0 are read, by name, where the CPU computes all but products and
+/// rows.
+std::map<std::string, std::string> streams_of_reads(const StreamedGraph& mixed, bool late_errors,
+                                                    bool by_ability) {
+  TestWorld world;
+  TestDevice device({.name = "a0",
+                     .ops = {"mul", "set_rows"},
+                     .world = &world,
+                     .late_errors = late_errors,
+                     .transfer_queue = true});
+  TestDevice host(cpu_config());
+  Device* devices[] = {&device, &host};
+  const auto trace = *Trace::create({.clock = [&] { return world.host_now(); }});
+  auto run = GraphRun::create(
+      mixed.graph, devices, mixed.leaves,
+      {.by_ability = by_ability,
+       .trace = trace.get(),
+       .weight_memory = [&](Device&, const Graph&, NodeId) { return &device.memory(); }});
+  EXPECT_TRUE(run) << run.error().message();
+  if (!run) return {};
+  EXPECT_TRUE((*run)->plan().run());
+  mixed.check(**run, mixed.leaves.at(0));
+  std::map<std::string, std::string> streams;
+  for (const TraceAction& action : trace->actions()) {
+    if (action.kind == TraceKind::kRead) streams[action.name] = action.stream;
+  }
+  return streams;
+}
+
+/// y = silu(x w) + w. A weight can be read at any time.
+TEST_P(TwoQueues, ReadWeightsBesideSegmentsAndResultsBehindThem) {
+  StreamedGraph mixed(1);
+  mixed.leaves.clear();
+  GraphBuilder g;
+  const auto x = g.input("x", *make_tensor(DType::kF32, {kElements}));
+  const auto w = g.weight("w", *make_tensor(DType::kF32, {kElements}));
+  for (const auto& leaf : {x, w}) mixed.add_leaf(*leaf);
+  const auto product = mul(g, x, w);
+  EXPECT_TRUE(g.name(product, "product"));
+  EXPECT_TRUE(g.output(add(g, silu(g, product), w), "y"));
+  mixed.graph = std::make_shared<const Graph>(std::move(*std::move(g).build()));
+  EXPECT_EQ(
+      streams_of_reads(mixed, GetParam(), false),
+      (std::map<std::string, std::string>{{"product (mul)", "a0"}, {"w (weight)", "a0 transfer"}}));
+}
+
+/// y = silu(cache), where the device writes a row of the cache.
+TEST_P(TwoQueues, ReadACacheBehindTheSegmentThatWritesIt) {
+  StreamedGraph mixed(1);
+  mixed.leaves.clear();
+  GraphBuilder g;
+  const auto x = g.input("x", *make_tensor(DType::kF32, {kElements}));
+  const auto cache = g.cache("cache", *make_tensor(DType::kF32, {kElements, 2}));
+  const auto row = g.input("row", *make_tensor(DType::kI64, {1}));
+  mixed.add_leaf(*x);
+  mixed.leaves[cache->id] = make_values({.sizes = {kElements, 2, 1, 1}}, 7);
+  mixed.leaves[row->id] = RefTensor({1, 1, 1, 1});
+  const auto kept = set_rows(g, cache, x, row);
+  EXPECT_TRUE(g.name(kept, "kept"));
+  EXPECT_TRUE(g.output(silu(g, kept), "y"));
+  mixed.graph = std::make_shared<const Graph>(std::move(*std::move(g).build()));
+  EXPECT_EQ(streams_of_reads(mixed, GetParam(), true),
+            (std::map<std::string, std::string>{{"kept (set_rows)", "a0"}}));
 }
 
 /// The first 1000 orders differ in their last choices, random ones in all of them.

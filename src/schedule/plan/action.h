@@ -16,8 +16,8 @@ enum class ActionKind : std::uint8_t {
 
 /// The streams of a device.
 enum class Queue : std::uint8_t {
-  kCompute,   ///< does everything on a device with one queue
-  kTransfer,  ///< copies, if Device::has_transfer_queue()
+  kCompute,   ///< segments, and reads of their results; all work of a device with one queue
+  kTransfer,  ///< other copies, if Device::has_transfer_queue()
 };
 
 inline constexpr int kHostAction = -1;  // the host does it itself, in no stream

@@ -21,7 +21,12 @@ class ActionLister {
         cut_(parts.cut),
         layout_(parts.layout),
         routes_(routes),
-        local_(parts.cut, parts.layout.of_node, parts.layout.of_copy) {}
+        local_(parts.cut, parts.layout.of_node, parts.layout.of_copy),
+        written_(graph_.size(), false) {
+    for (NodeId id = 0; id < graph_.size(); ++id) {
+      if (graph_.node(id).writes_storage) written_[graph_.node(id).storage] = true;
+    }
+  }
 
   void run(std::span<const NodeId> kept, const std::vector<bool>& watched) {
     const int cpu = cpu_of(parts_.placement.devices);
@@ -52,14 +57,10 @@ class ActionLister {
   /// device in between, which may block the thread that submits, does not delay it.
   std::vector<std::vector<std::size_t>> copies_by_segment() const {
     std::vector<std::vector<std::size_t>> listed(cut_.segments.size() + 1);
-    std::vector<bool> written(graph_.size(), false);  // by owner of memory
-    for (NodeId id = 0; id < graph_.size(); ++id) {
-      if (graph_.node(id).writes_storage) written[graph_.node(id).storage] = true;
-    }
     std::vector<std::pair<std::size_t, std::size_t>> early;  // segments, copies
     for (std::size_t i = 0; i < cut_.copies.size(); ++i) {
       const Copy& copy = cut_.copies[i];
-      if (copy.earliest + 1 < copy.segment && is_constant_on_host(i, written)) {
+      if (copy.earliest + 1 < copy.segment && is_constant_on_host(i)) {
         early.emplace_back(copy.earliest + 1, i);
       } else {
         listed[copy.segment].push_back(i);
@@ -70,9 +71,9 @@ class ActionLister {
   }
 
   /// Whether the source of a copy is there since before the step, where the host can access it.
-  bool is_constant_on_host(std::size_t index, const std::vector<bool>& written) const {
+  bool is_constant_on_host(std::size_t index) const {
     const NodeId owner = graph_.node(cut_.copies[index].node).storage;
-    return is_weight(graph_.node(owner).role) && !written[owner] &&
+    return is_weight(graph_.node(owner).role) && !written_[owner] &&
            routes_[index].kind == RouteKind::kFromHost;
   }
 
@@ -115,10 +116,9 @@ class ActionLister {
                 const PlanAddress& to) {
     const Copy& copy = cut_.copies[index];
     const std::size_t bytes = bytes_of(graph_, copy.node);
-    const bool apart = device_at(parts_.placement.devices, device).has_transfer_queue();
     Action action{.kind = kind,
                   .device = device,
-                  .queue = apart ? Queue::kTransfer : Queue::kCompute,
+                  .queue = queue_of(kind, device, copy.node),
                   .segment = copy.segment,
                   .node = copy.node,
                   .copy = index,
@@ -128,6 +128,15 @@ class ActionLister {
     if (merge(action, bytes)) return true;
     add(std::move(action), {.reads = {region(from, bytes)}, .writes = {region(to, bytes)}});
     return false;
+  }
+
+  /// A result is read in the queue that computes it. In the transfer queue, which is in order, the
+  /// writes of the next step would wait for that read, and so for the segment.
+  Queue queue_of(ActionKind kind, int device, NodeId node) const {
+    if (!device_at(parts_.placement.devices, device).has_transfer_queue()) return Queue::kCompute;
+    const NodeId owner = graph_.node(node).storage;
+    const bool computed = !graph_.node(owner).is_leaf() || written_[owner];
+    return kind == ActionKind::kRead && computed ? Queue::kCompute : Queue::kTransfer;
   }
 
   /// Whether a tensor continues the copy before it, and has become a part of that: both ends
@@ -212,6 +221,7 @@ class ActionLister {
   std::span<const CopyRoute> routes_;
   LocalAddresses<PlanAddress> local_;
   std::vector<Footprint> footprints_;  // by action
+  std::vector<bool> written_;          // by owner of memory
 };
 
 }  // namespace
