@@ -20,10 +20,11 @@ namespace {
 
 class Checker {
  public:
-  Checker(Device& device, const Op& op, const CheckOpOptions& options)
+  Checker(Device& device, const Op& op, const CheckOpOptions& options, OpCaseStore* store)
       : device_(device),
         op_(op),
         options_(options),
+        store_(store),
         clock_(CaseClock::Seconds(options.case_seconds),
                CaseClock::Seconds(options.patience_seconds), options.cancel, [this] { stuck(); }) {
     found_.op = op.info().name;
@@ -63,9 +64,12 @@ class Checker {
 
   /// Sets the outcome of the case under way, and gives its message; or an error, and it has failed.
   Result<std::string> check(const Case& each) {
-    SHUNT_ASSIGN(const OpCase made, OpCase::create(op_, each));
+    OpCaseStore own;
+    SHUNT_ASSIGN(const auto shared, (store_ == nullptr ? &own : store_)->get(op_, each));
+    OpCase& made = *shared;
     const Support answer = device_.supports(made.graph(), made.node());
     if (!answer) return refused(answer);
+    SHUNT_TRY(made.make_data());
     const std::atomic<bool>& stop = clock_.begin();
     auto computed = guarded([&] { return made.compute(device_, &stop); });
     if (clock_.end()) return fail(ErrorCode::kDevice, "{}", too_long());
@@ -119,6 +123,7 @@ class Checker {
   Device& device_;
   const Op& op_;
   const CheckOpOptions& options_;
+  OpCaseStore* const store_;
   OpCasesCheck found_;
   std::map<std::string, std::size_t> reasons_;  // why cases are not supported: how many
   CaseCheck check_;                             // the case under way
@@ -158,8 +163,9 @@ Result<OpCasesCheck> check_op(Device& device, std::string_view op, const CheckOp
   return check_cases(device, *found, options);
 }
 
-Result<OpCasesCheck> check_cases(Device& device, const Op& op, const CheckOpOptions& options) {
-  return guarded([&] { return Checker(device, op, options).run(); });
+Result<OpCasesCheck> check_cases(Device& device, const Op& op, const CheckOpOptions& options,
+                                 OpCaseStore* store) {
+  return guarded([&] { return Checker(device, op, options, store).run(); });
 }
 
 }  // namespace shunt

@@ -31,8 +31,7 @@ Result<Value> OpCase::add_source(GraphBuilder& g, const CaseSource& source, std:
   SHUNT_ASSIGN(const Tensor tensor, make_tensor(source.dtype, {s[0], s[1], s[2], s[3]}));
   const std::string name = fmt::format("source {}", number);
   SHUNT_ASSIGN(const Value leaf, written ? g.cache(name, tensor) : g.input(name, tensor));
-  bytes_.resize(leaf.id + 1);
-  bytes_[leaf.id] = make_bytes(source, 1000 + number);
+  leaves_.push_back({leaf.id, source, 1000 + number});
   Result<Value> seen = leaf;
   if (source.permute != CaseSource{}.permute) seen = permute(g, seen, source.permute);
   if (source.slice != CaseSource{}.slice) {
@@ -58,8 +57,32 @@ Result<OpCase> OpCase::create(const Op& op, const Case& each) {
   made.graph_ = std::make_unique<const Graph>(std::move(graph));
   made.node_ = result->id;
   made.max_error_ = each.max_error;
-  made.bytes_.resize(made.graph_->size());
   return made;
+}
+
+NodeId OpCase::compared() const {
+  const Node& node = graph_->node(node_);
+  return node.writes_storage ? node.storage : node_;
+}
+
+RefTensor OpCase::values(NodeId id, const std::byte* data) const {
+  const Tensor& tensor = graph_->node(id).result;
+  return read_tensor(data, tensor, max_sizes(tensor.shape));
+}
+
+Status OpCase::make_data() {
+  if (!bytes_.empty()) return ok();
+  std::vector<std::vector<std::byte>> bytes(graph_->size());
+  std::vector<RefTensor> leaf_values(graph_->size());
+  for (const Leaf& leaf : leaves_) {
+    bytes[leaf.id] = make_bytes(leaf.source, leaf.seed);
+    leaf_values[leaf.id] = values(leaf.id, bytes[leaf.id].data());
+  }
+  SHUNT_ASSIGN(auto reference, reference_run(*graph_, leaf_values));
+  if (graph_->node(node_).writes_storage) before_ = std::move(leaf_values[compared()]);
+  reference_ = std::move(reference[compared()]);
+  bytes_ = std::move(bytes);
+  return ok();
 }
 
 Result<ComputedCase> OpCase::compute(Device& device, const std::atomic<bool>* cancel) const {
@@ -101,25 +124,27 @@ Result<ComputedCase> OpCase::compute(Device& device, const std::atomic<bool>* ca
 Result<std::string> OpCase::judge(const ComputedCase& computed, double rounding,
                                   double largest) const {
   if (!computed.stray.empty()) return computed.stray;
-  const auto values = [&](NodeId id, const std::byte* data) {
-    const Tensor& tensor = graph_->node(id).result;
-    return read_tensor(data, tensor, max_sizes(tensor.shape));
-  };
-  std::vector<RefTensor> leaves(graph_->size());
-  for (NodeId id = 0; id < graph_->size(); ++id) {
-    if (graph_->node(id).is_leaf()) leaves[id] = values(id, bytes_[id].data());
-  }
-  SHUNT_ASSIGN(auto reference, reference_run(*graph_, leaves));
-  // What is written into is looked at as a whole: what lies around the window must stay.
-  const Node& node = graph_->node(node_);
-  const NodeId seen = node.writes_storage ? node.storage : node_;
-  const RefTensor* before = node.writes_storage ? &leaves[seen] : nullptr;
-  for (double& value : reference[seen].data) {
+  RefTensor expected = reference_;
+  for (double& value : expected.data) {
     if (std::isfinite(value)) value = std::clamp(value, -largest, largest);
   }
-  const double error = nmse(values(seen, computed.bytes[seen].data()), reference[seen], before);
+  // What is written into is looked at as a whole: what lies around the window must stay.
+  const NodeId seen = compared();
+  const RefTensor* before = graph_->node(node_).writes_storage ? &before_ : nullptr;
+  const double error = nmse(values(seen, computed.bytes[seen].data()), expected, before);
   if (error <= max_error_ + rounding) return std::string();
   return fmt::format("error {:.3g}, at most {:.3g}", error, max_error_ + rounding);
+}
+
+Result<std::shared_ptr<OpCase>> OpCaseStore::get(const Op& op, const Case& each) {
+  if (op_ != &op) cases_.clear();
+  op_ = &op;
+  std::shared_ptr<OpCase>& found = cases_[each.name];
+  if (found == nullptr) {
+    SHUNT_ASSIGN(OpCase made, OpCase::create(op, each));
+    found = std::make_shared<OpCase>(std::move(made));
+  }
+  return found;
 }
 
 }  // namespace shunt

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <limits>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -23,15 +25,20 @@ struct ComputedCase {
 };
 
 /// A graph of a leaf for each source, seen as the case says, and the op; the result of a view is
-/// copied, so that there is something to compute. Const after it has been made.
+/// copied, so that there is something to compute. Const after make_data().
 class OpCase {
  public:
-  /// An error is the op's: a case that its shape rule refuses.
+  /// Without data, which a device that refuses the case does not need. An error is the op's: a case
+  /// that its shape rule refuses.
   static Result<OpCase> create(const Op& op, const Case& each);
+  /// Fills the leaves and computes the plain reference. Does nothing if that is done.
+  Status make_data();
 
   const Graph& graph() const { return *graph_; }
   /// What a device is asked to compute: the op, or the copy of a view.
   NodeId node() const { return node_; }
+
+  // After make_data():
 
   /// Computes it on a device, alone, from memory of the device. `cancel` may be null; once it is
   /// true, Cancelled within a node, as far as the device keeps to that.
@@ -46,11 +53,35 @@ class OpCase {
   OpCase() = default;
   Result<Value> add_source(GraphBuilder& g, const CaseSource& source, std::size_t number,
                            bool written);
+  /// The tensor that is compared: that of the node, or all of what the node writes into.
+  NodeId compared() const;
+  RefTensor values(NodeId id, const std::byte* data) const;
 
   std::unique_ptr<const Graph> graph_;
   NodeId node_ = 0;
   double max_error_ = 0;
+  struct Leaf {
+    NodeId id = 0;
+    CaseSource source;
+    std::uint64_t seed = 0;
+  };
+  std::vector<Leaf> leaves_;
+  // After make_data():
   std::vector<std::vector<std::byte>> bytes_;  // of the leaves, by node id
+  RefTensor before_;                           // of compared(), if the node writes into it
+  RefTensor reference_;                        // of compared()
+};
+
+/// Cases of one op with their data, so that several devices compute the same ones. Not for several
+/// threads.
+class OpCaseStore {
+ public:
+  /// A case by its name, made if it is not there. Forgets the cases of other ops.
+  Result<std::shared_ptr<OpCase>> get(const Op& op, const Case& each);
+
+ private:
+  const Op* op_ = nullptr;
+  std::map<std::string, std::shared_ptr<OpCase>> cases_;
 };
 
 }  // namespace shunt

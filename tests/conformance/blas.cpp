@@ -24,16 +24,12 @@ std::vector<const Op*> products() {
   return found;
 }
 
-INSTANTIATE_TEST_SUITE_P(Blas, Conformance,
-                         ::testing::Combine(::testing::Values(library("test", SHUNT_TEST_BLAS)),
-                                            ::testing::ValuesIn(all_ops().begin(),
-                                                                all_ops().end())),
+INSTANTIATE_TEST_SUITE_P(Blas, Conformance, ops_on({library("test", SHUNT_TEST_BLAS)}),
                          conformance_name);
 INSTANTIATE_TEST_SUITE_P(BlasOfTheSystem, Conformance,
-                         ::testing::Combine(::testing::Values(library("openblas",
-                                                                      "libopenblas.so.0"),
-                                                              library("libblas", "libblas.so.3")),
-                                            ::testing::ValuesIn(products())),
+                         ops_on({library("openblas", "libopenblas.so.0"),
+                                 library("libblas", "libblas.so.3")},
+                                products()),
                          conformance_name);
 
 }  // namespace

@@ -12,12 +12,10 @@ DeviceUnderTest at_level(const std::string& label, const std::string& level) {
   return device;
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Cpu, Conformance,
-    ::testing::Combine(::testing::Values(at_level("scalar", "scalar"), at_level("sse4", "sse4"),
-                                         at_level("avx2", "avx2"), at_level("best", "best")),
-                       ::testing::ValuesIn(all_ops().begin(), all_ops().end())),
-    conformance_name);
+INSTANTIATE_TEST_SUITE_P(Cpu, Conformance,
+                         ops_on({at_level("scalar", "scalar"), at_level("sse4", "sse4"),
+                                 at_level("avx2", "avx2"), at_level("best", "best")}),
+                         conformance_name);
 
 /// Where AVX2 has AVX-VNNI; there only products differ from those at avx2.
 std::vector<DeviceUnderTest> with_avx_vnni() {
@@ -35,9 +33,7 @@ std::vector<const Op*> products() {
   }
   return found;
 }
-INSTANTIATE_TEST_SUITE_P(CpuAvxVnni, Conformance,
-                         ::testing::Combine(::testing::ValuesIn(with_avx_vnni()),
-                                            ::testing::ValuesIn(products())),
+INSTANTIATE_TEST_SUITE_P(CpuAvxVnni, Conformance, ops_on(with_avx_vnni(), products()),
                          conformance_name);
 
 }  // namespace

@@ -5,13 +5,11 @@ namespace shunt::test::null_conformance {
 namespace {
 
 INSTANTIATE_TEST_SUITE_P(Null, Conformance,
-                         ::testing::Combine(::testing::Values(DeviceUnderTest{.label = "null",
-                                                                              .device = "null0",
-                                                                              .options = {},
-                                                                              .everything = false,
-                                                                              .exclusions = {}}),
-                                            ::testing::ValuesIn(all_ops().begin(),
-                                                                all_ops().end())),
+                         ops_on({{.label = "null",
+                                  .device = "null0",
+                                  .options = {},
+                                  .everything = false,
+                                  .exclusions = {}}}),
                          conformance_name);
 
 }  // namespace

@@ -5,14 +5,14 @@
 #include <algorithm>
 
 #include "conformance/cases.h"
+#include "conformance/check_cases.h"
 #include "conformance/op_case.h"
-#include "shunt/check_ops.h"
 #include "shunt/registry.h"
 
 namespace shunt::test {
 
 std::string conformance_name(const ::testing::TestParamInfo<Conformance::ParamType>& info) {
-  return std::get<0>(info.param).label + "_" + std::string(std::get<1>(info.param)->info().name);
+  return std::get<1>(info.param).label + "_" + std::string(std::get<0>(info.param)->info().name);
 }
 
 namespace {
@@ -31,7 +31,7 @@ std::string messages(const OpCasesCheck& found) {
 }  // namespace
 
 TEST_P(Conformance, Op) {
-  const auto& [under_test, op] = GetParam();
+  const auto& [op, under_test] = GetParam();
   const std::shared_ptr<void> around = under_test.around ? under_test.around() : nullptr;
   if (under_test.around && around == nullptr) GTEST_SKIP() << under_test.label << " is not there";
   auto registry = Registry::create(under_test.options);
@@ -48,7 +48,8 @@ TEST_P(Conformance, Op) {
     excused += skipped ? 1 : 0;
     return skipped;
   };
-  const auto found = check_op(**device, op->info().name, options);
+  static OpCaseStore store;
+  const auto found = check_cases(**device, *op, options, &store);
   ASSERT_TRUE(found) << found.error().message();
   EXPECT_EQ(found->failed, 0U) << messages(*found);
   if (under_test.everything) {
@@ -77,8 +78,9 @@ TEST(ConformanceThreads, ResultsAreBitEqualForAnyNumberOfThreads) {
     const std::size_t step = std::max<std::size_t>(7, case_count(op->info().name) / 20) | 1;
     each_case(*op, [&](const Case& each) {
       if (count++ % step != 0) return;
-      const auto made = OpCase::create(*op, each);
+      auto made = OpCase::create(*op, each);
       ASSERT_TRUE(made) << each.name << ": " << made.error().message();
+      ASSERT_TRUE(made->make_data());
       std::vector<std::vector<std::byte>> first;
       for (const auto& registry : registries) {
         const auto computed = made->compute(**registry->find("cpu0"));

@@ -7,8 +7,10 @@
 
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "ops/list.h"
@@ -34,9 +36,17 @@ struct DeviceUnderTest {
   std::function<std::shared_ptr<void>()> around = {};
 };
 
-class Conformance : public ::testing::TestWithParam<std::tuple<DeviceUnderTest, const Op*>> {};
+/// Ops come first, so that all devices of an instantiation compute the same data of an op.
+class Conformance : public ::testing::TestWithParam<std::tuple<const Op*, DeviceUnderTest>> {};
 
-/// "Cpu/matmul": for INSTANTIATE_TEST_SUITE_P.
+/// All ops, or some, on devices: for INSTANTIATE_TEST_SUITE_P.
+inline auto ops_on(std::vector<DeviceUnderTest> devices,
+                   std::span<const Op* const> ops = all_ops()) {
+  return ::testing::Combine(::testing::ValuesIn(ops.begin(), ops.end()),
+                            ::testing::ValuesIn(std::move(devices)));
+}
+
+/// "scalar_matmul": for INSTANTIATE_TEST_SUITE_P.
 std::string conformance_name(const ::testing::TestParamInfo<Conformance::ParamType>& info);
 
 }  // namespace shunt::test

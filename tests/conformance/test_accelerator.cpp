@@ -16,11 +16,7 @@ DeviceUnderTest accelerator() {
   return device;
 }
 
-INSTANTIATE_TEST_SUITE_P(TestAccelerator, Conformance,
-                         ::testing::Combine(::testing::Values(accelerator()),
-                                            ::testing::ValuesIn(all_ops().begin(),
-                                                                all_ops().end())),
-                         conformance_name);
+INSTANTIATE_TEST_SUITE_P(TestAccelerator, Conformance, ops_on({accelerator()}), conformance_name);
 
 }  // namespace
 }  // namespace shunt::test::test_accelerator_conformance

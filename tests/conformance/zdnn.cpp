@@ -25,11 +25,8 @@ DeviceUnderTest twin(const std::string& label, const char* profile, const char* 
 
 INSTANTIATE_TEST_SUITE_P(
     Zdnn, Conformance,
-    ::testing::Combine(::testing::Values(twin("z17", "z17", "single", false),
-                                         twin("z17_dlfloat_sums", "z17", "dlfloat", false),
-                                         twin("z16", "z16", "double", false),
-                                         twin("library_1_0", "z17", "single", true)),
-                       ::testing::ValuesIn(all_ops().begin(), all_ops().end())),
+    ops_on({twin("z17", "z17", "single", false), twin("z17_dlfloat_sums", "z17", "dlfloat", false),
+            twin("z16", "z16", "double", false), twin("library_1_0", "z17", "single", true)}),
     conformance_name);
 
 }  // namespace
