@@ -9,6 +9,8 @@
 #include <cerrno>
 #include <cstdio>
 #include <filesystem>
+#include <functional>
+#include <optional>
 #include <utility>
 
 #include "base/fail.h"
@@ -39,6 +41,43 @@ void sync_folder(const std::string& folder) {
   if (opened.get() >= 0) ::fsync(opened.get());
 }
 
+/// The path by which the system names an open file.
+std::string self_path(int file) {
+  return fmt::format("/proc/self/fd/{}", file);
+}
+
+/// A file without a name in a folder, which can get one later; -1 if that is not possible here.
+int open_nameless(const std::string& folder) {
+#ifdef O_TMPFILE
+  const int file = ::open(folder.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
+  if (file >= 0 && ::access(self_path(file).c_str(), F_OK) != 0) {
+    ::close(file);
+    return -1;
+  }
+  return file;
+#else
+  return -1;
+#endif
+}
+
+/// The first name beside `path` for which `take` succeeds. `take` fails with EEXIST in errno where
+/// the name is taken.
+Result<std::string> with_free_name(const std::string& path,
+                                   const std::function<bool(const std::string&)>& take) {
+  constexpr int kAttempts = 1000;
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    std::string name = fmt::format("{}.{}-{}.tmp", path, ::getpid(), attempt);
+    if (take(name)) return name;
+    if (errno == EEXIST) continue;
+    const bool missing = errno == ENOENT || errno == ENOTDIR;
+    return fail(missing ? ErrorCode::kNotFound : ErrorCode::kIo, "cannot create {} (as {}): {}",
+                path, name, system_message(errno));
+  }
+  return fail(ErrorCode::kIo,
+              "cannot create {}: {} temporary files of the kind {}.{}-0.tmp are there", path,
+              kAttempts, path, ::getpid());
+}
+
 }  // namespace
 
 Result<OutputFile> OutputFile::create(const std::string& path, WriteTo target) {
@@ -53,7 +92,7 @@ Result<OutputFile> OutputFile::create(const std::string& path, WriteTo target) {
     if (regular && !is_open_file(path)) return create(end, target);
     // Appends, as the shell has already truncated what ">" leads to, and ">>" keeps the content.
     Descriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666));
-    if (file.get() >= 0) return OutputFile(path, {}, std::move(file));
+    if (file.get() >= 0) return OutputFile(path, {}, std::move(file), true);
     return fail(ErrorCode::kIo, "cannot create {}: {}", path, system_message(errno));
   }
   if (::stat(path.c_str(), &there) == 0 && !S_ISREG(there.st_mode)) {
@@ -63,33 +102,32 @@ Result<OutputFile> OutputFile::create(const std::string& path, WriteTo target) {
                   S_ISDIR(there.st_mode) ? "a directory" : "a device or the like");
     }
     Descriptor file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
-    if (file.get() >= 0) return OutputFile(path, {}, std::move(file));
+    if (file.get() >= 0) return OutputFile(path, {}, std::move(file), true);
     return fail(ErrorCode::kIo, "cannot create {}: {}", path, system_message(errno));
   }
+  Descriptor nameless(open_nameless(folder_of(path)));
+  if (nameless.get() >= 0) return OutputFile(path, {}, std::move(nameless), false);
   // Not mkstemp, whose files are for their owner only where this one should be as the umask says.
-  // Someone else's file is never opened (O_EXCL): the next name is tried.
-  constexpr int kAttempts = 1000;
-  for (int attempt = 0; attempt < kAttempts; ++attempt) {
-    std::string temporary = fmt::format("{}.{}-{}.tmp", path, ::getpid(), attempt);
-    Descriptor file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
-    if (file.get() >= 0) return OutputFile(path, std::move(temporary), std::move(file));
-    if (errno == EEXIST) continue;
-    const bool missing = errno == ENOENT || errno == ENOTDIR;
-    return fail(missing ? ErrorCode::kNotFound : ErrorCode::kIo, "cannot create {} (as {}): {}",
-                path, temporary, system_message(errno));
-  }
-  return fail(ErrorCode::kIo,
-              "cannot create {}: {} temporary files of the kind {}.{}-0.tmp are there", path,
-              kAttempts, path, ::getpid());
+  // Someone else's file is never opened (O_EXCL).
+  std::optional<Descriptor> file;
+  SHUNT_ASSIGN(std::string temporary, with_free_name(path, [&](const std::string& name) {
+                 file.emplace(::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+                 return file->get() >= 0;
+               }));
+  return OutputFile(path, std::move(temporary), std::move(*file), false);
 }
 
-OutputFile::OutputFile(std::string path, std::string temporary, Descriptor file)
-    : path_(std::move(path)), temporary_(std::move(temporary)), file_(std::move(file)) {}
+OutputFile::OutputFile(std::string path, std::string temporary, Descriptor file, bool in_place)
+    : path_(std::move(path)),
+      temporary_(std::move(temporary)),
+      file_(std::move(file)),
+      in_place_(in_place) {}
 
 OutputFile::OutputFile(OutputFile&& other) noexcept
     : path_(std::move(other.path_)),
       temporary_(std::exchange(other.temporary_, {})),
       file_(std::move(other.file_)),
+      in_place_(other.in_place_),
       size_(other.size_) {}
 
 OutputFile::~OutputFile() {
@@ -123,12 +161,22 @@ Status OutputFile::write_zeros(std::uint64_t count) {
   return ok();
 }
 
+Status OutputFile::name_it() {
+  const std::string self = self_path(file_.get());
+  SHUNT_ASSIGN(temporary_, with_free_name(path_, [&](const std::string& name) {
+                 return ::linkat(AT_FDCWD, self.c_str(), AT_FDCWD, name.c_str(),
+                                 AT_SYMLINK_FOLLOW) == 0;
+               }));
+  return ok();
+}
+
 Status OutputFile::commit() {
   if (in_place()) {
     if (::close(file_.release()) != 0 && errno != EINTR) return failure("write");
     return ok();
   }
   if (::fsync(file_.get()) != 0) return failure("write");
+  if (temporary_.empty()) SHUNT_TRY(name_it());
   if (::close(file_.release()) != 0 && errno != EINTR) return failure("write");
   if (std::rename(temporary_.c_str(), path_.c_str()) != 0) return failure("create");
   temporary_.clear();

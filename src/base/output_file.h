@@ -16,8 +16,9 @@ namespace shunt {
 /// /dev/null).
 enum class WriteTo : std::uint8_t { kFile, kAnything };
 
-/// A temporary file in the folder of `path`, which takes that name in commit(), and is removed if
-/// that does not come to pass.
+/// A file without a name in the folder of `path`, which takes that name in commit(). Nothing is
+/// left of it if the process fails or is killed before. Where the file system has no files without
+/// a name, it is a temporary file, which the destructor removes.
 class OutputFile {
  public:
   /// NotFound if there is no such folder, Io if nothing can be written there or `path` is a folder
@@ -36,17 +37,20 @@ class OutputFile {
   /// Waits until the bytes are on the disk, then gives the file its name.
   Status commit();
 
-  /// Whether it is written to where it is, without a temporary file.
-  bool in_place() const { return temporary_.empty(); }
+  /// Whether `path` itself is written, such as a pipe.
+  bool in_place() const { return in_place_; }
   std::uint64_t size() const { return size_; }
 
  private:
-  OutputFile(std::string path, std::string temporary, Descriptor file);
+  OutputFile(std::string path, std::string temporary, Descriptor file, bool in_place);
   Error failure(std::string_view what) const;
+  /// Gives a file without a name a temporary one.
+  Status name_it();
 
   std::string path_;
   std::string temporary_;  ///< empty if there is nothing to remove
   Descriptor file_;
+  bool in_place_ = false;
   std::uint64_t size_ = 0;
 };
 

@@ -10,6 +10,25 @@
 
 namespace shunt::cli {
 
+namespace {
+
+/// The paths of a value that may be left out.
+FileArguments::Paths paths_of(const std::optional<std::string>& value) {
+  return [&value] { return value ? std::vector<std::string>{*value} : std::vector<std::string>(); };
+}
+
+FileArguments::Paths paths_of(const std::string& value) {
+  return [&value] { return std::vector<std::string>{value}; };
+}
+
+/// "--output" of "-o,--output".
+std::string label_of(const std::string& names) {
+  const std::size_t comma = names.find(',');
+  return comma == std::string::npos ? names : names.substr(comma + 1);
+}
+
+}  // namespace
+
 Arguments::Arguments(const std::string& command, const std::string& summary,
                      const std::string& footer)
     : app_(std::make_unique<CLI::App>(summary, command)) {
@@ -74,6 +93,30 @@ void Arguments::required(const std::string& name, const std::string& help, std::
     return ok();
   });
   app_->get_option(name)->required();
+}
+
+void Arguments::input(const std::string& names, const std::string& help,
+                      std::optional<std::string>& value) {
+  file(names, help, value);
+  files_.add_input(label_of(names), paths_of(value));
+}
+
+void Arguments::output(const std::string& names, const std::string& help, OutputFormat format,
+                       std::optional<std::string>& value) {
+  file(names, help, value);
+  files_.add_output(label_of(names), format, paths_of(value));
+}
+
+void Arguments::required_input(const std::string& name, const std::string& help,
+                               std::string& value) {
+  required(name, help, value);
+  files_.add_input(name, paths_of(value));
+}
+
+void Arguments::required_output(const std::string& name, const std::string& help,
+                                OutputFormat format, std::string& value) {
+  required(name, help, value);
+  files_.add_output(name, format, paths_of(value));
 }
 
 Result<bool> Arguments::parse(std::span<const std::string> arguments) {

@@ -14,6 +14,7 @@
 #include <string_view>
 #include <type_traits>
 
+#include "cli/file_arguments.h"
 #include "cli/parse_number.h"
 #include "shunt/error.h"
 
@@ -43,10 +44,16 @@ class Arguments {
             std::function<Status(const std::string&)> set);
   void text(const std::string& names, const std::string& placeholder, const std::string& help,
             std::optional<std::string>& value);
-  /// The name of a file, which is not empty.
-  void file(const std::string& names, const std::string& help, std::optional<std::string>& value);
+  /// The name of a file to read, which is not empty.
+  void input(const std::string& names, const std::string& help, std::optional<std::string>& value);
+  /// The name of a file to write, which is not empty.
+  void output(const std::string& names, const std::string& help, OutputFormat format,
+              std::optional<std::string>& value);
   /// An operand that must be there, and is not empty.
   void required(const std::string& name, const std::string& help, std::string& value);
+  void required_input(const std::string& name, const std::string& help, std::string& value);
+  void required_output(const std::string& name, const std::string& help, OutputFormat format,
+                       std::string& value);
 
   /// A number from `low` to `high`. The help tells the default, which is what `value` holds now.
   template <class T>
@@ -67,6 +74,10 @@ class Arguments {
   Result<bool> parse(std::span<const std::string> arguments);
   std::string help() const;
 
+  /// The files that the arguments name. A subcommand adds those that it finds otherwise.
+  FileArguments& files() { return files_; }
+  const FileArguments& files() const { return files_; }
+
  private:
   template <class Value, class T>
   static std::function<Status(const std::string&)> number_setter(Value& value, T low, T high) {
@@ -79,7 +90,10 @@ class Arguments {
   Error unexpected(const std::string& argument) const;
   Error refused(const std::exception& error, const std::string& last) const;
 
+  void file(const std::string& names, const std::string& help, std::optional<std::string>& value);
+
   std::unique_ptr<CLI::App> app_;
+  FileArguments files_;
 };
 
 }  // namespace shunt::cli

@@ -38,7 +38,7 @@ Status bench_costs(std::span<Device* const> devices, const CostsBenchRequest& re
                    Output& output) {
   SHUNT_ASSIGN(const Measured measured, measure_costs(devices, request.measure));
   for (const std::string& note : measured.notes) say(note);
-  if (request.path) SHUNT_TRY(measured.costs.save(*request.path));
+  if (request.path) SHUNT_TRY(output.write_file(*request.path, measured.costs.to_text()));
   output.write(to_plain_text(measured.costs));
   return ok();
 }

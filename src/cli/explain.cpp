@@ -2,7 +2,6 @@
 #include "cli/commands.h"
 #include "cli/explanation.h"
 #include "cli/placed_step.h"
-#include "cli/text_files.h"
 
 namespace shunt::cli {
 namespace {
@@ -21,7 +20,8 @@ class ExplainCommand final : public Command {
 
   void declare(Arguments& arguments) override {
     step_.declare(arguments);
-    arguments.file("--html", "write a page with a timeline for each device", html_);
+    arguments.output("--html", "write a page with a timeline for each device", OutputFormat::kText,
+                     html_);
     arguments.flag("--json", json_, "print JSON");
   }
 
@@ -33,7 +33,7 @@ class ExplainCommand final : public Command {
         shunt::explain(placed.step.graph, placed.placement, placed.segments);
     const ExplanationTitle title = {placed.path,  placed.shape.tokens, placed.shape.context,
                                     placed.notes, placed.times,        placed.measured};
-    if (html_) SHUNT_TRY(write_file(*html_, to_html(title, explanation)));
+    if (html_) SHUNT_TRY(output.write_file(*html_, to_html(title, explanation)));
     if (json_) {
       output.write(to_json(title, explanation));
     } else if (!html_) {

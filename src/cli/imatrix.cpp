@@ -1,5 +1,4 @@
 // `shunt imatrix`: finds out which columns of a model's weights matter.
-#include <filesystem>
 #include <limits>
 
 #include "base/counted.h"
@@ -26,13 +25,12 @@ class ImatrixCommand final : public Command {
   }
 
   void declare(Arguments& arguments) override {
-    constexpr std::int64_t kMostTokens = std::int64_t{1} << 30;
     model_.declare(arguments);
     text_.declare(arguments);
-    arguments.file("-o,--output", "the file to write", output_);
+    arguments.output("-o,--output", "the file to write", OutputFormat::kGguf, output_);
     arguments.number<std::int64_t>("-c,--ctx",
                                    "tokens of a chunk; 0: the model's own context, at most 512",
-                                   model_.session().context, 0, kMostTokens);
+                                   model_.session().context, 0, SessionOptions::kMaxContext);
     arguments.number("--chunks", "most chunks of the text to compute; 0: all",
                      options_.most_chunks);
   }
@@ -48,7 +46,6 @@ class ImatrixCommand final : public Command {
     Interrupt interrupt;
     SHUNT_ASSIGN(const std::optional<std::string> text, text_.read());
     if (!text) return invalid("there is no text: give one, or --file, or pipe one in");
-    SHUNT_TRY(check_output());
     SHUNT_ASSIGN(const OpenModel open, model_.open());
     auto tokens = open.model->tokenizer().encode(*text);
     if (!tokens) return std::move(tokens.error()).with_context(model_.path());
@@ -76,15 +73,6 @@ class ImatrixCommand final : public Command {
   Result<ImportanceMatrix> gather(const Model& model, std::span<const std::int32_t> tokens) const {
     const WaitNotice notice("the device's current operation");
     return gather_importance(model, tokens, options_);
-  }
-
-  /// A model is not written over by what is found out about it.
-  Status check_output() const {
-    std::error_code error;
-    if (std::filesystem::equivalent(*output_, model_.path(), error) && !error) {
-      return invalid("{} is the file that is read", *output_);
-    }
-    return ok();
   }
 
   ModelFlags model_;

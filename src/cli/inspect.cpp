@@ -18,7 +18,7 @@ class InspectCommand final : public Command {
     return kInfo;
   }
   void declare(Arguments& arguments) override {
-    arguments.required("FILE", "the GGUF file", path_);
+    arguments.required_input("FILE", "the GGUF file", path_);
     arguments.flag("--tensors", tensors_, "list every tensor");
     arguments.flag("--json", json_, "print JSON, tensors included");
   }

@@ -74,6 +74,10 @@ int run_command(Command& command, std::span<const std::string> rest, Output& out
   if (const Status checked = command.check(); !checked) {
     return wrong_usage(checked.error().message(), name);
   }
+  if (const Status files = arguments.files().check(); !files) {
+    return wrong_usage(files.error().message(), name);
+  }
+  if (arguments.files().uses_standard_output()) output.divert();
   return finish(output, command.run(output));
 }
 

@@ -7,8 +7,11 @@
 namespace shunt::cli {
 
 void ModelFile::declare(Arguments& arguments, const std::string& what, const std::string& when) {
-  arguments.file("-m,--model", what + " (" + when + "default: the one that comes with Shunt)",
-                 given_);
+  arguments.input("-m,--model", what + " (" + when + "default: the one that comes with Shunt)",
+                  given_);
+  arguments.files().add_input("the model that comes with Shunt", [this] {
+    return given_ || path_.empty() ? std::vector<std::string>() : std::vector{path_};
+  });
 }
 
 Status ModelFile::check() {

@@ -8,6 +8,8 @@
 
 #include "base/fail.h"
 #include "base/file.h"
+#include "base/output_file.h"
+#include "cli/file_arguments.h"
 
 namespace shunt::cli {
 namespace {
@@ -31,8 +33,14 @@ int write_all(int file, std::string_view text) {
 }  // namespace
 
 bool Output::write(std::string_view text) {
-  if (error_ == 0) error_ = write_all(STDOUT_FILENO, text);
+  if (error_ == 0) error_ = write_all(diverted_ ? STDERR_FILENO : STDOUT_FILENO, text);
   return error_ == 0;
+}
+
+Status Output::write_file(const std::string& path, std::string_view text) {
+  if (path != kStandardStream) return shunt::write_file(path, text, WriteTo::kAnything);
+  if (error_ == 0) error_ = write_all(STDOUT_FILENO, text);
+  return result();
 }
 
 Status Output::result() const {

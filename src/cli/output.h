@@ -1,6 +1,7 @@
-// Standard output, where results go and nothing else.
+// Standard output: results, or an output file that is "-".
 #pragma once
 
+#include <string>
 #include <string_view>
 
 #include "shunt/error.h"
@@ -9,8 +10,14 @@ namespace shunt::cli {
 
 class Output {
  public:
-  /// Writes at once, without a buffer. False once it has failed; then nothing is written any more.
+  /// Writes a result at once, without a buffer. False once it has failed; then nothing is written
+  /// any more.
   bool write(std::string_view text);
+  /// From now on results go to stderr, because a file goes to standard output.
+  void divert() { diverted_ = true; }
+  /// Writes the content of an output file, all of it: to standard output if the path is "-".
+  /// Otherwise the errors of shunt::write_file().
+  Status write_file(const std::string& path, std::string_view text);
   bool failed() const { return error_ != 0; }
   /// Io if something could not be written. That the reader went away (`| head`) is no error: it has
   /// seen what it wanted.
@@ -18,6 +25,7 @@ class Output {
 
  private:
   int error_ = 0;  // an errno
+  bool diverted_ = false;
 };
 
 /// One line on stderr, "shunt: MESSAGE".

@@ -32,13 +32,12 @@ class PerplexityCommand final : public Command {
   }
 
   void declare(Arguments& arguments) override {
-    constexpr std::int64_t kMostTokens = std::int64_t{1} << 30;
     model_.declare(arguments);
     text_.declare(arguments);
     arguments.number<std::int64_t>("-c,--ctx",
                                    "tokens of a chunk; 0: the model's own context, at most 512, "
                                    "with --documents all of it",
-                                   model_.session().context, 0, kMostTokens);
+                                   model_.session().context, 0, SessionOptions::kMaxContext);
     arguments.flag("--documents", documents_,
                    "documents, which end where the end of sequence is spelled out, are computed "
                    "each by itself, and scored from the beginning to the end; --ctx is the most "

@@ -6,7 +6,6 @@
 #include "cli/json.h"
 #include "cli/placed_step.h"
 #include "cli/placement_files.h"
-#include "cli/text_files.h"
 #include "schedule/place/placement_words.h"
 
 namespace shunt::cli {
@@ -47,7 +46,8 @@ class PlaceCommand final : public Command {
 
   void declare(Arguments& arguments) override {
     step_.declare(arguments);
-    arguments.file("-o,--output", "the file to write (default standard output)", output_);
+    arguments.output("-o,--output", "the file to write (default standard output)",
+                     OutputFormat::kText, output_);
     arguments.flag("--diff", diff_, "show the differences between two placement files");
     arguments.text("A", "", "with --diff, the one before", before_);
     arguments.text("B", "", "with --diff, the one after", after_);
@@ -89,7 +89,7 @@ class PlaceCommand final : public Command {
     }
     for (std::string& line : to_lines(transcoded)) notes.push_back(std::move(line));
     const std::string text = write_placement(placed.step.graph, placed.placement, notes);
-    if (output_) return write_file(*output_, text);
+    if (output_) return output.write_file(*output_, text);
     output.write(text);
     return ok();
   }

@@ -34,7 +34,7 @@ void StepFlags::declare(Arguments& arguments) {
       "-n,--tokens", "tokens of the step, at most the context (default as many as --batch)",
       tokens_, 1, kMaxStepTokens);
   arguments.number<std::int64_t>("-c,--ctx", "tokens of context; 0: the model's own, at most 4096",
-                                 session_.context, 0, kMaxStepTokens);
+                                 session_.context, 0, SessionOptions::kMaxContext);
   declare_session(arguments, session_);
   pins_.declare(arguments);
   runtime_.declare(arguments);

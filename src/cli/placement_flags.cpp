@@ -1,6 +1,7 @@
 #include "cli/placement_flags.h"
 
 #include "base/fail.h"
+#include "base/regex.h"
 #include "cli/number_list.h"
 #include "cli/parse_units.h"
 #include "cli/placement_files.h"
@@ -80,14 +81,15 @@ void PlacementFlags::declare(Arguments& arguments) {
                    if (equals == std::string::npos || equals == 0 || equals + 1 == text.size()) {
                      return invalid("\"{}\" is not PATTERN=DEVICE", text);
                    }
+                   SHUNT_TRY(Regex::compile(text.substr(0, equals)));
                    pins_.push_back({text.substr(0, equals), text.substr(equals + 1)});
                    return ok();
                  });
   declare_split(arguments, split_);
-  arguments.file("--costs",
-                 "predict run times from these measured costs (shunt bench --save-costs); without "
-                 "it devices are measured once where times are needed (see cpu.calibrate)",
-                 costs_);
+  arguments.input("--costs",
+                  "predict run times from these measured costs (shunt bench --save-costs); without "
+                  "it devices are measured once where times are needed (see cpu.calibrate)",
+                  costs_);
   declare_transcode(arguments, transcode_);
   declare_weights(arguments, weights_);
   arguments.value("--memory-margin", "SIZE",
@@ -104,9 +106,9 @@ void PlacementFlags::declare(Arguments& arguments) {
           std::to_string(LoadOptions{}.stream_rows) + ")",
       stream_rows_, 0, kMostRows);
   arguments.flag("--rules-only", rules_only_, "place nodes by rules alone, not by costs");
-  arguments.file("--placement",
-                 "follow a placement file of shunt place exactly; no other flag decides then",
-                 placement_);
+  arguments.input("--placement",
+                  "follow a placement file of shunt place exactly; no other flag decides then",
+                  placement_);
 }
 
 Status PlacementFlags::check() const {

@@ -39,11 +39,11 @@ class QuantizeCommand final : public Command {
   }
 
   void declare(Arguments& arguments) override {
-    arguments.required("IN", "the model, a GGUF file (of several parts, the first)", in_);
-    arguments.required("OUT", "the file to write", out_);
+    arguments.required_input("IN", "the model, a GGUF file (of several parts, the first)", in_);
+    arguments.required_output("OUT", "the file to write", OutputFormat::kGguf, out_);
     arguments.required("TYPE", "the type of the quantised weights, such as Q8_0 or Q4_K_M", type_);
-    arguments.file("--imatrix", "an importance matrix of shunt imatrix, which weighs the columns",
-                   imatrix_);
+    arguments.input("--imatrix", "an importance matrix of shunt imatrix, which weighs the columns",
+                    imatrix_);
     arguments.flag("--pure", options_.pure, "the same type for every matrix");
     arguments.each("--keep", "PATTERN",
                    "tensors whose whole name matches this regular expression stay as they are",

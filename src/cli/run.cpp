@@ -64,7 +64,6 @@ class RunCommand final : public Command {
 };
 
 void RunCommand::declare(Arguments& arguments) {
-  constexpr std::int64_t kMostTokens = std::int64_t{1} << 30;
   model_.declare(arguments);
   prompt_.declare(arguments);
   arguments.number<std::int64_t>(
@@ -86,7 +85,7 @@ void RunCommand::declare(Arguments& arguments) {
                    seed_);
   arguments.number<std::int64_t>(
       "-c,--ctx", "tokens of prompt and continuation; 0: the model's own, at most 4096",
-      model_.session().context, 0, kMostTokens);
+      model_.session().context, 0, SessionOptions::kMaxContext);
   trace_.declare(arguments);
   arguments.flag("--ignore-eos", ignore_eos_, "go on after an end-of-sequence token");
   arguments.flag("--json", json_, "print one JSON object at the end instead of the text");
@@ -168,7 +167,7 @@ Status RunCommand::run(Output& output) {
   auto result = generate_text(ready, interrupt, output, report.text);
   if (!json_) output.write("\n");
   // After a failure, too: what ran before it is what one wants to see.
-  const Status traced = trace_.write();
+  const Status traced = trace_.write(output);
   if (!result) return std::move(result.error()).with_context(model_.path());
 
   report.model = ready.open.model->info();

@@ -51,6 +51,11 @@ void RuntimeFlags::declare(Arguments& arguments) {
                    libraries_[text.substr(0, equals)] = text.substr(equals + 1);
                    return ok();
                  });
+  arguments.files().add_input("--library", [this] {
+    std::vector<std::string> paths;
+    for (const auto& [backend, path] : libraries_) paths.push_back(path);
+    return paths;
+  });
 }
 
 Result<Options> RuntimeFlags::options() const {

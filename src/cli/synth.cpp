@@ -35,7 +35,7 @@ class SynthCommand final : public Command {
   }
 
   void declare(Arguments& arguments) override {
-    arguments.required("OUT", "the file to write", path_);
+    arguments.required_output("OUT", "the file to write", OutputFormat::kGguf, path_);
     arguments.number("--layers", "number of layers", options_.layers);
     arguments.number("--width", "length of an embedding", options_.width);
     arguments.number("--ff", "width of the feed-forward part", options_.feed_forward);

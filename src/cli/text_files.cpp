@@ -11,23 +11,6 @@
 
 namespace shunt::cli {
 
-Status write_file(const std::string& path, std::string_view text) {
-  Descriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
-  const auto failed = [&] {
-    return fail(ErrorCode::kIo, "cannot write {}: {}", path, system_message(errno));
-  };
-  if (file.get() < 0) return failed();
-  while (!text.empty()) {
-    const ssize_t written = ::write(file.get(), text.data(), text.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return failed();
-    text.remove_prefix(static_cast<std::size_t>(written));
-  }
-  // Some file systems tell only now that a write has failed.
-  if (::close(file.release()) != 0) return failed();
-  return ok();
-}
-
 Result<std::string> read_whole_file(const std::string& path, std::size_t most) {
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (file.get() < 0) {

@@ -66,7 +66,10 @@ void TextSource::declare(Arguments& arguments) {
   if (!flag_.empty()) arguments.text(flag_, "TEXT", what, flag_text_);
   arguments.text(operand_, "", what + "; without any, standard input is read, if it is no terminal",
                  operand_text_);
-  arguments.file("-f,--file", "read " + what + " from a file; - is standard input", file_);
+  arguments.input("-f,--file", "read " + what + " from a file; - is standard input", file_);
+  arguments.files().add_input("standard input", [this] {
+    return given() ? std::vector<std::string>() : std::vector<std::string>{"-"};
+  });
 }
 
 std::string TextSource::name() const {

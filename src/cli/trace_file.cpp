@@ -10,28 +10,30 @@
 namespace shunt::cli {
 
 void TraceFile::declare(Arguments& arguments) {
-  arguments.file("--trace", "write what ran when on which device, for https://ui.perfetto.dev",
-                 path_);
+  arguments.output("--trace", "write what ran when on which device, for https://ui.perfetto.dev",
+                   OutputFormat::kText, path_);
 }
 
 Status TraceFile::open() {
   if (!path_) return ok();
-  SHUNT_ASSIGN(OutputFile file, OutputFile::create(*path_, WriteTo::kAnything));
-  // A temporary file would be left behind if the process were ended: it is made again at the end.
-  if (file.in_place()) file_.emplace(std::move(file));
+  if (path_ != kStandardStream) {
+    SHUNT_ASSIGN(OutputFile file, OutputFile::create(*path_, WriteTo::kAnything));
+    // A temporary file would be left behind if the process were ended: it is made again at the end.
+    if (file.in_place()) file_.emplace(std::move(file));
+  }
   SHUNT_ASSIGN(trace_, Trace::create());
   return ok();
 }
 
-Status TraceFile::write() {
+Status TraceFile::write(Output& output) {
   if (!trace_) return ok();
   const std::string json = to_trace_json(*trace_);
-  if (!file_) {
-    SHUNT_ASSIGN(OutputFile file, OutputFile::create(*path_, WriteTo::kAnything));
-    file_.emplace(std::move(file));
+  if (file_) {
+    SHUNT_TRY(file_->write(std::as_bytes(std::span(json))));
+    SHUNT_TRY(file_->commit());
+  } else {
+    SHUNT_TRY(output.write_file(*path_, json));
   }
-  SHUNT_TRY(file_->write(std::as_bytes(std::span(json))));
-  SHUNT_TRY(file_->commit());
   std::string line = fmt::format("{}: {}", *path_, counted(trace_->spans().size(), "span"));
   if (const std::uint64_t left_out = trace_->left_out(); left_out > 0)
     line += fmt::format(", the first of all; there was no room for {} more", left_out);

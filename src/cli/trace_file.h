@@ -7,6 +7,7 @@
 
 #include "base/output_file.h"
 #include "cli/arguments.h"
+#include "cli/output.h"
 #include "shunt/trace.h"
 
 namespace shunt::cli {
@@ -22,12 +23,12 @@ class TraceFile {
   TraceScope scope(const char* name) const {
     return TraceScope(trace_.get(), trace_ ? trace_->declare_host(name) : 0);
   }
-  /// Writes all so far and says so.
-  Status write();
+  /// Writes all spans so far, and prints a line about it.
+  Status write(Output& output);
 
  private:
   std::optional<std::string> path_;
-  std::optional<OutputFile> file_;
+  std::optional<OutputFile> file_;  // written in place, and opened before the run
   std::shared_ptr<Trace> trace_;
 };
 

@@ -13,6 +13,7 @@
 #include "cli/runtime_flags.h"
 #include "cli/sizes.h"
 #include "cli/text_files.h"
+#include "cli/train_folder.h"
 #include "device/device_set.h"
 #include "device/selection.h"
 #include "engine/vocabulary_from_gguf.h"
@@ -56,11 +57,11 @@ class TrainCommand final : public Command {
     using I = std::int64_t;
     shape_.tied = true;
     shape_given_.reserve(std::size(kShapeFlags));  // the flags know where these are
-    arguments.required("TEXT", "a file; documents end where the end of sequence is spelled out",
-                       text_);
-    arguments.file("-o,--out", "where to write the model", out_);
-    arguments.file("-m,--model", "the model to go on from, a GGUF file", model_);
-    arguments.file("--vocab", "without --model: a GGUF file whose tokenizer to use", vocabulary_);
+    arguments.required_input(
+        "TEXT", "a file; documents end where the end of sequence is spelled out", text_);
+    arguments.output("-o,--out", "where to write the model", OutputFormat::kGguf, out_);
+    arguments.input("-m,--model", "the model to go on from, a GGUF file", model_);
+    arguments.input("--vocab", "without --model: a GGUF file whose tokenizer to use", vocabulary_);
     for (const ShapeFlag& flag : kShapeFlags) {
       shape_given_.emplace_back();
       arguments.number<I>(
@@ -86,7 +87,7 @@ class TrainCommand final : public Command {
     arguments.number("--clip", "gradient-norm clipping threshold; 0: off", options_.clip);
     arguments.number("--seed", "of the weights at the start, and of the order of documents",
                      options_.seed);
-    arguments.file("--validation", "a text that is not learned, but predicted", validation_);
+    arguments.input("--validation", "a text that is not learned, but predicted", validation_);
     arguments.number("--validation-share",
                      fmt::format("without --validation: how much of TEXT, at its end, is kept for "
                                  "that (default {})",
@@ -94,9 +95,10 @@ class TrainCommand final : public Command {
                      share_, 0.0, 0.9);
     arguments.number<I>("--every", "steps from one line, validation and checkpoint to the next",
                         every_, 1);
-    arguments.file("--checkpoint",
-                   "the file from which a stopped run goes on (default: OUT.checkpoint)",
-                   checkpoint_);
+    arguments.output("--checkpoint",
+                     "the file from which a stopped run goes on (default: a file in "
+                     ".OUT.shunt-train, a folder beside OUT)",
+                     OutputFormat::kGguf, checkpoint_);
     runtime_.declare(arguments);
   }
 
@@ -108,8 +110,7 @@ class TrainCommand final : public Command {
     if (!model_ && !vocabulary_) {
       return invalid("a model to go on from (--model), or a tokenizer for a new one (--vocab)?");
     }
-    if (!checkpoint_) checkpoint_ = *out_ + ".checkpoint";
-    SHUNT_TRY(check_files());
+    if (!checkpoint_) checkpoint_ = TrainFolder::path_of(*out_) + "/checkpoint.gguf";
     SHUNT_TRY(check_train_options(options_));
     SHUNT_TRY(check_shape());
     SHUNT_ASSIGN(runtime_options_, runtime_.options());
@@ -132,6 +133,7 @@ class TrainCommand final : public Command {
     }
     interrupt.defer();
     SHUNT_TRY(OutputFile::create(*out_, WriteTo::kFile));  // better now than when all is done
+    SHUNT_ASSIGN(const TrainFolder folder, TrainFolder::open(*out_));
     SHUNT_ASSIGN(const gguf::File start, is_new ? new_model(source) : source);
     std::optional<gguf::File> checkpoint;
     if (std::filesystem::exists(*checkpoint_)) {
@@ -168,20 +170,6 @@ class TrainCommand final : public Command {
     return invalid("\"{}\" is neither adamw nor sgd", text);
   }
 
-  /// The checkpoint is written and removed, and so must be a file of its own.
-  Status check_files() const {
-    const std::optional<std::string> others[] = {text_, out_, model_, vocabulary_, validation_};
-    const auto whole = [](const std::string& path) {
-      std::error_code ignored;
-      return std::filesystem::weakly_canonical(path, ignored);
-    };
-    for (const auto& other : others) {
-      if (!other || whole(*other) != whole(*checkpoint_)) continue;
-      return invalid("the checkpoint can't be {}, which is used for something else", *other);
-    }
-    return ok();
-  }
-
   Status check_shape() {
     for (std::size_t i = 0; i < std::size(kShapeFlags); ++i) {
       if (!shape_given_[i]) continue;
@@ -200,7 +188,7 @@ class TrainCommand final : public Command {
 
   /// Weights of chance, in a file that has lost its name when this returns.
   Result<gguf::File> new_model(const gguf::File& tokenizer) {
-    const std::string path = *out_ + ".start";
+    const std::string path = TrainFolder::path_of(*out_) + "/start.gguf";
     shape_.tokenizer = tokenizer;
     SHUNT_TRY(write_synth_model(path, shape_));
     auto file = gguf::File::open(path);

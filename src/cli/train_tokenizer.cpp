@@ -41,7 +41,8 @@ class TrainTokenizerCommand final : public Command {
 
   void declare(Arguments& arguments) override {
     text_.declare(arguments);
-    arguments.file("-o,--output", "the GGUF file to write; it holds the vocabulary only", output_);
+    arguments.output("-o,--output", "the GGUF file to write; it holds the vocabulary only",
+                     OutputFormat::kGguf, output_);
     arguments.number("--vocab-size", "most tokens, special ones and 256 bytes among them",
                      options_.vocabulary);
     arguments.value("--pre", "NAME",
@@ -57,7 +58,7 @@ class TrainTokenizerCommand final : public Command {
                      options_.special.push_back(text);
                      return ok();
                    });
-    arguments.file("--chat-template", "a file with the chat template to go with it", template_);
+    arguments.input("--chat-template", "a file with the chat template to go with it", template_);
   }
 
   Status check() override {

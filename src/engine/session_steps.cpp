@@ -14,7 +14,6 @@ namespace shunt {
 
 Result<SessionOptions> complete(const SessionOptions& options, const ModelInfo& model) {
   constexpr std::int64_t kDefaultContext = 4096;
-  constexpr std::int64_t kMaxContext = std::int64_t{1} << 24;
   constexpr std::int64_t kMaxSequences = 4096;
   if (options.sequences < 1 || options.sequences > kMaxSequences) {
     return invalid("{} sequences; there may be from 1 to {}", options.sequences, kMaxSequences);
@@ -23,8 +22,9 @@ Result<SessionOptions> complete(const SessionOptions& options, const ModelInfo& 
   if (chosen.context == 0) {
     chosen.context = std::min(model.context, kDefaultContext) * chosen.sequences;
   }
-  if (chosen.context < 1 || chosen.context > kMaxContext) {
-    return invalid("a context of {} tokens; it may be from 1 to {}", options.context, kMaxContext);
+  if (chosen.context < 1 || chosen.context > SessionOptions::kMaxContext) {
+    return invalid("a context of {} tokens; it may be from 1 to {}", options.context,
+                   SessionOptions::kMaxContext);
   }
   if (chosen.batch < 1) {
     return invalid("batches of {} tokens; it must be at least 1", options.batch);

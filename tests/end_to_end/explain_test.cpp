@@ -396,6 +396,8 @@ TEST_F(ExplainCommand, ADeniedFallbackIsAnErrorThatListsOpsAndReasons) {
   EXPECT_EQ(result.out, "");
   EXPECT_THAT(result.err,
               AllOf(HasSubstr(model_.path()), HasSubstr("denied"),
+                    HasSubstr("operations would run on cpu0 instead of test0"),
+                    HasSubstr("a kernel for it would change that"), HasSubstr("--fallback warn"),
                     HasSubstr("2 swiglu (test0 has no kernel for swiglu)"), HasSubstr("rms_norm")));
 }
 

@@ -1,6 +1,9 @@
 // `shunt train`: from a text to a model that `shunt run` uses, also if it is stopped on the way.
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/file.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -51,7 +54,7 @@ TEST_F(TrainCommand, WritesAModelThatKnowsTheText) {
   EXPECT_THAT(made.out, HasSubstr("a new model of "));
   EXPECT_THAT(made.out, HasSubstr("step 60 of 60: loss "));
   EXPECT_THAT(made.out, HasSubstr("bits a byte"));
-  EXPECT_FALSE(std::filesystem::exists(path("model.gguf.checkpoint")));
+  EXPECT_FALSE(std::filesystem::exists(path(".model.gguf.shunt-train")));
   const RunResult run =
       run_command({"run", "-m", path("model.gguf"), "the cat sat on", "--temp", "0", "-n", "20"});
   EXPECT_EQ(run.exit_code, 0) << run.err;
@@ -77,7 +80,8 @@ TEST_F(TrainCommand, GoesOnWhereItWasStopped) {
   const RunResult stopped = run_command(train("model.gguf", "1000"), stop);
   EXPECT_EQ(stopped.exit_code, 128 + SIGINT) << stopped.err;
   EXPECT_FALSE(std::filesystem::exists(path("model.gguf")));
-  ASSERT_TRUE(std::filesystem::exists(path("model.gguf.checkpoint")));
+  ASSERT_TRUE(std::filesystem::exists(path(".model.gguf.shunt-train/checkpoint.gguf")));
+  EXPECT_FALSE(std::filesystem::exists(path(".model.gguf.shunt-train/lock")));
 
   const RunResult other = run_command(train("model.gguf", "999"));
   EXPECT_EQ(other.exit_code, 1);
@@ -111,14 +115,38 @@ TEST_F(TrainCommand, LeavesFilesAloneThatAreNoCheckpoint) {
   refused({"-o", path("b.gguf"), "--vocab", vocabulary_, "--checkpoint", model}, 1);
 }
 
+TEST_F(TrainCommand, LeavesFilesAloneThatAreNamedAsTheOutputWithAnEnd) {
+  for (const char* end : {".start", ".checkpoint"}) {
+    folder_.write(std::string("model.gguf") + end, std::as_bytes(std::span("mine", 4)));
+  }
+  ASSERT_EQ(run_command(train("model.gguf", "5")).exit_code, 0);
+  for (const char* end : {".start", ".checkpoint"}) {
+    EXPECT_EQ(read_file(path(std::string("model.gguf") + end)), "mine");
+  }
+}
+
+TEST_F(TrainCommand, IsRefusedWhileAnotherOneTrainsToTheSameFile) {
+  std::filesystem::create_directory(path(".model.gguf.shunt-train"));
+  const std::string lock = folder_.write(".model.gguf.shunt-train/lock", {});
+  const int held = ::open(lock.c_str(), O_RDWR | O_CLOEXEC);
+  ASSERT_EQ(::flock(held, LOCK_EX), 0);
+  const RunResult second = run_command(train("model.gguf", "5"));
+  EXPECT_EQ(second.exit_code, 1);
+  EXPECT_THAT(second.err, HasSubstr("another process is training to this file"));
+  EXPECT_FALSE(std::filesystem::exists(path("model.gguf")));
+  ::close(held);
+  EXPECT_EQ(run_command(train("model.gguf", "5")).exit_code, 0);
+  EXPECT_FALSE(std::filesystem::exists(path(".model.gguf.shunt-train")));
+}
+
 TEST_F(TrainCommand, SaysWhatItCannotUse) {
   const auto fails = [&](const std::string& text, const std::string& vocabulary, const char* said) {
     const RunResult result =
         run_command({"train", text, "-o", path("none.gguf"), "--vocab", vocabulary, "--ctx", "16"});
     EXPECT_EQ(result.exit_code, 1) << said;
     EXPECT_THAT(result.err, HasSubstr(said));
-    for (const char* end : {"", ".checkpoint", ".start"}) {
-      EXPECT_FALSE(std::filesystem::exists(path("none.gguf") + end)) << said << end;
+    for (const char* name : {"none.gguf", ".none.gguf.shunt-train"}) {
+      EXPECT_FALSE(std::filesystem::exists(path(name))) << said << name;
     }
   };
   fails(path("missing.txt"), vocabulary_, "missing.txt");

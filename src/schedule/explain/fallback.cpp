@@ -118,16 +118,25 @@ FallbackReport report_fallback(const Graph& graph, const Placement& placement) {
   return report;
 }
 
+std::string fallback_devices(const FallbackReport& report) {
+  return fmt::format("{} instead of {}", list_devices(report, &Fallback::instead),
+                     list_devices(report, &Fallback::refused_by));
+}
+
+std::string fallback_remedies(const FallbackReport& report) {
+  const Fallback& first = report.fallbacks.front();
+  return fmt::format("{} would change that{}",
+                     first.remedy.empty() ? remedy(first.refusal) : std::string_view(first.remedy),
+                     other_remedy(report));
+}
+
 std::string to_line(const FallbackReport& report) {
   if (report.fallbacks.empty()) return {};
   const Fallback& first = report.fallbacks.front();
   return fmt::format(
-      "{} of {} operations run on {} instead of {}; the first is {}: {}; {} would change that{} "
-      "(shunt explain shows all)",
-      report.fell_back, report.operations, list_devices(report, &Fallback::instead),
-      list_devices(report, &Fallback::refused_by), first.op, first.reason,
-      first.remedy.empty() ? remedy(first.refusal) : std::string_view(first.remedy),
-      other_remedy(report));
+      "{} of {} operations run on {}; the first is {}: {}; {} (shunt explain shows all)",
+      report.fell_back, report.operations, fallback_devices(report), first.op, first.reason,
+      fallback_remedies(report));
 }
 
 }  // namespace shunt

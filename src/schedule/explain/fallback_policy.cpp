@@ -1,6 +1,7 @@
 // Whether what falls back is acceptable.
 #include "base/counted.h"
 #include "base/fail.h"
+#include "schedule/explain/fallback.h"
 #include "shunt/explain.h"
 
 namespace shunt {
@@ -29,8 +30,10 @@ Status check_limits(const Graph& graph, const FallbackReport& report,
   if (report.fell_back > 0 && policy.mode == FallbackMode::kDeny) {
     const std::string first = graph.describe(report.fallbacks.front().nodes.front());
     return fail(ErrorCode::kUnsupported,
-                "{} of {} operations would fall back, which is denied; the first is {}: {}",
-                report.fell_back, report.operations, first, list_fallbacks(report))
+                "{} of {} operations would run on {}, which is denied; the first is {}: {}; {}, or "
+                "--fallback warn",
+                report.fell_back, report.operations, fallback_devices(report), first,
+                list_fallbacks(report), fallback_remedies(report))
         .with_node(first);
   }
   if (policy.max_cpu_share && report.cpu_share > *policy.max_cpu_share) {

@@ -1,0 +1,103 @@
+#include "cli/file_arguments.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <utility>
+
+#include "base/fail.h"
+#include "gguf/split.h"
+
+namespace shunt::cli {
+namespace {
+
+struct NamedPath {
+  std::string label;
+  std::string path;
+};
+
+/// A GGUF file and its other parts.
+std::vector<std::string> parts_of(const std::string& path) {
+  const auto name = gguf::parse_part_name(path);
+  if (!name) return {path};
+  std::vector<std::string> parts;
+  for (std::uint32_t i = 0; i < name->count; ++i) {
+    parts.push_back(gguf::part_path(name->prefix, i, name->count));
+  }
+  return parts;
+}
+
+/// The path by which the system finds a standard stream.
+std::string real_path(const std::string& path, const char* stream) {
+  return path == kStandardStream ? stream : path;
+}
+
+}  // namespace
+
+bool is_same_file(const std::string& a, const std::string& b) {
+  struct stat first = {};
+  struct stat second = {};
+  const bool has_first = ::stat(a.c_str(), &first) == 0;
+  const bool has_second = ::stat(b.c_str(), &second) == 0;
+  if (has_first && has_second) {
+    return S_ISREG(first.st_mode) && first.st_dev == second.st_dev && first.st_ino == second.st_ino;
+  }
+  if (has_first || has_second) return false;
+  std::error_code unknown;
+  const auto whole = [&](const std::string& path) {
+    return std::filesystem::weakly_canonical(std::filesystem::absolute(path, unknown), unknown);
+  };
+  return whole(a) == whole(b);
+}
+
+void FileArguments::add_input(std::string label, Paths paths) {
+  inputs_.push_back({std::move(label), std::move(paths)});
+}
+
+void FileArguments::add_output(std::string label, OutputFormat format, Paths paths) {
+  outputs_.push_back({std::move(label), format, std::move(paths)});
+}
+
+Status FileArguments::check() const {
+  std::vector<NamedPath> read;
+  for (const Input& input : inputs_) {
+    for (const std::string& path : input.paths()) {
+      for (std::string& part : parts_of(path)) {
+        read.push_back({input.label, real_path(part, "/dev/stdin")});
+      }
+    }
+  }
+  std::vector<NamedPath> written;
+  for (const Output& output : outputs_) {
+    for (const std::string& path : output.paths()) {
+      if (path == kStandardStream && output.format == OutputFormat::kGguf) {
+        return invalid("{}: a GGUF file cannot be written to standard output; name a file",
+                       output.label);
+      }
+      NamedPath next = {output.label, real_path(path, "/dev/stdout")};
+      const auto same = [&](const NamedPath& other) {
+        return is_same_file(other.path, next.path) ||
+               (path == kStandardStream && other.path == next.path);
+      };
+      if (const auto input = std::ranges::find_if(read, same); input != read.end()) {
+        return invalid("{} {}: {} reads this file; write to another one", output.label, path,
+                       input->label);
+      }
+      if (const auto other = std::ranges::find_if(written, same); other != written.end()) {
+        return invalid("{} {}: {} writes this file, too; write to another one", output.label, path,
+                       other->label);
+      }
+      written.push_back(std::move(next));
+    }
+  }
+  return ok();
+}
+
+bool FileArguments::uses_standard_output() const {
+  return std::ranges::any_of(outputs_, [](const Output& output) {
+    return std::ranges::count(output.paths(), kStandardStream) > 0;
+  });
+}
+
+}  // namespace shunt::cli

@@ -1,0 +1,52 @@
+// The files that a subcommand reads and writes. No output overwrites an input of the same run.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "shunt/error.h"
+
+namespace shunt::cli {
+
+/// The format of an output. Text may also go to standard output ("-"), a pipe or a device; a GGUF
+/// file must be a regular file.
+enum class OutputFormat : std::uint8_t { kText, kGguf };
+
+/// The path that stands for standard input or output.
+inline constexpr std::string_view kStandardStream = "-";
+
+class FileArguments {
+ public:
+  /// Gives the paths once the arguments are parsed.
+  using Paths = std::function<std::vector<std::string>()>;
+
+  /// `label`: the flag or operand, for errors. A GGUF file in several parts stands for all parts.
+  void add_input(std::string label, Paths paths);
+  void add_output(std::string label, OutputFormat format, Paths paths);
+
+  /// Invalid if an output is the same file as an input or another output, by device and inode or by
+  /// path; or if a GGUF file, or more than one output, is to go to standard output.
+  Status check() const;
+  /// Whether an output goes to standard output.
+  bool uses_standard_output() const;
+
+ private:
+  struct Input {
+    std::string label;
+    Paths paths;
+  };
+  struct Output {
+    std::string label;
+    OutputFormat format = OutputFormat::kText;
+    Paths paths;
+  };
+  std::vector<Input> inputs_;
+  std::vector<Output> outputs_;
+};
+
+/// Whether two paths lead to one regular file, or to one name where there is no file yet.
+bool is_same_file(const std::string& a, const std::string& b);
+
+}  // namespace shunt::cli
