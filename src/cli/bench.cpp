@@ -67,6 +67,7 @@ class BenchCommand final : public Command {
   bool json_ = false;
   bool markdown_ = false;
   CostsBenchRequest costs_;
+  double machine_seconds_ = 1;
   std::optional<std::int64_t> width_;
   std::optional<double> seconds_;
   ModelBenchRequest tests_;
@@ -117,16 +118,17 @@ void BenchCommand::declare(Arguments& arguments) {
   arguments.number<std::int64_t>(
       "--rows", fmt::format("with --train: rows of a step (default {})", training_.rows), rows_, 1,
       kMostSequences);
-  arguments.file("--save-costs", "write the measured costs of ops and copies, as JSON",
-                 costs_.path);
+  arguments.output("--save-costs", "write the measured costs of ops and copies, as JSON",
+                   OutputFormat::kText, costs_.path);
   arguments.number("--width",
                    fmt::format("rows and columns of matrices, a multiple of 64 (default {}; with "
                                "--ops {})",
                                costs_.measure.width, op_cases_.width),
                    width_);
   arguments.number("--seconds",
-                   fmt::format("that each op is measured, about (default {}; with --ops {})",
-                               costs_.measure.seconds, op_cases_.seconds),
+                   fmt::format("approximate length of each measurement (default {}; with --ops {}, "
+                               "with --machine {})",
+                               costs_.measure.seconds, op_cases_.seconds, machine_seconds_),
                    seconds_, 0.0, 60.0);
   arguments.value(
       "--type", "LIST", "with --ops: types of weights, such as Q4_0,Q4_K (default all there are)",
@@ -186,7 +188,7 @@ Status BenchCommand::check_flags() const {
       {"--devices", !model_.devices().empty(), {kCosts, kMachine, kModel, kOps}},
       {"--save-costs", costs_.path.has_value(), {kCosts}},
       {"--width", width_.has_value(), {kCosts, kOps}},
-      {"--seconds", seconds_.has_value(), {kCosts, kOps}},
+      {"--seconds", seconds_.has_value(), {kCosts, kMachine, kOps}},
       {"--type", !op_cases_.types.empty(), {kOps}},
       {"--op", !op_cases_.ops.empty(), {kOps}},
       {"--json", json_, {kMachine, kModel, kOps, kTrain}},
@@ -228,6 +230,7 @@ Status BenchCommand::check() {
     training_.runs = runs_.value_or(training_.runs);
     return model_.check();
   }
+  if (mode_ == Mode::kMachine) machine_seconds_ = seconds_.value_or(machine_seconds_);
   if (mode_ == Mode::kOps) SHUNT_TRY(check_ops());
   if (mode_ == Mode::kCosts) {
     costs_.measure.width = width_.value_or(costs_.measure.width);
@@ -257,7 +260,7 @@ Status BenchCommand::run(Output& output) {
       devices.push_back(device);
     }
   }
-  if (mode_ == Mode::kMachine) return bench_machine(devices, format_, output);
+  if (mode_ == Mode::kMachine) return bench_machine(devices, machine_seconds_, format_, output);
   return bench_costs(devices, costs_, output);
 }
 

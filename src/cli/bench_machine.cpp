@@ -9,19 +9,17 @@
 namespace shunt::cli {
 namespace {
 
-constexpr double kSeconds = 1;  // of each number of threads
-
 struct MeasuredDevice {
   DeviceInfo info;
   std::vector<DevicePeaks> peaks;
 };
 
-Result<MeasuredDevice> measure(Device& device) {
+Result<MeasuredDevice> measure(Device& device, double seconds) {
   MeasuredDevice measured{device.info(), {}};
   SHUNT_ASSIGN(const auto all, device.open_peak_meter(0));
   for (const int count : thread_counts(all->threads())) {
     SHUNT_ASSIGN(const auto meter, device.open_peak_meter(count));
-    SHUNT_ASSIGN(DevicePeaks peaks, measure_peaks(*meter, kSeconds));
+    SHUNT_ASSIGN(DevicePeaks peaks, measure_peaks(*meter, seconds));
     measured.peaks.push_back(std::move(peaks));
   }
   return measured;
@@ -62,7 +60,8 @@ Json to_json(const MeasuredDevice& device) {
 
 }  // namespace
 
-Status bench_machine(std::span<Device* const> devices, BenchFormat format, Output& output) {
+Status bench_machine(std::span<Device* const> devices, double seconds, BenchFormat format,
+                     Output& output) {
   Json json = Json::array();
   std::optional<Error> refused;
   bool is_measured = false;
@@ -73,7 +72,7 @@ Status bench_machine(std::span<Device* const> devices, BenchFormat format, Outpu
       say(fmt::format("{} is a twin, whose time means nothing: not measured", info.name));
       continue;
     }
-    auto measured = measure(*device);
+    auto measured = measure(*device, seconds);
     if (!measured && measured.error().code() != ErrorCode::kUnsupported) return measured.error();
     if (!measured) {
       say(measured.error().message());

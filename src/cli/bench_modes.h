@@ -17,7 +17,9 @@ namespace shunt::cli {
 enum class BenchFormat : std::uint8_t { kPlain, kMarkdown, kJson };
 
 /// The peaks of each device that can measure them, for one thread up to all that it computes with.
-Status bench_machine(std::span<Device* const> devices, BenchFormat format, Output& output);
+/// `seconds`: of each peak and number of threads.
+Status bench_machine(std::span<Device* const> devices, double seconds, BenchFormat format,
+                     Output& output);
 
 struct CostsBenchRequest {
   MeasureOptions measure;

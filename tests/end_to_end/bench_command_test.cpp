@@ -37,7 +37,8 @@ TEST(BenchCommand, SavesWhatItMeasured) {
 }
 
 TEST(BenchCommand, MeasuresTheMachineForEachNumberOfThreads) {
-  const json machine = json_of({"bench", "--machine", "-t", "2", "--devices", "cpu0", "--json"});
+  const json machine = json_of(
+      {"bench", "--machine", "-t", "2", "--devices", "cpu0", "--seconds", "0.05", "--json"});
   ASSERT_EQ(machine.size(), 1U);
   EXPECT_EQ(machine[0]["device"], "cpu0");
   ASSERT_EQ(machine[0]["peaks"].size(), 2U);
@@ -54,7 +55,8 @@ TEST(BenchCommand, MeasuresTheMachineForEachNumberOfThreads) {
 TEST(BenchCommand, UsesNoUnitAboveTheLevelAndSaysWhatStandsIn) {
   RunOptions options;
   options.environment["SHUNT_CPU_LEVEL"] = "scalar";
-  const RunResult result = run_command({"bench", "--machine", "-t", "1"}, options);
+  const RunResult result =
+      run_command({"bench", "--machine", "-t", "1", "--seconds", "0.05"}, options);
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(result.out, AllOf(HasSubstr("int8: plain code (scalar), which stands in"),
                                 HasSubstr("bf16: multiply-adds of F32 (scalar), which stands in"),
