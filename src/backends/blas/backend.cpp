@@ -5,7 +5,6 @@
 #include "shunt/registry.h"
 
 namespace shunt::blas {
-
 namespace {
 
 Result<std::unique_ptr<Backend>> create(const Options& options) {
@@ -17,7 +16,6 @@ Result<std::unique_ptr<Backend>> create(const Options& options) {
 }
 
 }  // namespace
-
 }  // namespace shunt::blas
 
 extern "C" const shunt::BackendEntry* SHUNT_BACKEND_ENTRY() {

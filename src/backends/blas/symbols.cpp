@@ -6,7 +6,6 @@
 #include "backend_support/symbol_table.h"
 
 namespace shunt::blas {
-
 namespace {
 
 constexpr std::array kNames = {"libopenblas.so.0", "libblas.so.3"};
@@ -22,10 +21,7 @@ constexpr std::array kSymbols = {
     symbol<&Symbols::get_config>("openblas_get_config", "OpenBLAS"),
 };
 
-// CBLAS_ORDER and CBLAS_TRANSPOSE.
-constexpr int kRowMajor = 101;
-constexpr int kNotTransposed = 111;
-constexpr int kTransposed = 112;
+enum Cblas { kRowMajor = 101, kNotTransposed = 111, kTransposed = 112 };  // orders, transposes
 
 }  // namespace
 
