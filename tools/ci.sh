@@ -300,6 +300,8 @@ ci() {
   step "edges: every rule is noticed" tools/check-edges-test
   step "docs" tools/check-docs .
   step "docs: every rule is noticed" tools/check-docs-test
+  step "prose" tools/check-prose .
+  step "prose: every rule is noticed" tools/check-prose-test
   step "ci: its functions" tools/ci-test
   step "exports: every rule is noticed" tools/exports-test
   step "lint" lint_step
