@@ -49,7 +49,7 @@ struct PlacedTensor {
   std::size_t offset = 0;
 };
 
-/// A kind of memory. Lives as long as its device, or for ever (host_memory()).
+/// A kind of memory. Lives as long as its device. host_memory() lives as long as the process.
 class BufferType {
  public:
   BufferType() = default;
@@ -71,7 +71,8 @@ class BufferType {
   /// buffer of 0 bytes takes no memory.
   virtual Result<std::unique_ptr<Buffer>> allocate(std::size_t bytes) = 0;
   /// The same for tensors whose places are known, each with size_of() bytes to itself. Memory that
-  /// has a layout other than plain needs to be told; it is written and read as if it were plain.
+  /// has a layout other than plain needs the tensors of an allocation; it is written and read as if
+  /// it were plain.
   virtual Result<std::unique_ptr<Buffer>> allocate_for(std::size_t bytes,
                                                        std::span<const PlacedTensor> tensors);
   /// Memory whose buffers can hold buffers of this type (place_in()); null: there is none. Zero

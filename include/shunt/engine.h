@@ -116,13 +116,13 @@ struct LoadOptions {
   std::vector<Pin> pins = {};  ///< the user's choice of devices for nodes
   /// Predicts the times of steps; null: estimates from DeviceInfo.
   std::shared_ptr<const CostModel> costs = {};
-  bool rules_only = false;  ///< rules alone decide what runs where
+  bool rules_only = false;  ///< only rules place nodes, not costs
   /// Minimum number of result rows for which weights in host memory are streamed to a device that
   /// wants the op; 0: never.
   std::int64_t stream_rows = PlaceOptions{}.stream_rows;
-  /// Asked about the steps of a session as they will run, with what fits where, before anything is
-  /// allocated. Its `say` is called while loading only, also for each refusal of memory; sessions,
-  /// which are asked about with their own options, use on_device_error.say.
+  /// Asked about the steps of a session as they will run, with the memory of each device, before
+  /// anything is allocated. Its `say` is called while loading only, also for each refusal of
+  /// memory; sessions, which are asked about with their own options, use on_device_error.say.
   FallbackPolicy fallback = {};
   std::optional<PlacementFile> placement = {};  ///< followed exactly, instead of pins and rules
   /// Options of later sessions: the loader leaves room for one of them.
@@ -149,8 +149,9 @@ class CurrentState;
 /// out when they fail (LoadOptions::on_device_error). The registry must outlive it.
 class Model {
  public:
-  /// NotFound, Io, BadFile, Unsupported (also for what options.fallback denies), OutOfMemory or
-  /// Device, naming file and place; Error::device() is the device that failed, if one did.
+  /// NotFound, Io, BadFile, Unsupported (also if options.fallback denies the placement),
+  /// OutOfMemory or Device, naming file and place; Error::device() is the device that failed, if
+  /// one did.
   static Result<std::shared_ptr<const Model>> load(const std::string& path,
                                                    const Registry& registry,
                                                    const LoadOptions& options = {});
@@ -177,7 +178,7 @@ class Model {
   /// no memory to copy to.
   std::vector<std::string> notes() const;
   /// Weights that their device has in another type than the file, in the order of the file, with
-  /// what that cost. to_lines() makes sentences of them, which are among the notes.
+  /// the error of the conversion. to_lines() makes sentences of them, which are among the notes.
   std::vector<TranscodedWeight> transcoded() const;
   /// Its current state; replaced when a device is left out.
   std::shared_ptr<const ModelState> state() const;
@@ -208,19 +209,20 @@ struct SequenceTokens {
 /// A device that fails is named by the error (Error::device(), node(), vendor()). After any error
 /// the session has the tokens it had before, and may be used again. With DeviceErrorMode::kFallback
 /// there is no such error as long as others are left: the call goes on without the device, and
-/// computes again what its cache held. Sessions that also used the device do so at their next call.
+/// computes the tokens of its cache again. Sessions that also used the device do so at their next
+/// call.
 class Session {
  public:
-  /// Invalid for options that make no sense; OutOfMemory; Device; Unsupported for what
-  /// LoadOptions::fallback denies.
+  /// Invalid for options that make no sense; OutOfMemory; Device; Unsupported if
+  /// LoadOptions::fallback denies the placement.
   static Result<std::unique_ptr<Session>> create(std::shared_ptr<const Model> model,
                                                  const SessionOptions& options = {});
   ~Session();
 
   /// Appends tokens and computes them. The logits of the last one, valid until the next call;
   /// `info().vocabulary` of them. Invalid if a token is not of the vocabulary or the context has no
-  /// room for all; Cancelled if `cancel` becomes true; Unsupported for what LoadOptions::fallback
-  /// denies, if this needs a plan for which memory is left only elsewhere; or the error of a
+  /// room for all; Cancelled if `cancel` becomes true; Unsupported if LoadOptions::fallback denies
+  /// the placement, if this needs a plan for which memory is left only elsewhere; or the error of a
   /// device.
   Result<std::span<const float>> append(std::span<const std::int32_t> tokens,
                                         const std::atomic<bool>* cancel = nullptr);

@@ -53,7 +53,7 @@ struct ExplainedSegment {
   std::vector<ExplainedNode> nodes;
   std::vector<ExplainedTransfer> transfers;  ///< made before it starts
   std::uint64_t bytes_in = 0;                ///< copied to it
-  std::uint64_t bytes_out = 0;               ///< of what it computes, copied to other devices
+  std::uint64_t bytes_out = 0;               ///< of its results, copied to other devices
   std::size_t fell_back = 0;                 ///< operations that a better device refused
   std::optional<double> seconds;             ///< predicted, without copies
   std::optional<ExplainedTime>
@@ -146,7 +146,7 @@ struct FallbackReport {
   std::size_t operations = 0;        ///< of the graph
   std::size_t fell_back = 0;
   std::vector<Fallback> fallbacks;  ///< in the order of their first nodes
-  double cpu_share = 0;             ///< of what fell back to the CPU, of all: from 0 to 1
+  double cpu_share = 0;             ///< share of fallbacks to the CPU, from 0 to 1
   bool share_of_time = false;       ///< whether that is of predicted time, or else of operations
   std::uint64_t bytes_copied = 0;   ///< between devices in one run, at the extents' maximum
 };

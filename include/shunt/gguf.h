@@ -87,7 +87,7 @@ class File {
   /// Opens and checks `path`. If it is the first part of several ("NAME-00001-of-00003.gguf" with
   /// split.count), opens all; metadata are then the first part's. NotFound, Io, BadFile,
   /// Unsupported or, for another part than the first, InvalidArgument, each naming the file, the
-  /// place in it and what was expected.
+  /// place in it and the expected content.
   static Result<File> open(const std::string& path, const ReadOptions& options = {});
   /// The same on bytes in memory, which must outlive the File. `name` stands in messages.
   static Result<File> parse(std::span<const std::byte> bytes, const std::string& name,
@@ -105,8 +105,8 @@ class File {
 
   /// The bytes of a tensor's data, inside the mapping; none for a tensor that is not this file's.
   std::span<const std::byte> data(const TensorInfo& info) const;
-  /// The whole mapped part, and what keeps it mapped (null after parse(): the bytes are the
-  /// caller's).
+  /// The whole mapped part, and the object that keeps it mapped (null after parse(): the bytes are
+  /// the caller's).
   std::span<const std::byte> part_bytes(std::uint32_t part) const;
   std::shared_ptr<const void> mapping(std::uint32_t part) const;
 
@@ -133,9 +133,9 @@ class File {
   std::shared_ptr<const FileState> state_;
 };
 
-/// Writes a little-endian GGUF v3 file, data tensor by tensor, so that a large file never lies in
-/// memory whole. Metadata that make no sense (two of a key, a value not of its type) are told of by
-/// write().
+/// Writes a little-endian GGUF v3 file, data tensor by tensor, so that a large file is never in
+/// memory as a whole. Metadata that make no sense (two of a key, a value not of its type) are
+/// errors of write().
 class Writer {
  public:
   void add(std::string key, Value value);

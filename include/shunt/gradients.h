@@ -15,7 +15,7 @@ namespace shunt {
 ///
 /// loss: F32 [1]. parameters: F32, F16 or BF16, leaves or not. A gradient is the total one: by
 /// every path there is from the parameter to the loss, through other parameters too. Rounding to a
-/// type counts as the identity; whole numbers, and what is computed from them alone, don't change.
+/// type counts as the identity; whole numbers, and values that depend on them alone, don't change.
 ///
 /// Where an op is not differentiable (abs at 0, clamp at a bound), its derivative there is that of
 /// one side, or between those of both.
@@ -23,7 +23,7 @@ namespace shunt {
 /// Unsupported: a path leads through an op without a gradient rule, or to a source that its rule
 /// has no gradient by (the message names op and node; docs/training.md lists them); an extent is
 /// where a rule needs a fixed size; or memory is overwritten so that the gradient would be wrong: a
-/// path leads through what a node writes into memory that is then read by another name than the
+/// path leads through the result of a node in memory that is then read by another name than the
 /// node's own result, or a rule needs a value that is overwritten later. Invalid: the loss is no
 /// such number, or a parameter is not of the graph or of another type. After an error nodes may
 /// have been added that nothing needs.

@@ -65,8 +65,9 @@ struct Node {
   std::vector<NodeId> sources;  ///< in the op's order; kNoNode where an optional one is not given
   Tensor result;
   Role role = Role::kActivation;
-  std::string name;    ///< for people
-  NodeId storage = 0;  ///< the node whose memory holds the result: itself, or what it is a view of
+  std::string name;  ///< for people
+  NodeId storage =
+      0;  ///< the node whose memory holds the result: itself, or the source of the view
   std::int64_t offset = 0;      ///< bytes from the start of that memory
   bool writes_storage = false;  ///< it writes into memory that it shares with its first source
 
@@ -130,9 +131,9 @@ struct Value {
   NodeId id = kNoNode;
 };
 
-/// What builder functions take: a Value, or the error of the call that should have made it, which
-/// they pass on. So calls nest, and the first error comes out at the end: `SHUNT_ASSIGN(Value y,
-/// add(g, matmul(g, w, x), b));`
+/// The argument of builder functions: a Value, or the error of the call that should have made it,
+/// which they pass on. So calls nest, and the first error comes out at the end: `SHUNT_ASSIGN(Value
+/// y, add(g, matmul(g, w, x), b));`
 using Operand = const Result<Value>&;
 
 /// For an optional source that is not given.
@@ -159,7 +160,7 @@ class GraphBuilder {
   Status output(Operand value, std::string name);
 
   const Tensor& tensor(Value value) const { return graph_.node(value.id).result; }
-  /// The nodes so far. What a reference to one of them refers to is gone once another is added.
+  /// The nodes so far. A reference to one of them is invalid once another is added.
   const Graph& graph() const { return graph_; }
   /// The same; Invalid if the value is not of this graph.
   Result<Tensor> find(Operand value) const;

@@ -26,7 +26,7 @@ std::string_view to_string(Peak peak);
 struct PeakRate {
   double per_second = 0;
   std::string unit;        ///< the unit of the processor: "AVX-512 VNNI"
-  bool stands_in = false;  ///< the device has nothing made for that: this is what it does instead
+  bool stands_in = false;  ///< the device has no unit for this peak: another unit was measured
 };
 
 /// Measures a device's peaks. Belongs to one thread at a time; the device must outlive it, and
@@ -65,8 +65,8 @@ Peak peak_for(DType dtype);
 using Amounts = std::array<double, kPeaks.size()>;
 
 /// The shortest time of some work, and the peak that bounds it. Reading goes on beside arithmetic;
-/// kinds of arithmetic come one after the other, and the one that takes longest is named. What has
-/// no rate bounds nothing.
+/// kinds of arithmetic come one after the other, and the one that takes longest is named. A peak
+/// without a rate is no limit.
 struct Bound {
   double seconds = 0;
   Peak peak = Peak::kRead;

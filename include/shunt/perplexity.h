@@ -28,7 +28,7 @@ struct PerplexityOptions {
   /// `context` is the number of tokens of a chunk, at least 4; 0: the model's own, at most 512. Of
   /// documents see perplexity_of_documents.
   SessionOptions session = {};
-  /// Called after each chunk (or document) with what is known so far and their number; may be
+  /// Called after each chunk (or document) with the result so far and their number; may be
   /// empty.
   std::function<void(const Perplexity& so_far, std::uint64_t chunks)> progress = {};
   /// Once true, the work ends with Cancelled within one step; may be null.
@@ -40,7 +40,7 @@ struct PerplexityOptions {
 /// token in front (then tokens[0] is one), it takes the place of the chunk's first. Scored are the
 /// predictions of its tokens n/2 + 1 to n - 1, counted from 0, so that each has at least half of a
 /// chunk before it. Invalid if there are fewer than n tokens, or n is too small; Unsupported,
-/// naming the chunk, if what the model predicts is not finite.
+/// naming the chunk, if a prediction of the model is not finite.
 Result<Perplexity> perplexity(const std::shared_ptr<const Model>& model,
                               std::span<const std::int32_t> tokens,
                               const PerplexityOptions& options = {});

@@ -134,7 +134,7 @@ struct PlaceOptions {
   std::span<const LeafMemory> memory = {};
   std::span<const Pin> pins = {};              ///< the first that matches counts
   std::span<const Exclusion> exclusions = {};  ///< nodes that devices do not get
-  /// Parts without memory lie on their device if it computes all nodes that use them; pins come
+  /// Parts without memory are on their device if it computes all nodes that use them; pins come
   /// first. A part whose device is not among the devices is placed like any other leaf.
   std::span<const PartHome> parts = {};
   /// Minimum number of result rows for which weights in host memory are streamed to a device that

@@ -75,8 +75,8 @@ struct DTypeTrait {
   void (*decode)(const std::byte* from, float* to, std::int64_t n) = nullptr;
   /// Encodes n elements, rounding to nearest even where the format does not say otherwise.
   /// Integers are rounded and saturated. Not-a-number becomes 0 in them and in block types, and
-  /// what is too large for a block type the largest it has. Null for types that need weights, and
-  /// for those that are not for storage (Q8_1, Q8_K).
+  /// numbers that are too large for a block type become its largest one. Null for types that need
+  /// weights, and for those that are not for storage (Q8_1, Q8_K).
   void (*encode)(const float* from, std::byte* to, std::int64_t n) = nullptr;
   /// The precision of its values: rounding to it costs at most 2^-precision of the value itself,
   /// or, in a block format, of the largest value of the block. 0: not stated, or the type is of
@@ -106,12 +106,12 @@ std::string_view to_string(DType dtype);
 /// Whether turning values of `from` into `to` costs no more than rounding them to `from` did: `to`
 /// is as fine, reaches as far, and is no block format where `from` is none, since small values
 /// beside large ones lose most there. False for whole numbers. (Blocks whose values are beyond the
-/// range of their own scale are not looked at: whoever converts finds them.)
+/// range of their own scale are not looked at: the conversion finds them.)
 bool at_least_as_precise(DType to, DType from);
-/// Encodes one row: `values` are whole blocks, `bytes` exactly what they take. `importance` says
-/// how much each column matters, relative to the others (an importance matrix has the mean square
-/// of the activation that a column meets); empty: all alike. Types without a choice to make ignore
-/// it. From any thread. Unsupported if the type can't be encoded, or not without importance;
+/// Encodes one row: `values` are whole blocks, `bytes` exactly as many as they take. `importance`
+/// says how much each column matters, relative to the others (an importance matrix has the mean
+/// square of the activation that a column meets); empty: all alike. Types without a choice to make
+/// ignore it. From any thread. Unsupported if the type can't be encoded, or not without importance;
 /// invalid if sizes don't match, if importance is negative or not finite, or if a value for a block
 /// type is not finite or beyond the largest that the type holds.
 Status encode_row(DType dtype, std::span<const float> values, std::span<const float> importance,

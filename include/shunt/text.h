@@ -16,10 +16,10 @@
 
 namespace shunt::text {
 
-/// What a token is; the numbers are GGUF's own.
+/// The kind of a token; the numbers are GGUF's own.
 enum class TokenType : std::uint8_t {
   kNormal = 1,
-  kUnknown = 2,      ///< stands for what the vocabulary can't say
+  kUnknown = 2,      ///< stands for text that the vocabulary lacks
   kControl = 3,      ///< for the model, not for people: begin, end, turns of a chat
   kUserDefined = 4,  ///< found in text before anything else is, never split
   kUnused = 5,
@@ -30,7 +30,7 @@ std::string_view to_string(TokenType type);
 
 struct Token {
   std::string text;  ///< as in the file: with U+2581 for spaces, or in the byte alphabet of GPT-2
-  float score = 0;   ///< "llama" only: what merges first
+  float score = 0;   ///< "llama" only: higher scores merge first
   TokenType type = TokenType::kNormal;
 };
 
@@ -82,7 +82,7 @@ class Tokenizer {
   /// O(n log n), whatever the text is.
   Result<std::vector<std::int32_t>> encode(std::string_view text,
                                            const EncodeOptions& options = {}) const;
-  /// The text of ids, valid UTF-8 always; what can't be a character is U+FFFD. The space that
+  /// The text of ids, valid UTF-8 always; invalid bytes become U+FFFD. The space that
   /// encode() put in front is taken away. Invalid argument for an id out of range.
   Result<std::string> decode(std::span<const std::int32_t> ids,
                              const DecodeOptions& options = {}) const;
@@ -104,7 +104,7 @@ class Tokenizer {
   /// Whether encode() adds BOS or EOS, defaults applied.
   bool adds_bos() const;
   bool adds_eos() const;
-  /// What it was made from, special ids included; `unk` is filled in where a token's type tells it.
+  /// Its vocabulary, special ids included; `unk` is filled in where a token's type tells it.
   const Vocabulary& vocabulary() const;
 
  private:
@@ -114,8 +114,8 @@ class Tokenizer {
   std::shared_ptr<const State> state_;
 };
 
-/// Text from ids as they come. What all calls return, put together, is what decode() returns for
-/// all ids. Belongs to one thread at a time.
+/// Text from ids as they come. The results of all calls together are the result of decode() for all
+/// ids. Belongs to one thread at a time.
 class StreamDecoder {
  public:
   explicit StreamDecoder(Tokenizer tokenizer, const DecodeOptions& options = {});

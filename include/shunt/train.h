@@ -27,7 +27,7 @@ namespace shunt {
 struct TrainingText {
   std::vector<std::int32_t> tokens;
   std::vector<std::size_t> starts;   ///< of each document, and the end
-  std::vector<std::uint64_t> bytes;  ///< of what can be predicted of each document's text
+  std::vector<std::uint64_t> bytes;  ///< of the tokens of each document that can be predicted
 
   std::size_t documents() const { return bytes.size(); }
   std::uint64_t text_bytes() const;  ///< of all documents
@@ -88,7 +88,7 @@ Status check_train_options(const TrainOptions& options);
 /// The learning rate of a step, the first of which is number 1.
 double learning_rate(const TrainOptions& options, std::int64_t step);
 
-/// What a step did.
+/// The result of a step.
 struct TrainStep {
   std::int64_t step = 0;  ///< its number, from 1 on
   double loss = 0;        ///< mean over tokens of -ln(probability), before the step
@@ -109,7 +109,7 @@ struct TrainScore {
 class Trainer {
  public:
   /// `start`: a file whose architecture can be trained, with its weights in any type; training
-  /// goes on in F32. `checkpoint`: what save_checkpoint() wrote of a training that began with the
+  /// goes on in F32. `checkpoint`: the file of save_checkpoint() of a training that began with the
   /// same file, text and options (Invalid for others): the next step is the one after that, with
   /// the loss that it would have had; null: the first step is.
   /// `text` and `cpu` must outlive the trainer. Invalid for options that make no sense, for rows
@@ -126,13 +126,13 @@ class Trainer {
   /// The next step. An error, naming the step, if loss or gradient is not a finite number: the
   /// weights are those before it then. Cancelled leaves them so, too.
   Result<TrainStep> step(const std::atomic<bool>* cancel = nullptr);
-  /// What the weights make of a text, which they don't learn from.
+  /// The loss of a text, from which the weights don't learn.
   Result<TrainScore> score(const TrainingText& text, const std::atomic<bool>* cancel = nullptr);
 
   /// Writes a GGUF file with the weights as they are, in F32, and all that the model's file says
   /// beside them. Io.
   Status save_model(const std::string& path) const;
-  /// The same with what training needs to go on: see create().
+  /// The same with the state that training needs to continue: see create().
   Status save_checkpoint(const std::string& path) const;
 
  private:

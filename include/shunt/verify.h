@@ -43,8 +43,8 @@ struct NodeCheck {
   /// elements; where b is zero all over, the sum of squares itself. Where both are the same
   /// infinity, or neither is a number, they are equal; if only one is, the error is infinite.
   /// Numbers too small for a normal F32 count as 0. Of integers: the share of the elements that
-  /// differ. An operation that writes into memory is judged by all of that memory, and b is what it
-  /// changed there.
+  /// differ. An operation that writes into memory is judged by all of that memory, and b is its
+  /// change there.
   double error = 0;
   double threshold = 0;  ///< most that `error` may be
   Sizes worst_at = {};   ///< the element that is furthest off (in that memory, if it writes)
@@ -71,12 +71,12 @@ struct OpCheck {
 };
 
 /// Where the threshold is not given: the coarsest of an operation's types, sources and result,
-/// decides. A kernel may round what it multiplies to the type that it multiplies it with.
+/// decides. A kernel may round its factors to the type in which it multiplies.
 double default_threshold(DType dtype);
 
 struct VerifyOptions {
-  /// Of every weight and cache of the graph. What is in the caches counts: zeros, or what a step
-  /// before has left there.
+  /// Of every weight and cache of the graph. The content of the caches counts: zeros, or the
+  /// results of the step before.
   std::span<const LeafMemory> memory = {};
   /// Fills the inputs of the plan and states its extents; may be empty if there are none.
   std::function<Status(Plan& plan)> fill = {};
@@ -90,16 +90,16 @@ struct VerifyOptions {
 
 /// Runs the graph as it is placed, and each computed node (no leaf, no view) once more, alone, on
 /// `device`. A weight whose type the device lacks comes to it in another one, as it does when a
-/// model is loaded. A node that the device refuses, or fails at, is told in its check; the others
-/// go on.
+/// model is loaded. A node that the device refuses, or fails at, has the reason in its check; the
+/// others continue.
 /// The memory of caches is written as by any run. Takes one node's sources and result on the
-/// device at a time, and on the host what later nodes still read. Checks come in the order of the
-/// graph. An error is one of the run that is believed, or Cancelled.
+/// device at a time, and on the host the values that later nodes still read. Checks come in the
+/// order of the graph. An error is one of the run that is believed, or Cancelled.
 Result<std::vector<NodeCheck>> verify(std::shared_ptr<const Graph> graph, Placement placement,
                                       Device& device, const VerifyOptions& options = {});
 
 /// Numbers of those that were computed or failed, worst first: by how many times its threshold an
-/// error is; what failed is worse than any error.
+/// error is; a failed node is worse than any error.
 std::vector<std::size_t> worst_first(std::span<const NodeCheck> checks);
 /// A line for each op, worst first in the same sense.
 std::vector<OpCheck> check_by_op(std::span<const NodeCheck> checks);
