@@ -73,8 +73,8 @@ std::size_t case_count(std::string_view op);
 /// Computes all cases of an op on a device. A fault of the device in one case (an error, an
 /// exception, a wrong or incomplete result, changed bytes outside of the result, no end in time)
 /// makes that case fail, and the others continue. Takes the memory of one small case at a time. May
-/// be called from many threads. An error is NotFound for an op that does not exist or has no test
-/// cases; Cancelled, within one node if the device obeys its contract; or Invalid if
+/// be called from many threads. Errors: NotFound for an op that does not exist or has no test
+/// cases. Cancelled, within one node if the device obeys its contract. Invalid if
 /// libshunt_conformance and libshunt are of different builds.
 Result<OpCasesCheck> check_op(Device& device, std::string_view op,
                               const CheckOpOptions& options = {});

@@ -19,7 +19,7 @@ namespace shunt {
 /// The measured seconds of one node of an op on a device:
 ///   overhead + max(bytes * seconds_per_byte, arithmetic), with
 ///   arithmetic = min(bytes * unpack_seconds_per_byte + operations * seconds_per_operation,
-///                    operations * few_seconds_per_operation)
+///                    operations * few_seconds_per_operation).
 /// Kernels for many columns unpack (dequantize) each weight once, whatever the number of columns.
 /// With few columns a node computes at the rate measured with few.
 struct OpCost {

@@ -71,9 +71,9 @@ enum class DeviceErrorMode : std::uint8_t {
 /// something outside of devices, is always an error.
 struct DeviceErrorPolicy {
   DeviceErrorMode mode = DeviceErrorMode::kFail;
-  /// Gets a line for each device that is left out, for each session whose tokens are computed
-  /// again, for memory that a session was refused, and for operations that fall back in it and were
-  /// not reported when the model was loaded. Called by the thread that found the failure, possibly
+  /// Gets a line for each device that is left out, and for each session whose tokens are computed
+  /// again. It also gets lines about refused memory of sessions, and about fallbacks that loading
+  /// did not report. Called by the thread that found the failure, possibly
   /// by several at once, as long as the model or a session lives. It must not use the model or a
   /// session. May be empty.
   std::function<void(std::string_view line)> say = {};
@@ -173,9 +173,8 @@ class Model {
   /// buffers was measured then; ledger() measures it again.
   Ledger predicted() const;
   /// The loader's decisions about memory, a line per device: "test0: layers 0 to 11 (12 of 16), 1.2
-  /// GiB of 1.4 GiB (64.0 MiB are left alone)"; then a line for each refusal of memory, for each
-  /// device that was left out, for weights that came in another type, and for those that there was
-  /// no memory to copy to.
+  /// GiB of 1.4 GiB (64.0 MiB are left alone)". Then a line for each refusal of memory, each device
+  /// that was left out, weights in another type, and weights without memory for a copy.
   std::vector<std::string> notes() const;
   /// Weights that their device has in another type than the file, in the order of the file, with
   /// the error of the conversion. to_lines() makes sentences of them, which are among the notes.
@@ -221,9 +220,8 @@ class Session {
 
   /// Appends tokens and computes them. The logits of the last one, valid until the next call;
   /// `info().vocabulary` of them. Invalid if a token is not of the vocabulary or the context has no
-  /// room for all; Cancelled if `cancel` becomes true; Unsupported if LoadOptions::fallback denies
-  /// the placement, if this needs a plan for which memory is left only elsewhere; or the error of a
-  /// device.
+  /// room for all. Cancelled if `cancel` becomes true. Unsupported if this needs a plan whose
+  /// placement LoadOptions::fallback denies. Otherwise the error of a device.
   Result<std::span<const float>> append(std::span<const std::int32_t> tokens,
                                         const std::atomic<bool>* cancel = nullptr);
   /// The same for several sequences at once, none of them twice: the logits of each one's last

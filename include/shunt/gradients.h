@@ -20,11 +20,11 @@ namespace shunt {
 /// Where an op is not differentiable (abs at 0, clamp at a bound), its derivative there is that of
 /// one side, or between those of both.
 ///
-/// Unsupported: a path leads through an op without a gradient rule, or to a source that its rule
-/// has no gradient by (the message names op and node; docs/training.md lists them); an extent is
-/// where a rule needs a fixed size; or memory is overwritten so that the gradient would be wrong: a
-/// path leads through the result of a node in memory that is then read by another name than the
-/// node's own result, or a rule needs a value that is overwritten later. Invalid: the loss is no
+/// Unsupported if a path leads through an op without a gradient rule, or to a source for which the
+/// rule has no gradient. The message names op and node; docs/training.md lists them. Unsupported,
+/// too, if an extent is where a rule needs a fixed size, or if overwritten memory would make the
+/// gradient wrong. The latter: a path leads through memory that is read by another name than that
+/// of the node's result, or a rule needs a value that is overwritten later. Invalid: the loss is no
 /// such number, or a parameter is not of the graph or of another type. After an error nodes may
 /// have been added that nothing needs.
 ///

@@ -31,17 +31,17 @@ struct PartedGraph {
 /// on, with the role of the weight.
 ///
 /// A product with rows of a weight gives rows of the result; products with columns are added.
-/// Values stay in parts as long as each op can compute its part alone: ops that work element by
-/// element, norms along other dimensions, rope and attention by heads, views that leave the split
+/// Values stay in parts as long as each op can compute its part alone. Such ops are elementwise
+/// ops, norms along other dimensions, rope and attention by heads, and views that leave the split
 /// dimension whole. Elsewhere parts are concatenated. A cache into which set_rows() writes split
 /// rows is split with them, if its parts are whole blocks.
 ///
 /// Results of row parts are those of the whole graph, as far as a device computes each row alike;
 /// sums over columns are rounded in another order.
 ///
-/// Invalid, naming the leaf and the sizes, for a node that is no weight or is named twice, for
-/// parts that are empty, do not add up or are not whole blocks, and for a dimension that is an
-/// extent.
+/// Invalid for a node that is no weight or is named twice, and for a dimension that is an extent.
+/// Invalid for parts that are empty, do not add up or are not whole blocks. The message names the
+/// leaf and the sizes.
 Result<PartedGraph> with_parts(const Graph& graph, std::span<const LeafParts> parts);
 
 }  // namespace shunt

@@ -154,9 +154,9 @@ struct PlaceOptions {
 };
 
 /// Decides where each node runs. `devices` by falling priority, a CPU last. The same inputs give
-/// the same placement. Invalid if there is no CPU, if a pin can't be obeyed, if an op must write to
-/// memory that no device able to compute it can write, or if an exclusion, memory or a part names a
-/// missing node or device.
+/// the same placement. Invalid if there is no CPU, or if a pin can't be obeyed. Invalid if an op
+/// must write to memory that no device able to compute it can write. Invalid if an exclusion,
+/// memory or a part names a missing node or device.
 Result<Placement> place(const Graph& graph, std::span<Device* const> devices,
                         const PlaceOptions& options = {});
 

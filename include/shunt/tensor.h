@@ -104,16 +104,16 @@ Result<DType> dtype_from_gguf(std::uint32_t number);
 Result<DType> dtype_from_name(std::string_view name);
 std::string_view to_string(DType dtype);
 /// Whether turning values of `from` into `to` costs no more than rounding them to `from` did: `to`
-/// is as fine, reaches as far, and is no block format where `from` is none, since small values
-/// beside large ones lose most there. False for whole numbers. (Blocks whose values are beyond the
-/// range of their own scale are not looked at: the conversion finds them.)
+/// is as fine and has as large a range. It is no block format where `from` is none, since small
+/// values beside large ones lose most there. False for whole numbers. (Blocks whose values are
+/// beyond the range of their own scale are not looked at: the conversion finds them.)
 bool at_least_as_precise(DType to, DType from);
 /// Encodes one row: `values` are whole blocks, `bytes` exactly as many as they take. `importance`
 /// says how much each column matters, relative to the others (an importance matrix has the mean
 /// square of the activation that a column meets); empty: all alike. Types without a choice to make
-/// ignore it. From any thread. Unsupported if the type can't be encoded, or not without importance;
-/// invalid if sizes don't match, if importance is negative or not finite, or if a value for a block
-/// type is not finite or beyond the largest that the type holds.
+/// ignore it. From any thread. Unsupported if the type can't be encoded, or not without importance.
+/// Invalid if sizes don't match, or if importance is negative or not finite. Invalid if a value for
+/// a block type is not finite or beyond the type's largest.
 Status encode_row(DType dtype, std::span<const float> values, std::span<const float> importance,
                   std::span<std::byte> bytes);
 /// The byte order that data of a type have in memory, as DTypeTrait says.

@@ -37,9 +37,9 @@ struct TrainingText {
 };
 
 /// Cuts a text where the end of sequence is spelled out ("</s>", "<|end|>": the vocabulary's own
-/// word for it); a line's end right before or behind that belongs to no document, and one without
-/// tokens is none. Other control tokens that are spelled out are read as such. Unsupported for a
-/// vocabulary without an end of sequence; Invalid for a text without words.
+/// word for it). The end of a line right before or behind that belongs to no document. A document
+/// without tokens is left out. Other control tokens that are spelled out are read as such.
+/// Unsupported for a vocabulary without an end of sequence; Invalid for a text without words.
 Result<TrainingText> read_training_text(const text::Tokenizer& tokenizer, std::string_view text);
 /// The last documents of a text, as many as make up `share` of the tokens, as a text of their own;
 /// `text` keeps the others. Invalid unless both have some.
@@ -110,8 +110,8 @@ class Trainer {
  public:
   /// `start`: a file whose architecture can be trained, with its weights in any type; training
   /// goes on in F32. `checkpoint`: the file of save_checkpoint() of a training that began with the
-  /// same file, text and options (Invalid for others): the next step is the one after that, with
-  /// the loss that it would have had; null: the first step is.
+  /// same file, text and options (Invalid for others). The next step is the one after that, with
+  /// the loss that it would have had. Null: start with the first step.
   /// `text` and `cpu` must outlive the trainer. Invalid for options that make no sense, for rows
   /// longer than the model's context and for tokens that it does not have; OutOfMemory;
   /// Unsupported, naming an op, if the model's graph has no gradient.
