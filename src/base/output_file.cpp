@@ -24,14 +24,25 @@ std::string folder_of(const std::string& path) {
   return path.substr(0, std::max<std::size_t>(slash, 1));
 }
 
-/// Whether a link leads to a file that a process has open, as /dev/stdout does. Renaming another
-/// file over it would not reach that process.
-bool is_open_file(const std::string& link) {
-  std::error_code unreadable;
-  const std::string target = std::filesystem::read_symlink(link, unreadable).string();
-  return std::ranges::any_of(std::array<std::string_view, 2>{link, target}, [](auto path) {
-    return path.starts_with("/dev/") || path.starts_with("/proc/");
-  });
+/// The end of a chain of links. The end may be missing, or a file that a process has open:
+/// replacing that would not reach the process.
+struct LinkEnd {
+  std::string path;
+  bool is_open_file = false;
+  bool is_loop = false;
+};
+
+LinkEnd follow_links(std::string path) {
+  constexpr int kMostLinks = 40;  // as Linux follows
+  for (int i = 0; i < kMostLinks; ++i) {
+    std::error_code error;
+    const std::filesystem::path target = std::filesystem::read_symlink(path, error);
+    if (error) return {std::move(path)};  // no link
+    const std::filesystem::path folder = std::filesystem::canonical(folder_of(path), error);
+    if (!error && folder.string().starts_with("/proc/")) return {std::move(path), true};
+    path = target.is_absolute() ? target.string() : folder_of(path) + "/" + target.string();
+  }
+  return {std::move(path), false, true};
 }
 
 /// So that the new name, too, survives a power cut. Not every file system can; the data are safe
@@ -46,75 +57,102 @@ std::string self_path(int file) {
   return fmt::format("/proc/self/fd/{}", file);
 }
 
-/// A file without a name in a folder, which can get one later; -1 if that is not possible here.
-int open_nameless(const std::string& folder) {
-#ifdef O_TMPFILE
-  const int file = ::open(folder.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
-  if (file >= 0 && ::access(self_path(file).c_str(), F_OK) != 0) {
-    ::close(file);
-    return -1;
-  }
-  return file;
-#else
-  return -1;
-#endif
-}
-
-/// The first name beside `path` for which `take` succeeds. `take` fails with EEXIST in errno where
-/// the name is taken.
+/// The first name in a folder for which `take` succeeds. `take` fails with EEXIST in errno where
+/// the name is taken. `path`: the path to be created, for errors.
 Result<std::string> with_free_name(const std::string& path,
                                    const std::function<bool(const std::string&)>& take) {
   constexpr int kAttempts = 1000;
+  const std::string start = fmt::format("{}/.shunt-{}", folder_of(path), ::getpid());
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
-    std::string name = fmt::format("{}.{}-{}.tmp", path, ::getpid(), attempt);
+    std::string name = fmt::format("{}-{}.tmp", start, attempt);
     if (take(name)) return name;
     if (errno == EEXIST) continue;
     const bool missing = errno == ENOENT || errno == ENOTDIR;
     return fail(missing ? ErrorCode::kNotFound : ErrorCode::kIo, "cannot create {} (as {}): {}",
                 path, name, system_message(errno));
   }
-  return fail(ErrorCode::kIo,
-              "cannot create {}: {} temporary files of the kind {}.{}-0.tmp are there", path,
-              kAttempts, path, ::getpid());
+  return fail(ErrorCode::kIo, "cannot create {}: {} temporary files of the kind {}-0.tmp are there",
+              path, kAttempts, start);
 }
+
+#ifdef O_TMPFILE
+int open_tmpfile(const std::string& path) {
+  return ::open(folder_of(path).c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
+}
+
+bool link_open_file(int file, const std::string& name) {
+  return ::linkat(AT_FDCWD, self_path(file).c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) ==
+         0;
+}
+
+/// A file without a name beside `path`, which can get one later; -1 if that is not possible here.
+int open_nameless(const std::string& path) {
+  // Not all systems that open such files let them have a name: an empty one tells.
+  const Descriptor probe(open_tmpfile(path));
+  if (probe.get() < 0) return -1;
+  const auto named = with_free_name(
+      path, [&](const std::string& name) { return link_open_file(probe.get(), name); });
+  if (!named) return -1;
+  ::unlink(named->c_str());
+  return open_tmpfile(path);
+}
+#else
+bool link_open_file(int, const std::string&) {
+  errno = EOPNOTSUPP;
+  return false;
+}
+
+int open_nameless(const std::string&) {
+  return -1;
+}
+#endif
 
 }  // namespace
 
+bool is_open_file(const std::string& path) {
+  return follow_links(path).is_open_file;
+}
+
 Result<OutputFile> OutputFile::create(const std::string& path, WriteTo target) {
   if (path.empty()) return invalid("the name of the file to write is empty");
+  const auto refused = [&](std::string_view reason) {
+    return fail(ErrorCode::kIo, "cannot create {}: {}", path, reason);
+  };
+  const LinkEnd end = follow_links(path);
+  if (end.is_loop) return refused(system_message(ELOOP));
   struct stat there = {};
-  if (target == WriteTo::kAnything && ::lstat(path.c_str(), &there) == 0 &&
-      S_ISLNK(there.st_mode)) {
-    // The target of a link is written, and the link stays.
-    std::error_code missing;
-    const std::string end = std::filesystem::canonical(path, missing).string();
-    const bool regular = !missing && ::stat(end.c_str(), &there) == 0 && S_ISREG(there.st_mode);
-    if (regular && !is_open_file(path)) return create(end, target);
-    // Appends, as the shell has already truncated what ">" leads to, and ">>" keeps the content.
-    Descriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666));
-    if (file.get() >= 0) return OutputFile(path, {}, std::move(file), true);
-    return fail(ErrorCode::kIo, "cannot create {}: {}", path, system_message(errno));
-  }
-  if (::stat(path.c_str(), &there) == 0 && !S_ISREG(there.st_mode)) {
+  const bool exists = ::stat(end.path.c_str(), &there) == 0;
+  const bool in_place = end.is_open_file || (exists && !S_ISREG(there.st_mode));
+  if (in_place) {
     // Work that takes hours should not find out at its end that the name can't be had.
     if (target == WriteTo::kFile) {
-      return fail(ErrorCode::kIo, "cannot create {}: it is {}, not a regular file", path,
-                  S_ISDIR(there.st_mode) ? "a directory" : "a device or the like");
+      return refused(S_ISDIR(there.st_mode) ? "it is a directory, not a regular file"
+                     : end.is_open_file     ? "it is a file that is open already"
+                                            : "it is a device or the like, not a regular file");
     }
-    Descriptor file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
-    if (file.get() >= 0) return OutputFile(path, {}, std::move(file), true);
-    return fail(ErrorCode::kIo, "cannot create {}: {}", path, system_message(errno));
+    // Appends to open files: the shell has already truncated the target of ">", and ">>" keeps the
+    // content.
+    const int flags = end.is_open_file ? O_WRONLY | O_APPEND : O_WRONLY;
+    Descriptor file(::open(path.c_str(), flags | O_CLOEXEC));
+    if (file.get() < 0) return refused(system_message(errno));
+    return OutputFile(path, {}, std::move(file), true);
   }
-  Descriptor nameless(open_nameless(folder_of(path)));
-  if (nameless.get() >= 0) return OutputFile(path, {}, std::move(nameless), false);
-  // Not mkstemp, whose files are for their owner only where this one should be as the umask says.
-  // Someone else's file is never opened (O_EXCL).
-  std::optional<Descriptor> file;
-  SHUNT_ASSIGN(std::string temporary, with_free_name(path, [&](const std::string& name) {
-                 file.emplace(::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
-                 return file->get() >= 0;
-               }));
-  return OutputFile(path, std::move(temporary), std::move(*file), false);
+  if (exists && ::faccessat(AT_FDCWD, end.path.c_str(), W_OK, AT_EACCESS) != 0) {
+    return refused(system_message(errno));
+  }
+  std::optional<Descriptor> file(std::in_place, open_nameless(end.path));
+  std::string temporary;
+  if (file->get() < 0) {
+    // Not mkstemp, whose files are for their owner only where this one should be as the umask says.
+    // Someone else's file is never opened (O_EXCL).
+    SHUNT_ASSIGN(
+        temporary, with_free_name(end.path, [&](const std::string& name) {
+          file.emplace(::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+          return file->get() >= 0;
+        }));
+  }
+  if (exists) ::fchmod(file->get(), there.st_mode & 07777U);
+  return OutputFile(end.path, std::move(temporary), std::move(*file), false);
 }
 
 OutputFile::OutputFile(std::string path, std::string temporary, Descriptor file, bool in_place)
@@ -134,8 +172,8 @@ OutputFile::~OutputFile() {
   if (!temporary_.empty()) ::unlink(temporary_.c_str());
 }
 
-Error OutputFile::failure(std::string_view what) const {
-  return fail(ErrorCode::kIo, "cannot {} {}: {}", what, path_, system_message(errno));
+Error OutputFile::failure(std::string_view action) const {
+  return fail(ErrorCode::kIo, "cannot {} {}: {}", action, path_, system_message(errno));
 }
 
 Status OutputFile::write(std::span<const std::byte> bytes) {
@@ -162,10 +200,9 @@ Status OutputFile::write_zeros(std::uint64_t count) {
 }
 
 Status OutputFile::name_it() {
-  const std::string self = self_path(file_.get());
+  if (link_open_file(file_.get(), path_)) return ok();
   SHUNT_ASSIGN(temporary_, with_free_name(path_, [&](const std::string& name) {
-                 return ::linkat(AT_FDCWD, self.c_str(), AT_FDCWD, name.c_str(),
-                                 AT_SYMLINK_FOLLOW) == 0;
+                 return link_open_file(file_.get(), name);
                }));
   return ok();
 }
@@ -178,8 +215,10 @@ Status OutputFile::commit() {
   if (::fsync(file_.get()) != 0) return failure("write");
   if (temporary_.empty()) SHUNT_TRY(name_it());
   if (::close(file_.release()) != 0 && errno != EINTR) return failure("write");
-  if (std::rename(temporary_.c_str(), path_.c_str()) != 0) return failure("create");
-  temporary_.clear();
+  if (!temporary_.empty()) {
+    if (std::rename(temporary_.c_str(), path_.c_str()) != 0) return failure("create");
+    temporary_.clear();
+  }
   sync_folder(folder_of(path_));
   return ok();
 }

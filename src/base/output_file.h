@@ -12,13 +12,14 @@
 
 namespace shunt {
 
-/// What a path may stand for already: only a file, or also what is written to where it is (a pipe,
-/// /dev/null).
+/// The kinds of files that may be at a path already: only a regular file, or also a pipe or a
+/// device, which is then written in place.
 enum class WriteTo : std::uint8_t { kFile, kAnything };
 
 /// A file without a name in the folder of `path`, which takes that name in commit(). Nothing is
 /// left of it if the process fails or is killed before. Where the file system has no files without
-/// a name, it is a temporary file, which the destructor removes.
+/// a name, it is a temporary file ".shunt-PID-N.tmp", which the destructor removes. Links are
+/// followed and stay. A file that is replaced keeps its permissions.
 class OutputFile {
  public:
   /// NotFound if there is no such folder, Io if nothing can be written there or `path` is a folder
@@ -43,8 +44,8 @@ class OutputFile {
 
  private:
   OutputFile(std::string path, std::string temporary, Descriptor file, bool in_place);
-  Error failure(std::string_view what) const;
-  /// Gives a file without a name a temporary one.
+  Error failure(std::string_view action) const;
+  /// Gives a file without a name its own if that is free, else a temporary one.
   Status name_it();
 
   std::string path_;
@@ -56,5 +57,8 @@ class OutputFile {
 
 /// Writes a whole file; the errors of OutputFile.
 Status write_file(const std::string& path, std::string_view text, WriteTo target);
+
+/// Whether a path leads to a file that a process has open, as /dev/stdout does.
+bool is_open_file(const std::string& path);
 
 }  // namespace shunt

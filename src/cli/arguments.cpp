@@ -34,13 +34,13 @@ Arguments::Arguments(const std::string& command, const std::string& summary,
     : app_(std::make_unique<CLI::App>(summary, command)) {
   app_->footer(footer);
   app_->get_formatter()->column_width(30);
-  app_->set_help_flag("-h,--help", "show this help");
+  app_->set_help_flag("-h,--help", "Show this help");
 }
 
 Arguments::~Arguments() = default;
 
 void Arguments::flag(const std::string& names, bool& value, const std::string& help) {
-  app_->add_flag(names, value, help)->disable_flag_override();
+  app_->add_flag(names, value, help)->disable_flag_override()->group(group_);
 }
 
 void Arguments::value(const std::string& names, const std::string& placeholder,
@@ -52,6 +52,7 @@ void Arguments::value(const std::string& names, const std::string& placeholder,
   };
   CLI::Option* option = app_->add_option(names, callback, help);
   option->option_text(names.front() == '-' ? placeholder : " ");
+  if (names.front() == '-') option->group(group_);
 }
 
 void Arguments::each(const std::string& names, const std::string& placeholder,
@@ -66,7 +67,8 @@ void Arguments::each(const std::string& names, const std::string& placeholder,
   CLI::Option* option = app_->add_option(names, callback, help);
   option->option_text(placeholder + " ...")
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
-      ->allow_extra_args(false);
+      ->allow_extra_args(false)
+      ->group(group_);
 }
 
 void Arguments::text(const std::string& names, const std::string& placeholder,
@@ -99,6 +101,12 @@ void Arguments::input(const std::string& names, const std::string& help,
                       std::optional<std::string>& value) {
   file(names, help, value);
   files_.add_input(label_of(names), paths_of(value));
+}
+
+void Arguments::stream_input(const std::string& names, const std::string& help,
+                             std::optional<std::string>& value) {
+  file(names, help, value);
+  files_.add_stream_input(label_of(names), paths_of(value));
 }
 
 void Arguments::output(const std::string& names, const std::string& help, OutputFormat format,

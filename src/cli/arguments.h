@@ -32,8 +32,11 @@ class Arguments {
   Arguments(const Arguments&) = delete;
   Arguments& operator=(const Arguments&) = delete;
 
+  /// The heading in the help of the flags that are declared next; operands have their own.
+  void group(std::string_view name = "Options") { group_ = name; }
+
   // `names` is "-n,--number" for a flag, "TEXT" for an operand; `placeholder` stands for the value
-  // in the help. What is named must outlive parse().
+  // in the help. The variables for the values must outlive parse().
 
   void flag(const std::string& names, bool& value, const std::string& help);
   /// A value that `set` understands or refuses.
@@ -46,6 +49,9 @@ class Arguments {
             std::optional<std::string>& value);
   /// The name of a file to read, which is not empty.
   void input(const std::string& names, const std::string& help, std::optional<std::string>& value);
+  /// The same for a file that is standard input if it is "-".
+  void stream_input(const std::string& names, const std::string& help,
+                    std::optional<std::string>& value);
   /// The name of a file to write, which is not empty.
   void output(const std::string& names, const std::string& help, OutputFormat format,
               std::optional<std::string>& value);
@@ -55,7 +61,8 @@ class Arguments {
   void required_output(const std::string& name, const std::string& help, OutputFormat format,
                        std::string& value);
 
-  /// A number from `low` to `high`. The help tells the default, which is what `value` holds now.
+  /// A number from `low` to `high`. The help tells the default, which is the current content of
+  /// `value`.
   template <class T>
   void number(const std::string& names, const std::string& help, T& value,
               T low = std::numeric_limits<T>::lowest(), T high = std::numeric_limits<T>::max()) {
@@ -70,7 +77,7 @@ class Arguments {
   }
 
   /// Fills in all values. True if there is work to do; false if the help was asked for, which is
-  /// then in help(). Invalid for what was not declared or makes no sense.
+  /// then in help(). Invalid for an argument that was not declared or makes no sense.
   Result<bool> parse(std::span<const std::string> arguments);
   std::string help() const;
 
@@ -93,6 +100,7 @@ class Arguments {
   void file(const std::string& names, const std::string& help, std::optional<std::string>& value);
 
   std::unique_ptr<CLI::App> app_;
+  std::string group_ = "Options";
   FileArguments files_;
 };
 

@@ -19,7 +19,7 @@ namespace {
 constexpr std::int64_t kMaxBenchTokens = std::int64_t{1} << 24;
 constexpr std::int64_t kMostSequences = 4096;
 
-/// What is measured, in the order of kModes.
+/// The subject of the measurement, in the order of kModes.
 enum class Mode : std::uint8_t { kCosts, kMachine, kModel, kOps, kTrain };
 constexpr std::array<std::string_view, 5> kModes = {"shunt bench without a mode", "--machine",
                                                     "--model", "--ops", "--train"};
@@ -94,50 +94,56 @@ void BenchCommand::declare_list(Arguments& arguments, const std::string& names,
 
 void BenchCommand::declare(Arguments& arguments) {
   constexpr int kMostRuns = 1000;
-  arguments.flag("--machine", machine_, "measure the peak rates of devices");
-  arguments.flag("--ops", ops_, "measure ops in shapes of language models, on one device");
-  arguments.flag("--train", train_, "measure training of the model, beside its products alone");
+  arguments.flag("--machine", machine_, "Measure the peak rates of devices");
+  arguments.flag("--ops", ops_, "Measure ops in shapes of language models, on one device");
+  arguments.flag("--train", train_, "Measure training of the model, and its products alone");
   model_.declare(arguments);
-  declare_list(arguments, "-p,--prompt", "with --model: tokens of a prompt; 0: none", 0,
-               kMaxBenchTokens, tests_.prompts, has_prompts_);
-  declare_list(arguments, "-n,--tokens", "with --model: tokens to generate; 0: none", 0,
+  declare_list(arguments, "-p,--prompt",
+               "With --model: measure prompts of N tokens (prefill); 0: none", 0, kMaxBenchTokens,
+               tests_.prompts, has_prompts_);
+  declare_list(arguments, "-n,--tokens",
+               "With --model: measure the generation of N tokens (decode); 0: none", 0,
                kMaxBenchTokens, tests_.generated, has_generated_);
-  declare_list(arguments, "-d,--depth", "with --model: tokens in the cache before that", 0,
+  declare_list(arguments, "-d,--depth", "With --model: measure with N tokens in the KV cache", 0,
                kMaxBenchTokens, tests_.depths, has_depths_);
   declare_list(arguments, "-s,--sequences",
-               "with --model: sequences that do this at once, each with as many tokens", 1,
+               "With --model: compute N sequences at once, each with as many tokens", 1,
                kMostSequences, tests_.sequences, has_sequences_);
   arguments.number(
       "-r,--runs",
-      fmt::format("with --model: timed runs, after one warm-up (default {})", tests_.runs), runs_,
+      fmt::format("With --model: time N runs, after one warm-up (default {})", tests_.runs), runs_,
       1, kMostRuns);
   arguments.number<std::int64_t>("-c,--ctx",
-                                 "with --model: tokens of context; 0: as many as the tests need; "
-                                 "with --train: of a row, 256",
+                                 "With --model: set the context length; 0: as long as the tests "
+                                 "need. With --train: set the tokens of a row (0: 256)",
                                  model_.session().context, 0, kMaxBenchTokens);
   arguments.number<std::int64_t>(
-      "--rows", fmt::format("with --train: rows of a step (default {})", training_.rows), rows_, 1,
-      kMostSequences);
-  arguments.output("--save-costs", "write the measured costs of ops and copies, as JSON",
+      "--rows", fmt::format("With --train: compute N rows in a step (default {})", training_.rows),
+      rows_, 1, kMostSequences);
+  arguments.output("--save-costs",
+                   "Write the measured costs of ops and copies as JSON, for --costs",
                    OutputFormat::kText, costs_.path);
-  arguments.number("--width",
-                   fmt::format("rows and columns of matrices, a multiple of 64 (default {}; with "
-                               "--ops {})",
-                               costs_.measure.width, op_cases_.width),
-                   width_);
-  arguments.number("--seconds",
-                   fmt::format("approximate length of each measurement (default {}; with --ops {}, "
-                               "with --machine {})",
-                               costs_.measure.seconds, op_cases_.seconds, machine_seconds_),
-                   seconds_, 0.0, 60.0);
+  arguments.number(
+      "--width",
+      fmt::format(
+          "Measure matrices with N rows and columns, a multiple of 64 (default {}; with --ops {})",
+          costs_.measure.width, op_cases_.width),
+      width_);
+  arguments.number(
+      "--seconds",
+      fmt::format("Measure for about N seconds each (default {}; with --ops {}, with --machine {})",
+                  costs_.measure.seconds, op_cases_.seconds, machine_seconds_),
+      seconds_, 0.0, 60.0);
   arguments.value(
-      "--type", "LIST", "with --ops: types of weights, such as Q4_0,Q4_K (default all there are)",
+      "--type", "LIST",
+      "With --ops: measure only these types of weights, such as Q4_0,Q4_K (default all)",
       [this](const std::string& text) { return each_of(text, &BenchCommand::add_type); });
-  arguments.value("--op", "LIST",
-                  fmt::format("with --ops: only these of {}", fmt::join(bench_op_names(), ", ")),
-                  [this](const std::string& text) { return each_of(text, &BenchCommand::add_op); });
-  arguments.flag("--json", json_, "print JSON");
-  arguments.flag("--markdown", markdown_, "print a table in Markdown");
+  arguments.value(
+      "--op", "LIST",
+      fmt::format("With --ops: measure only these ops: {}", fmt::join(bench_op_names(), ", ")),
+      [this](const std::string& text) { return each_of(text, &BenchCommand::add_op); });
+  arguments.flag("--json", json_, "Print JSON");
+  arguments.flag("--markdown", markdown_, "Print a table in Markdown");
 }
 
 Status BenchCommand::each_of(const std::string& text,
@@ -228,6 +234,7 @@ Status BenchCommand::check() {
     if (model_.session().context != 0) training_.context = model_.session().context;
     training_.rows = rows_.value_or(training_.rows);
     training_.runs = runs_.value_or(training_.runs);
+    SHUNT_TRY(check_train_bench(training_));
     return model_.check();
   }
   if (mode_ == Mode::kMachine) machine_seconds_ = seconds_.value_or(machine_seconds_);

@@ -25,7 +25,7 @@ Result<MeasuredDevice> measure(Device& device, double seconds) {
   return measured;
 }
 
-/// Which unit does what is the same for all numbers of threads.
+/// The unit behind each peak rate is the same for all numbers of threads.
 std::string units(const MeasuredDevice& device) {
   std::string text;
   for (const Peak peak : kPeaks) {

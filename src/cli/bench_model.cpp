@@ -1,4 +1,4 @@
-// `shunt bench --model`: tokens a second, beside what the device allows.
+// `shunt bench --model`: tokens a second, beside the rate that the device allows.
 #include "shunt/bench.h"
 
 #include <fmt/format.h>
@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::int64_t kFirstPrompt = 5;  // tokens, to measure how long the first token takes
 
-/// What was measured of a model.
+/// The measurements of a model.
 struct Report {
   std::string path;
   ModelInfo model;
@@ -66,6 +66,10 @@ Result<std::int64_t> context_for(std::span<const SpeedTest> tests, std::int64_t 
   if (asked != 0 && asked < most) {
     return invalid("a context of {} has no room for the {} that the first is timed with", asked,
                    counted(static_cast<std::uint64_t>(kFirstPrompt), "token"));
+  }
+  if (most > SessionOptions::kMaxContext) {
+    return invalid("the tests need a context of {} tokens; it may be at most {}", most,
+                   SessionOptions::kMaxContext);
   }
   return asked != 0 ? asked : most;
 }
@@ -167,7 +171,7 @@ Summary share_of(const SpeedResult& result) {
   return summarize(shares);
 }
 
-/// What is timed: a prompt, or a token that is generated.
+/// The number of timed parts: one prompt, or each token that is generated.
 double times_of(const SpeedTest& test) {
   return test.generates ? static_cast<double>(test.tokens) : 1;
 }

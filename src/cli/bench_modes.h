@@ -1,4 +1,4 @@
-// What `shunt bench` can measure, each in a file of its own. Nothing else should run meanwhile.
+// The measurements of `shunt bench`, each in a file of its own. Nothing else should run meanwhile.
 #pragma once
 
 #include <cstdint>
@@ -23,9 +23,9 @@ Status bench_machine(std::span<Device* const> devices, double seconds, BenchForm
 
 struct CostsBenchRequest {
   MeasureOptions measure;
-  std::optional<std::string> path;  ///< where what was measured is written as JSON
+  std::optional<std::string> path;  ///< where the measurements are written as JSON
 };
-/// What ops and copies take, for placement by costs.
+/// The time of ops and copies, for placement by costs.
 Status bench_costs(std::span<Device* const> devices, const CostsBenchRequest& request,
                    Output& output);
 
@@ -36,9 +36,9 @@ struct ModelBenchRequest {
   std::vector<std::int64_t> sequences = {1};  ///< that do the same at once
   int runs = 5;
 };
-/// Whether the context (0: what the tests need) has room for each test; wrong usage if not.
+/// Whether the context (0: as large as the tests need) has room for each test; wrong usage if not.
 Status check_model_bench(const ModelBenchRequest& request, std::int64_t context);
-/// Tokens a second of a model. A context of 0 in the flags is what the tests need.
+/// Tokens a second of a model. A context of 0 in the flags is as large as the tests need.
 Status bench_model(const ModelFlags& flags, const ModelBenchRequest& request, BenchFormat format,
                    Output& output);
 
@@ -62,7 +62,9 @@ struct TrainBenchRequest {
   std::int64_t rows = 16;
   int runs = 5;
 };
-/// Steps of training of a model, beside what the products of their shapes reach alone.
+/// Invalid for a context or a number of rows that training can't have.
+Status check_train_bench(const TrainBenchRequest& request);
+/// Steps of training of a model, beside the rate of the products of their shapes alone.
 Status bench_train(const std::string& path, const TrainBenchRequest& request, Device& cpu,
                    BenchFormat format, Output& output);
 

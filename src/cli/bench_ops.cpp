@@ -1,4 +1,4 @@
-// `shunt bench --ops`: each op beside what the device allows, through a plan as anybody makes one.
+// `shunt bench --ops`: each op beside the rate that the device allows, through an ordinary plan.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -63,8 +63,8 @@ struct Measured {
   std::optional<Bound> bound;
 };
 
-/// How often an op is in a graph, so that its leaves are more than caches hold, but a run does not
-/// take for ever.
+/// The number of times that an op is in a graph. Its leaves are then more than caches hold, but a
+/// run does not take too long.
 std::size_t times_for(const Work& work) {
   const double times = std::min(kBeyondCaches / std::max(work.bytes, 1.0),
                                 kMostOperations / std::max(work.operations, 1.0));

@@ -35,7 +35,7 @@ OpsCase matmul_case(DType dtype, std::int64_t k, std::int64_t rows, std::int64_t
           [](GraphBuilder& g, const Values& v) { return matmul(g, v[0], v[1]); }};
 }
 
-/// The gradient of matmul_case() with so many columns by its weights, or by its columns.
+/// The gradient of matmul_case() with this number of columns, by its weights or by its columns.
 OpsCase gradient_case(bool by_weights, std::int64_t k, std::int64_t rows, std::int64_t columns) {
   std::string shape =
       fmt::format("of w [{}, {}], n {}, by {}", k, rows, columns, by_weights ? "w" : "x");
@@ -74,7 +74,7 @@ OpsCase plain_case(std::string_view op, std::string shape, std::vector<OpsSource
   return {op, DType::kF32, std::move(shape), std::move(sources), std::move(apply)};
 }
 
-/// What stands between products, for a whole batch of a prompt.
+/// The ops between products, for a whole batch of a prompt.
 void add_plain_cases(std::vector<OpsCase>& cases, std::int64_t width, std::int64_t heads) {
   const auto shape = [](std::int64_t size) { return fmt::format("[{}, {}]", size, kTokens); };
   cases.push_back(plain_case("rms_norm", shape(width), {input({width, kTokens})},

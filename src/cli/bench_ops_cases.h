@@ -34,13 +34,13 @@ struct OpsCase {
   std::vector<OpsSource> sources;
   std::function<Result<Value>(GraphBuilder&, const std::vector<Value>&)> apply;
 
-  /// With the op so many times.
+  /// With the op `times` times.
   Result<OpsGraph> build(std::size_t times) const;
 };
 
 /// Products for each of the types, with weights [width, width] and [width, 4 width], and their
-/// gradients; attention for each type of cache, with heads of 64 elements; and what is between
-/// them, for 512 tokens.
+/// gradients. Attention for each type of cache, with heads of 64 elements. The ops between
+/// products, for 512 tokens.
 std::vector<OpsCase> list_ops_cases(std::span<const DType> types, std::int64_t width);
 
 }  // namespace shunt::cli

@@ -1,5 +1,4 @@
-// `shunt bench --train`: steps of training, beside what the products that they are made of reach
-// alone.
+// `shunt bench --train`: steps of training, beside the rate of their products alone.
 #include <fmt/format.h>
 
 #include <map>
@@ -96,16 +95,24 @@ class Products {
   Status status_;
 };
 
+TrainOptions options_of(const TrainBenchRequest& request) {
+  TrainOptions options;
+  options.context = request.context;
+  options.rows = request.rows;
+  return options;
+}
+
 }  // namespace
+
+Status check_train_bench(const TrainBenchRequest& request) {
+  return check_train_options(options_of(request));
+}
 
 Status bench_train(const std::string& path, const TrainBenchRequest& request, Device& cpu,
                    BenchFormat format, Output& output) {
   SHUNT_ASSIGN(const gguf::File file, gguf::File::open(path));
   SHUNT_ASSIGN(const auto model, read_model(file));
-  TrainOptions options;
-  options.context = request.context;
-  options.rows = request.rows;
-  SHUNT_TRY(check_train_options(options));
+  const TrainOptions options = options_of(request);
   const TrainingText text = random_text(model->shape().vocabulary, options);
   SHUNT_ASSIGN(const auto trainer, Trainer::create(file, text, cpu, options));
   GraphBuilder g;

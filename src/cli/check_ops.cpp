@@ -1,8 +1,9 @@
-// `shunt check-ops`: whether a device computes what the ops say, by the ops' own test cases.
+// `shunt check-ops`: whether a device computes ops as they are defined, by the ops' own test cases.
 #include <unistd.h>
 
 #include <algorithm>
 
+#include "base/counted.h"
 #include "base/fail.h"
 #include "cli/commands.h"
 #include "cli/interrupt.h"
@@ -26,15 +27,15 @@ class CheckOpsCommand final : public Command {
   }
 
   void declare(Arguments& arguments) override {
-    arguments.text("-d,--device", "NAME", "the device to check, such as cuda0", device_);
-    arguments.each("--op", "NAME", "check this op only; may be given many times",
+    arguments.text("-d,--device", "NAME", "Check this device, such as cuda0", device_);
+    arguments.each("--op", "NAME", "Check only this op. Repeatable",
                    [this](const std::string& name) { return add_op(name); });
-    arguments.number<std::size_t>("--top", "how many cases that failed to show", top_);
+    arguments.number<std::size_t>("--top", "Show at most N failed cases", top_);
     arguments.number("--case-seconds",
-                     "most that a case may take before it is cancelled and has failed; 0: no limit",
+                     "Cancel a case after N seconds and count it as failed; 0: no limit",
                      check_.case_seconds, 0.0, 1e6);
     runtime_.declare(arguments);
-    arguments.flag("--json", json_, "print JSON, with every case that failed");
+    arguments.flag("--json", json_, "Print JSON with every failed case");
   }
 
   Status check() override {
@@ -62,8 +63,12 @@ class CheckOpsCommand final : public Command {
       add(std::move(found), output);
     }
     output.write(json_ ? to_json(found_) : summary(found_, top_));
-    if (found_.failed() == 0) return ok();
-    return fail(ErrorCode::kDevice, "{}", complaint(found_));
+    if (found_.failed() > 0) return fail(ErrorCode::kDevice, "{}", complaint(found_));
+    if (found_.passed() == 0) {
+      return fail(ErrorCode::kUnsupported, "{}: nothing was checked: it supports none of {}",
+                  *device_, counted(found_.cases(), "case"));
+    }
+    return ok();
   }
 
  private:
@@ -82,8 +87,9 @@ class CheckOpsCommand final : public Command {
     found_.ops.push_back(std::move(op));
   }
 
-  /// A device that never comes back: what is known is said, and the process ends, as the thread in
-  /// the device never will. Called by another thread, for which that one waits should it come back.
+  /// For a device that never comes back: reports the results so far and ends the process, as the
+  /// thread in the device never ends. Another thread calls this. The thread in the device waits for
+  /// that one, should it come back.
   [[noreturn]] void give_up(Output& output, const Interrupt& interrupt, const CaseCheck& at) {
     if (!interrupt.happened()) {
       add({.op = at.op, .failed = 1, .failures = {at}}, output);

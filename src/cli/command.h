@@ -1,4 +1,4 @@
-// What every subcommand is: a name, flags, a check of what was asked, and the work.
+// The parts of every subcommand: a name, flags, a check of the request, and the work.
 #pragma once
 
 #include <memory>
@@ -28,7 +28,7 @@ class Command {
   virtual const CommandInfo& info() const = 0;
   /// Names the flags and where their values go.
   virtual void declare(Arguments& arguments) = 0;
-  /// Whether what was asked makes sense. Its errors are wrong usage: exit code 2.
+  /// Whether the request makes sense. Its errors are wrong usage: exit code 2.
   virtual Status check() { return ok(); }
   /// Does it. Its errors are of a file, a model or a device: exit code 1; kCancelled after
   /// a signal N is 128 + N, and says nothing.

@@ -1,4 +1,4 @@
-// `shunt devices`: what hardware there is, and what stayed off.
+// `shunt devices`: the hardware that is there, and the parts that stayed off.
 #include <fmt/format.h>
 
 #include "cli/commands.h"
@@ -115,8 +115,8 @@ class DevicesCommand final : public Command {
   void declare(Arguments& arguments) override {
     runtime_.declare(arguments);
     arguments.flag("--options", list_options_,
-                   "list the options of all backends: value, default, meaning");
-    arguments.flag("--json", json_, "print JSON");
+                   "List the options of all backends: value, default, meaning");
+    arguments.flag("--json", json_, "Print JSON");
   }
   Status check() override {
     SHUNT_ASSIGN(options_, runtime_.options());

@@ -1,4 +1,4 @@
-// `shunt explain`: which device computes what of a model, and why.
+// `shunt explain`: which device computes which part of a model, and why.
 #include "cli/commands.h"
 #include "cli/explanation.h"
 #include "cli/placed_step.h"
@@ -20,9 +20,10 @@ class ExplainCommand final : public Command {
 
   void declare(Arguments& arguments) override {
     step_.declare(arguments);
-    arguments.output("--html", "write a page with a timeline for each device", OutputFormat::kText,
-                     html_);
-    arguments.flag("--json", json_, "print JSON");
+    arguments.group("Output");
+    arguments.output("--html", "Write an HTML page with a timeline for each device",
+                     OutputFormat::kText, html_);
+    arguments.flag("--json", json_, "Print JSON");
   }
 
   Status check() override { return step_.check(); }

@@ -9,12 +9,12 @@
 
 namespace shunt::cli {
 
-/// What is explained.
+/// The subject of an explanation.
 struct ExplanationTitle {
   std::string model;
   std::int64_t tokens = 0;
   std::int64_t context = 0;
-  std::vector<std::string> memory;  ///< what was decided about it, in lines
+  std::vector<std::string> memory;  ///< the decisions about it, in lines
   std::vector<std::string> times;   ///< where those of each device come from, in lines
   bool measured = false;            ///< times are predicted from measurements, not from estimates
 };
@@ -29,9 +29,9 @@ inline const std::string& device_name(const Explanation& explanation, int device
 
 std::string to_plain_text(const ExplanationTitle& title, const Explanation& explanation);
 std::string to_json(const ExplanationTitle& title, const Explanation& explanation);
-/// One page that needs nothing else: no network, no script. A timeline of a row a device and a box
-/// a segment (where times are predicted, also a row for each way between two devices, and a box a
-/// copy), and all that is in it as tables.
+/// One page that needs nothing else: no network, no script. A timeline has a row for each device
+/// and a box for each segment. Where times are predicted, it also has a row for each way between
+/// two devices, and a box for each copy. Tables hold all that is in the timeline.
 std::string to_html(const ExplanationTitle& title, const Explanation& explanation);
 
 /// "5 silu: test0 has no kernel for silu", a line for each kind of operation and reason among those

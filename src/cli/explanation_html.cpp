@@ -61,7 +61,7 @@ class Page {
     fmt::format_to(std::back_inserter(text_), format, std::forward<Args>(args)...);
   }
 
-  /// The way from a device to another, and what goes there when.
+  /// The way from a device to another, with its transfers and their times.
   void add_copies(std::span<const ExplainedTransfer> transfers) {
     for (const ExplainedTransfer& transfer : transfers) {
       if (!timed_ || !transfer.when) continue;
@@ -191,7 +191,7 @@ class Page {
     add("</td><td>{}", format_bytes(segment.bytes_in));
     std::vector<std::string> lines;
     for (const ExplainedTransfer& transfer : segment.transfers) {
-      // What is not for the segment is for the host: numbers of the experts to send.
+      // A transfer that is not for the segment is for the host: numbers of the experts to send.
       const bool in = transfer.to == segment.device;
       const auto& to = explanation_.devices[static_cast<std::size_t>(transfer.to)].name;
       lines.push_back(fmt::format("{}{}, {}{}", transfer.name, in ? "" : " to " + to,

@@ -41,7 +41,7 @@ std::string segment_lines(const Explanation& explanation, std::size_t number) {
       milliseconds(segment.seconds), from_to(segment.when));
   text += fmt::format("        starts because   {}\n", segment.reason);
   for (const ExplainedTransfer& transfer : segment.transfers) {
-    // What is not for the segment is for the host: numbers of the experts to send.
+    // A transfer that is not for the segment is for the host: numbers of the experts to send.
     const bool in = transfer.to == segment.device;
     text += fmt::format("        {}  {:>10}  {} {} {}{}{}\n", in ? "in " : "out",
                         format_bytes(transfer.bytes), transfer.name, in ? "from" : "to",

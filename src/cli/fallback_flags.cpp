@@ -36,17 +36,18 @@ Status read_mode(const std::string& text, const Named<Mode> (&modes)[n], Mode& m
 void FallbackFlags::declare(Arguments& arguments) {
   arguments.value(
       "--fallback", "MODE",
-      "operations that a better device refuses and another one computes: allow, warn (one "
-      "line) or deny (default warn)",
+      "Allow, warn about (in one line) or deny operations that fall back from a better device to "
+      "another one: allow, warn or deny (default warn)",
       [this](const std::string& text) { return read_mode(text, kFallbackModes, policy_.mode); });
   arguments.value("--max-cpu-time", "PERCENT",
-                  "most of a step's time that may fall back to the CPU, such as 10%; of its "
-                  "operations where times are not known",
+                  "Allow at most this share of a step's time to fall back to the CPU, such as 10%. "
+                  "Counts operations where times are unknown",
                   [this](const std::string& text) -> Status {
                     SHUNT_ASSIGN(policy_.max_cpu_share, parse_percent(text));
                     return ok();
                   });
-  arguments.value("--max-copy", "BYTES", "most that a step may copy between devices, such as 4MiB",
+  arguments.value("--max-copy", "BYTES",
+                  "Allow at most this many bytes of copies between devices in a step, such as 4MiB",
                   [this](const std::string& text) -> Status {
                     SHUNT_ASSIGN(policy_.max_copy_bytes, parse_bytes(text));
                     return ok();
@@ -56,7 +57,7 @@ void FallbackFlags::declare(Arguments& arguments) {
 void DeviceErrorFlag::declare(Arguments& arguments) {
   arguments.value(
       "--on-device-error", "MODE",
-      "when a device fails: fail, or fallback: go on without it, with a line (default "
+      "React to a failed device: fail, or fallback: continue without it and print a line (default "
       "fail)",
       [this](const std::string& text) { return read_mode(text, kDeviceErrorModes, policy_.mode); });
 }

@@ -11,7 +11,7 @@ namespace shunt::cli {
 class FallbackFlags {
  public:
   void declare(Arguments& arguments);
-  /// What falls back is said on stderr.
+  /// Fallbacks are reported on stderr.
   FallbackPolicy policy() const;
 
  private:
@@ -21,7 +21,7 @@ class FallbackFlags {
 class DeviceErrorFlag {
  public:
   void declare(Arguments& arguments);
-  /// What is left out is said on stderr.
+  /// A device that is left out is reported on stderr.
   DeviceErrorPolicy policy() const;
 
  private:

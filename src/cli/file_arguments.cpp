@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/fail.h"
+#include "base/output_file.h"
 #include "gguf/split.h"
 
 namespace shunt::cli {
@@ -28,11 +29,6 @@ std::vector<std::string> parts_of(const std::string& path) {
   return parts;
 }
 
-/// The path by which the system finds a standard stream.
-std::string real_path(const std::string& path, const char* stream) {
-  return path == kStandardStream ? stream : path;
-}
-
 }  // namespace
 
 bool is_same_file(const std::string& a, const std::string& b) {
@@ -41,18 +37,25 @@ bool is_same_file(const std::string& a, const std::string& b) {
   const bool has_first = ::stat(a.c_str(), &first) == 0;
   const bool has_second = ::stat(b.c_str(), &second) == 0;
   if (has_first && has_second) {
+    if (S_ISBLK(first.st_mode) && S_ISBLK(second.st_mode)) return first.st_rdev == second.st_rdev;
     return S_ISREG(first.st_mode) && first.st_dev == second.st_dev && first.st_ino == second.st_ino;
   }
   if (has_first || has_second) return false;
-  std::error_code unknown;
-  const auto whole = [&](const std::string& path) {
-    return std::filesystem::weakly_canonical(std::filesystem::absolute(path, unknown), unknown);
+  const auto whole = [](const std::string& path) {
+    std::error_code unknown;
+    const auto absolute = std::filesystem::absolute(path, unknown);
+    auto resolved = std::filesystem::weakly_canonical(absolute, unknown);
+    return unknown ? absolute.lexically_normal() : resolved;
   };
   return whole(a) == whole(b);
 }
 
 void FileArguments::add_input(std::string label, Paths paths) {
   inputs_.push_back({std::move(label), std::move(paths)});
+}
+
+void FileArguments::add_stream_input(std::string label, Paths paths) {
+  inputs_.push_back({std::move(label), std::move(paths), true});
 }
 
 void FileArguments::add_output(std::string label, OutputFormat format, Paths paths) {
@@ -63,22 +66,24 @@ Status FileArguments::check() const {
   std::vector<NamedPath> read;
   for (const Input& input : inputs_) {
     for (const std::string& path : input.paths()) {
-      for (std::string& part : parts_of(path)) {
-        read.push_back({input.label, real_path(part, "/dev/stdin")});
+      if (input.is_stream && path == kStandardStream) {
+        read.push_back({input.label, "/dev/stdin"});
+        continue;
       }
+      for (std::string& part : parts_of(path)) read.push_back({input.label, std::move(part)});
     }
   }
   std::vector<NamedPath> written;
   for (const Output& output : outputs_) {
     for (const std::string& path : output.paths()) {
-      if (path == kStandardStream && output.format == OutputFormat::kGguf) {
-        return invalid("{}: a GGUF file cannot be written to standard output; name a file",
-                       output.label);
+      const bool is_stream = path == kStandardStream;
+      if (output.format == OutputFormat::kGguf && (is_stream || is_open_file(path))) {
+        return invalid("{} {}: a GGUF file cannot be written to standard output; name a file",
+                       output.label, path);
       }
-      NamedPath next = {output.label, real_path(path, "/dev/stdout")};
+      NamedPath next = {output.label, is_stream ? "/dev/stdout" : path};
       const auto same = [&](const NamedPath& other) {
-        return is_same_file(other.path, next.path) ||
-               (path == kStandardStream && other.path == next.path);
+        return is_same_file(other.path, next.path) || (is_stream && other.path == next.path);
       };
       if (const auto input = std::ranges::find_if(read, same); input != read.end()) {
         return invalid("{} {}: {} reads this file; write to another one", output.label, path,
@@ -89,6 +94,22 @@ Status FileArguments::check() const {
                        other->label);
       }
       written.push_back(std::move(next));
+    }
+  }
+  return ok();
+}
+
+Status FileArguments::probe() const {
+  for (const Output& output : outputs_) {
+    for (const std::string& path : output.paths()) {
+      struct stat there = {};
+      const bool exists = ::stat(path.c_str(), &there) == 0;
+      const bool is_folder = exists && S_ISDIR(there.st_mode);
+      // A reader of a pipe would see it end. A file that is already open can be written.
+      const bool in_place = exists && !S_ISREG(there.st_mode) && !is_folder;
+      const bool is_gguf = output.format == OutputFormat::kGguf;
+      if (path == kStandardStream || (!is_gguf && (in_place || is_open_file(path)))) continue;
+      SHUNT_TRY(OutputFile::create(path, is_gguf ? WriteTo::kFile : WriteTo::kAnything));
     }
   }
   return ok();

@@ -24,11 +24,16 @@ class FileArguments {
 
   /// `label`: the flag or operand, for errors. A GGUF file in several parts stands for all parts.
   void add_input(std::string label, Paths paths);
+  /// The same for a file that is standard input if it is "-".
+  void add_stream_input(std::string label, Paths paths);
   void add_output(std::string label, OutputFormat format, Paths paths);
 
   /// Invalid if an output is the same file as an input or another output, by device and inode or by
-  /// path; or if a GGUF file, or more than one output, is to go to standard output.
+  /// path. Also invalid if a GGUF file, or more than one output, is to go to standard output.
   Status check() const;
+  /// Whether each output can be created: NotFound or Io if not. Work that takes long should not
+  /// find that out at its end. Leaves no trace.
+  Status probe() const;
   /// Whether an output goes to standard output.
   bool uses_standard_output() const;
 
@@ -36,6 +41,7 @@ class FileArguments {
   struct Input {
     std::string label;
     Paths paths;
+    bool is_stream = false;
   };
   struct Output {
     std::string label;
@@ -46,7 +52,8 @@ class FileArguments {
   std::vector<Output> outputs_;
 };
 
-/// Whether two paths lead to one regular file, or to one name where there is no file yet.
+/// Whether two paths lead to one regular file or block device, or to one name where there is no
+/// file yet.
 bool is_same_file(const std::string& a, const std::string& b);
 
 }  // namespace shunt::cli

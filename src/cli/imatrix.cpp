@@ -27,11 +27,11 @@ class ImatrixCommand final : public Command {
   void declare(Arguments& arguments) override {
     model_.declare(arguments);
     text_.declare(arguments);
-    arguments.output("-o,--output", "the file to write", OutputFormat::kGguf, output_);
-    arguments.number<std::int64_t>("-c,--ctx",
-                                   "tokens of a chunk; 0: the model's own context, at most 512",
-                                   model_.session().context, 0, SessionOptions::kMaxContext);
-    arguments.number("--chunks", "most chunks of the text to compute; 0: all",
+    arguments.output("-o,--output", "Write to this file", OutputFormat::kGguf, output_);
+    arguments.number<std::int64_t>(
+        "-c,--ctx", "Compute chunks of N tokens; 0: the model's own context, at most 512",
+        model_.session().context, 0, SessionOptions::kMaxContext);
+    arguments.number("--chunks", "Compute at most N chunks of the text; 0: all",
                      options_.most_chunks);
   }
 

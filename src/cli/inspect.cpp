@@ -1,4 +1,4 @@
-// `shunt inspect`: what a GGUF file holds.
+// `shunt inspect`: the content of a GGUF file.
 #include <utility>
 
 #include "base/fail.h"
@@ -18,9 +18,9 @@ class InspectCommand final : public Command {
     return kInfo;
   }
   void declare(Arguments& arguments) override {
-    arguments.required_input("FILE", "the GGUF file", path_);
-    arguments.flag("--tensors", tensors_, "list every tensor");
-    arguments.flag("--json", json_, "print JSON, tensors included");
+    arguments.required_input("FILE", "The GGUF file", path_);
+    arguments.flag("--tensors", tensors_, "List every tensor");
+    arguments.flag("--json", json_, "Print JSON, tensors included");
   }
   Status run(Output& output) override {
     auto file = gguf::File::open(path_);

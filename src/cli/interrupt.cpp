@@ -18,7 +18,7 @@ std::atomic<int> signalled_write = -1;
 static_assert(std::atomic<bool>::is_always_lock_free && std::atomic<int>::is_always_lock_free);
 
 constexpr int exit_code_of(int signal) {
-  return 128 + signal;  // what a shell makes of it, too
+  return 128 + signal;  // as a shell reports it
 }
 
 void on_signal(int signal) {

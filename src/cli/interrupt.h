@@ -28,7 +28,7 @@ class Interrupt {
 
   /// 128 + the number of the first signal; empty if there was none. Also when no Interrupt lives.
   static std::optional<int> exit_code();
-  /// A file that can be read from once there was a signal; nobody takes out what is there. -1 if
+  /// A file that can be read from once there was a signal. Its content is never taken out. -1 if
   /// the system gave none.
   static int signalled_file();
 

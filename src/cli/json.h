@@ -8,7 +8,7 @@ namespace shunt::cli {
 
 using Json = nlohmann::ordered_json;
 
-/// Indented, with a line end behind it. Always valid UTF-8: what is not becomes U+FFFD.
+/// Indented, with a line end behind it. Always valid UTF-8: invalid bytes become U+FFFD.
 std::string to_text(const Json& json);
 
 }  // namespace shunt::cli

@@ -78,6 +78,7 @@ int run_command(Command& command, std::span<const std::string> rest, Output& out
     return wrong_usage(files.error().message(), name);
   }
   if (arguments.files().uses_standard_output()) output.divert();
+  if (const Status probed = arguments.files().probe(); !probed) return finish(output, probed);
   return finish(output, command.run(output));
 }
 

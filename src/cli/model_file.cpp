@@ -6,8 +6,8 @@
 
 namespace shunt::cli {
 
-void ModelFile::declare(Arguments& arguments, const std::string& what, const std::string& when) {
-  arguments.input("-m,--model", what + " (" + when + "default: the one that comes with Shunt)",
+void ModelFile::declare(Arguments& arguments, const std::string& help, const std::string& when) {
+  arguments.input("-m,--model", help + " (" + when + "default: the one that comes with Shunt)",
                   given_);
   arguments.files().add_input("the model that comes with Shunt", [this] {
     return given_ || path_.empty() ? std::vector<std::string>() : std::vector{path_};

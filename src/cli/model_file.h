@@ -11,14 +11,14 @@ namespace shunt::cli {
 
 class ModelFile {
  public:
-  /// `what` it is to the subcommand: "the model, a GGUF file". `when` it may be left out: empty, or
-  /// "with --train, ".
-  void declare(Arguments& arguments, const std::string& what, const std::string& when = "");
+  /// `help`: "Load this GGUF model". `when` the flag may be left out: empty, or "with --train, ".
+  void declare(Arguments& arguments, const std::string& help, const std::string& when = "");
   bool is_given() const { return given_.has_value(); }
-  /// Without the flag it is the one that comes with Shunt. NotFound, saying what to do, if that is
+  /// Without the flag it is the one that comes with Shunt. NotFound, with the remedy, if that is
   /// not there.
   Status check();
-  /// A line that says so if it is the default; for what does not name the model otherwise.
+  /// A line that says so if it is the default; for subcommands that do not name the model
+  /// otherwise.
   void tell_default() const;
   /// Once checked.
   const std::string& path() const { return path_; }

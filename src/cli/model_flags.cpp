@@ -14,10 +14,13 @@
 namespace shunt::cli {
 
 void ModelFlags::declare(Arguments& arguments) {
-  model_.declare(arguments, "the model, a GGUF file", when_);
+  arguments.group("Model");
+  model_.declare(arguments, "Load this GGUF model", when_);
   declare_session(arguments, session_);
+  arguments.group("Devices and placement");
   runtime_.declare(arguments);
-  arguments.value(devices_names_, "LIST", "devices to use, such as cuda0,cpu0 (default all)",
+  arguments.value(devices_names_, "LIST",
+                  "Use only these devices, such as cuda0,cpu0 (default all)",
                   [this](const std::string& text) -> Status {
                     SHUNT_ASSIGN(devices_, split_list(text));
                     return ok();
@@ -25,6 +28,7 @@ void ModelFlags::declare(Arguments& arguments) {
   pins_.declare(arguments);
   fallback_.declare(arguments);
   device_error_.declare(arguments);
+  arguments.group();
 }
 
 Status ModelFlags::check() {
@@ -45,7 +49,8 @@ bool ModelFlags::needs_costs(const Registry& registry, Predict predict,
   return predict == Predict::kAlways || (!load.rules_only && !load.placement);
 }
 
-/// Leaves it to who loads the model to say what is wrong with it or with the choice of devices.
+/// Reports no errors of the model or of the choice of devices: the code that loads the model does
+/// so.
 Status ModelFlags::add_costs(const Registry& registry, Predict predict, LoadOptions& load) const {
   const auto devices = select_with_cpu(registry, devices_, devices_of(load.pins));
   if (!devices || (devices->size() < 2 && predict == Predict::kPlacement)) return ok();

@@ -1,5 +1,5 @@
-// The flags of every subcommand that loads a model: which, on what devices, and what of that is
-// acceptable.
+// The flags of every subcommand that loads a model: which model, on which devices, and which
+// fallbacks and device errors are acceptable.
 #pragma once
 
 #include <cstdint>
@@ -17,14 +17,14 @@
 
 namespace shunt::cli {
 
-/// A loaded model and what must outlive it.
+/// A loaded model and the objects that must outlive it.
 struct OpenModel {
   std::unique_ptr<Registry> registry;
   std::shared_ptr<const Model> model;
   double calibration_seconds = 0;  ///< that devices were measured, before the model was loaded
 };
 
-/// What times are predicted for.
+/// The purpose of predicted times.
 enum class Predict : std::uint8_t {
   kPlacement,  ///< only where there are several devices to choose from
   kAlways,
@@ -40,7 +40,7 @@ class ModelFlags {
   void declare(Arguments& arguments);
   /// Invalid for options that make no sense; NotFound if no model is given and there is no default.
   Status check();
-  /// The same for what can do without a model.
+  /// The same for the flags that need no model.
   Status check_others();
   bool is_given() const { return model_.is_given(); }
   void tell_default() const { model_.tell_default(); }

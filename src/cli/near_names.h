@@ -1,4 +1,4 @@
-// What somebody who mistyped a name may have meant.
+// The names that a user may have meant by a mistyped one.
 #pragma once
 
 #include <span>

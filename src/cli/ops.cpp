@@ -124,9 +124,9 @@ class OpsCommand final : public Command {
     return kInfo;
   }
   void declare(Arguments& arguments) override {
-    arguments.text("NAME", "", "the op to show in full", name_);
-    arguments.flag("--json", json_, "print JSON");
-    arguments.flag("--markdown", markdown_, "print a table in Markdown");
+    arguments.text("NAME", "", "Show this op in full", name_);
+    arguments.flag("--json", json_, "Print JSON");
+    arguments.flag("--markdown", markdown_, "Print a table in Markdown");
   }
   Status check() override {
     if (json_ && markdown_) return invalid("--json and --markdown exclude each other");

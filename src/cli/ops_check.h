@@ -1,4 +1,4 @@
-// What `shunt check-ops` found, for people and for programs.
+// The results of `shunt check-ops`, for people and for programs.
 #pragma once
 
 #include <cstddef>
@@ -24,7 +24,7 @@ struct OpsCheck {
 /// on a line below it with its number of cases.
 std::string table_head(std::size_t width);
 std::string table_line(const OpCasesCheck& op, std::size_t width);
-/// What stands below it: the first `top` cases that failed, and the counts.
+/// The text below the table: the first `top` cases that failed, and the counts.
 std::string summary(const OpsCheck& found, std::size_t top);
 std::string to_json(const OpsCheck& found);
 /// One line: how many failed, and the first. There must be one.

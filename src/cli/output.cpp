@@ -20,7 +20,7 @@ int write_all(int file, std::string_view text) {
     const ssize_t written = ::write(file, text.data(), text.size());
     if (written >= 0) {
       text.remove_prefix(static_cast<std::size_t>(written));
-    } else if (errno == EAGAIN) {  // somebody made the terminal non-blocking
+    } else if (errno == EAGAIN) {  // the terminal was made non-blocking
       pollfd wait = {file, POLLOUT, 0};
       ::poll(&wait, 1, -1);
     } else if (errno != EINTR) {
@@ -33,7 +33,11 @@ int write_all(int file, std::string_view text) {
 }  // namespace
 
 bool Output::write(std::string_view text) {
-  if (error_ == 0) error_ = write_all(diverted_ ? STDERR_FILENO : STDOUT_FILENO, text);
+  if (diverted_) {
+    write_all(STDERR_FILENO, text);
+  } else if (error_ == 0) {
+    error_ = write_all(STDOUT_FILENO, text);
+  }
   return error_ == 0;
 }
 

@@ -1,4 +1,4 @@
-// Numbers as users type them: the whole text, or a message that says what was expected.
+// Numbers as users type them: the whole text, or a message that names the expected form.
 #pragma once
 
 #include <charconv>

@@ -35,14 +35,14 @@ class PerplexityCommand final : public Command {
     model_.declare(arguments);
     text_.declare(arguments);
     arguments.number<std::int64_t>("-c,--ctx",
-                                   "tokens of a chunk; 0: the model's own context, at most 512, "
-                                   "with --documents all of it",
+                                   "Compute chunks of N tokens; 0: the model's own context, at "
+                                   "most 512, with --documents all of it",
                                    model_.session().context, 0, SessionOptions::kMaxContext);
-    arguments.flag("--documents", documents_,
-                   "documents, which end where the end of sequence is spelled out, are computed "
-                   "each by itself, and scored from the beginning to the end; --ctx is the most "
-                   "tokens of one");
-    arguments.flag("--json", json_, "print JSON");
+    arguments.flag(
+        "--documents", documents_,
+        "Compute and score each document by itself, from its first token to its end. A document "
+        "ends where the end of sequence is spelled out. --ctx is the maximum of its tokens");
+    arguments.flag("--json", json_, "Print JSON");
   }
 
   Status check() override {

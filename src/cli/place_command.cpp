@@ -1,5 +1,5 @@
-// `shunt place`: a model's placement as a file that a person can edit, and what two of them differ
-// in.
+// `shunt place`: a model's placement as a file that a person can edit, and the differences between
+// two of them.
 #include "base/counted.h"
 #include "base/fail.h"
 #include "cli/commands.h"
@@ -46,12 +46,13 @@ class PlaceCommand final : public Command {
 
   void declare(Arguments& arguments) override {
     step_.declare(arguments);
-    arguments.output("-o,--output", "the file to write (default standard output)",
+    arguments.group("Output");
+    arguments.output("-o,--output", "Write to this file (default standard output)",
                      OutputFormat::kText, output_);
-    arguments.flag("--diff", diff_, "show the differences between two placement files");
-    arguments.text("A", "", "with --diff, the one before", before_);
-    arguments.text("B", "", "with --diff, the one after", after_);
-    arguments.flag("--json", json_, "with --diff, print JSON");
+    arguments.flag("--diff", diff_, "Show the differences between two placement files");
+    arguments.text("A", "", "With --diff: the first placement file", before_);
+    arguments.text("B", "", "With --diff: the second placement file", after_);
+    arguments.flag("--json", json_, "With --diff: print JSON");
   }
 
   Status check() override {

@@ -24,20 +24,26 @@ constexpr std::int64_t kMaxStepTokens = std::int64_t{1} << 30;
 }  // namespace
 
 void StepFlags::declare(Arguments& arguments) {
-  model_.declare(arguments, "the model, a GGUF file; its weights are not read");
-  arguments.value("-d,--devices", "LIST", "devices to use, such as cuda0,cpu0 (default all)",
+  arguments.group("Model");
+  model_.declare(arguments, "Read the metadata of this GGUF model; its weights are not read");
+  arguments.number<std::int64_t>(
+      "-n,--tokens",
+      "Set the number of tokens of the step, at most the context (default: that of --batch)",
+      tokens_, 1, kMaxStepTokens);
+  arguments.number<std::int64_t>("-c,--ctx",
+                                 "Set the context length; 0: the model's own, at most 4096",
+                                 session_.context, 0, SessionOptions::kMaxContext);
+  declare_session(arguments, session_);
+  arguments.group("Devices and placement");
+  arguments.value("-d,--devices", "LIST",
+                  "Use only these devices, such as cuda0,cpu0 (default all)",
                   [this](const std::string& text) -> Status {
                     SHUNT_ASSIGN(devices_, split_list(text));
                     return ok();
                   });
-  arguments.number<std::int64_t>(
-      "-n,--tokens", "tokens of the step, at most the context (default as many as --batch)",
-      tokens_, 1, kMaxStepTokens);
-  arguments.number<std::int64_t>("-c,--ctx", "tokens of context; 0: the model's own, at most 4096",
-                                 session_.context, 0, SessionOptions::kMaxContext);
-  declare_session(arguments, session_);
   pins_.declare(arguments);
   runtime_.declare(arguments);
+  arguments.group();
 }
 
 Status StepFlags::check() {

@@ -24,7 +24,7 @@ struct PlacedStep {
   StepGraph step;
   Placement placement;
   std::vector<Segment> segments;
-  std::vector<std::string> notes;  ///< what was decided about memory
+  std::vector<std::string> notes;  ///< the decisions about memory
   std::vector<std::string> times;  ///< a line a device: where its predicted times come from
   bool measured = false;           ///< costs are, at least some
 };

@@ -39,12 +39,12 @@ Status read_weights(const std::string& text, WeightMode& mode) {
 /// Declares --split and --shares.
 void declare_split(Arguments& arguments, SplitOptions& split) {
   arguments.value("--split", "MODE",
-                  "split the model among devices by layers, or by rows: each device gets a part of "
-                  "every matrix, and some attention heads with their caches (default layers)",
+                  "Split the model among devices by layers, or by rows: a part of every matrix and "
+                  "some attention heads for each device (default layers)",
                   [&](const std::string& text) { return read_split(text, split.mode); });
   arguments.value("--shares", "LIST",
-                  "with --split rows, the share of each device of --devices in order, such as 3,1; "
-                  "cpu0 is last (default the same for each device but the CPU)",
+                  "Set the share of each device for --split rows, in the order of --devices with "
+                  "cpu0 last, such as 3,1 (default: equal shares for all devices but the CPU)",
                   [&](const std::string& text) -> Status {
                     SHUNT_ASSIGN(split.shares,
                                  parse_number_list(text, 1, SplitOptions::kMostShare));
@@ -58,24 +58,23 @@ constexpr std::int64_t kMostRows = std::int64_t{1} << 40;
 
 void declare_transcode(Arguments& arguments, Transcode& transcode) {
   arguments.value("--transcode", "MODE",
-                  "whether a device that lacks a weight's type gets it in another one: never, "
-                  "precise (one at least as precise) or lossy (default precise)",
+                  "Convert weights whose type a device lacks: never, precise (to a type at least "
+                  "as precise) or lossy (default precise)",
                   [&](const std::string& text) { return read_transcode(text, transcode); });
 }
 
 void declare_weights(Arguments& arguments, WeightMode& mode) {
-  arguments.value(
-      "--weights", "MODE",
-      "weights of the CPU: in the mapped file, copied to memory, which is faster, or auto: "
-      "copied if the CPU is the only device and half of the available memory is "
-      "enough (default auto)",
-      [&](const std::string& text) { return read_weights(text, mode); });
+  arguments.value("--weights", "MODE",
+                  "Keep the CPU's weights in the mapped file (mapped) or in memory (copied, "
+                  "faster); auto: copied if the CPU is the only device and half of the available "
+                  "memory suffices (default auto)",
+                  [&](const std::string& text) { return read_weights(text, mode); });
 }
 
 void PlacementFlags::declare(Arguments& arguments) {
   arguments.each("--place", "PATTERN=DEVICE",
-                 "pin every node whose name matches PATTERN to DEVICE, such as "
-                 "'blk.[0-9].*=cuda0'; the first match wins",
+                 "Pin every node whose name matches PATTERN to DEVICE, such as "
+                 "'blk.[0-9].*=cuda0'. The first match wins. Repeatable",
                  [this](const std::string& text) -> Status {
                    const std::size_t equals = text.rfind('=');
                    if (equals == std::string::npos || equals == 0 || equals + 1 == text.size()) {
@@ -87,27 +86,26 @@ void PlacementFlags::declare(Arguments& arguments) {
                  });
   declare_split(arguments, split_);
   arguments.input("--costs",
-                  "predict run times from these measured costs (shunt bench --save-costs); without "
-                  "it devices are measured once where times are needed (see cpu.calibrate)",
+                  "Predict run times from measured costs (see shunt bench --save-costs). Without "
+                  "it Shunt measures the devices once where it needs times (see cpu.calibrate)",
                   costs_);
   declare_transcode(arguments, transcode_);
   declare_weights(arguments, weights_);
   arguments.value("--memory-margin", "SIZE",
-                  "memory of each device but the CPU that stays free, such as 512MiB (default 5% "
-                  "of its free memory, at least 64MiB, at most a quarter)",
+                  "Reserve free memory on each device but the CPU, such as 512MiB (default 5% of "
+                  "its free memory, at least 64MiB, at most a quarter)",
                   [this](const std::string& text) -> Status {
                     SHUNT_ASSIGN(memory_margin_, parse_bytes(text));
                     return ok();
                   });
-  arguments.number<std::int64_t>(
-      "--stream-rows",
-      "minimum number of tokens at once for which weights in host memory "
-      "are streamed to a device that wants them; 0: never (default " +
-          std::to_string(LoadOptions{}.stream_rows) + ")",
-      stream_rows_, 0, kMostRows);
-  arguments.flag("--rules-only", rules_only_, "place nodes by rules alone, not by costs");
+  arguments.number<std::int64_t>("--stream-rows",
+                                 "Stream weights from host memory to a device for steps of at "
+                                 "least N tokens; 0: never (default " +
+                                     std::to_string(LoadOptions{}.stream_rows) + ")",
+                                 stream_rows_, 0, kMostRows);
+  arguments.flag("--rules-only", rules_only_, "Place nodes by rules alone, not by costs");
   arguments.input("--placement",
-                  "follow a placement file of shunt place exactly; no other flag decides then",
+                  "Follow a placement file of shunt place exactly. Excludes other placement flags",
                   placement_);
 }
 

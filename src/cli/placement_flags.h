@@ -1,4 +1,4 @@
-// The flags that say what goes to which device, and how much of it.
+// The flags that say which parts of a model go to which device, and how much of them.
 #pragma once
 
 #include <optional>
@@ -22,8 +22,8 @@ class PlacementFlags {
   /// without a split.
   Status check() const;
   bool has_file() const { return placement_.has_value(); }
-  /// Fills in the placement file, pins, the split, costs, the margin, what is streamed, what may be
-  /// transcoded and how the CPU has its weights. NotFound, Io or BadFile, naming the file.
+  /// Fills in the placement file, pins, the split, costs, the margin, the rule for streaming, the
+  /// allowed transcoding and how the CPU has its weights. NotFound, Io or BadFile, naming the file.
   Status apply(LoadOptions& options) const;
 
  private:

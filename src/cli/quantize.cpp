@@ -39,21 +39,23 @@ class QuantizeCommand final : public Command {
   }
 
   void declare(Arguments& arguments) override {
-    arguments.required_input("IN", "the model, a GGUF file (of several parts, the first)", in_);
-    arguments.required_output("OUT", "the file to write", OutputFormat::kGguf, out_);
-    arguments.required("TYPE", "the type of the quantised weights, such as Q8_0 or Q4_K_M", type_);
-    arguments.input("--imatrix", "an importance matrix of shunt imatrix, which weighs the columns",
+    arguments.required_input("IN", "Quantize this GGUF file (of a split model, the first part)",
+                             in_);
+    arguments.required_output("OUT", "Write to this file", OutputFormat::kGguf, out_);
+    arguments.required("TYPE", "The type of the quantized weights, such as Q8_0 or Q4_K_M", type_);
+    arguments.input("--imatrix", "Weigh columns by an importance matrix of shunt imatrix",
                     imatrix_);
-    arguments.flag("--pure", options_.pure, "the same type for every matrix");
-    arguments.each("--keep", "PATTERN",
-                   "tensors whose whole name matches this regular expression stay as they are",
-                   [this](const std::string& pattern) -> Status {
-                     SHUNT_TRY(Regex::compile(pattern));
-                     options_.keep.push_back(pattern);
-                     return ok();
-                   });
+    arguments.flag("--pure", options_.pure, "Use the same type for every matrix");
+    arguments.each(
+        "--keep", "PATTERN",
+        "Keep tensors whose whole name matches this regular expression as they are. Repeatable",
+        [this](const std::string& pattern) -> Status {
+          SHUNT_TRY(Regex::compile(pattern));
+          options_.keep.push_back(pattern);
+          return ok();
+        });
     runtime_.declare(arguments);
-    arguments.flag("--json", json_, "print JSON");
+    arguments.flag("--json", json_, "Print JSON");
   }
 
   Status check() override {

@@ -1,4 +1,4 @@
-// How rates and shares of a limit are said.
+// The text form of rates and shares of a limit.
 #pragma once
 
 #include <string>

@@ -16,8 +16,8 @@
 namespace shunt::cli {
 namespace {
 
-/// What the model that comes with Shunt goes on with if nothing is asked: how most of the stories
-/// that it has learned begin.
+/// The text that the model that comes with Shunt continues if no prompt is given. Most of the
+/// stories that it has learned begin with it.
 constexpr const char* kBeginning = "Once upon a time";
 
 double seconds_since(std::chrono::steady_clock::time_point start) {
@@ -42,7 +42,7 @@ class RunCommand final : public Command {
   Status run(Output& output) override;
 
  private:
-  /// What generating needs, in the order it is made.
+  /// The objects that generation needs, in the order they are made.
   struct Ready {
     OpenModel open;
     std::unique_ptr<Session> session;
@@ -65,30 +65,41 @@ class RunCommand final : public Command {
 
 void RunCommand::declare(Arguments& arguments) {
   model_.declare(arguments);
+  arguments.group("Text");
   prompt_.declare(arguments);
   arguments.number<std::int64_t>(
-      "-n,--tokens", "tokens to add; -1: until the text or the context ends", max_tokens_, -1);
-  arguments.number("--temp", "temperature; 0: always the likeliest token", sampling_.temperature);
-  arguments.number("--top-k", "only the k likeliest tokens; 0: all", sampling_.top_k);
-  arguments.number("--top-p", "only the likeliest that together reach this probability; 1: all",
+      "-n,--tokens", "Generate at most N tokens; -1: until the text or the context ends",
+      max_tokens_, -1);
+  arguments.number<std::int64_t>("-c,--ctx",
+                                 "Set the context length, of prompt and continuation together; 0: "
+                                 "the model's own, at most 4096",
+                                 model_.session().context, 0, SessionOptions::kMaxContext);
+  arguments.flag("--ignore-eos", ignore_eos_, "Continue after an end-of-sequence token");
+  arguments.group("Sampling");
+  arguments.number("--temp", "Set the temperature; 0: always the most likely token (greedy)",
+                   sampling_.temperature);
+  arguments.number("--top-k", "Sample from the N most likely tokens; 0: all", sampling_.top_k);
+  arguments.number("--top-p",
+                   "Sample from the most likely tokens whose probabilities add up to N; 1: all",
                    sampling_.top_p);
-  arguments.number("--min-p", "only those at least this times as likely as the likeliest; 0: all",
+  arguments.number("--min-p",
+                   "Sample from tokens at least N times as likely as the most likely one; 0: all",
                    sampling_.min_p);
-  arguments.number("--repeat-penalty", "makes recent tokens less likely; 1: off",
+  arguments.number("--repeat-penalty", "Penalize recent tokens by this factor; 1: off",
                    sampling_.repeat_penalty);
-  arguments.number("--frequency-penalty", "the same, for each time a token is among them; 0: off",
+  arguments.number("--frequency-penalty",
+                   "Penalize a recent token for each of its occurrences; 0: off",
                    sampling_.frequency_penalty);
-  arguments.number("--presence-penalty", "the same, once for each recent token; 0: off",
+  arguments.number("--presence-penalty", "Penalize each recent token once; 0: off",
                    sampling_.presence_penalty);
-  arguments.number("--penalty-last", "how many tokens are recent", sampling_.penalty_last);
-  arguments.number("-s,--seed", "the same seed gives the same text; without it a random one",
+  arguments.number("--penalty-last", "Apply penalties to the last N tokens",
+                   sampling_.penalty_last);
+  arguments.number("-s,--seed",
+                   "Set the random seed; the same seed gives the same text (default: random)",
                    seed_);
-  arguments.number<std::int64_t>(
-      "-c,--ctx", "tokens of prompt and continuation; 0: the model's own, at most 4096",
-      model_.session().context, 0, SessionOptions::kMaxContext);
+  arguments.group("Output");
   trace_.declare(arguments);
-  arguments.flag("--ignore-eos", ignore_eos_, "go on after an end-of-sequence token");
-  arguments.flag("--json", json_, "print one JSON object at the end instead of the text");
+  arguments.flag("--json", json_, "Print one JSON object at the end instead of the text");
 }
 
 Status RunCommand::check() {
@@ -166,7 +177,7 @@ Status RunCommand::run(Output& output) {
   if (!json_ && !output.write(report.prompt)) return ok();
   auto result = generate_text(ready, interrupt, output, report.text);
   if (!json_) output.write("\n");
-  // After a failure, too: what ran before it is what one wants to see.
+  // After a failure, too: the trace then shows the work before it.
   const Status traced = trace_.write(output);
   if (!result) return std::move(result.error()).with_context(model_.path());
 

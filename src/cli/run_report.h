@@ -1,4 +1,4 @@
-// What a run has to say at its end: on stderr for people, on standard output as JSON.
+// The report at the end of a run: on stderr for people, on standard output as JSON.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,8 @@
 #include "cli/runtime_flags.h"
 
 #include <algorithm>
+#include <filesystem>
+#include <ranges>
 
 #include "base/fail.h"
 #include "cli/output.h"
@@ -9,19 +11,19 @@ namespace shunt::cli {
 
 void RuntimeFlags::declare(Arguments& arguments) {
   arguments.number("-t,--threads",
-                   "threads of the CPU; 0: one a physical core (also SHUNT_THREADS)", threads_, 0,
+                   "Use N CPU threads; 0: one per physical core (also SHUNT_THREADS)", threads_, 0,
                    kMaxThreads);
   arguments.value("--pin", "auto|on|off",
-                  "whether they are bound to a core each; auto: if there is one for each, and "
-                  "cores don't all share one cache (also SHUNT_PIN)",
+                  "Bind each CPU thread to a core; auto: if there is a core for each thread and "
+                  "not all cores share one cache (also SHUNT_PIN)",
                   [this](const std::string& text) -> Status {
                     SHUNT_ASSIGN(pin_, parse_pin_threads(text));
                     return ok();
                   });
   arguments.each(
       "--set", "BACKEND.OPTION=VALUE",
-      "set an option of a backend, as in cpu.fuse=off (also SHUNT_BACKEND_OPTION, as in "
-      "SHUNT_CPU_FUSE; shunt devices --options lists them)",
+      "Set an option of a backend, such as cpu.fuse=off. Repeatable. List the options with shunt "
+      "devices --options (also SHUNT_BACKEND_OPTION, such as SHUNT_CPU_FUSE)",
       [this](const std::string& text) -> Status {
         const std::size_t dot = text.find('.');
         const std::size_t equals = text.find('=');
@@ -33,15 +35,15 @@ void RuntimeFlags::declare(Arguments& arguments) {
         return ok();
       });
   arguments.value("--out-of-range", "saturate|exact",
-                  "the same as --set *.out_of_range=VALUE: every backend that has the option "
+                  "Same as --set '*.out_of_range=VALUE', for every backend that has the option "
                   "(also SHUNT_OUT_OF_RANGE)",
                   [this](const std::string& text) -> Status {
                     backend_options_["*"]["out_of_range"] = text;
                     return ok();
                   });
   arguments.each("--library", "BACKEND=PATH",
-                 "the library of a backend's vendor, or a twin of it (also SHUNT_BACKEND_LIBRARY, "
-                 "as in SHUNT_ZDNN_LIBRARY)",
+                 "Open this vendor library, or a twin of it, for BACKEND. Repeatable (also "
+                 "SHUNT_BACKEND_LIBRARY, such as SHUNT_ZDNN_LIBRARY)",
                  [this](const std::string& text) -> Status {
                    const std::size_t equals = text.find('=');
                    if (equals == std::string::npos || equals == 0 || equals + 1 == text.size()) {
@@ -51,11 +53,31 @@ void RuntimeFlags::declare(Arguments& arguments) {
                    libraries_[text.substr(0, equals)] = text.substr(equals + 1);
                    return ok();
                  });
-  arguments.files().add_input("--library", [this] {
-    std::vector<std::string> paths;
-    for (const auto& [backend, path] : libraries_) paths.push_back(path);
-    return paths;
-  });
+  arguments.files().add_input("the backends' library or plugin", [this] { return code_files(); });
+}
+
+std::vector<std::string> RuntimeFlags::code_files() const {
+  const auto options = this->options();
+  if (!options) return {};
+  std::vector<std::string> paths;
+  const auto add = [&](const std::string& path) {
+    std::error_code error;
+    if (!std::filesystem::is_directory(path, error)) {
+      paths.push_back(path);
+      return;
+    }
+    for (std::filesystem::directory_iterator entry(path, error), end; !error && entry != end;
+         entry.increment(error)) {
+      if (entry->path().filename().string().find(".so") != std::string::npos) {
+        paths.push_back(entry->path().string());
+      }
+    }
+  };
+  for (const auto& [backend, path] : options->libraries) add(path);
+  for (const auto folder : std::views::split(options->backend_path, ':')) {
+    if (!folder.empty()) add(std::string(folder.begin(), folder.end()));
+  }
+  return paths;
 }
 
 Result<Options> RuntimeFlags::options() const {

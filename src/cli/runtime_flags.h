@@ -20,6 +20,9 @@ class RuntimeFlags {
   Result<Options> options() const;
 
  private:
+  /// The files that the options may load as code: libraries, and plugins in folders.
+  std::vector<std::string> code_files() const;
+
   std::optional<int> threads_;
   std::optional<PinThreads> pin_;
   std::map<std::string, std::string> libraries_;

@@ -32,10 +32,11 @@ Status read_cache_type(const std::string& text, DType& type) {
 }  // namespace
 
 void declare_session(Arguments& arguments, SessionOptions& session) {
-  arguments.number<std::int64_t>("-b,--batch", "tokens of the prompt to compute at once",
+  arguments.number<std::int64_t>("-b,--batch",
+                                 "Compute at most N tokens of a prompt in one step (batch size)",
                                  session.batch, 1, kMaxSessionTokens);
   arguments.value(
-      "--cache-type", "TYPE", "type of the cache: " + cache_types() + " (default f16)",
+      "--cache-type", "TYPE", "Set the type of the KV cache: " + cache_types() + " (default f16)",
       [&](const std::string& text) { return read_cache_type(text, session.cache_type); });
 }
 

@@ -34,7 +34,7 @@ std::uint64_t peak_memory() {
 }
 
 void reset_peak_memory() {
-  // proc(5): 5 resets the peak, VmHWM, to what the process has now.
+  // proc(5): 5 resets the peak, VmHWM, to the current memory of the process.
   std::ofstream("/proc/self/clear_refs") << "5";
 }
 

@@ -1,4 +1,4 @@
-// Sizes for people, and what this process takes.
+// Sizes for people, and the memory of this process.
 #pragma once
 
 #include <cstdint>

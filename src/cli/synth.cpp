@@ -35,22 +35,25 @@ class SynthCommand final : public Command {
   }
 
   void declare(Arguments& arguments) override {
-    arguments.required_output("OUT", "the file to write", OutputFormat::kGguf, path_);
-    arguments.number("--layers", "number of layers", options_.layers);
-    arguments.number("--width", "length of an embedding", options_.width);
-    arguments.number("--ff", "width of the feed-forward part", options_.feed_forward);
-    arguments.number("--heads", "attention heads", options_.heads);
-    arguments.number("--kv-heads", "heads of keys and values", options_.kv_heads);
-    arguments.number("--vocab", "number of tokens, at least 260", options_.vocabulary);
-    arguments.number("--context", "tokens of context that the model says it knows",
+    arguments.required_output("OUT", "Write to this file", OutputFormat::kGguf, path_);
+    arguments.number("--layers", "Set the number of layers", options_.layers);
+    arguments.number("--width", "Set the length of an embedding", options_.width);
+    arguments.number("--ff", "Set the width of the feed-forward part", options_.feed_forward);
+    arguments.number("--heads", "Set the number of attention heads", options_.heads);
+    arguments.number("--kv-heads", "Set the number of heads of keys and values", options_.kv_heads);
+    arguments.number("--vocab", "Set the vocabulary size, at least 260 tokens",
+                     options_.vocabulary);
+    arguments.number("--context", "Set the context length in the model's metadata",
                      options_.context);
-    arguments.value("--type", "TYPE", "any type of weights: " + weight_types() + " (default F32)",
+    arguments.value("--type", "TYPE",
+                    "Set the type of weights: " + weight_types() + " (default F32)",
                     [this](const std::string& text) -> Status {
                       SHUNT_ASSIGN(options_.dtype, dtype_from_name(text));
                       return ok();
                     });
-    arguments.number("--seed", "the same seed gives the same bytes", options_.seed);
-    arguments.flag("--tied", options_.tied, "the embedding is the output matrix as well");
+    arguments.number("--seed", "Set the random seed; the same seed gives the same bytes",
+                     options_.seed);
+    arguments.flag("--tied", options_.tied, "Use the embedding as output matrix (tied embeddings)");
   }
 
   Status check() override { return check_synth_options(options_); }

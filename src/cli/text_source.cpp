@@ -18,7 +18,7 @@
 namespace shunt::cli {
 namespace {
 
-constexpr std::size_t kMostBytes = std::size_t{1} << 30;  // what a tokenizer takes
+constexpr std::size_t kMostBytes = std::size_t{1} << 30;  // the limit of a tokenizer
 
 Result<std::string> read_all(int file, const std::string& name) {
   std::string text;
@@ -62,12 +62,14 @@ TextSource::TextSource(std::string operand, std::string flag)
     : operand_(std::move(operand)), flag_(std::move(flag)) {}
 
 void TextSource::declare(Arguments& arguments) {
-  const std::string what = operand_ == "PROMPT" ? "the prompt" : "the text";
-  if (!flag_.empty()) arguments.text(flag_, "TEXT", what, flag_text_);
-  arguments.text(operand_, "", what + "; without any, standard input is read, if it is no terminal",
+  const std::string text = operand_ == "PROMPT" ? "prompt" : "text";
+  if (!flag_.empty()) arguments.text(flag_, "TEXT", "Use this " + text, flag_text_);
+  arguments.text(operand_, "",
+                 fmt::format("The {} (default: standard input, if it is no terminal)", text),
                  operand_text_);
-  arguments.input("-f,--file", "read " + what + " from a file; - is standard input", file_);
-  arguments.files().add_input("standard input", [this] {
+  arguments.stream_input("-f,--file",
+                         fmt::format("Read the {} from a file; - is standard input", text), file_);
+  arguments.files().add_stream_input("standard input", [this] {
     return given() ? std::vector<std::string>() : std::vector<std::string>{"-"};
   });
 }

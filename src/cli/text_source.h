@@ -20,15 +20,15 @@ class TextSource {
   Status check() const;
   bool given() const { return flag_text_ || operand_text_ || file_; }
 
-  /// The text as valid UTF-8; what was not is U+FFFD, which a warning tells. Standard input is read
-  /// if no source is given and it is not a terminal; if it is, there is no text.
+  /// The text as valid UTF-8. Invalid bytes become U+FFFD, and a warning tells so. Standard input
+  /// is read if no source is given and it is not a terminal; if it is, there is no text.
   Result<std::optional<std::string>> read() const;
-  /// Invalid, saying what to do, if a text of so many tokens is no whole chunk.
+  /// Invalid, with the remedy, if a text of `tokens` tokens is no whole chunk.
   Status check_length(std::size_t tokens, std::int64_t chunk) const;
   /// Whether the text comes from a file or standard input, where a last line end belongs to the
   /// line more than to the text.
   bool is_file() const { return !flag_text_ && !operand_text_; }
-  /// The file's name, or what else it comes from.
+  /// The name of the file, or of another source.
   std::string name() const;
 
  private:

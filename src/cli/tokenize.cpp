@@ -30,7 +30,7 @@ Result<Ids> read_ids(const std::string& text) {
   return ids;
 }
 
-/// Only the tokenizer: what the weights are does not matter.
+/// Only the tokenizer: the content of the weights does not matter.
 Result<text::Tokenizer> open_tokenizer(const std::string& path) {
   SHUNT_ASSIGN(const gguf::File file, gguf::File::open(path, {.metadata_only = true}));
   SHUNT_ASSIGN(text::Vocabulary vocabulary, vocabulary_from_gguf(file));
@@ -70,18 +70,19 @@ class TokenizeCommand final : public Command {
   }
 
   void declare(Arguments& arguments) override {
-    model_.declare(arguments, "a GGUF file with the tokenizer");
+    model_.declare(arguments, "Use the tokenizer of this GGUF file");
     text_.declare(arguments);
-    arguments.value("--decode", "IDS", "the other way: the text of these ids, \"1 403 407\"",
+    arguments.value("--decode", "IDS", "Convert token ids to text, such as \"1 403 407\"",
                     [this](const std::string& text) -> Status {
                       SHUNT_ASSIGN(ids_, read_ids(text));
                       return ok();
                     });
-    arguments.flag("--no-special", no_special_, "without the tokens that begin and end a sequence");
+    arguments.flag("--no-special", no_special_,
+                   "Leave out the tokens that begin and end a sequence");
     arguments.flag("--parse-special", parse_special_,
-                   "read control tokens that the text spells out");
-    arguments.flag("--ids", only_ids_, "print only the ids, on one line");
-    arguments.flag("--json", json_, "print JSON");
+                   "Read control tokens that the text spells out");
+    arguments.flag("--ids", only_ids_, "Print only the ids, on one line");
+    arguments.flag("--json", json_, "Print JSON");
   }
 
   Status check() override {

@@ -10,7 +10,7 @@
 namespace shunt::cli {
 
 void TraceFile::declare(Arguments& arguments) {
-  arguments.output("--trace", "write what ran when on which device, for https://ui.perfetto.dev",
+  arguments.output("--trace", "Write a trace of all devices, for https://ui.perfetto.dev",
                    OutputFormat::kText, path_);
 }
 

@@ -1,4 +1,4 @@
-// --trace FILE: what ran when, as a file.
+// --trace FILE: the times of all work, as a file.
 #pragma once
 
 #include <memory>

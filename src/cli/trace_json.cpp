@@ -18,7 +18,7 @@ constexpr std::string_view kHost = "host";
 /// A row of the picture: one after another, or one within another.
 struct Thread {
   std::string name;
-  std::vector<const TraceSpan*> spans;  // by their begin, what is around others first
+  std::vector<const TraceSpan*> spans;  // by their begin, enclosing ones first
 };
 
 bool comes_first(const TraceSpan* a, const TraceSpan* b) {
@@ -115,7 +115,7 @@ class Writer {
     text_ += line(json) + ",\n";
   }
 
-  /// Whole nanoseconds, so that what follows each other still does when it is rounded.
+  /// Whole nanoseconds, so that consecutive spans stay consecutive when they are rounded.
   std::int64_t nanoseconds(double seconds) const { return std::llround((seconds - start_) * 1e9); }
   static double microseconds(std::int64_t nanoseconds) {
     return static_cast<double>(nanoseconds) / 1e3;

@@ -7,7 +7,6 @@
 
 #include "base/counted.h"
 #include "base/fail.h"
-#include "base/output_file.h"
 #include "cli/commands.h"
 #include "cli/interrupt.h"
 #include "cli/runtime_flags.h"
@@ -23,7 +22,7 @@
 namespace shunt::cli {
 namespace {
 
-/// What a new model is like.
+/// A flag for the shape of a new model.
 struct ShapeFlag {
   const char* name;
   std::string_view help;
@@ -33,12 +32,17 @@ constexpr ShapeFlag kShapeFlags[] = {
     {"--layers", "number of layers", &SynthOptions::layers},
     {"--width", "length of an embedding", &SynthOptions::width},
     {"--ff", "width of the feed-forward part", &SynthOptions::feed_forward},
-    {"--heads", "attention heads", &SynthOptions::heads},
-    {"--kv-heads", "heads of keys and values", &SynthOptions::kv_heads},
+    {"--heads", "number of attention heads", &SynthOptions::heads},
+    {"--kv-heads", "number of heads of keys and values", &SynthOptions::kv_heads},
 };
 
+std::filesystem::path whole(const std::string& path) {
+  std::error_code ignored;
+  return std::filesystem::weakly_canonical(std::filesystem::absolute(path, ignored), ignored);
+}
+
 constexpr double kShare = 0.05;                          // of a text, for validation
-constexpr std::size_t kMostText = std::size_t{1} << 30;  // bytes; what a tokenizer takes
+constexpr std::size_t kMostText = std::size_t{1} << 30;  // bytes; the limit of a tokenizer
 
 class TrainCommand final : public Command {
  public:
@@ -58,46 +62,48 @@ class TrainCommand final : public Command {
     shape_.tied = true;
     shape_given_.reserve(std::size(kShapeFlags));  // the flags know where these are
     arguments.required_input(
-        "TEXT", "a file; documents end where the end of sequence is spelled out", text_);
-    arguments.output("-o,--out", "where to write the model", OutputFormat::kGguf, out_);
-    arguments.input("-m,--model", "the model to go on from, a GGUF file", model_);
-    arguments.input("--vocab", "without --model: a GGUF file whose tokenizer to use", vocabulary_);
+        "TEXT", "Train on this text file; documents end where the end of sequence is spelled out",
+        text_);
+    arguments.output("-o,--out", "Write the model to this file", OutputFormat::kGguf, out_);
+    arguments.input("-m,--model", "Continue training this GGUF model", model_);
+    arguments.input("--vocab", "Without --model: use the tokenizer of this GGUF file", vocabulary_);
     for (const ShapeFlag& flag : kShapeFlags) {
       shape_given_.emplace_back();
       arguments.number<I>(
           flag.name,
-          fmt::format("without --model: {} (default {})", flag.help, shape_.*flag.number),
+          fmt::format("Without --model: set the {} (default {})", flag.help, shape_.*flag.number),
           shape_given_.back());
     }
-    arguments.text("--name", "TEXT", "without --model: the name of the model", name_);
-    arguments.number<I>("-c,--ctx", "tokens of a row", options_.context);
-    arguments.number<I>("--rows", "rows that are computed at once", options_.rows);
-    arguments.number<I>("--accumulate", "as often, for one step of the optimizer",
+    arguments.text("--name", "TEXT", "Without --model: set the name of the model", name_);
+    arguments.number<I>("-c,--ctx", "Set the tokens of a row", options_.context);
+    arguments.number<I>("--rows", "Compute N rows at once", options_.rows);
+    arguments.number<I>("--accumulate", "Accumulate N times for one step of the optimizer",
                         options_.accumulate);
-    arguments.number<I>("--steps", "steps in all", options_.steps);
-    arguments.number<I>("--warmup", "steps until the learning rate is at its highest",
+    arguments.number<I>("--steps", "Train for N steps in all", options_.steps);
+    arguments.number<I>("--warmup", "Raise the learning rate during the first N steps",
                         options_.warmup);
-    arguments.number("--lr", "the highest learning rate", options_.rate);
-    arguments.number("--final-lr", "the learning rate at the end", options_.final_rate);
-    arguments.value("--optimizer", "NAME", "adamw or sgd (default adamw)",
+    arguments.number("--lr", "Set the highest learning rate", options_.rate);
+    arguments.number("--final-lr", "Set the learning rate of the last step", options_.final_rate);
+    arguments.value("--optimizer", "NAME", "Use the optimizer adamw or sgd (default adamw)",
                     [this](const std::string& text) { return set_optimizer(text); });
-    arguments.number("--beta1", "of AdamW: how much of the gradients' mean stays", options_.beta1);
-    arguments.number("--beta2", "of AdamW: how much of their squares' mean stays", options_.beta2);
-    arguments.number("--weight-decay", "of matrices", options_.weight_decay);
-    arguments.number("--clip", "gradient-norm clipping threshold; 0: off", options_.clip);
-    arguments.number("--seed", "of the weights at the start, and of the order of documents",
+    arguments.number("--beta1", "AdamW: decay rate of the first moment", options_.beta1);
+    arguments.number("--beta2", "AdamW: decay rate of the second moment", options_.beta2);
+    arguments.number("--weight-decay", "Set the weight decay of matrices", options_.weight_decay);
+    arguments.number("--clip", "Clip the gradient norm at N; 0: off", options_.clip);
+    arguments.number("--seed", "Set the random seed of new weights and of the order of documents",
                      options_.seed);
-    arguments.input("--validation", "a text that is not learned, but predicted", validation_);
+    arguments.input("--validation", "Measure the loss on this text, which is not learned",
+                    validation_);
     arguments.number("--validation-share",
-                     fmt::format("without --validation: how much of TEXT, at its end, is kept for "
-                                 "that (default {})",
+                     fmt::format("Without --validation: keep this share of TEXT, at its end, for "
+                                 "validation (default {})",
                                  kShare),
                      share_, 0.0, 0.9);
-    arguments.number<I>("--every", "steps from one line, validation and checkpoint to the next",
+    arguments.number<I>("--every", "Print a line, validate and write a checkpoint every N steps",
                         every_, 1);
     arguments.output("--checkpoint",
-                     "the file from which a stopped run goes on (default: a file in "
-                     ".OUT.shunt-train, a folder beside OUT)",
+                     "Write checkpoints to this file, and continue a stopped training from it "
+                     "(default: a file in .OUT.shunt-train, a folder beside OUT)",
                      OutputFormat::kGguf, checkpoint_);
     runtime_.declare(arguments);
   }
@@ -110,7 +116,11 @@ class TrainCommand final : public Command {
     if (!model_ && !vocabulary_) {
       return invalid("a model to go on from (--model), or a tokenizer for a new one (--vocab)?");
     }
-    if (!checkpoint_) checkpoint_ = TrainFolder::path_of(*out_) + "/checkpoint.gguf";
+    checkpoint_path_ = checkpoint_.value_or(TrainFolder::path_of(*out_) + "/checkpoint.gguf");
+    if (checkpoint_ && whole(TrainFolder::path_of(*out_)) == whole(*checkpoint_).parent_path()) {
+      return invalid("--checkpoint {}: the folder is for helper files; use another one",
+                     *checkpoint_);
+    }
     SHUNT_TRY(check_train_options(options_));
     SHUNT_TRY(check_shape());
     SHUNT_ASSIGN(runtime_options_, runtime_.options());
@@ -132,12 +142,17 @@ class TrainCommand final : public Command {
       SHUNT_ASSIGN(kept, split_off(learned, share_.value_or(kShare)));
     }
     interrupt.defer();
-    SHUNT_TRY(OutputFile::create(*out_, WriteTo::kFile));  // better now than when all is done
     SHUNT_ASSIGN(const TrainFolder folder, TrainFolder::open(*out_));
+    std::optional<TrainFolder> of_checkpoint;
+    if (checkpoint_) {
+      SHUNT_ASSIGN(TrainFolder other, TrainFolder::open(*checkpoint_));
+      of_checkpoint.emplace(std::move(other));
+    }
     SHUNT_ASSIGN(const gguf::File start, is_new ? new_model(source) : source);
     std::optional<gguf::File> checkpoint;
-    if (std::filesystem::exists(*checkpoint_)) {
-      SHUNT_ASSIGN(checkpoint, gguf::File::open(*checkpoint_));
+    std::error_code ignored;
+    if (std::filesystem::exists(checkpoint_path_, ignored)) {
+      SHUNT_ASSIGN(checkpoint, gguf::File::open(checkpoint_path_));
     }
     SHUNT_ASSIGN(const auto registry, open_registry(runtime_options_));
     SHUNT_ASSIGN(const auto devices, select_with_cpu(*registry, {}));
@@ -150,12 +165,11 @@ class TrainCommand final : public Command {
                     format_bytes(learned.text_bytes()), format_count(learned.tokens.size())));
     if (checkpoint) {
       output.write(
-          fmt::format("going on after step {}, from {}\n", trainer->steps(), *checkpoint_));
+          fmt::format("going on after step {}, from {}\n", trainer->steps(), checkpoint_path_));
     }
     SHUNT_TRY(train(*trainer, kept, interrupt, output));
     SHUNT_TRY(trainer->save_model(*out_));
-    std::error_code ignored;
-    std::filesystem::remove(*checkpoint_, ignored);
+    std::filesystem::remove(checkpoint_path_, ignored);
     output.write(fmt::format("{} is written\n", *out_));
     return ok();
   }
@@ -188,7 +202,7 @@ class TrainCommand final : public Command {
 
   /// Weights of chance, in a file that has lost its name when this returns.
   Result<gguf::File> new_model(const gguf::File& tokenizer) {
-    const std::string path = TrainFolder::path_of(*out_) + "/start.gguf";
+    const std::string path = fmt::format("{}/{}", TrainFolder::path_of(*out_), TrainFolder::kStart);
     shape_.tokenizer = tokenizer;
     SHUNT_TRY(write_synth_model(path, shape_));
     auto file = gguf::File::open(path);
@@ -205,8 +219,8 @@ class TrainCommand final : public Command {
   }
 
   Status train(Trainer& trainer, const TrainingText& kept, Interrupt& interrupt, Output& output) {
-    // What can't be written or computed is found out before anything was learned.
-    SHUNT_TRY(trainer.save_checkpoint(*checkpoint_));
+    // A failure to write or compute is found before anything was learned.
+    SHUNT_TRY(trainer.save_checkpoint(checkpoint_path_));
     SHUNT_ASSIGN(const std::string before, validation(trainer, kept, interrupt));
     if (!before.empty()) output.write(fmt::format("step {}: {}\n", trainer.steps(), before));
     double nats = 0;
@@ -219,7 +233,7 @@ class TrainCommand final : public Command {
       tokens += static_cast<double>(step->tokens);
       seconds += step->seconds;
       if (step->step % every_ != 0 && step->step != options_.steps) continue;
-      SHUNT_TRY(trainer.save_checkpoint(*checkpoint_));
+      SHUNT_TRY(trainer.save_checkpoint(checkpoint_path_));
       SHUNT_ASSIGN(const std::string score, validation(trainer, kept, interrupt));
       output.write(fmt::format(
           "step {} of {}: loss {:.4f}, gradient {:.3f}, rate {:.2e}, {:.0f} tokens/s{}{}\n",
@@ -243,7 +257,7 @@ class TrainCommand final : public Command {
   /// Nothing that was learned is lost.
   Status stopped(const Trainer& trainer, Error error, const Interrupt& interrupt) {
     if (!interrupt.happened()) return error;
-    SHUNT_TRY(trainer.save_checkpoint(*checkpoint_));
+    SHUNT_TRY(trainer.save_checkpoint(checkpoint_path_));
     return error;
   }
 
@@ -253,6 +267,7 @@ class TrainCommand final : public Command {
   std::optional<std::string> vocabulary_;
   std::optional<std::string> validation_;
   std::optional<std::string> checkpoint_;
+  std::string checkpoint_path_;
   SynthOptions shape_;
   TrainOptions options_;
   std::vector<std::optional<std::int64_t>> shape_given_;  // in the order of kShapeFlags

@@ -18,6 +18,17 @@ std::string lock_in(const std::string& folder) {
   return folder + "/lock";
 }
 
+void remove_leftovers(const std::string& folder) {
+  std::error_code error;
+  for (std::filesystem::directory_iterator entry(folder, error), end; !error && entry != end;
+       entry.increment(error)) {
+    const std::string name = entry->path().filename().string();
+    if (name != TrainFolder::kStart && !name.ends_with(".tmp")) continue;
+    std::error_code ignored;
+    std::filesystem::remove(entry->path(), ignored);
+  }
+}
+
 /// Whether a path still names an open file.
 bool is_still(const std::string& path, const Descriptor& file) {
   struct stat named = {};
@@ -45,17 +56,21 @@ Result<TrainFolder> TrainFolder::open(const std::string& output) {
     Descriptor lock(::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666));
     if (lock.get() < 0 && errno == ENOENT) continue;
     if (lock.get() < 0) {
-      return fail(ErrorCode::kIo, "cannot create {}: {}", path, system_message(errno));
+      const std::string reason = system_message(errno);
+      ::rmdir(folder.c_str());
+      return fail(ErrorCode::kIo, "cannot create {}: {}", path, reason);
     }
     if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
       if (errno == EINTR) continue;
-      if (errno != EWOULDBLOCK) {
-        return fail(ErrorCode::kIo, "cannot lock {}: {}", path, system_message(errno));
+      if (errno == EWOULDBLOCK) {
+        return fail(ErrorCode::kIo, "{}: another process is training to this file ({} is locked)",
+                    output, path);
       }
-      return fail(ErrorCode::kIo, "{}: another process is training to this file ({} is locked)",
-                  output, path);
+      // This file system has no locks. Each file is complete at any time all the same.
     }
-    if (is_still(path, lock)) return TrainFolder(folder, std::move(lock));
+    if (!is_still(path, lock)) continue;
+    remove_leftovers(folder);
+    return TrainFolder(folder, std::move(lock));
   }
   return fail(ErrorCode::kIo, "cannot lock {}: other processes keep removing it", path);
 }
@@ -63,6 +78,8 @@ Result<TrainFolder> TrainFolder::open(const std::string& output) {
 TrainFolder::~TrainFolder() {
   if (lock_.get() < 0) return;
   ::unlink(lock_in(path_).c_str());
+  // NFS keeps an open file in its folder.
+  ::close(lock_.release());
   ::rmdir(path_.c_str());  // fails if a checkpoint is there
 }
 

@@ -41,24 +41,25 @@ class TrainTokenizerCommand final : public Command {
 
   void declare(Arguments& arguments) override {
     text_.declare(arguments);
-    arguments.output("-o,--output", "the GGUF file to write; it holds the vocabulary only",
-                     OutputFormat::kGguf, output_);
-    arguments.number("--vocab-size", "most tokens, special ones and 256 bytes among them",
+    arguments.output("-o,--output", "Write the vocabulary to this GGUF file", OutputFormat::kGguf,
+                     output_);
+    arguments.number("--vocab-size", "Learn at most N tokens, including special ones and 256 bytes",
                      options_.vocabulary);
     arguments.value("--pre", "NAME",
-                    "how text is cut into words, one of: " + pretokenizer_names() + " (default " +
-                        options_.pre + ")",
+                    "Cut text into words in this way, one of: " + pretokenizer_names() +
+                        " (default " + options_.pre + ")",
                     [this](const std::string& text) -> Status {
                       options_.pre = text;
                       return ok();
                     });
     arguments.each("--special", "TEXT",
-                   "a control token; may be given many times, the first one ends a sequence",
+                   "Add a control token; the first one ends a sequence. Repeatable",
                    [this](const std::string& text) -> Status {
                      options_.special.push_back(text);
                      return ok();
                    });
-    arguments.input("--chat-template", "a file with the chat template to go with it", template_);
+    arguments.input("--chat-template", "Store the chat template of this file with the vocabulary",
+                    template_);
   }
 
   Status check() override {

@@ -203,14 +203,16 @@ std::string to_json(const Verification& found) {
   return to_text(json);
 }
 
+std::string nothing_compared(const Verification& found) {
+  if (found.checks.empty()) return fmt::format("{}: nothing was compared", found.model);
+  const NodeCheck& first = found.checks.front();
+  return fmt::format("{}: nothing was compared: {} supports none of {}; the first is {}: {}",
+                     found.model, found.device, counted(found.checks.size(), "operation"),
+                     first.name, first.message);
+}
+
 std::vector<std::string> remarks(const Verification& found) {
   std::vector<std::string> lines;
-  if (found.worst_first.empty() && !found.checks.empty()) {
-    const NodeCheck& first = found.checks.front();
-    lines.push_back(fmt::format(
-        "{}: nothing was compared: {} supports none of {}; the first is {}: {}", found.model,
-        found.device, counted(found.checks.size(), "operation"), first.name, first.message));
-  }
   const auto devices = found.believed();
   if (!devices.empty() && devices.front().first != found.against) {
     std::vector<std::string> names;

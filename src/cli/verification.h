@@ -1,4 +1,4 @@
-// What `shunt verify` found, for people and for programs.
+// The results of `shunt verify`, for people and for programs.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +31,9 @@ struct Verification {
 /// The counts, a table by op, and the worst `top` operations.
 std::string to_plain_text(const Verification& found, std::size_t top);
 std::string to_json(const Verification& found);
-/// A line each: that nothing was compared, or not with what was asked for. Not for what is usual.
+/// The error of a verification without a compared operation.
+std::string nothing_compared(const Verification& found);
+/// A line for each unusual fact, such as a reference device that computed nothing.
 std::vector<std::string> remarks(const Verification& found);
 /// One line: how many are wrong, and the worst. There must be one.
 std::string complaint(const Verification& found);

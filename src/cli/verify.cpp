@@ -1,4 +1,4 @@
-// `shunt verify`: whether a device computes what another one does.
+// `shunt verify`: whether a device computes the same as another one.
 #include "base/fail.h"
 #include "cli/commands.h"
 #include "cli/interrupt.h"
@@ -27,24 +27,23 @@ class VerifyCommand final : public Command {
   }
 
   void declare(Arguments& arguments) override {
-    model_.declare(arguments, "the model, a GGUF file");
-    arguments.text("-d,--device", "NAME", "the device to verify, such as cuda0", device_);
-    arguments.value("--against", "NAME", "the reference device (default cpu0)",
+    model_.declare(arguments, "Load this GGUF model");
+    arguments.text("-d,--device", "NAME", "Verify this device, such as cuda0", device_);
+    arguments.value("--against", "NAME", "Compare with this reference device (default cpu0)",
                     [this](const std::string& text) -> Status {
                       against_ = text;
                       return ok();
                     });
     arguments.text("-p,--prompt", "TEXT",
-                   "the prompt; its last token is a step of its own (default a short text)",
+                   "Use this prompt; its last token is a step of its own (default: a short text)",
                    prompt_);
-    arguments.number("--threshold",
-                     "largest error that is allowed (default by the types of an operation)",
+    arguments.number("--threshold", "Allow errors up to N (default: by the types of an operation)",
                      verify_.threshold, 0.0);
     declare_transcode(arguments, transcode_);
     declare_weights(arguments, weights_);
-    arguments.number<std::size_t>("--top", "how many of the worst operations to show", top_);
+    arguments.number<std::size_t>("--top", "Show the N worst operations", top_);
     runtime_.declare(arguments);
-    arguments.flag("--json", json_, "print JSON, with every operation");
+    arguments.flag("--json", json_, "Print JSON with every operation");
   }
 
   Status check() override {
@@ -64,8 +63,9 @@ class VerifyCommand final : public Command {
     SHUNT_ASSIGN(const Verification found, verify(*model, *device, prompt, interrupt));
     output.write(json_ ? to_json(found) : to_plain_text(found, top_));
     for (const std::string& remark : remarks(found)) say(remark);
-    if (found.wrong() == 0) return ok();
-    return fail(ErrorCode::kDevice, "{}", complaint(found));
+    if (found.wrong() > 0) return fail(ErrorCode::kDevice, "{}", complaint(found));
+    if (found.compared() == 0) return fail(ErrorCode::kUnsupported, "{}", nothing_compared(found));
+    return ok();
   }
 
  private:

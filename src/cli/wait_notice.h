@@ -8,8 +8,9 @@
 
 namespace shunt::cli {
 
-/// If it lives for longer than a second after the first signal (see Interrupt), a line on stderr
-/// says what the end waits for, and that a second signal does not. A thread sleeps until then.
+/// If it lives for longer than a second after the first signal (see Interrupt), a line appears on
+/// stderr. The line says which work the end waits for, and that a second signal does not wait. A
+/// thread sleeps until then.
 class WaitNotice {
  public:
   /// "the device's current operation". Without a file or a thread to be had there is no notice.

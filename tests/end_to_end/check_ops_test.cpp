@@ -139,11 +139,12 @@ TEST(CheckOpsCommand, CtrlCEndsIt) {
   EXPECT_THAT(result.out, testing::Not(HasSubstr("cpu0: ")));
 }
 
-TEST(CheckOpsCommand, ADeviceThatComputesNothingIsNotWrong) {
+TEST(CheckOpsCommand, NothingCheckedIsAnError) {
   const RunResult result = check_ops({"--device", "null0", "--op", "silu"});
   if (result.err.find("there is no device") != std::string::npos)
     GTEST_SKIP() << "there is no null backend in this build";
-  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.err, HasSubstr("null0: nothing was checked: it supports none of "));
   EXPECT_THAT(result.out, HasSubstr(fmt::format("0 failed, {} unsupported", case_count("silu"))));
 }
 

@@ -134,6 +134,10 @@ TEST_F(OutputFiles, AFullDiskLeavesTheFileAsItWas) {
       {"quantize", model_.path(), out(), "Q8_0"},
       {"synth", out()},
       {"train-tokenizer", "--file", file, "--vocab-size", "300", "--output", out()},
+      {"bench", "--width", "64", "--seconds", "0", "-t", "1", "--devices", "cpu0", "--save-costs",
+       out()},
+      {"train", file, "--vocab", model_.path(), "--validation-share", "0", "--ctx", "16", "--steps",
+       "1", "--out", out()},
   };
   for (const auto& command : commands) {
     folder_.write("out", std::as_bytes(std::span("before", 6)));
@@ -145,10 +149,53 @@ TEST_F(OutputFiles, AFullDiskLeavesTheFileAsItWas) {
     const RunResult result = run(command);
     ::setrlimit(RLIMIT_FSIZE, &before);
     EXPECT_EQ(result.exit_code, 1) << command[0] << ": " << result.err;
-    EXPECT_THAT(result.err, AllOf(HasSubstr(out()), HasSubstr("File too large"))) << command[0];
+    EXPECT_THAT(result.err, AllOf(HasSubstr(folder_.path()), HasSubstr("File too large")))
+        << command[0];
     EXPECT_EQ(read_file(out()), "before") << command[0];
     EXPECT_THAT(folder_.list(), ElementsAre("out")) << command[0];
   }
+}
+
+TEST_F(OutputFiles, ALinkWithoutATargetIsAsGoodAsAName) {
+  const TempFolder elsewhere;
+  std::filesystem::create_symlink(elsewhere.file("target"), out());
+  struct rlimit before = {};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+  const struct rlimit limit = {100, before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &limit), 0);
+  const std::vector<std::string> command = {"explain", "--model", model_.path(), "--html", out()};
+  EXPECT_EQ(run(command).exit_code, 1);
+  ::setrlimit(RLIMIT_FSIZE, &before);
+  EXPECT_TRUE(elsewhere.list().empty());
+  EXPECT_EQ(run(command).exit_code, 0);
+  EXPECT_THAT(elsewhere.list(), ElementsAre("target"));
+  EXPECT_TRUE(std::filesystem::is_symlink(out()));
+}
+
+TEST_F(OutputFiles, CannotBeCreatedIsAnErrorBeforeTheWork) {
+  const std::string nowhere = folder_.file("no/out");
+  for (const std::vector<std::string>& command : std::vector<std::vector<std::string>>{
+           {"imatrix", "--model", "/missing.gguf", "--output", nowhere, "text"},
+           {"quantize", "/missing.gguf", nowhere, "Q8_0"},
+           {"explain", "--model", "/missing.gguf", "--html", nowhere},
+           {"place", "--model", "/missing.gguf", "--output", nowhere},
+           {"bench", "--save-costs", nowhere}}) {
+    const RunResult result = run(command);
+    EXPECT_EQ(result.exit_code, 1) << command[0];
+    EXPECT_THAT(result.err, AllOf(HasSubstr(nowhere), testing::Not(HasSubstr("missing.gguf"))));
+  }
+}
+
+TEST_F(OutputFiles, LibrariesAndPluginsOfVariablesAreInputs) {
+  const std::string library = folder_.write("libz.so", {});
+  RunOptions options;
+  options.environment["SHUNT_ZDNN_LIBRARY"] = library;
+  EXPECT_EQ(
+      run_command({"explain", "--model", model_.path(), "--html", library}, options).exit_code, 2);
+  options.environment = {{"SHUNT_BACKEND_PATH", folder_.path()}};
+  EXPECT_EQ(
+      run_command({"explain", "--model", model_.path(), "--html", library}, options).exit_code, 2);
+  EXPECT_EQ(read_file(library), "");
 }
 
 TEST_F(OutputFiles, TextGoesToStandardOutput) {
@@ -184,6 +231,8 @@ TEST_F(OutputFiles, GgufDoesNotGoToStandardOutput) {
   for (const std::vector<std::string>& command :
        std::vector<std::vector<std::string>>{{"synth", "-"},
                                              {"quantize", model_.path(), "-", "Q8_0"},
+                                             {"quantize", model_.path(), "/dev/stdout", "Q8_0"},
+                                             {"synth", "/proc/self/fd/1"},
                                              {"train-tokenizer", "text", "--output", "-"}}) {
     const RunResult result = run(command);
     EXPECT_EQ(result.exit_code, 2) << command[0];

@@ -139,6 +139,29 @@ TEST_F(TrainCommand, IsRefusedWhileAnotherOneTrainsToTheSameFile) {
   EXPECT_FALSE(std::filesystem::exists(path(".model.gguf.shunt-train")));
 }
 
+TEST_F(TrainCommand, RemovesWhatAKilledTrainingLeft) {
+  std::filesystem::create_directory(path(".model.gguf.shunt-train"));
+  for (const char* name : {"start.gguf", "lock", ".shunt-1-0.tmp"}) {
+    folder_.write(std::string(".model.gguf.shunt-train/") + name, {});
+  }
+  ASSERT_EQ(run_command(train("model.gguf", "5")).exit_code, 0);
+  EXPECT_FALSE(std::filesystem::exists(path(".model.gguf.shunt-train")));
+}
+
+TEST_F(TrainCommand, ACheckpointHasALock) {
+  std::filesystem::create_directory(path(".c.shunt-train"));
+  const std::string lock = folder_.write(".c.shunt-train/lock", {});
+  const int held = ::open(lock.c_str(), O_RDWR | O_CLOEXEC);
+  ASSERT_EQ(::flock(held, LOCK_EX), 0);
+  auto arguments = train("model.gguf", "5");
+  arguments.insert(arguments.end(), {"--checkpoint", path("c")});
+  EXPECT_EQ(run_command(arguments).exit_code, 1);
+  ::close(held);
+  EXPECT_EQ(run_command(arguments).exit_code, 0);
+  arguments.back() = path(".model.gguf.shunt-train/start.gguf");
+  EXPECT_EQ(run_command(arguments).exit_code, 2);
+}
+
 TEST_F(TrainCommand, SaysWhatItCannotUse) {
   const auto fails = [&](const std::string& text, const std::string& vocabulary, const char* said) {
     const RunResult result =

@@ -1,4 +1,5 @@
-// What makes no sense: exit code 2, nothing on standard output, and a message with the culprit.
+// Usage that makes no sense: exit code 2, nothing on standard output, and a message with the
+// culprit.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -62,6 +63,8 @@ INSTANTIATE_TEST_SUITE_P(
         Usage{{"place", "--ctx", "16777217"}, "16777217 is not from 0 to 16777216"},
         Usage{{"perplexity", "--ctx", "16777217", "x"}, "16777217 is not from 0 to 16777216"},
         Usage{{"imatrix", "--ctx", "16777217", "-o", "x", "x"}, "16777217 is not from 0 to"},
+        Usage{{"bench", "--model", "model.gguf", "-p", "16777216", "-d", "1"}, "context"},
+        Usage{{"bench", "--train", "--model", "model.gguf", "--ctx", "1"}, "context is 1"},
         Usage{run_with({"--place", "[=cpu0"}), "--place: regular expression [: missing"},
         Usage{{"explain", "--place", "[=cpu0"}, "--place: regular expression [: missing"},
         Usage{run_with({"--set", "fuse=off"}), "is not a setting such as cpu.fuse=off"},
@@ -186,6 +189,19 @@ TEST(Usage, HelpAndVersionAreNoErrors) {
     const RunResult help = run_command({name, "--help"});
     EXPECT_EQ(help.exit_code, 0) << name;
     EXPECT_THAT(help.out, HasSubstr("Examples:\n  shunt " + std::string(name))) << name;
+  }
+}
+
+TEST(Usage, HelpHasGroups) {
+  const std::string help = run_command({"run", "--help"}).out;
+  std::size_t at = 0;
+  for (const char* heading : {"\nOptions:\n  -h,--help", "\nModel:\n  -m,--model",
+                              "\nDevices and placement:\n  -t,--threads", "\nText:\n  -p,--prompt",
+                              "\nSampling:\n  --temp", "\nOutput:\n  --trace"}) {
+    const std::size_t found = help.find(heading);
+    ASSERT_NE(found, std::string::npos) << heading;
+    EXPECT_GE(found, at) << heading;
+    at = found;
   }
 }
 

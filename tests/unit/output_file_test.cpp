@@ -2,6 +2,7 @@
 #include "base/output_file.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -81,11 +82,48 @@ TEST(OutputFile, HasThePermissionsOfTheUmask) {
 
 TEST(OutputFile, DoesNotTouchFilesThatHaveItsTemporaryNames) {
   const TempFolder folder;
-  const std::string taken = fmt::format("x.{}-0.tmp", ::getpid());
+  const std::string taken = fmt::format(".shunt-{}-0.tmp", ::getpid());
   folder.write(taken, bytes_of("of another program"));
   EXPECT_TRUE(write_file(folder.file("x"), "text", WriteTo::kFile));
-  EXPECT_THAT(folder.list(), ElementsAre("x", taken));
+  EXPECT_THAT(folder.list(), ElementsAre(taken, "x"));
   EXPECT_EQ(test::read_file(folder.file(taken)), "of another program");
+}
+
+TEST(OutputFile, KeepsThePermissionsOfTheFileThatItReplaces) {
+  const TempFolder folder;
+  const std::string path = folder.write("x", bytes_of("before"));
+  ASSERT_EQ(::chmod(path.c_str(), 0600), 0);
+  EXPECT_TRUE(write_file(path, "text", WriteTo::kFile));
+  struct stat there = {};
+  ASSERT_EQ(::stat(path.c_str(), &there), 0);
+  EXPECT_EQ(there.st_mode & 0777U, 0600U);
+}
+
+TEST(OutputFile, FollowsChainsOfLinks) {
+  const TempFolder folder;
+  std::filesystem::create_symlink("b", folder.file("a"));
+  std::filesystem::create_symlink(folder.file("c"), folder.file("b"));
+  EXPECT_TRUE(write_file(folder.file("a"), "text", WriteTo::kFile));
+  EXPECT_THAT(folder.list(), ElementsAre("a", "b", "c"));
+  EXPECT_TRUE(std::filesystem::is_symlink(folder.file("a")));
+  EXPECT_TRUE(std::filesystem::is_regular_file(std::filesystem::symlink_status(folder.file("c"))));
+  std::filesystem::create_symlink("loop", folder.file("loop"));
+  EXPECT_FALSE(write_file(folder.file("loop"), "text", WriteTo::kFile));
+}
+
+TEST(OutputFile, AppendsToFilesThatAreOpen) {
+  const TempFolder folder;
+  const int file = ::open(folder.write("x", bytes_of("before")).c_str(), O_WRONLY | O_CLOEXEC);
+  const std::string path = fmt::format("/proc/self/fd/{}", file);
+  std::filesystem::create_symlink(path, folder.file("link"));
+  EXPECT_TRUE(is_open_file(path));
+  EXPECT_TRUE(is_open_file(folder.file("link")));
+  EXPECT_FALSE(is_open_file(folder.file("x")));
+  EXPECT_FALSE(is_open_file("/dev/null"));
+  EXPECT_TRUE(write_file(folder.file("link"), " and after", WriteTo::kAnything));
+  EXPECT_EQ(test::read_file(folder.file("x")), "before and after");
+  EXPECT_FALSE(write_file(folder.file("link"), "text", WriteTo::kFile));
+  ::close(file);
 }
 
 TEST(OutputFile, NamesTheFileThatCannotBeCreated) {
@@ -95,6 +133,26 @@ TEST(OutputFile, NamesTheFileThatCannotBeCreated) {
   EXPECT_EQ(missing.error().code(), ErrorCode::kNotFound);
   EXPECT_THAT(missing.error().message(), HasSubstr(folder.file("no/x")));
   EXPECT_EQ(write_file("", "text", WriteTo::kAnything).error().code(), ErrorCode::kInvalidArgument);
+}
+
+TEST(OutputFile, TakesTheLongestNameThatThereIs) {
+  const TempFolder folder;
+  const std::string name(255, 'x');
+  folder.write(name, bytes_of("before"));
+  EXPECT_TRUE(write_file(folder.file(name), "text", WriteTo::kFile));
+  EXPECT_EQ(test::read_file(folder.file(name)), "text");
+}
+
+TEST(OutputFile, ReadOnlyFilesAreNotReplaced) {
+  const TempFolder folder;
+  ASSERT_EQ(::chmod(folder.path().c_str(), 0777), 0);
+  const std::string path = folder.write("x", bytes_of("before"));
+  ASSERT_EQ(::chmod(path.c_str(), 0444), 0);
+  {
+    const test::WithoutPrivileges user(folder.path());
+    EXPECT_FALSE(write_file(path, "text", WriteTo::kAnything));
+  }
+  EXPECT_EQ(test::read_file(path), "before");
 }
 
 TEST(OutputFile, ReadOnlyFoldersAreAnError) {
