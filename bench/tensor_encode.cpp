@@ -1,8 +1,9 @@
-// Encoding rows of 4096 normally distributed values, on one thread: the time of a row, and how
-// close the block types come over 256 rows. "rms": root mean square error relative to that of the
-// values. With weights that are log-uniform over two decades, drawn for each column: the same of
-// the weighted error, by an encoder that knows them ("weighted"), and what that is less than by one
-// that does not ("gain"). Decoding, for comparison.
+// Encoding rows of 4096 normally distributed values, on one thread: the time of a row, and the
+// error of the block types over 256 rows. Counter "rms": root mean square error relative to that of
+// the values. Counter "weighted": the same of the weighted error, by an encoder that knows the
+// weights. These are log-uniform over two decades, drawn for each column. Counter "gain": by how
+// much that error is smaller than the error of an encoder that does not know them. Decoding, for
+// comparison.
 #include <benchmark/benchmark.h>
 
 #include <cmath>

@@ -24,7 +24,7 @@ static Status run() {
   SHUNT_ASSIGN(Graph built, std::move(g).build());
   const auto graph = std::make_shared<const Graph>(std::move(built));
 
-  // The weight lies in this program's own memory; nothing is copied.
+  // The weight is in this program's own memory; nothing is copied.
   float weights[] = {1, 2, 3, -1, 0, 1};
   const auto buffer = wrap_host_memory(std::as_writable_bytes(std::span(weights)), {});
   const LeafMemory memory[] = {{w.id, {buffer.get(), 0}}};

@@ -1,4 +1,4 @@
-// GGUF: whatever the bytes are, they are read or refused; and what has been read can be used.
+// GGUF: any bytes are read or refused, and a file that was read can be used.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -13,12 +13,12 @@ namespace {
 
 using namespace shunt;
 
-/// Ends the run as a finding: what must hold does not.
+/// Ends the run as a finding if a required condition does not hold.
 void require(bool condition) {
   if (!condition) std::abort();
 }
 
-/// Keeps the compiler from leaving out a read whose result nobody needs.
+/// Keeps the compiler from leaving out a read whose result is not used.
 template <class T>
 void use(const T& value) {
   asm volatile("" : : "g"(&value) : "memory");

@@ -1,5 +1,5 @@
-// Placement files and files of costs: any text is read or refused, and what was read says the same
-// when it is written and read again.
+// Placement files and files of costs: any text is read or refused. A file that was read says the
+// same when it is written and read again.
 #include <array>
 #include <cmath>
 #include <cstddef>
@@ -18,7 +18,7 @@ namespace {
 
 using namespace shunt;
 
-/// Ends the run as a finding: what must hold does not.
+/// Ends the run as a finding if a required condition does not hold.
 void require(bool condition) {
   if (!condition) std::abort();
 }

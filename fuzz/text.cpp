@@ -14,7 +14,7 @@ using namespace shunt;
 using text::Token;
 using text::TokenType;
 
-/// Ends the run as a finding: what must hold does not.
+/// Ends the run as a finding if a required condition does not hold.
 void require(bool condition) {
   if (!condition) std::abort();
 }

@@ -9,7 +9,7 @@
 
 namespace sample {
 
-/// What launches share: a real backend has its vendor's library here.
+/// The data that launches share: a real backend has its vendor's library here.
 struct Context {};
 
 /// Takes results of type F32, from sources of any type.

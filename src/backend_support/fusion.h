@@ -46,9 +46,9 @@ class Surroundings {
   std::span<const NodeId> readers(NodeId id) const { return users_.of(id); }
   /// The only one in the whole graph, if it is of that op; else kNoNode.
   NodeId only_reader(NodeId id, const Op& op) const;
-  /// Whether a group may be computed with its last node: all are in the segment, no other node
-  /// reads a result that is not in memory or not computed yet, and none of their sources changes
-  /// before.
+  /// Whether a group may be computed with its last node. All nodes are in the segment, and none of
+  /// their sources changes before. No other node reads a result that is not in memory or not
+  /// computed yet.
   bool may_fuse(const FusedGroup& group) const;
 
  private:

@@ -75,7 +75,7 @@ void gather(const HostTensor& tensor, const Sizes& sizes, float* to);
 void gather(const HostTensor& tensor, std::int64_t i2, std::int64_t i3, const MatrixPart& part,
             float* to);
 
-/// Dense numbers to where the rows of an F32 tensor lie. Elements of a row follow each other.
+/// Copies dense numbers to the rows of an F32 tensor. Elements of a row are contiguous.
 void scatter(const float* from, const HostTensor& to);
 
 /// A part of matrix (i2, i3), transposed: element e of row r of the part is at to[e * rows + r].

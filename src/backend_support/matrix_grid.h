@@ -39,11 +39,11 @@ struct MatrixGrid {
   }
 };
 
-/// Reads rows [first, first + count) of a matrix whose pieces are stored transposed. read(i, j,
-/// begin, n, to) reads n rows of piece (i, j) from number `begin` on: element e of row r is at to[e
-/// * n + r]. At most `at_once` rows are read at a time, from multiples of that on. Calls visit(row,
-/// element, floats) for the elements that each piece has of a row, from that element on. Stops at
-/// an error of `read`.
+/// Reads rows [first, first + count) of a matrix whose pieces are stored transposed. The call
+/// `read(i, j, begin, n, to)` reads n rows of piece (i, j) from number `begin` on: element e of row
+/// r is at to[e * n + r]. At most `at_once` rows are read at a time, from multiples of that on.
+/// Calls visit(row, element, floats) for the elements that each piece has of a row, from that
+/// element on. Stops at an error of `read`.
 template <class Read, class Visit>
 Status read_transposed(const MatrixGrid& grid, std::int64_t first, std::int64_t count,
                        std::int64_t at_once, const Read& read, const Visit& visit) {

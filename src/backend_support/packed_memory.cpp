@@ -71,9 +71,10 @@ class PackedBuffer final : public Buffer {
   }
 
  private:
-  /// For a range from `offset` on: calls plain(at, first, bytes) for plain bytes at `at`, which
-  /// start at byte `first` of the range, and packed(tensor, at, first, bytes) for those from `at`
-  /// on of a packed tensor. The rest of a tensor that takes more than its plain bytes is left out.
+  /// Visits the parts of a range from `offset` on. Calls plain(at, first, bytes) for plain bytes at
+  /// `at`, which start at byte `first` of the range. Calls packed(tensor, at, first, bytes) for the
+  /// bytes from `at` on of a packed tensor. If a tensor takes more than its plain bytes, the rest
+  /// is left out.
   template <class Plain, class Packed>
   Status each_part(std::size_t offset, std::size_t bytes, const Plain& plain,
                    const Packed& packed) const {

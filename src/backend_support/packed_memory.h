@@ -28,7 +28,7 @@ class PackedTensor {
 struct PackedPlace;
 
 /// A backend derives its type from this and says which tensors it packs, and how. All other bytes
-/// of a buffer are plain. Buffers lie in memory that the host can access, at multiples of
+/// of a buffer are plain. Buffers are in memory that the host can access, at multiples of
 /// alignment().
 class PackedMemory : public BufferType {
  public:

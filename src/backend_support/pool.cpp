@@ -87,13 +87,13 @@ void Pool::run_together(Task& task, int threads) {
   generation_.notify_all();
   task.run(0);
   open_.store(false, std::memory_order_seq_cst);
-  // As seq_cst, for the order described at inside_; then for what those inside have done.
+  // As seq_cst, for the order described at inside_; then for the work of the threads inside.
   if (inside_.load(std::memory_order_seq_cst) != 0) waiting_.until(inside_, std::uint32_t{0});
 }
 
 Status Pool::reserve_scratch(std::size_t bytes) {
   if (bytes <= scratch_bytes_) return ok();
-  // Whole pages, none of them shared, and none that was touched before: so each lies where its
+  // Whole pages, none of them shared, and none that was touched before. So each is placed where its
   // worker runs.
   const std::size_t page = page_size();
   const auto refuse = [&] {

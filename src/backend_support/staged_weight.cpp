@@ -16,7 +16,7 @@ Status StagedWeight::write(std::size_t offset, std::span<const std::byte> from) 
   if (plain_.empty()) {
     std::vector<std::byte> plain(plain_bytes_);
     if (packed_) SHUNT_TRY(unpack(plain));
-    plain_.swap(plain);  // only now: what can't be unpacked stays as it is
+    plain_.swap(plain);  // only now: data that can't be unpacked stays as it is
   }
   std::memcpy(plain_.data() + offset, from.data(), from.size());
   dirty_ = true;

@@ -37,7 +37,7 @@ class StreamHistory {
   /// Notes that a task is complete, and that no failure was reported afterwards.
   void confirm(std::uint64_t task);
   bool is_confirmed(std::uint64_t task) const;
-  /// Notes that all work is complete. Later work starts without an error; what failed has failed.
+  /// Notes that all work is complete. Later work starts without an error; earlier failures remain.
   void settle();
   /// Called before the vendor's stream is destroyed.
   void close();
@@ -63,7 +63,7 @@ class StreamHistory {
   mutable std::mutex mutex_;
   NativeStream* native_;
   std::uint64_t last_ = 0;       // task that was begun
-  std::uint64_t confirmed_ = 0;  // up to here all is complete, and what failed is in failures_
+  std::uint64_t confirmed_ = 0;  // up to here all is complete, and failures are in failures_
   std::vector<Failure> failures_;
   std::vector<Run> runs_;  // that are not confirmed
 };
@@ -81,7 +81,7 @@ class StreamClock {
   bool empty() const { return entries_.empty(); }
   void clear() { entries_.clear(); }
   void add(const Entry& entry);
-  /// The first known error of what this depends on.
+  /// The first known error of the tasks that this depends on.
   Status status() const;
   /// Asks the vendors first. Without an error all of it is confirmed. Call it when all is complete.
   Status final_status() const;

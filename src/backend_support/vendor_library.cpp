@@ -56,7 +56,7 @@ std::vector<std::string> candidates(const LibraryFile& file, const std::string& 
 /// Where the files are searched: one list of candidates for each library.
 struct Search {
   std::vector<std::vector<std::string>> files;
-  std::string failure;  ///< what a message begins with
+  std::string failure;  ///< the beginning of a message
 };
 
 Search search_of(const VendorRuntime& runtime, const std::optional<std::string>& given) {
@@ -120,7 +120,7 @@ Result<std::shared_ptr<VendorLibrary>> VendorLibrary::open(const VendorRuntime& 
       libraries.push_back(std::move(opened_file.library));
     }
     const auto [entry, is_new] = runtimes.by_paths.try_emplace(paths);
-    // What is there because of us was not there before us.
+    // A library that is loaded because of us was not loaded before us.
     if (is_new) entry->second.was_loaded_before = was_loaded_before;
     opened = entry->second.current.lock();
     if (opened == nullptr) {

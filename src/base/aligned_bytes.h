@@ -20,8 +20,8 @@ using AlignedBytes = std::unique_ptr<std::byte[], FreeAlignedBytes>;
 /// but its end; whether it does is its affair.
 AlignedBytes allocate_aligned(std::size_t bytes, std::size_t alignment);
 
-/// Gives whole pages of `bytes` at `data` (page aligned) back to the system, with what is in them:
-/// whoever touches them next has them in the memory of its own NUMA node.
+/// Gives whole pages of `bytes` at `data` (page aligned) back to the system, with their contents.
+/// The next thread that touches them gets them in the memory of its own NUMA node.
 void forget_pages(std::byte* data, std::size_t bytes);
 /// Bytes of a page.
 std::size_t page_size();

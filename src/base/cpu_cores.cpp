@@ -42,7 +42,7 @@ std::vector<CpuCore> read_cpu_cores(std::span<const int> processors,
                                     const MachineDescription& machine) {
   std::vector<Found> found;
   if (const MachineTopology topology = load_topology(machine, HWLOC_TOPOLOGY_FLAG_NO_MEMATTRS)) {
-    // In hwloc's order neighbours share what there is to share.
+    // In hwloc's order neighbours share every resource that is shared at all.
     const int count = hwloc_get_nbobjs_by_type(topology.get(), HWLOC_OBJ_PU);
     for (int i = 0; i < count; ++i) {
       const hwloc_obj_t processor =

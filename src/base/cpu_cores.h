@@ -1,4 +1,4 @@
-// The physical cores of the machine, and what they share.
+// The physical cores of the machine, and the resources that they share.
 #pragma once
 
 #include <span>

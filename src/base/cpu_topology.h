@@ -23,9 +23,9 @@ struct CpuTopology {
   int default_threads() const;
 };
 
-/// Reads the machine, affinity and the control group anew. Never fails: what can't be read counts
-/// as 1 or no limit. For tests: `root` is put in front of /sys/fs/cgroup and /proc, and `machine`
-/// takes the place of this one.
+/// Reads the machine, affinity and the control group anew. Never fails: a value that can't be read
+/// counts as 1 or no limit. For tests: `root` is put in front of /sys/fs/cgroup and /proc, and
+/// `machine` takes the place of this one.
 CpuTopology read_cpu_topology(const std::string& root = "", const MachineDescription& machine = {});
 
 }  // namespace shunt

@@ -50,7 +50,7 @@ std::string DynamicLibrary::path() const {
 std::string folder_of_code(const void* address) {
   Dl_info info;
   if (dladdr(address, &info) == 0 || info.dli_fname == nullptr) return "";
-  // Where it was found may be said relative to the working folder, which can change.
+  // The path may be relative to the working folder, which can change.
   std::error_code error;
   const auto path = std::filesystem::absolute(info.dli_fname, error);
   return error ? "" : path.parent_path().string();

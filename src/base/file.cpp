@@ -50,7 +50,7 @@ MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
 }
 
 MappedFile::~MappedFile() {
-  // munmap takes what mmap gave, which was not const.
+  // munmap takes the pointer that mmap returned, which was not const.
   if (!bytes_.empty()) ::munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size());
 }
 
@@ -65,7 +65,7 @@ std::size_t bytes_before(std::span<const std::byte> mapped) {
 [[maybe_unused]] void advise_all_pages(std::span<const std::byte> mapped, int advice) {
   if (mapped.empty()) return;
   const std::size_t before = bytes_before(mapped);
-  // madvise takes what is not const; the mapping may only be read, and stays so.
+  // madvise takes a pointer that is not const; the mapping may only be read, and stays so.
   (void)::madvise(const_cast<std::byte*>(mapped.data()) - before, before + mapped.size(), advice);
 }
 
@@ -81,7 +81,7 @@ void read_ahead(std::span<const std::byte> mapped) {
 
 void set_apart(std::span<const std::byte> mapped) {
 #ifdef MADV_NOHUGEPAGE
-  // Linux brings what lies in the same large page of its cache and the same area of memory; with
+  // Linux brings in all of the same large page of its cache within the same area of memory. With
   // other advice than its neighbours' a part becomes an area of its own.
   advise_all_pages(mapped, MADV_NOHUGEPAGE);
 #else

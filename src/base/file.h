@@ -33,13 +33,13 @@ class MappedFile {
   std::span<const std::byte> bytes_;
 };
 
-/// Reads a part of a mapped file into memory, so that nobody waits for it later. A wish: what can't
-/// be read now comes when it is used.
+/// Reads a part of a mapped file into memory, so that later accesses don't wait. A hint: data that
+/// can't be read now are read when they are used.
 void read_ahead(std::span<const std::byte> mapped);
 /// From now on using the pages of a part of a mapped file brings no others around them into this
 /// process's memory; else that may be 2 MiB each time. Meant for few parts.
 void set_apart(std::span<const std::byte> mapped);
-/// Takes pages that lie wholly in a part of a mapped file out of this process's memory. They stay
+/// Takes pages that are wholly in a part of a mapped file out of this process's memory. They stay
 /// in the system's for as long as there is room, and come back when they are used.
 void let_go(std::span<const std::byte> mapped);
 

@@ -1,4 +1,4 @@
-// Nothing is thrown across the API: what the standard library and others throw, bad_alloc above
+// Nothing is thrown across the API: an exception of the standard library or others, bad_alloc above
 // all, becomes an Error.
 #pragma once
 
@@ -11,8 +11,8 @@
 
 namespace shunt {
 
-/// What `function`, which returns a Result, returns; or the error for what it threw. `context`, if
-/// there is any, says what was at work ("FILE: out of memory").
+/// The Result of `function`, or the error for the exception that it threw. `context`, if there is
+/// any, names the work ("FILE: out of memory").
 template <class Function>
 auto guarded(const Function& function, std::string_view context = {}) -> decltype(function()) {
   const auto error = [&](ErrorCode code, const char* message) {

@@ -1,6 +1,6 @@
-// Messages for people on stderr. A Logger is a value that whoever needs it is handed: a library
-// that is embedded must not write where its host did not ask it to, so the default one says
-// nothing.
+// Messages for people on stderr. A Logger is a value that is handed to the code that needs it. A
+// library that is embedded must not write where its host did not ask it to, so the default one
+// writes nothing.
 #pragma once
 
 #include <fmt/format.h>

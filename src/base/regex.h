@@ -1,5 +1,5 @@
-// A compiled regular expression over UTF-8: cuts text into its matches and what lies between them,
-// or says whether it matches a whole text.
+// A compiled regular expression over UTF-8: cuts text into its matches and the gaps between them,
+// or tells whether it matches a whole text.
 #pragma once
 
 #include <memory>
@@ -13,16 +13,16 @@ namespace shunt {
 /// Const after compile; may be used from many threads.
 class Regex {
  public:
-  /// Perl syntax with Unicode properties; \s is Unicode's White_Space. Invalid, with what is wrong
-  /// and where, if the pattern is bad.
+  /// Perl syntax with Unicode properties; \s is Unicode's White_Space. Invalid, with the problem
+  /// and its place, if the pattern is bad.
   static Result<Regex> compile(std::string_view pattern);
 
   /// Replaces each of `pieces`, which must be valid UTF-8, by its matches and the gaps between
   /// them, in order; the expression sees each piece alone. Unsupported if matching takes more steps
   /// than the length of the text can explain.
   Status split(std::vector<std::string_view>& pieces) const;
-  /// Whether it matches all of `text`, from the first character to the last. What is not UTF-8 is
-  /// not matched. Unsupported as above.
+  /// Whether it matches all of `text`, from the first character to the last. Text that is not UTF-8
+  /// is not matched. Unsupported as above.
   Result<bool> matches(std::string_view text) const;
 
  private:

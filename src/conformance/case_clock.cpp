@@ -38,7 +38,7 @@ bool CaseClock::end() {
 }
 
 void CaseClock::watch() {
-  // A flag that a signal sets wakes nobody up: it must be looked at.
+  // A flag that a signal sets does not wake up a thread: it must be polled.
   constexpr std::chrono::milliseconds kLook(10);
   std::unique_lock lock(mutex_);
   while (!over_) {

@@ -18,10 +18,9 @@ class CaseClock {
  public:
   using Seconds = std::chrono::duration<double>;
 
-  /// A case may take `limit` (0: for ever), and goes on for at most `patience` after it was
-  /// cancelled, be that for the time it took or because `cancel`, which may be null, became true;
-  /// then `stuck` is called, once, by the thread of the clock. `now` tells the time in seconds, to
-  /// any thread.
+  /// A case may take `limit` (0: no limit). It is cancelled if it takes longer, or when `cancel`,
+  /// which may be null, becomes true. If it goes on for more than `patience` after that, the thread
+  /// of the clock calls `stuck`, once. `now` tells the time in seconds, to any thread.
   CaseClock(Seconds limit, Seconds patience, const std::atomic<bool>* cancel,
             std::function<void()> stuck, std::function<double()> now = steady_seconds);
   ~CaseClock();

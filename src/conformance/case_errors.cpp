@@ -16,8 +16,8 @@ double rounding_error(DType dtype) {
     DType dtype;
     double error;
   };
-  // Floats: half a unit of n bits is (2^-n)^2 / 3. Block types: somewhat above what their encoders
-  // reach (docs/formats.md).
+  // Floats: half a unit of n bits is (2^-n)^2 / 3. Block types: somewhat above the errors of their
+  // encoders (docs/formats.md).
   constexpr Row kRows[] = {{DType::kF32, 0x1p-48}, {DType::kF16, 1e-7},    {DType::kBF16, 1e-5},
                            {DType::kQ8_0, 5e-5},   {DType::kQ4_0, 1.2e-2}, {DType::kQ4_1, 1e-2},
                            {DType::kQ5_0, 3.5e-3}, {DType::kQ5_1, 2.8e-3}, {DType::kMXFP4, 2e-2},
@@ -31,8 +31,8 @@ double rounding_error(DType dtype) {
 
 double conversion_error(DType from, DType to) {
   if (from == to || (trait(from).integer && !trait(to).quantized)) return 0;
-  // The few levels of a block type can lie in the worst places for another, as 0 does for Q4_1
-  // between -d and d. That all bits are right is a test of its own (conformance/conversions_test).
+  // The few levels of a block type can be at the worst places for another, as 0 is for Q4_1 between
+  // -d and d. That all bits are right is a test of its own (conformance/conversions_test).
   constexpr double kMost = 0.8;  // that of zeros is 1
   const bool blocks = trait(from).quantized && trait(to).quantized;
   return std::min(rounding_error(to) * (blocks ? 4 : 1), kMost);

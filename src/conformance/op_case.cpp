@@ -16,8 +16,8 @@ namespace shunt {
 
 namespace {
 
-/// What memory holds before anything is computed, and behind the end of each tensor: not a number
-/// in every type of float, so that an element that nobody writes is not right by chance.
+/// The content of memory before anything is computed, and behind the end of each tensor. It is not
+/// a number in every type of float, so that an unwritten element is not right by chance.
 constexpr std::byte kUnwritten{0xff};
 /// Bytes behind the end of a tensor that a device must leave alone.
 constexpr std::size_t kGuard = 64;
@@ -128,7 +128,7 @@ Result<std::string> OpCase::judge(const ComputedCase& computed, double rounding,
   for (double& value : expected.data) {
     if (std::isfinite(value)) value = std::clamp(value, -largest, largest);
   }
-  // What is written into is looked at as a whole: what lies around the window must stay.
+  // The tensor that is written into is checked as a whole: the data around the window must stay.
   const NodeId seen = compared();
   const RefTensor* before = graph_->node(node_).writes_storage ? &before_ : nullptr;
   const double error = nmse(values(seen, computed.bytes[seen].data()), expected, before);

@@ -16,11 +16,11 @@
 
 namespace shunt {
 
-/// What a device made of a case.
+/// The result of a case on a device.
 struct ComputedCase {
-  /// By node id, what lies in its memory afterwards; empty but for the case's result and leaves.
+  /// By node id, the content of its memory afterwards; empty but for the case's result and leaves.
   std::vector<std::vector<std::byte>> bytes;
-  /// Where a device wrote what it has no business to write; empty if nowhere.
+  /// Where a device wrote without being allowed to; empty if nowhere.
   std::string stray;
 };
 
@@ -35,7 +35,7 @@ class OpCase {
   Status make_data();
 
   const Graph& graph() const { return *graph_; }
-  /// What a device is asked to compute: the op, or the copy of a view.
+  /// The node that a device is asked to compute: the op, or the copy of a view.
   NodeId node() const { return node_; }
 
   // After make_data():
@@ -43,9 +43,9 @@ class OpCase {
   /// Computes it on a device, alone, from memory of the device. `cancel` may be null; once it is
   /// true, Cancelled within a node, as far as the device keeps to that.
   Result<ComputedCase> compute(Device& device, const std::atomic<bool>* cancel = nullptr) const;
-  /// Empty, if that is what the plain reference gives; or what is wrong with it. `rounding`: the
-  /// error that the numbers of the device may cause beyond that of the case; `largest`: what finite
-  /// ones beyond it become there.
+  /// Empty, if that agrees with the plain reference; otherwise a description of the fault.
+  /// `rounding`: the error that the numbers of the device may cause beyond that of the case.
+  /// `largest`: the value that finite numbers beyond it become there.
   Result<std::string> judge(const ComputedCase& computed, double rounding = 0,
                             double largest = std::numeric_limits<double>::infinity()) const;
 
@@ -53,7 +53,7 @@ class OpCase {
   OpCase() = default;
   Result<Value> add_source(GraphBuilder& g, const CaseSource& source, std::size_t number,
                            bool written);
-  /// The tensor that is compared: that of the node, or all of what the node writes into.
+  /// The tensor that is compared: that of the node, or the whole tensor that the node writes into.
   NodeId compared() const;
   RefTensor values(NodeId id, const std::byte* data) const;
 

@@ -1,5 +1,5 @@
-// Kernel tables: per op one entry that says what it supports and does it, so that the two can't
-// drift apart.
+// Kernel tables: per op one entry that declares the supported nodes and computes them, so that the
+// two can't drift apart.
 #pragma once
 
 #include <array>

@@ -158,7 +158,7 @@ Status check_settings_of(const std::vector<FoundBackend>& all, const Options& op
 
 Registry::Registry() = default;
 Registry::~Registry() {
-  // Later backends may use what earlier ones brought.
+  // Later backends may use the things that earlier ones brought.
   while (!loaded_.empty()) loaded_.pop_back();
 }
 

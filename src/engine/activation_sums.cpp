@@ -84,7 +84,7 @@ void ActivationSums::find_meeting(NodeId id) {
   meetings_.push_back(std::move(meeting));
 }
 
-/// Where a value starts, in what was observed now or held from before.
+/// The start of a value, in the data observed now or held from before.
 const std::byte* ActivationSums::bytes_of(NodeId value, NodeId from,
                                           const Observed& observed) const {
   const std::byte* start = from == observed.node ? observed.bytes.data() : held_.at(from).data();

@@ -18,8 +18,8 @@ class ActivationSums {
 
   /// Nodes to observe while a plan of the graph runs; in their order.
   const std::vector<NodeId>& nodes() const { return nodes_; }
-  /// Adds what one of them holds. `extents` are those of the run. Nodes of one run come in order.
-  /// Unsupported, naming a weight and the column, if it meets what is not finite.
+  /// Adds the data of one of them. `extents` are those of the run. Nodes of one run come in order.
+  /// Unsupported, naming a weight and the column, if it meets a value that is not finite.
   Status add(const Observed& observed, const ExtentValues& extents);
   /// The sums, by weight. Weights whose activations are inputs of the graph, or stored
   /// in a cache, are left out, as nothing computes these.
@@ -53,7 +53,7 @@ class ActivationSums {
   const Graph& graph_;
   std::vector<Meeting> meetings_;
   std::vector<NodeId> nodes_;
-  std::map<NodeId, std::vector<std::byte>> held_;  // what a later node is needed for, too
+  std::map<NodeId, std::vector<std::byte>> held_;  // observed data that a later node needs, too
 };
 
 }  // namespace shunt

@@ -194,7 +194,7 @@ Result<Amounts> work_of_test(const Session& session, const SessionOptions& optio
       static_cast<double>(session.memory().cache) / static_cast<double>(single.context);
   const std::vector<TestStep> steps = steps_of_test(test, chosen.batch);
   Amounts all = {};
-  // Steps with as many tokens and outputs differ in what the cache holds only.
+  // Steps with as many tokens and outputs differ only in the content of the cache.
   std::map<std::pair<std::int64_t, std::int64_t>, Amounts> known;
   for (const TestStep& step : steps) {
     const auto [at, is_new] = known.try_emplace({step.tokens, step.outputs});

@@ -14,8 +14,8 @@ namespace shunt {
 template <class T>
 using PerSequence = IndexedVector<std::int64_t, T>;
 
-/// Rows are given out in blocks, the lowest free one first, so that few rows are looked at and
-/// those of a sequence lie in runs.
+/// Rows are allocated in blocks, the lowest free one first. So few rows are looked at, and the rows
+/// of a sequence form contiguous runs.
 class CacheRows {
  public:
   static constexpr std::int64_t kBlock = 64;
@@ -25,7 +25,7 @@ class CacheRows {
 
   explicit CacheRows(std::int64_t sequences) : sequences_(to_size(sequences)) {}
 
-  /// Gives a sequence rows for so many tokens, more or fewer than it had. The caller sees to it
+  /// Gives a sequence rows for `length` tokens, more or fewer than it had. The caller sees to it
   /// that all together have no more than the context.
   void resize(std::int64_t sequence, std::int64_t length);
   /// Block i has the rows of tokens from i * kBlock on: from the i-th of these times kBlock on.

@@ -9,8 +9,8 @@
 
 namespace shunt {
 
-/// Whether weights that nobody has asked to be copied are: for a CPU alone, if they take at most
-/// half of what is left. `available`: bytes; none if that is not known.
+/// Whether weights are copied without an explicit request: for a CPU alone, if they take at most
+/// half of the available memory. `available`: bytes; none if that is not known.
 bool copies_unasked(std::size_t devices, std::uint64_t bytes,
                     std::optional<std::uint64_t> available);
 

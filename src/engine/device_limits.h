@@ -26,9 +26,9 @@ struct DeviceLimit {
   std::uint64_t usable() const { return std::min(known(), cap); }
 };
 
-/// As they are now. `margin`: bytes to be left alone on each but the CPU; if not given,
-/// 5% of what is free, but at least 64 MiB, but at most a quarter. Of the host all memory counts as
-/// free: what the system keeps there of files makes room when it is needed.
+/// As they are now. `margin`: bytes to be left alone on each but the CPU. If not given, 5% of the
+/// free bytes, but at least 64 MiB, but at most a quarter. All memory of the host counts as free:
+/// the system's page cache makes room when it is needed.
 PerDevice<DeviceLimit> device_limits(std::span<Device* const> devices,
                                      std::optional<std::uint64_t> margin);
 

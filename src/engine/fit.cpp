@@ -14,8 +14,8 @@ namespace shunt {
 
 namespace {
 
-/// Assigns homes within bounds, predicts what they take, and lowers the bounds where that is too
-/// much, until it fits.
+/// Assigns homes within bounds, predicts the bytes that they take, and lowers the bounds where that
+/// is too much, until it fits.
 class Fitter {
  public:
   /// `endless`: buffers have no end.
@@ -83,7 +83,8 @@ class Fitter {
                        [](const LeafOnDevice& on) { return on.can && on.too_large; });
   }
 
-  /// Bytes of leaves that a device may have at first: what it can give, and what it has already.
+  /// Bytes of leaves that a device may have at first: those that it can give, and those that it has
+  /// already.
   std::uint64_t first_room(DeviceIndex device) const {
     std::uint64_t room = request_.limits[device].usable();
     if (room == 0) return 0;
@@ -137,7 +138,7 @@ class Fitter {
     return true;
   }
 
-  /// Mostly the first guess of what is too much is right; if not, a few more are enough.
+  /// Mostly the first guess of the excess is right; if not, a few more are enough.
   std::uint64_t least_step(DeviceIndex device) const {
     return rounds_ < 4 ? 0 : chosen_.taken[device] / 4;
   }

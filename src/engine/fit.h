@@ -31,13 +31,14 @@ struct Fit {
   bool short_of_room = false;      ///< a device has less than it would if it had more memory
 };
 
-/// OutOfMemory, with the numbers, if the CPU has too little for its remaining part, a device for
-/// the nodes that the user wants there, or the pool that it shares with the CPU for all of them.
+/// OutOfMemory, with the numbers, if the CPU has too little for its remaining part. The same if a
+/// device has too little for the nodes that the user wants there. The same if the pool that a
+/// device shares with the CPU has too little for all of them.
 Result<Fit> fit_model(const ModelState& model, const FitRequest& request);
 
-/// The same if memory and buffers had no end, and nothing were loaded yet: what is elsewhere in
-/// fit_model()'s is so for want of room. `planned` is then all that would be needed; at least,
-/// where no device has buffers that large.
+/// The same with unlimited memory and buffers, and nothing loaded yet. Anything that is elsewhere
+/// in the result of fit_model() is there for lack of room. `planned` is then all that would be
+/// needed; at least, where no device has buffers that large.
 Result<Fit> fit_endless(const ModelState& model, std::span<const StepShape> steps);
 
 }  // namespace shunt

@@ -59,7 +59,7 @@ class Assigner {
     return more;
   }
 
-  /// `has_weights`: the devices that weights of the same unit lie on.
+  /// `has_weights`: the devices that have weights of the same unit.
   DeviceIndex home_of(const FitLeaf& leaf, const PerDevice<bool>& has_weights) const {
     if (leaf.fixed) return leaf.wanted;
     const auto is_open = [&](DeviceIndex d) { return d == cpu_ || open_[d]; };

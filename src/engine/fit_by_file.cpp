@@ -30,7 +30,7 @@ const PlacementLine* first_without_room(std::span<const PlacementLine* const> li
   return nullptr;
 }
 
-/// Of what is no such weight or cache.
+/// The largest result of lines that are not such weights or caches; null if there is none.
 const PlacementLine* largest_result(std::span<const PlacementLine* const> lines,
                                     const LeafSizes& leaves, const Graph& graph) {
   const PlacementLine* largest = nullptr;

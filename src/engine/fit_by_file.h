@@ -21,9 +21,9 @@ struct WantedOfDevice {
 };
 
 /// "FILE:7: blk.0.attn_k.weight (weight) is too much: ", with the first line of a weight or cache
-/// that a device has no room for, those before it counted, too. `leaves`: bytes of those there; the
-/// rest of what is taken comes before any of them. If that alone is too much, the line with the
-/// largest result. Empty if there is no such line.
+/// that a device has no room for, those before it counted, too. `leaves`: bytes of those there. All
+/// other bytes that are taken come before any of them. If these alone are too much, the line with
+/// the largest result. Empty if there is no such line.
 std::string line_that_is_too_much(const PlacementFile& file, const Graph& graph,
                                   const WantedOfDevice& wanted,
                                   const std::map<NodeId, std::uint64_t>& leaves);

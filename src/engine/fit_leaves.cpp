@@ -73,8 +73,8 @@ class LeafFinder {
     }
   }
 
-  /// On the device of the model, what it is there already; before that, as placement wants it, or
-  /// would.
+  /// On the device of the model, the type that it has there already. Before that, the types that
+  /// placement wants, or would want.
   void find_types(FitLeaf& leaf) const {
     LeafOnDevice as_in_graph;
     as_in_graph.tensor = step_.graph.node(leaf.id).result;

@@ -32,7 +32,7 @@ void add_to(Ledger& ledger, const std::string& device, const DeviceBytes& takes)
 
 /// Of the weights and caches, and of the plans of all steps, by device of the model. `homes`: by
 /// leaf. OutOfMemory, with the device if it is one's, where no buffers can be as large as they must
-/// be; `takes` then has what was found up to there.
+/// be; `takes` then has the results up to there.
 Status predict_fit(const ModelState& model, std::span<const std::shared_ptr<const StepGraph>> steps,
                    std::span<const FitLeaf> leaves, std::span<const DeviceIndex> homes,
                    const FitBounds& bounds, PerDevice<DeviceBytes>& takes);

@@ -59,7 +59,7 @@ Result<FittedStep> place_at_home(const ModelState& model, const StepShape& shape
 struct Endless {
   Placement placement;
   PerDevice<std::uint64_t> needed;
-  PerDevice<DeviceLimit> limits;  ///< of that, with what is loaded already
+  PerDevice<DeviceLimit> limits;  ///< of that, with the weights that are loaded already
 };
 
 /// Reasons for a fitted placement that were decided before memory was: by the rules, while leaves
@@ -90,7 +90,8 @@ class Explainer {
  private:
   std::string name(DeviceIndex device) const { return std::string(model_.devices[device]->name()); }
 
-  /// Whether a node would be on a device that has no room for it, or for what it works with.
+  /// Whether a node would be on a device that has no room for it, or for the data that it works
+  /// with.
   bool lacks_room(NodeId id, DeviceIndex device) const {
     return endless_ != nullptr && endless_->placement.decisions[id].device == device &&
            placement_.decisions[id].device != device;
@@ -195,10 +196,10 @@ class Explainer {
   Placement& placement_;
 };
 
-/// The fit of a request if memory had no end; nothing if that is what it got.
+/// The fit of a request with unlimited memory; nothing if the request got that fit.
 Result<std::optional<Fit>> roomy_fit(const ModelState& model, const FitRequest& request,
                                      const Fit& fit) {
-  // Caches that are there already may lie where they do for want of room.
+  // Caches that are there already may be in their places for lack of room.
   if (!fit.short_of_room && !model.short_of_room && request.caches == nullptr)
     return std::optional<Fit>();
   SHUNT_ASSIGN(Fit roomy, fit_endless(model, request.steps));

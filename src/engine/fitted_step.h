@@ -15,15 +15,15 @@ struct FittedStep {
   Placement placement;  ///< over all devices of the model, also those that got nothing
 };
 
-/// `fit` is what fit_model() made of `request`. Where a better device lacks the room for a node, it
-/// refuses the node for memory, with the numbers. Allocates nothing.
+/// `fit` is the result of fit_model() for `request`. Where a better device lacks the room for a
+/// node, it refuses the node for memory, with the numbers. Allocates nothing.
 Result<FittedStep> place_fitted(const ModelState& model, const StepShape& shape,
                                 const FitRequest& request, const Fit& fit);
 
 /// The verdict of a policy on the step of a request that falls back most.
 struct Verdict {
   std::size_t fell_back = 0;
-  std::vector<std::string> lines;  ///< to be said once it is sure
+  std::vector<std::string> lines;  ///< to be printed once it is sure
 };
 
 /// Unsupported if the policy denies one of the request's steps; policy.say has then got the notes

@@ -23,7 +23,7 @@ class Gatherer {
       : model_(model), adds_bos_(adds_bos), options_(options) {
     shape_.context = chunk_length(model.info.context, options.session.context);
     shape_.tokens = std::clamp<std::int64_t>(options.session.batch, 1, shape_.context);
-    shape_.outputs = shape_.tokens;  // what no logits are wanted of, the last layer does not see
+    shape_.outputs = shape_.tokens;  // the last layer omits tokens without logits
     shape_.cache_type = options.session.cache_type;
   }
 

@@ -131,8 +131,8 @@ void say(const LoadOptions& options, std::span<const std::string> lines) {
   }
 }
 
-/// Decides what fits where, has that judged, and allocates it. A device that gives less than it
-/// said gets less, which is judged again.
+/// Decides the fit, has that judged, and allocates it. A device that gives less than it reported
+/// gets less, which is judged again.
 Result<Blocks> fit_and_allocate(ModelState& model, const StepGraph& step,
                                 const LoadOptions& options) {
   PerDevice<int> attempts(model.devices.size(), 0);
@@ -260,7 +260,7 @@ std::uint64_t bytes_in_host_memory(const ModelState& model) {
   return bytes;
 }
 
-/// Those that were decided to be used where they lie in the file.
+/// Those that are to be used in place in the file.
 void use_mapped(ModelState& model, const StepGraph& step, const Homes& homes, Progress& progress) {
   std::vector<std::span<const std::byte>> mapped;
   for (const WeightLeaf& weight : step.weights) {

@@ -11,8 +11,8 @@
 
 namespace shunt {
 
-/// The bytes asked of the pool. The CPU alone may ask for all that the host has; where others ask
-/// with it, all of them together have what is free.
+/// The bytes asked of the pool. The CPU alone may ask for all memory of the host. Where others ask
+/// with it, all of them together have the free memory.
 struct MemoryPool {
   std::vector<DeviceIndex> devices =
       {};                   ///< that ask for any of it, by falling priority; not the CPU

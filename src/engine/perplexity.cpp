@@ -54,7 +54,7 @@ class Moments {
   double squares_ = 0;
 };
 
-/// Computes pieces of text, each by itself, and what all of them come to.
+/// Computes pieces of text, each by itself, and the result of all of them.
 class Scoring {
  public:
   Scoring(const Model& model, Session& session, std::string_view piece, std::uint64_t pieces,

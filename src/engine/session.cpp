@@ -66,7 +66,7 @@ struct Session::State {
 
   std::shared_ptr<const Model> model;
   SessionOptions options;
-  std::shared_ptr<const ModelState> loaded = {};  // what the plans are made of
+  std::shared_ptr<const ModelState> loaded = {};  // the base of the plans
   std::unique_ptr<SessionPlans> plans = {};       // null after a failure: made again when needed
   PerSequence<Sequence> sequences;
   CacheRows rows;
@@ -75,7 +75,7 @@ struct Session::State {
   std::vector<float> logits = {};                                  // of several steps
   std::vector<std::string> notes = {};
   std::size_t said = 0;           // of the notes
-  std::uint32_t traced_step = 0;  // with a trace: what it knows a step as
+  std::uint32_t traced_step = 0;  // with a trace: its number for a step
   /// Warnings of devices from before this session.
   std::map<std::pair<const Device*, std::string>, std::uint64_t> warned = {};
 
@@ -114,7 +114,7 @@ struct Session::State {
                    count == 1 ? "does" : "do", options.context, taken);
   }
 
-  /// Appends tokens, and computes what the caches lack of the sequences that they are for. After an
+  /// Appends tokens, and computes the tokens of their sequences that the caches lack. After an
   /// error the tokens are those from before.
   Status extend(std::span<const SequenceTokens> more, Request request) {
     struct Undo {
@@ -274,7 +274,7 @@ struct Session::State {
           all ? plans->find(batch_of_all, batch_of_all) : plans->find_to_append(count);
       if (!underway.empty() && underway.back().plan != known) {
         SHUNT_TRY(finish_all(request, underway));
-        continue;  // it may have been made ready for what is left
+        continue;  // it may have been made ready for the rest
       }
       SHUNT_ASSIGN(StepPlan * plan, all ? plan_of_all(batch_of_all) : plan_of(count));
       std::int64_t room = all ? batch_of_all : options.batch;

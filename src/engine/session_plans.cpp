@@ -219,7 +219,7 @@ Result<std::unique_ptr<SessionPlans>> SessionPlans::create(const ModelState& mod
   return plans;
 }
 
-/// A plan beside what is there already.
+/// A plan beside those that are there already.
 Result<StepPlan> SessionPlans::make_one(const StepShape& shape) {
   Caps caps = no_caps();
   while (true) {
@@ -287,7 +287,7 @@ Status SessionPlans::write_caches(std::span<const std::vector<std::byte>> conten
   return ok();
 }
 
-/// Everything anew, with one plan more; what is in the caches stays.
+/// Everything anew, with one plan more; the content of the caches stays.
 Status SessionPlans::make_again(const StepShape& shape) {
   SHUNT_ASSIGN(const auto contents, read_caches());
   intact_ = false;
@@ -296,7 +296,7 @@ Status SessionPlans::make_again(const StepShape& shape) {
   std::vector<StepShape> steps = session_steps(options_);
   steps.push_back(shape);
   Status made = make_all(steps);
-  if (!made) {  // back to what was there
+  if (!made) {  // back to the plans from before
     steps.pop_back();
     SHUNT_TRY(make_all(steps));
   }
@@ -333,7 +333,7 @@ Result<StepPlan*> SessionPlans::plan_to_append(std::int64_t tokens) {
   if (!wants_plan_for_few(*whole, tokens)) return whole;
   auto small = plan_for(few(), outputs_of(few()));
   if (small) return small;
-  const ErrorCode code = small.error().code();  // no room, or what falls back then is denied
+  const ErrorCode code = small.error().code();  // no room, or its fallback is denied
   if (code != ErrorCode::kOutOfMemory && code != ErrorCode::kUnsupported) return small;
   if (!intact_) return small;
   return plan_for(options_.batch, outputs_of(options_.batch));

@@ -1,5 +1,5 @@
-// What a session has in memory: caches on the devices where they fit, and plans kept by what is
-// asked of a step.
+// The memory of a session: caches on the devices where they fit, and plans, each for one kind of
+// step.
 #pragma once
 
 #include <map>
@@ -15,8 +15,7 @@
 
 namespace shunt {
 
-/// A graph compiled for steps of at most so many tokens and outputs. The graph itself is the
-/// plan's.
+/// A graph compiled for steps up to a number of tokens and outputs. The graph itself is the plan's.
 struct StepPlan {
   StepGraph step;
   std::unique_ptr<Plan> plan;
@@ -27,22 +26,22 @@ struct StepPlan {
 
 class SessionPlans {
  public:
-  /// With the plans that every session needs, so that what does not fit is told before the first
+  /// With the plans that every session needs, so that a lack of room is reported before the first
   /// token. A device that refuses memory gets less, down to nothing. OutOfMemory if that is not
-  /// enough, Unsupported if the model's policy denies what then falls back. `options` are
+  /// enough. Unsupported if the model's policy denies the resulting fallbacks. `options` are
   /// complete().
   static Result<std::unique_ptr<SessionPlans>> create(const ModelState& model,
                                                       const SessionOptions& options);
 
-  /// The plan for steps of so many tokens and outputs, made when it is first asked for. Where it
-  /// does not fit beside the others, all are made again with less on the device, and caches move
-  /// with what is in them. Valid until the next call.
+  /// The plan for steps of `tokens` tokens and `outputs` outputs, made when it is first asked for.
+  /// Where it does not fit beside the others, all are made again with less on the device, and
+  /// caches move with their content. Valid until the next call.
   Result<StepPlan*> plan_for(std::int64_t tokens, std::int64_t outputs);
   /// The same if it has been made; else null.
   StepPlan* find(std::int64_t tokens, std::int64_t outputs);
 
-  /// False after an error that took plans, or what was in the caches, with it: nothing is left to
-  /// do but to make this anew.
+  /// False after an error that took plans, or the content of the caches, with it: the only way out
+  /// is to make this anew.
   bool intact() const { return intact_; }
   /// Whether all caches are in memory of these devices.
   bool caches_are_on(std::span<Device* const> devices) const;
@@ -58,7 +57,8 @@ class SessionPlans {
   /// SessionPlans of the same options.
   Result<std::vector<std::vector<std::byte>>> read_caches() const;
   Status write_caches(std::span<const std::vector<std::byte>> contents);
-  /// The plan to append so many tokens with, of which each sequence's last one's logits are wanted.
+  /// The plan to append `tokens` tokens with. Only the logits of each sequence's last one are
+  /// wanted.
   Result<StepPlan*> plan_to_append(std::int64_t tokens);
   /// The same if it has been made; else null.
   StepPlan* find_to_append(std::int64_t tokens);
@@ -71,7 +71,7 @@ class SessionPlans {
   SessionPlans(const ModelState& model, const SessionOptions& options)
       : model_(model), options_(options), fell_back_(model.fell_back) {}
 
-  /// Devices that gave less than was planned, and what they get from now on.
+  /// Devices that gave less than was planned, and the bytes that they get from now on.
   struct Caps {
     PerDevice<std::uint64_t> most;
     PerDevice<int> attempts;
@@ -92,7 +92,7 @@ class SessionPlans {
   void clear();
   bool wants_plan_for_few(const StepPlan& whole, std::int64_t tokens) const;
   std::int64_t few() const { return model_.stream_rows - 1; }
-  /// Steps of at most so many tokens have plans of their own: they are the rest of a prompt.
+  /// Steps of at most this many tokens have plans of their own: they are the rest of a prompt.
   std::int64_t lone_tokens() const { return options_.batch > few() ? few() : 0; }
   /// Logits of at most one token of each sequence.
   std::int64_t outputs_of(std::int64_t tokens) const {
@@ -103,7 +103,7 @@ class SessionPlans {
 
   const ModelState& model_;
   SessionOptions options_;
-  std::size_t fell_back_;  // operations of a step, as was said
+  std::size_t fell_back_;  // operations of a step, as last reported
   bool intact_ = true;
   Homes homes_;
   std::vector<std::string> notes_;

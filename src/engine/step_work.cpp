@@ -51,7 +51,7 @@ Result<Amounts> step_work(const ModelState& model, const StepShape& shape) {
   const double logits_share =
       static_cast<double>(shape.outputs) / static_cast<double>(shape.tokens);
   Amounts work = {};
-  std::map<NodeId, double> bytes;  // of weights, or of what is seen of them
+  std::map<NodeId, double> bytes;  // of weights, or of views of them
   for (NodeId id = 0; id < graph.size(); ++id) {
     const Node& node = graph.node(id);
     if (!is_computed(node)) continue;

@@ -6,7 +6,7 @@
 
 namespace shunt {
 
-/// A chunk that is scored has at least so many tokens.
+/// A chunk that is scored has at least this many tokens.
 inline constexpr std::int64_t kLeastScoredChunk = 4;
 
 /// Tokens of a chunk: as many as are asked for, or if that is 0 the model's own context, at most

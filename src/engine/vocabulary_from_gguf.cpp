@@ -91,7 +91,7 @@ Result<std::vector<text::Token>> read_tokens(const gguf::File& file) {
 }
 
 Status read_ids(const gguf::File& file, Vocabulary& vocabulary) {
-  constexpr std::int64_t kAbsent = 4294967295;  // what converters write for "none": -1 as 32 bits
+  constexpr std::int64_t kAbsent = 4294967295;  // converters write this for "none": -1 as 32 bits
   for (const IdKey& id_key : kIdKeys) {
     if (file.find(id_key.key) == nullptr) continue;
     SHUNT_ASSIGN(const std::int64_t id, file.get_integer(id_key.key));

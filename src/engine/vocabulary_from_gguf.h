@@ -6,9 +6,9 @@
 
 namespace shunt {
 
-/// What the keys tokenizer.ggml.* say, of any kind of tokenizer; text::Tokenizer::create judges it.
-/// NotFound without a tokenizer; BadFile for keys of the wrong type, arrays that don't match and
-/// ids out of range. Errors name the file and the key.
+/// The content of the keys tokenizer.ggml.*, of any kind of tokenizer; text::Tokenizer::create
+/// judges it. NotFound without a tokenizer; BadFile for keys of the wrong type, arrays that don't
+/// match and ids out of range. Errors name the file and the key.
 Result<text::Vocabulary> vocabulary_from_gguf(const gguf::File& file);
 
 }  // namespace shunt

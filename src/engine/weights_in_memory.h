@@ -1,5 +1,5 @@
-// Bringing weights of a file into a device's memory, in the byte order of memory; or using them
-// where they lie in the mapped file.
+// Bringing weights of a file into a device's memory, in the byte order of memory; or using them in
+// place in the mapped file.
 #pragma once
 
 #include <functional>
@@ -33,8 +33,8 @@ FileRange file_range(const gguf::File& file, const gguf::TensorInfo& weight);
 /// Tensors side by side in memory of a type.
 Result<MemoryLayout> side_by_side(const BufferType& type, std::span<const Tensor* const> tensors);
 
-/// Buffers for a layout. All or none. `tensors`: those of the layout, if the memory is to know what
-/// lies where.
+/// Buffers for a layout. All or none. `tensors`: those of the layout, if the memory is to know the
+/// place of each.
 Result<std::vector<std::unique_ptr<Buffer>>> allocate_blocks(
     BufferType& type, const MemoryLayout& layout, std::span<const Tensor* const> tensors = {});
 
@@ -56,7 +56,7 @@ struct WeightBlocks {
   Address address(std::size_t index) const;
   /// Fills them from the file, whose pages are let go as they have been copied. Columns of a matrix
   /// are gathered from some of its rows at a time. `done` gets bytes of the file as they come.
-  /// `ring`: what brings them to the device; null: Buffer::write(). What transcoding cost, by
+  /// `ring` brings them to the device; null: Buffer::write(). Returns the errors of transcoding, by
   /// weight.
   Result<std::vector<TranscodeError>> fill(const gguf::File& file,
                                            const std::function<void(std::uint64_t)>& done,

@@ -1,4 +1,4 @@
-// What a File holds: its parts, and what they say, joined.
+// The content of a File: its parts, and the joined content of the parts.
 #pragma once
 
 #include <bit>
@@ -40,8 +40,8 @@ struct FileState {
 /// Adds a part after those that are there.
 void add_part(FileState* state, Part part, PartData data);
 
-/// Indexes what has been added, and checks that no two parts have a tensor of the same name and
-/// that there are `expected_tensors`, if that is known.
+/// Indexes the added parts, and checks that no two parts have a tensor of the same name and that
+/// there are `expected_tensors`, if that is known.
 Status join_parts(FileState* state, std::optional<std::uint64_t> expected_tensors);
 
 }  // namespace shunt::gguf

@@ -8,16 +8,17 @@
 namespace shunt::gguf {
 
 inline constexpr std::string_view kMagic = "GGUF";
-/// What some programs write at the start of big-endian files; others write kMagic there, too.
+/// The bytes that some programs write at the start of big-endian files; others write kMagic there,
+/// too.
 inline constexpr std::string_view kBigEndianMagic = "FUGG";
 inline constexpr std::uint32_t kDefaultAlignment = 32;
 inline constexpr std::string_view kAlignmentKey = "general.alignment";
 
-/// The format says 64, which not every writer heeds; nobody gives longer names than this on
+/// The format says 64, which not every writer heeds. No writer gives longer names than this on
 /// purpose.
 inline constexpr std::size_t kMaxNameBytes = std::size_t{1} << 20;
 
-/// What an alignment must be.
+/// The condition for an alignment.
 constexpr bool is_alignment(std::uint64_t value) {
   return value >= 8 && (value & (value - 1)) == 0;
 }

@@ -1,4 +1,4 @@
-// The little-endian bytes of a header: what metadata.h and tensor_list.h read, written.
+// Writes the little-endian bytes of a header, which metadata.h and tensor_list.h read.
 #pragma once
 
 #include <cstddef>
@@ -24,7 +24,7 @@ class HeaderBytes {
   /// Its length, and the text.
   void put_string(std::string_view text);
 
-  /// Invalid if a value is not what its type says, or a number does not fit it.
+  /// Invalid if a value does not match its type, or a number does not fit it.
   Status put_metadata(const KeyValue& entry);
   void put_tensor(const TensorInfo& info);
 

@@ -1,4 +1,4 @@
-// Metadata by key, with errors that say what the file should have had.
+// Metadata by key, with errors that describe the entry that the file should have had.
 #include <limits>
 
 #include "base/fail.h"

@@ -119,7 +119,7 @@ Result<Value> read_value(Reader& reader, const ValueTypeRow& type) {
   return Value{type.type, value};
 }
 
-/// `*key` is set as soon as it is known, for the message if what follows is wrong.
+/// `*key` is set as soon as it is known, for the message of a later error.
 Result<KeyValue> read_entry(Reader& reader, std::string_view* key) {
   const std::size_t position = reader.position();
   SHUNT_ASSIGN(const auto name, reader.read_string("a key"));

@@ -13,7 +13,7 @@ namespace shunt::gguf {
 class NameIndex {
  public:
   NameIndex() = default;
-  /// The names must outlive this; their positions are what is found.
+  /// The names must outlive this. Searches find their positions.
   explicit NameIndex(const std::vector<std::string_view>& names);
 
   std::optional<std::size_t> find(std::string_view name) const;

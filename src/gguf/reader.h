@@ -1,5 +1,5 @@
 // Walks through the bytes of a file's header and never past them. Every error starts with the byte
-// where the thing that is wrong begins; whoever calls puts the item and the file in front.
+// where the thing that is wrong begins; the caller puts the item and the file in front.
 #pragma once
 
 #include <bit>
@@ -16,8 +16,8 @@
 namespace shunt::gguf {
 
 /// Everything before the tensors' data together. The largest known is below 20 MiB (a vocabulary
-/// and its merges); the limit keeps a file that claims otherwise from filling the memory with what
-/// is copied from it.
+/// and its merges). The limit keeps a file that claims otherwise from filling the memory with the
+/// data that is copied from it.
 inline constexpr std::size_t kMaxHeaderBytes = std::size_t{256} << 20;
 /// Number of items of a list for which memory is reserved before they are read: the count is the
 /// file's claim.
@@ -54,7 +54,8 @@ class Reader {
   /// A length and as many bytes, inside the file's.
   Result<std::string_view> read_string(std::string_view what);
 
-  /// A count of items that take at least `least_bytes` each, which must fit into what remains.
+  /// A count of items that take at least `least_bytes` each. They must fit into the remaining
+  /// bytes.
   Result<std::uint64_t> read_count(std::string_view what, std::size_t least_bytes);
 
  private:

@@ -71,7 +71,7 @@ std::string part_path(std::string_view prefix, std::uint32_t number, std::uint32
 Result<Split> read_split(std::span<const KeyValue> metadata) {
   Split split;
   SHUNT_ASSIGN(const auto count, read_key(metadata, "split.count", kMaxParts));
-  if (count.value_or(0) <= 1) return split;  // 0 is what merging parts leaves behind
+  if (count.value_or(0) <= 1) return split;  // a merge of parts leaves 0 behind
   split.count = static_cast<std::uint32_t>(*count);
   SHUNT_ASSIGN(const auto number, read_key(metadata, "split.no", *count - 1));
   if (!number) {

@@ -1,4 +1,4 @@
-// Files in several parts: how the parts are named, and what their metadata say about it.
+// Files in several parts: the names of the parts, and the metadata about the split.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,8 @@ struct Split {
   std::optional<std::uint64_t> tensors;  ///< of all parts
 };
 
-/// What the metadata of a part say. Without split.count, or if it is 0 or 1, the file is whole.
+/// The split as the metadata of a part describe it. Without split.count, or if it is 0 or 1, the
+/// file is whole.
 Result<Split> read_split(std::span<const KeyValue> metadata);
 
 /// That the file at `path` is the first of `split.count` parts, in content and name; its name's

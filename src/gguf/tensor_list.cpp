@@ -42,7 +42,7 @@ Result<std::optional<DType>> find_type(std::uint32_t number, std::size_t positio
   return fail(ErrorCode::kBadFile, "byte {}: {}", position, type.error().message());
 }
 
-/// `*name` is set as soon as it is known, for the message if what follows is wrong.
+/// `*name` is set as soon as it is known, for the message of a later error.
 Result<std::optional<TensorInfo>> read_entry(Reader& reader, const ReadOptions& options,
                                              std::string_view* name) {
   const std::size_t position = reader.position();
@@ -103,7 +103,7 @@ Error overlap(const ListedTensor& tensor, const ListedTensor& before, std::uint6
 Result<std::vector<ListedTensor>> read_tensor_list(Reader& reader, std::uint64_t count,
                                                    const ReadOptions& options) {
   std::vector<ListedTensor> tensors;
-  std::vector<std::string_view> names;  // also those of tensors left out; they lie in the file
+  std::vector<std::string_view> names;  // also those of tensors left out; they are in the file
   tensors.reserve(std::min(count, kMaxReserved));
   names.reserve(std::min(count, kMaxReserved));
   for (std::uint64_t i = 0; i < count; ++i) {

@@ -28,14 +28,14 @@ struct ListedTensor {
 Result<std::vector<ListedTensor>> read_tensor_list(Reader& reader, std::uint64_t count,
                                                    const ReadOptions& options);
 
-/// Where tensors' data may lie.
+/// The range that tensors' data must be in.
 struct DataRange {
   std::uint64_t start = 0;  ///< in the file
   std::uint64_t bytes = 0;
   std::uint64_t alignment = 0;
 };
 
-/// That all data lie within the range, are aligned and don't overlap. `count` is that of the file's
+/// That all data are within the range, are aligned and don't overlap. `count` is that of the file's
 /// list.
 Status check_data(std::span<const ListedTensor> tensors, std::uint64_t count,
                   const DataRange& range);

@@ -15,7 +15,7 @@ struct ValueTypeRow {
   ValueType type = ValueType::kU8;
   std::string_view name;
   Kind kind = Kind::kUnsigned;
-  std::size_t bytes = 0;  ///< of a number or a bool; 0 for what has a length of its own
+  std::size_t bytes = 0;  ///< of a number or a bool; 0 for types with a length of their own
 
   bool is_integer() const { return kind == Kind::kUnsigned || kind == Kind::kSigned; }
 };

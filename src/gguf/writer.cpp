@@ -84,7 +84,7 @@ Status write_tensor(OutputFile* file, const TensorInfo& info, std::size_t index,
   Status written;
   const auto sink = [&](std::span<const std::byte> bytes) -> Status {
     given += bytes.size();
-    // What is too much is not written: it might be without end.
+    // Excess bytes are not written: they might be without end.
     if (written && given <= info.bytes) written = file->write(bytes);
     return written;
   };

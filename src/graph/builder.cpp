@@ -11,8 +11,8 @@ namespace shunt {
 
 namespace {
 
-/// "matmul(w F32 [64, 32], F32 [63, 5])": what was asked, for the error message; "-" is an optional
-/// source that is not given, though others after it are.
+/// "matmul(w F32 [64, 32], F32 [63, 5])": the requested call, for the error message; "-" is an
+/// optional source that is not given, though others after it are.
 std::string describe_call(const Graph& graph, const Op& op, std::span<const NodeId> sources) {
   while (!sources.empty() && sources.back() == kNoNode) sources = sources.first(sources.size() - 1);
   std::string text = fmt::format("{}(", op.info().name);
@@ -39,8 +39,8 @@ bool uses_known_extents(const Shape& shape, std::span<const Extent> extents) {
   });
 }
 
-/// That no source of a node that writes into its first one lies in what it writes, unless the two
-/// are the same: in which order elements are written must make no difference.
+/// That no source of a node that writes into its first one overlaps with the written part, unless
+/// the two are the same. The order in which elements are written must make no difference.
 Status expect_apart(const Graph& graph, const Op& op, std::span<const NodeId> sources) {
   const Node& first = graph.node(sources[0]);
   const Placed written = {first.result, first.offset};
@@ -204,7 +204,7 @@ Result<Value> GraphBuilder::apply(const Op& op, Params params, std::span<const N
 
 Result<Graph> GraphBuilder::build() && {
   if (graph_.outputs_.empty()) {
-    // A graph may exist for what it writes into caches; without that either it does nothing.
+    // A graph may exist for its writes into caches; without these either it does nothing.
     bool writes = false;
     for (const Node& node : graph_.nodes_) writes = writes || node.writes_storage;
     if (!writes) return invalid("the graph has no outputs");

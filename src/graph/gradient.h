@@ -1,5 +1,5 @@
-// How the gradient of a loss gets from an op's result to its sources: what an op fills in, beside
-// op.h, if a loss can be differentiated through it.
+// How the gradient of a loss gets from an op's result to its sources. An op fills in this part,
+// beside op.h, if a loss can be differentiated through it.
 #pragma once
 
 #include "graph/op.h"
@@ -23,12 +23,12 @@ class Backward {
   virtual Value y() const = 0;
   /// A source by its number in the op's order; absent() if an optional one is not given.
   virtual Value source(std::size_t i) const = 0;
-  /// Whether the loss is to be differentiated by what source i is made of.
+  /// Whether the loss is to be differentiated by the values that source i is made of.
   virtual bool wants(std::size_t i) const = 0;
 
-  /// The gradient by source i: F32, of its shape, with any strides. An error is passed on. What is
-  /// given several times is added up. A source that wants a gradient and is given none makes the
-  /// rule fail: "no gradient by SOURCE".
+  /// The gradient by source i: F32, of its shape, with any strides. An error is passed on.
+  /// Gradients that are given for the same source are added up. A source that wants a gradient and
+  /// is given none makes the rule fail: "no gradient by SOURCE".
   virtual Status give(std::size_t i, Operand dx) = 0;
   /// That the gradient by source i is zero.
   virtual Status give_zero(std::size_t i) = 0;

@@ -36,8 +36,8 @@ struct OpInfo {
   std::vector<std::string_view> sources;  ///< their names; one that ends in '?' is optional
   Storage storage = Storage::kOwn;
   std::optional<Picks> picks = {};
-  /// Of an op that writes into its first source: what it writes in a place hangs on what other
-  /// sources have in the same place only. So one of them may be the first source itself; other ops
+  /// Of an op that writes into its first source: the value that it writes in a place depends on
+  /// other sources in the same place only. So one of them may be the first source itself; other ops
   /// must not read the memory that they write.
   bool place_by_place = false;
 };

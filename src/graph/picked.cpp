@@ -32,7 +32,7 @@ Picked picked_of(const Graph& graph, NodeId weight, const StorageUsers& users) {
     common = picked;
   }
   if (!common) return {};
-  // Slices must lie one after another, and their numbers stay what they are.
+  // Slices must follow one after another in memory, and their numbers must not change.
   const Tensor& tensor = graph.node(weight).result;
   for (int dim = common.dim + 1; dim < kMaxDims; ++dim) {
     if (tensor.size(dim) != 1) return {};

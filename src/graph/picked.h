@@ -27,7 +27,7 @@ Picked picked_of(const Graph& graph, NodeId weight, const StorageUsers& users);
 /// The most bytes of a weight that are read at the extents' maximum: each number another slice.
 std::uint64_t picked_bytes(const Graph& graph, NodeId weight, const Picked& picked);
 
-/// The share of a source's elements that is read where so many numbers pick its slices along a
+/// The share of a source's elements that is read where the numbers in `ids` pick its slices along a
 /// dimension.
 double picked_share(const Tensor& source, const Tensor& ids, int dim);
 

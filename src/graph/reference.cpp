@@ -91,7 +91,7 @@ class ReferenceRun {
   std::vector<RefTensor> take() { return std::move(values_); }
 
  private:
-  /// Shows what a node wrote to all that lies in the same memory so far.
+  /// Makes the writes of a node visible in all nodes so far that share its memory.
   void share(NodeId writer) {
     const NodeId root = graph_.node(writer).storage;
     std::vector<double> memory(values_[root].data.size());

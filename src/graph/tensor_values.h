@@ -12,7 +12,7 @@ namespace shunt {
 /// it. Integers of up to 53 bits and F64 exactly, all others as their type decodes them.
 void read_row(DType dtype, const std::byte* from, std::int64_t stride, std::span<double> to);
 
-/// The values of a tensor at its actual sizes, as they lie at `data`.
+/// The values of a tensor at its actual sizes, as stored at `data`.
 RefTensor read_tensor(const std::byte* data, const Tensor& tensor, const Sizes& sizes);
 /// Writes values, converted to the tensor's type, to where they belong; other bytes are left alone.
 /// Where a type takes weights to be encoded, all values weigh the same.
@@ -24,9 +24,9 @@ RefTensor rounded(const RefTensor& values, DType dtype);
 
 /// Normalised mean square error: sum (a - b)^2 / sum b^2 over all elements. Where b is zero all
 /// over, the sum of squares itself. Numbers too small for a normal F32 count as 0. Elements that
-/// are the same infinity, or both not a number, count as equal; if only one is, infinity.
-/// `before` is what was in the same memory before b was written there, if that is so: what b leaves
-/// as it was adds to the first sum only, and so makes no error smaller.
+/// are the same infinity, or both not a number, count as equal; if only one is, infinity. `before`
+/// is the content of the same memory before b was written there, if there was any. Elements that b
+/// leaves as they were add to the first sum only, and so make no error smaller.
 double nmse(const RefTensor& a, const RefTensor& b, const RefTensor* before = nullptr);
 
 }  // namespace shunt

@@ -22,7 +22,8 @@ class MemoryNeighbours {
   std::vector<std::size_t> start_;
 };
 
-/// Puts items into memory in an order. Keeps what it needs for that, so that many orders are cheap.
+/// Puts items into memory in an order. Keeps its buffers between runs, so that many orders are
+/// cheap.
 class FirstFit {
  public:
   FirstFit(const MemoryProblem& problem, const MemoryNeighbours& neighbours)

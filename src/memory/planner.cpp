@@ -175,8 +175,8 @@ class Best {
   MemoryAttempt best_;
 };
 
-/// First fit in several orders; then again and again in the best of them, with the request that
-/// made it larger than the best so far put half way to the front ("squeaky wheel": Joslin and
+/// First fit in several orders. Then it repeats the best of them, with one request put half way to
+/// the front: the one that made it larger than the best so far ("squeaky wheel": Joslin and
 /// Clements, 1999).
 void try_orders(const MemoryProblem& problem, const MemoryNeighbours& neighbours, Best& best) {
   FirstFit first_fit(problem, neighbours);

@@ -31,12 +31,12 @@ struct MemoryLayout {
   std::size_t total() const;  ///< bytes of all blocks
 };
 
-/// Tries several orders and keeps the smallest layout: a sweep over time, first fit by size, by
-/// area, by the fullest moment and so on (Pisarchyk and Lee, "Efficient Memory Management for Deep
-/// Neural Net Inference", 2020, section 5), then first fit again with those who stood out put
-/// further to the front, until that is within a hundredth of lower_bound() or enough has been
-/// tried. Offsets are multiples of `alignment`. OutOfMemory if one request alone is larger than
-/// `max_block`. The same requests give the same layout.
+/// Tries several orders and keeps the smallest layout. It starts with a sweep over time, and first
+/// fit by size, by area, by the fullest moment and so on (Pisarchyk and Lee, "Efficient Memory
+/// Management for Deep Neural Net Inference", 2020, section 5). Then it repeats first fit, with the
+/// requests that stood out put further to the front. It ends when the layout is within a hundredth
+/// of lower_bound(), or enough has been tried. Offsets are multiples of `alignment`. OutOfMemory if
+/// one request alone is larger than `max_block`. The same requests give the same layout.
 Result<MemoryLayout> plan_memory(std::span<const MemoryRequest> requests, std::size_t alignment,
                                  std::size_t max_block);
 

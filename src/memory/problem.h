@@ -16,15 +16,15 @@ using MemoryAddress = std::uint64_t;
 struct MemoryItem {
   std::size_t request = 0;    ///< index of the request
   std::uint64_t needed = 0;   ///< bytes
-  std::uint64_t rounded = 0;  ///< up to the alignment: what it keeps from others
+  std::uint64_t rounded = 0;  ///< up to the alignment: the bytes that it keeps from others
   std::int64_t first = 0;
   std::int64_t last = 0;
 
   bool meets(const MemoryItem& other) const { return first <= other.last && other.first <= last; }
 };
 
-/// Block `b` lies at addresses from b * stride on, and has `limit` bytes (at most stride). An item
-/// never reaches over the end of its block.
+/// Block `b` starts at address b * stride, and has `limit` bytes (at most stride). An item never
+/// reaches over the end of its block.
 struct MemoryProblem {
   std::vector<MemoryItem> items;
   std::uint64_t limit = 0;

@@ -57,7 +57,7 @@ class FreeRanges {
     if (at == from) {
       if (from != end_) remove(from, end_ - from);
     } else if (at > end_) {
-      give_back(end_, at - end_);  // what is left of a block
+      give_back(end_, at - end_);  // the rest of a block
     }
     end_ = std::max(end_, at + item.rounded);
     return at;

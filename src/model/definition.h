@@ -1,4 +1,4 @@
-// What an architecture makes of a file: numbers, weights by role, and the graph of a step.
+// A file as its architecture reads it: numbers, weights by role, and the graph of a step.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace shunt {
 
-/// What a step may be asked at most; memory is planned for it.
+/// The limits of a step; memory is planned for them.
 struct StepShape {
   std::int64_t tokens = 1;   ///< computed at once
   std::int64_t outputs = 1;  ///< of which logits are wanted
@@ -58,7 +58,7 @@ struct StepGraph {
   std::vector<PartLeaf> parts;  ///< of those; none if the model is not split
 };
 
-/// What a training step is to be made for.
+/// The sizes of a training step.
 struct LossShape {
   std::int64_t context = 1;  ///< tokens of a row
   std::int64_t rows = 1;     ///< that know nothing of each other
@@ -71,14 +71,14 @@ struct LossGraph {
   Value positions;  ///< I32 [context * rows]
   /// F16 [context, context, 1, rows]: 0 where a token (dimension 1) may look, else minus infinity.
   Value mask;
-  /// F32 [vocabulary, context * rows]: what should come next, as weights; the loss is the mean over
-  /// all tokens of weight * -ln(probability).
+  /// F32 [vocabulary, context * rows]: weights of the tokens that should come next; the loss is the
+  /// mean over all tokens of weight * -ln(probability).
   Value labels;
   Value loss;  ///< F32 [1]
   std::vector<WeightLeaf> weights;
 };
 
-/// What a model is, in numbers that every architecture has.
+/// The sizes of a model that every architecture has.
 struct ModelShape {
   std::int64_t layers = 0;
   std::int64_t width = 0;
@@ -86,15 +86,15 @@ struct ModelShape {
   std::int64_t context = 0;
 };
 
-/// What a weight does in a model, as far as it matters for how exact it has to be.
+/// The role of a weight in a model, as far as it matters for the precision that the weight needs.
 enum class WeightRole : std::uint8_t {
   kOther,      ///< norms, biases, and whatever else
   kEmbedding,  ///< a row a token
-  kOutput,     ///< what logits are made with; an embedding that does that, too
+  kOutput,     ///< makes the logits; an embedding that does that, too
   kQuery,      ///< attention's
   kKey,
   kValue,
-  kMix,   ///< what puts attention's heads together
+  kMix,   ///< combines attention's heads
   kGate,  ///< the feed-forward part's
   kUp,
   kDown,
@@ -131,12 +131,12 @@ class ModelDefinition {
   virtual ~ModelDefinition() = default;
   virtual const ModelShape& shape() const = 0;
   virtual Result<StepGraph> build(const StepShape& step) const = 0;
-  /// Adds what training needs to a graph.
+  /// Adds the nodes that training needs to a graph.
   virtual Result<LossGraph> build_loss(GraphBuilder& g, const LossShape& shape) const = 0;
   /// Every weight that the file has of those that the architecture knows.
   virtual std::vector<ModelWeight> weights() const = 0;
   /// The same model with two leaves and two descriptions of the one tensor that is embedding and
-  /// output (tied), so that each can lie where it is wanted. Null: the file has two, or it is done.
+  /// output (tied), so that each can be where it is wanted. Null: the file has two, or it is done.
   virtual std::shared_ptr<const ModelDefinition> with_output_apart() const = 0;
   /// The weights that can be split among devices. None: the architecture can't be split.
   virtual std::vector<SplitGroup> split_groups() const { return {}; }
@@ -148,8 +148,8 @@ struct Architecture {
   Result<std::unique_ptr<ModelDefinition>> (*read)(const gguf::File& file);
 };
 
-/// Reads a file by what its general.architecture names. Unsupported, listing those known, for
-/// another.
+/// Reads a file by the architecture that its general.architecture names. Unsupported, listing those
+/// known, for another.
 Result<std::unique_ptr<ModelDefinition>> read_model(const gguf::File& file);
 
 }  // namespace shunt

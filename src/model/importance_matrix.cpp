@@ -104,7 +104,7 @@ class ImportanceReader {
   ImportanceMatrix matrix_;
 };
 
-/// Only what read_importance() takes.
+/// Only values that read_importance() accepts.
 Result<std::vector<float>> to_f32(const std::vector<double>& values) {
   constexpr double kMost = std::numeric_limits<float>::max();
   std::vector<float> floats;

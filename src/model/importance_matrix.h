@@ -36,7 +36,7 @@ struct ImportanceMatrix {
 
 /// Reads a file whose general.type is "imatrix": F32 tensors NAME.in_sum2 [columns, matrices] and
 /// NAME.counts [1, matrices]; datasets, chunk count and size if they are there. NotFound, Io, or
-/// BadFile, naming the tensor and what is wrong.
+/// BadFile, naming the tensor and the problem.
 Result<ImportanceMatrix> read_importance(const std::string& path);
 
 /// Writes one, by way of a temporary file. Sums are rounded to F32; Invalid, naming the tensor, and

@@ -1,5 +1,5 @@
-// A model of architecture llama as its file describes it: numbers, and weights by what they do.
-// What is built of it: llama_layers.h.
+// A model of architecture llama as its file describes it: numbers, and weights by their roles.
+// llama_layers.h builds its layers.
 #pragma once
 
 #include "model/architectures.h"
@@ -65,7 +65,7 @@ class Definition final : public ModelDefinition {
   const Numbers& numbers() const { return n_; }
   const RopeParams& rope() const { return rope_; }
   float norm_eps() const { return norm_eps_; }
-  /// Null: the file lacks it. `layer` is 0 for what is not in layers.
+  /// Null: the file lacks it. `layer` is 0 for weights that are not in layers.
   const gguf::TensorInfo* find(Weight which, std::int64_t layer) const {
     return weights_[which][static_cast<std::size_t>(layer)];
   }

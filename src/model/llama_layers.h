@@ -1,5 +1,5 @@
-// What the graphs of a Llama have in common, whatever they are for: weights as leaves, and what is
-// done with them but for attention itself.
+// The common parts of a Llama's graphs, whatever they are for: weights as leaves, and all
+// computations with them except attention itself.
 #pragma once
 
 #include <string_view>
@@ -12,14 +12,14 @@ namespace shunt::llama {
 class Layers {
  public:
   /// Weights become leaves of `role`, kWeight or kCache, of their file's type, or of F32 if they
-  /// are caches. What is never trained is a weight in any case.
+  /// are caches. A tensor that is never trained is a weight in any case.
   Layers(GraphBuilder& g, const Definition& model, Role role) : g_(g), model_(model), role_(role) {}
 
   /// Those asked for so far.
   const std::vector<WeightLeaf>& leaves() const { return leaves_; }
 
   Result<Value> embed(Operand tokens) { return get_rows(g_, weight(kEmbedding), tokens); }
-  /// Logits of what the last layer gave.
+  /// Logits of the last layer's result.
   Result<Value> output(Operand x);
   Result<Value> attention_norm(Operand x, std::int64_t layer) {
     return norm(x, kAttentionNorm, layer);
@@ -34,7 +34,7 @@ class Layers {
     Result<Value> values;  ///< [value_width, tokens]
   };
   Heads heads(Operand x, Operand positions, Dim tokens, std::int64_t layer);
-  /// What becomes of attention's result, [value_size, heads, ...] of so many tokens.
+  /// The output projection of attention's result, [value_size, heads, ...] of `tokens` tokens.
   Result<Value> mix(Operand attention, Dim tokens, std::int64_t layer);
 
   /// Gives a result a name for people: "blk.3.attention".

@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::uint32_t kQuantizationVersion = 2;  // of the blocks' layouts, as the format counts
 
-/// Keys that speak of what is made anew here.
+/// Keys that describe parts of the file that are made anew here.
 bool is_replaced(const std::string& key) {
   constexpr std::array kKeys = {std::string_view("general.file_type"),
                                 std::string_view("general.quantization_version"),
@@ -152,7 +152,7 @@ class QuantizedWriter {
   const QuantizeProgress& progress_;
   int threads_ = 1;
   std::uint64_t done_ = 0;
-  bool unfit_ = false;  // it is what was read that failed, not what is written
+  bool unfit_ = false;  // the input failed, not the output
   std::map<DType, TypeSummary> types_;
   QuantizeResult result_;
 };

@@ -1,4 +1,4 @@
-// What becomes of each tensor.
+// Decides the type of each tensor.
 #include <algorithm>
 #include <map>
 #include <tuple>
@@ -79,7 +79,7 @@ class Planner {
     }
     const DType fitting = fitting_type(wanted, info.tensor.size(0));
     if (fitting == wanted) return wanted;
-    // What nobody knows the use of may have to be as it is.
+    // A tensor of unknown use may have to be as it is.
     const DType result = weight == weights_.end() && !trait(fitting).quantized ? now : fitting;
     ++unfit_[{wanted, result, info.tensor.size(0)}];
     return result;

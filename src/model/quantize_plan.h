@@ -21,7 +21,7 @@ struct QuantizeOptions {
   int threads = 0;                               ///< 0: one a physical core
 };
 
-/// What becomes of one tensor.
+/// The plan for one tensor.
 struct QuantizedTensor {
   const gguf::TensorInfo* from = nullptr;
   Tensor to;
@@ -33,14 +33,14 @@ struct QuantizedTensor {
 
 struct QuantizationPlan {
   std::vector<QuantizedTensor> tensors;  ///< in the order of the file
-  std::vector<std::string> notes;        ///< what the user should know, a line each
+  std::vector<std::string> notes;        ///< for the user, a line each
 };
 
-/// Decides, by an architecture's table of weights, what every tensor of `file` becomes. Norms,
-/// biases and integers stay as they are. Of an architecture that is not known, every matrix gets
-/// the mixture's base type if its rows are whole blocks. Invalid, naming the tensor, if a type
-/// needs an importance matrix and there is none; BadFile if the one given is of other shapes. The
-/// plan points into `file` and options.importance.
+/// Decides the type of every tensor of `file` by an architecture's table of weights. Norms, biases
+/// and integers stay as they are. Of an architecture that is not known, every matrix gets the
+/// mixture's base type if its rows are whole blocks. Invalid, naming the tensor, if a type needs an
+/// importance matrix and there is none; BadFile if the one given is of other shapes. The plan
+/// points into `file` and options.importance.
 Result<QuantizationPlan> plan_quantization(const gguf::File& file, const QuantizeOptions& options);
 
 }  // namespace shunt

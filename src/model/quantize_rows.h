@@ -9,7 +9,7 @@
 
 namespace shunt {
 
-/// What was lost: sums over the elements of some rows.
+/// The quantization error: sums over the elements of some rows.
 struct RowError {
   double error_squares = 0;
   double squares = 0;
@@ -18,19 +18,19 @@ struct RowError {
 /// One tensor of a file, row after row.
 class RowConverter {
  public:
-  /// `from` are the tensor's bytes as they lie in the file; they must stay.
+  /// `from` are the tensor's bytes as they are in the file; they must stay.
   RowConverter(const QuantizedTensor& tensor, std::span<const std::byte> from, int threads);
 
   std::int64_t rows() const { return rows_; }
   /// How many rows are a good piece of work.
   std::int64_t piece() const;
   /// Converts rows `first` to `first + count`, for a file: little-endian; the bytes stay until the
-  /// next call. Adds what is lost to `error`, in an order that hangs on nothing but the rows.
+  /// next call. Adds the error to `error`, in an order that depends on the rows alone.
   Result<std::span<const std::byte>> convert(std::int64_t first, std::int64_t count,
                                              RowError& error);
 
  private:
-  /// What a thread works in.
+  /// The work space of a thread.
   struct Room {
     std::vector<std::byte> bytes;  ///< of a row, in the byte order of memory
     std::vector<float> before;

@@ -1,4 +1,4 @@
-// What a model can be quantised to: single types, and mixtures by role and layer.
+// The types that a model can be quantized to: single types, and mixtures by role and layer.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace shunt {
 
-/// A type for each role. What is one name for people ("Q4_K_M") is one row of a table here.
+/// A type for each role. One name for people ("Q4_K_M") is one row of a table here.
 struct Mixture {
   /// Some layers matter more than others: the first and the last eighth, and every third between.
   struct ByLayer {
@@ -18,9 +18,9 @@ struct Mixture {
   };
 
   std::string_view name;
-  std::uint32_t file_type = 0;  ///< what general.file_type says of such a file
-  DType base = DType::kF32;     ///< of queries, keys, gates, and what has no role
-  ByLayer value;                ///< of attention: few of them, and every head hangs on them
+  std::uint32_t file_type = 0;  ///< general.file_type of such a file
+  DType base = DType::kF32;     ///< of queries, keys, gates, and weights without a role
+  ByLayer value;                ///< of attention: few of them, and every head depends on them
   DType mix = DType::kF32;
   ByLayer down;              ///< of the feed-forward part
   DType ends = DType::kF32;  ///< of embedding and output
@@ -33,7 +33,7 @@ std::span<const Mixture> mixtures();
 /// By name, case ignored; null if there is none of that name.
 const Mixture* find_mixture(std::string_view name);
 
-/// Whether a layer of so many is one of those that matter more.
+/// Whether a layer out of `layers` is one of those that matter more.
 bool is_important_layer(std::int64_t layer, std::int64_t layers);
 
 /// `wanted`, or the next finer type whose blocks a row of `columns` elements can be cut into: 32

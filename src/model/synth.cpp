@@ -16,7 +16,7 @@
 namespace shunt {
 namespace {
 
-/// Whose every number is encoded. (What others are made of is said in random_blocks.h.)
+/// Types whose every number is encoded. (random_blocks.h describes the blocks of the others.)
 constexpr DType kEncoded[] = {DType::kF32, DType::kF16, DType::kQ4_0, DType::kQ8_0, DType::kBF16};
 
 struct Limit {

@@ -23,17 +23,17 @@ struct SynthOptions {
   std::int64_t context = 2048;
   DType dtype = DType::kF32;  ///< of the matrices, any that weights can have; norms are F32
   std::uint64_t seed = 1;
-  std::string name = {};  ///< what the file calls itself; empty: what it is made of
+  std::string name = {};  ///< the file's general.name; empty: its sizes and seed
   bool tied = false;      ///< the embedding is the output matrix as well
-  /// What the file says of its tokenizer, and how many tokens there are, is taken from this one;
-  /// none: a tokenizer is made up.
+  /// The description of the tokenizer, and the number of tokens, are taken from this file; none: a
+  /// tokenizer is made up.
   std::optional<gguf::File> tokenizer = {};
 };
 
 /// Invalid, naming the number that makes no sense or does not fit the others or the type.
 Status check_synth_options(const SynthOptions& options);
 
-/// What was written.
+/// The amount of data written.
 struct SynthResult {
   std::uint64_t weights = 0;
   std::uint64_t weight_bytes = 0;

@@ -12,7 +12,7 @@ inline constexpr std::int64_t kSmallestVocabulary = 3 + 256 + 1;
 
 /// The keys tokenizer.ggml.* of a vocabulary of `size` tokens, at least kSmallestVocabulary: <unk>,
 /// <s>, </s>, the bytes, single characters, and pieces made of two earlier ones each, with falling
-/// scores, so that encoding reaches them. Every text comes back from its tokens. It does not hang
+/// scores, so that encoding reaches them. Every text comes back from its tokens. It does not depend
 /// on a seed.
 void add_synth_vocabulary(gguf::Writer& writer, std::int64_t size);
 

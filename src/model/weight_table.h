@@ -55,7 +55,7 @@ Result<FoundWeights> find_weights(const gguf::File& file, std::span<const Weight
   return found;
 }
 
-/// What has been found, with what the table says about it.
+/// The weights found, with the table's facts about them.
 template <class Numbers>
 std::vector<ModelWeight> list_weights(const FoundWeights& found,
                                       std::span<const WeightRow<Numbers>> table) {

@@ -1,4 +1,4 @@
-// How ops are computed in parts: what each part reads of the sources, and what it gives.
+// How ops are computed in parts: the input of each part from the sources, and its result.
 #pragma once
 
 #include <cstdint>

@@ -19,7 +19,7 @@ bool is_float(DType dtype) {
   return dtype == DType::kF32 || dtype == DType::kF16 || dtype == DType::kBF16;
 }
 
-/// What is written later into the memory of a value of a graph.
+/// The later writes into the memory of a value of a graph.
 class Overwrites {
  public:
   explicit Overwrites(const Graph& graph) : graph_(graph) {
@@ -27,7 +27,8 @@ class Overwrites {
       if (graph.node(id).writes_storage) writers_[graph.node(id).storage].push_back(id);
     }
   }
-  /// Calls f(writer) for each node that writes into what `value` sees, after it and before `end`.
+  /// Calls f(writer) for each node that writes into the memory that `value` sees, after it and
+  /// before `end`.
   template <class F>
   void between(NodeId value, NodeId end, F f) const {
     const Node& seen = graph_.node(value);
@@ -59,7 +60,7 @@ class Walk {
     }
   }
 
-  /// Whether a value hangs on a parameter in a way that can be differentiated.
+  /// Whether a value depends on a parameter in a way that can be differentiated.
   bool wants(NodeId id) const { return id != kNoNode && id < wanted_.size() && wanted_[id]; }
   std::optional<Value> gradient(NodeId id) const {
     return id < gradients_.size() ? gradients_[id] : std::nullopt;
@@ -75,7 +76,7 @@ class Walk {
   bool differentiates(NodeId id) const {
     return std::ranges::any_of(node(id).sources, [&](NodeId source) { return wants(source); });
   }
-  /// Whole numbers don't change as what they are computed from does, nor does what is not there.
+  /// Whole numbers don't change with the values that they are computed from, nor do empty tensors.
   bool is_constant(NodeId id) const {
     const Tensor& result = node(id).result;
     return trait(result.dtype).integer || element_count(result.shape) == 0;
@@ -155,7 +156,8 @@ Status Walk::run() {
   return ok();
 }
 
-/// A graph for which a loss is differentiated, as it is before: what the walk may rely on.
+/// A graph for which a loss is differentiated, as it is before: the facts that the walk may rely
+/// on.
 class Forward {
  public:
   Forward(const Graph& graph, Value loss, std::span<const Value> parameters)
@@ -190,8 +192,8 @@ class Forward {
   }
 
  private:
-  /// Calls f(node) for all whose values reach a node: its sources, and what was written into their
-  /// memory since.
+  /// Calls f(node) for all nodes whose values reach a node: its sources, and the nodes that wrote
+  /// into their memory since.
   template <class F>
   void each_read(NodeId id, F f) const {
     for (const NodeId source : graph_.node(id).sources) {
@@ -220,7 +222,7 @@ class Forward {
   std::vector<bool> needed_;  ///< for the loss, through memory too
 };
 
-/// That what the gradients read of the nodes before `first` is what it was when they were computed.
+/// That the values that the gradients read of the nodes before `first` are not overwritten.
 Status check_saved(const Graph& graph, NodeId first) {
   const Overwrites overwrites(graph);
   for (NodeId id = first; id < graph.size(); ++id) {

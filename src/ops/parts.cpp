@@ -196,7 +196,7 @@ class Splitter {
     return ok();
   }
 
-  /// Cuts the cache that a node writes first, if what it writes is cut.
+  /// Cuts the cache that a node is the first to write, if the rows that it writes are cut.
   Status cut_cache(const Node& node) {
     if (node.op != &set_rows_op()) return ok();
     const NodeId cache = node.sources[0];
@@ -238,7 +238,7 @@ class Splitter {
       }
       SHUNT_ASSIGN(made, named(joined, node.name));
     }
-    // What is joined does not see later writes.
+    // A joined value does not see later writes.
     if (!form.cut || !writing_[node.storage].any) form.whole = made;
     return made;
   }

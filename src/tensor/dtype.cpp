@@ -75,10 +75,10 @@ constexpr DTypeTrait blocks(DType dtype, std::string_view name, int precision, i
   return row;
 }
 
-// The last two numbers are precision and exponent. Of blocks with a scale alone half a step is the
-// largest value by so many bits: Q8_0 1/254; Q4_0 1/8, as there is no step +8. With a minimum the
-// steps share its range: Q4_1 2/30. Encoders that search for the least square error may be off by
-// more in a value or two.
+// The last two numbers are precision and exponent. In blocks with a scale alone, the precision is
+// the ratio of half a step to the largest value, in bits: Q8_0 1/254; Q4_0 1/8, as there is no step
+// +8. With a minimum the steps share its range: Q4_1 2/30. Encoders that search for the least
+// square error may be off by more in a value or two.
 constexpr DTypeTrait kTraits[] = {
     plain<std::uint32_t>(DType::kF32, "F32", decode_f32, encode_f32, 24, 8),
     plain<std::uint16_t>(DType::kF16, "F16", decode_f16, encode_f16, 11, 5),

@@ -1,4 +1,4 @@
-// Elements of integer tensors: numbers of rows, experts and states, and what is counted.
+// Elements of integer tensors: numbers of rows, experts and states, and counts.
 #pragma once
 
 #include <cstring>

@@ -8,8 +8,8 @@
 namespace shunt {
 namespace {
 
-/// Strides of a contiguous tensor, and last its bytes: what each dimension's stride would be, and
-/// one more. False if any of them has more than 63 bits.
+/// Strides of a contiguous tensor, one for each dimension, and last its bytes. False if any of them
+/// has more than 63 bits.
 bool contiguous_strides(const DTypeTrait& type, const Shape& shape,
                         std::array<std::int64_t, kMaxDims + 1>* strides) {
   std::int64_t stride = static_cast<std::int64_t>(type.block_bytes);

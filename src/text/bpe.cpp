@@ -60,7 +60,8 @@ class BpeModel final : public Model {
   bool adds_bos() const override { return pretokenizer_.rule().add_bos; }
 
  private:
-  /// Symbols are tokens, by their ids, and behind these what only merges or no token at all name.
+  /// Symbols are tokens, by their ids. Behind these are strings that only merges or no token at all
+  /// name.
   bool is_token(std::int32_t symbol) const {
     return static_cast<std::size_t>(symbol) < vocabulary_.tokens.size();
   }

@@ -10,7 +10,7 @@ namespace {
 
 using SymbolId = std::int32_t;
 
-/// What merges have made so far; the first 256 are the bytes.
+/// The symbols that merges have made so far; the first 256 are the bytes.
 class Symbols {
  public:
   Symbols() {

@@ -31,7 +31,7 @@ using LearnedMerge = std::pair<std::string, std::string>;
 std::vector<LearnedMerge> learn_merges(std::span<const WordCount> words, std::size_t tokens);
 
 struct BpeTrainOptions {
-  std::size_t vocabulary = 0;  ///< tokens in all: special ones, 256 bytes, what merges make
+  std::size_t vocabulary = 0;  ///< tokens in all: special ones, 256 bytes, results of merges
   std::string pre = "gpt-2";   ///< how text is cut into words that merges don't cross
   std::vector<std::string> special =
       {};  ///< control tokens, cut out of the text before anything else
@@ -42,10 +42,10 @@ struct BpeTrainOptions {
 Status check_bpe_train_options(const BpeTrainOptions& options);
 
 /// A vocabulary of the kind "gpt2": the special tokens, from id 0 on, then the 256 bytes in their
-/// order, then what merges make. The first special token begins and ends a sequence, and is put in
-/// front of one. There are fewer tokens than asked for if the text has not enough pairs that occur
-/// twice. Every text can be encoded. Errors as above, and Invalid for a text without words; invalid
-/// UTF-8 is read as by sanitize_utf8().
+/// order, then the results of merges. The first special token begins and ends a sequence, and is
+/// put in front of one. There are fewer tokens than asked for if the text has not enough pairs that
+/// occur twice. Every text can be encoded. Errors as above, and Invalid for a text without words;
+/// invalid UTF-8 is read as by sanitize_utf8().
 Result<Vocabulary> train_bpe(std::string_view text, const BpeTrainOptions& options);
 
 }  // namespace shunt::text

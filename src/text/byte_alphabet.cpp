@@ -39,7 +39,8 @@ constexpr std::array<char32_t, 256> make_code_points() {
 }
 constexpr auto kCodePoints = make_code_points();
 
-/// Appends what the first character of `token` writes and removes it; false if it is no letter.
+/// Appends the byte that the first character of `token` stands for and removes the character; false
+/// if it is no letter.
 bool take_letter(std::string_view& token, std::string& bytes) {
   if (utf8_step(token).kind != Utf8Step::Kind::kCharacter) return false;
   const char32_t code_point = utf8_code_point(token);

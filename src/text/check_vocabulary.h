@@ -1,4 +1,4 @@
-// What must hold of any vocabulary, whatever its kind.
+// The requirements on any vocabulary, whatever its kind.
 #pragma once
 
 #include "shunt/text.h"

@@ -22,7 +22,7 @@ struct Symbol {
   std::uint32_t next = kNone;
 };
 
-/// What two symbols become, and how early: the lowest priority first.
+/// The symbol that two symbols become, and how early: the lowest priority first.
 struct Merge {
   double priority = 0;
   std::int32_t id = -1;

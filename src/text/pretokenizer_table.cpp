@@ -6,8 +6,8 @@ namespace shunt::text {
 namespace {
 
 // The expressions are those the models were published with (OpenAI's gpt-2 encoder, and
-// tokenizer.json of the others). What no expression matches stays a piece of its own, so a last
-// "|\s+" may be there or not.
+// tokenizer.json of the others). Text that no expression matches stays a piece of its own, so a
+// last "|\s+" may be there or not.
 
 constexpr std::string_view kGpt2[] = {
     R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)"};
@@ -26,7 +26,7 @@ constexpr std::string_view kDeepseekCoder[] = {
     R"(\p{N})",
 };
 
-// What llama.cpp does for files that name no pre-tokenizer; files were made to work with that.
+// llama.cpp's expressions for files that name no pre-tokenizer; files were made to work with those.
 constexpr std::string_view kDefault[] = {
     R"([\p{P}\$\+<=>\^~\|]+)",
     R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S))",

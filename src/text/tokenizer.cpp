@@ -16,7 +16,8 @@ namespace {
 // U+2581, an ill-formed byte to U+FFFD.
 constexpr std::size_t kMostBytes = std::size_t{1} << 30;
 
-/// The kinds of tokenizers: what tokenizer.ggml.model says, what people call it, who makes it.
+/// The kinds of tokenizers: the value of tokenizer.ggml.model, the usual name, the function that
+/// makes it.
 struct Kind {
   std::string_view name;
   std::string_view title;

@@ -8,7 +8,7 @@
 
 namespace shunt::text {
 
-/// What a Tokenizer and its copies share.
+/// The state that a Tokenizer and its copies share.
 struct Tokenizer::State {
   explicit State(Vocabulary v) : vocabulary(std::move(v)), specials(vocabulary.tokens) {}
   State(const State&) = delete;

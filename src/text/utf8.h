@@ -19,13 +19,13 @@ struct Utf8Step {
   std::size_t size;
 };
 
-/// What `bytes`, which must not be empty, begin with.
+/// The step at the start of `bytes`, which must not be empty.
 Utf8Step utf8_step(std::string_view bytes);
 
 bool is_valid_utf8(std::string_view bytes);
 
 /// Moves all that is decided from the front of `pending` to the end of `text`, ill-formed parts as
-/// U+FFFD. What stays is the start of a character, of at most 3 bytes.
+/// U+FFFD. The start of a character, of at most 3 bytes, may stay.
 void take_complete_utf8(std::string& pending, std::string& text);
 
 /// Number of bytes of the character at the front of well-formed, non-empty `text`.

@@ -12,7 +12,7 @@ namespace shunt {
 
 namespace {
 
-// What a checkpoint has beside a model.
+// The keys of a checkpoint beside those of a model.
 constexpr std::string_view kPrefix = "training.";
 constexpr std::string_view kSteps = "training.steps";
 constexpr std::string_view kOptions = "training.options";
@@ -26,7 +26,8 @@ struct KeptPart {
 constexpr KeptPart kKept[] = {
     {Part::kValue, ""}, {Part::kMean, "training.mean."}, {Part::kSquare, "training.square."}};
 
-/// What the file says of itself that is not true of one that is written from it.
+/// Whether a file that is written from this one keeps an entry. It drops those that are not true of
+/// it.
 bool stays(const gguf::KeyValue& entry) {
   constexpr std::string_view kOther[] = {"general.file_type", "general.alignment"};
   return std::ranges::find(kOther, entry.key) == std::end(kOther) &&
@@ -57,7 +58,7 @@ class Hash {
   std::uint64_t state_ = 0;
 };
 
-/// What a file's weights and tokens are, not where it lies: "23 tensors, 1234567890abcdef".
+/// Identifies a file's weights and tokens, not its path: "23 tensors, 1234567890abcdef".
 Result<std::string> describe(const gguf::File& file) {
   Hash hash;
   for (const gguf::TensorInfo& info : file.tensors()) {
@@ -143,7 +144,7 @@ class Weights {
   std::vector<Data> data_;
 };
 
-/// Whether a checkpoint says of itself what is true now.
+/// Checks that an entry of a checkpoint is still true.
 Status check_same(const gguf::File& checkpoint, std::string_view key, std::string_view what,
                   std::string_view now) {
   SHUNT_ASSIGN(const std::string then, checkpoint.get_string(key));

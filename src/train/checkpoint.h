@@ -1,4 +1,4 @@
-// Files with what was trained: a model, or also what it takes to go on.
+// Files with trained models: the model alone, or also the state that training needs to go on.
 #pragma once
 
 #include <string>
@@ -11,8 +11,8 @@ namespace shunt {
 
 /// All of `file` with the parameters' values instead of its own.
 Status write_weights(const std::string& path, const gguf::File& file, const Parameters& parameters);
-/// The same with all parts of the parameters that last, the number of steps, and what file, text
-/// and options they were made of.
+/// The same with all parts of the parameters that last, the number of steps, and descriptions of
+/// the file, text and options that they were made of.
 Status write_checkpoint(const std::string& path, const gguf::File& start,
                         const Parameters& parameters, const TrainingText& text,
                         const TrainOptions& options, std::int64_t steps);

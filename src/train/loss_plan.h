@@ -27,7 +27,7 @@ class LossPlan {
   std::unique_ptr<Plan> plan_;
   LossGraph graph_;
   std::int64_t vocabulary_ = 0;
-  std::vector<std::int32_t> labelled_;  // what is not zero among the labels, as TrainingRows::next
+  std::vector<std::int32_t> labelled_;  // labels that are not zero, as TrainingRows::next
 };
 
 }  // namespace shunt

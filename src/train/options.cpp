@@ -29,7 +29,7 @@ struct Bound {
   std::string_view name;
   double TrainOptions::*number;
   bool zero;     ///< is allowed
-  double below;  ///< what it must be
+  double below;  ///< the limit, excluded
 };
 constexpr double kAny = 1e30;  // as F32 has it
 constexpr Bound kBounds[] = {

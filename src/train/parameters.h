@@ -1,4 +1,4 @@
-// The weights that are trained, and what the optimizer keeps of each.
+// The weights that are trained, and the optimizer's state of each.
 #pragma once
 
 #include <memory>
@@ -10,7 +10,7 @@
 
 namespace shunt {
 
-/// What there is of a parameter, each F32 of its shape.
+/// The parts of a parameter, each F32 of its shape.
 enum class Part : std::uint8_t {
   kValue,
   kGradient,  ///< summed up over the batches of a step

@@ -16,7 +16,7 @@ void RowPacker::fill_pool() {
     const std::optional<std::size_t> number = order_();
     if (!number) return;
     Piece document = text_.document(*number);
-    // The last token of a piece is the first of what follows: it is learned, then learned from.
+    // The last token of a piece is the first of the next: it is learned, then learned from.
     for (; document.size() > longest; document = document.subspan(longest - 1)) {
       pool_.push_back(document.first(longest));
     }
@@ -56,7 +56,7 @@ bool RowPacker::fill(TrainingRows& to) {
       used += count;
       to.scored += count;
     }
-    // What is left over is a document of its own that nobody learns from.
+    // The rest of the row is a document of its own that has no labels.
     std::fill(to.starts.begin() + static_cast<std::ptrdiff_t>(row * context_ + used),
               to.starts.begin() + static_cast<std::ptrdiff_t>((row + 1) * context_),
               static_cast<std::int32_t>(used));

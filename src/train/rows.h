@@ -16,14 +16,14 @@ struct TrainingRows {
   std::int64_t context = 0;  ///< tokens of a row
   std::int64_t rows = 0;
   std::vector<std::int32_t> tokens;  ///< [context * rows]
-  std::vector<std::int32_t> next;    ///< what comes after each; -1: nothing is to be learned
+  std::vector<std::int32_t> next;    ///< the token after each; -1: nothing is to be learned
   std::vector<std::int32_t> starts;  ///< of each token: where in its row its document begins
   std::int64_t scored = 0;           ///< how many have a next one
 };
 
-/// Puts documents into rows. One that is longer than a row is cut, and what follows begins anew.
-/// Which comes when is settled by the order of the documents alone: of the next kPool pieces, a row
-/// gets the longest that fits, until none does.
+/// Puts documents into rows. One that is longer than a row is cut, and the rest begins anew. Which
+/// comes when is settled by the order of the documents alone: of the next kPool pieces, a row gets
+/// the longest that fits, until none does.
 class RowPacker {
  public:
   /// The number of the next document; none: there are no more.
@@ -50,7 +50,7 @@ class RowPacker {
 
 /// The documents from the first to the last.
 RowPacker::Order in_order(const TrainingText& text);
-/// All documents again and again, each time in another order that hangs on `seed`.
+/// All documents again and again, each time in another order that depends on `seed`.
 RowPacker::Order shuffled(const TrainingText& text, std::uint64_t seed);
 
 }  // namespace shunt

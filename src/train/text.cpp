@@ -19,7 +19,7 @@ std::size_t line_end_behind(std::string_view text) {
   return text.ends_with("\r\n") ? 2 : text.ends_with('\n') ? 1 : 0;
 }
 
-/// Calls f(piece) for what stands between the ends.
+/// Calls f(piece) for each text between the ends.
 template <class F>
 Status for_each_document(std::string_view text, std::string_view end, F f) {
   while (!text.empty()) {

@@ -1,4 +1,4 @@
-// What makes a step of all gradients: how long they are together, and the optimizer.
+// Makes a step of all gradients: their joint length, and the optimizer.
 #pragma once
 
 #include <memory>

@@ -176,7 +176,7 @@ TEST(Plan, RunningOverTwoDevicesWithCopiesBetweenThemAllocatesNothing) {
                                        .trace = way < 4 ? nullptr : trace->get()});
     ASSERT_TRUE(run) << run.error().message();
     Plan& plan = (*run)->plan();
-    // Both devices have host ends of copies; what they copy to each other directly needs none.
+    // Both devices have host ends of copies; direct copies between them need none.
     std::size_t staged = 0;
     for (const MemoryUse& use : plan.memory()) staged += use.staging;
     EXPECT_GT(staged, 0U);
@@ -184,7 +184,7 @@ TEST(Plan, RunningOverTwoDevicesWithCopiesBetweenThemAllocatesNothing) {
       EXPECT_LT(staged, staged_before);
     }
     staged_before = staged;
-    std::vector<int> crossings;  // what goes where
+    std::vector<int> crossings;  // the device that each transfer goes to
     for (const Segment& segment : plan.segments()) {
       for (const Transfer& transfer : segment.transfers) crossings.push_back(transfer.to);
     }
@@ -276,7 +276,7 @@ TEST(Attention, AsksForNoMemoryForAllScores) {
   const auto devices = (*registry)->select({});
   if (!devices || devices->empty()) GTEST_SKIP() << "there is no CPU backend in this build";
   constexpr std::int64_t kHeads = 2;
-  bytes_of_attention(*devices, 16, 16, kHeads);  // what threads keep from run to run
+  bytes_of_attention(*devices, 16, 16, kHeads);  // memory that threads keep from run to run
   // Few queries, whose keys threads share, and many.
   for (const auto& [queries, keys] : {std::pair(8, 65536), std::pair(256, 2048)}) {
     const std::size_t asked = bytes_of_attention(*devices, queries, keys, kHeads);

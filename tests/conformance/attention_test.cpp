@@ -1,5 +1,5 @@
-// Attention on the CPU whose tokens and keys are extents: what is shared out among threads hangs on
-// actual sizes, results don't, to the bit.
+// Attention on the CPU whose tokens and keys are extents. The split among threads depends on actual
+// sizes; results don't, to the bit.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -94,7 +94,7 @@ class AttentionOnTheCpu : public testing::TestWithParam<DType> {
 };
 
 TEST_P(AttentionOnTheCpu, OfAQueryDoesNotHangOnHowManyComeWithIt) {
-  // With 3 heads to a head of k, 21 queries are a part: up to so many, keys are shared out.
+  // With 3 heads to a head of k, 21 queries are a part: up to that number, keys are shared out.
   for (const std::int64_t keys : {256, 257, 900}) {
     const RefTensor all = attend(kMostTokens, keys, false);
     for (const std::int64_t tokens : {1, 2, 10, 21, 22}) {
@@ -113,13 +113,14 @@ TEST_P(AttentionOnTheCpu, DoesNotHangOnTheMaximumOfExtents) {
   }
 }
 
-/// Queries of three sequences, whose keys lie in blocks of 64 here and there: each query sees the
-/// first so many of its own. What it gives is what the formula gives, and does not hang on whose
-/// queries come with it, to the bit. Few queries share out keys, many don't.
+/// Queries of three sequences, whose keys are in scattered blocks of 64. Each query sees its own
+/// sequence's first keys, up to a length of its own. Its result is that of the formula, and does
+/// not depend on the queries that come with it, to the bit. Few queries share out keys, many don't.
 TEST_P(AttentionOnTheCpu, OfSeveralSequences) {
   constexpr double kMinusInfinity = -std::numeric_limits<double>::infinity();
   constexpr std::int64_t kBlock = 64;
-  // Blocks of a sequence in its order; nobody has 4 and 9. The last one has many whole stretches.
+  // Blocks of a sequence in its order; no sequence has 4 and 9. The last one has many whole
+  // stretches.
   const std::vector<std::vector<std::int64_t>> blocks = {
       {0, 3, 13}, {2}, {1, 5, 6, 7, 8, 10, 11, 12}};
   mask_ = RefTensor({kMostKeys, kMostTokens, 1, 1});
@@ -170,8 +171,7 @@ TEST_P(AttentionOnTheCpu, OfSeveralSequences) {
   }
 }
 
-/// What is not a number makes every result that hangs on it not a number, and no other. No key is
-/// hidden here.
+/// A NaN makes every result that depends on it NaN, and no other. No key is hidden here.
 TEST_P(AttentionOnTheCpu, WhatIsNotANumberIsNotLost) {
   constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
   constexpr std::int64_t kShared = kHeads / kKeyHeads;
@@ -208,8 +208,8 @@ TEST_P(AttentionOnTheCpu, WhatIsNotANumberIsNotLost) {
   }
 }
 
-/// Behind a mask it may or may not reach a result, which otherwise is what it would be without it;
-/// it does reach the results of queries that see it. Query 0 sees the first keys only.
+/// Behind a mask a NaN may or may not reach a result; if not, the result is the same as without it.
+/// It does reach the results of queries that see it. Query 0 sees the first keys only.
 TEST_P(AttentionOnTheCpu, WhatIsNotANumberBehindAMaskMayBeSkipped) {
   if (trait(GetParam()).block_elements != 1) return;  // has no way to say so
   constexpr std::int64_t kKeys = 900;
@@ -244,7 +244,7 @@ TEST_P(AttentionOnTheCpu, WhatIsNotANumberBehindAMaskMayBeSkipped) {
   }
 }
 
-/// A query that sees no key gives 0, or what is not a number in it.
+/// A query that sees no key gives 0, or NaN if it has one.
 TEST_P(AttentionOnTheCpu, WhatIsNotANumberInAQueryThatSeesNothingMayBeSkipped) {
   for (std::int64_t n = 0; n < kMostKeys; ++n) {
     mask_.at(n, 0) = -std::numeric_limits<double>::infinity();
@@ -261,8 +261,8 @@ TEST_P(AttentionOnTheCpu, WhatIsNotANumberInAQueryThatSeesNothingMayBeSkipped) {
   }
 }
 
-/// What is not a number is kept where there are no sinks, and no mask; and in softmax, and in the
-/// plain references.
+/// A NaN is kept where there are no sinks, and no mask; and in softmax, and in the plain
+/// references.
 TEST(AttentionWithoutSinks, KeepsWhatIsNotANumber) {
   const auto registry = Registry::create({});
   ASSERT_TRUE(registry);

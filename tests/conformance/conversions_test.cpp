@@ -1,4 +1,4 @@
-// What becomes of a number in another type, on the CPU: bit for bit, for every pair of types.
+// Conversions of numbers to another type, on the CPU: bit for bit, for every pair of types.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -17,7 +17,7 @@ namespace {
 
 using Bytes = std::vector<std::byte>;
 
-/// What memory holds before anything is written there.
+/// The content of memory before anything is written there.
 constexpr std::byte kUntouched{0xa5};
 
 template <class T>
@@ -49,7 +49,7 @@ class Conversions : public testing::Test {
   }
 
   /// The memory of a tensor of kUntouched, seen as `to` says, once elements seen as `from` says
-  /// have been copied into it; `bytes` is what those lie in.
+  /// have been copied into it; `bytes` is the memory of those.
   Result<Bytes> converted(const CaseSource& from, const Bytes& bytes, const CaseSource& to) {
     GraphBuilder g;
     SHUNT_ASSIGN(const Tensor source, whole(from));
@@ -101,8 +101,8 @@ bool is_wide(DType type) {
   return trait(type).integer || type == DType::kF64;
 }
 
-/// Calls f(place, row, block) for each block that is seen: where it lies in memory, and which block
-/// of which row it is.
+/// Calls f(place, row, block) for each block that is seen: its place in memory, and which block of
+/// which row it is.
 template <class F>
 void for_each_block(const CaseSource& of, F f) {
   const Inferred seen = *tensor_of(of);
@@ -120,7 +120,7 @@ void for_each_block(const CaseSource& of, F f) {
   });
 }
 
-/// What `to`'s memory must hold after a copy: block by block, by the types' own functions.
+/// The expected content of `to`'s memory after a copy: block by block, by the types' own functions.
 Bytes copied(const CaseSource& from, const Bytes& bytes, const CaseSource& to) {
   const DTypeTrait& a = trait(from.dtype);
   const DTypeTrait& b = trait(to.dtype);
@@ -142,8 +142,8 @@ Bytes copied(const CaseSource& from, const Bytes& bytes, const CaseSource& to) {
   return memory;
 }
 
-/// Ways in which a tensor that looks the same lies in memory: with the elements of a row apart
-/// (plain types only), or its rows; and with something cut off.
+/// Memory layouts of tensors that look the same: with the elements of a row apart (plain types
+/// only), or its rows; and with something cut off.
 std::vector<CaseSource> ways_to_see(DType type, const Sizes& sizes) {
   const std::int64_t block = trait(type).block_elements;
   const std::array<int, kMaxDims> rows_apart = {0, 2, 1, 3};
@@ -173,7 +173,7 @@ TEST_F(Conversions, GoByWayOfF32WithTheTypesOwnEncoders) {
   EXPECT_GT(pairs, 700U);
 }
 
-/// Every type from every other, whichever way either lies in memory.
+/// Every type from every other, whatever the memory layout of either.
 TEST_F(Conversions, OfPermutedAndSlicedTensorsGiveTheSameBits) {
   constexpr Sizes kSizes = {256, 2, 2, 1};
   std::size_t pairs = 0;

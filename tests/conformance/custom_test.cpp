@@ -1,5 +1,5 @@
-// Functions that the user brings along, on the CPU: what they see, and that nothing they do ends
-// more than the run.
+// Functions that the user brings along, on the CPU: the tensors that they see, and that nothing
+// they do ends more than the run.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

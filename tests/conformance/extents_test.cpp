@@ -1,5 +1,5 @@
 // Ops that move data, on the CPU, where a run has fewer elements than there is room for: they do
-// what they would in a graph of just that size.
+// the same as in a graph of just that size.
 #include <gtest/gtest.h>
 
 #include "graph/reference.h"

@@ -1,4 +1,4 @@
-// What gradients() builds, on the CPU: that it computes what the reference does.
+// The graphs that gradients() builds, on the CPU: they compute the same as the reference.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -47,8 +47,8 @@ TEST_P(GradientsOnTheCpu, AreThoseOfTheReference) {
 INSTANTIATE_TEST_SUITE_P(OfALlama, GradientsOnTheCpu,
                          testing::Values(LlamaAttention::kOfProducts, LlamaAttention::kOneOp));
 
-/// softmax(W2 tanh(W1 x)) of some of the rows that there may be, the rest of whose memory holds
-/// what would spoil any sum.
+/// softmax(W2 tanh(W1 x)) of some of the rows that there may be. The rest of their memory holds
+/// values that would spoil any sum.
 class GradientsOfSomeRows : public testing::Test {
  protected:
   static constexpr std::int64_t kIn = 5, kHidden = 7, kClasses = 4, kMost = 6;

@@ -1,4 +1,5 @@
-// Results may take the place of what dies with them, but never of what is still read.
+// Results may take the place of tensors that die with them, but never of tensors that are still
+// read.
 #include <gtest/gtest.h>
 
 #include "graph/reference.h"

@@ -16,7 +16,7 @@ namespace {
 constexpr std::int64_t kColumns = 4096;  // of the weights: terms of each sum
 constexpr std::int64_t kRows = 12;
 
-/// What activations are like: normal; or one in a thousand is 50 times larger.
+/// The distribution of activations: normal; or one in a thousand is 50 times larger.
 struct Activations {
   const char* name;
   bool outliers;
@@ -44,7 +44,7 @@ class MatmulAccuracy : public testing::TestWithParam<DType> {
   }
 
   /// The error of the graph's one output, y, against `product(w, x, y)` in double precision, whose
-  /// w is what the device's memory holds.
+  /// w is the content of the device's memory.
   template <class Product>
   void expect_accurate(Result<Graph> built, const std::map<NodeId, RefTensor>& leaves, NodeId w,
                        const Activations& of, const Product& product) {

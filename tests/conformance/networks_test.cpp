@@ -1,4 +1,4 @@
-// Networks of many ops, on the CPU: that they compute what the reference does, and that their
+// Networks of many ops, on the CPU: that they compute the same as the reference, and that their
 // memory is laid out almost as tightly as it can be.
 #include <gtest/gtest.h>
 
@@ -61,8 +61,8 @@ class Networks : public testing::Test {
     const auto reference = reference_run(*graph, by_node);
     ASSERT_TRUE(reference);
     const NodeId output = graph->outputs()[0];
-    // Caches are F16, which the reference does not round: there it is 4e-8, and what becomes of it
-    // hangs on the leaves' values, whose order is the compiler's choice.
+    // Caches are F16, which the reference does not round. The error there is 4e-8. Its effect
+    // depends on the leaves' values, whose order is the compiler's choice.
     EXPECT_LT(nmse(*(*run)->output(output), (*reference)[output]), 2e-7);
   }
 

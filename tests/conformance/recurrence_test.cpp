@@ -1,6 +1,6 @@
-// Recurrences in a graph whose tokens and sequences are extents, on the CPU: what a step's actual
-// sizes give does not hang on their maximum; states are kept by number; and numbers that no state
-// has fail the run.
+// Recurrences in a graph whose tokens and sequences are extents, on the CPU. The result of a step's
+// actual sizes does not depend on their maximum. States are kept by number, and numbers that no
+// state has fail the run.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -120,7 +120,7 @@ TEST_F(RecurrenceOnTheCpu, TakesTheActualSizesOfExtents) {
   }
   const RefTensor states = *run->leaf(kept.cache);
   EXPECT_EQ(states.data, expected->leaf(fixed.cache)->data);
-  // States 0 and 2 were nobody's.
+  // States 0 and 2 had no sequence.
   const RefTensor before = values_for(kept, {3, 1})[kept.cache];
   for (const std::size_t id : {0U, 2U}) {
     for (std::size_t i = id * 512; i < (id + 1) * 512; ++i) {

@@ -60,7 +60,7 @@ TEST_P(Conformance, Op) {
   RecordProperty("refused", static_cast<int>(found->unsupported));
 }
 
-/// Results do not hang on how many threads there are: to the bit, for every op.
+/// Results do not depend on the number of threads: to the bit, for every op.
 TEST(ConformanceThreads, ResultsAreBitEqualForAnyNumberOfThreads) {
   std::vector<std::unique_ptr<Registry>> registries;
   for (int threads : {1, 2, 4}) {
@@ -73,7 +73,7 @@ TEST(ConformanceThreads, ResultsAreBitEqualForAnyNumberOfThreads) {
   }
   for (const Op* op : all_ops()) {
     std::size_t count = 0;
-    // Under a sanitizer for threads every case would take too long; so many still meet every kind
+    // Under a sanitizer for threads every case would take too long; this many still meet every kind
     // of shape.
     const std::size_t step = std::max<std::size_t>(7, case_count(op->info().name) / 20) | 1;
     each_case(*op, [&](const Case& each) {

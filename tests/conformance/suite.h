@@ -1,6 +1,6 @@
 // The conformance suite: every op's own test cases, computed on a device and held against the op's
-// plain reference. A device joins with one short file that instantiates the suite; what it is
-// excused from stands there, with the reason.
+// plain reference. A device joins with one short file that instantiates the suite; that file also
+// lists the exclusions, with the reasons.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -28,11 +28,11 @@ struct Exclusion {
 struct DeviceUnderTest {
   std::string label;        ///< in test names: letters, digits, underscores
   std::string device;       ///< "cpu0"
-  Options options;          ///< what its registry is made with
+  Options options;          ///< of its registry
   bool everything = false;  ///< it must support every case
   std::vector<Exclusion> exclusions;
-  /// Called before its registry is made, and what it gives is kept as long as that: what a device
-  /// needs around it. Null: the device is not there. May be empty.
+  /// Called before its registry is made: makes the environment that a device needs. The result is
+  /// kept as long as the registry. Null: the device is not there. May be empty.
   std::function<std::shared_ptr<void>()> around = {};
 };
 

@@ -1,4 +1,4 @@
-// Files that can't be run: exit code 1, and a message that names the file and what is wrong.
+// Files that can't be run: exit code 1, and a message that names the file and its error.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-// `shunt bench`: what it prints, and what it saves. How fast things are is for people to see.
+// `shunt bench`: its output, and the file that it saves. Judging the speeds is left to people.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

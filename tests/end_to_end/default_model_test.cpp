@@ -1,4 +1,4 @@
-// The model that comes with Shunt: how it is found, and that it does what models/README.md says.
+// The model that comes with Shunt: how it is found, and that it behaves as models/README.md says.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -79,8 +79,8 @@ TEST(DefaultModel, GoesOnWithAPrompt) {
   EXPECT_THAT(result.out, EndsWith(".\n"));
 }
 
-/// The expected answers are those of the grammar that wrote the text it learned from. How many it
-/// gets right of all is what tools/check-default-model finds.
+/// The expected answers are those of the grammar that wrote the text it learned from.
+/// tools/check-default-model finds the number of right answers among all.
 TEST(DefaultModel, AnswersQuestions) {
   struct Exchange {
     const char* question;
@@ -93,7 +93,7 @@ TEST(DefaultModel, AnswersQuestions) {
         Exchange{"What do we call a young duck?", "A young duck is called a duckling."},
         Exchange{"Which number comes before seven?", "Before seven comes six."},
         Exchange{"How many legs does a worm have?", "A worm has no legs."},
-        // Not in the text it learned from: what it has to read.
+        // Not in the text it learned from: facts that it has to read.
         Exchange{"Tom the bee lost his pink lantern next to the gate. What colour was the lantern?",
                  "The lantern was pink."},
         Exchange{"Max the rabbit and Milo the bee went to the fair. Who is the rabbit?",
@@ -135,7 +135,7 @@ TEST(DefaultModel, IsToldOfWhereNothingElseNamesIt) {
 }
 
 TEST(DefaultModel, ThatIsNotThereIsAnErrorThatSaysWhatToDo) {
-  // The command with a copy of the library that nothing lies beside.
+  // The command with a copy of the library, without other files beside it.
   const TempFolder folder;
   const std::filesystem::path library =
       std::filesystem::path(SHUNT_TEST_COMMAND).parent_path().parent_path() / "lib/libshunt.so.0";
@@ -192,7 +192,7 @@ std::string last_sentence(const std::string& story) {
   return story.substr(start);
 }
 
-/// Whatever is likely, not only what is likeliest: no tokens are left out.
+/// The sampling takes all likely tokens, not only the likeliest: it leaves out no tokens.
 TEST(DefaultModel, OfFiftyStoriesFortyFiveEndAndComeBackToTheirHero) {
   ASSERT_GT(names().size(), 20U);
   const auto registry = Registry::create(Options());

@@ -1,4 +1,4 @@
-// What a step of a model has to do at least, counted by hand, and how fast it is said to be.
+// The least work of a step of a model, counted by hand, and its reported speed.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -19,9 +19,9 @@ double amount(const Amounts& work, Peak peak) {
   return work[static_cast<std::size_t>(peak)];
 }
 
-/// 2 layers of width 64, feed-forward 192, 4 heads, 2 of keys and values, 512 tokens: weights in
-/// products are 2 * (64 * 64 + 2 * 64 * 32 + 64 * 64 + 3 * 64 * 192) = 98304, and 64 * 512 = 32768
-/// for the logits.
+/// 2 layers of width 64, feed-forward 192, 4 heads, 2 of keys and values, 512 tokens. Weights in
+/// products are 2 * (64 * 64 + 2 * 64 * 32 + 64 * 64 + 3 * 64 * 192) = 98304. The logits have
+/// 64 * 512 = 32768.
 class EngineBench : public testing::Test {
  protected:
   static constexpr double kInLayers = 98304;
@@ -114,7 +114,7 @@ TEST_F(EngineBench, EachRunIsHeldAgainstItsProbesOrThePeaks) {
   EXPECT_EQ(session_->length(), 7);
 }
 
-/// What a run is held against, where reading is the limit: bytes, at 1000 a second.
+/// The limit that a run is held against, where reading is the limit: bytes, at 1000 a second.
 class EngineBenchSequences : public EngineBench {
  protected:
   EngineBenchSequences() {

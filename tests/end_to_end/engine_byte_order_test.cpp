@@ -1,5 +1,5 @@
-// Files of the other byte order: the same weights and tokens as from the file they were made from,
-// and told of as what they cost.
+// Files of the other byte order give the same weights and tokens as the file they were made from.
+// The notes state their cost.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
-// Caches of every type: what a session computes with them hardly differs from what it computes with
-// F32, whether heads are whole blocks or not.
+// Caches of every type. The results of a session with them hardly differ from those with F32,
+// whether heads are whole blocks or not.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
-// Weights that the CPU has in memory of its own: the same text as from the mapped file, on the
-// ledger as predicted, wherever else weights lie and whatever fails.
+// Weights that the CPU has in memory of its own. The text is the same as from the mapped file, and
+// the ledger is as predicted. This holds for weights anywhere else, and for any failure.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -88,7 +88,7 @@ class CopiedWeights : public ::testing::Test {
     }
   }
 
-  /// What was predicted of a session as announced is what is there.
+  /// The memory is as predicted for a session as announced.
   static void expect_as_predicted(const EngineRun& run) {
     Ledger used;
     for (const Device* device : run.model->state()->devices) {  // in the order of predicted()
@@ -130,8 +130,8 @@ TEST_F(CopiedWeights, AreOnTheLedgerAsAllocated) {
       EXPECT_EQ(mapped, all);
       continue;
     }
-    // All but the norms, and the embedding, whose rows are looked up; with what the memory takes to
-    // align and pad them.
+    // All but the norms, and the embedding, whose rows are looked up. The bytes that align and pad
+    // them in memory are included.
     EXPECT_GE(allocated, all - mapped);
     EXPECT_LE(allocated, (all - mapped) * 11 / 10);
     EXPECT_EQ(mapped, 4U * 32 * (2 * 3 + 1 + 300));
@@ -162,7 +162,7 @@ TEST_F(CopiedWeights, LeaveNothingOfTheFileInMemory) {
     ASSERT_TRUE(made) << made.error().message();
     const std::uint64_t all = made->model->info().weight_bytes;
     ASSERT_GT(all, 8U << 20);
-    // Beside norms and what describes the file: pages come with some of their neighbours.
+    // Beside norms and the description of the file: pages come with some of their neighbours.
     const std::size_t resident = resident_bytes(file.path());
     EXPECT_EQ(resident < all / 4, copied) << resident << " of " << all;
     EXPECT_EQ(resident > all / 4 * 3, !copied) << resident << " of " << all;
@@ -183,7 +183,7 @@ TEST_F(CopiedWeights, MayLieWhereTheHostCantTouchThem) {
     expect_as_predicted(*mapped);
     expect_as_predicted(*copied);
 
-    // Each matrix once, told where it lies, as it is in the file.
+    // The device gets each matrix once, with its place, as it is in the file.
     ASSERT_EQ(device.weights_placed().size(), 1U);
     const auto state = copied->model->state();
     EXPECT_EQ(device.weights_placed()[0].size(), tied ? 22U : 23U);

@@ -1,6 +1,6 @@
 // Devices that fail, at each call there is, while a model is loaded, a session made and text
-// generated: an error that says who it was and leaves all as it was, or the same text without the
-// device. The CPU is the real one.
+// generated. The result is an error that names the device and leaves all as it was, or the same
+// text without the device. The CPU is the real one.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -46,8 +46,8 @@ SessionOptions session_options() {
   return options;
 }
 
-/// So many are generated: after the prompt's two steps four alike, which is enough for all that a
-/// step may find.
+/// The number of generated tokens: after the prompt's two steps four alike, which is enough for all
+/// that a step may find.
 constexpr std::size_t kTokens = 5;
 
 using Lines = std::vector<std::string>;

@@ -191,7 +191,7 @@ TEST_F(EngineFit, LogitsOfAllTokensNeedAPlanThatMayNotFit) {
     EXPECT_TRUE(loaded) << loaded.error().message();
     if (!loaded) return all;
     const Ledger before = loaded->session->ledger();
-    // What is in the caches by then must not be lost when they move.
+    // The data in the caches by then must not be lost when they move.
     EXPECT_TRUE(loaded->session->append(std::vector<std::int32_t>{1, 7, 77, 8, 88}));
     const Status status =
         loaded->session->append_all(prompt, [&](std::size_t, std::span<const float> logits) {

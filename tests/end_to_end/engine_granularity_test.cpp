@@ -1,5 +1,5 @@
-// Devices that want the number of cache rows rounded up, so that captured graphs can be replayed,
-// and what devices take for themselves.
+// Devices that want the number of cache rows rounded up, so that captured graphs can be replayed.
+// Also the memory that devices take for themselves.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -97,7 +97,7 @@ TEST_F(Granularity, TwoDevicesGetACommonMultiple) {
   EXPECT_EQ(captures_of_first(4, 6), each / 12);  // 12 and 24 rows
 }
 
-/// Memory of a test device is full of NaN at first. What a mask hides must not be one of them.
+/// Memory of a test device is full of NaN at first. The rows that a mask hides must not be NaN.
 TEST_F(Granularity, RowsThatWereNeverWrittenChangeNothing) {
   for (const DType cache : {DType::kF32, DType::kF16, DType::kQ8_0}) {
     TestDevice plain(TestDeviceConfig{});
@@ -108,7 +108,7 @@ TEST_F(Granularity, RowsThatWereNeverWrittenChangeNothing) {
   }
 }
 
-/// A failed step leaves what is no number in the caches. A shorter prompt hides those rows.
+/// A failed step leaves NaN in the caches. A shorter prompt hides those rows.
 TEST_F(Granularity, RowsOfAFailedStepChangeNothing) {
   bool poison = false;
   std::size_t launches = 0;

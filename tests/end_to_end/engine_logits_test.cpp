@@ -57,8 +57,8 @@ TEST(EngineLogitsOfStories, AgreeWithAnIndependentImplementation) {
   EXPECT_LT(error_of(stories(), F32Stories().path()), 1e-4);
 }
 
-/// As it ships: what its weights are multiplied with is rounded to 8 bits, too, the values to one
-/// part in 254 of the largest of 32.
+/// The model as it ships. The other operands of its weights are rounded to 8 bits, too, the values
+/// to one part in 254 of the largest of 32.
 TEST(EngineLogitsOfStories, AgreeWithAnIndependentImplementationToThePrecisionOf8Bits) {
   EXPECT_LT(error_of(stories(), stories().path), 0.15);
 }

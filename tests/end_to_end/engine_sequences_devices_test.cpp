@@ -20,8 +20,8 @@ using ::testing::Not;
 using Logits = std::vector<float>;
 using Tokens = std::vector<std::int32_t>;
 
-/// A device adds up in double precision what the CPU adds up in F32: units in the last place of
-/// logits of about 1. What is computed from a wrong key is off by tenths.
+/// A device adds up in double precision, the CPU in F32. The difference is units in the last place
+/// of logits of about 1. Results of a wrong key are off by tenths.
 constexpr float kTolerance = 1e-4F;
 
 /// A call of append_each, or of truncate.

@@ -1,5 +1,5 @@
-// Sequences of a session that are computed together: each gives what it gives alone, in a session
-// that has no other.
+// Sequences of a session that are computed together. Each gives the same results as alone, in a
+// session that has no other.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -24,9 +24,9 @@ using Logits = std::vector<float>;
 constexpr std::int64_t kVocabulary = 300;
 constexpr auto kLogits = static_cast<std::size_t>(kVocabulary);
 
-/// What other shapes of a step change is the order in which F32 numbers are added up: a few units
-/// in the last place of logits that are about 1. Sequences that differ in a single token, or that
-/// see a key of another one, are apart by thousands of times as much (ATokenMakesADifference).
+/// Other shapes of a step change the order in which F32 numbers are added up. The effect is a few
+/// units in the last place of logits that are about 1. Sequences that differ in a single token, or
+/// that see a key of another one, are apart by thousands of times as much (ATokenMakesADifference).
 constexpr float kTolerance = 2e-5F;
 
 SynthOptions shape() {
@@ -322,7 +322,7 @@ TEST_F(EngineSequences, LogitsOfAllTokensAreThoseOfTheFirst) {
 }
 
 TEST_F(EngineSequences, WhatNobodyHasWrittenDoesNotMatter) {
-  // Memory of the other device is full of what is not a number.
+  // Memory of the other device is full of NaN.
   const std::vector<Device*> devices = {&device_, registry_->devices().back()};
   for (const char* home : {"test0", "cpu0"}) {
     LoadOptions options;
@@ -368,7 +368,7 @@ TEST_F(EngineSequences, OneThatIsNoNumbersDoesNotSpoilOthers) {
   append({{2, {1, 2, 3}}, {0, {4, 5}}});
   append({{0, some_tokens(60, 1)}});  // in blocks on both sides of its own
   truncate(1, 0);
-  append({{2, some_tokens(62, 2)}});  // over some of what it leaves
+  append({{2, some_tokens(62, 2)}});  // over some of the room that it leaves
   append({{2, {3}}, {0, {4}}});
 }
 
@@ -400,7 +400,7 @@ TEST_F(EngineSequences, ShareTheContextInAnyWay) {
       EXPECT_THAT(error_of({{i, {1}}}),
                   AllOf(HasSubstr("1 token does not fit"), HasSubstr("130, 130 of them taken")));
     }
-    // What one gives back another may have.
+    // Another sequence may have the room that one gives back.
     truncate(more[0].sequence, told(more[0].sequence).size() - 1);
     append({{(more[0].sequence + 1) % 3, {7}}});
   }

@@ -73,13 +73,13 @@ class EngineStream : public ::testing::Test {
     return model ? *model : nullptr;
   }
 
-  /// What a device computed, and got from the host, in a step.
+  /// The nodes that a device computed in a step, and the bytes that it got from the host.
   struct Work {
     std::size_t nodes = 0;
     std::size_t bytes = 0;
   };
   struct Outcome {
-    std::int64_t layers = 0;  ///< whose weights lie on the device
+    std::int64_t layers = 0;  ///< whose weights are on the device
     std::uint64_t rest = 0;   ///< bytes of the other layers' matrices, without the last one's
     Work prompt, few, single;
     std::vector<float> logits;  ///< after each of the three

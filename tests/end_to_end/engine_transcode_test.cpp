@@ -19,8 +19,8 @@ namespace {
 class EngineTranscode : public ::testing::Test {
  protected:
   EngineTranscode() {
-    // What is compared is what weights become: at this level the CPU does not round activations to
-    // 8 bits, which alone would move logits by a twentieth.
+    // The test compares the effect of the converted weights. At this level the CPU does not round
+    // activations to 8 bits, which alone would move logits by a twentieth.
     Options options;
     options.backend_options["cpu"]["level"] = "scalar";
     auto registry = Registry::create(options);
@@ -208,7 +208,7 @@ TEST_F(EngineTranscode, ADeviceOfAnySizeHelpsAsFarAsItCan) {
 
 TEST_F(EngineTranscode, AWeightThatASessionUsesFromTheCpuIsAsInTheFile) {
   const SynthModel file(shape(DType::kQ8_0));
-  // A test device as the CPU has no mapped file: what is used from there is read again.
+  // A test device as the CPU has no mapped file: weights that are used from there are read again.
   TestDevice host({.name = "cpu1", .kind = DeviceKind::kCpu, .host_accessible = true});
   const EngineRun alone = compute(file.path(), {cpu_});
   for (Device* cpu : {cpu_, static_cast<Device*>(&host)}) {

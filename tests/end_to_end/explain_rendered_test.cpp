@@ -19,8 +19,8 @@ namespace {
 
 using nlohmann::json;
 
-/// A script that the test adds to the page. It collects what goes wrong, and when all is laid out
-/// writes where boxes are, as parts of their row's width, into the page.
+/// A script that the test adds to the page. It collects the errors. When all is laid out, it writes
+/// the positions of boxes, as parts of their row's width, into the page.
 constexpr std::string_view kHarness = R"html(
 <meta http-equiv="Content-Security-Policy"
  content="default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'">
@@ -50,7 +50,7 @@ addEventListener('load', () => {
 </script>
 )html";
 
-/// What a Chromium makes of the page.
+/// The page as a Chromium renders it.
 class RenderedPage : public testing::Test {
  protected:
   /// `shunt explain` of the model with test0, a plugin that has matmul and add and nothing else.
@@ -117,7 +117,7 @@ TEST_F(RenderedPage, HasEachBoxWhereThePredictionIs) {
   EXPECT_EQ(seen["loaded"], json::array());
   EXPECT_EQ(seen["segments"], e["segments"].size());
 
-  // What is expected, by row: where each box begins and ends, as parts of the step.
+  // The expected boxes, by row: where each box begins and ends, as parts of the step.
   struct Bar {
     std::string target;
     double begin = 0;

@@ -1,5 +1,6 @@
-// What falls back and why, as users see it: `shunt explain`, `shunt place`, `run --fallback`, `run
-// --placement`. The device comes as a plugin: test0, which has matmul and add and nothing else.
+// The operations that fall back, and the reasons, as users see them: `shunt explain`,
+// `shunt place`, `run --fallback`, `run --placement`. The device comes as a plugin: test0, which
+// has matmul and add and nothing else.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -327,7 +328,7 @@ TEST_F(ExplainPage, HasEverySegmentInTheTimelineAndInTheTable) {
 }
 
 TEST_F(ExplainPage, WithoutTimesBoxesFillTheTimelineOneAfterTheOther) {
-  CostModel costs;  // somebody wrote that nothing takes any time
+  CostModel costs;  // a file that says that nothing takes any time
   for (const char* device : {"cpu0", "test0"}) {
     costs.add(
         OpCost{.device = device, .description = description_of(device), .op = std::string(kAnyOp)});

@@ -58,7 +58,8 @@ TEST_F(Interrupt, OtherSignalsEndItAsWell) {
   }
 }
 
-/// A device that never comes back: the text is not ended, but what to do is said.
+/// A device that never comes back: the command does not end the text, but says how to end the
+/// process.
 TEST_F(Interrupt, ASecondSignalEndsWhatWaitsForADevice) {
   for (const std::vector<int>& signals :
        {std::vector<int>{SIGINT, SIGINT}, {SIGTERM, SIGTERM}, {SIGINT, SIGTERM}}) {
@@ -105,7 +106,7 @@ TEST_F(Interrupt, OtherCommandsEndQuietlyToo) {
   EXPECT_EQ(run_command({"inspect", "--tensors", model_.path()}, options).exit_code, 0);
 }
 
-/// What is written by way of a temporary file.
+/// Files that are written by way of a temporary file.
 class InterruptedFile : public testing::Test {
  protected:
   InterruptedFile() : model_(large_rows()) {}

@@ -1,5 +1,5 @@
-// What quantising costs a real model, and that the engine computes with quantised weights what the
-// ops' plain references do.
+// The cost of quantising a real model. The engine computes the same with quantised weights as the
+// ops' plain references.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -119,13 +119,13 @@ TEST_F(QuantizedStories, TheEngineAgreesWithThePlainReferencePath) {
   EXPECT_NEAR(found->value / reference_perplexity(*file, *tokens), 1, 0.001);
 }
 
-/// What the model ships as is what its weights are rounded to: another time changes nothing.
+/// The weights of the model as it ships are rounded already: another time changes nothing.
 TEST_F(QuantizedStories, Q8OfWhatWasQ8IsTheSame) {
   EXPECT_EQ(perplexity_of(quantized("Q8_0"), stories_text_path()),
             perplexity_of(stories().path, stories_text_path()));
 }
 
-/// A model that talks stays one. (It is sure of most of what it says: little of that changes.)
+/// A model that talks stays one. (It is sure of most of its words: little of that changes.)
 TEST_F(QuantizedStories, CoarserTypesCostLittle) {
   const double exact = perplexity_of(model_.path(), stories_text_path());
   // The weights are the same: at most the other side of products is rounded, where the CPU does so.

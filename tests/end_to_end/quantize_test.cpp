@@ -90,7 +90,7 @@ TEST_F(Quantize, AMixtureGivesEachRoleItsType) {
   EXPECT_EQ(ran.exit_code, 0) << ran.err;
 }
 
-/// What the summary says of errors is what the file holds.
+/// The errors in the summary are those of the file.
 TEST_F(Quantize, TheSummaryIsTrue) {
   const SynthModel model(many_layers());
   const RunResult result = quantize({"Q5_K_S", "--json"}, model.path());
@@ -182,7 +182,7 @@ TEST_F(Quantize, WhatIsQuantisedAlreadyIsSaid) {
   const RunResult result = run_command({"quantize", out(), again, "Q4_0"});
   ASSERT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(result.err, HasSubstr("quantised already"));
-  // The same type is copied, bit by bit, and nothing is said.
+  // The same type is copied, bit by bit, without a message.
   const std::string same = folder_.file("same.gguf");
   const RunResult copied = run_command({"quantize", out(), same, "Q8_0"});
   ASSERT_EQ(copied.exit_code, 0) << copied.err;
@@ -254,7 +254,7 @@ TEST_F(Quantize, TypesThatNeedAnImportanceMatrixSayItBeforeAnythingIsWritten) {
 
 TEST_F(Quantize, FailuresLeaveNothing) {
   const SynthModel model;
-  // IN itself, by another name too; what is there stays.
+  // IN itself, by another name too; the existing file stays.
   const std::string copy = folder_.file("copy.gguf");
   std::filesystem::create_symlink(model.path(), copy);
   const std::string before = read_file(model.path());
@@ -420,7 +420,7 @@ TEST_F(Imatrix, GoesFromTextToImatrixToQuantize) {
   EXPECT_EQ(sums->tensors.count("token_embd.weight"), 0U) << "rows are looked up";
   EXPECT_EQ(sums->tensors.at("blk.3.attn_q.weight").squares,
             sums->tensors.at("blk.3.attn_k.weight").squares);
-  // What comes out of a norm whose weights are 1 has a mean square of 1.
+  // The output of a norm whose weights are 1 has a mean square of 1.
   const auto& squares = sums->tensors.at("blk.0.attn_q.weight").squares;
   EXPECT_NEAR(std::accumulate(squares.begin(), squares.end(), 0.0) / 64 / 256, 1, 0.01);
 
@@ -488,7 +488,7 @@ TEST_F(Imatrix, WeightsMayBeTranscoded) {
   }
 }
 
-/// The error of the outputs of a matrix is that of its weights, weighted with what they meet.
+/// The error of the outputs of a matrix is that of its weights, weighted with their inputs.
 TEST_F(Imatrix, LowersTheWeightedError) {
   ImportanceMatrix importance;
   const gguf::File before = open(model_.path());

@@ -1,6 +1,6 @@
-// What was decided about devices' memory, as `shunt run` says it; and what then may not run. One
-// plugin's test0 has matmul and add and 1 GiB, which in another one is the host's; a third one's
-// has everything, but refuses memory when it is first asked for some.
+// The decisions about devices' memory, as `shunt run` reports them, and the operations that may not
+// run then. One plugin's test0 has matmul and add and 1 GiB, which in another one is the host's. A
+// third one's has everything, but refuses memory when it is first asked for some.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -100,7 +100,7 @@ TEST_F(RunNotes, OneInTheHostsMemorySharesItWithTheCpuAndSaysSo) {
             HasSubstr("2 swiglu (test0 has no kernel for swiglu)")));
 }
 
-/// `explain` counts what a run says.
+/// `explain` counts the same as a run.
 TEST_F(RunNotes, ExplainSaysTheSameOfTheSameStep) {
   const std::vector<std::string> margin = {"--memory-margin", "1GiB"};
   const RunResult result = run(SHUNT_TEST_PLUGINS, margin);

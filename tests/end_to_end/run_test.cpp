@@ -1,4 +1,4 @@
-// `shunt run` with models of noise: what goes to standard output, what to stderr, when it ends.
+// `shunt run` with models of noise: its standard output, its stderr, and when it ends.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

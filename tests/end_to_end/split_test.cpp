@@ -1,5 +1,5 @@
 // A model split by rows among test accelerators and the real CPU: the same text as on one device,
-// and what users see of it.
+// and the parts of it that users see.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// `shunt run --trace FILE`: what the file holds, and when there is none. The device comes as a
+// `shunt run --trace FILE`: the contents of the file, and when there is none. The device comes as a
 // plugin: test0, which has matmul and add and nothing else.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -51,7 +51,7 @@ class RunTrace : public testing::Test {
 };
 
 TEST_F(RunTrace, EveryActionOfEveryStepIsThereOnce) {
-  // What a step does is what shunt explain says: its segments, and its copies.
+  // The actions of a step are those of shunt explain: its segments, and its copies.
   const RunResult explained =
       run({"explain", "-m", model_.path(), "--json", "--ctx", "64", "--tokens", "64"});
   ASSERT_EQ(explained.exit_code, 0) << explained.err;

@@ -264,7 +264,7 @@ TEST(LibraryFlag, OfWhatIsNotThereIsSaid) {
   EXPECT_THAT(run_command(words).err, testing::Not(testing::HasSubstr("is off")));
 }
 
-/// A twin that lies where the system looks for libraries is no accelerator of this machine.
+/// A twin in a folder where the system looks for libraries is no accelerator of this machine.
 TEST(LibraryFlag, IsTheOnlyWayToATwin) {
   const std::string twin = SHUNT_TEST_ZDNN_TWIN;
   if (twin.empty()) GTEST_SKIP() << "there is no twin of zDNN in this build";

@@ -28,7 +28,7 @@ double number(const json& value) {
   throw std::runtime_error(name + " is no number");
 }
 
-/// A number that a type does not have would make the type's rounding part of what is tested.
+/// A number that a type does not have would make the type's rounding part of the test.
 void expect_exact(const RefTensor& values, const RefTensor& rounded, DType dtype) {
   const double most = dtype == DType::kF64 ? 0 : std::numeric_limits<float>::epsilon();
   for (std::size_t i = 0; i < values.data.size(); ++i) {

@@ -1,5 +1,4 @@
-// The cases that tests/oracle/generate.py wrote: an op, its operands, and what PyTorch makes of
-// them.
+// The cases that tests/oracle/generate.py wrote: an op, its operands, and PyTorch's results.
 #pragma once
 
 #include <map>
@@ -23,7 +22,7 @@ struct OracleCase {
   Params params;
   std::vector<std::optional<OracleTensor>> sources;  ///< none where an optional one is not given
   OracleTensor result;
-  std::map<std::size_t, OracleTensor> written;  ///< what sources hold afterwards, by number
+  std::map<std::size_t, OracleTensor> written;  ///< contents of sources afterwards, by number
   double max_error = 0;                         ///< normalised mean square
 };
 

@@ -27,7 +27,8 @@ constexpr auto kWithout = std::to_array<Without>({
     {"custom", "computes whatever its user says"},
 });
 
-/// What a plain reference may be off: F32 results in the files are rounded (2^-24, squared).
+/// The error that a plain reference may have: F32 results in the files are rounded (2^-24,
+/// squared).
 constexpr double kRounding = 4e-15;
 
 using Values = std::vector<Result<Value>>;
@@ -44,7 +45,8 @@ builders() {
   return kBuilders;
 }
 
-/// A case as a graph. What a view shows is copied, so that there is something to compute.
+/// A case as a graph. The tensor that a view shows is copied, so that there is something to
+/// compute.
 struct CaseGraph {
   std::shared_ptr<const Graph> graph;
   NodeId result = 0;

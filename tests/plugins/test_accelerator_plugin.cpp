@@ -1,7 +1,7 @@
-// A plugin with test accelerators. accel0, accel6 and accel7 compute everything, and each of the
-// others some ops of a model. accel1, accel6 and accel7 have threads; the queues of the others are
-// in worlds, each with an order of its own. Launches on accel6 and accel7 take a millisecond each,
-// in which they use no core: steps overlap on a busy machine, too.
+// A plugin with test accelerators. Of these, accel0, accel6 and accel7 compute everything, and each
+// of the others some ops of a model. Devices accel1, accel6 and accel7 have threads; the queues of
+// the others are in worlds, each with an order of its own. Launches on accel6 and accel7 take a
+// millisecond each, in which they use no core: steps overlap on a busy machine, too.
 #include <chrono>
 #include <memory>
 #include <thread>

@@ -12,7 +12,7 @@ namespace shunt::test {
 /// The name of this plugin's variant; variant.cpp defines it for each plugin.
 [[gnu::visibility("hidden")]] extern const char* const plugin_variant;
 
-/// What the plugin's entry point returns. Each source of plugins defines it.
+/// The result of the plugin's entry point. Each source of plugins defines it.
 [[gnu::visibility("hidden")]] const BackendEntry* plugin_entry();
 
 /// The row of a table of variants whose `name` is this plugin's. Throws if there is none.

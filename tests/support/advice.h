@@ -1,4 +1,4 @@
-// What the system knows of advice about memory (madvise).
+// The system's record of advice about memory (madvise).
 #pragma once
 
 #include <sys/mman.h>

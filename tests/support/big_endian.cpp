@@ -24,8 +24,8 @@ struct Layout {
 };
 
 /// Blocks by the GGUF number of their type, as the formats' descriptions (the comments at the top
-/// of src/tensor/formats/*.cpp) list their parts: a scale d and a minimum are F16 unless they say
-/// otherwise.
+/// of src/tensor/formats/*.cpp) list their parts. A scale d and a minimum are F16 unless the
+/// descriptions say otherwise.
 // clang-format off
 const std::map<std::uint32_t, Layout>& layouts() {
   static const std::map<std::uint32_t, Layout> kLayouts = {
@@ -83,7 +83,7 @@ std::size_t bytes_of(const Layout& layout) {
   return bytes;
 }
 
-/// Walks through an image and swaps what it passes.
+/// Walks through an image and swaps the numbers that it passes.
 class Walk {
  public:
   explicit Walk(std::span<const std::byte> image) : bytes_(image.begin(), image.end()) {}
@@ -122,7 +122,7 @@ class Walk {
     at_ += bytes;
   }
 
-  /// Swaps a number and gives what it was.
+  /// Swaps a number and returns its value before.
   std::uint64_t number(std::size_t width) {
     skip(width);
     const auto bytes = std::span(bytes_).subspan(at_ - width, width);

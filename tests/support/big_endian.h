@@ -11,9 +11,9 @@
 
 namespace shunt::test {
 
-/// Swaps all numbers of an image: those of the header, and those of the tensors' data. `magic`:
-/// what the file is to start with. Throws if the image is not right, or has a type that is not
-/// known here.
+/// Swaps all numbers of an image: those of the header, and those of the tensors' data. `magic`: the
+/// first bytes of the result. Throws if the image is not right, or has a type that is not known
+/// here.
 std::vector<std::byte> to_big_endian(std::span<const std::byte> image,
                                      std::string_view magic = "GGUF");
 

@@ -20,8 +20,8 @@ struct EngineRun {
   std::vector<std::int32_t> tokens = {};  ///< the likeliest ones that follow it
 };
 
-/// Loads a model and appends a prompt, then 8 times the likeliest token. The session may have
-/// another context than the loader was told of.
+/// Loads a model and appends a prompt, then 8 times the likeliest token. The session's context may
+/// differ from the loader's.
 Result<EngineRun> run_engine(const std::string& path, const std::vector<Device*>& devices,
                              const LoadOptions& options, std::int64_t context = 32);
 

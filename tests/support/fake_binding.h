@@ -17,7 +17,7 @@ namespace shunt::test {
 /// A vendor code.
 inline constexpr std::int64_t kAccess = 700;
 
-/// One launch of a node. The tests say what becomes of it.
+/// One launch of a node. The tests choose its outcome.
 struct FakeBinding final : Binding {
   explicit FakeBinding(std::string node_name) : node(std::move(node_name)) {}
   Status launch() {

@@ -1,4 +1,4 @@
-// What a system says of itself in files, as a test wants it.
+// The files in which a system describes itself, with contents that a test chooses.
 #pragma once
 
 #include <filesystem>

@@ -1,5 +1,5 @@
-// GGUF images put together byte by byte, so that tests can say exactly what a file holds, right or
-// wrong. Knows nothing of Writer.
+// GGUF images put together byte by byte, so that tests can choose the exact contents of a file,
+// right or wrong. Knows nothing of Writer.
 #pragma once
 
 #include <cstddef>
@@ -64,7 +64,7 @@ Bytes gguf_tensor(std::string_view name, const std::vector<std::uint64_t>& dims,
 /// The first 24 bytes.
 Bytes gguf_header(std::uint32_t version, std::uint64_t tensors, std::uint64_t entries);
 
-/// What a file consists of; with the defaults an empty but right one.
+/// The parts of a file; with the defaults an empty but right one.
 struct GgufParts {
   std::uint32_t version = 3;
   std::vector<Bytes> entries = {};
@@ -90,7 +90,7 @@ class TempFolder {
   const std::string& path() const { return path_; }
   /// Writes a file there and returns its path.
   std::string write(std::string_view name, std::span<const std::byte> bytes) const;
-  /// Names of what is there, sorted.
+  /// Names of the folder's entries, sorted.
   std::vector<std::string> list() const;
 
  private:

@@ -1,5 +1,5 @@
-// A graph, placed and compiled for some devices, with values for its leaves: what a test of many
-// devices needs.
+// A graph, placed and compiled for some devices, with values for its leaves, for tests of many
+// devices.
 #pragma once
 
 #include <functional>
@@ -46,9 +46,9 @@ class GraphRun {
   /// An output's values at the sizes of `extents`.
   Result<RefTensor> output(NodeId node, const ExtentValues& extents) const;
   Result<RefTensor> output(NodeId node) const { return output(node, graph_->max_extents()); }
-  /// Where a weight or cache lies.
+  /// The address of a weight or cache.
   Address address(NodeId node) const;
-  /// What a weight or cache holds now.
+  /// The current content of a weight or cache.
   Result<RefTensor> leaf(NodeId node) const;
 
  private:

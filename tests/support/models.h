@@ -27,8 +27,8 @@ class SynthModel {
   std::string path_;
 };
 
-/// A GGUF file's content, to be changed. `from` is the tensor whose bytes a tensor begins with;
-/// what these don't fill is zero.
+/// A GGUF file's content, to be changed. `from` is the tensor whose bytes a tensor begins with; the
+/// rest is zero.
 struct EditedFile {
   struct EditedTensor {
     std::string name;

@@ -1,4 +1,4 @@
-// Root may read everything; to see a refusal, a test must be somebody else for a while.
+// Root may read everything; to see a refusal, a test must act as another user for a while.
 #pragma once
 
 #include <unistd.h>
@@ -8,8 +8,8 @@
 
 namespace shunt::test {
 
-/// While it lives, root acts as "nobody", and so does what it starts; other users stay who they
-/// are. `folder` is opened to be passed through first.
+/// While it lives, root acts as the user `nobody`, and so do processes that it starts; other users
+/// stay who they are. `folder` is opened to be passed through first.
 class WithoutPrivileges {
  public:
   explicit WithoutPrivileges(const std::string& folder) : was_root_(::geteuid() == 0) {

@@ -1,5 +1,5 @@
 // A device that computes with another's kernels, but in memory of its own, which neither the host
-// nor anybody else can touch: what it reads has to be brought there. Every allocation is counted,
+// nor any other device can touch: its inputs have to be brought there. Every allocation is counted,
 // and running allocates nothing if the other's running does not.
 #pragma once
 
@@ -24,7 +24,7 @@ struct RemoteConfig {
   std::optional<RemotePinned> pinned = {};  ///< its staging memory, if it has any
 };
 
-/// Memory out of somebody else's that the host can touch.
+/// Memory out of another type's that the host can touch.
 class RemoteMemory final : public BufferType {
  public:
   RemoteMemory(std::string name, BufferType& inner, bool host_accessible, RemotePinned limits)

@@ -77,8 +77,8 @@ std::vector<std::string> merged_environment(const std::map<std::string, std::str
 /// How many times longer a command may take where an emulator runs it.
 constexpr int kPatience = std::string_view(SHUNT_TEST_EMULATOR).empty() ? 1 : 20;
 
-/// What starts the command: its path, after an emulator and its arguments if it was built for
-/// another machine.
+/// The words that start the command: its path, after an emulator and its arguments if it was built
+/// for another machine.
 std::vector<std::string> command_words() {
   std::vector<std::string> words;
   std::istringstream emulator(SHUNT_TEST_EMULATOR);
@@ -112,7 +112,7 @@ class Child {
     std::vector<std::string> words = command_words();
     words.insert(words.end(), arguments.begin(), arguments.end());
     std::map<std::string, std::string> added = options.environment;
-    // Predictions hang on nothing that is measured, and no file is left behind.
+    // Predictions depend on no measurement, and no file is left behind.
     added.try_emplace("SHUNT_CPU_CALIBRATE", "off");
     std::vector<std::string> environment = merged_environment(added);
     spawn(pointers(words), pointers(environment));

@@ -1,5 +1,5 @@
 // Runs the `shunt` command as a user does: arguments, environment, standard input; exit code and
-// what it printed.
+// output.
 #pragma once
 
 #include <chrono>
@@ -17,13 +17,13 @@ struct RunOptions {
                                                    ///< SHUNT_CPU_CALIBRATE=off
   std::chrono::seconds timeout{120};               ///< then it is killed; under an emulator, later
   bool input_once_it_complains = false;            ///< not before a line on stderr
-  bool terminal_input = false;      ///< standard input is a terminal at which nobody types
+  bool terminal_input = false;      ///< standard input is a terminal without typed input
   std::string output_file;          ///< where standard output goes instead
   std::size_t interrupt_after = 0;  ///< a signal once it has printed that many bytes; 0: never
   bool interrupt_when_it_complains = false;  ///< a signal at each line on stderr
   std::vector<int> signals = {SIGINT};       ///< the first, the second; then no more
   int ignored_signal = 0;                    ///< ignored from the start, as nohup does; 0: none
-  std::size_t close_output_after = 0;        ///< nobody reads on after that many bytes; 0: never
+  std::size_t close_output_after = 0;        ///< reading stops after that many bytes; 0: never
 };
 
 struct RunResult {

@@ -1,4 +1,4 @@
-// A meter of peaks that says what a test wants it to.
+// A meter of peaks that gives the results that a test wants.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace shunt::test {
 
 class ScriptedMeter final : public PeakMeter {
  public:
-  /// What each peak is measured as, one time after the other; the last one stays.
+  /// The measured rates of each peak, one time after the other; the last one stays.
   std::map<Peak, std::vector<double>> script;
   std::optional<Error> error;  ///< of every measurement; none: they work
   std::size_t measured = 0;    ///< how often something was

@@ -1,4 +1,4 @@
-// Models that tell stories, and what implementations that are not ours compute with them.
+// Models that tell stories, and the results of implementations that are not ours.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ struct Stories {
 /// The model that comes with Shunt; the values are numpy's, in double precision
 /// (tests/oracle/default_model.py).
 const Stories& stories();
-/// What else that program says of the model: a field of its file.
+/// Another result of that program for the model: a field of its file.
 template <class T>
 T stories_value(const std::string& name);
 /// A text for it: documents with their ends.
@@ -33,8 +33,8 @@ std::string stories_text_path();
 /// stories260K of ../shared, whose values llama2.c's arithmetic gave; must be there.
 Stories stories_260k();
 
-/// The model that comes with Shunt with the same weights in F32: no rounding of what they are
-/// multiplied with. In a folder that goes with it.
+/// The model that comes with Shunt with the same weights in F32: no rounding of the activations
+/// that they are multiplied with. In a folder that goes with it.
 class F32Stories {
  public:
   F32Stories();

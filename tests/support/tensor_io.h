@@ -1,4 +1,4 @@
-// What tests need of tensors' values, under the names of the tests.
+// The functions for tensors' values that tests need, under the names of the tests.
 #pragma once
 
 #include "conformance/case_data.h"
@@ -13,8 +13,8 @@ using shunt::read_tensor;
 using shunt::rounded;
 using shunt::write_tensor;
 
-/// make_values() of that type and these sizes, made once for all tests: quantising takes longer
-/// than what is tested with them.
+/// make_values() of that type and these sizes, made once for all tests: quantizing takes longer
+/// than the tests with them.
 const RefTensor& kept_values(DType type, const Sizes& sizes, std::uint64_t seed);
 
 }  // namespace shunt::test

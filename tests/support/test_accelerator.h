@@ -37,7 +37,7 @@ class TestAccelerator final : public Device {
   }
   BufferType& memory() override { return *memory_; }
   BufferType* staging_memory() override { return &staging_; }
-  /// Packed memory for what is only a source of products.
+  /// Packed memory for leaves that are only sources of products.
   std::vector<WeightCandidate> weight_forms(const Graph&, NodeId) override {
     return {{weights_.get(), false, 0.5, "reversed"}};
   }

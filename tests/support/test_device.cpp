@@ -54,7 +54,7 @@ class TestMemory final : public BufferType {
     const std::lock_guard lock(mutex_);
     if (!bytes.empty()) buffers_.erase(bytes.data());
   }
-  /// Whether these bytes lie in one of its buffers.
+  /// Whether these bytes are in one of its buffers.
   bool holds(std::span<const std::byte> bytes) const {
     const std::lock_guard lock(mutex_);
     const auto after = buffers_.upper_bound(bytes.data());
@@ -179,7 +179,7 @@ class TestBinding final : public Binding {
     return ok();
   }
 
-  /// What its nodes take on the world's clock.
+  /// The time that its nodes take on the world's clock.
   double seconds() const {
     double sum = 0;
     for (NodeId id : nodes_) {

@@ -1,6 +1,6 @@
-// A device that exists only in tests, and is what a test wants it to be: which ops it supports,
-// with which types of weights, whether the host can touch its memory, how much it has. It computes
-// with each op's plain reference, so it needs no backend.
+// A device that exists only in tests, with the properties that a test chooses. They are the ops
+// that it supports, with which types of weights, whether the host can touch its memory, and the
+// size of that memory. It computes with each op's plain reference, so it needs no backend.
 #pragma once
 
 #include <atomic>
@@ -20,7 +20,7 @@
 
 namespace shunt::test {
 
-/// What placement by costs always prefers to a CPU.
+/// A speed that placement by costs always prefers to a CPU.
 inline constexpr DeviceSpeed kInstant = {1e18, 1e18, 1e-12, 1e-9, 1e18};
 
 struct TestDeviceConfig {
@@ -30,10 +30,10 @@ struct TestDeviceConfig {
   std::set<std::string> ops = {};    ///< names of those it supports; empty: all
   std::set<std::string> wants = {};  ///< names of ops that it wants weights to be sent for
   std::set<DType> types = {};        ///< that its kernels read and write; empty: all
-  bool reads_strided = true;         ///< sources that do not lie in one piece, too
+  bool reads_strided = true;         ///< sources that are not contiguous, too
   /// Types of weights that it lacks, and the type that it wants instead.
   std::map<DType, DType> wants_types = {};
-  /// What it says to a node whose op and weights it has; empty: yes.
+  /// Its answer for a node whose op and weights it has; empty: yes.
   std::function<Support(const Graph&, NodeId)> answer = {};
   bool host_accessible = false;
   bool reads_host_memory = true;              ///< if host_accessible: other memory of the host, too
@@ -50,9 +50,9 @@ struct TestDeviceConfig {
   bool host_memory = false;     ///< says that its memory is the host's: one pool with the CPU
   bool twin = false;            ///< says that it is a twin
   bool in_host_memory = false;  ///< computes in plain host memory as a CPU does, not in its own
-  /// The weights that it wants in memory for weights alone, which the host can't touch, and has to
-  /// be told what lies where. A segment then needs 64 bytes of scratch for each that it reads
-  /// there.
+  /// The weights that it wants in memory for weights alone. The host can't touch that memory, which
+  /// has to know the place of each tensor. A segment then needs 64 bytes of scratch for each that
+  /// it reads there.
   std::function<bool(const Graph&, NodeId)> wants_weight = {};
   std::set<std::string> reads_weights = {};  ///< names of ops that read that memory; empty: all
   bool copies_directly = false;              ///< from other test devices that do, too
@@ -60,17 +60,17 @@ struct TestDeviceConfig {
   double seconds_per_node = 0;               ///< on the world's clock
   std::map<std::string, double, std::less<>> seconds_of = {};  ///< the same for some ops, by name
   double seconds_per_byte = 0;                                 ///< of a copy, on the world's clock
-  std::optional<DeviceSpeed> speed = kInstant;  ///< what it says of itself, unless it is a CPU
-  /// Wrong kernels, by op: what is done to a result before it is written. A result that has been
-  /// made smaller is not written any further.
+  std::optional<DeviceSpeed> speed = kInstant;  ///< the speed that it reports, unless it is a CPU
+  /// Wrong kernels, by op: the change to a result before it is written. A result that has been made
+  /// smaller is not written any further.
   std::map<std::string, std::function<void(RefTensor&)>> wrong = {};
   OwnMemory own_memory = {};            ///< that it has taken for itself
   std::int64_t extent_granularity = 1;  ///< of extents that grow
-  double largest_number = std::numeric_limits<double>::infinity();  ///< what it says of results
+  double largest_number = std::numeric_limits<double>::infinity();  ///< that it reports for results
   std::set<std::string> limited = {};  ///< names of ops that this holds for; empty: all
   bool tells_times = true;             ///< its events know when work was done
-  /// Without: whoever waits for something of an asynchronous device waits on the host, for all that
-  /// it was given.
+  /// Without: a wait for an asynchronous device is a wait on the host, for all work that the device
+  /// was given.
   bool has_events = true;
   /// Its streams are an EventStream over a queue that goes on after a failed task. Needs a world.
   bool late_errors = false;
@@ -143,7 +143,8 @@ class TestDevice final : public Device {
   std::size_t pinned() const;
   /// Bytes of host memory that are pinned for it.
   std::size_t host_pinned() const { return *host_pinned_; }
-  /// What each buffer of its memory for weights was allocated for, also of those that are gone.
+  /// The tensors that each buffer of its memory for weights was allocated for, also of those that
+  /// are gone.
   const std::vector<std::vector<PlacedTensor>>& weights_placed() const { return placed_; }
   /// Bytes of that memory that are allocated.
   std::size_t weights_allocated() const;
@@ -178,7 +179,7 @@ class TestDevice final : public Device {
   std::unique_ptr<TestMemory> weights_;
   std::shared_ptr<DeviceHealth> health_;
   std::vector<std::vector<PlacedTensor>> placed_;
-  mutable std::mutex mutex_;  // of what is about failures
+  mutable std::mutex mutex_;  // of the state of failures
   TestFailures failures_;
   bool failed_ = false;
   std::shared_ptr<std::atomic<std::size_t>> host_pinned_ =

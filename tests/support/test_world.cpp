@@ -22,7 +22,7 @@ WorldStream::~WorldStream() {
 
 void WorldStream::submit(WorldTask task, std::span<Event* const> waits, Event* signal) {
   Queued queued{std::move(task), 0, {}, nullptr};
-  // What is waited for is what was submitted by now, so this comes before the event is renewed.
+  // The wait is for work that was submitted by now, so this comes before the event is renewed.
   for (Event* event : waits) {
     if (auto* known = dynamic_cast<WorldEvent*>(event); known && known->is_for_streams()) {
       queued.waits.push_back(known->work());

@@ -39,12 +39,13 @@ class TestWorld {
   void run_until(const WorldWork& work);
   /// The same. False if all streams that could go on have stopped.
   bool try_to_run_until(const WorldWork& work);
-  /// The host waited for something that ended then: what it submits from now on starts no earlier.
+  /// The host waited for something that ended then: work that it submits from now on starts no
+  /// earlier.
   void host_waited(double time) { host_ = std::max(host_, time); }
   void run_all(const WorldStream& stream);
   /// Simulated seconds at which the last work ended.
   double now() const { return now_; }
-  /// The host's own simulated clock: what it last waited for ended then.
+  /// The host's own simulated clock: the work that it last waited for ended then.
   double host_now() const { return host_; }
 
  private:
@@ -56,8 +57,8 @@ class TestWorld {
   double host_ = 0;
 };
 
-/// An event stands for the work it was last submitted with; who waits for it waits for what was
-/// submitted by then.
+/// An event stands for the work it was last submitted with; a wait for it is for the work submitted
+/// by then.
 class WorldEvent final : public Event {
  public:
   /// `drained`: the stream that makes it, if it can be waited for only as a whole, and by the host.
@@ -82,7 +83,7 @@ class WorldEvent final : public Event {
   std::shared_ptr<WorldWork> work_;
 };
 
-/// What a world's stream does when its turn comes, and how many simulated seconds that takes.
+/// The action of a world's stream when its turn comes, and how many simulated seconds that takes.
 struct WorldTask {
   std::function<Status()> run;
   double seconds = 0;
@@ -104,7 +105,7 @@ class WorldStream {
   TestWorld& world() const { return world_; }
   /// Simulated seconds at which the last of its work ended.
   double time() const { return time_; }
-  /// Runs all, then work may follow that does not fail for what failed before it.
+  /// Runs all, then work may follow that does not fail for an earlier failure.
   void synchronize() {
     world_.run_all(*this);
     failed_ = ok();

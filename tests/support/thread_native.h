@@ -22,7 +22,7 @@ class ThreadNativeStream : public NativeQueue {
   Status recover() override;
   /// The work may be under way until stop().
   void submit(std::uint64_t task, double seconds, Work work) override;
-  /// The device is lost: what has not begun will never be done.
+  /// The device is lost: work that has not begun will never be done.
   void lose(const Error& error);
   /// Ends the thread after the work under way.
   void stop();

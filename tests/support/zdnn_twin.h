@@ -10,7 +10,7 @@
 
 namespace shunt::test {
 
-/// The twin, opened beside whoever else has it open: settings and counts are the same for all.
+/// The twin, opened beside all others that have it open: settings and counts are the same for all.
 /// Settings are as they were before when it goes.
 class ZdnnTwin {
  public:

@@ -1,4 +1,4 @@
-// What the system has left, from what it and the control groups say.
+// The memory that the system has left, as the system and the control groups report it.
 #include "base/available_memory.h"
 
 #include <gtest/gtest.h>

@@ -89,7 +89,7 @@ class FakeNative final : public WorldNativeStream {
     return device_.waits_fail ? Status(fail(ErrorCode::kDevice, "no way back"))
                               : WorldNativeStream::recover();
   }
-  /// The device is lost, and what it was given never ends.
+  /// The device is lost, and the work that it was given never ends.
   void get_stuck() {
     queue().stop();
     stuck_ = {fail(ErrorCode::kDevice, "fell off the bus").with_vendor({79, "gone"}), 0, true};
@@ -104,7 +104,7 @@ class FakeNative final : public WorldNativeStream {
   std::optional<NativeFailure> stuck_;
 };
 
-/// A stream with short names for what the tests do.
+/// A stream with short names for the actions of the tests.
 class FakeStream {
  public:
   FakeStream(TestWorld& world, FakeDevice& device) {

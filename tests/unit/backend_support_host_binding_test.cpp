@@ -1,4 +1,4 @@
-// Bindings that run on the host, and programs that are no more than what was prepared.
+// Bindings that run on the host, and programs that hold nothing but the prepared data.
 #include "backend_support/host_binding.h"
 
 #include <gtest/gtest.h>

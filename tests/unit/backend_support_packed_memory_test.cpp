@@ -1,4 +1,4 @@
-// Packed memory: what a codec is told, and which of its bytes the host reads and writes.
+// Packed memory: the calls that a codec gets, and which of its bytes the host reads and writes.
 #include "backend_support/packed_memory.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// Vendor libraries: where they are searched, what errors say, and who shares one.
+// Vendor libraries: where they are searched, the messages of errors, and which users share one.
 #include "backend_support/vendor_library.h"
 
 #include <gmock/gmock.h>

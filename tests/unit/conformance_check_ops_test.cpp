@@ -1,4 +1,5 @@
-// A device held against the ops' own test cases: what is right, wrong, refused, or never ends.
+// A device held against the ops' own test cases: cases that are right, wrong, refused, or never
+// end.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -28,7 +29,7 @@ OpCasesCheck check(Device& device, std::string_view op, const CheckOpOptions& op
   return found ? *found : OpCasesCheck();
 }
 
-/// Leaves out what has another type than F32 first: results of other types are rounded.
+/// Leaves out cases whose first type is not F32: results of other types are rounded.
 bool but_f32(std::string_view, std::string_view name) {
   return !name.starts_with("F32");
 }
@@ -243,7 +244,7 @@ TEST(CheckOp, EveryReasonIsToldWithTheNumberOfItsCases) {
   EXPECT_EQ(found.unsupported, counts["F16"] + 2);
 }
 
-/// A test device with another answer to what it supports.
+/// A test device with another answer of supports().
 class Answering final : public Device {
  public:
   explicit Answering(Support answer) : answer_(std::move(answer)) {}
@@ -377,8 +378,8 @@ TEST(CheckOpCancel, EndsItAtOnce) {
   EXPECT_EQ(device.computed(), 3U);
 }
 
-/// A device whose first launch does not go on before the clock says that it is stuck; then it does
-/// what it is told.
+/// A device whose first launch does not go on before the clock says that it is stuck. Then it does
+/// the work that it was given.
 class StuckDevice {
  public:
   StuckDevice() {

@@ -180,7 +180,7 @@ TEST(CpuQuota, TheFirstVersionOfControlGroupsTooAndNonsenseIsNoLimit) {
   EXPECT_EQ(read_cpu_quota(system.root()), 0);
 }
 
-/// Two cores of two hardware threads each, and what the control group allows of them.
+/// Two cores of two hardware threads each, and the control group's quota of them.
 CpuTopology two_cores(int quota) {
   return {read_cpu_cores(first_processors(4), {.synthetic = "core:2 pu:2", .xml = "", .root = ""}),
           quota, ""};

@@ -1,4 +1,4 @@
-// Options of backends: how they are set, and what is an error.
+// Options of backends: how they are set, and which are errors.
 #include "device/backend_options.h"
 
 #include <gmock/gmock.h>

@@ -224,7 +224,7 @@ void check_stream(Stream& stream, BufferType& memory) {
   EXPECT_TRUE(written->wait());
 }
 
-/// An error of a 2-D copy is that of its event, and of what follows, until synchronize().
+/// An error of a 2-D copy is that of its event, and of all later work, until synchronize().
 void check_stream_errors(Device& device) {
   const auto stream = *device.open_stream();
   const auto buffer = filled(device.memory(), 40);

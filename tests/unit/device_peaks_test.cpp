@@ -1,4 +1,4 @@
-// What is made of a device's peaks, with a meter that says what it is told to.
+// A device's peaks and the use that is made of them, with a scripted meter.
 #include "shunt/peaks.h"
 
 #include <gmock/gmock.h>

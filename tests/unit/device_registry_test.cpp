@@ -138,7 +138,7 @@ TEST(Registry, ACpuThatCantBeMadeAsAskedStaysOffWithAReason) {
   if (cpu == nullptr) GTEST_SKIP() << "there is no CPU backend in this build";
   EXPECT_FALSE(cpu->loaded);
   EXPECT_THAT(cpu->note, HasSubstr("threads"));
-  // Whoever asks for it is told as well.
+  // A caller that asks for it gets the reason as well.
   const auto device = (*registry)->find("cpu0");
   ASSERT_FALSE(device);
   EXPECT_THAT(device.error().message(), HasSubstr("cpu stayed off: " + cpu->note));

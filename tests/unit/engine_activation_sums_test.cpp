@@ -1,4 +1,4 @@
-// Sums of squares of what meets each weight, of graphs whose nodes' values are told by hand.
+// Sums of squares of the activations of each weight, in graphs whose node values are set by hand.
 #include "engine/activation_sums.h"
 
 #include <fmt/format.h>

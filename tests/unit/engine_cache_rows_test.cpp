@@ -82,8 +82,8 @@ TEST(CacheRows, TheLowestThatWasGivenBackIsTheFirstToBeGivenOut) {
   EXPECT_THAT(rows.blocks(1), ElementsAre(5, 6));
 }
 
-/// The most blocks that so many sequences can begin with the context's tokens, found by trying what
-/// the last of them may have.
+/// The most blocks that `sequences` sequences can begin with the context's tokens. Found by trying
+/// every length of the last sequence.
 std::int64_t most_blocks(std::int64_t context, std::int64_t sequences) {
   std::vector<std::int64_t> most(static_cast<std::size_t>(context) + 1, 0);
   for (std::int64_t i = 0; i < sequences; ++i) {

@@ -40,7 +40,7 @@ class ColumnParts : public ::testing::Test {
     return part;
   }
 
-  /// The part in memory as a type, decoded; `told`: what progress was told.
+  /// The part in memory as a type, decoded; `told`: the reported progress.
   static std::vector<float> brought(const gguf::File& file, const gguf::TensorInfo& part,
                                     DType type, std::vector<std::uint64_t>& told,
                                     TranscodeError& error) {

@@ -41,7 +41,7 @@ TEST(WeightMode, HasNames) {
   EXPECT_EQ(to_string(static_cast<WeightMode>(3)), "unknown");
 }
 
-/// A file of a weight of 20 MiB, which is no multiple of what is copied at once, and one of a row.
+/// A file of a weight of 20 MiB, which is no multiple of the size of one copy, and one of a row.
 /// Each number is its index.
 class WeightsOfAFile : public ::testing::Test {
  protected:
@@ -60,7 +60,7 @@ class WeightsOfAFile : public ::testing::Test {
     EXPECT_TRUE(written) << written.error().message();
   }
 
-  /// Copies both; what progress was told.
+  /// Copies both; returns the reported progress.
   static std::vector<std::uint64_t> fill(const gguf::File& file, WeightBlocks& blocks) {
     std::vector<WeightInMemory> weights;
     for (const gguf::TensorInfo& info : file.tensors()) weights.push_back({&info, info.tensor});

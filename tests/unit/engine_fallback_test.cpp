@@ -1,5 +1,5 @@
-// What falls back for want of memory: it is judged as it will run, before anything is allocated.
-// Devices, the CPU among them, exist only in this test.
+// Operations that fall back for want of memory. They are judged as they will run, before anything
+// is allocated. Devices, the CPU among them, exist only in this test.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -54,7 +54,7 @@ class EngineFallback : public ::testing::Test {
     LoadOptions options;
     options.session = small_session();
     options.memory_margin = 0;
-    options.stream_rows = 0;  // or a device would compute what it has no room for all the same
+    options.stream_rows = 0;  // else a device would compute even operations it has no room for
     options.fallback.mode = mode;
     options.fallback.say = [this](std::string_view line) { said_.emplace_back(line); };
     options.on_device_error.say = [this](std::string_view line) { later_.emplace_back(line); };
@@ -65,7 +65,7 @@ class EngineFallback : public ::testing::Test {
     devices.push_back(&host_);
     return Model::load(file_.path(), devices, options);
   }
-  /// What the model and a session take of a device that has room for all of both.
+  /// The bytes that the model and a session take of a device that has room for all of both.
   std::size_t all() {
     TestDevice roomy({.name = "test0"});
     const auto model = load({&roomy}, options(FallbackMode::kDeny));
@@ -145,7 +145,7 @@ TEST_F(EngineFallback, BudgetsCountWhatHasNoRoom) {
   LoadOptions share = options(FallbackMode::kAllow);
   share.rules_only = true;
   share.fallback.max_cpu_share = 0.1;
-  // Of a step, what a device with room copies is inputs and logits.
+  // In a step, a device with room copies inputs and logits.
   LoadOptions copies = options(FallbackMode::kAllow);
   copies.rules_only = true;
   copies.fallback.max_copy_bytes = 20000;
@@ -240,7 +240,7 @@ TEST_F(EngineFallback, SoIsAPlanThatIsMadeLater) {
   EXPECT_EQ(logits_of_all.error().code(), ErrorCode::kUnsupported);
   EXPECT_THAT(logits_of_all.error().message(), HasSubstr("test0 has no room left"));
   EXPECT_EQ((*session)->length(), 0);
-  EXPECT_TRUE((*session)->append(tokens));  // what it has plans for goes on
+  EXPECT_TRUE((*session)->append(tokens));  // calls that it has plans for go on
   EXPECT_EQ((*session)->length(), 4);
 }
 

@@ -1,4 +1,4 @@
-// The line that says what a device got of a model.
+// The line that reports the part of a model that a device got.
 #include "engine/fit_note.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// The ledger, and what the loader makes of devices' memory. Devices, the CPU among them, exist only
-// in this test, so that every byte of theirs is counted.
+// The ledger, and how the loader uses devices' memory. Devices, the CPU among them, exist only in
+// this test, so that every byte of theirs is counted.
 #include "engine/fit.h"
 
 #include <gmock/gmock.h>
@@ -205,7 +205,7 @@ TEST(Fit, OnlyTheDeviceThatRefusesASessionGetsLess) {
     refusing.fail_at({.allocation = 1});
     const auto session = Session::create(*model, small_session());
     ASSERT_TRUE(refusing.has_failed()) << "so that this says something";
-    if (refuses == 2) {  // others can't be given what the CPU has to do
+    if (refuses == 2) {  // others can't be given the CPU's work
       ASSERT_FALSE(session);
       EXPECT_EQ(session.error().code(), ErrorCode::kOutOfMemory);
       EXPECT_EQ(session.error().device(), "cpu0");
@@ -314,7 +314,7 @@ TEST(Fit, WhatIsPredictedIsWhatIsAllocated) {
     shape.dtype = types[any(4)];
     const SynthModel file(shape);
     std::vector<std::unique_ptr<TestDevice>> owned;
-    // Devices that have room for a few layers each: what crosses between them is staged.
+    // Devices that have room for a few layers each: data that crosses between them is staged.
     const bool spreads = round % 3 == 1;
     for (std::uint64_t i = spreads ? 2 + any(2) : any(4); i-- > 0;) {
       TestDeviceConfig config;
@@ -391,7 +391,7 @@ TEST(Fit, WeightsAndCachesLieAsTheMemoryOfTheirDeviceWantsIt) {
   const SynthModel file(six_layers());
   std::vector<std::vector<float>> logits;
   for (const bool wide : {false, true}) {
-    // A test device refuses what is not aligned, or has no room for its padding.
+    // A test device refuses tensors that are not aligned or have no room for their padding.
     TestDevice device(
         {.name = "test0", .alignment = wide ? 4096U : 64U, .padding = wide ? 256U : 1U});
     TestDevice host = cpu();

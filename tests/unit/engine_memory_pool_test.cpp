@@ -1,6 +1,6 @@
-// Devices whose memory is the host's: what they and the CPU are asked for together. Devices, the
-// CPU among them, exist only in this test; what they need is what they allocate when nothing is
-// short.
+// Devices whose memory is the host's: the bytes that they and the CPU are asked for together.
+// Devices, the CPU among them, exist only in this test. They need the bytes that they allocate when
+// nothing is short.
 #include "engine/memory_pool.h"
 
 #include <gmock/gmock.h>
@@ -147,7 +147,7 @@ class FitInPool : public ::testing::Test {
     return std::move(*loaded);
   }
 
-  /// What a device and the CPU allocate if there is enough.
+  /// The bytes that a device and the CPU allocate if there is enough.
   std::uint64_t needed(const LoadOptions& options = small()) {
     TestDevice device(in_pool(kMuch));
     const Loaded loaded = load({&device, &host_}, options);
@@ -469,7 +469,7 @@ TEST_F(FitOfLimits, OneWithMemoryOfItsOwnIsNotCounted) {
   const Fit less = fit(*loaded_.model, {half, pooled(of_two - 1), {.free = kMuch}});
   EXPECT_LT(less.planned[1] + less.planned[2], of_two);
   EXPECT_EQ(less.planned[0], roomy.planned[0]);
-  // What has its own memory takes that, whatever the pool has.
+  // A device with memory of its own takes that, whatever the pool has.
   half.free = roomy.planned[0];
   const Fit own = fit(*loaded_.model, {half, pooled(4096), {.free = kMuch}});
   EXPECT_EQ(own.planned[0], roomy.planned[0]);
@@ -491,7 +491,7 @@ TEST_F(FitOfLimits, WhatIsLoadedIsNotAskedForAgain) {
   EXPECT_TRUE(sum(less) < session || less.planned[0] == 0);
 }
 
-/// How often it is said of test0 that the pool is what has no room for weights.
+/// How often a reason says that test0 has no room for weights because of the pool.
 std::size_t count_no_room(const ModelState& state, const FitRequest& request,
                           const std::string& numbers) {
   const auto made = fit_model(state, request);

@@ -1,5 +1,5 @@
-// A model split by rows among devices that exist only in this test: which bytes each gets, where
-// parts lie, and that the text is that of one device.
+// A model split by rows among devices that exist only in this test: the bytes that each gets, where
+// parts are, and that the text is that of one device.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -333,7 +333,7 @@ TEST(Split, GoesOnWithoutADeviceThatFails) {
   }
 }
 
-/// A session may have another type of cache than the loader was told of, and then another number of
+/// A session may have another type of cache than the loader was given, and then another number of
 /// caches: parts of 24 and 8 elements are not whole blocks of Q8_0.
 TEST(Split, ACacheTypeThatIsCutOtherwiseThanAtLoad) {
   const SynthModel file(noise());

@@ -1,4 +1,4 @@
-// A tensor that is embedding and output: where it lies, and how often. Devices, the CPU among them,
+// A tensor that is embedding and output: where it is, and how often. Devices, the CPU among them,
 // exist only in this test.
 #include "engine/tied_output.h"
 
@@ -61,7 +61,7 @@ std::vector<float> logits(const std::shared_ptr<const Model>& model) {
   return {result->begin(), result->end()};
 }
 
-/// The names of the leaves that are this tensor of the file, and on which device each lies.
+/// The names of the leaves that are this tensor of the file, and the device of each.
 std::map<std::string, int> leaves_of(const Model& model, const std::string& tensor) {
   std::map<std::string, int> leaves;
   const auto state = model.state();
@@ -96,7 +96,7 @@ TEST(TiedOutput, IsTheAcceleratorsThoughTheEmbeddingIsTheCpus) {
       UnorderedElementsAre(std::pair("token_embd.weight", 1), std::pair("output.weight", 0)));
   EXPECT_EQ(model->ledger().bytes("cpu0", Purpose::kWeights), embedding_bytes(*model));
   EXPECT_GE(model->ledger().bytes("test0", Purpose::kWeights), model->info().weight_bytes);
-  // What the model has is what the file has.
+  // The model has the weights of the file.
   EXPECT_EQ(model->info().weights, expected->info().weights);
   EXPECT_EQ(model->info().weight_bytes, expected->info().weight_bytes);
   const auto want = logits(expected);

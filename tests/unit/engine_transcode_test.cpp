@@ -1,5 +1,5 @@
-// Weights that are transcoded while a model is loaded: their bytes, what that costs, and what is
-// said about it. Devices, the CPU among them, exist only in this test.
+// Weights that are transcoded while a model is loaded: their bytes, the cost of that, and the
+// messages about it. Devices, the CPU among them, exist only in this test.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -88,7 +88,7 @@ TEST(ModelTranscode, WeightsAreF16WhereTheDeviceWantsThatAndAsInTheFileElsewhere
   EXPECT_EQ(checked, 15U);
 }
 
-/// What Q8_0 makes of 32 values, by its definition.
+/// Rounds 32 values to Q8_0, by its definition.
 void round_block(const float* from, float* to) {
   float largest = 0;
   for (int i = 0; i < 32; ++i) largest = std::max(largest, std::fabs(from[i]));
@@ -180,7 +180,7 @@ TEST(ModelTranscode, MemoryIsThatOfTheTypeOnTheDevice) {
     weights[wants] = model->ledger().bytes("test0", Purpose::kWeights);
   }
   EXPECT_GT(weights[1], 3 * weights[0]);
-  // Whatever there is of it: no more is taken than there is, and what is there is as wanted.
+  // With any amount of memory, no more is taken than there is. Weights there have the wanted type.
   std::size_t last = 0;
   for (std::size_t memory = 50000; memory <= weights[1] + 200000; memory += 50000) {
     TestDevice test({.wants_types = {{DType::kQ8_0, DType::kF32}}, .memory = memory});

@@ -1,4 +1,4 @@
-// MappedFile: what is mapped, and what is refused with which words.
+// MappedFile: the mapped bytes, and the messages of refusals.
 #include "base/file.h"
 
 #include <fcntl.h>
@@ -69,7 +69,7 @@ TEST(MappedFile, LetsGoOfWholePagesOnly) {
   touch();
   let_go(file->bytes().subspan(1, 3 * page - 2));  // one page, and parts of two
   EXPECT_EQ(test::resident_bytes(path), 7 * page);
-  touch();  // what was let go is there again
+  touch();  // the released pages are there again
   let_go(file->bytes().subspan(1, 2 * page - 2));
   let_go(file->bytes().subspan(page, page - 1));
   let_go(file->bytes().first(0));

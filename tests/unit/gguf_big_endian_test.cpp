@@ -1,5 +1,4 @@
-// Big-endian files: what is read from them is what the little-endian file says that they were made
-// from.
+// Big-endian files: their content is that of the little-endian file that they were made from.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// Wrong files: each must be refused with the place and what was expected, and nothing worse.
+// Wrong files: each must be refused with the place and the expected content, and nothing worse.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// What messages show of a file's strings.
+// How messages show a file's strings.
 #include "gguf/printable.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Right files: what is read from them.
+// Right files: the data that is read from them.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

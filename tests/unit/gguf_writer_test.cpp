@@ -1,4 +1,4 @@
-// What is written can be read, and what can't be written leaves nothing behind.
+// Written files can be read, and files that can't be written leave nothing behind.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

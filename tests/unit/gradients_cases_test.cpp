@@ -146,8 +146,8 @@ class CaseLoss {
   std::optional<Graph> forward_;
 };
 
-/// Along a direction in which every element takes part, and a few by themselves: whether the change
-/// of the loss is what the gradient says.
+/// Whether the change of the loss agrees with the gradient: along a direction in which every
+/// element takes part, and along a few elements by themselves.
 void expect_slopes(CaseLoss& loss, std::size_t source, const RefTensor& gradient) {
   const RefTensor& x = loss.value(source);
   ASSERT_EQ(gradient.sizes, x.sizes);
@@ -157,7 +157,7 @@ void expect_slopes(CaseLoss& loss, std::size_t source, const RefTensor& gradient
   for (const double each : x.data) mean += several ? each / n : 0;
   double deviation = 0;
   for (const double each : x.data) deviation += std::abs(each - mean) / n;
-  // Digits that are lost where what numbers have in common is taken out of them, as norms do.
+  // Digits that are lost where an op subtracts the common part of numbers, as norms do.
   const double lost = deviation > 0 ? std::abs(mean) / deviation : 0;
   std::mt19937_64 random(5);
   std::normal_distribution<double> normal;
@@ -182,7 +182,8 @@ void expect_slopes(CaseLoss& loss, std::size_t source, const RefTensor& gradient
     const double error = 1e-6 * terms + 1e-10 * (100 + lost) * above.magnitude + 1e-12;
     EXPECT_NEAR(slope, measured, error);
   };
-  // Small beside each element, and beside how far they lie apart: what functions curve at.
+  // Small compared with each element and with the spread of the elements: functions curve at that
+  // scale.
   const auto unit = [&](double each) {
     return std::min(std::abs(each), std::abs(each - mean)) + 1e-4 * deviation;
   };
@@ -197,7 +198,7 @@ void expect_slopes(CaseLoss& loss, std::size_t source, const RefTensor& gradient
   }
 }
 
-/// By what an op that has a rule has no gradient in any case.
+/// Sources by which an op that has a rule has no gradient in any case.
 const std::set<std::pair<std::string_view, std::string_view>> kNotBy = {
     {"attention", "mask?"},
     {"attention", "sinks?"},

@@ -1,4 +1,4 @@
-// gradients(): of whole graphs, and what it refuses.
+// gradients(): of whole graphs, and its refusals.
 #include "shunt/gradients.h"
 
 #include <array>

@@ -1,4 +1,4 @@
-// Building graphs: what is refused, and how the message says so.
+// Building graphs: the calls that are refused, and the messages that say so.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

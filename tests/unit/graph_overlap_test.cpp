@@ -1,4 +1,4 @@
-// Which tensors share bytes, and what the builder refuses because of it.
+// Which tensors share bytes, and the builder's refusals because of it.
 #include "graph/overlap.h"
 
 #include <gmock/gmock.h>
@@ -16,7 +16,7 @@ namespace {
 
 using testing::HasSubstr;
 
-/// Where each byte of a tensor lies.
+/// The offset of each byte of a tensor.
 std::set<std::int64_t> bytes_of(const Tensor& tensor, std::int64_t offset) {
   const DTypeTrait& type = trait(tensor.dtype);
   std::set<std::int64_t> bytes;

@@ -1,4 +1,5 @@
-// Importance matrices in files: what other programs write is read, what makes no sense refused.
+// Importance matrices in files: files of other programs are read, files that make no sense are
+// refused.
 #include "model/importance_matrix.h"
 
 #include <gmock/gmock.h>
@@ -117,7 +118,7 @@ TEST_F(ImportanceFile, WhatMakesNoSenseIsRefused) {
   EXPECT_EQ(missing.error().code(), ErrorCode::kNotFound);
 }
 
-/// What would be refused when it is read is not written.
+/// A matrix that would be refused when it is read is not written.
 TEST_F(ImportanceFile, WhatMakesNoSenseIsNotWritten) {
   const double most = std::numeric_limits<float>::max();
   const auto write = [&](double square, double count) {

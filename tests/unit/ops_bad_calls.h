@@ -1,4 +1,4 @@
-// Calls that every op refuses: what ops_errors_test.cpp goes through.
+// Calls that every op refuses. ops_errors_test.cpp goes through them.
 #pragma once
 
 #include <functional>

@@ -1,5 +1,5 @@
-// How far off a result may be: the rule, and every op that is allowed more, with what its
-// documentation says about it.
+// How far off a result may be: the rule, and every op that is allowed more, with the words of its
+// documentation about it.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -20,7 +20,7 @@ namespace {
 constexpr double kElementwise = 1e-12;
 constexpr double kSums = 1e-10;
 
-/// Ops of which an element of the result is a sum over many elements of the sources, or hangs on
+/// Ops of which an element of the result is a sum over many elements of the sources, or depends on
 /// one. A new op is held to the other bound, unless it is named here.
 const std::set<std::string_view>& sums() {
   static const std::set<std::string_view> kOps = {
@@ -61,7 +61,7 @@ bool keys_or_values_are(const Case& c) {
   return c.sources[1].dtype == kType || c.sources[2].dtype == kType;
 }
 
-/// What blocks of 8 bits cost over many sums, and for each sum 64th of that where they are few.
+/// The error of rounding to blocks of 8 bits: 4e-5 over many sums, 1 + 64 / n times that over n.
 double eight_bits(double n) {
   return 4e-5 + 256e-5 / n;
 }
@@ -90,9 +90,9 @@ const auto kExceptions = std::to_array<Exception>({
     {"attention", keys_or_values_are<DType::kBF16>, flat<5, 5>, kRoundsQ},
 });
 
-/// What elements of a type may be off by because they are rounded to it once, by the type's
-/// precision: half a unit in the last place of floats, never more than the value itself; of block
-/// types what the test below says.
+/// The error that one rounding to a type may cause, by the type's precision. For floats it is half
+/// a unit in the last place, never more than the value itself. For block types the test below gives
+/// it.
 double rounding(DType type, bool from_blocks) {
   if (is_half(type)) return 1.01 * std::pow(2, -2 * trait(type).precision);
   if (!trait(type).quantized) return 0;
@@ -167,7 +167,8 @@ TEST(OpBounds, OfProductsGrowWhereSumsAreFew) {
   EXPECT_EQ(product_error(DType::kBF16, 0), kSums);
 }
 
-/// Of each x, what its own rounding costs; the most where all lie just above a power of two.
+/// The error of each x from its own rounding. It is largest where all are just above a power of
+/// two.
 TEST(OpBounds, OfProductsLeaveRoomForBF16) {
   const auto cost = [](const RefTensor& x) { return nmse(rounded(x, DType::kBF16), x); };
   RefTensor x = make_values(source_of(DType::kF32, {4096, 64, 1, 1}), 3);
@@ -207,7 +208,7 @@ TEST(OpBounds, AreNeverSoWideThatZerosPass) {
   }
 }
 
-/// Of block types: what their own encoders reach, and at most twice that.
+/// Bounds of block types: the error that their own encoders reach, and at most twice that.
 TEST(OpBounds, OfTypesAreWhatTheirEncodersReach) {
   std::size_t types = 0;
   for (const DTypeTrait& type : dtypes()) {

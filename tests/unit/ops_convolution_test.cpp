@@ -189,8 +189,7 @@ TEST(ConvTranspose2d, SpreadsEachElementOverItsWindow) {
   EXPECT_THAT(y.data, ElementsAre(1, 12, 20, 3, 34, 40, 100, 1200, 2000, 300, 3400, 4000));
 }
 
-/// <conv(x), y> = <x, conv_transpose(y)>, with the same kernels, whose outputs are now what comes
-/// in.
+/// <conv(x), y> = <x, conv_transpose(y)>, with the same kernels, whose outputs are now the inputs.
 TEST(ConvTranspose2d, IsTheAdjointOfConv2d) {
   std::vector<double> w(std::size_t{3 * 2 * 2 * 3});
   std::vector<double> x(std::size_t{7 * 6 * 2});

@@ -1,4 +1,4 @@
-// What ops with windows refuse.
+// Calls that ops with windows refuse.
 #include <cstdint>
 
 #include "unit/ops_bad_calls.h"

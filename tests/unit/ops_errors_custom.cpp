@@ -1,4 +1,4 @@
-// What a custom operation is refused for.
+// The reasons for which a custom operation is refused.
 #include <stdexcept>
 
 #include "unit/ops_bad_calls.h"

@@ -1,4 +1,4 @@
-// What the ops that move and make data refuse.
+// Calls that the ops that move and make data refuse.
 #include <cmath>
 
 #include "unit/ops_bad_calls.h"

@@ -1,4 +1,4 @@
-// What ops that work element by element, gated units and norms refuse.
+// Calls that elementwise ops, gated units and norms refuse.
 #include <cmath>
 #include <optional>
 
@@ -160,7 +160,7 @@ std::vector<BadCall> unary_calls() {
   return calls;
 }
 
-/// What all gated units refuse alike.
+/// Calls that all gated units refuse alike.
 std::vector<BadCall> gated_calls() {
   std::vector<BadCall> calls;
   constexpr const Op& (*kOps[])() = {reglu_op,       geglu_op,  geglu_erf_op,

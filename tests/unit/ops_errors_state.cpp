@@ -1,4 +1,4 @@
-// What recurrences refuse.
+// Calls that recurrences refuse.
 #include <cmath>
 
 #include "unit/ops_bad_calls.h"

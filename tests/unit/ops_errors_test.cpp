@@ -1,4 +1,4 @@
-// What every op refuses, and that the message says why.
+// The calls that every op refuses, and that the message says why.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

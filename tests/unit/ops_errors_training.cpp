@@ -1,4 +1,4 @@
-// What training's ops refuse.
+// Calls that training's ops refuse.
 #include <cmath>
 
 #include "unit/ops_bad_calls.h"

@@ -1,4 +1,4 @@
-// What holds for every op there is.
+// Properties that hold for every op there is.
 #include "ops/list.h"
 
 #include <gtest/gtest.h>
@@ -50,7 +50,7 @@ TEST(Ops, AreDocumented) {
     EXPECT_FALSE(info.name.empty());
     EXPECT_FALSE(info.family.empty()) << info.name;
     EXPECT_TRUE(info.summary.ends_with('.')) << info.name;
-    // What has no sources has nothing to view or to write into.
+    // An op without sources has nothing to view or to write into.
     EXPECT_TRUE(!info.sources.empty() || info.storage == Storage::kOwn) << info.name;
   }
 }
@@ -225,7 +225,7 @@ TEST(OpCases, HaveReferencesThatGiveFiniteNumbers) {
       op->reference(sources, c.params, result);
       EXPECT_EQ(result.data.size(),
                 static_cast<std::size_t>(element_count(inferred->tensor.shape)));
-      // Minus infinity is what diag_mask_inf is for.
+      // diag_mask_inf exists to write minus infinity.
       const bool infinite = op->info().name == "diag_mask_inf";
       EXPECT_TRUE(std::ranges::all_of(
           result.data,
@@ -235,7 +235,7 @@ TEST(OpCases, HaveReferencesThatGiveFiniteNumbers) {
   }
 }
 
-/// Where each element of a tensor lies: what its strides say.
+/// The elements of a tensor, each from the place that its strides give.
 std::vector<double> seen_through(const Inferred& at, const std::vector<double>& memory) {
   const DTypeTrait& type = trait(at.tensor.dtype);
   const auto bytes = static_cast<std::int64_t>(type.block_bytes);

@@ -78,9 +78,9 @@ RefTensor solve(const Leaf& a, const Leaf& b, const SolveTriParams& params = {})
 }
 
 TEST(SolveTri, FindsWhatTheMatrixMakesTheRightHandSidesOf) {
-  // 2 x = 4 and 3 x + 4 y = 26, so x = 2 and y = 5; what is above the diagonal is not read.
+  // 2 x = 4 and 3 x + 4 y = 26, so x = 2 and y = 5; the part above the diagonal is not read.
   const Leaf a = {.sizes = {2, 2, 1, 1}, .data = {2, kInfinity, 3, 4}};
-  // Two right-hand sides, which lie side by side.
+  // Two right-hand sides, which are side by side.
   const auto x = solve(a, {.sizes = {2, 2, 1, 1}, .data = {4, -2, 26, 1}});
   EXPECT_EQ(x.sizes, (Sizes{2, 2, 1, 1}));
   EXPECT_THAT(x.data, ElementsAre(2, -1, 5, 1));

@@ -1,4 +1,5 @@
-// That every op has cases whose operands don't lie as they were made: permuted, sliced, and empty.
+// That every op has cases whose operands are not laid out as they were made: permuted, sliced, and
+// empty.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -12,7 +13,7 @@
 namespace shunt::ops_operands_test {
 namespace {
 
-/// What an operand of some case must be.
+/// A property that an operand of some case must have.
 struct Kind {
   std::string_view name;
   bool (*is)(const CaseSource&);

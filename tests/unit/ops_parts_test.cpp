@@ -1,5 +1,5 @@
-// Weights in parts: the graph in parts gives what the whole graph gives, computed by the ops' plain
-// references; and where values are joined.
+// Weights in parts: the graph in parts gives the result of the whole graph, computed by the ops'
+// reference implementations. Also where values are joined.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -262,7 +262,7 @@ TEST(Parts, StaySeparateFromRowsToColumns) {
   parts.expect_near();
 }
 
-/// A block of attention with a cache: what it is split into, and its sizes.
+/// A block of attention with a cache: the parts that it is split into, and its sizes.
 struct Attention {
   static constexpr std::int64_t kHead = 8, kHeads = 8, kKvHeads = 4, kTokens = 3, kRows = 6;
 

@@ -1,4 +1,4 @@
-// Whole graphs by plain reference: what is written is seen by what comes after it, and not before.
+// Whole graphs by reference implementation: nodes after a write see it, nodes before it do not.
 #include "unit/ops_values.h"
 
 namespace shunt::ops_reference_run_test {

@@ -26,9 +26,9 @@ double difference_quotient(const F& function, double at) {
   return (function(at + kStep) - function(at - kStep)) / (2 * kStep);
 }
 
-/// Whether `back` gives the gradient of forward(x) by x, when what follows has the gradient dy by
-/// it: the change of sum(dy * forward(x)) as each element of x changes, by central differences.
-/// Both take `others` as v[1] on; v[0] is x for forward, dy for back.
+/// Whether `back` gives the gradient by x, when dy is the gradient by forward(x). That gradient is
+/// the change of sum(dy * forward(x)) as each element of x changes, by central differences. Both
+/// take `others` as v[1] on; v[0] is x for forward, dy for back.
 void check_gradient(const Leaf& x, const std::vector<Leaf>& others, const BuildFunction& forward,
                     const BuildFunction& back) {
   const auto with = [&](const Leaf& first) {
@@ -186,8 +186,8 @@ void check_out_prod() {
       [](GraphBuilder& g, const Values& v) { return out_prod(g, v[1], v[0]); });
 }
 
-/// A step of gradient descent: along the gradient of x * w + decay / 2 * w^2 by w, where x is what
-/// opt_step_sgd takes for the gradient of the loss.
+/// A step of gradient descent, along the gradient of x * w + decay / 2 * w^2 by w. opt_step_sgd
+/// takes x for the gradient of the loss.
 void check_opt_step_sgd() {
   constexpr double kRate = 0.1;
   constexpr double kDecay = 0.5;
@@ -322,8 +322,8 @@ TEST(CountEqual, Counts) {
   EXPECT_THAT(y.data, ElementsAre(3));
 }
 
-/// Numbers that are the same in their lower half are others; a number of 32 bits is what it is
-/// in 64.
+/// Numbers that are the same only in their lower half are not equal. A number of 32 bits equals the
+/// same number in 64.
 TEST(CountEqual, ComparesNumbersAndNotBytes) {
   constexpr double kBeyond = 4294967296;
   const auto y =

@@ -1,4 +1,4 @@
-// What weights become, by role and layer.
+// The types that weights become, by role and layer.
 #include "model/quantize_types.h"
 
 #include <fmt/format.h>

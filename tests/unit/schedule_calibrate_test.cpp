@@ -260,7 +260,7 @@ TEST_F(Calibrate, PreparingADeviceIsNoPartOfTheLongestOp) {
   EXPECT_THAT(calibrate(graph).notes, IsEmpty());
   EXPECT_THAT(prepared, ElementsAre("cpu0"));
   EXPECT_EQ(asked_.size(), 4U);
-  // What is kept needs no memory.
+  // Measurements that are kept need no memory.
   EXPECT_THAT(calibrate(graph).notes, IsEmpty());
   EXPECT_EQ(prepared.size(), 1U);
 }

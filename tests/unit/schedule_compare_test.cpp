@@ -35,7 +35,7 @@ TEST(Compare, IsSquaredErrorOverSquares) {
       {{1, 3}, {1, 2}, 1.0 / 5},
       {{0.5, 0}, {0, 0}, 0.25},  // nothing to divide by
       {{0, 0}, {0, 0}, 0},
-      {{kNan, 2}, {kNan, 2}, 0},  // a mask's infinities, and what comes of them, are equal
+      {{kNan, 2}, {kNan, 2}, 0},  // a mask's infinities, and their results, are equal
       {{-kInf, 3}, {-kInf, 2}, 1.0 / 4},
       {{kInf, 1}, {-kInf, 1}, kInfinity},
       {{kNan, 1}, {1, 1}, kInfinity},

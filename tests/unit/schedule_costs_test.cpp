@@ -1,4 +1,4 @@
-// Predicted times: what a node is, how long it takes by estimate or measurement, and files of
+// Predicted times: the work of a node, how long it takes by estimate or measurement, and files of
 // costs.
 #include "shunt/costs.h"
 
@@ -500,7 +500,7 @@ TEST(CostsFile, TheTargetOfALinkIsReplaced) {
   const std::string target = folder.file("target.json");
   const std::string link = folder.file("costs.json");
   std::filesystem::create_symlink(target, link);
-  // At first the target is missing, then it is longer than what replaces it.
+  // At first the target is missing, then it is longer than its replacement.
   for (const std::string before : {"", "x"}) {
     if (!before.empty()) std::ofstream(target) << std::string(10000, 'x');
     ASSERT_TRUE(CostModel().save(link));
@@ -552,7 +552,7 @@ TEST(MeasureCosts, HasAnEntryForEachOpClassAndCopiesWhereThereAreAny) {
     EXPECT_GT(cost.overhead, 0);
     EXPECT_EQ(cost.description, host.info().description);
   }
-  // What a device can't do is said, with its own reason.
+  // The notes name the ops that a device can't do, with its own reason.
   ASSERT_EQ(result->notes.size(), 6U);
   EXPECT_THAT(result->notes[0],
               AllOf(HasSubstr("test0: attention"), HasSubstr("no kernel for attention")));
@@ -562,7 +562,7 @@ TEST(MeasureCosts, HasAnEntryForEachOpClassAndCopiesWhereThereAreAny) {
   EXPECT_EQ(test.allocated(), 0U);  // all given back
 }
 
-/// Says that it is a twin; nobody may ask it for anything else.
+/// Says that it is a twin; no caller may ask it for anything else.
 class Twin final : public Device {
  public:
   std::string_view name() const override { return "twin0"; }

@@ -1,4 +1,4 @@
-// What falls back, how it is said, and what a policy makes of it.
+// The operations that fall back, the message about it, and the effect of a policy.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

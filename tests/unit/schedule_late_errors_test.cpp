@@ -236,7 +236,7 @@ TEST_P(LateErrors, StepsThatWereUnderWayBehindALostOneAreLost) {
     ASSERT_TRUE(first && second && third);
     EXPECT_FALSE(plan.wait(*first));
     EXPECT_FALSE((*run)->output(y));
-    // The caller knows now: what starts from here on finds the cache as it is.
+    // The caller knows now: a step that starts from here on finds the cache as it is.
     const auto fourth = plan.start();
     ASSERT_TRUE(fourth);
     for (const auto& step : {second, third}) {

@@ -77,7 +77,7 @@ struct Fan {
     EXPECT_LT(nmse(got, expected), 1e-12);
   }
 
-  /// Where the weight lies: in a device's memory.
+  /// The place of the weight, in a device's memory.
   std::unique_ptr<Buffer> weight_on(TestDevice& device) const {
     auto buffer = device.memory().allocate(kRow);
     EXPECT_TRUE(buffer);
@@ -96,7 +96,7 @@ std::size_t operations_on(const Plan& plan, int device) {
   return count;
 }
 
-/// Whoever is not on the first device left it for lack of memory, and the explanation says so.
+/// A node that is not on the first device left it for lack of memory, and the explanation says so.
 void expect_explained(const Plan& plan) {
   std::size_t left = 0;
   const Explanation explanation = explain(plan.graph(), plan.placement(), plan.segments());
@@ -125,7 +125,7 @@ TEST(MakePlan, ASmallDeviceGetsWhatItHasRoomForDownToNothing) {
     std::size_t before = 0;
     for (std::size_t rows = 0; rows <= kSteps + 4; ++rows) {
       SCOPED_TRACE(rows);
-      TestDevice device({.memory = kRow * (1 + rows)});  // the weight, and so many more
+      TestDevice device({.memory = kRow * (1 + rows)});  // the weight, and `rows` more
       TestDevice host(cpu_config());
       Device* devices[] = {&device, &host};
       {
@@ -335,7 +335,7 @@ TEST(MakePlan, WhatWritesIntoMemoryThatIsThereStays) {
   const auto written = set_rows(g, cache, silu(g, x), rows);
   ASSERT_TRUE(g.output(scale(g, written, {.scale = 2}), "y"));
   const auto graph = std::make_shared<const Graph>(std::move(*std::move(g).build()));
-  TestDevice device({.memory = 4 * kRow + 100});  // the cache, and not what is written into it
+  TestDevice device({.memory = 4 * kRow + 100});  // the cache, and not the values written into it
   TestDevice host(cpu_config());
   Device* devices[] = {&device, &host};
   const auto buffer = device.memory().allocate(4 * kRow);
@@ -364,7 +364,8 @@ TEST(MakePlan, OtherErrorsStand) {
   ASSERT_FALSE(lost);
   EXPECT_EQ(lost.error().code(), ErrorCode::kDevice);
   device.fail_at({});
-  // The CPU has nobody to give anything to, and is all that is left for what a device refused.
+  // The CPU has no other device to give work to. It is the only one left for work that another
+  // device refused.
   TestDevice small({.memory = kRow});
   Device* both[] = {&small, &host};
   const auto on_small = fan.weight_on(small);

@@ -1,5 +1,5 @@
-// Lifetimes shaped like those of networks, written out: what a planner of memory is tested and
-// measured with. Time is the number of the op.
+// Lifetimes shaped like those of networks, written out. A planner of memory is tested and measured
+// with them. Time is the number of the op.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ class Lifetimes {
     ++time_;
     return requests.size() - 1;
   }
-  /// The same, in the place of its first source, which nobody reads any more.
+  /// The same, in the place of its first source, which no op reads any more.
   Id in_place(Id target, std::initializer_list<Id> sources) {
     for (Id source : sources) requests[source].last = time_;
     requests[target].last = time_++;

@@ -1,4 +1,4 @@
-// Laying out memory: right for anything that may be asked, and small for what networks ask. Time is
+// Laying out memory: right for all possible requests, and small for those of networks. Time is
 // measured by bench/memory_planner.cpp.
 #include "memory/planner.h"
 
@@ -36,7 +36,7 @@ TEST(MemoryPlanner, ThoseWhoNeverMeetShareAPlace) {
   EXPECT_EQ(layout->places[0].offset, layout->places[1].offset);
 }
 
-/// What every layout must be, whatever it is like otherwise.
+/// The conditions that every layout must meet.
 void expect_right(const std::vector<MemoryRequest>& requests, const MemoryLayout& layout,
                   std::size_t alignment, std::size_t max_block) {
   ASSERT_EQ(layout.places.size(), requests.size());
@@ -108,7 +108,7 @@ TEST(MemoryPlanner, TheSameRequestsGiveTheSameLayout) {
   }
 }
 
-/// Bytes of a layout as a share of what they must be at least.
+/// Bytes of a layout relative to their lower bound.
 double times_lower_bound(const std::vector<MemoryRequest>& requests) {
   const auto layout = plan_memory(requests, 256, std::size_t{1} << 40);
   EXPECT_TRUE(layout);
@@ -128,7 +128,7 @@ TEST(MemoryPlanner, TenThousandNodesWithLivesOfAllLengthsTakeAtMostATenthMore) {
     EXPECT_LE(times_lower_bound(random_lifetimes(10000, seed)), 1.1);
 }
 
-/// What the steps of a model of 16 layers ask of the only device there is.
+/// The requests of the steps of a model of 16 layers to the only device there is.
 TEST(MemoryPlanner, SoDoStepsOfALlama) {
   SynthOptions shape;
   shape.layers = 16;
@@ -150,7 +150,7 @@ TEST(MemoryPlanner, SoDoStepsOfALlama) {
   }
 }
 
-/// And what larger networks ask of a device that computes nothing in place.
+/// And the requests of larger networks to a device that computes nothing in place.
 TEST(MemoryPlanner, SoDoNetworksOfManyOps) {
   test::TestDevice cpu({.name = "cpu0", .kind = DeviceKind::kCpu, .host_accessible = true});
   const auto expect_tight = [&](const Result<Graph>& graph) {

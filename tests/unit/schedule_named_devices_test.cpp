@@ -1,5 +1,5 @@
-// Devices that get work only if they are named: all that they can do if by the list of devices, and
-// what is pinned to them if by pins.
+// Devices that get work only if they are named. If the list of devices names them, they get all
+// that they can do. If pins name them, they get the nodes that are pinned to them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

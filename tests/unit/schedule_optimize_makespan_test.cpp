@@ -130,8 +130,8 @@ TEST(Makespan, TellsWhenNodesAndTransfersStartAndEnd) {
   }
 }
 
-/// On problems drawn at random: one thing at a time on each device and link, and nothing before
-/// what it reads is there.
+/// On problems drawn at random: each device and link does one thing at a time. Nothing starts
+/// before the values that it reads are there.
 TEST(Makespan, TimesKeepTheRules) {
   ProblemGenerator generator(1);
   for (int round = 0; round < 50; ++round) {

@@ -119,8 +119,8 @@ class ProblemGenerator {
       case GraphKind::kMixed:
         break;
     }
-    // One to three of the last dozen, the oldest among them if nobody else has read it, and now and
-    // then the input.
+    // One to three of the last dozen, the oldest among them if no other node has read it, and now
+    // and then the input.
     std::vector<CostValue> values;
     const std::size_t count = 1 + below(3);
     for (std::size_t k = 0; k < count; ++k) {

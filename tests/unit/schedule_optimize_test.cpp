@@ -154,7 +154,7 @@ TEST(Optimize, SoDoThoseWithPinsGroupsAndMissingLinks) {
   EXPECT_LE(quality.mean_excess, 0.001);
 }
 
-/// What large graphs get: a width that holds a small part of the states. Both searches have to be
+/// A width that holds a small part of the states, as large graphs get. Both searches have to be
 /// good then.
 TEST(Optimize, ANarrowFrontierIsMadeUpForByTheLocalSearch) {
   OptimizeLimits narrow;

@@ -1,4 +1,4 @@
-// What a timeline says about a move against timing everything again with makespan().
+// A timeline's judgement of a move, compared with timing everything again with makespan().
 #include <gtest/gtest.h>
 
 #include "schedule/place/optimize/makespan.h"

@@ -1,4 +1,4 @@
-// Placement by costs: what moves, what stays whatever it costs, and what is predicted.
+// Placement by costs: nodes that move, nodes that stay whatever they cost, and predicted times.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -175,7 +175,7 @@ TEST(PlaceByCosts, WritersStayAtTheirMemory) {
   Device* devices[] = {&test, &host};
   Costs costs;
   costs.node("cpu0", 1e-3).node("test0", 10).copy("test0", 1e-6);
-  // The cache lies on test0, where everything is slow: only the reader can get away.
+  // The cache is on test0, where everything is slow: only the reader can get away.
   const auto there = test.memory().allocate(8 * 16 * 4);
   const LeafMemory memory[] = {{c.cache, {there->get(), 0}}};
   auto placement = place(*c.graph, devices, {.memory = memory, .costs = costs.get()});

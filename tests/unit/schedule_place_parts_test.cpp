@@ -110,7 +110,8 @@ TEST(PlaceParts, PinsOfAWholeHoldForItsParts) {
   for (const std::string& note : placement.notes) EXPECT_THAT(note, Not(HasSubstr("w=b")));
 }
 
-/// A device of priority below 0 that pins name gets what they give it; a share gives it nothing.
+/// A device of priority below 0 that pins name gets the nodes that they give it. A share gives it
+/// nothing.
 TEST(PlaceParts, ADeviceThatGetsPinnedNodesOnlyGetsNoParts) {
   Halves halves;
   TestDevice b({.name = "b", .priority = -1});

@@ -151,14 +151,14 @@ TEST(Place, AWriterRunsWhereItsCacheIs) {
   auto placement = place(*graph, devices);
   ASSERT_TRUE(placement);
   EXPECT_EQ(placement->decisions[written->id].device, 0);
-  // The cache lies in host memory: the writer goes there.
+  // The cache is in host memory: the writer goes there.
   const auto memory = host_memory().allocate(8 * 16 * 4);
   const LeafMemory known[] = {{cache->id, {memory->get(), 0}}};
   placement = place(*graph, devices, {.memory = known});
   ASSERT_TRUE(placement);
   EXPECT_EQ(placement->decisions[written->id].device, 1);
   EXPECT_EQ(placement->decisions[written->id].rule, Rule::kMemory);
-  // It lies where nobody can write: an error that says so.
+  // It is where no device can write: an error that says so.
   TestDevice unable({.name = "test0", .ops = {"matmul"}});
   Device* others[] = {&unable, &host};
   const auto there = unable.memory().allocate(8 * 16 * 4);
@@ -344,7 +344,7 @@ Answering answering_cpu() {
   return Answering({.name = "cpu0", .kind = DeviceKind::kCpu, .memory = &host_memory()});
 }
 
-/// y = w x for so many columns, with w in host memory.
+/// y = w x for `columns` columns, with w in host memory.
 struct HostMatmul {
   explicit HostMatmul(std::int64_t columns) {
     GraphBuilder g;

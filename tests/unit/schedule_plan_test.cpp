@@ -18,7 +18,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-/// Values of all leaves: standard normal, or what `special` gives.
+/// Values of all leaves: standard normal, or those that `special` gives.
 std::map<NodeId, RefTensor> leaf_values(const Graph& graph,
                                         std::map<NodeId, RefTensor> special = {}) {
   for (NodeId id = 0; id < graph.size(); ++id) {
@@ -87,7 +87,7 @@ TEST(Plan, ADeviceWithMatmulAndAddGivesTheSameResultsTogetherWithTheCpu) {
   EXPECT_GE((*together)->plan().segments().size(), 4U);
   EXPECT_EQ(dump(*graph), before);
 
-  // And it is what the ops' plain meaning says.
+  // And it is the result of the ops' reference implementation.
   const auto reference = reference_run(*graph, by_node(*graph, leaves));
   ASSERT_TRUE(reference) << reference.error().message();
   EXPECT_LT(nmse(*got, (*reference)[graph->outputs()[0]]), 1e-12);
@@ -242,7 +242,7 @@ TEST(Plan, ObservedNodesKeepTheirValues) {
 
 TEST(Plan, OutOfMemoryNamesDeviceAndBytesAndLeavesNothingBehind) {
   const auto graph = two_layers();
-  // Room for the weights (2 layers of 32 * 48 F32 and F16), not for what is computed.
+  // Room for the weights (2 layers of 32 * 48 F32 and F16), not for the results.
   TestDevice test({.name = "test0", .ops = {"matmul", "add"}, .memory = 2 * 32 * 48 * 6});
   TestDevice host = cpu();
   Device* devices[] = {&test, &host};

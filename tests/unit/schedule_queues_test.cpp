@@ -1,5 +1,5 @@
-// Devices with a queue for copies beside that for computing: what overlaps, and that nothing else
-// changes.
+// Devices with a queue for copies beside that for computing: which work overlaps, and that nothing
+// else changes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -155,7 +155,7 @@ TEST(Pipelining, TwoDevicesThatDoHalfEachAreNearlyTwiceAsFast) {
 
 TEST(Pipelining, FourStepsAreUnderWayUnlessSomebodyWantsOthers) {
   const auto graph = two_halves(2);
-  for (const int in_flight : {0, 1, 4}) {  // 0: nothing is said
+  for (const int in_flight : {0, 1, 4}) {  // 0: the default
     TestWorld world;
     TestDevice host(cpu_config());
     TestDevice a({.name = "a0", .world = &world, .seconds_per_node = 1});
@@ -166,7 +166,8 @@ TEST(Pipelining, FourStepsAreUnderWayUnlessSomebodyWantsOthers) {
     ASSERT_TRUE(plan) << plan.error().message();
     const int expected = in_flight == 1 ? 1 : 4;
     EXPECT_EQ((*plan)->memory().back().inputs, static_cast<std::size_t>(expected) * 16 * 4);
-    // Nothing is done before somebody waits: that is whoever has no place for one step more.
+    // Nothing is done before a call waits: the first to wait is a start() without a place for its
+    // step.
     for (int step = 0; step < expected; ++step) {
       const auto input = (*plan)->input(Value{0});
       ASSERT_TRUE(input);
@@ -252,7 +253,7 @@ TEST(Pipelining, NoOrderThatIsAllowedChangesAResult) {
       ASSERT_TRUE((*run)->set_inputs({{x, input}, {ids, rows}}));
       const auto number = (*run)->plan().start();
       ASSERT_TRUE(number);
-      // What comes before decides what the cache holds.
+      // The steps before this one decide the content of the cache.
       std::vector<RefTensor> by_node(graph->size());
       by_node[x] = input;
       by_node[ids] = rows;
@@ -341,7 +342,7 @@ TEST(Pipelining, AnInputStaysAsItWasUntilItIsFilledAgain) {
     for (int step = 0; step < 5; ++step) EXPECT_EQ(run(), (Sums{11, 22}));
     fill(x, 1, 5);  // half of one
     for (int step = 0; step < 5; ++step) EXPECT_EQ(run(), (Sums{11, 25}));
-    // A step that is under way keeps what it was started with.
+    // A step that is under way keeps the values that it was started with.
     ASSERT_TRUE((*plan)->start());
     fill(z, 0, 30);
     EXPECT_EQ(run(), (Sums{31, 25}));
@@ -501,8 +502,8 @@ TEST(Cancel, FromAnotherThreadLetsTheNodeUnderWayEndAndStartsNoOther) {
   }
 }
 
-/// Lets the n-th call of a kind fail, for every n there is; each time the error says who and what,
-/// and the next run is right.
+/// Lets the n-th call of a kind fail, for every n there is. Each time the error names the device
+/// and the node, and the next run is right.
 void fail_at_each(std::size_t TestFailures::*kind, bool asynchronous) {
   const auto graph = two_halves(3);
   const std::map<NodeId, RefTensor> leaves = {{0, normal({16, 1, 1, 1}, 1)}};

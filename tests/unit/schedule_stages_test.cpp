@@ -416,8 +416,8 @@ TEST(CpuBehindAnAccelerator, ErrorOnTheCpuTakesTheStepsBehindWithIt) {
           EXPECT_EQ(outputs[step].error().code(), ErrorCode::kDevice);
         }
       }
-      // The caller knows: what starts now finds the cache as the steps before the failed one left
-      // it, or with the row of the failed one.
+      // The caller knows: a step that starts now finds the cache as the steps before the failed one
+      // left it, or with the row of the failed one.
       const double before = 0.5 * static_cast<double>(failing + (launch % 3 == 0 ? 1 : 0));
       const auto next = run_steps(**run, *graph, std::vector{filled(*graph, 1)}, in_flight);
       ASSERT_TRUE(next[0]) << next[0].error().message();

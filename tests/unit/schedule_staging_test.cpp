@@ -1,4 +1,4 @@
-// What goes from device to device by way of the host, and the memory that it goes through.
+// Data that goes from device to device by way of the host, and the memory that it goes through.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -20,7 +20,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr std::size_t kBytes = 64;  // of what crosses
+constexpr std::size_t kBytes = 64;  // of the value that crosses
 constexpr int kSteps = 2;           // in flight
 
 /// silu(x) on one device, then scale on another that pins memory.
@@ -53,7 +53,7 @@ TEST_F(Staging, GoesThroughPinnedMemoryIfThatHasBuffersLargeEnough) {
     const auto run = compile(second);
     ASSERT_TRUE(run) << run.error().message();
     const bool fits = largest == kBytes;
-    // For each step what it gets, and what it gives the host.
+    // For each step, room for the value that it gets and for the value that it gives the host.
     EXPECT_EQ(second.staging_memory()->allocations, fits ? 2 * kSteps : 0U);
     EXPECT_EQ(second.staging_memory()->largest, fits ? kBytes : 0U);
     const auto predicted =
@@ -75,7 +75,7 @@ TEST_F(Staging, GoesThroughPinnedMemoryIfThatHasBuffersLargeEnough) {
 }
 
 TEST_F(Staging, HasRoomForTheLargestOfTheCopiesThatGoThroughIt) {
-  // The sizes of what crosses from a0 to b0, in order.
+  // The sizes of the values that cross from a0 to b0, in order.
   for (const auto& sizes : {std::array<std::int64_t, 2>{16, 4096}, {4096, 16}}) {
     GraphBuilder g;
     std::map<NodeId, RefTensor> values;
@@ -106,7 +106,8 @@ TEST_F(Staging, HasRoomForTheLargestOfTheCopiesThatGoThroughIt) {
 }
 
 TEST_F(Staging, ThatIsRefusedNamesTheDeviceThatItIsFor) {
-  // It has large buffers, but no room: for what it gets in the first step, or in the second.
+  // It has large buffers, but no room for the value that it gets in the first step, or in the
+  // second.
   for (const std::size_t room : {kBytes - 1, 3 * kBytes - 1}) {
     RemoteDevice second(inner_, {.name = "b0", .ops = {"scale"}, .pinned = {{.memory = room}}});
     const auto run = compile(second);

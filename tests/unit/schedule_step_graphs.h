@@ -207,7 +207,7 @@ inline Result<Graph> residual_network(ResidualShape shape = {}) {
   return ResidualNetwork(std::move(shape)).build();
 }
 
-/// What compile() asks of the memory of a device that runs all of a graph, but for inputs.
+/// The requests of compile() to the memory of a device that runs all of a graph, but for inputs.
 inline Result<std::vector<MemoryRequest>> requests_of(const Graph& graph, Device& device) {
   Device* const devices[] = {&device};
   SHUNT_ASSIGN(const Placement placement, place(graph, devices));

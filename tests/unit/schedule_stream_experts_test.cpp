@@ -1,6 +1,6 @@
-// Streamed weights of which a step reads a part: experts, and rows of a table. Only what is in use
-// crosses; which that is, the host reads from numbers that a device may have computed. Devices are
-// made for the test; what is not written in their memory is not a number.
+// Streamed weights of which a step reads a part: experts, and rows of a table. Only the part in use
+// crosses. The host reads which part that is from numbers that a device may have computed. Devices
+// are made for the test; unwritten memory of theirs is NaN.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -68,7 +68,8 @@ struct Mixture {
     weight = make_values({.sizes = {kIn, kOut, kExperts, 1}}, 7);
   }
 
-  /// Values of all leaves with these experts for so many tokens; all other numbers are of none.
+  /// Values of all leaves, with these experts for `experts.size() / kUsed` tokens. All other
+  /// numbers are of no expert.
   std::map<NodeId, RefTensor> leaves(const std::vector<double>& experts, std::uint64_t seed) const {
     std::map<NodeId, RefTensor> values;
     values[w] = weight;
@@ -135,8 +136,8 @@ struct Two {
 };
 
 /// Bytes that a step sends to the device beside the experts: from the first to the last element
-/// that it uses, as gaps are small, and where a tensor that is used up to its end is merged with
-/// the next one, the padding between the two.
+/// that it uses, as gaps are small. Where a tensor that is used up to its end is merged with the
+/// next one, also the padding between the two.
 std::size_t other_bytes(const Mixture& mixture, Plan& plan, std::int64_t count) {
   constexpr std::size_t kAlignment = 64;
   std::size_t bytes = 0;

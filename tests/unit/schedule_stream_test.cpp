@@ -1,5 +1,5 @@
-// Weights that are streamed: when, what crosses, what it takes, and what becomes of failures.
-// Devices are made for the test.
+// Weights that are streamed: when, the bytes that cross, the memory it takes, and the effect of
+// failures. Devices are made for the test.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -22,7 +22,7 @@ using ::testing::HasSubstr;
 constexpr std::int64_t kWidth = 64;
 constexpr std::size_t kWeightBytes = kWidth * kWidth * 4;
 
-/// y = w3 silu(w2 silu(w1 x)), of so many rows.
+/// y = w3 silu(w2 silu(w1 x)), of `rows` rows.
 struct Chain {
   explicit Chain(std::int64_t rows, int length = 3) {
     GraphBuilder g;
@@ -82,7 +82,7 @@ struct Two {
   Device* devices[2] = {&device, &host};
 };
 
-/// The devices of the chain's products for so many rows.
+/// The devices of the chain's products for `rows` rows.
 std::vector<int> devices_of_products(std::int64_t rows, std::int64_t stream_rows) {
   const Chain chain(rows);
   Two two;
@@ -159,8 +159,8 @@ TEST(Stream, OneWeightTakesThePlaceOfTheOther) {
     const auto run = two.run(chain, {.steps_in_flight = steps});
     ASSERT_TRUE(run) << run.error().message();
     const MemoryUse& use = (*run)->plan().memory()[0];
-    // A weight, what it is multiplied with, and the product; of the steps in flight each has a copy
-    // of the input and a result for itself.
+    // A weight, the values that it is multiplied with, and the product. Each step in flight has a
+    // copy of the input and a result for itself.
     const std::size_t own = steps == 1 ? 0 : static_cast<std::size_t>(steps) * 2 * result;
     EXPECT_GE(use.activations, kWeightBytes + 2 * result);
     EXPECT_LE(use.activations, kWeightBytes + 2 * result + own);
@@ -240,7 +240,7 @@ TEST(Stream, WhatADeviceHasNoRoomForStaysOnTheCpu) {
   EXPECT_EQ(placement->decisions[chain.products[0]].device, 0);
   // Limits of other devices than there are.
   EXPECT_FALSE(place_on_host(chain, two.devices, {.stream_bytes = std::span(limits, 1)}));
-  // What the user pins there has no room either, and that is said.
+  // A node that the user pins there has no room either, and the error says so.
   const Chain one(32, 1);
   const Pin pins[] = {{"y", "test0"}};
   limits[0] = 0;

@@ -1,4 +1,4 @@
-// Traces: what a plan says it did and when, on devices with a simulated clock.
+// Traces: a plan's record of its work and the times of it, on devices with a simulated clock.
 #include "shunt/trace.h"
 
 #include <gmock/gmock.h>
@@ -39,8 +39,8 @@ std::vector<std::string> to_texts(const Trace& trace) {
 }
 
 /// y = scale(silu(x)) of 16 values, 64 bytes: silu on a0, scale on b0, each with memory of its own.
-/// A silu takes 2 s and a copy from or to a0 1 s; a scale 3 s, and a copy from or to b0 2 s. What
-/// goes from a0 to b0 goes by way of the host.
+/// A silu takes 2 s and a copy from or to a0 1 s; a scale 3 s, and a copy from or to b0 2 s. Data
+/// from a0 to b0 goes by way of the host.
 class TwoDevices : public testing::Test {
  protected:
   TwoDevices() {
@@ -66,7 +66,7 @@ class TwoDevices : public testing::Test {
     return std::move(*run);
   }
 
-  /// So many steps, as many at once as may be.
+  /// Runs `steps` steps, up to `in_flight` of them at once.
   void run_steps(Plan& plan, std::size_t steps, std::size_t in_flight) {
     std::vector<std::uint64_t> started;
     for (std::size_t i = 0; i < steps; ++i) {
@@ -189,7 +189,7 @@ TEST_F(TwoDevices, ADeviceThatCannotTellIsTimedByTheHost) {
   ASSERT_TRUE(run) << run.error().message();
   ASSERT_TRUE((*run)->plan().run());
   ASSERT_TRUE((*run)->plan().run());
-  // All of a step is submitted at once. What is seen done first is what was submitted first; the
+  // All of a step is submitted at once. The work that is seen done first was submitted first; the
   // next can't have begun before.
   EXPECT_THAT(
       to_texts(*trace),

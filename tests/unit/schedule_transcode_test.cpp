@@ -1,4 +1,4 @@
-// Weights that a device wants in another type: what placement makes of such an answer.
+// Weights that a device wants in another type: how placement uses such an answer.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

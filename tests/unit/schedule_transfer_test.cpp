@@ -1,5 +1,5 @@
-// What crosses between devices, and by which way; and devices whose memory is not plain: padded,
-// aligned otherwise, pinned, overwritten in place, or without events to wait for.
+// Data that crosses between devices, and by which way. Also devices whose memory is not plain:
+// padded, aligned otherwise, pinned, overwritten in place, or without events to wait for.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -48,7 +48,7 @@ RefTensor expected_of(const Graph& graph, const std::map<NodeId, RefTensor>& lea
   return (*all)[graph.outputs()[0]];
 }
 
-/// Runs two_nodes() once, and checks what comes out.
+/// Runs two_nodes() once, and checks the output.
 std::unique_ptr<GraphRun> run_two_nodes(TestDevice& a, TestDevice& b, TestDevice& host) {
   const auto graph = two_nodes();
   const std::map<NodeId, RefTensor> leaves = {{0, values(1)}};

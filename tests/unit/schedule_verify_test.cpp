@@ -1,5 +1,5 @@
-// Verifying a device: a wrong kernel is named, a right one is not, and what goes wrong on the way
-// is told.
+// Verifying a device: a wrong kernel is named, a right one is not, and failures on the way are
+// reported.
 #include "shunt/verify.h"
 
 #include <gmock/gmock.h>
@@ -55,9 +55,9 @@ Example chain(int length, std::int64_t size = 16) {
   return made;
 }
 
-/// A random graph with everything that there is to follow: an extent below its maximum, views,
-/// permuted ones too, caches that are written whole rows and parts at a time, weights of several
-/// types, a mask of infinities, integers.
+/// A random graph with everything that there is to follow. It has an extent below its maximum,
+/// views, permuted ones too, and caches that are written whole rows and parts at a time. It has
+/// weights of several types, a mask of infinities, and integers.
 Example random_example(std::uint64_t seed) {
   std::mt19937_64 random(seed);
   Example made;
@@ -287,7 +287,7 @@ TEST(Verify, AWrongElementIsPointedAt) {
 }
 
 TEST(Verify, AnElementThatIsNotWrittenIsSeen) {
-  // Even if it was right the time before: memory begins as what is no number.
+  // Even if it was right the time before: memory begins as NaN.
   const Example example = chain(3);
   TestDevice host(cpu_config());
   TestDeviceConfig config;

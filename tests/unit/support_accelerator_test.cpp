@@ -97,7 +97,7 @@ void expect_right(const Model& model, GraphRun& run, std::uint64_t seed, std::in
   EXPECT_LT(nmse(*got, first), 1e-12);
 }
 
-/// Its host ends of copies are in its staging memory; what goes to another one goes there directly.
+/// Its host ends of copies are in its staging memory; data for another one goes there directly.
 TEST(TestAccelerator, CopiesDirectlyAndThroughItsStagingMemoryInEveryOrder) {
   GraphBuilder g;
   const auto x = g.input("x", *make_tensor(DType::kF32, {16}));

@@ -1,4 +1,4 @@
-// The table of docs/formats.md says of every type what its trait says.
+// The table of docs/formats.md agrees with the trait of every type.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

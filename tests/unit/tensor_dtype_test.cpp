@@ -83,7 +83,7 @@ TEST(DType, PrecisionIsSaidOfAllButWholeNumbersAndKept) {
 TEST(DType, WhatIsAtLeastAsPreciseIsAsFineAndReachesAsFar) {
   using enum DType;
   const std::vector<std::pair<DType, std::vector<DType>>> expected = {
-      // from, and what it may become
+      // from, and the types that it may become
       {kF64, {kF64}},
       {kF32, {kF64, kF32}},
       {kF16, {kF64, kF32, kF16}},

@@ -1,5 +1,6 @@
-// Encoders from the smallest values that a type holds to the largest, and beyond both ends: how
-// close they come where scales are coarse, held against every scale there is; and what is refused.
+// Encoders from the smallest values that a type holds to the largest, and beyond both ends. How
+// close they come where scales are coarse, compared with every scale there is. Also the values that
+// are refused.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -87,9 +88,10 @@ const Range kRanges[] = {
     {DType::kMXFP4, 1 * 0x1p-127},  // 4 and 6
 };
 
-/// From 1e-30 to 1e30: what the type can hold comes as close as at 1, but for half of its widest
-/// gap where the scale is as small as there is; no block is worse than zeros; what is too large is
-/// refused. (15% more, as it matters where between two scales of few bits the best one is.)
+/// From 1e-30 to 1e30: values that the type can hold come as close as at 1, but for half of its
+/// widest gap where the scale is as small as there is. No block is worse than zeros. Values that
+/// are too large are refused. (15% more, as it matters where between two scales of few bits the
+/// best one is.)
 TEST(EncodersInRange, AreNeverWorseThanZerosAndAsGoodAsTheyCan) {
   constexpr std::size_t kValues = 512;
   const auto weights = wide_weights(kValues, 1);

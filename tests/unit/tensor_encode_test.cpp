@@ -1,4 +1,5 @@
-// Encoders: what encode_row() refuses, how close those that search come, and what weights do.
+// Encoders: the rows that encode_row() refuses, how close those that search come, and the effect of
+// weights.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -306,7 +307,7 @@ TEST(CodebookSearch, FindsEachVectorOfItsOwn) {
 }
 
 TEST(Encoders, ThreadsMayComeFirstAtOnce) {
-  // The lists of neighbours are made by whoever encodes first.
+  // The thread that encodes first makes the lists of neighbours.
   const std::vector<float> values = normal_values(512, 10);
   std::vector<std::vector<std::byte>> results(4);
   std::vector<std::thread> threads;

@@ -14,7 +14,7 @@ namespace {
 using test::decode;
 using test::encode;
 
-/// A block of zero bytes but for those given by offset, and what it decodes to: `rest`, but for
+/// A block of zero bytes but for those given by offset, and its decoded values: `rest`, but for
 /// those given by element.
 struct ByHand {
   DType dtype;
@@ -171,8 +171,8 @@ TEST(Q2_K, DecodesByHand) {
 }
 
 TEST(Q3_K, DecodesByHand) {
-  // d = 1/32 (0x2800), and scales of 0 - 32 where nothing else is said. Part 5 (elements 80 to 95):
-  // scale 40 = 8 + 2 * 16, part 12 (192 to 207): scale 33 = 1 + 2 * 16.
+  // d = 1/32 (0x2800), and scales of 0 - 32 where no other scale is given. Part 5 (elements 80 to
+  // 95): scale 40 = 8 + 2 * 16, part 12 (192 to 207): scale 33 = 1 + 2 * 16.
   ByHand by_hand = {.dtype = DType::kQ3_K,
                     .bytes = {{109, 0x28}},
                     .rest = -1.0f * (0 - 4),
@@ -260,9 +260,9 @@ TEST(IQ4_XS, DecodesByHand) {
 }
 
 TEST(IQ2_XXS, DecodesByHand) {
-  // d = 4; scales of 0.5 / 4, the first vector (8 all over) and no signs but in part 2 (elements 64
-  // to 95): scale 3.5 / 4, and its second vector is number 1 (43, then 8), with the sign of its
-  // first element and, to make that even, of its last.
+  // d = 4; scales of 0.5 / 4, the first vector (8 all over) and no signs but in part 2. Part 2
+  // (elements 64 to 95): scale 3.5 / 4, and its second vector is number 1 (43, then 8). That has
+  // the sign of its first element and, to make that even, of its last.
   ByHand by_hand = {.dtype = DType::kIQ2_XXS,
                     .bytes = {{1, 0x44}},
                     .rest = 0.5f * 8,

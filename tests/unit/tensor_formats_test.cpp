@@ -1,5 +1,6 @@
-// Block formats: what holds for all of them, and vectors recorded elsewhere (shared/data/quant).
-// Q4_0 and Q8_0 by hand, too; the others are in tensor_formats_by_hand_test.cpp.
+// Block formats: properties that hold for all of them, and vectors recorded elsewhere
+// (shared/data/quant). Q4_0 and Q8_0 by hand, too; the others are in
+// tensor_formats_by_hand_test.cpp.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -142,7 +143,7 @@ TEST(Blocks, OfAnyBytesDecodeEachByItself) {
     const auto n = static_cast<std::size_t>(type.block_elements);
     ASSERT_EQ(together.size(), kBlocks * n);
     for (std::size_t i = 0; i < kBlocks; ++i) {
-      // In memory of its own, so that a sanitizer sees what is read beside it.
+      // In memory of its own, so that a sanitizer sees reads beside it.
       const std::vector<std::byte> block(
           blocks.begin() + static_cast<std::ptrdiff_t>(i * type.block_bytes),
           blocks.begin() + static_cast<std::ptrdiff_t>((i + 1) * type.block_bytes));
@@ -178,7 +179,7 @@ TEST(Blocks, OfDecodedValuesAreTheSameValues) {
 }
 
 TEST(Blocks, OfTinyNumbersKeepTheirSign) {
-  // 1/d overflows here; what it scales must still land on the right side.
+  // 1/d overflows here; the values it scales must still land on the right side.
   std::vector<float> values(32, 1e-41f);
   values[3] = -1e-41f;
   const std::vector<std::byte> block = encode(DType::kQ8_0, values);

@@ -1,4 +1,4 @@
-// Shape and Tensor: sizes, strides, what is refused.
+// Shape and Tensor: sizes, strides, refusals.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

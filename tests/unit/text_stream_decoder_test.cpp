@@ -17,7 +17,7 @@ Tokenizer make() {
   return Tokenizer::create(testing::spm_vocabulary()).value();
 }
 
-/// What each push returns, and finish() last.
+/// The text that each push returns, and that of finish() last.
 Texts stream(StreamDecoder& decoder, const Ids& ids) {
   Texts texts;
   for (const std::int32_t id : ids) texts.push_back(decoder.push(id).value());

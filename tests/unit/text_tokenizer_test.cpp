@@ -1,4 +1,4 @@
-// What holds of every kind of tokenizer: checks, special ids, long texts, threads.
+// Properties of every kind of tokenizer: checks, special ids, long texts, threads.
 #include <gtest/gtest.h>
 
 #include <chrono>

@@ -1,4 +1,4 @@
-// UTF-8: what is ill-formed becomes U+FFFD, one for each maximal subpart.
+// UTF-8: ill-formed text becomes U+FFFD, one for each maximal subpart.
 #include "text/utf8.h"
 
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 namespace shunt::text::text_utf8_test {
 namespace {
 
-/// Stands for U+FFFD in what is expected.
+/// Stands for U+FFFD in expected texts.
 constexpr char kReplaced = '?';
 
 std::string expected_text(std::string_view written) {

@@ -1,4 +1,5 @@
-// Which vocabulary the metadata of a GGUF file means, and what is said of metadata that mean none.
+// Which vocabulary the metadata of a GGUF file define, and the errors for metadata that define
+// none.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -30,7 +31,7 @@ gguf::Array integers(std::vector<std::int64_t> values) {
   return array;
 }
 
-/// The vocabulary of a file with what `fill` writes.
+/// The vocabulary of a file with the metadata that `fill` writes.
 Result<text::Vocabulary> read(const std::function<void(gguf::Writer&)>& fill) {
   gguf::Writer writer;
   fill(writer);

@@ -13,7 +13,7 @@ using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::ElementsAreArray;
 
-/// Documents of so many tokens each: 100, 101, ... then 200, 201, ...
+/// Documents of these numbers of tokens: 100, 101, ... then 200, 201, ...
 TrainingText documents(const std::vector<std::size_t>& lengths) {
   TrainingText text;
   for (std::size_t i = 0; i < lengths.size(); ++i) {

@@ -1,4 +1,4 @@
-// Texts as documents of tokens, with a vocabulary of bytes: what each is can be said by hand.
+// Texts as documents of tokens, with a vocabulary of bytes: each token can be worked out by hand.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

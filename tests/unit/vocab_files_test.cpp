@@ -107,7 +107,7 @@ TEST_P(SupportedVocabularyFiles, GiveTheIdsOfTheModelsOwnTokenizer) {
   }
 }
 
-// Noise of single bytes, parts of characters and what tokenizers treat differently.
+// Noise of single bytes, parts of characters and strings that tokenizers treat differently.
 TEST_P(SupportedVocabularyFiles, DecodeWhatTheyEncode) {
   if (!std::filesystem::exists(path())) GTEST_SKIP() << path() << " is not here";
   const auto tokenizer = open();
@@ -174,7 +174,7 @@ INSTANTIATE_TEST_SUITE_P(Unit, VocabularyFiles, ::testing::ValuesIn(kFiles), nam
 INSTANTIATE_TEST_SUITE_P(Unit, SupportedVocabularyFiles, ::testing::ValuesIn(supported_files()),
                          name_of);
 
-// A file that nobody put into the table would never be tested.
+// A file that is missing from the table would never be tested.
 TEST(VocabularyFolder, HasNoFileThatTheTableLacks) {
   if (!std::filesystem::exists(kFolder)) GTEST_SKIP() << kFolder << " is not here";
   for (const auto& entry : std::filesystem::directory_iterator(kFolder)) {

@@ -10,16 +10,16 @@
 
 namespace twin {
 
-/// What a strict twin does where the real library would compute nonsense or end the process.
+/// The reaction of a strict twin where the real library would compute nonsense or end the process.
 enum class Strict : std::int64_t { kOff, kStatus, kAbort };
 
 /// `Twin` describes the library:
-///   using Status = ...;                        an enumeration or an integer
-///   static constexpr Status kOk, kOutOfMemory, kFailed;
-///   static constexpr const char* kName;        on stderr
-///   static constexpr CodeStyle kCodes;
-///   static Strict strict();                    as it is set now
-///   static void objected();                    counts an objection
+///   `using Status = ...;`                        an enumeration or an integer
+///   `static constexpr Status kOk, kOutOfMemory, kFailed;`
+///   `static constexpr const char* kName;`        on stderr
+///   `static constexpr CodeStyle kCodes;`
+///   `static Strict strict();`                    as it is set now
+///   `static void objected();`                    counts an objection
 template <class Twin>
 struct Calls {
   using Status = typename Twin::Status;

@@ -1,4 +1,4 @@
-// How the twin says no, and what every call into it has around it (common/call.h).
+// How the twin says no, and the frame around every call into it (common/call.h).
 #pragma once
 
 #include "common/call.h"
@@ -25,13 +25,13 @@ inline zdnn_status refuse(zdnn_status status, const char* reason) {
   return Calls::refuse(status, reason);
 }
 
-/// What the vendor's library finds only if it is told to check (ZDNN_ENABLE_PRECHECK), and else
-/// ends the process over: bad shapes, types and formats, missing memory.
+/// An error that the vendor's library finds only with its checks enabled (ZDNN_ENABLE_PRECHECK):
+/// bad shapes, types and formats, missing memory. Without them, the error ends the process.
 inline zdnn_status misuse(zdnn_status status, const char* reason) {
   return Calls::misuse(status, reason);
 }
 
-/// What the machine would not notice and compute nonsense with.
+/// An error that the machine would not notice: it would compute nonsense.
 inline zdnn_status object(zdnn_status status, const char* reason) {
   return Calls::object(status, reason);
 }

@@ -11,7 +11,7 @@
 namespace zdnn_twin {
 namespace {
 
-// What each format comes with ("zDNN Data Formats" and the following).
+// The layouts and types of each format ("zDNN Data Formats" and the following).
 struct Format {
   zdnn_data_formats format;
   zdnn_data_layouts layout;

@@ -1,4 +1,4 @@
-// What tensors must be like before anybody touches them.
+// The requirements on tensors before any access to them.
 #pragma once
 
 #include "include/zdnn.h"

@@ -1,4 +1,4 @@
-// What has happened so far, for tests to read.
+// Counts of events so far, for tests to read.
 #pragma once
 
 #include <cstdint>

@@ -18,7 +18,7 @@ inline constexpr std::uint32_t kDlfMaxAsFp32 = 0x4FFF8000;  // 8573157376
 /// From here on a number is rounded to NINF: the largest one and half of its last place.
 inline constexpr double kDlfTooLarge = 8577351680.0;
 
-/// What a conversion met.
+/// The exceptional case that a conversion met.
 enum class Odd : std::uint8_t {
   kNothing = 0,
   kNotANumber = 1,
@@ -70,7 +70,7 @@ inline double double_from_dlf(std::uint16_t dlf) {
   return std::bit_cast<double>(sign | ((magnitude << 43) + (std::uint64_t{1023 - 31} << 52)));
 }
 
-/// What a host's number becomes when the machine takes it as a parameter: rounded to DLFLOAT16.
+/// A host's number as the machine takes it as a parameter: rounded to DLFLOAT16.
 inline double as_dlf(double value) {
   return double_from_dlf(dlf_from_double(value).pattern);
 }

@@ -15,8 +15,8 @@ std::uint32_t gates_of(zdnn_data_layouts transformed_layout);
 
 bool is_host_type(zdnn_data_types type);
 
-/// What zdnn_generate_transformed_desc() answers. Only the type is left alone if that is what's
-/// wrong.
+/// The answer of zdnn_generate_transformed_desc(). If only the type is wrong, only the type is left
+/// alone.
 zdnn_status transformed_desc(const zdnn_tensor_desc& pre, zdnn_tensor_desc& out);
 /// These write `out` only if all is well.
 zdnn_status quantized_desc(const zdnn_tensor_desc& pre, zdnn_quantized_transform_types kind,

@@ -34,8 +34,8 @@ constexpr Machine kNone = {};
 
 constexpr Machine kMachines[] = {kZ16, kZ17, kNone};  // in the order of ZDNN_TWIN_PROFILE's values
 
-// A function of the machine, and the API version that it came with. What the twin does not do is
-// not in the table, so that neither the query nor a call finds it.
+// A function of the machine, and the API version that it came with. A function that the twin does
+// not implement is not in the table, so that neither the query nor a call finds it.
 struct Function {
   nnpa_function_code code;
   std::uint32_t since;

@@ -1,5 +1,5 @@
-// Which machine the twin is: the answer to the query function (NNPA-QAF) of each profile, and what
-// the library makes of it.
+// Which machine the twin is: the answer to the query function (NNPA-QAF) of each profile, and the
+// library's view of it.
 #pragma once
 
 #include <cstdint>

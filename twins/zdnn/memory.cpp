@@ -16,7 +16,7 @@ void* allocate_pages(std::uint64_t bytes) {
   void* whole = std::malloc(static_cast<std::size_t>(bytes + kExtra));
   if (whole == nullptr) return nullptr;
   count(ZDNN_TWIN_ALLOCATIONS);
-  // What malloc gave stands just below the aligned address.
+  // The pointer from malloc is stored just below the aligned address.
   const std::uintptr_t first = reinterpret_cast<std::uintptr_t>(whole) + sizeof(void*);
   auto* pages = static_cast<std::byte*>(whole) + sizeof(void*) + (kPage - first % kPage) % kPage;
   std::memcpy(pages - sizeof whole, &whole, sizeof whole);

@@ -9,7 +9,7 @@ namespace zdnn_twin {
 
 /// Null if there is none, or a fault was asked for.
 void* allocate_pages(std::uint64_t bytes);
-/// What allocate_pages() gave.
+/// Frees the result of allocate_pages().
 void free_pages(void* pages);
 
 struct FreePages {

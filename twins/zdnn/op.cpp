@@ -38,7 +38,7 @@ zdnn_status respond_to_tensor(const zdnn_ztensor* tensor) {
     return refuse(ZDNN_EXCEEDS_MTS, "a tensor is larger than the machine allows");
   if (!is_page_aligned(tensor->buffer))
     return refuse(ZDNN_MISALIGNED_TENSOR, "a buffer is not at a multiple of 4 KiB");
-  // The machine would read and write what is there.
+  // The machine would read and write the memory there.
   if (tensor->buffer == nullptr || tensor->buffer_size < tensor_bytes(desc))
     return misuse(ZDNN_INVALID_BUFFER, "a buffer is missing or too small");
   return ZDNN_OK;

@@ -1,6 +1,6 @@
-// What every operation of the machine does before and after its own work, in the order of the
-// vendor's library: is there such a function; are the arguments in order; does the machine take the
-// tensors; does it take the parameters.
+// The work of every operation of the machine before and after its own, in the order of the vendor's
+// library. Its questions: Is there such a function? Are the arguments in order? Does the machine
+// take the tensors? Does it take the parameters?
 #pragma once
 
 #include <array>
@@ -46,7 +46,7 @@ struct Op {
 zdnn_status check_available(const Op& op);
 /// Tensors and descriptors are there at all.
 zdnn_status check_present(const Op& op);
-/// The response codes that don't hang on the function, and what strict mode objects to.
+/// The response codes that don't depend on the function, and the objections of strict mode.
 zdnn_status check_tensors(const Op& op);
 /// Allocates a save area where the caller gave none.
 zdnn_status take_scratch(const Op& op, Pages& own);

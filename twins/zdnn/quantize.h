@@ -24,7 +24,7 @@ struct Quantizer {
     return std::isfinite(rec_scale) && std::isfinite(offset) && rec_scale != 0;
   }
 
-  /// Halves away from zero; what is no number becomes the lowest.
+  /// Halves away from zero; NaN becomes the lowest.
   std::int8_t operator()(double x) const {
     const double q = twin::round_half_away(x * rec_scale + offset);
     if (!(q > lowest)) return lowest;

@@ -88,7 +88,7 @@ std::vector<Column> read_columns(const Call& call, std::uint64_t stack) {
   return columns;
 }
 
-// What the machine adds to, or compares with, the scaled dot product of column j.
+// The number that the machine adds to, or compares with, the scaled dot product of column j.
 double addend(const Call& call, std::uint64_t stack, std::size_t j, const Column& column) {
   if (call.pre_computed) return Rows(*call.c).at(stack, 0, 0, j);
   const Scaled a(call.a);
@@ -103,7 +103,7 @@ double addend(const Call& call, std::uint64_t stack, std::size_t j, const Column
   return as_dlf(y.offset + c.scale / y.scale * bias + m * cross);
 }
 
-// What becomes of the machine's result in the library.
+// The library's result for the machine's result.
 double finished(const Call& call, double value, std::int64_t row_sum, const Column& column) {
   const Scaled a(call.a);
   const Scaled b(call.b);

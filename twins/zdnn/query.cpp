@@ -1,4 +1,5 @@
-// What a program asks before it begins: is the machine there, what can it do, which versions fit.
+// A program's first queries: is the machine there, which functions does it have, which versions
+// fit.
 #include <cstdarg>
 
 #include "machine.h"

@@ -158,7 +158,7 @@ zdnn_status check(const Layer& layer) {
   return layer.is_lstm() ? expect_features({layer.c0, layer.cf}) : ZDNN_OK;
 }
 
-// As the documentation computes it: so many tensors (batches, hidden) in a row, for each direction.
+// As the documentation computes it: `tensors` of (batches, hidden) in a row, for each direction.
 std::uint64_t work_area_bytes(const Layer& layer) {
   const auto known = [](const zdnn_ztensor* tensor) {
     return tensor != nullptr && tensor->transformed_desc != nullptr;

@@ -56,7 +56,7 @@ class Rows {
     std::uint16_t pattern = number.pattern;
     if ((pattern & kDlfMagnitude) == kNinf) {
       range.violated = true;
-      // What sign a NaN has is the processor's affair.
+      // The sign of a NaN depends on the processor.
       if (number.odd == Odd::kNotANumber) pattern = kNinf;
     }
     store(buffer_, byte, pattern);

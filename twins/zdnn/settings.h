@@ -1,4 +1,4 @@
-// What can be set about the twin, and the failures that tests ask for.
+// The settings of the twin, and the failures that tests ask for.
 #pragma once
 
 #include <cstddef>
@@ -18,12 +18,12 @@ enum class Setting : std::size_t {
   kFailConversion,
   kFailRange,
   kFailHardware,
-  kHardwareCode,  // what kFailHardware gives: a response code, or a whole status
+  kHardwareCode,  // the result of kFailHardware: a response code, or a whole status
 };
 
 using twin::Strict;
 enum class Accumulate : std::int64_t { kSingle, kDouble, kDlfloat };
-/// What a plain transform in software does with a finite number that becomes NINF.
+/// The reaction of a plain transform in software to a finite number that becomes NINF.
 enum class TooLarge : std::int64_t { kSilent, kConvertFailure };
 
 twin::Settings& settings();

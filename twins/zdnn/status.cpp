@@ -1,4 +1,4 @@
-// What the status codes say in words, and the limits of the number formats.
+// The texts of the status codes, and the limits of the number formats.
 #include <cstdint>
 #include <cstring>
 

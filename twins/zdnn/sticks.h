@@ -1,10 +1,10 @@
-// Where the cells of a transformed tensor lie.
+// The places of the cells of a transformed tensor.
 //
-// A page of 4 KiB holds 32 sticks of 128 bytes. dim1 is cut into sticks; the sticks of consecutive
-// dim2 fill pages, the last one padded; what follows further out is, inwards: 4DFEATURE dim4, stick
-// of dim1, dim3; 4DKERNEL stick of dim1, dim4, dim3; 4DWEIGHTS as 4DFEATURE, but two rows of dim2
-// share a stick, byte by byte. (zDNN's documentation, "zDNN Data Formats", and Principles of
-// Operation, NNPA, "Data layout formats".)
+// A page of 4 KiB holds 32 sticks of 128 bytes. Dimension dim1 is cut into sticks. The sticks of
+// consecutive dim2 fill pages, the last one padded. The order further out is, inwards: 4DFEATURE
+// dim4, stick of dim1, dim3; 4DKERNEL stick of dim1, dim4, dim3. The format 4DWEIGHTS is as
+// 4DFEATURE, but two rows of dim2 share a stick, byte by byte. (zDNN's documentation, "zDNN Data
+// Formats", and Principles of Operation, NNPA, "Data layout formats".)
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// What strict mode says about the tensors of an operation.
+// The checks of strict mode on the tensors of an operation.
 #pragma once
 
 #include "include/zdnn.h"

@@ -1,5 +1,5 @@
-// How the twin adds up, as it was told to: the machine's inner precision and order are not public,
-// so whoever depends on one of these is noticed by trying the others.
+// How the twin adds up, by its setting. The machine's inner precision and order are not public.
+// Trying the other settings reveals a program that depends on one of them.
 #pragma once
 
 #include "dlfloat.h"

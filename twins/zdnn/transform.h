@@ -1,4 +1,4 @@
-// What the transforms share: walking over host data, and which way a transform goes.
+// The common parts of the transforms: walking over host data, and which way a transform goes.
 #pragma once
 
 #include "call.h"

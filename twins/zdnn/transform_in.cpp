@@ -35,7 +35,7 @@ OddSet fill(const zdnn_ztensor& tensor, const HostData& data, std::uint32_t gate
   OddSet odd;
   const std::uint64_t bytes = tensor_bytes(*tensor.transformed_desc);
   if (gates > 1 || tensor.pre_transformed_desc->layout == ZDNN_4DS) {
-    // What lies between gates, or between directions, is computed with: columns of zeros.
+    // The space between gates, or between directions, is computed with: columns of zeros.
     std::memset(buffer, 0, bytes);
     Sticks(*tensor.transformed_desc).poison_padding(buffer);
   } else {

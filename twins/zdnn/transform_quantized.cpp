@@ -10,7 +10,7 @@ using namespace zdnn_twin;
 
 namespace {
 
-// What may become what ("Quantized zTensor Requirements"), and who does it.
+// The allowed conversions ("Quantized zTensor Requirements"), and who does them.
 struct Kind {
   zdnn_data_formats format;
   zdnn_data_types type;

@@ -15,7 +15,7 @@ struct Axis {
     if (same) return static_cast<std::uint32_t>(ceil_div(input, stride));
     return input < kernel ? 0 : (input - kernel) / stride + 1;
   }
-  /// Cells of padding in front: half of what is missing, rounded down.
+  /// Cells of padding in front: half of the missing cells, rounded down.
   std::int64_t padding() const {
     if (!same || stride == 0) return 0;
     const std::int64_t covered = std::int64_t{outputs() - 1} * stride + kernel;

@@ -51,7 +51,7 @@ struct Data {
   }
 };
 
-/// What queries see: F16, as a model's mask is.
+/// The causal mask of the queries: F16, as a model's mask is.
 Data causal_mask(std::int64_t keys, std::int64_t tokens) {
   Data mask(DType::kF16, {keys, tokens, 1, 1});
   constexpr std::uint16_t kMinusInfinity = 0xfc00;
@@ -82,7 +82,7 @@ void attention(benchmark::State& state, DType dtype) {
   call.result = y.arg;
   call.params = &params;
   std::vector<Line> scratch(128 * 1024);
-  // What stretches of keys give, and whether they give anything: there are at most 64 of them.
+  // The results of ranges of keys, and whether a range has one. There are at most 64 ranges.
   const auto row_lines = static_cast<std::size_t>(d / 16 + 3);
   std::vector<Line> shared(
       64 * row_lines *

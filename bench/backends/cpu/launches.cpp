@@ -1,6 +1,6 @@
-// What a launch costs beside its work: runs of 100 launches, each of which waits for the one
-// before, of a kernel that does nothing. Time an item is that of one launch, with its barrier.
-// Arguments: threads, items a launch.
+// The overhead of a launch: runs of 100 launches of a kernel that does nothing. Each launch waits
+// for the one before. The time of an item is that of one launch, with its barrier. Arguments:
+// threads, items a launch.
 #include <benchmark/benchmark.h>
 
 #include <vector>

@@ -1,6 +1,6 @@
-// What a plan costs beside its kernels: 1,000 additions of 64 F32 values each on one thread, as a
-// plan and as a plain loop over the same kernel calls. The difference, divided by 1,000, is the
-// overhead of a node.
+// The overhead of a plan: 1,000 additions of 64 F32 values each on one thread. They run as a plan
+// and as a plain loop over the same kernel calls. The difference, divided by 1,000, is the overhead
+// of a node.
 #include <benchmark/benchmark.h>
 
 #include <cstring>

@@ -44,7 +44,7 @@ void roof_arithmetic(benchmark::State& state) {
       benchmark::Counter::kIsRate);
 }
 
-/// Memory: reading so many MiB again and again.
+/// Memory bandwidth: reads the argument's number of MiB again and again.
 void roof_memory(benchmark::State& state) {
   Memory row(static_cast<std::size_t>(state.range(0)) << 20);
   const auto n = static_cast<std::int64_t>(row.size() / sizeof(float));

@@ -11,7 +11,7 @@
 
 namespace shunt::blas {
 
-struct Context {  ///< what launches share
+struct Context {  ///< the data that launches share
   std::unique_ptr<Library> library;
   std::shared_ptr<CpuThreads> threads;
 };

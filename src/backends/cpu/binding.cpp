@@ -22,7 +22,7 @@ std::byte* host_data(const Address& at) {
   return data == nullptr ? nullptr : data + at.offset;
 }
 
-/// By host addresses, as buffers may lie over the same memory.
+/// By host addresses, as several buffers may cover the same memory.
 Region region(const std::byte* data, std::size_t bytes) {
   const auto begin = reinterpret_cast<std::uintptr_t>(data);
   return {nullptr, begin, begin + bytes};
@@ -40,7 +40,8 @@ TensorArg CpuBinding::argument(const Tensor& tensor, const Address& address) con
   return argument;
 }
 
-/// A source, or what it is a view of, must lie as it was said to when this was prepared.
+/// A source, or the tensor that it is a view of, must have the layout that was declared when this
+/// was prepared.
 Status CpuBinding::check_layout(const PreparedNode& user, std::size_t source,
                                 const Address& at) const {
   const Graph& graph = prepared_.graph;
@@ -124,7 +125,8 @@ Status CpuBinding::bind(const Addresses& addresses) {
   return ok();
 }
 
-/// Launches that touch what one since the last barrier writes, or the other way round, get one.
+/// A launch gets a barrier if it touches memory that a launch since the last barrier writes, or
+/// writes memory that such a launch touches.
 void CpuBinding::find_barriers(std::span<const Footprint> footprints) {
   MemoryHazards hazards(footprints);
   last_barrier_ = 0;
@@ -184,16 +186,16 @@ Error CpuBinding::describe_fault(std::size_t launch) {
   return std::move(*state_.error()).with_node(node).with_context(node);
 }
 
-/// Cuts a launch into chunks at its actual sizes. What is no more than a chunk is not shared: that
-/// costs less than to tell others about it.
+/// Cuts a launch into chunks at its actual sizes. A launch of at most one chunk is not shared: that
+/// costs less than telling other threads about it.
 void CpuBinding::cut(const Call& call, Launch& launch) const {
   const std::int64_t threads = call.threads;
   const std::int64_t chunks = kChunksPerThread * threads;
   launch.items = launch.kernel->items(call, launch.phase);
   launch.step =
       std::max(launch.kernel->grain(call, launch.phase), (launch.items + chunks - 1) / chunks);
-  // Half of the work in one piece a thread, which reads its weights in order; the rest evens out
-  // what cores differ by.
+  // Half of the work is in one piece a thread, which reads its weights in order. The rest evens out
+  // the differences between cores.
   const std::int64_t head = launch.items / (2 * threads);
   launch.heads = head > launch.step ? threads : 0;
   launch.head = head;
@@ -212,8 +214,8 @@ void CpuBinding::wait_for(std::size_t begin, std::size_t end) const {
 
 /// Computes a chunk.
 void CpuBinding::compute(std::size_t index, std::int64_t chunk, std::byte* scratch) {
-  // When cancelled, chunks are only counted, so that no thread waits forever. So they are after a
-  // fault: what it leaves behind must not get into a cache.
+  // When cancelled, chunks are only counted, so that no thread waits forever. The same holds after
+  // a fault: the results that it leaves behind must not get into a cache.
   if (state_.cancelled() || faulty_.load(std::memory_order_relaxed) != 0) return;
   const Launch& launch = launches_[index];
   const bool is_head = chunk < launch.heads;
@@ -230,8 +232,8 @@ void CpuBinding::compute(std::size_t index, std::int64_t chunk, std::byte* scrat
   }
 }
 
-/// Computes chunks of a launch as long as there are any. A thread that is held up somewhere has
-/// taken few, if any: the others go on with the rest, and wait only for what it has taken.
+/// Computes chunks of a launch as long as there are any. A delayed thread has taken few, if any.
+/// The others go on with the rest, and wait only for the chunks that it has taken.
 void CpuBinding::take(std::size_t index, std::byte* scratch) {
   const Launch& launch = launches_[index];
   Progress& progress = progress_[index];
@@ -271,7 +273,7 @@ void CpuBinding::run(int worker) {
       }
       continue;
     }
-    // Where everything has been taken, whoever took it has waited.
+    // Where everything has been taken, the threads that took it have waited.
     if (progress_[i].taken.load(std::memory_order_acquire) < launch.chunks) {
       if (launch.barrier) {
         wait_for(launch.wait_from, i);

@@ -28,7 +28,7 @@ struct PreparedNode {
   bool staged_for = false;  // by a node before: there is no phase 0
 };
 
-/// A segment made ready: what a program keeps. Table and pool outlive it.
+/// A prepared segment, as a program keeps it. Table and pool outlive it.
 struct Prepared {
   const Graph& graph;
   const CpuTarget target;
@@ -62,14 +62,14 @@ class CpuBinding final : public HostBinding, private Task {
     bool shared = false;       // else the caller's thread does it alone
   };
 
-  /// How far a launch is, in chunks. Eight of them share a cache line on purpose: a line that goes
-  /// from core to core is what sharing costs.
+  /// The progress of a launch, in chunks. Eight of them share a cache line on purpose: the cost of
+  /// sharing is a line that goes from core to core.
   struct Progress {
     std::atomic<std::uint32_t> taken{0};
     std::atomic<std::uint32_t> done{0};
   };
 
-  /// A dimension of a call that hangs on an extent.
+  /// A dimension of a call that depends on an extent.
   struct Patch {
     std::size_t call = 0;
     std::int64_t* size = nullptr;

@@ -46,7 +46,7 @@ class CpuDevice final : public KernelDevice<CpuKernel> {
             std::shared_ptr<const HighBandwidthNodes> nodes);
 
   CpuTarget target_;
-  std::span<const Pattern> patterns_;  // of what is fused
+  std::span<const Pattern> patterns_;  // of fused nodes
   std::shared_ptr<CpuThreads> threads_;
   std::unique_ptr<HighBandwidthMemory> high_bandwidth_;  // null: plain memory
   InterleavedMemory interleaved_;

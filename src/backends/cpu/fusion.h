@@ -8,11 +8,11 @@ namespace shunt::cpu {
 
 using Fused = shunt::Fused<CpuKernel>;
 
-/// What is computed at once with a node, if that is where the pattern starts.
+/// The nodes that are computed at once with a node, if the pattern starts at that node.
 using Pattern = std::optional<Fused> (*)(const Surroundings& around, NodeId first,
                                          const CpuTarget& target);
 
-/// What is fused in a segment. Interleaved sources are for kernels that read them.
+/// The fusions of a segment. Interleaved sources are for kernels that read them.
 class Fusions : public shunt::Fusions<CpuKernel> {
  public:
   Fusions(const SegmentView& segment, std::span<const Pattern> patterns, const CpuTarget& target);

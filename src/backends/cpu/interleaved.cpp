@@ -19,7 +19,7 @@ struct TypeFields {
   std::array<BlockField, 5> fields = {};
 };
 
-// What a block is made of: see tensor/formats.
+// The fields of a block: see tensor/formats.
 constexpr TypeFields kTable[] = {
     {DType::kF32, 1, {{{0, 4, 4}}}},
     {DType::kF16, 1, {{{0, 2, 2}}}},

@@ -1,9 +1,9 @@
-// How rows of a matrix lie interleaved, 16 at a time: the layout in which the CPU multiplies
+// The interleaved layout of a matrix, 16 rows at a time: the layout in which the CPU multiplies
 // weights fastest. Of 16 neighbouring rows (a group) come the first blocks, then the second ones,
-// and so on; of 16 blocks the first words of each field, then the second ones. A word has the bytes
-// that a lane of a vector is made from. So a vector of words holds 16 rows, everything is read in
-// the order it lies in, and no sum is taken over lanes. It takes as many bytes as plain rows do; a
-// last group that has fewer rows takes those of 16.
+// and so on. Of 16 blocks come the first words of each field, then the second ones. A word has the
+// bytes that a lane of a vector is made from. So a vector of words holds 16 rows, everything is
+// read in memory order, and no sum is taken over lanes. It takes as many bytes as plain rows do. A
+// last group that has fewer rows takes the bytes of 16.
 //
 // For example Q4_0, whose block is an F16 and 16 bytes of nibbles: 16 scales, then the first four
 // bytes of 16 rows, the second four, the third four, the last four.
@@ -44,10 +44,10 @@ std::size_t interleaved_bytes(const Tensor& tensor);
 /// Bytes of a row, plain or in a group.
 std::int64_t interleaved_row_bytes(DType type, std::int64_t k);
 
-/// A group of 16 rows of k elements, which lie one after the other, both ways. Nothing overlaps.
+/// Convert a group of 16 adjacent rows of k elements, in both directions. Nothing overlaps.
 void interleave_rows(DType type, std::int64_t k, const std::byte* plain, std::byte* group);
 void separate_rows(DType type, std::int64_t k, const std::byte* group, std::byte* plain);
-/// Where in a group byte number `at` of its plain rows lies.
+/// The position in a group of byte number `at` of its plain rows.
 std::size_t interleaved_at(DType type, std::int64_t k, std::size_t at);
 /// `count` elements from `first` (whole blocks) of row `row` of a group, plain.
 void separate_row(DType type, const std::byte* group, std::int64_t row, std::int64_t first,

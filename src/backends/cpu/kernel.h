@@ -1,5 +1,4 @@
-// What a CPU kernel is: work over a node's actual sizes, cut into items that threads take as they
-// come.
+// CPU kernels: work over a node's actual sizes, cut into items that threads take as they come.
 #pragma once
 
 #include <array>
@@ -15,14 +14,14 @@
 
 namespace shunt::cpu {
 
-/// A tensor as a kernel sees it in a run: where it lies, its actual sizes, its strides in bytes.
+/// A tensor as a kernel sees it in a run: its address, its actual sizes, its strides in bytes.
 struct TensorArg {
   std::byte* data = nullptr;  ///< null: an optional source that is not given
   Sizes sizes = {};
   std::array<std::int64_t, kMaxDims> strides = {};
   DType dtype = DType::kF32;
-  /// Rows lie interleaved (interleaved.h). `data` is where a group starts, and strides are those of
-  /// plain rows: row() gives no address then, but says by its distance to `data` which row it is.
+  /// Rows are interleaved (interleaved.h). `data` is where a group starts, and strides are those of
+  /// plain rows. Then row() gives no address, but its distance to `data` says which row it is.
   bool interleaved = false;
   bool has_lanes = false;  ///< and there are products of such rows (weight_memory.h)
   simd::Level level = {};  ///< of the code that reads or writes it: that of the device
@@ -36,7 +35,7 @@ struct TensorArg {
 /// At most this many sources.
 inline constexpr int kMaxSources = 8;
 
-/// The run that a call is part of: for kernels that call what others wrote.
+/// The run that a call is part of: for kernels that call a user's function.
 class RunState {
  public:
   void start(const std::atomic<bool>* cancel) {
@@ -46,8 +45,9 @@ class RunState {
   }
   /// Once true, the run is to stop; may be null.
   const std::atomic<bool>* cancel() const { return cancel_; }
-  /// Once seen to be true, true to the end of the run, whatever becomes of the flag: what follows
-  /// may read what was left out. Who has waited for an item that was left out sees that it was.
+  /// Once it was true, it stays true to the end of the run, even if the flag changes: later code
+  /// may read results that were left out. A thread that has waited for such an item sees that it
+  /// was left out.
   bool cancelled() {
     if (cancelled_.load(std::memory_order_relaxed)) return true;
     if (cancel_ == nullptr || !cancel_->load(std::memory_order_relaxed)) return false;
@@ -59,12 +59,12 @@ class RunState {
     const std::lock_guard lock(mutex_);
     if (!error_) error_ = std::move(error);
   }
-  /// That reason, if one was given. Nobody may be at work any more.
+  /// That reason, if one was given. No thread may be at work any more.
   std::optional<Error>& error() { return error_; }
 
  private:
   const std::atomic<bool>* cancel_ = nullptr;
-  std::atomic<bool> cancelled_{false};  // somebody has seen it be true
+  std::atomic<bool> cancelled_{false};  // a thread has seen it be true
   std::mutex mutex_;
   std::optional<Error> error_;
 };
@@ -76,7 +76,7 @@ struct Call {
   const Params* params = nullptr;
   std::byte* scratch = nullptr;
   RunState* run = nullptr;
-  int threads = 1;  ///< that share the items: how many there are may hang on it, results must not
+  int threads = 1;  ///< that share the items: items() may depend on it, results must not
 
   /// Of the device: vector code that a kernel calls is of this one.
   simd::Level level() const { return result.level; }
@@ -92,8 +92,8 @@ struct Staging {
   bool operator==(const Staging&) const = default;
 };
 
-/// What can go wrong while a kernel runs: only what hangs on the values of its inputs, or what a
-/// user's function does (RunState::fail()).
+/// The faults of a running kernel. They depend only on the values of its inputs, or on a user's
+/// function (RunState::fail()).
 enum class Fault : std::uint8_t { kNone, kIndexOutOfRange, kFailed };
 
 /// Ops write each result element by one item only, and compute it the same way whatever items a
@@ -112,8 +112,9 @@ class CpuKernel : public Kernel<CpuTarget> {
                     std::byte* worker_scratch) const = 0;
   /// Bytes of each thread's own scratch, at the extents' maximum.
   virtual std::size_t worker_scratch(const NodeView&, const CpuTarget&) const { return 0; }
-  /// If phase 0 does nothing but make this in shared scratch, which later phases only read: nodes
-  /// of the same maker and source share what one of them made, if it is the same for them.
+  /// A form of a source that phase 0 makes in shared scratch, if phase 0 does nothing else and
+  /// later phases only read it. Nodes of the same maker and source share the form that one of them
+  /// made, if it is the same for them.
   virtual std::optional<Staging> staging(const NodeView&, const CpuTarget&) const { return {}; }
   /// Whether two such nodes of the same source get the same bytes.
   virtual bool same_staging(const NodeView&, const NodeView&, const CpuTarget&) const {
@@ -125,7 +126,7 @@ class CpuKernel : public Kernel<CpuTarget> {
   /// Whether it takes a source that is interleaved. If not, such a node is refused.
   virtual bool reads_interleaved(std::size_t) const { return false; }
   /// Whether a source is read in whole, from memory to registers, and nearly all the time goes into
-  /// that if its rows are many: a weight had better lie in huge pages then.
+  /// that if its rows are many. Then a weight had better be in huge pages.
   virtual bool streams(std::size_t) const { return false; }
 };
 

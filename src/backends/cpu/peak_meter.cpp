@@ -22,8 +22,8 @@ constexpr std::size_t kMemory = std::size_t{1} << 30;
 constexpr std::size_t kPiece = std::size_t{1} << 20;  // read between two looks at the clock
 constexpr std::int64_t kRounds = 2000;                // the same of arithmetic: microseconds
 
-/// The sum over threads of what each does a second, while all of them are at it. `work(thread)`
-/// does a piece and says how much that was.
+/// The sum over threads of the work of each in a second, while all of them are at it.
+/// `work(thread)` does a piece and returns how much that was.
 Result<double> rate_of(int threads, double seconds, const std::function<double(int)>& work) {
   std::vector<double> rates(static_cast<std::size_t>(threads));
   SHUNT_TRY(run_pinned(threads, [&](int thread) {

@@ -9,7 +9,7 @@
 namespace shunt::cpu {
 
 /// The processor's peaks at a vector level, with threads of its own, one on each processor in turn.
-/// What it reads is 1 GiB, allocated when that is first asked for and kept.
+/// The memory that it reads is 1 GiB, allocated when that is first asked for and kept.
 class CpuPeakMeter final : public PeakMeter {
  public:
   CpuPeakMeter(int threads, simd::Level level) : threads_(threads), level_(level) {}

@@ -7,7 +7,7 @@
 
 namespace shunt::cpu {
 
-/// Runs `work` with the thread's number on so many threads, which begin together, each on one of
+/// Runs `work` with the thread's number on `threads` threads, which begin together, each on one of
 /// the processors that this process may use, in turn. Returns when all have ended. Io if the system
 /// refuses to start one: then none has worked. `work` must not throw.
 Status run_pinned(int threads, const std::function<void(int thread)>& work);

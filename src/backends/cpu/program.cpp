@@ -16,7 +16,7 @@ namespace {
 // between them.
 constexpr std::size_t kScratchSlots = 3;
 
-/// What is in a slot of scratch for nodes to come.
+/// The content of a slot of scratch for nodes to come.
 struct Staged {
   NodeId node = kNoNode;  // whose source it is another form of; none: nothing is there
   Staging form;
@@ -31,7 +31,7 @@ class Preparer {
                        std::span<const Pattern> patterns) {
     std::size_t slot = 0;
     std::size_t slot_bytes = 0;
-    std::vector<Staged> slots(kScratchSlots);  // what was staged there last, then what lasts
+    std::vector<Staged> slots(kScratchSlots);  // the form staged last in each, then lasting ones
     std::vector<std::size_t> lasting_bytes;
     const Fusions fusions(segment, patterns, made_.target);
     for (NodeId id : segment.nodes) {
@@ -119,7 +119,7 @@ class Preparer {
     }
     return ok();
   }
-  /// Whether what a node has staged is what another one wants.
+  /// Whether the form that a node has staged is the one that another node wants.
   bool serves(const Staged& made, const Staged& wanted,
               std::span<const BufferType* const> memory) const {
     if (made.node == kNoNode || made.form != wanted.form) return false;
@@ -128,7 +128,7 @@ class Preparer {
            made.form.maker->same_staging(NodeView(made_.graph, made.node, memory),
                                          NodeView(made_.graph, wanted.node, memory), made_.target);
   }
-  /// Whether what is staged was made from what a node now writes into.
+  /// Whether the staged form was made from memory that a node now writes into.
   bool reads(const Staged& made, NodeId storage) const {
     if (made.node == kNoNode) return false;
     return std::ranges::any_of(made_.graph.node(made.node).sources, [&](NodeId source) {

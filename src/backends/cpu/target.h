@@ -4,7 +4,7 @@
 
 namespace shunt::cpu {
 
-/// What kernels are asked about besides their node: how a device computes.
+/// Kernels are asked about their node and this: how a device computes.
 struct CpuTarget {
   simd::Level level = {};
 };

@@ -47,9 +47,9 @@ class InterleavedMatrix final : public PackedTensor {
   }
 
  private:
-  /// For a range of plain bytes from `offset` on: calls piece(at, first) for byte number `first` of
-  /// the range, which lies at `at`, and whole(at, first) for whole groups: on the threads if they
-  /// are many and no run has the threads, else on the calling thread.
+  /// For a range of plain bytes from `offset` on. Calls piece(at, first) for byte number `first` of
+  /// the range, which is at `at`, and whole(at, first) for whole groups. The calls are on the
+  /// threads if they are many and no run has the threads, else on the calling thread.
   template <class Piece, class Whole>
   Status each_part(std::size_t offset, std::size_t bytes, const Piece& piece,
                    const Whole& whole) const {

@@ -1,5 +1,5 @@
-// A kernel of this backend. A real one adds a `launch` here, with what its vendor's library
-// takes.
+// A kernel of this backend. A real one adds a `launch` here, with the arguments of its vendor's
+// library.
 #pragma once
 
 #include <span>

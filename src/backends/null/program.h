@@ -1,5 +1,4 @@
-// Making a segment ready: choose kernels, match fusions, say what is needed; then bind to
-// addresses.
+// Making a segment ready: choose kernels, match fusions, state the needs; then bind to addresses.
 #pragma once
 
 #include "backends/null/kernel.h"

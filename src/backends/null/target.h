@@ -2,8 +2,8 @@
 
 namespace shunt::null {
 
-/// What kernels must know of the machine. A real backend has the chip and the version of its
-/// library here.
+/// The facts about the machine that kernels must know. A real backend has the chip and the version
+/// of its library here.
 struct NullTarget {};
 
 }  // namespace shunt::null

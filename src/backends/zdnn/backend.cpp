@@ -11,8 +11,7 @@ namespace shunt::zdnn {
 
 namespace {
 
-/// What the library is called where nobody says otherwise. All versions so far share the first
-/// name.
+/// The default names of the library. All versions so far share the first name.
 constexpr std::array kNames = {"libzdnn.so.0", "libzdnn.so"};
 constexpr std::array kFiles = {LibraryFile{kNames}};
 

@@ -157,7 +157,7 @@ Status ZdnnBinding::run_node(std::size_t index) {
   return ok();
 }
 
-/// Into plain memory, whose rows may lie further apart than those of this run follow each other.
+/// Copies a result to plain memory. Its rows may be further apart than dense rows of this run.
 void ZdnnBinding::bring_out(Launch& launch, const SlotState& slot) const {
   const HostTensor& to = launch.host_result;
   if (to.is_dense()) {

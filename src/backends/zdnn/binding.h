@@ -14,7 +14,7 @@
 
 namespace shunt::zdnn {
 
-/// What the programs of a device share.
+/// The data that the programs of a device share.
 struct Shared {
   const Machine& machine;
   const KernelTable<ZdnnKernel>& table;
@@ -51,7 +51,7 @@ struct PreparedNode {
   std::array<PreparedSource, kMaxSources> sources = {};
   std::size_t result = kNoSlot;  ///< its slot; none: the kernel gives it plain
   std::vector<PreparedTemporary> temporaries = {};
-  bool plain = false;  ///< somebody reads the result so
+  bool plain = false;  ///< some reader takes the plain result
 };
 
 /// A tensor in the machine's layout, somewhere in scratch.
@@ -61,7 +61,7 @@ struct PreparedSlot {
   bool comes_in = false;  ///< from plain memory; else it is computed here
   SourceForm form = SourceForm::kSticks;
   bool by_parts = false;  ///< of a transposed one: it is too large to be transposed at once
-  float scale = 1;        ///< of a levelled one: what it was multiplied with first
+  float scale = 1;        ///< of a levelled one: the factor that was applied first
   // Of a mask:
   NodeId scores = kNoNode;  ///< the first that it is added to
   float max_bias = 0;
@@ -88,11 +88,11 @@ class ZdnnBinding final : public HostBinding {
   Status run(const RunArgs& args) override;
 
  private:
-  /// What is in a slot in this run.
+  /// The contents of a slot in this run.
   struct SlotState {
     Stick stick;
     bool filled = false;
-    bool in_range = true;      ///< else nobody may compute with it
+    bool in_range = true;      ///< else the machine must not compute with it
     bool saturated = false;    ///< some of its numbers became the largest one
     bool looked_at = false;    ///< whether there are such
     bool hides = false;        ///< of a mask
@@ -101,7 +101,7 @@ class ZdnnBinding final : public HostBinding {
   };
   struct Call {
     std::unique_ptr<Launch> launch;
-    std::array<std::byte*, kMaxSources> sources = {};  ///< where they lie plain; null: nowhere
+    std::array<std::byte*, kMaxSources> sources = {};  ///< their plain data; null: none
     std::byte* result = nullptr;
     std::array<Stick, kMaxSources> views;  ///< of slots, with other dimensions
   };
@@ -113,7 +113,7 @@ class ZdnnBinding final : public HostBinding {
 
   HostTensor host(NodeId id, std::byte* data) const;
   float* staging() const { return reinterpret_cast<float*>(scratch_ + prepared_.scratch.staging); }
-  /// Sets a slot's stick to what it has in this run, in its piece of scratch.
+  /// Sets a slot's stick to its dimensions in this run, in its piece of scratch.
   Stick& place(std::size_t slot, const Dims& dims);
   bool saturates() const { return shared_.machine.saturates(); }
   Status run_node(std::size_t index);
@@ -124,20 +124,21 @@ class ZdnnBinding final : public HostBinding {
   /// Entered.
   template <class One>
   Status fill_matrices(std::size_t slot, const One& one);
-  /// Matrices transposed, a part at a time; what is too large saturates. `work`: transpose_bytes().
+  /// Matrices transposed, a part at a time; too large numbers saturate. `work`: transpose_bytes().
   Status transpose_parts(std::size_t slot, const HostTensor& from, std::byte* work);
   /// Of each row something is taken off.
   Status fill_rows(std::size_t slot, const HostTensor& from);
   Status fill_mask(std::size_t slot, const HostTensor& from);
-  /// Takes the library's status of what was brought into a slot.
+  /// Takes the library's status of a transfer into a slot.
   Status entered(std::size_t slot, std::uint32_t status);
-  /// Looks for finite numbers that are too large in what came in, and makes them the largest one.
+  /// Looks for finite numbers that are too large in the incoming data, and makes them the largest
+  /// one.
   Status saturate(std::size_t slot);
   Entered saturate_matrix(const HostTensor& from, std::int64_t matrix, bool all, Stick& to);
   Result<Ready> fill_sources(std::size_t index);
   /// True if a source of the node is another now.
   Result<bool> saturate_sources(std::size_t index);
-  /// By the machine. What came of it is in the launch.
+  /// By the machine. The outcome is in the launch.
   void compute(std::size_t index);
   void bring_out(Launch& launch, const SlotState& slot) const;
   /// True if numbers of a source or of the result were too large, and became the largest one.

@@ -7,7 +7,7 @@ namespace shunt::zdnn {
 
 namespace {
 
-/// What starts with the same sticks.
+/// Longer dimensions, for a tensor that starts with the same sticks.
 Dims longer(const Machine& machine, Dims dims) {
   const auto up = [&](std::int64_t size, int dim) {
     const auto power = static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(size)));

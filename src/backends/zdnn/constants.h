@@ -1,5 +1,5 @@
-// Tensors in the machine's layout that hold one number all over: what stands in for the scalars
-// that the machine does not take.
+// Tensors in the machine's layout that hold one number all over. They replace scalars, which the
+// machine does not take.
 #pragma once
 
 #include <map>
@@ -12,9 +12,9 @@
 
 namespace shunt::zdnn {
 
-/// One of a device, for all its streams. What was made stays. Rows lie in a longer row that starts
-/// like them, and columns in a longer column, of a power of two: so all lengths of a number take no
-/// more than four times what the longest does.
+/// One of a device, for all its streams. Tensors that were made stay. Rows are in a longer row that
+/// starts like them, and columns in a longer column, of a power of two. So all lengths of a number
+/// together take at most four times the memory of the longest one.
 class Constants {
  public:
   explicit Constants(const Machine& machine) : machine_(machine) {}

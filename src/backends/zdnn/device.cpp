@@ -11,7 +11,7 @@ ZdnnDevice::ZdnnDevice(std::unique_ptr<Machine> machine, std::shared_ptr<VendorL
     : KernelDevice(kKernelFiles),
       library_(std::move(library)),
       machine_(std::move(machine)),
-      // What leaves a segment lies plain; what stays in one, in the machine's layout.
+      // A tensor that leaves a segment is plain; one that stays inside is in the machine's layout.
       memory_("zdnn", kPage,
               {Layout{}, {LayoutKind::kPacked, false, "numbers are rounded to DLFLOAT16"}}),
       weights_(*machine_, WeightForm::kDlfloat16),

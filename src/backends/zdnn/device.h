@@ -8,8 +8,9 @@
 
 namespace shunt::zdnn {
 
-/// The integrated accelerator of the chip, or a twin of it. It computes in host memory: what the
-/// CPU has it reads where it lies, and the other way round. Its own are weights in its own layout.
+/// The integrated accelerator of the chip, or a twin of it. It computes in host memory: it reads
+/// the CPU's data in place, and the CPU reads its data in place. Its own are weights in its own
+/// layout.
 class ZdnnDevice final : public KernelDevice<ZdnnKernel> {
  public:
   /// `library`: that the machine calls, if the device is to keep it open.

@@ -9,7 +9,7 @@ namespace shunt::zdnn {
 using Fused = shunt::Fused<ZdnnKernel>;
 using Fusions = shunt::Fusions<ZdnnKernel>;
 
-/// What is fused in a segment: a node, and the one that adds a row to it, if its kernel does both.
+/// The fusions of a segment: a node, and the one that adds a row to it, if its kernel does both.
 Fusions find_fusions(const SegmentView& segment, const Shared& shared);
 
 }  // namespace shunt::zdnn

@@ -1,5 +1,5 @@
-// A piece of a weight as 8-bit numbers with one scale, symmetric about 0: what the machine's
-// quantised products take.
+// A piece of a weight as 8-bit numbers with one scale, symmetric about 0. This is the operand of
+// the machine's quantised products.
 #pragma once
 
 #include "backend_support/int8_weights.h"
@@ -10,9 +10,9 @@ namespace shunt::zdnn {
 /// Bytes of work space that quantize_transposed needs.
 std::size_t quantize_bytes(const Dims& dims);
 
-/// A part of a matrix, transposed into `to`, which gets its scale. What that cost is added to
-/// `cost`, as the machine's numbers are once they are there. The library's status; kConvertFailure
-/// where there is no scale: then the product is computed plainly.
+/// Transposes a part of a matrix into `to`, which gets its scale. Adds the loss to `cost`, computed
+/// from the machine's numbers once they are there. Returns the library's status. kConvertFailure:
+/// there is no scale, and the product is computed plainly.
 std::uint32_t quantize_transposed(const Symbols& zdnn, const HostTensor& from,
                                   const MatrixPart& part, std::byte* work, Stick& to,
                                   LossyCost& cost);

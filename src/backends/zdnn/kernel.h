@@ -13,7 +13,7 @@ namespace shunt::zdnn {
 
 using SourcePlaces = std::array<SourcePlace, kMaxSources>;
 
-/// What a kernel is to compute, and how it will get its sources.
+/// The node that a kernel is to compute, and how it will get its sources.
 struct KernelUse {
   const NodeView& view;
   const Machine& machine;
@@ -23,7 +23,7 @@ struct KernelUse {
 /// In the place of a temporary that a use does not need.
 inline constexpr Dims kNoTemporary = {0, 0, 0};
 
-/// What a kernel needs of a node and of the machine.
+/// A requirement of a kernel on a node and on the machine.
 using Need = CapabilityRow<Machine>;
 /// A function of the machine.
 template <Feature F>
@@ -33,7 +33,7 @@ inline constexpr Need kHas = {
 
 class ZdnnKernel : public Kernel<Machine> {
  public:
-  /// What it needs; and whole tensors of the machine, unless it computes in pieces.
+  /// Checks needs(); and that the machine takes whole tensors, unless it computes in pieces.
   Support supports(const NodeView& view, const Machine& machine) const final;
   virtual std::span<const Need> needs(const NodeView& view) const = 0;
   /// Whether a result of another type, and tensors of any size, are fine.
@@ -42,9 +42,9 @@ class ZdnnKernel : public Kernel<Machine> {
   virtual SourceForm form(const NodeView&, const Machine&, std::size_t, const SourcePlaces&) const {
     return SourceForm::kSticks;
   }
-  /// Of heads, which differ in their slopes if it is not 0: what the mask is multiplied with.
+  /// If it is not 0, heads differ in the slope with which they multiply the mask.
   virtual float max_bias(const NodeView&) const { return 0; }
-  /// What rows that are levelled are multiplied with before that.
+  /// The factor that is applied to rows before they are levelled.
   virtual float scale(const NodeView&) const { return 1; }
   /// Whether finite numbers of a source that are too large are limited. Else it takes them as they
   /// are.
@@ -60,13 +60,13 @@ class ZdnnKernel : public Kernel<Machine> {
   virtual std::vector<Dims> temporaries(const KernelUse&) const { return {}; }
   /// Bytes of plain memory that it needs while it runs, at the extents' maximum.
   virtual std::size_t staging(const KernelUse&) const { return 0; }
-  /// Computes. Nothing is empty. What a failed call of the library returned is in the launch.
+  /// Computes. Nothing is empty. The status of a failed call of the library is in the launch.
   virtual void run(Launch& launch) const = 0;
   /// Normalised mean square error of a result of many elements, in squares of the unit roundoff.
   /// A rounding costs less than a third of one: errors are spread evenly up to it.
   virtual double roundings(const NodeView& view, const Machine& machine) const = 0;
-  /// The normalised mean square error of a result of many elements with 8-bit weights, without
-  /// what these are off by.
+  /// The normalised mean square error of a result of many elements with 8-bit weights, without the
+  /// error of the weights.
   virtual double int8_error() const { return 0; }
   /// Whether a result may be so small (below 5e-10) that DLFLOAT16 has 0 for it, while its sources
   /// are not.
@@ -79,8 +79,8 @@ using KernelList = std::span<const ZdnnKernel* const>;
 /// Sizes at the extents' maximum.
 Dims max_dims(const Tensor& tensor);
 
-/// Whether the library transforms a tensor where it lies, whatever the extents: its type is one of
-/// the host's, and there are no gaps, as strides are those of the maximum.
+/// Whether the library reads a tensor directly from its memory, whatever the extents. Its type is
+/// one of the host's, and there are no gaps, as strides are those of the maximum.
 bool goes_in_directly(const Tensor& tensor);
 
 }  // namespace shunt::zdnn

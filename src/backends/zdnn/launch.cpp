@@ -104,7 +104,7 @@ bool Launch::quantize(Stick& a) {
   float high = 0;
   if (!call<&Symbols::getrange_ztensor>(a, &low, &high)) return false;
   const float largest = std::max(std::fabs(low), std::fabs(high));
-  // What the machine has no number for comes back as none.
+  // A value that the machine has no number for comes back as a non-finite one.
   if (!std::isfinite(low) || !std::isfinite(high)) return out_of_range();
   // The machine gets it as DLFLOAT16: cut to 9 bits it is the same there.
   constexpr std::uint32_t kNineBits = 0xFFFFC000;
@@ -117,8 +117,8 @@ bool Launch::quantize(Stick& a) {
   return true;
 }
 
-/// With offsets of 0 nothing has to be taken off the sums, and with a scale of 1 the result is
-/// numbers of DLFLOAT16, neither rounded nor clipped, and the row is added as it is.
+/// With offsets of 0 nothing has to be taken off the sums. With a scale of 1 the result is numbers
+/// of DLFLOAT16, neither rounded nor clipped, and the row is added as it is.
 bool Launch::quantized_product(const Stick& a, const Stick& weights, const Ztensor* row,
                                Stick& to) {
   constexpr std::int8_t kLow = -kLargestInt8;

@@ -20,10 +20,10 @@ inline constexpr std::size_t kAddedRow = 2;
 enum class SourceForm : std::uint8_t {
   kSticks,      ///< in the machine's layout
   kTransposed,  ///< in it, its matrices transposed
-  kMask,        ///< in it, as what is added to scores (score_mask.h)
+  kMask,        ///< in it, as the addend of scores (score_mask.h)
   kLevelled,    ///< in it, each row less its largest element (level_rows.h)
   kCentred,     ///< in it, each row less its mean
-  kPlain,       ///< where it lies, as it is
+  kPlain,       ///< in place, as it is
 };
 /// Numbers that are transposed at once, on their way in.
 inline constexpr std::int64_t kTransposedAtOnce = std::int64_t{1} << 24;
@@ -31,7 +31,7 @@ using SourceForms = std::array<SourceForm, kMaxSources>;
 
 /// Of a mask that hides something.
 struct Hiding {
-  Stick shown;        ///< 0 for what it hides, 1 for the rest
+  Stick shown;        ///< 0 for hidden elements, 1 for the rest
   bool rows = false;  ///< whether it hides whole ones
 };
 
@@ -41,7 +41,7 @@ struct SourceArg {
   SourceForm form = SourceForm::kSticks;
   const Stick* stick = nullptr;
   HostTensor host;
-  WeightSticks* weight = nullptr;  ///< instead of plain, if it lies so
+  WeightSticks* weight = nullptr;  ///< instead of plain, if it is stored so
   const Hiding* hiding = nullptr;  ///< of a mask, if it hides something
 };
 
@@ -52,7 +52,7 @@ class Launch {
   const Machine& machine() const { return machine_; }
   const Symbols& zdnn() const { return machine_.zdnn(); }
 
-  // What the program fills in.
+  // The program fills these in.
   std::array<SourceArg, kMaxSources> sources;
   Sizes sizes = {};         ///< of the result
   Stick* result = nullptr;  ///< unless the kernel gives it plain
@@ -66,20 +66,21 @@ class Launch {
   std::vector<Room> rooms;       ///< of temporaries
   std::byte* staging = nullptr;  ///< at a page, as large as the kernel asked for
 
-  /// Temporary `index`, with these sizes in this run; what was in it is gone. Where they are larger
-  /// than the kernel asked for nothing goes on: then it has the sizes that it asked for.
+  /// Temporary `index`, with these sizes in this run; its previous contents are lost. If these are
+  /// larger than the kernel asked for, the launch fails. Then the temporary has the sizes that the
+  /// kernel asked for.
   Stick& temporary(std::size_t index, const Dims& dims);
 
   // Each is true if the kernel is to go on. Once one was not, outcome() says why.
 
-  /// Calls a function of the library: call<&Symbols::add>(a, b, to). Sticks are given as what the
-  /// library takes.
+  /// Calls a function of the library: call<&Symbols::add>(a, b, to). Sticks are passed as the
+  /// library's tensors.
   template <auto Function, class... Args>
   bool call(Args&&... args) {
     return took(name_of<Function>, (zdnn().*Function)(argument(args)...));
   }
   /// Dense F32 at `from` into the machine's layout, and back. Finite numbers that are too large are
-  /// limited where they lie, if they saturate.
+  /// limited in place, if they saturate.
   bool to_machine(float* from, Stick& to);
   bool to_host(const Stick& from, float* to);
   /// Part of matrix (i2, i3) of plain left side `from` into the layout, transposed, with

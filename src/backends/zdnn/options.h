@@ -8,8 +8,8 @@
 
 namespace shunt::zdnn {
 
-/// What becomes of finite numbers that DLFLOAT16 does not have (beyond 8.57e9). Either way they are
-/// counted, by node (Device::warnings()).
+/// The treatment of finite numbers that DLFLOAT16 does not have (beyond 8.57e9). Either way they
+/// are counted, by node (Device::warnings()).
 enum class OutOfRange : std::uint8_t {
   kSaturate,  ///< they become the largest one of their sign
   kExact,     ///< an operation that meets them is computed by its plain meaning, on the host

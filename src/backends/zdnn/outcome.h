@@ -1,4 +1,4 @@
-// What a call of the library came to.
+// The outcome of a call of the library.
 #pragma once
 
 #include "backends/zdnn/symbols.h"

@@ -1,4 +1,5 @@
-// What the machine can't do with the numbers of a run: computed by the plain meaning of ops.
+// Nodes that the machine can't compute with the numbers of a run. They are computed by the plain
+// meaning of ops.
 #include <cmath>
 
 #include "backend_support/host_fallback.h"
@@ -27,7 +28,7 @@ Result<RefTensor> ZdnnBinding::values_of_slot(std::size_t index, NodeId id) {
   return id == owner ? values : values_of_view(values, computed, graph_.node(id), *extents_);
 }
 
-/// The values of a source, from where they are nearest to what they should be.
+/// The values of a source, from the place where they are nearest to the exact ones.
 Result<RefTensor> ZdnnBinding::values_of(std::size_t index, std::size_t source, bool& saturated) {
   const PreparedSource& from = prepared_.nodes[index].sources[source];
   const Tensor& tensor = graph_.node(from.id).result;
@@ -77,7 +78,7 @@ Result<bool> ZdnnBinding::compute_plainly(std::size_t index) {
   return saturated;
 }
 
-/// Where whoever reads it looks for it.
+/// Stores a result in the places where its readers look for it.
 Status ZdnnBinding::keep(std::size_t index, const RefTensor& result) {
   const PreparedNode& prepared = prepared_.nodes[index];
   const Node& node = graph_.node(prepared.id);

@@ -137,7 +137,7 @@ class Preparer {
     if (form == SourceForm::kTransposed) std::swap(sizes[0], sizes[1]);
     if (form == SourceForm::kMask) {
       sizes = mask_sizes(sizes, max_sizes(view.source(0).shape), max_bias);
-      sizes[3] *= 2;  // and what it shows
+      sizes[3] *= 2;  // and the shown elements
     }
     const std::size_t index = new_slot(id, dims_of(sizes));
     PreparedSlot& slot = made_.slots[index];
@@ -164,7 +164,7 @@ class Preparer {
   Prepared made_;
   ScratchPlan scratch_;
   std::vector<std::size_t> slot_of_;  // by node that is computed here
-  std::vector<bool> read_plain_;      // by owner of memory: somebody here reads it so
+  std::vector<bool> read_plain_;      // by owner of memory: a node here reads it so
 };
 
 }  // namespace

@@ -106,8 +106,8 @@ Status ZdnnBinding::fill_rows(std::size_t index, const HostTensor& from) {
       level(row, from.sizes[0], [&](std::int64_t e) { return double{row[e]} * prepared.scale; });
     }
   }
-  // What is far below the largest of a row counts for nothing, however far; but a row has to have
-  // one.
+  // Values far below the largest of a row count for nothing, however far; but a row has to have a
+  // largest one.
   beyond |= centred ? range_of(all, kLargest, false) == NumberRange::kBeyond
                     : !hide(from.sizes, numbers, -kLargest).rows.empty();
   place(index, dims_of(from.sizes));
@@ -137,7 +137,7 @@ Status ZdnnBinding::fill_mask(std::size_t index, const HostTensor& from) {
   slot.hiding.rows = !hidden.rows.empty();
   const Dims dims = dims_of(sizes);
   if (!slot.hides) return bring_in(index, staging());
-  // What is shown goes in behind the mask, and with it.
+  // The shown elements go in behind the mask, and with it.
   const Dims both_dims{2 * dims.dim4, dims.dim2, dims.dim1};
   const std::int64_t numbers = count_rows(sizes) * sizes[0];
   keep_shown(sizes, std::copy_n(staging(), numbers, staging() + numbers) - numbers, -kLargest);

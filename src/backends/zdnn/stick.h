@@ -1,9 +1,9 @@
 // A tensor in the machine's layout, "stickified": DLFLOAT16 in sticks of 64 along the innermost
 // dimension, 32 sticks to a page.
 //
-// A tensor [n0, n1, n2, n3] of ours lies there as (dim4 = n2 * n3, 1, dim2 = n1, dim1 = n0). So
-// slices of dim4, and of a single matrix columns by multiples of 64, are in one piece, and tensors
-// of their own.
+// There, a tensor [n0, n1, n2, n3] of ours is (dim4 = n2 * n3, 1, dim2 = n1, dim1 = n0). So slices
+// of dim4, and of a single matrix columns by multiples of 64, are in one piece, and tensors of
+// their own.
 #pragma once
 
 #include <cstdint>
@@ -47,7 +47,7 @@ std::string too_large(const Machine& machine, const Dims& dims);
 
 /// Bytes of a (k, n) matrix of 8-bit weights: sticks of 64 columns, of two rows each.
 std::uint64_t int8_bytes(const Dims& dims);
-/// Where element (k, n) of one lies there: the machine's layout 4DWEIGHTS.
+/// The offset of element (k, n) of one: the machine's layout 4DWEIGHTS.
 inline std::size_t int8_offset(const Dims& dims, std::int64_t k, std::int64_t n) {
   constexpr std::int64_t kRows = 2 * kPageSticks;
   const std::int64_t rows = (dims.dim2 + kRows - 1) / kRows * kRows;
@@ -55,7 +55,7 @@ inline std::size_t int8_offset(const Dims& dims, std::int64_t k, std::int64_t n)
                                   n % kStickElements * 2 + k % 2);
 }
 
-/// Over somebody's memory. Stays where it is, as the library is given pointers into it.
+/// Over memory that it does not own. Stays where it is, as the library is given pointers into it.
 class Stick {
  public:
   Stick() = default;
@@ -65,13 +65,13 @@ class Stick {
   /// `buffer` at a multiple of kPage, with stick_bytes(dims). `filled`: whether the library has
   /// written it already.
   void set(const Symbols& zdnn, std::byte* buffer, const Dims& dims, bool filled = false);
-  /// The same for 8-bit weights, with int8_bytes(dims); set_scale() says what they are worth.
+  /// The same for 8-bit weights, with int8_bytes(dims); set_scale() sets their scale.
   void set_int8(const Symbols& zdnn, std::byte* buffer, const Dims& dims);
   /// Numbers of 8 bits are these, times `scale`; or become these by `rec_scale`, its inverse.
   void set_scale(float scale) { ztensor_.rec_scale = 1 / scale; }
   void set_rec_scale(float rec_scale) { ztensor_.rec_scale = rec_scale; }
   double scale() const { return 1 / static_cast<double>(ztensor_.rec_scale); }
-  /// What the library takes.
+  /// The library's tensor.
   Ztensor* get() { return &ztensor_; }
   const Ztensor* get() const { return &ztensor_; }
   const Dims& dims() const { return dims_; }

@@ -1,5 +1,5 @@
-// What is used of IBM's zDNN library, declared as its public documentation has it: version 1.0, and
-// of 1.1 what stands below. Bound by name when the library is opened.
+// The part of IBM's zDNN library that is used, declared as its public documentation has it: version
+// 1.0, and the functions of 1.1 below. Bound by name when the library is opened.
 #pragma once
 
 #include <cstddef>
@@ -111,8 +111,8 @@ const char* name_of() {
   return shunt::name_of<Function>(symbol_rows());
 }
 
-/// Asks `find` for the address of each function by its whole name; it has null for what the library
-/// lacks. NotFound, naming the function, if that is one of those that 1.0 has.
+/// Asks `find` for the address of each function by its whole name; it has null for those that the
+/// library lacks. NotFound, naming the function, if that is one of those that 1.0 has.
 Result<Symbols> bind_symbols(const std::function<void*(const char* name)>& find);
 
 }  // namespace shunt::zdnn

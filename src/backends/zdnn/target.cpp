@@ -7,8 +7,8 @@ namespace shunt::zdnn {
 namespace {
 
 /// The capability table. Codes and formats of parameter blocks are those of the Principles of
-/// Operation (NNPA); format 1 came with z17. What takes several functions of the library has a row
-/// for each; the first that is missing says why.
+/// Operation (NNPA); format 1 came with z17. A feature that takes several functions of the library
+/// has a row for each; the first that is missing says why.
 struct MachineRow {
   Feature feature;
   int code;

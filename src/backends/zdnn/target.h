@@ -1,5 +1,5 @@
-// What a machine and its library can do: limits, installed functions. The same code serves z16 and
-// z17; they differ in what stands here.
+// The capabilities of a machine and its library: limits, installed functions. The same code serves
+// z16 and z17; they differ in these.
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@
 
 namespace shunt::zdnn {
 
-/// What kernels ask for. Its row in the table says which function of the machine that is.
+/// The features that kernels ask for. A row in the table says which function of the machine it is.
 enum class Feature : std::uint8_t {
   kAdd,
   kSub,
@@ -28,7 +28,7 @@ enum class Feature : std::uint8_t {
   kSoftmax,
   kMatmul,
   kMatmulShared,      ///< one right matrix for many left ones
-  kMatmulTransposed,  ///< right matrices as the transpositions of what is given
+  kMatmulTransposed,  ///< right matrices as the transpositions of the given ones
   kBatchnorm,
   kSqrt,
   kInvsqrt,
@@ -43,7 +43,7 @@ inline bool is_version_of_twin(std::string_view version) {
 
 class Machine {
  public:
-  /// Unsupported, in plain words, if there is no accelerator or it lacks what nothing goes without.
+  /// Unsupported, in plain words, if there is no accelerator or it lacks something indispensable.
   static Result<std::unique_ptr<Machine>> create(const Symbols& symbols,
                                                  OutOfRange out_of_range = OutOfRange::kSaturate);
 
@@ -55,7 +55,7 @@ class Machine {
   }
   /// The largest index of a dimension, 1 (innermost) to 4.
   std::int64_t max_dim(int dim) const { return max_dim_[static_cast<std::size_t>(dim)]; }
-  /// Bytes of the largest tensor, as it lies in the machine's layout.
+  /// Bytes of the largest tensor in the machine's layout.
   std::uint64_t max_bytes() const { return max_bytes_; }
   /// Whether finite numbers that DLFLOAT16 does not have become the largest one: the user's choice.
   bool saturates() const { return out_of_range_ == OutOfRange::kSaturate; }

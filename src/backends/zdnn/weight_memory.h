@@ -7,8 +7,8 @@
 
 namespace shunt::zdnn {
 
-/// Holds matrices, each with what it takes in the machine's layout; or with what it takes plain, if
-/// that is more, as offsets are those of plain bytes (of what is more nobody touches the pages).
+/// Holds matrices. Each takes its bytes in the machine's layout, or its plain bytes if those are
+/// more, as offsets are those of plain bytes. The pages of the surplus are never touched.
 class WeightMemory final : public PackedMemory {
  public:
   WeightMemory(const Machine& machine, WeightForm form);

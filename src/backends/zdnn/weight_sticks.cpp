@@ -10,13 +10,13 @@ namespace shunt::zdnn {
 
 namespace {
 
-/// Where something has to be cut anyway, pieces of about so many bytes.
+/// The approximate bytes of a piece, where something has to be cut anyway.
 constexpr std::int64_t kPieceBytes = std::int64_t{64} << 20;
 /// Numbers that are transposed at a time, about.
 constexpr std::int64_t kTransposed = std::int64_t{1} << 20;
 /// 8-bit weights that share a scale, about.
 constexpr std::int64_t kSharedScale = std::int64_t{1} << 20;
-/// Sums of so many products of two of up to 127 are numbers that DLFLOAT16 has.
+/// Sums of this many products of two of up to 127 are numbers that DLFLOAT16 has.
 constexpr std::int64_t kMostInt8K = std::int64_t{1} << 18;
 /// Whole blocks of every type, and whole sticks.
 constexpr std::int64_t kWeightUnit = 256;

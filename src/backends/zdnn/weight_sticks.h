@@ -1,6 +1,6 @@
-// A weight as the machine computes with it. A row is one there, too; a matrix is transposed, [k, n]
-// of ours as (k, n) of the machine's, so that the products of z16 do, and cut into pieces where it
-// is larger than a tensor may be.
+// A weight as the machine computes with it. A row is one there, too. A matrix is transposed, [k, n]
+// of ours as (k, n) of the machine's, so that the products of z16 do. It is cut into pieces where
+// it is larger than a tensor may be.
 #pragma once
 
 #include <atomic>
@@ -16,7 +16,7 @@
 
 namespace shunt::zdnn {
 
-/// What a weight's numbers are there.
+/// The format of a weight's numbers there.
 enum class WeightForm : std::uint8_t {
   kDlfloat16,
   kInt8,  ///< with a scale for each piece; only matrices
@@ -32,7 +32,7 @@ struct Grid : MatrixGrid {
   /// Of all pieces.
   std::uint64_t bytes() const;
 };
-/// Whole if the machine takes that, both as a weight and as what it is multiplied with.
+/// Whole if the machine takes that, both as a weight and as the other operand of a product.
 Grid grid_of(const Machine& machine, std::int64_t k, std::int64_t n);
 /// The same of 8-bit weights. Columns of about a MiB share a scale: the more there are of one, the
 /// coarser it is, and each costs a call.
@@ -40,7 +40,7 @@ Grid int8_grid_of(const Machine& machine, std::int64_t k, std::int64_t n);
 
 /// Bytes of work space that stickify_transposed needs for rows of k.
 std::size_t transpose_bytes(std::int64_t k);
-/// What became of plain numbers on their way into the layout.
+/// The result of bringing plain numbers into the layout.
 struct Entered {
   std::uint32_t status = kOk;  ///< the library's; kConvertFailure of numbers that it does not have
   bool saturated = false;      ///< some of those became the largest ones that it has
@@ -56,7 +56,7 @@ Entered stickify_transposed(const Symbols& zdnn, const HostTensor& from, std::in
                             std::int64_t i3, const MatrixPart& part, std::byte* work, std::byte* to,
                             bool saturate);
 
-/// One weight in such memory. Of a quantised type, what is read is quantised again.
+/// One weight in such memory. Data that is read from a quantised type is quantised again.
 class WeightSticks final : public StagedWeight {
  public:
   /// Whether it is for adding to rows and multiplying them, and not a matrix.
@@ -73,7 +73,7 @@ class WeightSticks final : public StagedWeight {
   Result<std::vector<float>> rows(std::int64_t first, std::int64_t count);
   /// Whether numbers that it does not have became the largest one. Valid after settle().
   bool saturated() const { return saturated_; }
-  /// What the numbers of form kInt8 are off by. Nothing, unless the machine has all of them.
+  /// The error of the numbers of form kInt8. Nothing, unless the machine has all of them.
   std::optional<LossyCost> cost();
   /// Valid after settle(), until it is written to again.
   const Stick& piece(std::int64_t i, std::int64_t j) const { return pieces_[grid_.index(i, j)]; }

@@ -1,10 +1,12 @@
 // Gates made of activation functions (which are in unary.h): y = f(gate) * up, element by element.
 //
-// gate and up are two operands of one shape, which the result has too; or two halves of each row of
-// one operand, as fused weights give them: [2C, R, X2, X3], one half after the other, and the
-// result is [C, R, X2, X3]. gate (or the one operand): F32, F16 or BF16, which the result is, too;
-// up: F32, F16 or BF16, whichever gate is. The rows of an operand that holds both must be of an
-// even size, or an extent times an even number.
+// `gate` and `up` are two operands of one shape, and the result has this shape. Or they are the two
+// halves of each row of one operand, as fused weights give them. This operand is [2C, R, X2, X3],
+// one half after the other, and the result is [C, R, X2, X3].
+// `gate` (or the one operand): F32, F16 or BF16. The result has its type.
+// `up`: F32, F16 or BF16, whichever gate is.
+// The rows of an operand that holds both must be of an even size, or an extent times an even
+// number.
 #pragma once
 
 #include <string_view>

@@ -1,4 +1,4 @@
-// What attention is made of.
+// The parts of attention.
 #pragma once
 
 #include <array>
@@ -8,10 +8,11 @@
 
 namespace shunt {
 
-/// What head `head` of `heads` multiplies its mask with (ALiBi, arXiv 2108.12409): 1 if max_bias
-/// is 0. Else, with n the largest power of two that is at most `heads`, 2^(-max_bias (head + 1) /
-/// n) for the first n heads; the others have every other slope of 2n heads, from the first on:
-/// 2^(-max_bias (2 (head - n) + 1) / (2n)). The paper's max_bias is 8.
+/// The slope of ALiBi (arXiv 2108.12409): head `head` of `heads` multiplies its mask by it. It is 1
+/// if max_bias is 0. Otherwise, let n be the largest power of two that is at most `heads`. The
+/// first n heads have `2^(-max_bias * (head + 1) / n)`. The others have every other slope of 2n
+/// heads, from the first on: `2^(-max_bias * (2 * (head - n) + 1) / (2n))`. The paper's max_bias is
+/// 8.
 double alibi_slope(float max_bias, std::int64_t heads, std::int64_t head);
 
 struct SoftmaxParams {
@@ -25,13 +26,13 @@ struct SoftmaxParams {
 };
 
 const Op& softmax_op();
-/// y = exp(z - m) / (sum(exp(z - m)) + exp(sinks[h] - m)) along dimension 0, where
-/// z = x * scale + alibi_slope(h) * mask, and m is the largest of z and sinks[h]. A sink is the
-/// logit of something that takes its share and gives nothing; without sinks that term is 0. A row
+/// `y = exp(z - m) / (sum(exp(z - m)) + exp(sinks[h] - m))` along dimension 0, where
+/// `z = x * scale + alibi_slope(h) * mask`, and m is the largest of z and sinks[h]. A sink is the
+/// logit of something that takes its share and gives nothing. Without sinks that term is 0. A row
 /// whose z are all minus infinity gives zeros.
-/// x: F32, F16 or BF16 [N, T, H, S].
-/// mask, optional: F32 or F16 [N, T, 1 or H, 1 or S].
-/// sinks, optional: F32 [H].
+/// `x`: F32, F16 or BF16 [N, T, H, S].
+/// `mask`, optional: F32 or F16 [N, T, 1 or H, 1 or S].
+/// `sinks`, optional: F32 [H].
 /// The result is F32 and has x's shape.
 Result<Value> softmax(GraphBuilder& g, Operand x, Operand mask = absent(),
                       SoftmaxParams params = {}, Operand sinks = absent());
@@ -53,15 +54,15 @@ std::string_view to_string(RopeMode mode);
 bool has_sections(RopeMode mode);
 
 struct RopeParams {
-  std::int64_t dims = 0;  ///< so many elements of a row are rotated: even, at least 2, at most D
+  std::int64_t dims = 0;  ///< number of rotated elements of a row: even, at least 2, at most D
   RopeMode mode = RopeMode::kNormal;
   float freq_base = 10000;  ///< above 0, and above 1 if ext_factor isn't 0
   float freq_scale = 1;     ///< of the angles, 1 / (times the context is stretched); above 0
   // YaRN (arXiv 2309.00071); switched off by ext_factor 0.
   float ext_factor = 0;   ///< how much fast pairs are extrapolated, 0 to 1
   float attn_factor = 1;  ///< multiplies the result; finite
-  float beta_fast = 32;   ///< a pair is fast from so many turns in the original context on; above 0
-  float beta_slow = 1;    ///< a pair is slow, thus interpolated, up to so many turns; above 0
+  float beta_fast = 32;   ///< turns in the original context from which on a pair is fast; above 0
+  float beta_slow = 1;    ///< turns up to which a pair is slow, thus interpolated; above 0
   std::int64_t original_context = 0;  ///< tokens; above 0 if ext_factor isn't 0
   /// Of kMulti and kVision: how many pairs turn by each of the positions, the first ones by the
   /// first; at least 0, dims / 2 together. Otherwise all 0.
@@ -84,27 +85,28 @@ struct RopeParams {
 
 /// Which of a token's positions pair i turns by: the number of its section; 0 without sections.
 std::size_t rope_position(const RopeParams& params, std::int64_t i);
-/// The angle in radians by which pair i, from 0 to dims / 2 - 1, turns from one position to the
-/// next, before it is divided by the pair's frequency factor: with b = freq_base^(-2i / dims),
-///   b * (freq_scale * (1 - r) + r),
-///   r = ext_factor * (1 - clamp((i - low) / max(high - low, 0.001), 0, 1)).
-/// low and high are the pairs that make beta_fast and beta_slow turns in the original context,
-///   dims * ln(original_context / (2 pi beta)) / (2 ln(freq_base)),
-/// low rounded down and at least 0, high rounded up and at most dims - 1. With kVision, i is
-/// counted from the start of the pair's section, and dims is half of what it is.
+/// The angle in radians by which pair i turns from one position to the next, for i from 0 to dims /
+/// 2 - 1. It is the angle before the division by the pair's frequency factor. With
+/// `b = freq_base^(-2i / dims)` it is
+///   `b * (freq_scale * (1 - r) + r)`,
+///   `r = ext_factor * (1 - clamp((i - low) / max(high - low, 0.001), 0, 1))`.
+/// `low` and `high` are the pairs that make beta_fast and beta_slow turns in the original context,
+///   `dims * ln(original_context / (2 pi beta)) / (2 ln(freq_base))`.
+/// `low` is rounded down and at least 0, `high` is rounded up and at most dims - 1. With kVision, i
+/// is counted from the start of the pair's section, and half of dims takes the place of dims.
 double rope_frequency(const RopeParams& params, std::int64_t i);
-/// What rotated elements are multiplied with: attn_factor, times 1 + 0.1 ln(1 / freq_scale) if
-/// ext_factor isn't 0.
+/// The factor of rotated elements: attn_factor, times 1 + 0.1 ln(1 / freq_scale) if ext_factor
+/// isn't 0.
 double rope_magnitude(const RopeParams& params);
 
 const Op& rope_op();
-/// Rotary position embedding. With a = positions[t, rope_position(i)] * rope_frequency(i) /
-/// freq_factors[i] and m = rope_magnitude(), pair i of a row (u, v) becomes m * (u cos a - v sin a,
-/// u sin a + v cos a); elements from `dims` on are copied. Angles, sines and cosines are found in
-/// double precision, so that positions in a long context cost no digits.
-/// x: F32, F16 or BF16 [D, H, T, S].
-/// positions: I32 [T]; [T, 4] with kMulti and kVision.
-/// freq_factors, optional (all 1 then): F32 [dims / 2].
+/// Rotary position embedding. Let `a = positions[t, rope_position(i)] * rope_frequency(i) /
+/// freq_factors[i]` and `m = rope_magnitude()`. Pair i of a row, `(u, v)`, becomes `m * (u cos a -
+/// v sin a, u sin a + v cos a)`. Elements from `dims` on are copied. Angles, sines and cosines are
+/// computed in double precision, so that positions in a long context cost no digits.
+/// `x`: F32, F16 or BF16 [D, H, T, S].
+/// `positions`: I32 [T]; [T, 4] with kMulti and kVision.
+/// `freq_factors`, optional (all 1 then): F32 [dims / 2].
 /// The result is F32 and has x's shape.
 Result<Value> rope(GraphBuilder& g, Operand x, Operand positions, Operand freq_factors,
                    RopeParams params);
@@ -122,22 +124,23 @@ struct AttentionParams {
 };
 
 const Op& attention_op();
-/// y[:, h, t, s] = sum over n of p[n] * v[:, h', n, s], where p is the softmax over n, with
-/// sinks[h] if there are sinks (see softmax()), of
-///   cap(scale * dot(q[:, h, t, s], k[:, h', n, s])) + alibi_slope(h) * mask[n, t, h, s],
-/// cap(z) = softcap * tanh(z / softcap), or z if softcap is 0, and h' = h / (H / Hk): query heads
-/// in groups share a head of k and v. Where all scores are minus infinity, and where N is 0, y is
-/// 0. Scores of all keys at once are never in memory.
-/// A device may skip keys that the mask hides by minus infinity, by blocks of them: what is not a
-/// number in k or v there, or in a q that sees no key at all, may or may not reach y. Anywhere else
-/// it makes all that hangs on it not a number.
-/// Where k or v is F16 or BF16, a device may round what it multiplies with it to that type. Where
-/// they are quantised it must compute with what their blocks stand for, as precisely as with F32:
-/// q is not rounded to 8 bits.
-/// q: F32 [D, H, T, S].
-/// k: [D, Hk, N, S], v: [Dv, Hk, N, S], each of type F32, F16, BF16, Q8_0 or Q4_0; Hk divides H.
-/// mask, optional: F32 or F16 [N, T, 1 or H, 1 or S].
-/// sinks, optional: F32 [H].
+/// `y[:, h, t, s]` is the sum over n of `p[n] * v[:, h', n, s]`, where p is the softmax over n of
+///   `cap(scale * dot(q[:, h, t, s], k[:, h', n, s])) + alibi_slope(h) * mask[n, t, h, s]`,
+/// with `sinks[h]` if there are sinks (see softmax()). `cap(z) = softcap * tanh(z / softcap)`, or z
+/// if softcap is 0. `h' = h / (H / Hk)`: query heads in groups share a head of k and v. Where all
+/// scores are minus infinity, and where N is 0, y is 0. Scores of all keys at once are never in
+/// memory.
+/// A device may skip blocks of keys that the mask hides by minus infinity. A not-a-number in k or v
+/// there may or may not reach y. The same holds for a not-a-number in a q that sees no key at all.
+/// Anywhere else a not-a-number makes all that depends on it not a number.
+/// Where k or v is F16 or BF16, a device may round the other operand of its product to that type.
+/// Where they are quantised, it must compute with the dequantised values of their blocks, as
+/// precisely as with F32: q is not rounded to 8 bits.
+/// `q`: F32 [D, H, T, S].
+/// `k`: [D, Hk, N, S], `v`: [Dv, Hk, N, S], each of type F32, F16, BF16, Q8_0 or Q4_0. Hk divides
+/// H.
+/// `mask`, optional: F32 or F16 [N, T, 1 or H, 1 or S].
+/// `sinks`, optional: F32 [H].
 /// The result is F32 [Dv, H, T, S].
 Result<Value> attention(GraphBuilder& g, Operand q, Operand k, Operand v, Operand mask = absent(),
                         AttentionParams params = {}, Operand sinks = absent());

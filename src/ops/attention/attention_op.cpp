@@ -105,7 +105,7 @@ class Attention final : public Differentiable<AttentionParams> {
     const Result<Value> q = permute(g, node.source(0), kByHead);
     const Result<Value> k = permute(g, as_f32(g, node.source(1)), kByHead);
     const Result<Value> v = cont(g, permute(g, as_f32(g, node.source(2)), {2, 0, 1, 3}));
-    // What each query takes of each value, [N, T, H, S], computed again.
+    // The weight that each query gives to each value, [N, T, H, S], computed again.
     const bool capped = params.softcap != 0;
     Result<Value> bent;
     Result<Value> scores = matmul(g, k, q);

@@ -9,7 +9,7 @@ namespace shunt {
 
 namespace {
 
-/// The pair, as a real number, that makes so many turns in the original context.
+/// The pair, as a real number, that makes `turns` turns in the original context.
 double pair_of_turns(const RopeParams& params, double turns) {
   const double context = static_cast<double>(params.original_context);
   return static_cast<double>(params.dims) * std::log(context / (turns * 2 * std::numbers::pi)) /

@@ -1,4 +1,4 @@
-// What softmax and attention share: how a mask and sinks get into scores.
+// The parts that softmax and attention share: how a mask and sinks get into scores.
 #pragma once
 
 #include <span>
@@ -15,7 +15,7 @@ Status check_mask(const Tensor* mask, const Shape& scores, float max_bias);
 /// Where there are sinks at all: F32, one for each head.
 Status check_sinks(const Tensor* sinks, const Dim& heads);
 
-/// What the mask adds to score n of query t, as plain references compute it.
+/// The value that the mask adds to score n of query t, as plain references compute it.
 class RefMask {
  public:
   /// `mask` is null if there is none.

@@ -43,7 +43,7 @@ Result<Value> sum_slices(GraphBuilder& g, Operand dy, const Shape& shape) {
       sum = repeat_back(g, sum, now);
       continue;
     }
-    // Those of a group follow each other: [what is inside, the group, groups, what is outside].
+    // Those of a group follow each other: [elements inside, the group, groups, elements outside].
     std::int64_t inside = 1;
     for (std::size_t i = 0; i < kMaxDims; ++i) {
       SHUNT_TRY(expect_fixed_for(before[i], fmt::format("dimension {} of a product", i)));

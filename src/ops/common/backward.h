@@ -1,4 +1,4 @@
-// What gradient rules are made of.
+// The building blocks of gradient rules.
 #pragma once
 
 #include "graph/gradient.h"
@@ -11,11 +11,11 @@ Result<Value> as_f32(GraphBuilder& g, Operand x);
 Result<Value> packed(GraphBuilder& g, Operand x);
 /// F32 zeros.
 Result<Value> zeros(GraphBuilder& g, const Shape& shape);
-/// What each element of something of this shape gets of dy, if it was repeated to dy's shape as
+/// The share of dy of each element of a tensor of this shape, if it was repeated to dy's shape as
 /// repeat() does.
 Result<Value> sum_repeats(GraphBuilder& g, Operand dy, const Shape& shape);
 /// The same where slices were repeated as matmul() does: slice i2 of dy is one of slice i2 / (Y2 /
-/// X2) of what has the shape [.., .., X2, X3], and so along dimension 3.
+/// X2) of the tensor of the shape [.., .., X2, X3], and so along dimension 3.
 Result<Value> sum_slices(GraphBuilder& g, Operand dy, const Shape& shape);
 /// 1 where x, F32, is above `low`, else 0; and where it is below `high`. Ones for an infinite bound
 /// that no number reaches.
@@ -23,7 +23,7 @@ Result<Value> is_above(GraphBuilder& g, Operand x, float low);
 Result<Value> is_below(GraphBuilder& g, Operand x, float high);
 /// n times as many.
 Dim times(Dim dim, std::int64_t n);
-/// Unsupported if a dimension is an extent: `why` says what it is needed for.
+/// Unsupported if a dimension is an extent: `why` names the size that must be fixed.
 Status expect_fixed_for(const Dim& dim, std::string_view why);
 
 }  // namespace shunt

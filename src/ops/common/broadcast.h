@@ -1,4 +1,4 @@
-// What ops of two operands share, of which the second is repeated along the dimensions that it
+// Shared parts of ops with two operands. The second is repeated along the dimensions that it
 // divides.
 #pragma once
 
@@ -7,7 +7,7 @@
 
 namespace shunt {
 
-/// a: F32, F16 or BF16; b, whose sizes divide a's: one of them, too. The result is like a.
+/// `a`: F32, F16 or BF16; b, whose sizes divide a's: one of them, too. The result is like a.
 Result<Inferred> infer_broadcast(SourceTensors sources);
 
 /// result = f(a, b) element by element.

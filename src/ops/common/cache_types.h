@@ -1,4 +1,5 @@
-// What caches of keys and values may be: what set_rows writes, and attention reads.
+// The types that caches of keys and values may have: set_rows writes them, and attention reads
+// them.
 #pragma once
 
 #include <array>

@@ -1,5 +1,5 @@
-// What shape rules are made of. Each check's error says what it found, by the source's name; the
-// builder adds the op and the operands.
+// The building blocks of shape rules. Each check's error describes its finding, by the source's
+// name; the builder adds the op and the operands.
 #pragma once
 
 #include <initializer_list>
@@ -21,10 +21,10 @@ Status expect_type(std::string_view name, const Tensor& tensor, std::span<const 
 Status expect_type(std::string_view name, const Tensor& tensor,
                    std::initializer_list<DType> allowed);
 
-/// What elements are computed in, and rounded to: F32, F16 or BF16.
+/// A type that elements are computed in, and rounded to: F32, F16 or BF16.
 Status expect_float_type(std::string_view name, const Tensor& tensor);
 
-/// What rows, experts or states are numbered in: I32 or I64.
+/// A type that numbers rows, experts or states: I32 or I64.
 Status expect_id_type(std::string_view name, const Tensor& tensor);
 
 /// Any type that numbers are computed from: neither integers nor F64.

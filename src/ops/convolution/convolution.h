@@ -1,9 +1,9 @@
 // Windows that move over images: tensors [W, H, C, N], of N images of C channels. Window positions
-// are numbered from 0; along x, position i meets elements i * stride + j * dilation - pad for j
-// from 0 to kernel - 1, and there are (W + 2 * pad - dilation * (kernel - 1) - 1) / stride + 1
-// positions, rounded down, of which there must be at least one. What lies outside of the image
-// counts as 0, unless it says otherwise. All sizes but N are fixed, and none is above 2^31 - 1.
-// Images with depth are [W, H, D, C * N]: channel c of image n is slice c + C * n.
+// are numbered from 0. Along x, position i meets elements `i * stride + j * dilation - pad` for j
+// from 0 to kernel - 1. There are `(W + 2 * pad - dilation * (kernel - 1) - 1) / stride + 1`
+// positions, rounded down, and there must be at least one. Elements outside of the image count as
+// 0, unless the op says otherwise. All sizes but N are fixed, and none is above 2^31 - 1. Images
+// with depth are [W, H, D, C * N]: channel c of image n is slice c + C * n.
 #pragma once
 
 #include <array>
@@ -43,18 +43,17 @@ struct Conv2dParams {
 };
 
 const Op& conv_2d_op();
-/// y[i, j, o, n] = sum over kx, ky, c of w[kx, ky, c, o] * x[i * stride + kx * dilation - pad, ...,
-/// c, n]: what neural networks call a convolution (the kernel is not mirrored). w: F32, F16 or BF16
-/// [KW, KH, C, O]. x: F32, F16 or BF16 [W, H, C, N]. The result is F32 [positions along x,
-/// positions along y, O, N].
+/// `y[i, j, o, n]` is the sum over kx, ky, c of `w[kx, ky, c, o] * x[i * stride + kx * dilation -
+/// pad, ..., c, n]`. Neural networks call this a convolution (the kernel is not mirrored).
+/// `w`: F32, F16 or BF16 [KW, KH, C, O]. `x`: F32, F16 or BF16 [W, H, C, N].
+/// The result is F32 [positions along x, positions along y, O, N].
 Result<Value> conv_2d(GraphBuilder& g, Operand w, Operand x, Conv2dParams params = {});
 
 const Op& conv_2d_dw_op();
-/// Depthwise: each channel has a kernel of its own. y[i, j, c, n] = sum over kx, ky of w[kx, ky, 0,
-/// c]
-/// * x[i * stride + kx * dilation - pad, ..., c, n].
-/// w: F32, F16 or BF16 [KW, KH, 1, C]. x: F32, F16 or BF16 [W, H, C, N]. The result is F32
-/// [positions along x, positions along y, C, N].
+/// Depthwise: each channel has a kernel of its own. `y[i, j, c, n]` is the sum over kx, ky of
+/// `w[kx, ky, 0, c] * x[i * stride + kx * dilation - pad, ..., c, n]`.
+/// `w`: F32, F16 or BF16 [KW, KH, 1, C]. `x`: F32, F16 or BF16 [W, H, C, N].
+/// The result is F32 [positions along x, positions along y, C, N].
 Result<Value> conv_2d_dw(GraphBuilder& g, Operand w, Operand x, Conv2dParams params = {});
 
 struct Conv3dParams {
@@ -72,29 +71,29 @@ struct Conv3dParams {
 };
 
 const Op& conv_3d_op();
-/// The same with depth. Channels share the outermost dimension with what they belong to: y[i, j, k,
-/// o + O * n] = sum over kx, ky, kz, c of w[kx, ky, kz, c + C * o] * x[i * stride + kx * dilation -
-/// pad, ..., ..., c + C * n].
-/// w: F32, F16 or BF16 [KW, KH, KD, C * O]. x: F32, F16 or BF16 [W, H, D, C * N]. The result is F32
-/// [positions along x, along y, along z, O * N].
+/// The same with depth. Channels share the outermost dimension with the images or kernels that they
+/// belong to. `y[i, j, k, o + O * n]` is the sum over kx, ky, kz, c of `w[kx, ky, kz, c + C * o] *
+/// x[i * stride + kx * dilation - pad, ..., ..., c + C * n]`.
+/// `w`: F32, F16 or BF16 [KW, KH, KD, C * O]. `x`: F32, F16 or BF16 [W, H, D, C * N].
+/// The result is F32 [positions along x, along y, along z, O * N].
 Result<Value> conv_3d(GraphBuilder& g, Operand w, Operand x, Conv3dParams params = {});
 
 const Op& conv_transpose_1d_op();
-/// What a convolution does backwards, from a position to all that its window meets: y[i, o, n] =
-/// sum over all j, k with j * stride + k * dilation - pad = i, and over c, of w[k, o, c] * x[j, c,
-/// n].
-/// w: F32, F16 or BF16 [K, O, C]. x: F32, F16 or BF16 [L, C, N], L at least 1. The result is F32
-/// [(L - 1) * stride + dilation * (K - 1) + 1 - 2 * pad, O, N], of at least one element a row. For
-/// many channels it is faster by way of a product: col2im_1d() of matmul() of the kernels as [C, K
-/// * O] and of x as [C, L].
+/// A convolution backwards, from a position to all elements that its window meets. `y[i, o, n]` is
+/// the sum over all j, k with `j * stride + k * dilation - pad = i`, and over c, of
+/// `w[k, o, c] * x[j, c, n]`.
+/// `w`: F32, F16 or BF16 [K, O, C]. `x`: F32, F16 or BF16 [L, C, N], L at least 1.
+/// The result is F32 `[(L - 1) * stride + dilation * (K - 1) + 1 - 2 * pad, O, N]`, of at least one
+/// element a row. For many channels it is faster by way of a product: col2im_1d() of matmul() of
+/// the kernels as `[C, K * O]` and of x as [C, L].
 Result<Value> conv_transpose_1d(GraphBuilder& g, Operand w, Operand x, Conv1dParams params = {});
 
 const Op& conv_transpose_2d_op();
-/// The same with two axes: y[ix, iy, o, n] = sum over all i, kx with i * stride + kx * dilation -
-/// pad = ix, all j, ky alike for iy, and over c, of w[kx, ky, o, c] * x[i, j, c, n].
-/// w: F32, F16 or BF16 [KW, KH, O, C]. x: F32, F16 or BF16 [W, H, C, N], W and H at least 1. The
-/// result is F32
-/// [(W - 1) * stride + dilation * (KW - 1) + 1 - 2 * pad, the same of H, O, N].
+/// The same with two axes. `y[ix, iy, o, n]` is the sum over all i, kx with
+/// `i * stride + kx * dilation - pad = ix`, all j, ky alike for iy, and over c, of
+/// `w[kx, ky, o, c] * x[i, j, c, n]`.
+/// `w`: F32, F16 or BF16 [KW, KH, O, C]. `x`: F32, F16 or BF16 [W, H, C, N], W and H at least 1.
+/// The result is F32 `[(W - 1) * stride + dilation * (KW - 1) + 1 - 2 * pad, the same of H, O, N]`.
 Result<Value> conv_transpose_2d(GraphBuilder& g, Operand w, Operand x, Conv2dParams params = {});
 
 struct Im2colParams {
@@ -114,10 +113,11 @@ struct Im2colParams {
 };
 
 const Op& im2col_op();
-/// What each window sees, as a row, so that matmul with reshaped kernels is a convolution:
-/// y[kx + KW * (ky + KH * c), i, j, n] = x[i * stride + kx * dilation - pad, ..., c, n].
-/// x: F32, F16 or BF16 [W, H, C, N]. The result is [KW * KH * C, positions along x, positions along
-/// y, N].
+/// The elements that each window sees, as a row, so that matmul with reshaped kernels is a
+/// convolution. `y[kx + KW * (ky + KH * c), i, j, n] = x[i * stride + kx * dilation - pad, ..., c,
+/// n]`.
+/// `x`: F32, F16 or BF16 [W, H, C, N].
+/// The result is [KW * KH * C, positions along x, positions along y, N].
 Result<Value> im2col(GraphBuilder& g, Operand x, Im2colParams params);
 
 struct Im2col3dParams {
@@ -139,10 +139,10 @@ struct Im2col3dParams {
 };
 
 const Op& im2col_3d_op();
-/// The same with depth: y[kx + KW * (ky + KH * (kz + KD * c)), i, j, k + positions along z * n] =
-/// x[i * stride + kx * dilation - pad, ..., ..., c + C * n].
-/// x: F32, F16 or BF16 [W, H, D, C * N]. The result is [KW * KH * KD * C, positions along x, along
-/// y, positions along z * N].
+/// The same with depth. `y[kx + KW * (ky + KH * (kz + KD * c)), i, j, k + positions along z * n] =
+/// x[i * stride + kx * dilation - pad, ..., ..., c + C * n]`.
+/// `x`: F32, F16 or BF16 [W, H, D, C * N].
+/// The result is [KW * KH * KD * C, positions along x, along y, positions along z * N].
 Result<Value> im2col_3d(GraphBuilder& g, Operand x, Im2col3dParams params);
 
 struct Col2im1dParams {
@@ -160,10 +160,11 @@ struct Col2im1dParams {
 };
 
 const Op& col2im_1d_op();
-/// Adds up windows where they overlap, the other way round from im2col: y[i, c, n] = sum over all
-/// j, k with j * stride + k * dilation - pad = i of x[k + K * c, j, n].
-/// x: F32, F16 or BF16 [K * C, L, N], L at least 1. The result is F32 [(L - 1) * stride + dilation
-/// * (K - 1) + 1 - 2 * pad, C, N], of at least one element a row.
+/// Adds up windows where they overlap, the reverse of im2col. `y[i, c, n]` is the sum over all j, k
+/// with `j * stride + k * dilation - pad = i` of `x[k + K * c, j, n]`.
+/// `x`: F32, F16 or BF16 [K * C, L, N], L at least 1.
+/// The result is F32 `[(L - 1) * stride + dilation * (K - 1) + 1 - 2 * pad, C, N]`, of at least one
+/// element a row.
 Result<Value> col2im_1d(GraphBuilder& g, Operand x, Col2im1dParams params);
 
 enum class Pooling : std::uint8_t { kMax, kAverage };
@@ -185,7 +186,7 @@ struct Pool1dParams {
 
 const Op& pool_1d_op();
 /// pool_2d along rows only, whose number may be anything.
-/// x: F32, F16 or BF16 [W, X1, X2, X3], W at least 1. The result is of x's type, [positions, X1,
+/// `x`: F32, F16 or BF16 [W, X1, X2, X3], W at least 1. The result is of x's type, [positions, X1,
 /// X2, X3].
 Result<Value> pool_1d(GraphBuilder& g, Operand x, Pool1dParams params);
 
@@ -204,9 +205,9 @@ struct Pool2dParams {
 };
 
 const Op& pool_2d_op();
-/// The largest element of each window, or their sum divided by the size of the kernel. What lies
-/// outside of the image is no candidate for the largest.
-/// x: F32, F16 or BF16 [W, H, C, N], W and H at least 1. The result is of x's type, [positions
+/// The largest element of each window, or their sum divided by the size of the kernel. Elements
+/// outside of the image are no candidates for the largest.
+/// `x`: F32, F16 or BF16 [W, H, C, N], W and H at least 1. The result is of x's type, [positions
 /// along x, positions along y, C, N], computed in F32 and rounded once.
 Result<Value> pool_2d(GraphBuilder& g, Operand x, Pool2dParams params);
 

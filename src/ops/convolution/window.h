@@ -1,4 +1,4 @@
-// What ops share whose windows move over images.
+// Shared parts of ops whose windows move over images.
 #pragma once
 
 #include "graph/op.h"

@@ -69,7 +69,7 @@ struct CustomSource {
 };
 
 /// The result in a run, contiguous but for extents below their maximum. The function writes all of
-/// it; what is there before is undefined.
+/// it; its previous content is undefined.
 struct CustomResult {
   DType dtype = DType::kF32;
   Sizes sizes = {};
@@ -85,12 +85,12 @@ struct CustomResult {
                    std::int64_t i3 = 0) const;
 };
 
-/// What the function is told.
+/// The arguments of the function.
 struct CustomCall {
   std::span<const CustomSource> sources;
   CustomResult result;
-  std::int64_t item = 0;   ///< this call's number,
-  std::int64_t items = 1;  ///< of so many in a run
+  std::int64_t item = 0;   ///< number of this call
+  std::int64_t items = 1;  ///< number of calls in a run
   const std::atomic<bool>* cancel = nullptr;
 
   /// Source number `i`. Invalid if there is none, or if its elements are of another type.
@@ -110,7 +110,7 @@ struct CustomCall {
   bool cancelled() const { return cancel != nullptr && cancel->load(std::memory_order_relaxed); }
 };
 
-/// An Error that it returns ends the run, and so does what it throws.
+/// An Error that it returns ends the run, and so does anything that it throws.
 using CustomFunction = std::function<Status(const CustomCall& call)>;
 /// The result's type and shape for sources of these; strides make no difference.
 using CustomShapeRule = std::function<Result<Tensor>(std::span<const Tensor> sources)>;
@@ -125,11 +125,11 @@ struct CustomParams {
 const Op& custom_op();
 /// Whatever `function` computes from up to eight sources of any type, shape and strides, in memory
 /// of its own. The function runs on the CPU, wherever the sources are made: no other device takes
-/// it. Each run calls it params.items times, from several threads at once if that is above 1: every
-/// call writes its own part of the result, which must not hang on who makes it, or when. It is kept
-/// as long as the graph. It must not run or compile a plan on the same device (which is Invalid).
-/// The result is contiguous, of the type and shape that params.result says, and the node is named
-/// after the function.
+/// it. Each run calls it params.items times, from several threads at once if that is above 1. Every
+/// call writes its own part of the result. This part must not depend on the thread or the time of
+/// the call. The function is kept as long as the graph. It must not run or compile a plan on the
+/// same device (which is Invalid). The result is contiguous, of the type and shape that
+/// params.result says, and the node is named after the function.
 Result<Value> custom(GraphBuilder& g, const std::vector<Result<Value>>& sources,
                      CustomParams params);
 

@@ -1,4 +1,4 @@
-// What a node of op `custom` holds, and how its function is called.
+// The content of a node of op `custom`, and the call of its function.
 #pragma once
 
 #include "ops/custom/custom.h"
@@ -18,8 +18,8 @@ struct CustomNode {
   }
 };
 
-/// What the function returns; for what it throws, whatever that is, an error. Both have the
-/// function's name and the item in their message.
+/// The value that the function returns, or an error for anything that it throws. Both kinds of
+/// error have the function's name and the item in their message.
 Status call_custom(const CustomParams& custom, const CustomCall& call);
 
 }  // namespace shunt

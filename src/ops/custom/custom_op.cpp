@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::int64_t kMostItems = 0x7fffffff;
 
-/// What a user's function returns, or an error for what it throws.
+/// The value that a user's function returns, or an error for anything that it throws.
 template <class Function>
 auto without_throwing(const Function& function) -> decltype(function()) {
   try {
@@ -86,7 +86,7 @@ Result<Tensor> contiguous_tensor(DType dtype, const Sizes& sizes) {
   return make_tensor(dtype, {sizes[0], sizes[1], sizes[2], sizes[3]});
 }
 
-/// What the result is to be.
+/// The type and shape of the result.
 Result<Tensor> find_result(const CustomParams& custom, std::span<const Tensor> sources) {
   if (const auto* tensor = std::get_if<Tensor>(&custom.result)) return *tensor;
   const auto& rule = std::get<CustomShapeRule>(custom.result);

@@ -41,7 +41,7 @@ Status CustomSource::read_row(std::span<float> to, std::int64_t i1, std::int64_t
   SHUNT_TRY(check_row(*this, to.size(), i1, i2, i3));
   const std::byte* row = row_of(*this, i1, i2, i3);
   const DTypeTrait& type = trait(dtype);
-  // Elements of plain types may lie apart; blocks never do.
+  // Elements of plain types need not be adjacent; blocks always are.
   if (strides[0] == static_cast<std::int64_t>(type.block_bytes)) {
     type.decode(row, to.data(), sizes[0]);
     return ok();

@@ -39,7 +39,7 @@ class Cpy final : public Differentiable<NoParams> {
     result.data = sources[1]->data;
   }
 
-  /// What was in dst is lost.
+  /// The previous content of dst is lost.
   Status gradient_rule(Backward& node, const NoParams&) const override {
     SHUNT_TRY(node.give_zero(0));
     return node.give(1, node.dy());

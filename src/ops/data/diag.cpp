@@ -35,7 +35,7 @@ class Diag final : public Differentiable<NoParams> {
   }
 
   Status gradient_rule(Backward& node, const NoParams&) const override {
-    // The diagonal: what is left of each row without the others.
+    // The diagonal: the rest of each row without the other elements.
     const Shape x = node.shape(0);
     const Result<Value> ones = diag(node.g, fill(node.g, {x[0]}, 1));
     return node.give(0, transpose(node.g, sum_rows(node.g, mul(node.g, node.dy(), ones))));

@@ -55,7 +55,7 @@ class Set final : public Differentiable<SetParams> {
     const Shape x = node.shape(1);
     if (node.wants(1)) SHUNT_TRY(node.give(1, view(node.g, node.dy(), params.start, x)));
     if (!node.wants(0)) return ok();
-    // What was in the window is lost.
+    // The previous content of the window is lost.
     return node.give(0, set(node.g, dup(node.g, node.dy()), zeros(node.g, x), params.start));
   }
 };

@@ -16,13 +16,13 @@ double cubic(double d, double a) {
   return 0;
 }
 
-/// An element of x and what it is multiplied with.
+/// An element of x and its weight.
 struct Tap {
   std::int64_t at = 0;
   double weight = 1;
 };
 
-/// What element i of m is made of, from n: data.h says how.
+/// The elements of n, with weights, that make element i of m: data.h has the formulas.
 std::vector<Tap> taps_of(const UpscaleParams& params, std::int64_t n, std::int64_t m,
                          std::int64_t i) {
   const bool bilinear = params.interpolation == Interpolation::kBilinear;

@@ -28,13 +28,13 @@ const Op& div_op();
 Result<Value> div(GraphBuilder& g, Operand a, Operand b);
 
 const Op& add1_op();
-/// y = a + s. a: any shape; s: a single number, [1].
+/// y = a + s. `a`: any shape; `s`: a single number, [1].
 Result<Value> add1(GraphBuilder& g, Operand a, Operand s);
 
 const Op& add_id_op();
-/// y[:, u, t] = x[:, u, t] + b[:, ids[u, t]]: the bias of each token's experts. x: [C, U, T]; b:
-/// [C, N]; ids: I32 or I64 [U, T]. A run with a number that b has no row for fails. The result has
-/// x's shape.
+/// y[:, u, t] = x[:, u, t] + b[:, ids[u, t]]: the bias of each token's experts. `x`: [C, U, T];
+/// `b`: [C, N]; `ids`: I32 or I64 [U, T]. A run with a number that b has no row for fails. The
+/// result has x's shape.
 Result<Value> add_id(GraphBuilder& g, Operand x, Operand b, Operand ids);
 
 struct ScaleParams {
@@ -48,7 +48,7 @@ struct ScaleParams {
 };
 
 const Op& scale_op();
-/// y = x * scale + bias. x: any shape; the result has x's shape. scale and bias must be
+/// y = x * scale + bias. `x`: any shape; the result has x's shape. scale and bias must be
 /// finite.
 Result<Value> scale(GraphBuilder& g, Operand x, ScaleParams params);
 

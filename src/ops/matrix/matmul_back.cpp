@@ -9,9 +9,9 @@
 
 namespace shunt {
 
-// Both are outer products summed up, which take their operands as they lie: dx over the rows of w
-// and of dy seen from the side, dw over the columns of x and dy. (Products of transposed copies
-// took a fifth of a training step for the copies.)
+// Both are sums of outer products, which take their operands in their layout in memory. For dx they
+// go over the rows of w and of dy seen from the side, for dw over the columns of x and dy.
+// (Products of transposed copies took a fifth of a training step for the copies.)
 
 namespace {
 

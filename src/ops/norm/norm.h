@@ -1,5 +1,5 @@
-// Normalisations along dimension 0, or over groups of channels. x: F32, F16 or BF16; the result has
-// its type and shape. Computed in F32, and rounded once.
+// Normalisations along dimension 0, or over groups of channels. `x`: F32, F16 or BF16; the result
+// has its type and shape. Computed in F32, and rounded once.
 #pragma once
 
 #include "shunt/graph.h"
@@ -15,11 +15,11 @@ struct RmsNormParams {
 };
 
 const Op& rms_norm_op();
-/// y = x / sqrt(mean(x^2) + eps) along dimension 0. x: any shape.
+/// y = x / sqrt(mean(x^2) + eps) along dimension 0. `x`: any shape.
 Result<Value> rms_norm(GraphBuilder& g, Operand x, RmsNormParams params = {});
 
 struct L2NormParams {
-  float eps = 1e-12F;  ///< what a row is divided by at least; not negative, finite
+  float eps = 1e-12F;  ///< the least divisor of a row; not negative, finite
   template <class F>
   void each(F f) const {
     f("eps", eps);
@@ -27,7 +27,7 @@ struct L2NormParams {
 };
 
 const Op& l2_norm_op();
-/// y = x / max(sqrt(sum x^2), eps) along dimension 0; zeros for zeros. x: any shape.
+/// y = x / max(sqrt(sum x^2), eps) along dimension 0; zeros for zeros. `x`: any shape.
 Result<Value> l2_norm(GraphBuilder& g, Operand x, L2NormParams params = {});
 
 struct NormParams {
@@ -40,7 +40,7 @@ struct NormParams {
 
 const Op& norm_op();
 /// y = (x - mean) / sqrt(variance + eps) along dimension 0, where the variance is the mean of (x -
-/// mean)^2; zeros if all elements are the same. x: any shape.
+/// mean)^2; zeros if all elements are the same. `x`: any shape.
 Result<Value> norm(GraphBuilder& g, Operand x, NormParams params = {});
 
 struct GroupNormParams {
@@ -54,8 +54,8 @@ struct GroupNormParams {
 };
 
 const Op& group_norm_op();
-/// The same over all elements of C / groups neighbouring channels of an image. x: [W, H, C, N], W,
-/// H and C fixed, `groups` divides C.
+/// The same over all elements of C / groups neighbouring channels of an image. `x`: [W, H, C, N],
+/// W, H and C fixed, `groups` divides C.
 Result<Value> group_norm(GraphBuilder& g, Operand x, GroupNormParams params);
 
 }  // namespace shunt

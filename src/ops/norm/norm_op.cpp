@@ -51,7 +51,7 @@ class Norm final : public Differentiable<NormParams> {
 }  // namespace
 
 Result<Value> standardize_back(GraphBuilder& g, Operand dy, Operand x, float eps) {
-  // norm() is rms_norm() of what is left of x without its mean.
+  // norm() is rms_norm() of x without its mean.
   const Result<Value> dx = rms_norm_back(g, dy, sub(g, x, mean(g, x)), {eps});
   return sub(g, dx, mean(g, dx));
 }

@@ -1,4 +1,4 @@
-// What argsort and top_k mean, for both of their references.
+// The meaning of argsort and top_k, for both of their references.
 #pragma once
 
 #include "graph/op.h"

@@ -63,7 +63,7 @@ class SetRows final : public Differentiable<NoParams> {
       SHUNT_TRY(node.give(1, get_rows(node.g, node.dy(), ids)));
     }
     if (!node.wants(0)) return ok();
-    // What was in these rows is lost.
+    // The previous content of these rows is lost.
     return node.give(0,
                      set_rows(node.g, dup(node.g, node.dy()), zeros(node.g, rows), node.source(2)));
   }

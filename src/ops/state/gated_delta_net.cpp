@@ -80,7 +80,7 @@ class GatedDeltaNet final : public OpWith<GatedDeltaNetParams> {
     }
   }
 
-  /// So many for each element of the state and token.
+  /// 7 operations for each element of the state and token.
   double operations(const Tensor&, SourceTensors sources, const Params&) const override {
     return 7.0 * static_cast<double>(sources[0]->size(0)) *
            static_cast<double>(element_count(sources[2]->shape));

@@ -56,7 +56,7 @@ class GatedLinearAttn final : public OpWith<GatedLinearAttnParams> {
     }
   }
 
-  /// So many for each element of the state and token.
+  /// 5 operations for each element of the state and token.
   double operations(const Tensor&, SourceTensors sources, const Params&) const override {
     return 5.0 * static_cast<double>(sources[0]->size(0)) *
            static_cast<double>(element_count(sources[2]->shape));

@@ -1,5 +1,5 @@
-// What recurrences share: the checks of their sources, the form of their result, and a state while
-// a plain reference walks over it.
+// Shared parts of recurrences: the checks of their sources, the form of their result, and a state
+// while a plain reference walks over it.
 #pragma once
 
 #include <string_view>
@@ -9,12 +9,12 @@
 
 namespace shunt {
 
-/// F32, and exactly of the shape `wanted`; `form` says what that shape is: "[K, H, T, S]".
+/// F32, and exactly of the shape `wanted`; `form` is the text of that shape: "[K, H, T, S]".
 Status expect_f32_of(std::string_view name, const Tensor& tensor, const Shape& wanted,
                      std::string_view form);
 /// The first `dims` dimensions are no extents.
 Status expect_fixed(std::string_view name, const Tensor& tensor, int dims);
-/// states: F32 of `state` in its first dimensions and R of them in the last; ids, if any, number
+/// `states`: F32 of `state` in its first dimensions and R of them in the last; ids, if any, number
 /// one for each of the sequences, else there are as many states as sequences.
 Status expect_states(const Tensor& states, const Shape& state, int state_dims, const Tensor* ids,
                      const Dim& sequences);
@@ -30,9 +30,9 @@ Result<Inferred> infer_recurrence(const Dim& channels, const Dim& heads, const D
 /// R].
 struct RecurrenceForm {
   Shape outputs;
-  int output_dims = 2;  ///< so many dimensions of `outputs` come before T
+  int output_dims = 2;  ///< number of dimensions of `outputs` before T
   Shape states;
-  int state_dims = 3;  ///< so many dimensions of `states` come before R
+  int state_dims = 3;  ///< number of dimensions of `states` before R
 };
 Result<Recurrence> recurrence_parts(GraphBuilder& g, Operand result, const RecurrenceForm& form);
 

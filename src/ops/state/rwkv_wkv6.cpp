@@ -57,7 +57,7 @@ class RwkvWkv6 final : public OpWith<NoParams> {
     }
   }
 
-  /// So many for each element of the state and token.
+  /// 6 operations for each element of the state and token.
   double operations(const Tensor&, SourceTensors sources, const Params&) const override {
     return 6.0 * static_cast<double>(sources[0]->size(0)) *
            static_cast<double>(element_count(sources[3]->shape));

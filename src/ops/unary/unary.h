@@ -1,6 +1,6 @@
-// Functions of each element. x: F32, F16 or BF16, any shape; the result has x's type and shape. It
-// is computed in F32 and rounded once. What is not a number stays so, unless the function compares
-// only (sgn, step).
+// Functions of each element. `x`: F32, F16 or BF16, any shape; the result has x's type and shape.
+// It is computed in F32 and rounded once. Not-a-number stays so, unless the function compares only
+// (sgn, step).
 #pragma once
 
 #include "shunt/graph.h"

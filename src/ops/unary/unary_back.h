@@ -1,5 +1,5 @@
-// The gradients of those functions of each element that gated units are made of, too: from dy, F32,
-// that by y = f(x), what is given is that by x, F32. (silu_back() is an op.)
+// The gradients of those functions of each element that gated units are made of, too. They take dy,
+// F32, the gradient by y = f(x), and give the gradient by x, F32. (silu_back() is an op.)
 #pragma once
 
 #include "shunt/graph.h"

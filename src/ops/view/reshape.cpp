@@ -11,8 +11,8 @@ namespace shunt {
 
 namespace {
 
-/// What must not change: each extent, with the elements that one unit of it covers, and how many
-/// elements there are with every extent at 1.
+/// The invariants of a reshape: each extent, with the elements that one unit of it covers, and the
+/// number of elements with every extent at 1.
 struct Elements {
   struct Unit {
     ExtentId extent;
@@ -35,7 +35,7 @@ Elements elements_of(const Shape& shape) {
 
 /// The strides of `result`, which is contiguous and has as many elements as x, as a view of x;
 /// nothing if x's strides allow none. Dimensions of both are taken together, from the inside, until
-/// they have as many elements; those of x in such a group must lie as one would.
+/// they have as many elements. The strides of x in such a group must be those of one dimension.
 std::optional<std::array<std::int64_t, kMaxDims>> strides_through(const Tensor& x,
                                                                   const Tensor& result) {
   auto strides = result.strides;

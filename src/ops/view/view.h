@@ -1,5 +1,4 @@
-// The same memory seen another way: nothing is computed, and what is written into it is seen
-// through every view.
+// The same memory seen another way: nothing is computed, and every view sees later writes.
 #pragma once
 
 #include <array>
@@ -18,11 +17,11 @@ struct ReshapeParams {
 
 const Op& reshape_op();
 /// x's elements in the same order in another shape of as many.
-/// x: any type. Its strides must allow it without a copy: always if x is contiguous; else a
-/// dimension may be cut, and neighbours that lie as one dimension would may be joined. An extent of
-/// x must be one of the shape's too, with as many elements on its inner side (times its factor), so
-/// that it covers the same elements whatever its value: [64, 8, T] can become [512, T] and [64,
-/// 8T], but not [T, 512].
+/// `x`: any type. Its strides must allow it without a copy: always if x is contiguous. Otherwise a
+/// dimension may be cut, and neighbours may be joined whose strides are those of one dimension. An
+/// extent of x must be one of the shape's too, with as many elements on its inner side (times its
+/// factor). So it covers the same elements whatever its value: [64, 8, T] can become [512, T] and
+/// [64, 8T], but not [T, 512].
 Result<Value> reshape(GraphBuilder& g, Operand x, const Shape& shape);
 
 struct ViewParams {
@@ -37,7 +36,7 @@ struct ViewParams {
 
 const Op& view_op();
 /// A window of x: element i of the result is x[start + i].
-/// x: any type; of a block type, dimension 0 starts and ends between blocks.
+/// `x`: any type; of a block type, dimension 0 starts and ends between blocks.
 /// `shape` may use extents; the window must be inside of x at their maximum. Where it goes beyond
 /// the actual size of an extent of x, its elements are whatever was there.
 Result<Value> view(GraphBuilder& g, Operand x, const Sizes& start, const Shape& shape);
@@ -52,11 +51,11 @@ struct PermuteParams {
 
 const Op& permute_op();
 /// Dimension i of the result is dimension axes[i] of x.
-/// x: any type; axes[0] must be 0 for block types.
+/// `x`: any type; axes[0] must be 0 for block types.
 Result<Value> permute(GraphBuilder& g, Operand x, const std::array<int, kMaxDims>& axes);
 
 const Op& transpose_op();
-/// Dimensions 0 and 1 change places. x: any type but block types.
+/// Dimensions 0 and 1 change places. `x`: any type but block types.
 Result<Value> transpose(GraphBuilder& g, Operand x);
 
 }  // namespace shunt

@@ -52,7 +52,7 @@ class View final : public Differentiable<ViewParams> {
   }
 
   Status gradient_rule(Backward& node, const ViewParams& params) const override {
-    // What is outside of the window makes no difference.
+    // Elements outside of the window make no difference.
     const Shape x = node.shape(0);
     PadParams around = {.before = params.start};
     bool whole = true;

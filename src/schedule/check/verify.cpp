@@ -66,7 +66,7 @@ class Verifier {
  private:
   /// The bytes of a node that owns memory, as the next operation finds them.
   struct Held {
-    Bytes own;                              // what is computed, or written into
+    Bytes own;                              // computed, or written into
     std::span<const std::byte> input = {};  // an input's, which stay where they are
     Address leaf = {};                      // a weight's or cache's, the same
   };
@@ -138,7 +138,7 @@ class Verifier {
     return ok();
   }
 
-  /// `before`: of a node that writes into memory, what was there.
+  /// `before`: of a node that writes into memory, the content before.
   void judge(const Node& node, const Bytes& got, const Bytes& expected, const Bytes& before,
              NodeCheck& check) const {
     const Tensor& tensor = node.writes_storage ? graph_->node(node.storage).result : node.result;
@@ -309,8 +309,8 @@ class Verifier {
     return at.buffer->read(at.offset, got);
   }
 
-  /// The memory of an owner on the device: where it lies, if the device can read it there, or else
-  /// in `buffer`.
+  /// The memory of an owner on the device: in place, if the device can read it there, or else in
+  /// `buffer`.
   Result<Address> bring_owner(Device& device, NodeId owner, bool written,
                               std::unique_ptr<Buffer>& buffer) const {
     const Address& leaf = held_[owner].leaf;
@@ -336,7 +336,7 @@ class Verifier {
     return Address{buffer.get(), 0};
   }
 
-  /// Bytes from the start of the memory that a node's result lies in, as far as it is compared.
+  /// Bytes from the start of the memory that has a node's result, as far as it is compared.
   std::size_t bytes_left(const Observed& observed) const {
     const Node& node = graph_->node(observed.node);
     const std::size_t end = to_size(node.offset) + observed.bytes.size();

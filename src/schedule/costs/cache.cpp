@@ -86,7 +86,7 @@ std::optional<CostModel> costs_of(const CostModel& file, const DeviceInfo& devic
 }
 
 /// A folder with those above it. Each that is missing is made for its owner alone, as the XDG
-/// specification wants it. Who writes there finds out what failed.
+/// specification wants it. A later write there reports any failure.
 void make_private_folders(const std::filesystem::path& folder) {
   std::error_code error;
   if (folder.empty() || std::filesystem::exists(folder, error)) return;

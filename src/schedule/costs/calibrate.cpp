@@ -22,7 +22,7 @@ namespace shunt {
 
 namespace {
 
-/// Two digits, so that a placement does not hang on noise.
+/// Two digits, so that a placement does not depend on noise.
 double rounded(double seconds) {
   const std::string text = fmt::format("{:.1e}", seconds);
   double value = 0;
@@ -106,7 +106,7 @@ class Calibration {
         return measure_op(device, {op, dtype}, limited_options(), spare_[&device]);
       };
       options_.prepare = [this](Device& device) {
-        // What can't be had now is allocated, or refused, when an op needs it.
+        // Memory that can't be had now is allocated, or refused, when an op needs it.
         const auto bytes = to_size(std::llround(short_options().bytes * kRoom));
         (void)spare_[&device].reserve(device.memory(), bytes);
       };
@@ -321,7 +321,7 @@ class Calibration {
   }
 
   /// The same op for all devices, so that they are compared alike: of those measured on all, the
-  /// slowest one of the same name, else the slowest. What is not measured must not look fast.
+  /// slowest one of the same name, else the slowest. An op that is not measured must not look fast.
   std::optional<MeasuredOp> substitute(const MeasuredOp& op) const {
     // A product of 4096 x 4096 weights of 8 bits with 32 columns.
     constexpr double kRankOperations = 2.0 * 4096 * 4096 * 32;

@@ -1,4 +1,4 @@
-// Measured costs as a JSON file. What a file says is checked before it is believed.
+// Measured costs as a JSON file. The content of a file is checked before it is believed.
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -117,11 +117,11 @@ std::ptrdiff_t line_at(std::string_view text, std::size_t position) {
   return std::ranges::count(text.substr(0, position), '\n') + 1;
 }
 
-/// Where a text stops being JSON, and what could stand there.
+/// The place where a text stops being JSON, and the expected continuation.
 Error no_json(const Json::parse_error& error, std::string_view text, const std::string& name) {
   const std::size_t byte = std::clamp<std::size_t>(error.byte, 1, text.size() + 1);
   const std::string_view found = byte > text.size() ? "it ends" : "it is no longer JSON";
-  // The library's text ends with what could stand there, if that can be said.
+  // The library's text ends with the expected continuation, if it can name that.
   constexpr std::string_view kMark = "; expected ";
   const std::string_view what = error.what();
   const std::size_t mark = what.rfind(kMark);

@@ -11,8 +11,8 @@ struct CostSample {
   double seconds = 0;  ///< of one node
 };
 
-/// What the costs of an op are fitted to. `few`, `some` and `many` without operations were not
-/// measured.
+/// The measurements that the costs of an op are fitted to. `few`, `some` and `many` without
+/// operations were not measured.
 struct OpSamples {
   CostSample tiny;     ///< so small that the overhead is all
   CostSample reading;  ///< bound by memory

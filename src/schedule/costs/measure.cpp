@@ -1,4 +1,4 @@
-// Measuring what ops and copies take on devices.
+// Measuring the time of ops and copies on devices.
 #include "schedule/costs/measure.h"
 
 #include <algorithm>
@@ -62,8 +62,8 @@ constexpr std::int64_t kMostFewColumns = 32;
 /// Fewer columns tell nothing about arithmetic.
 constexpr std::int64_t kFewestColumns = 16;
 /// The kernel for many columns begins somewhere above the few. To tell its unpacking from its
-/// arithmetic, it is measured with this part of the many, too, but with no fewer than
-/// kFewestSomeColumns, below which another kernel may be at work: the CPU's tiles begin there.
+/// arithmetic, it is measured with this part of the many, too. But the measurement has no fewer
+/// than kFewestSomeColumns, below which another kernel may be at work: the CPU's tiles begin there.
 constexpr std::int64_t kColumnsToSome = 4;
 constexpr std::int64_t kFewestSomeColumns = 128;
 

@@ -179,10 +179,10 @@ class NodeMemory {
     return ok();
   }
 
-  BufferType& plain_;  ///< memory of the device that need not know what lies where
+  BufferType& plain_;  ///< memory of the device that need not know the place of tensors
   SpareMemory& spare_;
   std::unique_ptr<Buffer> shared_;
-  std::vector<std::unique_ptr<Buffer>> buffers_;  ///< some lie in the shared one
+  std::vector<std::unique_ptr<Buffer>> buffers_;  ///< some are in the shared one
   std::vector<Address> addresses_;
 };
 

@@ -16,9 +16,9 @@ namespace shunt {
 /// longer than they do. The largest buffer of each kind of memory is kept.
 class SpareMemory {
  public:
-  /// Allocates so many bytes now, unless that many are kept.
+  /// Allocates `bytes` bytes now, unless that many are kept.
   Status reserve(BufferType& type, std::size_t bytes);
-  /// A buffer of at least so many bytes. A new one holds zeros.
+  /// A buffer of at least `bytes` bytes. A new one holds zeros.
   Result<std::unique_ptr<Buffer>> take(BufferType& type, std::size_t bytes);
   void give_back(std::unique_ptr<Buffer> buffer);
 

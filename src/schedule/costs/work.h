@@ -14,11 +14,11 @@ struct Work {
 };
 
 /// Of a computed node. Bytes that an op need not touch are not counted:
-///  - where it writes into its first source, the content of that source;
-///  - where the op says that numbers pick slices, those that can't be picked: of n slices and m
-///    numbers, at most m are;
-///  - where a source of integers says which rows it picks otherwise, those of other sources that it
-///    can't have picked: an operation uses at most one element of a source.
+///  1. Where it writes into its first source, the content of that source.
+///  2. Where the op says that numbers pick slices, those that can't be picked: of n slices and m
+///     numbers, at most m are.
+///  3. Where a source of integers says which rows it picks otherwise, those of other sources that
+///     it can't have picked: an operation uses at most one element of a source.
 Work work_of(const Graph& graph, NodeId node);
 
 /// The type that decides how fast a computed node is: that of weights, or of a cache.

@@ -117,7 +117,7 @@ class Explainer {
     explanation_.segments.push_back(std::move(made));
   }
 
-  /// Outputs that lie where the host can't read them, and that no segment of the CPU has got since
+  /// Outputs that are where the host can't read them, and that no segment of the CPU has got since
   /// they were last written.
   void bring_results_home(std::span<const Segment> segments) {
     const DeviceIndex cpu = devices_.cpu();
@@ -136,7 +136,7 @@ class Explainer {
     }
   }
 
-  /// Where times are predicted: copies of the placement are transfers of what they make.
+  /// Where times are predicted: a copy of the placement is the transfer of its node's result.
   void add_times() {
     if (!explanation_.seconds) return;
     std::map<std::pair<NodeId, int>, const PredictedCopy*> copies;

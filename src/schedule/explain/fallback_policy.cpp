@@ -1,4 +1,4 @@
-// Whether what falls back is acceptable.
+// Whether the fallbacks are acceptable.
 #include "base/counted.h"
 #include "base/fail.h"
 #include "schedule/explain/fallback.h"

@@ -16,7 +16,7 @@ constexpr std::int64_t kPiece = std::int64_t{1} << 16;  // elements at a time
 
 TranscodeError compare(std::span<const float> before, std::span<const float> after,
                        const DTypeTrait& type) {
-  // Block types make the best of what is too large, and then it is finite.
+  // Block types encode too large values as well as they can, and the result is then finite.
   const float largest = type.quantized ? type.largest : std::numeric_limits<float>::infinity();
   TranscodeError error;
   for (std::size_t i = 0; i < before.size(); ++i) {

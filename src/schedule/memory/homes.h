@@ -20,9 +20,9 @@ struct Home {
 /// the device that computes them, and inputs in that of the CPU.
 std::vector<Home> find_homes(const Graph& graph, const Placement& placement);
 
-/// The memory for the host's end of a copy of `tensor` to or from a device: the device's own memory
-/// if the host can access it, so that there is nothing to copy; else its staging (pinned) memory.
-/// Null if it has neither, or if its largest buffer is smaller than the tensor.
+/// The memory for the host's end of a copy of `tensor` to or from a device. It is the device's own
+/// memory if the host can access it, so that there is nothing to copy; else its staging (pinned)
+/// memory. Null if it has neither, or if its largest buffer is smaller than the tensor.
 BufferType* host_end(Device& device, const Tensor& tensor);
 
 /// Memory of the CPU, the last device, for inputs and staging that are in the memory of no other

@@ -32,9 +32,9 @@ bool is_conditional(const Support& answer) {
 
 }  // namespace
 
-/// Asks one device. Weights it asks for in another type get it, and it is asked again; where it, or
-/// the CPU, then refuses what was possible before, they stay as they are. A weight is given another
-/// type once at most, and taken it back once at most, so this ends whatever a device says.
+/// Asks one device. Weights it asks for in another type get it, and it is asked again. Where it, or
+/// the CPU, then refuses a node that was possible before, they stay as they are. A weight is given
+/// another type once at most, and taken it back once at most, so this ends whatever a device says.
 class Asker {
  public:
   Asker(const Graph& graph, Device& device, DeviceIndex index, Device& cpu,
@@ -93,7 +93,7 @@ class Asker {
     const int source = asked_number(id);
     return source >= 0 && source < std::ssize(sources) ? sources[source] : kNoNode;
   }
-  /// "w": what the op calls it.
+  /// "w": the op's name for it.
   std::string source_name(NodeId id) const {
     const IndexedSpan<int, const std::string_view> names(graph_.node(id).op->info().sources);
     const int source = asked_number(id);
@@ -109,7 +109,7 @@ class Asker {
     return is_weight(graph_.node(owner).role) ? owner : kNoNode;
   }
 
-  /// Why a weight may not become what a node needs.
+  /// The reason why a weight may not get the type that a node needs.
   MaybeNo forbidden(NodeId id) const {
     const NodeId weight = asked_weight(id);
     if (weight == kNoNode) return No{"only weights are transcoded"};

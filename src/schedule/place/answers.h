@@ -27,7 +27,7 @@ class Answers {
                      const PlaceOptions& options, const StorageUsers& users);
 
   DeviceIndices indices() const { return devices_.indices(); }
-  /// Of a computed node: yes, or no with a reason. A yes may hang on weights: see same_type().
+  /// Of a computed node: yes, or no with a reason. A yes may depend on weights: see same_type().
   const Support& of(NodeId id, DeviceIndex device) const { return on(device).answers[id]; }
   /// Makes a yes a no.
   void refuse(NodeId id, DeviceIndex device, Support answer) {

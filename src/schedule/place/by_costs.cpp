@@ -139,7 +139,7 @@ class ProblemMaker {
     return stuck ? decisions_[id].device : -1;
   }
 
-  /// Nodes that must share a device, named after the owner of what they share.
+  /// Nodes that must share a device, named after the owner of the memory that they share.
   int group(NodeId id) const {
     const Node& node = graph_.node(id);
     if (node.writes_storage) return static_cast<int>(node.storage);
@@ -180,7 +180,7 @@ class ProblemMaker {
   PlaceProblem made_;
 };
 
-/// When what is done, and how long all of it takes.
+/// The times of nodes and copies, and the duration of all of it.
 void predict_times(const PlaceProblem& made, const Assignment& assignment, Placement& placement) {
   for (std::size_t i = 0; i < made.nodes.size(); ++i) {
     placement.decisions[made.nodes[i]].seconds =

@@ -18,10 +18,10 @@ struct PlaceProblem {
   std::vector<NodeId> externals;  ///< by CostExternal: leaves
 };
 
-/// Hard, thus not for costs to change: pins; who writes into memory that is there; and that those
-/// who write into one memory are on one device. A weight or cache that has no place yet goes with
-/// its users: with one user it costs nothing to be there; who writes into a cache, or reads it as
-/// it was before, shares a device.
+/// Hard, thus not for costs to change: pins; nodes that write into memory that is there; and that
+/// nodes that write into one memory are on one device. A weight or cache that has no place yet goes
+/// with its users: with one user it costs nothing to be there. Nodes that write into a cache, or
+/// read it as it was before, share a device.
 PlaceProblem make_problem(const PlaceFacts& facts, const PinnedNodes& pinned,
                           const std::vector<Decision>& decisions, const CostModel& costs);
 

@@ -1,6 +1,6 @@
 // Placements as text: a line a node, `ID NAME OP DEVICE # REASON`. A name that is not a plain word
-// stands in double quotes, with \xNN for what can't be printed; "-" stands for no name. The device
-// of a view is "=": it is where its memory is.
+// is in double quotes, with \xNN for bytes that can't be printed; "-" stands for no name. The
+// device of a view is "=": it is where its memory is.
 #include <algorithm>
 #include <charconv>
 #include <map>

@@ -78,7 +78,7 @@ class Rules {
     return cpu();
   }
 
-  /// The device that computes where this memory is: its own, or one that reads it where it lies. Of
+  /// The device that computes where this memory is: its own, or one that reads it in place. Of
   /// several the last: the better ones come by rule 6.
   Result<int> device_at(NodeId leaf, const BufferType& type) const {
     for (int index = cpu(); index >= 0; --index) {
@@ -228,7 +228,7 @@ class Rules {
     }
   }
 
-  /// How many of a node's sources a device reads where they lie.
+  /// The number of a node's sources that a device reads in place.
   int readable(NodeId id, int index) const {
     int count = 0;
     for (NodeId source : graph_.node(id).sources) {

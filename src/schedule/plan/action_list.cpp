@@ -52,9 +52,10 @@ class ActionLister {
   }
 
  private:
-  /// By segment: the copies that are listed before it, its own first. A weight whose memory is its
-  /// own since the device's segment before is listed behind that, so that a segment of another
-  /// device in between, which may block the thread that submits, does not delay it.
+  /// By segment: the copies that are listed before it, its own first. A weight's memory may be its
+  /// own since the device's segment before. Such a weight is listed behind that segment. So a
+  /// segment of another device in between, which may block the thread that submits, does not delay
+  /// it.
   std::vector<std::vector<std::size_t>> copies_by_segment() const {
     std::vector<std::vector<std::size_t>> listed(cut_.segments.size() + 1);
     std::vector<std::pair<std::size_t, std::size_t>> early;  // segments, copies
@@ -140,7 +141,7 @@ class ActionLister {
   }
 
   /// Whether a tensor continues the copy before it, and has become a part of that: both ends
-  /// adjacent, with nothing between the two tensors but what belongs to their batch.
+  /// adjacent, with nothing between the two tensors except members of their batch.
   bool merge(const Action& action, std::size_t bytes) {
     if (parts_.actions.empty()) return false;
     Action& before = parts_.actions.back();

@@ -75,8 +75,8 @@ class Allocator {
 
  private:
   Device& device(int index) const { return device_at(placement_.devices, index); }
-  /// Where the copy of a tensor is made: in the memory of the device that reads it. What the host
-  /// reads is at the host's end of a copy from the device that has it.
+  /// Where the copy of a tensor is made: in the memory of the device that reads it. Data that the
+  /// host reads is at the host's end of a copy from the device that has it.
   Home home_of(const Copy& copy) const {
     const Home own = {&device(copy.to).memory(), copy.to};
     if (copy.to != cpu_of(placement_.devices) || !own.type->host_accessible()) return own;

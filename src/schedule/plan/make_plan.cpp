@@ -38,7 +38,7 @@ class PlanMaker {
   }
 
  private:
-  /// Where a device's part of the graph ends: what could be elsewhere is, from this node on.
+  /// Where a device's part of the graph ends: from this node on, all that could be elsewhere is.
   struct End {
     NodeId node = 0;
     std::string reason = {};
@@ -97,7 +97,7 @@ class PlanMaker {
     End& end = ends_[device];
     const std::vector<NodeId> free = on(placement, device, false);
     if (free.empty()) return false;
-    // An eighth leaves, then a quarter, then half of what is left each time.
+    // An eighth leaves, then a quarter, then half of the rest each time.
     const std::size_t leave =
         std::max<std::size_t>(free.size() >> std::max(3 - end.attempts++, 1), 1);
     const std::size_t keep = free.size() - leave;
@@ -114,7 +114,7 @@ class PlanMaker {
     return true;
   }
 
-  /// An error that nothing helps against, with what must stay all the same, or what was tried.
+  /// An error without a remedy, with an operation that must stay all the same, or the last attempt.
   Error explain_end(const Placement& placement, const Error& error) const {
     for (int device : concerned(error)) {
       const std::vector<NodeId> bound = on(placement, device, true);

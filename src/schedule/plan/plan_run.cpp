@@ -211,7 +211,7 @@ void PlanRun::drain() {
   for (StepInstance& instance : instances_) instance.under_way = false;
 }
 
-/// Waits until nothing of a step is under way, and keeps what went wrong.
+/// Waits until nothing of a step is under way, and keeps its first error.
 Status PlanRun::finish(StepInstance& instance) {
   submit_rest(instance.step);
   instance.pending = false;
@@ -231,7 +231,7 @@ Status PlanRun::finish(StepInstance& instance) {
   if (trace_) trace_->finish();
   if (!instance.failed) {
     if (!was_lost) lose_behind(instance);
-    drain();  // what failed may have left others at work
+    drain();  // the failure may have left others at work
   }
   return instance.failed;
 }

@@ -26,7 +26,7 @@ void PlanTrace::done(std::size_t instance, std::size_t action, std::uint64_t ste
     span.times = {began->begin, told->end};
   } else if (queue.later) {
     span.seen_by_host = true;
-    // A queue is in order: nothing begins before what came before it has ended.
+    // A queue is in order: nothing begins before the work before it has ended.
     span.times.begin = std::max(span.times.begin, free);
     span.times.end = std::max(span.times.begin, trace_.now());
   }

@@ -40,7 +40,7 @@ class Cutter {
       ended_ = !watched_.empty() && watched_[id];
       if (ended_) last_watched_ = id;
     }
-    start_segment(cpu());  // what the host reads after the last one: no segment, only its copies
+    start_segment(cpu());  // data that the host reads after the last one: no segment, only copies
     for (NodeId id : kept) need(id, cpu(), cut_.segments.size() - 1, kNoNode);
     cut_.segments.pop_back();
     return std::move(cut_);
@@ -49,9 +49,9 @@ class Cutter {
  private:
   int cpu() const { return cpu_of(placement_.devices); }
 
-  /// Whether a node can't go on with the segment so far: it runs on another device, an
-  /// observer reads the node before it, or it needs a copy of a weight, which may reuse the memory
-  /// of dead tensors.
+  /// Whether a node can't go on with the segment so far. It runs on another device, an observer
+  /// reads the node before it, or it needs a copy of a weight. Such a copy may reuse the memory of
+  /// dead tensors.
   bool starts_segment(NodeId id, int device) const {
     if (cut_.segments.empty() || cut_.segments.back().device != device || ended_) return true;
     for (NodeId source : graph_.node(id).sources) {
@@ -72,7 +72,7 @@ class Cutter {
     return whole ? owner : source;
   }
 
-  /// Slices of a weight can be told apart where the host can send them one by one.
+  /// Slices of a weight are distinguished where the host can send them one by one.
   Picked picked_of_copy(NodeId crossing, int device) const {
     const Node& node = graph_.node(crossing);
     if (!is_weight(node.role) || device == cpu() || !type_of(crossing).host_accessible()) return {};
@@ -102,8 +102,8 @@ class Cutter {
     return overlaps ? before_ : copy.segment;
   }
 
-  /// Makes sure that `device` can read `node` in `segment`, for a node or the host: where it lies,
-  /// by a copy made before, or by a new one.
+  /// Makes sure that `device` can read `node` in `segment`, for a node or the host: in place, by a
+  /// copy made before, or by a new one.
   void need(NodeId node, int device, std::size_t segment, NodeId reader) {
     const NodeId owner = graph_.node(node).storage;
     if (reads(device, owner)) return;

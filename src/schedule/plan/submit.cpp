@@ -123,7 +123,7 @@ Status StepSubmitter::show(std::size_t action) {
   return fail(ErrorCode::kCancelled, "the observer stopped it at {}", graph.describe(id));
 }
 
-/// Before what the host does itself, which begins when it has waited.
+/// Before the host's own work, which begins when it has waited.
 Status StepSubmitter::wait_on_host(std::size_t action) {
   for (Event* event : waits_of(instance_.actions[action])) SHUNT_TRY(event->wait());
   if (context_.trace != nullptr) context_.trace->submitting(context_.number, action);

@@ -75,7 +75,7 @@ class ActionDescriber {
   }
 
  private:
-  /// Whether the action after it is the next part of the same copy: into a device what came out of
+  /// Whether the action after it is the next part of the same copy: into a device the data from
   /// another, or slices that have been picked.
   bool goes_on(std::size_t action) const {
     const std::size_t copy = actions_[action].copy;

@@ -1,7 +1,8 @@
-// Fields of a few bits, and how they share bytes. In all formats runs of consecutive elements lie
-// in consecutive bytes, the first run in the lowest bits of these bytes, the next run in the bits
-// above, until the bytes are full; then come further bytes. 4 bits in runs of 16 (Q4_0): element j
-// is the low half of byte j, element j + 16 its high half. 1 bit in runs of 1: bit after bit.
+// Fields of a few bits, and how they share bytes. In all formats runs of consecutive elements are
+// in consecutive bytes. The first run is in the lowest bits of these bytes, the next run in the
+// bits above, until the bytes are full. Then come further bytes. 4 bits in runs of 16 (Q4_0):
+// element j is the low half of byte j, element j + 16 its high half. 1 bit in runs of 1: bit after
+// bit.
 #pragma once
 
 #include <algorithm>
@@ -35,7 +36,7 @@ struct Fields {
       to[element] = static_cast<std::uint8_t>(std::to_integer<int>(from[byte]) >> shift & kMask);
     });
   }
-  /// The same, as the bits from `above` on of what is in `to`.
+  /// The same, as the bits from `above` on of the numbers in `to`.
   static constexpr void unpack_above(const std::byte* from, int count, int above,
                                      std::uint8_t* to) {
     for_each(count, [&](int byte, int shift, int element) {
@@ -43,7 +44,7 @@ struct Fields {
       to[element] = static_cast<std::uint8_t>(to[element] | field << above);
     });
   }
-  /// The lowest bits of each element of `from` >> `above`. What else is in the bytes is
+  /// The lowest bits of each element of `from` >> `above`. Other contents of the bytes are
   /// overwritten.
   static constexpr void pack(const std::uint8_t* from, int count, int above, std::byte* to) {
     for_each(count, [&](int byte, int shift, int element) {

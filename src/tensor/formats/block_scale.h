@@ -1,10 +1,10 @@
 // The search for the scale of a whole block, where parts have scales of a few bits that are
 // multiples of it. The parts' own best scales come first (scale_search.h). Then the block's scale
-// is tried at values that bring the largest of them to about the largest multiple; each part takes
+// is tried at values that bring the largest of them to about the largest multiple. Each part takes
 // the better of the two multiples around its own best, with the numbers that suit it. At last the
 // block's scale is solved for by least squares with all that fixed, in turn with the choice of
-// multiples, as long as it gets better. What counts is the scale as it is stored: what its rounding
-// costs is part of every comparison, the one with a block of zeros included.
+// multiples, as long as it gets better. Only the scale as it is stored counts: the cost of its
+// rounding is part of every comparison, the one with a block of zeros included.
 #pragma once
 
 #include <algorithm>
@@ -37,9 +37,9 @@ struct BlockScale {
   std::array<std::uint8_t, Parts> k = {};
 };
 
-/// Calls take(scale) with what F16 holds of a scale: the nearest; and where F16s are so far apart
-/// that it matters on which side (subnormal ones, below 32 times the least), both its neighbours.
-/// Whether a call was true.
+/// Calls take(scale) with the F16 nearest to a scale. Where F16s are so far apart that it matters
+/// on which side (subnormal ones, below 32 times the least), calls it with both neighbours. Returns
+/// whether a call was true.
 template <class Take>
 bool take_as_f16(float scale, Take take) {
   constexpr float kLeastF16 = 0x1p-24f;

@@ -2,13 +2,13 @@
 // Layout holds the byte offsets and counts of a block; only that file knows it.
 //
 // decode() takes one block to its values. encode() makes the block that comes closest to finite
-// values, as the format's file says; where it takes weights, the sum of weight * error^2 is what it
-// keeps small. Weights are from 0 to 1, not all 0. Where there are both, a block without weights is
-// made by the plain rule that other programs follow, too. A format without encode() is not for
-// storage. kLargest is the magnitude up to which a format holds values of either sign: that of its
-// largest scale and its farthest number, or of its largest minimum. kWide are the numbers that a
-// big-endian file has the other way around: what the format's formula takes as one number of 16 or
-// 32 bits.
+// values, as the format's file says; where it takes weights, it keeps the sum of weight * error^2
+// small. Weights are from 0 to 1, not all 0. Where there are both, a block without weights is made
+// by the plain rule that other programs follow, too. A format without encode() is not for storage.
+// `kLargest` is the magnitude up to which a format holds values of either sign: that of its largest
+// scale and its farthest number, or of its largest minimum. `kWide` are the numbers that a
+// big-endian file has the other way around: those that the format's formula takes as one number of
+// 16 or 32 bits.
 #pragma once
 
 #include <array>
@@ -20,8 +20,8 @@
 
 namespace shunt::formats {
 
-/// So many elements in so many bytes. A format "needs weights" if it is so coarse that without
-/// knowing which values matter the result is of little use.
+/// A block of `Elements` elements in `Bytes` bytes. A format "needs weights" if it is so coarse
+/// that without knowing which values matter the result is of little use.
 template <std::int64_t Elements, std::size_t Bytes, bool NeedsWeights = false>
 struct BlockFormat {
   static constexpr std::int64_t kElements = Elements;

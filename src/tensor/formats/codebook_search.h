@@ -3,8 +3,8 @@
 // Each value is rounded to a level by itself. If the vector of these levels is in the codebook it
 // is the nearest, whatever the weights. If not, the codebook's vectors nearest to it (unweighted)
 // are compared, 24 of them, which finds the nearest of all about 98 times in 100, and one hardly
-// worse else. These lists are made when a format is first encoded, and kept: they hang on nothing
-// but the codebook.
+// worse else. These lists are made when a format is first encoded, and kept: they depend on the
+// codebook alone.
 #pragma once
 
 #include <algorithm>

@@ -62,7 +62,7 @@ constexpr float bf16_to_f32(std::uint16_t bits) {
 constexpr std::uint16_t f32_to_bf16(float value) {
   const auto bits = std::bit_cast<std::uint32_t>(value);
   if ((bits & 0x7fffffffu) > 0x7f800000u) return static_cast<std::uint16_t>(bits >> 16 | 0x40u);
-  // Rounding up may carry into the exponent, and up to infinity: both are what rounding means.
+  // Rounding up may carry into the exponent, and up to infinity: both are correct rounding.
   return static_cast<std::uint16_t>(shift_right_to_even(bits, 16));
 }
 

@@ -1,8 +1,8 @@
-// IQ1_M: 256 elements in 56 bytes: the lower 8 bits of indices of 11 bits for 32 vectors of 8
-// elements of -1, 0 and 1; 4 bits for each vector: the upper 3 bits of its index, and one that
-// makes its shift negative; 4 times 16 bits, each 4 scales s of 3 bits for parts of 16 elements and
-// 4 bits of the scale d (F16), the lowest 4 first.
-// value = d * (2 * s + 1) * (vector + shift), the shift being 1/8 or -1/8.
+// IQ1_M: 256 elements in 56 bytes. First the lower 8 bits of indices of 11 bits for 32 vectors of 8
+// elements of -1, 0 and 1. Then 4 bits for each vector: the upper 3 bits of its index, and one that
+// makes its shift negative. Then 4 times 16 bits, each 4 scales s of 3 bits for parts of 16
+// elements and 4 bits of the scale d (F16), the lowest 4 first.
+// `value = d * (2 * s + 1) * (vector + shift)`, the shift being 1/8 or -1/8.
 #include "tensor/formats/blocks.h"
 #include "tensor/formats/iq1_search.h"
 #include "tensor/formats/iq_codebooks.h"

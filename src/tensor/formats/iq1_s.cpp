@@ -1,7 +1,8 @@
-// IQ1_S: 256 elements in 50 bytes: a scale d (F16); the lower 8 bits of indices of 11 bits for 32
-// vectors of 8 elements of -1, 0 and 1; for 8 parts of 32 elements 16 bits: 4 times the upper 3
-// bits of an index, 3 bits of scale s, and a bit that makes the shift negative. value = d * (2 * s
-// + 1) * (vector + shift), the shift being 1/8 or -1/8.
+// IQ1_S: 256 elements in 50 bytes. First a scale d (F16). Then the lower 8 bits of indices of 11
+// bits for 32 vectors of 8 elements of -1, 0 and 1. Then 16 bits for each of 8 parts of 32
+// elements: 4 times the upper 3 bits of an index, 3 bits of scale s, and a bit that makes the shift
+// negative.
+// `value = d * (2 * s + 1) * (vector + shift)`, the shift being 1/8 or -1/8.
 #include "tensor/formats/blocks.h"
 #include "tensor/formats/iq1_search.h"
 #include "tensor/formats/iq_codebooks.h"

@@ -66,7 +66,7 @@ class ShiftedVectors {
     std::array<std::uint16_t, kShiftVectors> index = {};
   };
 
-  /// The nearest vectors of what shares a shift.
+  /// The nearest vectors of a part that shares a shift.
   Shifted nearest(std::size_t shift_part, float shift, float scale) const {
     const auto& search = iq1_codebook_search();
     const float inverse = scale < kLeastScale ? 0.0f : 1.0f / scale;

@@ -1,6 +1,7 @@
-// IQ2_S: 256 elements in 82 bytes: a scale d (F16); for 32 vectors of 8 elements the lower 8 bits
-// of an index of 10, then a byte of signs each, then the upper 2 bits of the indices; scales s of 4
-// bits for 16 parts of 16 elements. value = d * (s + 0.5) / 4 * vector, with its sign.
+// IQ2_S: 256 elements in 82 bytes. First a scale d (F16). Then, for 32 vectors of 8 elements, the
+// lower 8 bits of an index of 10, then a byte of signs each, then the upper 2 bits of the indices.
+// Last, scales s of 4 bits for 16 parts of 16 elements.
+// `value = d * (s + 0.5) / 4 * vector`, with its sign.
 #include "tensor/formats/blocks.h"
 #include "tensor/formats/iq2_search.h"
 #include "tensor/formats/iq_codebooks.h"

@@ -1,4 +1,4 @@
-// What the encoders of the three IQ2 formats share.
+// The common parts of the encoders of the three IQ2 formats.
 #pragma once
 
 #include "tensor/formats/signed_vectors.h"

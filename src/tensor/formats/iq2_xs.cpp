@@ -1,6 +1,6 @@
-// IQ2_XS: 256 elements in 74 bytes: a scale d (F16); 16 bits for each of 32 vectors of 8: 9 of
-// index and 7 of signs (even_signs); scales s of 4 bits for 16 parts of 16 elements.
-// value = d * (s + 0.5) / 4 * vector, with its sign.
+// IQ2_XS: 256 elements in 74 bytes. First a scale d (F16). Then 16 bits for each of 32 vectors of
+// 8: 9 of index and 7 of signs (even_signs). Last, scales s of 4 bits for 16 parts of 16 elements.
+// `value = d * (s + 0.5) / 4 * vector`, with its sign.
 #include "tensor/formats/blocks.h"
 #include "tensor/formats/iq2_search.h"
 #include "tensor/formats/iq_codebooks.h"

@@ -1,6 +1,7 @@
-// IQ2_XXS: 256 elements in 66 bytes: a scale d (F16), then 8 bytes for each part of 32 elements:
-// indices of 4 vectors of 8, and 32 bits that are 4 times 7 bits of signs (even_signs) and 4 bits
-// of scale s. value = d * (s + 0.5) / 4 * vector, with its sign.
+// IQ2_XXS: 256 elements in 66 bytes. First a scale d (F16). Then 8 bytes for each part of 32
+// elements: indices of 4 vectors of 8, and 32 bits that are 4 times 7 bits of signs (even_signs)
+// and 4 bits of scale s.
+// `value = d * (s + 0.5) / 4 * vector`, with its sign.
 #include "tensor/formats/blocks.h"
 #include "tensor/formats/iq2_search.h"
 #include "tensor/formats/iq_codebooks.h"

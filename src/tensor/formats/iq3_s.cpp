@@ -1,6 +1,7 @@
-// IQ3_S: 256 elements in 110 bytes: a scale d (F16); for 64 vectors of 4 elements the lower 8 bits
-// of an index of 9, then the highest bits of the indices; 256 signs; scales s of 4 bits for 8 parts
-// of 32 elements. value = d * (2 * s + 1) * vector, with its sign.
+// IQ3_S: 256 elements in 110 bytes. First a scale d (F16). Then, for 64 vectors of 4 elements, the
+// lower 8 bits of an index of 9, then the highest bits of the indices. Then 256 signs. Last, scales
+// s of 4 bits for 8 parts of 32 elements.
+// `value = d * (2 * s + 1) * vector`, with its sign.
 #include "tensor/formats/blocks.h"
 #include "tensor/formats/iq_codebooks.h"
 #include "tensor/formats/k_blocks.h"

@@ -1,6 +1,7 @@
-// IQ3_XXS: 256 elements in 98 bytes: a scale d (F16); indices of 64 vectors of 4; for 8 parts of 32
-// elements 32 bits that are 4 times 7 bits of signs (even_signs, of 8 elements) and 4 bits of
-// scale s. value = d * (s + 0.5) / 2 * vector, with its sign.
+// IQ3_XXS: 256 elements in 98 bytes. First a scale d (F16), then indices of 64 vectors of 4. Then
+// 32 bits for each of 8 parts of 32 elements: 4 times 7 bits of signs (even_signs, of 8 elements)
+// and 4 bits of scale s.
+// `value = d * (s + 0.5) / 2 * vector`, with its sign.
 #include "tensor/formats/blocks.h"
 #include "tensor/formats/iq_codebooks.h"
 #include "tensor/formats/k_blocks.h"

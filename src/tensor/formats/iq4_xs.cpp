@@ -1,6 +1,7 @@
-// IQ4_XS: 256 elements in 136 bytes: a scale d (F16); scales s of 6 bits for 8 parts of 32
-// elements: first their upper 2 bits, then their lower 4; 256 indices q of 4 bits into a table of
-// levels. value = d * (s - 32) * level[q].
+// IQ4_XS: 256 elements in 136 bytes. First a scale d (F16). Then scales s of 6 bits for 8 parts of
+// 32 elements: first their upper 2 bits, then their lower 4. Last, 256 indices q of 4 bits into a
+// table of levels.
+// `value = d * (s - 32) * level[q]`.
 #include "tensor/formats/block_scale.h"
 #include "tensor/formats/blocks.h"
 #include "tensor/formats/iq4_levels.h"

@@ -1,6 +1,5 @@
 // The codebooks of the IQ formats: sets of vectors, chosen by the formats' author so that they are
-// spread well over what weights look like. Facts of the format. In the order of the formats'
-// indices.
+// spread well over typical weights. Facts of the format. In the order of the formats' indices.
 #pragma once
 
 #include <array>
@@ -15,7 +14,7 @@ namespace shunt::formats {
 template <std::size_t Count, std::size_t Size>
 using Codebook = std::array<std::array<std::int8_t, Size>, Count>;
 
-/// What elements of a vector may be.
+/// The values that elements of a vector may have.
 inline constexpr std::int8_t kIq2Levels[] = {8, 25, 43};
 inline constexpr std::int8_t kIq3XxsLevels[] = {4, 12, 20, 28, 36, 44, 52, 62};
 inline constexpr std::int8_t kIq3SLevels[] = {1, 3, 5, 7, 9, 11, 13, 15};

@@ -1,5 +1,6 @@
-// What the K formats share: a block of 256 elements is cut into parts of 16 or 32, each with a
-// scale (and, in some, a smallest value) of a few bits; one F16 for the block scales these.
+// The common structure of the K formats. A block of 256 elements is cut into parts of 16 or 32,
+// each with a scale (and, in some, a smallest value) of a few bits. One F16 for the block scales
+// these.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +12,7 @@ namespace shunt::formats {
 inline constexpr int kBlockElements = 256;
 
 /// Scales and minimums of 6 bits for 8 parts of 32, in 12 bytes: Q4_K and Q5_K. Those of parts 0 to
-/// 3 are the low bits of bytes 0 to 3 and 4 to 7; those of parts 4 to 7 have their lower 4 bits in
+/// 3 are the low bits of bytes 0 to 3 and 4 to 7. Those of parts 4 to 7 have their lower 4 bits in
 /// the halves of bytes 8 to 11, and their upper 2 on top of bytes 0 to 3 and 4 to 7.
 struct SixBitPairs {
   static constexpr int kParts = 8;

@@ -1,6 +1,6 @@
-// MXFP4 (OCP Microscaling Formats 1.0): 32 elements in 17 bytes: an exponent e (E8M0) and 32
-// numbers of 4 bits, floats of 1 sign, 2 exponent and 1 mantissa bit (E2M1).
-// value = number * 2^(e - 127); e = 255 makes all of them not-a-number.
+// MXFP4 (OCP Microscaling Formats 1.0): 32 elements in 17 bytes. First an exponent e (E8M0), then
+// 32 numbers of 4 bits, floats of 1 sign, 2 exponent and 1 mantissa bit (E2M1).
+// `value = number * 2^(e - 127)`; e = 255 makes all of them not-a-number.
 #include <algorithm>
 #include <bit>
 #include <cmath>

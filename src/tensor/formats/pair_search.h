@@ -24,14 +24,15 @@ struct Line {
   float minimum = 0;
 };
 
-/// What least squares needs of the q chosen for values x with weights w.
+/// The sums that least squares needs of the q chosen for values x with weights w.
 struct LineSums {
   float q = 0;   ///< sum of w q
   float qq = 0;  ///< sum of w q^2
   float xq = 0;  ///< sum of w x q
 };
 
-/// A part's values, counted from the smallest one so that sums don't lose what is small beside it.
+/// A part's values, counted from the smallest one so that sums don't lose numbers that are small
+/// beside it.
 template <int Top, int N, bool AnySign = false>
 class LinePart {
  public:
@@ -112,7 +113,7 @@ class LinePart {
   Line best() const {
     const float mean = sum_w_ > 0 ? sum_x_ / sum_w_ + low_ : 0;
     Line best = {.scale = 0, .minimum = allowed(-mean)};
-    // One value alone: what the minimum can't say, the scale does.
+    // One value alone: the scale expresses the part that the minimum can't.
     if (range_ < kLeastScale) return {(mean + best.minimum) / Top, best.minimum};
     float best_error = error({}, best);
     constexpr int kScales = 6;
@@ -121,7 +122,8 @@ class LinePart {
     for (int i = 0; i < kScales; ++i) {
       const float steps = static_cast<float>(Top) + 0.5f * static_cast<float>(i) - 1.0f;
       for (int j = 0; j < kOffsets; ++j) {
-        // What the q don't reach is shared between both ends, and moved by up to half a step.
+        // The range that the q don't reach is shared between both ends, and moved by up to half a
+        // step.
         Line line = {.scale = range_ / steps, .minimum = 0};
         const float beyond = 0.5f * (range_ - line.scale * static_cast<float>(Top));
         const float moved = line.scale * (0.25f * static_cast<float>(j) - 0.375f);

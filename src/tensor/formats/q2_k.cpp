@@ -1,6 +1,6 @@
-// Q2_K: 256 elements in 84 bytes: for 16 parts of 16 elements a byte each, scale s (low half) and
-// minimum m (high half); 256 numbers q of 2 bits; scales d and dmin (F16).
-// value = d * s * q - dmin * m.
+// Q2_K: 256 elements in 84 bytes. First, for 16 parts of 16 elements, a byte each: scale s (low
+// half) and minimum m (high half). Then 256 numbers q of 2 bits. Last, scales d and dmin (F16).
+// `value = d * s * q - dmin * m`.
 #include "tensor/formats/blocks.h"
 #include "tensor/formats/k_blocks.h"
 #include "tensor/formats/pair_search.h"

@@ -1,6 +1,6 @@
-// Q3_K: 256 elements in 110 bytes: the highest bits of 256 numbers q of 3 bits, then their lower 2
-// bits; scales s of 6 bits for 16 parts of 16 elements; a scale d (F16).
-// value = d * (s - 32) * (q - 4).
+// Q3_K: 256 elements in 110 bytes. First the highest bits of 256 numbers q of 3 bits, then their
+// lower 2 bits. Then scales s of 6 bits for 16 parts of 16 elements. Last, a scale d (F16).
+// `value = d * (s - 32) * (q - 4)`.
 #include "tensor/formats/block_scale.h"
 #include "tensor/formats/blocks.h"
 #include "tensor/formats/k_blocks.h"

@@ -1,6 +1,6 @@
-// Q4_K: 256 elements in 144 bytes: scales d and dmin (F16); for 8 parts of 32 elements scale s and
-// minimum m of 6 bits (SixBitPairs); 256 numbers q of 4 bits.
-// value = d * s * q - dmin * m.
+// Q4_K: 256 elements in 144 bytes. First scales d and dmin (F16). Then, for 8 parts of 32 elements,
+// scale s and minimum m of 6 bits (SixBitPairs). Last, 256 numbers q of 4 bits.
+// `value = d * s * q - dmin * m`.
 #include "tensor/formats/blocks.h"
 #include "tensor/formats/k_blocks.h"
 #include "tensor/formats/pair_search.h"

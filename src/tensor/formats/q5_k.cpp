@@ -1,6 +1,7 @@
-// Q5_K: 256 elements in 176 bytes: scales d and dmin (F16); for 8 parts of 32 elements scale s and
-// minimum m of 6 bits (SixBitPairs); the highest bits of 256 numbers q, then their lower 4 bits.
-// value = d * s * q - dmin * m.
+// Q5_K: 256 elements in 176 bytes. First scales d and dmin (F16). Then, for 8 parts of 32 elements,
+// scale s and minimum m of 6 bits (SixBitPairs). Last, the highest bits of 256 numbers q, then
+// their lower 4 bits.
+// `value = d * s * q - dmin * m`.
 #include "tensor/formats/blocks.h"
 #include "tensor/formats/k_blocks.h"
 #include "tensor/formats/pair_search.h"

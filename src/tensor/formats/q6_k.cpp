@@ -1,6 +1,6 @@
-// Q6_K: 256 elements in 210 bytes: the lower 4 bits of 256 numbers q of 6 bits, then their upper 2
-// bits; scales s (signed bytes) for 16 parts of 16 elements; a scale d (F16).
-// value = d * s * (q - 32).
+// Q6_K: 256 elements in 210 bytes. First the lower 4 bits of 256 numbers q of 6 bits, then their
+// upper 2 bits. Then scales s (signed bytes) for 16 parts of 16 elements. Last, a scale d (F16).
+// `value = d * s * (q - 32)`.
 #include "tensor/formats/block_scale.h"
 #include "tensor/formats/blocks.h"
 #include "tensor/formats/k_blocks.h"

@@ -1,5 +1,5 @@
-// What the encoders that take a block's extremes are made of. Values are finite; what is scaled by
-// a reciprocal may still be infinite or, 0 times that, not a number.
+// The building blocks of encoders that take a block's extremes. Values are finite; a value scaled
+// by a reciprocal may still be infinite or, as 0 times that, not a number.
 #pragma once
 
 #include <cmath>
@@ -35,8 +35,8 @@ inline float reciprocal(float d) {
   return d != 0.0f ? 1.0f / d : 0.0f;
 }
 
-/// The integer part, held to 0 to Max. A conversion of what doesn't fit an integer is undefined:
-/// hence the comparisons before it.
+/// The integer part, held to 0 to Max. A conversion of a number that doesn't fit an integer is
+/// undefined: hence the comparisons before it.
 template <int Max>
 std::uint8_t truncate(float value) {
   if (value >= static_cast<float>(Max)) return Max;

@@ -1,5 +1,5 @@
-// Rows of blocks, and what is made of values and weights before an encoder sees them, so that it
-// need not look out for what is not finite.
+// Rows of blocks, and the changes to values and weights before an encoder sees them, so that it
+// need not handle numbers that are not finite.
 #pragma once
 
 #include <algorithm>
@@ -29,7 +29,8 @@ void decode_rows(const std::byte* from, float* to, std::int64_t n) {
   for (; n > 0; n -= F::kElements, from += F::kBytes, to += F::kElements) F::decode(from, to);
 }
 
-/// A block's values: not-a-number is taken as 0, and what is far beyond the format as its end.
+/// A block's values: not-a-number is taken as 0, and a number far beyond the format's range as its
+/// end.
 template <class F>
 class FiniteValues {
   static constexpr std::size_t N = kElementsOf<F>;

@@ -1,8 +1,8 @@
 // The search for the scale of a part of a block: the one that makes the sum of
 // weight * (value - scale * level)^2 smallest. For fixed levels that is a problem of least squares,
-// whose answer is scale = sum(w x l) / sum(w l^2); it leaves sum(w x^2) - gain, with
-// gain = sum(w x l)^2 / sum(w l^2). Which levels are nearest changes only at some scales: a scan
-// finds the right neighbourhood, and solving in turn for levels and scale the rest.
+// whose answer is `scale = sum(w x l) / sum(w l^2)`. It leaves `sum(w x^2) - gain`; the gain is
+// `sum(w x l)^2 / sum(w l^2)`. Which levels are nearest changes only at some scales: a scan finds
+// the right neighbourhood, and solving in turn for levels and scale the rest.
 #pragma once
 
 #include <cmath>
@@ -43,12 +43,12 @@ struct TableLevels {
   }
 };
 
-/// What least squares needs of the levels l chosen for values x with weights w.
+/// The sums that least squares needs of the levels l chosen for values x with weights w.
 struct ScaleSums {
   float xl = 0;  ///< sum of w x l
   float ll = 0;  ///< sum of w l^2
 
-  /// What a scale takes off the sum of w x^2.
+  /// The amount that a scale takes off the sum of w x^2.
   float gain(float scale) const { return scale * (2 * xl - scale * ll); }
   float best_gain() const { return ll > 0 ? xl * xl / ll : 0; }
   float best_scale() const { return ll > 0 ? xl / ll : 0; }

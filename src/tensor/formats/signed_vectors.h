@@ -2,7 +2,7 @@
 // codebook and the signs apart: IQ2 and IQ3.
 //
 // Where only even numbers of negative signs can be stored (of 8 elements), one sign too many is
-// stored wrong, at the element where that costs least: its magnitude counts as negative, and the
+// stored wrong, at the element where that costs least. Its magnitude counts as negative, and the
 // vector is chosen accordingly.
 #pragma once
 
@@ -74,7 +74,7 @@ class SignedVectors {
     double ll = 0;
   };
 
-  /// What a vector that is nearest at a scale adds to the sums.
+  /// The amounts that a vector that is nearest at a scale adds to the sums.
   ScaleSums add_nearest(std::size_t vector, float inverse, std::size_t* index = nullptr) const {
     const std::size_t at = vector * Size;
     float scaled[Size];

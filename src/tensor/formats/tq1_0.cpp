@@ -1,10 +1,10 @@
 // TQ1_0: 256 elements in 54 bytes: 256 numbers q of 0 to 2 and a scale d (F16).
 // value = (q - 1) * d; made for weights that are -1, 0 or 1 times a scale.
 //
-// Five numbers share a byte, as the digits of a fraction in base 3: the byte is 256 / 243 times
-// their number, rounded up, so that the first digit is the byte * 3 / 256, and what is left over,
-// the byte * 3 mod 256, has the next one in the same way. Elements 0 to 159 are the digits of bytes
-// 0 to 31 (32 first digits, then 32 second ones, ...), elements 160 to 239 those of bytes 32 to 47,
+// Five numbers share a byte, as the digits of a fraction in base 3. The byte is 256 / 243 times
+// their number, rounded up. So the first digit is the byte * 3 / 256, and the remainder, the byte *
+// 3 mod 256, has the next one in the same way. Elements 0 to 159 are the digits of bytes 0 to 31
+// (32 first digits, then 32 second ones, ...). Elements 160 to 239 are those of bytes 32 to 47,
 // elements 240 to 255 the first four of bytes 48 to 51.
 #include <cmath>
 

@@ -11,8 +11,9 @@
 namespace shunt::cpu::cancel_test {
 namespace {
 
-/// In its first phase one item sets the flag, another one takes it back a while later; a third one
-/// comes in between, or not. The second phase reads what all of the first have left.
+/// The first phase has three items. One item sets the flag, and another item clears it a while
+/// later. The third item runs in between, or not. The second phase reads the results of the first
+/// phase.
 class Wavering final : public CpuKernel {
  public:
   const Op& op() const override { return silu_op(); }

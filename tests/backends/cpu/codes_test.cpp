@@ -12,7 +12,7 @@
 namespace shunt::cpu::simd::codes_test {
 namespace {
 
-/// Products of rows with columns that lie one after the other, y[c * rows + r], by few columns.
+/// Products of rows with contiguous columns, y[c * rows + r], by the kernels for few columns.
 Floats few_products(const Weights& w, const Floats& x) {
   const std::int64_t columns = std::ssize(x) / w.k;
   const std::int64_t bytes = few_bytes(w.k);
@@ -37,7 +37,7 @@ Floats panel_products(const Weights& w, const Floats& x) {
   const Floats y = products_by_panels(int8_need(test_level(), w.type.dtype), w.k, x, decode);
   for (std::int64_t i = 0; i < std::ssize(y); ++i) {
     if (i % kInt8Rows < w.rows) continue;
-    // Times what is not a number it is not one, either.
+    // Missing rows give zero, or NaN for a column with a non-finite value.
     const float* column = x.data() + i / kInt8Rows * w.k;
     const bool finite = std::all_of(column, column + w.k, [](float v) { return std::isfinite(v); });
     EXPECT_TRUE(finite ? y[size(i)] == 0 : std::isnan(y[size(i)])) << y[size(i)];

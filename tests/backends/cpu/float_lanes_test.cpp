@@ -34,7 +34,7 @@ struct Rows {
     decoded.resize(values.size());
     trait(type).encode(values.data(), plain.data(), rows * k);
     trait(type).decode(plain.data(), decoded.data(), rows * k);
-    // What no row of the last group is is not a number.
+    // The missing rows of the last group are NaN.
     std::vector<std::byte> filled = plain;
     filled.resize(size((rows + kGroupRows - 1) / kGroupRows * kGroupRows * row_bytes()),
                   std::byte{0xff});
@@ -201,7 +201,7 @@ TEST_P(CpuFloatLanes, PanelsAreThoseOfPlainRows) {
     const std::int64_t most = kFloatDepth * elements;
     for (const std::int64_t k : {std::int64_t{2}, std::int64_t{34}, std::int64_t{256}, most}) {
       for (const std::int64_t groups : {1, 2}) {
-        // Of longer rows the first k elements: what lies between groups is not theirs.
+        // Takes the first k elements of longer rows. The data between groups do not belong to them.
         const Rows w(type, groups * kGroupRows, k + 6);
         Aligned expected(kFloatPanelBytes);
         Aligned panel(kFloatPanelBytes);

@@ -1,5 +1,5 @@
-// What the CPU computes at once gives bit by bit what the nodes give one after the other, as they
-// do where it is told to. What can't be computed at once is not.
+// Fusion on the CPU. Fused nodes give bit by bit the results that the nodes give one after the
+// other. An option turns fusion off. Nodes that can't be fused stay separate.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -65,7 +65,7 @@ struct Case {
 
 using Build = std::function<void(Case&)>;
 
-/// What is in outputs and caches afterwards; or why it failed.
+/// The contents of outputs and caches afterwards, or the error.
 Result<std::vector<RefTensor>> compute(const Build& build, bool fuse) {
   Case made;
   build(made);
@@ -128,7 +128,7 @@ std::vector<std::string> groups(const Build& build) {
   return names;
 }
 
-/// Checks that fusing changes nothing, and gives what is fused.
+/// Checks that fusion changes nothing, and returns the fused groups.
 std::vector<std::string> fused(const Build& build) {
   const auto at_once = compute(build, true);
   const auto apart = compute(build, false);
@@ -271,7 +271,7 @@ TEST_P(CpuFusion, ASumWithARowThatAllShareIsComputedBefore) {
               ElementsAre(kScaledNorm));
 }
 
-/// The sum must not take the place of what its product is multiplied with.
+/// The sum must not overwrite the scale, which is a row of one of its addends.
 TEST_P(CpuFusion, AScaleMayBeARowOfWhatIsAdded) {
   EXPECT_THAT(fused([](Case& c) {
                 const Value a = *sub(c.g, c.input(), c.input());
@@ -322,7 +322,7 @@ Build unit_of(const Unit& unit) {
     const Value x = c.leaf(Role::kInput, DType::kF32, {unit.k, unit.columns});
     const Value gate = product(c, unit.gate, unit, x);
     c.output(swiglu(c.g, gate, product(c, unit.up, unit, x)));
-    // It shares what has been made of x.
+    // It shares the prepared form of x.
     c.output(product(c, unit.gate, unit, x));
   };
 }
@@ -420,7 +420,7 @@ TEST_P(CpuFusion, ProductsThatLieOtherwiseAreGatedAfterwards) {
                 c.output(swiglu(c.g, product(c, DType::kQ8_0, {}, x), absent()));
               }),
               IsEmpty());
-  // Somebody else reads the gate.
+  // Another node reads the gate.
   EXPECT_THAT(fused([](Case& c) {
                 const Value x = c.leaf(Role::kInput, DType::kF32, {kK, 5});
                 const Value gate = product(c, DType::kQ8_0, {}, x);

@@ -1,5 +1,5 @@
-// Products of interleaved weights as bytes, at every level: what is asked of them is what is asked
-// of plain ones (codes_test.cpp).
+// Products of interleaved weights as bytes, at every level. The requirements are those of plain
+// weights (codes_test.cpp).
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -13,8 +13,8 @@
 namespace shunt::cpu::simd::int8_lanes_test {
 namespace {
 
-/// The same rows in groups, which have nothing between them; what no row of the last one is has all
-/// bits set.
+/// The same rows in groups, which have nothing between them. The missing rows of the last group
+/// have all bits set.
 struct Groups {
   std::int64_t group_bytes = 0;
   Aligned bytes;

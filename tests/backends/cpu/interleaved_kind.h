@@ -5,7 +5,7 @@
 
 namespace shunt::cpu {
 
-/// Two threads rearrange what is written and read.
+/// Two threads rearrange the data of writes and reads.
 inline InterleavedMemory& interleaved_memory() {
   static InterleavedMemory type(host_memory(), [] {
     Options options;

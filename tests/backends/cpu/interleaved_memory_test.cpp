@@ -1,5 +1,5 @@
-// Memory whose matrices lie interleaved: whoever writes and reads it sees plain bytes, whatever the
-// pieces; kernels see groups.
+// Memory with interleaved matrices. Writers and readers see plain bytes, for any pieces; kernels
+// see groups.
 #include "backends/cpu/weight_memory.h"
 
 #include <gtest/gtest.h>
@@ -294,7 +294,7 @@ TEST(InterleavedMemory, OfNoBytes) {
   EXPECT_EQ(none->size(), 0U);
   EXPECT_TRUE(none->write(0, {}));
   EXPECT_TRUE(none->read(0, {}));
-  // Tensors without bytes are in nobody's way.
+  // Tensors without bytes do not get in the way of others.
   std::mt19937 random(7);
   const auto buffer =
       allocate(288, {placed(DType::kQ4_0, {32, 0}, 100), placed(DType::kQ4_0, {32, 16}, 0),

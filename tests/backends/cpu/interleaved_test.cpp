@@ -1,5 +1,5 @@
-// How rows lie interleaved: byte by byte for some types, from what is known of their blocks, and
-// what must hold for all of them.
+// The layout of interleaved rows. For some types the tests check it byte by byte, from the known
+// structure of their blocks. Other requirements hold for all types.
 #include "backends/cpu/interleaved.h"
 
 #include <gtest/gtest.h>
@@ -35,7 +35,7 @@ std::vector<std::int64_t> lengths(DType type) {
   return {elements, 2 * elements, 5 * elements, 768};
 }
 
-/// Part of a block: so many bytes, in words of so many.
+/// Part of a block: its size in bytes, and the size of its words.
 struct Part {
   std::size_t bytes = 0;
   std::size_t word = 0;
@@ -210,7 +210,7 @@ TEST(Interleaved, OthersCanNot) {
       EXPECT_FALSE(can_interleave(tensor(type, {k, rows, 2}))) << "a group is of one matrix";
       EXPECT_FALSE(can_interleave(tensor(type, {k, rows, 1, 3}))) << "a group is of one matrix";
     }
-    // What is said of a single row must be right, too: it says how long rows are.
+    // The row stride of a single row must be right, too: it gives the length of rows.
     Tensor single = tensor(type, {k, 1});
     single.strides[1] = 0;
     EXPECT_FALSE(can_interleave(single)) << trait(type).name;

@@ -1,5 +1,5 @@
-// Graphs whose weights lie interleaved: what they compute is what they compute from plain memory,
-// at every level, also at one that has no kernels for it.
+// Graphs with interleaved weights compute the same as from plain memory, at every level. This
+// includes a level that has no kernels for such weights.
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -163,7 +163,7 @@ TEST_P(CpuInterleavedWeights, GiveExactProducts) {
   }
 }
 
-/// Several items along both sides, and what is left over of each.
+/// Several items along both sides, and the remainder of each.
 TEST_P(CpuInterleavedWeights, GiveExactProductsOfLargeMatrices) {
   for (const DType type : {DType::kBF16, DType::kQ4_K, DType::kQ6_K}) {
     expect_exact(cpu(), interleaved, type, 256, 1100, {530, 200});
@@ -346,7 +346,7 @@ TEST_P(CpuInterleavedWeights, AreAskedForWhereTheyAreRead) {
     EXPECT_TRUE(expected ? cpu::is_interleaved_memory(chosen) : chosen == &host_memory())
         << type.name;
 #else
-    if (!expected) {  // else it hangs on the level, some of which are left out
+    if (!expected) {  // else it depends on the level, some of which are left out
       EXPECT_EQ(chosen_memory(*cpu(), graph, w->id), &host_memory()) << type.name;
     }
 #endif

@@ -1,5 +1,4 @@
-// What the CPU's peaks are measured with: loops, threads and memory. How fast they are is for
-// people to see.
+// The loops, threads and memory that measure the CPU's peaks. Judging the speeds is left to people.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sched.h>

@@ -30,7 +30,7 @@ class PlanThreads : public ::testing::Test {
     registry_ = std::move(*Registry::create(options));
     cpu_ = *registry_->find("cpu0");
   }
-  /// A product, and what is made of it, of up to 64 columns.
+  /// A product of up to 64 columns, and its softmax.
   std::unique_ptr<GraphRun> product() {
     GraphBuilder g;
     const Dim columns = *g.extent("columns", 64);

@@ -15,7 +15,7 @@
 namespace shunt::cpu::pool_launches_test {
 namespace {
 
-/// Does what a test wants to, with so many items.
+/// Runs a function of the test, with a given number of items.
 class Told final : public CpuKernel {
  public:
   using Work = std::function<void(std::int64_t begin, std::int64_t end)>;

@@ -8,7 +8,8 @@
 namespace shunt::cpu::pool_test {
 namespace {
 
-/// Takes numbers and counts them; complete when run(0) returns, whoever else came.
+/// Takes numbers and counts them. It is complete when run(0) returns, with or without other
+/// workers.
 class Counting final : public Task {
  public:
   Counting(Pool& pool, int count) : pool_(pool), hits_(static_cast<std::size_t>(count)) {}
@@ -39,7 +40,7 @@ TEST(Pool, EveryItemIsDoneOnceAndNobodyStaysInside) {
     auto pool = Pool::create(threads);
     ASSERT_TRUE(pool) << pool.error().message();
     for (int run = 0; run < 300; ++run) {
-      // A task that is gone when the run returns: whoever came late must not touch it.
+      // The task is gone when the run returns: a late worker must not touch it.
       const auto task = std::make_unique<Counting>(**pool, run % 40);
       const auto lock = (*pool)->lock();
       (*pool)->run(*task);
@@ -105,7 +106,7 @@ TEST(Pool, ScratchIsEachThreadsOwnAndAligned) {
     std::byte* scratch = (*pool)->scratch(worker);
     EXPECT_EQ(reinterpret_cast<std::uintptr_t>(scratch) % 64, 0U);
     for (int i = 0; i < 100; ++i) scratch[i] = std::byte{1};
-    // Its pages are its own, to lie where it runs.
+    // Its pages are its own, so that they can be where it runs.
     EXPECT_EQ(reinterpret_cast<std::uintptr_t>(scratch) % page_size(), 0U);
     places.insert(scratch);
   }
@@ -115,7 +116,7 @@ TEST(Pool, ScratchIsEachThreadsOwnAndAligned) {
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().code(), ErrorCode::kOutOfMemory);
   }
-  EXPECT_EQ((*pool)->scratch(1)[99], std::byte{1});  // what there was is still there
+  EXPECT_EQ((*pool)->scratch(1)[99], std::byte{1});  // the earlier contents are still there
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
-// What tests of products of bytes share: random weights that are seen apart from each other. With a
-// column that has one element of 127, whose scale is 1, a product is 127 times the weight that the
-// type's trait decodes.
+// Shared helpers of tests of products of bytes: random weights that are seen apart from each other.
+// A column that has one element of 127 has a scale of 1. Its product is 127 times the weight that
+// the type's trait decodes.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -34,7 +34,7 @@ inline Floats random_floats(std::int64_t n, unsigned seed) {
   return values;
 }
 
-/// As much as products need, to the byte, so that a sanitizer sees what is read beyond.
+/// Exactly as many bytes as products need, so that a sanitizer detects reads beyond them.
 class Aligned {
  public:
   explicit Aligned(std::int64_t bytes)
@@ -127,12 +127,11 @@ struct Weights {
   }
 };
 
-/// Of rows with columns that lie one after the other, y[c * rows + r].
+/// Of rows with contiguous columns, y[c * rows + r].
 using Products = Floats (*)(const Weights&, const Floats&);
 
-/// Rows of a panel with columns that lie one after the other, y[c * kInt8Rows + r]. decode(first,
-/// depth, panel) makes the panel of `depth` elements from `first` on; what it leaves out is not a
-/// number.
+/// Rows of a panel with contiguous columns, y[c * kInt8Rows + r]. decode(first, depth, panel) makes
+/// the panel of `depth` elements from `first` on. The parts that it leaves out are not a number.
 template <class Decode>
 Floats products_by_panels(Int8Need need, std::int64_t k, const Floats& x, const Decode& decode) {
   const std::int64_t columns = std::ssize(x) / k;

@@ -1,4 +1,4 @@
-// Vector decoding and encoding gives what each type's trait gives, bit by bit, at every level.
+// Vector decoding and encoding match each type's trait, bit by bit, at every level.
 #include "backends/cpu/simd/convert.h"
 
 #include <gtest/gtest.h>
@@ -66,7 +66,7 @@ TEST_P(CpuSimdConvert, DecodesTailsOfEveryLength) {
 }
 
 TEST_P(CpuSimdConvert, EncodesAsTheTraitDoes) {
-  // Random bit patterns: all exponents, subnormals, infinities and what is no number.
+  // Random bit patterns: all exponents, subnormals, infinities and NaNs.
   std::mt19937 random(5);
   std::vector<float> values(64 * 1024);
   for (float& value : values) value = std::bit_cast<float>(static_cast<std::uint32_t>(random()));

@@ -1,5 +1,5 @@
 // Products of weights of floats with many columns, at every level, against sums in double
-// precision; and what becomes of x where it is rounded to BF16.
+// precision. The tests also check x where it is rounded to BF16.
 #include "backends/cpu/simd/float_many.h"
 
 #include <gtest/gtest.h>
@@ -30,7 +30,7 @@ Floats random_floats(std::int64_t n, unsigned seed) {
   return values;
 }
 
-/// Rows of a type; what lies between them would show in a sum.
+/// Rows of a type; the bytes between them would show in a sum.
 struct Weights {
   DType dtype;
   std::int64_t rows, k, stride;
@@ -52,7 +52,7 @@ struct Weights {
   }
 };
 
-/// What x is multiplied as.
+/// The values of x in the product.
 Floats as_multiplied(FloatWord word, const float* x, std::int64_t k) {
   Floats column(x, x + k);
   if (word == FloatWord::kF32) return column;
@@ -149,7 +149,7 @@ TEST_P(CpuSimdFloatMany, AProductIsTheSameWhateverIsTakenWithIt) {
   }
 }
 
-/// What 1 times x gives.
+/// The product of 1 and x.
 float through_bf16(float x) {
   const Weights one(DType::kBF16, 1, 1, {1});
   return multiply(one, {x}, 1, 1, 1, {0}, false)[0];
@@ -175,7 +175,7 @@ TEST_P(CpuSimdFloatMany, RoundsXToTheNearestBF16OrNotAtAll) {
        }) {
     EXPECT_EQ(through_bf16(x), rounds ? rounded : x) << x;
   }
-  // What makes it not a number may lie in the lower half only.
+  // The bits that make it a NaN may be in the lower half only.
   for (const std::uint32_t bits : {0x7fc00000U, 0x7f800001U, 0xff800001U, 0x7fffffffU}) {
     EXPECT_TRUE(std::isnan(through_bf16(std::bit_cast<float>(bits)))) << bits;
   }

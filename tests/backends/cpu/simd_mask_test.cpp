@@ -1,5 +1,5 @@
-// What a piece of an attention mask says, at every level that this machine runs, against a loop
-// over its elements: pieces of every length, starting anywhere.
+// The reading of a piece of an attention mask, at every level that this machine runs, against a
+// loop over its elements. The pieces have every length and start anywhere.
 #include "backends/cpu/simd/mask.h"
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ constexpr std::size_t kStarts = 9;
 
 using Mask = std::vector<float>;
 
-/// The elements as they lie in memory. Around the piece there is what would continue it, so that
+/// The elements as they are in memory. Elements that would continue the piece surround it, so that
 /// looking beyond its ends gives a wrong answer.
 class Stored {
  public:

@@ -1,5 +1,5 @@
-// Products of weight rows with columns, at every level, against sums in double precision; and that
-// a sum doesn't hang on which others are taken with it.
+// Products of weight rows with columns, at every level, against sums in double precision. A sum
+// doesn't depend on the others that are taken with it.
 #include "backends/cpu/simd/matmul.h"
 
 #include <gtest/gtest.h>
@@ -45,7 +45,7 @@ void expect_close(float got, const Sum& sum) {
 
 class CpuSimdMatmul : public AtLevel {};
 
-/// Rows of a type, the gap between them filled with what would show in a sum.
+/// Rows of a type, the gap between them filled with bytes that would show in a sum.
 struct Weights {
   DType dtype;
   std::int64_t rows;

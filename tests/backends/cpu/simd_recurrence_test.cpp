@@ -20,7 +20,7 @@ using Row = std::vector<float>;
 constexpr int kLongest = 70;
 constexpr float kGuard = 12345.0F;
 
-/// A row with one more element, which nobody may read into a result or write.
+/// A row with one more element, which no function may read into a result or write.
 Row random_row(int n, float low = -2, float high = 2) {
   static std::mt19937 random(1);
   std::uniform_real_distribution<float> uniform(low, high);
@@ -40,7 +40,7 @@ class CpuSimdRecurrence : public AtLevel {
     EXPECT_EQ(y.back(), kGuard);
   }
 
-  /// The state after update_and_read against formula(i), and what was read.
+  /// The state after update_and_read against formula(i), and the value that was read.
   template <class F>
   static void expect_read(float got, const Row& state, const Row& read, F formula) {
     expect_row(state, formula);

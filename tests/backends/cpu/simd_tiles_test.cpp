@@ -81,7 +81,7 @@ Floats as_bf16(Floats values) {
 
 constexpr std::int64_t kRows = 2 * kTileSide;
 
-/// Weights of a type, the panel that is made of them, and what they are.
+/// Weights of a type, the panel that is made of them, and their values.
 struct Weights {
   Floats values;  ///< decoded, [kRows][k]
   AlignedBytes panel = allocate_aligned(kTilePanelBytes, 64);

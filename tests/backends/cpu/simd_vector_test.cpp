@@ -30,7 +30,7 @@ constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 constexpr int kLongest = 70;
 constexpr float kGuard = 12345.0F;
 
-/// A row with one more element, which nobody may read into a result or write.
+/// A row with one more element, which no function may read into a result or write.
 Row random_row(int n, float low, float high) {
   static std::mt19937 random(1);
   std::uniform_real_distribution<float> uniform(low, high);
@@ -356,7 +356,8 @@ TEST(CpuSimdLevel, StaysWhatItIsWhenOthersAreLookedFor) {
 }
 
 #if defined(__x86_64__)
-/// Best first, and there if Linux sees what they need (AVX-512 apart, whose parts are many).
+/// Best first, and there if Linux sees the features that they need (AVX-512 apart, whose parts are
+/// many).
 TEST(CpuSimdLevel, AreThoseOfTheMachine) {
   const std::vector<std::string> names = level_names();
   std::vector<std::string> known = {"amx",  "avx3_dl", "avx3",  "avx2_vnni",

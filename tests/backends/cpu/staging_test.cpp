@@ -1,5 +1,6 @@
-// Matrices that multiply the same x share what one of them made of it in scratch. Whoever uses it
-// must find that of its own x, in its own form, and not what has been written over it since.
+// Matrices that multiply the same x share a form of it in scratch, which one of them made. Each
+// user must find the form of its own x that it needs. It must not find data that were written over
+// that form since.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -47,7 +48,7 @@ const std::vector<Product> kProducts = {
     {2, DType::kQ3_K},
     {1, DType::kQ8_0},
     {1, DType::kQ8_0},
-    // Interleaved ones among others: columns lie otherwise for them, or are few when others' are
+    // Interleaved ones among others. Their columns have another layout, or are few when others' are
     // not.
     {0, DType::kQ4_0, true},
     {0, DType::kQ4_0},
@@ -159,7 +160,7 @@ TEST(SharedColumns, AreThoseOfTheirLevelWhenAnotherOneIsInUse) {
   EXPECT_EQ((*run)->output(y->id)->data, before.data);
 }
 
-/// What is written into x in between is seen by what comes after, rows and positions alike.
+/// Later nodes see the data that are written into x in between, rows and positions alike.
 TEST(SharedColumns, AreMadeAgainWhenTheirXHasBeenWrittenTo) {
   const auto registry = Registry::create({});
   ASSERT_TRUE(registry);

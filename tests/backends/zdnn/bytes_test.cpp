@@ -1,5 +1,5 @@
-// The limit of a tensor in bytes, 4 GiB of the machines there are: weights, and what they are
-// multiplied with, are cut by it as they are by limits of dimensions.
+// The limit of a tensor in bytes, 4 GiB of the machines there are. It cuts weights and their other
+// operands as the limits of dimensions do.
 #include "backends/zdnn/own_device.h"
 
 namespace shunt::test::bytes_test {
@@ -39,7 +39,7 @@ void expect_to_be_cut(const zdnn::Machine& machine, std::int64_t k, std::int64_t
     for (std::int64_t i = 0; i < grid.count_k(); ++i) {
       EXPECT_FALSE(grid.dims(i, j).empty());
       EXPECT_EQ(zdnn::too_large(machine, grid.dims(i, j)), "");
-      // What the pieces of a sum are multiplied with.
+      // The other operand of the pieces of a sum.
       EXPECT_LE(grid.dims(i, j).dim2, machine.max_dim(1));
       bytes += grid.piece_bytes(i, j);
     }

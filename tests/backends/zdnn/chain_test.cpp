@@ -1,4 +1,4 @@
-// What the machine computes stays in its layout: the twin counts what goes in and comes out.
+// Results of the machine stay in its layout: the twin counts the tensors that go in and come out.
 #include "backends/zdnn/support.h"
 
 namespace shunt::test::chain_test {
@@ -43,7 +43,7 @@ TEST_P(ZdnnChain, WhatTheCpuReadsComesOutOnce) {
   ASSERT_TRUE((*run)->plan().run());
   twin_->reset_counts();
   ASSERT_TRUE((*run)->plan().run());
-  // x, and what comes back from the CPU; `half` may go in again in a second segment.
+  // x, and the result that comes back from the CPU; `half` may go in again in a second segment.
   EXPECT_LE(twin_->transforms_in(), 3U);
   EXPECT_EQ(twin_->transforms_out(), 2U);
   EXPECT_LT(nmse(*(*run)->output(graph->outputs()[0]), expected(*graph, leaves)), kChainError);

@@ -1,4 +1,5 @@
-// What the border of the machine's layout costs decides what is worth going back to the CPU for.
+// The cost of the border of the machine's layout decides which nodes are worth going back to the
+// CPU for.
 #include "shunt/costs.h"
 
 #include "backends/zdnn/support.h"
@@ -53,7 +54,7 @@ TEST_F(ZdnnCosts, ANormThatCostsMoreThanTheBorderIsTheCpus) {
   const CostModel estimates;
   const DeviceInfo here = zdnn().info();
   const DeviceInfo cpu = devices_.back()->info();
-  const double bytes = 1024 * 8 * sizeof(float);  // of what comes out, and of what goes back in
+  const double bytes = 1024 * 8 * sizeof(float);  // of the data out, and of the data back in
   const double elsewhere = estimates.transfer(here, cpu).seconds(bytes) +
                            estimates.seconds(*made.graph, made.norm, cpu) +
                            estimates.transfer(cpu, here).seconds(bytes);

@@ -4,7 +4,7 @@
 namespace shunt::test::cut_test {
 namespace {
 
-/// What a run costs: tensors brought into the layout and out of it, and operations of the machine.
+/// The cost of a run: tensors brought into the layout and out of it, and operations of the machine.
 struct Costs {
   std::uint64_t in, out, operations;
 };
@@ -51,7 +51,7 @@ TEST_F(ZdnnCut, AsLongAsAVocabulary) {
   expect_right("z16", 32, 33000, 3, {1, 2, 2}, {1 + 5, 5, 5});
 }
 
-/// Each piece of x goes in once; what the products of pieces come to is added up in the layout.
+/// Each piece of x goes in once; the products of pieces are added up in the layout.
 TEST_F(ZdnnCut, AlongSums) {
   expect_right("z16", 33000, 9, 3, {2, 1, 2 + 1}, {9 + 9, 1, 9 + 8});
   expect_right("z17", 2097152 / 32, 3, 2, {1, 1, 1}, {2, 1, 1});  // whole

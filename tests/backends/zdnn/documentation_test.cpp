@@ -1,4 +1,4 @@
-// The table of allowed errors in docs/backends/zdnn.md says of every op what the device says.
+// The table of allowed errors in docs/backends/zdnn.md agrees with the device for every op.
 #include <regex>
 #include <sstream>
 
@@ -13,7 +13,7 @@
 namespace shunt::test::documentation_test {
 namespace {
 
-/// Of a result of n elements errors are so many times as large, says the page.
+/// The page multiplies the errors of a result of n elements by this factor.
 double share_of(std::int64_t n) {
   return 1 + 64 / static_cast<double>(n);
 }
@@ -98,8 +98,8 @@ TEST_F(ZdnnPage, ListsWhatEachOperationMayBeOffBy) {
   }
 }
 
-/// By what a plain weight is cut into, as nobody says of what memory it is. A z16 takes sums of
-/// 32768 whole.
+/// The error depends on the pieces of a plain weight, as the memory of the weight is not given. A
+/// z16 takes sums of 32768 whole.
 TEST_F(ZdnnPage, SaysWhatSumsThatAreCutMayBeOffBy) {
   struct Case {
     std::int64_t k, further_pieces;

@@ -1,4 +1,4 @@
-// A model on the accelerator: what it takes, and what it says.
+// A model on the accelerator: the weights and the memory that it takes, and its notes.
 #include <set>
 
 #include "backends/zdnn/support.h"
@@ -46,7 +46,7 @@ TEST_P(ZdnnLogits, AreThoseOfTheCpuInTheMemoryThatWasPredicted) {
       }
     }
     EXPECT_EQ(to_text(used), to_text(run->model->predicted())) << to_string(type);
-    // Matrices and norms, in the machine's layout; not what rows are looked up in.
+    // Matrices and norms, in the machine's layout; not the matrix whose rows are looked up.
     std::set<std::string> in_layout;
     for (const auto& [info, memory] : run->model->state()->in_layouts.at(&zdnn())) {
       in_layout.insert(info->name);
@@ -59,7 +59,7 @@ TEST_P(ZdnnLogits, AreThoseOfTheCpuInTheMemoryThatWasPredicted) {
     EXPECT_FALSE(in_layout.contains("token_embd.weight")) << to_string(type);
     const auto cpu = run_engine(file.path(), {devices_.back()}, load_options());
     ASSERT_TRUE(cpu) << cpu.error().message();
-    // The CPU rounds what it multiplies quantised weights with to 8 bits, which is coarser.
+    // The CPU rounds the other operand of quantised weights to 8 bits, which is coarser.
     EXPECT_LT(distance(*run, *cpu), 2e-3) << to_string(type);
     EXPECT_GT(distance(*run, *cpu), 1e-10)
         << to_string(type) << ": is it the machine that computes?";
@@ -82,7 +82,7 @@ TEST_F(ZdnnEngine, NotesTellWhatTheDeviceGotOver) {
   EXPECT_THAT(notes.back(), testing::StartsWith("zdnn0: "));
   EXPECT_THAT(notes.back(), testing::HasSubstr("met numbers beyond those of DLFLOAT16"));
   EXPECT_THAT(notes.back(), testing::EndsWith("(1 time)"));
-  // Not what happened before there was a session.
+  // Not the events before there was a session.
   const auto second = Session::create(run->model, small_session());
   ASSERT_TRUE(second) << second.error().message();
   for (const std::string& note : (*second)->notes()) {

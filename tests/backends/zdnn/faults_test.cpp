@@ -1,4 +1,4 @@
-// Each fault that the twin knows leads to an error that says what failed, or to the right result.
+// Each fault that the twin knows leads to an error that names the failure, or to the right result.
 #include "backends/zdnn/networks.h"
 #include "backends/zdnn/support.h"
 
@@ -129,7 +129,7 @@ TEST_P(ZdnnFaults, WhileWeightsAreLoadedAreErrorsOrWorkedAround) {
     ASSERT_TRUE((*run)->plan().run());
     EXPECT_LT(nmse(*(*run)->output(graph_->outputs()[0]), expected(*graph_, leaves_)), 1e-4);
   }
-  // Of a z17 the machine itself transforms what is large.
+  // On a z17 the machine itself transforms large tensors.
   GraphBuilder g;
   const auto x = g.input("x", *make_tensor(DType::kF32, {128, 5}));
   ASSERT_TRUE(g.output(feed_forward(g, x, 128, 128), "y"));

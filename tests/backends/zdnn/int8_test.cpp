@@ -1,6 +1,6 @@
 // Quantised weights as 8-bit numbers of the machine's own, where a user allows that.
 //
-// What the machine computes, by its documentation: y = Sa Sb sum_k qa qb + c, with
+// The machine's computation, by its documentation: y = Sa Sb sum_k qa qb + c, with
 // q = round(number / S) and no offsets.
 #include <cmath>
 #include <random>
@@ -62,7 +62,8 @@ class ZdnnInt8 : public ZdnnTest {
     return *(*made)->output(product.graph->outputs()[0]);
   }
 
-  /// What such a weight is off by, measured without the backend's sums: as it is read back.
+  /// The error of such a weight, measured without the backend's sums: from the values that are read
+  /// back.
   LossyCost cost_of(const Product& product, const RefTensor& values) {
     const Tensor& tensor = product.graph->node(product.w).result;
     BufferType& memory = *lossy_memory(zdnn(), *product.graph, product.w);
@@ -153,7 +154,8 @@ TEST_F(ZdnnInt8, OfOddSizesAndAllTypesAreAsFineAsTheDeviceSays) {
   }
 }
 
-/// A scale is shared by some columns only: what is large in one of them makes others no coarser.
+/// A scale is shared by some columns only: large values in one of them make no columns of other
+/// scales coarser.
 TEST_F(ZdnnInt8, ColumnsHaveSeveralScales) {
   const Product made = product(4096, 600, 3, true);  // 256 columns a scale
   auto leaves = values(*made.graph);
@@ -317,7 +319,8 @@ TEST_F(ZdnnInt8, WeightsTakeAByteAnElementAndReadBackNearly) {
   EXPECT_GT(nmse(*read, leaves.at(odd.w)), 1e-6);
 }
 
-/// Nobody asks for it: DLFLOAT16. Weights that are no blocks, and rows, have no other form.
+/// Without a request the form is DLFLOAT16. Weights that are no blocks, and rows, have no other
+/// form.
 TEST_F(ZdnnInt8, IsNeverWhatNobodyAskedFor) {
   const Product made = product(64, 70, 1);
   EXPECT_NE(chosen_memory(zdnn(), *made.graph, made.w), lossy_memory(zdnn(), *made.graph, made.w));

@@ -1,6 +1,6 @@
-// What is computed in a segment does not leave the machine's layout on its way from one operation
-// to the next, whatever that does with it; and what comes in does so once, or once more in a form
-// that somebody needs for precision.
+// Results of a segment stay in the machine's layout on their way from one operation to the next,
+// for any operation. Inputs go in once, or once more in a form that an operation needs for
+// precision.
 #include <limits>
 
 #include "backends/zdnn/support.h"
@@ -19,12 +19,12 @@ struct Transforms {
 class ZdnnLayout : public ZdnnTest, public testing::WithParamInterface<ZdnnMachine> {
  protected:
   void SetUp() override { open(GetParam(), "single"); }
-  /// Whether the machine multiplies with the transposition of what it computed.
+  /// Whether the machine multiplies with the transposition of its own result.
   static bool transposes() {
     return std::string_view(GetParam().profile) == "z17" && !GetParam().old;
   }
 
-  /// One segment, right, with so many transforms.
+  /// One segment, right, with the expected number of transforms.
   void expect_costs(GraphBuilder&& g, const Transforms& expected_ones,
                     std::map<NodeId, RefTensor> known = {}) {
     const auto graph = built(std::move(g));
@@ -79,7 +79,7 @@ TEST_P(ZdnnLayout, TakesTheLeftSideOfProductsOnce) {
   expect_costs(std::move(g), {2, 1});
 }
 
-/// A mask goes in once for all softmaxes, with what it hides.
+/// A mask goes in once for all softmaxes, together with the record of its hidden elements.
 TEST_P(ZdnnLayout, TakesAMaskOnce) {
   for (const float max_bias : {0.0F, 4.0F}) {
     for (const bool hides_rows : {false, true}) {
@@ -147,7 +147,7 @@ TEST_P(ZdnnLayout, RepeatsBlocksByPlainMemory) {
   }
 }
 
-/// Heads of whole sticks are matrices of their own where they lie, and so are the transposed ones.
+/// Heads of whole sticks are matrices of their own in place, and so are the transposed ones.
 TEST_P(ZdnnLayout, SplitsHeadsOfWholeSticks) {
   for (const std::int64_t size : {64, 128}) {
     constexpr std::int64_t kHeads = 3;
@@ -167,7 +167,8 @@ TEST_P(ZdnnLayout, SplitsHeadsOfWholeSticks) {
   }
 }
 
-/// Others are not: what is seen so comes out once, and goes in once for each way of seeing it.
+/// Others are not: a tensor with such a view comes out once, and goes in once for each kind of
+/// view.
 TEST_P(ZdnnLayout, SplitsOtherHeadsByPlainMemory) {
   GraphBuilder g;
   const auto x = g.input("x", *make_tensor(DType::kF32, {48, 7}));
@@ -178,7 +179,8 @@ TEST_P(ZdnnLayout, SplitsOtherHeadsByPlainMemory) {
   expect_costs(std::move(g), {2, 2});
 }
 
-/// As it is, and less what its rows have in common, scaled: however many want it so.
+/// It goes in as it is, and less the common part of its rows, scaled. The number of readers of
+/// either form does not matter.
 TEST_P(ZdnnLayout, TakesATensorAtMostTwice) {
   for (const bool softmaxed : {false, true}) {
     GraphBuilder g;
@@ -204,7 +206,7 @@ TEST_P(ZdnnLayout, TakesARepeatedOperandOnce) {
   expect_costs(std::move(g), {2, 1});
 }
 
-/// Dimensions of one element lie wherever one says.
+/// The position of dimensions of one element is arbitrary.
 TEST_P(ZdnnLayout, SplitsHeadsOfASingleToken) {
   for (const Sizes& heads : {Sizes{64, 1, 3, 1}, Sizes{64, 1, 1, 3}, Sizes{192, 1, 1, 1}}) {
     SCOPED_TRACE(testing::PrintToString(heads));
@@ -221,7 +223,8 @@ INSTANTIATE_TEST_SUITE_P(, ZdnnLayout, testing::ValuesIn(kZdnnMachines),
 
 class ZdnnCutLayout : public ZdnnTest {};
 
-/// What is multiplied with a weight that is larger than the machine takes is not; and stays.
+/// The weight is larger than the machine takes, but its other operand is not. That operand stays in
+/// the layout.
 TEST_F(ZdnnCutLayout, KeepsWhatIsMultiplied) {
   open("z16");
   for (const std::int64_t matrices : {1, 2}) {
@@ -272,8 +275,8 @@ TEST_F(ZdnnCutLayout, BringsOutManyRowsInNarrowBlocks) {
   EXPECT_EQ(twin_->objections(), 0U);
 }
 
-/// What takes 2 bytes an element in the layout takes no more on its way there, if it is large: as
-/// it lies or, of a type that the library does not know, by parts.
+/// A large tensor that takes 2 bytes an element in the layout takes no more on its way there. It
+/// goes in as it is or, if the library does not know its type, by parts.
 TEST_F(ZdnnCutLayout, BringsInLargeLeftSidesWithLittleMemory) {
   constexpr std::uint64_t kElements = 1024 * 17000;
   for (const char* profile : {"z16", "z17"}) {
@@ -293,8 +296,8 @@ TEST_F(ZdnnCutLayout, BringsInLargeLeftSidesWithLittleMemory) {
   }
 }
 
-/// Sums that are longer than the machine's: what is multiplied lies in the layout, and is taken
-/// piece by piece there. With a weight, and with what comes in piece by piece.
+/// Sums that are longer than the machine's: the operand is in the layout, and is taken piece by
+/// piece there. The other operand is a weight, or a matrix that comes in piece by piece.
 TEST_F(ZdnnCutLayout, TakesPiecesOfLongRowsWhereTheyLie) {
   constexpr std::int64_t kLong = (std::int64_t{1} << 20) + 5000;
   for (const bool weight : {true, false}) {

@@ -1,5 +1,5 @@
-// Masks of softmax, and what rows have in common: neither is lost in DLFLOAT16, whoever else reads
-// the same tensor.
+// Masks of softmax, and the common part of rows. Neither is lost in DLFLOAT16, even if other nodes
+// read the same tensor.
 #include <cmath>
 #include <limits>
 
@@ -45,8 +45,8 @@ TEST_P(ZdnnHiding, HidesLargeScores) {
   }
 }
 
-/// Beyond the machine's numbers a mask hides as minus infinity does, if such numbers saturate; if
-/// not, the sum is what it is.
+/// Beyond the machine's numbers a mask hides as minus infinity does, if such numbers saturate. If
+/// not, the sum keeps its value.
 TEST_P(ZdnnHiding, SaturatesWhatIsBeyond) {
   for (const bool exact : {false, true}) {
     out_of_range_ = exact ? "exact" : "saturate";
@@ -147,7 +147,7 @@ TEST_P(ZdnnHiding, HidesInThePlainMeaning) {
   }
 }
 
-/// A mask and what it shows are more matrices than the machine takes, and fewer.
+/// A mask and its tensor of shown elements are more matrices than the machine takes, and fewer.
 TEST_P(ZdnnHiding, OfMoreMatricesThanTheMachineTakes) {
   constexpr std::int64_t kMost = 16385;  // of 32768, twice
   GraphBuilder g;
@@ -180,7 +180,7 @@ TEST_P(ZdnnHiding, OfMoreMatricesThanTheMachineTakes) {
   EXPECT_EQ(twin_->objections(), 0U);
 }
 
-/// One binding, other masks: what one run hides the next one shows.
+/// One binding, other masks: the next run shows the elements that one run hides.
 TEST_P(ZdnnHiding, IsForgottenAfterARun) {
   for (const float max_bias : {0.0F, 8.0F}) {
     GraphBuilder g;
@@ -267,7 +267,7 @@ TEST_P(ZdnnHiding, ShowsScoresThatAreLowAllOverARow) {
   }
 }
 
-/// What is hidden is so before it is scaled.
+/// Elements are hidden before they are scaled.
 TEST_P(ZdnnHiding, HidesWhatScaledWouldBeBeyond) {
   GraphBuilder g;
   const auto x = g.input("x", *make_tensor(DType::kF32, {33, 5}));

@@ -11,7 +11,7 @@
 namespace shunt::test {
 namespace {
 
-/// What both have: weights by number, products with them, heads.
+/// The common parts of both: weights by number, products with them, heads.
 class Layers {
  public:
   Layers(std::int64_t width, std::int64_t tokens) : width_(width), tokens_(tokens) {}
@@ -28,7 +28,7 @@ class Layers {
     const std::int64_t size = g_.tensor(*x).size(0) / count;
     return permute(g_, reshape(g_, x, {size, count, tokens_}), {0, 2, 1, 3});
   }
-  /// What each token takes from the values, all heads side by side.
+  /// The mix of the values for each token, all heads side by side.
   Result<Value> mix(const Result<Value>& weights, const Result<Value>& v) {
     const auto mixed = matmul(g_, permute(g_, v, {1, 0, 2, 3}), weights);
     const std::int64_t all = g_.tensor(*mixed).size(0) * g_.tensor(*mixed).size(2);

@@ -17,13 +17,13 @@ struct Network {
   std::string first_refused = {};      ///< the first of them
 };
 
-/// Layer norms behind the sums, biases everywhere, GELU; of its tokens the last three are padding,
-/// hidden by a large negative number. What the tokens are embedded in comes in.
+/// Layer norms behind the sums, biases everywhere, GELU. The last three of its tokens are padding,
+/// hidden by a large negative number. The embeddings of the tokens are an input.
 Network bert();
 
-/// Embeddings that are scaled, and the output as well; RMS norms before and behind each block, with
-/// factors of 1 + weight; two heads of queries to one of keys, turned by their positions; GeGLU;
-/// scores and logits that tanh keeps below a cap; tokens see themselves and those before.
+/// Embeddings that are scaled, and the output as well. RMS norms before and behind each block, with
+/// factors of 1 + weight. Two heads of queries to one of keys, turned by their positions; GeGLU.
+/// Scores and logits that tanh keeps below a cap. Tokens see themselves and those before.
 Network gemma();
 
 }  // namespace shunt::test

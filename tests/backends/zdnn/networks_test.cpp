@@ -33,8 +33,9 @@ class ZdnnNetworks
     EXPECT_TRUE(run) << run.error().message();
     return std::move(*run);
   }
-  /// How often something must go into the machine's layout and out of it: what a segment reads that
-  /// it has not computed, or sees otherwise than it computed it, and what others read so.
+  /// How often something must go into the machine's layout and out of it. A tensor goes in if a
+  /// segment reads it but has not computed it, or reads it in another view. A tensor goes out if
+  /// others read it so.
   struct Border {
     std::size_t in = 0;
     std::set<NodeId> out;
@@ -83,7 +84,7 @@ TEST_P(ZdnnNetworks, AreWhatTheReferenceGives) {
   EXPECT_TRUE(zdnn().warnings().empty());
 }
 
-/// One by one, with what they really get.
+/// One by one, with their real inputs.
 TEST_P(ZdnnNetworks, AreRightOperationByOperation) {
   std::vector<std::unique_ptr<Buffer>> buffers;
   std::vector<LeafMemory> memory;
@@ -132,7 +133,8 @@ TEST_P(ZdnnNetworks, StayInTheMachinesLayout) {
   EXPECT_EQ(twin_->objections(), 0U);
 }
 
-/// Where the CPU helps, that is said, denied, or kept quiet about; the reason is the machine's own.
+/// The policy reports the help of the CPU, denies it, or keeps quiet about it. The reason is the
+/// machine's own.
 TEST_P(ZdnnNetworks, FallBackAsThePolicyWants) {
   const auto run = prepared();
   const Placement& placement = run->plan().placement();

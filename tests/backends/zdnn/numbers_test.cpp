@@ -8,7 +8,7 @@ namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
-/// As the user may choose (saturation_test.cpp has what holds without).
+/// As the user may choose (saturation_test.cpp tests the behaviour without that choice).
 class ZdnnNumbers : public ZdnnTooLargeTest {
  protected:
   void SetUp() override {
@@ -124,7 +124,7 @@ TEST_P(ZdnnMasks, MayBeFiniteAllOverARow) {
   expect_right(mask, DType::kF32);
 }
 
-/// What makes a node be computed plainly leaves its weights what the machine has.
+/// Such numbers make a node be computed plainly. Its weights keep the values that the machine has.
 TEST_P(ZdnnNumbers, BeyondTheRangeMeetTheSameWeights) {
   for (const DType dtype : {DType::kQ8_0, DType::kQ4_K, DType::kF16}) {
     GraphBuilder g;

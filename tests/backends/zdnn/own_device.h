@@ -1,4 +1,4 @@
-// A device made by a test: of a library that is not quite what the twin is.
+// A device made by a test: of a library that differs a little from the twin.
 #pragma once
 
 #include <optional>

@@ -1,6 +1,6 @@
-// Graphs of operations, views and sizes by chance: whatever stays in the layout, is shared there,
-// or goes through plain memory, the values are those of the plain reference, also in runs with
-// fewer tokens than there may be.
+// Random graphs of operations, views and sizes. The values are those of the plain reference. This
+// holds for values that stay in the layout, are shared there, or go through plain memory. It also
+// holds in runs with fewer tokens than there may be.
 #include <cmath>
 #include <limits>
 #include <random>
@@ -135,7 +135,7 @@ class ZdnnRandom : public ZdnnTest, public testing::WithParamInterface<ZdnnMachi
     }
     return leaves;
   }
-  /// Whether one is the other with another number of tokens: how many there are may decide what can
+  /// Whether one is the other with another number of tokens: that number may decide which nodes can
   /// be asked for.
   static bool are_alike(const Graph& a, const Graph& b) {
     if (a.size() != b.size()) return false;
@@ -149,7 +149,8 @@ class ZdnnRandom : public ZdnnTest, public testing::WithParamInterface<ZdnnMachi
     }
     return true;
   }
-  /// Beside what is so small that all of it may be what something else was rounded by.
+  /// The relative error. The reference gets a small constant added, as all of a tiny result may be
+  /// the rounding error of something else.
   static double error(const RefTensor& got, const RefTensor& right) {
     double off = 0;
     double all = 1e-3 * static_cast<double>(right.data.size());

@@ -10,7 +10,7 @@ namespace {
 
 using testing::HasSubstr;
 
-/// 2^32 (1 + 510 / 512): what the documentation of the format says.
+/// 2^32 (1 + 510 / 512), by the documentation of the format.
 constexpr double kLargest = 8573157376.0;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 /// A code of the machine's functions (Principles of Operation, NNPA).
@@ -22,7 +22,7 @@ class ZdnnSaturation : public ZdnnTooLargeTest {
   /// again.
   bool is_silent() const { return std::string_view(GetParam()) == "silent"; }
 
-  /// Small values but one, which is `large` in `leaves` and the largest number in what is returned.
+  /// Small values but one, which is `large` in `leaves` and the largest number in the returned map.
   static std::map<NodeId, RefTensor> with_one(std::map<NodeId, RefTensor>& leaves, NodeId leaf,
                                               std::size_t at, double large) {
     for (double& value : leaves[leaf].data) value *= 0.01;
@@ -42,7 +42,7 @@ class ZdnnSaturation : public ZdnnTooLargeTest {
   }
 };
 
-/// Of what the machine computes, and only where such numbers saturate.
+/// Only results of the machine have such a limit, and only where such numbers saturate.
 TEST_P(ZdnnSaturation, TheLargestNumberDependsOnTheNode) {
   GraphBuilder g;
   const auto x = g.input("x", *make_tensor(DType::kF32, {64, 5}));
@@ -160,7 +160,7 @@ TEST_P(ZdnnSaturation, OfWeightsThatTheMachineCantHave) {
   }
 }
 
-/// What is written to a weight afterwards is looked at as the first was.
+/// Data that are written to a weight afterwards are looked at as the first were.
 TEST_P(ZdnnSaturation, OfAWeightIsForgottenWithIt) {
   GraphBuilder g;
   const auto x = g.input("x", *make_tensor(DType::kF32, {64, 5}));
@@ -263,8 +263,8 @@ TEST_P(ZdnnSaturation, OfLargeLeftSides) {
   expect_warning("y (matmul)", 3);
 }
 
-/// Of what a kernel brings in itself: an operand that is repeated by blocks, rows of a product that
-/// is cut, and pieces of its left side.
+/// Of numbers that a kernel brings in itself: an operand that is repeated by blocks, rows of a
+/// product that is cut, and pieces of its left side.
 TEST_P(ZdnnSaturation, OfWhatComesInByPieces) {
   enum class What { kOperand, kRows, kLeft };
   for (const What what : {What::kOperand, What::kRows, What::kLeft}) {
@@ -288,8 +288,8 @@ TEST_P(ZdnnSaturation, OfWhatComesInByPieces) {
   }
 }
 
-/// What is beyond only in a result is computed without the machine, and goes on as its largest
-/// number: the logarithm of e^x is x up to that.
+/// If only a result is beyond the range, it is computed without the machine. It goes on as the
+/// machine's largest number: the logarithm of e^x is x up to that.
 TEST_P(ZdnnSaturation, OfResults) {
   GraphBuilder g;
   const auto x = g.input("x", *make_tensor(DType::kF32, {64, 5}));
@@ -310,7 +310,8 @@ TEST_P(ZdnnSaturation, OfResults) {
   expect_warning("the exponential (exp)", 1);
 }
 
-/// Where only what stands between is beyond, the result is right, and nothing saturates.
+/// Where only an intermediate value is beyond the range, the result is right, and nothing
+/// saturates.
 TEST_P(ZdnnSaturation, IsNotOfWhatStandsBetween) {
   GraphBuilder g;
   const auto x = g.input("x", *make_tensor(DType::kF32, {64, 5}));
@@ -323,8 +324,7 @@ TEST_P(ZdnnSaturation, IsNotOfWhatStandsBetween) {
   expect_warning("(rms_norm)", 1, "was computed without the accelerator");
 }
 
-/// An infinity is none of the numbers that there are, and says something; so does what is no
-/// number.
+/// An infinity is none of the numbers that there are, and it has a meaning. So has a NaN.
 TEST_P(ZdnnSaturation, IsNotOfInfinities) {
   for (const double large : {kInfinity, -kInfinity, std::nan("")}) {
     open("z17");
@@ -351,8 +351,8 @@ TEST_P(ZdnnSaturation, IsNotOfInfinities) {
   }
 }
 
-/// What a kernel makes of plain numbers before they go in: the same as if they had been the
-/// largest.
+/// A kernel computes with plain numbers before they go in. The results are the same as if those had
+/// been the largest numbers.
 TEST_P(ZdnnSaturation, OfRowsThatAreNormedOrWeighed) {
   for (const bool softmaxed : {false, true}) {
     open("z17");
@@ -371,7 +371,7 @@ TEST_P(ZdnnSaturation, OfRowsThatAreNormedOrWeighed) {
       expect_warning("(norm)", 1);
       continue;
     }
-    // The largest of a row is taken off first, and what is far below it counts for nothing.
+    // The largest of a row is subtracted first, and values far below it count for nothing.
     EXPECT_TRUE(zdnn().warnings().empty());
   }
 }

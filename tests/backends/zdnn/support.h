@@ -12,7 +12,8 @@
 
 namespace shunt::test {
 
-/// What DLFLOAT16 may cost a chain of a few operations, as a normalised mean square error.
+/// The allowed error of DLFLOAT16 in a chain of a few operations, as a normalised mean square
+/// error.
 inline constexpr double kChainError = 1e-5;
 
 /// A machine as one of the twins has it.
@@ -118,8 +119,8 @@ class ZdnnTest : public testing::Test {
     return nmse(*got, expected(*graph, leaves));
   }
 
-  /// Runs it: what the numbers of DLFLOAT16 cost is no more than the device grants its operations,
-  /// as if the errors of all of them met in the output.
+  /// Runs it. The error of DLFLOAT16 is no more than the device grants its operations, as if the
+  /// errors of all of them met in the output.
   void expect_within_bound(const std::shared_ptr<const Graph>& graph,
                            const std::map<NodeId, RefTensor>& leaves) {
     auto run = prepare(graph, leaves);
@@ -162,8 +163,9 @@ inline std::string name_of_machine(
   return std::string(std::get<0>(test.param).name) + "_" + std::get<1>(test.param);
 }
 
-/// What a transform by software may answer for finite numbers beyond DLFLOAT16: nothing at all, as
-/// the documentation has it, or that it failed. For tests of what is made of such numbers.
+/// The answers that a transform by software may give for finite numbers beyond DLFLOAT16. It
+/// reports nothing at all, as the documentation has it, or a failure. For tests of the handling of
+/// such numbers.
 inline const auto kZdnnTooLarge = testing::Values("silent", "convert_failure");
 class ZdnnTooLargeTest : public ZdnnTest, public testing::WithParamInterface<const char*> {
  protected:

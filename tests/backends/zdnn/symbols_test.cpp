@@ -1,5 +1,5 @@
-// What came with version 1.1 of the library is used where it is there, function by function: each
-// may be missing without the others.
+// Functions that came with version 1.1 of the library are used where they are there, one by one.
+// Each may be missing without the others.
 #include "backends/zdnn/networks.h"
 #include "backends/zdnn/own_device.h"
 
@@ -8,7 +8,7 @@ namespace {
 
 using testing::HasSubstr;
 
-/// What is not there without a function that came with 1.1.
+/// The feature that is missing without a function that came with 1.1.
 enum class Loss : std::uint8_t {
   kRoots,     ///< sqrt
   kSpeed,     ///< nothing: norms are made of more operations, or more is transposed by the host
@@ -71,7 +71,7 @@ TEST_F(ZdnnSymbols, OfLibrary10AreThere) {
   for (const std::string& name : newer) EXPECT_TRUE(asked_.contains(name)) << name;
 }
 
-/// What goes without it is said with its name, and all else is there.
+/// The reason for a missing feature names the function, and all else is there.
 TEST_F(ZdnnSymbols, OfLibrary11AreMissedOneByOne) {
   const Small made = small(built);
   GraphBuilder g;

@@ -45,7 +45,7 @@ class ZdnnWeightForms : public ZdnnTest, public testing::WithParamInterface<Form
   const Tensor& tensor() const { return graph_->node(w_).result; }
   std::size_t row_bytes() const { return static_cast<std::size_t>(byte_span(tensor())) / kN; }
 
-  /// Nothing of DLFLOAT16, nor of what is not transformed yet.
+  /// DLFLOAT16 has no such cost, nor has a weight that is not transformed yet.
   bool says_cost() { return zdnn().lossy_cost({buffer_.get(), 0}).has_value(); }
   /// Those of leaves_.
   void write_rows(std::int64_t begin, std::int64_t end) {
@@ -89,7 +89,7 @@ class ZdnnWeightForms : public ZdnnTest, public testing::WithParamInterface<Form
   std::unique_ptr<Buffer> buffer_;
 };
 
-/// A write of some rows after the weight was used is what the next run computes with.
+/// The next run computes with rows that were written after the weight was used.
 TEST_P(ZdnnWeightForms, AreTransformedAgainAfterAPartialWrite) {
   const auto made = plan();
   EXPECT_EQ(says_cost(), GetParam().lossy);
@@ -109,7 +109,7 @@ TEST_P(ZdnnWeightForms, AreTransformedAgainAfterAPartialWrite) {
   EXPECT_EQ(twin_->transforms_in(), 2U) << "x and the weight";
   EXPECT_EQ(says_cost(), GetParam().lossy);
   EXPECT_EQ(twin_->objections(), 0U);
-  // And read: what was written, rounded to the machine's numbers.
+  // A read gives the written data, rounded to the machine's numbers.
   std::vector<std::byte> read(kN * row_bytes());
   ASSERT_TRUE(buffer_->read(0, read));
   EXPECT_LT(nmse(read_tensor(read.data(), tensor(), {kK, kN, 1, 1}), leaves_[w_]),
@@ -119,12 +119,12 @@ TEST_P(ZdnnWeightForms, AreTransformedAgainAfterAPartialWrite) {
   EXPECT_EQ(part, std::vector(read.data() + 40 * row_bytes(), read.data() + 41 * row_bytes()));
 }
 
-/// Whoever comes first brings it into the layout; the others wait.
+/// The first stream brings it into the layout; the others wait.
 TEST_P(ZdnnWeightForms, ConcurrentStreamsMayAllBeTheFirst) {
   constexpr std::uint64_t kStreams = 4;
   constexpr std::uint64_t kRuns = 3;
   change_row(0);
-  write_rows(0, 1);  // not the last: nobody transforms it before it is used
+  write_rows(0, 1);  // not the last: no transform before it is used
   std::vector<std::unique_ptr<Plan>> plans;
   for (std::uint64_t i = 0; i < kStreams; ++i) plans.push_back(plan());
   twin_->reset_counts();

@@ -1,4 +1,4 @@
-// The table of settings: names, values, the environment, what a change calls.
+// The table of settings: names, values, the environment, the calls on a change.
 #include "common/settings.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// DLFLOAT16: what each conversion gives, for all patterns and at the borders.
+// DLFLOAT16: the result of each conversion, for all patterns and at the borders.
 #include <cfenv>
 
 #include "support.h"

@@ -22,7 +22,7 @@ struct AllNumbers {
 };
 
 bool is_rounding_of(std::uint16_t dlf, double exact) {
-  // The result may lie next to a border between two numbers.
+  // The result may be next to a border between two numbers.
   if (exact == 0 || std::isnan(exact)) return (dlf & 0x7FFF) == (exact == 0 ? 0 : kNinf);
   return dlf == nearest(exact * (1 - 1e-13)) || dlf == nearest(exact * (1 + 1e-13));
 }
@@ -164,7 +164,7 @@ TEST_F(ZdnnTwinElementwise, OneRoundingAtTheEnd) {
 }
 
 TEST_F(ZdnnTwinElementwise, OverflowIsAWarningAndNinf) {
-  // 0.75 of what the vendor's tests call the largest number, added to itself.
+  // 0.75 of the largest number, as the vendor's tests call it, added to itself.
   Tensor x(ZDNN_1D, {2}, {0.75f * 8581545984.0f, 1});
   Tensor out(ZDNN_1D, {2});
   EXPECT_EQ(zdnn_add(x, x, out), ZDNN_ELEMENT_RANGE_VIOLATION);
@@ -236,7 +236,7 @@ TEST_F(ZdnnTwinElementwise, LimitsOfTheMachineForBuffersThatTheCallerMade) {
   zdnn_ztensor t{};
   t.transformed_desc = &desc;
   t.buffer = page;
-  t.buffer_size = std::uint64_t{1} << 40;  // a lie, but nothing is touched
+  t.buffer_size = std::uint64_t{1} << 40;  // not true, but nothing is touched
   EXPECT_EQ(zdnn_exp(&t, &t), ZDNN_EXCEEDS_MDIS);
   desc.dim1 = 0;
   EXPECT_EQ(zdnn_exp(&t, &t), ZDNN_EXCEEDS_MDIS);

@@ -125,7 +125,7 @@ TEST_F(ZdnnTwinStrict, InputsThatAreNotTransformedOrStale) {
   EXPECT_EQ(zdnn_add(x, fresh, out), ZDNN_INVALID_STATE);
   EXPECT_EQ(zdnn_twin_count(ZDNN_TWIN_OBJECTIONS), 1u);
   EXPECT_NE(std::string(zdnn_twin_last_message()).find("zdnn_add"), std::string::npos);
-  // Marked, but nobody brought anything in.
+  // Marked, but no data was brought in.
   Tensor empty(ZDNN_2D, {40, 70});
   empty.tensor.is_transformed = true;
   EXPECT_EQ(zdnn_add(x, empty, out), ZDNN_INVALID_STATE);
@@ -214,7 +214,7 @@ TEST_F(ZdnnTwinStrict, HostDataSmallerThanTheTensor) {
   Tensor t(ZDNN_1D, {3});
   t.pre.dim1 = 2;
   EXPECT_EQ(zdnn_transform_ztensor(t, x), ZDNN_OK);
-  EXPECT_EQ(t.cell(4), kNinf);  // nobody wrote it
+  EXPECT_EQ(t.cell(4), kNinf);  // never written
   zdnn_reset_ztensor(t);
   set("ZDNN_TWIN_STRICT", "status");
   EXPECT_EQ(zdnn_transform_ztensor(t, x), ZDNN_INVALID_SHAPE);
@@ -231,7 +231,7 @@ TEST_F(ZdnnTwinStrictDeathTest, AbortEndsTheProcessAsTheMachineMay) {
   EXPECT_DEATH(zdnn_exp(x, out), "zdnn_exp.*nothing that the library wrote");
   x.put({1, 2, 3});
   EXPECT_DEATH(zdnn_exp(x, y), "dimensions differ");
-  // What the library itself finds is a status still.
+  // An error that the library itself finds is a status still.
   EXPECT_EQ(zdnn_relu(x, &negative, out), ZDNN_INVALID_CLIPPING_VALUE);
   EXPECT_EQ(zdnn_transform_ztensor(x, &negative), ZDNN_INVALID_STATE);
   EXPECT_EQ(zdnn_exp(x, out), ZDNN_OK);

@@ -1,4 +1,4 @@
-// Where cells lie: against a walk through pages and sticks, and the numbers of zDNN's
+// The places of cells: against a walk through pages and sticks, and the numbers of zDNN's
 // documentation.
 #include <map>
 #include <set>
@@ -260,7 +260,7 @@ TEST_F(ZdnnTwinLayouts, HostOrdersComeBack) {
   const auto values = numbered(3 * 2 * 5 * 65);
   Tensor two_directions(ZDNN_4DS, {3, 2, 5, 65}, values);
   EXPECT_EQ(two_directions.get(values.size()), values);
-  // Element (t, direction, batch, h) lies in column direction * 128 + h of row (t, batch).
+  // Element (t, direction, batch, h) is in column direction * 128 + h of row (t, batch).
   const auto where = walk_feature({3, 1, 5, 256}, 64, 2);
   EXPECT_EQ(value_of(two_directions.cell(where.at({1, 0, 2, 128 + 64}))),
             static_cast<double>(values[((1 * 2 + 1) * 5 + 2) * 65 + 64]));

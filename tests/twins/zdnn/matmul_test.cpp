@@ -265,7 +265,7 @@ TEST_F(ZdnnTwinMatmul, PartsOfATensorAtPageBordersAreTensors) {
 }
 
 TEST_F(ZdnnTwinMatmul, TheSameBitsOnEveryMachine) {
-  // Then once more with the result's negative as addend: what was rounded away is left.
+  // Then once more with the result's negative as addend: the part that was rounded away is left.
   constexpr std::uint32_t s = 33, n = 300, p = 67;
   const auto digests = [](bool shared, bool transpose) {
     const std::uint32_t sb = shared ? 1 : s;

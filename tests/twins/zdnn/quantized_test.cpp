@@ -299,7 +299,7 @@ TEST_F(ZdnnTwinQuantized, TheSameBitsOnEveryMachine) {
     for (auto& [tensor, x] : {std::pair(&a, rough_numbers(m * n, 1)), {&c, rough_numbers(p, 3)}})
       EXPECT_EQ(zdnn_transform_quantized_ztensor(*tensor, false, -128, 127, x.data()), ZDNN_OK);
     EXPECT_EQ(zdnn_transform_quantized_ztensor(b, false, -128, 127, weights.data()), ZDNN_OK);
-    // From 0 up: what is rounded to minus zero is at the border.
+    // From 0 up: a value that is rounded to minus zero is at the border.
     EXPECT_EQ(zdnn_quantized_matmul_op(a, b, c, MATMUL_OP_ADDITION, 0, 127, disable_clipping,
                                        dequantize, false, nullptr, out),
               ZDNN_OK);

@@ -1,4 +1,4 @@
-// The library as a program finds it: symbols, versions, what each machine can do.
+// The library as a program finds it: symbols, versions, the capabilities of each machine.
 #include <dlfcn.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Tensors of the twin for tests, and what DLFLOAT16 means, written down a second time.
+// Tensors of the twin for tests, and the meaning of DLFLOAT16, written down a second time.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -38,7 +38,8 @@ inline std::uint16_t nearest(double x) {
     const int middle = (low + high) / 2;
     (value_of(static_cast<std::uint16_t>(middle)) <= size ? low : high) = middle;
   }
-  // What the patterns for zero and NINF would be in the format: the borders lie half-way to them.
+  // The values that the patterns for zero and NINF would have in the format. Borders are half-way
+  // to them.
   const double below = low == 0 ? std::ldexp(1, -31) : value_of(static_cast<std::uint16_t>(low));
   const double above = high == kNinf ? 8581545984.0 : value_of(static_cast<std::uint16_t>(high));
   return static_cast<std::uint16_t>(sign | (size - below < above - size ? low : high));
@@ -60,7 +61,7 @@ class TwinTest : public testing::Test {
     zdnn_twin_reset_counts();
   }
   using Digests = std::array<std::uint32_t, 3>;
-  /// What it returns with sums in single precision, in double, and of products in DLFLOAT16.
+  /// Its results with sums in single precision, in double, and of products in DLFLOAT16.
   template <class Digest>
   static Digests in_each_accumulation(Digest digest) {
     Digests digests{};
@@ -157,8 +158,8 @@ class Tensor {
   bool owns_ = false;
 };
 
-/// FNV-1a over the cells of tensors, padding included: what it makes of them on x86-64 is what it
-/// must be on every machine.
+/// FNV-1a over the cells of tensors, padding included. The digest on x86-64 is the right one for
+/// every machine.
 inline std::uint32_t digest_of(std::initializer_list<const Tensor*> tensors) {
   std::uint32_t digest = 2166136261u;
   for (const Tensor* t : tensors)

@@ -1,4 +1,4 @@
-// The life of a tensor: states, checks in their order, what each refusal leaves behind.
+// The life of a tensor: states, checks in their order, and the state after each refusal.
 #include "support.h"
 
 namespace {

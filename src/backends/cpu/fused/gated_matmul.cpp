@@ -61,7 +61,7 @@ class GatedMatmul final : public AnyCaseKernel {
   }
 
  private:
-  /// Elements of a tile of few columns, which fits a second cache.
+  /// Elements of a tile of few columns, which fits an L2 cache.
   static constexpr std::int64_t kMost = 32768;
   static std::size_t padded_bytes(std::int64_t elements) {
     return static_cast<std::size_t>((elements + 15) / 16 * 16) * sizeof(float);

@@ -1,4 +1,5 @@
-// What the CPU computes at once: a file each, with the pattern, the condition and the kernel.
+// The node patterns that the CPU computes at once: a file each, with the pattern, the condition and
+// the kernel.
 #pragma once
 
 #include <span>

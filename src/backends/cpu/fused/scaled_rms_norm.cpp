@@ -51,7 +51,7 @@ class AddedRmsNorm final : public ScaledRmsNorm {
   }
 };
 
-/// F32, with rows that lie in one piece.
+/// F32, with contiguous rows.
 bool is_plain(const Tensor& tensor) {
   return tensor.dtype == DType::kF32 && tensor.strides[0] == sizeof(float);
 }

@@ -11,8 +11,8 @@ namespace shunt::cpu {
 struct Stretch {
   const std::byte* first = nullptr;
   std::int64_t bytes = 0;
-  std::int64_t count = 0;   ///< so many times as many bytes,
-  std::int64_t stride = 0;  ///< so far apart
+  std::int64_t count = 0;   ///< such runs of `bytes` bytes
+  std::int64_t stride = 0;  ///< from one to the next
 
   /// Elements [k, end) of `rows` rows of w, from w.data on.
   static Stretch of(const TensorArg& w, std::int64_t rows, std::int64_t k, std::int64_t end) {
@@ -23,8 +23,8 @@ struct Stretch {
     return {w.data + kGroupRows * begin, kGroupRows * bytes, ceil_div(rows, kGroupRows),
             kGroupRows * w.strides[1]};
   }
-  /// What is multiplied after elements up to `k`, `depth` at a time: the next ones of these rows,
-  /// or the first ones of those that follow.
+  /// The stretch that is multiplied after the elements up to `k`, `depth` at a time: the next
+  /// elements of these rows, or the first ones of the rows that follow.
   static Stretch after(const TensorArg& w, std::int64_t rows, std::int64_t k, std::int64_t depth) {
     const std::int64_t end = w.sizes[0];
     if (k < end) return of(w, rows, k, std::min(end, k + depth));
@@ -33,7 +33,8 @@ struct Stretch {
     return of(next, rows, 0, std::min(end, depth));
   }
 
-  /// Brings part [begin, end) of `parts` into the second cache. What is not there does no harm.
+  /// Brings part [begin, end) of `parts` into the L2 cache. A stretch that does not exist does no
+  /// harm.
   void ask(std::int64_t begin, std::int64_t end, std::int64_t parts) const {
     constexpr std::int64_t kLine = 64;
     const std::int64_t lines = ceil_div(bytes, kLine);

@@ -7,12 +7,12 @@
 #include "shunt/ops/attention.h"
 #include "tensor/checked.h"
 
-// Softmax over blocks of keys as they come (arXiv 1805.02867): for each query the largest score so
-// far, the sum of exp(score - largest) and the sum of values weighted so are kept, and scaled down
-// when a larger score turns up. A block of k and v is decoded once, and then used by all queries
-// and heads of a part. Keys are cut into stretches, each of which starts afresh; what they give is
-// added up in order. Where queries are few, stretches are items of phase 0, and phase 1 adds them
-// up; else an item is a part, with all of its stretches.
+// Softmax over blocks of keys as they come (arXiv 1805.02867). Each query keeps the largest score
+// so far, the sum of exp(score - largest) and the sum of values with these weights. When a larger
+// score turns up, the sums are scaled down. A block of k and v is decoded once, and then used by
+// all queries and heads of a part. Keys are cut into stretches, each of which starts afresh. The
+// results of stretches are added up in order. Where queries are few, stretches are items of phase
+// 0, and phase 1 adds them up. Otherwise an item is a part, with all of its stretches.
 
 namespace shunt::cpu {
 
@@ -34,17 +34,17 @@ void prefetch(const std::byte* from, std::int64_t bytes) {
   asm volatile("");  // g++ leaves out calls of functions that do nothing but this
 }
 
-/// Reads a byte of each line, so that the hardware sees what comes next: it fetches more at a time
-/// than can be asked for.
+/// Reads a byte of each line, so that the hardware sees the next accesses: it fetches more at a
+/// time than software can ask for.
 void touch(const std::byte* from, std::int64_t bytes) {
   for (std::int64_t at = 0; at < bytes; at += kCacheLine) {
     static_cast<void>(*static_cast<const volatile std::byte*>(from + at));
   }
 }
 
-/// The keys that are worked on next, whose memory is asked for while others are decoded: of
-/// neighbouring heads that take turns at a block, each asks for its share. What heads have of a key
-/// lies side by side.
+/// The keys that are worked on next. Their memory is asked for while others are decoded.
+/// Neighbouring heads take turns at a block, and each asks for its share. The data of these heads
+/// for one key is adjacent.
 struct Ahead {
   std::int64_t first = 0;  ///< key
   std::int64_t end = 0;
@@ -84,14 +84,14 @@ class PartOfAttention {
     }
   }
 
-  /// Makes those rows of `gathered` ready that look_at_stretch() saw live. Nobody looks at others.
+  /// Makes those rows of `gathered` ready that look_at_stretch() saw live. The others are not read.
   void start(float* gathered) const {
     for (std::int64_t r = 0; r < part_.rows(); ++r) {
       if (live_[r]) row_of(gathered, r).clear();
     }
   }
 
-  /// Adds what keys from `first` on give to `gathered`, [rows][stride].
+  /// Adds the contribution of keys from `first` on to `gathered`, [rows][stride].
   void add_block(std::int64_t first, std::int64_t count, bool masked, const Ahead& ahead,
                  float* gathered) const {
     if (masked) count = look_at_masks(first, count);
@@ -158,7 +158,7 @@ class PartOfAttention {
       finish(call_, part_, r, row_of(room_.joined, r));
   }
 
-  /// Row r of the result, from what all keys gave.
+  /// Row r of the result, from the sums over all keys.
   static void finish(const Call& call, const AttentionPart& part, std::int64_t r,
                      const Gathered& all) {
     const TensorArg& sinks = call.sources[4];
@@ -168,8 +168,8 @@ class PartOfAttention {
              call.result.sizes[0]);
   }
 
-  /// What masks say of a stretch: hidden or plain if it is that for all rows; and which of the rows
-  /// are live.
+  /// The effect of masks on a stretch: hidden or plain if it is that for all rows. Also finds which
+  /// of the rows are live.
   SeenKeys look_at_stretch(std::int64_t first, std::int64_t count) const {
     const TensorArg& mask = call_.sources[3];
     std::fill_n(live_, part_.rows(), true);
@@ -299,7 +299,7 @@ class PartOfAttention {
   bool* live_;
 };
 
-/// What stretches of each part give, if they are items of their own: in shared scratch.
+/// The sums of the stretches of each part, if these are items of their own: in shared scratch.
 class StretchSums {
  public:
   StretchSums(const Call& call, const AttentionCut& cut, const AttentionRoom& room)
@@ -315,7 +315,7 @@ class StretchSums {
   float* gathered(std::int64_t part, std::int64_t stretch) const {
     return floats_ + first_row(part, stretch) * stride_;
   }
-  /// [rows]; what others have gathered is not there.
+  /// [rows]; the other rows have no sums.
   bool* live(std::int64_t part, std::int64_t stretch) const {
     return live_ + first_row(part, stretch);
   }
@@ -331,8 +331,8 @@ class StretchSums {
   bool* live_;
 };
 
-/// What a stretch gives to the parts of a group, which take turns at each block, so that memory is
-/// read in order.
+/// Gathers the sums of a stretch for the parts of a group. These take turns at each block, so that
+/// memory is read in order.
 void gather(const Call& call, const AttentionCut& cut, const AttentionRoom& room,
             std::int64_t group, std::int64_t stretch) {
   const std::int64_t begin = group * cut.together;
@@ -382,7 +382,7 @@ class Attention final : public AnyCaseKernel {
     return cut.split ? cut.parts * cut.rows : 0;
   }
 
-  /// What stretches give, [parts][stretches][rows][stride], where a run may split them.
+  /// The sums of stretches, [parts][stretches][rows][stride], where a run may split them.
   std::size_t scratch(const NodeView& node, const CpuTarget&) const override {
     const Tensor& k = node.source(1);
     const std::int64_t keys = k.size(2);

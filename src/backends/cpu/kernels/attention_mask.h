@@ -1,4 +1,4 @@
-// What a piece of a mask's row says, wherever its elements lie.
+// The effect of a piece of a mask's row, wherever its elements are.
 #pragma once
 
 #include "backends/cpu/kernels/rows.h"
@@ -8,7 +8,7 @@ namespace shunt::cpu {
 
 using simd::SeenKeys;
 
-/// What the mask, F32 or F16, says of `count` keys from `first` on.
+/// The effect of the mask, F32 or F16, on `count` keys from `first` on.
 inline SeenKeys look_at_mask(const TensorArg& mask, std::byte* row, std::int64_t first,
                              std::int64_t count) {
   const std::byte* from = element(mask, row, first);

@@ -1,4 +1,4 @@
-// How the work of attention is cut, and what its pieces keep in memory.
+// How the work of attention is cut, and the data that its pieces keep in memory.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,8 @@
 
 namespace shunt::cpu {
 
-/// Up to so many rows (queries times heads) that share a head of k, keys are what is shared out.
+/// The most rows (queries times heads) that share a head of k for which the work is shared out by
+/// keys.
 inline constexpr std::int64_t kSplitRows = 64;
 /// Rows of a part, at least, if there are as many.
 inline constexpr std::int64_t kFewRows = 32;
@@ -20,10 +21,10 @@ inline constexpr std::int64_t kFewRows = 32;
 inline constexpr std::int64_t kMostRows = 256;
 /// Parts are smaller than that if there would be fewer items than these.
 inline constexpr std::int64_t kItems = 16;
-/// Keys in a stretch, at least: where there are few queries, stretches are shared out. How keys are
-/// cut into them never hangs on the number of threads, nor on that of queries.
+/// Keys in a stretch, at least: where there are few queries, stretches are shared out. The cut of
+/// keys into stretches never depends on the number of threads, nor on that of queries.
 inline constexpr std::int64_t kStretch = 256;
-/// There are no more than so many; they are longer instead.
+/// The maximum number of stretches. With more keys, stretches are longer instead.
 inline constexpr std::int64_t kMostStretches = 64;
 
 constexpr std::int64_t round_up_to(std::int64_t n, std::int64_t multiple) {
@@ -40,18 +41,18 @@ constexpr std::int64_t row_stride(std::int64_t n) {
   return padded(n) + kGap;
 }
 
-/// Floats of what is gathered for one row.
+/// Floats that are gathered for one row.
 constexpr std::int64_t gathered_stride(std::int64_t dv) {
   return padded(dv) + simd::kRowTail;
 }
 
-/// Rows of a part such that they and what they gather leave room in the second cache.
+/// Rows of a part such that they and their gathered floats leave room in the L2 cache.
 constexpr std::int64_t most_rows(std::int64_t d, std::int64_t dv) {
   constexpr std::int64_t kFloats = 128 * 1024;
   return std::clamp(kFloats / (row_stride(d) + 2 * gathered_stride(dv)), kFewRows, kMostRows);
 }
 
-/// Bytes of a row, or 0 if its elements lie apart.
+/// Bytes of a row, or 0 if its elements are not contiguous.
 inline std::int64_t row_bytes(const TensorArg& tensor) {
   if (!has_plain_rows(tensor)) return 0;
   return tensor.sizes[0] / trait(tensor.dtype).block_elements * tensor.strides[0];
@@ -72,7 +73,7 @@ struct AttentionCut {
   std::int64_t stretches;  ///< at least 1
   bool split;              ///< the stretches of parts are items of their own
   std::int64_t together;   ///< parts whose stretch is one item, if split
-  std::int64_t groups;     ///< of so many parts
+  std::int64_t groups;     ///< of `together` parts
 
   /// For a result that has elements.
   explicit AttentionCut(const Call& call)
@@ -95,8 +96,8 @@ struct AttentionCut {
     queries = ceil_div(all_queries, query_parts);
     parts = query_parts * head_parts * all_k_heads;
     rows = heads * queries;
-    // Heads of k that lie side by side: so many that a block of them, and the next, fit the second
-    // cache, and that divide all heads.
+    // The number of adjacent heads of k that an item takes together. A block of these heads, and
+    // the next, fit the L2 cache. The number divides that of all heads.
     constexpr std::int64_t kBlockBytes = 128 * 1024;
     const std::int64_t key_bytes = row_bytes(call.sources[1]) + row_bytes(call.sources[2]);
     const std::int64_t fit =
@@ -140,9 +141,9 @@ struct AttentionPart {
   std::int64_t query(std::int64_t row) const { return first_query + row / heads; }
 };
 
-/// What some keys give for one row: with m the largest score so far, in units of ln 2, sums of w =
-/// 2^(score - m), and the sum of values times w. A view of gathered_stride(dv) floats. Where a
-/// score is not a number, neither is a sum of w.
+/// The sums of some keys for one row. With m the largest score so far, in units of ln 2, these are
+/// sums of w = 2^(score - m), and the sum of values times w. A view of gathered_stride(dv) floats.
+/// Where a score is not a number, neither is a sum of w.
 struct Gathered {
   simd::Level level;
   float* values;   ///< [padded(dv)]
@@ -161,7 +162,7 @@ struct Gathered {
     std::fill_n(values, sums, 0.0F);
     *largest = -std::numeric_limits<float>::infinity();
   }
-  /// Adds what keys after them give.
+  /// Adds the sums of keys after them.
   void add(const Gathered& later) const {
     const float all = std::max(*largest, *later.largest);
     const float kept = weight(*largest, all);
@@ -196,7 +197,7 @@ struct AttentionRoom {
   std::int64_t dv;
   std::int64_t q_stride;
   std::int64_t value_stride;
-  std::int64_t stride;  ///< of what is gathered
+  std::int64_t stride;  ///< of gathered rows
   float* keys;          ///< [kKeyBlock][padded(d)], packed
   float* values;        ///< [kKeyBlock][value_stride]
   float* decoded;       ///< [kKeyGroup][padded(d)]: keys that can't be packed as they are
@@ -204,8 +205,8 @@ struct AttentionRoom {
   float* q;             ///< [rows][q_stride]
   float* gathered;      ///< [rows][stride]: of a stretch
   float* joined;        ///< [rows][stride]: of all stretches
-  float* slopes;        ///< [rows]: what the mask is multiplied with
-  SeenKeys* seen;       ///< [rows]: what the mask says of a block
+  float* slopes;        ///< [rows]: factors of the mask
+  SeenKeys* seen;       ///< [rows]: the effect of the mask on a block
   bool* live;           ///< [rows]: the mask hides not all of a stretch
   bool packs_keys;      ///< as they are
   bool packs_values;

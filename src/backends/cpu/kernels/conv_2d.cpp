@@ -1,9 +1,9 @@
 #include "backends/cpu/kernels/tile.h"
 #include "backends/cpu/kernels/window.h"
 
-// A product of matrices whose rows are what windows see, read where they are needed, and whose
-// columns are kernels. An item is a tile of the result: neighbouring positions (in the order in
-// which they lie) times some output channels.
+// A product of matrices. Its rows are the elements that windows see, read where they are needed,
+// and its columns are kernels. An item is a tile of the result: neighbouring positions (in memory
+// order) times some output channels.
 
 namespace shunt::cpu {
 

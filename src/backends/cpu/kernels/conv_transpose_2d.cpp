@@ -1,7 +1,7 @@
 #include "backends/cpu/kernels/window.h"
 
-// An item is a piece of a row of the result, to which one element of the kernels after the other
-// adds what it meets.
+// An item is a piece of a row of the result. One element of the kernels after the other adds its
+// products with the elements of x that meet the piece.
 
 namespace shunt::cpu {
 

@@ -1,4 +1,4 @@
-// What the cross entropy and its gradient share.
+// The common code of the cross entropy and its gradient.
 #pragma once
 
 #include <cmath>

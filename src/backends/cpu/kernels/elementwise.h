@@ -1,6 +1,6 @@
 // The kinds of kernels that compute a result element by element in F32, whatever the types of the
 // result and of its sources are. A piece of a source that is not F32 is read as F32 into scratch,
-// computed there, and rounded once; what is F32 is neither read nor written twice.
+// computed there, and rounded once. F32 data is neither read nor written twice.
 #pragma once
 
 #include "backends/cpu/kernels/rows.h"

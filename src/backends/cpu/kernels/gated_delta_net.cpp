@@ -10,7 +10,7 @@ namespace shunt::cpu {
 namespace {
 
 /// A row of the state belongs to one output, with an element for each channel of the key. With the
-/// decay e, what the key finds in the decayed row is dot(k, e * state) = dot(e * k, state), so that
+/// decay e, the product of the key and the decayed row is dot(k, e * state) = dot(e * k, state). So
 /// the row is written once.
 class GatedDeltaNet final : public HeadRecurrence {
  public:

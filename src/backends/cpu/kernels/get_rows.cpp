@@ -6,7 +6,7 @@ namespace shunt::cpu {
 
 namespace {
 
-/// Bytes of a piece of a row, of the widest type that may lie interleaved.
+/// Bytes of a piece of a row, of the widest type that may be interleaved.
 constexpr std::size_t kPieceBytes = kPiece * sizeof(float);
 
 class GetRows final : public RowKernel {
@@ -20,7 +20,7 @@ class GetRows final : public RowKernel {
   Fault run(const Call& call, int, std::int64_t begin, std::int64_t end,
             std::byte* scratch) const override {
     const TensorArg& table = call.sources[0];
-    TensorArg plain = table;  // a piece of a row that lies interleaved
+    TensorArg plain = table;  // a piece of an interleaved row
     plain.interleaved = false;
     plain.data = scratch + copy_scratch_bytes(kPiece);
     const std::int64_t n = call.result.sizes[0];

@@ -4,7 +4,7 @@ namespace shunt::cpu {
 
 namespace {
 
-/// An item is a row of the result: what a window sees.
+/// An item is a row of the result: the elements that a window sees.
 class Im2colKernel : public RowKernel {
  public:
   std::size_t worker_scratch(const NodeView& node, const CpuTarget&) const final {

@@ -1,4 +1,4 @@
-// Integers as kernels read them: numbers of rows, experts and states, and what is counted.
+// Integers as kernels read them: numbers of rows, experts and states, and counted values.
 #pragma once
 
 #include "backends/cpu/kernel.h"

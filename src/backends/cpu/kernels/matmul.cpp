@@ -23,23 +23,23 @@ namespace shunt::cpu {
 
 namespace {
 
-/// Up to so many columns are few, where rows are read as F32.
+/// The most columns that count as few, where rows are read as F32.
 constexpr std::int64_t kFewColumns = 4;
 /// Of floats whose rows are interleaved.
 constexpr std::int64_t few_float_lane_columns(simd::FloatWord word) {
   return word == simd::FloatWord::kTwoBF16 ? 4 : 64;
 }
-/// Up to so many packed columns, words of two BF16 that are interleaved are multiplied straight
-/// from memory.
+/// Up to this number of packed columns, interleaved words of two BF16 are multiplied straight from
+/// memory.
 constexpr std::int64_t kDirectColumns = 8 * simd::kFloatColumns;
 constexpr std::int64_t kDotItemRows = 16;
-/// So many items are enough for all threads, if columns are not too few.
+/// This number of items is enough for all threads, if columns are not too few.
 constexpr std::int64_t kEnoughItems = 64;
 constexpr std::int64_t kLeastColumns = 48;
 
 enum class Way : std::uint8_t { kMatrixUnit, kIntegers, kFew, kPacked, kTile };
 
-/// How weights lie.
+/// The layout of weights.
 struct WeightForm {
   DType dtype = DType::kF32;
   bool plain = false;  ///< rows are
@@ -63,7 +63,7 @@ struct WeightForm {
   bool as_integers() const {
     return !simd::is_float_weight(dtype) && (lanes || (plain && simd::has_codes(level, dtype)));
   }
-  /// So many columns and more are multiplied by the matrix unit.
+  /// From this number of columns on, the matrix unit multiplies them.
   std::int64_t least_unit_columns() const {
     if (!level.has_tiles()) return kNever;
     if (as_integers()) return kLeastSplitColumns;
@@ -71,7 +71,7 @@ struct WeightForm {
     return whole ? kLeastWholeColumns : kNever;
   }
   static constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
-  /// So many columns are few, where they are not multiplied as integers.
+  /// The most columns that count as few, where they are not multiplied as integers.
   std::int64_t few_columns() const {
     if (!as_floats()) return kFewColumns;
     const simd::FloatWord word = simd::float_word(level, dtype);
@@ -79,9 +79,10 @@ struct WeightForm {
   }
 };
 
-/// What phase 0 makes of x for a weight: nodes that want the same of one x share it.
+/// The form of x that phase 0 makes for a weight: nodes that want the same form of one x share it.
 struct ColumnForm {
-  /// Interleaved ones call more columns few; those lie otherwise, or there is nothing of them.
+  /// Interleaved weights count more columns as few. Few columns have another layout, or phase 0
+  /// makes nothing of them.
   bool lanes = false;
   std::optional<simd::FloatWord> packed = {};  ///< none: they are rounded
   simd::Int8Need rounded = {};
@@ -156,8 +157,8 @@ struct Cut {
         return {kTileRows, kTileColumns};
     }
   }
-  /// Decoding rows costs what 20 columns do: as many columns as leave enough items to share out, in
-  /// whole groups.
+  /// Decoding rows costs as much as 20 columns do. So take as many columns as leave enough items to
+  /// share out, in whole groups.
   static std::int64_t many_columns(const Sizes& y, std::int64_t rows, std::int64_t group) {
     const std::int64_t tiles = ceil_div(y[0], rows) * y[2] * y[3];
     const std::int64_t parts =

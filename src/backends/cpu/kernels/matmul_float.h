@@ -10,7 +10,7 @@
 
 namespace shunt::cpu {
 
-/// Where packed columns of x [k, n, ...] lie in scratch.
+/// The layout in scratch of packed columns of x [k, n, ...].
 struct PackedColumns {
   simd::FloatWord word = simd::FloatWord::kF32;
   std::int64_t k = 0;
@@ -63,8 +63,8 @@ inline void pack_group(const TensorArg& x, const PackedColumns& to, std::int64_t
   }
 }
 
-/// y[r + c * y_stride] for rows of w, which lie interleaved and are words of two BF16, from w.data
-/// on and all packed columns of a slice.
+/// y[r + c * y_stride] for interleaved rows of w, from w.data on, and all packed columns of a
+/// slice. Rows are words of two BF16.
 inline void multiply_directly(const TensorArg& w, std::int64_t rows, const PackedColumns& x,
                               const std::byte* slice, float* y, std::int64_t y_stride) {
   // Rows stay in the caches for the next group of columns.

@@ -2,17 +2,17 @@
 #include "backends/cpu/kernels/tile.h"
 #include "shunt/ops/matrix.h"
 
-// A column of the result is a pair of a token and an expert of its. The first phase sorts pairs by
-// expert; an item of the second is some rows of one expert's matrix, which it multiplies with all
-// columns of that expert, so that weights are read from memory once.
+// A column of the result is a pair of a token and one of its experts. The first phase sorts pairs
+// by expert. An item of the second is some rows of one expert's matrix, which it multiplies with
+// all columns of that expert. So weights are read from memory once.
 
 namespace shunt::cpu {
 
 namespace {
 
-/// Up to so many columns of an expert, weights are decoded in registers, as for matmul.
+/// Up to this number of columns of an expert, weights are decoded in registers, as for matmul.
 constexpr std::int64_t kFewExpertColumns = 4;
-/// So many are taken at once there: any two lie some stride apart.
+/// Columns that are taken at once there: any two are some stride apart.
 constexpr std::int64_t kTwo = 2;
 
 /// A column of x and of the result.
@@ -80,7 +80,7 @@ struct Item {
   std::int64_t columns = 0;
 };
 
-/// `scratch` has room for columns that are not F32 as they lie.
+/// `scratch` has room for columns that can't be viewed as F32 in place.
 void multiply_few_columns(const Call& call, const Pairs& pairs, const Item& item, float* scratch) {
   const TensorArg& w = item.w;
   const std::int64_t k = w.sizes[0];

@@ -13,13 +13,13 @@ namespace shunt::cpu {
 /// With more columns than this, groups of interleaved rows are decoded once for all of them.
 inline constexpr std::int64_t kFewLaneColumns = 64;
 
-/// What weights of a type need of rounded columns.
+/// The form of rounded columns that weights of a type need.
 inline simd::Int8Need need_of(simd::Level level, DType w, bool interleaved) {
   return interleaved ? simd::lanes_need(level, w) : simd::int8_need(level, w);
 }
 
-/// Where rounded columns of x [k, n, ...] lie in scratch: of interleaved weights in groups, of
-/// plain ones one after the other where they are few, else in groups, too.
+/// The layout in scratch of rounded columns of x [k, n, ...]. For interleaved weights they are in
+/// groups. For plain weights, few columns follow one another, and more are in groups, too.
 struct RoundedColumns {
   std::int64_t k = 0;
   std::int64_t n = 0;       ///< columns of a slice
@@ -55,11 +55,10 @@ struct RoundedColumns {
   std::int64_t slice_bytes() const { return groups() * group_bytes(); }
   std::int64_t bytes() const { return slices * slice_bytes(); }
 
-  /// Elements of k that are rounded at once: a group in pieces where its blocks lie one after the
-  /// other.
+  /// Elements of k that are rounded at once: a group in pieces where its blocks follow one another.
   std::int64_t piece() const { return few() && !lanes ? std::max<std::int64_t>(k, 1) : kPiece; }
   std::int64_t pieces() const { return ceil_div(k, piece()); }
-  /// What can be rounded on its own, of all slices.
+  /// The parts of all slices that can be rounded on their own.
   std::int64_t items() const { return slices * groups() * pieces(); }
 
   static constexpr std::int64_t kPiece = 2 * simd::kInt8Depth;
@@ -143,7 +142,7 @@ inline void multiply_rounded(const TensorArg& w, std::int64_t rows, const Rounde
   float* tile = reinterpret_cast<float*>(scratch + simd::kInt8PanelBytes);
   const DTypeTrait& type = trait(w.dtype);
   const std::int64_t block_bytes = x.block_bytes(0);
-  // What the first of so many rows take up to a place in k lies before that place.
+  // Before a place in k are the bytes of the first `together` rows up to that place.
   const std::int64_t together = x.lanes ? kGroupRows : 1;
   for (std::int64_t k = 0; k < x.k; k += simd::kInt8Depth) {
     const std::int64_t depth = std::min(simd::kInt8Depth, x.k - k);

@@ -18,8 +18,8 @@ namespace shunt::cpu {
 inline constexpr std::int64_t kLeastSplitColumns = 128;
 inline constexpr std::int64_t kLeastWholeColumns = 16;
 
-/// Where packed columns of x [k, n, ...] lie in scratch: stretch by stretch of k, in each group by
-/// group of kTileSide columns, so that a stretch of all columns is in one piece. (Groups that are
+/// The layout in scratch of packed columns of x [k, n, ...]: stretch by stretch of k, in each group
+/// by group of kTileSide columns. So a stretch of all columns is in one piece. (Groups that are
 /// whole columns would be a power of two apart, too.)
 struct PackedTiles {
   std::int64_t k = 0;
@@ -34,7 +34,7 @@ struct PackedTiles {
   std::int64_t stretch_bytes() const { return groups() * kGroupBytes; }
   std::int64_t slice_bytes() const { return ceil_div(k, kStretch) * stretch_bytes(); }
   std::int64_t bytes() const { return slices * slice_bytes(); }
-  /// Where element `first` (a multiple of kTileDepth) of a slice's group lies.
+  /// The position of element `first` (a multiple of kTileDepth) of a slice's group.
   std::int64_t at(std::int64_t group, std::int64_t first) const {
     return first / kStretch * stretch_bytes() + group * kGroupBytes +
            first % kStretch / simd::kTileDepth * simd::kTileBytes;
@@ -71,9 +71,9 @@ inline void pack_tile_group(const TensorArg& x, const PackedTiles& to, std::int6
   }
 }
 
-/// Rows of a panel, and rows and columns of an item, at most: each pass over a stretch of the
-/// item's columns, which the second cache holds, serves one panel, and each pass over all columns,
-/// out of the third cache or memory, one item. Sums of an item are kept while k goes by, one column
+/// The most rows of a panel, and rows and columns of an item. Each pass over a stretch of the
+/// item's columns, which the L2 cache holds, serves one panel. Each pass over all columns, out of
+/// the L3 cache or memory, serves one item. Sums of an item are kept while k goes by, one column
 /// after the other. (In y they are as far apart as columns are, often a power of two, which the
 /// caches have no room for.)
 inline constexpr std::int64_t kTilePanelRows = 2 * simd::kTileSide;
@@ -117,9 +117,9 @@ inline simd::TileRows tile_rows(const TensorArg& w, std::int64_t rows, std::int6
   return simd::TileRows::panel(panel, false);
 }
 
-/// y[r + c * y_stride] for `rows` (at most kUnitRows) rows of w (from w.data on, plain or in whole
-/// groups) and `columns` (at most kUnitColumns) of a slice of packed columns from `first`, a
-/// multiple of kTileSide.
+/// y[r + c * y_stride] for `rows` (at most kUnitRows) rows of w and `columns` (at most
+/// kUnitColumns) of a slice of packed columns. Rows are from w.data on, plain or in whole groups.
+/// Columns are from `first`, a multiple of kTileSide.
 inline void multiply_by_tiles(const TensorArg& w, std::int64_t rows, const PackedTiles& x,
                               const std::byte* slice, std::int64_t first, std::int64_t columns,
                               float* y, std::int64_t y_stride, std::byte* scratch) {

@@ -1,9 +1,9 @@
 #include "backends/cpu/kernels/matmul_float.h"
 #include "shunt/ops/training.h"
 
-// A product of matrices whose sums go over a's rows and b's rows: what matmul has to transpose lies
-// here as float_many.h wants it, and is copied. Phase 0 packs b, once for all rows of the result;
-// an item of phase 1 is a tile of it.
+// A product of matrices whose sums go over a's rows and b's rows. Data that matmul has to transpose
+// is here in the layout that float_many.h wants, and is copied. Phase 0 packs b, once for all rows
+// of the result. An item of phase 1 is a tile of the result.
 
 namespace shunt::cpu {
 

@@ -48,7 +48,8 @@ class PoolKernel : public RowKernel {
     return static_cast<float>(sum / static_cast<double>(image.x().kernel * image.y().kernel));
   }
 
-  /// Calls f for what a window sees of the image: no more than there is, however large the window.
+  /// Calls f for the elements of the image that a window sees: no more than there are, however
+  /// large the window.
   template <class F>
   static void for_each_inside(const Image& image, std::int64_t i, const RowIndex& at, F f) {
     const auto [left, right] = inside(image.x(), i);

@@ -1,5 +1,5 @@
-// What kernels of recurrences share: an item is one head of one sequence, which walks its tokens
-// with its state where the result has it.
+// The common code of kernels of recurrences: an item is one head of one sequence, which walks its
+// tokens with its state where the result has it.
 #pragma once
 
 #include "backends/cpu/kernels/integers.h"
@@ -29,7 +29,7 @@ struct HeadWalk {
   std::int64_t head;
   std::int64_t sequence;
   float* state;    ///< sizes 0 and 1 of `states`, contiguous: read and written
-  float* scratch;  ///< worker_floats(); nobody else's
+  float* scratch;  ///< worker_floats(); of this worker only
   float* rooms;    ///< for rows of sources, `room` floats each
   std::int64_t room;
 

@@ -1,4 +1,4 @@
-// What rows are multiplied with by norms.
+// The factors that norms multiply rows with.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// What kernels that go over rows share: numbering rows and pieces of them, and reading them as F32
-// whatever their type and strides.
+// The common code of kernels that go over rows: numbering rows and pieces of them, and reading them
+// as F32 whatever their type and strides.
 #pragma once
 
 #include <algorithm>
@@ -61,8 +61,8 @@ void for_each_row(const Sizes& sizes, std::int64_t begin, std::int64_t end, F f)
   }
 }
 
-/// Rows are cut into pieces of so many elements (whole blocks of every type), so that a tensor of
-/// one long row has items for several threads.
+/// Rows are cut into pieces of this number of elements (whole blocks of every type), so that a
+/// tensor of one long row has items for several threads.
 inline constexpr std::int64_t kPiece = 4096;
 
 inline std::int64_t piece_count(const TensorArg& tensor) {
@@ -123,8 +123,8 @@ inline void copy_elements(const std::byte* from, std::int64_t from_stride, std::
   }
 }
 
-/// `count` elements from `first` (the start of a block) of a row that lies interleaved, as they lie
-/// in a plain one.
+/// `count` elements from `first` (the start of a block) of an interleaved row, in the layout of a
+/// plain one.
 inline void separate(const TensorArg& tensor, const std::byte* row, std::int64_t first,
                      std::int64_t count, std::byte* to) {
   const std::int64_t number = (row - tensor.data) / tensor.strides[1];
@@ -164,7 +164,7 @@ inline void read_f32(const TensorArg& tensor, std::byte* row, std::int64_t first
   }
 }
 
-/// The same, where they lie if they are F32 in a row, else in `scratch`.
+/// The same, in place if they are F32 in a row, else in `scratch`.
 inline const float* view_f32(const TensorArg& tensor, std::byte* row, std::int64_t first,
                              std::int64_t count, float* scratch) {
   if (tensor.dtype == DType::kF32 && has_plain_rows(tensor)) {
@@ -184,9 +184,10 @@ inline float* as_f32(std::byte* data) {
   return reinterpret_cast<float*>(data);
 }
 
-/// Calls f(y) to compute `count` elements of F32 for where `first` of a row of a result is: right
-/// there if the result is F32, else in `room`, from where they are rounded to the result's type. So
-/// `room` may be what the sources were read into, if f can work in place.
+/// Calls f(y) to compute `count` elements of F32 for a row of a result, from `first` on. If the
+/// result is F32, y is their place in it. Otherwise y is `room`, from where they are rounded to the
+/// result's type. So `room` may be the memory that the sources were read into, if f can work in
+/// place.
 template <class F>
 void compute_f32(const TensorArg& result, std::byte* row, std::int64_t first, std::int64_t count,
                  float* room, F f) {

@@ -6,7 +6,7 @@ namespace shunt::cpu {
 
 namespace {
 
-/// A row of the state is what one channel of the key holds, with an element for each output.
+/// A row of the state belongs to one channel of the key, with an element for each output.
 class RwkvWkv6 final : public HeadRecurrence {
  public:
   const Op& op() const override { return rwkv_wkv6_op(); }

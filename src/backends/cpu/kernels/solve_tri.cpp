@@ -5,7 +5,7 @@ namespace shunt::cpu {
 
 namespace {
 
-/// Right-hand sides that share what is read of a.
+/// Right-hand sides that share each read of a.
 constexpr std::int64_t kSolvedColumns = 64;
 
 /// An item is some right-hand sides of one matrix, solved equation by equation. Sums are in double

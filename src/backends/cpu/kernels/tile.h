@@ -1,6 +1,6 @@
 // A tile of a product of matrices, for many columns: rows of one operand, and columns of the other,
-// are read as F32 for a stretch of k at a time. What the operands are, and where they come from, is
-// the kernel's. docs/kernels.md has the reasons for the sizes.
+// are read as F32 for a stretch of k at a time. The kernel decides which operands these are, and
+// where they come from. docs/kernels.md has the reasons for the sizes.
 #pragma once
 
 #include "backends/cpu/kernels/rows.h"
@@ -20,8 +20,9 @@ inline constexpr std::int64_t kPanelStride = kDepth + 16;
 inline constexpr std::int64_t kTileScratch = (kTileRows + kGroup) * kPanelStride;
 
 /// y[r + c * y_stride] = sum over k of row r times column c, for at most kTileRows rows and any
-/// number of columns; zeros if k is 0. read_row(r, first, count, to) gives elements [first, first +
-/// count) of a row as F32, where `first` is a multiple of kDepth; read_column the same of a column.
+/// number of columns; zeros if k is 0. `read_row(r, first, count, to)` gives elements [first, first
+/// + count) of a row as F32, where `first` is a multiple of kDepth. `read_column` does the same for
+/// a column.
 template <class ReadRow, class ReadColumn>
 void multiply_tile(simd::Level level, std::int64_t rows, std::int64_t columns, std::int64_t k,
                    ReadRow read_row, ReadColumn read_column, float* y, std::int64_t y_stride,

@@ -13,8 +13,8 @@ namespace {
 
 using UnaryFunction = void (*)(simd::Level level, const float* x, float* y, std::int64_t n);
 
-/// Element by element: what compilers make vectors of by themselves, or what nobody has made one
-/// of.
+/// Element by element: functions that compilers vectorize by themselves, or that have no vector
+/// code.
 template <class F>
 constexpr UnaryFunction each(F) {
   return [](simd::Level, const float* x, float* y, std::int64_t n) {

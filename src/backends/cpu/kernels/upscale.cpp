@@ -98,7 +98,7 @@ class Axis {
   double shift_ = 0;
 };
 
-/// What an axis finds, for all its elements, in scratch.
+/// The runs and weights of an axis, for all its elements, in scratch.
 struct Taps {
   Axis::Run* runs;
   float* weights;
@@ -180,8 +180,8 @@ class Upscale final : public AnyCaseKernel {
   }
 
  private:
-  /// The weighted sum of rows of x, in `sum` or where it lies; there is room for another row behind
-  /// it.
+  /// The weighted sum of rows of x, in `sum` or where x has it. There is room for another row
+  /// behind `sum`.
   static const float* add_rows(const TensorArg& x, const RowIndex& at, const Axis::Run& run,
                                const float* weights, float* sum) {
     const std::int64_t n = x.sizes[0];

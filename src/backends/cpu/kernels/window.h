@@ -1,4 +1,4 @@
-// Windows that move over images (ops/convolution): reading what one of them sees.
+// Windows that move over images (ops/convolution): reading the elements that one of them sees.
 #pragma once
 
 #include "backends/cpu/kernels/rows.h"
@@ -67,8 +67,8 @@ class Image {
     return load_f32(data_.dtype, row + ix * data_.strides[0]);
   }
 
-  /// Elements [first, first + count) of what a window at a position of image n sees: numbered along
-  /// x, then y, then z, then channels; 0 outside.
+  /// Elements [first, first + count) of those that a window at a position of image n sees. They are
+  /// numbered along x, then y, then z, then channels; 0 outside.
   void read(const Triple& position, std::int64_t n, std::int64_t first, std::int64_t count,
             float* to) const {
     const auto& [x, y, z] = axes_;

@@ -115,7 +115,7 @@ inline void finish_scores(const QueryRows& rows, std::size_t r, std::size_t seen
 /// Room for a number of each row, by vectors.
 inline constexpr std::size_t kFactors = (kTileRows + kLanes - 1) / kLanes * kLanes;
 
-/// What is not a number need not be seen here: its weight will be none.
+/// A score that is not a number need not be seen here: its weight will not be a number either.
 HWY_INLINE float largest_score(std::size_t vectors, const float* row) {
   V top = hn::Load(D(), row);
   for (std::size_t n = 1; n < vectors; ++n) top = hn::Max(hn::Load(D(), row + n * kLanes), top);
@@ -135,9 +135,9 @@ HWY_INLINE V weigh_row(std::size_t vectors, float shift, float* row) {
   return sum;
 }
 
-/// Turns products of q and k, [count][kKeyBlock], into weights; factors[r] is what row r gathered
-/// so far is to be multiplied with to fit them. Sums of weights are brought up to date. All rows
-/// take each step together, so that none waits for the one before; and there is no branch, as the
+/// Turns products of q and k, [count][kKeyBlock], into weights. `factors[r]` is the factor that
+/// makes the gathered sums of row r fit these weights. Sums of weights are brought up to date. All
+/// rows take each step together, so that none waits for the one before. There is no branch, as the
 /// largest score of a stretch's first blocks may be in any of them.
 inline HWY_NOINLINE void weigh(const QueryRows& rows, std::size_t seen, std::size_t dv,
                                float* scores, float* factors) {

@@ -19,10 +19,11 @@
 HWY_BEFORE_NAMESPACE();
 namespace shunt::cpu::simd::HWY_NAMESPACE {
 
-/// Vectors of keys, or of values, in a tile: kTileRows times so many sums, as many vectors and one
-/// of a row of q fit the registers, of which AVX-512 and NEON have 32, the others 16.
+/// Vectors of keys, or of values, in a tile. The registers hold kTileRows times this number of
+/// sums, this number of vectors, and one vector of a row of q. AVX-512 and NEON have 32 registers,
+/// the others 16.
 inline constexpr int kWide = HWY_TARGET <= HWY_AVX3 || HWY_TARGET == HWY_NEON ? 4 : 2;
-/// Keys whose elements of one d lie together.
+/// Keys whose elements of one d are adjacent.
 inline constexpr std::size_t kPanel = kWide * kLanes;
 inline constexpr std::size_t kKeys = static_cast<std::size_t>(kKeyBlock);
 static_assert(kKeys % kPanel == 0 && kKeyGroup % kLanes == 0 && kWeightSums % kLanes == 0);

@@ -1,6 +1,6 @@
-// The inner loops of attention: a block of keys that is in the cache, times some rows of q. Every
-// sum is taken in an order that hangs on where blocks begin only (and the level, see level.h), not
-// on how many rows come at once. Scores are in units of ln 2, so that weights are powers of 2.
+// The inner loops of attention: a block of keys that is in the cache, times some rows of q. The
+// order of every sum depends only on where blocks begin (and the level, see level.h), not on how
+// many rows come at once. Scores are in units of ln 2, so that weights are powers of 2.
 #pragma once
 
 #include <cstddef>
@@ -14,9 +14,9 @@ namespace shunt::cpu::simd {
 
 /// Whether rows of this type are packed as they are; others are decoded to F32 before.
 bool packs(DType type);
-/// Turns `count` keys, from `first` of a block on (a multiple of kKeyGroup), so that those of one
-/// element of d lie together. Key n is at from + n * stride bytes and has d elements, after which
-/// zeros make whole groups of kKeyGroup. `keys`: kKeyBlock times as many floats.
+/// Transposes `count` keys, from `first` of a block on (a multiple of kKeyGroup), so that their
+/// elements of one d are adjacent. Key n is at from + n * stride bytes and has d elements, after
+/// which zeros make whole groups of kKeyGroup. `keys`: kKeyBlock times as many floats.
 void pack_keys(Level level, DType type, const std::byte* from, std::int64_t stride,
                std::int64_t first, std::int64_t count, std::int64_t d, float* keys);
 
@@ -35,7 +35,7 @@ bool has_pairs(Level level);
 void pair_values(Level level, const std::byte* from, std::int64_t stride, std::int64_t count,
                  std::int64_t dv, float* to, std::int64_t to_stride);
 
-/// Adds what the first `seen` keys of a block give: at least 1, and 64 at most.
+/// Adds the contribution of the first `seen` keys of a block: at least 1, and 64 at most.
 void attend(Level level, const KeyBlock& block, const QueryRows& rows, std::int64_t seen);
 
 }  // namespace shunt::cpu::simd

@@ -1,4 +1,4 @@
-// What the inner loops of attention compute with: a block of keys, and some rows of q.
+// The operands of the inner loops of attention: a block of keys, and some rows of q.
 #pragma once
 
 #include <array>
@@ -10,7 +10,7 @@ namespace shunt::cpu::simd {
 inline constexpr std::int64_t kKeyBlock = 64;
 /// Rows of q in a tile, at most.
 inline constexpr std::int64_t kTileRows = 6;
-/// Keys are packed in groups of so many, and elements of d in multiples of it.
+/// Keys are packed in groups of this number, and elements of d in multiples of it.
 inline constexpr std::int64_t kKeyGroup = 16;
 /// Floats that a row has after its values: the sums of weights that each lane has seen, the largest
 /// score, and a gap.
@@ -27,13 +27,13 @@ struct KeyBlock {
   bool pairs;                 ///< of BF16 in place of floats; then d is a multiple of 2 * kKeyGroup
 };
 
-/// Some rows of q, and what they have gathered so far.
+/// Some rows of q, and the sums that they have gathered so far.
 struct QueryRows {
   std::int64_t count;  ///< 1 to kTileRows
   const float* q;      ///< [count][q_stride], scaled by log2(e) unless there is a softcap
   std::int64_t q_stride;
   std::array<const float*, kTileRows> mask;  ///< [kKeyBlock], or null: nothing is added
-  std::array<float, kTileRows> slopes;       ///< what the mask is multiplied with
+  std::array<float, kTileRows> slopes;       ///< factors of the mask
   float softcap;
   float* gathered;  ///< [count][gathered_stride]: dv values, then kRowTail floats
   std::int64_t gathered_stride;

@@ -1,8 +1,8 @@
 // Tiles of scores, and of values, made of the products of a `Product`: of F32, or of pairs of BF16.
 // Included by attention.cpp for each of them, and thus without a guard.
-//   kElements: how many neighbours a float, or its bits, stands for.
-//   add(sum, factor, vector): sum + factor * vector, of which all may be such neighbours.
-//   round(weights): kKeyBlock weights become factors, in their place.
+//   `kElements`: how many neighbours a float, or its bits, stands for.
+//   `add(sum, factor, vector)`: sum + factor * vector, of which all may be such neighbours.
+//   `round(weights)`: kKeyBlock weights become factors, in their place.
 
 /// sums[r] = sums[r] + the sum over `terms` of factors[r][j] * vectors[j], for R rows and N
 /// vectors. (Those are no array, which g++ would keep in memory.)
@@ -81,7 +81,7 @@ void attend_rows(const KeyBlock& block, const QueryRows& rows, std::size_t seen)
   HWY_ALIGN float factors[kFactors];
   const auto terms = static_cast<std::size_t>(block.d) / Product::kElements;
   const auto q_stride = static_cast<std::size_t>(rows.q_stride);
-  // What rows have gathered is needed last.
+  // The gathered sums of rows are needed last.
   constexpr std::size_t kLine = 64 / sizeof(float);
   const auto stride = static_cast<std::size_t>(rows.gathered_stride);
   for (std::size_t i = 0; i < R * stride; i += kLine) __builtin_prefetch(rows.gathered + i);

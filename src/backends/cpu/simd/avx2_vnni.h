@@ -1,7 +1,7 @@
-// AVX2 with AVX-VNNI (client machines without AVX-512), a level that Highway has no target for:
-// what multiplies bytes is compiled once more for AVX2 alone, by files NAME_avx2_vnni.cpp that
-// include this and then NAME.cpp. What differs is dot4() (int8_dot-inl.h). All that is ours is then
-// in N_AVX2_VNNI, so that nothing has the name of what plain AVX2 has; Highway's own is the same
+// AVX2 with AVX-VNNI (client machines without AVX-512), a level that Highway has no target for.
+// Code that multiplies bytes is compiled once more for AVX2 alone, by files NAME_avx2_vnni.cpp that
+// include this and then NAME.cpp. The difference is dot4() (int8_dot-inl.h). All code of ours is
+// then in N_AVX2_VNNI, so that nothing has the name of plain AVX2 code. Highway's own is the same
 // code and keeps its names. int8_dispatch.h calls it.
 #pragma once
 

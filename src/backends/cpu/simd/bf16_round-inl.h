@@ -15,8 +15,8 @@
 HWY_BEFORE_NAMESPACE();
 namespace shunt::cpu::simd::HWY_NAMESPACE {
 
-/// To the nearest, of two the even one; what is finite stays so. Writes whole vectors: zeros after
-/// the last.
+/// To the nearest, of two the even one; finite numbers stay finite. Writes whole vectors: zeros
+/// after the last.
 HWY_INLINE void round_to_bf16(const float* from, std::size_t n, std::uint16_t* to) {
   const hn::Rebind<std::uint16_t, D> d16;
   const hn::RebindToUnsigned<D> du;

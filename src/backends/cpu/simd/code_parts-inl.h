@@ -1,5 +1,5 @@
-// What formats make codes of: words and bytes as vectors, the order of codes, scales spread over
-// lanes. Included once for each target.
+// The parts from which formats make codes: words and bytes as vectors, the order of codes, scales
+// spread over lanes. Included once for each target.
 #if defined(SHUNT_CPU_SIMD_CODE_PARTS_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef SHUNT_CPU_SIMD_CODE_PARTS_INL_H
 #undef SHUNT_CPU_SIMD_CODE_PARTS_INL_H
@@ -70,11 +70,11 @@ HWY_INLINE float f16_at(const std::byte* from) {
 // ---- the order of codes
 //
 // A group's codes come as vectors, in the order that is cheapest to make; 16 neighbouring elements
-// always stay together. Natural: as they are. Halves: blocks of 32 whose bytes hold elements i and
-// i + 16 give the first halves of as many blocks as a vector holds 16 elements, then their second
-// halves: both have the same scales, lane by lane. Pairs and quarters: vectors of 64 bytes hold
-// blocks 0 and 2, then 1 and 3, or blocks 0 and 4, 1 and 5, 2 and 6, then 3 and 7; smaller ones are
-// natural.
+// always stay together. Natural: as they are. Halves: for blocks of 32 whose bytes hold elements i
+// and i + 16. First come the first halves of as many blocks as a vector holds 16 elements, then
+// their second halves. Both have the same scales, lane by lane. Pairs: vectors of 64 bytes hold
+// blocks 0 and 2, then 1 and 3. Quarters: they hold blocks 0 and 4, 1 and 5, 2 and 6, then 3 and 7.
+// For both, smaller vectors are natural.
 
 /// Which 16 elements of a group are at 16 bytes number `piece` of its vectors.
 constexpr std::size_t sixteen_at(CodeOrder order, std::size_t piece) {

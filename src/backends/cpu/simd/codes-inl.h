@@ -1,8 +1,8 @@
-// Quantised weights as bytes: what the products with 8-bit activations are made of. A format gives
-// `kGroup` elements at a time, as vectors of codes u (one byte each) and a scale s for each run of
-// 32 or 16 elements:
-//   kMinRun == 0:  value = s * (u - 128)
-//   else:          value = s * u - m, with a minimum m for each such run of elements
+// Quantised weights as bytes, for the products with 8-bit activations. A format gives `kGroup`
+// elements at a time, as vectors of codes u (one byte each) and a scale s for each run of 32 or 16
+// elements.
+//   `kMinRun == 0`:  value = s * (u - 128)
+//   else:            value = s * u - m, with a minimum m for each such run of elements.
 // The codes are chosen so that this is exact: no weight is rounded. Included once for each target.
 #if defined(SHUNT_CPU_SIMD_CODES_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef SHUNT_CPU_SIMD_CODES_INL_H
@@ -28,7 +28,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace shunt::cpu::simd::HWY_NAMESPACE::codes {
 
-/// What formats have in common.
+/// The common part of formats.
 template <std::size_t Group, std::size_t Bytes, CodeOrder Order, std::size_t Run,
           std::size_t MinRun = 0>
 struct Format {
@@ -41,7 +41,7 @@ struct Format {
   static constexpr std::size_t kMinRuns = MinRun == 0 ? 0 : Group / MinRun;
   /// Scales are these times the format's own.
   static constexpr float kUnit = 1;
-  /// Whether a group takes so many instructions that its code is there once: see int8_few.cpp.
+  /// Whether a group takes enough instructions that its code is there once: see int8_few.cpp.
   static constexpr bool kOneCopy = false;
   static constexpr std::size_t kVectors = Group / kBytes;
   static constexpr std::size_t kPieces = kBytes / 16;
@@ -216,7 +216,7 @@ struct SixBitBlock : SuperBlock<Bytes, CodeOrder::kPairs, 32, 32> {
   HWY_INLINE void store_mins(float* to) const { mins.store(to); }
   /// Nibbles of vector v, from 32 bytes for each 64 elements.
   static HWY_INLINE V8 nibbles(const std::byte* from, std::size_t v) {
-    // So many vectors are lower halves, then as many upper ones.
+    // `kEach` vectors are lower halves, then as many are upper ones.
     constexpr std::size_t kEach = kBytes == 64 ? 1 : 32 / kBytes;
     const V8 both = load(from + v / (2 * kEach) * (kEach * kBytes) + v % kEach * kBytes);
     return v / kEach % 2 == 0 ? hn::And(both, all(15)) : down<4>(both, 15);

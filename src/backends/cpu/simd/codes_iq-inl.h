@@ -458,8 +458,10 @@ HWY_INLINE float iq1_m_block_scale(const std::byte* from) {
 
 #if HWY_TARGET == HWY_AVX3_DL
 
-/// 32 vectors of 8 elements, from the lower 8 bits of their indices, and 64 bits for each 4 vectors
-/// that have the upper 3 at bits Highs and, as bit 7 from Signs on, whether the shift is negative.
+/// 32 vectors of 8 elements. The lower 8 bits of their indices are in `low`. For each 4 vectors, 16
+/// bits of `high` have the upper 3 bits of the indices and the signs of the shifts. `bits` has
+/// their positions: for each vector that of a byte with the sign in bit 7, then that of the upper 3
+/// bits.
 template <CodeOrder Order>
 struct ShiftedEights {
   static constexpr CodeOrder kOrder = Order;

@@ -19,7 +19,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace shunt::cpu::simd::HWY_NAMESPACE::codes {
 
-/// What 256 elements that share one scale, at byte `ScaleAt`, have in common.
+/// The common part of types whose 256 elements share one scale, at byte `ScaleAt`.
 template <std::size_t Bytes, CodeOrder Order, std::size_t ScaleAt>
 struct OneScale : Format<256, Bytes, Order, 32> {
   const std::byte* at;
@@ -40,8 +40,8 @@ struct TQ1_0 : OneScale<54, CodeOrder::kHalves, 52> {
   static constexpr DType kType = DType::kTQ1_0;
   HWY_INLINE explicit TQ1_0(const std::byte* from) : OneScale(from) {}
   HWY_INLINE V8 codes(std::size_t v) const {
-    // What is left over of a byte after n digits is its product with 3 to the power of n, modulo
-    // 256. Both bytes of 16 bits are as many digits further.
+    // The rest of a byte after n digits is its product with 3 to the power of n, modulo 256. Both
+    // bytes of 16 bits are as many digits further.
     const hn::Repartition<std::uint16_t, D8> d16;
     alignas(64) static constexpr auto kPower =
         by_vector<std::uint16_t, kBytes / 2>([](std::size_t vector, std::size_t i) {

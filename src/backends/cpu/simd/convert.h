@@ -1,5 +1,5 @@
-// Rows of any element type to F32 and back: what DTypeTrait's decode and encode give, bit by bit
-// (but for which not-a-number it is), only faster.
+// Rows of any element type to F32 and back: the results of DTypeTrait's decode and encode, bit by
+// bit (but for which not-a-number it is), only faster.
 #pragma once
 
 #include <cstddef>

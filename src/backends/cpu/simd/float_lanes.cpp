@@ -39,7 +39,7 @@ struct LanesF32 {
   static constexpr std::size_t kElements = 1;
   static constexpr std::size_t kBytes = kGroup * 4;
   V v;
-  HWY_INLINE LanesF32() {}  // one that nobody writes lacks NEON's target
+  HWY_INLINE LanesF32() {}  // the implicit one lacks NEON's target
   HWY_INLINE void load(const std::byte* at, std::size_t row) {
     v = hn::LoadU(D(), reinterpret_cast<const float*>(at) + row);
   }
@@ -96,7 +96,7 @@ inline constexpr std::size_t kStep = 4;
 constexpr std::size_t turns(std::size_t columns) {
   return columns <= 2 ? 4 : columns <= 4 ? 2 : 1;
 }
-/// Memory is asked for so many bytes ahead.
+/// Memory is prefetched this number of bytes ahead.
 inline constexpr std::size_t kAhead = 4096;
 
 template <class F, std::size_t C>

@@ -14,8 +14,8 @@ namespace shunt::cpu::simd {
 bool has_float_lanes(Level level, DType type);
 
 /// y[r + c * y_stride] = row r of w times column c, in F32, for `rows` rows (from the start of a
-/// group at `w` on) of k elements. Column c starts at x + c * x_stride. With more than
-/// most_lane_columns() columns (int8_lanes.h) rows are read again for each so many.
+/// group at `w` on) of k elements. Column c starts at x + c * x_stride. Rows are read again for
+/// each most_lane_columns() columns (int8_lanes.h), if there are more.
 void multiply_float_lanes(Level level, DType type, const std::byte* w, std::int64_t rows,
                           const float* x, std::int64_t x_stride, std::int64_t columns,
                           std::int64_t k, float* y, std::int64_t y_stride);

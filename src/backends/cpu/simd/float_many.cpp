@@ -78,7 +78,7 @@ HWY_INLINE void store_transposed(V a, V b, V c, V e, float* to, std::size_t stri
 }
 #endif
 
-/// Words that rows are transposed for at a time: what these become fits the first cache.
+/// Words that rows are transposed for at a time: the result fits the L1 cache.
 inline constexpr std::size_t kStretch = 256;
 
 /// Rows of k elements, and zeros up to `all` rows, a multiple of 4.
@@ -167,8 +167,8 @@ void PackColumns(FloatWord word, const float* x, std::size_t x_stride, std::size
 
 // ---- multiplying
 
-/// So many vectors of rows, and columns at most, have their sums in registers at once: of these
-/// AVX-512 and NEON have 32, the others 16.
+/// The vectors of rows, and the most columns, whose sums are in registers at once. AVX-512 and NEON
+/// have 32 registers, the others 16.
 inline constexpr std::size_t kRowVectors = 2;
 inline constexpr std::size_t kMostColumns =
     HWY_TARGET == HWY_AVX3_DL || HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_NEON ? 12 : 6;

@@ -1,7 +1,8 @@
-// Products of weights in F32, F16 or BF16 with many columns. Rows of w lie in a panel word by word
-// of 4 bytes, so that sums of rows are lanes of a vector; so do columns of x. A word is an element
-// in F32, or two in BF16 where the machine multiplies these (AVX512_BF16): then x is rounded to
-// BF16, and what is subnormal, in w, in x or in a sum, is 0. Every sum is taken in the order of k.
+// Products of weights in F32, F16 or BF16 with many columns. A panel has rows of w word by word of
+// 4 bytes, so that sums of rows are lanes of a vector. Columns of x have the same layout. A word is
+// an element in F32, or two in BF16 where the machine multiplies these (AVX512_BF16). With words of
+// BF16, x is rounded to BF16, and subnormal numbers in w, in x or in a sum are 0. Every sum is
+// taken in the order of k.
 #pragma once
 
 #include <cstddef>
@@ -17,19 +18,19 @@ enum class FloatWord : std::uint8_t { kF32, kTwoBF16 };
 constexpr bool is_float_weight(DType w) {
   return w == DType::kF32 || w == DType::kF16 || w == DType::kBF16;
 }
-/// What weights of such a type are multiplied as.
+/// The words in which weights of such a type are multiplied.
 FloatWord float_word(Level level, DType w);
 constexpr std::int64_t word_elements(FloatWord word) {
   return word == FloatWord::kTwoBF16 ? 2 : 1;
 }
 
-/// So many columns are few, at most: packing rows for them takes longer than decoding them again,
+/// The most columns that count as few: packing rows for them takes longer than decoding them again,
 /// as dot_rows() of matmul.h does.
 constexpr std::int64_t few_float_columns(FloatWord word) {
   return word == FloatWord::kTwoBF16 ? 4 : 12;
 }
 
-/// Rows of a panel, columns that lie together, and words of k that a panel has at most.
+/// Rows of a panel, columns that are packed together, and words of k that a panel has at most.
 inline constexpr std::int64_t kFloatRows = 32;
 inline constexpr std::int64_t kFloatColumns = 12;
 inline constexpr std::int64_t kFloatDepth = 512;
@@ -38,7 +39,7 @@ inline constexpr std::int64_t kFloatPanelBytes = kFloatDepth * kFloatRows * 4;
 inline constexpr std::int64_t kFloatPadding = 32;
 
 /// `rows` (at most kFloatRows) rows of w, k elements of each (at most kFloatDepth words), into a
-/// panel, which is 64-byte aligned. What is no row, or beyond k, becomes zeros.
+/// panel, which is 64-byte aligned. Rows that do not exist, and elements beyond k, become zeros.
 void pack_rows(Level level, DType type, const std::byte* w, std::int64_t w_stride,
                std::int64_t rows, std::int64_t k, std::byte* panel);
 /// The same of `count` (at most kFloatColumns) columns of k elements, that start x_stride floats
@@ -51,9 +52,9 @@ void multiply_packed(Level level, FloatWord word, const std::byte* panel, std::i
                      std::int64_t words, const std::byte* x, std::int64_t columns, float* y,
                      std::int64_t y_stride, bool add);
 
-/// y[r + c * y_stride] = row r of w times column c over `words` words of two BF16, where these are
-/// multiplied so: `rows` rows that lie interleaved (backends/cpu/interleaved.h), from the start of
-/// a group at `w` on, and `columns` (1 to kFloatColumns) packed columns.
+/// y[r + c * y_stride] = row r of w times column c over `words` words of two BF16, where the
+/// machine multiplies these. There are `rows` interleaved rows (backends/cpu/interleaved.h), from
+/// the start of a group at `w` on, and `columns` (1 to kFloatColumns) packed columns.
 void multiply_lane_words(Level level, const std::byte* w, std::int64_t rows, std::int64_t words,
                          const std::byte* x, std::int64_t columns, float* y, std::int64_t y_stride);
 

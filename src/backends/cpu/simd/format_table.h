@@ -11,8 +11,8 @@ namespace shunt::cpu::simd {
 template <class... Formats>
 struct FormatList {};
 
-/// What `make` gives for each format of a list, called as make.operator()<F>(); empty entries for
-/// all other types.
+/// The results of `make` for each format of a list, called as make.operator()<F>(); empty entries
+/// for all other types.
 template <class Entry, class Make, class... Formats>
 constexpr std::array<Entry, 64> make_table(FormatList<Formats...>, Make make) {
   std::array<Entry, 64> table{};

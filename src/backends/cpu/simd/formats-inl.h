@@ -1,6 +1,6 @@
-// Weights of each element type as vectors of F32: what decode() and the products of matmul.h are
-// made of. A format gives `kBlock` elements at a time: Block::load() reads what they share,
-// vector(i) gives elements [i * lanes, (i + 1) * lanes) of the block, exactly. Included once for
+// Weights of each element type as vectors of F32, for decode() and the products of matmul.h. A
+// format gives `kBlock` elements at a time. `Block::load()` reads the data that they share, and
+// `vector(i)` gives elements [i * lanes, (i + 1) * lanes) of the block, exactly. Included once for
 // each target.
 #if defined(SHUNT_CPU_SIMD_FORMATS_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef SHUNT_CPU_SIMD_FORMATS_INL_H

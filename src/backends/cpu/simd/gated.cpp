@@ -18,7 +18,7 @@ void Reglu(const float* gate, const float* up, float* y, std::int64_t n) {
   map(
       y, n,
       [](V vg, V vu) HWY_ATTR {
-        // Not Max, which may lose what is not a number.
+        // Not Max, which may lose a not-a-number.
         const V zero = hn::Zero(D());
         return hn::Mul(hn::IfThenElse(hn::Lt(vg, zero), zero, vg), vu);
       },
@@ -51,7 +51,7 @@ void SwigluOai(const float* gate, const float* up, float alpha, float limit, flo
   map(
       y, n,
       [=](V vg, V vu) HWY_ATTR {
-        // Comparisons, as Min and Max may lose what is not a number.
+        // Comparisons, as Min and Max may lose a not-a-number.
         const V c = hn::IfThenElse(hn::Gt(vg, high), high, vg);
         V u = hn::IfThenElse(hn::Gt(vu, high), high, vu);
         u = hn::IfThenElse(hn::Lt(u, low), low, u);

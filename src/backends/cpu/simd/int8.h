@@ -18,8 +18,8 @@ inline constexpr std::int64_t kInt8Block = 32;
 /// The order in which a type's codes are made, see codes-inl.h.
 enum class CodeOrder : std::uint8_t { kNatural, kHalves, kPairs, kQuarters };
 
-/// What a type needs of activations. Columns that are rounded for one need serve all types that
-/// have it.
+/// The form of activations that a type needs. Columns that are rounded for one need serve all types
+/// that have it.
 struct Int8Need {
   std::int64_t scales = 0;  ///< of weights, a block of 32: 1 or 2
   std::int64_t mins = 0;    ///< of weights, a block of 32: 0, 1 or 2
@@ -34,8 +34,8 @@ Int8Need int8_need(Level level, DType type);
 
 // ---- few columns: weights are decoded in registers and used at once
 
-/// So many columns are few, at most: so many have their sums in registers at once. With more,
-/// decoding rows once for all of them is faster.
+/// The most columns that count as few: their sums are in registers at once. With more, decoding
+/// rows once for all of them is faster.
 inline constexpr std::int64_t kFewInt8Columns = 4;
 /// Bytes of one column of k elements, a multiple of 64.
 std::int64_t few_bytes(std::int64_t k);
@@ -47,7 +47,7 @@ void multiply_few(Level level, DType type, const std::byte* w, std::int64_t w_st
                   std::int64_t rows, const std::byte* x, std::int64_t columns, std::int64_t k,
                   float* y, std::int64_t y_stride);
 
-// ---- columns that lie together: for panels, and for interleaved rows (int8_lanes.h)
+// ---- columns that are stored together: for panels, and for interleaved rows (int8_lanes.h)
 
 /// Bytes of each block of 32 elements of `together` columns, rounded.
 constexpr std::int64_t column_block_bytes(Int8Need need, std::int64_t together) {
@@ -60,7 +60,7 @@ void quantize_columns(Level level, const float* x, std::int64_t x_stride, std::i
 
 // ---- many columns: rows are decoded for a stretch of k, then used for all columns
 
-/// Columns that lie together for panels.
+/// Columns that are stored together for panels.
 inline constexpr std::int64_t kManyColumns = 6;
 /// Rows of a panel, and the elements of k that it has at most: a multiple of all types' blocks.
 inline constexpr std::int64_t kInt8Rows = 32;
@@ -69,7 +69,7 @@ inline constexpr std::int64_t kInt8Depth = 512;
 inline constexpr std::int64_t kInt8PanelBytes =
     kInt8Depth / kInt8Block * (kInt8Rows * 32 + 3 * 128);
 /// Decodes `rows` (at most kInt8Rows) rows of w, k elements of each (a multiple of the type's
-/// block, at most kInt8Depth). What is no row becomes zeros. `panel` is 64-byte aligned.
+/// block, at most kInt8Depth). Rows that do not exist become zeros. `panel` is 64-byte aligned.
 void decode_panel(Level level, DType type, const std::byte* w, std::int64_t w_stride,
                   std::int64_t rows, std::int64_t k, std::byte* panel);
 /// y[r + c * y_stride] = (or +=, if `add`) row r of the panel times column c, for kInt8Rows rows

@@ -11,9 +11,9 @@
 #include "backends/cpu/simd/int8_round-inl.h"
 #include "hwy/highway.h"
 
-// Columns that lie together have a record for each block of 32 elements of k: for 8 fours of
-// elements the fours of all columns; then the columns' scales; then, by scale of the weights, what
-// sums start from, or by minimum, sums times the scale.
+// Columns that are stored together have a record for each block of 32 elements of k. First come,
+// for 8 fours of elements, the fours of all columns. Then come the columns' scales. Last come, by
+// scale of the weights, the start values of sums, or by minimum, sums times the scale.
 
 HWY_BEFORE_NAMESPACE();
 namespace shunt::cpu::simd::HWY_NAMESPACE {

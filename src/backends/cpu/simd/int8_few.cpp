@@ -41,8 +41,8 @@ constexpr std::size_t kFewAtOnce = 4;
 /// Rows that are walked through again for more columns: they stay in the caches.
 constexpr std::size_t kRowsAgain = 16;
 
-/// Sums of C columns: where there are few, two for each that take turns, so that they don't wait
-/// for each other. And what minimums take off.
+/// Sums of C columns. Where columns are few, each has two sums that take turns, so that they don't
+/// wait for each other. Besides, the amounts that minimums take off.
 template <class F, std::size_t C>
 struct FewSums {
   using DM = hn::CappedTag<float, F::kMinRuns == 0 ? 1 : F::kMinRuns>;
@@ -126,8 +126,8 @@ HWY_INLINE void multiply_row(const std::byte* w, const std::byte* x, std::size_t
   // sums. Short code is there once for each turn, and once for a last group and a part of one.
   constexpr bool kSwaps = Sums::kTurns == 2 && (F::kVectors >= 8 || F::kOneCopy);
   static_assert(!kSwaps || F::kVectors / FewColumn::vectors_of_unit(F::kOrder) % 2 == 0);
-  // Counted in elements where a part may follow, else in groups: what GCC 12 makes of either
-  // differs by up to a tenth.
+  // Counted in elements where a part may follow, else in groups: the code that GCC 12 makes of
+  // either differs by up to a tenth.
   constexpr std::size_t kStep = kParts ? F::kGroup : 1;
   std::size_t at = 0;
   const auto add = [&](auto turn) HWY_ATTR {
@@ -203,7 +203,7 @@ void MultiplyFew(DType type, const std::byte* w, std::size_t w_stride, std::size
   }
 }
 
-#ifndef SHUNT_AVX2_VNNI  // what multiplies nothing is as at AVX2
+#ifndef SHUNT_AVX2_VNNI  // code that multiplies nothing is as at AVX2
 
 /// The units of a column whose blocks are `bytes` (in the natural order) and `scales`.
 template <CodeOrder Order>

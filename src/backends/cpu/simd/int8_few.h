@@ -1,7 +1,8 @@
-// How a column lies that is rounded for few columns at once: in units of a vector of bytes, or of
-// two in the order of halves, which have the same scales. A unit has its bytes; for each 4 elements
-// of a vector the scale of their block; and, for each of these, the sum (over both vectors) times
-// -128. Behind all units are sums times the scale, of each 32 elements, then of each 16.
+// The layout of a column that is rounded for few columns at once. It has units of a vector of
+// bytes, or of two in the order of halves, which have the same scales. A unit has its bytes; for
+// each 4 elements of a vector the scale of their block; and, for each of these, the sum (over both
+// vectors) times -128. Behind all units are sums times the scale, of each 32 elements, then of each
+// 16.
 #pragma once
 
 #include <cstddef>

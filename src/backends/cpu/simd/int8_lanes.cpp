@@ -155,7 +155,7 @@ void MultiplyLanes(DType type, const std::byte* w, std::size_t rows, const std::
   kTable[static_cast<std::size_t>(type)][columns - 1](w, rows, x, k, y, y_stride);
 }
 
-#ifndef SHUNT_AVX2_VNNI  // what multiplies nothing is as at AVX2
+#ifndef SHUNT_AVX2_VNNI  // code that multiplies nothing is as at AVX2
 
 std::size_t MostLaneColumns() {
   return kMostColumns;
@@ -197,7 +197,7 @@ void decode_groups(const std::byte* w, std::size_t group_bytes, std::size_t grou
   }
 }
 
-/// What a format is made of, without its type.
+/// The parts of a format, without its type.
 struct LaneEntry {
   Int8Need need;
   void (*decode)(const std::byte*, std::size_t, std::size_t, std::size_t, std::byte*) = nullptr;

@@ -15,11 +15,11 @@ bool has_lanes(Level level, DType type);
 /// Of such a type; its order is the natural one.
 Int8Need lanes_need(Level level, DType type);
 
-/// So many columns can be multiplied together, at most, while weights are in registers.
+/// The most columns that can be multiplied together, while weights are in registers.
 std::int64_t most_lane_columns(Level level);
 /// y[r + c * y_stride] = row r of w times column c, for `rows` rows (from the start of a group at
-/// `w` on) of k elements, and `columns` columns (at most most_lane_columns()) that lie
-/// together, from quantize_columns().
+/// `w` on) of k elements. The `columns` columns (at most most_lane_columns()) are stored together,
+/// from quantize_columns().
 void multiply_lanes(Level level, DType type, const std::byte* w, std::int64_t rows,
                     const std::byte* x, std::int64_t columns, std::int64_t k, float* y,
                     std::int64_t y_stride);

@@ -51,7 +51,7 @@ constexpr std::size_t x_block_bytes(std::size_t scales, std::size_t mins) {
 
 // ---- decoding
 
-#ifndef SHUNT_AVX2_VNNI  // what multiplies nothing is as at AVX2
+#ifndef SHUNT_AVX2_VNNI  // code that multiplies nothing is as at AVX2
 
 /// Rows that are decoded together.
 inline constexpr std::size_t kRowsAtOnce = 8;
@@ -182,7 +182,7 @@ void decode_rows(const Decoder& format, const std::byte* w, std::size_t w_stride
   }
 }
 
-/// What a format is made of, without its type.
+/// The parts of a format, without its type.
 struct ManyEntry {
   Int8Need need;
   Decoder format{};
@@ -211,7 +211,7 @@ Int8Need NeedOf(DType type) {
 
 // ---- multiplying
 
-/// So many vectors of rows, and columns at most, have their sums in registers at once.
+/// The vectors of rows, and the most columns, whose sums are in registers at once.
 inline constexpr std::size_t kRowVectors = 2;
 inline constexpr std::size_t kMostColumns = kBytes == 64 ? 6 : 3;
 

@@ -3,6 +3,6 @@
 
 #if SHUNT_HAS_AVX2_VNNI
 #include "backends/cpu/simd/avx2_vnni.h"
-// After avx2_vnni.h, which says for what it is compiled.
+// After avx2_vnni.h, which sets the target.
 #include "backends/cpu/simd/int8_many.cpp"
 #endif

@@ -1,9 +1,9 @@
 // Quantised weights whose rows are interleaved by 16 (backends/cpu/interleaved.h) as bytes, for
-// products with 8-bit activations: as codes-inl.h, but a lane of a vector is a row. Each block of
+// products with 8-bit activations. As codes-inl.h, but a lane of a vector is a row. Each block of
 // 32 elements has 8 fours of codes (4 neighbouring elements of each row), and numbers for each run
-// of 32 or 16 elements:
-//   kMinRun == 0:  value = scale * (code - 128)
-//   else:          value = scale * code - minimum
+// of 32 or 16 elements.
+//   `kMinRun == 0`:  value = scale * (code - 128)
+//   else:            value = scale * code - minimum.
 // No weight is rounded. Included once for each target.
 #if defined(SHUNT_CPU_SIMD_LANE_CODES_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef SHUNT_CPU_SIMD_LANE_CODES_INL_H
@@ -35,7 +35,7 @@ using V32 = hn::Vec<D32>;
 /// Numbers of a block's runs, for the rows of a vector.
 using Numbers = float (*)[kLanes];
 
-/// The blocks of a group that lie at one place of k, from row `row` on.
+/// The blocks of a group at one place of k, from row `row` on.
 struct Blocks16 {
   const std::byte* at;
   std::size_t row;
@@ -100,7 +100,7 @@ HWY_INLINE void store_four(const Function& number, Numbers to) {
   hn::Store(number(std::integral_constant<std::size_t, 3>()), D(), to[3]);
 }
 
-/// What formats have in common: blocks of `Elements` in `Bytes`, runs with a scale or a minimum.
+/// The common part of formats: blocks of `Elements` in `Bytes`, runs with a scale or a minimum.
 template <std::size_t Elements, std::size_t Bytes, std::size_t Run, std::size_t MinRun = 0>
 struct LaneFormat {
   static constexpr std::size_t kElements = Elements;

@@ -20,7 +20,7 @@ bool has_avx_vnni() {
 #endif
 }
 
-/// Tiles are what this level adds, beside the products of BF16 that those of few columns take.
+/// This level adds tiles, beside the products of BF16 that are used for few columns.
 bool has_amx_bf16() {
 #if defined(__x86_64__)
   return has_amx() && __builtin_cpu_supports("avx512bf16");
@@ -29,12 +29,12 @@ bool has_amx_bf16() {
 #endif
 }
 
-/// Targets that were compiled. (In this file, which foreach_target.h does not go through, Highway
-/// lists what it would compile.)
+/// Targets that were compiled. (The header foreach_target.h does not go through this file. So
+/// Highway lists the targets that it would compile.)
 constexpr std::int64_t kCompiled = HWY_TARGETS;
 
 /// Those at or below a target, as entries of Highway's tables. A better target has a lower bit, and
-/// what it needs of a machine includes what those below it do.
+/// its requirements on a machine include those of the targets below it.
 constexpr std::uint64_t entries_from(std::int64_t target) {
   return HWY_CHOSEN_TARGET_SHIFT(kCompiled & -target) | HWY_CHOSEN_TARGET_MASK_SCALAR;
 }

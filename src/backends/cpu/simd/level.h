@@ -12,11 +12,11 @@
 
 namespace shunt::cpu::simd {
 
-/// What a level is. Those of a machine are rows of one table: level.cpp.
+/// The properties of a level. Those of a machine are rows of one table: level.cpp.
 struct LevelRow {
   std::string_view name;
   std::int64_t targets = 0;   ///< of Highway: the level needs one of them
-  bool (*there)() = nullptr;  ///< whether the machine has what it needs besides; null: yes
+  bool (*there)() = nullptr;  ///< whether the machine meets its other needs; null: yes
   bool tiles = false;         ///< AMX
   bool avx2_vnni = false;     ///< Highway has no such target: its own is AVX2 then
   std::uint64_t entries = 0;  ///< of Highway's tables that it may use, a bit each

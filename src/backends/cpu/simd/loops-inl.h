@@ -49,8 +49,8 @@ HWY_INLINE void map(float* y, std::int64_t n, const F& f, const Rows*... rows) {
   if (i < count) store_first(d, f(load_first(d, rows + i, count - i)...), y + i, count - i);
 }
 
-/// The sum over i of what f(sum, a[i], ...) adds, in four sums that are joined at the end. Elements
-/// past the last are zeros.
+/// The sum over i of the terms that f(sum, a[i], ...) adds, in four sums that are joined at the
+/// end. Elements past the last are zeros.
 template <class F, class... Rows>
 HWY_INLINE float accumulate(std::int64_t n, const F& f, const Rows*... rows) {
   const D d;

@@ -1,4 +1,4 @@
-// What masks of attention say of keys, found out without decoding them.
+// The effect of attention masks on keys, found without decoding the masks.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ struct SeenKeys {
   bool hidden() const { return count == 0; }
 };
 
-/// Of `count` keys, whose F32 or F16 elements of the mask lie side by side.
+/// Of `count` keys, whose F32 or F16 elements of the mask are contiguous.
 SeenKeys look_at_mask(Level level, DType type, const std::byte* mask, std::int64_t count);
 
 }  // namespace shunt::cpu::simd

@@ -22,7 +22,7 @@ void DotRows(DType type, const std::byte* w, std::size_t w_stride, std::size_t r
 
 #if SHUNT_COMPILED_HERE
 
-/// So many bytes ahead memory is asked for.
+/// Memory is prefetched this number of bytes ahead.
 constexpr std::size_t kAhead = 2048;
 
 /// Sums of R rows and C columns: two vectors each, which take turns, so that there are enough
@@ -30,7 +30,7 @@ constexpr std::size_t kAhead = 2048;
 template <int R, int C>
 struct Sums {
   V v[R][C][2];
-  HWY_INLINE Sums() {}  // one that nobody writes lacks NEON's target
+  HWY_INLINE Sums() {}  // the implicit one lacks NEON's target
 };
 
 template <int R, int C, class Block>
@@ -166,7 +166,7 @@ bool is_decoded_in_registers(DType type) {
          type == DType::kQ8_0 || type == DType::kQ4_0;
 }
 
-/// Each row a piece at a time: decoded, multiplied, added to what was before.
+/// Each row a piece at a time: decoded, multiplied, added to the sums of the pieces before.
 void dot_decoded_rows(Level level, const DTypeTrait& type, const std::byte* w, std::size_t w_stride,
                       std::size_t rows, const float* x, std::size_t x_stride, std::size_t columns,
                       std::size_t k, float* y, std::size_t y_stride) {

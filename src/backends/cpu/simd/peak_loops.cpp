@@ -90,7 +90,7 @@ double dot_int8(Level, std::int64_t rounds) {
   return 2.0 * kElements * static_cast<double>(rounds);
 }
 
-/// What every machine has.
+/// The loops that every machine has.
 constexpr PeakLoop kPlainLoops[] = {
     {Peak::kInt8, "plain code", {}, true, always, dot_int8},
     {Peak::kBf16, "multiply-adds of F32", {}, true, always, multiply_add_f32},

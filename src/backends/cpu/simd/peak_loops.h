@@ -1,5 +1,5 @@
-// Loops that do nothing but what one of the processor's units can do most of: what kernels are held
-// against.
+// Loops that do nothing but the work that one of the processor's units can do most of: the
+// reference for kernels.
 #pragma once
 
 #include <cstddef>
@@ -12,15 +12,15 @@
 
 namespace shunt::cpu::simd {
 
-/// Arithmetic in registers, in kPeakChains chains that hang on nothing but themselves: enough of
+/// Arithmetic in registers, in kPeakChains chains that depend on nothing but themselves: enough of
 /// them that no unit waits for a result of its own.
 struct PeakLoop {
   Peak peak = Peak::kF32;
   std::string_view unit;      ///< for people: "AVX-512 VNNI"
-  std::string_view level;     ///< what of level.h it belongs to
+  std::string_view level;     ///< of level.h that it belongs to
   bool stands_in = false;     ///< made for something else
   bool (*there)() = nullptr;  ///< whether the machine has it
-  /// Operations done in so many rounds.
+  /// Operations done in `rounds` rounds.
   double (*run)(Level level, std::int64_t rounds) = nullptr;
 };
 inline constexpr int kPeakChains = 12;
@@ -35,7 +35,7 @@ std::span<const PeakLoop> x86_peak_loops();
 void read_memory(Level level, std::span<const std::byte> memory);
 inline constexpr std::size_t kReadStep = 4096;
 
-/// Makes the compiler believe that somebody looks at what is there.
+/// Makes the compiler assume that the memory at `result` is read.
 inline void keep_result(const void* result) {
   asm volatile("" : : "r"(result) : "memory");
 }

@@ -13,9 +13,9 @@ namespace shunt::cpu::simd {
 
 namespace {
 
-// Chains that begin alike would be computed once by a clever compiler, and so would what hangs on
-// nothing that changes: each begins with a number of its own, and an operand goes through an empty
-// asm.
+// A clever compiler would compute only once chains that begin alike, and operations that depend on
+// nothing that changes. So each chain begins with a number of its own, and an operand goes through
+// an empty asm.
 
 /// A copy is looked at: sums whose own address is given away would not stay in registers.
 template <class V>

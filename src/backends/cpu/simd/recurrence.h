@@ -1,5 +1,5 @@
 // One row of a recurrence's state, as a token changes it and reads from it. Rows don't overlap. n
-// may be 0. Sums are taken in a fixed order that hangs on n and on the level (level.h) only.
+// may be 0. Sums are taken in a fixed order that depends only on n and on the level (level.h).
 #pragma once
 
 #include <cstdint>
@@ -21,11 +21,11 @@ float update_and_read(Level level, float* state, float keep, const float* add, f
 float update_and_read(Level level, float* state, const float* keep, const float* add, float factor,
                       const float* add2, float factor2, const float* read, std::int64_t n);
 
-/// What one row of a state gives and becomes, where the row has an element for each output.
+/// The read and the update of one row of a state, where the row has an element for each output.
 struct RowUpdate {
   float read = 0;       ///< of the row, for the output
   float read_keep = 0;  ///< how much of the row's element is read,
-  float read_add = 0;   ///< and how much of what is added
+  float read_add = 0;   ///< and how much of the added value
   float keep = 0;
   float add = 0;
 };

@@ -13,9 +13,9 @@
 HWY_BEFORE_NAMESPACE();
 namespace shunt::cpu::simd::HWY_NAMESPACE {
 
-/// sigmoid(z) * x * up. exp(-|z|) can't overflow, and what is subnormal on the way would have lost
-/// bits: where z is negative, x exp(z) / (1 + exp(z)) is multiplied with the second part of exp(z)
-/// at the very end.
+/// sigmoid(z) * x * up. exp(-|z|) can't overflow, and a subnormal intermediate result would have
+/// lost bits. So where z is negative, x exp(z) / (1 + exp(z)) is multiplied with the second part of
+/// exp(z) at the very end.
 HWY_INLINE V sigmoid_times(V z, V x, V up) {
   const D d;
   const V one = hn::Set(d, 1.0F);

@@ -1,6 +1,6 @@
 // Which instruction sets vector code is compiled for. Include it before any Highway header.
 //
-// On x86-64: one lane (what every such machine has; Highway 1.0.3 knows no plain SSE2), SSE4, AVX2
+// On x86-64: one lane (which every such machine has; Highway 1.0.3 knows no plain SSE2), SSE4, AVX2
 // with FMA and F16C, AVX-512. Those left out are barely faster than the one below them and would
 // cost a third of the build time. SVE and RISC-V vectors, whose size is not known when compiling,
 // are left out because tiles keep arrays of vectors: ARM uses NEON.
@@ -8,7 +8,7 @@
 
 #include "backends/cpu/simd/targets_elsewhere.h"
 
-// One lane is there where every machine has more, too: it is what others are held against.
+// One lane is there where every machine has more, too: it is the reference for the others.
 #if defined(__aarch64__)
 #define HWY_COMPILE_ALL_ATTAINABLE
 #endif

@@ -6,9 +6,10 @@
 
 namespace shunt::cpu::simd {
 
-/// As TileUnit::multiply() of tiles.h. `Unit` has eight registers: zero<T>(), load<T>(from, stride)
-/// and store<T>(to, stride) of 16 rows of 64 bytes, and multiply_add<C, A, B>(): C[i][j] += the sum
-/// over l of A[i][2 l] * B[l][2 j] + A[i][2 l + 1] * B[l][2 j + 1].
+/// As TileUnit::multiply() of tiles.h. `Unit` has eight registers. It has `zero<T>()`, and
+/// `load<T>(from, stride)` and `store<T>(to, stride)` of 16 rows of 64 bytes. `multiply_add<C, A,
+/// B>()` computes C[i][j] += the sum over l of A[i][2 l] * B[l][2 j] + A[i][2 l + 1] * B[l][2 j +
+/// 1].
 template <bool TwoGroups, class Unit>
 void multiply_groups(Unit& unit, const TileRows& w, const TileColumns& x, std::int64_t tiles,
                      float* y, std::int64_t y_stride, bool add) {

@@ -36,7 +36,7 @@ constexpr bool kLittle = std::endian::native == std::endian::little;
 using DU = hn::RebindToUnsigned<D>;
 using VU = hn::Vec<DU>;
 
-/// Byte I, as it lies in memory, of each lane.
+/// Byte I, in memory order, of each lane.
 template <int I>
 HWY_INLINE V byte_of(VU lanes) {
   constexpr int kByte = kLittle ? I : 3 - I;
@@ -54,7 +54,7 @@ HWY_INLINE VU upper_halves(VU first, VU second) {
 }
 
 /// Two numbers of each lane's row to their places in the panel. The upper part is the number with
-/// its last bits cut off: what is left is exact, and is rounded.
+/// its last bits cut off. The rest is exact, and is rounded.
 HWY_INLINE void store_parts(V first, V second, std::byte* to) {
   const DU d;
   const auto rest = [&](V number) HWY_ATTR {

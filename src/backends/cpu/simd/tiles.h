@@ -1,8 +1,8 @@
-// Products of weights with many columns by a matrix unit (AMX), which multiplies tiles of BF16:
-// 16 columns of x times 16 rows of w, 32 elements of k at a time, sums in F32. x is rounded to
-// BF16. Weights are not: what is no BF16 is the sum of two, which are multiplied one after the
-// other (w = upper + lower, off by at most 2^-16 of w). What is subnormal, in x, in w or in a sum,
-// is 0.
+// Products of weights with many columns by a matrix unit (AMX), which multiplies tiles of BF16.
+// These have 16 columns of x, 16 rows of w and 32 elements of k, with sums in F32. x is rounded to
+// BF16. Weights are not: a weight that is no BF16 is the sum of two, which are multiplied one after
+// the other (w = upper + lower, off by at most 2^-16 of w). Subnormal numbers in x, in w or in a
+// sum are 0.
 #pragma once
 
 #include <cstddef>
@@ -19,23 +19,24 @@ inline constexpr std::int64_t kTileSide = 16;
 inline constexpr std::int64_t kTileBytes = 1024;
 
 /// Packs `count` (at most kTileSide) columns of k elements, that start x_stride floats apart: tile
-/// by tile of 32 elements of k, column by column. What is no column, or beyond k, becomes zeros.
+/// by tile of 32 elements of k, column by column. Columns that do not exist, and elements beyond k,
+/// become zeros.
 void pack_tile_columns(Level level, const float* x, std::int64_t x_stride, std::int64_t count,
                        std::int64_t k, std::byte* to);
 
-/// A panel has 2 kTileSide rows of w: for each two elements of k those of all rows. So many bytes
-/// fit the first cache; of weights in two parts that is kSplitDepth elements of k, the upper parts
-/// first, and of BF16 kWholeDepth.
+/// A panel has 2 kTileSide rows of w: for each two elements of k those of all rows. Its bytes fit
+/// the L1 cache. Of weights in two parts it has kSplitDepth elements of k, the upper parts first.
+/// Of BF16 it has kWholeDepth.
 inline constexpr std::int64_t kPanelRowBytes = 2 * kTileSide * 4;
 inline constexpr std::int64_t kSplitDepth = 256;
 inline constexpr std::int64_t kWholeDepth = 2 * kSplitDepth;
 inline constexpr std::int64_t kTilePanelBytes = kWholeDepth / 2 * kPanelRowBytes;
-/// Where lower parts lie in it.
+/// Where lower parts start in it.
 inline constexpr std::int64_t kLowerPart = kTilePanelBytes / 2;
 static_assert(2 * kTileSide == kInt8Rows);
 
-/// What decode_panel() or decode_lanes() made of k elements (a multiple of 32, at most kSplitDepth)
-/// of kInt8Rows rows, as a panel in two parts.
+/// Makes a panel in two parts of the codes from decode_panel() or decode_lanes(): k elements (a
+/// multiple of 32, at most kSplitDepth) of kInt8Rows rows.
 void split_panel(Level level, Int8Need need, const std::byte* codes, std::int64_t k,
                  std::byte* panel);
 

@@ -34,7 +34,7 @@ HWY_INLINE void transpose_blocks(V& a, V& b, V& c, V& e) {
 HWY_INLINE void transpose(V (&v)[kLanes]) {
   HWY_UNROLL(4)
   for (std::size_t i = 0; i < kLanes; i += 4) transpose_blocks(v[i], v[i + 1], v[i + 2], v[i + 3]);
-  // Then blocks are elements of what is left to be turned.
+  // Then blocks are the elements of the remaining transposition.
   if constexpr (kLanes == 8) {
 #if HWY_TARGET == HWY_AVX2
     HWY_UNROLL(4)

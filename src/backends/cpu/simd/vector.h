@@ -1,6 +1,6 @@
 // Rows of F32, element by element or summed up. y may be one of the sources (the same start), else
-// rows don't overlap. n may be 0. Sums are taken in a fixed order that hangs on n and on the level
-// (level.h) only; how the elements of a row lie to each other never does.
+// rows do not overlap. n may be 0. Sums are taken in a fixed order that depends on n and on the
+// level (level.h) only. The placement of the elements of a row never changes that order.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// The file to copy: one op's kernel, which says itself what it can do.
+// The file to copy: one op's kernel, which states its own capabilities.
 #include "backends/null/kernel.h"
 #include "ops/elementwise/elementwise.h"
 

@@ -1,6 +1,7 @@
 // Sums, differences, products and quotients. The machine repeats nothing but rows, and those only
-// by its batch norm, y = a * row + row. The others are taken a matrix at a time, and numbers along
-// rows are repeated by products with ones; for what the layout has not, on the way into it.
+// by its batch norm, y = a * row + row. Other operands are taken a matrix at a time, and products
+// with ones repeat numbers along rows. Repetitions that the layout does not have are made on the
+// way into it.
 #include <array>
 #include <span>
 
@@ -119,11 +120,11 @@ class Arithmetic final : public ZdnnKernel {
     }
   }
 
-  /// Two operands and a result are rounded, and perhaps what stands between.
+  /// Two operands and a result are rounded, and perhaps an intermediate.
   double roundings(const NodeView&, const Machine&) const override { return 2; }
 
  private:
-  /// What is repeated in a matrix stays so for the next one, if that has the same.
+  /// A repeated operand is kept for the next matrix, if that has the same one.
   bool repeat_matrices(Launch& l, const Stick& a, const Stick& b) const {
     const Sizes& repeated = l.sources[1].sizes;
     const bool number = repeated[0] == 1 && l.sizes[0] != 1;

@@ -11,7 +11,7 @@ namespace shunt::zdnn {
 
 namespace {
 
-/// One row an op: what it makes of the gate before it is multiplied.
+/// One row an op: the function that is applied to the gate before the multiplication.
 struct GateRow {
   const Op& (*op)();
   const Op& (*activation)();

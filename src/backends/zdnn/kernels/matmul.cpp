@@ -1,6 +1,6 @@
 // Products of matrices: y = x * transposed w, for the machine a product of (m, k) and (k, n).
-// Weights are transposed once, where they lie (weight_sticks.h); other left operands by the machine
-// (z17), or on their way in.
+// Weights are transposed once, in their own memory (weight_sticks.h); other left operands by the
+// machine (z17), or on their way in.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -111,8 +111,8 @@ class Matmul final : public ZdnnKernel {
   bool gives_plain(const NodeView& view, const Machine& machine) const override {
     return !whole(view, machine);
   }
-  /// Of a product that is cut: pieces of x, as many as sums have; a piece of y, with a second one
-  /// to add to it and a third for their sum; and one of w, if that is plain.
+  /// A product that is cut has as many pieces of x as sums have. It has a piece of y, a second one
+  /// to add to it, and a third for their sum. If w is plain, there is one piece of w.
   std::vector<Dims> temporaries(const KernelUse& use) const override {
     const bool weight_is_here = weight_memory(use.view) != nullptr;
     const std::int64_t k = use.view.source(0).size(0);
@@ -297,7 +297,7 @@ class Matmul final : public ZdnnKernel {
       return true;
     }
 
-    /// The pieces of x where they lie.
+    /// Finds the pieces of x in place.
     bool find_x() {
       Stick all;
       l_.sources[1].stick->slice(l_.zdnn(), matrix(l_.sources[1].sizes), all);

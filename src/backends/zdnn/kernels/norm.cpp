@@ -72,7 +72,7 @@ class RowNorm : public ZdnnKernel {
   }
 
  private:
-  /// 1 / sqrt(x), or exp(-ln(x) / 2); takes what is in x.
+  /// 1 / sqrt(x), or exp(-ln(x) / 2); the contents of x are lost.
   static bool inverse_root(Launch& l, Stick& x, Stick& to) {
     if (l.machine().has(Feature::kInvsqrt)) {
       return l.call<&Symbols::invsqrt>(x, 0.0F, to);
@@ -96,8 +96,8 @@ class RmsNorm final : public RowNorm {
 class Norm final : public RowNorm {
  public:
   const Op& op() const override { return norm_op(); }
-  /// Where the mean of plain numbers is large beside what is left, rounding them first would cost
-  /// that.
+  /// Where the mean of plain numbers is large beside the remainder, rounding them first would cost
+  /// the remainder.
   SourceForm form(const NodeView&, const Machine&, std::size_t source,
                   const SourcePlaces& places) const override {
     return places[source] == SourcePlace::kInLayout ? SourceForm::kSticks : SourceForm::kCentred;
@@ -109,7 +109,7 @@ class Norm final : public RowNorm {
       (void)scale_to_one(l, x, eps, *l.result);
       return;
     }
-    // Twice: where the mean is large beside what is left, its rounding is not small beside that.
+    // Twice: where the mean is large beside the remainder, its rounding is not small beside that.
     (void)(centre(l, x, *l.result) && centre(l, *l.result, l.temporary(1, x.dims())) &&
            scale_to_one(l, l.temporaries[1], eps, *l.result));
   }

@@ -30,8 +30,9 @@ class Softmax final : public ZdnnKernel {
         kHas<Feature::kMul>};
     return kNeeds;
   }
-  /// What is large in plain scores or a mask, and the same all over a row, is taken off before
-  /// they are rounded: of their sum, if both are plain, as a mask may hide the largest score.
+  /// A value of plain scores or a mask that is large, and the same all over a row, is taken off
+  /// before they are rounded. If both are plain, it is taken off their sum, as a mask may hide the
+  /// largest score.
   SourceForm form(const NodeView& view, const Machine&, std::size_t source,
                   const SourcePlaces& places) const override {
     if (places[0] != SourcePlace::kInLayout) {
@@ -46,7 +47,7 @@ class Softmax final : public ZdnnKernel {
   float scale(const NodeView& view) const override {
     return view.node().params.get<SoftmaxParams>().scale;
   }
-  /// What is low in a mask hides; and of plain scores only what is near the largest counts.
+  /// Low values in a mask hide; and of plain scores only those near the largest count.
   bool limits(std::size_t source, SourceForm form) const override {
     return source == 0 && form == SourceForm::kSticks;
   }
@@ -144,8 +145,8 @@ class Softmax final : public ZdnnKernel {
     return repeated_matrix(l.sizes, i, sizes);
   }
 
-  /// Calls function(i, x, m, to) for each matrix i of x, with that which the mask, or what is like
-  /// it, has for it.
+  /// Calls function(i, x, m, to) for each matrix i of x, with its matrix of the mask, or of a
+  /// tensor that is like the mask.
   template <class Function>
   static bool with_mask(Launch& l, const Stick& x, const Stick& m, Stick& to,
                         const Function& function) {

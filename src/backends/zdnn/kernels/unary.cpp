@@ -1,4 +1,4 @@
-// Functions of each element: those of the machine, and what is made of a few of them.
+// Functions of each element: those of the machine, and compositions of a few of them.
 #include "backends/zdnn/kernels/unary.h"
 
 #include <algorithm>
@@ -61,8 +61,7 @@ const std::vector<UnaryRow>& unary_rows() {
       {sigmoid_op, {kHas<F::kSigmoid>}, 0, 2, true, direct<&Symbols::sigmoid>},
       {silu_op, {kHas<F::kSigmoid>, kHas<F::kMul>}, 1, 2, true, silu},
       {gelu_op, kGelu, 2, 4, true, gelu},
-      // Its approximation by tanh: at most 5e-4 apart, half of what DLFLOAT16 rounds numbers near 1
-      // by.
+      // Its approximation by tanh: at most 5e-4 apart, half of the rounding of DLFLOAT16 near 1.
       {gelu_erf_op, kGelu, 2, 4, true, gelu},
       {gelu_quick_op, kGelu, 2, 4, true, gelu_quick},
       {sqr_op,

@@ -7,9 +7,9 @@
 
 namespace shunt::zdnn {
 
-/// One row an op: which functions it is made of, how many temporaries of its own size it takes,
-/// from the first on, how exact it is (ZdnnKernel::roundings), and whether its result may be lost
-/// (ZdnnKernel::vanishes).
+/// One row an op. It says which functions the op is made of, and how many temporaries of its own
+/// size it takes, from the first on. It also says how exact the op is (ZdnnKernel::roundings), and
+/// whether its result may be lost (ZdnnKernel::vanishes).
 struct UnaryRow {
   const Op& (*op)();
   std::vector<Need> needs;

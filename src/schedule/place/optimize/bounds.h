@@ -8,11 +8,11 @@
 namespace shunt {
 
 /// The optimistic cost table of Arabnejad and Barbosa ("List Scheduling Algorithm for Heterogeneous
-/// Systems by an Optimistic Cost Table", 2014, equation 3), with a transfer priced by its link:
-///   after(n, d) = max over users u of n of min over devices e of [d != e] transfer(n, d, e) +
-///   seconds(u, e) + after(u, e)
-/// A bound because devices and links may only be busier than that. Along a chain it is what exact
-/// dynamic programming computes, and the bound is reached.
+/// Systems by an Optimistic Cost Table", 2014, equation 3). Each transfer is priced by its link:
+///   `after(n, d) = max over users u of n of min over devices e of [d != e] transfer(n, d, e) +
+///   seconds(u, e) + after(u, e)`
+/// A bound because devices and links may only be busier than that. Along a chain it is the result
+/// of exact dynamic programming, and the bound is reached.
 class CostBounds {
  public:
   explicit CostBounds(const CostTables& tables);

@@ -267,9 +267,9 @@ class Search {
     return result;
   }
 
-  /// Whether state `a` of those kept is nowhere later than `b`. What is there in `a` and absent in
-  /// `b` is no later either: it can't arrive in `b` before its link, which is not ahead of that of
-  /// `a`.
+  /// Whether state `a` of those kept is nowhere later than `b`. A value that is there in `a` and
+  /// absent in `b` is no later either: it can't arrive in `b` before its link, which is not ahead
+  /// of that of `a`.
   bool dominates(std::size_t a, std::size_t b) {
     if (next_.hash[a] != next_.hash[b] || next_.bound[a] > next_.bound[b]) return false;
     const double* ta = next_.times_of(a);

@@ -17,13 +17,14 @@ struct FrontierResult {
   std::int64_t steps = 0;  ///< partial assignments that were looked at
 };
 
-/// After node i, all that the future can see of an assignment of nodes 0..i is when each device and
-/// link becomes free and when each value that is still to be read is on each device. Of two partial
-/// assignments with the live values made on the same devices, one that is nowhere later makes the
-/// other one superfluous (the makespan never falls when a time rises); and one whose lower bound
-/// reaches `below` is none to go on with. Of the rest, the `width` with the smallest lower bound go
-/// on (beam search: Ow and Morton, "Filtered beam search in scheduling", 1988). With enough width
-/// this is exact; on chains it is with any, since there the bound of CostBounds is exact.
+/// After node i, the future sees only two kinds of times of an assignment of nodes 0..i. One is
+/// when each device and link becomes free. The other is when each value that is still to be read is
+/// on each device. Compare two partial assignments with the live values made on the same devices.
+/// One that is nowhere later makes the other one superfluous (the makespan never falls when a time
+/// rises). One whose lower bound reaches `below` is dropped. Of the rest, the `width` with the
+/// smallest lower bound go on (beam search: Ow and Morton, "Filtered beam search in scheduling",
+/// 1988). With enough width this is exact; on chains it is with any, since there the bound of
+/// CostBounds is exact.
 FrontierResult search_frontier(const CostTables& tables, const CostBounds& bounds, double below,
                                std::size_t width);
 

@@ -8,9 +8,9 @@
 
 namespace shunt {
 
-/// How much to search, for each 4,096 nodes begun. A search over the frontier costs about
-/// width * nodes * (devices + times in a state / 8), and the width is what `frontier_work` leaves,
-/// at least 1. The defaults make that about 10 ms; bench/schedule_optimize.cpp shows it.
+/// How much to search, for each 4,096 nodes begun. A search over the frontier costs about width *
+/// nodes * (devices + times in a state / 8). The width is as large as `frontier_work` allows, at
+/// least 1. The defaults make that about 10 ms; bench/schedule_optimize.cpp shows it.
 struct OptimizeLimits {
   std::int64_t frontier_work = 150'000;
   std::int64_t frontier_width = 128;   ///< at most

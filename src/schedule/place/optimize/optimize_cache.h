@@ -10,7 +10,7 @@
 
 namespace shunt {
 
-/// Returns what optimize() does, and keeps the results that were used last. For many threads.
+/// Returns the result of optimize(), and keeps the results that were used last. For many threads.
 class OptimizeCache {
  public:
   using Search = std::function<Optimized(const CostProblem&, const Assignment& start)>;

@@ -1,5 +1,5 @@
-// The second pass of placement as numbers: which nodes there are, what they cost where, what they
-// read, and what it costs to move a value. No graph, no device, no names.
+// The second pass of placement as numbers: the nodes, their costs on each device, the values that
+// they read, and the cost to move a value. No graph, no device, no names.
 #pragma once
 
 #include <cstddef>

@@ -13,11 +13,10 @@
 namespace shunt {
 
 /// Differences from CostProblem:
-///  - a final read is a node of its own: pinned, 0 seconds, after all others. The device it reads
-///  on has nothing else
-///    left to do then, so that the makespan stays the same.
-///  - values have one numbering: results of nodes (by node), then externals.
-///  - pins and groups are in `seconds`: kNever where any node of the group can't run.
+///  1. A final read is a node of its own: pinned, 0 seconds, after all others. The device it reads
+///     on has nothing else left to do then, so that the makespan stays the same.
+///  2. Values have one numbering: results of nodes (by node), then externals.
+///  3. Pins and groups are in `seconds`: kNever where any node of the group can't run.
 class CostTables {
  public:
   using LinkIndex = int;

@@ -1,5 +1,5 @@
-// A complete assignment in time, and what a local change to it would come to without timing all of
-// it again.
+// A complete assignment in time, and the effect of a local change to it without timing all of it
+// again.
 #pragma once
 
 #include <cstdint>
@@ -11,13 +11,13 @@
 
 namespace shunt {
 
-/// With the assignment fixed, all times follow from sums and maxima: the makespan is the longest
+/// With the assignment fixed, all times follow from sums and maxima. The makespan is the longest
 /// path through nodes and transfers, a linear function in max-plus algebra (Baccelli, Cohen, Olsder
 /// and Quadrat, "Synchronization and Linearity", 1992). Cut at node e it is
-///   makespan = max over what is known by then (a device or link free, a value there) of its time +
-///   its tail,
-/// where a tail is the longest path from there to the end. When a change leaves everything from e
-/// on as it was - same devices, same transfers in the same order - the tails stay, and only the
+///   `makespan = max over all that is known by then (a device or link free, a value there) of its
+///   time + its tail`,
+/// where a tail is the longest path from there to the end. A change may leave everything from e on
+/// as it was: same devices, same transfers in the same order. Then the tails stay, and only the
 /// nodes up to e are timed again.
 ///
 /// A timeline is walked from the first node to the last. Behind the position times are exact, ahead
@@ -38,9 +38,9 @@ class Timeline {
   /// hardly ever shortens anything: only where it makes transfers go in another order.
   double longest_through(std::size_t node) const { return through_[node]; }
 
-  /// The makespan with `moved` (nodes from the position on, ascending, none of which
-  /// is there) on `device`; or, where that is more, the longest path that no such change has an
-  /// influence on. kNever if that is `below` or more.
+  /// The makespan with `moved` on `device`. `moved`: nodes from the position on, ascending, none of
+  /// which is there. Where that is more, the longest path that no such change has an influence on.
+  /// kNever if that is `below` or more.
   double try_move(std::span<const std::uint32_t> moved, DeviceIndex device, double below);
   /// Makes the move that was tried last.
   void accept();
