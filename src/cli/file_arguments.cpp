@@ -3,7 +3,6 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <utility>
 
 #include "base/fail.h"
@@ -31,6 +30,13 @@ std::vector<std::string> parts_of(const std::string& path) {
 
 }  // namespace
 
+std::filesystem::path resolved_path(const std::string& path) {
+  std::error_code unknown;
+  const auto absolute = std::filesystem::absolute(path, unknown);
+  auto resolved = std::filesystem::weakly_canonical(absolute, unknown);
+  return unknown ? absolute.lexically_normal() : resolved;
+}
+
 bool is_same_file(const std::string& a, const std::string& b) {
   struct stat first = {};
   struct stat second = {};
@@ -41,13 +47,7 @@ bool is_same_file(const std::string& a, const std::string& b) {
     return S_ISREG(first.st_mode) && first.st_dev == second.st_dev && first.st_ino == second.st_ino;
   }
   if (has_first || has_second) return false;
-  const auto whole = [](const std::string& path) {
-    std::error_code unknown;
-    const auto absolute = std::filesystem::absolute(path, unknown);
-    auto resolved = std::filesystem::weakly_canonical(absolute, unknown);
-    return unknown ? absolute.lexically_normal() : resolved;
-  };
-  return whole(a) == whole(b);
+  return resolved_path(a) == resolved_path(b);
 }
 
 void FileArguments::add_input(std::string label, Paths paths) {

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "shunt/error.h"
@@ -52,6 +54,9 @@ class FileArguments {
   std::vector<Output> outputs_;
 };
 
+/// The absolute path without links and dots, as far as the path exists. Where the system refuses to
+/// look, links stay.
+std::filesystem::path resolved_path(const std::string& path);
 /// Whether two paths lead to one regular file or block device, or to one name where there is no
 /// file yet.
 bool is_same_file(const std::string& a, const std::string& b);

@@ -7,6 +7,7 @@
 #include "cli/commands.h"
 #include "cli/interrupt.h"
 #include "cli/progress.h"
+#include "cli/shape_flags.h"
 #include "cli/sizes.h"
 #include "model/random_blocks.h"
 
@@ -36,11 +37,9 @@ class SynthCommand final : public Command {
 
   void declare(Arguments& arguments) override {
     arguments.required_output("OUT", "Write to this file", OutputFormat::kGguf, path_);
-    arguments.number("--layers", "Set the number of layers", options_.layers);
-    arguments.number("--width", "Set the length of an embedding", options_.width);
-    arguments.number("--ff", "Set the width of the feed-forward part", options_.feed_forward);
-    arguments.number("--heads", "Set the number of attention heads", options_.heads);
-    arguments.number("--kv-heads", "Set the number of heads of keys and values", options_.kv_heads);
+    for (const ShapeFlag& flag : kShapeFlags) {
+      arguments.number(flag.name, fmt::format("Set the {}", flag.help), options_.*flag.number);
+    }
     arguments.number("--vocab", "Set the vocabulary size, at least 260 tokens",
                      options_.vocabulary);
     arguments.number("--context", "Set the context length in the model's metadata",

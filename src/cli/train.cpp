@@ -10,6 +10,7 @@
 #include "cli/commands.h"
 #include "cli/interrupt.h"
 #include "cli/runtime_flags.h"
+#include "cli/shape_flags.h"
 #include "cli/sizes.h"
 #include "cli/text_files.h"
 #include "cli/train_folder.h"
@@ -21,25 +22,6 @@
 
 namespace shunt::cli {
 namespace {
-
-/// A flag for the shape of a new model.
-struct ShapeFlag {
-  const char* name;
-  std::string_view help;
-  std::int64_t SynthOptions::*number;
-};
-constexpr ShapeFlag kShapeFlags[] = {
-    {"--layers", "number of layers", &SynthOptions::layers},
-    {"--width", "length of an embedding", &SynthOptions::width},
-    {"--ff", "width of the feed-forward part", &SynthOptions::feed_forward},
-    {"--heads", "number of attention heads", &SynthOptions::heads},
-    {"--kv-heads", "number of heads of keys and values", &SynthOptions::kv_heads},
-};
-
-std::filesystem::path whole(const std::string& path) {
-  std::error_code ignored;
-  return std::filesystem::weakly_canonical(std::filesystem::absolute(path, ignored), ignored);
-}
 
 constexpr double kShare = 0.05;                          // of a text, for validation
 constexpr std::size_t kMostText = std::size_t{1} << 30;  // bytes; the limit of a tokenizer
@@ -117,7 +99,8 @@ class TrainCommand final : public Command {
       return invalid("a model to go on from (--model), or a tokenizer for a new one (--vocab)?");
     }
     checkpoint_path_ = checkpoint_.value_or(TrainFolder::path_of(*out_) + "/checkpoint.gguf");
-    if (checkpoint_ && whole(TrainFolder::path_of(*out_)) == whole(*checkpoint_).parent_path()) {
+    if (checkpoint_ &&
+        resolved_path(TrainFolder::path_of(*out_)) == resolved_path(*checkpoint_).parent_path()) {
       return invalid("--checkpoint {}: the folder is for helper files; use another one",
                      *checkpoint_);
     }
