@@ -153,10 +153,10 @@ twin_suites() {
   local folder
   for folder in tests/twins/*/; do echo "$(basename "$folder")_twin${1:-}"; done
 }
-# suites_regex NAMES...: what ctest -R takes to run these and no others.
+# suites_regex NAMES...: what ctest -R takes to run these and no others. NAME_1 is a part of the suite NAME.
 suites_regex() {
   local IFS='|'
-  echo "^($*)$"
+  echo "^($*)(_[0-9]+)?$"
 }
 
 tsan_build_step() {
@@ -191,7 +191,7 @@ tsan_test_step() {
   list_tests release "$thread_tests" "${kinds[@]}" >"$lists/tests-of-release"
   list_tests tsan "$thread_tests" "${kinds[@]}" >"$lists/tests-of-tsan"
   same_tests "$lists/tests-of-release" "$lists/tests-of-tsan"
-  GTEST_FILTER=$thread_tests test_step tsan -R "$(suites_regex "${kinds[@]}")"
+  GTEST_FILTER=$thread_tests test_step tsan --parallel "$(nproc)" -R "$(suites_regex "${kinds[@]}")"
 }
 
 layout_step() { tools/prove-layout; }
@@ -273,7 +273,7 @@ big_endian_test_step() {
   done
   same_tests "$root/build/release/suites" "$root/build/s390x/suites"
   test_step s390x -R "$(suites_regex "${twins[@]}")"
-  GTEST_FILTER=$filter test_step s390x --parallel "$(nproc)" -R '^(unit|backends|end_to_end)$'
+  GTEST_FILTER=$filter test_step s390x --parallel "$(nproc)" -R "$(suites_regex unit backends end_to_end)"
 }
 
 lint_step() {
