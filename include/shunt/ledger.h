@@ -45,6 +45,8 @@ struct Ledger {
   void add(const Ledger& other);
   /// A row for each kind.
   void add_own(std::string_view device, const OwnMemory& own);
+  /// The rows of memory in buffers, without those of add_own().
+  Ledger in_buffers() const;
   std::uint64_t bytes(std::string_view device, Purpose purpose) const;
   /// Allocated bytes: of all purposes but kMappedWeights.
   std::uint64_t allocated(std::string_view device) const;

@@ -92,7 +92,7 @@ void Pool::run_together(Task& task, int threads) {
 }
 
 Status Pool::reserve_scratch(std::size_t bytes) {
-  if (bytes <= scratch_bytes_) return ok();
+  if (bytes <= reserved_) return ok();
   // Whole pages, none of them shared, and none that was touched before. So each is placed where its
   // worker runs.
   const std::size_t page = page_size();
@@ -109,7 +109,7 @@ Status Pool::reserve_scratch(std::size_t bytes) {
     forget_pages(scratch.back().get(), size);
   }
   scratch_ = std::move(scratch);
-  scratch_bytes_ = size;
+  reserved_ = size;
   return ok();
 }
 

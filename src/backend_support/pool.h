@@ -85,6 +85,10 @@ class Pool {
   int threads_of(int most) const { return most <= 0 ? threads_ : std::min(most, threads_); }
   /// Makes each worker's scratch at least `bytes` large. The caller holds lock().
   Status reserve_scratch(std::size_t bytes);
+  /// Bytes of the scratch of all workers. Takes no lock.
+  std::size_t scratch_bytes() const {
+    return reserved_.load(std::memory_order_relaxed) * static_cast<std::size_t>(threads_);
+  }
   /// Page-aligned memory of one worker, on the NUMA node of the thread that touches it first; null
   /// while nothing is reserved.
   std::byte* scratch(int worker) const;
@@ -110,8 +114,8 @@ class Pool {
   std::atomic<bool> open_{false};
   std::atomic<std::uint32_t> inside_{0};
   std::atomic<bool> stopping_{false};
-  std::vector<AlignedBytes> scratch_;  // by worker
-  std::size_t scratch_bytes_ = 0;
+  std::vector<AlignedBytes> scratch_;      // by worker
+  std::atomic<std::size_t> reserved_ = 0;  // bytes of each
   std::vector<std::thread> workers_;
 };
 

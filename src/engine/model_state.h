@@ -5,10 +5,10 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include "device/device_set.h"
+#include "engine/pinned_ranges.h"
 #include "model/definition.h"
 #include "schedule/place/optimize/optimize_cache.h"
 #include "shunt/engine.h"
@@ -20,10 +20,6 @@ namespace shunt {
 using Transcoded = std::map<const gguf::TensorInfo*, TranscodedWeight>;
 /// The same for the leaves of a graph.
 std::vector<LeafType> leaf_types(std::span<const WeightLeaf> weights, const Transcoded& types);
-
-/// Handles of Device::pin_host(), by device and range of host memory.
-using PinnedRanges =
-    std::map<std::tuple<const Device*, const std::byte*, std::size_t>, std::shared_ptr<const void>>;
 
 /// Once loaded it is const, and shared by the model and its sessions. A copy shares the memory.
 struct ModelState {

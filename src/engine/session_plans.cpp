@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/available_memory.h"
 #include "base/counted.h"
 #include "base/fail.h"
 #include "base/to_size.h"
@@ -169,11 +170,33 @@ Result<StepPlan> SessionPlans::compile_step(const StepShape& shape, const Fit& f
       made.streams = made.streams || is_weight(graph->node(owner).role);
     }
   }
+  pin_sent_caches(made, *graph);
   return made;
+}
+
+/// Lets devices pin the caches in host memory that steps send to them. A device is asked once for
+/// each cache.
+void SessionPlans::pin_sent_caches(const StepPlan& made, const Graph& graph) {
+  RangesByDevice sent;
+  for (const Segment& segment : made.plan->segments()) {
+    for (const Transfer& transfer : segment.transfers) {
+      const auto found = std::ranges::find(made.step.caches, graph.node(transfer.node).storage);
+      if (found == made.step.caches.end()) continue;
+      const auto cache = to_size(found - made.step.caches.begin());
+      std::byte* const start = caches_[cache].buffer->host_data();
+      Device& to = device_at(made.plan->placement().devices, transfer.to);
+      if (start == nullptr || !sent_caches_.emplace(&to, cache).second) continue;
+      sent[&to].emplace_back(start + caches_[cache].offset, cache_bytes_[cache]);
+    }
+  }
+  if (sent.empty()) return;
+  pinned_caches_.merge(pin_ranges(sent, model_.devices, {}, available_memory(), "caches", notes_));
 }
 
 void SessionPlans::clear() {
   plans_.clear();
+  pinned_caches_.clear();
+  sent_caches_.clear();
   cache_buffers_.clear();
   cache_devices_.clear();
   caches_.clear();

@@ -4,12 +4,15 @@
 
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "engine/fit.h"
 #include "engine/fitted_step.h"
 #include "engine/model_state.h"
+#include "engine/pinned_ranges.h"
 #include "engine/weights_in_memory.h"
 #include "shunt/plan.h"
 
@@ -89,6 +92,7 @@ class SessionPlans {
   Status allocate_caches(const StepGraph& step, const Homes& homes);
   Result<Address> weight_at(const gguf::TensorInfo& info, DeviceIndex home);
   Result<StepPlan> compile_step(const StepShape& shape, const Fit& fit);
+  void pin_sent_caches(const StepPlan& made, const Graph& graph);
   void clear();
   bool wants_plan_for_few(const StepPlan& whole, std::int64_t tokens) const;
   std::int64_t few() const { return model_.stream_rows - 1; }
@@ -111,6 +115,8 @@ class SessionPlans {
   std::vector<DeviceIndex> cache_devices_;                 // by buffer
   std::vector<Address> caches_;                            // in the order of StepGraph::caches
   std::vector<std::size_t> cache_bytes_;                   // of each of them
+  std::set<std::pair<Device*, std::size_t>> sent_caches_;  // by index, for a device to pin
+  PinnedRanges pinned_caches_;                             // of them; unpinned before they go
   std::map<const gguf::TensorInfo*, WeightBlocks> moved_;  // weights brought to the CPU
   std::map<std::pair<std::int64_t, std::int64_t>, StepPlan> plans_;  // by tokens, outputs
 };

@@ -295,6 +295,79 @@ TEST_F(EngineStream, NothingIsPinnedForADeviceThatIsSentNothing) {
   EXPECT_THAT(model->notes(), ::testing::Not(Contains(HasSubstr("pinned"))));
 }
 
+/// Attention on a device reads caches that a pin keeps on the CPU: steps copy them to it.
+class CachesThatAreSent : public EngineStream {
+ protected:
+  static TestDeviceConfig config(std::optional<std::size_t> pins_host) {
+    return {.pins_host = pins_host};
+  }
+  struct Run {
+    std::size_t pinned = 0;  ///< bytes of host memory, while there is a session
+    std::vector<std::string> notes;
+    std::vector<float> logits;
+  };
+  Run run(TestDevice& device, const char* home) {
+    LoadOptions all = options(32);
+    all.pins = {{"(keys|values) of layer .*", home}};
+    Run result;
+    const auto model = Model::load(file_.path(), std::vector<Device*>{&device, cpu_}, all);
+    EXPECT_TRUE(model) << model.error().message();
+    if (!model) return result;
+    EXPECT_EQ(device.host_pinned(), 0U) << "by loading";
+    {
+      const auto session = Session::create(*model, all.session);
+      EXPECT_TRUE(session) << session.error().message();
+      if (!session) return result;
+      for (const std::size_t tokens : {40U, 3U, 1U}) {
+        const auto logits = (*session)->append(std::span(prompt_).first(tokens));
+        EXPECT_TRUE(logits) << logits.error().message();
+        if (logits) result.logits.insert(result.logits.end(), logits->begin(), logits->end());
+      }
+      result.notes = (*session)->notes();
+      result.pinned = device.host_pinned();
+    }
+    EXPECT_EQ(device.host_pinned(), 0U) << "after the session";
+    return result;
+  }
+  /// Keys and values of the synthetic model: 64 rows of 32 numbers in each layer.
+  static constexpr std::size_t kBytes = 2 * kLayers * 64 * 32 * sizeof(float);
+};
+
+TEST_F(CachesThatAreSent, ArePinnedOnceForTheSession) {
+  TestDevice device(config(kBytes));
+  const Run got = run(device, "cpu0");
+  EXPECT_EQ(got.pinned, kBytes);
+  const auto about_pins = std::ranges::count_if(
+      got.notes, [](const std::string& note) { return note.find("pinned") != note.npos; });
+  EXPECT_EQ(about_pins, 1);
+  EXPECT_THAT(got.notes, Contains("test0: 64.0 KiB of caches in host memory are pinned, as steps "
+                                  "send them to it"));
+}
+
+TEST_F(CachesThatAreSent, MayStayPageable) {
+  TestDevice can(config(kBytes));
+  const Run wanted = run(can, "cpu0");
+  TestDevice too_little(config(kBytes - 1));
+  const Run refused = run(too_little, "cpu0");
+  EXPECT_EQ(refused.pinned, 0U);
+  EXPECT_EQ(refused.logits, wanted.logits);
+  EXPECT_THAT(refused.notes,
+              Contains(::testing::AllOf(HasSubstr("64.0 KiB of caches in host memory are not "
+                                                  "pinned"),
+                                        HasSubstr("test0 can't pin"))));
+  TestDevice can_not(config(std::nullopt));
+  const Run without = run(can_not, "cpu0");
+  EXPECT_EQ(without.logits, wanted.logits);
+  EXPECT_THAT(without.notes, ::testing::Not(Contains(HasSubstr("pinned"))));
+}
+
+TEST_F(CachesThatAreSent, AreNotPinnedOnTheDevice) {
+  TestDevice device(config(kBytes));
+  const Run got = run(device, "test0");
+  EXPECT_EQ(got.pinned, 0U);
+  EXPECT_THAT(got.notes, ::testing::Not(Contains(HasSubstr("pinned"))));
+}
+
 /// By default pinning is unsupported, which is no note.
 TEST_F(EngineStream, ADeviceThatCanNotPinIsNotNoted) {
   TestDevice device(half_a_model());

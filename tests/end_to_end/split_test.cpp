@@ -256,7 +256,8 @@ TEST(SplitEngine, TheCpuUsesRowsOfTheMappedFile) {
     EXPECT_GE(ledger.bytes("cpu0", Purpose::kWeights), columns);
     Ledger all = ledger;
     all.add(split->session->ledger());
-    EXPECT_THAT(all.rows, UnorderedElementsAreArray(split->model->predicted().rows));
+    EXPECT_THAT(all.in_buffers().rows,
+                UnorderedElementsAreArray(split->model->predicted().in_buffers().rows));
   }
 }
 

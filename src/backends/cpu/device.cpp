@@ -50,6 +50,10 @@ BufferType& CpuDevice::memory() {
   return high_bandwidth_ == nullptr ? host_memory() : *high_bandwidth_;
 }
 
+OwnMemory CpuDevice::own_memory() const {
+  return {.workspace = threads_->pool->scratch_bytes()};
+}
+
 DeviceInfo CpuDevice::info() const {
   const Pool& pool = *threads_->pool;
   const std::string& model = threads_->topology.model;

@@ -22,6 +22,8 @@ class CpuDevice final : public KernelDevice<CpuKernel> {
 
   std::string_view name() const override { return "cpu0"; }
   DeviceInfo info() const override;
+  /// The scratch of the threads, which the devices of a registry share.
+  OwnMemory own_memory() const override;
   const CpuTarget& target() const override { return target_; }
   bool can_read(const BufferType& type) const override;
   /// Plain host memory, or high-bandwidth memory if that is asked for and there is some.

@@ -45,6 +45,7 @@ std::byte* Constants::filled(const Dims& dims, float value, std::uint32_t& statu
   stick.set(machine_.zdnn(), memory.get(), dims);
   status = machine_.zdnn().transform_ztensor(stick.get(), values.data());
   if (status != kOk) return nullptr;
+  bytes_ += stick_bytes(dims);
   return (memory_[key] = std::move(memory)).get();
 }
 

@@ -2,6 +2,8 @@
 // machine does not take.
 #pragma once
 
+#include <atomic>
+#include <cstdint>
 #include <map>
 #include <mutex>
 #include <tuple>
@@ -20,6 +22,8 @@ class Constants {
   explicit Constants(const Machine& machine) : machine_(machine) {}
   /// `status`: the library's, if it can't be made (then null, like where there is no memory).
   const Ztensor* find(const Dims& dims, float value, std::uint32_t& status);
+  /// Of all tensors that were made. Takes no lock.
+  std::uint64_t bytes() const { return bytes_.load(std::memory_order_relaxed); }
 
  private:
   using Key = std::tuple<std::int64_t, std::int64_t, std::int64_t, float>;
@@ -31,6 +35,7 @@ class Constants {
   std::mutex mutex_;
   std::map<Key, AlignedBytes> memory_;
   std::map<Key, Stick> made_;
+  std::atomic<std::uint64_t> bytes_ = 0;
 };
 
 }  // namespace shunt::zdnn

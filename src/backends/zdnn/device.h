@@ -23,6 +23,7 @@ class ZdnnDevice final : public KernelDevice<ZdnnKernel> {
     return type.host_accessible() || &type == &weights_ || &type == &int8_weights_;
   }
   BufferType& memory() override { return memory_; }
+  OwnMemory own_memory() const override { return {.workspace = constants_.bytes()}; }
   /// In the machine's layout, and as 8-bit numbers of quantised weights, where the machine
   /// multiplies with them (z17).
   std::vector<WeightCandidate> weight_forms(const Graph& graph, NodeId leaf) override;

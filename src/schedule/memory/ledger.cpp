@@ -43,6 +43,14 @@ void Ledger::add_own(std::string_view device, const OwnMemory& own) {
   add(device, Purpose::kGraphs, own.graphs);
 }
 
+Ledger Ledger::in_buffers() const {
+  Ledger result;
+  for (const LedgerRow& row : rows) {
+    if (row.purpose < Purpose::kContext) result.rows.push_back(row);
+  }
+  return result;
+}
+
 std::uint64_t Ledger::bytes(std::string_view device, Purpose purpose) const {
   for (const LedgerRow& row : rows) {
     if (row.device == device && row.purpose == purpose) return row.bytes;

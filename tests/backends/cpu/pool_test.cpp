@@ -119,5 +119,17 @@ TEST(Pool, ScratchIsEachThreadsOwnAndAligned) {
   EXPECT_EQ((*pool)->scratch(1)[99], std::byte{1});  // the earlier contents are still there
 }
 
+TEST(Pool, CountsTheScratchOfAllThreads) {
+  auto pool = Pool::create(3);
+  ASSERT_TRUE(pool);
+  EXPECT_EQ((*pool)->scratch_bytes(), 0U);
+  ASSERT_TRUE(reserve_scratch(**pool, page_size() + 1));
+  EXPECT_EQ((*pool)->scratch_bytes(), 3 * 2 * page_size());
+  ASSERT_TRUE(reserve_scratch(**pool, 1));
+  EXPECT_EQ((*pool)->scratch_bytes(), 3 * 2 * page_size());
+  ASSERT_FALSE(reserve_scratch(**pool, ~std::size_t{0}));
+  EXPECT_EQ((*pool)->scratch_bytes(), 3 * 2 * page_size());
+}
+
 }  // namespace
 }  // namespace shunt::cpu::pool_test

@@ -45,7 +45,8 @@ TEST_P(ZdnnLogits, AreThoseOfTheCpuInTheMemoryThatWasPredicted) {
         }
       }
     }
-    EXPECT_EQ(to_text(used), to_text(run->model->predicted())) << to_string(type);
+    EXPECT_EQ(to_text(used.in_buffers()), to_text(run->model->predicted().in_buffers()))
+        << to_string(type);
     // Matrices and norms, in the machine's layout; not the matrix whose rows are looked up.
     std::set<std::string> in_layout;
     for (const auto& [info, memory] : run->model->state()->in_layouts.at(&zdnn())) {

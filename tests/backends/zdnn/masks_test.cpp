@@ -66,6 +66,23 @@ TEST_P(ZdnnHiding, SaturatesWhatIsBeyond) {
   }
 }
 
+/// Tensors that replace scalars are workspace on the device's ledger. A row of 100 takes two sticks
+/// of 64 columns, each a page of 4096 bytes.
+TEST_P(ZdnnHiding, ConstantsAreWorkspace) {
+  EXPECT_EQ(zdnn().own_memory().workspace, 0U);
+  GraphBuilder g;
+  const auto x = g.input("x", *make_tensor(DType::kF32, {100, 3}));
+  ASSERT_TRUE(g.output(rms_norm(g, x), "y"));
+  const auto graph = built(std::move(g));
+  const auto leaves = values(*graph, {});
+  (void)run(graph, leaves);
+  const std::uint64_t once = zdnn().own_memory().workspace;
+  EXPECT_GE(once, 2 * 4096U);
+  EXPECT_EQ(once % 4096, 0U);
+  (void)run(graph, leaves);
+  EXPECT_EQ(zdnn().own_memory().workspace, once);
+}
+
 /// Nor are scores shown because they are low.
 TEST_P(ZdnnHiding, HidesBesideLowScores) {
   GraphBuilder g;
