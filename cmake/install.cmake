@@ -15,7 +15,7 @@ foreach(header IN LISTS family_headers)
 endforeach()
 list(TRANSFORM SHUNT_BACKEND_HEADER_NAMES PREPEND ${CMAKE_BINARY_DIR}/include/shunt/backend/ OUTPUT_VARIABLE backend_headers)
 install(FILES ${backend_headers} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/shunt/backend)
-install(FILES ${CMAKE_BINARY_DIR}/include/shunt/abi_token.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/shunt)
+install(FILES ${CMAKE_BINARY_DIR}/include/shunt/abi_token.h ${CMAKE_BINARY_DIR}/include/shunt/expression_ops.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/shunt)
 
 # The command and the libraries. Plugins are installed by shunt_add_backend().
 set(plugins "")

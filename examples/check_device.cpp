@@ -3,8 +3,7 @@
 // Devices of plugins in the folders of SHUNT_BACKEND_PATH are included.
 #include <shunt/check_ops.h>
 #include <shunt/registry.h>
-
-#include <cstdio>
+#include <stdio.h>
 
 using namespace shunt;
 
@@ -14,15 +13,15 @@ static Result<bool> all_pass(const std::string& name, const std::string& op) {
   SHUNT_ASSIGN(Device* const device, registry->find(name));
   SHUNT_ASSIGN(const OpCasesCheck found, check_op(*device, op));
   for (const CaseCheck& each : found.failures) {
-    std::printf("%s: %s\n", each.name.c_str(), each.message.c_str());
+    printf("%s: %s\n", each.name.c_str(), each.message.c_str());
   }
-  std::printf("%s: %zu of %zu cases passed, %zu failed, %zu unsupported\n", op.c_str(),
-              found.passed, found.cases(), found.failed, found.unsupported);
+  printf("%s: %zu of %zu cases passed, %zu failed, %zu unsupported\n", op.c_str(), found.passed,
+         found.cases(), found.failed, found.unsupported);
   return found.failed == 0;
 }
 
 int main(int argc, char** argv) {
   const Result<bool> passed = all_pass(argc > 1 ? argv[1] : "cpu0", argc > 2 ? argv[2] : "add");
-  if (!passed) std::fprintf(stderr, "%s\n", passed.error().message().c_str());
+  if (!passed) fprintf(stderr, "%s\n", passed.error().message().c_str());
   return passed && *passed ? 0 : 1;
 }

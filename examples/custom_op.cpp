@@ -1,62 +1,29 @@
-// Brings an operation along: y = x with each row divided by its largest element.
-#include <shunt/ops.h>
-#include <shunt/plan.h>
-#include <shunt/registry.h>
-
-#include <algorithm>
-#include <cmath>
-#include <cstdio>
+// Adds an op of this program to a graph: y = 1 where x is positive, else -1.
+#include <shunt/shunt.h>
+#include <stdio.h>
 
 using namespace shunt;
 
-/// Called by several threads at once, each time for some of the rows.
-static Status divide_by_largest(const CustomCall& call) {
+static Status sign(const CustomCall& call) {
   SHUNT_ASSIGN(const auto x, call.source<float>(0));
   SHUNT_ASSIGN(const auto y, call.result.as<float>());
-  const auto [begin, end] = call.share(y.size(1));
-  for (std::int64_t row = begin; row < end; ++row) {
-    float largest = 0;
-    for (std::int64_t i = 0; i < x.size(0); ++i) largest = std::max(largest, std::abs(x(i, row)));
-    if (largest == 0) return Error(ErrorCode::kInvalidArgument, "a row of zeros");
-    for (std::int64_t i = 0; i < x.size(0); ++i) y(i, row) = x(i, row) / largest;
-  }
+  for (int i = 0; i < y.size(0); ++i) y(i) = x(i) > 0 ? 1.0F : -1.0F;
   return ok();
 }
 
-static Result<Tensor> same_as_x(std::span<const Tensor> sources) {
-  return sources[0];
-}
-
 static Status run() {
-  SHUNT_ASSIGN(const Options options, options_from_environment());
-  SHUNT_ASSIGN(const auto registry, Registry::create(options));
-  SHUNT_ASSIGN(const auto devices, registry->select({}));
-
-  GraphBuilder g;
-  SHUNT_ASSIGN(const Tensor x_tensor, make_tensor(DType::kF32, {3, 2}));
-  SHUNT_ASSIGN(const Value x, g.input("x", x_tensor));
-  SHUNT_ASSIGN(const Value y, custom(g, {neg(g, x)},
-                                     {.name = "divide_by_largest",
-                                      .result = same_as_x,
-                                      .function = divide_by_largest,
-                                      .items = 2}));
-  SHUNT_TRY(g.output(y, "y"));
-  SHUNT_ASSIGN(Graph built, std::move(g).build());
-  const auto graph = std::make_shared<const Graph>(std::move(built));
-  SHUNT_ASSIGN(const auto plan, make_plan(graph, devices, {}, {.steps_in_flight = 1}));
-
-  SHUNT_ASSIGN(const auto input, plan->input(x));
-  auto* numbers = reinterpret_cast<float*>(input.data());
-  for (int i = 0; i < 6; ++i) numbers[i] = static_cast<float>(i);
-  SHUNT_TRY(plan->run());
-  SHUNT_ASSIGN(const auto output, plan->output(y));
-  const auto* results = reinterpret_cast<const float*>(output.data());
-  for (int i = 0; i < 6; ++i) std::printf("%g\n", results[i]);  // -0, -0.5, -1, -0.6, -0.8, -1
+  SHUNT_ASSIGN(Runtime runtime, Runtime::create());
+  Builder g;
+  g.output("y", custom({g.input<float>("x", {3})}, {"sign", Tensor{DType::kF32, {3}}, sign}));
+  SHUNT_ASSIGN(Executable graph, runtime.compile(std::move(g)));
+  graph.input<float>("x")[1] = 2;
+  SHUNT_TRY(graph.run());
+  for (float y : graph.output<float>("y")) printf("%g\n", y);  // -1, 1, -1
   return ok();
 }
 
 int main() {
-  const Status status = run();
-  if (!status) std::fprintf(stderr, "%s\n", status.error().message().c_str());
-  return status ? 0 : 1;
+  const Status done = run();
+  if (!done) puts(done.error().message().c_str());
+  return done ? 0 : 1;
 }

@@ -207,18 +207,14 @@ install_step() (
   shunt="$scratch/another place/bin/shunt"
   "$shunt" run --temp 0 -n 8 </dev/null
   "$shunt" check-ops --device cpu0 --op add
-  mkdir "$scratch/consumer"
-  cp examples/check_device.cpp "$scratch/consumer"
-  cat >"$scratch/consumer/CMakeLists.txt" <<'END'
-cmake_minimum_required(VERSION 3.25)
-project(consumer LANGUAGES CXX)
-set(CMAKE_CXX_STANDARD 20)
-find_package(shunt REQUIRED)
-add_executable(check_device check_device.cpp)
-target_link_libraries(check_device PRIVATE shunt::conformance)
-END
-  consume "$scratch/consumer"
-  "$scratch/consumer/build/check_device" cpu0 add
+  cp -r examples "$scratch/examples"
+  consume "$scratch/examples"
+  example() { "$scratch/examples/build/example_$1" "${@:2}"; }
+  example check_device cpu0 add
+  expect_lines 7.99732 1.76159 < <(example graph)
+  expect_lines -1 1 -1 < <(example custom_op)
+  expect_lines -2 < <(example two_devices)
+  [[ $(example generate | wc -w) -ge 10 ]]
   cp -r examples/backend "$scratch/backend"
   # Every installed header can be included where the target of backends is linked.
   (cd "$scratch/another place/include" && find shunt -name '*.h') | sed 's/.*/#include <&>/' >"$scratch/backend/headers.cpp"
@@ -233,6 +229,11 @@ target_link_libraries(headers PRIVATE shunt::backend)' >>"$scratch/backend/CMake
   "$shunt" check-ops --device sample0 --op add >/dev/null
   tools/check-exports "$scratch/another place"
 )
+# expect_lines LINES...: fails unless standard input ends with these lines.
+expect_lines() {
+  local ends
+  ends=$(tail -n $#) && [[ $ends == "$(printf '%s\n' "$@")" ]] || fail "an example printed \"$ends\" instead of \"$*\""
+}
 # consume FOLDER: builds a project of its own in FOLDER/build. It finds the Shunt of install_step.
 consume() {
   if ! { cmake -S "$1" -B "$1/build" -G Ninja "-DCMAKE_PREFIX_PATH=$scratch/another place" && cmake --build "$1/build"; } >"$1.log" 2>&1; then

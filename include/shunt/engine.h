@@ -109,10 +109,10 @@ struct SplitOptions {
 };
 
 struct LoadOptions {
-  std::vector<std::string> devices;  ///< by name; empty: all
+  std::vector<std::string> devices = {};  ///< by name; empty: all
   /// Called now and then while weights are brought into memory, with bytes done and in all; may be
   /// empty.
-  std::function<void(std::uint64_t done, std::uint64_t total)> progress;
+  std::function<void(std::uint64_t done, std::uint64_t total)> progress = {};
   std::vector<Pin> pins = {};  ///< the user's choice of devices for nodes
   /// Predicts the times of steps; null: estimates from DeviceInfo.
   std::shared_ptr<const CostModel> costs = {};
@@ -170,7 +170,7 @@ class Model {
   Ledger ledger() const;
   /// The predicted memory of weights and a session of LoadOptions::session, as decided before
   /// anything was allocated: the sum of ledger() and that session's. Memory of devices outside of
-  /// buffers was measured then; ledger() measures it again.
+  /// buffers was measured then; ledger() measures it again, and steps may have added to it.
   Ledger predicted() const;
   /// The loader's decisions about memory, a line per device: "test0: layers 0 to 11 (12 of 16), 1.2
   /// GiB of 1.4 GiB (64.0 MiB are left alone)". Then a line for each refusal of memory, each device
@@ -305,7 +305,7 @@ std::string_view to_string(StopReason reason);
 
 struct GenerateOptions {
   std::int64_t max_tokens = -1;  ///< -1: until the end of the sequence or of the context
-  SamplingOptions sampling;
+  SamplingOptions sampling = {};
   bool ignore_end = false;  ///< go on after an end-of-sequence token
   const std::atomic<bool>* cancel =
       nullptr;  ///< set to true from anywhere to stop after the token at work

@@ -1,0 +1,104 @@
+// Builds graphs in expressions: y = silu(matmul(w, x)).
+//
+//   Builder g;
+//   auto w = g.weight<float>("w", {3, 2}, weights);
+//   auto x = g.input<float>("x", {3});
+//   g.output("y", silu(matmul(w, x)));
+//
+// The ops are those of <shunt/ops.h>, without their first argument (<shunt/expression_ops.h>). An
+// error needs no check on the way: a value that failed carries it, ops pass it on, and
+// Runtime::compile() returns the first one. GraphBuilder (graph.h) is the same with a Result for
+// each call, without memory for weights.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <initializer_list>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "shunt/graph.h"
+#include "shunt/ops/custom.h"
+
+namespace shunt {
+
+class Builder;
+struct BuilderState;
+
+/// A value in the graph of a Builder, or the error of the call that should have made it. A copy is
+/// the same value. It may outlive the Builder, but is of no use then.
+class Expr {
+ public:
+  /// An optional operand that is not given.
+  Expr() : value_(Value{}) {}
+
+  explicit operator bool() const { return value_.has_value(); }
+  /// Only of a value that failed: it names the op, the operands and their shapes.
+  const Error& error() const { return value_.error(); }
+  /// The operand of functions with a GraphBuilder.
+  operator const Result<Value>&() const { return value_; }  // NOLINT: an Operand
+
+ private:
+  friend class Builder;
+  friend Expr apply(std::initializer_list<const Expr*> operands,
+                    const std::function<Result<Value>(GraphBuilder&)>& op);
+  Expr(std::shared_ptr<BuilderState> state, Result<Value> value)
+      : state_(std::move(state)), value_(std::move(value)) {}
+
+  std::shared_ptr<BuilderState> state_;  // null: not of a builder
+  Result<Value> value_;
+};
+
+/// Calls `op` with the graph that the operands are of. The error of an operand is passed on.
+/// Invalid if two operands are of different builders, or none is of a builder.
+Expr apply(std::initializer_list<const Expr*> operands,
+           const std::function<Result<Value>(GraphBuilder&)>& op);
+
+/// custom() of <shunt/ops/custom.h>.
+Expr custom(const std::vector<Expr>& sources, CustomParams params);
+
+/// Collects a graph, and the content of its weights. Not for use by several threads at once. All
+/// shapes are innermost first.
+class Builder {
+ public:
+  Builder();
+
+  /// A size that is stated before a run (Executable::set_extent()), at most `max`. For use in
+  /// shapes.
+  Dim extent(std::string name, std::int64_t max);
+  /// A tensor that the caller fills before each run. Names of inputs must differ.
+  Expr input(std::string name, DType dtype, const Shape& shape);
+  template <class T>
+  Expr input(std::string name, const Shape& shape) {
+    return input(std::move(name), dtype_of<T>(), shape);
+  }
+  /// A tensor that never changes. `bytes` are copied; Invalid if they are not as many as it takes.
+  Expr weight(std::string name, DType dtype, const Shape& shape, std::span<const std::byte> bytes);
+  template <class T>
+  Expr weight(std::string name, const Shape& shape, std::span<const T> values) {
+    return weight(std::move(name), dtype_of<T>(), shape, std::as_bytes(values));
+  }
+  template <class T>
+  Expr weight(std::string name, const Shape& shape, std::initializer_list<T> values) {
+    return weight(std::move(name), shape, std::span<const T>(values.begin(), values.size()));
+  }
+  /// Names a value, for pins and messages.
+  Builder& name(const Expr& value, std::string name);
+  /// Marks a value as an output. Names of outputs must differ.
+  Builder& output(std::string name, const Expr& value) &;
+  Builder&& output(std::string name, const Expr& value) &&;
+
+  /// Of ops without operands. Invalid once the graph is compiled.
+  Expr apply(const std::function<Result<Value>(GraphBuilder&)>& op);
+  /// The first error of all calls so far.
+  Status status() const;
+
+ private:
+  friend class Runtime;
+  std::shared_ptr<BuilderState> state_;
+};
+
+}  // namespace shunt

@@ -1,0 +1,161 @@
+// Builder: graphs in expressions, and each misuse of it.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "ops/list.h"
+#include "shunt/shunt.h"
+
+namespace shunt::test::api_builder_test {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr float kNumbers[] = {1, 2, 3, -1, 0, 1};
+
+std::string message(const Status& status) {
+  return status ? "" : status.error().message();
+}
+
+TEST(Builder, OpsMakeTheNodesOfTheFunctionsWithAGraphBuilder) {
+  Builder g;
+  const Expr w = g.weight<float>("w", {3, 2}, kNumbers);
+  const Expr x = g.input<float>("x", {3});
+  const Expr y = softmax(silu(matmul(w, x)), Expr(), {.scale = 0.5F});
+  ASSERT_TRUE(y) << y.error().message();
+  g.output("y", y);
+  EXPECT_TRUE(g.status()) << message(g.status());
+
+  GraphBuilder expected;
+  const auto w2 = expected.weight("w", *make_tensor(DType::kF32, {3, 2}));
+  const auto x2 = expected.input("x", *make_tensor(DType::kF32, {3}));
+  const auto y2 =
+      softmax(expected, silu(expected, matmul(expected, w2, x2)), absent(), {.scale = 0.5F});
+  ASSERT_TRUE(y2);
+  const Result<Value>& value = y;
+  EXPECT_EQ(value->id, y2->id);
+}
+
+TEST(Builder, AFailedValueCarriesTheErrorWithOpAndShapes) {
+  Builder g;
+  const Expr w = g.weight<float>("w", {3, 2}, kNumbers);
+  const Expr x = g.input<float>("x", {4});
+  const Expr y = silu(matmul(w, x));
+  ASSERT_FALSE(y);
+  for (const char* fact : {"matmul", "w F32 [3, 2]", "x F32 [4]"})
+    EXPECT_THAT(y.error().message(), HasSubstr(fact));
+  // A later error does not replace it.
+  g.output("y", y).output("z", matmul(x, w));
+  EXPECT_EQ(message(g.status()), y.error().message());
+  const auto runtime = Runtime::create(Options());
+  ASSERT_TRUE(runtime);
+  const auto compiled = runtime->compile(std::move(g));
+  ASSERT_FALSE(compiled);
+  EXPECT_EQ(compiled.error().message(), y.error().message());
+}
+
+TEST(Builder, AFailedValueIsAnErrorWhetherOrNotAnOutputNeedsIt) {
+  Builder g;
+  const Expr x = g.input<float>("x", {4});
+  (void)matmul(x, g.input<float>("other", {5}));
+  g.output("y", silu(x));
+  EXPECT_THAT(message(g.status()), HasSubstr("matmul"));
+}
+
+TEST(Builder, WeightsHaveTheBytesThatTheyTake) {
+  for (const std::size_t count : {0U, 5U, 7U}) {
+    Builder g;
+    const std::vector<float> numbers(count);
+    const Expr w = g.weight<float>("w", {3, 2}, std::span<const float>(numbers));
+    ASSERT_FALSE(w);
+    for (const std::string& fact :
+         {std::string("weight w"), std::string("F32 [3, 2] takes 24 bytes"),
+          "not " + std::to_string(4 * count)})
+      EXPECT_THAT(w.error().message(), HasSubstr(fact));
+  }
+}
+
+TEST(Builder, ShapesAreChecked) {
+  Builder g;
+  EXPECT_FALSE(g.input<float>("x", {-1}));
+  EXPECT_FALSE(g.input("q", DType::kQ8_0, {31}));
+  EXPECT_FALSE(g.input<float>("x", {Dim(3, 5)})) << "there is no such dynamic dimension";
+}
+
+TEST(Builder, NamesOfInputsAndOutputsDiffer) {
+  Builder g;
+  const Expr x = g.input<float>("x", {4});
+  EXPECT_THAT(g.input<float>("x", {5}).error().message(), HasSubstr("two inputs \"x\""));
+  Builder h;
+  const Expr z = silu(h.input<float>("z", {4}));
+  h.output("y", z).output("y", silu(z));
+  EXPECT_THAT(message(h.status()), HasSubstr("two outputs \"y\""));
+  Builder k;
+  (void)k.extent("n", 4);
+  EXPECT_EQ(k.extent("n", 8), Dim(0));
+  EXPECT_THAT(message(k.status()), HasSubstr("two dynamic dimensions \"n\""));
+}
+
+TEST(Builder, DynamicDimensionsAreChecked) {
+  Builder g;
+  EXPECT_EQ(g.extent("n", -1), Dim(0));
+  EXPECT_THAT(message(g.status()), HasSubstr("negative"));
+}
+
+TEST(Builder, AnInputIsNoOutput) {
+  Builder g;
+  g.output("y", g.input<float>("x", {4}));
+  EXPECT_FALSE(g.status());
+}
+
+TEST(Builder, OperandsOfTwoBuildersAreAnError) {
+  Builder g;
+  Builder h;
+  const Expr a = g.input<float>("a", {4});
+  const Expr b = h.input<float>("b", {4});
+  const Expr sum = add(a, b);
+  ASSERT_FALSE(sum);
+  EXPECT_THAT(sum.error().message(), HasSubstr("different builders"));
+  EXPECT_FALSE(g.status());
+  h.output("y", silu(a));
+  EXPECT_THAT(message(h.status()), HasSubstr("another builder"));
+  const Expr own =
+      custom({a, b}, {"f", Tensor{DType::kF32, {4}}, [](const CustomCall&) { return ok(); }});
+  ASSERT_FALSE(own);
+  EXPECT_THAT(own.error().message(), HasSubstr("different builders"));
+}
+
+TEST(Builder, OperandsOfNoBuilderAreAnError) {
+  const Expr alone = silu(Expr());
+  ASSERT_FALSE(alone);
+  EXPECT_THAT(alone.error().message(), HasSubstr("no operand"));
+  EXPECT_FALSE(custom({}, {"f", Tensor{DType::kF32, {4}}, [](const CustomCall&) { return ok(); }}));
+  Builder g;
+  EXPECT_FALSE(add(g.input<float>("x", {4}), Expr())) << "not optional";
+}
+
+TEST(Builder, ACompiledGraphTakesNoMoreNodes) {
+  const auto runtime = Runtime::create(Options());
+  ASSERT_TRUE(runtime);
+  Builder g;
+  const Expr x = g.input<float>("x", {4});
+  g.output("y", silu(x));
+  Builder same = g;
+  ASSERT_TRUE(runtime->compile(std::move(g)));
+  EXPECT_THAT(silu(x).error().message(), HasSubstr("has been compiled"));
+  EXPECT_FALSE(same.input<float>("z", {4}));
+  const auto again = runtime->compile(std::move(same));
+  ASSERT_FALSE(again);
+  EXPECT_THAT(again.error().message(), HasSubstr("has been compiled"));
+}
+
+TEST(Builder, AValueMayOutliveItsBuilder) {
+  Expr x;
+  {
+    Builder g;
+    x = g.input<float>("x", {4});
+  }
+  EXPECT_TRUE(silu(x));
+}
+
+}  // namespace
+}  // namespace shunt::test::api_builder_test

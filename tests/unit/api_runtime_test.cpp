@@ -1,0 +1,179 @@
+// Runtime and Executable: results against formulas, and each misuse.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cmath>
+
+#include "shunt/shunt.h"
+
+namespace shunt::test::api_runtime_test {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::FloatNear;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+Runtime runtime() {
+  auto created = Runtime::create(Options());
+  EXPECT_TRUE(created) << created.error().message();
+  return *created;
+}
+
+/// y = silu(w x), with w = [1 2 3; -1 0 1].
+Executable example() {
+  Builder g;
+  const Expr w = g.weight<float>("w", {3, 2}, {1, 2, 3, -1, 0, 1});
+  const Expr x = g.input<float>("x", {3});
+  auto compiled = runtime().compile(std::move(g).output("y", silu(matmul(w, x))));
+  EXPECT_TRUE(compiled) << compiled.error().message();
+  return std::move(*compiled);
+}
+
+float silu_of(float x) {
+  return x / (1 + std::exp(-x));
+}
+
+TEST(Executable, ComputesTheFormula) {
+  Executable y = example();  // the runtime is gone already
+  for (const float scale : {1.0F, -2.0F}) {
+    const std::span<float> x = y.input<float>("x");
+    ASSERT_EQ(x.size(), 3U);
+    for (std::size_t i = 0; i < 3; ++i) x[i] = scale * static_cast<float>(i);
+    const Status done = y.run();
+    ASSERT_TRUE(done) << done.error().message();
+    EXPECT_THAT(y.output<float>("y"), ElementsAre(FloatNear(silu_of(8 * scale), 1e-5F),
+                                                  FloatNear(silu_of(2 * scale), 1e-5F)));
+  }
+  EXPECT_THAT(y.explain(), HasSubstr("y (silu) runs on cpu0: "));
+}
+
+TEST(Executable, InputsKeepTheirContentFromRunToRunAndStartWithZeros) {
+  Executable y = example();
+  ASSERT_TRUE(y.run());
+  EXPECT_THAT(y.output<float>("y"), ElementsAre(0, 0));
+  y.input<float>("x")[2] = 1;
+  ASSERT_TRUE(y.run());
+  y.input<float>("x")[0] = 1;
+  ASSERT_TRUE(y.run());
+  EXPECT_THAT(y.output<float>("y"), ElementsAre(FloatNear(silu_of(4), 1e-5F), FloatNear(0, 1e-5F)));
+}
+
+TEST(Executable, AWrongNameOrTypeIsTheErrorOfTheNextRun) {
+  Executable y = example();
+  EXPECT_THAT(y.input<float>("z"), IsEmpty());
+  Status status = y.run();
+  ASSERT_FALSE(status);
+  EXPECT_EQ(status.error().code(), ErrorCode::kNotFound);
+  EXPECT_EQ(status.error().message(), "no input \"z\" (there are: x)");
+  EXPECT_TRUE(y.run()) << "once";
+
+  EXPECT_THAT(y.input<std::int32_t>("x"), IsEmpty());
+  EXPECT_THAT(y.output<float>("x"), IsEmpty());  // the second misuse
+  status = y.run();
+  ASSERT_FALSE(status);
+  EXPECT_EQ(status.error().message(), "input \"x\" is F32 [3], not I32");
+
+  EXPECT_THAT(y.output<double>("y"), IsEmpty());
+  EXPECT_THAT(y.run().error().message(), HasSubstr("output \"y\" is F32 [2], not F64"));
+  EXPECT_THAT(y.output<float>("w"), IsEmpty());
+  EXPECT_EQ(y.run().error().message(), "no output \"w\" (there are: y)");
+}
+
+TEST(Executable, AnOutputIsEmptyBeforeTheFirstRunAndAfterAFailedOne) {
+  Executable y = example();
+  EXPECT_THAT(y.output<float>("y"), IsEmpty());
+  EXPECT_THAT(y.run().error().message(), HasSubstr("before a run"));
+  ASSERT_TRUE(y.run());
+  EXPECT_EQ(y.output<float>("y").size(), 2U);
+  const std::atomic<bool> cancel = true;
+  const Status cancelled = y.run(&cancel);
+  ASSERT_FALSE(cancelled);
+  EXPECT_EQ(cancelled.error().code(), ErrorCode::kCancelled);
+  EXPECT_THAT(y.output<float>("y"), IsEmpty());
+}
+
+TEST(Executable, DynamicDimensionsAreStatedByName) {
+  Builder g;
+  const Dim n = g.extent("n", 4);
+  const Expr x = g.input<float>("x", {2, n});
+  auto compiled = runtime().compile(std::move(g).output("y", sum_rows(x)));
+  ASSERT_TRUE(compiled) << compiled.error().message();
+  Executable& y = *compiled;
+  ASSERT_TRUE(y.set_extent("n", 3));
+  std::ranges::fill(y.input<float>("x"), 2.0F);
+  ASSERT_TRUE(y.run());
+  for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(y.output<float>("y")[i], 4);
+  for (const std::int64_t wrong : {-1, 5}) {
+    const Status refused = y.set_extent("n", wrong);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code(), ErrorCode::kInvalidArgument);
+  }
+  EXPECT_EQ(y.set_extent("m", 1).error().message(), "no dynamic dimension \"m\" (there are: n)");
+  EXPECT_EQ(example().set_extent("m", 1).error().message(),
+            "no dynamic dimension \"m\" (there are: none)");
+}
+
+TEST(Executable, TensorsOfOtherTypesAreBytes) {
+  Builder g;
+  const Expr x = g.input("x", DType::kF16, {4});
+  auto compiled = runtime().compile(std::move(g).output("y", neg(x)));
+  ASSERT_TRUE(compiled) << compiled.error().message();
+  const auto bytes = compiled->input_bytes("x");
+  ASSERT_EQ(bytes.size(), 8U);
+  const std::array<std::uint16_t, 4> ones = {0x3c00, 0x3c00, 0x3c00, 0x3c00};
+  std::ranges::copy(std::as_bytes(std::span(ones)), bytes.begin());
+  ASSERT_TRUE(compiled->run());
+  const auto out = compiled->output_bytes("y");
+  ASSERT_EQ(out.size(), 8U);
+  const auto* numbers = reinterpret_cast<const std::uint16_t*>(out.data());
+  EXPECT_THAT(std::span(numbers, 4), ElementsAre(0xbc00, 0xbc00, 0xbc00, 0xbc00));
+}
+
+TEST(Runtime, RefusesAGraphWithoutOutputs) {
+  Builder g;
+  (void)g.input<float>("x", {4});
+  const auto compiled = runtime().compile(std::move(g));
+  ASSERT_FALSE(compiled);
+  EXPECT_EQ(compiled.error().code(), ErrorCode::kInvalidArgument);
+  EXPECT_THAT(compiled.error().message(), HasSubstr("without outputs"));
+}
+
+TEST(Runtime, DevicesAreChosenByName) {
+  const std::array<std::string, 1> known = {"cpu0"};
+  const auto created = Runtime::create(Options(), known);
+  ASSERT_TRUE(created) << created.error().message();
+  ASSERT_EQ(created->devices().size(), 1U);
+  EXPECT_EQ(created->devices().front()->name(), "cpu0");
+  const std::array<std::string, 1> unknown = {"gpu7"};
+  const auto refused = Runtime::create(Options(), unknown);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code(), ErrorCode::kNotFound);
+  EXPECT_THAT(refused.error().message(), HasSubstr("gpu7"));
+}
+
+TEST(Runtime, OptionsThatMakeNoSenseAreErrors) {
+  Options options;
+  options.backend_options["cpu"]["level"] = "no such level";
+  const auto refused = Runtime::create(options);
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message(), HasSubstr("no such level"));
+}
+
+TEST(Runtime, PinsAreObeyedOrAnError) {
+  for (const char* device : {"cpu0", "gpu7"}) {
+    Builder g;
+    const Expr x = g.input<float>("x", {4});
+    g.output("y", silu(x));
+    const Pin pins[] = {{"y", device, {}}};
+    const auto compiled = runtime().compile(std::move(g), {.pins = pins});
+    EXPECT_EQ(compiled.has_value(), std::string_view(device) == "cpu0");
+    if (!compiled) {
+      EXPECT_THAT(compiled.error().message(), HasSubstr("gpu7"));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace shunt::test::api_runtime_test
