@@ -1,5 +1,5 @@
 # Sourced by ./dev. Foreign machines: a processor that this machine does not have. What is for them is built with Debian's
-# cross compilers, and runs under qemu-user; docs/foreign-machines.md has more.
+# cross compilers, and runs under qemu-user; docs/internals/foreign-machines.md has more.
 
 # Debian's name of an architecture; the compilers and qemu have the names that we use.
 debian_architecture() {

@@ -22,7 +22,7 @@ class CostModel;
 class OptimizeCache;
 class Trace;
 
-/// The rule that decided the device of a node. docs/scheduler.md explains the rules.
+/// The rule that decided the device of a node. docs/internals/scheduler.md explains the rules.
 enum class Rule : std::uint8_t {
   kPinned,        ///< the user wants it there
   kMemory,        ///< its memory is there already, or it writes into memory that is there

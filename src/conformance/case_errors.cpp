@@ -17,7 +17,7 @@ double rounding_error(DType dtype) {
     double error;
   };
   // Floats: half a unit of n bits is (2^-n)^2 / 3. Block types: somewhat above the errors of their
-  // encoders (docs/formats.md).
+  // encoders (docs/reference/formats.md).
   constexpr Row kRows[] = {{DType::kF32, 0x1p-48}, {DType::kF16, 1e-7},    {DType::kBF16, 1e-5},
                            {DType::kQ8_0, 5e-5},   {DType::kQ4_0, 1.2e-2}, {DType::kQ4_1, 1e-2},
                            {DType::kQ5_0, 3.5e-3}, {DType::kQ5_1, 2.8e-3}, {DType::kMXFP4, 2e-2},

@@ -55,8 +55,8 @@ class EngineCacheTypes : public testing::Test {
 
 TEST_F(EngineCacheTypes, ChangeLogitsByTheirRoundingOnly) {
   // Normalised mean square errors of rounding normally distributed numbers: of n bits (11 and 8)
-  // 2^-2n / 7, of blocks see docs/formats.md. Two layers and a softmax make more of it, but not ten
-  // times as much.
+  // 2^-2n / 7, of blocks see docs/reference/formats.md. Two layers and a softmax make more of it,
+  // but not ten times as much.
   const std::pair<DType, double> kRounding[] = {{DType::kF32, 0},
                                                 {DType::kF16, 3.4e-8},
                                                 {DType::kBF16, 2.2e-6},

@@ -121,7 +121,7 @@ TEST_F(Quantize, TheSummaryIsTrue) {
     EXPECT_EQ(row["bytes"], type_bytes);
     EXPECT_NEAR(row["error"], std::sqrt(errors / squares), 1e-9);
   }
-  // docs/formats.md: of normal weights, which these nearly are.
+  // docs/reference/formats.md: of normal weights, which these nearly are.
   EXPECT_NEAR(printed["types"][0]["error"], 0.0339, 0.002);
 }
 
@@ -516,7 +516,7 @@ TEST_F(Imatrix, LowersTheWeightedError) {
     ASSERT_EQ(quantize({type}, model_.path()).exit_code, 0);
     const double plain = weighted_error(open(out()));
     ASSERT_EQ(quantize({type, "--imatrix", matrix()}, model_.path()).exit_code, 0);
-    // docs/formats.md: the root of it is lower by 10% and more.
+    // docs/reference/formats.md: the root of it is lower by 10% and more.
     EXPECT_LT(weighted_error(open(out())), 0.9 * plain) << type;
   }
 }

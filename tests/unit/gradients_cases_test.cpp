@@ -296,7 +296,7 @@ TEST(OpsWithoutAGradientRule, AreErrorsThatNameThem) {
 
 /// In the table under "Not at all", all of them and no other.
 TEST(TrainingPage, ListsTheOpsWithoutARule) {
-  const std::string page = test::read_file(SHUNT_TEST_DOCS "/training.md");
+  const std::string page = test::read_file(SHUNT_TEST_DOCS "/guide/training.md");
   const std::string table = page.substr(page.find("Not at all:"));
   std::set<std::string> listed;
   for (std::size_t at = table.find('`'); at != std::string::npos; at = table.find('`', at)) {

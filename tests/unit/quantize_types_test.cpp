@@ -125,9 +125,9 @@ TEST(QuantizeTypes, RowsThatAreNoWholeBlocksGetAFinerType) {
   }
 }
 
-/// docs/quantize.md has a row for each that is more than one type and the ends.
+/// docs/guide/quantize.md has a row for each that is more than one type and the ends.
 TEST(QuantizeTypes, TheDocumentationIsTrue) {
-  const std::string page = read_file(std::string(SHUNT_TEST_DOCS) + "/quantize.md");
+  const std::string page = read_file(std::string(SHUNT_TEST_DOCS) + "/guide/quantize.md");
   const auto by_layer = [](const Mixture::ByLayer& types) {
     const std::string most(to_string(types.most));
     if (types.most == types.important) return most;

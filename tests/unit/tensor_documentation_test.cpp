@@ -1,4 +1,4 @@
-// The table of docs/formats.md agrees with the trait of every type.
+// The table of docs/reference/formats.md agrees with the trait of every type.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -18,7 +18,7 @@ namespace {
 TEST(FormatsPage, ListsEveryTypeAsItIs) {
   constexpr std::size_t kCells = 8;
   std::map<std::string, std::vector<std::string>> rows;
-  std::istringstream page(test::read_file(SHUNT_TEST_DOCS "/formats.md"));
+  std::istringstream page(test::read_file(SHUNT_TEST_DOCS "/reference/formats.md"));
   for (std::string line; std::getline(page, line);) {
     const auto cells = test::table_cells(line);
     if (cells.size() != kCells || cells[0] == "type" || cells[0] == "---") continue;

@@ -73,7 +73,7 @@ bool CpuDevice::can_read(const BufferType& type) const {
 }
 
 std::vector<WeightCandidate> CpuDevice::weight_forms(const Graph& graph, NodeId leaf) {
-  // Relative times, read as numbers of the same machine: docs/kernels.md.
+  // Relative times, read as numbers of the same machine: docs/internals/kernels.md.
   constexpr double kInterleaved = 0.8;
   constexpr double kHugePages = 0.9;
   bool streamed = false;

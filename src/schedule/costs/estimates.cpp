@@ -18,8 +18,8 @@ const DeviceSpeed& usual_for(DeviceKind kind) {
   constexpr double kPciLatency = 10e-6;
   constexpr double kPciExpress = 25e9;
   static constexpr std::array kEstimates = {
-      // Two threads of an AMD EPYC, measured: docs/kernels.md, "The roofs" and matmul at N = 512. A
-      // copy reads and writes, so it gets half of the memory's speed.
+      // Two threads of an AMD EPYC, measured: docs/internals/kernels.md, "The roofs" and matmul at
+      // N = 512. A copy reads and writes, so it gets half of the memory's speed.
       Estimate{DeviceKind::kCpu, {3e11, 4e10, 1e-6, 1e-6, 2e10}},
       // NVIDIA A100 PCIe 40 GB, data sheet: 19.5 Tflop/s in F32, 1555 GB/s. The launch of a kernel
       // takes a few us.

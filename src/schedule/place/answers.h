@@ -1,6 +1,6 @@
 // The devices' answers for each node. A device that would compute it "if this source comes as that
-// type" gets its way where the source is a weight that may be transcoded: see docs/scheduler.md. So
-// all others have to do with is yes or no.
+// type" gets its way where the source is a weight that may be transcoded: see
+// docs/internals/scheduler.md. So all others have to do with is yes or no.
 #pragma once
 
 #include <map>

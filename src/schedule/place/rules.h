@@ -1,4 +1,4 @@
-// Placement by rules, in the order of their numbers: see docs/scheduler.md.
+// Placement by rules, in the order of their numbers: see docs/internals/scheduler.md.
 #pragma once
 
 #include "schedule/place/facts.h"

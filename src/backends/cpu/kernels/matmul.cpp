@@ -10,11 +10,11 @@
 #include "backends/cpu/weight_memory.h"
 #include "shunt/ops/matrix.h"
 
-// Two ways, chosen by the number of columns; docs/kernels.md has the reasons and the timings.
-// Few columns: an item is some rows of the result, whose weights are decoded in registers and used
-// at once. Many columns: an item is a tile of the result. For a stretch of k at a time, its rows of
-// w are decoded once, and multiplied with one group of columns after the other.
-// Where the machine has a matrix unit, that does many columns of BF16 and of quantised weights
+// Two ways, chosen by the number of columns; docs/internals/kernels.md has the reasons and the
+// timings. Few columns: an item is some rows of the result, whose weights are decoded in registers
+// and used at once. Many columns: an item is a tile of the result. For a stretch of k at a time,
+// its rows of w are decoded once, and multiplied with one group of columns after the other. Where
+// the machine has a matrix unit, that does many columns of BF16 and of quantised weights
 // (matmul_tiles.h). Else, where w is quantised, both multiply 8-bit integers: phase 0 rounds the
 // columns of x. Where it is of floats, phase 0 packs columns, if they are many. Rows that are not
 // plain are read as F32.

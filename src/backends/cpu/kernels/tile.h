@@ -1,6 +1,6 @@
 // A tile of a product of matrices, for many columns: rows of one operand, and columns of the other,
 // are read as F32 for a stretch of k at a time. The kernel decides which operands these are, and
-// where they come from. docs/kernels.md has the reasons for the sizes.
+// where they come from. docs/internals/kernels.md has the reasons for the sizes.
 #pragma once
 
 #include "backends/cpu/kernels/rows.h"

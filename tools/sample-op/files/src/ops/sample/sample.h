@@ -1,4 +1,4 @@
-// The sample of docs/adding-an-op.md.
+// The sample of docs/internals/adding-an-op.md.
 #pragma once
 
 #include "shunt/graph.h"
