@@ -120,6 +120,7 @@ class Graph {
 struct LeafType {
   NodeId leaf = 0;
   DType dtype = DType::kF32;
+  bool operator==(const LeafType&) const = default;
 };
 /// The same graph with other element types of some leaves: nodes keep their numbers, names and
 /// roles. Invalid if one is no leaf, is not contiguous or has rows that are not whole blocks of its

@@ -113,6 +113,7 @@ struct Pin {
   std::string device;   ///< its name, "cuda0"
   /// Names of nodes that it is for besides: parts of split weights and caches whose name matches.
   std::vector<std::string> parts = {};
+  bool operator==(const Pin&) const = default;
 };
 
 /// A part of a split weight or cache (parts.h), and the device it is meant for.

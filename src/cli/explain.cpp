@@ -31,7 +31,7 @@ class ExplainCommand final : public Command {
   Status run(Output& output) override {
     SHUNT_ASSIGN(const PlacedStep placed, step_.place());
     const Explanation explanation =
-        shunt::explain(placed.step.graph, placed.placement, placed.segments);
+        shunt::explain(placed.step->graph, placed.placement, placed.segments);
     const ExplanationTitle title = {placed.path,  placed.shape.tokens, placed.shape.context,
                                     placed.notes, placed.times,        placed.measured};
     if (html_) SHUNT_TRY(output.write_file(*html_, to_html(title, explanation)));

@@ -86,10 +86,10 @@ class PlaceCommand final : public Command {
     for (const Conversion& conversion : placed.placement.conversions) {
       const auto device = static_cast<std::size_t>(conversion.device);
       transcoded.push_back(describe_conversion(
-          placed.step.graph, conversion, std::string(placed.placement.devices[device]->name())));
+          placed.step->graph, conversion, std::string(placed.placement.devices[device]->name())));
     }
     for (std::string& line : to_lines(transcoded)) notes.push_back(std::move(line));
-    const std::string text = write_placement(placed.step.graph, placed.placement, notes);
+    const std::string text = write_placement(placed.step->graph, placed.placement, notes);
     if (output_) return output.write_file(*output_, text);
     output.write(text);
     return ok();

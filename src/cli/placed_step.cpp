@@ -90,9 +90,9 @@ Result<PlacedStep> StepFlags::place() const {
         SHUNT_ASSIGN(FittedStep fitted, place_fitted(*model, placed.shape, request, *fit));
         placed.step = std::move(fitted.step);
         placed.placement = std::move(fitted.placement);
-        const Graph& graph = placed.step.graph;
+        const Graph& graph = placed.step->graph;
         std::vector<const BufferType*> types = memory_types(graph, placed.placement);
-        for (const WeightLeaf& weight : placed.step.weights) {
+        for (const WeightLeaf& weight : placed.step->weights) {
           const int home = placed.placement.decisions[weight.leaf].device;
           types[weight.leaf] = &model->memory_type(*weight.info, home);
         }

@@ -21,7 +21,7 @@ struct PlacedStep {
   std::string path;  ///< the model's
   StepShape shape;
   std::unique_ptr<Registry> registry;  ///< owns the devices of the placement
-  StepGraph step;
+  std::shared_ptr<const StepGraph> step;
   Placement placement;
   std::vector<Segment> segments;
   std::vector<std::string> notes;  ///< the decisions about memory

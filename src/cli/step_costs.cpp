@@ -41,13 +41,13 @@ std::string settings_of(const Registry& registry) {
 Result<std::shared_ptr<const CostModel>> calibrated_costs(const ModelState& model,
                                                           std::span<const StepShape> steps,
                                                           const CalibrateOptions& options) {
-  std::vector<StepGraph> built;
+  std::vector<std::shared_ptr<const StepGraph>> built;
   for (const StepShape& shape : steps) {
-    SHUNT_ASSIGN(StepGraph step, model.definition->build(shape));
+    SHUNT_ASSIGN(auto step, model.build(shape));
     built.push_back(std::move(step));
   }
   std::vector<const Graph*> graphs;
-  for (const StepGraph& step : built) graphs.push_back(&step.graph);
+  for (const auto& step : built) graphs.push_back(&step->graph);
   Measured measured = calibrate(model.devices, graphs, options);
   for (const std::string& note : measured.notes) say(note);
   return std::make_shared<const CostModel>(std::move(measured.costs));

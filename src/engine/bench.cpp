@@ -147,9 +147,9 @@ Result<std::optional<double>> predict_step(const ModelState& model, const TestSt
                                            DType cache_type) {
   const StepShape shape = {test.tokens, std::max<std::int64_t>(test.outputs, 1),
                            std::max(test.cache_rows, test.tokens), cache_type};
-  SHUNT_ASSIGN(const StepGraph step, model.build(shape, model.transcoded));
+  SHUNT_ASSIGN(const auto step, model.build(shape, model.transcoded));
   PromisedMemory promised;
-  const auto memory = promised.promise(model, step, {model.homes, model.cache_homes});
+  const auto memory = promised.promise(model, *step, {model.homes, model.cache_homes});
   std::vector<Device*> devices;
   std::vector<std::uint64_t> stream_bytes;
   for (const DeviceIndex i : model.used.indices()) {
@@ -157,9 +157,8 @@ Result<std::optional<double>> predict_step(const ModelState& model, const TestSt
     devices.push_back(model.devices[i]);
     stream_bytes.push_back(model.most_streamed[i]);
   }
-  SHUNT_ASSIGN(const Placement placement,
-               model.place_step(step.graph, memory, devices, stream_bytes));
-  if (placement.predicted_seconds <= 0 || sends_weights(step.graph, memory, placement))
+  SHUNT_ASSIGN(const Placement placement, model.place_step(step, memory, devices, stream_bytes));
+  if (placement.predicted_seconds <= 0 || sends_weights(step->graph, memory, placement))
     return std::optional<double>();
   return std::optional(placement.predicted_seconds);
 }

@@ -49,7 +49,8 @@ Result<std::map<const gguf::TensorInfo*, BufferType*>> wanted_memory(
   std::map<const gguf::TensorInfo*, BufferType*> wanted;  // null: nowhere else
   std::map<std::string_view, DroppedForms> dropped;
   for (const StepShape& shape : steps) {
-    SHUNT_ASSIGN(const StepGraph step, model.definition->build(shape));
+    SHUNT_ASSIGN(const auto built, model.build(shape));
+    const StepGraph& step = *built;
     for (const WeightLeaf& weight : step.weights) {
       SHUNT_ASSIGN(const WeightChoice choice,
                    choose_weight_form(device, step.graph, weight.leaf, lossy));

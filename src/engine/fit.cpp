@@ -32,11 +32,11 @@ class Fitter {
 
   Result<Fit> run() {
     for (const StepShape& shape : request_.steps) {
-      SHUNT_ASSIGN(StepGraph step, model_.definition->build(shape));
-      steps_.push_back(std::make_shared<const StepGraph>(std::move(step)));
+      SHUNT_ASSIGN(auto step, model_.build(shape));
+      steps_.push_back(std::move(step));
     }
     const StepGraph& step = *steps_.front();
-    SHUNT_ASSIGN(const Placement wanted, model_.place_freely(step));
+    SHUNT_ASSIGN(const Placement wanted, model_.place_freely(steps_.front()));
     find_pinned(step.graph, wanted);
     leaves_ = find_leaves(model_, request_, step, wanted, endless_);
     units_ = find_units(*steps_.front(), leaves_);

@@ -50,8 +50,9 @@ class Predictor {
 
   Status add_step(const std::shared_ptr<const StepGraph>& step) {
     const std::vector<LeafMemory> memory = promised_.promise(model_, *step, by_name_);
-    SHUNT_ASSIGN(const auto graph, graph_of(step));
-    SHUNT_ASSIGN(Placement placement, model_.place_step(*graph, memory, devices_, stream_bytes_));
+    SHUNT_ASSIGN(const auto typed, model_.with_types(step, transcoded_));
+    const auto graph = graph_of(typed);
+    SHUNT_ASSIGN(Placement placement, model_.place_step(typed, memory, devices_, stream_bytes_));
     add_streamed(*graph, placement, memory);
     CompileOptions options;
     options.memory = memory;
@@ -107,15 +108,6 @@ class Predictor {
       }
     }
     return mapped;
-  }
-
-  /// A step's graph with weights as they are at their homes.
-  Result<std::shared_ptr<const Graph>> graph_of(
-      const std::shared_ptr<const StepGraph>& step) const {
-    const auto types = leaf_types(step->weights, transcoded_);
-    if (types.empty()) return std::shared_ptr<const Graph>(step, &step->graph);
-    SHUNT_ASSIGN(Graph graph, with_types(step->graph, types));
-    return std::make_shared<const Graph>(std::move(graph));
   }
 
   void add_streamed(const Graph& graph, const Placement& placement,

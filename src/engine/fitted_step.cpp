@@ -48,10 +48,10 @@ Result<FittedStep> place_at_home(const ModelState& model, const StepShape& shape
   SHUNT_ASSIGN(placed.step, model.build(shape, fit.transcoded));
   PromisedMemory promised;
   SHUNT_ASSIGN(placed.placement,
-               model.place_step(placed.step.graph, promised.promise(model, placed.step, fit.homes),
+               model.place_step(placed.step, promised.promise(model, *placed.step, fit.homes),
                                 fit.devices, fit.stream_bytes));
   count_all_devices(model, placed.placement);
-  list_conversions(placed.step, fit, placed.placement);
+  list_conversions(*placed.step, fit, placed.placement);
   return placed;
 }
 
@@ -72,7 +72,7 @@ class Explainer {
       : model_(model),
         by_rules_(by_rules),
         endless_(endless),
-        graph_(fitted.step.graph),
+        graph_(fitted.step->graph),
         placement_(fitted.placement) {}
 
   void explain() {
@@ -228,7 +228,7 @@ PerDevice<DeviceLimit> limits_in_all(const ModelState& model, const FitRequest& 
 Result<FittedStep> place_fitted(const ModelState& model, const StepShape& shape,
                                 const FitRequest& request, const Fit& fit, const Fit* roomy) {
   SHUNT_ASSIGN(FittedStep fitted, place_at_home(model, shape, fit));
-  SHUNT_ASSIGN(const StepGraph as_in_file, model.definition->build(shape));
+  SHUNT_ASSIGN(const auto as_in_file, model.build(shape));
   SHUNT_ASSIGN(const Placement by_rules, model.place_freely(as_in_file));
   std::optional<Endless> endless;
   if (roomy != nullptr) {
@@ -259,7 +259,7 @@ Result<Verdict> judge_fit(const ModelState& model, const FitRequest& request, co
   for (const StepShape& shape : request.steps) {
     SHUNT_ASSIGN(const FittedStep fitted,
                  place_fitted(model, shape, request, fit, roomy ? &*roomy : nullptr));
-    const Graph& graph = fitted.step.graph;
+    const Graph& graph = fitted.step->graph;
     Verdict verdict;
     FallbackPolicy collecting = policy;
     collecting.say = [&](std::string_view line) { verdict.lines.emplace_back(line); };

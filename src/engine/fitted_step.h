@@ -11,7 +11,7 @@
 namespace shunt {
 
 struct FittedStep {
-  StepGraph step;
+  std::shared_ptr<const StepGraph> step;
   Placement placement;  ///< over all devices of the model, also those that got nothing
 };
 

@@ -52,14 +52,14 @@ class Gatherer {
  private:
   Status compile_step() {
     SHUNT_ASSIGN(step_, model_.build(shape_, model_.transcoded));
-    graph_ = std::make_shared<const Graph>(std::move(step_.graph));
-    SHUNT_ASSIGN(caches_, zeroed_caches(model_, *graph_, step_.caches));
-    std::vector<LeafMemory> memory = model_.memory_of(step_);
+    graph_ = graph_of(step_);
+    SHUNT_ASSIGN(caches_, zeroed_caches(model_, *graph_, step_->caches));
+    std::vector<LeafMemory> memory = model_.memory_of(*step_);
     for (std::size_t i = 0; i < caches_.size(); ++i) {
-      memory.push_back({step_.caches[i], {caches_[i].get(), 0}});
+      memory.push_back({step_->caches[i], {caches_[i].get(), 0}});
     }
     SHUNT_ASSIGN(Placement placement,
-                 model_.place_step(*graph_, memory, model_.devices, model_.most_streamed));
+                 model_.place_step(step_, memory, model_.devices, model_.most_streamed));
     sums_ = std::make_unique<ActivationSums>(*graph_);
     CompileOptions options;
     options.memory = memory;
@@ -77,7 +77,7 @@ class Gatherer {
     for (std::int64_t length = 0; !tokens.empty();) {
       const auto now = tokens.first(std::min(tokens.size(), to_size(shape_.tokens)));
       const auto count = static_cast<std::int64_t>(now.size());
-      SHUNT_TRY(fill_step(*plan_, step_, now, length, count));
+      SHUNT_TRY(fill_step(*plan_, *step_, now, length, count));
       Status ran = plan_->run(options_.cancel);
       if (!stopped_) return Error(stopped_.error());
       if (!ran) return ran;
@@ -92,7 +92,7 @@ class Gatherer {
     matrix.chunk_count = static_cast<std::uint32_t>(chunks);
     matrix.chunk_size = static_cast<std::uint32_t>(shape_.context);
     const auto sums = sums_->sums();
-    for (const WeightLeaf& weight : step_.weights) {
+    for (const WeightLeaf& weight : step_->weights) {
       const auto found = sums.find(weight.leaf);
       if (found != sums.end()) matrix.tensors.emplace(weight.info->name, found->second);
     }
@@ -103,7 +103,7 @@ class Gatherer {
   const bool adds_bos_;
   const ImportanceOptions& options_;
   StepShape shape_;
-  StepGraph step_;
+  std::shared_ptr<const StepGraph> step_;
   std::shared_ptr<const Graph> graph_;
   std::vector<std::unique_ptr<Buffer>> caches_;
   std::unique_ptr<ActivationSums> sums_;

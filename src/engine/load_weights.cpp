@@ -367,7 +367,8 @@ Ledger weights_ledger(const ModelState& model) {
 
 Status load_weights(ModelState& model, const LoadOptions& options) {
   const auto shapes = session_steps(options.session);
-  SHUNT_ASSIGN(const StepGraph step, model.definition->build(shapes.front()));
+  SHUNT_ASSIGN(const auto built, model.build(shapes.front()));
+  const StepGraph& step = *built;
   model.info.weights = model.info.weight_bytes = 0;
   std::uint64_t to_load = 0;
   std::set<const std::byte*> counted;  // two leaves may be one tensor
@@ -387,9 +388,10 @@ Status load_weights(ModelState& model, const LoadOptions& options) {
     // Rare enough for all of it to stay as it is, and to be read again.
     model.transcode = Transcode::kNone;
     SHUNT_TRY(choose_weight_memory(model, shapes));
-    SHUNT_ASSIGN(const StepGraph as_it_is, model.definition->build(shapes.front()));
+    // The choice may have parted a tied output matrix.
+    SHUNT_ASSIGN(const auto as_it_is, model.build(shapes.front()));
     start_over(model, progress);
-    auto again = try_to_load(model, as_it_is, options, progress);
+    auto again = try_to_load(model, *as_it_is, options, progress);
     if (!again) return std::move(again.error()).with_context(filled.lost);
   }
   model.ledger = weights_ledger(model);

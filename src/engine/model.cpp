@@ -47,18 +47,23 @@ std::vector<TranscodedWeight> ModelState::all_transcoded() const {
   return all;
 }
 
-Result<StepGraph> ModelState::build(const StepShape& shape, const Transcoded& types) const {
-  SHUNT_ASSIGN(StepGraph step, definition->build(shape));
-  const auto leaves = leaf_types(step.weights, types);
-  if (leaves.empty()) return step;
-  SHUNT_ASSIGN(step.graph, with_types(step.graph, leaves));
-  return step;
+Result<std::shared_ptr<const StepGraph>> ModelState::build(const StepShape& shape,
+                                                           const Transcoded& types) const {
+  SHUNT_ASSIGN(const auto step, steps->graph(definition, shape));
+  return with_types(step, types);
 }
 
-Result<Placement> ModelState::place_step(const Graph& graph, std::span<const LeafMemory> memory,
+Result<std::shared_ptr<const StepGraph>> ModelState::with_types(
+    const std::shared_ptr<const StepGraph>& step, const Transcoded& types) const {
+  return steps->with_types(step, leaf_types(step->weights, types));
+}
+
+Result<Placement> ModelState::place_step(const std::shared_ptr<const StepGraph>& step,
+                                         std::span<const LeafMemory> memory,
                                          std::span<Device* const> among,
                                          std::span<const std::uint64_t> stream_bytes,
                                          std::span<const PartHome> parts) const {
+  const Graph& graph = step->graph;
   if (placement) return place_by_file(*placement, graph, among, memory, costs.get(), transcode);
   PlaceOptions options;
   options.memory = memory;
@@ -70,13 +75,25 @@ Result<Placement> ModelState::place_step(const Graph& graph, std::span<const Lea
   options.stream_rows = stream_rows;
   options.stream_bytes = stream_bytes;
   options.parts = parts;
-  return place(graph, among, options);
+  PlacementKey key;
+  key.graph = graph_of(step);
+  key.devices.assign(among.begin(), among.end());
+  for (const LeafMemory& leaf : memory)
+    key.memory.emplace_back(leaf.leaf, &leaf.address.buffer->type());
+  key.stream_bytes.assign(stream_bytes.begin(), stream_bytes.end());
+  for (const PartHome& part : parts) key.parts.emplace_back(part.leaf, part.device);
+  key.pins = pins;
+  key.costs = costs;
+  key.transcode = transcode;
+  key.rules_only = rules_only;
+  key.stream_rows = stream_rows;
+  return steps->placement(std::move(key), [&] { return place(graph, among, options); });
 }
 
-Result<Placement> ModelState::place_freely(const StepGraph& step) const {
+Result<Placement> ModelState::place_freely(const std::shared_ptr<const StepGraph>& step) const {
   std::vector<PartHome> parts;
-  for (const PartLeaf& each : step.parts) parts.push_back({each.leaf, part_devices[each.part]});
-  return place_step(step.graph, {}, devices, {}, parts);
+  for (const PartLeaf& each : step->parts) parts.push_back({each.leaf, part_devices[each.part]});
+  return place_step(step, {}, devices, {}, parts);
 }
 
 Address ModelState::mapped_address(const gguf::TensorInfo& tensor) const {

@@ -9,6 +9,7 @@
 
 #include "device/device_set.h"
 #include "engine/pinned_ranges.h"
+#include "engine/step_set.h"
 #include "model/definition.h"
 #include "schedule/place/optimize/optimize_cache.h"
 #include "shunt/engine.h"
@@ -39,6 +40,8 @@ struct ModelState {
   bool rules_only = false;
   /// Searches that placements of its steps have made.
   std::shared_ptr<OptimizeCache> searches = std::make_shared<OptimizeCache>();
+  /// Graphs of its steps, and their placements.
+  std::shared_ptr<StepSet> steps = std::make_shared<StepSet>();
   std::int64_t stream_rows = PlaceOptions{}.stream_rows;
   PerDevice<std::vector<std::shared_ptr<Buffer>>> buffers;  ///< of weights
   /// The parts of the file, if a device uses weights in place there; else none.
@@ -86,18 +89,21 @@ struct ModelState {
   /// The kind of memory that a weight has on a device, or would have.
   const BufferType& memory_type(const gguf::TensorInfo& tensor, DeviceIndex device) const;
   /// The graph of a step, with weights of other types where that is so.
-  Result<StepGraph> build(const StepShape& shape, const Transcoded& types) const;
+  Result<std::shared_ptr<const StepGraph>> build(const StepShape& shape,
+                                                 const Transcoded& types = {}) const;
+  Result<std::shared_ptr<const StepGraph>> with_types(const std::shared_ptr<const StepGraph>& step,
+                                                      const Transcoded& types) const;
   /// The memory of a step graph's weights.
   std::vector<LeafMemory> memory_of(const StepGraph& step) const;
   /// Places a step's graph: by the user's file if there is one, else by rules.
   /// `among`: those of the devices that are to be used; `stream_bytes` and `parts` as in
   /// PlaceOptions.
-  Result<Placement> place_step(const Graph& graph, std::span<const LeafMemory> memory,
-                               std::span<Device* const> among,
+  Result<Placement> place_step(const std::shared_ptr<const StepGraph>& step,
+                               std::span<const LeafMemory> memory, std::span<Device* const> among,
                                std::span<const std::uint64_t> stream_bytes = {},
                                std::span<const PartHome> parts = {}) const;
   /// The same among all devices, as if no leaf had its place yet.
-  Result<Placement> place_freely(const StepGraph& step) const;
+  Result<Placement> place_freely(const std::shared_ptr<const StepGraph>& step) const;
 };
 
 }  // namespace shunt

@@ -12,10 +12,11 @@ namespace {
 /// The ranges of weights that a step's placement sends from host memory as a whole. Of a picked
 /// weight only slices are sent.
 Status find_streamed(const ModelState& model, const StepShape& shape, RangesByDevice& ranges) {
-  SHUNT_ASSIGN(const StepGraph step, model.build(shape, model.transcoded));
+  SHUNT_ASSIGN(const auto built, model.build(shape, model.transcoded));
+  const StepGraph& step = *built;
   const std::vector<LeafMemory> memory = model.memory_of(step);
   SHUNT_ASSIGN(const Placement placement,
-               model.place_step(step.graph, memory, model.devices, model.most_streamed));
+               model.place_step(built, memory, model.devices, model.most_streamed));
   std::map<NodeId, Address> weights;
   const StorageUsers users(step.graph);
   for (const LeafMemory& leaf : memory) {

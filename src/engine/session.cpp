@@ -304,7 +304,7 @@ struct Session::State {
 
   Status start(const Request& request, std::span<const StepPart> parts, StepPlan& at,
                std::deque<Underway>& underway) {
-    SHUNT_TRY(fill_step(*at.plan, at.step, parts, at.granularity));
+    SHUNT_TRY(fill_step(*at.plan, *at.step, parts, at.granularity));
     Underway step = {.plan = &at};
     for (const StepPart& part : parts) {
       step.tokens.push_back(static_cast<std::int64_t>(part.tokens.size()));
@@ -328,7 +328,7 @@ struct Session::State {
     underway.pop_front();
     Plan& plan = *step.plan->plan;
     SHUNT_TRY(plan.wait(step.number));
-    SHUNT_ASSIGN(const std::span<const std::byte> bytes, plan.output(step.plan->step.logits));
+    SHUNT_ASSIGN(const std::span<const std::byte> bytes, plan.output(step.plan->step->logits));
     for (std::size_t i = 0; i < step.tokens.size(); ++i)
       of(request.pieces[i].sequence).cached += step.tokens[i];
     const auto first = std::ranges::find_if(step.outputs, [](std::int64_t n) { return n > 0; });

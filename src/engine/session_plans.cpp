@@ -146,19 +146,19 @@ Result<StepPlan> SessionPlans::compile_step(const StepShape& shape, const Fit& f
   StepPlan made;
   SHUNT_ASSIGN(made.step, model_.build(shape, fit.transcoded));
   std::vector<LeafMemory> memory;
-  for (const WeightLeaf& weight : made.step.weights) {
+  for (const WeightLeaf& weight : made.step->weights) {
     SHUNT_ASSIGN(const Address at, weight_at(*weight.info, fit.homes.weights.at(weight.info)));
     memory.push_back({weight.leaf, at});
   }
   for (std::size_t i = 0; i < caches_.size(); ++i)
-    memory.push_back({made.step.caches[i], caches_[i]});
+    memory.push_back({made.step->caches[i], caches_[i]});
   SHUNT_ASSIGN(Placement placement,
-               model_.place_step(made.step.graph, memory, fit.devices, fit.stream_bytes));
-  auto graph = std::make_shared<const Graph>(std::move(made.step.graph));
+               model_.place_step(made.step, memory, fit.devices, fit.stream_bytes));
+  const std::shared_ptr<const Graph> graph = graph_of(made.step);
   CompileOptions options;
   options.memory = memory;
   const bool overlaps = fit.overlap && shape.tokens > lone_tokens();
-  options.steps_in_flight = overlaps ? steps_in_flight(made.step, *graph, placement) : 1;
+  options.steps_in_flight = overlaps ? steps_in_flight(*made.step, *graph, placement) : 1;
   options.trace = options_.trace.get();
   SHUNT_ASSIGN(made.plan, compile(graph, std::move(placement), options));
   SHUNT_TRY(made.plan->set_threads(options_.threads));
@@ -180,9 +180,9 @@ void SessionPlans::pin_sent_caches(const StepPlan& made, const Graph& graph) {
   RangesByDevice sent;
   for (const Segment& segment : made.plan->segments()) {
     for (const Transfer& transfer : segment.transfers) {
-      const auto found = std::ranges::find(made.step.caches, graph.node(transfer.node).storage);
-      if (found == made.step.caches.end()) continue;
-      const auto cache = to_size(found - made.step.caches.begin());
+      const auto found = std::ranges::find(made.step->caches, graph.node(transfer.node).storage);
+      if (found == made.step->caches.end()) continue;
+      const auto cache = to_size(found - made.step->caches.begin());
       std::byte* const start = caches_[cache].buffer->host_data();
       Device& to = device_at(made.plan->placement().devices, transfer.to);
       if (start == nullptr || !sent_caches_.emplace(&to, cache).second) continue;
@@ -214,8 +214,8 @@ Status SessionPlans::make_all(std::vector<StepShape> steps) {
     SHUNT_ASSIGN(Fit fit, fit_model(model_, request));
     SHUNT_ASSIGN(const Verdict verdict, judge(request, fit));
     const auto make = [&]() -> Status {
-      SHUNT_ASSIGN(const StepGraph step, model_.definition->build(steps.front()));
-      SHUNT_TRY(allocate_caches(step, fit.homes));
+      SHUNT_ASSIGN(const auto step, model_.build(steps.front()));
+      SHUNT_TRY(allocate_caches(*step, fit.homes));
       for (const StepShape& shape : steps) {
         SHUNT_ASSIGN(StepPlan made, compile_step(shape, fit));
         plans_.emplace(std::pair(shape.tokens, shape.outputs), std::move(made));

@@ -18,9 +18,9 @@
 
 namespace shunt {
 
-/// A graph compiled for steps up to a number of tokens and outputs. The graph itself is the plan's.
+/// A graph compiled for steps up to a number of tokens and outputs.
 struct StepPlan {
-  StepGraph step;
+  std::shared_ptr<const StepGraph> step;
   std::unique_ptr<Plan> plan;
   bool streams = false;          ///< weights are sent to a device in every step
   std::int64_t granularity = 1;  ///< row_granularity()

@@ -41,7 +41,8 @@ Status pin_parts(ModelState& model) {
   if (model.pins.empty()) return ok();
   StepShape shape;
   shape.cache_type = DType::kF32;  // whose caches are cut wherever those of any type are
-  SHUNT_ASSIGN(const StepGraph step, model.definition->build(shape));
+  SHUNT_ASSIGN(const auto built, model.build(shape));
+  const StepGraph& step = *built;
   for (Pin& pin : model.pins) {
     auto pattern = Regex::compile(pin.pattern);
     if (!pattern) return std::move(pattern.error()).with_context(describe(pin));

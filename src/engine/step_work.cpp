@@ -41,7 +41,8 @@ double elements_read(const Graph& graph, const Node& node, const Tensor& weight,
 Result<Amounts> step_work(const ModelState& model, const StepShape& shape) {
   StepShape built = shape;
   built.outputs = shape.tokens;
-  SHUNT_ASSIGN(const StepGraph step, model.build(built, model.transcoded));
+  SHUNT_ASSIGN(const auto typed, model.build(built, model.transcoded));
+  const StepGraph& step = *typed;
   const Graph& graph = step.graph;
   const auto ends = ends_of(*model.definition);
   std::set<NodeId> of_ends;

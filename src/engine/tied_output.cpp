@@ -25,12 +25,14 @@ bool has_leaf(const PlacementFile& file, NodeId leaf, const Graph& graph) {
 }
 
 /// Whether a step is to have two leaves.
-bool is_wanted_apart(const ModelState& model, const ModelDefinition& apart, const StepGraph& step) {
+bool is_wanted_apart(const ModelState& model, const ModelDefinition& apart,
+                     const std::shared_ptr<const StepGraph>& built) {
+  const StepGraph& step = *built;
   const NodeId embedding = leaf_of(WeightRole::kEmbedding, apart, step);
   const NodeId output = leaf_of(WeightRole::kOutput, apart, step);
   if (embedding == kNoNode || output == kNoNode) return false;
   if (model.placement) return has_leaf(*model.placement, output, step.graph);
-  const auto wanted = model.place_freely(step);
+  const auto wanted = model.place_freely(built);
   if (!wanted) return false;  // placing the model itself reports it
   const DeviceIndex home = wanted->decisions[output].device;
   return !model.devices.is_cpu(home) && home != wanted->decisions[embedding].device;
@@ -40,10 +42,10 @@ bool is_wanted_apart(const ModelState& model, const ModelDefinition& apart, cons
 
 Status part_tied_output(ModelState& model, std::span<const StepShape> steps) {
   if (model.devices.size() == 1 && !model.placement) return ok();
-  auto apart = model.definition->with_output_apart();
+  std::shared_ptr<const ModelDefinition> apart = model.definition->with_output_apart();
   if (apart == nullptr) return ok();
   for (const StepShape& shape : steps) {
-    SHUNT_ASSIGN(const StepGraph step, apart->build(shape));
+    SHUNT_ASSIGN(const auto step, model.steps->graph(apart, shape));
     if (!is_wanted_apart(model, *apart, step)) continue;
     model.definition = std::move(apart);
     return ok();

@@ -44,8 +44,9 @@ class ModelVerifier {
 
  private:
   Result<VerifiedStep> verify_step(const StepShape& shape, std::span<const std::int32_t> tokens) {
-    SHUNT_ASSIGN(StepGraph step, model_.build(shape, model_.transcoded));
-    const auto graph = std::make_shared<const Graph>(std::move(step.graph));
+    SHUNT_ASSIGN(const auto built, model_.build(shape, model_.transcoded));
+    const StepGraph& step = *built;
+    const auto graph = graph_of(built);
     if (caches_.empty()) {
       SHUNT_ASSIGN(caches_, zeroed_caches(model_, *graph, step.caches));
     }
@@ -54,7 +55,7 @@ class ModelVerifier {
       memory.push_back({step.caches[i], {caches_[i].get(), 0}});
     }
     SHUNT_ASSIGN(Placement placement,
-                 model_.place_step(*graph, memory, model_.devices, model_.most_streamed));
+                 model_.place_step(built, memory, model_.devices, model_.most_streamed));
     VerifyOptions options;
     options.memory = memory;
     options.fill = [&](Plan& plan) { return fill_step(plan, step, tokens, length_, 1); };

@@ -19,6 +19,7 @@ struct StepShape {
   std::int64_t outputs = 1;  ///< of which logits are wanted
   std::int64_t context = 1;  ///< rows of the cache
   DType cache_type = DType::kF16;
+  bool operator==(const StepShape&) const = default;
 };
 
 /// A leaf of the graph that stands for a tensor of the file.

@@ -124,9 +124,9 @@ TEST_F(EngineFit, WhateverMemoryIsRefusedALineOfThePlacementFileIsNamed) {
     const auto step =
         state->build(session_steps(*complete(small_session(), state->info)).front(), {});
     ASSERT_TRUE(step);
-    const auto placed = state->place_step(step->graph, state->memory_of(*step), state->devices);
+    const auto placed = state->place_step(*step, state->memory_of(**step), state->devices);
     ASSERT_TRUE(placed);
-    text = write_placement(step->graph, *placed);
+    text = write_placement((*step)->graph, *placed);
   }
   const auto file = read_placement(text, "edited.placement");
   ASSERT_TRUE(file) << file.error().message();

@@ -307,9 +307,9 @@ TEST_F(FitInPool, TheLineOfAPlacementFileIsNamedThatIsTooMuch) {
     const auto step =
         state->build(session_steps(*complete(options.session, state->info)).front(), {});
     ASSERT_TRUE(step);
-    const auto placed = state->place_step(step->graph, state->memory_of(*step), state->devices);
+    const auto placed = state->place_step(*step, state->memory_of(**step), state->devices);
     ASSERT_TRUE(placed);
-    text = write_placement(step->graph, *placed);
+    text = write_placement((*step)->graph, *placed);
   }
   options.placement = std::move(*read_placement(text, "placed.txt"));
   // One byte is lacking for the last weight or cache there.

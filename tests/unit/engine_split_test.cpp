@@ -431,7 +431,8 @@ TEST(Split, PinsOfWholeWeightsAndCachesHoldForTheirParts) {
     EXPECT_EQ(state->cache_homes[i], pinned || name.ends_with("/1")) << name;
   }
   EXPECT_EQ(keys, 2U);
-  const auto placed = state->place_step(step.graph, state->memory_of(step), state->devices);
+  const auto placed = state->place_step(std::make_shared<const StepGraph>(step),
+                                        state->memory_of(step), state->devices);
   ASSERT_TRUE(placed) << to_text(placed.error());
   EXPECT_THAT(placed->notes, IsEmpty());
 }

@@ -1,0 +1,89 @@
+#include "engine/step_set.h"
+
+#include <algorithm>
+
+namespace shunt {
+
+namespace {
+
+/// A load asks for prefill and decode, by the rules and at their homes; with unlimited memory as
+/// well where there is too little.
+constexpr std::size_t kKept = 8;
+
+}  // namespace
+
+template <class Entry, class Match>
+const Entry* StepSet::find(std::list<Entry>& known, const Match& match) {
+  const auto found = std::ranges::find_if(known, match);
+  if (found == known.end()) return nullptr;
+  known.splice(known.begin(), known, found);
+  return &known.front();
+}
+
+template <class Entry>
+void StepSet::keep(std::list<Entry>& known, Entry entry) {
+  known.push_front(std::move(entry));
+  if (known.size() > kKept) known.pop_back();
+}
+
+Result<std::shared_ptr<const StepGraph>> StepSet::graph(
+    const std::shared_ptr<const ModelDefinition>& definition, const StepShape& shape) {
+  {
+    const std::lock_guard lock(mutex_);
+    const Built* const known = find(built_, [&](const Built& each) {
+      return each.definition == definition && each.shape == shape;
+    });
+    if (known != nullptr) return known->step;
+  }
+  SHUNT_ASSIGN(StepGraph made, definition->build(shape));
+  auto step = std::make_shared<const StepGraph>(std::move(made));
+  const std::lock_guard lock(mutex_);
+  ++graphs_made_;
+  keep(built_, Built{definition, shape, step});
+  return step;
+}
+
+Result<std::shared_ptr<const StepGraph>> StepSet::with_types(
+    const std::shared_ptr<const StepGraph>& step, std::span<const LeafType> types) {
+  if (types.empty()) return step;
+  {
+    const std::lock_guard lock(mutex_);
+    const Typed* const known = find(typed_, [&](const Typed& each) {
+      return each.of == step && std::ranges::equal(each.types, types);
+    });
+    if (known != nullptr) return known->step;
+  }
+  StepGraph other = *step;
+  SHUNT_ASSIGN(other.graph, shunt::with_types(step->graph, types));
+  auto typed = std::make_shared<const StepGraph>(std::move(other));
+  const std::lock_guard lock(mutex_);
+  ++graphs_made_;
+  keep(typed_, Typed{step, {types.begin(), types.end()}, typed});
+  return typed;
+}
+
+Result<Placement> StepSet::placement(PlacementKey key,
+                                     const std::function<Result<Placement>()>& place) {
+  {
+    const std::lock_guard lock(mutex_);
+    const Placed* const known = find(placed_, [&](const Placed& each) { return each.key == key; });
+    if (known != nullptr) return known->placement;
+  }
+  SHUNT_ASSIGN(Placement made, place());
+  const std::lock_guard lock(mutex_);
+  ++placements_made_;
+  keep(placed_, Placed{std::move(key), made});
+  return made;
+}
+
+std::size_t StepSet::graphs_made() const {
+  const std::lock_guard lock(mutex_);
+  return graphs_made_;
+}
+
+std::size_t StepSet::placements_made() const {
+  const std::lock_guard lock(mutex_);
+  return placements_made_;
+}
+
+}  // namespace shunt
