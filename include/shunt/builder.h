@@ -66,9 +66,9 @@ class Builder {
  public:
   Builder();
 
-  /// A size that is stated before a run (Executable::set_extent()), at most `max`. For use in
+  /// A size that is stated before a run (Executable::set_dynamic_dim()), at most `max`. For use in
   /// shapes.
-  Dim extent(std::string name, std::int64_t max);
+  Dim dynamic_dim(std::string name, std::int64_t max);
   /// A tensor that the caller fills before each run. Names of inputs must differ.
   Expr input(std::string name, DType dtype, const Shape& shape);
   template <class T>

@@ -85,7 +85,8 @@ class CostModel {
   /// on 2026-11-23, kept in FILE", "estimate for its kind of device".
   std::string origin(const DeviceInfo& device) const;
 
-  /// Seconds that a node takes on a device, at the extents' maximum; 0 for leaves and views.
+  /// Seconds that a node takes on a device, at the dynamic dimensions' maximum; 0 for leaves and
+  /// views.
   double seconds(const Graph& graph, NodeId node, const DeviceInfo& device) const;
   /// Seconds of a copy from one device's memory to another's; through the host if neither is the
   /// host.

@@ -229,12 +229,12 @@ struct DeviceInfo {
   DeviceKind kind = DeviceKind::kAccelerator;
   int priority = 0;                ///< higher gets work first; below 0: only if it is named
   std::uint64_t memory_total = 0;  ///< bytes; 0 if not known
-  bool host_memory = false;        ///< no memory of its own: one pool with the CPU
+  bool host_memory = false;        ///< no memory of its own: unified memory with the CPU
   bool twin = false;               ///< a stand-in for the hardware: correct, never fast
   bool asynchronous = false;       ///< streams work while the host does something else
-  /// An extent that grows from run to run (cache rows) should be a multiple of this, so that a
-  /// captured graph can be replayed. 1 or less: any value will do.
-  std::int64_t extent_granularity = 1;
+  /// A dynamic dimension that grows from run to run (cache rows) should be a multiple of this, so
+  /// that a captured graph can be replayed. 1 or less: any value will do.
+  std::int64_t dynamic_dim_granularity = 1;
   std::optional<DeviceSpeed> speed = {};  ///< if known; else estimates for its kind are used
 };
 
@@ -290,7 +290,7 @@ class Binding {
 /// The arguments of a run. They are gone when Stream::run returns: an asynchronous stream copies
 /// them.
 struct RunArgs {
-  const ExtentValues& extents;
+  const DynamicDimValues& dynamic_dims;
   /// Once true, launches that have not begun are left out, and the run ends with Cancelled; may be
   /// null. Stays valid until the event.
   const std::atomic<bool>* cancel = nullptr;
@@ -348,7 +348,7 @@ struct SegmentView {
   const Graph& graph;
   std::span<const NodeId> nodes;  ///< in order; no leaves, no views
   /// By node id: whether the result is needed in memory outside the segment.
-  std::span<const bool> kept;
+  std::span<const bool> live_out;
   MemoryOfLeaves memory = {};
 };
 

@@ -30,11 +30,11 @@ struct ExplainedNode {
   std::string name;  ///< "blk.0.attention (attention)"
   std::string op;
   std::string reason;  ///< the rule, and the case: "weights: its weight ... is on cuda0"
-  std::vector<PassedOver> passed_over;  ///< all devices that could have been better
-  bool fell_back = false;               ///< a device with memory of its own refused it
+  std::vector<RejectedCandidate> rejected;  ///< all devices that could have been better
+  bool fell_back = false;                   ///< a device with memory of its own refused it
 };
 
-/// A tensor that is copied to another device. Bytes are at the extents' maximum.
+/// A tensor that is copied to another device. Bytes are at the dynamic dimensions' maximum.
 struct ExplainedTransfer {
   NodeId node = 0;
   std::string name;
@@ -147,7 +147,8 @@ struct FallbackReport {
   std::vector<Fallback> fallbacks;  ///< in the order of their first nodes
   double cpu_share = 0;             ///< share of fallbacks to the CPU, from 0 to 1
   bool share_of_time = false;       ///< whether that is of predicted time, or else of operations
-  std::uint64_t bytes_copied = 0;   ///< between devices in one run, at the extents' maximum
+  std::uint64_t bytes_copied =
+      0;  ///< between devices in one run, at the dynamic dimensions' maximum
 };
 
 FallbackReport report_fallback(const Graph& graph, const Placement& placement);

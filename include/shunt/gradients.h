@@ -22,11 +22,11 @@ namespace shunt {
 ///
 /// Unsupported if a path leads through an op without a gradient rule, or to a source for which the
 /// rule has no gradient. The message names op and node; docs/guide/training.md lists them.
-/// Unsupported, too, if an extent is where a rule needs a fixed size, or if overwritten memory
-/// would make the gradient wrong. The latter: a path leads through memory that is read by another
-/// name than that of the node's result, or a rule needs a value that is overwritten later. Invalid:
-/// the loss is no such number, or a parameter is not of the graph or of another type. After an
-/// error nodes may have been added that nothing needs.
+/// Unsupported, too, if a dynamic dimension is where a rule needs a fixed size, or if overwritten
+/// memory would make the gradient wrong. The latter: a path leads through memory that is read by
+/// another name than that of the node's result, or a rule needs a value that is overwritten later.
+/// Invalid: the loss is no such number, or a parameter is not of the graph or of another type.
+/// After an error nodes may have been added that nothing needs.
 ///
 /// From one thread at a time, as all that a builder does.
 Result<std::vector<Value>> gradients(GraphBuilder& g, Operand loss,

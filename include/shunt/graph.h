@@ -75,22 +75,22 @@ struct Node {
 };
 
 /// A named size that is known when a plan runs; memory is planned for its maximum.
-struct Extent {
+struct DynamicDim {
   std::string name;
   std::int64_t max = 0;
 };
 
-/// The actual sizes of a run, by ExtentId. Entry 0 is not used.
-using ExtentValues = std::array<std::int64_t, kMaxExtents>;
+/// The actual sizes of a run, by DynamicDimId. Entry 0 is not used.
+using DynamicDimValues = std::array<std::int64_t, kMaxDynamicDims>;
 
 /// A dimension's actual size in a run.
-inline std::int64_t actual_size(const Dim& dim, const ExtentValues& extents) {
-  return dim.is_fixed() ? dim.max : dim.factor * extents[dim.extent];
+inline std::int64_t actual_size(const Dim& dim, const DynamicDimValues& dynamic_dims) {
+  return dim.is_fixed() ? dim.max : dim.factor * dynamic_dims[dim.dynamic_dim];
 }
 /// All of a tensor's.
-inline Sizes actual_sizes(const Tensor& tensor, const ExtentValues& extents) {
+inline Sizes actual_sizes(const Tensor& tensor, const DynamicDimValues& dynamic_dims) {
   Sizes sizes = {};
-  for (std::size_t i = 0; i < kMaxDims; ++i) sizes[i] = actual_size(tensor.shape[i], extents);
+  for (std::size_t i = 0; i < kMaxDims; ++i) sizes[i] = actual_size(tensor.shape[i], dynamic_dims);
   return sizes;
 }
 
@@ -100,10 +100,10 @@ class Graph {
   std::span<const Node> nodes() const { return nodes_; }
   const Node& node(NodeId id) const { return nodes_[id]; }
   std::size_t size() const { return nodes_.size(); }
-  /// Extents by id; entry 0 is "none".
-  std::span<const Extent> extents() const { return extents_; }
-  /// Each extent at its maximum.
-  ExtentValues max_extents() const;
+  /// Dynamic dimensions by id; entry 0 is "none".
+  std::span<const DynamicDim> dynamic_dims() const { return dynamic_dims_; }
+  /// Each dynamic dimension at its maximum.
+  DynamicDimValues max_dynamic_dims() const;
   /// Nodes of role kOutput, in the order they were marked.
   std::span<const NodeId> outputs() const { return outputs_; }
   /// "name (matmul)" or "#12 (matmul)": how messages speak of a node.
@@ -112,7 +112,7 @@ class Graph {
  private:
   friend class GraphBuilder;
   std::vector<Node> nodes_;
-  std::vector<Extent> extents_;
+  std::vector<DynamicDim> dynamic_dims_;
   std::vector<NodeId> outputs_;
 };
 
@@ -149,7 +149,7 @@ class GraphBuilder {
 
   /// A size that each run states anew, at most `max`. Use the result as a dimension; multiply by
   /// `times(dim, n)`.
-  Result<Dim> extent(std::string name, std::int64_t max);
+  Result<Dim> dynamic_dim(std::string name, std::int64_t max);
 
   Result<Value> weight(std::string name, const Tensor& tensor, Role role = Role::kWeight);
   Result<Value> input(std::string name, const Tensor& tensor);

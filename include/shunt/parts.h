@@ -39,9 +39,9 @@ struct PartedGraph {
 /// Results of row parts are those of the whole graph, as far as a device computes each row alike;
 /// sums over columns are rounded in another order.
 ///
-/// Invalid for a node that is no weight or is named twice, and for a dimension that is an extent.
-/// Invalid for parts that are empty, do not add up or are not whole blocks. The message names the
-/// leaf and the sizes.
+/// Invalid for a node that is no weight or is named twice, and for a dimension that is a dynamic
+/// dimension. Invalid for parts that are empty, do not add up or are not whole blocks. The message
+/// names the leaf and the sizes.
 Result<PartedGraph> with_parts(const Graph& graph, std::span<const LeafParts> parts);
 
 }  // namespace shunt

@@ -39,7 +39,7 @@ enum class Rule : std::uint8_t {
 std::string_view to_string(Rule rule);
 
 /// A device that could have been better, and the reason why it was not taken.
-struct PassedOver {
+struct RejectedCandidate {
   int device = 0;
   Refusal refusal = Refusal::kOp;
   std::string reason;
@@ -51,8 +51,8 @@ struct Decision {
   int device = -1;  ///< index into Placement::devices
   Rule rule = Rule::kLastResort;
   std::string reason;
-  std::vector<PassedOver> passed_over;
-  double seconds = 0;  ///< predicted, at the extents' maximum; 0 without costs
+  std::vector<RejectedCandidate> rejected;
+  double seconds = 0;  ///< predicted, at the dynamic dimensions' maximum; 0 without costs
   double start = 0;    ///< seconds from the start of the predicted step; 0 without costs
 };
 
@@ -93,7 +93,7 @@ struct Placement {
   std::vector<Decision> decisions;  ///< by node id
   std::vector<std::string> notes;   ///< for the user: pins that match nothing, and
                                     ///< operations that make_plan() took from a device
-  double predicted_seconds = 0;     ///< of a step at the extents' maximum; 0 without costs
+  double predicted_seconds = 0;  ///< of a step at the dynamic dimensions' maximum; 0 without costs
   std::vector<PredictedCopy> predicted_copies =
       {};  ///< those of a link in order; without costs none
   /// Weights to be transcoded, by leaf. The plan is then that of with_types(graph, ...).
@@ -127,7 +127,7 @@ struct Exclusion {
   NodeId node = 0;
   int device = 0;  ///< index into the devices; not the CPU's
   Refusal refusal = Refusal::kCost;
-  std::string reason = {};  ///< for Decision::passed_over
+  std::string reason = {};  ///< for Decision::rejected
 };
 
 struct PlaceOptions {
@@ -194,9 +194,10 @@ struct CompileOptions {
 /// A tensor that is copied to another device before a segment starts.
 struct Transfer {
   NodeId node = 0;
-  int to = 0;               ///< index into Placement::devices
-  std::uint64_t bytes = 0;  ///< at the extents' maximum; of experts, those that can be in use
-  bool merged = false;      ///< in one copy with the transfer before it
+  int to = 0;  ///< index into Placement::devices
+  std::uint64_t bytes =
+      0;  ///< at the dynamic dimensions' maximum; of experts, those that can be in use
+  bool merged = false;  ///< in one copy with the transfer before it
 };
 
 /// A run of nodes on one device, computed as a unit.
@@ -234,11 +235,11 @@ class Plan {
   virtual std::span<const Segment> segments() const = 0;
   virtual std::span<const MemoryUse> memory() const = 0;
 
-  /// States an extent for the runs that follow; all start at their maximum. Invalid if it is
-  /// negative or above it.
-  virtual Status set_extent(Dim extent, std::int64_t value) = 0;
-  /// The current extents.
-  virtual const ExtentValues& extents() const = 0;
+  /// States a dynamic dimension for the runs that follow; all start at their maximum. Invalid if it
+  /// is negative or above it.
+  virtual Status set_dynamic_dim(Dim dynamic_dim, std::int64_t value) = 0;
+  /// The current dynamic dimensions.
+  virtual const DynamicDimValues& dynamic_dims() const = 0;
   /// Sets the largest number of host threads that compute in later runs, of those that each device
   /// has (Options::threads). 0, as at the start: all of them. Results are the same with any number.
   /// Invalid below 0.
@@ -248,10 +249,10 @@ class Plan {
   /// Once the step has started the memory is that step's: ask again for the next one, which has its
   /// own. Strides are those of the graph's tensor. Invalid for other nodes.
   virtual Result<std::span<std::byte>> input(Value leaf) = 0;
-  /// Starts a step with the inputs and extents as they are, and gives its number; waits for the
-  /// oldest if too many are under way. Allocates nothing. If several may be under way, work of a
-  /// synchronous device that needs results of an asynchronous one is done later: by a start() of a
-  /// step behind it, or by a wait().
+  /// Starts a step with the inputs and dynamic dimensions as they are, and gives its number; waits
+  /// for the oldest if too many are under way. Allocates nothing. If several may be under way, work
+  /// of a synchronous device that needs results of an asynchronous one is done later: by a start()
+  /// of a step behind it, or by a wait().
   ///
   /// `cancel` may become true at any time, from any thread, and must live until the step ended. The
   /// step then ends with Cancelled. No action is submitted any more. A synchronous device ends
@@ -283,7 +284,7 @@ Result<std::unique_ptr<Plan>> compile(std::shared_ptr<const Graph> graph, Placem
 /// Places a graph and compiles it. If a device refuses memory meanwhile, both are done again with
 /// less on that device, again and again, down to nothing. Operations leave it from the end of the
 /// graph: an eighth of them at first, then a quarter, then half of those that are left each time.
-/// Nodes that are pinned or write into a leaf stay. For nodes that left, Decision::passed_over
+/// Nodes that are pinned or write into a leaf stay. For nodes that left, Decision::rejected
 /// has Refusal::kMemory with the device and the bytes, and so has Placement::notes, once each
 /// time. An error that names no device is taken to be about all accelerators. Leaves keep their
 /// memory, which is PlaceOptions::memory; CompileOptions::memory must be empty: Invalid otherwise.

@@ -51,7 +51,7 @@ class Executable {
 
   /// States a dynamic dimension for the runs that follow. Invalid for an unknown name, below 0 and
   /// above its maximum.
-  Status set_extent(std::string_view name, std::int64_t value);
+  Status set_dynamic_dim(std::string_view name, std::int64_t value);
   /// Computes all outputs. Returns the first misuse since the last run instead, if there is one.
   /// Other errors are those of Plan::run().
   Status run(const std::atomic<bool>* cancel = nullptr);

@@ -124,25 +124,25 @@ bool is_as_in_memory(DType dtype, std::endian order);
 /// the last whole block are left alone.
 void convert_byte_order(DType dtype, std::endian order, std::span<std::byte> bytes);
 
-/// An extent is a size that is known only when a plan runs: tokens of a step, rows of the cache in
-/// use. A graph names its extents and states their maximum; 0 is "none".
-using ExtentId = std::uint8_t;
-inline constexpr ExtentId kNoExtent = 0;
+/// A dynamic dimension is a size that is known only when a plan runs: tokens of a step, rows of the
+/// cache in use. A graph names its dynamic dimensions and states their maximum; 0 is "none".
+using DynamicDimId = std::uint8_t;
+inline constexpr DynamicDimId kNoDynamicDim = 0;
 inline constexpr int kMaxDims = 4;
-inline constexpr int kMaxExtents = 16;
+inline constexpr int kMaxDynamicDims = 16;
 
-/// One dimension: a fixed size, or `factor` times an extent whose maximum gives `max` (2^63 - 1 if
-/// the product is larger).
+/// One dimension: a fixed size, or `factor` times a dynamic dimension whose maximum gives `max`
+/// (2^63 - 1 if the product is larger).
 struct Dim {
   std::int64_t max = 1;
   std::int64_t factor = 0;
-  ExtentId extent = kNoExtent;
+  DynamicDimId dynamic_dim = kNoDynamicDim;
 
   constexpr Dim() = default;
   constexpr Dim(std::int64_t fixed) : max(fixed) {}  // NOLINT: a number is a dimension
-  constexpr Dim(ExtentId id, std::int64_t maximum, std::int64_t times = 1)
-      : max(product(maximum, times)), factor(times), extent(id) {}
-  constexpr bool is_fixed() const { return extent == kNoExtent; }
+  constexpr Dim(DynamicDimId id, std::int64_t maximum, std::int64_t times = 1)
+      : max(product(maximum, times)), factor(times), dynamic_dim(id) {}
+  constexpr bool is_fixed() const { return dynamic_dim == kNoDynamicDim; }
   friend constexpr bool operator==(const Dim&, const Dim&) = default;
 
  private:
@@ -159,15 +159,16 @@ using Shape = std::array<Dim, kMaxDims>;
 using Sizes = std::array<std::int64_t, kMaxDims>;
 
 Sizes max_sizes(const Shape& shape);
-/// Number of elements at the extents' maximum: 0 if a dimension is 0 or negative, 2^63 - 1 if there
-/// are more.
+/// Number of elements at the dynamic dimensions' maximum: 0 if a dimension is 0 or negative, 2^63 -
+/// 1 if there are more.
 std::int64_t element_count(const Shape& shape);
-/// "[64, 512]", trailing ones left out. An extent's name is known to its graph only; here it is
+/// "[64, 512]", trailing ones left out. A dynamic dimension's name is known to its graph only; here
+/// it is
 /// "[64, 512*]".
 std::string to_string(const Shape& shape);
 
-/// A description: element type, shape, strides in bytes (for the extents' maximum). Stride 0 is
-/// that of one block; a row (dimension 0) of a block type is always contiguous.
+/// A description: element type, shape, strides in bytes (for the dynamic dimensions' maximum).
+/// Stride 0 is that of one block; a row (dimension 0) of a block type is always contiguous.
 struct Tensor {
   DType dtype = DType::kF32;
   Shape shape;
@@ -178,13 +179,13 @@ struct Tensor {
 };
 
 /// A contiguous tensor. Invalid if a dimension is negative, if rows are not whole blocks (whatever
-/// the extent), or if its bytes or a stride overflow 63 bits. A dimension may be 0.
+/// the dynamic dimension), or if its bytes or a stride overflow 63 bits. A dimension may be 0.
 Result<Tensor> make_tensor(DType dtype, const Shape& shape);
-/// Bytes from the first to past the last element at the extents' maximum; 0 if it has no elements,
-/// 2^63 - 1 if there are more. Strides must not be negative.
+/// Bytes from the first to past the last element at the dynamic dimensions' maximum; 0 if it has no
+/// elements, 2^63 - 1 if there are more. Strides must not be negative.
 std::int64_t byte_span(const Tensor& tensor);
-/// Whether elements follow each other without gaps in the order of the dimensions, at the extents'
-/// maximum. Strides of dimensions of size 1 don't matter.
+/// Whether elements follow each other without gaps in the order of the dimensions, at the dynamic
+/// dimensions' maximum. Strides of dimensions of size 1 don't matter.
 bool is_contiguous(const Tensor& tensor);
 /// "F32 [64, 512]".
 std::string to_string(const Tensor& tensor);

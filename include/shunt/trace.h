@@ -25,7 +25,7 @@ enum class TraceKind : std::uint8_t {
   kRead,     ///< from a device to the host
   kCopy,     ///< from a device to another
   kObserve,  ///< a node was shown to an observer
-  kPick,     ///< the host found which slices of a weight to write next, such as experts in use
+  kGather,   ///< the host found which slices of a weight to write next, such as experts in use
   kHost,     ///< work of the program itself: loading, sampling
 };
 std::string_view to_string(TraceKind kind);

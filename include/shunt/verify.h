@@ -1,4 +1,4 @@
-// Is a device right? A graph is run once, on devices that are believed; and each operation once
+// Is a device right? A graph is run once, on reference devices; and each operation once
 // more, alone, on the device in question, with the very inputs that it had there. So errors don't
 // add up from one operation to the next, and a wrong kernel is named.
 #pragma once
@@ -32,7 +32,7 @@ struct NodeCheck {
   std::string op;    ///< "attention"
   /// "F32 [64, 64], F32 [64, 5] -> F32 [64, 5]": types on the device, sizes of this run.
   std::string tensors;
-  std::string believed;  ///< the device that computed it in the run that is believed
+  std::string reference_device;  ///< the device that computed it in the reference run
   CheckOutcome outcome = CheckOutcome::kCompared;
   std::string message;  ///< why it is not compared
   /// Weights that the device has in another type, each with its error: no part of `error`, as
@@ -49,7 +49,7 @@ struct NodeCheck {
   double threshold = 0;  ///< most that `error` may be
   Sizes worst_at = {};   ///< the element that is furthest off (in that memory, if it writes)
   double got = 0;        ///< its value on the device
-  double expected = 0;   ///< its value in the run that is believed
+  double expected = 0;   ///< its value in the reference run
 
   bool compared() const { return outcome == CheckOutcome::kCompared; }
   /// Whether something is wrong with the device.
@@ -78,7 +78,8 @@ struct VerifyOptions {
   /// Of every weight and cache of the graph. The content of the caches counts: zeros, or the
   /// results of the step before.
   std::span<const LeafMemory> memory = {};
-  /// Fills the inputs of the plan and states its extents; may be empty if there are none.
+  /// Fills the inputs of the plan and states its dynamic dimensions; may be empty if there are
+  /// none.
   std::function<Status(Plan& plan)> fill = {};
   std::optional<double> threshold = {};  ///< for all operations
   /// The types that a weight may be transcoded to if the device lacks its own.
@@ -94,7 +95,7 @@ struct VerifyOptions {
 /// others continue.
 /// The memory of caches is written as by any run. Takes one node's sources and result on the
 /// device at a time, and on the host the values that later nodes still read. Checks come in the
-/// order of the graph. An error is one of the run that is believed, or Cancelled.
+/// order of the graph. An error is one of the reference run, or Cancelled.
 Result<std::vector<NodeCheck>> verify(std::shared_ptr<const Graph> graph, Placement placement,
                                       Device& device, const VerifyOptions& options = {});
 

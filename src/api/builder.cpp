@@ -62,16 +62,16 @@ Expr Builder::apply(const std::function<Result<Value>(GraphBuilder&)>& op) {
   return Expr(state_, std::move(value));
 }
 
-Dim Builder::extent(std::string name, std::int64_t max) {
-  const std::span<const Extent> known = state_->graph.graph().extents();
-  for (const Extent& extent : known.subspan(std::min<std::size_t>(1, known.size()))) {
-    if (extent.name == name) {
+Dim Builder::dynamic_dim(std::string name, std::int64_t max) {
+  const std::span<const DynamicDim> known = state_->graph.graph().dynamic_dims();
+  for (const DynamicDim& dynamic_dim : known.subspan(std::min<std::size_t>(1, known.size()))) {
+    if (dynamic_dim.name == name) {
       state_->failed(Error(invalid("there are two dynamic dimensions \"{}\"", name)));
       return Dim(0);
     }
   }
   const auto dim = state_->compiled ? Result<Dim>(compiled_already())
-                                    : state_->graph.extent(std::move(name), max);
+                                    : state_->graph.dynamic_dim(std::move(name), max);
   if (dim) return *dim;
   state_->failed(dim.error());
   return Dim(0);

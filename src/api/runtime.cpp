@@ -102,14 +102,15 @@ std::span<const std::byte> Executable::output_bytes(std::string_view name,
   return {};
 }
 
-Status Executable::set_extent(std::string_view name, std::int64_t value) {
-  const std::span<const Extent> extents = state_->graph->extents();
+Status Executable::set_dynamic_dim(std::string_view name, std::int64_t value) {
+  const std::span<const DynamicDim> dynamic_dims = state_->graph->dynamic_dims();
   std::string known;
-  for (std::size_t i = 1; i < extents.size(); ++i) {
-    if (extents[i].name == name) {
-      return state_->plan->set_extent(Dim(static_cast<ExtentId>(i), extents[i].max), value);
+  for (std::size_t i = 1; i < dynamic_dims.size(); ++i) {
+    if (dynamic_dims[i].name == name) {
+      return state_->plan->set_dynamic_dim(Dim(static_cast<DynamicDimId>(i), dynamic_dims[i].max),
+                                           value);
     }
-    known += (known.empty() ? "" : ", ") + extents[i].name;
+    known += (known.empty() ? "" : ", ") + dynamic_dims[i].name;
   }
   return fail(ErrorCode::kNotFound, "no dynamic dimension \"{}\" (there are: {})", name,
               known.empty() ? "none" : known);

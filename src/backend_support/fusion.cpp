@@ -7,7 +7,7 @@ namespace shunt {
 
 NodeId Surroundings::only_reader(NodeId id, const Op& op) const {
   const std::span<const NodeId> readers = this->readers(id);
-  const bool one = readers.size() == 1 && !segment_.kept[id];
+  const bool one = readers.size() == 1 && !segment_.live_out[id];
   return one && node(readers[0]).op == &op ? readers[0] : kNoNode;
 }
 
@@ -15,7 +15,7 @@ bool Surroundings::may_fuse(const FusedGroup& group) const {
   const auto is_inside = [&](NodeId id) { return std::ranges::count(group.inside, id) > 0; };
   if (!users_.contains(group.last)) return false;
   for (const NodeId id : group.inside) {
-    if (!users_.contains(id) || segment_.kept[id] || id > group.last) return false;
+    if (!users_.contains(id) || segment_.live_out[id] || id > group.last) return false;
     for (const NodeId reader : readers(id)) {
       if (is_inside(reader) || reader == group.last) continue;
       if (id != group.written || reader < group.last) return false;

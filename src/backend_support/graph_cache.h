@@ -1,4 +1,4 @@
-// Captured graphs of a stream: recorded once per binding and extents, then replayed.
+// Captured graphs of a stream: recorded once per binding and dynamic dimensions, then replayed.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace shunt {
 
 struct GraphKey {
   std::uint64_t binding = 0;  ///< a number that no other binding of the stream ever has
-  ExtentValues extents = {};
+  DynamicDimValues dynamic_dims = {};
   bool operator==(const GraphKey&) const = default;
 };
 

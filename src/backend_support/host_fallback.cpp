@@ -41,7 +41,8 @@ Status multiply_by_rows(const Node& node, const Tensor& w, const RefTensor& x,
 }  // namespace
 
 Result<RefTensor> compute_on_host(const Graph& graph, NodeId asked, NodeId last,
-                                  const ExtentValues& extents, const FallbackSources& sources) {
+                                  const DynamicDimValues& dynamic_dims,
+                                  const FallbackSources& sources) {
   const Node& node = graph.node(asked);
   const std::size_t count = node.sources.size();
   std::vector<RefTensor> values(count);
@@ -51,7 +52,7 @@ Result<RefTensor> compute_on_host(const Graph& graph, NodeId asked, NodeId last,
     SHUNT_ASSIGN(values[s], sources.values(s));
     given[s] = &values[s];
   }
-  RefTensor result(actual_sizes(node.result, extents));
+  RefTensor result(actual_sizes(node.result, dynamic_dims));
   if (sources.rows) {
     const Tensor& w = graph.node(node.sources[0]).result;
     SHUNT_TRY(multiply_by_rows(node, w, values[1], sources, result));
@@ -62,16 +63,17 @@ Result<RefTensor> compute_on_host(const Graph& graph, NodeId asked, NodeId last,
   const Node& sum = graph.node(last);
   SHUNT_ASSIGN(const RefTensor added, sources.values(count));
   const std::array<const RefTensor*, 2> both = {&result, &added};
-  RefTensor added_up(actual_sizes(sum.result, extents));
+  RefTensor added_up(actual_sizes(sum.result, dynamic_dims));
   sum.op->reference(both, sum.params, added_up);
   return added_up;
 }
 
 RefTensor values_of_view(const RefTensor& values, const Tensor& owner, const Node& view,
-                         const ExtentValues& extents) {
+                         const DynamicDimValues& dynamic_dims) {
   std::vector<std::byte> plain(static_cast<std::size_t>(byte_span(owner)));
   write_tensor(values, owner, plain.data());
-  return read_tensor(plain.data() + view.offset, view.result, actual_sizes(view.result, extents));
+  return read_tensor(plain.data() + view.offset, view.result,
+                     actual_sizes(view.result, dynamic_dims));
 }
 
 }  // namespace shunt

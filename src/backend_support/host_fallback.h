@@ -22,10 +22,11 @@ struct FallbackSources {
 /// The result of node `asked`. If `last` is another node, it adds its second source to that, and
 /// its result is returned. The number of that source follows those of `asked`.
 Result<RefTensor> compute_on_host(const Graph& graph, NodeId asked, NodeId last,
-                                  const ExtentValues& extents, const FallbackSources& sources);
+                                  const DynamicDimValues& dynamic_dims,
+                                  const FallbackSources& sources);
 
 /// The values of a view, from those of the node that it views.
 RefTensor values_of_view(const RefTensor& values, const Tensor& owner, const Node& view,
-                         const ExtentValues& extents);
+                         const DynamicDimValues& dynamic_dims);
 
 }  // namespace shunt

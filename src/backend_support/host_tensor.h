@@ -85,7 +85,8 @@ void gather_transposed(const HostTensor& tensor, std::int64_t i2, std::int64_t i
 /// All matrices, transposed.
 void gather_transposed(const HostTensor& tensor, float* scratch, float* to);
 
-/// Whether a tensor has no gaps whatever the extents, although strides are those of the maximum.
+/// Whether a tensor has no gaps whatever the dynamic dimensions, although strides are those of the
+/// maximum.
 bool is_always_dense(const Tensor& tensor);
 
 }  // namespace shunt

@@ -36,8 +36,9 @@ void add_in_place(const Graph& graph, NodeId id, int source, Needs& needs) {
   needs.in_place.push_back({id, source});
 }
 
-HostTensor tensor_in_run(const Tensor& tensor, std::byte* data, const ExtentValues& extents) {
-  return {data, tensor.dtype, actual_sizes(tensor, extents), tensor.strides};
+HostTensor tensor_in_run(const Tensor& tensor, std::byte* data,
+                         const DynamicDimValues& dynamic_dims) {
+  return {data, tensor.dtype, actual_sizes(tensor, dynamic_dims), tensor.strides};
 }
 
 }  // namespace shunt

@@ -38,7 +38,8 @@ std::byte* scratch_address(const Addresses& addresses);
 void add_in_place(const Graph& graph, NodeId id, int source, Needs& needs);
 
 /// A tensor with the sizes of a run. `data` is its first byte.
-HostTensor tensor_in_run(const Tensor& tensor, std::byte* data, const ExtentValues& extents);
+HostTensor tensor_in_run(const Tensor& tensor, std::byte* data,
+                         const DynamicDimValues& dynamic_dims);
 
 /// Calls run(index) for 0 to count - 1. Stops before the next node once the run is cancelled, and
 /// at the first error, which then names node_of(index).

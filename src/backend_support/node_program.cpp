@@ -48,12 +48,12 @@ class NodeBinding final : public HostBinding {
     const NodeWithKernel& each = program_.nodes()[index];
     const Node& node = graph.node(each.node);
     Call& call = calls_[index];
-    const HostTensor result = tensor_in_run(node.result, call.result, args.extents);
+    const HostTensor result = tensor_in_run(node.result, call.result, args.dynamic_dims);
     if (is_empty(result.sizes)) return ok();
     for (std::size_t s = 0; s < node.sources.size(); ++s) {
       if (call.data[s] == nullptr) continue;
       const Tensor& tensor = graph.node(node.sources[s]).result;
-      call.sources[s] = tensor_in_run(tensor, call.data[s], args.extents);
+      call.sources[s] = tensor_in_run(tensor, call.data[s], args.dynamic_dims);
     }
     return program_.launch()(index,
                              {node, call.sources, result, scratch_, args.cancel, args.threads});

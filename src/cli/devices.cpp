@@ -28,7 +28,7 @@ std::string memory_of(const Device& device, const std::string& cpu) {
                        format_bytes(info.memory_total));
   }
   if (info.host_memory && info.kind != DeviceKind::kCpu && !cpu.empty())
-    text += ", one pool with " + cpu;
+    text += ", unified memory with " + cpu;
   return text;
 }
 

@@ -27,18 +27,15 @@ Json transfers_json(const Explanation& explanation, std::span<const ExplainedTra
 }
 
 Json node_json(const Explanation& explanation, const ExplainedNode& node) {
-  Json passed_over = Json::array();
-  for (const PassedOver& passed : node.passed_over) {
-    passed_over.push_back({{"device", device_name(explanation, passed.device)},
-                           {"refusal", to_string(passed.refusal)},
-                           {"reason", passed.reason}});
+  Json rejected = Json::array();
+  for (const RejectedCandidate& passed : node.rejected) {
+    rejected.push_back({{"device", device_name(explanation, passed.device)},
+                        {"refusal", to_string(passed.refusal)},
+                        {"reason", passed.reason}});
   }
-  return {{"node", node.id},
-          {"name", node.name},
-          {"op", node.op},
-          {"reason", node.reason},
-          {"fell_back", node.fell_back},
-          {"passed_over", std::move(passed_over)}};
+  return {
+      {"node", node.id},       {"name", node.name},           {"op", node.op},
+      {"reason", node.reason}, {"fell_back", node.fell_back}, {"rejected", std::move(rejected)}};
 }
 
 Json segment_json(const Explanation& explanation, const ExplainedSegment& segment) {

@@ -78,7 +78,7 @@ std::vector<std::string> fallback_lines(const Explanation& explanation,
   std::vector<Kind> kinds;
   for (const ExplainedNode& node : segment.nodes) {
     if (!node.fell_back) continue;
-    for (const PassedOver& passed : node.passed_over) {
+    for (const RejectedCandidate& passed : node.rejected) {
       if (passed.refusal == Refusal::kCost) continue;
       const std::string text = fmt::format("{} from {}: {}", node.op,
                                            device_name(explanation, passed.device), passed.reason);

@@ -136,7 +136,7 @@ class Writer {
         args["nodes"] = action.nodes;
         args["first"] = action.first;
         args["last"] = action.last;
-      } else if (action.kind != TraceKind::kObserve && action.kind != TraceKind::kPick) {
+      } else if (action.kind != TraceKind::kObserve && action.kind != TraceKind::kGather) {
         args["bytes"] = span.bytes;
         if (action.nodes > 1) args["tensors"] = action.nodes;
       }

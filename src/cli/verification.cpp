@@ -109,7 +109,7 @@ Json node_json(const Verification& found, std::size_t number) {
                {"op", check.op},
                {"tensors", check.tensors},
                {"tokens", found.tokens[number]},
-               {"believed", check.believed},
+               {"reference", check.reference_device},
                {"outcome", to_string(check.outcome)},
                {"wrong", check.wrong()}};
   if (!check.compared()) {
@@ -133,12 +133,12 @@ std::size_t Verification::wrong() const {
   return count(*this, &NodeCheck::wrong);
 }
 
-std::vector<std::pair<std::string, std::size_t>> Verification::believed() const {
+std::vector<std::pair<std::string, std::size_t>> Verification::reference_devices() const {
   std::vector<std::pair<std::string, std::size_t>> devices = {{against, 0}};
   for (const NodeCheck& check : checks) {
-    auto known =
-        std::ranges::find(devices, check.believed, &std::pair<std::string, std::size_t>::first);
-    if (known == devices.end()) known = devices.insert(devices.end(), {check.believed, 0});
+    auto known = std::ranges::find(devices, check.reference_device,
+                                   &std::pair<std::string, std::size_t>::first);
+    if (known == devices.end()) known = devices.insert(devices.end(), {check.reference_device, 0});
     ++known->second;
   }
   if (devices.front().second == 0) devices.erase(devices.begin());
@@ -163,8 +163,8 @@ std::string to_plain_text(const Verification& found, std::size_t top) {
   text += fmt::format("{} operations: {} compared, {} wrong, {} not supported by {}\n",
                       found.checks.size(), found.compared(), found.wrong(),
                       found.checks.size() - computed, found.device);
-  if (const auto devices = found.believed(); computed_by_others(found, devices)) {
-    text += fmt::format("the run that is believed: {}\n", fmt::join(counts(devices), ", "));
+  if (const auto devices = found.reference_devices(); computed_by_others(found, devices)) {
+    text += fmt::format("the reference run: {}\n", fmt::join(counts(devices), ", "));
   }
   for (const std::string& line : to_lines(found.transcoded())) text += line + "\n";
   text += fmt::format("{:<14} {:>8} {:>6} {:>7} {:>9} {:>9} {:>12}\n", "op", "compared", "over",
@@ -186,8 +186,9 @@ std::string to_json(const Verification& found) {
   json["compared"] = found.compared();
   json["wrong"] = found.wrong();
   json["unsupported"] = found.checks.size() - found.worst_first.size();
-  json["believed"] = Json::object();
-  for (const auto& [device, operations] : found.believed()) json["believed"][device] = operations;
+  json["reference"] = Json::object();
+  for (const auto& [device, operations] : found.reference_devices())
+    json["reference"][device] = operations;
   json["transcoded"] = Json::array();
   for (const TranscodedWeight& weight : found.transcoded()) {
     json["transcoded"].push_back(verified_weight_json(weight));
@@ -213,14 +214,14 @@ std::string nothing_compared(const Verification& found) {
 
 std::vector<std::string> remarks(const Verification& found) {
   std::vector<std::string> lines;
-  const auto devices = found.believed();
+  const auto devices = found.reference_devices();
   if (!devices.empty() && devices.front().first != found.against) {
     std::vector<std::string> names;
     for (const auto& [device, number] : devices) names.push_back(device);
-    lines.push_back(fmt::format(
-        "{}: {} computed nothing: the results that are believed are those of {}; shunt explain "
-        "--devices {} says why",
-        found.model, found.against, fmt::join(names, " and "), found.against));
+    lines.push_back(
+        fmt::format("{}: {} computed nothing: the reference results are those of {}; shunt explain "
+                    "--devices {} says why",
+                    found.model, found.against, fmt::join(names, " and "), found.against));
   }
   return lines;
 }

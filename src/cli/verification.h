@@ -21,9 +21,9 @@ struct Verification {
 
   std::size_t compared() const;
   std::size_t wrong() const;
-  /// The devices of the run that is believed, and how many operations each computed there; the one
+  /// The devices of the reference run, and how many operations each computed there; the one
   /// that was asked for, if it computed any, first.
-  std::vector<std::pair<std::string, std::size_t>> believed() const;
+  std::vector<std::pair<std::string, std::size_t>> reference_devices() const;
   /// Each weight that the device has in another type, once.
   std::vector<TranscodedWeight> transcoded() const;
 };

@@ -99,7 +99,7 @@ Result<ComputedCase> OpCase::compute(Device& device, const std::atomic<bool>* ca
     addresses[id] = {buffers[node.storage].get(), static_cast<std::size_t>(node.offset)};
   }
   SHUNT_ASSIGN(DeviceRun alone, DeviceRun::create(device, *graph_, {&node_, 1}, addresses));
-  SHUNT_TRY(alone.run(graph_->max_extents(), cancel));
+  SHUNT_TRY(alone.run(graph_->max_dynamic_dims(), cancel));
 
   ComputedCase computed;
   computed.bytes.resize(graph_->size());

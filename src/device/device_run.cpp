@@ -39,8 +39,9 @@ Result<DeviceRun> DeviceRun::create(Device& device, const Graph& graph,
   return run;
 }
 
-Status DeviceRun::run(const ExtentValues& extents, const std::atomic<bool>* cancel) {
-  Status status = stream_->run(*binding_, {.extents = extents, .cancel = cancel}, {}, done_.get());
+Status DeviceRun::run(const DynamicDimValues& dynamic_dims, const std::atomic<bool>* cancel) {
+  Status status =
+      stream_->run(*binding_, {.dynamic_dims = dynamic_dims, .cancel = cancel}, {}, done_.get());
   if (status) status = done_->wait();
   if (!status) (void)stream_->synchronize();
   return status;

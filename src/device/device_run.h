@@ -25,7 +25,7 @@ class DeviceRun {
   static Result<DeviceRun> create(Device& device, const Graph& graph, std::span<const NodeId> nodes,
                                   std::span<const Address> addresses);
   /// Runs them, and waits; nothing is under way afterwards, whatever went wrong.
-  Status run(const ExtentValues& extents, const std::atomic<bool>* cancel = nullptr);
+  Status run(const DynamicDimValues& dynamic_dims, const std::atomic<bool>* cancel = nullptr);
 
  private:
   DeviceRun() = default;

@@ -64,7 +64,7 @@ class Kernel {
   virtual ~Kernel() = default;
   virtual const Op& op() const = 0;
   virtual Support supports(const NodeView& node, const Target& target) const = 0;
-  /// Bytes of device memory while it runs, at the extents' maximum.
+  /// Bytes of device memory while it runs, at the dynamic dimensions' maximum.
   virtual std::size_t scratch(const NodeView&, const Target&) const { return 0; }
 };
 

@@ -91,21 +91,21 @@ const std::byte* ActivationSums::bytes_of(NodeId value, NodeId from,
   return start + (graph_.node(value).offset - graph_.node(from).offset);
 }
 
-Status ActivationSums::add(const Observed& observed, const ExtentValues& extents) {
+Status ActivationSums::add(const Observed& observed, const DynamicDimValues& dynamic_dims) {
   if (const auto held = held_.find(observed.node); held != held_.end()) {
     held->second.assign(observed.bytes.begin(), observed.bytes.end());
   }
   for (Meeting& meeting : meetings_) {
     if (meeting.last() != observed.node) continue;
     const std::byte* x = bytes_of(meeting.x, meeting.x_from, observed);
-    const Sizes sizes = actual_sizes(graph_.node(meeting.x).result, extents);
+    const Sizes sizes = actual_sizes(graph_.node(meeting.x).result, dynamic_dims);
     if (meeting.ids == kNoNode) {
       SHUNT_TRY(add_all(meeting, x, sizes));
       continue;
     }
     const std::byte* ids = bytes_of(meeting.ids, meeting.ids_from, observed);
-    SHUNT_TRY(
-        add_picked(meeting, x, sizes, ids, actual_sizes(graph_.node(meeting.ids).result, extents)));
+    SHUNT_TRY(add_gathered(meeting, x, sizes, ids,
+                           actual_sizes(graph_.node(meeting.ids).result, dynamic_dims)));
   }
   return ok();
 }
@@ -145,8 +145,8 @@ Status ActivationSums::add_all(Meeting& meeting, const std::byte* x, const Sizes
 }
 
 /// Of a matmul_id: token t of x [K, U or 1, T] meets the experts that ids [U, T] name.
-Status ActivationSums::add_picked(Meeting& meeting, const std::byte* x, const Sizes& sizes,
-                                  const std::byte* ids, const Sizes& id_sizes) const {
+Status ActivationSums::add_gathered(Meeting& meeting, const std::byte* x, const Sizes& sizes,
+                                    const std::byte* ids, const Sizes& id_sizes) const {
   const Tensor& tensor = graph_.node(meeting.x).result;
   const Tensor& id_tensor = graph_.node(meeting.ids).result;
   for (std::int64_t t = 0; t < id_sizes[1]; ++t) {

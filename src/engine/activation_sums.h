@@ -18,9 +18,9 @@ class ActivationSums {
 
   /// Nodes to observe while a plan of the graph runs; in their order.
   const std::vector<NodeId>& nodes() const { return nodes_; }
-  /// Adds the data of one of them. `extents` are those of the run. Nodes of one run come in order.
-  /// Unsupported, naming a weight and the column, if it meets a value that is not finite.
-  Status add(const Observed& observed, const ExtentValues& extents);
+  /// Adds the data of one of them. `dynamic_dims` are those of the run. Nodes of one run come in
+  /// order. Unsupported, naming a weight and the column, if it meets a value that is not finite.
+  Status add(const Observed& observed, const DynamicDimValues& dynamic_dims);
   /// The sums, by weight. Weights whose activations are inputs of the graph, or stored
   /// in a cache, are left out, as nothing computes these.
   std::map<NodeId, ColumnSums> sums() const;
@@ -46,8 +46,8 @@ class ActivationSums {
   NodeId writer_of(NodeId value, NodeId before) const;
   const std::byte* bytes_of(NodeId value, NodeId from, const Observed& observed) const;
   Status add_all(Meeting& meeting, const std::byte* x, const Sizes& sizes) const;
-  Status add_picked(Meeting& meeting, const std::byte* x, const Sizes& sizes, const std::byte* ids,
-                    const Sizes& id_sizes) const;
+  Status add_gathered(Meeting& meeting, const std::byte* x, const Sizes& sizes,
+                      const std::byte* ids, const Sizes& id_sizes) const;
   Status add_column(Meeting& meeting, const std::byte* column, std::int64_t matrix) const;
 
   const Graph& graph_;

@@ -19,7 +19,7 @@ struct DeviceLimit {
   std::uint64_t free = 0;        ///< bytes; 0 if that is not known: then there is no limit
   std::uint64_t margin = 0;      ///< of these, to be left alone
   std::uint64_t cap = kNoLimit;  ///< the device gave no more than this
-  bool pooled = false;           ///< its memory is the host's: one pool with the CPU
+  bool pooled = false;           ///< its memory is the host's: unified memory with the CPU
 
   /// Free without the margin.
   std::uint64_t known() const { return free == 0 ? kNoLimit : free - std::min(free, margin); }

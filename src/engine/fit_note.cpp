@@ -53,7 +53,7 @@ std::string to_line(const DeviceShare& share) {
         fmt::format("; {} of it for weights that are sent there", size_text(share.takes.streamed));
   }
   if (!share.pool_with.empty()) {
-    text += fmt::format("; one pool with {}, together {}", share.pool_with,
+    text += fmt::format("; unified memory with {}, together {}", share.pool_with,
                         size_text(share.pool_takes));
   }
   Ledger own;

@@ -22,7 +22,7 @@ void count_all_devices(const ModelState& model, Placement& placement) {
   const auto renumber = [&](DeviceIndex& device) { device = index[device]; };
   for (Decision& decision : placement.decisions) {
     renumber(decision.device);
-    for (PassedOver& passed : decision.passed_over) renumber(passed.device);
+    for (RejectedCandidate& passed : decision.rejected) renumber(passed.device);
   }
   for (Conversion& conversion : placement.conversions) renumber(conversion.device);
   for (PredictedCopy& copy : placement.predicted_copies) {
@@ -132,11 +132,12 @@ class Explainer {
   std::string with_others(DeviceIndex device) const {
     std::vector<std::string> names;
     for (const Device* each : model_.devices) names.emplace_back(each->name());
-    return fmt::format("with {}, in one pool, ", names_in_pool(device, endless_->limits, names));
+    return fmt::format("with {}, in unified memory, ",
+                       names_in_pool(device, endless_->limits, names));
   }
 
-  static const PassedOver* find(const Decision& decision, DeviceIndex device) {
-    for (const PassedOver& passed : decision.passed_over) {
+  static const RejectedCandidate* find(const Decision& decision, DeviceIndex device) {
+    for (const RejectedCandidate& passed : decision.rejected) {
       if (passed.device == device) return &passed;
     }
     return nullptr;
@@ -145,15 +146,15 @@ class Explainer {
   /// The refusal of a node by a better device: that under the rules if it refused it then; else
   /// that it has no room; else the present one.
   void explain_refusal(NodeId id, DeviceIndex device) {
-    std::vector<PassedOver>& all = placement_.decisions[id].passed_over;
+    std::vector<RejectedCandidate>& all = placement_.decisions[id].rejected;
     auto now = std::find_if(all.begin(), all.end(),
-                            [&](const PassedOver& each) { return each.device == device; });
-    const PassedOver* before = find(by_rules_.decisions[id], device);
-    std::optional<PassedOver> better;
+                            [&](const RejectedCandidate& each) { return each.device == device; });
+    const RejectedCandidate* before = find(by_rules_.decisions[id], device);
+    std::optional<RejectedCandidate> better;
     if (before != nullptr && before->refusal != Refusal::kCost) {
       better = *before;
     } else if (lacks_room(id, device)) {
-      better = PassedOver{device, Refusal::kMemory, no_room(id, device)};
+      better = RejectedCandidate{device, Refusal::kMemory, no_room(id, device)};
     } else if (now == all.end() && before != nullptr) {
       better = *before;  // nothing at all is on that device
     }
@@ -161,8 +162,9 @@ class Explainer {
     if (now != all.end()) {
       *now = std::move(*better);
     } else {
-      const auto place = std::find_if(all.begin(), all.end(),
-                                      [&](const PassedOver& each) { return each.device > device; });
+      const auto place = std::find_if(all.begin(), all.end(), [&](const RejectedCandidate& each) {
+        return each.device > device;
+      });
       all.insert(place, std::move(*better));
     }
   }

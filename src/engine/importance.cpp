@@ -66,7 +66,7 @@ class Gatherer {
     options.observer.nodes = sums_->nodes();
     options.observer.visit = [this](const Observed& observed) {
       // An exception may not pass through the plan.
-      stopped_ = guarded([&] { return sums_->add(observed, plan_->extents()); });
+      stopped_ = guarded([&] { return sums_->add(observed, plan_->dynamic_dims()); });
       return static_cast<bool>(stopped_);
     };
     SHUNT_ASSIGN(plan_, compile(graph_, std::move(placement), options));

@@ -39,7 +39,7 @@ std::string to_text(const MemoryPool& pool, DeviceSpan<const std::uint64_t> aske
   };
   for (const DeviceIndex device : pool.devices) add(device);
   add(names.cpu());
-  return to_text(MemoryNeed{fmt::format("{}, one pool of memory,", fmt::join(parts, " with ")),
+  return to_text(MemoryNeed{fmt::format("{}, unified memory,", fmt::join(parts, " with ")),
                             pool.asked, pool.limit.free, pool.limit.margin});
 }
 

@@ -1,4 +1,4 @@
-// Devices whose memory is the host's: they and the CPU are given bytes out of one pool.
+// Devices whose memory is the host's: they and the CPU are given bytes out of unified memory.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,7 @@ MemoryPool memory_pool(DeviceSpan<const DeviceLimit> limits, DeviceSpan<const st
 std::string names_in_pool(DeviceIndex device, DeviceSpan<const DeviceLimit> limits,
                           DeviceSpan<const std::string> names);
 
-/// "test0 (1.0 MiB) with cpu0 (2.0 MiB), one pool of memory, needs 3.0 MiB (3145728 bytes), but has
+/// "test0 (1.0 MiB) with cpu0 (2.0 MiB), unified memory, needs 3.0 MiB (3145728 bytes), but has
 /// 2.0 MiB (2097152 bytes)".
 std::string to_text(const MemoryPool& pool, DeviceSpan<const std::uint64_t> asked,
                     DeviceSpan<const std::string> names);

@@ -2,14 +2,14 @@
 
 #include <utility>
 
-#include "graph/picked.h"
+#include "graph/gathered.h"
 #include "graph/storage_users.h"
 
 namespace shunt {
 
 namespace {
 
-/// The ranges of weights that a step's placement sends from host memory as a whole. Of a picked
+/// The ranges of weights that a step's placement sends from host memory as a whole. Of a gathered
 /// weight only slices are sent.
 Status find_streamed(const ModelState& model, const StepShape& shape, RangesByDevice& ranges) {
   SHUNT_ASSIGN(const auto built, model.build(shape, model.transcoded));
@@ -20,7 +20,7 @@ Status find_streamed(const ModelState& model, const StepShape& shape, RangesByDe
   std::map<NodeId, Address> weights;
   const StorageUsers users(step.graph);
   for (const LeafMemory& leaf : memory) {
-    if (!picked_of(step.graph, leaf.leaf, users)) weights.emplace(leaf.leaf, leaf.address);
+    if (!gathered_of(step.graph, leaf.leaf, users)) weights.emplace(leaf.leaf, leaf.address);
   }
   for (NodeId id = 0; id < step.graph.size(); ++id) {
     const Node& node = step.graph.node(id);

@@ -122,7 +122,9 @@ Status SessionPlans::allocate_caches(const StepGraph& step, const Homes& homes) 
 }
 
 bool SessionPlans::reads_free_rows() const {
-  const auto rounds = [](const Device* device) { return device->info().extent_granularity > 1; };
+  const auto rounds = [](const Device* device) {
+    return device->info().dynamic_dim_granularity > 1;
+  };
   return options_.sequences > 1 || std::ranges::any_of(model_.devices, rounds);
 }
 

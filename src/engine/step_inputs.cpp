@@ -58,7 +58,7 @@ std::int64_t row_granularity(const Plan& plan, std::int64_t context) {
   std::int64_t all = 1;
   for (const int index : computing) {
     const Device& device = device_at(plan.placement().devices, index);
-    const std::int64_t own = std::max<std::int64_t>(device.info().extent_granularity, 1);
+    const std::int64_t own = std::max<std::int64_t>(device.info().dynamic_dim_granularity, 1);
     // Beyond the context there is nothing to round up to; so the product can't overflow.
     if (own >= context || all >= context) return context;
     all = std::lcm(all, own);
@@ -80,9 +80,9 @@ Status fill_step(Plan& plan, const StepGraph& step, std::span<const StepPart> pa
   }
   const std::int64_t context = plan.graph().node(step.mask.id).result.size(0);
   row_count = std::min((row_count + granularity - 1) / granularity * granularity, context);
-  SHUNT_TRY(plan.set_extent(step.token_count, token_count));
-  SHUNT_TRY(plan.set_extent(step.output_count, output_count));
-  SHUNT_TRY(plan.set_extent(step.row_count, row_count));
+  SHUNT_TRY(plan.set_dynamic_dim(step.token_count, token_count));
+  SHUNT_TRY(plan.set_dynamic_dim(step.output_count, output_count));
+  SHUNT_TRY(plan.set_dynamic_dim(step.row_count, row_count));
   SHUNT_ASSIGN(const auto ids, input<std::int32_t>(plan, step.tokens));
   SHUNT_ASSIGN(const auto positions, input<std::int32_t>(plan, step.positions));
   SHUNT_ASSIGN(const auto rows, input<std::int64_t>(plan, step.cache_rows));

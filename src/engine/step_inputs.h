@@ -1,4 +1,4 @@
-// The extents and inputs of a step.
+// The dynamic dimensions and inputs of a step.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,8 @@ struct StepPart {
 Status fill_step(Plan& plan, const StepGraph& step, std::span<const StepPart> parts,
                  std::int64_t granularity = 1);
 /// The granularity of the number of cache rows for the devices that compute a plan: the
-/// least common multiple of DeviceInfo::extent_granularity; at most `context`. 1 on the CPU alone.
+/// least common multiple of DeviceInfo::dynamic_dim_granularity; at most `context`. 1 on the CPU
+/// alone.
 std::int64_t row_granularity(const Plan& plan, std::int64_t context);
 /// The same for the only sequence, whose cache rows are in order.
 Status fill_step(Plan& plan, const StepGraph& step, std::span<const std::int32_t> tokens,

@@ -31,11 +31,11 @@ std::string describe_call(const Graph& graph, const Op& op, std::span<const Node
   return text + ")";
 }
 
-/// Whether each dimension is fixed or a multiple of an extent that the graph has.
-bool uses_known_extents(const Shape& shape, std::span<const Extent> extents) {
+/// Whether each dimension is fixed or a multiple of a dynamic dimension that the graph has.
+bool uses_known_dynamic_dims(const Shape& shape, std::span<const DynamicDim> dynamic_dims) {
   return std::all_of(shape.begin(), shape.end(), [&](const Dim& dim) {
-    return dim.is_fixed() || (dim.extent < extents.size() && dim.factor >= 0 &&
-                              dim.max == dim.factor * extents[dim.extent].max);
+    return dim.is_fixed() || (dim.dynamic_dim < dynamic_dims.size() && dim.factor >= 0 &&
+                              dim.max == dim.factor * dynamic_dims[dim.dynamic_dim].max);
   });
 }
 
@@ -67,22 +67,24 @@ bool is_optional(std::string_view source_name) {
 }  // namespace
 
 GraphBuilder::GraphBuilder() {
-  graph_.extents_.push_back({"none", 0});
+  graph_.dynamic_dims_.push_back({"none", 0});
 }
 
-Result<Dim> GraphBuilder::extent(std::string name, std::int64_t max) {
-  if (max < 0) return invalid("extent {}: its maximum is {}, which is negative", name, max);
-  if (graph_.extents_.size() >= kMaxExtents) {
-    return invalid("extent {}: a graph has at most {} extents", name, kMaxExtents - 1);
+Result<Dim> GraphBuilder::dynamic_dim(std::string name, std::int64_t max) {
+  if (max < 0)
+    return invalid("dynamic dimension {}: its maximum is {}, which is negative", name, max);
+  if (graph_.dynamic_dims_.size() >= kMaxDynamicDims) {
+    return invalid("dynamic dimension {}: a graph has at most {} dynamic dimensions", name,
+                   kMaxDynamicDims - 1);
   }
-  graph_.extents_.push_back({std::move(name), max});
-  return Dim(static_cast<ExtentId>(graph_.extents_.size() - 1), max);
+  graph_.dynamic_dims_.push_back({std::move(name), max});
+  return Dim(static_cast<DynamicDimId>(graph_.dynamic_dims_.size() - 1), max);
 }
 
 Result<Value> GraphBuilder::leaf(std::string name, const Tensor& tensor, Role role) {
-  if (!uses_known_extents(tensor.shape, graph_.extents())) {
-    return invalid("{} {}: a dimension uses an extent that is not of this graph", to_string(role),
-                   name);
+  if (!uses_known_dynamic_dims(tensor.shape, graph_.dynamic_dims())) {
+    return invalid("{} {}: a dimension uses a dynamic dimension that is not of this graph",
+                   to_string(role), name);
   }
   if (graph_.nodes_.size() >= kNoNode) return invalid("a graph can't have more nodes");
   const NodeId id = static_cast<NodeId>(graph_.nodes_.size());
@@ -173,8 +175,8 @@ Result<Value> GraphBuilder::apply(const Op& op, Params params, std::span<const N
   auto inferred = op.infer(tensors, params);
   if (!inferred) return std::move(inferred.error()).with_context(describe_call(graph_, op, ids));
 
-  if (!uses_known_extents(inferred->tensor.shape, graph_.extents())) {
-    return invalid("{}: its result would use an extent that is not of this graph",
+  if (!uses_known_dynamic_dims(inferred->tensor.shape, graph_.dynamic_dims())) {
+    return invalid("{}: its result would use a dynamic dimension that is not of this graph",
                    describe_call(graph_, op, ids));
   }
 

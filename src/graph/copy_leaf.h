@@ -21,10 +21,10 @@ inline Result<Value> copy_leaf(GraphBuilder& g, const Node& node, std::string na
   }
 }
 
-/// Extents of the same numbers as those of `graph`, for a builder that has none.
-inline Status copy_extents(GraphBuilder& g, const Graph& graph) {
-  for (std::size_t i = 1; i < graph.extents().size(); ++i) {
-    const auto made = g.extent(graph.extents()[i].name, graph.extents()[i].max);
+/// Dynamic dimensions of the same numbers as those of `graph`, for a builder that has none.
+inline Status copy_dynamic_dims(GraphBuilder& g, const Graph& graph) {
+  for (std::size_t i = 1; i < graph.dynamic_dims().size(); ++i) {
+    const auto made = g.dynamic_dim(graph.dynamic_dims()[i].name, graph.dynamic_dims()[i].max);
     if (!made) return Error(made.error());
   }
   return ok();

@@ -15,9 +15,9 @@ std::string_view to_string(Role role) {
   return name_in(kNames, role);
 }
 
-ExtentValues Graph::max_extents() const {
-  ExtentValues values = {};
-  for (std::size_t i = 0; i < extents_.size(); ++i) values[i] = extents_[i].max;
+DynamicDimValues Graph::max_dynamic_dims() const {
+  DynamicDimValues values = {};
+  for (std::size_t i = 0; i < dynamic_dims_.size(); ++i) values[i] = dynamic_dims_[i].max;
   return values;
 }
 

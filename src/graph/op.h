@@ -90,8 +90,8 @@ class Op {
   /// Builds the gradient of a loss by the sources from that by the result. Unsupported if there is
   /// no rule.
   virtual Status gradient(Backward& node, const Params& params) const;
-  /// Arithmetic operations at the extents' maximum, for predicting times: an operation an element
-  /// of the result, unless an op says otherwise.
+  /// Arithmetic operations at the dynamic dimensions' maximum, for predicting times: an operation
+  /// an element of the result, unless an op says otherwise.
   virtual double operations(const Tensor& result, SourceTensors, const Params&) const {
     return static_cast<double>(element_count(result.shape));
   }

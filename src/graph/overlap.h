@@ -16,9 +16,9 @@ struct Placed {
 /// Whether each element of one is the same element of the other.
 bool same_elements(const Placed& a, const Placed& b);
 
-/// Whether two tensors have a byte in common at the extents' maximum. Exact for windows of the same
-/// tensor, permuted or not. It can't tell, for example, between a tensor and one that is reshaped.
-/// Then it says yes as soon as the bytes from the first to the last element meet.
+/// Whether two tensors have a byte in common at the dynamic dimensions' maximum. Exact for windows
+/// of the same tensor, permuted or not. It can't tell, for example, between a tensor and one that
+/// is reshaped. Then it says yes as soon as the bytes from the first to the last element meet.
 bool overlap(const Placed& a, const Placed& b);
 
 }  // namespace shunt

@@ -24,7 +24,7 @@ Result<Graph> with_types(const Graph& graph, std::span<const LeafType> types) {
     wanted[type.leaf] = type.dtype;
   }
   GraphBuilder g;
-  SHUNT_TRY(copy_extents(g, graph));
+  SHUNT_TRY(copy_dynamic_dims(g, graph));
   for (NodeId id = 0; id < graph.size(); ++id) {
     const Node& node = graph.node(id);
     if (!node.is_leaf()) {

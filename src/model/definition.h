@@ -44,7 +44,7 @@ struct PartLeaf {
 /// The graph of a step, with the leaves to fill.
 struct StepGraph {
   Graph graph;
-  Dim token_count;  ///< extents: how many of each there are in a run
+  Dim token_count;  ///< dynamic dimensions: how many of each there are in a run
   Dim output_count;
   Dim row_count;      ///< rows of the cache that are looked at
   Value tokens;       ///< I32 [token_count]: ids

@@ -32,9 +32,9 @@ class StepBuilder {
 
  private:
   Status make_inputs() {
-    SHUNT_ASSIGN(result_.token_count, g_.extent("tokens", step_.tokens));
-    SHUNT_ASSIGN(result_.output_count, g_.extent("outputs", step_.outputs));
-    SHUNT_ASSIGN(result_.row_count, g_.extent("cache rows", step_.context));
+    SHUNT_ASSIGN(result_.token_count, g_.dynamic_dim("tokens", step_.tokens));
+    SHUNT_ASSIGN(result_.output_count, g_.dynamic_dim("outputs", step_.outputs));
+    SHUNT_ASSIGN(result_.row_count, g_.dynamic_dim("cache rows", step_.context));
     const auto input = [&](Value& value, const char* name, DType type,
                            const Shape& shape) -> Status {
       SHUNT_ASSIGN(const Tensor tensor, make_tensor(type, shape));

@@ -54,7 +54,7 @@ class Splitter {
   }
 
   Result<PartedGraph> run() && {
-    SHUNT_TRY(copy_extents(g_, graph_));
+    SHUNT_TRY(copy_dynamic_dims(g_, graph_));
     for (NodeId id = 0; id < graph_.size(); ++id) {
       SHUNT_TRY(graph_.node(id).is_leaf() ? add_leaf(id) : add_node(id));
     }
@@ -69,7 +69,7 @@ class Splitter {
     lanes_.resize(g_.graph().size(), kWhole);
     std::vector<NodeId> now(g_.graph().size(), kNoNode);
     GraphBuilder sorted;
-    SHUNT_TRY(copy_extents(sorted, graph_));
+    SHUNT_TRY(copy_dynamic_dims(sorted, graph_));
     for (NodeId id : sorted_by_part()) {
       SHUNT_ASSIGN(now[id], copy_node(sorted, g_.graph().node(id), now));
     }
@@ -142,7 +142,8 @@ class Splitter {
     }
     const Tensor& tensor = graph_.node(parts.leaf).result;
     const Dim& dim = tensor.shape[static_cast<std::size_t>(parts.dim)];
-    if (!dim.is_fixed()) return refuse(fmt::format("dimension {} is an extent", parts.dim));
+    if (!dim.is_fixed())
+      return refuse(fmt::format("dimension {} is a dynamic dimension", parts.dim));
     const std::int64_t unit = parts.dim == 0 ? trait(tensor.dtype).block_elements : 1;
     std::int64_t left = dim.max;
     for (std::size_t i = 0; i < parts.sizes.size(); ++i) {

@@ -31,7 +31,8 @@ Result<Tensor> make_tensor(DType dtype, const Shape& shape) {
       return invalid("{} {}: dimension {} is negative", type.name, to_string(shape), i);
     }
   }
-  // Rows stay whole blocks at every value of the extent only if each of its units is whole blocks.
+  // Rows stay whole blocks at every value of the dynamic dimension only if each of its units is
+  // whole blocks.
   if (shape[0].max % type.block_elements != 0 || shape[0].factor % type.block_elements != 0) {
     return invalid("{} {}: rows must be whole blocks, that is a multiple of {} elements", type.name,
                    to_string(shape), type.block_elements);

@@ -8,7 +8,7 @@
 #include <map>
 #include <new>
 
-#include "graph/picked.h"
+#include "graph/gathered.h"
 #include "graph/reference.h"
 #include "shunt/ops.h"
 #include "shunt/registry.h"
@@ -79,7 +79,7 @@ TEST(Plan, RunningAllocatesNothing) {
   if (!devices || devices->empty()) GTEST_SKIP() << "there is no CPU backend in this build";
 
   GraphBuilder g;
-  const auto tokens = g.extent("tokens", 9);
+  const auto tokens = g.dynamic_dim("tokens", 9);
   const auto x = g.input("x", *make_tensor(DType::kF32, {64, *tokens}));
   const auto positions = g.input("positions", *make_tensor(DType::kI32, {*tokens}));
   const auto rows = g.input("rows", *make_tensor(DType::kI64, {*tokens}));
@@ -112,7 +112,7 @@ TEST(Plan, RunningAllocatesNothing) {
     const std::size_t before_compiling = allocations.load();
     EXPECT_GT(before_compiling, 0U);  // it does count
     for (std::int64_t count : {9, 1, 0, 5}) {
-      ASSERT_TRUE((*run)->plan().set_extent(*tokens, count));
+      ASSERT_TRUE((*run)->plan().set_dynamic_dim(*tokens, count));
       const std::size_t before = allocations.load();
       const Status status = (*run)->plan().run();
       const std::size_t after = allocations.load();
@@ -134,7 +134,7 @@ TEST(Plan, RunningOverTwoDevicesWithCopiesBetweenThemAllocatesNothing) {
   Device& cpu = *found->back();
 
   GraphBuilder g;
-  const auto tokens = g.extent("tokens", 9);
+  const auto tokens = g.dynamic_dim("tokens", 9);
   const auto x = g.input("x", *make_tensor(DType::kF32, {64, *tokens}));
   const auto rows = g.input("rows", *make_tensor(DType::kI64, {*tokens}));
   const auto w = g.weight("w", *make_tensor(DType::kF16, {64, 64}));
@@ -201,7 +201,8 @@ TEST(Plan, RunningOverTwoDevicesWithCopiesBetweenThemAllocatesNothing) {
     const std::size_t before = calls();
     std::uint64_t last = 0;
     for (int step = 0; status && step < 12; ++step) {
-      status = plan.set_extent(*tokens, std::array{1, 0, 5, 9}[static_cast<std::size_t>(step % 4)]);
+      status =
+          plan.set_dynamic_dim(*tokens, std::array{1, 0, 5, 9}[static_cast<std::size_t>(step % 4)]);
       if (!status || !plan.input(*x)) break;
       const auto started = plan.start();
       if (!started) break;
@@ -233,7 +234,7 @@ TEST(Plan, FindingTheExpertsInUseAllocatesNothing) {
   }
   const auto* const bytes = reinterpret_cast<const std::byte*>(numbers.data());
   const std::size_t before = allocations.load();
-  const Status status = slices.find(bytes, graph->max_extents());
+  const Status status = slices.find(bytes, graph->max_dynamic_dims());
   const std::size_t after = allocations.load();
   ASSERT_TRUE(status) << status.error().message();
   EXPECT_EQ(slices.runs().size(), 30U);

@@ -1,5 +1,5 @@
-// Attention on the CPU whose tokens and keys are extents. The split among threads depends on actual
-// sizes; results don't, to the bit.
+// Attention on the CPU whose tokens and keys are dynamic dimensions. The split among threads
+// depends on actual sizes; results don't, to the bit.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -46,11 +46,11 @@ class AttentionOnTheCpu : public testing::TestWithParam<DType> {
     if (devices_.empty()) GTEST_SKIP() << "there is no CPU backend in this build";
   }
 
-  /// [size, heads, tokens], of which `extents` says whether tokens and keys are.
-  RefTensor attend(std::int64_t tokens, std::int64_t keys, bool extents) {
+  /// [size, heads, tokens], of which `dynamic_dims` says whether tokens and keys are.
+  RefTensor attend(std::int64_t tokens, std::int64_t keys, bool dynamic_dims) {
     GraphBuilder g;
-    const Dim t = extents ? *g.extent("tokens", kMostTokens) : Dim(tokens);
-    const Dim n = extents ? *g.extent("keys", kMostKeys) : Dim(keys);
+    const Dim t = dynamic_dims ? *g.dynamic_dim("tokens", kMostTokens) : Dim(tokens);
+    const Dim n = dynamic_dims ? *g.dynamic_dim("keys", kMostKeys) : Dim(keys);
     const auto input = [&](DType type, const Shape& shape) {
       return g.input("", *make_tensor(type, shape));
     };
@@ -66,12 +66,12 @@ class AttentionOnTheCpu : public testing::TestWithParam<DType> {
     const auto graph = std::make_shared<const Graph>(std::move(*std::move(g).build()));
     auto run = GraphRun::create(graph, devices_, {});
     EXPECT_TRUE(run) << run.error().message();
-    ExtentValues actual = graph->max_extents();
-    if (extents) {
-      EXPECT_TRUE((*run)->plan().set_extent(t, tokens));
-      EXPECT_TRUE((*run)->plan().set_extent(n, keys));
-      actual[t.extent] = tokens;
-      actual[n.extent] = keys;
+    DynamicDimValues actual = graph->max_dynamic_dims();
+    if (dynamic_dims) {
+      EXPECT_TRUE((*run)->plan().set_dynamic_dim(t, tokens));
+      EXPECT_TRUE((*run)->plan().set_dynamic_dim(n, keys));
+      actual[t.dynamic_dim] = tokens;
+      actual[n.dynamic_dim] = keys;
     }
     const Sizes of_keys = {kSize, kKeyHeads, keys, 1};
     EXPECT_TRUE((*run)->set_inputs({{q->id, cut(q_, {kSize, kHeads, tokens, 1})},
@@ -104,7 +104,7 @@ TEST_P(AttentionOnTheCpu, OfAQueryDoesNotHangOnHowManyComeWithIt) {
   }
 }
 
-TEST_P(AttentionOnTheCpu, DoesNotHangOnTheMaximumOfExtents) {
+TEST_P(AttentionOnTheCpu, DoesNotHangOnTheMaximumOfDynamicDims) {
   for (const std::int64_t tokens : {1, 21, 22, 50}) {
     for (const std::int64_t keys : {1, 256, 257, 900}) {
       EXPECT_EQ(attend(tokens, keys, true).data, attend(tokens, keys, false).data)

@@ -135,7 +135,7 @@ TEST_F(CustomOnCpu, SharesCoverEverythingOnce) {
 }
 
 TEST_F(CustomOnCpu, SeesTheSizesOfTheRun) {
-  const Dim tokens = *g.extent("tokens", 5);
+  const Dim tokens = *g.dynamic_dim("tokens", 5);
   const Value wide = *g.input("wide", *make_tensor(DType::kF32, {2, tokens}));
   std::vector<std::int64_t> seen;
   ASSERT_TRUE(g.output(custom(g, {wide},
@@ -149,7 +149,7 @@ TEST_F(CustomOnCpu, SeesTheSizesOfTheRun) {
   RefTensor values(Sizes{2, 5, 1, 1});
   auto made = GraphRun::create(graph, devices, {{x.id, row({1, 2, 3, 4})}, {wide.id, values}});
   ASSERT_TRUE(made) << made.error().message();
-  ASSERT_TRUE((*made)->plan().set_extent(tokens, 3));
+  ASSERT_TRUE((*made)->plan().set_dynamic_dim(tokens, 3));
   ASSERT_TRUE((*made)->plan().run());
   EXPECT_THAT(seen, ElementsAre(3, 3));
 }

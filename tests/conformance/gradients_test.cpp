@@ -55,7 +55,7 @@ class GradientsOfSomeRows : public testing::Test {
 
   GradientsOfSomeRows() {
     GraphBuilder g;
-    rows_ = *g.extent("rows", kMost);
+    rows_ = *g.dynamic_dim("rows", kMost);
     x_ = *g.input("x", *make_tensor(DType::kF32, {kIn, rows_}));
     y_ = *g.input("y", *make_tensor(DType::kF32, {kClasses, rows_}));
     w1_ = *g.weight("w1", *make_tensor(DType::kF32, {kIn, kHidden}));
@@ -145,7 +145,7 @@ TEST_F(GradientsOfSomeRows, AreThoseOfThatMany) {
       for (std::int64_t c = 0; c < kClasses; ++c) inputs[y_.id].at(c, r) = 1e30;
     }
     ASSERT_TRUE((*run)->set_inputs(inputs));
-    ASSERT_TRUE((*run)->plan().set_extent(rows_, rows));
+    ASSERT_TRUE((*run)->plan().set_dynamic_dim(rows_, rows));
     const Status status = (*run)->plan().run();
     ASSERT_TRUE(status) << status.error().message();
     const auto [dw1, dw2] =

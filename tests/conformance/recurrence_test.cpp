@@ -1,6 +1,6 @@
-// Recurrences in a graph whose tokens and sequences are extents, on the CPU. The result of a step's
-// actual sizes does not depend on their maximum. States are kept by number, and numbers that no
-// state has fail the run.
+// Recurrences in a graph whose tokens and sequences are dynamic dimensions, on the CPU. The result
+// of a step's actual sizes does not depend on their maximum. States are kept by number, and numbers
+// that no state has fail the run.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -27,11 +27,11 @@ struct Kept {
   Dim sequences = 1;
 };
 
-Kept build(bool extents) {
+Kept build(bool dynamic_dims) {
   Kept made;
   GraphBuilder g;
   const auto size = [&](const char* name, std::int64_t max, std::int64_t actual) {
-    return extents ? *g.extent(name, max) : Dim(actual);
+    return dynamic_dims ? *g.dynamic_dim(name, max) : Dim(actual);
   };
   made.tokens = size("tokens", 7, 3);
   made.sequences = size("sequences", 5, 2);
@@ -87,13 +87,14 @@ class RecurrenceOnTheCpu : public testing::Test {
     devices_ = *registry_->select({});
     if (devices_.empty()) GTEST_SKIP() << "there is no CPU backend in this build";
   }
-  std::unique_ptr<GraphRun> start(const Kept& kept, bool extents, const std::vector<double>& ids) {
+  std::unique_ptr<GraphRun> start(const Kept& kept, bool dynamic_dims,
+                                  const std::vector<double>& ids) {
     auto leaves = values_for(kept, ids);
     auto run = GraphRun::create(kept.graph, devices_, {{kept.cache, leaves[kept.cache]}});
     EXPECT_TRUE(run) << run.error().message();
-    if (extents) {
-      EXPECT_TRUE((*run)->plan().set_extent(kept.tokens, 3));
-      EXPECT_TRUE((*run)->plan().set_extent(kept.sequences, 2));
+    if (dynamic_dims) {
+      EXPECT_TRUE((*run)->plan().set_dynamic_dim(kept.tokens, 3));
+      EXPECT_TRUE((*run)->plan().set_dynamic_dim(kept.sequences, 2));
     }
     leaves.erase(kept.cache);
     const Status set = (*run)->set_inputs(leaves);
@@ -105,7 +106,7 @@ class RecurrenceOnTheCpu : public testing::Test {
   std::vector<Device*> devices_;
 };
 
-TEST_F(RecurrenceOnTheCpu, TakesTheActualSizesOfExtents) {
+TEST_F(RecurrenceOnTheCpu, TakesTheActualSizesOfDynamicDims) {
   const Kept fixed = build(false);
   const Kept kept = build(true);
   const auto expected = start(fixed, false, {3, 1});
@@ -113,9 +114,9 @@ TEST_F(RecurrenceOnTheCpu, TakesTheActualSizesOfExtents) {
   for (int step = 0; step < 3; ++step) {
     ASSERT_TRUE(expected->plan().run());
     ASSERT_TRUE(run->plan().run());
-    ExtentValues actual = kept.graph->max_extents();
-    actual[kept.tokens.extent] = 3;
-    actual[kept.sequences.extent] = 2;
+    DynamicDimValues actual = kept.graph->max_dynamic_dims();
+    actual[kept.tokens.dynamic_dim] = 3;
+    actual[kept.sequences.dynamic_dim] = 2;
     EXPECT_EQ(run->output(kept.y, actual)->data, expected->output(fixed.y)->data);
   }
   const RefTensor states = *run->leaf(kept.cache);

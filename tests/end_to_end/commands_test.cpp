@@ -53,10 +53,11 @@ TEST(Devices, OneWhoseMemoryIsTheHostsSharesAPoolWithTheCpu) {
       if (device["name"] != "test0") continue;
       EXPECT_EQ(device["host_memory"], pooled);
     }
-    EXPECT_EQ(text.out.find("1.0 GiB of 1.0 GiB free, one pool with cpu0\n") != std::string::npos,
-              pooled)
+    EXPECT_EQ(
+        text.out.find("1.0 GiB of 1.0 GiB free, unified memory with cpu0\n") != std::string::npos,
+        pooled)
         << text.out;
-    const std::regex said("one pool with cpu0");
+    const std::regex said("unified memory with cpu0");
     EXPECT_EQ(std::distance(std::sregex_iterator(text.out.begin(), text.out.end(), said), {}),
               static_cast<std::ptrdiff_t>(shared));
   }

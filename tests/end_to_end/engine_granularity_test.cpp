@@ -102,7 +102,7 @@ TEST_F(Granularity, TwoDevicesGetACommonMultiple) {
 TEST_F(Granularity, RowsThatWereNeverWrittenChangeNothing) {
   for (const DType cache : {DType::kF32, DType::kF16, DType::kQ8_0}) {
     TestDevice plain(TestDeviceConfig{});
-    TestDevice rounding(TestDeviceConfig{.extent_granularity = 16});
+    TestDevice rounding(TestDeviceConfig{.dynamic_dim_granularity = 16});
     const auto expected = decode({&plain}, cache);
     EXPECT_GT(plain.computed(), 0U);
     EXPECT_EQ(decode({&rounding}, cache), expected) << to_string(cache);
@@ -113,7 +113,7 @@ TEST_F(Granularity, RowsThatWereNeverWrittenChangeNothing) {
 TEST_F(Granularity, RowsOfAFailedStepChangeNothing) {
   bool poison = false;
   std::size_t launches = 0;
-  TestDeviceConfig config = {.extent_granularity = 16};
+  TestDeviceConfig config = {.dynamic_dim_granularity = 16};
   config.wrong["matmul"] = [&](RefTensor& result) {
     if (!poison) return;
     for (double& value : result.data) value = std::numeric_limits<double>::quiet_NaN();

@@ -90,8 +90,8 @@ TEST_F(ExplainCommand, EverySegmentHasADeviceAReasonAndNodes) {
       EXPECT_EQ(node["fell_back"], !known) << node;
       if (known) continue;
       ++fell_back;
-      EXPECT_EQ(node["passed_over"][0]["device"], "test0");
-      EXPECT_EQ(node["passed_over"][0]["reason"], "test0 has no kernel for " + op);
+      EXPECT_EQ(node["rejected"][0]["device"], "test0");
+      EXPECT_EQ(node["rejected"][0]["reason"], "test0 has no kernel for " + op);
     }
   }
   EXPECT_EQ(devices, (std::set<std::string>{"cpu0", "test0"}));

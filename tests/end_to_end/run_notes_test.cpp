@@ -86,17 +86,18 @@ TEST_F(RunNotes, TheMarginLeavesNoRoomAndTheErrorSaysSo) {
 TEST_F(RunNotes, OneInTheHostsMemorySharesItWithTheCpuAndSaysSo) {
   const RunResult roomy = run(SHUNT_TEST_POOLED_PLUGINS, {});
   ASSERT_EQ(roomy.exit_code, 0) << roomy.err;
-  EXPECT_THAT(roomy.err, AllOf(ContainsRegex("\nloaded      test0: layers 0 to 1 .*; one pool with "
-                                             "cpu0, together .*\n            cpu0: "),
-                               ContainsRegex("\nsession     test0: layers 0 to 1 .*; one pool with "
-                                             "cpu0, together ")));
+  EXPECT_THAT(roomy.err,
+              AllOf(ContainsRegex("\nloaded      test0: layers 0 to 1 .*; unified memory with "
+                                  "cpu0, together .*\n            cpu0: "),
+                    ContainsRegex("\nsession     test0: layers 0 to 1 .*; unified memory with "
+                                  "cpu0, together ")));
   const RunResult denied =
       run(SHUNT_TEST_POOLED_PLUGINS, {"--memory-margin", "1GiB", "--fallback", "deny"});
   EXPECT_EQ(denied.exit_code, 1);
   EXPECT_THAT(
       denied.err,
       AllOf(ContainsRegex("15 matmul .test0 has no room left for its weights: with cpu0, in "
-                          "one pool, it would need .* and may use 0 bytes"),
+                          "unified memory, it would need .* and may use 0 bytes"),
             HasSubstr("2 swiglu (test0 has no kernel for swiglu)")));
 }
 

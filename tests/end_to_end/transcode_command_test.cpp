@@ -118,7 +118,7 @@ TEST_F(TranscodeCommand, ExplainShowsItInAllForms) {
     for (const json& node : segment["nodes"]) {
       if (node["op"] != "matmul") continue;
       seen = true;
-      EXPECT_EQ(node["passed_over"][0]["reason"],
+      EXPECT_EQ(node["rejected"][0]["reason"],
                 "test0 needs w as Q8_0 instead of F32; that is less precise");
       EXPECT_EQ(node["fell_back"], true);
     }

@@ -136,7 +136,7 @@ TEST(VerifyCommand, WeightsComeInTheTypeThatTheDeviceWants) {
   EXPECT_EQ(verify_with("", model.path(), {"--transcode", "some"}).exit_code, 2);
 }
 
-TEST(VerifyCommand, ADeviceMayBeBelievedThatHasWeightsInAnotherType) {
+TEST(VerifyCommand, TheReferenceDeviceMayHaveWeightsInAnotherType) {
   const SynthModel model(of_type(DType::kQ4_0));
   RunOptions options;
   options.environment["SHUNT_BACKEND_PATH"] = SHUNT_TEST_PLUGINS_Q8_ONLY;
@@ -163,7 +163,7 @@ TEST(VerifyCommand, ADeviceAgainstItselfIsExact) {
   EXPECT_EQ(found["unsupported"], 0);
 }
 
-TEST(VerifyCommand, ADeviceMayBeBelievedThatCanHardlyDoAnything) {
+TEST(VerifyCommand, TheReferenceDeviceMaySupportFewOps) {
   const SynthModel model;
   RunOptions options;
   options.environment["SHUNT_BACKEND_PATH"] = SHUNT_TEST_WRONG_PLUGINS;
@@ -192,18 +192,18 @@ TEST(VerifyCommand, NothingComparedIsAnError) {
   EXPECT_EQ(in_json.err, result.err);
   EXPECT_EQ(json_of(in_json)["compared"], 0);
 
-  const RunResult believed = run_command(
+  const RunResult reference_device = run_command(
       {"verify", "-m", model.path(), "--device", "cpu0", "--against", "null0", "--json"});
-  EXPECT_EQ(believed.exit_code, 0) << believed.err;
-  EXPECT_EQ(believed.err, "shunt: " + model.path() +
-                              ": null0 computed nothing: the results that are believed are those "
-                              "of cpu0; shunt explain --devices null0 says why\n");
-  const json found = json_of(believed);
-  EXPECT_EQ(found["believed"], json({{"cpu0", found["operations"]}}));
-  EXPECT_EQ(found["nodes"][0]["believed"], "cpu0");
+  EXPECT_EQ(reference_device.exit_code, 0) << reference_device.err;
+  EXPECT_EQ(reference_device.err, "shunt: " + model.path() +
+                                      ": null0 computed nothing: the reference results are those "
+                                      "of cpu0; shunt explain --devices null0 says why\n");
+  const json found = json_of(reference_device);
+  EXPECT_EQ(found["reference"], json({{"cpu0", found["operations"]}}));
+  EXPECT_EQ(found["nodes"][0]["reference"], "cpu0");
 }
 
-TEST(VerifyCommand, WhoComputedWhatIsBelievedIsSaid) {
+TEST(VerifyCommand, ReportsTheDevicesOfTheReferenceRun) {
   const SynthModel model;
   RunOptions options;
   options.environment["SHUNT_BACKEND_PATH"] = SHUNT_TEST_PLUGINS;
@@ -213,17 +213,17 @@ TEST(VerifyCommand, WhoComputedWhatIsBelievedIsSaid) {
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_EQ(result.err, "");
   // Products and sums, as above; it has no other ops.
-  EXPECT_THAT(result.out,
-              testing::ContainsRegex(
-                  "\nthe run that is believed: test0 38 operations, cpu0 [0-9]+ operations\n"));
+  EXPECT_THAT(
+      result.out,
+      testing::ContainsRegex("\nthe reference run: test0 38 operations, cpu0 [0-9]+ operations\n"));
   auto in_json = words;
   in_json.push_back("--json");
   const json found = json_of(run_command(in_json, options));
-  EXPECT_EQ(found["believed"]["test0"], 38);
-  EXPECT_EQ(found["believed"]["cpu0"].get<int>() + 38, found["operations"]);
+  EXPECT_EQ(found["reference"]["test0"], 38);
+  EXPECT_EQ(found["reference"]["cpu0"].get<int>() + 38, found["operations"]);
   for (const json& node : found["nodes"]) {
     const bool has = node["op"] == "matmul" || node["op"] == "add";
-    EXPECT_EQ(node["believed"], has ? "test0" : "cpu0") << node;
+    EXPECT_EQ(node["reference"], has ? "test0" : "cpu0") << node;
   }
 }
 

@@ -174,9 +174,9 @@ TEST_P(ZdnnModel, IsExplainedOperationByOperation) {
         ++taken;
         continue;
       }
-      ASSERT_EQ(node["passed_over"].size(), 1U) << node;
-      EXPECT_EQ(node["passed_over"][0]["device"], "zdnn0");
-      reasons[node["op"]].insert(node["passed_over"][0]["reason"].get<std::string>());
+      ASSERT_EQ(node["rejected"].size(), 1U) << node;
+      EXPECT_EQ(node["rejected"][0]["device"], "zdnn0");
+      reasons[node["op"]].insert(node["rejected"][0]["reason"].get<std::string>());
     }
   }
   // Of each layer 14, the last norm, and the product with the embedding, which is the output,

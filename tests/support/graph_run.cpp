@@ -84,10 +84,10 @@ Status GraphRun::set_inputs(const std::map<NodeId, RefTensor>& leaves) {
   return ok();
 }
 
-Result<RefTensor> GraphRun::output(NodeId node, const ExtentValues& extents) const {
+Result<RefTensor> GraphRun::output(NodeId node, const DynamicDimValues& dynamic_dims) const {
   SHUNT_ASSIGN(const auto bytes, plan_->output(Value{node}));
   const Tensor& tensor = graph_->node(node).result;
-  return read_tensor(bytes.data(), tensor, actual_sizes(tensor, extents));
+  return read_tensor(bytes.data(), tensor, actual_sizes(tensor, dynamic_dims));
 }
 
 Address GraphRun::address(NodeId node) const {

@@ -40,12 +40,12 @@ class GraphRun {
                                                   std::span<Device* const> devices,
                                                   const std::map<NodeId, RefTensor>& leaves,
                                                   const GraphRunOptions& options = {});
-  /// Fills inputs again (with values of another size, where extents changed).
+  /// Fills inputs again (with values of another size, where dynamic dimensions changed).
   Status set_inputs(const std::map<NodeId, RefTensor>& leaves);
   Plan& plan() { return *plan_; }
-  /// An output's values at the sizes of `extents`.
-  Result<RefTensor> output(NodeId node, const ExtentValues& extents) const;
-  Result<RefTensor> output(NodeId node) const { return output(node, graph_->max_extents()); }
+  /// An output's values at the sizes of `dynamic_dims`.
+  Result<RefTensor> output(NodeId node, const DynamicDimValues& dynamic_dims) const;
+  Result<RefTensor> output(NodeId node) const { return output(node, graph_->max_dynamic_dims()); }
   /// The address of a weight or cache.
   Address address(NodeId node) const;
   /// The current content of a weight or cache.

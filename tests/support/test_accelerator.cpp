@@ -67,19 +67,19 @@ using CapturedGraph = std::shared_ptr<const std::vector<Launch>>;
 struct AcceleratorBinding final : Binding {
   AcceleratorBinding(const Graph& of, std::span<const NodeId> segment, const Addresses& where)
       : graph(of), nodes(segment), addresses(where.nodes.begin(), where.nodes.end()) {}
-  Operand operand(NodeId id, const ExtentValues& extents) const {
+  Operand operand(NodeId id, const DynamicDimValues& dynamic_dims) const {
     if (id == kNoNode) return {};
     const Tensor& tensor = graph.node(id).result;
     const Address& at = addresses[id];
-    return {&tensor, actual_sizes(tensor, extents), packed_data(*at.buffer) + at.offset,
+    return {&tensor, actual_sizes(tensor, dynamic_dims), packed_data(*at.buffer) + at.offset,
             find_packed(at)};
   }
-  Result<CapturedGraph> capture(const ExtentValues& extents) const {
+  Result<CapturedGraph> capture(const DynamicDimValues& dynamic_dims) const {
     std::vector<Launch> launches;
     for (const NodeId id : nodes) {
-      launches.push_back({.node = id, .result = operand(id, extents)});
+      launches.push_back({.node = id, .result = operand(id, dynamic_dims)});
       for (const NodeId source : graph.node(id).sources)
-        launches.back().sources.push_back(operand(source, extents));
+        launches.back().sources.push_back(operand(source, dynamic_dims));
     }
     return std::make_shared<const std::vector<Launch>>(std::move(launches));
   }
@@ -126,7 +126,7 @@ DeviceInfo TestAccelerator::info() const {
   DeviceInfo info{.name = config_.name, .description = "exists only in tests", .priority = 1};
   info.memory_total = kMemory;
   info.asynchronous = true;
-  info.extent_granularity = config_.granularity;
+  info.dynamic_dim_granularity = config_.granularity;
   return info;
 }
 
@@ -163,8 +163,8 @@ Result<std::unique_ptr<Stream>> TestAccelerator::open_stream() {
   computing->launch = [this, cache](Binding& any,
                                     const RunArgs& args) -> Result<NativeQueue::Work> {
     const auto& binding = static_cast<const AcceleratorBinding&>(any);
-    const auto capture = [&] { return binding.capture(args.extents); };
-    SHUNT_ASSIGN(const auto* captured, cache->find({binding.number, args.extents}, capture));
+    const auto capture = [&] { return binding.capture(args.dynamic_dims); };
+    SHUNT_ASSIGN(const auto* captured, cache->find({binding.number, args.dynamic_dims}, capture));
     graphs = cache->counts();
     return [this, &graph = binding.graph, launches = *captured, cancel = args.cancel] {
       return run_node_by_node(

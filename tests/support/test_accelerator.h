@@ -20,7 +20,7 @@ struct TestAcceleratorConfig {
   std::set<std::string> ops = {};  ///< names of those it supports; empty: all
   TestWorld* world = nullptr;      ///< where its queues are; null: each has a thread
   std::size_t graphs = 16;         ///< captured ones that a stream keeps
-  std::int64_t granularity = 1;    ///< of extents that grow
+  std::int64_t granularity = 1;    ///< of dynamic dimensions that grow
 };
 
 class TestAccelerator final : public Device {

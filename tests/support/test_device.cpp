@@ -140,7 +140,7 @@ class TestBinding final : public Binding {
         addresses_(addresses.nodes.begin(), addresses.nodes.end()),
         scratch_(addresses.scratch) {}
 
-  Status run(const ExtentValues& extents, const std::atomic<bool>* cancel) {
+  Status run(const DynamicDimValues& dynamic_dims, const std::atomic<bool>* cancel) {
     SHUNT_TRY(overwrite_scratch());
     for (NodeId id : nodes_) {
       if (device_.on_launch) device_.on_launch(id);
@@ -161,10 +161,10 @@ class TestBinding final : public Binding {
         if (node.sources[i] == kNoNode) continue;
         const Tensor& tensor = graph_.node(node.sources[i]).result;
         SHUNT_ASSIGN(const std::byte* data, locate(node.sources[i]));
-        values[i] = read_tensor(data, tensor, actual_sizes(tensor, extents));
+        values[i] = read_tensor(data, tensor, actual_sizes(tensor, dynamic_dims));
         sources[i] = &values[i];
       }
-      RefTensor result(actual_sizes(node.result, extents));
+      RefTensor result(actual_sizes(node.result, dynamic_dims));
       if (node.writes_storage) result = values[0];
       node.op->reference(sources, node.params, result);
       const auto wrong = device_.config_.wrong.find(std::string(node.op->info().name));
@@ -277,7 +277,7 @@ class TestStream final : public SyncStream {
  protected:
   Status run_now(Binding& binding, const RunArgs& args) override {
     device_.threads_ = args.threads;
-    return static_cast<TestBinding&>(binding).run(args.extents, args.cancel);
+    return static_cast<TestBinding&>(binding).run(args.dynamic_dims, args.cancel);
   }
 
  private:
@@ -302,9 +302,10 @@ class TestWorldStream final : public Stream {
              Event* signal) override {
     auto& bound = static_cast<TestBinding&>(binding);
     device_.threads_ = args.threads;
-    submit(bound.seconds(), waits, signal, [&bound, extents = args.extents, cancel = args.cancel] {
-      return bound.run(extents, cancel);
-    });
+    submit(bound.seconds(), waits, signal,
+           [&bound, dynamic_dims = args.dynamic_dims, cancel = args.cancel] {
+             return bound.run(dynamic_dims, cancel);
+           });
     return ok();
   }
   Status write(Address to, std::span<const std::byte> from, std::span<Event* const> waits,
@@ -375,8 +376,8 @@ class TestNativeStream final : public WorldNativeStream {
   Status run(std::uint64_t task, Binding& binding, const RunArgs& args) override {
     auto& bound = static_cast<TestBinding&>(binding);
     device_.threads_ = args.threads;
-    submit(task, bound.seconds(), [&bound, extents = args.extents, cancel = args.cancel] {
-      return bound.run(extents, cancel);
+    submit(task, bound.seconds(), [&bound, dynamic_dims = args.dynamic_dims, cancel = args.cancel] {
+      return bound.run(dynamic_dims, cancel);
     });
     return ok();
   }
@@ -470,7 +471,7 @@ DeviceInfo TestDevice::info() const {
   info.twin = config_.twin;
   info.asynchronous = config_.world != nullptr;
   if (config_.kind != DeviceKind::kCpu) info.speed = config_.speed;
-  info.extent_granularity = config_.extent_granularity;
+  info.dynamic_dim_granularity = config_.dynamic_dim_granularity;
   info.memory_total = config_.memory;
   return info;
 }

@@ -47,7 +47,7 @@ struct TestDeviceConfig {
   class TestDevice* pins_with = nullptr;  ///< has the staging memory of this device
   /// Bytes of host memory that it can pin at once; not given: it can't pin.
   std::optional<std::size_t> pins_host = {};
-  bool host_memory = false;     ///< says that its memory is the host's: one pool with the CPU
+  bool host_memory = false;     ///< says that its memory is the host's: unified memory with the CPU
   bool twin = false;            ///< says that it is a twin
   bool in_host_memory = false;  ///< computes in plain host memory as a CPU does, not in its own
   /// The weights that it wants in memory for weights alone. The host can't touch that memory, which
@@ -64,8 +64,8 @@ struct TestDeviceConfig {
   /// Wrong kernels, by op: the change to a result before it is written. A result that has been made
   /// smaller is not written any further.
   std::map<std::string, std::function<void(RefTensor&)>> wrong = {};
-  OwnMemory own_memory = {};            ///< that it has taken for itself
-  std::int64_t extent_granularity = 1;  ///< of extents that grow
+  OwnMemory own_memory = {};                 ///< that it has taken for itself
+  std::int64_t dynamic_dim_granularity = 1;  ///< of dynamic dimensions that grow
   double largest_number = std::numeric_limits<double>::infinity();  ///< that it reports for results
   std::set<std::string> limited = {};  ///< names of ops that this holds for; empty: all
   bool tells_times = true;             ///< its events know when work was done

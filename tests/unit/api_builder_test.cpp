@@ -90,14 +90,14 @@ TEST(Builder, NamesOfInputsAndOutputsDiffer) {
   h.output("y", z).output("y", silu(z));
   EXPECT_THAT(message(h.status()), HasSubstr("two outputs \"y\""));
   Builder k;
-  (void)k.extent("n", 4);
-  EXPECT_EQ(k.extent("n", 8), Dim(0));
+  (void)k.dynamic_dim("n", 4);
+  EXPECT_EQ(k.dynamic_dim("n", 8), Dim(0));
   EXPECT_THAT(message(k.status()), HasSubstr("two dynamic dimensions \"n\""));
 }
 
 TEST(Builder, DynamicDimensionsAreChecked) {
   Builder g;
-  EXPECT_EQ(g.extent("n", -1), Dim(0));
+  EXPECT_EQ(g.dynamic_dim("n", -1), Dim(0));
   EXPECT_THAT(message(g.status()), HasSubstr("negative"));
 }
 

@@ -96,22 +96,23 @@ TEST(Executable, AnOutputIsEmptyBeforeTheFirstRunAndAfterAFailedOne) {
 
 TEST(Executable, DynamicDimensionsAreStatedByName) {
   Builder g;
-  const Dim n = g.extent("n", 4);
+  const Dim n = g.dynamic_dim("n", 4);
   const Expr x = g.input<float>("x", {2, n});
   auto compiled = runtime().compile(std::move(g).output("y", sum_rows(x)));
   ASSERT_TRUE(compiled) << compiled.error().message();
   Executable& y = *compiled;
-  ASSERT_TRUE(y.set_extent("n", 3));
+  ASSERT_TRUE(y.set_dynamic_dim("n", 3));
   std::ranges::fill(y.input<float>("x"), 2.0F);
   ASSERT_TRUE(y.run());
   for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(y.output<float>("y")[i], 4);
   for (const std::int64_t wrong : {-1, 5}) {
-    const Status refused = y.set_extent("n", wrong);
+    const Status refused = y.set_dynamic_dim("n", wrong);
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().code(), ErrorCode::kInvalidArgument);
   }
-  EXPECT_EQ(y.set_extent("m", 1).error().message(), "no dynamic dimension \"m\" (there are: n)");
-  EXPECT_EQ(example().set_extent("m", 1).error().message(),
+  EXPECT_EQ(y.set_dynamic_dim("m", 1).error().message(),
+            "no dynamic dimension \"m\" (there are: n)");
+  EXPECT_EQ(example().set_dynamic_dim("m", 1).error().message(),
             "no dynamic dimension \"m\" (there are: none)");
 }
 

@@ -117,9 +117,9 @@ class FakeStream {
   std::unique_ptr<Event> event() { return std::move(*stream->create_event()); }
   Status run(FakeBinding& binding, std::vector<Event*> waits, Event* signal,
              const std::atomic<bool>* cancel = nullptr) {
-    return stream->run(binding, {extents, cancel}, waits, signal);
+    return stream->run(binding, {dynamic_dims, cancel}, waits, signal);
   }
-  ExtentValues extents = {};
+  DynamicDimValues dynamic_dims = {};
   FakeNative* native = nullptr;
   std::unique_ptr<EventStream> stream;
 };
@@ -604,7 +604,7 @@ TEST(EventStream, TimedEventsTellWhenTheWorkWasDoneWithoutItsWaits) {
   EXPECT_FALSE(timed->times());
   ASSERT_TRUE(a.stream->write({}, {}, {}, written.get()));  // 2 seconds
   Event* const waits[] = {written.get()};
-  ASSERT_TRUE(b.stream->run(n1, {b.extents}, waits, timed.get()));  // 1 second
+  ASSERT_TRUE(b.stream->run(n1, {b.dynamic_dims}, waits, timed.get()));  // 1 second
   EXPECT_TRUE(timed->wait());
   const auto times = timed->times();
   ASSERT_TRUE(times);

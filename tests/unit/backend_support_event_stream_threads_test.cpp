@@ -42,16 +42,16 @@ TEST(EventStreamThreads, ErrorsReachEveryThreadThatWaits) {
   const auto health_b = std::make_shared<DeviceHealth>("b0");
   const auto a = threaded(health_a);
   const auto b = threaded(health_b);
-  const ExtentValues extents = {};
+  const DynamicDimValues dynamic_dims = {};
   const auto done_a = std::move(*a->create_event());
   const auto done_b = std::move(*b->create_event());
   FakeBinding first("first"), second("second");
   for (int run = 0; run < 50; ++run) {
     first.code = run % 2 == 1 ? kAccess : 0;
     Event* const waits[] = {done_a.get()};
-    ASSERT_TRUE(a->run(first, {extents}, {}, done_a.get()));
+    ASSERT_TRUE(a->run(first, {dynamic_dims}, {}, done_a.get()));
     // An error may be known by now, or not.
-    const Status submitted = b->run(second, {extents}, waits, done_b.get());
+    const Status submitted = b->run(second, {dynamic_dims}, waits, done_b.get());
     EXPECT_TRUE(submitted || run % 2 == 1);
     std::array<Status, 4> ends;
     std::vector<std::thread> threads;
@@ -80,10 +80,10 @@ TEST(EventStreamThreads, TwoStreamsOfADeviceAreUsedByTwoThreads) {
   for (std::size_t i = 0; i < 2; ++i) {
     threads.emplace_back([&, i] {
       const auto stream = threaded(health);
-      const ExtentValues extents = {};
+      const DynamicDimValues dynamic_dims = {};
       const auto done = std::move(*stream->create_event());
       for (int run = 0; run < 100; ++run) {
-        if (stream->run(bindings[i], {extents}, {}, done.get()) && done->wait()) continue;
+        if (stream->run(bindings[i], {dynamic_dims}, {}, done.get()) && done->wait()) continue;
         ++failed[i];
         EXPECT_TRUE(stream->synchronize());
       }
@@ -101,14 +101,14 @@ TEST(EventStreamThreads, NothingHangsWhenADeviceIsLostWhileAnotherWaitsForIt) {
   ThreadNativeStream* native = nullptr;
   const auto a = threaded(health_a, &native);
   const auto b = threaded(health_b);
-  const ExtentValues extents = {};
+  const DynamicDimValues dynamic_dims = {};
   const auto done_a = std::move(*a->create_event());
   const auto done_b = std::move(*b->create_event());
   FakeBinding n1("n1"), n2("n2");
   Event* const waits[] = {done_a.get()};
   native->lose(fail(ErrorCode::kDevice, "fell off the bus").with_vendor({79, "gone"}));
-  ASSERT_TRUE(a->run(n1, {extents}, {}, done_a.get()));
-  ASSERT_TRUE(b->run(n2, {extents}, waits, done_b.get()));
+  ASSERT_TRUE(a->run(n1, {dynamic_dims}, {}, done_a.get()));
+  ASSERT_TRUE(b->run(n2, {dynamic_dims}, waits, done_b.get()));
   Status end;
   std::thread waiting([&] { end = done_b->wait(); });
   waiting.join();

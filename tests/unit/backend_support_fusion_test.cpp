@@ -54,7 +54,7 @@ std::optional<Group> sum_before(const Surroundings& around, NodeId product) {
 /// A graph of [4, 3] tensors, in one segment by default.
 struct Case {
   GraphBuilder g;
-  std::set<NodeId> kept;
+  std::set<NodeId> live_out;
 
   Value input() { return *g.input("x", *make_tensor(DType::kF32, {4, 3})); }
 
@@ -72,9 +72,9 @@ struct Case {
     for (NodeId id = first; id < std::min<NodeId>(last, graph.size()); ++id) {
       if (is_computed(graph.node(id))) nodes.push_back(id);
     }
-    const auto is_kept = std::make_unique<bool[]>(graph.size());
-    for (const NodeId id : kept) is_kept[id] = true;
-    const Fusions<Toy> fusions({graph, nodes, {is_kept.get(), graph.size()}}, patterns, reads);
+    const auto is_live_out = std::make_unique<bool[]>(graph.size());
+    for (const NodeId id : live_out) is_live_out[id] = true;
+    const Fusions<Toy> fusions({graph, nodes, {is_live_out.get(), graph.size()}}, patterns, reads);
     std::vector<std::vector<NodeId>> groups;
     for (const Group& group : fusions.all()) {
       EXPECT_EQ(fusions.ending_at(group.last), &group);
@@ -108,7 +108,7 @@ TEST(Fusion, FindsEachGroupOfASegment) {
 TEST(Fusion, AResultThatIsKeptIsNotFused) {
   Doubled c;
   (void)*mul(c.g, c.sum, c.x);
-  c.kept = {c.sum.id};
+  c.live_out = {c.sum.id};
   EXPECT_THAT(c.fused(scaled_sum), IsEmpty());
   EXPECT_THAT(c.fused(written_sum), IsEmpty());
 }
@@ -245,9 +245,10 @@ struct Biased : Case {
     for (NodeId each = 0; each < g.graph().size(); ++each) {
       if (is_computed(g.graph().node(each))) nodes.push_back(each);
     }
-    const auto is_kept = std::make_unique<bool[]>(g.graph().size());
-    for (const NodeId each : kept) is_kept[each] = true;
-    return with_added_row(Surroundings({g.graph(), nodes, {is_kept.get(), g.graph().size()}}), id);
+    const auto is_live_out = std::make_unique<bool[]>(g.graph().size());
+    for (const NodeId each : live_out) is_live_out[each] = true;
+    return with_added_row(Surroundings({g.graph(), nodes, {is_live_out.get(), g.graph().size()}}),
+                          id);
   }
   Value weight(const Shape& shape) { return *g.weight("b", *make_tensor(DType::kF32, shape)); }
 };
@@ -264,7 +265,7 @@ TEST(FusionOfAnAddedRow, IsTheOnlyReader) {
   ASSERT_EQ(group->sources.size(), 3U);
   EXPECT_EQ(group->sources[2], row.id);
   EXPECT_FALSE(c.found(sum.id)) << "nothing reads the sum";
-  c.kept.insert(c.product.id);
+  c.live_out.insert(c.product.id);
   EXPECT_FALSE(c.found(c.product.id)) << "the product is asked for";
 }
 

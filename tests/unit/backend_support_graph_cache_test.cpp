@@ -11,10 +11,10 @@ namespace {
 
 using Cache = GraphCache<std::unique_ptr<int>>;
 
-/// The key of a binding at one extent.
-GraphKey key(std::uint64_t binding, std::int64_t extent) {
+/// The key of a binding at one dynamic dimension.
+GraphKey key(std::uint64_t binding, std::int64_t dynamic_dim) {
   GraphKey made{.binding = binding};
-  made.extents[0] = extent;
+  made.dynamic_dims[0] = dynamic_dim;
   return made;
 }
 
@@ -26,7 +26,7 @@ int find(Cache& cache, const GraphKey& at, int& captured) {
   return found ? ***found : 0;
 }
 
-TEST(GraphCache, CapturesOncePerBindingAndExtents) {
+TEST(GraphCache, CapturesOncePerBindingAndDynamicDims) {
   Cache cache(8);
   int captured = 0;
   EXPECT_EQ(find(cache, key(1, 5), captured), 1);

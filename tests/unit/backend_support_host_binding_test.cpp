@@ -54,13 +54,13 @@ TEST_F(HostBindingTest, TheStreamRunsItBeforeTheCallReturns) {
   ASSERT_TRUE(binding) << binding.error().message();
   auto& counting = static_cast<CountingBinding&>(**binding);
   HostStream stream;
-  const ExtentValues extents = {};
-  EXPECT_TRUE(stream.run(counting, {extents}, {}, nullptr));
+  const DynamicDimValues dynamic_dims = {};
+  EXPECT_TRUE(stream.run(counting, {dynamic_dims}, {}, nullptr));
   EXPECT_EQ(counting.runs, 1);
-  EXPECT_TRUE(run(counting, {extents}));
+  EXPECT_TRUE(run(counting, {dynamic_dims}));
   const std::atomic<bool> cancel = true;
   const auto event = *stream.create_event();
-  EXPECT_FALSE(stream.run(counting, {extents, &cancel}, {}, event.get()));
+  EXPECT_FALSE(stream.run(counting, {dynamic_dims, &cancel}, {}, event.get()));
   EXPECT_EQ(event->wait().error().code(), ErrorCode::kCancelled);
   EXPECT_EQ(counting.runs, 3);
 }

@@ -23,7 +23,7 @@ RefTensor ref(const Sizes& sizes, std::vector<double> data) {
 class HostFallback : public testing::Test {
  protected:
   HostFallback() {
-    tokens_ = *g_.extent("tokens", 4);
+    tokens_ = *g_.dynamic_dim("tokens", 4);
     const Value w = *g_.weight("w", *make_tensor(DType::kF32, {2, 3}));
     const Value x = *g_.input("x", *make_tensor(DType::kF32, {2, tokens_}));
     const Value row = *g_.weight("row", *make_tensor(DType::kF32, {3}));
@@ -31,9 +31,9 @@ class HostFallback : public testing::Test {
     sum_ = add(g_, Value{product_}, row)->id;
   }
   Result<RefTensor> compute(NodeId last, const FallbackSources& sources) {
-    ExtentValues extents = g_.graph().max_extents();
-    extents[tokens_.extent] = 2;
-    return compute_on_host(g_.graph(), product_, last, extents, sources);
+    DynamicDimValues dynamic_dims = g_.graph().max_dynamic_dims();
+    dynamic_dims[tokens_.dynamic_dim] = 2;
+    return compute_on_host(g_.graph(), product_, last, dynamic_dims, sources);
   }
   Result<RefTensor> values(std::size_t source) {
     asked_.push_back(source);
@@ -84,7 +84,7 @@ TEST(HostFallbackOfAMatrix, WithoutElementsGivesZeros) {
   const Value x = *g.input("x", *make_tensor(DType::kF32, {0, 2}));
   const NodeId product = matmul(g, w, x)->id;
   const auto result = compute_on_host(
-      g.graph(), product, product, g.graph().max_extents(),
+      g.graph(), product, product, g.graph().max_dynamic_dims(),
       {[](std::size_t) -> Result<RefTensor> {
          return RefTensor({0, 2, 1, 1});
        },
@@ -117,7 +117,7 @@ TEST(HostFallbackOfManyRows, ReadsABlockAtATime) {
     return rows;
   };
   const auto result =
-      compute_on_host(g.graph(), product, product, g.graph().max_extents(), sources);
+      compute_on_host(g.graph(), product, product, g.graph().max_dynamic_dims(), sources);
   ASSERT_TRUE(result);
   EXPECT_THAT(read, ElementsAre(Pair(0, 64), Pair(64, 64), Pair(128, 2)));
   for (std::int64_t r = 0; r < 130; ++r) {
@@ -149,7 +149,7 @@ TEST(HostFallbackOfAView, HasTheValuesThatTheViewSees) {
   ASSERT_TRUE(turned) << turned.error().message();
   const RefTensor values =
       values_of_view(ref({2, 3, 1, 1}, {1, 2, 3, 4, 5, 6}), g.graph().node(x.id).result,
-                     g.graph().node(turned->id), g.graph().max_extents());
+                     g.graph().node(turned->id), g.graph().max_dynamic_dims());
   EXPECT_EQ(values.sizes, (Sizes{3, 2, 1, 1}));
   EXPECT_THAT(values.data, ElementsAre(1, 3, 5, 2, 4, 6));
 }

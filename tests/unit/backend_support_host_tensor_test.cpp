@@ -78,7 +78,7 @@ TEST(HostTensor, MatricesOfASourceAreRepeated) {
 
 TEST(HostTensor, OnlyTheOutermostDimensionMayGrowInATensorWithoutGaps) {
   GraphBuilder g;
-  const Dim n = *g.extent("n", 8);
+  const Dim n = *g.dynamic_dim("n", 8);
   EXPECT_TRUE(is_always_dense(*make_tensor(DType::kF32, {4, 3})));
   EXPECT_TRUE(is_always_dense(*make_tensor(DType::kF32, {4, n})));
   EXPECT_TRUE(is_always_dense(*make_tensor(DType::kF32, {4, 3, n})));

@@ -82,7 +82,7 @@ class Sums : public testing::Test {
  protected:
   Sums() {
     GraphBuilder g;
-    tokens_ = *g.extent("tokens", 3);
+    tokens_ = *g.dynamic_dim("tokens", 3);
     const Tensor tensor = *make_tensor(DType::kF32, {2, tokens_});
     a_ = g.input("a", tensor)->id;
     b_ = g.input("b", tensor)->id;
@@ -119,9 +119,9 @@ class Sums : public testing::Test {
   Status run(std::int64_t tokens, const std::atomic<bool>* cancel = nullptr) {
     SHUNT_ASSIGN(const auto program, prepare());
     SHUNT_ASSIGN(const auto binding, program->bind({addresses_, {scratch_.get(), 64}}));
-    ExtentValues extents = graph_->max_extents();
-    extents[tokens_.extent] = tokens;
-    return shunt::run(*binding, {extents, cancel});
+    DynamicDimValues dynamic_dims = graph_->max_dynamic_dims();
+    dynamic_dims[tokens_.dynamic_dim] = tokens;
+    return shunt::run(*binding, {dynamic_dims, cancel});
   }
 
   Toy toy_;

@@ -37,7 +37,7 @@ class ActivationSumsTest : public testing::Test {
                        .tensor = tensor,
                        .sizes = max_sizes(tensor.shape),
                        .bytes = std::as_bytes(std::span(values))},
-                      graph_->max_extents());
+                      graph_->max_dynamic_dims());
   }
 
   GraphBuilder g_;

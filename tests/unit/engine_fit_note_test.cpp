@@ -32,10 +32,11 @@ TEST(FitNote, SaysWhatAPoolIsAskedForInAll) {
   share.limit = {.free = 64 * kMiB, .margin = 4 * kMiB, .pooled = true};
   share.pool_with = "test1 and cpu0";
   share.pool_takes = 5 * kMiB;
-  EXPECT_EQ(to_line(share),
-            "test0: layers 0 to 1 (2 of 2), 1.0 MiB of 64.0 MiB (4.0 MiB are left alone); 512 "
-            "bytes of it for weights that are sent there; one pool with test1 and cpu0, together "
-            "5.0 MiB");
+  EXPECT_EQ(
+      to_line(share),
+      "test0: layers 0 to 1 (2 of 2), 1.0 MiB of 64.0 MiB (4.0 MiB are left alone); 512 "
+      "bytes of it for weights that are sent there; unified memory with test1 and cpu0, together "
+      "5.0 MiB");
 }
 
 TEST(FitNote, SaysWhatTheDeviceTakesForItself) {

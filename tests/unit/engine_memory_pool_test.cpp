@@ -75,7 +75,7 @@ TEST(MemoryPool, NamesThoseThatShareItAndTheNumbers) {
   EXPECT_EQ(names_in_pool(0, std::span(limits).first(2), std::span(names).first(2)), "test1");
   const std::uint64_t asked[] = {1 << 20, 7, 512, 3 << 20};
   EXPECT_EQ(to_text(memory_pool(limits, asked), asked, names),
-            "test0 (1.0 MiB) with test2 (512 bytes) with cpu0 (3.0 MiB), one pool of memory, needs "
+            "test0 (1.0 MiB) with test2 (512 bytes) with cpu0 (3.0 MiB), unified memory, needs "
             "4.0 MiB (4194816 bytes), but has 3.0 MiB (3145728 bytes), of which 64.0 KiB are to be "
             "left free");
 }
@@ -253,7 +253,7 @@ TEST_F(FitInPool, IsLeftToTheCpuWhichHasAllThereIs) {
     EXPECT_EQ(device.allocated(), 0U) << free;
     EXPECT_EQ(loaded.allocated("cpu0"), alone) << free;
     EXPECT_THAT(loaded.model->notes()[0], StartsWith("test0: no layer, 0 bytes of "));
-    EXPECT_THAT(loaded.model->notes()[0], HasSubstr("; one pool with cpu0, together "));
+    EXPECT_THAT(loaded.model->notes()[0], HasSubstr("; unified memory with cpu0, together "));
     EXPECT_EQ(logits(*loaded.session), want);
   }
   TestDevice device(in_pool(4096));
@@ -290,7 +290,7 @@ TEST_F(FitInPool, WhatIsPinnedIsRefusedWithTheNumbersOfBoth) {
   const std::string text = refused.error().message();
   EXPECT_THAT(text, HasSubstr("can't leave test0 (the pin"));
   EXPECT_THAT(text, HasSubstr(") with cpu0 ("));
-  EXPECT_THAT(text, HasSubstr(fmt::format("one pool of memory, needs {} ({} bytes), but has {} ({} "
+  EXPECT_THAT(text, HasSubstr(fmt::format("unified memory, needs {} ({} bytes), but has {} ({} "
                                           "bytes)",
                                           size_text(both), both, size_text(both - 1), both - 1)));
   EXPECT_EQ(little.allocated(), 0U);
@@ -435,9 +435,9 @@ TEST_F(FitOfLimits, OfTwoInThePoolTheLastGetsLess) {
   EXPECT_EQ(just.homes.weights, roomy.homes.weights);
   EXPECT_EQ(just.planned, roomy.planned);
   EXPECT_THAT(just.notes[0],
-              HasSubstr("; one pool with test1 and cpu0, together " + size_text(all)));
+              HasSubstr("; unified memory with test1 and cpu0, together " + size_text(all)));
   EXPECT_THAT(just.notes[1],
-              HasSubstr("; one pool with test0 and cpu0, together " + size_text(all)));
+              HasSubstr("; unified memory with test0 and cpu0, together " + size_text(all)));
   EXPECT_THAT(just.notes[2], Not(HasSubstr("pool")));
 
   half.free = all - 1;
@@ -465,7 +465,8 @@ TEST_F(FitOfLimits, OneWithMemoryOfItsOwnIsNotCounted) {
   const Fit just = fit(*loaded_.model, {half, pooled(of_two), {.free = kMuch}});
   EXPECT_EQ(just.planned, roomy.planned);
   EXPECT_THAT(just.notes[0], Not(HasSubstr("pool")));
-  EXPECT_THAT(just.notes[1], HasSubstr("; one pool with cpu0, together " + size_text(of_two)));
+  EXPECT_THAT(just.notes[1],
+              HasSubstr("; unified memory with cpu0, together " + size_text(of_two)));
   const Fit less = fit(*loaded_.model, {half, pooled(of_two - 1), {.free = kMuch}});
   EXPECT_LT(less.planned[1] + less.planned[2], of_two);
   EXPECT_EQ(less.planned[0], roomy.planned[0]);
@@ -501,7 +502,7 @@ std::size_t count_no_room(const ModelState& state, const FitRequest& request,
   const std::string text = "test0 has no room left for its weights: with " + numbers;
   std::size_t said = 0;
   for (const Decision& decision : placed->placement.decisions) {
-    for (const PassedOver& passed : decision.passed_over) said += passed.reason == text ? 1 : 0;
+    for (const RejectedCandidate& passed : decision.rejected) said += passed.reason == text ? 1 : 0;
   }
   return said;
 }
@@ -513,7 +514,7 @@ TEST_F(FitOfLimits, ItIsSaidThatThePoolIsWhatHasNoRoom) {
   request.steps = session_steps(*complete(small().session, state->info));
   request.limits = {pooled(both / 2), {.free = 1}, {.free = kMuch}};
   EXPECT_GT(count_no_room(*state, request,
-                          fmt::format("cpu0, in one pool, it would need {} and may use "
+                          fmt::format("cpu0, in unified memory, it would need {} and may use "
                                       "{}",
                                       size_text(both), size_text(both / 2))),
             0U);
@@ -547,7 +548,7 @@ TEST_F(FitInPool, WhatIsLoadedThereIsSaidToBeOfThePool) {
   request.limits = {pooled(10000), pooled(10000), {.free = kMuch}};
   request.loaded = &state->homes;
   EXPECT_GT(count_no_room(*state, request,
-                          fmt::format("test1 and cpu0, in one pool, it would need {} "
+                          fmt::format("test1 and cpu0, in unified memory, it would need {} "
                                       "and may use {}",
                                       size_text(all), size_text(weights + 10000))),
             0U);

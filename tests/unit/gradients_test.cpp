@@ -186,9 +186,9 @@ TEST(GradientsOf, ALlamaWithAttentionAsOneOpAgreeWithCentralDifferences) {
 }
 
 /// Tokens in a number that each run says anew.
-TEST(GradientsOf, WeightsThatMeetAnExtentAreBuilt) {
+TEST(GradientsOf, WeightsThatMeetADynamicDimAreBuilt) {
   GraphBuilder g;
-  const Dim tokens = *g.extent("tokens", 6);
+  const Dim tokens = *g.dynamic_dim("tokens", 6);
   const Value w = *g.weight("w", *make_tensor(DType::kF32, {4, 3}));
   const Value b = *g.weight("b", *make_tensor(DType::kF32, {3}));
   const Value x = *g.input("x", *make_tensor(DType::kF32, {4, tokens}));
@@ -292,16 +292,17 @@ TEST(GradientsRefuse, NothingThatIsWrittenBesides) {
   EXPECT_THAT(found[0].data, ElementsAre(1, 2));
 }
 
-TEST(GradientsRefuse, AnExtentWhereARuleNeedsANumber) {
+TEST(GradientsRefuse, ADynamicDimWhereARuleNeedsANumber) {
   GraphBuilder g;
-  const Dim tokens = *g.extent("tokens", 6);
+  const Dim tokens = *g.dynamic_dim("tokens", 6);
   const Value x = *g.input("x", *make_tensor(DType::kF32, {tokens, 2}));
   const auto found = gradients(g, sum(g, mean(g, x)), {&x, 1});
   ASSERT_FALSE(found);
   EXPECT_EQ(found.error().code(), ErrorCode::kUnsupported);
-  EXPECT_EQ(found.error().message(),
-            "gradients: #1 (mean): the length of a row is 6*, an extent, but its gradient rule "
-            "needs a number");
+  EXPECT_EQ(
+      found.error().message(),
+      "gradients: #1 (mean): the length of a row is 6*, a dynamic dimension, but its gradient rule "
+      "needs a number");
 }
 
 }  // namespace

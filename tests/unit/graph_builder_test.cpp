@@ -35,22 +35,22 @@ TEST(GraphBuilder, TheFirstErrorOfNestedCallsComesOut) {
   EXPECT_FALSE(g.output(y, "y"));
 }
 
-TEST(GraphBuilder, ExtentsAreOfTheGraphTheyWereMadeIn) {
+TEST(GraphBuilder, DynamicDimsAreOfTheGraphTheyWereMadeIn) {
   GraphBuilder one, other;
-  const auto tokens = one.extent("tokens", 10);
+  const auto tokens = one.dynamic_dim("tokens", 10);
   ASSERT_TRUE(tokens);
   EXPECT_TRUE(one.input("x", f32({4, *tokens})));
   EXPECT_FALSE(other.input("x", f32({4, *tokens})));
   const auto x = other.input("x", f32({4, 10}));
   EXPECT_FALSE(view(other, x, {0, 0, 0, 0}, {4, *tokens}));
-  EXPECT_FALSE(one.extent("negative", -1));
+  EXPECT_FALSE(one.dynamic_dim("negative", -1));
 }
 
-TEST(GraphBuilder, HasRoomForAFewExtentsOnly) {
+TEST(GraphBuilder, HasRoomForAFewDynamicDimsOnly) {
   GraphBuilder g;
   int made = 0;
-  while (made < 100 && g.extent("e", 1)) ++made;
-  EXPECT_EQ(made, kMaxExtents - 1);
+  while (made < 100 && g.dynamic_dim("e", 1)) ++made;
+  EXPECT_EQ(made, kMaxDynamicDims - 1);
 }
 
 TEST(GraphBuilder, NobodyWritesIntoWeightsOrInputs) {

@@ -16,11 +16,11 @@ struct Made {
   NodeId w = 0, scale = 0, seen = 0, y = 0;
 };
 
-/// All kinds of leaves, an extent, views and a write.
+/// All kinds of leaves, a dynamic dimension, views and a write.
 Made make(DType dtype) {
   Made made;
   GraphBuilder g;
-  const Dim tokens = *g.extent("tokens", 4);
+  const Dim tokens = *g.dynamic_dim("tokens", 4);
   const auto x = g.input("x", *make_tensor(DType::kF32, {64, tokens}));
   const auto ids = g.input("ids", *make_tensor(DType::kI64, {tokens}));
   const auto w = g.weight("w", *make_tensor(dtype, {64, 96}), Role::kExpertWeight);

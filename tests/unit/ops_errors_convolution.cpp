@@ -36,14 +36,16 @@ std::vector<BadCall> flat_calls() {
       {"conv_2d", call(conv_2d, {32, 3, 4, 5}, {99, 9, 4}, {}, kQ8_0), {"w is Q8_0 [32, 3, 4, 5]"}},
       {"conv_2d",
        [](GraphBuilder& g) {
-         return conv_2d(g, leaf(g, kF32, {3, 3, 4}), leaf(g, kF32, {*g.extent("width", 9), 9, 4}));
+         return conv_2d(g, leaf(g, kF32, {3, 3, 4}),
+                        leaf(g, kF32, {*g.dynamic_dim("width", 9), 9, 4}));
        },
-       {"dimension 0 of x is 9*, an extent"}},
+       {"dimension 0 of x is 9*, a dynamic dimension"}},
       {"conv_2d",
        [](GraphBuilder& g) {
-         return conv_2d(g, leaf(g, kF32, {3, 3, 4, *g.extent("n", 9)}), leaf(g, kF32, {9, 9, 4}));
+         return conv_2d(g, leaf(g, kF32, {3, 3, 4, *g.dynamic_dim("n", 9)}),
+                        leaf(g, kF32, {9, 9, 4}));
        },
-       {"dimension 3 of w is 9*, an extent"}},
+       {"dimension 3 of w is 9*, a dynamic dimension"}},
       {"conv_2d",
        call(conv_2d, {1, 1, 1, 1}, {1, 1, 1}, {.pad = {0x7fffffff, 0x7fffffff}}),
        {"F32 [1], F32 [1]"}},
@@ -98,9 +100,9 @@ std::vector<BadCall> flat_calls() {
        {"the kernel is [-2, 2]"}},
       {"im2col",
        [](GraphBuilder& g) {
-         return im2col(g, leaf(g, kF32, {9, 9, *g.extent("c", 9)}), {});
+         return im2col(g, leaf(g, kF32, {9, 9, *g.dynamic_dim("c", 9)}), {});
        },
-       {"dimension 2 of x is 9*, an extent"}},
+       {"dimension 2 of x is 9*, a dynamic dimension"}},
       {"im2col",
        [](GraphBuilder& g) {
          return im2col(g, leaf(g, kF32, {9, 9}), {.type = kQ8_0});
@@ -108,9 +110,9 @@ std::vector<BadCall> flat_calls() {
        {"type is Q8_0, not F32, F16 or BF16"}},
       {"pool_2d",
        [](GraphBuilder& g) {
-         return pool_2d(g, leaf(g, kF32, {9, 9, *g.extent("c", 9)}), {});
+         return pool_2d(g, leaf(g, kF32, {9, 9, *g.dynamic_dim("c", 9)}), {});
        },
-       {"dimension 2 of x is 9*, an extent"}},
+       {"dimension 2 of x is 9*, a dynamic dimension"}},
       {"pool_1d",
        [](GraphBuilder& g) { return pool_1d(g, leaf(g, kF32, {9}), {.kernel = 2, .pad = 2}); },
        {"pad is 2, but must be below the kernel, 2"}},
@@ -123,8 +125,8 @@ std::vector<BadCall> flat_calls() {
        [](GraphBuilder& g) { return pool_1d(g, leaf(g, kF32, {9}), {.stride = 0}); },
        {"stride is 0, but it must be from 1"}},
       {"pool_1d",
-       [](GraphBuilder& g) { return pool_1d(g, leaf(g, kF32, {*g.extent("length", 9)}), {}); },
-       {"dimension 0 of x is 9*, an extent"}},
+       [](GraphBuilder& g) { return pool_1d(g, leaf(g, kF32, {*g.dynamic_dim("length", 9)}), {}); },
+       {"dimension 0 of x is 9*, a dynamic dimension"}},
   };
 }
 
@@ -156,17 +158,17 @@ std::vector<BadCall> deep_calls() {
        {"dilation is [1, 1, 2147483648]"}},
       {"conv_3d",
        [](GraphBuilder& g) {
-         return conv_3d(g, leaf(g, kF32, {3}), leaf(g, kF32, {9, 9, *g.extent("depth", 9)}));
+         return conv_3d(g, leaf(g, kF32, {3}), leaf(g, kF32, {9, 9, *g.dynamic_dim("depth", 9)}));
        },
-       {"dimension 2 of x is 9*, an extent"}},
+       {"dimension 2 of x is 9*, a dynamic dimension"}},
       {"conv_3d",
        [](GraphBuilder& g) {
-         return conv_3d(g, leaf(g, kF32, {3, 1, 1, *g.extent("o", 9)}), leaf(g, kF32, {9}));
+         return conv_3d(g, leaf(g, kF32, {3, 1, 1, *g.dynamic_dim("o", 9)}), leaf(g, kF32, {9}));
        },
-       {"dimension 3 of w is 9*, an extent"}},
+       {"dimension 3 of w is 9*, a dynamic dimension"}},
       {"conv_3d",
        [](GraphBuilder& g) {
-         const Dim images(g.extent("n", 9)->extent, 9, 3);
+         const Dim images(g.dynamic_dim("n", 9)->dynamic_dim, 9, 3);
          return conv_3d(g, leaf(g, kF32, {3, 1, 1, 2}), leaf(g, kF32, {9, 1, 1, images}),
                         {.channels = 2});
        },
@@ -237,9 +239,10 @@ std::vector<BadCall> transposed_calls() {
        {"w is I32 [4, 5, 2]"}},
       {"conv_transpose_1d",
        [](GraphBuilder& g) {
-         return conv_transpose_1d(g, leaf(g, kF32, {4}), leaf(g, kF32, {*g.extent("length", 9)}));
+         return conv_transpose_1d(g, leaf(g, kF32, {4}),
+                                  leaf(g, kF32, {*g.dynamic_dim("length", 9)}));
        },
-       {"dimension 0 of x is 9*, an extent"}},
+       {"dimension 0 of x is 9*, a dynamic dimension"}},
       {"conv_transpose_2d",
        image({3, 3, 5, 4}, {9, 9, 3}),
        {"dimension 3 of w is 4, but dimension 2 of x is 3"}},
@@ -273,14 +276,14 @@ std::vector<BadCall> transposed_calls() {
       {"col2im_1d", columns({32, 5}, {.kernel = 2}, kQ8_0), {"x is Q8_0 [32, 5]"}},
       {"col2im_1d",
        [](GraphBuilder& g) {
-         return col2im_1d(g, leaf(g, kF32, {*g.extent("columns", 9), 4}), {});
+         return col2im_1d(g, leaf(g, kF32, {*g.dynamic_dim("columns", 9), 4}), {});
        },
-       {"dimension 0 of x is 9*, an extent"}},
+       {"dimension 0 of x is 9*, a dynamic dimension"}},
       {"col2im_1d",
        [](GraphBuilder& g) {
-         return col2im_1d(g, leaf(g, kF32, {4, *g.extent("length", 9)}), {});
+         return col2im_1d(g, leaf(g, kF32, {4, *g.dynamic_dim("length", 9)}), {});
        },
-       {"dimension 1 of x is 9*, an extent"}},
+       {"dimension 1 of x is 9*, a dynamic dimension"}},
   };
 }
 

@@ -48,7 +48,8 @@ std::vector<BadCall> custom_calls() {
            {"swirl: it threw something"}),
       with({"swirl", Tensor{kF32, {-4}, {}}, nothing, 1}, {"dimension 0 is negative"}),
       with({"swirl", Tensor{kQ8_0, {33}, {}}, nothing, 1}, {"whole blocks"}),
-      with({"swirl", Tensor{kF32, {Dim(3, 9)}, {}}, nothing, 1}, {"an extent that is not of"}),
+      with({"swirl", Tensor{kF32, {Dim(3, 9)}, {}}, nothing, 1},
+           {"a dynamic dimension that is not of"}),
       {"custom",
        [=](GraphBuilder& g) {
          return custom(g, std::vector<Result<Value>>(9, leaf(g, kF32, {4})), good);

@@ -28,7 +28,7 @@ std::vector<BadCall> set_and_concat_calls() {
        {"dimension 1: 2 elements from 9223372036854775807 on"}},
       {"set",
        [](GraphBuilder& g) {
-         return set(g, leaf(g, kF32, {8, *g.extent("tokens", 4)}), leaf(g, kF32, {8, 2}), {});
+         return set(g, leaf(g, kF32, {8, *g.dynamic_dim("tokens", 4)}), leaf(g, kF32, {8, 2}), {});
        },
        {"dimension 1: 2 elements from 0 on are not inside of dst, which has 4*"}},
       {"set",
@@ -58,9 +58,11 @@ std::vector<BadCall> set_and_concat_calls() {
       {"concat", join({4, 2}, {4, 2}, 0, kF16), {"a and b differ in type: F32 and F16"}},
       {"concat",
        [](GraphBuilder& g) {
-         return concat(g, leaf(g, kF32, {4, *g.extent("tokens", 8)}), leaf(g, kF32, {4, 2}), 1);
+         return concat(g, leaf(g, kF32, {4, *g.dynamic_dim("tokens", 8)}), leaf(g, kF32, {4, 2}),
+                       1);
        },
-       {"dimension 1 of a is 8*, and that of b 2: what they make is no multiple of one extent"}},
+       {"dimension 1 of a is 8*, and that of b 2: what they make is no multiple of one dynamic "
+        "dimension"}},
       {"concat",
        [](GraphBuilder& g) {
          const auto most = g.cache("", *make_tensor(DType::kI8, {INT64_MAX}));
@@ -103,7 +105,7 @@ std::vector<BadCall> move_calls() {
        {"more than 63 bits"}},
       {"repeat",
        [](GraphBuilder& g) {
-         return repeat(g, leaf(g, kF32, {4, 2}), {4, *g.extent("tokens", 8)});
+         return repeat(g, leaf(g, kF32, {4, 2}), {4, *g.dynamic_dim("tokens", 8)});
        },
        {"dimension 1 of x is 2, which does not divide that of shape, 8*"}},
       {"pad",
@@ -134,9 +136,9 @@ std::vector<BadCall> move_calls() {
        {"dimension 1 of x has no element to go on with"}},
       {"pad",
        [](GraphBuilder& g) {
-         return pad(g, leaf(g, kF32, {4, *g.extent("tokens", 8)}), {.after = {0, 1, 0, 0}});
+         return pad(g, leaf(g, kF32, {4, *g.dynamic_dim("tokens", 8)}), {.after = {0, 1, 0, 0}});
        },
-       {"dimension 1 of x is 8*, an extent, which can't grow by 1"}},
+       {"dimension 1 of x is 8*, a dynamic dimension, which can't grow by 1"}},
       {"pad_reflect_1d",
        reflected(4, 0),
        {"F32 [4]", "4 elements before and 0 after rows of 4", "fewer than a row has"}},
@@ -146,9 +148,9 @@ std::vector<BadCall> move_calls() {
       {"pad_reflect_1d", reflected(1, 0, kQ8_0), {"x is Q8_0 [32], whose elements lie in blocks"}},
       {"pad_reflect_1d",
        [](GraphBuilder& g) {
-         return pad_reflect_1d(g, leaf(g, kF32, {*g.extent("tokens", 8)}), {1, 0});
+         return pad_reflect_1d(g, leaf(g, kF32, {*g.dynamic_dim("tokens", 8)}), {1, 0});
        },
-       {"dimension 0 of x is 8*, an extent"}},
+       {"dimension 0 of x is 8*, a dynamic dimension"}},
       {"pad_reflect_1d",
        [](GraphBuilder& g) {
          const std::int64_t most = INT64_MAX;
@@ -216,9 +218,9 @@ std::vector<BadCall> upscale_calls() {
        {"antialias has no meaning where the nearest element is taken"}},
       {"upscale",
        [](GraphBuilder& g) {
-         return upscale(g, leaf(g, kF32, {4, *g.extent("height", 8)}), {4, 3});
+         return upscale(g, leaf(g, kF32, {4, *g.dynamic_dim("height", 8)}), {4, 3});
        },
-       {"dimension 1 of x is 8*, an extent"}},
+       {"dimension 1 of x is 8*, a dynamic dimension"}},
   };
 }
 
@@ -249,7 +251,7 @@ std::vector<BadCall> make_calls() {
       {"fill", [](GraphBuilder& g) { return fill(g, {3}, NAN); }, {"value is not a number"}},
       {"fill",
        [](GraphBuilder& g) { return fill(g, {Dim(3, 8)}, 1); },
-       {"an extent that is not of this graph"}},
+       {"a dynamic dimension that is not of this graph"}},
       {"timestep_embedding", embedded({0}, {4}, kF32), {"F32 [4]", "dim is 0"}},
       {"timestep_embedding",
        embedded({8}, {4, 2}, kF32),

@@ -195,7 +195,7 @@ std::vector<BadCall> gated_calls() {
   }
   calls.push_back({"swiglu",
                    [](GraphBuilder& g) {
-                     return swiglu_fused(g, leaf(g, kF32, {*g.extent("width", 8), 2}));
+                     return swiglu_fused(g, leaf(g, kF32, {*g.dynamic_dim("width", 8), 2}));
                    },
                    {"the rows of gate, F32 [8*, 2], have no two halves"}});
   const auto oai = [](const SwigluOaiParams& params) {
@@ -246,9 +246,9 @@ std::vector<BadCall> norm_calls() {
        {"eps is inf"}},
       {"group_norm",
        [](GraphBuilder& g) {
-         return group_norm(g, leaf(g, kF32, {4, *g.extent("height", 4), 6}), {});
+         return group_norm(g, leaf(g, kF32, {4, *g.dynamic_dim("height", 4), 6}), {});
        },
-       {"dimension 1 of x is 4*, an extent"}},
+       {"dimension 1 of x is 4*, a dynamic dimension"}},
   };
 }
 

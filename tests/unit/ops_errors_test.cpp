@@ -45,7 +45,7 @@ std::vector<BadCall> matrix_calls() {
        {"dimension 3 of w is 3, and that of x is 2"}},
       {"matmul",
        [](GraphBuilder& g) {
-         const Dim n = *g.extent("n", 4);
+         const Dim n = *g.dynamic_dim("n", 4);
          return matmul(g, leaf(g, kF32, {4, 4, n}), leaf(g, kF32, {4, 5, 4}));
        },
        {"dimension 2 of w is 4*, and that of x is 4"}},
@@ -81,10 +81,10 @@ std::vector<BadCall> matrix_calls() {
        {"b is I32 [3, 4], not F32"}},
       {"solve_tri",
        [](GraphBuilder& g) {
-         const Dim n = *g.extent("n", 4);
+         const Dim n = *g.dynamic_dim("n", 4);
          return solve_tri(g, leaf(g, kF32, {n, n}), leaf(g, kF32, {3, n}));
        },
-       {"dimension 0 of a is 4*, an extent"}},
+       {"dimension 0 of a is 4*, a dynamic dimension"}},
   };
 }
 
@@ -251,8 +251,8 @@ std::vector<BadCall> sort_and_reduce_calls() {
        [](GraphBuilder& g) { return top_k(g, leaf(g, kF32, {4}), {5}); },
        {"k is 5, but rows of x have 4"}},
       {"top_k",
-       [](GraphBuilder& g) { return top_k(g, leaf(g, kF32, {*g.extent("tokens", 8)}), {2}); },
-       {"dimension 0 of x is 8*, an extent"}},
+       [](GraphBuilder& g) { return top_k(g, leaf(g, kF32, {*g.dynamic_dim("tokens", 8)}), {2}); },
+       {"dimension 0 of x is 8*, a dynamic dimension"}},
       {"sum", [](GraphBuilder& g) { return sum(g, leaf(g, kQ8_0, {32})); }, {"x is Q8_0 [32]"}},
       {"sum", [](GraphBuilder& g) { return sum(g, leaf(g, kI32, {4})); }, {"x is I32 [4]"}},
       {"sum_rows", [](GraphBuilder& g) { return sum_rows(g, leaf(g, kI32, {4})); }, {"I32 [4]"}},

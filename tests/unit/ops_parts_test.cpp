@@ -269,7 +269,7 @@ struct Attention {
   explicit Attention(DType cache_type = DType::kF32, AttentionParams params = {.scale = 0.5F},
                      std::int64_t masks = 1, bool sinks = false) {
     GraphBuilder g;
-    const Dim rows = *g.extent("rows", kRows);
+    const Dim rows = *g.dynamic_dim("rows", kRows);
     const auto x = g.input("x", f32({32, kTokens}));
     const auto positions = g.input("positions", *make_tensor(DType::kI32, {kTokens}));
     const auto ids = g.input("ids", *make_tensor(DType::kI64, {kTokens}));
@@ -552,7 +552,7 @@ std::string refusal(const Graph& graph, std::span<const LeafParts> parts) {
 
 TEST(Parts, BadPartsAreRefused) {
   GraphBuilder g;
-  const Dim tokens = *g.extent("tokens", 4);
+  const Dim tokens = *g.dynamic_dim("tokens", 4);
   const auto x = g.input("x", f32({96, tokens}));
   const auto w = g.weight("w", *make_tensor(DType::kQ8_0, {96, 8}));
   const auto grown = g.weight("grown", f32({8, tokens}));
@@ -578,7 +578,7 @@ TEST(Parts, BadPartsAreRefused) {
   EXPECT_THAT(of(x->id, 0, {32, 64}), HasSubstr("x (input) can't be split: it is not a weight"));
   EXPECT_THAT(of(y->id, 0, {4, 4}), HasSubstr("not a weight"));
   EXPECT_THAT(of(4711, 0, {4, 4}), HasSubstr("no such node"));
-  EXPECT_THAT(of(grown->id, 1, {2, 2}), HasSubstr("dimension 1 is an extent"));
+  EXPECT_THAT(of(grown->id, 1, {2, 2}), HasSubstr("dimension 1 is a dynamic dimension"));
   const LeafParts twice[] = {{id, 1, {4, 4}}, {id, 0, {32, 64}}};
   EXPECT_THAT(refusal(graph, twice), HasSubstr("named twice"));
 }

@@ -35,8 +35,8 @@ Tensor tensor_of(std::array<std::int64_t, kMaxDims> sizes,
   return tensor;
 }
 
-std::vector<std::size_t> shape_of(const Tensor& tensor, const ExtentValues& extents = {}) {
-  const CopyShape shape = copy_shape(tensor, extents);
+std::vector<std::size_t> shape_of(const Tensor& tensor, const DynamicDimValues& dynamic_dims = {}) {
+  const CopyShape shape = copy_shape(tensor, dynamic_dims);
   EXPECT_EQ(shape.to_pitch, shape.from_pitch);
   return {shape.rows, shape.bytes, shape.to_pitch};
 }
@@ -87,7 +87,7 @@ TEST(CopyShape, OfBlocksCountsWholeBlocks) {
   EXPECT_THAT(shape_of(tensor), ElementsAre(1, 340, 340));
 }
 
-// ---- rows of a tensor whose extent grows
+// ---- rows of a tensor whose dynamic dimension grows
 
 class Copies : public ::testing::TestWithParam<Way> {
  protected:
@@ -102,11 +102,11 @@ class Copies : public ::testing::TestWithParam<Way> {
 constexpr std::int64_t kMostColumns = 4096;
 constexpr std::int64_t kRows = 8;
 
-/// y = silu(mask) / 2, of a mask [columns, rows] whose columns are an extent.
+/// y = silu(mask) / 2, of a mask [columns, rows] whose columns are a dynamic dimension.
 struct MaskGraph {
   MaskGraph() {
     GraphBuilder g;
-    columns = *g.extent("columns", kMostColumns);
+    columns = *g.dynamic_dim("columns", kMostColumns);
     const auto mask = g.input("mask", *make_tensor(DType::kF32, {columns, kRows}));
     EXPECT_TRUE(g.output(scale(g, silu(g, mask), {.scale = 0.5F}), "y"));
     graph = std::make_shared<const Graph>(std::move(*std::move(g).build()));
@@ -114,14 +114,14 @@ struct MaskGraph {
   RefTensor mask(std::int64_t used) const {
     return make_values({.sizes = {used, kRows, 1, 1}}, static_cast<std::uint64_t>(used));
   }
-  /// Sets the extent, fills the mask, runs a step and compares its result.
+  /// Sets the dynamic dimension, fills the mask, runs a step and compares its result.
   void run(GraphRun& run, std::int64_t used) const {
-    ASSERT_TRUE(run.plan().set_extent(columns, used));
+    ASSERT_TRUE(run.plan().set_dynamic_dim(columns, used));
     const RefTensor x = mask(used);
     ASSERT_TRUE(run.set_inputs({{0, x}}));
     const Status status = run.plan().run();
     ASSERT_TRUE(status) << status.error().message();
-    const auto y = run.output(graph->outputs()[0], run.plan().extents());
+    const auto y = run.output(graph->outputs()[0], run.plan().dynamic_dims());
     ASSERT_TRUE(y);
     ASSERT_EQ(y->data.size(), x.data.size());
     for (std::size_t i = 0; i < x.data.size(); ++i) {
@@ -185,16 +185,16 @@ TEST_P(Copies, OfAStepTransferItsOwnColumnsWhereStepsOverlap) {
   Plan& plan = (*run)->plan();
   std::vector<std::uint64_t> steps;
   for (const std::int64_t used : {5, 9}) {
-    ASSERT_TRUE(plan.set_extent(mask.columns, used));
+    ASSERT_TRUE(plan.set_dynamic_dim(mask.columns, used));
     ASSERT_TRUE((*run)->set_inputs({{0, mask.mask(used)}}));
     steps.push_back(*plan.start());
   }
   for (const std::uint64_t step : steps) {
     ASSERT_TRUE(plan.wait(step));
-    ExtentValues extents = plan.extents();
-    extents[mask.columns.extent] = step == steps[0] ? 5 : 9;
-    const RefTensor x = mask.mask(extents[mask.columns.extent]);
-    const auto y = (*run)->output(mask.graph->outputs()[0], extents);
+    DynamicDimValues dynamic_dims = plan.dynamic_dims();
+    dynamic_dims[mask.columns.dynamic_dim] = step == steps[0] ? 5 : 9;
+    const RefTensor x = mask.mask(dynamic_dims[mask.columns.dynamic_dim]);
+    const auto y = (*run)->output(mask.graph->outputs()[0], dynamic_dims);
     ASSERT_TRUE(y);
     for (std::size_t i = 0; i < x.data.size(); ++i) {
       ASSERT_NEAR(y->data[i], 0.5 * x.data[i] / (1 + std::exp(-x.data[i])), 1e-6);
@@ -328,8 +328,8 @@ TEST_P(Copies, WithAHoleBetweenThemStaySeparate) {
 struct TokensGraph {
   TokensGraph() {
     GraphBuilder g;
-    tokens = *g.extent("tokens", 16);
-    columns = *g.extent("columns", 512);
+    tokens = *g.dynamic_dim("tokens", 16);
+    columns = *g.dynamic_dim("columns", 512);
     mask = *g.input("mask", *make_tensor(DType::kF32, {columns, tokens}));
     p = *g.input("p", *make_tensor(DType::kF32, {1, tokens}));
     q = *g.input("q", *make_tensor(DType::kF32, {1, tokens}));
@@ -337,8 +337,8 @@ struct TokensGraph {
     graph = std::make_shared<const Graph>(std::move(*std::move(g).build()));
   }
   Status run(GraphRun& run, std::int64_t rows, std::int64_t used) const {
-    SHUNT_TRY(run.plan().set_extent(tokens, rows));
-    SHUNT_TRY(run.plan().set_extent(columns, used));
+    SHUNT_TRY(run.plan().set_dynamic_dim(tokens, rows));
+    SHUNT_TRY(run.plan().set_dynamic_dim(columns, used));
     const auto values = [&](std::int64_t width, Value node) {
       return make_values({.sizes = {width, rows, 1, 1}}, node.id + 1);
     };
@@ -347,7 +347,7 @@ struct TokensGraph {
     const RefTensor of_q = values(1, q);
     SHUNT_TRY(run.set_inputs({{mask.id, of_mask}, {p.id, of_p}, {q.id, of_q}}));
     SHUNT_TRY(run.plan().run());
-    SHUNT_ASSIGN(const RefTensor y, run.output(graph->outputs()[0], run.plan().extents()));
+    SHUNT_ASSIGN(const RefTensor y, run.output(graph->outputs()[0], run.plan().dynamic_dims()));
     for (std::size_t row = 0; row < of_p.data.size(); ++row) {
       for (std::size_t column = 0; column < static_cast<std::size_t>(used); ++column) {
         const std::size_t at = row * static_cast<std::size_t>(used) + column;

@@ -76,7 +76,7 @@ TEST(Work, OfOthersIsAnOperationAnElement) {
   EXPECT_EQ(s.bytes(), 3 * 32 * 4);
 }
 
-TEST(Work, RowsThatAreNotPickedAreNotRead) {
+TEST(Work, RowsThatAreNotGatheredAreNotRead) {
   Single s;
   const Value table = s.leaf(DType::kF16, {32, 1000});
   s.finish(get_rows(s.g, table, s.leaf(DType::kI32, {3})));
@@ -91,9 +91,9 @@ TEST(Work, RowsThatAreNotWrittenAreNotTouched) {
   EXPECT_EQ(s.bytes(), 3 * 32 * 4 + 3 * 8 + 3 * 32 * 2);
 }
 
-TEST(Work, IsThatOfTheExtentsMaximum) {
+TEST(Work, IsThatOfTheDynamicDimsMaximum) {
   Single s;
-  const Dim tokens = *s.g.extent("tokens", 100);
+  const Dim tokens = *s.g.dynamic_dim("tokens", 100);
   s.finish(silu(s.g, s.g.input("x", *make_tensor(DType::kF32, {8, tokens}))));
   EXPECT_EQ(s.operations(), 800);
 }
@@ -372,7 +372,7 @@ TEST(CostsFile, GivesBackWhatWasSaved) {
   EXPECT_EQ(read->copies()[0].description, "a \"device\"");
 }
 
-TEST(CostsFile, IsNotBelieved) {
+TEST(CostsFile, ContentIsChecked) {
   const auto refusal = [](const std::string& text) {
     const auto read = CostModel::parse(text, "costs.json");
     EXPECT_FALSE(read) << text;

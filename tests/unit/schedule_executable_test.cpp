@@ -26,7 +26,7 @@ class ExecutableTest : public ::testing::TestWithParam<int> {
 
   void SetUp() override {
     GraphBuilder g;
-    tokens_ = *g.extent("tokens", 2);
+    tokens_ = *g.dynamic_dim("tokens", 2);
     x_ = *g.input("x", *make_tensor(DType::kF32, {1, tokens_}));
     y_ = *add(g, scale(g, x_, {.scale = 2}), x_);
     ASSERT_TRUE(g.output(y_, "y"));
@@ -93,15 +93,15 @@ TEST_P(ExecutableTest, IsSharedByRunsThatOverlap) {
   EXPECT_EQ(result(**second), (Values{21, 24}));
 }
 
-TEST_P(ExecutableTest, GivesEachRunExtentsAndStepsOfItsOwn) {
+TEST_P(ExecutableTest, GivesEachRunDynamicDimsAndStepsOfItsOwn) {
   const auto executable = build(GetParam());
   ASSERT_TRUE(executable) << executable.error().message();
   const auto first = PlanRun::create(*executable, {});
   const auto second = PlanRun::create(*executable, {});
   ASSERT_TRUE(first && second);
-  ASSERT_TRUE((*first)->set_extent(tokens_, 1));
-  EXPECT_EQ((*first)->extents()[tokens_.extent], 1);
-  EXPECT_EQ((*second)->extents()[tokens_.extent], 2);
+  ASSERT_TRUE((*first)->set_dynamic_dim(tokens_, 1));
+  EXPECT_EQ((*first)->dynamic_dims()[tokens_.dynamic_dim], 1);
+  EXPECT_EQ((*second)->dynamic_dims()[tokens_.dynamic_dim], 2);
   EXPECT_EQ(*start(**first, {1, 2}), 0U);
   EXPECT_EQ(*start(**second, {1, 2}), 0U);
   EXPECT_FALSE((*second)->wait(1));

@@ -123,8 +123,8 @@ TEST_F(Explain, WhatFellBackHasTheDevicesOwnReason) {
   EXPECT_EQ(e.segments[2].fell_back, 1U);
   const ExplainedNode& silu = e.segments[2].nodes[0];
   EXPECT_TRUE(silu.fell_back);
-  ASSERT_EQ(silu.passed_over.size(), 1U);
-  EXPECT_EQ(silu.passed_over[0].reason, "test0 has no kernel for silu");
+  ASSERT_EQ(silu.rejected.size(), 1U);
+  EXPECT_EQ(silu.rejected[0].reason, "test0 has no kernel for silu");
   EXPECT_FALSE(e.segments[1].nodes[0].fell_back);
 }
 

@@ -152,7 +152,7 @@ TEST(Fallback, ADeviceThatTakesEverythingLeavesNothingToSay) {
 TEST(Fallback, WhatAHelperOfTheCpuRefusesHasNotFallenBack) {
   Helper blas;
   const Placed placed(&blas);
-  EXPECT_FALSE(placed.placement.decisions.back().passed_over.empty());
+  EXPECT_FALSE(placed.placement.decisions.back().rejected.empty());
   EXPECT_EQ(placed.report().fell_back, 0U);
   EXPECT_EQ(placed.report().bytes_copied, 0U);
 }

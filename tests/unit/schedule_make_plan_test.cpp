@@ -105,9 +105,9 @@ void expect_explained(const Plan& plan) {
     for (const ExplainedNode& node : segment.nodes) {
       ++left;
       EXPECT_TRUE(node.fell_back);
-      ASSERT_EQ(node.passed_over.size(), 1U);
-      EXPECT_EQ(node.passed_over[0].refusal, Refusal::kMemory);
-      EXPECT_EQ(node.passed_over[0].reason, explanation.notes.back());
+      ASSERT_EQ(node.rejected.size(), 1U);
+      EXPECT_EQ(node.rejected[0].refusal, Refusal::kMemory);
+      EXPECT_EQ(node.rejected[0].reason, explanation.notes.back());
     }
   }
   EXPECT_EQ(left == 0, explanation.notes.empty());
@@ -323,8 +323,8 @@ TEST(MakePlan, WhatIsPinnedToTheCpuSaysSoStill) {
   EXPECT_THAT((*plan)->placement().notes, Not(IsEmpty()));
   const Decision& decision = (*plan)->placement().decisions[fan.y];
   EXPECT_EQ(decision.rule, Rule::kPinned);
-  ASSERT_EQ(decision.passed_over.size(), 1U);
-  EXPECT_EQ(decision.passed_over[0].reason, "it could; the node is pinned");
+  ASSERT_EQ(decision.rejected.size(), 1U);
+  EXPECT_EQ(decision.rejected[0].reason, "it could; the node is pinned");
 }
 
 TEST(MakePlan, WhatWritesIntoMemoryThatIsThereStays) {
@@ -404,9 +404,9 @@ TEST(Place, KeepsToExclusions) {
     EXPECT_EQ(placement->decisions[fan.y - 1].device, 0);
     const Decision& decision = placement->decisions[fan.y];
     EXPECT_EQ(decision.device, 1);
-    ASSERT_EQ(decision.passed_over.size(), 1U);
-    EXPECT_EQ(decision.passed_over[0].refusal, Refusal::kMemory);
-    EXPECT_EQ(decision.passed_over[0].reason, "no room");
+    ASSERT_EQ(decision.rejected.size(), 1U);
+    EXPECT_EQ(decision.rejected[0].refusal, Refusal::kMemory);
+    EXPECT_EQ(decision.rejected[0].reason, "no room");
     // A pin to where it must not be.
     const Pin pins[] = {{"y", "test0"}};
     const auto pinned = place(*fan.graph, devices, {.pins = pins, .exclusions = y});

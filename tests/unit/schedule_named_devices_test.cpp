@@ -46,7 +46,7 @@ TEST(NamedDevices, InPinsGetWhatIsPinnedAndSayWhyNothingElse) {
       if (!is_computed(mlp.graph->node(id))) continue;
       EXPECT_EQ(placement->decisions[id].device, id == mlp.sum ? 0 : 1) << id;
     }
-    const auto& passed = placement->decisions[mlp.first].passed_over;
+    const auto& passed = placement->decisions[mlp.first].rejected;
     ASSERT_EQ(passed.size(), 1U);
     EXPECT_EQ(passed[0].refusal, Refusal::kCost);
     EXPECT_THAT(passed[0].reason, HasSubstr("it gets only what is pinned to it"));

@@ -58,8 +58,8 @@ TEST(PlaceByCosts, MovesNodesWhereTheStepGetsShorter) {
   // By the rules: norm, there, matmul, back, silu, there and x behind it, add, back.
   EXPECT_EQ(first.reason, "predicted step 5.00 ms instead of 252.20 ms");
   EXPECT_NEAR(first.seconds, 1e-3, 1e-12);
-  ASSERT_EQ(first.passed_over.size(), 1U);
-  EXPECT_THAT(first.passed_over[0].reason, HasSubstr("would take longer"));
+  ASSERT_EQ(first.rejected.size(), 1U);
+  EXPECT_THAT(first.rejected[0].reason, HasSubstr("would take longer"));
   // The weight, which had no place yet, comes along.
   EXPECT_EQ(placement->decisions[mlp.w1].device, 1);
 }

@@ -51,21 +51,21 @@ TEST(Place, EveryNodeHasADeviceAndAReason) {
   EXPECT_EQ(rule_of(mlp.silu), Rule::kLastResort);
 }
 
-TEST(Place, SaysWhyABetterDeviceWasPassedOver) {
+TEST(Place, SaysWhyABetterDeviceWasRejectedCandidate) {
   const Mlp mlp = make_mlp();
   TestDevice host = cpu();
   TestDevice test = accelerator();
   Device* devices[] = {&test, &host};
   const auto placement = place(*mlp.graph, devices);
   ASSERT_TRUE(placement);
-  const auto& passed = placement->decisions[mlp.silu].passed_over;
+  const auto& passed = placement->decisions[mlp.silu].rejected;
   ASSERT_EQ(passed.size(), 1U);
   EXPECT_EQ(passed[0].device, 0);
   EXPECT_EQ(passed[0].refusal, Refusal::kOp);
   EXPECT_THAT(passed[0].reason, HasSubstr("no kernel for silu"));
 }
 
-TEST(Place, WhatADeviceLacksATypeOrALayoutForIsPassedOverForThat) {
+TEST(Place, WhatADeviceLacksATypeOrALayoutForIsRejectedCandidateForThat) {
   GraphBuilder g;
   const auto x = g.input("x", *make_tensor(DType::kF32, {32, 4}));
   const auto w = g.weight("w", *make_tensor(DType::kF32, {32, 48}));
@@ -87,8 +87,8 @@ TEST(Place, WhatADeviceLacksATypeOrALayoutForIsPassedOverForThat) {
        {std::pair(turned->id, Refusal::kLayout), std::pair(lacking->id, Refusal::kType)}) {
     const Decision& decision = placement->decisions[node];
     EXPECT_EQ(decision.device, 1);
-    ASSERT_EQ(decision.passed_over.size(), 1U);
-    EXPECT_EQ(decision.passed_over[0].refusal, refusal);
+    ASSERT_EQ(decision.rejected.size(), 1U);
+    EXPECT_EQ(decision.rejected[0].refusal, refusal);
   }
 }
 
@@ -227,8 +227,8 @@ TEST_F(Pinned, NodesRunWhereTheUserWants) {
   EXPECT_EQ(sum.device, 1);  // without the pin it joins the matmul
   EXPECT_EQ(sum.rule, Rule::kPinned);
   EXPECT_THAT(sum.reason, HasSubstr("y=cpu0"));
-  ASSERT_EQ(sum.passed_over.size(), 1U);
-  EXPECT_THAT(sum.passed_over[0].reason, HasSubstr("pinned"));
+  ASSERT_EQ(sum.rejected.size(), 1U);
+  EXPECT_THAT(sum.rejected[0].reason, HasSubstr("pinned"));
   EXPECT_EQ(placement->decisions[mlp_.second].device, 0);
   EXPECT_TRUE(placement->notes.empty());
 }

@@ -1,4 +1,4 @@
-// Plans: segments, transfers, memory, extents, failure. Devices are made for the test.
+// Plans: segments, transfers, memory, dynamic dimensions, failure. Devices are made for the test.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -50,7 +50,7 @@ TestDevice accelerator() {
 /// Two layers of x + w2 silu(w1 rms_norm(x)).
 std::shared_ptr<const Graph> two_layers(Dim* tokens_out = nullptr) {
   GraphBuilder g;
-  const auto tokens = g.extent("tokens", 6);
+  const auto tokens = g.dynamic_dim("tokens", 6);
   Result<Value> x = g.input("x", *make_tensor(DType::kF32, {32, *tokens}));
   for (int layer = 0; layer < 2; ++layer) {
     const auto w1 = g.weight("w1", *make_tensor(DType::kF32, {32, 48}));
@@ -149,7 +149,7 @@ TEST(Plan, WhatWasWrittenIntoIsCopiedAgain) {
   for (std::int64_t i = 0; i < 8; ++i) EXPECT_EQ(after->at(i, 2), leaves.at(rows->id).at(i));
 }
 
-TEST(Plan, ExtentsServeEverySizeUpToTheirMaximum) {
+TEST(Plan, DynamicDimsServeEverySizeUpToTheirMaximum) {
   Dim tokens;
   const auto graph = two_layers(&tokens);
   const NodeId x = 0;
@@ -163,18 +163,18 @@ TEST(Plan, ExtentsServeEverySizeUpToTheirMaximum) {
   ASSERT_TRUE((*run)->plan().run());
   const auto whole = (*run)->output(graph->outputs()[0]);
   for (std::int64_t count : {0, 1, 3, 6}) {
-    ASSERT_TRUE((*run)->plan().set_extent(tokens, count));
+    ASSERT_TRUE((*run)->plan().set_dynamic_dim(tokens, count));
     ASSERT_TRUE((*run)->plan().run()) << count;
-    ExtentValues extents = graph->max_extents();
-    extents[tokens.extent] = count;
-    const auto part = (*run)->output(graph->outputs()[0], extents);
+    DynamicDimValues dynamic_dims = graph->max_dynamic_dims();
+    dynamic_dims[tokens.dynamic_dim] = count;
+    const auto part = (*run)->output(graph->outputs()[0], dynamic_dims);
     ASSERT_TRUE(part);
     EXPECT_EQ(part->sizes[1], count);
     for (std::size_t i = 0; i < part->data.size(); ++i) EXPECT_EQ(part->data[i], whole->data[i]);
   }
-  EXPECT_FALSE((*run)->plan().set_extent(tokens, 7));
-  EXPECT_FALSE((*run)->plan().set_extent(tokens, -1));
-  EXPECT_FALSE((*run)->plan().set_extent(Dim(3), 1));
+  EXPECT_FALSE((*run)->plan().set_dynamic_dim(tokens, 7));
+  EXPECT_FALSE((*run)->plan().set_dynamic_dim(tokens, -1));
+  EXPECT_FALSE((*run)->plan().set_dynamic_dim(Dim(3), 1));
 }
 
 TEST(Plan, DeadTensorsMakeRoom) {

@@ -557,7 +557,7 @@ TEST(CpuBehindAnAccelerator, StepsMayBeWaitedForInAnyOrder) {
   }
 }
 
-/// Extents and threads are those of the start.
+/// Dynamic dimensions and threads are those of the start.
 TEST(CpuBehindAnAccelerator, AStepKeepsTheThreadsThatItStartedWith) {
   const auto graph = cpu_behind();
   TestWorld world(1);

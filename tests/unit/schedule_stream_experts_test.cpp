@@ -41,7 +41,7 @@ enum class Numbers {
 struct Mixture {
   explicit Mixture(Numbers numbers) {
     GraphBuilder g;
-    tokens = *g.extent("tokens", kMostTokens);
+    tokens = *g.dynamic_dim("tokens", kMostTokens);
     x = g.input("x", *make_tensor(DType::kF32, {kIn, 1, tokens}))->id;
     const std::int64_t width = numbers == Numbers::kSeen ? 5 : kUsed;
     Result<Value> chosen = invalid("not yet");
@@ -104,9 +104,9 @@ struct Mixture {
     return part;
   }
 
-  ExtentValues extents(std::int64_t count) const {
-    ExtentValues values = graph->max_extents();
-    values[tokens.extent] = count;
+  DynamicDimValues dynamic_dims(std::int64_t count) const {
+    DynamicDimValues values = graph->max_dynamic_dims();
+    values[tokens.dynamic_dim] = count;
     return values;
   }
 
@@ -179,14 +179,14 @@ void check_steps(Numbers numbers, bool choose, bool asynchronous, std::uint64_t 
     for (double& expert : experts) expert = static_cast<double>(random() % kExperts);
     const std::set<double> distinct(experts.begin(), experts.end());
     const auto leaves = mixture.leaves(experts, seed + static_cast<std::uint64_t>(count));
-    ASSERT_TRUE(plan.set_extent(mixture.tokens, count));
+    ASSERT_TRUE(plan.set_dynamic_dim(mixture.tokens, count));
     ASSERT_TRUE((*run)->set_inputs(leaves));
     const std::size_t before = two.device.received();
     const Status status = plan.run();
     ASSERT_TRUE(status) << status.error().message();
     EXPECT_EQ(two.device.received() - before,
               distinct.size() * kExpertBytes + other_bytes(mixture, plan, count));
-    const auto got = (*run)->output(mixture.y, mixture.extents(count));
+    const auto got = (*run)->output(mixture.y, mixture.dynamic_dims(count));
     ASSERT_TRUE(got);
     if (count == 0) continue;
     EXPECT_LT(nmse(*got, mixture.expected(leaves, count)), 1e-12);
@@ -364,10 +364,10 @@ std::uint64_t announced(
 }
 
 TEST(StreamExperts, AllOfAWeightCrossesWhereItIsNotKnownWhatIsRead) {
-  const auto picked = [](GraphBuilder& g, Value w, Value x, Value ids) {
+  const auto gathered = [](GraphBuilder& g, Value w, Value x, Value ids) {
     return matmul_id(g, w, x, ids);
   };
-  EXPECT_EQ(announced(picked), 4 * kExpertBytes);  // two of two tokens: four at most
+  EXPECT_EQ(announced(gathered), 4 * kExpertBytes);  // two of two tokens: four at most
   const auto of_others = [](GraphBuilder& g, Value w, Value x, Value ids) {
     const auto turned = view(g, ids, {0, 0, 0, 0}, {2, 2});
     return add(g, matmul_id(g, w, x, ids), matmul_id(g, w, x, turned));

@@ -208,9 +208,9 @@ void expect_no_room(const Chain& chain, const Placement& placement) {
   for (NodeId id : chain.products) {
     const Decision& decision = placement.decisions[id];
     EXPECT_EQ(decision.device, 1);
-    ASSERT_EQ(decision.passed_over.size(), 1U);
-    EXPECT_EQ(decision.passed_over[0].refusal, Refusal::kMemory);
-    EXPECT_THAT(decision.passed_over[0].reason,
+    ASSERT_EQ(decision.rejected.size(), 1U);
+    EXPECT_EQ(decision.rejected[0].refusal, Refusal::kMemory);
+    EXPECT_THAT(decision.rejected[0].reason,
                 AllOf(HasSubstr("16384 bytes of weights"), HasSubstr("at most 16383 may be")));
   }
 }

@@ -320,7 +320,7 @@ TEST(TraceOfPlans, WhatAnObserverSeesIsWorkOfTheHost) {
 }
 
 /// The device chooses experts, whose numbers the host reads to send just these.
-TEST(TraceOfPlans, ExpertsArePickedByTheHostAndSentOneByOne) {
+TEST(TraceOfPlans, ExpertsAreGatheredByTheHostAndSentOneByOne) {
   GraphBuilder g;
   const auto table = g.input("table", *make_tensor(DType::kI32, {2, 32}));
   const auto row = g.input("row", *make_tensor(DType::kI32, {1}));

@@ -80,8 +80,8 @@ std::vector<Wanted> wanted(const Placement& placement) {
 }
 
 /// Why the first device does not compute a node.
-const PassedOver& why_not(const Placement& placement, NodeId node) {
-  return placement.decisions[node].passed_over.at(0);
+const RejectedCandidate& why_not(const Placement& placement, NodeId node) {
+  return placement.decisions[node].rejected.at(0);
 }
 
 TEST(Transcode, ADeviceThatLacksATypeGetsWeightsInOneThatIsAsPrecise) {

@@ -33,7 +33,7 @@ TestDeviceConfig cpu_config() {
 struct Example {
   std::shared_ptr<const Graph> graph;
   std::map<NodeId, RefTensor> leaves;
-  Dim tokens;  // an extent, or 1
+  Dim tokens;  // a dynamic dimension, or 1
   std::int64_t token_count = 1;
 };
 
@@ -55,14 +55,14 @@ Example chain(int length, std::int64_t size = 16) {
   return made;
 }
 
-/// A random graph with everything that there is to follow. It has an extent below its maximum,
-/// views, permuted ones too, and caches that are written whole rows and parts at a time. It has
-/// weights of several types, a mask of infinities, and integers.
+/// A random graph with everything that there is to follow. It has a dynamic dimension below its
+/// maximum, views, permuted ones too, and caches that are written whole rows and parts at a time.
+/// It has weights of several types, a mask of infinities, and integers.
 Example random_example(std::uint64_t seed) {
   std::mt19937_64 random(seed);
   Example made;
   GraphBuilder g;
-  made.tokens = *g.extent("tokens", 5);
+  made.tokens = *g.dynamic_dim("tokens", 5);
   made.token_count = 3;
   const auto leaf = [&](const Result<Value>& value, const CaseSource& source) {
     EXPECT_TRUE(value) << value.error().message();
@@ -130,7 +130,8 @@ Example random_example(std::uint64_t seed) {
   return made;
 }
 
-/// Weights and caches in memory, inputs in the plan, and then verify(): `devices` are believed.
+/// Weights and caches in memory, inputs in the plan, and then verify(): `devices` are the
+/// reference.
 Result<std::vector<NodeCheck>> check(const Example& example, Device& device,
                                      std::vector<Device*> devices, VerifyOptions options = {}) {
   const Graph& graph = *example.graph;
@@ -151,7 +152,8 @@ Result<std::vector<NodeCheck>> check(const Example& example, Device& device,
   SHUNT_ASSIGN(Placement placement, place(graph, devices, {.memory = memory}));
   options.memory = memory;
   options.fill = [&](Plan& plan) -> Status {
-    if (!example.tokens.is_fixed()) SHUNT_TRY(plan.set_extent(example.tokens, example.token_count));
+    if (!example.tokens.is_fixed())
+      SHUNT_TRY(plan.set_dynamic_dim(example.tokens, example.token_count));
     for (const auto& [id, values] : example.leaves) {
       if (graph.node(id).role != Role::kInput) continue;
       SHUNT_ASSIGN(const auto bytes, plan.input(Value{id}));
@@ -355,20 +357,20 @@ TEST(Verify, WhatADeviceRefusesIsToldAndNoFailure) {
   EXPECT_EQ(device.computed(), compared);
 }
 
-TEST(Verify, TheBelievedRunMayBeOnDevicesOutOfTheHostsReach) {
+TEST(Verify, TheReferenceRunMayUseDevicesWithMemoryOutOfTheHostsReach) {
   for (std::uint64_t seed = 0; seed < 10; ++seed) {
     const Example example = random_example(seed);
     TestDevice host(cpu_config());
     TestDevice a({.name = "a0", .ops = {"silu", "matmul", "set_rows", "cont", "softmax"}});
     TestDevice device({});
-    std::map<std::string, std::size_t> believed;
+    std::map<std::string, std::size_t> reference_device;
     for (const NodeCheck& each : checked(example, device, {&a, &host})) {
       EXPECT_EQ(each.error, 0) << each.name << ", seed " << seed;
-      ++believed[each.believed];
+      ++reference_device[each.reference_device];
     }
     EXPECT_GT(a.computed(), 0U);
-    EXPECT_EQ(believed["a0"], a.computed());
-    EXPECT_EQ(believed["cpu0"], host.computed());
+    EXPECT_EQ(reference_device["a0"], a.computed());
+    EXPECT_EQ(reference_device["cpu0"], host.computed());
   }
 }
 
@@ -536,7 +538,7 @@ TEST(VerifyTranscoded, AValueThatTheOtherTypeCannotHoldIsTheReason) {
   EXPECT_EQ(device.computed(), 1U);
 }
 
-TEST(VerifyTranscoded, FailuresAreOfTheDeviceOrOfTheBelievedRun) {
+TEST(VerifyTranscoded, FailuresNameTheDeviceOrTheReferenceRun) {
   const Example example = product(DType::kQ8_0);
   for (std::size_t n = 1; n <= 3; ++n) {  // x, w and the result of the product
     TestDevice host(cpu_config());
@@ -597,7 +599,7 @@ TEST(VerifyFailure, OfEveryAllocationToo) {
   fail_at_each(&TestFailures::allocation, false, 8);  // a source and a result each
 }
 
-TEST(VerifyFailure, OfTheBelievedRunIsAnError) {
+TEST(VerifyFailure, OfTheReferenceRunIsAnError) {
   const Example example = chain(4);
   TestDevice host(cpu_config());
   TestDevice device({});

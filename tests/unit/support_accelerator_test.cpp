@@ -38,7 +38,7 @@ struct Model {
 Model small_model() {
   GraphBuilder g;
   Model model;
-  model.tokens = *g.extent("tokens", 3);
+  model.tokens = *g.dynamic_dim("tokens", 3);
   model.x = *g.input("x", *make_tensor(DType::kF32, {8, model.tokens}));
   model.w = *g.weight("w", *make_tensor(DType::kF32, {8, 8}));
   const auto h = silu(g, matmul(g, model.w, model.x));
@@ -74,12 +74,12 @@ struct Devices {
 /// Computes a step of `tokens`, and checks it.
 void expect_right(const Model& model, GraphRun& run, std::uint64_t seed, std::int64_t tokens = 3) {
   const Leaves leaves = leaves_of(model, seed, tokens);
-  ASSERT_TRUE(run.plan().set_extent(model.tokens, tokens));
+  ASSERT_TRUE(run.plan().set_dynamic_dim(model.tokens, tokens));
   ASSERT_TRUE(run.set_inputs(leaves));
   const Status status = run.plan().run();
   ASSERT_TRUE(status) << status.error().message();
-  ExtentValues extents = model.graph->max_extents();
-  extents[model.tokens.extent] = tokens;
+  DynamicDimValues dynamic_dims = model.graph->max_dynamic_dims();
+  dynamic_dims[model.tokens.dynamic_dim] = tokens;
   std::vector<RefTensor> by_node(model.graph->size());
   for (const auto& [id, values] : leaves_of(model, seed)) by_node[id] = values;
   for (const auto& [id, values] : leaves) {
@@ -89,7 +89,7 @@ void expect_right(const Model& model, GraphRun& run, std::uint64_t seed, std::in
   }
   const auto right = reference_run(*model.graph, by_node);
   ASSERT_TRUE(right);
-  const auto got = run.output(model.y, extents);
+  const auto got = run.output(model.y, dynamic_dims);
   ASSERT_TRUE(got);
   ASSERT_EQ(got->data.size(), static_cast<std::size_t>(8 * tokens));
   RefTensor first = *got;
@@ -194,7 +194,7 @@ TEST(TestAccelerator, KeepsWeightsOfProductsPacked) {
   EXPECT_EQ(plain.front(), packed_data(*at.buffer)[plain.size() - 1]);
 }
 
-TEST(TestAccelerator, ReplaysAGraphThatItHasCapturedForTheSameExtents) {
+TEST(TestAccelerator, ReplaysAGraphThatItHasCapturedForTheSameDynamicDims) {
   const Model model = small_model();  // two segments on the accelerator
   TestWorld world;
   Devices devices(&world, 4);
@@ -322,7 +322,7 @@ TEST(QueuePair, KeepsTheOrderOfSubmission) {
     const auto end = (*pair)->create_event(false);
     ASSERT_TRUE(end);
     for (std::uint64_t task = 1; task <= kTasks; ++task) {
-      const Status submitted = task % 2 == 1 ? (*pair)->run(task, binding, {.extents = {}})
+      const Status submitted = task % 2 == 1 ? (*pair)->run(task, binding, {.dynamic_dims = {}})
                                              : (*pair)->read(task, {}, {&buffer, 0});
       ASSERT_TRUE(submitted);
     }
@@ -357,7 +357,7 @@ TEST(QueuePair, ReportsALostDeviceBeforeAnEarlierFailure) {
   ASSERT_TRUE(end);
   Binding binding;
   LosingBuffer buffer;
-  ASSERT_TRUE((*pair)->run(1, binding, {.extents = {}}));
+  ASSERT_TRUE((*pair)->run(1, binding, {.dynamic_dims = {}}));
   ASSERT_TRUE((*pair)->read(2, {}, {&buffer, 0}));
   ASSERT_TRUE((*pair)->record(**end));
   ASSERT_TRUE((*end)->wait(std::chrono::milliseconds(1)));

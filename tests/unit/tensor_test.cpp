@@ -30,7 +30,7 @@ TEST(Shape, CountSaturatesAndZeroWinsOverOverflow) {
   EXPECT_EQ(element_count({kBig, -1}), 0);
 }
 
-TEST(Shape, ExtentCountsWithItsMaximum) {
+TEST(Shape, DynamicDimCountsWithItsMaximum) {
   const Shape shape = {64, Dim(1, 512), Dim(2, 10, 3)};
   EXPECT_THAT(max_sizes(shape), ElementsAre(64, 512, 30, 1));
   EXPECT_EQ(element_count(shape), 64 * 512 * 30);

@@ -54,7 +54,8 @@ void launches(benchmark::State& state) {
   const auto binding = (*program)->bind({addresses, {}});
   if (!binding) return state.SkipWithError("no binding");
   for (auto _ : state) {
-    if (!run(**binding, {.extents = graph->max_extents()})) return state.SkipWithError("it failed");
+    if (!run(**binding, {.dynamic_dims = graph->max_dynamic_dims()}))
+      return state.SkipWithError("it failed");
   }
   state.SetItemsProcessed(state.iterations() * kLaunches);
   state.counters["launch"] =

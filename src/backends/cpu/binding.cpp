@@ -61,7 +61,8 @@ Status CpuBinding::check_layout(const PreparedNode& user, std::size_t source,
 void CpuBinding::add_patches(std::size_t call, const Tensor& tensor, TensorArg& argument) {
   for (std::size_t i = 0; i < kMaxDims; ++i) {
     const Dim& dim = tensor.shape[i];
-    if (!dim.is_fixed()) patches_.push_back({call, &argument.sizes[i], dim.extent, dim.factor});
+    if (!dim.is_fixed())
+      patches_.push_back({call, &argument.sizes[i], dim.dynamic_dim, dim.factor});
   }
 }
 
@@ -145,7 +146,7 @@ Status CpuBinding::run(const RunArgs& args) {
   SHUNT_TRY(expect_outside(pool));
   const auto lock = pool.lock();
   for (const Patch& patch : patches_) {
-    const std::int64_t size = patch.factor * args.extents[patch.extent];
+    const std::int64_t size = patch.factor * args.dynamic_dims[patch.dynamic_dim];
     if (*patch.size == size) continue;
     *patch.size = size;
     is_cut_[patch.call] = false;

@@ -69,11 +69,11 @@ class CpuBinding final : public HostBinding, private Task {
     std::atomic<std::uint32_t> done{0};
   };
 
-  /// A dimension of a call that depends on an extent.
+  /// A dimension of a call that depends on a dynamic dimension.
   struct Patch {
     std::size_t call = 0;
     std::int64_t* size = nullptr;
-    ExtentId extent = kNoExtent;
+    DynamicDimId dynamic_dim = kNoDynamicDim;
     std::int64_t factor = 1;
   };
 

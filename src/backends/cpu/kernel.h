@@ -110,7 +110,7 @@ class CpuKernel : public Kernel<CpuTarget> {
   /// worker_scratch() bytes, 64-byte aligned.
   virtual Fault run(const Call& call, int phase, std::int64_t begin, std::int64_t end,
                     std::byte* worker_scratch) const = 0;
-  /// Bytes of each thread's own scratch, at the extents' maximum.
+  /// Bytes of each thread's own scratch, at the dynamic dimensions' maximum.
   virtual std::size_t worker_scratch(const NodeView&, const CpuTarget&) const { return 0; }
   /// A form of a source that phase 0 makes in shared scratch, if phase 0 does nothing else and
   /// later phases only read it. Nodes of the same maker and source share the form that one of them

@@ -57,11 +57,11 @@ Stick& ZdnnBinding::place(std::size_t slot, const Dims& dims) {
 }
 
 HostTensor ZdnnBinding::host(NodeId id, std::byte* data) const {
-  return tensor_in_run(graph_.node(id).result, data, *extents_);
+  return tensor_in_run(graph_.node(id).result, data, *dynamic_dims_);
 }
 
 Status ZdnnBinding::run(const RunArgs& args) {
-  extents_ = &args.extents;
+  dynamic_dims_ = &args.dynamic_dims;
   for (SlotState& slot : slots_) {
     slot.filled = slot.saturated = slot.looked_at = slot.hides = false;
     slot.in_range = true;
@@ -80,7 +80,7 @@ Result<ZdnnBinding::Ready> ZdnnBinding::fill_sources(std::size_t index) {
     const PreparedSource& source = node.sources[s];
     if (source.kind == SourceKind::kAbsent) continue;
     SourceArg& arg = call.launch->sources[s];
-    arg.sizes = actual_sizes(graph_.node(source.id).result, *extents_);
+    arg.sizes = actual_sizes(graph_.node(source.id).result, *dynamic_dims_);
     arg.form = source.form;
     if (source.kind == SourceKind::kPlain) {
       arg.host = host(source.id, call.sources[s]);
@@ -122,7 +122,7 @@ Status ZdnnBinding::run_node(std::size_t index) {
   const PreparedNode& node = prepared_.nodes[index];
   Call& call = calls_[index];
   Launch& launch = *call.launch;
-  launch.sizes = actual_sizes(graph_.node(node.id).result, *extents_);
+  launch.sizes = actual_sizes(graph_.node(node.id).result, *dynamic_dims_);
   if (is_empty(launch.sizes)) return ok();
   SHUNT_ASSIGN(Ready ready, fill_sources(index));
   const auto empty = [](const SourceArg& source) {

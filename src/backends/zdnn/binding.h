@@ -157,7 +157,7 @@ class ZdnnBinding final : public HostBinding {
   std::vector<std::byte*> slot_sources_;  // by slot that comes in: where from
   std::deque<Call> calls_;                // by node
   std::byte* scratch_ = nullptr;
-  const ExtentValues* extents_ = nullptr;  // of the run under way
+  const DynamicDimValues* dynamic_dims_ = nullptr;  // of the run under way
 };
 
 }  // namespace shunt::zdnn

@@ -56,9 +56,10 @@ class ZdnnKernel : public Kernel<Machine> {
   /// Whether it adds a row to its result at no cost: then that is its third source, in the
   /// machine's layout.
   virtual bool adds_row(const NodeView&, const Machine&) const { return false; }
-  /// Tensors in the machine's layout that it needs beside its own, at the extents' maximum.
+  /// Tensors in the machine's layout that it needs beside its own, at the dynamic dimensions'
+  /// maximum.
   virtual std::vector<Dims> temporaries(const KernelUse&) const { return {}; }
-  /// Bytes of plain memory that it needs while it runs, at the extents' maximum.
+  /// Bytes of plain memory that it needs while it runs, at the dynamic dimensions' maximum.
   virtual std::size_t staging(const KernelUse&) const { return 0; }
   /// Computes. Nothing is empty. The status of a failed call of the library is in the launch.
   virtual void run(Launch& launch) const = 0;
@@ -76,11 +77,11 @@ class ZdnnKernel : public Kernel<Machine> {
 /// The kernels of one file kernels/OP.cpp, which defines `KernelList OP_kernels();`.
 using KernelList = std::span<const ZdnnKernel* const>;
 
-/// Sizes at the extents' maximum.
+/// Sizes at the dynamic dimensions' maximum.
 Dims max_dims(const Tensor& tensor);
 
-/// Whether the library reads a tensor directly from its memory, whatever the extents. Its type is
-/// one of the host's, and there are no gaps, as strides are those of the maximum.
+/// Whether the library reads a tensor directly from its memory, whatever the dynamic dimensions.
+/// Its type is one of the host's, and there are no gaps, as strides are those of the maximum.
 bool goes_in_directly(const Tensor& tensor);
 
 }  // namespace shunt::zdnn

@@ -11,10 +11,10 @@ namespace shunt::zdnn {
 Result<RefTensor> ZdnnBinding::values_of_slot(std::size_t index, NodeId id) {
   const NodeId owner = prepared_.slots[index].node;
   const Tensor& tensor = graph_.node(id).result;
-  const Sizes sizes = actual_sizes(tensor, *extents_);
+  const Sizes sizes = actual_sizes(tensor, *dynamic_dims_);
   if (prepared_.slots[index].comes_in) return read_tensor(slot_sources_[index], tensor, sizes);
   const Tensor& computed = graph_.node(owner).result;
-  RefTensor values(actual_sizes(computed, *extents_));
+  RefTensor values(actual_sizes(computed, *dynamic_dims_));
   if (values.data.empty()) return RefTensor(sizes);
   SlotState& slot = slots_[index];
   std::vector<float> floats = slot.exact;
@@ -25,14 +25,14 @@ Result<RefTensor> ZdnnBinding::values_of_slot(std::size_t index, NodeId id) {
     if (status != kOk) return error_of(zdnn, name_of<&Symbols::transform_origtensor>(), status);
   }
   std::ranges::copy(floats, values.data.begin());
-  return id == owner ? values : values_of_view(values, computed, graph_.node(id), *extents_);
+  return id == owner ? values : values_of_view(values, computed, graph_.node(id), *dynamic_dims_);
 }
 
 /// The values of a source, from the place where they are nearest to the exact ones.
 Result<RefTensor> ZdnnBinding::values_of(std::size_t index, std::size_t source, bool& saturated) {
   const PreparedSource& from = prepared_.nodes[index].sources[source];
   const Tensor& tensor = graph_.node(from.id).result;
-  RefTensor values(actual_sizes(tensor, *extents_));
+  RefTensor values(actual_sizes(tensor, *dynamic_dims_));
   if (from.kind == SourceKind::kWeightRow) {
     WeightSticks& weight = *calls_[index].launch->sources[source].weight;
     SHUNT_ASSIGN(const std::vector<float> floats,
@@ -72,7 +72,7 @@ Result<bool> ZdnnBinding::compute_plainly(std::size_t index) {
     };
   }
   SHUNT_ASSIGN(RefTensor result,
-               compute_on_host(graph_, prepared.asked, prepared.id, *extents_, sources));
+               compute_on_host(graph_, prepared.asked, prepared.id, *dynamic_dims_, sources));
   saturated |= saturates() && limit(std::span(result.data), kLargest);
   SHUNT_TRY(keep(index, result));
   return saturated;

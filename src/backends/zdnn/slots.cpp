@@ -118,7 +118,7 @@ Status ZdnnBinding::fill_mask(std::size_t index, const HostTensor& from) {
   SlotState& slot = slots_[index];
   const PreparedSlot& prepared = prepared_.slots[index];
   const Symbols& zdnn = shared_.machine.zdnn();
-  const Sizes scores = actual_sizes(graph_.node(prepared.scores).result, *extents_);
+  const Sizes scores = actual_sizes(graph_.node(prepared.scores).result, *dynamic_dims_);
   const Sizes sizes = mask_sizes(from.sizes, scores, prepared.max_bias);
   place(index, dims_of(sizes));
   repeat_mask(from, sizes, prepared.max_bias, staging());

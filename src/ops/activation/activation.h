@@ -5,8 +5,8 @@
 // one half after the other, and the result is [C, R, X2, X3].
 // `gate` (or the one operand): F32, F16 or BF16. The result has its type.
 // `up`: F32, F16 or BF16, whichever gate is.
-// The rows of an operand that holds both must be of an even size, or an extent times an even
-// number.
+// The rows of an operand that holds both must be of an even size, or a dynamic dimension times an
+// even number.
 #pragma once
 
 #include <string_view>

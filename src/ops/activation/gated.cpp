@@ -124,7 +124,7 @@ Status check(const SwigluOaiParams& params) {
 /// Half of a row that divides(2, row) says yes to.
 Dim half_of(const Dim& row) {
   if (row.is_fixed()) return row.max / 2;
-  return {row.extent, row.max / row.factor, row.factor / 2};
+  return {row.dynamic_dim, row.max / row.factor, row.factor / 2};
 }
 
 template <class P>

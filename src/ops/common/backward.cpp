@@ -78,8 +78,9 @@ Dim times(Dim dim, std::int64_t n) {
 
 Status expect_fixed_for(const Dim& dim, std::string_view why) {
   if (dim.is_fixed()) return ok();
-  return fail(ErrorCode::kUnsupported, "{} is {}, an extent, but its gradient rule needs a number",
-              why, to_string(dim));
+  return fail(ErrorCode::kUnsupported,
+              "{} is {}, a dynamic dimension, but its gradient rule needs a number", why,
+              to_string(dim));
 }
 
 }  // namespace shunt

@@ -23,7 +23,7 @@ Result<Value> is_above(GraphBuilder& g, Operand x, float low);
 Result<Value> is_below(GraphBuilder& g, Operand x, float high);
 /// n times as many.
 Dim times(Dim dim, std::int64_t n);
-/// Unsupported if a dimension is an extent: `why` names the size that must be fixed.
+/// Unsupported if a dimension is a dynamic dimension: `why` names the size that must be fixed.
 Status expect_fixed_for(const Dim& dim, std::string_view why);
 
 }  // namespace shunt

@@ -70,8 +70,8 @@ Status expect_dim(std::string_view name, const Tensor& tensor, int dim, const Di
   const Dim& found = tensor.shape[static_cast<std::size_t>(dim)];
   if (found == wanted) return ok();
   if (found.max == wanted.max) {
-    return invalid("dimension {} of {} is {}, which is another extent than {}, {}", dim, name,
-                   to_string(found), why, to_string(wanted));
+    return invalid("dimension {} of {} is {}, which is another dynamic dimension than {}, {}", dim,
+                   name, to_string(found), why, to_string(wanted));
   }
   return invalid("dimension {} of {} is {}, but {} is {}", dim, name, to_string(found), why,
                  to_string(wanted));
@@ -79,7 +79,7 @@ Status expect_dim(std::string_view name, const Tensor& tensor, int dim, const Di
 
 Status expect_fixed(std::string_view name, const Tensor& tensor, std::size_t dim) {
   if (tensor.shape[dim].is_fixed()) return ok();
-  return invalid("dimension {} of {} is {}, an extent, but must be fixed", dim, name,
+  return invalid("dimension {} of {} is {}, a dynamic dimension, but must be fixed", dim, name,
                  to_string(tensor.shape[dim]));
 }
 
@@ -101,7 +101,7 @@ Status expect_same_shape(std::string_view a_name, const Tensor& a, std::string_v
                          const Tensor& b) {
   if (a.shape == b.shape) return ok();
   if (max_sizes(a.shape) == max_sizes(b.shape)) {
-    return invalid("{} and {} differ in their extents: {} and {}", a_name, b_name,
+    return invalid("{} and {} differ in their dynamic dimensions: {} and {}", a_name, b_name,
                    to_string(a.shape), to_string(b.shape));
   }
   return invalid("{} and {} differ in shape: {} and {}", a_name, b_name, to_string(a.shape),

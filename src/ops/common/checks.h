@@ -11,7 +11,7 @@
 
 namespace shunt {
 
-/// "64", or "64*" for an extent.
+/// "64", or "64*" for a dynamic dimension.
 std::string to_string(const Dim& dim);
 
 /// "F32, F16 or BF16".
@@ -42,12 +42,12 @@ Status expect_whole_blocks(std::string_view what, std::int64_t count, std::strin
 Status expect_conversion(std::string_view from_name, const Tensor& from, std::string_view to_name,
                          const Tensor& to);
 
-/// Dimension `dim` of `tensor` must be `wanted`, extents included; `why` says whose that is: "K of
-/// w".
+/// Dimension `dim` of `tensor` must be `wanted`, dynamic dimensions included; `why` says whose that
+/// is: "K of w".
 Status expect_dim(std::string_view name, const Tensor& tensor, int dim, const Dim& wanted,
                   std::string_view why);
 
-/// Dimension `dim` must not be an extent.
+/// Dimension `dim` must not be a dynamic dimension.
 Status expect_fixed(std::string_view name, const Tensor& tensor, std::size_t dim);
 
 /// The dimensions from `dims` on must be 1.
@@ -60,7 +60,7 @@ Status expect_same_shape(std::string_view a_name, const Tensor& a, std::string_v
                          const Tensor& b);
 
 /// Whether something of size `part` fits into `whole` a whole number of times, at every value of an
-/// extent.
+/// dynamic dimension.
 bool divides(const Dim& part, const Dim& whole);
 
 /// Each dimension of b must divide that of a.

@@ -68,8 +68,8 @@ struct CustomSource {
                   std::int64_t i3 = 0) const;
 };
 
-/// The result in a run, contiguous but for extents below their maximum. The function writes all of
-/// it; its previous content is undefined.
+/// The result in a run, contiguous but for dynamic dimensions below their maximum. The function
+/// writes all of it; its previous content is undefined.
 struct CustomResult {
   DType dtype = DType::kF32;
   Sizes sizes = {};

@@ -9,12 +9,12 @@ namespace shunt {
 
 namespace {
 
-/// Two sizes one after the other; an error if that is no multiple of one extent.
+/// Two sizes one after the other; an error if that is no multiple of one dynamic dimension.
 Result<Dim> sum_of(const Dim& a, const Dim& b, int dim) {
-  if (a.extent != b.extent) {
+  if (a.dynamic_dim != b.dynamic_dim) {
     return invalid(
         "dimension {} of a is {}, and that of b {}: what they make is no multiple of one "
-        "extent",
+        "dynamic dimension",
         dim, to_string(a), to_string(b));
   }
   if (a.max > kMaxSize - b.max || a.factor > kMaxSize - b.factor) {

@@ -41,8 +41,8 @@ const Op& set_op();
 /// `start` and has x's shape; the rest of dst stays.
 /// `dst`: in memory that may be written. `x`: in memory that is not dst's, of a type that can be
 /// converted (see cpy()). The window must be inside of dst, and begin and end with whole blocks of
-/// dst's type. Where a dimension of dst is an extent, that of x must be the same, and start 0.
-/// The result is all of dst, written.
+/// dst's type. Where a dimension of dst is a dynamic dimension, that of x must be the same, and
+/// start 0. The result is all of dst, written.
 Result<Value> set(GraphBuilder& g, Operand dst, Operand x, const Sizes& start);
 
 struct RepeatParams {
@@ -67,7 +67,7 @@ struct ConcatParams {
 const Op& concat_op();
 /// The elements of b after those of a along dimension `dim`, which is from 0 to 3.
 /// `a`, `b`: of the same type, whichever it is, and of the same shape but for that dimension. Along
-/// it, both are fixed or multiples of the same extent. The result has their type.
+/// it, both are fixed or multiples of the same dynamic dimension. The result has their type.
 Result<Value> concat(GraphBuilder& g, Operand a, Operand b, int dim);
 
 enum class Padding : std::uint8_t {

@@ -47,7 +47,7 @@ class Pad final : public Differentiable<PadParams> {
       }
       if (before + after == 0) continue;
       if (!x.shape[i].is_fixed()) {
-        return invalid("dimension {} of x is {}, an extent, which can't grow by {}", i,
+        return invalid("dimension {} of x is {}, a dynamic dimension, which can't grow by {}", i,
                        to_string(x.shape[i]), before + after);
       }
       if (circular && x.shape[i] == Dim(0)) {

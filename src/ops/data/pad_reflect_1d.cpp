@@ -28,7 +28,8 @@ class PadReflect final : public OpWith<PadReflectParams> {
     SHUNT_TRY(expect_plain_type("x", x));
     const Dim& n = x.shape[0];
     if (!n.is_fixed()) {
-      return invalid("dimension 0 of x is {}, an extent, but must be fixed", to_string(n));
+      return invalid("dimension 0 of x is {}, a dynamic dimension, but must be fixed",
+                     to_string(n));
     }
     const auto fits = [&](std::int64_t added) {
       return added == 0 || (added > 0 && added < n.max);

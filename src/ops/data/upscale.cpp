@@ -82,7 +82,7 @@ class Upscale final : public OpWith<UpscaleParams> {
     SHUNT_TRY(expect_float_type("x", x));
     for (std::size_t i = 0; i < 2; ++i) {
       if (!x.shape[i].is_fixed()) {
-        return invalid("dimension {} of x is {}, an extent, but must be fixed", i,
+        return invalid("dimension {} of x is {}, a dynamic dimension, but must be fixed", i,
                        to_string(x.shape[i]));
       }
       SHUNT_TRY(expect_size(i == 0 ? "dimension 0 of x" : "dimension 1 of x", x.shape[i].max));

@@ -9,8 +9,8 @@ namespace shunt {
 
 const Op& add_op();
 /// y = a + b. Each dimension of b divides that of a, and b is repeated along it: element
-/// i of a meets element i mod n of b. A dimension of b that is an extent must be the same as that
-/// of a. The result has a's shape.
+/// i of a meets element i mod n of b. A dimension of b that is a dynamic dimension must be the same
+/// as that of a. The result has a's shape.
 Result<Value> add(GraphBuilder& g, Operand a, Operand b);
 
 // Shapes of sub, mul and div are as for add.

@@ -20,8 +20,8 @@ const Op& matmul_op();
 /// `w`: [K, M, W2, W3] of any type but F64 and integers. Those are for storage and conversion, and
 /// an error that names the type refuses them.
 /// `x`: F32, F16 or BF16 [K, N, X2, X3].
-/// W2 divides X2 or the other way round, and so W3 and X3. A size that divides an extent is fixed,
-/// or the same extent. The result is F32 [M, N, Y2, Y3], with the larger ones.
+/// W2 divides X2 or the other way round, and so W3 and X3. A size that divides a dynamic dimension
+/// is fixed, or the same dynamic dimension. The result is F32 [M, N, Y2, Y3], with the larger ones.
 Result<Value> matmul(GraphBuilder& g, Operand w, Operand x);
 
 const Op& matmul_id_op();

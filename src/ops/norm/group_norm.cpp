@@ -28,7 +28,7 @@ class GroupNorm final : public Differentiable<GroupNormParams> {
     SHUNT_TRY(expect_not_negative("eps", params.eps));
     for (std::size_t i = 0; i < 3; ++i) {
       if (x.shape[i].is_fixed()) continue;
-      return invalid("dimension {} of x is {}, an extent, but must be fixed", i,
+      return invalid("dimension {} of x is {}, a dynamic dimension, but must be fixed", i,
                      to_string(x.shape[i]));
     }
     if (params.groups < 1 || x.size(2) % params.groups != 0)

@@ -24,7 +24,7 @@ class TopK final : public OpWith<TopKParams> {
     const Tensor& x = *sources[0];
     SHUNT_TRY(expect_float_type("x", x));
     if (!x.shape[0].is_fixed())
-      return invalid("dimension 0 of x is {}, an extent, but k must fit any",
+      return invalid("dimension 0 of x is {}, a dynamic dimension, but k must fit any",
                      to_string(x.shape[0]));
     if (params.k < 1 || params.k > x.size(0))
       return invalid("k is {}, but rows of x have {} elements", params.k, x.size(0));

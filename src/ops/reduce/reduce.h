@@ -21,7 +21,7 @@ Result<Value> sum_rows(GraphBuilder& g, Operand x);
 
 const Op& mean_op();
 /// The mean of each row. `x`: [C, R, X2, X3], C at least 1; the result is [1, R, X2, X3]. Not a
-/// number if C is an extent that is 0 in a run.
+/// number if C is a dynamic dimension that is 0 in a run.
 Result<Value> mean(GraphBuilder& g, Operand x);
 
 }  // namespace shunt

@@ -12,15 +12,16 @@ Status expect_f32_of(std::string_view name, const Tensor& tensor, const Shape& w
                      std::string_view form) {
   SHUNT_TRY(expect_type(name, tensor, {DType::kF32}));
   if (tensor.shape == wanted) return ok();
-  return invalid("{} is {}, but {} is {}{}", name, to_string(tensor), form, to_string(wanted),
-                 max_sizes(tensor.shape) == max_sizes(wanted) ? ", with other extents" : "");
+  return invalid(
+      "{} is {}, but {} is {}{}", name, to_string(tensor), form, to_string(wanted),
+      max_sizes(tensor.shape) == max_sizes(wanted) ? ", with other dynamic dimensions" : "");
 }
 
 Status expect_fixed(std::string_view name, const Tensor& tensor, int dims) {
   for (int i = 0; i < dims; ++i) {
     const Dim& dim = tensor.shape[static_cast<std::size_t>(i)];
     if (dim.is_fixed()) continue;
-    return invalid("dimension {} of {} is {}, an extent, which it may not be", i, name,
+    return invalid("dimension {} of {} is {}, a dynamic dimension, which it may not be", i, name,
                    to_string(dim));
   }
   return ok();

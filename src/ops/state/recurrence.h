@@ -12,7 +12,7 @@ namespace shunt {
 /// F32, and exactly of the shape `wanted`; `form` is the text of that shape: "[K, H, T, S]".
 Status expect_f32_of(std::string_view name, const Tensor& tensor, const Shape& wanted,
                      std::string_view form);
-/// The first `dims` dimensions are no extents.
+/// The first `dims` dimensions are no dynamic dimensions.
 Status expect_fixed(std::string_view name, const Tensor& tensor, int dims);
 /// `states`: F32 of `state` in its first dimensions and R of them in the last; ids, if any, number
 /// one for each of the sequences, else there are as many states as sequences.

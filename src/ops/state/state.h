@@ -3,10 +3,11 @@
 // Each op walks the T tokens of S sequences, from a state for each sequence, and gives two things:
 // the outputs and the states after the last token. A node has one result, so both are in it: F32
 // [C, T + N, S]. For each sequence it has T rows of C output channels (T at its maximum), then the
-// N rows that its state takes. It is not one flat tensor, because T and S may be extents. It is not
-// written into the states, as steps that fail, or are taken back, must leave them as they were. The
-// builder functions return views of the two parts. To keep states, copy them: cpy() into the
-// cache's first S, or set_rows() by number, for which reshape() makes a row of each.
+// N rows that its state takes. It is not one flat tensor, because T and S may be dynamic
+// dimensions. It is not written into the states, as steps that fail, or are taken back, must leave
+// them as they were. The builder functions return views of the two parts. To keep states, copy
+// them: cpy() into the cache's first S, or set_rows() by number, for which reshape() makes a row of
+// each.
 //
 // States come from `states`: of sequence s, state number ids[s], or s itself without ids (then
 // there are S states). A run with a number that there is no state for fails.
@@ -46,7 +47,7 @@ const Op& ssm_scan_op();
 /// `dt`: F32 [H, T, S], with its bias.
 /// `a`: F32 [N, H], or [1, H] for the same at every n; below 0 in models (not its logarithm).
 /// `b`, `c`: F32 [N, G, T, S]; G divides H.
-/// `states`: F32 [N, P, H, R]. Only T, S and R may be extents.
+/// `states`: F32 [N, P, H, R]. Only T, S and R may be dynamic dimensions.
 /// `ids`, optional: I32 or I64 [S], from 0 to R - 1.
 /// The outputs are [P, H, T, S].
 Result<Recurrence> ssm_scan(GraphBuilder& g, Operand x, Operand dt, Operand a, Operand b, Operand c,
@@ -59,7 +60,7 @@ const Op& rwkv_wkv6_op();
 /// `r`, `k`, `w`: F32 [K, H, T, S]; w is the decay itself, exp(-exp(...)), from 0 to 1.
 /// `v`: F32 [V, H, T, S].
 /// `u`: F32 [K, H], the bonus of the current token.
-/// `states`: F32 [V, K, H, R]. Only T, S and R may be extents.
+/// `states`: F32 [V, K, H, R]. Only T, S and R may be dynamic dimensions.
 /// `ids`, optional: I32 or I64 [S], from 0 to R - 1.
 /// The outputs are [V, H, T, S].
 Result<Recurrence> rwkv_wkv6(GraphBuilder& g, Operand r, Operand w, Operand k, Operand v, Operand u,
@@ -74,7 +75,7 @@ const Op& rwkv_wkv7_op();
 /// learning rate.
 /// `r`, `w`, `k`, `a`, `b`: F32 [K, H, T, S]; w is the decay itself, from 0 to 1.
 /// `v`: F32 [V, H, T, S].
-/// `states`: F32 [K, V, H, R]. Only T, S and R may be extents.
+/// `states`: F32 [K, V, H, R]. Only T, S and R may be dynamic dimensions.
 /// `ids`, optional: I32 or I64 [S], from 0 to R - 1.
 /// The outputs are [V, H, T, S].
 Result<Recurrence> rwkv_wkv7(GraphBuilder& g, Operand r, Operand w, Operand k, Operand v, Operand a,
@@ -94,7 +95,7 @@ const Op& gated_linear_attn_op();
 ///   `y[v] = scale * sum over k of q[k] * state[v, k]`.
 /// `q`, `k`, `gate`: F32 [K, H, T, S]; the gate is the decay itself, from 0 to 1.
 /// `v`: F32 [V, H, T, S].
-/// `states`: F32 [V, K, H, R]. Only T, S and R may be extents.
+/// `states`: F32 [V, K, H, R]. Only T, S and R may be dynamic dimensions.
 /// `ids`, optional: I32 or I64 [S], from 0 to R - 1.
 /// The outputs are [V, H, T, S].
 Result<Recurrence> gated_linear_attn(GraphBuilder& g, Operand q, Operand k, Operand v, Operand gate,
@@ -119,7 +120,7 @@ const Op& gated_delta_net_op();
 /// `v`: F32 [V, H, T, S].
 /// `gate`: F32 [1 or K, H, T, S], the logarithm of the decay: 0 or below in models.
 /// `beta`: F32 [1, H, T, S], the share of the present value that is replaced, from 0 to 1 (or 2).
-/// `states`: F32 [K, V, H, R]. Only T, S and R may be extents.
+/// `states`: F32 [K, V, H, R]. Only T, S and R may be dynamic dimensions.
 /// `ids`, optional: I32 or I64 [S], from 0 to R - 1.
 /// The outputs are [V, H, T, S].
 Result<Recurrence> gated_delta_net(GraphBuilder& g, Operand q, Operand k, Operand v, Operand gate,

@@ -11,11 +11,11 @@ namespace shunt {
 
 namespace {
 
-/// The invariants of a reshape: each extent, with the elements that one unit of it covers, and the
-/// number of elements with every extent at 1.
+/// The invariants of a reshape: each dynamic dimension, with the elements that one unit of it
+/// covers, and the number of elements with every dynamic dimension at 1.
 struct Elements {
   struct Unit {
-    ExtentId extent;
+    DynamicDimId dynamic_dim;
     std::int64_t elements;
     friend bool operator==(const Unit&, const Unit&) = default;
   };
@@ -28,7 +28,7 @@ Elements elements_of(const Shape& shape) {
   Elements elements;
   for (const Dim& dim : shape) {
     elements.count = saturating_multiply(elements.count, dim.is_fixed() ? dim.max : dim.factor);
-    if (!dim.is_fixed()) elements.units.push_back({dim.extent, elements.count});
+    if (!dim.is_fixed()) elements.units.push_back({dim.dynamic_dim, elements.count});
   }
   return elements;
 }
@@ -100,7 +100,7 @@ class Reshape final : public Differentiable<ReshapeParams> {
                      element_count(params.shape), to_string(x), element_count(x.shape));
     }
     if (old_elements != new_elements) {
-      return invalid("{} cuts the extents of {} in another way", to_string(params.shape),
+      return invalid("{} cuts the dynamic dimensions of {} in another way", to_string(params.shape),
                      to_string(x));
     }
     const auto strides = strides_through(x, result);

@@ -53,9 +53,9 @@ class Verifier {
     };
     SHUNT_ASSIGN(const auto plan, compile(graph_, std::move(placement), options));
     ask(DeviceSet(plan->placement().devices).cpu_device());
-    believed_ = &plan->placement();
+    reference_ = &plan->placement();
     if (options_.fill) SHUNT_TRY(options_.fill(*plan));
-    extents_ = plan->extents();
+    dynamic_dims_ = plan->dynamic_dims();
     SHUNT_TRY(hold_leaves(*plan));
     const Status ran = plan->run(options_.cancel);
     if (!stopped_) return Error(stopped_.error());
@@ -119,12 +119,12 @@ class Verifier {
     return std::span<const std::byte>(room);
   }
 
-  /// Called when a node has been computed where it is believed.
+  /// Called when a node has been computed by the reference device.
   Status look(const Observed& observed) {
     const Node& node = graph_->node(observed.node);
     NodeCheck check = describe(observed);
     Bytes got;
-    Bytes expected;  // if weights are others than in the run that is believed
+    Bytes expected;  // if weights are others than in the reference run
     SHUNT_TRY(compute(observed, check, got, expected));
     const Bytes before =
         check.compared() && node.writes_storage ? held_[node.storage].own : Bytes();
@@ -142,7 +142,7 @@ class Verifier {
   void judge(const Node& node, const Bytes& got, const Bytes& expected, const Bytes& before,
              NodeCheck& check) const {
     const Tensor& tensor = node.writes_storage ? graph_->node(node.storage).result : node.result;
-    const Difference found = compare(tensor, actual_sizes(tensor, extents_), got.data(),
+    const Difference found = compare(tensor, actual_sizes(tensor, dynamic_dims_), got.data(),
                                      expected.data(), before.empty() ? nullptr : before.data());
     check.error = found.error;
     check.worst_at = found.at;
@@ -156,11 +156,11 @@ class Verifier {
     check.node = observed.node;
     check.name = graph_->describe(observed.node);
     check.op = node.op->info().name;
-    const DeviceSpan<Device* const> devices(believed_->devices);
-    check.believed = devices[believed_->decisions[observed.node].device]->name();
+    const DeviceSpan<Device* const> devices(reference_->devices);
+    check.reference_device = devices[reference_->decisions[observed.node].device]->name();
     check.threshold = default_threshold(node.result.dtype);
     const auto text = [&](const Tensor& tensor) {
-      const Sizes sizes = actual_sizes(tensor, extents_);
+      const Sizes sizes = actual_sizes(tensor, dynamic_dims_);
       return fmt::format("{} {}", to_string(tensor.dtype),
                          to_string(Shape{sizes[0], sizes[1], sizes[2], sizes[3]}));
     };
@@ -189,10 +189,10 @@ class Verifier {
     SHUNT_TRY(convert_weights(check, weights));
     if (!check.compared()) return ok();
     if (!weights.empty()) {
-      Status believed = compute_alone(*cpu_, observed, weights, expected);
-      if (!believed) {
+      Status reference_device = compute_alone(*cpu_, observed, weights, expected);
+      if (!reference_device) {
         const std::string where = fmt::format("{} on {}", check.name, cpu_->name());
-        return std::move(believed.error()).with_context(where);
+        return std::move(reference_device.error()).with_context(where);
       }
     }
     Status computed = bring_to_layouts(check, weights);
@@ -303,7 +303,7 @@ class Verifier {
     SHUNT_TRY(bring(observed.node));
     const NodeId nodes[] = {observed.node};
     SHUNT_ASSIGN(DeviceRun alone, DeviceRun::create(device, graph, nodes, addresses));
-    SHUNT_TRY(alone.run(extents_, options_.cancel));
+    SHUNT_TRY(alone.run(dynamic_dims_, options_.cancel));
     const Address& at = addresses[node.storage];
     got.assign(bytes_left(observed), kUnwritten);
     return at.buffer->read(at.offset, got);
@@ -344,7 +344,7 @@ class Verifier {
                                : observed.bytes.size();
   }
 
-  /// Takes over the content of a node's memory in the run that is believed.
+  /// Takes over the content of a node's memory in the reference run.
   const Bytes& keep(const Observed& observed) {
     const Node& node = graph_->node(observed.node);
     const std::size_t left = bytes_left(observed);
@@ -373,10 +373,10 @@ class Verifier {
   Device& device_;
   std::string device_name_;
   const VerifyOptions& options_;
-  Answers answers_;                      // of the device in question, and of the CPU
-  Device* cpu_ = nullptr;                // of the run that is believed
-  const Placement* believed_ = nullptr;  // of the run that is believed, as long as that runs
-  ExtentValues extents_ = {};
+  Answers answers_;                       // of the device in question, and of the CPU
+  Device* cpu_ = nullptr;                 // of the reference run
+  const Placement* reference_ = nullptr;  // of the reference run, as long as that runs
+  DynamicDimValues dynamic_dims_ = {};
   PerNode<Held> held_;         // by owner of memory
   PerNode<NodeId> last_user_;  // by owner of memory
   std::size_t total_ = 0;

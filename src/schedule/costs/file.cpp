@@ -1,4 +1,4 @@
-// Measured costs as a JSON file. The content of a file is checked before it is believed.
+// Measured costs as a JSON file. The content of a file is checked before it is used.
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>

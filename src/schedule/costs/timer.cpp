@@ -225,8 +225,8 @@ Result<double> time_graph(Device& device, const Graph& graph, const RepeatLimits
   }
   SHUNT_ASSIGN(const NodeMemory memory, NodeMemory::create(device, graph, spare));
   SHUNT_ASSIGN(DeviceRun run, DeviceRun::create(device, graph, computed, memory.addresses()));
-  const ExtentValues extents = graph.max_extents();
-  return median_of(limits, [&] { return run.run(extents); });
+  const DynamicDimValues dynamic_dims = graph.max_dynamic_dims();
+  return median_of(limits, [&] { return run.run(dynamic_dims); });
 }
 
 Result<double> time_copy(Device& device, std::size_t bytes, bool to_device,

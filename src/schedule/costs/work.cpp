@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "base/indexed_vector.h"
+#include "graph/gathered.h"
 #include "graph/op.h"
-#include "graph/picked.h"
 
 namespace shunt {
 
@@ -74,7 +74,7 @@ Work work_of(const Graph& graph, NodeId id) {
     if (picks && !is_integer(sources[i])) elements = std::min(elements, work.operations);
     if (const auto& slices = node.op->info().picks; slices && i == 0) {
       const Tensor& ids = *IndexedSpan<int, const Tensor*>(sources)[slices->ids];
-      elements = elements_of(*sources[0]) * picked_share(*sources[0], ids, slices->dim);
+      elements = elements_of(*sources[0]) * gathered_share(*sources[0], ids, slices->dim);
     }
     work.bytes += bytes_of(sources[i]->dtype, elements);
   }

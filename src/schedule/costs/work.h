@@ -7,7 +7,7 @@
 
 namespace shunt {
 
-/// At the extents' maximum.
+/// At the dynamic dimensions' maximum.
 struct Work {
   double operations = 0;
   double bytes = 0;  ///< read and written
@@ -15,10 +15,10 @@ struct Work {
 
 /// Of a computed node. Bytes that an op need not touch are not counted:
 ///  1. Where it writes into its first source, the content of that source.
-///  2. Where the op says that numbers pick slices, those that can't be picked: of n slices and m
+///  2. Where the op says that numbers pick slices, those that can't be gathered: of n slices and m
 ///     numbers, at most m are.
 ///  3. Where a source of integers says which rows it picks otherwise, those of other sources that
-///     it can't have picked: an operation uses at most one element of a source.
+///     it can't have gathered: an operation uses at most one element of a source.
 Work work_of(const Graph& graph, NodeId node);
 
 /// The type that decides how fast a computed node is: that of weights, or of a cache.

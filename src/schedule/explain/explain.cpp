@@ -54,7 +54,7 @@ class Explainer {
   }
 
   std::uint64_t copied_bytes(NodeId id) const {
-    return shunt::bytes_of(copy_shape(graph_.node(id).result, graph_.max_extents()));
+    return shunt::bytes_of(copy_shape(graph_.node(id).result, graph_.max_dynamic_dims()));
   }
 
   ExplainedTransfer transfer(NodeId id, int to, std::uint64_t bytes) {
@@ -79,7 +79,7 @@ class Explainer {
     node.name = graph_.describe(id);
     node.op = graph_.node(id).op->info().name;
     node.reason = fmt::format("{}: {}", to_string(decision.rule), decision.reason);
-    node.passed_over = decision.passed_over;
+    node.rejected = decision.rejected;
     node.fell_back = fallback_cause(placement_, id) != nullptr;
     return node;
   }

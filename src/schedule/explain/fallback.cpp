@@ -15,9 +15,9 @@
 
 namespace shunt {
 
-const PassedOver* fallback_cause(const Placement& placement, NodeId node) {
+const RejectedCandidate* fallback_cause(const Placement& placement, NodeId node) {
   const DeviceSpan<Device* const> devices(placement.devices);
-  for (const PassedOver& passed : placement.decisions[node].passed_over) {
+  for (const RejectedCandidate& passed : placement.decisions[node].rejected) {
     Device& device = *devices[passed.device];
     if (passed.refusal != Refusal::kCost && &device.memory() != &host_memory()) return &passed;
   }
@@ -41,8 +41,8 @@ std::string_view remedy(Refusal refusal) {
   return name_in(kRemedies, refusal, "another device");
 }
 
-Fallback& group_of(std::vector<Fallback>& groups, std::string_view op, const PassedOver& cause,
-                   int instead) {
+Fallback& group_of(std::vector<Fallback>& groups, std::string_view op,
+                   const RejectedCandidate& cause, int instead) {
   for (Fallback& group : groups) {
     if (group.op == op && group.refused_by == cause.device && group.instead == instead &&
         group.refusal == cause.refusal && group.reason == cause.reason) {
@@ -106,7 +106,7 @@ FallbackReport report_fallback(const Graph& graph, const Placement& placement) {
     ++report.operations;
     const double weight = report.share_of_time ? placement.decisions[id].seconds : 1;
     all += weight;
-    const PassedOver* cause = fallback_cause(placement, id);
+    const RejectedCandidate* cause = fallback_cause(placement, id);
     if (cause == nullptr) continue;
     const int instead = placement.decisions[id].device;
     ++report.fell_back;

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <map>
 
-#include "graph/picked.h"
+#include "graph/gathered.h"
 #include "graph/storage_users.h"
 #include "schedule/place/optimize/makespan.h"
 #include "schedule/place/optimize/optimize.h"
@@ -127,8 +127,8 @@ class ProblemMaker {
   /// Of a leaf, to a device: of experts as many as can be in use.
   std::size_t bytes_sent(NodeId leaf) const {
     if (!is_weight(graph_.node(leaf).role)) return bytes(leaf);
-    const Picked picked = picked_of(graph_, leaf, facts_.users());
-    return picked ? picked_bytes(graph_, leaf, picked) : bytes(leaf);
+    const Gathered gathered = gathered_of(graph_, leaf, facts_.users());
+    return gathered ? gathered_bytes(graph_, leaf, gathered) : bytes(leaf);
   }
 
   int hard_device(NodeId id) const {

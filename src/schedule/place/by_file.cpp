@@ -119,7 +119,7 @@ class Follower {
                  answer.facts(), remedy.empty() ? "" : fmt::format(" (see {})", remedy));
     }
     SHUNT_TRY(check_weights(id, line));
-    note_who_was_passed_over(id);
+    note_rejected(id);
     return ok();
   }
 
@@ -141,15 +141,15 @@ class Follower {
     return ok();
   }
 
-  void note_who_was_passed_over(NodeId id) {
+  void note_rejected(NodeId id) {
     Decision& decision = placement_.decisions[id];
     for (int better = 0; better < decision.device; ++better) {
       const Support& answer = answers_.of(id, better);
       if (answer) {
-        decision.passed_over.push_back(
+        decision.rejected.push_back(
             {better, Refusal::kCost, "it could; the file wants it elsewhere"});
       } else {
-        decision.passed_over.push_back(
+        decision.rejected.push_back(
             {better, answer.refusal(), answer.facts(), std::string(answers_.remedy(id, better))});
       }
     }

@@ -1,4 +1,4 @@
-// Placement: pins, rules, costs, and who was passed over, one after the other.
+// Placement: pins, rules, costs, and who was rejected, one after the other.
 #include <array>
 
 #include "base/enum_table.h"
@@ -33,22 +33,21 @@ std::string_view why_not(Rule rule) {
   }
 }
 
-void note_who_was_passed_over(const PlaceFacts& facts, std::vector<Decision>& decisions) {
+void note_rejected(const PlaceFacts& facts, std::vector<Decision>& decisions) {
   for (NodeId id = 0; id < decisions.size(); ++id) {
     if (!is_computed(facts.graph().node(id))) continue;
     Decision& decision = decisions[id];
     for (int index = 0; index < decision.device; ++index) {
       const Support& answer = facts.answer(id, index);
       if (decision.rule == Rule::kPinned && !answer) {  // no other device would help
-        decision.passed_over.push_back(
+        decision.rejected.push_back(
             {index, Refusal::kCost,
              fmt::format("the node is pinned; it could not, either: {}", answer.facts())});
       } else if (answer) {
-        decision.passed_over.push_back(
-            {index, Refusal::kCost, std::string(why_not(decision.rule))});
+        decision.rejected.push_back({index, Refusal::kCost, std::string(why_not(decision.rule))});
       } else {
-        decision.passed_over.push_back({index, answer.refusal(), answer.facts(),
-                                        std::string(facts.answers().remedy(id, index))});
+        decision.rejected.push_back({index, answer.refusal(), answer.facts(),
+                                     std::string(facts.answers().remedy(id, index))});
       }
     }
   }
@@ -77,7 +76,7 @@ Result<Placement> place(const Graph& graph, std::span<Device* const> devices,
     }
   }
   placement.conversions = find_conversions(facts.answers(), graph, placement.decisions);
-  note_who_was_passed_over(facts, placement.decisions);
+  note_rejected(facts, placement.decisions);
   placement.notes = std::move(pinned.notes);
   return placement;
 }

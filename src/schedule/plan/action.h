@@ -11,7 +11,7 @@ enum class ActionKind : std::uint8_t {
   kRead,     ///< a copy to host memory
   kCopy,     ///< a copy between memories of two devices
   kObserve,  ///< the observer sees a node
-  kPick,     ///< the host reads the numbers of the slices that the next action copies
+  kGather,   ///< the host reads the numbers of the slices that the next action copies
 };
 
 /// The streams of a device.

@@ -28,13 +28,13 @@ class ActionLister {
     }
   }
 
-  void run(std::span<const NodeId> kept, const std::vector<bool>& watched) {
+  void run(std::span<const NodeId> live_out, const std::vector<bool>& watched) {
     const int cpu = cpu_of(parts_.placement.devices);
     const std::vector<std::vector<std::size_t>> copies = copies_by_segment();
     for (std::size_t i = 0; i <= cut_.segments.size(); ++i) {
       for (const std::size_t copy : copies[i]) {
-        const Picked& picked = cut_.copies[copy].picked;
-        if (picked) add_pick(copy, local_.of(i, cpu)[picked.ids]);
+        const Gathered& gathered = cut_.copies[copy].gathered;
+        if (gathered) add_gather(copy, local_.of(i, cpu)[gathered.ids]);
         const bool merged = add_copy(copy);
         if (Transfer* const transfer = transfer_of(copy)) transfer->merged = merged;
       }
@@ -45,7 +45,7 @@ class ActionLister {
       if (i < cut_.segments.size()) add_run(i);
     }
     const std::span<const PlanAddress> on_host = local_.of(cut_.segments.size(), cpu);
-    for (NodeId id : kept) parts_.readable.push_back({id, on_host[id]});
+    for (NodeId id : live_out) parts_.readable.push_back({id, on_host[id]});
     parts_.waits = find_waits(footprints_);
     parts_.stages =
         find_stages(parts_.actions, parts_.waits, parts_.placement.devices, parts_.steps_in_flight);
@@ -149,7 +149,7 @@ class ActionLister {
     if (stream_number(before) != stream_number(action)) return false;
     if (!same_buffer(before.from, action.from) || !same_buffer(before.to, action.to)) return false;
     const CopyPart& last = before.parts.back();
-    if (cut_.copies[action.copy].picked || cut_.copies[last.copy].picked) return false;
+    if (cut_.copies[action.copy].gathered || cut_.copies[last.copy].gathered) return false;
     const std::size_t offset = action.from.offset - before.from.offset;
     if (offset != action.to.offset - before.to.offset || action.from.offset < before.from.offset) {
       return false;
@@ -169,14 +169,14 @@ class ActionLister {
     return a.leaf == b.leaf && a.block == b.block;
   }
 
-  void add_pick(std::size_t index, const PlanAddress& ids) {
+  void add_gather(std::size_t index, const PlanAddress& ids) {
     const Copy& copy = cut_.copies[index];
-    add({.kind = ActionKind::kPick,
+    add({.kind = ActionKind::kGather,
          .segment = copy.segment,
          .node = copy.node,
          .copy = index,
          .from = ids},
-        {.reads = {region(ids, bytes_of(graph_, copy.picked.ids))}, .writes = {}});
+        {.reads = {region(ids, bytes_of(graph_, copy.gathered.ids))}, .writes = {}});
   }
 
   void add_observe(std::size_t segment, NodeId node, const PlanAddress& at) {
@@ -228,8 +228,8 @@ class ActionLister {
 }  // namespace
 
 void list_actions(Executable::Parts& parts, std::span<const CopyRoute> routes,
-                  std::span<const NodeId> kept, const std::vector<bool>& watched) {
-  ActionLister(parts, routes).run(kept, watched);
+                  std::span<const NodeId> live_out, const std::vector<bool>& watched) {
+  ActionLister(parts, routes).run(live_out, watched);
 }
 
 }  // namespace shunt

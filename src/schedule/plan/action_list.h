@@ -11,6 +11,6 @@ namespace shunt {
 /// all other parts. `routes` by copy; `kept`: nodes to be readable; `watched` by node id, or empty:
 /// nodes for the observer.
 void list_actions(Executable::Parts& parts, std::span<const CopyRoute> routes,
-                  std::span<const NodeId> kept, const std::vector<bool>& watched);
+                  std::span<const NodeId> live_out, const std::vector<bool>& watched);
 
 }  // namespace shunt

@@ -56,8 +56,8 @@ class Allocator {
     end_ = 2 * static_cast<std::int64_t>(graph.size()) + 2;
   }
 
-  Result<Allocation> run(std::span<const NodeId> kept) {
-    find_lifetimes(kept);
+  Result<Allocation> run(std::span<const NodeId> live_out) {
+    find_lifetimes(live_out);
     request_nodes();
     request_copies();
     request_scratch();
@@ -93,13 +93,13 @@ class Allocator {
     return segment < cut_.segments.size() ? time_of(cut_.segments[segment].nodes.back()) : end_;
   }
 
-  void find_lifetimes(std::span<const NodeId> kept) {
+  void find_lifetimes(std::span<const NodeId> live_out) {
     last_.assign(graph_.size(), 0);
     const auto use = [&](NodeId id, std::int64_t time) {
       auto& last = last_[graph_.node(id).storage];
       last = std::max(last, time);
     };
-    for (NodeId id : kept) {
+    for (NodeId id : live_out) {
       use(id, end_);
       kept_[graph_.node(id).storage] = true;
     }
@@ -251,8 +251,8 @@ class Allocator {
 
 Result<Allocation> allocate_plan(const Graph& graph, const Placement& placement, const Cut& cut,
                                  std::span<const std::unique_ptr<Program>> programs,
-                                 std::span<const NodeId> kept, bool overlapping) {
-  return Allocator(graph, placement, cut, programs, overlapping).run(kept);
+                                 std::span<const NodeId> live_out, bool overlapping) {
+  return Allocator(graph, placement, cut, programs, overlapping).run(live_out);
 }
 
 }  // namespace shunt

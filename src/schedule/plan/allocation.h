@@ -56,6 +56,6 @@ struct Allocation {
 /// results, and its own kept results. OutOfMemory names the device.
 Result<Allocation> allocate_plan(const Graph& graph, const Placement& placement, const Cut& cut,
                                  std::span<const std::unique_ptr<Program>> programs,
-                                 std::span<const NodeId> kept, bool overlapping);
+                                 std::span<const NodeId> live_out, bool overlapping);
 
 }  // namespace shunt

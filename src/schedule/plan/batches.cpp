@@ -37,7 +37,7 @@ class BatchFinder {
   }
 
   bool may_join(const Copy& copy) const {
-    return graph_.node(copy.node).role == Role::kInput && !copy.picked &&
+    return graph_.node(copy.node).role == Role::kInput && !copy.gathered &&
            !devices_.is_cpu(copy.to) && types_[copy.node]->host_accessible() &&
            slot_bytes(copy) <= kMostBatched;
   }

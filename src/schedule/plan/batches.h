@@ -12,7 +12,7 @@ namespace shunt {
 inline constexpr std::size_t kMostBatched = std::size_t{1} << 16;
 
 /// Finds the batches of a cut, and moves the copies of each (and their transfers) together: small
-/// tensors first, as those that grow with an extent are larger. `types`: memory_types().
+/// tensors first, as those that grow with a dynamic dimension are larger. `types`: memory_types().
 void find_batches(const Graph& graph, const Placement& placement,
                   std::span<const BufferType* const> types, Cut& cut);
 

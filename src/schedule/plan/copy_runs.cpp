@@ -5,7 +5,7 @@
 namespace shunt {
 
 CopyShape CopyRuns::shape_of(const CopyPart& part) const {
-  return copy_shape(graph_.node(part.node).result, extents_);
+  return copy_shape(graph_.node(part.node).result, dynamic_dims_);
 }
 
 std::optional<CopyRun> CopyRuns::next() {

@@ -15,13 +15,14 @@ struct CopyRun {
 };
 
 /// The runs of a copy at the actual sizes of a step. A tensor in one piece continues the run of the
-/// tensor before it if that is used up to its end at the extents' maximum; the bytes between the
-/// two belong to neither. A tensor of separate rows is a run of its own, and one without elements
-/// is none. Allocates nothing; all must outlive it.
+/// tensor before it if that is used up to its end at the dynamic dimensions' maximum; the bytes
+/// between the two belong to neither. A tensor of separate rows is a run of its own, and one
+/// without elements is none. Allocates nothing; all must outlive it.
 class CopyRuns {
  public:
-  CopyRuns(const Graph& graph, std::span<const CopyPart> parts, const ExtentValues& extents)
-      : graph_(graph), parts_(parts), extents_(extents) {}
+  CopyRuns(const Graph& graph, std::span<const CopyPart> parts,
+           const DynamicDimValues& dynamic_dims)
+      : graph_(graph), parts_(parts), dynamic_dims_(dynamic_dims) {}
 
   std::optional<CopyRun> next();
 
@@ -30,7 +31,7 @@ class CopyRuns {
 
   const Graph& graph_;
   std::span<const CopyPart> parts_;  // that are left
-  const ExtentValues& extents_;
+  const DynamicDimValues& dynamic_dims_;
 };
 
 }  // namespace shunt

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "graph/picked.h"
+#include "graph/gathered.h"
 #include "shunt/plan.h"
 
 namespace shunt {
@@ -22,8 +22,8 @@ struct Copy {
   std::size_t last_segment = 0;      ///< the last that reads it
   NodeId last_reader = kNoNode;      ///< in that; none: the host reads it
   std::vector<NodeId> readers = {};  ///< all nodes that read it
-  Picked picked = {};                ///< copied by slices, after the host has read their numbers
-  std::uint64_t bytes = 0;           ///< at the extents' maximum
+  Gathered gathered = {};            ///< copied by slices, after the host has read their numbers
+  std::uint64_t bytes = 0;           ///< at the dynamic dimensions' maximum
   std::size_t batch = kNoBatch;      ///< index into Cut::batches
 };
 

@@ -11,7 +11,7 @@ Executable::Executable(Parts parts)
       memory_(memory_use(parts_.layout.blocks, parts_.placement.devices, parts_.steps_in_flight)) {}
 
 bool Executable::copies_slices(const Action& action) const {
-  return action.kind == ActionKind::kWrite && parts_.cut.copies[action.copy].picked;
+  return action.kind == ActionKind::kWrite && parts_.cut.copies[action.copy].gathered;
 }
 
 Result<std::unique_ptr<Binding>> Executable::bind(std::size_t segment,

@@ -48,7 +48,7 @@ class Executable {
   /// By device: the bytes that each run allocates.
   std::span<const MemoryUse> memory() const { return memory_; }
 
-  /// Whether an action copies just the slices that the action before it has picked.
+  /// Whether an action copies just the slices that the action before it has gathered.
   bool copies_slices(const Action& action) const;
   /// An error names the segment.
   Result<std::unique_ptr<Binding>> bind(std::size_t segment, const Addresses& addresses) const;

@@ -36,25 +36,25 @@ std::size_t bytes_of(const Graph& graph, NodeId node) {
   return bytes_of(graph.node(node).result);
 }
 
-std::size_t actual_bytes_of(const Graph& graph, NodeId node, const ExtentValues& extents) {
+std::size_t actual_bytes_of(const Graph& graph, NodeId node, const DynamicDimValues& dynamic_dims) {
   const Tensor& tensor = graph.node(node).result;
   const DTypeTrait& type = trait(tensor.dtype);
   const auto block = static_cast<std::int64_t>(type.block_bytes);
   std::int64_t bytes = block;
   for (std::size_t i = 0; i < kMaxDims; ++i) {
-    const std::int64_t size = actual_size(tensor.shape[i], extents);
+    const std::int64_t size = actual_size(tensor.shape[i], dynamic_dims);
     if (size == 0) return 0;
     bytes += (i == 0 ? size / type.block_elements - 1 : size - 1) * tensor.strides[i];
   }
   return to_size(bytes);
 }
 
-CopyShape copy_shape(const Tensor& tensor, const ExtentValues& extents) {
+CopyShape copy_shape(const Tensor& tensor, const DynamicDimValues& dynamic_dims) {
   const DTypeTrait& type = trait(tensor.dtype);
   std::array<Steps, kMaxDims> all;  // by ascending stride
   std::size_t used = 0;
   for (std::size_t i = 0; i < kMaxDims; ++i) {
-    const std::int64_t size = actual_size(tensor.shape[i], extents);
+    const std::int64_t size = actual_size(tensor.shape[i], dynamic_dims);
     if (size == 0) return {};
     const Steps steps = {i == 0 ? size / type.block_elements : size, tensor.strides[i]};
     if (steps.count <= 1 || steps.stride <= 0) continue;

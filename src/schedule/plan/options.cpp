@@ -75,9 +75,9 @@ Result<std::vector<Address>> find_leaves(const Graph& graph, const CompileOption
 }
 
 std::vector<NodeId> find_kept(const Graph& graph, const CompileOptions& options) {
-  std::vector<NodeId> kept(graph.outputs().begin(), graph.outputs().end());
-  kept.insert(kept.end(), options.observe.begin(), options.observe.end());
-  return kept;
+  std::vector<NodeId> live_out(graph.outputs().begin(), graph.outputs().end());
+  live_out.insert(live_out.end(), options.observe.begin(), options.observe.end());
+  return live_out;
 }
 
 std::vector<bool> find_watched(const Graph& graph, const Observer& observer) {

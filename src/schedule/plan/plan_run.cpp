@@ -16,7 +16,7 @@ Status Plan::run(const std::atomic<bool>* cancel) {
 PlanRun::PlanRun(std::shared_ptr<const Executable> executable, Options options)
     : executable_(std::move(executable)),
       visit_(std::move(options.visit)),
-      extents_(executable_->graph().max_extents()),
+      dynamic_dims_(executable_->graph().max_dynamic_dims()),
       streams_(executable_->devices(), options.trace != nullptr) {}
 
 PlanRun::~PlanRun() {
@@ -51,15 +51,16 @@ Status PlanRun::allocate() {
   return ok();
 }
 
-Status PlanRun::set_extent(Dim extent, std::int64_t value) {
-  if (extent.is_fixed() || extent.extent >= graph().extents().size()) {
-    return invalid("this dimension is no extent of the graph");
+Status PlanRun::set_dynamic_dim(Dim dynamic_dim, std::int64_t value) {
+  if (dynamic_dim.is_fixed() || dynamic_dim.dynamic_dim >= graph().dynamic_dims().size()) {
+    return invalid("this dimension is no dynamic dimension of the graph");
   }
-  const Extent& known = graph().extents()[extent.extent];
+  const DynamicDim& known = graph().dynamic_dims()[dynamic_dim.dynamic_dim];
   if (value < 0 || value > known.max) {
-    return invalid("extent {} is {}; it may be from 0 to {}", known.name, value, known.max);
+    return invalid("dynamic dimension {} is {}; it may be from 0 to {}", known.name, value,
+                   known.max);
   }
-  extents_[extent.extent] = value;
+  dynamic_dims_[dynamic_dim.dynamic_dim] = value;
   return ok();
 }
 
@@ -116,7 +117,7 @@ Result<std::span<const std::byte>> PlanRun::output(Value node) const {
 Result<std::uint64_t> PlanRun::start(const std::atomic<bool>* cancel) {
   StepInstance& instance = make_ready();
   ready_ = false;
-  instance.extents = extents_;
+  instance.dynamic_dims = dynamic_dims_;
   instance.cancel = cancel;
   instance.threads = threads_;
   instance.step = next_step_++;
@@ -240,8 +241,8 @@ void PlanRun::record(const StepInstance& instance, std::size_t action) {
   const BoundAction& bound = instance.actions[action];
   const bool copy = is_copy(executable_->actions()[action].kind);
   const Event* first = bound.done.get();
-  if (copy && bound.picked != nullptr && bound.picked->slices.runs().size() > 1) {
-    first = bound.picked->links.front().get();
+  if (copy && bound.gathered != nullptr && bound.gathered->slices.runs().size() > 1) {
+    first = bound.gathered->links.front().get();
   } else if (bound.began && has_several_runs(*executable_, instance, action)) {
     first = bound.began.get();
   }

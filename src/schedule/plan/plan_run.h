@@ -24,8 +24,8 @@ class PlanRun final : public Plan {
   const Placement& placement() const override { return executable_->placement(); }
   std::span<const Segment> segments() const override { return executable_->cut().segments; }
   std::span<const MemoryUse> memory() const override { return executable_->memory(); }
-  Status set_extent(Dim extent, std::int64_t value) override;
-  const ExtentValues& extents() const override { return extents_; }
+  Status set_dynamic_dim(Dim dynamic_dim, std::int64_t value) override;
+  const DynamicDimValues& dynamic_dims() const override { return dynamic_dims_; }
   Status set_threads(int most) override;
   Result<std::span<std::byte>> input(Value leaf) override;
   Result<std::uint64_t> start(const std::atomic<bool>* cancel) override;
@@ -53,7 +53,7 @@ class PlanRun final : public Plan {
   // Members below use those above, and are destroyed before them.
   const std::shared_ptr<const Executable> executable_;
   const Visit visit_;
-  ExtentValues extents_;
+  DynamicDimValues dynamic_dims_;
   int threads_ = 0;      // RunArgs::threads
   BlockBuffers shared_;  // by block; null: each step has its own
   std::vector<StepInstance> instances_;

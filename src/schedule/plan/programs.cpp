@@ -9,12 +9,12 @@ namespace shunt {
 
 Result<std::vector<std::unique_ptr<Program>>> prepare_programs(
     const Graph& graph, const Placement& placement, const Cut& cut, std::span<const Address> leaves,
-    std::span<const NodeId> kept, std::span<const NodeId> watched) {
+    std::span<const NodeId> live_out, std::span<const NodeId> watched) {
   // A result must be in memory if it is kept, or a node outside its segment reads it, through a
   // view or not.
   const auto outside = std::make_unique<bool[]>(graph.size());
   const auto needed = [&](NodeId id) { outside[id] = outside[graph.node(id).storage] = true; };
-  for (NodeId id : kept) needed(id);
+  for (NodeId id : live_out) needed(id);
   for (NodeId id : watched) needed(id);
   for (const Copy& copy : cut.copies) needed(copy.node);
   for (NodeId id = 0; id < graph.size(); ++id) {

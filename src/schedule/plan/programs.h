@@ -12,6 +12,6 @@ namespace shunt {
 /// must have their results in memory. An error names the segment.
 Result<std::vector<std::unique_ptr<Program>>> prepare_programs(
     const Graph& graph, const Placement& placement, const Cut& cut, std::span<const Address> leaves,
-    std::span<const NodeId> kept, std::span<const NodeId> watched);
+    std::span<const NodeId> live_out, std::span<const NodeId> watched);
 
 }  // namespace shunt

@@ -26,7 +26,7 @@ class Cutter {
     cut_.segment_of.assign(graph.size(), kNoSegment);
   }
 
-  Cut cut(std::span<const NodeId> kept) {
+  Cut cut(std::span<const NodeId> live_out) {
     for (NodeId id = 0; id < graph_.size(); ++id) {
       if (!is_computed(graph_.node(id))) continue;
       const int device = placement_.decisions[id].device;
@@ -41,7 +41,7 @@ class Cutter {
       if (ended_) last_watched_ = id;
     }
     start_segment(cpu());  // data that the host reads after the last one: no segment, only copies
-    for (NodeId id : kept) need(id, cpu(), cut_.segments.size() - 1, kNoNode);
+    for (NodeId id : live_out) need(id, cpu(), cut_.segments.size() - 1, kNoNode);
     cut_.segments.pop_back();
     return std::move(cut_);
   }
@@ -73,10 +73,10 @@ class Cutter {
   }
 
   /// Slices of a weight are distinguished where the host can send them one by one.
-  Picked picked_of_copy(NodeId crossing, int device) const {
+  Gathered gathered_of_copy(NodeId crossing, int device) const {
     const Node& node = graph_.node(crossing);
     if (!is_weight(node.role) || device == cpu() || !type_of(crossing).host_accessible()) return {};
-    return picked_of(graph_, crossing, users_);
+    return gathered_of(graph_, crossing, users_);
   }
 
   void start_segment(int device) {
@@ -94,10 +94,10 @@ class Cutter {
   const BufferType& type_of(NodeId owner) const { return *types_[owner]; }
 
   /// A copy of a leaf may overlap with the device's segment before, if the device has a queue for
-  /// that. The numbers of picked slices are often results of that segment.
+  /// that. The numbers of gathered slices are often results of that segment.
   std::size_t earliest_of(const Copy& copy) const {
     const bool overlaps = before_ != kNoSegment && copy.to == cut_.segments[copy.segment].device &&
-                          !copy.picked && graph_.node(graph_.node(copy.node).storage).is_leaf() &&
+                          !copy.gathered && graph_.node(graph_.node(copy.node).storage).is_leaf() &&
                           device_at(placement_.devices, copy.to).has_transfer_queue();
     return overlaps ? before_ : copy.segment;
   }
@@ -116,12 +116,13 @@ class Cutter {
                 .segment = segment,
                 .last_segment = segment,
                 .last_reader = reader};
-      made.picked = picked_of_copy(crossing, device);
+      made.gathered = gathered_of_copy(crossing, device);
       made.earliest = earliest_of(made);
-      if (made.picked) need(made.picked.ids, cpu(), segment, kNoNode);
-      made.bytes = made.picked
-                       ? picked_bytes(graph_, crossing, made.picked)
-                       : bytes_of(copy_shape(graph_.node(crossing).result, graph_.max_extents()));
+      if (made.gathered) need(made.gathered.ids, cpu(), segment, kNoNode);
+      made.bytes =
+          made.gathered
+              ? gathered_bytes(graph_, crossing, made.gathered)
+              : bytes_of(copy_shape(graph_.node(crossing).result, graph_.max_dynamic_dims()));
       known = {cut_.copies.size(), versions_[owner]};
       cut_.copies.push_back(std::move(made));
     }
@@ -158,9 +159,9 @@ class Cutter {
 
 }  // namespace
 
-Cut cut_segments(const Graph& graph, const Placement& placement, std::span<const NodeId> kept,
+Cut cut_segments(const Graph& graph, const Placement& placement, std::span<const NodeId> live_out,
                  std::span<const BufferType* const> types, const std::vector<bool>& watched) {
-  Cut cut = Cutter(graph, placement, types, watched).cut(kept);
+  Cut cut = Cutter(graph, placement, types, watched).cut(live_out);
   find_batches(graph, placement, types, cut);
   return cut;
 }

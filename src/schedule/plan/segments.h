@@ -8,7 +8,7 @@ namespace shunt {
 /// `kept`: outputs and observed nodes, which must be readable by the host at the end. `watched`, by
 /// node id: those after which a segment ends, with a copy for the host if it can't read them in
 /// place; none if empty. `types`: memory_types(). Small inputs are batched (batches.h).
-Cut cut_segments(const Graph& graph, const Placement& placement, std::span<const NodeId> kept,
+Cut cut_segments(const Graph& graph, const Placement& placement, std::span<const NodeId> live_out,
                  std::span<const BufferType* const> types, const std::vector<bool>& watched = {});
 
 }  // namespace shunt

@@ -60,12 +60,12 @@ class InstanceMaker {
   Status bind_memory(const Action& action, BoundAction& bound) {
     bound.from = instance_.at(action.from);
     bound.to = instance_.at(action.to);
-    if (action.kind == ActionKind::kPick) add_picked(action);
+    if (action.kind == ActionKind::kGather) add_gathered(action);
     if (executable_.copies_slices(action)) {
-      SHUNT_TRY(add_links(action, *instance_.picked.back()));
+      SHUNT_TRY(add_links(action, *instance_.gathered.back()));
     }
-    if (action.kind == ActionKind::kPick || executable_.copies_slices(action)) {
-      bound.picked = instance_.picked.back().get();
+    if (action.kind == ActionKind::kGather || executable_.copies_slices(action)) {
+      bound.gathered = instance_.gathered.back().get();
     }
     if (action.kind == ActionKind::kCopy) return ok();
     bound.host = instance_.host_at(action.kind == ActionKind::kRead ? action.to : action.from);
@@ -74,15 +74,15 @@ class InstanceMaker {
     return invalid("{} is not in one piece", executable_.graph().describe(action.node));
   }
 
-  void add_picked(const Action& action) {
+  void add_gathered(const Action& action) {
     const Copy& copy = executable_.cut().copies[action.copy];
-    instance_.picked.push_back(std::make_unique<PickedWrite>(
-        PickedWrite{PickedSlices(executable_.graph(), copy.node, copy.picked)}));
+    instance_.gathered.push_back(std::make_unique<GatheredWrite>(
+        GatheredWrite{GatheredSlices(executable_.graph(), copy.node, copy.gathered)}));
   }
 
-  /// Between the writes of the slices that the action before has picked.
-  Status add_links(const Action& write, PickedWrite& picked) {
-    for (auto& link : picked.links) {
+  /// Between the writes of the slices that the action before has gathered.
+  Status add_links(const Action& write, GatheredWrite& gathered) {
+    for (auto& link : gathered.links) {
       SHUNT_ASSIGN(link, streams_.create_event(write.device, write.queue));
     }
     return ok();

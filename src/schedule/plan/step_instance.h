@@ -6,15 +6,15 @@
 #include <memory>
 #include <vector>
 
-#include "graph/picked.h"
+#include "graph/gathered.h"
 #include "schedule/plan/run_memory.h"
 #include "schedule/plan/run_streams.h"
 
 namespace shunt {
 
 /// A weight of which only slices are copied, each by a write that waits for the one before.
-struct PickedWrite {
-  PickedSlices slices;
+struct GatheredWrite {
+  GatheredSlices slices;
   std::array<std::unique_ptr<Event>, 3> links = {};
 };
 
@@ -24,8 +24,8 @@ struct BoundAction {
   Binding* binding = nullptr;
   Address from = {};
   Address to = {};
-  std::byte* host = nullptr;      ///< where a copy, or the host itself, reads or writes on the host
-  PickedWrite* picked = nullptr;  ///< that is found, or copied
+  std::byte* host = nullptr;  ///< where a copy, or the host itself, reads or writes on the host
+  GatheredWrite* gathered = nullptr;       ///< that is found, or copied
   std::unique_ptr<Event> began = nullptr;  ///< its first part is done; only for a trace
   std::unique_ptr<Event> done = nullptr;
   std::vector<Event*> waits = {};  ///< events of the same step, then those of the step before
@@ -45,13 +45,13 @@ struct StepInstance {
   BlockBuffers own;              // by block; null: shared by all steps
   std::vector<Buffer*> buffers;  // by block, own ones and shared ones
   std::vector<std::unique_ptr<Binding>> bindings;
-  std::vector<std::unique_ptr<PickedWrite>> picked;
+  std::vector<std::unique_ptr<GatheredWrite>> gathered;
   std::vector<BoundAction> actions;
 
   // Of the step that it has now, or had.
   std::uint64_t step = 0;
   bool pending = false;  // started, and not waited for
-  ExtentValues extents = {};
+  DynamicDimValues dynamic_dims = {};
   const std::atomic<bool>* cancel = nullptr;
   int threads = 0;            // RunArgs::threads
   bool under_way = false;     // something was submitted, and not waited for

@@ -7,20 +7,20 @@ namespace shunt {
 
 std::size_t copied_bytes(const Executable& executable, const StepInstance& instance,
                          std::size_t action) {
-  const PickedWrite* picked = instance.actions[action].picked;
+  const GatheredWrite* gathered = instance.actions[action].gathered;
   std::size_t bytes = 0;
-  if (picked == nullptr) {
-    CopyRuns runs(executable.graph(), executable.actions()[action].parts, instance.extents);
+  if (gathered == nullptr) {
+    CopyRuns runs(executable.graph(), executable.actions()[action].parts, instance.dynamic_dims);
     while (const auto run = runs.next()) bytes += bytes_of(run->shape);
     return bytes;
   }
-  for (const PickedSlices::Run& run : picked->slices.runs()) bytes += run.bytes;
+  for (const GatheredSlices::Run& run : gathered->slices.runs()) bytes += run.bytes;
   return bytes;
 }
 
 bool has_several_runs(const Executable& executable, const StepInstance& instance,
                       std::size_t action) {
-  CopyRuns runs(executable.graph(), executable.actions()[action].parts, instance.extents);
+  CopyRuns runs(executable.graph(), executable.actions()[action].parts, instance.dynamic_dims);
   return runs.next() && runs.next();
 }
 
@@ -33,25 +33,25 @@ Status StepSubmitter::submit(std::size_t index) {
   switch (action.kind) {
     case ActionKind::kRun:
       return bound.stream->run(*bound.binding,
-                               {instance_.extents, context_.cancel, context_.threads},
+                               {instance_.dynamic_dims, context_.cancel, context_.threads},
                                waits_of(bound), bound.done.get());
     case ActionKind::kObserve:
       return show(index);
-    case ActionKind::kPick:
+    case ActionKind::kGather:
       return pick(index);
     case ActionKind::kWrite:
     case ActionKind::kRead:
     case ActionKind::kCopy:
       break;
   }
-  return bound.picked != nullptr ? write_picked(bound) : submit_copy(action, index);
+  return bound.gathered != nullptr ? write_gathered(bound) : submit_copy(action, index);
 }
 
 /// One call for each run. The first waits, and the last signals: an error of any of them reaches
 /// it, as the stream has failed.
 Status StepSubmitter::submit_copy(const Action& action, std::size_t index) {
   const BoundAction& bound = instance_.actions[index];
-  CopyRuns runs(context_.executable.graph(), action.parts, instance_.extents);
+  CopyRuns runs(context_.executable.graph(), action.parts, instance_.dynamic_dims);
   std::optional<CopyRun> run = runs.next();
   if (!run) run.emplace();  // nothing, but there is an event to signal
   std::span<Event* const> waits = waits_of(bound);
@@ -85,15 +85,15 @@ Status StepSubmitter::submit_run(const Action& action, const BoundAction& bound,
 }
 
 /// Each write waits for the one before, so that an error of any of them reaches the last.
-Status StepSubmitter::write_picked(const BoundAction& bound) {
-  const auto runs = bound.picked->slices.runs();
+Status StepSubmitter::write_gathered(const BoundAction& bound) {
+  const auto runs = bound.gathered->slices.runs();
   const std::span<Event* const> waits = waits_of(bound);
   if (runs.empty()) return bound.stream->write(bound.to, {}, waits, bound.done.get());
   Event* before = nullptr;
   for (std::size_t i = 0; i < runs.size(); ++i) {
-    const PickedSlices::Run& run = runs[i];
+    const GatheredSlices::Run& run = runs[i];
     // The first keeps its own, which tells a trace when all of it began.
-    Event* const link = bound.picked->links[i == 0 ? 0 : 1 + i % 2].get();
+    Event* const link = bound.gathered->links[i == 0 ? 0 : 1 + i % 2].get();
     Event* const signal = i + 1 < runs.size() ? link : bound.done.get();
     SHUNT_TRY(bound.stream->write({bound.to.buffer, bound.to.offset + run.offset},
                                   {bound.host + run.offset, run.bytes},
@@ -106,7 +106,7 @@ Status StepSubmitter::write_picked(const BoundAction& bound) {
 Status StepSubmitter::pick(std::size_t action) {
   SHUNT_TRY(wait_on_host(action));
   const BoundAction& bound = instance_.actions[action];
-  return bound.picked->slices.find(bound.host, instance_.extents);
+  return bound.gathered->slices.find(bound.host, instance_.dynamic_dims);
 }
 
 Status StepSubmitter::show(std::size_t action) {
@@ -114,11 +114,11 @@ Status StepSubmitter::show(std::size_t action) {
   const Graph& graph = context_.executable.graph();
   const NodeId id = context_.executable.actions()[action].node;
   const Tensor& tensor = graph.node(id).result;
-  const Observed observed{
-      .node = id,
-      .tensor = tensor,
-      .sizes = actual_sizes(tensor, instance_.extents),
-      .bytes = {instance_.actions[action].host, actual_bytes_of(graph, id, instance_.extents)}};
+  const Observed observed{.node = id,
+                          .tensor = tensor,
+                          .sizes = actual_sizes(tensor, instance_.dynamic_dims),
+                          .bytes = {instance_.actions[action].host,
+                                    actual_bytes_of(graph, id, instance_.dynamic_dims)}};
   if (context_.visit(observed)) return ok();
   return fail(ErrorCode::kCancelled, "the observer stopped it at {}", graph.describe(id));
 }

@@ -45,7 +45,7 @@ class StepSubmitter {
   Status submit_copy(const Action& action, std::size_t index);
   Status submit_run(const Action& action, const BoundAction& bound, const CopyRun& run,
                     std::span<Event* const> waits, Event* signal);
-  Status write_picked(const BoundAction& bound);
+  Status write_gathered(const BoundAction& bound);
   Status pick(std::size_t action);
   Status show(std::size_t action);
   Status wait_on_host(std::size_t action);

@@ -25,8 +25,8 @@ TraceKind trace_kind(ActionKind kind) {
       return TraceKind::kCopy;
     case ActionKind::kObserve:
       return TraceKind::kObserve;
-    case ActionKind::kPick:
-      return TraceKind::kPick;
+    case ActionKind::kGather:
+      return TraceKind::kGather;
   }
   return TraceKind::kHost;
 }
@@ -76,7 +76,7 @@ class ActionDescriber {
 
  private:
   /// Whether the action after it is the next part of the same copy: into a device the data from
-  /// another, or slices that have been picked.
+  /// another, or slices that have been gathered.
   bool goes_on(std::size_t action) const {
     const std::size_t copy = actions_[action].copy;
     return copy != kNoCopy && action + 1 < actions_.size() && actions_[action + 1].copy == copy;
@@ -118,8 +118,8 @@ class ActionDescriber {
   std::size_t source_of(std::size_t action, NodeId node) const {
     if (action > 0 && goes_on(action - 1)) return action - 1;
     const Action& of = actions_[action];
-    const bool picks = of.kind == ActionKind::kPick;
-    const NodeId needed = picks ? cut_.copies[of.copy].picked.ids : node;
+    const bool picks = of.kind == ActionKind::kGather;
+    const NodeId needed = picks ? cut_.copies[of.copy].gathered.ids : node;
     // The host reads the numbers of slices from a copy of its own if it has one. Other copies start
     // where their source was computed.
     std::size_t found = kNoAction;

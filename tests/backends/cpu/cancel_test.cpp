@@ -68,7 +68,8 @@ TEST(Cancel, OfARunIsNotTakenBackByAFlagThatIs) {
     ASSERT_TRUE(program) << program.error().message();
     auto binding = (*program)->bind({addresses, {}});
     ASSERT_TRUE(binding) << binding.error().message();
-    const Status ran = run(**binding, {.extents = graph->max_extents(), .cancel = &kernel.cancel});
+    const Status ran =
+        run(**binding, {.dynamic_dims = graph->max_dynamic_dims(), .cancel = &kernel.cancel});
     // Where the third item came too late to see the flag there was nothing to cancel.
     EXPECT_EQ(static_cast<bool>(ran), kernel.third);
     EXPECT_EQ(kernel.read, kernel.third) << "the second phase reads what was left out";

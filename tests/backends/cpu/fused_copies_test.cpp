@@ -32,7 +32,7 @@ TEST_P(FusedCopies, KeepTheirMemoryUntilTheFusedNodeIsComputed) {
   std::vector<RefTensor> values(graph->size());
   for (NodeId id = 0; id < graph->size(); ++id) {
     if (!graph->node(id).is_leaf()) continue;
-    const auto sizes = actual_sizes(graph->node(id).result, graph->max_extents());
+    const auto sizes = actual_sizes(graph->node(id).result, graph->max_dynamic_dims());
     values[id] = make_values({.sizes = sizes}, id + 1);
     leaves[id] = values[id];
   }

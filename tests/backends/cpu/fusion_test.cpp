@@ -28,7 +28,7 @@ struct Case {
   std::set<NodeId> interleaved;
   std::vector<Value> outputs;
   std::vector<Value> caches;
-  Dim tokens;  ///< an extent, if it has one
+  Dim tokens;  ///< a dynamic dimension, if it has one
   std::uint64_t seed = 1;
 
   Value leaf(Role role, DType type, const Shape& shape) {
@@ -84,14 +84,14 @@ Result<std::vector<RefTensor>> compute(const Build& build, bool fuse) {
   std::vector<RefTensor> results;
   // More, then fewer in the same memory.
   for (const std::int64_t count : {kMostTokens, std::int64_t{3}, std::int64_t{70}}) {
-    ExtentValues extents = graph->max_extents();
+    DynamicDimValues dynamic_dims = graph->max_dynamic_dims();
     if (!made.tokens.is_fixed()) {
-      SHUNT_TRY(run->plan().set_extent(made.tokens, count));
-      extents[made.tokens.extent] = count;
+      SHUNT_TRY(run->plan().set_dynamic_dim(made.tokens, count));
+      dynamic_dims[made.tokens.dynamic_dim] = count;
     }
     SHUNT_TRY(run->plan().run());
     for (const Value& output : made.outputs) {
-      results.push_back(*run->output(output.id, extents));
+      results.push_back(*run->output(output.id, dynamic_dims));
     }
     if (made.tokens.is_fixed()) break;
   }
@@ -370,7 +370,7 @@ TEST_P(CpuFusion, AsManyColumnsAsThereAre) {
   for (const DType type : {DType::kQ4_0, DType::kBF16}) {
     for (const bool interleaved : {false, true}) {
       EXPECT_THAT(fused([&](Case& c) {
-                    c.tokens = *c.g.extent("tokens", kMostTokens);
+                    c.tokens = *c.g.dynamic_dim("tokens", kMostTokens);
                     const Value w = c.weight({kK}, DType::kF32);
                     const Value a = c.leaf(Role::kInput, DType::kF32, {kK, c.tokens});
                     const Value b = c.leaf(Role::kInput, DType::kF32, {kK, c.tokens});

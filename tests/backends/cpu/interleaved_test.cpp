@@ -245,7 +245,7 @@ TEST(Interleaved, SizesThatRunsStateCanNot) {
   for (std::size_t i = 0; i < kMaxDims; ++i) {
     Tensor some = tensor(DType::kF32, {64, 32, 2, 2});
     ASSERT_TRUE(can_interleave(some));
-    some.shape[i] = Dim(ExtentId{1}, some.shape[i].max);
+    some.shape[i] = Dim(DynamicDimId{1}, some.shape[i].max);
     EXPECT_FALSE(can_interleave(some)) << "dimension " << i;
   }
 }

@@ -53,7 +53,7 @@ struct Product {
   Product(DType type, const Sizes& w_sizes, const Sizes& x_sizes, DType x_type = DType::kF32,
           Seen seen = Seen::kAsItLies) {
     GraphBuilder g;
-    tokens = *g.extent("tokens", x_sizes[1]);
+    tokens = *g.dynamic_dim("tokens", x_sizes[1]);
     const auto weight = g.weight("w", *make_tensor(type, shape_of(w_sizes)));
     const bool turned = seen == Seen::kTransposed;
     const Dim k = x_sizes[0];
@@ -75,12 +75,12 @@ struct Product {
     EXPECT_TRUE(made) << made.error().message();
     std::vector<RefTensor> found;
     for (const std::int64_t count : counts) {
-      EXPECT_TRUE((*made)->plan().set_extent(tokens, count));
+      EXPECT_TRUE((*made)->plan().set_dynamic_dim(tokens, count));
       const Status ran = (*made)->plan().run();
       EXPECT_TRUE(ran) << ran.error().message();
-      ExtentValues extents = graph->max_extents();
-      extents[tokens.extent] = count;
-      found.push_back(*(*made)->output(y, extents));
+      DynamicDimValues dynamic_dims = graph->max_dynamic_dims();
+      dynamic_dims[tokens.dynamic_dim] = count;
+      found.push_back(*(*made)->output(y, dynamic_dims));
     }
     return found;
   }

@@ -33,7 +33,7 @@ class PlanThreads : public ::testing::Test {
   /// A product of up to 64 columns, and its softmax.
   std::unique_ptr<GraphRun> product() {
     GraphBuilder g;
-    const Dim columns = *g.extent("columns", 64);
+    const Dim columns = *g.dynamic_dim("columns", 64);
     const auto w = g.weight("w", *make_tensor(DType::kQ8_0, {512, 1024}));
     const auto x = g.input("x", *make_tensor(DType::kF32, {512, columns}));
     const auto y = softmax(g, matmul(g, w, x), {});
@@ -84,12 +84,12 @@ TEST_F(PlanThreads, GiveTheSameBitsWhateverTheirNumber) {
   const auto run = product();
   Plan& plan = run->plan();
   for (const std::int64_t count : {64, 5, 1}) {
-    ASSERT_TRUE(plan.set_extent(columns_, count));
+    ASSERT_TRUE(plan.set_dynamic_dim(columns_, count));
     std::vector<double> first;
     for (const int threads : {0, 1, 2, 3, 1000, 1}) {
       ASSERT_TRUE(plan.set_threads(threads));
       ASSERT_TRUE(plan.run());
-      const auto y = run->output(y_, plan.extents());
+      const auto y = run->output(y_, plan.dynamic_dims());
       ASSERT_TRUE(y);
       if (first.empty()) first = y->data;
       EXPECT_EQ(y->data, first) << count << " columns, " << threads << " threads";

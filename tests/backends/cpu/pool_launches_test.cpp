@@ -53,7 +53,7 @@ void run_with(const Graph& graph, std::span<const CpuKernel* const> kernels, Poo
   const auto binding = (*program)->bind({addresses, {}});
   ASSERT_TRUE(binding) << binding.error().message();
   for (int i = 0; i < repeats; ++i) {
-    ASSERT_TRUE(run(**binding, {.extents = graph.max_extents()}));
+    ASSERT_TRUE(run(**binding, {.dynamic_dims = graph.max_dynamic_dims()}));
   }
 }
 

@@ -74,7 +74,7 @@ const std::vector<Product> kProducts = {
 std::vector<RefTensor> compute(Device* device, std::size_t begin, std::size_t end,
                                const std::vector<std::int64_t>& token_counts) {
   GraphBuilder g;
-  const auto tokens = g.extent("tokens", kMost);
+  const auto tokens = g.dynamic_dim("tokens", kMost);
   std::map<NodeId, RefTensor> leaves;
   std::vector<Value> x;
   for (std::uint64_t i = 0; i < 3; ++i) {
@@ -99,12 +99,12 @@ std::vector<RefTensor> compute(Device* device, std::size_t begin, std::size_t en
   EXPECT_TRUE(run) << run.error().message();
   std::vector<RefTensor> found;
   for (std::int64_t count : token_counts) {
-    EXPECT_TRUE((*run)->plan().set_extent(*tokens, count));
+    EXPECT_TRUE((*run)->plan().set_dynamic_dim(*tokens, count));
     const Status ran = (*run)->plan().run();
     EXPECT_TRUE(ran) << ran.error().message();
-    ExtentValues extents = graph->max_extents();
-    extents[tokens->extent] = count;
-    for (const Value& result : results) found.push_back(*(*run)->output(result.id, extents));
+    DynamicDimValues dynamic_dims = graph->max_dynamic_dims();
+    dynamic_dims[tokens->dynamic_dim] = count;
+    for (const Value& result : results) found.push_back(*(*run)->output(result.id, dynamic_dims));
   }
   return found;
 }

@@ -87,9 +87,9 @@ TEST_P(ZdnnChain, ReshapedAndRepeatedAndPermutedTensorsAreRight) {
 }
 
 /// Fewer rows than memory was planned for, also where rows do not follow each other then.
-TEST_P(ZdnnChain, ExtentsMayBeSmaller) {
+TEST_P(ZdnnChain, DynamicDimsMayBeSmaller) {
   GraphBuilder g;
-  const auto tokens = g.extent("tokens", 9);
+  const auto tokens = g.dynamic_dim("tokens", 9);
   ASSERT_TRUE(tokens);
   const auto x = g.input("x", *make_tensor(DType::kF32, {16, *tokens, 3}));
   const auto w = g.weight("w", *make_tensor(DType::kF32, {16, 24}));
@@ -99,9 +99,9 @@ TEST_P(ZdnnChain, ExtentsMayBeSmaller) {
   auto run = prepare(graph, leaves);
   ASSERT_TRUE(run) << run.error().message();
   for (const std::int64_t size : {9, 1, 4, 0, 7}) {
-    ASSERT_TRUE((*run)->plan().set_extent(*tokens, size));
+    ASSERT_TRUE((*run)->plan().set_dynamic_dim(*tokens, size));
     ASSERT_TRUE((*run)->plan().run()) << size;
-    const auto got = (*run)->output(graph->outputs()[0], (*run)->plan().extents());
+    const auto got = (*run)->output(graph->outputs()[0], (*run)->plan().dynamic_dims());
     ASSERT_TRUE(got);
     const RefTensor all = expected(*graph, leaves);
     RefTensor first({24, size, 3, 1});
@@ -117,7 +117,7 @@ TEST_P(ZdnnChain, ExtentsMayBeSmaller) {
 /// Rows that are shorter than memory was planned for, with gaps between them then.
 TEST_P(ZdnnChain, RowsMayBeShorter) {
   GraphBuilder g;
-  const auto keys = g.extent("keys", 64);
+  const auto keys = g.dynamic_dim("keys", 64);
   ASSERT_TRUE(keys);
   const auto x = g.input("x", *make_tensor(DType::kF32, {*keys, 5}));
   ASSERT_TRUE(g.output(relu(g, x), "y"));
@@ -126,9 +126,9 @@ TEST_P(ZdnnChain, RowsMayBeShorter) {
   auto run = prepare(graph, leaves);
   ASSERT_TRUE(run) << run.error().message();
   for (const std::int64_t size : {64, 40, 1}) {
-    ASSERT_TRUE((*run)->plan().set_extent(*keys, size));
+    ASSERT_TRUE((*run)->plan().set_dynamic_dim(*keys, size));
     ASSERT_TRUE((*run)->plan().run()) << size;
-    const auto got = (*run)->output(graph->outputs()[0], (*run)->plan().extents());
+    const auto got = (*run)->output(graph->outputs()[0], (*run)->plan().dynamic_dims());
     ASSERT_TRUE(got);
     const RefTensor all = expected(*graph, leaves);
     RefTensor shorter({size, 5, 1, 1});
@@ -142,7 +142,7 @@ TEST_P(ZdnnChain, RowsMayBeShorter) {
 /// Sums that are shorter than planned: transposing them may take more room, not less.
 TEST_P(ZdnnChain, SumsMayBeShorter) {
   GraphBuilder g;
-  const auto k = g.extent("k", 1100);
+  const auto k = g.dynamic_dim("k", 1100);
   ASSERT_TRUE(k);
   const auto w = g.input("w", *make_tensor(DType::kF32, {*k, 1100}));
   const auto x = g.input("x", *make_tensor(DType::kF32, {*k, 2}));
@@ -152,9 +152,9 @@ TEST_P(ZdnnChain, SumsMayBeShorter) {
   auto run = prepare(graph, leaves);
   ASSERT_TRUE(run) << run.error().message();
   for (const std::int64_t size : {1100, 1024, 70}) {
-    ASSERT_TRUE((*run)->plan().set_extent(*k, size));
+    ASSERT_TRUE((*run)->plan().set_dynamic_dim(*k, size));
     ASSERT_TRUE((*run)->plan().run()) << size;
-    const auto got = (*run)->output(graph->outputs()[0], (*run)->plan().extents());
+    const auto got = (*run)->output(graph->outputs()[0], (*run)->plan().dynamic_dims());
     ASSERT_TRUE(got);
     RefTensor sums({1100, 2, 1, 1});
     for (std::int64_t t = 0; t < 2; ++t) {

@@ -253,7 +253,7 @@ TEST_F(ZdnnCutLayout, KeepsWhatIsMultiplied) {
 TEST_F(ZdnnCutLayout, BringsOutManyRowsInNarrowBlocks) {
   open("z16");
   GraphBuilder g;
-  const auto tokens = g.extent("tokens", 300);
+  const auto tokens = g.dynamic_dim("tokens", 300);
   ASSERT_TRUE(tokens);
   const auto x = g.input("x", *make_tensor(DType::kF32, {4, *tokens}));
   const auto w = g.weight("w", *make_tensor(DType::kF32, {4, 33000}));
@@ -264,9 +264,9 @@ TEST_F(ZdnnCutLayout, BringsOutManyRowsInNarrowBlocks) {
   ASSERT_TRUE(run) << run.error().message();
   const RefTensor all = expected(*graph, leaves);
   for (const std::int64_t size : {300, 1, 255, 256, 257}) {
-    ASSERT_TRUE((*run)->plan().set_extent(*tokens, size));
+    ASSERT_TRUE((*run)->plan().set_dynamic_dim(*tokens, size));
     ASSERT_TRUE((*run)->plan().run());
-    const auto got = (*run)->output(graph->outputs()[0], (*run)->plan().extents());
+    const auto got = (*run)->output(graph->outputs()[0], (*run)->plan().dynamic_dims());
     ASSERT_TRUE(got);
     RefTensor first({33000, size, 1, 1});
     std::copy_n(all.data.begin(), first.data.size(), first.data.begin());

@@ -168,7 +168,7 @@ TEST_P(ZdnnHiding, HidesInThePlainMeaning) {
 TEST_P(ZdnnHiding, OfMoreMatricesThanTheMachineTakes) {
   constexpr std::int64_t kMost = 16385;  // of 32768, twice
   GraphBuilder g;
-  const auto matrices = g.extent("matrices", kMost);
+  const auto matrices = g.dynamic_dim("matrices", kMost);
   ASSERT_TRUE(matrices);
   const Tensor tensor = *make_tensor(DType::kF32, {3, 1, *matrices});
   const auto x = g.input("x", tensor);
@@ -184,10 +184,10 @@ TEST_P(ZdnnHiding, OfMoreMatricesThanTheMachineTakes) {
   ASSERT_TRUE(run) << run.error().message();
   const RefTensor all = expected(*graph, leaves);
   for (const std::int64_t size : {kMost, kMost - 1, std::int64_t{100}}) {
-    ASSERT_TRUE((*run)->plan().set_extent(*matrices, size));
+    ASSERT_TRUE((*run)->plan().set_dynamic_dim(*matrices, size));
     const Status status = (*run)->plan().run();
     ASSERT_TRUE(status) << status.error().message();
-    const auto got = (*run)->output(graph->outputs()[0], (*run)->plan().extents());
+    const auto got = (*run)->output(graph->outputs()[0], (*run)->plan().dynamic_dims());
     ASSERT_TRUE(got);
     RefTensor first({3, 1, size, 1});
     std::copy_n(all.data.begin(), first.data.size(), first.data.begin());

@@ -105,10 +105,10 @@ TEST_P(ZdnnNetworks, AreRightOperationByOperation) {
     }
     return ok();
   };
-  auto believed = place(graph(), std::span(devices_).last(1), {.memory = memory});
-  ASSERT_TRUE(believed) << believed.error().message();
+  auto reference = place(graph(), std::span(devices_).last(1), {.memory = memory});
+  ASSERT_TRUE(reference) << reference.error().message();
   const auto checks =
-      verify(network_.graph, std::move(*believed), zdnn(), {.memory = memory, .fill = fill});
+      verify(network_.graph, std::move(*reference), zdnn(), {.memory = memory, .fill = fill});
   ASSERT_TRUE(checks) << checks.error().message();
   std::size_t unsupported = 0;
   for (const NodeCheck& check : *checks) {
@@ -166,8 +166,8 @@ TEST_P(ZdnnNetworks, FallBackAsThePolicyWants) {
   for (const ExplainedSegment& segment : explained.segments) {
     if (segment.device == 0) continue;
     for (const ExplainedNode& node : segment.nodes) {
-      ASSERT_EQ(node.passed_over.size(), 1U) << node.name;
-      const std::string& reason = node.passed_over[0].reason;
+      ASSERT_EQ(node.rejected.size(), 1U) << node.name;
+      const std::string& reason = node.rejected[0].reason;
       EXPECT_EQ(reason,
                 node.fell_back ? "no kernel for " + node.op : "it could; its data are elsewhere")
           << node.name;

@@ -18,7 +18,7 @@ constexpr std::int64_t kMostElements = 100000;
 class RandomGraph {
  public:
   RandomGraph(unsigned seed, std::int64_t most_tokens)
-      : random_(seed), tokens_(*g_.extent("tokens", most_tokens)) {
+      : random_(seed), tokens_(*g_.dynamic_dim("tokens", most_tokens)) {
     values_ = {input({Dim(width()), tokens_}), input({Dim(width()), Dim(5), Dim(2)})};
     for (int i = 0; i < 25; ++i) step();
     int outputs = 0;
@@ -144,7 +144,7 @@ class ZdnnRandom : public ZdnnTest, public testing::WithParamInterface<ZdnnMachi
       for (std::size_t i = 0; i < kMaxDims; ++i) {
         const Dim& of_a = a.node(id).result.shape[i];
         const Dim& of_b = b.node(id).result.shape[i];
-        if (of_a.extent != of_b.extent || (of_a.is_fixed() && of_a != of_b)) return false;
+        if (of_a.dynamic_dim != of_b.dynamic_dim || (of_a.is_fixed() && of_a != of_b)) return false;
       }
     }
     return true;
@@ -179,7 +179,7 @@ TEST_P(ZdnnRandom, GraphsAreRight) {
         if (graph->node(id).role != Role::kInput) value = at_most.at(id);
       }
       ASSERT_TRUE((*run)->set_inputs(leaves));
-      ASSERT_TRUE((*run)->plan().set_extent(most.tokens(), size));
+      ASSERT_TRUE((*run)->plan().set_dynamic_dim(most.tokens(), size));
       const Status status = (*run)->plan().run();
       ASSERT_TRUE(status) << seed << ", " << size << ": " << status.error().message();
       std::vector<RefTensor> by_node(same->size());
@@ -189,7 +189,7 @@ TEST_P(ZdnnRandom, GraphsAreRight) {
       const auto right = reference_run(*same, by_node);
       ASSERT_TRUE(right) << right.error().message();
       for (const NodeId y : graph->outputs()) {
-        const auto got = (*run)->output(y, (*run)->plan().extents());
+        const auto got = (*run)->output(y, (*run)->plan().dynamic_dims());
         ASSERT_TRUE(got);
         EXPECT_LT(error(*got, (*right)[y]), 3e-3) << seed << ", " << size << ": " << y;
       }

@@ -228,7 +228,7 @@ TEST_P(ZdnnSaturation, OfLargeLeftSides) {
   constexpr std::int64_t kMost = 4100;
   open("z16");
   GraphBuilder g;
-  const auto rows = g.extent("rows", kMost);
+  const auto rows = g.dynamic_dim("rows", kMost);
   ASSERT_TRUE(rows);
   const auto w = g.input("w", *make_tensor(DType::kBF16, {1030, *rows, 2, 2}));
   const auto x = g.input("x", *make_tensor(DType::kF32, {1030, 1, 4, 2}));
@@ -248,10 +248,10 @@ TEST_P(ZdnnSaturation, OfLargeLeftSides) {
   // 2 bytes an element, and pages; but not the 4 of each that is transposed.
   EXPECT_LT((*run)->plan().memory().front().activations, 3U * 1030 * kMost * 4);
   for (const std::int64_t size : {kMost, std::int64_t{3}, kMost - 1}) {
-    ASSERT_TRUE((*run)->plan().set_extent(*rows, size));
+    ASSERT_TRUE((*run)->plan().set_dynamic_dim(*rows, size));
     const Status status = (*run)->plan().run();
     ASSERT_TRUE(status) << status.error().message();
-    const auto got = (*run)->output(graph->outputs()[0], (*run)->plan().extents());
+    const auto got = (*run)->output(graph->outputs()[0], (*run)->plan().dynamic_dims());
     ASSERT_TRUE(got);
     RefTensor right({size, 1, 4, 2});
     for (std::int64_t row = 0; row < 8; ++row) {

@@ -13,7 +13,7 @@
 namespace shunt {
 
 /// The slices of a weight along `dim`, its last dimension, whose numbers are in `ids`.
-struct Picked {
+struct Gathered {
   NodeId ids = kNoNode;
   int dim = 0;
   explicit operator bool() const { return ids != kNoNode; }
@@ -22,17 +22,18 @@ struct Picked {
 /// The slices of a weight that all its users read, `users` being those of the graph.
 /// Nothing if one of them reads all of it, or by other numbers, or if the numbers may change
 /// between two of them.
-Picked picked_of(const Graph& graph, NodeId weight, const StorageUsers& users);
+Gathered gathered_of(const Graph& graph, NodeId weight, const StorageUsers& users);
 
-/// The most bytes of a weight that are read at the extents' maximum: each number another slice.
-std::uint64_t picked_bytes(const Graph& graph, NodeId weight, const Picked& picked);
+/// The most bytes of a weight that are read at the dynamic dimensions' maximum: each number another
+/// slice.
+std::uint64_t gathered_bytes(const Graph& graph, NodeId weight, const Gathered& gathered);
 
 /// The share of a source's elements that is read where the numbers in `ids` pick its slices along a
 /// dimension.
-double picked_share(const Tensor& source, const Tensor& ids, int dim);
+double gathered_share(const Tensor& source, const Tensor& ids, int dim);
 
 /// Which bytes of a weight a step needs. Allocates when it is made, and never again.
-class PickedSlices {
+class GatheredSlices {
  public:
   struct Run {
     std::size_t offset = 0;  ///< from the start of the weight
@@ -40,20 +41,20 @@ class PickedSlices {
   };
 
   /// The graph must outlive it.
-  PickedSlices(const Graph& graph, NodeId weight, const Picked& picked);
+  GatheredSlices(const Graph& graph, NodeId weight, const Gathered& gathered);
 
   /// Looks at the numbers as they are now, at the sizes of a run. Invalid, naming the value and
   /// where it is, for one that is not a slice's.
-  Status find(const std::byte* ids, const ExtentValues& extents);
+  Status find(const std::byte* ids, const DynamicDimValues& dynamic_dims);
   /// The runs that were found, in order, each byte once.
   std::span<const Run> runs() const { return runs_; }
 
  private:
-  Status collect(const std::byte* ids, const ExtentValues& extents);
+  Status collect(const std::byte* ids, const DynamicDimValues& dynamic_dims);
 
   const Graph& graph_;
   NodeId weight_;
-  Picked picked_;
+  Gathered gathered_;
   std::size_t stride_;
   std::vector<std::int64_t> numbers_;
   std::vector<Run> runs_;

@@ -1,4 +1,4 @@
-#include "graph/picked.h"
+#include "graph/gathered.h"
 
 #include <algorithm>
 
@@ -11,7 +11,7 @@ namespace shunt {
 namespace {
 
 /// The slices of a weight that one user reads.
-Picked picked_by(const Graph& graph, NodeId weight, NodeId user) {
+Gathered gathered_by(const Graph& graph, NodeId weight, NodeId user) {
   const Node& node = graph.node(user);
   const auto& picks = node.op->info().picks;
   if (!picks || node.sources.front() != weight) return {};
@@ -24,12 +24,13 @@ Picked picked_by(const Graph& graph, NodeId weight, NodeId user) {
 
 }  // namespace
 
-Picked picked_of(const Graph& graph, NodeId weight, const StorageUsers& users) {
-  Picked common;
+Gathered gathered_of(const Graph& graph, NodeId weight, const StorageUsers& users) {
+  Gathered common;
   for (NodeId user : users[weight]) {
-    const Picked picked = picked_by(graph, weight, user);
-    if (!picked || (common && (picked.ids != common.ids || picked.dim != common.dim))) return {};
-    common = picked;
+    const Gathered gathered = gathered_by(graph, weight, user);
+    if (!gathered || (common && (gathered.ids != common.ids || gathered.dim != common.dim)))
+      return {};
+    common = gathered;
   }
   if (!common) return {};
   // Slices must follow one after another in memory, and their numbers must not change.
@@ -47,34 +48,34 @@ Picked picked_of(const Graph& graph, NodeId weight, const StorageUsers& users) {
   return common;
 }
 
-double picked_share(const Tensor& source, const Tensor& ids, int dim) {
+double gathered_share(const Tensor& source, const Tensor& ids, int dim) {
   const auto slices = static_cast<double>(source.size(dim));
   const auto numbers = static_cast<double>(element_count(ids.shape));
   return slices == 0 ? 0 : std::min(slices, numbers) / slices;
 }
 
-std::uint64_t picked_bytes(const Graph& graph, NodeId weight, const Picked& picked) {
+std::uint64_t gathered_bytes(const Graph& graph, NodeId weight, const Gathered& gathered) {
   const Tensor& tensor = graph.node(weight).result;
-  const std::int64_t numbers = element_count(graph.node(picked.ids).result.shape);
-  const std::int64_t slices = std::min(tensor.size(picked.dim), numbers);
-  return static_cast<std::uint64_t>(slices * tensor.stride(picked.dim));
+  const std::int64_t numbers = element_count(graph.node(gathered.ids).result.shape);
+  const std::int64_t slices = std::min(tensor.size(gathered.dim), numbers);
+  return static_cast<std::uint64_t>(slices * tensor.stride(gathered.dim));
 }
 
-PickedSlices::PickedSlices(const Graph& graph, NodeId weight, const Picked& picked)
+GatheredSlices::GatheredSlices(const Graph& graph, NodeId weight, const Gathered& gathered)
     : graph_(graph),
       weight_(weight),
-      picked_(picked),
-      stride_(static_cast<std::size_t>(graph.node(weight).result.stride(picked.dim))) {
-  const auto most = static_cast<std::size_t>(element_count(graph.node(picked.ids).result.shape));
+      gathered_(gathered),
+      stride_(static_cast<std::size_t>(graph.node(weight).result.stride(gathered.dim))) {
+  const auto most = static_cast<std::size_t>(element_count(graph.node(gathered.ids).result.shape));
   numbers_.reserve(most);
   runs_.reserve(most);
 }
 
-Status PickedSlices::collect(const std::byte* ids, const ExtentValues& extents) {
-  const Tensor& tensor = graph_.node(picked_.ids).result;
-  const std::int64_t slices = graph_.node(weight_).result.size(picked_.dim);
+Status GatheredSlices::collect(const std::byte* ids, const DynamicDimValues& dynamic_dims) {
+  const Tensor& tensor = graph_.node(gathered_.ids).result;
+  const std::int64_t slices = graph_.node(weight_).result.size(gathered_.dim);
   Sizes sizes = {};
-  for (std::size_t i = 0; i < kMaxDims; ++i) sizes[i] = actual_size(tensor.shape[i], extents);
+  for (std::size_t i = 0; i < kMaxDims; ++i) sizes[i] = actual_size(tensor.shape[i], dynamic_dims);
   Sizes at = {};
   for (at[3] = 0; at[3] < sizes[3]; ++at[3]) {
     for (at[2] = 0; at[2] < sizes[2]; ++at[2]) {
@@ -85,7 +86,7 @@ Status PickedSlices::collect(const std::byte* ids, const ExtentValues& extents) 
           const std::int64_t number = read_integer(tensor.dtype, ids + offset);
           if (number < 0 || number >= slices) {
             return invalid("{} holds {} at [{}, {}, {}, {}], but {} has slices 0 to {}",
-                           graph_.describe(picked_.ids), number, at[0], at[1], at[2], at[3],
+                           graph_.describe(gathered_.ids), number, at[0], at[1], at[2], at[3],
                            graph_.describe(weight_), slices - 1);
           }
           numbers_.push_back(number);
@@ -96,10 +97,10 @@ Status PickedSlices::collect(const std::byte* ids, const ExtentValues& extents) 
   return ok();
 }
 
-Status PickedSlices::find(const std::byte* ids, const ExtentValues& extents) {
+Status GatheredSlices::find(const std::byte* ids, const DynamicDimValues& dynamic_dims) {
   numbers_.clear();
   runs_.clear();
-  SHUNT_TRY(collect(ids, extents));
+  SHUNT_TRY(collect(ids, dynamic_dims));
   std::sort(numbers_.begin(), numbers_.end());
   numbers_.erase(std::unique(numbers_.begin(), numbers_.end()), numbers_.end());
   for (std::int64_t number : numbers_) {

@@ -8,7 +8,7 @@
 #include "support/graph_run.h"
 #include "support/tensor_io.h"
 
-namespace shunt::test::extents_test {
+namespace shunt::test::dynamic_dims_test {
 namespace {
 
 struct Built {
@@ -56,7 +56,7 @@ Built build(GraphBuilder g, const Dim& n) {
   return built;
 }
 
-TEST(Extents, AreWhatARunHasAndNotWhatThereIsRoomFor) {
+TEST(DynamicDims, AreWhatARunHasAndNotWhatThereIsRoomFor) {
   auto registry = Registry::create({});
   ASSERT_TRUE(registry);
   const auto devices = (*registry)->select({});
@@ -64,10 +64,10 @@ TEST(Extents, AreWhatARunHasAndNotWhatThereIsRoomFor) {
   constexpr std::int64_t kMost = 5;
   for (const std::int64_t n : {5, 3, 1, 0}) {
     GraphBuilder g;
-    const Dim tokens = *g.extent("tokens", kMost);
-    const Built with_extent = build(std::move(g), tokens);
+    const Dim tokens = *g.dynamic_dim("tokens", kMost);
+    const Built with_dynamic_dim = build(std::move(g), tokens);
     const Built fixed = build(GraphBuilder(), n);
-    ASSERT_EQ(with_extent.graph->size(), fixed.graph->size());
+    ASSERT_EQ(with_dynamic_dim.graph->size(), fixed.graph->size());
 
     const auto leaves_of = [](const Built& built, std::int64_t count) {
       std::map<NodeId, RefTensor> leaves;
@@ -86,23 +86,24 @@ TEST(Extents, AreWhatARunHasAndNotWhatThereIsRoomFor) {
     const auto reference = reference_run(*fixed.graph, by_node);
     ASSERT_TRUE(reference);
 
-    auto run = GraphRun::create(with_extent.graph, *devices, leaves_of(with_extent, kMost));
+    auto run =
+        GraphRun::create(with_dynamic_dim.graph, *devices, leaves_of(with_dynamic_dim, kMost));
     ASSERT_TRUE(run) << run.error().message();
-    ASSERT_TRUE((*run)->plan().set_extent(tokens, n));
-    auto inputs = leaves_of(with_extent, n);
-    inputs.erase(with_extent.cache);
+    ASSERT_TRUE((*run)->plan().set_dynamic_dim(tokens, n));
+    auto inputs = leaves_of(with_dynamic_dim, n);
+    inputs.erase(with_dynamic_dim.cache);
     ASSERT_TRUE((*run)->set_inputs(inputs));
     const Status status = (*run)->plan().run();
     ASSERT_TRUE(status) << status.error().message();
-    for (const NodeId id : with_extent.graph->outputs()) {
-      const auto result = (*run)->output(id, (*run)->plan().extents());
+    for (const NodeId id : with_dynamic_dim.graph->outputs()) {
+      const auto result = (*run)->output(id, (*run)->plan().dynamic_dims());
       ASSERT_TRUE(result);
       // Of F16 where it is written into the cache.
       EXPECT_LT(nmse(*result, (*reference)[id]), 1e-6)
-          << with_extent.graph->describe(id) << " at " << n;
+          << with_dynamic_dim.graph->describe(id) << " at " << n;
     }
   }
 }
 
 }  // namespace
-}  // namespace shunt::test::extents_test
+}  // namespace shunt::test::dynamic_dims_test

@@ -4,12 +4,12 @@
 
 #include "shunt/ops.h"
 
-namespace shunt::ops_extents_test {
+namespace shunt::ops_dynamic_dims_test {
 namespace {
 
 using testing::HasSubstr;
 
-class OpExtents : public testing::Test {
+class OpDynamicDims : public testing::Test {
  protected:
   Result<Value> leaf(DType dtype, const Shape& shape) {
     return g.cache("", *make_tensor(dtype, shape));
@@ -20,12 +20,12 @@ class OpExtents : public testing::Test {
   }
 
   GraphBuilder g;
-  Dim tokens = *g.extent("tokens", 8);
-  Dim rows = *g.extent("rows", 8);
+  Dim tokens = *g.dynamic_dim("tokens", 8);
+  Dim rows = *g.dynamic_dim("rows", 8);
   Result<Value> x = leaf(DType::kF32, {64, tokens});
 };
 
-TEST_F(OpExtents, AreCopiedFromTheSources) {
+TEST_F(OpDynamicDims, AreCopiedFromTheSources) {
   EXPECT_EQ(shape_of(rms_norm(g, x)), (Shape{64, tokens}));
   EXPECT_EQ(shape_of(add(g, x, leaf(DType::kF32, {64}))), (Shape{64, tokens}));
   EXPECT_EQ(shape_of(add(g, x, x)), (Shape{64, tokens}));
@@ -53,13 +53,13 @@ TEST_F(OpExtents, AreCopiedFromTheSources) {
   EXPECT_EQ(shape_of(attention(g, heads, cache, cache, mask)), (Shape{16, 4, tokens}));
 }
 
-TEST_F(OpExtents, MayBeTheNumberOfImages) {
-  const Dim pairs(tokens.extent, 8, 2);
+TEST_F(OpDynamicDims, MayBeTheNumberOfImages) {
+  const Dim pairs(tokens.dynamic_dim, 8, 2);
   const auto kernels = leaf(DType::kF16, {3, 3, 3, 10});  // 5 of 2 channels
   const auto deep = leaf(DType::kF32, {6, 6, 6, pairs});
-  const Dim outputs(tokens.extent, 8, 5);
+  const Dim outputs(tokens.dynamic_dim, 8, 5);
   EXPECT_EQ(shape_of(conv_3d(g, kernels, deep, {.channels = 2})), (Shape{4, 4, 4, outputs}));
-  const Dim slices(tokens.extent, 8, 4);
+  const Dim slices(tokens.dynamic_dim, 8, 4);
   EXPECT_EQ(shape_of(im2col_3d(g, deep, {.channels = 2, .kernel = {3, 3, 3}})),
             (Shape{54, 4, 4, slices}));
   const auto flat = leaf(DType::kF32, {6, 6, 2, tokens});
@@ -74,7 +74,7 @@ TEST_F(OpExtents, MayBeTheNumberOfImages) {
             (Shape{5, tokens, 3, 3}));
 }
 
-TEST_F(OpExtents, MayBeSlicesOfEitherSideOfAProduct) {
+TEST_F(OpDynamicDims, MayBeSlicesOfEitherSideOfAProduct) {
   const auto many = leaf(DType::kF32, {8, 5, tokens});
   const auto one = leaf(DType::kF32, {8, 3});
   EXPECT_EQ(shape_of(matmul(g, many, one)), (Shape{5, 3, tokens}));
@@ -83,7 +83,7 @@ TEST_F(OpExtents, MayBeSlicesOfEitherSideOfAProduct) {
   EXPECT_FALSE(matmul(g, many, leaf(DType::kF32, {8, 3, 8})).has_value());
 }
 
-TEST_F(OpExtents, MayBeTheTokensAndSequencesOfARecurrence) {
+TEST_F(OpDynamicDims, MayBeTheTokensAndSequencesOfARecurrence) {
   const auto keys = leaf(DType::kF32, {16, 2, tokens, rows});
   const auto values = leaf(DType::kF32, {20, 2, tokens, rows});
   const auto states = leaf(DType::kF32, {20, 16, 2, 9});
@@ -102,23 +102,24 @@ TEST_F(OpExtents, MayBeTheTokensAndSequencesOfARecurrence) {
       ssm_conv(g, leaf(DType::kF32, {tokens, 5, rows}), leaf(DType::kF32, {4, tokens}),
                leaf(DType::kF32, {tokens, 3, rows}));
   ASSERT_FALSE(no_channels.has_value());
-  EXPECT_THAT(no_channels.error().message(), HasSubstr("dimension 0 of x is 8*, an extent"));
+  EXPECT_THAT(no_channels.error().message(),
+              HasSubstr("dimension 0 of x is 8*, a dynamic dimension"));
 }
 
-TEST_F(OpExtents, AreNotMistakenForEachOtherNorForNumbers) {
+TEST_F(OpDynamicDims, AreNotMistakenForEachOtherNorForNumbers) {
   const auto other = leaf(DType::kF32, {64, rows});
   const auto fixed = leaf(DType::kF32, {64, 8});
   const auto mixed = swiglu(g, x, other);
   ASSERT_FALSE(mixed.has_value());
-  EXPECT_THAT(mixed.error().message(), HasSubstr("gate and up differ in their extents"));
+  EXPECT_THAT(mixed.error().message(), HasSubstr("gate and up differ in their dynamic dimensions"));
   EXPECT_FALSE(add(g, x, other).has_value());
   EXPECT_FALSE(add(g, x, fixed).has_value());
   EXPECT_FALSE(add(g, fixed, x).has_value());
   EXPECT_FALSE(cpy(g, x, fixed).has_value());
 }
 
-TEST_F(OpExtents, AreDividedOnlyByWhatDividesTheirFactor) {
-  const auto pairs = leaf(DType::kF32, {64, Dim(tokens.extent, 8, 2)});
+TEST_F(OpDynamicDims, AreDividedOnlyByWhatDividesTheirFactor) {
+  const auto pairs = leaf(DType::kF32, {64, Dim(tokens.dynamic_dim, 8, 2)});
   EXPECT_EQ(shape_of(swiglu_fused(g, transpose(g, pairs))), (Shape{tokens, 64}));
   EXPECT_EQ(shape_of(swiglu_fused(g, x)), (Shape{32, tokens}));
   EXPECT_FALSE(swiglu_fused(g, transpose(g, x)).has_value());
@@ -126,27 +127,27 @@ TEST_F(OpExtents, AreDividedOnlyByWhatDividesTheirFactor) {
   EXPECT_FALSE(add(g, pairs, leaf(DType::kF32, {64, 4})).has_value());
 }
 
-TEST_F(OpExtents, KeepTheirElementsWhenReshaped) {
+TEST_F(OpDynamicDims, KeepTheirElementsWhenReshaped) {
   const auto y = leaf(DType::kF32, {64, 8, tokens});
   EXPECT_EQ(shape_of(reshape(g, y, {512, tokens})), (Shape{512, tokens}));
-  const Dim times8(tokens.extent, 8, 8);
+  const Dim times8(tokens.dynamic_dim, 8, 8);
   EXPECT_EQ(shape_of(reshape(g, y, {64, times8})), (Shape{64, times8}));
-  const Dim times512(tokens.extent, 8, 512);
+  const Dim times512(tokens.dynamic_dim, 8, 512);
   EXPECT_EQ(shape_of(reshape(g, y, {times512})), (Shape{times512}));
   EXPECT_EQ(shape_of(reshape(g, y, {64, 8, 1, tokens})), (Shape{64, 8, 1, tokens}));
   const auto moved = reshape(g, y, {tokens, 512});
   ASSERT_FALSE(moved.has_value());
-  EXPECT_THAT(moved.error().message(), HasSubstr("cuts the extents"));
+  EXPECT_THAT(moved.error().message(), HasSubstr("cuts the dynamic dimensions"));
   EXPECT_FALSE(reshape(g, y, {512, rows}).has_value());
-  EXPECT_FALSE(reshape(g, y, {512, Dim(tokens.extent, 9)}).has_value());  // not its maximum
+  EXPECT_FALSE(reshape(g, y, {512, Dim(tokens.dynamic_dim, 9)}).has_value());  // not its maximum
   EXPECT_FALSE(reshape(g, y, {512, 8}).has_value());
 }
 
-TEST_F(OpExtents, MayBeTheSizeOfAWindow) {
+TEST_F(OpDynamicDims, MayBeTheSizeOfAWindow) {
   const auto cache = leaf(DType::kF16, {64, 100});
   EXPECT_EQ(shape_of(view(g, cache, {0, 92, 0, 0}, {64, tokens})), (Shape{64, tokens}));
   EXPECT_FALSE(view(g, cache, {0, 93, 0, 0}, {64, tokens}).has_value());
 }
 
 }  // namespace
-}  // namespace shunt::ops_extents_test
+}  // namespace shunt::ops_dynamic_dims_test
