@@ -1,5 +1,5 @@
 // Costs of devices: predicted seconds of a node and of a transfer, measured (`shunt bench
-// --save-costs FILE`, calibrate()) or, until then, estimated by the kind of device.
+// costs`, calibrate()) or, until then, estimated by the kind of device.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// `shunt bench`: how fast ops, models and the machine are.
+// `shunt bench model|ops|machine|train|costs`: the flags of each, and the checks of its request.
 #include <fmt/ranges.h>
 
 #include <algorithm>
@@ -18,263 +18,303 @@ namespace {
 
 constexpr std::int64_t kMaxBenchTokens = std::int64_t{1} << 24;
 constexpr std::int64_t kMostSequences = 4096;
+constexpr int kMostRuns = 1000;
+constexpr double kMostSeconds = 60;
 
-/// The subject of the measurement, in the order of kModes.
-enum class Mode : std::uint8_t { kCosts, kMachine, kModel, kOps, kTrain };
-constexpr std::array<std::string_view, 5> kModes = {"shunt bench without a mode", "--machine",
-                                                    "--model", "--ops", "--train"};
+/// `--json` and `--markdown`.
+class FormatFlags {
+ public:
+  void declare(Arguments& arguments) {
+    arguments.flag("--json", json_, "Print JSON");
+    arguments.flag("--markdown", markdown_, "Print a table in Markdown");
+  }
+  Status check() const {
+    if (json_ && markdown_) return invalid("--json and --markdown exclude each other");
+    return ok();
+  }
+  BenchFormat format() const {
+    return json_ ? BenchFormat::kJson : markdown_ ? BenchFormat::kMarkdown : BenchFormat::kPlain;
+  }
 
-class BenchCommand final : public Command {
+ private:
+  bool json_ = false;
+  bool markdown_ = false;
+};
+
+/// The flags of measurements without a model: the runtime's, and `--devices`.
+class DeviceFlags {
+ public:
+  void declare(Arguments& arguments, const std::string& help) {
+    runtime_.declare(arguments);
+    arguments.value("--devices", "LIST", help, [this](const std::string& text) -> Status {
+      SHUNT_ASSIGN(names_, split_list(text));
+      return ok();
+    });
+  }
+  Status check() {
+    SHUNT_ASSIGN(options_, runtime_.options());
+    return ok();
+  }
+  Result<std::unique_ptr<Registry>> open() const { return open_registry(options_); }
+  const std::vector<std::string>& names() const { return names_; }
+  /// Those that are named; all if none is.
+  Result<std::vector<Device*>> find(const Registry& registry) const {
+    if (names_.empty()) {
+      return std::vector<Device*>(registry.devices().begin(), registry.devices().end());
+    }
+    std::vector<Device*> devices;
+    for (const std::string& name : names_) {
+      SHUNT_ASSIGN(Device* const device, registry.find(name));
+      devices.push_back(device);
+    }
+    return devices;
+  }
+
+ private:
+  RuntimeFlags runtime_;
+  Options options_;
+  std::vector<std::string> names_;
+};
+
+class BenchModel final : public Command {
  public:
   const CommandInfo& info() const override {
     static constexpr CommandInfo kInfo = {
-        "bench", "measure how fast ops, a model or the machine are",
-        "  shunt bench --save-costs costs.json --devices cpu0\n"
-        "  shunt bench --machine\n"
-        "  shunt bench --model model.gguf -p 512,32 -n 64 -d 0,4096 -t 2\n"
-        "  shunt bench --ops --type Q4_0,Q4_K --op matmul\n"
-        "  shunt bench --train --model small.gguf --ctx 256 --rows 16"};
+        "bench model", "measure prefill and decode throughput of a model",
+        "  shunt bench model -m model.gguf -p 512,32 -n 64 -d 0,4096 -t 2\n"
+        "  shunt bench model -m model.gguf -p 0 -n 32 -s 1,8,64 --json"};
     return kInfo;
   }
-
-  void declare(Arguments& arguments) override;
-  Status check() override;
-  Status run(Output& output) override;
-
- private:
-  /// A flag that has no meaning in some modes.
-  struct ModeFlag {
-    std::string_view name;
-    bool is_given;
-    std::vector<Mode> modes;  ///< those it has a meaning in
-  };
-  void declare_list(Arguments& arguments, const std::string& names, const std::string& help,
-                    std::int64_t low, std::int64_t high, std::vector<std::int64_t>& list,
-                    bool& is_given);
-  Status each_of(const std::string& text, Status (BenchCommand::*add)(const std::string&));
-  Status add_type(const std::string& name);
-  Status add_op(const std::string& name);
-  Result<Mode> chosen_mode() const;
-  Status check_flags() const;
-  Status check_ops();
-
-  ModelFlags model_{"--devices", "with --train, "};
-  Mode mode_ = Mode::kCosts;
-  BenchFormat format_ = BenchFormat::kPlain;
-  bool machine_ = false;
-  bool ops_ = false;
-  bool train_ = false;
-  bool json_ = false;
-  bool markdown_ = false;
-  CostsBenchRequest costs_;
-  double machine_seconds_ = 1;
-  std::optional<std::int64_t> width_;
-  std::optional<double> seconds_;
-  ModelBenchRequest tests_;
-  bool has_prompts_ = false;
-  bool has_generated_ = false;
-  bool has_depths_ = false;
-  bool has_sequences_ = false;
-  std::optional<int> runs_;
-  OpsBenchRequest op_cases_;
-  TrainBenchRequest training_;
-  std::optional<std::int64_t> rows_;
-};
-
-void BenchCommand::declare_list(Arguments& arguments, const std::string& names,
-                                const std::string& help, std::int64_t low, std::int64_t high,
-                                std::vector<std::int64_t>& list, bool& is_given) {
-  arguments.value(names, "N,..", fmt::format("{} (default {})", help, fmt::join(list, ",")),
-                  [&, low, high](const std::string& text) -> Status {
-                    is_given = true;
-                    SHUNT_ASSIGN(list, parse_number_list(text, low, high));
-                    return ok();
-                  });
-}
-
-void BenchCommand::declare(Arguments& arguments) {
-  constexpr int kMostRuns = 1000;
-  arguments.flag("--machine", machine_, "Measure the peak rates of devices");
-  arguments.flag("--ops", ops_, "Measure ops in shapes of language models, on one device");
-  arguments.flag("--train", train_, "Measure training of the model, and its products alone");
-  model_.declare(arguments);
-  declare_list(arguments, "-p,--prompt",
-               "With --model: measure prompts of N tokens (prefill); 0: none", 0, kMaxBenchTokens,
-               tests_.prompts, has_prompts_);
-  declare_list(arguments, "-n,--tokens",
-               "With --model: measure the generation of N tokens (decode); 0: none", 0,
-               kMaxBenchTokens, tests_.generated, has_generated_);
-  declare_list(arguments, "-d,--depth", "With --model: measure with N tokens in the KV cache", 0,
-               kMaxBenchTokens, tests_.depths, has_depths_);
-  declare_list(arguments, "-s,--sequences",
-               "With --model: compute N sequences at once, each with as many tokens", 1,
-               kMostSequences, tests_.sequences, has_sequences_);
-  arguments.number(
-      "-r,--runs",
-      fmt::format("With --model: time N runs, after one warm-up (default {})", tests_.runs), runs_,
-      1, kMostRuns);
-  arguments.number<std::int64_t>("-c,--ctx",
-                                 "With --model: set the context length; 0: as long as the tests "
-                                 "need. With --train: set the tokens of a row (0: 256)",
-                                 model_.session().context, 0, kMaxBenchTokens);
-  arguments.number<std::int64_t>(
-      "--rows", fmt::format("With --train: compute N rows in a step (default {})", training_.rows),
-      rows_, 1, kMostSequences);
-  arguments.output("--save-costs",
-                   "Write the measured costs of ops and copies as JSON, for --costs",
-                   OutputFormat::kText, costs_.path);
-  arguments.number(
-      "--width",
-      fmt::format(
-          "Measure matrices with N rows and columns, a multiple of 64 (default {}; with --ops {})",
-          costs_.measure.width, op_cases_.width),
-      width_);
-  arguments.number(
-      "--seconds",
-      fmt::format("Measure for about N seconds each (default {}; with --ops {}, with --machine {})",
-                  costs_.measure.seconds, op_cases_.seconds, machine_seconds_),
-      seconds_, 0.0, 60.0);
-  arguments.value(
-      "--type", "LIST",
-      "With --ops: measure only these types of weights, such as Q4_0,Q4_K (default all)",
-      [this](const std::string& text) { return each_of(text, &BenchCommand::add_type); });
-  arguments.value(
-      "--op", "LIST",
-      fmt::format("With --ops: measure only these ops: {}", fmt::join(bench_op_names(), ", ")),
-      [this](const std::string& text) { return each_of(text, &BenchCommand::add_op); });
-  arguments.flag("--json", json_, "Print JSON");
-  arguments.flag("--markdown", markdown_, "Print a table in Markdown");
-}
-
-Status BenchCommand::each_of(const std::string& text,
-                             Status (BenchCommand::*add)(const std::string&)) {
-  SHUNT_ASSIGN(const std::vector<std::string> names, split_list(text));
-  for (const std::string& name : names) SHUNT_TRY((this->*add)(name));
-  return ok();
-}
-
-Status BenchCommand::add_type(const std::string& name) {
-  SHUNT_ASSIGN(const DType dtype, dtype_from_name(name));
-  if (!is_weight_type(dtype)) return invalid("weights can't be of type {}", to_string(dtype));
-  op_cases_.types.push_back(dtype);
-  return ok();
-}
-
-Status BenchCommand::add_op(const std::string& name) {
-  const auto names = bench_op_names();
-  const auto found = std::ranges::find(names, name);
-  if (found == names.end()) {
-    return invalid("\"{}\" is not among {}", name, fmt::join(names, ", "));
+  void declare(Arguments& arguments) override {
+    model_.declare(arguments);
+    arguments.group("Measurement");
+    list(arguments, "-p,--prompt", "Measure prompts of N tokens (prefill); 0: none", 0,
+         kMaxBenchTokens, tests_.prompts);
+    list(arguments, "-n,--tokens", "Measure the generation of N tokens (decode); 0: none", 0,
+         kMaxBenchTokens, tests_.generated);
+    list(arguments, "-d,--depth", "Measure with N tokens in the KV cache", 0, kMaxBenchTokens,
+         tests_.depths);
+    list(arguments, "-s,--sequences", "Compute N sequences at once, each with as many tokens", 1,
+         kMostSequences, tests_.sequences);
+    arguments.number("-r,--runs", "Time N runs, after one warm-up", tests_.runs, 1, kMostRuns);
+    arguments.number<std::int64_t>("-c,--ctx",
+                                   "Set the context length; 0: as long as the tests need",
+                                   model_.session().context, 0, kMaxBenchTokens);
+    format_.declare(arguments);
   }
-  op_cases_.ops.push_back(*found);
-  return ok();
-}
-
-Result<Mode> BenchCommand::chosen_mode() const {
-  if (int{machine_} + int{ops_} + int{model_.is_given() || train_} > 1) {
-    return invalid("--machine, --ops and --model exclude each other");
-  }
-  return machine_            ? Mode::kMachine
-         : ops_              ? Mode::kOps
-         : train_            ? Mode::kTrain
-         : model_.is_given() ? Mode::kModel
-                             : Mode::kCosts;
-}
-
-Status BenchCommand::check_flags() const {
-  using enum Mode;
-  const ModeFlag flags[] = {
-      {"--prompt", has_prompts_, {kModel}},
-      {"--tokens", has_generated_, {kModel}},
-      {"--depth", has_depths_, {kModel}},
-      {"--sequences", has_sequences_, {kModel}},
-      {"--runs", runs_.has_value(), {kModel, kTrain}},
-      {"--ctx", model_.session().context != 0, {kModel, kTrain}},
-      {"--rows", rows_.has_value(), {kTrain}},
-      {"--devices", !model_.devices().empty(), {kCosts, kMachine, kModel, kOps}},
-      {"--save-costs", costs_.path.has_value(), {kCosts}},
-      {"--width", width_.has_value(), {kCosts, kOps}},
-      {"--seconds", seconds_.has_value(), {kCosts, kMachine, kOps}},
-      {"--type", !op_cases_.types.empty(), {kOps}},
-      {"--op", !op_cases_.ops.empty(), {kOps}},
-      {"--json", json_, {kMachine, kModel, kOps, kTrain}},
-      {"--markdown", markdown_, {kMachine, kModel, kOps, kTrain}},
-  };
-  for (const ModeFlag& flag : flags) {
-    if (!flag.is_given || std::ranges::count(flag.modes, mode_) != 0) continue;
-    std::vector<std::string_view> modes;
-    for (const Mode mode : flag.modes) modes.push_back(kModes[static_cast<std::size_t>(mode)]);
-    return invalid("{} has no meaning here; it belongs to {}", flag.name, fmt::join(modes, " or "));
-  }
-  if (json_ && markdown_) return invalid("--json and --markdown exclude each other");
-  return ok();
-}
-
-Status BenchCommand::check_ops() {
-  op_cases_.width = width_.value_or(op_cases_.width);
-  op_cases_.seconds = seconds_.value_or(op_cases_.seconds);
-  if (op_cases_.types.empty()) {
-    for (const DTypeTrait& type : dtypes()) {
-      if (is_weight_type(type.dtype)) op_cases_.types.push_back(type.dtype);
-    }
-  }
-  return check_ops_bench(op_cases_);
-}
-
-Status BenchCommand::check() {
-  SHUNT_ASSIGN(mode_, chosen_mode());
-  SHUNT_TRY(check_flags());
-  format_ = json_ ? BenchFormat::kJson : markdown_ ? BenchFormat::kMarkdown : BenchFormat::kPlain;
-  tests_.runs = runs_.value_or(tests_.runs);
-  if (mode_ == Mode::kModel) {
-    SHUNT_TRY(model_.check());
-    return check_model_bench(tests_, model_.session().context);
-  }
-  if (mode_ == Mode::kTrain) {
-    if (model_.session().context != 0) training_.context = model_.session().context;
-    training_.rows = rows_.value_or(training_.rows);
-    training_.runs = runs_.value_or(training_.runs);
-    SHUNT_TRY(check_train_bench(training_));
+  Status check() override {
+    SHUNT_TRY(format_.check());
+    SHUNT_TRY(check_model_bench(tests_, model_.session().context));
     return model_.check();
   }
-  if (mode_ == Mode::kMachine) machine_seconds_ = seconds_.value_or(machine_seconds_);
-  if (mode_ == Mode::kOps) SHUNT_TRY(check_ops());
-  if (mode_ == Mode::kCosts) {
-    costs_.measure.width = width_.value_or(costs_.measure.width);
-    costs_.measure.seconds = seconds_.value_or(costs_.measure.seconds);
-    SHUNT_TRY(check_measure_options(costs_.measure));
+  Status run(Output& output) override {
+    return bench_model(model_, tests_, format_.format(), output);
   }
-  return model_.check_others();
-}
 
-Status BenchCommand::run(Output& output) {
-  if (mode_ == Mode::kModel) return bench_model(model_, tests_, format_, output);
-  SHUNT_ASSIGN(const auto registry, open_registry(model_.options()));
-  if (mode_ == Mode::kTrain) {
-    SHUNT_ASSIGN(const auto devices, select_with_cpu(*registry, {}));
-    return bench_train(model_.path(), training_, DeviceSet(devices).cpu_device(), format_, output);
+ private:
+  static void list(Arguments& arguments, const std::string& names, const std::string& help,
+                   std::int64_t low, std::int64_t high, std::vector<std::int64_t>& numbers) {
+    arguments.value(names, "N,..", fmt::format("{} (default {})", help, fmt::join(numbers, ",")),
+                    [&numbers, low, high](const std::string& text) -> Status {
+                      SHUNT_ASSIGN(numbers, parse_number_list(text, low, high));
+                      return ok();
+                    });
   }
-  if (mode_ == Mode::kOps) {
-    SHUNT_ASSIGN(const auto chosen, select_with_cpu(*registry, model_.devices()));
-    const std::array<Device*, 2> pair = {chosen.front(), &DeviceSet(chosen).cpu_device()};
-    return bench_ops(std::span(pair).first(chosen.size() > 1 ? 2 : 1), op_cases_, format_, output);
+
+  ModelFlags model_{"--devices"};
+  ModelBenchRequest tests_;
+  FormatFlags format_;
+};
+
+class BenchOps final : public Command {
+ public:
+  const CommandInfo& info() const override {
+    static constexpr CommandInfo kInfo = {"bench ops",
+                                          "measure ops in shapes of language models, on one device",
+                                          "  shunt bench ops --type Q4_0,Q4_K --op matmul\n"
+                                          "  shunt bench ops --devices cpu0 -t 1 --markdown"};
+    return kInfo;
   }
-  std::vector<Device*> devices(registry->devices().begin(), registry->devices().end());
-  if (!model_.devices().empty()) {
-    devices.clear();
-    for (const std::string& name : model_.devices()) {
-      SHUNT_ASSIGN(Device * device, registry->find(name));
-      devices.push_back(device);
+  void declare(Arguments& arguments) override {
+    devices_.declare(arguments, "Measure the first of these devices (default: the preferred one)");
+    arguments.number<std::int64_t>("--width", "Measure matrices with N rows and columns",
+                                   request_.width);
+    arguments.number("--seconds", "Measure each case for about N seconds", request_.seconds, 0.0,
+                     kMostSeconds);
+    arguments.value("--type", "LIST",
+                    "Measure only these types of weights, such as Q4_0,Q4_K (default all)",
+                    [this](const std::string& text) { return each_of(text, &BenchOps::add_type); });
+    arguments.value("--op", "LIST",
+                    fmt::format("Measure only these ops: {}", fmt::join(bench_op_names(), ", ")),
+                    [this](const std::string& text) { return each_of(text, &BenchOps::add_op); });
+    format_.declare(arguments);
+  }
+  Status check() override {
+    SHUNT_TRY(format_.check());
+    SHUNT_TRY(devices_.check());
+    if (request_.types.empty()) {
+      for (const DTypeTrait& type : dtypes()) {
+        if (is_weight_type(type.dtype)) request_.types.push_back(type.dtype);
+      }
     }
+    return check_ops_bench(request_);
   }
-  if (mode_ == Mode::kMachine) return bench_machine(devices, machine_seconds_, format_, output);
-  return bench_costs(devices, costs_, output);
-}
+  Status run(Output& output) override {
+    SHUNT_ASSIGN(const auto registry, devices_.open());
+    SHUNT_ASSIGN(const auto chosen, select_with_cpu(*registry, devices_.names()));
+    const std::array<Device*, 2> pair = {chosen.front(), &DeviceSet(chosen).cpu_device()};
+    return bench_ops(std::span(pair).first(chosen.size() > 1 ? 2 : 1), request_, format_.format(),
+                     output);
+  }
+
+ private:
+  Status each_of(const std::string& text, Status (BenchOps::*add)(const std::string&)) {
+    SHUNT_ASSIGN(const std::vector<std::string> names, split_list(text));
+    for (const std::string& name : names) SHUNT_TRY((this->*add)(name));
+    return ok();
+  }
+  Status add_type(const std::string& name) {
+    SHUNT_ASSIGN(const DType dtype, dtype_from_name(name));
+    if (!is_weight_type(dtype)) return invalid("weights can't be of type {}", to_string(dtype));
+    request_.types.push_back(dtype);
+    return ok();
+  }
+  Status add_op(const std::string& name) {
+    const auto names = bench_op_names();
+    const auto found = std::ranges::find(names, name);
+    if (found == names.end()) {
+      return invalid("\"{}\" is not among {}", name, fmt::join(names, ", "));
+    }
+    request_.ops.push_back(*found);
+    return ok();
+  }
+
+  DeviceFlags devices_;
+  OpsBenchRequest request_;
+  FormatFlags format_;
+};
+
+class BenchMachine final : public Command {
+ public:
+  const CommandInfo& info() const override {
+    static constexpr CommandInfo kInfo = {"bench machine",
+                                          "measure peak bandwidth and peak arithmetic of devices",
+                                          "  shunt bench machine\n"
+                                          "  shunt bench machine --devices cpu0 --json"};
+    return kInfo;
+  }
+  void declare(Arguments& arguments) override {
+    devices_.declare(arguments, "Measure only these devices, such as cpu0 (default all)");
+    arguments.number("--seconds", "Measure each rate for about N seconds", seconds_, 0.0,
+                     kMostSeconds);
+    format_.declare(arguments);
+  }
+  Status check() override {
+    SHUNT_TRY(format_.check());
+    return devices_.check();
+  }
+  Status run(Output& output) override {
+    SHUNT_ASSIGN(const auto registry, devices_.open());
+    SHUNT_ASSIGN(const auto devices, devices_.find(*registry));
+    return bench_machine(devices, seconds_, format_.format(), output);
+  }
+
+ private:
+  DeviceFlags devices_;
+  double seconds_ = 1;
+  FormatFlags format_;
+};
+
+class BenchTrain final : public Command {
+ public:
+  const CommandInfo& info() const override {
+    static constexpr CommandInfo kInfo = {
+        "bench train", "measure training steps of a model, and their products alone",
+        "  shunt bench train -m small.gguf --ctx 256 --rows 16"};
+    return kInfo;
+  }
+  void declare(Arguments& arguments) override {
+    model_.declare(arguments, "Train this GGUF model");
+    runtime_.declare(arguments);
+    arguments.number("-c,--ctx", "Set the tokens of a row", request_.context, std::int64_t{0},
+                     kMaxBenchTokens);
+    arguments.number("--rows", "Compute N rows in a step", request_.rows, std::int64_t{1},
+                     kMostSequences);
+    arguments.number("-r,--runs", "Time N runs, after one warm-up", request_.runs, 1, kMostRuns);
+    format_.declare(arguments);
+  }
+  Status check() override {
+    SHUNT_TRY(format_.check());
+    SHUNT_TRY(check_train_bench(request_));
+    SHUNT_TRY(model_.check());
+    SHUNT_ASSIGN(options_, runtime_.options());
+    return ok();
+  }
+  Status run(Output& output) override {
+    SHUNT_ASSIGN(const auto registry, open_registry(options_));
+    SHUNT_ASSIGN(const auto devices, select_with_cpu(*registry, {}));
+    return bench_train(model_.path(), request_, DeviceSet(devices).cpu_device(), format_.format(),
+                       output);
+  }
+
+ private:
+  ModelFile model_;
+  RuntimeFlags runtime_;
+  Options options_;
+  TrainBenchRequest request_;
+  FormatFlags format_;
+};
+
+class BenchCosts final : public Command {
+ public:
+  const CommandInfo& info() const override {
+    static constexpr CommandInfo kInfo = {
+        "bench costs", "measure ops and copies of devices, for placement (--costs)",
+        "  shunt bench costs -o costs.json\n"
+        "  shunt bench costs --devices cpu0 --width 2048"};
+    return kInfo;
+  }
+  void declare(Arguments& arguments) override {
+    devices_.declare(arguments, "Measure only these devices, such as cpu0 (default all)");
+    arguments.number<std::int64_t>("--width",
+                                   "Measure matrices with N rows and columns, a multiple of 64",
+                                   request_.measure.width);
+    arguments.number("--seconds", "Measure each op for about N seconds", request_.measure.seconds,
+                     0.0, kMostSeconds);
+    arguments.output("-o,--output", "Write the costs as JSON, for --costs of other commands",
+                     OutputFormat::kText, request_.path);
+  }
+  Status check() override {
+    SHUNT_TRY(check_measure_options(request_.measure));
+    return devices_.check();
+  }
+  Status run(Output& output) override {
+    SHUNT_ASSIGN(const auto registry, devices_.open());
+    SHUNT_ASSIGN(const auto devices, devices_.find(*registry));
+    return bench_costs(devices, request_, output);
+  }
+
+ private:
+  DeviceFlags devices_;
+  CostsBenchRequest request_;
+};
 
 }  // namespace
 
-std::unique_ptr<Command> make_bench_command() {
-  return std::make_unique<BenchCommand>();
+std::unique_ptr<Command> make_bench_model_command() {
+  return std::make_unique<BenchModel>();
+}
+std::unique_ptr<Command> make_bench_ops_command() {
+  return std::make_unique<BenchOps>();
+}
+std::unique_ptr<Command> make_bench_machine_command() {
+  return std::make_unique<BenchMachine>();
+}
+std::unique_ptr<Command> make_bench_train_command() {
+  return std::make_unique<BenchTrain>();
+}
+std::unique_ptr<Command> make_bench_costs_command() {
+  return std::make_unique<BenchCosts>();
 }
 
 }  // namespace shunt::cli

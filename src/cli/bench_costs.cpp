@@ -1,4 +1,4 @@
-// `shunt bench` without a mode: the time of ops and copies on each device.
+// `shunt bench costs`: the time of ops and copies on each device.
 #include <fmt/format.h>
 
 #include "cli/bench_modes.h"

@@ -1,4 +1,4 @@
-// `shunt bench --machine`: the most that each device can do.
+// `shunt bench machine`: the most that each device can do.
 #include <fmt/format.h>
 
 #include "cli/bench_modes.h"

@@ -1,4 +1,4 @@
-// `shunt bench --model`: tokens a second, beside the rate that the device allows.
+// `shunt bench model`: tokens a second, beside the rate that the device allows.
 #include "shunt/bench.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// `shunt bench --ops`: each op beside the rate that the device allows, through an ordinary plan.
+// `shunt bench ops`: each op beside the rate that the device allows, through an ordinary plan.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// `shunt bench --train`: steps of training, beside the rate of their products alone.
+// `shunt bench train`: steps of training, beside the rate of their products alone.
 #include <fmt/format.h>
 
 #include <map>

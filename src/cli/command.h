@@ -12,7 +12,7 @@ namespace shunt::cli {
 
 /// How a subcommand is called, in one line for the overview and with examples for its own help.
 struct CommandInfo {
-  std::string_view name;
+  std::string_view name;  ///< one word, or two: "bench model"
   std::string_view summary;
   std::string_view examples;  ///< whole lines, the last one without its end
 };

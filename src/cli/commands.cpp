@@ -20,7 +20,11 @@ std::span<const MakeCommand> all_commands() {
       make_ops_command,
       make_synth_command,
       make_train_command,
-      make_bench_command,
+      make_bench_model_command,
+      make_bench_ops_command,
+      make_bench_machine_command,
+      make_bench_train_command,
+      make_bench_costs_command,
   };
   // clang-format on
   return kCommands;

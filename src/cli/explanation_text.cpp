@@ -59,7 +59,7 @@ std::string segment_lines(const Explanation& explanation, std::size_t number) {
 }  // namespace
 
 std::string_view times_are(const ExplanationTitle& title) {
-  return title.measured ? "from measurements" : "estimated; shunt bench --save-costs measures";
+  return title.measured ? "from measurements" : "estimated; shunt bench costs measures";
 }
 
 std::string span_of(const ExplainedSegment& segment) {

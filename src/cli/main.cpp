@@ -1,6 +1,7 @@
 // The `shunt` command: finds the subcommand, and turns errors into exit codes.
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -29,15 +30,25 @@ void keep_standard_files_taken() {
 
 std::string overview() {
   std::string text =
-      "Runs language models, and other graphs of tensor operations, on whatever hardware is "
-      "there.\n"
+      "Run language models, and other graphs of tensor operations, on the hardware of this "
+      "machine.\n"
       "usage: shunt COMMAND [ARGUMENTS]\n\n";
   for (const MakeCommand make : all_commands()) {
     const auto command = make();
-    text += fmt::format("  {:<10} {}\n", command->info().name, command->info().summary);
+    text += fmt::format("  {:<15} {}\n", command->info().name, command->info().summary);
   }
-  return text +
-         "\nshunt COMMAND --help tells more of each; shunt --version says which version this is.\n";
+  return text + "\nshunt COMMAND --help: the flags of a command. shunt --version: the version.\n";
+}
+
+/// The commands "GROUP NAME" of a group, such as "bench".
+std::string group_overview(const std::string& group) {
+  std::string text = fmt::format("usage: shunt {} COMMAND [ARGUMENTS]\n\n", group);
+  for (const MakeCommand make : all_commands()) {
+    const CommandInfo info = make()->info();
+    if (info.name.starts_with(group + " "))
+      text += fmt::format("  {:<15} {}\n", info.name, info.summary);
+  }
+  return text;
 }
 
 int wrong_usage(const std::string& message, const std::string& help) {
@@ -97,13 +108,30 @@ int run(const std::vector<std::string>& arguments) {
     output.write(fmt::format("shunt {}\n", version()));
     return finish(output, ok());
   }
-  std::vector<std::string_view> names;
+  const std::string second = arguments.size() > 1 ? arguments[1] : "";
+  std::vector<std::string_view> names;     // of commands, and of groups
+  std::vector<std::string_view> in_group;  // of the group that is named
   for (const MakeCommand make : all_commands()) {
     const auto command = make();
-    if (command->info().name == first) {
-      return run_command(*command, std::span(arguments).subspan(1), output);
+    const std::string_view name = command->info().name;
+    const std::size_t words = name.find(' ') == name.npos ? 1 : 2;
+    if (words == 1 ? name == first : name == first + " " + second) {
+      return run_command(*command, std::span(arguments).subspan(words), output);
     }
-    names.push_back(command->info().name);
+    names.push_back(name.substr(0, name.find(' ')));
+    if (words == 2 && names.back() == first) in_group.push_back(name.substr(first.size() + 1));
+  }
+  if (!in_group.empty()) {
+    if (second == "--help" || second == "-h" || second == "help") {
+      output.write(group_overview(first));
+      return finish(output, ok());
+    }
+    const std::string problem =
+        second.empty() || second.starts_with('-')
+            ? fmt::format("{} needs a command: {}", first, fmt::join(in_group, ", "))
+            : fmt::format("{} has no command \"{}\"{} (available: {})", first, second,
+                          did_you_mean(second, in_group), fmt::join(in_group, ", "));
+    return wrong_usage(problem, "shunt " + first);
   }
   return wrong_usage(
       fmt::format("there is no {} \"{}\"{}", first.starts_with('-') ? "option" : "command", first,

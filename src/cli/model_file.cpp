@@ -6,9 +6,8 @@
 
 namespace shunt::cli {
 
-void ModelFile::declare(Arguments& arguments, const std::string& help, const std::string& when) {
-  arguments.input("-m,--model", help + " (" + when + "default: the one that comes with Shunt)",
-                  given_);
+void ModelFile::declare(Arguments& arguments, const std::string& help) {
+  arguments.input("-m,--model", help + " (default: the one that comes with Shunt)", given_);
   arguments.files().add_input("the model that comes with Shunt", [this] {
     return given_ || path_.empty() ? std::vector<std::string>() : std::vector{path_};
   });

@@ -11,8 +11,8 @@ namespace shunt::cli {
 
 class ModelFile {
  public:
-  /// `help`: "Load this GGUF model". `when` the flag may be left out: empty, or "with --train, ".
-  void declare(Arguments& arguments, const std::string& help, const std::string& when = "");
+  /// `help`: "Load this GGUF model".
+  void declare(Arguments& arguments, const std::string& help);
   bool is_given() const { return given_.has_value(); }
   /// Without the flag it is the one that comes with Shunt. NotFound, with the remedy, if that is
   /// not there.

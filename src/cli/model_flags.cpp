@@ -15,7 +15,7 @@ namespace shunt::cli {
 
 void ModelFlags::declare(Arguments& arguments) {
   arguments.group("Model");
-  model_.declare(arguments, "Load this GGUF model", when_);
+  model_.declare(arguments, "Load this GGUF model");
   declare_session(arguments, session_);
   arguments.group("Devices and placement");
   runtime_.declare(arguments);
@@ -33,10 +33,6 @@ void ModelFlags::declare(Arguments& arguments) {
 
 Status ModelFlags::check() {
   SHUNT_TRY(model_.check());
-  return check_others();
-}
-
-Status ModelFlags::check_others() {
   SHUNT_TRY(pins_.check());
   SHUNT_ASSIGN(options_, runtime_.options());
   return ok();

@@ -32,16 +32,13 @@ enum class Predict : std::uint8_t {
 
 class ModelFlags {
  public:
-  /// `devices_names`: how the flag that chooses devices is called. `when` the model may be left
-  /// out: see ModelFile.
-  explicit ModelFlags(std::string devices_names = "-d,--devices", std::string when = "")
-      : devices_names_(std::move(devices_names)), when_(std::move(when)) {}
+  /// `devices_names`: how the flag that chooses devices is called.
+  explicit ModelFlags(std::string devices_names = "-d,--devices")
+      : devices_names_(std::move(devices_names)) {}
   /// With `--batch` and `--cache-type`, which go into session().
   void declare(Arguments& arguments);
   /// Invalid for options that make no sense; NotFound if no model is given and there is no default.
   Status check();
-  /// The same for the flags that need no model.
-  Status check_others();
   bool is_given() const { return model_.is_given(); }
   void tell_default() const { model_.tell_default(); }
   /// Of the runtime, once checked.
@@ -61,7 +58,6 @@ class ModelFlags {
   Status add_costs(const Registry& registry, Predict predict, LoadOptions& load) const;
 
   std::string devices_names_;
-  std::string when_;
   ModelFile model_;
   std::vector<std::string> devices_;
   SessionOptions session_;

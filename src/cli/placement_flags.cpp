@@ -86,7 +86,7 @@ void PlacementFlags::declare(Arguments& arguments) {
                  });
   declare_split(arguments, split_);
   arguments.input("--costs",
-                  "Predict run times from measured costs (see shunt bench --save-costs). Without "
+                  "Predict run times from measured costs (see shunt bench costs). Without "
                   "it Shunt measures the devices once where it needs times (see cpu.calibrate)",
                   costs_);
   declare_transcode(arguments, transcode_);

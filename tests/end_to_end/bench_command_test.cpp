@@ -26,19 +26,19 @@ json json_of(const std::vector<std::string>& arguments) {
 TEST(BenchCommand, SavesWhatItMeasured) {
   const TempFolder folder;
   const std::string path = folder.file("costs.json");
-  const RunResult result = run_command({"bench", "--width", "64", "--seconds", "0", "--save-costs",
-                                        path, "--devices", "cpu0", "--threads", "1"});
+  const RunResult result = run_command({"bench", "costs", "--width", "64", "--seconds", "0",
+                                        "--output", path, "--devices", "cpu0", "--threads", "1"});
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(result.out, AllOf(HasSubstr("matmul"), HasSubstr("attention"), HasSubstr("cpu0")));
   const auto read = CostModel::load(path);
   ASSERT_TRUE(read) << read.error().message();
   EXPECT_EQ(read->ops().size(), 11U);
-  EXPECT_EQ(run_command({"bench", "--width", "100"}).exit_code, 2);
+  EXPECT_EQ(run_command({"bench", "costs", "--width", "100"}).exit_code, 2);
 }
 
 TEST(BenchCommand, MeasuresTheMachineForEachNumberOfThreads) {
-  const json machine = json_of(
-      {"bench", "--machine", "-t", "2", "--devices", "cpu0", "--seconds", "0.05", "--json"});
+  const json machine =
+      json_of({"bench", "machine", "-t", "2", "--devices", "cpu0", "--seconds", "0.05", "--json"});
   ASSERT_EQ(machine.size(), 1U);
   EXPECT_EQ(machine[0]["device"], "cpu0");
   ASSERT_EQ(machine[0]["peaks"].size(), 2U);
@@ -56,7 +56,7 @@ TEST(BenchCommand, UsesNoUnitAboveTheLevelAndSaysWhatStandsIn) {
   RunOptions options;
   options.environment["SHUNT_CPU_LEVEL"] = "scalar";
   const RunResult result =
-      run_command({"bench", "--machine", "-t", "1", "--seconds", "0.05"}, options);
+      run_command({"bench", "machine", "-t", "1", "--seconds", "0.05"}, options);
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(result.out, AllOf(HasSubstr("int8: plain code (scalar), which stands in"),
                                 HasSubstr("bf16: multiply-adds of F32 (scalar), which stands in"),
@@ -66,8 +66,8 @@ TEST(BenchCommand, UsesNoUnitAboveTheLevelAndSaysWhatStandsIn) {
 TEST(BenchCommand, MeasuresAModelsPromptsAndGeneration) {
   const SynthModel model({.dtype = DType::kQ4_0});
   const json report =
-      json_of({"bench", "--model", model.path(), "-p", "6,9", "-n", "3", "-d", "0,7", "-r", "2",
-               "-t", "1", "--devices", "cpu0", "--cache-type", "f32", "--json"});
+      json_of({"bench", "model", "--model", model.path(), "-p", "6,9", "-n", "3", "-d", "0,7", "-r",
+               "2", "-t", "1", "--devices", "cpu0", "--cache-type", "f32", "--json"});
   EXPECT_EQ(report["model"]["path"], model.path());
   EXPECT_EQ(report["context"], 16);
   EXPECT_EQ(report["cache_type"], "F32");
@@ -104,8 +104,8 @@ TEST(BenchCommand, MeasuresAModelsPromptsAndGeneration) {
 
 TEST(BenchCommand, PrintsATableForPeopleOrMarkdown) {
   const SynthModel model;
-  std::vector<std::string> arguments = {"bench", "-m", model.path(), "-p", "6",  "-n", "0",
-                                        "-r",    "1",  "-t",         "1",  "-c", "64"};
+  std::vector<std::string> arguments = {"bench", "model", "-m", model.path(), "-p", "6",  "-n",
+                                        "0",     "-r",    "1",  "-t",         "1",  "-c", "64"};
   const RunResult plain = run_command(arguments);
   EXPECT_EQ(plain.exit_code, 0) << plain.err;
   EXPECT_THAT(plain.out,
@@ -120,8 +120,8 @@ TEST(BenchCommand, PrintsATableForPeopleOrMarkdown) {
 
 TEST(BenchCommand, MeasuresSequencesThatAreComputedTogether) {
   const SynthModel model;
-  std::vector<std::string> arguments = {"bench", "-m",  model.path(), "-p", "6",  "-n", "3",
-                                        "-s",    "1,2", "-r",         "1",  "-t", "1"};
+  std::vector<std::string> arguments = {"bench", "model", "-m",  model.path(), "-p", "6",  "-n",
+                                        "3",     "-s",    "1,2", "-r",         "1",  "-t", "1"};
   const RunResult plain = run_command(arguments);
   EXPECT_EQ(plain.exit_code, 0) << plain.err;
   EXPECT_THAT(plain.out, AllOf(HasSubstr("\nprompt 6 "), HasSubstr("\ngenerate 3 "),
@@ -145,7 +145,7 @@ TEST(BenchCommand, MeasuresSequencesThatAreComputedTogether) {
 
 TEST(BenchCommand, MeasuresOpsByType) {
   const json report =
-      json_of({"bench", "--ops", "--op", "matmul,add,rope,rms_norm", "--type", "Q4_0,F16,BF16",
+      json_of({"bench", "ops", "--op", "matmul,add,rope,rms_norm", "--type", "Q4_0,F16,BF16",
                "--width", "64", "--seconds", "0", "-t", "2", "--devices", "cpu0", "--json"});
   std::map<std::string, int> rows;
   for (const json& op : report["ops"]) {
@@ -164,7 +164,7 @@ TEST(BenchCommand, MeasuresOpsByType) {
 TEST(BenchCommand, OpsThatADeviceLacksAreLeftOut) {
   RunOptions options;
   options.environment["SHUNT_BACKEND_PATH"] = SHUNT_TEST_PLUGINS_Q8_ONLY;
-  const RunResult result = run_command({"bench", "--ops", "--op", "matmul", "--type", "Q4_0",
+  const RunResult result = run_command({"bench", "ops", "--op", "matmul", "--type", "Q4_0",
                                         "--width", "64", "--seconds", "0", "--devices", "test0"},
                                        options);
   EXPECT_EQ(result.exit_code, 0) << result.err;
@@ -174,7 +174,7 @@ TEST(BenchCommand, OpsThatADeviceLacksAreLeftOut) {
 
 TEST(BenchCommand, TrainsTheModelThatComesWithShuntIfNoneIsNamed) {
   const RunResult result =
-      run_command({"bench", "--train", "--ctx", "16", "--rows", "1", "-r", "1", "--json"});
+      run_command({"bench", "train", "--ctx", "16", "--rows", "1", "-r", "1", "--json"});
   ASSERT_EQ(result.exit_code, 0) << result.err;
   const json measured = json::parse(result.out);
   EXPECT_THAT(measured["model"].get<std::string>(), testing::EndsWith("/shunt/stories.gguf"));
@@ -183,14 +183,14 @@ TEST(BenchCommand, TrainsTheModelThatComesWithShuntIfNoneIsNamed) {
 
 TEST(BenchCommand, NamesTheFileThatItCannotRead) {
   const TempFolder folder;
-  const RunResult result = run_command({"bench", "--model", folder.file("nothing.gguf")});
+  const RunResult result = run_command({"bench", "model", "--model", folder.file("nothing.gguf")});
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_EQ(result.out, "");
   EXPECT_THAT(result.err, AllOf(HasSubstr("nothing.gguf"), HasSubstr("No such file")));
 }
 
 TEST(BenchCommand, NamesADeviceThatIsNotThere) {
-  for (const char* mode : {"--machine", "--ops"}) {
+  for (const char* mode : {"machine", "ops", "costs"}) {
     const RunResult result = run_command({"bench", mode, "--devices", "cuda9"});
     EXPECT_EQ(result.exit_code, 1);
     EXPECT_THAT(result.err, HasSubstr("cuda9"));

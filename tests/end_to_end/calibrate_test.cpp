@@ -106,8 +106,8 @@ TEST_F(CalibratedCommand, MeasuringDevicesIsNoPartOfPeakMemory) {
   GTEST_SKIP() << "memory that was given back stays in quarantine";
 #endif
   const auto peak = [&](const std::string& calibrate) {
-    const RunResult result = run({"bench", "--set", "cpu.calibrate=" + calibrate, "-p", "9", "-n",
-                                  "0", "-r", "1", "--json"});
+    const RunResult result = run({"bench", "model", "--set", "cpu.calibrate=" + calibrate, "-p",
+                                  "9", "-n", "0", "-r", "1", "--json"});
     return json::parse(result.out)["peak_memory"].get<double>();
   };
   const double without = peak("off");
@@ -145,7 +145,7 @@ TEST_F(CalibratedCommand, BenchPredictsAsExplainDoes) {
     return e["seconds"].get<double>();
   };
   const RunResult result =
-      run({"bench", "--costs", path, "-p", "9", "-n", "3", "-r", "1", "--json"});
+      run({"bench", "model", "--costs", path, "-p", "9", "-n", "3", "-r", "1", "--json"});
   const json report = json::parse(result.out);
   EXPECT_EQ(report["times"], json({"cpu0: costs file " + path}));
   ASSERT_EQ(report["tests"].size(), 2U);

@@ -82,8 +82,8 @@ TEST(Devices, ALevelThatTheMachineLacksIsAnErrorWithThoseThatItHas) {
   for (const std::vector<std::string>& command :
        {std::vector<std::string>{"run", "--model", model.path(), "-n", "1"},
         {"explain", "--model", model.path()},
-        {"bench", "--model", model.path()},
-        {"bench", "--ops", "--op", "add"},
+        {"bench", "model", "--model", model.path()},
+        {"bench", "ops", "--op", "add"},
         {"check-ops", "--device", "cpu0"}}) {
     const RunResult result = run_command(command, options);
     EXPECT_EQ(result.exit_code, 1) << command[0] << ": " << result.err;

@@ -49,7 +49,7 @@ std::vector<Writer> writers() {
       {"train_with_vocabulary", {"train", "<1", "--vocab", "<2", "--out", ">"}},
       {"checkpoint",
        {"train", "<1", "--model", "<2", "--validation", "<3", "--out", "new", "--checkpoint", ">"}},
-      {"costs", {"bench", "--library", "zdnn=<1", "--save-costs", ">"}},
+      {"costs", {"bench", "costs", "--library", "zdnn=<1", "--output", ">"}},
   };
 }
 
@@ -134,8 +134,8 @@ TEST_F(OutputFiles, AFullDiskLeavesTheFileAsItWas) {
       {"quantize", model_.path(), out(), "Q8_0"},
       {"synth", out()},
       {"train-tokenizer", "--file", file, "--vocab-size", "300", "--output", out()},
-      {"bench", "--width", "64", "--seconds", "0", "-t", "1", "--devices", "cpu0", "--save-costs",
-       out()},
+      {"bench", "costs", "--width", "64", "--seconds", "0", "-t", "1", "--devices", "cpu0",
+       "--output", out()},
       {"train", file, "--vocab", model_.path(), "--validation-share", "0", "--ctx", "16", "--steps",
        "1", "--out", out()},
   };
@@ -179,7 +179,7 @@ TEST_F(OutputFiles, CannotBeCreatedIsAnErrorBeforeTheWork) {
            {"quantize", "/missing.gguf", nowhere, "Q8_0"},
            {"explain", "--model", "/missing.gguf", "--html", nowhere},
            {"place", "--model", "/missing.gguf", "--output", nowhere},
-           {"bench", "--save-costs", nowhere}}) {
+           {"bench", "costs", "--output", nowhere}}) {
     const RunResult result = run(command);
     EXPECT_EQ(result.exit_code, 1) << command[0];
     EXPECT_THAT(result.err, AllOf(HasSubstr(nowhere), testing::Not(HasSubstr("missing.gguf"))));

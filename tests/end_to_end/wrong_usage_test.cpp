@@ -63,8 +63,8 @@ INSTANTIATE_TEST_SUITE_P(
         Usage{{"place", "--ctx", "16777217"}, "16777217 is not from 0 to 16777216"},
         Usage{{"perplexity", "--ctx", "16777217", "x"}, "16777217 is not from 0 to 16777216"},
         Usage{{"imatrix", "--ctx", "16777217", "-o", "x", "x"}, "16777217 is not from 0 to"},
-        Usage{{"bench", "--model", "model.gguf", "-p", "16777216", "-d", "1"}, "context"},
-        Usage{{"bench", "--train", "--model", "model.gguf", "--ctx", "1"}, "context is 1"},
+        Usage{{"bench", "model", "--model", "model.gguf", "-p", "16777216", "-d", "1"}, "context"},
+        Usage{{"bench", "train", "--model", "model.gguf", "--ctx", "1"}, "context is 1"},
         Usage{run_with({"--place", "[=cpu0"}), "--place: regular expression [: missing"},
         Usage{{"explain", "--place", "[=cpu0"}, "--place: regular expression [: missing"},
         Usage{run_with({"--set", "fuse=off"}), "is not a setting such as cpu.fuse=off"},
@@ -128,8 +128,8 @@ INSTANTIATE_TEST_SUITE_P(
                     Usage{{"train", "t", "-o", "o", "-m", "m", "--ff", "64"}, "--ff"},
                     Usage{{"train", "t", "-o", "o", "--vocab", "v", "--heads", "3"}, "heads"},
                     Usage{{"train", "-o", "o", "-m", "m"}, "TEXT"},
-                    Usage{{"bench", "--train", "-m", "m", "--ops"}, "exclude"},
-                    Usage{{"bench", "--rows", "4"}, "--train"},
+                    Usage{{"bench", "train", "-m", "m", "--devices", "cpu0"}, "no option"},
+                    Usage{{"bench", "ops", "--rows", "4"}, "there is no option \"--rows\""},
                     Usage{{"train-tokenizer", "text"}, "use -o FILE"},
                     Usage{{"train-tokenizer", "-o", "o", "--vocab-size", "255"}, "at least 256"},
                     Usage{{"train-tokenizer", "-o", "o", "--pre", "gpt-9"}, "gpt-9"},
@@ -149,35 +149,39 @@ INSTANTIATE_TEST_SUITE_P(
 INSTANTIATE_TEST_SUITE_P(
     Bench, WrongUsage,
     testing::Values(
-        Usage{{"bench", "--machine", "--ops"}, "exclude each other"},
-        Usage{{"bench", "--machine", "--model", "m"}, "exclude each other"},
-        Usage{{"bench", "--machine", "--json", "--markdown"}, "--json and --markdown"},
-        Usage{{"bench", "--json"}, "--json has no meaning here"},
-        Usage{{"bench", "--depth", "1"}, "it belongs to --model"},
-        Usage{{"bench", "--machine", "-p", "1"}, "--prompt has no meaning here"},
-        Usage{{"bench", "--model", "m", "--width", "64"}, "shunt bench without a mode or --ops"},
-        Usage{{"bench", "--model", "m", "--save-costs", "f"}, "--save-costs has no meaning here"},
-        Usage{{"bench", "--model", "m", "-r", "0"}, "0 is not from 1"},
-        Usage{{"bench", "--model", "m", "-p", "1,,2"}, "\"\" is not a whole number"},
-        Usage{{"bench", "--model", "m", "-n", "-1"}, "-1 is not from 0"},
-        Usage{{"bench", "--model", "m", "-d", "x"}, "\"x\" is not a whole number"},
-        Usage{{"bench", "--model", "m", "-p", "8", "-n", "0", "-d", "57", "-c", "64"},
+        Usage{{"bench"}, "bench needs a command: model, ops, machine, train, costs"},
+        Usage{{"bench", "machine", "--model", "m"}, "there is no option \"--model\""},
+        Usage{{"bench", "machine", "--json", "--markdown"}, "--json and --markdown"},
+        Usage{{"bench", "--json"}, "bench needs a command: model, ops"},
+        Usage{{"bench", "modle", "-d", "1"},
+              "bench has no command \"modle\"; did you mean \"model\""},
+        Usage{{"bench", "machine", "-p", "1"}, "there is no option \"-p\""},
+        Usage{{"bench", "model", "--model", "m", "--width", "64"},
+              "there is no option \"--width\""},
+        Usage{{"bench", "model", "--model", "m", "--output", "f"},
+              "there is no option \"--output\""},
+        Usage{{"bench", "model", "--model", "m", "-r", "0"}, "0 is not from 1"},
+        Usage{{"bench", "model", "--model", "m", "-p", "1,,2"}, "\"\" is not a whole number"},
+        Usage{{"bench", "model", "--model", "m", "-n", "-1"}, "-1 is not from 0"},
+        Usage{{"bench", "model", "--model", "m", "-d", "x"}, "\"x\" is not a whole number"},
+        Usage{{"bench", "model", "--model", "m", "-p", "8", "-n", "0", "-d", "57", "-c", "64"},
               "a prompt of 8 tokens after 57 does not fit into a context of 64"},
-        Usage{{"bench", "--model", "m", "-p", "1", "-n", "64", "-c", "63"},
+        Usage{{"bench", "model", "--model", "m", "-p", "1", "-n", "64", "-c", "63"},
               "a generation of 64 tokens after 0 does not fit"},
-        Usage{{"bench", "--model", "m", "-p", "1", "-n", "1", "-c", "4"}, "context of 4"},
-        Usage{{"bench", "--sequences", "2"}, "--sequences has no meaning here"},
-        Usage{{"bench", "--machine", "-s", "2"}, "it belongs to --model"},
-        Usage{{"bench", "--model", "m", "-s", "0"}, "0 is not from 1 to 4096"},
-        Usage{{"bench", "--model", "m", "-s", "2,4097"}, "4097 is not from 1 to 4096"},
-        Usage{{"bench", "--model", "m", "-s", "-1"}, "-1 is not from 1 to 4096"},
-        Usage{{"bench", "--model", "m", "-p", "0", "-n", "8", "-d", "8", "-s", "4", "-c", "63"},
+        Usage{{"bench", "model", "--model", "m", "-p", "1", "-n", "1", "-c", "4"}, "context of 4"},
+        Usage{{"bench", "costs", "--sequences", "2"}, "there is no option \"--sequences\""},
+        Usage{{"bench", "costs", "--json"}, "there is no option \"--json\""},
+        Usage{{"bench", "model", "--model", "m", "-s", "0"}, "0 is not from 1 to 4096"},
+        Usage{{"bench", "model", "--model", "m", "-s", "2,4097"}, "4097 is not from 1 to 4096"},
+        Usage{{"bench", "model", "--model", "m", "-s", "-1"}, "-1 is not from 1 to 4096"},
+        Usage{{"bench", "model", "--model", "m", "-p", "0", "-n", "8", "-d", "8", "-s", "4", "-c",
+               "63"},
               "8 tokens after 8, 4 times, does not fit into a context of 63; see --ctx"},
-        Usage{{"bench", "--ops", "--type", "Q8_K"}, "weights can't be of type Q8_K"},
-        Usage{{"bench", "--ops", "--type", "Q99"}, "Q99"},
-        Usage{{"bench", "--ops", "--op", "sort"}, "\"sort\" is not among add, attention"},
-        Usage{{"bench", "--ops", "--width", "100"}, "multiple of 64"},
-        Usage{{"bench", "--ops", "--width", "64", "--type", "Q4_K"}, "256 elements"}));
+        Usage{{"bench", "ops", "--type", "Q8_K"}, "weights can't be of type Q8_K"},
+        Usage{{"bench", "ops", "--type", "Q99"}, "Q99"},
+        Usage{{"bench", "ops", "--op", "sort"}, "\"sort\" is not among add, attention"},
+        Usage{{"bench", "ops", "--width", "100"}, "multiple of 64"},
+        Usage{{"bench", "ops", "--width", "64", "--type", "Q4_K"}, "256 elements"}));
 
 TEST(Usage, HelpAndVersionAreNoErrors) {
   EXPECT_EQ(run_command({"--version"}).out, "shunt 0.1.0\n");
@@ -189,6 +193,16 @@ TEST(Usage, HelpAndVersionAreNoErrors) {
     const RunResult help = run_command({name, "--help"});
     EXPECT_EQ(help.exit_code, 0) << name;
     EXPECT_THAT(help.out, HasSubstr("Examples:\n  shunt " + std::string(name))) << name;
+  }
+  const RunResult bench = run_command({"bench", "--help"});
+  EXPECT_EQ(bench.exit_code, 0);
+  for (const char* name : {"model", "ops", "machine", "train", "costs"}) {
+    const std::string whole = std::string("bench ") + name;
+    EXPECT_THAT(overview.out, HasSubstr(whole));
+    EXPECT_THAT(bench.out, HasSubstr(whole));
+    const RunResult help = run_command({"bench", name, "--help"});
+    EXPECT_EQ(help.exit_code, 0) << name;
+    EXPECT_THAT(help.out, HasSubstr("Examples:\n  shunt " + whole)) << name;
   }
 }
 

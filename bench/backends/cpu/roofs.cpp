@@ -1,5 +1,5 @@
 // The two roofs that products of matrices are held against, of one thread. (The products
-// themselves: `shunt bench --ops`.)
+// themselves: `shunt bench ops`.)
 #include <benchmark/benchmark.h>
 
 #include <vector>

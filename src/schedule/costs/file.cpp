@@ -161,8 +161,7 @@ Result<CostModel> CostModel::parse(std::string_view text, const std::string& nam
     return too_large(error, text, name);
   }
   if (!json.is_object() || json.value("format", Json()) != Json(kFormat)) {
-    return fail(ErrorCode::kBadFile, "{}: no file of costs (made by shunt bench --save-costs)",
-                name);
+    return fail(ErrorCode::kBadFile, "{}: no file of costs (made by shunt bench costs)", name);
   }
   if (json.value("version", Json()) != Json(kVersion)) {
     return fail(ErrorCode::kBadFile, "{}: its version is {}, this build reads {}", name,
