@@ -22,6 +22,7 @@
 
 #include "shunt/graph.h"
 #include "shunt/ops/custom.h"
+#include "shunt/ops/state.h"
 
 namespace shunt {
 
@@ -43,8 +44,8 @@ class Expr {
 
  private:
   friend class Builder;
-  friend Expr apply(std::initializer_list<const Expr*> operands,
-                    const std::function<Result<Value>(GraphBuilder&)>& op);
+  friend Expr apply_op(std::span<const Expr* const> operands,
+                       const std::function<Result<Value>(GraphBuilder&)>& op);
   Expr(std::shared_ptr<BuilderState> state, Result<Value> value)
       : state_(std::move(state)), value_(std::move(value)) {}
 
@@ -54,8 +55,20 @@ class Expr {
 
 /// Calls `op` with the graph that the operands are of. The error of an operand is passed on.
 /// Invalid if two operands are of different builders, or none is of a builder.
-Expr apply(std::initializer_list<const Expr*> operands,
-           const std::function<Result<Value>(GraphBuilder&)>& op);
+Expr apply_op(std::span<const Expr* const> operands,
+              const std::function<Result<Value>(GraphBuilder&)>& op);
+inline Expr apply_op(std::initializer_list<const Expr*> operands,
+                     const std::function<Result<Value>(GraphBuilder&)>& op) {
+  return apply_op(std::span(operands.begin(), operands.size()), op);
+}
+
+/// The results of an op with a state, such as ssm_scan(): see Recurrence.
+struct RecurrenceExpr {
+  Expr outputs;
+  Expr states;
+};
+RecurrenceExpr apply_recurrence(std::initializer_list<const Expr*> operands,
+                                const std::function<Result<Recurrence>(GraphBuilder&)>& op);
 
 /// custom() of <shunt/ops/custom.h>.
 Expr custom(const std::vector<Expr>& sources, CustomParams params);
@@ -65,6 +78,9 @@ Expr custom(const std::vector<Expr>& sources, CustomParams params);
 class Builder {
  public:
   Builder();
+  /// A copy collects the same graph. Moving copies, so that no builder is without a graph.
+  Builder(const Builder&) = default;
+  Builder& operator=(const Builder&) = default;
 
   /// A size that is stated before a run (Executable::set_dynamic_dim()), at most `max`. For use in
   /// shapes.
@@ -85,7 +101,7 @@ class Builder {
   Expr weight(std::string name, const Shape& shape, std::initializer_list<T> values) {
     return weight(std::move(name), shape, std::span<const T>(values.begin(), values.size()));
   }
-  /// Names a value, for pins and messages.
+  /// Names a value of this builder, for pins and messages.
   Builder& name(const Expr& value, std::string name);
   /// Marks a value as an output. Names of outputs must differ.
   Builder& output(std::string name, const Expr& value) &;

@@ -23,7 +23,8 @@ class Engine {
   /// model (default_model()). Errors are those of Runtime::create(), Model::load() and
   /// Session::create().
   static Result<Engine> open(const std::string& path, const LoadOptions& options = {});
-  /// The same on the devices of `runtime`. LoadOptions::devices is not looked at.
+  /// The same on the devices of `runtime`. LoadOptions::devices chooses none of them:
+  /// it must be empty, or name them in the order of their shares (LoadOptions::split).
   static Result<Engine> open(const std::string& path, const Runtime& runtime,
                              const LoadOptions& options = {});
 
@@ -34,6 +35,10 @@ class Engine {
   Result<GenerateResult> generate(std::string_view prompt,
                                   const std::function<void(std::string_view)>& on_text,
                                   const GenerateOptions& options = {});
+
+  Engine(Engine&&) noexcept = default;
+  /// The old session goes before the devices that it uses.
+  Engine& operator=(Engine&& other) noexcept;
 
   const Runtime& runtime() const { return runtime_; }
   const Model& model() const { return *model_; }

@@ -56,7 +56,7 @@ class Executable {
   /// Other errors are those of Plan::run().
   Status run(const std::atomic<bool>* cancel = nullptr);
 
-  /// The plan: placement, segments, memory.
+  /// The plan: placement, segments, memory. Not of an object that was moved from.
   const Plan& plan() const;
   /// "y (silu) runs on cpu0: REASON", a line for each op.
   std::string explain() const;
@@ -88,10 +88,12 @@ class Runtime {
 
   /// Places the graph, copies its weights to where they are used and compiles it. Returns the first
   /// error of the builder, if there is one; Invalid for a graph without outputs. Other errors are
-  /// those of make_plan(). The builder is empty afterwards. PlaceOptions::memory is not looked at.
+  /// those of make_plan(). Calls of the builder are errors afterwards. PlaceOptions::memory and
+  /// transcode are not looked at: weights stay as they are.
   Result<Executable> compile(Builder&& builder, const PlaceOptions& options = {}) const;
 
  private:
+  friend class Engine;
   Runtime(std::shared_ptr<const Registry> registry, std::vector<Device*> devices)
       : registry_(std::move(registry)), devices_(std::move(devices)) {}
   std::shared_ptr<const Registry> registry_;

@@ -4,6 +4,7 @@
 
 #include "api/builder_state.h"
 #include "base/fail.h"
+#include "base/guarded.h"
 #include "tensor/bytes_of.h"
 
 namespace shunt {
@@ -18,8 +19,8 @@ Error compiled_already() {
 
 Builder::Builder() : state_(std::make_shared<BuilderState>()) {}
 
-Expr apply(std::initializer_list<const Expr*> operands,
-           const std::function<Result<Value>(GraphBuilder&)>& op) {
+Expr apply_op(std::span<const Expr* const> operands,
+              const std::function<Result<Value>(GraphBuilder&)>& op) {
   std::shared_ptr<BuilderState> state;
   bool of_two = false;
   for (const Expr* operand : operands) {
@@ -28,36 +29,44 @@ Expr apply(std::initializer_list<const Expr*> operands,
     if (state == nullptr) state = operand->state_;
   }
   if (state == nullptr) return Expr(nullptr, invalid("no operand is a value of a builder"));
-  const auto result = [&]() -> Result<Value> {
+  Result<Value> value = guarded([&]() -> Result<Value> {
     for (const Expr* operand : operands) {
       if (!*operand) return Error(operand->error());
     }
     if (of_two) return invalid("operands are values of different builders");
     if (state->compiled) return compiled_already();
     return op(state->graph);
-  };
-  Result<Value> value = result();
+  });
   if (!value) state->failed(value.error());
   return Expr(std::move(state), std::move(value));
 }
 
+RecurrenceExpr apply_recurrence(std::initializer_list<const Expr*> operands,
+                                const std::function<Result<Recurrence>(GraphBuilder&)>& op) {
+  Value states;
+  const Expr outputs = apply_op(operands, [&](GraphBuilder& g) -> Result<Value> {
+    SHUNT_ASSIGN(const Recurrence both, op(g));
+    states = both.states;
+    return both.outputs;
+  });
+  if (!outputs) return {outputs, outputs};
+  return {outputs, apply_op({&outputs}, [&](GraphBuilder&) -> Result<Value> { return states; })};
+}
+
 Expr custom(const std::vector<Expr>& sources, CustomParams params) {
-  if (sources.empty()) return apply({}, {});
-  const auto call = [&](GraphBuilder& g) {
-    std::vector<Result<Value>> values(sources.begin(), sources.end());
+  std::vector<const Expr*> operands;
+  for (const Expr& source : sources) operands.push_back(&source);
+  return apply_op(operands, [&](GraphBuilder& g) {
+    const std::vector<Result<Value>> values(sources.begin(), sources.end());
     return custom(g, values, std::move(params));
-  };
-  // Operands of different builders are found where they are combined, two at a time.
-  for (const Expr& source : sources) {
-    Expr pair = apply({&sources.front(), &source},
-                      [&](GraphBuilder&) { return static_cast<const Result<Value>&>(source); });
-    if (!pair) return pair;
-  }
-  return apply({&sources.front()}, call);
+  });
 }
 
 Expr Builder::apply(const std::function<Result<Value>(GraphBuilder&)>& op) {
-  Result<Value> value = state_->compiled ? Result<Value>(compiled_already()) : op(state_->graph);
+  Result<Value> value = guarded([&]() -> Result<Value> {
+    if (state_->compiled) return compiled_already();
+    return op(state_->graph);
+  });
   if (!value) state_->failed(value.error());
   return Expr(state_, std::move(value));
 }
@@ -108,14 +117,18 @@ Expr Builder::weight(std::string name, DType dtype, const Shape& shape,
 }
 
 Builder& Builder::name(const Expr& value, std::string name) {
-  const Status named =
-      state_->compiled ? Status(compiled_already()) : state_->graph.name(value, std::move(name));
+  const Status named = guarded([&]() -> Status {
+    if (!value) return Error(value.error());
+    if (state_->compiled) return compiled_already();
+    if (value.state_ != state_) return invalid("name {}: a value of another builder", name);
+    return state_->graph.name(value, std::move(name));
+  });
   if (!named) state_->failed(named.error());
   return *this;
 }
 
 Builder& Builder::output(std::string name, const Expr& value) & {
-  const auto mark = [&]() -> Status {
+  const Status marked = guarded([&]() -> Status {
     if (!value) return Error(value.error());
     if (state_->compiled) return compiled_already();
     if (value.state_ != state_) return invalid("output {}: a value of another builder", name);
@@ -124,8 +137,8 @@ Builder& Builder::output(std::string name, const Expr& value) & {
     const Result<Value>& found = value;
     state_->outputs.emplace(std::move(name), *found);
     return ok();
-  };
-  if (const Status marked = mark(); !marked) state_->failed(marked.error());
+  });
+  if (!marked) state_->failed(marked.error());
   return *this;
 }
 

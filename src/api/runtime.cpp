@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "api/builder_state.h"
 #include "base/counted.h"
 #include "base/fail.h"
@@ -59,6 +61,10 @@ Result<std::unique_ptr<Buffer>> weight_memory(const WeightContent& weight, const
   return wrap_host_memory(bytes, weight.bytes);
 }
 
+Error moved_from() {
+  return Error(ErrorCode::kInvalidArgument, "this executable has been moved from");
+}
+
 /// "no CPU device (off: cpu: vector level ...)".
 Error no_cpu(const Registry& registry) {
   std::string off;
@@ -77,12 +83,13 @@ Executable& Executable::operator=(Executable&&) noexcept = default;
 Executable::~Executable() = default;
 
 std::span<std::byte> Executable::input_bytes(std::string_view name, std::optional<DType> dtype) {
+  if (state_ == nullptr) return {};
   const auto find = [&]() -> Result<std::span<std::byte>> {
     SHUNT_ASSIGN(const Value value,
                  find_value(state_->inputs, "input", name, dtype, *state_->graph));
     return state_->plan->input(value);
   };
-  const auto bytes = find();
+  const auto bytes = guarded(find);
   if (bytes) return *bytes;
   if (!state_->misuse) state_->misuse = bytes.error();
   return {};
@@ -90,19 +97,21 @@ std::span<std::byte> Executable::input_bytes(std::string_view name, std::optiona
 
 std::span<const std::byte> Executable::output_bytes(std::string_view name,
                                                     std::optional<DType> dtype) {
+  if (state_ == nullptr) return {};
   const auto find = [&]() -> Result<std::span<const std::byte>> {
     SHUNT_ASSIGN(const Value value,
                  find_value(state_->outputs, "output", name, dtype, *state_->graph));
     if (!state_->ran) return invalid("output \"{}\" is read before a run has succeeded", name);
     return state_->plan->output(value);
   };
-  const auto bytes = find();
+  const auto bytes = guarded(find);
   if (bytes) return *bytes;
   if (!state_->misuse) state_->misuse = bytes.error();
   return {};
 }
 
 Status Executable::set_dynamic_dim(std::string_view name, std::int64_t value) {
+  if (state_ == nullptr) return moved_from();
   const std::span<const DynamicDim> dynamic_dims = state_->graph->dynamic_dims();
   std::string known;
   for (std::size_t i = 1; i < dynamic_dims.size(); ++i) {
@@ -117,6 +126,7 @@ Status Executable::set_dynamic_dim(std::string_view name, std::int64_t value) {
 }
 
 Status Executable::run(const std::atomic<bool>* cancel) {
+  if (state_ == nullptr) return moved_from();
   if (state_->misuse) {
     Error misuse = std::move(*state_->misuse);
     state_->misuse.reset();
@@ -133,6 +143,7 @@ const Plan& Executable::plan() const {
 }
 
 std::string Executable::explain() const {
+  if (state_ == nullptr) return "";
   const Placement& placement = state_->plan->placement();
   std::string text;
   for (NodeId id = 0; id < state_->graph->size(); ++id) {
@@ -162,8 +173,8 @@ Result<Runtime> Runtime::create(const Options& options, std::span<const std::str
 
 Result<Executable> Runtime::compile(Builder&& builder, const PlaceOptions& options) const {
   return guarded([&]() -> Result<Executable> {
-    const std::shared_ptr<BuilderState> built = std::move(builder).state_;
-    if (built == nullptr || built->compiled) {
+    const std::shared_ptr<BuilderState> built = builder.state_;
+    if (built->compiled) {
       return invalid("the graph of this builder has been compiled");
     }
     if (built->first_error) return Error(*built->first_error);
@@ -177,9 +188,12 @@ Result<Executable> Runtime::compile(Builder&& builder, const PlaceOptions& optio
     state->outputs = std::move(built->outputs);
     PlaceOptions with_memory = options;
     with_memory.memory = {};
+    with_memory.transcode = Transcode::kNone;
     SHUNT_ASSIGN(const Placement wanted, place(*state->graph, devices_, with_memory));
     std::vector<LeafMemory> memory;
-    for (const WeightContent& weight : built->weights) {
+    // Values of the builder that are still there keep no weights.
+    const std::vector<WeightContent> weights = std::exchange(built->weights, {});
+    for (const WeightContent& weight : weights) {
       const int home = std::max(wanted.decisions[weight.leaf].device, 0);
       SHUNT_ASSIGN(auto buffer, weight_memory(weight, state->graph->node(weight.leaf).result,
                                               *devices_[static_cast<std::size_t>(home)]));

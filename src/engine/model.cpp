@@ -78,8 +78,9 @@ Result<Placement> ModelState::place_step(const std::shared_ptr<const StepGraph>&
   PlacementKey key;
   key.graph = graph_of(step);
   key.devices.assign(among.begin(), among.end());
-  for (const LeafMemory& leaf : memory)
-    key.memory.emplace_back(leaf.leaf, &leaf.address.buffer->type());
+  for (const LeafMemory& leaf : memory) {
+    if (leaf.address) key.memory.emplace_back(leaf.leaf, &leaf.address.buffer->type());
+  }
   key.stream_bytes.assign(stream_bytes.begin(), stream_bytes.end());
   for (const PartHome& part : parts) key.parts.emplace_back(part.leaf, part.device);
   key.pins = pins;

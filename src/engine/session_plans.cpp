@@ -224,6 +224,7 @@ Status SessionPlans::make_all(std::vector<StepShape> steps) {
       }
       return ok();
     };
+    const std::size_t notes_before = notes_.size();
     const Status made = make();
     if (made) {
       say(verdict);
@@ -232,6 +233,7 @@ Status SessionPlans::make_all(std::vector<StepShape> steps) {
       return ok();
     }
     clear();
+    notes_.resize(notes_before);
     if (made.error().code() != ErrorCode::kOutOfMemory || !lower(fit, caps, made.error()))
       return Error(made.error());
   }

@@ -28,16 +28,18 @@ void StepSet::keep(std::list<Entry>& known, Entry entry) {
 
 Result<std::shared_ptr<const StepGraph>> StepSet::graph(
     const std::shared_ptr<const ModelDefinition>& definition, const StepShape& shape) {
+  const auto is_wanted = [&](const Built& each) {
+    return each.definition == definition && each.shape == shape;
+  };
   {
     const std::lock_guard lock(mutex_);
-    const Built* const known = find(built_, [&](const Built& each) {
-      return each.definition == definition && each.shape == shape;
-    });
-    if (known != nullptr) return known->step;
+    if (const Built* const known = find(built_, is_wanted)) return known->step;
   }
   SHUNT_ASSIGN(StepGraph made, definition->build(shape));
   auto step = std::make_shared<const StepGraph>(std::move(made));
   const std::lock_guard lock(mutex_);
+  // Another thread may have been faster: its graph is the key of placements already.
+  if (const Built* const known = find(built_, is_wanted)) return known->step;
   ++graphs_made_;
   keep(built_, Built{definition, shape, step});
   return step;
@@ -46,17 +48,18 @@ Result<std::shared_ptr<const StepGraph>> StepSet::graph(
 Result<std::shared_ptr<const StepGraph>> StepSet::with_types(
     const std::shared_ptr<const StepGraph>& step, std::span<const LeafType> types) {
   if (types.empty()) return step;
+  const auto is_wanted = [&](const Typed& each) {
+    return each.of == step && std::ranges::equal(each.types, types);
+  };
   {
     const std::lock_guard lock(mutex_);
-    const Typed* const known = find(typed_, [&](const Typed& each) {
-      return each.of == step && std::ranges::equal(each.types, types);
-    });
-    if (known != nullptr) return known->step;
+    if (const Typed* const known = find(typed_, is_wanted)) return known->step;
   }
   StepGraph other = *step;
   SHUNT_ASSIGN(other.graph, shunt::with_types(step->graph, types));
   auto typed = std::make_shared<const StepGraph>(std::move(other));
   const std::lock_guard lock(mutex_);
+  if (const Typed* const known = find(typed_, is_wanted)) return known->step;
   ++graphs_made_;
   keep(typed_, Typed{step, {types.begin(), types.end()}, typed});
   return typed;
@@ -64,13 +67,14 @@ Result<std::shared_ptr<const StepGraph>> StepSet::with_types(
 
 Result<Placement> StepSet::placement(PlacementKey key,
                                      const std::function<Result<Placement>()>& place) {
+  const auto is_wanted = [&](const Placed& each) { return each.key == key; };
   {
     const std::lock_guard lock(mutex_);
-    const Placed* const known = find(placed_, [&](const Placed& each) { return each.key == key; });
-    if (known != nullptr) return known->placement;
+    if (const Placed* const known = find(placed_, is_wanted)) return known->placement;
   }
   SHUNT_ASSIGN(Placement made, place());
   const std::lock_guard lock(mutex_);
+  if (const Placed* const known = find(placed_, is_wanted)) return known->placement;
   ++placements_made_;
   keep(placed_, Placed{std::move(key), made});
   return made;

@@ -227,7 +227,7 @@ TEST(Plan, FindingTheExpertsInUseAllocatesNothing) {
   ASSERT_TRUE(g.output(matmul_id(g, w, x, ids), "y"));
   const auto graph = std::move(g).build();
   ASSERT_TRUE(graph);
-  PickedSlices slices(*graph, w->id, {.ids = ids->id, .dim = 2});
+  GatheredSlices slices(*graph, w->id, {.ids = ids->id, .dim = 2});
   std::array<std::int32_t, 30> numbers = {};
   for (std::size_t i = 0; i < numbers.size(); ++i) {
     numbers[i] = static_cast<std::int32_t>(i * 2);  // no two are neighbours: as many as can be

@@ -53,6 +53,21 @@ TEST(Engine, CanBeMovedAndOutlivesItsRuntime) {
   EXPECT_FALSE(text_of(*engine, "Once", 2).empty());
 }
 
+TEST(Engine, CanBeAssignedWhileItIsInUse) {
+  auto engine = Engine::open("");
+  ASSERT_TRUE(engine) << engine.error().message();
+  const std::string expected = text_of(*engine, "Once", 4);
+  for (int i = 0; i < 2; ++i) {
+    auto other = Engine::open("");
+    ASSERT_TRUE(other);
+    *engine = std::move(*other);
+    EXPECT_EQ(text_of(*engine, "Once", 4), expected);
+    EXPECT_FALSE(other->generate(
+        "Once", [](std::string_view) {}, greedy(1)))
+        << "moved from";
+  }
+}
+
 TEST(Engine, AFileThatIsNotThereIsAnErrorWithItsName) {
   const auto engine = Engine::open("/no/such/model.gguf");
   ASSERT_FALSE(engine);

@@ -4,6 +4,8 @@
 
 #include "ops/list.h"
 #include "shunt/shunt.h"
+#include "support/shared.h"
+#include "test_paths.h"
 
 namespace shunt::test::api_builder_test {
 namespace {
@@ -146,6 +148,65 @@ TEST(Builder, ACompiledGraphTakesNoMoreNodes) {
   const auto again = runtime->compile(std::move(same));
   ASSERT_FALSE(again);
   EXPECT_THAT(again.error().message(), HasSubstr("has been compiled"));
+}
+
+TEST(Builder, CallsAfterCompilingAreErrors) {
+  const auto runtime = Runtime::create(Options());
+  ASSERT_TRUE(runtime);
+  Builder g;
+  g.output("y", silu(g.input<float>("x", {4})));
+  ASSERT_TRUE(runtime->compile(std::move(g)));
+  EXPECT_THAT(g.input<float>("z", {4}).error().message(), HasSubstr("has been compiled"));
+  EXPECT_EQ(g.dynamic_dim("n", 4), Dim(0));
+  EXPECT_THAT(message(g.status()), HasSubstr("has been compiled"));
+  // Moving a builder leaves it as it was.
+  Builder h;
+  const Builder moved = std::move(h);
+  EXPECT_TRUE(h.input<float>("x", {4}));
+}
+
+TEST(Builder, NamesValuesOfItsOwn) {
+  Builder g;
+  Builder h;
+  const Expr x = silu(g.input<float>("x", {4}));
+  const Expr other = silu(h.input<float>("x", {4}));
+  g.name(x, "own");
+  EXPECT_TRUE(g.status()) << message(g.status());
+  g.name(other, "foreign");
+  EXPECT_THAT(message(g.status()), HasSubstr("another builder"));
+  Builder k;
+  k.name(matmul(k.input<float>("a", {4}), k.input<float>("b", {5})), "failed");
+  EXPECT_THAT(message(k.status()), HasSubstr("matmul"));
+}
+
+TEST(Builder, RecurrencesHaveOutputsAndStates) {
+  Builder g;
+  const Expr x = g.input<float>("x", {2, 5, 1});
+  const Expr w = g.input<float>("w", {3, 2});
+  const RecurrenceExpr both = ssm_conv(x, w, g.input<float>("states", {2, 2, 1}));
+  ASSERT_TRUE(both.outputs) << both.outputs.error().message();
+  ASSERT_TRUE(both.states) << both.states.error().message();
+  g.output("y", both.outputs).output("s", both.states);
+  EXPECT_TRUE(g.status()) << message(g.status());
+  const RecurrenceExpr failed = ssm_conv(x, x, x);
+  EXPECT_FALSE(failed.outputs);
+  EXPECT_FALSE(failed.states);
+}
+
+/// Each op of the list has a function for values of a Builder.
+TEST(Builder, HasAllOps) {
+  const auto path = std::string(SHUNT_TEST_EXPRESSION_OPS);
+  const auto file = read_file(path);
+  for (const Op* op : all_ops()) {
+    const std::string name(op->info().name);
+    if (name == "custom") continue;
+    EXPECT_TRUE(file.find(" " + name + "(") != file.npos) << name;
+  }
+}
+
+TEST(Builder, AnEmptyFunctionIsAnError) {
+  Builder g;
+  EXPECT_FALSE(g.apply({}));
 }
 
 TEST(Builder, AValueMayOutliveItsBuilder) {

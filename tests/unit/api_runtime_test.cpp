@@ -5,7 +5,9 @@
 #include <array>
 #include <cmath>
 
+#include "graph/storage_users.h"
 #include "shunt/shunt.h"
+#include "test_paths.h"
 
 namespace shunt::test::api_runtime_test {
 namespace {
@@ -130,6 +132,69 @@ TEST(Executable, TensorsOfOtherTypesAreBytes) {
   ASSERT_EQ(out.size(), 8U);
   const auto* numbers = reinterpret_cast<const std::uint16_t*>(out.data());
   EXPECT_THAT(std::span(numbers, 4), ElementsAre(0xbc00, 0xbc00, 0xbc00, 0xbc00));
+}
+
+TEST(Executable, WeightsMayBeQuantizedAndDimensionsZero) {
+  Builder g;
+  // Q8_0: a scale in F16 (1.0) and 32 numbers.
+  std::array<std::byte, 34> block = {};
+  block[0] = std::byte{0x00};
+  block[1] = std::byte{0x3c};
+  for (std::size_t i = 0; i < 32; ++i) block[2 + i] = std::byte{2};
+  const Expr w = g.weight("w", DType::kQ8_0, {32, 1}, block);
+  const Expr x = g.input<float>("x", {32});
+  const Expr none = g.weight<float>("none", {0}, std::span<const float>());
+  auto compiled = runtime().compile(std::move(g).output("y", matmul(w, x)).output("z", neg(none)));
+  ASSERT_TRUE(compiled) << compiled.error().message();
+  std::ranges::fill(compiled->input<float>("x"), 1.0F);
+  ASSERT_TRUE(compiled->run());
+  EXPECT_THAT(compiled->output<float>("y"), ElementsAre(FloatNear(64, 0.5F)));
+  EXPECT_THAT(compiled->output<float>("z"), IsEmpty());
+}
+
+TEST(Executable, AMovedFromOneIsAnError) {
+  Executable y = example();
+  Executable other = std::move(y);
+  EXPECT_THAT(y.input<float>("x"), IsEmpty());
+  EXPECT_THAT(y.output<float>("y"), IsEmpty());
+  EXPECT_FALSE(y.run());
+  EXPECT_FALSE(y.set_dynamic_dim("n", 1));
+  EXPECT_EQ(y.explain(), "");
+  EXPECT_TRUE(other.run());
+  other = example();
+  EXPECT_TRUE(other.run());
+}
+
+/// Weights go to the memory of an accelerator, out of the host's reach; pins override that.
+TEST(Runtime, WeightsAreWhereTheirOpsRun) {
+  Options options;
+  options.backend_path = SHUNT_TEST_ACCELERATOR_PLUGINS;
+  const std::array<std::string, 1> names = {"accel0"};
+  const auto created = Runtime::create(options, names);
+  ASSERT_TRUE(created) << created.error().message();
+  ASSERT_EQ(created->devices().size(), 2U);
+  for (const char* home : {"accel0", "cpu0"}) {
+    Builder g;
+    const Expr w = g.weight<float>("w", {3, 2}, {1, 2, 3, -1, 0, 1});
+    const Expr x = g.input<float>("x", {3});
+    g.output("y", matmul(w, x));
+    const Pin pins[] = {{"y", home, {}}};
+    auto compiled = created->compile(std::move(g), {.pins = pins, .transcode = Transcode::kLossy});
+    ASSERT_TRUE(compiled) << compiled.error().message();
+    EXPECT_THAT(compiled->explain(), HasSubstr(std::string("y (matmul) runs on ") + home));
+    std::size_t sent = 0;  // weights that a step copies
+    for (const Segment& segment : compiled->plan().segments()) {
+      for (const Transfer& transfer : segment.transfers)
+        sent += is_weight(compiled->plan().graph().node(transfer.node).role) ? 1 : 0;
+    }
+    EXPECT_EQ(sent, 0U) << home;
+    for (int run = 0; run < 2; ++run) {
+      for (std::size_t i = 0; i < 3; ++i)
+        compiled->input<float>("x")[i] = static_cast<float>(i) + static_cast<float>(run);
+      ASSERT_TRUE(compiled->run());
+      EXPECT_THAT(compiled->output<float>("y"), run == 0 ? ElementsAre(8, 2) : ElementsAre(14, 2));
+    }
+  }
 }
 
 TEST(Runtime, RefusesAGraphWithoutOutputs) {

@@ -25,7 +25,7 @@ class Preparer {
   Result<Prepared> run() {
     for (const NodeId id : segment_.nodes) SHUNT_TRY(add(id));
     for (PreparedNode& node : made_.nodes) {
-      node.plain = segment_.kept[node.id] || read_plain_[node.id] || node.result == kNoSlot;
+      node.plain = segment_.live_out[node.id] || read_plain_[node.id] || node.result == kNoSlot;
       if (!node.plain) made_.needs.fused.push_back({node.id, node.id});
     }
     SHUNT_ASSIGN(made_.scratch, scratch_.lay_out(kPage));

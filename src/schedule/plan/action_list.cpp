@@ -15,7 +15,7 @@ namespace {
 
 class ActionLister {
  public:
-  ActionLister(Executable::Parts& parts, std::span<const CopyRoute> routes)
+  ActionLister(CompiledPlan::Parts& parts, std::span<const CopyRoute> routes)
       : parts_(parts),
         graph_(*parts.graph),
         cut_(parts.cut),
@@ -215,7 +215,7 @@ class ActionLister {
     return type.size_of(graph_.node(node).result);
   }
 
-  Executable::Parts& parts_;
+  CompiledPlan::Parts& parts_;
   const Graph& graph_;
   const Cut& cut_;
   const PlanLayout& layout_;
@@ -227,7 +227,7 @@ class ActionLister {
 
 }  // namespace
 
-void list_actions(Executable::Parts& parts, std::span<const CopyRoute> routes,
+void list_actions(CompiledPlan::Parts& parts, std::span<const CopyRoute> routes,
                   std::span<const NodeId> live_out, const std::vector<bool>& watched) {
   ActionLister(parts, routes).run(live_out, watched);
 }

@@ -34,9 +34,9 @@ std::vector<MemoryUse> PlanBuilder::memory() const {
   return memory_use(parts_.layout.blocks, parts_.placement.devices, parts_.steps_in_flight);
 }
 
-std::shared_ptr<const Executable> PlanBuilder::build() && {
+std::shared_ptr<const CompiledPlan> PlanBuilder::build() && {
   list_actions(parts_, routes_, kept_, watched_);
-  return std::make_shared<const Executable>(std::move(parts_));
+  return std::make_shared<const CompiledPlan>(std::move(parts_));
 }
 
 }  // namespace shunt

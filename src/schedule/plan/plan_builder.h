@@ -4,7 +4,7 @@
 #include <memory>
 #include <vector>
 
-#include "schedule/plan/executable.h"
+#include "schedule/plan/compiled_plan.h"
 
 namespace shunt {
 
@@ -19,10 +19,10 @@ class PlanBuilder {
   /// The bytes that each run of the executable will allocate, by device. After lay_out().
   std::vector<MemoryUse> memory() const;
   /// Lists the actions of a step. Called once, after lay_out().
-  std::shared_ptr<const Executable> build() &&;
+  std::shared_ptr<const CompiledPlan> build() &&;
 
  private:
-  Executable::Parts parts_;
+  CompiledPlan::Parts parts_;
   std::vector<CopyRoute> routes_;  // by copy
   std::vector<NodeId> kept_;
   std::vector<bool> watched_;  // by node id

@@ -13,7 +13,7 @@ Status Plan::run(const std::atomic<bool>* cancel) {
   return wait(step);
 }
 
-PlanRun::PlanRun(std::shared_ptr<const Executable> executable, Options options)
+PlanRun::PlanRun(std::shared_ptr<const CompiledPlan> executable, Options options)
     : executable_(std::move(executable)),
       visit_(std::move(options.visit)),
       dynamic_dims_(executable_->graph().max_dynamic_dims()),
@@ -23,7 +23,7 @@ PlanRun::~PlanRun() {
   streams_.drain();
 }
 
-Result<std::unique_ptr<Plan>> PlanRun::create(std::shared_ptr<const Executable> executable,
+Result<std::unique_ptr<Plan>> PlanRun::create(std::shared_ptr<const CompiledPlan> executable,
                                               Options options) {
   Trace* const trace = options.trace;
   const auto observes = [](const Action& action) { return action.kind == ActionKind::kObserve; };
@@ -107,7 +107,7 @@ Result<std::span<std::byte>> PlanRun::input(Value leaf) {
 Result<std::span<const std::byte>> PlanRun::output(Value node) const {
   const StepInstance& instance = instances_[last_waited_];
   if (!instance.failed) return Error(instance.failed.error());
-  for (const Executable::Readable& readable : executable_->readable()) {
+  for (const CompiledPlan::Readable& readable : executable_->readable()) {
     if (readable.node != node.id) continue;
     return std::span<const std::byte>(instance.host_at(readable.at), bytes_of(graph(), node.id));
   }

@@ -16,7 +16,7 @@ class PlanRun final : public Plan {
     Trace* trace = nullptr;  ///< null: nothing is recorded
   };
   /// Allocates all that its steps need. Errors name device and bytes.
-  static Result<std::unique_ptr<Plan>> create(std::shared_ptr<const Executable> executable,
+  static Result<std::unique_ptr<Plan>> create(std::shared_ptr<const CompiledPlan> executable,
                                               Options options);
   ~PlanRun() override;
 
@@ -33,7 +33,7 @@ class PlanRun final : public Plan {
   Result<std::span<const std::byte>> output(Value node) const override;
 
  private:
-  PlanRun(std::shared_ptr<const Executable> executable, Options options);
+  PlanRun(std::shared_ptr<const CompiledPlan> executable, Options options);
 
   Status allocate();
   std::size_t number_of(std::uint64_t step) const;  // of the instance that it has
@@ -51,7 +51,7 @@ class PlanRun final : public Plan {
   void record(const StepInstance& instance, std::size_t action);
 
   // Members below use those above, and are destroyed before them.
-  const std::shared_ptr<const Executable> executable_;
+  const std::shared_ptr<const CompiledPlan> executable_;
   const Visit visit_;
   DynamicDimValues dynamic_dims_;
   int threads_ = 0;      // RunArgs::threads

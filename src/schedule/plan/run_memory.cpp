@@ -8,7 +8,7 @@ namespace shunt {
 
 namespace {
 
-Result<BlockBuffers> allocate_blocks(const Executable& executable, bool own) {
+Result<BlockBuffers> allocate_blocks(const CompiledPlan& executable, bool own) {
   BlockBuffers buffers;
   for (const PlanBlock& block : executable.layout().blocks) {
     std::unique_ptr<Buffer>& buffer = buffers.emplace_back();
@@ -26,11 +26,11 @@ Result<BlockBuffers> allocate_blocks(const Executable& executable, bool own) {
 
 }  // namespace
 
-Result<BlockBuffers> allocate_shared_blocks(const Executable& executable) {
+Result<BlockBuffers> allocate_shared_blocks(const CompiledPlan& executable) {
   return allocate_blocks(executable, false);
 }
 
-Result<BlockBuffers> allocate_own_blocks(const Executable& executable) {
+Result<BlockBuffers> allocate_own_blocks(const CompiledPlan& executable) {
   return allocate_blocks(executable, true);
 }
 

@@ -4,7 +4,7 @@
 #include <memory>
 #include <vector>
 
-#include "schedule/plan/executable.h"
+#include "schedule/plan/compiled_plan.h"
 
 namespace shunt {
 
@@ -13,7 +13,7 @@ using BlockBuffers = std::vector<std::unique_ptr<Buffer>>;
 
 /// The blocks that all steps share, or those of one step in flight. OutOfMemory names the device
 /// and the bytes.
-Result<BlockBuffers> allocate_shared_blocks(const Executable& executable);
-Result<BlockBuffers> allocate_own_blocks(const Executable& executable);
+Result<BlockBuffers> allocate_shared_blocks(const CompiledPlan& executable);
+Result<BlockBuffers> allocate_own_blocks(const CompiledPlan& executable);
 
 }  // namespace shunt

@@ -9,7 +9,7 @@ namespace {
 
 class InstanceMaker {
  public:
-  InstanceMaker(const Executable& executable, RunStreams& streams)
+  InstanceMaker(const CompiledPlan& executable, RunStreams& streams)
       : executable_(executable), streams_(streams) {}
 
   Result<StepInstance> run(const BlockBuffers& shared) {
@@ -88,7 +88,7 @@ class InstanceMaker {
     return ok();
   }
 
-  const Executable& executable_;
+  const CompiledPlan& executable_;
   RunStreams& streams_;
   StepInstance instance_;
 };
@@ -101,12 +101,12 @@ std::byte* StepInstance::host_at(const PlanAddress& place) const {
   return data == nullptr ? nullptr : data + address.offset;
 }
 
-Result<StepInstance> create_instance(const Executable& executable, const BlockBuffers& shared,
+Result<StepInstance> create_instance(const CompiledPlan& executable, const BlockBuffers& shared,
                                      RunStreams& streams) {
   return InstanceMaker(executable, streams).run(shared);
 }
 
-void connect_instances(const Executable& executable, std::span<StepInstance> instances) {
+void connect_instances(const CompiledPlan& executable, std::span<StepInstance> instances) {
   for (std::size_t i = 0; i < instances.size(); ++i) {
     StepInstance& instance = instances[i];
     const StepInstance& before = instances[(i + instances.size() - 1) % instances.size()];

@@ -68,10 +68,10 @@ struct StepInstance {
 
 /// Allocates its memory, then binds programs and creates events in the order of the actions. Opens
 /// streams that are not open yet. Errors name the device, and the segment if there is one.
-Result<StepInstance> create_instance(const Executable& executable, const BlockBuffers& shared,
+Result<StepInstance> create_instance(const CompiledPlan& executable, const BlockBuffers& shared,
                                      RunStreams& streams);
 
 /// Connects the events of all instances of a run: who waits for whom is the same in all steps.
-void connect_instances(const Executable& executable, std::span<StepInstance> instances);
+void connect_instances(const CompiledPlan& executable, std::span<StepInstance> instances);
 
 }  // namespace shunt

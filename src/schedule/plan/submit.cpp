@@ -5,7 +5,7 @@
 
 namespace shunt {
 
-std::size_t copied_bytes(const Executable& executable, const StepInstance& instance,
+std::size_t copied_bytes(const CompiledPlan& executable, const StepInstance& instance,
                          std::size_t action) {
   const GatheredWrite* gathered = instance.actions[action].gathered;
   std::size_t bytes = 0;
@@ -18,7 +18,7 @@ std::size_t copied_bytes(const Executable& executable, const StepInstance& insta
   return bytes;
 }
 
-bool has_several_runs(const Executable& executable, const StepInstance& instance,
+bool has_several_runs(const CompiledPlan& executable, const StepInstance& instance,
                       std::size_t action) {
   CopyRuns runs(executable.graph(), executable.actions()[action].parts, instance.dynamic_dims);
   return runs.next() && runs.next();

@@ -14,11 +14,11 @@ namespace shunt {
 using Visit = std::function<bool(const Observed&)>;
 
 /// Bytes that an action copies at the sizes of the instance's step.
-std::size_t copied_bytes(const Executable& executable, const StepInstance& instance,
+std::size_t copied_bytes(const CompiledPlan& executable, const StepInstance& instance,
                          std::size_t action);
 
 /// Whether more than one call of the stream copies them.
-bool has_several_runs(const Executable& executable, const StepInstance& instance,
+bool has_several_runs(const CompiledPlan& executable, const StepInstance& instance,
                       std::size_t action);
 
 /// Submits actions of one step. Allocates nothing.
@@ -28,7 +28,7 @@ class StepSubmitter {
   /// step before is not under way; `cancel` may be null; `threads` as in RunArgs. All must outlive
   /// it.
   struct Context {
-    const Executable& executable;
+    const CompiledPlan& executable;
     const Visit& visit;
     PlanTrace* trace = nullptr;
     std::size_t number = 0;

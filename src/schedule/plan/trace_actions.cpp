@@ -33,7 +33,7 @@ TraceKind trace_kind(ActionKind kind) {
 
 class ActionDescriber {
  public:
-  explicit ActionDescriber(const Executable& executable)
+  explicit ActionDescriber(const CompiledPlan& executable)
       : executable_(executable),
         graph_(executable.graph()),
         cut_(executable.cut()),
@@ -135,7 +135,7 @@ class ActionDescriber {
     return found;
   }
 
-  const Executable& executable_;
+  const CompiledPlan& executable_;
   const Graph& graph_;
   const Cut& cut_;
   std::span<const Action> actions_;
@@ -146,7 +146,7 @@ class ActionDescriber {
 
 }  // namespace
 
-TracedActions describe_actions(const Executable& executable) {
+TracedActions describe_actions(const CompiledPlan& executable) {
   return ActionDescriber(executable).run();
 }
 

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "schedule/plan/executable.h"
+#include "schedule/plan/compiled_plan.h"
 #include "schedule/plan/plan_trace.h"
 
 namespace shunt {
@@ -14,6 +14,6 @@ struct TracedActions {
   std::vector<PlanTrace::Queue> queues;
 };
 
-TracedActions describe_actions(const Executable& executable);
+TracedActions describe_actions(const CompiledPlan& executable);
 
 }  // namespace shunt

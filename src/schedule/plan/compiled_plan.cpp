@@ -1,4 +1,4 @@
-#include "schedule/plan/executable.h"
+#include "schedule/plan/compiled_plan.h"
 
 #include <fmt/format.h>
 
@@ -6,26 +6,26 @@
 
 namespace shunt {
 
-Executable::Executable(Parts parts)
+CompiledPlan::CompiledPlan(Parts parts)
     : parts_(std::move(parts)),
       memory_(memory_use(parts_.layout.blocks, parts_.placement.devices, parts_.steps_in_flight)) {}
 
-bool Executable::copies_slices(const Action& action) const {
+bool CompiledPlan::copies_slices(const Action& action) const {
   return action.kind == ActionKind::kWrite && parts_.cut.copies[action.copy].gathered;
 }
 
-Result<std::unique_ptr<Binding>> Executable::bind(std::size_t segment,
-                                                  const Addresses& addresses) const {
+Result<std::unique_ptr<Binding>> CompiledPlan::bind(std::size_t segment,
+                                                    const Addresses& addresses) const {
   auto binding = parts_.programs[segment]->bind(addresses);
   if (!binding) return in_segment(std::move(binding.error()), segment);
   return binding;
 }
 
-Error Executable::in_segment(Error error, std::size_t segment) const {
+Error CompiledPlan::in_segment(Error error, std::size_t segment) const {
   return shunt::in_segment(std::move(error), graph(), devices(), parts_.cut.segments, segment);
 }
 
-Error Executable::in_action(Error error, std::size_t action) const {
+Error CompiledPlan::in_action(Error error, std::size_t action) const {
   if (error.code() == ErrorCode::kCancelled) return error;
   const Action& at = parts_.actions[action];
   if (at.kind == ActionKind::kRun) return in_segment(std::move(error), at.segment);

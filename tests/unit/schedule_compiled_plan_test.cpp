@@ -13,7 +13,7 @@
 #include "support/graph_run.h"
 #include "support/test_device.h"
 
-namespace shunt::test::schedule_executable_test {
+namespace shunt::test::schedule_compiled_plan_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -40,7 +40,7 @@ class ExecutableTest : public ::testing::TestWithParam<int> {
     return builder;
   }
 
-  Result<std::shared_ptr<const Executable>> build(int steps_in_flight) {
+  Result<std::shared_ptr<const CompiledPlan>> build(int steps_in_flight) {
     SHUNT_ASSIGN(PlanBuilder builder, laid_out(steps_in_flight));
     return std::move(builder).build();
   }
@@ -221,4 +221,4 @@ TEST(LocalAddresses, ReplacesANodeByTheCopyForThatDeviceOnly) {
 }
 
 }  // namespace
-}  // namespace shunt::test::schedule_executable_test
+}  // namespace shunt::test::schedule_compiled_plan_test

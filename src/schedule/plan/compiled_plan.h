@@ -14,7 +14,7 @@ namespace shunt {
 /// Never changes, and has neither memory nor streams. Several runs can share it, each with memory
 /// and streams of its own; they are created one at a time. Runs whose graph writes into leaves must
 /// not overlap, as they share the leaves. Devices and the memory of leaves must outlive it.
-class Executable {
+class CompiledPlan {
  public:
   /// A node that the host can read after a step.
   struct Readable {
@@ -33,7 +33,7 @@ class Executable {
     std::vector<Readable> readable = {};
     std::size_t steps_in_flight = 1;
   };
-  explicit Executable(Parts parts);
+  explicit CompiledPlan(Parts parts);
 
   const Graph& graph() const { return *parts_.graph; }
   const Placement& placement() const { return parts_.placement; }
