@@ -124,7 +124,7 @@ TEST(Plan, RunningAllocatesNothing) {
   EXPECT_EQ((*trace)->left_out(), 2U);
 }
 
-TEST(Plan, RunningOverTwoDevicesWithCopiesBetweenThemAllocatesNothing) {
+TEST(Plan, RunningOnTwoDevicesAllocatesNothing) {
   Options options;
   options.threads = 2;
   auto registry = Registry::create(options);
@@ -219,7 +219,7 @@ TEST(Plan, RunningOverTwoDevicesWithCopiesBetweenThemAllocatesNothing) {
   }
 }
 
-TEST(Plan, FindingTheExpertsInUseAllocatesNothing) {
+TEST(Plan, FindingTheSelectedExpertsAllocatesNothing) {
   GraphBuilder g;
   const auto w = g.weight("w", *make_tensor(DType::kF32, {4, 2, 64}), Role::kExpertWeight);
   const auto x = g.input("x", *make_tensor(DType::kF32, {4, 1, 10}));
@@ -269,7 +269,7 @@ std::size_t bytes_of_attention(std::span<Device* const> devices, std::int64_t qu
   return asked;
 }
 
-TEST(Attention, AsksForNoMemoryForAllScores) {
+TEST(Attention, NeedsNoMemoryForAllScores) {
   Options options;
   options.threads = 2;
   auto registry = Registry::create(options);

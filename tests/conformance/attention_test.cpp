@@ -93,7 +93,7 @@ class AttentionOnTheCpu : public testing::TestWithParam<DType> {
   RefTensor sinks_ = make_values({.sizes = {kHeads, 1, 1, 1}}, 5);
 };
 
-TEST_P(AttentionOnTheCpu, OfAQueryDoesNotHangOnHowManyComeWithIt) {
+TEST_P(AttentionOnTheCpu, ResultOfAQueryDoesNotDependOnTheNumberOfQueries) {
   // With 3 heads to a head of k, 21 queries are a part: up to that number, keys are shared out.
   for (const std::int64_t keys : {256, 257, 900}) {
     const RefTensor all = attend(kMostTokens, keys, false);
@@ -104,7 +104,7 @@ TEST_P(AttentionOnTheCpu, OfAQueryDoesNotHangOnHowManyComeWithIt) {
   }
 }
 
-TEST_P(AttentionOnTheCpu, DoesNotHangOnTheMaximumOfDynamicDims) {
+TEST_P(AttentionOnTheCpu, DoesNotDependOnTheMaximumOfDynamicDims) {
   for (const std::int64_t tokens : {1, 21, 22, 50}) {
     for (const std::int64_t keys : {1, 256, 257, 900}) {
       EXPECT_EQ(attend(tokens, keys, true).data, attend(tokens, keys, false).data)
@@ -116,7 +116,7 @@ TEST_P(AttentionOnTheCpu, DoesNotHangOnTheMaximumOfDynamicDims) {
 /// Queries of three sequences, whose keys are in scattered blocks of 64. Each query sees its own
 /// sequence's first keys, up to a length of its own. Its result is that of the formula, and does
 /// not depend on the queries that come with it, to the bit. Few queries share out keys, many don't.
-TEST_P(AttentionOnTheCpu, OfSeveralSequences) {
+TEST_P(AttentionOnTheCpu, WithSeveralSequencesMatchesTheFormula) {
   constexpr double kMinusInfinity = -std::numeric_limits<double>::infinity();
   constexpr std::int64_t kBlock = 64;
   // Blocks of a sequence in its order; no sequence has 4 and 9. The last one has many whole
@@ -172,7 +172,7 @@ TEST_P(AttentionOnTheCpu, OfSeveralSequences) {
 }
 
 /// A NaN makes every result that depends on it NaN, and no other. No key is hidden here.
-TEST_P(AttentionOnTheCpu, WhatIsNotANumberIsNotLost) {
+TEST_P(AttentionOnTheCpu, NaNReachesExactlyTheDependentResults) {
   constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
   constexpr std::int64_t kShared = kHeads / kKeyHeads;
   struct Place {
@@ -210,7 +210,7 @@ TEST_P(AttentionOnTheCpu, WhatIsNotANumberIsNotLost) {
 
 /// Behind a mask a NaN may or may not reach a result; if not, the result is the same as without it.
 /// It does reach the results of queries that see it. Query 0 sees the first keys only.
-TEST_P(AttentionOnTheCpu, WhatIsNotANumberBehindAMaskMayBeSkipped) {
+TEST_P(AttentionOnTheCpu, MaskedNaNMayBeSkipped) {
   if (trait(GetParam()).block_elements != 1) return;  // has no way to say so
   constexpr std::int64_t kKeys = 900;
   constexpr std::int64_t kSeen = 40;
@@ -245,7 +245,7 @@ TEST_P(AttentionOnTheCpu, WhatIsNotANumberBehindAMaskMayBeSkipped) {
 }
 
 /// A query that sees no key gives 0, or NaN if it has one.
-TEST_P(AttentionOnTheCpu, WhatIsNotANumberInAQueryThatSeesNothingMayBeSkipped) {
+TEST_P(AttentionOnTheCpu, NaNInAFullyMaskedQueryMayBeSkipped) {
   for (std::int64_t n = 0; n < kMostKeys; ++n) {
     mask_.at(n, 0) = -std::numeric_limits<double>::infinity();
   }
@@ -263,7 +263,7 @@ TEST_P(AttentionOnTheCpu, WhatIsNotANumberInAQueryThatSeesNothingMayBeSkipped) {
 
 /// A NaN is kept where there are no sinks, and no mask; and in softmax, and in the plain
 /// references.
-TEST(AttentionWithoutSinks, KeepsWhatIsNotANumber) {
+TEST(AttentionWithoutSinks, PropagatesNaN) {
   const auto registry = Registry::create({});
   ASSERT_TRUE(registry);
   const auto devices = (*registry)->select({});

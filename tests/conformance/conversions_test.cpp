@@ -152,7 +152,7 @@ std::vector<CaseSource> ways_to_see(DType type, const Sizes& sizes) {
           seen_as(type, sizes, rows_apart, {block, 1, 2, 0})};
 }
 
-TEST_F(Conversions, GoByWayOfF32WithTheTypesOwnEncoders) {
+TEST_F(Conversions, EqualDecodingToF32AndEncoding) {
   constexpr std::int64_t kCount = 512;
   std::size_t pairs = 0;
   for (const DTypeTrait& from : dtypes()) {
@@ -216,7 +216,7 @@ TEST_F(Conversions, OfATypeToItselfKeepEveryBit) {
   }
 }
 
-TEST_F(Conversions, OfATypeToItselfKeepEveryBitWhereverItLies) {
+TEST_F(Conversions, OfATypeToItselfKeepEveryBitInAnyLayout) {
   constexpr Sizes kSizes = {512, 3, 2, 1};
   for (const DTypeTrait& type : dtypes()) {
     for (const CaseSource& src : ways_to_see(type.dtype, kSizes)) {
@@ -243,7 +243,7 @@ constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr auto kMin64 = std::numeric_limits<std::int64_t>::min();
 constexpr auto kMax64 = std::numeric_limits<std::int64_t>::max();
 
-TEST_F(Conversions, BetweenIntegersLoseNoDigitAndSaturate) {
+TEST_F(Conversions, BetweenIntegersAreExactAndSaturate) {
   using I64 = std::vector<std::int64_t>;
   using I32 = std::vector<std::int32_t>;
   EXPECT_EQ(
@@ -269,7 +269,7 @@ TEST_F(Conversions, OfF64ToIntegersRoundToEvenAndSaturate) {
             (std::vector<std::int64_t>{9223372036854774784, kMax64}));
 }
 
-TEST_F(Conversions, OfIntegersToF64RoundOnlyBeyondItsDigits) {
+TEST_F(Conversions, OfIntegersToF64RoundOnlyAbove53Bits) {
   const std::vector<std::int64_t> x = {16777217, 9007199254740993, kMin64, kMax64};
   EXPECT_EQ(values<double>(DType::kI64, x, DType::kF64),
             (std::vector<double>{16777217, 9007199254740992, -0x1p63, 0x1p63}));
@@ -285,7 +285,7 @@ TEST_F(Conversions, OfF32ToIntegersAreDefinedForEveryNumber) {
             (std::vector<std::int8_t>{0, 2, 0, 127, -128, 127, -128, 127, 127, -128, 0, 127}));
 }
 
-TEST_F(Conversions, OfWhatIsNotFiniteToBlocksGiveFiniteBlocks) {
+TEST_F(Conversions, OfNonFiniteValuesToBlocksGiveFiniteBlocks) {
   std::vector<float> x(256, 1.0F);
   x[3] = NAN;
   x[40] = INFINITY;

@@ -74,7 +74,7 @@ class CustomOnCpu : public ::testing::Test {
   std::unique_ptr<GraphRun> run;
 };
 
-TEST_F(CustomOnCpu, IsCalledOnceARun) {
+TEST_F(CustomOnCpu, IsCalledOncePerRun) {
   int calls = 0;
   ASSERT_TRUE(compile_graph(
       custom(g, {x}, {"squares", same_as_first, [&](const CustomCall& call) -> Status {
@@ -117,7 +117,7 @@ TEST_F(CustomOnCpu, ItemsAreEachCalledOnceConcurrently) {
   EXPECT_EQ(result(), expected);
 }
 
-TEST_F(CustomOnCpu, SharesCoverEverythingOnce) {
+TEST_F(CustomOnCpu, SharesCoverTheRangeOnce) {
   for (const std::int64_t n : {0, 1, 7, 100}) {
     for (const std::int64_t items : {1, 3, 7, 20}) {
       std::int64_t next = 0;
@@ -134,7 +134,7 @@ TEST_F(CustomOnCpu, SharesCoverEverythingOnce) {
   }
 }
 
-TEST_F(CustomOnCpu, SeesTheSizesOfTheRun) {
+TEST_F(CustomOnCpu, SeesTheActualSizesOfTheRun) {
   const Dim tokens = *g.dynamic_dim("tokens", 5);
   const Value wide = *g.input("wide", *make_tensor(DType::kF32, {2, tokens}));
   std::vector<std::int64_t> seen;
@@ -154,7 +154,7 @@ TEST_F(CustomOnCpu, SeesTheSizesOfTheRun) {
   EXPECT_THAT(seen, ElementsAre(3, 3));
 }
 
-TEST_F(CustomOnCpu, AnErrorOfTheFunctionEndsTheRunWithItsNameInFront) {
+TEST_F(CustomOnCpu, ErrorOfTheFunctionEndsTheRunWithItsName) {
   const Error error =
       error_of([](const CustomCall&) -> Status { return Error(ErrorCode::kIo, "no more tea"); });
   EXPECT_EQ(error.code(), ErrorCode::kIo);
@@ -162,7 +162,7 @@ TEST_F(CustomOnCpu, AnErrorOfTheFunctionEndsTheRunWithItsNameInFront) {
   EXPECT_EQ(error.node(), "y (custom)");
 }
 
-TEST_F(CustomOnCpu, AnErrorOfOneItemNamesIt) {
+TEST_F(CustomOnCpu, ErrorOfOneItemNamesTheItem) {
   const Error error = error_of(
       [](const CustomCall& call) -> Status {
         if (call.item == 7) return Error(ErrorCode::kIo, "no more tea");
@@ -172,19 +172,19 @@ TEST_F(CustomOnCpu, AnErrorOfOneItemNamesIt) {
   EXPECT_THAT(error.message(), HasSubstr("swirl, item 7 of 9: no more tea"));
 }
 
-TEST_F(CustomOnCpu, AnExceptionOnAnyThreadIsAnError) {
+TEST_F(CustomOnCpu, ExceptionOnAnyThreadIsAnError) {
   const Error error =
       error_of([](const CustomCall&) -> Status { throw std::runtime_error("burnt"); }, 50);
   EXPECT_EQ(error.code(), ErrorCode::kInvalidArgument);
   EXPECT_THAT(error.message(), AllOf(HasSubstr("swirl"), HasSubstr("threw"), HasSubstr("burnt")));
 }
 
-TEST_F(CustomOnCpu, WhateverElseIsThrownIsAnError) {
+TEST_F(CustomOnCpu, ThrownNonExceptionIsAnError) {
   const Error error = error_of([](const CustomCall&) -> Status { throw 42; });
   EXPECT_THAT(error.message(), HasSubstr("swirl: it threw something"));
 }
 
-TEST_F(CustomOnCpu, NoMemoryInTheFunctionIsOutOfMemory) {
+TEST_F(CustomOnCpu, BadAllocIsOutOfMemory) {
   const Error error = error_of([](const CustomCall&) -> Status { throw std::bad_alloc(); });
   EXPECT_EQ(error.code(), ErrorCode::kOutOfMemory);
 }
@@ -224,7 +224,7 @@ TEST_F(CustomOnCpu, WrongTypesAndSourcesAreErrors) {
   EXPECT_THAT(error.message(), HasSubstr("swirl: its elements are F32, not F64"));
 }
 
-TEST_F(CustomOnCpu, LearnsOfCancelWhileItRuns) {
+TEST_F(CustomOnCpu, SeesCancelWhileItRuns) {
   std::atomic<bool> cancel = false;
   bool seen = false;
   ASSERT_TRUE(compile_graph(
@@ -280,7 +280,7 @@ TEST_F(CustomOnCpu, CannotCompileOrRunAPlanOnTheSameDevice) {
   EXPECT_TRUE((*made)->plan().run());
 }
 
-TEST_F(CustomOnCpu, GoesToTheCpuWhereAnAcceleratorRefusesIt) {
+TEST_F(CustomOnCpu, RunsOnTheCpuIfAnAcceleratorRejectsIt) {
   TestDevice accelerator({.ops = {"silu", "neg"}});
   const std::vector<Device*> both = {&accelerator, devices.back()};
   const auto function = [](const CustomCall& call) -> Status {
@@ -307,7 +307,7 @@ TEST_F(CustomOnCpu, GoesToTheCpuWhereAnAcceleratorRefusesIt) {
   EXPECT_EQ(graph->describe(mine->id), "tenfold (custom)");
 }
 
-TEST_F(CustomOnCpu, IsRefusedWithAReasonByADeviceWithoutAKernelForIt) {
+TEST_F(CustomOnCpu, IsRejectedWithAReasonByADeviceWithoutAKernel) {
   Options options;
   const auto null = registry->find("null0");
   if (!null) GTEST_SKIP() << "there is no null backend in this build";

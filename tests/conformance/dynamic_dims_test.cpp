@@ -56,7 +56,7 @@ Built build(GraphBuilder g, const Dim& n) {
   return built;
 }
 
-TEST(DynamicDims, AreWhatARunHasAndNotWhatThereIsRoomFor) {
+TEST(DynamicDims, UseTheActualSizesOfTheRunNotTheMaximum) {
   auto registry = Registry::create({});
   ASSERT_TRUE(registry);
   const auto devices = (*registry)->select({});

@@ -58,7 +58,7 @@ void check(const Op& op, const Params& params, const RefTensor& x) {
   }
 }
 
-TEST(Ends, OfFunctionsOfEachElement) {
+TEST(Ends, UnaryOpsMatchTheReferenceAtSpecialValues) {
   std::vector<double> values = {0, -0.0, kNan};
   for (const double size : {0.5, 1.0, 1.5, 2.5, 3.0, 3.5, 1e-30, 1e-20, 1e-6, 0.01, 5.0, 9.0, 20.0,
                             85.0, 1e4, 1e30, kInfinity}) {
@@ -73,14 +73,14 @@ TEST(Ends, OfFunctionsOfEachElement) {
         row(values));
 }
 
-TEST(Ends, OfSortedRows) {
+TEST(Ends, SortsMatchTheReferenceAtSpecialValues) {
   const RefTensor x = row({kNan, 3, -kInfinity, 0.0, -0.0, kNan, kInfinity, -3, 3, kInfinity});
   check(argsort_op(), Params::of(ArgsortParams{SortOrder::kAscending}), x);
   check(argsort_op(), Params::of(ArgsortParams{SortOrder::kDescending}), x);
   for (std::int64_t k = 1; k <= 10; ++k) check(top_k_op(), Params::of(TopKParams{k}), x);
 }
 
-TEST(Ends, OfPooledWindows) {
+TEST(Ends, PoolingMatchesTheReferenceAtSpecialValues) {
   const RefTensor x = row({kNan, 3, -kInfinity, -kInfinity, 0.0, 1, kNan, kInfinity, -3, 3});
   for (const Pooling pooling : {Pooling::kMax, Pooling::kAverage}) {
     check(pool_2d_op(), Params::of(Pool2dParams{pooling, {2, 1}, {1, 1}, {1, 0}}), x);

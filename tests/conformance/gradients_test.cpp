@@ -15,7 +15,7 @@ namespace {
 
 class GradientsOnTheCpu : public testing::TestWithParam<LlamaAttention> {};
 
-TEST_P(GradientsOnTheCpu, AreThoseOfTheReference) {
+TEST_P(GradientsOnTheCpu, MatchTheReference) {
   const auto registry = Registry::create({});
   const auto cpu = (*registry)->find("cpu0");
   if (!cpu) GTEST_SKIP() << "there is no CPU backend in this build";
@@ -124,7 +124,7 @@ class GradientsOfSomeRows : public testing::Test {
   std::shared_ptr<const Graph> graph_;
 };
 
-TEST_F(GradientsOfSomeRows, AreThoseOfThatMany) {
+TEST_F(GradientsOfSomeRows, UseTheActualNumberOfRows) {
   const auto registry = Registry::create({});
   const auto cpu = (*registry)->find("cpu0");
   if (!cpu) GTEST_SKIP() << "there is no CPU backend in this build";

@@ -37,7 +37,7 @@ void check(GraphBuilder& g, double max_error = 1e-12) {
     EXPECT_LT(nmse(*(*run)->output(output), (*reference)[output]), max_error);
 }
 
-TEST(InPlace, NotWhileTheSameNodeReadsItThroughAView) {
+TEST(InPlace, NotIfTheSameNodeReadsTheSourceThroughAView) {
   GraphBuilder g;
   const auto x = g.input("x", *make_tensor(DType::kF32, {64, 64}));
   const auto s = silu(g, x);
@@ -45,7 +45,7 @@ TEST(InPlace, NotWhileTheSameNodeReadsItThroughAView) {
   check(g);
 }
 
-TEST(InPlace, NotWhileAViewIsReadLater) {
+TEST(InPlace, NotIfAViewIsReadLater) {
   GraphBuilder g;
   const auto x = g.input("x", *make_tensor(DType::kF32, {64, 8}));
   const auto s = silu(g, x);
@@ -55,7 +55,7 @@ TEST(InPlace, NotWhileAViewIsReadLater) {
   check(g);
 }
 
-TEST(InPlace, NotWhereTheCallerReadsIt) {
+TEST(InPlace, NotIfTheSourceIsAnOutput) {
   GraphBuilder g;
   const auto x = g.input("x", *make_tensor(DType::kF32, {64, 8}));
   const auto s = silu(g, x);
@@ -65,7 +65,7 @@ TEST(InPlace, NotWhereTheCallerReadsIt) {
   check(g);
 }
 
-TEST(InPlace, AlsoWhatIsRoundedToATypeOfItsOwn) {
+TEST(InPlace, AlsoForF16Results) {
   GraphBuilder g;
   const auto x = g.input("x", *make_tensor(DType::kF16, {300, 6, 4}));
   const auto b = g.input("b", *make_tensor(DType::kF32, {300}));
@@ -76,7 +76,7 @@ TEST(InPlace, AlsoWhatIsRoundedToATypeOfItsOwn) {
   check(g, 49 * 0x1p-22);
 }
 
-TEST(InPlace, ButWhereItDiesNoMemoryIsTaken) {
+TEST(InPlace, ChainWithoutOtherReadersNeedsOneTensor) {
   auto registry = Registry::create({});
   const auto devices = (*registry)->select({});
   if (!devices || devices->empty()) GTEST_SKIP() << "there is no CPU backend in this build";

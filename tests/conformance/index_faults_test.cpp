@@ -51,7 +51,7 @@ void check(GraphBuilder& g, Value ids) {
   EXPECT_TRUE(status) << status.error().message();
 }
 
-TEST(IndexFaults, InGetRows) {
+TEST(IndexFaults, GetRowsFailsForAnIdOutOfRange) {
   GraphBuilder g;
   const auto table = g.weight("table", *make_tensor(DType::kF32, {64, 2}));
   const auto ids = g.input("ids", *make_tensor(DType::kI32, {4}));
@@ -59,7 +59,7 @@ TEST(IndexFaults, InGetRows) {
   check(g, *ids);
 }
 
-TEST(IndexFaults, InSetRows) {
+TEST(IndexFaults, SetRowsFailsForAnIdOutOfRange) {
   GraphBuilder g;
   const auto dst = g.cache("dst", *make_tensor(DType::kF16, {64, 2, 2}));
   const auto rows = g.input("rows", *make_tensor(DType::kF32, {64, 2, 2}));
@@ -68,7 +68,7 @@ TEST(IndexFaults, InSetRows) {
   check(g, *ids);
 }
 
-TEST(IndexFaults, InMatmulId) {
+TEST(IndexFaults, MatmulIdFailsForAnIdOutOfRange) {
   for (const DType x_type : {DType::kF32, DType::kF16}) {
     for (const DType id_type : kIdTypes) {
       GraphBuilder g;
@@ -81,7 +81,7 @@ TEST(IndexFaults, InMatmulId) {
   }
 }
 
-TEST(IndexFaults, InAddId) {
+TEST(IndexFaults, AddIdFailsForAnIdOutOfRange) {
   for (const DType id_type : kIdTypes) {
     GraphBuilder g;
     const auto x = g.input("x", *make_tensor(DType::kF32, {64, 2, 2}));

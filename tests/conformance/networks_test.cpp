@@ -82,11 +82,11 @@ class Networks : public testing::Test {
   Device* cpu_ = nullptr;
 };
 
-TEST_F(Networks, OfTransformersComputeWhatTheReferenceDoes) {
+TEST_F(Networks, TransformerMatchesTheReference) {
   expect_reference(transformer_step(kSmall));
 }
 
-TEST_F(Networks, OfExpertsComputeWhatTheReferenceDoes) {
+TEST_F(Networks, MixtureOfExpertsMatchesTheReference) {
   for (const auto& [experts, used, tokens] :
        {std::tuple{4, 2, 7}, std::tuple{3, 3, 12}, std::tuple{8, 1, 1}}) {
     TransformerShape shape = kSmall;
@@ -97,7 +97,7 @@ TEST_F(Networks, OfExpertsComputeWhatTheReferenceDoes) {
   }
 }
 
-TEST_F(Networks, OfConvolutionsComputeWhatTheReferenceDoes) {
+TEST_F(Networks, ConvolutionNetworkMatchesTheReference) {
   expect_reference(residual_network({.image = 33,
                                      .images = 2,
                                      .channels = 4,
@@ -106,7 +106,7 @@ TEST_F(Networks, OfConvolutionsComputeWhatTheReferenceDoes) {
                                      .weights = DType::kF16}));
 }
 
-TEST_F(Networks, TakeAtMostThreeHundredthsMoreMemoryThanTheyMust) {
+TEST_F(Networks, MemoryStaysWithin3PercentOfTheLowerBound) {
   for (const std::int64_t tokens : {1, 32, 512}) {
     TransformerShape llama;
     llama.tokens = tokens;

@@ -131,7 +131,7 @@ TEST_F(RecurrenceOnTheCpu, TakesTheActualSizesOfDynamicDims) {
   EXPECT_NE(states.data[512], before.data[512]);
 }
 
-TEST_F(RecurrenceOnTheCpu, FailsForANumberThatNoStateHas) {
+TEST_F(RecurrenceOnTheCpu, FailsForAStateIdOutOfRange) {
   const Kept kept = build(false);
   for (const double wrong : {-1.0, 4.0, 1e9, -2147483648.0}) {
     const auto run = start(kept, false, {1, wrong});

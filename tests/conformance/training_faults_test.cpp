@@ -41,7 +41,7 @@ void check(GraphBuilder& g, Value number, const std::string& op, const std::vect
   EXPECT_TRUE(status) << status.error().message();
 }
 
-TEST(TrainingFaults, ARowThatTheTableDoesNotHave) {
+TEST(TrainingFaults, GetRowsBackFailsForAnIdOutOfRange) {
   GraphBuilder g;
   const auto dy = g.input("dy", *make_tensor(DType::kF32, {64, 3}));
   const auto ids = g.input("ids", *make_tensor(DType::kI32, {3}));
@@ -49,7 +49,7 @@ TEST(TrainingFaults, ARowThatTheTableDoesNotHave) {
   check(g, *ids, "get_rows_back", {-1, 2, 1e9, -2147483648.0});
 }
 
-TEST(TrainingFaults, AStepBeforeTheFirst) {
+TEST(TrainingFaults, AdamwFailsForAStepNumberBelowOne) {
   GraphBuilder g;
   const auto tensor = *make_tensor(DType::kF32, {64, 3});
   const auto step = g.input("step", *make_tensor(DType::kI32, {1}));

@@ -30,26 +30,26 @@ std::string write_text(const TempFolder& folder, const char* name, const std::st
   return folder.write(name, std::as_bytes(std::span(text)));
 }
 
-TEST(BadFile, Missing) {
+TEST(BadFile, MissingFileIsAnError) {
   expect_refused("/nonexistent/model.gguf", {"No such file"});
 }
 
-TEST(BadFile, Empty) {
+TEST(BadFile, EmptyFileIsAnError) {
   const TempFolder folder;
   expect_refused(write_text(folder, "empty.gguf", ""), {"GGUF"});
 }
 
-TEST(BadFile, Folder) {
+TEST(BadFile, DirectoryIsAnError) {
   const TempFolder folder;
   expect_refused(folder.path(), {"directory"});
 }
 
-TEST(BadFile, WrongMagic) {
+TEST(BadFile, WrongMagicIsAnError) {
   const TempFolder folder;
   expect_refused(write_text(folder, "prose.gguf", std::string(4096, 'x')), {"GGUF"});
 }
 
-TEST(BadFile, Truncated) {
+TEST(BadFile, TruncatedFileIsAnError) {
   const SynthModel model;
   const std::string path = model.folder().file("truncated.gguf");
   std::filesystem::copy_file(model.path(), path);
@@ -57,14 +57,14 @@ TEST(BadFile, Truncated) {
   expect_refused(path, {});
 }
 
-TEST(BadFile, NotToBeOpenedByAnybody) {
+TEST(BadFile, SymlinkLoopIsAnError) {
   const TempFolder folder;
   const std::string path = folder.file("loop.gguf");
   std::filesystem::create_symlink(path, path);
   expect_refused(path, {"symbolic links"});
 }
 
-TEST(BadFile, Unreadable) {
+TEST(BadFile, FileWithoutReadPermissionIsAnError) {
   const TempFolder folder;
   const std::string path = write_text(folder, "secret.gguf", "GGUF");
   std::filesystem::permissions(path, std::filesystem::perms::none);
@@ -148,7 +148,7 @@ const WrongModel kWrongModels[] = {
 
 class BadModel : public testing::TestWithParam<WrongModel> {};
 
-TEST_P(BadModel, IsRefused) {
+TEST_P(BadModel, IsRejectedWithAMessage) {
   const SynthModel model;
   const std::string path = model.folder().file("wrong.gguf");
   write_edited(model.path(), path, GetParam().spoil);
@@ -158,7 +158,7 @@ TEST_P(BadModel, IsRefused) {
 INSTANTIATE_TEST_SUITE_P(, BadModel, testing::ValuesIn(kWrongModels),
                          [](const auto& test) { return std::string(test.param.name); });
 
-TEST(BadFile, TheTableIsAboutModelsThatAreRightOtherwise) {
+TEST(BadFile, UneditedCopyOfTheModelRuns) {
   const SynthModel model;
   const std::string path = model.folder().file("copy.gguf");
   write_edited(model.path(), path, [](EditedFile&) {});

@@ -23,7 +23,7 @@ json json_of(const std::vector<std::string>& arguments) {
   return json::parse(result.out, nullptr, false);
 }
 
-TEST(BenchCommand, SavesWhatItMeasured) {
+TEST(BenchCommand, SavesMeasuredCosts) {
   const TempFolder folder;
   const std::string path = folder.file("costs.json");
   const RunResult result = run_command({"bench", "costs", "--width", "64", "--seconds", "0",
@@ -52,7 +52,7 @@ TEST(BenchCommand, MeasuresTheMachineForEachNumberOfThreads) {
   }
 }
 
-TEST(BenchCommand, UsesNoUnitAboveTheLevelAndSaysWhatStandsIn) {
+TEST(BenchCommand, MachinePeaksRespectTheVectorLevelAndNameTheFallback) {
   RunOptions options;
   options.environment["SHUNT_CPU_LEVEL"] = "scalar";
   const RunResult result =
@@ -102,7 +102,7 @@ TEST(BenchCommand, MeasuresAModelsPromptsAndGeneration) {
                                    "prompt 6 after 7", "prompt 9 after 7", "generate 3 after 7"));
 }
 
-TEST(BenchCommand, PrintsATableForPeopleOrMarkdown) {
+TEST(BenchCommand, PrintsAPlainOrMarkdownTable) {
   const SynthModel model;
   std::vector<std::string> arguments = {"bench", "model", "-m", model.path(), "-p", "6",  "-n",
                                         "0",     "-r",    "1",  "-t",         "1",  "-c", "64"};
@@ -118,7 +118,7 @@ TEST(BenchCommand, PrintsATableForPeopleOrMarkdown) {
                     HasSubstr("| prompt 6 | 0 |")));
 }
 
-TEST(BenchCommand, MeasuresSequencesThatAreComputedTogether) {
+TEST(BenchCommand, MeasuresBatchedSequences) {
   const SynthModel model;
   std::vector<std::string> arguments = {"bench", "model", "-m",  model.path(), "-p", "6",  "-n",
                                         "3",     "-s",    "1,2", "-r",         "1",  "-t", "1"};
@@ -161,7 +161,7 @@ TEST(BenchCommand, MeasuresOpsByType) {
   EXPECT_EQ(rows, expected);
 }
 
-TEST(BenchCommand, OpsThatADeviceLacksAreLeftOut) {
+TEST(BenchCommand, SkipsUnsupportedOps) {
   RunOptions options;
   options.environment["SHUNT_BACKEND_PATH"] = SHUNT_TEST_PLUGINS_Q8_ONLY;
   const RunResult result = run_command({"bench", "ops", "--op", "matmul", "--type", "Q4_0",
@@ -172,7 +172,7 @@ TEST(BenchCommand, OpsThatADeviceLacksAreLeftOut) {
                                 HasSubstr("matmul of Q4_0 is left out")));
 }
 
-TEST(BenchCommand, TrainsTheModelThatComesWithShuntIfNoneIsNamed) {
+TEST(BenchCommand, TrainUsesTheDefaultModelIfNoneIsNamed) {
   const RunResult result =
       run_command({"bench", "train", "--ctx", "16", "--rows", "1", "-r", "1", "--json"});
   ASSERT_EQ(result.exit_code, 0) << result.err;
@@ -189,7 +189,7 @@ TEST(BenchCommand, NamesTheFileThatItCannotRead) {
   EXPECT_THAT(result.err, AllOf(HasSubstr("nothing.gguf"), HasSubstr("No such file")));
 }
 
-TEST(BenchCommand, NamesADeviceThatIsNotThere) {
+TEST(BenchCommand, NamesAnUnknownDevice) {
   for (const char* mode : {"machine", "ops", "costs"}) {
     const RunResult result = run_command({"bench", mode, "--devices", "cuda9"});
     EXPECT_EQ(result.exit_code, 1);

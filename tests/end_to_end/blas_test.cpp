@@ -81,35 +81,35 @@ class BlasModel : public testing::TestWithParam<std::tuple<Library, Model>> {
   Stories told_;
 };
 
-TEST_P(BlasModel, WritesTheTextOfTheCpu) {
+TEST_P(BlasModel, GeneratesTheSameTextAsTheCpu) {
   const RunResult result = greedy({"--devices", "blas0", "--rules-only"});
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_EQ(result.out, told_.text + "\n");
 }
 
-TEST_P(BlasModel, IsRightOperationByOperation) {
+TEST_P(BlasModel, EveryOperationPassesVerify) {
   const RunResult result =
       run({"verify", "--model", told_.path, "--device", "blas0", "--top", "1"});
   EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
   EXPECT_THAT(result.out, HasSubstr(" 0 wrong"));
 }
 
-TEST_P(BlasModel, HasItsProductsIfItIsNamed) {
+TEST_P(BlasModel, GetsTheMatmulsIfNamed) {
   EXPECT_EQ(operations({"--devices", "blas0"}), std::get<Model>(GetParam()).products);
 }
 
 // Where the CPU backend has vector code, blas0 gets work only if it is named or pinned.
 #if defined(__x86_64__) || defined(__aarch64__)
-TEST_P(BlasModel, HasNothingIfItIsNotNamed) {
+TEST_P(BlasModel, GetsNothingIfNotNamed) {
   EXPECT_EQ(operations({}), 0U);
 }
 #else
-TEST_P(BlasModel, HasItsProductsIfItIsNotNamed) {
+TEST_P(BlasModel, GetsTheMatmulsIfNotNamed) {
   EXPECT_EQ(operations({}), std::get<Model>(GetParam()).products);
 }
 #endif
 
-TEST_P(BlasModel, HasWhatIsPinnedToItAndNothingElse) {
+TEST_P(BlasModel, GetsOnlyPinnedOpsIfNotNamed) {
   const std::vector<std::string> pin = {"--place", "blk\\.1\\.ffn_down.*=blas0"};
 #if defined(__x86_64__) || defined(__aarch64__)
   EXPECT_EQ(operations(pin), 1U);
@@ -122,7 +122,7 @@ TEST_P(BlasModel, HasWhatIsPinnedToItAndNothingElse) {
 }
 
 /// Weights are used in the mapped file: none is copied.
-TEST_P(BlasModel, SharesTheMemoryOfTheCpu) {
+TEST_P(BlasModel, UsesWeightsInTheMappedFileWithoutCopies) {
   const RunResult result =
       run({"explain", "--model", told_.path, "--devices", "blas0", "--rules-only"});
   EXPECT_EQ(result.exit_code, 0) << result.err;
@@ -139,7 +139,7 @@ class BlasCases : public testing::TestWithParam<Library> {
   void SetUp() override { GetParam().need(); }
 };
 
-TEST_P(BlasCases, OfProductsPass) {
+TEST_P(BlasCases, OfMatmulOpsPass) {
   const std::vector<std::string> ops = {"matmul", "matmul_id", "out_prod"};
   std::vector<std::string> words = {"check-ops", "--device", "blas0", "--json"};
   for (const std::string& op : ops) words.insert(words.end(), {"--op", op});
@@ -154,7 +154,7 @@ TEST_P(BlasCases, OfProductsPass) {
 INSTANTIATE_TEST_SUITE_P(, BlasCases, kLibraries,
                          [](const auto& test) { return std::string(test.param.name); });
 
-TEST(BlasCommand, SaysWhyThereIsNoLibrary) {
+TEST(BlasCommand, DevicesReportsWhyNoLibraryIsLoaded) {
   const RunResult result = run_command({"devices", "--library", "blas=/no/such/folder"});
   EXPECT_EQ(result.exit_code, 0);
   if (result.out.find("there is no such backend") != std::string::npos) {

@@ -45,7 +45,7 @@ class CalibratedCommand : public testing::Test {
   SynthModel model_;
 };
 
-TEST_F(CalibratedCommand, ExplainMeasuresOnceAndNamesTheFile) {
+TEST_F(CalibratedCommand, ExplainMeasuresOnceAndNamesTheCacheFile) {
   const json first = json::parse(run({"explain", "--json"}).out);
   ASSERT_EQ(kept().size(), 1U);
   const std::string path = kept().front();
@@ -70,7 +70,7 @@ TEST_F(CalibratedCommand, ExplainMeasuresOnceAndNamesTheFile) {
   }
 }
 
-TEST_F(CalibratedCommand, NothingIsMeasuredWithoutNeedOrAgainstTheUsersWill) {
+TEST_F(CalibratedCommand, NeverMeasuresIfUnneededOrSwitchedOff) {
   run({"run", "-p", "x", "-n", "2"});
   EXPECT_THAT(kept(), IsEmpty());
   EXPECT_THAT(run({"explain", "--set", "cpu.calibrate=off"}).out, HasSubstr("(estimated;"));
@@ -82,7 +82,7 @@ TEST_F(CalibratedCommand, NothingIsMeasuredWithoutNeedOrAgainstTheUsersWill) {
 }
 
 /// Rules or a file leave nothing to choose; without them two devices are compared.
-TEST_F(CalibratedCommand, WhereNothingIsChosenByCostsRunMeasuresNothing) {
+TEST_F(CalibratedCommand, RunMeasuresOnlyIfCostsDecideThePlacement) {
   const std::string devices = "accel0,cpu0";
   const std::string file = model_.folder().file("a.placement");
   run({"place", "--rules-only", "--set", "cpu.calibrate=off", "-o", file}, devices);
@@ -93,7 +93,7 @@ TEST_F(CalibratedCommand, WhereNothingIsChosenByCostsRunMeasuresNothing) {
   EXPECT_THAT(kept(), Not(IsEmpty()));
 }
 
-TEST_F(CalibratedCommand, OtherOptionsOfBackendsHaveAFileOfTheirOwn) {
+TEST_F(CalibratedCommand, OtherBackendOptionsHaveTheirOwnCacheFile) {
   run({"explain"});
   EXPECT_EQ(kept().size(), 1U);
   run({"explain", "--set", "cpu.fuse=off"});
@@ -101,7 +101,7 @@ TEST_F(CalibratedCommand, OtherOptionsOfBackendsHaveAFileOfTheirOwn) {
 }
 
 /// Calibration allocates 134 MB; the model has less than 1 MB.
-TEST_F(CalibratedCommand, MeasuringDevicesIsNoPartOfPeakMemory) {
+TEST_F(CalibratedCommand, PeakMemoryExcludesCalibration) {
 #ifdef __SANITIZE_ADDRESS__
   GTEST_SKIP() << "memory that was given back stays in quarantine";
 #endif
@@ -116,7 +116,7 @@ TEST_F(CalibratedCommand, MeasuringDevicesIsNoPartOfPeakMemory) {
   EXPECT_EQ(kept().size(), 1U);
 }
 
-TEST_F(CalibratedCommand, AFileThatIsNoJsonIsANote) {
+TEST_F(CalibratedCommand, InvalidCacheFileIsNotedAndReplaced) {
   run({"explain"});
   ASSERT_EQ(kept().size(), 1U);
   std::ofstream(kept().front()) << "nonsense";
@@ -127,7 +127,7 @@ TEST_F(CalibratedCommand, AFileThatIsNoJsonIsANote) {
 }
 
 /// Costs by which each node takes a second on the CPU.
-TEST_F(CalibratedCommand, BenchPredictsAsExplainDoes) {
+TEST_F(CalibratedCommand, BenchAndExplainPredictTheSameTimes) {
   const RunResult listed = run_command({"devices", "--json", "-t", "1"});
   std::string description;
   const json devices = json::parse(listed.out);

@@ -33,7 +33,7 @@ json json_of(const RunResult& result) {
   return json::parse(result.out);
 }
 
-TEST(CheckOpsCommand, ADevicePassesAllThatItSupports) {
+TEST(CheckOpsCommand, CorrectDevicePassesAllSupportedCases) {
   const RunResult result = check_ops({"--device", "test0", "--json"}, SHUNT_TEST_PLUGINS);
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_EQ(result.err, "");
@@ -60,7 +60,7 @@ TEST(CheckOpsCommand, ADevicePassesAllThatItSupports) {
   }
 }
 
-TEST(CheckOpsCommand, EveryReasonIsTold) {
+TEST(CheckOpsCommand, ListsEveryReasonForUnsupportedCases) {
   const std::vector<std::string> flags = {"--device", "test0", "--op", "add"};
   const RunResult text = check_ops(flags, SHUNT_TEST_PLUGINS_Q8_ONLY);
   EXPECT_EQ(text.exit_code, 0) << text.err;
@@ -79,7 +79,7 @@ TEST(CheckOpsCommand, EveryReasonIsTold) {
   EXPECT_EQ(op["passed"].get<std::size_t>() + refused, case_count("add"));
 }
 
-TEST(CheckOpsCommand, TheCpuPassesTheOpsThatAreNamed) {
+TEST(CheckOpsCommand, ChecksOnlyTheNamedOps) {
   const RunResult result = check_ops(
       {"-d", "cpu0", "--op", "silu", "--op", "transpose", "--op", "silu", "--op", "sum_rows"});
   EXPECT_EQ(result.exit_code, 0) << result.err;
@@ -91,7 +91,7 @@ TEST(CheckOpsCommand, TheCpuPassesTheOpsThatAreNamed) {
                                                   cases))));
 }
 
-TEST(CheckOpsCommand, AWrongKernelIsNamed) {
+TEST(CheckOpsCommand, ReportsAWrongKernel) {
   const RunResult result =
       check_ops({"--device", "test0", "--op", "matmul", "--op", "add", "--op", "mul", "--top", "2"},
                 SHUNT_TEST_WRONG_PLUGINS);
@@ -109,7 +109,7 @@ TEST(CheckOpsCommand, AWrongKernelIsNamed) {
   EXPECT_THAT(found["ops"][0]["failures"][0]["message"], HasSubstr("error 0.0001"));
 }
 
-TEST(CheckOpsCommand, ADeviceThatIsLostFailsAndIsNoEnd) {
+TEST(CheckOpsCommand, LostDeviceFailsItsCasesAndTheCheckContinues) {
   const RunResult result =
       check_ops({"--device", "test0", "--op", "add", "--json"}, SHUNT_TEST_LOST_PLUGINS);
   EXPECT_EQ(result.exit_code, 1);
@@ -120,7 +120,7 @@ TEST(CheckOpsCommand, ADeviceThatIsLostFailsAndIsNoEnd) {
   EXPECT_THAT(found["ops"][0]["failures"][0]["message"], HasSubstr("(code 719: "));
 }
 
-TEST(CheckOpsCommand, ADeviceThatNeverComesBackIsSaid) {
+TEST(CheckOpsCommand, HangingDeviceIsReported) {
   const RunResult result = check_ops({"--device", "test0", "--op", "add", "--case-seconds", "0.1"},
                                      SHUNT_TEST_HANGING_PLUGINS);
   EXPECT_FALSE(result.timed_out);
@@ -130,7 +130,7 @@ TEST(CheckOpsCommand, ADeviceThatNeverComesBackIsSaid) {
                                 HasSubstr("test0 does not end it although it was cancelled")));
 }
 
-TEST(CheckOpsCommand, CtrlCEndsIt) {
+TEST(CheckOpsCommand, CtrlCEndsTheCheck) {
   RunOptions options;
   options.interrupt_after = 100;
   const RunResult result = check_ops({"--device", "cpu0"}, "", options);
@@ -139,7 +139,7 @@ TEST(CheckOpsCommand, CtrlCEndsIt) {
   EXPECT_THAT(result.out, testing::Not(HasSubstr("cpu0: ")));
 }
 
-TEST(CheckOpsCommand, NothingCheckedIsAnError) {
+TEST(CheckOpsCommand, NoSupportedCaseIsAnError) {
   const RunResult result = check_ops({"--device", "null0", "--op", "silu"});
   if (result.err.find("there is no device") != std::string::npos)
     GTEST_SKIP() << "there is no null backend in this build";
@@ -148,7 +148,7 @@ TEST(CheckOpsCommand, NothingCheckedIsAnError) {
   EXPECT_THAT(result.out, HasSubstr(fmt::format("0 failed, {} unsupported", case_count("silu"))));
 }
 
-TEST(CheckOpsCommand, WrongUsageAndWhatIsNotThere) {
+TEST(CheckOpsCommand, ReportsWrongUsageAndUnknownOpsAndDevices) {
   const RunResult no_device = check_ops({});
   EXPECT_EQ(no_device.exit_code, 2);
   EXPECT_THAT(no_device.err, HasSubstr("--device NAME"));

@@ -27,7 +27,7 @@ json json_of(std::vector<std::string> arguments) {
   return json::parse(result.out);
 }
 
-TEST(Devices, TheCpuIsAlwaysThereAndLast) {
+TEST(Devices, ListsTheCpuLast) {
   const json devices = json_of({"devices"});
   const json& last = devices["devices"].back();
   EXPECT_EQ(last["name"], "cpu0");
@@ -37,7 +37,7 @@ TEST(Devices, TheCpuIsAlwaysThereAndLast) {
   EXPECT_THAT(run_command({"devices"}).out, HasSubstr(last["description"].get<std::string>()));
 }
 
-TEST(Devices, OneWhoseMemoryIsTheHostsSharesAPoolWithTheCpu) {
+TEST(Devices, DeviceWithHostMemorySharesAPoolWithTheCpu) {
   for (const bool pooled : {true, false}) {
     RunOptions options;
     options.environment["SHUNT_BACKEND_PATH"] =
@@ -63,7 +63,7 @@ TEST(Devices, OneWhoseMemoryIsTheHostsSharesAPoolWithTheCpu) {
   }
 }
 
-TEST(Devices, BackendsSayWhereTheyComeFrom) {
+TEST(Devices, ListsTheOriginOfBackends) {
   bool found = false;
   const json devices = json_of({"devices"});
   for (const json& backend : devices["backends"]) {
@@ -73,7 +73,7 @@ TEST(Devices, BackendsSayWhereTheyComeFrom) {
   EXPECT_TRUE(found);
 }
 
-TEST(Devices, ALevelThatTheMachineLacksIsAnErrorWithThoseThatItHas) {
+TEST(Devices, UnavailableVectorLevelIsAnErrorThatListsTheOthers) {
   RunOptions options;
   options.environment["SHUNT_CPU_LEVEL"] = "abacus";
   constexpr const char* kWhy = "vector level \"abacus\": this machine has ";
@@ -92,7 +92,7 @@ TEST(Devices, ALevelThatTheMachineLacksIsAnErrorWithThoseThatItHas) {
   }
 }
 
-TEST(Devices, OptionsOfBackendsAreListed) {
+TEST(Devices, ListsBackendOptions) {
   RunOptions options;
   options.environment["SHUNT_BACKEND_PATH"] = SHUNT_TEST_PLUGINS;
   options.environment["SHUNT_TUNABLE_DEPTH_2"] = "slow";
@@ -121,7 +121,7 @@ TEST(Devices, OptionsOfBackendsAreListed) {
 }
 
 /// As other flags do.
-TEST(Devices, ASettingOverridesTheEnvironmentAndTheLastOneCounts) {
+TEST(Devices, SetOverridesTheEnvironmentAndTheLastSetWins) {
   RunOptions options;
   options.environment["SHUNT_CPU_FUSE"] = "off";
   const auto fuse = [&](const std::vector<std::string>& more) {
@@ -139,7 +139,7 @@ TEST(Devices, ASettingOverridesTheEnvironmentAndTheLastOneCounts) {
 }
 
 /// Without such memory plain memory is used, and the list of backends has the reason.
-TEST(Devices, HighBandwidthMemoryThatIsNotThereIsPlainMemoryWithANote) {
+TEST(Devices, MissingHighBandwidthMemoryFallsBackWithANote) {
   RunOptions options;
   // hwloc's own: a machine without such nodes, whatever this one has.
   options.environment["HWLOC_SYNTHETIC"] = "package:1 [numa] core:2 pu:1";
@@ -154,7 +154,7 @@ TEST(Devices, HighBandwidthMemoryThatIsNotThereIsPlainMemoryWithANote) {
 }
 
 /// hwloc announces its parts each time that it reads a machine.
-TEST(Devices, TheMachineIsReadOnce) {
+TEST(Devices, ReadsTheTopologyOnce) {
   RunOptions options;
   options.environment["HWLOC_COMPONENTS_VERBOSE"] = "1";
   const auto times_read = [&](const std::vector<std::string>& words) {
@@ -169,7 +169,7 @@ TEST(Devices, TheMachineIsReadOnce) {
   EXPECT_EQ(times_read({"run", "--seed", "1", "-n", "2", "--weights", "copied"}), 1);
 }
 
-TEST(Devices, ABadVariableOfABackendIsWrongUsage) {
+TEST(Devices, InvalidBackendVariableIsWrongUsage) {
   for (const auto& [variable, value, message] :
        {std::tuple("SHUNT_CPU_FUSE", "0", "SHUNT_CPU_FUSE: \"0\" is not on or off"),
         std::tuple("SHUNT_CPU_FUZE", "on",
@@ -187,7 +187,7 @@ TEST(Devices, ABadVariableOfABackendIsWrongUsage) {
 }
 
 /// A setting of a backend that is off has no effect, which a line reports.
-TEST(Devices, AnOptionOfABackendThatIsOffIsReported) {
+TEST(Devices, OptionOfADisabledBackendIsReported) {
   RunOptions options;
   options.environment["SHUNT_CPU_LEVEL"] = "abacus";
   const RunResult result =
@@ -215,7 +215,7 @@ TEST(Inspect, ShowsMetadataTensorsAndTotals) {
               HasSubstr("blk.1.ffn_down.weight"));
 }
 
-TEST(Inspect, WhatAFileSaysCannotUpsetATerminalOrJson) {
+TEST(Inspect, EscapesControlCharactersOfMetadata) {
   const SynthModel model;
   const std::string path = model.folder().file("odd.gguf");
   write_edited(model.path(), path, [](EditedFile& file) {
@@ -227,13 +227,13 @@ TEST(Inspect, WhatAFileSaysCannotUpsetATerminalOrJson) {
   json_of({"inspect", path});
 }
 
-TEST(Inspect, ABadFileIsAnError) {
+TEST(Inspect, MissingFileIsAnError) {
   const RunResult result = run_command({"inspect", "/nonexistent.gguf"});
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_THAT(result.err, HasSubstr("/nonexistent.gguf"));
 }
 
-TEST(Tokenize, IsTheTokensOfTheModel) {
+TEST(Tokenize, EncodesAndDecodesWithTheModelsTokenizer) {
   const std::string& model = stories().path;
   const std::string& text = stories().prompt;
   const std::string ids = fmt::format("{}", fmt::join(stories().prompt_ids, " "));
@@ -247,7 +247,7 @@ TEST(Tokenize, IsTheTokensOfTheModel) {
             "      0  '<|end|>'\n    283  ' was'\n    259  ' a'\n");
 }
 
-TEST(Tokenize, ReadsStandardInputAsItIs) {
+TEST(Tokenize, ReadsStandardInputUnchanged) {
   const SynthModel model;
   RunOptions options;
   options.input = "a\n";
@@ -268,7 +268,7 @@ TEST(Tokenize, ReadsControlTokensOnlyWhenAsked) {
   EXPECT_EQ(run_command(asked).out, "2\n");
 }
 
-TEST(Tokenize, JsonIsValidWhateverThePiecesAre) {
+TEST(Tokenize, JsonIsValidForPartialUtf8) {
   const SynthModel model;
   const json tokens = json_of({"tokenize", "-m", model.path(), "\xe4\xb8\xad\xff"});
   EXPECT_EQ(tokens["text"], "\xe4\xb8\xad\xef\xbf\xbd");
@@ -276,7 +276,7 @@ TEST(Tokenize, JsonIsValidWhateverThePiecesAre) {
   EXPECT_EQ(tokens["tokens"].size(), 2u + 3 + 3);  // BOS, a space, six bytes
 }
 
-TEST(Tokenize, AnIdOutsideTheVocabularyIsAnError) {
+TEST(Tokenize, IdOutsideTheVocabularyIsAnError) {
   const SynthModel model;
   const RunResult result = run_command({"tokenize", "-m", model.path(), "--decode", "512"});
   EXPECT_EQ(result.exit_code, 1);
@@ -296,7 +296,7 @@ TEST(Ops, AllAreListedAndDocumented) {
   }
 }
 
-TEST(Ops, OneIsShownInFull) {
+TEST(Ops, ShowsASingleOpInFull) {
   const RunResult result = run_command({"ops", "rms_norm"});
   EXPECT_EQ(result.exit_code, 0);
   for (const char* part : {"rms_norm", "norm", "eps", "sqrt"}) {

@@ -21,14 +21,14 @@ using testing::EndsWith;
 using testing::HasSubstr;
 using testing::StartsWith;
 
-TEST(DefaultModel, IsTheFileOfTheRepository) {
+TEST(DefaultModel, IsFoundInTheRepository) {
   const auto path = default_model();
   ASSERT_TRUE(path) << path.error().message();
   EXPECT_TRUE(std::filesystem::equivalent(*path, stories().path)) << *path;
   EXPECT_LE(std::filesystem::file_size(*path), 4'000'000U);
 }
 
-TEST(DefaultModel, WritesAStoryUnasked) {
+TEST(DefaultModel, GeneratesAStoryWithoutAPrompt) {
   const RunResult result = run_command({"run", "--seed", "2"});
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(result.out, StartsWith("Once upon a time"));
@@ -37,7 +37,7 @@ TEST(DefaultModel, WritesAStoryUnasked) {
   EXPECT_THAT(result.err, HasSubstr("end of sequence"));
 }
 
-TEST(DefaultModel, IsUnaskedWhereThereIsNoPrompt) {
+TEST(DefaultModel, EmptyOrMissingInputStartsTheDefaultPrompt) {
   RunOptions terminal;
   terminal.terminal_input = true;
   RunOptions line_end;
@@ -53,7 +53,7 @@ TEST(DefaultModel, IsUnaskedWhereThereIsNoPrompt) {
 }
 
 /// A question is about as likely then.
-TEST(DefaultModel, WritesWhateverItLikesIfItIsNamedAndNothingIsAsked) {
+TEST(DefaultModel, GeneratesWithoutAPromptWhenNamedByPath) {
   std::set<std::string> beginnings;
   for (const char* seed : {"1", "2", "3", "4", "5", "6", "7", "8"}) {
     const RunResult result = run_command({"run", "-m", stories().path, "--seed", seed, "-n", "2"});
@@ -63,7 +63,7 @@ TEST(DefaultModel, WritesWhateverItLikesIfItIsNamedAndNothingIsAsked) {
   EXPECT_GT(beginnings.size(), 2U);
 }
 
-TEST(RunCommand, WaitsForItsPromptAndSaysSo) {
+TEST(RunCommand, ReportsThatItWaitsForThePromptOnStandardInput) {
   RunOptions options;
   options.input = stories().prompt;
   options.input_once_it_complains = true;
@@ -72,7 +72,7 @@ TEST(RunCommand, WaitsForItsPromptAndSaysSo) {
   EXPECT_THAT(result.err, StartsWith("shunt: waiting for the prompt on standard input"));
 }
 
-TEST(DefaultModel, GoesOnWithAPrompt) {
+TEST(DefaultModel, ContinuesAPrompt) {
   const RunResult result = run_command({"run", stories().prompt, "--temp", "0"});
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(result.out, StartsWith(stories().text));
@@ -106,7 +106,7 @@ TEST(DefaultModel, AnswersQuestions) {
 }
 
 /// In the form of its chat template, as Jinja renders it and another tokenizer cuts it.
-TEST(DefaultModel, HasAChatTemplateOfThatForm) {
+TEST(DefaultModel, HasAQuestionAndAnswerChatTemplate) {
   const auto file = gguf::File::open(stories().path);
   ASSERT_TRUE(file);
   const auto chat = file->get_string("tokenizer.chat_template");
@@ -124,7 +124,7 @@ TEST(DefaultModel, HasAChatTemplateOfThatForm) {
   EXPECT_THAT(result.out, EndsWith("Answer: A horse says neigh.\n"));
 }
 
-TEST(DefaultModel, IsToldOfWhereNothingElseNamesIt) {
+TEST(DefaultModel, IsReportedIfNoModelIsNamed) {
   for (const std::vector<std::string>& words :
        {std::vector<std::string>{"tokenize", "a"}, {"perplexity", "--documents", "A horse."}}) {
     const RunResult result = run_command(words);
@@ -134,7 +134,7 @@ TEST(DefaultModel, IsToldOfWhereNothingElseNamesIt) {
   EXPECT_EQ(run_command({"tokenize", "-m", stories().path, "a"}).err, "");
 }
 
-TEST(DefaultModel, ThatIsNotThereIsAnErrorThatSaysWhatToDo) {
+TEST(DefaultModel, MissingFileIsAnErrorThatNamesTheModelFlag) {
   // The command with a copy of the library, without other files beside it.
   const TempFolder folder;
   const std::filesystem::path library =
@@ -193,7 +193,7 @@ std::string last_sentence(const std::string& story) {
 }
 
 /// The sampling takes all likely tokens, not only the likeliest: it leaves out no tokens.
-TEST(DefaultModel, OfFiftyStoriesFortyFiveEndAndComeBackToTheirHero) {
+TEST(DefaultModel, FortyFiveOf50StoriesEndWithTheirHero) {
   ASSERT_GT(names().size(), 20U);
   const auto registry = Registry::create(Options());
   ASSERT_TRUE(registry);

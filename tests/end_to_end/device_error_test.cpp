@@ -27,7 +27,7 @@ class DeviceError : public ::testing::Test {
   SynthModel model_;
 };
 
-TEST_F(DeviceError, EndsTheRunAndIsNamed) {
+TEST_F(DeviceError, EndsTheRunAndNamesTheDevice) {
   for (const std::vector<std::string>& flags :
        {std::vector<std::string>{}, std::vector<std::string>{"--on-device-error", "fail"}}) {
     const RunResult result = run(flags);
@@ -38,7 +38,7 @@ TEST_F(DeviceError, EndsTheRunAndIsNamed) {
   }
 }
 
-TEST_F(DeviceError, OrTheRunGoesOnWithoutAndSaysSo) {
+TEST_F(DeviceError, FallbackContinuesWithoutTheDeviceAndReportsIt) {
   const RunResult alone = run({"--devices", "cpu0"});
   ASSERT_EQ(alone.exit_code, 0);
   const RunResult result = run({"--on-device-error", "fallback"});

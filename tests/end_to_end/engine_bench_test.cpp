@@ -56,7 +56,7 @@ class EngineBench : public testing::Test {
   std::unique_ptr<Session> session_;
 };
 
-TEST_F(EngineBench, AStepMultipliesEachTokenWithEachWeightAndTheLastForLogits) {
+TEST_F(EngineBench, StepCountsTheMultiplicationsOfEachTokenAndOfLogits) {
   load({.dtype = DType::kQ4_0});
   const Amounts ten = work(10, 1);
   EXPECT_EQ(amount(ten, Peak::kInt8), 2 * (kInLayers * 10 + kForLogits));
@@ -65,7 +65,7 @@ TEST_F(EngineBench, AStepMultipliesEachTokenWithEachWeightAndTheLastForLogits) {
   EXPECT_EQ(amount(work(10, 0), Peak::kInt8), 2 * kInLayers * 10);
 }
 
-TEST_F(EngineBench, AStepReadsEachWeightOnceAndOfTheEmbeddingsItsTokens) {
+TEST_F(EngineBench, StepReadsEachWeightOnceAndOneEmbeddingPerToken) {
   load({.dtype = DType::kQ4_0});
   constexpr double kNorms = 5 * 64 * 4;          // of F32
   constexpr double kEmbedding = 64 * 18.0 / 32;  // a block of 32 has 18 bytes
@@ -75,19 +75,19 @@ TEST_F(EngineBench, AStepReadsEachWeightOnceAndOfTheEmbeddingsItsTokens) {
   EXPECT_EQ(amount(work(3, 0), Peak::kRead), kInLayers * 18 / 32 + kNorms + 3 * kEmbedding);
 }
 
-TEST_F(EngineBench, AnEmbeddingThatMakesTheLogitsIsReadOnce) {
+TEST_F(EngineBench, TiedEmbeddingIsReadOnce) {
   load({.dtype = DType::kBF16, .tied = true});
   EXPECT_EQ(amount(work(1, 1), Peak::kRead), (kInLayers + kForLogits) * 2 + 5 * 64 * 4);
   EXPECT_EQ(amount(work(1, 1), Peak::kBf16), 2 * (kInLayers + kForLogits));
 }
 
-TEST_F(EngineBench, WeightsOnOneDeviceAreItsWeights) {
+TEST_F(EngineBench, OnlyDeviceIsTheOneWithAllWeights) {
   load({});
   ASSERT_NE(only_device(*model_), nullptr);
   EXPECT_EQ(only_device(*model_)->info().name, "cpu0");
 }
 
-TEST_F(EngineBench, EachRunIsHeldAgainstItsProbesOrThePeaks) {
+TEST_F(EngineBench, RunsAreComparedWithTheirProbesOrThePeaks) {
   load({.dtype = DType::kQ8_0});
   ScriptedMeter meter;
   // Arithmetic that never bounds anything, and reading that is slower than any machine's.
@@ -148,7 +148,7 @@ class EngineBenchSequences : public EngineBench {
   ScriptedMeter meter_;
 };
 
-TEST_F(EngineBenchSequences, ThatGenerateReadWeightsOnceAndEachItsOwnCache) {
+TEST_F(EngineBenchSequences, GenerationReadsWeightsOnceAndEachCacheSeparately) {
   // Two tokens after 4: rows 5 and 6 of each of three.
   expect_bytes({true, 2, 4, 3},
                2 * (kWeights + kLogitsMatrix + 3 * kEmbedding) + 3 * (5 + 6) * kCacheRow);
@@ -156,20 +156,20 @@ TEST_F(EngineBenchSequences, ThatGenerateReadWeightsOnceAndEachItsOwnCache) {
   expect_bytes({true, 2, 4, 1}, 2 * (kWeights + kLogitsMatrix + kEmbedding) + (5 + 6) * kCacheRow);
 }
 
-TEST_F(EngineBenchSequences, WithPromptsThatBatchesCutAcross) {
+TEST_F(EngineBenchSequences, PromptsSplitOverBatchesCountTheBytesOfEachStep) {
   // Three times 7 tokens after 2 in batches of 8: 7 and 1; 6 and 2; 5. Each one's last token has
   // logits, in another step. Each step looks at the rows of those that are in it.
   expect_bytes({false, 7, 2, 3}, 3 * (kWeights + kLogitsMatrix) + 21 * kEmbedding +
                                      ((9 + 3) + (9 + 4) + 9) * kCacheRow);
 }
 
-TEST_F(EngineBenchSequences, WhereAStepMakesNoLogitsTheirMatrixIsNotRead) {
+TEST_F(EngineBenchSequences, StepsWithoutLogitsDoNotReadTheOutputMatrix) {
   // Twice 12 in batches of 8: 8; 4 and 4; 8.
   expect_bytes({false, 12, 0, 2}, 3 * kWeights + 2 * kLogitsMatrix + 24 * kEmbedding +
                                       (8 + (12 + 4) + 12) * kCacheRow);
 }
 
-TEST_F(EngineBenchSequences, MoreThanABatchTakeMoreSteps) {
+TEST_F(EngineBenchSequences, MoreThanABatchNeedMoreSteps) {
   options_.batch = 3;
   load({.dtype = DType::kQ8_0});
   // A token each: 3, then 1.
@@ -191,13 +191,13 @@ TEST_F(EngineBenchSequences, ThatDoNotFitAreErrors) {
   EXPECT_FALSE(warm_up(*session_, std::span(&too_many, 1), 8));
 }
 
-TEST_F(EngineBenchSequences, WarmingUpLeavesAllOfThemEmpty) {
+TEST_F(EngineBenchSequences, WarmUpLeavesAllSequencesEmpty) {
   const SpeedTest tests[] = {{false, 9, 3, 4}, {true, 4, 8, 2}};
   ASSERT_TRUE(warm_up(*session_, tests, options_.batch));
   for (std::int64_t i = 0; i < 4; ++i) EXPECT_EQ(session_->length(i), 0);
 }
 
-TEST_F(EngineBench, APromptBoundByArithmeticNeedsNoProbes) {
+TEST_F(EngineBench, PromptBoundByArithmeticNeedsNoProbes) {
   load({.dtype = DType::kQ8_0});
   ScriptedMeter meter;
   meter.script = {
@@ -218,7 +218,7 @@ TEST_F(EngineBench, APromptBoundByArithmeticNeedsNoProbes) {
   EXPECT_NEAR(result->runs[0].share * result->runs[0].seconds, operations / 5e5, 1e-9);
 }
 
-TEST_F(EngineBench, WithoutLimitsThereAreTimesOnly) {
+TEST_F(EngineBench, WithoutPeaksReportsOnlyTimes) {
   load({});
   SpeedOptions how;
   how.runs = 3;
@@ -234,7 +234,7 @@ TEST_F(EngineBench, WithoutLimitsThereAreTimesOnly) {
 }
 
 /// Batches of no tokens can't be predicted; the session has batches of its own.
-TEST_F(EngineBench, ATestThatCanNotBePredictedIsMeasured) {
+TEST_F(EngineBench, TestWithoutAPredictionIsStillMeasured) {
   load({});
   SpeedOptions how;
   how.runs = 2;
@@ -251,7 +251,7 @@ TEST_F(EngineBench, ATestThatCanNotBePredictedIsMeasured) {
 }
 
 /// A split model is placed part by part, by other rules than those of a prediction.
-TEST_F(EngineBench, AModelThatIsSplitHasNoPrediction) {
+TEST_F(EngineBench, SplitModelHasNoPrediction) {
   SynthOptions shape;
   shape.width = 512;
   shape.feed_forward = 512;
@@ -275,7 +275,7 @@ TEST_F(EngineBench, AModelThatIsSplitHasNoPrediction) {
   }
 }
 
-TEST_F(EngineBench, TestsThatMakeNoSenseAreErrors) {
+TEST_F(EngineBench, RejectsInvalidTests) {
   load({});
   EXPECT_EQ(error_of({false, 32, 0}, 1), "");
   EXPECT_THAT(error_of({false, 33, 0}, 1), HasSubstr("33 tokens"));
@@ -288,7 +288,7 @@ TEST_F(EngineBench, TestsThatMakeNoSenseAreErrors) {
   EXPECT_FALSE(warm_up(*session_, std::span(&too_long, 1), 8));
 }
 
-TEST_F(EngineBench, WarmingUpLeavesTheSessionEmpty) {
+TEST_F(EngineBench, WarmUpLeavesTheSessionEmpty) {
   load({});
   const SpeedTest tests[] = {{false, 20, 3}, {true, 4, 8}};
   ASSERT_TRUE(warm_up(*session_, tests, options_.batch));

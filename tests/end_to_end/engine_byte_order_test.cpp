@@ -64,14 +64,14 @@ class EngineByteOrder : public ::testing::Test {
   Device* cpu_ = nullptr;
 };
 
-TEST_F(EngineByteOrder, MakesNoDifferenceToARealModel) {
+TEST_F(EngineByteOrder, DoesNotChangeTokensOfTheDefaultModel) {
   for (const WeightMode mode : {WeightMode::kAuto, WeightMode::kMapped, WeightMode::kCopied}) {
     SCOPED_TRACE(to_string(mode));
     expect_same(stories().path, {cpu_}, load_options(mode));
   }
 }
 
-TEST_F(EngineByteOrder, MakesNoDifferenceToTheTextOfTheCommand) {
+TEST_F(EngineByteOrder, DoesNotChangeTheTextOfTheCommand) {
   const RunResult result =
       run_command({"run", "--model", big(stories().path), "-n", stories().count(), "--temp", "0",
                    "--prompt", stories().prompt});
@@ -92,7 +92,7 @@ std::vector<DType> weight_types() {
 class EngineByteOrderOfType : public EngineByteOrder,
                               public ::testing::WithParamInterface<DType> {};
 
-TEST_P(EngineByteOrderOfType, MakesNoDifference) {
+TEST_P(EngineByteOrderOfType, DoesNotChangeTokens) {
   SynthOptions options;
   options.layers = 1;
   options.width = 256;
@@ -109,7 +109,7 @@ TEST_P(EngineByteOrderOfType, MakesNoDifference) {
 INSTANTIATE_TEST_SUITE_P(, EngineByteOrderOfType, ::testing::ValuesIn(weight_types()),
                          [](const auto& type) { return std::string(to_string(type.param)); });
 
-TEST_F(EngineByteOrder, MakesNoDifferenceToWhatADeviceGets) {
+TEST_F(EngineByteOrder, DoesNotChangeTokensOnADevice) {
   SynthOptions options;
   options.dtype = DType::kQ4_0;
   const SynthModel model(options);
@@ -119,7 +119,7 @@ TEST_F(EngineByteOrder, MakesNoDifferenceToWhatADeviceGets) {
   expect_same(model.path(), {&q8, cpu_}, load_options());  // transcoded on their way
 }
 
-TEST_F(EngineByteOrder, DecidesWhatIsUsedInTheFile) {
+TEST_F(EngineByteOrder, OnlyNativeOrderWeightsAreUsedInTheMappedFile) {
   const SynthModel model;  // F32
   const std::string twin = big(model.path());
   const bool host_is_little = std::endian::native == std::endian::little;
@@ -146,7 +146,7 @@ TEST_F(EngineByteOrder, DecidesWhatIsUsedInTheFile) {
   }
 }
 
-TEST_F(EngineByteOrder, OfBlocksIsLittleInMemoryEverywhere) {
+TEST_F(EngineByteOrder, OfBlocksInMemoryIsLittleEndianOnAnyHost) {
   SynthOptions options;
   options.dtype = DType::kQ8_0;
   const SynthModel model(options);
@@ -165,7 +165,7 @@ TEST_F(EngineByteOrder, OfBlocksIsLittleInMemoryEverywhere) {
   EXPECT_EQ(big.model->ledger().bytes(name, Purpose::kMappedWeights), host_is_little ? 0 : plain);
 }
 
-TEST_F(EngineByteOrder, OfWhatIsQuantizedIsLittle) {
+TEST_F(EngineByteOrder, OfQuantizedFilesIsLittleEndian) {
   SynthOptions options;
   options.dtype = DType::kF16;
   const SynthModel model(options);

@@ -31,7 +31,7 @@ class EngineCacheCopies : public ::testing::Test {
   SessionOptions options_;
 };
 
-TEST_F(EngineCacheCopies, AreWrittenAsTheyWereRead) {
+TEST_F(EngineCacheCopies, RoundTrip) {
   auto plans = SessionPlans::create(*model_->state(), options_);
   ASSERT_TRUE(plans) << plans.error().message();
   auto contents = *(*plans)->read_caches();
@@ -42,7 +42,7 @@ TEST_F(EngineCacheCopies, AreWrittenAsTheyWereRead) {
 }
 
 /// Of another number of caches, or of another size, in either direction: nothing is written.
-TEST_F(EngineCacheCopies, OfOtherSizesAreInvalid) {
+TEST_F(EngineCacheCopies, RejectOtherSizes) {
   auto plans = SessionPlans::create(*model_->state(), options_);
   ASSERT_TRUE(plans) << plans.error().message();
   const auto before = *(*plans)->read_caches();

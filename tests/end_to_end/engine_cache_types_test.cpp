@@ -76,7 +76,7 @@ TEST_F(EngineCacheTypes, ChangeLogitsByTheirRoundingOnly) {
   }
 }
 
-TEST_F(EngineCacheTypes, WhoseBlocksATokensKeysDoNotFillAreRefused) {
+TEST_F(EngineCacheTypes, RejectBlocksThatKeysDoNotFill) {
   SynthOptions shape;
   shape.width = 32;  // 2 heads of 8
   const auto model = load(shape);

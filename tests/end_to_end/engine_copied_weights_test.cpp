@@ -106,7 +106,7 @@ class CopiedWeights : public ::testing::Test {
   Device* cpu_ = nullptr;
 };
 
-TEST_F(CopiedWeights, GiveTheTextOfTheMappedFile) {
+TEST_F(CopiedWeights, GiveTheNumbersOfTheMappedFile) {
   const std::string& path = stories().path;
   const auto mapped = run_engine(path, {cpu_}, load_options(WeightMode::kMapped));
   const auto copied = run_engine(path, {cpu_}, load_options(WeightMode::kCopied));
@@ -138,7 +138,7 @@ TEST_F(CopiedWeights, AreOnTheLedgerAsAllocated) {
   }
 }
 
-TEST_F(CopiedWeights, UnaskedOnlyWhereTheCpuIsAlone) {
+TEST_F(CopiedWeights, AreTheDefaultOnlyOnACpuOnly) {
   TestDevice other({.name = "test0", .ops = {"add"}});
   const std::string name = cpu_->info().name;
   const EngineRun together = must_run({&other, cpu_}, load_options(WeightMode::kAuto));
@@ -149,7 +149,7 @@ TEST_F(CopiedWeights, UnaskedOnlyWhereTheCpuIsAlone) {
   expect_as_predicted(asked);
 }
 
-TEST_F(CopiedWeights, LeaveNothingOfTheFileInMemory) {
+TEST_F(CopiedWeights, ReleaseThePagesOfTheFile) {
   SynthOptions options = shape(true);
   options.width = 256;
   options.vocabulary = 4000;
@@ -169,7 +169,7 @@ TEST_F(CopiedWeights, LeaveNothingOfTheFileInMemory) {
   }
 }
 
-TEST_F(CopiedWeights, MayLieWhereTheHostCantTouchThem) {
+TEST_F(CopiedWeights, MayBeInMemoryThatTheHostCannotAccess) {
   for (const bool tied : {false, true}) {
     const SynthModel file(shape(tied));
     to_native_order(file.path());
@@ -208,7 +208,7 @@ TEST_F(CopiedWeights, MayLieWhereTheHostCantTouchThem) {
   }
 }
 
-TEST_F(CopiedWeights, AreThoseThatAllStepsWantThere) {
+TEST_F(CopiedWeights, IncludeOnlyWeightsThatEveryStepWants) {
   // Wants the output where a prompt is computed, all others always.
   TestDeviceConfig config = choosy();
   config.wants_weight = [](const Graph& graph, NodeId leaf) {
@@ -231,7 +231,7 @@ TEST_F(CopiedWeights, AreThoseThatAllStepsWantThere) {
   expect_as_predicted(run);
 }
 
-TEST_F(CopiedWeights, WithoutMemoryForThemTheFileIsUsedIfNobodyAskedForCopies) {
+TEST_F(CopiedWeights, WithoutMemoryAutoUsesTheMappedFileAndCopiedFails) {
   std::vector<std::string> said;
   LoadOptions options = load_options(WeightMode::kAuto);
   options.fallback.say = [&](std::string_view line) { said.emplace_back(line); };
@@ -270,7 +270,7 @@ TEST_F(CopiedWeights, WithoutMemoryForThemTheFileIsUsedIfNobodyAskedForCopies) {
   }
 }
 
-TEST_F(CopiedWeights, AFailureWhileTheyAreWrittenIsAnError) {
+TEST_F(CopiedWeights, WriteFailureIsAnErrorOnLoad) {
   for (const WeightMode mode : {WeightMode::kAuto, WeightMode::kCopied}) {
     TestDevice device(choosy());
     device.fail_at({.copy = 3});
@@ -282,7 +282,7 @@ TEST_F(CopiedWeights, AFailureWhileTheyAreWrittenIsAnError) {
   }
 }
 
-TEST_F(CopiedWeights, BesideADeviceThatHasTheOthers) {
+TEST_F(CopiedWeights, WorkWithADeviceThatHoldsTheOthers) {
   TestDevice plain({.name = "cpu7", .kind = DeviceKind::kCpu, .in_host_memory = true});
   const EngineRun alone = must_run({&plain}, load_options(WeightMode::kMapped));
   const std::uint64_t all = alone.model->info().weight_bytes;
@@ -320,7 +320,7 @@ TEST_F(CopiedWeights, BesideADeviceThatHasTheOthers) {
   EXPECT_GT(moved, 0) << "this never happened";
 }
 
-TEST_F(CopiedWeights, ArePinnedOpsSentByWayOfTheHost) {
+TEST_F(CopiedWeights, ArePinnedOpsStreamedThroughTheHost) {
   TestDevice plain({.name = "cpu7", .kind = DeviceKind::kCpu, .in_host_memory = true});
   const EngineRun alone = must_run({&plain}, load_options(WeightMode::kMapped));
   // The other device has room for an op and its weights, which stay where they are.
@@ -337,7 +337,7 @@ TEST_F(CopiedWeights, ArePinnedOpsSentByWayOfTheHost) {
   expect_as_predicted(run);
 }
 
-TEST_F(CopiedWeights, OfADeviceThatIsLostAreCopiedToo) {
+TEST_F(CopiedWeights, OfALostDeviceAreCopiedToTheCpu) {
   TestDevice plain({.name = "cpu7", .kind = DeviceKind::kCpu, .in_host_memory = true});
   const EngineRun alone = must_run({&plain}, load_options(WeightMode::kMapped));
   for (const std::size_t launch : {1U, 40U, 100U}) {
@@ -357,7 +357,7 @@ TEST_F(CopiedWeights, OfADeviceThatIsLostAreCopiedToo) {
   }
 }
 
-TEST_F(CopiedWeights, CanBeVerifiedAndGatheredFrom) {
+TEST_F(CopiedWeights, WorkWithVerifyAndImportanceMatrix) {
   const std::vector<std::int32_t> prompt = {1, 20, 30, 40, 50};
   std::vector<ImportanceMatrix> gathered;
   for (const bool copied : {false, true}) {
@@ -390,7 +390,7 @@ TEST_F(CopiedWeights, CanBeVerifiedAndGatheredFrom) {
 
 /// A device that computes in the host's memory, and has a layout of its own for some weights: those
 /// come into it, however the CPU has its own.
-TEST_F(CopiedWeights, OfADeviceInHostMemoryAreInTheLayoutThatItWants) {
+TEST_F(CopiedWeights, OfADeviceInHostMemoryHaveItsLayout) {
   TestDevice plain({.name = "cpu7", .kind = DeviceKind::kCpu, .in_host_memory = true});
   const EngineRun alone = must_run({&plain}, load_options(WeightMode::kMapped));
   for (const WeightMode mode : {WeightMode::kMapped, WeightMode::kAuto, WeightMode::kCopied}) {
@@ -409,7 +409,7 @@ TEST_F(CopiedWeights, OfADeviceInHostMemoryAreInTheLayoutThatItWants) {
   }
 }
 
-TEST_F(CopiedWeights, AreChosenByAFlag) {
+TEST_F(CopiedWeights, AreSelectedByTheWeightsFlag) {
   const auto text = [&](const std::string& mode) {
     const RunResult result = run_command({"run", "-m", file_.path(), "-p", "x", "-n", "4", "--temp",
                                           "0", "--weights", mode, "--devices", "cpu0"});

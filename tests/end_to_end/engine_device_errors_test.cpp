@@ -181,7 +181,7 @@ class DeviceErrors : public ::testing::Test {
   std::vector<std::int32_t> alone_;
 };
 
-TEST_F(DeviceErrors, WithoutAnyBothDevicesHaveAShare) {
+TEST_F(DeviceErrors, WithoutErrorsBothDevicesHoldPartOfTheCache) {
   for (const bool asynchronous : {false, true}) {
     Devices devices(cpu_, asynchronous);
     Run run;
@@ -231,12 +231,12 @@ void DeviceErrors::each_call_fails_once(bool asynchronous, bool of_first) {
   EXPECT_GT(in_append, 100U);
 }
 
-TEST_F(DeviceErrors, EachLeavesTheSessionAsItWas) {
+TEST_F(DeviceErrors, FailModeKeepsTheSessionAfterAnyFailedCall) {
   each_call_fails_once(false, true);
   each_call_fails_once(false, false);
 }
 
-TEST_F(DeviceErrors, EachLateOneToo) {
+TEST_F(DeviceErrors, FailModeKeepsTheSessionAfterAnyLateError) {
   each_call_fails_once(true, true);
 }
 
@@ -266,21 +266,21 @@ void DeviceErrors::each_call_is_survived(bool asynchronous, bool of_first, bool 
   EXPECT_GT(left_out, 100U);
 }
 
-TEST_F(DeviceErrors, EachIsSurvivedWithoutTheDevice) {
+TEST_F(DeviceErrors, AnyFailedCallIsSurvivedWithoutTheDevice) {
   each_call_is_survived(false, true, false);
   each_call_is_survived(false, false, false);
 }
 
-TEST_F(DeviceErrors, EachLateOneIsSurvivedToo) {
+TEST_F(DeviceErrors, AnyLateErrorIsSurvivedWithoutTheDevice) {
   each_call_is_survived(true, true, false);
 }
 
-TEST_F(DeviceErrors, SoIsADeviceThatIsLostForGood) {
+TEST_F(DeviceErrors, PermanentDeviceLossIsSurvived) {
   each_call_is_survived(false, true, true);
   each_call_is_survived(true, false, true);
 }
 
-TEST_F(DeviceErrors, OneAfterTheOtherDownToTheCpu) {
+TEST_F(DeviceErrors, LossOfOneDeviceAfterAnotherFallsBackToTheCpu) {
   std::size_t both_lost = 0;
   for (std::size_t n = 1; n < 200; n += 7) {
     for (std::size_t m = 1; m < 200; m += 23) {
@@ -300,7 +300,7 @@ TEST_F(DeviceErrors, OneAfterTheOtherDownToTheCpu) {
   EXPECT_GT(both_lost, 100U);
 }
 
-TEST_F(DeviceErrors, OfTheCpuAreErrorsWhateverThePolicy) {
+TEST_F(DeviceErrors, OfTheCpuAreErrorsInEveryMode) {
   for (const DeviceErrorMode mode : {DeviceErrorMode::kFail, DeviceErrorMode::kFallback}) {
     TestDevice device({.name = "test0", .ops = {"matmul", "add"}});
     TestDevice host({.name = "cpu0", .kind = DeviceKind::kCpu, .host_accessible = true});
@@ -322,7 +322,7 @@ TEST_F(DeviceErrors, OfTheCpuAreErrorsWhateverThePolicy) {
   }
 }
 
-TEST_F(DeviceErrors, ACacheThatIsElsewhereIsKept) {
+TEST_F(DeviceErrors, CacheOnAnotherDeviceIsKept) {
   for (const bool cache_is_lost : {false, true}) {
     Devices devices(cpu_);
     Run run;
@@ -351,7 +351,7 @@ TEST_F(DeviceErrors, ACacheThatIsElsewhereIsKept) {
   }
 }
 
-TEST_F(DeviceErrors, WhatOthersHoldStaysWithThem) {
+TEST_F(DeviceErrors, WeightsOfRemainingDevicesStay) {
   std::size_t needed = 0;
   for (const bool tight : {false, true}) {
     Devices devices(cpu_, false, tight ? needed + 1000 : std::size_t{1} << 30);
@@ -379,7 +379,7 @@ TEST_F(DeviceErrors, WhatOthersHoldStaysWithThem) {
   }
 }
 
-TEST_F(DeviceErrors, MemoryOfWeightsThatHaveToMoveIsGivenBack) {
+TEST_F(DeviceErrors, MemoryOfMovedWeightsIsFreed) {
   std::size_t moved = 0;
   for (std::size_t memory = 7000; memory <= 11000; memory += 500) {
     Devices devices(cpu_, false, memory);
@@ -402,7 +402,7 @@ TEST_F(DeviceErrors, MemoryOfWeightsThatHaveToMoveIsGivenBack) {
   EXPECT_GT(moved, 0U) << "this never happened";
 }
 
-TEST_F(DeviceErrors, LogitsOfAllTokensAreHandedOverOnce) {
+TEST_F(DeviceErrors, AppendAllDeliversEachTokensLogitsOnce) {
   const std::vector<std::int32_t> start = {1, 7, 77}, tokens = {20, 30, 40, 50, 60};
   const auto all_logits = [&](Run& run, bool& failed, const std::function<void()>& arm) {
     std::vector<float> all;
@@ -461,7 +461,7 @@ TEST_F(DeviceErrors, LogitsOfAllTokensAreHandedOverOnce) {
   }
 }
 
-TEST_F(DeviceErrors, WhatThePolicyForFallbackDeniesIsAnError) {
+TEST_F(DeviceErrors, FallbackPolicyDenyIsAnError) {
   TestDevice first({.name = "test0"});
   TestDevice second({.name = "test1", .ops = {"matmul"}});
   const std::vector<Device*> devices = {&first, &second, cpu_};
@@ -480,7 +480,7 @@ TEST_F(DeviceErrors, WhatThePolicyForFallbackDeniesIsAnError) {
   EXPECT_TRUE(run.uses(first));
 }
 
-TEST_F(DeviceErrors, AnotherSessionFollowsAtItsNextCall) {
+TEST_F(DeviceErrors, AnotherSessionDropsTheDeviceAtItsNextCall) {
   Devices devices(cpu_);
   Run run;
   load(devices.all, load_options(DeviceErrorMode::kFallback, run.reported), run);
@@ -505,7 +505,7 @@ TEST_F(DeviceErrors, AnotherSessionFollowsAtItsNextCall) {
 
 class DeviceErrorThreads : public DeviceErrors {};
 
-TEST_F(DeviceErrorThreads, SessionsThatShareTheDeviceAllGoOn) {
+TEST_F(DeviceErrorThreads, SessionsThatShareTheDeviceContinue) {
   for (const bool for_good : {false, true}) {
     for (std::size_t n = 5; n < 400; n += 61) {
       SCOPED_TRACE(n);

@@ -45,7 +45,7 @@ void expect_same(const Computed& a, const Computed& b) {
   EXPECT_EQ(a.tokens, b.tokens);
 }
 
-TEST(EngineDevices, AModelRunsOnADeviceThatCanHardlyDoAnything) {
+TEST(EngineDevices, DefaultModelRunsOnADeviceWithFewOps) {
   const F32Stories model;
   const Computed alone = compute(model.path(), stories().prompt_ids, {"cpu0"});
   const Computed together = compute(model.path(), stories().prompt_ids, {"test0"});
@@ -54,7 +54,7 @@ TEST(EngineDevices, AModelRunsOnADeviceThatCanHardlyDoAnything) {
   EXPECT_EQ(alone.tokens, first);
 }
 
-TEST(EngineDevices, SoDoesAModelOfNoiseWithATiedOutput) {
+TEST(EngineDevices, SynthModelWithTiedOutputRunsOnADeviceWithFewOps) {
   SynthOptions options;
   options.tied = true;
   const SynthModel model(options);

@@ -102,7 +102,7 @@ class EngineFit : public ::testing::Test {
 
 constexpr std::size_t kMore = std::size_t{1} << 19;  // than model and session take
 
-TEST_F(EngineFit, ADeviceOfAnySizeHelpsAsFarAsItCan) {
+TEST_F(EngineFit, DeviceOfAnyMemorySizeComputesWhatFits) {
   std::size_t before = 0;
   for (std::size_t memory = 0; memory <= kMore; memory += 16000) {
     TestDevice device({.name = "test0", .memory = memory});
@@ -114,7 +114,7 @@ TEST_F(EngineFit, ADeviceOfAnySizeHelpsAsFarAsItCan) {
   EXPECT_GT(before, 0U);
 }
 
-TEST_F(EngineFit, WhateverMemoryIsRefusedALineOfThePlacementFileIsNamed) {
+TEST_F(EngineFit, AnyFailedAllocationNamesALineOfThePlacementFile) {
   std::string text;
   {
     TestDevice device({.name = "test0"});
@@ -149,7 +149,7 @@ TEST_F(EngineFit, WhateverMemoryIsRefusedALineOfThePlacementFileIsNamed) {
   }
 }
 
-TEST_F(EngineFit, SoDoesOneThatDoesNotSayWhatItHas) {
+TEST_F(EngineFit, DeviceWithUnknownMemorySizeKeepsTheText) {
   for (std::size_t memory = 0; memory <= kMore; memory += 24000) {
     Reticent device({.name = "test0", .memory = memory});
     EXPECT_EQ(text({&device, cpu_}), alone_) << memory;
@@ -157,7 +157,7 @@ TEST_F(EngineFit, SoDoesOneThatDoesNotSayWhatItHas) {
   }
 }
 
-TEST_F(EngineFit, OneThatCanDoLittleAndTakesNoLargeBuffers) {
+TEST_F(EngineFit, DevicesWithFewOpsAndSmallBuffersKeepTheText) {
   for (std::size_t buffer = 1000; buffer <= 1000000; buffer *= 4) {
     TestDevice first({.name = "test0", .ops = {"matmul", "add"}, .max_buffer = buffer});
     TestDevice second({.name = "test1", .memory = 100000, .max_buffer = 4 * buffer});
@@ -165,7 +165,7 @@ TEST_F(EngineFit, OneThatCanDoLittleAndTakesNoLargeBuffers) {
   }
 }
 
-TEST_F(EngineFit, WhateverAllocationFailsLessGoesThere) {
+TEST_F(EngineFit, AnyFailedAllocationMovesLayersToTheCpu) {
   for (std::size_t n = 1; n <= 12; ++n) {
     TestDevice device({.name = "test0"});
     TestFailures failures;
@@ -182,7 +182,7 @@ TEST_F(EngineFit, WhateverAllocationFailsLessGoesThere) {
   }
 }
 
-TEST_F(EngineFit, LogitsOfAllTokensNeedAPlanThatMayNotFit) {
+TEST_F(EngineFit, AppendAllMayMoveCachesIfItsPlanDoesNotFit) {
   const std::vector<std::int32_t> prompt = {1, 20, 30, 40, 50, 60, 70, 80, 90};
   int moved = 0;
   const auto all_logits = [&](const std::vector<Device*>& devices) {

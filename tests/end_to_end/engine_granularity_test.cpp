@@ -86,7 +86,7 @@ TEST_F(Granularity, GraphsAreCapturedOncePerRoundedNumberOfRows) {
   EXPECT_EQ(captures(-8), each);
 }
 
-TEST_F(Granularity, TwoDevicesGetACommonMultiple) {
+TEST_F(Granularity, TwoDevicesRoundToACommonMultiple) {
   const auto captures_of_first = [&](std::int64_t first, std::int64_t second) {
     TestAccelerator one({.ops = {"matmul"}, .graphs = 1000, .granularity = first});
     TestAccelerator other({.name = "accel1", .graphs = 1000, .granularity = second});
@@ -99,7 +99,7 @@ TEST_F(Granularity, TwoDevicesGetACommonMultiple) {
 }
 
 /// Memory of a test device is full of NaN at first. The rows that a mask hides must not be NaN.
-TEST_F(Granularity, RowsThatWereNeverWrittenChangeNothing) {
+TEST_F(Granularity, UnwrittenCacheRowsDoNotChangeLogits) {
   for (const DType cache : {DType::kF32, DType::kF16, DType::kQ8_0}) {
     TestDevice plain(TestDeviceConfig{});
     TestDevice rounding(TestDeviceConfig{.dynamic_dim_granularity = 16});
@@ -110,7 +110,7 @@ TEST_F(Granularity, RowsThatWereNeverWrittenChangeNothing) {
 }
 
 /// A failed step leaves NaN in the caches. A shorter prompt hides those rows.
-TEST_F(Granularity, RowsOfAFailedStepChangeNothing) {
+TEST_F(Granularity, RowsOfAFailedStepDoNotChangeLogits) {
   bool poison = false;
   std::size_t launches = 0;
   TestDeviceConfig config = {.dynamic_dim_granularity = 16};
@@ -145,7 +145,7 @@ TEST_F(Granularity, RowsOfAFailedStepChangeNothing) {
   EXPECT_EQ(std::vector<float>(again->begin(), again->end()), wanted);
 }
 
-TEST_F(Granularity, MemoryThatADeviceTakesForItselfIsOnTheLedger) {
+TEST_F(Granularity, OwnMemoryOfADeviceIsOnTheLedger) {
   constexpr OwnMemory kOwn = {.context = 1000, .code = 200, .workspace = 30, .graphs = 4};
   TestDevice device(TestDeviceConfig{.own_memory = kOwn});
   decode({&device});

@@ -59,11 +59,11 @@ TEST(EngineLogitsOfStories, AgreeWithAnIndependentImplementation) {
 
 /// The model as it ships. The other operands of its weights are rounded to 8 bits, too, the values
 /// to one part in 254 of the largest of 32.
-TEST(EngineLogitsOfStories, AgreeWithAnIndependentImplementationToThePrecisionOf8Bits) {
+TEST(EngineLogitsOfStories, AgreeWithAnIndependentImplementationWithinInt8Error) {
   EXPECT_LT(error_of(stories(), stories().path), 0.15);
 }
 
-TEST(EngineLogitsOfStories, AgreeWithAnIndependentImplementationForAModelOfOthers) {
+TEST(EngineLogitsOfStories, AgreeWithAnIndependentImplementationForStories260K) {
   SHUNT_NEED_SHARED("data/models/stories260K.gguf");
   EXPECT_LT(error_of(stories_260k(), stories_260k().path), 1e-4);
 }
@@ -98,7 +98,7 @@ TEST_F(EngineLogits, AreBitEqualForAnyNumberOfThreads) {
   }
 }
 
-TEST_F(EngineLogits, AreBitEqualInTheHundredthRunOfAPlan) {
+TEST_F(EngineLogits, AreBitEqualIn100RunsOfAPlan) {
   const auto registry = registry_with(2);
   const auto session = session_of(path(), *registry, {.cache_type = DType::kF32});
   const auto few = std::span(prompt()).first(5);  // an emulator takes long
@@ -125,7 +125,7 @@ TEST_F(EngineLogits, AgreeForAnyBatchSizeOfThePrompt) {
   }
 }
 
-TEST_F(EngineLogits, OfEveryTokenAreThoseOfEachPrefix) {
+TEST_F(EngineLogits, OfAppendAllEqualLogitsOfEachPrefix) {
   const auto registry = registry_with(2);
   const auto session = session_of(path(), *registry, {.cache_type = DType::kF32, .batch = 2});
   const std::size_t vocabulary = stories().logits.size();

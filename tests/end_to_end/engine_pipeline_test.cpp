@@ -127,7 +127,7 @@ class EnginePipeline : public ::testing::Test {
 };
 
 /// Loading by costs leaves results for sessions, which place the same graphs.
-TEST_F(EnginePipeline, AModelKeepsItsPlacementSearches) {
+TEST_F(EnginePipeline, ModelKeepsItsPlacementSearches) {
   const Pipeline by_rules(file_.path(), 8);
   EXPECT_EQ(by_rules.model->state()->searches->size(), 0U);
   const Pipeline by_costs(file_.path(), 8, 1, Parts::kCpuBehind);
@@ -173,7 +173,7 @@ TEST_F(EnginePipeline, StepsOfSingleTokensDoNotOverlap) {
 }
 
 /// Plans for prompts of one step have inputs once, others once for each step in flight.
-TEST_F(EnginePipeline, OnlyPromptsOfSeveralStepsTakeMemoryForSeveral) {
+TEST_F(EnginePipeline, OnlyPromptsOfSeveralStepsHaveInputsForSeveral) {
   Pipeline whole(file_.path(), kContext);
   Pipeline several(file_.path(), kContext / 2);
   const auto inputs = [](const Pipeline& pipeline) {
@@ -187,7 +187,7 @@ TEST_F(EnginePipeline, OnlyPromptsOfSeveralStepsTakeMemoryForSeveral) {
   EXPECT_NEAR(static_cast<double>(inputs(several)), of_whole, 0.25 * of_whole);
 }
 
-TEST_F(EnginePipeline, AllLogitsComeInOrder) {
+TEST_F(EnginePipeline, AppendAllVisitsLogitsInOrder) {
   const auto tokens = prompt(22);
   std::vector<Logits> wanted(tokens.size());
   std::vector<Logits> found(tokens.size());
@@ -208,7 +208,7 @@ TEST_F(EnginePipeline, AllLogitsComeInOrder) {
   EXPECT_EQ(found, wanted);
 }
 
-TEST_F(EnginePipeline, AnErrorInAnyStepLeavesTheSessionAsItWas) {
+TEST_F(EnginePipeline, ErrorInAnyStepKeepsTheSessionState) {
   const auto tokens = prompt(17);
   const Logits wanted = expected(tokens);
   std::size_t errors = 0;
@@ -230,7 +230,7 @@ TEST_F(EnginePipeline, AnErrorInAnyStepLeavesTheSessionAsItWas) {
   EXPECT_GT(errors, 10U);
 }
 
-TEST_F(EnginePipeline, AnExceptionOfTheCallersLeavesNoStepUnderWay) {
+TEST_F(EnginePipeline, ExceptionOfTheCallerLeavesNoStepInFlight) {
   const auto tokens = prompt(20);
   const Logits wanted = expected(prompt(1));
   Pipeline pipeline(file_.path(), kBatch);
@@ -344,7 +344,7 @@ TEST_P(EnginePipelineWithCpu, StepsOfSingleTokensDoNotOverlap) {
   }
 }
 
-TEST_P(EnginePipelineWithCpu, AnErrorInAnyStepLeavesTheSessionAsItWas) {
+TEST_P(EnginePipelineWithCpu, ErrorInAnyStepKeepsTheSessionState) {
   const auto tokens = prompt(17);
   const Logits wanted = expected(tokens);
   std::size_t errors = 0;

@@ -147,7 +147,7 @@ class SequencesDeviceErrors : public ::testing::Test {
   std::vector<Logits> expected_;
 };
 
-TEST_F(SequencesDeviceErrors, WhereverOneFailsBothGoOn) {
+TEST_F(SequencesDeviceErrors, AfterAnyFailureBothSequencesContinue) {
   // So little memory that the second has a share of the caches, too.
   std::size_t memory = 20000;
   const auto share_of = [&](const char* name) {
@@ -182,7 +182,7 @@ TEST_F(SequencesDeviceErrors, WhereverOneFailsBothGoOn) {
   }
 }
 
-TEST_F(SequencesDeviceErrors, ACacheThatIsElsewhereIsCopiedAndOneThatIsLostComputedAgain) {
+TEST_F(SequencesDeviceErrors, RemainingCachesAreCopiedAndLostOnesRecomputed) {
   for (const bool cache_is_lost : {false, true}) {
     // Between any two steps, so that either sequence is the longer one.
     for (std::size_t at = 1; at < steps().size(); ++at) {
@@ -218,7 +218,7 @@ TEST_F(SequencesDeviceErrors, ACacheThatIsElsewhereIsCopiedAndOneThatIsLostCompu
 }
 
 /// A failed step leaves NaN in rows of its sequence. A mask hides them from the other sequence.
-TEST_F(SequencesDeviceErrors, RowsOfAFailedStepDoNotReachAnotherSequence) {
+TEST_F(SequencesDeviceErrors, RowsOfAFailedStepDoNotAffectAnotherSequence) {
   bool poison = false;
   std::size_t launches = 0;
   TestDeviceConfig config = {.name = "test0"};
@@ -263,7 +263,7 @@ TEST_F(SequencesDeviceErrors, RowsOfAFailedStepDoNotReachAnotherSequence) {
   EXPECT_EQ(after, Logits(again->begin(), again->end()));
 }
 
-TEST_F(SequencesDeviceErrors, LogitsThatWereMadeBeforeItFailedAreKept) {
+TEST_F(SequencesDeviceErrors, LogitsComputedBeforeTheFailureAreKept) {
   const Tokens prompt = {1, 20, 30}, shorter = {5}, longer = {6, 7, 8, 9, 10};
   const std::vector<Device*> only = {cpu_};
   Run alone;

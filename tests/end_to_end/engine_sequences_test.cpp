@@ -26,7 +26,8 @@ constexpr auto kLogits = static_cast<std::size_t>(kVocabulary);
 
 /// Other shapes of a step change the order in which F32 numbers are added up. The effect is a few
 /// units in the last place of logits that are about 1. Sequences that differ in a single token, or
-/// that see a key of another one, are apart by thousands of times as much (ATokenMakesADifference).
+/// that see a key of another one, are apart by thousands of times as much
+/// (ChangedTokenChangesLogits).
 constexpr float kTolerance = 2e-5F;
 
 SynthOptions shape() {
@@ -165,7 +166,7 @@ class EngineSequences : public ::testing::Test {
   std::vector<Tokens> told_;
 };
 
-TEST_F(EngineSequences, ATokenMakesADifference) {
+TEST_F(EngineSequences, ChangedTokenChangesLogits) {
   const Logits one = alone_->after(some_tokens(100, 1));
   for (const std::size_t at : {0U, 63U, 98U}) {
     Tokens other = some_tokens(100, 1);
@@ -174,13 +175,13 @@ TEST_F(EngineSequences, ATokenMakesADifference) {
   }
 }
 
-TEST_F(EngineSequences, EachGivesTokenByTokenWhatItGivesAlone) {
+TEST_F(EngineSequences, EachGivesTheLogitsThatItGivesAlone) {
   open(session_options(512, 3));
   append({{0, some_tokens(150, 1)}, {1, some_tokens(3, 2)}, {2, some_tokens(62, 3)}});
   for (std::int32_t i = 0; i < 5; ++i) append({{0, {i}}, {1, {i + 50}}, {2, {7 * i}}});
 }
 
-TEST_F(EngineSequences, OneThatBeginsWithTheWordsOfAnotherIsItsOwn) {
+TEST_F(EngineSequences, SequencesWithTheSamePrefixAreIndependent) {
   open(session_options(256, 2));
   const Tokens same = some_tokens(70, 1);
   append({{0, same}, {1, same}});
@@ -188,7 +189,7 @@ TEST_F(EngineSequences, OneThatBeginsWithTheWordsOfAnotherIsItsOwn) {
   append({{0, {3}}, {1, {3}}});
 }
 
-TEST_F(EngineSequences, PromptsAreCutWhereverABatchIsFull) {
+TEST_F(EngineSequences, PromptsMayBeSplitAtAnyBatchSize) {
   for (const std::int64_t batch : {1, 2, 3, 5, 7, 8, 9, 16, 22, 23, 24}) {
     SCOPED_TRACE(batch);
     open(session_options(128, 4, batch));
@@ -199,7 +200,7 @@ TEST_F(EngineSequences, PromptsAreCutWhereverABatchIsFull) {
   }
 }
 
-TEST_F(EngineSequences, LogitsComeInTheOrderThatSequencesAreNamed) {
+TEST_F(EngineSequences, LogitsAreInTheOrderOfTheRequest) {
   open(session_options(128, 4, 5));
   append({{2, some_tokens(7, 1)}, {0, {1}}, {3, some_tokens(4, 2)}});
   append({{3, {1}}, {1, {2}}, {0, {3}}, {2, {4}}});
@@ -207,7 +208,7 @@ TEST_F(EngineSequences, LogitsComeInTheOrderThatSequencesAreNamed) {
   append({{0, {9}}, {3, {9}}});
 }
 
-TEST_F(EngineSequences, MayBeMoreThanABatch) {
+TEST_F(EngineSequences, MayBeMoreThanFitIntoABatch) {
   for (const std::int64_t batch : {1, 4}) {
     open(session_options(256, 10, batch));
     std::vector<More> more;
@@ -218,7 +219,7 @@ TEST_F(EngineSequences, MayBeMoreThanABatch) {
   }
 }
 
-TEST_F(EngineSequences, OneThatIsLeftAloneStaysAsItIs) {
+TEST_F(EngineSequences, UnusedSequenceIsNotAffectedByOthers) {
   open(session_options(512, 3));
   append({{0, some_tokens(20, 1)}, {1, some_tokens(70, 2)}});
   append({{2, some_tokens(130, 3)}});
@@ -231,7 +232,7 @@ TEST_F(EngineSequences, OneThatIsLeftAloneStaysAsItIs) {
   append({{1, {3}}, {0, {4}}});
 }
 
-TEST_F(EngineSequences, OneTakesRowsThatAnotherGaveBack) {
+TEST_F(EngineSequences, ReusesCacheRowsFreedByAnotherSequence) {
   open(session_options(256, 2));
   append({{0, some_tokens(200, 1)}, {1, some_tokens(50, 2)}});
   truncate(0, 65);
@@ -243,7 +244,7 @@ TEST_F(EngineSequences, OneTakesRowsThatAnotherGaveBack) {
   expect_all_go_on();
 }
 
-TEST_F(EngineSequences, WhateverIsAppendedAndForgottenInWhateverOrder) {
+TEST_F(EngineSequences, RandomAppendsAndTruncationsGiveRightLogits) {
   constexpr std::int64_t kSequences = 5;
   constexpr std::int64_t kContext = 400;
   for (const std::int64_t batch : {3, 64}) {
@@ -275,7 +276,7 @@ TEST_F(EngineSequences, WhateverIsAppendedAndForgottenInWhateverOrder) {
   }
 }
 
-TEST_F(EngineSequences, EveryTypeOfCacheKeepsThemApart) {
+TEST_F(EngineSequences, AreIndependentWithEveryCacheType) {
   SynthOptions wider = shape();  // keys of whole blocks
   wider.width = 64;
   const SynthModel file(wider);
@@ -305,7 +306,7 @@ TEST_F(EngineSequences, EveryTypeOfCacheKeepsThemApart) {
   }
 }
 
-TEST_F(EngineSequences, LogitsOfAllTokensAreThoseOfTheFirst) {
+TEST_F(EngineSequences, AppendAllAppliesToTheFirstSequence) {
   open(session_options(128, 3, 4));
   append({{1, some_tokens(30, 1)}, {0, {1, 2, 3}}});
   const Tokens more = some_tokens(10, 2);
@@ -321,7 +322,7 @@ TEST_F(EngineSequences, LogitsOfAllTokensAreThoseOfTheFirst) {
   expect_all_go_on();
 }
 
-TEST_F(EngineSequences, WhatNobodyHasWrittenDoesNotMatter) {
+TEST_F(EngineSequences, UnwrittenCacheRowsDoNotChangeLogits) {
   // Memory of the other device is full of NaN.
   const std::vector<Device*> devices = {&device_, registry_->devices().back()};
   for (const char* home : {"test0", "cpu0"}) {
@@ -339,7 +340,7 @@ TEST_F(EngineSequences, WhatNobodyHasWrittenDoesNotMatter) {
   }
 }
 
-TEST_F(EngineSequences, MayBeLongerThanWhatOneThreadWalksThrough) {
+TEST_F(EngineSequences, MayBeLongerThanTheKeysOfOneThread) {
   open(session_options(1500, 3, 200));
   append({{0, some_tokens(600, 1)}, {1, some_tokens(30, 2)}, {2, some_tokens(500, 3)}});
   append({{2, {1}}, {0, {2}}});
@@ -350,7 +351,7 @@ TEST_F(EngineSequences, MayBeLongerThanWhatOneThreadWalksThrough) {
   expect_all_go_on();
 }
 
-TEST_F(EngineSequences, OneThatIsNoNumbersDoesNotSpoilOthers) {
+TEST_F(EngineSequences, SequenceWithNaNDoesNotAffectOthers) {
   const std::string broken = file_.folder().file("broken.gguf");
   write_edited(file_.path(), broken, [](EditedFile& file) {
     for (std::size_t i = 0; i < 32; ++i)  // the embedding of token 7
@@ -372,7 +373,7 @@ TEST_F(EngineSequences, OneThatIsNoNumbersDoesNotSpoilOthers) {
   append({{2, {3}}, {0, {4}}});
 }
 
-TEST_F(EngineSequences, GenerationStopsWhereOthersHaveTheRestOfTheContext) {
+TEST_F(EngineSequences, GenerationStopsWhenOthersUseTheRestOfTheContext) {
   open(session_options(32, 2));
   append({{1, some_tokens(20, 1)}});
   GenerateOptions options;
@@ -410,7 +411,7 @@ TEST_F(EngineSequences, ShareTheContextInAnyWay) {
   append({{0, some_tokens(65, 1)}, {2, some_tokens(65, 2)}});
 }
 
-TEST_F(EngineSequences, ErrorsNameTheFactsAndChangeNothing) {
+TEST_F(EngineSequences, ErrorsNameTheFactsAndKeepTheState) {
   open(session_options(64, 3, 4));
   append({{0, some_tokens(10, 1)}, {1, some_tokens(3, 2)}});
   const More good = {1, {1, 2, 3}};
@@ -443,7 +444,7 @@ TEST_F(EngineSequences, ErrorsNameTheFactsAndChangeNothing) {
   expect_all_go_on();
 }
 
-TEST_F(EngineSequences, OptionsAreFrom1To4096) {
+TEST_F(EngineSequences, NumberIsFrom1To4096) {
   for (const std::int64_t sequences : {-1, 0, 4097}) {
     const SessionOptions options = session_options(64, sequences);
     const auto session = Session::create(model_, options);
@@ -467,7 +468,7 @@ TEST_F(EngineSequences, OptionsAreFrom1To4096) {
   EXPECT_EQ((*session)->context(), 3 * 2048);
 }
 
-TEST_F(EngineSequences, WhatTheyTakeIsPredicted) {
+TEST_F(EngineSequences, PredictedMemoryIsAllocated) {
   int split = 0;
   for (std::size_t memory = 100000; memory <= 500000; memory += 25000) {
     SCOPED_TRACE(memory);
@@ -508,7 +509,7 @@ TEST_F(EngineSequences, WhatTheyTakeIsPredicted) {
   EXPECT_GT(split, 0) << "this never happened";
 }
 
-TEST_F(EngineSequences, CancelledBeforeItBeginsNothingIsComputed) {
+TEST_F(EngineSequences, CancelBeforeTheStartComputesNothing) {
   open(session_options(64, 2));
   append({{0, {1, 2}}, {1, {3}}});
   const std::atomic<bool> cancel = true;
@@ -519,7 +520,7 @@ TEST_F(EngineSequences, CancelledBeforeItBeginsNothingIsComputed) {
   expect_all_go_on();
 }
 
-TEST_F(EngineSequences, CancelledInTheMiddleAllAreAsTheyWere) {
+TEST_F(EngineSequences, CancelInTheMiddleKeepsTheState) {
   // The device raises the flag itself, at a node of each of the steps that are needed.
   std::atomic<bool> cancel = false;
   std::size_t until = 0;
@@ -555,7 +556,7 @@ TEST_F(EngineSequences, CancelledInTheMiddleAllAreAsTheyWere) {
 
 class EngineSequencesThreads : public EngineSequences {};
 
-TEST_F(EngineSequencesThreads, SessionsOfSeveralSequencesRunAtTheSameTime) {
+TEST_F(EngineSequencesThreads, SessionsOfSeveralSequencesRunConcurrently) {
   const auto play = [&](std::uint32_t seed) {
     std::vector<Logits> all;
     const auto session = Session::create(model_, session_options(128, 3, 8));

@@ -134,7 +134,7 @@ class EngineStream : public ::testing::Test {
   std::vector<std::int32_t> prompt_;
 };
 
-TEST_F(EngineStream, PromptsBringTheWeightsThatDoNotFitSingleTokensDoNot) {
+TEST_F(EngineStream, PromptsStreamWeightsWithoutRoomAndSingleTokensDoNot) {
   const Outcome alone = run(nullptr);
   TestDevice device(half_a_model());
   const Outcome got = run(&device);
@@ -150,7 +150,7 @@ TEST_F(EngineStream, PromptsBringTheWeightsThatDoNotFitSingleTokensDoNot) {
   expect_logits(got, alone);
 }
 
-TEST_F(EngineStream, NeverIfTheUserSaysSo) {
+TEST_F(EngineStream, StreamRowsZeroDisablesStreaming) {
   TestDevice device(half_a_model());
   const Outcome got = run(&device, 0);
   EXPECT_EQ(got.prompt.nodes, got.single.nodes);
@@ -159,7 +159,7 @@ TEST_F(EngineStream, NeverIfTheUserSaysSo) {
 }
 
 /// Weights that steps send are pinned in the mapped file for the lifetime of the model.
-TEST_F(EngineStream, WeightsThatStayInTheFileArePinned) {
+TEST_F(EngineStream, StreamedWeightsOfTheMappedFileArePinned) {
   TestDevice device(pinning());
   {
     const auto model = load(device);
@@ -187,7 +187,7 @@ TEST_F(EngineStream, WeightsThatStayInTheFileArePinned) {
   EXPECT_EQ(device.host_pinned(), 0U);
 }
 
-TEST_F(EngineStream, WeightsThatCanNotBePinnedAreSentAllTheSame) {
+TEST_F(EngineStream, WeightsThatCannotBePinnedAreStillStreamed) {
   const Outcome alone = run(nullptr);
   TestDevice device(pinning(20000));  // less than the weights
   const Outcome got = run(&device);
@@ -199,7 +199,7 @@ TEST_F(EngineStream, WeightsThatCanNotBePinnedAreSentAllTheSame) {
 }
 
 /// At most half of the memory that is left is pinned.
-TEST_F(EngineStream, WeightsOfMoreThanHalfOfTheAvailableMemoryAreNotPinned) {
+TEST_F(EngineStream, PinsAtMostHalfOfTheAvailableMemory) {
   TestDevice device(pinning());
   const auto model = load(device);
   ASSERT_NE(model, nullptr);
@@ -231,7 +231,7 @@ TEST_F(EngineStream, WeightsOfMoreThanHalfOfTheAvailableMemoryAreNotPinned) {
 }
 
 /// The limit is no note for a device that can not pin.
-TEST_F(EngineStream, ADeviceThatCanNotPinIsNotNotedWithoutAvailableMemory) {
+TEST_F(EngineStream, DeviceWithoutPinningHasNoNoteAboutTheMemoryLimit) {
   TestDevice device(half_a_model());
   const auto model = load(device);
   ASSERT_NE(model, nullptr);
@@ -242,7 +242,7 @@ TEST_F(EngineStream, ADeviceThatCanNotPinIsNotNotedWithoutAvailableMemory) {
 }
 
 /// A device that can pin just the bytes that it is sent keeps them while another one is left out.
-TEST_F(EngineStream, WeightsStayPinnedWhileAnotherDeviceIsLeftOut) {
+TEST_F(EngineStream, WeightsStayPinnedWhenAnotherDeviceIsDropped) {
   std::size_t bytes = std::size_t{1} << 30;
   for (const bool tight : {false, true}) {
     TestDevice device(pinning(bytes));
@@ -270,7 +270,7 @@ TEST_F(EngineStream, WeightsStayPinnedWhileAnotherDeviceIsLeftOut) {
 
 /// A prompt has 40 tokens of 300: their rows of the embedding are sent, and no others. As these are
 /// other rows in each prompt, the embedding is not pinned.
-TEST_F(EngineStream, AWeightOfWhichStepsSendSomeRowsIsNotPinned) {
+TEST_F(EngineStream, WeightWithOnlySomeRowsStreamedIsNotPinned) {
   const std::size_t row = 64 * sizeof(float);
   TestDevice device(
       {.ops = {"get_rows"}, .wants = {"get_rows"}, .pins_host = std::size_t{1} << 30});
@@ -287,7 +287,7 @@ TEST_F(EngineStream, AWeightOfWhichStepsSendSomeRowsIsNotPinned) {
   EXPECT_LT(device.received(), 80 * row);
 }
 
-TEST_F(EngineStream, NothingIsPinnedForADeviceThatIsSentNothing) {
+TEST_F(EngineStream, PinsNothingIfNothingIsStreamed) {
   TestDevice device(pinning());
   const auto model = load(device, 0);
   ASSERT_NE(model, nullptr);
@@ -296,7 +296,7 @@ TEST_F(EngineStream, NothingIsPinnedForADeviceThatIsSentNothing) {
 }
 
 /// Attention on a device reads caches that a pin keeps on the CPU: steps copy them to it.
-class CachesThatAreSent : public EngineStream {
+class StreamedCaches : public EngineStream {
  protected:
   static TestDeviceConfig config(std::optional<std::size_t> pins_host) {
     return {.pins_host = pins_host};
@@ -333,7 +333,7 @@ class CachesThatAreSent : public EngineStream {
   static constexpr std::size_t kBytes = 2 * kLayers * 64 * 32 * sizeof(float);
 };
 
-TEST_F(CachesThatAreSent, ArePinnedOnceForTheSession) {
+TEST_F(StreamedCaches, ArePinnedOncePerSession) {
   TestDevice device(config(kBytes));
   const Run got = run(device, "cpu0");
   EXPECT_EQ(got.pinned, kBytes);
@@ -344,7 +344,7 @@ TEST_F(CachesThatAreSent, ArePinnedOnceForTheSession) {
                                   "send them to it"));
 }
 
-TEST_F(CachesThatAreSent, MayStayPageable) {
+TEST_F(StreamedCaches, MayStayPageableIfPinningFails) {
   TestDevice can(config(kBytes));
   const Run wanted = run(can, "cpu0");
   TestDevice too_little(config(kBytes - 1));
@@ -361,7 +361,7 @@ TEST_F(CachesThatAreSent, MayStayPageable) {
   EXPECT_THAT(without.notes, ::testing::Not(Contains(HasSubstr("pinned"))));
 }
 
-TEST_F(CachesThatAreSent, AreNotPinnedOnTheDevice) {
+TEST_F(StreamedCaches, AreNotPinnedIfTheyAreOnTheDevice) {
   TestDevice device(config(kBytes));
   const Run got = run(device, "test0");
   EXPECT_EQ(got.pinned, 0U);
@@ -369,7 +369,7 @@ TEST_F(CachesThatAreSent, AreNotPinnedOnTheDevice) {
 }
 
 /// By default pinning is unsupported, which is no note.
-TEST_F(EngineStream, ADeviceThatCanNotPinIsNotNoted) {
+TEST_F(EngineStream, DeviceWithoutPinningHasNoNote) {
   TestDevice device(half_a_model());
   EXPECT_THAT(run(&device).notes, ::testing::Not(Contains(HasSubstr("pinned"))));
   const auto refused = device.pin_host({});
@@ -400,7 +400,7 @@ TEST_F(EngineStream, WeightsAreUploadedThroughPinnedBuffers) {
 }
 
 /// Without pinned memory they come all the same.
-TEST_F(EngineStream, WeightsAreUploadedWithoutPinnedBuffersWhereThereAreNone) {
+TEST_F(EngineStream, WeightsAreUploadedUnpinnedIfPinnedAllocationFails) {
   TestDevice device({.ops = {"matmul"}, .pins_memory = true});
   device.fail_at({.allocation = 2});  // the first is of the weights
   const auto model = load(device);
@@ -411,7 +411,7 @@ TEST_F(EngineStream, WeightsAreUploadedWithoutPinnedBuffersWhereThereAreNone) {
   EXPECT_THAT(model->notes(), Contains(HasSubstr("weights are uploaded without pinned buffers")));
 }
 
-TEST_F(EngineStream, AnUploadThatFailsIsAnErrorWithTheDevice) {
+TEST_F(EngineStream, FailedUploadIsAnErrorThatNamesTheDevice) {
   for (const bool late : {false, true}) {
     TestWorld world;
     TestDevice device({.ops = {"matmul"},
@@ -430,7 +430,7 @@ TEST_F(EngineStream, AnUploadThatFailsIsAnErrorWithTheDevice) {
   }
 }
 
-TEST_F(EngineStream, ADeviceOfAnySizeGetsWhatItHasRoomFor) {
+TEST_F(EngineStream, DeviceOfAnyMemorySizeStreamsWhatFits) {
   const Outcome alone = run(nullptr);
   std::size_t before = 0;
   for (std::size_t memory = 0; memory <= 400000; memory += 40000) {
@@ -449,7 +449,7 @@ TEST_F(EngineStream, ADeviceOfAnySizeGetsWhatItHasRoomFor) {
 
 /// The rest of a prompt is one step, so that its plan has inputs for one, whether those of whole
 /// batches overlap or not.
-TEST_F(EngineStream, PlansForTheRestOfAPromptHaveInputsForOneStep) {
+TEST_F(EngineStream, PlanForThePromptRemainderHasInputsForOneStep) {
   std::map<std::int64_t, std::uint64_t> of_batch;
   std::map<std::int64_t, std::uint64_t> of_rest;
   for (const std::int64_t batch : {40, 128}) {  // several steps overlap; a prompt is one step

@@ -37,7 +37,7 @@ std::vector<std::int32_t> generate_some(const std::shared_ptr<const Model>& mode
   return result ? result->tokens : std::vector<std::int32_t>();
 }
 
-TEST(EngineThreads, SessionsOfOneModelRunAtTheSameTime) {
+TEST(EngineThreads, SessionsOfOneModelRunConcurrently) {
   const SynthModel file;
   const Loaded loaded = load(file);
   const std::vector<std::string> texts = {"one", "another text", "a third"};
@@ -51,7 +51,7 @@ TEST(EngineThreads, SessionsOfOneModelRunAtTheSameTime) {
   EXPECT_EQ(alone, together);
 }
 
-TEST(EngineThreads, OfASessionReachEveryDevice) {
+TEST(EngineThreads, CountOfASessionReachesEveryDevice) {
   const SynthModel file;
   TestDevice device({});
   const Loaded loaded = load(file);
@@ -72,7 +72,7 @@ TEST(EngineThreads, OfASessionReachEveryDevice) {
   }
 }
 
-TEST(EngineThreads, OfASessionLimitAnImportanceMatrixToo) {
+TEST(EngineThreads, CountOfASessionLimitsAnImportanceMatrix) {
   const SynthModel file;
   TestDevice device({});
   const Loaded loaded = load(file);
@@ -117,7 +117,7 @@ TEST(EngineCancel, AnotherThreadStopsGeneration) {
   EXPECT_EQ(result->stop, StopReason::kCancelled);
 }
 
-TEST(EngineCancel, BeforeThePromptNothingIsComputed) {
+TEST(EngineCancel, BeforeThePromptComputesNothing) {
   const SynthModel file;
   const Loaded loaded = load(file);
   const auto session = Session::create(loaded.model, {.context = 64});
@@ -131,7 +131,7 @@ TEST(EngineCancel, BeforeThePromptNothingIsComputed) {
   EXPECT_EQ((*session)->length(), 0);
 }
 
-TEST(EngineSession, RefusesWhatDoesNotFitAndStaysAsItWas) {
+TEST(EngineSession, RejectsTokensThatDoNotFitAndKeepsItsState) {
   const SynthModel file;
   const Loaded loaded = load(file);
   const auto session = Session::create(loaded.model, {.context = 8});
@@ -149,7 +149,7 @@ TEST(EngineSession, RefusesWhatDoesNotFitAndStaysAsItWas) {
   EXPECT_TRUE((*session)->append({eight.data(), 4}));
 }
 
-TEST(EngineSession, OptionsThatMakeNoSenseAreRefused) {
+TEST(EngineSession, RejectsInvalidOptions) {
   const SynthModel file;
   const Loaded loaded = load(file);
   EXPECT_FALSE(Session::create(loaded.model, {.context = -1}));

@@ -61,7 +61,7 @@ class EngineTranscode : public ::testing::Test {
   Device* cpu_ = nullptr;
 };
 
-TEST_F(EngineTranscode, TheTextIsThatOfTheCpu) {
+TEST_F(EngineTranscode, TextEqualsThatOfTheCpu) {
   struct Row {
     DType from, to;
   };
@@ -85,7 +85,7 @@ TEST_F(EngineTranscode, TheTextIsThatOfTheCpu) {
   }
 }
 
-TEST_F(EngineTranscode, NeverMeansThatTheCpuDoesIt) {
+TEST_F(EngineTranscode, NoneFallsBackToTheCpu) {
   const SynthModel file(shape(DType::kQ8_0));
   TestDevice test({.ops = {"matmul"}, .wants_types = {{DType::kQ8_0, DType::kF16}}});
   std::vector<std::string> said;
@@ -99,7 +99,7 @@ TEST_F(EngineTranscode, NeverMeansThatTheCpuDoesIt) {
   EXPECT_THAT(said[0], ::testing::HasSubstr("run on cpu0 instead of test0"));
 }
 
-TEST_F(EngineTranscode, LossyIsLossyButNotWrong) {
+TEST_F(EngineTranscode, LossyHasASmallLogitError) {
   const SynthModel file(shape(DType::kF32));
   TestDevice test({.ops = {"matmul"}, .wants_types = {{DType::kF32, DType::kQ8_0}}});
   LoadOptions options;
@@ -118,7 +118,7 @@ TEST_F(EngineTranscode, LossyIsLossyButNotWrong) {
   EXPECT_EQ(together.model->transcoded().size(), 22U);
 }
 
-TEST_F(EngineTranscode, TwoDevicesWithTypesOfTheirOwn) {
+TEST_F(EngineTranscode, TwoDevicesMayWantDifferentTypes) {
   const SynthModel file(shape(DType::kQ4_0));
   TestDevice first(
       {.name = "test0", .wants_types = {{DType::kQ4_0, DType::kF16}}, .memory = 250000});
@@ -134,7 +134,7 @@ TEST_F(EngineTranscode, TwoDevicesWithTypesOfTheirOwn) {
   EXPECT_LT(together.model->transcoded().size(), 23U) << "the CPU has the rest";
 }
 
-TEST_F(EngineTranscode, AnEmbeddingThatIsTheOutputToo) {
+TEST_F(EngineTranscode, TiedEmbeddingIsTranscodedPerUse) {
   const SynthModel file(shape(DType::kQ8_0, true));
   const EngineRun alone = compute(file.path(), {cpu_});
   const auto types_of = [](const EngineRun& computed) {
@@ -173,7 +173,7 @@ TEST_F(EngineTranscode, AnEmbeddingThatIsTheOutputToo) {
   EXPECT_EQ(types_of(rows_on_cpu).count("token_embd.weight"), 0U);
 }
 
-TEST_F(EngineTranscode, ADeviceThatBreaksItsPromiseIsNoHarm) {
+TEST_F(EngineTranscode, DeviceThatLaterRejectsTheTypeKeepsTheText) {
   const SynthModel file(shape(DType::kQ8_0));
   const EngineRun alone = compute(file.path(), {cpu_});
   for (const int calls : {0, 30, 60, 200}) {  // until it says no to F16
@@ -190,7 +190,7 @@ TEST_F(EngineTranscode, ADeviceThatBreaksItsPromiseIsNoHarm) {
   }
 }
 
-TEST_F(EngineTranscode, ADeviceOfAnySizeHelpsAsFarAsItCan) {
+TEST_F(EngineTranscode, DeviceOfAnyMemorySizeTranscodesWhatFits) {
   const SynthModel file(shape(DType::kQ8_0));
   const EngineRun alone = compute(file.path(), {cpu_});
   std::size_t most = 0;
@@ -206,7 +206,7 @@ TEST_F(EngineTranscode, ADeviceOfAnySizeHelpsAsFarAsItCan) {
   EXPECT_EQ(most, 23U);
 }
 
-TEST_F(EngineTranscode, AWeightThatASessionUsesFromTheCpuIsAsInTheFile) {
+TEST_F(EngineTranscode, WeightThatMovesToTheCpuHasItsFileType) {
   const SynthModel file(shape(DType::kQ8_0));
   // A test device as the CPU has no mapped file: weights that are used from there are read again.
   TestDevice host({.name = "cpu1", .kind = DeviceKind::kCpu, .host_accessible = true});
@@ -221,7 +221,7 @@ TEST_F(EngineTranscode, AWeightThatASessionUsesFromTheCpuIsAsInTheFile) {
   }
 }
 
-TEST_F(EngineTranscode, WhateverAllocationFailsTheTextIsTheSame) {
+TEST_F(EngineTranscode, TextIsTheSameAfterAnyFailedAllocation) {
   const SynthModel file(shape(DType::kQ8_0));
   const EngineRun alone = compute(file.path(), {cpu_});
   for (std::size_t n = 1; n <= 8; ++n) {

@@ -100,7 +100,7 @@ class RenderedPage : public testing::Test {
   std::string browser_;
 };
 
-TEST_F(RenderedPage, HasEachBoxWhereThePredictionIs) {
+TEST_F(RenderedPage, BoxesMatchThePredictedTimes) {
   ASSERT_TRUE(CostModel().save(file("costs.json")));  // estimates
   // With some matrices of each layer pinned there, both devices have something to do.
   std::vector<std::string> flags = {"--costs", file("costs.json"), "--place",
@@ -170,7 +170,7 @@ TEST_F(RenderedPage, HasEachBoxWhereThePredictionIs) {
   }
 }
 
-TEST_F(RenderedPage, WhatAFileIsCalledIsNeverMarkup) {
+TEST_F(RenderedPage, FileNameIsEscaped) {
   const std::string name = "<img src=x onerror=trouble.push(1)><script>&amp;.gguf";
   std::filesystem::copy_file(model_.path(), file(name));
   const RunResult result = explain(file(name), {"--html", file("odd.html")});
@@ -180,7 +180,7 @@ TEST_F(RenderedPage, WhatAFileIsCalledIsNeverMarkup) {
   EXPECT_EQ(seen["heading"], file(name));
 }
 
-TEST_F(RenderedPage, TheHarnessNoticesWhatIsWrong) {
+TEST_F(RenderedPage, HarnessDetectsErrors) {
   const std::string page =
       "<!doctype html><html><head></head><body><h1>x</h1>"
       "<img src=\"http://127.0.0.1:9/x.png\"><script>nothing.there()</script>"

@@ -72,7 +72,7 @@ std::string replace_first(std::string text, const std::regex& what, const std::s
 
 // ---- explain
 
-TEST_F(ExplainCommand, EverySegmentHasADeviceAReasonAndNodes) {
+TEST_F(ExplainCommand, EverySegmentHasDeviceReasonAndNodes) {
   const json e = explain();
   EXPECT_EQ(e["tokens"], 512);
   std::set<std::string> devices;
@@ -125,7 +125,7 @@ TEST_F(ExplainCommand, BytesInAndOutAddUp) {
   EXPECT_EQ(e["results"][0]["bytes"], 512 * 4);
 }
 
-TEST_F(ExplainCommand, WeightsAreWhereTheyAreUsed) {
+TEST_F(ExplainCommand, WeightsAreOnTheDeviceThatUsesThem) {
   const json e = explain();
   // 2 layers: four square-ish matrices of attention (64 x 64, twice 64 x 32), three of 64 x 192;
   // and the output matrix. The embedding (rows are gathered on the CPU) and the norms stay behind.
@@ -135,7 +135,7 @@ TEST_F(ExplainCommand, WeightsAreWhereTheyAreUsed) {
   EXPECT_EQ(e["devices"][1]["weight_bytes"], 4 * (64 * 512 + 5 * 64));
 }
 
-TEST_F(ExplainCommand, ACpuAloneIsOneSegmentAndNothingFallsBack) {
+TEST_F(ExplainCommand, CpuOnlyIsOneSegmentWithoutFallback) {
   const json e = explain({"--devices", "cpu0"});
   EXPECT_EQ(e["segments"].size(), 1U);
   EXPECT_EQ(e["fell_back"], 0);
@@ -143,13 +143,13 @@ TEST_F(ExplainCommand, ACpuAloneIsOneSegmentAndNothingFallsBack) {
   EXPECT_EQ(e["results"].size(), 0U);
 }
 
-TEST_F(ExplainCommand, AStepOfOneTokenCopiesLess) {
+TEST_F(ExplainCommand, StepOfOneTokenCopiesLess) {
   const json one = explain({"--tokens", "1"});
   EXPECT_EQ(one["tokens"], 1);
   EXPECT_LT(one["bytes_copied"], explain()["bytes_copied"]);
 }
 
-TEST_F(ExplainCommand, AStepIsABatchAndTheCacheHasTheTypeOfTheRun) {
+TEST_F(ExplainCommand, StepIsABatchAndCacheTypeIsApplied) {
   EXPECT_EQ(explain({"--batch", "64"})["tokens"], 64);
   EXPECT_EQ(explain({"--batch", "64", "--tokens", "2"})["tokens"], 2);
   const auto cache = [&](const std::string& type) {
@@ -163,7 +163,7 @@ TEST_F(ExplainCommand, AStepIsABatchAndTheCacheHasTheTypeOfTheRun) {
   EXPECT_EQ(cache("f32"), 2 * cache("f16"));
 }
 
-TEST_F(ExplainCommand, IsReadableAsText) {
+TEST_F(ExplainCommand, PrintsText) {
   const RunResult result = run({"explain", "--model", model_.path()});
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(result.out, AllOf(HasSubstr("a step of 512 tokens"), HasSubstr("on 2 devices"),
@@ -172,7 +172,7 @@ TEST_F(ExplainCommand, IsReadableAsText) {
                                 HasSubstr("blk.1.attn_output (matmul)")));
 }
 
-TEST_F(ExplainCommand, APinIsFollowedAndOneThatMatchesNothingIsSaid) {
+TEST_F(ExplainCommand, PinIsFollowedAndAnUnmatchedPinIsNoted) {
   const json e = explain({"--place", "blk.0.ffn_down=cpu0", "--place", "nothing=test0"});
   for (const json& segment : e["segments"]) {
     for (const json& node : segment["nodes"]) {
@@ -187,7 +187,7 @@ TEST_F(ExplainCommand, APinIsFollowedAndOneThatMatchesNothingIsSaid) {
   EXPECT_THAT(greedy({"--place", "nothing=test0"}).err, HasSubstr("nothing=test0"));
 }
 
-TEST_F(ExplainCommand, APinThatCannotBeKeptSaysWhy) {
+TEST_F(ExplainCommand, ImpossiblePinReportsTheReason) {
   const RunResult result =
       run({"explain", "-m", model_.path(), "--place", "blk.0.attention=test0"});
   EXPECT_EQ(result.exit_code, 1);
@@ -196,7 +196,7 @@ TEST_F(ExplainCommand, APinThatCannotBeKeptSaysWhy) {
   EXPECT_EQ(run({"explain", "-m", model_.path(), "--place", "attention"}).exit_code, 2);
 }
 
-TEST_F(ExplainCommand, WeightsOnTheHostAreSentForManyTokensUnlessTheUserSaysNever) {
+TEST_F(ExplainCommand, HostWeightsAreStreamedUnlessStreamRowsIsZero) {
   const std::vector<std::string> on_host = {"--rules-only", "--place", "blk.0.ffn_.*weight=cpu0"};
   const auto with = [&](std::vector<std::string> more) {
     more.insert(more.begin(), on_host.begin(), on_host.end());
@@ -305,7 +305,7 @@ class ExplainPage : public ExplainCommand {
   }
 };
 
-TEST_F(ExplainPage, IsBalancedAndNeedsNothingElse) {
+TEST_F(ExplainPage, IsWellFormedAndSelfContained) {
   const std::string page = write_page();
   expect_balanced(page);
   for (const char* part : {"http", "//", "<script", "<link", "@import", "url(", "src="}) {
@@ -313,7 +313,7 @@ TEST_F(ExplainPage, IsBalancedAndNeedsNothingElse) {
   }
 }
 
-TEST_F(ExplainPage, HasEverySegmentInTheTimelineAndInTheTable) {
+TEST_F(ExplainPage, ListsEverySegmentInTimelineAndTable) {
   const std::string page = write_page();
   const json e = explain();
   const std::size_t segments = e["segments"].size();
@@ -327,7 +327,7 @@ TEST_F(ExplainPage, HasEverySegmentInTheTimelineAndInTheTable) {
   EXPECT_THAT(page, HasSubstr("blk.1.attn_output (matmul)"));
 }
 
-TEST_F(ExplainPage, WithoutTimesBoxesFillTheTimelineOneAfterTheOther) {
+TEST_F(ExplainPage, WithoutTimesBoxesFillTheTimelineInOrder) {
   CostModel costs;  // a file that says that nothing takes any time
   for (const char* device : {"cpu0", "test0"}) {
     costs.add(
@@ -353,7 +353,7 @@ TEST_F(ExplainPage, WithoutTimesBoxesFillTheTimelineOneAfterTheOther) {
   EXPECT_NEAR(end, 100, 1e-2);
 }
 
-TEST_F(ExplainPage, APathIsText) {
+TEST_F(ExplainPage, EscapesThePath) {
   const std::string path = file("<b>&\"'.gguf");
   std::filesystem::copy_file(model_.path(), path);
   const RunResult result = run({"explain", "-m", path, "--html", file("odd.html")});
@@ -363,7 +363,7 @@ TEST_F(ExplainPage, APathIsText) {
   EXPECT_THAT(page, HasSubstr("&lt;b&gt;&amp;&quot;&#39;.gguf"));
 }
 
-TEST_F(ExplainCommand, AFileThatCannotBeWrittenIsNamed) {
+TEST_F(ExplainCommand, UnwritableFileIsNamed) {
   const RunResult result = run({"explain", "-m", model_.path(), "--html", "/nonexistent/x.html"});
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_THAT(result.err, HasSubstr("/nonexistent/x.html"));
@@ -371,7 +371,7 @@ TEST_F(ExplainCommand, AFileThatCannotBeWrittenIsNamed) {
 
 // ---- falling back
 
-TEST_F(ExplainCommand, ARunSaysInOneLineWhatFellBack) {
+TEST_F(ExplainCommand, RunReportsFallbackInOneLine) {
   const RunResult result = greedy({});
   EXPECT_EQ(result.exit_code, 0) << result.err;
   const json e = explain();
@@ -383,7 +383,7 @@ TEST_F(ExplainCommand, ARunSaysInOneLineWhatFellBack) {
   EXPECT_THAT(result.err, testing::StartsWith(expected));
 }
 
-TEST_F(ExplainCommand, NothingIsSaidWhereNothingFellBackOrWhereItIsAllowed) {
+TEST_F(ExplainCommand, NoMessageWithoutFallbackOrIfAllowed) {
   EXPECT_THAT(greedy({"--fallback", "allow"}).err, Not(HasSubstr("instead of")));
   const RunResult alone = greedy(
       {"--devices", "cpu0", "--fallback", "deny", "--max-cpu-time", "0%", "--max-copy", "0"});
@@ -391,7 +391,7 @@ TEST_F(ExplainCommand, NothingIsSaidWhereNothingFellBackOrWhereItIsAllowed) {
   EXPECT_THAT(alone.err, Not(HasSubstr("instead of")));
 }
 
-TEST_F(ExplainCommand, ADeniedFallbackIsAnErrorThatListsOpsAndReasons) {
+TEST_F(ExplainCommand, DeniedFallbackListsOpsAndReasons) {
   const RunResult result = greedy({"--fallback", "deny"});
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_EQ(result.out, "");
@@ -402,7 +402,7 @@ TEST_F(ExplainCommand, ADeniedFallbackIsAnErrorThatListsOpsAndReasons) {
                     HasSubstr("2 swiglu (test0 has no kernel for swiglu)"), HasSubstr("rms_norm")));
 }
 
-TEST_F(ExplainCommand, BudgetsAreKept) {
+TEST_F(ExplainCommand, FallbackLimitsAreEnforced) {
   const RunResult share = greedy({"--max-cpu-time", "10%"});
   EXPECT_EQ(share.exit_code, 1);
   EXPECT_THAT(share.err, HasSubstr("at most 10.0% may"));
@@ -461,7 +461,7 @@ class PlaceCommand : public ExplainCommand {
   }
 };
 
-TEST_F(PlaceCommand, WhatItWritesIsWhatRunFollows) {
+TEST_F(PlaceCommand, RunFollowsTheWrittenPlacement) {
   const std::string text = written();
   EXPECT_EQ(run({"place", "--model", model_.path()}).out, text);
   const RunResult as_placed = greedy({});
@@ -470,7 +470,7 @@ TEST_F(PlaceCommand, WhatItWritesIsWhatRunFollows) {
   EXPECT_EQ(followed.out, as_placed.out);
 }
 
-TEST_F(PlaceCommand, AnEditIsFollowedAndShownByDiff) {
+TEST_F(PlaceCommand, EditedLineIsFollowedAndShownByDiff) {
   // A product that test0 would have computed goes to the CPU, its weight stays.
   const std::string text = written();
   const std::regex line("(\\n[0-9]+ +blk\\.0\\.ffn_down +matmul +)test0");
@@ -491,7 +491,7 @@ TEST_F(PlaceCommand, AnEditIsFollowedAndShownByDiff) {
   EXPECT_EQ(changes[0]["before"], "test0");
 }
 
-TEST_F(PlaceCommand, ALineThatCannotBeKeptIsNamed) {
+TEST_F(PlaceCommand, ImpossibleLineIsNamed) {
   const std::regex line("(\\n[0-9]+ +- +swiglu +)cpu0");
   const RunResult result = follow(replace_first(written(), line, "$1test0"));
   EXPECT_EQ(result.exit_code, 1);
@@ -500,7 +500,7 @@ TEST_F(PlaceCommand, ALineThatCannotBeKeptIsNamed) {
   EXPECT_THAT(result.err, HasSubstr("test0 has no kernel for swiglu"));
 }
 
-TEST_F(PlaceCommand, ALineThereIsNoMemoryForIsNamed) {
+TEST_F(PlaceCommand, LineWithoutMemoryIsNamed) {
   (void)written();
   const auto with_margin = [&](const std::string& margin) {
     return greedy({"--placement", file("a.placement"), "--memory-margin", margin});
@@ -528,7 +528,7 @@ TEST_F(PlaceCommand, ALineThereIsNoMemoryForIsNamed) {
   EXPECT_EQ(just.exit_code, 0) << just.err;
 }
 
-TEST_F(PlaceCommand, AFileWithoutWeightsOnADeviceIsStillKeptOrRefused) {
+TEST_F(PlaceCommand, FileWithoutWeightsOnADeviceIsFollowedOrRejected) {
   // Only a sum is on test0, which has no room for it: that device is named, not "not there".
   std::string text = std::regex_replace(written(), std::regex("test0 "), "cpu0  ");
   text = replace_first(text, std::regex("(\\n[0-9]+ +[^ ]+ +add +)cpu0 "), "$1test0");
@@ -542,7 +542,7 @@ TEST_F(PlaceCommand, AFileWithoutWeightsOnADeviceIsStillKeptOrRefused) {
                                                  "too much: test0 needs"));
 }
 
-TEST_F(PlaceCommand, ExplainFollowsAFileAsRunDoes) {
+TEST_F(PlaceCommand, ExplainFollowsAPlacementFile) {
   const std::regex line("(\\n[0-9]+ +blk\\.0\\.ffn_down +matmul +)test0");
   write_text(file("edited.placement"), replace_first(written(), line, "$1cpu0"));
   struct Where {
@@ -578,14 +578,14 @@ TEST_F(PlaceCommand, ExplainFollowsAFileAsRunDoes) {
   }
 }
 
-TEST_F(PlaceCommand, AnEmptyFileIsSaidToBeEmpty) {
+TEST_F(PlaceCommand, EmptyFileIsReported) {
   const RunResult result = follow("");
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_THAT(result.err, HasSubstr("edited.placement: the file is empty; a placement starts with "
                                     "\"# shunt placement 1\""));
 }
 
-TEST_F(PlaceCommand, TheFileOfAnotherModelIsRefused) {
+TEST_F(PlaceCommand, RejectsTheFileOfAnotherModel) {
   SynthOptions options;
   options.layers = 1;
   const SynthModel other(options);
@@ -595,7 +595,7 @@ TEST_F(PlaceCommand, TheFileOfAnotherModelIsRefused) {
   EXPECT_THAT(result.err, HasSubstr("edited.placement"));
 }
 
-TEST_F(PlaceCommand, WhatIsNoPlacementIsRefused) {
+TEST_F(PlaceCommand, RejectsAFileThatIsNoPlacement) {
   const RunResult result = follow(
       "\x7f"
       "ELF");

@@ -34,7 +34,7 @@ class Interrupt : public testing::Test {
   SynthModel model_;
 };
 
-TEST_F(Interrupt, CtrlCEndsTheTextWithALineEnd) {
+TEST_F(Interrupt, CtrlCEndsTheTextWithANewline) {
   RunOptions options;
   options.interrupt_after = 20;
   const RunResult result = run_command(endless(), options);
@@ -45,7 +45,7 @@ TEST_F(Interrupt, CtrlCEndsTheTextWithALineEnd) {
   EXPECT_THAT(result.err, HasSubstr("tokens/s"));
 }
 
-TEST_F(Interrupt, OtherSignalsEndItAsWell) {
+TEST_F(Interrupt, SigtermAndSighupEndTheTextWithANewline) {
   for (const int signal : {SIGTERM, SIGHUP}) {
     RunOptions options;
     options.interrupt_after = 20;
@@ -60,7 +60,7 @@ TEST_F(Interrupt, OtherSignalsEndItAsWell) {
 
 /// A device that never comes back: the command does not end the text, but says how to end the
 /// process.
-TEST_F(Interrupt, ASecondSignalEndsWhatWaitsForADevice) {
+TEST_F(Interrupt, SecondSignalEndsARunWaitingForADevice) {
   for (const std::vector<int>& signals :
        {std::vector<int>{SIGINT, SIGINT}, {SIGTERM, SIGTERM}, {SIGINT, SIGTERM}}) {
     RunOptions options;
@@ -80,7 +80,7 @@ TEST_F(Interrupt, ASecondSignalEndsWhatWaitsForADevice) {
   }
 }
 
-TEST_F(Interrupt, AReaderThatGoesAwayIsNoError) {
+TEST_F(Interrupt, ClosedOutputPipeIsNoError) {
   RunOptions options;
   options.close_output_after = 20;
   const RunResult result = run_command(endless(), options);
@@ -89,7 +89,7 @@ TEST_F(Interrupt, AReaderThatGoesAwayIsNoError) {
   EXPECT_EQ(result.err, "");
 }
 
-TEST_F(Interrupt, ADiskThatIsFullIsAnError) {
+TEST_F(Interrupt, FullDiskIsAnError) {
   if (!std::filesystem::exists("/dev/full")) GTEST_SKIP() << "this system has no /dev/full";
   RunOptions options;
   options.output_file = "/dev/full";
@@ -100,7 +100,7 @@ TEST_F(Interrupt, ADiskThatIsFullIsAnError) {
   EXPECT_EQ(run_command({"ops"}, options).exit_code, 1);
 }
 
-TEST_F(Interrupt, OtherCommandsEndQuietlyToo) {
+TEST_F(Interrupt, InspectEndsQuietlyOnAClosedPipe) {
   RunOptions options;
   options.close_output_after = 1;
   EXPECT_EQ(run_command({"inspect", "--tensors", model_.path()}, options).exit_code, 0);
@@ -134,7 +134,7 @@ class InterruptedFile : public testing::Test {
   TempFolder folder_;
 };
 
-TEST_F(InterruptedFile, OfQuantizeIsNotThere) {
+TEST_F(InterruptedFile, QuantizeLeavesNoFile) {
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
     const RunResult result = quantize("IQ3_XXS", signal);
     EXPECT_FALSE(result.timed_out);
@@ -144,7 +144,7 @@ TEST_F(InterruptedFile, OfQuantizeIsNotThere) {
   }
 }
 
-TEST_F(InterruptedFile, OfQuantizeLeavesWhatWasThereBefore) {
+TEST_F(InterruptedFile, QuantizeKeepsTheExistingFile) {
   folder_.write("out.gguf", std::array<std::byte, 14>{});
   const RunResult result = quantize("IQ3_XXS", SIGTERM);
   EXPECT_EQ(result.exit_code, 143) << result.err;
@@ -152,13 +152,13 @@ TEST_F(InterruptedFile, OfQuantizeLeavesWhatWasThereBefore) {
   EXPECT_EQ(std::filesystem::file_size(out()), 14U);
 }
 
-TEST_F(InterruptedFile, IsWrittenIfTheSignalWasIgnoredFromTheStart) {
+TEST_F(InterruptedFile, IsWrittenIfTheSignalIsIgnored) {
   const RunResult result = quantize("Q4_K", SIGHUP, SIGHUP);  // as nohup does
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(folder_.list(), ElementsAre("out.gguf"));
 }
 
-TEST_F(InterruptedFile, OfImatrixIsNotThere) {
+TEST_F(InterruptedFile, ImatrixLeavesNoFile) {
   RunOptions options;
   options.input = "some words \xff";  // not UTF-8: it says so, then computes
   for (int i = 0; i < 4000; ++i) options.input += "some words of a text that goes on and on. ";

@@ -24,7 +24,7 @@ std::string text_of(Engine& engine, std::string_view prompt, std::int64_t tokens
 }
 
 /// The same tokens as a session that is made by hand.
-TEST(Engine, GeneratesTheTextOfTheModelEachTimeAnew) {
+TEST(Engine, EachGenerateStartsAFreshSequence) {
   auto engine = Engine::open("");  // the default model
   ASSERT_TRUE(engine) << engine.error().message();
   const auto session = Session::create(*Model::load(*default_model(), engine->runtime().devices()),
@@ -68,14 +68,14 @@ TEST(Engine, CanBeAssignedWhileItIsInUse) {
   }
 }
 
-TEST(Engine, AFileThatIsNotThereIsAnErrorWithItsName) {
+TEST(Engine, MissingFileIsAnErrorWithItsName) {
   const auto engine = Engine::open("/no/such/model.gguf");
   ASSERT_FALSE(engine);
   EXPECT_EQ(engine.error().code(), ErrorCode::kNotFound);
   EXPECT_THAT(engine.error().message(), HasSubstr("/no/such/model.gguf"));
 }
 
-TEST(Engine, AnUnknownDeviceIsAnErrorWithItsName) {
+TEST(Engine, UnknownDeviceIsAnErrorWithItsName) {
   const auto engine = Engine::open("", {.devices = {"gpu7"}});
   ASSERT_FALSE(engine);
   EXPECT_THAT(engine.error().message(), HasSubstr("gpu7"));

@@ -53,7 +53,7 @@ std::vector<Writer> writers() {
   };
 }
 
-class OverwritesNoInput : public testing::TestWithParam<Writer> {
+class NeverOverwritesAnInput : public testing::TestWithParam<Writer> {
  protected:
   /// The arguments, with `output` as the output.
   std::vector<std::string> with(const std::string& output) const {
@@ -90,7 +90,7 @@ class OverwritesNoInput : public testing::TestWithParam<Writer> {
   TempFolder folder_;
 };
 
-TEST_P(OverwritesNoInput, ByAnyName) {
+TEST_P(NeverOverwritesAnInput, ByAnyName) {
   ASSERT_FALSE(inputs().empty());
   for (const std::string& input : inputs()) {
     folder_.write(input, std::as_bytes(std::span(input)));
@@ -106,7 +106,7 @@ TEST_P(OverwritesNoInput, ByAnyName) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Commands, OverwritesNoInput, testing::ValuesIn(writers()),
+INSTANTIATE_TEST_SUITE_P(Commands, NeverOverwritesAnInput, testing::ValuesIn(writers()),
                          [](const auto& each) { return each.param.name; });
 
 class OutputFiles : public testing::Test {
@@ -120,7 +120,7 @@ class OutputFiles : public testing::Test {
   TempFolder folder_;
 };
 
-TEST_F(OutputFiles, AFullDiskLeavesTheFileAsItWas) {
+TEST_F(OutputFiles, FullDiskKeepsTheExistingFile) {
   const std::string text = "once upon a time there was a model, and it was small. ";
   std::string long_text;
   while (long_text.size() < 20000) long_text += text;
@@ -156,7 +156,7 @@ TEST_F(OutputFiles, AFullDiskLeavesTheFileAsItWas) {
   }
 }
 
-TEST_F(OutputFiles, ALinkWithoutATargetIsAsGoodAsAName) {
+TEST_F(OutputFiles, DanglingSymlinkCreatesItsTarget) {
   const TempFolder elsewhere;
   std::filesystem::create_symlink(elsewhere.file("target"), out());
   struct rlimit before = {};
@@ -172,7 +172,7 @@ TEST_F(OutputFiles, ALinkWithoutATargetIsAsGoodAsAName) {
   EXPECT_TRUE(std::filesystem::is_symlink(out()));
 }
 
-TEST_F(OutputFiles, CannotBeCreatedIsAnErrorBeforeTheWork) {
+TEST_F(OutputFiles, UnwritablePathIsAnErrorBeforeTheWork) {
   const std::string nowhere = folder_.file("no/out");
   for (const std::vector<std::string>& command : std::vector<std::vector<std::string>>{
            {"imatrix", "--model", "/missing.gguf", "--output", nowhere, "text"},
@@ -215,19 +215,19 @@ TEST_F(OutputFiles, TextGoesToStandardOutput) {
   EXPECT_THAT(trace.err, HasSubstr("hello"));
 }
 
-TEST_F(OutputFiles, ADeviceMayBeAnInputAndAnOutput) {
+TEST_F(OutputFiles, DevNullMayBeInputAndOutput) {
   const RunResult result = run(
       {"run", "--model", model_.path(), "-n", "1", "--file", "/dev/null", "--trace", "/dev/null"});
   EXPECT_EQ(result.exit_code, 0) << result.err;
 }
 
-TEST_F(OutputFiles, AnInputThatDoesNotExistIsNoOutput) {
+TEST_F(OutputFiles, MissingInputIsNotOverwritten) {
   const RunResult result = run({"quantize", out(), folder_.path() + "/./out", "Q8_0"});
   EXPECT_EQ(result.exit_code, 2) << result.err;
   EXPECT_TRUE(folder_.list().empty());
 }
 
-TEST_F(OutputFiles, GgufDoesNotGoToStandardOutput) {
+TEST_F(OutputFiles, RejectsGgufOnStandardOutput) {
   for (const std::vector<std::string>& command :
        std::vector<std::vector<std::string>>{{"synth", "-"},
                                              {"quantize", model_.path(), "-", "Q8_0"},

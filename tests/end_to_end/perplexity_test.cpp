@@ -73,7 +73,7 @@ TEST(Perplexity, OfDocumentsAgreesWithAnIndependentImplementation) {
               testing::ContainsRegex("in 12 documents; 0\\.[0-9]+ bits a byte"));
 }
 
-TEST(Perplexity, OfDocumentsThatCannotBeScoredIsAnError) {
+TEST(Perplexity, DocumentsTooLongOrEmptyAreErrors) {
   const RunResult longer = run_command({"perplexity", "--model", stories().path, "--file",
                                         stories_text_path(), "--documents", "--ctx", "16"});
   EXPECT_EQ(longer.exit_code, 1);
@@ -98,7 +98,7 @@ TEST(Perplexity, OfDocumentsThatCannotBeScoredIsAnError) {
   EXPECT_TRUE(perplexity_of_documents(*model, tokens, std::vector<std::size_t>{0, 3}));
 }
 
-TEST(Perplexity, AgreesWithAnIndependentImplementationForAModelOfOthers) {
+TEST(Perplexity, AgreesWithAnIndependentImplementationForStories260K) {
   SHUNT_NEED_SHARED("data/models/stories.txt");
   const std::string text = shared_path("data/models/stories.txt");
   // stories.perplexity.txt: 2.7156 with an F32 cache, 2.7154 with F16.
@@ -110,7 +110,7 @@ TEST(Perplexity, AgreesWithAnIndependentImplementationForAModelOfOthers) {
 }
 
 /// Of F32 weights: with others, most CPUs round the other side of products, which costs more.
-TEST(Perplexity, HardlyChangesWithACacheOfBlocks) {
+TEST(Perplexity, ChangesLittleWithBf16AndQ8Cache) {
   const F32Stories model;
   const TempFolder folder;
   const std::string text = plain_text(folder);
@@ -145,7 +145,7 @@ class PerplexityOfNoise : public testing::Test {
   std::vector<std::int32_t> tokens_;
 };
 
-TEST_F(PerplexityOfNoise, IsTheMeanOverTheSecondHalvesOfWholeChunks) {
+TEST_F(PerplexityOfNoise, IsTheMeanOverSecondHalvesOfWholeChunks) {
   constexpr std::size_t kChunk = 16;  // two of them; five tokens are left over
   std::vector<double> lost;
   auto session = Session::create(model_, {.context = 64});
@@ -190,7 +190,7 @@ TEST_F(PerplexityOfNoise, IsTheMeanOverTheSecondHalvesOfWholeChunks) {
   EXPECT_EQ(seen, (std::vector<std::uint64_t>{1, 2, 1, 2, 1, 2, 1, 2}));
 }
 
-TEST_F(PerplexityOfNoise, WhatCannotBeScoredIsAnError) {
+TEST_F(PerplexityOfNoise, RejectsTextsWithoutAWholeChunk) {
   PerplexityOptions options;
   options.session.context = 38;
   auto result = perplexity(model_, tokens_, options);
@@ -208,7 +208,7 @@ TEST_F(PerplexityOfNoise, WhatCannotBeScoredIsAnError) {
 }
 
 /// Softmax of logits that are not numbers says nothing; nor does it of a chunk that has one such.
-TEST_F(PerplexityOfNoise, LogitsThatAreNotNumbersAreAnErrorThatNamesTheChunk) {
+TEST_F(PerplexityOfNoise, NonFiniteLogitsAreAnErrorThatNamesTheChunk) {
   for (const float bad :
        {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
     // The embedding of a token of the second chunk.
@@ -242,7 +242,7 @@ class PerplexityCommand : public testing::Test {
   SynthModel file_;
 };
 
-TEST_F(PerplexityCommand, OfATextTooShortSaysHowManyTokensAndWhatChangesIt) {
+TEST_F(PerplexityCommand, ShortTextErrorNamesTokensAndCtxFlag) {
   RunResult result = run({"a few words"});
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_THAT(result.err,
@@ -260,7 +260,7 @@ TEST_F(PerplexityCommand, OfATextTooShortSaysHowManyTokensAndWhatChangesIt) {
   EXPECT_THAT(result.out, HasSubstr("(1 token scored in 1 chunk)"));
 }
 
-TEST_F(PerplexityCommand, OfASingleTokenHasNoErrorBar) {
+TEST_F(PerplexityCommand, SingleTokenHasNoErrorBar) {
   const RunResult one = run({"--ctx", "4", "abcd"});
   EXPECT_THAT(one.out, testing::MatchesRegex(
                            "perplexity [0-9]+\\.[0-9]{4} [(]1 token scored in 1 chunk[)]\n"));
@@ -274,7 +274,7 @@ TEST_F(PerplexityCommand, OfASingleTokenHasNoErrorBar) {
   EXPECT_GT(printed["error"], 0.0);
 }
 
-TEST_F(PerplexityCommand, OfPredictionsThatAreNotNumbersPrintsNone) {
+TEST_F(PerplexityCommand, NonFinitePredictionPrintsNoResult) {
   const std::string broken = file_.folder().file("broken.gguf");
   write_edited(file_.path(), broken, [](EditedFile& file) {
     file.set_element("output_norm.weight", 0, std::numeric_limits<float>::quiet_NaN());
@@ -287,7 +287,7 @@ TEST_F(PerplexityCommand, OfPredictionsThatAreNotNumbersPrintsNone) {
                                                  "prediction of token 3 is not finite"));
 }
 
-TEST_F(PerplexityOfNoise, CancellingEndsIt) {
+TEST_F(PerplexityOfNoise, CancelEndsTheRun) {
   std::atomic<bool> cancel = true;
   PerplexityOptions options;
   options.session.context = 16;

@@ -97,7 +97,7 @@ double reference_perplexity(const gguf::File& file, std::span<const std::int32_t
   return std::exp(lost / scored);
 }
 
-TEST_F(QuantizedStories, TheEngineAgreesWithThePlainReferencePath) {
+TEST_F(QuantizedStories, EngineAgreesWithTheReference) {
   const std::string path = quantized("Q8_0");
   // At this level the CPU does not round the other side of products to 8 bits.
   Options level;
@@ -120,13 +120,13 @@ TEST_F(QuantizedStories, TheEngineAgreesWithThePlainReferencePath) {
 }
 
 /// The weights of the model as it ships are rounded already: another time changes nothing.
-TEST_F(QuantizedStories, Q8OfWhatWasQ8IsTheSame) {
+TEST_F(QuantizedStories, Q8OfAQ8ModelChangesNothing) {
   EXPECT_EQ(perplexity_of(quantized("Q8_0"), stories_text_path()),
             perplexity_of(stories().path, stories_text_path()));
 }
 
 /// A model that talks stays one. (It is sure of most of its words: little of that changes.)
-TEST_F(QuantizedStories, CoarserTypesCostLittle) {
+TEST_F(QuantizedStories, CoarserTypesIncreasePerplexityLittle) {
   const double exact = perplexity_of(model_.path(), stories_text_path());
   // The weights are the same: at most the other side of products is rounded, where the CPU does so.
   EXPECT_NEAR(perplexity_of(quantized("Q8_0"), stories_text_path()) / exact, 1, 0.001);
@@ -139,7 +139,7 @@ TEST_F(QuantizedStories, CoarserTypesCostLittle) {
 }
 
 /// stories.perplexity.txt: of the model as it is, in F32, by an independent implementation.
-TEST_F(QuantizedStories, CoarserTypesCostAModelOfOthersMore) {
+TEST_F(QuantizedStories, CoarserTypesIncreasePerplexityOfStories260K) {
   SHUNT_NEED_SHARED("data/models/stories.txt");
   constexpr double kOfF32 = 2.7156;
   double before = kOfF32 * 0.999;

@@ -64,7 +64,7 @@ class Quantize : public testing::Test {
   TempFolder folder_;
 };
 
-TEST_F(Quantize, AMixtureGivesEachRoleItsType) {
+TEST_F(Quantize, MixtureGivesEachRoleItsType) {
   const SynthModel model(many_layers());
   const RunResult result = quantize({"Q4_K_M"}, model.path());
   ASSERT_EQ(result.exit_code, 0) << result.err;
@@ -91,7 +91,7 @@ TEST_F(Quantize, AMixtureGivesEachRoleItsType) {
 }
 
 /// The errors in the summary are those of the file.
-TEST_F(Quantize, TheSummaryIsTrue) {
+TEST_F(Quantize, SummaryMatchesTheFile) {
   const SynthModel model(many_layers());
   const RunResult result = quantize({"Q5_K_S", "--json"}, model.path());
   ASSERT_EQ(result.exit_code, 0) << result.err;
@@ -125,7 +125,7 @@ TEST_F(Quantize, TheSummaryIsTrue) {
   EXPECT_NEAR(printed["types"][0]["error"], 0.0339, 0.002);
 }
 
-TEST_F(Quantize, ThreadsDoNotDecideTheBytes) {
+TEST_F(Quantize, NumberOfThreadsDoesNotChangeTheBytes) {
   const SynthModel model(many_layers());
   std::string first;
   for (const char* threads : {"1", "2", "7"}) {
@@ -136,7 +136,7 @@ TEST_F(Quantize, ThreadsDoNotDecideTheBytes) {
   }
 }
 
-TEST_F(Quantize, PureIsOneTypeAndKeepIsNone) {
+TEST_F(Quantize, PureUsesOneTypeAndKeepUsesTheOriginal) {
   const SynthModel model(many_layers());
   RunResult result = quantize({"Q4_K_M", "--pure", "--keep", "output\\..*", "--keep",
                                "blk\\.[01]\\.attn_q.*", "--keep", "none.*"},
@@ -151,7 +151,7 @@ TEST_F(Quantize, PureIsOneTypeAndKeepIsNone) {
   }
 }
 
-TEST_F(Quantize, ATiedEmbeddingIsAnOutput) {
+TEST_F(Quantize, TiedEmbeddingGetsTheTypeOfTheOutput) {
   SynthOptions options = many_layers();
   options.tied = true;
   const SynthModel model(options);
@@ -159,7 +159,7 @@ TEST_F(Quantize, ATiedEmbeddingIsAnOutput) {
   EXPECT_EQ(type_of(open(out()), "token_embd.weight"), "Q6_K");
 }
 
-TEST_F(Quantize, RowsThatAreNoWholeBlocksAreTold) {
+TEST_F(Quantize, RowsOfPartialBlocksAreReported) {
   SynthOptions options;  // 64 wide
   options.feed_forward = 172;
   const SynthModel model(options);
@@ -175,7 +175,7 @@ TEST_F(Quantize, RowsThatAreNoWholeBlocksAreTold) {
   EXPECT_EQ(run_command({"run", "-m", out(), "-p", "x", "-n", "2", "--ignore-eos"}).exit_code, 0);
 }
 
-TEST_F(Quantize, WhatIsQuantisedAlreadyIsSaid) {
+TEST_F(Quantize, RequantizingIsReported) {
   const SynthModel model(many_layers());
   ASSERT_EQ(quantize({"Q8_0"}, model.path()).exit_code, 0);
   const std::string again = folder_.file("again.gguf");
@@ -190,7 +190,7 @@ TEST_F(Quantize, WhatIsQuantisedAlreadyIsSaid) {
   EXPECT_EQ(read_file(same), read_file(out()));
 }
 
-TEST_F(Quantize, AnArchitectureThatNobodyKnowsGoesByShape) {
+TEST_F(Quantize, UnknownArchitectureIsQuantizedByShape) {
   const SynthModel model;
   const std::string other = folder_.file("other.gguf");
   write_edited(model.path(), other, [](EditedFile& file) {
@@ -206,7 +206,7 @@ TEST_F(Quantize, AnArchitectureThatNobodyKnowsGoesByShape) {
   EXPECT_EQ(type_of(file, "blk.0.ffn_up.weight"), "F32") << "it may have to be as it is";
 }
 
-TEST_F(Quantize, AModelOfSeveralPartsBecomesOneFile) {
+TEST_F(Quantize, SplitModelBecomesOneFile) {
   const SynthModel model;
   const gguf::File whole = open(model.path());
   const std::size_t half = whole.tensors().size() / 2;
@@ -240,7 +240,7 @@ TEST_F(Quantize, AModelOfSeveralPartsBecomesOneFile) {
   }
 }
 
-TEST_F(Quantize, TypesThatNeedAnImportanceMatrixSayItBeforeAnythingIsWritten) {
+TEST_F(Quantize, TypesThatNeedAnImatrixFailBeforeWriting) {
   const SynthModel model(many_layers());
   for (const char* type : {"IQ1_S", "IQ1_M", "IQ2_XXS", "IQ2_XS", "IQ2_S"}) {
     const RunResult result = quantize({type}, model.path());
@@ -252,7 +252,7 @@ TEST_F(Quantize, TypesThatNeedAnImportanceMatrixSayItBeforeAnythingIsWritten) {
   EXPECT_TRUE(folder_.list().empty());
 }
 
-TEST_F(Quantize, FailuresLeaveNothing) {
+TEST_F(Quantize, FailuresLeaveNoFile) {
   const SynthModel model;
   // IN itself, by another name too; the existing file stays.
   const std::string copy = folder_.file("copy.gguf");
@@ -298,7 +298,7 @@ TEST_F(Quantize, FailuresLeaveNothing) {
   EXPECT_TRUE(folder_.list().empty());
 }
 
-TEST_F(Quantize, AFullDiskIsAnErrorAndLeavesNothing) {
+TEST_F(Quantize, FullDiskIsAnErrorAndLeavesNoFile) {
   const SynthModel model;
   // A limit on the size of files fails in the same place, write(), as a full disk. The command
   // inherits it.
@@ -314,7 +314,7 @@ TEST_F(Quantize, AFullDiskIsAnErrorAndLeavesNothing) {
   EXPECT_TRUE(folder_.list().empty());
 }
 
-TEST_F(Quantize, BeingStoppedLeavesNothing) {
+TEST_F(Quantize, InterruptedWriteLeavesNoFile) {
   const SynthModel model;
   const gguf::File file = open(model.path());
   QuantizeOptions options;
@@ -336,7 +336,7 @@ TEST_F(Quantize, BeingStoppedLeavesNothing) {
   EXPECT_TRUE(folder_.list().empty());
 }
 
-TEST_F(Quantize, ValuesThatATypeCannotHoldAreAnError) {
+TEST_F(Quantize, ValuesOutOfRangeOfTheTypeAreAnError) {
   const SynthModel model;
   const gguf::File file = open(model.path());
   const auto with_value = [&](float value) {
@@ -437,7 +437,7 @@ TEST_F(Imatrix, GoesFromTextToImatrixToQuantize) {
 }
 
 /// In one batch or several, on one device or two: sums are sums.
-TEST_F(Imatrix, HowItIsComputedDoesNotMatter) {
+TEST_F(Imatrix, DoesNotDependOnBatchSizeOrDevices) {
   const std::vector<std::string> flags = {"--ctx", "32", "--chunks", "1"};
   std::vector<ImportanceMatrix> found;
   for (const auto& [batch, plugins] :
@@ -462,7 +462,7 @@ TEST_F(Imatrix, HowItIsComputedDoesNotMatter) {
 }
 
 /// A device that has weights in another type reads them as that.
-TEST_F(Imatrix, WeightsMayBeTranscoded) {
+TEST_F(Imatrix, WorksWithTranscodedWeights) {
   SynthOptions options;
   options.dtype = DType::kQ4_0;
   const SynthModel model(options);
@@ -521,7 +521,7 @@ TEST_F(Imatrix, LowersTheWeightedError) {
   }
 }
 
-TEST_F(Imatrix, OfAnotherModelIsRefusedOrTold) {
+TEST_F(Imatrix, OfAnotherModelIsRejectedOrReported) {
   ImportanceMatrix importance;
   importance.tensors["blk.0.attn_q.weight"] = {
       .columns = 128, .squares = std::vector<double>(128, 1), .counts = {1}};
@@ -543,7 +543,7 @@ TEST_F(Imatrix, OfAnotherModelIsRefusedOrTold) {
   EXPECT_THAT(result.err, HasSubstr("lacks blk.0.attn_k.weight and 33 more tensors"));
 }
 
-TEST_F(Imatrix, OfActivationsThatAreNotNumbersIsNotWritten) {
+TEST_F(Imatrix, NonFiniteActivationsWriteNoFile) {
   const std::string broken = folder_.file("broken.gguf");
   write_edited(model_.path(), broken, [](EditedFile& file) {
     file.set_element("blk.1.ffn_norm.weight", 3, std::numeric_limits<float>::infinity());
@@ -568,13 +568,13 @@ TEST_F(Imatrix, OfActivationsThatAreNotNumbersIsNotWritten) {
   EXPECT_THAT(folder_.list(), ElementsAre("broken.gguf", "numberless.gguf"));
 }
 
-TEST_F(Imatrix, CountsOneOfAThing) {
+TEST_F(Imatrix, UsesTheSingularForOneChunk) {
   const RunResult made = imatrix({"--ctx", "32", "--chunks", "1"});
   EXPECT_EQ(made.exit_code, 0) << made.err;
   EXPECT_THAT(made.out, testing::EndsWith(" tensors, 1 chunk of 32 tokens\n"));
 }
 
-TEST_F(Imatrix, SaysWhatIsMissing) {
+TEST_F(Imatrix, ReportsMissingOutputAndShortText) {
   EXPECT_EQ(run_command({"imatrix", "--model", model_.path(), "text"}).exit_code, 2);
   RunResult result = run_command({"imatrix", "-m", model_.path(), "-o", matrix(), "a few words"});
   EXPECT_EQ(result.exit_code, 1);

@@ -22,13 +22,13 @@ std::string expected_text(const Stories& of = stories()) {
   return of.text + "\n";
 }
 
-TEST(RunGreedy, IsTheExpectedText) {
+TEST(RunGreedy, GeneratesTheExpectedText) {
   const RunResult result = run_command(greedy({"--prompt", stories().prompt}));
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_EQ(result.out, expected_text());
 }
 
-TEST(RunGreedy, IsTheExpectedTextOfAModelOfOthers) {
+TEST(RunGreedy, GeneratesTheExpectedTextOfStories260K) {
   SHUNT_NEED_SHARED("data/models/stories260K.gguf");
   const Stories others = stories_260k();
   const RunResult result = run_command(greedy({"--prompt", others.prompt}, others));
@@ -43,7 +43,7 @@ struct Variation {
 
 class RunGreedyVariation : public testing::TestWithParam<Variation> {};
 
-TEST_P(RunGreedyVariation, IsTheSameText) {
+TEST_P(RunGreedyVariation, GeneratesTheSameText) {
   std::vector<std::string> arguments = GetParam().arguments;
   arguments.insert(arguments.end(), {"--prompt", stories().prompt});
   const RunResult result = run_command(greedy(arguments));
@@ -62,7 +62,7 @@ INSTANTIATE_TEST_SUITE_P(, RunGreedyVariation,
                                          Variation{"AnySeed", {"--seed", "99"}}),
                          [](const auto& test) { return std::string(test.param.name); });
 
-TEST(RunGreedy, IsTheExpectedTextWithJustEnoughContext) {
+TEST(RunGreedy, GeneratesTheExpectedTextWithMinimalContext) {
   // The last token is never computed with.
   const std::size_t tokens = stories().prompt_ids.size() + stories().ids.size() - 1;
   const RunResult result =
@@ -74,7 +74,7 @@ TEST(RunGreedy, TakesThePromptAsAnOperand) {
   EXPECT_EQ(run_command(greedy({stories().prompt})).out, expected_text());
 }
 
-TEST(RunGreedy, TakesThePromptFromStandardInputAndLeavesItsLineEndOut) {
+TEST(RunGreedy, TakesThePromptFromStandardInputWithoutItsNewline) {
   RunOptions options;
   options.input = stories().prompt;
   EXPECT_EQ(run_command(greedy({}), options).out, expected_text());

@@ -38,7 +38,7 @@ class RunNotes : public testing::Test {
   SynthModel model_;
 };
 
-TEST_F(RunNotes, RefusedMemoryIsSaidAtOnceInTheSummaryAndInJson) {
+TEST_F(RunNotes, FailedAllocationIsReportedInSummaryAndJson) {
   const RunResult result = run(SHUNT_TEST_STINGY_PLUGINS, {});
   ASSERT_EQ(result.exit_code, 0) << result.err;
   EXPECT_EQ(result.out, run(SHUNT_TEST_STINGY_PLUGINS, {"--devices", "cpu0"}).out);
@@ -56,13 +56,13 @@ TEST_F(RunNotes, RefusedMemoryIsSaidAtOnceInTheSummaryAndInJson) {
   EXPECT_EQ(notes["session"].size(), 2U) << as_json.out;
 }
 
-TEST_F(RunNotes, ACpuAloneHasNothingToDecide) {
+TEST_F(RunNotes, CpuOnlyHasNoPlacementNotes) {
   const RunResult result = run(SHUNT_TEST_STINGY_PLUGINS, {"--devices", "cpu0"});
   EXPECT_THAT(result.err, AllOf(HasSubstr("\nmodel  "), Not(HasSubstr("\nloaded  ")),
                                 Not(HasSubstr("\nsession  "))));
 }
 
-TEST_F(RunNotes, DeniedIsWhatIsRefusedForWantOfRoom) {
+TEST_F(RunNotes, DenyFailsIfMemoryRunsOut) {
   const RunResult result = run(SHUNT_TEST_STINGY_PLUGINS, {"--fallback", "deny"});
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_EQ(result.out, "");
@@ -73,7 +73,7 @@ TEST_F(RunNotes, DeniedIsWhatIsRefusedForWantOfRoom) {
   EXPECT_THAT(share.err, AllOf(HasSubstr("at most 0.0% may"), HasSubstr("no room left")));
 }
 
-TEST_F(RunNotes, TheMarginLeavesNoRoomAndTheErrorSaysSo) {
+TEST_F(RunNotes, MarginWithoutRoomIsReportedInTheError) {
   const RunResult result =
       run(SHUNT_TEST_PLUGINS, {"--memory-margin", "1GiB", "--fallback", "deny"});
   EXPECT_EQ(result.exit_code, 1);
@@ -83,7 +83,7 @@ TEST_F(RunNotes, TheMarginLeavesNoRoomAndTheErrorSaysSo) {
                                 HasSubstr("2 swiglu (test0 has no kernel for swiglu)")));
 }
 
-TEST_F(RunNotes, OneInTheHostsMemorySharesItWithTheCpuAndSaysSo) {
+TEST_F(RunNotes, DeviceInHostMemoryReportsUnifiedMemory) {
   const RunResult roomy = run(SHUNT_TEST_POOLED_PLUGINS, {});
   ASSERT_EQ(roomy.exit_code, 0) << roomy.err;
   EXPECT_THAT(roomy.err,
@@ -102,7 +102,7 @@ TEST_F(RunNotes, OneInTheHostsMemorySharesItWithTheCpuAndSaysSo) {
 }
 
 /// `explain` counts the same as a run.
-TEST_F(RunNotes, ExplainSaysTheSameOfTheSameStep) {
+TEST_F(RunNotes, ExplainAndRunReportTheSameFallback) {
   const std::vector<std::string> margin = {"--memory-margin", "1GiB"};
   const RunResult result = run(SHUNT_TEST_PLUGINS, margin);
   ASSERT_EQ(result.exit_code, 0) << result.err;

@@ -24,18 +24,18 @@ class Run : public testing::Test {
   SynthModel model_;
 };
 
-TEST_F(Run, NoTokensIsThePromptAndALineEnd) {
+TEST_F(Run, NoTokensPrintsThePromptAndANewline) {
   const RunResult result = run({"-n", "0", "-p", "Hello, world"});
   EXPECT_EQ(result.exit_code, 0);
   EXPECT_EQ(result.out, "Hello, world\n");
 }
 
-TEST_F(Run, NoTokensOpensTheModelAllTheSame) {
+TEST_F(Run, NoTokensStillOpensTheModel) {
   EXPECT_EQ(run_command({"run", "--model", "/nonexistent.gguf", "-n", "0", "-p", "x"}).exit_code,
             1);
 }
 
-TEST_F(Run, OutputIsPromptTextAndOneLineEnd) {
+TEST_F(Run, PrintsPromptTextAndOneNewline) {
   const RunResult result = run({"-n", "8", "-p", "Hello", "--seed", "1"});
   EXPECT_EQ(result.exit_code, 0);
   EXPECT_THAT(result.out, StartsWith("Hello"));
@@ -51,13 +51,13 @@ TEST_F(Run, SummaryGoesToStandardError) {
   }
 }
 
-TEST_F(Run, TheSameSeedGivesTheSameText) {
+TEST_F(Run, SameSeedGivesTheSameText) {
   const std::string first = run({"-n", "20", "-p", "Hello", "--seed", "5", "--temp", "2"}).out;
   EXPECT_EQ(run({"-n", "20", "-p", "Hello", "--seed", "5", "--temp", "2"}).out, first);
   EXPECT_NE(run({"-n", "20", "-p", "Hello", "--seed", "6", "--temp", "2"}).out, first);
 }
 
-TEST_F(Run, ARandomSeedIsToldAndCanBeUsedAgain) {
+TEST_F(Run, RandomSeedIsReportedAndReproduces) {
   const auto first = nlohmann::json::parse(run({"-n", "20", "-p", "Hello", "--json"}).out);
   const std::string seed = std::to_string(first["seed"].get<std::uint64_t>());
   const auto second =
@@ -67,7 +67,7 @@ TEST_F(Run, ARandomSeedIsToldAndCanBeUsedAgain) {
   EXPECT_NE(third["seed"], first["seed"]);
 }
 
-TEST_F(Run, JsonHasAllOfIt) {
+TEST_F(Run, JsonHasEveryField) {
   const RunResult result =
       run({"-n", "6", "-p", "Hello \xf0\x9f\x98\x80", "--json", "--seed", "3"});
   const auto json = nlohmann::json::parse(result.out);
@@ -85,7 +85,7 @@ TEST_F(Run, JsonHasAllOfIt) {
   EXPECT_EQ(json["model"]["architecture"], "llama");
 }
 
-TEST_F(Run, JsonHasTheTextThatPlainOutputHas) {
+TEST_F(Run, JsonTextEqualsPlainOutput) {
   const std::string plain = run({"-n", "12", "-p", "Hello", "--seed", "3"}).out;
   const auto json =
       nlohmann::json::parse(run({"-n", "12", "-p", "Hello", "--seed", "3", "--json"}).out);
@@ -100,7 +100,7 @@ TEST_F(Run, EndsWhenTheContextIsFull) {
   EXPECT_GE(json["tokens"].size() + json["timings"]["prompt"]["tokens"].get<std::size_t>(), 32u);
 }
 
-TEST_F(Run, PromptLongerThanTheContextNamesBothNumbers) {
+TEST_F(Run, PromptLongerThanTheContextIsAnErrorWithBothSizes) {
   const RunResult result = run({"-p", "\xe4\xb8\xad\xe4\xb8\xad", "--ctx", "4"});
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_EQ(result.out, "");
@@ -116,7 +116,7 @@ TEST_F(Run, InvalidUtf8IsReplacedWithAWarning) {
   EXPECT_THAT(result.err, HasSubstr("warning"));
 }
 
-TEST_F(Run, EmptyPromptIsTheBeginningOfSequence) {
+TEST_F(Run, EmptyPromptIsBos) {
   const auto json = nlohmann::json::parse(run({"-n", "3", "-p", "", "--json"}).out);
   EXPECT_EQ(json["timings"]["prompt"]["tokens"], 1);
   EXPECT_EQ(run({"-n", "0", "--prompt=", "--temp", "0"}).out, "\n");
@@ -133,7 +133,7 @@ TEST_F(Run, StandardInputIsReadUnlessItIsATerminal) {
   EXPECT_EQ(run({"-n", "0"}, options).out, "\n");
 }
 
-TEST_F(Run, EmptyPromptWithoutABeginningIsAnError) {
+TEST_F(Run, EmptyPromptWithoutBosIsAnError) {
   const std::string path = model_.folder().file("no-bos.gguf");
   write_edited(model_.path(), path, [](EditedFile& file) {
     file.set("tokenizer.ggml.add_bos_token", {gguf::ValueType::kBool, false});
@@ -150,7 +150,7 @@ TEST_F(Run, MissingPromptFileIsNamed) {
   EXPECT_THAT(result.err, HasSubstr("/nonexistent/prompt.txt"));
 }
 
-TEST_F(Run, UnknownDeviceIsNamedWithThoseThereAre) {
+TEST_F(Run, UnknownDeviceErrorListsTheDevices) {
   const RunResult result = run({"-p", "x", "--devices", "warp9"});
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_THAT(result.err, HasSubstr("warp9"));

@@ -45,7 +45,7 @@ struct Variation {
 
 class SplitModel : public testing::TestWithParam<Variation> {};
 
-TEST_P(SplitModel, WritesTheSameText) {
+TEST_P(SplitModel, GeneratesTheSameText) {
   SHUNT_NEED_SHARED("data/models/stories260K.gguf");
   const Stories told = stories_260k();
   std::vector<std::string> arguments = GetParam().arguments;
@@ -67,7 +67,7 @@ INSTANTIATE_TEST_SUITE_P(
         Variation{"OnTheCpuAlone", {"--devices", "cpu0"}}),
     [](const auto& test) { return std::string(test.param.name); });
 
-TEST(SplitCommand, ExplainSaysWhereThePartsAre) {
+TEST(SplitCommand, ExplainAndPlaceListThePartsWithTheirDevices) {
   SHUNT_NEED_SHARED("data/models/stories260K.gguf");
   const std::vector<std::string> split = {"--devices", "accel0,accel1", "--split",
                                           "rows",      "--shares",      "3,1"};
@@ -88,7 +88,7 @@ TEST(SplitCommand, ExplainSaysWhereThePartsAre) {
   EXPECT_THAT(placed, HasSubstr("keys of layer 0/1"));
 }
 
-TEST(SplitCommand, APlacementFileOfTheSplitModelIsFollowed) {
+TEST(SplitCommand, FollowsAPlacementFileOfTheSplitModel) {
   SHUNT_NEED_SHARED("data/models/stories260K.gguf");
   const Stories told = stories_260k();
   const TempFolder folder;
@@ -104,7 +104,7 @@ TEST(SplitCommand, APlacementFileOfTheSplitModelIsFollowed) {
   EXPECT_EQ(result.out, told.text + "\n");
 }
 
-TEST(SplitCommand, MoreSharesThanDevicesAndFewerHeadsAreErrors) {
+TEST(SplitCommand, RejectsMoreSharesThanDevicesOrKvHeads) {
   SHUNT_NEED_SHARED("data/models/stories260K.gguf");
   const Stories told = stories_260k();
   const RunResult shares =
@@ -118,7 +118,7 @@ TEST(SplitCommand, MoreSharesThanDevicesAndFewerHeadsAreErrors) {
                                    "be split among 5 devices"));
 }
 
-TEST(SplitCommand, SharesThatWouldGoToAnotherDeviceAreErrors) {
+TEST(SplitCommand, RejectsSharesThatDoNotMatchTheDevices) {
   SHUNT_NEED_SHARED("data/models/stories260K.gguf");
   const Stories told = stories_260k();
   const std::vector<std::string> cpu_first = {"--devices", "cpu0,accel0", "--split",
@@ -137,7 +137,7 @@ TEST(SplitCommand, SharesThatWouldGoToAnotherDeviceAreErrors) {
   }
 }
 
-TEST(SplitCommand, APinOfAWholeWeightHoldsForItsParts) {
+TEST(SplitCommand, PinOfAWholeWeightAppliesToItsParts) {
   SHUNT_NEED_SHARED("data/models/stories260K.gguf");
   const Stories told = stories_260k();
   const std::vector<std::string> pinned = {"--devices", "accel0,accel1",
@@ -168,7 +168,7 @@ TEST(SplitCommand, APinOfAWholeWeightHoldsForItsParts) {
 
 /// A session of a larger context than the loader left room for uses parts of the device from the
 /// CPU: rows in the mapped file, columns in a copy.
-TEST(SplitEngine, ALargerContextBringsColumnsToTheCpu) {
+TEST(SplitEngine, LargerContextMovesPartsToTheCpu) {
   SHUNT_NEED_SHARED("data/models/stories260K.gguf");
   const std::string path = stories_260k().path;
   const auto registry = Registry::create({});
@@ -209,7 +209,7 @@ TEST(SplitEngine, ALargerContextBringsColumnsToTheCpu) {
 }
 
 /// The real CPU has the last part: rows in the mapped file, columns in a copy.
-TEST(SplitEngine, TheCpuUsesRowsOfTheMappedFile) {
+TEST(SplitEngine, CpuUsesRowsInTheMappedFile) {
   for (const DType dtype : {DType::kF32, DType::kQ8_0, DType::kQ4_K}) {
     SynthOptions shape;
     shape.width = 512;

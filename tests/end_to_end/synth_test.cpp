@@ -17,7 +17,7 @@ namespace {
 
 class SynthType : public testing::TestWithParam<const char*> {};
 
-TEST_P(SynthType, GoesFromSynthToInspectToRun) {
+TEST_P(SynthType, CanBeInspectedAndRun) {
   const TempFolder folder;
   const std::string path = folder.file("model.gguf");
   const std::string type = GetParam();
@@ -46,7 +46,7 @@ INSTANTIATE_TEST_SUITE_P(, SynthType,
                                          "IQ4_NL", "IQ4_XS", "TQ1_0", "TQ2_0", "MXFP4"),
                          [](const auto& test) { return std::string(test.param); });
 
-TEST(Synth, TheSameSeedGivesTheSameBytes) {
+TEST(Synth, SameSeedGivesTheSameBytes) {
   SynthOptions options;
   const std::string first = read_file(SynthModel(options).path());
   EXPECT_EQ(read_file(SynthModel(options).path()), first);
@@ -56,7 +56,7 @@ TEST(Synth, TheSameSeedGivesTheSameBytes) {
   EXPECT_NE(second, first);
 }
 
-TEST(Synth, HasTheShapesThatWereAskedFor) {
+TEST(Synth, HasTheRequestedShapes) {
   const TempFolder folder;
   const std::string path = folder.file("model.gguf");
   const RunResult made =
@@ -83,7 +83,7 @@ TEST(Synth, HasTheShapesThatWereAskedFor) {
   EXPECT_EQ(run_command({"run", "-m", path, "-p", "x", "-n", "4", "--ignore-eos"}).exit_code, 0);
 }
 
-TEST(Synth, HasEveryKeyThatOtherProgramsAskFor) {
+TEST(Synth, HasEveryKeyThatOtherProgramsRead) {
   const auto file = gguf::File::open(SynthModel().path());
   ASSERT_TRUE(file);
   for (const char* key :
@@ -98,7 +98,7 @@ TEST(Synth, HasEveryKeyThatOtherProgramsAskFor) {
   }
 }
 
-TEST(Synth, WeightsAreNormalWithTheVarianceOfTheirInputs) {
+TEST(Synth, WeightsAreNormalWithVarianceOneOverInputs) {
   const auto file = gguf::File::open(SynthModel().path());
   ASSERT_TRUE(file);
   const gguf::TensorInfo* info = file->find_tensor("token_embd.weight");  // [64, 512]
@@ -119,7 +119,7 @@ TEST(Synth, WeightsAreNormalWithTheVarianceOfTheirInputs) {
   EXPECT_NEAR(beyond_two / n, 0.0455, 0.01);  // of a normal distribution
 }
 
-TEST(Synth, EveryTextComesBackFromItsTokens) {
+TEST(Synth, TokenizerRoundTripsEveryText) {
   for (const std::int64_t size : {260, 300, 512, 4096, 50000}) {
     SynthOptions options;
     options.width = 8;
@@ -149,7 +149,7 @@ TEST(Synth, EveryTextComesBackFromItsTokens) {
   }
 }
 
-TEST(Synth, ALargerVocabularyNeedsFewerTokens) {
+TEST(Synth, LargerVocabularyNeedsFewerTokens) {
   const auto count = [](std::int64_t size) {
     SynthOptions options;
     options.vocabulary = size;
@@ -160,13 +160,13 @@ TEST(Synth, ALargerVocabularyNeedsFewerTokens) {
   EXPECT_LT(count(4096), count(300));
 }
 
-TEST(Synth, SaysWhereItCannotWrite) {
+TEST(Synth, UnwritablePathIsNamed) {
   const RunResult result = run_command({"synth", "/nonexistent/folder/model.gguf"});
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_THAT(result.err, testing::HasSubstr("/nonexistent/folder/model.gguf"));
 }
 
-TEST(Synth, LeavesNothingBehindWhenItIsStopped) {
+TEST(Synth, InterruptedWriteLeavesNoFile) {
   const TempFolder folder;
   int calls = 0;
   const auto result =

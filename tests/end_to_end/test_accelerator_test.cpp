@@ -15,7 +15,7 @@ using ::testing::HasSubstr;
 
 class TestAcceleratorModel : public testing::TestWithParam<const char*> {};
 
-TEST_P(TestAcceleratorModel, WritesTheSameTextTogetherWithTheCpu) {
+TEST_P(TestAcceleratorModel, GeneratesTheSameTextTogetherWithTheCpu) {
   SHUNT_NEED_SHARED("data/models/stories260K.gguf");
   const Stories told = stories_260k();
   RunOptions options;
@@ -30,7 +30,7 @@ TEST_P(TestAcceleratorModel, WritesTheSameTextTogetherWithTheCpu) {
 }
 
 /// It offers its packed form for every weight, and only products read that.
-TEST(TestAcceleratorForms, ExplainTellsWhichWeightsAreNotPackedAndWhy) {
+TEST(TestAcceleratorForms, ExplainReportsUnpackedWeightsAndTheReason) {
   SHUNT_NEED_SHARED("data/models/stories260K.gguf");
   RunOptions options;
   options.environment["SHUNT_BACKEND_PATH"] = SHUNT_TEST_ACCELERATOR_PLUGINS;

@@ -50,7 +50,7 @@ class RunTrace : public testing::Test {
   SynthModel model_;
 };
 
-TEST_F(RunTrace, EveryActionOfEveryStepIsThereOnce) {
+TEST_F(RunTrace, HasEveryActionOfEveryStepOnce) {
   // The actions of a step are those of shunt explain: its segments, and its copies.
   const RunResult explained =
       run({"explain", "-m", model_.path(), "--json", "--ctx", "64", "--tokens", "64"});
@@ -107,7 +107,7 @@ TEST_F(RunTrace, EveryActionOfEveryStepIsThereOnce) {
   EXPECT_EQ(numbers, (std::multiset<int>{0, 0, 1, 2}));
 }
 
-TEST_F(RunTrace, SpansOfAThreadAreNestedOrApart) {
+TEST_F(RunTrace, SpansOfAThreadAreNestedOrDisjoint) {
   std::map<int, std::string> threads;
   std::map<int, std::vector<std::pair<double, double>>> spans;
   std::map<std::string, int> of_host;
@@ -144,7 +144,7 @@ TEST_F(RunTrace, SpansOfAThreadAreNestedOrApart) {
   }
 }
 
-TEST_F(RunTrace, ArrowsLeadFromOneSpanToALaterOne) {
+TEST_F(RunTrace, FlowEventsLeadToLaterSpans) {
   std::map<std::uint64_t, std::vector<json>> arrows;
   std::size_t copies = 0;
   for (const json& event : events()) {
@@ -161,13 +161,13 @@ TEST_F(RunTrace, ArrowsLeadFromOneSpanToALaterOne) {
   }
 }
 
-TEST_F(RunTrace, ChangesNothingOfTheText) {
+TEST_F(RunTrace, DoesNotChangeTheText) {
   EXPECT_EQ(run_traced(file("t.json")).out, run({"run", "-m", model_.path(), "-p", "Hello", "-n",
                                                  "4", "--temp", "0", "-c", "64", "--ignore-eos"})
                                                 .out);
 }
 
-TEST_F(RunTrace, AFileThatCannotBeWrittenIsAnErrorBeforeTheModelIsLoaded) {
+TEST_F(RunTrace, UnwritableFileIsAnErrorBeforeLoading) {
   const RunResult result =
       run({"run", "-m", "/nonexistent.gguf", "-p", "x", "--trace", "/nonexistent/trace.json"});
   EXPECT_EQ(result.exit_code, 1);
@@ -179,19 +179,19 @@ TEST_F(RunTrace, AFileThatCannotBeWrittenIsAnErrorBeforeTheModelIsLoaded) {
   EXPECT_THAT(folder.err, HasSubstr("Is a directory"));
 }
 
-TEST_F(RunTrace, AFullDiskIsAnErrorAfterTheText) {
+TEST_F(RunTrace, FullDiskIsAnErrorAfterTheText) {
   const RunResult result = run_traced("/dev/full");
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_THAT(result.out, testing::StartsWith("Hello"));
   EXPECT_THAT(result.err, HasSubstr("cannot write /dev/full: No space left on device"));
 }
 
-TEST_F(RunTrace, WhatIsNoFileStaysWhatItIs) {
+TEST_F(RunTrace, KeepsDeviceFiles) {
   EXPECT_EQ(run_traced("/dev/null").exit_code, 0);
   EXPECT_TRUE(std::filesystem::is_character_file("/dev/null"));
 }
 
-TEST_F(RunTrace, WithoutARunTheFileStaysAsItWas) {
+TEST_F(RunTrace, FailedRunKeepsTheExistingFile) {
   std::ofstream(file("kept.json")) << "before";
   EXPECT_EQ(
       run({"run", "-m", "/nonexistent.gguf", "-p", "x", "--trace", file("kept.json")}).exit_code,
@@ -204,7 +204,7 @@ TEST_F(RunTrace, WithoutARunTheFileStaysAsItWas) {
   }
 }
 
-TEST_F(RunTrace, TheTargetOfALinkIsWrittenOnlyAfterARun) {
+TEST_F(RunTrace, SymlinkTargetIsWrittenOnlyAfterASuccessfulRun) {
   std::ofstream(file("target.json")) << "before";
   std::filesystem::create_symlink("target.json", file("link.json"));
   EXPECT_EQ(
@@ -281,7 +281,7 @@ TEST(TraceOfAPrompt, StepsOverlapOnTwoDevices) {
   EXPECT_GT(count_overlaps(computed["accel6"], computed["accel7"]), 0);
 }
 
-TEST(TraceOfAPrompt, StepsOverlapWithTheCpuBehindADevice) {
+TEST(TraceOfAPrompt, StepsOverlapWithTheCpuAfterADevice) {
   // The CPU has eleven layers, which take longer than it takes a thread to wake up on a busy
   // machine. Copies take far longer than nodes: there are no more of them than the pins ask for.
   CostModel costs;

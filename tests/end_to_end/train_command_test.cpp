@@ -48,7 +48,7 @@ class TrainCommand : public testing::Test {
   std::string vocabulary_;
 };
 
-TEST_F(TrainCommand, WritesAModelThatKnowsTheText) {
+TEST_F(TrainCommand, TrainedModelReproducesTheText) {
   const RunResult made = run_command(train("model.gguf", "60"));
   ASSERT_EQ(made.exit_code, 0) << made.err;
   EXPECT_THAT(made.out, HasSubstr("a new model of "));
@@ -61,7 +61,7 @@ TEST_F(TrainCommand, WritesAModelThatKnowsTheText) {
   EXPECT_THAT(run.out, HasSubstr("the cat sat on the mat\n"));
 }
 
-TEST_F(TrainCommand, GoesOnFromAModel) {
+TEST_F(TrainCommand, ContinuesFromAModel) {
   ASSERT_EQ(run_command(train("first.gguf", "20")).exit_code, 0);
   const RunResult more =
       run_command({"train", text_, "-o", path("second.gguf"), "--model", path("first.gguf"),
@@ -73,7 +73,7 @@ TEST_F(TrainCommand, GoesOnFromAModel) {
   EXPECT_LT(std::stod(more.out.substr(at + 5)), 3);
 }
 
-TEST_F(TrainCommand, GoesOnWhereItWasStopped) {
+TEST_F(TrainCommand, ResumesAnInterruptedTraining) {
   ASSERT_EQ(run_command(train("whole.gguf", "1000")).exit_code, 0);
   RunOptions stop;
   stop.interrupt_after = 200;  // a line of the first steps is there
@@ -98,7 +98,7 @@ TEST_F(TrainCommand, GoesOnWhereItWasStopped) {
   EXPECT_TRUE(read_file(path("model.gguf")) == read_file(path("whole.gguf")));
 }
 
-TEST_F(TrainCommand, LeavesFilesAloneThatAreNoCheckpoint) {
+TEST_F(TrainCommand, DoesNotOverwriteFilesThatAreNoCheckpoint) {
   ASSERT_EQ(run_command(train("model.gguf", "5")).exit_code, 0);
   const std::string before = read_file(path("model.gguf"));
   const auto refused = [&](std::vector<std::string> more, int exit_code) {
@@ -115,7 +115,7 @@ TEST_F(TrainCommand, LeavesFilesAloneThatAreNoCheckpoint) {
   refused({"-o", path("b.gguf"), "--vocab", vocabulary_, "--checkpoint", model}, 1);
 }
 
-TEST_F(TrainCommand, LeavesFilesAloneThatAreNamedAsTheOutputWithAnEnd) {
+TEST_F(TrainCommand, DoesNotTouchFilesNamedLikeTheOutputWithASuffix) {
   for (const char* end : {".start", ".checkpoint"}) {
     folder_.write(std::string("model.gguf") + end, std::as_bytes(std::span("mine", 4)));
   }
@@ -125,7 +125,7 @@ TEST_F(TrainCommand, LeavesFilesAloneThatAreNamedAsTheOutputWithAnEnd) {
   }
 }
 
-TEST_F(TrainCommand, IsRefusedWhileAnotherOneTrainsToTheSameFile) {
+TEST_F(TrainCommand, FailsWhileAnotherProcessTrainsToTheSameFile) {
   std::filesystem::create_directory(path(".model.gguf.shunt-train"));
   const std::string lock = folder_.write(".model.gguf.shunt-train/lock", {});
   const int held = ::open(lock.c_str(), O_RDWR | O_CLOEXEC);
@@ -139,7 +139,7 @@ TEST_F(TrainCommand, IsRefusedWhileAnotherOneTrainsToTheSameFile) {
   EXPECT_FALSE(std::filesystem::exists(path(".model.gguf.shunt-train")));
 }
 
-TEST_F(TrainCommand, RemovesWhatAKilledTrainingLeft) {
+TEST_F(TrainCommand, RemovesLeftoversOfAKilledTraining) {
   std::filesystem::create_directory(path(".model.gguf.shunt-train"));
   for (const char* name : {"start.gguf", "lock", ".shunt-1-0.tmp"}) {
     folder_.write(std::string(".model.gguf.shunt-train/") + name, {});
@@ -148,7 +148,7 @@ TEST_F(TrainCommand, RemovesWhatAKilledTrainingLeft) {
   EXPECT_FALSE(std::filesystem::exists(path(".model.gguf.shunt-train")));
 }
 
-TEST_F(TrainCommand, ACheckpointHasALock) {
+TEST_F(TrainCommand, CheckpointIsLocked) {
   std::filesystem::create_directory(path(".c.shunt-train"));
   const std::string lock = folder_.write(".c.shunt-train/lock", {});
   const int held = ::open(lock.c_str(), O_RDWR | O_CLOEXEC);
@@ -162,7 +162,7 @@ TEST_F(TrainCommand, ACheckpointHasALock) {
   EXPECT_EQ(run_command(arguments).exit_code, 2);
 }
 
-TEST_F(TrainCommand, SaysWhatItCannotUse) {
+TEST_F(TrainCommand, ReportsUnusableTextsAndVocabularies) {
   const auto fails = [&](const std::string& text, const std::string& vocabulary, const char* said) {
     const RunResult result =
         run_command({"train", text, "-o", path("none.gguf"), "--vocab", vocabulary, "--ctx", "16"});

@@ -77,7 +77,7 @@ class Train : public testing::Test {
   TrainingText text_;
 };
 
-TEST_F(Train, ASmallStepLessensTheLossByRateTimesSquaredGradient) {
+TEST_F(Train, SmallSgdStepReducesLossByRateTimesSquaredGradient) {
   // loss(w - rate * g) = loss(w) - rate * |g|^2 + O(rate^2).
   TrainOptions options = small_options();
   options.context = 32;
@@ -98,7 +98,7 @@ TEST_F(Train, ASmallStepLessensTheLossByRateTimesSquaredGradient) {
   EXPECT_NEAR((before - all->score(text_)->loss()) / expected, 1, 0.02);
 }
 
-TEST_F(Train, GradientsAreShortenedToTheClippingThresholdAndNeverLengthened) {
+TEST_F(Train, ClipsGradientsToTheThreshold) {
   // A step of SGD without weight decay moves the weights by rate * min(|g|, threshold) in all.
   TrainOptions options = small_options();
   options.optimizer = Optimizer::kSgd;
@@ -127,7 +127,7 @@ TEST_F(Train, GradientsAreShortenedToTheClippingThresholdAndNeverLengthened) {
   }
 }
 
-TEST_F(Train, LearnsATextByHeart) {
+TEST_F(Train, OverfitsASmallText) {
   TrainOptions options = small_options();
   options.steps = 150;
   options.rows = 8;
@@ -140,7 +140,7 @@ TEST_F(Train, LearnsATextByHeart) {
   EXPECT_LT(all->score(text_)->loss(), 0.5);
 }
 
-TEST_F(Train, TheEngineGivesTheTextTheSameProbability) {
+TEST_F(Train, EngineGivesTheTextTheSameProbability) {
   TrainOptions options = small_options();
   options.context = 64;  // no document is cut
   const auto all = trainer(options);
@@ -165,7 +165,7 @@ TEST_F(Train, TheEngineGivesTheTextTheSameProbability) {
   EXPECT_NEAR(all->score(text_)->nats / nats, 1, 1e-5);
 }
 
-TEST_F(Train, GoesOnFromACheckpointWithTheSameLosses) {
+TEST_F(Train, ResumesFromACheckpointWithTheSameLosses) {
   for (const Optimizer optimizer : {Optimizer::kAdamw, Optimizer::kSgd}) {
     TrainOptions options = small_options();
     options.optimizer = optimizer;
@@ -186,7 +186,7 @@ TEST_F(Train, GoesOnFromACheckpointWithTheSameLosses) {
   }
 }
 
-TEST_F(Train, ACheckpointWantsTheSameModelOptionsAndText) {
+TEST_F(Train, CheckpointRequiresTheSameModelOptionsAndText) {
   const std::string path = start_.folder().file("stopped.gguf");
   const auto stopped = trainer(small_options());
   losses(*stopped, 1);
@@ -213,7 +213,7 @@ TEST_F(Train, ACheckpointWantsTheSameModelOptionsAndText) {
   EXPECT_THAT(again.error().message(), HasSubstr("no checkpoint"));
 }
 
-TEST_F(Train, AStepThatIsCancelledIsDoneLater) {
+TEST_F(Train, CancelledStepIsRepeated) {
   const auto whole = trainer(small_options());
   const auto expected = losses(*whole, 3);
   const auto stopped = trainer(small_options());
@@ -226,7 +226,7 @@ TEST_F(Train, AStepThatIsCancelledIsDoneLater) {
   EXPECT_EQ(losses(*stopped, 2), std::vector(expected.begin() + 1, expected.end()));
 }
 
-TEST_F(Train, TwiceHalfOfTheRowsIsTheSameStep) {
+TEST_F(Train, AccumulatingTwoHalfBatchesEqualsOneBatch) {
   TrainOptions options = small_options();
   options.rows = 4;
   const auto whole = trainer(options);
@@ -242,7 +242,7 @@ TEST_F(Train, TwiceHalfOfTheRowsIsTheSameStep) {
   }
 }
 
-TEST_F(Train, ARateThatIsFarTooHighEndsInAnErrorWithTheWeightsBefore) {
+TEST_F(Train, DivergenceIsAnErrorAndKeepsTheLastWeights) {
   TrainOptions options = small_options();
   options.rate = options.final_rate = 1e25;
   options.warmup = 0;
@@ -258,7 +258,7 @@ TEST_F(Train, ARateThatIsFarTooHighEndsInAnErrorWithTheWeightsBefore) {
   EXPECT_TRUE(saved(*all) == before);
 }
 
-TEST_F(Train, RefusesTokensThatTheModelDoesNotHave) {
+TEST_F(Train, RejectsTokensOutsideTheVocabulary) {
   TrainingText wrong = text_;
   wrong.tokens[2] = static_cast<std::int32_t>(tiny_shape().vocabulary);
   EXPECT_FALSE(Trainer::create(*file_, wrong, cpu(), small_options()));
@@ -267,7 +267,7 @@ TEST_F(Train, RefusesTokensThatTheModelDoesNotHave) {
   EXPECT_FALSE(trainer(small_options())->score(wrong));
 }
 
-TEST_F(Train, RefusesDocumentsThatAreNone) {
+TEST_F(Train, RejectsInvalidDocuments) {
   const auto refused = [&](auto change) {
     TrainingText text = text_;
     change(text);
@@ -280,7 +280,7 @@ TEST_F(Train, RefusesDocumentsThatAreNone) {
   EXPECT_TRUE(refused([](TrainingText& text) { text.starts[1] = text.tokens.size() + 5; }));
 }
 
-TEST_F(Train, RowsAreNoLongerThanTheModelsContext) {
+TEST_F(Train, RejectsRowsLongerThanTheModelsContext) {
   TrainOptions options = small_options();
   options.context = tiny_shape().context;
   EXPECT_TRUE(Trainer::create(*file_, text_, cpu(), options));
@@ -290,7 +290,7 @@ TEST_F(Train, RowsAreNoLongerThanTheModelsContext) {
   EXPECT_THAT(longer.error().message(), HasSubstr("context"));
 }
 
-TEST_F(Train, OptionsThatMakeNoSenseAreRefused) {
+TEST_F(Train, RejectsInvalidOptions) {
   TrainOptions options = small_options();
   options.rows = 0;
   EXPECT_FALSE(Trainer::create(*file_, text_, cpu(), options));
@@ -310,7 +310,7 @@ class TrainWithThreads : public Train {
   }
 };
 
-TEST(TrainThreads, GivesTheSameWeightsForAnyNumber) {
+TEST(TrainThreads, GiveTheSameWeightsForAnyNumber) {
   const std::string one = TrainWithThreads::weights(1);
   for (const int threads : {2, 3, 5}) {
     EXPECT_TRUE(TrainWithThreads::weights(threads) == one) << threads;

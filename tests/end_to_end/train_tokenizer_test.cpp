@@ -32,7 +32,7 @@ RunOptions with_input(std::string input) {
 constexpr std::string_view kStories =
     "The cat sat on the mat.\n<|end|>\nThe cat saw the rat.\n<|end|>\n";
 
-TEST(TrainTokenizer, GoesFromATextToItsTokensAndBack) {
+TEST(TrainTokenizer, TrainedTokenizerEncodesAndDecodesText) {
   const TempFolder folder;
   const std::string text = put(folder, "train.txt", kStories);
   const std::string path = folder.file("tokenizer.gguf");
@@ -57,7 +57,7 @@ TEST(TrainTokenizer, GoesFromATextToItsTokensAndBack) {
   EXPECT_EQ(end.out, "0\n");
 }
 
-TEST(TrainTokenizer, TheSameTextGivesTheSameBytes) {
+TEST(TrainTokenizer, SameTextGivesTheSameBytes) {
   const TempFolder folder;
   const std::string text = put(folder, "train.txt", kStories);
   std::string bytes;
@@ -72,7 +72,7 @@ TEST(TrainTokenizer, TheSameTextGivesTheSameBytes) {
   }
 }
 
-TEST(TrainTokenizer, SaysWhenTheTextHasNotEnoughPairs) {
+TEST(TrainTokenizer, ReportsThatTheTextHasTooFewPairs) {
   const TempFolder folder;
   const RunResult made =
       run_command({"train-tokenizer", "-o", folder.file("t.gguf")}, with_input("ab ab"));
@@ -94,7 +94,7 @@ TEST(TrainTokenizer, KeepsTheChatTemplate) {
             "Question: {{ messages[0].content }}\n");
 }
 
-TEST(TrainTokenizer, WarnsOfWhatIsNoUtf8) {
+TEST(TrainTokenizer, WarnsAboutInvalidUtf8) {
   const TempFolder folder;
   const RunResult made =
       run_command({"train-tokenizer", "-o", folder.file("t.gguf")}, with_input("\xFF"));
@@ -102,7 +102,7 @@ TEST(TrainTokenizer, WarnsOfWhatIsNoUtf8) {
   EXPECT_THAT(made.err, HasSubstr("not valid UTF-8"));
 }
 
-TEST(TrainTokenizer, SaysWhatIsWrong) {
+TEST(TrainTokenizer, ReportsInvalidArguments) {
   const TempFolder folder;
   const std::string path = folder.file("t.gguf");
   const auto fails = [&](std::vector<std::string> arguments, const char* input, const char* said) {
@@ -118,7 +118,7 @@ TEST(TrainTokenizer, SaysWhatIsWrong) {
   fails({"--chat-template", folder.file("none.jinja")}, "a", "none.jinja");
 }
 
-TEST(VocabularyToGguf, IsReadBackAsItWas) {
+TEST(VocabularyToGguf, RoundTrips) {
   text::Vocabulary written;
   written.model = "llama";
   written.tokens = {{"<unk>", 0, text::TokenType::kUnknown},

@@ -56,7 +56,7 @@ class TranscodeCommand : public testing::Test {
   SynthModel f32_{shape(DType::kF32)};
 };
 
-TEST_F(TranscodeCommand, ARunSaysWhatCameInAnotherType) {
+TEST_F(TranscodeCommand, RunReportsTranscodedWeights) {
   const RunResult result = greedy(q4_, {});
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(result.err,
@@ -72,7 +72,7 @@ TEST_F(TranscodeCommand, ARunSaysWhatCameInAnotherType) {
   EXPECT_EQ(never.out, result.out);
 }
 
-TEST_F(TranscodeCommand, LessPreciseOnlyWithTheFlagThatTheErrorNames) {
+TEST_F(TranscodeCommand, LessPreciseTypesNeedTheLossyFlag) {
   EXPECT_THAT(greedy(f32_, {}).err, Not(HasSubstr("came as")));
   const RunResult denied = greedy(f32_, {"--fallback", "deny"});
   EXPECT_EQ(denied.exit_code, 1);
@@ -86,7 +86,7 @@ TEST_F(TranscodeCommand, LessPreciseOnlyWithTheFlagThatTheErrorNames) {
   EXPECT_THAT(lossy.err, HasSubstr("test0: 15 weights came as Q8_0 instead of F32: error "));
 }
 
-TEST_F(TranscodeCommand, ExplainShowsItInAllForms) {
+TEST_F(TranscodeCommand, ExplainShowsTranscodedWeightsInEveryFormat) {
   const json e = explain(q4_);
   ASSERT_EQ(e["transcoded"].size(), 15U);
   std::uint64_t before = 0;
@@ -126,7 +126,7 @@ TEST_F(TranscodeCommand, ExplainShowsItInAllForms) {
   EXPECT_TRUE(seen);
 }
 
-TEST_F(TranscodeCommand, APlacementSaysItAndIsFollowed) {
+TEST_F(TranscodeCommand, PlacementFileRecordsTranscodedTypesAndIsFollowed) {
   const RunResult placed = run({"place", "-m", q4_.path()});
   EXPECT_EQ(placed.exit_code, 0) << placed.err;
   EXPECT_THAT(placed.out, HasSubstr("\n# test0: 15 weights come as Q8_0 instead of Q4_0"));
@@ -146,7 +146,7 @@ TEST_F(TranscodeCommand, APlacementSaysItAndIsFollowed) {
                                HasSubstr("nothing may be transcoded (see --transcode precise)")));
 }
 
-TEST_F(TranscodeCommand, TheMarginIsLeftAlone) {
+TEST_F(TranscodeCommand, LeavesTheMarginFree) {
   // test0 has 1 GiB: so much margin that nothing but that fits.
   const auto weights_on_test0 = [&](const std::string& margin) -> json {
     const json explained = explain(q4_, {"--memory-margin", margin});

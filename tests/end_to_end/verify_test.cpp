@@ -40,7 +40,7 @@ SynthOptions of_type(DType type) {
   return options;
 }
 
-TEST(VerifyCommand, ARightDeviceIsRightForEveryTypeOfWeights) {
+TEST(VerifyCommand, CorrectDevicePassesForEveryWeightType) {
   for (DType type : {DType::kF32, DType::kF16, DType::kBF16, DType::kQ8_0, DType::kQ4_0}) {
     const SynthModel model(of_type(type));
     const RunResult result = verify_with(SHUNT_TEST_PLUGINS, model.path(), {"--json"});
@@ -57,7 +57,7 @@ TEST(VerifyCommand, ARightDeviceIsRightForEveryTypeOfWeights) {
   }
 }
 
-TEST(VerifyCommand, AWrongKernelIsNamed) {
+TEST(VerifyCommand, ReportsAWrongKernel) {
   const SynthModel model;
   const RunResult result = verify_with(SHUNT_TEST_WRONG_PLUGINS, model.path(), {"--json"});
   EXPECT_EQ(result.exit_code, 1);
@@ -91,7 +91,7 @@ TEST(VerifyCommand, TextShowsTheWorstFirst) {
   EXPECT_LT(add, matmul);
 }
 
-TEST(VerifyCommand, TheThresholdIsTheUsersIfGiven) {
+TEST(VerifyCommand, ThresholdFlagOverridesTheDefault) {
   const SynthModel model;
   const RunResult loose =
       verify_with(SHUNT_TEST_WRONG_PLUGINS, model.path(), {"--threshold", "0.001"});
@@ -110,7 +110,7 @@ std::vector<std::string> tensors_of(const json& found, const std::string& op) {
   return tensors;
 }
 
-TEST(VerifyCommand, WeightsComeInTheTypeThatTheDeviceWants) {
+TEST(VerifyCommand, WeightsAreTranscodedToTheTypeOfTheDevice) {
   const SynthModel model(of_type(DType::kQ4_0));
   const RunResult result = verify_with(SHUNT_TEST_PLUGINS_Q8_ONLY, model.path());
   EXPECT_EQ(result.exit_code, 0) << result.err;
@@ -136,7 +136,7 @@ TEST(VerifyCommand, WeightsComeInTheTypeThatTheDeviceWants) {
   EXPECT_EQ(verify_with("", model.path(), {"--transcode", "some"}).exit_code, 2);
 }
 
-TEST(VerifyCommand, TheReferenceDeviceMayHaveWeightsInAnotherType) {
+TEST(VerifyCommand, ReferenceDeviceMayUseTranscodedWeights) {
   const SynthModel model(of_type(DType::kQ4_0));
   RunOptions options;
   options.environment["SHUNT_BACKEND_PATH"] = SHUNT_TEST_PLUGINS_Q8_ONLY;
@@ -154,7 +154,7 @@ TEST(VerifyCommand, TheReferenceDeviceMayHaveWeightsInAnotherType) {
               testing::Each(testing::StartsWith("Q4_0 [")));
 }
 
-TEST(VerifyCommand, ADeviceAgainstItselfIsExact) {
+TEST(VerifyCommand, DeviceAgainstItselfIsExact) {
   const SynthModel model;
   const RunResult alone =
       run_command({"verify", "-m", model.path(), "-d", "cpu0", "--threshold", "0", "--json"});
@@ -163,7 +163,7 @@ TEST(VerifyCommand, ADeviceAgainstItselfIsExact) {
   EXPECT_EQ(found["unsupported"], 0);
 }
 
-TEST(VerifyCommand, TheReferenceDeviceMaySupportFewOps) {
+TEST(VerifyCommand, ReferenceDeviceMaySupportFewOps) {
   const SynthModel model;
   RunOptions options;
   options.environment["SHUNT_BACKEND_PATH"] = SHUNT_TEST_WRONG_PLUGINS;
@@ -227,7 +227,7 @@ TEST(VerifyCommand, ReportsTheDevicesOfTheReferenceRun) {
   }
 }
 
-TEST(VerifyCommand, WrongUsageAndWhatIsNotThere) {
+TEST(VerifyCommand, ReportsWrongUsageAndMissingFilesAndDevices) {
   const SynthModel model;
   EXPECT_EQ(run_command({"verify", "--model", model.path()}).exit_code, 2);
   EXPECT_EQ(verify_with("", model.path(), {"--threshold", "-1"}).exit_code, 2);
@@ -244,7 +244,7 @@ TEST(VerifyCommand, WrongUsageAndWhatIsNotThere) {
   EXPECT_THAT(file.err, HasSubstr("/nonexistent/m.gguf"));
 }
 
-TEST(VerifyCommand, ARealModel) {
+TEST(VerifyCommand, DefaultModelPassesAndDetectsAWrongKernel) {
   const RunResult right = verify_with(SHUNT_TEST_PLUGINS, stories().path);
   EXPECT_EQ(right.exit_code, 0) << right.err;
   const RunResult wrong = verify_with(SHUNT_TEST_WRONG_PLUGINS, stories().path);
@@ -265,7 +265,7 @@ class VerifyModel : public testing::Test {
   std::shared_ptr<const Model> model_;
 };
 
-TEST_F(VerifyModel, LongPromptsComeInStepsAsASessionComputesThem) {
+TEST_F(VerifyModel, LongPromptsAreSplitIntoTheStepsOfASession) {
   const std::vector<std::int32_t> prompt(600, 7);
   const auto steps = verify(*model_, **device_, prompt);
   ASSERT_TRUE(steps) << steps.error().message();
@@ -284,7 +284,7 @@ TEST_F(VerifyModel, OneTokenIsOneStep) {
   ASSERT_THAT(*steps, SizeIs(1));
 }
 
-TEST_F(VerifyModel, RefusesWhatASessionWouldRefuse) {
+TEST_F(VerifyModel, RejectsInvalidPrompts) {
   const std::vector<std::vector<std::int32_t>> prompts = {
       {}, {-1}, {512}, std::vector<std::int32_t>(2049, 7)};
   for (const auto& prompt : prompts) {
@@ -294,7 +294,7 @@ TEST_F(VerifyModel, RefusesWhatASessionWouldRefuse) {
   }
 }
 
-TEST_F(VerifyModel, CancelEndsIt) {
+TEST_F(VerifyModel, CancelEndsTheVerification) {
   std::atomic<bool> cancel{false};
   std::size_t done = 0;
   VerifyModelOptions options;

@@ -206,7 +206,7 @@ TEST(Usage, HelpAndVersionAreNoErrors) {
   }
 }
 
-TEST(Usage, HelpHasGroups) {
+TEST(Usage, HelpGroupsTheOptions) {
   const std::string help = run_command({"run", "--help"}).out;
   std::size_t at = 0;
   for (const char* heading : {"\nOptions:\n  -h,--help", "\nModel:\n  -m,--model",

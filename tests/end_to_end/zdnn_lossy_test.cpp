@@ -37,7 +37,7 @@ class ZdnnLossy : public testing::Test {
   }
 };
 
-TEST_F(ZdnnLossy, WritesAStoryAndSaysWhatItCost) {
+TEST_F(ZdnnLossy, GeneratesTheTextAndReportsTheTranscodingError) {
   const RunResult lossy = greedy("lossy");
   EXPECT_EQ(lossy.exit_code, 0) << lossy.err;
   EXPECT_THAT(lossy.out, testing::Eq(stories().text + "\n"));
@@ -49,7 +49,7 @@ TEST_F(ZdnnLossy, WritesAStoryAndSaysWhatItCost) {
 }
 
 /// Of numbers whose largest is not far from the others, as noise is.
-TEST_F(ZdnnLossy, IsVerifiedWithWhatTheWeightsCost) {
+TEST_F(ZdnnLossy, PassesVerifyAndReportsTheTranscodingError) {
   SynthOptions options;
   options.dtype = DType::kQ8_0;
   const SynthModel noise(options);
@@ -63,7 +63,7 @@ TEST_F(ZdnnLossy, IsVerifiedWithWhatTheWeightsCost) {
   EXPECT_THAT(precise.out, Not(HasSubstr("I8")));
 }
 
-TEST_F(ZdnnLossy, IsVerifiedWithAModelOfOthers) {
+TEST_F(ZdnnLossy, PassesVerifyWithStories260K) {
   SHUNT_NEED_SHARED("data/models/stories260K.gguf");
   const TempFolder folder;
   const std::string quantized = folder.file("q8.gguf");
@@ -76,7 +76,7 @@ TEST_F(ZdnnLossy, IsVerifiedWithAModelOfOthers) {
 
 /// A model that has learned has products of numbers far beyond the others: one scale for them all
 /// is too coarse, which is found out.
-TEST_F(ZdnnLossy, IsFoundTooCoarseWhereOneNumberIsFarBeyondTheOthers) {
+TEST_F(ZdnnLossy, FailsVerifyForActivationsWithOutliers) {
   const RunResult lossy = run(
       {"verify", "--model", model(), "--device", "zdnn0", "--transcode", "lossy", "--top", "1"});
   EXPECT_EQ(lossy.exit_code, 1) << lossy.out << lossy.err;
@@ -84,7 +84,7 @@ TEST_F(ZdnnLossy, IsFoundTooCoarseWhereOneNumberIsFarBeyondTheOthers) {
                                                 "worst is blk.[0-9]+.ffn_down \\(matmul\\)"));
 }
 
-TEST_F(ZdnnLossy, IsNotOfAZ16WhichSaysWhy) {
+TEST_F(ZdnnLossy, IsUnavailableOnZ16WithAReason) {
   const RunResult result = greedy("lossy", "z16");
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_EQ(result.out, greedy("precise", "z16").out);

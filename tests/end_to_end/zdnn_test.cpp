@@ -83,7 +83,7 @@ class ZdnnModel : public testing::TestWithParam<std::tuple<Machine, Model>> {
   Stories told_;
 };
 
-TEST_P(ZdnnModel, WritesTheTextOfTheCpu) {
+TEST_P(ZdnnModel, GeneratesTheSameTextAsTheCpu) {
   for (const auto& words : {greedy("allow"), greedy_by_costs("allow")}) {
     const RunResult result = run(words);
     EXPECT_EQ(result.exit_code, 0) << result.err;
@@ -95,14 +95,14 @@ TEST_P(ZdnnModel, WritesTheTextOfTheCpu) {
   }
 }
 
-TEST_P(ZdnnModel, SaysWhatFallsBack) {
+TEST_P(ZdnnModel, WarnReportsFallback) {
   const RunResult result = run(greedy("warn"));
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_EQ(result.out, told_.text + "\n");
   EXPECT_THAT(result.err, testing::HasSubstr("run on cpu0 instead of zdnn0; the first is"));
 }
 
-TEST_P(ZdnnModel, IsDeniedWhatFallsBack) {
+TEST_P(ZdnnModel, DenyFailsOnFallback) {
   const RunResult result = run(greedy("deny"));
   EXPECT_NE(result.exit_code, 0);
   EXPECT_EQ(result.out, "");
@@ -112,7 +112,7 @@ TEST_P(ZdnnModel, IsDeniedWhatFallsBack) {
 }
 
 /// Faults of the machine and of its library, somewhere in the text: the right text all the same.
-TEST_P(ZdnnModel, GetsOverFaults) {
+TEST_P(ZdnnModel, SurvivesRecoverableFaults) {
   struct Fault {
     const char* name;
     const char* at;
@@ -131,7 +131,7 @@ TEST_P(ZdnnModel, GetsOverFaults) {
 }
 
 /// An error that names node, device and code; or the text without the device, if that is allowed.
-TEST_P(ZdnnModel, IsTheCpusWhereTheMachineFails) {
+TEST_P(ZdnnModel, HardwareFailureIsAnErrorOrFallsBackToTheCpu) {
   for (const char* at : {"1+", "100+", "800+"}) {
     const RunResult failed = run(greedy("allow"), "ZDNN_TWIN_FAIL_HARDWARE", at);
     EXPECT_EQ(failed.exit_code, 1) << at << ": " << failed.err;
@@ -145,14 +145,14 @@ TEST_P(ZdnnModel, IsTheCpusWhereTheMachineFails) {
   }
 }
 
-TEST_P(ZdnnModel, IsRightOperationByOperation) {
+TEST_P(ZdnnModel, EveryOperationPassesVerify) {
   const RunResult result =
       run({"verify", "--model", told_.path, "--device", "zdnn0", "--top", "1"});
   EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
   EXPECT_THAT(result.out, testing::HasSubstr(" 0 wrong"));
 }
 
-TEST_P(ZdnnModel, IsExplained) {
+TEST_P(ZdnnModel, ExplainReportsUnsupportedOpsAndNoCopies) {
   const RunResult result =
       run({"explain", "--model", told_.path, "--devices", "zdnn0", "--rules-only"});
   EXPECT_EQ(result.exit_code, 0) << result.err;
@@ -161,7 +161,7 @@ TEST_P(ZdnnModel, IsExplained) {
 }
 
 /// Of each operation that it does not take, the machine's own reason.
-TEST_P(ZdnnModel, IsExplainedOperationByOperation) {
+TEST_P(ZdnnModel, ExplainHasTheReasonForEveryRejectedOp) {
   const RunResult result =
       run({"explain", "--model", told_.path, "--devices", "zdnn0", "--rules-only", "--json"});
   ASSERT_EQ(result.exit_code, 0) << result.err;
@@ -201,7 +201,7 @@ class ZdnnMachine : public testing::TestWithParam<Machine> {
 };
 
 /// Whatever it claims to support, it passes, and that is something of each family that it has.
-TEST_P(ZdnnMachine, PassesTheCasesOfTheOpsThatItSupports) {
+TEST_P(ZdnnMachine, PassesTheCasesOfSupportedOps) {
   const RunResult result = GetParam().run({"check-ops", "--device", "zdnn0", "--json"});
   EXPECT_EQ(result.exit_code, 0) << result.err;
   const auto found = nlohmann::json::parse(result.out);
@@ -215,7 +215,7 @@ TEST_P(ZdnnMachine, PassesTheCasesOfTheOpsThatItSupports) {
 
 /// Whether numbers that it does not have saturate or are computed elsewhere: results of `exp` are
 /// such numbers.
-TEST_P(ZdnnMachine, PassesThemWithEitherWayToTakeLargeNumbers) {
+TEST_P(ZdnnMachine, PassesExpCasesWithSaturateAndExact) {
   for (const char* way : {"saturate", "exact"}) {
     const RunResult result = GetParam().run(
         {"check-ops", "--device", "zdnn0", "--op", "exp", "--json", "--out-of-range", way});
@@ -230,7 +230,7 @@ TEST_P(ZdnnMachine, PassesThemWithEitherWayToTakeLargeNumbers) {
 INSTANTIATE_TEST_SUITE_P(, ZdnnMachine, kMachines,
                          [](const auto& test) { return std::string(test.param.name); });
 
-TEST(LibraryFlag, IsABackendAndAPath) {
+TEST(LibraryFlag, NeedsABackendAndAPath) {
   for (const char* wrong : {"zdnn", "=libzdnn.so", "zdnn="}) {
     const RunResult result = run_command({"devices", "--library", wrong});
     EXPECT_EQ(result.exit_code, 2) << wrong;
@@ -239,7 +239,7 @@ TEST(LibraryFlag, IsABackendAndAPath) {
 }
 
 /// A name that is mistyped, or a path: not silent, and no dead end.
-TEST(LibraryFlag, OfWhatIsNotThereIsSaid) {
+TEST(LibraryFlag, ReportsAnUnknownBackendOrMissingLibrary) {
   const std::vector<std::string> words = {"run", "--model",         stories().path,
                                           "-n",  stories().count(), "--temp",
                                           "0",   "--prompt",        stories().prompt};
@@ -265,7 +265,7 @@ TEST(LibraryFlag, OfWhatIsNotThereIsSaid) {
 }
 
 /// A twin in a folder where the system looks for libraries is no accelerator of this machine.
-TEST(LibraryFlag, IsTheOnlyWayToATwin) {
+TEST(LibraryFlag, IsRequiredForATwin) {
   const std::string twin = SHUNT_TEST_ZDNN_TWIN;
   if (twin.empty()) GTEST_SKIP() << "there is no twin of zDNN in this build";
   if (run_command({"devices"}).out.find("zdnn") == std::string::npos) {

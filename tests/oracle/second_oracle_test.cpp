@@ -175,13 +175,13 @@ std::vector<const Op*> ops_with_an_oracle() {
 INSTANTIATE_TEST_SUITE_P(Ops, SecondOracle, testing::ValuesIn(ops_with_an_oracle()),
                          [](const auto& op) { return std::string(op.param->info().name); });
 
-TEST(SecondOracles, AreForOpsThatThereAre) {
+TEST(SecondOracles, NameExistingOps) {
   std::set<std::string> ops;
   for (const OracleCase& each : oracle_cases()) ops.insert(each.op);
   for (const std::string& op : ops) EXPECT_NE(find_op(op), nullptr) << op;
 }
 
-TEST(SecondOracles, AreMissingForAReason) {
+TEST(SecondOracles, AreMissingOnlyForAReason) {
   for (const Without& each : kWithout) {
     const Op* op = find_op(each.op);
     ASSERT_NE(op, nullptr) << each.op;
@@ -190,7 +190,7 @@ TEST(SecondOracles, AreMissingForAReason) {
   }
 }
 
-TEST(SecondOracles, KnowEveryOpsParameters) {
+TEST(SecondOracles, KnowTheParametersOfEveryOp) {
   for (const Op* op : all_ops()) {
     if (is_without(op->info().name)) continue;
     EXPECT_EQ(has_params(op->info().name), !op->describe_defaults().empty()) << op->info().name;

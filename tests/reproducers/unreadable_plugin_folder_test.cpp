@@ -40,7 +40,7 @@ TEST_F(UnreadablePluginFolder, ReadableFoldersAndEmptyElementsHaveNoNote) {
   EXPECT_TRUE(notes_about_folders(":" + (folder_ / "empty").string() + ":").empty());
 }
 
-TEST_F(UnreadablePluginFolder, EachOneHasANoteWithItsPathAndTheReason) {
+TEST_F(UnreadablePluginFolder, HasANoteWithItsPathAndTheReason) {
   const std::string missing = folder_ / "missing";
   const std::string file = folder_ / "file";
   const std::string loop = folder_ / "loop";
@@ -59,7 +59,7 @@ TEST_F(UnreadablePluginFolder, EachOneHasANoteWithItsPathAndTheReason) {
   }
 }
 
-TEST_F(UnreadablePluginFolder, TheErrorOfAMissingDeviceNamesTheFolder) {
+TEST_F(UnreadablePluginFolder, IsNamedInTheErrorOfAMissingDevice) {
   Options options;
   options.backend_path = folder_ / "missing";
   const auto registry = Registry::create(options);

@@ -27,7 +27,7 @@ std::optional<bool> asked_for_huge_pages(const std::byte* data) {
   return flags->find(" hg ") != std::string::npos;
 }
 
-TEST(AlignedBytes, StartWhereAskedAndAreNullWhereThereAreNone) {
+TEST(AlignedBytes, AreAlignedAndNullIfAllocationFails) {
   for (std::size_t alignment : {std::size_t{64}, page_size()}) {
     for (std::size_t bytes : {std::size_t{0}, std::size_t{1}, std::size_t{100}, kMiB + 1}) {
       const AlignedBytes data = allocate_aligned(bytes, alignment);
@@ -39,7 +39,7 @@ TEST(AlignedBytes, StartWhereAskedAndAreNullWhereThereAreNone) {
   EXPECT_EQ(allocate_aligned(std::size_t{1} << 62, 64), nullptr);
 }
 
-TEST(AlignedBytes, LargeOnesAskForHugePages) {
+TEST(AlignedBytes, LargeAllocationsRequestHugePages) {
   const AlignedBytes small = allocate_aligned(kHugePagesFrom - 1, 64);
   const AlignedBytes large = allocate_aligned(kHugePagesFrom, 64);
   const AlignedBytes odd = allocate_aligned(2 * kHugePagesFrom - 1, 64);
@@ -57,7 +57,7 @@ TEST(AlignedBytes, LargeOnesAskForHugePages) {
   EXPECT_EQ(asked_for_huge_pages(small.get()), false);
 }
 
-TEST(AlignedBytes, ForgottenPagesAreEmptyAndTheirNeighboursAreNot) {
+TEST(AlignedBytes, ForgottenPagesAreZeroAndNeighborsKeepTheirBytes) {
   const std::size_t page = page_size();
   const AlignedBytes data = allocate_aligned(3 * page, page);
   ASSERT_NE(data, nullptr);

@@ -18,7 +18,7 @@ std::string message(const Status& status) {
   return status ? "" : status.error().message();
 }
 
-TEST(Builder, OpsMakeTheNodesOfTheFunctionsWithAGraphBuilder) {
+TEST(Builder, OpsAddTheSameNodesAsGraphBuilderFunctions) {
   Builder g;
   const Expr w = g.weight<float>("w", {3, 2}, kNumbers);
   const Expr x = g.input<float>("x", {3});
@@ -37,7 +37,7 @@ TEST(Builder, OpsMakeTheNodesOfTheFunctionsWithAGraphBuilder) {
   EXPECT_EQ(value->id, y2->id);
 }
 
-TEST(Builder, AFailedValueCarriesTheErrorWithOpAndShapes) {
+TEST(Builder, FailedValueCarriesTheErrorWithOpAndShapes) {
   Builder g;
   const Expr w = g.weight<float>("w", {3, 2}, kNumbers);
   const Expr x = g.input<float>("x", {4});
@@ -55,7 +55,7 @@ TEST(Builder, AFailedValueCarriesTheErrorWithOpAndShapes) {
   EXPECT_EQ(compiled.error().message(), y.error().message());
 }
 
-TEST(Builder, AFailedValueIsAnErrorWhetherOrNotAnOutputNeedsIt) {
+TEST(Builder, FailedValueIsAnErrorEvenIfNoOutputNeedsIt) {
   Builder g;
   const Expr x = g.input<float>("x", {4});
   (void)matmul(x, g.input<float>("other", {5}));
@@ -63,7 +63,7 @@ TEST(Builder, AFailedValueIsAnErrorWhetherOrNotAnOutputNeedsIt) {
   EXPECT_THAT(message(g.status()), HasSubstr("matmul"));
 }
 
-TEST(Builder, WeightsHaveTheBytesThatTheyTake) {
+TEST(Builder, RejectsWeightsWithTheWrongByteCount) {
   for (const std::size_t count : {0U, 5U, 7U}) {
     Builder g;
     const std::vector<float> numbers(count);
@@ -76,14 +76,14 @@ TEST(Builder, WeightsHaveTheBytesThatTheyTake) {
   }
 }
 
-TEST(Builder, ShapesAreChecked) {
+TEST(Builder, RejectsInvalidShapes) {
   Builder g;
   EXPECT_FALSE(g.input<float>("x", {-1}));
   EXPECT_FALSE(g.input("q", DType::kQ8_0, {31}));
   EXPECT_FALSE(g.input<float>("x", {Dim(3, 5)})) << "there is no such dynamic dimension";
 }
 
-TEST(Builder, NamesOfInputsAndOutputsDiffer) {
+TEST(Builder, RejectsDuplicateNames) {
   Builder g;
   const Expr x = g.input<float>("x", {4});
   EXPECT_THAT(g.input<float>("x", {5}).error().message(), HasSubstr("two inputs \"x\""));
@@ -97,19 +97,19 @@ TEST(Builder, NamesOfInputsAndOutputsDiffer) {
   EXPECT_THAT(message(k.status()), HasSubstr("two dynamic dimensions \"n\""));
 }
 
-TEST(Builder, DynamicDimensionsAreChecked) {
+TEST(Builder, RejectsNegativeDynamicDimensions) {
   Builder g;
   EXPECT_EQ(g.dynamic_dim("n", -1), Dim(0));
   EXPECT_THAT(message(g.status()), HasSubstr("negative"));
 }
 
-TEST(Builder, AnInputIsNoOutput) {
+TEST(Builder, RejectsAnInputAsOutput) {
   Builder g;
   g.output("y", g.input<float>("x", {4}));
   EXPECT_FALSE(g.status());
 }
 
-TEST(Builder, OperandsOfTwoBuildersAreAnError) {
+TEST(Builder, RejectsOperandsOfDifferentBuilders) {
   Builder g;
   Builder h;
   const Expr a = g.input<float>("a", {4});
@@ -126,7 +126,7 @@ TEST(Builder, OperandsOfTwoBuildersAreAnError) {
   EXPECT_THAT(own.error().message(), HasSubstr("different builders"));
 }
 
-TEST(Builder, OperandsOfNoBuilderAreAnError) {
+TEST(Builder, RejectsOperandsWithoutABuilder) {
   const Expr alone = silu(Expr());
   ASSERT_FALSE(alone);
   EXPECT_THAT(alone.error().message(), HasSubstr("no operand"));
@@ -135,7 +135,7 @@ TEST(Builder, OperandsOfNoBuilderAreAnError) {
   EXPECT_FALSE(add(g.input<float>("x", {4}), Expr())) << "not optional";
 }
 
-TEST(Builder, ACompiledGraphTakesNoMoreNodes) {
+TEST(Builder, RejectsNodesAfterCompile) {
   const auto runtime = Runtime::create(Options());
   ASSERT_TRUE(runtime);
   Builder g;
@@ -209,7 +209,7 @@ TEST(Builder, AnEmptyFunctionIsAnError) {
   EXPECT_FALSE(g.apply({}));
 }
 
-TEST(Builder, AValueMayOutliveItsBuilder) {
+TEST(Builder, ValueMayOutliveItsBuilder) {
   Expr x;
   {
     Builder g;

@@ -51,7 +51,7 @@ TEST(Executable, ComputesTheFormula) {
   EXPECT_THAT(y.explain(), HasSubstr("y (silu) runs on cpu0: "));
 }
 
-TEST(Executable, InputsKeepTheirContentFromRunToRunAndStartWithZeros) {
+TEST(Executable, InputsStartAsZerosAndPersistAcrossRuns) {
   Executable y = example();
   ASSERT_TRUE(y.run());
   EXPECT_THAT(y.output<float>("y"), ElementsAre(0, 0));
@@ -62,7 +62,7 @@ TEST(Executable, InputsKeepTheirContentFromRunToRunAndStartWithZeros) {
   EXPECT_THAT(y.output<float>("y"), ElementsAre(FloatNear(silu_of(4), 1e-5F), FloatNear(0, 1e-5F)));
 }
 
-TEST(Executable, AWrongNameOrTypeIsTheErrorOfTheNextRun) {
+TEST(Executable, WrongNameOrTypeFailsTheNextRun) {
   Executable y = example();
   EXPECT_THAT(y.input<float>("z"), IsEmpty());
   Status status = y.run();
@@ -83,7 +83,7 @@ TEST(Executable, AWrongNameOrTypeIsTheErrorOfTheNextRun) {
   EXPECT_EQ(y.run().error().message(), "no output \"w\" (there are: y)");
 }
 
-TEST(Executable, AnOutputIsEmptyBeforeTheFirstRunAndAfterAFailedOne) {
+TEST(Executable, OutputIsEmptyBeforeTheFirstRunAndAfterAFailedOne) {
   Executable y = example();
   EXPECT_THAT(y.output<float>("y"), IsEmpty());
   EXPECT_THAT(y.run().error().message(), HasSubstr("before a run"));
@@ -96,7 +96,7 @@ TEST(Executable, AnOutputIsEmptyBeforeTheFirstRunAndAfterAFailedOne) {
   EXPECT_THAT(y.output<float>("y"), IsEmpty());
 }
 
-TEST(Executable, DynamicDimensionsAreStatedByName) {
+TEST(Executable, DynamicDimensionsAreSetByName) {
   Builder g;
   const Dim n = g.dynamic_dim("n", 4);
   const Expr x = g.input<float>("x", {2, n});
@@ -118,7 +118,7 @@ TEST(Executable, DynamicDimensionsAreStatedByName) {
             "no dynamic dimension \"m\" (there are: none)");
 }
 
-TEST(Executable, TensorsOfOtherTypesAreBytes) {
+TEST(Executable, TensorsOfOtherTypesAreAccessedAsBytes) {
   Builder g;
   const Expr x = g.input("x", DType::kF16, {4});
   auto compiled = runtime().compile(std::move(g).output("y", neg(x)));
@@ -197,7 +197,7 @@ TEST(Runtime, WeightsAreWhereTheirOpsRun) {
   }
 }
 
-TEST(Runtime, RefusesAGraphWithoutOutputs) {
+TEST(Runtime, RejectsAGraphWithoutOutputs) {
   Builder g;
   (void)g.input<float>("x", {4});
   const auto compiled = runtime().compile(std::move(g));
@@ -206,7 +206,7 @@ TEST(Runtime, RefusesAGraphWithoutOutputs) {
   EXPECT_THAT(compiled.error().message(), HasSubstr("without outputs"));
 }
 
-TEST(Runtime, DevicesAreChosenByName) {
+TEST(Runtime, SelectsDevicesByName) {
   const std::array<std::string, 1> known = {"cpu0"};
   const auto created = Runtime::create(Options(), known);
   ASSERT_TRUE(created) << created.error().message();
@@ -219,7 +219,7 @@ TEST(Runtime, DevicesAreChosenByName) {
   EXPECT_THAT(refused.error().message(), HasSubstr("gpu7"));
 }
 
-TEST(Runtime, OptionsThatMakeNoSenseAreErrors) {
+TEST(Runtime, InvalidOptionsAreErrors) {
   Options options;
   options.backend_options["cpu"]["level"] = "no such level";
   const auto refused = Runtime::create(options);
@@ -227,7 +227,7 @@ TEST(Runtime, OptionsThatMakeNoSenseAreErrors) {
   EXPECT_THAT(refused.error().message(), HasSubstr("no such level"));
 }
 
-TEST(Runtime, PinsAreObeyedOrAnError) {
+TEST(Runtime, PinsAreFollowedOrAnError) {
   for (const char* device : {"cpu0", "gpu7"}) {
     Builder g;
     const Expr x = g.input<float>("x", {4});

@@ -18,12 +18,12 @@ struct SmallSystem : test::FakeSystem {
   }
 };
 
-TEST(AvailableMemory, IsWhatTheSystemSaysWithWhatHoldsFiles) {
+TEST(AvailableMemory, IsMemAvailableOfTheSystem) {
   const SmallSystem system;
   EXPECT_EQ(available_memory(system.root()), 64 * kMiB);
 }
 
-TEST(AvailableMemory, IsNotKnownWhereTheSystemDoesNotSay) {
+TEST(AvailableMemory, IsUnknownWithoutMemAvailable) {
   const test::FakeSystem system;
   EXPECT_EQ(available_memory(system.root()), std::nullopt);
   system.file("proc/meminfo", "MemTotal: 131072 kB\n");  // before Linux 3.14
@@ -34,7 +34,7 @@ TEST(AvailableMemory, IsNotKnownWhereTheSystemDoesNotSay) {
   EXPECT_EQ(available_memory(system.root()), std::nullopt);
 }
 
-TEST(AvailableMemory, TheTightestOfAllGroupsAboveCounts) {
+TEST(AvailableMemory, IsLimitedByTheTightestParentCgroup) {
   const SmallSystem system;
   system.file("proc/self/cgroup", "0::/a/b\n");
   system.file("sys/fs/cgroup/a/b/memory.max", "max\n");
@@ -55,7 +55,7 @@ TEST(AvailableMemory, TheTightestOfAllGroupsAboveCounts) {
   EXPECT_EQ(available_memory(system.root()), 28 * kMiB) << "a group above has less";
 }
 
-TEST(AvailableMemory, TheFirstVersionOfControlGroupsToo) {
+TEST(AvailableMemory, IsLimitedByCgroupV1) {
   const SmallSystem system;
   system.file("proc/self/cgroup", "4:cpu,cpuacct:/other\n3:memory:/job\n");
   system.file("sys/fs/cgroup/memory/job/memory.limit_in_bytes", "9223372036854771712\n");
@@ -68,7 +68,7 @@ TEST(AvailableMemory, TheFirstVersionOfControlGroupsToo) {
   EXPECT_EQ(available_memory(system.root()), 11 * kMiB);
 }
 
-TEST(AvailableMemory, ThisSystemHasSome) {
+TEST(AvailableMemory, IsPositiveOnThisSystem) {
   const auto available = available_memory();
   if (!available) GTEST_SKIP() << "this system does not say";
   EXPECT_GT(*available, 0U);

@@ -22,24 +22,24 @@ class BlockedLayout : public testing::Test {
   GraphBuilder g_;
 };
 
-TEST_F(BlockedLayout, ATensorLiesAsItself) {
+TEST_F(BlockedLayout, TensorItselfIsInLayout) {
   EXPECT_EQ(place(input({10, 3, 2})), SourcePlace::kInLayout);
 }
 
-TEST_F(BlockedLayout, MatricesMayBeCountedOtherwise) {
+TEST_F(BlockedLayout, ReshapeOfMatricesStaysInLayout) {
   const Value x = input({10, 3, 2, 3});
   EXPECT_EQ(place(reshape(g_, x, {10, 3, 6})), SourcePlace::kInLayout);
   EXPECT_EQ(place(reshape(g_, x, {10, 6, 3})), SourcePlace::kOutside) << "other matrices";
   EXPECT_EQ(place(reshape(g_, x, {30, 1, 2, 3})), SourcePlace::kOutside) << "other rows";
 }
 
-TEST_F(BlockedLayout, ATranspositionIsTurned) {
+TEST_F(BlockedLayout, TransposeIsTurned) {
   const Value x = input({10, 3});
   EXPECT_EQ(place(permute(g_, x, {1, 0, 2, 3})), SourcePlace::kTurned);
 }
 
 /// [heads * columns, tokens] as [columns, tokens, heads].
-TEST_F(BlockedLayout, HeadsOfWholeBlocksAreMatrices) {
+TEST_F(BlockedLayout, HeadsOfWholeBlocksAreInLayout) {
   const Value whole = input({2 * 128, 5});
   EXPECT_EQ(place(permute(g_, reshape(g_, whole, {128, 2, 5}), {0, 2, 1, 3})),
             SourcePlace::kInLayout);
@@ -47,7 +47,7 @@ TEST_F(BlockedLayout, HeadsOfWholeBlocksAreMatrices) {
   EXPECT_EQ(place(permute(g_, reshape(g_, cut, {32, 4, 5}), {0, 2, 1, 3})), SourcePlace::kOutside);
 }
 
-TEST_F(BlockedLayout, APartIsOutside) {
+TEST_F(BlockedLayout, PartialViewIsOutside) {
   const Value x = input({128, 4});
   EXPECT_EQ(place(view(g_, x, {0, 2, 0, 0}, {128, 2})), SourcePlace::kOutside)
       << "it starts behind the first";

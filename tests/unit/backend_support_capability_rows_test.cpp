@@ -73,13 +73,13 @@ Support ask(const Sum& sum, const Chip& chip) {
   return AddTable(std::array{kernels}).supports(*sum.graph, sum.node, chip);
 }
 
-TEST(CapabilityRows, AllMetIsAYes) {
+TEST(CapabilityRows, AllMetIsSupported) {
   EXPECT_TRUE(ask(Sum(100), {2}));
   EXPECT_TRUE(ask(Sum(200), {2}));
   EXPECT_TRUE(check_rows(std::span<const Need>(), NodeView(*Sum(1).graph, 0), Chip{0}));
 }
 
-TEST(CapabilityRows, TheFirstThatIsNotMetRefusesWithItsReason) {
+TEST(CapabilityRows, FirstUnmetNeedRejectsWithItsReason) {
   const Support of_chip = ask(Sum(201, DType::kF16), {1});
   EXPECT_EQ(of_chip.refusal(), Refusal::kVendorFunction);
   EXPECT_EQ(of_chip.facts(), "needs version 2, and this is 1");

@@ -26,7 +26,7 @@ Options of_registry(int threads) {
 }
 
 /// The pool has as many threads as the options say, not twice that.
-TEST(SharedPool, IsOneForTheBackendsOfARegistry) {
+TEST(SharedPool, IsSharedByTheBackendsOfARegistry) {
   const Options options = of_registry(3);
   const auto blas = share_cpu_threads(options);
   const auto cpu = share_cpu_threads(options);
@@ -52,7 +52,7 @@ TEST(SharedPool, IsNotSharedByDevicesOfSeveralRegistries) {
   EXPECT_NE(share_cpu_threads(none)->get(), share_cpu_threads(one)->get());
 }
 
-TEST(SharedPool, IsAnotherForOtherSettings) {
+TEST(SharedPool, DiffersForOtherSettings) {
   Options options = of_registry(2);
   const auto two = share_cpu_threads(options);
   options.threads = 1;
@@ -63,7 +63,7 @@ TEST(SharedPool, IsAnotherForOtherSettings) {
   EXPECT_NE(share_cpu_threads(options)->get(), two->get());
 }
 
-TEST(SharedPool, OfAUserThatIsGoneIsGivenToTheNext) {
+TEST(SharedPool, IsReusedAfterAUserIsGone) {
   const Options options = of_registry(2);
   const auto cpu = share_cpu_threads(options);
   for (int i = 0; i < 2; ++i) EXPECT_EQ(cpu->get(), share_cpu_threads(options)->get());
@@ -81,7 +81,7 @@ TEST(SharedPool, EndsWithItsLastUser) {
   EXPECT_TRUE(share_cpu_threads(options)) << "it starts new ones";
 }
 
-TEST(SharedPool, OfAnImpossibleNumberOfThreadsIsAnError) {
+TEST(SharedPool, InvalidThreadCountIsAnError) {
   for (const int count : {-1, 1025}) {
     Options options;
     options.threads = count;
@@ -92,7 +92,7 @@ TEST(SharedPool, OfAnImpossibleNumberOfThreadsIsAnError) {
   }
 }
 
-TEST(PoolItems, AreEachWorkedOnceWithScratchOfTheThread) {
+TEST(PoolItems, RunOnceEachWithTheScratchOfTheirThread) {
   for (const int threads : {1, 3}) {
     const auto pool = Pool::create(threads);
     ASSERT_TRUE(pool);
@@ -126,7 +126,7 @@ int threads_that_take(Pool& pool, int most, int expected) {
   return inside;
 }
 
-TEST(PoolItems, AreTakenByNoMoreThreadsThanAllowed) {
+TEST(PoolItems, RunOnAtMostTheAllowedThreads) {
   const auto pool = Pool::create(3);
   ASSERT_TRUE(pool);
   std::mutex mutex;
@@ -148,7 +148,7 @@ TEST(PoolItems, AreTakenByNoMoreThreadsThanAllowed) {
 }
 
 /// A thread of the pool would wait for itself.
-TEST(PoolItems, CannotBeGivenOutByAnItem) {
+TEST(PoolItems, CannotBeSubmittedFromWithinAnItem) {
   const auto pool = Pool::create(2);
   ASSERT_TRUE(pool);
   Status inner;

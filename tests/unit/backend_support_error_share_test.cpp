@@ -12,7 +12,7 @@ TEST(ErrorShare, IsLargerForFewElements) {
   EXPECT_EQ(error_share(*make_tensor(DType::kF32, {6400})), 1.01);
 }
 
-TEST(ErrorShare, OfNoElementsIsZero) {
+TEST(ErrorShare, IsZeroForNoElements) {
   EXPECT_EQ(error_share(*make_tensor(DType::kF32, {16, 0})), 0);
 }
 

@@ -134,7 +134,7 @@ struct OneStream {
   std::unique_ptr<Event> third = a.event();
 };
 
-TEST(EventStream, ALateErrorComesWithEveryLaterEventOfTheStream) {
+TEST(EventStream, LateErrorFailsEveryLaterEventOfTheStream) {
   TestWorld world;
   FakeDevice device("a0");
   FakeStream a(world, device);
@@ -154,7 +154,7 @@ TEST(EventStream, ALateErrorComesWithEveryLaterEventOfTheStream) {
   EXPECT_EQ(n3.executed, 1);  // it was submitted by then
 }
 
-TEST(EventStream, WithoutATaskTheErrorIsThatOfAllTasksNotKnownToHaveSucceeded) {
+TEST(EventStream, ErrorWithoutATaskNamesAllUnconfirmedTasks) {
   for (const bool confirmed : {false, true}) {
     OneStream one;
     auto& [world, device, a, first, second, third] = one;
@@ -173,7 +173,7 @@ TEST(EventStream, WithoutATaskTheErrorIsThatOfAllTasksNotKnownToHaveSucceeded) {
   }
 }
 
-TEST(EventStream, AnErrorReachesWorkThatWaitedForItOverAnyStreamsAndDevices) {
+TEST(EventStream, ErrorReachesDependentWorkOnOtherStreamsAndDevices) {
   AllOrders orders;
   int count = 0;
   do {
@@ -207,7 +207,7 @@ TEST(EventStream, AnErrorReachesWorkThatWaitedForItOverAnyStreamsAndDevices) {
   EXPECT_GT(count, 5);
 }
 
-TEST(EventStream, TheCauseIsReportedNotItsConsequence) {
+TEST(EventStream, ReportsTheCauseAndNotItsConsequence) {
   TestWorld world;
   FakeDevice device_a("a0"), device_b("b0");
   FakeStream a(world, device_a), b(world, device_b), c(world, device_b);
@@ -224,7 +224,7 @@ TEST(EventStream, TheCauseIsReportedNotItsConsequence) {
   expect_error(done_b->wait(), kAccess, "a0", "cause");
 }
 
-TEST(EventStream, StreamsThatWaitForEachOtherInTurnKeepTheirErrorsApart) {
+TEST(EventStream, StreamsThatWaitForEachOtherKeepTheirOwnErrors) {
   TestWorld world;
   FakeDevice device_a("a0"), device_b("b0");
   FakeStream a(world, device_a), b(world, device_b);
@@ -242,7 +242,7 @@ TEST(EventStream, StreamsThatWaitForEachOtherInTurnKeepTheirErrorsApart) {
   EXPECT_TRUE(a2->wait());
 }
 
-TEST(EventStream, AnEventStandsForItsOwnStreamAlsoWhereAnotherHasWaitedForThat) {
+TEST(EventStream, EventReportsOnlyErrorsBeforeIt) {
   TestWorld world;
   FakeDevice device_a("a0"), device_b("b0");
   FakeStream a(world, device_a), b(world, device_b);
@@ -256,7 +256,7 @@ TEST(EventStream, AnEventStandsForItsOwnStreamAlsoWhereAnotherHasWaitedForThat) 
   expect_error(b2->wait(), kAccess, "b0", "n3");
 }
 
-TEST(EventStream, TheHostWaitsForEventsThatTheVendorDoesNotKnow) {
+TEST(EventStream, HostWaitsForEventsOfAnotherVendor) {
   TestWorld world, other_world;
   FakeDevice device_a("a0"), device_b("b0");
   FakeStream a(world, device_a), b(other_world, device_b);
@@ -332,7 +332,7 @@ TEST(EventStream, SynchronizingTheWaitingStreamKeepsTheErrorOfTheOther) {
   }
 }
 
-TEST(EventStream, AnErrorOfAWaitCountsWhereALaterTaskWasCancelled) {
+TEST(EventStream, WaitErrorIsReportedIfALaterTaskWasCancelled) {
   OneStream one;
   auto& [world, device, a, first, second, third] = one;
   FakeBinding n1("n1"), n2("n2");
@@ -344,7 +344,7 @@ TEST(EventStream, AnErrorOfAWaitCountsWhereALaterTaskWasCancelled) {
   expect_error(first->wait(), kAccess, "a0", "n1");
 }
 
-TEST(EventStream, AnErrorOfAWaitDoesNotReplaceThatOfAnEarlierTask) {
+TEST(EventStream, WaitErrorDoesNotReplaceAnEarlierTaskError) {
   OneStream one;
   auto& [world, device, a, first, second, third] = one;
   FakeBinding n1("n1"), refused("refused");
@@ -358,7 +358,7 @@ TEST(EventStream, AnErrorOfAWaitDoesNotReplaceThatOfAnEarlierTask) {
   EXPECT_TRUE(first->wait());
 }
 
-TEST(EventStream, ManyFailuresAreAllRemembered) {
+TEST(EventStream, ThousandFailuresAreAllRemembered) {
   OneStream one;
   FakeStream& a = one.a;
   std::vector<std::unique_ptr<Event>> failed;
@@ -386,7 +386,7 @@ TEST(EventStream, ManyFailuresAreAllRemembered) {
 }
 
 /// Of a task further back the error has no node.
-TEST(EventStream, TheNodesOf1024TasksUnderWayAreRemembered) {
+TEST(EventStream, ErrorNamesTheNodeOfTheLast1024Tasks) {
   for (const int behind : {1023, 1024}) {
     OneStream one;
     FakeBinding bad("bad"), good("good");
@@ -398,7 +398,7 @@ TEST(EventStream, TheNodesOf1024TasksUnderWayAreRemembered) {
   }
 }
 
-TEST(EventStream, WorkThatTheVendorRefusesFailsAtOnce) {
+TEST(EventStream, WorkRejectedByTheVendorFailsAtOnce) {
   OneStream one;
   auto& [world, device, a, first, second, third] = one;
   FakeBinding bad("bad"), good("good");
@@ -410,7 +410,7 @@ TEST(EventStream, WorkThatTheVendorRefusesFailsAtOnce) {
   EXPECT_EQ(good.executed, 0);
 }
 
-TEST(EventStream, AnEarlierTaskThatFailsLateComesBeforeALaterOneThatWasRefused) {
+TEST(EventStream, EarlierLateFailurePrecedesALaterRejection) {
   OneStream one;
   auto& [world, device, a, first, second, third] = one;
   FakeBinding late("late"), refused("refused");
@@ -422,7 +422,7 @@ TEST(EventStream, AnEarlierTaskThatFailsLateComesBeforeALaterOneThatWasRefused) 
   expect_error(second->wait(), kAccess, "a0", "late");
 }
 
-TEST(EventStream, ALostDeviceReportsItsLossFromThenOn) {
+TEST(EventStream, LostDeviceFailsAllLaterCalls) {
   TestWorld world;
   FakeDevice device("a0"), other("b0");
   FakeStream a(world, device), a2(world, device), b(world, other);
@@ -455,7 +455,7 @@ TEST(EventStream, ALostDeviceReportsItsLossFromThenOn) {
   EXPECT_TRUE(done->wait());
 }
 
-TEST(EventStream, ADeviceThatCannotRecoverIsLost) {
+TEST(EventStream, DeviceThatCannotRecoverIsLost) {
   OneStream one;
   auto& [world, device, a, done, second, third] = one;
   FakeBinding n1("n1");
@@ -469,7 +469,7 @@ TEST(EventStream, ADeviceThatCannotRecoverIsLost) {
   EXPECT_FALSE(device.health->check());
 }
 
-TEST(EventStream, WorkThatWaitsForALostDeviceFailsInsteadOfHanging) {
+TEST(EventStream, WaitForALostDeviceFailsInsteadOfHanging) {
   TestWorld world;
   FakeDevice device_a("a0"), device_b("b0"), device_c("c0");
   const auto a = std::make_unique<FakeStream>(world, device_a);
@@ -496,7 +496,7 @@ TEST(EventStream, WorkThatWaitsForALostDeviceFailsInsteadOfHanging) {
   expect_loss(done_b->wait());
 }
 
-TEST(EventStream, AnEventSignalledTwiceIsAnError) {
+TEST(EventStream, SignalingAnEventTwiceIsAnError) {
   TestWorld world;
   FakeDevice device("a0");
   FakeStream a(world, device), a2(world, device);
@@ -520,7 +520,7 @@ TEST(EventStream, AnEventSignalledTwiceIsAnError) {
   EXPECT_TRUE(done->wait());
 }
 
-TEST(EventStream, AnEventMayBeSignalledAgainOnceSomethingHasWaitedForIt) {
+TEST(EventStream, EventMayBeSignaledAgainAfterAWait) {
   TestWorld world;
   FakeDevice device("a0");
   FakeStream a(world, device), a2(world, device);
@@ -539,7 +539,7 @@ TEST(EventStream, AnEventMayBeSignalledAgainOnceSomethingHasWaitedForIt) {
   }
 }
 
-TEST(EventStream, AnEventOfAnotherDeviceCannotBeSignalled) {
+TEST(EventStream, SignalingAnEventOfAnotherDeviceIsAnError) {
   TestWorld world;
   FakeDevice device_a("a0"), device_b("b0");
   FakeStream a(world, device_a), b(world, device_b);
@@ -557,7 +557,7 @@ TEST(EventStream, AnEventOfAnotherDeviceCannotBeSignalled) {
   }
 }
 
-TEST(EventStream, AnEventThatNothingHasSignalledIsNoReasonToWait) {
+TEST(EventStream, WaitForAnUnsignaledEventReturnsAtOnce) {
   TestWorld world;
   FakeDevice device("a0");
   FakeStream a(world, device), a2(world, device);
@@ -570,7 +570,7 @@ TEST(EventStream, AnEventThatNothingHasSignalledIsNoReasonToWait) {
   EXPECT_EQ(n1.executed, 1);
 }
 
-TEST(EventStream, CancelLeavesOutTheTaskAndWhatFollows) {
+TEST(EventStream, CancelSkipsTheTaskAndLaterOnes) {
   OneStream one;
   auto& [world, device, a, first, second, third] = one;
   FakeBinding n1("n1"), n2("n2");
@@ -594,7 +594,7 @@ TEST(EventStream, CancelLeavesOutTheTaskAndWhatFollows) {
   EXPECT_TRUE(third->wait());
 }
 
-TEST(EventStream, TimedEventsTellWhenTheWorkWasDoneWithoutItsWaits) {
+TEST(EventStream, TimedEventsExcludeTheTimeOfWaits) {
   TestWorld world;
   FakeDevice device_a("a0"), device_b("b0");
   FakeStream a(world, device_a), b(world, device_b);
@@ -616,7 +616,7 @@ TEST(EventStream, TimedEventsTellWhenTheWorkWasDoneWithoutItsWaits) {
   EXPECT_FALSE(timed->times());
 }
 
-TEST(EventStream, CopiesFromOtherDevicesAreUnsupportedUnlessTheVendorHasThem) {
+TEST(EventStream, DeviceCopiesAreUnsupportedByDefault) {
   OneStream one;
   const Status copied = one.a.stream->copy({}, {}, 0, {}, nullptr);
   ASSERT_FALSE(copied);

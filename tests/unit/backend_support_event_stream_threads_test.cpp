@@ -71,7 +71,7 @@ TEST(EventStreamThreads, ErrorsReachEveryThreadThatWaits) {
   }
 }
 
-TEST(EventStreamThreads, TwoStreamsOfADeviceAreUsedByTwoThreads) {
+TEST(EventStreamThreads, TwoThreadsUseTwoStreamsOfADevice) {
   const auto health = std::make_shared<DeviceHealth>("a0");
   std::array<FakeBinding, 2> bindings = {FakeBinding("n0"), FakeBinding("n1")};
   bindings[1].code = kAccess;
@@ -95,7 +95,7 @@ TEST(EventStreamThreads, TwoStreamsOfADeviceAreUsedByTwoThreads) {
   EXPECT_TRUE(health->check());
 }
 
-TEST(EventStreamThreads, NothingHangsWhenADeviceIsLostWhileAnotherWaitsForIt) {
+TEST(EventStreamThreads, LossOfAWaitedForDeviceDoesNotHang) {
   const auto health_a = std::make_shared<DeviceHealth>("a0");
   const auto health_b = std::make_shared<DeviceHealth>("b0");
   ThreadNativeStream* native = nullptr;

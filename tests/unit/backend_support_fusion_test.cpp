@@ -105,7 +105,7 @@ TEST(Fusion, FindsEachGroupOfASegment) {
               ElementsAre(ElementsAre(first.id, one.id), ElementsAre(second.id, two.id)));
 }
 
-TEST(Fusion, AResultThatIsKeptIsNotFused) {
+TEST(Fusion, KeptResultIsNotFused) {
   Doubled c;
   (void)*mul(c.g, c.sum, c.x);
   c.live_out = {c.sum.id};
@@ -113,7 +113,7 @@ TEST(Fusion, AResultThatIsKeptIsNotFused) {
   EXPECT_THAT(c.fused(written_sum), IsEmpty());
 }
 
-TEST(Fusion, AResultWithTwoReadersIsFusedOnlyIfItIsWritten) {
+TEST(Fusion, ResultWithTwoReadersIsFusedOnlyIfWrittenToMemory) {
   Doubled c;
   const Value product = *mul(c.g, c.sum, c.x);
   (void)*neg(c.g, *reshape(c.g, c.sum, {12}));  // reads it through a view, later
@@ -121,14 +121,14 @@ TEST(Fusion, AResultWithTwoReadersIsFusedOnlyIfItIsWritten) {
   EXPECT_THAT(c.fused(written_sum), ElementsAre(ElementsAre(c.sum.id, product.id)));
 }
 
-TEST(Fusion, AResultThatIsReadBeforeTheLastNodeIsNotFused) {
+TEST(Fusion, ResultReadBeforeTheLastNodeIsNotFused) {
   Doubled c;
   (void)*neg(c.g, c.sum);
   (void)*mul(c.g, c.sum, c.x);
   EXPECT_THAT(c.fused(written_sum), IsEmpty());
 }
 
-TEST(Fusion, NeedsHaveTheNodesInsideAndTheMemoryOfTheWrittenOne) {
+TEST(Fusion, NeedsListFusedNodesAndInPlaceMemory) {
   Doubled c;
   const Value product = *mul(c.g, c.sum, c.x);
   FusedGroup group{.asked = c.sum.id, .last = product.id, .inside = {c.sum.id}};
@@ -149,7 +149,7 @@ TEST(Fusion, NeedsHaveTheNodesInsideAndTheMemoryOfTheWrittenOne) {
   EXPECT_EQ(written.in_place[0].source, 1);
 }
 
-TEST(Fusion, SourcesThatAreWrittenBetweenAreNotFused) {
+TEST(Fusion, SourcesOverwrittenInBetweenAreNotFused) {
   for (const bool written : {false, true}) {
     Case c;
     const Value x = c.input();
@@ -168,13 +168,13 @@ TEST(Fusion, SourcesThatAreWrittenBetweenAreNotFused) {
   }
 }
 
-TEST(Fusion, AViewOfAResultInsideIsNoSource) {
+TEST(Fusion, ViewOfAFusedResultIsNotFused) {
   Doubled c;
   (void)*mul(c.g, c.sum, *view(c.g, c.sum, {0, 1, 0, 0}, {4}));
   EXPECT_THAT(c.fused(scaled_sum), IsEmpty());
 }
 
-TEST(Fusion, NodesOfOtherSegmentsAreNotFused) {
+TEST(Fusion, NodesOutsideTheSegmentAreNotFused) {
   Doubled c;
   const Value product = *mul(c.g, c.sum, c.x);
   EXPECT_THAT(c.fused(sum_before), ElementsAre(ElementsAre(c.sum.id, product.id)));
@@ -183,7 +183,7 @@ TEST(Fusion, NodesOfOtherSegmentsAreNotFused) {
   EXPECT_THAT(c.fused(written_sum, 0, product.id), IsEmpty());
 }
 
-TEST(Fusion, ANodeBelongsToTheFirstGroupThatTakesIt) {
+TEST(Fusion, NodeBelongsToTheFirstMatchingGroup) {
   Case c;
   const Value x = c.input();
   const Value first = *add(c.g, x, x);
@@ -194,7 +194,7 @@ TEST(Fusion, ANodeBelongsToTheFirstGroupThatTakesIt) {
               ElementsAre(ElementsAre(first.id, product.id)));
 }
 
-TEST(Fusion, AGroupWhoseSourcesTheKernelCannotReadIsNotFused) {
+TEST(Fusion, GroupWithUnreadableSourcesIsNotFused) {
   Case c;
   const Value x = c.input();
   const Value y = c.input();
@@ -205,7 +205,7 @@ TEST(Fusion, AGroupWhoseSourcesTheKernelCannotReadIsNotFused) {
   EXPECT_THAT(c.fused_by(std::vector{scaled_sum}, not_y), IsEmpty());
 }
 
-TEST(SegmentUsers, AreThoseOfTheSegmentInOrderEachOnce) {
+TEST(SegmentUsers, ListsUsersInTheSegmentInOrderOnce) {
   GraphBuilder g;
   const Value x = *g.input("x", *make_tensor(DType::kF32, {4, 3}));
   const Value square = *mul(g, x, x);
@@ -253,7 +253,7 @@ struct Biased : Case {
   Value weight(const Shape& shape) { return *g.weight("b", *make_tensor(DType::kF32, shape)); }
 };
 
-TEST(FusionOfAnAddedRow, IsTheOnlyReader) {
+TEST(FusionOfABias, BiasAddIsFusedIfItIsTheOnlyReader) {
   Biased c;
   const Value row = c.weight({6});
   const Value sum = *add(c.g, c.product, row);
@@ -269,7 +269,7 @@ TEST(FusionOfAnAddedRow, IsTheOnlyReader) {
   EXPECT_FALSE(c.found(c.product.id)) << "the product is asked for";
 }
 
-TEST(FusionOfAnAddedRow, OtherSummandsAreNoRows) {
+TEST(FusionOfABias, OtherSummandsAreNotFused) {
   Biased whole;
   EXPECT_TRUE(add(whole.g, whole.product, whole.weight({6, 3})));
   EXPECT_FALSE(whole.found(whole.product.id));

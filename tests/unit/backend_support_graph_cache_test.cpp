@@ -40,7 +40,7 @@ TEST(GraphCache, CapturesOncePerBindingAndDynamicDims) {
   EXPECT_EQ(cache.size(), 3U);
 }
 
-TEST(GraphCache, EvictsTheGraphThatWasUnusedLongest) {
+TEST(GraphCache, EvictsTheLeastRecentlyUsedGraph) {
   Cache cache(2);
   int captured = 0;
   find(cache, key(1, 0), captured);
@@ -54,7 +54,7 @@ TEST(GraphCache, EvictsTheGraphThatWasUnusedLongest) {
   EXPECT_EQ(cache.size(), 2U);
 }
 
-TEST(GraphCache, KeepsNothingOfACaptureThatFailed) {
+TEST(GraphCache, FailedCaptureIsNotCached) {
   Cache cache(1);
   int captured = 0;
   EXPECT_EQ(find(cache, key(1, 0), captured), 1);
@@ -68,7 +68,7 @@ TEST(GraphCache, KeepsNothingOfACaptureThatFailed) {
   EXPECT_EQ(cache.counts().misses, 3U);
 }
 
-TEST(GraphCache, HasRoomForOneGraphAtLeast) {
+TEST(GraphCache, HoldsAtLeastOneGraph) {
   Cache cache(0);
   int captured = 0;
   EXPECT_EQ(find(cache, key(1, 0), captured), 1);

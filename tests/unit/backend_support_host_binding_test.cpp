@@ -39,17 +39,17 @@ class HostBindingTest : public testing::Test {
   std::unique_ptr<Buffer> scratch_ = *host_memory().allocate(77);
 };
 
-TEST_F(HostBindingTest, AProgramTellsWhatWasPrepared) {
+TEST_F(HostBindingTest, ProgramReportsItsNeeds) {
   EXPECT_EQ(program_.needs().scratch_bytes, 77U);
 }
 
-TEST_F(HostBindingTest, AnErrorOfBindingIsReturned) {
+TEST_F(HostBindingTest, BindErrorIsReturned) {
   const auto binding = bind(false);
   ASSERT_FALSE(binding);
   EXPECT_EQ(binding.error().message(), "no scratch for 5");
 }
 
-TEST_F(HostBindingTest, TheStreamRunsItBeforeTheCallReturns) {
+TEST_F(HostBindingTest, StreamRunIsSynchronous) {
   const auto binding = bind(true);
   ASSERT_TRUE(binding) << binding.error().message();
   auto& counting = static_cast<CountingBinding&>(**binding);

@@ -50,7 +50,7 @@ class HostFallback : public testing::Test {
   std::vector<std::size_t> asked_;
 };
 
-TEST_F(HostFallback, ComputesAtTheSizesOfTheRun) {
+TEST_F(HostFallback, UsesTheActualSizesOfTheRun) {
   const auto result = compute(product_, {[&](std::size_t s) { return values(s); }});
   ASSERT_TRUE(result);
   EXPECT_EQ(result->sizes, (Sizes{3, 2, 1, 1}));
@@ -58,7 +58,7 @@ TEST_F(HostFallback, ComputesAtTheSizesOfTheRun) {
   EXPECT_THAT(asked_, ElementsAre(0, 1));
 }
 
-TEST_F(HostFallback, AddsTheRowThatIsFusedWithIt) {
+TEST_F(HostFallback, AddsTheFusedBias) {
   const auto result = compute(sum_, {[&](std::size_t s) { return values(s); }});
   ASSERT_TRUE(result);
   EXPECT_THAT(result->data, ElementsAre(1021, 2043, 3065, 1042, 2086, 3130));
@@ -78,7 +78,7 @@ TEST_F(HostFallback, ReadsALargeMatrixByRows) {
   EXPECT_THAT(asked_, ElementsAre(1, 2)) << "the matrix is not read as a whole";
 }
 
-TEST(HostFallbackOfAMatrix, WithoutElementsGivesZeros) {
+TEST(HostFallbackOfAMatrix, EmptySumsAreZeros) {
   GraphBuilder g;
   const Value w = *g.weight("w", *make_tensor(DType::kF32, {0, 3}));
   const Value x = *g.input("x", *make_tensor(DType::kF32, {0, 2}));
@@ -94,7 +94,7 @@ TEST(HostFallbackOfAMatrix, WithoutElementsGivesZeros) {
 }
 
 /// 2^15 elements a row: 2^20 of them are 32 rows, and 64 rows are read at least.
-TEST(HostFallbackOfManyRows, ReadsABlockAtATime) {
+TEST(HostFallbackOfManyRows, ReadsBlocksOfRows) {
   constexpr std::int64_t kElements = std::int64_t{1} << 15;
   GraphBuilder g;
   const Value w = *g.weight("w", *make_tensor(DType::kF32, {kElements, 130}));
@@ -126,7 +126,7 @@ TEST(HostFallbackOfManyRows, ReadsABlockAtATime) {
   }
 }
 
-TEST_F(HostFallback, AnErrorOfASourceEndsIt) {
+TEST_F(HostFallback, ErrorOfASourceIsReturned) {
   const auto broken = [](std::size_t s) -> Result<RefTensor> {
     return fail(ErrorCode::kDevice, "source {}", s);
   };
@@ -142,7 +142,7 @@ TEST_F(HostFallback, AnErrorOfASourceEndsIt) {
   EXPECT_EQ(of_rows.error().message(), "rows");
 }
 
-TEST(HostFallbackOfAView, HasTheValuesThatTheViewSees) {
+TEST(HostFallbackOfAView, HasTheElementsOfTheView) {
   GraphBuilder g;
   const Value x = *g.input("x", *make_tensor(DType::kF32, {2, 3}));
   const auto turned = permute(g, x, {1, 0, 2, 3});

@@ -77,7 +77,7 @@ TEST(HostMatrix, OfOtherStridesIsCopied) {
 }
 
 /// CBLAS has strides of 32 bits.
-TEST(HostMatrix, WhoseLinesAreMoreThan31BitsApartIsCopied) {
+TEST(HostMatrix, StrideAbove31BitsIsCopied) {
   auto values = numbers(2, 1);
   for (const std::int64_t floats : {std::int64_t{2147483647}, std::int64_t{2147483648}}) {
     for (const bool turned : {false, true}) {

@@ -21,7 +21,7 @@ struct Gaps {
       reinterpret_cast<std::byte*>(values.data()), DType::kF32, {3, 2, 1, 2}, {4, 16, 32, 32}};
 };
 
-TEST(HostTensor, PartsOfAMatrixAreGatheredDense) {
+TEST(HostTensor, GathersPartOfAMatrixContiguously) {
   Gaps gaps;
   std::vector<float> to(4);
   gather(gaps.tensor, 0, 1, {1, 2, 0, 2}, to.data());
@@ -39,14 +39,14 @@ TEST(HostTensor, AllMatricesAreTransposed) {
   EXPECT_THAT(to, ElementsAre(0, 10, 1, 11, 2, 12, 100, 110, 101, 111, 102, 112));
 }
 
-TEST(HostTensor, DenseNumbersAreScatteredToRowsAndGapsStay) {
+TEST(HostTensor, ScatterWritesRowsAndKeepsGaps) {
   Gaps gaps;
   const std::vector<float> from = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12};
   scatter(from.data(), gaps.tensor);
   EXPECT_THAT(gaps.values, ElementsAre(1, 2, 3, -1, 4, 5, 6, -1, 7, 8, 9, -1, 10, 11, 12, -1));
 }
 
-TEST(HostTensor, RowsAreWrittenAsTheTypeEncodesThem) {
+TEST(HostTensor, WritesRowsInTheEncodingOfTheType) {
   std::vector<std::uint16_t> halves(4, 0xFFFF);
   const HostTensor tensor{
       reinterpret_cast<std::byte*>(halves.data()), DType::kF16, {2, 2, 1, 1}, {2, 4, 8, 8}};
@@ -64,7 +64,7 @@ std::vector<std::int64_t> matrices(MatrixOf matrix_of, std::int64_t size_2, std:
   return all;
 }
 
-TEST(HostTensor, MatricesOfAGroupShareOneOfASource) {
+TEST(HostTensor, MatricesOfAGroupShareASourceMatrix) {
   EXPECT_THAT(matrices(grouped_matrix, 2, 1), ElementsAre(0, 0, 0, 1, 1, 1, 0, 0, 0, 1, 1, 1));
   EXPECT_THAT(matrices(grouped_matrix, 2, 2), ElementsAre(0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3));
   EXPECT_THAT(matrices(grouped_matrix, 6, 2), ElementsAre(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11));
@@ -76,7 +76,7 @@ TEST(HostTensor, MatricesOfASourceAreRepeated) {
   EXPECT_THAT(matrices(repeated_matrix, 1, 1), testing::Each(0));
 }
 
-TEST(HostTensor, OnlyTheOutermostDimensionMayGrowInATensorWithoutGaps) {
+TEST(HostTensor, IsAlwaysDenseOnlyIfTheOutermostDimensionIsDynamic) {
   GraphBuilder g;
   const Dim n = *g.dynamic_dim("n", 8);
   EXPECT_TRUE(is_always_dense(*make_tensor(DType::kF32, {4, 3})));

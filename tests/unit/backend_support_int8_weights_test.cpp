@@ -28,14 +28,14 @@ struct Rows {
   std::vector<float> row = std::vector<float>(3);
 };
 
-TEST(Int8Weights, TheLargestIs127AndRowsAreTransposed) {
+TEST(Int8Weights, ScalesTheLargestTo127AndTransposesRows) {
   Rows rows({1, -2, 3, 254, 100.9F, -254});
   EXPECT_EQ(rows.quantize(), 2.0F);
   // 0.5 and 1.5 away from zero, as std::lround has it.
   EXPECT_THAT(rows.numbers, ElementsAre(1, 127, -1, 50, 2, -127));
 }
 
-TEST(Int8Weights, APartHasItsOwnScale) {
+TEST(Int8Weights, EachPartHasItsOwnScale) {
   Rows rows({1, -2, 3, 254, 127, -63.6F});
   EXPECT_EQ(rows.quantize({1, 2, 1, 1}), 1.0F);
   EXPECT_THAT(rows.numbers, ElementsAre(127, -64));
@@ -47,7 +47,7 @@ TEST(Int8Weights, OfZerosHaveAScaleOfOne) {
   EXPECT_THAT(rows.numbers, testing::Each(0));
 }
 
-TEST(Int8Weights, WithoutAFiniteScaleThereAreNone) {
+TEST(Int8Weights, QuantizeFailsWithoutAFiniteNormalScale) {
   EXPECT_FALSE(Rows({1, 2, NAN, 4, 5, 6}).quantize());
   EXPECT_FALSE(Rows({1, 2, 3, 4, -std::numeric_limits<float>::infinity(), 6}).quantize());
   // The smallest normal number is 2^-126, and 127 times that is 1.4929e-36.
@@ -55,7 +55,7 @@ TEST(Int8Weights, WithoutAFiniteScaleThereAreNone) {
   EXPECT_TRUE(Rows({1.493e-36F, 0, 0, 0, 0, 0}).quantize());
 }
 
-TEST(Int8Weights, CostIsTheSumOfSquaresOfWhatNumbersAreOffBy) {
+TEST(Int8Weights, CostIsTheSumOfSquaredErrors) {
   Rows rows({3, 4, 0, 1, 2, 2});
   LossyCost cost;
   cost.squares = 10;

@@ -97,7 +97,7 @@ class KernelDeviceTest : public testing::Test {
   Value x_ = *g_.input("x", *make_tensor(DType::kF32, {4, 4}));
 };
 
-TEST_F(KernelDeviceTest, RefusesPackedSourcesThatAKernelDoesNotRead) {
+TEST_F(KernelDeviceTest, RejectsPackedSourcesThatTheKernelDoesNotRead) {
   EXPECT_TRUE(ask(matmul(g_, w_, x_), w_.id, device_.packed));
   const Support refused = ask(matmul(g_, x_, w_), w_.id, device_.packed);
   EXPECT_EQ(refused.refusal(), Refusal::kLayout);
@@ -105,19 +105,19 @@ TEST_F(KernelDeviceTest, RefusesPackedSourcesThatAKernelDoesNotRead) {
   EXPECT_EQ(ask(add(g_, w_, x_), w_.id, device_.packed).refusal(), Refusal::kLayout);
 }
 
-TEST_F(KernelDeviceTest, RefusesViewsOfPackedSources) {
+TEST_F(KernelDeviceTest, RejectsViewsOfPackedSources) {
   const auto view = reshape(g_, w_, {4, 2, 2});
   EXPECT_EQ(ask(matmul(g_, view, reshape(g_, x_, {4, 2, 2})), w_.id, device_.packed).refusal(),
             Refusal::kLayout);
 }
 
-TEST_F(KernelDeviceTest, LeavesThatAreNotPackedThereAreFine) {
+TEST_F(KernelDeviceTest, AcceptsPlainLeaves) {
   const Value row = *g_.weight("row", *make_tensor(DType::kF32, {4}));
   EXPECT_TRUE(ask(add(g_, x_, row), row.id, device_.packed));
   EXPECT_TRUE(ask(add(g_, w_, x_), w_.id, host_memory()));
 }
 
-TEST_F(KernelDeviceTest, RefusesPlainLeavesInPackedMemoryThatItDoesNotReadThere) {
+TEST_F(KernelDeviceTest, RejectsPlainLeavesInPackedMemoryItCannotRead) {
   device_.reads_plain = false;
   const Value row = *g_.weight("row", *make_tensor(DType::kF32, {4}));
   const Support refused = ask(add(g_, x_, row), row.id, device_.packed);
@@ -128,12 +128,12 @@ TEST_F(KernelDeviceTest, RefusesPlainLeavesInPackedMemoryThatItDoesNotReadThere)
   EXPECT_TRUE(ask(add(g_, x_, row), row.id, other)) << "it comes as a copy";
 }
 
-TEST_F(KernelDeviceTest, PackedMemoryOfAnotherDeviceComesAsACopy) {
+TEST_F(KernelDeviceTest, AcceptsPackedMemoryOfAnotherDeviceAsACopy) {
   Packed other;
   EXPECT_TRUE(ask(add(g_, w_, x_), w_.id, other));
 }
 
-TEST_F(KernelDeviceTest, AnOpWithoutAKernelIsRefused) {
+TEST_F(KernelDeviceTest, RejectsAnOpWithoutAKernel) {
   const auto node = mul(g_, w_, x_);
   EXPECT_EQ(ask(node, w_.id, host_memory()).refusal(), Refusal::kOp);
   EXPECT_EQ(device_.kernel_of(g_.graph().node(node->id)), nullptr);

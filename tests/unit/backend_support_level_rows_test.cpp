@@ -12,7 +12,7 @@ namespace {
 using testing::ElementsAre;
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
-TEST(LevelRows, TheLargestBecomesZero) {
+TEST(LevelRows, LargestBecomesZero) {
   std::array row = {1.0F, 4.0F, -2.0F};
   EXPECT_EQ(level(row.data(), 3, [&](std::int64_t i) { return 2.0 * row.at(std::size_t(i)); }), 8);
   EXPECT_THAT(row, ElementsAre(-6, 0, -12));
@@ -26,7 +26,7 @@ TEST(LevelRows, SumsBeyondF32DoNotOverflow) {
   EXPECT_FLOAT_EQ(row[1], -1e32F);
 }
 
-TEST(LevelRows, WithoutAFiniteLargestNothingIsTakenOff) {
+TEST(LevelRows, RowWithoutFiniteMaximumIsUnchanged) {
   std::array hidden = {-kInfinity, -kInfinity};
   EXPECT_EQ(
       level(hidden.data(), 2, [&](std::int64_t i) { return double{hidden.at(std::size_t(i))}; }),
@@ -37,7 +37,7 @@ TEST(LevelRows, WithoutAFiniteLargestNothingIsTakenOff) {
   EXPECT_THAT(infinite, ElementsAre(kInfinity, 1.0F));
 }
 
-TEST(LevelRows, TheMeanIsTakenOffInDoublePrecision) {
+TEST(LevelRows, MeanIsSubtractedInDoublePrecision) {
   std::array row = {16777216.0F, 16777218.0F, 16777220.0F};  // whose sum is no F32
   take_off_mean(row.data(), 3);
   EXPECT_THAT(row, ElementsAre(-2, 0, 2));

@@ -13,7 +13,7 @@ namespace {
 
 using testing::ElementsAre;
 
-TEST(MatrixGrid, LastPiecesHaveWhatIsLeft) {
+TEST(MatrixGrid, LastPiecesHaveTheRemainder) {
   const MatrixGrid grid{10, 7, 4, 5};
   EXPECT_EQ(grid.count_k(), 3);
   EXPECT_EQ(grid.count_n(), 2);
@@ -27,7 +27,7 @@ TEST(MatrixGrid, LastPiecesHaveWhatIsLeft) {
   EXPECT_EQ(grid.index(2, 1), 5U);
 }
 
-TEST(MatrixGrid, IsWholeIfOnePieceHasAll) {
+TEST(MatrixGrid, IsWholeIfOnePieceCoversTheMatrix) {
   EXPECT_TRUE((MatrixGrid{10, 7, 10, 7}.whole()));
   EXPECT_TRUE((MatrixGrid{10, 7, 64, 64}.whole()));
   EXPECT_FALSE((MatrixGrid{10, 7, 9, 7}.whole()));
@@ -64,7 +64,7 @@ struct ReadBack {
   }
 };
 
-TEST(MatrixGrid, RowsAreReadBackFromAllTheirPieces) {
+TEST(MatrixGrid, RowsAreAssembledFromTheirPieces) {
   for (const std::int64_t at_once : {1, 2, 3, 64}) {
     for (std::int64_t first = 0; first < 7; ++first) {
       for (std::int64_t count = 0; first + count <= 7; ++count) {
@@ -84,7 +84,7 @@ TEST(MatrixGrid, RowsAreReadBackFromAllTheirPieces) {
   }
 }
 
-TEST(MatrixGrid, AnErrorOfAPieceEndsReading) {
+TEST(MatrixGrid, ErrorOfAPieceEndsReading) {
   ReadBack read;
   read.fails_at = 1;
   const Status status = read.read(0, 7, 64);

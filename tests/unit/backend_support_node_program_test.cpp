@@ -145,7 +145,7 @@ TEST_F(NodeProgramTest, NodesRunInOrder) {
   EXPECT_THAT(values(product_), ElementsAre(110, 440, 990, 1760, 2750, 3960));
 }
 
-TEST_F(NodeProgramTest, KernelsGetTheSizesOfTheRun) {
+TEST_F(NodeProgramTest, KernelsGetTheActualSizesOfTheRun) {
   ASSERT_TRUE(run(2));
   EXPECT_THAT(toy_.launches, ElementsAre(Sizes{2, 2, 1, 1}, Sizes{2, 2, 1, 1}));
   EXPECT_THAT(values(product_), ElementsAre(110, 440, 990, 1760, 0, 0));
@@ -156,13 +156,13 @@ TEST_F(NodeProgramTest, EmptyResultsAreNotLaunched) {
   EXPECT_THAT(toy_.launches, testing::IsEmpty());
 }
 
-TEST_F(NodeProgramTest, ScratchIsTheLargestOfANodeAndStartsAtItsAddress) {
+TEST_F(NodeProgramTest, ScratchIsTheLargestOfAnyNode) {
   EXPECT_EQ((*prepare())->needs().scratch_bytes, 128U);
   ASSERT_TRUE(run(1));
   EXPECT_THAT(toy_.scratch, ElementsAre(scratch_->host_data() + 64, scratch_->host_data() + 64));
 }
 
-TEST_F(NodeProgramTest, ResultsMayTakeTheMemoryOfASourceOfTheSameLayout) {
+TEST_F(NodeProgramTest, ResultsOfTheSameLayoutMayBeInPlace) {
   const auto program = prepare();
   std::vector<std::pair<NodeId, int>> pairs;
   for (const InPlace& each : (*program)->needs().in_place)
@@ -170,7 +170,7 @@ TEST_F(NodeProgramTest, ResultsMayTakeTheMemoryOfASourceOfTheSameLayout) {
   EXPECT_THAT(pairs, ElementsAre(std::pair(sum_, 0), std::pair(product_, 0)));
 }
 
-TEST_F(NodeProgramTest, ResultsDoNotTakeTheMemoryOfASourceOfAnotherShape) {
+TEST_F(NodeProgramTest, ResultsOfAnotherShapeAreNotInPlace) {
   GraphBuilder g;
   const NodeId row = g.input("row", *make_tensor(DType::kF32, {2}))->id;
   const NodeId rows = g.input("rows", *make_tensor(DType::kF32, {2, 3}))->id;
@@ -184,7 +184,7 @@ TEST_F(NodeProgramTest, ResultsDoNotTakeTheMemoryOfASourceOfAnotherShape) {
   EXPECT_EQ(needs.in_place.size(), 1U);
 }
 
-TEST_F(NodeProgramTest, AnOpWithoutAKernelIsRefusedWithTheNode) {
+TEST_F(NodeProgramTest, OpWithoutAKernelIsRejectedWithTheNode) {
   table_ = KernelTable<NodeKernel<Toy>>(std::array{+[] { return toy_kernels().first(1); }});
   const auto program = prepare();
   ASSERT_FALSE(program);
@@ -192,7 +192,7 @@ TEST_F(NodeProgramTest, AnOpWithoutAKernelIsRefusedWithTheNode) {
   EXPECT_THAT(program.error().message(), HasSubstr("product (mul): there is no kernel for it"));
 }
 
-TEST_F(NodeProgramTest, ANodeThatItsKernelRefusesIsRefusedWithItsReason) {
+TEST_F(NodeProgramTest, KernelRejectionIsReturnedWithItsReason) {
   GraphBuilder g;
   const Tensor tensor = *make_tensor(DType::kF16, {2});
   const NodeId x = g.input("x", tensor)->id;
@@ -204,7 +204,7 @@ TEST_F(NodeProgramTest, ANodeThatItsKernelRefusesIsRefusedWithItsReason) {
   EXPECT_THAT(program.error().message(), HasSubstr("toys are of F32"));
 }
 
-TEST_F(NodeProgramTest, LeavesOutOfTheHostsReachAreRefusedWithTheirMemory) {
+TEST_F(NodeProgramTest, LeavesOutsideHostMemoryAreRejectedWithTheirMemory) {
   FarMemory far;
   std::vector<const BufferType*> memory(graph_->size(), nullptr);
   memory[a_] = &host_memory();
@@ -216,7 +216,7 @@ TEST_F(NodeProgramTest, LeavesOutOfTheHostsReachAreRefusedWithTheirMemory) {
   EXPECT_THAT(program.error().message(), HasSubstr("b (input) lies in far memory"));
 }
 
-TEST_F(NodeProgramTest, BindingWithoutAnAddressFailsWithBothNodes) {
+TEST_F(NodeProgramTest, BindWithoutAnAddressNamesTheNode) {
   for (const NodeId missing : {b_, sum_}) {
     const Address was = std::exchange(addresses_[missing], {});
     const Status status = run(3);
@@ -228,7 +228,7 @@ TEST_F(NodeProgramTest, BindingWithoutAnAddressFailsWithBothNodes) {
   }
 }
 
-TEST_F(NodeProgramTest, AnErrorNamesItsNodeAndEndsTheRun) {
+TEST_F(NodeProgramTest, ErrorNamesItsNodeAndEndsTheRun) {
   toy_.before = [] { return Error(ErrorCode::kDevice, "the toy broke").with_vendor({7, "E7"}); };
   const Status status = run(3);
   ASSERT_FALSE(status);

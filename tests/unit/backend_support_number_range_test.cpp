@@ -17,26 +17,26 @@ using testing::ElementsAre;
 constexpr float kLargest = 65504;  // of F16
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
-TEST(NumberRange, NumbersOfTheFormatStay) {
+TEST(NumberRange, NumbersInRangeStay) {
   std::array values = {0.0F, -kLargest, kLargest, 1e-30F};
   EXPECT_EQ(range_of(values, kLargest, true), NumberRange::kInside);
   EXPECT_EQ(range_of(values, kLargest, false), NumberRange::kInside);
   EXPECT_THAT(values, ElementsAre(0.0F, -kLargest, kLargest, 1e-30F));
 }
 
-TEST(NumberRange, FiniteOnesBeyondBecomeTheLargestOfTheirSign) {
+TEST(NumberRange, SaturationClampsFiniteNumbersOutOfRange) {
   std::array values = {65520.0F, 1.0F, -3e38F};
   EXPECT_EQ(range_of(values, kLargest, true), NumberRange::kSaturated);
   EXPECT_THAT(values, ElementsAre(kLargest, 1.0F, -kLargest));
 }
 
-TEST(NumberRange, WithoutSaturationTheyAreBeyondAndStay) {
+TEST(NumberRange, WithoutSaturationNumbersOutOfRangeStay) {
   std::array values = {1.0F, 65520.0F};
   EXPECT_EQ(range_of(values, kLargest, false), NumberRange::kBeyond);
   EXPECT_THAT(values, ElementsAre(1.0F, 65520.0F));
 }
 
-TEST(NumberRange, InfinitiesAndNotANumberAreBeyondEvenIfOthersSaturate) {
+TEST(NumberRange, InfinitiesAndNaNAreOutOfRangeDespiteSaturation) {
   for (const float value : {kInfinity, -kInfinity, std::nanf("")}) {
     std::array values = {1e9F, value};
     EXPECT_EQ(range_of(values, kLargest, true), NumberRange::kBeyond) << value;

@@ -87,7 +87,7 @@ class PackedMemoryTest : public testing::Test {
   ReversedMemory memory_;
 };
 
-TEST_F(PackedMemoryTest, IsOutOfTheHostsReachAndAligned) {
+TEST_F(PackedMemoryTest, IsNotHostAccessibleAndAligned) {
   const auto buffer = allocate(100, {});
   EXPECT_FALSE(memory_.host_accessible());
   EXPECT_EQ(buffer->host_data(), nullptr);
@@ -95,12 +95,12 @@ TEST_F(PackedMemoryTest, IsOutOfTheHostsReachAndAligned) {
   EXPECT_EQ(reinterpret_cast<std::uintptr_t>(packed_data(*buffer)) % 256, 0U);
 }
 
-TEST_F(PackedMemoryTest, SizesAreThoseOfTheCodecOrPlain) {
+TEST_F(PackedMemoryTest, SizesComeFromTheCodecOrThePlainLayout) {
   EXPECT_EQ(memory_.size_of(*make_tensor(DType::kI8, {6})), 10U);
   EXPECT_EQ(memory_.size_of(*make_tensor(DType::kF32, {6})), 24U);
 }
 
-TEST_F(PackedMemoryTest, TensorsArePackedAndAllElseIsPlain) {
+TEST_F(PackedMemoryTest, PlacedTensorsArePackedAndOtherBytesPlain) {
   // Two bytes of no tensor, a packed tensor of 3 with 4 behind it, a plain one of 8.
   const auto buffer = allocate(19, {placed(DType::kF32, 2, 10), placed(DType::kI8, 3, 2)});
   const Bytes plain = numbers(19);
@@ -117,7 +117,7 @@ TEST_F(PackedMemoryTest, TensorsArePackedAndAllElseIsPlain) {
   EXPECT_EQ(back, expected_back);
 }
 
-TEST_F(PackedMemoryTest, EveryRangeReadsWhatWasWritten) {
+TEST_F(PackedMemoryTest, EveryRangeReadsBackWhatWasWritten) {
   const auto buffer = allocate(22, {placed(DType::kI8, 3, 2), placed(DType::kI8, 4, 10)});
   Bytes plain = numbers(22);
   ASSERT_TRUE(buffer->write(0, plain));
@@ -159,7 +159,7 @@ TEST_F(PackedMemoryTest, ErrorsOfTheCodecAreReturned) {
   EXPECT_THAT(buffer->write(2, refused).error().message(), HasSubstr("99 is refused"));
 }
 
-TEST_F(PackedMemoryTest, PlacesThatCannotBeAreInvalid) {
+TEST_F(PackedMemoryTest, InvalidPlacesAreRejected) {
   expect_invalid(6, {placed(DType::kI8, 3, 0)}, "is not inside a buffer of 6 bytes");
   expect_invalid(64, {placed(DType::kI8, 3, 66)}, "is not inside");
   expect_invalid(64, {placed(DType::kI8, 3, static_cast<std::size_t>(-2))}, "is not inside");
@@ -167,7 +167,7 @@ TEST_F(PackedMemoryTest, PlacesThatCannotBeAreInvalid) {
   expect_invalid(64, {placed(DType::kI8, 3, 1)}, "1 is odd");
 }
 
-TEST_F(PackedMemoryTest, BuffersCanBePlacedInThoseOfTheirContainer) {
+TEST_F(PackedMemoryTest, BuffersMayBePlacedInTheirContainerMemory) {
   memory_.set_container(host_memory());
   const auto plain = *host_memory().allocate(12);
   ASSERT_TRUE(plain->write(0, numbers(12)));
@@ -191,7 +191,7 @@ TEST_F(PackedMemoryTest, BuffersCanBePlacedInThoseOfTheirContainer) {
   EXPECT_EQ(bytes, expected);
 }
 
-TEST_F(PackedMemoryTest, BuffersCannotBePlacedElsewhere) {
+TEST_F(PackedMemoryTest, BuffersCannotBePlacedInOtherMemory) {
   const auto plain = *host_memory().allocate(64);
   const auto refuse = [&](const std::vector<PlacedTensor>& tensors, ErrorCode code) {
     const auto refused = memory_.place_in(*plain, tensors);
@@ -208,7 +208,7 @@ TEST_F(PackedMemoryTest, BuffersCannotBePlacedElsewhere) {
   EXPECT_EQ(host_memory().place_in(*plain, {}).error().code(), ErrorCode::kUnsupported);
 }
 
-TEST_F(PackedMemoryTest, PackedTensorsAreFoundWhereTheyStart) {
+TEST_F(PackedMemoryTest, FindsPackedTensorsByTheirStart) {
   const auto buffer = allocate(64, {placed(DType::kI8, 3, 2), placed(DType::kF32, 2, 32)});
   PackedTensor* const found = find_packed({buffer.get(), 2});
   ASSERT_NE(found, nullptr);
@@ -220,7 +220,7 @@ TEST_F(PackedMemoryTest, PackedTensorsAreFoundWhereTheyStart) {
   EXPECT_EQ(find_packed({}), nullptr);
 }
 
-TEST_F(PackedMemoryTest, KnowsWhetherATensorIsPlacedAsItShouldBe) {
+TEST_F(PackedMemoryTest, IsPlacedChecksOffsetShapeAndType) {
   const auto buffer = allocate(64, {placed(DType::kI8, 3, 2), placed(DType::kF32, 2, 32)});
   EXPECT_TRUE(is_placed(*buffer, 2, *make_tensor(DType::kI8, {3})));
   EXPECT_FALSE(is_placed(*buffer, 2, *make_tensor(DType::kI8, {4})));

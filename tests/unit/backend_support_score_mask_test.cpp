@@ -23,13 +23,13 @@ HostTensor mask_of(std::vector<float>& values, const Sizes& sizes) {
           {4, row, matrix, matrix * sizes[2]}};
 }
 
-TEST(ScoreMask, HasAMatrixPerHeadOnlyIfHeadsHaveSlopes) {
+TEST(ScoreMask, HasAMatrixPerHeadOnlyWithAlibiSlopes) {
   EXPECT_EQ(mask_sizes({5, 3, 1, 2}, {5, 3, 8, 2}, 0), (Sizes{5, 3, 1, 2}));
   EXPECT_EQ(mask_sizes({5, 3, 1, 2}, {5, 3, 8, 2}, 8), (Sizes{5, 3, 8, 2}));
 }
 
 /// ALiBi's paper: of 2 heads and a largest bias of 8, slopes of 2^-4 and 2^-8.
-TEST(ScoreMask, IsRepeatedTimesTheSlopeOfEachHead) {
+TEST(ScoreMask, IsScaledByTheAlibiSlopeOfEachHead) {
   std::vector<float> values = {-16, -256};
   std::vector<float> to(4);
   repeat_mask(mask_of(values, {2, 1, 1, 1}), {2, 1, 2, 1}, 8, to.data());
@@ -38,13 +38,13 @@ TEST(ScoreMask, IsRepeatedTimesTheSlopeOfEachHead) {
   EXPECT_THAT(to, ElementsAre(-16, -256, -16, -256));
 }
 
-TEST(ScoreMask, OfNoneIsZeros) {
+TEST(ScoreMask, MissingMaskIsZeros) {
   std::vector<float> to(4, 7);
   repeat_mask({}, {2, 2, 1, 1}, 8, to.data());
   EXPECT_THAT(to, ElementsAre(0, 0, 0, 0));
 }
 
-TEST(ScoreMask, ScoresAreAddedAndTheLargestOfEachRowIsTakenOff) {
+TEST(ScoreMask, ScoresAreAddedMinusTheMaximumOfTheRow) {
   std::vector<float> scores = {1, 2, 3, 4, 6, 0};
   std::array mask = {0.0F, 0.0F, 0.0F, -1.0F, -1.0F, kHides};
   std::array<float, 3> row = {};
@@ -52,7 +52,7 @@ TEST(ScoreMask, ScoresAreAddedAndTheLargestOfEachRowIsTakenOff) {
   EXPECT_THAT(mask, ElementsAre(-4, -2, 0, -4, 0, kHides));
 }
 
-TEST(ScoreMask, HiddenElementsBecomeTheLowestNumber) {
+TEST(ScoreMask, MaskedElementsBecomeTheLowestNumber) {
   std::array mask = {0.0F, kHides, -1e9F, kLowest, -65503.0F, 2.0F, kHides, kHides};
   const Hidden hidden = hide({2, 4, 1, 1}, mask.data(), kLowest);
   EXPECT_TRUE(hidden.some);
@@ -62,7 +62,7 @@ TEST(ScoreMask, HiddenElementsBecomeTheLowestNumber) {
   EXPECT_THAT(mask, ElementsAre(1, 0, 0, 0, 1, 1, 0, 0));
 }
 
-TEST(ScoreMask, OneThatHidesNothingStays) {
+TEST(ScoreMask, MaskWithoutMaskedElementsStays) {
   std::array mask = {0.0F, -5.0F};
   const Hidden hidden = hide({2, 1, 1, 1}, mask.data(), kLowest);
   EXPECT_FALSE(hidden.some);
@@ -70,7 +70,7 @@ TEST(ScoreMask, OneThatHidesNothingStays) {
   EXPECT_THAT(mask, ElementsAre(0, -5));
 }
 
-TEST(ScoreMask, RowsThatAreHiddenAreKeptOut) {
+TEST(ScoreMask, FullyMaskedRowsAreZeroed) {
   std::array<float, 6> to = {};
   keep_rows({2, 3, 1, 1}, {0, 2}, to.data());
   EXPECT_THAT(to, ElementsAre(0, 0, 1, 1, 0, 0));

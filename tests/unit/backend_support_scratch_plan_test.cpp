@@ -6,7 +6,7 @@
 namespace shunt::test::backend_support_scratch_plan_test {
 namespace {
 
-TEST(ScratchPlan, PiecesThatDoNotMeetShareMemory) {
+TEST(ScratchPlan, PiecesWithDisjointLifetimesShareMemory) {
   ScratchPlan plan;
   const std::size_t first = plan.add(4096);
   plan.next();
@@ -17,7 +17,7 @@ TEST(ScratchPlan, PiecesThatDoNotMeetShareMemory) {
   EXPECT_EQ(layout->bytes, 4096U);
 }
 
-TEST(ScratchPlan, APieceLivesUntilTheLastNodeThatUsesIt) {
+TEST(ScratchPlan, PieceLivesUntilItsLastUse) {
   ScratchPlan plan;
   const std::size_t first = plan.add(4096);
   plan.next();
@@ -33,7 +33,7 @@ TEST(ScratchPlan, APieceLivesUntilTheLastNodeThatUsesIt) {
   EXPECT_EQ(layout->bytes, 2 * 4096U);
 }
 
-TEST(ScratchPlan, StagingIsAsLargeAsTheMostOfANodeAndAligned) {
+TEST(ScratchPlan, StagingIsTheAlignedMaximumOverNodes) {
   ScratchPlan plan;
   plan.stage(100);
   plan.next();
@@ -47,7 +47,7 @@ TEST(ScratchPlan, StagingIsAsLargeAsTheMostOfANodeAndAligned) {
   EXPECT_EQ(layout->bytes, 4 * 4096U);
 }
 
-TEST(ScratchPlan, OfNothingIsEmpty) {
+TEST(ScratchPlan, EmptyPlanNeedsNoBytes) {
   const auto layout = ScratchPlan().lay_out(64);
   ASSERT_TRUE(layout);
   EXPECT_TRUE(layout->offsets.empty());

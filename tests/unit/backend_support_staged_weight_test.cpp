@@ -55,7 +55,7 @@ class Coarse final : public StagedWeight {
   }
 };
 
-TEST(StagedWeight, IsPackedWhenItsLastByteComes) {
+TEST(StagedWeight, IsPackedOnceItsLastByteIsWritten) {
   Coarse weight;
   ASSERT_TRUE(weight.put(0, {1, 2}));
   EXPECT_EQ(weight.packs, 0);
@@ -68,7 +68,7 @@ TEST(StagedWeight, IsPackedWhenItsLastByteComes) {
   EXPECT_EQ(weight.plain_bytes(), 4U);
 }
 
-TEST(StagedWeight, SettlePacksWhatHasCome) {
+TEST(StagedWeight, SettlePacksAPartiallyWrittenWeight) {
   Coarse weight;
   ASSERT_TRUE(weight.put(1, {9}));
   EXPECT_EQ(*weight.settle(), true);
@@ -77,7 +77,7 @@ TEST(StagedWeight, SettlePacksWhatHasCome) {
   EXPECT_THAT(weight.get(), ElementsAre(0, 8, 0, 0));
 }
 
-TEST(StagedWeight, APartThatIsWrittenLaterGoesToWhatWasPacked) {
+TEST(StagedWeight, LaterPartialWriteUnpacksAndRepacks) {
   Coarse weight;
   ASSERT_TRUE(weight.put(0, {1, 3, 5, 7}));
   ASSERT_TRUE(weight.put(1, {9}));
@@ -87,7 +87,7 @@ TEST(StagedWeight, APartThatIsWrittenLaterGoesToWhatWasPacked) {
   EXPECT_THAT(weight.get(), ElementsAre(0, 8, 4, 6));
 }
 
-TEST(StagedWeight, NumbersThatThePackedFormLacksStayPlain) {
+TEST(StagedWeight, StaysPlainIfThePackedFormCannotHoldItsNumbers) {
   Coarse weight;
   weight.has_all = false;
   ASSERT_TRUE(weight.put(0, {1, 3, 5, 7}));
@@ -100,7 +100,7 @@ TEST(StagedWeight, NumbersThatThePackedFormLacksStayPlain) {
   EXPECT_THAT(weight.get(), ElementsAre(0, 2, 4, 8));
 }
 
-TEST(StagedWeight, OneThatWasNeverWrittenCannotBeRead) {
+TEST(StagedWeight, ReadBeforeAnyWriteIsAnError) {
   Coarse weight;
   std::vector<std::byte> to(4);
   const Status status = weight.read(0, to);
@@ -110,7 +110,7 @@ TEST(StagedWeight, OneThatWasNeverWrittenCannotBeRead) {
   EXPECT_EQ(*weight.settle(), false) << "nothing to compute with";
 }
 
-TEST(StagedWeight, AfterAnErrorItIsAsBefore) {
+TEST(StagedWeight, ErrorLeavesTheWeightUnchanged) {
   Coarse weight;
   weight.fails = true;
   EXPECT_EQ(weight.put(0, {1, 3, 5, 7}).error().code(), ErrorCode::kDevice);

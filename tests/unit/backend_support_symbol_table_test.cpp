@@ -47,21 +47,21 @@ TEST(SymbolTable, FillsEachMemberByName) {
   EXPECT_THAT(asked, testing::ElementsAre("vendor_first", "vendor_second"));
 }
 
-TEST(SymbolTable, OneThatCameLaterMayBeMissing) {
+TEST(SymbolTable, SymbolOfALaterVersionMayBeMissing) {
   const auto functions = bound("vendor_second");
   ASSERT_TRUE(functions) << functions.error().message();
   EXPECT_NE(functions->first, nullptr);
   EXPECT_EQ(functions->second, nullptr);
 }
 
-TEST(SymbolTable, OneThatAllHaveIsAnErrorThatNamesIt) {
+TEST(SymbolTable, MissingRequiredSymbolIsAnErrorThatNamesIt) {
   const auto functions = bound("vendor_first");
   ASSERT_FALSE(functions);
   EXPECT_EQ(functions.error().code(), ErrorCode::kNotFound);
   EXPECT_EQ(functions.error().message(), "it has no vendor_first, which version 1.0 has");
 }
 
-TEST(SymbolTable, TellsTheNameOfAMember) {
+TEST(SymbolTable, NamesAMember) {
   constexpr std::span<const SymbolRow<Functions>> kAll = kRows;
   EXPECT_STREQ(name_of<&Functions::first>(kAll), "vendor_first");
   EXPECT_STREQ(name_of<&Functions::second>(kAll), "vendor_second");

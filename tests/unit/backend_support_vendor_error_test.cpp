@@ -25,7 +25,7 @@ TEST(VendorErrors, HaveLibraryFunctionNameNumberAndRemedy) {
   EXPECT_EQ(error.vendor()->text, "out of memory");
 }
 
-TEST(VendorErrors, WithoutWordsOfTheLibraryHaveTheName) {
+TEST(VendorErrors, WithoutATextUseTheNameOfTheCode) {
   const Error error = vendor_error(kDecimal, "cuStreamSynchronize", 719);
   EXPECT_EQ(error.code(), ErrorCode::kDevice);
   EXPECT_EQ(error.message(),
@@ -34,7 +34,7 @@ TEST(VendorErrors, WithoutWordsOfTheLibraryHaveTheName) {
   EXPECT_EQ(error.vendor()->text, "CUDA_ERROR_LAUNCH_FAILED");
 }
 
-TEST(VendorErrors, ACodeThatTheTableLacksKeepsItsNumber) {
+TEST(VendorErrors, UnknownCodeKeepsItsNumber) {
   const Error decimal = vendor_error(kDecimal, "cuInit", -1);
   EXPECT_EQ(decimal.code(), ErrorCode::kDevice);
   EXPECT_EQ(decimal.message(), "CUDA: cuInit failed with code -1");

@@ -68,7 +68,7 @@ class VendorLibraries : public testing::Test {
   std::filesystem::path folder_;
 };
 
-TEST_F(VendorLibraries, ASetIsSearchedAsOne) {
+TEST_F(VendorLibraries, SymbolsAreSearchedInAllLibrariesOfASet) {
   const std::string first = copy(SHUNT_TEST_VENDOR_1, kFirstNames[1]);
   const std::string second = copy(SHUNT_TEST_VENDOR_2, kSecondNames[0]);
   const auto library = VendorLibrary::open(kTwo, with_path(folder()));
@@ -81,7 +81,7 @@ TEST_F(VendorLibraries, ASetIsSearchedAsOne) {
                                                std::filesystem::canonical(second).string()));
 }
 
-TEST_F(VendorLibraries, TheFirstNameInAFolderIsTaken) {
+TEST_F(VendorLibraries, FirstNameInAFolderIsLoaded) {
   copy(SHUNT_TEST_VENDOR_2, kFirstNames[1]);
   copy(SHUNT_TEST_VENDOR_1, kFirstNames[0]);
   const auto library = VendorLibrary::open(kOne, with_path(folder()));
@@ -89,7 +89,7 @@ TEST_F(VendorLibraries, TheFirstNameInAFolderIsTaken) {
   EXPECT_EQ(call(**library, "vendor_any_part"), 1);
 }
 
-TEST_F(VendorLibraries, AFileIsTheWholeRuntimeWhateverItsName) {
+TEST_F(VendorLibraries, FileOfAnyNameIsTheWholeRuntime) {
   const auto library =
       VendorLibrary::open(kTwo, with_path(copy(SHUNT_TEST_VENDOR_2, "renamed.so")));
   ASSERT_TRUE(library) << library.error().message();
@@ -116,7 +116,7 @@ TEST_F(VendorLibraries, WithoutAPathTheErrorNamesEveryFileTried) {
                     HasSubstr("; libvendor-first.so: cannot open shared object file")));
 }
 
-TEST_F(VendorLibraries, AFileThatIsNotThereIsNamed) {
+TEST_F(VendorLibraries, MissingFileIsNamed) {
   const auto library = VendorLibrary::open(kTwo, with_path(folder() + "/no.so"));
   ASSERT_FALSE(library);
   EXPECT_THAT(library.error().message(),
@@ -124,7 +124,7 @@ TEST_F(VendorLibraries, AFileThatIsNotThereIsNamed) {
                         "/no.so: cannot open shared object file: No such file or directory"));
 }
 
-TEST_F(VendorLibraries, AnEmptyFolderIsNamedWithEveryFileTried) {
+TEST_F(VendorLibraries, EmptyFolderErrorNamesEveryFileTried) {
   const auto library = VendorLibrary::open(kOne, with_path(folder()));
   ASSERT_FALSE(library);
   EXPECT_EQ(library.error().code(), ErrorCode::kNotFound);
@@ -134,14 +134,14 @@ TEST_F(VendorLibraries, AnEmptyFolderIsNamedWithEveryFileTried) {
                     HasSubstr(folder() + "/libvendor-first.so: cannot open")));
 }
 
-TEST_F(VendorLibraries, AFolderWithOneFileOfTwoNamesTheMissingOne) {
+TEST_F(VendorLibraries, FolderWithOneOfTwoFilesNamesTheMissingOne) {
   copy(SHUNT_TEST_VENDOR_1, kFirstNames[0]);
   const auto library = VendorLibrary::open(kTwo, with_path(folder()));
   ASSERT_FALSE(library);
   EXPECT_THAT(library.error().message(), HasSubstr("libvendor-second.so: cannot open"));
 }
 
-TEST_F(VendorLibraries, AFolderWithoutRightsIsAnErrorWithTheReason) {
+TEST_F(VendorLibraries, FolderWithoutPermissionIsAnErrorWithTheReason) {
   const std::string inner = folder() + "/closed";
   std::filesystem::create_directory(inner);
   std::filesystem::copy_file(SHUNT_TEST_VENDOR_1, inner + "/" + kFirstNames[0]);
@@ -158,7 +158,7 @@ TEST_F(VendorLibraries, AFolderWithoutRightsIsAnErrorWithTheReason) {
   std::filesystem::permissions(inner, std::filesystem::perms::owner_all);
 }
 
-TEST_F(VendorLibraries, AFileThatIsNoLibraryIsAnErrorWithTheReason) {
+TEST_F(VendorLibraries, FileThatIsNoLibraryIsAnErrorWithTheReason) {
   const std::string path = folder() + "/" + kFirstNames[0];
   std::ofstream(path) << "this is a text, which is longer than the header of a library is: "
                       << std::string(4096, '.');
@@ -171,13 +171,13 @@ TEST_F(VendorLibraries, AFileThatIsNoLibraryIsAnErrorWithTheReason) {
 }
 
 /// The loader takes an empty name for the program itself, which has every symbol of ours.
-TEST_F(VendorLibraries, AnEmptyPathIsAnError) {
+TEST_F(VendorLibraries, EmptyPathIsAnError) {
   const auto library = VendorLibrary::open(kOne, with_path(""));
   ASSERT_FALSE(library);
   EXPECT_THAT(library.error().message(), HasSubstr("without a path"));
 }
 
-TEST_F(VendorLibraries, OneRuntimeIsSharedHoweverItIsFound) {
+TEST_F(VendorLibraries, SameFileFoundByAnyPathIsSharedOnce) {
   const std::string path = copy(SHUNT_TEST_VENDOR_1, kFirstNames[0]);
   std::filesystem::create_symlink(path, folder() + "/link.so");
   const auto first = VendorLibrary::open(kOne, with_path(path));
@@ -193,7 +193,7 @@ TEST_F(VendorLibraries, OneRuntimeIsSharedHoweverItIsFound) {
   EXPECT_NE(first->get(), another->get());
 }
 
-TEST_F(VendorLibraries, KnowWhetherTheProcessHadThemBefore) {
+TEST_F(VendorLibraries, ReportWhetherTheProcessHadLoadedThemBefore) {
   const std::string path = copy(SHUNT_TEST_VENDOR_1, kFirstNames[0]);
   {
     const auto ours = VendorLibrary::open(kOne, with_path(path));
@@ -209,7 +209,7 @@ TEST_F(VendorLibraries, KnowWhetherTheProcessHadThemBefore) {
 }
 
 /// Settings that we have made there are still ours.
-TEST_F(VendorLibraries, OneThatStaysLoadedWasNotThereBeforeUs) {
+TEST_F(VendorLibraries, LibraryKeptLoadedByUsDoesNotCountAsLoadedBefore) {
   const std::string path = copy(SHUNT_TEST_VENDOR_1, kFirstNames[0]);
   VendorRuntime staying = kOne;
   staying.stays_loaded = true;
@@ -220,7 +220,7 @@ TEST_F(VendorLibraries, OneThatStaysLoadedWasNotThereBeforeUs) {
   EXPECT_FALSE((*second)->was_loaded_before());
 }
 
-TEST_F(VendorLibraries, ATwinIsUsedOnlyByItsPath) {
+TEST_F(VendorLibraries, TwinIsUsedOnlyByExplicitPath) {
   VendorRuntime with_twin = kOne;
   with_twin.is_twin = has_twin_symbol;
   const std::string path = copy(SHUNT_TEST_VENDOR_TWIN, kFirstNames[0]);

@@ -12,13 +12,13 @@ enum class Colour : std::uint8_t { kRed, kGreen, kBlue };
 
 constexpr std::array<std::string_view, 3> kNames = {"red", "green", "blue"};
 
-TEST(EnumTable, ARowIsFoundByItsEnumerator) {
+TEST(EnumTable, FindsARowByItsEnumerator) {
   EXPECT_EQ(to_index(Colour::kBlue), 2U);
   EXPECT_EQ(name_in(kNames, Colour::kRed), "red");
   EXPECT_EQ(name_in(kNames, Colour::kBlue), "blue");
 }
 
-TEST(EnumTable, AValueBeyondTheTableHasTheOtherName) {
+TEST(EnumTable, ValueOutsideTheTableHasTheFallbackName) {
   EXPECT_EQ(name_in(kNames, static_cast<Colour>(3)), "unknown");
   EXPECT_EQ(name_in(kNames, static_cast<Colour>(255), "another"), "another");
 }

@@ -18,7 +18,7 @@ std::vector<int> found(const MachineDescription& machine) {
   return nodes == nullptr ? std::vector<int>() : nodes->numbers();
 }
 
-TEST(HighBandwidthNodes, AreThoseOfThatSubtype) {
+TEST(HighBandwidthNodes, AreNodesOfAnHbmSubtype) {
   EXPECT_THAT(found(machine_with({{"DRAM"}, {"HBM"}})), ElementsAre(1));
   EXPECT_THAT(found(machine_with({{}, {"MCDRAM"}, {"HBM"}})), ElementsAre(1, 2));
   EXPECT_THAT(found(machine_with({{"HBM"}})), ElementsAre(0)) << "there is nothing else";
@@ -31,33 +31,33 @@ TEST(HighBandwidthNodes, AreNoneAmongOtherSubtypes) {
       << "as hwloc writes it";
 }
 
-TEST(HighBandwidthNodes, AreThoseOfTwiceTheBandwidthWithoutSubtypes) {
+TEST(HighBandwidthNodes, AreNodesOfTwiceTheBandwidthWithoutSubtypes) {
   EXPECT_THAT(found(machine_with({{"", 100}, {"", 400}})), ElementsAre(1));
   EXPECT_THAT(found(machine_with({{"", 100}, {"", 200}})), ElementsAre(1));
   EXPECT_THAT(found(machine_with({{"", 100}, {"", 199}})), ElementsAre());
   EXPECT_THAT(found(machine_with({{"", 400}, {"", 100}, {"", 300}})), ElementsAre(0, 2));
 }
 
-TEST(HighBandwidthNodes, AreFoundBesideANodeOfUnknownBandwidth) {
+TEST(HighBandwidthNodes, AreFoundDespiteANodeOfUnknownBandwidth) {
   EXPECT_THAT(found(machine_with({{"", 100}, {"", 400}, {}})), ElementsAre(1));
   EXPECT_THAT(found(machine_with({{}, {"", 400}, {"", 100}})), ElementsAre(1));
 }
 
 /// Memory of another subtype is neither the slowest node nor a result.
-TEST(HighBandwidthNodes, AreFoundBesideUnrelatedSubtypes) {
+TEST(HighBandwidthNodes, AreFoundDespiteUnrelatedSubtypes) {
   EXPECT_THAT(found(machine_with({{"", 100}, {"", 400}, {"NVM", 10}})), ElementsAre(1));
   EXPECT_THAT(found(machine_with({{"", 100}, {"", 150}, {"NVM", 10}})), ElementsAre());
   EXPECT_THAT(found(machine_with({{"", 100}, {"", 150}, {"GPUMemory", 900}})), ElementsAre());
 }
 
-TEST(HighBandwidthNodes, AreNoneWhereBandwidthsAreNotKnown) {
+TEST(HighBandwidthNodes, AreNoneIfBandwidthsAreUnknown) {
   EXPECT_THAT(found(machine_with({{}, {}})), ElementsAre());
   EXPECT_THAT(found(machine_with({{"", 400}, {}})), ElementsAre());
   EXPECT_THAT(found({.synthetic = "package:2 [numa] core:2 pu:2", .xml = "", .root = ""}),
               ElementsAre());
 }
 
-TEST(HighBandwidthNodes, AreNoneOfAMachineThatCanNotBeRead) {
+TEST(HighBandwidthNodes, AreNoneIfTheTopologyCannotBeRead) {
   EXPECT_THAT(found({.synthetic = "", .xml = "<topology", .root = ""}), ElementsAre());
 }
 

@@ -15,7 +15,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-TEST(IndexRange, EndsBeforeItsEnd) {
+TEST(IndexRange, ExcludesItsEnd) {
   EXPECT_THAT(numbers_of<int>({2, 5}), ElementsAre(2, 3, 4));
   EXPECT_EQ(IndexRange<int>(2, 5).size(), 3);
 }
@@ -35,7 +35,7 @@ TEST(IndexedVector, IsReadAndWrittenByIndex) {
   EXPECT_EQ(fixed[1], 'b');
 }
 
-TEST(IndexedVector, OfTruthValuesIsWrittenByIndex) {
+TEST(IndexedVector, OfBoolsIsWrittenByIndex) {
   IndexedVector<int, bool> flags(3, false);
   flags[1] = true;
   EXPECT_THAT(flags, ElementsAre(false, true, false));
@@ -55,7 +55,7 @@ concept IsIndexedBy = requires(Container& container, Index index) {
   container[index];
 };
 
-TEST(IndexedVector, IsIndexedByNoOtherKindOfNumber) {
+TEST(IndexedVector, RejectsOtherIndexTypes) {
   EXPECT_TRUE((IsIndexedBy<IndexedVector<int, char>, int>));
   EXPECT_FALSE((IsIndexedBy<IndexedVector<int, char>, std::size_t>));
   EXPECT_FALSE((IsIndexedBy<IndexedVector<int, char>, std::uint32_t>));

@@ -32,7 +32,7 @@ TEST(Options, ComeFromTheEnvironment) {
   EXPECT_EQ(options->backend_path, "/a:/b");
 }
 
-TEST(Options, PinIsAWord) {
+TEST(Options, PinIsAutoOnOrOff) {
   for (const auto& [text, pin] :
        {std::pair("auto", PinThreads::kAuto), std::pair("on", PinThreads::kOn),
         std::pair("off", PinThreads::kOff)}) {
@@ -50,7 +50,7 @@ TEST(Options, PinIsAWord) {
   }
 }
 
-TEST(Options, KeepVariablesThatMayBeSettingsOfBackends) {
+TEST(Options, KeepVariablesOfBackendOptions) {
   const Environment one("SHUNT_CPU_LEVEL", "scalar");
   const Environment other("SHUNT_OUT_OF_RANGE", "exact");
   const Environment empty("SHUNT_CPU_FUSE", "");
@@ -66,7 +66,7 @@ TEST(Options, KeepVariablesThatMayBeSettingsOfBackends) {
   EXPECT_TRUE(options->backend_options.empty());
 }
 
-TEST(Options, KnowTheLibraryOfEachBackend) {
+TEST(Options, ReadTheLibraryPathOfEachBackend) {
   const Environment one("SHUNT_ZDNN_LIBRARY", "/twins/libzdnn.so.0");
   const Environment other("SHUNT_CANN_LIBRARY", "/twins/libascendcl.so");
   const Environment empty("SHUNT_BLAS_LIBRARY", "");
@@ -78,7 +78,7 @@ TEST(Options, KnowTheLibraryOfEachBackend) {
   EXPECT_EQ(options->libraries, expected);
 }
 
-TEST(Options, TheCacheFolderIsThatOfTheXdgSpecification) {
+TEST(Options, CacheFolderFollowsXdgCacheHome) {
   const char* const before = getenv("HOME");
   const std::string home = before == nullptr ? "" : before;
   const Environment none("XDG_CACHE_HOME", "");
@@ -95,14 +95,14 @@ TEST(Options, TheCacheFolderIsThatOfTheXdgSpecification) {
   if (!home.empty()) setenv("HOME", home.c_str(), 1);
 }
 
-TEST(Options, TheVariableOfThreadsMayBe1024) {
+TEST(Options, ThreadsMayBe1024) {
   const Environment threads("SHUNT_THREADS", "1024");
   const auto options = options_from_environment();
   ASSERT_TRUE(options) << options.error().message();
   EXPECT_EQ(options->threads, 1024);
 }
 
-TEST(Options, AVariableThatMakesNoSenseIsNamed) {
+TEST(Options, InvalidVariableIsNamed) {
   for (const char* text : {"-1", "two", "1x", "1025", "99999999999999999999"}) {
     const Environment threads("SHUNT_THREADS", text);
     const auto options = options_from_environment();
@@ -112,7 +112,7 @@ TEST(Options, AVariableThatMakesNoSenseIsNamed) {
   }
 }
 
-TEST(Options, EveryOneIsDocumented) {
+TEST(Options, EveryOptionHasAVariableAndHelp) {
   for (const OptionInfo& option : option_table()) {
     EXPECT_TRUE(option.environment.starts_with("SHUNT_"));
     EXPECT_FALSE(option.help.empty());
@@ -130,7 +130,7 @@ TEST(Errors, CarryContextAndVendor) {
   EXPECT_EQ(error.device(), "");
 }
 
-TEST(Errors, KeepWhatWasSaidFirstOfDeviceAndNode) {
+TEST(Errors, KeepTheFirstDeviceAndNode) {
   const Error error = Error(ErrorCode::kDevice, "launch failed")
                           .with_node("q (matmul)")
                           .with_device("cuda0")
@@ -141,7 +141,7 @@ TEST(Errors, KeepWhatWasSaidFirstOfDeviceAndNode) {
   EXPECT_EQ(to_text(error), "launch failed");
 }
 
-TEST(Errors, WhatIsThrownBecomesOne) {
+TEST(Errors, ExceptionsBecomeErrors) {
   const auto memory = guarded([]() -> Status { throw std::bad_alloc(); }, "model.gguf");
   ASSERT_FALSE(memory);
   EXPECT_EQ(memory.error().code(), ErrorCode::kOutOfMemory);

@@ -16,18 +16,18 @@ void expect_summary(const std::vector<double>& numbers, double median, double lo
   EXPECT_DOUBLE_EQ(summary.high, high);
 }
 
-TEST(Statistics, TheMedianIsTheOneInTheMiddleOrTheMeanOfTwo) {
+TEST(Statistics, MedianIsTheMiddleOrTheMeanOfTheMiddleTwo) {
   expect_summary({7}, 7, 7, 7);
   expect_summary({9, 1, 2}, 2, 1, 9);
   expect_summary({8, 1, 2, 5}, 3.5, 1, 8);
   expect_summary({3, 3, 3, 100, 1}, 3, 1, 100);
 }
 
-TEST(Statistics, OfNothingAllIsZero) {
+TEST(Statistics, EmptySummaryIsZero) {
   expect_summary({}, 0, 0, 0);
 }
 
-TEST(Statistics, NumbersAgreeUpToAPartOfTheLarger) {
+TEST(Statistics, NumbersAgreeWithinAFractionOfTheLarger) {
   EXPECT_TRUE(agree(100, 90, 0.1));
   EXPECT_TRUE(agree(90, 100, 0.1));
   EXPECT_FALSE(agree(100, 89.9, 0.1));
@@ -35,7 +35,7 @@ TEST(Statistics, NumbersAgreeUpToAPartOfTheLarger) {
   EXPECT_TRUE(agree(5, 5, 0));
 }
 
-TEST(Statistics, WhatIsNoRateAgreesWithNothing) {
+TEST(Statistics, NonPositiveOrNaNAgreesWithNothing) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   EXPECT_FALSE(agree(0, 0, 0.1));
   EXPECT_FALSE(agree(-1, -1, 0.1));

@@ -23,7 +23,7 @@ class CaseClockTest : public testing::Test {
   double now_ = 0;
 };
 
-TEST_F(CaseClockTest, ACaseThatNobodyLookedAtIsLateAtItsEnd) {
+TEST_F(CaseClockTest, CaseIsLateAtItsEndWithoutAnyPoll) {
   CaseClock clock(CaseClock::Seconds(60), CaseClock::Seconds(10), nullptr, {}, now());
   EXPECT_FALSE(is_late(clock, 60));
   EXPECT_TRUE(is_late(clock, 60.5));
@@ -36,7 +36,7 @@ TEST_F(CaseClockTest, WithoutALimitNothingIsLate) {
   EXPECT_FALSE(is_late(clock, 1e9));
 }
 
-TEST_F(CaseClockTest, ACaseThatIsCancelledInTimeIsNotLate) {
+TEST_F(CaseClockTest, CaseCancelledInTimeIsNotLate) {
   const std::atomic<bool> cancel{true};
   CaseClock clock(CaseClock::Seconds(60), CaseClock::Seconds(10), &cancel, {}, now());
   EXPECT_FALSE(is_late(clock, 59));

@@ -34,7 +34,7 @@ bool but_f32(std::string_view, std::string_view name) {
   return !name.starts_with("F32");
 }
 
-TEST(CheckOp, ARightDevicePassesEveryCaseOfItsOps) {
+TEST(CheckOp, CorrectDevicePassesEveryCase) {
   TestDevice device({});
   for (const char* op : {"add", "matmul_id", "softmax", "set_rows", "sum_rows"}) {
     const OpCasesCheck found = check(device, op);
@@ -46,7 +46,7 @@ TEST(CheckOp, ARightDevicePassesEveryCaseOfItsOps) {
   EXPECT_EQ(device.allocated(), 0U);
 }
 
-TEST(CheckOp, OfAViewACopyIsComputed) {
+TEST(CheckOp, ViewOpsAreCheckedByACopy) {
   TestDevice device({.ops = {"cont"}});
   const OpCasesCheck found = check(device, "permute", {.skip = but_f32});
   EXPECT_GT(found.passed, 20U);
@@ -54,7 +54,7 @@ TEST(CheckOp, OfAViewACopyIsComputed) {
   EXPECT_EQ(device.computed(), found.passed);
 }
 
-TEST(CheckOp, AWrongKernelIsNamedWithItsErrors) {
+TEST(CheckOp, WrongKernelIsReportedWithItsErrors) {
   TestDeviceConfig config;
   config.wrong["mul"] = [](RefTensor& y) {
     for (double& value : y.data) value *= 1.001;
@@ -73,7 +73,7 @@ TEST(CheckOp, AWrongKernelIsNamedWithItsErrors) {
 }
 
 /// Only of a device that says so.
-TEST(CheckOp, NumbersBeyondADevicesLargestAreThat) {
+TEST(CheckOp, SaturationIsAcceptedOnlyIfTheDeviceDeclaresIt) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   struct {
     double says, has;
@@ -97,7 +97,7 @@ TEST(CheckOp, NumbersBeyondADevicesLargestAreThat) {
 }
 
 /// A device is asked about each node: here results of `neg` are limited, those of `exp` are not.
-TEST(CheckOp, TheLargestNumberIsThatOfTheNode) {
+TEST(CheckOp, LargestNumberIsQueriedPerNode) {
   for (const char* op : {"exp", "neg"}) {
     TestDeviceConfig config;
     config.largest_number = 1;
@@ -112,7 +112,7 @@ TEST(CheckOp, TheLargestNumberIsThatOfTheNode) {
   }
 }
 
-TEST(CheckOp, ZerosAreTooFarOffEvenOfTernaryNumbers) {
+TEST(CheckOp, ZerosFailEvenForTernaryTypes) {
   TestDeviceConfig config;
   config.wrong["cpy"] = [](RefTensor& y) { std::ranges::fill(y.data, 0.0); };
   TestDevice device(config);
@@ -127,7 +127,7 @@ TEST(CheckOp, ZerosAreTooFarOffEvenOfTernaryNumbers) {
   EXPECT_EQ(found.passed, empty);
 }
 
-TEST(CheckOp, AnElementThatIsNotWrittenIsFound) {
+TEST(CheckOp, DetectsAnUnwrittenElement) {
   TestDeviceConfig config;
   config.wrong["neg"] = [](RefTensor& y) {
     if (y.sizes[1] < 2) return;
@@ -140,7 +140,7 @@ TEST(CheckOp, AnElementThatIsNotWrittenIsFound) {
   EXPECT_THAT(found.failures, Each(Field(&CaseCheck::message, HasSubstr("error inf"))));
 }
 
-TEST(CheckOp, WhatIsWrittenBesideTheResultIsFound) {
+TEST(CheckOp, DetectsWritesPastTheResult) {
   TestDeviceConfig config;
   config.wrong["neg"] = [](RefTensor& y) {
     if (y.sizes == Sizes{64, 5, 1, 1}) y = RefTensor({65, 5, 1, 1});  // one in each row too many
@@ -190,7 +190,7 @@ class Vandal final : public Device {
   };
 };
 
-TEST(CheckOp, WhatIsWrittenIntoASourceIsFound) {
+TEST(CheckOp, DetectsWritesIntoASource) {
   Vandal device;
   const OpCasesCheck found = check(device, "neg");
   EXPECT_GT(found.failed, 0U);
@@ -198,7 +198,7 @@ TEST(CheckOp, WhatIsWrittenIntoASourceIsFound) {
               testing::Contains(Field(&CaseCheck::message, "it writes into source 0 (input)")));
 }
 
-TEST(CheckOp, WhatIsWrittenAroundAWindowIsFound) {
+TEST(CheckOp, DetectsWritesAroundAWindow) {
   TestDeviceConfig config;
   config.wrong["set_rows"] = [](RefTensor& dst) {
     for (double& value : dst.data) value += 1;
@@ -207,7 +207,7 @@ TEST(CheckOp, WhatIsWrittenAroundAWindowIsFound) {
   EXPECT_GT(check(device, "set_rows").failed, 0U);
 }
 
-TEST(CheckOp, WhatADeviceRefusesIsItsRightWithAReason) {
+TEST(CheckOp, UnsupportedCasesAreNotFailures) {
   TestDevice device({.ops = {"matmul"}});
   const OpCasesCheck found = check(device, "silu");
   EXPECT_EQ(found.unsupported, case_count("silu"));
@@ -218,7 +218,7 @@ TEST(CheckOp, WhatADeviceRefusesIsItsRightWithAReason) {
   EXPECT_EQ(device.computed(), 0U);
 }
 
-TEST(CheckOp, EveryReasonIsToldWithTheNumberOfItsCases) {
+TEST(CheckOp, ListsReasonsWithTheirNumberOfCases) {
   TestDevice device({.answer = [](const Graph& graph, NodeId id) {
     const Tensor& x = graph.node(graph.node(id).sources[0]).result;
     if (x.dtype == DType::kF32) return Support::yes();
@@ -263,7 +263,7 @@ class Answering final : public Device {
   Support answer_;
 };
 
-TEST(CheckOp, WhatADeviceTakesOnlyAsAnotherTypeIsNotSupported) {
+TEST(CheckOp, CaseSupportedOnlyInAnotherTypeIsUnsupported) {
   Answering device(Support::yes_if(0, DType::kF16));
   const OpCasesCheck found = check(device, "silu");
   EXPECT_EQ(found.unsupported, case_count("silu"));
@@ -271,21 +271,21 @@ TEST(CheckOp, WhatADeviceTakesOnlyAsAnotherTypeIsNotSupported) {
   EXPECT_EQ(found.reasons[0].reason, "test0 takes it only with source 0 as F16");
 }
 
-TEST(CheckOp, ARefusalWithoutAReasonIsWrong) {
+TEST(CheckOp, RejectionWithoutAReasonIsAFailure) {
   Answering device(Support::no(Refusal::kOp, ""));
   const OpCasesCheck found = check(device, "silu");
   EXPECT_EQ(found.failed, case_count("silu"));
   EXPECT_EQ(found.failures[0].message, "refused without a reason");
 }
 
-TEST(CheckOp, WhatADeviceThrowsIsAFailure) {
+TEST(CheckOp, ExceptionOfTheDeviceIsAFailure) {
   Answering device(Support::yes());
   const OpCasesCheck found = check(device, "silu");
   EXPECT_EQ(found.failed, case_count("silu"));
   EXPECT_EQ(found.failures[0].message, "what a driver throws");
 }
 
-TEST(CheckOp, AFailureOfTheDeviceIsOneOfTheCase) {
+TEST(CheckOp, DeviceErrorFailsOnlyItsCase) {
   TestDevice device({});
   struct Kind {
     TestFailures failures;
@@ -311,7 +311,7 @@ TEST(CheckOp, AFailureOfTheDeviceIsOneOfTheCase) {
   EXPECT_EQ(found.cases(), case_count("silu"));
 }
 
-TEST(CheckOp, CasesAreVisitedAndCanBeLeftOut) {
+TEST(CheckOp, CasesAreVisitedAndMayBeSkipped) {
   TestDevice device({});
   std::vector<CaseCheck> visited;
   CheckOpOptions options;
@@ -330,7 +330,7 @@ TEST(CheckOp, CasesAreVisitedAndCanBeLeftOut) {
   }
 }
 
-TEST(CheckOp, ThereIsNothingToCheckOfAnOpThatIsNone) {
+TEST(CheckOp, UnknownOpIsNotFound) {
   TestDevice device({});
   const auto found = check_op(device, "no_such_op");
   ASSERT_FALSE(found);
@@ -353,7 +353,7 @@ class WithoutCases final : public Op {
   OpInfo info_{.name = "without_cases", .family = "", .summary = "", .sources = {}};
 };
 
-TEST(CheckOp, AnOpWithoutCasesIsAnError) {
+TEST(CheckOp, OpWithoutCasesIsAnError) {
   TestDevice device({});
   const auto found = check_cases(device, WithoutCases());
   ASSERT_FALSE(found);
@@ -364,7 +364,7 @@ TEST(CheckOp, AnOpWithoutCasesIsAnError) {
   EXPECT_EQ(check(device, "silu", {.skip = skipped}).cases(), 0U);
 }
 
-TEST(CheckOpCancel, EndsItAtOnce) {
+TEST(CheckOpCancel, EndsTheCheckAtOnce) {
   TestDevice device({});
   std::atomic<bool> cancel{false};
   std::size_t visited = 0;
@@ -405,7 +405,7 @@ class StuckDevice {
   std::atomic<bool> released_{false};
 };
 
-TEST(CheckOpCancel, ACaseThatTakesTooLongIsCancelledAndHasFailed) {
+TEST(CheckOpCancel, CaseAboveTheTimeLimitIsCancelledAndFails) {
   StuckDevice slow;
   slow.options.case_seconds = 0.01;
   slow.options.skip = [&](std::string_view, std::string_view) { return slow.launched > 0; };
@@ -420,7 +420,7 @@ TEST(CheckOpCancel, ACaseThatTakesTooLongIsCancelledAndHasFailed) {
   EXPECT_EQ(check(slow.device, "silu").failed, 0U);
 }
 
-TEST(CheckOpCancel, EndsACaseThatIsUnderWay) {
+TEST(CheckOpCancel, EndsTheRunningCase) {
   StuckDevice slow;
   std::atomic<bool> cancel{false};
   slow.cancel_at_launch = &cancel;

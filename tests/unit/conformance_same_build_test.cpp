@@ -12,7 +12,7 @@ namespace {
 
 using testing::HasSubstr;
 
-TEST(SameBuild, EqualTokensAreOneBuild) {
+TEST(SameBuild, EqualTokensAreTheSameBuild) {
   EXPECT_TRUE(check_same_build("shunt 1, compiler 12", "shunt 1, compiler 12"));
   EXPECT_TRUE(check_same_build(SHUNT_ABI_TOKEN, abi_token()));
 }

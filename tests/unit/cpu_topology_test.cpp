@@ -37,7 +37,7 @@ TEST(CpuCores, TwoSocketsOfEightCoresOfTwoThreads) {
   }
 }
 
-TEST(CpuCores, SeveralThirdCachesInANode) {
+TEST(CpuCores, SeveralL3CachesInANode) {
   const auto cores =
       read_cpu_cores(first_processors(8),
                      {.synthetic = "package:1 [numa] l3:4 core:2 pu:1", .xml = "", .root = ""});
@@ -48,13 +48,13 @@ TEST(CpuCores, SeveralThirdCachesInANode) {
   }
 }
 
-TEST(CpuCores, OnlyWhatThisProcessMayUseCounts) {
+TEST(CpuCores, OnlyAllowedProcessorsCount) {
   // Both threads of core 0, one of core 8 on the other socket, one processor that isn't there.
   const auto cores = read_cpu_cores(std::vector{0, 1, 17, 99}, kTwoSockets);
   EXPECT_THAT(cores, ElementsAre(CpuCore{{0, 1}, 0, 0}, CpuCore{{17}, 1, 1}));
 }
 
-TEST(CpuCores, NeighboursStandTogetherHoweverTheyAreNumbered) {
+TEST(CpuCores, AreGroupedByTopologyNotByNumber) {
   // As servers do: processors 0 to 3 are the first threads of the cores, 4 to 7 the second, and
   // sockets alternate.
   const auto cores =
@@ -88,13 +88,13 @@ std::string hybrid_machine() {
          "<cpukind cpuset=\"0xc\" forced_efficiency=\"1\"/>\n</topology>\n";
 }
 
-TEST(CpuCores, FastOnesComeFirst) {
+TEST(CpuCores, FastCoresComeFirst) {
   const auto cores =
       read_cpu_cores(first_processors(4), {.synthetic = "", .xml = hybrid_machine(), .root = ""});
   EXPECT_THAT(cores, ElementsAre(CpuCore{{2, 3}, 0, 0}, CpuCore{{0}, 0, 0}, CpuCore{{1}, 0, 0}));
 }
 
-TEST(CpuCores, AMachineThatCantBeReadIsItsProcessors) {
+TEST(CpuCores, UnreadableTopologyHasACorePerProcessor) {
   for (const MachineDescription& machine :
        {MachineDescription{.synthetic = "nonsense:2", .xml = "", .root = ""},
         MachineDescription{.synthetic = "", .xml = "<topology", .root = ""}}) {
@@ -106,7 +106,7 @@ TEST(CpuCores, AMachineThatCantBeReadIsItsProcessors) {
   EXPECT_TRUE(read_cpu_cores({}, kTwoSockets).empty());
 }
 
-TEST(CpuCores, OfThisMachineHoldEachProcessorOfThisThreadOnce) {
+TEST(CpuCores, OfThisMachineCoverEachProcessorOfThisThreadOnce) {
   const std::vector<int> processors = this_threads_processors();
   ASSERT_FALSE(processors.empty());
   std::vector<int> held;
@@ -120,7 +120,7 @@ TEST(CpuCores, OfThisMachineHoldEachProcessorOfThisThreadOnce) {
   EXPECT_EQ(held, processors);
 }
 
-TEST(CpuCores, WithoutSysfsEachProcessorIsThereAndNothingIsPrinted) {
+TEST(CpuCores, WithoutSysfsCoverEachProcessorAndPrintNothing) {
   const FakeSystem empty;
   const FakeSystem other;
   other.file("sys/devices/system/cpu/cpu0/online", "1\n");
@@ -139,7 +139,7 @@ TEST(CpuCores, WithoutSysfsEachProcessorIsThereAndNothingIsPrinted) {
   }
 }
 
-TEST(CpuAffinity, AThreadIsBoundAndTheOthersAreNot) {
+TEST(CpuAffinity, BindsOnlyTheCallingThread) {
   const std::vector<int> before = this_threads_processors();
   std::vector<int> bound;
   std::vector<int> refused;
@@ -157,7 +157,7 @@ TEST(CpuAffinity, AThreadIsBoundAndTheOthersAreNot) {
   EXPECT_EQ(this_threads_processors(), before);
 }
 
-TEST(CpuQuota, TheTightestOfAllGroupsAboveCounts) {
+TEST(CpuQuota, IsTheTightestOfAllParentCgroups) {
   const FakeSystem system;
   system.file("proc/self/cgroup", "0::/a/b\n");
   system.file("sys/fs/cgroup/a/b/cpu.max", "max 100000\n");
@@ -168,7 +168,7 @@ TEST(CpuQuota, TheTightestOfAllGroupsAboveCounts) {
   EXPECT_EQ(read_cpu_quota(system.root()), 1);
 }
 
-TEST(CpuQuota, TheFirstVersionOfControlGroupsTooAndNonsenseIsNoLimit) {
+TEST(CpuQuota, ReadsCgroupV1AndIgnoresInvalidLimits) {
   const FakeSystem system;
   system.file("proc/self/cgroup", "4:cpu,cpuacct:/job\n3:memory:/job\nnonsense\n");
   system.file("sys/fs/cgroup/cpu/job/cpu.cfs_quota_us", "-1\n");
@@ -186,7 +186,7 @@ CpuTopology two_cores(int quota) {
           quota, ""};
 }
 
-TEST(CpuTopology, AThreadACoreWithinTheQuota) {
+TEST(CpuTopology, DefaultsToAThreadPerCoreWithinTheQuota) {
   struct Case {
     int quota;
     int threads;
@@ -201,7 +201,7 @@ TEST(CpuTopology, AThreadACoreWithinTheQuota) {
   }
 }
 
-TEST(CpuTopology, WhereNothingIsKnownThereIsOne) {
+TEST(CpuTopology, DefaultsToOneCoreIfNothingIsKnown) {
   const CpuTopology topology;
   EXPECT_EQ(topology.physical(), 1);
   EXPECT_EQ(topology.logical(), 1);
@@ -209,7 +209,7 @@ TEST(CpuTopology, WhereNothingIsKnownThereIsOne) {
   EXPECT_EQ(topology.at_once(), 1);
 }
 
-TEST(CpuTopology, PutsMachineGroupAndModelTogether) {
+TEST(CpuTopology, CombinesCoresQuotaAndModelName) {
   const FakeSystem system;
   system.file("proc/self/cgroup", "0::/\n");
   system.file("sys/fs/cgroup/cpu.max", "100000 100000\n");

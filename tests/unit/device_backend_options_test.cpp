@@ -53,13 +53,13 @@ std::string error_of(const Options& options) {
   return checked.error().message();
 }
 
-TEST(BackendOptions, ReachTheBackendWithDefaults) {
+TEST(BackendOptions, PassSetAndDefaultValuesToTheBackend) {
   EXPECT_THAT(note_of_tunable(with_plugins()), HasSubstr("speed slow, depth_2 fast"));
   EXPECT_THAT(note_of_tunable(with_plugins({{"tunable", {{"speed", "fast"}}}})),
               HasSubstr("speed fast, depth_2 fast"));
 }
 
-TEST(BackendOptions, TheEnvironmentSetsThem) {
+TEST(BackendOptions, AreSetByEnvironmentVariables) {
   EXPECT_THAT(note_of_tunable(with_plugins(
                   {}, {{"SHUNT_TUNABLE_SPEED", "fast"}, {"SHUNT_TUNABLE_DEPTH_2", "slow"}})),
               HasSubstr("speed fast, depth_2 slow"));
@@ -80,7 +80,7 @@ TEST(BackendOptions, MoreSpecificSettingsOverrideOthers) {
               HasSubstr("depth_2 slow"));
 }
 
-TEST(BackendOptions, AStatusHasThemAll) {
+TEST(BackendOptions, StatusListsAllOptions) {
   const auto registry = Registry::create(with_plugins({{"tunable", {{"speed", "fast"}}}}));
   ASSERT_TRUE(registry);
   const BackendStatus* const status = find(**registry, "tunable");
@@ -93,7 +93,7 @@ TEST(BackendOptions, AStatusHasThemAll) {
   EXPECT_EQ(status->options[1].name, "depth_2");
 }
 
-TEST(BackendOptions, AnUnknownOptionIsAnErrorThatListsThoseThereAre) {
+TEST(BackendOptions, UnknownOptionIsAnErrorThatListsTheOptions) {
   EXPECT_THAT(error_of(with_plugins({{"tunable", {{"sped", "fast"}}}})),
               HasSubstr("tunable.sped: the backend tunable has no option \"sped\"; its options: "
                         "speed, depth_2"));
@@ -104,7 +104,7 @@ TEST(BackendOptions, AnUnknownOptionIsAnErrorThatListsThoseThereAre) {
                         "options: speed, depth_2"));
 }
 
-TEST(BackendOptions, AnUnknownBackendIsAnErrorThatListsThoseWithOptions) {
+TEST(BackendOptions, UnknownBackendIsAnErrorThatListsBackendsWithOptions) {
   const std::string error = error_of(with_plugins({{"tuneable", {{"speed", "fast"}}}}));
   EXPECT_THAT(error, AllOf(HasSubstr("tuneable.speed: there is no backend \"tuneable\"; backends "
                                      "with options: "),
@@ -116,7 +116,7 @@ TEST(BackendOptions, AnUnknownBackendIsAnErrorThatListsThoseWithOptions) {
               AllOf(HasSubstr("no backend has an option \"sped\""), HasSubstr("tunable (speed")));
 }
 
-TEST(BackendOptions, ABadValueIsAnErrorThatListsTheValues) {
+TEST(BackendOptions, InvalidValueIsAnErrorThatListsTheValues) {
   EXPECT_EQ(error_of(with_plugins({{"tunable", {{"speed", "Fast"}}}})),
             "tunable.speed: \"Fast\" is not slow or fast");
   EXPECT_EQ(error_of(with_plugins({{"tunable", {{"speed", ""}}}})),
@@ -129,13 +129,13 @@ TEST(BackendOptions, ABadValueIsAnErrorThatListsTheValues) {
   }
 }
 
-TEST(BackendOptions, AVariableOfNoBackendIsOfSomethingElse) {
+TEST(BackendOptions, VariablesOfNoBackendAreIgnored) {
   EXPECT_EQ(error_of(with_plugins({}, {{"SHUNT_TUNABL_SPEED", "x"}, {"SHUNT_TOP_SECRET", "y"}})),
             "");
 }
 
 /// Settings are checked before the backend is created.
-TEST(BackendOptions, OfABackendThatThrowsAreChecked) {
+TEST(BackendOptions, AreCheckedBeforeTheBackendIsCreated) {
   EXPECT_THAT(error_of(with_plugins({{"throwing", {{"speed", "fast"}}}})),
               HasSubstr("the backend throwing has no options"));
 }
@@ -144,9 +144,9 @@ struct BadTable {
   const char* backend;
   const char* note;
 };
-class BadTables : public testing::TestWithParam<BadTable> {};
+class InvalidOptionTable : public testing::TestWithParam<BadTable> {};
 
-TEST_P(BadTables, KeepABackendOff) {
+TEST_P(InvalidOptionTable, DisablesTheBackend) {
   const auto registry = Registry::create(with_plugins());
   ASSERT_TRUE(registry);
   const BackendStatus* const status = find(**registry, GetParam().backend);
@@ -159,7 +159,7 @@ TEST_P(BadTables, KeepABackendOff) {
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    , BadTables,
+    , InvalidOptionTable,
     testing::Values(BadTable{"twice", "it has two options \"speed\""},
                     BadTable{"upper", "\"Depth\" has a name that is not [a-z][a-z0-9_]*"},
                     BadTable{"dotted", "\"a.b\" has a name that is not [a-z][a-z0-9_]*"},
@@ -189,7 +189,7 @@ TEST(OptionTables, HaveNamesOfLowerCaseLettersDigitsAndUnderscores) {
 }
 
 /// Their variables would be those of libraries of other backends.
-TEST(OptionTables, HaveNoNamesThatEndAsVariablesOfLibrariesDo) {
+TEST(OptionTables, RejectNamesReservedForLibraries) {
   for (const char* name : {"library", "math_library", "a__library"}) {
     const Status status = check_option_table(std::array{BackendOption{name, "", accept, ""}});
     ASSERT_FALSE(status) << name;
@@ -197,7 +197,7 @@ TEST(OptionTables, HaveNoNamesThatEndAsVariablesOfLibrariesDo) {
   }
 }
 
-TEST(OptionTables, HaveEachNameOnceWhereverItIs) {
+TEST(OptionTables, RejectDuplicateNames) {
   const BackendOption first{"speed", "", accept, ""};
   const BackendOption other{"depth", "", accept, ""};
   EXPECT_TRUE(check_option_table({}));
@@ -208,7 +208,7 @@ TEST(OptionTables, HaveEachNameOnceWhereverItIs) {
   EXPECT_EQ(status.error().message(), "it has two options \"speed\"");
 }
 
-TEST(OptionTables, HaveACheckForEachOption) {
+TEST(OptionTables, RejectAnOptionWithoutACheck) {
   const Status status = check_option_table(std::array{BackendOption{"speed", "", nullptr, ""}});
   ASSERT_FALSE(status);
   EXPECT_EQ(status.error().code(), ErrorCode::kInvalidArgument);

@@ -74,7 +74,7 @@ TEST_P(Copies2d, ReadEachRowAtItsPitch) {
   EXPECT_EQ(to, expected);
 }
 
-TEST_P(Copies2d, RowsOutsideTheBufferAreErrorsAndNothingIsCopied) {
+TEST_P(Copies2d, RowsOutsideTheBufferAreRejectedBeforeAnyCopy) {
   const auto buffer = filled(memory(), 50);
   const auto from = counting(20);
   std::vector<std::byte> to(50, kUntouched);
@@ -108,7 +108,7 @@ TEST_P(Copies2d, MayHaveNoRowsOrNoBytes) {
   EXPECT_EQ(content(*buffer), std::vector<std::byte>(50, kUntouched));
 }
 
-TEST_P(Copies2d, AFillSetsItsRangeOnly) {
+TEST_P(Copies2d, FillSetsOnlyItsRange) {
   constexpr std::size_t kSize = 150'000;  // more than two pieces
   const auto buffer = filled(memory(), kSize);
   ASSERT_TRUE(buffer->fill(1, kSize - 2, std::byte{5}));
@@ -121,7 +121,7 @@ TEST_P(Copies2d, AFillSetsItsRangeOnly) {
   EXPECT_EQ(content(*buffer), expected);
 }
 
-TEST(Copy, IsBetweenBuffersOfAnyTwoTypes) {
+TEST(Copy, WorksBetweenBuffersOfAnyTwoTypes) {
   constexpr std::size_t kSize = 2'500'000;  // three pieces
   TestDevice one(TestDeviceConfig{});
   TestDevice other(TestDeviceConfig{.name = "test1"});
@@ -243,19 +243,19 @@ void check_stream_errors(Device& device) {
   EXPECT_TRUE(done->wait());
 }
 
-TEST(StreamCopies2d, OfADeviceWithoutAsynchrony) {
+TEST(StreamCopies2d, OnASynchronousDevice) {
   TestDevice device(TestDeviceConfig{});
   check_stream(**device.open_stream(), device.memory());
   check_stream_errors(device);
 }
 
-TEST(StreamCopies2d, OfAnAsynchronousAcceleratorWithTwoQueues) {
+TEST(StreamCopies2d, OnAnAsynchronousAcceleratorWithTwoQueues) {
   TestAccelerator device(TestAcceleratorConfig{});
   check_stream(**device.open_stream(), device.memory());
   check_stream_errors(device);
 }
 
-TEST(StreamCopies2d, OfADeviceInAWorld) {
+TEST(StreamCopies2d, OnADeviceWithASimulatedClock) {
   TestWorld world;
   TestDevice device(TestDeviceConfig{.world = &world});
   check_stream(**device.open_stream(), device.memory());
@@ -291,7 +291,7 @@ class WithoutRows final : public Stream {
   std::unique_ptr<Stream> inner_;
 };
 
-TEST(StreamCopies2d, AreACopyForEachRowByDefault) {
+TEST(StreamCopies2d, DefaultImplementationCopiesRowByRow) {
   for (const bool asynchronous : {false, true}) {
     TestWorld world;
     TestDevice device(TestDeviceConfig{.world = asynchronous ? &world : nullptr});
@@ -308,7 +308,7 @@ TEST(StreamCopies2d, AreACopyForEachRowByDefault) {
 }
 
 /// No row is submitted after one that was refused, and the event has that error.
-TEST(StreamCopies2d, ByDefaultEndWithTheFirstRowThatFails) {
+TEST(StreamCopies2d, DefaultImplementationStopsAtTheFirstFailedRow) {
   TestDevice device(TestDeviceConfig{});
   WithoutRows stream(device);
   const auto buffer = filled(device.memory(), 64);
@@ -331,7 +331,7 @@ TEST(StreamCopies2d, ByDefaultEndWithTheFirstRowThatFails) {
   }
 }
 
-TEST(StreamCopies2d, ByDefaultRowsOutsideTheBufferAreInvalidAndTheStreamGoesOn) {
+TEST(StreamCopies2d, DefaultImplementationRejectsRowsOutsideTheBuffer) {
   TestDevice device(TestDeviceConfig{});
   WithoutRows stream(device);
   const auto buffer = filled(device.memory(), 50);

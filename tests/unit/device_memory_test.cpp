@@ -16,7 +16,7 @@ std::vector<std::byte> counting(std::size_t size) {
   return bytes;
 }
 
-TEST(HostMemory, IsAlignedAndReadsBackWhatWasWritten) {
+TEST(HostMemory, IsAlignedAndRoundTripsBytes) {
   auto buffer = host_memory().allocate(100);
   ASSERT_TRUE(buffer);
   EXPECT_EQ(reinterpret_cast<std::uintptr_t>((*buffer)->host_data()) % host_memory().alignment(),
@@ -39,13 +39,13 @@ TEST(HostMemory, RangesOutsideTheBufferAreErrors) {
   EXPECT_TRUE((*buffer)->write(100, {}));
 }
 
-TEST(HostMemory, AnAllocationThatCantBeIsAnError) {
+TEST(HostMemory, ImpossibleAllocationIsOutOfMemory) {
   const auto buffer = host_memory().allocate(std::size_t{1} << 62);
   ASSERT_FALSE(buffer);
   EXPECT_EQ(buffer.error().code(), ErrorCode::kOutOfMemory);
 }
 
-TEST(HostMemory, WrapsMemoryThatIsThereWithoutACopy) {
+TEST(HostMemory, WrapsExistingMemoryWithoutACopy) {
   auto bytes = std::make_shared<std::vector<std::byte>>(counting(64));
   const std::weak_ptr<std::vector<std::byte>> watch = bytes;
   const std::byte* data = bytes->data();

@@ -20,7 +20,7 @@ DevicePeaks peaks_of(double read, double int8, double bf16, double f32) {
   return peaks;
 }
 
-TEST(Peaks, ReadingIsTheMedianAndArithmeticTheBest) {
+TEST(Peaks, ReadRateIsTheMedianAndArithmeticTheMaximum) {
   ScriptedMeter meter;
   meter.script = {{Peak::kRead, {40, 10, 60, 50, 20}},
                   {Peak::kInt8, {7, 9, 8, 7, 7}},
@@ -37,7 +37,7 @@ TEST(Peaks, ReadingIsTheMedianAndArithmeticTheBest) {
   EXPECT_NEAR(meter.seconds, 2, 1e-9);
 }
 
-TEST(Peaks, AnErrorOfTheMeterIsPassedOn) {
+TEST(Peaks, ErrorOfTheMeterIsReturned) {
   ScriptedMeter meter;
   meter.error = Error(ErrorCode::kOutOfMemory, "no memory to read");
   const auto peaks = measure_peaks(meter);
@@ -46,7 +46,7 @@ TEST(Peaks, AnErrorOfTheMeterIsPassedOn) {
   EXPECT_EQ(peaks.error().message(), "no memory to read");
 }
 
-TEST(Peaks, ADeviceWithoutAMeterSaysSo) {
+TEST(Peaks, DeviceWithoutAMeterIsUnsupported) {
   TestDevice device({.name = "test7"});
   const auto meter = device.open_peak_meter(0);
   ASSERT_FALSE(meter);
@@ -54,7 +54,7 @@ TEST(Peaks, ADeviceWithoutAMeterSaysSo) {
   EXPECT_THAT(meter.error().message(), HasSubstr("test7"));
 }
 
-TEST(Peaks, ReadingGoesOnBesideArithmetic) {
+TEST(Peaks, BoundIsTheMaximumOfReadingAndArithmetic) {
   const DevicePeaks peaks = peaks_of(50, 1000, 500, 250);
   // 100 bytes take 2 s; 1500 operations 1.5 s.
   const Bound reading = bound_of({100, 1500, 0, 0}, peaks);
@@ -68,14 +68,14 @@ TEST(Peaks, ReadingGoesOnBesideArithmetic) {
   EXPECT_EQ(bound_of({0, 0, 0, 100}, peaks).peak, Peak::kF32);
 }
 
-TEST(Peaks, WhatHasNoRateBoundsNothing) {
+TEST(Peaks, PeakWithoutARateIsIgnored) {
   const Bound bound = bound_of({100, 1000, 0, 0}, peaks_of(0, 500, 0, 0));
   EXPECT_DOUBLE_EQ(bound.seconds, 2);
   EXPECT_EQ(bound.peak, Peak::kInt8);
   EXPECT_EQ(bound_of({100, 1000, 0, 0}, DevicePeaks()).seconds, 0);
 }
 
-TEST(Peaks, TheTypeOfWeightsSaysWhichUnitMultiplies) {
+TEST(Peaks, WeightTypeSelectsTheArithmeticPeak) {
   for (const DType type : {DType::kQ4_0, DType::kQ8_0, DType::kQ6_K, DType::kIQ2_XS, DType::kI8}) {
     EXPECT_EQ(peak_for(type), Peak::kInt8) << to_string(type);
   }
@@ -84,7 +84,7 @@ TEST(Peaks, TheTypeOfWeightsSaysWhichUnitMultiplies) {
   EXPECT_EQ(peak_for(DType::kF32), Peak::kF32);
 }
 
-TEST(Peaks, NumbersOfThreadsUpToFourThenPowersOfTwoAndTheLast) {
+TEST(Peaks, ThreadCountsAreOneToFourThenPowersOfTwoAndTheLast) {
   EXPECT_THAT(thread_counts(1), ElementsAre(1));
   EXPECT_THAT(thread_counts(2), ElementsAre(1, 2));
   EXPECT_THAT(thread_counts(4), ElementsAre(1, 2, 3, 4));

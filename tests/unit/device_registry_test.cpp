@@ -37,7 +37,7 @@ TEST(Registry, LoadsAPluginOfThisBuild) {
   EXPECT_THAT(good->origin, HasSubstr("shunt-backend-good.so"));
 }
 
-TEST(Registry, LeavesOutAPluginOfAnotherBuildAndSaysWhy) {
+TEST(Registry, SkipsAPluginOfAnotherBuildWithAReason) {
   const auto registry = with_plugins();
   const BackendStatus* stale = find(*registry, "stale");
   ASSERT_NE(stale, nullptr);
@@ -46,7 +46,7 @@ TEST(Registry, LeavesOutAPluginOfAnotherBuildAndSaysWhy) {
   EXPECT_THAT(stale->note, HasSubstr(abi_token()));
 }
 
-TEST(Registry, LeavesOutWhatHasNoEntryPointOrThrowsOrIsNoLibrary) {
+TEST(Registry, SkipsPluginsWithoutEntryPointThatThrowOrAreNoLibrary) {
   const auto folder = std::filesystem::temp_directory_path() / "shunt-registry-test";
   std::filesystem::create_directories(folder);
   std::ofstream(folder / "shunt-backend-garbage.so") << "this is not a library";
@@ -68,7 +68,7 @@ TEST(Registry, LeavesOutWhatHasNoEntryPointOrThrowsOrIsNoLibrary) {
   EXPECT_EQ(find(*registry, "unrelated"), nullptr);
 }
 
-TEST(Registry, TakesTheFirstOfTwoBackendsOfOneName) {
+TEST(Registry, LoadsTheFirstOfTwoBackendsWithTheSameName) {
   const auto registry = with_plugins(SHUNT_TEST_PLUGINS ":" SHUNT_TEST_PLUGINS);
   int loaded = 0, left_out = 0;
   for (const BackendStatus& status : registry->backends()) {
@@ -80,7 +80,7 @@ TEST(Registry, TakesTheFirstOfTwoBackendsOfOneName) {
   EXPECT_EQ(left_out, 1);
 }
 
-TEST(Registry, NotesALibraryOfNoBackend) {
+TEST(Registry, NotesALibraryForAnUnknownBackend) {
   Options options;
   options.backend_path = SHUNT_TEST_PLUGINS;
   options.libraries = {{"goood", "/of/nobody.so"}, {"good", "/of/a/plugin.so"}};
@@ -95,7 +95,7 @@ TEST(Registry, NotesALibraryOfNoBackend) {
   EXPECT_TRUE(find(**registry, "good")->loaded);
 }
 
-TEST(Registry, TheCpuIsTheLastDeviceOfEverySelection) {
+TEST(Registry, CpuIsTheLastDeviceOfEverySelection) {
   const auto registry = with_plugins();
   if (!registry->find("cpu0")) GTEST_SKIP() << "there is no CPU backend in this build";
   const auto all = registry->select({});
@@ -114,12 +114,12 @@ TEST(Registry, TheCpuIsTheLastDeviceOfEverySelection) {
   EXPECT_EQ((*selected)[1]->info().name, "cpu0");
 }
 
-TEST(Registry, DevicesHaveTheNameThatTheirInfoHas) {
+TEST(Registry, DeviceNameEqualsTheNameInItsInfo) {
   const auto registry = with_plugins();
   for (Device* device : registry->devices()) EXPECT_EQ(device->name(), device->info().name);
 }
 
-TEST(Registry, AnUnknownDeviceIsNamedBesideThoseThereAre) {
+TEST(Registry, UnknownDeviceIsNotFoundAndListsTheDevices) {
   const auto registry = with_plugins();
   const auto device = registry->find("gpu7");
   ASSERT_FALSE(device);
@@ -129,7 +129,7 @@ TEST(Registry, AnUnknownDeviceIsNamedBesideThoseThereAre) {
     EXPECT_THAT(device.error().message(), HasSubstr(each->info().name));
 }
 
-TEST(Registry, ACpuThatCantBeMadeAsAskedStaysOffWithAReason) {
+TEST(Registry, CpuWithInvalidOptionsStaysOffWithAReason) {
   Options options;
   options.threads = -1;
   auto registry = Registry::create(options);

@@ -15,7 +15,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-TEST(DeviceIndices, TheLastOneIsTheCpu) {
+TEST(DeviceIndices, LastDeviceIsTheCpu) {
   const DeviceIndices three(3);
   EXPECT_EQ(three.cpu(), 2);
   EXPECT_TRUE(three.is_cpu(2));
@@ -25,7 +25,7 @@ TEST(DeviceIndices, TheLastOneIsTheCpu) {
   EXPECT_THAT(numbers_of<DeviceIndex>(three.accelerators()), ElementsAre(0, 1));
 }
 
-TEST(DeviceIndices, ACpuAloneHasNoAcceleratorsBesideIt) {
+TEST(DeviceIndices, CpuOnlyHasNoAccelerators) {
   EXPECT_EQ(DeviceIndices(1).cpu(), 0);
   EXPECT_THAT(numbers_of<DeviceIndex>(DeviceIndices(1).accelerators()), IsEmpty());
 }

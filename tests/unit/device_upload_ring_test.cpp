@@ -25,7 +25,7 @@ Bytes read(Buffer& buffer, std::size_t offset, std::size_t bytes) {
   return to;
 }
 
-TEST(UploadRing, BringsEveryByteThroughPinnedMemory) {
+TEST(UploadRing, CopiesEveryByteThroughPinnedMemory) {
   for (const std::size_t slot : {1, 7, 64, 4096}) {
     TestDevice device({.pins_memory = true});
     const auto buffer = *device.memory().allocate(1000);
@@ -46,14 +46,14 @@ TEST(UploadRing, BringsEveryByteThroughPinnedMemory) {
   }
 }
 
-TEST(UploadRing, GivesItsMemoryBack) {
+TEST(UploadRing, FreesItsMemory) {
   TestDevice device({.pins_memory = true});
   { ASSERT_TRUE(UploadRing::create(device, 100)); }
   EXPECT_EQ(device.pinned(), 0U);
 }
 
 /// The source may change as soon as write() returns, in every order of the device's work.
-TEST(UploadRing, HasCopiedTheBytesWhenItReturns) {
+TEST(UploadRing, SourceMayChangeOnceWriteReturns) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     TestWorld world(seed);
     TestDevice device({.pins_memory = true, .world = &world, .late_errors = true});
@@ -73,7 +73,7 @@ TEST(UploadRing, HasCopiedTheBytesWhenItReturns) {
 }
 
 /// On the simulated clock the host waits only for the buffer that it fills next.
-TEST(UploadRing, FillsABufferWhileTheOtherIsUnderWay) {
+TEST(UploadRing, FillsOneBufferWhileTheOtherIsCopied) {
   TestWorld world;
   TestDevice device({.pins_memory = true, .world = &world, .seconds_per_byte = 1});
   const auto buffer = *device.memory().allocate(1000);
@@ -94,7 +94,7 @@ TEST(UploadRing, FillsABufferWhileTheOtherIsUnderWay) {
   EXPECT_EQ(read(*buffer, 0, 1000), from);
 }
 
-TEST(UploadRing, HasTheSizeOfTheLargestBufferAtMost) {
+TEST(UploadRing, SlotSizeIsAtMostTheMaxBufferSize) {
   TestDevice device({.max_buffer = 50, .pins_memory = true});
   const auto ring = UploadRing::create(device, 1000);
   ASSERT_TRUE(ring);
@@ -118,7 +118,7 @@ TEST(UploadRing, OfADeviceWithoutPinnedMemoryIsAnError) {
   EXPECT_EQ(pinning.pinned(), 0U);
 }
 
-TEST(UploadRing, ARangeOutsideTheBufferIsInvalidAndNothingElseFails) {
+TEST(UploadRing, RangeOutsideTheBufferIsInvalidAndTheRingStaysUsable) {
   TestDevice device({.pins_memory = true});
   const auto buffer = *device.memory().allocate(100);
   const auto ring = UploadRing::create(device, 64);
@@ -136,7 +136,7 @@ TEST(UploadRing, ARangeOutsideTheBufferIsInvalidAndNothingElseFails) {
 }
 
 /// finish() returns the error of a failed copy at the latest. Writes after it succeed.
-TEST(UploadRing, ReportsALateErrorAtTheEnd) {
+TEST(UploadRing, FinishReportsALateError) {
   for (const bool late : {false, true}) {
     for (std::size_t failing = 1; failing <= 10; ++failing) {
       TestWorld world(failing);
@@ -162,7 +162,7 @@ TEST(UploadRing, ReportsALateErrorAtTheEnd) {
   }
 }
 
-TEST(UploadRing, OfADeviceThatIsLostStaysAnError) {
+TEST(UploadRing, LostDeviceStaysAnError) {
   TestWorld world;
   TestDevice device({.pins_memory = true, .world = &world, .late_errors = true});
   const auto buffer = *device.memory().allocate(1000);

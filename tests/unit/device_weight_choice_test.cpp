@@ -106,25 +106,25 @@ class WeightChoiceTest : public testing::Test {
   Case case_;
 };
 
-TEST_F(WeightChoiceTest, TheCheapestFormIsTaken) {
+TEST_F(WeightChoiceTest, PicksTheCheapestForm) {
   EXPECT_EQ(choose().memory, &tiles_);
   EXPECT_FALSE(choose().lossy);
   EXPECT_THAT(choose().dropped, IsEmpty());
 }
 
-TEST_F(WeightChoiceTest, ALossyFormIsTakenOnlyIfItIsAllowed) {
+TEST_F(WeightChoiceTest, PicksALossyFormOnlyIfAllowed) {
   EXPECT_EQ(choose(true).memory, &int8_);
   EXPECT_TRUE(choose(true).lossy);
   device_.candidates[2].cost = 0.7;
   EXPECT_EQ(choose(true).memory, &tiles_) << "it is cheaper";
 }
 
-TEST_F(WeightChoiceTest, TheFirstOfTwoAsCheapIsTaken) {
+TEST_F(WeightChoiceTest, PicksTheFirstOfEquallyCheapForms) {
   device_.candidates[0].cost = 0.5;
   EXPECT_EQ(choose().memory, &pages_);
 }
 
-TEST_F(WeightChoiceTest, AFormThatAUserRefusesIsDroppedWithTheReason) {
+TEST_F(WeightChoiceTest, DropsAFormThatAUserNodeRejectsWithTheReason) {
   device_.refuses = {{"add", &tiles_}};
   EXPECT_EQ(choose().memory, &pages_);
   EXPECT_THAT(
@@ -137,13 +137,13 @@ TEST_F(WeightChoiceTest, AFormThatAUserRefusesIsDroppedWithTheReason) {
   EXPECT_EQ(choose().memory, nullptr);
 }
 
-TEST_F(WeightChoiceTest, ADeviceWithoutFormsHasWeightsPlain) {
+TEST_F(WeightChoiceTest, DeviceWithoutFormsGetsPlainWeights) {
   device_.candidates.clear();
   EXPECT_EQ(choose().memory, nullptr);
   EXPECT_THAT(choose().dropped, IsEmpty());
 }
 
-TEST_F(WeightChoiceTest, AViewedOrUnusedWeightStaysPlain) {
+TEST_F(WeightChoiceTest, ViewedOrUnusedWeightStaysPlain) {
   const auto unused = choose_weight_form(device_, *case_.graph, case_.unused, false);
   ASSERT_TRUE(unused);
   EXPECT_EQ(unused->memory, nullptr);
@@ -158,7 +158,7 @@ TEST_F(WeightChoiceTest, AViewedOrUnusedWeightStaysPlain) {
 }
 
 /// Such a node may still be computed there with the weight in another type, or elsewhere.
-TEST_F(WeightChoiceTest, AConditionalYesIsNoRefusal) {
+TEST_F(WeightChoiceTest, ConditionalSupportIsNotARejection) {
   TestDevice device({.wants_types = {{DType::kF32, DType::kQ8_0}},
                      .wants_weight = [](const Graph&, NodeId) { return true; }});
   const auto choice = choose_weight_form(device, *case_.graph, case_.w, false);
@@ -166,7 +166,7 @@ TEST_F(WeightChoiceTest, AConditionalYesIsNoRefusal) {
   EXPECT_NE(choice->memory, nullptr);
 }
 
-TEST_F(WeightChoiceTest, MemoryThatTheDeviceCanNotReadIsAnError) {
+TEST_F(WeightChoiceTest, UnreadableMemoryIsAnError) {
   device_.unreadable = &tiles_;
   const auto choice = choose_weight_form(device_, *case_.graph, case_.w, false);
   ASSERT_FALSE(choice);
@@ -175,7 +175,7 @@ TEST_F(WeightChoiceTest, MemoryThatTheDeviceCanNotReadIsAnError) {
             "test0 offers w (weight) in tiles memory, which it can't read");
 }
 
-TEST_F(WeightChoiceTest, NoMemoryIsAnError) {
+TEST_F(WeightChoiceTest, FormWithoutMemoryIsAnError) {
   device_.candidates = {{nullptr, false, 0.5, ""}};
   const auto choice = choose_weight_form(device_, *case_.graph, case_.w, false);
   ASSERT_FALSE(choice);
@@ -184,7 +184,7 @@ TEST_F(WeightChoiceTest, NoMemoryIsAnError) {
   EXPECT_EQ(choice.error().device(), "test0");
 }
 
-TEST_F(WeightChoiceTest, ACostThatIsNoneIsAnError) {
+TEST_F(WeightChoiceTest, NaNOrNegativeCostIsAnError) {
   for (const double cost : {std::numeric_limits<double>::quiet_NaN(), -0.5}) {
     device_.candidates = {{&pages_, false, 0.5, ""}, {&tiles_, false, cost, ""}};
     const auto choice = choose_weight_form(device_, *case_.graph, case_.w, false);
@@ -199,7 +199,7 @@ TEST_F(WeightChoiceTest, ACostThatIsNoneIsAnError) {
 
 // ---- placement asks about the memory that leaves have
 
-TEST(PlacementOfWeights, ANodeThatCanNotReadAWeightWhereItLiesGoesElsewhere) {
+TEST(PlacementOfWeights, NodeThatCannotReadAWeightsLayoutGoesElsewhere) {
   TestDevice test(
       {.wants_weight = [](const Graph&, NodeId) { return true; }, .reads_weights = {"matmul"}});
   TestDevice cpu({.name = "cpu0", .kind = DeviceKind::kCpu, .host_accessible = true});

@@ -45,7 +45,7 @@ class ActivationSumsTest : public testing::Test {
   std::unique_ptr<ActivationSums> sums_;
 };
 
-TEST_F(ActivationSumsTest, OfAMatmulAreByColumn) {
+TEST_F(ActivationSumsTest, MatmulSumsSquaresPerInputColumn) {
   const auto w = g_.weight("w", tensor_of(DType::kF32, {3, 5}));
   const auto v = g_.weight("v", tensor_of(DType::kF32, {3, 4}));
   const auto x = computed(DType::kF32, {3, 2});
@@ -63,7 +63,7 @@ TEST_F(ActivationSumsTest, OfAMatmulAreByColumn) {
 }
 
 /// 2.5 and -3 are 0x4100 and 0xc200 in F16, 0x4020 and 0xc040 in BF16.
-TEST_F(ActivationSumsTest, OfHalvesAreOfWhatTheyStandFor) {
+TEST_F(ActivationSumsTest, DecodesF16AndBf16Activations) {
   const auto w = g_.weight("w", tensor_of(DType::kF32, {2, 5}));
   const auto v = g_.weight("v", tensor_of(DType::kF32, {2, 5}));
   const auto x = computed(DType::kF16, {2, 1});
@@ -78,7 +78,7 @@ TEST_F(ActivationSumsTest, OfHalvesAreOfWhatTheyStandFor) {
   }
 }
 
-TEST_F(ActivationSumsTest, OfAViewAreThoseThatTheMatmulSees) {
+TEST_F(ActivationSumsTest, ViewSumsTheElementsThatTheMatmulReads) {
   const auto w = g_.weight("w", tensor_of(DType::kF32, {2, 5}));
   const auto x = computed(DType::kF32, {3, 2});
   // The second row, turned upright, without its first element: [2, 1] of 20, 30.
@@ -89,7 +89,7 @@ TEST_F(ActivationSumsTest, OfAViewAreThoseThatTheMatmulSees) {
   EXPECT_THAT(sums_->sums().at(w->id).squares, ElementsAre(400, 900));
 }
 
-TEST_F(ActivationSumsTest, OfSlicesAreByMatrix) {
+TEST_F(ActivationSumsTest, SlicesAreSummedPerMatrix) {
   const auto w = g_.weight("w", tensor_of(DType::kF32, {1, 5, 2}));
   const auto x = computed(DType::kF32, {1, 1, 4});  // slices 0 and 1 meet the first matrix
   ASSERT_TRUE(g_.output(matmul(g_, w, x), "y"));
@@ -99,7 +99,7 @@ TEST_F(ActivationSumsTest, OfSlicesAreByMatrix) {
   EXPECT_THAT(sums_->sums().at(w->id).counts, ElementsAre(2, 2));
 }
 
-TEST_F(ActivationSumsTest, OfExpertsAreOfThoseThatWereChosen) {
+TEST_F(ActivationSumsTest, ExpertsSumOnlyTokensRoutedToThem) {
   const auto w = g_.weight("w", tensor_of(DType::kF32, {2, 5, 3}), Role::kExpertWeight);
   const auto d = g_.weight("d", tensor_of(DType::kF32, {1, 5, 3}), Role::kExpertWeight);
   const auto x = computed(DType::kF32, {2, 1, 2});  // one column for both experts
@@ -119,7 +119,7 @@ TEST_F(ActivationSumsTest, OfExpertsAreOfThoseThatWereChosen) {
   EXPECT_THAT(sums.at(d->id).counts, ElementsAre(1, 0, 3));
 }
 
-TEST_F(ActivationSumsTest, OfExpertsTakeNumbersOf64Bits) {
+TEST_F(ActivationSumsTest, Accepts64BitExpertIds) {
   const auto w = g_.weight("w", tensor_of(DType::kF32, {1, 5, 3}), Role::kExpertWeight);
   const auto x = computed(DType::kF16, {1, 1, 2});
   const auto ids = computed(DType::kI64, {1, 2});
@@ -133,7 +133,7 @@ TEST_F(ActivationSumsTest, OfExpertsTakeNumbersOf64Bits) {
   EXPECT_FALSE(show<std::int64_t>(ids->id, {(std::int64_t{1} << 32) + 1, 0}));
 }
 
-TEST_F(ActivationSumsTest, AWeightThatIsUsedTwiceHasBoth) {
+TEST_F(ActivationSumsTest, WeightUsedTwiceSumsBothInputs) {
   const auto w = g_.weight("w", tensor_of(DType::kF32, {1, 1}));
   const auto x = computed(DType::kF32, {1, 1});
   const auto y = matmul(g_, w, x);
@@ -145,7 +145,7 @@ TEST_F(ActivationSumsTest, AWeightThatIsUsedTwiceHasBoth) {
   EXPECT_THAT(sums_->sums().at(w->id).counts, ElementsAre(2));
 }
 
-TEST_F(ActivationSumsTest, WhatIsNotComputedIsLeftOut) {
+TEST_F(ActivationSumsTest, IgnoresMatmulsOfInputsAndOfNonWeights) {
   const auto w = g_.weight("w", tensor_of(DType::kF32, {2, 3}));
   const auto x = g_.input("x", tensor_of(DType::kF32, {2, 3}));
   const auto y = computed(DType::kF32, {2, 3});
@@ -156,7 +156,7 @@ TEST_F(ActivationSumsTest, WhatIsNotComputedIsLeftOut) {
   EXPECT_TRUE(sums_->sums().empty());
 }
 
-TEST_F(ActivationSumsTest, WhatIsNotFiniteIsAnErrorThatNamesTheWeight) {
+TEST_F(ActivationSumsTest, NonFiniteActivationsAreAnErrorThatNamesTheWeight) {
   const auto w = g_.weight("w", tensor_of(DType::kF32, {3, 5}));
   const auto e = g_.weight("e", tensor_of(DType::kF32, {1, 5, 3}), Role::kExpertWeight);
   const auto x = computed(DType::kF32, {3, 2});
@@ -184,7 +184,7 @@ TEST_F(ActivationSumsTest, WhatIsNotFiniteIsAnErrorThatNamesTheWeight) {
   EXPECT_TRUE(show<float>(x->id, {kMost, -kMost, 0, 0, 0, 0}));
 }
 
-TEST_F(ActivationSumsTest, AnExpertThatIsNotThereIsAnError) {
+TEST_F(ActivationSumsTest, ExpertIdOutOfRangeIsAnError) {
   const auto w = g_.weight("w", tensor_of(DType::kF32, {1, 5, 3}), Role::kExpertWeight);
   const auto x = computed(DType::kF32, {1, 1, 1});
   const auto ids = computed(DType::kI32, {1, 1});

@@ -19,7 +19,7 @@ class Probed : public testing::Test {
   double runs_ = 0;
 };
 
-TEST_F(Probed, ARunWhoseProbesAgreeCounts) {
+TEST_F(Probed, AcceptsARunWhoseProbesAgree) {
   const auto result = run({100, 91});
   ASSERT_TRUE(result);
   EXPECT_EQ(result->seconds, 1);
@@ -30,7 +30,7 @@ TEST_F(Probed, ARunWhoseProbesAgreeCounts) {
   EXPECT_EQ(result->probe->after, 91);
 }
 
-TEST_F(Probed, OneWhoseProbesDisagreeIsMadeAgain) {
+TEST_F(Probed, RepeatsARunWhoseProbesDisagree) {
   const auto result = run({100, 89, 60, 100, 60, 62});
   ASSERT_TRUE(result);
   EXPECT_EQ(result->seconds, 3);
@@ -40,7 +40,7 @@ TEST_F(Probed, OneWhoseProbesDisagreeIsMadeAgain) {
   EXPECT_EQ(result->probe->after, 62);
 }
 
-TEST_F(Probed, AtMostSoManyTimesAndThenItSaysSo) {
+TEST_F(Probed, ReportsDisagreementAfterTheMaximumAttempts) {
   SpeedOptions how;
   how.attempts = 4;
   const auto result = run({10, 20, 30, 40, 50, 60, 70, 80, 90, 100}, how);
@@ -51,7 +51,7 @@ TEST_F(Probed, AtMostSoManyTimesAndThenItSaysSo) {
   EXPECT_EQ(result->seconds, 4);
 }
 
-TEST_F(Probed, RunsThatFillTheCachesAreNotTimed) {
+TEST_F(Probed, WarmupRunsAreNotTimed) {
   meter_.script = {{Peak::kRead, {100, 50, 60, 60}}};
   const auto result = run_probed(
       meter_, {}, [&]() -> Result<double> { return ++runs_; }, 2);
@@ -61,7 +61,7 @@ TEST_F(Probed, RunsThatFillTheCachesAreNotTimed) {
   EXPECT_EQ(result->seconds, 6);
 }
 
-TEST_F(Probed, ErrorsEndIt) {
+TEST_F(Probed, ErrorsOfTheRunOrProbeAreReturned) {
   meter_.script = {{Peak::kRead, {100}}};
   const auto failed = run_probed(
       meter_, {}, []() -> Result<double> { return Error(ErrorCode::kDevice, "the run failed"); });

@@ -28,7 +28,7 @@ Blocks blocks_of(const CacheRows& rows, std::int64_t sequence) {
   return {blocks.begin(), blocks.end()};
 }
 
-TEST(CacheRows, OneSequenceHasItsRowsInOrderAndNeedsNoMoreThanTheContext) {
+TEST(CacheRows, OneSequenceHasContiguousRowsAndNeedsOnlyTheContext) {
   for (const std::int64_t context : {1, 63, 64, 65, 1000}) {
     EXPECT_EQ(CacheRows::needed(context, 1), context);
   }
@@ -42,7 +42,7 @@ TEST(CacheRows, OneSequenceHasItsRowsInOrderAndNeedsNoMoreThanTheContext) {
   }
 }
 
-TEST(CacheRows, ATokenMoreThanABlockTakesAnother) {
+TEST(CacheRows, TokenBeyondABlockAllocatesAnother) {
   CacheRows rows(2);
   rows.resize(0, kBlock);
   rows.resize(1, 1);
@@ -51,7 +51,7 @@ TEST(CacheRows, ATokenMoreThanABlockTakesAnother) {
   EXPECT_THAT(rows.blocks(1), ElementsAre(1));
 }
 
-TEST(CacheRows, FreeRunsAreBetweenTheTokensOfAllSequences) {
+TEST(CacheRows, FreeRunsAreTheGapsBetweenAllSequences) {
   using Run = CacheRows::Run;
   CacheRows rows(3);
   rows.resize(0, 10);
@@ -69,7 +69,7 @@ TEST(CacheRows, FreeRunsAreBetweenTheTokensOfAllSequences) {
               IsEmpty());
 }
 
-TEST(CacheRows, TheLowestThatWasGivenBackIsTheFirstToBeGivenOut) {
+TEST(CacheRows, AllocatesTheLowestFreeBlockFirst) {
   CacheRows rows(3);
   for (const std::int64_t sequence : {0, 1, 2}) rows.resize(sequence, 2 * kBlock);
   rows.resize(2, 1);           // gives back 5
@@ -98,7 +98,7 @@ std::int64_t most_blocks(std::int64_t context, std::int64_t sequences) {
   return most.back();
 }
 
-TEST(CacheRows, NeedsAsManyBlocksAsTheWorstWayToShareAndNoneMore) {
+TEST(CacheRows, NeedsExactlyTheBlocksOfTheWorstDistribution) {
   for (const std::int64_t sequences : {2, 3, 7}) {
     for (const std::int64_t context : {1, 2, 6, 7, 8, 63, 64, 65, 66, 127, 128, 129, 130, 131}) {
       EXPECT_EQ(CacheRows::needed(context, sequences), kBlock * most_blocks(context, sequences))
@@ -109,7 +109,7 @@ TEST(CacheRows, NeedsAsManyBlocksAsTheWorstWayToShareAndNoneMore) {
   EXPECT_EQ(CacheRows::needed(3, 4096), 3 * kBlock);
 }
 
-TEST(CacheRows, NoBlockIsOfTwoHoweverSequencesGrowAndShrink) {
+TEST(CacheRows, SequencesNeverShareABlockWhenResizedAtRandom) {
   constexpr std::int64_t kSequences = 5;
   constexpr std::int64_t kContext = 700;
   const std::int64_t blocks = blocks_for(CacheRows::needed(kContext, kSequences));

@@ -72,7 +72,7 @@ class ColumnParts : public ::testing::Test {
 };
 
 /// 2048 rows of 4 KiB are 8 MiB of the file: no more is gathered at once.
-TEST_F(ColumnParts, OfALargeMatrixComeByGroupsOfRows) {
+TEST_F(ColumnParts, LargeMatrixIsReadInGroupsOfRows) {
   write({1024, 2148});
   const auto file = gguf::File::open(path_);
   ASSERT_TRUE(file);
@@ -85,7 +85,7 @@ TEST_F(ColumnParts, OfALargeMatrixComeByGroupsOfRows) {
   }
 }
 
-TEST_F(ColumnParts, OfSeveralMatricesComeInOrder) {
+TEST_F(ColumnParts, SeveralMatricesAreReadInOrder) {
   write({96, 3, 5, 2});
   const auto file = gguf::File::open(path_);
   ASSERT_TRUE(file);
@@ -98,7 +98,7 @@ TEST_F(ColumnParts, OfSeveralMatricesComeInOrder) {
 }
 
 /// Numbers up to 2048 are exact as F16; those beyond 65504 are lost, and counted in every group.
-TEST_F(ColumnParts, InAnotherTypeAreAddedUpOverAllGroups) {
+TEST_F(ColumnParts, TranscodingErrorIsSummedOverAllGroups) {
   write({1024, 2148});
   const auto file = gguf::File::open(path_);
   ASSERT_TRUE(file);
@@ -116,7 +116,7 @@ TEST_F(ColumnParts, InAnotherTypeAreAddedUpOverAllGroups) {
   EXPECT_EQ(error.lost, (2148U - 64) * 256);
 }
 
-TEST_F(ColumnParts, OfAFileInTheOtherByteOrderAreTheSame) {
+TEST_F(ColumnParts, ByteOrderOfTheFileDoesNotMatter) {
   write({1024, 2148});
   const std::string bytes = read_file(path_);
   const std::string big = folder_.write("big.gguf", to_big_endian(std::as_bytes(std::span(bytes))));

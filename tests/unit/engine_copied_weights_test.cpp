@@ -18,7 +18,7 @@
 namespace shunt::test::engine_copied_weights_test {
 namespace {
 
-TEST(CopiesUnasked, OnACpuAloneThatHasTwiceTheMemory) {
+TEST(CopiesWeightsByDefault, OnACpuOnlyWithTwiceTheMemory) {
   EXPECT_TRUE(copies_unasked(1, 1000, 2000));
   EXPECT_FALSE(copies_unasked(1, 1001, 2000));
   EXPECT_FALSE(copies_unasked(1, 1001, 2001));
@@ -26,15 +26,15 @@ TEST(CopiesUnasked, OnACpuAloneThatHasTwiceTheMemory) {
   EXPECT_FALSE(copies_unasked(1, 1, 1));
 }
 
-TEST(CopiesUnasked, NotBesideOtherDevices) {
+TEST(CopiesWeightsByDefault, NotWithOtherDevices) {
   EXPECT_FALSE(copies_unasked(2, 1, std::uint64_t{1} << 40));
 }
 
-TEST(CopiesUnasked, NotWhereNobodyKnowsWhatIsLeft) {
+TEST(CopiesWeightsByDefault, NotIfTheFreeMemoryIsUnknown) {
   EXPECT_FALSE(copies_unasked(1, 1, {}));
 }
 
-TEST(WeightMode, HasNames) {
+TEST(WeightMode, NamesAllValues) {
   EXPECT_EQ(to_string(WeightMode::kAuto), "auto");
   EXPECT_EQ(to_string(WeightMode::kMapped), "mapped");
   EXPECT_EQ(to_string(WeightMode::kCopied), "copied");
@@ -86,7 +86,7 @@ class WeightsOfAFile : public ::testing::Test {
   std::vector<float> numbers_ = std::vector<float>(1000 * 5243);
 };
 
-TEST_F(WeightsOfAFile, AreCopiedPieceByPieceAndTheFilesPagesLetGo) {
+TEST_F(WeightsOfAFile, AreCopiedInPiecesAndThePagesOfTheFileReleased) {
   const auto file = gguf::File::open(path_);
   ASSERT_TRUE(file) << file.error().message();
   const std::size_t all = numbers_.size() * sizeof(float);
@@ -111,7 +111,7 @@ TEST_F(WeightsOfAFile, AreCopiedPieceByPieceAndTheFilesPagesLetGo) {
   EXPECT_EQ(told.size(), 4U);
 }
 
-TEST_F(WeightsOfAFile, OfBytesInMemoryStay) {
+TEST_F(WeightsOfAFile, DoNotReleasePagesOfAnInMemoryFile) {
   const auto opened = gguf::File::open(path_);
   ASSERT_TRUE(opened);
   const auto whole = opened->part_bytes(0);
@@ -127,7 +127,7 @@ TEST_F(WeightsOfAFile, OfBytesInMemoryStay) {
   EXPECT_EQ(std::memcmp(copy.get(), whole.data(), whole.size()), 0);
 }
 
-TEST_F(WeightsOfAFile, AreToldToTheMemoryBlockByBlock) {
+TEST_F(WeightsOfAFile, AreAnnouncedToTheDeviceMemoryPerBlock) {
   const auto file = gguf::File::open(path_);
   ASSERT_TRUE(file);
   const gguf::TensorInfo& row = file->tensors()[0];
@@ -184,7 +184,7 @@ class Misleading final : public Device {
   TestDevice other{{.name = "test1"}};
 };
 
-TEST(WeightForms, ThatNoKernelOfTheDeviceReadsAreAnErrorOfLoading) {
+TEST(WeightForms, UnreadableByTheirDeviceAreAnErrorOnLoad) {
   const SynthModel file(tiny_shape());
   Misleading device;
   TestDevice host({.name = "cpu0", .kind = DeviceKind::kCpu, .host_accessible = true});

@@ -31,13 +31,13 @@ Calls calls(std::int64_t layers) {
   return {device.infos() + host.infos(), device.memory_frees() + host.memory_frees()};
 }
 
-TEST(DeviceInfo, IsAskedForAsOftenWhateverTheNumberOfLayers) {
+TEST(DeviceInfo, QueryCountDoesNotDependOnTheNumberOfLayers) {
   const std::size_t of_two = calls(2).info;
   EXPECT_GT(of_two, 0U);
   EXPECT_EQ(calls(6).info, of_two);
 }
 
-TEST(DeviceInfo, FreeMemoryIsReadAsOftenWhateverTheNumberOfLayers) {
+TEST(DeviceInfo, FreeMemoryQueriesDoNotDependOnTheNumberOfLayers) {
   const std::size_t of_two = calls(2).memory_free;
   EXPECT_GT(of_two, 0U);
   EXPECT_EQ(calls(6).memory_free, of_two);

@@ -79,7 +79,7 @@ class EngineFallback : public ::testing::Test {
   std::vector<std::string> later_;  // by sessions
 };
 
-TEST_F(EngineFallback, WithRoomForAllOfItNothingFallsBack) {
+TEST_F(EngineFallback, NothingFallsBackIfTheDeviceHasEnoughMemory) {
   const std::size_t enough = all();
   TestDevice device({.name = "test0", .memory = enough});
   LoadOptions strict = options(FallbackMode::kDeny);
@@ -93,7 +93,7 @@ TEST_F(EngineFallback, WithRoomForAllOfItNothingFallsBack) {
   EXPECT_THAT(later_, IsEmpty());
 }
 
-TEST_F(EngineFallback, ADeviceWithTooLittleMemoryIsRefusedBeforeAnythingIsAllocated) {
+TEST_F(EngineFallback, DeniesADeviceWithTooLittleMemoryBeforeAnyAllocation) {
   const std::size_t enough = all();
   const std::size_t before = host_.allocations();
   for (const std::size_t memory : {std::size_t{1000}, enough / 2, enough - 1}) {
@@ -115,7 +115,7 @@ TEST_F(EngineFallback, ADeviceWithTooLittleMemoryIsRefusedBeforeAnythingIsAlloca
   EXPECT_EQ(host_.allocations(), before);
 }
 
-TEST_F(EngineFallback, WhatHasNoRoomIsSaidInOneLine) {
+TEST_F(EngineFallback, WarnsAboutInsufficientMemoryInOneLine) {
   const std::size_t enough = all();
   TestDevice half({.name = "test0", .memory = enough / 2});
   const auto model = load({&half}, options(FallbackMode::kWarn));
@@ -140,7 +140,7 @@ TEST_F(EngineFallback, WhatHasNoRoomIsSaidInOneLine) {
   EXPECT_EQ(counts(said_[0]).fell_back, of_half.operations);
 }
 
-TEST_F(EngineFallback, BudgetsCountWhatHasNoRoom) {
+TEST_F(EngineFallback, FallbackLimitsCountOpsWithoutRoom) {
   const std::size_t enough = all();
   LoadOptions share = options(FallbackMode::kAllow);
   share.rules_only = true;
@@ -165,7 +165,7 @@ TEST_F(EngineFallback, BudgetsCountWhatHasNoRoom) {
   EXPECT_THAT(said_, IsEmpty());
 }
 
-TEST_F(EngineFallback, AnotherDeviceInsteadIsAFallbackButNotToTheCpu) {
+TEST_F(EngineFallback, AnotherAcceleratorCountsAsAFallbackButNotAsCpuShare) {
   const std::size_t enough = all();
   TestDevice half({.name = "test0", .priority = 2, .memory = enough / 2});
   TestDevice other({.name = "test1", .priority = 1});
@@ -179,7 +179,7 @@ TEST_F(EngineFallback, AnotherDeviceInsteadIsAFallbackButNotToTheCpu) {
   EXPECT_FALSE(load({&half, &other}, warn));
 }
 
-TEST_F(EngineFallback, BuffersThatAreTooSmallAreNamed) {
+TEST_F(EngineFallback, ReportsAMaxBufferSizeThatIsTooSmall) {
   // Too small for a matrix of the feed-forward network, 64 x 192 of F32.
   TestDevice small({.name = "test0", .max_buffer = 40000});
   const auto weights = load({&small}, options(FallbackMode::kDeny));
@@ -200,7 +200,7 @@ TEST_F(EngineFallback, BuffersThatAreTooSmallAreNamed) {
   EXPECT_EQ(small.allocations() + larger.allocations(), 0U);
 }
 
-TEST_F(EngineFallback, ASessionIsJudgedWithItsOwnCache) {
+TEST_F(EngineFallback, SessionWithALargerCacheIsDeniedOrWarned) {
   const std::size_t enough = all();
   SessionOptions larger = small_session();
   larger.context = 1024;
@@ -227,7 +227,7 @@ TEST_F(EngineFallback, ASessionIsJudgedWithItsOwnCache) {
   }
 }
 
-TEST_F(EngineFallback, SoIsAPlanThatIsMadeLater) {
+TEST_F(EngineFallback, PlanCompiledLaterIsDeniedAndTheSessionGoesOn) {
   TestDevice device({.name = "test0", .memory = all()});
   const auto model = load({&device}, options(FallbackMode::kDeny));
   ASSERT_TRUE(model) << model.error().message();
@@ -244,7 +244,7 @@ TEST_F(EngineFallback, SoIsAPlanThatIsMadeLater) {
   EXPECT_EQ((*session)->length(), 4);
 }
 
-TEST_F(EngineFallback, MemoryThatIsRefusedIsSaidAndJudged) {
+TEST_F(EngineFallback, FailedWeightAllocationIsReportedAndFollowsThePolicy) {
   const std::size_t enough = all();
   TestFailures weights;
   weights.allocation = 1;
@@ -267,7 +267,7 @@ TEST_F(EngineFallback, MemoryThatIsRefusedIsSaidAndJudged) {
   EXPECT_EQ(denied.allocated(), 0U);
 }
 
-TEST_F(EngineFallback, SoIsMemoryThatIsRefusedForASession) {
+TEST_F(EngineFallback, FailedSessionAllocationFollowsThePolicy) {
   for (const FallbackMode mode : {FallbackMode::kDeny, FallbackMode::kWarn}) {
     later_.clear();
     TestDevice device({.name = "test0"});

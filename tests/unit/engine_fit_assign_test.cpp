@@ -41,7 +41,7 @@ class FitAssign : public ::testing::Test {
   std::vector<bool> used_ = {true, true, true};
 };
 
-TEST_F(FitAssign, ALayerGoesWholeToTheFirstThatHasRoomForIt) {
+TEST_F(FitAssign, AssignsWholeLayersToTheFirstDeviceWithRoom) {
   const HomeAssignment all = assign(440, 0);
   EXPECT_THAT(all.homes, ElementsAre(0, 0, 0, 0, 0, 0, 0, 0));
   EXPECT_FALSE(all.short_of_room);
@@ -52,12 +52,12 @@ TEST_F(FitAssign, ALayerGoesWholeToTheFirstThatHasRoomForIt) {
   EXPECT_THAT(assign(220, 110).homes, ElementsAre(0, 0, 0, 0, 1, 1, 2, 2));
 }
 
-TEST_F(FitAssign, WhatIsFullStaysClosedForSmallerOnes) {
+TEST_F(FitAssign, FullDeviceGetsNoSmallerLayersLater) {
   leaves_[2].by_device[0].bytes = 1000;
   EXPECT_THAT(assign(500, 1000).homes, ElementsAre(0, 0, 1, 1, 1, 1, 1, 1));
 }
 
-TEST_F(FitAssign, ACacheFollowsTheWeightsOfItsLayer) {
+TEST_F(FitAssign, CacheFollowsTheWeightsOfItsLayer) {
   leaves_[2].by_device[0].too_large = true;
   leaves_[4].by_device[0].can = false;
   EXPECT_THAT(assign(1000, 1000).homes, ElementsAre(0, 0, 1, 1, 1, 1, 0, 0));
@@ -65,19 +65,19 @@ TEST_F(FitAssign, ACacheFollowsTheWeightsOfItsLayer) {
   EXPECT_THAT(assign(1000, 1000).homes, ElementsAre(0, 0, 1, 0, 1, 1, 0, 0));
 }
 
-TEST_F(FitAssign, WhatIsThereHasItsRoomAndMovesToTheCpuAlone) {
+TEST_F(FitAssign, LoadedLayerKeepsItsDeviceOrMovesToTheCpu) {
   leaves_[6].there = 0;
   EXPECT_THAT(assign(110, 220).homes, ElementsAre(1, 1, 1, 1, 2, 2, 0, 0));
   EXPECT_THAT(assign(0, 1000).homes, ElementsAre(1, 1, 1, 1, 1, 1, 2, 2));
 }
 
-TEST_F(FitAssign, WhatTheUserWantsIsDoneWhetherItFitsOrNot) {
+TEST_F(FitAssign, PinnedLeafIsPlacedEvenWithoutRoom) {
   leaves_[4].fixed = true;
   leaves_[4].wanted = 1;
   EXPECT_THAT(assign(1000, 0).homes, ElementsAre(0, 0, 0, 0, 1, 2, 0, 0));
 }
 
-TEST_F(FitAssign, ADeviceThatIsNotUsedGetsNothing) {
+TEST_F(FitAssign, UnusedDeviceGetsNothing) {
   used_ = {false, true, true};
   const HomeAssignment without = assign(1000, 1000);
   EXPECT_THAT(without.homes, ElementsAre(1, 1, 1, 1, 1, 1, 1, 1));

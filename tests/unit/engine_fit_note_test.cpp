@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
 
-TEST(FitNote, SaysLayersBytesAndWhatIsLeftAlone) {
+TEST(FitNote, LineHasLayersBytesAndMargin) {
   DeviceShare share = {.device = "test0"};
   share.layers = {.count = 2, .of = 5, .first = 1, .last = 3, .beside = 2};
   share.takes = {.weights = 3 * kMiB, .mapped = 512, .cache = 2 * kMiB, .streamed = kMiB};
@@ -25,7 +25,7 @@ TEST(FitNote, SaysLayersBytesAndWhatIsLeftAlone) {
             "are left alone)");
 }
 
-TEST(FitNote, SaysWhatAPoolIsAskedForInAll) {
+TEST(FitNote, LineHasTheTotalOfASharedPool) {
   DeviceShare share = {.device = "test0"};
   share.layers = {.count = 2, .of = 2, .first = 0, .last = 1};
   share.takes = {.weights = kMiB, .streamed = 512};
@@ -39,7 +39,7 @@ TEST(FitNote, SaysWhatAPoolIsAskedForInAll) {
       "5.0 MiB");
 }
 
-TEST(FitNote, SaysWhatTheDeviceTakesForItself) {
+TEST(FitNote, LineHasTheDevicesOwnMemory) {
   DeviceShare share = {.device = "x0"};
   share.layers = {.of = 5};
   share.own = {.context = 300 * kMiB, .graphs = 20 * kMiB};
@@ -48,7 +48,7 @@ TEST(FitNote, SaysWhatTheDeviceTakesForItself) {
             "20.0 MiB)");
 }
 
-TEST(FitNote, SaysNothingOfALimitThatIsNotKnownOrOfTheCpus) {
+TEST(FitNote, LineOmitsUnknownLimitsAndThatOfTheCpu) {
   DeviceShare share = {.device = "x0"};
   share.layers = {.of = 5};
   share.takes = {.activations = 1, .streamed = 1};
@@ -58,7 +58,7 @@ TEST(FitNote, SaysNothingOfALimitThatIsNotKnownOrOfTheCpus) {
   EXPECT_EQ(to_line(share), "x0: no layer, 1 byte");
 }
 
-TEST(FitNote, ALayerIsWhereAnyOfItsWeightsIsAndACacheIsNone) {
+TEST(FitNote, CountsALayerByItsWeightsAndNotByItsCache) {
   const gguf::TensorInfo info;
   // Two layers of a weight and a cache each, and a weight of none before and after.
   std::vector<FitLeaf> leaves(6);

@@ -19,7 +19,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-TEST(Ledger, RowsAreByDeviceAndPurpose) {
+TEST(Ledger, GroupsRowsByDeviceAndPurpose) {
   Ledger ledger;
   ledger.add("b", Purpose::kCache, 10);
   ledger.add("a", Purpose::kInputs, 1);
@@ -47,7 +47,7 @@ TEST(Ledger, RowsAreByDeviceAndPurpose) {
   EXPECT_EQ(twice.allocated("b"), 230U);
 }
 
-TEST(Ledger, ARefusalHasTheNumbers) {
+TEST(Ledger, OutOfMemoryTextHasNeededAndFreeBytes) {
   EXPECT_EQ(to_text(MemoryNeed{"test0", 3 << 20, 2 << 20, 65536}),
             "test0 needs 3.0 MiB (3145728 bytes), but has 2.0 MiB (2097152 bytes), of which 64.0 "
             "KiB are to be left free");
@@ -58,7 +58,7 @@ TestDevice cpu(std::size_t memory = std::size_t{1} << 30) {
       {.name = "cpu0", .kind = DeviceKind::kCpu, .host_accessible = true, .memory = memory});
 }
 
-TEST(Fit, TheMarginIsTheUsersOrATwentieth) {
+TEST(Fit, MarginIsTheUsersOr5PercentWithinBounds) {
   TestDevice large({.memory = std::size_t{64} << 30});
   TestDevice middle({.memory = std::size_t{512} << 20});
   TestDevice small({.memory = std::size_t{100} << 20});
@@ -74,7 +74,7 @@ TEST(Fit, TheMarginIsTheUsersOrATwentieth) {
   EXPECT_EQ(DeviceLimit{}.usable(), kNoLimit);
 }
 
-TEST(Fit, WhatWasRefusedGetsLessDownToNothing) {
+TEST(Fit, CapFallsToZeroAfterRepeatedAllocationFailures) {
   std::uint64_t planned = std::uint64_t{1} << 40;
   int attempts = 0;
   while (planned > 0) {
@@ -130,7 +130,7 @@ std::int64_t layers_on(const Model& model, int device, std::int64_t first) {
   return count;
 }
 
-TEST(Fit, DevicesAreFilledByPriorityInTheOrderOfLayers) {
+TEST(Fit, FillsDevicesByPriorityInLayerOrder) {
   const SynthModel file(six_layers());
   TestDevice host = cpu();
   LoadOptions options = no_margin();
@@ -161,7 +161,7 @@ TEST(Fit, DevicesAreFilledByPriorityInTheOrderOfLayers) {
   EXPECT_EQ((*model)->notes().size(), 3U);
 }
 
-TEST(Fit, OnlyTheDeviceThatAPlanIsTooLargeForGetsLess) {
+TEST(Fit, OnlyTheDeviceWhosePlanDoesNotFitGetsFewerLayers) {
   // Of all that a prompt of 64 tokens takes, the 192 values of a feed forward are the largest.
   constexpr std::size_t kLargest = std::size_t{64} * 192 * sizeof(float);
   SynthOptions shape = six_layers();
@@ -187,7 +187,7 @@ TEST(Fit, OnlyTheDeviceThatAPlanIsTooLargeForGetsLess) {
   }
 }
 
-TEST(Fit, OnlyTheDeviceThatRefusesASessionGetsLess) {
+TEST(Fit, OnlyTheDeviceOutOfMemoryForASessionGetsLess) {
   const SynthModel file(six_layers());
   const std::size_t half = 3 * 4 * (64 * 64 * 2 + 64 * 32 * 2 + 3 * 64 * 192) + 100000;
   for (const int refuses : {0, 1, 2}) {
@@ -219,7 +219,7 @@ TEST(Fit, OnlyTheDeviceThatRefusesASessionGetsLess) {
   }
 }
 
-TEST(Fit, TheMarginIsLeftAlone) {
+TEST(Fit, LeavesTheMarginFree) {
   const SynthModel file(six_layers());
   TestDevice host = cpu();
   for (const std::uint64_t margin : {0U, 100000U, 400000U, 700000U, 2000000U}) {
@@ -236,7 +236,7 @@ TEST(Fit, TheMarginIsLeftAlone) {
   }
 }
 
-TEST(Fit, WhatTheHostCanNotHoldIsRefusedBeforeAnythingIsAllocated) {
+TEST(Fit, TooLittleHostMemoryFailsBeforeAnyAllocation) {
   const SynthModel file(six_layers());
   TestDevice device({.name = "test0", .memory = 500000});
   TestDevice host = cpu(300000);
@@ -250,7 +250,7 @@ TEST(Fit, WhatTheHostCanNotHoldIsRefusedBeforeAnythingIsAllocated) {
   EXPECT_EQ(host.allocated(), 0U);
 }
 
-TEST(Fit, WhatTheUserPinnedStaysOrIsRefusedWithTheNumbers) {
+TEST(Fit, PinnedLayersStayOrFailWithTheBytes) {
   const SynthModel file(six_layers());
   TestDevice host = cpu();
   LoadOptions options = no_margin();
@@ -279,7 +279,7 @@ TEST(Fit, WhatTheUserPinnedStaysOrIsRefusedWithTheNumbers) {
   }
 }
 
-TEST(Fit, APinnedOpWhoseWeightHasNoRoomNamesThePinAndTheNumbers) {
+TEST(Fit, PinnedOpWithoutRoomNamesThePinAndTheBytes) {
   const SynthModel file(six_layers());
   TestDevice host = cpu();
   LoadOptions options = no_margin();
@@ -295,7 +295,7 @@ TEST(Fit, APinnedOpWhoseWeightHasNoRoomNamesThePinAndTheNumbers) {
   EXPECT_EQ(device.allocated() + host.allocated(), 0U);
 }
 
-TEST(Fit, WhatIsPredictedIsWhatIsAllocated) {
+TEST(Fit, PredictedMemoryIsAllocated) {
   std::mt19937_64 random(11);
   const auto any = [&](std::uint64_t below) { return random() % below; };
   const std::set<std::string> some_ops = {"matmul", "add", "mul", "rms_norm", "swiglu"};
@@ -387,7 +387,7 @@ TEST(Fit, WhatIsPredictedIsWhatIsAllocated) {
   EXPECT_GT(staged, 2) << "nor this";
 }
 
-TEST(Fit, WeightsAndCachesLieAsTheMemoryOfTheirDeviceWantsIt) {
+TEST(Fit, WeightsAndCachesHaveTheirDevicesAlignmentAndPadding) {
   const SynthModel file(six_layers());
   std::vector<std::vector<float>> logits;
   for (const bool wide : {false, true}) {
@@ -408,7 +408,7 @@ TEST(Fit, WeightsAndCachesLieAsTheMemoryOfTheirDeviceWantsIt) {
   EXPECT_EQ(logits[0], logits[1]);
 }
 
-TEST(Fit, CachesTakeWhatTheirTypeTakes) {
+TEST(Fit, PredictsCachesOfEveryType) {
   // Heads of whole blocks, and such as are decoded for each step.
   for (const std::int64_t heads : {2, 4}) {
     SynthOptions shape;

@@ -30,7 +30,7 @@ DeviceLimit pooled(std::uint64_t free, std::uint64_t margin = 0) {
   return {.free = free, .margin = margin, .pooled = true};
 }
 
-TEST(MemoryPool, IsAskedByTheCpuAndThoseThatHaveItsMemory) {
+TEST(MemoryPool, SumsTheCpuAndDevicesWithUnifiedMemory) {
   const DeviceLimit limits[] = {pooled(1000, 100), {.free = 10}, pooled(950, 40), {.free = 5000}};
   const std::uint64_t just[] = {300, 4000, 200, 400};
   const MemoryPool pool = memory_pool(limits, just);
@@ -42,7 +42,7 @@ TEST(MemoryPool, IsAskedByTheCpuAndThoseThatHaveItsMemory) {
   EXPECT_TRUE(memory_pool(limits, more).is_short());
 }
 
-TEST(MemoryPool, IsTheCpusWhereNobodyElseAsks) {
+TEST(MemoryPool, IsNotCheckedIfOnlyTheCpuUsesIt) {
   const DeviceLimit limits[] = {pooled(1000), {.free = 10}, {.free = 5000}};
   const std::uint64_t cpu_alone[] = {0, 5, 4000};
   const MemoryPool pool = memory_pool(limits, cpu_alone);
@@ -52,7 +52,7 @@ TEST(MemoryPool, IsTheCpusWhereNobodyElseAsks) {
   EXPECT_TRUE(memory_pool(limits, with_one_byte).is_short());
 }
 
-TEST(MemoryPool, OfOneThatHasRefusedMoreIsAsLargeAsBefore) {
+TEST(MemoryPool, CapOfADeviceDoesNotShrinkThePool) {
   DeviceLimit limit = pooled(1000);
   limit.cap = 10;  // of its own share
   const DeviceLimit limits[] = {limit, {.free = 5000}};
@@ -60,13 +60,13 @@ TEST(MemoryPool, OfOneThatHasRefusedMoreIsAsLargeAsBefore) {
   EXPECT_FALSE(memory_pool(limits, asked).is_short());
 }
 
-TEST(MemoryPool, HasNoEndWhereNobodyKnowsWhatIsFree) {
+TEST(MemoryPool, IsUnlimitedIfFreeMemoryIsUnknown) {
   const DeviceLimit limits[] = {pooled(0), {.free = 0}};
   const std::uint64_t asked[] = {kMuch, kMuch};
   EXPECT_FALSE(memory_pool(limits, asked).is_short());
 }
 
-TEST(MemoryPool, NamesThoseThatShareItAndTheNumbers) {
+TEST(MemoryPool, NamesItsDevicesAndBytes) {
   const DeviceLimit limits[] = {pooled(3 << 20, 64 << 10), {}, pooled(kMuch), {}};
   const std::string names[] = {"test0", "test1", "test2", "cpu0"};
   EXPECT_EQ(names_in_pool(0, limits, names), "test2 and cpu0");
@@ -80,7 +80,7 @@ TEST(MemoryPool, NamesThoseThatShareItAndTheNumbers) {
             "left free");
 }
 
-TEST(MemoryPool, IsOfDevicesThatSayThatTheirMemoryIsTheHosts) {
+TEST(MemoryPool, HasTheDevicesThatReportHostMemory) {
   TestDevice shared({.host_memory = true});
   TestDevice own({});
   TestDevice host({.name = "cpu0", .kind = DeviceKind::kCpu, .host_memory = true});
@@ -191,7 +191,7 @@ class FitInPool : public ::testing::Test {
   std::uint64_t weights_ = 0;  // bytes, of the last model
 };
 
-TEST_F(FitInPool, IsWhatBothNeedAndNotAByteLess) {
+TEST_F(FitInPool, NeedsExactlyTheSumOfDeviceAndCpu) {
   const std::uint64_t both = needed();
   TestDevice enough(in_pool(both));
   const Loaded all = load({&enough, &host_});
@@ -215,7 +215,7 @@ TEST_F(FitInPool, IsWhatBothNeedAndNotAByteLess) {
   EXPECT_THAT(apart.model->notes(), Not(Contains(HasSubstr("pool"))));
 }
 
-TEST_F(FitInPool, EachLayerThatHasNoRoomIsUsedInTheFile) {
+TEST_F(FitInPool, LayersWithoutRoomAreUsedFromTheMappedFile) {
   const std::uint64_t both = needed();
   const std::vector<float> want = logits_of_cpu();
   std::uint64_t before = kLayers + 1;
@@ -243,7 +243,7 @@ TEST_F(FitInPool, EachLayerThatHasNoRoomIsUsedInTheFile) {
   EXPECT_EQ(before, 0U);
 }
 
-TEST_F(FitInPool, IsLeftToTheCpuWhichHasAllThereIs) {
+TEST_F(FitInPool, CpuGetsAllMemoryIfThePoolIsSmall) {
   const std::vector<float> want = logits_of_cpu();
   const std::uint64_t alone = load({&host_}).allocated("cpu0");
   for (const std::uint64_t free : {std::uint64_t{4096}, alone, alone + 1000}) {
@@ -265,7 +265,7 @@ TEST_F(FitInPool, IsLeftToTheCpuWhichHasAllThereIs) {
   EXPECT_THAT(loaded.error().message(), HasSubstr("but has 1000 bytes (1000 bytes)"));
 }
 
-TEST_F(FitInPool, TheMarginIsLeftAlone) {
+TEST_F(FitInPool, LeavesTheMarginFree) {
   const std::uint64_t both = needed();
   LoadOptions options = small();
   options.memory_margin = 100000;
@@ -277,7 +277,7 @@ TEST_F(FitInPool, TheMarginIsLeftAlone) {
   EXPECT_LT(some.allocated("test0") + some.allocated("cpu0"), both);
 }
 
-TEST_F(FitInPool, WhatIsPinnedIsRefusedWithTheNumbersOfBoth) {
+TEST_F(FitInPool, PinsWithoutRoomFailWithTheBytesOfBoth) {
   LoadOptions options = small();
   options.pins = {{"output.*", "cpu0"}, {".*", "test0"}};
   const std::uint64_t both = needed(options);
@@ -296,7 +296,7 @@ TEST_F(FitInPool, WhatIsPinnedIsRefusedWithTheNumbersOfBoth) {
   EXPECT_EQ(little.allocated(), 0U);
 }
 
-TEST_F(FitInPool, TheLineOfAPlacementFileIsNamedThatIsTooMuch) {
+TEST_F(FitInPool, PlacementFileWithoutRoomNamesTheLine) {
   const std::uint64_t both = needed();
   LoadOptions options = small();
   std::string text;
@@ -333,7 +333,7 @@ TEST_F(FitInPool, TheLineOfAPlacementFileIsNamedThatIsTooMuch) {
   EXPECT_EQ(little.allocated(), 0U);
 }
 
-TEST_F(FitInPool, ASecondSessionFindsWhatTheFirstHasLeft) {
+TEST_F(FitInPool, SecondSessionUsesTheRemainingMemory) {
   std::uint64_t weights = 0;
   std::uint64_t own = 0;
   std::uint64_t cpus = 0;
@@ -367,7 +367,7 @@ TEST_F(FitInPool, ASecondSessionFindsWhatTheFirstHasLeft) {
   }
 }
 
-TEST_F(FitInPool, APlanThatIsMadeLaterHasWhatIsLeftAndKeepsTheCache) {
+TEST_F(FitInPool, LaterPlanUsesTheRemainingMemoryAndKeepsTheCache) {
   const std::uint64_t both = needed();
   std::vector<std::vector<float>> logits;
   for (const std::uint64_t memory : {kMuch, both}) {
@@ -422,7 +422,7 @@ class FitOfLimits : public FitInPool {
   const Loaded loaded_ = load({&first_, &second_, &host_});
 };
 
-TEST_F(FitOfLimits, OfTwoInThePoolTheLastGetsLess) {
+TEST_F(FitOfLimits, LastOfTwoDevicesInThePoolGetsLess) {
   DeviceLimit half = pooled(kMuch);
   half.cap = 3 * kLayerBytes;
   const Fit roomy = fit(*loaded_.model, {half, pooled(kMuch), {.free = kMuch}});
@@ -456,7 +456,7 @@ TEST_F(FitOfLimits, OfTwoInThePoolTheLastGetsLess) {
   EXPECT_EQ(none.planned[0] + none.planned[1], 0U);
 }
 
-TEST_F(FitOfLimits, OneWithMemoryOfItsOwnIsNotCounted) {
+TEST_F(FitOfLimits, DeviceWithItsOwnMemoryIsNotCounted) {
   DeviceLimit half = {.free = kMuch, .cap = 3 * kLayerBytes};
   const Fit roomy = fit(*loaded_.model, {half, pooled(kMuch), {.free = kMuch}});
   ASSERT_GT(roomy.planned[0], kLayerBytes);
@@ -477,7 +477,7 @@ TEST_F(FitOfLimits, OneWithMemoryOfItsOwnIsNotCounted) {
   EXPECT_EQ(own.planned[1], 0U);
 }
 
-TEST_F(FitOfLimits, WhatIsLoadedIsNotAskedForAgain) {
+TEST_F(FitOfLimits, LoadedWeightsAreNotRequestedAgain) {
   const auto state = loaded_.model->state();
   const std::uint64_t session =
       loaded_.session->ledger().allocated("test0") + loaded_.session->ledger().allocated("cpu0");
@@ -507,7 +507,7 @@ std::size_t count_no_room(const ModelState& state, const FitRequest& request,
   return said;
 }
 
-TEST_F(FitOfLimits, ItIsSaidThatThePoolIsWhatHasNoRoom) {
+TEST_F(FitOfLimits, ReasonSaysThatThePoolHasNoRoom) {
   const std::uint64_t both = needed();
   const auto state = loaded_.model->state();
   FitRequest request;
@@ -520,7 +520,7 @@ TEST_F(FitOfLimits, ItIsSaidThatThePoolIsWhatHasNoRoom) {
             0U);
 }
 
-TEST_F(FitInPool, WhatIsLoadedThereIsSaidToBeOfThePool) {
+TEST_F(FitInPool, ReasonCountsLoadedWeightsOfThePool) {
   TestDeviceConfig config = in_pool(kMuch);
   config.answer = [](const Graph& graph, NodeId id) {
     for (const NodeId source : graph.node(id).sources) {
@@ -554,7 +554,7 @@ TEST_F(FitInPool, WhatIsLoadedThereIsSaidToBeOfThePool) {
             0U);
 }
 
-TEST_F(FitInPool, NeverGetsMoreThanThereIs) {
+TEST_F(FitInPool, RandomFitsNeverExceedTheMemory) {
   std::mt19937_64 random(5);
   const auto any = [&](std::uint64_t below) { return random() % below; };
   int shared = 0;
@@ -598,7 +598,7 @@ TEST_F(FitInPool, NeverGetsMoreThanThereIs) {
 }
 
 /// Whether the file is read ahead tells how far progress comes.
-TEST_F(FitInPool, TheFileIsReadAheadOnlyIfTheHostHasRoomForItBesideThem) {
+TEST_F(FitInPool, ReadsTheFileAheadOnlyIfItFitsBesideTheWeights) {
   const auto read_all = [&](bool shared, std::uint64_t total_memory) {
     TestDeviceConfig config = in_pool(kMuch);
     config.host_memory = shared;

@@ -25,7 +25,7 @@ std::map<std::int32_t, int> draws(SamplingOptions options, const std::vector<flo
   return counts;
 }
 
-TEST(Sampler, TemperatureZeroTakesTheLikeliest) {
+TEST(Sampler, TemperatureZeroPicksTheMostLikelyToken) {
   auto sampler = Sampler::create(plain(0));
   EXPECT_EQ(*sampler->pick(std::vector<float>{1, 5, 3}), 1);
   EXPECT_EQ(*sampler->pick(std::vector<float>{2, 2, 2}), 0);  // the first of equals
@@ -45,7 +45,7 @@ TEST(Sampler, DrawsInProportionToTheSoftmax) {
   near(2, 5.0 / 8);
 }
 
-TEST(Sampler, TemperatureIsTheDivisorOfLogits) {
+TEST(Sampler, TemperatureDividesLogits) {
   // At temperature 2 the ratio 1 : 16 becomes 1 : 4.
   const int n = 40000;
   const auto counts = draws(plain(2), {0, std::log(16.0F)}, n);
@@ -95,7 +95,7 @@ TEST(Sampler, PenaltiesCountRecentTokensOnly) {
   EXPECT_EQ(*sampler->pick(std::vector<float>{3, 5.6F, -9}), 1);
 }
 
-TEST(Sampler, TheSameSeedGivesTheSameTokens) {
+TEST(Sampler, SameSeedGivesTheSameTokens) {
   std::vector<float> logits(100);
   for (std::size_t i = 0; i < 100; ++i) logits[i] = static_cast<float>(i % 7);
   SamplingOptions options;
@@ -113,7 +113,7 @@ TEST(Sampler, TheSameSeedGivesTheSameTokens) {
   EXPECT_GT(differing, 0);
 }
 
-TEST(Sampler, LogitsThatAreNoNumbersAreNeverPicked) {
+TEST(Sampler, NaNAndMinusInfinityAreNeverPicked) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   const float infinity = std::numeric_limits<float>::infinity();
   auto sampler = Sampler::create(plain());
@@ -123,7 +123,7 @@ TEST(Sampler, LogitsThatAreNoNumbersAreNeverPicked) {
   EXPECT_FALSE(sampler->pick(std::vector<float>{}));
 }
 
-TEST(Sampler, OptionsOutOfRangeAreNamed) {
+TEST(Sampler, RejectsOptionsOutOfRangeByName) {
   const auto message = [](SamplingOptions options) {
     const auto sampler = Sampler::create(options);
     return sampler ? std::string("accepted") : sampler.error().message();

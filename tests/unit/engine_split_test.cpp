@@ -27,7 +27,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::UnorderedElementsAreArray;
 
-TEST(Divide, IsInProportionWithOneForEach) {
+TEST(Divide, IsProportionalWithAtLeastOneEach) {
   const auto parts = [](std::int64_t units, std::vector<std::int64_t> shares) {
     return divide(units, shares);
   };
@@ -103,7 +103,7 @@ std::map<std::string, WeightLeaf> weights_of(const ModelState& state, const Step
   return weights;
 }
 
-TEST(Split, EveryPartIsOnItsDeviceAndTheTextIsThatOfOneDevice) {
+TEST(Split, PartsAreOnTheirDevicesAndTheTextIsUnchanged) {
   for (const DType dtype : {DType::kF32, DType::kQ8_0}) {
     const SynthModel file(noise(dtype));
     TestDevice a({.name = "a"});
@@ -159,7 +159,7 @@ std::vector<std::byte> of_each_row(std::span<const std::byte> matrix, std::size_
   return bytes;
 }
 
-TEST(Split, PartsAreFilledFromTheirBytesOfTheFile) {
+TEST(Split, PartsHoldTheirBytesOfTheFile) {
   SynthOptions shape = noise(DType::kQ8_0);
   shape.feed_forward = 192;
   const SynthModel file(shape);
@@ -197,7 +197,7 @@ TEST(Split, PartsAreFilledFromTheirBytesOfTheFile) {
 }
 
 /// Columns that have too few whole blocks for the shares: rows are split instead.
-TEST(Split, AMatrixOfFewBlocksIsSplitByRows) {
+TEST(Split, SplitsByRowsIfColumnsHaveTooFewBlocks) {
   const SynthModel file(noise(DType::kQ8_0));
   TestDevice a({.name = "a"});
   TestDevice b({.name = "b"});
@@ -215,7 +215,7 @@ TEST(Split, AMatrixOfFewBlocksIsSplitByRows) {
   EXPECT_EQ(step.caches.size(), 12U);
 }
 
-TEST(Split, AnOutputThatIsTheEmbeddingIsSplitBesideIt) {
+TEST(Split, TiedOutputIsSplitAndTheEmbeddingStaysWhole) {
   const SynthModel file(noise(DType::kF32, true));
   TestDevice a({.name = "a"});
   TestDevice b({.name = "b"});
@@ -235,7 +235,7 @@ TEST(Split, AnOutputThatIsTheEmbeddingIsSplitBesideIt) {
   }());
 }
 
-TEST(Split, WithoutSharesEachDeviceButTheCpuHasOne) {
+TEST(Split, DefaultsToOneShareForEachAccelerator) {
   const SynthModel file(noise());
   TestDevice a({.name = "a"});
   TestDevice b({.name = "b"});
@@ -248,7 +248,7 @@ TEST(Split, WithoutSharesEachDeviceButTheCpuHasOne) {
   EXPECT_EQ(parts({&host}), 0U);
 }
 
-TEST(Split, NodesThatADeviceCanNotComputeGoToOthers) {
+TEST(Split, UnsupportedNodesGoToOtherDevices) {
   const SynthModel file(noise());
   TestDevice a({.name = "a"});
   TestDevice b({.name = "b", .ops = {"matmul"}});
@@ -261,7 +261,7 @@ TEST(Split, NodesThatADeviceCanNotComputeGoToOthers) {
   for (const DeviceIndex home : state->cache_homes) EXPECT_EQ(home, 0);
 }
 
-TEST(Split, PartsThatHaveNoRoomGoToOthers) {
+TEST(Split, PartsWithoutRoomGoToOtherDevices) {
   const SynthModel file(noise());
   const EngineRun alone = on_cpu(file.path());
   // Half of each matrix of F32: queries and mix, keys and values, three of the feed-forward part.
@@ -290,7 +290,7 @@ TEST(Split, PartsThatHaveNoRoomGoToOthers) {
   }
 }
 
-TEST(Split, ADeviceThatLacksTheTypeGetsItsPartInAnother) {
+TEST(Split, PartIsTranscodedForADeviceWithoutTheType) {
   const SynthModel file(noise(DType::kQ8_0));
   TestDevice a({.name = "a"});
   TestDevice b({.name = "b", .wants_types = {{DType::kQ8_0, DType::kF32}}});
@@ -305,7 +305,7 @@ TEST(Split, ADeviceThatLacksTheTypeGetsItsPartInAnother) {
   expect_same(split, on_cpu(file.path()));  // F32 has all numbers of Q8_0
 }
 
-TEST(Split, GoesOnWithoutADeviceThatFails) {
+TEST(Split, ContinuesAfterTheLossOfADevice) {
   const SynthModel file(noise());
   const EngineRun alone = on_cpu(file.path());
   for (const std::size_t victim : {0, 1}) {
@@ -336,7 +336,7 @@ TEST(Split, GoesOnWithoutADeviceThatFails) {
 
 /// A session may have another type of cache than the loader was given, and then another number of
 /// caches: parts of 24 and 8 elements are not whole blocks of Q8_0.
-TEST(Split, ACacheTypeThatIsCutOtherwiseThanAtLoad) {
+TEST(Split, SessionCacheTypeMayBeSplitOtherwiseThanAtLoad) {
   const SynthModel file(noise());
   struct Row {
     DType type;
@@ -380,7 +380,7 @@ TEST(Split, ACacheTypeThatIsCutOtherwiseThanAtLoad) {
   EXPECT_EQ(caches_of_b.at(DType::kF32), 4U * 8 * 32 * 4);  // of 8 elements in 32 rows
 }
 
-TEST(Split, VerifyingUsesTheCacheTypeOfTheLoader) {
+TEST(Split, VerifyUsesTheCacheTypeOfTheLoader) {
   const SynthModel file(noise());
   TestDevice a({.name = "a"});
   TestDevice b({.name = "b"});
@@ -401,7 +401,7 @@ TEST(Split, VerifyingUsesTheCacheTypeOfTheLoader) {
   EXPECT_THAT(caches.error().message(), HasSubstr("has 8 caches, but the model was loaded for 4"));
 }
 
-TEST(Split, PinsOfWholeWeightsAndCachesHoldForTheirParts) {
+TEST(Split, PinsOfWholeWeightsAndCachesApplyToTheirParts) {
   const SynthModel file(noise());
   TestDevice a({.name = "a"});
   TestDevice b({.name = "b"});
@@ -482,7 +482,7 @@ TEST(Split, BiasesAreSplitWithTheirRows) {
   EXPECT_EQ(step.caches.size(), 8U);  // whose rows stay apart
 }
 
-TEST(Split, AFileInTheOtherByteOrderGivesTheSameParts) {
+TEST(Split, ByteOrderOfTheFileDoesNotMatter) {
   for (const DType dtype : {DType::kF32, DType::kQ8_0}) {
     const SynthModel file(noise(dtype));
     const std::string bytes = read_file(file.path());
@@ -513,7 +513,7 @@ TEST(Split, AFileInTheOtherByteOrderGivesTheSameParts) {
   }
 }
 
-TEST(Split, BadSharesAreRefused) {
+TEST(Split, RejectsInvalidShares) {
   const SynthModel file(noise());
   TestDevice a({.name = "a"});
   TestDevice b({.name = "b"});
@@ -541,7 +541,7 @@ TEST(Split, BadSharesAreRefused) {
   EXPECT_EQ(a.allocations() + b.allocations(), 0U);
 }
 
-TEST(Split, TheCpuMayBeNamedFirstWithoutShares) {
+TEST(Split, CpuMayBeNamedFirstOnlyWithoutShares) {
   const SynthModel file(noise());
   TestDevice a({.name = "a"});
   TestDevice b({.name = "b"});
@@ -578,7 +578,7 @@ class OneVector final : public ModelDefinition {
 };
 
 /// 64 elements of Q8_0 are two blocks.
-TEST(Split, FewerBlocksOfAVectorThanSharesAreRefused) {
+TEST(Split, RejectsMoreSharesThanBlocksOfAVector) {
   const auto model = std::make_shared<const OneVector>();
   const std::int64_t two[] = {1, 1};
   EXPECT_TRUE(split_model(model, two));
@@ -590,7 +590,7 @@ TEST(Split, FewerBlocksOfAVectorThanSharesAreRefused) {
                                                  "split among 3 devices"));
 }
 
-TEST(Split, FewerHeadsThanSharesAreRefused) {
+TEST(Split, RejectsMoreSharesThanKvHeads) {
   SynthOptions shape = noise();
   shape.kv_heads = 2;
   const SynthModel file(shape);
@@ -605,7 +605,7 @@ TEST(Split, FewerHeadsThanSharesAreRefused) {
                     HasSubstr("among 3 devices")));
 }
 
-TEST(Split, ImportanceNeedsWholeWeights) {
+TEST(Split, ImportanceMatrixRejectsASplitModel) {
   const SynthModel file(noise());
   TestDevice a({.name = "a"});
   TestDevice host = cpu();

@@ -39,7 +39,7 @@ class StepSets : public ::testing::Test {
 };
 
 /// Graphs of prefill and decode; for each a placement by the rules and one at the homes of weights.
-TEST_F(StepSets, ALoadWithASessionMakesTwoGraphsAndFourPlacements) {
+TEST_F(StepSets, LoadAndSessionMakeTwoGraphsAndFourPlacements) {
   const std::vector<Device*> devices = {cpu_};
   const auto model = load(devices);
   ASSERT_NE(model, nullptr);
@@ -149,7 +149,7 @@ TEST_F(StepSets, PlacementsDifferByEachPartOfTheKey) {
   }
 }
 
-TEST_F(StepSets, ErrorsAreNotKept) {
+TEST_F(StepSets, ErrorsAreNotCached) {
   const std::vector<Device*> devices = {cpu_};
   const auto model = load(devices);
   ASSERT_NE(model, nullptr);

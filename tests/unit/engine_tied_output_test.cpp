@@ -74,7 +74,7 @@ std::map<std::string, int> leaves_of(const Model& model, const std::string& tens
   return leaves;
 }
 
-TEST(TiedOutput, LiesOnceWhereRowsAndProductsAreComputed) {
+TEST(TiedOutput, IsStoredOnceIfOneDeviceComputesRowsAndMatmuls) {
   const SynthModel file(noise(true));
   TestDevice device({});
   TestDevice host = cpu();
@@ -84,7 +84,7 @@ TEST(TiedOutput, LiesOnceWhereRowsAndProductsAreComputed) {
   EXPECT_EQ(model->ledger().allocated("cpu0"), 0U);
 }
 
-TEST(TiedOutput, IsTheAcceleratorsThoughTheEmbeddingIsTheCpus) {
+TEST(TiedOutput, IsOnTheAcceleratorAndTheEmbeddingOnTheCpu) {
   const SynthModel file(noise(true));
   TestDevice alone = cpu();
   const auto expected = load(file.path(), {&alone});
@@ -105,7 +105,7 @@ TEST(TiedOutput, IsTheAcceleratorsThoughTheEmbeddingIsTheCpus) {
   for (std::size_t i = 0; i < want.size(); ++i) EXPECT_NEAR(got[i], want[i], 1e-4);
 }
 
-TEST(TiedOutput, IsToldOfAsOftenAsItIsRead) {
+TEST(TiedOutput, ProgressCountsEachReadOfTheTensor) {
   const SynthModel file(noise(true));
   TestDevice device = without_rows();
   TestDevice host = cpu();
@@ -125,7 +125,7 @@ TEST(TiedOutput, IsToldOfAsOftenAsItIsRead) {
   }
 }
 
-TEST(TiedOutput, IsTheUsersToPlaceByItsOwnName) {
+TEST(TiedOutput, MayBePinnedByItsOwnName) {
   const SynthModel file(noise(true));
   TestDevice device({});
   TestDevice host = cpu();
@@ -136,7 +136,7 @@ TEST(TiedOutput, IsTheUsersToPlaceByItsOwnName) {
       UnorderedElementsAre(std::pair("token_embd.weight", 1), std::pair("output.weight", 0)));
 }
 
-TEST(TiedOutput, IsOneWithTheEmbeddingWhereTheUserWantsItOnTheCpu) {
+TEST(TiedOutput, IsStoredOnceIfLogitsArePinnedToTheCpu) {
   const SynthModel file(noise(true));
   TestDevice device = without_rows();
   TestDevice host = cpu();
@@ -149,7 +149,7 @@ TEST(TiedOutput, IsOneWithTheEmbeddingWhereTheUserWantsItOnTheCpu) {
 }
 
 /// The first device would have both, and the second one the output: then the first has both, once.
-TEST(TiedOutput, LiesOnceWhereADeviceOfHigherPriorityDoesBoth) {
+TEST(TiedOutput, IsStoredOnceOnADeviceOfHigherPriority) {
   const SynthModel file(noise(true));
   TestDevice both({.name = "test0", .priority = 2});
   TestDevice products({.name = "test1", .priority = 1, .ops = {"matmul"}});
@@ -159,7 +159,7 @@ TEST(TiedOutput, LiesOnceWhereADeviceOfHigherPriorityDoesBoth) {
               UnorderedElementsAre(std::pair("token_embd.weight", 0)));
 }
 
-TEST(TiedOutput, IsTheCpusWhereTheAcceleratorFails) {
+TEST(TiedOutput, MovesToTheCpuIfTheAcceleratorFails) {
   const SynthModel file(noise(true));
   TestDevice alone = cpu();
   const auto want = logits(load(file.path(), {&alone}));
@@ -176,7 +176,7 @@ TEST(TiedOutput, IsTheCpusWhereTheAcceleratorFails) {
 }
 
 /// A placement of either kind is followed, with the accelerator there or not.
-TEST(TiedOutput, IsAsAPlacementFileHasIt) {
+TEST(TiedOutput, FollowsAPlacementFile) {
   const SynthModel file(noise(true));
   TestDevice device = without_rows();
   TestDevice host = cpu();
@@ -207,7 +207,7 @@ TEST(TiedOutput, IsAsAPlacementFileHasIt) {
 
 /// A device whose type can't hold a value takes the tensor for both at first, and for the output
 /// alone then: the second reading is by that graph.
-TEST(TiedOutput, MayBePartedWhenNothingIsTranscodedAfterAll) {
+TEST(TiedOutput, MayBeSplitFromTheEmbeddingIfTranscodingFails) {
   const SynthModel file(noise(true));
   const std::string path = file.folder().file("large.gguf");
   write_edited(file.path(), path,
@@ -231,7 +231,7 @@ TEST(TiedOutput, MayBePartedWhenNothingIsTranscodedAfterAll) {
   EXPECT_EQ(logits(model).size(), 300U);
 }
 
-TEST(TiedOutput, HasTwoLeavesOnlyOfAFileThatHasOneTensor) {
+TEST(TiedOutput, IsASecondLeafOnlyIfTheFileHasOneTensor) {
   for (const bool tied : {false, true}) {
     const SynthModel file(noise(tied));
     const auto opened = gguf::File::open(file.path());
@@ -252,7 +252,7 @@ TEST(TiedOutput, HasTwoLeavesOnlyOfAFileThatHasOneTensor) {
 }
 
 /// With a CPU that uses the mapped file.
-class TiedOutputInTheFile : public ::testing::Test {
+class TiedOutputInMappedFile : public ::testing::Test {
  protected:
   static void expect_as_predicted(const Model& model) {
     for (const Purpose purpose : {Purpose::kWeights, Purpose::kMappedWeights}) {
@@ -271,7 +271,7 @@ class TiedOutputInTheFile : public ::testing::Test {
                     .wants_weight = [](const Graph&, NodeId) { return true; }}};
 };
 
-TEST_F(TiedOutputInTheFile, IsUsedThereAndCountedOnceWhereThereIsNoRoom) {
+TEST_F(TiedOutputInMappedFile, IsCountedOnceOnTheCpu) {
   TestDevice device = without_rows(1000);
   const auto model = load(file_.path(), {&device, &host_});
   EXPECT_THAT(
@@ -283,7 +283,7 @@ TEST_F(TiedOutputInTheFile, IsUsedThereAndCountedOnceWhereThereIsNoRoom) {
   expect_as_predicted(*model);
 }
 
-TEST_F(TiedOutputInTheFile, IsCountedForEachDeviceThatUsesItThere) {
+TEST_F(TiedOutputInMappedFile, IsCountedForEachDeviceThatUsesTheMapping) {
   TestDevice device({.ops = {"matmul"}, .in_host_memory = true});
   const auto model = load(file_.path(), {&device, &host_});
   EXPECT_THAT(
@@ -294,7 +294,7 @@ TEST_F(TiedOutputInTheFile, IsCountedForEachDeviceThatUsesItThere) {
   expect_as_predicted(*model);
 }
 
-TEST_F(TiedOutputInTheFile, IsCopiedForTheCpuIfThatIsAskedFor) {
+TEST_F(TiedOutputInMappedFile, IsCopiedForTheCpuInCopiedMode) {
   TestDevice device = without_rows(1000);
   LoadOptions options = small();
   options.weights = WeightMode::kCopied;

@@ -57,7 +57,7 @@ std::vector<std::byte> bytes_in_memory(const Model& model, const gguf::TensorInf
   return bytes;
 }
 
-TEST(ModelTranscode, WeightsAreF16WhereTheDeviceWantsThatAndAsInTheFileElsewhere) {
+TEST(ModelTranscode, WeightsAreF16OnTheDeviceAndUnchangedElsewhere) {
   const SynthModel file(two_layers(DType::kQ8_0));
   TestDevice host = cpu();
   TestDevice test({.ops = {"matmul"}, .wants_types = {{DType::kQ8_0, DType::kF16}}});
@@ -97,7 +97,7 @@ void round_block(const float* from, float* to) {
     to[i] = largest == 0 ? 0 : scale * std::round(from[i] * (1 / (largest / 127)));
 }
 
-TEST(ModelTranscode, TheErrorIsTheNormalisedMeanSquareOfAllValues) {
+TEST(ModelTranscode, ReportsTheNormalizedMeanSquareError) {
   const SynthModel file(two_layers(DType::kF32));
   TestDevice host = cpu();
   TestDevice test({.ops = {"matmul"}, .wants_types = {{DType::kF32, DType::kQ8_0}}});
@@ -167,7 +167,7 @@ TEST(ModelTranscode, ProgressCountsTheBytesOfTheFile) {
   EXPECT_EQ(model->transcoded().size(), 16U);
 }
 
-TEST(ModelTranscode, MemoryIsThatOfTheTypeOnTheDevice) {
+TEST(ModelTranscode, MemoryFollowsTheTranscodedType) {
   const SynthModel file(two_layers(DType::kQ8_0));
   TestDevice host = cpu();
   std::uint64_t weights[2] = {};
@@ -198,7 +198,7 @@ TEST(ModelTranscode, MemoryIsThatOfTheTypeOnTheDevice) {
   EXPECT_EQ(last, 16U);
 }
 
-TEST(ModelTranscode, APinnedLayerThatIsTooLargeInItsNewTypeIsRefusedWithTheNumbers) {
+TEST(ModelTranscode, PinnedLayerTooLargeAfterTranscodingIsOutOfMemory) {
   const SynthModel file(two_layers(DType::kQ8_0));
   TestDevice host = cpu();
   LoadOptions options = load_options();
@@ -227,7 +227,7 @@ void enlarge(const std::string& path, const std::string& name) {
   EXPECT_TRUE(stream.good());
 }
 
-TEST(ModelTranscode, WhatTheNewTypeCanNotHoldIsLeftAsItIsAndSaid) {
+TEST(ModelTranscode, WeightWithValuesOutOfRangeStaysAndIsReported) {
   const SynthModel file(two_layers(DType::kQ4_0));
   enlarge(file.path(), "blk.1.ffn_up.weight");  // up to 8 * 65504
   TestDevice host = cpu();
@@ -261,7 +261,7 @@ TEST(ModelTranscode, WhatTheNewTypeCanNotHoldIsLeftAsItIsAndSaid) {
   EXPECT_EQ(test.allocated(), 0U);
 }
 
-TEST(ModelTranscode, ADeniedFallbackIsDeniedWhereNothingMayBeTranscoded) {
+TEST(ModelTranscode, DenyFailsIfTranscodingIsForbidden) {
   const SynthModel file(two_layers(DType::kQ8_0));
   TestDevice host = cpu();
   TestDevice test({.wants_types = {{DType::kQ8_0, DType::kF16}}});
@@ -277,7 +277,7 @@ TEST(ModelTranscode, ADeniedFallbackIsDeniedWhereNothingMayBeTranscoded) {
 
 // ---- one weight
 
-TEST(TranscodeWeight, PiecesAndEdgesFitTogether) {
+TEST(TranscodeWeight, PiecesEqualAWholeConversion) {
   // More than a piece of 65536 elements, and no multiple of it.
   const std::int64_t n = 2 * 65536 + 96;
   std::vector<float> values(static_cast<std::size_t>(n));
@@ -305,7 +305,7 @@ TEST(TranscodeWeight, PiecesAndEdgesFitTogether) {
   }
 }
 
-TEST(TranscodeWeight, WhatIsNotFiniteBeforeIsNoLossAndAfterItIs) {
+TEST(TranscodeWeight, CountsValuesThatBecomeNonFiniteAsLost) {
   const float infinity = std::numeric_limits<float>::infinity();
   const std::vector<float> values = {1, infinity, 1e30F, -1e30F, std::nanf(""), 2};
   std::vector<std::byte> from(values.size() * 4);
@@ -320,7 +320,7 @@ TEST(TranscodeWeight, WhatIsNotFiniteBeforeIsNoLossAndAfterItIs) {
   EXPECT_EQ(error->squared_error, 0);
 }
 
-TEST(TranscodeWeight, WhatABlockCannotReachIsALoss) {
+TEST(TranscodeWeight, CountsValuesAboveTheBlockMaximumAsLost) {
   // 127 * 65504 is the largest of Q8_0.
   std::vector<float> values(32, 1.0F);
   values[3] = 8319008.0F;
@@ -337,7 +337,7 @@ TEST(TranscodeWeight, WhatABlockCannotReachIsALoss) {
   }
 }
 
-TEST(TranscodeWeight, ABufferThatIsTooSmallIsAnError) {
+TEST(TranscodeWeight, BufferTooSmallIsAnError) {
   const std::vector<std::byte> from(64 * 4);
   const auto buffer = *host_memory().allocate(64);
   EXPECT_FALSE(transcode(from, DType::kF32, std::endian::little, {buffer.get(), 0}, DType::kF16,

@@ -34,7 +34,7 @@ void expect_error(const std::string& path, ErrorCode code, const char* part) {
   EXPECT_THAT(result.error().message(), HasSubstr(part));
 }
 
-TEST(MappedFile, HasTheFilesBytes) {
+TEST(MappedFile, HasTheBytesOfTheFile) {
   const TempFolder folder;
   auto first = MappedFile::open(folder.write("x", Bytes().text("abc").span()));
   ASSERT_TRUE(first) << first.error().message();
@@ -46,7 +46,7 @@ TEST(MappedFile, HasTheFilesBytes) {
   EXPECT_THAT(file.bytes(), ElementsAre(std::byte{'d'}));
 }
 
-TEST(MappedFile, OutlivesTheFilesName) {
+TEST(MappedFile, OutlivesTheDeletionOfTheFile) {
   const TempFolder folder;
   const auto file = MappedFile::open(folder.write("x", Bytes().text("abc").span()));
   ASSERT_TRUE(file) << file.error().message();
@@ -54,7 +54,7 @@ TEST(MappedFile, OutlivesTheFilesName) {
   EXPECT_EQ(file->bytes()[2], std::byte{'c'});
 }
 
-TEST(MappedFile, LetsGoOfWholePagesOnly) {
+TEST(MappedFile, ReleasesOnlyWholePages) {
   const TempFolder folder;
   const std::size_t page = page_size();
   const std::vector<std::byte> bytes(8 * page, std::byte{7});
@@ -79,7 +79,7 @@ TEST(MappedFile, LetsGoOfWholePagesOnly) {
   EXPECT_EQ(test::resident_bytes(path), 0U);
 }
 
-TEST(MappedFile, BringsNoNeighboursOfWhatIsSetApart) {
+TEST(MappedFile, RandomAccessAdviceReadsNoNeighboringPages) {
   const TempFolder folder;
   const std::size_t page = page_size();
   const std::string path = folder.write("x", std::vector<std::byte>(8 * page, std::byte{7}));
@@ -95,7 +95,7 @@ TEST(MappedFile, BringsNoNeighboursOfWhatIsSetApart) {
   EXPECT_LE(there, 2 * page);
 }
 
-TEST(MappedFile, ReadsAheadWhatItIsAskedToIfTheSystemCan) {
+TEST(MappedFile, ReadAheadLoadsThePages) {
   const TempFolder folder;
   const std::size_t page = page_size();
   const std::string path = folder.write("x", std::vector<std::byte>(8 * page, std::byte{7}));
@@ -117,32 +117,32 @@ TEST(MappedFile, MayBeEmpty) {
   EXPECT_TRUE(file->bytes().empty());
 }
 
-TEST(MappedFile, SaysWhatIsNotThere) {
+TEST(MappedFile, MissingFileIsNotFound) {
   const TempFolder folder;
   expect_error(folder.file("none"), ErrorCode::kNotFound, "No such file or directory");
   folder.write("x", {});
   expect_error(folder.file("x/none"), ErrorCode::kNotFound, "Not a directory");
 }
 
-TEST(MappedFile, SaysWhatIsNoFile) {
+TEST(MappedFile, DirectoryOrDeviceIsAnError) {
   const TempFolder folder;
   expect_error(folder.path(), ErrorCode::kIo, "directory");
   expect_error("/dev/null", ErrorCode::kIo, "not a regular file");
 }
 
-TEST(MappedFile, DoesNotWaitForAPipe) {
+TEST(MappedFile, PipeIsAnErrorWithoutBlocking) {
   const TempFolder folder;
   ASSERT_EQ(::mkfifo(folder.file("pipe").c_str(), 0600), 0);
   expect_error(folder.file("pipe"), ErrorCode::kIo, "not a regular file");
 }
 
-TEST(MappedFile, SaysWhatCannotBeOpened) {
+TEST(MappedFile, SymlinkLoopIsAnError) {
   const TempFolder folder;
   ASSERT_EQ(::symlink("loop", folder.file("loop").c_str()), 0);
   expect_error(folder.file("loop"), ErrorCode::kIo, "symbolic links");
 }
 
-TEST(MappedFile, SaysWhatMayNotBeRead) {
+TEST(MappedFile, FileWithoutReadPermissionIsAnError) {
   const TempFolder folder;
   const std::string path = folder.write("x", Bytes().text("abc").span());
   ASSERT_EQ(::chmod(path.c_str(), 0), 0);

@@ -70,7 +70,7 @@ TEST_P(GgufBigEndian, FileHasTheSameTensors) {
 INSTANTIATE_TEST_SUITE_P(, GgufBigEndian, testing::Values("GGUF", "FUGG"),
                          [](const auto& magic) { return std::string(magic.param); });
 
-TEST(GgufByteOrder, OfALittleEndianFileIsSaid) {
+TEST(GgufByteOrder, OfALittleEndianFileIsReported) {
   const auto bytes = test::gguf_sample();
   const auto file = File::parse(bytes.span(), "little.gguf");
   ASSERT_TRUE(file);

@@ -32,7 +32,7 @@ void PrintTo(const Case& c, std::ostream* out) {
 
 class Malformed : public testing::TestWithParam<Case> {};
 
-TEST_P(Malformed, IsRefused) {
+TEST_P(Malformed, IsRejectedWithTheFacts) {
   const Case& c = GetParam();
   const auto file = File::parse(c.bytes.span(), "bad.gguf");
   ASSERT_FALSE(file);
@@ -401,7 +401,7 @@ INSTANTIATE_TEST_SUITE_P(
                          {"'split.no'", "0 to 2", "found 3"}}),
     case_name);
 
-TEST(CutOff, AnywhereIsAnError) {
+TEST(Truncated, AnywhereIsAnError) {
   const Bytes whole = gguf_sample();
   ASSERT_TRUE(File::parse(whole.span(), "whole.gguf"));
   for (std::size_t size = 0; size < whole.size(); ++size) {
@@ -430,7 +430,7 @@ TEST(Corrupted, AnywhereDoesNoHarm) {
   }
 }
 
-TEST(HeaderLimit, KeepsWhatAFileClaimsFromFillingTheMemory) {
+TEST(HeaderLimit, RejectsMetadataAbove256MiB) {
   // A file with holes, so that it is large without taking any room: an array of 300 MiB of bytes.
   const TempFolder folder;
   const std::uint64_t count = std::uint64_t{300} << 20;

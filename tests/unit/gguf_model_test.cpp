@@ -12,7 +12,7 @@ namespace {
 
 constexpr const char* kModel = SHUNT_TEST_SHARED "/data/models/stories260K.gguf";
 
-TEST(GgufModel, Stories260K) {
+TEST(GgufModel, ReadsStories260K) {
   if (!std::filesystem::exists(kModel)) GTEST_SKIP() << "NOT CHECKED: no " << kModel;
   const auto file = File::open(kModel);
   ASSERT_TRUE(file) << file.error().message();

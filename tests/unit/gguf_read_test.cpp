@@ -52,7 +52,7 @@ TEST(GgufFile, MayBeEmpty) {
   EXPECT_EQ(file.path(), "test.gguf");
 }
 
-TEST(GgufFile, Version2IsReadLike3) {
+TEST(GgufFile, Version2IsReadLikeVersion3) {
   GgufParts parts;
   parts.version = 2;
   parts.entries = {gguf_entry("k", kGgufU32, Bytes().u32(5))};
@@ -97,7 +97,7 @@ TEST(GgufFile, HasArrays) {
   EXPECT_EQ((*file.get_array("x.empty", ValueType::kU8))->size(), 0u);
 }
 
-TEST(GgufFile, IntegersOfAnyWidthWillDoInArrays) {
+TEST(GgufFile, ArraysAcceptIntegersOfAnyWidth) {
   const Bytes bytes = gguf_sample();
   const File file = parse(bytes);
   EXPECT_TRUE(file.get_array("x.i32s", ValueType::kU16));
@@ -119,7 +119,7 @@ TEST(GgufFile, MissingMetadataIsNotFound) {
                {"an array of string"});
 }
 
-TEST(GgufFile, MetadataOfAnotherKindIsBad) {
+TEST(GgufFile, MetadataOfAnotherTypeIsABadFile) {
   const Bytes bytes = gguf_sample();
   const File file = parse(bytes);
   expect_error(file.get_string("x.u8"), ErrorCode::kBadFile,
@@ -134,7 +134,7 @@ TEST(GgufFile, MetadataOfAnotherKindIsBad) {
                {"an array of u8", "a u8"});
 }
 
-TEST(GgufFile, FallbackIsForMissingKeysOnly) {
+TEST(GgufFile, DefaultAppliesOnlyToMissingKeys) {
   const Bytes bytes = gguf_sample();
   const File file = parse(bytes);
   EXPECT_EQ(*file.get_string_or("nope", "x"), "x");
@@ -147,7 +147,7 @@ TEST(GgufFile, FallbackIsForMissingKeysOnly) {
   expect_error(file.get_bool_or("x.u8", false), ErrorCode::kBadFile, {"a bool"});
 }
 
-TEST(GgufFile, HasTensorsInPlace) {
+TEST(GgufFile, TensorDataIsNotCopied) {
   const Bytes bytes = gguf_sample();
   const File file = parse(bytes);
   ASSERT_EQ(file.tensors().size(), 2u);
@@ -183,7 +183,7 @@ TEST(GgufFile, TensorsOfAnotherFileHaveNoData) {
   EXPECT_EQ(file.mapping(1), nullptr);
 }
 
-TEST(GgufFile, AlignmentMovesTheData) {
+TEST(GgufFile, AlignmentDeterminesTheDataOffset) {
   for (const std::uint32_t alignment : {8u, 64u, 4096u}) {
     GgufParts parts;
     parts.alignment = alignment;
@@ -215,7 +215,7 @@ TEST(GgufFile, NamesOver64BytesAreFine) {
   EXPECT_NE(parse(bytes).find_tensor(name), nullptr);
 }
 
-TEST(GgufFile, ForMetadataOnlyUnknownTypesAreLeftOut) {
+TEST(GgufFile, MetadataOnlySkipsTensorsOfUnknownTypes) {
   GgufParts parts;
   parts.tensors = {gguf_tensor("withdrawn", {4}, 4, 0), gguf_tensor("made up", {4}, 1000, 32),
                    gguf_tensor("f32", {4}, 0, 64)};
@@ -254,7 +254,7 @@ bool is_mappable(const std::string& path, std::size_t bytes) {
   return start != MAP_FAILED;
 }
 
-TEST(GgufFile, LargeDataAreNeitherCopiedNorTouched) {
+TEST(GgufFile, OpensA64GiBFileWithoutReadingItsData) {
   // A file with a hole of 64 GiB, which no memory would take and reading through which would take
   // minutes.
   const TempFolder folder;
@@ -272,7 +272,7 @@ TEST(GgufFile, LargeDataAreNeitherCopiedNorTouched) {
   EXPECT_EQ(data.back(), std::byte{0});
 }
 
-TEST(GgufFile, OpeningSaysWhatIsWrongWithThePath) {
+TEST(GgufFile, OpenReportsMissingEmptyAndNonRegularFiles) {
   const TempFolder folder;
   expect_error(File::open(folder.file("none.gguf")), ErrorCode::kNotFound,
                {"none.gguf", "No such file"});

@@ -69,7 +69,7 @@ class GgufSplit : public testing::Test {
   TempFolder folder_;
 };
 
-TEST_F(GgufSplit, OpensAsOne) {
+TEST_F(GgufSplit, OpensAllPartsAsOneFile) {
   const auto file = File::open(path(1));
   ASSERT_TRUE(file) << file.error().message();
   EXPECT_EQ(file->part_count(), 3u);
@@ -89,7 +89,7 @@ TEST_F(GgufSplit, OpensAsOne) {
   EXPECT_EQ(file->file_bytes(), bytes);
 }
 
-TEST_F(GgufSplit, AnotherPartThanTheFirstNamesTheFirst) {
+TEST_F(GgufSplit, OpeningALaterPartNamesTheFirst) {
   expect_error(path(2), ErrorCode::kInvalidArgument, {path(2), "part 2 of 3", path(1)});
   expect_error(path(3), ErrorCode::kInvalidArgument, {path(3), "part 3 of 3", path(1)});
 }
@@ -104,7 +104,7 @@ TEST_F(GgufSplit, DamagedPartIsNamed) {
   expect_error(path(1), ErrorCode::kBadFile, {"part 2 of 3", path(2), "byte 4"});
 }
 
-TEST_F(GgufSplit, PartOfAnotherFileIsRefused) {
+TEST_F(GgufSplit, RejectsAPartOfAnotherFile) {
   write(2, {.number = 2, .tensors = {"c"}});
   expect_error(path(1), ErrorCode::kBadFile,
                {path(2), "part 2 of 3", "part 3 of 3 by its metadata"});
@@ -114,18 +114,18 @@ TEST_F(GgufSplit, PartOfAnotherFileIsRefused) {
   expect_error(path(1), ErrorCode::kBadFile, {path(2), "part 1 of 1 by its metadata"});
 }
 
-TEST_F(GgufSplit, NumberOfTensorsMustBeRight) {
+TEST_F(GgufSplit, RejectsAWrongTensorCount) {
   write(2, {.number = 1});
   expect_error(path(1), ErrorCode::kBadFile,
                {path(1), "'split.tensors.count'", "4 tensors", "have 3"});
 }
 
-TEST_F(GgufSplit, TensorInTwoPartsIsRefused) {
+TEST_F(GgufSplit, RejectsATensorInTwoParts) {
   write(3, {.number = 2, .tensors = {"b"}});
   expect_error(path(1), ErrorCode::kBadFile, {path(1), "tensor 'b'", "part 1", "part 3"});
 }
 
-TEST_F(GgufSplit, NameMustSayWhichPart) {
+TEST_F(GgufSplit, RejectsAFileNameWithoutThePartNumber) {
   std::filesystem::rename(path(1), folder_.file("renamed.gguf"));
   expect_error(folder_.file("renamed.gguf"), ErrorCode::kBadFile,
                {"renamed.gguf", "part 1 of 3", "'-00001-of-00003.gguf'"});
@@ -134,7 +134,7 @@ TEST_F(GgufSplit, NameMustSayWhichPart) {
                {"'-00001-of-00003.gguf'"});
 }
 
-TEST_F(GgufSplit, MergedFilesKeepKeysThatMeanNothing) {
+TEST_F(GgufSplit, IgnoresSplitKeysOfMergedFiles) {
   const std::string merged =
       folder_.write("merged.gguf", part({.count = 0, .tensors = {"a"}, .total = 9}).span());
   EXPECT_TRUE(File::open(merged));
@@ -143,7 +143,7 @@ TEST_F(GgufSplit, MergedFilesKeepKeysThatMeanNothing) {
   EXPECT_TRUE(File::open(single));
 }
 
-TEST(PartName, IsReadAndMade) {
+TEST(PartName, IsParsedAndFormatted) {
   const auto name = parse_part_name("/models/x-7B-00002-of-00013.gguf");
   ASSERT_TRUE(name);
   EXPECT_EQ(name->prefix, "/models/x-7B");
@@ -152,7 +152,7 @@ TEST(PartName, IsReadAndMade) {
   EXPECT_EQ(part_path(name->prefix, 12, 13), "/models/x-7B-00013-of-00013.gguf");
 }
 
-TEST(PartName, IsExact) {
+TEST(PartName, RejectsOtherNames) {
   for (const char* path :
        {"", "x.gguf", "x-00002-of-00001.gguf", "x-00000-of-00001.gguf", "x-0001-of-00003.gguf",
         "x-0000a-of-00003.gguf", "x-00001-of-00003.GGUF", "x00001-of-00003.gguf",

@@ -52,7 +52,7 @@ void expect_refused(const Writer& writer, const std::vector<std::string>& parts,
   EXPECT_THAT(folder.list(), IsEmpty());
 }
 
-TEST(GgufWriter, WritesByteForByteWhatTheFormatSays) {
+TEST(GgufWriter, WritesTheExactBytesOfTheFormat) {
   const TempFolder folder;
   Writer writer;
   writer.add_string("general.name", "x");
@@ -85,7 +85,7 @@ TEST(GgufWriter, WritesByteForByteWhatTheFormatSays) {
   EXPECT_THAT(folder.list(), ElementsAre("out.gguf"));
 }
 
-TEST(GgufWriter, EveryValueComesBack) {
+TEST(GgufWriter, RoundTripsMetadataOfEveryType) {
   const TempFolder folder;
   Writer writer;
   writer.add("u8", {ValueType::kU8, std::uint64_t{255}});
@@ -135,7 +135,7 @@ TEST(GgufWriter, EveryValueComesBack) {
   EXPECT_EQ((*file->get_array("empty", ValueType::kU64))->size(), 0u);
 }
 
-TEST(GgufWriter, TensorsOfEveryTypeComeBack) {
+TEST(GgufWriter, RoundTripsTensorsOfEveryType) {
   for (const std::uint32_t alignment : {8u, 32u, 4096u}) {
     const TempFolder folder;
     Writer writer;
@@ -165,7 +165,7 @@ TEST(GgufWriter, TensorsOfEveryTypeComeBack) {
   }
 }
 
-TEST(GgufWriter, ReplacesAFileAsAWhole) {
+TEST(GgufWriter, ReplacesAFileAtomically) {
   const TempFolder folder;
   folder.write("out.gguf", Bytes().text("old").span());
   Writer writer;
@@ -185,7 +185,7 @@ TEST(GgufWriter, HeedsTheUmask) {
   EXPECT_EQ(status.st_mode & 0777u, 0640u);
 }
 
-TEST(GgufWriter, FailedDataLeaveTheOldFileAndNothingElse) {
+TEST(GgufWriter, FailedDataKeepTheOldFileAndNoTemporaryFile) {
   const TempFolder folder;
   folder.write("out.gguf", Bytes().text("old").span());
   Writer writer;
@@ -224,7 +224,7 @@ TEST(GgufWriter, FailedDataLeaveTheOldFileAndNothingElse) {
   }
 }
 
-TEST(GgufWriter, TakesTensorsInPieces) {
+TEST(GgufWriter, AcceptsTensorsInPieces) {
   const TempFolder folder;
   Writer writer;
   ASSERT_TRUE(writer.add_tensor("a", *make_tensor(DType::kI8, {40})));
@@ -260,7 +260,7 @@ TEST(GgufWriter, TakesTensorsInPieces) {
   EXPECT_THAT(folder.list(), ElementsAre("out.gguf"));
 }
 
-TEST(GgufWriter, SaysWhereItCannotWrite) {
+TEST(GgufWriter, UnwritablePathIsReported) {
   const TempFolder folder;
   const Status missing = Writer().write(folder.file("none/out.gguf"), no_data);
   ASSERT_FALSE(missing);
@@ -273,7 +273,7 @@ TEST(GgufWriter, SaysWhereItCannotWrite) {
   EXPECT_THAT(folder.list(), IsEmpty());
 }
 
-TEST(GgufWriter, FullDiskLeavesNothing) {
+TEST(GgufWriter, FullDiskLeavesNoFile) {
   // A limit on the size of files fails in the same place, write(), as a full disk.
   const TempFolder folder;
   struct rlimit before = {};
@@ -292,7 +292,7 @@ TEST(GgufWriter, FullDiskLeavesNothing) {
   EXPECT_THAT(folder.list(), IsEmpty());
 }
 
-TEST(GgufWriter, RefusesMetadataThatMakeNoSense) {
+TEST(GgufWriter, RejectsInvalidMetadata) {
   Writer twice;
   twice.add_u32("k", 1);
   twice.add_bool("k", true);
@@ -327,7 +327,7 @@ TEST(GgufWriter, RefusesMetadataThatMakeNoSense) {
   expect_refused(negative, {"metadata 'k'", "-1 is not a u32"});
 }
 
-TEST(GgufWriter, RefusesAlignmentsThatCannotBe) {
+TEST(GgufWriter, RejectsInvalidAlignments) {
   for (const std::uint32_t alignment : {0u, 1u, 4u, 24u}) {
     expect_refused(Writer(), {std::to_string(alignment), "power of two"}, alignment);
   }
@@ -338,7 +338,7 @@ TEST(GgufWriter, RefusesAlignmentsThatCannotBe) {
   EXPECT_TRUE(contradicting.write(folder.file("out.gguf"), no_data, 64));
 }
 
-TEST(GgufWriter, RefusesTensorsThatCannotBe) {
+TEST(GgufWriter, RejectsInvalidTensors) {
   Writer writer;
   const Tensor whole = *make_tensor(DType::kF32, {8, 2});
   Tensor gaps = whole;

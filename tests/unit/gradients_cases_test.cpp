@@ -272,7 +272,7 @@ std::string name_of(const testing::TestParamInfo<const Op*>& info) {
 
 INSTANTIATE_TEST_SUITE_P(OfOps, GradientCases, testing::ValuesIn(ops_with(true)), name_of);
 
-TEST(OpsWithoutAGradientRule, AreErrorsThatNameThem) {
+TEST(OpsWithoutAGradientRule, GiveAnErrorThatNamesTheOp) {
   for (const Op* op : ops_with(false)) {
     SCOPED_TRACE(op->info().name);
     bool refused = false;
@@ -295,7 +295,7 @@ TEST(OpsWithoutAGradientRule, AreErrorsThatNameThem) {
 }
 
 /// In the table under "Not at all", all of them and no other.
-TEST(TrainingPage, ListsTheOpsWithoutARule) {
+TEST(TrainingPage, ListsTheOpsWithoutAGradientRule) {
   const std::string page = test::read_file(SHUNT_TEST_DOCS "/guide/training.md");
   const std::string table = page.substr(page.find("Not at all:"));
   std::set<std::string> listed;

@@ -70,7 +70,7 @@ TEST(GradientsOf, SeveralPathsAreAddedUp) {
   EXPECT_THAT(found[0].data, ElementsAre(31));
 }
 
-TEST(GradientsOf, WhatTheLossDoesNotHangOnAreZeros) {
+TEST(GradientsOf, ParametersUnusedByTheLossAreZeros) {
   Example e;
   const Value x = e.vector({3});
   const Value other = e.leaf({2, 2, 1, 1}, {1, 2, 3, 4}, DType::kF16);
@@ -81,7 +81,7 @@ TEST(GradientsOf, WhatTheLossDoesNotHangOnAreZeros) {
   EXPECT_THAT(found[1].data, ElementsAre(0, 0, 0, 0));
 }
 
-TEST(GradientsOf, ValuesInBetweenAreTotal) {
+TEST(GradientsOf, IntermediateValuesAreTotalDerivatives) {
   Example e;
   const Value x = e.vector({3});
   const Value y = *sqr(e.g, x);
@@ -93,7 +93,7 @@ TEST(GradientsOf, ValuesInBetweenAreTotal) {
   EXPECT_THAT(found[2].data, ElementsAre(1));
 }
 
-TEST(GradientsOf, TwoParametersThatAreTheSameAreTwoNodes) {
+TEST(GradientsOf, EqualGradientsAreSeparateNodes) {
   Example e;
   const Value a = e.vector({1, 2});
   const Value b = e.vector({5, 7});
@@ -113,7 +113,7 @@ TEST(GradientsOf, HalfPreciseParametersAreF32) {
   EXPECT_EQ(e.g.tensor((*found)[0]).dtype, DType::kF32);
 }
 
-TEST(GradientsOf, WeightsThatStayNeedNoRuleBehindThem) {
+TEST(GradientsOf, ParametersIgnoreOpsWithoutARuleOffTheirPath) {
   Example e;
   const Value x = e.vector({1, 2, 3, 4});
   const Value b = e.vector({1, 1, 1, 1});
@@ -125,7 +125,7 @@ TEST(GradientsOf, WeightsThatStayNeedNoRuleBehindThem) {
   EXPECT_THAT(found[0].data, ElementsAre(1, 1, 1, 1));
 }
 
-TEST(GradientsOf, ACachePassToWhatWasWritten) {
+TEST(GradientsOf, ACacheFlowToTheWrittenRows) {
   Example e;
   const Value cache = e.leaf({2, 3, 1, 1}, {1, 2, 3, 4, 5, 6});
   const Value row = e.vector({10, 20});
@@ -186,7 +186,7 @@ TEST(GradientsOf, ALlamaWithAttentionAsOneOpAgreeWithCentralDifferences) {
 }
 
 /// Tokens in a number that each run says anew.
-TEST(GradientsOf, WeightsThatMeetADynamicDimAreBuilt) {
+TEST(GradientsOf, WeightsUsedWithADynamicDimAreBuilt) {
   GraphBuilder g;
   const Dim tokens = *g.dynamic_dim("tokens", 6);
   const Value w = *g.weight("w", *make_tensor(DType::kF32, {4, 3}));
@@ -200,7 +200,7 @@ TEST(GradientsOf, WeightsThatMeetADynamicDimAreBuilt) {
   EXPECT_EQ(g.tensor((*found)[2]).shape, (Shape{4, tokens}));
 }
 
-TEST(GradientsRefuse, WhatIsNoLoss) {
+TEST(GradientsReject, LossesThatAreNotAScalarF32) {
   Example e;
   const Value x = e.vector({1, 2});
   EXPECT_EQ(e.error(x, {x}).code(), ErrorCode::kInvalidArgument);
@@ -212,7 +212,7 @@ TEST(GradientsRefuse, WhatIsNoLoss) {
   EXPECT_EQ(e.error(failed, {x}).message(), "was not there");
 }
 
-TEST(GradientsRefuse, WhatIsNoParameter) {
+TEST(GradientsReject, ParametersOfOtherTypesOrGraphs) {
   Example e;
   const Value x = e.vector({1, 2});
   const Value ids = e.leaf({1, 1, 1, 1}, {1}, DType::kI32);
@@ -225,7 +225,7 @@ TEST(GradientsRefuse, WhatIsNoParameter) {
   EXPECT_EQ(unknown.message(), "gradients: value #77 is not of this graph");
 }
 
-TEST(GradientsRefuse, AnOpWithoutARule) {
+TEST(GradientsReject, AnOpWithoutARule) {
   Example e;
   const Value x = e.leaf({4, 4, 1, 1}, std::vector<double>(16, 1));
   const auto solved = solve_tri(e.g, x, e.leaf({2, 4, 1, 1}, std::vector<double>(8, 1)));
@@ -239,7 +239,7 @@ TEST(GradientsRefuse, AnOpWithoutARule) {
   EXPECT_EQ(e.g.graph().size(), nodes) << "found out before anything is added";
 }
 
-TEST(GradientsRefuse, ASourceThatARuleDoesNotKnow) {
+TEST(GradientsReject, ASourceWithoutAGradientInItsRule) {
   Example e;
   const Value logits = e.vector({1, 2});
   const Value labels = e.vector({1, 0});
@@ -249,7 +249,7 @@ TEST(GradientsRefuse, ASourceThatARuleDoesNotKnow) {
             "gradients: #2 (cross_entropy_loss): its gradient rule has no gradient by labels");
 }
 
-TEST(GradientsRefuse, MemoryThatIsReadByAnotherName) {
+TEST(GradientsReject, ReadingAWrittenCacheThroughItsOldValue) {
   Example e;
   const Value cache = e.leaf({2, 3, 1, 1}, {1, 2, 3, 4, 5, 6});
   const Value row = e.vector({10, 20});
@@ -266,7 +266,7 @@ TEST(GradientsRefuse, MemoryThatIsReadByAnotherName) {
   EXPECT_THAT(e.error(sum(e.g, third), {row}).message(), HasSubstr("set_rows"));
 }
 
-TEST(GradientsRefuse, AValueThatIsOverwritten) {
+TEST(GradientsReject, AnOverwrittenValueThatTheGradientNeeds) {
   Example e;
   const Value x = e.vector({1, 2});
   const Value factor = e.vector({3, 4});
@@ -279,7 +279,7 @@ TEST(GradientsRefuse, AValueThatIsOverwritten) {
             "overwrites (dup() keeps a copy)");
 }
 
-TEST(GradientsRefuse, NothingThatIsWrittenBesides) {
+TEST(GradientsReject, NoWritesToOtherPartsOfAReadCache) {
   Example e;
   const Value cache = e.leaf({2, 2, 1, 1}, {1, 2, 3, 4});
   const auto first = view(e.g, cache, {}, {2, 1});
@@ -292,7 +292,7 @@ TEST(GradientsRefuse, NothingThatIsWrittenBesides) {
   EXPECT_THAT(found[0].data, ElementsAre(1, 2));
 }
 
-TEST(GradientsRefuse, ADynamicDimWhereARuleNeedsANumber) {
+TEST(GradientsReject, ADynamicDimWhereTheRuleNeedsANumber) {
   GraphBuilder g;
   const Dim tokens = *g.dynamic_dim("tokens", 6);
   const Value x = *g.input("x", *make_tensor(DType::kF32, {tokens, 2}));

@@ -14,7 +14,7 @@ Tensor f32(const Shape& shape) {
   return *make_tensor(DType::kF32, shape);
 }
 
-TEST(GraphBuilder, AnErrorNamesOpOperandsAndShapes) {
+TEST(GraphBuilder, ErrorNamesOpOperandsAndShapes) {
   GraphBuilder g;
   const auto w = g.weight("blk.0.attn_q.weight", f32({64, 32}));
   const auto x = g.input("x", f32({63, 5}));
@@ -25,7 +25,7 @@ TEST(GraphBuilder, AnErrorNamesOpOperandsAndShapes) {
                     HasSubstr("x F32 [63, 5]")));
 }
 
-TEST(GraphBuilder, TheFirstErrorOfNestedCallsComesOut) {
+TEST(GraphBuilder, NestedCallsReturnTheFirstError) {
   GraphBuilder g;
   const auto w = g.weight("w", f32({64, 32}));
   const auto x = g.input("x", f32({63, 5}));
@@ -35,7 +35,7 @@ TEST(GraphBuilder, TheFirstErrorOfNestedCallsComesOut) {
   EXPECT_FALSE(g.output(y, "y"));
 }
 
-TEST(GraphBuilder, DynamicDimsAreOfTheGraphTheyWereMadeIn) {
+TEST(GraphBuilder, RejectsDynamicDimsOfAnotherGraph) {
   GraphBuilder one, other;
   const auto tokens = one.dynamic_dim("tokens", 10);
   ASSERT_TRUE(tokens);
@@ -46,14 +46,14 @@ TEST(GraphBuilder, DynamicDimsAreOfTheGraphTheyWereMadeIn) {
   EXPECT_FALSE(one.dynamic_dim("negative", -1));
 }
 
-TEST(GraphBuilder, HasRoomForAFewDynamicDimsOnly) {
+TEST(GraphBuilder, LimitsTheNumberOfDynamicDims) {
   GraphBuilder g;
   int made = 0;
   while (made < 100 && g.dynamic_dim("e", 1)) ++made;
   EXPECT_EQ(made, kMaxDynamicDims - 1);
 }
 
-TEST(GraphBuilder, NobodyWritesIntoWeightsOrInputs) {
+TEST(GraphBuilder, RejectsWritesIntoWeightsOrInputs) {
   GraphBuilder g;
   const auto rows = g.input("rows", f32({8, 2}));
   const auto ids = g.input("ids", *make_tensor(DType::kI32, {2}));
@@ -67,7 +67,7 @@ TEST(GraphBuilder, NobodyWritesIntoWeightsOrInputs) {
   EXPECT_TRUE(set_rows(g, g.cache("c", f32({8, 4})), rows, ids));
 }
 
-TEST(GraphBuilder, OutputsAreComputedAndMarkedOnce) {
+TEST(GraphBuilder, RejectsLeavesAndDuplicatesAsOutputs) {
   GraphBuilder g;
   const auto x = g.input("x", f32({8}));
   EXPECT_FALSE(g.output(x, "x"));
@@ -78,14 +78,14 @@ TEST(GraphBuilder, OutputsAreComputedAndMarkedOnce) {
   EXPECT_FALSE(g.weight("w", f32({8}), Role::kInput));
 }
 
-TEST(GraphBuilder, AGraphDoesSomething) {
+TEST(GraphBuilder, RejectsAGraphWithoutOutputs) {
   GraphBuilder g;
   const auto x = g.input("x", f32({8}));
   ASSERT_TRUE(silu(g, x));
   EXPECT_FALSE(std::move(g).build());
 }
 
-TEST(GraphBuilder, SourcesThatMustBeGivenAreAskedFor) {
+TEST(GraphBuilder, RejectsAMissingRequiredOperand) {
   GraphBuilder g;
   const auto x = g.input("x", f32({8}));
   const auto y = add(g, x, absent());

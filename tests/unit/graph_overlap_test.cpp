@@ -83,7 +83,7 @@ TEST(Overlap, IsExactForWindowsOfATensor) {
   EXPECT_GT(together, 100U);
 }
 
-TEST(Overlap, OfATensorAndOneThatIsReshapedIsNeverMissed) {
+TEST(Overlap, IsNeverMissedForReshapedTensors) {
   std::mt19937 random(2);
   const Tensor one = *make_tensor(DType::kF32, {6, 4, 5});
   const Tensor other = *make_tensor(DType::kF32, {8, 15});
@@ -127,13 +127,13 @@ TEST_F(WritesIntoFirst, MayReadTheRestOfTheSameMemory) {
   EXPECT_TRUE(set(g, rows(0, 6), rows(6, 2), {0, 3, 0, 0}));
 }
 
-TEST_F(WritesIntoFirst, MayReadWhatItWritesInTheSamePlace) {
+TEST_F(WritesIntoFirst, MayReadTheSameElementsThatItWrites) {
   EXPECT_TRUE(acc(g, x, x));
   EXPECT_TRUE(cpy(g, rows(2, 3), rows(2, 3)));
   EXPECT_TRUE(update_moment(g, x, x));
 }
 
-TEST_F(WritesIntoFirst, MustNotReadItShifted) {
+TEST_F(WritesIntoFirst, MustNotReadTheDestinationShifted) {
   expect_refused(cpy(g, rows(0, 4), rows(1, 4)), "src and dst");
   expect_refused(cpy(g, rows(1, 4), rows(0, 4)), "src and dst");
   expect_refused(cpy(g, columns(0, 5), columns(3, 5)), "src and dst");
@@ -142,7 +142,7 @@ TEST_F(WritesIntoFirst, MustNotReadItShifted) {
   expect_refused(update_moment(g, rows(1, 7), rows(0, 7)), "x and m");
 }
 
-TEST_F(WritesIntoFirst, MustNotReadItByNumber) {
+TEST_F(WritesIntoFirst, MustNotReadTheDestinationByRowIds) {
   const auto ids = g.input("ids", *make_tensor(DType::kI32, {8}));
   expect_refused(set_rows(g, x, x, ids), "rows and dst");
   const auto two = g.input("two", *make_tensor(DType::kI32, {2}));
@@ -150,7 +150,7 @@ TEST_F(WritesIntoFirst, MustNotReadItByNumber) {
   expect_refused(set(g, x, rows(0, 2), {0, 1, 0, 0}), "x and dst");
 }
 
-TEST_F(WritesIntoFirst, MustNotReadItWhereItCanNotBeToldApart) {
+TEST_F(WritesIntoFirst, MustNotReadMemoryThatMayOverlap) {
   const auto flat = reshape(g, x, {64});
   expect_refused(cpy(g, view(g, flat, {4, 0, 0, 0}, {8}), rows(1, 1)), "src and dst");
 }

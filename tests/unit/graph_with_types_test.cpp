@@ -40,7 +40,7 @@ Made make(DType dtype) {
   return made;
 }
 
-TEST(WithTypes, IsTheGraphThatWouldHaveBeenBuiltWithThatType) {
+TEST(WithTypes, EqualsAGraphBuiltWithThatType) {
   const Made q = make(DType::kQ8_0);
   const LeafType types[] = {{q.w, DType::kF16}};
   const auto typed = with_types(q.graph, types);
@@ -54,7 +54,7 @@ TEST(WithTypes, IsTheGraphThatWouldHaveBeenBuiltWithThatType) {
   EXPECT_EQ(dump(*with_types(q.graph, {})), dump(q.graph));
 }
 
-TEST(WithTypes, WhatCanNotBeIsRefused) {
+TEST(WithTypes, RejectsInvalidTypes) {
   const Made made = make(DType::kF32);
   const auto refusal = [&](NodeId leaf, DType dtype) {
     const LeafType types[] = {{leaf, dtype}};

@@ -7,7 +7,7 @@
 namespace shunt::test::host_memory_facts_test {
 namespace {
 
-TEST(HostMemoryFacts, TotalIsThatOfTheSystemAndFreeIsLess) {
+TEST(HostMemoryFacts, TotalMatchesMemTotalAndFreeIsLess) {
   EXPECT_GT(host_memory_free(), 0U);
   EXPECT_LE(host_memory_free(), host_memory_total());
   // The kernel keeps some for itself, which one of the two figures may leave out.

@@ -67,7 +67,7 @@ TEST_F(ImportanceFile, IsRead) {
   EXPECT_THAT(sums.counts, ElementsAre(8, 9));
 }
 
-TEST_F(ImportanceFile, IsReadWithoutWhatNobodyNeeds) {
+TEST_F(ImportanceFile, IsReadWithoutOptionalKeys) {
   GgufParts parts = sample();
   parts.entries.resize(1);
   const auto matrix = read(parts);
@@ -76,7 +76,7 @@ TEST_F(ImportanceFile, IsReadWithoutWhatNobodyNeeds) {
   EXPECT_EQ(matrix->tensors.size(), 1U);
 }
 
-TEST_F(ImportanceFile, IsWrittenAsItIsRead) {
+TEST_F(ImportanceFile, RoundTrips) {
   const auto first = read(sample());
   ASSERT_TRUE(first);
   ASSERT_TRUE(write_importance(folder_.file("again.gguf"), *first));
@@ -89,7 +89,7 @@ TEST_F(ImportanceFile, IsWrittenAsItIsRead) {
   EXPECT_EQ(second->tensors.at("a").counts, first->tensors.at("a").counts);
 }
 
-TEST_F(ImportanceFile, WhatMakesNoSenseIsRefused) {
+TEST_F(ImportanceFile, RejectsInvalidContentOnRead) {
   GgufParts parts = sample();
   parts.entries[0] = gguf_entry("general.type", kGgufString, text_value("model"));
   expect_bad(parts, "general.type is 'model'");
@@ -119,7 +119,7 @@ TEST_F(ImportanceFile, WhatMakesNoSenseIsRefused) {
 }
 
 /// A matrix that would be refused when it is read is not written.
-TEST_F(ImportanceFile, WhatMakesNoSenseIsNotWritten) {
+TEST_F(ImportanceFile, RejectsInvalidValuesOnWrite) {
   const double most = std::numeric_limits<float>::max();
   const auto write = [&](double square, double count) {
     ImportanceMatrix matrix;

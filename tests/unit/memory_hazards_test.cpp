@@ -36,13 +36,13 @@ TEST(MemoryHazards, ReadsWaitForWritesAndWritesForBoth) {
   EXPECT_THAT(conflicts_of_last({write, read, {0, {bytes(0, 8)}, {}}}), ElementsAre(0));
 }
 
-TEST(MemoryHazards, RangesThatOnlyTouchDoNotConflict) {
+TEST(MemoryHazards, AdjacentRangesDoNotConflict) {
   EXPECT_THAT(conflicts_of_last({{0, {}, {bytes(0, 8)}}, {0, {bytes(8, 16)}, {}}}), IsEmpty());
   EXPECT_THAT(conflicts_of_last({{0, {}, {bytes(0, 8)}}, {0, {bytes(0, 8, 1)}, {}}}), IsEmpty());
   EXPECT_THAT(conflicts_of_last({{0, {}, {bytes(0, 8)}}, {0, {bytes(4, 4)}, {}}}), IsEmpty());
 }
 
-TEST(MemoryHazards, AccessesThatWereNotAddedDoNotCount) {
+TEST(MemoryHazards, IgnoresAccessesNotYetAdded) {
   const std::vector<Footprint> accesses(3, {0, {}, {bytes(0, 8)}});
   MemoryHazards hazards(accesses);
   EXPECT_THAT(hazards.last_conflicts(2), IsEmpty());
@@ -52,7 +52,7 @@ TEST(MemoryHazards, AccessesThatWereNotAddedDoNotCount) {
   EXPECT_THAT(hazards.last_conflicts(2), ElementsAre(1));
 }
 
-TEST(MemoryHazards, TheLastOfEachQueueIsFound) {
+TEST(MemoryHazards, FindsTheLastConflictOfEachQueue) {
   EXPECT_THAT(conflicts_of_last({{7, {}, {bytes(0, 4)}},
                                  {7, {}, {bytes(4, 8)}},
                                  {3, {bytes(0, 1)}, {}},
@@ -61,7 +61,7 @@ TEST(MemoryHazards, TheLastOfEachQueueIsFound) {
               ElementsAre(2, 1));
 }
 
-TEST(MemoryHazards, MemoryOfOneStepIsLeftOutBetweenSteps) {
+TEST(MemoryHazards, IgnoresPerStepMemoryBetweenSteps) {
   const Region own{&kMemory[0], 0, 8, true};
   const std::vector<Footprint> accesses = {{0, {}, {own}}, {1, {own}, {}}};
   MemoryHazards all(accesses);

@@ -21,7 +21,7 @@ RefTensor softmax_of(const Leaf& x, const Leaf& mask) {
                   [](GraphBuilder& g, const Values& v) { return softmax(g, v[0], v[1]); });
 }
 
-TEST(Softmax, OfEqualsIsEven) {
+TEST(Softmax, OfEqualValuesIsUniform) {
   EXPECT_THAT(softmax_of({.sizes = {4, 1, 1, 1}, .data = {7, 7, 7, 7}}).data, Each(0.25));
   EXPECT_THAT(softmax_of({.sizes = {2, 1, 1, 1}, .data = {1000, 1000}}).data, Each(0.5));
 }
@@ -34,13 +34,13 @@ TEST(Softmax, TakesEachRowByItself) {
               is_near({0.25, 0.75}));
 }
 
-TEST(Softmax, LeavesOutWhatTheMaskForbids) {
+TEST(Softmax, IgnoresMaskedElements) {
   const Leaf x = {.sizes = {3, 2, 2, 1}, .data = std::vector<double>(12, 1)};
   const Leaf mask = {.sizes = {3, 2, 1, 1}, .data = {0, -kInfinity, 0, 0, -kInfinity, -kInfinity}};
   EXPECT_THAT(softmax_of(x, mask).data, ElementsAre(.5, 0, .5, 1, 0, 0, .5, 0, .5, 1, 0, 0));
 }
 
-TEST(Softmax, OfARowThatIsMaskedWhollyIsZero) {
+TEST(Softmax, OfAFullyMaskedRowIsZero) {
   const Leaf x = {.sizes = {2, 1, 1, 1}, .data = {1, 2}};
   const Leaf mask = {.sizes = {2, 1, 1, 1}, .data = {-kInfinity, -kInfinity}};
   EXPECT_THAT(softmax_of(x, mask).data, Each(0));
@@ -52,7 +52,7 @@ RefTensor softmax_of(const std::vector<Leaf>& x_mask_sinks, const SoftmaxParams&
   });
 }
 
-TEST(Softmax, GivesASinkItsShareAndLeavesItOut) {
+TEST(Softmax, AttentionSinkReducesTheOtherWeights) {
   // One query of two heads, with sinks of weights 2 and 0.
   const Leaf x = {.sizes = {2, 1, 2, 1}, .data = {0, 0, 0, 0}};
   const Leaf mask = {.sizes = {2, 1, 2, 1}, .data = {0, 0, 0, -kInfinity}};
@@ -60,7 +60,7 @@ TEST(Softmax, GivesASinkItsShareAndLeavesItOut) {
   EXPECT_THAT(softmax_of({x, mask, sinks}, {}).data, is_near({.25, .25, 1, 0}));
 }
 
-TEST(Softmax, WithASinkOfARowThatIsMaskedWhollyIsZero) {
+TEST(Softmax, WithASinkOfAFullyMaskedRowIsZero) {
   const Leaf x = {.sizes = {2, 1, 1, 1}, .data = {1, 2}};
   const Leaf mask = {.sizes = {2, 1, 1, 1}, .data = {-kInfinity, -kInfinity}};
   EXPECT_THAT(softmax_of({x, mask, {.sizes = {1, 1, 1, 1}, .data = {3}}}, {}).data, Each(0));
@@ -85,7 +85,7 @@ TEST(Alibi, HasTheSlopesOfThePaper) {
   EXPECT_DOUBLE_EQ(alibi_slope(8, 1, 0), 1.0 / 256);
 }
 
-TEST(Alibi, TakesEveryOtherSlopeOfTwiceAsManyHeadsIfTheyAreNoPowerOfTwo) {
+TEST(Alibi, InterpolatesSlopesIfHeadsAreNoPowerOfTwo) {
   // 12 heads, as in the paper's code: the 8 of 8 heads, then the 1st, 3rd, 5th and 7th of 16.
   for (int head = 0; head < 8; ++head) {
     EXPECT_DOUBLE_EQ(alibi_slope(8, 12, head), std::pow(2, -(head + 1)));
@@ -94,7 +94,7 @@ TEST(Alibi, TakesEveryOtherSlopeOfTwiceAsManyHeadsIfTheyAreNoPowerOfTwo) {
   for (int i = 0; i < 4; ++i) EXPECT_DOUBLE_EQ(alibi_slope(8, 12, 8 + i), std::pow(2, last[i]));
 }
 
-TEST(Alibi, IsSwitchedOffByNoBias) {
+TEST(Alibi, IsOffWithoutAMaxBias) {
   EXPECT_EQ(alibi_slope(0, 8, 5), 1);
   EXPECT_EQ(alibi_slope(0, 0, 0), 1);
 }
@@ -128,14 +128,14 @@ TEST(Rope, TurnsLaterPairsSlower) {
               is_near({0, 0, -std::sin(0.3), std::cos(0.3)}));
 }
 
-TEST(Rope, PairsNeighboursOrHalves) {
+TEST(Rope, PairsNeighborsOrHalves) {
   EXPECT_THAT(rotate({1, 0, 0, 0}, {1}, {.dims = 4, .mode = RopeMode::kNormal}).data,
               is_near({std::cos(1), std::sin(1), 0, 0}));
   EXPECT_THAT(rotate({1, 0, 0, 0}, {1}, {.dims = 4, .mode = RopeMode::kNeox}).data,
               is_near({std::cos(1), 0, std::sin(1), 0}));
 }
 
-TEST(Rope, CopiesWhatIsNotRotated) {
+TEST(Rope, CopiesDimensionsBeyondDims) {
   for (RopeMode mode : {RopeMode::kNormal, RopeMode::kNeox}) {
     EXPECT_THAT(rotate({1, 0, 5, 6, 7}, {1}, {.dims = 2, .mode = mode, .attn_factor = 2}).data,
                 is_near({2 * std::cos(1), 2 * std::sin(1), 5, 6, 7}));
@@ -188,14 +188,14 @@ TEST(Rope, TurnsEachSectionByItsOwnPosition) {
                           std::sin(2), std::sin(.2), std::sin(.5)}));
 }
 
-TEST(Rope, OfEqualPositionsInSectionsIsNeox) {
+TEST(Rope, WithEqualSectionPositionsEqualsNeox) {
   const std::vector<double> row = {1, -2, 3, 4, .5, 6, 7, -8, 9};
   const RopeParams params = {.dims = 8, .mode = RopeMode::kMulti, .sections = {1, 2, 1, 0}};
   EXPECT_THAT(rotate_in_sections(row, {5, 5, 5, 5}, params),
               is_near(rotate(row, {5}, {.dims = 8, .mode = RopeMode::kNeox}).data));
 }
 
-TEST(Rope, OfPicturesBeginsWithTheHighestFrequencyInEachSection) {
+TEST(Rope, VisionRestartsFrequenciesInEachSection) {
   // Rows and columns of a picture: 10000^(-j / 2) = 100^-j, j from 0 in both.
   const auto y =
       rotate_in_sections({1, 1, 1, 1, 0, 0, 0, 0}, {3, 20, 0, 0},
@@ -234,7 +234,7 @@ TEST(Attention, WeighsValuesByTheSoftmaxOfTheScores) {
   EXPECT_THAT(y.data, is_near({175}));
 }
 
-TEST(Attention, SharesAHeadOfKeysAmongAGroupOfHeads) {
+TEST(Attention, SharesAKvHeadAmongAGroupOfHeads) {
   const auto y = attend({{.sizes = {1, 4, 1, 1}, .data = {1, 2, 3, 4}},
                          {.sizes = {1, 2, 1, 1}, .data = {1, 1}},
                          {.sizes = {1, 2, 1, 1}, .data = {10, 20}}});
@@ -248,7 +248,7 @@ TEST(Attention, KeepsSequencesApart) {
   EXPECT_THAT(y.data, ElementsAre(10, 20));
 }
 
-TEST(Attention, SeesWhatTheMaskAllowsAndGivesZeroIfThatIsNothing) {
+TEST(Attention, AppliesTheMaskAndGivesZeroForFullyMaskedRows) {
   const Leaf mask = {DType::kF16, {2, 3, 1, 1}, {0, -kInfinity, 0, 0, -kInfinity, -kInfinity}};
   const auto y = attend({{.sizes = {1, 1, 3, 1}, .data = {0, 0, 0}},
                          {.sizes = {1, 1, 2, 1}, .data = {1, 1}},
@@ -257,7 +257,7 @@ TEST(Attention, SeesWhatTheMaskAllowsAndGivesZeroIfThatIsNothing) {
   EXPECT_THAT(y.data, ElementsAre(10, 15, 0));
 }
 
-TEST(Attention, CapsScores) {
+TEST(Attention, SoftcapsScores) {
   // 2 tanh(30 / 2) is 2, and 0 stays 0.
   const auto y = attend({{.sizes = {1, 1, 1, 1}, .data = {30}},
                          {.sizes = {1, 1, 2, 1}, .data = {0, 1}},
@@ -266,7 +266,7 @@ TEST(Attention, CapsScores) {
   EXPECT_THAT(y.data, is_near({std::exp(2) / (1 + std::exp(2))}));
 }
 
-TEST(Attention, CapsWhatIsScaledBeforeTheMaskIsAdded) {
+TEST(Attention, AppliesSoftcapAfterScaleAndBeforeTheMask) {
   // tanh(2 * 1) + mask 0, against tanh(0) + ln 3.
   const Leaf mask = {.sizes = {2, 1, 1, 1}, .data = {0, std::log(3)}};
   const auto y = attend({{.sizes = {1, 1, 1, 1}, .data = {1}},
@@ -288,7 +288,7 @@ TEST(Attention, MultipliesTheMaskByEachHeadsSlope) {
   EXPECT_THAT(y.data, is_near({1 / (std::pow(3, 16) + 1), .25}, 1e-12));
 }
 
-TEST(Attention, GivesASinkItsShare) {
+TEST(Attention, AttentionSinkTakesItsShare) {
   // Of two heads, the second has a sink as heavy as its two keys.
   const auto y = attend({{.sizes = {1, 2, 1, 1}, .data = {0, 0}},
                          {.sizes = {1, 1, 2, 1}, .data = {1, 1}},
@@ -298,7 +298,7 @@ TEST(Attention, GivesASinkItsShare) {
   EXPECT_THAT(y.data, is_near({15, 7.5}));
 }
 
-TEST(Attention, ToNothingIsZero) {
+TEST(Attention, WithoutKeysIsZero) {
   const auto y = attend({{.sizes = {2, 1, 1, 1}, .data = {1, 2}},
                          {.sizes = {2, 1, 0, 1}, .data = {}},
                          {.sizes = {2, 1, 0, 1}, .data = {}}});

@@ -120,7 +120,7 @@ Tensor result_of(const Op& op, const Case& c) {
   return op.infer(sources, c.params).value().tensor;
 }
 
-TEST(OpBounds, AreTheRulesOrAnExceptionThatTheOpsDocumentationExplains) {
+TEST(OpBounds, FollowTheRulesOrADocumentedException) {
   for (const Op* op : all_ops()) {
     each_case(*op, [&](const Case& c) {
       const Tensor result = result_of(*op, c);
@@ -137,7 +137,7 @@ TEST(OpBounds, AreTheRulesOrAnExceptionThatTheOpsDocumentationExplains) {
   }
 }
 
-TEST(OpBounds, ExceptionsAreExplainedAndNeeded) {
+TEST(OpBounds, ExceptionsAreDocumentedAndNeeded) {
   for (const Exception& exception : kExceptions) {
     const Op* op = find_op(exception.op);
     ASSERT_NE(op, nullptr) << exception.op;
@@ -153,7 +153,7 @@ TEST(OpBounds, ExceptionsAreExplainedAndNeeded) {
 }
 
 /// By the numbers that its documentation gives.
-TEST(OpBounds, OfProductsGrowWhereSumsAreFew) {
+TEST(OpBounds, OfMatmulsGrowForFewSums) {
   for (const DType type : {DType::kQ8_0, DType::kQ4_0, DType::kIQ1_S}) {
     EXPECT_DOUBLE_EQ(product_error(type, 1), 2.6e-3);
     EXPECT_DOUBLE_EQ(product_error(type, 64), 8e-5);
@@ -169,7 +169,7 @@ TEST(OpBounds, OfProductsGrowWhereSumsAreFew) {
 
 /// The error of each x from its own rounding. It is largest where all are just above a power of
 /// two.
-TEST(OpBounds, OfProductsLeaveRoomForBF16) {
+TEST(OpBounds, OfMatmulsAllowBf16Activations) {
   const auto cost = [](const RefTensor& x) { return nmse(rounded(x, DType::kBF16), x); };
   RefTensor x = make_values(source_of(DType::kF32, {4096, 64, 1, 1}), 3);
   EXPECT_LT(cost(x), 6e-6);
@@ -180,7 +180,7 @@ TEST(OpBounds, OfProductsLeaveRoomForBF16) {
 }
 
 /// A step of a block of 8 bits is 1/127 of its largest element; errors are spread evenly over it.
-TEST(OpBounds, OfProductsLeaveRoomForBlocksOfEightBits) {
+TEST(OpBounds, OfMatmulsAllowInt8Activations) {
   const RefTensor x = make_values(source_of(DType::kF32, {4096, 64, 1, 1}), 3);
   double squares = 0;
   double errors = 0;
@@ -196,12 +196,12 @@ TEST(OpBounds, OfProductsLeaveRoomForBlocksOfEightBits) {
   EXPECT_GT(errors / squares, 2e-5);
 }
 
-TEST(OpBounds, NameOpsThatThereAre) {
+TEST(OpBounds, NameExistingOps) {
   for (const std::string_view name : sums()) EXPECT_NE(find_op(name), nullptr) << name;
 }
 
 /// A bound that zeros pass says nothing: their error is 1.
-TEST(OpBounds, AreNeverSoWideThatZerosPass) {
+TEST(OpBounds, AreTooTightForZerosToPass) {
   for (const Op* op : all_ops()) {
     each_case(*op,
               [&](const Case& c) { EXPECT_LT(c.max_error, 0.9) << op->info().name << c.name; });
@@ -209,7 +209,7 @@ TEST(OpBounds, AreNeverSoWideThatZerosPass) {
 }
 
 /// Bounds of block types: the error that their own encoders reach, and at most twice that.
-TEST(OpBounds, OfTypesAreWhatTheirEncodersReach) {
+TEST(OpBounds, OfTypesMatchTheErrorOfTheirEncoders) {
   std::size_t types = 0;
   for (const DTypeTrait& type : dtypes()) {
     if (!type.quantized || type.encode == nullptr) continue;
@@ -222,7 +222,7 @@ TEST(OpBounds, OfTypesAreWhatTheirEncodersReach) {
   EXPECT_EQ(types, 17U);
 }
 
-TEST(OpBounds, OfConversionsAreZeroWhereNothingIsLost) {
+TEST(OpBounds, OfLosslessConversionsAreZero) {
   for (const DTypeTrait& type : dtypes()) {
     EXPECT_EQ(conversion_error(type.dtype, type.dtype), 0) << type.name;
   }
@@ -233,7 +233,7 @@ TEST(OpBounds, OfConversionsAreZeroWhereNothingIsLost) {
 }
 
 /// Numbers that were there before do not make an error smaller: 900 of the 1000 stay.
-TEST(OpBounds, OfWhatIsWrittenIntoCountOnlyWhatIsWritten) {
+TEST(OpBounds, OfPartialWritesCountOnlyWrittenElements) {
   RefTensor before({1000, 1, 1, 1});
   std::ranges::fill(before.data, 3.0);
   RefTensor expected = before;

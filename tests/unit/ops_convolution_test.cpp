@@ -19,14 +19,14 @@ RefTensor pool(const Leaf& x, const Pool2dParams& params) {
 
 const Leaf kNine = {.sizes = {3, 3, 1, 1}, .data = {1, 2, 3, 4, 5, 6, 7, 8, 9}};
 
-TEST(Conv2d, AddsUpWhatTheKernelMeets) {
+TEST(Conv2d, SumsTheElementsUnderTheKernel) {
   // 1*1 + 2*2 + 4*3 + 5*4 = 37, and so on.
   const auto y = convolve({.sizes = {2, 2, 1, 1}, .data = {1, 2, 3, 4}}, kNine);
   EXPECT_EQ(y.sizes, (Sizes{2, 2, 1, 1}));
   EXPECT_THAT(y.data, ElementsAre(37, 47, 67, 77));
 }
 
-TEST(Conv2d, SeesZerosOutside) {
+TEST(Conv2d, PadsWithZeros) {
   const Leaf ones = {.sizes = {3, 3, 1, 1}, .data = std::vector<double>(9, 1)};
   const auto y = convolve(ones, kNine, {.pad = {1, 1}});
   EXPECT_THAT(y.data, ElementsAre(12, 21, 16, 27, 45, 33, 24, 39, 28));
@@ -34,7 +34,7 @@ TEST(Conv2d, SeesZerosOutside) {
   EXPECT_THAT(corners.data, ElementsAre(12, 16, 24, 28));
 }
 
-TEST(Conv2d, SkipsElementsBetweenThoseOfADilatedKernel) {
+TEST(Conv2d, AppliesDilation) {
   const auto y = convolve({.sizes = {2, 1, 1, 1}, .data = {1, 10}},
                           {.sizes = {5, 1, 1, 1}, .data = {1, 2, 3, 4, 5}}, {.dilation = {3, 1}});
   EXPECT_THAT(y.data, ElementsAre(41, 52));
@@ -65,7 +65,7 @@ TEST(Im2col, GivesARowForEachWindow) {
   EXPECT_THAT(y.data, ElementsAre(0, 1, 1, 2, 2, 0, 0, 3, 3, 4, 4, 0));
 }
 
-TEST(Im2col, NumbersAWindowAlongXThenYThenChannels) {
+TEST(Im2col, OrdersAWindowByXThenYThenChannels) {
   const auto y = evaluate({{.sizes = {2, 2, 2, 1}, .data = {1, 2, 3, 4, 5, 6, 7, 8}}},
                           [](GraphBuilder& g, const Values& v) {
                             return im2col(g, v[0], {.kernel = {2, 2}});
@@ -80,7 +80,7 @@ TEST(Pool2d, TakesTheLargestOrTheMeanOfEachWindow) {
   EXPECT_THAT(pool(x, {Pooling::kAverage, {2, 2}, {2, 2}, {0, 0}}).data, ElementsAre(2.5, 3.25));
 }
 
-TEST(Pool2d, CountsWhatIsOutsideForTheMeanButNotForTheLargest) {
+TEST(Pool2d, CountsPaddingForTheMeanButNotForTheMaximum) {
   const Leaf x = {.sizes = {2, 2, 1, 1}, .data = {-1, -2, -3, -4}};
   EXPECT_THAT(pool(x, {Pooling::kMax, {3, 3}, {2, 2}, {1, 1}}).data, ElementsAre(-1));
   EXPECT_THAT(pool(x, {Pooling::kAverage, {3, 3}, {2, 2}, {1, 1}}).data, is_near({-10.0 / 9}));
@@ -96,7 +96,7 @@ TEST(Pool1d, MovesAlongEachRow) {
   EXPECT_THAT(pool_rows({Pooling::kAverage, 2, 2, 1}), ElementsAre(0.5, 3.5, 3.5, 0, 4, -7.5));
 }
 
-TEST(Im2col3d, NumbersAWindowAlongXYZThenChannels) {
+TEST(Im2col3d, OrdersAWindowByXYZThenChannels) {
   const Leaf x = {.sizes = {2, 1, 2, 4},
                   .data = {1, 2, 3, 4, 5, 6, 7, 8,  // image 0: two channels
                            11, 12, 13, 14, 15, 16, 17, 18}};
@@ -126,7 +126,7 @@ TEST(Conv3d, SumsOverDepthAndChannelsForEachOutputAndImage) {
                                   7 + 80 + 100 + 2000, 8 + 90 + 200 + 3000, 14 + 6, 16 + 9));
 }
 
-TEST(Conv3d, OfFlatImagesIsConv2d) {
+TEST(Conv3d, WithDepthOneEqualsConv2d) {
   const Leaf w = {.sizes = {2, 2, 1, 3}, .data = {1, 2, 3, 4, 5, 6, 7, 8, 9, 1, 2, 3}};
   const Leaf x = {.sizes = {3, 3, 1, 1}, .data = kNine.data};
   const auto flat =
@@ -154,7 +154,7 @@ TEST(ConvTranspose1d, SpreadsEachElementOverItsWindow) {
   EXPECT_THAT(spread({.dilation = 2}), ElementsAre(1, 10, 2, 20, 3, 30));
 }
 
-TEST(ConvTranspose1d, HasTheKernelsOfEachChannelOutermost) {
+TEST(ConvTranspose1d, HasTheInputChannelsOutermostInTheKernel) {
   // [K 1, O 2, C 3]: output o takes w[o, c] times channel c.
   const auto y =
       evaluate({{.sizes = {1, 2, 3, 1}, .data = {1, 2, 10, 20, 100, 200}},
@@ -164,7 +164,7 @@ TEST(ConvTranspose1d, HasTheKernelsOfEachChannelOutermost) {
   EXPECT_THAT(y.data, ElementsAre(321, 642, 654, 1308));
 }
 
-TEST(ConvTranspose1d, IsColumnsOfAProductAddedUp) {
+TEST(ConvTranspose1d, EqualsMatmulThenCol2im) {
   const Leaf w = {.sizes = {2, 3, 2, 1}, .data = {1, 2, 3, 4, 5, 6, 7, 8, 9, 1, 2, 3}};
   const Leaf x = {.sizes = {3, 2, 1, 1}, .data = {1, -2, 3, 4, 5, -6}};
   const auto direct = evaluate({w, x}, [](GraphBuilder& g, const Values& v) {

@@ -12,7 +12,7 @@ Leaf ids(DType type, const std::vector<double>& numbers) {
   return {type, {static_cast<std::int64_t>(numbers.size()), 1, 1, 1}, numbers};
 }
 
-TEST(GetRows, TakesRowsInTheOrderAsked) {
+TEST(GetRows, GathersRowsInTheOrderOfTheIds) {
   for (DType type : {DType::kI32, DType::kI64}) {
     const auto y = evaluate({kRows, ids(type, {2, 0, 2})}, [](GraphBuilder& g, const Values& v) {
       return get_rows(g, v[0], v[1]);
@@ -21,7 +21,7 @@ TEST(GetRows, TakesRowsInTheOrderAsked) {
   }
 }
 
-TEST(GetRows, TakesEachSlicesOwnRows) {
+TEST(GetRows, GathersFromTheSameSlice) {
   const Leaf table = {.sizes = {1, 3, 2, 1}, .data = {1, 2, 3, 4, 5, 6}};
   const auto y = evaluate({table, {DType::kI32, {2, 2, 1, 1}, {2, 0, 1, 1}}},
                           [](GraphBuilder& g, const Values& v) { return get_rows(g, v[0], v[1]); });
@@ -37,7 +37,7 @@ TEST(GetRows, OfIntegersGivesIntegers) {
   EXPECT_EQ(g.tensor(*y).dtype, DType::kI32);
 }
 
-TEST(SetRows, WritesTheRowsNamedAndLeavesTheOthers) {
+TEST(SetRows, WritesOnlyTheRowsOfTheIds) {
   const Leaf rows = {.sizes = {2, 2, 1, 1}, .data = {10, 20, 30, 40}};
   const auto y =
       evaluate({kRows, rows, ids(DType::kI64, {2, 0})},
@@ -69,7 +69,7 @@ TEST(Cpy, RoundsToIntegers) {
   EXPECT_THAT(y.data, ElementsAre(0, 2, -2, 2147483647, 0));
 }
 
-TEST(Cont, PutsElementsInTheOrderTheyAreSeen) {
+TEST(Cont, CopiesAViewToContiguousMemory) {
   const auto y = evaluate(
       {kRows}, [](GraphBuilder& g, const Values& v) { return cont(g, transpose(g, v[0])); });
   EXPECT_EQ(y.sizes, (Sizes{3, 2, 1, 1}));
@@ -91,7 +91,7 @@ TEST(View, IsAWindow) {
   EXPECT_THAT(y.data, ElementsAre(4, 6));
 }
 
-TEST(View, LiesInItsSourcesMemory) {
+TEST(View, SharesTheMemoryOfItsSource) {
   GraphBuilder g;
   const auto x = g.cache("", *make_tensor(DType::kQ8_0, {64, 4}));
   const auto y = view(g, view(g, x, {0, 1, 0, 0}, {64, 3}), {32, 1, 0, 0}, {32, 2});
@@ -103,7 +103,7 @@ TEST(View, LiesInItsSourcesMemory) {
   EXPECT_EQ(graph->node(y->id).result.stride(1), 68);
 }
 
-TEST(Permute, NamesForEachDimensionWhereItComesFrom) {
+TEST(Permute, AxesNameTheSourceOfEachDimension) {
   const Leaf x = {.sizes = {1, 2, 3, 1}, .data = {1, 2, 3, 4, 5, 6}};
   const auto y = evaluate({x}, [](GraphBuilder& g, const Values& v) {
     return permute(g, v[0], {2, 0, 1, 3});
@@ -129,7 +129,7 @@ TEST(Argmax, IsTheFirstOfTheLargest) {
 
 const Leaf kUnsorted = {.sizes = {5, 1, 1, 1}, .data = {2, NAN, -1, 2, 7}};
 
-TEST(Argsort, KeepsTheOrderOfEqualsAndPutsNotANumberLast) {
+TEST(Argsort, IsStableAndPutsNaNLast) {
   const auto sorted = [](SortOrder order) {
     return evaluate({kUnsorted},
                     [=](GraphBuilder& g, const Values& v) { return argsort(g, v[0], {order}); })

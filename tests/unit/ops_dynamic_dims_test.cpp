@@ -74,7 +74,7 @@ TEST_F(OpDynamicDims, MayBeTheNumberOfImages) {
             (Shape{5, tokens, 3, 3}));
 }
 
-TEST_F(OpDynamicDims, MayBeSlicesOfEitherSideOfAProduct) {
+TEST_F(OpDynamicDims, MayBeSlicesOfEitherMatmulOperand) {
   const auto many = leaf(DType::kF32, {8, 5, tokens});
   const auto one = leaf(DType::kF32, {8, 3});
   EXPECT_EQ(shape_of(matmul(g, many, one)), (Shape{5, 3, tokens}));
@@ -106,7 +106,7 @@ TEST_F(OpDynamicDims, MayBeTheTokensAndSequencesOfARecurrence) {
               HasSubstr("dimension 0 of x is 8*, a dynamic dimension"));
 }
 
-TEST_F(OpDynamicDims, AreNotMistakenForEachOtherNorForNumbers) {
+TEST_F(OpDynamicDims, DoNotMatchOtherDimsOrNumbers) {
   const auto other = leaf(DType::kF32, {64, rows});
   const auto fixed = leaf(DType::kF32, {64, 8});
   const auto mixed = swiglu(g, x, other);
@@ -118,7 +118,7 @@ TEST_F(OpDynamicDims, AreNotMistakenForEachOtherNorForNumbers) {
   EXPECT_FALSE(cpy(g, x, fixed).has_value());
 }
 
-TEST_F(OpDynamicDims, AreDividedOnlyByWhatDividesTheirFactor) {
+TEST_F(OpDynamicDims, AreDivisibleOnlyByDivisorsOfTheirFactor) {
   const auto pairs = leaf(DType::kF32, {64, Dim(tokens.dynamic_dim, 8, 2)});
   EXPECT_EQ(shape_of(swiglu_fused(g, transpose(g, pairs))), (Shape{tokens, 64}));
   EXPECT_EQ(shape_of(swiglu_fused(g, x)), (Shape{32, tokens}));
@@ -127,7 +127,7 @@ TEST_F(OpDynamicDims, AreDividedOnlyByWhatDividesTheirFactor) {
   EXPECT_FALSE(add(g, pairs, leaf(DType::kF32, {64, 4})).has_value());
 }
 
-TEST_F(OpDynamicDims, KeepTheirElementsWhenReshaped) {
+TEST_F(OpDynamicDims, ReshapeMustKeepTheElementCount) {
   const auto y = leaf(DType::kF32, {64, 8, tokens});
   EXPECT_EQ(shape_of(reshape(g, y, {512, tokens})), (Shape{512, tokens}));
   const Dim times8(tokens.dynamic_dim, 8, 8);

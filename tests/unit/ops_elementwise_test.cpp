@@ -14,7 +14,7 @@ RefTensor add_leaves(const Leaf& a, const Leaf& b) {
   return evaluate({a, b}, [](GraphBuilder& g, const Values& x) { return add(g, x[0], x[1]); });
 }
 
-TEST(Add, RepeatsTheSecondOperandAlongWhatItDivides) {
+TEST(Add, BroadcastsTheSecondOperand) {
   const std::vector<double> tens = {10, 20};
   EXPECT_THAT(add_leaves(kFour, {.sizes = {2, 1, 1, 1}, .data = tens}).data,
               ElementsAre(11, 22, 13, 24));
@@ -44,7 +44,7 @@ TEST(Add1, AddsANumberToEachElement) {
   EXPECT_THAT(y.data, ElementsAre(1.5, 2.5, 3.5, 4.5));
 }
 
-TEST(AddId, AddsTheRowOfEachColumnsNumber) {
+TEST(AddId, AddsTheRowSelectedByEachId) {
   // Two columns of two tokens; three biases.
   const Leaf x = {.sizes = {2, 2, 2, 1}, .data = {1, 2, 3, 4, 5, 6, 7, 8}};
   const Leaf b = {.sizes = {2, 3, 1, 1}, .data = {10, 20, 100, 200, 1000, 2000}};
@@ -81,7 +81,7 @@ TEST(Silu, WeighsByTheSigmoid) {
   EXPECT_THAT(y.data, is_near({0, 0.75 * ln3, -0.25 * ln3, 0}));
 }
 
-TEST(Swiglu, GatesTheOtherOperand) {
+TEST(Swiglu, MultipliesUpBySiluOfGate) {
   const double ln3 = std::log(3);
   const auto y = evaluate(
       {{.sizes = {2, 1, 1, 1}, .data = {ln3, -ln3}}, {.sizes = {2, 1, 1, 1}, .data = {4, 8}}},
@@ -103,7 +103,7 @@ TEST(Swiglu, FindsGateAndUpInTheHalvesOfARow) {
   EXPECT_THAT(same.data, is_near({3 * ln3, -2 * ln3}));
 }
 
-TEST(SwigluOai, CutsOffAndAddsOne) {
+TEST(SwigluOai, ClampsAndAddsOneToUp) {
   // The sigmoid of ln 3 is 3/4; that of 2 ln 3 is 9/10.
   const double ln3 = std::log(3);
   const std::vector<Leaf> leaves = {{.sizes = {3, 1, 1, 1}, .data = {ln3, 50, -ln3}},
@@ -116,7 +116,7 @@ TEST(SwigluOai, CutsOffAndAddsOne) {
                                -0.25 * ln3 * (1 + 2 * ln3)}));
 }
 
-TEST(Gated, UnitsDifferByTheirFunction) {
+TEST(Gated, UnitsMatchKnownValuesOfTheirFunctions) {
   struct Known {
     Result<Value> (*split)(GraphBuilder&, Operand, Operand);
     Result<Value> (*fused)(GraphBuilder&, Operand, GatedParams);
@@ -143,7 +143,7 @@ TEST(Gated, UnitsDifferByTheirFunction) {
   }
 }
 
-TEST(L2Norm, GivesRowsALengthOfOne) {
+TEST(L2Norm, ScalesRowsToLengthOne) {
   const Leaf x = {.sizes = {2, 3, 1, 1}, .data = {3, 4, 0, 0, 0, -0.5}};
   const auto y =
       evaluate({x}, [](GraphBuilder& g, const Values& v) { return l2_norm(g, v[0], {.eps = 0}); });

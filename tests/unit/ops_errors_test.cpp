@@ -366,7 +366,7 @@ TEST(OpErrors, NameTheOpTheOperandsAndTheFacts) {
   }
 }
 
-TEST(OpErrors, OfAnOperandComeOutOfTheCallAroundIt) {
+TEST(OpErrors, OfAnOperandAreReturnedByTheOuterCall) {
   GraphBuilder g;
   const auto x = leaf(g, kF32, {4});
   const auto result = add(g, silu(g, leaf(g, kI32, {4})), x);

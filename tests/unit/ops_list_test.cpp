@@ -92,7 +92,7 @@ TEST(OpCases, PassTheirOpsShapeRule) {
   }
 }
 
-TEST(OpCases, AreManyAndHaveNamesOfTheirOwn) {
+TEST(OpCases, HaveUniqueNamesAndAreAtLeast20PerOp) {
   std::size_t total = 0;
   for (const Op* op : all_ops()) {
     std::set<std::string> names;
@@ -114,7 +114,7 @@ bool is_plain(const Case& c) {
   });
 }
 
-TEST(OpCases, OfAnOpThatPicksSlicesDoNotDependOnTheOthers) {
+TEST(OpCases, OfOpsThatPickSlicesIgnoreUnpickedSlices) {
   std::size_t checked = 0;
   for (const Op* op : all_ops()) {
     const auto& picks = op->info().picks;
@@ -157,7 +157,7 @@ TEST(OpCases, OfAnOpThatPicksSlicesDoNotDependOnTheOthers) {
   EXPECT_GT(checked, 1000U);
 }
 
-TEST(OpCases, AskForDataThatCanBeMade) {
+TEST(OpCases, RequestFeasibleData) {
   for (const Op* op : all_ops()) {
     for (const Case& c : cases_of(*op)) {
       for (const CaseSource& source : c.sources) {
@@ -207,7 +207,7 @@ RefTensor data_for(const CaseSource& source, std::mt19937& random) {
   return data;
 }
 
-TEST(OpCases, HaveReferencesThatGiveFiniteNumbers) {
+TEST(OpCases, HaveFiniteReferenceResults) {
   std::mt19937 random(1);
   for (const Op* op : all_ops()) {
     for (const Case& c : cases_of(*op)) {
@@ -252,7 +252,7 @@ std::vector<double> seen_through(const Inferred& at, const std::vector<double>& 
   return seen;
 }
 
-TEST(OpCases, OfViewsGiveByStridesWhatTheReferenceGivesByValue) {
+TEST(OpCases, OfViewsMatchTheReferenceByStrides) {
   for (const Op* op : all_ops()) {
     if (op->info().storage != Storage::kView) continue;
     for (const Case& c : cases_of(*op)) {

@@ -17,13 +17,13 @@ TEST(Matmul, MultipliesRowsOfWWithColumnsOfX) {
   EXPECT_THAT(y.data, ElementsAre(12, 34, 56, -2, -4, -6));
 }
 
-TEST(Matmul, SharesSlicesOfWAmongNeighbouringSlicesOfX) {
+TEST(Matmul, BroadcastsSlicesOfWOverSlicesOfX) {
   const Leaf w = {.sizes = {1, 1, 2, 2}, .data = {1, 2, 3, 4}};
   const Leaf x = {.sizes = {1, 1, 4, 2}, .data = {10, 10, 10, 10, 100, 100, 100, 100}};
   EXPECT_THAT(multiply(w, x).data, ElementsAre(10, 10, 20, 20, 300, 300, 400, 400));
 }
 
-TEST(Matmul, SharesSlicesOfXAmongNeighbouringSlicesOfW) {
+TEST(Matmul, BroadcastsSlicesOfXOverSlicesOfW) {
   const Leaf w = {.sizes = {1, 1, 4, 1}, .data = {1, 2, 3, 4}};
   const Leaf x = {.sizes = {1, 1, 2, 2}, .data = {10, 100, 20, 200}};
   const auto y = multiply(w, x);
@@ -31,13 +31,13 @@ TEST(Matmul, SharesSlicesOfXAmongNeighbouringSlicesOfW) {
   EXPECT_THAT(y.data, ElementsAre(10, 20, 300, 400, 20, 40, 600, 800));
 }
 
-TEST(Matmul, OfNothingIsZero) {
+TEST(Matmul, OfEmptySumsIsZero) {
   const auto y = multiply({.sizes = {0, 2, 1, 1}, .data = {}}, {.sizes = {0, 3, 1, 1}, .data = {}});
   EXPECT_EQ(y.sizes, (Sizes{2, 3, 1, 1}));
   EXPECT_THAT(y.data, testing::Each(0));
 }
 
-TEST(Matmul, TakesWeightsOfEveryTypeButF64AndIntegersAndNamesThose) {
+TEST(Matmul, RejectsOnlyF64AndIntegerWeights) {
   for (const DTypeTrait& type : dtypes()) {
     GraphBuilder g;
     const auto w = g.weight("w", *make_tensor(type.dtype, {256, 2}));
@@ -59,7 +59,7 @@ RefTensor choose(const Leaf& x, const Leaf& ids) {
                   [](GraphBuilder& g, const Values& v) { return matmul_id(g, v[0], v[1], v[2]); });
 }
 
-TEST(MatmulId, GivesEachTokenToTheExpertsChosenForIt) {
+TEST(MatmulId, MultipliesEachTokenByItsSelectedExperts) {
   const Leaf x = {.sizes = {2, 1, 2, 1}, .data = {3, 4, 5, 6}};
   const auto y = choose(x, {.dtype = DType::kI32, .sizes = {2, 2, 1, 1}, .data = {1, 0, 0, 0}});
   EXPECT_EQ(y.sizes, (Sizes{2, 2, 2, 1}));
@@ -77,7 +77,7 @@ RefTensor solve(const Leaf& a, const Leaf& b, const SolveTriParams& params = {})
       {a, b}, [&](GraphBuilder& g, const Values& v) { return solve_tri(g, v[0], v[1], params); });
 }
 
-TEST(SolveTri, FindsWhatTheMatrixMakesTheRightHandSidesOf) {
+TEST(SolveTri, SolvesForTheRightHandSides) {
   // 2 x = 4 and 3 x + 4 y = 26, so x = 2 and y = 5; the part above the diagonal is not read.
   const Leaf a = {.sizes = {2, 2, 1, 1}, .data = {2, kInfinity, 3, 4}};
   // Two right-hand sides, which are side by side.
@@ -86,20 +86,20 @@ TEST(SolveTri, FindsWhatTheMatrixMakesTheRightHandSidesOf) {
   EXPECT_THAT(x.data, ElementsAre(2, -1, 5, 1));
 }
 
-TEST(SolveTri, GoesUpwardsForAnUpperTriangle) {
+TEST(SolveTri, SolvesAnUpperTriangleBackwards) {
   // 4 y = 20 and 2 x + 3 y = 19.
   const Leaf a = {.sizes = {2, 2, 1, 1}, .data = {2, 3, kInfinity, 4}};
   EXPECT_THAT(solve(a, {.sizes = {1, 2, 1, 1}, .data = {19, 20}}, {Triangle::kUpper, false}).data,
               ElementsAre(2, 5));
 }
 
-TEST(SolveTri, TakesAUnitDiagonalForOnes) {
+TEST(SolveTri, AssumesOnesForAUnitDiagonal) {
   const Leaf a = {.sizes = {2, 2, 1, 1}, .data = {0, kInfinity, 3, 0}};
   EXPECT_THAT(solve(a, {.sizes = {1, 2, 1, 1}, .data = {2, 10}}, {Triangle::kLower, true}).data,
               ElementsAre(2, 4));
 }
 
-TEST(SolveTri, SharesMatricesAmongNeighbouringSlices) {
+TEST(SolveTri, BroadcastsMatricesOverSlices) {
   const Leaf a = {.sizes = {1, 1, 2, 1}, .data = {2, 10}};
   EXPECT_THAT(solve(a, {.sizes = {1, 1, 4, 2}, .data = {2, 4, 10, 20, 6, 8, 30, 40}}).data,
               ElementsAre(1, 2, 1, 2, 3, 4, 3, 4));

@@ -13,7 +13,7 @@ Leaf vector_of(const std::vector<double>& data) {
 
 const Leaf kRows = {.sizes = {2, 3, 1, 1}, .data = {1, 2, 3, 4, 5, 6}};
 
-TEST(Dup, IsNotChangedByWhatIsWrittenLater) {
+TEST(Dup, IsNotChangedByLaterWrites) {
   GraphBuilder g;
   const auto x = g.cache("x", *make_tensor(DType::kF32, {2}));
   const auto y = g.cache("y", *make_tensor(DType::kF32, {2}));
@@ -49,7 +49,7 @@ TEST(Set, ConvertsToTheTypeOfItsDestination) {
   EXPECT_THAT(y.data, ElementsAre(2, 127, 7));
 }
 
-TEST(SetRows, WritesEachSlicesOwnRows) {
+TEST(SetRows, WritesIntoTheSameSlice) {
   const Leaf dst = {.sizes = {1, 2, 2, 1}, .data = {1, 2, 3, 4}};
   const Leaf rows = {.sizes = {1, 1, 2, 1}, .data = {50, 60}};
   const Leaf ids = {DType::kI32, {1, 2, 1, 1}, {1, 0}};
@@ -59,7 +59,7 @@ TEST(SetRows, WritesEachSlicesOwnRows) {
   EXPECT_THAT(y.data, ElementsAre(1, 50, 60, 4));
 }
 
-TEST(SetRows, RepeatsItsNumbersOverSlices) {
+TEST(SetRows, BroadcastsIdsOverSlices) {
   const Leaf dst = {.sizes = {1, 2, 2, 1}, .data = {1, 2, 3, 4}};
   const Leaf rows = {.sizes = {1, 1, 2, 1}, .data = {50, 60}};
   const Leaf ids = {DType::kI32, {1, 1, 1, 1}, {1}};
@@ -69,7 +69,7 @@ TEST(SetRows, RepeatsItsNumbersOverSlices) {
   EXPECT_THAT(y.data, ElementsAre(1, 50, 3, 60));
 }
 
-TEST(GetRows, KeepsIntegersAndF64AndMakesF32OfTheRest) {
+TEST(GetRows, KeepsIntegersAndF64AndConvertsOthersToF32) {
   GraphBuilder g;
   const auto ids = g.input("", *make_tensor(DType::kI32, {1}));
   for (const DTypeTrait& type : dtypes()) {
@@ -82,7 +82,7 @@ TEST(GetRows, KeepsIntegersAndF64AndMakesF32OfTheRest) {
   }
 }
 
-TEST(Repeat, GoesOverItsSourceAgain) {
+TEST(Repeat, TilesItsSource) {
   const auto y = evaluate({kRows}, [](GraphBuilder& g, const Values& v) {
     return repeat(g, v[0], {4, 3, 2});
   });
@@ -91,7 +91,7 @@ TEST(Repeat, GoesOverItsSourceAgain) {
                                   1, 2, 1, 2, 3, 4, 3, 4, 5, 6, 5, 6));
 }
 
-TEST(Concat, PutsTheSecondBehindTheFirst) {
+TEST(Concat, AppendsTheSecondOperand) {
   const Leaf column = {.sizes = {1, 3, 1, 1}, .data = {7, 8, 9}};
   const auto wide = evaluate(
       {kRows, column}, [](GraphBuilder& g, const Values& v) { return concat(g, v[0], v[1], 0); });
@@ -103,7 +103,7 @@ TEST(Concat, PutsTheSecondBehindTheFirst) {
   EXPECT_THAT(high.data, ElementsAre(1, 2, 3, 4, 5, 6, 7, 8));
 }
 
-TEST(Pad, PutsANumberAround) {
+TEST(Pad, PadsWithAConstant) {
   const auto y = evaluate({vector_of({1, 2})}, [](GraphBuilder& g, const Values& v) {
     return pad(g, v[0], {.before = {1, 1, 0, 0}, .after = {2, 0, 0, 0}, .value = 9});
   });
@@ -111,7 +111,7 @@ TEST(Pad, PutsANumberAround) {
   EXPECT_THAT(y.data, ElementsAre(9, 9, 9, 9, 9, 9, 1, 2, 9, 9));
 }
 
-TEST(Pad, GoesAround) {
+TEST(Pad, PadsCircularly) {
   const auto y = evaluate({vector_of({1, 2, 3})}, [](GraphBuilder& g, const Values& v) {
     return pad(g, v[0],
                {.before = {4, 0, 0, 0}, .after = {5, 0, 0, 0}, .padding = Padding::kCircular});
@@ -126,7 +126,7 @@ TEST(PadReflect, DoesNotRepeatTheOutermostElement) {
   EXPECT_THAT(y.data, ElementsAre(3, 2, 1, 2, 3, 2));
 }
 
-TEST(Roll, BringsInAtTheStartWhatLeavesAtTheEnd) {
+TEST(Roll, WrapsAroundAtTheEnds) {
   const auto rolled = [](const Sizes& shift) {
     return evaluate({kRows}, [=](GraphBuilder& g, const Values& v) { return roll(g, v[0], shift); })
         .data;
@@ -156,7 +156,7 @@ TEST(Tri, KeepsATriangle) {
   EXPECT_THAT(kept({Triangle::kUpper, false}), ElementsAre(0, 2, 0, 0, 0, 0));
 }
 
-TEST(DiagMaskInf, HidesLaterColumns) {
+TEST(DiagMaskInf, MasksColumnsAfterTheDiagonal) {
   const Leaf x = {.sizes = {4, 2, 1, 1}, .data = {1, 2, 3, 4, 5, 6, 7, 8}};
   const auto y =
       evaluate({x}, [](GraphBuilder& g, const Values& v) { return diag_mask_inf(g, v[0], 1); });
@@ -180,12 +180,12 @@ TEST(Arange, StopsBeforeTheEnd) {
   EXPECT_EQ(numbers({0, 7, 0.7}).size(), 10U);
 }
 
-TEST(Arange, IsEmptyWhereItLeadsAway) {
+TEST(Arange, IsEmptyIfTheStepLeadsAwayFromTheEnd) {
   EXPECT_TRUE(numbers({0, 0, 1}).empty());
   EXPECT_TRUE(numbers({0, 4, -1}).empty());
 }
 
-TEST(Fill, IsANumberOfAnyPlainType) {
+TEST(Fill, FillsWithANumberOfAnyPlainType) {
   const auto y = evaluate({}, [](GraphBuilder& g, const Values&) {
     return fill(g, {2, 2}, -kInfinity);
   });
@@ -206,7 +206,7 @@ TEST(TimestepEmbedding, IsCosinesThenSines) {
                                -0.41614684, 0.98006658, 0.90929743, 0.19866933, 0}));
 }
 
-TEST(Upscale, IsPyTorchsInterpolate) {
+TEST(Upscale, MatchesPyTorchInterpolate) {
   // torch.nn.functional.interpolate of F64, PyTorch 2.15.
   const Leaf x = {.sizes = {4, 3, 1, 1}, .data = {3, -1, 4, 1, 5, 9, -2, 6, 5, 3, 5, -8}};
   struct Row {
@@ -261,7 +261,7 @@ TEST(Upscale, IsPyTorchsInterpolate) {
   }
 }
 
-TEST(Upscale, TakesTheNearestElementWithoutRounding) {
+TEST(Upscale, NearestIsExactDespiteRounding) {
   // 49 * (1 / 49) is below 1 in F32.
   std::vector<double> data(49, 0.0);
   data[48] = 1;

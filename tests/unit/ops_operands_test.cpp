@@ -72,7 +72,7 @@ TEST(OpOperands, ArePermutedSlicedAndEmptyInSomeCase) {
   }
 }
 
-TEST(OpOperands, AreExceptedForAReason) {
+TEST(OpOperands, ExceptionsHaveAReason) {
   for (const Exception& each : kExceptions) {
     const Op* op = find_op(each.op);
     ASSERT_NE(op, nullptr) << each.op;

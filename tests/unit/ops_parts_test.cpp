@@ -170,7 +170,7 @@ Product product(const std::function<Result<Value>(GraphBuilder&, Operand)>& more
   return made;
 }
 
-TEST(Parts, RowsGiveTheSameBits) {
+TEST(Parts, SplitByRowsGivesTheSameBits) {
   for (const DType dtype : {DType::kF32, DType::kQ8_0}) {
     const Product made =
         product([](GraphBuilder& g, Operand y) { return silu(g, y); }, {5, 1, 10}, dtype);
@@ -206,14 +206,14 @@ TEST(Parts, HaveNamesAndRolesOfTheWeight) {
   parts.expect_same();
 }
 
-TEST(Parts, WithoutPartsItIsTheSameGraph) {
+TEST(Parts, WithoutPartsIsTheSameGraph) {
   const Product made = product([](GraphBuilder& g, Operand y) { return silu(g, y); });
   EXPECT_EQ(dump(with_parts(made.graph, {})->graph), dump(made.graph));
   const LeafParts all[] = {{made.parts[0].leaf, 1, {16}}};
   EXPECT_EQ(dump(with_parts(made.graph, all)->graph), dump(made.graph));
 }
 
-TEST(Parts, ColumnsAreAddedInWholeBlocks) {
+TEST(Parts, SplitByColumnsAddsPartialSumsOfWholeBlocks) {
   for (const DType dtype : {DType::kF32, DType::kQ4_0, DType::kQ8_0}) {
     GraphBuilder g;
     const auto x = g.input("x", f32({96, 3}));
@@ -230,7 +230,7 @@ TEST(Parts, ColumnsAreAddedInWholeBlocks) {
   }
 }
 
-TEST(Parts, ColumnsOfExpertsAreAdded) {
+TEST(Parts, SplitByColumnsOfExpertsAddsPartialSums) {
   GraphBuilder g;
   const auto x = g.input("x", f32({64, 1, 2}));
   const auto ids = g.input("ids", *make_tensor(DType::kI32, {2, 2}));
@@ -342,7 +342,7 @@ TEST(Parts, MasksAndSinksOfHeadsAreSplitWithThem) {
   parts.expect_near();
 }
 
-TEST(Parts, SlopesNeedAllHeads) {
+TEST(Parts, AlibiSlopesJoinAllHeads) {
   const Attention made(DType::kF32, {.scale = 0.5F, .max_bias = 8});
   const Parts parts(made.graph, made.parts);
   EXPECT_EQ(parts.count(attention_op()), 1);
@@ -350,7 +350,7 @@ TEST(Parts, SlopesNeedAllHeads) {
   parts.expect_near();
 }
 
-TEST(Parts, QueriesThatCutAGroupAreJoined) {
+TEST(Parts, QueriesSplitWithinAGroupAreJoined) {
   Attention made;
   made.parts[0].sizes = {5 * Attention::kHead, 3 * Attention::kHead};
   const Parts parts(made.graph, made.parts);
@@ -359,7 +359,7 @@ TEST(Parts, QueriesThatCutAGroupAreJoined) {
   parts.expect_near();
 }
 
-TEST(Parts, HeadsThatAreCutAreJoined) {
+TEST(Parts, HeadsSplitInTheMiddleAreJoined) {
   Attention made;
   made.parts[0].sizes = {44, 20};
   const Parts parts(made.graph, made.parts);
@@ -367,7 +367,7 @@ TEST(Parts, HeadsThatAreCutAreJoined) {
   parts.expect_near();
 }
 
-TEST(Parts, ACacheOfOtherBlocksStaysWhole) {
+TEST(Parts, CacheWhoseBlocksDoNotFitStaysWhole) {
   const Attention made(DType::kQ8_0);
   const Parts parts(made.graph, made.parts);
   EXPECT_EQ(parts.count(set_rows_op()), 2);
@@ -389,7 +389,7 @@ struct WithCache {
 };
 
 /// Rows are written into a cache twice, and read as a whole in between.
-TEST(Parts, ACacheThatIsJoinedIsNotStale) {
+TEST(Parts, JoinedCacheIsNotStale) {
   WithCache made;
   auto& [g, x, ids, w, cache, y, parts_of] = made;
   const auto first = set_rows(g, cache, y, ids);
@@ -407,7 +407,7 @@ TEST(Parts, ACacheThatIsJoinedIsNotStale) {
   parts.expect_same();
 }
 
-TEST(Parts, WholeRowsAreWrittenIntoTheCacheThatIsSplit) {
+TEST(Parts, WholeRowsAreWrittenIntoASplitCache) {
   GraphBuilder g;
   const auto x = g.input("x", f32({6, 2}));
   const auto ids = g.input("ids", *make_tensor(DType::kI64, {2}));
@@ -423,7 +423,7 @@ TEST(Parts, WholeRowsAreWrittenIntoTheCacheThatIsSplit) {
 }
 
 /// A cache that something else writes into, or that is read first, is one memory.
-TEST(Parts, OtherCachesStayWhole) {
+TEST(Parts, CachesCopiedOrReadFirstOrWrittenByViewStayWhole) {
   enum class Other { kCopied, kReadBefore, kWrittenThroughAView };
   for (const Other other : {Other::kCopied, Other::kReadBefore, Other::kWrittenThroughAView}) {
     SCOPED_TRACE(static_cast<int>(other));
@@ -449,7 +449,7 @@ TEST(Parts, OtherCachesStayWhole) {
 }
 
 /// A write into an activation is seen by all of its readers.
-TEST(Parts, AnActivationThatIsOverwrittenIsWhole) {
+TEST(Parts, OverwrittenActivationIsJoined) {
   const Product made = product([](GraphBuilder& g, Operand y) {
     const auto head = view(g, y, {0, 0, 0, 0}, {16, 1});
     const auto copy = scale(g, head, {.scale = -3});
@@ -529,7 +529,7 @@ std::vector<Step> steps() {
   };
 }
 
-TEST(Parts, EachOpGivesTheSameBitsInPartsOrJoined) {
+TEST(Parts, EveryOpGivesTheSameBitsInPartsOrJoined) {
   for (const Step& step : steps()) {
     SCOPED_TRACE(step.name);
     const Product made = product(step.build);
@@ -550,7 +550,7 @@ std::string refusal(const Graph& graph, std::span<const LeafParts> parts) {
   return made.error().message();
 }
 
-TEST(Parts, BadPartsAreRefused) {
+TEST(Parts, RejectsInvalidParts) {
   GraphBuilder g;
   const Dim tokens = *g.dynamic_dim("tokens", 4);
   const auto x = g.input("x", f32({96, tokens}));

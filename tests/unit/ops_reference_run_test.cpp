@@ -11,7 +11,7 @@ const Leaf kCache = {.sizes = {2, 3, 1, 1}, .data = {0, 0, 0, 0, 0, 0}};
 const Leaf kRow = {.sizes = {2, 1, 1, 1}, .data = {7, 8}};
 const Leaf kSecond = {DType::kI32, {1, 1, 1, 1}, {1}};
 
-TEST(ReferenceRun, LaterReadersOfACacheSeeWhatWasWritten) {
+TEST(ReferenceRun, LaterReadersOfACacheSeeTheWrite) {
   const auto y = evaluate({kCache, kRow, kSecond}, [](GraphBuilder& g, const Values& v) {
     const auto before = scale(g, v[0], {.bias = 1});
     (void)set_rows(g, v[0], v[1], v[2]);
@@ -20,7 +20,7 @@ TEST(ReferenceRun, LaterReadersOfACacheSeeWhatWasWritten) {
   EXPECT_THAT(y.data, ElementsAre(1, 1, 8, 9, 1, 1));
 }
 
-TEST(ReferenceRun, ViewsMadeBeforeAWriteSeeItToo) {
+TEST(ReferenceRun, ViewsMadeBeforeAWriteSeeTheWrite) {
   const auto y = evaluate({kCache, kRow, kSecond}, [](GraphBuilder& g, const Values& v) {
     const auto columns = transpose(g, v[0]);
     (void)set_rows(g, v[0], v[1], v[2]);

@@ -52,7 +52,7 @@ Leaf row(std::vector<double> data) {
   return {.sizes = {size, 1, 1, 1}, .data = std::move(data)};
 }
 
-TEST(SsmConv, WeighsTheStateAndTheTokensSoFar) {
+TEST(SsmConv, ConvolvesTheStateAndPreviousTokens) {
   const auto y = walk({{.sizes = {1, 2, 1, 1}, .data = {2, 3}},
                        row({1, 10, 100}),
                        {.sizes = {1, 2, 1, 1}, .data = {5, 7}}},
@@ -63,7 +63,7 @@ TEST(SsmConv, WeighsTheStateAndTheTokensSoFar) {
   EXPECT_THAT(y.states.data, ElementsAre(2, 3));
 }
 
-TEST(SsmConv, KeepsWhatIsStillNeededOfAnOldState) {
+TEST(SsmConv, KeepsTheNeededTailOfTheOldState) {
   const auto y = walk({row({2}), row({1, 10, 100}), {.sizes = {1, 2, 1, 1}, .data = {5, 7}}}, conv);
   EXPECT_THAT(y.outputs.data, ElementsAre(275));
   EXPECT_THAT(y.states.data, ElementsAre(7, 2));
@@ -76,7 +76,7 @@ TEST(SsmConv, HasTapsForEachChannel) {
   EXPECT_THAT(y.states.data, ElementsAre(1, 2));
 }
 
-TEST(SsmConv, TakesStatesByNumber) {
+TEST(SsmConv, SelectsStatesById) {
   const auto y = walk({{.sizes = {1, 1, 2, 1}, .data = {1, 2}},
                        row({1, 100}),
                        {.sizes = {1, 1, 3, 1}, .data = {7, 8, 9}},
@@ -90,7 +90,7 @@ TEST(SsmConv, TakesStatesByNumber) {
 
 constexpr double kLn2 = std::numbers::ln2;
 
-TEST(SsmScan, DecaysTakesInAndReads) {
+TEST(SsmScan, DecaysUpdatesAndReadsTheState) {
   // dt 0 is a step of ln(1 + 1), in which a of -1 halves.
   const auto y =
       walk({row({3}), row({0}), row({-1}), row({1, 2}), row({1, 10}), row({4, 8})}, scan);
@@ -117,12 +117,12 @@ TEST(SsmScan, SharesBAndCInGroupsOfHeads) {
   EXPECT_THAT(y.outputs.data, is_near({kLn2, kLn2, 30 * kLn2, 30 * kLn2}));
 }
 
-TEST(SsmScan, StepsAreNotInfiniteWhereTheirExponentialIs) {
+TEST(SsmScan, SoftplusDoesNotOverflow) {
   const auto y = walk({row({1}), row({1000}), row({0}), row({1}), row({1}), row({0})}, scan);
   EXPECT_TRUE(y.outputs.data == std::vector<double>{1000}) << y.outputs.data[0];
 }
 
-TEST(RwkvWkv6, ReadsTheOldStateAndABonusOfTheToken) {
+TEST(RwkvWkv6, ReadsTheOldStateAndAddsTheTokenBonus) {
   const auto y = walk({row({1, 10}),
                        row({0.5, 0.25}),
                        row({2, 3}),
@@ -134,7 +134,7 @@ TEST(RwkvWkv6, ReadsTheOldStateAndABonusOfTheToken) {
   EXPECT_THAT(y.states.data, ElementsAre(4 + 8, 4 + 12));
 }
 
-TEST(RwkvWkv6, StatesHaveValuesInside) {
+TEST(RwkvWkv6, StateHasValuesInnermost) {
   const auto y = walk({row({1, 0}),
                        row({1, 1}),
                        row({0, 0}),
@@ -145,7 +145,7 @@ TEST(RwkvWkv6, StatesHaveValuesInside) {
   EXPECT_THAT(y.outputs.data, ElementsAre(1, 2));
 }
 
-TEST(RwkvWkv7, ReplacesWhatItRemoves) {
+TEST(RwkvWkv7, DecaysRemovesAndAddsBeforeReading) {
   const auto y = walk({row({1, 2}), row({0.5, 0.5}), row({1, 2}), row({10}), row({1, 1}),
                        row({1, -1}), row({1, 2})},
                       wkv7);
@@ -153,7 +153,7 @@ TEST(RwkvWkv7, ReplacesWhatItRemoves) {
   EXPECT_THAT(y.outputs.data, ElementsAre(13.5 + 36));
 }
 
-TEST(RwkvWkv7, StatesHaveKeysInside) {
+TEST(RwkvWkv7, StateHasKeysInnermost) {
   const auto y = walk({row({1, 0}),
                        row({1, 1}),
                        row({0, 0}),
@@ -165,7 +165,7 @@ TEST(RwkvWkv7, StatesHaveKeysInside) {
   EXPECT_THAT(y.outputs.data, ElementsAre(1, 3));
 }
 
-TEST(GatedLinearAttn, DecaysThenReadsWhatItTookIn) {
+TEST(GatedLinearAttn, DecaysAndUpdatesBeforeReading) {
   const auto y = walk({row({1, 10}),
                        row({2, 3}),
                        row({4}),
@@ -176,7 +176,7 @@ TEST(GatedLinearAttn, DecaysThenReadsWhatItTookIn) {
   EXPECT_THAT(y.outputs.data, ElementsAre(0.5 * (12 + 160)));
 }
 
-TEST(GatedDeltaNet, ReplacesAPartOfWhatTheKeyFinds) {
+TEST(GatedDeltaNet, AppliesTheDeltaRule) {
   // The state decays to (0.5, 1), where the key finds 2.5; half of the difference to 10.5 is 4.
   const auto y =
       walk({row({2, 1}), row({1, 2}), row({10.5}), row({-kLn2}), row({0.5}), row({1, 2})}, delta);
@@ -184,7 +184,7 @@ TEST(GatedDeltaNet, ReplacesAPartOfWhatTheKeyFinds) {
   EXPECT_THAT(y.outputs.data, is_near({0.5 * 18}));
 }
 
-TEST(GatedDeltaNet, HasAGateForEachChannelOfTheKeyIfAsked) {
+TEST(GatedDeltaNet, MayHaveAGatePerKeyChannel) {
   // (0.5, 2), where the key finds 4.5: the difference to 10.5 is 6, half of it 3.
   const auto y = walk(
       {row({2, 1}), row({1, 2}), row({10.5}), row({-kLn2, 0}), row({0.5}), row({1, 2})}, delta);
@@ -248,7 +248,7 @@ Result<Value> tokens_of(GraphBuilder& g, Operand x, int dim, std::int64_t first,
   return view(g, x, start, shape);
 }
 
-TEST(Recurrences, GoOnFromTheirStates) {
+TEST(Recurrences, ContinueFromTheirStates) {
   for (const Walk& each : walks()) {
     SCOPED_TRACE(each.name);
     std::vector<Leaf> leaves;

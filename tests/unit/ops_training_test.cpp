@@ -225,7 +225,7 @@ TEST(Gradients, AgreeWithCentralDifferencesOfTheForwardOp) {
   }
 }
 
-TEST(Gradients, AreAllChecked) {
+TEST(Gradients, EveryBackwardOpIsChecked) {
   for (const Op* op : all_ops()) {
     const std::string_view name = op->info().name;
     EXPECT_TRUE(!name.ends_with("_back") || kGradients.contains(name))
@@ -239,7 +239,7 @@ RefTensor loss_of(const Leaf& logits, const Leaf& labels) {
   });
 }
 
-TEST(CrossEntropyLoss, IsTheMeanOverRowsOfWhatTheLabelsMiss) {
+TEST(CrossEntropyLoss, IsTheMeanNegativeLogLikelihoodOverRows) {
   // Of four equal logits each has probability 1/4; of (ln 3, 0) the second has 1/4.
   const double ln4 = std::log(4);
   EXPECT_THAT(loss_of({.sizes = {4, 1, 1, 1}, .data = {7, 7, 7, 7}},
@@ -252,7 +252,7 @@ TEST(CrossEntropyLoss, IsTheMeanOverRowsOfWhatTheLabelsMiss) {
               is_near({(ln4 + std::log(2)) / 2}));
 }
 
-TEST(CrossEntropyLoss, TakesNothingOfWhatHasNoProbabilityAndNoLabel) {
+TEST(CrossEntropyLoss, IgnoresZeroProbabilityWithZeroLabel) {
   EXPECT_THAT(loss_of({.sizes = {3, 1, 1, 1}, .data = {0, 0, -kInfinity}},
                       {.sizes = {3, 1, 1, 1}, .data = {1, 0, 0}})
                   .data,
@@ -266,7 +266,7 @@ Leaf number(double value) {
   return {.sizes = {1, 1, 1, 1}, .data = {value}};
 }
 
-TEST(OptStepAdamw, TakesBiasOutAndDecaysTheWeightByItself) {
+TEST(OptStepAdamw, CorrectsBiasAndDecouplesWeightDecay) {
   const AdamwParams params = {.weight_decay = 0.5F};
   const auto step = [&](double w, double gradient, double m, double v, double number_of_step) {
     return evaluate_all({number(w),
@@ -290,7 +290,7 @@ TEST(OptStepAdamw, TakesBiasOutAndDecaysTheWeightByItself) {
   EXPECT_NEAR(second.back().data[0], 0.85 - 0.1 * (-0.02 / 0.19 / 2 + 0.5 * 0.85), 1e-6);
 }
 
-TEST(OptStepSgd, GoesDownTheGradient) {
+TEST(OptStepSgd, StepsAgainstTheGradientWithWeightDecay) {
   const auto y =
       evaluate_all({number(1), number(2), number(0.1)}, [](GraphBuilder& g, const Values& v) {
         return opt_step_sgd(g, v[0], v[1], v[2], {.weight_decay = 0.5F});
@@ -315,7 +315,7 @@ TEST(Acc, AddsToAWindow) {
   EXPECT_THAT(all[0].data, ElementsAre(1, 2, 3, 4, 15, 26));
 }
 
-TEST(CountEqual, Counts) {
+TEST(CountEqual, CountsEqualElements) {
   const auto y = evaluate(
       {{DType::kI32, {2, 2, 1, 1}, {1, 2, 3, -4}}, {DType::kI32, {2, 2, 1, 1}, {1, 0, 3, -4}}},
       [](GraphBuilder& g, const Values& v) { return count_equal(g, v[0], v[1]); });

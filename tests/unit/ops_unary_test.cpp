@@ -17,7 +17,7 @@ struct Known {
   std::vector<double> y;
 };
 
-TEST(Unary, GivesWhatIsKnown) {
+TEST(Unary, MatchesKnownValues) {
   const double ln3 = std::log(3);
   const std::vector<Known> known = {
       {"abs", abs, {-2, 0, 3}, {2, 0, 3}},
@@ -80,14 +80,14 @@ TEST(Xielu, IsAParabolaAboveZeroAndAnExponentialBelow) {
                                below * (std::exp(-0.5) - 1 + 1e-3) - 0.25e-3}));
 }
 
-TEST(Clamp, KeepsBetweenBounds) {
+TEST(Clamp, LimitsToTheBounds) {
   const auto y = evaluate(
       {{.sizes = {3, 1, 1, 1}, .data = {-2, 0.5, 3}}},
       [](GraphBuilder& g, const Values& x) { return clamp(g, x[0], {.low = -1, .high = 2}); });
   EXPECT_THAT(y.data, testing::ElementsAre(-1, 0.5, 2));
 }
 
-TEST(Arithmetic, SubtractsAndDividesByWhatIsRepeated) {
+TEST(Arithmetic, SubtractsAndDividesWithBroadcasting) {
   const Leaf a = {.sizes = {2, 2, 1, 1}, .data = {1, 2, 3, 4}};
   const Leaf b = {.sizes = {2, 1, 1, 1}, .data = {10, 4}};
   const auto difference =

@@ -135,7 +135,7 @@ TEST(OutputFile, NamesTheFileThatCannotBeCreated) {
   EXPECT_EQ(write_file("", "text", WriteTo::kAnything).error().code(), ErrorCode::kInvalidArgument);
 }
 
-TEST(OutputFile, TakesTheLongestNameThatThereIs) {
+TEST(OutputFile, AcceptsTheLongestFileName) {
   const TempFolder folder;
   const std::string name(255, 'x');
   folder.write(name, bytes_of("before"));
@@ -155,7 +155,7 @@ TEST(OutputFile, ReadOnlyFilesAreNotReplaced) {
   EXPECT_EQ(test::read_file(path), "before");
 }
 
-TEST(OutputFile, ReadOnlyFoldersAreAnError) {
+TEST(OutputFile, ReadOnlyFolderIsAnError) {
   const TempFolder folder;
   std::filesystem::create_directory(folder.file("closed"));
   ASSERT_EQ(::chmod(folder.file("closed").c_str(), 0555), 0);

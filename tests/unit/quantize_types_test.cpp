@@ -27,7 +27,7 @@ TEST(QuantizeTypes, NamesAreFoundInAnyCase) {
   }
 }
 
-TEST(QuantizeTypes, EveryTypeThatCanBeMadeIsThere) {
+TEST(QuantizeTypes, EveryEncodableTypeIsListed) {
   std::set<DType> bases;
   for (const Mixture& mixture : mixtures()) bases.insert(mixture.base);
   for (const DTypeTrait& type : dtypes()) {
@@ -38,7 +38,7 @@ TEST(QuantizeTypes, EveryTypeThatCanBeMadeIsThere) {
 }
 
 /// The numbers that readers of general.file_type know.
-TEST(QuantizeTypes, FileTypesAreThoseOfTheFormat) {
+TEST(QuantizeTypes, FileTypesMatchGeneralFileType) {
   const std::pair<const char*, std::uint32_t> expected[] = {
       {"F32", 0},     {"F16", 1},      {"Q4_0", 2},    {"Q4_1", 3},    {"Q8_0", 7},
       {"Q5_0", 8},    {"Q5_1", 9},     {"Q2_K", 10},   {"Q3_K_S", 11}, {"Q3_K_M", 12},
@@ -68,7 +68,7 @@ TEST(QuantizeTypes, ImportantLayersAreTheFirstAndLastEighthAndEveryThirdBetween)
   EXPECT_EQ(important(32), "xxxx..x..x..x..x..x..x..x..xxxxx");
 }
 
-TEST(QuantizeTypes, RolesDecide) {
+TEST(QuantizeTypes, TypeDependsOnRoleAndLayer) {
   const Mixture& mixture = *find_mixture("Q4_K_M");
   const auto type = [&](WeightRole role, std::int64_t layer) {
     return to_string(mixture.type_for(role, layer, 32));
@@ -85,7 +85,7 @@ TEST(QuantizeTypes, RolesDecide) {
 }
 
 /// No role gets less than the base type, and the ends at least Q6_K.
-TEST(QuantizeTypes, NothingIsCoarserThanTheBase) {
+TEST(QuantizeTypes, NoRoleHasFewerBitsThanTheBaseType) {
   const auto bits = [](DType dtype) {
     return static_cast<double>(trait(dtype).block_bytes) * 8 /
            static_cast<double>(trait(dtype).block_elements);
@@ -101,7 +101,7 @@ TEST(QuantizeTypes, NothingIsCoarserThanTheBase) {
   }
 }
 
-TEST(QuantizeTypes, RowsThatAreNoWholeBlocksGetAFinerType) {
+TEST(QuantizeTypes, RowsOfPartialBlocksGetAFinerType) {
   struct Row {
     DType wanted;
     std::int64_t columns;
@@ -126,7 +126,7 @@ TEST(QuantizeTypes, RowsThatAreNoWholeBlocksGetAFinerType) {
 }
 
 /// docs/guide/quantize.md has a row for each that is more than one type and the ends.
-TEST(QuantizeTypes, TheDocumentationIsTrue) {
+TEST(QuantizeTypes, DocumentationListsEveryMixture) {
   const std::string page = read_file(std::string(SHUNT_TEST_DOCS) + "/guide/quantize.md");
   const auto by_layer = [](const Mixture::ByLayer& types) {
     const std::string most(to_string(types.most));

@@ -91,7 +91,7 @@ TEST_F(Calibrate, MeasuresOnlyWhatTheGraphNeedsAndTheMostWorkFirst) {
 /// Estimates of a CPU: 3e11 operations and 4e10 bytes a second, and 1e-6 seconds a node. In the
 /// graph of one column the product takes about 1.9 of 3.0 us; in the other one those of F16 take
 /// about 45 and those of Q8_0 23 of 82 us.
-TEST_F(Calibrate, SharesOfEachGraphsTimeDecideTheOrder) {
+TEST_F(Calibrate, MeasuresFirstTheLargestShareOfAnyGraphsTime) {
   const Graph prompt = products({{DType::kQ8_0, 50}, {DType::kF16, 100}});
   const Graph token = products({{DType::kQ4_0, 1}});
   const Graph* graphs[] = {&prompt, &token};
@@ -101,7 +101,7 @@ TEST_F(Calibrate, SharesOfEachGraphsTimeDecideTheOrder) {
               ElementsAre("cpu0 matmul Q4_0", "cpu0 matmul F16", "cpu0 matmul Q8_0", "cpu0 * F32"));
 }
 
-TEST_F(Calibrate, DevicesTakeTurnsAndTwinsAndNullAreLeftOut) {
+TEST_F(Calibrate, AlternatesDevicesAndSkipsTwinsAndTheNullDevice) {
   TestDevice other({.name = "test0", .host_accessible = true});
   const Measured measured = calibrate(products({{DType::kF16, 1}}), {&other, &cpu_});
   EXPECT_THAT(asked_,
@@ -115,7 +115,7 @@ TEST_F(Calibrate, DevicesTakeTurnsAndTwinsAndNullAreLeftOut) {
   }
 }
 
-TEST_F(Calibrate, FiguresHaveTwoDigits) {
+TEST_F(Calibrate, RoundsFiguresToTwoSignificantDigits) {
   options_.measure = [](Device& device, std::string_view op, DType dtype) -> Result<OpCost> {
     return OpCost{.device = std::string(device.name()),
                   .description = device.info().description,
@@ -134,7 +134,7 @@ TEST_F(Calibrate, FiguresHaveTwoDigits) {
   }
 }
 
-TEST_F(Calibrate, ALaterProcessReadsWhatIsKept) {
+TEST_F(Calibrate, SecondRunReadsTheCacheFileAndMeasuresNothing) {
   const Graph graph = products({{DType::kF16, 1}});
   const std::string before = calibrate(graph).costs.to_text();
   const Measured measured = calibrate(graph);
@@ -146,7 +146,7 @@ TEST_F(Calibrate, ALaterProcessReadsWhatIsKept) {
   EXPECT_TRUE(CostModel::load(kept()));
 }
 
-TEST_F(Calibrate, OnlyWhatIsMissingIsMeasured) {
+TEST_F(Calibrate, MeasuresOnlyEntriesMissingFromTheCacheFile) {
   calibrate(products({{DType::kF16, 1}}));
   calibrate(products({{DType::kF16, 1}, {DType::kQ8_0, 1}}));
   EXPECT_THAT(asked_, ElementsAre("cpu0 matmul Q8_0"));
@@ -155,7 +155,7 @@ TEST_F(Calibrate, OnlyWhatIsMissingIsMeasured) {
   EXPECT_EQ(CostModel::load(kept())->ops().size(), 3U);
 }
 
-TEST_F(Calibrate, NothingIsBegunThatWouldEndAfterTheBudget) {
+TEST_F(Calibrate, StartsNoMeasurementThatWouldEndAfterTheBudget) {
   seconds_each_ = 0.125;
   options_.budget = 0.25;  // the second one ends right then
   const Graph graph = products({{DType::kF16, 3}, {DType::kQ8_0, 2}, {DType::kQ4_0, 1}});
@@ -175,7 +175,7 @@ TEST_F(Calibrate, NothingIsBegunThatWouldEndAfterTheBudget) {
   EXPECT_THAT(asked_, ElementsAre("cpu0 matmul Q4_0", "cpu0 * F32"));
 }
 
-TEST_F(Calibrate, TheLongestOpDecidesWhetherTheNextOneIsBegun) {
+TEST_F(Calibrate, AssumesTheNextOpTakesAsLongAsTheLongestSoFar) {
   seconds_each_ = 0.25;
   options_.budget = 0.45;
   calibrate(products({{DType::kF16, 2}, {DType::kQ8_0, 1}}));
@@ -183,7 +183,7 @@ TEST_F(Calibrate, TheLongestOpDecidesWhetherTheNextOneIsBegun) {
 }
 
 /// Unpacking counts: here the type with the faster arithmetic is the slower one.
-TEST_F(Calibrate, TheSlowestTypeIsThatOfAWholeProduct) {
+TEST_F(Calibrate, PredictsFromTheTypeWithTheSlowestProductWithUnpacking) {
   options_.measure = [this](Device& device, std::string_view op, DType dtype) -> Result<OpCost> {
     clock_ += 0.125;
     OpCost cost{.device = std::string(device.name()),
@@ -205,7 +205,7 @@ TEST_F(Calibrate, TheSlowestTypeIsThatOfAWholeProduct) {
 }
 
 /// Attention unpacks other operands than a product, so it has the rate of few columns.
-TEST(ScaledCost, OfAnotherOpUnpacksNothing) {
+TEST(ScaledCost, ForAnotherOpHasNoUnpackingCost) {
   const OpCost product{.device = "cpu0",
                        .description = "",
                        .op = "matmul",
@@ -227,7 +227,7 @@ TEST(ScaledCost, OfAnotherOpUnpacksNothing) {
 }
 
 /// An operation of attention is predicted to take as long as two of a product.
-TEST_F(Calibrate, AttentionIsPredictedFromProducts) {
+TEST_F(Calibrate, PredictsAttentionFromMatmulCosts) {
   GraphBuilder g;
   const auto w = g.weight("w", *make_tensor(DType::kF16, {256, 256}));
   const auto x = g.input("x", *make_tensor(DType::kF32, {256, 64}));
@@ -248,7 +248,7 @@ TEST_F(Calibrate, AttentionIsPredictedFromProducts) {
 }
 
 /// Memory is allocated once. That takes long on some machines, and says nothing about other ops.
-TEST_F(Calibrate, PreparingADeviceIsNoPartOfTheLongestOp) {
+TEST_F(Calibrate, DevicePreparationDoesNotCountAsTheLongestOp) {
   std::vector<std::string> prepared;
   options_.prepare = [&](Device& device) {
     prepared.emplace_back(device.name());
@@ -266,7 +266,7 @@ TEST_F(Calibrate, PreparingADeviceIsNoPartOfTheLongestOp) {
 }
 
 /// Preparing takes the time of two of the five ops.
-TEST_F(Calibrate, PreparingADeviceCountsForTheBudget) {
+TEST_F(Calibrate, DevicePreparationCountsTowardsTheBudget) {
   options_.prepare = [&](Device&) { clock_ += 0.25; };
   options_.budget = 0.625;
   seconds_each_ = 0.125;
@@ -281,7 +281,7 @@ TEST_F(Calibrate, PreparingADeviceCountsForTheBudget) {
 }
 
 /// The op of which one device has kept costs, while there is no time for the other one.
-TEST_F(Calibrate, AnOpIsMeasuredOnAllDevicesOrPredictedOnAll) {
+TEST_F(Calibrate, MeasuresAnOpOnAllDevicesOrPredictsItOnAll) {
   TestDevice other({.name = "test0", .host_accessible = true, .speed = DeviceSpeed{4, 8, 2, 1, 1}});
   calibrate(products({{DType::kQ8_0, 1}}));
   seconds_each_ = 0.125;
@@ -324,7 +324,7 @@ TEST_F(Calibrate, AnOpIsMeasuredOnAllDevicesOrPredictedOnAll) {
 }
 
 /// The CPU has kept costs. The other device lacks products, and has no time for anything else.
-TEST_F(Calibrate, WithoutAnOpMeasuredOnAllDevicesTheRestIsEstimatedOnAll) {
+TEST_F(Calibrate, EstimatesOpsIfNoOpWasMeasuredOnEveryDevice) {
   TestDevice other({.name = "test0", .host_accessible = true, .speed = DeviceSpeed{4, 8, 2, 1, 1}});
   calibrate(products({{DType::kF16, 1}}));
   refused_ = {{"matmul", ErrorCode::kUnsupported}};
@@ -342,7 +342,7 @@ TEST_F(Calibrate, WithoutAnOpMeasuredOnAllDevicesTheRestIsEstimatedOnAll) {
 }
 
 /// Also where preparing a device took longer than the budget.
-TEST_F(Calibrate, OneOpIsMeasuredInAnyCase) {
+TEST_F(Calibrate, MeasuresAtLeastOneOpWhateverTheBudget) {
   options_.prepare = [&](Device&) { clock_ += 1; };
   options_.budget = 0.5;
   const Graph graph = products({{DType::kF16, 1}});
@@ -352,7 +352,7 @@ TEST_F(Calibrate, OneOpIsMeasuredInAnyCase) {
   EXPECT_THAT(asked_, ElementsAre("cpu0 * F32"));
 }
 
-TEST_F(Calibrate, AnOpThatFailsOnOneDeviceIsEstimatedOnAll) {
+TEST_F(Calibrate, EstimatesAnOpOnAllDevicesIfItFailsOnOne) {
   TestDevice other({.name = "test0", .host_accessible = true, .speed = DeviceSpeed{4, 8, 2, 1, 1}});
   const auto measure = options_.measure;
   options_.measure = [&](Device& device, std::string_view op, DType dtype) -> Result<OpCost> {
@@ -369,7 +369,7 @@ TEST_F(Calibrate, AnOpThatFailsOnOneDeviceIsEstimatedOnAll) {
 }
 
 /// As placement asks for costs: of the graph as the device has it.
-TEST_F(Calibrate, AWeightIsMeasuredInTheTypeThatTheDeviceTakes) {
+TEST_F(Calibrate, MeasuresTheTypeThatWeightsAreTranscodedTo) {
   TestDevice test({.wants_types = {{DType::kQ8_0, DType::kF16}}});
   const Graph graph = products({{DType::kQ8_0, 1}});
   options_.budget = 0.5;
@@ -387,7 +387,7 @@ TEST_F(Calibrate, AWeightIsMeasuredInTheTypeThatTheDeviceTakes) {
 }
 
 /// The device computes both types as F16, and the product of one fails on the CPU.
-TEST_F(Calibrate, OpsThatADeviceComputesAlikeFailTogether) {
+TEST_F(Calibrate, TypesTranscodedToTheSameTypeAreEstimatedTogether) {
   TestDevice test(
       {.wants_types = {{DType::kQ8_0, DType::kF16}}, .speed = DeviceSpeed{4, 8, 2, 1, 1}});
   const auto measure = options_.measure;
@@ -405,7 +405,7 @@ TEST_F(Calibrate, OpsThatADeviceComputesAlikeFailTogether) {
   EXPECT_THAT(estimated, testing::UnorderedElementsAre("test0 F16", "cpu0 F16", "cpu0 Q8_0"));
 }
 
-TEST_F(Calibrate, OtherSettingsOfBackendsAreMeasuredAgain) {
+TEST_F(Calibrate, MeasuresAgainAfterBackendSettingsChange) {
   const Graph graph = products({{DType::kF16, 1}});
   calibrate(graph);
   options_.settings = "cpu.level=scalar";
@@ -416,7 +416,7 @@ TEST_F(Calibrate, OtherSettingsOfBackendsAreMeasuredAgain) {
 }
 
 /// 2026-11-23 and 30 days later is 2026-12-23.
-TEST_F(Calibrate, CostsAreOfUseFor30Days) {
+TEST_F(Calibrate, CachedCostsExpireAfter30Days) {
   using namespace std::chrono_literals;
   const auto on = [&](std::chrono::year_month_day day) {
     return CostCache(options_.folder, "a machine", std::chrono::sys_days(day));
@@ -434,7 +434,7 @@ TEST_F(Calibrate, CostsAreOfUseFor30Days) {
   EXPECT_THAT(notes, IsEmpty());
 }
 
-TEST_F(Calibrate, TheFileKeepsTheDateOfItsOldestEntry) {
+TEST_F(Calibrate, CacheFileKeepsTheDateOfItsOldestEntry) {
   calibrate(products({{DType::kF16, 1}}));
   json file = json::parse(read_file(kept()));
   const auto yesterday = std::chrono::floor<std::chrono::days>(std::chrono::system_clock::now()) -
@@ -448,7 +448,7 @@ TEST_F(Calibrate, TheFileKeepsTheDateOfItsOldestEntry) {
 }
 
 /// The name and the description of a device come from its driver.
-TEST_F(Calibrate, ADescriptionThatIsNotUtf8IsFoundAgain) {
+TEST_F(Calibrate, CacheFindsADeviceWhoseDescriptionIsNotUtf8) {
   const CostCache cache(options_.folder, "a machine");
   DeviceInfo device = cpu_.info();
   device.description = "a\xff\x1b[2J";
@@ -462,7 +462,7 @@ TEST_F(Calibrate, ADescriptionThatIsNotUtf8IsFoundAgain) {
   EXPECT_TRUE(found->costs.has(device));
 }
 
-TEST_F(Calibrate, UnsupportedOpsAreLeftOutAndOtherErrorsAreNotes) {
+TEST_F(Calibrate, SkipsUnsupportedOpsAndNotesOtherErrors) {
   refused_ = {{"matmul", ErrorCode::kUnsupported}, {"*", ErrorCode::kOutOfMemory}};
   const Measured measured = calibrate(products({{DType::kF16, 1}}));
   EXPECT_THAT(measured.notes, ElementsAre("cpu0: other ops can't be measured: no luck"));
@@ -471,7 +471,7 @@ TEST_F(Calibrate, UnsupportedOpsAreLeftOutAndOtherErrorsAreNotes) {
   EXPECT_FALSE(std::filesystem::exists(options_.folder));
 }
 
-TEST_F(Calibrate, WithoutAFolderNothingIsKept) {
+TEST_F(Calibrate, WithoutACacheFolderWritesNoFile) {
   options_.folder = "";
   const Graph graph = products({{DType::kF16, 1}});
   const Measured measured = calibrate(graph);
@@ -481,7 +481,7 @@ TEST_F(Calibrate, WithoutAFolderNothingIsKept) {
   EXPECT_EQ(asked_.size(), 2U);
 }
 
-TEST_F(Calibrate, CopiesOfADeviceOutOfReachAreMeasuredAndKept) {
+TEST_F(Calibrate, MeasuresAndCachesCopiesOfADeviceWithItsOwnMemory) {
   options_.now = {};  // a clock that stands still would have copies repeated too often
   options_.budget = 1e9;
   TestDevice far({.name = "far0"});
@@ -495,7 +495,7 @@ TEST_F(Calibrate, CopiesOfADeviceOutOfReachAreMeasuredAndKept) {
   EXPECT_EQ(far.received(), received);
 }
 
-TEST_F(Calibrate, WithoutTheTimeCopiesAreEstimatedOnAllDevices) {
+TEST_F(Calibrate, EstimatesCopiesOnAllDevicesIfTimeRunsOut) {
   seconds_each_ = 0.25;
   TestDevice far({.name = "far0"});
   const Measured measured = calibrate(products({{DType::kF16, 1}}), {&far, &cpu_});
@@ -507,7 +507,7 @@ TEST_F(Calibrate, WithoutTheTimeCopiesAreEstimatedOnAllDevices) {
   EXPECT_EQ(far.copies(), 0U);
 }
 
-TEST_F(Calibrate, AFileThatIsOfNoUseIsANoteAndReplaced) {
+TEST_F(Calibrate, NotesAndReplacesAnInvalidCacheFile) {
   const Graph graph = products({{DType::kF16, 1}});
   calibrate(graph);
   const std::string path = kept();
@@ -553,7 +553,7 @@ TEST_F(Calibrate, AFileThatIsOfNoUseIsANoteAndReplaced) {
   }
 }
 
-TEST_F(Calibrate, AFolderThatCanNotBeWrittenIsANote) {
+TEST_F(Calibrate, NotesACacheFolderThatCannotBeCreated) {
   const Graph graph = products({{DType::kF16, 1}});
   write(folder_.file("a file"), "");
   options_.folder = folder_.file("a file") + "/cache";
@@ -565,7 +565,7 @@ TEST_F(Calibrate, AFolderThatCanNotBeWrittenIsANote) {
   EXPECT_EQ(origin(measured), "measured now");
 }
 
-TEST_F(Calibrate, AFolderWithoutRightsIsANote) {
+TEST_F(Calibrate, NotesACacheFolderWithoutWritePermission) {
   const WithoutPrivileges unprivileged(folder_.path());
   options_.folder = folder_.file("cache");
   // As its owner; of root's folder nothing can be written anyway.
@@ -577,7 +577,7 @@ TEST_F(Calibrate, AFolderWithoutRightsIsANote) {
               AllOf(HasSubstr("costs of cpu0 are not kept"), HasSubstr(options_.folder)));
 }
 
-TEST_F(Calibrate, AFolderInPlaceOfTheFileIsANote) {
+TEST_F(Calibrate, NotesADirectoryAtThePathOfTheCacheFile) {
   const Graph graph = products({{DType::kF16, 1}});
   calibrate(graph);
   const std::string path = kept();
@@ -590,7 +590,7 @@ TEST_F(Calibrate, AFolderInPlaceOfTheFileIsANote) {
   EXPECT_THAT(measured.notes[1], HasSubstr("costs of cpu0 are not kept"));
 }
 
-TEST_F(Calibrate, AnotherDeviceOrMachineHasAFileOfItsOwn) {
+TEST_F(Calibrate, EachDeviceAndMachineHasItsOwnCacheFile) {
   const CostCache here("/cache", "a machine");
   const CostCache there("/cache", "another machine");
   DeviceInfo device = cpu_.info();
@@ -605,7 +605,7 @@ TEST_F(Calibrate, AnotherDeviceOrMachineHasAFileOfItsOwn) {
 }
 
 /// Each thread stands for a process. A reader sees a whole file or none.
-TEST_F(Calibrate, ThreadsThatKeepAndReadAtOnceSeeWholeFiles) {
+TEST_F(Calibrate, ConcurrentThreadsReadOnlyCompleteCacheFiles) {
   const std::chrono::sys_days day(std::chrono::year(2026) / 11 / 23);
   const CostCache cache(options_.folder, "a machine", day);
   const DeviceInfo device = cpu_.info();
@@ -630,14 +630,14 @@ TEST_F(Calibrate, ThreadsThatKeepAndReadAtOnceSeeWholeFiles) {
   for (const auto& each : notes) EXPECT_THAT(each, IsEmpty());
 }
 
-TEST_F(Calibrate, TheFolderOfTheFileIsPrivate) {
+TEST_F(Calibrate, CacheFolderIsPrivateToItsOwner) {
   calibrate(products({{DType::kF16, 1}}));
   const auto status = std::filesystem::status(options_.folder);
   EXPECT_EQ(status.permissions(), std::filesystem::perms::owner_all);
 }
 
 /// As the specification of XDG_CACHE_HOME wants it. A folder that is there stays as it is.
-TEST_F(Calibrate, FoldersAboveItThatAreMadeArePrivate) {
+TEST_F(Calibrate, CreatedParentFoldersOfTheCacheArePrivate) {
   const std::string there = folder_.file("there");
   std::filesystem::create_directory(there);
   std::filesystem::permissions(there, std::filesystem::perms(0755));

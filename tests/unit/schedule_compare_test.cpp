@@ -51,7 +51,7 @@ TEST(Compare, IsSquaredErrorOverSquares) {
   }
 }
 
-TEST(Compare, NamesTheElementThatIsFurthestOff) {
+TEST(Compare, NamesTheElementWithTheLargestDifference) {
   const Difference found = difference<float>(DType::kF32, {1, 2.5, -7, 4}, {1, 2, 3, 4});
   EXPECT_EQ(found.at, (Sizes{2, 0, 0, 0}));
   EXPECT_EQ(found.got, -7);
@@ -66,7 +66,7 @@ TEST(Compare, OfIntegersIsTheShareThatDiffers) {
   EXPECT_EQ(difference<std::int64_t>(DType::kI64, {large, 0}, {large, 0}).error, 0);
 }
 
-TEST(Compare, OfMemoryIsAShareOfWhatChanged) {
+TEST(Compare, ErrorOfAWriteIsRelativeToTheElementsThatChanged) {
   const Tensor tensor = *make_tensor(DType::kF32, {4});
   const auto error = [&](const std::vector<float>& got, const std::vector<float>& expected,
                          const std::vector<float>& before) {
@@ -96,7 +96,7 @@ TEST(Compare, FollowsStridesAndActualSizes) {
   EXPECT_EQ(none.error, 0);
 }
 
-TEST(Compare, TakesBlocks) {
+TEST(Compare, ComparesBlockQuantizedTensors) {
   const RefTensor values = make_values({.sizes = {64, 3, 1, 1}}, 7);
   const Tensor tensor = *make_tensor(DType::kQ8_0, {64, 3});
   std::vector<std::byte> a(static_cast<std::size_t>(byte_span(tensor)));

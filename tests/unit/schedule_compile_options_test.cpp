@@ -59,7 +59,7 @@ TEST_F(OptionsOfCompile, StepsInFlightAreFrom1To64) {
   }
 }
 
-TEST_F(OptionsOfCompile, WithoutANumberStepsInFlightAre4And1WithAnObserver) {
+TEST_F(OptionsOfCompile, StepsInFlightDefaultTo4AndTo1WithAnObserver) {
   CompileOptions options;
   EXPECT_EQ(steps_in_flight(options), 4);
   options.observer = {{y_}, visit};
@@ -67,14 +67,14 @@ TEST_F(OptionsOfCompile, WithoutANumberStepsInFlightAre4And1WithAnObserver) {
   EXPECT_TRUE(check_options(graph_, placement_, options));
 }
 
-TEST_F(OptionsOfCompile, ObservedNodesAreOfTheGraph) {
+TEST_F(OptionsOfCompile, RejectsObservedNodesOutsideTheGraph) {
   const NodeId known[] = {x_, y_};
   EXPECT_TRUE(check([&](CompileOptions& options) { options.observe = known; }));
   const NodeId unknown[] = {static_cast<NodeId>(graph_.size())};
   expect_invalid([&](CompileOptions& options) { options.observe = unknown; }, "can't be observed");
 }
 
-TEST_F(OptionsOfCompile, AnObserverSeesComputedNodesOfOneStep) {
+TEST_F(OptionsOfCompile, RejectsObserversOfUncomputedNodesAndOfSeveralSteps) {
   const auto past_the_end = static_cast<NodeId>(graph_.size());
   for (const NodeId node : {x_, past_the_end}) {
     expect_invalid(
@@ -96,7 +96,7 @@ TEST_F(OptionsOfCompile, AnObserverSeesComputedNodesOfOneStep) {
       "an observer sees one step at a time, not 2 in flight");
 }
 
-TEST_F(OptionsOfCompile, APlacementIsOfTheGraphAndHasDevices) {
+TEST_F(OptionsOfCompile, PlacementOfAnotherGraphOrWithoutDevicesIsRejected) {
   const auto nothing = [](CompileOptions&) {};
   EXPECT_TRUE(check(nothing));
   Placement whole = placement_;
@@ -107,7 +107,7 @@ TEST_F(OptionsOfCompile, APlacementIsOfTheGraphAndHasDevices) {
   expect_invalid(nothing, "the placement has no devices");
 }
 
-TEST_F(OptionsOfCompile, MemoryIsThatOfALeafAndLargeEnough) {
+TEST_F(OptionsOfCompile, RejectsMemoryOfNonLeavesOrTooSmallForTheTensor) {
   const auto buffer = *host_memory().allocate(20);
   const auto expect_refused = [&](const LeafMemory& leaf, const char* message) {
     CompileOptions options;

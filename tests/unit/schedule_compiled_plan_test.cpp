@@ -71,7 +71,7 @@ class ExecutableTest : public ::testing::TestWithParam<int> {
   Value y_;
 };
 
-TEST_P(ExecutableTest, IsSharedByRunsThatOverlap) {
+TEST_P(ExecutableTest, IsSharedByOverlappingRuns) {
   auto executable = build(GetParam());
   ASSERT_TRUE(executable) << executable.error().message();
   auto first = PlanRun::create(*executable, {});
@@ -93,7 +93,7 @@ TEST_P(ExecutableTest, IsSharedByRunsThatOverlap) {
   EXPECT_EQ(result(**second), (Values{21, 24}));
 }
 
-TEST_P(ExecutableTest, GivesEachRunDynamicDimsAndStepsOfItsOwn) {
+TEST_P(ExecutableTest, EachRunHasItsOwnDynamicDimsAndStepNumbers) {
   const auto executable = build(GetParam());
   ASSERT_TRUE(executable) << executable.error().message();
   const auto first = PlanRun::create(*executable, {});
@@ -111,7 +111,7 @@ TEST_P(ExecutableTest, GivesEachRunDynamicDimsAndStepsOfItsOwn) {
   EXPECT_EQ(result(**second), (Values{3, 6}));
 }
 
-TEST_P(ExecutableTest, WithNodesToObserveNeedsAnObserver) {
+TEST_P(ExecutableTest, ObservedNodesRequireAnObserver) {
   auto placement = place_by_ability(*graph_, devices_);
   ASSERT_TRUE(placement);
   PlanBuilder builder(graph_, std::move(*placement));
@@ -125,7 +125,7 @@ TEST_P(ExecutableTest, WithNodesToObserveNeedsAnObserver) {
   EXPECT_TRUE(PlanRun::create(executable, {.visit = visit}));
 }
 
-TEST_P(ExecutableTest, KeepsAFailureToTheRunThatHasIt) {
+TEST_P(ExecutableTest, FailureOfOneRunDoesNotAffectAnother) {
   const auto executable = build(GetParam());
   ASSERT_TRUE(executable) << executable.error().message();
   const auto first = PlanRun::create(*executable, {});
@@ -149,7 +149,7 @@ TEST_P(ExecutableTest, KeepsAFailureToTheRunThatHasIt) {
   EXPECT_EQ(result(**first), (Values{15, 18}));
 }
 
-TEST_P(ExecutableTest, AllocatesNothingUntilItRuns) {
+TEST_P(ExecutableTest, AllocatesNothingBeforeARunIsCreated) {
   auto builder = laid_out(GetParam());
   ASSERT_TRUE(builder) << builder.error().message();
   const std::vector<MemoryUse> predicted = builder->memory();
@@ -184,7 +184,7 @@ TEST_P(ExecutableTest, AllocatesNothingUntilItRuns) {
 
 INSTANTIATE_TEST_SUITE_P(StepsInFlight, ExecutableTest, ::testing::Values(1, 2, 4));
 
-TEST(MemoryUse, CountsBlocksOfAStepOncePerStepInFlight) {
+TEST(MemoryUse, CountsPerStepBlocksOncePerStepInFlight) {
   TestDevice first({.name = "a0"});
   TestDevice second({.name = "b0"});
   Device* devices[] = {&first, &second};

@@ -41,7 +41,7 @@ std::vector<std::size_t> shape_of(const Tensor& tensor, const DynamicDimValues& 
   return {shape.rows, shape.bytes, shape.to_pitch};
 }
 
-TEST(CopyShape, OfATensorInOnePieceIsOneRow) {
+TEST(CopyShape, ContiguousTensorIsOneRow) {
   EXPECT_THAT(shape_of(tensor_of({10, 3, 2, 1}, {4, 40, 120, 240})), ElementsAre(1, 240, 240));
   EXPECT_THAT(shape_of(tensor_of({1, 1, 1, 1}, {4, 4, 4, 4})), ElementsAre(1, 4, 4));
   // Transposed: in one piece all the same.
@@ -55,7 +55,7 @@ TEST(CopyShape, HasARowForEachPieceOfTheInnermostDimension) {
   EXPECT_THAT(shape_of(tensor_of({1, 7, 1, 1}, {4, 1000, 7000, 7000})), ElementsAre(7, 4, 1000));
 }
 
-TEST(CopyShape, CoversGapsThatCostLessThanARow) {
+TEST(CopyShape, MergesRowsWhoseGapsCostLessThanAnExtraRow) {
   // Three rows cost 3 * 40 + 2 * 256 = 632.
   EXPECT_THAT(shape_of(tensor_of({10, 3, 1, 1}, {4, 64, 192, 192})), ElementsAre(1, 168, 168));
   // Two rows cost 2 * 40 + 256 = 336, one of all 40 bytes more than the pitch.
@@ -65,24 +65,24 @@ TEST(CopyShape, CoversGapsThatCostLessThanARow) {
   EXPECT_THAT(shape_of(tensor_of({10, 2, 3, 1}, {4, 64, 2000, 6000})), ElementsAre(3, 104, 2000));
 }
 
-TEST(CopyShape, OfRowsAtTwoPitchesCoversTheGapsThatCostLeast) {
+TEST(CopyShape, WithTwoPitchesMergesAcrossTheSmallerGaps) {
   // 2 x 3 rows of 40 bytes, 64 and 1000 bytes apart: two rows of 168 bytes, with two gaps each.
   EXPECT_THAT(shape_of(tensor_of({10, 3, 2, 1}, {4, 64, 1000, 2000})), ElementsAre(2, 168, 1000));
 }
 
-TEST(CopyShape, CountsARepeatedDimensionOnce) {
+TEST(CopyShape, CopiesABroadcastDimensionOnce) {
   EXPECT_THAT(shape_of(tensor_of({10, 3, 5, 1}, {4, 400, 0, 0})), ElementsAre(3, 40, 400));
 }
 
-TEST(CopyShape, OfRowsThatOverlapIsOneRow) {
+TEST(CopyShape, OverlappingRowsAreOneRow) {
   EXPECT_THAT(shape_of(tensor_of({10, 3, 1, 1}, {4, 20, 60, 60})), ElementsAre(1, 80, 80));
 }
 
-TEST(CopyShape, HasNoRowsWithoutElements) {
+TEST(CopyShape, EmptyTensorHasNoRows) {
   EXPECT_EQ(shape_of(tensor_of({10, 0, 1, 1}, {4, 40, 40, 40}))[0], 0U);
 }
 
-TEST(CopyShape, OfBlocksCountsWholeBlocks) {
+TEST(CopyShape, QuantizedTensorCountsWholeBlocks) {
   const Tensor tensor = *make_tensor(DType::kQ8_0, {64, 5});  // 34 bytes for 32 elements
   EXPECT_THAT(shape_of(tensor), ElementsAre(1, 340, 340));
 }
@@ -132,7 +132,7 @@ struct MaskGraph {
   Dim columns = {};
 };
 
-TEST_P(Copies, TransferTheUsedColumnsOfAMask) {
+TEST_P(Copies, TransferOnlyTheUsedColumnsOfAMask) {
   const MaskGraph mask;
   TestDevice device(config("a0", {}));
   Device* devices[] = {&device, &host_};
@@ -152,7 +152,7 @@ TEST_P(Copies, TransferTheUsedColumnsOfAMask) {
   }
 }
 
-TEST_P(Copies, BetweenTwoDevicesTransferTheUsedColumns) {
+TEST_P(Copies, BetweenTwoDevicesTransferOnlyTheUsedColumns) {
   const MaskGraph mask;
   for (const bool directly : {false, true}) {
     TestDeviceConfig first = config("a0", {"silu"});
@@ -175,7 +175,7 @@ TEST_P(Copies, BetweenTwoDevicesTransferTheUsedColumns) {
   }
 }
 
-TEST_P(Copies, OfAStepTransferItsOwnColumnsWhereStepsOverlap) {
+TEST_P(Copies, OverlappingStepsTransferTheirOwnNumberOfColumns) {
   const MaskGraph mask;
   TestDevice device(config("a0", {}));
   Device* devices[] = {&device, &host_};
@@ -238,7 +238,7 @@ void sum_of_three(GraphBuilder& g, Result<Value> p, Result<Value> q, Result<Valu
   EXPECT_TRUE(g.output(add(g, add(g, p, q), r), "y"));
 }
 
-TEST_P(Copies, OfAdjacentInputsAreOne) {
+TEST_P(Copies, OfAdjacentInputsAreMerged) {
   const InputsGraph inputs(10, sum_of_three);  // 40 bytes each, and 24 to the next
   for (const bool pinned : {false, true}) {
     TestDeviceConfig of_device = config("a0", {});
@@ -258,7 +258,7 @@ TEST_P(Copies, OfAdjacentInputsAreOne) {
 }
 
 /// Of more than 64 KiB each.
-TEST_P(Copies, OfLargeInputsStaySeparate) {
+TEST_P(Copies, OfInputsAbove64KiBAreNotMerged) {
   for (const bool large : {false, true}) {
     const std::size_t bytes = std::size_t{64} * 1024 + (large ? 4 : 0);
     const InputsGraph inputs(static_cast<std::int64_t>(bytes / sizeof(float)), sum_of_three);
@@ -272,7 +272,7 @@ TEST_P(Copies, OfLargeInputsStaySeparate) {
   }
 }
 
-TEST_P(Copies, OfInputsThatDoNotFitIntoOneBufferStaySeparate) {
+TEST_P(Copies, OfInputsAboveTheMaxBufferSizeAreNotMerged) {
   const InputsGraph inputs(10, sum_of_three);
   for (const std::size_t largest : {191, 192}) {
     TestDeviceConfig of_device = config("a0", {});
@@ -289,7 +289,7 @@ TEST_P(Copies, OfInputsThatDoNotFitIntoOneBufferStaySeparate) {
 
 /// b0 reads two of the three inputs of a0. The two are adjacent on b0, but on the host only where
 /// none is between them.
-TEST_P(Copies, WithAHoleBetweenThemStaySeparate) {
+TEST_P(Copies, OfInputsWithAGapBetweenThemAreNotMerged) {
   for (const bool hole : {false, true}) {
     const InputsGraph inputs(
         10, [&](GraphBuilder& g, Result<Value> p, Result<Value> q, Result<Value> r) {
@@ -371,7 +371,7 @@ struct TokensGraph {
   Value q;
 };
 
-TEST_P(Copies, OfInputsThatAreNotUsedUpToTheirEndAreSeparate) {
+TEST_P(Copies, OfPartiallyUsedInputsAreNotMerged) {
   const TokensGraph step;
   TestDevice device(config("a0", {}));
   Device* devices[] = {&device, &host_};
@@ -399,7 +399,7 @@ TEST_P(Copies, OfInputsThatAreNotUsedUpToTheirEndAreSeparate) {
   }
 }
 
-TEST_P(Copies, ThatFailNameTheFirstOfTheirTensors) {
+TEST_P(Copies, FailedMergedCopyNamesItsFirstTensor) {
   const InputsGraph inputs(10, sum_of_three);
   TestDevice device(config("a0", {}));
   Device* devices[] = {&device, &host_};
@@ -424,7 +424,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 // ---- traces and explanations
 
-TEST(CopiesInATrace, AreShownAsOneWithTheBytesThatTheyTransfer) {
+TEST(CopiesInATrace, MergedCopiesAreOneSpanWithTheTransferredBytes) {
   const TokensGraph step;
   TestWorld world;
   TestDevice device({.name = "a0", .world = &world, .seconds_per_byte = 1});
@@ -449,7 +449,7 @@ TEST(CopiesInATrace, AreShownAsOneWithTheBytesThatTheyTransfer) {
   EXPECT_EQ(spans[2].bytes, 16U * 40);
 }
 
-TEST(CopiesInAnExplanation, SayWhichAreMerged) {
+TEST(CopiesInAnExplanation, MergedTransfersAreMarked) {
   const TokensGraph step;
   TestDevice device({.name = "a0"});
   TestDevice host = cpu();

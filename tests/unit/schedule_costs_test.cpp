@@ -54,13 +54,13 @@ Single matmul_of(DType dtype, std::int64_t k, std::int64_t m, std::int64_t n) {
   return s;
 }
 
-TEST(Work, OfAMatmulIsTwoOperationsAProduct) {
+TEST(Work, MatmulCountsTwoOperationsPerMultiplyAdd) {
   const Single s = matmul_of(DType::kQ4_0, 64, 10, 3);
   EXPECT_EQ(s.operations(), 2 * 64 * 10 * 3);
   EXPECT_EQ(s.bytes(), 10 * 2 * 18 + 64 * 3 * 4 + 10 * 3 * 4);  // a block of 32 takes 18 bytes
 }
 
-TEST(Work, OfAttentionIsTwoProductsOfMatrices) {
+TEST(Work, AttentionCountsAsTwoMatmuls) {
   Single s;
   const Value q = s.leaf(DType::kF32, {16, 4, 5});  // 4 heads, 5 tokens
   const Value k = s.leaf(DType::kF16, {16, 2, 7});  // 7 keys
@@ -69,21 +69,21 @@ TEST(Work, OfAttentionIsTwoProductsOfMatrices) {
   EXPECT_EQ(s.operations(), 2 * 7 * (16 * 4 * 5 + 8 * 4 * 5));
 }
 
-TEST(Work, OfOthersIsAnOperationAnElement) {
+TEST(Work, OtherOpsCountOneOperationPerElement) {
   Single s;
   s.finish(add(s.g, s.leaf(DType::kF32, {8, 4}), s.leaf(DType::kF32, {8, 4})));
   EXPECT_EQ(s.operations(), 32);
   EXPECT_EQ(s.bytes(), 3 * 32 * 4);
 }
 
-TEST(Work, RowsThatAreNotGatheredAreNotRead) {
+TEST(Work, GetRowsCountsOnlyTheGatheredRows) {
   Single s;
   const Value table = s.leaf(DType::kF16, {32, 1000});
   s.finish(get_rows(s.g, table, s.leaf(DType::kI32, {3})));
   EXPECT_EQ(s.bytes(), 3 * 32 * 2 + 3 * 4 + 3 * 32 * 4);
 }
 
-TEST(Work, RowsThatAreNotWrittenAreNotTouched) {
+TEST(Work, SetRowsCountsOnlyTheWrittenRows) {
   Single s;
   const Value cache = s.leaf(DType::kF16, {32, 1000}, Role::kCache);
   s.finish(set_rows(s.g, cache, s.leaf(DType::kF32, {32, 3}), s.leaf(DType::kI64, {3})));
@@ -91,7 +91,7 @@ TEST(Work, RowsThatAreNotWrittenAreNotTouched) {
   EXPECT_EQ(s.bytes(), 3 * 32 * 4 + 3 * 8 + 3 * 32 * 2);
 }
 
-TEST(Work, IsThatOfTheDynamicDimsMaximum) {
+TEST(Work, UsesTheMaximumOfDynamicDims) {
   Single s;
   const Dim tokens = *s.g.dynamic_dim("tokens", 100);
   s.finish(silu(s.g, s.g.input("x", *make_tensor(DType::kF32, {8, tokens}))));
@@ -106,7 +106,7 @@ DeviceInfo device(std::string name, DeviceKind kind) {
   return info;
 }
 
-TEST(CostModel, EstimatesTellKindsOfDevicesApart) {
+TEST(CostModel, EstimatesFavorGpusForLargeMatmulsAndCpusForSmall) {
   const CostModel costs;
   const DeviceInfo cpu = device("cpu0", DeviceKind::kCpu);
   const DeviceInfo gpu = device("gpu0", DeviceKind::kGpu);
@@ -122,7 +122,7 @@ TEST(CostModel, EstimatesTellKindsOfDevicesApart) {
   }
 }
 
-TEST(CostModel, WhatADeviceSaysOfItselfCountsMoreThanItsKind) {
+TEST(CostModel, DeviceReportedSpeedOverridesTheEstimateForItsKind) {
   const CostModel costs;
   DeviceInfo gpu = device("gpu0", DeviceKind::kGpu);
   gpu.speed = DeviceSpeed{.operations_per_second = 2e9,
@@ -139,7 +139,7 @@ TEST(CostModel, WhatADeviceSaysOfItselfCountsMoreThanItsKind) {
 }
 
 /// A GPU is thought to launch in 5 us, and to copy 25 GB/s over PCI Express.
-TEST(CostModel, FiguresThatADeviceDoesNotKnowAreThoseOfItsKind) {
+TEST(CostModel, MissingSpeedFiguresDefaultToTheKindOfDevice) {
   const CostModel costs;
   DeviceInfo gpu = device("gpu0", DeviceKind::kGpu);
   gpu.speed = DeviceSpeed{.operations_per_second = 1e9, .launch_seconds = -1};
@@ -166,7 +166,7 @@ OpCost measured(std::string op, DType dtype, double overhead, double per_operati
   return {"cpu0", "made for a test", std::move(op), dtype, overhead, per_operation, per_byte};
 }
 
-TEST(CostModel, WhatWasMeasuredReplacesEstimates) {
+TEST(CostModel, MeasurementsReplaceEstimates) {
   CostModel costs;
   costs.add(measured("matmul", DType::kF32, 1, 0.5, 0));
   costs.add(measured("matmul", DType::kQ8_0, 2, 0, 0.25));
@@ -185,7 +185,7 @@ TEST(CostModel, WhatWasMeasuredReplacesEstimates) {
 }
 
 /// As measured with sums, which are never bound by arithmetic.
-TEST(CostModel, AnEntryWithoutArithmeticIsNotThatOfProducts) {
+TEST(CostModel, EntryWithoutArithmeticRateIsNotUsedForMatmuls) {
   CostModel costs;
   costs.add(measured("*", DType::kF32, 1e-6, 0, 1e-10));
   const DeviceInfo cpu = device("cpu0", DeviceKind::kCpu);
@@ -207,7 +207,7 @@ TEST(CostModel, AnEntryWithoutArithmeticIsNotThatOfProducts) {
   EXPECT_EQ(seconds(other), 1e-6 + 1e-10 * other.bytes());
 }
 
-TEST(CostModel, AnotherPieceOfHardwareIsNotWhatWasMeasured) {
+TEST(CostModel, IgnoresMeasurementsOfOtherHardware) {
   CostModel costs;
   costs.add(measured("*", DType::kF32, 1e3, 0, 0));
   costs.add(CopyCost{"gpu0", "made for a test", true, {1e3, 0}});
@@ -222,7 +222,7 @@ TEST(CostModel, AnotherPieceOfHardwareIsNotWhatWasMeasured) {
   EXPECT_LT(costs.transfer(cpu, gpu).seconds(0), 1);
 }
 
-TEST(CostModel, BetweenTwoAcceleratorsCopiesGoThroughTheHost) {
+TEST(CostModel, CopyBetweenAcceleratorsCostsBothHostTransfers) {
   CostModel costs;
   const DeviceInfo cpu = device("cpu0", DeviceKind::kCpu);
   const DeviceInfo a = device("a0", DeviceKind::kGpu);
@@ -235,7 +235,7 @@ TEST(CostModel, BetweenTwoAcceleratorsCopiesGoThroughTheHost) {
   EXPECT_EQ(costs.transfer(a, b).seconds(1), 22 + 44);
 }
 
-TEST(FitCosts, GivesBackWhatTheSamplesWereMadeOf) {
+TEST(FitCosts, RecoversTheCostsThatGeneratedTheSamples) {
   const auto sample = [](double operations, double bytes) {
     return CostSample{operations, bytes, 1e-6 + std::max(operations * 1e-11, bytes * 1e-10)};
   };
@@ -256,7 +256,7 @@ TEST(FitCosts, GivesBackWhatTheSamplesWereMadeOf) {
 
 /// A kernel that takes 1e-10 s to unpack a byte and 1e-11 s for an operation, beside 5e-11 s to
 /// read a byte.
-TEST(FitCosts, TwoNumbersOfColumnsTellUnpackingFromArithmetic) {
+TEST(FitCosts, TwoColumnCountsSeparateUnpackingFromArithmetic) {
   const auto sample = [](double columns) {
     const double bytes = 1e6 + columns * 8e3;
     const double operations = 2e6 * columns;
@@ -282,7 +282,7 @@ TEST(FitCosts, TwoNumbersOfColumnsTellUnpackingFromArithmetic) {
 
 /// One kernel takes 2e-11 s for an operation whatever the number of columns, the other one, from
 /// 128 columns on, unpacks for 1e-9 s a byte and then takes 1e-11 s.
-TEST(FitCosts, UnpackingIsThatOfTheKernelForManyColumns) {
+TEST(FitCosts, UnpackingCostComesFromTheKernelForManyColumns) {
   const auto sample = [](double columns) {
     const double bytes = 1e6;
     const double operations = 2e6 * columns;
@@ -303,7 +303,7 @@ TEST(FitCosts, UnpackingIsThatOfTheKernelForManyColumns) {
   }
 }
 
-TEST(FitCosts, SamplesThatContradictEachOtherGiveArithmeticAlone) {
+TEST(FitCosts, ContradictorySamplesFitArithmeticOnly) {
   // Few columns took longer than many.
   const OpCost slow = fit_op_cost({.tiny = {0, 0, 0},
                                    .reading = {1, 1, 1e-9},
@@ -333,7 +333,7 @@ TEST(FitCosts, SamplesThatContradictEachOtherGiveArithmeticAlone) {
   EXPECT_NEAR(lucky.seconds_per_operation, 1.126e-2 / 1.024e9, 1e-15);
 }
 
-TEST(FitCosts, TheOverheadIsNoLongerThanAnySample) {
+TEST(FitCosts, OverheadIsAtMostTheShortestSample) {
   const CostSample short_one = {1e6, 1e6, 2};
   const CostSample other = {1e6, 1e6, 3};
   for (std::size_t i = 0; i < 5; ++i) {
@@ -349,7 +349,7 @@ std::string temporary(const char* name) {
   return testing::TempDir() + "/shunt_costs_" + name + ".json";
 }
 
-TEST(CostsFile, GivesBackWhatWasSaved) {
+TEST(CostsFile, RoundTripsSavedCosts) {
   CostModel costs;
   OpCost cost = measured("matmul", DType::kQ4_0, 1.25e-6, 1e-11 / 3, 2.5e-11);
   cost.unpack_seconds_per_byte = 3e-11;
@@ -372,7 +372,7 @@ TEST(CostsFile, GivesBackWhatWasSaved) {
   EXPECT_EQ(read->copies()[0].description, "a \"device\"");
 }
 
-TEST(CostsFile, ContentIsChecked) {
+TEST(CostsFile, RejectsMalformedContentWithAMessage) {
   const auto refusal = [](const std::string& text) {
     const auto read = CostModel::parse(text, "costs.json");
     EXPECT_FALSE(read) << text;
@@ -419,7 +419,7 @@ TEST(CostsFile, ContentIsChecked) {
               HasSubstr("direction"));
 }
 
-TEST(CostsFile, ThatIsNotThereIsNotFound) {
+TEST(CostsFile, MissingFileIsNotFound) {
   const auto read = CostModel::load("/nonexistent/costs.json");
   ASSERT_FALSE(read);
   EXPECT_EQ(read.error().code(), ErrorCode::kNotFound);
@@ -441,7 +441,7 @@ std::string text_of(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-TEST(CostsFile, SavedAgainReplacesTheFile) {
+TEST(CostsFile, SavingAgainReplacesTheFile) {
   const TempFolder folder;
   const std::string path = folder.file("costs.json");
   ASSERT_TRUE(many_costs().save(path));
@@ -450,7 +450,7 @@ TEST(CostsFile, SavedAgainReplacesTheFile) {
   EXPECT_THAT(folder.list(), ElementsAre("costs.json"));
 }
 
-TEST(CostsFile, FullDiskKeepsTheFileThatIsThere) {
+TEST(CostsFile, FullDiskKeepsTheExistingFile) {
   // A limit on the size of files fails in the same place, write(), as a full disk.
   const TempFolder folder;
   const std::string path = folder.file("costs.json");
@@ -471,7 +471,7 @@ TEST(CostsFile, FullDiskKeepsTheFileThatIsThere) {
   EXPECT_THAT(folder.list(), ElementsAre("costs.json"));
 }
 
-TEST(CostsFile, FolderWithoutRightsKeepsTheFileThatIsThere) {
+TEST(CostsFile, FolderWithoutWritePermissionKeepsTheExistingFile) {
   const TempFolder folder;
   const std::string path = folder.file("costs.json");
   ASSERT_TRUE(CostModel().save(path));
@@ -495,7 +495,7 @@ TEST(CostsFile, DeviceFilesAreWrittenInPlace) {
   EXPECT_TRUE(std::filesystem::is_character_file("/dev/null"));
 }
 
-TEST(CostsFile, TheTargetOfALinkIsReplaced) {
+TEST(CostsFile, SavingThroughASymlinkReplacesItsTarget) {
   const TempFolder folder;
   const std::string target = folder.file("target.json");
   const std::string link = folder.file("costs.json");
@@ -510,7 +510,7 @@ TEST(CostsFile, TheTargetOfALinkIsReplaced) {
   EXPECT_THAT(folder.list(), ElementsAre("costs.json", "target.json"));
 }
 
-TEST(CostsFile, AFileThatIsOpenAsStandardOutputMayBeIsContinued) {
+TEST(CostsFile, SavingToAnOpenFileDescriptorAppends) {
   const TempFolder folder;
   const std::string path = folder.file("log");
   std::ofstream(path) << "before";
@@ -523,7 +523,7 @@ TEST(CostsFile, AFileThatIsOpenAsStandardOutputMayBeIsContinued) {
   EXPECT_THAT(folder.list(), ElementsAre("log"));
 }
 
-TEST(MeasureCosts, RunsAtLeastOnce) {
+TEST(MeasureCosts, RejectsZeroRuns) {
   TestDevice host({.name = "cpu0", .kind = DeviceKind::kCpu, .host_accessible = true});
   Device* devices[] = {&host};
   const auto none = measure_costs(devices, {.width = 64, .seconds = 0, .runs = 0, .chain = 2});
@@ -533,7 +533,7 @@ TEST(MeasureCosts, RunsAtLeastOnce) {
   EXPECT_TRUE(measure_costs(devices, {.width = 64, .seconds = 0, .runs = 1, .chain = 2}));
 }
 
-TEST(MeasureCosts, HasAnEntryForEachOpClassAndCopiesWhereThereAreAny) {
+TEST(MeasureCosts, HasAnEntryPerOpClassAndCopyCostsOfDeviceMemory) {
   TestDevice host({.name = "cpu0", .kind = DeviceKind::kCpu, .host_accessible = true});
   TestDevice test({.name = "test0", .ops = {"matmul"}});
   Device* devices[] = {&test, &host};
@@ -603,13 +603,13 @@ TEST(MeasureCosts, NeverTimesATwin) {
   EXPECT_THAT(result->notes[0], HasSubstr("twin0 is a twin"));
 }
 
-TEST(MeasureCosts, RefusesOddWidths) {
+TEST(MeasureCosts, RejectsInvalidWidths) {
   for (std::int64_t width : {0, 32, 100, 1 << 20}) {
     EXPECT_FALSE(measure_costs({}, {.width = width, .seconds = 0})) << width;
   }
 }
 
-TEST(CostOrigin, IsTheFileTheMeasurementOrTheEstimate) {
+TEST(CostOrigin, SaysMeasuredReportedOrEstimated) {
   const DeviceInfo npu = device("npu0", DeviceKind::kNpu);
   DeviceInfo twin = device("twin0", DeviceKind::kNpu);
   twin.twin = true;
@@ -631,7 +631,7 @@ TEST(CostOrigin, IsTheFileTheMeasurementOrTheEstimate) {
   EXPECT_EQ(costs.origin(other), "estimate for its kind of device");
 }
 
-TEST(CostModel, ProductsWithExpertsCostWhatProductsDo) {
+TEST(CostModel, MatmulIdCostsLikeMatmulUnlessMeasured) {
   GraphBuilder g;
   const Value w = *g.weight("w", *make_tensor(DType::kF16, {32, 8, 4}));
   const Value x = *g.input("x", *make_tensor(DType::kF32, {32, 2, 3}));

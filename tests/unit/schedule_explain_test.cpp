@@ -28,9 +28,9 @@ TestDevice accelerator() {
 }
 
 /// y = x + w2 silu(w1 rms_norm(x)), with x [32, 4]; test0 does matmul and add, the CPU the rest.
-class Explained : public testing::Test {
+class ExplainedStep : public testing::Test {
  protected:
-  Explained() {
+  ExplainedStep() {
     GraphBuilder g;
     const auto x = g.input("x", *make_tensor(DType::kF32, {32, 4}));
     const auto w1 = g.weight("first weight", *make_tensor(DType::kF32, {32, 48}));
@@ -61,7 +61,7 @@ class Explained : public testing::Test {
   Placement placement_;
 };
 
-class Explain : public Explained {
+class Explain : public ExplainedStep {
  protected:
   /// Of a plan that was really compiled.
   Explanation explanation() {
@@ -77,7 +77,7 @@ class Explain : public Explained {
   }
 };
 
-TEST_F(Explain, SegmentsHaveDeviceNodesAndWhyTheyStart) {
+TEST_F(Explain, SegmentsListDeviceNodesAndReason) {
   const Explanation e = explanation();
   ASSERT_EQ(e.segments.size(), 4U);  // rms_norm | matmul | silu | matmul, add
   const auto device_of = [&](std::size_t i) {
@@ -97,7 +97,7 @@ TEST_F(Explain, SegmentsHaveDeviceNodesAndWhyTheyStart) {
   EXPECT_EQ(e.operations, 5U);
 }
 
-TEST_F(Explain, TransfersAreCountedWhereTheyGoAndWhereTheyComeFrom) {
+TEST_F(Explain, CountsTransferBytesAtSourceAndDestination) {
   const Explanation e = explanation();
   ASSERT_EQ(e.segments.size(), 4U);
   EXPECT_EQ(e.segments[0].bytes_in, 0U);
@@ -117,7 +117,7 @@ TEST_F(Explain, TransfersAreCountedWhereTheyGoAndWhereTheyComeFrom) {
   EXPECT_EQ(e.devices[1].bytes_out, 512U + 768 + 512);
 }
 
-TEST_F(Explain, WhatFellBackHasTheDevicesOwnReason) {
+TEST_F(Explain, FallbackCarriesTheDevicesReason) {
   const Explanation e = explanation();
   EXPECT_EQ(e.fell_back, 2U);
   EXPECT_EQ(e.segments[2].fell_back, 1U);
@@ -128,7 +128,7 @@ TEST_F(Explain, WhatFellBackHasTheDevicesOwnReason) {
   EXPECT_FALSE(e.segments[1].nodes[0].fell_back);
 }
 
-TEST_F(Explain, DevicesHaveTotals) {
+TEST_F(Explain, ReportsTotalsPerDevice) {
   const Explanation e = explanation();
   ASSERT_EQ(e.devices.size(), 2U);
   EXPECT_EQ(e.devices[0].operations, 3U);
@@ -200,7 +200,7 @@ std::vector<std::string> times_of(const Explanation& e, double& last) {
   return texts;
 }
 
-TEST(ExplainedTimes, DevicesAndLinksWorkSideBySide) {
+TEST(ExplainedTimes, DevicesAndLinksOverlap) {
   GraphBuilder g;
   const auto x = g.input("x", *make_tensor(DType::kF32, {16}));
   ASSERT_TRUE(g.output(silu(g, x), "y"));
@@ -225,7 +225,7 @@ TEST(ExplainedTimes, DevicesAndLinksWorkSideBySide) {
   EXPECT_EQ(e.seconds, 7);
 }
 
-TEST_F(Explained, TimesOfAStepThatGoesToAndFro) {
+TEST_F(ExplainedStep, TimesOfAStepThatAlternatesBetweenDevices) {
   // The CPU could take it all, but products and sums take it 1000 s.
   CostModel costs = costs_of({{"cpu0", 1000, 0}, {"test0", 3, 0.5}});
   for (const char* op : {"rms_norm", "silu"}) {
@@ -248,7 +248,7 @@ TEST_F(Explained, TimesOfAStepThatGoesToAndFro) {
   EXPECT_EQ(placement_.predicted_seconds, 15);
 }
 
-TEST(ExplainedTimes, AValueThatIsSeenTwoWaysCrossesOnce) {
+TEST(ExplainedTimes, ValueReadThroughAViewIsTransferredOnce) {
   GraphBuilder g;
   const auto x = g.input("x", *make_tensor(DType::kF32, {16}));
   const auto y = silu(g, x);
@@ -274,7 +274,7 @@ TEST(ExplainedTimes, AValueThatIsSeenTwoWaysCrossesOnce) {
   EXPECT_EQ(last, placement->predicted_seconds);
 }
 
-TEST_F(Explain, AnOutputThatTheCpuReadAnywayIsNotBroughtTwice) {
+TEST_F(Explain, OutputAlreadyCopiedToTheCpuIsNotCopiedAgain) {
   GraphBuilder g;
   const auto x = g.input("x", *make_tensor(DType::kF32, {32, 4}));
   const auto w = g.weight("w", *make_tensor(DType::kF32, {32, 32}));
@@ -292,7 +292,7 @@ TEST_F(Explain, AnOutputThatTheCpuReadAnywayIsNotBroughtTwice) {
 
 // ---- placements as files
 
-using PlacementText = Explained;
+using PlacementText = ExplainedStep;
 
 std::string replace(std::string text, const std::string& from, const std::string& to) {
   const auto at = text.find(from);
@@ -306,7 +306,7 @@ std::string line_of(const std::string& text, NodeId node) {
   return text.substr(start, text.find('\n', start) - start);
 }
 
-TEST_F(PlacementText, ALineHasIdNameOpDeviceAndReason) {
+TEST_F(PlacementText, LineHasIdNameOpDeviceAndReason) {
   const std::string text = write_placement(*graph_, placement_);
   EXPECT_THAT(text, testing::StartsWith("# shunt placement 1\n"));
   EXPECT_THAT(line_of(text, find("matmul")),
@@ -316,7 +316,7 @@ TEST_F(PlacementText, ALineHasIdNameOpDeviceAndReason) {
   EXPECT_THAT(line_of(text, find("silu")), HasSubstr(" - "));  // it has no name
 }
 
-TEST_F(PlacementText, IsReadBackAsItWasWritten) {
+TEST_F(PlacementText, RoundTripsAPlacement) {
   const auto file = read_placement(write_placement(*graph_, placement_), "p");
   ASSERT_TRUE(file) << file.error().message();
   const auto followed = place_by_file(*file, *graph_, devices_);
@@ -328,7 +328,7 @@ TEST_F(PlacementText, IsReadBackAsItWasWritten) {
   EXPECT_EQ(report_fallback(*graph_, *followed).fell_back, 2U);
 }
 
-TEST_F(PlacementText, NamesMayHoldAnything) {
+TEST_F(PlacementText, EscapesArbitraryBytesInNames) {
   GraphBuilder g;
   const std::string odd = "a \"b\" \\ # \n\xff -> \t=";
   const auto x = g.input(odd, *make_tensor(DType::kF32, {4}));
@@ -343,7 +343,7 @@ TEST_F(PlacementText, NamesMayHoldAnything) {
   EXPECT_TRUE(place_by_file(*file, graph, devices_));
 }
 
-TEST_F(PlacementText, AnEditIsFollowed) {
+TEST_F(PlacementText, EditedDeviceIsUsed) {
   std::string text = write_placement(*graph_, placement_);
   const NodeId sum = find("add");
   const std::string before = line_of(text, sum);
@@ -365,7 +365,7 @@ void PrintTo(const BadText& bad, std::ostream* out) {
 }
 class BadPlacementText : public testing::TestWithParam<BadText> {};
 
-TEST_P(BadPlacementText, IsRefusedWithItsLine) {
+TEST_P(BadPlacementText, IsRejectedWithFileAndMessage) {
   const auto file = read_placement(GetParam().text, "file.txt");
   ASSERT_FALSE(file);
   EXPECT_EQ(file.error().code(), ErrorCode::kBadFile);
@@ -389,7 +389,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadText{"a backslash at the end", "# shunt placement 1\n0 \"\\", "backslash"},
         BadText{"no blank", "# shunt placement 1\n0 \"x\"input cpu0\n", "blank"}));
 
-class UnkeptPlacement : public Explained {
+class InvalidPlacementFile : public ExplainedStep {
  protected:
   /// The message for a file in which a node's line is changed.
   std::string message_for(NodeId node, const std::string& from, const std::string& to) {
@@ -408,25 +408,25 @@ class UnkeptPlacement : public Explained {
   }
 };
 
-TEST_F(UnkeptPlacement, ADeviceThatCannotSaysWhy) {
+TEST_F(InvalidPlacementFile, UnableDeviceReportsTheReason) {
   EXPECT_THAT(message_for(find("silu"), "cpu0", "test0"),
               AllOf(HasSubstr("silu"), HasSubstr("test0 has no kernel for silu")));
 }
-TEST_F(UnkeptPlacement, ADeviceThatIsNotThereIsNamedWithThoseThatAre) {
+TEST_F(InvalidPlacementFile, UnknownDeviceIsNamedWithTheAvailableOnes) {
   EXPECT_THAT(message_for(find("silu"), "cpu0", "warp9"),
               AllOf(HasSubstr("warp9"), HasSubstr("test0, cpu0")));
 }
-TEST_F(UnkeptPlacement, AnInputStartsOnTheHost) {
+TEST_F(InvalidPlacementFile, InputMustBeOnTheHost) {
   EXPECT_THAT(message_for(0, "cpu0", "test0"), HasSubstr("input"));
 }
-TEST_F(UnkeptPlacement, AnotherModelIsNoticed) {
+TEST_F(InvalidPlacementFile, DetectsAnotherModel) {
   EXPECT_THAT(message_for(find("silu"), "silu", "gelu"), HasSubstr("another model"));
   EXPECT_THAT(message_for(find("matmul"), "first", "third"), HasSubstr("another model"));
   EXPECT_THAT(message_for(find("add"), std::to_string(find("add")) + " ", "99 "),
               HasSubstr("no node 99"));
 }
 
-TEST_F(UnkeptPlacement, AMissingLineIsNamed) {
+TEST_F(InvalidPlacementFile, MissingLineIsReported) {
   const std::string text = write_placement(*graph_, placement_);
   const std::string line = line_of(text, find("silu"));
   const auto file = read_placement(replace(text, line + "\n", ""), "p");
@@ -437,7 +437,7 @@ TEST_F(UnkeptPlacement, AMissingLineIsNamed) {
 }
 
 /// A cache that is written into and then seen through a view.
-TEST(PlacementOfMemory, WritersAndViewsMustBeWhereTheMemoryIs) {
+TEST(PlacementFileWithMemory, WritersAndViewsMustBeOnTheDeviceOfTheMemory) {
   TestDevice host = cpu();
   TestDevice test({.name = "test0", .ops = {}});
   Device* devices[] = {&test, &host};
@@ -477,7 +477,7 @@ TEST(PlacementOfMemory, WritersAndViewsMustBeWhereTheMemoryIs) {
   EXPECT_THAT(wrong.error().message(), HasSubstr("not a leaf"));
 }
 
-TEST_F(PlacementText, ComparingShowsWhatMoved) {
+TEST_F(PlacementText, CompareListsMovedNodes) {
   const auto before =
       *read_placement("# shunt placement 1\n0 x input cpu0\n1 - silu test0\n2 - gelu cpu0\n", "a");
   const auto after =

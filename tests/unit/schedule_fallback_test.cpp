@@ -74,7 +74,7 @@ struct Placed {
   }
 };
 
-TEST(Fallback, OnACpuAloneNothingFallsBackAndNothingIsSaid) {
+TEST(Fallback, CpuOnlyHasNoFallbackAndNoMessage) {
   const Placed placed(nullptr);
   const FallbackReport report = placed.report();
   EXPECT_EQ(report.operations, 5U);
@@ -89,7 +89,7 @@ TEST(Fallback, OnACpuAloneNothingFallsBackAndNothingIsSaid) {
   EXPECT_TRUE(placed.apply(strictest));
 }
 
-TEST(Fallback, CountsWhatADeviceRefused) {
+TEST(Fallback, CountsOpsThatTheDeviceRejects) {
   TestDevice test = accelerator({"matmul", "add"});
   const Placed placed(&test);
   const FallbackReport report = placed.report();
@@ -106,7 +106,7 @@ TEST(Fallback, CountsWhatADeviceRefused) {
   EXPECT_EQ(report.bytes_copied, 512U + 512 + 768 + 768 + 512);
 }
 
-TEST(Fallback, WhatTheUserPinnedToTheCpuHasNotFallenBack) {
+TEST(Fallback, NodesPinnedToTheCpuAreNotFallbacks) {
   TestDevice test = accelerator({"matmul", "add"});
   const Placed placed(&test, {{".*", "cpu0"}});
   const FallbackReport report = placed.report();
@@ -119,7 +119,7 @@ TEST(Fallback, WhatTheUserPinnedToTheCpuHasNotFallenBack) {
   EXPECT_TRUE(placed.apply(policy));
 }
 
-TEST(Fallback, WithPredictedTimesTheShareIsOfTime) {
+TEST(Fallback, CpuShareIsOfPredictedTimeIfTimesArePredicted) {
   TestDevice test = accelerator({"matmul", "add"});
   Placed placed(&test);
   placed.placement.predicted_seconds = 10;
@@ -137,19 +137,19 @@ TEST(Fallback, WithPredictedTimesTheShareIsOfTime) {
   EXPECT_THAT(status.error().message(), HasSubstr("57.1% of the predicted time"));
 }
 
-TEST(Fallback, TheLineSaysHowManyWhereWhyAndWhatWouldChangeIt) {
+TEST(Fallback, LineStatesCountDeviceReasonAndRemedy) {
   TestDevice test = accelerator({"matmul", "add"});
   EXPECT_EQ(to_line(Placed(&test).report()),
             "2 of 5 operations run on cpu0 instead of test0; the first is rms_norm: test0 has no "
             "kernel for rms_norm; a kernel for it would change that (shunt explain shows all)");
 }
 
-TEST(Fallback, ADeviceThatTakesEverythingLeavesNothingToSay) {
+TEST(Fallback, DeviceThatSupportsAllOpsHasNoFallback) {
   TestDevice test = accelerator({});
   EXPECT_EQ(Placed(&test).report().fell_back, 0U);
 }
 
-TEST(Fallback, WhatAHelperOfTheCpuRefusesHasNotFallenBack) {
+TEST(Fallback, OpsRejectedByACpuHelperAreNotFallbacks) {
   Helper blas;
   const Placed placed(&blas);
   EXPECT_FALSE(placed.placement.decisions.back().rejected.empty());
@@ -157,7 +157,7 @@ TEST(Fallback, WhatAHelperOfTheCpuRefusesHasNotFallenBack) {
   EXPECT_EQ(placed.report().bytes_copied, 0U);
 }
 
-TEST(FallbackPolicy, WarnSaysOneLineAndAllowNone) {
+TEST(FallbackPolicy, WarnPrintsOneLineAndAllowPrintsNone) {
   TestDevice test = accelerator({"matmul", "add"});
   const Placed placed(&test);
   std::vector<std::string> said;
@@ -170,7 +170,7 @@ TEST(FallbackPolicy, WarnSaysOneLineAndAllowNone) {
   EXPECT_EQ(said.size(), 1U);
 }
 
-TEST(FallbackPolicy, NotesOfThePlacementAreSaidEvenOnACpuAlone) {
+TEST(FallbackPolicy, PrintsPlacementNotesEvenOnACpuOnly) {
   Placed placed(nullptr);
   placed.placement.notes = {"a pin matches nothing"};
   std::vector<std::string> said;
@@ -192,7 +192,7 @@ TEST(FallbackPolicy, DenyListsOperationsAndReasons) {
                     HasSubstr("1 silu (test0 has no kernel for silu)")));
 }
 
-TEST(FallbackPolicy, AShareOfTheCpuIsALimit) {
+TEST(FallbackPolicy, FailsIfTheCpuShareExceedsItsLimit) {
   TestDevice test = accelerator({"matmul", "add"});
   const Placed placed(&test);
   FallbackPolicy policy;
@@ -206,7 +206,7 @@ TEST(FallbackPolicy, AShareOfTheCpuIsALimit) {
                                               HasSubstr("at most 39.0%"), HasSubstr("silu")));
 }
 
-TEST(FallbackPolicy, BytesCopiedAreALimit) {
+TEST(FallbackPolicy, FailsIfCopiedBytesExceedTheirLimit) {
   TestDevice test = accelerator({"matmul", "add"});
   const Placed placed(&test);
   FallbackPolicy policy;
@@ -218,7 +218,7 @@ TEST(FallbackPolicy, BytesCopiedAreALimit) {
   EXPECT_THAT(status.error().message(), AllOf(HasSubstr("3072 bytes"), HasSubstr("3071")));
 }
 
-TEST(FallbackPolicy, CopiesCountWithoutAnyFallback) {
+TEST(FallbackPolicy, CopyLimitAppliesWithoutAnyFallback) {
   TestDevice test = accelerator({});
   const Placed placed(&test);
   FallbackPolicy policy;

@@ -69,7 +69,7 @@ class Homes : public ::testing::Test {
   TestDevice host_{{.name = "cpu0", .kind = DeviceKind::kCpu, .host_accessible = true}};
 };
 
-TEST_F(Homes, CopiesOfADeviceWithStagingMemoryStartAndEndThere) {
+TEST_F(Homes, CopiesOfADeviceWithStagingMemoryUseIt) {
   for (const int steps : {1, 3}) {
     TestDevice device({.name = "a0", .ops = {"scale"}, .pins_memory = true});
     run_on(device, steps);
@@ -84,7 +84,7 @@ TEST_F(Homes, CopiesOfADeviceWithStagingMemoryStartAndEndThere) {
   }
 }
 
-TEST_F(Homes, CopiesOfADeviceWithoutStagingMemoryStartAndEndInMemoryOfTheCpu) {
+TEST_F(Homes, CopiesOfADeviceWithoutStagingMemoryUseCpuMemory) {
   TestDevice device({.name = "a0", .ops = {"scale"}});
   run_on(device);
   EXPECT_EQ(device.received() + device.sent(), 2 * kBytes);
@@ -102,7 +102,7 @@ TEST_F(Homes, MemoryOfADeviceThatTheHostCanAccessNeedsNoCopy) {
   EXPECT_EQ(uses_[0].staging + uses_[0].pinned, 0U);
 }
 
-TEST_F(Homes, AnInputIsInMemoryOfTheFirstDeviceThatReadsItByACopy) {
+TEST_F(Homes, InputIsInStagingMemoryOfTheFirstDeviceThatCopiesIt) {
   TestDevice device({.name = "a0", .ops = {"silu", "scale"}, .pins_memory = true});
   run_on(device);
   EXPECT_EQ(uses_[0].inputs, kBytes);
@@ -110,7 +110,7 @@ TEST_F(Homes, AnInputIsInMemoryOfTheFirstDeviceThatReadsItByACopy) {
   EXPECT_EQ(device.moved_through_pinned(), device.received() + device.sent());
 }
 
-TEST_F(Homes, AreOfTheCpuWhereStagingMemoryIsTooSmallOrNotAligned) {
+TEST_F(Homes, UseCpuMemoryIfStagingMemoryIsTooSmallOrMisaligned) {
   for (const bool small : {false, true}) {
     TestDevice inner({.host_accessible = true, .alignment = small ? 64U : 32U});
     RemoteDevice device(
@@ -132,7 +132,7 @@ TEST_F(Homes, AreOfTheCpuWhereStagingMemoryIsTooSmallOrNotAligned) {
   EXPECT_EQ(find_homes(*graph_, *placement)[first_].type, fits.staging_memory());
 }
 
-TEST_F(Homes, StagingMemoryThatTwoDevicesShareIsOnTheLedgerOfTheDeviceItServes) {
+TEST_F(Homes, SharedStagingMemoryIsCountedForTheDeviceThatUsesIt) {
   TestDevice a({.name = "a0", .ops = {"silu", "relu"}, .pins_memory = true});
   TestDevice b({.name = "b0", .ops = {"scale"}, .pins_with = &a});
   Device* devices[] = {&a, &b, &host_};

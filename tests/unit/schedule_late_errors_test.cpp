@@ -152,13 +152,13 @@ std::size_t fail_each_in_all_orders(const Way& way, std::size_t TestFailures::*k
   return 0;
 }
 
-TEST_P(LateErrorsInAllOrders, OfALaunchLoseTheStepAndNothingElse) {
+TEST_P(LateErrorsInAllOrders, LaunchFailureLosesOnlyItsStep) {
   EXPECT_EQ(fail_each_in_all_orders(GetParam(), &TestFailures::launch, false), 2U);
   EXPECT_EQ(fail_each_in_all_orders(GetParam(), &TestFailures::launch, true), 2U);
 }
 
 /// Each device gives away two results and gets two tensors.
-TEST_P(LateErrorsInAllOrders, OfACopyLoseTheStepAndNothingElse) {
+TEST_P(LateErrorsInAllOrders, CopyFailureLosesOnlyItsStep) {
   EXPECT_EQ(fail_each_in_all_orders(GetParam(), &TestFailures::copy, false), 4U);
   EXPECT_EQ(fail_each_in_all_orders(GetParam(), &TestFailures::copy, true), 4U);
 }
@@ -167,7 +167,7 @@ INSTANTIATE_TEST_SUITE_P(Ways, LateErrorsInAllOrders, testing::ValuesIn(kLateWay
 
 /// Several steps are in flight and a call of one of them fails. Each step is right or has an
 /// error.
-TEST_P(LateErrors, NoStepInFlightGivesAWrongResult) {
+TEST_P(LateErrors, EveryStepInFlightIsRightOrHasAnError) {
   const auto graph = zigzag(4);
   const NodeId y = graph->outputs()[0];
   std::size_t lost = 0;
@@ -208,7 +208,7 @@ TEST_P(LateErrors, NoStepInFlightGivesAWrongResult) {
 }
 
 /// A lost step has not written its cache, so the steps behind it are lost as well.
-TEST_P(LateErrors, StepsThatWereUnderWayBehindALostOneAreLost) {
+TEST_P(LateErrors, StepsInFlightAfterALostStepAreLost) {
   const auto graph = running_sum();
   const NodeId y = graph->outputs()[0];
   const auto one = [] {
@@ -252,7 +252,7 @@ TEST_P(LateErrors, StepsThatWereUnderWayBehindALostOneAreLost) {
 }
 
 /// The caller waits for no step, and starts more than may be under way.
-TEST_P(LateErrors, AStepThatTakesThePlaceOfALostOneThatWasNotWaitedForIsLost) {
+TEST_P(LateErrors, StepThatReusesTheSlotOfAnUnwaitedLostStepIsLost) {
   const auto graph = running_sum();
   for (const int in_flight : {1, 3}) {
     TestWorld world(1);
@@ -273,7 +273,7 @@ TEST_P(LateErrors, AStepThatTakesThePlaceOfALostOneThatWasNotWaitedForIsLost) {
   }
 }
 
-TEST_P(LateErrors, OfALostDeviceComeWithEveryStep) {
+TEST_P(LateErrors, LostDeviceFailsEveryLaterStep) {
   const auto graph = zigzag(4);
   for (std::uint64_t seed = 0; seed < 10; ++seed) {
     TestWorld world(seed);

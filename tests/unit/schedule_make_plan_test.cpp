@@ -117,7 +117,7 @@ void expect_explained(const Plan& plan) {
                          HasSubstr("test0 keeps "))));
 }
 
-TEST(MakePlan, ASmallDeviceGetsWhatItHasRoomForDownToNothing) {
+TEST(MakePlan, SmallDeviceGetsTheOpsThatFitIntoItsMemory) {
   const Fan fan;
   const CostModel estimates;
   for (const CostModel* costs : {static_cast<const CostModel*>(nullptr), &estimates}) {
@@ -155,7 +155,7 @@ TEST(MakePlan, ASmallDeviceGetsWhatItHasRoomForDownToNothing) {
   }
 }
 
-TEST(MakePlan, ALargestBufferThatIsTooSmallForAnythingLeavesNothingThere) {
+TEST(MakePlan, DeviceWhoseMaxBufferFitsNoTensorGetsNoOps) {
   const Fan fan;
   TestDevice device({.max_buffer = kRow - 1});
   TestDevice host(cpu_config());
@@ -171,7 +171,7 @@ TEST(MakePlan, ALargestBufferThatIsTooSmallForAnythingLeavesNothingThere) {
   fan.expect_right(**plan);
 }
 
-TEST(MakePlan, EverySingleAllocationMayBeRefused) {
+TEST(MakePlan, SurvivesTheFailureOfAnySingleAllocation) {
   const Fan fan;
   for (const int steps_in_flight : {1, 3}) {
     std::size_t refused = 0;
@@ -201,7 +201,7 @@ TEST(MakePlan, EverySingleAllocationMayBeRefused) {
   }
 }
 
-TEST(MakePlan, OnlyTheDeviceThatRefusedGetsLess) {
+TEST(MakePlan, MovesOpsOnlyFromTheDeviceThatIsOutOfMemory) {
   const Fan fan;
   const CostModel estimates;
   TestDevice small({.name = "a0", .memory = 4 * kRow});
@@ -219,7 +219,7 @@ TEST(MakePlan, OnlyTheDeviceThatRefusedGetsLess) {
   fan.expect_right(**plan);
 }
 
-TEST(MakePlan, TwoSmallDevicesGetWhatTheyHaveRoomForDownToNothing) {
+TEST(MakePlan, TwoSmallDevicesGetTheOpsThatFitIntoTheirMemory) {
   const Fan fan;
   const CostModel estimates;
   for (const std::size_t rows : {0U, 3U, 8U}) {
@@ -265,7 +265,7 @@ class Cramped final : public Device {
   }
 };
 
-TEST(MakePlan, LessGoesThereEvenIfNobodyKnowsWhoseMemoryWasRefused) {
+TEST(MakePlan, MovesOpsEvenIfOutOfMemoryNamesNoDevice) {
   const Fan fan;
   Cramped cramped;
   TestDevice host(cpu_config());
@@ -279,7 +279,7 @@ TEST(MakePlan, LessGoesThereEvenIfNobodyKnowsWhoseMemoryWasRefused) {
   fan.expect_right(**plan);
 }
 
-TEST(MakePlan, WhatIsPinnedStays) {
+TEST(MakePlan, PinnedOpsStayOrOutOfMemoryNamesThePin) {
   const Fan fan;
   const Pin pins[] = {{"y", "test0"}};
   // Room for the weight, the last sum and the two that it reads.
@@ -309,7 +309,7 @@ TEST(MakePlan, WhatIsPinnedStays) {
   }
 }
 
-TEST(MakePlan, WhatIsPinnedToTheCpuSaysSoStill) {
+TEST(MakePlan, OpsPinnedToTheCpuKeepTheirReason) {
   const Fan fan;
   const Pin pins[] = {{"y", "cpu0"}};
   TestDevice device({.memory = 4 * kRow});
@@ -327,7 +327,7 @@ TEST(MakePlan, WhatIsPinnedToTheCpuSaysSoStill) {
   EXPECT_EQ(decision.rejected[0].reason, "it could; the node is pinned");
 }
 
-TEST(MakePlan, WhatWritesIntoMemoryThatIsThereStays) {
+TEST(MakePlan, WriterOfAllocatedCacheStaysOnItsDevice) {
   GraphBuilder g;
   const auto x = g.input("x", *make_tensor(DType::kF32, {kWidth, 2}));
   const auto rows = g.input("rows", *make_tensor(DType::kI32, {2}));
@@ -349,7 +349,7 @@ TEST(MakePlan, WhatWritesIntoMemoryThatIsThereStays) {
   EXPECT_EQ(device.allocated(), 4 * kRow);
 }
 
-TEST(MakePlan, OtherErrorsStand) {
+TEST(MakePlan, ReturnsOtherErrorsUnchanged) {
   const Fan fan;
   TestDevice device({});
   TestDeviceConfig poor = cpu_config();
@@ -391,7 +391,7 @@ TEST(MakePlan, OtherErrorsStand) {
   EXPECT_EQ(twice.error().code(), ErrorCode::kInvalidArgument);
 }
 
-TEST(Place, KeepsToExclusions) {
+TEST(Place, RespectsExclusions) {
   const Fan fan;
   TestDevice device({});
   TestDevice host(cpu_config());

@@ -14,7 +14,7 @@
 namespace shunt::test::schedule_measure_test {
 namespace {
 
-TEST(MeasureOp, ASlowDeviceRunsASingleNodeAndColumn) {
+TEST(MeasureOp, SlowDeviceRunsASingleNodeAndColumn) {
   TestDevice device({.name = "cpu0", .kind = DeviceKind::kCpu, .host_accessible = true});
   const MeasureOptions quick = {.width = 64, .seconds = 0, .chain = 16, .run_seconds = 1e-12};
   SpareMemory spare;
@@ -25,7 +25,7 @@ TEST(MeasureOp, ASlowDeviceRunsASingleNodeAndColumn) {
 
 /// Every node takes a second, and a chain, too. A node may take twice that, so each size has twice
 /// the columns of the one before.
-TEST(MeasureOp, ASingleNodeTakesAsLongAsTwoChains) {
+TEST(MeasureOp, SingleNodeMayTakeTwiceTheTimeOfAChain) {
   TestDevice device({.name = "cpu0", .kind = DeviceKind::kCpu, .host_accessible = true});
   double clock = 0;
   device.on_launch = [&](NodeId) { clock += 1; };
@@ -40,7 +40,7 @@ TEST(MeasureOp, ASingleNodeTakesAsLongAsTwoChains) {
 /// The length of a chain follows from its bytes, also for products bound by arithmetic. Many
 /// columns get an eighth of the bytes. Bytes of a node: w in blocks of 34 for 32 elements, x and y
 /// in F32.
-TEST(MeasureOp, EverySizeIsAChainAsLongAsItsBytes) {
+TEST(MeasureOp, ChainLengthFollowsFromTheBytesOfEachSize) {
   const auto computed = [](std::int64_t width, double bytes) {
     TestDevice device(
         {.name = "cpu0", .kind = DeviceKind::kCpu, .host_accessible = true, .computes = false});
@@ -65,7 +65,7 @@ TEST(MeasureOp, EverySizeIsAChainAsLongAsItsBytes) {
 }
 
 /// The result does not follow the luckiest run, nor the slowest.
-TEST(MeasureOp, TheTimeIsTheMedianOfTheRuns) {
+TEST(MeasureOp, TimeIsTheMedianOfTheRuns) {
   const auto median_of = [](std::vector<double> times) {
     TestDevice device({});
     double clock = 0;
@@ -84,7 +84,7 @@ TEST(MeasureOp, TheTimeIsTheMedianOfTheRuns) {
   EXPECT_EQ(median_of({1, 5}), 5);
 }
 
-TEST(MeasureOp, ASizeHasAtLeastAsManyTimedRunsAsAskedFor) {
+TEST(MeasureOp, EachSizeHasAtLeastTheRequestedTimedRuns) {
   TestDevice device({.name = "cpu0", .kind = DeviceKind::kCpu, .host_accessible = true});
   const MeasureOptions quick = {.width = 64, .seconds = 0, .runs = 2, .chain = 1};
   SpareMemory spare;
@@ -129,7 +129,7 @@ TEST(MeasureOp, AllSizesOfAnOpHaveOneDeadline) {
   EXPECT_EQ(device.computed(), 3U * 2);
 }
 
-TEST(MeasureOp, CopiesHaveTheDeadline) {
+TEST(MeasureOp, CopyMeasurementsKeepTheDeadline) {
   TestDevice device({});
   MeasureOptions late = {.width = 64, .seconds = 1000};
   late.deadline = 0;
@@ -140,7 +140,7 @@ TEST(MeasureOp, CopiesHaveTheDeadline) {
   EXPECT_EQ(device.copies(), 8U);
 }
 
-TEST(MeasureOp, TypesWithLargeBlocksHaveWholeOnes) {
+TEST(MeasureOp, WidensRowsToWholeBlocksOfLargeBlockTypes) {
   TestDevice device({.name = "cpu0", .kind = DeviceKind::kCpu, .host_accessible = true});
   SpareMemory spare;
   const auto cost =
@@ -151,7 +151,7 @@ TEST(MeasureOp, TypesWithLargeBlocksHaveWholeOnes) {
   EXPECT_GT(cost->overhead, 0);
 }
 
-TEST(MeasureOp, WeightsLieInTheFormThatTheDevicePrefers) {
+TEST(MeasureOp, PlacesWeightsInTheLayoutThatTheDevicePrefers) {
   TestDevice device({.wants_weight = [](const Graph&, NodeId) { return true; }});
   SpareMemory spare;
   ASSERT_TRUE(time_graph(device, products({{DType::kF16, 1}}), {}, spare));
@@ -161,7 +161,7 @@ TEST(MeasureOp, WeightsLieInTheFormThatTheDevicePrefers) {
   EXPECT_EQ(device.weights_allocated(), 0U);
 }
 
-TEST(MeasureOp, RefusesOpsThatAreNoClassOfTheirOwn) {
+TEST(MeasureOp, RejectsOpsWithoutACostClass) {
   TestDevice device({});
   SpareMemory spare;
   const auto cost = measure_op(device, {"softmax", DType::kF32}, {.width = 64}, spare);
@@ -171,7 +171,7 @@ TEST(MeasureOp, RefusesOpsThatAreNoClassOfTheirOwn) {
   EXPECT_EQ(device.computed(), 0U);
 }
 
-TEST(MeasureOp, MemoryIsUsedAgainUntilTheMeasurementsEnd) {
+TEST(MeasureOp, ReusesMemoryBetweenMeasurements) {
   TestDevice device({});
   {
     SpareMemory spare;
@@ -190,7 +190,7 @@ TEST(MeasureOp, MemoryIsUsedAgainUntilTheMeasurementsEnd) {
   EXPECT_EQ(device.allocated(), 0U);
 }
 
-TEST(MeasureOp, ReservedMemoryIsEnough) {
+TEST(MeasureOp, ReservedMemoryNeedsNoFurtherAllocation) {
   TestDevice device({});
   SpareMemory spare;
   ASSERT_TRUE(spare.reserve(device.memory(), 10'000'000));

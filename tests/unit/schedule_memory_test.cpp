@@ -28,7 +28,7 @@ std::size_t lower_bound(const std::vector<MemoryRequest>& requests, std::int64_t
   return largest;
 }
 
-TEST(MemoryPlanner, ThoseWhoNeverMeetShareAPlace) {
+TEST(MemoryPlanner, TensorsWithDisjointLifetimesShareMemory) {
   const std::vector<MemoryRequest> requests = {{100, 0, 1}, {100, 2, 3}, {50, 1, 2}};
   const auto layout = plan_memory(requests, 1, 1000);
   ASSERT_TRUE(layout);
@@ -75,7 +75,7 @@ std::vector<MemoryRequest> random_requests(std::mt19937_64& random) {
   return requests;
 }
 
-TEST(MemoryPlanner, NobodyWhoLivesAtTheSameTimeOverlaps) {
+TEST(MemoryPlanner, TensorsLiveAtTheSameTimeDoNotOverlap) {
   std::mt19937_64 random(7);
   for (int round = 0; round < 300; ++round) {
     const auto requests = random_requests(random);
@@ -88,7 +88,7 @@ TEST(MemoryPlanner, NobodyWhoLivesAtTheSameTimeOverlaps) {
   }
 }
 
-TEST(MemoryPlanner, TheLowerBoundIsTheLargestSumOfLiveBytes) {
+TEST(MemoryPlanner, LowerBoundIsThePeakOfLiveBytes) {
   std::mt19937_64 random(5);
   for (int round = 0; round < 50; ++round) {
     const auto requests = random_requests(random);
@@ -117,19 +117,19 @@ double times_lower_bound(const std::vector<MemoryRequest>& requests) {
          static_cast<double>(memory_lower_bound(requests, 256));
 }
 
-TEST(MemoryPlanner, NetworksTakeAtMostThreeHundredthsMoreThanTheyMust) {
+TEST(MemoryPlanner, NetworkLifetimesStayWithin3PercentOfTheLowerBound) {
   EXPECT_LE(times_lower_bound(llama_lifetimes()), 1.03);
   EXPECT_LE(times_lower_bound(experts_lifetimes()), 1.03);
   EXPECT_LE(times_lower_bound(convolution_lifetimes()), 1.03);
 }
 
-TEST(MemoryPlanner, TenThousandNodesWithLivesOfAllLengthsTakeAtMostATenthMore) {
+TEST(MemoryPlanner, TenThousandRandomLifetimesStayWithin10Percent) {
   for (std::uint64_t seed = 1; seed <= 3; ++seed)
     EXPECT_LE(times_lower_bound(random_lifetimes(10000, seed)), 1.1);
 }
 
 /// The requests of the steps of a model of 16 layers to the only device there is.
-TEST(MemoryPlanner, SoDoStepsOfALlama) {
+TEST(MemoryPlanner, LlamaStepsStayWithin3PercentOfTheLowerBound) {
   SynthOptions shape;
   shape.layers = 16;
   shape.width = 64;
@@ -151,7 +151,7 @@ TEST(MemoryPlanner, SoDoStepsOfALlama) {
 }
 
 /// And the requests of larger networks to a device that computes nothing in place.
-TEST(MemoryPlanner, SoDoNetworksOfManyOps) {
+TEST(MemoryPlanner, LargeGraphsStayWithin3PercentOfTheLowerBound) {
   test::TestDevice cpu({.name = "cpu0", .kind = DeviceKind::kCpu, .host_accessible = true});
   const auto expect_tight = [&](const Result<Graph>& graph) {
     ASSERT_TRUE(graph) << graph.error().message();
@@ -165,7 +165,7 @@ TEST(MemoryPlanner, SoDoNetworksOfManyOps) {
   expect_tight(residual_network());
 }
 
-TEST(MemoryPlanner, SmallBlocksWasteLittle) {
+TEST(MemoryPlanner, MinimalBlockSizeStaysWithin50PercentOfTheLowerBound) {
   const auto requests = experts_lifetimes();
   std::size_t largest = 0;
   for (const MemoryRequest& request : requests) largest = std::max(largest, request.bytes);
@@ -175,7 +175,7 @@ TEST(MemoryPlanner, SmallBlocksWasteLittle) {
   EXPECT_LE(layout->total(), memory_lower_bound(requests, 256) * 3 / 2);
 }
 
-TEST(MemoryPlanner, ManyThatAllLiveAtTheSameTimeLieSideBySide) {
+TEST(MemoryPlanner, TenThousandSimultaneousTensorsArePackedTightly) {
   std::vector<MemoryRequest> requests;
   for (std::size_t i = 0; i < 10000; ++i) requests.push_back({1 + i % 977, 0, 5});
   const auto one = plan_memory(requests, 1, std::size_t{1} << 40);
@@ -186,7 +186,7 @@ TEST(MemoryPlanner, ManyThatAllLiveAtTheSameTimeLieSideBySide) {
   expect_right(requests, *blocks, 64, 1000);
 }
 
-TEST(MemoryPlanner, ThereIsNoSizeThatOverflows) {
+TEST(MemoryPlanner, HugeSizesAreOutOfMemoryInsteadOfOverflowing) {
   const std::size_t most = std::numeric_limits<std::size_t>::max();
   for (std::size_t bytes : {most, most / 2, most / 4 + 1}) {
     const std::vector<MemoryRequest> requests(4, {bytes, 0, 1});
@@ -196,14 +196,14 @@ TEST(MemoryPlanner, ThereIsNoSizeThatOverflows) {
   }
 }
 
-TEST(MemoryPlanner, OneThatIsTooLargeIsRefused) {
+TEST(MemoryPlanner, TensorAboveTheMaxBlockSizeIsOutOfMemory) {
   const std::vector<MemoryRequest> requests = {{10, 0, 1}, {1001, 0, 1}};
   const auto layout = plan_memory(requests, 1, 1000);
   ASSERT_FALSE(layout);
   EXPECT_EQ(layout.error().code(), ErrorCode::kOutOfMemory);
 }
 
-TEST(MemoryPlanner, NothingNeedsNothing) {
+TEST(MemoryPlanner, NoRequestsNeedNoBlocks) {
   const auto layout = plan_memory({}, 64, 1000);
   ASSERT_TRUE(layout);
   EXPECT_TRUE(layout->block_bytes.empty());

@@ -22,7 +22,7 @@ struct NamedDevice {
   std::array<Device*, 2> devices = {&named, &host};
 };
 
-TEST(NamedDevices, InTheListGetWhatTheyCanDo) {
+TEST(NamedDevices, AreUsedIfTheDeviceListNamesThem) {
   const Mlp mlp = make_mlp();
   NamedDevice all;
   const auto placement = place(*mlp.graph, all.devices);
@@ -31,7 +31,7 @@ TEST(NamedDevices, InTheListGetWhatTheyCanDo) {
   EXPECT_EQ(placement->decisions[mlp.sum].device, 0);
 }
 
-TEST(NamedDevices, InPinsGetWhatIsPinnedAndSayWhyNothingElse) {
+TEST(NamedDevices, NamedOnlyByPinsGetOnlyPinnedNodes) {
   const Mlp mlp = make_mlp();
   NamedDevice all;
   const std::array pins = {Pin{"y", "test0"}};
@@ -53,7 +53,7 @@ TEST(NamedDevices, InPinsGetWhatIsPinnedAndSayWhyNothingElse) {
   }
 }
 
-TEST(NamedDevices, OfOtherPrioritiesGetMoreThanIsPinned) {
+TEST(NamedDevices, WithDefaultPriorityAlsoGetUnpinnedNodes) {
   const Mlp mlp = make_mlp();
   TestDevice test = accelerator();
   TestDevice host = cpu();

@@ -39,7 +39,7 @@ class Counted {
   std::atomic<int> searches_ = 0;
 };
 
-TEST(OptimizeCache, TheSameProblemIsSearchedOnce) {
+TEST(OptimizeCache, SearchesEachProblemOnce) {
   Counted counted;
   OptimizeCache cache(counted.search());
   EXPECT_EQ(cache.optimize(problem(1), {0}).seconds, 1);
@@ -48,7 +48,7 @@ TEST(OptimizeCache, TheSameProblemIsSearchedOnce) {
   EXPECT_EQ(counted.searches(), 2);
 }
 
-TEST(OptimizeCache, AnyDifferenceIsAnotherProblem) {
+TEST(OptimizeCache, AnyChangedFieldIsACacheMiss) {
   Counted counted;
   OptimizeCache cache(counted.search());
   std::vector<CostProblem> others(9, problem(1));
@@ -66,7 +66,7 @@ TEST(OptimizeCache, AnyDifferenceIsAnotherProblem) {
   EXPECT_EQ(counted.searches(), 10);
 }
 
-TEST(OptimizeCache, TheResultUsedLeastRecentlyGoesFirst) {
+TEST(OptimizeCache, EvictsTheLeastRecentlyUsedResult) {
   Counted counted;
   OptimizeCache cache(counted.search(), 2);
   cache.optimize(problem(1), {0});
@@ -97,7 +97,7 @@ TEST(OptimizeCache, ManyThreadsGetTheirOwnResults) {
   EXPECT_EQ(wrong, 0);
 }
 
-TEST(OptimizeCache, PlacingAGraphAgainSearchesNothing) {
+TEST(OptimizeCache, PlacingTheSameGraphAgainHitsTheCache) {
   TestDevice device({.name = "test0"});
   TestDevice host({.name = "cpu0", .kind = DeviceKind::kCpu, .host_accessible = true});
   const std::vector<Device*> devices = {&device, &host};
@@ -112,7 +112,7 @@ TEST(OptimizeCache, PlacingAGraphAgainSearchesNothing) {
   EXPECT_EQ(counted.searches(), 1);
 }
 
-TEST(OptimizeCache, FindsWhatTheSearchFinds) {
+TEST(OptimizeCache, DefaultSearchReturnsTheOptimum) {
   OptimizeCache cache;
   const Optimized found = cache.optimize(problem(1), {1});
   EXPECT_EQ(found.assignment, Assignment{0});

@@ -24,18 +24,18 @@ CostProblem two_devices() {
   return problem;
 }
 
-TEST(Makespan, NothingTakesNoTime) {
+TEST(Makespan, EmptyProblemTakesNoTime) {
   EXPECT_EQ(makespan(two_devices(), {}), 0);
 }
 
-TEST(Makespan, AChainIsTheSumOfItsNodesAndCopies) {
+TEST(Makespan, ChainIsTheSumOfItsNodesAndCopies) {
   CostProblem problem = two_devices();
   problem.nodes = {{{3, 9}, {}, 2}, {{9, 4}, {result(0)}, 5}, {{1, 9}, {result(1)}, 0}};
   EXPECT_EQ(makespan(problem, {0, 1, 0}), 3 + 2 + 4 + 5 + 1);
   EXPECT_EQ(makespan(problem, {0, 0, 0}), 3 + 9 + 1);
 }
 
-TEST(Makespan, LatencyIsPaidForEachTransfer) {
+TEST(Makespan, EachTransferPaysTheLatency) {
   CostProblem problem = two_devices();
   problem.links[1] = {10, 2};  // 0 -> 1
   problem.nodes = {{{1, 1}, {}, 3}, {{1, 1}, {result(0)}, 0}};
@@ -43,34 +43,34 @@ TEST(Makespan, LatencyIsPaidForEachTransfer) {
   EXPECT_EQ(makespan(problem, {1, 0}), 1 + 3 + 1);
 }
 
-TEST(Makespan, DevicesWorkSideBySideAndEachDoesOneThingAtATime) {
+TEST(Makespan, DevicesRunInParallelAndEachRunsOneNodeAtATime) {
   CostProblem problem = two_devices();
   problem.nodes = {{{5, 5}, {}, 0}, {{7, 7}, {}, 0}, {{1, 1}, {}, 0}};
   EXPECT_EQ(makespan(problem, {0, 1, 0}), 7);
   EXPECT_EQ(makespan(problem, {0, 0, 0}), 13);
 }
 
-TEST(Makespan, ADeviceKeepsTheOrderOfNodesEvenIfALaterOneCouldStart) {
+TEST(Makespan, DeviceRunsNodesInOrderEvenIfALaterOneIsReady) {
   CostProblem problem = two_devices();
   // Node 1 on device 0 waits until 10 + 2; node 2, which needs nothing, comes after it.
   problem.nodes = {{{9, 10}, {}, 2}, {{1, 9}, {result(0)}, 0}, {{4, 9}, {}, 0}};
   EXPECT_EQ(makespan(problem, {1, 0, 0}), 10 + 2 + 1 + 4);
 }
 
-TEST(Makespan, AValueCrossesOnceHoweverManyReadIt) {
+TEST(Makespan, ValueIsTransferredOncePerDevice) {
   CostProblem problem = two_devices();
   problem.nodes = {{{1, 1}, {}, 6}, {{1, 2}, {result(0)}, 0}, {{1, 2}, {result(0)}, 0}};
   EXPECT_EQ(makespan(problem, {0, 1, 1}), 1 + 6 + 2 + 2);
   EXPECT_EQ(makespan(problem, {0, 1, 0}), 1 + 6 + 2);
 }
 
-TEST(Makespan, TheSameSourceTwiceIsOneTransfer) {
+TEST(Makespan, SourceReadTwiceByANodeIsTransferredOnce) {
   CostProblem problem = two_devices();
   problem.nodes = {{{1, 1}, {}, 6}, {{1, 2}, {result(0), result(0)}, 0}};
   EXPECT_EQ(makespan(problem, {0, 1}), 1 + 6 + 2);
 }
 
-TEST(Makespan, ALinkCarriesOneTransferAtATimeInTheOrderOfFirstReaders) {
+TEST(Makespan, LinkTransfersOneValueAtATimeInOrderOfFirstReaders) {
   CostProblem problem = two_devices();
   // Made at 1 and 2 on device 0. Node 2 reads the later one first: it crosses from 2 to 12, the
   // other from 12 to 17.
@@ -82,7 +82,7 @@ TEST(Makespan, ALinkCarriesOneTransferAtATimeInTheOrderOfFirstReaders) {
   EXPECT_EQ(makespan(problem, {0, 0, 1, 1}), 16 + 1);
 }
 
-TEST(Makespan, BothDirectionsOfALinkAreLinksOfTheirOwn) {
+TEST(Makespan, BothDirectionsOfALinkRunInParallel) {
   CostProblem problem = two_devices();
   problem.nodes = {
       {{1, 9}, {}, 5}, {{9, 1}, {}, 5}, {{9, 1}, {result(0)}, 0}, {{1, 9}, {result(1)}, 0}};
@@ -97,7 +97,7 @@ TEST(Makespan, ExternalValuesAreThereFromTheStart) {
   EXPECT_EQ(makespan(problem, {0, 0}), 4 + 2);  // crosses while node 0 is computed
 }
 
-TEST(Makespan, FinalReadsComeLast) {
+TEST(Makespan, FinalReadsAreTransferredAfterAllNodes) {
   CostProblem problem = two_devices();
   problem.nodes = {{{1, 1}, {}, 5}, {{1, 1}, {}, 2}};
   problem.final_reads = {{result(0), 1}, {result(1), 1}};
@@ -106,7 +106,7 @@ TEST(Makespan, FinalReadsComeLast) {
   EXPECT_EQ(makespan(problem, {1, 1}), 2);
 }
 
-TEST(Makespan, TellsWhenNodesAndTransfersStartAndEnd) {
+TEST(Makespan, ReportsStartAndEndOfNodesAndTransfers) {
   CostProblem problem = two_devices();
   problem.externals = {{0, 4}};
   problem.nodes = {{{3, 9}, {}, 2}, {{9, 5}, {external(0), result(0)}, 6}};
@@ -132,7 +132,7 @@ TEST(Makespan, TellsWhenNodesAndTransfersStartAndEnd) {
 
 /// On problems drawn at random: each device and link does one thing at a time. Nothing starts
 /// before the values that it reads are there.
-TEST(Makespan, TimesKeepTheRules) {
+TEST(Makespan, RandomProblemsKeepDependenciesAndExclusiveUse) {
   ProblemGenerator generator(1);
   for (int round = 0; round < 50; ++round) {
     const CostProblem problem = generator.draw({.nodes = 40});
@@ -166,7 +166,7 @@ TEST(Makespan, TimesKeepTheRules) {
   }
 }
 
-TEST(Makespan, WhatCanNotBeTakesForever) {
+TEST(Makespan, ImpossibleAssignmentTakesForever) {
   CostProblem problem = two_devices();
   problem.nodes = {{{1, kNever}, {}, 0}, {{1, 1}, {result(0)}, 0}};
   EXPECT_EQ(makespan(problem, {1, 0}), kNever);  // not supported

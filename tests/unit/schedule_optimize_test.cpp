@@ -141,14 +141,14 @@ Quality measure(int graphs, bool groups, const OptimizeLimits& limits) {
   return quality;
 }
 
-TEST(Optimize, SmallGraphsComeOutAsIfEverythingWasTried) {
+TEST(Optimize, SmallGraphsMatchExhaustiveSearch) {
   const Quality quality = measure(2000, false, {});
   EXPECT_GE(quality.within_5_percent, 0.99 * quality.graphs);
   EXPECT_GE(quality.optimal, 0.99 * quality.graphs);
   EXPECT_LE(quality.mean_excess, 0.001);
 }
 
-TEST(Optimize, SoDoThoseWithPinsGroupsAndMissingLinks) {
+TEST(Optimize, GraphsWithPinsAndGroupsMatchExhaustiveSearch) {
   const Quality quality = measure(500, true, {});
   EXPECT_GE(quality.within_5_percent, 0.99 * quality.graphs);
   EXPECT_LE(quality.mean_excess, 0.001);
@@ -156,7 +156,7 @@ TEST(Optimize, SoDoThoseWithPinsGroupsAndMissingLinks) {
 
 /// A width that holds a small part of the states, as large graphs get. Both searches have to be
 /// good then.
-TEST(Optimize, ANarrowFrontierIsMadeUpForByTheLocalSearch) {
+TEST(Optimize, LocalSearchCompensatesForANarrowFrontier) {
   OptimizeLimits narrow;
   narrow.frontier_width = 2;
   const Quality quality = measure(500, false, narrow);
@@ -233,7 +233,7 @@ Assignment greedy(const CostProblem& problem) {
   return assignment;
 }
 
-TEST(Optimize, ItIsNeverWorseThanTheStart) {
+TEST(Optimize, IsNeverWorseThanTheStart) {
   ProblemGenerator generator(24);
   OptimizeLimits little;
   little.frontier_work = 1;
@@ -292,7 +292,7 @@ TEST(Optimize, WorkIsBounded) {
   }
 }
 
-TEST(Optimize, AStartThatCanNotRunIsMended) {
+TEST(Optimize, RepairsAnInfeasibleStart) {
   CostProblem problem;
   problem.devices = 2;
   problem.links.assign(4, {0, 1});
@@ -303,7 +303,7 @@ TEST(Optimize, AStartThatCanNotRunIsMended) {
   EXPECT_EQ(found.seconds, 3);
 }
 
-TEST(Optimize, WhatNobodyCanRunStaysAsItWas) {
+TEST(Optimize, InfeasibleProblemKeepsTheStart) {
   CostProblem problem;
   problem.devices = 2;
   problem.links.assign(4, {0, 1});
@@ -313,7 +313,7 @@ TEST(Optimize, WhatNobodyCanRunStaysAsItWas) {
   EXPECT_EQ(found.seconds, kNever);
 }
 
-TEST(Optimize, NothingToAssign) {
+TEST(Optimize, EmptyProblemTakesNoTime) {
   CostProblem problem;
   problem.devices = 1;
   problem.links.resize(1);
@@ -321,7 +321,7 @@ TEST(Optimize, NothingToAssign) {
 }
 
 /// Two halves that can run side by side should, though each alone is faster on device 0.
-TEST(Optimize, WorkIsSharedWhenThatIsFaster) {
+TEST(Optimize, SplitsParallelChainsOverDevicesWhenFaster) {
   CostProblem problem;
   problem.devices = 2;
   problem.links.assign(4, {0.1, 0});

@@ -35,7 +35,7 @@ std::vector<std::uint32_t> draw_move(ProblemGenerator& generator, const CostTabl
   return moved;
 }
 
-TEST(OptimizeTimeline, ALoadedAssignmentTakesItsMakespan) {
+TEST(OptimizeTimeline, LoadReturnsTheMakespan) {
   ProblemGenerator generator(11);
   for (int round = 0; round < 200; ++round) {
     const auto kind = static_cast<GraphKind>(round % 5);
@@ -47,7 +47,7 @@ TEST(OptimizeTimeline, ALoadedAssignmentTakesItsMakespan) {
   }
 }
 
-TEST(OptimizeTimeline, AMoveIsJudgedAsIfAllWasTimedAgain) {
+TEST(OptimizeTimeline, IncrementalMoveEqualsFullReevaluation) {
   ProblemGenerator generator(12);
   int better = 0;
   int tried = 0;
@@ -88,7 +88,7 @@ TEST(OptimizeTimeline, AMoveIsJudgedAsIfAllWasTimedAgain) {
   EXPECT_GT(better, 500);
 }
 
-TEST(OptimizeTimeline, MovingWhatNoLongestPathLeadsThroughHardlyEverShortensAnything) {
+TEST(OptimizeTimeline, MovesOffTheCriticalPathRarelyShortenTheStep) {
   ProblemGenerator generator(13);
   int tried = 0;
   int shorter = 0;

@@ -64,7 +64,7 @@ TEST(PlaceByCosts, MovesNodesWhereTheStepGetsShorter) {
   EXPECT_EQ(placement->decisions[mlp.w1].device, 1);
 }
 
-TEST(PlaceByCosts, WithRulesOnlyTimesArePredictedAndNothingMoves) {
+TEST(PlaceByCosts, RulesOnlyPredictsTimesAndMovesNothing) {
   const Mlp mlp = make_mlp();
   TestDevice host = cpu();
   TestDevice test = accelerator();
@@ -99,7 +99,7 @@ TEST(PlaceByCosts, WithRulesOnlyTimesArePredictedAndNothingMoves) {
   EXPECT_NEAR(followed->predicted_copies.back().end, 252.2e-3, 1e-9);
 }
 
-TEST(PlaceByCosts, ADeviceThatSaysItIsSlowGetsNothing) {
+TEST(PlaceByCosts, DeviceThatReportsSlowLaunchesGetsNoNodes) {
   const Mlp mlp = make_mlp();
   TestDevice host = cpu();
   const CostModel estimates;
@@ -115,7 +115,7 @@ TEST(PlaceByCosts, ADeviceThatSaysItIsSlowGetsNothing) {
   }
 }
 
-TEST(PlaceByCosts, LeavesTheRulesWhereTheyAreBest) {
+TEST(PlaceByCosts, KeepsTheRulesPlacementWhereItIsBest) {
   const Mlp mlp = make_mlp();
   TestDevice host = cpu();
   TestDevice test = accelerator();
@@ -135,7 +135,7 @@ TEST(PlaceByCosts, LeavesTheRulesWhereTheyAreBest) {
   EXPECT_NEAR(placement->predicted_seconds, 2.3e-3 + 4e-6, 1e-12);
 }
 
-TEST(PlaceByCosts, PinsStayWhateverTheyCost) {
+TEST(PlaceByCosts, PinsStayAtAnyCost) {
   const Mlp mlp = make_mlp();
   TestDevice host = cpu();
   TestDevice test = accelerator();
@@ -168,7 +168,7 @@ struct Cached {
   std::unique_ptr<Graph> graph;
 };
 
-TEST(PlaceByCosts, WritersStayAtTheirMemory) {
+TEST(PlaceByCosts, WritersStayOnTheDeviceOfTheirCache) {
   const Cached c;
   TestDevice host = cpu();
   TestDevice test({.name = "test0"});
@@ -190,7 +190,7 @@ TEST(PlaceByCosts, WritersStayAtTheirMemory) {
   EXPECT_EQ(placement->decisions[c.read].device, 1);
 }
 
-TEST(PlaceByCosts, AllWhoWriteIntoOneMemoryShareADevice) {
+TEST(PlaceByCosts, AllWritersOfACacheShareADevice) {
   GraphBuilder g;
   const auto cache = g.cache("cache", *make_tensor(DType::kF32, {8, 16}));
   const auto rows = g.input("rows", *make_tensor(DType::kF32, {8, 2}));
@@ -215,7 +215,7 @@ TEST(PlaceByCosts, AllWhoWriteIntoOneMemoryShareADevice) {
   EXPECT_EQ(placement->decisions[written->id].device, device);
 }
 
-TEST(PlaceByCosts, OneDeviceIsPredictedToo) {
+TEST(PlaceByCosts, PredictsTimesOfASingleDevice) {
   const Mlp mlp = make_mlp();
   TestDevice host = cpu();
   Device* devices[] = {&host};
@@ -242,7 +242,7 @@ bool compiles(const std::shared_ptr<const Graph>& graph, const Placement& placem
   return compile(graph, placement, {.memory = memory, .observe = {}}).has_value();
 }
 
-TEST(PlaceByCosts, IsNeverWorseThanTheRulesAndCanBeCompiled) {
+TEST(PlaceByCosts, IsNeverWorseThanTheRulesAndCompiles) {
   const Mlp mlp = make_mlp();
   TestDevice host = cpu();
   TestDevice slow({.name = "slow0", .ops = {"matmul", "silu", "rms_norm"}});

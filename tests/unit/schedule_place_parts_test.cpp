@@ -53,7 +53,7 @@ struct Halves {
   PlaceOptions options;  ///< with `homes`
 };
 
-TEST(PlaceParts, EachIsOnItsDevice) {
+TEST(PlaceParts, EachPartIsOnItsDevice) {
   for (const bool rules_only : {true, false}) {
     Halves halves;
     const CostModel costs;
@@ -73,14 +73,14 @@ TEST(PlaceParts, EachIsOnItsDevice) {
   EXPECT_EQ(halves.of_last_part().device, 0);
 }
 
-TEST(PlaceParts, ADeviceThatCanNotComputeHasNone) {
+TEST(PlaceParts, DeviceThatCannotComputeGetsNoPart) {
   Halves halves;
   TestDevice b({.name = "b", .ops = {"silu"}});
   halves.replace_b(b);
   EXPECT_EQ(halves.of_last_part().device, 0);
 }
 
-TEST(PlaceParts, ADeviceThatIsNotThereHasNone) {
+TEST(PlaceParts, MissingDeviceGetsNoPart) {
   Halves halves;
   halves.devices.erase(halves.devices.begin());
   const Placement placement = halves.must_place();
@@ -88,7 +88,7 @@ TEST(PlaceParts, ADeviceThatIsNotThereHasNone) {
   EXPECT_EQ(placement.decisions[halves.parts[1]].rule, Rule::kSplit);
 }
 
-TEST(PlaceParts, PinsComeFirst) {
+TEST(PlaceParts, PinsOverrideTheSplit) {
   Halves halves;
   const Pin pins[] = {{"w/1", "a"}};
   halves.options.pins = pins;
@@ -98,7 +98,7 @@ TEST(PlaceParts, PinsComeFirst) {
 }
 
 /// The name of the whole weight matches; the pin names the parts.
-TEST(PlaceParts, PinsOfAWholeHoldForItsParts) {
+TEST(PlaceParts, PinOfAWholeWeightAppliesToItsParts) {
   Halves halves;
   const Pin pins[] = {{"w/1", "a"}, {"w", "b", {"w/0", "w/1"}}, {"y", "a", {"no such part"}}};
   halves.options.pins = pins;
@@ -112,7 +112,7 @@ TEST(PlaceParts, PinsOfAWholeHoldForItsParts) {
 
 /// A device of priority below 0 that pins name gets the nodes that they give it. A share gives it
 /// nothing.
-TEST(PlaceParts, ADeviceThatGetsPinnedNodesOnlyGetsNoParts) {
+TEST(PlaceParts, DeviceNamedOnlyByPinsGetsNoParts) {
   Halves halves;
   TestDevice b({.name = "b", .priority = -1});
   halves.replace_b(b);
@@ -137,7 +137,7 @@ TEST(PlaceParts, ADeviceThatGetsPinnedNodesOnlyGetsNoParts) {
   EXPECT_EQ(pinned.decisions[user].device, 0);
 }
 
-TEST(PlaceParts, MemoryThatIsThereComesFirst) {
+TEST(PlaceParts, AllocatedMemoryOverridesTheSplit) {
   Halves halves;
   const auto buffer = halves.a.memory().allocate(1 << 16);
   ASSERT_TRUE(buffer);

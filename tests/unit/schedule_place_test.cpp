@@ -17,7 +17,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-TEST(Place, NeedsACpuAtTheEnd) {
+TEST(Place, RequiresACpuAsTheLastDevice) {
   const Mlp mlp = make_mlp();
   TestDevice test = accelerator();
   Device* devices[] = {&test};
@@ -51,7 +51,7 @@ TEST(Place, EveryNodeHasADeviceAndAReason) {
   EXPECT_EQ(rule_of(mlp.silu), Rule::kLastResort);
 }
 
-TEST(Place, SaysWhyABetterDeviceWasRejectedCandidate) {
+TEST(Place, ReportsWhyABetterDeviceIsRejected) {
   const Mlp mlp = make_mlp();
   TestDevice host = cpu();
   TestDevice test = accelerator();
@@ -65,7 +65,7 @@ TEST(Place, SaysWhyABetterDeviceWasRejectedCandidate) {
   EXPECT_THAT(passed[0].reason, HasSubstr("no kernel for silu"));
 }
 
-TEST(Place, WhatADeviceLacksATypeOrALayoutForIsRejectedCandidateForThat) {
+TEST(Place, ReportsRejectionByTypeOrLayout) {
   GraphBuilder g;
   const auto x = g.input("x", *make_tensor(DType::kF32, {32, 4}));
   const auto w = g.weight("w", *make_tensor(DType::kF32, {32, 48}));
@@ -92,7 +92,7 @@ TEST(Place, WhatADeviceLacksATypeOrALayoutForIsRejectedCandidateForThat) {
   }
 }
 
-TEST(Place, AnOpRunsWhereItsWeightAlreadyLies) {
+TEST(Place, OpRunsOnTheDeviceThatHoldsItsWeight) {
   const Mlp mlp = make_mlp();
   TestDevice host = cpu();
   TestDevice test = accelerator();
@@ -106,7 +106,7 @@ TEST(Place, AnOpRunsWhereItsWeightAlreadyLies) {
   EXPECT_EQ(placement->decisions[mlp.second].device, 0);
 }
 
-TEST(Place, MemoryOfWhatIsNoLeafIsRefused) {
+TEST(Place, RejectsMemoryOfANonLeaf) {
   const Mlp mlp = make_mlp();
   TestDevice host = cpu();
   TestDevice test = accelerator();
@@ -121,7 +121,7 @@ TEST(Place, MemoryOfWhatIsNoLeafIsRefused) {
   }
 }
 
-TEST(Place, GivesTheSameTwice) {
+TEST(Place, IsDeterministic) {
   const Mlp mlp = make_mlp();
   TestDevice host = cpu();
   TestDevice test = accelerator();
@@ -135,7 +135,7 @@ TEST(Place, GivesTheSameTwice) {
   }
 }
 
-TEST(Place, AWriterRunsWhereItsCacheIs) {
+TEST(Place, WriterRunsOnTheDeviceOfItsCache) {
   GraphBuilder g;
   const auto cache = g.cache("cache", *make_tensor(DType::kF32, {8, 16}));
   const auto rows = g.input("rows", *make_tensor(DType::kF32, {8, 2}));
@@ -168,7 +168,7 @@ TEST(Place, AWriterRunsWhereItsCacheIs) {
   EXPECT_THAT(placement.error().message(), HasSubstr("no kernel for set_rows"));
 }
 
-TEST(Place, ViewsFollowWhatTheyView) {
+TEST(Place, ViewsFollowTheirSource) {
   GraphBuilder g;
   const auto x = g.input("x", *make_tensor(DType::kF32, {32, 4}));
   const auto w = g.weight("w", *make_tensor(DType::kF32, {32, 8}));
@@ -187,7 +187,7 @@ TEST(Place, ViewsFollowWhatTheyView) {
   EXPECT_EQ(placement->decisions[z->id].device, 1);
 }
 
-TEST(Place, AnOpThatNobodyCanComputeIsAnError) {
+TEST(Place, OpWithoutKernelOnAnyDeviceIsAnError) {
   const Mlp mlp = make_mlp();
   TestDevice host(
       {.name = "cpu0", .kind = DeviceKind::kCpu, .ops = {"matmul"}, .host_accessible = true});
@@ -220,7 +220,7 @@ class Pinned : public testing::Test {
   Device* devices_[2] = {&test_, &host_};
 };
 
-TEST_F(Pinned, NodesRunWhereTheUserWants) {
+TEST_F(Pinned, NodeRunsOnThePinnedDevice) {
   const auto placement = place_with({{"y", "cpu0"}});
   ASSERT_TRUE(placement) << placement.error().message();
   const Decision& sum = placement->decisions[mlp_.sum];
@@ -233,7 +233,7 @@ TEST_F(Pinned, NodesRunWhereTheUserWants) {
   EXPECT_TRUE(placement->notes.empty());
 }
 
-TEST_F(Pinned, AWeightTakesItsOpAlong) {
+TEST_F(Pinned, PinnedWeightPullsItsOpAlong) {
   const auto placement = place_with({{"w[1]", "cpu0"}});
   ASSERT_TRUE(placement);
   EXPECT_EQ(placement->decisions[mlp_.w1].rule, Rule::kPinned);
@@ -242,7 +242,7 @@ TEST_F(Pinned, AWeightTakesItsOpAlong) {
   EXPECT_EQ(placement->decisions[mlp_.second].device, 0);
 }
 
-TEST_F(Pinned, TheFirstPatternCounts) {
+TEST_F(Pinned, FirstMatchingPatternWins) {
   const auto placement = place_with({{"w1", "test0"}, {"w.*", "cpu0"}});
   ASSERT_TRUE(placement);
   EXPECT_EQ(placement->decisions[mlp_.w1].device, 0);
@@ -265,7 +265,7 @@ TEST_F(Pinned, InputsAreNotPinned) {
   EXPECT_THAT(placement->notes[0], HasSubstr("only inputs and views"));
 }
 
-TEST_F(Pinned, WhatCannotBeKeptSaysWhy) {
+TEST_F(Pinned, ImpossiblePinReportsTheReason) {
   EXPECT_THAT(refusal_of({{"y", "gpu7"}}), HasSubstr("no device gpu7, but test0, cpu0"));
   EXPECT_THAT(refusal_of({{"norm", "test0"}}),
               AllOf(HasSubstr("norm=test0"), HasSubstr("no kernel for rms_norm")));
@@ -277,7 +277,7 @@ TEST_F(Pinned, WhatCannotBeKeptSaysWhy) {
   EXPECT_TRUE(place_with({{"w1", "cpu0"}}, memory));
 }
 
-TEST(Place, APinnedWriterTakesItsMemoryAlong) {
+TEST(Place, PinnedWriterPullsItsCacheAlong) {
   GraphBuilder g;
   const auto cache = g.cache("cache", *make_tensor(DType::kF32, {8, 16}));
   const auto rows = g.input("rows", *make_tensor(DType::kF32, {8, 2}));
@@ -367,7 +367,7 @@ struct HostMatmul {
   std::vector<LeafMemory> memory;
 };
 
-TEST(Place, WeightsAreSentForManyRowsWhereADeviceWantsThem) {
+TEST(Place, StreamsHostWeightsFor32RowsToADeviceThatWantsThem) {
   Answering host = answering_cpu();
   Answering eager({.name = "eager0", .wants = {"matmul"}});
   Answering reluctant({.name = "reluctant0"});
@@ -380,7 +380,7 @@ TEST(Place, WeightsAreSentForManyRowsWhereADeviceWantsThem) {
   EXPECT_EQ(HostMatmul(31).decide(devices, {.stream_rows = 8}).device, 1);
 }
 
-TEST(Place, AChainStaysOnTheAcceleratorThatItCameTo) {
+TEST(Place, ChainStaysOnTheLastAccelerator) {
   // x on the first, then a layer whose weights are on the second: the sum of both belongs there.
   GraphBuilder g;
   const auto w1 = g.weight("w1", *make_tensor(DType::kF32, {32, 32}));
@@ -406,7 +406,7 @@ TEST(Place, AChainStaysOnTheAcceleratorThatItCameTo) {
   EXPECT_EQ(placement->decisions[more->id].rule, Rule::kNeighbour);
 }
 
-TEST(Place, NodesAboveJoinTheAcceleratorBelow) {
+TEST(Place, NodeBeforeAMatmulJoinsItsAccelerator) {
   const Mlp mlp = make_mlp();
   Answering host = answering_cpu();
   Answering able({.name = "able0", .ops = {"rms_norm", "matmul"}});
@@ -417,7 +417,7 @@ TEST(Place, NodesAboveJoinTheAcceleratorBelow) {
   EXPECT_EQ(placement->decisions[mlp.norm].rule, Rule::kNeighbour);
 }
 
-TEST(Place, ADeviceThatHelpsInTheSameMemoryComesFirst) {
+TEST(Place, DeviceInHostMemoryIsPreferredToTheCpu) {
   Answering host = answering_cpu();
   Answering blas({.name = "blas0", .ops = {"matmul"}, .memory = &host_memory()});
   Device* devices[] = {&blas, &host};
@@ -442,7 +442,7 @@ TEST(Place, ADeviceThatHelpsInTheSameMemoryComesFirst) {
   EXPECT_EQ(placement->decisions[y->id].device, 2);
 }
 
-TEST(Place, WhatIsLeftGoesWhereMostOfItCanBeRead) {
+TEST(Place, RemainingNodesGoWhereMostSourcesAreReadable) {
   GraphBuilder g;
   const auto x = g.input("x", *make_tensor(DType::kF32, {32, 4}));
   const auto alone = silu(g, x);

@@ -62,7 +62,7 @@ std::shared_ptr<const Graph> two_layers(Dim* tokens_out = nullptr) {
   return std::make_shared<const Graph>(std::move(*std::move(g).build()));
 }
 
-TEST(Plan, ADeviceWithMatmulAndAddGivesTheSameResultsTogetherWithTheCpu) {
+TEST(Plan, MatmulAndAddOnADeviceGiveTheResultsOfTheCpu) {
   const auto graph = two_layers();
   const std::string before = dump(*graph);
   const auto leaves = leaf_values(*graph);
@@ -93,7 +93,7 @@ TEST(Plan, ADeviceWithMatmulAndAddGivesTheSameResultsTogetherWithTheCpu) {
   EXPECT_LT(nmse(*got, (*reference)[graph->outputs()[0]]), 1e-12);
 }
 
-TEST(Plan, ATensorCrossesOnceHoweverManyNodesReadIt) {
+TEST(Plan, TensorReadByManyNodesIsTransferredOnce) {
   GraphBuilder g;
   const auto x = g.input("x", *make_tensor(DType::kF32, {32, 4}));
   const auto h = rms_norm(g, x);
@@ -116,7 +116,7 @@ TEST(Plan, ATensorCrossesOnceHoweverManyNodesReadIt) {
   EXPECT_TRUE((*run)->plan().run());
 }
 
-TEST(Plan, WhatWasWrittenIntoIsCopiedAgain) {
+TEST(Plan, WrittenCacheIsCopiedAgain) {
   // y1 reads the cache before, y2 after it is written; the cache is on the host, the adds are not.
   GraphBuilder g;
   const auto cache = g.cache("cache", *make_tensor(DType::kF32, {8, 4}));
@@ -177,7 +177,7 @@ TEST(Plan, DynamicDimsServeEverySizeUpToTheirMaximum) {
   EXPECT_FALSE((*run)->plan().set_dynamic_dim(Dim(3), 1));
 }
 
-TEST(Plan, DeadTensorsMakeRoom) {
+TEST(Plan, ReusesTheMemoryOfDeadTensors) {
   GraphBuilder g;
   Result<Value> x = g.input("x", *make_tensor(DType::kF32, {1024}));
   for (int i = 0; i < 100; ++i) x = silu(g, x);
@@ -191,7 +191,7 @@ TEST(Plan, DeadTensorsMakeRoom) {
   EXPECT_EQ((*run)->plan().memory()[0].activations, 2U * 4096);
 }
 
-TEST(Plan, BuffersAreNoLargerThanTheDevicesLargest) {
+TEST(Plan, BuffersRespectTheDevicesMaxBufferSize) {
   const auto graph = two_layers();
   TestDevice host = cpu(2048);
   Device* devices[] = {&host};
@@ -255,7 +255,7 @@ TEST(Plan, OutOfMemoryNamesDeviceAndBytesAndLeavesNothingBehind) {
   EXPECT_EQ(test.allocated(), 0U);
 }
 
-TEST(Plan, ATensorAboveADevicesLargestBufferNamesThatDevice) {
+TEST(Plan, TensorAboveTheMaxBufferSizeNamesTheDevice) {
   GraphBuilder g;
   const auto x = g.input("x", *make_tensor(DType::kF32, {16}));  // 64 bytes
   ASSERT_TRUE(g.output(scale(g, silu(g, x), {.scale = 2}), "y"));
@@ -285,7 +285,7 @@ TEST(Plan, ATensorAboveADevicesLargestBufferNamesThatDevice) {
   }
 }
 
-TEST(Plan, LeavesWithoutMemoryAndForeignPlacementsAreErrors) {
+TEST(Plan, RejectsLeavesWithoutMemoryAndForeignPlacements) {
   const auto graph = two_layers();
   TestDevice host = cpu();
   Device* devices[] = {&host};
@@ -306,7 +306,7 @@ TEST(Plan, LeavesWithoutMemoryAndForeignPlacementsAreErrors) {
   EXPECT_THAT(plan.error().message(), HasSubstr("not inside the buffer"));
 }
 
-TEST(Plan, InputAndOutputTakeOnlyWhatTheyAre) {
+TEST(Plan, RejectsNonInputsAndNonOutputs) {
   const auto graph = two_layers();
   TestDevice host = cpu();
   Device* devices[] = {&host};

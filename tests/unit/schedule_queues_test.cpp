@@ -98,7 +98,7 @@ std::map<std::string, WorkTimes> times_of_a_step(bool transfer_queue, bool late_
 
 class TwoQueues : public ::testing::TestWithParam<bool> {};
 
-TEST_P(TwoQueues, CopyTheNextWeightWhileTheDeviceComputes) {
+TEST_P(TwoQueues, NextWeightIsCopiedDuringCompute) {
   const auto one = times_of_a_step(false, GetParam());
   EXPECT_EQ(one.at("read y (mul)").end, 4 * 2 + 3 * 4 + 2);  // one after the other
 
@@ -116,7 +116,7 @@ TEST_P(TwoQueues, CopyTheNextWeightWhileTheDeviceComputes) {
 
 /// y = silu(x w0) w1, where the CPU computes silu: the next weight is under way before that, as the
 /// CPU blocks the thread that submits.
-TEST_P(TwoQueues, SendTheNextWeightBeforeTheCpuComputes) {
+TEST_P(TwoQueues, NextWeightIsSentBeforeTheCpuComputes) {
   for (const bool transfer_queue : {false, true}) {
     for (const int steps_in_flight : {1, 2}) {
       StreamedGraph mixed(1);
@@ -164,7 +164,7 @@ TEST_P(TwoQueues, SendTheNextWeightBeforeTheCpuComputes) {
 
 /// y = silu(x x) in two steps, where the CPU computes silu. In a queue of copies the second x would
 /// be behind the read of the first product, and would arrive after 10 s.
-TEST_P(TwoQueues, SendInputsOfTheNextStepBeforeResultsAreRead) {
+TEST_P(TwoQueues, InputsOfTheNextStepAreSentBeforeResultsAreRead) {
   StreamedGraph mixed(1);
   mixed.leaves.clear();
   GraphBuilder g;
@@ -237,7 +237,7 @@ std::map<std::string, std::string> streams_of_reads(const StreamedGraph& mixed, 
 }
 
 /// y = silu(x w) + w. A weight can be read at any time.
-TEST_P(TwoQueues, ReadWeightsBesideSegmentsAndResultsBehindThem) {
+TEST_P(TwoQueues, WeightsAreReadInTheTransferQueueAndResultsInCompute) {
   StreamedGraph mixed(1);
   mixed.leaves.clear();
   GraphBuilder g;
@@ -254,7 +254,7 @@ TEST_P(TwoQueues, ReadWeightsBesideSegmentsAndResultsBehindThem) {
 }
 
 /// y = silu(cache), where the device writes a row of the cache.
-TEST_P(TwoQueues, ReadACacheBehindTheSegmentThatWritesIt) {
+TEST_P(TwoQueues, CacheIsReadInTheQueueThatWritesIt) {
   StreamedGraph mixed(1);
   mixed.leaves.clear();
   GraphBuilder g;
@@ -273,7 +273,7 @@ TEST_P(TwoQueues, ReadACacheBehindTheSegmentThatWritesIt) {
 }
 
 /// The first 1000 orders differ in their last choices, random ones in all of them.
-TEST_P(TwoQueues, DoNotSendAWeightIntoMemoryThatIsRead) {
+TEST_P(TwoQueues, WeightIsNotSentIntoMemoryInUse) {
   const StreamedGraph streamed(4);
   const auto run_in = [&](TestWorld& world, int steps_in_flight) {
     TestDevice device(
@@ -310,7 +310,7 @@ TEST_P(TwoQueues, DoNotSendAWeightIntoMemoryThatIsRead) {
   }
 }
 
-TEST_P(TwoQueues, NeedRoomForTwoWeightsAtATime) {
+TEST_P(TwoQueues, NeedMemoryForTwoWeightsAtATime) {
   const StreamedGraph streamed(4);
   std::map<bool, std::size_t> bytes;
   for (const bool transfer_queue : {false, true}) {
@@ -330,7 +330,7 @@ TEST_P(TwoQueues, NeedRoomForTwoWeightsAtATime) {
 }
 
 /// Each call of a step fails once: the step is lost, with that error, and the next one is right.
-TEST_P(TwoQueues, OfADeviceThatFailsLoseTheStepAndNothingElse) {
+TEST_P(TwoQueues, FailureLosesOnlyItsStep) {
   const StreamedGraph streamed(3);
   const auto fail_each = [&](std::size_t TestFailures::*kind) {
     for (std::size_t n = 1; n < 100; ++n) {
@@ -363,7 +363,7 @@ TEST_P(TwoQueues, OfADeviceThatFailsLoseTheStepAndNothingElse) {
   EXPECT_EQ(fail_each(&TestFailures::copy), 5U);  // x, three weights, and the result
 }
 
-TEST_P(TwoQueues, CancelledEndBeforeTheNextNode) {
+TEST_P(TwoQueues, CancelledStepEndsBeforeTheNextNode) {
   const StreamedGraph streamed(4);
   for (std::uint64_t seed = 0; seed < 10; ++seed) {
     TestWorld world(seed);
@@ -391,7 +391,7 @@ TEST_P(TwoQueues, CancelledEndBeforeTheNextNode) {
 INSTANTIATE_TEST_SUITE_P(Errors, TwoQueues, ::testing::Bool(),
                          [](const auto& late) { return late.param ? "Late" : "WithEvents"; });
 
-TEST(TwoQueuesOfAnAccelerator, ThreadsComputeTheSameInEveryStep) {
+TEST(TwoQueuesOfAnAccelerator, WithThreadsEveryStepIsRight) {
   const StreamedGraph streamed(5);
   TestAccelerator device({.name = "accel0"});
   TestDevice host(cpu_config());
@@ -415,7 +415,7 @@ TEST(TwoQueuesOfAnAccelerator, ThreadsComputeTheSameInEveryStep) {
   while (!started.empty()) finish();
 }
 
-TEST(TwoQueuesOfAnAccelerator, ThreadsCarryALateErrorToTheStep) {
+TEST(TwoQueuesOfAnAccelerator, WithThreadsALateErrorFailsItsStep) {
   const StreamedGraph streamed(3);
   TestAccelerator device({.name = "accel0"});
   TestDevice host(cpu_config());
@@ -438,7 +438,7 @@ TEST(TwoQueuesOfAnAccelerator, ThreadsCarryALateErrorToTheStep) {
   }
 }
 
-TEST(TwoQueuesOfAnAccelerator, ThreadsAreCancelled) {
+TEST(TwoQueuesOfAnAccelerator, WithThreadsCancelEndsTheStep) {
   const StreamedGraph streamed(4);
   TestAccelerator device({.name = "accel0"});
   TestDevice host(cpu_config());

@@ -52,7 +52,7 @@ RefTensor reference_of(const Graph& graph, const std::map<NodeId, RefTensor>& le
   return (*all)[node];
 }
 
-TEST(Waits, OnlyConflictsOnOtherStreamsAndOnlyTheLastOfEach) {
+TEST(Waits, AreOnlyForTheLastConflictOnEachOtherStream) {
   const auto* const buffer = reinterpret_cast<const Buffer*>(16);
   const auto at = [&](std::size_t begin, std::size_t end) {
     return Region{buffer, begin, end, false};
@@ -73,7 +73,7 @@ TEST(Waits, OnlyConflictsOnOtherStreamsAndOnlyTheLastOfEach) {
   EXPECT_THAT(waits[2].step_before, ElementsAre(4));  // its b is read there
 }
 
-TEST(Waits, MemoryOfAStepsOwnDoesNotMatterToTheNext) {
+TEST(Waits, PerStepMemoryCausesNoWaitsBetweenSteps) {
   const auto* const buffer = reinterpret_cast<const Buffer*>(16);
   const Region own{buffer, 0, 8, true};
   const std::vector<Footprint> actions = {{0, {}, {own}}, {1, {own}, {}}};
@@ -146,14 +146,14 @@ double seconds_for(int in_flight, int steps) {
   return world.now();
 }
 
-TEST(Pipelining, TwoDevicesThatDoHalfEachAreNearlyTwiceAsFast) {
+TEST(Pipelining, TwoDevicesWithHalfTheWorkEachAreNearlyTwiceAsFast) {
   const double one = seconds_for(1, 40);
   const double four = seconds_for(4, 40);
   EXPECT_GE(one, 40 * 20.0);
   EXPECT_GE(one / four, 1.8) << one << " s and " << four << " s";
 }
 
-TEST(Pipelining, FourStepsAreUnderWayUnlessSomebodyWantsOthers) {
+TEST(Pipelining, StepsInFlightDefaultToFour) {
   const auto graph = two_halves(2);
   for (const int in_flight : {0, 1, 4}) {  // 0: the default
     TestWorld world;
@@ -213,7 +213,7 @@ std::shared_ptr<const Graph> random_graph(std::uint64_t seed, NodeId& x, NodeId&
   return std::make_shared<const Graph>(std::move(*std::move(g).build()));
 }
 
-TEST(Pipelining, NoOrderThatIsAllowedChangesAResult) {
+TEST(Pipelining, ExecutionOrderDoesNotChangeResults) {
   for (std::uint64_t seed = 0; seed < 60; ++seed) {
     NodeId x = 0, ids = 0;
     const auto graph = random_graph(seed, x, ids);
@@ -268,7 +268,7 @@ TEST(Pipelining, NoOrderThatIsAllowedChangesAResult) {
   }
 }
 
-TEST(Pipelining, AnInputMayBeWrittenOverAsSoonAsAStepHasStarted) {
+TEST(Pipelining, InputMayBeOverwrittenOnceAStepHasStarted) {
   // Nothing runs before it is waited for: all reads of the input come after it was written over.
   GraphBuilder g;
   const auto x = g.input("x", *make_tensor(DType::kF32, {16}));
@@ -305,7 +305,7 @@ TEST(Pipelining, AnInputMayBeWrittenOverAsSoonAsAStepHasStarted) {
   }
 }
 
-TEST(Pipelining, AnInputStaysAsItWasUntilItIsFilledAgain) {
+TEST(Pipelining, InputKeepsItsValuesUntilItIsOverwritten) {
   GraphBuilder g;
   const auto x = g.input("x", *make_tensor(DType::kF32, {2}));
   const auto z = g.input("z", *make_tensor(DType::kF32, {2}));
@@ -349,7 +349,7 @@ TEST(Pipelining, AnInputStaysAsItWasUntilItIsFilledAgain) {
   }
 }
 
-TEST(Observer, SeesEveryNodeAsItIsComputedAndMayStop) {
+TEST(Observer, SeesEveryNodeWhenItIsComputedAndMayStopTheRun) {
   const auto graph = two_halves(3);
   TestDevice host(cpu_config());
   TestDevice a({.name = "a0", .ops = {"silu"}});
@@ -386,7 +386,7 @@ TEST(Observer, SeesEveryNodeAsItIsComputedAndMayStop) {
   EXPECT_TRUE((*plan)->run());
 }
 
-TEST(Observer, SeesWhatCrossesFromOneAcceleratorToAnother) {
+TEST(Observer, SeesValuesTransferredBetweenAccelerators) {
   const auto graph = two_halves(2);
   TestDevice host(cpu_config());
   TestDevice a({.name = "a0", .ops = {"silu"}});
@@ -415,7 +415,7 @@ TEST(Observer, SeesWhatCrossesFromOneAcceleratorToAnother) {
   EXPECT_LT(nmse(got, reference_of(*graph, leaves, y)), 1e-12);
 }
 
-TEST(Observer, IsRefusedWhereItMakesNoSense) {
+TEST(Observer, IsRejectedWithoutCallbackOrWithSeveralSteps) {
   const auto graph = two_halves(1);
   TestDevice host(cpu_config());
   Device* devices[] = {&host};
@@ -464,7 +464,7 @@ TEST(Cancel, EndsARunWithinOneNode) {
   }
 }
 
-TEST(Cancel, FromAnotherThreadLetsTheNodeUnderWayEndAndStartsNoOther) {
+TEST(Cancel, FromAnotherThreadFinishesTheCurrentNodeOnly) {
   const auto graph = two_halves(10);
   for (bool asynchronous : {false, true}) {
     std::atomic<bool> cancel{false};
@@ -538,12 +538,12 @@ void fail_at_each(std::size_t TestFailures::*kind, bool asynchronous) {
   EXPECT_EQ(failed, kind == &TestFailures::launch ? 3U : 2U);  // 3 nodes; a copy in and one out
 }
 
-TEST(Failure, OfEveryLaunchLosesTheStepAndNothingElse) {
+TEST(Failure, LaunchFailureLosesOnlyItsStep) {
   fail_at_each(&TestFailures::launch, false);
   fail_at_each(&TestFailures::launch, true);
 }
 
-TEST(Failure, OfEveryCopyToo) {
+TEST(Failure, CopyFailureLosesOnlyItsStep) {
   fail_at_each(&TestFailures::copy, false);
   fail_at_each(&TestFailures::copy, true);
 }
@@ -573,17 +573,17 @@ void fail_at_each_while_compiling(std::size_t TestFailures::*kind, ErrorCode cod
   EXPECT_GE(failed, calls);
 }
 
-TEST(Failure, OfEveryAllocationLeavesNothingBehind) {
+TEST(Failure, AllocationFailureWhileCompilingLeaksNothing) {
   fail_at_each_while_compiling(&TestFailures::allocation, ErrorCode::kOutOfMemory, 3);
 }
 
-TEST(Failure, OfPreparingBindingAndStreamsNeither) {
+TEST(Failure, PrepareBindOrStreamFailureWhileCompilingLeaksNothing) {
   fail_at_each_while_compiling(&TestFailures::prepare, ErrorCode::kDevice, 1);
   fail_at_each_while_compiling(&TestFailures::bind, ErrorCode::kDevice, 3);
   fail_at_each_while_compiling(&TestFailures::stream, ErrorCode::kDevice, 1);
 }
 
-TEST(Plan, StepsAreWaitedForByTheirNumbers) {
+TEST(Plan, WaitTakesTheNumberOfAStartedStep) {
   const auto graph = two_halves(2);
   TestDevice host(cpu_config());
   Device* devices[] = {&host};

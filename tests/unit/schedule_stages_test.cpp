@@ -66,14 +66,14 @@ class Stages : public ::testing::Test {
   static constexpr int kCpu = 2;
 };
 
-TEST_F(Stages, OneStepInFlightIsSubmittedInOneGo) {
+TEST_F(Stages, OneStepInFlightIsOneStage) {
   const Listed actions[] = {{kA}, {kA}, {kCpu, {1}}};
   const auto stages = find(actions, 1);
   ASSERT_EQ(stages.size(), 1U);
   EXPECT_EQ(stages[0].end, 3U);
 }
 
-TEST_F(Stages, CpuBehindAnAcceleratorBeginsAStage) {
+TEST_F(Stages, CpuAfterAnAcceleratorBeginsAStage) {
   const Listed actions[] = {{kCpu}, {kA, {0}}, {kA}, {kCpu, {2}}, {kCpu}};
   const auto stages = find(actions);
   EXPECT_THAT(begins(stages), ElementsAre(0, 3));
@@ -82,7 +82,7 @@ TEST_F(Stages, CpuBehindAnAcceleratorBeginsAStage) {
   EXPECT_EQ(stages[1].end, 5U);
 }
 
-TEST_F(Stages, CpuBehindTwoAcceleratorsLetsTwoStepsStartFirst) {
+TEST_F(Stages, CpuAfterTwoAcceleratorsIsDueTwoStepsLater) {
   const Listed actions[] = {{kA}, {kB, {0}}, {kCpu, {1}}};
   const auto stages = find(actions);
   EXPECT_THAT(begins(stages), ElementsAre(0, 2));
@@ -96,24 +96,24 @@ TEST_F(Stages, CpuBetweenTwoAcceleratorsBeginsAStage) {
   EXPECT_THAT(dues(stages), ElementsAre(0, 1));
 }
 
-TEST_F(Stages, AnAcceleratorBehindTheCpuBeginsNone) {
+TEST_F(Stages, AcceleratorAfterTheCpuBeginsNoStage) {
   const Listed actions[] = {{kCpu}, {kA, {0}}, {kB, {1}}, {kB}};
   EXPECT_THAT(begins(find(actions)), ElementsAre(0));
 }
 
-TEST_F(Stages, WorkOfTheHostThatWaitsForAnAcceleratorBeginsAStage) {
+TEST_F(Stages, HostActionThatWaitsForAnAcceleratorBeginsAStage) {
   const Listed actions[] = {{kA}, {kHostAction, {0}}, {kA, {}}};
   EXPECT_THAT(begins(find(actions)), ElementsAre(0, 1));
 }
 
-TEST_F(Stages, WorkThatWasWaitedForBeginsNoFurtherStage) {
+TEST_F(Stages, SecondWaitForTheSameActionBeginsNoStage) {
   const Listed actions[] = {{kA}, {kCpu, {0}}, {kCpu, {0}}, {kA}, {kCpu, {0, 3}}};
   const auto stages = find(actions);
   EXPECT_THAT(begins(stages), ElementsAre(0, 1, 4));
   EXPECT_THAT(dues(stages), ElementsAre(0, 1, 2));
 }
 
-TEST_F(Stages, NeedTheMostThatAnyOfTheirActionsNeedsOfTheStepBefore) {
+TEST_F(Stages, SubmittedBeforeIsTheMaximumOverItsActions) {
   const Listed actions[] = {{kA, {}, 1}, {kA, {}, 5}, {kA, {}, 3}, {kCpu, {2}, 4}, {kCpu, {}, 5}};
   const auto stages = find(actions);
   ASSERT_EQ(stages.size(), 2U);
@@ -121,7 +121,7 @@ TEST_F(Stages, NeedTheMostThatAnyOfTheirActionsNeedsOfTheStepBefore) {
   EXPECT_EQ(stages[1].submitted_before, 5U);
 }
 
-TEST_F(Stages, OfAStepWithoutActionsAreOneEmptyStage) {
+TEST_F(Stages, StepWithoutActionsIsOneEmptyStage) {
   const auto stages = find({});
   ASSERT_EQ(stages.size(), 1U);
   EXPECT_EQ(stages[0].end, 0U);
@@ -215,7 +215,7 @@ std::map<std::string, std::map<std::uint64_t, WorkTimes>> segments(const Trace& 
   return times;
 }
 
-TEST(CpuBehindAnAccelerator, StepsOverlapInATrace) {
+TEST(CpuAfterAnAccelerator, StepsOverlapInATrace) {
   const auto graph = cpu_behind();
   for (const int in_flight : {1, 2, 4}) {
     for (const bool transfer_queue : {false, true}) {
@@ -253,7 +253,7 @@ TEST(CpuBehindAnAccelerator, StepsOverlapInATrace) {
   }
 }
 
-TEST(CpuBehindAnAccelerator, NextStepIsWithTheAcceleratorWhenTheCpuComputes) {
+TEST(CpuAfterAnAccelerator, NextStepIsSubmittedBeforeTheCpuComputes) {
   const auto graph = cpu_behind();
   for (const int in_flight : {1, 2}) {
     TestWorld world;
@@ -275,7 +275,7 @@ TEST(CpuBehindAnAccelerator, NextStepIsWithTheAcceleratorWhenTheCpuComputes) {
   }
 }
 
-TEST(CpuBehindAnAccelerator, ComputesOnTheThreadOfTheCaller) {
+TEST(CpuAfterAnAccelerator, ComputesOnTheCallingThread) {
   const auto graph = cpu_behind();
   for (const int in_flight : {1, 2}) {
     TestWorld world;
@@ -293,7 +293,7 @@ TEST(CpuBehindAnAccelerator, ComputesOnTheThreadOfTheCaller) {
 }
 
 /// With one step in flight start() computes all that the CPU has to do, as without stages.
-TEST(CpuBehindAnAccelerator, OneStepInFlightIsComputedWhenItStarts) {
+TEST(CpuAfterAnAccelerator, SingleStepInFlightIsComputedByStart) {
   const auto graph = cpu_behind();
   TestWorld world;
   TestDevice a({.name = "a0", .ops = {"silu"}, .world = &world});
@@ -376,7 +376,7 @@ std::vector<RefTensor> random_steps(std::uint64_t seed, int in_flight, std::uint
   return found;
 }
 
-TEST(CpuBetweenAccelerators, NoOrderThatIsAllowedChangesABit) {
+TEST(CpuBetweenAccelerators, ExecutionOrderChangesNoBit) {
   for (std::uint64_t seed = 0; seed < 60; ++seed) {
     const auto wanted = random_steps(seed, 1, 1);
     for (const int in_flight : {2, 3, 4}) {
@@ -390,7 +390,7 @@ TEST(CpuBetweenAccelerators, NoOrderThatIsAllowedChangesABit) {
   }
 }
 
-TEST(CpuBehindAnAccelerator, ErrorOnTheCpuTakesTheStepsBehindWithIt) {
+TEST(CpuAfterAnAccelerator, CpuErrorLosesTheStepsInFlightAfterIt) {
   const auto graph = sum_on_cpu();
   for (const std::size_t in_flight : {1U, 2U, 4U}) {
     for (std::size_t launch = 1; launch <= 9; ++launch) {
@@ -426,7 +426,7 @@ TEST(CpuBehindAnAccelerator, ErrorOnTheCpuTakesTheStepsBehindWithIt) {
   }
 }
 
-TEST(CpuBehindAnAccelerator, LateErrorTakesTheStepsBehindWithIt) {
+TEST(CpuAfterAnAccelerator, LateErrorLosesTheStepsInFlightAfterIt) {
   const auto graph = sum_on_cpu();
   for (const bool late : {false, true}) {
     for (std::size_t launch = 1; launch <= 3; ++launch) {
@@ -460,7 +460,7 @@ TEST(CpuBehindAnAccelerator, LateErrorTakesTheStepsBehindWithIt) {
 }
 
 /// Steps behind a lost one are waited for after a new one has started.
-TEST(CpuBehindAnAccelerator, AStepThatStartsAfterAnErrorIsNotLostWithTheOthers) {
+TEST(CpuAfterAnAccelerator, StepStartedAfterAnErrorSucceeds) {
   const auto graph = sum_on_cpu();
   for (std::uint64_t seed = 0; seed < 10; ++seed) {
     TestWorld world(seed);
@@ -488,7 +488,7 @@ TEST(CpuBehindAnAccelerator, AStepThatStartsAfterAnErrorIsNotLostWithTheOthers) 
   }
 }
 
-TEST(CpuBehindAnAccelerator, CancelEndsStepsWithinOneNode) {
+TEST(CpuAfterAnAccelerator, CancelEndsStepsWithinOneNode) {
   const auto graph = sum_on_cpu();
   for (std::size_t after = 1; after <= 12; ++after) {
     TestWorld world(after);
@@ -520,7 +520,7 @@ TEST(CpuBehindAnAccelerator, CancelEndsStepsWithinOneNode) {
   }
 }
 
-TEST(CpuBehindAnAccelerator, PlanGoesWithStepsInFlight) {
+TEST(CpuAfterAnAccelerator, PlanMayBeDestroyedWithStepsInFlight) {
   const auto graph = cpu_behind();
   for (int started = 1; started <= 4; ++started) {
     TestWorld world(1);
@@ -539,7 +539,7 @@ TEST(CpuBehindAnAccelerator, PlanGoesWithStepsInFlight) {
   }
 }
 
-TEST(CpuBehindAnAccelerator, StepsMayBeWaitedForInAnyOrder) {
+TEST(CpuAfterAnAccelerator, StepsMayBeWaitedForInAnyOrder) {
   const auto graph = sum_on_cpu();
   TestWorld world(1);
   TestDevice a({.name = "a0", .ops = {"scale"}, .world = &world});
@@ -558,7 +558,7 @@ TEST(CpuBehindAnAccelerator, StepsMayBeWaitedForInAnyOrder) {
 }
 
 /// Dynamic dimensions and threads are those of the start.
-TEST(CpuBehindAnAccelerator, AStepKeepsTheThreadsThatItStartedWith) {
+TEST(CpuAfterAnAccelerator, StepKeepsTheThreadCountOfItsStart) {
   const auto graph = cpu_behind();
   TestWorld world(1);
   TestDevice a({.name = "a0", .ops = {"silu"}, .world = &world});

@@ -46,7 +46,7 @@ class Staging : public ::testing::Test {
   TestDevice host_{{.name = "cpu0", .kind = DeviceKind::kCpu, .host_accessible = true}};
 };
 
-TEST_F(Staging, GoesThroughPinnedMemoryIfThatHasBuffersLargeEnough) {
+TEST_F(Staging, UsesPinnedMemoryIfItsBuffersAreLargeEnough) {
   for (const std::size_t largest : {kBytes, kBytes - 1}) {
     RemoteDevice second(inner_,
                         {.name = "b0", .ops = {"scale"}, .pinned = {{.max_buffer = largest}}});
@@ -74,7 +74,7 @@ TEST_F(Staging, GoesThroughPinnedMemoryIfThatHasBuffersLargeEnough) {
   }
 }
 
-TEST_F(Staging, HasRoomForTheLargestOfTheCopiesThatGoThroughIt) {
+TEST_F(Staging, HoldsTheLargestCopy) {
   // The sizes of the values that cross from a0 to b0, in order.
   for (const auto& sizes : {std::array<std::int64_t, 2>{16, 4096}, {4096, 16}}) {
     GraphBuilder g;
@@ -105,7 +105,7 @@ TEST_F(Staging, HasRoomForTheLargestOfTheCopiesThatGoThroughIt) {
   }
 }
 
-TEST_F(Staging, ThatIsRefusedNamesTheDeviceThatItIsFor) {
+TEST_F(Staging, FailedAllocationNamesTheDevice) {
   // It has large buffers, but no room for the value that it gets in the first step, or in the
   // second.
   for (const std::size_t room : {kBytes - 1, 3 * kBytes - 1}) {

@@ -272,7 +272,7 @@ class StaleCopies : public testing::TestWithParam<std::tuple<GraphCase, Way>> {
 
 class StaleCopiesInAllOrders : public StaleCopies {};
 
-TEST_P(StaleCopiesInAllOrders, AreNeverRead) {
+TEST_P(StaleCopiesInAllOrders, AreNeverReadInASingleStep) {
   constexpr int kMostOrders = 10'000;
   const auto graph = graph_of(graph_case());
   AllOrders orders;
@@ -291,7 +291,7 @@ TEST_P(StaleCopiesInAllOrders, AreNeverRead) {
   RecordProperty("orders", count);
 }
 
-TEST_P(StaleCopies, AreNotReadInRandomOrdersOfSeveralSteps) {
+TEST_P(StaleCopies, AreNeverReadInRandomOrdersOfSeveralSteps) {
   const auto graph = graph_of(graph_case());
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
     TestWorld world(seed);

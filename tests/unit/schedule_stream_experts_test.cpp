@@ -193,7 +193,7 @@ void check_steps(Numbers numbers, bool choose, bool asynchronous, std::uint64_t 
   }
 }
 
-TEST(StreamExperts, OnlyThoseInUseCross) {
+TEST(StreamExperts, OnlySelectedExpertsAreTransferred) {
   for (std::uint64_t seed = 0; seed < 4; ++seed) {
     for (const bool asynchronous : {false, true}) {
       check_steps(Numbers::kInput, false, asynchronous, seed);
@@ -205,7 +205,7 @@ TEST(StreamExperts, OnlyThoseInUseCross) {
   }
 }
 
-TEST(StreamExperts, ManyTokensAreABatchHoweverManyExpertsEachUses) {
+TEST(StreamExperts, StreamRowsCountsTokensNotExpertsPerToken) {
   const Mixture mixture(Numbers::kInput);
   Two two(false);
   const auto somewhere = host_memory().allocate(kExpertBytes * kExperts);
@@ -218,7 +218,7 @@ TEST(StreamExperts, ManyTokensAreABatchHoweverManyExpertsEachUses) {
   }
 }
 
-TEST(StreamExperts, ANumberOfNoExpertFailsTheStepAndSendsNothing) {
+TEST(StreamExperts, ExpertIdOutOfRangeFailsTheStepBeforeAnyTransfer) {
   for (const bool asynchronous : {false, true}) {
     const Mixture mixture(Numbers::kComputed);
     TestWorld world;
@@ -247,7 +247,7 @@ TEST(StreamExperts, ANumberOfNoExpertFailsTheStepAndSendsNothing) {
   }
 }
 
-TEST(StreamExperts, StepsOverlapInEveryOrderThatIsAllowed) {
+TEST(StreamExperts, OverlappingStepsAreRightInRandomOrders) {
   for (std::uint64_t seed = 0; seed < 24; ++seed) {
     const int in_flight = 1 + static_cast<int>(seed % 4);
     const Mixture mixture(seed % 2 == 0 ? Numbers::kSeen : Numbers::kInput);
@@ -277,7 +277,7 @@ TEST(StreamExperts, StepsOverlapInEveryOrderThatIsAllowed) {
   }
 }
 
-TEST(StreamExperts, FailureOfEveryCopyLosesTheStepAndNothingElse) {
+TEST(StreamExperts, CopyFailureLosesOnlyItsStep) {
   for (const bool asynchronous : {false, true}) {
     for (const int in_flight : {1, 3}) {
       const Mixture mixture(Numbers::kComputed);
@@ -310,7 +310,7 @@ TEST(StreamExperts, FailureOfEveryCopyLosesTheStepAndNothingElse) {
   }
 }
 
-TEST(StreamExperts, CancelWhileTheNumbersAreComputedEndsTheStep) {
+TEST(StreamExperts, CancelWhileExpertIdsAreComputedEndsTheStep) {
   for (const bool asynchronous : {false, true}) {
     const Mixture mixture(Numbers::kComputed);
     TestWorld world;
@@ -363,7 +363,7 @@ std::uint64_t announced(
   return bytes;
 }
 
-TEST(StreamExperts, AllOfAWeightCrossesWhereItIsNotKnownWhatIsRead) {
+TEST(StreamExperts, WholeWeightIsTransferredIfTheReadExpertsAreUnknown) {
   const auto gathered = [](GraphBuilder& g, Value w, Value x, Value ids) {
     return matmul_id(g, w, x, ids);
   };
@@ -381,7 +381,7 @@ TEST(StreamExperts, AllOfAWeightCrossesWhereItIsNotKnownWhatIsRead) {
   EXPECT_EQ(announced(of_all), kExperts * kExpertBytes);
 }
 
-TEST(StreamExperts, CostsCountThoseThatCanBeInUse) {
+TEST(StreamExperts, CostsCountTheMostExpertsThatCanBeSelected) {
   const Mixture mixture(Numbers::kInput);
   Two two(false);
   const auto somewhere = host_memory().allocate(kExpertBytes * kExperts);
@@ -400,7 +400,7 @@ TEST(StreamExperts, CostsCountThoseThatCanBeInUse) {
   EXPECT_EQ(sent, 1);
 }
 
-TEST(StreamRows, OfATableOnlyThoseThatAreRead) {
+TEST(StreamRows, OnlyGatheredRowsOfATableAreTransferred) {
   GraphBuilder g;
   const auto table = g.weight("table", *make_tensor(DType::kF16, {64, 1000}));
   const auto ids = g.input("ids", *make_tensor(DType::kI64, {40}));

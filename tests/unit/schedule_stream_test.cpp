@@ -94,7 +94,7 @@ std::vector<int> devices_of_products(std::int64_t rows, std::int64_t stream_rows
   return found;
 }
 
-TEST(Stream, OfManyRowsOnly) {
+TEST(Stream, StreamsWeightsOnlyFromStreamRowsOn) {
   EXPECT_EQ(PlaceOptions{}.stream_rows, 32);
   EXPECT_THAT(devices_of_products(31, 32), Each(1));
   EXPECT_THAT(devices_of_products(32, 32), Each(0));
@@ -103,7 +103,7 @@ TEST(Stream, OfManyRowsOnly) {
   EXPECT_THAT(devices_of_products(100, 0), Each(1));  // never
 }
 
-TEST(Stream, SaysWhy) {
+TEST(Stream, ReportsTheReason) {
   const Chain chain(32);
   Two two;
   const auto run = two.run(chain);
@@ -115,7 +115,7 @@ TEST(Stream, SaysWhy) {
             "32");
 }
 
-TEST(Stream, AWeightStartsASegmentAndCrossesOnceAStep) {
+TEST(Stream, WeightStartsASegmentAndIsTransferredOncePerStep) {
   GraphBuilder g;
   const auto x = g.input("x", *make_tensor(DType::kF32, {kWidth, 32}));
   const auto v = g.weight("v", *make_tensor(DType::kF32, {kWidth, kWidth}));
@@ -150,7 +150,7 @@ TEST(Stream, AWeightStartsASegmentAndCrossesOnceAStep) {
   EXPECT_LT(nmse(*(*run)->output(third->id), (*reference_run(*graph, by_node))[third->id]), 1e-12);
 }
 
-TEST(Stream, OneWeightTakesThePlaceOfTheOther) {
+TEST(Stream, StreamedWeightsShareTheirMemory) {
   const std::size_t rows = 32;
   const std::size_t result = kWidth * rows * 4;
   for (int steps : {1, 4}) {
@@ -170,7 +170,7 @@ TEST(Stream, OneWeightTakesThePlaceOfTheOther) {
   }
 }
 
-TEST(Stream, WhatIsPredictedIsWhatIsAllocated) {
+TEST(Stream, PredictedMemoryIsAllocated) {
   for (const int steps : {1, 3}) {
     const Chain chain(40);
     Two two;
@@ -215,7 +215,7 @@ void expect_no_room(const Chain& chain, const Placement& placement) {
   }
 }
 
-TEST(Stream, WhatADeviceHasNoRoomForStaysOnTheCpu) {
+TEST(Stream, WeightAboveTheStreamLimitStaysOnTheCpu) {
   const Chain chain(32);
   TestDeviceConfig small;
   small.memory = kWeightBytes - 1;
@@ -249,7 +249,7 @@ TEST(Stream, WhatADeviceHasNoRoomForStaysOnTheCpu) {
   EXPECT_THAT(placement.error().message(), HasSubstr("16384 bytes of weights"));
 }
 
-TEST(Stream, CostsDoNotSendWhatHasNoRoomOrIsNeverToBeSent) {
+TEST(Stream, CostsRespectTheStreamLimitAndDisabledStreaming) {
   const Chain chain(32);
   Two two;
   CostModel costs;
@@ -273,7 +273,7 @@ TEST(Stream, CostsDoNotSendWhatHasNoRoomOrIsNeverToBeSent) {
   EXPECT_EQ(device({.stream_rows = 0}), 1);
 }
 
-TEST(Stream, NoOrderThatIsAllowedChangesAResult) {
+TEST(Stream, ExecutionOrderDoesNotChangeResults) {
   for (std::uint64_t seed = 0; seed < 24; ++seed) {
     const int in_flight = 1 + static_cast<int>(seed % 4);
     const Chain chain(33);
@@ -300,7 +300,7 @@ TEST(Stream, NoOrderThatIsAllowedChangesAResult) {
   }
 }
 
-TEST(Stream, FailureOfEveryCopyLosesTheStepAndNothingElse) {
+TEST(Stream, CopyFailureLosesOnlyItsStep) {
   for (const bool asynchronous : {false, true}) {
     const Chain chain(32);
     TestWorld world;

@@ -95,7 +95,7 @@ class TwoDevices : public testing::Test {
   std::shared_ptr<const Graph> graph_;
 };
 
-TEST_F(TwoDevices, EveryActionOfAStepHasTheTimesOfItsDevice) {
+TEST_F(TwoDevices, TraceHasDeviceTimesOfEveryAction) {
   const auto trace = make_trace();
   const auto run = compile(trace.get());
   ASSERT_TRUE(run->plan().run());
@@ -110,7 +110,7 @@ TEST_F(TwoDevices, EveryActionOfAStepHasTheTimesOfItsDevice) {
   }
 }
 
-TEST_F(TwoDevices, ASegmentTakesTheTimeOfItsOps) {
+TEST_F(TwoDevices, TracedSegmentTakesTheTimeOfItsOps) {
   GraphBuilder g;
   const auto x = g.input("x", *make_tensor(DType::kF32, {16}));
   ASSERT_TRUE(g.output(relu(g, scale(g, silu(g, x), {.scale = 0.5F})), "y"));
@@ -136,7 +136,7 @@ TEST_F(TwoDevices, ASegmentTakesTheTimeOfItsOps) {
   EXPECT_EQ(segment->times.end - segment->times.begin, 7);  // 2 of silu, 5 of scale
 }
 
-TEST_F(TwoDevices, SegmentsSayWhatIsInThemAndWhoseResultsTheyGet) {
+TEST_F(TwoDevices, TracedSegmentsListNodesAndDependencies) {
   const auto trace = make_trace();
   const auto run = compile(trace.get());
   const auto actions = trace->actions();
@@ -152,7 +152,7 @@ TEST_F(TwoDevices, SegmentsSayWhatIsInThemAndWhoseResultsTheyGet) {
   EXPECT_THAT(actions[5].after, ElementsAre(4));
 }
 
-TEST_F(TwoDevices, StepsInFlightAreSeenToOverlap) {
+TEST_F(TwoDevices, TraceShowsOverlappingSteps) {
   const auto trace = make_trace();
   const auto run = compile(trace.get(), 4);
   run_steps(run->plan(), 4, 4);
@@ -174,7 +174,7 @@ TEST_F(TwoDevices, StepsInFlightAreSeenToOverlap) {
   for (std::size_t i = 0; i < trace->spans().size(); ++i) EXPECT_EQ(trace->spans()[i].step, i / 6);
 }
 
-TEST_F(TwoDevices, ADeviceThatCannotTellIsTimedByTheHost) {
+TEST_F(TwoDevices, DeviceWithoutEventTimesIsTimedByTheHost) {
   TestDevice silent({.name = "a0",
                      .ops = {"silu"},
                      .world = &world_,
@@ -203,7 +203,7 @@ TEST_F(TwoDevices, ADeviceThatCannotTellIsTimedByTheHost) {
   }
 }
 
-TEST_F(TwoDevices, WhatThereIsNoRoomForIsCountedAndLeftOut) {
+TEST_F(TwoDevices, SpansAboveTheTraceCapacityAreDroppedAndCounted) {
   const auto trace = make_trace({.capacity = 8});
   const auto run = compile(trace.get());
   for (int i = 0; i < 3; ++i) ASSERT_TRUE(run->plan().run());
@@ -212,7 +212,7 @@ TEST_F(TwoDevices, WhatThereIsNoRoomForIsCountedAndLeftOut) {
   EXPECT_EQ(to_text(*trace, trace->spans()[7]), "segment m (silu) a0 12-14");
 }
 
-TEST_F(TwoDevices, OfAStepThatFailedThereIsWhatWasDone) {
+TEST_F(TwoDevices, TraceOfAFailedStepHasItsCompletedActions) {
   const auto trace = make_trace();
   const auto run = compile(trace.get());
   b_.fail_at({.launch = 1});
@@ -223,7 +223,7 @@ TEST_F(TwoDevices, OfAStepThatFailedThereIsWhatWasDone) {
   EXPECT_EQ(trace->spans().back().step, 1U);
 }
 
-TEST_F(TwoDevices, OnlyATraceAsksForEventsThatTellTimes) {
+TEST_F(TwoDevices, TimedEventsAreUsedOnlyWhileTracing) {
   ASSERT_TRUE(compile(nullptr)->plan().run());
   EXPECT_EQ(a_.timed_events + b_.timed_events, 0U);
   const auto trace = make_trace();
@@ -232,7 +232,7 @@ TEST_F(TwoDevices, OnlyATraceAsksForEventsThatTellTimes) {
 }
 
 /// Chains that go to and fro between three devices, in every order that is allowed.
-TEST(TraceOfPlans, WorkOfOneStreamNeverOverlapsAndEveryActionIsThereOnce) {
+TEST(TraceOfPlans, StreamSpansNeverOverlapAndEveryActionAppearsOnce) {
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
     std::mt19937_64 random(seed);
     GraphBuilder g;
@@ -288,7 +288,7 @@ TEST(TraceOfPlans, WorkOfOneStreamNeverOverlapsAndEveryActionIsThereOnce) {
   }
 }
 
-TEST(TraceOfPlans, WhatAnObserverSeesIsWorkOfTheHost) {
+TEST(TraceOfPlans, ObserverCallsAreHostSpans) {
   GraphBuilder g;
   const auto x = g.input("x", *make_tensor(DType::kF32, {16}));
   const auto seen = silu(g, x);
@@ -320,7 +320,7 @@ TEST(TraceOfPlans, WhatAnObserverSeesIsWorkOfTheHost) {
 }
 
 /// The device chooses experts, whose numbers the host reads to send just these.
-TEST(TraceOfPlans, ExpertsAreGatheredByTheHostAndSentOneByOne) {
+TEST(TraceOfPlans, ExpertsArePickedByAHostSpanAndSentSeparately) {
   GraphBuilder g;
   const auto table = g.input("table", *make_tensor(DType::kI32, {2, 32}));
   const auto row = g.input("row", *make_tensor(DType::kI32, {1}));
@@ -371,7 +371,7 @@ TEST(TraceOfPlans, ExpertsAreGatheredByTheHostAndSentOneByOne) {
   EXPECT_EQ(trace->spans()[4].bytes, 2U * 768);
 }
 
-TEST(TraceOfTheHost, AScopeIsASpanAndNothingWithoutATrace) {
+TEST(TraceOfTheHost, ScopeIsASpanOrANoOpWithoutATrace) {
   double now = 1;
   const auto trace = *Trace::create({.clock = [&] { return now; }});
   {

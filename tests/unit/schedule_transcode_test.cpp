@@ -84,7 +84,7 @@ const RejectedCandidate& why_not(const Placement& placement, NodeId node) {
   return placement.decisions[node].rejected.at(0);
 }
 
-TEST(Transcode, ADeviceThatLacksATypeGetsWeightsInOneThatIsAsPrecise) {
+TEST(Transcode, DeviceWithoutATypeGetsWeightsInAnAsPreciseType) {
   const Net net = make_net(DType::kQ8_0);
   TestDevice host = cpu();
   TestDevice test({.wants_types = {{DType::kQ8_0, DType::kF16}}});
@@ -101,7 +101,7 @@ TEST(Transcode, ADeviceThatLacksATypeGetsWeightsInOneThatIsAsPrecise) {
   EXPECT_EQ(report_fallback(*net.graph, placement).fell_back, 0U);
 }
 
-TEST(Transcode, NobodyGetsWhatHeDidNotAskFor) {
+TEST(Transcode, NothingIsTranscodedUnlessADeviceWantsAnotherType) {
   const Net net = make_net(DType::kQ8_0);
   TestDevice host = cpu();
   TestDevice test({});
@@ -109,7 +109,7 @@ TEST(Transcode, NobodyGetsWhatHeDidNotAskFor) {
   EXPECT_THAT(placed(net, {&host}, Transcode::kLossy).conversions, IsEmpty());
 }
 
-TEST(Transcode, NeverMeansFallingBackAndTheLineNamesTheFlag) {
+TEST(Transcode, NoneFallsBackToTheCpuAndTheLineNamesTheFlag) {
   const Net net = make_net(DType::kQ8_0);
   TestDevice host = cpu();
   TestDevice test({.ops = {"matmul"}, .wants_types = {{DType::kQ8_0, DType::kF16}}});
@@ -133,7 +133,7 @@ TEST(Transcode, NeverMeansFallingBackAndTheLineNamesTheFlag) {
                         "transcoded; --transcode precise would change that"));
 }
 
-TEST(Transcode, ALessPreciseTypeIsTakenOnlyIfThatIsAllowed) {
+TEST(Transcode, LessPreciseTypeNeedsLossy) {
   const Net net = make_net(DType::kF32);
   TestDevice host = cpu();
   TestDevice test({.wants_types = {{DType::kF32, DType::kQ8_0}}});
@@ -178,7 +178,7 @@ TestDeviceConfig choosy(std::set<DType> rows) {
   return config;
 }
 
-TEST(Transcode, UsersThatTakeTheNewTypeAsWellAgree) {
+TEST(Transcode, WeightIsTranscodedIfAllItsUsersAcceptTheNewType) {
   const Net net = make_net(DType::kQ8_0);
   TestDevice host = cpu();
   TestDevice test(choosy({DType::kQ8_0, DType::kF16}));
@@ -187,7 +187,7 @@ TEST(Transcode, UsersThatTakeTheNewTypeAsWellAgree) {
   EXPECT_EQ(placement.decisions[net.table].device, 0);
 }
 
-TEST(Transcode, AUserThatNeedsTheWeightAsItIsKeepsIt) {
+TEST(Transcode, WeightKeepsItsTypeIfOneUserNeedsIt) {
   const Net net = make_net(DType::kQ8_0);
   TestDevice host = cpu();
   TestDevice test(choosy({DType::kQ8_0}));
@@ -199,7 +199,7 @@ TEST(Transcode, AUserThatNeedsTheWeightAsItIsKeepsIt) {
             "test0 needs w as F16 instead of Q8_0; it then refuses get_rows: no such rows");
 }
 
-TEST(Transcode, AWeightThatTheCpuNeedsStaysThereAsItIs) {
+TEST(Transcode, WeightThatTheCpuNeedsKeepsItsTypeThere) {
   const Net net = make_net(DType::kQ8_0);
   TestDevice host = cpu();
   TestDevice test({.ops = {"matmul"}, .wants_types = {{DType::kQ8_0, DType::kF16}}});
@@ -211,7 +211,7 @@ TEST(Transcode, AWeightThatTheCpuNeedsStaysThereAsItIs) {
   EXPECT_EQ(placement.decisions[net.third].device, 1);  // as it is, test0 can't use it
 }
 
-TEST(Transcode, UsersThatWantDifferentTypesGetNone) {
+TEST(Transcode, UsersThatWantDifferentTypesPreventTranscoding) {
   const Net net = make_net(DType::kQ4_0);
   TestDevice host = cpu();
   TestDeviceConfig config;
@@ -239,7 +239,7 @@ struct Nonsense {
 
 class TranscodeNonsense : public ::testing::TestWithParam<Nonsense> {};
 
-TEST_P(TranscodeNonsense, FallsBackAndSaysWhy) {
+TEST_P(TranscodeNonsense, FallsBackWithTheReason) {
   const Net net = make_net(DType::kQ8_0);
   TestDevice host = cpu();
   TestDeviceConfig config;
@@ -292,7 +292,7 @@ INSTANTIATE_TEST_SUITE_P(
       return name;
     });
 
-TEST(Transcode, ATypeThatTheOpDoesNotTakeIsNoHarmToOthers) {
+TEST(Transcode, WantedTypeThatAnOpRejectsDoesNotAffectOtherOps) {
   GraphBuilder g;
   const auto x = g.input("x", *make_tensor(DType::kF32, {64, 4}));
   const auto norm = g.weight("norm", *make_tensor(DType::kF32, {64}));
@@ -315,7 +315,7 @@ TEST(Transcode, ATypeThatTheOpDoesNotTakeIsNoHarmToOthers) {
   EXPECT_THAT(why_not(*placement, y->id).reason, HasSubstr("33"));  // a row is no whole blocks
 }
 
-TEST(Transcode, WhatHasItsMemoryStaysAsItIs) {
+TEST(Transcode, AllocatedWeightsKeepTheirType) {
   const Net net = make_net(DType::kQ8_0);
   TestDevice host = cpu();
   TestDevice test({.wants_types = {{DType::kQ8_0, DType::kF16}}});
@@ -352,7 +352,7 @@ class Helper final : public Device {
   TestDevice inside_{{.name = "blas0", .wants_types = {{DType::kQ8_0, DType::kF32}}}};
 };
 
-TEST(Transcode, AHelperInTheHostsMemoryUsesWeightsAsTheyAre) {
+TEST(Transcode, DeviceInHostMemoryUsesWeightsInTheirFileType) {
   const Net net = make_net(DType::kQ8_0);
   TestDevice host = cpu();
   Helper helper;
@@ -363,7 +363,7 @@ TEST(Transcode, AHelperInTheHostsMemoryUsesWeightsAsTheyAre) {
 
 // ---- what the user wants
 
-TEST(Transcode, APinIsKeptByTranscodingAndTakesTheWeightAlong) {
+TEST(Transcode, PinnedOpPullsItsTranscodedWeightAlong) {
   const Net net = make_net(DType::kQ8_0);
   TestDevice host = cpu();
   TestDevice test({.ops = {"matmul"}, .wants_types = {{DType::kQ8_0, DType::kF16}}});
@@ -376,7 +376,7 @@ TEST(Transcode, APinIsKeptByTranscodingAndTakesTheWeightAlong) {
   EXPECT_EQ(wanted(placement).front(), (Wanted{net.table, DType::kF16, 0}));
 }
 
-TEST(Transcode, APinThatCannotBeKeptSaysWhy) {
+TEST(Transcode, ImpossiblePinReportsTheReason) {
   const Net net = make_net(DType::kQ8_0);
   TestDevice host = cpu();
   TestDevice test({.wants_types = {{DType::kQ8_0, DType::kF16}}});
@@ -394,7 +394,7 @@ TEST(Transcode, APinThatCannotBeKeptSaysWhy) {
               HasSubstr("where it is Q8_0"));
 }
 
-TEST(Transcode, APinnedWeightComesAsItsDeviceWantsIt) {
+TEST(Transcode, PinnedWeightHasTheTypeThatItsDeviceWants) {
   const Net net = make_net(DType::kQ8_0);
   TestDevice host = cpu();
   TestDevice test({.name = "test0"});
@@ -406,7 +406,7 @@ TEST(Transcode, APinnedWeightComesAsItsDeviceWantsIt) {
   EXPECT_EQ(placement.decisions[net.second].device, 0);
 }
 
-TEST(Transcode, AWeightThatOnlyTheCpuReadsIsNotTranscodedForNothing) {
+TEST(Transcode, WeightReadOnlyByTheCpuIsNotTranscoded) {
   const Net net = make_net(DType::kQ8_0);
   TestDevice host = cpu();
   TestDevice test({.wants_types = {{DType::kQ8_0, DType::kF16}}});
@@ -416,7 +416,7 @@ TEST(Transcode, AWeightThatOnlyTheCpuReadsIsNotTranscodedForNothing) {
             (std::vector<Wanted>{{net.table, DType::kF16, 0}, {net.w2, DType::kF16, 0}}));
 }
 
-TEST(Transcode, CostsDecideAboutTranscodedWeightsToo) {
+TEST(Transcode, PlacementByCostsIncludesTranscodedWeights) {
   const Net net = make_net(DType::kQ8_0, 64);  // large enough for a GPU to be worth it
   TestDevice host = cpu();
   TestDevice test(
@@ -441,7 +441,7 @@ TEST(Transcode, CostsDecideAboutTranscodedWeightsToo) {
 
 // ---- placements as files
 
-TEST(Transcode, AFileIsFollowedOrTheLineIsNamed) {
+TEST(Transcode, PlacementFileIsFollowedOrTheErrorNamesTheLine) {
   const Net net = make_net(DType::kQ8_0);
   TestDevice host = cpu();
   TestDevice test({.ops = {"matmul"}, .wants_types = {{DType::kQ8_0, DType::kF16}}});
@@ -477,7 +477,7 @@ TEST(Transcode, AFileIsFollowedOrTheLineIsNamed) {
 
 // ---- running it
 
-TEST(Transcode, APlanIsOfTheGraphWithTheTypesThatPlacementWants) {
+TEST(Transcode, PlanNeedsTheGraphWithTheTranscodedTypes) {
   const Net net = make_net(DType::kQ8_0);
   TestDevice host = cpu();
   TestDevice test({.wants_types = {{DType::kQ8_0, DType::kF16}}});
@@ -511,7 +511,7 @@ TEST(Transcode, APlanIsOfTheGraphWithTheTypesThatPlacementWants) {
   EXPECT_EQ(test.computed(), 4U);
 }
 
-TEST(Transcode, LinesAreByDeviceAndTypes) {
+TEST(Transcode, LinesAreGroupedByDeviceAndTypes) {
   TranscodedWeight weight;
   weight.device = "test0";
   weight.from = DType::kQ4_0;

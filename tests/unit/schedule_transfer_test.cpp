@@ -61,7 +61,7 @@ std::unique_ptr<GraphRun> run_two_nodes(TestDevice& a, TestDevice& b, TestDevice
   return std::move(*run);
 }
 
-TEST(Transfer, WhatIsCopiedDirectlyIsNeverSeenByTheHost) {
+TEST(Transfer, DirectCopyUsesNoHostMemory) {
   for (const bool asynchronous : {false, true}) {
     for (const int offering : {0, 1, 2, 3}) {  // neither, a0, b0, both
       const bool directly = offering == 3;
@@ -83,7 +83,7 @@ TEST(Transfer, WhatIsCopiedDirectlyIsNeverSeenByTheHost) {
   }
 }
 
-TEST(Transfer, GoesThroughPinnedMemoryOfTheDeviceThatHasIt) {
+TEST(Transfer, UsesPinnedMemoryOfTheDeviceThatHasIt) {
   for (const bool at_source : {false, true}) {
     for (const bool at_target : {false, true}) {
       TestWorld world;
@@ -115,7 +115,7 @@ TEST(Transfer, GoesThroughPinnedMemoryOfTheDeviceThatHasIt) {
   }
 }
 
-TEST(Transfer, EachGoesThroughPinnedMemoryWhereOneOfItsTwoDevicesHasIt) {
+TEST(Transfer, EachUsesPinnedMemoryOfEitherOfItsTwoDevices) {
   GraphBuilder g;
   const auto small = g.input("small", *make_tensor(DType::kF32, {kElements}));
   const auto large = g.input("large", *make_tensor(DType::kF32, {4 * kElements}));
@@ -140,7 +140,7 @@ TEST(Transfer, EachGoesThroughPinnedMemoryWhereOneOfItsTwoDevicesHasIt) {
   EXPECT_LT(nmse(*(*run)->output(graph->outputs()[0]), expected_of(*graph, leaves)), 1e-12);
 }
 
-TEST(Transfer, PinnedMemoryThatIsRefusedNamesItsDevice) {
+TEST(Transfer, FailedPinnedAllocationNamesItsDevice) {
   TestDevice a({.name = "a0", .ops = {"silu"}});
   TestDevice b({.name = "b0", .ops = {"scale"}, .pins_memory = true});
   TestDevice host = cpu();
@@ -158,8 +158,8 @@ TEST(Transfer, PinnedMemoryThatIsRefusedNamesItsDevice) {
   EXPECT_TRUE(refused);
 }
 
-/// Staging.GoesThroughPinnedMemoryIfThatHasBuffersLargeEnough has smaller ones, too.
-TEST(Transfer, PinnedMemoryThatIsJustLargeEnoughIsUsed) {
+/// Staging.UsesPinnedMemoryIfItsBuffersAreLargeEnough has smaller ones, too.
+TEST(Transfer, PinnedMemoryOfExactlyTheNeededSizeIsUsed) {
   TestDevice a({.name = "a0", .ops = {"silu"}, .host_accessible = false});
   TestDevice b({.name = "b0", .ops = {"scale"}, .max_buffer = kBytes, .pins_memory = true});
   TestDevice host = cpu();
@@ -194,7 +194,7 @@ TEST(Transfer, WithoutEventsTheHostWaits) {
   }
 }
 
-TEST(Padding, AWeightNeedsRoomForAllOfIt) {
+TEST(Padding, WeightBufferMustIncludeThePadding) {
   GraphBuilder g;
   const auto x = g.input("x", *make_tensor(DType::kF32, {kElements}));
   const auto w = g.weight("w", *make_tensor(DType::kF32, {kElements}));
@@ -223,7 +223,7 @@ TEST(Padding, AWeightNeedsRoomForAllOfIt) {
   }
 }
 
-TEST(Alignment, OfADevicesMemoryIsThatOfEveryTensorInIt) {
+TEST(Alignment, EveryTensorHasTheAlignmentOfItsDevice) {
   GraphBuilder g;
   const auto x = g.input("x", *make_tensor(DType::kF32, {kElements}));
   const auto first = silu(g, x);
@@ -247,7 +247,7 @@ TEST(Alignment, OfADevicesMemoryIsThatOfEveryTensorInIt) {
   }
 }
 
-TEST(Inputs, AreTheCpusAndNoBufferIsLargerThanItsLargest) {
+TEST(Inputs, AreInCpuBuffersUpToTheMaxBufferSize) {
   GraphBuilder g;
   Result<Value> sum = g.input("x", *make_tensor(DType::kF32, {kElements}));
   for (int i = 0; i < 4; ++i)
@@ -269,7 +269,7 @@ TEST(Inputs, AreTheCpusAndNoBufferIsLargerThanItsLargest) {
   EXPECT_LT(nmse(*(*run)->output(graph->outputs()[0]), expected_of(*graph, leaves)), 1e-12);
 }
 
-TEST(InPlace, TakesNoMemoryOfItsOwnWhereNobodyNeedsTheSourceAnyMore) {
+TEST(InPlace, ReusesTheMemoryOfASourceWithoutFurtherReaders) {
   GraphBuilder g;
   const auto x = g.input("x", *make_tensor(DType::kF32, {kElements}));
   const auto kept = silu(g, x);
@@ -345,7 +345,7 @@ TestDeviceConfig any_device(std::mt19937_64& random, TestWorld& world) {
   return config;
 }
 
-TEST(AnyDevice, NoOrderThatIsAllowedChangesAResultAndAllIsBooked) {
+TEST(AnyDevice, RandomDevicesAndOrdersGiveRightResultsAndMemoryUse) {
   for (std::uint64_t seed = 0; seed < 300; ++seed) {
     std::mt19937_64 random(seed);
     TestWorld world(seed);

@@ -178,7 +178,7 @@ std::size_t computed_nodes(const Graph& graph) {
   return count;
 }
 
-TEST(Verify, WhatIsRightHasNoError) {
+TEST(Verify, CorrectDeviceHasNoError) {
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
     const Example example = random_example(seed);
     TestWorld world(seed);
@@ -197,7 +197,7 @@ TEST(Verify, WhatIsRightHasNoError) {
 }
 
 /// As a run has them: its kernels for that memory may be other ones.
-TEST(Verify, WeightsLieInTheMemoryThatTheDeviceWantsThemIn) {
+TEST(Verify, PlacesWeightsInTheMemoryThatTheDeviceWants) {
   std::size_t all_products = 0;
   for (std::uint64_t seed = 0; seed < 5; ++seed) {
     const Example example = random_example(seed);
@@ -219,7 +219,7 @@ TEST(Verify, WeightsLieInTheMemoryThatTheDeviceWantsThemIn) {
   EXPECT_GT(all_products, 4U);
 }
 
-TEST(Verify, AWrongKernelIsNamedAndNothingElse) {
+TEST(Verify, NamesOnlyTheOpWithAWrongKernel) {
   const Example example = random_example(5);
   std::set<std::string> ops;
   for (const Node& node : example.graph->nodes()) {
@@ -267,7 +267,7 @@ TEST(Verify, AWrongKernelIsNamedAndNothingElse) {
   }
 }
 
-TEST(Verify, AWrongElementIsPointedAt) {
+TEST(Verify, ReportsTheIndexOfAWrongElement) {
   const Example example = chain(1);
   TestDevice host(cpu_config());
   TestDeviceConfig config;
@@ -288,7 +288,7 @@ TEST(Verify, AWrongElementIsPointedAt) {
   EXPECT_EQ(checks[0].tensors, "F32 [16] -> F32 [16]");
 }
 
-TEST(Verify, AnElementThatIsNotWrittenIsSeen) {
+TEST(Verify, DetectsAnUnwrittenElement) {
   // Even if it was right the time before: memory begins as NaN.
   const Example example = chain(3);
   TestDevice host(cpu_config());
@@ -305,7 +305,7 @@ TEST(Verify, AnElementThatIsNotWrittenIsSeen) {
   }
 }
 
-TEST(Verify, WritingBesideTheRowsIsSeen) {
+TEST(Verify, DetectsWritesOutsideTheSetRows) {
   GraphBuilder g;
   Example example;
   const auto cache = g.cache("cache", *make_tensor(DType::kF32, {8, 6}));
@@ -326,7 +326,7 @@ TEST(Verify, WritingBesideTheRowsIsSeen) {
   EXPECT_EQ(checks[0].worst_at, (Sizes{3, 5, 0, 0}));
 }
 
-TEST(Verify, InfinitiesAndWhatIsNoNumberAreEqualOnBothSides) {
+TEST(Verify, EqualInfinitiesAndNaNsAreNoError) {
   Example example = chain(2, 4);
   constexpr double kInf = std::numeric_limits<double>::infinity();
   example.leaves[0] = numbers({kInf, -kInf, std::nan(""), 1});
@@ -335,7 +335,7 @@ TEST(Verify, InfinitiesAndWhatIsNoNumberAreEqualOnBothSides) {
   for (const NodeCheck& each : checked(example, device, {&host})) EXPECT_EQ(each.error, 0);
 }
 
-TEST(Verify, WhatADeviceRefusesIsToldAndNoFailure) {
+TEST(Verify, UnsupportedOpsAreReportedAndNotFailures) {
   const Example example = random_example(3);
   TestDevice host(cpu_config());
   TestDevice device({.ops = {"add", "matmul"}});
@@ -357,7 +357,7 @@ TEST(Verify, WhatADeviceRefusesIsToldAndNoFailure) {
   EXPECT_EQ(device.computed(), compared);
 }
 
-TEST(Verify, TheReferenceRunMayUseDevicesWithMemoryOutOfTheHostsReach) {
+TEST(Verify, ReferenceRunMayUseDevicesWithTheirOwnMemory) {
   for (std::uint64_t seed = 0; seed < 10; ++seed) {
     const Example example = random_example(seed);
     TestDevice host(cpu_config());
@@ -374,7 +374,7 @@ TEST(Verify, TheReferenceRunMayUseDevicesWithMemoryOutOfTheHostsReach) {
   }
 }
 
-TEST(Verify, ADeviceMayBeHeldAgainstItself) {
+TEST(Verify, DeviceMayBeComparedWithItself) {
   const Example example = random_example(1);
   TestDevice host(cpu_config());
   TestDevice a({.name = "a0"});
@@ -382,7 +382,7 @@ TEST(Verify, ADeviceMayBeHeldAgainstItself) {
   for (const NodeCheck& each : checked(example, host, {&host})) EXPECT_EQ(each.error, 0);
 }
 
-TEST(Verify, TakesOneNodeAtATime) {
+TEST(Verify, HoldsTheMemoryOfOneNodeAtATime) {
   const Example example = chain(20, 1024);
   TestDevice host(cpu_config());
   TestDevice device({});
@@ -393,7 +393,7 @@ TEST(Verify, TakesOneNodeAtATime) {
   EXPECT_EQ(device.allocated(), 0U);
 }
 
-TEST(Verify, ThresholdsFollowTheTypesOrTheCaller) {
+TEST(Verify, ThresholdComesFromTheTypesOrTheCaller) {
   const Example example = random_example(2);
   TestDevice host(cpu_config());
   TestDevice device({});
@@ -406,7 +406,7 @@ TEST(Verify, ThresholdsFollowTheTypesOrTheCaller) {
   for (const NodeCheck& each : *checks) EXPECT_EQ(each.threshold, 0.25);
 }
 
-TEST(Verify, TheOrderIsByTimesOfTheThreshold) {
+TEST(Verify, SortsByErrorRelativeToTheThreshold) {
   const auto made = [](std::string op, double error, double threshold) {
     NodeCheck each;
     each.op = std::move(op);
@@ -438,7 +438,7 @@ TEST(Verify, TheOrderIsByTimesOfTheThreshold) {
 
 // ---- weights whose type the device lacks
 
-TEST(VerifyTranscoded, ErrorsAreThoseOfKernelsAndTranscodingIsToldBesideThem) {
+TEST(VerifyTranscoded, KernelErrorsExcludeTheTranscodingError) {
   std::size_t transcoded = 0;
   for (std::uint64_t seed = 0; seed < 10; ++seed) {
     const Example example = random_example(seed);
@@ -479,7 +479,7 @@ Example product(DType dtype) {
   return made;
 }
 
-TEST(VerifyTranscoded, AWrongKernelIsNamed) {
+TEST(VerifyTranscoded, WrongKernelIsNamed) {
   const Example example = product(DType::kQ8_0);
   TestDevice host(cpu_config());
   TestDevice device(
@@ -494,7 +494,7 @@ TEST(VerifyTranscoded, AWrongKernelIsNamed) {
   EXPECT_FALSE(checks[1].wrong());
 }
 
-TEST(VerifyTranscoded, WhatIsNotAllowedIsUnsupported) {
+TEST(VerifyTranscoded, ForbiddenTranscodingIsUnsupported) {
   struct Row {
     DType from, to;
     Transcode transcode;
@@ -526,7 +526,7 @@ TEST(VerifyTranscoded, WhatIsNotAllowedIsUnsupported) {
   }
 }
 
-TEST(VerifyTranscoded, AValueThatTheOtherTypeCannotHoldIsTheReason) {
+TEST(VerifyTranscoded, ValueOutOfRangeOfTheNewTypeIsUnsupported) {
   Example example = product(DType::kF32);
   example.leaves.at(1).data[7] = 1e30;
   TestDevice host(cpu_config());
@@ -590,12 +590,12 @@ void fail_at_each(std::size_t TestFailures::*kind, bool asynchronous, std::size_
   }
 }
 
-TEST(VerifyFailure, OfEveryLaunchIsThatNodesAlone) {
+TEST(VerifyFailure, LaunchFailureAffectsOnlyItsNode) {
   fail_at_each(&TestFailures::launch, false, 4);
   fail_at_each(&TestFailures::launch, true, 4);
 }
 
-TEST(VerifyFailure, OfEveryAllocationToo) {
+TEST(VerifyFailure, AllocationFailureAffectsOnlyItsNode) {
   fail_at_each(&TestFailures::allocation, false, 8);  // a source and a result each
 }
 
@@ -610,7 +610,7 @@ TEST(VerifyFailure, OfTheReferenceRunIsAnError) {
   EXPECT_THAT(checks.error().message(), AllOf(HasSubstr("cpu0"), HasSubstr("#2 (silu)")));
 }
 
-TEST(VerifyFailure, NonsenseIsRefused) {
+TEST(VerifyFailure, RejectsANullGraphAndAForeignPlacement) {
   TestDevice host(cpu_config());
   EXPECT_FALSE(verify(nullptr, {}, host));
   EXPECT_FALSE(verify(chain(1).graph, {}, host));  // the placement of another graph

@@ -69,7 +69,7 @@ std::vector<Region> any_regions(std::mt19937_64& random, std::size_t most) {
   return regions;
 }
 
-TEST(WaitsByDefinition, RandomActions) {
+TEST(WaitsByDefinition, MatchForRandomActions) {
   for (std::uint64_t seed = 0; seed < 300; ++seed) {
     std::mt19937_64 random(seed);
     std::vector<Footprint> actions(random() % 60);
@@ -91,7 +91,7 @@ TEST(WaitsByDefinition, RandomActions) {
   }
 }
 
-TEST(WaitsByDefinition, OneBufferThatAllWriteInPieces) {
+TEST(WaitsByDefinition, MatchForABufferWrittenInPiecesByAllStreams) {
   constexpr std::size_t kPieces = 64;
   std::vector<Footprint> actions;
   for (std::size_t i = 0; i < kPieces; ++i) {

@@ -136,7 +136,7 @@ TEST(TestAccelerator, CopiesDirectlyAndThroughItsStagingMemoryInEveryOrder) {
 }
 
 /// Weights of many rows' products are sent to it; with few rows the product is done where they are.
-TEST(TestAccelerator, WantsWeightsOfProductsWithManyRows) {
+TEST(TestAccelerator, GetsStreamedWeightsForMatmulsOf32Rows) {
   for (const std::int64_t rows : {31, 32}) {
     GraphBuilder g;
     const auto w = g.weight("w", *make_tensor(DType::kF32, {8, 8}));
@@ -177,7 +177,7 @@ TEST(TestAccelerator, ComputesWithACpuOnThreads) {
   for (std::uint64_t seed = 0; seed < 20; ++seed) expect_right(model, **run, seed);
 }
 
-TEST(TestAccelerator, KeepsWeightsOfProductsPacked) {
+TEST(TestAccelerator, KeepsMatmulWeightsPacked) {
   const Model model = small_model();
   TestWorld world;
   Devices devices(&world);
@@ -194,7 +194,7 @@ TEST(TestAccelerator, KeepsWeightsOfProductsPacked) {
   EXPECT_EQ(plain.front(), packed_data(*at.buffer)[plain.size() - 1]);
 }
 
-TEST(TestAccelerator, ReplaysAGraphThatItHasCapturedForTheSameDynamicDims) {
+TEST(TestAccelerator, ReplaysACapturedGraphForTheSameDynamicDims) {
   const Model model = small_model();  // two segments on the accelerator
   TestWorld world;
   Devices devices(&world, 4);
@@ -218,7 +218,7 @@ TEST(TestAccelerator, ReplaysAGraphThatItHasCapturedForTheSameDynamicDims) {
   EXPECT_THAT(counts(), ElementsAre(4, 8, 4));
 }
 
-TEST(TestAccelerator, ALateErrorLosesTheStepAndNothingElseInEveryOrder) {
+TEST(TestAccelerator, LateErrorLosesOnlyItsStepInEveryOrder) {
   const Model model = small_model();
   for (int bad = 1; bad <= 2; ++bad) {
     AllOrders orders;
@@ -245,7 +245,7 @@ TEST(TestAccelerator, ALateErrorLosesTheStepAndNothingElseInEveryOrder) {
   }
 }
 
-TEST(TestAccelerator, ALostDeviceReportsItsLossFromThenOn) {
+TEST(TestAccelerator, LostDeviceFailsAllLaterCalls) {
   const Model model = small_model();
   Devices devices(nullptr);
   auto run = devices.run(model);

@@ -15,7 +15,7 @@
 namespace shunt::tensor_documentation_test {
 namespace {
 
-TEST(FormatsPage, ListsEveryTypeAsItIs) {
+TEST(FormatsPage, ListsEveryTypeWithItsTraits) {
   constexpr std::size_t kCells = 8;
   std::map<std::string, std::vector<std::string>> rows;
   std::istringstream page(test::read_file(SHUNT_TEST_DOCS "/reference/formats.md"));

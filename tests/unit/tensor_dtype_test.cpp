@@ -34,7 +34,7 @@ TEST(DType, TableIsInOrderAndComplete) {
                                    20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 34, 35, 39));
 }
 
-TEST(DType, SizesAreTheFormats) {
+TEST(DType, BlockSizesMatchTheFormat) {
   struct Row {
     DType dtype;
     std::int64_t elements;
@@ -57,7 +57,7 @@ TEST(DType, SizesAreTheFormats) {
   }
 }
 
-TEST(DType, PrecisionIsSaidOfAllButWholeNumbersAndKept) {
+TEST(DType, PrecisionIsStatedForNonIntegersAndKept) {
   for (const DTypeTrait& row : dtypes()) {
     SCOPED_TRACE(row.name);
     EXPECT_EQ(row.precision > 0 && row.exponent > 0, !row.integer);
@@ -80,7 +80,7 @@ TEST(DType, PrecisionIsSaidOfAllButWholeNumbersAndKept) {
   }
 }
 
-TEST(DType, WhatIsAtLeastAsPreciseIsAsFineAndReachesAsFar) {
+TEST(DType, AtLeastAsPreciseNeedsPrecisionAndRange) {
   using enum DType;
   const std::vector<std::pair<DType, std::vector<DType>>> expected = {
       // from, and the types that it may become
@@ -112,7 +112,7 @@ TEST(DType, NamesIgnoreCase) {
   EXPECT_EQ(to_string(DType::kQ8_0), "Q8_0");
 }
 
-TEST(DType, SaysWhatItCanEncode) {
+TEST(DType, StatesWhichTypesCanBeEncoded) {
   using Set = std::vector<std::string_view>;
   Set needs_weights, never;
   for (const DTypeTrait& row : dtypes()) {
@@ -206,14 +206,14 @@ TEST(ByteOrder, NumbersAreLittleEndianOnAnyHost) {
               ElementsAre(std::byte{0}, std::byte{0}, std::byte{0x80}, std::byte{0x3f}));
 }
 
-TEST(ByteOrder, OfBitsIsAsAsked) {
+TEST(ByteOrder, LoadBitsFollowsTheGivenOrder) {
   const std::array<std::byte, 3> bytes = {std::byte{0x01}, std::byte{0x02}, std::byte{0x83}};
   EXPECT_EQ(load_bits(bytes.data(), 3, std::endian::little), 0x830201u);
   EXPECT_EQ(load_bits(bytes.data(), 3, std::endian::big), 0x010283u);
   EXPECT_EQ(load_bits(bytes.data() + 2, 1, std::endian::big), 0x83u);
 }
 
-TEST(ByteOrder, DataInAFilesOrderBecomeTheHosts) {
+TEST(ByteOrder, DataIsConvertedFromFileToHostOrder) {
   for (const std::endian order : {std::endian::little, std::endian::big}) {
     std::array<std::byte, 5> bytes = {std::byte{0x34}, std::byte{0x12}, std::byte{0x78},
                                       std::byte{0x56}, std::byte{9}};
@@ -228,7 +228,7 @@ TEST(ByteOrder, DataInAFilesOrderBecomeTheHosts) {
   }
 }
 
-TEST(ByteOrder, OfBlocksIsThatOfLittleEndianFilesOnAnyHost) {
+TEST(ByteOrder, OfBlocksInMemoryIsLittleEndianOnAnyHost) {
   EXPECT_EQ(order_in_memory(DType::kF32), std::endian::native);
   EXPECT_EQ(order_in_memory(DType::kQ4_0), std::endian::little);
   EXPECT_TRUE(is_as_in_memory(DType::kQ4_0, std::endian::little));
@@ -236,7 +236,7 @@ TEST(ByteOrder, OfBlocksIsThatOfLittleEndianFilesOnAnyHost) {
   EXPECT_TRUE(is_as_in_memory(DType::kMXFP4, std::endian::big));  // nothing but bytes
 }
 
-TEST(ByteOrder, OfEachTypeIsTurnedAsItsDescriptionSays) {
+TEST(ByteOrder, ConversionOfEachTypeFollowsItsDescription) {
   std::mt19937 random(3);
   for (const DTypeTrait& type : dtypes()) {
     std::vector<std::byte> memory(type.block_bytes * 7);

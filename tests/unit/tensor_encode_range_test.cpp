@@ -92,7 +92,7 @@ const Range kRanges[] = {
 /// widest gap where the scale is as small as there is. No block is worse than zeros. Values that
 /// are too large are refused. (15% more, as it matters where between two scales of few bits the
 /// best one is.)
-TEST(EncodersInRange, AreNeverWorseThanZerosAndAsGoodAsTheyCan) {
+TEST(EncodersInRange, AreNeverWorseThanZerosAtAnyMagnitude) {
   constexpr std::size_t kValues = 512;
   const auto weights = wide_weights(kValues, 1);
   for (const Range& range : kRanges) {
@@ -126,7 +126,7 @@ TEST(EncodersInRange, AreNeverWorseThanZerosAndAsGoodAsTheyCan) {
 }
 
 /// The same without weights, for the types that search then, too.
-TEST(EncodersInRange, NeedNoWeightsForThat) {
+TEST(EncodersInRange, WithoutWeightsAreNeverWorseThanZeros) {
   constexpr std::size_t kValues = 512;
   const std::vector<float> alike(kValues, 1.0f);
   for (const DType dtype :
@@ -159,7 +159,7 @@ double error_at(const std::vector<float>& values, const std::vector<float>& weig
   return sum;
 }
 
-TEST(EncodersInRange, IQ4_NLFindsTheBestOfTheSmallestScales) {
+TEST(EncodersInRange, IQ4_NLFindsNearlyTheBestSmallScale) {
   const std::vector<double> levels = {-127, -104, -83, -65, -49, -35, -22, -10,
                                       1,    13,   25,  38,  53,  69,  89,  113};
   const auto weights = wide_weights(32, 4);
@@ -195,7 +195,7 @@ double best_mxfp4(const std::vector<float>& values, const std::vector<float>& we
   return best;
 }
 
-TEST(EncodersInRange, MXFP4FindsTheBestOfAllScales) {
+TEST(EncodersInRange, MXFP4FindsTheBestScale) {
   const std::vector<float> alike(32, 1.0f);
   std::vector<float> few = wide_weights(32, 5);
   for (std::size_t i = 0; i < few.size(); i += 2) few[i] = 1e-6f;
@@ -219,7 +219,7 @@ TEST(EncodersInRange, MXFP4FindsTheBestOfAllScales) {
   }
 }
 
-TEST(EncodersInRange, MXFP4HoldsWhateverItSays) {
+TEST(EncodersInRange, MXFP4RoundTripsAllItsValues) {
   for (int e = 0; e < 255; ++e) {
     std::vector<float> values(32);
     for (std::size_t i = 0; i < values.size(); ++i) {
@@ -232,7 +232,7 @@ TEST(EncodersInRange, MXFP4HoldsWhateverItSays) {
 }
 
 /// A block of one value, of either sign: the largest is held; the next is refused.
-TEST(EncodeRow, TakesTheLargestAndRefusesMore) {
+TEST(EncodeRow, AcceptsTheLargestValueAndRejectsLargerOnes) {
   int checked = 0;
   for (const DTypeTrait& type : dtypes()) {
     if (!type.quantized || (type.encode == nullptr && type.encode_weighted == nullptr)) continue;
@@ -267,7 +267,7 @@ TEST(EncodeRow, TakesTheLargestAndRefusesMore) {
 }
 
 /// Just within the range the scale's end costs next to nothing.
-TEST(EncodeRow, IsGoodUpToTheEnd) {
+TEST(EncodeRow, KeepsItsPrecisionUpToTheLargestValue) {
   const auto weights = std::vector<float>(512, 1.0f);
   const auto ones = normal_values(512, 6);
   for (const DTypeTrait& type : dtypes()) {

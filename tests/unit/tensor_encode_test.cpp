@@ -58,7 +58,7 @@ struct Refusal {
   std::vector<std::string> facts;
 };
 
-TEST(EncodeRow, RefusesWithTheFacts) {
+TEST(EncodeRow, RejectsWrongSizesAndTypesWithTheFacts) {
   constexpr ErrorCode kInvalid = ErrorCode::kInvalidArgument;
   constexpr ErrorCode kUnsupported = ErrorCode::kUnsupported;
   for (const Refusal& refusal :
@@ -85,7 +85,7 @@ TEST(EncodeRow, RefusesWithTheFacts) {
   }
 }
 
-TEST(EncodeRow, RefusesNumbersThatMeanNothing) {
+TEST(EncodeRow, RejectsNonFiniteValuesAndInvalidWeights) {
   std::vector<float> values(32, 1.0f);
   std::vector<float> importance(32, 1.0f);
   std::vector<std::byte> bytes(18);
@@ -105,7 +105,7 @@ TEST(EncodeRow, RefusesNumbersThatMeanNothing) {
   }
 }
 
-TEST(EncodeRow, DoesWhatTheTraitDoes) {
+TEST(EncodeRow, EqualsTheEncoderOfTheTrait) {
   const std::vector<float> values = normal_values(512, 1);
   const std::vector<float> weights = wide_weights(512, 2);
   for (const DTypeTrait& type : dtypes()) {
@@ -126,7 +126,7 @@ TEST(EncodeRow, DoesWhatTheTraitDoes) {
   EXPECT_TRUE(encode_row(DType::kF32, {&not_a_number, 1}, {}, four));
 }
 
-TEST(Encoders, ComeAsCloseAsTheyShould) {
+TEST(Encoders, StayWithinTheirRmsErrorBounds) {
   struct Bound {
     DType dtype;
     double rms;  // relative
@@ -142,7 +142,7 @@ TEST(Encoders, ComeAsCloseAsTheyShould) {
   }
 }
 
-TEST(Encoders, SpendTheirBitsWhereWeightsAre) {
+TEST(Encoders, ReduceTheErrorWhereWeightsAreLarge) {
   const std::vector<float> values = normal_values(2 * kRow, 4);
   const std::vector<float> weights = wide_weights(values.size(), 5);
   int checked = 0;
@@ -161,7 +161,7 @@ TEST(Encoders, SpendTheirBitsWhereWeightsAre) {
 }
 
 /// One value in a block matters alone: it is kept much better than it would be.
-TEST(Encoders, KeepTheOneValueThatMatters) {
+TEST(Encoders, PreserveTheOnlyValueWithWeight) {
   const std::vector<float> values = normal_values(256 * 4, 6);
   for (DType dtype : {DType::kQ3_K, DType::kQ4_K, DType::kIQ4_XS, DType::kIQ3_S, DType::kIQ2_XS}) {
     std::vector<float> weights(values.size(), 1e-3f);
@@ -173,7 +173,7 @@ TEST(Encoders, KeepTheOneValueThatMatters) {
   }
 }
 
-TEST(Encoders, ScaleWithTheirValues) {
+TEST(Encoders, RelativeErrorDoesNotDependOnThePowerOfTwo) {
   // A power of two changes nothing but the scales, as long as F16 holds them.
   const std::vector<float> values = normal_values(1024, 7);
   std::vector<float> larger = values;
@@ -189,7 +189,7 @@ TEST(Encoders, ScaleWithTheirValues) {
 }
 
 /// All below zero, and far from it: minimums take that up.
-TEST(Encoders, FollowValuesFarFromZero) {
+TEST(Encoders, RepresentValuesFarFromZeroByTheirMinimum) {
   std::vector<float> values = normal_values(1024, 8);
   for (float& value : values) value -= 1000.0f;
   for (DType dtype : {DType::kQ2_K, DType::kQ4_K, DType::kQ5_K}) {
@@ -204,7 +204,7 @@ TEST(Encoders, FollowValuesFarFromZero) {
 }
 
 /// As weights of two values have it: levels are found that fit exactly.
-TEST(Encoders, HoldValuesOfOneMagnitude) {
+TEST(Encoders, RepresentValuesOfOneMagnitude) {
   std::vector<float> values = normal_values(1024, 9);
   for (float& value : values) value = value < 0 ? -0.37f : 0.37f;
   for (DType dtype : {DType::kQ2_K, DType::kQ3_K, DType::kQ4_K, DType::kQ5_K, DType::kQ6_K,
@@ -215,7 +215,7 @@ TEST(Encoders, HoldValuesOfOneMagnitude) {
 }
 
 /// One value all over, as weights of norms have it: held but for rounding to F16.
-TEST(Encoders, HoldOneValueAllOver) {
+TEST(Encoders, RepresentAConstantBlock) {
   for (const float value : {1.0f, -1.0f, 0.37f, -2000.0f}) {
     const std::vector<float> values(256, value);
     for (const DTypeTrait& type : dtypes()) {
@@ -228,7 +228,7 @@ TEST(Encoders, HoldOneValueAllOver) {
 
 // ---- Parts of the search, against trying everything ----
 
-TEST(ScaleSearch, FindsTheBestScaleThereIs) {
+TEST(ScaleSearch, FindsNearlyTheBestScale) {
   constexpr int kN = 16;
   using Levels = formats::IntegerLevels<-4, 3>;
   constexpr formats::Scan kScan = {.from = 1.5f, .step = 0.1f, .count = 35};
@@ -298,7 +298,7 @@ TEST(CodebookSearch, FindsTheNearestVectorAlmostAlways) {
   expect_nearest(kIq1Vectors, kIq1Levels, 0.8f);
 }
 
-TEST(CodebookSearch, FindsEachVectorOfItsOwn) {
+TEST(CodebookSearch, FindsEveryCodebookVectorItself) {
   const formats::CodebookSearch search(formats::kIq2XsVectors, formats::kIq2Levels);
   const std::vector<float> w(8, 1.0f);
   for (std::size_t i = 0; i < formats::kIq2XsVectors.size(); ++i) {
@@ -306,7 +306,7 @@ TEST(CodebookSearch, FindsEachVectorOfItsOwn) {
   }
 }
 
-TEST(Encoders, ThreadsMayComeFirstAtOnce) {
+TEST(Encoders, ConcurrentThreadsMayInitializeTheCodebooks) {
   // The thread that encodes first makes the lists of neighbours.
   const std::vector<float> values = normal_values(512, 10);
   std::vector<std::vector<std::byte>> results(4);

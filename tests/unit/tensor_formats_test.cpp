@@ -133,7 +133,7 @@ TEST(Blocks, OfAnyFloatsDecodeToFiniteOnes) {
   }
 }
 
-TEST(Blocks, OfAnyBytesDecodeEachByItself) {
+TEST(Blocks, OfAnyBytesDecodeIndependently) {
   std::mt19937 random(1);
   for (const DTypeTrait& type : dtypes()) {
     constexpr std::size_t kBlocks = 300;
@@ -155,7 +155,7 @@ TEST(Blocks, OfAnyBytesDecodeEachByItself) {
 }
 
 /// Values that a type holds, encoded again, are the same.
-TEST(Blocks, OfDecodedValuesAreTheSameValues) {
+TEST(Blocks, OfDecodedValuesReencodeToTheSameValues) {
   std::mt19937 random(2);
   std::normal_distribution<float> normal;
   for (const DTypeTrait& type : encodable()) {

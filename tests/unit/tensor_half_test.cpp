@@ -64,7 +64,7 @@ std::vector<float> samples() {
   return result;
 }
 
-TEST(F16, EveryPatternDecodesToItsMeaningAndBack) {
+TEST(F16, EveryBitPatternRoundTrips) {
   for (unsigned bits = 0; bits < 0x10000; ++bits) {
     const auto half = static_cast<std::uint16_t>(bits);
     const float value = f16_to_f32(half);
@@ -107,7 +107,7 @@ TEST(F16, EdgesByHand) {
   EXPECT_EQ(f32_to_f16(NAN) & 0x7e00, 0x7e00);
 }
 
-TEST(BF16, EveryPatternDecodesToItsMeaningAndBack) {
+TEST(BF16, EveryBitPatternRoundTrips) {
   for (unsigned bits = 0; bits < 0x10000; ++bits) {
     const auto bf16 = static_cast<std::uint16_t>(bits);
     const float value = bf16_to_f32(bf16);

@@ -67,7 +67,7 @@ TEST(Tensor, MayHaveNoElements) {
   EXPECT_TRUE(is_contiguous(tensor));
 }
 
-TEST(Tensor, ViewsKnowTheirSpanAndThatTheyHaveGaps) {
+TEST(Tensor, ViewsHaveTheirSpanAndAreNotContiguous) {
   Tensor rows = *make_tensor(DType::kF32, {4, 3});  // every second row of 4
   rows.strides[1] = 32;
   EXPECT_FALSE(is_contiguous(rows));
@@ -105,20 +105,20 @@ void expect_invalid(DType dtype, const Shape& shape, const char* part) {
   EXPECT_THAT(result.error().message(), HasSubstr(to_string(shape)));
 }
 
-TEST(Tensor, RefusesNegativeDimensions) {
+TEST(Tensor, RejectsNegativeDimensions) {
   expect_invalid(DType::kF32, {4, -1}, "dimension 1 is negative");
   expect_invalid(DType::kF32, {std::numeric_limits<std::int64_t>::min()},
                  "dimension 0 is negative");
 }
 
-TEST(Tensor, RefusesRowsThatAreNotWholeBlocks) {
+TEST(Tensor, RejectsRowsOfPartialBlocks) {
   expect_invalid(DType::kQ8_0, {33, 2}, "multiple of 32");
   // At most 64 elements, but one more with each token.
   expect_invalid(DType::kQ8_0, {Dim(1, 64), 2}, "multiple of 32");
   EXPECT_TRUE(make_tensor(DType::kQ8_0, {Dim(1, 64, 32), 2}));
 }
 
-TEST(Tensor, RefusesMoreThan63BitsOfBytes) {
+TEST(Tensor, RejectsByteSizesAbove63Bits) {
   expect_invalid(DType::kF32, {kBig, kBig}, "63 bits");
   expect_invalid(DType::kF32, {kMax}, "63 bits");
   expect_invalid(DType::kF32, {std::int64_t{1} << 61}, "63 bits");

@@ -45,16 +45,16 @@ TEST(TextBpe, WorksOnBytes) {
   EXPECT_EQ(make().decode(Ids{9, 10, 11}).value(), "\u00E9\u00E9");
 }
 
-TEST(TextBpe, SplitsAMergeThatIsNoToken) {
+TEST(TextBpe, SplitsAMergeWithoutAToken) {
   EXPECT_EQ(encode(make(), " b"), (Ids{3, 1}));  // ~b merges, but there is no such token
 }
 
-TEST(TextBpe, TakesAWholeWordFirstWhereThePretokenizerSaysSo) {
+TEST(TextBpe, PrefersWholeWordsIfThePretokenizerDoes) {
   EXPECT_EQ(encode(make("llama-bpe"), "abc"), (Ids{7}));
   EXPECT_EQ(encode(make("qwen2"), "abc"), (Ids{0, 5}));
 }
 
-TEST(TextBpe, AddsBosByThePretokenizersHabit) {
+TEST(TextBpe, AddsBosByTheDefaultOfThePretokenizer) {
   Vocabulary vocabulary = testing::bpe_vocabulary("gpt-2");
   vocabulary.bos = 8;
   EXPECT_FALSE(make(vocabulary).adds_bos());
@@ -78,7 +78,7 @@ TEST(TextBpe, ReadsSpecialTokens) {
   EXPECT_EQ(encode(make(vocabulary), "a<"), (Ids{0, 2}));
 }
 
-TEST(TextBpe, TakesTheLongestSpecialTokenOfTheLeftmost) {
+TEST(TextBpe, PrefersTheLeftmostThenLongestSpecialToken) {
   Vocabulary vocabulary = testing::bpe_vocabulary("gpt-2");
   vocabulary.tokens.push_back({"[Y][Y]", 0, TokenType::kUserDefined});    // 13
   vocabulary.tokens.push_back({"[Y][Y]!", 0, TokenType::kControl});       // 14
@@ -88,7 +88,7 @@ TEST(TextBpe, TakesTheLongestSpecialTokenOfTheLeftmost) {
   EXPECT_EQ(encode(tokenizer, "[Y][Y]!", true), (Ids{14}));
 }
 
-TEST(TextBpe, WritesBytesInThePublishedAlphabet) {
+TEST(TextBpe, MapsBytesToTheGpt2Alphabet) {
   // From the table in GPT-2's encoder.json: the first, a space, a newline, DEL, soft hyphen, the
   // last.
   const std::pair<const char*, unsigned char> letters[] = {

@@ -22,12 +22,12 @@ using Merges = std::vector<LearnedMerge>;
 const std::vector<WordCount> kSennrich = {
     {"low$", 5}, {"lower$", 2}, {"newest$", 6}, {"widest$", 3}};
 
-TEST(LearnMerges, AreThoseOfSennrichEtAl) {
+TEST(LearnMerges, MatchSennrichEtAl) {
   EXPECT_EQ(learn_merges(kSennrich, 5),
             (Merges{{"e", "s"}, {"es", "t"}, {"est", "$"}, {"l", "o"}, {"lo", "w"}}));
 }
 
-TEST(LearnMerges, OfEquallyFrequentPairsTheFirstInTheOrderOfBytesIsTaken) {
+TEST(LearnMerges, BreakTiesByByteOrder) {
   // After those above n e, e w and w est$ come 6 times; then the pairs of low$ 5, of widest$ 3,
   // of lower$ 2 times.
   const Merges merges = learn_merges(kSennrich, 100);
@@ -49,7 +49,7 @@ TEST(LearnMerges, OfEquallyFrequentPairsTheFirstInTheOrderOfBytesIsTaken) {
       << "bytes have no sign";
 }
 
-TEST(LearnMerges, DoNotHangOnTheOrderOfTheWords) {
+TEST(LearnMerges, DoNotDependOnTheOrderOfWords) {
   std::vector<WordCount> words = kSennrich;
   const Merges merges = learn_merges(words, 100);
   const auto less = [](const WordCount& a, const WordCount& b) { return a.bytes < b.bytes; };
@@ -59,14 +59,14 @@ TEST(LearnMerges, DoNotHangOnTheOrderOfTheWords) {
   } while (std::next_permutation(words.begin(), words.end(), less));
 }
 
-TEST(LearnMerges, LeaveAloneWhatComesOnce) {
+TEST(LearnMerges, SkipPairsThatOccurOnce) {
   EXPECT_EQ(learn_merges(std::vector<WordCount>{{"abc", 1}}, 10), Merges{});
   EXPECT_EQ(learn_merges(std::vector<WordCount>{{"abab", 1}}, 10), (Merges{{"a", "b"}}));
   EXPECT_EQ(learn_merges(std::vector<WordCount>{{"a", 9}, {"", 9}}, 10), Merges{});
   EXPECT_EQ(learn_merges({}, 10), Merges{});
 }
 
-TEST(LearnMerges, TakeRunsFromTheLeft) {
+TEST(LearnMerges, MergeRunsFromTheLeft) {
   // a a is there 4 times in "aaaaa", which becomes aa aa a; then aa aa is there once a word.
   EXPECT_EQ(learn_merges(std::vector<WordCount>{{"aaaaa", 2}}, 10),
             (Merges{{"a", "a"}, {"aa", "a"}, {"aa", "aaa"}}));
@@ -107,7 +107,7 @@ Merges plainly(const std::vector<WordCount>& words, std::size_t tokens) {
   return merges;
 }
 
-TEST(LearnMerges, AreThoseThatCountingAllAnewGives) {
+TEST(LearnMerges, EqualRecountingAfterEveryMerge) {
   std::uint32_t state = 1;
   const auto below = [&](std::uint32_t n) {
     return (state = state * 1664525 + 1013904223) / 65536 % n;
@@ -133,7 +133,7 @@ Vocabulary train(std::string_view text, BpeTrainOptions options) {
   return vocabulary ? *std::move(vocabulary) : Vocabulary{};
 }
 
-TEST(TrainBpe, TokensAreSpecialOnesThenBytesThenMerges) {
+TEST(TrainBpe, OrdersTokensAsSpecialBytesMerges) {
   const Vocabulary v = train(kText, {.vocabulary = 260, .special = {"<|end|>", "<|user|>"}});
   ASSERT_EQ(v.tokens.size(), 260u);
   EXPECT_EQ(v.model, "gpt2");
@@ -155,7 +155,7 @@ TEST(TrainBpe, TokensAreSpecialOnesThenBytesThenMerges) {
   EXPECT_EQ(v.add_eos, false);
 }
 
-TEST(TrainBpe, WithoutSpecialTokensNothingBeginsOrEndsASequence) {
+TEST(TrainBpe, WithoutSpecialTokensHasNoBosOrEos) {
   const Vocabulary v = train(kText, {.vocabulary = 256});
   EXPECT_EQ(v.tokens.size(), 256u);
   EXPECT_FALSE(v.bos.has_value());
@@ -163,12 +163,12 @@ TEST(TrainBpe, WithoutSpecialTokensNothingBeginsOrEndsASequence) {
   EXPECT_EQ(v.add_bos, false);
 }
 
-TEST(TrainBpe, ASpaceBelongsToTheWordBehindIt) {
+TEST(TrainBpe, SpaceBelongsToTheFollowingWord) {
   const Vocabulary v = train(" ab ab ab", {.vocabulary = 300});
   EXPECT_THAT(v.merges, ElementsAre("\u0120 a", "\u0120a b"));
 }
 
-TEST(TrainBpe, NothingMergesAcrossASpecialTokenNorWithinIt) {
+TEST(TrainBpe, NeverMergesAcrossOrWithinASpecialToken) {
   const Vocabulary v =
       train("a<|end|>b<|end|>a<|end|>b<|end|>", {.vocabulary = 300, .special = {"<|end|>"}});
   EXPECT_EQ(v.tokens.size(), 257u);
@@ -182,7 +182,7 @@ TEST(TrainBpe, NoTokenHasTwoIds) {
   for (const auto& [token, count] : times) EXPECT_EQ(count, 1) << token;
 }
 
-TEST(TrainBpe, EveryTextComesBackFromItsTokens) {
+TEST(TrainBpe, EncodingRoundTripsEveryText) {
   const Vocabulary v = train(kText, {.vocabulary = 280, .special = {"<|end|>"}});
   const auto tokenizer = Tokenizer::create(v);
   ASSERT_TRUE(tokenizer) << tokenizer.error().message();
@@ -217,7 +217,7 @@ std::string refusal(std::string_view text, const BpeTrainOptions& options) {
   return vocabulary ? "none" : vocabulary.error().message();
 }
 
-TEST(TrainBpe, RefusesWhatMakesNoSense) {
+TEST(TrainBpe, RejectsInvalidArguments) {
   EXPECT_THAT(refusal("", {.vocabulary = 300}), HasSubstr("no words"));
   EXPECT_THAT(refusal("<|end|>", {.vocabulary = 300, .special = {"<|end|>"}}),
               HasSubstr("no words"));
@@ -228,14 +228,14 @@ TEST(TrainBpe, RefusesWhatMakesNoSense) {
   EXPECT_THAT(refusal("a", {.vocabulary = 300, .special = {"\xFF"}}), HasSubstr("UTF-8"));
 }
 
-TEST(ByteAlphabet, WritesBytesAndReadsThemBack) {
+TEST(ByteAlphabet, RoundTripsAllBytes) {
   std::string bytes;
   for (int byte = 0; byte < 256; ++byte) bytes += static_cast<char>(byte);
   EXPECT_EQ(bytes_from_alphabet(alphabet_from_bytes(bytes)), bytes);
   EXPECT_EQ(alphabet_from_bytes("a b\n"), "a\u0120b\u010A");
 }
 
-TEST(TrainBpe, AWordOfAMillionLettersTakesNoLongerThanItsLength) {
+TEST(TrainBpe, WordOfAMillionLettersTakesLinearTime) {
   // a a, then aa aa, ...: 2^n letters, as long as two of these are neighbours in 10^6.
   const auto vocabulary = train_bpe(std::string(1'000'000, 'a'), {.vocabulary = 256 + 40});
   ASSERT_TRUE(vocabulary) << vocabulary.error().message();

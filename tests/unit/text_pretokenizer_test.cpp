@@ -21,7 +21,7 @@ Pieces split(std::string_view name, std::string_view text) {
   return *pieces;
 }
 
-TEST(Pretokenizer, Gpt2) {
+TEST(Pretokenizer, SplitsLikeGpt2) {
   EXPECT_EQ(split("gpt-2", "I've 12 cats!\n\n x"),
             (Pieces{"I", "'ve", " 12", " cats", "!", "\n\n", " x"}));
   EXPECT_EQ(split("gpt-2", "I'VE"), (Pieces{"I", "'", "VE"}));
@@ -29,36 +29,36 @@ TEST(Pretokenizer, Gpt2) {
   EXPECT_EQ(split("gpt-2", ""), (Pieces{}));
 }
 
-TEST(Pretokenizer, LlamaBpe) {
+TEST(Pretokenizer, SplitsLikeLlamaBpe) {
   EXPECT_EQ(split("llama-bpe", "I'VE 12345 cats!\n\n x"),
             (Pieces{"I", "'VE", " ", "123", "45", " cats", "!\n\n", " x"}));
   EXPECT_EQ(split("llama3", "(a) \n\nb"), (Pieces{"(a", ")", " \n\n", "b"}));
 }
 
-TEST(Pretokenizer, Qwen2) {
+TEST(Pretokenizer, SplitsLikeQwen2) {
   EXPECT_EQ(split("qwen2", "x 123"), (Pieces{"x", " ", "1", "2", "3"}));
 }
 
-TEST(Pretokenizer, DeepseekCoderCutsInSequence) {
+TEST(Pretokenizer, DeepseekCoderAppliesItsExpressionsInSequence) {
   EXPECT_EQ(split("deepseek-coder", "a, b 12\n\nc"),
             (Pieces{"a", ",", " b", " ", "1", "2", "\n", "\n", "c"}));
   // " \u4E2D\u6587" is a word of letters first; then the expression for Han takes it apart.
   EXPECT_EQ(split("deepseek-coder", " \u4E2D\u6587 x"), (Pieces{" ", "\u4E2D\u6587", " x"}));
 }
 
-TEST(Pretokenizer, Default) {
+TEST(Pretokenizer, SplitsLikeDefault) {
   EXPECT_EQ(split("default", "a+b 3333 foo..bar"),
             (Pieces{"a", "+", "b", " ", "333", "3", " foo", "..", "bar"}));
   EXPECT_EQ(split("", "a+b"), split("default", "a+b"));
 }
 
-TEST(Pretokenizer, WhiteSpaceIsUnicodes) {
+TEST(Pretokenizer, WhiteSpaceFollowsUnicode) {
   // No-break and ideographic space are White_Space; U+180E is not, though PCRE2's \s has it.
   EXPECT_EQ(split("gpt-2", "a\u00A0\u3000"), (Pieces{"a", "\u00A0\u3000"}));
   EXPECT_EQ(split("gpt-2", "a \u180E"), (Pieces{"a", " \u180E"}));
 }
 
-TEST(Pretokenizer, NamesTheOnesThereAreForAnUnknownOne) {
+TEST(Pretokenizer, UnknownNameIsAnErrorThatListsTheKnownOnes) {
   const auto pretokenizer = Pretokenizer::create("no-such-thing");
   ASSERT_FALSE(pretokenizer);
   EXPECT_EQ(pretokenizer.error().code(), ErrorCode::kUnsupported);
@@ -69,7 +69,7 @@ TEST(Pretokenizer, NamesTheOnesThereAreForAnUnknownOne) {
   }
 }
 
-TEST(Pretokenizer, AnExpressionThatExplodesIsAnErrorAndNoHang) {
+TEST(Pretokenizer, CatastrophicBacktrackingIsAnErrorAndDoesNotHang) {
   constexpr std::string_view kPatterns[] = {R"((?:a+)+b)"};
   const auto pretokenizer = Pretokenizer::compile({.names = {}, .patterns = kPatterns});
   ASSERT_TRUE(pretokenizer);
@@ -79,7 +79,7 @@ TEST(Pretokenizer, AnExpressionThatExplodesIsAnErrorAndNoHang) {
   EXPECT_EQ(pieces.error().code(), ErrorCode::kUnsupported);
 }
 
-TEST(Pretokenizer, AnExpressionThatRecursesDeeplyDoesNotCrash) {
+TEST(Pretokenizer, DeepRecursionDoesNotCrash) {
   constexpr std::string_view kPatterns[] = {R"((?:a|b\p{L})*c)"};
   const auto pretokenizer = Pretokenizer::compile({.names = {}, .patterns = kPatterns});
   ASSERT_TRUE(pretokenizer);
@@ -90,14 +90,14 @@ TEST(Pretokenizer, AnExpressionThatRecursesDeeplyDoesNotCrash) {
   }
 }
 
-TEST(Pretokenizer, ABadExpressionIsAnError) {
+TEST(Pretokenizer, InvalidExpressionIsAnError) {
   constexpr std::string_view kPatterns[] = {"(a"};
   const auto pretokenizer = Pretokenizer::compile({.names = {}, .patterns = kPatterns});
   ASSERT_FALSE(pretokenizer);
   EXPECT_EQ(pretokenizer.error().code(), ErrorCode::kInternal);
 }
 
-TEST(Pretokenizer, LongTextIsCutPromptly) {
+TEST(Pretokenizer, SplitsLongTextPromptly) {
   const std::string texts[] = {std::string(4 << 20, 'a'),       std::string(4 << 20, ' '),
                                std::string(4 << 20, ' ') + "a", std::string(4 << 20, '\n'),
                                std::string(4 << 20, '7'),       std::string(4 << 20, '!')};

@@ -52,7 +52,7 @@ TEST(TextSpm, PutsASpaceInFront) {
   EXPECT_EQ(encode(tokenizer, ""), (Ids{}));
 }
 
-TEST(TextSpm, AddsBosAndEosAsAsked) {
+TEST(TextSpm, AddsBosAndEosAsTheVocabularySays) {
   Vocabulary vocabulary = testing::spm_vocabulary();
   EXPECT_EQ(make(vocabulary).encode("a").value(), (Ids{1, 9}));
   EXPECT_TRUE(make(vocabulary).adds_bos());
@@ -78,7 +78,7 @@ TEST(TextSpm, WritesARunWithoutBytesAsOneUnknownToken) {
   EXPECT_EQ(encode(make(), "\u2603\u00E9\u2603"), (Ids{3, 0, 12, 13, 0}));
 }
 
-TEST(TextSpm, SaysWhatAVocabularyWithoutUnknownTokenCantSay) {
+TEST(TextSpm, WithoutAnUnknownTokenNamesTheMissingCharacter) {
   Vocabulary vocabulary = testing::spm_vocabulary();
   vocabulary.tokens[0].type = TokenType::kControl;
   const auto ids = make(vocabulary).encode("\u2603");
@@ -105,14 +105,14 @@ TEST(TextSpm, AlwaysReadsUserDefinedTokens) {
   EXPECT_EQ(encode(tokenizer, "[X][X]"), (Ids{14, 14}));
 }
 
-TEST(TextSpm, DecodesWhatItEncodes) {
+TEST(TextSpm, RoundTripsText) {
   const Tokenizer tokenizer = make();
   for (const std::string text : {"", "abc", " a", "  a b ", "\u00E9", "[X]", "ab [X]", "<s>"}) {
     EXPECT_EQ(tokenizer.decode(tokenizer.encode(text).value()).value(), text);
   }
 }
 
-TEST(TextSpm, TellsPieces) {
+TEST(TextSpm, ReturnsThePieceOfEachToken) {
   const Tokenizer tokenizer = make();
   EXPECT_EQ(tokenizer.piece(9).value(), " a");
   EXPECT_EQ(tokenizer.piece(12).value(), "\xC3");

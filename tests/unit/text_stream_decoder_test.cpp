@@ -33,7 +33,7 @@ TEST(StreamDecoder, WaitsForTheWholeCharacter) {
   EXPECT_EQ(stream({4, 12, 13, 5}), (Texts{"a", "", "\u00E9", "b", ""}));
 }
 
-TEST(StreamDecoder, ReplacesWhatWillNeverBeACharacter) {
+TEST(StreamDecoder, ReplacesInvalidUtf8) {
   EXPECT_EQ(stream({12, 4}), (Texts{"",
                                     "\uFFFD"
                                     "a",
@@ -43,7 +43,7 @@ TEST(StreamDecoder, ReplacesWhatWillNeverBeACharacter) {
   EXPECT_EQ(stream({4, 12}), (Texts{"a", "", "\uFFFD"}));  // the end
 }
 
-TEST(StreamDecoder, TakesAwayTheSpaceThatEncodingPutInFront) {
+TEST(StreamDecoder, RemovesTheSpaceThatEncodingAdded) {
   EXPECT_EQ(stream({9, 9}), (Texts{"a", " a", ""}));
   EXPECT_EQ(stream({20, 9}), (Texts{" ", " a", ""}));  // one of two
   EXPECT_EQ(stream({3, 4}), (Texts{"", "a", ""}));
@@ -52,11 +52,11 @@ TEST(StreamDecoder, TakesAwayTheSpaceThatEncodingPutInFront) {
   EXPECT_EQ(stream({4, 9}), (Texts{"a", " a", ""}));
 }
 
-TEST(StreamDecoder, KeepsTheSpaceOfATextThatGoesOn) {
+TEST(StreamDecoder, KeepsTheSpaceOfAContinuedText) {
   EXPECT_EQ(stream({9, 9}, {.continues = true}), (Texts{" a", " a", ""}));
 }
 
-TEST(StreamDecoder, KeepsTheSpaceWhereEncodingPutsNone) {
+TEST(StreamDecoder, KeepsTheSpaceIfEncodingAddsNone) {
   Vocabulary vocabulary = testing::spm_vocabulary();
   vocabulary.add_space_prefix = false;
   EXPECT_EQ(Tokenizer::create(vocabulary)->decode(Ids{9}).value(), " a");
@@ -69,7 +69,7 @@ TEST(StreamDecoder, RendersControlTokensOnlyWhenAsked) {
             (Texts{"<s>", "a", "<unk>", "<pad>", "</s>", ""}));
 }
 
-TEST(StreamDecoder, RefusesAnIdOutOfRangeAndGoesOn) {
+TEST(StreamDecoder, RejectsAnIdOutOfRangeAndContinues) {
   StreamDecoder decoder(make());
   EXPECT_EQ(decoder.push(12).value(), "");
   const auto refused = decoder.push(99);
@@ -79,7 +79,7 @@ TEST(StreamDecoder, RefusesAnIdOutOfRangeAndGoesOn) {
   EXPECT_FALSE(make().decode(Ids{4, -1}));
 }
 
-TEST(StreamDecoder, StartsAnewAfterTheEnd) {
+TEST(StreamDecoder, ResetsAfterTheEnd) {
   StreamDecoder decoder(make());
   EXPECT_EQ(stream(decoder, {9, 12}), (Texts{"a", "", "\uFFFD"}));
   EXPECT_EQ(stream(decoder, {9, 4}), (Texts{"a", "a", ""}));

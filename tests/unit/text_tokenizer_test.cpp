@@ -18,7 +18,7 @@ using testing::bpe_vocabulary;
 using testing::Ids;
 using testing::spm_vocabulary;
 
-TEST(Tokenizer, RefusesAVocabularyThatMakesNoSense) {
+TEST(Tokenizer, RejectsAnInvalidVocabulary) {
   struct Case {
     const char* message;  ///< a part of it
     ErrorCode code;

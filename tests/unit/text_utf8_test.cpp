@@ -74,7 +74,7 @@ TEST(Utf8, ReadsCodePoints) {
   EXPECT_EQ(utf8_code_point("\xF0\x9F\xA6\x99"), U'\U0001F999');
 }
 
-TEST(Utf8, TakesWhatIsDecidedAndKeepsTheStartOfACharacter) {
+TEST(Utf8, TakesCompleteCharactersAndKeepsAPartialOne) {
   std::string pending = "ab\xFF\xE2\x96";
   std::string text;
   take_complete_utf8(pending, text);

@@ -87,7 +87,7 @@ TEST(VocabularyFromGguf, ReadsEveryKey) {
   EXPECT_EQ(vocabulary->add_space_prefix, false);
 }
 
-TEST(VocabularyFromGguf, LeavesWhatTheFileDoesNotSayToTheKind) {
+TEST(VocabularyFromGguf, MissingKeysLeaveTheDefaults) {
   const auto vocabulary = read(fill_tokens);
   ASSERT_TRUE(vocabulary) << vocabulary.error().message();
   EXPECT_EQ(vocabulary->pre, "");
@@ -96,7 +96,7 @@ TEST(VocabularyFromGguf, LeavesWhatTheFileDoesNotSayToTheKind) {
   EXPECT_EQ(vocabulary->add_bos, std::nullopt);
 }
 
-TEST(VocabularyFromGguf, NamesFileAndKeyOfWhatIsWrong) {
+TEST(VocabularyFromGguf, ErrorNamesFileAndKey) {
   struct Case {
     const char* message;
     ErrorCode code;

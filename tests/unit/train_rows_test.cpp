@@ -27,7 +27,7 @@ TrainingText documents(const std::vector<std::size_t>& lengths) {
   return text;
 }
 
-TEST(RowPacker, PutsTheLongestThatFitsNext) {
+TEST(RowPacker, PlacesTheLongestFittingDocumentNext) {
   // A document of n tokens takes n - 1 places: its last token is only something to learn.
   const TrainingText text = documents({3, 5, 4, 2});
   RowPacker packer(text, in_order(text), 6, 2);
@@ -42,7 +42,7 @@ TEST(RowPacker, PutsTheLongestThatFitsNext) {
   EXPECT_THAT(rows.next, Each(-1));
 }
 
-TEST(RowPacker, CutsWhatIsLongerThanARow) {
+TEST(RowPacker, SplitsDocumentsLongerThanARow) {
   const TrainingText text = documents({8});
   RowPacker packer(text, in_order(text), 3, 3);
   TrainingRows rows;
@@ -52,7 +52,7 @@ TEST(RowPacker, CutsWhatIsLongerThanARow) {
   EXPECT_THAT(rows.starts, ElementsAre(0, 0, 0, 0, 0, 0, 0, 1, 1));
 }
 
-TEST(RowPacker, LearnsEachTokenOfEachDocumentOnceInEveryRound) {
+TEST(RowPacker, PredictsEveryTokenOncePerEpoch) {
   std::vector<std::size_t> lengths;
   for (std::size_t i = 0; i < 200; ++i) lengths.push_back(2 + i * 7 % 40);
   const TrainingText text = documents(lengths);
@@ -77,7 +77,7 @@ std::vector<std::size_t> take(const RowPacker::Order& order, std::size_t count) 
   return taken;
 }
 
-TEST(Shuffled, GivesEachDocumentOnceARoundInAnotherOrder) {
+TEST(Shuffled, GivesEachDocumentOncePerEpochInANewOrder) {
   const TrainingText text = documents(std::vector<std::size_t>(50, 2));
   const auto order = shuffled(text, 3);
   const auto first = take(order, 50);
@@ -90,7 +90,7 @@ TEST(Shuffled, GivesEachDocumentOnceARoundInAnotherOrder) {
   EXPECT_NE(first, second);
 }
 
-TEST(Shuffled, HangsOnTheSeedAlone) {
+TEST(Shuffled, DependsOnlyOnTheSeed) {
   const TrainingText text = documents(std::vector<std::size_t>(50, 2));
   EXPECT_THAT(take(shuffled(text, 3), 120), ElementsAreArray(take(shuffled(text, 3), 120)));
   EXPECT_NE(take(shuffled(text, 3), 50), take(shuffled(text, 4), 50));

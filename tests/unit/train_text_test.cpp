@@ -35,7 +35,7 @@ text::Tokenizer bytes(bool has_ends = true) {
   return *text::Tokenizer::create(std::move(vocabulary));
 }
 
-TEST(TrainingText, IsCutWhereTheEndIsSpelledOut) {
+TEST(TrainingText, IsSplitAtTheTextOfTheEosToken) {
   const auto text = read_training_text(bytes(), "ab\n</s>\nc\r\n</s>\r\n\nd");
   ASSERT_TRUE(text) << text.error().message();
   ASSERT_EQ(text->documents(), 3U);
@@ -45,13 +45,13 @@ TEST(TrainingText, IsCutWhereTheEndIsSpelledOut) {
   EXPECT_EQ(text->text_bytes(), 2U + 1 + 2);
 }
 
-TEST(TrainingText, WithoutAnEndIsOneDocument) {
+TEST(TrainingText, WithoutEosTextIsOneDocument) {
   const auto text = read_training_text(bytes(), "one");
   ASSERT_TRUE(text);
   EXPECT_EQ(text->documents(), 1U);
 }
 
-TEST(TrainingText, HasNoDocumentsWithoutText) {
+TEST(TrainingText, SkipsEmptyDocuments) {
   const auto text = read_training_text(bytes(), "</s></s>\na</s>\n");
   ASSERT_TRUE(text);
   EXPECT_EQ(text->documents(), 1U);
@@ -62,13 +62,13 @@ TEST(TrainingText, HasNoDocumentsWithoutText) {
   }
 }
 
-TEST(TrainingText, NeedsAnEndOfSequence) {
+TEST(TrainingText, NeedsAnEosToken) {
   const auto text = read_training_text(bytes(false), "a");
   ASSERT_FALSE(text);
   EXPECT_EQ(text.error().code(), ErrorCode::kUnsupported);
 }
 
-TEST(TrainingText, NeedsAnEndThatCanBeSpelledOut) {
+TEST(TrainingText, NeedsAnEosTokenWithText) {
   text::Vocabulary vocabulary = bytes().vocabulary();
   vocabulary.tokens[kEos].text = "";
   const auto tokenizer = text::Tokenizer::create(std::move(vocabulary));
@@ -78,7 +78,7 @@ TEST(TrainingText, NeedsAnEndThatCanBeSpelledOut) {
   EXPECT_EQ(text.error().code(), ErrorCode::kUnsupported);
 }
 
-TEST(TrainingText, BeginsAsTheVocabularyWantsIt) {
+TEST(TrainingText, AddsBosAsTheVocabularySays) {
   text::Vocabulary vocabulary = bytes().vocabulary();
   vocabulary.add_bos = false;
   const auto text = read_training_text(*text::Tokenizer::create(std::move(vocabulary)), "abc");
@@ -87,7 +87,7 @@ TEST(TrainingText, BeginsAsTheVocabularyWantsIt) {
   EXPECT_EQ(text->text_bytes(), 2U) << "nothing predicts the first one";
 }
 
-TEST(TrainingText, ShareIsSplitOffAtTheEnd) {
+TEST(TrainingText, SplitsOffAShareAtTheEnd) {
   auto text = read_training_text(bytes(), "aaaa</s>bbbb</s>cc</s>dd");
   ASSERT_TRUE(text);
   // 20 tokens: those of the last two documents are 8.
@@ -101,7 +101,7 @@ TEST(TrainingText, ShareIsSplitOffAtTheEnd) {
   EXPECT_EQ(text->text_bytes(), 8U);
 }
 
-TEST(TrainingText, CannotBeSplitWhereOneSideHasNothing) {
+TEST(TrainingText, CannotBeSplitIfOneSideIsEmpty) {
   auto text = read_training_text(bytes(), "only one");
   ASSERT_TRUE(text);
   EXPECT_FALSE(split_off(*text, 0.5));
@@ -127,7 +127,7 @@ TEST(LearningRate, NeedsNoWarmup) {
   EXPECT_EQ(learning_rate(options, 1), 0.5);
 }
 
-TEST(TrainOptions, ThatMakeNoSenseAreNamed) {
+TEST(TrainOptions, InvalidValuesAreNamed) {
   struct Wrong {
     const char* name;
     void (*change)(TrainOptions&);

@@ -78,7 +78,7 @@ class VocabularyFiles : public ::testing::TestWithParam<VocabularyFile> {
 
 class SupportedVocabularyFiles : public VocabularyFiles {};
 
-TEST_P(VocabularyFiles, AreRefusedOnlyForTheReasonThatTheTableGives) {
+TEST_P(VocabularyFiles, LoadOrFailWithTheReasonInTheTable) {
   if (!std::filesystem::exists(path())) GTEST_SKIP() << path() << " is not here";
   const auto tokenizer = open();
   if (GetParam().unsupported == nullptr) {
@@ -91,7 +91,7 @@ TEST_P(VocabularyFiles, AreRefusedOnlyForTheReasonThatTheTableGives) {
       << tokenizer.error().message();
 }
 
-TEST_P(SupportedVocabularyFiles, GiveTheIdsOfTheModelsOwnTokenizer) {
+TEST_P(SupportedVocabularyFiles, MatchTheIdsOfTheModelsOwnTokenizer) {
   if (!std::filesystem::exists(path())) GTEST_SKIP() << path() << " is not here";
   const auto tokenizer = open();
   ASSERT_TRUE(tokenizer) << tokenizer.error().message();
@@ -108,7 +108,7 @@ TEST_P(SupportedVocabularyFiles, GiveTheIdsOfTheModelsOwnTokenizer) {
 }
 
 // Noise of single bytes, parts of characters and strings that tokenizers treat differently.
-TEST_P(SupportedVocabularyFiles, DecodeWhatTheyEncode) {
+TEST_P(SupportedVocabularyFiles, RoundTripRandomBytes) {
   if (!std::filesystem::exists(path())) GTEST_SKIP() << path() << " is not here";
   const auto tokenizer = open();
   ASSERT_TRUE(tokenizer) << tokenizer.error().message();
@@ -175,7 +175,7 @@ INSTANTIATE_TEST_SUITE_P(Unit, SupportedVocabularyFiles, ::testing::ValuesIn(sup
                          name_of);
 
 // A file that is missing from the table would never be tested.
-TEST(VocabularyFolder, HasNoFileThatTheTableLacks) {
+TEST(VocabularyFolder, EveryFileIsInTheTable) {
   if (!std::filesystem::exists(kFolder)) GTEST_SKIP() << kFolder << " is not here";
   for (const auto& entry : std::filesystem::directory_iterator(kFolder)) {
     if (entry.path().extension() != ".gguf") continue;

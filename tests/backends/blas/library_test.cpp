@@ -47,21 +47,21 @@ TEST_F(BlasLibrary, IsFoundByItsPathAndInAFolder) {
   EXPECT_TRUE(open(other.folder()).loaded);
 }
 
-TEST_F(BlasLibrary, AMissingOneIsNamedWithTheReason) {
+TEST_F(BlasLibrary, MissingLibraryIsReportedWithTheReason) {
   const BackendStatus& status = open("/no/such/libopenblas.so.0");
   EXPECT_FALSE(status.loaded);
   EXPECT_THAT(status.note, HasSubstr("/no/such/libopenblas.so.0: cannot open shared object file"));
   EXPECT_FALSE(registry_->find("blas0"));
 }
 
-TEST_F(BlasLibrary, AnEmptyFolderIsNamedWithEveryFileTried) {
+TEST_F(BlasLibrary, EmptyFolderErrorNamesEveryFileTried) {
   const TestBlas library(SHUNT_TEST_BLAS, "another.so");
   EXPECT_THAT(open(library.folder()).note,
               AllOf(HasSubstr(library.folder() + "/libopenblas.so.0: cannot open"),
                     HasSubstr(library.folder() + "/libblas.so.3: cannot open")));
 }
 
-TEST_F(BlasLibrary, OneWithoutAFunctionIsRefusedByName) {
+TEST_F(BlasLibrary, RejectsALibraryWithoutSgemmByName) {
   const TestBlas library(SHUNT_TEST_BLAS_WITHOUT_SGEMM);
   const BackendStatus& status = open(library.path());
   EXPECT_FALSE(status.loaded);
@@ -70,12 +70,12 @@ TEST_F(BlasLibrary, OneWithoutAFunctionIsRefusedByName) {
   EXPECT_THAT(open("libc.so.6").note, HasSubstr("it has no cblas_sgemm"));
 }
 
-TEST_F(BlasLibrary, OneWithSizesOf64BitsIsRefused) {
+TEST_F(BlasLibrary, RejectsALibraryWith64BitSizes) {
   const TestBlas library(SHUNT_TEST_BLAS_WIDE);
   EXPECT_THAT(open(library.path()).note, HasSubstr("its sizes have 64 bits"));
 }
 
-TEST_F(BlasLibrary, ComputesOnTheThreadsThatCallIt) {
+TEST_F(BlasLibrary, ComputesOnTheCallingThreads) {
   const TestBlas library;
   EXPECT_TRUE(open(library.path()).loaded);
   EXPECT_EQ(library.count("test_blas_threads"), 1);
@@ -84,7 +84,7 @@ TEST_F(BlasLibrary, ComputesOnTheThreadsThatCallIt) {
 }
 
 /// Its number of threads is not ours to change: the program that loaded it may rely on it.
-TEST_F(BlasLibrary, OneThatTheProcessHadKeepsItsThreads) {
+TEST_F(BlasLibrary, LibraryLoadedByTheProcessKeepsItsThreads) {
   const TestBlas library;
   const auto of_the_program = DynamicLibrary::open(library.path());
   const BackendStatus& status = open(library.path());
@@ -96,7 +96,7 @@ TEST_F(BlasLibrary, OneThatTheProcessHadKeepsItsThreads) {
   EXPECT_EQ(library.count("test_blas_running"), 1);
 }
 
-TEST_F(BlasLibrary, AnotherRegistryFindsTheSettingsOfTheFirst) {
+TEST_F(BlasLibrary, SecondRegistryReusesTheSettingsOfTheFirst) {
   const TestBlas library;
   for (int i = 0; i < 2; ++i) {
     const BackendStatus& status = open(library.path());
@@ -106,7 +106,7 @@ TEST_F(BlasLibrary, AnotherRegistryFindsTheSettingsOfTheFirst) {
 }
 
 /// A program that opens the library after the first registry may be computing on its threads.
-TEST_F(BlasLibrary, AnotherRegistryLeavesTheThreadsOfTheProgram) {
+TEST_F(BlasLibrary, SecondRegistryKeepsTheThreadsOfTheProgram) {
   const TestBlas library;
   ASSERT_TRUE(open(library.path()).loaded);
   ASSERT_EQ(library.count("test_blas_threads"), 1);
@@ -116,7 +116,7 @@ TEST_F(BlasLibrary, AnotherRegistryLeavesTheThreadsOfTheProgram) {
   EXPECT_EQ(library.count("test_blas_running"), 1);
 }
 
-TEST_F(BlasLibrary, OneWhoseThreadsCannotBeLimitedHasANote) {
+TEST_F(BlasLibrary, NotesALibraryWhoseThreadsCannotBeLimited) {
   const TestBlas library(SHUNT_TEST_BLAS_WITHOUT_THREADS);
   const BackendStatus& status = open(library.path());
   EXPECT_TRUE(status.loaded);
@@ -126,7 +126,7 @@ TEST_F(BlasLibrary, OneWhoseThreadsCannotBeLimitedHasANote) {
 }
 
 /// In OpenBLAS built with OpenMP, openblas_set_num_threads() limits the calling thread only.
-TEST_F(BlasLibrary, OneThatUsesOpenMpKeepsItsThreads) {
+TEST_F(BlasLibrary, OpenMpLibraryKeepsItsThreads) {
   const TestBlas library(SHUNT_TEST_BLAS_OPENMP);
   const BackendStatus& status = open(library.path());
   EXPECT_TRUE(status.loaded);
@@ -138,7 +138,7 @@ TEST_F(BlasLibrary, OneThatUsesOpenMpKeepsItsThreads) {
 }
 
 /// Another BLAS library of the process has threads of its own.
-TEST_F(BlasLibrary, TheProgramsOwnOtherLibraryDoesNotCount) {
+TEST_F(BlasLibrary, AnotherLoadedBlasLibraryDoesNotMatter) {
   const TestBlas library;
   const std::string other = library.folder() + "/libblas.so.3";
   std::filesystem::copy_file(library.path(), other);
@@ -148,7 +148,7 @@ TEST_F(BlasLibrary, TheProgramsOwnOtherLibraryDoesNotCount) {
   EXPECT_EQ(library.count("test_blas_threads"), 1);
 }
 
-TEST_F(BlasLibrary, AnImpossibleNumberOfThreadsIsAnError) {
+TEST_F(BlasLibrary, InvalidNumberOfThreadsIsAnError) {
   const TestBlas library;
   Options options = library.options();
   options.threads = -1;
@@ -158,7 +158,7 @@ TEST_F(BlasLibrary, AnImpossibleNumberOfThreadsIsAnError) {
 }
 
 /// Where the CPU device has vector code.
-TEST_F(BlasLibrary, GetsWorkOnlyIfItIsNamed) {
+TEST_F(BlasLibrary, IsUsedOnlyIfNamedWhereTheCpuHasVectorCode) {
   const TestBlas library;
   ASSERT_TRUE(open(library.path()).loaded);
   if (!registry_->find("cpu0")) GTEST_SKIP() << "there is no CPU backend in this build";

@@ -74,7 +74,7 @@ constexpr std::int64_t kTerms = 288;
 constexpr std::int64_t kRows = 288;
 constexpr std::int64_t kColumns = 550;
 
-TEST_F(BlasProducts, OfEveryKindOfWeight) {
+TEST_F(BlasProducts, MatchTheReferenceForEveryKindOfWeight) {
   for (const DType type : {DType::kF32, DType::kF16, DType::kBF16, DType::kQ4_0, DType::kQ8_0}) {
     SCOPED_TRACE(to_string(type));
     GraphBuilder g;
@@ -86,7 +86,7 @@ TEST_F(BlasProducts, OfEveryKindOfWeight) {
   }
 }
 
-TEST_F(BlasProducts, OfAFewColumns) {
+TEST_F(BlasProducts, MatchTheReferenceForFewColumns) {
   for (const std::int64_t columns : {1, 2, 63}) {
     GraphBuilder g;
     const auto w = g.weight("w", *make_tensor(DType::kQ4_K, {512, kRows}));
@@ -96,7 +96,7 @@ TEST_F(BlasProducts, OfAFewColumns) {
   }
 }
 
-TEST_F(BlasProducts, OfRepeatedMatrices) {
+TEST_F(BlasProducts, MatchTheReferenceForBroadcastMatrices) {
   GraphBuilder g;
   const auto w = g.input("w", *make_tensor(DType::kF32, {40, 30, 2, 1}));
   const auto x = g.input("x", *make_tensor(DType::kF32, {40, 7, 6, 3}));
@@ -105,7 +105,7 @@ TEST_F(BlasProducts, OfRepeatedMatrices) {
 }
 
 /// They are multiplied in place, without a transposed copy.
-TEST_F(BlasProducts, OfTransposedViews) {
+TEST_F(BlasProducts, MatchTheReferenceForTransposedViews) {
   GraphBuilder g;
   const auto w = g.input("w", *make_tensor(DType::kF32, {kRows, kTerms}));
   const auto x = g.input("x", *make_tensor(DType::kF32, {70, kTerms}));
@@ -113,7 +113,7 @@ TEST_F(BlasProducts, OfTransposedViews) {
   expect_right(std::move(g));
 }
 
-TEST_F(BlasProducts, SummedOverRows) {
+TEST_F(BlasProducts, OuterProductsMatchTheReference) {
   for (const DType type : {DType::kF32, DType::kQ8_0}) {
     GraphBuilder g;
     const auto a = g.input("a", *make_tensor(type, {kRows, kTerms, 1, 1}));
@@ -128,7 +128,7 @@ TEST_F(BlasProducts, SummedOverRows) {
   }
 }
 
-TEST_F(BlasProducts, OfExperts) {
+TEST_F(BlasProducts, OfExpertsMatchTheReference) {
   constexpr std::int64_t kExperts = 3;
   constexpr std::int64_t kUsed = 2;
   constexpr std::int64_t kTokens = 700;
@@ -149,7 +149,7 @@ TEST_F(BlasProducts, OfExperts) {
   }
 }
 
-TEST_F(BlasProducts, OfAMissingExpertFail) {
+TEST_F(BlasProducts, FailForAnExpertIdOutOfRange) {
   GraphBuilder g;
   const auto w = g.weight("w", *make_tensor(DType::kF32, {32, 8, 2}), Role::kExpertWeight);
   const auto x = g.input("x", *make_tensor(DType::kF32, {32, 1, 1}));
@@ -172,7 +172,7 @@ TEST_F(BlasProducts, OfAMissingExpertFail) {
 }
 
 /// A sum of nothing, in memory where something was.
-TEST_F(BlasProducts, WithoutTermsAreZero) {
+TEST_F(BlasProducts, OfEmptySumsAreZero) {
   GraphBuilder g;
   const auto w = g.input("w", *make_tensor(DType::kF32, {0, 5}));
   const auto x = g.input("x", *make_tensor(DType::kF32, {0, 3}));
@@ -182,7 +182,7 @@ TEST_F(BlasProducts, WithoutTermsAreZero) {
   EXPECT_EQ(got.data.size(), 15U);
 }
 
-TEST_F(BlasProducts, OfTooManyRowsAreRefusedWithTheNumber) {
+TEST_F(BlasProducts, RejectMoreThan31BitRowsWithTheNumber) {
   constexpr std::int64_t kMost = 2147483647;
   GraphBuilder g;
   const auto w = g.input("w", *make_tensor(DType::kF32, {1, kMost + 1}));
@@ -246,7 +246,7 @@ TEST_F(BlasProducts, UseTheThreadsThatThePlanAllows) {
 }
 
 /// It may use threads of its own, which calls of several threads would multiply.
-TEST_F(BlasProducts, AreComputedOneAtATimeWhereItsThreadsAreNotOurs) {
+TEST_F(BlasProducts, AreSerializedIfTheLibraryHasItsOwnThreads) {
   for (const char* const variant : {SHUNT_TEST_BLAS, SHUNT_TEST_BLAS_WITHOUT_THREADS}) {
     const TestBlas library(variant);
     const auto of_the_program = DynamicLibrary::open(library.path());
@@ -260,7 +260,7 @@ TEST_F(BlasProducts, AreComputedOneAtATimeWhereItsThreadsAreNotOurs) {
 }
 
 /// Both devices share host memory: nothing is copied between them.
-TEST_F(BlasProducts, AreReadByTheCpuWhereTheyLie) {
+TEST_F(BlasProducts, AreReadByTheCpuWithoutCopies) {
   GraphBuilder g;
   const auto w = g.weight("w", *make_tensor(DType::kF32, {64, 32}));
   const auto x = g.input("x", *make_tensor(DType::kF32, {64, 5}));

@@ -10,7 +10,7 @@ namespace shunt::test::cpu_calibrate_test {
 namespace {
 
 /// The form of weights that the CPU prefers depends on their type and on the machine.
-TEST(CpuCalibrate, WeightsOfEachFormLieInTheMemoryThatIsUsedAgain) {
+TEST(CpuCalibrate, ReusesMemoryForEveryWeightLayout) {
   Options options;
   options.threads = 2;
   const auto registry = Registry::create(options);

@@ -47,7 +47,7 @@ class Wavering final : public CpuKernel {
   mutable std::atomic<bool> read{false};
 };
 
-TEST(Cancel, OfARunIsNotTakenBackByAFlagThatIs) {
+TEST(Cancel, CancelledRunStaysCancelledIfTheFlagIsReset) {
   const auto pool = Pool::create(2);
   ASSERT_TRUE(pool) << pool.error().message();
   GraphBuilder g;

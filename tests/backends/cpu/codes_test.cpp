@@ -51,7 +51,7 @@ class CpuCodes : public AtLevel {
   static bool fits(const DTypeTrait& type, std::int64_t k) { return k % type.block_elements == 0; }
 };
 
-TEST_P(CpuCodes, EveryQuantisedTypeThatIsStoredHasCodes) {
+TEST_P(CpuCodes, ExistForEveryEncodableQuantizedType) {
   const bool any = must_have_products(GetParam()) || has_codes(test_level(), DType::kQ8_0);
   for (const DTypeTrait& type : dtypes()) {
     const bool stored = type.encode != nullptr || type.encode_weighted != nullptr;
@@ -59,21 +59,21 @@ TEST_P(CpuCodes, EveryQuantisedTypeThatIsStoredHasCodes) {
   }
 }
 
-TEST_P(CpuCodes, FewColumnsSeeEveryWeight) {
+TEST_P(CpuCodes, FewColumnsMultiplyEveryWeight) {
   for (const DTypeTrait* type : types()) {
     const Weights w(*type, 3, 256);
     for (std::int64_t i = 0; i < w.k; i += 16) expect_weights(w, i, 16, few_products);
   }
 }
 
-TEST_P(CpuCodes, PanelsShowEveryWeight) {
+TEST_P(CpuCodes, PanelsMultiplyEveryWeight) {
   for (const DTypeTrait* type : types()) {
     const Weights w(*type, 5, 256);
     for (std::int64_t i = 0; i < w.k; i += 32) expect_weights(w, i, 32, panel_products);
   }
 }
 
-TEST_P(CpuCodes, FewColumnsOfAnyNumberAndLength) {
+TEST_P(CpuCodes, FewColumnsMayHaveAnyNumberAndLength) {
   for (const DTypeTrait* type : types()) {
     for (std::int64_t k : {32, 96, 256, 768}) {
       if (!fits(*type, k)) continue;
@@ -87,7 +87,7 @@ TEST_P(CpuCodes, FewColumnsOfAnyNumberAndLength) {
   }
 }
 
-TEST_P(CpuCodes, PanelsOfAnyNumberOfRowsAndColumns) {
+TEST_P(CpuCodes, PanelsMayHaveAnyNumberOfRowsAndColumns) {
   for (const DTypeTrait* type : types()) {
     for (std::int64_t k : {32, 96, 256, 768}) {
       if (!fits(*type, k)) continue;
@@ -102,7 +102,7 @@ TEST_P(CpuCodes, PanelsOfAnyNumberOfRowsAndColumns) {
   }
 }
 
-TEST_P(CpuCodes, ColumnsOfStrangeNumbers) {
+TEST_P(CpuCodes, HandleNonFiniteAndExtremeColumns) {
   for (const DTypeTrait* type : types()) {
     const Weights w(*type, 12, 256);
     expect_strange_numbers(w, few_products);

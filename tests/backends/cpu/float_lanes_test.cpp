@@ -85,7 +85,7 @@ void expect_products(const Rows& w, std::int64_t columns) {
   }
 }
 
-TEST_P(CpuFloatLanes, AreThereForF32F16AndBF16) {
+TEST_P(CpuFloatLanes, ExistForF32F16AndBf16) {
   // One lane is called scalar, and so are the vectors of a machine unknown to Highway.
   const std::vector<DType> all = {DType::kF32, DType::kF16, DType::kBF16};
   EXPECT_TRUE(std::ranges::is_permutation(types(), all) ||
@@ -120,7 +120,7 @@ TEST_P(CpuFloatLanes, MultiplyRowsOfEveryLength) {
   }
 }
 
-TEST_P(CpuFloatLanes, AProductIsTheSameWhateverRowsAreTakenWithIt) {
+TEST_P(CpuFloatLanes, ProductDoesNotDependOnOtherRows) {
   for (const DType type : types()) {
     const Rows w(type, 48, 130);
     const Floats x = random_floats(w.k * 3, 3);
@@ -136,7 +136,7 @@ TEST_P(CpuFloatLanes, AProductIsTheSameWhateverRowsAreTakenWithIt) {
   }
 }
 
-TEST_P(CpuFloatLanes, WhatIsNoNumberStaysSo) {
+TEST_P(CpuFloatLanes, PropagateInfinitiesAndNaN) {
   for (const DType type : types()) {
     const Rows w(type, 16, 8);
     Floats x(3 * 8);
@@ -156,7 +156,7 @@ TEST_P(CpuFloatLanes, WhatIsNoNumberStaysSo) {
 }
 
 /// x is rounded to BF16 before; the rest is exact but for the order of sums.
-TEST_P(CpuFloatLanes, PairsOfBF16AreMultipliedStraightFromMemory) {
+TEST_P(CpuFloatLanes, PairsOfBf16AreMultipliedWithoutWidening) {
   if (float_word(test_level(), DType::kBF16) != FloatWord::kTwoBF16)
     return;  // they are widened, as seen above
   for (std::int64_t k : {2, 4, 6, 8, 14, 34, 512}) {
@@ -195,7 +195,7 @@ TEST_P(CpuFloatLanes, PairsOfBF16AreMultipliedStraightFromMemory) {
   }
 }
 
-TEST_P(CpuFloatLanes, PanelsAreThoseOfPlainRows) {
+TEST_P(CpuFloatLanes, PanelsEqualThoseOfPlainRows) {
   for (const DType type : types()) {
     const std::int64_t elements = word_elements(float_word(test_level(), type));
     const std::int64_t most = kFloatDepth * elements;

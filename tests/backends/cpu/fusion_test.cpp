@@ -148,12 +148,12 @@ class CpuFusion : public cpu::simd::AtLevel {};
 constexpr const char* kScaledNorm = "rms_norm mul";
 constexpr const char* kAddedNorm = "add rms_norm mul";
 
-TEST_P(CpuFusion, ANormAndItsScale) {
+TEST_P(CpuFusion, FusesANormAndItsScale) {
   EXPECT_THAT(fused([](Case& c) { c.output(mul(c.g, c.normed(c.input()), c.scale())); }),
               ElementsAre(kScaledNorm));
 }
 
-TEST_P(CpuFusion, WhatTheNormReadsStaysUntilItIsComputed) {
+TEST_P(CpuFusion, SourceOfAFusedNormStaysUntilItIsComputed) {
   // The difference of a and b is not read after the norm: other results would take its place.
   EXPECT_THAT(fused([](Case& c) {
                 const Value a = c.input();
@@ -167,7 +167,7 @@ TEST_P(CpuFusion, WhatTheNormReadsStaysUntilItIsComputed) {
               ElementsAre(kScaledNorm));
 }
 
-TEST_P(CpuFusion, ANormOfWhatIsWrittenToMeanwhileIsOfWhatWasThere) {
+TEST_P(CpuFusion, NormOfACacheWrittenInBetweenIsNotFused) {
   EXPECT_THAT(fused([](Case& c) {
                 const Value x = c.cache({kN, kRows});
                 const Value norm = c.normed(x);
@@ -180,7 +180,7 @@ TEST_P(CpuFusion, ANormOfWhatIsWrittenToMeanwhileIsOfWhatWasThere) {
               IsEmpty());
 }
 
-TEST_P(CpuFusion, WhatSomebodyElseReadsIsInMemory) {
+TEST_P(CpuFusion, NormWithAnotherReaderIsNotFused) {
   EXPECT_THAT(fused([](Case& c) {
                 const Value norm = c.normed(c.input());
                 c.output(mul(c.g, norm, c.scale()));
@@ -206,7 +206,7 @@ TEST_P(CpuFusion, WhatSomebodyElseReadsIsInMemory) {
               IsEmpty());
 }
 
-TEST_P(CpuFusion, OtherScalesAndTypesAreComputedOneByOne) {
+TEST_P(CpuFusion, OtherScalesAndTypesAreNotFused) {
   const auto times = [](DType x, const Shape& shape, DType scale) {
     return fused(
         [&](Case& c) { c.output(mul(c.g, c.normed(c.input(x)), c.weight(shape, scale))); });
@@ -218,7 +218,7 @@ TEST_P(CpuFusion, OtherScalesAndTypesAreComputedOneByOne) {
   EXPECT_THAT(times(DType::kF16, {kN}, DType::kF16), IsEmpty());
 }
 
-TEST_P(CpuFusion, ASumAndItsScaledNorm) {
+TEST_P(CpuFusion, FusesASumAndItsScaledNorm) {
   // The sum is read later, too; a is not, so that the sum may take its place.
   for (const bool in_place : {false, true}) {
     EXPECT_THAT(fused([&](Case& c) {
@@ -233,7 +233,7 @@ TEST_P(CpuFusion, ASumAndItsScaledNorm) {
   }
 }
 
-TEST_P(CpuFusion, WhatASumReadsStaysUntilItIsComputed) {
+TEST_P(CpuFusion, SourcesOfAFusedSumStayUntilItIsComputed) {
   EXPECT_THAT(fused([](Case& c) {
                 const Value x = c.input();
                 const Value a = *sub(c.g, x, c.input());
@@ -247,7 +247,7 @@ TEST_P(CpuFusion, WhatASumReadsStaysUntilItIsComputed) {
               ElementsAre(kAddedNorm));
 }
 
-TEST_P(CpuFusion, ASumThatIsReadBeforeItsNormIsThereBefore) {
+TEST_P(CpuFusion, SumReadBeforeItsNormIsNotFused) {
   EXPECT_THAT(fused([](Case& c) {
                 const Value sum = *add(c.g, c.input(), c.input());
                 const Value other = *neg(c.g, sum);
@@ -263,7 +263,7 @@ TEST_P(CpuFusion, ASumThatIsReadBeforeItsNormIsThereBefore) {
               ElementsAre(kScaledNorm));
 }
 
-TEST_P(CpuFusion, ASumWithARowThatAllShareIsComputedBefore) {
+TEST_P(CpuFusion, SumWithABroadcastRowIsNotFused) {
   EXPECT_THAT(fused([](Case& c) {
                 const Value sum = *add(c.g, c.input(), c.weight({kN}));
                 c.output(mul(c.g, c.normed(sum), c.scale()));
@@ -272,7 +272,7 @@ TEST_P(CpuFusion, ASumWithARowThatAllShareIsComputedBefore) {
 }
 
 /// The sum must not overwrite the scale, which is a row of one of its addends.
-TEST_P(CpuFusion, AScaleMayBeARowOfWhatIsAdded) {
+TEST_P(CpuFusion, ScaleMayBeARowOfAnAddend) {
   EXPECT_THAT(fused([](Case& c) {
                 const Value a = *sub(c.g, c.input(), c.input());
                 const Value b = *sub(c.g, c.input(), c.input());
@@ -284,7 +284,7 @@ TEST_P(CpuFusion, AScaleMayBeARowOfWhatIsAdded) {
 }
 
 /// Such a row is there only when all of it is.
-TEST_P(CpuFusion, AScaleThatIsARowOfWhatIsComputedIsNotFused) {
+TEST_P(CpuFusion, ScaleThatIsARowOfTheResultIsNotFused) {
   EXPECT_THAT(fused([](Case& c) {
                 const Value norm = c.normed(c.input());
                 c.output(mul(c.g, norm, *view(c.g, norm, {0, 2, 0, 0}, {kN})));
@@ -329,7 +329,7 @@ Build unit_of(const Unit& unit) {
 
 constexpr const char* kSwiglu = "matmul matmul swiglu";
 
-TEST_P(CpuFusion, AGatedUnitOfTwoProducts) {
+TEST_P(CpuFusion, FusesAGatedUnitOfTwoMatmuls) {
   for (const DType type : {DType::kF32, DType::kF16, DType::kBF16, DType::kQ4_0, DType::kQ2_K,
                            DType::kQ6_K, DType::kIQ3_S}) {
     for (const bool interleaved : {false, true}) {
@@ -342,14 +342,14 @@ TEST_P(CpuFusion, AGatedUnitOfTwoProducts) {
   }
 }
 
-TEST_P(CpuFusion, ManyRowsOfAGatedUnit) {
+TEST_P(CpuFusion, FusesAGatedUnitWithManyRows) {
   for (const std::int64_t columns : {1, 20}) {
     EXPECT_THAT(fused(unit_of({DType::kQ4_0, DType::kQ4_0, 17000, columns, true, 32})),
                 ElementsAre(kSwiglu));
   }
 }
 
-TEST_P(CpuFusion, EveryGatedUnit) {
+TEST_P(CpuFusion, FusesEveryGatedUnitButErf) {
   const auto of = [](auto unit) {
     return fused([unit](Case& c) {
       const Value x = c.leaf(Role::kInput, DType::kF32, {kK, 5});
@@ -366,7 +366,7 @@ TEST_P(CpuFusion, EveryGatedUnit) {
   EXPECT_THAT(of([](auto& g, auto a, auto b) { return geglu_erf(g, a, b); }), IsEmpty());
 }
 
-TEST_P(CpuFusion, AsManyColumnsAsThereAre) {
+TEST_P(CpuFusion, FusedNodesUseTheActualNumberOfColumns) {
   for (const DType type : {DType::kQ4_0, DType::kBF16}) {
     for (const bool interleaved : {false, true}) {
       EXPECT_THAT(fused([&](Case& c) {
@@ -386,7 +386,7 @@ TEST_P(CpuFusion, AsManyColumnsAsThereAre) {
   }
 }
 
-TEST_P(CpuFusion, SlicesOfAGatedUnit) {
+TEST_P(CpuFusion, FusesAGatedUnitWithSlices) {
   EXPECT_THAT(fused([](Case& c) {
                 const Value x = c.leaf(Role::kInput, DType::kF32, {kK, 9, 4, 2});
                 const Value gate = *matmul(c.g, c.weight({kK, 40, 2}, DType::kQ4_0), x);
@@ -395,7 +395,7 @@ TEST_P(CpuFusion, SlicesOfAGatedUnit) {
               ElementsAre(kSwiglu));
 }
 
-TEST_P(CpuFusion, ProductsThatLieOtherwiseAreGatedAfterwards) {
+TEST_P(CpuFusion, MatmulsWithDifferentLayoutsAreNotFused) {
   EXPECT_THAT(fused(unit_of({DType::kQ4_0, DType::kQ8_0})), IsEmpty());
   EXPECT_THAT(fused(unit_of({DType::kF32, DType::kF16, 40, 70})), IsEmpty());
   EXPECT_THAT(fused([](Case& c) {

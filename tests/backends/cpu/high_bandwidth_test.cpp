@@ -34,7 +34,7 @@ std::unique_ptr<cpu::CpuDevice> device(const std::string& memory,
   return std::move(*made);
 }
 
-TEST(HighBandwidthMemory, IsThatOfTheDeviceIfAskedFor) {
+TEST(HighBandwidthMemory, IsUsedByTheCpuIfRequested) {
   const auto cpu = device("hbm", {{"DRAM"}, {"HBM"}});
   EXPECT_EQ(cpu->memory().name(), "host, high bandwidth");
   EXPECT_TRUE(cpu->memory().host_accessible());
@@ -45,7 +45,7 @@ TEST(HighBandwidthMemory, IsThatOfTheDeviceIfAskedFor) {
   EXPECT_FALSE(uses_mapped_file(*cpu)) << "weights are brought there";
 }
 
-TEST(HighBandwidthMemory, IsPlainMemoryWithANoteWhereThereIsNone) {
+TEST(HighBandwidthMemory, FallsBackToPlainMemoryWithANote) {
   for (const auto& nodes : {std::vector<NumaNode>{{}}, {{"DRAM"}, {"NVM"}}}) {
     const auto cpu = device("hbm", nodes);
     EXPECT_EQ(&cpu->memory(), &host_memory());
@@ -55,13 +55,13 @@ TEST(HighBandwidthMemory, IsPlainMemoryWithANoteWhereThereIsNone) {
   }
 }
 
-TEST(HighBandwidthMemory, IsLeftAloneUnlessAskedFor) {
+TEST(HighBandwidthMemory, IsNotUsedByDefault) {
   const auto cpu = device("plain", {{"DRAM"}, {"HBM"}});
   EXPECT_EQ(&cpu->memory(), &host_memory());
   EXPECT_THAT(cpu->note(), IsEmpty());
 }
 
-TEST(HighBandwidthMemory, HoldsBytes) {
+TEST(HighBandwidthMemory, AllocatesBuffersOfAnySize) {
   const auto cpu = device("hbm", {{"HBM"}});
   BufferType& memory = cpu->memory();
   for (const std::size_t size : {0, 1, 1000, 1 << 20}) {
@@ -82,7 +82,7 @@ TEST(HighBandwidthMemory, HoldsBytes) {
 }
 
 /// The same numbers, with weights, caches and activations there.
-TEST(HighBandwidthMemory, GivesTheSameText) {
+TEST(HighBandwidthMemory, GivesTheSameTokens) {
   const SynthModel file;
   LoadOptions options;
   options.session = small_session();
@@ -104,7 +104,7 @@ TEST(HighBandwidthMemory, GivesTheSameText) {
 }
 
 /// A device that computes in plain host memory uses the file, which the CPU does not.
-TEST(HighBandwidthMemory, IsTheCpusAlone) {
+TEST(HighBandwidthMemory, IsUsedOnlyByTheCpu) {
   const SynthModel file;
   LoadOptions options;
   options.session = small_session();

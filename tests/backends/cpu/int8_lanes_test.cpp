@@ -70,7 +70,7 @@ class CpuInt8Lanes : public AtLevel {
   static bool fits(const DTypeTrait& type, std::int64_t k) { return k % type.block_elements == 0; }
 };
 
-TEST_P(CpuInt8Lanes, AreThereForEveryQuantisedTypeThatCanBeInterleaved) {
+TEST_P(CpuInt8Lanes, ExistForEveryQuantizedTypeThatCanBeInterleaved) {
   const bool any = must_have_products(GetParam()) || has_lanes(test_level(), DType::kQ8_0);
   for (const DTypeTrait& type : dtypes()) {
     const bool fields = !block_fields(type.dtype).fields.empty();
@@ -84,21 +84,21 @@ TEST_P(CpuInt8Lanes, AreThereForEveryQuantisedTypeThatCanBeInterleaved) {
   EXPECT_GE(most_lane_columns(test_level()), 1);
 }
 
-TEST_P(CpuInt8Lanes, FewColumnsSeeEveryWeight) {
+TEST_P(CpuInt8Lanes, FewColumnsMultiplyEveryWeight) {
   for (const DTypeTrait* type : types()) {
     const Weights w(*type, 16, 256);
     for (std::int64_t i = 0; i < w.k; i += 16) expect_weights(w, i, 16, lane_products);
   }
 }
 
-TEST_P(CpuInt8Lanes, PanelsShowEveryWeight) {
+TEST_P(CpuInt8Lanes, PanelsMultiplyEveryWeight) {
   for (const DTypeTrait* type : types()) {
     const Weights w(*type, 32, 256);
     for (std::int64_t i = 0; i < w.k; i += 32) expect_weights(w, i, 32, lane_panel_products);
   }
 }
 
-TEST_P(CpuInt8Lanes, FewColumnsOfAnyNumberAndLength) {
+TEST_P(CpuInt8Lanes, FewColumnsMayHaveAnyNumberAndLength) {
   for (const DTypeTrait* type : types()) {
     for (std::int64_t k : {32, 96, 256, 768}) {
       if (!fits(*type, k)) continue;
@@ -111,7 +111,7 @@ TEST_P(CpuInt8Lanes, FewColumnsOfAnyNumberAndLength) {
   }
 }
 
-TEST_P(CpuInt8Lanes, AnyNumberOfRows) {
+TEST_P(CpuInt8Lanes, MultiplyAnyNumberOfRows) {
   for (const DTypeTrait* type : types()) {
     for (std::int64_t rows : {1, 5, 15, 17, 47}) {
       const Weights w(*type, rows, 256);
@@ -123,7 +123,7 @@ TEST_P(CpuInt8Lanes, AnyNumberOfRows) {
   }
 }
 
-TEST_P(CpuInt8Lanes, PanelsOfOneAndTwoGroupsAndAnyNumberOfColumns) {
+TEST_P(CpuInt8Lanes, PanelsMayHaveOneOrTwoGroupsAndAnyNumberOfColumns) {
   for (const DTypeTrait* type : types()) {
     for (std::int64_t k : {32, 96, 256, 768}) {
       if (!fits(*type, k)) continue;
@@ -138,7 +138,7 @@ TEST_P(CpuInt8Lanes, PanelsOfOneAndTwoGroupsAndAnyNumberOfColumns) {
   }
 }
 
-TEST_P(CpuInt8Lanes, ColumnsOfStrangeNumbers) {
+TEST_P(CpuInt8Lanes, HandleNonFiniteAndExtremeColumns) {
   for (const DTypeTrait* type : types()) {
     const Weights w(*type, 16, 256);
     expect_strange_numbers(w, lane_products);
@@ -146,7 +146,7 @@ TEST_P(CpuInt8Lanes, ColumnsOfStrangeNumbers) {
   }
 }
 
-TEST_P(CpuInt8Lanes, AProductIsTheSameWhateverColumnsAreTakenWithIt) {
+TEST_P(CpuInt8Lanes, ProductDoesNotDependOnOtherColumns) {
   constexpr std::int64_t kLength = 512;
   for (const DTypeTrait* type : types()) {
     const Weights w(*type, 16, kLength);
@@ -163,7 +163,7 @@ TEST_P(CpuInt8Lanes, AProductIsTheSameWhateverColumnsAreTakenWithIt) {
 }
 
 /// Nothing is written beside the rows and columns that there are.
-TEST_P(CpuInt8Lanes, WriteNothingElse) {
+TEST_P(CpuInt8Lanes, WriteOnlyTheResult) {
   constexpr float kUntouched = 77;
   for (const DTypeTrait* type : types()) {
     const Weights w(*type, 27, 256);

@@ -100,7 +100,7 @@ Bytes as_it_lies(Bytes plain, const std::vector<PlacedTensor>& placed_tensors) {
   return plain;
 }
 
-TEST(InterleavedMemory, SaysWhatItIs) {
+TEST(InterleavedMemory, DescribesItsLayoutsAndAlignment) {
   BufferType& type = interleaved_memory();
   EXPECT_FALSE(type.host_accessible());
   EXPECT_EQ(type.alignment(), host_memory().alignment());
@@ -119,7 +119,7 @@ TEST(InterleavedMemory, SaysWhatItIs) {
   EXPECT_NE(packed_data(*buffer), nullptr);
 }
 
-TEST(InterleavedMemory, MatricesLieInGroupsAndAllElseIsPlain) {
+TEST(InterleavedMemory, MatricesAreInterleavedAndOtherBytesPlain) {
   std::mt19937 random(1);
   const auto buffer = allocate(buffer_bytes(), tensors());
   const Bytes plain = random_bytes(buffer_bytes(), random);
@@ -131,7 +131,7 @@ TEST(InterleavedMemory, MatricesLieInGroupsAndAllElseIsPlain) {
 }
 
 /// In a buffer of zeros, and after they are written.
-TEST(InterleavedMemory, LiesInABufferOfPlainMemory) {
+TEST(InterleavedMemory, MayBePlacedInABufferOfPlainMemory) {
   std::mt19937 random(9);
   BufferType& type = interleaved_memory();
   ASSERT_EQ(type.container(), &host_memory());
@@ -146,7 +146,7 @@ TEST(InterleavedMemory, LiesInABufferOfPlainMemory) {
   EXPECT_EQ(read_all(**buffer), plain);
 }
 
-TEST(InterleavedMemory, RowsThatFillUpALastGroupAreZeros) {
+TEST(InterleavedMemory, RowsThatPadTheLastGroupAreZeros) {
   std::mt19937 random(8);
   const auto tensor = placed(DType::kQ8_0, {64, 21}, 0);
   const std::size_t row = 2 * 34;
@@ -161,7 +161,7 @@ TEST(InterleavedMemory, RowsThatFillUpALastGroupAreZeros) {
   EXPECT_EQ(std::memcmp(packed_data(*buffer), expected.data(), expected.size()), 0);
 }
 
-TEST(InterleavedMemory, IsPlainIfItIsToldOfNothing) {
+TEST(InterleavedMemory, IsPlainWithoutPlacedTensors) {
   std::mt19937 random(2);
   auto buffer = interleaved_memory().allocate(1000);
   ASSERT_TRUE(buffer);
@@ -171,7 +171,7 @@ TEST(InterleavedMemory, IsPlainIfItIsToldOfNothing) {
   EXPECT_EQ(read_all(**buffer), plain);
 }
 
-TEST(InterleavedMemory, PiecesOfAnySizeAreThoseOfPlainBytes) {
+TEST(InterleavedMemory, PartialReadsAndWritesEqualThoseOfPlainBytes) {
   std::mt19937 random(3);
   const auto buffer = allocate(buffer_bytes(), tensors());
   Bytes model = random_bytes(buffer_bytes(), random);
@@ -200,7 +200,7 @@ TEST(InterleavedMemory, PiecesOfAnySizeAreThoseOfPlainBytes) {
   EXPECT_EQ(std::memcmp(packed_data(*buffer), expected.data(), expected.size()), 0);
 }
 
-TEST(InterleavedMemory, PiecesThatBeginOrEndAtAGroup) {
+TEST(InterleavedMemory, PiecesMayBeginOrEndAtAGroup) {
   std::mt19937 random(4);
   const std::size_t group = 16 * 2 * 18;  // two blocks of Q4_0
   const std::size_t first = 32;
@@ -228,7 +228,7 @@ TEST(InterleavedMemory, PiecesThatBeginOrEndAtAGroup) {
 }
 
 /// Large enough that each of several threads gets some.
-TEST(InterleavedMemoryThreads, LargeMatricesAreThoseOfPlainBytes) {
+TEST(InterleavedMemoryThreads, LargeMatricesRoundTrip) {
   std::mt19937 random(5);
   const std::vector<PlacedTensor> large = {placed(DType::kQ8_0, {1024, 4096}, 64),
                                            placed(DType::kBF16, {512, 1600}, 8 << 20)};
@@ -289,7 +289,7 @@ TEST(InterleavedMemory, TensorsThatOverlapOrAreOutsideAreInvalid) {
   expect_invalid(39, {placed(DType::kI32, {10}, 0)});
 }
 
-TEST(InterleavedMemory, OfNoBytes) {
+TEST(InterleavedMemory, AcceptsEmptyBuffersAndTensors) {
   const auto none = allocate(0, {});
   EXPECT_EQ(none->size(), 0U);
   EXPECT_TRUE(none->write(0, {}));
@@ -304,7 +304,7 @@ TEST(InterleavedMemory, OfNoBytes) {
   EXPECT_EQ(read_all(*buffer), plain);
 }
 
-TEST(InterleavedMemory, KnowsWhatLiesWhere) {
+TEST(InterleavedMemory, IsPlacedChecksOffsetShapeAndType) {
   const PlacedTensor q4 = placed(DType::kQ4_0, {64, 32}, 128);
   const auto buffer = allocate(4096, {q4, placed(DType::kF32, {8, 8, 2}, 2048)});
   EXPECT_TRUE(is_placed(*buffer, 128, q4.tensor));
@@ -338,7 +338,7 @@ double part_of_others(const Work& work) {
 }
 
 /// One thread where the device has one. In a function that a run calls, that function's.
-TEST(InterleavedMemory, IsRearrangedByTheThreadsOfItsDevice) {
+TEST(InterleavedMemory, IsInterleavedByTheThreadsOfItsDevice) {
   const Tensor tensor = *make_tensor(DType::kF32, {1024, 4096});  // 16 MiB: many pieces
   std::mt19937 random(3);
   const Bytes plain = random_bytes(static_cast<std::size_t>(byte_span(tensor)), random);

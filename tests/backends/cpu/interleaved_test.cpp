@@ -69,7 +69,7 @@ Bytes interleaved(DType type, std::int64_t k, const Bytes& plain) {
   return group;
 }
 
-TEST(Interleaved, RowsLieWordByWord) {
+TEST(Interleaved, RowsAreInterleavedWordByWord) {
   struct Known {
     DType type;
     std::int64_t elements;  // of a block
@@ -95,7 +95,7 @@ TEST(Interleaved, RowsLieWordByWord) {
   }
 }
 
-TEST(Interleaved, FieldsAreTheWholeBlockInOrder) {
+TEST(Interleaved, FieldsCoverTheWholeBlockInOrder) {
   for (const DType type : types()) {
     const BlockFields block = block_fields(type);
     const DTypeTrait& known = trait(type);
@@ -115,7 +115,7 @@ TEST(Interleaved, FieldsAreTheWholeBlockInOrder) {
   }
 }
 
-TEST(Interleaved, RowsComeApartAsTheyWere) {
+TEST(Interleaved, SeparateRowsRoundTrips) {
   for (const DType type : types()) {
     for (const std::int64_t k : lengths(type)) {
       const std::int64_t row = interleaved_row_bytes(type, k);
@@ -130,7 +130,7 @@ TEST(Interleaved, RowsComeApartAsTheyWere) {
   }
 }
 
-TEST(Interleaved, EveryByteIsWhereItIsSaidToBe) {
+TEST(Interleaved, EveryByteIsAtTheComputedPosition) {
   for (const DType type : types()) {
     for (const std::int64_t k : lengths(type)) {
       const auto bytes = static_cast<std::size_t>(16 * interleaved_row_bytes(type, k));
@@ -148,7 +148,7 @@ TEST(Interleaved, EveryByteIsWhereItIsSaidToBe) {
   }
 }
 
-TEST(Interleaved, PiecesOfARowComeApart) {
+TEST(Interleaved, SeparatesPiecesOfARow) {
   for (const DType type : types()) {
     const std::int64_t k = 768;
     const std::int64_t elements = block_fields(type).elements;
@@ -180,7 +180,7 @@ Tensor tensor(DType type, const Shape& shape) {
   return *make_tensor(type, shape);
 }
 
-TEST(Interleaved, TensorsOfWholeBlocksCanBe) {
+TEST(Interleaved, AcceptsMatricesOfWholeBlocks) {
   for (const DType type : types()) {
     const std::int64_t k = 3 * block_fields(type).elements;
     const std::int64_t row_bytes = interleaved_row_bytes(type, k);
@@ -202,7 +202,7 @@ TEST(Interleaved, TensorsOfWholeBlocksCanBe) {
   }
 }
 
-TEST(Interleaved, OthersCanNot) {
+TEST(Interleaved, RejectsOtherTensors) {
   for (const DType type : types()) {
     const std::int64_t k = 2 * block_fields(type).elements;
     EXPECT_FALSE(can_interleave(tensor(type, {k, 0}))) << trait(type).name;
@@ -235,13 +235,13 @@ TEST(Interleaved, OthersCanNot) {
   }
 }
 
-TEST(Interleaved, ThoseWhoseBytesCanNotBeCountedCanNot) {
+TEST(Interleaved, RejectsTensorsWhoseByteSizeOverflows) {
   constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max() / 16;
   EXPECT_TRUE(can_interleave(tensor(DType::kF32, {kMost / 4, 1})));
   EXPECT_FALSE(can_interleave(tensor(DType::kF32, {kMost / 4 + 1, 1})));
 }
 
-TEST(Interleaved, SizesThatRunsStateCanNot) {
+TEST(Interleaved, RejectsDynamicDims) {
   for (std::size_t i = 0; i < kMaxDims; ++i) {
     Tensor some = tensor(DType::kF32, {64, 32, 2, 2});
     ASSERT_TRUE(can_interleave(some));

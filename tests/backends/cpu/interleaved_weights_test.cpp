@@ -126,7 +126,7 @@ class CpuInterleavedWeights : public testing::TestWithParam<std::string> {
 constexpr std::int64_t kK = 768;  // more than a panel has
 constexpr std::int64_t kRows = 48;
 
-TEST_P(CpuInterleavedWeights, GiveTheProductsOfPlainOnes) {
+TEST_P(CpuInterleavedWeights, GiveTheProductsOfPlainWeights) {
   const std::vector<std::int64_t> counts = {130, 1, 2, 3, 5, 7, 8, 9, 13, 16, 17, 33, 64, 65, 70};
   for (const DType type : types()) {
     const Product product(type, {kK, kRows, 1, 1}, {kK, 130, 1, 1});
@@ -170,7 +170,7 @@ TEST_P(CpuInterleavedWeights, GiveExactProductsOfLargeMatrices) {
   }
 }
 
-TEST_P(CpuInterleavedWeights, OrPlainOnesGiveExactProducts) {
+TEST_P(CpuInterleavedWeights, PlainWeightsGiveExactProducts) {
   for (const DType type : {DType::kQ4_0, DType::kQ6_K, DType::kIQ3_S, DType::kBF16}) {
     expect_exact(cpu(), {}, type, kK, 41, {131, 70, 20});
   }
@@ -180,7 +180,7 @@ TEST_P(CpuInterleavedWeights, OrPlainOnesGiveExactProducts) {
   }
 }
 
-TEST_P(CpuInterleavedWeights, OfAnyNumberOfRows) {
+TEST_P(CpuInterleavedWeights, MayHaveAnyNumberOfRows) {
   const std::vector<std::int64_t> counts = {80, 1, 9, 17, 65};  // up to where panels begin
   for (const DType type : {DType::kQ4_0, DType::kQ2_K, DType::kMXFP4, DType::kBF16, DType::kF32}) {
     for (const std::int64_t rows : {1, 15, 17, 50}) {
@@ -195,7 +195,7 @@ TEST_P(CpuInterleavedWeights, OfAnyNumberOfRows) {
 }
 
 /// No run has more columns than the plan was made for: scratch is as small as can be.
-TEST_P(CpuInterleavedWeights, OfPlansForAnyNumberOfColumns) {
+TEST_P(CpuInterleavedWeights, WorkInPlansForAnyNumberOfColumns) {
   for (const DType type : {DType::kQ4_0, DType::kQ2_K, DType::kBF16, DType::kF32}) {
     for (std::int64_t columns = 1; columns <= 18; ++columns) {
       const Product product(type, {256, 32, 1, 1}, {256, columns, 1, 1});
@@ -221,7 +221,7 @@ TEST_P(CpuInterleavedWeights, GiveTheSameBitsForAnyNumberOfThreads) {
   }
 }
 
-TEST_P(CpuInterleavedWeights, OfSeveralMatrices) {
+TEST_P(CpuInterleavedWeights, MayHaveSeveralMatrices) {
   struct Slices {
     std::int64_t w2, w3, x2, x3;
   };
@@ -239,7 +239,7 @@ TEST_P(CpuInterleavedWeights, OfSeveralMatrices) {
   }
 }
 
-TEST_P(CpuInterleavedWeights, TimesColumnsThatAreNotF32InARow) {
+TEST_P(CpuInterleavedWeights, MultiplyHalfPrecisionAndTransposedColumns) {
   const std::vector<std::int64_t> counts = {130, 66, 17, 9, 1};
   for (const DType type : {DType::kQ4_0, DType::kQ2_K, DType::kBF16, DType::kF32}) {
     for (const DType x_type : {DType::kF32, DType::kF16, DType::kBF16}) {
@@ -302,13 +302,13 @@ void expect_same_rows(Device* device, const Tied& tied, DType type) {
   EXPECT_TRUE((*got)->leaf(tied.w)->data == (*plain)->leaf(tied.w)->data) << trait(type).name;
 }
 
-TEST_P(CpuInterleavedWeights, GiveTheRowsOfPlainOnes) {
+TEST_P(CpuInterleavedWeights, GetRowsGivesTheRowsOfPlainWeights) {
   for (const DType type : types()) {
     expect_same_rows(cpu(), Tied(type, {256, 43, 1, 1}, {0, 42, 16, 15, 15, 31, 1}), type);
   }
 }
 
-TEST_P(CpuInterleavedWeights, GiveLongRowsAndThoseOfSeveralTables) {
+TEST_P(CpuInterleavedWeights, GetRowsGivesLongRowsAndThoseOfSeveralTables) {
   for (const DType type : {DType::kQ4_0, DType::kQ6_K, DType::kMXFP4, DType::kBF16, DType::kF32}) {
     // More than is copied at once.
     expect_same_rows(cpu(), Tied(type, {4352, 16, 1, 1}, {3, 15, 0}), type);
@@ -317,7 +317,7 @@ TEST_P(CpuInterleavedWeights, GiveLongRowsAndThoseOfSeveralTables) {
   }
 }
 
-TEST_P(CpuInterleavedWeights, HaveNoRowsBehindTheirLast) {
+TEST_P(CpuInterleavedWeights, GetRowsFailsForAnIdOutOfRange) {
   const Tied tied(DType::kQ8_0, {64, 17, 1, 1}, {3, 17});
   const auto run = tied.make(cpu(), interleaved);
   ASSERT_TRUE(run) << run.error().message();
@@ -328,7 +328,7 @@ TEST_P(CpuInterleavedWeights, HaveNoRowsBehindTheirLast) {
 
 // ---- which memory is asked for
 
-TEST_P(CpuInterleavedWeights, AreAskedForWhereTheyAreRead) {
+TEST_P(CpuInterleavedWeights, AreChosenForTypesWithKernels) {
   const bool lanes = GetParam() != "scalar";
   for (const DTypeTrait& type : dtypes()) {
     if (type.encode == nullptr && type.encode_weighted == nullptr) continue;
@@ -354,7 +354,7 @@ TEST_P(CpuInterleavedWeights, AreAskedForWhereTheyAreRead) {
   }
 }
 
-TEST_P(CpuInterleavedWeights, AreAskedForOnlyIfAllCanReadThem) {
+TEST_P(CpuInterleavedWeights, AreChosenOnlyIfAllUsersCanReadThem) {
   GraphBuilder g;
   const auto matrix = [&](const char* name) {
     return g.weight(name, *make_tensor(DType::kF32, {64, 32}));
@@ -399,7 +399,7 @@ TEST_P(CpuInterleavedWeights, AreAskedForOnlyIfAllCanReadThem) {
   EXPECT_EQ(chosen_memory(*cpu(), graph, experts->id), &host_memory());
 }
 
-TEST_P(CpuInterleavedWeights, AreWhatIsAskedForAndComputeRight) {
+TEST_P(CpuInterleavedWeights, ChosenLayoutComputesRight) {
   const Product product(DType::kQ4_K, {kK, kRows, 1, 1}, {kK, 9, 1, 1});
   const auto got = product.run(cpu(), as_asked, {9});
   expect_alike(got[0], product.run(cpu(), {}, {9})[0], DType::kQ4_K, ", as asked");
@@ -446,13 +446,13 @@ class CpuInterleavedLeaves : public testing::Test {
   std::string user_;
 };
 
-TEST_F(CpuInterleavedLeaves, AreRefusedWhereTheyCanNotBeRead) {
+TEST_F(CpuInterleavedLeaves, CompileRejectsOpsThatCannotReadThem) {
   expect_refused(make([](GraphBuilder& g, Operand w, Operand x) { return add(g, x, w); }));
   expect_refused(make([](GraphBuilder& g, Operand w, Operand x) { return matmul(g, x, w); }));
 }
 
 /// Preparing refuses the same; the reason names the memory.
-TEST_F(CpuInterleavedLeaves, AreNotSupportedWhereTheyCanNotBeRead) {
+TEST_F(CpuInterleavedLeaves, SupportsRejectsOpsThatCannotReadThem) {
   GraphBuilder g;
   const auto w = g.weight("w", *make_tensor(DType::kF32, {64, 32}));
   const auto x = g.input("x", *make_tensor(DType::kF32, {64, 32}));
@@ -482,7 +482,7 @@ TEST_F(CpuInterleavedLeaves, AreNotSupportedWhereTheyCanNotBeRead) {
   }
 }
 
-TEST_F(CpuInterleavedLeaves, AreRefusedAsViews) {
+TEST_F(CpuInterleavedLeaves, CompileRejectsViewsOfThem) {
   expect_refused(make([](GraphBuilder& g, Operand w, Operand x) {
     return matmul(g, reshape(g, w, {64, 16, 2}), x);
   }));
@@ -492,7 +492,7 @@ TEST_F(CpuInterleavedLeaves, AreRefusedAsViews) {
 }
 
 /// Rows that are plain, as they are in no whole groups, stay so whatever a view of them looks like.
-TEST_F(CpuInterleavedLeaves, OfPlainRowsAreReadAsPlainRows) {
+TEST_F(CpuInterleavedLeaves, PlainRowsInInterleavedMemoryMayBeViewed) {
   GraphBuilder g;
   const auto w = g.weight("w", *make_tensor(DType::kF32, {64, 8, 2}));
   const auto x = g.input("x", *make_tensor(DType::kF32, {64, 3}));
@@ -514,7 +514,7 @@ TEST_F(CpuInterleavedLeaves, OfPlainRowsAreReadAsPlainRows) {
 }
 
 /// The buffer has the matrix as plain bytes then, or as another one.
-TEST_F(CpuInterleavedLeaves, ThatTheirBufferWasNotToldOfAreInvalid) {
+TEST_F(CpuInterleavedLeaves, UnplacedMatrixIsInvalid) {
   const Product product(DType::kQ4_0, {64, 32, 1, 1}, {64, 3, 1, 1});
   const Tensor& w = product.graph->node(product.w).result;
   const std::size_t bytes = cpu::interleaved_memory().size_of(w);

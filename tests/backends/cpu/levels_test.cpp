@@ -97,7 +97,7 @@ std::vector<std::vector<double>> alone(const Work& work, const std::string& leve
   return work.results(only.device, memory);
 }
 
-TEST(CpuLevels, OfRegistriesInOneProcessAreTheirOwn) {
+TEST(CpuLevels, RegistriesInOneProcessHaveTheirOwn) {
   const Work work;
   const std::vector<std::string> names = cpu::simd::level_names();
   const std::array<Memory, 2> memories = {Memory{}, Memory{packed}};
@@ -124,7 +124,7 @@ TEST(CpuLevels, OfRegistriesInOneProcessAreTheirOwn) {
 }
 
 /// Sums of rows, as the vector code of the level gives them.
-TEST(CpuLevels, ComputeWithTheVectorCodeOfTheDevice) {
+TEST(CpuLevels, UseTheVectorCodeOfTheDevice) {
   const Work work;
   const std::vector<std::string> names = cpu::simd::level_names();
   std::vector<OfLevel> all;
@@ -143,7 +143,7 @@ TEST(CpuLevels, ComputeWithTheVectorCodeOfTheDevice) {
 }
 
 /// How weights are packed does not depend on the level: only who has products of them does.
-TEST(CpuLevels, ReadWeightsThatADeviceOfAnotherLevelHasPacked) {
+TEST(CpuLevels, ReadWeightsPackedByADeviceOfAnotherLevel) {
   const Work work;
   const std::vector<std::string> names = cpu::simd::level_names();
   const OfLevel best = open(names.front());
@@ -160,7 +160,7 @@ TEST(CpuLevels, ReadWeightsThatADeviceOfAnotherLevelHasPacked) {
 }
 
 /// A plan goes on at its level when registries of other levels come and go.
-TEST(CpuLevels, OfAPlanStayWhatTheyWere) {
+TEST(CpuLevels, PlanKeepsItsLevel) {
   const Work work;
   const std::vector<std::string> names = cpu::simd::level_names();
   OfLevel best = open(names.front());
@@ -204,7 +204,7 @@ TEST(CpuLevels, ThreadsComputeAtTheLevelOfTheirDevice) {
   for (std::size_t i = 0; i < names.size(); ++i) EXPECT_EQ(right[i], kTimes) << names[i];
 }
 
-TEST(CpuLevels, AnUnknownOneIsRefusedWithThoseThereAreAndChangesNothing) {
+TEST(CpuLevels, UnknownLevelIsAnErrorThatListsTheOthers) {
   const OfLevel best = open("best");
   Options options;
   options.backend_options["cpu"]["level"] = "abacus";

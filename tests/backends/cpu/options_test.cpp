@@ -4,7 +4,7 @@
 namespace shunt::test::cpu_options_test {
 namespace {
 
-TEST(CpuOptions, FusingIsOnOrOff) {
+TEST(CpuOptions, FuseIsOnOrOff) {
   expect_option("cpu", "fuse", {"SHUNT_CPU_FUSE"}, {"on", "off"}, "0");
 }
 

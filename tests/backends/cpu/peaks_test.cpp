@@ -43,7 +43,7 @@ TEST_P(CpuPeakLoops, UseNothingAboveTheLevel) {
 /// 12 chains; a vector of 512 bits holds 64 numbers of 8 bits, 32 of 16 and 16 of 32; a
 /// multiply-add is two operations. Of AMX 4 tiles of 16 times 16 sums, of 64 bytes of either number
 /// each.
-TEST_P(CpuPeakLoops, CountWhatTheirInstructionsDo) {
+TEST_P(CpuPeakLoops, CountTheOperationsOfTheirInstructions) {
   const std::map<std::string_view, double> a_round = {
       {"AVX-512 VNNI", 12 * 64 * 2}, {"AVX-512 maddubs", 12 * 64 * 2}, {"AVX-VNNI", 12 * 32 * 2},
       {"AVX2 maddubs", 12 * 32 * 2}, {"SSE4 maddubs", 12 * 16 * 2},    {"plain code", 64 * 2},
@@ -63,7 +63,7 @@ TEST_P(CpuPeakLoops, CountWhatTheirInstructionsDo) {
   }
 }
 
-TEST_P(CpuPeakLoops, ReadNothingBehindTheMemory) {
+TEST_P(CpuPeakLoops, ReadNothingPastTheMemory) {
   const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
   const std::size_t size = std::max(page, kReadStep);
   void* memory =
@@ -90,7 +90,7 @@ std::size_t processors_of_this_thread() {
                                                         : 0;
 }
 
-TEST(CpuPinnedThreads, EachNumberIsAtWorkOnceOnOneProcessor) {
+TEST(CpuPinnedThreads, EachThreadRunsOnceOnOneProcessor) {
   const std::size_t before = processors_of_this_thread();
   std::array<std::atomic<int>, 5> times = {};
   std::atomic<int> on_one = 0;
@@ -104,7 +104,7 @@ TEST(CpuPinnedThreads, EachNumberIsAtWorkOnceOnOneProcessor) {
   EXPECT_EQ(processors_of_this_thread(), before) << "the caller runs where it ran";
 }
 
-TEST(CpuPeakMemory, StartsAtALargePage) {
+TEST(CpuPeakMemory, IsAlignedToALargePage) {
   const auto memory = PeakMemory::create(std::size_t{4} << 20);
   ASSERT_TRUE(memory) << memory.error().message();
   const auto bytes = (*memory)->bytes();
@@ -113,7 +113,7 @@ TEST(CpuPeakMemory, StartsAtALargePage) {
   std::ranges::fill(bytes, std::byte{1});
 }
 
-TEST(CpuPeakMemory, MoreThanThereIsIsAnError) {
+TEST(CpuPeakMemory, MoreThanTheSystemHasIsOutOfMemory) {
   for (const std::size_t bytes : {std::size_t{1} << 50, ~std::size_t{0}}) {
     const auto memory = PeakMemory::create(bytes);
     ASSERT_FALSE(memory);
@@ -122,7 +122,7 @@ TEST(CpuPeakMemory, MoreThanThereIsIsAnError) {
   }
 }
 
-TEST(CpuPeakMeter, HasTheDevicesThreadsUnlessItIsTold) {
+TEST(CpuPeakMeter, DefaultsToTheThreadsOfTheDevice) {
   Options options;
   options.threads = 2;
   const auto registry = Registry::create(options);

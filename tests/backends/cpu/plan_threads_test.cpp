@@ -80,7 +80,7 @@ class PlanThreads : public ::testing::Test {
   Dim columns_ = 0;
 };
 
-TEST_F(PlanThreads, GiveTheSameBitsWhateverTheirNumber) {
+TEST_F(PlanThreads, GiveTheSameBitsForAnyNumber) {
   const auto run = product();
   Plan& plan = run->plan();
   for (const std::int64_t count : {64, 5, 1}) {
@@ -98,7 +98,7 @@ TEST_F(PlanThreads, GiveTheSameBitsWhateverTheirNumber) {
 }
 
 /// One more would have a second to come.
-TEST_F(PlanThreads, AreNotMoreThanTheCallerAllows) {
+TEST_F(PlanThreads, AreAtMostTheNumberSet) {
   for (const std::size_t most : {1, 2}) {
     const auto threads = threads_of(static_cast<int>(most), most + 1, std::chrono::seconds(1));
     EXPECT_LE(threads.size(), most);
@@ -106,14 +106,14 @@ TEST_F(PlanThreads, AreNotMoreThanTheCallerAllows) {
   }
 }
 
-TEST_F(PlanThreads, AreAllThatTheCallerAllows) {
+TEST_F(PlanThreads, AreAllOfTheNumberSet) {
   for (const int most : {1, 2, 3, 0, 1000}) {
     const std::size_t expected = most == 1 || most == 2 ? static_cast<std::size_t>(most) : 3;
     EXPECT_EQ(threads_of(most, expected, std::chrono::seconds(60)).size(), expected) << most;
   }
 }
 
-TEST_F(PlanThreads, AreAtLeastOne) {
+TEST_F(PlanThreads, RejectNegativeNumbers) {
   const auto run = product();
   const Status status = run->plan().set_threads(-1);
   ASSERT_FALSE(status);
@@ -163,7 +163,7 @@ std::vector<std::vector<double>> steps_behind_an_accelerator(Device& cpu, std::s
   return outputs;
 }
 
-TEST_F(PlanThreads, OfAnAcceleratorInFrontChangeNoBit) {
+TEST_F(PlanThreads, GiveTheSameBitsAfterAnAccelerator) {
   const auto wanted = steps_behind_an_accelerator(*cpu_, 1, 0);
   for (const std::size_t in_flight : {2U, 4U}) {
     for (const int threads : {0, 1}) {

@@ -57,7 +57,7 @@ void run_with(const Graph& graph, std::span<const CpuKernel* const> kernels, Poo
   }
 }
 
-TEST(PoolLaunches, ABarrierOfALaunchThatTheCallerDoesAloneHoldsForAll) {
+TEST(PoolLaunches, LaunchByTheCallerAloneIsABarrierForAllWorkers) {
   const auto pool = Pool::create(2);
   ASSERT_TRUE(pool);
   GraphBuilder g;
@@ -97,7 +97,7 @@ TEST(PoolLaunches, ABarrierOfALaunchThatTheCallerDoesAloneHoldsForAll) {
   EXPECT_EQ(early, 0);
 }
 
-TEST(PoolLaunches, ItemsAreDoneOnceEachAfterThoseTheyReadHoweverManyThereAre) {
+TEST(PoolLaunches, ItemsRunOnceAfterTheItemsTheyRead) {
   GraphBuilder g;
   Result<Value> x = g.input("x", *make_tensor(DType::kF32, {4}));
   for (int i = 0; i < 4; ++i) x = abs(g, neg(g, silu(g, x)));
@@ -130,7 +130,7 @@ TEST(PoolLaunches, ItemsAreDoneOnceEachAfterThoseTheyReadHoweverManyThereAre) {
   }
 }
 
-TEST(PoolLaunches, WhatIsNoMoreThanAChunkIsDoneByTheCaller) {
+TEST(PoolLaunches, LaunchOfOneChunkRunsOnTheCaller) {
   const auto pool = Pool::create(3);
   ASSERT_TRUE(pool);
   GraphBuilder g;

@@ -32,7 +32,7 @@ TEST(PoolSeats, FillTheCoresInOrder) {
   EXPECT_THAT(seats(wide, 2, PinThreads::kOn), ElementsAre(ElementsAre(0, 4), ElementsAre(1, 5)));
 }
 
-TEST(PoolSeats, OffOneThreadOrMoreThreadsThanCoresBindNothing) {
+TEST(PoolSeats, BindNothingForOffOneThreadOrTooManyThreads) {
   const CpuTopology topology = cores({0, 1}, {0, 1});
   EXPECT_THAT(seats(topology, 2, PinThreads::kOff), IsEmpty());
   EXPECT_THAT(seats(topology, 1, PinThreads::kOn), IsEmpty());
@@ -41,7 +41,7 @@ TEST(PoolSeats, OffOneThreadOrMoreThreadsThanCoresBindNothing) {
   EXPECT_THAT(seats(CpuTopology{}, 2, PinThreads::kAuto), IsEmpty());
 }
 
-TEST(PoolSeats, AutoBindsOnlyAThreadForEachCoreOfSeveralCachesOrNodes) {
+TEST(PoolSeats, AutoBindsOnlyWithAThreadPerCoreOfSeveralCachesOrNodes) {
   EXPECT_EQ(seats(cores({0, 1}, {0, 0}), 2, PinThreads::kAuto).size(), 2U);
   EXPECT_EQ(seats(cores({0, 0}, {0, 1}), 2, PinThreads::kAuto).size(), 2U);
   EXPECT_THAT(seats(cores({0, 0}, {0, 0}), 2, PinThreads::kAuto), IsEmpty());
@@ -73,7 +73,7 @@ std::vector<std::vector<int>> places_of(Pool& pool) {
   return places.places;
 }
 
-TEST(PoolSeats, WorkersSitThereAndTheCallerWhereItWas) {
+TEST(PoolSeats, WorkersAreBoundAndTheCallerIsNot) {
   const std::vector<int> before = this_threads_processors();
   ASSERT_FALSE(before.empty());
   CpuTopology topology;  // two places that every machine has
@@ -88,7 +88,7 @@ TEST(PoolSeats, WorkersSitThereAndTheCallerWhereItWas) {
   EXPECT_THAT(places_of(**loose), ElementsAre(before, before));
 }
 
-TEST(PoolSeats, ACoreThatIsNotThereCostsNothing) {
+TEST(PoolSeats, MissingCoreIsIgnored) {
   CpuTopology topology;
   topology.cores = {{{60000}, 0, 0}, {{60001}, 0, 0}};
   auto pool = Pool::create(2, topology, PinThreads::kOn);

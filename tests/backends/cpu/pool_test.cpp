@@ -35,7 +35,7 @@ class Counting final : public Task {
   std::vector<std::atomic<int>> hits_;
 };
 
-TEST(Pool, EveryItemIsDoneOnceAndNobodyStaysInside) {
+TEST(Pool, EveryItemRunsOnceAndNoWorkerStaysInside) {
   for (int threads : {1, 2, 3, 8}) {
     auto pool = Pool::create(threads);
     ASSERT_TRUE(pool) << pool.error().message();
@@ -50,7 +50,7 @@ TEST(Pool, EveryItemIsDoneOnceAndNobodyStaysInside) {
   }
 }
 
-TEST(Pool, NobodyWaitsForThreadsThatDoNotCome) {
+TEST(Pool, DoesNotWaitForSleepingThreads) {
   // More threads than any machine runs at once: most are asleep when the caller is done already.
   auto pool = Pool::create(200);
   ASSERT_TRUE(pool);
@@ -62,7 +62,7 @@ TEST(Pool, NobodyWaitsForThreadsThatDoNotCome) {
   }
 }
 
-TEST(Pool, RunsFromManyThreadsQueue) {
+TEST(Pool, RunsOfManyThreadsAreSerialized) {
   auto pool = Pool::create(2);
   ASSERT_TRUE(pool);
   std::atomic<int> inside{0};
@@ -95,7 +95,7 @@ TEST(Pool, RunsFromManyThreadsQueue) {
   EXPECT_FALSE(together);
 }
 
-TEST(Pool, ScratchIsEachThreadsOwnAndAligned) {
+TEST(Pool, ScratchIsPerThreadAndAligned) {
   auto pool = Pool::create(3);
   ASSERT_TRUE(pool);
   const auto lock = (*pool)->lock();

@@ -65,7 +65,7 @@ TEST_P(CpuSimdConvert, DecodesTailsOfEveryLength) {
   }
 }
 
-TEST_P(CpuSimdConvert, EncodesAsTheTraitDoes) {
+TEST_P(CpuSimdConvert, EncodesLikeTheTypeTrait) {
   // Random bit patterns: all exponents, subnormals, infinities and NaNs.
   std::mt19937 random(5);
   std::vector<float> values(64 * 1024);

@@ -132,7 +132,7 @@ TEST_P(CpuSimdFloatMany, MultipliesRowsOfEveryLength) {
   }
 }
 
-TEST_P(CpuSimdFloatMany, AProductIsTheSameWhateverIsTakenWithIt) {
+TEST_P(CpuSimdFloatMany, ProductDoesNotDependOnOtherRowsOrColumns) {
   constexpr std::int64_t kLength = 145;
   for (const DType type : kTypes) {
     const Weights w(type, 32, kLength, random_floats(32 * kLength, 3));
@@ -155,7 +155,7 @@ float through_bf16(float x) {
   return multiply(one, {x}, 1, 1, 1, {0}, false)[0];
 }
 
-TEST_P(CpuSimdFloatMany, RoundsXToTheNearestBF16OrNotAtAll) {
+TEST_P(CpuSimdFloatMany, RoundsXToNearestBf16OnlyForBf16Pairs) {
   const bool rounds = float_word(test_level(), DType::kBF16) == FloatWord::kTwoBF16;
   struct Rounding {
     float x, rounded;
@@ -181,7 +181,7 @@ TEST_P(CpuSimdFloatMany, RoundsXToTheNearestBF16OrNotAtAll) {
   }
 }
 
-TEST_P(CpuSimdFloatMany, RoundsNothingForF32AndF16) {
+TEST_P(CpuSimdFloatMany, UsesF32WordsForF32AndF16) {
   EXPECT_EQ(float_word(test_level(), DType::kF32), FloatWord::kF32);
   EXPECT_EQ(float_word(test_level(), DType::kF16), FloatWord::kF32);
 }

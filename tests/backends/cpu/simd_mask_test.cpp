@@ -86,14 +86,14 @@ class CpuSimdMask : public AtLevel {
   }
 };
 
-TEST_P(CpuSimdMask, OfZerosAndOfHiddenKeys) {
+TEST_P(CpuSimdMask, OfOnlyZerosOrOnlyMaskedKeys) {
   for (std::size_t n = 0; n <= kLongest; ++n) {
     expect_seen_anywhere(Mask(n, 0.0F));
     expect_seen_anywhere(Mask(n, -kInfinity));
   }
 }
 
-TEST_P(CpuSimdMask, OfCausalOnes) {
+TEST_P(CpuSimdMask, OfCausalMasks) {
   for (std::size_t n = 1; n <= kLongest; n += n < 40 ? 1 : 7) {
     for (std::size_t seen = 0; seen <= n; ++seen) {
       Mask mask(n, -kInfinity);
@@ -103,7 +103,7 @@ TEST_P(CpuSimdMask, OfCausalOnes) {
   }
 }
 
-TEST_P(CpuSimdMask, OneElementThatIsNotLikeTheOthers) {
+TEST_P(CpuSimdMask, FindsOneDifferentElement) {
   for (const float other : {1.0F, -1.0F, kInfinity, -kInfinity, 0.0F, -0.0F, std::nanf(""),
                             -65504.0F, std::numeric_limits<float>::denorm_min()}) {
     for (const float rest : {0.0F, -kInfinity}) {
@@ -120,7 +120,7 @@ TEST_P(CpuSimdMask, OneElementThatIsNotLikeTheOthers) {
   }
 }
 
-TEST_P(CpuSimdMask, HolesAndTailsOfSequencesThatShareACache) {
+TEST_P(CpuSimdMask, FindsHolesAndTailsOfSharedCaches) {
   std::mt19937 random(3);
   for (int i = 0; i < 1000; ++i) {
     Mask mask;

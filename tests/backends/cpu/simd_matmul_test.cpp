@@ -97,7 +97,7 @@ TEST_P(CpuSimdMatmul, DotsRowsOfEveryTypeAndLength) {
   }
 }
 
-TEST_P(CpuSimdMatmul, ADotIsTheSameWhateverRowsAreTakenWithIt) {
+TEST_P(CpuSimdMatmul, DotDoesNotDependOnOtherRows) {
   const std::int64_t k = 320;
   for (DType dtype : {DType::kF32, DType::kF16, DType::kQ8_0, DType::kQ4_0}) {
     const Weights w(dtype, 9, k);
@@ -143,7 +143,7 @@ TEST_P(CpuSimdMatmul, MultipliesPanels) {
   }
 }
 
-TEST_P(CpuSimdMatmul, AProductIsTheSameWhateverColumnsAreTakenWithIt) {
+TEST_P(CpuSimdMatmul, ProductDoesNotDependOnOtherColumns) {
   const std::int64_t k = 144;
   const Floats w = random_floats(8 * k, 6);
   const Floats x = random_floats(13 * k, 7);

@@ -50,7 +50,7 @@ class CpuSimdRecurrence : public AtLevel {
   }
 };
 
-TEST_P(CpuSimdRecurrence, AddsProducts) {
+TEST_P(CpuSimdRecurrence, AddsElementwiseProducts) {
   for (int n = 0; n <= kLongest; ++n) {
     const Row a = random_row(n);
     const Row b = random_row(n);
@@ -102,7 +102,7 @@ TEST_P(CpuSimdRecurrence, ReadsAndUpdates) {
   }
 }
 
-TEST_P(CpuSimdRecurrence, TurnsGradientsOfSilu) {
+TEST_P(CpuSimdRecurrence, ComputesTheGradientOfSilu) {
   for (int n = 0; n <= kLongest; ++n) {
     const Row dy = random_row(n);
     const Row x = random_row(n, -20, 20);
@@ -119,7 +119,7 @@ TEST_P(CpuSimdRecurrence, TurnsGradientsOfSilu) {
   }
 }
 
-TEST_P(CpuSimdRecurrence, StepsAsAdamDoes) {
+TEST_P(CpuSimdRecurrence, ComputesAnAdamStep) {
   const AdamStep step = {.keep = 0.9F, .rate = 0.2F, .v_scale = 3, .eps = 0.01F};
   for (int n = 0; n <= kLongest; ++n) {
     const Row before = random_row(n);

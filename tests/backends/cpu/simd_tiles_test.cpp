@@ -104,7 +104,7 @@ struct Weights {
 
 class CpuSimdTiles : public AtLevel {};
 
-TEST_P(CpuSimdTiles, ColumnsAreRoundedToTheNearest) {
+TEST_P(CpuSimdTiles, RoundsColumnsToNearestBf16) {
   constexpr std::int64_t kStride = 120;
   for (const std::int64_t count : {1, 7, 16}) {
     for (const std::int64_t k : {1, 31, 32, 33, 100}) {
@@ -130,7 +130,7 @@ TEST_P(CpuSimdTiles, ColumnsAreRoundedToTheNearest) {
 constexpr DType kForms[] = {DType::kQ4_0, DType::kQ8_0, DType::kQ4_1,  DType::kQ4_K,
                             DType::kQ6_K, DType::kQ2_K, DType::kIQ4_NL};
 
-TEST_P(CpuSimdTiles, TwoPartsAreTheWeight) {
+TEST_P(CpuSimdTiles, SumOfTwoBf16PartsIsTheWeight) {
   for (const DType type : kForms) {
     if (!has_codes(test_level(), type)) continue;  // one lane decodes to F32
     const std::int64_t k = kSplitDepth;
@@ -193,7 +193,7 @@ void expect_products(const Multiply& multiply) {
   }
 }
 
-TEST_P(CpuSimdTiles, AnyUnitGivesTheProducts) {
+TEST_P(CpuSimdTiles, PlainUnitGivesTheProducts) {
   expect_products([](const TileRows& w, const TileColumns& x, std::int64_t tiles, float* y,
                      std::int64_t y_stride, bool add) {
     PlainUnit unit;

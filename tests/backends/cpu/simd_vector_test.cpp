@@ -102,7 +102,7 @@ TEST_P(CpuSimdVector, SubtractsAndDivides) {
       [](const Rows& r, std::size_t i) { return double{r[0][i]} / 0.1F; });
 }
 
-TEST_P(CpuSimdVector, IsSmoothAroundZero) {
+TEST_P(CpuSimdVector, SigmoidAndGeluMatchExactValues) {
   const auto sigmoid_of = [](double x) { return 1 / (1 + std::exp(-x)); };
   check_map(
       1, 3, [](Rows& r, float* y, int n) { sigmoid(test_level(), r[0].data(), y, n); },
@@ -140,7 +140,7 @@ TEST_P(CpuSimdVector, ScalesAndAdds) {
   }
 }
 
-TEST_P(CpuSimdVector, GatesSmoothly) {
+TEST_P(CpuSimdVector, SiluAndSwigluMatchExactValues) {
   const auto exact = [](double x) { return x / (1 + std::exp(-x)); };
   check_map(
       1, 3, [](Rows& r, float* y, int n) { silu(test_level(), r[0].data(), y, n); },
@@ -150,7 +150,7 @@ TEST_P(CpuSimdVector, GatesSmoothly) {
       [&](const Rows& r, std::size_t i) { return exact(r[0][i]) * r[1][i]; });
 }
 
-TEST_P(CpuSimdVector, SiluAtItsEnds) {
+TEST_P(CpuSimdVector, SiluAtSpecialValues) {
   const Row x = {0.0F, -0.0F, -1e4F, 1e4F, kInfinity, 3e38F, -3e38F, -95.0F, kNan};
   Row y(x.size());
   silu(test_level(), x.data(), y.data(), static_cast<std::int64_t>(x.size()));
@@ -166,7 +166,7 @@ TEST_P(CpuSimdVector, SiluAtItsEnds) {
   EXPECT_TRUE(std::isnan(y[8]));
 }
 
-TEST_P(CpuSimdVector, SwigluKeepsBitsThatAGateAloneWouldLose) {
+TEST_P(CpuSimdVector, SwigluKeepsPrecisionOfSubnormalGates) {
   const Row gate(3, -95.0F);
   const Row up(3, 1e30F);
   Row y(3);
@@ -174,7 +174,7 @@ TEST_P(CpuSimdVector, SwigluKeepsBitsThatAGateAloneWouldLose) {
   EXPECT_LE(ulps(y[1], -95.0 / (1 + std::exp(95.0)) * up[1]), 4);
 }
 
-TEST_P(CpuSimdVector, GatesKeepWhatIsNotANumber) {
+TEST_P(CpuSimdVector, GatesPropagateNaN) {
   constexpr std::size_t kCount = 70;
   const Row ones(kCount, 1.0F);
   const Row nan(kCount, kNan);
@@ -211,7 +211,7 @@ TEST_P(CpuSimdVector, ExpIsWithinTwoUlps) {
   EXPECT_LE(worst, 2);
 }
 
-TEST_P(CpuSimdVector, ExpAtItsEnds) {
+TEST_P(CpuSimdVector, ExpAtSpecialValues) {
   const Row x = {-kInfinity, kInfinity, kNan, -1e30F, 1e30F, -120.0F, 100.0F, -0.0F};
   Row y(x.size());
   exp(test_level(), x.data(), y.data(), static_cast<std::int64_t>(x.size()));
@@ -225,7 +225,7 @@ TEST_P(CpuSimdVector, ExpAtItsEnds) {
   EXPECT_EQ(y[7], 1.0F);
 }
 
-TEST_P(CpuSimdVector, ShiftedExpAndItsSum) {
+TEST_P(CpuSimdVector, ExpShiftedReturnsValuesAndSum) {
   for (int n = 0; n <= kLongest; ++n) {
     Row x = random_row(n, -10, 3);
     if (n > 2) x[static_cast<std::size_t>(n) / 2] = -kInfinity;
@@ -244,7 +244,7 @@ TEST_P(CpuSimdVector, ShiftedExpAndItsSum) {
   }
 }
 
-TEST_P(CpuSimdVector, SumsUp) {
+TEST_P(CpuSimdVector, ComputesDotSumAndSumOfSquares) {
   for (int n = 0; n <= kLongest; ++n) {
     const Row a = random_row(n, -3, 3);
     const Row b = random_row(n, -3, 3);
@@ -262,7 +262,7 @@ TEST_P(CpuSimdVector, SumsUp) {
   }
 }
 
-TEST_P(CpuSimdVector, FindsTheLargest) {
+TEST_P(CpuSimdVector, FindsTheMaximumAndItsIndex) {
   for (int n = 0; n <= kLongest; ++n) {
     Row x = random_row(n, -9, -1);
     const float largest = n == 0 ? -kInfinity : *std::max_element(x.begin(), x.end() - 1);
@@ -285,7 +285,7 @@ TEST_P(CpuSimdVector, FindsTheLargest) {
   }
 }
 
-TEST_P(CpuSimdVector, TurnsPairs) {
+TEST_P(CpuSimdVector, RotatesPairs) {
   for (int n = 0; n <= kLongest; ++n) {
     const Row angles = random_row(n, -4, 4);
     Row c = angles;
@@ -331,7 +331,7 @@ TEST(CpuSimdLevel, BestIsTheFirstAndTheDefaultTheLast) {
   EXPECT_FALSE(Level::find(""));
 }
 
-TEST(CpuSimdLevel, ExcludesThoseAbove) {
+TEST(CpuSimdLevel, ExcludesHigherLevels) {
   const std::vector<std::string> names = level_names();
   for (std::size_t number = 0; number < names.size(); ++number) {
     const auto level = Level::find(names[number]);
@@ -347,7 +347,7 @@ TEST(CpuSimdLevel, ExcludesThoseAbove) {
   }
 }
 
-TEST(CpuSimdLevel, StaysWhatItIsWhenOthersAreLookedFor) {
+TEST(CpuSimdLevel, DoesNotChangeWhenOthersAreLookedUp) {
   const Level lowest = Level::find(level_names().back()).value();
   (void)levels();
   EXPECT_FALSE(Level::find("abacus"));
@@ -358,7 +358,7 @@ TEST(CpuSimdLevel, StaysWhatItIsWhenOthersAreLookedFor) {
 #if defined(__x86_64__)
 /// Best first, and there if Linux sees the features that they need (AVX-512 apart, whose parts are
 /// many).
-TEST(CpuSimdLevel, AreThoseOfTheMachine) {
+TEST(CpuSimdLevel, NamesMatchTheFeaturesOfTheMachine) {
   const std::vector<std::string> names = level_names();
   std::vector<std::string> known = {"amx",  "avx3_dl", "avx3",  "avx2_vnni",
                                     "avx2", "sse4",    "scalar"};
@@ -379,7 +379,7 @@ TEST(CpuSimdLevel, AreThoseOfTheMachine) {
 }
 #elif defined(__aarch64__)
 /// Whether it has AES or not.
-TEST(CpuSimdLevel, AreThoseOfTheMachine) {
+TEST(CpuSimdLevel, NamesMatchTheFeaturesOfTheMachine) {
   EXPECT_EQ(level_names(), (std::vector<std::string>{"neon", "scalar"}));
 }
 #endif

@@ -109,7 +109,7 @@ std::vector<RefTensor> compute(Device* device, std::size_t begin, std::size_t en
   return found;
 }
 
-TEST(SharedColumns, AreThoseOfTheirOwnXAndForm) {
+TEST(SharedColumns, MatmulsOfDifferentInputsAndLayoutsDoNotMixThem) {
   Options options;
   options.threads = 2;
   const auto registry = Registry::create(options);
@@ -129,7 +129,7 @@ TEST(SharedColumns, AreThoseOfTheirOwnXAndForm) {
 }
 
 /// A program of one level needs other scratch memory than one of another level.
-TEST(SharedColumns, AreThoseOfTheirLevelWhenAnotherOneIsInUse) {
+TEST(SharedColumns, AreOfTheLevelOfTheirDevice) {
   const auto registry = Registry::create({});
   ASSERT_TRUE(registry);
   Device* const cpu = *(*registry)->find("cpu0");
@@ -161,7 +161,7 @@ TEST(SharedColumns, AreThoseOfTheirLevelWhenAnotherOneIsInUse) {
 }
 
 /// Later nodes see the data that are written into x in between, rows and positions alike.
-TEST(SharedColumns, AreMadeAgainWhenTheirXHasBeenWrittenTo) {
+TEST(SharedColumns, AreRecomputedAfterTheInputIsOverwritten) {
   const auto registry = Registry::create({});
   ASSERT_TRUE(registry);
   Device* const cpu = *(*registry)->find("cpu0");

@@ -48,7 +48,7 @@ void expect_to_be_cut(const zdnn::Machine& machine, std::int64_t k, std::int64_t
 }
 
 /// Of 2 bytes an element 32768 rows of 65536 are 4 GiB.
-TEST_F(ZdnnBytes, OfWeightsAreTheLimitThatTheMachineHas) {
+TEST_F(ZdnnBytes, OfWeightsRespectTheLimitOfTheMachine) {
   const auto z17 = machine("z17");
   EXPECT_EQ(z17->max_bytes(), 4096 * kMiB);
   EXPECT_TRUE(zdnn::grid_of(*z17, 32768, 65536).whole());
@@ -68,7 +68,7 @@ TEST_F(ZdnnBytes, OfWeightsAreTheLimitThatTheMachineHas) {
   expect_to_be_cut(*z16, 32769, 32768);
 }
 
-TEST_F(ZdnnBytes, OfWeightsMayBeLimitedToLess) {
+TEST_F(ZdnnBytes, OfWeightsRespectALowerLimit) {
   // A stick of 64 columns is 64 KiB of 512 rows, of which 1 MiB has 16.
   const auto small = machine("z17", [] { return kMiB; });
   EXPECT_TRUE(zdnn::grid_of(*small, 512, 1024).whole());
@@ -92,7 +92,7 @@ TEST_F(ZdnnBytes, OfWeightsMayBeLimitedToLess) {
 
 /// Of 128 KiB are 256 rows of 256. Each block of rows of x goes in once, and of y each piece comes
 /// out.
-TEST_F(ZdnnBytes, OfProductsAreCut) {
+TEST_F(ZdnnBytes, MatmulsAboveTheLimitAreSplit) {
   struct Case {
     std::int64_t n, m;
     std::uint64_t columns, rows;  ///< pieces of y
@@ -122,7 +122,7 @@ TEST_F(ZdnnBytes, OfProductsAreCut) {
   }
 }
 
-TEST_F(ZdnnBytes, OfElementsAreRefusedWithTheirNumber) {
+TEST_F(ZdnnBytes, ElementwiseOpsAboveTheLimitAreRejectedWithTheBytes) {
   (void)machine("z17", [] { return kMiB; });
   GraphBuilder g;
   const auto fits = relu(g, g.input("x", *make_tensor(DType::kF32, {512, 1024})));

@@ -6,7 +6,7 @@ namespace {
 
 using ZdnnChain = ZdnnMachinesTest;
 
-TEST_P(ZdnnChain, GoesInOnceAndComesOutOnce) {
+TEST_P(ZdnnChain, IsTransformedInOnceAndOutOnce) {
   GraphBuilder g;
   const auto x = g.input("x", *make_tensor(DType::kF32, {64, 5}));
   ASSERT_TRUE(g.output(feed_forward(g, x, 64, 130), "y"));
@@ -30,7 +30,7 @@ TEST_P(ZdnnChain, GoesInOnceAndComesOutOnce) {
 }
 
 /// A result that the CPU reads in between comes out once, and is not brought in again.
-TEST_P(ZdnnChain, WhatTheCpuReadsComesOutOnce) {
+TEST_P(ZdnnChain, ResultReadByTheCpuIsTransformedOutOnce) {
   GraphBuilder g;
   const auto x = g.input("x", *make_tensor(DType::kF32, {64, 5}));
   const auto half = feed_forward(g, x, 64, 96);
@@ -51,7 +51,7 @@ TEST_P(ZdnnChain, WhatTheCpuReadsComesOutOnce) {
 
 /// Inputs that change between runs, and a buffer of inputs that is used again, are brought in
 /// again.
-TEST_P(ZdnnChain, NothingIsLeftOfTheRunBefore) {
+TEST_P(ZdnnChain, ChangedInputsAreTransformedAgain) {
   GraphBuilder g;
   const auto x = g.input("x", *make_tensor(DType::kF32, {64, 5}));
   ASSERT_TRUE(g.output(feed_forward(g, x, 64, 64), "y"));
@@ -87,7 +87,7 @@ TEST_P(ZdnnChain, ReshapedAndRepeatedAndPermutedTensorsAreRight) {
 }
 
 /// Fewer rows than memory was planned for, also where rows do not follow each other then.
-TEST_P(ZdnnChain, DynamicDimsMayBeSmaller) {
+TEST_P(ZdnnChain, DynamicDimsMayBeBelowTheirMaximum) {
   GraphBuilder g;
   const auto tokens = g.dynamic_dim("tokens", 9);
   ASSERT_TRUE(tokens);
@@ -115,7 +115,7 @@ TEST_P(ZdnnChain, DynamicDimsMayBeSmaller) {
 }
 
 /// Rows that are shorter than memory was planned for, with gaps between them then.
-TEST_P(ZdnnChain, RowsMayBeShorter) {
+TEST_P(ZdnnChain, DynamicRowLengthMayBeBelowItsMaximum) {
   GraphBuilder g;
   const auto keys = g.dynamic_dim("keys", 64);
   ASSERT_TRUE(keys);
@@ -140,7 +140,7 @@ TEST_P(ZdnnChain, RowsMayBeShorter) {
 }
 
 /// Sums that are shorter than planned: transposing them may take more room, not less.
-TEST_P(ZdnnChain, SumsMayBeShorter) {
+TEST_P(ZdnnChain, DynamicSumLengthMayBeBelowItsMaximum) {
   GraphBuilder g;
   const auto k = g.dynamic_dim("k", 1100);
   ASSERT_TRUE(k);

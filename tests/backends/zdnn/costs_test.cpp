@@ -34,7 +34,7 @@ class ZdnnCosts : public ZdnnTest {
   }
 };
 
-TEST_F(ZdnnCosts, ANormBetweenProductsStaysInTheMachinesLayout) {
+TEST_F(ZdnnCosts, NormBetweenMatmulsStaysOnTheAccelerator) {
   const Block made = block(1024, 8);
   const CostModel estimates;
   const auto placement = place(*made.graph, devices_, {.costs = &estimates});
@@ -48,7 +48,7 @@ TEST_F(ZdnnCosts, ANormBetweenProductsStaysInTheMachinesLayout) {
 
 /// Where it was measured to take longer there than the CPU takes with two changes of layout, by a
 /// little in either direction.
-TEST_F(ZdnnCosts, ANormThatCostsMoreThanTheBorderIsTheCpus) {
+TEST_F(ZdnnCosts, NormCostlierThanTwoTransformsGoesToTheCpu) {
   const Block made = block(1024, 8);
   const auto leaves = values(*made.graph);
   const CostModel estimates;
@@ -82,7 +82,7 @@ TEST_F(ZdnnCosts, ANormThatCostsMoreThanTheBorderIsTheCpus) {
 }
 
 /// For one token the CPU would be faster, if the weights were where it finds them.
-TEST_F(ZdnnCosts, WeightsAreNotTakenOutOfTheMachinesLayoutForSpeed) {
+TEST_F(ZdnnCosts, TransformedWeightsKeepTheirOpOnTheAccelerator) {
   const Block made = block(64, 1);
   const CostModel estimates;
   const auto anywhere = place(*made.graph, devices_, {.costs = &estimates});

@@ -47,22 +47,22 @@ class ZdnnCut : public ZdnnTest {
 
 /// x goes in once, whatever the number of columns, each of which comes out once. Of plain w each
 /// piece goes in once.
-TEST_F(ZdnnCut, AsLongAsAVocabulary) {
+TEST_F(ZdnnCut, SplitsWeightsWithManyRows) {
   expect_right("z16", 32, 33000, 3, {1, 2, 2}, {1 + 5, 5, 5});
 }
 
 /// Each piece of x goes in once; the products of pieces are added up in the layout.
-TEST_F(ZdnnCut, AlongSums) {
+TEST_F(ZdnnCut, SplitsAlongSums) {
   expect_right("z16", 33000, 9, 3, {2, 1, 2 + 1}, {9 + 9, 1, 9 + 8});
   expect_right("z17", 2097152 / 32, 3, 2, {1, 1, 1}, {2, 1, 1});  // whole
 }
 
 /// Blocks of 256 rows, or of 1024 if w is plain; that goes in once, as it is a single piece.
-TEST_F(ZdnnCut, AlongRows) {
+TEST_F(ZdnnCut, SplitsAlongColumns) {
   expect_right("z16", 5, 7, 33000, {129, 129, 129}, {33 + 1, 33, 33});
 }
 
-TEST_F(ZdnnCut, ElementsOfSuchTensorsAreTheCpus) {
+TEST_F(ZdnnCut, RejectsElementwiseOpsOfTooLongRows) {
   open("z16");
   GraphBuilder g;
   const auto x = g.input("x", *make_tensor(DType::kF32, {33000, 2}));

@@ -20,7 +20,7 @@ class ZdnnDiscovery : public ZdnnTest {
   }
 };
 
-TEST_F(ZdnnDiscovery, ATwinSaysSo) {
+TEST_F(ZdnnDiscovery, TwinReportsThatItIsATwin) {
   for (const char* profile : {"z17", "z16"}) {
     open(profile);
     if (IsSkipped()) return;
@@ -34,7 +34,7 @@ TEST_F(ZdnnDiscovery, ATwinSaysSo) {
   }
 }
 
-TEST_F(ZdnnDiscovery, AMachineWithoutAnAcceleratorHasNoDevice) {
+TEST_F(ZdnnDiscovery, MachineWithoutAnAcceleratorHasNoDevice) {
   twin_ = std::make_unique<ZdnnTwin>();
   if (!twin_->there()) GTEST_SKIP() << "there is no twin of zDNN in this build";
   twin_->set("ZDNN_TWIN_PROFILE", "none");
@@ -44,20 +44,20 @@ TEST_F(ZdnnDiscovery, AMachineWithoutAnAcceleratorHasNoDevice) {
   EXPECT_FALSE(registry_->find("zdnn0"));
 }
 
-TEST_F(ZdnnDiscovery, ALibraryThatIsNotThereIsNamed) {
+TEST_F(ZdnnDiscovery, MissingLibraryIsNamed) {
   open_library("/no/such/libzdnn.so.0");
   EXPECT_FALSE(status().loaded);
   EXPECT_THAT(status().note, testing::HasSubstr("/no/such/libzdnn.so.0"));
 }
 
-TEST_F(ZdnnDiscovery, ALibraryOfSomethingElseIsRefused) {
+TEST_F(ZdnnDiscovery, RejectsAnUnrelatedLibrary) {
   open_library("libc.so.6");
   EXPECT_FALSE(status().loaded);
   EXPECT_THAT(status().note, testing::HasSubstr("zdnn_is_nnpa_installed"));
 }
 
 /// Reasons name the machine, or the library.
-TEST_F(ZdnnDiscovery, WhatIsMissingIsNamed) {
+TEST_F(ZdnnDiscovery, UnsupportedOpsNameTheMissingFeature) {
   GraphBuilder g;
   const auto x = g.input("x", *make_tensor(DType::kF32, {64, 5}));
   const auto root = sqrt(g, x);
@@ -80,7 +80,7 @@ TEST_F(ZdnnDiscovery, WhatIsMissingIsNamed) {
 }
 
 /// The smallest number of DLFLOAT16 is 2^-31 (1 + 2^-9): z/Architecture Principles of Operation.
-TEST_F(ZdnnDiscovery, AFactorTooSmallForItsNumbersIsRefused) {
+TEST_F(ZdnnDiscovery, RejectsAScaleBelowTheSmallestDlfloat16) {
   constexpr float kLeast = 0x1.008p-31F;
   open("z16");
   if (IsSkipped()) return;

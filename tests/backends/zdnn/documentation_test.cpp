@@ -79,7 +79,7 @@ class ZdnnPage : public ZdnnTest {
   }
 };
 
-TEST_F(ZdnnPage, ListsWhatEachOperationMayBeOffBy) {
+TEST_F(ZdnnPage, ListsTheErrorOfEachOperation) {
   const auto page = allowed_by_page();
   EXPECT_FALSE(page.empty());
   for (const std::string profile : {"z17", "z16"}) {
@@ -100,7 +100,7 @@ TEST_F(ZdnnPage, ListsWhatEachOperationMayBeOffBy) {
 
 /// The error depends on the pieces of a plain weight, as the memory of the weight is not given. A
 /// z16 takes sums of 32768 whole.
-TEST_F(ZdnnPage, SaysWhatSumsThatAreCutMayBeOffBy) {
+TEST_F(ZdnnPage, StatesTheErrorOfSplitSums) {
   struct Case {
     std::int64_t k, further_pieces;
   };

@@ -32,7 +32,7 @@ double distance(const EngineRun& a, const EngineRun& b) {
   return nmse(x, y);
 }
 
-TEST_P(ZdnnLogits, AreThoseOfTheCpuInTheMemoryThatWasPredicted) {
+TEST_P(ZdnnLogits, MatchTheCpuWithThePredictedMemory) {
   for (const DType type : {DType::kF32, DType::kF16, DType::kBF16, DType::kQ8_0, DType::kQ4_0}) {
     const SynthModel file(shape(type));
     const auto run = run_engine(file.path(), devices_, load_options());
@@ -70,7 +70,7 @@ TEST_P(ZdnnLogits, AreThoseOfTheCpuInTheMemoryThatWasPredicted) {
 
 INSTANTIATE_TEST_SUITE_P(, ZdnnLogits, kZdnnMachinesAndSums, name_of_machine);
 
-TEST_F(ZdnnEngine, NotesTellWhatTheDeviceGotOver) {
+TEST_F(ZdnnEngine, NotesListWorkedAroundFaults) {
   const SynthModel file(shape(DType::kF32));
   const auto run = run_engine(file.path(), devices_, load_options());
   ASSERT_TRUE(run) << run.error().message();
@@ -91,7 +91,7 @@ TEST_F(ZdnnEngine, NotesTellWhatTheDeviceGotOver) {
   }
 }
 
-TEST_F(ZdnnEngine, GoesOnWithoutADeviceThatFails) {
+TEST_F(ZdnnEngine, ContinuesWithoutAFailedDevice) {
   const SynthModel file(shape(DType::kF32));
   const auto cpu = run_engine(file.path(), {devices_.back()}, load_options());
   ASSERT_TRUE(cpu) << cpu.error().message();

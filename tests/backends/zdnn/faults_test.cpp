@@ -116,7 +116,7 @@ TEST_P(ZdnnFaults, InNetworksAreErrorsOrWorkedAround) {
 }
 
 /// The library allocates nothing for us.
-TEST_P(ZdnnFaults, OfAllocationsDoNotHappen) {
+TEST_P(ZdnnFaults, OfAllocationsHaveNoEffect) {
   EXPECT_TRUE(run_with("ZDNN_TWIN_FAIL_ALLOCATION", "1+"));
 }
 
@@ -144,7 +144,7 @@ TEST_P(ZdnnFaults, WhileWeightsAreLoadedAreErrorsOrWorkedAround) {
               testing::HasSubstr("zDNN: zdnn_transform_ztensor failed with code 0x000cf000"));
 }
 
-TEST_P(ZdnnFaults, CancellingEndsARun) {
+TEST_P(ZdnnFaults, CancelEndsARun) {
   auto run = prepare(graph_, leaves_);
   ASSERT_TRUE(run) << run.error().message();
   const std::atomic<bool> stop = true;

@@ -82,7 +82,7 @@ class ZdnnInt8 : public ZdnnTest {
 
 /// Numbers of which each step is known, so that the result is exact: Q8_0 has them with a scale of
 /// 16, and the largest of x and w are 127 times their scales.
-TEST_F(ZdnnInt8, ProductsAreTheDocumentedOnes) {
+TEST_F(ZdnnInt8, MatmulsMatchTheDocumentedFormula) {
   for (const char* sums : {"single", "double", "dlfloat"}) {
     for (const bool with_bias : {false, true}) {
       open("z17");
@@ -126,7 +126,7 @@ TEST_F(ZdnnInt8, ProductsAreTheDocumentedOnes) {
   }
 }
 
-TEST_F(ZdnnInt8, OfOddSizesAndAllTypesAreAsFineAsTheDeviceSays) {
+TEST_F(ZdnnInt8, OddSizesAndAllTypesStayWithinTheDeclaredError) {
   struct Case {
     std::int64_t k, n, m;
     DType dtype;
@@ -156,7 +156,7 @@ TEST_F(ZdnnInt8, OfOddSizesAndAllTypesAreAsFineAsTheDeviceSays) {
 
 /// A scale is shared by some columns only: large values in one of them make no columns of other
 /// scales coarser.
-TEST_F(ZdnnInt8, ColumnsHaveSeveralScales) {
+TEST_F(ZdnnInt8, ScalesAreSharedBySomeColumnsOnly) {
   const Product made = product(4096, 600, 3, true);  // 256 columns a scale
   auto leaves = values(*made.graph);
   for (std::int64_t i = 0; i < 4096; ++i) leaves[made.w].at(i, 0) *= 1000;
@@ -199,7 +199,7 @@ TEST_F(ZdnnInt8, ColumnsHaveSeveralScales) {
 /// each piece, so 8 bits hold them exactly. DLFLOAT16 still rounds the bias, each piece of a sum
 /// and each sum of two pieces: |error| <= 2^-10 |number|, so each rounding adds at most 2^-20 to
 /// the error.
-TEST_F(ZdnnInt8, ABiasIsAddedOnceWithSeveralPiecesOfColumnsAndOfSums) {
+TEST_F(ZdnnInt8, BiasIsAddedOnceToSplitMatmuls) {
   constexpr double kRounding = 1.0 / (1 << 20);
   struct Case {
     std::int64_t k, n, m;
@@ -233,7 +233,7 @@ TEST_F(ZdnnInt8, ABiasIsAddedOnceWithSeveralPiecesOfColumnsAndOfSums) {
 
 /// Sums that are too long for one call, and columns with two scales: each element goes in once, and
 /// comes out once.
-TEST_F(ZdnnInt8, AlongSumsAndColumns) {
+TEST_F(ZdnnInt8, SplitsAlongSumsAndColumns) {
   const Product made = product((1 << 18) + 256, 65, 1);
   const auto leaves = values(*made.graph);
   const RefTensor got = run(made, leaves);
@@ -246,7 +246,7 @@ TEST_F(ZdnnInt8, AlongSumsAndColumns) {
 }
 
 /// Several matrices of x, each with a scale of its own, and rows all of zeros.
-TEST_F(ZdnnInt8, OfSeveralMatrices) {
+TEST_F(ZdnnInt8, HasAScalePerMatrix) {
   GraphBuilder g;
   const auto x = g.input("x", *make_tensor(DType::kF32, {64, 5, 3}));
   const auto w = g.weight("w", *make_tensor(DType::kQ8_0, {64, 70}));
@@ -274,7 +274,7 @@ TEST_F(ZdnnInt8, OfSeveralMatrices) {
   EXPECT_LT(nmse(got, right), 1e-3);
 }
 
-TEST_F(ZdnnInt8, ChainsStayInTheMachinesLayout) {
+TEST_F(ZdnnInt8, ChainsStayInTheAcceleratorLayout) {
   GraphBuilder g;
   const auto x = g.input("x", *make_tensor(DType::kF32, {64, 5}));
   ASSERT_TRUE(g.output(feed_forward(g, x, 64, 160, DType::kQ8_0), "y"));
@@ -292,7 +292,7 @@ TEST_F(ZdnnInt8, ChainsStayInTheMachinesLayout) {
   EXPECT_LT(nmse(*(*made)->output(graph->outputs()[0]), expected(*graph, leaves)), 2e-3);
 }
 
-TEST_F(ZdnnInt8, WeightsTakeAByteAnElementAndReadBackNearly) {
+TEST_F(ZdnnInt8, WeightsTakeOneBytePerElementAndReadBackClosely) {
   const Product made = product(2048, 512, 1, false, DType::kQ4_0);
   const Tensor& tensor = made.graph->node(made.w).result;
   BufferType* const memory = lossy_memory(zdnn(), *made.graph, made.w);
@@ -321,7 +321,7 @@ TEST_F(ZdnnInt8, WeightsTakeAByteAnElementAndReadBackNearly) {
 
 /// Without a request the form is DLFLOAT16. Weights that are no blocks, and rows, have no other
 /// form.
-TEST_F(ZdnnInt8, IsNeverWhatNobodyAskedFor) {
+TEST_F(ZdnnInt8, IsNotUsedUnlessRequested) {
   const Product made = product(64, 70, 1);
   EXPECT_NE(chosen_memory(zdnn(), *made.graph, made.w), lossy_memory(zdnn(), *made.graph, made.w));
   for (const DType dtype : {DType::kF32, DType::kF16, DType::kBF16}) {
@@ -331,7 +331,7 @@ TEST_F(ZdnnInt8, IsNeverWhatNobodyAskedFor) {
   }
 }
 
-TEST_F(ZdnnInt8, IsNotOfMachinesThatLackIt) {
+TEST_F(ZdnnInt8, IsUnavailableOnMachinesWithoutIt) {
   const Product made = product(64, 70, 1);
   open("z16");
   EXPECT_EQ(lossy_memory(zdnn(), *made.graph, made.w), nullptr);
@@ -344,7 +344,7 @@ TEST_F(ZdnnInt8, IsNotOfMachinesThatLackIt) {
 }
 
 /// Computed by its plain meaning, with the weights that the machine has, and counted.
-TEST_F(ZdnnInt8, NumbersBeyondTheRangeAreComputedOtherwise) {
+TEST_F(ZdnnInt8, ValuesOutOfRangeUseTheHostFallback) {
   out_of_range_ = "exact";
   for (const char* answer : {"silent", "convert_failure"}) {
     settings_["ZDNN_TWIN_TOO_LARGE"] = answer;
@@ -369,7 +369,7 @@ TEST_F(ZdnnInt8, NumbersBeyondTheRangeAreComputedOtherwise) {
 }
 
 /// A weight whose scale is so small that its product with that of x is nothing to the machine.
-TEST_F(ZdnnInt8, ScalesBeyondTheRangeAreComputedOtherwise) {
+TEST_F(ZdnnInt8, ScalesOutOfRangeUseTheHostFallback) {
   const Product made = product(64, 70, 3);
   auto leaves = values(*made.graph);
   for (double& w : leaves[made.w].data) w *= 0.03;
@@ -430,7 +430,7 @@ class ZdnnInt8Engine : public ZdnnInt8 {
   }
 };
 
-TEST_F(ZdnnInt8Engine, NotesSayWhatItCostAndTheLedgerWhatItTakes) {
+TEST_F(ZdnnInt8Engine, NotesHaveTheErrorAndTheLedgerTheBytes) {
   SynthOptions shape;
   shape.dtype = DType::kQ8_0;
   const SynthModel file(shape);

@@ -56,7 +56,7 @@ class ZdnnLayout : public ZdnnTest, public testing::WithParamInterface<ZdnnMachi
 
 /// A product's left side must be transposed: a z17 does that itself. With a z16, and with the older
 /// library, it must be plain for that: it comes out once and goes in once, for all products.
-TEST_P(ZdnnLayout, KeepsTheLeftSideOfAProduct) {
+TEST_P(ZdnnLayout, KeepsTheLeftOperandOfAMatmul) {
   for (const std::int64_t matrices : {1, 3}) {
     GraphBuilder g;
     const auto x = g.input("x", *make_tensor(DType::kF32, {32, 9, matrices}));
@@ -71,7 +71,7 @@ TEST_P(ZdnnLayout, KeepsTheLeftSideOfAProduct) {
 }
 
 /// One that comes in goes in once as well, all its matrices together.
-TEST_P(ZdnnLayout, TakesTheLeftSideOfProductsOnce) {
+TEST_P(ZdnnLayout, TransformsTheLeftOperandOfMatmulsOnce) {
   GraphBuilder g;
   const auto w = g.input("w", *make_tensor(DType::kF16, {70, 9, 3}));
   const auto x = g.input("x", *make_tensor(DType::kF32, {70, 5, 6}));
@@ -80,7 +80,7 @@ TEST_P(ZdnnLayout, TakesTheLeftSideOfProductsOnce) {
 }
 
 /// A mask goes in once for all softmaxes, together with the record of its hidden elements.
-TEST_P(ZdnnLayout, TakesAMaskOnce) {
+TEST_P(ZdnnLayout, TransformsAMaskOnce) {
   for (const float max_bias : {0.0F, 4.0F}) {
     for (const bool hides_rows : {false, true}) {
       for (const std::int64_t matrices : {1, 2}) {
@@ -106,7 +106,7 @@ TEST_P(ZdnnLayout, TakesAMaskOnce) {
 }
 
 /// Masks that the machine computes, too, with the slopes of heads or without.
-TEST_P(ZdnnLayout, KeepsAMaskThatIsComputed) {
+TEST_P(ZdnnLayout, KeepsAComputedMask) {
   for (const float max_bias : {0.0F, 4.0F}) {
     GraphBuilder g;
     const auto x = g.input("x", *make_tensor(DType::kF32, {33, 5, 4, 2}));
@@ -118,7 +118,7 @@ TEST_P(ZdnnLayout, KeepsAMaskThatIsComputed) {
 }
 
 /// Second operands that are repeated: along rows, over rows, over matrices, and all of that.
-TEST_P(ZdnnLayout, RepeatsWhatItComputed) {
+TEST_P(ZdnnLayout, BroadcastsComputedOperands) {
   using Operation = Result<Value> (*)(GraphBuilder&, const Result<Value>&, const Result<Value>&);
   for (const Operation operation :
        {Operation{add}, Operation{sub}, Operation{mul}, Operation{div}}) {
@@ -137,7 +137,7 @@ TEST_P(ZdnnLayout, RepeatsWhatItComputed) {
 }
 
 /// Several rows or columns in turn are no form that the layout has: these come out and go in again.
-TEST_P(ZdnnLayout, RepeatsBlocksByPlainMemory) {
+TEST_P(ZdnnLayout, TilesBlocksThroughPlainMemory) {
   for (const Sizes& of_b : {Sizes{35, 6, 1, 1}, Sizes{70, 3, 1, 1}}) {
     GraphBuilder g;
     const auto x = g.input("x", *make_tensor(DType::kF32, {70, 6}));
@@ -169,7 +169,7 @@ TEST_P(ZdnnLayout, SplitsHeadsOfWholeSticks) {
 
 /// Others are not: a tensor with such a view comes out once, and goes in once for each kind of
 /// view.
-TEST_P(ZdnnLayout, SplitsOtherHeadsByPlainMemory) {
+TEST_P(ZdnnLayout, SplitsOtherHeadsThroughPlainMemory) {
   GraphBuilder g;
   const auto x = g.input("x", *make_tensor(DType::kF32, {48, 7}));
   const auto all = silu(g, product(g, "w", 48, 96, x));
@@ -181,7 +181,7 @@ TEST_P(ZdnnLayout, SplitsOtherHeadsByPlainMemory) {
 
 /// It goes in as it is, and less the common part of its rows, scaled. The number of readers of
 /// either form does not matter.
-TEST_P(ZdnnLayout, TakesATensorAtMostTwice) {
+TEST_P(ZdnnLayout, TransformsATensorAtMostTwice) {
   for (const bool softmaxed : {false, true}) {
     GraphBuilder g;
     const auto x = g.input("x", *make_tensor(DType::kF32, {64, 6}));
@@ -196,7 +196,7 @@ TEST_P(ZdnnLayout, TakesATensorAtMostTwice) {
 }
 
 /// Second operands that are repeated go in once, too, as they are.
-TEST_P(ZdnnLayout, TakesARepeatedOperandOnce) {
+TEST_P(ZdnnLayout, TransformsABroadcastOperandOnce) {
   GraphBuilder g;
   const auto x = g.input("x", *make_tensor(DType::kF32, {70, 5, 4}));
   const auto b = g.input("b", *make_tensor(DType::kF32, {1, 5, 4}));
@@ -225,7 +225,7 @@ class ZdnnCutLayout : public ZdnnTest {};
 
 /// The weight is larger than the machine takes, but its other operand is not. That operand stays in
 /// the layout.
-TEST_F(ZdnnCutLayout, KeepsWhatIsMultiplied) {
+TEST_F(ZdnnCutLayout, KeepsTheOperandOfASplitWeight) {
   open("z16");
   for (const std::int64_t matrices : {1, 2}) {
     GraphBuilder g;
@@ -250,7 +250,7 @@ TEST_F(ZdnnCutLayout, KeepsWhatIsMultiplied) {
 }
 
 /// Many rows at once: columns come out in narrower blocks, in runs with fewer of them as well.
-TEST_F(ZdnnCutLayout, BringsOutManyRowsInNarrowBlocks) {
+TEST_F(ZdnnCutLayout, TransformsOutManyRowsInNarrowBlocks) {
   open("z16");
   GraphBuilder g;
   const auto tokens = g.dynamic_dim("tokens", 300);
@@ -277,7 +277,7 @@ TEST_F(ZdnnCutLayout, BringsOutManyRowsInNarrowBlocks) {
 
 /// A large tensor that takes 2 bytes an element in the layout takes no more on its way there. It
 /// goes in as it is or, if the library does not know its type, by parts.
-TEST_F(ZdnnCutLayout, BringsInLargeLeftSidesWithLittleMemory) {
+TEST_F(ZdnnCutLayout, TransformsLargeLeftOperandsWithLittleMemory) {
   constexpr std::uint64_t kElements = 1024 * 17000;
   for (const char* profile : {"z16", "z17"}) {
     for (const DType type : {DType::kF16, DType::kQ8_0}) {
@@ -298,7 +298,7 @@ TEST_F(ZdnnCutLayout, BringsInLargeLeftSidesWithLittleMemory) {
 
 /// Sums that are longer than the machine's: the operand is in the layout, and is taken piece by
 /// piece there. The other operand is a weight, or a matrix that comes in piece by piece.
-TEST_F(ZdnnCutLayout, TakesPiecesOfLongRowsWhereTheyLie) {
+TEST_F(ZdnnCutLayout, ReadsPiecesOfLongRowsInTheLayout) {
   constexpr std::int64_t kLong = (std::int64_t{1} << 20) + 5000;
   for (const bool weight : {true, false}) {
     open("z17");

@@ -11,7 +11,7 @@ namespace {
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kSoftmaxError = 64 * 0x1p-20;
 
-class ZdnnHiding : public ZdnnTest, public testing::WithParamInterface<ZdnnMachine> {
+class ZdnnMaskedSoftmax : public ZdnnTest, public testing::WithParamInterface<ZdnnMachine> {
  protected:
   void SetUp() override { open(GetParam(), "single"); }
 
@@ -28,7 +28,7 @@ class ZdnnHiding : public ZdnnTest, public testing::WithParamInterface<ZdnnMachi
 };
 
 /// However large the scores are there. (Beyond DLFLOAT16 they saturate, which is counted.)
-TEST_P(ZdnnHiding, HidesLargeScores) {
+TEST_P(ZdnnMaskedSoftmax, MasksLargeScores) {
   for (const double large : {1e6, 1e8, 8e9, 1e11}) {
     for (const double hidden : {-kInfinity, double{std::numeric_limits<float>::lowest()}}) {
       GraphBuilder g;
@@ -47,7 +47,7 @@ TEST_P(ZdnnHiding, HidesLargeScores) {
 
 /// Beyond the machine's numbers a mask hides as minus infinity does, if such numbers saturate. If
 /// not, the sum keeps its value.
-TEST_P(ZdnnHiding, SaturatesWhatIsBeyond) {
+TEST_P(ZdnnMaskedSoftmax, SaturatesMaskValuesOutOfRange) {
   for (const bool exact : {false, true}) {
     out_of_range_ = exact ? "exact" : "saturate";
     open(GetParam(), "single");
@@ -68,7 +68,7 @@ TEST_P(ZdnnHiding, SaturatesWhatIsBeyond) {
 
 /// Tensors that replace scalars are workspace on the device's ledger. A row of 100 takes two sticks
 /// of 64 columns, each a page of 4096 bytes.
-TEST_P(ZdnnHiding, ConstantsAreWorkspace) {
+TEST_P(ZdnnMaskedSoftmax, ConstantsAreWorkspace) {
   EXPECT_EQ(zdnn().own_memory().workspace, 0U);
   GraphBuilder g;
   const auto x = g.input("x", *make_tensor(DType::kF32, {100, 3}));
@@ -84,7 +84,7 @@ TEST_P(ZdnnHiding, ConstantsAreWorkspace) {
 }
 
 /// Nor are scores shown because they are low.
-TEST_P(ZdnnHiding, HidesBesideLowScores) {
+TEST_P(ZdnnMaskedSoftmax, MasksBesideLowScores) {
   GraphBuilder g;
   const auto x = g.input("x", *make_tensor(DType::kF32, {33, 5}));
   const auto mask = g.input("mask", *make_tensor(DType::kF32, {33, 5}));
@@ -104,7 +104,7 @@ TEST_P(ZdnnHiding, HidesBesideLowScores) {
 }
 
 /// A low number is not minus infinity: it hides beside scores that are not larger still.
-TEST_P(ZdnnHiding, AddsFiniteNumbers) {
+TEST_P(ZdnnMaskedSoftmax, AddsFiniteMaskValues) {
   GraphBuilder g;
   const auto x = g.input("x", *make_tensor(DType::kF32, {33, 5}));
   const auto mask = g.input("mask", *make_tensor(DType::kF32, {33, 5}));
@@ -120,7 +120,7 @@ TEST_P(ZdnnHiding, AddsFiniteNumbers) {
 }
 
 /// Rows that are hidden all over, by infinities and by numbers beside which scores are none.
-TEST_P(ZdnnHiding, HidesAllOfARow) {
+TEST_P(ZdnnMaskedSoftmax, MasksWholeRows) {
   for (const double lowest : {-kInfinity, double{std::numeric_limits<float>::lowest()}}) {
     GraphBuilder g;
     const auto x = g.input("x", *make_tensor(DType::kF32, {33, 5, 2}));
@@ -138,7 +138,7 @@ TEST_P(ZdnnHiding, HidesAllOfARow) {
 
 /// Whatever else makes the plain meaning necessary: a mask is not limited to the machine's numbers
 /// there.
-TEST_P(ZdnnHiding, HidesInThePlainMeaning) {
+TEST_P(ZdnnMaskedSoftmax, MasksInTheHostFallback) {
   for (const bool computed : {false, true}) {
     for (const float max_bias : {0.0F, 60.0F}) {
       GraphBuilder g;
@@ -165,7 +165,7 @@ TEST_P(ZdnnHiding, HidesInThePlainMeaning) {
 }
 
 /// A mask and its tensor of shown elements are more matrices than the machine takes, and fewer.
-TEST_P(ZdnnHiding, OfMoreMatricesThanTheMachineTakes) {
+TEST_P(ZdnnMaskedSoftmax, HandlesMoreMatricesThanTheMachineTakes) {
   constexpr std::int64_t kMost = 16385;  // of 32768, twice
   GraphBuilder g;
   const auto matrices = g.dynamic_dim("matrices", kMost);
@@ -198,7 +198,7 @@ TEST_P(ZdnnHiding, OfMoreMatricesThanTheMachineTakes) {
 }
 
 /// One binding, other masks: the next run shows the elements that one run hides.
-TEST_P(ZdnnHiding, IsForgottenAfterARun) {
+TEST_P(ZdnnMaskedSoftmax, MaskIsReadAgainInEveryRun) {
   for (const float max_bias : {0.0F, 8.0F}) {
     GraphBuilder g;
     const auto x = g.input("x", *make_tensor(DType::kF32, {33, 5, 3}));
@@ -231,7 +231,7 @@ TEST_P(ZdnnHiding, IsForgottenAfterARun) {
 }
 
 /// One mask for scores that are computed and for some that are not, and in a sum as well.
-TEST_P(ZdnnHiding, IsTheSameForEveryReader) {
+TEST_P(ZdnnMaskedSoftmax, MaskIsTheSameForEveryReader) {
   for (const double shown : {0.0, 5000.0}) {
     GraphBuilder g;
     const auto x = g.input("x", *make_tensor(DType::kF32, {33, 5}));
@@ -249,7 +249,7 @@ TEST_P(ZdnnHiding, IsTheSameForEveryReader) {
 }
 
 /// Rows far from 0, read by several.
-TEST_P(ZdnnHiding, TakesOffWhatRowsHaveInCommonForEveryReader) {
+TEST_P(ZdnnMaskedSoftmax, SubtractsRowOffsetsForEveryReader) {
   for (const bool softmaxed : {false, true}) {
     GraphBuilder g;
     const auto x = g.input("x", *make_tensor(DType::kF32, {64, 6}));
@@ -266,7 +266,7 @@ TEST_P(ZdnnHiding, TakesOffWhatRowsHaveInCommonForEveryReader) {
 }
 
 /// Nothing is beyond F32 on its way to that either.
-TEST_P(ZdnnHiding, ShowsScoresThatAreLowAllOverARow) {
+TEST_P(ZdnnMaskedSoftmax, KeepsRowsOfOnlyLowScores) {
   for (const bool masked : {false, true}) {
     GraphBuilder g;
     const auto x = g.input("x", *make_tensor(DType::kF32, {33, 5}));
@@ -285,7 +285,7 @@ TEST_P(ZdnnHiding, ShowsScoresThatAreLowAllOverARow) {
 }
 
 /// Elements are hidden before they are scaled.
-TEST_P(ZdnnHiding, HidesWhatScaledWouldBeBeyond) {
+TEST_P(ZdnnMaskedSoftmax, MasksScoresThatScaleOutOfRange) {
   GraphBuilder g;
   const auto x = g.input("x", *make_tensor(DType::kF32, {33, 5}));
   const auto mask = g.input("mask", *make_tensor(DType::kF32, {33, 5}));
@@ -298,7 +298,7 @@ TEST_P(ZdnnHiding, HidesWhatScaledWouldBeBeyond) {
 }
 
 /// A scale that the machine has no number for is not 0.
-TEST_P(ZdnnHiding, TakesScalesThatTheMachineHasNot) {
+TEST_P(ZdnnMaskedSoftmax, AcceptsScalesBelowDlfloat16) {
   GraphBuilder g;
   const auto x = g.input("x", *make_tensor(DType::kF32, {33, 5}));
   ASSERT_TRUE(g.output(softmax(g, relu(g, x), absent(), {.scale = 4e-10F}), "y"));
@@ -309,7 +309,7 @@ TEST_P(ZdnnHiding, TakesScalesThatTheMachineHasNot) {
 }
 
 /// With a negative scale it is the lowest that count.
-TEST_P(ZdnnHiding, TakesOffTheLargestOfWhatIsScaled) {
+TEST_P(ZdnnMaskedSoftmax, SubtractsTheMaximumOfScaledScores) {
   for (const float factor : {-1.0F, -1e-3F, 0.0F, 1e-9F}) {
     GraphBuilder g;
     const auto x = g.input("x", *make_tensor(DType::kF32, {64, 6}));
@@ -324,7 +324,7 @@ TEST_P(ZdnnHiding, TakesOffTheLargestOfWhatIsScaled) {
 }
 
 /// Scores that come in with minus infinity added to them already.
-TEST_P(ZdnnHiding, MayBeInTheScores) {
+TEST_P(ZdnnMaskedSoftmax, MaskMayBePartOfTheScores) {
   for (const bool whole_row : {false, true}) {
     GraphBuilder g;
     const auto x = g.input("x", *make_tensor(DType::kF32, {33, 5}));
@@ -341,7 +341,7 @@ TEST_P(ZdnnHiding, MayBeInTheScores) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(, ZdnnHiding, testing::ValuesIn(kZdnnMachines),
+INSTANTIATE_TEST_SUITE_P(, ZdnnMaskedSoftmax, testing::ValuesIn(kZdnnMachines),
                          [](const auto& test) { return std::string(test.param.name); });
 
 }  // namespace

@@ -78,14 +78,14 @@ class ZdnnNetworks
   Network network_;
 };
 
-TEST_P(ZdnnNetworks, AreWhatTheReferenceGives) {
+TEST_P(ZdnnNetworks, MatchTheReference) {
   expect_within_bound(network_.graph, network_.leaves);
   EXPECT_EQ(twin_->objections(), 0U);
   EXPECT_TRUE(zdnn().warnings().empty());
 }
 
 /// One by one, with their real inputs.
-TEST_P(ZdnnNetworks, AreRightOperationByOperation) {
+TEST_P(ZdnnNetworks, EveryOperationMatchesTheReference) {
   std::vector<std::unique_ptr<Buffer>> buffers;
   std::vector<LeafMemory> memory;
   for (NodeId id = 0; id < graph().size(); ++id) {
@@ -120,7 +120,7 @@ TEST_P(ZdnnNetworks, AreRightOperationByOperation) {
 }
 
 /// Nothing goes in or comes out inside a chain, and at its ends nothing does twice.
-TEST_P(ZdnnNetworks, StayInTheMachinesLayout) {
+TEST_P(ZdnnNetworks, StayInTheAcceleratorLayout) {
   const auto run = prepared();
   ASSERT_TRUE(run->plan().run());  // after this one constants are there
   twin_->reset_counts();
@@ -135,7 +135,7 @@ TEST_P(ZdnnNetworks, StayInTheMachinesLayout) {
 
 /// The policy reports the help of the CPU, denies it, or keeps quiet about it. The reason is the
 /// machine's own.
-TEST_P(ZdnnNetworks, FallBackAsThePolicyWants) {
+TEST_P(ZdnnNetworks, FallBackAccordingToThePolicy) {
   const auto run = prepared();
   const Placement& placement = run->plan().placement();
   std::vector<std::string> said;

@@ -20,7 +20,7 @@ using ZdnnPrecision = ZdnnMachinesTest;
 
 /// Nothing about them is silently wrong: the operation is computed without the machine, and counted
 /// by its name.
-TEST_P(ZdnnNumbers, BeyondTheRangeAreComputedOtherwiseAndCounted) {
+TEST_P(ZdnnNumbers, OutOfRangeUseTheHostFallbackAndAreCounted) {
   for (const char* profile : {"z17", "z16"}) {
     for (const float large : {1e10F, -3e30F, kInfinity}) {
       open(profile);
@@ -44,7 +44,7 @@ TEST_P(ZdnnNumbers, BeyondTheRangeAreComputedOtherwiseAndCounted) {
   }
 }
 
-TEST_P(ZdnnNumbers, InWeightsAreComputedWithOtherwise) {
+TEST_P(ZdnnNumbers, OutOfRangeInWeightsUseTheHostFallback) {
   GraphBuilder g;
   const auto x = g.input("x", *make_tensor(DType::kF32, {64, 5}));
   const auto w = g.weight("w", *make_tensor(DType::kF32, {64, 7}));
@@ -58,7 +58,7 @@ TEST_P(ZdnnNumbers, InWeightsAreComputedWithOtherwise) {
   EXPECT_EQ(zdnn().warnings().size(), 1U);
 }
 
-TEST_P(ZdnnNumbers, ResultsBeyondTheRangeAreRight) {
+TEST_P(ZdnnNumbers, OutOfRangeInResultsAreRight) {
   GraphBuilder g;
   const auto x = g.input("x", *make_tensor(DType::kF32, {64, 5}));
   const auto y = exp(g, scale(g, x, {.scale = 20}));
@@ -91,14 +91,14 @@ class ZdnnMasks : public ZdnnTooLargeTest {
   }
 };
 
-TEST_P(ZdnnMasks, OfMinusInfinityHide) {
+TEST_P(ZdnnMasks, OfMinusInfinityMask) {
   for (const DType dtype : {DType::kF32, DType::kF16}) {
     expect_right(
         make_values({.dtype = dtype, .sizes = {33, 4, 1, 1}, .fill = Fill::kCausalMask}, 1), dtype);
   }
 }
 
-TEST_P(ZdnnMasks, OfTheLowestNumberHide) {
+TEST_P(ZdnnMasks, OfTheLowestNumberMask) {
   RefTensor mask =
       make_values({.dtype = DType::kF32, .sizes = {33, 4, 1, 1}, .fill = Fill::kCausalMask}, 1);
   for (double& value : mask.data) {
@@ -108,14 +108,14 @@ TEST_P(ZdnnMasks, OfTheLowestNumberHide) {
 }
 
 /// As the CPU has it: zeros, and not the average that finite numbers would give.
-TEST_P(ZdnnMasks, MayHideWholeRows) {
+TEST_P(ZdnnMasks, MayMaskWholeRows) {
   RefTensor mask({33, 4, 1, 1});
   for (std::int64_t i = 0; i < 33; ++i) mask.at(i, 1) = mask.at(i, 3) = -kInfinity;
   expect_right(mask, DType::kF32);
 }
 
 /// A row that is hidden by a finite number all over is as if it were not.
-TEST_P(ZdnnMasks, MayBeFiniteAllOverARow) {
+TEST_P(ZdnnMasks, MayBeAFiniteConstantOverARow) {
   RefTensor mask({33, 4, 1, 1});
   for (std::int64_t i = 0; i < 33; ++i) {
     mask.at(i, 1) = -10000;
@@ -125,7 +125,7 @@ TEST_P(ZdnnMasks, MayBeFiniteAllOverARow) {
 }
 
 /// Such numbers make a node be computed plainly. Its weights keep the values that the machine has.
-TEST_P(ZdnnNumbers, BeyondTheRangeMeetTheSameWeights) {
+TEST_P(ZdnnNumbers, OutOfRangeUseTheTransformedWeights) {
   for (const DType dtype : {DType::kQ8_0, DType::kQ4_K, DType::kF16}) {
     GraphBuilder g;
     const auto x = g.input("x", *make_tensor(DType::kF32, {256, 3}));
@@ -142,7 +142,7 @@ TEST_P(ZdnnNumbers, BeyondTheRangeMeetTheSameWeights) {
 }
 
 /// Divisors whose inverse the machine has not, and a factor that it has not.
-TEST_P(ZdnnNumbers, MayHaveNoInverse) {
+TEST_P(ZdnnNumbers, DivisorsWithoutAnInverseAreHandled) {
   GraphBuilder g;
   const auto x = g.input("x", *make_tensor(DType::kF32, {64, 5}));
   const auto row = g.input("row", *make_tensor(DType::kF32, {64}));
@@ -161,7 +161,7 @@ TEST_P(ZdnnNumbers, MayHaveNoInverse) {
   EXPECT_EQ(zdnn().supports(*built(std::move(h)), small->id).refusal(), Refusal::kParameter);
 }
 
-TEST_P(ZdnnPrecision, IsWhatTheDeviceSays) {
+TEST_P(ZdnnPrecision, IsTheDeclaredRoundingError) {
   GraphBuilder g;
   const auto x = g.input("x", *make_tensor(DType::kF32, {64, 50}));
   const auto w = g.weight("w", *make_tensor(DType::kF32, {64, 70}));

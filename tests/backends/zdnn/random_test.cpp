@@ -162,7 +162,7 @@ class ZdnnRandom : public ZdnnTest, public testing::WithParamInterface<ZdnnMachi
   }
 };
 
-TEST_P(ZdnnRandom, GraphsAreRight) {
+TEST_P(ZdnnRandom, RandomGraphsMatchTheReference) {
   int runs = 0;
   for (unsigned seed = 0; seed < 40; ++seed) {
     RandomGraph most(seed, kMostTokens);

@@ -43,7 +43,7 @@ class ZdnnSaturation : public ZdnnTooLargeTest {
 };
 
 /// Only results of the machine have such a limit, and only where such numbers saturate.
-TEST_P(ZdnnSaturation, TheLargestNumberDependsOnTheNode) {
+TEST_P(ZdnnSaturation, LargestNumberDependsOnTheNode) {
   GraphBuilder g;
   const auto x = g.input("x", *make_tensor(DType::kF32, {64, 5}));
   const auto w = g.weight("w", *make_tensor(DType::kF32, {64, 7}));
@@ -93,7 +93,7 @@ TEST_P(ZdnnSaturation, OfInputsIsCountedAndComputedByTheMachine) {
 }
 
 /// More numbers than are looked at at once, and none that follow each other in memory.
-TEST_P(ZdnnSaturation, FindsThemAnywhere) {
+TEST_P(ZdnnSaturation, FindsOutOfRangeValuesAnywhere) {
   for (const std::size_t at : {std::size_t{0}, std::size_t{4000 * 599 + 7}}) {
     open("z16");
     GraphBuilder g;
@@ -112,7 +112,7 @@ TEST_P(ZdnnSaturation, FindsThemAnywhere) {
   }
 }
 
-TEST_P(ZdnnSaturation, OfWeightsIsCountedWhereverTheyAreUsed) {
+TEST_P(ZdnnSaturation, OfWeightsIsCountedAtEveryUse) {
   for (const bool row : {false, true}) {
     open("z17");
     GraphBuilder g;
@@ -137,7 +137,7 @@ TEST_P(ZdnnSaturation, OfWeightsIsCountedWhereverTheyAreUsed) {
 
 /// Where a weight has an infinity as well, the plain meaning is computed with the other numbers as
 /// they would be.
-TEST_P(ZdnnSaturation, OfWeightsThatTheMachineCantHave) {
+TEST_P(ZdnnSaturation, OfWeightsWithAnInfinityUsesTheHostFallback) {
   for (const bool row : {false, true}) {
     open("z17");
     GraphBuilder g;
@@ -161,7 +161,7 @@ TEST_P(ZdnnSaturation, OfWeightsThatTheMachineCantHave) {
 }
 
 /// Data that are written to a weight afterwards are looked at as the first were.
-TEST_P(ZdnnSaturation, OfAWeightIsForgottenWithIt) {
+TEST_P(ZdnnSaturation, OfAWeightIsCheckedAgainAfterAWrite) {
   GraphBuilder g;
   const auto x = g.input("x", *make_tensor(DType::kF32, {64, 5}));
   const auto w = g.weight("w", *make_tensor(DType::kF32, {64, 7}));
@@ -186,7 +186,7 @@ TEST_P(ZdnnSaturation, OfAWeightIsForgottenWithIt) {
 }
 
 /// The largest number of F16 is next to one of the machine's that F16 has not.
-TEST_P(ZdnnSaturation, IsNotOfAWeightThatIsReadBack) {
+TEST_P(ZdnnSaturation, DoesNotChangeWeightsThatAreReadBack) {
   GraphBuilder g;
   const auto x = g.input("x", *make_tensor(DType::kF32, {64, 5}));
   const auto w = g.weight("w", *make_tensor(DType::kF16, {64, 7}));
@@ -205,7 +205,7 @@ TEST_P(ZdnnSaturation, IsNotOfAWeightThatIsReadBack) {
 }
 
 /// Of left sides that are no weights, on all the ways on which they come into the layout.
-TEST_P(ZdnnSaturation, OfLeftSides) {
+TEST_P(ZdnnSaturation, OfLeftOperands) {
   for (const char* profile : {"z17", "z16"}) {
     open(profile);
     GraphBuilder g;
@@ -224,7 +224,7 @@ TEST_P(ZdnnSaturation, OfLeftSides) {
 }
 
 /// Of one that is transposed by parts, as it is too large for all at once; in runs with less of it.
-TEST_P(ZdnnSaturation, OfLargeLeftSides) {
+TEST_P(ZdnnSaturation, OfLargeLeftOperands) {
   constexpr std::int64_t kMost = 4100;
   open("z16");
   GraphBuilder g;
@@ -265,7 +265,7 @@ TEST_P(ZdnnSaturation, OfLargeLeftSides) {
 
 /// Of numbers that a kernel brings in itself: an operand that is repeated by blocks, rows of a
 /// product that is cut, and pieces of its left side.
-TEST_P(ZdnnSaturation, OfWhatComesInByPieces) {
+TEST_P(ZdnnSaturation, OfOperandsTransformedInPieces) {
   enum class What { kOperand, kRows, kLeft };
   for (const What what : {What::kOperand, What::kRows, What::kLeft}) {
     open("z16");
@@ -312,7 +312,7 @@ TEST_P(ZdnnSaturation, OfResults) {
 
 /// Where only an intermediate value is beyond the range, the result is right, and nothing
 /// saturates.
-TEST_P(ZdnnSaturation, IsNotOfWhatStandsBetween) {
+TEST_P(ZdnnSaturation, IgnoresIntermediateValues) {
   GraphBuilder g;
   const auto x = g.input("x", *make_tensor(DType::kF32, {64, 5}));
   const auto w = g.weight("w", *make_tensor(DType::kF32, {64, 32}));
@@ -325,7 +325,7 @@ TEST_P(ZdnnSaturation, IsNotOfWhatStandsBetween) {
 }
 
 /// An infinity is none of the numbers that there are, and it has a meaning. So has a NaN.
-TEST_P(ZdnnSaturation, IsNotOfInfinities) {
+TEST_P(ZdnnSaturation, IgnoresInfinitiesAndNaN) {
   for (const double large : {kInfinity, -kInfinity, std::nan("")}) {
     open("z17");
     GraphBuilder g;
@@ -353,7 +353,7 @@ TEST_P(ZdnnSaturation, IsNotOfInfinities) {
 
 /// A kernel computes with plain numbers before they go in. The results are the same as if those had
 /// been the largest numbers.
-TEST_P(ZdnnSaturation, OfRowsThatAreNormedOrWeighed) {
+TEST_P(ZdnnSaturation, OfInputsOfNormAndSoftmax) {
   for (const bool softmaxed : {false, true}) {
     open("z17");
     GraphBuilder g;

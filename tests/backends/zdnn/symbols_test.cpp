@@ -54,7 +54,7 @@ Small small(const std::function<std::shared_ptr<const Graph>(GraphBuilder&&)>& b
   return {built(std::move(g)), w->id, norm->id, root->id};
 }
 
-TEST_F(ZdnnSymbols, OfLibrary10AreThere) {
+TEST_F(ZdnnSymbols, OfVersion10AreRequired) {
   ASSERT_TRUE(symbols());
   const auto old = DynamicLibrary::open(ZdnnTwin(true).path());
   ASSERT_TRUE(old) << old.error().message();
@@ -72,7 +72,7 @@ TEST_F(ZdnnSymbols, OfLibrary10AreThere) {
 }
 
 /// The reason for a missing feature names the function, and all else is there.
-TEST_F(ZdnnSymbols, OfLibrary11AreMissedOneByOne) {
+TEST_F(ZdnnSymbols, MissingSymbolsOfVersion11DisableTheirFeature) {
   const Small made = small(built);
   GraphBuilder g;
   const auto long_rows = silu(g, g.input("x", *make_tensor(DType::kF32, {33000, 2})));
@@ -102,7 +102,7 @@ TEST_F(ZdnnSymbols, OfLibrary11AreMissedOneByOne) {
 }
 
 /// By other functions, or by the CPU.
-TEST_F(ZdnnSymbols, ThatAreMissingChangeNoResults) {
+TEST_F(ZdnnSymbols, MissingSymbolsChangeNoResults) {
   const Small made = small(built);
   const auto leaves = values(*made.graph);
   for (const auto& [function, loss] : kNewer) {

@@ -120,7 +120,7 @@ TEST_P(ZdnnWeightForms, AreTransformedAgainAfterAPartialWrite) {
 }
 
 /// The first stream brings it into the layout; the others wait.
-TEST_P(ZdnnWeightForms, ConcurrentStreamsMayAllBeTheFirst) {
+TEST_P(ZdnnWeightForms, ConcurrentStreamsTransformAWeightOnce) {
   constexpr std::uint64_t kStreams = 4;
   constexpr std::uint64_t kRuns = 3;
   change_row(0);

@@ -20,7 +20,7 @@ class ZdnnWeights : public ZdnnTest {
   }
 };
 
-TEST_F(ZdnnWeights, OfEveryTypeThatCanBeWrittenLieInTheMachinesLayout) {
+TEST_F(ZdnnWeights, OfEveryEncodableTypeAreInTheAcceleratorLayout) {
   for (const DTypeTrait& type : dtypes()) {
     if (type.integer || type.dtype == DType::kF64) continue;
     const auto [graph, x, w] = product(type.dtype, 256, 9);
@@ -32,7 +32,7 @@ TEST_F(ZdnnWeights, OfEveryTypeThatCanBeWrittenLieInTheMachinesLayout) {
   }
 }
 
-TEST_F(ZdnnWeights, ThatOthersReadTooLiePlain) {
+TEST_F(ZdnnWeights, WithOtherReadersStayPlain) {
   GraphBuilder g;
   const auto x = g.input("x", *make_tensor(DType::kF32, {64, 5}));
   const auto w = g.weight("w", *make_tensor(DType::kF32, {64, 64}));
@@ -43,7 +43,7 @@ TEST_F(ZdnnWeights, ThatOthersReadTooLiePlain) {
 }
 
 /// Preparing refuses the same; the reason names the memory.
-TEST_F(ZdnnWeights, AreNotSupportedWhereTheyAreNotTaken) {
+TEST_F(ZdnnWeights, OpsThatCannotReadTheLayoutAreRejected) {
   GraphBuilder g;
   const auto w = g.weight("w", *make_tensor(DType::kF32, {64, 64}));
   const auto x = g.input("x", *make_tensor(DType::kF32, {64, 64}));
@@ -71,7 +71,7 @@ TEST_F(ZdnnWeights, AreNotSupportedWhereTheyAreNotTaken) {
 }
 
 /// A write that fails half-way changes nothing.
-TEST_F(ZdnnWeights, AreWhatTheyWereAfterAWriteThatFailed) {
+TEST_F(ZdnnWeights, FailedWriteKeepsThem) {
   const auto [graph, x, w] = product(DType::kF32, 64, 70);
   BufferType& memory = *chosen_memory(zdnn(), *graph, w);
   const Tensor& tensor = graph->node(w).result;
@@ -90,7 +90,7 @@ TEST_F(ZdnnWeights, AreWhatTheyWereAfterAWriteThatFailed) {
 }
 
 /// Biases and factors of norms, too.
-TEST_F(ZdnnWeights, ThatAreRowsLieInTheMachinesLayout) {
+TEST_F(ZdnnWeights, OfASingleRowAreInTheAcceleratorLayout) {
   for (const DType dtype : {DType::kF32, DType::kF16, DType::kBF16}) {
     GraphBuilder g;
     const auto x = g.input("x", *make_tensor(DType::kF32, {70, 5}));
@@ -114,7 +114,7 @@ TEST_F(ZdnnWeights, ThatAreRowsLieInTheMachinesLayout) {
   }
 }
 
-TEST_F(ZdnnWeights, TakeWhatTheMachinesLayoutTakes) {
+TEST_F(ZdnnWeights, SizeIsThatOfTheAcceleratorLayout) {
   const auto [graph, x, w] = product(DType::kQ8_0, 2048, 512);
   BufferType& memory = *chosen_memory(zdnn(), *graph, w);
   EXPECT_EQ(memory.size_of(graph->node(w).result), 2048U / 32 * 512 / 64 * 4096);
@@ -125,7 +125,7 @@ TEST_F(ZdnnWeights, TakeWhatTheMachinesLayoutTakes) {
   EXPECT_TRUE(zdnn().can_read(host_memory()));
 }
 
-TEST_F(ZdnnWeights, ThatAreNoMatricesAreRefusedByThatMemory) {
+TEST_F(ZdnnWeights, MemoryRejectsNonMatricesAndWrongOffsets) {
   const auto [graph, x, w] = product(DType::kF32, 64, 64);
   BufferType& memory = *chosen_memory(zdnn(), *graph, w);
   const PlacedTensor cube{*make_tensor(DType::kF32, {4, 4, 4}), 0};

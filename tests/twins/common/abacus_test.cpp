@@ -51,7 +51,7 @@ TEST_F(AbacusTwin, ComputesAndCounts) {
   EXPECT_NEAR(result, 2.302585092994046, 1e-15);
 }
 
-TEST_F(AbacusTwin, AFaultFailsTheSecondCall) {
+TEST_F(AbacusTwin, InjectedFaultFailsTheSecondCall) {
   std::int32_t sum = 0;
   set("ABACUS_TWIN_FAIL_ADD", "2");
   EXPECT_EQ(abacus_add(1, 1, &sum), ABACUS_OK);
@@ -73,7 +73,7 @@ TEST_F(AbacusTwin, ExceptionsBecomeStatuses) {
   EXPECT_EQ(abacus_sum(13, &sum), ABACUS_OUT_OF_MEMORY);
 }
 
-TEST_F(AbacusTwin, TheCallersRoundingModeIsNotUsedAndComesBack) {
+TEST_F(AbacusTwin, IgnoresAndRestoresTheCallersRoundingMode) {
   double plain = 0;
   double upward = 0;
   ASSERT_EQ(abacus_log(3, &plain), ABACUS_OK);
@@ -86,7 +86,7 @@ TEST_F(AbacusTwin, TheCallersRoundingModeIsNotUsedAndComesBack) {
   EXPECT_EQ(mode, FE_UPWARD);
 }
 
-TEST_F(AbacusTwin, ObjectsToAPageThatAnotherWriterChanged) {
+TEST_F(AbacusTwin, StrictModeRejectsAPageChangedByAnotherWriter) {
   alignas(4096) std::array<std::uint8_t, 4096> page{};
   std::uint8_t value = 0;
   ASSERT_EQ(abacus_store(page.data(), 5), ABACUS_OK);
@@ -120,7 +120,7 @@ TEST_F(AbacusTwinDeathTest, AbortEndsTheProcessWithTheReason) {
   EXPECT_EQ(abacus_add(1, 1, &sum), ABACUS_STUCK);  // a refusal is a status still
 }
 
-TEST_F(AbacusTwin, EachLibraryExportsWhatItsListsName) {
+TEST_F(AbacusTwin, EachLibraryExportsItsListedSymbols) {
   const Abacus newer(ABACUS_TWIN_PATH);
   const Abacus older(ABACUS_TWIN_1_PATH);
   for (const Abacus* library : {&newer, &older}) {
@@ -145,7 +145,7 @@ TEST_F(AbacusTwin, TwoTwinsInAProcessShareNothing) {
   EXPECT_EQ(abacus_twin_count(ABACUS_TWIN_ADDITIONS), 0u);
 }
 
-TEST_F(AbacusTwin, ALibraryReadsTheEnvironmentWhenItIsOpened) {
+TEST_F(AbacusTwin, ReadsTheEnvironmentWhenTheLibraryIsOpened) {
   setenv("ABACUS_TWIN_FAIL_ADD", "1", 1);
   const Abacus older(ABACUS_TWIN_1_PATH);
   unsetenv("ABACUS_TWIN_FAIL_ADD");
@@ -153,7 +153,7 @@ TEST_F(AbacusTwin, ALibraryReadsTheEnvironmentWhenItIsOpened) {
   EXPECT_EQ(older.function<decltype(abacus_add)>("abacus_add")(1, 1, &sum), ABACUS_STUCK);
 }
 
-TEST_F(AbacusTwinThreads, CallsCountAndKeepMessagesOfTheirOwn) {
+TEST_F(AbacusTwinThreads, CountAllCallsAndKeepTheirOwnMessages) {
   std::vector<std::thread> threads;
   std::vector<std::string> messages(4);
   for (std::size_t i = 0; i < messages.size(); ++i)

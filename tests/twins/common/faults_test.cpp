@@ -21,7 +21,7 @@ std::vector<int> failing(const char* text) {
   return failed;
 }
 
-TEST(TwinFaults, OneEventOrItAndAllAfter) {
+TEST(TwinFaults, FailTheNthEventOrAllFromItOn) {
   EXPECT_EQ(failing("0"), std::vector<int>());
   EXPECT_EQ(failing("0+"), std::vector<int>());
   EXPECT_EQ(failing("1"), std::vector<int>({1}));
@@ -31,7 +31,7 @@ TEST(TwinFaults, OneEventOrItAndAllAfter) {
   EXPECT_EQ(failing("6+"), std::vector<int>());
 }
 
-TEST(TwinFaults, OtherTextIsNoNumber) {
+TEST(TwinFaults, RejectInvalidNumbers) {
   std::int64_t value = 0;
   for (const char* text : {"", "+", "+3", "3++", "3 +", "x", "-3", " 3"})
     EXPECT_FALSE(twin::parse_number(text, true, value)) << text;
@@ -77,7 +77,7 @@ TEST(TwinCounters, CountAmountsFromThreads) {
   EXPECT_EQ(counters.value(1), 0u);
 }
 
-TEST(TwinCounters, ACounterThatDoesNotExistIsZero) {
+TEST(TwinCounters, UnknownCounterIsZero) {
   twin::Counters<2> counters;
   counters.add(2);
   EXPECT_EQ(counters.value(2), 0u);

@@ -18,7 +18,7 @@ class TwinPages : public testing::Test {
   alignas(4096) std::array<std::byte, 3 * 4096> memory{};
 };
 
-TEST_F(TwinPages, AreKnownFromWhenTheyAreRemembered) {
+TEST_F(TwinPages, AreKnownOnceRemembered) {
   EXPECT_EQ(twin::state_of_pages(page(0), 4096), PageState::kNeverWritten);
   twin::remember_pages(page(0), 8192);
   EXPECT_EQ(twin::state_of_pages(page(0), 8192), PageState::kAsWritten);
@@ -37,7 +37,7 @@ TEST_F(TwinPages, NoticeAChangeOfAnyByte) {
   }
 }
 
-TEST_F(TwinPages, TheLastMayBeShorter) {
+TEST_F(TwinPages, LastPageMayBePartial) {
   twin::remember_pages(page(0), 4096 + 13);
   memory[4096 + 13] = std::byte{1};  // behind its end
   EXPECT_EQ(twin::state_of_pages(page(0), 4096 + 13), PageState::kAsWritten);
@@ -45,7 +45,7 @@ TEST_F(TwinPages, TheLastMayBeShorter) {
   EXPECT_EQ(twin::state_of_pages(page(0), 4096 + 13), PageState::kChanged);
 }
 
-TEST_F(TwinPages, AreForgotten) {
+TEST_F(TwinPages, ForgottenPagesAreUnknown) {
   twin::remember_pages(page(0), 3 * 4096);
   twin::forget_pages(page(1), 4096);
   EXPECT_EQ(twin::state_of_pages(page(0), 4096), PageState::kAsWritten);

@@ -64,7 +64,7 @@ void expect_points(double (*f)(double), const Point (&points)[kCount], double re
         << point.x;
 }
 
-TEST(TwinReals, AreCloseToTheirMathematics) {
+TEST(TwinReals, MatchExactValues) {
   expect_points(twin::exp_of, kExp, 4e-15, 0);
   expect_points(twin::log_of, kLog, 4e-15, 0);
   expect_points(twin::tanh_of, kTanh, 2e-12, 0);
@@ -72,7 +72,7 @@ TEST(TwinReals, AreCloseToTheirMathematics) {
   expect_points(twin::gelu_of, kGelu, 0, 1e-15);
 }
 
-TEST(TwinReals, EndsOfTheirRanges) {
+TEST(TwinReals, MatchLimitsAtTheEndsOfTheirRanges) {
   EXPECT_EQ(twin::exp_of(std::nextafter(700.0, 701.0)), kInfinity);
   EXPECT_EQ(twin::exp_of(std::nextafter(-700.0, -701.0)), 0);
   EXPECT_EQ(twin::exp_of(kInfinity), kInfinity);
@@ -88,7 +88,7 @@ TEST(TwinReals, EndsOfTheirRanges) {
   EXPECT_EQ(twin::sigmoid_of(kInfinity), 1);
 }
 
-TEST(TwinReals, NoNumberStaysNone) {
+TEST(TwinReals, PropagateNaN) {
   EXPECT_TRUE(std::isnan(twin::log_of(-std::numeric_limits<double>::denorm_min())));
   EXPECT_TRUE(std::isnan(twin::log_of(-kInfinity)));
   for (double (*f)(double) :
@@ -96,7 +96,7 @@ TEST(TwinReals, NoNumberStaysNone) {
     EXPECT_TRUE(std::isnan(f(kNan)));
 }
 
-TEST(TwinReals, Rounding) {
+TEST(TwinReals, RoundHalfAwayAndHalfEven) {
   const double halves[] = {-2.5, -1.5, -0.5, 0.5, 1.5, 2.5, 0.49999999999999994};
   const double away[] = {-3, -2, -1, 1, 2, 3, 0};
   const double even[] = {-2, -2, -0.0, 0, 2, 2, 0};

@@ -40,7 +40,7 @@ class TwinSettings : public testing::Test {
   twin::Settings settings{"Test", kRows};
 };
 
-TEST_F(TwinSettings, InitialValuesAreTheTables) {
+TEST_F(TwinSettings, InitialValuesComeFromTheTable) {
   EXPECT_EQ(settings.value(kColour), 1);
   EXPECT_EQ(settings.value(kNumber), 0xF000);
   EXPECT_EQ(settings.value(kFault), 0);
@@ -70,7 +70,7 @@ TEST_F(TwinSettings, UnknownNamesAndValuesChangeNothing) {
   EXPECT_EQ(changes, 0);
 }
 
-TEST_F(TwinSettings, TheLargestNumberIsOneBelowTheBitOfAFault) {
+TEST_F(TwinSettings, LargestNumberIs2To62MinusOne) {
   EXPECT_TRUE(settings.set("TWIN_TEST_NUMBER", "4611686018427387903"));
   EXPECT_EQ(settings.value(kNumber), (std::int64_t{1} << 62) - 1);
 }
@@ -83,7 +83,7 @@ TEST_F(TwinSettings, TheEnvironmentReplacesRunTimeValues) {
   EXPECT_EQ(settings.value(kNumber), 5);
 }
 
-TEST_F(TwinSettings, UnknownValuesOfTheEnvironmentAreReportedAndLeftOut) {
+TEST_F(TwinSettings, UnknownEnvironmentValuesAreReportedAndIgnored) {
   setenv("TWIN_TEST_COLOUR", "pink", 1);
   setenv("TWIN_TEST_NUMBER", "5", 1);
   EXPECT_EQ(read(), "Test twin: TWIN_TEST_COLOUR=pink is unknown and left out\n");
@@ -91,7 +91,7 @@ TEST_F(TwinSettings, UnknownValuesOfTheEnvironmentAreReportedAndLeftOut) {
   EXPECT_EQ(settings.value(kNumber), 5);
 }
 
-TEST_F(TwinSettings, EachStoredValueCallsTheRow) {
+TEST_F(TwinSettings, EachStoredValueCallsItsCallback) {
   settings.set("TWIN_TEST_COLOUR", "red");
   EXPECT_EQ(changes, 1);
   settings.set("TWIN_TEST_NUMBER", "1");
@@ -100,7 +100,7 @@ TEST_F(TwinSettings, EachStoredValueCallsTheRow) {
   EXPECT_EQ(changes, 2);
 }
 
-TEST_F(TwinSettings, AFaultCountsAnewWhenItIsSet) {
+TEST_F(TwinSettings, SettingAFaultRestartsItsCount) {
   settings.set("TWIN_TEST_FAULT", "2");
   EXPECT_FALSE(settings.fault_is_due(kFault));
   settings.set("TWIN_TEST_FAULT", "2");

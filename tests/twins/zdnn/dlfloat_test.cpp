@@ -42,7 +42,7 @@ Bits host_of(zdnn_data_types type, std::uint16_t dlf) {
   return bits;
 }
 
-TEST_F(ZdnnTwinDlfloat, WorkedPatternsFromFp32) {
+TEST_F(ZdnnTwinDlfloat, Fp32ConvertsToKnownPatterns) {
   const struct {
     std::uint32_t in;
     std::uint16_t dlf;
@@ -65,7 +65,7 @@ TEST_F(ZdnnTwinDlfloat, WorkedPatternsFromFp32) {
   for (const auto& c : numbers) EXPECT_EQ(dlf_of_fp32(pattern_of(c.in)), c.dlf) << c.in;
 }
 
-TEST_F(ZdnnTwinDlfloat, InfinityAndNanFailButLeaveNinf) {
+TEST_F(ZdnnTwinDlfloat, InfinityAndNaNFailAndWriteNinf) {
   EXPECT_EQ(dlf_of_fp32(0x7F800000, ZDNN_CONVERT_FAILURE), 0x7FFF);
   EXPECT_EQ(dlf_of_fp32(0xFF800000, ZDNN_CONVERT_FAILURE), 0xFFFF);
   EXPECT_EQ(dlf_of_fp32(0x7FFFFFFF, ZDNN_CONVERT_FAILURE), 0x7FFF);
@@ -76,7 +76,7 @@ TEST_F(ZdnnTwinDlfloat, InfinityAndNanFailButLeaveNinf) {
   dlf_of_half(BFLOAT, 0xFFC0, ZDNN_CONVERT_FAILURE);
 }
 
-TEST_F(ZdnnTwinDlfloat, EveryPatternGoesToFp32AndBack) {
+TEST_F(ZdnnTwinDlfloat, EveryPatternRoundTripsThroughFp32) {
   // One tensor of all 65536 patterns: dim2 = 1024 rows of one stick.
   Tensor t(ZDNN_2D, FP32, {1024, 64});
   for (std::uint32_t i = 0; i < 65536; ++i) t.set_cell(2 * i, static_cast<std::uint16_t>(i));
@@ -115,7 +115,7 @@ TEST_F(ZdnnTwinDlfloat, TiesGoAwayFromZeroBetweenAllNeighbours) {
   }
 }
 
-TEST_F(ZdnnTwinDlfloat, EveryFp16NumberBecomesTheNearest) {
+TEST_F(ZdnnTwinDlfloat, EveryFp16NumberRoundsToNearest) {
   std::vector<std::uint16_t> numbers;
   std::vector<double> values;
   for (std::uint32_t i = 0; i < 65536; ++i) {
@@ -142,7 +142,7 @@ TEST_F(ZdnnTwinDlfloat, EveryFp16NumberBecomesTheNearest) {
   EXPECT_EQ(dlf_of_half(FP16, 0x0400), 0x2200);
 }
 
-TEST_F(ZdnnTwinDlfloat, EveryFiniteBfloatNumberBecomesTheNearest) {
+TEST_F(ZdnnTwinDlfloat, EveryFiniteBfloatNumberRoundsToNearest) {
   std::vector<std::uint16_t> numbers;
   for (std::uint32_t i = 0; i < 65536; ++i)
     if ((i & 0x7F80) != 0x7F80) numbers.push_back(static_cast<std::uint16_t>(i));
@@ -157,7 +157,7 @@ TEST_F(ZdnnTwinDlfloat, EveryFiniteBfloatNumberBecomesTheNearest) {
   }
 }
 
-TEST_F(ZdnnTwinDlfloat, ToBfloatIsTruncated) {
+TEST_F(ZdnnTwinDlfloat, ConversionToBfloatTruncates) {
   EXPECT_EQ(host_of(BFLOAT, 0x3E03).pattern, 0x3F80u);
   for (std::uint32_t i = 0; i < kNinf; i += 7) {
     const Bits bits = host_of(BFLOAT, static_cast<std::uint16_t>(i));
@@ -169,7 +169,7 @@ TEST_F(ZdnnTwinDlfloat, ToBfloatIsTruncated) {
   EXPECT_EQ(host_of(BFLOAT, kNinf).status, ZDNN_CONVERT_FAILURE);
 }
 
-TEST_F(ZdnnTwinDlfloat, ToFp16) {
+TEST_F(ZdnnTwinDlfloat, ConvertsToKnownFp16Patterns) {
   EXPECT_EQ(host_of(FP16, 0x3E01).pattern, 0x3C02u);
   EXPECT_EQ(host_of(FP16, 0x5DFF).pattern, 0x7BFEu);
   EXPECT_EQ(host_of(FP16, 0x2200).pattern, 0x0400u);
@@ -184,7 +184,7 @@ TEST_F(ZdnnTwinDlfloat, ToFp16) {
   EXPECT_EQ(host_of(FP16, 0xFFFF).status, ZDNN_CONVERT_FAILURE);
 }
 
-TEST_F(ZdnnTwinDlfloat, TheRoundingModeOfTheThreadIsNotUsed) {
+TEST_F(ZdnnTwinDlfloat, IgnoresTheRoundingModeOfTheThread) {
   for (const int mode : {FE_UPWARD, FE_DOWNWARD, FE_TOWARDZERO}) {
     ASSERT_EQ(std::fesetround(mode), 0);
     const std::uint16_t tie = dlf_of_fp32(0x3F802000);
@@ -198,7 +198,7 @@ TEST_F(ZdnnTwinDlfloat, TheRoundingModeOfTheThreadIsNotUsed) {
   }
 }
 
-TEST_F(ZdnnTwinDlfloat, Limits) {
+TEST_F(ZdnnTwinDlfloat, ReportsTheLimitsOfEachType) {
   float f = 0;
   std::uint16_t half = 0;
   std::int8_t byte = 0;

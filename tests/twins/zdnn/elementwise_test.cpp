@@ -40,7 +40,7 @@ void check_all(const char* name, const Call& call, const Real& f) {
   }
 }
 
-TEST_F(ZdnnTwinElementwise, FunctionsOfAllNumbers) {
+TEST_F(ZdnnTwinElementwise, UnaryFunctionsMatchExactValuesForAllNumbers) {
   check_all("exp", zdnn_exp, [](double x) { return std::exp(x); });
   check_all("log", zdnn_log, [](double x) { return std::log(x); });
   check_all("sqrt", zdnn_sqrt, [](double x) { return std::sqrt(x); });
@@ -67,7 +67,7 @@ TEST_F(ZdnnTwinElementwise, FunctionsOfAllNumbers) {
       });
 }
 
-TEST_F(ZdnnTwinElementwise, TheSameBitsOnEveryMachine) {
+TEST_F(ZdnnTwinElementwise, UnaryBitsAreTheSameOnEveryMachine) {
   const auto digest = [](const Call& call) {
     AllNumbers all;
     call(all.in, all.out);
@@ -86,7 +86,7 @@ TEST_F(ZdnnTwinElementwise, TheSameBitsOnEveryMachine) {
 
 using Binary = zdnn_status (*)(const zdnn_ztensor*, const zdnn_ztensor*, zdnn_ztensor*);
 
-TEST_F(ZdnnTwinElementwise, PairsOfNumbers) {
+TEST_F(ZdnnTwinElementwise, BinaryFunctionsMatchExactValues) {
   const struct {
     const char* name;
     Binary call;
@@ -132,7 +132,7 @@ TEST_F(ZdnnTwinElementwise, PairsOfNumbers) {
   }
 }
 
-TEST_F(ZdnnTwinElementwise, TheSameBitsOfPairsOnEveryMachine) {
+TEST_F(ZdnnTwinElementwise, BinaryBitsAreTheSameOnEveryMachine) {
   // Each number with another one, and zeros of either sign.
   const auto digest = [](Binary call) {
     AllNumbers x, y;
@@ -154,7 +154,7 @@ TEST_F(ZdnnTwinElementwise, TheSameBitsOfPairsOnEveryMachine) {
   EXPECT_EQ(digest(zdnn_max), 3074824421u);
 }
 
-TEST_F(ZdnnTwinElementwise, OneRoundingAtTheEnd) {
+TEST_F(ZdnnTwinElementwise, RoundsOnceAtTheEnd) {
   Tensor x(ZDNN_1D, {2}, {1, -1});
   Tensor y(ZDNN_1D, {2}, {1.0f / 1024, -1.0f / 1024});  // half of the last place of 1
   Tensor out(ZDNN_1D, {2});
@@ -163,7 +163,7 @@ TEST_F(ZdnnTwinElementwise, OneRoundingAtTheEnd) {
   EXPECT_EQ(out.cell(2), 0xBE01);
 }
 
-TEST_F(ZdnnTwinElementwise, OverflowIsAWarningAndNinf) {
+TEST_F(ZdnnTwinElementwise, OverflowIsARangeViolationAndNinf) {
   // 0.75 of the largest number, as the vendor's tests call it, added to itself.
   Tensor x(ZDNN_1D, {2}, {0.75f * 8581545984.0f, 1});
   Tensor out(ZDNN_1D, {2});
@@ -181,7 +181,7 @@ TEST_F(ZdnnTwinElementwise, OverflowIsAWarningAndNinf) {
   EXPECT_EQ(host[1], 1.0f);
 }
 
-TEST_F(ZdnnTwinElementwise, ParametersOutOfRange) {
+TEST_F(ZdnnTwinElementwise, RejectsParametersOutOfRange) {
   Tensor x(ZDNN_1D, {2}, {1, -1});
   Tensor out(ZDNN_1D, {2});
   for (const float bad : {-1.0f, NAN, INFINITY, 1e10f}) {
@@ -199,7 +199,7 @@ TEST_F(ZdnnTwinElementwise, ParametersOutOfRange) {
 }
 
 // The same checks stand before every operation; here they are in their order.
-TEST_F(ZdnnTwinElementwise, ChecksOfAnOperationInTheirOrder) {
+TEST_F(ZdnnTwinElementwise, ChecksAreMadeInTheDocumentedOrder) {
   Tensor x(ZDNN_1D, {2}, {1, -1});
   Tensor out(ZDNN_1D, {2});
   const zdnn_tensor_desc good = x.desc;
@@ -230,7 +230,7 @@ TEST_F(ZdnnTwinElementwise, ChecksOfAnOperationInTheirOrder) {
   EXPECT_EQ(status(), ZDNN_OK);
 }
 
-TEST_F(ZdnnTwinElementwise, LimitsOfTheMachineForBuffersThatTheCallerMade) {
+TEST_F(ZdnnTwinElementwise, CallerMadeBuffersRespectTheLimitsOfTheMachine) {
   alignas(4096) static char page[4096];
   zdnn_tensor_desc desc{ZDNN_NHWC, ZDNN_FORMAT_4DFEATURE, ZDNN_DLFLOAT16, 1, 1, 1, 2097153};
   zdnn_ztensor t{};
@@ -251,7 +251,7 @@ TEST_F(ZdnnTwinElementwise, LimitsOfTheMachineForBuffersThatTheCallerMade) {
   EXPECT_EQ(zdnn_exp(&t, &t), ZDNN_EXCEEDS_MDIS);
 }
 
-TEST_F(ZdnnTwinElementwise, WhatIsNewOnZ17IsNotOnZ16) {
+TEST_F(ZdnnTwinElementwise, Z17FunctionsAreUnavailableOnZ16) {
   set("ZDNN_TWIN_PROFILE", "z16");
   Tensor x(ZDNN_1D, {2}, {1, 2});
   Tensor out(ZDNN_1D, {2});

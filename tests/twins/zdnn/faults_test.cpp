@@ -12,7 +12,7 @@ class ZdnnTwinStrict : public TwinTest {};
 class ZdnnTwinCounts : public TwinTest {};
 class ZdnnTwinThreads : public TwinTest {};
 
-TEST_F(ZdnnTwinFaults, TheNthAllocation) {
+TEST_F(ZdnnTwinFaults, FailTheNthAllocation) {
   zdnn_tensor_desc pre{};
   zdnn_tensor_desc desc{};
   zdnn_init_pre_transformed_desc(ZDNN_1D, FP32, &pre, 3u);
@@ -36,7 +36,7 @@ TEST_F(ZdnnTwinFaults, TheNthAllocation) {
   EXPECT_EQ(allocate(), ZDNN_OK);
 }
 
-TEST_F(ZdnnTwinFaults, AnOperationsOwnScratchMemory) {
+TEST_F(ZdnnTwinFaults, FailTheScratchAllocationOfAnOperation) {
   Tensor x(ZDNN_3DS, {1, 1, 3}, {1, 2, 3});
   Tensor out(ZDNN_3DS, {1, 1, 3});
   Tensor one(ZDNN_3DS, {1, 1, 1});
@@ -48,7 +48,7 @@ TEST_F(ZdnnTwinFaults, AnOperationsOwnScratchMemory) {
   EXPECT_EQ(zdnn_exp(x, out), ZDNN_OK);  // needs none
 }
 
-TEST_F(ZdnnTwinFaults, TheNthConversion) {
+TEST_F(ZdnnTwinFaults, FailTheNthConversion) {
   const float x[] = {1, 2, 3};
   float host[3];
   Tensor t(ZDNN_1D, {3});
@@ -66,7 +66,7 @@ TEST_F(ZdnnTwinFaults, TheNthConversion) {
   EXPECT_FALSE(q.tensor.is_transformed);
 }
 
-TEST_F(ZdnnTwinFaults, TheNthRangeViolation) {
+TEST_F(ZdnnTwinFaults, RaiseTheNthRangeViolation) {
   Tensor x(ZDNN_1D, {3}, {1, 2, 3});
   Tensor out(ZDNN_1D, {3});
   set("ZDNN_TWIN_FAIL_RANGE", "2");
@@ -78,7 +78,7 @@ TEST_F(ZdnnTwinFaults, TheNthRangeViolation) {
   EXPECT_EQ(zdnn_exp(x, out), ZDNN_OK);
 }
 
-TEST_F(ZdnnTwinFaults, TheNthCallToTheMachine) {
+TEST_F(ZdnnTwinFaults, FailTheNthHardwareCall) {
   Tensor x(ZDNN_1D, {3}, {1, 2, 3});
   Tensor out(ZDNN_1D, {3});
   set("ZDNN_TWIN_FAIL_HARDWARE", "2");
@@ -105,7 +105,7 @@ TEST_F(ZdnnTwinFaults, TheNthCallToTheMachine) {
   EXPECT_EQ(zdnn_transform_ztensor(large, values.data()), ZDNN_OK);
 }
 
-TEST_F(ZdnnTwinStrict, OffItComputesWithWhatIsThere) {
+TEST_F(ZdnnTwinStrict, OffAcceptsUntransformedInputs) {
   Tensor x(ZDNN_1D, {3}, {1, 2, 3});
   Tensor out(ZDNN_1D, {3});
   zdnn_reset_ztensor(x);
@@ -113,7 +113,7 @@ TEST_F(ZdnnTwinStrict, OffItComputesWithWhatIsThere) {
   EXPECT_EQ(zdnn_exp(out, out), ZDNN_OK);
 }
 
-TEST_F(ZdnnTwinStrict, InputsThatAreNotTransformedOrStale) {
+TEST_F(ZdnnTwinStrict, RejectsUntransformedOrStaleInputs) {
   set("ZDNN_TWIN_STRICT", "status");
   Tensor x(ZDNN_2D, {40, 70}, some_numbers(2800));
   Tensor fresh(ZDNN_2D, {40, 70});
@@ -141,7 +141,7 @@ TEST_F(ZdnnTwinStrict, InputsThatAreNotTransformedOrStale) {
   EXPECT_EQ(zdnn_exp(x, out), ZDNN_OK);
 }
 
-TEST_F(ZdnnTwinStrict, MemoryThatWasFreedIsForgotten) {
+TEST_F(ZdnnTwinStrict, RejectsReusedFreedMemory) {
   set("ZDNN_TWIN_STRICT", "status");
   zdnn_ztensor again{};
   zdnn_tensor_desc pre{};
@@ -160,7 +160,7 @@ TEST_F(ZdnnTwinStrict, MemoryThatWasFreedIsForgotten) {
   zdnn_free_ztensor_buffer(&again);
 }
 
-TEST_F(ZdnnTwinStrict, PartsOfATensorAreKnown) {
+TEST_F(ZdnnTwinStrict, AcceptsPartsOfATransformedTensor) {
   set("ZDNN_TWIN_STRICT", "status");
   Tensor x(ZDNN_4D, {3, 1, 2, 4}, some_numbers(24));
   Tensor out(ZDNN_4D, {1, 1, 2, 4});
@@ -173,7 +173,7 @@ TEST_F(ZdnnTwinStrict, PartsOfATensorAreKnown) {
   EXPECT_EQ(zdnn_exp(&part, out), ZDNN_OK);
 }
 
-TEST_F(ZdnnTwinStrict, OutputsThatShareMemoryWithInputs) {
+TEST_F(ZdnnTwinStrict, RejectsOutputsThatShareMemoryWithInputs) {
   Tensor x(ZDNN_1D, {3}, {1, 2, 3});
   EXPECT_EQ(zdnn_exp(x, x), ZDNN_OK);  // element by element, it works on the twin
   set("ZDNN_TWIN_STRICT", "status");
@@ -181,7 +181,7 @@ TEST_F(ZdnnTwinStrict, OutputsThatShareMemoryWithInputs) {
   EXPECT_EQ(zdnn_exp(x, x), ZDNN_INVALID_BUFFER);
 }
 
-TEST_F(ZdnnTwinStrict, TheVarianceOfMomentsNeedNotBeMarked) {
+TEST_F(ZdnnTwinStrict, AcceptsTheUnmarkedVarianceOfMoments) {
   set("ZDNN_TWIN_STRICT", "status");
   Tensor x(ZDNN_NHWC, {2, 1, 1, 70}, some_numbers(140));
   Tensor mean(ZDNN_NHWC, {2, 1, 1, 1});
@@ -193,7 +193,7 @@ TEST_F(ZdnnTwinStrict, TheVarianceOfMomentsNeedNotBeMarked) {
   EXPECT_EQ(zdnn_layernorm(x, mean, variance, 0, 1, 0.001f, out), ZDNN_INVALID_STATE);
 }
 
-TEST_F(ZdnnTwinStrict, ComparisonsOfQuantizedNumbersWithAnOffset) {
+TEST_F(ZdnnTwinStrict, RejectsQuantizedComparisonsWithAnOffset) {
   const std::int8_t one = 1;
   Tensor a = Tensor::quantized(ZDNN_2D, INT8, {1, 1}, QUANTIZED_INT8, 1, 0);
   Tensor b = Tensor::quantized(ZDNN_2D, INT8, {1, 1}, QUANTIZED_WEIGHTS_INT8, 1, 3);
@@ -209,7 +209,7 @@ TEST_F(ZdnnTwinStrict, ComparisonsOfQuantizedNumbersWithAnOffset) {
   EXPECT_EQ(run(MATMUL_OP_EQUAL), ZDNN_INVALID_OFFSET);
 }
 
-TEST_F(ZdnnTwinStrict, HostDataSmallerThanTheTensor) {
+TEST_F(ZdnnTwinStrict, RejectsHostDataSmallerThanTheTensor) {
   const float x[] = {1, 2};
   Tensor t(ZDNN_1D, {3});
   t.pre.dim1 = 2;
@@ -222,7 +222,7 @@ TEST_F(ZdnnTwinStrict, HostDataSmallerThanTheTensor) {
 
 using ZdnnTwinStrictDeathTest = ZdnnTwinStrict;
 
-TEST_F(ZdnnTwinStrictDeathTest, AbortEndsTheProcessAsTheMachineMay) {
+TEST_F(ZdnnTwinStrictDeathTest, AbortEndsTheProcess) {
   Tensor x(ZDNN_1D, {3}, {1, 2, 3});
   Tensor y(ZDNN_1D, {2}, {1, 2});
   Tensor out(ZDNN_1D, {3});
@@ -237,7 +237,7 @@ TEST_F(ZdnnTwinStrictDeathTest, AbortEndsTheProcessAsTheMachineMay) {
   EXPECT_EQ(zdnn_exp(x, out), ZDNN_OK);
 }
 
-TEST_F(ZdnnTwinCounts, WhatHappened) {
+TEST_F(ZdnnTwinCounts, CountTransformsOperationsAndAllocations) {
   Tensor x(ZDNN_1D, {3}, {1, 2, 3});
   Tensor y(ZDNN_1D, {3});
   EXPECT_EQ(zdnn_twin_count(ZDNN_TWIN_TRANSFORMS_IN), 1u);
@@ -261,7 +261,7 @@ TEST_F(ZdnnTwinCounts, WhatHappened) {
   EXPECT_EQ(zdnn_twin_calls(NNPA_EXP), 0u);
 }
 
-TEST_F(ZdnnTwinThreads, ConcurrentCallsOnDifferentTensors) {
+TEST_F(ZdnnTwinThreads, ConcurrentCallsOnDifferentTensorsAreRight) {
   for (const char* strict : {"off", "status"}) {
     set("ZDNN_TWIN_STRICT", strict);
     zdnn_twin_reset_counts();

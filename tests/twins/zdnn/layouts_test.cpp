@@ -69,7 +69,7 @@ std::vector<float> numbered(std::size_t count) {
   return values;
 }
 
-TEST_F(ZdnnTwinLayouts, FeatureCellsLieWhereTheWalkFindsThemAndTheRestIsPoisoned) {
+TEST_F(ZdnnTwinLayouts, FeatureCellsMatchTheWalkAndPaddingIsPoisoned) {
   for (const Dims d : kShapes) {
     const auto values = numbered(std::size_t{d.d4} * d.d3 * d.d2 * d.d1);
     Tensor t(ZDNN_NHWC, {d.d4, d.d3, d.d2, d.d1});
@@ -90,7 +90,7 @@ TEST_F(ZdnnTwinLayouts, FeatureCellsLieWhereTheWalkFindsThemAndTheRestIsPoisoned
   }
 }
 
-TEST_F(ZdnnTwinLayouts, KernelCells) {
+TEST_F(ZdnnTwinLayouts, KernelCellsMatchTheWalk) {
   for (const Dims d : kShapes) {
     const auto values = numbered(std::size_t{d.d4} * d.d3 * d.d2 * d.d1);
     Tensor t(ZDNN_HWCK, {d.d4, d.d3, d.d2, d.d1}, values);
@@ -102,7 +102,7 @@ TEST_F(ZdnnTwinLayouts, KernelCells) {
   }
 }
 
-TEST_F(ZdnnTwinLayouts, BytesAndWeights) {
+TEST_F(ZdnnTwinLayouts, Int8CellsMatchTheWalk) {
   for (const Dims d : kShapes) {
     const std::size_t count = std::size_t{d.d4} * d.d3 * d.d2 * d.d1;
     std::vector<std::int8_t> values(count);
@@ -125,7 +125,7 @@ TEST_F(ZdnnTwinLayouts, BytesAndWeights) {
   }
 }
 
-TEST_F(ZdnnTwinLayouts, DocumentedOffsetsAndSizes) {
+TEST_F(ZdnnTwinLayouts, OffsetsAndSizesAreTheDocumentedOnes) {
   EXPECT_EQ((walk_feature({2, 3, 33, 65}, 64, 2)[{1, 2, 32, 64}]), 94208u);  // the walk itself
   const auto size = [](zdnn_data_formats format, zdnn_data_types type, Dims d) {
     const zdnn_tensor_desc desc{ZDNN_NHWC, format, type, d.d4, d.d3, d.d2, d.d1};
@@ -155,7 +155,7 @@ struct DescCase {
   Dims expected;
 };
 
-TEST_F(ZdnnTwinLayouts, TransformedDimensions) {
+TEST_F(ZdnnTwinLayouts, TransformedDimensionsFollowTheHostLayout) {
   const DescCase cases[] = {
       {ZDNN_1D, {5}, {1, 1, 1, 5}},
       {ZDNN_2D, {4, 5}, {1, 1, 4, 5}},
@@ -187,7 +187,7 @@ TEST_F(ZdnnTwinLayouts, TransformedDimensions) {
   }
 }
 
-TEST_F(ZdnnTwinLayouts, UnusedDimensionsOfAHostDescriptorStayAsTheyAre) {
+TEST_F(ZdnnTwinLayouts, UnusedDimensionsOfAHostDescriptorAreUnchanged) {
   zdnn_tensor_desc pre{};
   pre.dim4 = 77;
   pre.dim3 = 78;
@@ -200,7 +200,7 @@ TEST_F(ZdnnTwinLayouts, UnusedDimensionsOfAHostDescriptorStayAsTheyAre) {
   EXPECT_EQ(pre.format, ZDNN_FORMAT_4DGENERIC);
 }
 
-TEST_F(ZdnnTwinLayouts, WhatCanNotBeTransformed) {
+TEST_F(ZdnnTwinLayouts, RejectsInvalidTypesAndLayouts) {
   zdnn_tensor_desc pre{};
   zdnn_tensor_desc desc{};
   zdnn_init_pre_transformed_desc(ZDNN_2D, INT32, &pre, 4u, 5u);
@@ -219,7 +219,7 @@ TEST_F(ZdnnTwinLayouts, WhatCanNotBeTransformed) {
   EXPECT_EQ(zdnn_generate_transformed_desc(&pre, &desc), ZDNN_INVALID_LAYOUT);
 }
 
-TEST_F(ZdnnTwinLayouts, QuantizedDescriptors) {
+TEST_F(ZdnnTwinLayouts, QuantizedDescriptorsHaveTheirFormatAndType) {
   zdnn_tensor_desc pre{};
   zdnn_tensor_desc desc{};
   zdnn_init_pre_transformed_desc(ZDNN_3DS, FP32, &pre, 3u, 4u, 5u);
@@ -251,7 +251,7 @@ TEST_F(ZdnnTwinLayouts, QuantizedDescriptors) {
   }
 }
 
-TEST_F(ZdnnTwinLayouts, HostOrdersComeBack) {
+TEST_F(ZdnnTwinLayouts, EveryHostLayoutRoundTrips) {
   for (const auto layout : {ZDNN_4D, ZDNN_NHWC, ZDNN_NCHW}) {
     const auto values = numbered(2 * 3 * 34 * 67);
     Tensor t(layout, {2, 3, 34, 67}, values);
@@ -270,7 +270,7 @@ TEST_F(ZdnnTwinLayouts, HostOrdersComeBack) {
   EXPECT_EQ(value_of(channels.cell(cells.at({0, 0, 0, 1}))), 4);
 }
 
-TEST_F(ZdnnTwinLayouts, GatesLieSideBySideFromMultiplesOf64On) {
+TEST_F(ZdnnTwinLayouts, ConcatenatedGatesStartAtMultiplesOf64) {
   zdnn_tensor_desc pre{};
   zdnn_tensor_desc desc{};
   zdnn_init_pre_transformed_desc(ZDNN_3DS, FP32, &pre, 2u, 6u, 65u);
@@ -313,7 +313,7 @@ TEST_F(ZdnnTwinLayouts, GatesLieSideBySideFromMultiplesOf64On) {
   EXPECT_EQ(desc.dim1, 256u);
 }
 
-TEST_F(ZdnnTwinLayouts, WhatCanNotBeConcatenated) {
+TEST_F(ZdnnTwinLayouts, RejectsInvalidConcatenations) {
   zdnn_tensor_desc pre{};
   zdnn_tensor_desc desc{};
   const auto status = [&](zdnn_concat_info info) {

@@ -33,7 +33,7 @@ void expect_result(const std::vector<float>& got, const std::vector<double>& dot
         << "element " << i;
 }
 
-TEST_F(ZdnnTwinMatmul, UnstackedInEveryAccumulationThatIsExact) {
+TEST_F(ZdnnTwinMatmul, UnstackedMatchesExactValuesInEveryExactAccumulation) {
   constexpr std::uint32_t m = 5, n = 130, p = 70;
   const auto a = some_numbers(m * n, 1);
   const auto b = some_numbers(n * p, 2);
@@ -49,7 +49,7 @@ TEST_F(ZdnnTwinMatmul, UnstackedInEveryAccumulationThatIsExact) {
   }
 }
 
-TEST_F(ZdnnTwinMatmul, TransposedStackedAndBroadcast) {
+TEST_F(ZdnnTwinMatmul, TransposedStackedAndBroadcastMatchExactValues) {
   constexpr std::uint32_t s = 3, m = 5, n = 66, p = 67;
   for (int flags = 0; flags < 4; ++flags) {
     const bool ta = (flags & 1) != 0;
@@ -86,7 +86,7 @@ TEST_F(ZdnnTwinMatmul, TransposedStackedAndBroadcast) {
   }
 }
 
-TEST_F(ZdnnTwinMatmul, Comparisons) {
+TEST_F(ZdnnTwinMatmul, ComparisonsGiveZerosAndOnes) {
   Tensor a(ZDNN_2D, {1, 2}, {1, 1});
   Tensor b(ZDNN_2D, {2, 3}, {1, 2, 3, 1, 2, 3});  // dots 2, 4, 6
   Tensor c(ZDNN_1D, {3}, {3, 4, 5});
@@ -140,7 +140,7 @@ TEST_F(ZdnnTwinMatmul, AccumulationsDiffer) {
   EXPECT_NE(square("double"), 1.0 / 256);
 }
 
-TEST_F(ZdnnTwinMatmul, SumsOutOfRange) {
+TEST_F(ZdnnTwinMatmul, SumsOutOfRangeAreRangeViolations) {
   const float big = 65536;
   Tensor out(ZDNN_2D, {1, 2});
   Tensor zero(ZDNN_1D, {2}, {0, 0});
@@ -166,7 +166,7 @@ TEST_F(ZdnnTwinMatmul, SumsOutOfRange) {
   EXPECT_EQ(out.cell(2), kNinf);
 }
 
-TEST_F(ZdnnTwinMatmul, ShapesTypesAndFormats) {
+TEST_F(ZdnnTwinMatmul, RejectsWrongShapesTypesAndFormats) {
   Tensor a(ZDNN_2D, {3, 4}, some_numbers(12));
   Tensor b(ZDNN_2D, {4, 5}, some_numbers(20));
   Tensor c(ZDNN_1D, {5}, some_numbers(5));
@@ -198,7 +198,7 @@ TEST_F(ZdnnTwinMatmul, ShapesTypesAndFormats) {
   EXPECT_EQ(zdnn_matmul_op(a, b, nullptr, MATMUL_OP_ADDITION, out), ZDNN_INVALID_BUFFER);
 }
 
-TEST_F(ZdnnTwinMatmul, WhatZ16Lacks) {
+TEST_F(ZdnnTwinMatmul, Z17FunctionsAreUnavailableOnZ16) {
   set("ZDNN_TWIN_PROFILE", "z16");
   Tensor one(ZDNN_3DS, {1, 2, 2}, some_numbers(4));
   Tensor many(ZDNN_3DS, {3, 2, 2}, some_numbers(12));
@@ -218,7 +218,7 @@ TEST_F(ZdnnTwinMatmul, WhatZ16Lacks) {
   EXPECT_EQ(zdnn_matmul_op(many, many, c3, MATMUL_OP_EQUAL, out), ZDNN_OK);
 }
 
-TEST_F(ZdnnTwinMatmul, TheFunctionCodeFollowsTheStacks) {
+TEST_F(ZdnnTwinMatmul, FunctionCodeFollowsTheStacks) {
   Tensor one(ZDNN_3DS, {1, 2, 2}, some_numbers(4));
   Tensor many(ZDNN_3DS, {3, 2, 2}, some_numbers(12));
   Tensor c1(ZDNN_2DS, {1, 2}, some_numbers(2));
@@ -234,7 +234,7 @@ TEST_F(ZdnnTwinMatmul, TheFunctionCodeFollowsTheStacks) {
   EXPECT_EQ(zdnn_twin_calls(NNPA_MATMUL_OP), 1u);
 }
 
-TEST_F(ZdnnTwinMatmul, PartsOfATensorAtPageBordersAreTensors) {
+TEST_F(ZdnnTwinMatmul, PageAlignedPartsOfATensorAreTensors) {
   // Columns 64 to 127 of a matrix, by pointer: a stick's column is contiguous where dim4 is 1.
   const auto b = some_numbers(40 * 128, 2);
   Tensor a(ZDNN_2D, {2, 40}, some_numbers(80, 1));
@@ -264,7 +264,7 @@ TEST_F(ZdnnTwinMatmul, PartsOfATensorAtPageBordersAreTensors) {
   }
 }
 
-TEST_F(ZdnnTwinMatmul, TheSameBitsOnEveryMachine) {
+TEST_F(ZdnnTwinMatmul, BitsAreTheSameOnEveryMachine) {
   // Then once more with the result's negative as addend: the part that was rounded away is left.
   constexpr std::uint32_t s = 33, n = 300, p = 67;
   const auto digests = [](bool shared, bool transpose) {

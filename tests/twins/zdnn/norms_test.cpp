@@ -11,7 +11,7 @@ class ZdnnTwinNorms : public TwinTest {};
 
 constexpr double kHalfPlace = 1.001 / 1024;  // relative
 
-TEST_F(ZdnnTwinNorms, NormOfADifference) {
+TEST_F(ZdnnTwinNorms, NormIsTheLengthOfTheDifference) {
   constexpr std::uint32_t s = 2, rows = 3, n = 70;
   const auto a = some_numbers(s * rows * n, 1);
   const auto b = some_numbers(s * rows * n, 2);
@@ -39,7 +39,7 @@ TEST_F(ZdnnTwinNorms, NormOfADifference) {
   EXPECT_EQ(one.cell(0), nearest(65536 * std::sqrt(2)));
 }
 
-TEST_F(ZdnnTwinNorms, MomentsOverAllButDim4) {
+TEST_F(ZdnnTwinNorms, MomentsAreOverAllButDim4) {
   constexpr std::uint32_t s = 3, h = 2, w = 5, c = 66;
   constexpr std::size_t count = h * w * c;
   const auto x = some_numbers(s * count);
@@ -81,7 +81,7 @@ TEST_F(ZdnnTwinNorms, SampleMomentsNeedTwoElements) {
   EXPECT_EQ(zdnn_moments(in, MOMENTS_BESSEL_POPULATION, wrong, variance), ZDNN_INVALID_SHAPE);
 }
 
-TEST_F(ZdnnTwinNorms, LayerNorm) {
+TEST_F(ZdnnTwinNorms, LayerNormMatchesExactValues) {
   constexpr std::uint32_t s = 2, n = 130;
   const auto x = some_numbers(s * n);
   Tensor in(ZDNN_NHWC, {s, 1, 1, n}, x);
@@ -111,7 +111,7 @@ TEST_F(ZdnnTwinNorms, LayerNorm) {
   EXPECT_EQ(zdnn_layernorm(in, mean, variance, 0, 1, 0, other), ZDNN_INVALID_SHAPE);
 }
 
-TEST_F(ZdnnTwinNorms, BatchNormByChannel) {
+TEST_F(ZdnnTwinNorms, BatchNormScalesEachChannel) {
   const auto x = some_numbers(2 * 3 * 4 * 65, 1);
   const auto scale = some_numbers(65, 2);
   const auto bias = some_numbers(65, 3);
@@ -132,7 +132,7 @@ TEST_F(ZdnnTwinNorms, BatchNormByChannel) {
   EXPECT_EQ(zdnn_batchnorm(in, b, in, out), ZDNN_INVALID_SHAPE);
 }
 
-TEST_F(ZdnnTwinNorms, Reductions) {
+TEST_F(ZdnnTwinNorms, ReductionsMatchKnownValues) {
   const auto reduce = [](const std::vector<float>& x, zdnn_reduce_ops op) {
     Tensor in(ZDNN_2D, {1, static_cast<std::uint32_t>(x.size())}, x);
     Tensor out(ZDNN_2D, {1, 1});
@@ -157,7 +157,7 @@ TEST_F(ZdnnTwinNorms, Reductions) {
   EXPECT_EQ(index(far, REDUCE_OP_MAXIMUM_IDX), 199);
 }
 
-TEST_F(ZdnnTwinNorms, ReductionsOfAllRows) {
+TEST_F(ZdnnTwinNorms, ReductionsAreOverEachRow) {
   const auto x = some_numbers(2 * 3 * 40 * 70);
   Tensor in(ZDNN_4D, {2, 3, 40, 70}, x);
   Tensor out(ZDNN_4D, INT32, {2, 3, 40, 1});
@@ -170,7 +170,7 @@ TEST_F(ZdnnTwinNorms, ReductionsOfAllRows) {
   }
 }
 
-TEST_F(ZdnnTwinNorms, ReductionsThatAreWrong) {
+TEST_F(ZdnnTwinNorms, RejectsInvalidReductions) {
   Tensor in(ZDNN_2D, {2, 3}, some_numbers(6));
   Tensor value(ZDNN_2D, {2, 1});
   Tensor position(ZDNN_2D, INT32, {2, 1});
@@ -185,7 +185,7 @@ TEST_F(ZdnnTwinNorms, ReductionsThatAreWrong) {
             ZDNN_ELEMENT_RANGE_VIOLATION);
 }
 
-TEST_F(ZdnnTwinNorms, WhatZ16Lacks) {
+TEST_F(ZdnnTwinNorms, Z17FunctionsAreUnavailableOnZ16) {
   set("ZDNN_TWIN_PROFILE", "z16");
   Tensor x(ZDNN_NHWC, {2, 1, 1, 3}, some_numbers(6));
   Tensor one(ZDNN_NHWC, {2, 1, 1, 1}, {1, 1});
@@ -197,7 +197,7 @@ TEST_F(ZdnnTwinNorms, WhatZ16Lacks) {
   EXPECT_FALSE(out.tensor.is_transformed);
 }
 
-TEST_F(ZdnnTwinNorms, TheSameBitsOnEveryMachine) {
+TEST_F(ZdnnTwinNorms, BitsAreTheSameOnEveryMachine) {
   constexpr std::uint32_t s = 33, n = 300;
   const auto x = rough_numbers(s * n, 1);
   const auto y = rough_numbers(s * n, 2);

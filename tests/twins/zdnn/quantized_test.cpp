@@ -14,7 +14,7 @@ std::int8_t byte_of(const Tensor& t, std::uint64_t at) {
   return static_cast<const std::int8_t*>(t.tensor.buffer)[at];
 }
 
-TEST_F(ZdnnTwinQuantized, NumbersAreScaledRoundedAndCutOff) {
+TEST_F(ZdnnTwinQuantized, NumbersAreScaledRoundedAndClipped) {
   // Scale 0.5, offset 3: q = 2 x + 3, halves away from zero.
   const std::vector<float> x = {0, 1, -1, 0.25f, -1.75f, 100, -100, 0.74f};
   const std::vector<int> expected = {3, 5, 1, 4, -1, 60, -50, 4};
@@ -35,7 +35,7 @@ TEST_F(ZdnnTwinQuantized, NumbersAreScaledRoundedAndCutOff) {
   EXPECT_FALSE(f.tensor.is_transformed);
 }
 
-TEST_F(ZdnnTwinQuantized, DlfloatTensorsRememberTheirScale) {
+TEST_F(ZdnnTwinQuantized, DlfloatTensorsKeepTheirScale) {
   const float x[] = {1, 1e10f};
   Tensor t = Tensor::quantized(ZDNN_1D, FP32, {2}, QUANTIZED_DLFLOAT16, 4, 3);
   EXPECT_EQ(zdnn_transform_quantized_ztensor(t, true, 0, 0, x), ZDNN_OK);
@@ -52,7 +52,7 @@ TEST_F(ZdnnTwinQuantized, DlfloatTensorsRememberTheirScale) {
   EXPECT_FALSE(half.tensor.is_transformed);
 }
 
-TEST_F(ZdnnTwinQuantized, TransformsThatAreWrong) {
+TEST_F(ZdnnTwinQuantized, RejectsInvalidTransforms) {
   const float x[] = {1, 2};
   Tensor t = Tensor::quantized(ZDNN_1D, FP32, {2}, QUANTIZED_INT8, 1, 0);
   const auto status = [&](std::int8_t low = -128, std::int8_t high = 127) {
@@ -120,7 +120,7 @@ struct Example {
   }
 };
 
-TEST_F(ZdnnTwinQuantized, TheWorkedExample) {
+TEST_F(ZdnnTwinQuantized, MatmulMatchesTheWorkedExample) {
   Example x;
   ASSERT_EQ(x.run(true, false), ZDNN_OK);
   const double expected[] = {7.8498, 2.9925, 0.1192, 37.2145, 43.4467, 33.1051};
@@ -137,7 +137,7 @@ TEST_F(ZdnnTwinQuantized, TheWorkedExample) {
                 std::fabs(static_cast<double>(real[i])) / 1000);
 }
 
-TEST_F(ZdnnTwinQuantized, SymmetricWeights) {
+TEST_F(ZdnnTwinQuantized, MatmulAcceptsSymmetricWeights) {
   Example x(0);
   ASSERT_EQ(x.run(true, true), ZDNN_OK);
   const auto got = x.out.get(6);
@@ -150,7 +150,7 @@ TEST_F(ZdnnTwinQuantized, SymmetricWeights) {
     }
 }
 
-TEST_F(ZdnnTwinQuantized, ClippingAndRounding) {
+TEST_F(ZdnnTwinQuantized, MatmulClipsAndRounds) {
   Example x;
   EXPECT_EQ(zdnn_quantized_matmul_op(x.a, x.b, x.c, MATMUL_OP_ADDITION, 3, 40, false, false, false,
                                      nullptr, x.out),
@@ -158,7 +158,7 @@ TEST_F(ZdnnTwinQuantized, ClippingAndRounding) {
   EXPECT_EQ(x.out.get(6), (std::vector<float>{8, 3, 3, 37, 40, 33}));
 }
 
-TEST_F(ZdnnTwinQuantized, Comparisons) {
+TEST_F(ZdnnTwinQuantized, ComparisonsMatchExactValues) {
   const auto compare = [](float sb, zdnn_matmul_ops op) {
     Example x(0, sb);
     EXPECT_EQ(x.run(false, false, op), ZDNN_OK);
@@ -178,7 +178,7 @@ TEST_F(ZdnnTwinQuantized, Comparisons) {
   }
 }
 
-TEST_F(ZdnnTwinQuantized, PreComputedAddend) {
+TEST_F(ZdnnTwinQuantized, PreComputedAddendGivesTheSameResult) {
   Example x(0);
   ASSERT_EQ(x.run(true, false), ZDNN_OK);
   const auto expected = x.out.get(6);
@@ -209,7 +209,7 @@ TEST_F(ZdnnTwinQuantized, PreComputedAddend) {
             ZDNN_INVALID_TYPE);
 }
 
-TEST_F(ZdnnTwinQuantized, QuantizedOnTheFly) {
+TEST_F(ZdnnTwinQuantized, MatmulQuantizesDlfloatOperandsOnTheFly) {
   Example x;
   // Real numbers whose 8-bit forms are the example's: x = Sa (q - Za).
   std::vector<float> real(8);
@@ -235,7 +235,7 @@ TEST_F(ZdnnTwinQuantized, QuantizedOnTheFly) {
   EXPECT_EQ(run(-128, 127), ZDNN_INVALID_OFFSET);
 }
 
-TEST_F(ZdnnTwinQuantized, StacksAndLongRows) {
+TEST_F(ZdnnTwinQuantized, StacksAndLongRowsMatchExactValues) {
   constexpr std::uint32_t s = 3, m = 2, n = 133, p = 66;
   std::vector<std::int8_t> qa(s * m * n), qb(n * p), qc(p);
   for (std::size_t i = 0; i < qa.size(); ++i) qa[i] = static_cast<std::int8_t>(i * 37 % 251);
@@ -259,7 +259,7 @@ TEST_F(ZdnnTwinQuantized, StacksAndLongRows) {
     }
 }
 
-TEST_F(ZdnnTwinQuantized, CallsThatAreWrong) {
+TEST_F(ZdnnTwinQuantized, RejectsInvalidCalls) {
   Example x;
   alignas(4096) static char area[2 * 4096];
   EXPECT_EQ(x.run(true, false, MATMUL_OP_ADDITION, area + 16), ZDNN_MISALIGNED_SAVEAREA);
@@ -286,7 +286,7 @@ TEST_F(ZdnnTwinQuantized, CallsThatAreWrong) {
   EXPECT_EQ(x.run(true, false), ZDNN_UNAVAILABLE_FUNCTION);
 }
 
-TEST_F(ZdnnTwinQuantized, TheSameBitsOnEveryMachine) {
+TEST_F(ZdnnTwinQuantized, BitsAreTheSameOnEveryMachine) {
   constexpr std::uint32_t m = 33, n = 70, p = 67;
   const auto digest = [](float zb, bool disable_clipping, bool dequantize) {
     Tensor a = Tensor::quantized(ZDNN_2D, FP32, {m, n}, QUANTIZED_INT8, 0.037f, 5);

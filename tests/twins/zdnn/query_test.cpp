@@ -132,7 +132,7 @@ TEST_F(ZdnnTwinQuery, Version10LacksTheNewerSymbols) {
   EXPECT_NE(library.symbol("zdnn_twin_count"), nullptr);
 }
 
-TEST_F(ZdnnTwinQuery, Version10OnANewMachineServesOnly10) {
+TEST_F(ZdnnTwinQuery, Version10OnANewMachineReportsVersion10) {
   const Library library(ZDNN_TWIN_1_0_PATH);
   const auto set = library.function<bool(const char*, const char*)>("zdnn_twin_set");
   const auto version = library.function<uint32_t()>("zdnn_get_library_version");
@@ -147,7 +147,7 @@ TEST_F(ZdnnTwinQuery, Version10OnANewMachineServesOnly10) {
   EXPECT_FALSE(runnable(0x00010100));
 }
 
-TEST_F(ZdnnTwinQuery, Version10KnowsNothingOfANewerMachine) {
+TEST_F(ZdnnTwinQuery, Version10IgnoresFeaturesOfANewerMachine) {
   const Library library(ZDNN_TWIN_1_0_PATH);
   const auto set = library.function<bool(const char*, const char*)>("zdnn_twin_set");
   const auto allocate = library.function<zdnn_status(zdnn_ztensor*)>("zdnn_allochelper_ztensor");
@@ -175,7 +175,7 @@ TEST_F(ZdnnTwinQuery, Version10KnowsNothingOfANewerMachine) {
             ZDNN_UNAVAILABLE_FUNCTION);
 }
 
-TEST_F(ZdnnTwinQuery, ItSaysThatItIsATwin) {
+TEST_F(ZdnnTwinQuery, VersionStringEndsWithTwin) {
   EXPECT_EQ(zdnn_get_library_version(), 0x00010102u);
   EXPECT_STREQ(zdnn_get_library_version_str(), "1.1.2-twin");
 }
@@ -208,7 +208,7 @@ const Profile kProfiles[] = {
      0x000101FF},
 };
 
-TEST_F(ZdnnTwinQuery, EachMachineAnswersAsItsVendorSays) {
+TEST_F(ZdnnTwinQuery, EachMachineAnswersAsDocumented) {
   for (const Profile& p : kProfiles) {
     SCOPED_TRACE(p.name);
     set("ZDNN_TWIN_PROFILE", p.name);
@@ -296,7 +296,7 @@ TEST_F(ZdnnTwinQuery, StatusMessagesBeginWithTheName) {
                "(Status string is not defined.)");
 }
 
-TEST_F(ZdnnTwinQuery, SettingsThatDoNotExistChangeNothing) {
+TEST_F(ZdnnTwinQuery, UnknownSettingsChangeNothing) {
   EXPECT_FALSE(zdnn_twin_set("ZDNN_TWIN_NO_SUCH", "1"));
   EXPECT_FALSE(zdnn_twin_set("ZDNN_TWIN_PROFILE", "z18"));
   EXPECT_FALSE(zdnn_twin_set("ZDNN_TWIN_PROFILE", "1"));
@@ -308,7 +308,7 @@ TEST_F(ZdnnTwinQuery, SettingsThatDoNotExistChangeNothing) {
   EXPECT_EQ(zdnn_get_max_for_dim(1), 2097152u);
 }
 
-TEST_F(ZdnnTwinQuery, TheEnvironmentIsReadAgainByInit) {
+TEST_F(ZdnnTwinQuery, InitReadsTheEnvironmentAgain) {
   setenv("ZDNN_TWIN_PROFILE", "z16", 1);
   zdnn_init();
   EXPECT_EQ(zdnn_get_max_for_dim(1), 32768u);

@@ -131,7 +131,7 @@ struct Tensors {
   Tensor hn, cf;
 };
 
-TEST_F(ZdnnTwinRecurrent, AllDirectionsAllSteps) {
+TEST_F(ZdnnTwinRecurrent, MatchesExactValuesInAllDirections) {
   for (const std::uint32_t gates : {4u, 3u})
     for (const auto direction : {FWD, BWD, BIDIR}) {
       SCOPED_TRACE(testing::Message() << gates << " gates, direction " << direction);
@@ -161,7 +161,7 @@ TEST_F(ZdnnTwinRecurrent, AllDirectionsAllSteps) {
     }
 }
 
-TEST_F(ZdnnTwinRecurrent, ALayerAfterTwoDirections) {
+TEST_F(ZdnnTwinRecurrent, LayerAcceptsBidirectionalOutput) {
   const Layer first(3, 2);
   Tensors t(first, kSteps);
   ASSERT_EQ(t.run(first, BIDIR), ZDNN_OK);
@@ -208,7 +208,7 @@ TEST_F(ZdnnTwinRecurrent, ALayerAfterTwoDirections) {
   }
 }
 
-TEST_F(ZdnnTwinRecurrent, WhatIsWrong) {
+TEST_F(ZdnnTwinRecurrent, RejectsInvalidCalls) {
   const Layer lstm(4, 1);
   Tensors t(lstm, kSteps);
   EXPECT_EQ(t.run(lstm, BIDIR), ZDNN_INVALID_SHAPE);
@@ -237,7 +237,7 @@ TEST_F(ZdnnTwinRecurrent, WhatIsWrong) {
   }
 }
 
-TEST_F(ZdnnTwinRecurrent, NinfSpreads) {
+TEST_F(ZdnnTwinRecurrent, NinfSpreadsInItsBatchRowOnly) {
   const Layer layer(3, 1);
   Tensors t(layer, kSteps);
   t.x.set_cell(0, kNinf);  // step 0, row 0
@@ -246,7 +246,7 @@ TEST_F(ZdnnTwinRecurrent, NinfSpreads) {
   EXPECT_NE(t.hn.cell(128), kNinf);  // the other row of the batch
 }
 
-TEST_F(ZdnnTwinRecurrent, TheSameBitsOnEveryMachine) {
+TEST_F(ZdnnTwinRecurrent, BitsAreTheSameOnEveryMachine) {
   const auto digests = [](std::uint32_t gates) {
     const Layer layer(gates, 2);
     return in_each_accumulation([&] {

@@ -6,7 +6,7 @@ using namespace zdnn_test;
 
 class ZdnnTwinSoftmax : public TwinTest {};
 
-TEST_F(ZdnnTwinSoftmax, RowsOfStacks) {
+TEST_F(ZdnnTwinSoftmax, RowsOfStacksMatchExactValues) {
   constexpr std::uint32_t s = 2, rows = 3, n = 70;
   const auto values = some_numbers(s * rows * n);
   for (const auto act : {SOFTMAX_ACT_NONE, SOFTMAX_ACT_LOG}) {
@@ -31,7 +31,7 @@ TEST_F(ZdnnTwinSoftmax, RowsOfStacks) {
   }
 }
 
-TEST_F(ZdnnTwinSoftmax, TheMaskCountsElementsFromTheFront) {
+TEST_F(ZdnnTwinSoftmax, MaskCountsElementsFromTheFront) {
   // The vendor's example: exact DLFLOAT16 numbers.
   Tensor in(ZDNN_3DS, {1, 1, 5}, {-1.4f, -2.8f, -3.12f, 5, 6});
   Tensor out(ZDNN_3DS, {1, 1, 5});
@@ -65,14 +65,14 @@ TEST_F(ZdnnTwinSoftmax, NinfPoisonsItsRowOnly) {
   }
 }
 
-TEST_F(ZdnnTwinSoftmax, AModerateMaskWorks) {
+TEST_F(ZdnnTwinSoftmax, FiniteMaskOfMinus10000GivesZero) {
   Tensor in(ZDNN_3DS, {1, 1, 3}, {1, -1e4f, 1});
   Tensor out(ZDNN_3DS, {1, 1, 3});
   EXPECT_EQ(zdnn_softmax(in, nullptr, SOFTMAX_ACT_NONE, out), ZDNN_OK);
   EXPECT_EQ(out.get(3), (std::vector<float>{0.5f, 0, 0.5f}));
 }
 
-TEST_F(ZdnnTwinSoftmax, SaveAreas) {
+TEST_F(ZdnnTwinSoftmax, SaveAreaReplacesTheAllocation) {
   Tensor in(ZDNN_3DS, {1, 1, 3}, {1, 2, 3});
   Tensor out(ZDNN_3DS, {1, 1, 3});
   alignas(4096) static char area[8192];
@@ -87,7 +87,7 @@ TEST_F(ZdnnTwinSoftmax, SaveAreas) {
   EXPECT_EQ(zdnn_twin_count(ZDNN_TWIN_FREES), 1u);
 }
 
-TEST_F(ZdnnTwinSoftmax, ChecksAndMachines) {
+TEST_F(ZdnnTwinSoftmax, RejectsInvalidCallsAndMasksOnZ16) {
   Tensor in(ZDNN_3D, {2, 1, 3}, {1, 2, 3, 4, 5, 6});  // dim3 = 2
   Tensor out(ZDNN_3D, {2, 1, 3});
   EXPECT_EQ(zdnn_softmax(in, nullptr, SOFTMAX_ACT_NONE, out), ZDNN_FUNC_RC_F000);
@@ -102,7 +102,7 @@ TEST_F(ZdnnTwinSoftmax, ChecksAndMachines) {
             ZDNN_UNAVAILABLE_FUNCTION);
 }
 
-TEST_F(ZdnnTwinSoftmax, TheSameBitsOnEveryMachine) {
+TEST_F(ZdnnTwinSoftmax, BitsAreTheSameOnEveryMachine) {
   constexpr std::uint32_t s = 2, rows = 33, n = 300;
   const auto digests = [](zdnn_softmax_act act, std::uint32_t mask) {
     return in_each_accumulation([&] {

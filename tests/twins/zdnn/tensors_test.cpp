@@ -32,7 +32,7 @@ TEST_F(ZdnnTwinTensors, InitSetsEverythingButTheBuffer) {
   EXPECT_FALSE(zdnn_is_quantized_ztensor(&t));
 }
 
-TEST_F(ZdnnTwinTensors, MemoryIsAlignedSizedAndPoisoned) {
+TEST_F(ZdnnTwinTensors, AllocatedMemoryIsAlignedAndPoisoned) {
   Tensor t(ZDNN_2D, {33, 65});
   EXPECT_EQ(reinterpret_cast<std::uintptr_t>(t.tensor.buffer) % 4096, 0u);
   EXPECT_EQ(t.tensor.buffer_size, 2u * 2 * 4096);
@@ -40,7 +40,7 @@ TEST_F(ZdnnTwinTensors, MemoryIsAlignedSizedAndPoisoned) {
     ASSERT_EQ(t.cell(byte), kNinf);
 }
 
-TEST_F(ZdnnTwinTensors, FreeingNothingIsAnInvalidBuffer) {
+TEST_F(ZdnnTwinTensors, FreeingANullBufferIsInvalid) {
   zdnn_ztensor t{};
   EXPECT_EQ(zdnn_free_ztensor_buffer(&t), ZDNN_INVALID_BUFFER);
   EXPECT_EQ(zdnn_free_ztensor_buffer(nullptr), ZDNN_INVALID_BUFFER);
@@ -101,7 +101,7 @@ TEST_F(ZdnnTwinTensors, EachMachineHasItsOwnLimits) {
   zdnn_free_ztensor_buffer(&t);
 }
 
-TEST_F(ZdnnTwinTensors, StatesOfATransform) {
+TEST_F(ZdnnTwinTensors, TransformChecksTheStateOfTheTensor) {
   const float values[] = {1, 2, 3};
   float out[3];
   Tensor t(ZDNN_1D, {3});
@@ -118,7 +118,7 @@ TEST_F(ZdnnTwinTensors, StatesOfATransform) {
   EXPECT_EQ(zdnn_transform_ztensor(t, values), ZDNN_OK);
 }
 
-TEST_F(ZdnnTwinTensors, ATransformChecksDescriptorsThenTheBufferThenTheState) {
+TEST_F(ZdnnTwinTensors, TransformChecksDescriptorsThenBufferThenState) {
   const float values[4] = {};
   const auto status = [&](zdnn_ztensor& t) {
     const zdnn_status in = zdnn_transform_ztensor(&t, values);
@@ -174,7 +174,7 @@ TEST_F(ZdnnTwinTensors, ATransformChecksDescriptorsThenTheBufferThenTheState) {
   EXPECT_EQ(zdnn_transform_ztensor(t, values), ZDNN_OK);
 }
 
-TEST_F(ZdnnTwinTensors, NullsAreRefused) {
+TEST_F(ZdnnTwinTensors, RejectsNullPointers) {
   const float values[4] = {};
   Tensor t(ZDNN_1D, {4});
   EXPECT_EQ(zdnn_transform_ztensor(nullptr, values), ZDNN_INVALID_BUFFER);
@@ -193,7 +193,7 @@ TEST_F(ZdnnTwinTensors, NullsAreRefused) {
   EXPECT_EQ(zdnn_meanreduce2d(nullptr, t), ZDNN_INVALID_BUFFER);
 }
 
-TEST_F(ZdnnTwinTensors, HugeHostDimensionsDoNotWrapAround) {
+TEST_F(ZdnnTwinTensors, HugeHostDimensionsDoNotOverflow) {
   // 2^26 + 1 directions of 64 columns are 64 columns in 32 bits.
   zdnn_tensor_desc pre{};
   zdnn_tensor_desc desc{};
@@ -208,7 +208,7 @@ TEST_F(ZdnnTwinTensors, HugeHostDimensionsDoNotWrapAround) {
   zdnn_free_ztensor_buffer(&t);
 }
 
-TEST_F(ZdnnTwinTensors, TooLargeNumbersOfTheHost) {
+TEST_F(ZdnnTwinTensors, HostNumbersOutOfRangeAreSilentOrConvertFailures) {
   const float too_large = 1e10f;
   Tensor t(ZDNN_1D, {1});
   EXPECT_EQ(zdnn_transform_ztensor(t, &too_large), ZDNN_OK);  // silent
@@ -243,7 +243,7 @@ TEST_F(ZdnnTwinTensors, SaturationKeepsFiniteNumbersFinite) {
 }
 
 // More than 2048 elements in a dim4 slice of FP32: the machine converts, on a z17.
-TEST_F(ZdnnTwinTensors, TheMachineItselfWarnsWhereSoftwareFails) {
+TEST_F(ZdnnTwinTensors, HardwareConversionWarnsWhereSoftwareFails) {
   const auto status = [](zdnn_data_layouts layout, zdnn_data_types type, std::uint32_t rows,
                          std::uint32_t columns) {
     std::vector<float> values(std::size_t{rows} * columns, 1);
@@ -269,7 +269,7 @@ TEST_F(ZdnnTwinTensors, TheMachineItselfWarnsWhereSoftwareFails) {
   EXPECT_EQ(status(ZDNN_NHWC, FP32, 33, 64), ZDNN_CONVERT_FAILURE);
 }
 
-TEST_F(ZdnnTwinTensors, Range) {
+TEST_F(ZdnnTwinTensors, GetrangeReturnsMinimumAndMaximumIncludingZero) {
   Tensor t(ZDNN_2D, {2, 3}, {1, -7, 2, 0.5f, 300, -0.25f});
   float min = 1, max = -1;
   EXPECT_EQ(zdnn_getrange_ztensor(t, &min, &max), ZDNN_OK);

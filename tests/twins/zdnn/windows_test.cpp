@@ -26,7 +26,7 @@ std::int64_t front(std::int64_t in, std::int64_t out, std::int64_t kernel, std::
   return std::max<std::int64_t>(0, (out - 1) * stride + kernel - in) / 2;
 }
 
-TEST_F(ZdnnTwinWindows, Pools) {
+TEST_F(ZdnnTwinWindows, PoolsMatchExactValues) {
   const auto x = some_numbers(2 * kHeight * kWidth * kChannels);
   Tensor in(ZDNN_NHWC, {2, kHeight, kWidth, kChannels}, x);
   const struct {
@@ -69,7 +69,7 @@ TEST_F(ZdnnTwinWindows, Pools) {
   }
 }
 
-TEST_F(ZdnnTwinWindows, MeanOverHeightAndWidth) {
+TEST_F(ZdnnTwinWindows, MeanReduceIsOverHeightAndWidth) {
   const auto x = some_numbers(2 * kHeight * kWidth * kChannels);
   Tensor in(ZDNN_NHWC, {2, kHeight, kWidth, kChannels}, x);
   Tensor mean(ZDNN_NHWC, {2, 1, 1, kChannels});
@@ -83,7 +83,7 @@ TEST_F(ZdnnTwinWindows, MeanOverHeightAndWidth) {
   EXPECT_EQ(zdnn_meanreduce2d(in, in), ZDNN_INVALID_SHAPE);
 }
 
-TEST_F(ZdnnTwinWindows, PoolsThatAreWrong) {
+TEST_F(ZdnnTwinWindows, RejectsInvalidPools) {
   Tensor in(ZDNN_NHWC, {1, 100, 100, 1}, std::vector<float>(10000, 1));
   Tensor out(ZDNN_NHWC, {1, 1, 1, 1});
   const auto pool = [&](zdnn_pool_padding padding, std::uint32_t kernel, std::uint32_t down,
@@ -104,7 +104,7 @@ TEST_F(ZdnnTwinWindows, PoolsThatAreWrong) {
   EXPECT_EQ(pool(static_cast<zdnn_pool_padding>(2), 64, 40, 40), ZDNN_FUNC_RC_F000);
 }
 
-TEST_F(ZdnnTwinWindows, Convolution) {
+TEST_F(ZdnnTwinWindows, ConvolutionMatchesExactValues) {
   constexpr std::uint32_t kOut = 70;
   const auto x = some_numbers(2 * kHeight * kWidth * kChannels, 1);
   const auto k = some_numbers(2 * 3 * kChannels * kOut, 2);
@@ -141,7 +141,7 @@ TEST_F(ZdnnTwinWindows, Convolution) {
   }
 }
 
-TEST_F(ZdnnTwinWindows, ConvolutionsThatAreWrong) {
+TEST_F(ZdnnTwinWindows, RejectsInvalidConvolutions) {
   Tensor in(ZDNN_NHWC, {1, 80, 80, 1}, std::vector<float>(6400, 1));
   Tensor small(ZDNN_HWCK, {2, 2, 1, 1}, {1, 1, 1, 1});
   Tensor large(ZDNN_HWCK, {65, 65, 1, 1}, std::vector<float>(65 * 65, 1));
@@ -167,7 +167,7 @@ TEST_F(ZdnnTwinWindows, ConvolutionsThatAreWrong) {
   EXPECT_EQ(conv(bias, VALID_PADDING, 80, 0, nullptr, out), ZDNN_INVALID_FORMAT);
 }
 
-TEST_F(ZdnnTwinWindows, WindowsThatAreTooLarge) {
+TEST_F(ZdnnTwinWindows, RejectsTooLargeWindows) {
   Tensor one(ZDNN_NHWC, {1, 1, 1, 1});
   Tensor high(ZDNN_NHWC, {1, 449, 1, 1}, std::vector<float>(449, 1));
   Tensor kernel(ZDNN_HWCK, {449, 1, 1, 1}, std::vector<float>(449, 1));
@@ -185,7 +185,7 @@ TEST_F(ZdnnTwinWindows, WindowsThatAreTooLarge) {
   EXPECT_EQ(zdnn_maxpool2d(higher, VALID_PADDING, 1025, 1, 0, 0, one), ZDNN_FUNC_RC_F001);
 }
 
-TEST_F(ZdnnTwinWindows, TheSameBitsOnEveryMachine) {
+TEST_F(ZdnnTwinWindows, BitsAreTheSameOnEveryMachine) {
   constexpr std::uint32_t out_channels = 5;
   const auto x = rough_numbers(2 * kHeight * kWidth * kChannels);
   EXPECT_EQ(in_each_accumulation([&] {
