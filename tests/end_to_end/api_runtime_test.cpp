@@ -12,10 +12,16 @@
 namespace shunt::test::api_runtime_test {
 namespace {
 
+constexpr float kNumbers[] = {1, 2, 3, -1, 0, 1};
+
 using ::testing::ElementsAre;
 using ::testing::FloatNear;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+
+std::string message(const Status& status) {
+  return status ? "" : status.error().message();
+}
 
 Runtime runtime() {
   auto created = Runtime::create(Options());
@@ -239,6 +245,54 @@ TEST(Runtime, PinsAreFollowedOrAnError) {
       EXPECT_THAT(compiled.error().message(), HasSubstr("gpu7"));
     }
   }
+}
+
+TEST(Builder, FailedValueCarriesTheErrorWithOpAndShapes) {
+  Builder g;
+  const Expr w = g.weight<float>("w", {3, 2}, kNumbers);
+  const Expr x = g.input<float>("x", {4});
+  const Expr y = silu(matmul(w, x));
+  ASSERT_FALSE(y);
+  for (const char* fact : {"matmul", "w F32 [3, 2]", "x F32 [4]"})
+    EXPECT_THAT(y.error().message(), HasSubstr(fact));
+  // A later error does not replace it.
+  g.output("y", y).output("z", matmul(x, w));
+  EXPECT_EQ(message(g.status()), y.error().message());
+  const auto runtime = Runtime::create(Options());
+  ASSERT_TRUE(runtime);
+  const auto compiled = runtime->compile(std::move(g));
+  ASSERT_FALSE(compiled);
+  EXPECT_EQ(compiled.error().message(), y.error().message());
+}
+
+TEST(Builder, RejectsNodesAfterCompile) {
+  const auto runtime = Runtime::create(Options());
+  ASSERT_TRUE(runtime);
+  Builder g;
+  const Expr x = g.input<float>("x", {4});
+  g.output("y", silu(x));
+  Builder same = g;
+  ASSERT_TRUE(runtime->compile(std::move(g)));
+  EXPECT_THAT(silu(x).error().message(), HasSubstr("has been compiled"));
+  EXPECT_FALSE(same.input<float>("z", {4}));
+  const auto again = runtime->compile(std::move(same));
+  ASSERT_FALSE(again);
+  EXPECT_THAT(again.error().message(), HasSubstr("has been compiled"));
+}
+
+TEST(Builder, CallsAfterCompilingAreErrors) {
+  const auto runtime = Runtime::create(Options());
+  ASSERT_TRUE(runtime);
+  Builder g;
+  g.output("y", silu(g.input<float>("x", {4})));
+  ASSERT_TRUE(runtime->compile(std::move(g)));
+  EXPECT_THAT(g.input<float>("z", {4}).error().message(), HasSubstr("has been compiled"));
+  EXPECT_EQ(g.dynamic_dim("n", 4), Dim(0));
+  EXPECT_THAT(message(g.status()), HasSubstr("has been compiled"));
+  // Moving a builder leaves it as it was.
+  Builder h;
+  const Builder moved = std::move(h);
+  EXPECT_TRUE(h.input<float>("x", {4}));
 }
 
 }  // namespace
