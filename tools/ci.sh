@@ -280,6 +280,7 @@ big_endian_test_step() {
 
 lint_step() {
   check_leftovers
+  check_new_commits
   list_long_files
 }
 
@@ -304,6 +305,7 @@ ci() {
   step "docs: every rule is noticed" tools/check-docs-test
   step "prose" tools/check-prose .
   step "prose: every rule is noticed" tools/check-prose-test
+  step "commits: every rule is noticed" tools/check-commits-test
   step "ci: its functions" tools/ci-test
   step "exports: every rule is noticed" tools/exports-test
   step "lint" lint_step
