@@ -1,0 +1,22 @@
+// `shunt explain -m m.gguf --html m.gguf` replaced the model by a page, with exit code 0.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "support/models.h"
+#include "support/run_command.h"
+#include "support/shared.h"
+
+namespace shunt::test::explain_overwrites_its_model_test {
+namespace {
+
+TEST(ExplainCommand, DoesNotOverwriteItsModel) {
+  const SynthModel model;
+  const std::string before = read_file(model.path());
+  const RunResult result = run_command({"explain", "-m", model.path(), "--html", model.path()});
+  EXPECT_EQ(result.exit_code, 2) << result.err;
+  EXPECT_THAT(result.err, testing::HasSubstr(model.path()));
+  EXPECT_EQ(read_file(model.path()), before);
+}
+
+}  // namespace
+}  // namespace shunt::test::explain_overwrites_its_model_test
