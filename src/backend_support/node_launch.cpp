@@ -9,7 +9,7 @@ Status check_host_sources(const SegmentView& segment, NodeId id) {
   for (std::size_t s = 0; s < sources.size(); ++s) {
     const BufferType* const memory = view.has_source(s) ? view.source_memory(s) : nullptr;
     if (memory == nullptr || memory->host_accessible()) continue;
-    return fail(ErrorCode::kUnsupported, "{}: {} lies in {} memory, which it can't read",
+    return fail(ErrorCode::kUnsupported, "{}: {} is in {} memory, which it can't read",
                 graph.describe(id), graph.describe(sources[s]), memory->name());
   }
   return ok();

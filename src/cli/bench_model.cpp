@@ -93,7 +93,7 @@ Status compute_first_token(Session& session) {
 Result<std::unique_ptr<PeakMeter>> open_meter(const Model& model, Report& report) {
   Device* device = only_device(model);
   if (device == nullptr) {
-    say("weights lie on several devices: there is no limit to hold results against");
+    say("weights are on several devices: there is no limit to compare with");
     return std::unique_ptr<PeakMeter>();
   }
   report.device = device->name();
@@ -108,7 +108,7 @@ Result<std::optional<DevicePeaks>> peaks_of(PeakMeter& meter) {
   auto peaks = measure_peaks(meter, kPeakSeconds);
   if (peaks) return std::optional(std::move(*peaks));
   if (peaks.error().code() != ErrorCode::kOutOfMemory) return peaks.error();
-  say(fmt::format("{}: there is no limit to hold results against", peaks.error().message()));
+  say(fmt::format("{}: there is no limit to compare with", peaks.error().message()));
   return std::optional<DevicePeaks>();
 }
 

@@ -65,7 +65,7 @@ std::string to_plain_text(std::span<const Op* const> ops) {
 
 std::string to_markdown(std::span<const Op* const> ops) {
   std::string text =
-      "| op | family | sources | parameters | gradient | what it does |\n"
+      "| op | family | sources | parameters | gradient | function |\n"
       "| --- | --- | --- | --- | --- | --- |\n";
   for (const Op* op : ops) {
     const OpInfo& info = op->info();

@@ -99,7 +99,7 @@ Result<std::optional<std::string>> TextSource::read() const {
   if (!bytes) return bytes;
   text::SanitizedText sanitized = text::sanitize_utf8(*bytes);
   if (sanitized.changed) {
-    say("warning: the text is not valid UTF-8; what is not a character is read as U+FFFD");
+    say("warning: the text is not valid UTF-8; invalid bytes are read as U+FFFD");
   }
   return std::optional(std::move(sanitized.text));
 }

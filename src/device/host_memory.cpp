@@ -90,7 +90,7 @@ class WrappedBuffer final : public Buffer {
   std::byte* host_data() override { return data_; }
   Status write(std::size_t offset, std::span<const std::byte> from) override {
     SHUNT_TRY(check_range(*this, offset, from.size()));
-    if (!writable_) return invalid("this buffer lies over read-only memory");
+    if (!writable_) return invalid("this buffer wraps read-only memory");
     move_bytes(data_ + offset, from);
     return ok();
   }

@@ -17,9 +17,9 @@ Result<std::string> default_model() {
     // Beside the plugins: relative to the library, wherever it was installed.
     const std::string folder = folder_of_code(&kAnchor);
     if (folder.empty()) {
-      return fail(ErrorCode::kNotFound,
-                  "where the library lies can't be told, and beside it the model that comes with "
-                  "Shunt");
+      return fail(
+          ErrorCode::kNotFound,
+          "the folder of the library is unknown, so the model that comes with Shunt is not found");
     }
     const std::string path = folder + "/" SHUNT_PLUGIN_FOLDER "/stories.gguf";
     std::error_code error;

@@ -139,9 +139,8 @@ Status Writer::add_tensor(std::string name, const Tensor& tensor) {
   }
   const bool fixed = std::ranges::all_of(tensor.shape, &Dim::is_fixed);
   if (!fixed || !is_contiguous(tensor) || element_count(tensor.shape) == 0) {
-    return invalid(
-        "tensor {}: {}: only what is contiguous, not empty and of fixed size can be written",
-        printable(name), to_string(tensor));
+    return invalid("tensor {}: {}: only contiguous, non-empty tensors of fixed size can be written",
+                   printable(name), to_string(tensor));
   }
   const auto bytes = static_cast<std::uint64_t>(byte_span(tensor));
   tensors_.push_back({std::move(name), tensor, 0, bytes, 0});

@@ -52,7 +52,7 @@ Status expect_apart(const Graph& graph, const Op& op, std::span<const NodeId> so
     if (!overlap(written, read)) continue;
     if (op.info().place_by_place && same_elements(written, read)) continue;
     return invalid(
-        "{}: {} and {} overlap in the memory of {}, so that the result would hang on "
+        "{}: {} and {} overlap in the memory of {}, so that the result would depend on "
         "the order of the work",
         describe_call(graph, op, sources), op.info().sources[i], op.info().sources[0],
         graph.describe(first.storage));

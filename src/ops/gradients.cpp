@@ -185,7 +185,7 @@ class Forward {
           node.sources, [&](NodeId source) { return source != kNoNode && hangs_[source]; });
       if (!differentiated || node.op->has_gradient()) continue;
       return fail(ErrorCode::kUnsupported,
-                  "{}: {} has no gradient rule, and the loss hangs on a parameter through it",
+                  "{}: {} has no gradient rule, and the loss depends on a parameter through it",
                   graph_.describe(id), node.op->info().name);
     }
     return ok();
@@ -210,10 +210,11 @@ class Forward {
       if (hangs_[writer] || hangs_[source]) found = writer;
     });
     if (!found) return ok();
-    return fail(ErrorCode::kUnsupported,
-                "{} reads {}, into which {} has written what hangs on a parameter: for a gradient "
-                "it must read the result of that node",
-                graph_.describe(id), graph_.describe(source), graph_.describe(*found));
+    return fail(
+        ErrorCode::kUnsupported,
+        "{} reads {}, into which {} has written values that depend on a parameter: for a gradient "
+        "it must read the result of that node",
+        graph_.describe(id), graph_.describe(source), graph_.describe(*found));
   }
 
   const Graph& graph_;
@@ -231,9 +232,10 @@ Status check_saved(const Graph& graph, NodeId first) {
       std::optional<NodeId> found;
       overwrites.between(source, first, [&](NodeId writer) { found = writer; });
       if (!found) continue;
-      return fail(ErrorCode::kUnsupported,
-                  "the gradient hangs on the value of {}, which {} overwrites (dup() keeps a copy)",
-                  graph.describe(source), graph.describe(*found));
+      return fail(
+          ErrorCode::kUnsupported,
+          "the gradient depends on the value of {}, which {} overwrites (dup() keeps a copy)",
+          graph.describe(source), graph.describe(*found));
     }
   }
   return ok();

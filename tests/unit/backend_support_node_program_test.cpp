@@ -213,7 +213,7 @@ TEST_F(NodeProgramTest, LeavesOutsideHostMemoryAreRejectedWithTheirMemory) {
   const auto program = prepare(memory);
   ASSERT_FALSE(program);
   EXPECT_EQ(program.error().code(), ErrorCode::kUnsupported);
-  EXPECT_THAT(program.error().message(), HasSubstr("b (input) lies in far memory"));
+  EXPECT_THAT(program.error().message(), HasSubstr("b (input) is in far memory"));
 }
 
 TEST_F(NodeProgramTest, BindWithoutAnAddressNamesTheNode) {

@@ -233,9 +233,10 @@ TEST(GradientsReject, AnOpWithoutARule) {
   const std::size_t nodes = e.g.graph().size() + 1;
   const Error error = e.error(sum(e.g, solved), {x});
   EXPECT_EQ(error.code(), ErrorCode::kUnsupported);
-  EXPECT_EQ(error.message(),
-            "gradients: solved (solve_tri): solve_tri has no gradient rule, and the loss hangs on "
-            "a parameter through it");
+  EXPECT_EQ(
+      error.message(),
+      "gradients: solved (solve_tri): solve_tri has no gradient rule, and the loss depends on "
+      "a parameter through it");
   EXPECT_EQ(e.g.graph().size(), nodes) << "found out before anything is added";
 }
 
@@ -258,9 +259,10 @@ TEST(GradientsReject, ReadingAWrittenCacheThroughItsOldValue) {
   ASSERT_TRUE(written);
   const Error error = e.error(sum(e.g, cache), {row});
   EXPECT_EQ(error.code(), ErrorCode::kUnsupported);
-  EXPECT_EQ(error.message(),
-            "gradients: #4 (sum) reads leaf 0 (cache), into which #3 (set_rows) has written what "
-            "hangs on a parameter: for a gradient it must read the result of that node");
+  EXPECT_EQ(
+      error.message(),
+      "gradients: #4 (sum) reads leaf 0 (cache), into which #3 (set_rows) has written values that "
+      "depend on a parameter: for a gradient it must read the result of that node");
   // Nor a window of it: which rows are written is known only in a run.
   const auto third = view(e.g, cache, {0, 2, 0, 0}, {2, 1});
   EXPECT_THAT(e.error(sum(e.g, third), {row}).message(), HasSubstr("set_rows"));
@@ -275,7 +277,7 @@ TEST(GradientsReject, AnOverwrittenValueThatTheGradientNeeds) {
   const Error error = e.error(loss, {x});
   EXPECT_EQ(error.code(), ErrorCode::kUnsupported);
   EXPECT_EQ(error.message(),
-            "gradients: the gradient hangs on the value of leaf 1 (cache), which #5 (cpy) "
+            "gradients: the gradient depends on the value of leaf 1 (cache), which #5 (cpy) "
             "overwrites (dup() keeps a copy)");
 }
 

@@ -61,7 +61,7 @@ std::vector<BadCall> set_and_concat_calls() {
          return concat(g, leaf(g, kF32, {4, *g.dynamic_dim("tokens", 8)}), leaf(g, kF32, {4, 2}),
                        1);
        },
-       {"dimension 1 of a is 8*, and that of b 2: what they make is no multiple of one dynamic "
+       {"dimension 1 of a is 8*, and that of b 2: the sum is no multiple of one dynamic "
         "dimension"}},
       {"concat",
        [](GraphBuilder& g) {
@@ -124,7 +124,7 @@ std::vector<BadCall> move_calls() {
       {"pad", padded({4}, {.before = {1, 0, 0, 0}, .value = NAN}), {"value is nan"}},
       {"pad",
        padded({32}, {.before = {0, 1, 0, 0}}, kQ8_0),
-       {"x is Q8_0 [32], whose elements lie in blocks"}},
+       {"x is Q8_0 [32], whose elements are in blocks"}},
       {"pad",
        padded({64}, {.before = {16, 0, 0, 0}, .padding = Padding::kCircular}, kQ8_0),
        {"before[0] is 16, which is not whole blocks of x"}},
@@ -145,7 +145,7 @@ std::vector<BadCall> move_calls() {
       {"pad_reflect_1d", reflected(0, 4), {"0 elements before and 4 after rows of 4"}},
       {"pad_reflect_1d", reflected(-1, 0), {"-1 elements before"}},
       {"pad_reflect_1d", reflected(0, -1), {"-1 after"}},
-      {"pad_reflect_1d", reflected(1, 0, kQ8_0), {"x is Q8_0 [32], whose elements lie in blocks"}},
+      {"pad_reflect_1d", reflected(1, 0, kQ8_0), {"x is Q8_0 [32], whose elements are in blocks"}},
       {"pad_reflect_1d",
        [](GraphBuilder& g) {
          return pad_reflect_1d(g, leaf(g, kF32, {*g.dynamic_dim("tokens", 8)}), {1, 0});
@@ -168,7 +168,7 @@ std::vector<BadCall> move_calls() {
          return diag(g, leaf(g, kF32, {4, 2}));
        },
        {"dimension 1 of x is 2, but that of a vector is 1"}},
-      {"diag", [](GraphBuilder& g) { return diag(g, leaf(g, kQ8_0, {32})); }, {"lie in blocks"}},
+      {"diag", [](GraphBuilder& g) { return diag(g, leaf(g, kQ8_0, {32})); }, {"are in blocks"}},
       {"diag",
        [](GraphBuilder& g) { return diag(g, leaf(g, kF32, {std::int64_t{1} << 32})); },
        {"more than 63 bits"}},
@@ -176,7 +176,7 @@ std::vector<BadCall> move_calls() {
        [](GraphBuilder& g) {
          return tri(g, leaf(g, kQ8_0, {32, 32}));
        },
-       {"x is Q8_0 [32, 32], whose elements lie in blocks"}},
+       {"x is Q8_0 [32, 32], whose elements are in blocks"}},
       {"tri", [](GraphBuilder& g) { return tri(g, absent()); }, {"x is not given"}},
       {"diag_mask_inf",
        [](GraphBuilder& g) {
@@ -242,7 +242,7 @@ std::vector<BadCall> make_calls() {
       {"arange", numbers({-1e308, 1e308, 1e-10}), {"are inf numbers, which is too many"}},
       {"fill",
        [](GraphBuilder& g) { return fill(g, {32}, 1, kQ8_0); },
-       {"Q8_0 [32], whose elements lie in blocks"}},
+       {"Q8_0 [32], whose elements are in blocks"}},
       {"fill",
        [](GraphBuilder& g) {
          return fill(g, {3, -1}, 1);

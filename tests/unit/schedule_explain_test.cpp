@@ -469,7 +469,7 @@ TEST(PlacementFileWithMemory, WritersAndViewsMustBeOnTheDeviceOfTheMemory) {
   const auto file = read_placement(text, "p");
   const auto followed = place_by_file(*file, graph, devices, memory);
   ASSERT_FALSE(followed);
-  EXPECT_THAT(followed.error().message(), HasSubstr("lies in"));
+  EXPECT_THAT(followed.error().message(), HasSubstr("is in"));
 
   const LeafMemory nowhere[] = {{static_cast<NodeId>(graph.size() + 1000000), {buffer.get(), 0}}};
   const auto wrong = place_by_file(*file, graph, devices, nowhere);

@@ -49,7 +49,7 @@ TEST(NamedDevices, NamedOnlyByPinsGetOnlyPinnedNodes) {
     const auto& passed = placement->decisions[mlp.first].rejected;
     ASSERT_EQ(passed.size(), 1U);
     EXPECT_EQ(passed[0].refusal, Refusal::kCost);
-    EXPECT_THAT(passed[0].reason, HasSubstr("it gets only what is pinned to it"));
+    EXPECT_THAT(passed[0].reason, HasSubstr("it gets only pinned nodes"));
   }
 }
 

@@ -273,7 +273,8 @@ TEST_F(Pinned, ImpossiblePinReportsTheReason) {
   const auto w1 = host_memory().allocate(32 * 48 * 4);
   const LeafMemory memory[] = {{mlp_.w1, {w1->get(), 0}}};
   EXPECT_THAT(refusal_of({{"w1", "test0"}}, memory),
-              AllOf(HasSubstr("w1=test0"), HasSubstr("lies in"), HasSubstr("can't read")));
+              AllOf(HasSubstr("w1=test0"), HasSubstr("is in host memory already"),
+                    HasSubstr("can't read")));
   EXPECT_TRUE(place_with({{"w1", "cpu0"}}, memory));
 }
 

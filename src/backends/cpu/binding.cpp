@@ -49,12 +49,12 @@ Status CpuBinding::check_layout(const PreparedNode& user, std::size_t source,
   const Tensor& owner = graph.node(node.storage).result;
   const bool here = is_interleaved_memory(&at.buffer->type());
   if (user.interleaved[source] != (here && can_interleave(owner))) {
-    return invalid("{}: source {} lies in {}, and this was prepared for other memory",
+    return invalid("{}: source {} is in {}, and this was prepared for other memory",
                    graph.describe(user.node), source, at.buffer->type().name());
   }
   const std::size_t begin = at.offset - static_cast<std::size_t>(node.offset);
   if (!here || is_placed(*at.buffer, begin, owner)) return ok();
-  return invalid("{}: source {} lies in a buffer of {} that was not allocated for it",
+  return invalid("{}: source {} is in a buffer of {} that was not allocated for it",
                  graph.describe(user.node), source, at.buffer->type().name());
 }
 

@@ -114,7 +114,7 @@ class Preparer {
       prepared.has_lanes[s] =
           prepared.interleaved[s] && multiplies_interleaved(made_.target.level, node.result.dtype);
       if (prepared.interleaved[s]) continue;
-      return fail(ErrorCode::kUnsupported, "{}: source {} lies in {}, which it can't read",
+      return fail(ErrorCode::kUnsupported, "{}: source {} is in {}, which it can't read",
                   made_.graph.describe(prepared.node), s, segment.memory[node.storage]->name());
     }
     return ok();

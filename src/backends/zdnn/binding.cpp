@@ -35,7 +35,7 @@ Status ZdnnBinding::bind(const Addresses& addresses) {
       if (source.kind == SourceKind::kWeight || source.kind == SourceKind::kWeightRow) {
         launch.sources[s].weight = find_weight(at);
         if (launch.sources[s].weight == nullptr) {
-          return invalid("{}: {} lies in a buffer of {} that was not allocated for it",
+          return invalid("{}: {} is in a buffer of {} that was not allocated for it",
                          graph_.describe(node.id), graph_.describe(source.id),
                          at ? at.buffer->type().name() : "no");
         }

@@ -32,7 +32,7 @@ std::size_t WeightMemory::packed_bytes(const Tensor& tensor) const {
 
 Status WeightMemory::check_place(const PlacedTensor& placed) const {
   if (!packs(placed.tensor)) {
-    return invalid("{} can't lie in {} memory, which is for rows and matrices",
+    return invalid("{} can't be in {} memory, which is for rows and matrices",
                    to_string(placed.tensor), name());
   }
   if (placed.offset % kPage == 0) return ok();

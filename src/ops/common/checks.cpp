@@ -43,7 +43,7 @@ Status expect_weight_type(std::string_view name, const Tensor& tensor) {
 
 Status expect_plain_type(std::string_view name, const Tensor& tensor) {
   if (!trait(tensor.dtype).quantized) return ok();
-  return invalid("{} is {}, whose elements lie in blocks and can't be moved one by one", name,
+  return invalid("{} is {}, whose elements are in blocks and can't be moved one by one", name,
                  to_string(tensor));
 }
 

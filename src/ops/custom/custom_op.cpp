@@ -129,7 +129,7 @@ class Custom final : public OpWith<CustomNode> {
         .name = "custom",
         .family = "custom",
         .summary =
-            "A function that the user brings along, called so many times (items) in each run, with "
+            "A function that the user brings along, called `items` times in each run, with "
             "the sources, the result and the number of the call. Only the CPU runs it.",
         .sources = {"x0?", "x1?", "x2?", "x3?", "x4?", "x5?", "x6?", "x7?"}};
     return kInfo;

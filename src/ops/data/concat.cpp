@@ -13,14 +13,13 @@ namespace {
 Result<Dim> sum_of(const Dim& a, const Dim& b, int dim) {
   if (a.dynamic_dim != b.dynamic_dim) {
     return invalid(
-        "dimension {} of a is {}, and that of b {}: what they make is no multiple of one "
+        "dimension {} of a is {}, and that of b {}: the sum is no multiple of one "
         "dynamic dimension",
         dim, to_string(a), to_string(b));
   }
   if (a.max > kMaxSize - b.max || a.factor > kMaxSize - b.factor) {
-    return invalid(
-        "dimension {} of a is {}, and that of b {}: what they make has more than 63 bits", dim,
-        to_string(a), to_string(b));
+    return invalid("dimension {} of a is {}, and that of b {}: the sum has more than 63 bits", dim,
+                   to_string(a), to_string(b));
   }
   Dim sum = a;
   sum.max += b.max;

@@ -39,7 +39,7 @@ class Permute final : public Differentiable<PermuteParams> {
     const Tensor& x = *sources[0];
     SHUNT_TRY(check_axes(params.axes));
     if (params.axes[0] != 0 && trait(x.dtype).quantized) {
-      return invalid("axes[0] is {}, but the blocks of {} lie along dimension 0", params.axes[0],
+      return invalid("axes[0] is {}, but the blocks of {} are along dimension 0", params.axes[0],
                      to_string(x.dtype));
     }
     Inferred result{x};

@@ -24,7 +24,7 @@ class Transpose final : public Differentiable<NoParams> {
   Result<Inferred> shape_rule(SourceTensors sources, const NoParams&) const override {
     const Tensor& x = *sources[0];
     if (trait(x.dtype).quantized) {
-      return invalid("x is {}, whose blocks lie along dimension 0", to_string(x));
+      return invalid("x is {}, whose blocks are along dimension 0", to_string(x));
     }
     Inferred result{x};
     std::swap(result.tensor.shape[0], result.tensor.shape[1]);

@@ -161,7 +161,7 @@ class Follower {
     const int at = placement_.decisions[leaf.leaf].device;
     const BufferType& type = leaf.address.buffer->type();
     if (devices_[at]->can_read(type)) return ok();
-    return bad(*lines_[leaf.leaf], "{} lies in {} memory, which {} does not read",
+    return bad(*lines_[leaf.leaf], "{} is in {} memory, which {} does not read",
                graph_.describe(leaf.leaf), type.name(), name(at));
   }
 

@@ -151,7 +151,7 @@ class Pinner {
     }
     const BufferType* memory = facts_.memory_of(id);
     if (memory == nullptr || facts_.device(device).can_read(*memory)) return ok();
-    return refuse(id, fmt::format("lies in {} memory already, which {} can't read", memory->name(),
+    return refuse(id, fmt::format("is in {} memory already, which {} can't read", memory->name(),
                                   facts_.name(device)));
   }
 
@@ -201,7 +201,7 @@ void keep_to_pins(std::span<const Pin> pins, const PinnedNodes& pinned, PlaceFac
     if (info.priority >= 0 || std::ranges::none_of(pins, names_it)) continue;
     for (NodeId id = 0; id < facts.graph().size(); ++id) {
       if (is_computed(facts.graph().node(id)) && pinned.device[id] != index) {
-        facts.refuse(id, index, Refusal::kCost, "it gets only what is pinned to it");
+        facts.refuse(id, index, Refusal::kCost, "it gets only pinned nodes");
       }
     }
   }

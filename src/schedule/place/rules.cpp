@@ -87,7 +87,7 @@ class Rules {
     for (int index = cpu(); index >= 0; --index) {
       if (facts_.device(index).can_read(type)) return index;
     }
-    return invalid("{} lies in {} memory, which none of the devices reads", graph_.describe(leaf),
+    return invalid("{} is in {} memory, which none of the devices reads", graph_.describe(leaf),
                    type.name());
   }
 
@@ -100,7 +100,7 @@ class Rules {
         decide(id, cpu(), Rule::kInput, "inputs start in host memory");
       } else if (const BufferType* memory = facts_.memory_of(id)) {
         SHUNT_ASSIGN(const int index, device_at(id, *memory));
-        decide(id, index, Rule::kMemory, fmt::format("it lies in memory of {}", name(index)));
+        decide(id, index, Rule::kMemory, fmt::format("it is in memory of {}", name(index)));
       } else {
         const int index = first_that_may_all(facts_.users(id));
         decide(id, index, Rule::kWeights,
@@ -262,11 +262,11 @@ class Rules {
         most = count;
       }
       if (choice) {
-        decide(id, best, Rule::kSources,
-               fmt::format("{} reads {} of its sources where they lie, no device more", name(best),
-                           most));
+        decide(
+            id, best, Rule::kSources,
+            fmt::format("{} reads {} of its sources in place, no device more", name(best), most));
       } else {
-        decide(id, cpu(), Rule::kLastResort, "the CPU takes what no other device can");
+        decide(id, cpu(), Rule::kLastResort, "no other device can compute it");
       }
     }
   }
