@@ -149,6 +149,40 @@ TEST_F(StepSets, PlacementsDifferByEachPartOfTheKey) {
   }
 }
 
+/// A model with other options shares the set, but not the placements.
+TEST_F(StepSets, OptionsOfAModelArePartOfTheKey) {
+  const std::vector<Device*> devices = {cpu_};
+  const auto model = load(devices);
+  ASSERT_NE(model, nullptr);
+  const auto state = model->state();
+  const auto step = state->build({1, 1, 64, DType::kF16});
+  ASSERT_TRUE(step);
+  ASSERT_TRUE(state->place_freely(*step));
+  const std::vector<std::function<void(ModelState&)>> changes = {
+      [](ModelState& other) {
+        other.pins = {{"blk.*weight", "cpu0", {}}};
+      },
+      [](ModelState& other) { other.costs = std::make_shared<const CostModel>(); },
+      [](ModelState& other) { other.transcode = Transcode::kLossy; },
+      [](ModelState& other) { other.rules_only = !other.rules_only; },
+      [](ModelState& other) { other.stream_rows += 1; },
+  };
+  for (std::size_t i = 0; i < changes.size(); ++i) {
+    ModelState other(*state);
+    changes[i](other);
+    const std::size_t before = state->steps->placements_made();
+    ASSERT_TRUE(other.place_freely(*step)) << i;
+    EXPECT_EQ(state->steps->placements_made(), before + 1) << i;
+    ASSERT_TRUE(other.place_freely(*step)) << i;
+    EXPECT_EQ(state->steps->placements_made(), before + 1) << i;
+  }
+  const std::size_t before = state->steps->placements_made();
+  const std::uint64_t bytes[] = {7};
+  ASSERT_TRUE(state->place_step(*step, state->memory_of(**step), state->devices, bytes));
+  ASSERT_TRUE(state->place_step(*step, state->memory_of(**step), state->devices));
+  EXPECT_EQ(state->steps->placements_made(), before + 2);
+}
+
 TEST_F(StepSets, ErrorsAreNotCached) {
   const std::vector<Device*> devices = {cpu_};
   const auto model = load(devices);
