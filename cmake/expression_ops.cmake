@@ -21,7 +21,7 @@ foreach(header IN LISTS family_headers)
     endif()
     set(name ${CMAKE_MATCH_2})
     set(parameters "${CMAKE_MATCH_3}")
-    if(parameters MATCHES "std::vector")  # custom(): expression.h declares it
+    if(parameters MATCHES "std::vector")  # custom(): builder.h declares it
       continue()
     endif()
     string(REPLACE "<int, " "<int@" parameters "${parameters}")  # the one comma inside of a type

@@ -88,7 +88,7 @@ need() {
   else
     mapfile -t missing < <(not_found "${rows[@]}")
     if ((${#missing[@]})); then
-      say "./dev installs what it needs on Debian 12 only. Missing here, by their names in Debian:"
+      say "./dev installs packages on Debian 12 only. Install these, by their Debian names:"
       for row in "${rows[@]}"; do
         [[ " ${missing[*]} " != *" ${row%% *} "* ]] || say "  ${row/ / (}), not found"
       done

@@ -72,15 +72,13 @@ Expr Builder::apply(const std::function<Result<Value>(GraphBuilder&)>& op) {
 }
 
 Dim Builder::dynamic_dim(std::string name, std::int64_t max) {
-  const std::span<const DynamicDim> known = state_->graph.graph().dynamic_dims();
-  for (const DynamicDim& dynamic_dim : known.subspan(std::min<std::size_t>(1, known.size()))) {
-    if (dynamic_dim.name == name) {
-      state_->failed(Error(invalid("there are two dynamic dimensions \"{}\"", name)));
-      return Dim(0);
+  const Result<Dim> dim = guarded([&]() -> Result<Dim> {
+    if (state_->compiled) return compiled_already();
+    for (const DynamicDim& dynamic_dim : state_->graph.graph().dynamic_dims().subspan(1)) {
+      if (dynamic_dim.name == name) return invalid("there are two dynamic dimensions \"{}\"", name);
     }
-  }
-  const auto dim = state_->compiled ? Result<Dim>(compiled_already())
-                                    : state_->graph.dynamic_dim(std::move(name), max);
+    return state_->graph.dynamic_dim(std::move(name), max);
+  });
   if (dim) return *dim;
   state_->failed(dim.error());
   return Dim(0);

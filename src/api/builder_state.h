@@ -25,9 +25,8 @@ struct BuilderState {
   bool compiled = false;
 
   /// Keeps the first error of all.
-  const Error& failed(const Error& error) {
+  void failed(const Error& error) {
     if (!first_error) first_error = error;
-    return error;
   }
 };
 

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "api/builder_state.h"
-#include "base/counted.h"
 #include "base/fail.h"
 #include "base/guarded.h"
 #include "device/device_set.h"

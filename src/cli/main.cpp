@@ -118,8 +118,9 @@ int run(const std::vector<std::string>& arguments) {
     if (words == 1 ? name == first : name == first + " " + second) {
       return run_command(*command, std::span(arguments).subspan(words), output);
     }
-    names.push_back(name.substr(0, name.find(' ')));
-    if (words == 2 && names.back() == first) in_group.push_back(name.substr(first.size() + 1));
+    const std::string_view word = name.substr(0, name.find(' '));
+    if (names.empty() || names.back() != word) names.push_back(word);
+    if (words == 2 && word == first) in_group.push_back(name.substr(first.size() + 1));
   }
   if (!in_group.empty()) {
     if (second == "--help" || second == "-h" || second == "help") {

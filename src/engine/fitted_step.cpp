@@ -109,7 +109,7 @@ class Explainer {
       if (is_weight(graph_.node(owner).role)) return "its weights";
       cache = cache || graph_.node(owner).role == Role::kCache;
     }
-    return cache ? "its cache" : "what it works with";
+    return cache ? "its cache" : "its operands";
   }
 
   std::string no_room(NodeId id, DeviceIndex device) const {

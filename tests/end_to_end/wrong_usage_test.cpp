@@ -150,6 +150,7 @@ INSTANTIATE_TEST_SUITE_P(
     Bench, WrongUsage,
     testing::Values(
         Usage{{"bench"}, "bench needs a command: model, ops, machine, train, costs"},
+        Usage{{"bnech"}, "there is no command \"bnech\"; did you mean \"bench\"?"},
         Usage{{"bench", "machine", "--model", "m"}, "there is no option \"--model\""},
         Usage{{"bench", "machine", "--json", "--markdown"}, "--json and --markdown"},
         Usage{{"bench", "--json"}, "bench needs a command: model, ops"},
