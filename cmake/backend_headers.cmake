@@ -2,7 +2,7 @@
 # folders and include each other by those; the copies in build/include/shunt/backend, which are installed, include each other as
 # "shunt/backend/NAME.h". They may include nothing else of ours but public headers: configuring fails otherwise.
 set(backend_headers
-  base/aligned_bytes.h base/ceil_div.h base/cpu_cores.h base/cpu_topology.h base/dynamic_library.h base/fail.h
+  base/aligned_bytes.h base/ceil_div.h base/cpu_cores.h base/cpu_topology.h base/dynamic_library.h
   base/machine_description.h
   graph/op.h graph/storage_users.h graph/tensor_values.h
   memory/hazards.h memory/planner.h

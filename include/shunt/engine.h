@@ -47,6 +47,9 @@ struct ModelInfo {
 /// naming the path, if it is not there.
 Result<std::string> default_model();
 
+/// The types that a KV cache may have: F32, F16, BF16, Q8_0 and Q4_0.
+std::span<const DType> cache_types();
+
 struct SessionOptions {
   static constexpr std::int64_t kMaxContext = std::int64_t{1} << 24;
   /// Tokens of prompt and continuation, those of all sequences together, at most kMaxContext; 0:
@@ -323,26 +326,5 @@ struct GenerateResult {
 Result<GenerateResult> generate(Session& session, std::span<const std::int32_t> prompt,
                                 const GenerateOptions& options,
                                 const std::function<void(std::string_view)>& on_text);
-
-struct VerifyModelOptions {
-  std::optional<double> threshold = {};  ///< see VerifyOptions
-  const std::atomic<bool>* cancel = nullptr;
-  std::function<void(std::size_t done, std::size_t total)> progress = {};  ///< of a step
-};
-
-/// A step of the model, operation by operation.
-struct VerifiedStep {
-  std::int64_t tokens = 0;  ///< computed at once
-  std::vector<NodeCheck> checks;
-};
-
-/// Computes a prompt (at least one token) where the model was loaded to, and each operation once
-/// more, alone, on `device`, which need not be one of the model's; see verify() in verify.h. All
-/// tokens but the last are computed in steps as a session does it, the last one in a step of its
-/// own, so that both kinds of plan are seen. Weights may be transcoded as LoadOptions said. Invalid
-/// for tokens that a session would refuse.
-Result<std::vector<VerifiedStep>> verify(const Model& model, Device& device,
-                                         std::span<const std::int32_t> prompt,
-                                         const VerifyModelOptions& options = {});
 
 }  // namespace shunt

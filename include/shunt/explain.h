@@ -223,5 +223,8 @@ struct PlacementChange {
 /// By node. Nodes with another name or op are different nodes: one is gone, one is new.
 std::vector<PlacementChange> compare_placements(const PlacementFile& before,
                                                 const PlacementFile& after);
+/// "12  blk.0.ffn_up  matmul  cuda0 -> cpu0": words as in a placement file, "(not there)" for a
+/// node that one file lacks.
+std::string to_line(const PlacementChange& change);
 
 }  // namespace shunt

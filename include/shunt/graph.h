@@ -4,7 +4,6 @@
 #pragma once
 
 #include <any>
-#include <cassert>
 #include <cstdint>
 #include <initializer_list>
 #include <span>
@@ -46,12 +45,15 @@ class Params {
     result.value_ = std::move(params);
     return result;
   }
-  /// The struct. Asking for another type than was put in is a mistake of ours.
+  template <class P>
+  bool holds() const {
+    return std::any_cast<P>(&value_) != nullptr;
+  }
+  /// The struct. Throws std::bad_any_cast if it is of another type, which GraphBuilder::apply()
+  /// rules out for the nodes of a graph (Op::accepts()).
   template <class P>
   const P& get() const {
-    const P* params = std::any_cast<P>(&value_);
-    assert(params != nullptr);
-    return *params;
+    return std::any_cast<const P&>(value_);
   }
 
  private:

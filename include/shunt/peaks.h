@@ -45,6 +45,9 @@ class PeakMeter {
   virtual Result<PeakRate> measure(Peak peak, double seconds) = 0;
 };
 
+/// Seconds that the benchmarks take to measure all peaks of a device.
+inline constexpr double kPeakSeconds = 1;
+
 /// All peaks of a device with a number of threads.
 struct DevicePeaks {
   int threads = 0;

@@ -1,6 +1,7 @@
 // How well a model predicts a text.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <functional>
@@ -11,6 +12,16 @@
 #include "shunt/engine.h"
 
 namespace shunt {
+
+/// A chunk that is scored has at least this many tokens.
+inline constexpr std::int64_t kLeastScoredChunk = 4;
+
+/// Tokens of a chunk: as many as are asked for, or if that is 0 the model's own context, at most
+/// 512.
+inline std::int64_t chunk_length(std::int64_t model_context, std::int64_t asked) {
+  constexpr std::int64_t kDefault = 512;
+  return asked == 0 ? std::min(model_context, kDefault) : asked;
+}
 
 /// exp of the mean negative log-likelihood of the tokens that were scored.
 struct Perplexity {

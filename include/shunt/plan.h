@@ -116,6 +116,9 @@ struct Pin {
   bool operator==(const Pin&) const = default;
 };
 
+/// Whether a pattern of a Pin is a regular expression: Invalid, with the problem and its place.
+Status check_pattern(std::string_view pattern);
+
 /// A part of a split weight or cache (parts.h), and the device it is meant for.
 struct PartHome {
   NodeId leaf = 0;

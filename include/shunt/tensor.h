@@ -108,6 +108,8 @@ std::string_view to_string(DType dtype);
 /// values beside large ones lose most there. False for whole numbers. (Blocks whose values are
 /// beyond the range of their own scale are not looked at: the conversion finds them.)
 bool at_least_as_precise(DType to, DType from);
+/// Whether weights can be stored in the type: F32, F16, BF16, and block types that can be encoded.
+bool is_weight_type(DType dtype);
 /// Encodes one row: `values` are whole blocks, `bytes` exactly as many as they take. `importance`
 /// says how much each column matters, relative to the others (an importance matrix has the mean
 /// square of the activation that a column meets); empty: all alike. Types without a choice to make

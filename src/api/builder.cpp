@@ -3,8 +3,8 @@
 #include <cstring>
 
 #include "api/builder_state.h"
-#include "base/fail.h"
 #include "base/guarded.h"
+#include "shunt/message.h"
 #include "tensor/bytes_of.h"
 
 namespace shunt {

@@ -1,9 +1,9 @@
 #include "shunt/llm.h"
 
-#include "base/fail.h"
 #include "base/guarded.h"
-#include "device/selection.h"
 #include "schedule/place/pins.h"
+#include "shunt/message.h"
+#include "shunt/select_devices.h"
 
 namespace shunt {
 

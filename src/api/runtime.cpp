@@ -5,10 +5,10 @@
 #include <utility>
 
 #include "api/builder_state.h"
-#include "base/fail.h"
 #include "base/guarded.h"
 #include "device/device_set.h"
 #include "shunt/device.h"
+#include "shunt/message.h"
 
 namespace shunt {
 

@@ -1,7 +1,7 @@
 #include "backend_support/cpu_threads.h"
 
-#include "base/fail.h"
 #include "device/shared_parts.h"
+#include "shunt/message.h"
 
 namespace shunt {
 

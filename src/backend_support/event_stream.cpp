@@ -1,7 +1,7 @@
 #include "backend_support/event_stream.h"
 
-#include "base/fail.h"
 #include "device/range.h"
+#include "shunt/message.h"
 
 namespace shunt {
 

@@ -4,8 +4,8 @@
 
 #include <memory>
 
-#include "base/fail.h"
 #include "device/sync_stream.h"
+#include "shunt/message.h"
 
 namespace shunt {
 

@@ -1,7 +1,7 @@
 // Calls that a vendor's stream need not override.
 #include "backend_support/native_stream.h"
 
-#include "base/fail.h"
+#include "shunt/message.h"
 
 namespace shunt {
 

@@ -3,8 +3,8 @@
 #pragma once
 
 #include "backend_support/host_tensor.h"
-#include "base/fail.h"
 #include "device/kernel_table.h"
+#include "shunt/message.h"
 
 namespace shunt {
 

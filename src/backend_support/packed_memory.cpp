@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cstring>
 
-#include "base/fail.h"
 #include "device/host_buffer.h"
 #include "device/range.h"
+#include "shunt/message.h"
 
 namespace shunt {
 

@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "base/aligned_bytes.h"
-#include "base/fail.h"
 #include "device/host_buffer.h"
+#include "shunt/message.h"
 
 namespace shunt {
 

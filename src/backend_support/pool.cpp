@@ -6,7 +6,7 @@
 
 #include "backend_support/seats.h"
 #include "base/cpu_affinity.h"
-#include "base/fail.h"
+#include "shunt/message.h"
 
 namespace shunt {
 

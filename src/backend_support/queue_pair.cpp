@@ -1,6 +1,6 @@
 #include "backend_support/queue_pair.h"
 
-#include "base/fail.h"
+#include "shunt/message.h"
 
 namespace shunt {
 

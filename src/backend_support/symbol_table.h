@@ -5,8 +5,8 @@
 #include <string_view>
 #include <type_traits>
 
-#include "base/fail.h"
 #include "shunt/error.h"
+#include "shunt/message.h"
 
 namespace shunt {
 

@@ -9,7 +9,7 @@
 #include <optional>
 #include <set>
 
-#include "base/fail.h"
+#include "shunt/message.h"
 
 namespace shunt {
 

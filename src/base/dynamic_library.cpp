@@ -5,7 +5,7 @@
 
 #include <filesystem>
 
-#include "base/fail.h"
+#include "shunt/message.h"
 
 namespace shunt {
 

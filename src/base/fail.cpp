@@ -1,4 +1,4 @@
-#include "base/fail.h"
+#include "shunt/message.h"
 
 namespace shunt {
 

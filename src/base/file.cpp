@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "base/aligned_bytes.h"
-#include "base/fail.h"
+#include "shunt/message.h"
 
 namespace shunt {
 

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "shunt/error.h"
+#include "shunt/files.h"
 
 namespace shunt {
 
@@ -42,30 +43,5 @@ void set_apart(std::span<const std::byte> mapped);
 /// Takes pages that are wholly in a part of a mapped file out of this process's memory. They stay
 /// in the system's for as long as there is room, and come back when they are used.
 void let_go(std::span<const std::byte> mapped);
-
-/// Closes a file descriptor when it goes out of scope; -1 is none.
-class Descriptor {
- public:
-  explicit Descriptor(int number) : number_(number) {}
-  Descriptor(Descriptor&& other) noexcept : number_(other.release()) {}
-  Descriptor& operator=(Descriptor&&) = delete;
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  ~Descriptor();
-
-  int get() const { return number_; }
-  /// Gives up the descriptor without closing it.
-  int release() {
-    const int number = number_;
-    number_ = -1;
-    return number;
-  }
-
- private:
-  int number_;
-};
-
-/// The system's text for an errno: "No such file or directory".
-std::string system_message(int error_number);
 
 }  // namespace shunt

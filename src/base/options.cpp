@@ -9,7 +9,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "base/fail.h"
+#include "shunt/message.h"
 
 namespace shunt {
 

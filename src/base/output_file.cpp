@@ -1,4 +1,4 @@
-#include "base/output_file.h"
+#include "shunt/files.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -13,7 +13,7 @@
 #include <optional>
 #include <utility>
 
-#include "base/fail.h"
+#include "shunt/message.h"
 
 namespace shunt {
 namespace {

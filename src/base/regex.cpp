@@ -9,7 +9,7 @@
 #include <new>
 #include <string>
 
-#include "base/fail.h"
+#include "shunt/message.h"
 
 namespace shunt {
 

@@ -1,4 +1,4 @@
-#include "base/statistics.h"
+#include "shunt/statistics.h"
 
 #include <algorithm>
 #include <vector>

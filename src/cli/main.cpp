@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "cli/commands.h"
-#include "cli/interrupt.h"
-#include "cli/near_names.h"
+#include "cli/commands/commands.h"
+#include "cli/flags/near_names.h"
+#include "cli/terminal/interrupt.h"
 #include "shunt/version.h"
 
 namespace shunt::cli {

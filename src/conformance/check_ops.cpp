@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <map>
 
-#include "base/fail.h"
 #include "base/guarded.h"
 #include "conformance/case_clock.h"
 #include "conformance/cases.h"
@@ -12,6 +11,7 @@
 #include "conformance/same_build.h"
 #include "ops/list.h"
 #include "shunt/abi_token.h"
+#include "shunt/message.h"
 #include "shunt/registry.h"
 
 namespace shunt {

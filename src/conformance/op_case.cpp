@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/fail.h"
 #include "conformance/case_data.h"
 #include "conformance/case_sources.h"
 #include "device/device_run.h"
 #include "graph/reference.h"
 #include "graph/tensor_values.h"
+#include "shunt/message.h"
 #include "shunt/ops/data.h"
 #include "shunt/ops/view.h"
 

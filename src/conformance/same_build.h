@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-#include "base/fail.h"
+#include "shunt/message.h"
 
 namespace shunt {
 

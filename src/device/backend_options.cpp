@@ -6,7 +6,7 @@
 #include <cctype>
 #include <set>
 
-#include "base/fail.h"
+#include "shunt/message.h"
 
 namespace shunt {
 

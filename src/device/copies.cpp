@@ -2,9 +2,9 @@
 #include <algorithm>
 
 #include "base/aligned_bytes.h"
-#include "base/fail.h"
 #include "device/range.h"
 #include "shunt/device.h"
+#include "shunt/message.h"
 
 namespace shunt {
 

@@ -2,10 +2,10 @@
 #include <cstring>
 
 #include "base/aligned_bytes.h"
-#include "base/fail.h"
 #include "device/host_buffer.h"
 #include "device/range.h"
 #include "shunt/device.h"
+#include "shunt/message.h"
 
 namespace shunt {
 

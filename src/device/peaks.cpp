@@ -4,9 +4,9 @@
 #include <vector>
 
 #include "base/enum_table.h"
-#include "base/fail.h"
 #include "base/guarded.h"
-#include "base/statistics.h"
+#include "shunt/message.h"
+#include "shunt/statistics.h"
 
 namespace shunt {
 

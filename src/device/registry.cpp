@@ -13,11 +13,11 @@
 #include <tuple>
 
 #include "base/dynamic_library.h"
-#include "base/fail.h"
 #include "base/guarded.h"
 #include "device/backend_options.h"
-#include "device/selection.h"
 #include "device/shared_parts.h"
+#include "shunt/message.h"
+#include "shunt/select_devices.h"
 
 namespace shunt {
 

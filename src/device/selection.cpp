@@ -1,9 +1,9 @@
-#include "device/selection.h"
+#include "shunt/select_devices.h"
 
 #include <algorithm>
 
-#include "base/fail.h"
 #include "device/device_set.h"
+#include "shunt/message.h"
 
 namespace shunt {
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/fail.h"
 #include "device/range.h"
+#include "shunt/message.h"
 
 namespace shunt {
 

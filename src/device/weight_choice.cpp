@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <map>
 
-#include "base/fail.h"
 #include "graph/op.h"
+#include "shunt/message.h"
 
 namespace shunt {
 

@@ -4,12 +4,11 @@
 #include <set>
 
 #include "base/available_memory.h"
-#include "base/counted.h"
 #include "base/enum_table.h"
-#include "base/fail.h"
 #include "device/weight_choice.h"
 #include "engine/tied_output.h"
 #include "engine/weights_in_memory.h"
+#include "shunt/message.h"
 
 namespace shunt {
 

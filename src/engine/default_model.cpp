@@ -1,9 +1,9 @@
 #include <filesystem>
 
 #include "base/dynamic_library.h"
-#include "base/fail.h"
 #include "base/guarded.h"
 #include "shunt/engine.h"
+#include "shunt/message.h"
 
 namespace shunt {
 namespace {

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <memory>
 
-#include "base/fail.h"
 #include "engine/fit_assign.h"
 #include "engine/fit_by_file.h"
 #include "engine/fit_note.h"
 #include "engine/fit_predict.h"
 #include "engine/memory_pool.h"
+#include "shunt/message.h"
 
 namespace shunt {
 

@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "base/fail.h"
+#include "shunt/message.h"
 
 namespace shunt {
 

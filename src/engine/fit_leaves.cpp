@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "base/fail.h"
 #include "graph/per_node.h"
 #include "graph/storage_users.h"
 #include "schedule/place/answers.h"
+#include "shunt/message.h"
 
 namespace shunt {
 

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "base/counted.h"
 #include "shunt/ledger.h"
+#include "shunt/message.h"
 
 namespace shunt {
 

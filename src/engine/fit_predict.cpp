@@ -4,7 +4,6 @@
 #include <map>
 #include <set>
 
-#include "base/fail.h"
 #include "engine/promised_memory.h"
 #include "engine/session_steps.h"
 #include "engine/weights_in_memory.h"
@@ -12,6 +11,7 @@
 #include "memory/planner.h"
 #include "schedule/place/facts.h"
 #include "schedule/plan/predict.h"
+#include "shunt/message.h"
 
 namespace shunt {
 

@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <optional>
 
-#include "base/fail.h"
 #include "engine/memory_pool.h"
 #include "engine/promised_memory.h"
 #include "graph/storage_users.h"
 #include "schedule/explain/fallback.h"
 #include "schedule/place/facts.h"
 #include "shunt/explain.h"
+#include "shunt/message.h"
 
 namespace shunt {
 

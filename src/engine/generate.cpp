@@ -2,9 +2,9 @@
 #include <chrono>
 
 #include "base/enum_table.h"
-#include "base/fail.h"
 #include "base/guarded.h"
 #include "shunt/engine.h"
+#include "shunt/message.h"
 
 namespace shunt {
 

@@ -5,7 +5,6 @@
 #include <set>
 
 #include "base/available_memory.h"
-#include "base/fail.h"
 #include "base/file.h"
 #include "engine/copied_weights.h"
 #include "engine/fit.h"
@@ -13,6 +12,7 @@
 #include "engine/pin_weights.h"
 #include "engine/session_steps.h"
 #include "engine/weights_in_memory.h"
+#include "shunt/message.h"
 #include "shunt/plan.h"
 
 namespace shunt {

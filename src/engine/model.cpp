@@ -1,18 +1,18 @@
 #include <algorithm>
 #include <tuple>
 
-#include "base/fail.h"
 #include "base/guarded.h"
 #include "base/to_size.h"
-#include "device/selection.h"
 #include "engine/copied_weights.h"
 #include "engine/model_state.h"
 #include "engine/recover.h"
 #include "engine/session_steps.h"
 #include "engine/split_weights.h"
-#include "engine/vocabulary_from_gguf.h"
 #include "engine/weights_in_memory.h"
 #include "schedule/place/pins.h"
+#include "shunt/message.h"
+#include "shunt/select_devices.h"
+#include "shunt/vocabulary.h"
 
 namespace shunt {
 

@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "base/aligned_bytes.h"
-#include "base/fail.h"
 #include "shunt/device.h"
 #include "shunt/ledger.h"
+#include "shunt/message.h"
 
 namespace shunt {
 

@@ -2,7 +2,7 @@
 
 #include <limits>
 
-#include "base/fail.h"
+#include "shunt/message.h"
 
 namespace shunt {
 

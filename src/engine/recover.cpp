@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <set>
 
-#include "base/fail.h"
 #include "engine/fit_by_file.h"
 #include "engine/load_weights.h"
+#include "shunt/message.h"
 
 namespace shunt {
 

@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/fail.h"
 #include "base/to_size.h"
 #include "shunt/engine.h"
+#include "shunt/message.h"
 
 namespace shunt {
 

@@ -7,8 +7,6 @@
 #include <optional>
 #include <utility>
 
-#include "base/counted.h"
-#include "base/fail.h"
 #include "base/guarded.h"
 #include "base/to_size.h"
 #include "engine/cache_rows.h"
@@ -17,6 +15,7 @@
 #include "engine/session_plans.h"
 #include "engine/session_steps.h"
 #include "engine/step_inputs.h"
+#include "shunt/message.h"
 #include "shunt/plan.h"
 
 namespace shunt {

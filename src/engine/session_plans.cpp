@@ -3,13 +3,12 @@
 #include <algorithm>
 
 #include "base/available_memory.h"
-#include "base/counted.h"
-#include "base/fail.h"
 #include "base/to_size.h"
 #include "device/device_run.h"
 #include "engine/session_steps.h"
 #include "engine/step_inputs.h"
 #include "schedule/place/facts.h"
+#include "shunt/message.h"
 #include "tensor/bytes_of.h"
 
 namespace shunt {

@@ -3,14 +3,18 @@
 #include <algorithm>
 #include <set>
 
-#include "base/fail.h"
 #include "device/device_set.h"
 #include "engine/cache_rows.h"
 #include "graph/storage_users.h"
 #include "ops/common/cache_types.h"
 #include "ops/common/checks.h"
+#include "shunt/message.h"
 
 namespace shunt {
+
+std::span<const DType> cache_types() {
+  return kCacheTypes;
+}
 
 Result<SessionOptions> complete(const SessionOptions& options, const ModelInfo& model) {
   constexpr std::int64_t kDefaultContext = 4096;

@@ -4,10 +4,10 @@
 #include <array>
 
 #include "base/enum_table.h"
-#include "base/fail.h"
 #include "base/regex.h"
 #include "model/split.h"
 #include "schedule/place/pins.h"
+#include "shunt/message.h"
 
 namespace shunt {
 

@@ -4,10 +4,10 @@
 #include <numeric>
 #include <set>
 
-#include "base/fail.h"
 #include "base/indexed_vector.h"
 #include "device/device_set.h"
 #include "engine/cache_rows.h"
+#include "shunt/message.h"
 
 namespace shunt {
 

@@ -1,11 +1,11 @@
-#include "engine/vocabulary_from_gguf.h"
+#include "shunt/vocabulary.h"
 
 #include <memory>
 #include <string>
 #include <utility>
 
-#include "base/fail.h"
 #include "engine/vocabulary_keys.h"
+#include "shunt/message.h"
 
 namespace shunt {
 namespace {

@@ -1,4 +1,4 @@
-#include "engine/vocabulary_to_gguf.h"
+#include "shunt/vocabulary.h"
 
 #include <string>
 #include <utility>

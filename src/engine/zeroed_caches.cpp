@@ -1,8 +1,7 @@
 #include "engine/zeroed_caches.h"
 
-#include "base/counted.h"
-#include "base/fail.h"
 #include "device/device_run.h"
+#include "shunt/message.h"
 
 namespace shunt {
 

@@ -1,13 +1,13 @@
 #include <memory>
 #include <utility>
 
-#include "base/fail.h"
 #include "base/file.h"
 #include "base/guarded.h"
 #include "gguf/file_state.h"
 #include "gguf/part.h"
 #include "gguf/split.h"
 #include "shunt/gguf.h"
+#include "shunt/message.h"
 
 namespace shunt::gguf {
 namespace {

@@ -2,8 +2,8 @@
 
 #include <utility>
 
-#include "base/fail.h"
-#include "gguf/printable.h"
+#include "shunt/gguf.h"
+#include "shunt/message.h"
 
 namespace shunt::gguf {
 

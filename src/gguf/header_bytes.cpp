@@ -3,9 +3,9 @@
 #include <bit>
 #include <optional>
 
-#include "base/fail.h"
-#include "gguf/printable.h"
 #include "gguf/value_types.h"
+#include "shunt/gguf.h"
+#include "shunt/message.h"
 
 namespace shunt::gguf {
 namespace {

@@ -1,11 +1,10 @@
 // Metadata by key, with errors that describe the entry that the file should have had.
 #include <limits>
 
-#include "base/fail.h"
 #include "gguf/file_state.h"
-#include "gguf/printable.h"
 #include "gguf/value_types.h"
 #include "shunt/gguf.h"
+#include "shunt/message.h"
 
 namespace shunt::gguf {
 namespace {

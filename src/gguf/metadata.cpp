@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "gguf/name_index.h"
-#include "gguf/printable.h"
 #include "gguf/value_types.h"
+#include "shunt/gguf.h"
 
 namespace shunt::gguf {
 namespace {

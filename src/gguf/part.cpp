@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "gguf/metadata.h"
-#include "gguf/printable.h"
 #include "gguf/reader.h"
 #include "gguf/tensor_list.h"
+#include "shunt/gguf.h"
 
 namespace shunt::gguf {
 namespace {

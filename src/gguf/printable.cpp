@@ -1,4 +1,4 @@
-#include "gguf/printable.h"
+#include "shunt/gguf.h"
 
 #include <fmt/format.h>
 

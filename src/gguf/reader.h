@@ -9,8 +9,8 @@
 #include <span>
 #include <string_view>
 
-#include "base/fail.h"
 #include "shunt/error.h"
+#include "shunt/message.h"
 #include "tensor/byte_order.h"
 
 namespace shunt::gguf {

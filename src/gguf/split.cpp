@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <limits>
 
-#include "base/fail.h"
 #include "gguf/metadata.h"
+#include "shunt/message.h"
 
 namespace shunt::gguf {
 namespace {
@@ -98,6 +98,16 @@ Result<std::string> check_first_part(const std::string& path, const Split& split
                    split.count, part_path(name->prefix, 0, split.count));
   }
   return name->prefix;
+}
+
+std::vector<std::string> part_paths(const std::string& path) {
+  const auto name = parse_part_name(path);
+  if (!name) return {path};
+  std::vector<std::string> parts;
+  for (std::uint32_t i = 0; i < name->count; ++i) {
+    parts.push_back(part_path(name->prefix, i, name->count));
+  }
+  return parts;
 }
 
 }  // namespace shunt::gguf

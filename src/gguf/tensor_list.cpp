@@ -8,7 +8,7 @@
 #include "gguf/format.h"
 #include "gguf/metadata.h"
 #include "gguf/name_index.h"
-#include "gguf/printable.h"
+#include "shunt/gguf.h"
 
 namespace shunt::gguf {
 namespace {

@@ -1,15 +1,14 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/fail.h"
 #include "base/guarded.h"
-#include "base/output_file.h"
 #include "gguf/header_bytes.h"
 #include "gguf/metadata.h"
 #include "gguf/name_index.h"
 #include "gguf/part.h"
-#include "gguf/printable.h"
+#include "shunt/files.h"
 #include "shunt/gguf.h"
+#include "shunt/message.h"
 #include "tensor/checked.h"
 
 namespace shunt::gguf {

@@ -1,11 +1,11 @@
 #include <algorithm>
 #include <limits>
 
-#include "base/fail.h"
 #include "graph/op.h"
 #include "graph/overlap.h"
 #include "graph/storage_users.h"
 #include "shunt/graph.h"
+#include "shunt/message.h"
 
 namespace shunt {
 
@@ -171,6 +171,11 @@ Result<Value> GraphBuilder::apply(const Op& op, Params params, std::span<const N
     if (ids[i] >= graph_.nodes_.size())
       return invalid("{}: value #{} is not of this graph", info.name, ids[i]);
     tensors.push_back(&graph_.nodes_[ids[i]].result);
+  }
+  if (!op.accepts(params)) {
+    const std::string defaults = op.describe_defaults();
+    return invalid("{}: its parameters are of another type; it takes {}",
+                   describe_call(graph_, op, ids), defaults.empty() ? "none" : defaults);
   }
   auto inferred = op.infer(tensors, params);
   if (!inferred) return std::move(inferred.error()).with_context(describe_call(graph_, op, ids));

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "base/fail.h"
 #include "graph/op.h"
+#include "shunt/message.h"
 #include "tensor/integer.h"
 
 namespace shunt {

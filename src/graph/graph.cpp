@@ -4,8 +4,8 @@
 #include <array>
 
 #include "base/enum_table.h"
-#include "base/fail.h"
 #include "graph/op.h"
+#include "shunt/message.h"
 
 namespace shunt {
 

@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "base/fail.h"
 #include "shunt/graph.h"
+#include "shunt/message.h"
 
 namespace shunt {
 
@@ -79,6 +79,8 @@ class Op {
   virtual ~Op() = default;
 
   virtual const OpInfo& info() const = 0;
+  /// Whether parameters are of the type that the op takes. A graph has no node with other ones.
+  virtual bool accepts(const Params&) const { return true; }
   /// The shape rule. Checks types, shapes and parameters; the caller adds op and operands to the
   /// message.
   virtual Result<Inferred> infer(SourceTensors sources, const Params& params) const = 0;
@@ -142,6 +144,7 @@ class OpWith : public Op {
   virtual Result<Inferred> shape_rule(SourceTensors sources, const P& params) const = 0;
   virtual void plain_reference(RefSources sources, const P& params, RefTensor& result) const = 0;
 
+  bool accepts(const Params& params) const final { return params.holds<P>(); }
   Result<Inferred> infer(SourceTensors sources, const Params& params) const final {
     return shape_rule(sources, params.get<P>());
   }

@@ -1,8 +1,8 @@
 // A graph made again, node by node, with other element types of some leaves.
 #include <map>
 
-#include "base/fail.h"
 #include "graph/copy_leaf.h"
+#include "shunt/message.h"
 
 namespace shunt {
 

@@ -3,9 +3,9 @@
 #include <array>
 #include <numeric>
 
-#include "base/fail.h"
 #include "memory/first_fit.h"
 #include "memory/sweep.h"
+#include "shunt/message.h"
 
 namespace shunt {
 

@@ -1,4 +1,4 @@
-#include "model/importance_matrix.h"
+#include "shunt/importance_matrix.h"
 
 #include <algorithm>
 #include <cmath>
@@ -6,10 +6,9 @@
 #include <limits>
 #include <span>
 
-#include "base/counted.h"
-#include "base/fail.h"
 #include "base/guarded.h"
 #include "base/plain_nan.h"
+#include "shunt/message.h"
 
 namespace shunt {
 

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/fail.h"
 #include "model/rope_scaling.h"
+#include "shunt/message.h"
 
 namespace shunt::llama {
 

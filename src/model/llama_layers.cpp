@@ -1,6 +1,6 @@
 #include "model/llama_layers.h"
 
-#include "base/fail.h"
+#include "shunt/message.h"
 
 namespace shunt::llama {
 

@@ -2,8 +2,8 @@
 // of products and a softmax, each of which has a gradient.
 #include <cmath>
 
-#include "base/fail.h"
 #include "model/llama_layers.h"
+#include "shunt/message.h"
 
 namespace shunt::llama {
 

@@ -1,8 +1,8 @@
 // The graph of a step: some tokens more, with all before them in the cache.
 #include <cmath>
 
-#include "base/fail.h"
 #include "model/llama_layers.h"
+#include "shunt/message.h"
 
 namespace shunt::llama {
 

@@ -1,4 +1,4 @@
-#include "model/quantize.h"
+#include "shunt/quantize.h"
 
 #include <algorithm>
 #include <array>
@@ -7,11 +7,11 @@
 #include <map>
 
 #include "base/cpu_topology.h"
-#include "base/fail.h"
 #include "base/guarded.h"
 #include "gguf/part.h"
 #include "gguf/split.h"
 #include "model/quantize_rows.h"
+#include "shunt/message.h"
 
 namespace shunt {
 
@@ -28,11 +28,12 @@ bool is_replaced(const std::string& key) {
          std::ranges::count(kKeys, key) > 0;
 }
 
-void add_metadata(gguf::Writer& writer, const gguf::File& file, const QuantizeOptions& options) {
+void add_metadata(gguf::Writer& writer, const gguf::File& file, const QuantizationPlan& plan,
+                  const QuantizeOptions& options) {
   for (const gguf::KeyValue& entry : file.metadata()) {
     if (!is_replaced(entry.key)) writer.add(entry.key, entry.value);
   }
-  writer.add_u32("general.file_type", options.mixture->file_type);
+  writer.add_u32("general.file_type", plan.file_type);
   writer.add_u32("general.quantization_version", kQuantizationVersion);
   const ImportanceMatrix* importance = options.importance;
   if (importance == nullptr) return;
@@ -76,7 +77,7 @@ class QuantizedWriter {
   Result<QuantizeResult> write(const std::string& path) {
     SHUNT_TRY(check_not_a_part(path, file_));
     gguf::Writer writer;
-    add_metadata(writer, file_, options_);
+    add_metadata(writer, file_, plan_, options_);
     for (const QuantizedTensor& tensor : plan_.tensors) {
       SHUNT_TRY(writer.add_tensor(tensor.from->name, tensor.to));
       result_.bytes_before += tensor.from->bytes;
@@ -166,7 +167,6 @@ double TypeSummary::error() const {
 Result<QuantizeResult> write_quantized(const std::string& path, const gguf::File& file,
                                        const QuantizationPlan& plan, const QuantizeOptions& options,
                                        const QuantizeProgress& progress) {
-  if (options.mixture == nullptr) return invalid("there is no type to quantise to");
   return guarded([&] { return QuantizedWriter(file, plan, options, progress).write(path); }, path);
 }
 

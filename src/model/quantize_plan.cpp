@@ -1,13 +1,15 @@
 // Decides the type of each tensor.
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <map>
 #include <tuple>
 
-#include "base/counted.h"
-#include "base/fail.h"
 #include "base/guarded.h"
 #include "base/regex.h"
-#include "model/quantize_plan.h"
+#include "model/quantize_types.h"
+#include "shunt/message.h"
+#include "shunt/quantize.h"
 
 namespace shunt {
 
@@ -19,10 +21,12 @@ bool is_matrix(const Tensor& tensor) {
 
 class Planner {
  public:
-  Planner(const gguf::File& file, const QuantizeOptions& options)
-      : file_(file), options_(options), mixture_(*options.mixture) {}
+  Planner(const gguf::File& file, const QuantizeOptions& options, const Mixture& mixture)
+      : file_(file), options_(options), mixture_(mixture) {}
 
   Result<QuantizationPlan> run() {
+    plan_.type = mixture_.name;
+    plan_.file_type = mixture_.file_type;
     SHUNT_TRY(find_roles());
     SHUNT_TRY(find_kept());
     for (const gguf::TensorInfo& info : file_.tensors()) {
@@ -171,9 +175,24 @@ class Planner {
 
 }  // namespace
 
+std::vector<std::string_view> quantization_names() {
+  std::vector<std::string_view> names;
+  for (const Mixture& mixture : mixtures()) names.push_back(mixture.name);
+  return names;
+}
+
+std::optional<std::string_view> find_quantization(std::string_view name) {
+  const Mixture* mixture = find_mixture(name);
+  return mixture == nullptr ? std::nullopt : std::optional(mixture->name);
+}
+
 Result<QuantizationPlan> plan_quantization(const gguf::File& file, const QuantizeOptions& options) {
-  if (options.mixture == nullptr) return invalid("there is no type to quantise to");
-  return guarded([&] { return Planner(file, options).run(); }, file.path());
+  const Mixture* mixture = find_mixture(options.type);
+  if (mixture == nullptr) {
+    return invalid("there is no type \"{}\" to quantize to (available: {})", options.type,
+                   fmt::join(quantization_names(), ", "));
+  }
+  return guarded([&] { return Planner(file, options, *mixture).run(); }, file.path());
 }
 
 }  // namespace shunt

@@ -7,9 +7,9 @@
 #include <system_error>
 #include <thread>
 
-#include "base/fail.h"
 #include "base/guarded.h"
 #include "base/plain_nan.h"
+#include "shunt/message.h"
 
 namespace shunt {
 

@@ -5,7 +5,7 @@
 #include <functional>
 #include <vector>
 
-#include "model/quantize_plan.h"
+#include "shunt/quantize.h"
 
 namespace shunt {
 

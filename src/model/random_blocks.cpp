@@ -13,12 +13,6 @@ constexpr std::int64_t kBlocks = 128;
 
 }  // namespace
 
-bool is_weight_type(DType dtype) {
-  const DTypeTrait& type = trait(dtype);
-  if (type.quantized) return type.encode != nullptr || type.needs_weights();
-  return dtype == DType::kF32 || dtype == DType::kF16 || dtype == DType::kBF16;
-}
-
 RandomBlocks::RandomBlocks(DType dtype, float deviation, std::uint64_t seed)
     : block_bytes_(trait(dtype).block_bytes) {
   assert(is_weight_type(dtype));

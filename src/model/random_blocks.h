@@ -10,10 +10,6 @@
 
 namespace shunt {
 
-/// Whether weights can be stored in the type: plain numbers that are not whole, and blocks that can
-/// be encoded.
-bool is_weight_type(DType dtype);
-
 /// Some blocks of random numbers, encoded once, of which memory of any size is made up: encoding is
 /// slow in types that look for the best block.
 class RandomBlocks {

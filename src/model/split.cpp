@@ -5,8 +5,7 @@
 #include <numeric>
 #include <utility>
 
-#include "base/counted.h"
-#include "base/fail.h"
+#include "shunt/message.h"
 #include "shunt/parts.h"
 
 namespace shunt {

@@ -1,4 +1,4 @@
-#include "model/synth.h"
+#include "shunt/synth.h"
 
 #include <algorithm>
 #include <cmath>
@@ -6,12 +6,12 @@
 #include <utility>
 #include <vector>
 
-#include "base/fail.h"
 #include "model/quantize_types.h"
 #include "model/random_blocks.h"
 #include "model/synth_noise.h"
 #include "model/synth_vocabulary.h"
 #include "shunt/gguf.h"
+#include "shunt/message.h"
 
 namespace shunt {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <fmt/ranges.h>
 
-#include "base/fail.h"
+#include "shunt/message.h"
 
 namespace shunt {
 

@@ -4,12 +4,12 @@
 #include <map>
 #include <optional>
 
-#include "base/fail.h"
 #include "graph/gradient.h"
 #include "graph/overlap.h"
 #include "ops/common/backward.h"
 #include "ops/data/data.h"
 #include "ops/elementwise/elementwise.h"
+#include "shunt/message.h"
 
 namespace shunt {
 

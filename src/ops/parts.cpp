@@ -8,11 +8,11 @@
 #include <utility>
 #include <vector>
 
-#include "base/fail.h"
 #include "graph/copy_leaf.h"
 #include "graph/op.h"
 #include "graph/storage_users.h"
 #include "ops/cut_rules.h"
+#include "shunt/message.h"
 #include "shunt/ops.h"
 
 namespace shunt {

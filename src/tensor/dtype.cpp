@@ -7,8 +7,8 @@
 #include <cmath>
 #include <cstring>
 
-#include "base/fail.h"
 #include "base/plain_nan.h"
+#include "shunt/message.h"
 #include "shunt/tensor.h"
 #include "tensor/formats/blocks.h"
 #include "tensor/formats/half.h"
@@ -254,6 +254,12 @@ void convert_byte_order(DType dtype, std::endian order, std::span<std::byte> byt
   for (; bytes.size() >= type.block_bytes; bytes = bytes.subspan(type.block_bytes)) {
     for (const WideNumbers& numbers : type.wide) reverse_each(numbers, bytes.data());
   }
+}
+
+bool is_weight_type(DType dtype) {
+  const DTypeTrait& type = trait(dtype);
+  if (type.quantized) return type.encode != nullptr || type.needs_weights();
+  return dtype == DType::kF32 || dtype == DType::kF16 || dtype == DType::kBF16;
 }
 
 }  // namespace shunt

@@ -5,7 +5,7 @@
 #include <optional>
 #include <unordered_map>
 
-#include "base/fail.h"
+#include "shunt/message.h"
 #include "text/byte_alphabet.h"
 #include "text/merge.h"
 #include "text/model.h"

@@ -5,9 +5,11 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "base/fail.h"
+#include "shunt/message.h"
+#include "shunt/train_tokenizer.h"
 #include "text/byte_alphabet.h"
 #include "text/pretokenizer.h"
+#include "text/pretokenizer_table.h"
 #include "text/special_tokens.h"
 #include "text/utf8.h"
 
@@ -40,6 +42,12 @@ Result<std::vector<WordCount>> count_words(std::string_view text, const Pretoken
 }
 
 }  // namespace
+
+std::vector<std::string_view> pretokenizer_names() {
+  std::vector<std::string_view> names;
+  for (const PretokenizerRule& rule : pretokenizer_rules()) names.push_back(rule.names.front());
+  return names;
+}
 
 Status check_bpe_train_options(const BpeTrainOptions& options) {
   SHUNT_TRY(Pretokenizer::create(options.pre));

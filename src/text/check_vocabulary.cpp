@@ -3,7 +3,7 @@
 #include <cmath>
 #include <limits>
 
-#include "base/fail.h"
+#include "shunt/message.h"
 
 namespace shunt::text {
 namespace {

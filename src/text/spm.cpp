@@ -7,7 +7,7 @@
 #include <optional>
 #include <unordered_map>
 
-#include "base/fail.h"
+#include "shunt/message.h"
 #include "text/merge.h"
 #include "text/model.h"
 #include "text/utf8.h"

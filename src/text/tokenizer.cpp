@@ -2,8 +2,8 @@
 #include <array>
 #include <string>
 
-#include "base/fail.h"
 #include "base/guarded.h"
+#include "shunt/message.h"
 #include "shunt/text.h"
 #include "text/check_vocabulary.h"
 #include "text/tokenizer_state.h"

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cstring>
 
-#include "base/fail.h"
 #include "base/guarded.h"
 #include "graph/op.h"
 #include "model/synth_noise.h"
+#include "shunt/message.h"
 
 namespace shunt {
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "base/fail.h"
 #include "shunt/gradients.h"
+#include "shunt/message.h"
 #include "shunt/ops.h"
 
 namespace shunt {

@@ -1,7 +1,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "base/fail.h"
+#include "shunt/message.h"
 #include "shunt/train.h"
 
 namespace shunt {

@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "base/ceil_div.h"
-#include "base/fail.h"
+#include "shunt/message.h"
 
 namespace shunt {
 

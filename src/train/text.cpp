@@ -2,9 +2,8 @@
 #include <algorithm>
 #include <numeric>
 
-#include "base/counted.h"
-#include "base/fail.h"
 #include "base/guarded.h"
+#include "shunt/message.h"
 #include "shunt/train.h"
 
 namespace shunt {

@@ -2,9 +2,8 @@
 #include <cmath>
 
 #include "base/clock.h"
-#include "base/counted.h"
-#include "base/fail.h"
 #include "base/guarded.h"
+#include "shunt/message.h"
 #include "shunt/train.h"
 #include "train/checkpoint.h"
 #include "train/loss_plan.h"

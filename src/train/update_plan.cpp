@@ -3,7 +3,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "base/fail.h"
+#include "shunt/message.h"
 #include "shunt/ops.h"
 
 namespace shunt {

@@ -6,8 +6,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "engine/importance.h"
 #include "engine/model_state.h"
+#include "shunt/importance.h"
+#include "shunt/verify_model.h"
 #include "support/big_endian.h"
 #include "support/engine_run.h"
 #include "support/models.h"

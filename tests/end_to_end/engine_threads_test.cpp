@@ -4,8 +4,8 @@
 
 #include <thread>
 
-#include "engine/importance.h"
 #include "shunt/engine.h"
+#include "shunt/importance.h"
 #include "support/models.h"
 #include "support/test_device.h"
 

@@ -10,8 +10,8 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
-#include "model/importance_matrix.h"
-#include "model/quantize.h"
+#include "shunt/importance_matrix.h"
+#include "shunt/quantize.h"
 #include "support/models.h"
 #include "support/run_command.h"
 #include "support/shared.h"
@@ -318,7 +318,7 @@ TEST_F(Quantize, InterruptedWriteLeavesNoFile) {
   const SynthModel model;
   const gguf::File file = open(model.path());
   QuantizeOptions options;
-  options.mixture = find_mixture("Q8_0");
+  options.type = "Q8_0";
   const auto plan = plan_quantization(file, options);
   ASSERT_TRUE(plan);
   bool seen = false;

@@ -1,5 +1,5 @@
 // `shunt synth`: models of noise that this and other programs can use.
-#include "model/synth.h"
+#include "shunt/synth.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,7 +7,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "engine/vocabulary_from_gguf.h"
+#include "shunt/vocabulary.h"
 #include "support/models.h"
 #include "support/run_command.h"
 #include "support/shared.h"

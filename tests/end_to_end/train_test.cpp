@@ -7,8 +7,8 @@
 
 #include <cmath>
 
-#include "engine/vocabulary_from_gguf.h"
 #include "shunt/engine.h"
+#include "shunt/vocabulary.h"
 #include "support/models.h"
 #include "support/shared.h"
 #include "tensor/byte_order.h"

@@ -8,8 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "engine/vocabulary_from_gguf.h"
-#include "engine/vocabulary_to_gguf.h"
+#include "shunt/vocabulary.h"
 #include "support/gguf_bytes.h"
 #include "support/run_command.h"
 #include "support/shared.h"

@@ -9,8 +9,8 @@
 #include <string>
 #include <utility>
 
-#include "base/fail.h"
 #include "shunt/device.h"
+#include "shunt/message.h"
 
 namespace shunt::test {
 

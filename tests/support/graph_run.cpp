@@ -4,8 +4,8 @@
 
 #include <gtest/gtest.h>
 
-#include "base/fail.h"
 #include "device/weight_choice.h"
+#include "shunt/message.h"
 #include "support/tensor_io.h"
 
 namespace shunt::test {

@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "model/synth.h"
 #include "shunt/gguf.h"
+#include "shunt/synth.h"
 #include "support/gguf_bytes.h"
 
 namespace shunt::test {

@@ -4,7 +4,7 @@
 #include <functional>
 
 #include "backend_support/native_stream.h"
-#include "base/fail.h"
+#include "shunt/message.h"
 
 namespace shunt::test {
 

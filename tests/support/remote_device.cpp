@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <vector>
 
-#include "base/fail.h"
 #include "device/sync_stream.h"
 #include "graph/op.h"
+#include "shunt/message.h"
 
 namespace shunt::test {
 

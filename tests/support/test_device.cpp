@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "backend_support/event_stream.h"
-#include "base/fail.h"
 #include "device/range.h"
 #include "device/sync_stream.h"
+#include "shunt/message.h"
 #include "support/tensor_io.h"
 #include "support/world_native.h"
 

@@ -9,8 +9,8 @@
 #include <atomic>
 #include <vector>
 
-#include "base/fail.h"
 #include "device/sync_stream.h"
+#include "shunt/message.h"
 #include "support/all_orders.h"
 #include "support/fake_binding.h"
 #include "support/world_native.h"

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "backend_support/event_stream.h"
-#include "base/fail.h"
+#include "shunt/message.h"
 #include "support/fake_binding.h"
 #include "support/thread_native.h"
 

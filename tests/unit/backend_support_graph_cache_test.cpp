@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "base/fail.h"
+#include "shunt/message.h"
 
 namespace shunt::test::backend_support_graph_cache_test {
 namespace {

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/fail.h"
+#include "shunt/message.h"
 #include "shunt/ops.h"
 
 namespace shunt::test::backend_support_host_fallback_test {

@@ -6,7 +6,7 @@
 
 #include <map>
 
-#include "base/fail.h"
+#include "shunt/message.h"
 
 namespace shunt::test::backend_support_matrix_grid_test {
 namespace {

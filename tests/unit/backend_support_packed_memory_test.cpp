@@ -7,7 +7,7 @@
 #include <array>
 #include <cstring>
 
-#include "base/fail.h"
+#include "shunt/message.h"
 
 namespace shunt::test::backend_support_packed_memory_test {
 namespace {

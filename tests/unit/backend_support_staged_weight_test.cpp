@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <thread>
 
-#include "base/fail.h"
+#include "shunt/message.h"
 
 namespace shunt::test::backend_support_staged_weight_test {
 namespace {

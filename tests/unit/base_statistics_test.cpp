@@ -1,5 +1,5 @@
 // Medians and agreement, with numbers worked out by hand.
-#include "base/statistics.h"
+#include "shunt/statistics.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Sums of squares of the activations of each weight, in graphs whose node values are set by hand.
-#include "engine/activation_sums.h"
+#include "evaluate/activation_sums.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>

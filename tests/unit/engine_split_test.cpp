@@ -7,10 +7,11 @@
 #include <bit>
 #include <map>
 
-#include "engine/importance.h"
 #include "engine/model_state.h"
 #include "engine/zeroed_caches.h"
 #include "model/split.h"
+#include "shunt/importance.h"
+#include "shunt/verify_model.h"
 #include "support/big_endian.h"
 #include "support/engine_run.h"
 #include "support/models.h"

@@ -1,5 +1,5 @@
 // How messages show a file's strings.
-#include "gguf/printable.h"
+#include "shunt/gguf.h"
 
 #include <gtest/gtest.h>
 

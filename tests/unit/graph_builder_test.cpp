@@ -85,6 +85,21 @@ TEST(GraphBuilder, RejectsAGraphWithoutOutputs) {
   EXPECT_FALSE(std::move(g).build());
 }
 
+TEST(GraphBuilder, RejectsParametersOfAnotherType) {
+  GraphBuilder g;
+  const auto x = g.input("x", *make_tensor(DType::kF32, {4, 2}));
+  ASSERT_TRUE(x);
+  const NodeId sources[] = {x->id};
+  struct Other {};
+  const auto y = g.apply(*find_op("softmax"), Params::of(Other()), sources);
+  ASSERT_FALSE(y);
+  EXPECT_EQ(y.error().code(), ErrorCode::kInvalidArgument);
+  EXPECT_THAT(y.error().message(),
+              AllOf(HasSubstr("softmax"), HasSubstr("F32 [4, 2]"),
+                    HasSubstr("parameters are of another type"), HasSubstr("scale=1")));
+  EXPECT_FALSE(g.apply(*find_op("softmax"), Params(), sources)) << "parameters are missing";
+}
+
 TEST(GraphBuilder, RejectsAMissingRequiredOperand) {
   GraphBuilder g;
   const auto x = g.input("x", f32({8}));

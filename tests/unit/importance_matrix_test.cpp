@@ -1,6 +1,6 @@
 // Importance matrices in files: files of other programs are read, files that make no sense are
 // refused.
-#include "model/importance_matrix.h"
+#include "shunt/importance_matrix.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

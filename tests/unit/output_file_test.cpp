@@ -1,5 +1,5 @@
 // OutputFile: the name appears with the whole content, or not at all.
-#include "base/output_file.h"
+#include "shunt/files.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>

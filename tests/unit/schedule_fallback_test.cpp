@@ -2,9 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/fail.h"
 #include "graph/op.h"
 #include "shunt/explain.h"
+#include "shunt/message.h"
 #include "shunt/ops.h"
 #include "support/test_device.h"
 

@@ -7,8 +7,8 @@
 
 #include "backend_support/packed_memory.h"
 #include "backend_support/queue_pair.h"
-#include "base/fail.h"
 #include "graph/reference.h"
+#include "shunt/message.h"
 #include "shunt/ops.h"
 #include "shunt/plan.h"
 #include "support/all_orders.h"

@@ -7,7 +7,7 @@
 #include <functional>
 #include <string>
 
-#include "engine/vocabulary_from_gguf.h"
+#include "shunt/vocabulary.h"
 
 namespace shunt::text_vocabulary_from_gguf_test {
 namespace {

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/vocabulary_from_gguf.h"
+#include "shunt/vocabulary.h"
 #include "test_paths.h"
 
 namespace shunt::vocab_files_test {

@@ -5,7 +5,7 @@
 #include "backend_support/node_launch.h"
 #include "backends/cpu/interleaved.h"
 #include "backends/cpu/weight_memory.h"
-#include "base/fail.h"
+#include "shunt/message.h"
 
 namespace shunt::cpu {
 

@@ -8,7 +8,7 @@
 #include "backends/cpu/options.h"
 #include "backends/cpu/peak_meter.h"
 #include "backends/cpu/weight_memory.h"
-#include "base/fail.h"
+#include "shunt/message.h"
 
 namespace shunt::cpu {
 

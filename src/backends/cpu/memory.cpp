@@ -3,8 +3,8 @@
 #include <limits>
 #include <memory>
 
-#include "base/fail.h"
 #include "device/host_buffer.h"
+#include "shunt/message.h"
 
 namespace shunt::cpu {
 

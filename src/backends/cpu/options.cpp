@@ -2,8 +2,8 @@
 
 #include <array>
 
-#include "base/fail.h"
 #include "device/backend_options.h"
+#include "shunt/message.h"
 
 namespace shunt::cpu {
 

@@ -8,8 +8,8 @@
 #include <string>
 
 #include "base/available_memory.h"
-#include "base/fail.h"
 #include "base/file.h"
+#include "shunt/message.h"
 
 namespace shunt::cpu {
 

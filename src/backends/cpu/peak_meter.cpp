@@ -11,8 +11,8 @@
 #include "backends/cpu/pinned_threads.h"
 #include "backends/cpu/simd/peak_loops.h"
 #include "base/clock.h"
-#include "base/fail.h"
 #include "base/guarded.h"
+#include "shunt/message.h"
 
 namespace shunt::cpu {
 

@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-#include "base/fail.h"
+#include "shunt/message.h"
 
 namespace shunt::cpu {
 

@@ -6,7 +6,7 @@
 #include "backends/cpu/binding.h"
 #include "backends/cpu/fusion.h"
 #include "backends/cpu/weight_memory.h"
-#include "base/fail.h"
+#include "shunt/message.h"
 
 namespace shunt::cpu {
 

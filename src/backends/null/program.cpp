@@ -1,6 +1,6 @@
 #include "backends/null/program.h"
 
-#include "base/fail.h"
+#include "shunt/message.h"
 
 namespace shunt::null {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "backends/zdnn/weight_memory.h"
-#include "base/fail.h"
+#include "shunt/message.h"
 
 namespace shunt::zdnn {
 

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "backend_support/int8_weights.h"
-#include "base/fail.h"
+#include "shunt/message.h"
 
 namespace shunt::zdnn {
 

@@ -1,7 +1,7 @@
 #include "backends/zdnn/stick.h"
 
 #include "base/ceil_div.h"
-#include "base/fail.h"
+#include "shunt/message.h"
 
 namespace shunt::zdnn {
 

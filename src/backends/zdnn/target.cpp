@@ -1,6 +1,6 @@
 #include "backends/zdnn/target.h"
 
-#include "base/fail.h"
+#include "shunt/message.h"
 
 namespace shunt::zdnn {
 

@@ -4,7 +4,7 @@
 
 #include "backends/zdnn/int8_piece.h"
 #include "base/ceil_div.h"
-#include "base/fail.h"
+#include "shunt/message.h"
 
 namespace shunt::zdnn {
 

@@ -1,8 +1,8 @@
 // Rows of any type for custom functions.
 #include <cstring>
 
-#include "base/fail.h"
 #include "ops/custom/custom.h"
+#include "shunt/message.h"
 
 namespace shunt {
 

@@ -5,7 +5,6 @@
 #include <cstring>
 #include <map>
 
-#include "base/fail.h"
 #include "base/guarded.h"
 #include "base/to_size.h"
 #include "device/device_run.h"
@@ -17,6 +16,7 @@
 #include "schedule/explain/transcode.h"
 #include "schedule/place/answers.h"
 #include "schedule/place/facts.h"
+#include "shunt/message.h"
 #include "tensor/bytes_of.h"
 
 namespace shunt {

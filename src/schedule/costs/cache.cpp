@@ -8,7 +8,8 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "base/output_file.h"
+#include "base/file.h"
+#include "shunt/files.h"
 #include "shunt/registry.h"
 
 namespace shunt {

@@ -3,10 +3,10 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "base/fail.h"
 #include "base/file.h"
-#include "base/output_file.h"
 #include "shunt/costs.h"
+#include "shunt/files.h"
+#include "shunt/message.h"
 
 namespace shunt {
 

@@ -6,13 +6,13 @@
 #include <cmath>
 #include <functional>
 
-#include "base/fail.h"
 #include "base/guarded.h"
 #include "base/to_size.h"
 #include "graph/op.h"
 #include "ops/common/cache_types.h"
 #include "schedule/costs/fit.h"
 #include "schedule/costs/work.h"
+#include "shunt/message.h"
 #include "shunt/ops.h"
 
 namespace shunt {

@@ -8,10 +8,10 @@
 #include <thread>
 #include <vector>
 
-#include "base/fail.h"
 #include "device/device_run.h"
 #include "device/weight_choice.h"
 #include "graph/storage_users.h"
+#include "shunt/message.h"
 
 namespace shunt {
 

@@ -5,13 +5,13 @@
 #include <limits>
 #include <map>
 
-#include "base/fail.h"
 #include "device/device_set.h"
 #include "graph/op.h"
 #include "graph/per_node.h"
 #include "graph/storage_users.h"
 #include "schedule/explain/fallback.h"
 #include "schedule/plan/node_bytes.h"
+#include "shunt/message.h"
 
 namespace shunt {
 

@@ -3,15 +3,14 @@
 #include <algorithm>
 #include <array>
 
-#include "base/counted.h"
 #include "base/enum_table.h"
-#include "base/fail.h"
 #include "device/device_set.h"
 #include "graph/op.h"
 #include "graph/storage_users.h"
 #include "schedule/memory/homes.h"
 #include "schedule/plan/segments.h"
 #include "shunt/explain.h"
+#include "shunt/message.h"
 
 namespace shunt {
 

@@ -1,8 +1,7 @@
 // Whether the fallbacks are acceptable.
-#include "base/counted.h"
-#include "base/fail.h"
 #include "schedule/explain/fallback.h"
 #include "shunt/explain.h"
+#include "shunt/message.h"
 
 namespace shunt {
 

@@ -1,10 +1,9 @@
 // Weights that have another type than in their file, for people.
 #include <limits>
 
-#include "base/counted.h"
-#include "base/fail.h"
 #include "shunt/explain.h"
 #include "shunt/ledger.h"
+#include "shunt/message.h"
 
 namespace shunt {
 

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <array>
 
-#include "base/counted.h"
 #include "base/enum_table.h"
 #include "shunt/device.h"
+#include "shunt/message.h"
 
 namespace shunt {
 

@@ -7,10 +7,10 @@
 #include <set>
 
 #include "base/enum_table.h"
-#include "base/fail.h"
 #include "base/indexed_vector.h"
 #include "graph/op.h"
 #include "graph/storage_users.h"
+#include "shunt/message.h"
 
 namespace shunt {
 

@@ -1,5 +1,4 @@
 // A placement that follows a file exactly, or says which line can't be kept.
-#include "base/fail.h"
 #include "graph/storage_users.h"
 #include "schedule/place/answers.h"
 #include "schedule/place/by_costs.h"
@@ -7,6 +6,7 @@
 #include "schedule/place/pins.h"
 #include "schedule/place/placement_words.h"
 #include "shunt/explain.h"
+#include "shunt/message.h"
 
 namespace shunt {
 

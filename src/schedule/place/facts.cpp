@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <limits>
 
-#include "base/fail.h"
 #include "graph/storage_users.h"
 #include "schedule/memory/homes.h"
+#include "shunt/message.h"
 
 namespace shunt {
 

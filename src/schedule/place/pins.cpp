@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
-#include "base/fail.h"
 #include "base/regex.h"
 #include "graph/storage_users.h"
+#include "shunt/message.h"
 
 namespace shunt {
 
@@ -205,6 +205,11 @@ void keep_to_pins(std::span<const Pin> pins, const PinnedNodes& pinned, PlaceFac
       }
     }
   }
+}
+
+Status check_pattern(std::string_view pattern) {
+  SHUNT_TRY(Regex::compile(pattern));
+  return ok();
 }
 
 }  // namespace shunt

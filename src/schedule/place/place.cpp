@@ -2,12 +2,12 @@
 #include <array>
 
 #include "base/enum_table.h"
-#include "base/fail.h"
 #include "graph/storage_users.h"
 #include "schedule/place/by_costs.h"
 #include "schedule/place/facts.h"
 #include "schedule/place/pins.h"
 #include "schedule/place/rules.h"
+#include "shunt/message.h"
 #include "shunt/plan.h"
 
 namespace shunt {

@@ -5,11 +5,11 @@
 #include <charconv>
 #include <map>
 
-#include "base/fail.h"
 #include "graph/op.h"
 #include "graph/storage_users.h"
 #include "schedule/place/placement_words.h"
 #include "shunt/explain.h"
+#include "shunt/message.h"
 
 namespace shunt {
 
@@ -167,6 +167,15 @@ std::vector<PlacementChange> compare_placements(const PlacementFile& before,
     changes.push_back({node, name, op, devices.first, devices.second});
   }
   return changes;
+}
+
+std::string to_line(const PlacementChange& change) {
+  const auto device = [](const std::string& name) {
+    return name.empty() ? std::string("(not there)") : name == "=" ? name : quote_word(name);
+  };
+  return fmt::format("{}  {}  {}  {} -> {}", change.node,
+                     change.name.empty() ? "-" : quote_word(change.name), quote_word(change.op),
+                     device(change.before), device(change.after));
 }
 
 }  // namespace shunt

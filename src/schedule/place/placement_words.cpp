@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
-#include "base/fail.h"
+#include "shunt/message.h"
 
 namespace shunt {
 

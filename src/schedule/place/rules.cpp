@@ -3,10 +3,9 @@
 #include <algorithm>
 #include <optional>
 
-#include "base/counted.h"
-#include "base/fail.h"
 #include "graph/op.h"
 #include "graph/storage_users.h"
+#include "shunt/message.h"
 
 namespace shunt {
 

@@ -4,12 +4,12 @@
 #include <map>
 #include <utility>
 
-#include "base/fail.h"
 #include "base/indexed_vector.h"
 #include "device/device_set.h"
 #include "graph/storage_users.h"
 #include "schedule/memory/homes.h"
 #include "schedule/plan/plan_errors.h"
+#include "shunt/message.h"
 
 namespace shunt {
 

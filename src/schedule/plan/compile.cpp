@@ -1,7 +1,7 @@
-#include "base/fail.h"
 #include "base/guarded.h"
 #include "schedule/plan/plan_builder.h"
 #include "schedule/plan/plan_run.h"
+#include "shunt/message.h"
 
 namespace shunt {
 

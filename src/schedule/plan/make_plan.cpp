@@ -1,10 +1,10 @@
 // Placing and compiling until it fits: a device that refuses memory gets less, again and again.
 #include <algorithm>
 
-#include "base/fail.h"
 #include "base/guarded.h"
 #include "device/device_set.h"
 #include "graph/storage_users.h"
+#include "shunt/message.h"
 #include "shunt/plan.h"
 
 namespace shunt {

@@ -1,9 +1,9 @@
 #include "schedule/plan/options.h"
 
-#include "base/fail.h"
 #include "graph/storage_users.h"
 #include "schedule/place/answers.h"
 #include "schedule/plan/node_bytes.h"
+#include "shunt/message.h"
 
 namespace shunt {
 

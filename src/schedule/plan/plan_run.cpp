@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "base/fail.h"
 #include "schedule/plan/node_bytes.h"
 #include "schedule/plan/trace_actions.h"
+#include "shunt/message.h"
 
 namespace shunt {
 

@@ -1,8 +1,8 @@
 #include "schedule/plan/predict.h"
 
-#include "base/fail.h"
 #include "base/guarded.h"
 #include "schedule/plan/plan_builder.h"
+#include "shunt/message.h"
 
 namespace shunt {
 

@@ -1,7 +1,7 @@
 #include "schedule/plan/step_instance.h"
 
-#include "base/fail.h"
 #include "schedule/plan/local_addresses.h"
+#include "shunt/message.h"
 
 namespace shunt {
 

@@ -1,7 +1,7 @@
 #include "schedule/plan/submit.h"
 
-#include "base/fail.h"
 #include "schedule/plan/node_bytes.h"
+#include "shunt/message.h"
 
 namespace shunt {
 

@@ -1,0 +1,35 @@
+// Which columns of a model's weights matter, found out by computing a text.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+
+#include "shunt/engine.h"
+#include "shunt/importance_matrix.h"
+
+namespace shunt {
+
+struct ImportanceOptions {
+  /// `context` is the number of tokens of a chunk; 0: the model's own, at most 512. At most `batch`
+  /// of them are computed at once.
+  SessionOptions session = {};
+  std::uint64_t most_chunks = 0;  ///< 0: all of the text
+  /// Called after each chunk, with how many are done and in all; may be empty.
+  std::function<void(std::uint64_t done, std::uint64_t chunks)> progress = {};
+  /// Once true, the work ends with Cancelled within one node; may be null.
+  const std::atomic<bool>* cancel = nullptr;
+};
+
+/// Cuts `tokens` (Tokenizer::encode of the whole text) into chunks; an incomplete last one is
+/// dropped. Each is computed by itself, and if the tokenizer puts a beginning-of-sequence token in
+/// front (then tokens[0] is one), it takes the place of the chunk's first. The result has an entry
+/// for each weight of a matmul or matmul_id, by the name of its tensor; datasets are the caller's
+/// to fill in. Invalid if there is not one whole chunk; Unsupported, naming the chunk and the
+/// weight, if an activation is not finite.
+Result<ImportanceMatrix> gather_importance(const Model& model, std::span<const std::int32_t> tokens,
+                                           const ImportanceOptions& options = {});
+
+}  // namespace shunt

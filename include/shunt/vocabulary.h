@@ -1,0 +1,18 @@
+// The tokenizer's part of a GGUF file's metadata.
+#pragma once
+
+#include "shunt/gguf.h"
+#include "shunt/text.h"
+
+namespace shunt {
+
+/// The content of the keys tokenizer.ggml.*, of any kind of tokenizer; text::Tokenizer::create
+/// judges it. NotFound without a tokenizer; BadFile for keys of the wrong type, arrays that don't
+/// match and ids out of range. Errors name the file and the key.
+Result<text::Vocabulary> vocabulary_from_gguf(const gguf::File& file);
+
+/// Adds the keys tokenizer.ggml.*, from which vocabulary_from_gguf() reads the same vocabulary.
+/// Scores are written for the kind "llama" only, merges for "gpt2".
+void add_vocabulary(gguf::Writer& writer, const text::Vocabulary& vocabulary);
+
+}  // namespace shunt

@@ -1,0 +1,206 @@
+// `shunt run`: continues a text with a model.
+#include <chrono>
+#include <random>
+#include <utility>
+
+#include "cli/commands/commands.h"
+#include "cli/flags/model_flags.h"
+#include "cli/flags/text_source.h"
+#include "cli/flags/trace_file.h"
+#include "cli/report/run_report.h"
+#include "cli/report/sizes.h"
+#include "cli/terminal/interrupt.h"
+#include "cli/terminal/wait_notice.h"
+#include "shunt/message.h"
+#include "shunt/peak_memory.h"
+
+namespace shunt::cli {
+namespace {
+
+/// The text that the model that comes with Shunt continues if no prompt is given. Most of the
+/// stories that it has learned begin with it.
+constexpr const char* kBeginning = "Once upon a time";
+
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+class RunCommand final : public Command {
+ public:
+  const CommandInfo& info() const override {
+    static constexpr CommandInfo kInfo = {
+        "run", "continue a text with a model",
+        "  shunt run\n"
+        "  shunt run \"Question: What does a horse say?\"\n"
+        "  shunt run --model model.gguf --prompt \"Once upon a time\" -n 64 --temp 0\n"
+        "  shunt run -m model.gguf -f story.txt --seed 7 --json > story.json\n"
+        "  echo \"Once upon a time\" | shunt run -m model.gguf --threads 4"};
+    return kInfo;
+  }
+
+  void declare(Arguments& arguments) override;
+  Status check() override;
+  Status run(Output& output) override;
+
+ private:
+  /// The objects that generation needs, in the order they are made.
+  struct Ready {
+    OpenModel open;
+    std::unique_ptr<Session> session;
+    std::vector<std::int32_t> prompt;
+  };
+  Result<Ready> load() const;
+  Status tokenize(const std::string& prompt, Ready& ready) const;
+  Result<GenerateResult> generate_text(Ready& ready, Interrupt& interrupt, Output& output,
+                                       std::string& text) const;
+
+  ModelFlags model_;
+  TextSource prompt_{"PROMPT", "-p,--prompt"};
+  std::int64_t max_tokens_ = -1;
+  SamplingOptions sampling_;
+  std::optional<std::uint64_t> seed_;
+  TraceFile trace_;
+  bool ignore_eos_ = false;
+  bool json_ = false;
+};
+
+void RunCommand::declare(Arguments& arguments) {
+  model_.declare(arguments);
+  arguments.group("Text");
+  prompt_.declare(arguments);
+  arguments.number<std::int64_t>(
+      "-n,--tokens", "Generate at most N tokens; -1: until the text or the context ends",
+      max_tokens_, -1);
+  arguments.number<std::int64_t>("-c,--ctx",
+                                 "Set the context length, of prompt and continuation together; 0: "
+                                 "the model's own, at most 4096",
+                                 model_.session().context, 0, SessionOptions::kMaxContext);
+  arguments.flag("--ignore-eos", ignore_eos_, "Continue after an end-of-sequence token");
+  arguments.group("Sampling");
+  arguments.number("--temp", "Set the temperature; 0: always the most likely token (greedy)",
+                   sampling_.temperature);
+  arguments.number("--top-k", "Sample from the N most likely tokens; 0: all", sampling_.top_k);
+  arguments.number("--top-p",
+                   "Sample from the most likely tokens whose probabilities add up to N; 1: all",
+                   sampling_.top_p);
+  arguments.number("--min-p",
+                   "Sample from tokens at least N times as likely as the most likely one; 0: all",
+                   sampling_.min_p);
+  arguments.number("--repeat-penalty", "Penalize recent tokens by this factor; 1: off",
+                   sampling_.repeat_penalty);
+  arguments.number("--frequency-penalty",
+                   "Penalize a recent token for each of its occurrences; 0: off",
+                   sampling_.frequency_penalty);
+  arguments.number("--presence-penalty", "Penalize each recent token once; 0: off",
+                   sampling_.presence_penalty);
+  arguments.number("--penalty-last", "Apply penalties to the last N tokens",
+                   sampling_.penalty_last);
+  arguments.number("-s,--seed",
+                   "Set the random seed; the same seed gives the same text (default: random)",
+                   seed_);
+  arguments.group("Output");
+  trace_.declare(arguments);
+  arguments.flag("--json", json_, "Print one JSON object at the end instead of the text");
+}
+
+Status RunCommand::check() {
+  SHUNT_TRY(model_.check());
+  SHUNT_TRY(prompt_.check());
+  sampling_.seed = seed_ ? *seed_ : std::random_device{}();
+  SHUNT_TRY(Sampler::create(sampling_));
+  return ok();
+}
+
+Result<RunCommand::Ready> RunCommand::load() const {
+  const TraceScope scope = trace_.scope("load");
+  Ready ready;
+  SHUNT_ASSIGN(ready.open, model_.open());
+  SessionOptions session = model_.session();
+  session.trace = trace_.trace();
+  SHUNT_ASSIGN(ready.session, Session::create(ready.open.model, session));
+  return ready;
+}
+
+Status RunCommand::tokenize(const std::string& prompt, Ready& ready) const {
+  const TraceScope scope = trace_.scope("tokenize");
+  SHUNT_ASSIGN(ready.prompt, ready.open.model->tokenizer().encode(prompt));
+  if (ready.prompt.empty()) {
+    return invalid(
+        "{}: the prompt is empty, and the model's tokenizer puts no beginning-of-sequence token in "
+        "front: there is nothing to continue",
+        model_.path());
+  }
+  const std::int64_t context = ready.session->context();
+  if (static_cast<std::int64_t>(ready.prompt.size()) > context) {
+    return invalid("{}: the prompt has {} tokens, but the context has room for {}; see --ctx",
+                   model_.path(), ready.prompt.size(), context);
+  }
+  return ok();
+}
+
+Result<GenerateResult> RunCommand::generate_text(Ready& ready, Interrupt& interrupt, Output& output,
+                                                 std::string& text) const {
+  GenerateOptions options;
+  options.max_tokens = max_tokens_;
+  options.sampling = sampling_;
+  options.ignore_end = ignore_eos_;
+  options.cancel = &interrupt.stop();
+  const WaitNotice notice("the device's current operation");
+  auto result = generate(*ready.session, ready.prompt, options, [&](std::string_view piece) {
+    text += piece;
+    if (!json_ && !output.write(piece)) interrupt.stop() = true;
+  });
+  if (!result && result.error().code() == ErrorCode::kCancelled) {
+    GenerateResult cancelled;
+    cancelled.stop = StopReason::kCancelled;
+    return cancelled;
+  }
+  return result;
+}
+
+Status RunCommand::run(Output& output) {
+  Interrupt interrupt;
+  RunReport report;
+  SHUNT_ASSIGN(const std::optional<std::string> prompt, prompt_.read());
+  report.path = model_.path();
+  report.prompt = prompt.value_or("");
+  // A file's last line end is there because editors and `echo` put it there.
+  if (prompt_.is_file() && report.prompt.ends_with('\n')) report.prompt.pop_back();
+  if (report.prompt.empty() && !model_.is_given()) report.prompt = kBeginning;
+
+  SHUNT_TRY(trace_.open());
+  const auto start = std::chrono::steady_clock::now();
+  SHUNT_ASSIGN(Ready ready, load());
+  report.load_seconds = seconds_since(start) - ready.open.calibration_seconds;
+  SHUNT_TRY(tokenize(report.prompt, ready));
+
+  interrupt.defer();
+  if (!json_ && !output.write(report.prompt)) return ok();
+  auto result = generate_text(ready, interrupt, output, report.text);
+  if (!json_) output.write("\n");
+  // After a failure, too: the trace then shows the work before it.
+  const Status traced = trace_.write(output);
+  if (!result) return std::move(result.error()).with_context(model_.path());
+
+  report.model = ready.open.model->info();
+  report.prompt_tokens = static_cast<std::int64_t>(ready.prompt.size());
+  report.result = std::move(*result);
+  report.seed = sampling_.seed;
+  report.memory = ready.session->memory();
+  report.peak_memory = peak_memory();
+  report.model_notes = ready.open.model->notes();
+  report.session_notes = ready.session->notes();
+  if (json_) output.write(to_json(report));
+  if (!output.failed()) say_plain(summary(report));
+  SHUNT_TRY(traced);
+  if (interrupt.happened()) return fail(ErrorCode::kCancelled, "interrupted");
+  return ok();
+}
+
+}  // namespace
+
+std::unique_ptr<Command> make_run_command() {
+  return std::make_unique<RunCommand>();
+}
+
+}  // namespace shunt::cli

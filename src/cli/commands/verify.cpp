@@ -1,0 +1,128 @@
+// `shunt verify`: whether a device computes the same as another one.
+#include "cli/commands/commands.h"
+#include "cli/flags/model_file.h"
+#include "cli/flags/placement_flags.h"
+#include "cli/flags/runtime_flags.h"
+#include "cli/report/verification.h"
+#include "cli/terminal/interrupt.h"
+#include "cli/terminal/progress.h"
+#include "cli/terminal/wait_notice.h"
+#include "shunt/engine.h"
+#include "shunt/message.h"
+#include "shunt/verify_model.h"
+
+namespace shunt::cli {
+namespace {
+
+constexpr std::uint64_t kManyNodes = 10'000;  // fewer are told once they take longer than a second
+
+class VerifyCommand final : public Command {
+ public:
+  const CommandInfo& info() const override {
+    static constexpr CommandInfo kInfo = {
+        "verify", "compare a device with another, operation by operation",
+        "  shunt verify --model model.gguf --device cuda0\n"
+        "  shunt verify --model model.gguf --device cuda0 --against cpu0 --threshold 1e-5 --json\n"
+        "  shunt verify --model model.gguf --device cuda0 --prompt \"It was\" --top 3"};
+    return kInfo;
+  }
+
+  void declare(Arguments& arguments) override {
+    model_.declare(arguments, "Load this GGUF model");
+    arguments.text("-d,--device", "NAME", "Verify this device, such as cuda0", device_);
+    arguments.value("--against", "NAME", "Compare with this reference device (default cpu0)",
+                    [this](const std::string& text) -> Status {
+                      against_ = text;
+                      return ok();
+                    });
+    arguments.text("-p,--prompt", "TEXT",
+                   "Use this prompt; its last token is a step of its own (default: a short text)",
+                   prompt_);
+    arguments.number("--threshold", "Allow errors up to N (default: by the types of an operation)",
+                     verify_.threshold, 0.0);
+    declare_transcode(arguments, transcode_);
+    declare_weights(arguments, weights_);
+    arguments.number<std::size_t>("--top", "Show the N worst operations", top_);
+    runtime_.declare(arguments);
+    arguments.flag("--json", json_, "Print JSON with every operation");
+  }
+
+  Status check() override {
+    if (!device_) return invalid("no device is given; use --device NAME (see shunt devices)");
+    SHUNT_TRY(model_.check());
+    SHUNT_ASSIGN(options_, runtime_.options());
+    return ok();
+  }
+
+  Status run(Output& output) override {
+    Interrupt interrupt;
+    SHUNT_ASSIGN(const auto registry, open_registry(options_));
+    SHUNT_ASSIGN(Device * device, registry->find(*device_));
+    SHUNT_ASSIGN(const auto model, load(*registry));
+    SHUNT_ASSIGN(const auto prompt, tokens_of(*model));
+    interrupt.defer();
+    SHUNT_ASSIGN(const Verification found, verify(*model, *device, prompt, interrupt));
+    output.write(json_ ? to_json(found) : to_plain_text(found, top_));
+    for (const std::string& remark : remarks(found)) say(remark);
+    if (found.wrong() > 0) return fail(ErrorCode::kDevice, "{}", complaint(found));
+    if (found.compared() == 0) return fail(ErrorCode::kUnsupported, "{}", nothing_compared(found));
+    return ok();
+  }
+
+ private:
+  Result<std::shared_ptr<const Model>> load(const Registry& registry) const {
+    Progress progress("loading " + model_.path(), kLargeModel);
+    LoadOptions load;
+    load.devices = {against_};
+    load.transcode = transcode_;
+    load.weights = weights_;
+    load.progress = [&](std::uint64_t done, std::uint64_t total) { progress.show(done, total); };
+    return Model::load(model_.path(), registry, load);
+  }
+
+  Result<std::vector<std::int32_t>> tokens_of(const Model& model) const {
+    SHUNT_ASSIGN(auto tokens, model.tokenizer().encode(prompt_.value_or(kPrompt)));
+    if (tokens.empty()) return invalid("{}: the prompt has no tokens", model_.path());
+    return tokens;
+  }
+
+  Result<Verification> verify(const Model& model, Device& device,
+                              std::span<const std::int32_t> prompt, Interrupt& interrupt) {
+    Progress progress("verifying " + *device_, kManyNodes);
+    verify_.cancel = &interrupt.stop();
+    verify_.progress = [&](std::size_t done, std::size_t total) { progress.show(done, total); };
+    const WaitNotice notice("the device's current operation");
+    auto steps = shunt::verify(model, device, prompt, verify_);
+    if (!steps) return std::move(steps.error()).with_context(model_.path());
+    Verification found{.model = model_.path(), .device = *device_, .against = against_};
+    for (VerifiedStep& step : *steps) {
+      found.steps.push_back(step.tokens);
+      found.tokens.insert(found.tokens.end(), step.checks.size(), step.tokens);
+      std::move(step.checks.begin(), step.checks.end(), std::back_inserter(found.checks));
+    }
+    found.worst_first = worst_first(found.checks);
+    return found;
+  }
+
+  static constexpr const char* kPrompt = "Once upon a time, there was a little girl.";
+
+  ModelFile model_;
+  std::optional<std::string> device_;
+  std::string against_ = "cpu0";
+  std::optional<std::string> prompt_;
+  std::size_t top_ = 10;
+  Transcode transcode_ = Transcode::kPrecise;
+  WeightMode weights_ = WeightMode::kAuto;
+  VerifyModelOptions verify_;
+  RuntimeFlags runtime_;
+  Options options_;
+  bool json_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_verify_command() {
+  return std::make_unique<VerifyCommand>();
+}
+
+}  // namespace shunt::cli

@@ -1,0 +1,77 @@
+#include "cli/flags/fallback_flags.h"
+
+#include "cli/flags/parse_units.h"
+#include "cli/terminal/output.h"
+#include "shunt/message.h"
+
+namespace shunt::cli {
+namespace {
+
+template <class Mode>
+struct Named {
+  std::string_view name;
+  Mode mode;
+};
+constexpr Named<FallbackMode> kFallbackModes[] = {
+    {"allow", FallbackMode::kAllow}, {"warn", FallbackMode::kWarn}, {"deny", FallbackMode::kDeny}};
+constexpr Named<DeviceErrorMode> kDeviceErrorModes[] = {{"fail", DeviceErrorMode::kFail},
+                                                        {"fallback", DeviceErrorMode::kFallback}};
+
+template <class Mode, std::size_t n>
+Status read_mode(const std::string& text, const Named<Mode> (&modes)[n], Mode& mode) {
+  std::string names;
+  for (const Named<Mode>& each : modes) {
+    if (each.name == text) {
+      mode = each.mode;
+      return ok();
+    }
+    if (!names.empty()) names += &each == &modes[n - 1] ? " or " : ", ";
+    names += each.name;
+  }
+  return invalid("\"{}\" is not {}", text, names);
+}
+
+}  // namespace
+
+void FallbackFlags::declare(Arguments& arguments) {
+  arguments.value(
+      "--fallback", "MODE",
+      "Allow, warn about (in one line) or deny operations that fall back from a better device to "
+      "another one: allow, warn or deny (default warn)",
+      [this](const std::string& text) { return read_mode(text, kFallbackModes, policy_.mode); });
+  arguments.value("--max-cpu-time", "PERCENT",
+                  "Allow at most this share of a step's time to fall back to the CPU, such as 10%. "
+                  "Counts operations where times are unknown",
+                  [this](const std::string& text) -> Status {
+                    SHUNT_ASSIGN(policy_.max_cpu_share, parse_percent(text));
+                    return ok();
+                  });
+  arguments.value("--max-copy", "BYTES",
+                  "Allow at most this many bytes of copies between devices in a step, such as 4MiB",
+                  [this](const std::string& text) -> Status {
+                    SHUNT_ASSIGN(policy_.max_copy_bytes, parse_bytes(text));
+                    return ok();
+                  });
+}
+
+void DeviceErrorFlag::declare(Arguments& arguments) {
+  arguments.value(
+      "--on-device-error", "MODE",
+      "React to a failed device: fail, or fallback: continue without it and print a line (default "
+      "fail)",
+      [this](const std::string& text) { return read_mode(text, kDeviceErrorModes, policy_.mode); });
+}
+
+DeviceErrorPolicy DeviceErrorFlag::policy() const {
+  DeviceErrorPolicy policy = policy_;
+  policy.say = [](std::string_view line) { say(line); };
+  return policy;
+}
+
+FallbackPolicy FallbackFlags::policy() const {
+  FallbackPolicy policy = policy_;
+  policy.say = [](std::string_view line) { say(line); };
+  return policy;
+}
+
+}  // namespace shunt::cli

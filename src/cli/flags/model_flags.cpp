@@ -1,0 +1,64 @@
+#include "cli/flags/model_flags.h"
+
+#include <chrono>
+#include <utility>
+
+#include "cli/flags/session_flags.h"
+#include "cli/terminal/output.h"
+#include "cli/terminal/progress.h"
+#include "shunt/model_costs.h"
+#include "shunt/peak_memory.h"
+
+namespace shunt::cli {
+
+void ModelFlags::declare(Arguments& arguments) {
+  arguments.group("Model");
+  model_.declare(arguments, "Load this GGUF model");
+  declare_session(arguments, session_);
+  arguments.group("Devices and placement");
+  runtime_.declare(arguments);
+  arguments.value(devices_names_, "LIST",
+                  "Use only these devices, such as cuda0,cpu0 (default all)",
+                  [this](const std::string& text) -> Status {
+                    SHUNT_ASSIGN(devices_, split_list(text));
+                    return ok();
+                  });
+  pins_.declare(arguments);
+  fallback_.declare(arguments);
+  device_error_.declare(arguments);
+  arguments.group();
+}
+
+Status ModelFlags::check() {
+  SHUNT_TRY(model_.check());
+  SHUNT_TRY(pins_.check());
+  SHUNT_ASSIGN(options_, runtime_.options());
+  return ok();
+}
+
+Result<OpenModel> ModelFlags::open(PredictTimes predict) const {
+  OpenModel open;
+  SHUNT_ASSIGN(open.registry, open_registry(options_));
+  LoadOptions load;
+  load.devices = devices_;
+  load.session = session_;
+  load.fallback = fallback_.policy();
+  load.on_device_error = device_error_.policy();
+  SHUNT_TRY(pins_.apply(load));
+  const auto begin = std::chrono::steady_clock::now();
+  SHUNT_ASSIGN(ModelCosts costs,
+               model_costs(path(), *open.registry, load, options_.cache_folder, predict));
+  if (costs.costs) {
+    for (const std::string& note : costs.notes) say(note);
+    load.costs = std::move(costs.costs);
+    open.calibration_seconds =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    reset_peak_memory();
+  }
+  Progress progress("loading " + path(), kLargeModel);
+  load.progress = [&](std::uint64_t done, std::uint64_t total) { progress.show(done, total); };
+  SHUNT_ASSIGN(open.model, Model::load(path(), *open.registry, load));
+  return open;
+}
+
+}  // namespace shunt::cli

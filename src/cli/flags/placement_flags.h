@@ -1,0 +1,41 @@
+// The flags that say which parts of a model go to which device, and how much of them.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/flags/arguments.h"
+#include "shunt/engine.h"
+
+namespace shunt::cli {
+
+/// Declares --transcode.
+void declare_transcode(Arguments& arguments, Transcode& transcode);
+/// Declares --weights.
+void declare_weights(Arguments& arguments, WeightMode& mode);
+
+class PlacementFlags {
+ public:
+  void declare(Arguments& arguments);
+  /// Invalid if a placement file is to be followed and something else decides, too, or for shares
+  /// without a split.
+  Status check() const;
+  bool has_file() const { return placement_.has_value(); }
+  /// Fills in the placement file, pins, the split, costs, the margin, the rule for streaming, the
+  /// allowed transcoding and how the CPU has its weights. NotFound, Io or BadFile, naming the file.
+  Status apply(LoadOptions& options) const;
+
+ private:
+  std::optional<std::string> placement_;
+  std::vector<Pin> pins_;
+  SplitOptions split_;
+  std::optional<std::string> costs_;
+  Transcode transcode_ = Transcode::kPrecise;
+  WeightMode weights_ = WeightMode::kAuto;
+  std::optional<std::uint64_t> memory_margin_;
+  std::optional<std::int64_t> stream_rows_;
+  bool rules_only_ = false;
+};
+
+}  // namespace shunt::cli

@@ -1,0 +1,39 @@
+// The flags of every subcommand that opens devices: they override the environment (SHUNT_*).
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/flags/arguments.h"
+#include "shunt/options.h"
+#include "shunt/registry.h"
+
+namespace shunt::cli {
+
+class RuntimeFlags {
+ public:
+  void declare(Arguments& arguments);
+  /// Invalid, naming flag or variable.
+  Result<Options> options() const;
+
+ private:
+  /// The files that the options may load as code: libraries, and plugins in folders.
+  std::vector<std::string> code_files() const;
+
+  std::optional<int> threads_;
+  std::optional<PinThreads> pin_;
+  std::map<std::string, std::string> libraries_;
+  std::map<std::string, std::map<std::string, std::string>> backend_options_;
+};
+
+/// The registry of these options. Says which of the backends that the user has given a library or
+/// an option for are not there, and why.
+Result<std::unique_ptr<Registry>> open_registry(const Options& options);
+
+/// The parts of "a,b,c". Invalid if one is empty.
+Result<std::vector<std::string>> split_list(const std::string& text);
+
+}  // namespace shunt::cli

@@ -1,0 +1,44 @@
+// Where a text comes from: a flag, an operand, a file, or standard input.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "cli/flags/arguments.h"
+#include "shunt/error.h"
+
+namespace shunt::cli {
+
+class TextSource {
+ public:
+  /// `operand` is its name in the help, "PROMPT"; `flag` another way to give it, or empty.
+  TextSource(std::string operand, std::string flag);
+  void declare(Arguments& arguments);
+  /// Invalid if it is given twice.
+  Status check() const;
+  bool given() const { return flag_text_ || operand_text_ || file_; }
+
+  /// The text as valid UTF-8. Invalid bytes become U+FFFD, and a warning tells so. Standard input
+  /// is read if no source is given and it is not a terminal; if it is, there is no text.
+  Result<std::optional<std::string>> read() const;
+  /// Invalid, with the remedy, if a text of `tokens` tokens is no whole chunk.
+  Status check_length(std::size_t tokens, std::int64_t chunk) const;
+  /// Whether the text comes from a file or standard input, where a last line end belongs to the
+  /// line more than to the text.
+  bool is_file() const { return !flag_text_ && !operand_text_; }
+  /// The name of the file, or of another source.
+  std::string name() const;
+
+ private:
+  Result<std::optional<std::string>> read_bytes() const;
+
+  std::string operand_;
+  std::string flag_;
+  std::optional<std::string> flag_text_;
+  std::optional<std::string> operand_text_;
+  std::optional<std::string> file_;
+};
+
+}  // namespace shunt::cli

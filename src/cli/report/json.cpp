@@ -1,0 +1,9 @@
+#include "cli/report/json.h"
+
+namespace shunt::cli {
+
+std::string to_text(const Json& json) {
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace shunt::cli

@@ -1,0 +1,86 @@
+#include "cli/report/run_report.h"
+
+#include <fmt/format.h>
+
+#include "cli/report/json.h"
+#include "cli/report/sizes.h"
+#include "shunt/message.h"
+
+namespace shunt::cli {
+namespace {
+
+double per_second(std::int64_t tokens, double seconds) {
+  return seconds > 0 ? static_cast<double>(tokens) / seconds : 0;
+}
+
+std::string speed(std::int64_t tokens, double seconds) {
+  return fmt::format("{:>6} {} in {:.3f} s, {:.1f} tokens/s", tokens,
+                     noun_for(static_cast<std::uint64_t>(tokens), "token"), seconds,
+                     per_second(tokens, seconds));
+}
+
+Json speed_json(std::int64_t tokens, double seconds) {
+  return {
+      {"tokens", tokens}, {"seconds", seconds}, {"tokens_per_second", per_second(tokens, seconds)}};
+}
+
+std::int64_t generated(const RunReport& report) {
+  return static_cast<std::int64_t>(report.result.tokens.size());
+}
+
+/// Lines with a heading in front. A CPU alone, of which there is but one line, has nothing to say.
+std::string note_lines(std::string_view heading, const std::vector<std::string>& notes) {
+  if (notes.size() < 2) return {};
+  std::string text;
+  for (const std::string& note : notes) {
+    text += fmt::format("{:<12}{}\n", text.empty() ? heading : "", note);
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string summary(const RunReport& report) {
+  const ModelInfo& model = report.model;
+  return fmt::format(
+      "\n"
+      "model       {} ({}, {} weights), loaded in {:.3f} s\n"
+      "prompt      {}\n"
+      "generation  {}\n"
+      "memory      {} weights, {} cache, {} activations; peak of the process {}\n"
+      "{}{}"
+      "seed        {}\n"
+      "stopped     {}\n",
+      report.path, model.architecture, format_count(model.weights), report.load_seconds,
+      speed(report.prompt_tokens, report.result.prompt_seconds),
+      speed(generated(report), report.result.generate_seconds), format_bytes(model.weight_bytes),
+      format_bytes(report.memory.cache), format_bytes(report.memory.activations),
+      format_bytes(report.peak_memory), note_lines("loaded", report.model_notes),
+      note_lines("session", report.session_notes), report.seed, to_string(report.result.stop));
+}
+
+std::string to_json(const RunReport& report) {
+  const ModelInfo& model = report.model;
+  const GenerateResult& result = report.result;
+  Json json;
+  json["prompt"] = report.prompt;
+  json["text"] = report.text;
+  json["tokens"] = result.tokens;
+  json["stop"] = to_string(result.stop);
+  json["timings"] = {{"load_seconds", report.load_seconds},
+                     {"prompt", speed_json(report.prompt_tokens, result.prompt_seconds)},
+                     {"generation", speed_json(generated(report), result.generate_seconds)}};
+  json["memory"] = {{"weights", model.weight_bytes},
+                    {"cache", report.memory.cache},
+                    {"activations", report.memory.activations},
+                    {"peak_rss", report.peak_memory}};
+  json["notes"] = {{"model", report.model_notes}, {"session", report.session_notes}};
+  json["seed"] = report.seed;
+  json["model"] = {
+      {"path", report.path},      {"name", model.name},      {"architecture", model.architecture},
+      {"layers", model.layers},   {"width", model.width},    {"vocabulary", model.vocabulary},
+      {"context", model.context}, {"weights", model.weights}};
+  return to_text(json);
+}
+
+}  // namespace shunt::cli

@@ -1,0 +1,313 @@
+#include "shunt/bench.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "base/clock.h"
+#include "base/enum_table.h"
+#include "base/guarded.h"
+#include "device/device_set.h"
+#include "engine/promised_memory.h"
+#include "engine/session_steps.h"
+#include "engine/step_work.h"
+#include "graph/storage_users.h"
+#include "schedule/place/facts.h"
+#include "shunt/message.h"
+#include "shunt/statistics.h"
+
+namespace shunt {
+
+namespace {
+
+/// Tokens that are not all alike, the same each time.
+std::vector<std::int32_t> some_tokens(std::int64_t first, std::int64_t count,
+                                      std::int64_t vocabulary) {
+  constexpr std::int64_t kStep = 7919;  // a prime
+  std::vector<std::int32_t> tokens;
+  for (std::int64_t i = 0; i < count; ++i) {
+    tokens.push_back(static_cast<std::int32_t>((first + i + 1) * kStep % vocabulary));
+  }
+  return tokens;
+}
+
+/// `count` tokens to each of the first sequences, at once.
+Status append_some(Session& session, std::int64_t sequences, std::int64_t count,
+                   const std::atomic<bool>* cancel) {
+  std::vector<std::vector<std::int32_t>> tokens;
+  std::vector<SequenceTokens> more;
+  for (std::int64_t i = 0; i < sequences; ++i) {
+    tokens.push_back(some_tokens(session.length(i) + i, count, session.model().info().vocabulary));
+    more.push_back({i, tokens.back()});
+  }
+  SHUNT_TRY(session.append_each(more, cancel));
+  return ok();
+}
+
+Status clear(Session& session) {
+  for (std::int64_t i = 0; i < session.sequences(); ++i) SHUNT_TRY(session.truncate(0, i));
+  return ok();
+}
+
+/// Brings the sequences of a test to its depth. They all have the same length, others are empty.
+Status go_to_depth(Session& session, const SpeedTest& test, const std::atomic<bool>* cancel) {
+  std::int64_t length = test.depth;
+  for (std::int64_t i = 0; i < test.sequences; ++i) length = std::min(length, session.length(i));
+  for (std::int64_t i = 0; i < session.sequences(); ++i)
+    SHUNT_TRY(session.truncate(i < test.sequences ? length : 0, i));
+  if (length == test.depth) return ok();
+  return append_some(session, test.sequences, test.depth - length, cancel);
+}
+
+/// Seconds of one run. Leaves the session at the test's depth and its tokens.
+Result<double> run_once(Session& session, const SpeedTest& test, const std::atomic<bool>* cancel) {
+  SHUNT_TRY(go_to_depth(session, test, cancel));
+  const double start = steady_seconds();
+  if (test.generates) {
+    for (std::int64_t i = 0; i < test.tokens; ++i)
+      SHUNT_TRY(append_some(session, test.sequences, 1, cancel));
+  } else {
+    SHUNT_TRY(append_some(session, test.sequences, test.tokens, cancel));
+  }
+  return steady_seconds() - start;
+}
+
+/// The work of one step of a test.
+struct TestStep {
+  std::int64_t tokens = 0;
+  std::int64_t outputs = 0;     ///< tokens whose logits are made
+  std::int64_t cache_rows = 0;  ///< of all sequences that take part
+};
+
+/// The steps of sequences that get `tokens` tokens each, after `length` others.
+std::vector<TestStep> steps_of(std::int64_t sequences, std::int64_t tokens, std::int64_t length,
+                               std::int64_t batch) {
+  std::vector<TestStep> steps;
+  std::int64_t room = 0;
+  for (std::int64_t i = 0; i < sequences; ++i) {
+    for (std::int64_t done = 0; done < tokens;) {
+      if (room == 0) {
+        steps.emplace_back();
+        room = batch;
+      }
+      const std::int64_t count = std::min(room, tokens - done);
+      room -= count;
+      done += count;
+      TestStep& step = steps.back();
+      step.tokens += count;
+      step.outputs += done == tokens ? 1 : 0;
+      step.cache_rows += length + done;
+    }
+  }
+  return steps;
+}
+
+/// All steps of a test, in order.
+std::vector<TestStep> steps_of_test(const SpeedTest& test, std::int64_t batch) {
+  std::vector<TestStep> steps;
+  const std::int64_t at_once = test.generates ? 1 : test.tokens;
+  for (std::int64_t done = 0; done < test.tokens; done += at_once) {
+    const auto more = steps_of(test.sequences, at_once, test.depth + done, batch);
+    steps.insert(steps.end(), more.begin(), more.end());
+  }
+  return steps;
+}
+
+/// Whether a node uses a weight that its device can't read where it is.
+bool sends_weights(const Graph& graph, std::span<const LeafMemory> memory,
+                   const Placement& placement) {
+  const std::vector<const BufferType*> types = memory_of_leaves(graph, memory);
+  for (NodeId id = 0; id < graph.size(); ++id) {
+    if (!is_computed(graph.node(id))) continue;
+    Device& device = device_at(placement.devices, placement.decisions[id].device);
+    if (bytes_to_send(graph, id, device, types) > 0) return true;
+  }
+  return false;
+}
+
+/// Whether a session has weights and caches where the model was loaded for them.
+bool is_as_loaded(const Session& session) {
+  const auto state = session.model().state();
+  const Ledger ledger = session.ledger();
+  // Weights that were brought to the CPU for a plan.
+  if (ledger.total(Purpose::kWeights) > 0) return false;
+  for (const DeviceIndex i : state->used.indices()) {
+    const bool expected = std::ranges::find(state->cache_homes, i) != state->cache_homes.end();
+    const bool found = ledger.bytes(state->devices[i]->name(), Purpose::kCache) > 0;
+    if (expected != found) return false;
+  }
+  return true;
+}
+
+/// Seconds that a step is predicted to take, with the cache as full as it is then. The placement is
+/// that of a session's plan: with weights and caches at their homes.
+Result<std::optional<double>> predict_step(const ModelState& model, const TestStep& test,
+                                           DType cache_type) {
+  const StepShape shape = {test.tokens, std::max<std::int64_t>(test.outputs, 1),
+                           std::max(test.cache_rows, test.tokens), cache_type};
+  SHUNT_ASSIGN(const auto step, model.build(shape, model.transcoded));
+  PromisedMemory promised;
+  const auto memory = promised.promise(model, *step, {model.homes, model.cache_homes});
+  std::vector<Device*> devices;
+  std::vector<std::uint64_t> stream_bytes;
+  for (const DeviceIndex i : model.used.indices()) {
+    if (!model.used[i]) continue;
+    devices.push_back(model.devices[i]);
+    stream_bytes.push_back(model.most_streamed[i]);
+  }
+  SHUNT_ASSIGN(const Placement placement, model.place_step(step, memory, devices, stream_bytes));
+  if (placement.predicted_seconds <= 0 || sends_weights(step->graph, memory, placement))
+    return std::optional<double>();
+  return std::optional(placement.predicted_seconds);
+}
+
+/// The same of all steps of a test. Of steps with as many tokens the time grows evenly with the
+/// rows of the cache, so that the first and the last stand for those between them.
+Result<std::optional<double>> predict_test(const Session& session, const SessionOptions& options,
+                                           const SpeedTest& test) {
+  const auto state = session.model().state();
+  if (!state->part_devices.empty() || !is_as_loaded(session)) return std::optional<double>();
+  SHUNT_ASSIGN(const SessionOptions chosen, complete(options, session.model().info()));
+  const std::vector<TestStep> steps = steps_of_test(test, chosen.batch);
+  std::map<std::pair<std::int64_t, std::int64_t>, std::vector<TestStep>> alike;
+  for (const TestStep& step : steps) alike[{step.tokens, step.outputs}].push_back(step);
+  double all = 0;
+  for (const auto& [key, same] : alike) {
+    SHUNT_ASSIGN(const auto first, predict_step(*state, same.front(), chosen.cache_type));
+    SHUNT_ASSIGN(const auto last, predict_step(*state, same.back(), chosen.cache_type));
+    if (!first || !last) return std::optional<double>();
+    all += (*first + *last) / 2 * static_cast<double>(same.size());
+  }
+  return std::optional(all);
+}
+
+/// All that a test has to do at least.
+Result<Amounts> work_of_test(const Session& session, const SessionOptions& options,
+                             const SpeedTest& test) {
+  const auto state = session.model().state();
+  SHUNT_ASSIGN(const SessionOptions chosen, complete(options, session.model().info()));
+  const StepShape single = step_shape(chosen, 1, 1);
+  const double cache_row =
+      static_cast<double>(session.memory().cache) / static_cast<double>(single.context);
+  const std::vector<TestStep> steps = steps_of_test(test, chosen.batch);
+  Amounts all = {};
+  // Steps with as many tokens and outputs differ only in the content of the cache.
+  std::map<std::pair<std::int64_t, std::int64_t>, Amounts> known;
+  for (const TestStep& step : steps) {
+    const auto [at, is_new] = known.try_emplace({step.tokens, step.outputs});
+    if (is_new) {
+      StepShape shape = single;
+      shape.tokens = step.tokens;
+      shape.outputs = step.outputs;
+      SHUNT_ASSIGN(at->second, step_work(*state, shape));
+    }
+    for (std::size_t peak = 0; peak < all.size(); ++peak) all[peak] += at->second[peak];
+    all[to_index(Peak::kRead)] += cache_row * static_cast<double>(step.cache_rows);
+  }
+  return all;
+}
+
+Status check(const Session& session, const SpeedTest& test) {
+  if (test.tokens < 1 || test.depth < 0) {
+    return invalid("{} tokens after {}: there must be at least 1, after 0 or more", test.tokens,
+                   test.depth);
+  }
+  if (test.sequences < 1 || test.sequences > session.sequences()) {
+    return invalid("{} sequences: there must be from 1 to the session's {}", test.sequences,
+                   session.sequences());
+  }
+  const std::int64_t room = session.context() / test.sequences;
+  if (test.depth <= room && test.tokens <= room - test.depth) return ok();
+  return invalid("{} after {}{} do not fit into a context of {}",
+                 counted(static_cast<std::uint64_t>(test.tokens), "token"), test.depth,
+                 test.sequences == 1 ? "" : fmt::format(", in {} sequences,", test.sequences),
+                 session.context());
+}
+
+}  // namespace
+
+Device* only_device(const Model& model) {
+  const auto state = model.state();
+  std::set<DeviceIndex> homes;
+  for (const auto& [info, home] : state->homes) homes.insert(home);
+  if (homes.size() != 1) return nullptr;
+  return state->devices[*homes.begin()];
+}
+
+Status warm_up(Session& session, std::span<const SpeedTest> tests, std::int64_t batch) {
+  return guarded([&]() -> Status {
+    std::set<std::pair<std::int64_t, std::int64_t>> counts;  // sequences, tokens of each
+    for (const SpeedTest& test : tests) {
+      SHUNT_TRY(check(session, test));
+      counts.emplace(test.sequences, test.generates ? 1 : test.tokens);
+      if (test.depth > 0) counts.emplace(test.sequences, std::min(test.depth, batch));
+    }
+    for (const auto& [sequences, count] : counts) {
+      SHUNT_TRY(clear(session));
+      SHUNT_TRY(append_some(session, sequences, count, nullptr));
+    }
+    return clear(session);
+  });
+}
+
+Result<SpeedRun> run_probed(PeakMeter& meter, const SpeedOptions& how,
+                            const std::function<Result<double>()>& run, int untimed) {
+  SpeedRun result;
+  for (result.attempts = 1;; ++result.attempts) {
+    SHUNT_ASSIGN(const PeakRate before, meter.measure(Peak::kRead, how.probe_seconds));
+    for (int i = 0; i < untimed; ++i) SHUNT_TRY(run());
+    SHUNT_ASSIGN(result.seconds, run());
+    SHUNT_ASSIGN(const PeakRate after, meter.measure(Peak::kRead, how.probe_seconds));
+    result.probe = ReadProbe{before.per_second, after.per_second};
+    result.agreed = agree(before.per_second, after.per_second, how.tolerance);
+    if (result.agreed || result.attempts >= how.attempts) return result;
+  }
+}
+
+Result<SpeedResult> measure_speed(Session& session, const SessionOptions& options,
+                                  const SpeedTest& test, const SpeedOptions& how,
+                                  const SpeedLimits* limits) {
+  return guarded([&]() -> Result<SpeedResult> {
+    SHUNT_TRY(check(session, test));
+    if (how.runs < 1) return invalid("{} runs; there must be at least 1", how.runs);
+    SpeedResult result;
+    result.test = test;
+    // A test without a prediction is still a test.
+    const auto predicted = guarded([&] { return predict_test(session, options, test); });
+    if (predicted) result.predicted_seconds = *predicted;
+    Amounts work = {};
+    if (limits != nullptr) {
+      SHUNT_ASSIGN(work, work_of_test(session, options, test));
+      result.bound = bound_of(work, limits->peaks).peak;
+    }
+    const auto run = [&] { return run_once(session, test, how.cancel); };
+    SHUNT_TRY(run());
+    // A probe drives weights and results out of the caches. That matters little to many steps, but
+    // a prompt may be a single one.
+    const int untimed = test.generates ? 0 : 1;
+    const bool is_probed = limits != nullptr && (test.generates || result.bound == Peak::kRead);
+    for (int i = 0; i < how.runs; ++i) {
+      // Before the probe, so that little is between it and the run.
+      SHUNT_TRY(go_to_depth(session, test, how.cancel));
+      SpeedRun done;
+      if (is_probed) {
+        SHUNT_ASSIGN(done, run_probed(limits->meter, how, run, untimed));
+      } else {
+        SHUNT_ASSIGN(done.seconds, run());
+      }
+      if (limits != nullptr && done.seconds > 0) {
+        DevicePeaks peaks = limits->peaks;
+        if (done.probe) {
+          peaks.rates[to_index(Peak::kRead)].per_second =
+              (done.probe->before + done.probe->after) / 2;
+        }
+        done.share = bound_of(work, peaks).seconds / done.seconds;
+      }
+      result.runs.push_back(done);
+    }
+    return result;
+  });
+}
+
+}  // namespace shunt

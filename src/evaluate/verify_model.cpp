@@ -1,0 +1,89 @@
+// Verifying a device with a model: its weights, a prompt, and the steps that a session makes of it.
+#include <algorithm>
+
+#include "base/guarded.h"
+#include "base/to_size.h"
+#include "engine/model_state.h"
+#include "engine/session_steps.h"
+#include "engine/step_inputs.h"
+#include "engine/zeroed_caches.h"
+#include "shunt/message.h"
+#include "shunt/verify_model.h"
+
+namespace shunt {
+
+namespace {
+
+class ModelVerifier {
+ public:
+  ModelVerifier(const ModelState& model, Device& device, const VerifyModelOptions& options)
+      : model_(model), device_(device), options_(options) {}
+
+  Result<std::vector<VerifiedStep>> run(std::span<const std::int32_t> prompt) {
+    SHUNT_TRY(check_tokens(prompt, model_.info.vocabulary));
+    SessionOptions wanted;
+    wanted.cache_type = model_.session.cache_type;  // which decides how caches are cut
+    SHUNT_ASSIGN(const SessionOptions options, complete(wanted, model_.info));
+    const std::vector<StepShape> shapes = session_steps(options);
+    const StepShape& many = shapes.front();
+    const StepShape& single = shapes.back();
+    const auto count = static_cast<std::int64_t>(prompt.size());
+    if (count > many.context) {
+      return invalid("{} tokens do not fit: the context holds {}", count, many.context);
+    }
+    std::vector<VerifiedStep> steps;
+    while (!prompt.empty()) {
+      const bool last = prompt.size() == 1;
+      const std::size_t now = last ? 1 : std::min(to_size(many.tokens), prompt.size() - 1);
+      SHUNT_ASSIGN(VerifiedStep step, verify_step(last ? single : many, prompt.first(now)));
+      steps.push_back(std::move(step));
+      prompt = prompt.subspan(now);
+    }
+    return steps;
+  }
+
+ private:
+  Result<VerifiedStep> verify_step(const StepShape& shape, std::span<const std::int32_t> tokens) {
+    SHUNT_ASSIGN(const auto built, model_.build(shape, model_.transcoded));
+    const StepGraph& step = *built;
+    const auto graph = graph_of(built);
+    if (caches_.empty()) {
+      SHUNT_ASSIGN(caches_, zeroed_caches(model_, *graph, step.caches));
+    }
+    std::vector<LeafMemory> memory = model_.memory_of(step);
+    for (std::size_t i = 0; i < caches_.size(); ++i) {
+      memory.push_back({step.caches[i], {caches_[i].get(), 0}});
+    }
+    SHUNT_ASSIGN(Placement placement,
+                 model_.place_step(built, memory, model_.devices, model_.most_streamed));
+    VerifyOptions options;
+    options.memory = memory;
+    options.fill = [&](Plan& plan) { return fill_step(plan, step, tokens, length_, 1); };
+    options.threshold = options_.threshold;
+    options.transcode = model_.transcode;
+    options.cancel = options_.cancel;
+    options.progress = options_.progress;
+    VerifiedStep verified;
+    verified.tokens = static_cast<std::int64_t>(tokens.size());
+    SHUNT_ASSIGN(verified.checks, verify(graph, std::move(placement), device_, options));
+    length_ += verified.tokens;
+    return verified;
+  }
+
+  const ModelState& model_;
+  Device& device_;
+  const VerifyModelOptions& options_;
+  std::vector<std::unique_ptr<Buffer>> caches_;
+  std::int64_t length_ = 0;  // tokens so far
+};
+
+}  // namespace
+
+Result<std::vector<VerifiedStep>> verify(const Model& model, Device& device,
+                                         std::span<const std::int32_t> prompt,
+                                         const VerifyModelOptions& options) {
+  const auto state = model.state();
+  return guarded([&] { return ModelVerifier(*state, device, options).run(prompt); });
+}
+
+}  // namespace shunt
