@@ -1,4 +1,13 @@
-// The speed of a model, and its share of the device's limit.
+/// \file
+/// The speed of a model, and its share of the device's limit. Include it to measure sessions in a
+/// program of your own, instead of the command `shunt bench model`.
+///
+/// \code
+/// const SpeedTest test = {.generates = true, .tokens = 64};
+/// SHUNT_TRY(warm_up(session, {&test, 1}, options.batch));  // options: those of the session
+/// SHUNT_ASSIGN(const SpeedResult result, measure_speed(session, options, test, {}, nullptr));
+/// std::cout << 64 / result.runs[0].seconds << " tokens a second\n";
+/// \endcode
 #pragma once
 
 #include <atomic>
@@ -34,6 +43,7 @@ struct ReadProbe {
   double after = 0;
 };
 
+/// One timed run.
 struct SpeedRun {
   double seconds = 0;
   std::optional<ReadProbe> probe = {};  ///< of runs that are bound by memory
@@ -42,6 +52,7 @@ struct SpeedRun {
   double share = 0;                     ///< of the limit; 0 if there is none
 };
 
+/// The result of measure_speed().
 struct SpeedResult {
   SpeedTest test;
   std::vector<SpeedRun> runs;
@@ -58,6 +69,7 @@ struct SpeedLimits {
   const DevicePeaks& peaks;
 };
 
+/// Options of measure_speed() and run_probed().
 struct SpeedOptions {
   int runs = 5;  ///< timed runs, after one warm-up
   double probe_seconds = 0.1;

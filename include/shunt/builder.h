@@ -1,14 +1,18 @@
-// Builds graphs in expressions: y = silu(matmul(w, x)).
-//
-//   Builder g;
-//   auto w = g.weight<float>("w", {3, 2}, weights);
-//   auto x = g.input<float>("x", {3});
-//   g.output("y", silu(matmul(w, x)));
-//
-// The ops are those of <shunt/ops.h>, without their first argument (<shunt/expression_ops.h>). An
-// error needs no check on the way: a value that failed carries it, ops pass it on, and
-// Runtime::compile() returns the first one. GraphBuilder (graph.h) is the same with a Result for
-// each call, without memory for weights.
+/// \file
+/// Builds graphs in expressions: y = silu(matmul(w, x)). Include it with runtime.h, which compiles
+/// and runs the graph.
+///
+/// \code
+/// Builder g;
+/// auto w = g.weight<float>("w", {3, 2}, weights);  // weights: 6 floats
+/// auto x = g.input<float>("x", {3});
+/// g.output("y", silu(matmul(w, x)));
+/// \endcode
+///
+/// The ops are those of ops.h, without their first argument (expression_ops.h). An error needs no
+/// check on the way: a value that failed carries it, ops pass it on, and Runtime::compile() returns
+/// the first one. GraphBuilder (graph.h) is the same with a Result for each call, without memory
+/// for weights.
 #pragma once
 
 #include <cstddef>
@@ -57,6 +61,7 @@ class Expr {
 /// Invalid if two operands are of different builders, or none is of a builder.
 Expr apply_op(std::span<const Expr* const> operands,
               const std::function<Result<Value>(GraphBuilder&)>& op);
+/// The same with a list of operands.
 inline Expr apply_op(std::initializer_list<const Expr*> operands,
                      const std::function<Result<Value>(GraphBuilder&)>& op) {
   return apply_op(std::span(operands.begin(), operands.size()), op);
@@ -67,6 +72,7 @@ struct RecurrenceExpr {
   Expr outputs;
   Expr states;
 };
+/// As apply_op(), for an op with a state. Both results have the error of a failure.
 RecurrenceExpr apply_recurrence(std::initializer_list<const Expr*> operands,
                                 const std::function<Result<Recurrence>(GraphBuilder&)>& op);
 

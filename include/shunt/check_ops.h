@@ -1,7 +1,15 @@
-// Checks a device against the ops' definitions. Every op has small test cases of its own: each is
-// computed on the device, alone, and compared with the op's reference in double precision. No other
-// device and no model is needed. For the operations of a model see verify.h. Link
-// shunt::conformance: the test cases are not in libshunt.
+/// \file
+/// Checks a device against the ops' definitions. Every op has small test cases of its own: each is
+/// computed on the device, alone, and compared with the op's reference in double precision. No
+/// other device and no model is needed. Include it to test a backend. For the operations of a model
+/// see verify.h. Link shunt::conformance: the test cases are not in libshunt.
+///
+/// \code
+/// SHUNT_ASSIGN(const OpCasesCheck check, check_op(device, "matmul"));
+/// for (const CaseCheck& failure : check.failures) {
+///   std::cout << failure.name << ": " << failure.message << "\n";
+/// }
+/// \endcode
 #pragma once
 
 #include <atomic>
@@ -21,6 +29,7 @@ enum class CaseOutcome : std::uint8_t {
   kFailed,       ///< the result is wrong, or an error came after the device had accepted it
   kUnsupported,  ///< the device refuses it, which is allowed
 };
+/// "passed", "failed", "unsupported".
 std::string_view to_string(CaseOutcome outcome);
 
 /// One case of an op.
@@ -49,6 +58,7 @@ struct OpCasesCheck {
   std::size_t cases() const { return passed + failed + unsupported; }
 };
 
+/// Options of check_op().
 struct CheckOpOptions {
   /// True leaves a case out: it is not computed, and not counted. May be empty.
   std::function<bool(std::string_view op, std::string_view name)> skip = {};

@@ -1,5 +1,13 @@
-// Costs of devices: predicted seconds of a node and of a transfer, measured (`shunt bench
-// costs`, calibrate()) or, until then, estimated by the kind of device.
+/// \file
+/// Costs of devices: predicted seconds of a node and of a transfer, measured (`shunt bench costs`,
+/// calibrate()) or, until then, estimated by the kind of device. Include it to give
+/// PlaceOptions::costs or LoadOptions::costs a model.
+///
+/// \code
+/// SHUNT_ASSIGN(const Measured measured, measure_costs(registry->devices()));
+/// SHUNT_TRY(measured.costs.save("costs.json"));
+/// SHUNT_ASSIGN(const CostModel costs, CostModel::load("costs.json"));
+/// \endcode
 #pragma once
 
 #include <algorithm>
@@ -70,9 +78,13 @@ class CostModel {
   /// Replaces the file as a whole. After an error (Io) it is as before.
   Status save(const std::string& path) const;
 
+  /// Adds an entry. Of several for one device, op and type the first counts.
   void add(OpCost cost) { ops_.push_back(std::move(cost)); }
+  /// The same for copies.
   void add(CopyCost cost) { copies_.push_back(std::move(cost)); }
+  /// The entries for ops. Valid until the next add().
   std::span<const OpCost> ops() const { return ops_; }
+  /// The entries for copies. Valid until the next add().
   std::span<const CopyCost> copies() const { return copies_; }
 
   /// Where the entries of the device come from, if not from the file that was read.
@@ -121,6 +133,7 @@ struct MeasureOptions {
 /// Invalid for a width that is not a multiple of 64 from 64 to 32768.
 Status check_measure_options(const MeasureOptions& options);
 
+/// The result of measure_costs() and calibrate().
 struct Measured {
   CostModel costs;
   std::vector<std::string> notes;  ///< the measurements that were left out, with reasons

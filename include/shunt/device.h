@@ -1,8 +1,17 @@
-// Devices: the interfaces that a backend implements, and all types that it gets. Nothing here
-// depends on the scheduler.
-//
-// Threads: a Backend, a Device and a BufferType may be used from many threads; a Buffer's memory, a
-// Stream and a Binding belong to one at a time.
+/// \file
+/// Devices: the interfaces that a backend implements, and all types that it gets. Nothing here
+/// depends on the scheduler. Include it to implement a backend
+/// (docs/internals/adding-a-backend.md), to ask a device for its properties, or to allocate its
+/// memory.
+///
+/// \code
+/// std::cout << device.name() << ": " << device.info().description << "\n";
+/// SHUNT_ASSIGN(const auto buffer, device.memory().allocate(1024));
+/// SHUNT_TRY(buffer->fill(0, 1024, std::byte{0}));
+/// \endcode
+///
+/// Threads: a Backend, a Device and a BufferType may be used from many threads; a Buffer's memory,
+/// a Stream and a Binding belong to one at a time.
 #pragma once
 
 #include <atomic>
@@ -64,6 +73,7 @@ class BufferType {
   virtual std::size_t max_size() const { return std::numeric_limits<std::size_t>::max(); }
   /// Whether the host may read and write it through Buffer::host_data().
   virtual bool host_accessible() const = 0;
+  /// The layouts that it can hold; by default the plain one.
   virtual std::span<const Layout> layouts() const;
   /// Bytes that a tensor takes, padding included.
   virtual std::size_t size_of(const Tensor& tensor) const;
@@ -163,12 +173,14 @@ enum class Refusal : std::uint8_t {
   kMemory,
   kCost,
 };
+/// The refusal as messages have it: "op", "missing vendor function".
 std::string_view to_string(Refusal refusal);
 
 /// A device's answer whether it computes a node: yes; yes if one source comes as another type; or
 /// no with a reason.
 class [[nodiscard]] Support {
  public:
+  /// Yes, for all sources as they are.
   static Support yes() { return Support(); }
   /// Yes, if source number `source` comes as `dtype`. Weights are transcoded for that; for other
   /// sources it counts as no.
@@ -176,10 +188,14 @@ class [[nodiscard]] Support {
   /// No; `facts` name the property of the node that causes it, for users.
   static Support no(Refusal refusal, std::string facts);
 
+  /// Whether it computes the node with all sources as they are.
   explicit operator bool() const { return !refused_ && source_ < 0; }
+  /// Whether it is no.
   bool refused() const { return refused_; }
+  /// The kind of the reason, if refused().
   Refusal refusal() const { return refusal_; }
   const std::string& facts() const { return facts_; }
+  /// The source that is to come as converted_dtype(), from 0; -1: none.
   int converted_source() const { return source_; }
   DType converted_dtype() const { return dtype_; }
 
@@ -191,7 +207,9 @@ class [[nodiscard]] Support {
   std::string facts_;
 };
 
+/// The kind of a device. Costs that are not measured are estimated by it.
 enum class DeviceKind : std::uint8_t { kCpu, kGpu, kNpu, kAccelerator, kNull };
+/// "CPU", "GPU", "NPU", "accelerator", "null".
 std::string_view to_string(DeviceKind kind);
 
 /// A form in which a device can use a weight, other than plain in its memory().
@@ -223,6 +241,7 @@ struct DeviceSpeed {
   double copy_bytes_per_second = 0;
 };
 
+/// The properties of a device, for users and for the scheduler.
 struct DeviceInfo {
   std::string name;         ///< Device::name()
   std::string description;  ///< "NVIDIA H200", with details for users
@@ -313,9 +332,11 @@ class Stream {
   Stream& operator=(const Stream&) = delete;
   virtual ~Stream() = default;
 
+  /// An event that work of this stream can signal. The device must outlive it.
   virtual Result<std::unique_ptr<Event>> create_event() = 0;
   /// An event that may cost more, and has Event::times().
   virtual Result<std::unique_ptr<Event>> create_timed_event() { return create_event(); }
+  /// Runs a bound program. The binding must stay until the event.
   virtual Status run(Binding& binding, const RunArgs& args, std::span<Event* const> waits,
                      Event* signal) = 0;
   /// Copies host memory into a buffer of this device; `from` must stay until the event.
@@ -385,11 +406,14 @@ class Program {
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;
   virtual ~Program() = default;
+  /// The fusions, reuse and scratch that bind() expects.
   virtual const Needs& needs() const = 0;
   /// May be called several times, where steps overlap. The program must outlive its bindings.
   virtual Result<std::unique_ptr<Binding>> bind(const Addresses& addresses) = 0;
 };
 
+/// A device that computes: its memory, its streams, the nodes it supports and the programs it makes
+/// of them. A backend implements it. Owned by the backend.
 class Device {
  public:
   Device() = default;
@@ -415,6 +439,7 @@ class Device {
   virtual bool can_copy_from(const BufferType&) const { return false; }
   /// Whether a node is worth sending its weights to this device.
   virtual bool wants(const Graph&, NodeId) const { return false; }
+  /// The memory that it computes in.
   virtual BufferType& memory() = 0;
   /// The forms in which it uses a weight of a graph faster, or in less memory, than plain in
   /// memory(): packed, in huge pages. A device that uses weights in the mapped file lists those
@@ -444,12 +469,15 @@ class Device {
   /// handle is gone, and must stay allocated until then. The device rounds to pages. Ranges may
   /// share pages and overlap. Unsupported by default. Any error leaves the memory as it was.
   virtual Result<std::shared_ptr<const void>> pin_host(std::span<const std::byte> range);
+  /// A new queue of work. The device must outlive it.
   virtual Result<std::unique_ptr<Stream>> open_stream() = 0;
   /// Whether it can copy while it computes: then open_transfer_stream() opens a second queue.
   virtual bool has_transfer_queue() const { return false; }
   /// A stream for copies alone, in no order with other streams but by events. A plan opens one
   /// beside that of open_stream() if has_transfer_queue().
   virtual Result<std::unique_ptr<Stream>> open_transfer_stream() { return open_stream(); }
+  /// Makes a segment ready to be bound. All its nodes are ones that supports() accepted. The device
+  /// must outlive the program. OutOfMemory or Device.
   virtual Result<std::unique_ptr<Program>> prepare(const SegmentView& segment) = 0;
   /// A meter of its peak rates (peaks.h), with `threads` threads; 0: as many as it
   /// computes with. Unsupported if it has nothing for that.
@@ -464,6 +492,7 @@ class Backend {
   Backend& operator=(const Backend&) = delete;
   virtual ~Backend() = default;
   virtual std::string_view name() const = 0;
+  /// Its devices, which it owns; none if it can't be used on this machine.
   virtual std::span<Device* const> devices() = 0;
   /// The reason why there are no devices, or the name of a missing part; empty if there is no
   /// problem.

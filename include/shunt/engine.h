@@ -1,7 +1,17 @@
-// Language models: open a GGUF file, feed tokens, get text.
-//
-// Threads: a Model may be used from many threads; a Session and a Sampler belong to one at a time.
-// Cancelling may come from any.
+/// \file
+/// Language models: open a GGUF file, feed tokens, get text. Include it for several sessions of a
+/// model, sampling options, or logits. llm.h needs fewer lines for one session.
+///
+/// \code
+/// SHUNT_ASSIGN(const auto model, Model::load("model.gguf", *registry));
+/// SHUNT_ASSIGN(const auto session, Session::create(model));
+/// SHUNT_ASSIGN(const auto prompt, model->tokenizer().encode("Once upon a time"));
+/// const auto print = [](std::string_view text) { std::cout << text; };
+/// SHUNT_TRY(generate(*session, prompt, {.max_tokens = 32}, print));
+/// \endcode
+///
+/// Threads: a Model may be used from many threads; a Session and a Sampler belong to one at a time.
+/// Cancelling may come from any.
 #pragma once
 
 #include <atomic>
@@ -50,6 +60,7 @@ Result<std::string> default_model();
 /// The types that a KV cache may have: F32, F16, BF16, Q8_0 and Q4_0.
 std::span<const DType> cache_types();
 
+/// Options of Session::create().
 struct SessionOptions {
   static constexpr std::int64_t kMaxContext = std::int64_t{1} << 24;
   /// Tokens of prompt and continuation, those of all sequences together, at most kMaxContext; 0:
@@ -65,6 +76,7 @@ struct SessionOptions {
   int threads = 0;
 };
 
+/// The consequence of a device that fails.
 enum class DeviceErrorMode : std::uint8_t {
   kFail,      ///< it is an error; a later call may try again
   kFallback,  ///< the model continues without the device, permanently
@@ -103,6 +115,7 @@ enum class SplitMode : std::uint8_t {
 /// "layers", "rows".
 std::string_view to_string(SplitMode mode);
 
+/// Options of a model that is divided among devices: LoadOptions::split.
 struct SplitOptions {
   SplitMode mode = SplitMode::kLayers;
   /// The share of each device in order, relative to the others; each from 1 to kMostShare; two at
@@ -111,6 +124,7 @@ struct SplitOptions {
   static constexpr std::int64_t kMostShare = 1000000;
 };
 
+/// Options of Model::load() and Engine::open().
 struct LoadOptions {
   std::vector<std::string> devices = {};  ///< by name; empty: all
   /// Called now and then while weights are brought into memory, with bytes done and in all; may be
@@ -163,10 +177,13 @@ class Model {
   static Result<std::shared_ptr<const Model>> load(const std::string& path,
                                                    std::span<Device* const> devices,
                                                    const LoadOptions& options = {});
+  /// How load() makes one.
   Model(std::shared_ptr<const ModelState> state, text::Tokenizer tokenizer);
   ~Model();
 
+  /// The properties of the model. Constant.
   const ModelInfo& info() const;
+  /// The tokenizer of its file. A copy may outlive the model.
   const text::Tokenizer& tokenizer() const;
   /// Memory in use now by the weights, and by each device outside of buffers. Weights of a device
   /// that was left out are freed when the last session has followed or ended.
@@ -184,6 +201,7 @@ class Model {
   std::vector<TranscodedWeight> transcoded() const;
   /// Its current state; replaced when a device is left out.
   std::shared_ptr<const ModelState> state() const;
+  /// For the library's own use: where state() is replaced.
   CurrentState& current() const { return *current_; }
 
  private:
@@ -243,9 +261,11 @@ class Session {
   Status truncate(std::int64_t length, std::int64_t sequence = 0);
 
   const Model& model() const;
+  /// SessionOptions::sequences.
   std::int64_t sequences() const;
   std::int64_t length(std::int64_t sequence = 0) const;  ///< tokens so far; 0 if it is not there
   std::int64_t context() const;                          ///< tokens there is room for
+  /// Bytes that it has allocated.
   SessionMemory memory() const;
   /// Its memory beside the weights, by device and purpose.
   Ledger ledger() const;
@@ -261,6 +281,7 @@ class Session {
   std::unique_ptr<State> state_;
 };
 
+/// Options of Sampler::create(). Each states the value that switches it off, if there is one.
 struct SamplingOptions {
   float temperature = 0.8F;  ///< 0: always the likeliest token
   std::int32_t top_k = 40;   ///< only the k likeliest; 0: all
@@ -303,9 +324,12 @@ class Sampler {
   std::vector<Candidate> candidates_;
 };
 
+/// The reason why generation ended.
 enum class StopReason : std::uint8_t { kEndOfSequence, kLength, kContextFull, kCancelled };
+/// "end of sequence", "length", "context full", "cancelled".
 std::string_view to_string(StopReason reason);
 
+/// Options of generate() and Engine::generate().
 struct GenerateOptions {
   std::int64_t max_tokens = -1;  ///< -1: until the end of the sequence or of the context
   SamplingOptions sampling = {};
@@ -314,6 +338,7 @@ struct GenerateOptions {
       nullptr;  ///< set to true from anywhere to stop after the token at work
 };
 
+/// The tokens that generate() picked, and the times it took.
 struct GenerateResult {
   std::vector<std::int32_t> tokens;  ///< those picked, an end-of-sequence token not among them
   StopReason stop = StopReason::kLength;

@@ -1,5 +1,20 @@
-// Errors are values. A function that can fail returns Result<T>; nothing in Shunt throws across its
-// API, and nothing a user, a file or a device does ends the process.
+/// \file
+/// Errors are values. A function that can fail returns Result<T>; nothing in Shunt throws across
+/// its API, and nothing a user, a file or a device does ends the process. Most other headers
+/// include this one.
+///
+/// \code
+/// Status check_rows(std::int64_t rows) {
+///   if (rows < 1) return Error(ErrorCode::kInvalidArgument, "rows must be at least 1");
+///   return ok();
+/// }
+///
+/// Result<Tensor> matrix(std::int64_t rows) {
+///   SHUNT_TRY(check_rows(rows));
+///   SHUNT_ASSIGN(const Tensor result, make_tensor(DType::kF32, {64, rows}));
+///   return result;
+/// }
+/// \endcode
 #pragma once
 
 #include <cstdint>
@@ -9,6 +24,7 @@
 #include <tl/expected.hpp>
 #include <utility>
 
+/// The API of Shunt. Names of it that begin with SHUNT_ are macros.
 namespace shunt {
 
 /// The kind of an error; the message has the facts.
@@ -39,8 +55,11 @@ class [[nodiscard]] Error {
  public:
   Error(ErrorCode code, std::string message) : code_(code), message_(std::move(message)) {}
 
+  /// The kind of the error.
   ErrorCode code() const { return code_; }
+  /// The facts, without the vendor's text: see to_text().
   const std::string& message() const { return message_; }
+  /// The error of a vendor's library, if there was one.
   const std::optional<VendorError>& vendor() const { return vendor_; }
   /// The name of the device that failed; empty if none did.
   const std::string& device() const { return device_; }

@@ -1,5 +1,13 @@
-// Placements for users: explanations of a placed graph, operations that fell back and whether that
-// is acceptable, and placements as files that users can edit.
+/// \file
+/// Placements for users: explanations of a placed graph, operations that fell back and whether that
+/// is acceptable, and placements as files that users can edit. Include it to show or to check the
+/// decisions of place() (plan.h).
+///
+/// \code
+/// const FallbackReport report = report_fallback(plan->graph(), plan->placement());
+/// std::cout << report.fell_back << " of " << report.operations << " operations fell back\n";
+/// std::cout << write_placement(plan->graph(), plan->placement());
+/// \endcode
 #pragma once
 
 #include <cstddef>
@@ -47,6 +55,7 @@ struct ExplainedTransfer {
   std::optional<ExplainedTime> when;
 };
 
+/// A run of nodes on one device, with its operations. Bytes are at the dynamic dimensions' maximum.
 struct ExplainedSegment {
   int device = 0;
   std::string reason;  ///< why it starts: the reason of its first operation
@@ -60,6 +69,7 @@ struct ExplainedSegment {
       when;  ///< predicted: its first operation's start, its last one's end
 };
 
+/// A device's part of a run. Bytes are at the dynamic dimensions' maximum.
 struct ExplainedDevice {
   std::string name;
   std::size_t nodes = 0;       ///< with leaves and views
@@ -79,6 +89,7 @@ struct TranscodeError {
   double squares = 0;      ///< of the values themselves
   std::uint64_t lost = 0;  ///< values that the other type can't hold at all
 
+  /// Adds the sums of another weight.
   void add(const TranscodeError& other);
   /// Normalised mean square error: 0 is none.
   double normalised() const;
@@ -151,11 +162,13 @@ struct FallbackReport {
       0;  ///< between devices in one run, at the dynamic dimensions' maximum
 };
 
+/// The operations of a placed graph that fell back. `placement` must be of `graph`.
 FallbackReport report_fallback(const Graph& graph, const Placement& placement);
 /// One line, without its end: the number of operations that fell back, their device, the first
 /// reason and its remedy. Empty if none did.
 std::string to_line(const FallbackReport& report);
 
+/// The reaction to operations that fall back.
 enum class FallbackMode : std::uint8_t {
   kAllow,  ///< no message
   kWarn,   ///< one line

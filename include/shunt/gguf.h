@@ -1,5 +1,15 @@
-// GGUF files of either byte order: read in place (mapped, no copy of weights), checked in full
-// before use, written (little-endian, as other programs expect them).
+/// \file
+/// GGUF files of either byte order: read in place (mapped, no copy of weights), checked in full
+/// before use, written (little-endian, as other programs expect them). Include it to look into
+/// model files, or to write them. Model::load() (engine.h) reads a model without it.
+///
+/// \code
+/// SHUNT_ASSIGN(const gguf::File file, gguf::File::open("model.gguf"));
+/// SHUNT_ASSIGN(const std::string architecture, file.get_string("general.architecture"));
+/// for (const gguf::TensorInfo& each : file.tensors()) {
+///   std::cout << each.name << ": " << to_string(each.tensor) << "\n";
+/// }
+/// \endcode
 #pragma once
 
 #include <bit>
@@ -16,6 +26,7 @@
 #include "shunt/error.h"
 #include "shunt/tensor.h"
 
+/// GGUF files.
 namespace shunt::gguf {
 
 /// Metadata value types; the numbers are the format's.
@@ -34,6 +45,7 @@ enum class ValueType : std::uint32_t {
   kI64 = 11,
   kF64 = 12,
 };
+/// The name of a type of values, for messages.
 std::string_view to_string(ValueType type);
 
 struct Array;
@@ -52,9 +64,11 @@ struct Array {
   std::vector<double> floats;        ///< if type is kF32 or kF64
   std::vector<std::int64_t>
       integers;  ///< every other type; kU64 values over 2^63-1 are refused when read
+  /// Number of elements.
   std::size_t size() const;
 };
 
+/// An entry of the metadata.
 struct KeyValue {
   std::string key;
   Value value;
@@ -70,6 +84,7 @@ struct TensorInfo {
   std::endian order = std::endian::little;  ///< of the file's (part's) numbers
 };
 
+/// Options of File::open() and File::parse().
 struct ReadOptions {
   /// Only metadata is wanted (a tokenizer): tensors of types this build lacks are then no error and
   /// are left out.
@@ -93,12 +108,17 @@ class File {
   static Result<File> parse(std::span<const std::byte> bytes, const std::string& name,
                             const ReadOptions& options = {});
 
+  /// As it was opened; after parse() the name for messages.
   const std::string& path() const;
   std::uint32_t version() const;
   std::endian byte_order() const;  ///< the first part's
+  /// Bytes; offsets of tensors are multiples of it.
   std::uint64_t alignment() const;
+  /// All entries, in the order of the file. Valid as long as the File.
   std::span<const KeyValue> metadata() const;
+  /// All tensors, part by part. Valid as long as the File.
   std::span<const TensorInfo> tensors() const;
+  /// The tensor with a name; null if there is none.
   const TensorInfo* find_tensor(std::string_view name) const;
   std::size_t part_count() const;
   std::size_t file_bytes() const;  ///< of all parts
@@ -112,7 +132,9 @@ class File {
 
   // Metadata by key. A key that is missing is NotFound; one of another kind is BadFile; both name
   // key and file.
+  /// The value of a key; null if there is none.
   const Value* find(std::string_view key) const;
+  /// A text. NotFound without the key; BadFile for a value of another kind, naming key and file.
   Result<std::string> get_string(std::string_view key) const;
   Result<std::int64_t> get_integer(std::string_view key) const;  ///< any integer type
   Result<double> get_number(std::string_view key) const;         ///< any integer or float type
@@ -138,6 +160,7 @@ class File {
 /// errors of write().
 class Writer {
  public:
+  /// Adds an entry to the metadata; a value that does not match its type fails write().
   void add(std::string key, Value value);
   void add_string(std::string key, std::string value);
   void add_u32(std::string key, std::uint32_t value);

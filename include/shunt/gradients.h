@@ -1,4 +1,12 @@
-// Automatic differentiation: the gradient of a loss by some values of a graph.
+/// \file
+/// Automatic differentiation: the gradient of a loss by some values of a graph. Include it to train
+/// graphs of your own. train.h trains language models.
+///
+/// \code
+/// const Value parameters[] = {w};
+/// const auto loss = sum(g, sqr(g, matmul(g, w, x)));  // F32 [1]
+/// SHUNT_ASSIGN(const std::vector<Value> by, gradients(g, loss, parameters));  // by[0]: that by w
+/// \endcode
 #pragma once
 
 #include <span>

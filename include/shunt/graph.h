@@ -1,6 +1,18 @@
-// A graph of tensor operations: nodes in an order they can be computed in. Built once by free
-// functions such as matmul(g, w, x) (see ops.h), checked while it is built, and never changed
-// afterwards.
+/// \file
+/// A graph of tensor operations: nodes in an order they can be computed in. It is built once by
+/// functions such as matmul(g, w, x) (ops.h), checked while it is built, and never changed
+/// afterwards. Include it to build graphs with a Result for each call, or to read the nodes of a
+/// graph. Builder (builder.h) needs fewer lines and also keeps the content of weights.
+///
+/// \code
+/// GraphBuilder g;
+/// SHUNT_ASSIGN(const Tensor matrix, make_tensor(DType::kF32, {3, 2}));
+/// SHUNT_ASSIGN(const Tensor column, make_tensor(DType::kF32, {3}));
+/// const Result<Value> w = g.weight("w", matrix);
+/// const Result<Value> x = g.input("x", column);
+/// SHUNT_TRY(g.output(silu(g, matmul(g, w, x)), "y"));
+/// SHUNT_ASSIGN(const Graph graph, std::move(g).build());
+/// \endcode
 #pragma once
 
 #include <any>
@@ -19,6 +31,7 @@ namespace shunt {
 
 class Op;
 
+/// The number of a node in its graph: its index in Graph::nodes(). Sources have smaller numbers.
 using NodeId = std::uint32_t;
 /// Stands for an optional source that is not given.
 inline constexpr NodeId kNoNode = 0xffffffffU;
@@ -33,6 +46,7 @@ enum class Role : std::uint8_t {
   kCache,         ///< a leaf that runs read and write, and that outlives them
   kOutput,        ///< computed, and kept for the caller to read after a run
 };
+/// "activation", "weight", "expert weight", "input", "cache", "output".
 std::string_view to_string(Role role);
 
 /// An op's parameters: a value of the op's own parameter struct.
@@ -99,7 +113,9 @@ inline Sizes actual_sizes(const Tensor& tensor, const DynamicDimValues& dynamic_
 /// Built by GraphBuilder; immutable, so it may be read from many threads.
 class Graph {
  public:
+  /// All nodes, in an order they can be computed in. Valid as long as the graph.
   std::span<const Node> nodes() const { return nodes_; }
+  /// `id` must be below size(): this is not checked.
   const Node& node(NodeId id) const { return nodes_[id]; }
   std::size_t size() const { return nodes_.size(); }
   /// Dynamic dimensions by id; entry 0 is "none".
@@ -153,8 +169,13 @@ class GraphBuilder {
   /// `times(dim, n)`.
   Result<Dim> dynamic_dim(std::string name, std::int64_t max);
 
+  /// A leaf whose bytes are there before the first run. The role is kWeight or kExpertWeight, else
+  /// Invalid. Invalid for a dynamic dimension that is not of this graph. The name is for messages
+  /// and pins.
   Result<Value> weight(std::string name, const Tensor& tensor, Role role = Role::kWeight);
+  /// A leaf that the caller fills before each run (Plan::input()). Errors as of weight().
   Result<Value> input(std::string name, const Tensor& tensor);
+  /// A leaf that runs read and write, and that outlives them. Errors as of weight().
   Result<Value> cache(std::string name, const Tensor& tensor);
 
   /// Names a result, for people.
@@ -162,6 +183,7 @@ class GraphBuilder {
   /// Marks a result as an output and names it. Invalid for a leaf.
   Status output(Operand value, std::string name);
 
+  /// The type and shape of a value of this graph, which is not checked; find() checks it.
   const Tensor& tensor(Value value) const { return graph_.node(value.id).result; }
   /// The nodes so far. A reference to one of them is invalid once another is added.
   const Graph& graph() const { return graph_; }

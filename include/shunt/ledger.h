@@ -1,8 +1,17 @@
-// The memory ledger: each byte that a model and its sessions allocate through a buffer type, by
-// device and purpose. The prediction before loading and the later allocations are the same table.
-// Pinned memory is host memory, but it is on the rows of the device that it serves. The two pinned
-// buffers of loading, of at most 8 MiB each, are on no row.
-// Pinning memory that is there already (Device::pin_host()) allocates nothing.
+/// \file
+/// The memory ledger: each byte that a model and its sessions allocate through a buffer type, by
+/// device and purpose. The prediction before loading and the later allocations are the same table.
+/// Include it to read Model::ledger(), Model::predicted() and Session::ledger() (engine.h).
+///
+/// \code
+/// Ledger ledger = model->ledger();
+/// ledger.add(session->ledger());
+/// std::cout << to_text(ledger) << size_text(ledger.allocated("cpu0")) << " on the CPU\n";
+/// \endcode
+///
+/// Pinned memory is host memory, but it is on the rows of the device that it serves. The two pinned
+/// buffers of loading, of at most 8 MiB each, are on no row. Pinning memory that is there already
+/// (Device::pin_host()) allocates nothing.
 #pragma once
 
 #include <cstdint>
@@ -14,6 +23,7 @@ namespace shunt {
 
 struct OwnMemory;
 
+/// The use of allocated memory.
 enum class Purpose : std::uint8_t {
   kWeights,
   kMappedWeights,  ///< used in place in the mapped file: nothing is allocated for them
@@ -27,8 +37,10 @@ enum class Purpose : std::uint8_t {
   kWorkspace,
   kGraphs,
 };
+/// The purpose as tables have it: "weights", "mapped weights", "cache".
 std::string_view to_string(Purpose purpose);
 
+/// Bytes of one purpose on one device.
 struct LedgerRow {
   std::string device;
   Purpose purpose = Purpose::kWeights;
@@ -41,12 +53,15 @@ struct LedgerRow {
 struct Ledger {
   std::vector<LedgerRow> rows;
 
+  /// Adds bytes to the row of that device and purpose.
   void add(std::string_view device, Purpose purpose, std::uint64_t bytes);
+  /// Adds each row of another ledger.
   void add(const Ledger& other);
   /// A row for each kind.
   void add_own(std::string_view device, const OwnMemory& own);
   /// The rows of memory in buffers, without those of add_own().
   Ledger in_buffers() const;
+  /// Bytes of one row; 0 if it is not there.
   std::uint64_t bytes(std::string_view device, Purpose purpose) const;
   /// Allocated bytes: of all purposes but kMappedWeights.
   std::uint64_t allocated(std::string_view device) const;

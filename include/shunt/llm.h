@@ -1,8 +1,12 @@
-// A language model in three lines. engine.h has the parts: models, sessions, sampling.
-//
-//   SHUNT_ASSIGN(Engine engine, Engine::open("model.gguf"));
-//   SHUNT_TRY(engine.generate("Once upon a time", [](std::string_view text) { std::cout << text;
-//   }));
+/// \file
+/// A language model in three lines. Include it to generate text. engine.h has the parts: models,
+/// sessions, sampling.
+///
+/// \code
+/// SHUNT_ASSIGN(Engine engine, Engine::open("model.gguf"));
+/// const auto print = [](std::string_view text) { std::cout << text; };
+/// SHUNT_TRY(engine.generate("Once upon a time", print));
+/// \endcode
 #pragma once
 
 #include <functional>
@@ -40,8 +44,11 @@ class Engine {
   /// The old session goes before the devices that it uses.
   Engine& operator=(Engine&& other) noexcept;
 
+  /// The devices. Valid as long as the engine is neither moved nor destroyed.
   const Runtime& runtime() const { return runtime_; }
+  /// The model, for its properties and its tokenizer. Valid as long as runtime().
   const Model& model() const { return *model_; }
+  /// The session, for logits and lengths. Valid as long as runtime().
   Session& session() { return *session_; }
 
  private:

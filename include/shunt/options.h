@@ -1,5 +1,14 @@
-// All configuration there is, in one struct: filled from defaults, then the environment, then
-// flags. Nothing else in Shunt reads the environment.
+/// \file
+/// All configuration there is, in one struct: filled from defaults, then the environment, then
+/// flags. Nothing else in Shunt reads the environment. Include it to change settings before
+/// Runtime::create() or Registry::create().
+///
+/// \code
+/// SHUNT_ASSIGN(Options options, options_from_environment());
+/// options.threads = 4;
+/// options.backend_options["cpu"]["level"] = "scalar";
+/// SHUNT_ASSIGN(Runtime runtime, Runtime::create(options));
+/// \endcode
 #pragma once
 
 #include <cstdint>
@@ -29,6 +38,8 @@ class SharedParts;
 /// "auto", "on" or "off"; else Invalid.
 Result<PinThreads> parse_pin_threads(std::string_view text);
 
+/// The configuration of a Runtime or Registry. An empty one has the defaults, without the
+/// environment.
 struct Options {
   int threads = 0;  ///< of the CPU device, at most kMaxThreads; 0: one a physical core that this
                     ///< process may use
@@ -58,6 +69,7 @@ struct OptionInfo {
   std::string_view help;
   Status (*set)(Options& options, std::string_view text);
 };
+/// All rows. Options of backends are in tables of their own (BackendOption).
 std::span<const OptionInfo> option_table();
 
 /// Defaults overridden by SHUNT_* variables, among them SHUNT_<BACKEND>_LIBRARY. Invalid, naming

@@ -1,5 +1,12 @@
-// Weights in parts: a graph made again with some weights split, so that several devices compute
-// with one weight.
+/// \file
+/// Weights in parts: a graph made again with some weights split, so that several devices compute
+/// with one weight. Include it for graphs of your own. A model is split by LoadOptions::split
+/// (engine.h).
+///
+/// \code
+/// const LeafParts halves[] = {{.leaf = w.id, .sizes = {2048, 2048}}};  // of the 4096 rows of w
+/// SHUNT_ASSIGN(const PartedGraph parted, with_parts(graph, halves));
+/// \endcode
 #pragma once
 
 #include <cstdint>
@@ -18,6 +25,7 @@ struct LeafParts {
   std::vector<std::int64_t> sizes;  ///< elements of each part along `dim`, in order
 };
 
+/// The result of with_parts().
 struct PartedGraph {
   Graph graph;
   /// By node of the graph before: the node with the same value; kNoNode for one that exists in

@@ -1,4 +1,12 @@
-// Measured peak rates of a device: the limits that results are compared with.
+/// \file
+/// Measured peak rates of a device: the limits that results are compared with. Include it to tell
+/// how close a program is to them.
+///
+/// \code
+/// SHUNT_ASSIGN(const auto meter, device.open_peak_meter(0));
+/// SHUNT_ASSIGN(const DevicePeaks peaks, measure_peaks(*meter));
+/// std::cout << peaks[Peak::kRead].per_second / 1e9 << " GB/s\n";
+/// \endcode
 #pragma once
 
 #include <array>
@@ -23,6 +31,7 @@ inline constexpr std::array kPeaks = {Peak::kRead, Peak::kInt8, Peak::kBf16, Pea
 /// "read", "int8", "bf16", "F32".
 std::string_view to_string(Peak peak);
 
+/// A measured rate, and the unit of the processor that reached it.
 struct PeakRate {
   double per_second = 0;
   std::string unit;        ///< the unit of the processor: "AVX-512 VNNI"
@@ -74,6 +83,7 @@ struct Bound {
   double seconds = 0;
   Peak peak = Peak::kRead;
 };
+/// The bound of an amount of work. 0 seconds for no work.
 Bound bound_of(const Amounts& work, const DevicePeaks& peaks);
 
 /// 1, 2, 3, 4, then powers of two, and `most` itself: how many threads are worth measuring.

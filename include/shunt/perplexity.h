@@ -1,4 +1,12 @@
-// How well a model predicts a text.
+/// \file
+/// How well a model predicts a text. Include it to compare models, or types of weights of one
+/// model, on the same text.
+///
+/// \code
+/// SHUNT_ASSIGN(const auto tokens, model->tokenizer().encode(text));
+/// SHUNT_ASSIGN(const Perplexity result, perplexity(model, tokens));
+/// std::cout << result.value << " over " << result.tokens << " tokens\n";
+/// \endcode
 #pragma once
 
 #include <algorithm>
@@ -35,6 +43,7 @@ struct Perplexity {
   double bits = 0;           ///< -log2 of the tokens' likelihood, all together
 };
 
+/// Options of perplexity() and perplexity_of_documents().
 struct PerplexityOptions {
   /// `context` is the number of tokens of a chunk, at least 4; 0: the model's own, at most 512. Of
   /// documents see perplexity_of_documents.

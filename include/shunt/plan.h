@@ -1,5 +1,17 @@
-// From a graph to a result: place() decides which device computes each node and says why; compile()
-// makes a plan of segments, transfers and memory; Plan::run() runs it, again and again.
+/// \file
+/// From a graph to a result: place() decides which device computes each node and says why;
+/// compile() makes a plan of segments, transfers and memory; Plan::run() runs it, again and again.
+/// Include it to place a Graph yourself, to overlap steps or to observe nodes. runtime.h needs
+/// fewer lines for a Builder.
+///
+/// \code
+/// // graph: std::shared_ptr<const Graph>. leaves: LeafMemory of each weight and cache.
+/// SHUNT_ASSIGN(const auto plan, make_plan(graph, registry->devices(), {.memory = leaves}));
+/// SHUNT_ASSIGN(const std::span<std::byte> input, plan->input(x));
+/// std::memcpy(input.data(), values.data(), input.size());
+/// SHUNT_TRY(plan->run());
+/// SHUNT_ASSIGN(const std::span<const std::byte> output, plan->output(y));
+/// \endcode
 #pragma once
 
 #include <atomic>
@@ -36,6 +48,7 @@ enum class Rule : std::uint8_t {
   kCosts,         ///< the predicted step is shorter that way
   kSplit,         ///< a part of a split weight or cache, on the device of that part
 };
+/// The rule as explanations and placement files have it: "pinned", "last resort".
 std::string_view to_string(Rule rule);
 
 /// A device that could have been better, and the reason why it was not taken.
@@ -72,6 +85,7 @@ enum class Transcode : std::uint8_t {
   kPrecise,  ///< in a type at least as precise: see at_least_as_precise()
   kLossy,    ///< in any
 };
+/// "never", "precise", "lossy".
 std::string_view to_string(Transcode transcode);
 
 /// A weight that is to have another type on its device than it has in the graph.
@@ -133,6 +147,7 @@ struct Exclusion {
   std::string reason = {};  ///< for Decision::rejected
 };
 
+/// Options of place() and make_plan().
 struct PlaceOptions {
   /// Leaves that already have memory; for other weights and caches the placement states the device.
   std::span<const LeafMemory> memory = {};
@@ -181,6 +196,7 @@ struct Observer {
   std::function<bool(const Observed&)> visit;
 };
 
+/// Options of compile() and make_plan().
 struct CompileOptions {
   std::span<const LeafMemory> memory = {};  ///< of every weight and cache of the graph
   std::span<const NodeId> observe = {};     ///< nodes whose values the caller wants to read after a
@@ -234,8 +250,11 @@ class Plan {
   virtual ~Plan() = default;
 
   virtual const Graph& graph() const = 0;
+  /// The placement it was compiled from, with the reason of each device.
   virtual const Placement& placement() const = 0;
+  /// In the order in which they start. Valid as long as the plan.
   virtual std::span<const Segment> segments() const = 0;
+  /// The memory that the plan allocated, by device. Weights and caches are not in it.
   virtual std::span<const MemoryUse> memory() const = 0;
 
   /// States a dynamic dimension for the runs that follow; all start at their maximum. Invalid if it

@@ -1,4 +1,15 @@
-// The backends and devices of a process: those built in, and plugins found in folders.
+/// \file
+/// The backends and devices of a process: those built in, and plugins found in folders. Include it
+/// to list devices, or to choose them for Model::load() and make_plan(). Runtime (runtime.h) has a
+/// registry of its own.
+///
+/// \code
+/// SHUNT_ASSIGN(const Options options, options_from_environment());
+/// SHUNT_ASSIGN(const auto registry, Registry::create(options));
+/// for (const Device* device : registry->devices()) {
+///   std::cout << device->name() << ": " << device->info().description << "\n";
+/// }
+/// \endcode
 #pragma once
 
 #include <memory>
@@ -33,6 +44,7 @@ struct BackendEntry {
   Result<std::unique_ptr<Backend>> (*create)(const Options& options);
   std::span<const BackendOption> options = {};
 };
+/// The type of that entry point. The entry must stay valid while the plugin is loaded.
 using BackendEntryFunction = const BackendEntry* (*)();
 /// The name of a plugin's entry point.
 inline constexpr const char* kBackendEntryName = "shunt_backend";
@@ -81,6 +93,7 @@ class Registry {
   static Result<std::unique_ptr<Registry>> create(const Options& options);
   ~Registry();
 
+  /// Each backend, loaded or off, and notes about paths. Valid as long as the registry.
   std::span<const BackendStatus> backends() const { return statuses_; }
   /// By falling priority; the CPU is last.
   std::span<Device* const> devices() const { return devices_; }

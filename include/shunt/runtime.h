@@ -1,12 +1,16 @@
-// Runs graphs on the devices of this machine.
-//
-//   SHUNT_ASSIGN(Runtime runtime, Runtime::create());
-//   SHUNT_ASSIGN(Executable y, runtime.compile(std::move(g)));   // a Builder, see builder.h
-//   y.input<float>("x")[0] = 1;
-//   SHUNT_TRY(y.run());
-//   for (float v : y.output<float>("y")) ...
-//
-// Nothing here aborts. A misuse of a span function is the error of the next run().
+/// \file
+/// Runs graphs on the devices of this machine. Include it to compile a Builder (builder.h) and to
+/// run the result.
+///
+/// \code
+/// SHUNT_ASSIGN(Runtime runtime, Runtime::create());
+/// SHUNT_ASSIGN(Executable y, runtime.compile(std::move(g)));  // g: a Builder
+/// y.input<float>("x")[0] = 1;
+/// SHUNT_TRY(y.run());
+/// for (float v : y.output<float>("y")) std::cout << v << "\n";
+/// \endcode
+///
+/// Nothing here aborts. A misuse of a span function is the error of the next run().
 #pragma once
 
 #include <atomic>
@@ -82,6 +86,7 @@ class Runtime {
   /// names.
   static Result<Runtime> create(const Options& options, std::span<const std::string> devices = {});
 
+  /// The backends and all devices, also those that compile() does not use.
   const Registry& registry() const { return *registry_; }
   /// Those that compile() uses, the CPU last.
   std::span<Device* const> devices() const { return devices_; }

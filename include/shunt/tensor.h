@@ -1,4 +1,11 @@
-// The description of a tensor: element type, shape, strides. Its memory is separate (see device.h).
+/// \file
+/// The description of a tensor: element type, shape, strides. Its memory is separate (device.h).
+/// Include it to describe tensors, to look up element types and to encode rows.
+///
+/// \code
+/// SHUNT_ASSIGN(const Tensor weights, make_tensor(DType::kQ4_0, {4096, 32000}));  // 32000 rows
+/// const std::int64_t bytes = byte_span(weights);  // 32000 * 4096 / 32 * 18
+/// \endcode
 #pragma once
 
 #include <array>
@@ -91,6 +98,7 @@ struct DTypeTrait {
   void (*encode_weighted)(const float* from, const float* weights, std::byte* to,
                           std::int64_t n) = nullptr;
 
+  /// Whether it can be encoded only with weights.
   bool needs_weights() const { return encode == nullptr && encode_weighted != nullptr; }
 };
 
@@ -102,6 +110,7 @@ std::span<const DTypeTrait> dtypes();
 Result<DType> dtype_from_gguf(std::uint32_t number);
 /// The type with a name, case ignored: "f16", "Q4_0".
 Result<DType> dtype_from_name(std::string_view name);
+/// The name of a type: "F32", "Q4_0".
 std::string_view to_string(DType dtype);
 /// Whether turning values of `from` into `to` costs no more than rounding them to `from` did: `to`
 /// is as fine and has as large a range. It is no block format where `from` is none, since small
@@ -136,14 +145,17 @@ inline constexpr int kMaxDynamicDims = 16;
 /// One dimension: a fixed size, or `factor` times a dynamic dimension whose maximum gives `max`
 /// (2^63 - 1 if the product is larger).
 struct Dim {
-  std::int64_t max = 1;
-  std::int64_t factor = 0;
+  std::int64_t max = 1;     ///< the size, or its maximum
+  std::int64_t factor = 0;  ///< of a dynamic dimension; 0 of a fixed one
   DynamicDimId dynamic_dim = kNoDynamicDim;
 
   constexpr Dim() = default;
+  /// A fixed size.
   constexpr Dim(std::int64_t fixed) : max(fixed) {}  // NOLINT: a number is a dimension
+  /// `times` times a dynamic dimension whose own maximum is `maximum`.
   constexpr Dim(DynamicDimId id, std::int64_t maximum, std::int64_t times = 1)
       : max(product(maximum, times)), factor(times), dynamic_dim(id) {}
+  /// Whether it is the same in all runs.
   constexpr bool is_fixed() const { return dynamic_dim == kNoDynamicDim; }
   friend constexpr bool operator==(const Dim&, const Dim&) = default;
 
@@ -160,6 +172,7 @@ using Shape = std::array<Dim, kMaxDims>;
 /// The maximum of each dimension, or the actual sizes of a step.
 using Sizes = std::array<std::int64_t, kMaxDims>;
 
+/// Each dimension at its maximum.
 Sizes max_sizes(const Shape& shape);
 /// Number of elements at the dynamic dimensions' maximum: 0 if a dimension is 0 or negative, 2^63 -
 /// 1 if there are more.
@@ -176,7 +189,9 @@ struct Tensor {
   Shape shape;
   std::array<std::int64_t, kMaxDims> strides = {};
 
+  /// Elements along a dimension from 0 to 3, at its maximum.
   std::int64_t size(int dim) const { return shape[static_cast<std::size_t>(dim)].max; }
+  /// Bytes from an element to the next one along a dimension from 0 to 3.
   std::int64_t stride(int dim) const { return strides[static_cast<std::size_t>(dim)]; }
 };
 

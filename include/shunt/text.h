@@ -1,5 +1,17 @@
-// Text to token ids and back, as the tokenizer inside a GGUF file says. Ids are 32-bit and index
-// Vocabulary::tokens; text is UTF-8.
+/// \file
+/// Text to token ids and back, as the tokenizer inside a GGUF file says. Ids are 32-bit and index
+/// Vocabulary::tokens; text is UTF-8. Include it to use a tokenizer without a model.
+/// Model::tokenizer() (engine.h) is that of a model.
+///
+/// \code
+/// SHUNT_ASSIGN(const auto ids, tokenizer.encode("Once upon a time"));
+/// text::StreamDecoder decoder(tokenizer);
+/// for (std::int32_t id : ids) {
+///   SHUNT_ASSIGN(const std::string piece, decoder.push(id));
+///   std::cout << piece;
+/// }
+/// std::cout << decoder.finish() << "\n";
+/// \endcode
 #pragma once
 
 #include <cstddef>
@@ -14,6 +26,7 @@
 
 #include "shunt/error.h"
 
+/// Tokenizers.
 namespace shunt::text {
 
 /// The kind of a token; the numbers are GGUF's own.
@@ -28,6 +41,7 @@ enum class TokenType : std::uint8_t {
 /// "normal", "control", ...
 std::string_view to_string(TokenType type);
 
+/// A token of a vocabulary. Its id is its index in Vocabulary::tokens.
 struct Token {
   std::string text;  ///< as in the file: with U+2581 for spaces, or in the byte alphabet of GPT-2
   float score = 0;   ///< "llama" only: higher scores merge first
@@ -56,6 +70,7 @@ struct Vocabulary {
   std::optional<bool> add_space_prefix;  ///< "llama" only
 };
 
+/// Options of Tokenizer::encode().
 struct EncodeOptions {
   /// Put BOS in front and EOS behind, if the vocabulary asks for them.
   bool add_special = true;
@@ -64,6 +79,7 @@ struct EncodeOptions {
   bool parse_special = false;
 };
 
+/// Options of Tokenizer::decode() and StreamDecoder.
 struct DecodeOptions {
   /// Show control, unknown and unused tokens by their text.
   bool render_special = false;
@@ -93,6 +109,7 @@ class Tokenizer {
 
   /// Number of tokens; ids are 0 to size() - 1.
   std::int32_t size() const;
+  /// Whether there is a token with this id.
   bool contains(std::int32_t id) const { return id >= 0 && id < size(); }
   /// The text of a token as in the file; empty if there is no such token.
   std::string_view token_text(std::int32_t id) const;
@@ -133,6 +150,7 @@ class StreamDecoder {
   std::string pending_;  ///< the first bytes of a character
 };
 
+/// The result of sanitize_utf8(): the text, and whether it differs.
 struct SanitizedText {
   std::string text;
   bool changed = false;

@@ -1,6 +1,18 @@
-// A trace: the actions of plans with their times and devices, recorded while plans run.
-//
-// Threads: a Trace may be used from many.
+/// \file
+/// A trace: the actions of plans with their times and devices, recorded while plans run. Include it
+/// to find the time that a step spends on each device and in each copy.
+///
+/// \code
+/// SHUNT_ASSIGN(const std::shared_ptr<Trace> trace, Trace::create());
+/// SHUNT_ASSIGN(const auto session, Session::create(model, {.trace = trace}));
+/// SHUNT_TRY(session->append(tokens));
+/// const std::vector<TraceAction> actions = trace->actions();
+/// for (const TraceSpan& each : trace->spans()) {
+///   std::cout << actions[each.action].name << ": " << each.times.end - each.times.begin << " s\n";
+/// }
+/// \endcode
+///
+/// Threads: a Trace may be used from many.
 #pragma once
 
 #include <cstddef>
@@ -19,6 +31,7 @@
 
 namespace shunt {
 
+/// The kind of an action.
 enum class TraceKind : std::uint8_t {
   kSegment,  ///< nodes that were computed as a unit
   kWrite,    ///< from the host to a device
@@ -28,6 +41,7 @@ enum class TraceKind : std::uint8_t {
   kGather,   ///< the host found which slices of a weight to write next, such as experts in use
   kHost,     ///< work of the program itself: loading, sampling
 };
+/// "segment", "write", "read", "copy", "observe", "pick" (of kGather), "host".
 std::string_view to_string(TraceKind kind);
 
 /// Something that is done again and again, described once.
@@ -53,6 +67,7 @@ struct TraceSpan {
   WorkTimes times = {};
 };
 
+/// Options of Trace::create().
 struct TraceOptions {
   /// Spans there is room for, all of it allocated at once. Spans beyond that are counted and
   /// left out.
@@ -61,11 +76,14 @@ struct TraceOptions {
   std::function<double()> clock = {};
 };
 
+/// Collects the spans of plans and of the host's work, up to a capacity. May be used from many
+/// threads.
 class Trace {
  public:
   /// OutOfMemory if there is none for `spans` spans.
   static Result<std::shared_ptr<Trace>> create(TraceOptions options = {});
 
+  /// Seconds on the clock of TraceOptions.
   double now() const { return options_.clock(); }
   /// The number of the first; the others follow. `after` counts from 0 among those given.
   std::uint32_t declare(std::vector<TraceAction> actions);

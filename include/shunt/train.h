@@ -1,9 +1,20 @@
-// Training a language model: from random weights, or on from a GGUF file, on the CPU.
-//
-// The same model, text and options give the same weights, bit by bit, whatever the number of
-// threads; not so on machines whose vector units differ.
-//
-// Threads: a Trainer belongs to one at a time. Cancelling may come from any.
+/// \file
+/// Training a language model: from random weights, or on from a GGUF file, on the CPU. Include it
+/// for training in a program of your own, instead of the command `shunt train`.
+///
+/// \code
+/// SHUNT_ASSIGN(const gguf::File start, gguf::File::open("start.gguf"));
+/// SHUNT_ASSIGN(const TrainingText text, read_training_text(tokenizer, content));
+/// const TrainOptions options = {.steps = 200};
+/// SHUNT_ASSIGN(const auto trainer, Trainer::create(start, text, cpu, options));
+/// while (trainer->steps() < options.steps) SHUNT_TRY(trainer->step());
+/// SHUNT_TRY(trainer->save_model("trained.gguf"));
+/// \endcode
+///
+/// The same model, text and options give the same weights, bit by bit, whatever the number of
+/// threads; not so on machines whose vector units differ.
+///
+/// Threads: a Trainer belongs to one at a time. Cancelling may come from any.
 #pragma once
 
 #include <atomic>
@@ -45,10 +56,12 @@ Result<TrainingText> read_training_text(const text::Tokenizer& tokenizer, std::s
 /// `text` keeps the others. Invalid unless both have some.
 Result<TrainingText> split_off(TrainingText& text, double share);
 
+/// The algorithm that changes weights: AdamW, or stochastic gradient descent.
 enum class Optimizer : std::uint8_t { kAdamw, kSgd };
 /// "adamw", "sgd".
 std::string_view to_string(Optimizer optimizer);
 
+/// Options of Trainer::create(): batch, schedule of the learning rate, optimizer.
 struct TrainOptions {
   std::int64_t context = 256;   ///< tokens of a row, 2 to 65536
   std::int64_t rows = 16;       ///< computed at once
@@ -122,6 +135,7 @@ class Trainer {
 
   /// Steps that have been done.
   std::int64_t steps() const;
+  /// Number of values that are trained.
   std::uint64_t parameters() const;
   /// The next step. An error, naming the step, if loss or gradient is not a finite number: the
   /// weights are those before it then. Cancelled leaves them so, too.

@@ -1,6 +1,18 @@
-// Is a device right? A graph is run once, on reference devices; and each operation once
-// more, alone, on the device in question, with the very inputs that it had there. So errors don't
-// add up from one operation to the next, and a wrong kernel is named.
+/// \file
+/// Is a device right? A graph is run once, on reference devices; and each operation once more,
+/// alone, on the device in question, with the very inputs that it had there. So errors don't add up
+/// from one operation to the next, and a wrong kernel is named. Include it to check a device with a
+/// graph of your own. engine.h has the same for a model.
+///
+/// \code
+/// // leaves: LeafMemory of each weight and cache. fill: a function that fills inputs of a Plan.
+/// SHUNT_ASSIGN(const Placement placement, place(*graph, cpu_only, {.memory = leaves}));
+/// SHUNT_ASSIGN(const auto checks,
+///              verify(graph, placement, device, {.memory = leaves, .fill = fill}));
+/// for (const OpCheck& each : check_by_op(checks)) {
+///   std::cout << each.op << ": " << each.over << " of " << each.compared << " are wrong\n";
+/// }
+/// \endcode
 #pragma once
 
 #include <atomic>
@@ -23,6 +35,7 @@ enum class CheckOutcome : std::uint8_t {
   kUnsupported,  ///< the device refuses it, which is its right
   kFailed,       ///< the device took it, and then an error came
 };
+/// "compared", "unsupported", "failed".
 std::string_view to_string(CheckOutcome outcome);
 
 /// One operation of a graph.
@@ -74,6 +87,7 @@ struct OpCheck {
 /// decides. A kernel may round its factors to the type in which it multiplies.
 double default_threshold(DType dtype);
 
+/// Options of verify().
 struct VerifyOptions {
   /// Of every weight and cache of the graph. The content of the caches counts: zeros, or the
   /// results of the step before.

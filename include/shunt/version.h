@@ -1,3 +1,5 @@
+/// \file
+/// The version of the library. Include it to report the version in messages.
 #pragma once
 
 namespace shunt {

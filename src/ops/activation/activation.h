@@ -1,12 +1,12 @@
-// Gates made of activation functions (which are in unary.h): y = f(gate) * up, element by element.
-//
-// `gate` and `up` are two operands of one shape, and the result has this shape. Or they are the two
-// halves of each row of one operand, as fused weights give them. This operand is [2C, R, X2, X3],
-// one half after the other, and the result is [C, R, X2, X3].
-// `gate` (or the one operand): F32, F16 or BF16. The result has its type.
-// `up`: F32, F16 or BF16, whichever gate is.
-// The rows of an operand that holds both must be of an even size, or a dynamic dimension times an
-// even number.
+/// \file
+/// Gates made of activation functions (which are in unary.h): y = f(gate) * up, element by element.
+///
+/// `gate` and `up` are two operands of one shape, and the result has this shape. Or they are the
+/// two halves of each row of one operand, as fused weights give them. This operand is [2C, R, X2,
+/// X3], one half after the other, and the result is [C, R, X2, X3]. `gate` (or the one operand):
+/// F32, F16 or BF16. The result has its type. `up`: F32, F16 or BF16, whichever gate is. The rows
+/// of an operand that holds both must be of an even size, or a dynamic dimension times an even
+/// number.
 #pragma once
 
 #include <string_view>
@@ -53,6 +53,7 @@ const Op& swiglu_op();
 Result<Value> swiglu(GraphBuilder& g, Operand gate, Operand up);
 Result<Value> swiglu_fused(GraphBuilder& g, Operand halves, GatedParams params = {});
 
+/// Parameters of swiglu_oai() and swiglu_oai_fused().
 struct SwigluOaiParams {
   float alpha = 1.702F;  ///< finite
   float limit = 7;       ///< at least 0; infinite: none

@@ -1,4 +1,5 @@
-// The parts of attention.
+/// \file
+/// The parts of attention: positions (rope), softmax, and attention as one op.
 #pragma once
 
 #include <array>
@@ -15,6 +16,7 @@ namespace shunt {
 /// 8.
 double alibi_slope(float max_bias, std::int64_t heads, std::int64_t head);
 
+/// Parameters of softmax().
 struct SoftmaxParams {
   float scale = 1;     ///< finite
   float max_bias = 0;  ///< of alibi_slope(), 0 to 100; above 0 there must be a mask
@@ -53,6 +55,7 @@ std::string_view to_string(RopeMode mode);
 /// Whether tokens have a position for each section: kMulti and kVision.
 bool has_sections(RopeMode mode);
 
+/// Parameters of rope().
 struct RopeParams {
   std::int64_t dims = 0;  ///< number of rotated elements of a row: even, at least 2, at most D
   RopeMode mode = RopeMode::kNormal;
@@ -111,6 +114,7 @@ const Op& rope_op();
 Result<Value> rope(GraphBuilder& g, Operand x, Operand positions, Operand freq_factors,
                    RopeParams params);
 
+/// Parameters of attention().
 struct AttentionParams {
   float scale = 1;     ///< finite; 1 / sqrt(D) in most models
   float max_bias = 0;  ///< of alibi_slope(), 0 to 100; above 0 there must be a mask
@@ -124,10 +128,10 @@ struct AttentionParams {
 };
 
 const Op& attention_op();
-/// `y[:, h, t, s]` is the sum over n of `p[n] * v[:, h', n, s]`, where p is the softmax over n of
-///   `cap(scale * dot(q[:, h, t, s], k[:, h', n, s])) + alibi_slope(h) * mask[n, t, h, s]`,
+/// `y[:, h, t, s]` is the sum over n of `p[n] * v[:, hk, n, s]`, where p is the softmax over n of
+///   `cap(scale * dot(q[:, h, t, s], k[:, hk, n, s])) + alibi_slope(h) * mask[n, t, h, s]`,
 /// with `sinks[h]` if there are sinks (see softmax()). `cap(z) = softcap * tanh(z / softcap)`, or z
-/// if softcap is 0. `h' = h / (H / Hk)`: query heads in groups share a head of k and v. Where all
+/// if softcap is 0. `hk = h / (H / Hk)`: query heads in groups share a head of k and v. Where all
 /// scores are minus infinity, and where N is 0, y is 0. Scores of all keys at once are never in
 /// memory.
 /// A device may skip blocks of keys that the mask hides by minus infinity. A not-a-number in k or v

@@ -1,9 +1,10 @@
-// Windows that move over images: tensors [W, H, C, N], of N images of C channels. Window positions
-// are numbered from 0. Along x, position i meets elements `i * stride + j * dilation - pad` for j
-// from 0 to kernel - 1. There are `(W + 2 * pad - dilation * (kernel - 1) - 1) / stride + 1`
-// positions, rounded down, and there must be at least one. Elements outside of the image count as
-// 0, unless the op says otherwise. All sizes but N are fixed, and none is above 2^31 - 1. Images
-// with depth are [W, H, D, C * N]: channel c of image n is slice c + C * n.
+/// \file
+/// Windows that move over images: tensors [W, H, C, N], of N images of C channels. Window positions
+/// are numbered from 0. Along x, position i meets elements `i * stride + j * dilation - pad` for j
+/// from 0 to kernel - 1. There are `(W + 2 * pad - dilation * (kernel - 1) - 1) / stride + 1`
+/// positions, rounded down, and there must be at least one. Elements outside of the image count as
+/// 0, unless the op says otherwise. All sizes but N are fixed, and none is above 2^31 - 1. Images
+/// with depth are [W, H, D, C * N]: channel c of image n is slice c + C * n.
 #pragma once
 
 #include <array>
@@ -18,6 +19,7 @@ using Pair = std::array<std::int64_t, 2>;
 /// One for x, for y and for z.
 using Triple = std::array<std::int64_t, 3>;
 
+/// Parameters of conv_transpose_1d().
 struct Conv1dParams {
   std::int64_t stride = 1;    ///< at least 1
   std::int64_t pad = 0;       ///< at least 0, on both sides
@@ -30,6 +32,7 @@ struct Conv1dParams {
   }
 };
 
+/// Parameters of conv_2d(), conv_2d_dw() and conv_transpose_2d().
 struct Conv2dParams {
   Pair stride = {1, 1};    ///< at least 1
   Pair pad = {0, 0};       ///< at least 0, on both sides
@@ -56,6 +59,7 @@ const Op& conv_2d_dw_op();
 /// The result is F32 [positions along x, positions along y, C, N].
 Result<Value> conv_2d_dw(GraphBuilder& g, Operand w, Operand x, Conv2dParams params = {});
 
+/// Parameters of conv_3d().
 struct Conv3dParams {
   std::int64_t channels = 1;  ///< C, at least 1
   Triple stride = {1, 1, 1};
@@ -96,6 +100,7 @@ const Op& conv_transpose_2d_op();
 /// The result is F32 `[(W - 1) * stride + dilation * (KW - 1) + 1 - 2 * pad, the same of H, O, N]`.
 Result<Value> conv_transpose_2d(GraphBuilder& g, Operand w, Operand x, Conv2dParams params = {});
 
+/// Parameters of im2col().
 struct Im2colParams {
   Pair kernel = {1, 1};      ///< at least 1
   Pair stride = {1, 1};      ///< at least 1
@@ -120,6 +125,7 @@ const Op& im2col_op();
 /// The result is [KW * KH * C, positions along x, positions along y, N].
 Result<Value> im2col(GraphBuilder& g, Operand x, Im2colParams params);
 
+/// Parameters of im2col_3d().
 struct Im2col3dParams {
   std::int64_t channels = 1;  ///< C, at least 1
   Triple kernel = {1, 1, 1};
@@ -145,6 +151,7 @@ const Op& im2col_3d_op();
 /// The result is [KW * KH * KD * C, positions along x, along y, positions along z * N].
 Result<Value> im2col_3d(GraphBuilder& g, Operand x, Im2col3dParams params);
 
+/// Parameters of col2im_1d().
 struct Col2im1dParams {
   std::int64_t kernel = 1;    ///< K, at least 1
   std::int64_t stride = 1;    ///< at least 1
@@ -170,6 +177,7 @@ Result<Value> col2im_1d(GraphBuilder& g, Operand x, Col2im1dParams params);
 enum class Pooling : std::uint8_t { kMax, kAverage };
 std::string_view to_string(Pooling pooling);
 
+/// Parameters of pool_1d().
 struct Pool1dParams {
   Pooling pooling = Pooling::kMax;
   std::int64_t kernel = 1;  ///< at least 1
@@ -190,6 +198,7 @@ const Op& pool_1d_op();
 /// X2, X3].
 Result<Value> pool_1d(GraphBuilder& g, Operand x, Pool1dParams params);
 
+/// Parameters of pool_2d().
 struct Pool2dParams {
   Pooling pooling = Pooling::kMax;
   Pair kernel = {1, 1};  ///< at least 1

@@ -1,4 +1,5 @@
-// An operation that the user brings along: a function that the CPU calls in every run.
+/// \file
+/// An operation that the user brings along: a function that the CPU calls in every run.
 #pragma once
 
 #include <algorithm>
@@ -115,6 +116,7 @@ using CustomFunction = std::function<Status(const CustomCall& call)>;
 /// The result's type and shape for sources of these; strides make no difference.
 using CustomShapeRule = std::function<Result<Tensor>(std::span<const Tensor> sources)>;
 
+/// Parameters of custom().
 struct CustomParams {
   std::string name;                              ///< how messages speak of it
   std::variant<Tensor, CustomShapeRule> result;  ///< its type and shape, or the rule for them

@@ -1,6 +1,7 @@
-// Data moved, copied, converted and made.
-//
-// "Any plain type" is any but the block types, whose elements can't be moved one by one.
+/// \file
+/// Data moved, copied, converted and made.
+///
+/// "Any plain type" is any but the block types, whose elements can't be moved one by one.
 #pragma once
 
 #include <string_view>
@@ -29,6 +30,7 @@ const Op& dup_op();
 /// `x`: any type and shape; the result has both.
 Result<Value> dup(GraphBuilder& g, Operand x);
 
+/// Parameters of set().
 struct SetParams {
   Sizes start = {0, 0, 0, 0};
   template <class F>
@@ -45,6 +47,7 @@ const Op& set_op();
 /// start 0. The result is all of dst, written.
 Result<Value> set(GraphBuilder& g, Operand dst, Operand x, const Sizes& start);
 
+/// Parameters of repeat().
 struct RepeatParams {
   Shape shape;
   template <class F>
@@ -57,6 +60,7 @@ const Op& repeat_op();
 /// `x`: any type; each of its dimensions divides that of `shape`. The result has x's type.
 Result<Value> repeat(GraphBuilder& g, Operand x, const Shape& shape);
 
+/// Parameters of concat().
 struct ConcatParams {
   int dim = 0;
   template <class F>
@@ -76,6 +80,7 @@ enum class Padding : std::uint8_t {
 };
 std::string_view to_string(Padding padding);
 
+/// Parameters of pad().
 struct PadParams {
   Sizes before = {0, 0, 0, 0};  ///< elements added at the start of each dimension, at least 0
   Sizes after = {0, 0, 0, 0};   ///< and at the end
@@ -96,6 +101,7 @@ const Op& pad_op();
 /// whole blocks along dimension 0. The result has x's type.
 Result<Value> pad(GraphBuilder& g, Operand x, PadParams params);
 
+/// Parameters of pad_reflect_1d().
 struct PadReflectParams {
   std::int64_t before = 0;
   std::int64_t after = 0;
@@ -112,6 +118,7 @@ const Op& pad_reflect_1d_op();
 /// [before + C + after, ...], of x's type.
 Result<Value> pad_reflect_1d(GraphBuilder& g, Operand x, PadReflectParams params);
 
+/// Parameters of roll().
 struct RollParams {
   Sizes shift = {0, 0, 0, 0};
   template <class F>
@@ -137,6 +144,7 @@ Result<Value> diag(GraphBuilder& g, Operand x);
 enum class Triangle : std::uint8_t { kLower, kUpper };
 std::string_view to_string(Triangle triangle);
 
+/// Parameters of tri().
 struct TriParams {
   Triangle triangle = Triangle::kLower;
   bool diagonal = true;  ///< with the elements where both are the same
@@ -151,6 +159,7 @@ const Op& tri_op();
 /// need not be square. `x`: any plain type and shape; the result has both.
 Result<Value> tri(GraphBuilder& g, Operand x, TriParams params = {});
 
+/// Parameters of diag_mask_inf().
 struct DiagMaskInfParams {
   std::int64_t n_past = 0;
   template <class F>
@@ -163,6 +172,7 @@ const Op& diag_mask_inf_op();
 /// else x. `n_past`: at least 0. `x`: F32, F16 or BF16, any shape; the result has both.
 Result<Value> diag_mask_inf(GraphBuilder& g, Operand x, std::int64_t n_past);
 
+/// Parameters of arange().
 struct ArangeParams {
   double start = 0;
   double stop = 0;
@@ -180,6 +190,7 @@ const Op& arange_op();
 /// The result is F32 [count].
 Result<Value> arange(GraphBuilder& g, ArangeParams params);
 
+/// Parameters of fill().
 struct FillParams {
   Shape shape;
   float value = 0;
@@ -196,6 +207,7 @@ const Op& fill_op();
 /// one. `type`: any plain type.
 Result<Value> fill(GraphBuilder& g, const Shape& shape, float value, DType type = DType::kF32);
 
+/// Parameters of timestep_embedding().
 struct TimestepEmbeddingParams {
   std::int64_t dim = 0;
   float max_period = 10000;
@@ -215,6 +227,7 @@ Result<Value> timestep_embedding(GraphBuilder& g, Operand t, TimestepEmbeddingPa
 enum class Interpolation : std::uint8_t { kNearest, kBilinear, kBicubic };
 std::string_view to_string(Interpolation interpolation);
 
+/// Parameters of upscale().
 struct UpscaleParams {
   std::int64_t width = 0;
   std::int64_t height = 0;

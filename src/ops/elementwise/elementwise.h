@@ -1,6 +1,7 @@
-// Arithmetic element by element. The first operand is F32, F16 or BF16, and the result is of its
-// type; a second one is F32, F16 or BF16, too, whichever the first is. All is computed in F32, and
-// rounded once.
+/// \file
+/// Arithmetic element by element. The first operand is F32, F16 or BF16, and the result is of its
+/// type; a second one is F32, F16 or BF16, too, whichever the first is. All is computed in F32, and
+/// rounded once.
 #pragma once
 
 #include "shunt/graph.h"
@@ -37,6 +38,7 @@ const Op& add_id_op();
 /// result has x's shape.
 Result<Value> add_id(GraphBuilder& g, Operand x, Operand b, Operand ids);
 
+/// Parameters of scale().
 struct ScaleParams {
   float scale = 1;
   float bias = 0;

@@ -1,4 +1,5 @@
-// Products of matrices.
+/// \file
+/// Products of matrices, those of a mixture of experts, and triangular systems of equations.
 #pragma once
 
 #include <string_view>
@@ -34,6 +35,7 @@ const Op& matmul_id_op();
 /// The result is F32 [M, U, T].
 Result<Value> matmul_id(GraphBuilder& g, Operand w, Operand x, Operand ids);
 
+/// Parameters of solve_tri().
 struct SolveTriParams {
   Triangle triangle = Triangle::kLower;  ///< the other one is not read
   bool unit = false;                     ///< the diagonal is not read, but taken for ones

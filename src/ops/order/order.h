@@ -1,4 +1,5 @@
-// Where elements stand among others. `x`: F32, F16 or BF16.
+/// \file
+/// Where elements stand among others. `x`: F32, F16 or BF16.
 #pragma once
 
 #include <string_view>
@@ -16,6 +17,7 @@ Result<Value> argmax(GraphBuilder& g, Operand x);
 enum class SortOrder : std::uint8_t { kAscending, kDescending };
 std::string_view to_string(SortOrder order);
 
+/// Parameters of argsort().
 struct ArgsortParams {
   SortOrder order = SortOrder::kAscending;
   template <class F>
@@ -29,6 +31,7 @@ const Op& argsort_op();
 /// and elements that are not a number come last. `x`: any shape. The result is I32 of x's shape.
 Result<Value> argsort(GraphBuilder& g, Operand x, ArgsortParams params = {});
 
+/// Parameters of top_k().
 struct TopKParams {
   std::int64_t k = 1;
   template <class F>

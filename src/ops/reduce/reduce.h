@@ -1,5 +1,6 @@
-// Many elements to one, or to as many sums. `x`: F32, F16 or BF16; the result has its type, in
-// which a sum may be infinite that F32 has a number for. Computed in F32, and rounded once.
+/// \file
+/// Many elements to one, or to as many sums. `x`: F32, F16 or BF16; the result has its type, in
+/// which a sum may be infinite that F32 has a number for. Computed in F32, and rounded once.
 #pragma once
 
 #include "shunt/graph.h"

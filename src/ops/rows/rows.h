@@ -1,4 +1,5 @@
-// Rows picked from, or written to, a matrix by their numbers.
+/// \file
+/// Rows picked from, or written to, a matrix by their numbers.
 #pragma once
 
 #include "shunt/graph.h"

@@ -1,16 +1,17 @@
-// Recurrences over tokens: models that keep a state of fixed size instead of a cache that grows.
-//
-// Each op walks the T tokens of S sequences, from a state for each sequence, and gives two things:
-// the outputs and the states after the last token. A node has one result, so both are in it: F32
-// [C, T + N, S]. For each sequence it has T rows of C output channels (T at its maximum), then the
-// N rows that its state takes. It is not one flat tensor, because T and S may be dynamic
-// dimensions. It is not written into the states, as steps that fail, or are taken back, must leave
-// them as they were. The builder functions return views of the two parts. To keep states, copy
-// them: cpy() into the cache's first S, or set_rows() by number, for which reshape() makes a row of
-// each.
-//
-// States come from `states`: of sequence s, state number ids[s], or s itself without ids (then
-// there are S states). A run with a number that there is no state for fails.
+/// \file
+/// Recurrences over tokens: models that keep a state of fixed size instead of a cache that grows.
+///
+/// Each op walks the T tokens of S sequences, from a state for each sequence, and gives two things:
+/// the outputs and the states after the last token. A node has one result, so both are in it: F32
+/// [C, T + N, S]. For each sequence it has T rows of C output channels (T at its maximum), then the
+/// N rows that its state takes. It is not one flat tensor, because T and S may be dynamic
+/// dimensions. It is not written into the states, as steps that fail, or are taken back, must leave
+/// them as they were. The builder functions return views of the two parts. To keep states, copy
+/// them: cpy() into the cache's first S, or set_rows() by number, for which reshape() makes a row
+/// of each.
+///
+/// States come from `states`: of sequence s, state number ids[s], or s itself without ids (then
+/// there are S states). A run with a number that there is no state for fails.
 #pragma once
 
 #include "shunt/graph.h"
@@ -81,6 +82,7 @@ const Op& rwkv_wkv7_op();
 Result<Recurrence> rwkv_wkv7(GraphBuilder& g, Operand r, Operand w, Operand k, Operand v, Operand a,
                              Operand b, Operand states, Operand ids = absent());
 
+/// Parameters of gated_linear_attn().
 struct GatedLinearAttnParams {
   float scale = 1;  ///< of the outputs; finite; 1 / sqrt(K) in most models
   template <class F>
@@ -102,6 +104,7 @@ Result<Recurrence> gated_linear_attn(GraphBuilder& g, Operand q, Operand k, Oper
                                      Operand states, Operand ids = absent(),
                                      GatedLinearAttnParams params = {});
 
+/// Parameters of gated_delta_net().
 struct GatedDeltaNetParams {
   float scale = 1;  ///< of the outputs; finite; 1 / sqrt(K) in most models
   template <class F>

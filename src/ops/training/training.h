@@ -1,6 +1,7 @@
-// The additions of training to the forward ops: gradients, losses and optimiser steps. An op named
-// X_back takes the gradient dy of a loss by X's result and gives that by X's source. Its other
-// arguments are arguments of X, or the result of X.
+/// \file
+/// The additions of training to the forward ops: gradients, losses and optimiser steps. An op named
+/// X_back takes the gradient dy of a loss by X's result and gives that by X's source. Its other
+/// arguments are arguments of X, or the result of X.
 #pragma once
 
 #include "shunt/graph.h"
@@ -10,6 +11,7 @@
 
 namespace shunt {
 
+/// Parameters of repeat_back().
 struct RepeatBackParams {
   Shape shape;  ///< of the result; each dimension divides that of dy
   template <class F>
@@ -24,6 +26,7 @@ const Op& repeat_back_op();
 /// `dy`: F32, any shape. The result is F32 of `shape`.
 Result<Value> repeat_back(GraphBuilder& g, Operand dy, const Shape& shape);
 
+/// Parameters of get_rows_back().
 struct GetRowsBackParams {
   std::int64_t rows = 0;  ///< R, of the table
   template <class F>
@@ -39,6 +42,7 @@ const Op& get_rows_back_op();
 /// The result is F32 [C, R].
 Result<Value> get_rows_back(GraphBuilder& g, Operand dy, Operand ids, std::int64_t rows);
 
+/// Parameters of im2col_back().
 struct Im2colBackParams {
   Im2colParams windows;  ///< the type of im2col's result makes no difference
   Pair image = {0, 0};   ///< W and H
@@ -94,6 +98,7 @@ const Op& cross_entropy_loss_back_op();
 Result<Value> cross_entropy_loss_back(GraphBuilder& g, Operand dloss, Operand logits,
                                       Operand labels);
 
+/// Parameters of update_moment().
 struct UpdateMomentParams {
   float beta = 0.9F;       ///< how much stays, from 0 to 1
   std::int64_t power = 1;  ///< 1 for the mean, 2 for the mean square
@@ -109,6 +114,7 @@ const Op& update_moment_op();
 /// `m`: F32, in memory that may be written; `x`: F32 of the same shape. The result is m, written.
 Result<Value> update_moment(GraphBuilder& g, Operand m, Operand x, UpdateMomentParams params = {});
 
+/// Parameters of opt_step_adamw().
 struct AdamwParams {
   float beta1 = 0.9F;         ///< from 0 to below 1
   float beta2 = 0.999F;       ///< from 0 to below 1
@@ -127,8 +133,8 @@ const Op& opt_step_adamw_op();
 /// A step of AdamW (decoupled weight decay, arXiv 1711.05101). It is three nodes. Two are
 /// update_moment() of m, the mean of the gradient, and of v, that of its square. Then, with the
 /// moments' bias taken out,
-///   `w = w - rate * (m / (1 - beta1^step) / (sqrt(v / (1 - beta2^step)) + eps)
-///                   + weight_decay * w)`.
+///   `w = w - rate * (m / (1 - beta1^step) / (sqrt(v / (1 - beta2^step)) + eps) +
+///                    weight_decay * w)`.
 /// `w`, `m`, `v`: F32 of the same shape, in memory that may be written (role cache); m and v start
 /// as zeros. `gradient`: F32 of that shape.
 /// `rate`: F32 [1]. `step`: I32 [1], 1 in the first step; a run with one below 1 fails.
@@ -136,6 +142,7 @@ const Op& opt_step_adamw_op();
 Result<Value> opt_step_adamw(GraphBuilder& g, Operand w, Operand gradient, Operand m, Operand v,
                              Operand rate, Operand step, AdamwParams params = {});
 
+/// Parameters of opt_step_sgd().
 struct SgdParams {
   float weight_decay = 0.0F;  ///< at least 0
   template <class F>

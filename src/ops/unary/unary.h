@@ -1,6 +1,7 @@
-// Functions of each element. `x`: F32, F16 or BF16, any shape; the result has x's type and shape.
-// It is computed in F32 and rounded once. Not-a-number stays so, unless the function compares only
-// (sgn, step).
+/// \file
+/// Functions of each element. `x`: F32, F16 or BF16, any shape; the result has x's type and shape.
+/// It is computed in F32 and rounded once. Not-a-number stays so, unless the function compares only
+/// (sgn, step).
 #pragma once
 
 #include "shunt/graph.h"
@@ -111,6 +112,7 @@ const Op& tanh_op();
 Result<Value> trunc(GraphBuilder& g, Operand x);
 const Op& trunc_op();
 
+/// Parameters of leaky_relu().
 struct LeakyReluParams {
   float slope = 0.01F;
   template <class F>
@@ -145,6 +147,7 @@ struct XieluParams {
 Result<Value> xielu(GraphBuilder& g, Operand x, XieluParams params);
 const Op& xielu_op();
 
+/// Parameters of clamp().
 struct ClampParams {
   float low = 0;
   float high = 1;

@@ -1,4 +1,5 @@
-// The same memory seen another way: nothing is computed, and every view sees later writes.
+/// \file
+/// The same memory seen another way: nothing is computed, and every view sees later writes.
 #pragma once
 
 #include <array>
@@ -7,6 +8,7 @@
 
 namespace shunt {
 
+/// Parameters of reshape().
 struct ReshapeParams {
   Shape shape;
   template <class F>
@@ -24,6 +26,7 @@ const Op& reshape_op();
 /// [512, T] and [64, 8T], but not [T, 512].
 Result<Value> reshape(GraphBuilder& g, Operand x, const Shape& shape);
 
+/// Parameters of view().
 struct ViewParams {
   Sizes start = {0, 0, 0, 0};
   Shape shape;
@@ -41,6 +44,7 @@ const Op& view_op();
 /// goes beyond the actual size of a dynamic dimension of x, its elements are whatever was there.
 Result<Value> view(GraphBuilder& g, Operand x, const Sizes& start, const Shape& shape);
 
+/// Parameters of permute().
 struct PermuteParams {
   std::array<int, kMaxDims> axes = {0, 1, 2, 3};
   template <class F>
