@@ -93,16 +93,19 @@ class Builder {
   Dim dynamic_dim(std::string name, std::int64_t max);
   /// A tensor that the caller fills before each run. Names of inputs must differ.
   Expr input(std::string name, DType dtype, const Shape& shape);
+  /// The same for the type of C++ that stands for a plain type.
   template <class T>
   Expr input(std::string name, const Shape& shape) {
     return input(std::move(name), dtype_of<T>(), shape);
   }
   /// A tensor that never changes. `bytes` are copied; Invalid if they are not as many as it takes.
   Expr weight(std::string name, DType dtype, const Shape& shape, std::span<const std::byte> bytes);
+  /// The same from values; Invalid if they are not as many as the shape has.
   template <class T>
   Expr weight(std::string name, const Shape& shape, std::span<const T> values) {
     return weight(std::move(name), dtype_of<T>(), shape, std::as_bytes(values));
   }
+  /// The same from a list of values.
   template <class T>
   Expr weight(std::string name, const Shape& shape, std::initializer_list<T> values) {
     return weight(std::move(name), shape, std::span<const T>(values.begin(), values.size()));
@@ -111,6 +114,7 @@ class Builder {
   Builder& name(const Expr& value, std::string name);
   /// Marks a value as an output. Names of outputs must differ.
   Builder& output(std::string name, const Expr& value) &;
+  /// The same of a temporary Builder.
   Builder&& output(std::string name, const Expr& value) &&;
 
   /// Of ops without operands. Invalid once the graph is compiled.

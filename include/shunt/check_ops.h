@@ -55,6 +55,7 @@ struct OpCasesCheck {
   std::vector<RefusedCases> reasons = {};  ///< why cases are not supported; most frequent first
   std::vector<CaseCheck> failures = {};    ///< those that failed
 
+  /// Number of cases that were computed or refused.
   std::size_t cases() const { return passed + failed + unsupported; }
 };
 

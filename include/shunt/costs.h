@@ -41,6 +41,7 @@ struct OpCost {
   double unpack_seconds_per_byte = 0;
   double few_seconds_per_operation = 0;  ///< 0: seconds_per_operation for all numbers of columns
 
+  /// Seconds of a node with that much arithmetic, and that many bytes read.
   double seconds(double operations, double bytes) const {
     double arithmetic = bytes * unpack_seconds_per_byte + operations * seconds_per_operation;
     if (few_seconds_per_operation > 0)
@@ -54,6 +55,7 @@ inline constexpr std::string_view kAnyOp = "*";
 struct TransferCost {
   double latency = 0;
   double seconds_per_byte = 0;
+  /// Seconds of a copy.
   double seconds(double bytes) const { return latency + bytes * seconds_per_byte; }
 };
 

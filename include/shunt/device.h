@@ -113,18 +113,22 @@ class Buffer {
   Buffer& operator=(const Buffer&) = delete;
   virtual ~Buffer() = default;
 
+  /// The kind of memory that it was allocated from.
   virtual const BufferType& type() const = 0;
+  /// Bytes that were asked for.
   virtual std::size_t size() const = 0;
   /// Its address on the host; null if the host can't access it.
   virtual std::byte* host_data() { return nullptr; }
   /// Copies from and to the host, complete when they return. Invalid if the range is not inside the
   /// buffer.
   virtual Status write(std::size_t offset, std::span<const std::byte> from) = 0;
+  /// The same from the buffer to the host.
   virtual Status read(std::size_t offset, std::span<std::byte> to) = 0;
   /// 2-D copies from and to the host: rows of this buffer start at `offset`. Invalid if a row is
   /// not inside the buffer, or a pitch is too small; then nothing has been copied. By default a
   /// write or a read for each row.
   virtual Status write_2d(std::size_t offset, const std::byte* from, const CopyShape& shape);
+  /// The same from the buffer to the host.
   virtual Status read_2d(std::byte* to, std::size_t offset, const CopyShape& shape);
   /// Sets every byte of a range. Invalid if it is not inside the buffer. By default writes of
   /// pieces of 64 KiB.
@@ -194,9 +198,11 @@ class [[nodiscard]] Support {
   bool refused() const { return refused_; }
   /// The kind of the reason, if refused().
   Refusal refusal() const { return refusal_; }
+  /// The property of the node that causes the refusal, for users. Empty if it is not refused.
   const std::string& facts() const { return facts_; }
   /// The source that is to come as converted_dtype(), from 0; -1: none.
   int converted_source() const { return source_; }
+  /// The type that converted_source() is to have; of no meaning without one.
   DType converted_dtype() const { return dtype_; }
 
  private:
@@ -355,8 +361,10 @@ class Stream {
   /// stream.
   virtual Status write_2d(Address to, const std::byte* from, const CopyShape& shape,
                           std::span<Event* const> waits, Event* signal);
+  /// The same from a buffer of this device to the host.
   virtual Status read_2d(std::byte* to, Address from, const CopyShape& shape,
                          std::span<Event* const> waits, Event* signal);
+  /// The same from a buffer of another device; only as copy().
   virtual Status copy_2d(Address to, Address from, const CopyShape& shape,
                          std::span<Event* const> waits, Event* signal);
   /// Blocks until all work is done. Afterwards new work starts without the error. If the device
@@ -491,6 +499,7 @@ class Backend {
   Backend(const Backend&) = delete;
   Backend& operator=(const Backend&) = delete;
   virtual ~Backend() = default;
+  /// "cpu": its name in options and for users. Constant.
   virtual std::string_view name() const = 0;
   /// Its devices, which it owns; none if it can't be used on this machine.
   virtual std::span<Device* const> devices() = 0;

@@ -260,6 +260,7 @@ class Session {
   /// there.
   Status truncate(std::int64_t length, std::int64_t sequence = 0);
 
+  /// The model it was created with.
   const Model& model() const;
   /// SessionOptions::sequences.
   std::int64_t sequences() const;

@@ -53,6 +53,7 @@ struct VendorError {
 /// device failed, it names the device and the node, so that a caller can continue without it.
 class [[nodiscard]] Error {
  public:
+  /// The message states the facts: names, sizes, the accepted values.
   Error(ErrorCode code, std::string message) : code_(code), message_(std::move(message)) {}
 
   /// The kind of the error.
@@ -69,9 +70,11 @@ class [[nodiscard]] Error {
 
   /// The same error with "context: " in front of its message.
   Error with_context(std::string_view context) &&;
+  /// The same error with the code and text of a vendor's library.
   Error with_vendor(VendorError vendor) &&;
   /// Existing values stay: the first caller knows the device or node best.
   Error with_device(std::string_view device) &&;
+  /// As with_device().
   Error with_node(std::string_view node) &&;
 
  private:
@@ -91,6 +94,7 @@ class [[nodiscard]] Result : public tl::expected<T, Error> {
  public:
   using Base = tl::expected<T, Error>;
   using Base::Base;
+  /// A failure. Implicit, so that a function may return an Error.
   Result(Error error)
       : Base(tl::unexpect, std::move(error)) {}  // NOLINT: `return error;` is the idiom
 };

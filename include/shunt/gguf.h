@@ -110,6 +110,7 @@ class File {
 
   /// As it was opened; after parse() the name for messages.
   const std::string& path() const;
+  /// Of the format, as the file states it.
   std::uint32_t version() const;
   std::endian byte_order() const;  ///< the first part's
   /// Bytes; offsets of tensors are multiples of it.
@@ -120,6 +121,7 @@ class File {
   std::span<const TensorInfo> tensors() const;
   /// The tensor with a name; null if there is none.
   const TensorInfo* find_tensor(std::string_view name) const;
+  /// 1 for a file that is not split.
   std::size_t part_count() const;
   std::size_t file_bytes() const;  ///< of all parts
 
@@ -128,6 +130,7 @@ class File {
   /// The whole mapped part, and the object that keeps it mapped (null after parse(): the bytes are
   /// the caller's).
   std::span<const std::byte> part_bytes(std::uint32_t part) const;
+  /// Keeps a part mapped as long as it lives: see part_bytes().
   std::shared_ptr<const void> mapping(std::uint32_t part) const;
 
   // Metadata by key. A key that is missing is NotFound; one of another kind is BadFile; both name
@@ -138,14 +141,19 @@ class File {
   Result<std::string> get_string(std::string_view key) const;
   Result<std::int64_t> get_integer(std::string_view key) const;  ///< any integer type
   Result<double> get_number(std::string_view key) const;         ///< any integer or float type
+  /// A truth value, with the errors of get_string().
   Result<bool> get_bool(std::string_view key) const;
   /// An array of elements like `element`: any integer type is as good as another, so are the float
   /// types.
   Result<std::shared_ptr<const Array>> get_array(std::string_view key, ValueType element) const;
   // The same for keys that may be missing: then `fallback`.
+  /// As get_string(), but a missing key gives `fallback`.
   Result<std::string> get_string_or(std::string_view key, std::string fallback) const;
+  /// As get_integer(), but a missing key gives `fallback`.
   Result<std::int64_t> get_integer_or(std::string_view key, std::int64_t fallback) const;
+  /// As get_number(), but a missing key gives `fallback`.
   Result<double> get_number_or(std::string_view key, double fallback) const;
+  /// As get_bool(), but a missing key gives `fallback`.
   Result<bool> get_bool_or(std::string_view key, bool fallback) const;
 
   /// How open() and parse() make one.

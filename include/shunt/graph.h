@@ -87,6 +87,7 @@ struct Node {
   std::int64_t offset = 0;      ///< bytes from the start of that memory
   bool writes_storage = false;  ///< it writes into memory that it shares with its first source
 
+  /// Whether it is a weight, an input or a cache.
   bool is_leaf() const { return op == nullptr; }
 };
 
@@ -117,6 +118,7 @@ class Graph {
   std::span<const Node> nodes() const { return nodes_; }
   /// `id` must be below size(): this is not checked.
   const Node& node(NodeId id) const { return nodes_[id]; }
+  /// Number of nodes.
   std::size_t size() const { return nodes_.size(); }
   /// Dynamic dimensions by id; entry 0 is "none".
   std::span<const DynamicDim> dynamic_dims() const { return dynamic_dims_; }

@@ -62,6 +62,7 @@ struct DevicePeaks {
   int threads = 0;
   std::array<PeakRate, kPeaks.size()> rates;
 
+  /// The rate of a peak.
   const PeakRate& operator[](Peak peak) const { return rates[static_cast<std::size_t>(peak)]; }
 };
 

@@ -249,6 +249,7 @@ class Plan {
   Plan& operator=(const Plan&) = delete;
   virtual ~Plan() = default;
 
+  /// The graph it was compiled from.
   virtual const Graph& graph() const = 0;
   /// The placement it was compiled from, with the reason of each device.
   virtual const Placement& placement() const = 0;

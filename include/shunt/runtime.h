@@ -32,6 +32,7 @@ namespace shunt {
 /// its Runtime.
 class Executable {
  public:
+  /// Afterwards run() of the old object is InvalidArgument, and its spans are empty.
   Executable(Executable&&) noexcept;
   Executable& operator=(Executable&&) noexcept;
   ~Executable();
@@ -51,6 +52,7 @@ class Executable {
   }
   /// The same for tensors of any type, such as F16.
   std::span<std::byte> input_bytes(std::string_view name, std::optional<DType> dtype = {});
+  /// As output(), for tensors of any type.
   std::span<const std::byte> output_bytes(std::string_view name, std::optional<DType> dtype = {});
 
   /// States a dynamic dimension for the runs that follow. Invalid for an unknown name, below 0 and

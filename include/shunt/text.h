@@ -118,8 +118,9 @@ class Tokenizer {
   /// Whether generation ends with this token: EOS, EOT or EOM, by their ids.
   bool is_end_of_generation(std::int32_t id) const;
 
-  /// Whether encode() adds BOS or EOS, defaults applied.
+  /// Whether encode() adds BOS, defaults applied.
   bool adds_bos() const;
+  /// Whether encode() adds EOS, defaults applied.
   bool adds_eos() const;
   /// Its vocabulary, special ids included; `unk` is filled in where a token's type tells it.
   const Vocabulary& vocabulary() const;
@@ -135,6 +136,7 @@ class Tokenizer {
 /// ids. Belongs to one thread at a time.
 class StreamDecoder {
  public:
+  /// Begins a text.
   explicit StreamDecoder(Tokenizer tokenizer, const DecodeOptions& options = {});
 
   /// The text that is complete with this id: whole characters only, maybe none. Invalid argument

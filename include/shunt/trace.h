@@ -94,6 +94,7 @@ class Trace {
 
   /// All so far, in the order in which they were declared and added.
   std::vector<TraceAction> actions() const;
+  /// The same of spans.
   std::vector<TraceSpan> spans() const;
   /// Spans that there was no room for.
   std::uint64_t left_out() const;
@@ -112,6 +113,7 @@ class Trace {
 /// Records the host's work from here to the end of the scope; nothing if there is no trace.
 class TraceScope {
  public:
+  /// `action`: of declare_host(). `trace` may be null.
   TraceScope(Trace* trace, std::uint32_t action)
       : trace_(trace), action_(action), begin_(trace != nullptr ? trace->now() : 0) {}
   TraceScope(const TraceScope&) = delete;

@@ -40,8 +40,10 @@ struct TrainingText {
   std::vector<std::size_t> starts;   ///< of each document, and the end
   std::vector<std::uint64_t> bytes;  ///< of the tokens of each document that can be predicted
 
+  /// Number of documents.
   std::size_t documents() const { return bytes.size(); }
   std::uint64_t text_bytes() const;  ///< of all documents
+  /// The tokens of document `i`, from 0; below documents(), which is not checked.
   std::span<const std::int32_t> document(std::size_t i) const {
     return std::span(tokens).subspan(starts[i], starts[i + 1] - starts[i]);
   }
@@ -115,6 +117,7 @@ struct TrainStep {
 struct TrainScore {
   double nats = 0;  ///< sum over tokens of -ln(probability)
   std::int64_t tokens = 0;
+  /// Mean over tokens; 0 without tokens.
   double loss() const { return tokens == 0 ? 0 : nats / static_cast<double>(tokens); }
 };
 

@@ -64,6 +64,7 @@ struct NodeCheck {
   double got = 0;        ///< its value on the device
   double expected = 0;   ///< its value in the reference run
 
+  /// Whether `error` and the numbers behind it are valid.
   bool compared() const { return outcome == CheckOutcome::kCompared; }
   /// Whether something is wrong with the device.
   bool wrong() const {

@@ -17,6 +17,7 @@ namespace shunt {
 
 /// Where the gate is in rows that hold both.
 enum class GateHalf : std::uint8_t { kFirst, kSecond };
+/// "first", "second".
 std::string_view to_string(GateHalf half);
 
 /// Of all ops here but swiglu_oai. `gate` is kFirst where there are two operands.
@@ -31,26 +32,31 @@ struct GatedParams {
 const Op& reglu_op();
 /// y = max(gate, 0) * up.
 Result<Value> reglu(GraphBuilder& g, Operand gate, Operand up);
+/// reglu() of the two halves of each row of one operand.
 Result<Value> reglu_fused(GraphBuilder& g, Operand halves, GatedParams params = {});
 
 const Op& geglu_op();
 /// y = gelu(gate) * up, with the approximation of gelu by tanh.
 Result<Value> geglu(GraphBuilder& g, Operand gate, Operand up);
+/// geglu() of the two halves of each row of one operand.
 Result<Value> geglu_fused(GraphBuilder& g, Operand halves, GatedParams params = {});
 
 const Op& geglu_erf_op();
 /// y = gelu_erf(gate) * up.
 Result<Value> geglu_erf(GraphBuilder& g, Operand gate, Operand up);
+/// geglu_erf() of the two halves of each row of one operand.
 Result<Value> geglu_erf_fused(GraphBuilder& g, Operand halves, GatedParams params = {});
 
 const Op& geglu_quick_op();
 /// y = gelu_quick(gate) * up.
 Result<Value> geglu_quick(GraphBuilder& g, Operand gate, Operand up);
+/// geglu_quick() of the two halves of each row of one operand.
 Result<Value> geglu_quick_fused(GraphBuilder& g, Operand halves, GatedParams params = {});
 
 const Op& swiglu_op();
 /// y = silu(gate) * up.
 Result<Value> swiglu(GraphBuilder& g, Operand gate, Operand up);
+/// swiglu() of the two halves of each row of one operand.
 Result<Value> swiglu_fused(GraphBuilder& g, Operand halves, GatedParams params = {});
 
 /// Parameters of swiglu_oai() and swiglu_oai_fused().
@@ -70,6 +76,7 @@ const Op& swiglu_oai_op();
 /// y = c * sigmoid(alpha * c) * (u + 1), where c = min(gate, limit) and u = min(max(up, -limit),
 /// limit): the gate of gpt-oss.
 Result<Value> swiglu_oai(GraphBuilder& g, Operand gate, Operand up, SwigluOaiParams params = {});
+/// swiglu_oai() of the two halves of each row of one operand.
 Result<Value> swiglu_oai_fused(GraphBuilder& g, Operand halves, SwigluOaiParams params = {});
 
 }  // namespace shunt

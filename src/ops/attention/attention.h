@@ -51,6 +51,7 @@ enum class RopeMode : std::uint8_t {
   /// dims / 2 elements: that of Qwen2-VL's picture encoder, with two sections of dims / 4.
   kVision,
 };
+/// "normal", "neox", "multi", "vision".
 std::string_view to_string(RopeMode mode);
 /// Whether tokens have a position for each section: kMulti and kVision.
 bool has_sections(RopeMode mode);

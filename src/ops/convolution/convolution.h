@@ -174,7 +174,9 @@ const Op& col2im_1d_op();
 /// element a row.
 Result<Value> col2im_1d(GraphBuilder& g, Operand x, Col2im1dParams params);
 
+/// The element that stands for a window: the largest, or the mean.
 enum class Pooling : std::uint8_t { kMax, kAverage };
+/// "max", "average".
 std::string_view to_string(Pooling pooling);
 
 /// Parameters of pool_1d().

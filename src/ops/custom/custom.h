@@ -103,6 +103,7 @@ struct CustomCall {
     std::int64_t begin = 0;
     std::int64_t end = 0;
   };
+  /// The share of this call, from `begin` to before `end`.
   Share share(std::int64_t n) const {
     const auto start = [&](std::int64_t i) { return n / items * i + std::min(i, n % items); };
     return {start(item), start(item + 1)};

@@ -74,10 +74,12 @@ const Op& concat_op();
 /// it, both are fixed or multiples of the same dynamic dimension. The result has their type.
 Result<Value> concat(GraphBuilder& g, Operand a, Operand b, int dim);
 
+/// The elements that are added.
 enum class Padding : std::uint8_t {
   kConstant,  ///< a number
   kCircular,  ///< the elements that follow at the other end
 };
+/// "constant", "circular".
 std::string_view to_string(Padding padding);
 
 /// Parameters of pad().
@@ -142,6 +144,7 @@ Result<Value> diag(GraphBuilder& g, Operand x);
 /// A part of a square matrix: the elements whose row's number is above that of their column, or
 /// below.
 enum class Triangle : std::uint8_t { kLower, kUpper };
+/// "lower", "upper".
 std::string_view to_string(Triangle triangle);
 
 /// Parameters of tri().
@@ -224,7 +227,9 @@ const Op& timestep_embedding_op();
 /// `t`: F32 or I32 [N]. `dim`: at least 1. `max_period`: above 0. The result is F32 [dim, N].
 Result<Value> timestep_embedding(GraphBuilder& g, Operand t, TimestepEmbeddingParams params);
 
+/// How elements between those of the source are found.
 enum class Interpolation : std::uint8_t { kNearest, kBilinear, kBicubic };
+/// "nearest", "bilinear", "bicubic".
 std::string_view to_string(Interpolation interpolation);
 
 /// Parameters of upscale().

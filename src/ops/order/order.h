@@ -14,7 +14,9 @@ const Op& argmax_op();
 /// result is I32 [R, X2, X3].
 Result<Value> argmax(GraphBuilder& g, Operand x);
 
+/// The order of sorted elements.
 enum class SortOrder : std::uint8_t { kAscending, kDescending };
+/// "ascending", "descending".
 std::string_view to_string(SortOrder order);
 
 /// Parameters of argsort().
