@@ -1,10 +1,13 @@
-// Measuring a model: prefill and decode throughput, time to the first token and peak memory, beside
-// the rate that the device allows.
-//
-//   const ModelBenchRequest request = {.prompts = {512}, .generated = {64}};
-//   SHUNT_ASSIGN(const SessionOptions session, bench_session(request));
-//   SHUNT_ASSIGN(const auto model, Model::load("model.gguf", registry, {.session = session}));
-//   SHUNT_ASSIGN(const ModelBenchReport report, bench_model(model, session, request, start));
+/// \file
+/// Measuring a model: prefill and decode throughput, time to the first token and peak memory,
+/// beside the rate that the device allows.
+///
+/// \code
+/// const ModelBenchRequest request = {.prompts = {512}, .generated = {64}};
+/// SHUNT_ASSIGN(const SessionOptions session, bench_session(request));
+/// SHUNT_ASSIGN(const auto model, Model::load("model.gguf", registry, {.session = session}));
+/// SHUNT_ASSIGN(const ModelBenchReport report, bench_model(model, session, request, start));
+/// \endcode
 #pragma once
 
 #include <cstdint>

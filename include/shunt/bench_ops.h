@@ -1,8 +1,12 @@
-// Measuring ops in shapes of language models on one device, beside the rate that the device allows.
-//
-//   SHUNT_ASSIGN(const auto devices, select_with_cpu(*registry, {}));
-//   SHUNT_ASSIGN(const OpsBenchReport report,
-//                bench_ops(devices, {.types = {DType::kQ4_0}, .ops = {"matmul"}}));
+/// \file
+/// Measuring ops in shapes of language models on one device, beside the rate that the device
+/// allows.
+///
+/// \code
+/// SHUNT_ASSIGN(const auto devices, select_with_cpu(*registry, {}));
+/// SHUNT_ASSIGN(const OpsBenchReport report,
+///              bench_ops(devices, {.types = {DType::kQ4_0}, .ops = {"matmul"}}));
+/// \endcode
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,10 @@
-// Measuring training steps of a model, beside the rate of their matrix products alone.
-//
-//   SHUNT_ASSIGN(const TrainBenchReport report, bench_train("small.gguf", {.rows = 16}, cpu));
+/// \file
+/// Measuring training steps of a model, beside the rate of their matrix products alone.
+///
+/// \code
+/// SHUNT_ASSIGN(const TrainBenchReport report, bench_train("small.gguf", {.rows = 16}, cpu));
+/// std::cout << report.tokens_per_second() << " tokens/s\n";
+/// \endcode
 #pragma once
 
 #include <cstdint>

@@ -1,8 +1,11 @@
-// The placement of a model's step without loading the model: which device would compute which node,
-// and the reason. `shunt explain` and `shunt place` print it.
-//
-//   SHUNT_ASSIGN(const PlacedStep step, place_step("model.gguf", registry, {}));
-//   const Explanation why = explain(*step.graph, step.placement, step.segments);
+/// \file
+/// The placement of a model's step without loading the model: which device would compute which
+/// node, and the reason. `shunt explain` and `shunt place` print it.
+///
+/// \code
+/// SHUNT_ASSIGN(const PlacedStep step, place_step("model.gguf", registry, {}));
+/// const Explanation why = explain(*step.graph, step.placement, step.segments);
+/// \endcode
 #pragma once
 
 #include <cstdint>

@@ -1,8 +1,10 @@
-// Writing files so that a name never stands for half of a file.
-//
-//   SHUNT_TRY(write_file("report.json", text, WriteTo::kAnything));
-//
-// A file is written without a name and takes its name once all of it is on the disk.
+/// \file
+/// Writing files so that a name never stands for half of a file. A file is written without a name,
+/// and takes its name once all of it is on the disk.
+///
+/// \code
+/// SHUNT_TRY(write_file("report.json", text, WriteTo::kAnything));
+/// \endcode
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,11 @@
-// Which columns of a model's weights matter, found out by computing a text.
+/// \file
+/// Computing the importance matrix of a model from a text.
+///
+/// \code
+/// SHUNT_ASSIGN(const auto tokens, model->tokenizer().encode(text));
+/// SHUNT_ASSIGN(const ImportanceMatrix matrix, gather_importance(*model, tokens));
+/// SHUNT_TRY(write_importance("imatrix.gguf", matrix));
+/// \endcode
 #pragma once
 
 #include <atomic>

@@ -1,5 +1,11 @@
-// How much each column of each weight matters: the sums of squares of the activations that it met
-// while a model computed a text. Kept in a GGUF file as other programs keep it.
+/// \file
+/// Importance matrices: how much each column of each weight matters. They are sums of squares of
+/// the activations that a weight met while a model computed a text. importance.h computes one, and
+/// quantize.h uses it. The file format is that of other programs.
+///
+/// \code
+/// SHUNT_ASSIGN(const ImportanceMatrix matrix, read_importance("imatrix.gguf"));
+/// \endcode
 #pragma once
 
 #include <cstdint>

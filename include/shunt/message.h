@@ -1,7 +1,10 @@
-// Text of errors and reports: `return fail(ErrorCode::kNotFound, "no file {}", path);`
-//
-// Include it where a program, an op or a backend makes errors of its own in the form of Shunt's. It
-// needs the library fmt; no other public header does.
+/// \file
+/// Messages of errors and reports. Include it where a program, an op or a backend makes errors of
+/// its own. It needs the library fmt; no other public header does.
+///
+/// \code
+/// return fail(ErrorCode::kNotFound, "{}: no tensor {}", path, name);
+/// \endcode
 #pragma once
 
 #include <fmt/format.h>

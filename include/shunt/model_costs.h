@@ -1,8 +1,11 @@
-// Measured costs of devices for a model, so that times are predicted and nodes are placed by them.
-//
-//   LoadOptions load;
-//   SHUNT_ASSIGN(const ModelCosts costs, model_costs("model.gguf", registry, load,
-//   "/var/cache/app")); load.costs = costs.costs;
+/// \file
+/// Measured costs of devices for a model, so that times are predicted and nodes are placed by them.
+///
+/// \code
+/// LoadOptions load;
+/// SHUNT_ASSIGN(const ModelCosts costs, model_costs("model.gguf", registry, load,
+/// "/var/cache/app")); load.costs = costs.costs;
+/// \endcode
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,10 @@
-// The list of all ops, for documentation and for programs that show it. To build a graph of ops see
-// ops.h; to check a device with their test cases see check_ops.h.
-//
-//   for (const OpDescription& op : describe_ops()) std::printf("%s\n", op.name.c_str());
+/// \file
+/// The list of all ops, for documentation and for programs that show it. To build a graph of ops
+/// see ops.h; to check a device with their test cases see check_ops.h.
+///
+/// \code
+/// for (const OpDescription& op : describe_ops()) std::printf("%s\n", op.name.c_str());
+/// \endcode
 #pragma once
 
 #include <string>

@@ -1,4 +1,11 @@
-// The peak memory of this process, as reports of runs and benchmarks print it.
+/// \file
+/// The peak memory of this process, as reports of runs and benchmarks print it.
+///
+/// \code
+/// reset_peak_memory();
+/// SHUNT_TRY(plan->run());
+/// std::cout << peak_memory() << " bytes\n";
+/// \endcode
 #pragma once
 
 #include <cstdint>

@@ -1,10 +1,12 @@
-// Quantizing a model: a GGUF file written again with weights of other types.
-//
-//   SHUNT_ASSIGN(const gguf::File file, gguf::File::open("model-f16.gguf"));
-//   const QuantizeOptions options = {.type = "Q4_K_M"};
-//   SHUNT_ASSIGN(const QuantizationPlan plan, plan_quantization(file, options));
-//   SHUNT_ASSIGN(const QuantizeResult result, write_quantized("model-q4.gguf", file, plan,
-//   options));
+/// \file
+/// Quantizing a model: a GGUF file is written again with weights of other types.
+///
+/// \code
+/// SHUNT_ASSIGN(const gguf::File file, gguf::File::open("model-f16.gguf"));
+/// const QuantizeOptions options = {.type = "Q4_K_M"};
+/// SHUNT_ASSIGN(const QuantizationPlan plan, plan_quantization(file, options));
+/// SHUNT_TRY(write_quantized("model-q4.gguf", file, plan, options));
+/// \endcode
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,11 @@
-// Selecting devices for people: an error for a missing device includes the reasons of backends that
-// stayed off.
+/// \file
+/// Selecting devices by the names that a user gave. The error for a missing device has the reasons
+/// of the backends that stayed off.
+///
+/// \code
+/// const std::vector<std::string> names = {"cuda0", "cpu0"};
+/// SHUNT_ASSIGN(const std::vector<Device*> devices, select_with_cpu(*registry, names));
+/// \endcode
 #pragma once
 
 #include <span>

@@ -1,4 +1,10 @@
-// Summaries of numbers that were measured several times.
+/// \file
+/// Summaries of numbers that were measured several times.
+///
+/// \code
+/// const Summary seconds = summarize(runs);
+/// std::cout << seconds.median << " s\n";
+/// \endcode
 #pragma once
 
 #include <span>

@@ -1,5 +1,10 @@
-// Models made of noise: any Llama shape and type, with a tokenizer that works, so that speed and
-// memory can be measured, and whole programs tested, without a download.
+/// \file
+/// Models of random weights: any Llama shape and type, with a tokenizer that works. They measure
+/// speed and memory, and test whole programs, without a download.
+///
+/// \code
+/// SHUNT_TRY(write_synth_model("random.gguf", {.layers = 16, .width = 2048, .feed_forward =
+/// 8192})); \endcode
 #pragma once
 
 #include <cstdint>

@@ -1,11 +1,15 @@
-// Training a tokenizer: learns the vocabulary of a byte-level BPE tokenizer from a text. Sennrich
-// et al., "Neural Machine Translation of Rare Words with Subword Units" (2016), on bytes as in
-// GPT-2.
-//
-//   SHUNT_ASSIGN(const text::Vocabulary vocabulary,
-//                text::train_bpe(stories, {.vocabulary = 1024, .special = {"<|end|>"}}));
-//   gguf::Writer writer;
-//   add_vocabulary(writer, vocabulary);  // shunt/vocabulary.h
+/// \file
+/// Training a tokenizer: the vocabulary of a byte-level BPE tokenizer is learned from a text.
+/// Sennrich et al., "Neural Machine Translation of Rare Words with Subword Units" (2016), on bytes
+/// as in GPT-2.
+///
+/// \code
+/// SHUNT_ASSIGN(const text::Vocabulary vocabulary,
+///              text::train_bpe(stories, {.vocabulary = 1024, .special = {"<|end|>"}}));
+/// gguf::Writer writer;
+/// add_vocabulary(writer, vocabulary);  // shunt/vocabulary.h
+/// SHUNT_TRY(writer.write("tokenizer.gguf", {}));
+/// \endcode
 #pragma once
 
 #include <cstddef>

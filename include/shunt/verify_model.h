@@ -1,10 +1,13 @@
-// Comparing a device with the devices of a loaded model, operation by operation (`shunt verify`).
-// For a graph of your own see verify.h.
-//
-//   SHUNT_ASSIGN(const auto steps, verify(*model, device, prompt));
-//   for (const VerifiedStep& step : steps) {
-//     for (const NodeCheck& check : step.checks) wrong += check.wrong() ? 1 : 0;
-//   }
+/// \file
+/// Comparing a device with the devices of a loaded model, operation by operation (`shunt verify`).
+/// For a graph of your own see verify.h.
+///
+/// \code
+/// SHUNT_ASSIGN(const auto steps, verify(*model, device, prompt));
+/// for (const VerifiedStep& step : steps) {
+///   for (const NodeCheck& check : step.checks) wrong += check.wrong() ? 1 : 0;
+/// }
+/// \endcode
 #pragma once
 
 #include <atomic>

@@ -1,4 +1,11 @@
-// The tokenizer's part of a GGUF file's metadata.
+/// \file
+/// Tokenizers in the metadata of GGUF files.
+///
+/// \code
+/// SHUNT_ASSIGN(const gguf::File file, gguf::File::open("model.gguf", {.metadata_only = true}));
+/// SHUNT_ASSIGN(text::Vocabulary vocabulary, vocabulary_from_gguf(file));
+/// SHUNT_ASSIGN(const auto tokenizer, text::Tokenizer::create(std::move(vocabulary)));
+/// \endcode
 #pragma once
 
 #include "shunt/gguf.h"
