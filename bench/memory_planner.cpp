@@ -10,8 +10,8 @@
 
 #include <benchmark/benchmark.h>
 
-#include "../tests/unit/schedule_memory_lifetimes.h"
-#include "../tests/unit/schedule_step_graphs.h"
+#include "../tests/unit/memory/lifetimes.h"
+#include "../tests/unit/schedule/step_graphs.h"
 #include "shunt/registry.h"
 
 namespace shunt {

@@ -8,7 +8,7 @@
 
 #include <vector>
 
-#include "../tests/unit/schedule_optimize_problems.h"
+#include "../tests/unit/schedule/optimize_problems.h"
 #include "schedule/place/optimize/makespan.h"
 
 namespace shunt {

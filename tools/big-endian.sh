@@ -7,26 +7,26 @@ big_endian_tests='Gguf*:MappedFile.*:WeightsOfAFile.*:DType.*:ByteOrder.*:Record
 # are bytes in any order.
 big_endian_excluded='ZdnnMachine.*:*Promptly*'
 
-# What a change adds: files of tests/unit, by the start of their names. The first row whose path starts a changed path counts;
+# What a change adds: files of tests/unit, by the start of their paths below it. The first row whose path starts a changed path counts;
 # "all" is every file, "-" none. A path without a row counts as "all".
 big_endian_rows='
   tests/unit/          itself
   tests/CMakeLists.txt -
-  src/base/            aligned_ available_ base_ cpu_ file_ host_
-  src/tensor/          tensor_
-  src/graph/           graph_ gradients_ schedule_
-  src/ops/             ops_ gradients_ graph_
-  src/conformance/     conformance_ ops_
-  src/memory/          memory_ schedule_
-  src/device/          device_ schedule_
-  src/backend_support/ backend_support_
-  src/schedule/        schedule_
-  src/gguf/            gguf_
-  src/text/            text_ vocab_
-  src/model/           importance_ quantize_ engine_
-  src/engine/          engine_
-  src/train/           train_ gradients_
-  src/api/             api_
+  src/base/            base/
+  src/tensor/          tensor/
+  src/graph/           graph/ ops/gradients_ schedule/ memory/planner_
+  src/ops/             ops/ graph/
+  src/conformance/     conformance/ ops/
+  src/memory/          memory/ schedule/
+  src/device/          device/ schedule/ memory/planner_
+  src/backend_support/ backend_support/
+  src/schedule/        schedule/ memory/planner_
+  src/gguf/            gguf/
+  src/text/            text/ engine/vocabulary_from_gguf_
+  src/model/           model/ engine/
+  src/engine/          engine/
+  src/train/           train/ ops/gradients_
+  src/api/             api/
   src/backends/        -
   src/cli/             -
   tests/backends/      -
@@ -54,6 +54,9 @@ suites_of() {
   sed -nE 's/^(TYPED_)?TEST(_F|_P)?\(([A-Za-z0-9_]+),.*/\3.*:*\/\3.*/p' "$@" | sort -u | paste -sd:
 }
 
+# unit_files [START]: the files of tests/unit, or those whose paths below it have this start, one a line.
+unit_files() { find tests/unit -path "tests/unit/${1:-}*.cpp" | LC_ALL=C sort; }
+
 # files_for PATH: the files of tests/unit that a changed path adds, one a line.
 files_for() {
   local prefix starts="" found=all start
@@ -67,9 +70,9 @@ files_for() {
   if [[ $found == itself && $1 != *_test.cpp ]]; then found=all; fi
   case $found in
     -) ;;
-    all) printf '%s\n' tests/unit/*.cpp ;;
+    all) unit_files ;;
     itself) [[ ! -f $1 ]] || echo "$1" ;;
-    *) for start in $found; do printf '%s\n' tests/unit/"$start"*.cpp; done ;;
+    *) for start in $found; do unit_files "$start"; done ;;
   esac
 }
 
@@ -103,7 +106,7 @@ big_endian_files() {
   if paths=$(changed_since_base); then
     unit_files_for <<<"$paths"
   else
-    printf '%s\n' tests/unit/*.cpp
+    unit_files
   fi
 }
 

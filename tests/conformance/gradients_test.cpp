@@ -8,7 +8,7 @@
 #include "graph/tensor_values.h"
 #include "shunt/registry.h"
 #include "support/graph_run.h"
-#include "unit/gradients_llama.h"
+#include "unit/ops/gradients_llama.h"
 
 namespace shunt::test::gradients_test {
 namespace {

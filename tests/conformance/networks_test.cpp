@@ -6,7 +6,7 @@
 #include "shunt/registry.h"
 #include "support/graph_run.h"
 #include "support/tensor_io.h"
-#include "unit/schedule_step_graphs.h"
+#include "unit/schedule/step_graphs.h"
 
 namespace shunt::test::networks_test {
 namespace {

@@ -1,0 +1,148 @@
+// Properties of every kind of tokenizer: checks, special ids, long texts, threads.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <functional>
+#include <limits>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "shunt/text.h"
+#include "unit/text/vocabularies.h"
+
+namespace shunt::text::text_tokenizer_test {
+namespace {
+
+using testing::bpe_vocabulary;
+using testing::Ids;
+using testing::spm_vocabulary;
+
+TEST(Tokenizer, RejectsAnInvalidVocabulary) {
+  struct Case {
+    const char* message;  ///< a part of it
+    ErrorCode code;
+    std::function<void(Vocabulary&)> spoil;
+  };
+  constexpr auto kInvalid = ErrorCode::kInvalidArgument;
+  constexpr auto kUnsupported = ErrorCode::kUnsupported;
+  const Case cases[] = {
+      {"\"bert\" (WordPiece)", kUnsupported, [](Vocabulary& v) { v.model = "bert"; }},
+      {"\"llama\" (SentencePiece) and \"gpt2\"", kUnsupported,
+       [](Vocabulary& v) { v.model = "t5"; }},
+      {"\"martian\", a kind", kUnsupported, [](Vocabulary& v) { v.model = "martian"; }},
+      {"no tokens", kInvalid, [](Vocabulary& v) { v.tokens.clear(); }},
+      {"BOS token's id is 21", kInvalid, [](Vocabulary& v) { v.bos = 21; }},
+      {"EOM token's id is -1", kInvalid, [](Vocabulary& v) { v.eom = -1; }},
+      {"token 4 has score nan", kInvalid,
+       [](Vocabulary& v) { v.tokens[4].score = std::numeric_limits<float>::quiet_NaN(); }},
+      {"token 5 has type 9", kInvalid, [](Vocabulary& v) { v.tokens[5].type = TokenType{9}; }},
+      {"token 12 is a byte, but its text is \"<0xC>\"", kInvalid,
+       [](Vocabulary& v) { v.tokens[12].text = "<0xC>"; }},
+      {"\"<0x+1>\"", kInvalid, [](Vocabulary& v) { v.tokens[12].text = "<0x+1>"; }},
+      {"BOS token is to be added", kInvalid,
+       [](Vocabulary& v) {
+         v.add_bos = true;
+         v.bos.reset();
+       }},
+      {"EOS token is to be added", kInvalid,
+       [](Vocabulary& v) {
+         v.add_eos = true;
+         v.eos.reset();
+       }},
+      {"\"klingon\"", kUnsupported, [](Vocabulary& v) { v = bpe_vocabulary("klingon"); }},
+      {"merge 1 is \"ab\"", kInvalid,
+       [](Vocabulary& v) {
+         v = bpe_vocabulary("gpt-2");
+         v.merges[1] = "ab";
+       }},
+      {"merge 0 is \" a\"", kInvalid,
+       [](Vocabulary& v) {
+         v = bpe_vocabulary("gpt-2");
+         v.merges[0] = " a";
+       }},
+      {"merge 0 is \"a b c\"", kInvalid,
+       [](Vocabulary& v) {
+         v = bpe_vocabulary("gpt-2");
+         v.merges[0] = "a b c";
+       }},
+  };
+  for (const Case& c : cases) {
+    Vocabulary vocabulary = spm_vocabulary();
+    c.spoil(vocabulary);
+    const auto tokenizer = Tokenizer::create(vocabulary);
+    ASSERT_FALSE(tokenizer) << c.message;
+    EXPECT_EQ(tokenizer.error().code(), c.code) << c.message;
+    EXPECT_NE(tokenizer.error().message().find(c.message), std::string::npos)
+        << tokenizer.error().message();
+  }
+}
+
+TEST(Tokenizer, ListsItsTokens) {
+  const auto tokenizer = Tokenizer::create(spm_vocabulary());
+  ASSERT_TRUE(tokenizer);
+  EXPECT_EQ(tokenizer->size(), 21);
+  EXPECT_EQ(tokenizer->token_text(10), "abc");
+  EXPECT_EQ(tokenizer->token_type(10), TokenType::kNormal);
+  EXPECT_EQ(to_string(tokenizer->token_type(14)), "user-defined");
+  EXPECT_EQ(tokenizer->vocabulary().unk, 0);  // by its type
+  EXPECT_TRUE(tokenizer->contains(20));
+  for (const std::int32_t id : {-1, 21, std::numeric_limits<std::int32_t>::max()}) {
+    EXPECT_FALSE(tokenizer->contains(id));
+    EXPECT_EQ(tokenizer->token_text(id), "");
+    EXPECT_EQ(tokenizer->token_type(id), TokenType::kUnused);
+  }
+}
+
+TEST(Tokenizer, EndsGenerationByIdsNotByNames) {
+  Vocabulary vocabulary = spm_vocabulary();
+  vocabulary.eos = 4;
+  vocabulary.eot = 5;
+  vocabulary.eom = 6;
+  const auto tokenizer = Tokenizer::create(vocabulary);
+  ASSERT_TRUE(tokenizer);
+  for (std::int32_t id = -1; id < 22; ++id) {
+    EXPECT_EQ(tokenizer->is_end_of_generation(id), id >= 4 && id <= 6) << id;
+  }
+}
+
+TEST(Tokenizer, LongTextsFinishPromptly) {
+  Vocabulary bpe = bpe_vocabulary("llama-bpe");
+  bpe.unk = 2;
+  for (const Vocabulary& vocabulary : {spm_vocabulary(), bpe}) {
+    const auto tokenizer = Tokenizer::create(vocabulary);
+    ASSERT_TRUE(tokenizer);
+    std::string abc;
+    while (abc.size() < 1'000'000) abc += "abc";
+    std::string specials;
+    while (specials.size() < 1'000'000) specials += "<|en";
+    for (const std::string& text : {std::string(1'000'000, 'a'), std::string(1'000'000, ' '), abc,
+                                    specials, std::string(1'000'000, '\xFF')}) {
+      const auto start = std::chrono::steady_clock::now();
+      const auto ids = tokenizer->encode(text, {.add_special = true, .parse_special = true});
+      ASSERT_TRUE(ids) << ids.error().message();
+      ASSERT_TRUE(tokenizer->decode(*ids));
+      EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(20));
+    }
+    const std::string text(1'000'000, 'a');
+    EXPECT_EQ(tokenizer->decode(tokenizer->encode(text).value()).value(), text);
+  }
+}
+
+TEST(Tokenizer, MayBeUsedFromManyThreads) {
+  const auto tokenizer = Tokenizer::create(bpe_vocabulary("deepseek-coder"));
+  ASSERT_TRUE(tokenizer);
+  const Ids expected = tokenizer->encode("a ab abc\u00E9").value();
+  std::vector<Ids> results(4);
+  std::vector<std::thread> threads;
+  for (Ids& result : results) {
+    threads.emplace_back([&] {
+      for (int i = 0; i < 100; ++i) result = tokenizer->encode("a ab abc\u00E9").value();
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const Ids& result : results) EXPECT_EQ(result, expected);
+}
+
+}  // namespace
+}  // namespace shunt::text::text_tokenizer_test
