@@ -193,7 +193,7 @@ class Model {
   /// buffers was measured then; ledger() measures it again, and steps may have added to it.
   Ledger predicted() const;
   /// The loader's decisions about memory, a line per device: "test0: layers 0 to 11 (12 of 16), 1.2
-  /// GiB of 1.4 GiB (64.0 MiB are left alone)". Then a line for each refusal of memory, each device
+  /// GiB of 1.4 GiB (64.0 MiB reserved)". Then a line for each refusal of memory, each device
   /// that was left out, weights in another type, and weights without memory for a copy.
   std::vector<std::string> notes() const;
   /// Weights that their device has in another type than the file, in the order of the file, with

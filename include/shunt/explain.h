@@ -114,7 +114,8 @@ TranscodedWeight describe_conversion(const Graph& graph, const Conversion& conve
 std::string lost_text(const TranscodedWeight& weight);
 /// A line for each device, pair of types and reason. After loading: "test0: 12 weights came as Q8_0
 /// instead of Q4_0: error 1.3e-06 (normalised mean square), 3.2 MiB more". Before: "test0: 12
-/// weights come as Q8_0 instead of Q4_0 (test0 takes w of matmul only so), 3.2 MiB more".
+/// weights come as Q8_0 instead of Q4_0 (test0 supports w of matmul only in this type), 3.2 MiB
+/// more".
 std::vector<std::string> to_lines(std::span<const TranscodedWeight> weights);
 
 /// One run of a placed graph that is cut into segments. Devices are in the placement's order.

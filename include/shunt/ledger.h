@@ -80,8 +80,8 @@ struct MemoryNeed {
   std::uint64_t has = 0;     ///< free when it was asked
   std::uint64_t margin = 0;  ///< of that, to be left alone
 };
-/// "test0 needs 3.0 MiB (3145728 bytes), but has 2.0 MiB (2097152 bytes), of which 64 KiB are to be
-/// left free".
+/// "test0 needs 3.0 MiB (3145728 bytes), but has 2.0 MiB (2097152 bytes), of which 64 KiB are
+/// reserved".
 std::string to_text(const MemoryNeed& need);
 
 /// "17 bytes", "1.5 MiB".

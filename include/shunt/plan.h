@@ -96,8 +96,8 @@ struct Conversion {
   int device = 0;      ///< index into Placement::devices
   std::string reason;  ///< the user of the weight that needs it so
 };
-/// ", as F16 instead of Q8_0 (test0 takes w of matmul only so)": the conversion of a weight, for
-/// messages.
+/// ", as F16 instead of Q8_0 (test0 supports w of matmul only in this type)": the conversion of a
+/// weight, for messages.
 std::string to_text(const Conversion& conversion);
 
 /// Which device computes each node, and the reason. Pure data; the graph it is about is not

@@ -16,7 +16,7 @@
 
 namespace shunt {
 
-/// "cpu stayed off: NOTE; zdnn stayed off: NOTE"; empty if none did.
+/// "cpu is not available: NOTE; zdnn is not available: NOTE"; empty if none did.
 std::string stayed_off(const Registry& registry);
 
 /// As registry.select(names), but NotFound, with the backends that stayed off, if there is no CPU

@@ -19,7 +19,7 @@ Result<std::shared_ptr<CpuThreads>> start_threads(const Options& options) {
 
 Status check_threads(int threads) {
   if (threads >= 0 && threads <= kMaxThreads) return ok();
-  return invalid("{} threads: it may be 1 to {}, or 0 for one a physical core", threads,
+  return invalid("{} threads: expected 1 to {}, or 0 for one per physical core", threads,
                  kMaxThreads);
 }
 

@@ -50,10 +50,10 @@ std::vector<DeviceWarning> RangeCounts::warnings() const {
   std::vector<DeviceWarning> warnings;
   for (const auto& [met, count] : counts_) {
     const auto& [node, saturated] = met;
-    warnings.push_back({fmt::format("{} met numbers beyond those of {}, {}", node, format_,
-                                    saturated ? "which became the largest that it has"
-                                              : "and was computed without the accelerator"),
-                        count});
+    warnings.push_back(
+        {fmt::format("{} had numbers outside the range of {}, {}", node, format_,
+                     saturated ? "which were saturated" : "and was computed on the host instead"),
+         count});
   }
   return warnings;
 }

@@ -18,7 +18,7 @@ Result<std::unique_ptr<Buffer>> PinnedMemory::allocate(std::size_t bytes) {
 Result<std::shared_ptr<std::byte>> PinnedMemory::allocate_unpinned(std::size_t bytes) {
   AlignedBytes data = allocate_aligned(bytes, page_size());
   if (data == nullptr) {
-    return fail(ErrorCode::kOutOfMemory, "no {} bytes of host memory to be had", bytes);
+    return fail(ErrorCode::kOutOfMemory, "can't allocate {} bytes of host memory", bytes);
   }
   const FreeAlignedBytes free = data.get_deleter();
   return std::shared_ptr<std::byte>(data.release(), free);

@@ -97,7 +97,8 @@ Status Pool::reserve_scratch(std::size_t bytes) {
   // worker runs.
   const std::size_t page = page_size();
   const auto refuse = [&] {
-    return fail(ErrorCode::kOutOfMemory, "no {} bytes for the scratch of each of {} threads", bytes,
+    return fail(ErrorCode::kOutOfMemory,
+                "can't allocate {} bytes of scratch memory for each of {} threads", bytes,
                 threads_);
   };
   if (bytes > std::numeric_limits<std::size_t>::max() - page) return refuse();

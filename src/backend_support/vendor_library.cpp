@@ -67,7 +67,7 @@ Search search_of(const VendorRuntime& runtime, const std::optional<std::string>&
   }
   Search search{{},
                 is_folder ? fmt::format("{} is not in {}", runtime.description, *given)
-                          : fmt::format("{} is not there", runtime.description)};
+                          : fmt::format("{} was not found", runtime.description)};
   for (const LibraryFile& file : runtime.files) {
     search.files.push_back(candidates(file, is_folder ? *given : ""));
   }
@@ -134,7 +134,7 @@ Result<std::shared_ptr<VendorLibrary>> VendorLibrary::open(const VendorRuntime& 
   }
   if (!given && runtime.is_twin != nullptr && runtime.is_twin(*opened)) {
     return fail(ErrorCode::kNotFound,
-                "the {} that the system has is a twin, which is used only where its path is given: "
+                "the system's {} is a twin, and a twin is used only if its path is given: "
                 "--library {}=PATH",
                 std::filesystem::path(opened->paths().front()).filename().string(),
                 runtime.backend);

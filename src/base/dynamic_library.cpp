@@ -16,7 +16,7 @@ Result<DynamicLibrary> DynamicLibrary::open(const std::string& path, Binding bin
       dlopen(path.c_str(), (binding == Binding::kNow ? RTLD_NOW : RTLD_LAZY) | RTLD_LOCAL);
   if (handle == nullptr) {
     const char* why = dlerror();
-    return fail(ErrorCode::kNotFound, "{}", why != nullptr ? why : "the loader does not say why");
+    return fail(ErrorCode::kNotFound, "{}", why != nullptr ? why : "the loader gives no reason");
   }
   return DynamicLibrary(handle);
 }

@@ -37,8 +37,8 @@ Status set_backend_path(Options& options, std::string_view text) {
 }
 
 constexpr std::array kTable = {
-    OptionInfo{"SHUNT_THREADS", "threads of the CPU device; 0: one a physical core", set_threads},
-    OptionInfo{"SHUNT_PIN", "whether threads are bound to a core each: auto, on, off", set_pin},
+    OptionInfo{"SHUNT_THREADS", "threads of the CPU device; 0: one per physical core", set_threads},
+    OptionInfo{"SHUNT_PIN", "bind each thread to a core: auto, on, off", set_pin},
     OptionInfo{"SHUNT_BACKEND_PATH", "folders with backend plugins, separated by ':'",
                set_backend_path},
 };

@@ -71,7 +71,7 @@ Result<std::string> with_free_name(const std::string& path,
     return fail(missing ? ErrorCode::kNotFound : ErrorCode::kIo, "cannot create {} (as {}): {}",
                 path, name, system_message(errno));
   }
-  return fail(ErrorCode::kIo, "cannot create {}: {} temporary files of the kind {}-0.tmp are there",
+  return fail(ErrorCode::kIo, "cannot create {}: {} temporary files such as {}-0.tmp exist already",
               path, kAttempts, start);
 }
 
@@ -128,7 +128,7 @@ Result<OutputFile> OutputFile::create(const std::string& path, WriteTo target) {
     if (target == WriteTo::kFile) {
       return refused(S_ISDIR(there.st_mode) ? "it is a directory, not a regular file"
                      : end.is_open_file     ? "it is a file that is open already"
-                                            : "it is a device or the like, not a regular file");
+                                        : "it is a device, a pipe or a socket, not a regular file");
     }
     // Appends to open files: the shell has already truncated the target of ">", and ">>" keeps the
     // content.

@@ -36,7 +36,8 @@ Status copy_through_host(Address to, Address from, std::size_t bytes) {
   const std::size_t piece = std::min(bytes, kCopyPiece);
   const AlignedBytes host = allocate_aligned(piece, alignof(std::max_align_t));
   if (host == nullptr) {
-    return fail(ErrorCode::kOutOfMemory, "no {} bytes of host memory for a copy", piece);
+    return fail(ErrorCode::kOutOfMemory, "can't allocate {} bytes of host memory for a copy",
+                piece);
   }
   const bool backwards = to.buffer == from.buffer && to.offset > from.offset;
   for (std::size_t done = 0; done < bytes;) {

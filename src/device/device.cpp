@@ -47,7 +47,7 @@ std::uint64_t Device::memory_free() const {
 Result<std::shared_ptr<const void>> Device::pin_host(std::span<const std::byte> range) {
   return Error(ErrorCode::kUnsupported, std::string(name()) + " can't pin " +
                                             std::to_string(range.size()) +
-                                            " bytes of host memory that is there already");
+                                            " bytes of existing host memory");
 }
 
 Result<std::unique_ptr<Buffer>> BufferType::allocate_for(std::size_t bytes,

@@ -113,7 +113,7 @@ class WrappedBuffer final : public Buffer {
 Result<std::unique_ptr<Buffer>> allocate_host_buffer(const BufferType& type, std::size_t bytes) {
   AlignedBytes data = allocate_aligned(bytes, type.alignment());
   if (data == nullptr) {
-    return fail(ErrorCode::kOutOfMemory, "no {} bytes of host memory to be had", bytes);
+    return fail(ErrorCode::kOutOfMemory, "can't allocate {} bytes of host memory", bytes);
   }
   return std::make_unique<HostBuffer>(type, std::move(data), bytes);
 }

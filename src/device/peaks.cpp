@@ -17,7 +17,7 @@ std::string_view to_string(Peak peak) {
 }
 
 Result<std::unique_ptr<PeakMeter>> Device::open_peak_meter(int) {
-  return fail(ErrorCode::kUnsupported, "{} has nothing to measure its peaks with", name());
+  return fail(ErrorCode::kUnsupported, "{} has no measurement of its peak rates", name());
 }
 
 Result<DevicePeaks> measure_peaks(PeakMeter& meter, double seconds) {

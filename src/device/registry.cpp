@@ -34,9 +34,9 @@ void note_unknown_libraries(const Options& options, std::vector<BackendStatus>& 
   for (const BackendStatus& status : statuses) names.insert(status.name);
   for (const auto& [name, path] : options.libraries) {
     if (names.contains(name)) continue;
-    statuses.push_back({name, path, false,
-                        fmt::format("there is no such backend; those that there are: {}",
-                                    fmt::join(names, ", "))});
+    statuses.push_back(
+        {name, path, false,
+         fmt::format("there is no such backend; the backends are: {}", fmt::join(names, ", "))});
   }
 }
 
@@ -82,7 +82,7 @@ void open_plugin(const std::string& path, FoundBackend& found) {
   const BackendEntry* entry = function();
   if (entry == nullptr || entry->token == nullptr || std::strcmp(entry->token, abi_token()) != 0) {
     found.note =
-        fmt::format("was built for another Shunt: its token is \"{}\", this one's \"{}\"",
+        fmt::format("was built for another build of Shunt: its token is \"{}\", this one's \"{}\"",
                     entry == nullptr || entry->token == nullptr ? "" : entry->token, abi_token());
     return;
   }
@@ -169,7 +169,7 @@ void Registry::create_backend(FoundBackend& found, const Options& options) {
   });
   if (found.entry == nullptr || same != statuses_.end()) {
     if (found.entry != nullptr) {
-      status.note = fmt::format("left out: {} is there already, {}", same->name, same->origin);
+      status.note = fmt::format("left out: {} is registered already, {}", same->name, same->origin);
     }
     statuses_.push_back(std::move(status));
     return;

@@ -11,7 +11,8 @@ std::string stayed_off(const Registry& registry) {
   std::string text;
   for (const BackendStatus& status : registry.backends()) {
     if (status.loaded) continue;
-    text += fmt::format("{}{} stayed off: {}", text.empty() ? "" : "; ", status.name, status.note);
+    text += fmt::format("{}{} is not available: {}", text.empty() ? "" : "; ", status.name,
+                        status.note);
   }
   return text;
 }
@@ -31,7 +32,8 @@ Result<std::vector<Device*>> select_with_cpu(const Registry& registry,
   }
   if (!DeviceSet(devices).has_cpu()) {
     const std::string why = stayed_off(registry);
-    return fail(ErrorCode::kNotFound, "there is no CPU, which has to compute what others can't{}{}",
+    return fail(ErrorCode::kNotFound,
+                "there is no CPU, which must compute the ops that no other device supports{}{}",
                 why.empty() ? "" : "; ", why);
   }
   return devices;

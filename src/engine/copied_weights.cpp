@@ -67,7 +67,7 @@ Result<std::map<const gguf::TensorInfo*, BufferType*>> wanted_memory(
     std::string line = fmt::format("{}: {}", device.name(), forms.first);
     const std::size_t more = forms.weights.size() - 1;
     if (more > 0)
-      line += fmt::format("; {} lack it for such reasons", counted(more, "more weight"));
+      line += fmt::format("; {} lack it for similar reasons", counted(more, "more weight"));
     model.dropped_forms.push_back(std::move(line));
   }
   return wanted;

@@ -279,7 +279,7 @@ class Fitter {
   std::vector<std::shared_ptr<const StepGraph>> steps_;
   std::vector<FitLeaf> leaves_;
   std::vector<FitUnit> units_;
-  PerDevice<std::string> pinned_;  // "W can't leave test0 (the pin P says so): "
+  PerDevice<std::string> pinned_;  // "W can't leave test0 (set by the pin P): "
   // The choice at hand:
   FitBounds bounds_;
   HomeAssignment chosen_;

@@ -17,7 +17,7 @@ struct LeafOnDevice {
   Tensor tensor = {};
   std::optional<TranscodedWeight> transcoded = {};  ///< a weight that has another type there
   std::uint64_t bytes = 0;                          ///< that it takes
-  bool can = false;                                 ///< the device computes all that uses it
+  bool can = false;                                 ///< the device computes all ops that use it
   bool too_large = false;                           ///< no buffer of the device could hold it
 };
 

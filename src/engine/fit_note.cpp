@@ -38,19 +38,17 @@ std::string to_line(const DeviceShare& share) {
   } else {
     text += "no layer";
   }
-  if (layers.beside > 0)
-    text += fmt::format(" and {} beside them", counted(layers.beside, "weight"));
+  if (layers.beside > 0) text += fmt::format(" and {}", counted(layers.beside, "other weight"));
   text += ", " + size_text(share.takes.allocated());
   if (share.takes.mapped > 0)
     text += fmt::format(" and {} of the file", size_text(share.takes.mapped));
   if (share.is_cpu) return text;
   if (limit.free > 0) {
-    text += fmt::format(" of {} ({} are left alone)", size_text(limit.free),
+    text += fmt::format(" of {} ({} reserved)", size_text(limit.free),
                         size_text(limit.free - std::min(limit.free, limit.usable())));
   }
   if (share.takes.streamed > 0) {
-    text +=
-        fmt::format("; {} of it for weights that are sent there", size_text(share.takes.streamed));
+    text += fmt::format("; {} of it for streamed weights", size_text(share.takes.streamed));
   }
   if (!share.pool_with.empty()) {
     text += fmt::format("; unified memory with {}, together {}", share.pool_with,

@@ -182,9 +182,9 @@ class Explainer {
     if (roomy != decision.device) {
       decision.reason = fmt::format("{} has no room left for it", name(roomy));
     } else if (graph_.node(id).role == Role::kCache) {
-      decision.reason = "it is beside the weights of its layer";
+      decision.reason = "it is on the device of its layer's weights";
     } else {
-      decision.reason = fmt::format("{} does not compute all that uses it", name(wanted.device));
+      decision.reason = fmt::format("{} does not compute all ops that use it", name(wanted.device));
     }
     for (const Conversion& conversion : placement_.conversions) {
       if (conversion.leaf == id) decision.reason += to_text(conversion);

@@ -310,8 +310,9 @@ Result<Filled> load_or_map(ModelState& model, const StepGraph& step, const LoadO
   if (loaded || !unasked || loaded.error().code() != ErrorCode::kOutOfMemory) return loaded;
   start_over(model, progress);
   model.copied.clear();
-  const std::string line = fmt::format(
-      "no memory to copy weights to, so they are used from the file: {}", to_text(loaded.error()));
+  const std::string line =
+      fmt::format("can't allocate memory for copies of weights, so the mapped file is used: {}",
+                  to_text(loaded.error()));
   say(options, std::span(&line, 1));
   loaded = try_to_load(model, step, options, progress);
   model.notes.push_back(line);

@@ -96,14 +96,13 @@ PinnedRanges pin_ranges(const RangesByDevice& ranges, std::span<Device* const> d
       most -= fresh_bytes;
       result.merge(*pinned);
       if (fresh_bytes == 0) continue;  // noted before
-      notes.push_back(
-          fmt::format("{}: {} of {} in host memory are pinned, as steps send them to it",
-                      device->name(), size_text(bytes), content));
+      notes.push_back(fmt::format(
+          "{}: {} of {} in host memory are pinned, because steps copy them to the device",
+          device->name(), size_text(bytes), content));
     } else if (pinned.error().code() != ErrorCode::kUnsupported) {
-      notes.push_back(
-          fmt::format("{}: {} of {} in host memory are not pinned, so that sending them takes "
-                      "longer: {}",
-                      device->name(), size_text(bytes), content, to_text(pinned.error())));
+      notes.push_back(fmt::format(
+          "{}: {} of {} in host memory are not pinned, so copies of them take longer: {}",
+          device->name(), size_text(bytes), content, to_text(pinned.error())));
     }
   }
   return result;

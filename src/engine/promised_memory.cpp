@@ -17,7 +17,7 @@ class PromisedBuffer final : public Buffer {
   Status read(std::size_t, std::span<std::byte>) override { return not_there(); }
 
  private:
-  static Status not_there() { return invalid("this memory is not there yet"); }
+  static Status not_there() { return invalid("this memory is not allocated yet"); }
   const BufferType& type_;
 };
 

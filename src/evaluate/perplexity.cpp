@@ -96,7 +96,7 @@ class Scoring {
     if (!std::isfinite(result_.value) || !std::isfinite(result_.error.value_or(0))) {
       return fail(
           ErrorCode::kUnsupported,
-          "the mean negative log-likelihood is {:.6g}: the perplexity is beyond all numbers",
+          "the mean negative log-likelihood is {:.6g}: the perplexity is too large for a number",
           moments_.mean());
     }
     return result_;

@@ -88,7 +88,7 @@ Result<Value> read_array(Reader& reader) {
   const std::size_t position = reader.position();
   SHUNT_ASSIGN(const ValueTypeRow* type, read_type(reader, "the type of an array's elements"));
   if (type->kind == Kind::kArray) {
-    return fail(ErrorCode::kUnsupported, "byte {}: arrays of arrays are not read", position);
+    return fail(ErrorCode::kUnsupported, "byte {}: arrays of arrays are not supported", position);
   }
   const bool strings = type->kind == Kind::kString;
   SHUNT_ASSIGN(const auto count,

@@ -38,8 +38,8 @@ Result<std::uint32_t> read_version(Reader& reader, std::string_view magic) {
   }
   if (version == 2 || version == 3) return version;
   return fail(ErrorCode::kUnsupported,
-              "byte {}: GGUF version {}{}; versions 2 and 3 are those that are read", position,
-              version, big ? ", big-endian" : "");
+              "byte {}: GGUF version {}{}; only versions 2 and 3 are supported", position, version,
+              big ? ", big-endian" : "");
 }
 
 Result<std::uint64_t> alignment_of(std::span<const KeyValue> metadata) {

@@ -6,8 +6,9 @@ namespace shunt::gguf {
 namespace {
 
 Error header_too_large(std::size_t start, std::string_view what) {
-  return fail(ErrorCode::kUnsupported, "byte {}: {} ends past the {} MiB of header that are read",
-              start, what, kMaxHeaderBytes >> 20);
+  return fail(ErrorCode::kUnsupported,
+              "byte {}: {} ends after the first {} MiB, the limit of a header", start, what,
+              kMaxHeaderBytes >> 20);
 }
 
 }  // namespace

@@ -75,7 +75,8 @@ Result<Split> read_split(std::span<const KeyValue> metadata) {
   split.count = static_cast<std::uint32_t>(*count);
   SHUNT_ASSIGN(const auto number, read_key(metadata, "split.no", *count - 1));
   if (!number) {
-    return fail(ErrorCode::kBadFile, "metadata: one of {} parts, but which (split.no) is missing",
+    return fail(ErrorCode::kBadFile,
+                "metadata: one of {} parts, but the number of the part (split.no) is missing",
                 *count);
   }
   split.number = static_cast<std::uint32_t>(*number);

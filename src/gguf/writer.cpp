@@ -25,7 +25,7 @@ Status check_keys(std::span<const KeyValue> metadata) {
     keys.push_back(entry.key);
   }
   const auto twice = NameIndex(keys).duplicate();
-  if (twice) return invalid("metadata {} is there twice", printable(keys[twice->first]));
+  if (twice) return invalid("metadata {}: the key occurs twice", printable(keys[twice->first]));
   return ok();
 }
 
@@ -55,13 +55,13 @@ Status place_tensors(std::vector<TensorInfo>* tensors, std::uint32_t alignment) 
   for (TensorInfo& info : *tensors) {
     names.push_back(info.name);
     if (end > kMaxSize - alignment)
-      return invalid("the tensors' data have more than 63 bits of bytes");
+      return invalid("the size of the tensors' data in bytes has more than 63 bits");
     info.offset = align_up(static_cast<std::uint64_t>(end), alignment);
     end = saturating_add(static_cast<std::int64_t>(info.offset),
                          static_cast<std::int64_t>(info.bytes));
   }
   const auto twice = NameIndex(names).duplicate();
-  if (twice) return invalid("tensor {} is there twice", printable(names[twice->first]));
+  if (twice) return invalid("tensor {}: the name occurs twice", printable(names[twice->first]));
   return ok();
 }
 

@@ -22,8 +22,8 @@ Result<std::unique_ptr<ModelDefinition>> read_model(const gguf::File& file) {
     known += (known.empty() ? "" : ", ") + std::string(architecture.name);
   }
   return fail(ErrorCode::kUnsupported,
-              "{}: architecture \"{}\" is not one that Shunt knows; it knows {}", file.path(),
-              wanted, known);
+              "{}: architecture \"{}\" is not supported; Shunt supports {}", file.path(), wanted,
+              known);
 }
 
 }  // namespace shunt

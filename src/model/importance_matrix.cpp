@@ -29,8 +29,8 @@ class ImportanceReader {
     SHUNT_ASSIGN(const std::string type, file_.get_string_or("general.type", ""));
     if (type != kType) {
       return fail(ErrorCode::kBadFile,
-                  "{}: it is no importance matrix: general.type is '{}', not '{}'", file_.path(),
-                  type, kType);
+                  "{}: this is not an importance matrix: general.type is '{}', not '{}'",
+                  file_.path(), type, kType);
     }
     SHUNT_TRY(read_metadata());
     for (const gguf::TensorInfo& info : file_.tensors()) {

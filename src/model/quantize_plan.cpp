@@ -140,16 +140,16 @@ class Planner {
   void add_notes() {
     for (const auto& [what, count] : unfit_) {
       const auto& [wanted, result, columns] = what;
-      plan_.notes.push_back(fmt::format("{} of rows of {} elements, no whole blocks of {}: {} {}",
+      plan_.notes.push_back(fmt::format("{} of rows of {} elements, not whole blocks of {}: {} {}",
                                         count == 1 ? "a tensor" : fmt::format("{} tensors", count),
                                         columns, to_string(wanted),
                                         count == 1 ? "it is" : "they are", to_string(result)));
     }
     if (!unweighted_.empty()) {
-      plan_.notes.push_back(
-          fmt::format("{} has nothing about {} of {}, such as {}: their columns count alike",
-                      options_.importance_file, unweighted_.size(),
-                      counted(unweighted_.size() + weighted_, "tensor"), *unweighted_.front()));
+      plan_.notes.push_back(fmt::format(
+          "{} has no data for {} of {}, such as {}: their columns have equal importance",
+          options_.importance_file, unweighted_.size(),
+          counted(unweighted_.size() + weighted_, "tensor"), *unweighted_.front()));
     }
     if (made_twice_ > 0) {
       plan_.notes.push_back(

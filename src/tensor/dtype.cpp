@@ -213,8 +213,7 @@ Status encode_row(DType dtype, std::span<const float> values, std::span<const fl
     return invalid("{} values of type {} are {} bytes, not {}", n, type.name, wanted, bytes.size());
   }
   if (!importance.empty() && importance.size() != values.size()) {
-    return invalid("there are {} values, but {} numbers that say how important they are", n,
-                   importance.size());
+    return invalid("there are {} values, but {} numbers of their importance", n, importance.size());
   }
   for (std::size_t i = 0; i < importance.size(); ++i) {
     if (std::isfinite(importance[i]) && importance[i] >= 0.0f) continue;
@@ -224,7 +223,7 @@ Status encode_row(DType dtype, std::span<const float> values, std::span<const fl
   const bool encodable = type.encode != nullptr || type.encode_weighted != nullptr;
   for (std::size_t i = 0; type.quantized && encodable && i < values.size(); ++i) {
     if (std::fabs(values[i]) <= type.largest) continue;
-    return invalid("the value at column {} is {}, which {} cannot hold: it goes up to {}", i,
+    return invalid("the value at column {} is {}, which {} cannot hold: its largest value is {}", i,
                    plain_nan(values[i]), type.name, type.largest);
   }
   if (type.encode_weighted != nullptr && !importance.empty()) {

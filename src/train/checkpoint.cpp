@@ -149,7 +149,7 @@ Status check_same(const gguf::File& checkpoint, std::string_view key, std::strin
                   std::string_view now) {
   SHUNT_ASSIGN(const std::string then, checkpoint.get_string(key));
   if (then == now) return ok();
-  return invalid("{}: this checkpoint goes on with the {} it was made with, {}; not with {}",
+  return invalid("{}: this checkpoint needs the {} that it was made with: {}; found {}",
                  checkpoint.path(), what, then, now);
 }
 
@@ -191,7 +191,7 @@ Result<std::int64_t> read_checkpoint(const gguf::File& checkpoint, const gguf::F
                                      Parameters& parameters, const TrainingText& text,
                                      const TrainOptions& options) {
   if (checkpoint.find(kSteps) == nullptr) {
-    return invalid("{} is no checkpoint of a training", checkpoint.path());
+    return invalid("{} is not a training checkpoint", checkpoint.path());
   }
   SHUNT_ASSIGN(const std::int64_t steps, checkpoint.get_integer(kSteps));
   SHUNT_ASSIGN(const std::string made_of, describe(start));

@@ -66,7 +66,7 @@ Result<TrainingText> read_training_text(const text::Tokenizer& tokenizer, std::s
       return ok();
     };
     SHUNT_TRY(for_each_document(text, end, add));
-    if (result.tokens.empty()) return invalid("there is no text: not one document");
+    if (result.tokens.empty()) return invalid("there is no text: it has no document");
     result.starts.push_back(result.tokens.size());
     return result;
   };

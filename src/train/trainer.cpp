@@ -135,8 +135,8 @@ Result<TrainStep> Trainer::step(const std::atomic<bool>* cancel) {
     SHUNT_ASSIGN(step.gradient, state.update.gradient_length());
     if (!std::isfinite(step.loss) || !std::isfinite(step.gradient)) {
       return fail(ErrorCode::kUnsupported,
-                  "step {}: the loss is {} and the gradient's length {}, with which nothing can be "
-                  "learned; a lower rate may help",
+                  "step {}: the loss is {} and the gradient's norm {}: training can't continue; a "
+                  "lower rate may help",
                   step.step, step.loss, step.gradient);
     }
     step.rate = learning_rate(options, step.step);

@@ -181,7 +181,7 @@ TEST_F(CustomOnCpu, ExceptionOnAnyThreadIsAnError) {
 
 TEST_F(CustomOnCpu, ThrownNonExceptionIsAnError) {
   const Error error = error_of([](const CustomCall&) -> Status { throw 42; });
-  EXPECT_THAT(error.message(), HasSubstr("swirl: it threw something"));
+  EXPECT_THAT(error.message(), HasSubstr("swirl: it threw an object"));
 }
 
 TEST_F(CustomOnCpu, BadAllocIsOutOfMemory) {

@@ -238,7 +238,7 @@ TEST_F(CopiedWeights, WithoutMemoryAutoUsesTheMappedFileAndCopiedFails) {
   options.fallback.say = [&](std::string_view line) { said.emplace_back(line); };
   TestDevice plain({.name = "cpu7", .kind = DeviceKind::kCpu, .in_host_memory = true});
   const EngineRun mapped = must_run({&plain}, options);
-  EXPECT_THAT(said, Each(Not(HasSubstr("no memory to copy"))));
+  EXPECT_THAT(said, Each(Not(HasSubstr("can't allocate memory for copies"))));
   const std::uint64_t needed = mapped.model->predicted().allocated("cpu7");
 
   for (const bool refuses : {true, false}) {
@@ -261,7 +261,8 @@ TEST_F(CopiedWeights, WithoutMemoryAutoUsesTheMappedFileAndCopiedFails) {
       ASSERT_TRUE(made) << made.error().message();
       EXPECT_EQ(made->tokens, mapped.tokens);
       EXPECT_EQ(made->logits, mapped.logits);
-      const auto line = HasSubstr("no memory to copy weights to, so they are used from the file: ");
+      const auto line =
+          HasSubstr("can't allocate memory for copies of weights, so the mapped file is used: ");
       EXPECT_THAT(said, Contains(line));
       EXPECT_THAT(made->model->notes(), Contains(line));
       EXPECT_EQ(made->model->ledger().bytes("cpu7", Purpose::kWeights), 0U);

@@ -146,7 +146,7 @@ TEST_F(EngineStream, PromptsStreamWeightsWithoutRoomAndSingleTokensDoNot) {
     EXPECT_EQ(work.nodes, static_cast<std::size_t>(got.layers) * kProducts);
     EXPECT_LT(work.bytes, got.rest / 10);
   }
-  EXPECT_THAT(got.notes, Contains(HasSubstr("for weights that are sent there")));
+  EXPECT_THAT(got.notes, Contains(HasSubstr("for streamed weights")));
   expect_logits(got, alone);
 }
 
@@ -340,8 +340,8 @@ TEST_F(StreamedCaches, ArePinnedOncePerSession) {
   const auto about_pins = std::ranges::count_if(
       got.notes, [](const std::string& note) { return note.find("pinned") != note.npos; });
   EXPECT_EQ(about_pins, 1);
-  EXPECT_THAT(got.notes, Contains("test0: 64.0 KiB of caches in host memory are pinned, as steps "
-                                  "send them to it"));
+  EXPECT_THAT(got.notes, Contains("test0: 64.0 KiB of caches in host memory are pinned, because "
+                                  "steps copy them to the device"));
 }
 
 TEST_F(StreamedCaches, MayStayPageableIfPinningFails) {
@@ -375,8 +375,7 @@ TEST_F(EngineStream, DeviceWithoutPinningHasNoNote) {
   const auto refused = device.pin_host({});
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code(), ErrorCode::kUnsupported);
-  EXPECT_EQ(refused.error().message(),
-            "test0 can't pin 0 bytes of host memory that is there already");
+  EXPECT_EQ(refused.error().message(), "test0 can't pin 0 bytes of existing host memory");
 }
 
 /// All weights of a device out of the host's reach come to it through its pinned buffers.

@@ -215,7 +215,7 @@ TEST_F(ExplainCommand, HostWeightsAreStreamedUnlessStreamRowsIsZero) {
   const json many = explain(with({}));
   EXPECT_THAT(sent(many), testing::Contains("blk.0.ffn_up.weight (weight)"));
   EXPECT_THAT(many.dump(), AllOf(HasSubstr("is sent to test0, as 512 rows are at least 32"),
-                                 HasSubstr("of it for weights that are sent there")));
+                                 HasSubstr("of it for streamed weights")));
   EXPECT_THAT(sent(explain(with({"--tokens", "31"}))), testing::IsEmpty());
   EXPECT_THAT(sent(explain(with({"--stream-rows", "0"}))), testing::IsEmpty());
   const RunResult always = greedy(with({"--stream-rows", "1"}));
@@ -510,7 +510,7 @@ TEST_F(PlaceCommand, LineWithoutMemoryIsNamed) {
   EXPECT_EQ(none.out, "");
   EXPECT_THAT(none.err, testing::ContainsRegex(
                             "a.placement:[0-9]+: blk.0.[a-z_.]+ .* is too much: test0 needs .* of "
-                            "which 2.0 GiB are to be left free"));
+                            "which 2.0 GiB are reserved"));
   // With room for half of the weights, a later one is the first that is too much.
   const auto line_of = [](const std::string& text) {
     std::smatch found;

@@ -82,7 +82,7 @@ TEST(Perplexity, DocumentsTooLongOrEmptyAreErrors) {
   for (const char* nothing : {"", "<|end|>"}) {
     const RunResult none = run_command({"perplexity", "--documents", nothing});
     EXPECT_EQ(none.exit_code, 1);
-    EXPECT_THAT(none.err, HasSubstr("command line: there is no text: not one document"));
+    EXPECT_THAT(none.err, HasSubstr("command line: there is no text: it has no document"));
   }
   const auto registry = Registry::create(Options());
   ASSERT_TRUE(registry);

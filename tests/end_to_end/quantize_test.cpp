@@ -166,9 +166,9 @@ TEST_F(Quantize, RowsOfPartialBlocksAreReported) {
   const RunResult result = quantize({"Q4_K_M"}, model.path());
   ASSERT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(result.err,
-              HasSubstr("tensors of rows of 64 elements, no whole blocks of Q4_K: they are Q5_0"));
+              HasSubstr("tensors of rows of 64 elements, not whole blocks of Q4_K: they are Q5_0"));
   EXPECT_THAT(result.err,
-              HasSubstr("of rows of 172 elements, no whole blocks of Q6_K: they are F16"));
+              HasSubstr("of rows of 172 elements, not whole blocks of Q6_K: they are F16"));
   const gguf::File file = open(out());
   EXPECT_EQ(type_of(file, "blk.0.attn_q.weight"), "Q5_0");
   EXPECT_EQ(type_of(file, "blk.0.ffn_down.weight"), "F16");
@@ -285,7 +285,7 @@ TEST_F(Quantize, FailuresLeaveNoFile) {
       {{in, folder_.path(), "Q8_0"}, 1, "directory"},
       {{in, pipe, "Q8_0"}, 1, "not a regular file"},
       {{in, out(), "Q8_0", "--imatrix", imatrix}, 1, "none.gguf"},
-      {{in, out(), "Q8_0", "--imatrix", in}, 1, "it is no importance matrix"},
+      {{in, out(), "Q8_0", "--imatrix", in}, 1, "this is not an importance matrix"},
   };
   for (const Attempt& attempt : attempts) {
     std::vector<std::string> arguments = {"quantize"};
@@ -368,7 +368,7 @@ TEST_F(Quantize, ValuesOutOfRangeOfTheTypeAreAnError) {
       {-kNan, "Q8_0", "is nan, which Q8_0 cannot hold: "},
       {1e6F, "F16", "is 1000000, which F16 cannot hold\n"},
       // The scales of their blocks are F16, too.
-      {1e6F, "Q4_0", "is 1000000, which Q4_0 cannot hold: it goes up to 524032\n"},
+      {1e6F, "Q4_0", "is 1000000, which Q4_0 cannot hold: its largest value is 524032\n"},
       {-1e9F, "Q8_0", "is -1000000000, which Q8_0"},
       {3e38F, "MXFP4", "is 3e+38, which MXFP4"},
   };

@@ -37,9 +37,10 @@ TEST(TestAcceleratorForms, ExplainReportsUnpackedWeightsAndTheReason) {
   const RunResult result = run_command(
       {"explain", "--model", stories_260k().path, "--devices", "accel0", "--rules-only"}, options);
   EXPECT_EQ(result.exit_code, 0) << result.err;
-  EXPECT_THAT(result.out, testing::ContainsRegex(
-                              "accel0: .* is not in accel0 weights memory \\(reversed\\): .* reads "
-                              "no reversed bytes; [0-9]+ more weights lack it for such reasons"));
+  EXPECT_THAT(
+      result.out,
+      testing::ContainsRegex("accel0: .* is not in accel0 weights memory \\(reversed\\): .* reads "
+                             "no reversed bytes; [0-9]+ more weights lack it for similar reasons"));
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, TestAcceleratorModel,

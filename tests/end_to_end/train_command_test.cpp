@@ -90,7 +90,7 @@ TEST_F(TrainCommand, ResumesAnInterruptedTraining) {
   *std::ranges::find(wider, "64") = "96";
   const RunResult model = run_command(wider);
   EXPECT_EQ(model.exit_code, 1);
-  EXPECT_THAT(model.err, HasSubstr("with the model"));
+  EXPECT_THAT(model.err, HasSubstr("needs the model"));
 
   const RunResult again = run_command(train("model.gguf", "1000"));
   ASSERT_EQ(again.exit_code, 0) << again.err;

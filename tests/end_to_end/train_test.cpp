@@ -201,16 +201,16 @@ TEST_F(Train, CheckpointRequiresTheSameModelOptionsAndText) {
   std::swap(other.tokens[3], other.tokens[4]);
   again = Trainer::create(*file_, other, cpu(), small_options(), &file);
   ASSERT_FALSE(again);
-  EXPECT_THAT(again.error().message(), HasSubstr("with the text"));
+  EXPECT_THAT(again.error().message(), HasSubstr("needs the text"));
   SynthOptions shape = tiny_shape();
   shape.seed = 7;
   const SynthModel model(shape);
   again = Trainer::create(*gguf::File::open(model.path()), text_, cpu(), small_options(), &file);
   ASSERT_FALSE(again);
-  EXPECT_THAT(again.error().message(), HasSubstr("with the model"));
+  EXPECT_THAT(again.error().message(), HasSubstr("needs the model"));
   again = Trainer::create(*file_, text_, cpu(), small_options(), &*file_);
   ASSERT_FALSE(again);
-  EXPECT_THAT(again.error().message(), HasSubstr("no checkpoint"));
+  EXPECT_THAT(again.error().message(), HasSubstr("not a training checkpoint"));
 }
 
 TEST_F(Train, CancelledStepIsRepeated) {

@@ -76,8 +76,8 @@ TEST_F(TranscodeCommand, LessPreciseTypesNeedTheLossyFlag) {
   EXPECT_THAT(greedy(f32_, {}).err, Not(HasSubstr("came as")));
   const RunResult denied = greedy(f32_, {"--fallback", "deny"});
   EXPECT_EQ(denied.exit_code, 1);
-  EXPECT_THAT(denied.err, HasSubstr("15 matmul (test0 needs w as Q8_0 instead of F32; that is less "
-                                    "precise: see --transcode lossy)"));
+  EXPECT_THAT(denied.err, HasSubstr("15 matmul (test0 needs w as Q8_0 instead of F32; that type is "
+                                    "less precise: see --transcode lossy)"));
   const RunResult pinned = greedy(f32_, {"--place", "blk.0.ffn_down=test0"});
   EXPECT_EQ(pinned.exit_code, 1);
   EXPECT_THAT(pinned.err, HasSubstr("(see --transcode lossy)"));
@@ -95,7 +95,7 @@ TEST_F(TranscodeCommand, ExplainShowsTranscodedWeightsInEveryFormat) {
     EXPECT_EQ(weight["device"], "test0");
     EXPECT_EQ(weight["from"], "Q4_0");
     EXPECT_EQ(weight["to"], "Q8_0");
-    EXPECT_EQ(weight["reason"], "test0 takes w of matmul only so");
+    EXPECT_EQ(weight["reason"], "test0 supports w of matmul only in this type");
     before += weight["bytes_before"].get<std::uint64_t>();
     after += weight["bytes"].get<std::uint64_t>();
   }
@@ -103,7 +103,8 @@ TEST_F(TranscodeCommand, ExplainShowsTranscodedWeightsInEveryFormat) {
   EXPECT_EQ(after, kAfter);
   EXPECT_EQ(e["devices"][0]["weight_bytes"], kAfter);
   const std::string line =
-      "test0: 15 weights come as Q8_0 instead of Q4_0 (test0 takes w of matmul only so), 64.0 KiB "
+      "test0: 15 weights come as Q8_0 instead of Q4_0 (test0 supports w of matmul only in this "
+      "type), 64.0 KiB "
       "more";
   EXPECT_THAT(run({"explain", "-m", q4_.path()}).out, HasSubstr("transcoded\n  " + line + "\n"));
   const std::string page = q4_.folder().file("page.html");
@@ -119,7 +120,7 @@ TEST_F(TranscodeCommand, ExplainShowsTranscodedWeightsInEveryFormat) {
       if (node["op"] != "matmul") continue;
       seen = true;
       EXPECT_EQ(node["rejected"][0]["reason"],
-                "test0 needs w as Q8_0 instead of F32; that is less precise");
+                "test0 needs w as Q8_0 instead of F32; that type is less precise");
       EXPECT_EQ(node["fell_back"], true);
     }
   }
@@ -133,7 +134,7 @@ TEST_F(TranscodeCommand, PlacementFileRecordsTranscodedTypesAndIsFollowed) {
   EXPECT_THAT(placed.out,
               testing::ContainsRegex(
                   "blk.0.attn_k.weight +weight +test0 +# 2176, [0-9.]+ us, weights: test0 "
-                  "computes all that uses it, as Q8_0 instead of Q4_0 "));
+                  "computes all ops that use it, as Q8_0 instead of Q4_0 "));
   const std::string path = q4_.folder().file("a.placement");
   std::ofstream(path) << placed.out;
   const RunResult followed = greedy(q4_, {"--placement", path});
@@ -143,7 +144,7 @@ TEST_F(TranscodeCommand, PlacementFileRecordsTranscodedTypesAndIsFollowed) {
   const RunResult never = greedy(q4_, {"--placement", path, "--transcode", "never"});
   EXPECT_EQ(never.exit_code, 1);
   EXPECT_THAT(never.err, AllOf(testing::ContainsRegex("a.placement:[0-9]+: test0 can't compute"),
-                               HasSubstr("nothing may be transcoded (see --transcode precise)")));
+                               HasSubstr("transcoding is off (see --transcode precise)")));
 }
 
 TEST_F(TranscodeCommand, LeavesTheMarginFree) {
@@ -159,7 +160,7 @@ TEST_F(TranscodeCommand, LeavesTheMarginFree) {
   EXPECT_EQ(weights_on_test0("1000MiB"), kAfter);
   EXPECT_EQ(weights_on_test0("1GiB"), 0);
   EXPECT_THAT(run({"explain", "-m", q4_.path(), "--memory-margin", "1000MiB"}).out,
-              HasSubstr("(1000.0 MiB are left alone)"));
+              HasSubstr("(1000.0 MiB reserved)"));
   EXPECT_THAT(run({"place", "-m", q4_.path(), "--memory-margin", "1GiB"}).out,
               Not(HasSubstr("as Q8_0 instead")));
   const RunResult all = greedy(q4_, {"--memory-margin", "1GiB"});

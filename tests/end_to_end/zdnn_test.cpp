@@ -90,7 +90,7 @@ TEST_P(ZdnnModel, GeneratesTheSameTextAsTheCpu) {
     EXPECT_EQ(result.out, told_.text + "\n");
     EXPECT_THAT(result.err, testing::HasSubstr(fmt::format("zdnn0: layers 0 to {} ({} of {})",
                                                            layers() - 1, layers(), layers())));
-    EXPECT_THAT(result.err, testing::Not(testing::HasSubstr("met numbers beyond")));
+    EXPECT_THAT(result.err, testing::Not(testing::HasSubstr("had numbers outside the range")));
     EXPECT_THAT(result.err, testing::Not(testing::HasSubstr("instead of zdnn0")));
   }
 }
@@ -121,8 +121,8 @@ TEST_P(ZdnnModel, SurvivesRecoverableFaults) {
   for (const Fault& fault :
        {Fault{"ZDNN_TWIN_FAIL_ALLOCATION", "1+", ""}, Fault{"ZDNN_TWIN_FAIL_CONVERSION", "100", ""},
         Fault{"ZDNN_TWIN_FAIL_CONVERSION", "400", ""},
-        Fault{"ZDNN_TWIN_FAIL_RANGE", "2", "met numbers beyond"},
-        Fault{"ZDNN_TWIN_FAIL_RANGE", "500", "met numbers beyond"}}) {
+        Fault{"ZDNN_TWIN_FAIL_RANGE", "2", "had numbers outside the range"},
+        Fault{"ZDNN_TWIN_FAIL_RANGE", "500", "had numbers outside the range"}}) {
     const RunResult result = run(greedy("allow"), fault.name, fault.at);
     EXPECT_EQ(result.exit_code, 0) << fault.name << "=" << fault.at << ": " << result.err;
     EXPECT_EQ(result.out, told_.text + "\n") << fault.name << "=" << fault.at;
@@ -249,8 +249,7 @@ TEST(LibraryFlag, ReportsAnUnknownBackendOrMissingLibrary) {
   EXPECT_EQ(mistyped.exit_code, 0) << mistyped.err;
   EXPECT_EQ(mistyped.out, stories().text + "\n");
   EXPECT_THAT(mistyped.err, testing::HasSubstr("shunt: zdn is off, although a library is given for "
-                                               "it: there is no such backend; those that there "
-                                               "are: "));
+                                               "it: there is no such backend; the backends are: "));
   EXPECT_THAT(
       run_command({"devices"}, options).out,
       testing::ContainsRegex("zdn +off +/somewhere/libzdnn.so.0: there is no such backend"));
@@ -275,8 +274,9 @@ TEST(LibraryFlag, IsRequiredForATwin) {
   options.environment["LD_LIBRARY_PATH"] = twin.substr(0, twin.rfind('/'));
   const RunResult found = run_command({"devices"}, options);
   EXPECT_THAT(found.out, testing::Not(testing::HasSubstr("zdnn0")));
-  EXPECT_THAT(found.out, testing::HasSubstr("is a twin, which is used only where its path is "
-                                            "given: --library zdnn=PATH"));
+  EXPECT_THAT(found.out,
+              testing::HasSubstr(
+                  "is a twin, and a twin is used only if its path is given: --library zdnn=PATH"));
   const RunResult given = run_command({"devices", "--library", "zdnn=" + twin}, options);
   EXPECT_THAT(given.out, testing::HasSubstr("zdnn0"));
 }

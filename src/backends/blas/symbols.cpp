@@ -33,7 +33,8 @@ Library::Library(std::shared_ptr<VendorLibrary> runtime, const Symbols& symbols)
   if (description_.find("USE_OPENMP") != std::string::npos) {
     note_ = fmt::format("{} uses OpenMP: its threads can be limited for one caller only", file);
   } else if (runtime_->was_loaded_before()) {
-    note_ = fmt::format("this process had {} loaded already: its threads are left alone", file);
+    note_ = fmt::format("this process had loaded {} already: its number of threads is not changed",
+                        file);
   } else if (symbols_.set_num_threads == nullptr) {
     note_ = fmt::format("{} has no openblas_set_num_threads: its threads can't be limited", file);
   } else {

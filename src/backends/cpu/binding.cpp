@@ -49,7 +49,7 @@ Status CpuBinding::check_layout(const PreparedNode& user, std::size_t source,
   const Tensor& owner = graph.node(node.storage).result;
   const bool here = is_interleaved_memory(&at.buffer->type());
   if (user.interleaved[source] != (here && can_interleave(owner))) {
-    return invalid("{}: source {} is in {}, and this was prepared for other memory",
+    return invalid("{}: source {} is in {}, but the program was prepared for other memory",
                    graph.describe(user.node), source, at.buffer->type().name());
   }
   const std::size_t begin = at.offset - static_cast<std::size_t>(node.offset);

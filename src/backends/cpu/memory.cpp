@@ -14,7 +14,7 @@ Result<std::unique_ptr<Buffer>> HighBandwidthMemory::allocate(std::size_t bytes)
   std::shared_ptr<std::byte> data;
   if (bytes < most - alignment()) data = nodes_->allocate(bytes + alignment());
   if (data == nullptr) {
-    return fail(ErrorCode::kOutOfMemory, "no {} bytes of host memory to be had", bytes);
+    return fail(ErrorCode::kOutOfMemory, "can't allocate {} bytes of host memory", bytes);
   }
   void* start = data.get();
   std::size_t room = bytes + alignment();

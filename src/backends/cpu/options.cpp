@@ -28,14 +28,13 @@ Status check_memory(std::string_view text) {
 constexpr std::array kOptions = {
     BackendOption{"level", "highest vector level of kernels, e.g. scalar; best: all of the machine",
                   check_level, kBest},
-    BackendOption{"fuse", "compute some operations together, with the same results: on, off",
-                  check_on_off, "on"},
+    BackendOption{"fuse", "fuse operations, with the same results: on, off", check_on_off, "on"},
     BackendOption{"memory",
                   "memory of weights, caches and activations: plain, or hbm: "
                   "high-bandwidth memory, where the machine has such NUMA nodes",
                   check_memory, "plain"},
     BackendOption{"calibrate",
-                  "measure devices where times are predicted without a costs file: on, off",
+                  "measure devices if times are predicted without a costs file: on, off",
                   check_on_off, "on"},
 };
 

@@ -21,12 +21,12 @@ constexpr std::size_t kHugePage = std::size_t{2} << 20;
 
 Result<std::unique_ptr<PeakMemory>> PeakMemory::create(std::size_t bytes) {
   const auto refuse = [&](const std::string& reason) {
-    return fail(ErrorCode::kOutOfMemory, "no {} bytes to measure with how fast memory is read: {}",
-                bytes, reason);
+    return fail(ErrorCode::kOutOfMemory,
+                "can't allocate {} bytes to measure the memory bandwidth: {}", bytes, reason);
   };
   // The system would grant it, and end some process when it is written to.
   const auto left = available_memory();
-  if (left && *left < bytes) return refuse(fmt::format("{} are left", *left));
+  if (left && *left < bytes) return refuse(fmt::format("{} are available", *left));
   if (bytes > std::numeric_limits<std::size_t>::max() - kHugePage) return refuse("too many");
   const std::size_t mapped = bytes + kHugePage;
   void* start = ::mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

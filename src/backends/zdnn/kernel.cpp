@@ -17,7 +17,7 @@ constexpr Need kWholeTensors[] = {
        const DType type = view.result().dtype;
        if (type == DType::kF32) return std::string();
        return fmt::format(
-           "the result is {}; this backend brings the machine's numbers back as F32 only",
+           "the result is {}; this backend converts results of the accelerator to F32 only",
            to_string(type));
      }},
     {Refusal::kShape, [](const NodeView& view, const Machine& machine) {

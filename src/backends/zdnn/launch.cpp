@@ -29,9 +29,9 @@ Stick& Launch::temporary(std::size_t index, const Dims& dims) {
       dims.dim4 <= room.dims.dim4 && dims.dim2 <= room.dims.dim2 && dims.dim1 <= room.dims.dim1;
   stick.set(zdnn(), room.memory, fits ? dims : room.dims);
   if (!fits) {
-    (void)failed(fail(ErrorCode::kInternal, "temporary {} of {} x {} x {} is to hold {} x {} x {}",
-                      index, room.dims.dim4, room.dims.dim2, room.dims.dim1, dims.dim4, dims.dim2,
-                      dims.dim1));
+    (void)failed(fail(
+        ErrorCode::kInternal, "temporary {} of {} x {} x {} is too small for {} x {} x {}", index,
+        room.dims.dim4, room.dims.dim2, room.dims.dim1, dims.dim4, dims.dim2, dims.dim1));
   }
   return stick;
 }

@@ -14,8 +14,8 @@ Status check_out_of_range(std::string_view text) {
 
 constexpr std::array kOptions = {
     BackendOption{"out_of_range",
-                  "numbers that the machine's format lacks become its largest one, or are computed "
-                  "on the host: saturate, exact",
+                  "saturate numbers outside the range of DLFLOAT16, or compute those ops on the "
+                  "host: saturate, exact",
                   check_out_of_range, "saturate", "SHUNT_OUT_OF_RANGE"},
 };
 

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::array kNamedCodes = {
     VendorCode{kAllocationFailure, "ZDNN_ALLOCATION_FAILURE", ErrorCode::kOutOfMemory,
-               "the library needs host memory beside the plan's"},
+               "the library allocates host memory in addition to the plan's memory"},
 };
 constexpr VendorCodes kCodes = {.library = "zDNN", .codes = kNamedCodes, .hex_digits = 8};
 

@@ -23,15 +23,15 @@ std::uint64_t int8_bytes(const Dims& dims) {
 std::string too_large(const Machine& machine, const Dims& dims) {
   const auto check = [&](const char* what, std::int64_t size, int dim) {
     return size <= machine.max_dim(dim) ? std::string()
-                                        : fmt::format("{} {}, and the machine takes at most {}",
+                                        : fmt::format("{} {}, and the accelerator takes at most {}",
                                                       size, what, machine.max_dim(dim));
   };
   std::string why = check("elements a row", dims.dim1, 1);
   if (why.empty()) why = check("rows", dims.dim2, 2);
   if (why.empty()) why = check("matrices", dims.dim4, 4);
   if (!why.empty() || stick_bytes(dims) <= machine.max_bytes()) return why;
-  return fmt::format("{} bytes in the machine's layout, and it takes at most {}", stick_bytes(dims),
-                     machine.max_bytes());
+  return fmt::format("{} bytes in the accelerator's layout, and it takes at most {}",
+                     stick_bytes(dims), machine.max_bytes());
 }
 
 void Stick::set(const Symbols& zdnn, std::byte* buffer, const Dims& dims, bool filled) {

@@ -53,8 +53,8 @@ Result<std::unique_ptr<Machine>> Machine::create(const Symbols& symbols, OutOfRa
   const std::string version = symbols.get_library_version_str();
   if (!symbols.is_nnpa_installed()) {
     return fail(ErrorCode::kUnsupported,
-                "libzdnn {} is there, but this machine, or what it lets this system see, has no "
-                "integrated accelerator for AI (NNPA: z16 and later)",
+                "libzdnn {} was found, but no integrated accelerator for AI is visible on this "
+                "machine (NNPA: z16 and later)",
                 version);
   }
   std::unique_ptr<Machine> machine(new Machine(symbols));
@@ -87,7 +87,7 @@ Result<std::unique_ptr<Machine>> Machine::create(const Symbols& symbols, OutOfRa
   }
   machine->max_bytes_ = symbols.get_nnpa_max_tensor_size();
   if (any == 0 || machine->max_bytes_ == 0) {
-    return fail(ErrorCode::kUnsupported, "libzdnn {} says that a tensor may have no elements",
+    return fail(ErrorCode::kUnsupported, "libzdnn {} reports a maximum of 0 elements in a tensor",
                 version);
   }
   machine->twin_ = is_version_of_twin(version);

@@ -10,7 +10,7 @@ WeightMemory::WeightMemory(const Machine& machine, WeightForm form)
     : PackedMemory(form == WeightForm::kInt8 ? "zdnn 8-bit weights" : "zdnn weights",
                    {{LayoutKind::kPacked, false,
                      form == WeightForm::kInt8
-                         ? "numbers are rounded to 8 bits, with a scale for about a MiB of them"
+                         ? "numbers are rounded to 8 bits, with one scale for about a MiB of them"
                          : "numbers are rounded to DLFLOAT16: 9 bits and a sign"}}),
       machine_(machine),
       form_(form) {}
@@ -36,7 +36,7 @@ Status WeightMemory::check_place(const PlacedTensor& placed) const {
                    to_string(placed.tensor), name());
   }
   if (placed.offset % kPage == 0) return ok();
-  return invalid("{} at {} is not at a page", to_string(placed.tensor), placed.offset);
+  return invalid("{} at {} does not start at a page", to_string(placed.tensor), placed.offset);
 }
 
 std::unique_ptr<PackedTensor> WeightMemory::place(const Tensor& tensor, std::byte* data) const {

@@ -30,11 +30,10 @@ class Attention final : public Differentiable<AttentionParams> {
             "dot(q[:, h, t, s], k[:, h', n, s])) + slope[h] * mask[n, t, h, s], h' = h / (H / "
             "Hk). cap(z) = softcap * tanh(z / softcap), or z if softcap is 0; slope is that of "
             "ALiBi (arXiv 2108.12409), or 1 if max_bias is 0. Where all scores are minus "
-            "infinity, or there are none, y is 0. Where k or v is F16 or BF16, a device may "
-            "round what it multiplies with it to that type; where they are quantised, it "
-            "computes as precisely as with F32. Keys that the mask hides by minus infinity may "
-            "be skipped: what is not a number in k or v there, or in a q that sees no key, may or "
-            "may not reach y; anywhere else it does.",
+            "infinity, or there are none, y is 0. Where k or v is F16 or BF16, a device may round "
+            "the other factor to that type; where they are quantised, it computes as precisely as "
+            "with F32. Keys that the mask hides by minus infinity may be skipped: a NaN in k or v "
+            "there, or in a q that sees no key, may or may not reach y; a NaN anywhere else does.",
         .sources = {"q", "k", "v", "mask?", "sinks?"}};
     return kInfo;
   }

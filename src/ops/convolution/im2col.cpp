@@ -20,7 +20,7 @@ class Im2col final : public Differentiable<Im2colParams> {
         .name = "im2col",
         .family = "convolution",
         .summary =
-            "What each window sees of an image, as a row: y[kx + KW * (ky + KH * c), i, j, n] = "
+            "Each window of an image as a row: y[kx + KW * (ky + KH * c), i, j, n] = "
             "x[i * stride + kx * dilation - pad, ..., c, n], where x is 0 outside.",
         .sources = {"x"}};
     return kInfo;
@@ -33,7 +33,7 @@ class Im2col final : public Differentiable<Im2colParams> {
     SHUNT_TRY(expect_float_type("type", params.type));
     // Within 62 bits, then perhaps not.
     std::int64_t columns = params.kernel[0] * params.kernel[1];
-    if (!multiply_into(&columns, x.size(2))) return invalid("a window sees too many elements");
+    if (!multiply_into(&columns, x.size(2))) return invalid("a window has too many elements");
     return contiguous(params.type, {columns, count[0], count[1], x.shape[3]});
   }
 

@@ -18,7 +18,7 @@ class Im2col3d final : public OpWith<Im2col3dParams> {
         .name = "im2col_3d",
         .family = "convolution",
         .summary =
-            "What each window sees of an image with depth, as a row: y[kx + KW * (ky + KH * (kz + "
+            "Each window of an image with depth as a row: y[kx + KW * (ky + KH * (kz + "
             "KD * c)), i, j, k + positions along z * n] = x[i * stride + kx * dilation - pad, "
             "..., ..., c + C * n], where x is 0 outside.",
         .sources = {"x"}};
@@ -32,7 +32,7 @@ class Im2col3d final : public OpWith<Im2col3dParams> {
     SHUNT_TRY(expect_float_type("type", params.type));
     std::int64_t columns = params.channels;
     for (const std::int64_t size : params.kernel) {
-      if (!multiply_into(&columns, size)) return invalid("a window sees too many elements");
+      if (!multiply_into(&columns, size)) return invalid("a window has too many elements");
     }
     SHUNT_ASSIGN(const Dim slices, checked_times(images, count[2]));
     return contiguous(params.type, {columns, count[0], count[1], slices});

@@ -29,7 +29,7 @@ class Pool1d final : public OpWith<Pool1dParams> {
     if (x.shape[0] == Dim(0)) return invalid("x is {}, whose rows have no element", to_string(x));
     if (params.pad >= params.kernel) {
       return invalid(
-          "pad is {}, but must be below the kernel, {}, so that each window sees an element",
+          "pad is {}, but must be below the kernel, {}, so that each window has an element",
           params.pad, params.kernel);
     }
     return contiguous(x.dtype, {count[0], x.shape[1], x.shape[2], x.shape[3]});

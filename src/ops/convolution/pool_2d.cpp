@@ -39,8 +39,8 @@ class Pool2d final : public OpWith<Pool2dParams> {
         return invalid("x is {}, whose images have no element", to_string(x));
       if (params.pad[axis] >= params.kernel[axis]) {
         return invalid(
-            "pad is [{}, {}], but must be below the kernel, [{}, {}], so that each window sees "
-            "an element",
+            "pad is [{}, {}], but must be below the kernel, [{}, {}], so that each window has an "
+            "element",
             params.pad[0], params.pad[1], params.kernel[0], params.kernel[1]);
       }
     }

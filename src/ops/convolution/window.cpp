@@ -88,8 +88,9 @@ Result<PerAxis<N>> covered(const WindowOf<N>& window, const Tensor& x, std::size
     const std::int64_t whole = (count[axis] - 1) * window.stride[axis] + reach(window, axis);
     image[axis] = whole - 2 * window.pad[axis];
     if (image[axis] >= 1) continue;
-    return invalid("the windows cover {} elements along axis {}, of which a pad of {} leaves none",
-                   whole, axis, window.pad[axis]);
+    return invalid(
+        "the windows cover {} elements along axis {}, and a pad of {} removes all of them", whole,
+        axis, window.pad[axis]);
   }
   return image;
 }

@@ -24,7 +24,7 @@ auto without_throwing(const Function& function) -> decltype(function()) {
   } catch (const std::exception& exception) {
     return invalid("it threw an exception: {}", exception.what());
   } catch (...) {
-    return invalid("it threw something that is no std::exception");
+    return invalid("it threw an object that is not a std::exception");
   }
 }
 
@@ -129,7 +129,7 @@ class Custom final : public OpWith<CustomNode> {
         .name = "custom",
         .family = "custom",
         .summary =
-            "A function that the user brings along, called `items` times in each run, with "
+            "A user's function, called `items` times in each run, with "
             "the sources, the result and the number of the call. Only the CPU runs it.",
         .sources = {"x0?", "x1?", "x2?", "x3?", "x4?", "x5?", "x6?", "x7?"}};
     return kInfo;

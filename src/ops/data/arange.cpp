@@ -15,7 +15,7 @@ class Arange final : public OpWith<ArangeParams> {
         .name = "arange",
         .family = "data",
         .summary =
-            "Numbers at equal distances, as long as `stop` is not reached: y[i] = start + i "
+            "Numbers at equal distances, up to but not including `stop`: y[i] = start + i "
             "* step for i from 0 to ceil((stop - start) / step) - 1.",
         .sources = {}};
     return kInfo;

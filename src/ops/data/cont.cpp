@@ -38,8 +38,8 @@ const Op& cont_op() {
 
 const Op& dup_op() {
   static const Cont kOp("dup",
-                        "A copy of the same type in memory of its own, so that what is written "
-                        "into x later does not change it: y[i] = x[i].");
+                        "A copy of the same type in memory of its own, which later writes into x "
+                        "do not change: y[i] = x[i].");
   return kOp;
 }
 

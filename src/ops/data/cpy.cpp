@@ -16,8 +16,8 @@ class Cpy final : public Differentiable<NoParams> {
         .name = "cpy",
         .family = "data",
         .summary =
-            "Writes src into dst, converted to dst's type: dst[i] = src[i]. Integers and F64 "
-            "become each other at once, everything else goes by way of F32. Rounds to nearest, "
+            "Writes src into dst, converted to dst's type: dst[i] = src[i]. Integers and F64 are "
+            "converted to each other directly, all other types through F32. Rounds to nearest, "
             "even if between two, where the type does not say otherwise; integers saturate, and "
             "not-a-number becomes 0 there.",
         .sources = {"dst", "src"},

@@ -221,7 +221,7 @@ struct TimestepEmbeddingParams {
   }
 };
 const Op& timestep_embedding_op();
-/// The sinusoids that diffusion models see of a time step. `y[j, n] = cos(t[n] f(j))` and
+/// Sinusoidal embedding of a time step, as in diffusion models. `y[j, n] = cos(t[n] f(j))` and
 /// `y[half + j, n] = sin(t[n] f(j))` for j from 0 to half - 1. `half` is dim / 2 rounded down, and
 /// `f(j) = max_period^(-j / half)`. Where dim is odd, the last element is 0.
 /// `t`: F32 or I32 [N]. `dim`: at least 1. `max_period`: above 0. The result is F32 [dim, N].

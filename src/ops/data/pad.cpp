@@ -51,7 +51,7 @@ class Pad final : public Differentiable<PadParams> {
                        to_string(x.shape[i]), before + after);
       }
       if (circular && x.shape[i] == Dim(0)) {
-        return invalid("dimension {} of x has no element to go on with", i);
+        return invalid("dimension {} of x has no element to repeat", i);
       }
       shape[i] = before + x.shape[i].max + after;
     }

@@ -16,7 +16,7 @@ class PadReflect final : public OpWith<PadReflectParams> {
         .name = "pad_reflect_1d",
         .family = "data",
         .summary =
-            "Rows of n elements that go on backwards at both ends: y[i] = x[|i - before|], "
+            "Rows of n elements, padded by reflection at both ends: y[i] = x[|i - before|], "
             "and x[2 (n - 1) - (i - before)] from i = before + n on.",
         .sources = {"x"}};
     return kInfo;

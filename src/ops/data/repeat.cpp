@@ -14,7 +14,7 @@ class Repeat final : public Differentiable<RepeatParams> {
         .name = "repeat",
         .family = "data",
         .summary =
-            "x over and over along each dimension until it has `shape`: y[i] = x[i mod x's "
+            "x repeated along each dimension until it has `shape`: y[i] = x[i mod x's "
             "shape].",
         .sources = {"x"}};
     return kInfo;

@@ -13,13 +13,12 @@ namespace {
 class Roll final : public Differentiable<RollParams> {
  public:
   const OpInfo& info() const override {
-    static const OpInfo kInfo = {
-        .name = "roll",
-        .family = "data",
-        .summary =
-            "Elements moved on along each dimension, of n elements, and in again at the "
-            "other end: y[(i + shift) mod n] = x[i].",
-        .sources = {"x"}};
+    static const OpInfo kInfo = {.name = "roll",
+                                 .family = "data",
+                                 .summary =
+                                     "Elements shifted along each dimension, of n elements, with "
+                                     "wrap-around: y[(i + shift) mod n] = x[i].",
+                                 .sources = {"x"}};
     return kInfo;
   }
 

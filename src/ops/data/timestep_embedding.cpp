@@ -14,7 +14,7 @@ class TimestepEmbedding final : public OpWith<TimestepEmbeddingParams> {
         .name = "timestep_embedding",
         .family = "data",
         .summary =
-            "The sinusoids that diffusion models see of a time step: y[j] = cos(t f(j)) and "
+            "Sinusoidal embedding of a time step, as in diffusion models: y[j] = cos(t f(j)) and "
             "y[half + j] = sin(t f(j)) for j below half = floor(dim / 2), with f(j) = "
             "max_period^(-j / half); the last element is 0 where dim is odd.",
         .sources = {"t"}};

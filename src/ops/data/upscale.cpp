@@ -91,7 +91,7 @@ class Upscale final : public OpWith<UpscaleParams> {
     SHUNT_TRY(expect_size("height", params.height));
     const bool nearest = params.interpolation == Interpolation::kNearest;
     if (nearest && (params.align_corners || params.antialias)) {
-      return invalid("{} has no meaning where the nearest element is taken",
+      return invalid("{} can't be used in mode nearest",
                      params.align_corners ? "align_corners" : "antialias");
     }
     return contiguous(x.dtype, {params.width, params.height, x.shape[2], x.shape[3]});

@@ -17,7 +17,7 @@ class AddId final : public Differentiable<NoParams> {
         .family = "elementwise",
         .summary =
             "To each column the row of a bias with a number of its own added: y[c, u, t] = x[c, u, "
-            "t] + b[c, ids[u, t]]. A run with a number that there is no row for fails.",
+            "t] + b[c, ids[u, t]]. A run fails if ids has a number without a row.",
         .sources = {"x", "b", "ids"}};
     return kInfo;
   }

@@ -18,7 +18,7 @@ class MatmulId final : public OpWith<NoParams> {
         .summary =
             "Product of each token with the matrices of the experts that are chosen for it: y[m, "
             "u, t] = sum over k of w[k, m, ids[u, t]] * x[k, u, t], where x may have one column "
-            "for all u. A run with a number that there is no expert for fails. w is of any type "
+            "for all u. A run fails if ids has a number without an expert. w is of any type "
             "but F64 and integers. Where w is quantised, a device may round x to blocks of 8-bit "
             "integers, at a normalised mean square error of at most 4e-5 * (1 + 64 / n) over n "
             "elements of y.",

@@ -14,8 +14,8 @@ class Argsort final : public OpWith<ArgsortParams> {
         .name = "argsort",
         .family = "order",
         .summary =
-            "The indices of the elements of each row in the order of their values; equals keep "
-            "their order, and what is not a number comes last.",
+            "The indices of the elements of each row in the order of their values; equal elements "
+            "keep their order, and NaNs come last.",
         .sources = {"x"}};
     return kInfo;
   }

@@ -10,13 +10,12 @@ namespace {
 class TopK final : public OpWith<TopKParams> {
  public:
   const OpInfo& info() const override {
-    static const OpInfo kInfo = {
-        .name = "top_k",
-        .family = "order",
-        .summary =
-            "The indices of the k largest elements of each row, largest first; of equals the first "
-            "ones, and what is not a number last.",
-        .sources = {"x"}};
+    static const OpInfo kInfo = {.name = "top_k",
+                                 .family = "order",
+                                 .summary =
+                                     "The indices of the k largest elements of each row, largest "
+                                     "first; of equal elements the first ones; NaNs come last.",
+                                 .sources = {"x"}};
     return kInfo;
   }
 

@@ -19,7 +19,7 @@ class GetRows final : public Differentiable<NoParams> {
         .family = "rows",
         .summary =
             "Rows of a table by their numbers: y[:, i] = table[:, ids[i]], and so for each slice "
-            "along dimensions 2 and 3. A run with a number that the table has no row for fails.",
+            "along dimensions 2 and 3. A run fails if ids has a number without a row in the table.",
         .sources = {"table", "ids"},
         .picks = Picks{.ids = 1, .dim = 1}};
     return kInfo;

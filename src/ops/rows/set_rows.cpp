@@ -17,8 +17,8 @@ class SetRows final : public Differentiable<NoParams> {
         .summary =
             "Writes rows by their numbers into dst, converted to its type: dst[:, ids[i]] = "
             "rows[:, i], and so for each slice along dimensions 2 and 3, over which ids are "
-            "repeated; dst's other rows stay. No number may occur twice. A run with a number that "
-            "dst has no row for fails and writes nothing outside of dst.",
+            "repeated; dst's other rows stay. No number may occur twice. A run fails if ids has a "
+            "number without a row in dst, and it writes nothing outside of dst.",
         .sources = {"dst", "rows", "ids"},
         .storage = Storage::kIntoFirst};
     return kInfo;

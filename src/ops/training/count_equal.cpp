@@ -9,11 +9,10 @@ namespace {
 class CountEqual final : public OpWith<NoParams> {
  public:
   const OpInfo& info() const override {
-    static const OpInfo kInfo = {
-        .name = "count_equal",
-        .family = "training",
-        .summary = "How many elements of a and b, I32 or I64 each, are equal.",
-        .sources = {"a", "b"}};
+    static const OpInfo kInfo = {.name = "count_equal",
+                                 .family = "training",
+                                 .summary = "Number of equal elements of a and b, both I32 or I64.",
+                                 .sources = {"a", "b"}};
     return kInfo;
   }
 

@@ -14,13 +14,14 @@ namespace {
 class CrossEntropyLossBack final : public OpWith<NoParams> {
  public:
   const OpInfo& info() const override {
-    static const OpInfo kInfo = {.name = "cross_entropy_loss_back",
-                                 .family = "training",
-                                 .summary =
-                                     "Of cross_entropy_loss by the logits: dlogits = dloss / R * "
-                                     "(softmax(logits) * sum(labels) - "
-                                     "labels) for each row. All floats are F32.",
-                                 .sources = {"dloss", "logits", "labels"}};
+    static const OpInfo kInfo = {
+        .name = "cross_entropy_loss_back",
+        .family = "training",
+        .summary =
+            "Gradient of cross_entropy_loss by the logits: dlogits = dloss / R * "
+            "(softmax(logits) * sum(labels) - "
+            "labels) for each row. All floats are F32.",
+        .sources = {"dloss", "logits", "labels"}};
     return kInfo;
   }
 

@@ -8,13 +8,14 @@ namespace {
 class GetRowsBack final : public OpWith<GetRowsBackParams> {
  public:
   const OpInfo& info() const override {
-    static const OpInfo kInfo = {.name = "get_rows_back",
-                                 .family = "training",
-                                 .summary =
-                                     "Of get_rows: dtable[:, r] is the sum of dy[:, i] over all i "
-                                     "with ids[i] = r. A run with a number "
-                                     "that the table has no row for fails. All floats are F32.",
-                                 .sources = {"dy", "ids"}};
+    static const OpInfo kInfo = {
+        .name = "get_rows_back",
+        .family = "training",
+        .summary =
+            "Gradient of get_rows: dtable[:, r] is the sum of dy[:, i] over all i "
+            "with ids[i] = r. A run fails if ids has a number without a "
+            "row in the table. All floats are F32.",
+        .sources = {"dy", "ids"}};
     return kInfo;
   }
 

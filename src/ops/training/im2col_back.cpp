@@ -19,7 +19,8 @@ class Im2colBack final : public OpWith<Im2colBackParams> {
         .name = "im2col_back",
         .family = "training",
         .summary =
-            "Of im2col: dx[ix, iy, c, n] is the sum of dy[kx + KW * (ky + KH * c), i, j, n] over "
+            "Gradient of im2col: dx[ix, iy, c, n] is the sum of dy[kx + KW * (ky + KH * c), i, j, "
+            "n] over "
             "all windows (i, j) and places (kx, ky) in them that meet it. All floats are F32.",
         .sources = {"dy"}};
     return kInfo;

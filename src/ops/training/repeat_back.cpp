@@ -12,7 +12,7 @@ class RepeatBack final : public OpWith<RepeatBackParams> {
     static const OpInfo kInfo = {.name = "repeat_back",
                                  .family = "training",
                                  .summary =
-                                     "Of repeating x until it has dy's shape: dx[i] is the sum of "
+                                     "Gradient of repeating x to dy's shape: dx[i] is the sum of "
                                      "dy over all places that x[i] was "
                                      "repeated to, dx[i mod shape] += dy[i]. All floats are F32.",
                                  .sources = {"dy"}};

@@ -12,13 +12,14 @@ namespace {
 class RmsNormBack final : public OpWith<RmsNormParams> {
  public:
   const OpInfo& info() const override {
-    static const OpInfo kInfo = {.name = "rms_norm_back",
-                                 .family = "training",
-                                 .summary =
-                                     "Of rms_norm: with r = 1 / sqrt(mean(x^2) + eps), dx = r * dy "
-                                     "- x * r^3 * mean(x * dy) for each "
-                                     "row. All floats are F32.",
-                                 .sources = {"dy", "x"}};
+    static const OpInfo kInfo = {
+        .name = "rms_norm_back",
+        .family = "training",
+        .summary =
+            "Gradient of rms_norm: with r = 1 / sqrt(mean(x^2) + eps), dx = r * dy "
+            "- x * r^3 * mean(x * dy) for each "
+            "row. All floats are F32.",
+        .sources = {"dy", "x"}};
     return kInfo;
   }
 

@@ -13,9 +13,9 @@ class RopeBack final : public OpWith<RopeParams> {
     static const OpInfo kInfo = {.name = "rope_back",
                                  .family = "training",
                                  .summary =
-                                     "Of rope: each pair is turned back by its angle, and "
-                                     "multiplied by the same magnitude: what rope "
-                                     "gives for dy at minus the positions.",
+                                     "Gradient of rope: each pair is turned back by its angle, and "
+                                     "multiplied by the same magnitude: "
+                                     "rope of dy at the negated positions.",
                                  .sources = {"dy", "positions", "freq_factors?"}};
     return kInfo;
   }

@@ -12,12 +12,13 @@ namespace {
 class SiluBack final : public OpWith<NoParams> {
  public:
   const OpInfo& info() const override {
-    static const OpInfo kInfo = {.name = "silu_back",
-                                 .family = "training",
-                                 .summary =
-                                     "Of silu: dx = dy * s * (1 + x * (1 - s)), with s = 1 / (1 + "
-                                     "exp(-x)). All floats are F32.",
-                                 .sources = {"dy", "x"}};
+    static const OpInfo kInfo = {
+        .name = "silu_back",
+        .family = "training",
+        .summary =
+            "Gradient of silu: dx = dy * s * (1 + x * (1 - s)), with s = 1 / (1 + "
+            "exp(-x)). All floats are F32.",
+        .sources = {"dy", "x"}};
     return kInfo;
   }
 

@@ -11,13 +11,14 @@ namespace {
 class SoftmaxBack final : public OpWith<SoftmaxParams> {
  public:
   const OpInfo& info() const override {
-    static const OpInfo kInfo = {.name = "softmax_back",
-                                 .family = "training",
-                                 .summary =
-                                     "Of softmax, of which y is the result, by x: dx = scale * y * "
-                                     "(dy - sum(y * dy)) for each row, whatever its mask and "
-                                     "sinks. All floats are F32.",
-                                 .sources = {"dy", "y"}};
+    static const OpInfo kInfo = {
+        .name = "softmax_back",
+        .family = "training",
+        .summary =
+            "Gradient of softmax by x, where y is its result: dx = scale * y * "
+            "(dy - sum(y * dy)) for each row, whatever its mask and "
+            "sinks. All floats are F32.",
+        .sources = {"dy", "y"}};
     return kInfo;
   }
 

@@ -61,14 +61,13 @@ const Op& im2col_back_op();
 Result<Value> im2col_back(GraphBuilder& g, Operand dy, Im2colBackParams params);
 
 const Op& silu_back_op();
-/// Of silu: dx = dy * s * (1 + x * (1 - s)), with s = 1 / (1 + exp(-x)).
+/// Gradient of silu: dx = dy * s * (1 + x * (1 - s)), with s = 1 / (1 + exp(-x)).
 /// `dy`, `x`: F32 of the same shape, which the result has, too.
 Result<Value> silu_back(GraphBuilder& g, Operand dy, Operand x);
 
 const Op& rms_norm_back_op();
-/// Of rms_norm: with r = 1 / sqrt(mean(x^2) + eps), dx = r * dy - x * r^3 * mean(x * dy) along
-/// dimension 0.
-/// `dy`, `x`: F32 of the same shape, which the result has, too.
+/// Gradient of rms_norm: with r = 1 / sqrt(mean(x^2) + eps), dx = r * dy - x * r^3 * mean(x * dy)
+/// along dimension 0. `dy`, `x`: F32 of the same shape, which the result has, too.
 Result<Value> rms_norm_back(GraphBuilder& g, Operand dy, Operand x, RmsNormParams params = {});
 
 const Op& softmax_back_op();
@@ -78,8 +77,9 @@ const Op& softmax_back_op();
 Result<Value> softmax_back(GraphBuilder& g, Operand dy, Operand y, SoftmaxParams params = {});
 
 const Op& rope_back_op();
-/// Of rope: each pair is turned back by its angle (and multiplied by the same magnitude). This is
-/// the result of rope() for dy at minus the positions. Sources and parameters are those of rope().
+/// Gradient of rope: each pair is turned back by its angle (and multiplied by the same magnitude).
+/// This is the result of rope() for dy at minus the positions. Sources and parameters are those of
+/// rope().
 Result<Value> rope_back(GraphBuilder& g, Operand dy, Operand positions, Operand freq_factors,
                         RopeParams params);
 
@@ -92,8 +92,8 @@ const Op& cross_entropy_loss_op();
 Result<Value> cross_entropy_loss(GraphBuilder& g, Operand logits, Operand labels);
 
 const Op& cross_entropy_loss_back_op();
-/// Of cross_entropy_loss by the logits, for each row: `dlogits = dloss / R * (softmax(logits) *
-/// sum(labels) - labels)`. The labels of a row of probabilities sum up to 1.
+/// Gradient of cross_entropy_loss by the logits, for each row: `dlogits = dloss / R *
+/// (softmax(logits) * sum(labels) - labels)`. The labels of a row of probabilities sum up to 1.
 /// `dloss`: F32 [1]; `logits`, `labels`: F32 of the same shape, which the result has, too.
 Result<Value> cross_entropy_loss_back(GraphBuilder& g, Operand dloss, Operand logits,
                                       Operand labels);

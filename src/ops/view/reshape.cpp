@@ -100,12 +100,12 @@ class Reshape final : public Differentiable<ReshapeParams> {
                      element_count(params.shape), to_string(x), element_count(x.shape));
     }
     if (old_elements != new_elements) {
-      return invalid("{} cuts the dynamic dimensions of {} in another way", to_string(params.shape),
+      return invalid("{} divides the dynamic dimensions of {} differently", to_string(params.shape),
                      to_string(x));
     }
     const auto strides = strides_through(x, result);
     if (!strides) {
-      return invalid("x is not contiguous, so that it can't be seen as {} (cont makes a copy)",
+      return invalid("x is not contiguous, so it can't be viewed as {} (cont makes a copy)",
                      to_string(params.shape));
     }
     result.strides = *strides;

@@ -129,11 +129,11 @@ std::optional<KeptCosts> CostCache::read(const DeviceInfo& device,
   if (!costs) return refuse(costs.error().message());
   const CacheJson json = CacheJson::parse(text, nullptr, false);
   if (text_at(json, "key") != key_of(device)) {
-    return refuse(path + ": it is of another device, machine or version");
+    return refuse(path + ": it was measured on another device, machine or version");
   }
   std::string date = text_at(json, "date");
   const auto day = day_of(date);
-  if (!day) return refuse(path + ": its \"date\" is no day such as 2026-11-23");
+  if (!day) return refuse(path + ": its \"date\" is not a day such as 2026-11-23");
   // A clock may have been set back by a day.
   if (today_ - *day > kMostAge || *day - today_ > std::chrono::days(1)) return std::nullopt;
   auto own = costs_of(*costs, device);

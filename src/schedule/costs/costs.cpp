@@ -71,7 +71,7 @@ std::string CostModel::origin(const DeviceInfo& device) const {
   if (has(device)) return file_.empty() ? "measured" : "costs file " + file_;
   const std::string figures =
       device.speed ? "figures of its backend" : "estimate for its kind of device";
-  return device.twin ? figures + ", as a twin's own speed means nothing" : figures;
+  return device.twin ? figures + ", because the speed of a twin is meaningless" : figures;
 }
 
 TransferCost CostModel::host_copy(const DeviceInfo& device, bool to_device) const {

@@ -28,7 +28,7 @@ class Entry {
     const Json* value = find(key);
     if (value == nullptr) return {};
     if (value->is_string()) return value->get<std::string>();
-    refuse(key, "is no text");
+    refuse(key, "is not a string");
     return {};
   }
 
@@ -38,7 +38,7 @@ class Entry {
     if (value == nullptr) return 0;
     const double number = value->is_number() ? value->get<double>() : NAN;
     if (number >= 0 && number <= kMostSeconds) return number;
-    refuse(key, "is no number of seconds");
+    refuse(key, "is not a number of seconds");
     return 0;
   }
 
@@ -79,7 +79,7 @@ Result<OpCost> read_op(Entry entry) {
   if (const auto named = dtype_from_name(dtype)) {
     cost.dtype = *named;
   } else {
-    entry.refuse("dtype", "is no type of elements");
+    entry.refuse("dtype", "is not an element type");
   }
   SHUNT_TRY(entry.status());
   return cost;
@@ -104,7 +104,7 @@ template <class F>
 Status for_each_entry(const Json& json, const std::string& name, const char* key, F f) {
   const auto list = json.find(key);
   if (list == json.end()) return ok();
-  if (!list->is_array()) return fail(ErrorCode::kBadFile, "{}: \"{}\" is no list", name, key);
+  if (!list->is_array()) return fail(ErrorCode::kBadFile, "{}: \"{}\" is not a list", name, key);
   std::size_t index = 0;
   for (const Json& item : *list) {
     SHUNT_TRY(f(Entry(item, fmt::format("{}: {}[{}]", name, key, index++))));
@@ -120,7 +120,7 @@ std::ptrdiff_t line_at(std::string_view text, std::size_t position) {
 /// The place where a text stops being JSON, and the expected continuation.
 Error no_json(const Json::parse_error& error, std::string_view text, const std::string& name) {
   const std::size_t byte = std::clamp<std::size_t>(error.byte, 1, text.size() + 1);
-  const std::string_view found = byte > text.size() ? "it ends" : "it is no longer JSON";
+  const std::string_view found = byte > text.size() ? "it ends" : "the JSON is not valid";
   // The library's text ends with the expected continuation, if it can name that.
   constexpr std::string_view kMark = "; expected ";
   const std::string_view what = error.what();
@@ -148,7 +148,7 @@ Error too_large(const Json::out_of_range& error, std::string_view text, const st
 
 Result<CostModel> CostModel::parse(std::string_view text, const std::string& name) {
   if (text.size() > kMaxCostsFileBytes) {
-    return fail(ErrorCode::kBadFile, "{}: {} bytes are too many for a file of costs", name,
+    return fail(ErrorCode::kBadFile, "{}: {} bytes are too many for a costs file", name,
                 text.size());
   }
   if (text.empty()) return fail(ErrorCode::kBadFile, "{}: the file is empty", name);
@@ -161,7 +161,7 @@ Result<CostModel> CostModel::parse(std::string_view text, const std::string& nam
     return too_large(error, text, name);
   }
   if (!json.is_object() || json.value("format", Json()) != Json(kFormat)) {
-    return fail(ErrorCode::kBadFile, "{}: no file of costs (made by shunt bench costs)", name);
+    return fail(ErrorCode::kBadFile, "{}: not a costs file (shunt bench costs writes one)", name);
   }
   if (json.value("version", Json()) != Json(kVersion)) {
     return fail(ErrorCode::kBadFile, "{}: its version is {}, this build reads {}", name,

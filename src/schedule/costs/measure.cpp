@@ -301,7 +301,7 @@ Result<Measured> measure_costs(std::span<Device* const> devices, const MeasureOp
       const DeviceInfo info = device->info();
       if (info.twin) {
         measured.notes.push_back(
-            fmt::format("{} is a twin, whose time means nothing: not measured", info.name));
+            fmt::format("{} is a twin, so its times are meaningless: not measured", info.name));
       } else if (info.kind != DeviceKind::kNull) {
         SHUNT_TRY(measure_device(*device, options, measured));
       }

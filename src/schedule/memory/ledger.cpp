@@ -94,7 +94,7 @@ std::string to_text(const MemoryNeed& need) {
   std::string text = fmt::format("{} needs {} ({} bytes), but has {} ({} bytes)", need.device,
                                  size_text(need.needs), need.needs, size_text(need.has), need.has);
   if (need.margin > 0) {
-    text += fmt::format(", of which {} are to be left free", size_text(need.margin));
+    text += fmt::format(", of which {} are reserved", size_text(need.margin));
   }
   return text;
 }

@@ -78,7 +78,7 @@ class Asker {
     std::string remedy = {};
   };
   using MaybeNo = std::optional<No>;
-  static constexpr const char* kPassedOn = "an operation would pass that type on";
+  static constexpr const char* kPassedOn = "an operation would give that type to its result";
 
   const Support& answer(NodeId id) const { return made_.answers[id]; }
   Support ask_about(const Graph& graph, NodeId id) const {
@@ -114,23 +114,23 @@ class Asker {
     const NodeId weight = asked_weight(id);
     if (weight == kNoNode) return No{"only weights are transcoded"};
     if (&device_ == &cpu_ || &device_.memory() == &host_memory()) {
-      return No{"weights in the host's memory stay as they are in the file"};
+      return No{"weights in host memory keep the file's type"};
     }
     const DType from = graph_.node(weight).result.dtype;
     const DType to = answer(id).converted_dtype();
-    if (trait(to).integer || trait(from).integer) return No{"whole numbers are not transcoded"};
+    if (trait(to).integer || trait(from).integer) return No{"integers are not transcoded"};
     if (trait(to).encode == nullptr || trait(from).decode == nullptr) {
-      return No{fmt::format("{} can't be written", to_string(to))};
+      return No{fmt::format("{} can't be encoded", to_string(to))};
     }
     const bool precise = at_least_as_precise(to, from);
     if (policy_ == Transcode::kNone) {
-      return No{"nothing may be transcoded", Refusal::kType,
+      return No{"transcoding is off", Refusal::kType,
                 precise ? "--transcode precise" : "--transcode lossy"};
     }
     if (!precise && policy_ != Transcode::kLossy) {
-      return No{"that is less precise", Refusal::kType, "--transcode lossy"};
+      return No{"that type is less precise", Refusal::kType, "--transcode lossy"};
     }
-    if (has_memory_.contains(weight)) return No{"it has its place already", Refusal::kCost};
+    if (has_memory_.contains(weight)) return No{"the weight is in memory already", Refusal::kCost};
     if (const auto known = kept_.find(weight); known != kept_.end()) return No{known->second};
     return std::nullopt;
   }
@@ -151,7 +151,7 @@ class Asker {
       }
       const auto inferred = node.op->infer(sources, node.params);
       if (!inferred) {
-        return fmt::format("{} does not take that: {}", node.op->info().name,
+        return fmt::format("{} does not accept that type: {}", node.op->info().name,
                            inferred.error().message());
       }
       if (inferred->tensor.dtype != node.result.dtype) return kPassedOn;
@@ -177,7 +177,7 @@ class Asker {
       const std::string_view op = graph_.node(id).op->info().name;
       const auto already = made_.conversions.find(weight);
       if (already != made_.conversions.end() || from == to) {
-        keep(weight, fmt::format("it is not content with {}",
+        keep(weight, fmt::format("with {} it asks for another type",
                                  to_string(from == to ? from : already->second.to)));
         wishes.erase(weight);
         changed = true;
@@ -185,9 +185,10 @@ class Asker {
       }
       const auto [wish, is_new] = wishes.try_emplace(
           weight, Conversion{weight, from, to, index_,
-                             fmt::format("{} takes {} of {} only so", name_, source_name(id), op)});
+                             fmt::format("{} supports {} of {} only in this type", name_,
+                                         source_name(id), op)});
       if (is_new || wish->second.to == to) continue;
-      keep(weight, fmt::format("others there need {} of the same weight", to_string(to)));
+      keep(weight, fmt::format("other ops on this device need the weight as {}", to_string(to)));
       wishes.erase(weight);
       changed = true;
     }
@@ -210,9 +211,10 @@ class Asker {
       for (NodeId user : users_[weight]) {
         const std::string_view op = graph_.node(user).op->info().name;
         if (!first_[user].refused() && answer(user).refused()) {
-          refused[weight] = fmt::format("it then refuses {}: {}", op, answer(user).facts());
+          refused[weight] =
+              fmt::format("with that type it refuses {}: {}", op, answer(user).facts());
         } else if (!cpu_.supports(*typed_, user)) {
-          refused[weight] = fmt::format("the CPU can't do {} with that", op);
+          refused[weight] = fmt::format("the CPU can't compute {} with that type", op);
         }
       }
     }
@@ -261,7 +263,7 @@ class Asker {
         source == kNoNode
             ? std::string()
             : fmt::format(" instead of {}", to_string(graph_.node(source).result.dtype));
-    const std::string why = no ? no->why : "it says so again and again";
+    const std::string why = no ? no->why : "it repeats this for each type";
     if (no && !no->remedy.empty()) made_.remedies[id] = no->remedy;
     made_.answers[id] = Support::no(no ? no->refusal : Refusal::kType,
                                     fmt::format("{} needs {} as {}{}; {}", name_, source_name(id),

@@ -63,7 +63,7 @@ class Follower {
                  quote_word(line.name));
     }
     if (lines_[line.node] != nullptr) {
-      return bad(line, "node {} stands in line {} already", line.node, lines_[line.node]->line);
+      return bad(line, "node {} is in line {} already", line.node, lines_[line.node]->line);
     }
     lines_[line.node] = &line;
     return ok();
@@ -97,7 +97,7 @@ class Follower {
     }
     SHUNT_ASSIGN(decision.device, device_of(*line));
     decision.rule = node.role == Role::kInput ? Rule::kInput : Rule::kPinned;
-    decision.reason = fmt::format("{}:{} says so", file_.path, line->line);
+    decision.reason = fmt::format("set by {}:{}", file_.path, line->line);
     const DeviceIndex cpu = devices_.cpu();
     if (node.role == Role::kInput && decision.device != cpu) {
       return bad(*line, "{} is an input, which starts on {}", graph_.describe(id), name(cpu));
@@ -147,7 +147,7 @@ class Follower {
       const Support& answer = answers_.of(id, better);
       if (answer) {
         decision.rejected.push_back(
-            {better, Refusal::kCost, "it could; the file wants it elsewhere"});
+            {better, Refusal::kCost, "supported, but the file places it elsewhere"});
       } else {
         decision.rejected.push_back(
             {better, answer.refusal(), answer.facts(), std::string(answers_.remedy(id, better))});

@@ -38,7 +38,7 @@ Result<PerDevice<std::uint64_t>> send_limits(const DeviceSet& devices,
                                              const PerDevice<DeviceInfo>& infos,
                                              DeviceSpan<const std::uint64_t> given) {
   if (!given.empty() && given.size() != devices.size()) {
-    return invalid("there are {} limits of what may be sent to {} devices", given.size(),
+    return invalid("there are {} limits of the bytes to send, but {} devices", given.size(),
                    devices.size());
   }
   PerDevice<std::uint64_t> limits;
@@ -79,9 +79,11 @@ Result<PlaceFacts> PlaceFacts::create(const Graph& graph, std::span<Device* cons
       if (sent <= limit) continue;
       facts.answers_.refuse(
           id, index,
-          Support::no(Refusal::kMemory, fmt::format("{} bytes of weights would have to be sent "
-                                                    "there for it, and at most {} may be",
-                                                    sent, limit)));
+          Support::no(
+              Refusal::kMemory,
+              fmt::format(
+                  "{} bytes of weights would have to be streamed for it, and the limit is {} bytes",
+                  sent, limit)));
     }
     if (graph.node(id).writes_storage) facts.writers_[graph.node(id).storage].push_back(id);
     if (!facts.can(facts.cpu(), id)) {
@@ -96,10 +98,11 @@ Status PlaceFacts::exclude(std::span<const Exclusion> exclusions) {
   for (const Exclusion& exclusion : exclusions) {
     const NodeId id = exclusion.node;
     if (id >= graph_->size() || !is_computed(graph_->node(id))) {
-      return invalid("{} is not computed: no device can be without it", graph_->describe(id));
+      return invalid("{} is not a computed node, so it can't be excluded from a device",
+                     graph_->describe(id));
     }
     if (exclusion.device < 0 || exclusion.device >= cpu()) {
-      return invalid("{} can't be kept from device {}; there are {} beside the CPU",
+      return invalid("{} can't be excluded from device {}; there are {} devices beside the CPU",
                      graph_->describe(id), exclusion.device, cpu());
     }
     refuse(id, exclusion.device, exclusion.refusal, exclusion.reason);

@@ -30,14 +30,14 @@ class Pinner {
     for (NodeId id = 0; id < graph_.size(); ++id) {
       if (pin_[id] == nullptr) continue;
       SHUNT_TRY(check(id));
-      pinned_.reason[id] = fmt::format("{} says so", describe(*pin_[id]));
+      pinned_.reason[id] = fmt::format("set by {}", describe(*pin_[id]));
     }
     return std::move(pinned_);
   }
 
  private:
   Error refuse(NodeId id, std::string_view why) const {
-    return invalid("{} can't be kept: {} {}", describe(*pin_[id]), graph_.describe(id), why);
+    return invalid("{} can't be applied: {} {}", describe(*pin_[id]), graph_.describe(id), why);
   }
 
   Status find_devices() {
@@ -46,8 +46,8 @@ class Pinner {
     for (const Pin& pin : pins_) {
       const auto found = std::find(names.begin(), names.end(), pin.device);
       if (found == names.end()) {
-        return invalid("{} can't be kept: there is no device {}, but {}", describe(pin), pin.device,
-                       fmt::join(names, ", "));
+        return invalid("{} can't be applied: there is no device {}, but {}", describe(pin),
+                       pin.device, fmt::join(names, ", "));
       }
       devices_.push_back(static_cast<DeviceIndex>(found - names.begin()));
     }

@@ -25,11 +25,11 @@ namespace {
 std::string_view why_not(Rule rule) {
   switch (rule) {
     case Rule::kPinned:
-      return "it could; the node is pinned";
+      return "supported, but the node is pinned";
     case Rule::kCosts:
-      return "it could; the step would take longer";
+      return "supported, but the step would take longer";
     default:
-      return "it could; its data are elsewhere";
+      return "supported, but its data are elsewhere";
   }
 }
 
@@ -42,7 +42,7 @@ void note_rejected(const PlaceFacts& facts, std::vector<Decision>& decisions) {
       if (decision.rule == Rule::kPinned && !answer) {  // no other device would help
         decision.rejected.push_back(
             {index, Refusal::kCost,
-             fmt::format("the node is pinned; it could not, either: {}", answer.facts())});
+             fmt::format("the node is pinned, and this device refuses it: {}", answer.facts())});
       } else if (answer) {
         decision.rejected.push_back({index, Refusal::kCost, std::string(why_not(decision.rule))});
       } else {

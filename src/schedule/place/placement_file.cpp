@@ -88,7 +88,7 @@ class Reader {
     }
     const auto [known, is_new] = lines_.emplace(made.node, number_);
     if (!is_new) {
-      return bad(fmt::format("node {} stands in line {} already", made.node, known->second));
+      return bad(fmt::format("node {} is in line {} already", made.node, known->second));
     }
     const Word& name = (*words)[1];
     if (name.quoted || name.text != kNoName) made.name = name.text;

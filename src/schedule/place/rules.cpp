@@ -86,7 +86,7 @@ class Rules {
     for (int index = cpu(); index >= 0; --index) {
       if (facts_.device(index).can_read(type)) return index;
     }
-    return invalid("{} is in {} memory, which none of the devices reads", graph_.describe(leaf),
+    return invalid("{} is in {} memory, which no device can read", graph_.describe(leaf),
                    type.name());
   }
 
@@ -103,8 +103,8 @@ class Rules {
       } else {
         const int index = first_that_may_all(facts_.users(id));
         decide(id, index, Rule::kWeights,
-               index == cpu() ? fmt::format("no better device computes all that uses it")
-                              : fmt::format("{} computes all that uses it", name(index)));
+               index == cpu() ? fmt::format("no better device computes all ops that use it")
+                              : fmt::format("{} computes all ops that use it", name(index)));
       }
     }
     return ok();
@@ -326,7 +326,7 @@ void place_followers(const PlaceFacts& facts, std::vector<Decision>& decisions) 
       if (index < 0 || index == decisions[id].device) continue;
       decisions[id].device = index;
       decisions[id].rule = Rule::kWeights;
-      decisions[id].reason = fmt::format("{} computes all that uses it", facts.name(index));
+      decisions[id].reason = fmt::format("{} computes all ops that use it", facts.name(index));
     } else if (!node.is_leaf() && !is_computed(node)) {
       decisions[id].device = decisions[node.storage].device;
       decisions[id].rule = Rule::kView;

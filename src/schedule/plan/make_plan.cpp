@@ -109,7 +109,7 @@ class PlanMaker {
     const std::size_t bound = on(placement, device, true).size();
     end.reason =
         fmt::format("memory was refused ({}), so {} keeps {}{}", to_text(error), name(device), what,
-                    bound == 0 ? "" : fmt::format(" and {} that must be there", bound));
+                    bound == 0 ? "" : fmt::format(" and {} that can't move", bound));
     notes_.push_back(end.reason);
     return true;
   }
@@ -144,7 +144,7 @@ Result<std::unique_ptr<Plan>> make_plan(std::shared_ptr<const Graph> graph,
                                         const CompileOptions& compile_options) {
   if (graph == nullptr) return invalid("there is no graph to make a plan of");
   if (!compile_options.memory.empty()) {
-    return invalid("the memory of leaves belongs into the options for placing");
+    return invalid("memory of leaves belongs in the options for placing, not for compiling");
   }
   return guarded([&]() -> Result<std::unique_ptr<Plan>> {
     return PlanMaker(std::move(graph), devices, place_options, compile_options).run();

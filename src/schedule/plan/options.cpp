@@ -39,7 +39,7 @@ Status check_options(const Graph& graph, const Placement& placement,
   for (const Conversion& conversion : placement.conversions) {
     const DType dtype = graph.node(conversion.leaf).result.dtype;
     if (dtype == conversion.to) continue;
-    return invalid("{} is {}, but the placement wants it as {}: see with_types()",
+    return invalid("{} is {}, but the placement needs it as {}: see with_types()",
                    graph.describe(conversion.leaf), to_string(dtype), to_string(conversion.to));
   }
   const int steps = steps_in_flight(options);

@@ -53,7 +53,7 @@ Status PlanRun::allocate() {
 
 Status PlanRun::set_dynamic_dim(Dim dynamic_dim, std::int64_t value) {
   if (dynamic_dim.is_fixed() || dynamic_dim.dynamic_dim >= graph().dynamic_dims().size()) {
-    return invalid("this dimension is no dynamic dimension of the graph");
+    return invalid("this is not a dynamic dimension of the graph");
   }
   const DynamicDim& known = graph().dynamic_dims()[dynamic_dim.dynamic_dim];
   if (value < 0 || value > known.max) {
@@ -254,7 +254,7 @@ Status PlanRun::wait(std::uint64_t step) {
   const std::size_t number = number_of(step);
   StepInstance& instance = instances_[number];
   if (step >= next_step_ || instance.step != step) {
-    return invalid("step {} is not one of those under way", step);
+    return invalid("step {} is not in flight", step);
   }
   last_waited_ = number;
   const Status status = instance.pending ? finish(instance) : instance.failed;

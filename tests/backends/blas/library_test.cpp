@@ -90,8 +90,8 @@ TEST_F(BlasLibrary, LibraryLoadedByTheProcessKeepsItsThreads) {
   const BackendStatus& status = open(library.path());
   EXPECT_TRUE(status.loaded);
   EXPECT_THAT(status.note,
-              HasSubstr("this process had libopenblas.so.0 loaded already: its threads are left "
-                        "alone, and it computes one product at a time"));
+              HasSubstr("this process had loaded libopenblas.so.0 already: its number of threads "
+                        "is not changed, and it computes one product at a time"));
   EXPECT_EQ(library.count("test_blas_threads"), 8);
   EXPECT_EQ(library.count("test_blas_running"), 1);
 }

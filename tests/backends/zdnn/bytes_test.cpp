@@ -132,7 +132,7 @@ TEST_F(ZdnnBytes, ElementwiseOpsAboveTheLimitAreRejectedWithTheBytes) {
   EXPECT_TRUE(zdnn().supports(*graph, fits->id));
   const Support answer = zdnn().supports(*graph, y->id);
   EXPECT_EQ(answer.refusal(), Refusal::kShape);
-  EXPECT_THAT(answer.facts(), testing::HasSubstr("1081344 bytes in the machine's layout"));
+  EXPECT_THAT(answer.facts(), testing::HasSubstr("1081344 bytes in the accelerator's layout"));
   EXPECT_THAT(answer.facts(), testing::HasSubstr("at most 1048576"));
 }
 

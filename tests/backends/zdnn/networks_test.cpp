@@ -168,8 +168,8 @@ TEST_P(ZdnnNetworks, FallBackAccordingToThePolicy) {
     for (const ExplainedNode& node : segment.nodes) {
       ASSERT_EQ(node.rejected.size(), 1U) << node.name;
       const std::string& reason = node.rejected[0].reason;
-      EXPECT_EQ(reason,
-                node.fell_back ? "no kernel for " + node.op : "it could; its data are elsewhere")
+      EXPECT_EQ(reason, node.fell_back ? "no kernel for " + node.op
+                                       : "supported, but its data are elsewhere")
           << node.name;
     }
   }

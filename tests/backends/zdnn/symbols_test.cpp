@@ -93,7 +93,7 @@ TEST_F(ZdnnSymbols, MissingSymbolsOfVersion11DisableTheirFeature) {
     EXPECT_TRUE(zdnn().supports(*made.graph, made.norm));
     const Support rows = zdnn().supports(*wide, long_rows->id);
     EXPECT_EQ(static_cast<bool>(rows), loss != Loss::kLongRows);
-    EXPECT_THAT(rows.facts(), HasSubstr(rows ? "" : "the machine takes at most 32768"));
+    EXPECT_THAT(rows.facts(), HasSubstr(rows ? "" : "the accelerator takes at most 32768"));
     EXPECT_EQ(lossy_memory(zdnn(), *made.graph, made.w) != nullptr, loss != Loss::kInt8);
     EXPECT_THAT(std::string(zdnn().why_not_lossy()),
                 loss == Loss::kInt8 ? testing::Matcher<std::string>(HasSubstr(why))

@@ -73,11 +73,9 @@ TEST(NumberRange, CountsByNodeAndOutcome) {
   EXPECT_THAT(
       found,
       testing::UnorderedElementsAre(
-          std::pair("ffn (matmul) met numbers beyond those of F16, which became the largest that "
-                    "it has",
-                    2U),
-          std::pair("ffn (matmul) met numbers beyond those of F16, and was computed without the "
-                    "accelerator",
+          std::pair("ffn (matmul) had numbers outside the range of F16, which were saturated", 2U),
+          std::pair("ffn (matmul) had numbers outside the range of F16, and was computed on "
+                    "the host instead",
                     1U)));
 }
 

@@ -111,7 +111,7 @@ TEST_F(VendorLibraries, WithoutAPathTheErrorNamesEveryFileTried) {
   ASSERT_FALSE(library);
   EXPECT_EQ(library.error().code(), ErrorCode::kNotFound);
   EXPECT_THAT(library.error().message(),
-              AllOf(HasSubstr("the vendor's library is not there: libvendor-first.so.1: cannot "
+              AllOf(HasSubstr("the vendor's library was not found: libvendor-first.so.1: cannot "
                               "open shared object file"),
                     HasSubstr("; libvendor-first.so: cannot open shared object file")));
 }

@@ -74,7 +74,8 @@ TEST(Registry, LoadsTheFirstOfTwoBackendsWithTheSameName) {
   for (const BackendStatus& status : registry->backends()) {
     if (status.name != "good") continue;
     (status.loaded ? loaded : left_out) += 1;
-    EXPECT_THAT(status.note, HasSubstr(status.loaded ? "no such hardware" : "is there already"));
+    EXPECT_THAT(status.note,
+                HasSubstr(status.loaded ? "no such hardware" : "is registered already"));
   }
   EXPECT_EQ(loaded, 1);
   EXPECT_EQ(left_out, 1);
@@ -90,7 +91,7 @@ TEST(Registry, NotesALibraryForAnUnknownBackend) {
   ASSERT_NE(mistyped, nullptr);
   EXPECT_FALSE(mistyped->loaded);
   EXPECT_EQ(mistyped->origin, "/of/nobody.so");
-  EXPECT_THAT(mistyped->note, HasSubstr("there is no such backend; those that there are: "));
+  EXPECT_THAT(mistyped->note, HasSubstr("there is no such backend; the backends are: "));
   EXPECT_THAT(mistyped->note, HasSubstr("entryless, good, "));
   EXPECT_TRUE(find(**registry, "good")->loaded);
 }
@@ -141,7 +142,7 @@ TEST(Registry, CpuWithInvalidOptionsStaysOffWithAReason) {
   // A caller that asks for it gets the reason as well.
   const auto device = (*registry)->find("cpu0");
   ASSERT_FALSE(device);
-  EXPECT_THAT(device.error().message(), HasSubstr("cpu stayed off: " + cpu->note));
+  EXPECT_THAT(device.error().message(), HasSubstr("cpu is not available: " + cpu->note));
 }
 
 }  // namespace

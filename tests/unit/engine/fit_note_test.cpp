@@ -14,15 +14,14 @@ TEST(FitNote, LineHasLayersBytesAndMargin) {
   share.takes = {.weights = 3 * kMiB, .mapped = 512, .cache = 2 * kMiB, .streamed = kMiB};
   share.limit = {.free = 64 * kMiB, .margin = 4 * kMiB};
   EXPECT_EQ(to_line(share),
-            "test0: layers 1 to 3 (2 of 5) and 2 weights beside them, 5.0 MiB and 512 bytes of the "
-            "file of 64.0 MiB (4.0 MiB are left alone); 1.0 MiB of it for weights that are sent "
-            "there");
+            "test0: layers 1 to 3 (2 of 5) and 2 other weights, 5.0 MiB and 512 bytes of the "
+            "file of 64.0 MiB (4.0 MiB reserved); 1.0 MiB of it for streamed weights");
   share.limit.cap = 32 * kMiB;  // as it refused more
   share.takes = {};
   share.layers = {.count = 5, .of = 5, .first = 0, .last = 4, .beside = 1};
   EXPECT_EQ(to_line(share),
-            "test0: layers 0 to 4 (5 of 5) and 1 weight beside them, 0 bytes of 64.0 MiB (32.0 MiB "
-            "are left alone)");
+            "test0: layers 0 to 4 (5 of 5) and 1 other weight, 0 bytes of 64.0 MiB (32.0 "
+            "MiB reserved)");
 }
 
 TEST(FitNote, LineHasTheTotalOfASharedPool) {
@@ -32,11 +31,10 @@ TEST(FitNote, LineHasTheTotalOfASharedPool) {
   share.limit = {.free = 64 * kMiB, .margin = 4 * kMiB, .pooled = true};
   share.pool_with = "test1 and cpu0";
   share.pool_takes = 5 * kMiB;
-  EXPECT_EQ(
-      to_line(share),
-      "test0: layers 0 to 1 (2 of 2), 1.0 MiB of 64.0 MiB (4.0 MiB are left alone); 512 "
-      "bytes of it for weights that are sent there; unified memory with test1 and cpu0, together "
-      "5.0 MiB");
+  EXPECT_EQ(to_line(share),
+            "test0: layers 0 to 1 (2 of 2), 1.0 MiB of 64.0 MiB (4.0 MiB reserved); 512 "
+            "bytes of it for streamed weights; unified memory with test1 and cpu0, together "
+            "5.0 MiB");
 }
 
 TEST(FitNote, LineHasTheDevicesOwnMemory) {
@@ -52,7 +50,7 @@ TEST(FitNote, LineOmitsUnknownLimitsAndThatOfTheCpu) {
   DeviceShare share = {.device = "x0"};
   share.layers = {.of = 5};
   share.takes = {.activations = 1, .streamed = 1};
-  EXPECT_EQ(to_line(share), "x0: no layer, 1 byte; 1 byte of it for weights that are sent there");
+  EXPECT_EQ(to_line(share), "x0: no layer, 1 byte; 1 byte of it for streamed weights");
   share.is_cpu = true;
   share.limit.free = kMiB;
   EXPECT_EQ(to_line(share), "x0: no layer, 1 byte");

@@ -50,7 +50,7 @@ TEST(Ledger, GroupsRowsByDeviceAndPurpose) {
 TEST(Ledger, OutOfMemoryTextHasNeededAndFreeBytes) {
   EXPECT_EQ(to_text(MemoryNeed{"test0", 3 << 20, 2 << 20, 65536}),
             "test0 needs 3.0 MiB (3145728 bytes), but has 2.0 MiB (2097152 bytes), of which 64.0 "
-            "KiB are to be left free");
+            "KiB are reserved");
 }
 
 TestDevice cpu(std::size_t memory = std::size_t{1} << 30) {
@@ -379,7 +379,7 @@ TEST(Fit, PredictedMemoryIsAllocated) {
             << round << " " << name << " " << to_string(purpose);
       }
     }
-    const auto sent = ::testing::Contains(HasSubstr("for weights that are sent there"));
+    const auto sent = ::testing::Contains(HasSubstr("for streamed weights"));
     streamed += ::testing::Value((*session)->notes(), sent) ? 1 : 0;
   }
   EXPECT_GT(transcoded, 20U) << "so that this says something";

@@ -74,10 +74,10 @@ TEST(MemoryPool, NamesItsDevicesAndBytes) {
   EXPECT_EQ(names_in_pool(2, limits, names), "test0 and cpu0");
   EXPECT_EQ(names_in_pool(0, std::span(limits).first(2), std::span(names).first(2)), "test1");
   const std::uint64_t asked[] = {1 << 20, 7, 512, 3 << 20};
-  EXPECT_EQ(to_text(memory_pool(limits, asked), asked, names),
-            "test0 (1.0 MiB) with test2 (512 bytes) with cpu0 (3.0 MiB), unified memory, needs "
-            "4.0 MiB (4194816 bytes), but has 3.0 MiB (3145728 bytes), of which 64.0 KiB are to be "
-            "left free");
+  EXPECT_EQ(
+      to_text(memory_pool(limits, asked), asked, names),
+      "test0 (1.0 MiB) with test2 (512 bytes) with cpu0 (3.0 MiB), unified memory, needs "
+      "4.0 MiB (4194816 bytes), but has 3.0 MiB (3145728 bytes), of which 64.0 KiB are reserved");
 }
 
 TEST(MemoryPool, HasTheDevicesThatReportHostMemory) {

@@ -80,7 +80,7 @@ constexpr std::string_view kRoundsXToBF16 =
     "Where w is BF16, it may round x to BF16, at one of at most 6e-6 * (1 + 64 / n), and take "
     "numbers below 2^-126 for 0.";
 constexpr std::string_view kRoundsQ =
-    "Where k or v is F16 or BF16, a device may round what it multiplies with it to that type";
+    "Where k or v is F16 or BF16, a device may round the other factor to that type";
 const auto kExceptions = std::to_array<Exception>({
     {"matmul", weights_are_quantised, eight_bits, kRoundsX},
     {"matmul_id", weights_are_quantised, eight_bits, kRoundsX},

@@ -137,7 +137,7 @@ TEST_F(OpDynamicDims, ReshapeMustKeepTheElementCount) {
   EXPECT_EQ(shape_of(reshape(g, y, {64, 8, 1, tokens})), (Shape{64, 8, 1, tokens}));
   const auto moved = reshape(g, y, {tokens, 512});
   ASSERT_FALSE(moved.has_value());
-  EXPECT_THAT(moved.error().message(), HasSubstr("cuts the dynamic dimensions"));
+  EXPECT_THAT(moved.error().message(), HasSubstr("divides the dynamic dimensions"));
   EXPECT_FALSE(reshape(g, y, {512, rows}).has_value());
   EXPECT_FALSE(reshape(g, y, {512, Dim(tokens.dynamic_dim, 9)}).has_value());  // not its maximum
   EXPECT_FALSE(reshape(g, y, {512, 8}).has_value());

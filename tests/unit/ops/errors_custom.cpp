@@ -45,7 +45,7 @@ std::vector<BadCall> custom_calls() {
             nothing, 1},
            {"swirl: it threw an exception: oh no"}),
       with({"swirl", [](std::span<const Tensor>) -> Result<Tensor> { throw 42; }, nothing, 1},
-           {"swirl: it threw something"}),
+           {"swirl: it threw an object"}),
       with({"swirl", Tensor{kF32, {-4}, {}}, nothing, 1}, {"dimension 0 is negative"}),
       with({"swirl", Tensor{kQ8_0, {33}, {}}, nothing, 1}, {"whole blocks"}),
       with({"swirl", Tensor{kF32, {Dim(3, 9)}, {}}, nothing, 1},

@@ -133,7 +133,7 @@ std::vector<BadCall> move_calls() {
        {"after[0] is 31, which is not whole blocks of x"}},
       {"pad",
        padded({4, 0}, {.before = {0, 1, 0, 0}, .padding = Padding::kCircular}),
-       {"dimension 1 of x has no element to go on with"}},
+       {"dimension 1 of x has no element to repeat"}},
       {"pad",
        [](GraphBuilder& g) {
          return pad(g, leaf(g, kF32, {4, *g.dynamic_dim("tokens", 8)}), {.after = {0, 1, 0, 0}});
@@ -212,10 +212,10 @@ std::vector<BadCall> upscale_calls() {
       {"upscale", resized({much - 1, much - 1}, {1, 1, much}), {"more than 63 bits"}},
       {"upscale",
        resized({.width = 4, .height = 3, .align_corners = true}),
-       {"align_corners has no meaning where the nearest element is taken"}},
+       {"align_corners can't be used in mode nearest"}},
       {"upscale",
        resized({.width = 4, .height = 3, .antialias = true}),
-       {"antialias has no meaning where the nearest element is taken"}},
+       {"antialias can't be used in mode nearest"}},
       {"upscale",
        [](GraphBuilder& g) {
          return upscale(g, leaf(g, kF32, {4, *g.dynamic_dim("height", 8)}), {4, 3});

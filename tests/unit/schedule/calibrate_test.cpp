@@ -531,15 +531,15 @@ TEST_F(Calibrate, NotesAndReplacesAnInvalidCacheFile) {
   const std::pair<std::string, const char*> cases[] = {
       {"", "the file is empty"},
       {good.substr(0, good.size() / 2), "it ends"},
-      {"[1, 2]", "no file of costs"},
+      {"[1, 2]", "not a costs file"},
       {old.dump(), "its version is 2"},
       {foreign.dump(), "of another device, machine or version"},
       {nameless.dump(), "of another device, machine or version"},
-      {odd.dump(), "is no number of seconds"},
+      {odd.dump(), "is not a number of seconds"},
       {others.dump(), "has entries of another device"},
       {other_hardware.dump(), "has entries of another device"},
-      {escaped.dump(), "\"date\" is no day"},
-      {no_day.dump(), "\"date\" is no day"},
+      {escaped.dump(), "\"date\" is not a day"},
+      {no_day.dump(), "\"date\" is not a day"},
   };
   for (const auto& [text, why] : cases) {
     write(path, text);

@@ -385,7 +385,7 @@ TEST(CostsFile, RejectsMalformedContentWithAMessage) {
   EXPECT_EQ(refusal(""), "costs.json: the file is empty");
   EXPECT_EQ(refusal("{"), "costs.json:1: at byte 2 of the file it ends; expected string literal");
   EXPECT_THAT(refusal("{\n\"format\": \"shunt costs\",\n\"version\" 1}"),
-              testing::StartsWith("costs.json:3: at byte 38 of the file it is no longer JSON"));
+              testing::StartsWith("costs.json:3: at byte 38 of the file the JSON is not valid"));
   EXPECT_THAT(refusal("\xff\xfe"), testing::StartsWith("costs.json:1: at byte "));
   EXPECT_EQ(refusal("{\"a\": 1,\n\"b\": -1e999}"), "costs.json:2: the number -1e999 is too large");
   EXPECT_EQ(refusal("[" + std::string(1000, '9') + "]"),
@@ -619,7 +619,7 @@ TEST(CostOrigin, SaysMeasuredReportedOrEstimated) {
   EXPECT_EQ(costs.origin(npu), "estimate for its kind of device");
   EXPECT_EQ(costs.origin(told), "figures of its backend");
   EXPECT_EQ(costs.origin(twin),
-            "estimate for its kind of device, as a twin's own speed means nothing");
+            "estimate for its kind of device, because the speed of a twin is meaningless");
   costs.add(OpCost{.device = "npu0", .description = npu.description, .op = "matmul"});
   EXPECT_EQ(costs.origin(npu), "measured");
   EXPECT_EQ(CostModel::parse(costs.to_text(), "costs.json")->origin(npu), "costs file costs.json");

@@ -295,14 +295,14 @@ TEST(MakePlan, PinnedOpsStayOrOutOfMemoryNamesThePin) {
       ASSERT_TRUE(plan) << plan.error().message();
       EXPECT_EQ((*plan)->placement().decisions[fan.y].device, 0);
       EXPECT_LT(operations_on(**plan, 0), fan.operations);
-      EXPECT_THAT((*plan)->placement().notes, Each(HasSubstr(" and 1 that must be there")));
+      EXPECT_THAT((*plan)->placement().notes, Each(HasSubstr(" and 1 that can't move")));
       fan.expect_right(**plan);
     } else {
       ASSERT_FALSE(plan);
       EXPECT_EQ(plan.error().code(), ErrorCode::kOutOfMemory);
       EXPECT_EQ(plan.error().device(), "test0");
       EXPECT_THAT(plan.error().message(),
-                  AllOf(HasSubstr("y (add) can't leave test0 (the pin y=test0 says so)"),
+                  AllOf(HasSubstr("y (add) can't leave test0 (set by the pin y=test0)"),
                         HasSubstr("bytes")));
       EXPECT_EQ(device.allocated(), kRow);
     }
@@ -324,7 +324,7 @@ TEST(MakePlan, OpsPinnedToTheCpuKeepTheirReason) {
   const Decision& decision = (*plan)->placement().decisions[fan.y];
   EXPECT_EQ(decision.rule, Rule::kPinned);
   ASSERT_EQ(decision.rejected.size(), 1U);
-  EXPECT_EQ(decision.rejected[0].reason, "it could; the node is pinned");
+  EXPECT_EQ(decision.rejected[0].reason, "supported, but the node is pinned");
 }
 
 TEST(MakePlan, WriterOfAllocatedCacheStaysOnItsDevice) {

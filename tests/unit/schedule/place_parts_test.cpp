@@ -105,7 +105,7 @@ TEST(PlaceParts, PinOfAWholeWeightAppliesToItsParts) {
   const Placement placement = halves.must_place();
   EXPECT_EQ(placement.decisions[halves.parts[0]].device, 1);
   EXPECT_EQ(placement.decisions[halves.parts[0]].rule, Rule::kPinned);
-  EXPECT_EQ(placement.decisions[halves.parts[0]].reason, "the pin w=b says so");
+  EXPECT_EQ(placement.decisions[halves.parts[0]].reason, "set by the pin w=b");
   EXPECT_EQ(placement.decisions[halves.parts[1]].device, 0);  // the first that holds counts
   for (const std::string& note : placement.notes) EXPECT_THAT(note, Not(HasSubstr("w=b")));
 }

@@ -93,11 +93,11 @@ TEST(Transcode, DeviceWithoutATypeGetsWeightsInAnAsPreciseType) {
             (std::vector<Wanted>{
                 {net.table, DType::kF16, 0}, {net.w1, DType::kF16, 0}, {net.w2, DType::kF16, 0}}));
   EXPECT_EQ(placement.conversions[1].from, DType::kQ8_0);
-  EXPECT_EQ(placement.conversions[1].reason, "test0 takes w of matmul only so");
+  EXPECT_EQ(placement.conversions[1].reason, "test0 supports w of matmul only in this type");
   for (NodeId id : {net.rows, net.first, net.second, net.third})
     EXPECT_EQ(placement.decisions[id].device, 0);
   EXPECT_THAT(placement.decisions[net.w1].reason,
-              HasSubstr(", as F16 instead of Q8_0 (test0 takes w of matmul only so)"));
+              HasSubstr(", as F16 instead of Q8_0 (test0 supports w of matmul only in this type)"));
   EXPECT_EQ(report_fallback(*net.graph, placement).fell_back, 0U);
 }
 
@@ -118,7 +118,7 @@ TEST(Transcode, NoneFallsBackToTheCpuAndTheLineNamesTheFlag) {
   EXPECT_EQ(placement.decisions[net.first].device, 1);
   EXPECT_EQ(why_not(placement, net.first).refusal, Refusal::kType);
   EXPECT_EQ(why_not(placement, net.first).reason,
-            "test0 needs w as F16 instead of Q8_0; nothing may be transcoded");
+            "test0 needs w as F16 instead of Q8_0; transcoding is off");
   EXPECT_EQ(why_not(placement, net.first).remedy, "--transcode precise");
   EXPECT_EQ(why_not(placement, net.rows).remedy, "");
   FallbackReport report = report_fallback(*net.graph, placement);
@@ -129,8 +129,8 @@ TEST(Transcode, NoneFallsBackToTheCpuAndTheLineNamesTheFlag) {
                         "for 3 others (shunt explain"));
   report.fallbacks.erase(report.fallbacks.begin());  // get_rows, for want of a kernel
   EXPECT_THAT(to_line(report),
-              HasSubstr("the first is matmul: test0 needs w as F16 instead of Q8_0; nothing may be "
-                        "transcoded; --transcode precise would change that"));
+              HasSubstr("the first is matmul: test0 needs w as F16 instead of Q8_0; transcoding is "
+                        "off; --transcode precise would change that"));
 }
 
 TEST(Transcode, LessPreciseTypeNeedsLossy) {
@@ -143,7 +143,7 @@ TEST(Transcode, LessPreciseTypeNeedsLossy) {
     EXPECT_EQ(why_not(placement, net.first).remedy, "--transcode lossy");
   }
   EXPECT_EQ(why_not(placed(net, {&test, &host}, Transcode::kPrecise), net.first).reason,
-            "test0 needs w as Q8_0 instead of F32; that is less precise");
+            "test0 needs w as Q8_0 instead of F32; that type is less precise");
   EXPECT_EQ(placed(net, {&test, &host}, Transcode::kLossy).conversions.size(), 3U);
 }
 
@@ -195,8 +195,9 @@ TEST(Transcode, WeightKeepsItsTypeIfOneUserNeedsIt) {
   EXPECT_EQ(wanted(placement),
             (std::vector<Wanted>{{net.w1, DType::kF16, 0}, {net.w2, DType::kF16, 0}}));
   EXPECT_EQ(placement.decisions[net.third].device, 1);
-  EXPECT_EQ(why_not(placement, net.third).reason,
-            "test0 needs w as F16 instead of Q8_0; it then refuses get_rows: no such rows");
+  EXPECT_EQ(
+      why_not(placement, net.third).reason,
+      "test0 needs w as F16 instead of Q8_0; with that type it refuses get_rows: no such rows");
 }
 
 TEST(Transcode, WeightThatTheCpuNeedsKeepsItsTypeThere) {
@@ -225,8 +226,9 @@ TEST(Transcode, UsersThatWantDifferentTypesPreventTranscoding) {
   const Placement placement = placed(net, {&test, &host}, Transcode::kPrecise);
   EXPECT_EQ(wanted(placement),
             (std::vector<Wanted>{{net.w1, DType::kF16, 0}, {net.w2, DType::kF16, 0}}));
-  EXPECT_EQ(why_not(placement, net.rows).reason,
-            "test0 needs table as Q8_0 instead of Q4_0; others there need F16 of the same weight");
+  EXPECT_EQ(
+      why_not(placement, net.rows).reason,
+      "test0 needs table as Q8_0 instead of Q4_0; other ops on this device need the weight as F16");
 }
 
 // ---- answers that make no sense
@@ -264,19 +266,19 @@ INSTANTIATE_TEST_SUITE_P(
                                             ? Support::yes_if(0, DType::kF16)
                                             : Support::no(Refusal::kType, "I changed my mind");
                                },
-                               "it then refuses matmul: I changed my mind"},
+                               "with that type it refuses matmul: I changed my mind"},
                       Nonsense{"Is never content",
                                [](const Graph& graph, NodeId id) {
                                  return Support::yes_if(0, type_of_source(graph, id) == DType::kF16
                                                                ? DType::kF32
                                                                : DType::kF16);
                                },
-                               "it is not content with F16"},
+                               "with F16 it asks for another type"},
                       Nonsense{"Wants what it has",
                                [](const Graph& graph, NodeId id) {
                                  return Support::yes_if(0, type_of_source(graph, id));
                                },
-                               "it is not content with Q8_0"},
+                               "with Q8_0 it asks for another type"},
                       Nonsense{"Wants an activation in another type",
                                [](const Graph&, NodeId) { return Support::yes_if(1, DType::kF16); },
                                "test0 needs x as F16 instead of F32; only weights are transcoded"},
@@ -285,7 +287,7 @@ INSTANTIATE_TEST_SUITE_P(
                                "test0 needs source 7 as F16; only weights are transcoded"},
                       Nonsense{"Wants whole numbers",
                                [](const Graph&, NodeId) { return Support::yes_if(0, DType::kI8); },
-                               "whole numbers are not transcoded"}),
+                               "integers are not transcoded"}),
     [](const auto& each) {
       std::string name = each.param.name;
       std::ranges::replace(name, ' ', '_');
@@ -311,7 +313,7 @@ TEST(Transcode, WantedTypeThatAnOpRejectsDoesNotAffectOtherOps) {
   const auto placement = place(graph, devices, options);
   ASSERT_TRUE(placement) << placement.error().message();
   EXPECT_EQ(wanted(*placement), (std::vector<Wanted>{{odd->id, DType::kQ8_0, 0}}));
-  EXPECT_THAT(why_not(*placement, scaled->id).reason, HasSubstr("mul does not take that"));
+  EXPECT_THAT(why_not(*placement, scaled->id).reason, HasSubstr("mul does not accept that type"));
   EXPECT_THAT(why_not(*placement, y->id).reason, HasSubstr("33"));  // a row is no whole blocks
 }
 
@@ -358,7 +360,7 @@ TEST(Transcode, DeviceInHostMemoryUsesWeightsInTheirFileType) {
   Helper helper;
   const Placement placement = placed(net, {&helper, &host}, Transcode::kLossy);
   EXPECT_THAT(placement.conversions, IsEmpty());
-  EXPECT_THAT(why_not(placement, net.first).reason, HasSubstr("stay as they are in the file"));
+  EXPECT_THAT(why_not(placement, net.first).reason, HasSubstr("keep the file's type"));
 }
 
 // ---- what the user wants
@@ -382,8 +384,8 @@ TEST(Transcode, ImpossiblePinReportsTheReason) {
   TestDevice test({.wants_types = {{DType::kQ8_0, DType::kF16}}});
   EXPECT_THAT(
       refusal(net, {&test, &host}, Transcode::kNone, {{"first", "test0"}}),
-      AllOf(HasSubstr("the pin first=test0 can't be kept: first (matmul) can't run on test0"),
-            HasSubstr("nothing may be transcoded (see --transcode precise)")));
+      AllOf(HasSubstr("the pin first=test0 can't be applied: first (matmul) can't run on test0"),
+            HasSubstr("transcoding is off (see --transcode precise)")));
   EXPECT_THAT(
       refusal(net, {&test, &host}, Transcode::kPrecise, {{"first", "test0"}, {"w1", "cpu0"}}),
       HasSubstr("first (matmul) needs w1 (weight) as F16 on test0, but the pin w1=cpu0 puts "
@@ -487,7 +489,7 @@ TEST(Transcode, PlanNeedsTheGraphWithTheTranscodedTypes) {
   ASSERT_FALSE(undone);
   EXPECT_EQ(undone.error().code(), ErrorCode::kInvalidArgument);
   EXPECT_THAT(undone.error().message(),
-              HasSubstr("table (weight) is Q8_0, but the placement wants it as F16"));
+              HasSubstr("table (weight) is Q8_0, but the placement needs it as F16"));
 
   std::vector<LeafType> types;
   for (const Conversion& each : placement.conversions) types.push_back({each.leaf, each.to});
@@ -518,16 +520,17 @@ TEST(Transcode, LinesAreGroupedByDeviceAndTypes) {
   weight.to = DType::kQ8_0;
   weight.bytes_before = 18 << 20;
   weight.bytes = 34 << 20;
-  weight.reason = "test0 takes w of matmul only so";
+  weight.reason = "test0 supports w of matmul only in this type";
   TranscodedWeight other = weight;
   other.to = DType::kF16;
   std::vector<TranscodedWeight> weights = {weight, other, weight};
   EXPECT_EQ(to_lines(weights),
-            (std::vector<std::string>{
-                "test0: 2 weights come as Q8_0 instead of Q4_0 (test0 takes w of matmul only so), "
-                "32.0 MiB more",
-                "test0: 1 weight comes as F16 instead of Q4_0 (test0 takes w of matmul only so), "
-                "16.0 MiB more"}));
+            (std::vector<std::string>{"test0: 2 weights come as Q8_0 instead of Q4_0 (test0 "
+                                      "supports w of matmul only in this type), "
+                                      "32.0 MiB more",
+                                      "test0: 1 weight comes as F16 instead of Q4_0 (test0 "
+                                      "supports w of matmul only in this type), "
+                                      "16.0 MiB more"}));
   // 1 of 1000 and 3 of 1000: 4 of 2000.
   weights = {weight, weight};
   weights[0].error = TranscodeError{1, 1000, 0};

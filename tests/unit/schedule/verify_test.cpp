@@ -503,10 +503,10 @@ TEST(VerifyTranscoded, ForbiddenTranscodingIsUnsupported) {
   const Row rows[] = {
       {DType::kF32, DType::kQ8_0, Transcode::kLossy, nullptr},
       {DType::kF32, DType::kQ8_0, Transcode::kPrecise,
-       "test0 needs w as Q8_0 instead of F32; that is less precise"},
+       "test0 needs w as Q8_0 instead of F32; that type is less precise"},
       {DType::kQ8_0, DType::kF16, Transcode::kPrecise, nullptr},
       {DType::kQ8_0, DType::kF16, Transcode::kNone,
-       "test0 needs w as F16 instead of Q8_0; nothing may be transcoded"},
+       "test0 needs w as F16 instead of Q8_0; transcoding is off"},
   };
   for (const Row& row : rows) {
     const Example example = product(row.from);

@@ -26,9 +26,9 @@ constexpr std::array kGateTable = {
 
 constexpr Need kTwoSources = {
     Refusal::kLayout, [](const NodeView& view, const Machine&) -> std::string {
-      return view.has_source(1)
-                 ? ""
-                 : "gate and up are halves of one row, which the machine's layout has in one";
+      return view.has_source(1) ? ""
+                                : "gate and up are halves of one row, and the accelerator's layout "
+                                  "can't split a row";
     }};
 
 class Gated final : public ZdnnKernel {
