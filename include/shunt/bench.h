@@ -92,8 +92,8 @@ Result<SpeedResult> measure_speed(Session& session, const SessionOptions& option
                                   const SpeedTest& test, const SpeedOptions& how,
                                   const SpeedLimits* limits);
 
-/// One run between two probes of reading, again and again until they agree. `run` gives its
-/// seconds. It is called `untimed` times more after the first probe, to fill the caches.
+/// Repeats a run between two probes of reading until the probes agree. `run` gives its seconds. It
+/// is called `untimed` times more after the first probe, to fill the caches.
 Result<SpeedRun> run_probed(PeakMeter& meter, const SpeedOptions& how,
                             const std::function<Result<double>()>& run, int untimed = 0);
 

@@ -141,9 +141,9 @@ struct Measured {
   std::vector<std::string> notes;  ///< the measurements that were left out, with reasons
 };
 
-/// Measures products of matrices for each type of weights, attention, an elementwise op that stands
-/// for all others, and copies. Twins are left out: their times are meaningless. Nothing else should
-/// run meanwhile.
+/// Measures products of matrices for each type of weights, attention, an elementwise op as the
+/// model of all other ops, and copies. Twins are left out: their times are meaningless. Nothing
+/// else should run meanwhile.
 Result<Measured> measure_costs(std::span<Device* const> devices,
                                const MeasureOptions& options = {});
 

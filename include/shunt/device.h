@@ -242,7 +242,7 @@ struct LossyCost {
 struct DeviceSpeed {
   double operations_per_second = 0;  ///< arithmetic, of products of matrices
   double bytes_per_second = 0;       ///< of its own memory
-  double launch_seconds = 0;         ///< a node, beside its work
+  double launch_seconds = 0;         ///< overhead of a node, in addition to its work
   double copy_latency = 0;           ///< seconds, of a copy to or from the host
   double copy_bytes_per_second = 0;
 };
@@ -295,7 +295,7 @@ class Event {
   Event& operator=(const Event&) = delete;
   virtual ~Event() = default;
   /// Blocks until the work is done; returns at once if there never was any. Returns an error of
-  /// that work, however late it came.
+  /// that work, also one that was found late.
   virtual Status wait() = 0;
   /// When the device did that work, without the time that the work waited. Valid once wait() has
   /// returned. Only events of Stream::create_timed_event() have it, and only if the device can
@@ -445,7 +445,7 @@ class Device {
   /// Whether its streams copy directly to its own memory from that memory, which the host can't
   /// access.
   virtual bool can_copy_from(const BufferType&) const { return false; }
-  /// Whether a node is worth sending its weights to this device.
+  /// Whether streaming the node's weights to this device pays.
   virtual bool wants(const Graph&, NodeId) const { return false; }
   /// The memory that it computes in.
   virtual BufferType& memory() = 0;
@@ -453,7 +453,7 @@ class Device {
   /// memory(): packed, in huge pages. A device that uses weights in the mapped file lists those
   /// that are worth a copy. A form that supports() refuses for one user of the weight is not taken.
   virtual std::vector<WeightCandidate> weight_forms(const Graph&, NodeId) { return {}; }
-  /// Why it has no lossy forms, although other machines of its kind do; else empty.
+  /// The reason why it has no lossy forms although other machines of its kind do; else empty.
   virtual std::string_view why_not_lossy() const { return {}; }
   /// The error of the lossy weight that starts at an address. Nothing if no whole weight in a lossy
   /// form does.
@@ -481,14 +481,14 @@ class Device {
   virtual Result<std::unique_ptr<Stream>> open_stream() = 0;
   /// Whether it can copy while it computes: then open_transfer_stream() opens a second queue.
   virtual bool has_transfer_queue() const { return false; }
-  /// A stream for copies alone, in no order with other streams but by events. A plan opens one
-  /// beside that of open_stream() if has_transfer_queue().
+  /// A stream for copies alone, in no order with other streams but by events. A plan opens one in
+  /// addition to that of open_stream() if has_transfer_queue().
   virtual Result<std::unique_ptr<Stream>> open_transfer_stream() { return open_stream(); }
   /// Makes a segment ready to be bound. All its nodes are ones that supports() accepted. The device
   /// must outlive the program. OutOfMemory or Device.
   virtual Result<std::unique_ptr<Program>> prepare(const SegmentView& segment) = 0;
   /// A meter of its peak rates (peaks.h), with `threads` threads; 0: as many as it
-  /// computes with. Unsupported if it has nothing for that.
+  /// computes with. Unsupported if the device has no such meter.
   virtual Result<std::unique_ptr<PeakMeter>> open_peak_meter(int threads);
 };
 

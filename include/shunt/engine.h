@@ -127,19 +127,18 @@ struct SplitOptions {
 /// Options of Model::load() and Engine::open().
 struct LoadOptions {
   std::vector<std::string> devices = {};  ///< by name; empty: all
-  /// Called now and then while weights are brought into memory, with bytes done and in all; may be
-  /// empty.
+  /// Called repeatedly while weights are loaded, with the bytes done and the total; may be empty.
   std::function<void(std::uint64_t done, std::uint64_t total)> progress = {};
   std::vector<Pin> pins = {};  ///< the user's choice of devices for nodes
   /// Predicts the times of steps; null: estimates from DeviceInfo.
   std::shared_ptr<const CostModel> costs = {};
   bool rules_only = false;  ///< only rules place nodes, not costs
-  /// Minimum number of result rows for which weights in host memory are streamed to a device that
-  /// wants the op; 0: never.
+  /// Minimum number of result rows for which weights in host memory are streamed to a device whose
+  /// wants() accepts the op; 0: never.
   std::int64_t stream_rows = PlaceOptions{}.stream_rows;
-  /// Asked about the steps of a session as they will run, with the memory of each device, before
+  /// Checked for the steps of a session as they will run, with the memory of each device, before
   /// anything is allocated. Its `say` is called while loading only, also for each refusal of
-  /// memory; sessions, which are asked about with their own options, use on_device_error.say.
+  /// memory. Sessions are checked with their own options and use on_device_error.say.
   FallbackPolicy fallback = {};
   std::optional<PlacementFile> placement = {};  ///< followed exactly, instead of pins and rules
   /// Options of later sessions: the loader leaves room for one of them.
@@ -162,8 +161,8 @@ struct LoadOptions {
 struct ModelState;
 class CurrentState;
 
-/// A loaded model: weights in memory, tokenizer. Const after load, but for devices that are left
-/// out when they fail (LoadOptions::on_device_error). The registry must outlive it.
+/// A loaded model: weights in memory, tokenizer. Const after load, except that devices which fail
+/// may be left out (LoadOptions::on_device_error). The registry must outlive it.
 class Model {
  public:
   /// NotFound, Io, BadFile, Unsupported (also if options.fallback denies the placement),
@@ -173,7 +172,7 @@ class Model {
                                                    const Registry& registry,
                                                    const LoadOptions& options = {});
   /// The same with devices by falling priority, a CPU last, which must outlive it; options.devices
-  /// is not looked at.
+  /// is ignored.
   static Result<std::shared_ptr<const Model>> load(const std::string& path,
                                                    std::span<Device* const> devices,
                                                    const LoadOptions& options = {});
@@ -210,7 +209,7 @@ class Model {
   std::unique_ptr<CurrentState> current_;
 };
 
-/// Bytes a session takes beside the weights.
+/// Bytes that a session allocates in addition to the weights.
 struct SessionMemory {
   std::uint64_t cache = 0;
   std::uint64_t activations = 0;
@@ -228,13 +227,13 @@ struct SequenceTokens {
 ///
 /// A device that fails is named by the error (Error::device(), node(), vendor()). After any error
 /// the session has the tokens it had before, and may be used again. With DeviceErrorMode::kFallback
-/// there is no such error as long as others are left: the call goes on without the device, and
-/// computes the tokens of its cache again. Sessions that also used the device do so at their next
-/// call.
+/// there is no such error as long as other devices remain: the call continues without the device,
+/// and computes the tokens of its cache again. Sessions that also used the device do so at their
+/// next call.
 class Session {
  public:
-  /// Invalid for options that make no sense; OutOfMemory; Device; Unsupported if
-  /// LoadOptions::fallback denies the placement.
+  /// Invalid for invalid options; OutOfMemory; Device; Unsupported if LoadOptions::fallback denies
+  /// the placement.
   static Result<std::unique_ptr<Session>> create(std::shared_ptr<const Model> model,
                                                  const SessionOptions& options = {});
   ~Session();
@@ -251,7 +250,7 @@ class Session {
                                              const std::atomic<bool>* cancel = nullptr);
   /// As the first one, with the logits of every token, handed over batch by batch: `visit(first,
   /// logits)` with the number of the batch's first token among `tokens`, and its logits one token
-  /// after the other. Each batch is handed over once, whatever fails.
+  /// after the other. Each batch is handed over once, also after errors.
   Status append_all(
       std::span<const std::int32_t> tokens,
       const std::function<void(std::size_t first, std::span<const float> logits)>& visit,
@@ -268,7 +267,7 @@ class Session {
   std::int64_t context() const;                          ///< tokens there is room for
   /// Bytes that it has allocated.
   SessionMemory memory() const;
-  /// Its memory beside the weights, by device and purpose.
+  /// Its memory, without weights, by device and purpose.
   Ledger ledger() const;
   /// Decisions about memory, as Model::notes(), refusals of devices, and tokens that were computed
   /// again.
@@ -336,7 +335,7 @@ struct GenerateOptions {
   SamplingOptions sampling = {};
   bool ignore_end = false;  ///< go on after an end-of-sequence token
   const std::atomic<bool>* cancel =
-      nullptr;  ///< set to true from anywhere to stop after the token at work
+      nullptr;  ///< set to true by any thread to stop after the current token
 };
 
 /// The tokens that generate() picked, and the times it took.

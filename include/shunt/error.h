@@ -29,7 +29,7 @@ namespace shunt {
 
 /// The kind of an error; the message has the facts.
 enum class ErrorCode : std::uint8_t {
-  kInvalidArgument,  ///< a caller's argument, option, shape or parameter makes no sense
+  kInvalidArgument,  ///< a caller's argument, option, shape or parameter is invalid
   kNotFound,         ///< a file, a device, a key or a symbol does not exist
   kIo,               ///< the operating system could not read or write
   kBadFile,          ///< a file's content breaks its format
@@ -37,7 +37,7 @@ enum class ErrorCode : std::uint8_t {
   kOutOfMemory,      ///< an allocation was refused, or would not fit
   kDevice,           ///< a device or its library failed; see Error::vendor()
   kCancelled,        ///< the caller cancelled it
-  kInternal,         ///< a mistake of ours
+  kInternal,         ///< a bug in Shunt
 };
 
 /// The code's name as it is printed: "invalid argument", "not found", ...
@@ -65,7 +65,7 @@ class [[nodiscard]] Error {
   /// The name of the device that failed; empty if none did.
   const std::string& device() const { return device_; }
   /// The node that it was to compute or to copy, as Graph::describe() has it; the first and the
-  /// last one if all that is known is the segment. Empty if there was none yet.
+  /// last one if only the segment is known. Empty if there was none yet.
   const std::string& node() const { return node_; }
 
   /// The same error with "context: " in front of its message.

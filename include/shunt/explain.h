@@ -104,7 +104,7 @@ struct TranscodedWeight {
   DType to = DType::kF32;
   std::uint64_t bytes_before = 0;
   std::uint64_t bytes = 0;
-  std::string reason;                   ///< the user of the weight that needs it so
+  std::string reason;                   ///< the op that needs the weight in this type
   std::optional<TranscodeError> error;  ///< once it has been measured
 };
 /// The conversion of a weight of a graph, given in its type before or after.

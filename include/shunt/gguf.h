@@ -86,8 +86,8 @@ struct TensorInfo {
 
 /// Options of File::open() and File::parse().
 struct ReadOptions {
-  /// Only metadata is wanted (a tokenizer): tensors of types this build lacks are then no error and
-  /// are left out.
+  /// Read metadata only (for a tokenizer): tensors of types that this build lacks are then no error
+  /// and are left out.
   bool metadata_only = false;
 };
 
@@ -104,7 +104,8 @@ class File {
   /// Unsupported or, for another part than the first, InvalidArgument, each naming the file, the
   /// place in it and the expected content.
   static Result<File> open(const std::string& path, const ReadOptions& options = {});
-  /// The same on bytes in memory, which must outlive the File. `name` stands in messages.
+  /// The same on bytes in memory, which must outlive the File. Messages use `name` as the file's
+  /// name.
   static Result<File> parse(std::span<const std::byte> bytes, const std::string& name,
                             const ReadOptions& options = {});
 
@@ -164,8 +165,8 @@ class File {
 };
 
 /// Writes a little-endian GGUF v3 file, data tensor by tensor, so that a large file is never in
-/// memory as a whole. Metadata that make no sense (two of a key, a value not of its type) are
-/// errors of write().
+/// memory as a whole. Invalid metadata (a key twice, a value not of its type) are errors of
+/// write().
 class Writer {
  public:
   /// Adds an entry to the metadata; a value that does not match its type fails write().
@@ -182,14 +183,14 @@ class Writer {
   /// Gives the bytes of tensor `index`, exactly its size, little-endian; called once a tensor, in
   /// order. They must stay until the next call.
   using Data = std::function<Result<std::span<const std::byte>>(std::size_t index)>;
-  /// Writes to `path` by way of a temporary file beside it, renamed at the end: never a
-  /// half-written file under the final name. `alignment` is a power of two of at least 8; one other
-  /// than 32 is added to the metadata.
+  /// Writes a temporary file in the same folder and renames it to `path` at the end: there is never
+  /// a half-written file under the final name. `alignment` is a power of two of at least 8; one
+  /// other than 32 is added to the metadata.
   Status write(const std::string& path, const Data& data, std::uint32_t alignment = 32) const;
 
   /// Takes the next bytes of a tensor.
   using Sink = std::function<Status(std::span<const std::byte> bytes)>;
-  /// Hands all bytes of tensor `index` to `sink`, in as many pieces as it likes; else as Data.
+  /// Hands all bytes of tensor `index` to `sink`, in any number of pieces; else as Data.
   using Pieces = std::function<Status(std::size_t index, const Sink& sink)>;
   /// The same for tensors that are too large to be in memory whole.
   Status write_pieces(const std::string& path, const Pieces& pieces,

@@ -33,14 +33,14 @@ class Op;
 
 /// The number of a node in its graph: its index in Graph::nodes(). Sources have smaller numbers.
 using NodeId = std::uint32_t;
-/// Stands for an optional source that is not given.
+/// Marks an optional source that is not given.
 inline constexpr NodeId kNoNode = 0xffffffffU;
 
 /// The role of a node, stated by the builder of the graph. Nothing in Shunt depends on a node's
 /// name.
 enum class Role : std::uint8_t {
   kActivation,    ///< computed in every run
-  kWeight,        ///< a leaf whose bytes are there before the first run and never change
+  kWeight,        ///< a leaf whose bytes exist before the first run and never change
   kExpertWeight,  ///< a weight of which a run uses only some slices of the outermost dimension
   kInput,         ///< a leaf that the caller fills before each run
   kCache,         ///< a leaf that runs read and write, and that outlives them
@@ -91,7 +91,7 @@ struct Node {
   bool is_leaf() const { return op == nullptr; }
 };
 
-/// A named size that is known when a plan runs; memory is planned for its maximum.
+/// A named size that is set when a plan runs; memory is planned for its maximum.
 struct DynamicDim {
   std::string name;
   std::int64_t max = 0;

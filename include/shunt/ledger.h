@@ -70,15 +70,15 @@ struct Ledger {
   bool operator==(const Ledger&) const = default;
 };
 
-/// A line a row: "test0  weights  1.2 GiB", and how much of it each device takes in all.
+/// A line a row: "test0  weights  1.2 GiB", and the total of each device.
 std::string to_text(const Ledger& ledger);
 
-/// The bytes that a device is asked for in all, and those that it can give.
+/// The total bytes requested from a device, and the bytes that it can give.
 struct MemoryNeed {
   std::string device;
   std::uint64_t needs = 0;
-  std::uint64_t has = 0;     ///< free when it was asked
-  std::uint64_t margin = 0;  ///< of that, to be left alone
+  std::uint64_t has = 0;     ///< free at the time of the request
+  std::uint64_t margin = 0;  ///< of that, reserved
 };
 /// "test0 needs 3.0 MiB (3145728 bytes), but has 2.0 MiB (2097152 bytes), of which 64 KiB are
 /// reserved".

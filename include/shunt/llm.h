@@ -33,9 +33,9 @@ class Engine {
                              const LoadOptions& options = {});
 
   /// Forgets earlier text, reads the prompt and generates. `on_text` gets the text as it comes,
-  /// whole characters only. The prompt is encoded as the model wants it (begin-of-sequence token).
-  /// An empty prompt needs a model with such a token: InvalidArgument otherwise. Errors leave the
-  /// engine usable.
+  /// whole characters only. The prompt is encoded as the model's vocabulary requires
+  /// (begin-of-sequence token). An empty prompt needs a model with such a token: InvalidArgument
+  /// otherwise. Errors leave the engine usable.
   Result<GenerateResult> generate(std::string_view prompt,
                                   const std::function<void(std::string_view)>& on_text,
                                   const GenerateOptions& options = {});

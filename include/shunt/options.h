@@ -50,14 +50,14 @@ struct Options {
   /// "zdnn".
   std::map<std::string, std::string> libraries;
   /// Settings by backend and option, as text: backend_options["cpu"]["level"] = "scalar". The
-  /// backend "*" stands for every backend that has the option. Each backend has a table of its
-  /// options (BackendEntry::options); the registry checks settings against it.
+  /// backend "*" means every backend that has the option. Each backend has a table of its options
+  /// (BackendEntry::options); the registry checks settings against it.
   std::map<std::string, std::map<std::string, std::string>> backend_options;
   /// Variables of the environment that may be settings of backends: SHUNT_CPU_LEVEL is
   /// "cpu.level" where there is a backend "cpu". backend_options override them.
   std::map<std::string, std::string> environment;
   /// Objects that the backends of one registry share, such as threads. Registry::create() makes a
-  /// new one for its backends, whatever is set here.
+  /// new one for its backends and ignores a value that is set here.
   std::shared_ptr<SharedParts> shared = {};
   /// Files that only save time, such as measured costs of devices. Empty: none are kept.
   std::string cache_folder = {};
@@ -73,7 +73,7 @@ struct OptionInfo {
 std::span<const OptionInfo> option_table();
 
 /// Defaults overridden by SHUNT_* variables, among them SHUNT_<BACKEND>_LIBRARY. Invalid, naming
-/// the variable, if one makes no sense. Other variables of the form SHUNT_A_B are kept in
+/// the variable, if a value is invalid. Other variables of the form SHUNT_A_B are kept in
 /// Options::environment: only the registry knows the options of backends. The cache folder is that
 /// of the XDG base directory specification: $XDG_CACHE_HOME/shunt, else $HOME/.cache/shunt.
 Result<Options> options_from_environment();

@@ -66,8 +66,9 @@ struct DevicePeaks {
   const PeakRate& operator[](Peak peak) const { return rates[static_cast<std::size_t>(peak)]; }
 };
 
-/// Measures each peak several times, `seconds` in all: of arithmetic the best counts, as other work
-/// can only slow it down; of reading, which is to be sustained, the median.
+/// Measures each peak several times, for a total of `seconds`. The result of arithmetic is the best
+/// one, as other work can only slow it down. The result of reading, a sustained rate, is the
+/// median.
 Result<DevicePeaks> measure_peaks(PeakMeter& meter, double seconds = 0.5);
 
 /// The peak that bounds products with weights of a type: int8 for block formats and integers, bf16
@@ -77,8 +78,8 @@ Peak peak_for(DType dtype);
 /// Amounts of work, in the order of kPeaks: bytes read, then operations by kind.
 using Amounts = std::array<double, kPeaks.size()>;
 
-/// The shortest time of some work, and the peak that bounds it. Reading goes on beside arithmetic;
-/// kinds of arithmetic come one after the other, and the one that takes longest is named. A peak
+/// The shortest time of some work, and the peak that bounds it. Reading overlaps with arithmetic.
+/// Kinds of arithmetic run one after the other, and the one that takes longest is named. A peak
 /// without a rate is no limit.
 struct Bound {
   double seconds = 0;

@@ -36,14 +36,14 @@ class Trace;
 
 /// The rule that decided the device of a node. docs/internals/scheduler.md explains the rules.
 enum class Rule : std::uint8_t {
-  kPinned,        ///< the user wants it there
-  kMemory,        ///< its memory is there already, or it writes into memory that is there
-  kWeights,       ///< its weights are there, or are sent there
+  kPinned,        ///< the user pinned it to the device
+  kMemory,        ///< its memory is on the device already, or it writes into memory on the device
+  kWeights,       ///< its weights are on the device, or are streamed to it
   kInput,         ///< inputs start in host memory
   kView,          ///< a view follows its owner of memory
-  kNeighbour,     ///< a neighbour runs there
+  kNeighbour,     ///< a neighbour runs on the device
   kSharedMemory,  ///< a better device that uses the same memory
-  kSources,       ///< most of its sources can be read there
+  kSources,       ///< most of its sources can be read by the device
   kLastResort,    ///< no other device supports it: the CPU takes anything
   kCosts,         ///< the predicted step is shorter that way
   kSplit,         ///< a part of a split weight or cache, on the device of that part
@@ -56,7 +56,7 @@ struct RejectedCandidate {
   int device = 0;
   Refusal refusal = Refusal::kOp;
   std::string reason;
-  std::string remedy = {};  ///< an option that would change that; empty: none is known
+  std::string remedy = {};  ///< an option that removes the refusal; empty: no such option is known
 };
 
 /// The device of a node (or the memory of a leaf), and the reason.
@@ -94,7 +94,7 @@ struct Conversion {
   DType from = DType::kF32;
   DType to = DType::kF32;
   int device = 0;      ///< index into Placement::devices
-  std::string reason;  ///< the user of the weight that needs it so
+  std::string reason;  ///< the op that needs the weight in this type
 };
 /// ", as F16 instead of Q8_0 (test0 supports w of matmul only in this type)": the conversion of a
 /// weight, for messages.
@@ -120,12 +120,12 @@ struct LeafMemory {
   Address address;
 };
 
-/// The user's wish to have nodes on a device. Operations run there, weights and caches are stored
+/// The user's choice of a device for nodes. Operations run there, weights and caches are stored
 /// there; inputs and views follow others.
 struct Pin {
   std::string pattern;  ///< a regular expression (PCRE2) for the whole name of a node
   std::string device;   ///< its name, "cuda0"
-  /// Names of nodes that it is for besides: parts of split weights and caches whose name matches.
+  /// Names of further nodes to pin: parts of split weights and caches whose name matches.
   std::vector<std::string> parts = {};
   bool operator==(const Pin&) const = default;
 };
@@ -139,7 +139,7 @@ struct PartHome {
   const Device* device = nullptr;
 };
 
-/// A computed node that a device does not get, as if the device had refused it.
+/// A computed node that must not run on a device, as if the device had refused it.
 struct Exclusion {
   NodeId node = 0;
   int device = 0;  ///< index into the devices; not the CPU's
@@ -156,8 +156,8 @@ struct PlaceOptions {
   /// Parts without memory are on their device if it computes all nodes that use them; pins come
   /// first. A part whose device is not among the devices is placed like any other leaf.
   std::span<const PartHome> parts = {};
-  /// Minimum number of result rows for which weights in host memory are streamed to a device that
-  /// wants the op; 0: never.
+  /// Minimum number of result rows for which weights in host memory are streamed to a device whose
+  /// wants() accepts the op; 0: never.
   std::int64_t stream_rows = 32;
   /// For weights without memory. A caller that allows more than kNone must apply
   /// Placement::conversions.
@@ -187,8 +187,8 @@ struct Observed {
   std::span<const std::byte> bytes = {};  ///< on the host, until the observer returns
 };
 
-/// A caller that sees nodes as they are computed. The plan stops after each of them, so that the
-/// observer sees the bytes that the next node reads.
+/// A callback that gets the values of nodes as they are computed. The plan stops after each of
+/// them, so that the observer sees the bytes that the next node reads.
 struct Observer {
   std::vector<NodeId> nodes;
   /// Called in the order of the nodes, by the thread that runs the plan. False stops the run, which
@@ -199,8 +199,8 @@ struct Observer {
 /// Options of compile() and make_plan().
 struct CompileOptions {
   std::span<const LeafMemory> memory = {};  ///< of every weight and cache of the graph
-  std::span<const NodeId> observe = {};     ///< nodes whose values the caller wants to read after a
-                                            ///< run; fusion and reuse leave them alone
+  std::span<const NodeId> observe = {};  ///< nodes whose values the caller reads after a run; they
+                                         ///< are neither fused nor overwritten
   Observer observer = {};
   /// Steps that may be under way at the same time, each with inputs, outputs and transfers of its
   /// own: that many times the memory. A caller that waits for each step before the next needs 1.
@@ -304,13 +304,13 @@ class Plan {
 Result<std::unique_ptr<Plan>> compile(std::shared_ptr<const Graph> graph, Placement placement,
                                       const CompileOptions& options);
 
-/// Places a graph and compiles it. If a device refuses memory meanwhile, both are done again with
-/// less on that device, again and again, down to nothing. Operations leave it from the end of the
-/// graph: an eighth of them at first, then a quarter, then half of those that are left each time.
-/// Nodes that are pinned or write into a leaf stay. For nodes that left, Decision::rejected
-/// has Refusal::kMemory with the device and the bytes, and so has Placement::notes, once each
-/// time. An error that names no device is taken to be about all accelerators. Leaves keep their
-/// memory, which is PlaceOptions::memory; CompileOptions::memory must be empty: Invalid otherwise.
+/// Places a graph and compiles it. If a device refuses memory meanwhile, both are repeated with
+/// fewer operations on that device, down to none. Operations leave it from the end of the graph: an
+/// eighth of them at first, then a quarter, then half of the remaining ones each time. Nodes that
+/// are pinned or write into a leaf stay. For nodes that left, Decision::rejected has
+/// Refusal::kMemory with the device and the bytes, and so has Placement::notes, once each time. An
+/// error that names no device is taken to be about all accelerators. Leaves keep their memory,
+/// which is PlaceOptions::memory; CompileOptions::memory must be empty: Invalid otherwise.
 /// OutOfMemory, naming device and bytes, if the CPU has too little, or a device has too little for
 /// the nodes that must stay there. Other errors are those of place() and compile().
 Result<std::unique_ptr<Plan>> make_plan(std::shared_ptr<const Graph> graph,

@@ -96,7 +96,7 @@ class Runtime {
   /// Places the graph, copies its weights to where they are used and compiles it. Returns the first
   /// error of the builder, if there is one; Invalid for a graph without outputs. Other errors are
   /// those of make_plan(). Calls of the builder are errors afterwards. PlaceOptions::memory and
-  /// transcode are not looked at: weights stay as they are.
+  /// transcode are ignored: weights keep their type and memory.
   Result<Executable> compile(Builder&& builder, const PlaceOptions& options = {}) const;
 
  private:

@@ -115,7 +115,7 @@ std::string_view to_string(DType dtype);
 /// Whether turning values of `from` into `to` costs no more than rounding them to `from` did: `to`
 /// is as fine and has as large a range. It is no block format where `from` is none, since small
 /// values beside large ones lose most there. False for whole numbers. (Blocks whose values are
-/// beyond the range of their own scale are not looked at: the conversion finds them.)
+/// beyond the range of their own scale are not checked: the conversion finds them.)
 bool at_least_as_precise(DType to, DType from);
 /// Whether weights can be stored in the type: F32, F16, BF16, and block types that can be encoded.
 bool is_weight_type(DType dtype);
@@ -135,8 +135,8 @@ bool is_as_in_memory(DType dtype, std::endian order);
 /// the last whole block are left alone.
 void convert_byte_order(DType dtype, std::endian order, std::span<std::byte> bytes);
 
-/// A dynamic dimension is a size that is known only when a plan runs: tokens of a step, rows of the
-/// cache in use. A graph names its dynamic dimensions and states their maximum; 0 is "none".
+/// A dynamic dimension is a size that is set when a plan runs: tokens of a step, rows of the cache
+/// in use. A graph names its dynamic dimensions and states their maximum; 0 is "none".
 using DynamicDimId = std::uint8_t;
 inline constexpr DynamicDimId kNoDynamicDim = 0;
 inline constexpr int kMaxDims = 4;
@@ -195,8 +195,9 @@ struct Tensor {
   std::int64_t stride(int dim) const { return strides[static_cast<std::size_t>(dim)]; }
 };
 
-/// A contiguous tensor. Invalid if a dimension is negative, if rows are not whole blocks (whatever
-/// the dynamic dimension), or if its bytes or a stride overflow 63 bits. A dimension may be 0.
+/// A contiguous tensor. Invalid if a dimension is negative, if rows are not whole blocks (with any
+/// value of the dynamic dimension), or if its bytes or a stride overflow 63 bits. A dimension may
+/// be 0.
 Result<Tensor> make_tensor(DType dtype, const Shape& shape);
 /// Bytes from the first to past the last element at the dynamic dimensions' maximum; 0 if it has no
 /// elements, 2^63 - 1 if there are more. Strides must not be negative.

@@ -32,7 +32,7 @@ namespace shunt::text {
 /// The kind of a token; the numbers are GGUF's own.
 enum class TokenType : std::uint8_t {
   kNormal = 1,
-  kUnknown = 2,      ///< stands for text that the vocabulary lacks
+  kUnknown = 2,      ///< replaces text that the vocabulary lacks
   kControl = 3,      ///< for the model, not for people: begin, end, turns of a chat
   kUserDefined = 4,  ///< found in text before anything else is, never split
   kUnused = 5,
@@ -48,7 +48,7 @@ struct Token {
   TokenType type = TokenType::kNormal;
 };
 
-/// All that a file says of its tokenizer. Anything goes here; Tokenizer::create checks it.
+/// The file's description of its tokenizer, unchecked; Tokenizer::create checks it.
 struct Vocabulary {
   std::string model;  ///< the kind: "llama" (SentencePiece) or "gpt2" (byte-level BPE)
   std::string pre;    ///< "gpt2" only: how text is cut into words; empty is "default"
@@ -63,8 +63,8 @@ struct Vocabulary {
   std::optional<std::int32_t> eot;  ///< end of turn
   std::optional<std::int32_t> eom;  ///< end of message
 
-  // Absent means the kind's own habit: "llama" adds BOS and a space in front, "gpt2" adds nothing,
-  // but BOS where its pre-tokenizer's models all have it (llama-bpe).
+  // Absent means the default of the kind: "llama" adds BOS and a space in front. "gpt2" adds
+  // nothing, except BOS for pre-tokenizers whose models all have it (llama-bpe).
   std::optional<bool> add_bos;
   std::optional<bool> add_eos;
   std::optional<bool> add_space_prefix;  ///< "llama" only
@@ -72,10 +72,10 @@ struct Vocabulary {
 
 /// Options of Tokenizer::encode().
 struct EncodeOptions {
-  /// Put BOS in front and EOS behind, if the vocabulary asks for them.
+  /// Add BOS at the start and EOS at the end, if the vocabulary requires them.
   bool add_special = true;
-  /// Read control tokens that are spelled out in the text. Off for text from strangers.
-  /// User-defined tokens are always read.
+  /// Read control tokens that are spelled out in the text. Off for untrusted text. User-defined
+  /// tokens are always read.
   bool parse_special = false;
 };
 
@@ -94,17 +94,16 @@ class Tokenizer {
   /// argument for an id out of range, a malformed merge, byte token, score or type.
   static Result<Tokenizer> create(Vocabulary vocabulary);
 
-  /// Ids of a text of at most 1 GiB. Invalid UTF-8 is read as by sanitize_utf8(). Takes time
-  /// O(n log n), whatever the text is.
+  /// Ids of a text of at most 1 GiB. Invalid UTF-8 is read as by sanitize_utf8(). Takes time O(n
+  /// log n) for any text.
   Result<std::vector<std::int32_t>> encode(std::string_view text,
                                            const EncodeOptions& options = {}) const;
   /// The text of ids, valid UTF-8 always; invalid bytes become U+FFFD. The space that
   /// encode() put in front is taken away. Invalid argument for an id out of range.
   Result<std::string> decode(std::span<const std::int32_t> ids,
                              const DecodeOptions& options = {}) const;
-  /// The bytes one token stands for, spaces kept; may be a part of a character. Empty for control,
-  /// unknown and unused tokens unless they are to be rendered. Invalid argument for an id out of
-  /// range.
+  /// The bytes of one token, spaces kept; may be a part of a character. Empty for control, unknown
+  /// and unused tokens unless they are to be rendered. Invalid argument for an id out of range.
   Result<std::string> piece(std::int32_t id, bool render_special = false) const;
 
   /// Number of tokens; ids are 0 to size() - 1.
@@ -122,7 +121,7 @@ class Tokenizer {
   bool adds_bos() const;
   /// Whether encode() adds EOS, defaults applied.
   bool adds_eos() const;
-  /// Its vocabulary, special ids included; `unk` is filled in where a token's type tells it.
+  /// Its vocabulary, special ids included; `unk` is filled in from the token types.
   const Vocabulary& vocabulary() const;
 
  private:

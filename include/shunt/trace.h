@@ -44,11 +44,11 @@ enum class TraceKind : std::uint8_t {
 /// "segment", "write", "read", "copy", "observe", "pick" (of kGather), "host".
 std::string_view to_string(TraceKind kind);
 
-/// Something that is done again and again, described once.
+/// The description of a repeated action, stored once.
 struct TraceAction {
   TraceKind kind = TraceKind::kHost;
   std::string name = {};  ///< "first (matmul) to y (add)", "x (add)"
-  /// Whose work it is: a device's name, "NAME transfer" in its transfer queue, or "host".
+  /// The queue: a device's name, "NAME transfer" for its transfer queue, or "host".
   std::string stream = {};
   std::size_t segment = 0;
   std::size_t nodes = 0;   ///< of a segment; tensors of a copy
@@ -61,7 +61,7 @@ struct TraceAction {
 /// One time that an action was done.
 struct TraceSpan {
   std::uint32_t action = 0;
-  bool seen_by_host = false;  ///< the device can't tell: from submitting until it was seen done
+  bool seen_by_host = false;  ///< times of the host, from submitting on: the device has none
   std::uint64_t step = 0;     ///< of its plan
   std::uint64_t bytes = 0;    ///< copied, at the sizes of the step
   WorkTimes times = {};
@@ -72,7 +72,7 @@ struct TraceOptions {
   /// Spans there is room for, all of it allocated at once. Spans beyond that are counted and
   /// left out.
   std::size_t capacity = std::size_t{1} << 18;
-  /// Seconds, on the clock that devices tell their times by. Empty: std::chrono::steady_clock.
+  /// Seconds, on the clock of the devices' times. Empty: std::chrono::steady_clock.
   std::function<double()> clock = {};
 };
 
@@ -87,7 +87,7 @@ class Trace {
   double now() const { return options_.clock(); }
   /// The number of the first; the others follow. `after` counts from 0 among those given.
   std::uint32_t declare(std::vector<TraceAction> actions);
-  /// Something that the host does.
+  /// An action of the host.
   std::uint32_t declare_host(std::string name);
   /// Allocates nothing.
   void add(std::span<const TraceSpan> spans);

@@ -67,17 +67,17 @@ std::string_view to_string(Optimizer optimizer);
 struct TrainOptions {
   std::int64_t context = 256;   ///< tokens of a row, 2 to 65536
   std::int64_t rows = 16;       ///< computed at once
-  std::int64_t accumulate = 1;  ///< times that many, for one step of the optimizer
-  std::int64_t steps = 1000;    ///< in all
-  std::int64_t warmup = 100;    ///< steps in which the rate grows from 0, in a straight line
+  std::int64_t accumulate = 1;  ///< batches of `rows` for one step of the optimizer
+  std::int64_t steps = 1000;    ///< total
+  std::int64_t warmup = 100;    ///< steps in which the rate grows linearly from 0
   double rate = 1e-3;           ///< the highest
-  double final_rate = 1e-4;     ///< at the end: the half of a cosine leads there
+  double final_rate = 1e-4;     ///< at the end of the cosine decay
   Optimizer optimizer = Optimizer::kAdamw;
   double beta1 = 0.9;  ///< AdamW's
   double beta2 = 0.95;
   double eps = 1e-8;
   double weight_decay = 0.1;  ///< of matrices; norms and biases have none
-  double clip = 1;            ///< the longest that all gradients together may be; 0: any length
+  double clip = 1;            ///< gradient-norm clipping threshold; 0: no clipping
   std::uint64_t seed = 1;     ///< of the order of documents
   /// All of them, for people and to compare.
   template <class F>
@@ -98,7 +98,7 @@ struct TrainOptions {
     f("seed", seed);
   }
 };
-/// Invalid, naming the number that makes no sense.
+/// Invalid, naming the number that is out of range.
 Status check_train_options(const TrainOptions& options);
 /// The learning rate of a step, the first of which is number 1.
 double learning_rate(const TrainOptions& options, std::int64_t step);
@@ -107,7 +107,7 @@ double learning_rate(const TrainOptions& options, std::int64_t step);
 struct TrainStep {
   std::int64_t step = 0;  ///< its number, from 1 on
   double loss = 0;        ///< mean over tokens of -ln(probability), before the step
-  double gradient = 0;    ///< length of all gradients together, before clipping
+  double gradient = 0;    ///< norm of all gradients together, before clipping
   double rate = 0;
   std::int64_t tokens = 0;  ///< that were scored
   double seconds = 0;
@@ -125,12 +125,12 @@ struct TrainScore {
 class Trainer {
  public:
   /// `start`: a file whose architecture can be trained, with its weights in any type; training
-  /// goes on in F32. `checkpoint`: the file of save_checkpoint() of a training that began with the
-  /// same file, text and options (Invalid for others). The next step is the one after that, with
-  /// the loss that it would have had. Null: start with the first step.
-  /// `text` and `cpu` must outlive the trainer. Invalid for options that make no sense, for rows
-  /// longer than the model's context and for tokens that it does not have; OutOfMemory;
-  /// Unsupported, naming an op, if the model's graph has no gradient.
+  /// continues in F32. `checkpoint`: the file of save_checkpoint() of a training that began with
+  /// the same file, text and options (Invalid for others). The next step is the one after that,
+  /// with the loss that it would have had. Null: start with the first step. `text` and `cpu` must
+  /// outlive the trainer. Invalid for invalid options, for rows longer than the model's context and
+  /// for tokens that it does not have; OutOfMemory; Unsupported, naming an op, if the model's graph
+  /// has no gradient.
   static Result<std::unique_ptr<Trainer>> create(const gguf::File& start, const TrainingText& text,
                                                  Device& cpu, const TrainOptions& options,
                                                  const gguf::File* checkpoint = nullptr);
@@ -143,11 +143,10 @@ class Trainer {
   /// The next step. An error, naming the step, if loss or gradient is not a finite number: the
   /// weights are those before it then. Cancelled leaves them so, too.
   Result<TrainStep> step(const std::atomic<bool>* cancel = nullptr);
-  /// The loss of a text, from which the weights don't learn.
+  /// The loss of a text, without a change of the weights.
   Result<TrainScore> score(const TrainingText& text, const std::atomic<bool>* cancel = nullptr);
 
-  /// Writes a GGUF file with the weights as they are, in F32, and all that the model's file says
-  /// beside them. Io.
+  /// Writes a GGUF file with the current weights, in F32, and all metadata of the model's file. Io.
   Status save_model(const std::string& path) const;
   /// The same with the state that training needs to continue: see create().
   Status save_checkpoint(const std::string& path) const;

@@ -29,11 +29,11 @@
 
 namespace shunt {
 
-/// The outcome of an operation on the device in question.
+/// The outcome of an operation on the device under test.
 enum class CheckOutcome : std::uint8_t {
-  kCompared,     ///< computed, and held against the other result
-  kUnsupported,  ///< the device refuses it, which is its right
-  kFailed,       ///< the device took it, and then an error came
+  kCompared,     ///< computed, and compared with the reference result
+  kUnsupported,  ///< the device refuses it, which is allowed
+  kFailed,       ///< the device accepted it, and then returned an error
 };
 /// "compared", "unsupported", "failed".
 std::string_view to_string(CheckOutcome outcome);
@@ -100,17 +100,16 @@ struct VerifyOptions {
   /// The types that a weight may be transcoded to if the device lacks its own.
   Transcode transcode = Transcode::kPrecise;
   const std::atomic<bool>* cancel = nullptr;
-  /// Called after each operation, with how many are done and in all; may be empty.
+  /// Called after each operation, with the number done and the total; may be empty.
   std::function<void(std::size_t done, std::size_t total)> progress = {};
 };
 
-/// Runs the graph as it is placed, and each computed node (no leaf, no view) once more, alone, on
+/// Runs the graph as it is placed, and each computed node (no leaf, no view) again, alone, on
 /// `device`. A weight whose type the device lacks comes to it in another one, as it does when a
 /// model is loaded. A node that the device refuses, or fails at, has the reason in its check; the
-/// others continue.
-/// The memory of caches is written as by any run. Takes one node's sources and result on the
-/// device at a time, and on the host the values that later nodes still read. Checks come in the
-/// order of the graph. An error is one of the reference run, or Cancelled.
+/// others continue. The memory of caches is written as by any run. Takes one node's sources and
+/// result on the device at a time, and on the host the values that later nodes still read. Checks
+/// come in the order of the graph. An error is one of the reference run, or Cancelled.
 Result<std::vector<NodeCheck>> verify(std::shared_ptr<const Graph> graph, Placement placement,
                                       Device& device, const VerifyOptions& options = {});
 
