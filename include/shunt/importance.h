@@ -24,7 +24,7 @@ struct ImportanceOptions {
   /// of them are computed at once.
   SessionOptions session = {};
   std::uint64_t most_chunks = 0;  ///< 0: all of the text
-  /// Called after each chunk, with how many are done and in all; may be empty.
+  /// Called after each chunk, with the number done and the total; may be empty.
   std::function<void(std::uint64_t done, std::uint64_t chunks)> progress = {};
   /// Once true, the work ends with Cancelled within one node; may be null.
   const std::atomic<bool>* cancel = nullptr;

@@ -45,7 +45,7 @@ struct ImportanceMatrix {
 /// BadFile, naming the tensor and the problem.
 Result<ImportanceMatrix> read_importance(const std::string& path);
 
-/// Writes one, by way of a temporary file. Sums are rounded to F32; Invalid, naming the tensor, and
+/// Writes one, through a temporary file. Sums are rounded to F32; Invalid, naming the tensor, and
 /// nothing is written, if one is negative, not a number, or more than F32 holds.
 Status write_importance(const std::string& path, const ImportanceMatrix& matrix);
 

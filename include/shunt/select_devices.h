@@ -19,8 +19,8 @@ namespace shunt {
 /// "cpu is not available: NOTE; zdnn is not available: NOTE"; empty if none did.
 std::string stayed_off(const Registry& registry);
 
-/// As registry.select(names), but NotFound, with the backends that stayed off, if there is no CPU
-/// at the end of the list: it computes all nodes that others can't. Without names, devices that
+/// As registry.select(names), but NotFound, with the notes of unavailable backends, if there is no
+/// CPU at the end of the list: it computes all nodes that others can't. Without names, devices that
 /// `pinned` names are selected as well: those that are used only if they are named.
 Result<std::vector<Device*>> select_with_cpu(const Registry& registry,
                                              std::span<const std::string> names,

@@ -35,7 +35,7 @@ struct SynthOptions {
   std::optional<gguf::File> tokenizer = {};
 };
 
-/// Invalid, naming the number that makes no sense or does not fit the others or the type.
+/// Invalid, naming the number that is out of range or does not fit the others or the type.
 Status check_synth_options(const SynthOptions& options);
 
 /// The amount of data written.

@@ -64,7 +64,7 @@ class EventStream final : public Stream {
                  Event* signal) override;
   Status copy_2d(Address to, Address from, const CopyShape& shape, std::span<Event* const> waits,
                  Event* signal) override;
-  /// An error says that the device is lost, or that a lost one holds up this stream for good.
+  /// An error says that the device is lost, or that this stream waits for another lost device.
   Status synchronize() override;
 
  private:

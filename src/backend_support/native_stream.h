@@ -64,8 +64,9 @@ class NativeStream {
   /// Lets later work wait on the device for an event as it was recorded last. False if this stream
   /// can't wait for such an event: the host waits instead.
   virtual Result<bool> wait_for(NativeEvent& event) = 0;
-  /// The first failure since recover(); once the device is lost, the failure that says so. A task's
-  /// failure is known at the latest when an event recorded behind it is complete. Thread-safe.
+  /// The first failure since recover(); once the device is lost, the failure that reports the loss.
+  /// A task's failure is known at the latest when an event recorded behind it is complete.
+  /// Thread-safe.
   virtual std::optional<NativeFailure> failure() = 0;
   /// Called when all work is done: forgets failures. An error means that the device is lost.
   virtual Status recover() = 0;

@@ -1,5 +1,5 @@
 // Finite numbers beyond the range of a device's format: saturation, and counters of the nodes that
-// met such numbers.
+// had such numbers.
 #pragma once
 
 #include <cstdint>

@@ -73,9 +73,9 @@ class Pool {
   /// The holder may call run() and use the workers' scratch.
   std::unique_lock<std::mutex> lock() { return std::unique_lock(mutex_); }
   /// The same without waiting: it owns nothing if another run has the pool. Not for a thread that
-  /// is at work.
+  /// is running a task.
   std::unique_lock<std::mutex> try_lock() { return std::unique_lock(mutex_, std::try_to_lock); }
-  /// Whether the calling thread is at work on a task of this pool: lock() would never return.
+  /// Whether the calling thread is running a task of this pool: lock() would never return.
   bool at_work() const { return at_work_ == this; }
   /// Runs the task on the caller's thread and on every other that comes in time, those numbered
   /// below `most`; returns when all have left it. 0: all threads. The caller holds lock().
@@ -119,7 +119,7 @@ class Pool {
   std::vector<std::thread> workers_;
 };
 
-/// Invalid on a thread that is at work for the pool: it would wait for itself.
+/// Invalid on a thread that is running a task of the pool: it would wait for itself.
 Status expect_outside(const Pool& pool);
 /// Pool::reserve_scratch() for a caller without the lock. Invalid on a thread that is at work.
 Status reserve_scratch(Pool& pool, std::size_t bytes);

@@ -1,6 +1,6 @@
 // Masks that are added to scores before softmax, for a device whose numbers have no infinity. The
-// lowest number of the device stands in for minus infinity, and hidden scores are made 0 before it
-// is added.
+// lowest number of the device replaces minus infinity, and hidden scores are made 0 before it is
+// added.
 #pragma once
 
 #include <vector>

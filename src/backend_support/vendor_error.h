@@ -23,8 +23,8 @@ struct VendorCodes {
 };
 
 /// "zDNN: zdnn_add failed with ZDNN_ALLOCATION_FAILURE (0x00100001); free host memory". A code that
-/// the table lacks is kDevice, and its number stands in place of its name. The error's vendor part
-/// has the number and the library's own words, `text`, or else the name.
+/// the table lacks is kDevice, and the message has its number instead of a name. The error's vendor
+/// part has the number and the library's own words, `text`, or else the name.
 Error vendor_error(const VendorCodes& vendor, std::string_view function, std::int64_t code,
                    std::string_view text = {});
 

@@ -52,7 +52,7 @@ class VendorLibrary {
   /// The files, with links resolved, in the order of VendorRuntime::files.
   const std::vector<std::string>& paths() const { return paths_; }
   /// Whether the process had loaded a library of one of these names before this object did: then
-  /// its process-wide settings are not ours to change.
+  /// its process-wide settings must not be changed.
   bool was_loaded_before() const { return was_loaded_before_; }
   /// For runtimes that take one call at a time. All users of the runtime share it.
   std::mutex& one_at_a_time() { return one_at_a_time_; }

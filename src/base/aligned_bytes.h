@@ -1,4 +1,4 @@
-// Memory of this process for numbers, in huge pages where that pays.
+// Aligned memory of this process, in huge pages if it is large.
 #pragma once
 
 #include <cstddef>
@@ -6,7 +6,7 @@
 
 namespace shunt {
 
-/// From this size on the system is asked for huge pages.
+/// Smallest size for which huge pages are requested from the system.
 inline constexpr std::size_t kHugePagesFrom = std::size_t{4} << 20;
 
 struct FreeAlignedBytes {
@@ -17,7 +17,7 @@ using AlignedBytes = std::unique_ptr<std::byte[], FreeAlignedBytes>;
 
 /// Memory that starts at a multiple of `alignment` (a power of two); null if there is none. From
 /// kHugePagesFrom on it starts at a huge page, and the system is asked to use such pages for all
-/// but its end; whether it does is its affair.
+/// but its end. The system may ignore the request.
 AlignedBytes allocate_aligned(std::size_t bytes, std::size_t alignment);
 
 /// Gives whole pages of `bytes` at `data` (page aligned) back to the system, with their contents.

@@ -7,7 +7,7 @@
 namespace shunt {
 
 /// The processors that the calling thread may run on, as the system numbers them, ascending; empty
-/// if the system doesn't say. Threads that it starts may run on the same.
+/// if the system doesn't report them. Threads that it starts may run on the same.
 std::vector<int> this_threads_processors();
 
 /// Keeps the calling thread on these processors. False if the system refuses: then nothing has

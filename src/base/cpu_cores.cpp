@@ -50,7 +50,7 @@ std::vector<CpuCore> read_cpu_cores(std::span<const int> processors,
       const int number = static_cast<int>(processor->os_index);
       if (std::find(processors.begin(), processors.end(), number) == processors.end()) continue;
       hwloc_obj_t core = hwloc_get_ancestor_obj_by_type(topology.get(), HWLOC_OBJ_CORE, processor);
-      if (core == nullptr) core = processor;  // some virtual machines don't tell
+      if (core == nullptr) core = processor;  // some virtual machines don't report it
       if (found.empty() || found.back().object != core) {
         const hwloc_obj_t cache =
             hwloc_get_ancestor_obj_by_type(topology.get(), HWLOC_OBJ_L3CACHE, processor);

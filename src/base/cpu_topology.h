@@ -17,9 +17,10 @@ struct CpuTopology {
 
   int physical() const;  ///< cores, at least 1
   int logical() const;   ///< their hardware threads, at least 1
-  /// How many threads can run at the same time: one a hardware thread, within the quota.
+  /// The number of threads that can run at the same time: one per hardware thread, within the
+  /// quota.
   int at_once() const;
-  /// Threads worth having: one a physical core, within the quota.
+  /// The useful number of threads: one per physical core, within the quota.
   int default_threads() const;
 };
 

@@ -10,7 +10,7 @@
 namespace shunt {
 
 Result<DynamicLibrary> DynamicLibrary::open(const std::string& path, Binding binding) {
-  // To the loader an empty name is the program itself.
+  // The loader treats an empty name as the program itself.
   if (path.empty()) return invalid("a library without a path");
   void* handle =
       dlopen(path.c_str(), (binding == Binding::kNow ? RTLD_NOW : RTLD_LAZY) | RTLD_LOCAL);

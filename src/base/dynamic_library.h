@@ -14,7 +14,7 @@ class DynamicLibrary {
   /// When the functions that a library calls itself are looked up.
   enum class Binding : std::uint8_t {
     kNow,   ///< when it is opened: one that is missing is an error then
-    kLazy,  ///< at their first call: one that is missing and never called does no harm
+    kLazy,  ///< at their first call: a missing one that is never called is no error
   };
   /// NotFound with the loader's own words. A path without a slash is searched as the loader does.
   static Result<DynamicLibrary> open(const std::string& path, Binding binding = Binding::kNow);
@@ -29,7 +29,7 @@ class DynamicLibrary {
   ~DynamicLibrary();
   /// The address of a symbol, or null.
   void* find(const char* symbol) const;
-  /// The file that the loader has found, with links resolved; empty if the loader can't tell.
+  /// The file that the loader has found, with links resolved; empty if that is unknown.
   std::string path() const;
 
  private:
@@ -37,8 +37,8 @@ class DynamicLibrary {
   void* handle_;
 };
 
-/// The folder of the library (or program) that holds the code at `address`; empty if the loader
-/// can't tell.
+/// The folder of the library (or program) that holds the code at `address`; empty if that is
+/// unknown.
 std::string folder_of_code(const void* address);
 
 }  // namespace shunt

@@ -5,7 +5,7 @@
 
 namespace shunt {
 
-/// Bytes in all. Constant.
+/// Total bytes. Constant.
 std::uint64_t host_memory_total();
 /// Bytes that can be allocated now: available_memory(), where that is known.
 std::uint64_t host_memory_free();

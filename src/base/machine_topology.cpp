@@ -6,7 +6,7 @@ namespace shunt {
 
 namespace {
 
-/// Whether /sys tells about processors, in the files that hwloc looks for.
+/// Whether /sys has the files about processors that hwloc reads.
 bool sysfs_has_processors(const std::string& root) {
   std::error_code error;
   std::filesystem::directory_iterator entry(root + "/sys/devices/system/cpu", error);
@@ -31,8 +31,8 @@ MachineTopology load_topology(const MachineDescription& machine, unsigned long f
   for (hwloc_obj_type_t type : {HWLOC_OBJ_CORE, HWLOC_OBJ_L3CACHE}) {
     hwloc_topology_set_type_filter(raw, type, HWLOC_TYPE_FILTER_KEEP_ALL);
   }
-  // The calling thread, which is the user's, is not sent round all cores to ask each: that would
-  // take milliseconds where they are busy.
+  // The calling thread belongs to the user, so it is not moved over all cores to query each. That
+  // would take milliseconds on busy cores.
   hwloc_topology_set_flags(
       raw, HWLOC_TOPOLOGY_FLAG_NO_DISTANCES | HWLOC_TOPOLOGY_FLAG_DONT_CHANGE_BINDING | flags);
   const bool made_up = !machine.synthetic.empty() || !machine.xml.empty();

@@ -45,7 +45,7 @@ LinkEnd follow_links(std::string path) {
   return {std::move(path), false, true};
 }
 
-/// So that the new name, too, survives a power cut. Not every file system can; the data are safe
+/// So that the new name also survives a power failure. Not every file system can; the data are safe
 /// anyway.
 void sync_folder(const std::string& folder) {
   const Descriptor opened(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
@@ -87,7 +87,7 @@ bool link_open_file(int file, const std::string& name) {
 
 /// A file without a name beside `path`, which can get one later; -1 if that is not possible here.
 int open_nameless(const std::string& path) {
-  // Not all systems that open such files let them have a name: an empty one tells.
+  // Not all systems that open such files can name them later. A test with an empty name shows it.
   const Descriptor probe(open_tmpfile(path));
   if (probe.get() < 0) return -1;
   const auto named = with_free_name(
@@ -124,7 +124,7 @@ Result<OutputFile> OutputFile::create(const std::string& path, WriteTo target) {
   const bool exists = ::stat(end.path.c_str(), &there) == 0;
   const bool in_place = end.is_open_file || (exists && !S_ISREG(there.st_mode));
   if (in_place) {
-    // Work that takes hours should not find out at its end that the name can't be had.
+    // Checked at the start: work that takes hours must not fail at its end because of the name.
     if (target == WriteTo::kFile) {
       return refused(S_ISDIR(there.st_mode) ? "it is a directory, not a regular file"
                      : end.is_open_file     ? "it is a file that is open already"
@@ -144,7 +144,7 @@ Result<OutputFile> OutputFile::create(const std::string& path, WriteTo target) {
   std::string temporary;
   if (file->get() < 0) {
     // Not mkstemp, whose files are for their owner only where this one should be as the umask says.
-    // Someone else's file is never opened (O_EXCL).
+    // An existing file is never opened (O_EXCL).
     SHUNT_ASSIGN(
         temporary, with_free_name(end.path, [&](const std::string& name) {
           file.emplace(::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));

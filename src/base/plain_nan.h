@@ -1,4 +1,4 @@
-// "nan" in messages, without the sign that some of them have in their bits and none in meaning.
+// "nan" in messages, without the meaningless sign bit that some NaNs have.
 #pragma once
 
 #include <cmath>

@@ -30,7 +30,7 @@ std::string message_of(int code) {
 }
 
 /// Writes \s and \S out as the characters with White_Space. PCRE2's own \s has U+180E besides,
-/// which the tokenizers' expressions, made for other libraries, do not mean.
+/// which the tokenizers' expressions, written for other libraries, must not match.
 std::string with_white_space(std::string_view pattern) {
   constexpr std::string_view kWhiteSpace =
       R"(\x09-\x0D\x20\x85\xA0\x{1680}\x{2000}-\x{200A}\x{2028}\x{2029}\x{202F}\x{205F}\x{3000})";
@@ -55,8 +55,8 @@ std::string with_white_space(std::string_view pattern) {
   return result;
 }
 
-/// Steps are bounded by a multiple of the text: none of our expressions needs more than a few a
-/// byte, and one that explodes must end as an error.
+/// Steps are bounded by a multiple of the text: none of Shunt's expressions needs more than a few
+/// steps for each byte, and exponential matching must end as an error.
 Pcre2Owned<pcre2_match_context> make_context(std::size_t bytes) {
   constexpr std::size_t kFixed = 1'000'000;
   constexpr std::size_t kPerByte = 16;
@@ -87,7 +87,7 @@ Result<Regex> Regex::compile(std::string_view pattern) {
   if (!code) {
     return invalid("regular expression {}: {} at {}", expanded, message_of(error), offset);
   }
-  // Where no executable memory is to be had this fails, and matching is slower.
+  // Without executable memory this fails, and matching is slower.
   pcre2_jit_compile(code.get(), PCRE2_JIT_COMPLETE);
   return Regex(std::make_shared<const Code>(Code{std::move(code)}));
 }

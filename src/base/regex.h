@@ -1,5 +1,5 @@
 // A compiled regular expression over UTF-8: cuts text into its matches and the gaps between them,
-// or tells whether it matches a whole text.
+// or checks whether it matches a whole text.
 #pragma once
 
 #include <memory>

@@ -1,5 +1,5 @@
-// Watches over cases that are computed on a device: cancels one that takes too long, and says so if
-// the device goes on all the same.
+// Watches over cases that are computed on a device: cancels a case that takes too long, and reports
+// a device that continues after that.
 #pragma once
 
 #include <atomic>

@@ -1,4 +1,4 @@
-// A test case of an op, made ready to be computed on a device and held against the op's plain
+// A test case of an op, prepared to be computed on a device and compared with the op's plain
 // reference.
 #pragma once
 

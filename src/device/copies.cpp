@@ -145,7 +145,7 @@ Status copy(Address to, Address from, std::size_t bytes) {
   if (const std::byte* host = from.buffer->host_data()) {
     return to.buffer->write(to.offset, {host + from.offset, bytes});
   }
-  // A buffer that may only be read refuses the write, so it must be asked.
+  // A read-only buffer refuses the write, so Buffer::write() must be called.
   return copy_through_host(to, from, bytes);
 }
 

@@ -24,7 +24,7 @@ class DeviceRun {
   /// if it can't.
   static Result<DeviceRun> create(Device& device, const Graph& graph, std::span<const NodeId> nodes,
                                   std::span<const Address> addresses);
-  /// Runs them, and waits; nothing is under way afterwards, whatever went wrong.
+  /// Runs them, and waits; no work is in flight afterwards, also after an error.
   Status run(const DynamicDimValues& dynamic_dims, const std::atomic<bool>* cancel = nullptr);
 
  private:

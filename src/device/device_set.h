@@ -67,7 +67,7 @@ class DeviceSet : public PerDevice<Device*> {
   explicit DeviceSet(std::span<Device* const> devices)
       : PerDevice<Device*>(devices.begin(), devices.end()) {}
 
-  /// Whether the last device is a CPU. A set from elsewhere is asked before it is used.
+  /// Whether the last device is a CPU. Callers check this for sets that they did not make.
   bool has_cpu() const { return !empty() && of_cpu()->info().kind == DeviceKind::kCpu; }
   Device& cpu_device() const { return *of_cpu(); }
   /// kNoDevice if it is not among them.

@@ -119,7 +119,7 @@ Result<std::unique_ptr<Buffer>> allocate_host_buffer(const BufferType& type, std
 }
 
 BufferType& host_memory() {
-  static HostMemory type;  // holds nothing: the same for everybody, always
+  static HostMemory type;  // stateless, so one object serves all callers
   return type;
 }
 

@@ -13,7 +13,7 @@
 
 namespace shunt {
 
-/// A node as a kernel is asked about it.
+/// The node in a query to a kernel.
 class NodeView {
  public:
   /// `memory` as SegmentView has it.
@@ -51,9 +51,9 @@ class NodeView {
 /// The target of a backend whose kernels are the same on every machine.
 struct NoTarget {};
 
-/// How one backend does one op. A backend derives its own interface from this, with a function to
-/// launch. `T` is the backend's target: the facts that kernels need of the machine that a device
-/// stands for (the chip, the version of the vendor's library, the vector level). A device has one.
+/// One backend's implementation of one op. A backend derives its own interface from this, with a
+/// function to launch. `T` is the backend's target: the facts that kernels need about the device's
+/// machine (the chip, the version of the vendor's library, the vector level). A device has one.
 template <class T = NoTarget>
 class Kernel {
  public:

@@ -28,7 +28,7 @@ namespace {
 // Its address is inside the library.
 const char kAnchor = 0;
 
-/// A mistyped name would be silent otherwise. Once all are loaded it is known which there are.
+/// Reports mistyped names. The list of backends is complete only after loading.
 void note_unknown_libraries(const Options& options, std::vector<BackendStatus>& statuses) {
   std::set<std::string> names;
   for (const BackendStatus& status : statuses) names.insert(status.name);
@@ -43,7 +43,7 @@ void note_unknown_libraries(const Options& options, std::vector<BackendStatus>& 
 }  // namespace
 
 struct Registry::Loaded {
-  // In this order: the backend goes before the library that holds its code.
+  // In this order: the backend is destroyed before the library with its code is closed.
   std::optional<DynamicLibrary> library;
   std::unique_ptr<Backend> backend;
 };
@@ -52,14 +52,14 @@ struct Registry::Loaded {
 struct FoundBackend {
   std::string name;
   std::string origin;
-  const BackendEntry* entry = nullptr;  ///< null: it stays off
+  const BackendEntry* entry = nullptr;  ///< null: it is not available
   std::string note;                     ///< why
   std::optional<DynamicLibrary> library;
 };
 
 namespace {
 
-/// Leaves it off, with a note, if its entry is malformed.
+/// Makes it unavailable, with a note, if its entry is malformed.
 void check_found(FoundBackend& found) {
   const Status status = guarded([&] { return check_entry(*found.entry); });
   if (status) return;
@@ -137,7 +137,7 @@ std::vector<FoundBackend> find_backends(const Options& options,
     if (end > 0) search(std::string(folders.substr(0, end)), false);
     folders.remove_prefix(std::min(end + 1, folders.size()));
   }
-  // The installed ones are beside the library.
+  // Installed plugins are in a folder next to the library.
   const std::string folder = folder_of_code(&kAnchor);
   if (!folder.empty()) search(folder + "/" SHUNT_PLUGIN_FOLDER, true);
   return all;
@@ -158,7 +158,7 @@ Status check_settings_of(const std::vector<FoundBackend>& all, const Options& op
 
 Registry::Registry() = default;
 Registry::~Registry() {
-  // Later backends may use the things that earlier ones brought.
+  // Later backends may use shared objects of earlier ones.
   while (!loaded_.empty()) loaded_.pop_back();
 }
 
@@ -270,7 +270,7 @@ Result<std::vector<Device*>> Registry::select(std::span<const std::string> names
     if (std::find(selected.begin(), selected.end(), device) == selected.end())
       selected.push_back(device);
   }
-  // The CPU closes every list: it computes the nodes that no other device can.
+  // The CPU is the last of every list: it computes the nodes that no other device can.
   const auto is_cpu = [](const Device* device) { return device->info().kind == DeviceKind::kCpu; };
   std::erase_if(selected, is_cpu);
   const auto cpu = std::find_if(devices_.begin(), devices_.end(), is_cpu);

@@ -13,7 +13,7 @@ namespace shunt {
 class SharedParts {
  public:
   /// The object of that name. If no backend holds it, make() gives a new one: a
-  /// Result<std::shared_ptr<T>>. One name stands for one type. From any thread.
+  /// Result<std::shared_ptr<T>>. A name always has the same type. From any thread.
   template <class T, class Make>
   Result<std::shared_ptr<T>> find_or_make(const std::string& name, const Make& make) {
     const std::lock_guard lock(mutex_);

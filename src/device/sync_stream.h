@@ -8,7 +8,7 @@
 
 namespace shunt {
 
-/// Done as soon as it is signalled; keeps the error of the work it stands for.
+/// Done as soon as it is signalled; keeps the error of its work.
 class SyncEvent final : public Event {
  public:
   explicit SyncEvent(bool timed = false) : timed_(timed) {}
@@ -33,8 +33,8 @@ class SyncEvent final : public Event {
   std::optional<WorkTimes> times_;
 };
 
-/// A device derives this and says how it runs a binding. Its events must be SyncEvents, made by
-/// create_event().
+/// A device derives from this and implements running a binding. Its events must be SyncEvents, made
+/// by create_event().
 class SyncStream : public Stream {
  public:
   Result<std::unique_ptr<Event>> create_event() override { return std::make_unique<SyncEvent>(); }

@@ -22,7 +22,7 @@ class UploadRing {
   /// `from` may change then. Errors may be those of earlier writes; after one nothing is written.
   /// Invalid if the range is not inside the buffer: that affects no other write.
   Status write(Address to, std::span<const std::byte> from);
-  /// Waits until all that was written is there. An error of any write is returned. Afterwards the
+  /// Waits until all written bytes have arrived. An error of any write is returned. Afterwards the
   /// ring is as new, if the device can go on.
   Status finish();
 
@@ -30,7 +30,7 @@ class UploadRing {
   struct Slot {
     std::unique_ptr<Buffer> buffer;
     std::unique_ptr<Event> uploaded;
-    bool under_way = false;  // the event stands for an upload that nothing has waited for
+    bool under_way = false;  // the event belongs to an upload that nothing has waited for
   };
   static Status wait_for(Slot& slot);
   explicit UploadRing(std::unique_ptr<Stream> stream) : stream_(std::move(stream)) {}

@@ -14,8 +14,8 @@ namespace shunt {
 template <class T>
 using PerSequence = IndexedVector<std::int64_t, T>;
 
-/// Rows are allocated in blocks, the lowest free one first. So few rows are looked at, and the rows
-/// of a sequence form contiguous runs.
+/// Rows are allocated in blocks, the lowest free one first. So attention reads few rows, and the
+/// rows of a sequence form contiguous runs.
 class CacheRows {
  public:
   static constexpr std::int64_t kBlock = 64;
@@ -25,8 +25,8 @@ class CacheRows {
 
   explicit CacheRows(std::int64_t sequences) : sequences_(to_size(sequences)) {}
 
-  /// Gives a sequence rows for `length` tokens, more or fewer than it had. The caller sees to it
-  /// that all together have no more than the context.
+  /// Gives a sequence rows for `length` tokens, more or fewer than it had. The caller makes sure
+  /// that the total is at most the context.
   void resize(std::int64_t sequence, std::int64_t length);
   /// Block i has the rows of tokens from i * kBlock on: from the i-th of these times kBlock on.
   std::span<const std::int64_t> blocks(std::int64_t sequence) const { return sequences_[sequence]; }

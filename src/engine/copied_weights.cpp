@@ -41,7 +41,8 @@ struct DroppedForms {
   std::string first = {};
 };
 
-/// The weights that a device wants in the same memory in each of these steps, and which that is.
+/// The weights for which a device prefers the same memory type in each of these steps, with that
+/// type.
 Result<std::map<const gguf::TensorInfo*, BufferType*>> wanted_memory(
     ModelState& model, Device& device, std::span<const StepShape> steps) {
   const bool lossy = model.transcode == Transcode::kLossy;

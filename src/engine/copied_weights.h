@@ -14,10 +14,10 @@ namespace shunt {
 bool copies_unasked(std::size_t devices, std::uint64_t bytes,
                     std::optional<std::uint64_t> available);
 
-/// Asks each device in which memory it wants weights, and goes by it where the answer is the same
-/// in each of these steps: fills in ModelState::in_layouts, and ModelState::copied as its
-/// weight_mode says. First of all, a tied output is parted (tied_output.h). Before anything is
-/// loaded; fails if a step can't be built.
+/// Queries each device for the memory type that it prefers for a weight, and uses it where the
+/// answer is the same in each of these steps. Fills in ModelState::in_layouts, and
+/// ModelState::copied according to weight_mode. Before that, a tied output is split into two leaves
+/// (tied_output.h). Before anything is loaded; fails if a step can't be built.
 Status choose_weight_memory(ModelState& model, std::span<const StepShape> steps);
 
 }  // namespace shunt

@@ -1,4 +1,4 @@
-// How much of a device's memory may be asked for.
+// The limits for allocations on a device.
 #pragma once
 
 #include <algorithm>
@@ -17,8 +17,8 @@ inline constexpr std::uint64_t kNoLimit = std::numeric_limits<std::uint64_t>::ma
 /// The limits of a device's memory.
 struct DeviceLimit {
   std::uint64_t free = 0;        ///< bytes; 0 if that is not known: then there is no limit
-  std::uint64_t margin = 0;      ///< of these, to be left alone
-  std::uint64_t cap = kNoLimit;  ///< the device gave no more than this
+  std::uint64_t margin = 0;      ///< of these, reserved
+  std::uint64_t cap = kNoLimit;  ///< the device refused more than this
   bool pooled = false;           ///< its memory is the host's: unified memory with the CPU
 
   /// Free without the margin.
@@ -26,14 +26,14 @@ struct DeviceLimit {
   std::uint64_t usable() const { return std::min(known(), cap); }
 };
 
-/// As they are now. `margin`: bytes to be left alone on each but the CPU. If not given, 5% of the
+/// As they are now. `margin`: bytes reserved on each device but the CPU. If not given, 5% of the
 /// free bytes, but at least 64 MiB, but at most a quarter. All memory of the host counts as free:
 /// the system's page cache makes room when it is needed.
 PerDevice<DeviceLimit> device_limits(std::span<Device* const> devices,
                                      std::optional<std::uint64_t> margin);
 
-/// A smaller limit after `planned` bytes were refused for the n-th time (from 0): a bit less, then
-/// more and more, down to nothing.
+/// A smaller limit after `planned` bytes were refused for the n-th time (from 0): slightly smaller
+/// at first, then in growing steps, down to 0.
 std::uint64_t lower_cap(std::uint64_t planned, int attempt);
 
 }  // namespace shunt

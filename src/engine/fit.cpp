@@ -18,7 +18,7 @@ namespace {
 /// is too much, until it fits.
 class Fitter {
  public:
-  /// `endless`: buffers have no end.
+  /// `endless`: buffers have no size limit.
   Fitter(const ModelState& model, const FitRequest& request, bool endless)
       : model_(model), request_(request), endless_(endless), cpu_(model.devices.cpu()) {
     for (Device* device : model.devices) names_.emplace_back(device->name());
@@ -64,7 +64,7 @@ class Fitter {
   }
 
  private:
-  /// Who insists on a device, if anybody does.
+  /// The pin or file line that fixes the device, if there is one.
   void find_pinned(const Graph& graph, const Placement& wanted) {
     pinned_.resize(names_.size());
     if (model_.pins.empty()) return;
@@ -108,7 +108,8 @@ class Fitter {
   }
   bool holds_any(DeviceIndex device) const { return std::ranges::count(chosen_.homes, device) > 0; }
 
-  /// Less is sent to a device than was. False if nothing was, or it must be (the user wants it so).
+  /// Lowers the bytes streamed to a device. False if there were none, or if the user's pins require
+  /// them.
   bool stream_less(DeviceIndex device) {
     const std::uint64_t sent = takes_[device].streamed;
     if (sent <= takes_[device].must_stream || sent > bounds_.most_streamed[device]) return false;
@@ -118,12 +119,12 @@ class Fitter {
     return true;
   }
 
-  /// Less room for a device's leaves; or, where that does not help, less that is sent there; or no
-  /// use of it. False if nothing of that can be.
+  /// Reduces the room for a device's leaves. If that does not help, it reduces the bytes streamed
+  /// there, and then drops the device. False if none of these is possible.
   bool reduce(DeviceIndex device, std::uint64_t by) {
     short_of_room_ = true;
     std::uint64_t& room = bounds_.room[device];
-    // Loaded weights make no room by being used from elsewhere.
+    // Using loaded weights from another device would free no memory.
     if (request_.loaded != nullptr && stream_less(device)) return true;
     if (room > 0 && may_move(device)) {
       room = std::min(room, chosen_.taken[device]);
@@ -189,9 +190,9 @@ class Fitter {
     return reduced;
   }
 
-  /// The user's wish that is too much for a device: the line of a placement file, or the first pin;
-  /// empty without. `takes`, `usable`: bytes of its memory, with those of
-  /// others that share it.
+  /// The user's request that exceeds a device's memory: the line of a placement file, or the first
+  /// pin; empty without one. `takes`, `usable`: bytes of its memory, with those of others that
+  /// share it.
   std::string wish_at_fault(DeviceIndex device, std::uint64_t takes, std::uint64_t usable) const {
     if (!model_.placement) return pinned_[device];
     std::map<NodeId, std::uint64_t> sizes;
@@ -213,7 +214,7 @@ class Fitter {
     return "";
   }
 
-  /// Steps of a prompt overlap where there is room for that. It never moves a weight.
+  /// Steps of a prompt overlap if there is memory for that. It never moves a weight.
   Status try_to_overlap() {
     const PerDevice<DeviceBytes> without = takes_;
     const PerDevice<std::uint64_t> before = allocated();
@@ -280,7 +281,7 @@ class Fitter {
   std::vector<FitLeaf> leaves_;
   std::vector<FitUnit> units_;
   PerDevice<std::string> pinned_;  // "W can't leave test0 (set by the pin P): "
-  // The choice at hand:
+  // The current choice:
   FitBounds bounds_;
   HomeAssignment chosen_;
   PerDevice<DeviceBytes> takes_;

@@ -15,8 +15,8 @@ struct HomeAssignment {
   bool short_of_room = false;      ///< a device was too small for a unit
 };
 
-/// First units of which something is there already, then the others, each in order. A device that a
-/// unit is too large for is closed to all that follow; the CPU, the last one, takes the rest.
+/// Units with loaded leaves come first, then the others, each in order. A device that a unit is too
+/// large for is closed to all that follow; the CPU, the last one, takes the rest.
 HomeAssignment assign_homes(std::span<const FitLeaf> leaves, std::span<const FitUnit> units,
                             const FitBounds& bounds);
 

@@ -13,7 +13,8 @@ namespace {
 
 class LeafFinder {
  public:
-  /// `wanted`, `answers`: where nodes of the step would be, and could be, if no leaf were anywhere.
+  /// `wanted`, `answers`: the devices that nodes of the step would get, and those that support
+  /// them, if no leaf had memory.
   LeafFinder(const ModelState& model, const FitRequest& request, const StepGraph& step,
              const Placement& wanted, const Answers& answers, const StorageUsers& users,
              bool endless)
@@ -48,7 +49,7 @@ class LeafFinder {
   }
 
  private:
-  /// The user's decisions stay. Those of rules depend on the room of devices.
+  /// The user's decisions are kept. Those of rules depend on the room of devices.
   void find_wish(FitLeaf& leaf) const {
     const Decision& decision = wanted_.decisions[leaf.id];
     leaf.wanted = decision.device;
@@ -60,7 +61,7 @@ class LeafFinder {
       if (found != request_.loaded->end()) leaf.there = found->second;
       return;
     }
-    // Another type of cache may be cut otherwise than the one that the wish is about.
+    // A cache of another type may be split differently from the one that the request describes.
     const bool has_wish =
         request_.wanted_caches != nullptr && request_.wanted_caches->size() == step_.caches.size();
     if (has_wish && !leaf.fixed) {
@@ -73,8 +74,8 @@ class LeafFinder {
     }
   }
 
-  /// On the device of the model, the type that it has there already. Before that, the types that
-  /// placement wants, or would want.
+  /// On the device of the model, the type that it has there already. Without loaded weights, the
+  /// types that placement selects, or would select.
   void find_types(FitLeaf& leaf) const {
     LeafOnDevice as_in_graph;
     as_in_graph.tensor = step_.graph.node(leaf.id).result;

@@ -12,7 +12,7 @@
 
 namespace shunt {
 
-/// A leaf on a device, whether it is there or only could be.
+/// A leaf on a device where it is, or could be.
 struct LeafOnDevice {
   Tensor tensor = {};
   std::optional<TranscodedWeight> transcoded = {};  ///< a weight that has another type there
@@ -28,8 +28,8 @@ struct FitLeaf {
   std::size_t cache = 0;                   ///< number of a cache
   DeviceIndex wanted = 0;                  ///< where placement would have it
   bool for_speed = false;                  ///< because that is faster, not because it may
-  bool fixed = false;                      ///< the user wants it there, or it is there and stays
-  DeviceIndex there = kNoDevice;           ///< the device it is on already
+  bool fixed = false;             ///< the user pinned it there, or it is loaded there and stays
+  DeviceIndex there = kNoDevice;  ///< the device it is on already
   PerDevice<LeafOnDevice> by_device = {};
 
   bool is_cache() const { return info == nullptr; }

@@ -96,7 +96,7 @@ class Predictor {
     return ok();
   }
 
-  /// The weights that a device uses in the mapped file already, and goes on using.
+  /// The weights that a device uses in the mapped file now and after the fit.
   std::set<FileRange> mapped_there(DeviceIndex device) const {
     std::set<FileRange> mapped;
     for (std::size_t i = 0; i < leaves_.size(); ++i) {

@@ -13,7 +13,7 @@
 
 namespace shunt {
 
-/// Bytes asked of a device, beside those in use.
+/// Bytes to be allocated on a device, in addition to those in use.
 struct DeviceBytes {
   std::uint64_t weights = 0;
   std::uint64_t mapped = 0;  ///< used in place in the file, so not allocated

@@ -13,16 +13,16 @@
 namespace shunt {
 
 struct FitRequest {
-  std::vector<StepShape> steps;  ///< whose plans are there at the same time
+  std::vector<StepShape> steps;  ///< whose plans exist at the same time
   PerDevice<DeviceLimit> limits;
   /// Whether plans may use it. Empty: all.
   PerDevice<bool> used = {};
-  /// Weights that are there already: each stays where it is, or is used from the CPU. May lack
-  /// some; null while there are none.
+  /// Loaded weights: each stays on its device, or is used from the CPU. May lack some; null while
+  /// there are none.
   const std::map<const gguf::TensorInfo*, DeviceIndex>* loaded = nullptr;
-  /// Caches that are there already, and stay. Null while none is.
+  /// Existing caches, which stay. Null while none is.
   const std::vector<DeviceIndex>* caches = nullptr;
-  /// Where caches go if they fit there. Null, or of another number of caches: as placement wants.
+  /// The devices for caches, if they fit. Null, or of another number of caches: placement decides.
   const std::vector<DeviceIndex>* wanted_caches = nullptr;
   /// The most bytes of weights that may be sent there for one op. Empty: no limit.
   PerDevice<std::uint64_t> most_streamed = {};

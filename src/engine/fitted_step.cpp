@@ -62,8 +62,8 @@ struct Endless {
   PerDevice<DeviceLimit> limits;  ///< of that, with the weights that are loaded already
 };
 
-/// Reasons for a fitted placement that were decided before memory was: by the rules, while leaves
-/// were free to go anywhere, or for want of room.
+/// Reasons of a fitted placement from before the fit: those of the rules, while leaves could be on
+/// any device, or a lack of memory.
 class Explainer {
  public:
   /// `endless`: null if there was room for all.
@@ -90,8 +90,7 @@ class Explainer {
  private:
   std::string name(DeviceIndex device) const { return std::string(model_.devices[device]->name()); }
 
-  /// Whether a node would be on a device that has no room for it, or for the data that it works
-  /// with.
+  /// Whether a node would run on a device that has no room for it, or for its operands.
   bool lacks_room(NodeId id, DeviceIndex device) const {
     return endless_ != nullptr && endless_->placement.decisions[id].device == device &&
            placement_.decisions[id].device != device;
@@ -156,7 +155,7 @@ class Explainer {
     } else if (lacks_room(id, device)) {
       better = RejectedCandidate{device, Refusal::kMemory, no_room(id, device)};
     } else if (now == all.end() && before != nullptr) {
-      better = *before;  // nothing at all is on that device
+      better = *before;  // the device has no node and no leaf
     }
     if (!better) return;
     if (now != all.end()) {
@@ -201,7 +200,7 @@ class Explainer {
 /// The fit of a request with unlimited memory; nothing if the request got that fit.
 Result<std::optional<Fit>> roomy_fit(const ModelState& model, const FitRequest& request,
                                      const Fit& fit) {
-  // Caches that are there already may be in their places for lack of room.
+  // Existing caches may be on their devices because of a lack of memory.
   if (!fit.short_of_room && !model.short_of_room && request.caches == nullptr)
     return std::optional<Fit>();
   SHUNT_ASSIGN(Fit roomy, fit_endless(model, request.steps));

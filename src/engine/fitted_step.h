@@ -1,5 +1,5 @@
-// A step placed on memory as it was fitted, while nothing is allocated yet: as it will run, with
-// the reasons, and the verdict of a policy.
+// A step placed with the fitted memory before anything is allocated: the later placement with its
+// reasons, and the decision of a fallback policy.
 #pragma once
 
 #include <string>
@@ -20,10 +20,10 @@ struct FittedStep {
 Result<FittedStep> place_fitted(const ModelState& model, const StepShape& shape,
                                 const FitRequest& request, const Fit& fit);
 
-/// The verdict of a policy on the step of a request that falls back most.
+/// The decision of a policy on the step of a request with the most fallbacks.
 struct Verdict {
   std::size_t fell_back = 0;
-  std::vector<std::string> lines;  ///< to be printed once it is sure
+  std::vector<std::string> lines;  ///< to be printed once the decision is final
 };
 
 /// Unsupported if the policy denies one of the request's steps; policy.say has then got the notes

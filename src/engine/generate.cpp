@@ -20,7 +20,7 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-/// Whatever sequence has the tokens.
+/// The number of the sequence does not matter.
 bool is_full(const Session& session) {
   std::int64_t taken = 0;
   for (std::int64_t i = 0; i < session.sequences(); ++i) taken += session.length(i);

@@ -37,8 +37,8 @@ class Progress {
   std::uint64_t total_;
 };
 
-/// Brings mapped weights into memory piece by piece, so that the first token does not wait for the
-/// disk unseen.
+/// Reads mapped weights into memory piece by piece with progress reports, so that the first token
+/// does not wait for the disk.
 void read_mapped(std::span<const std::byte> bytes, Progress& progress) {
   for (std::size_t done = 0; done < bytes.size(); done += kReadPiece) {
     const std::size_t piece = std::min(kReadPiece, bytes.size() - done);
@@ -47,7 +47,7 @@ void read_mapped(std::span<const std::byte> bytes, Progress& progress) {
   }
 }
 
-/// The decisions, and memory for the weights that are missing; nothing is in it yet.
+/// The decisions, and uninitialised memory for the missing weights.
 struct Blocks {
   Fit fit;
   std::vector<std::pair<DeviceIndex, WeightBlocks>> on_devices;
@@ -107,7 +107,7 @@ Result<Blocks> allocate(const ModelState& model, const StepGraph& step, Fit fit)
   return blocks;
 }
 
-/// Forgets weights that are to be somewhere else, and gives back memory that held nothing else.
+/// Drops weights that move to another device, and frees memory that held only these.
 void forget_moved(ModelState& model, const Homes& homes) {
   std::set<const Buffer*> needed;
   std::erase_if(model.homes, [&](const auto& entry) {
@@ -131,8 +131,8 @@ void say(const LoadOptions& options, std::span<const std::string> lines) {
   }
 }
 
-/// Decides the fit, has that judged, and allocates it. A device that gives less than it reported
-/// gets less, which is judged again.
+/// Decides the fit, applies the fallback policy, and allocates. If a device refuses memory that it
+/// reported as free, the fit is repeated with less for it, and the policy is applied again.
 Result<Blocks> fit_and_allocate(ModelState& model, const StepGraph& step,
                                 const LoadOptions& options) {
   PerDevice<int> attempts(model.devices.size(), 0);
@@ -273,7 +273,7 @@ void use_mapped(ModelState& model, const StepGraph& step, const Homes& homes, Pr
   const std::uint64_t memory = model.devices.cpu_device().info().memory_total;
   const bool fits = memory == 0 || bytes_in_host_memory(model) < memory / 10 * 8;
   for (const std::span<const std::byte> bytes : mapped) {
-    // Norms among weights that are copied would each bring some of these back.
+    // Otherwise each norm between copied weights would map some of their pages again.
     if (!model.copied.empty()) set_apart(bytes);
     if (fits) read_mapped(bytes, progress);
   }
@@ -292,7 +292,7 @@ Result<Filled> try_to_load(ModelState& model, const StepGraph& step, const LoadO
   return Filled{};
 }
 
-/// As if nothing had been tried.
+/// Undoes a failed attempt.
 void start_over(ModelState& model, Progress& progress) {
   model.transcoded.clear();
   model.lossy.clear();
@@ -386,10 +386,10 @@ Status load_weights(ModelState& model, const LoadOptions& options) {
   Progress progress(options, to_load);
   SHUNT_ASSIGN(Filled filled, load_or_map(model, step, options, progress));
   if (!filled.lost.empty()) {
-    // Rare enough for all of it to stay as it is, and to be read again.
+    // This is rare, so everything is read again.
     model.transcode = Transcode::kNone;
     SHUNT_TRY(choose_weight_memory(model, shapes));
-    // The choice may have parted a tied output matrix.
+    // The choice may have split a tied output matrix into two leaves.
     SHUNT_ASSIGN(const auto as_it_is, model.build(shapes.front()));
     start_over(model, progress);
     auto again = try_to_load(model, *as_it_is, options, progress);

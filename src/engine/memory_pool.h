@@ -1,4 +1,4 @@
-// Devices whose memory is the host's: they and the CPU are given bytes out of unified memory.
+// Devices whose memory is the host's: they and the CPU allocate from unified memory.
 #pragma once
 
 #include <cstdint>
@@ -11,13 +11,12 @@
 
 namespace shunt {
 
-/// The bytes asked of the pool. The CPU alone may ask for all memory of the host. Where others ask
-/// with it, all of them together have the free memory.
+/// The bytes requested from the pool. The CPU alone may ask for all memory of the host. Where
+/// others ask with it, all of them together have the free memory.
 struct MemoryPool {
-  std::vector<DeviceIndex> devices =
-      {};                   ///< that ask for any of it, by falling priority; not the CPU
-  std::uint64_t asked = 0;  ///< bytes, by them and the CPU
-  DeviceLimit limit = {};   ///< of these devices, that which leaves least
+  std::vector<DeviceIndex> devices = {};  ///< by falling priority; not the CPU
+  std::uint64_t asked = 0;                ///< bytes, by them and the CPU
+  DeviceLimit limit = {};                 ///< of these devices, the one with the smallest limit
 
   std::uint64_t usable() const { return limit.known(); }
   bool is_short() const { return asked > usable(); }

@@ -64,8 +64,8 @@ struct ModelState {
   /// Weights in host memory that devices have pinned (Device::pin_host()).
   PinnedRanges pinned_weights;
   std::vector<DeviceIndex> cache_homes;  ///< devices for a session's caches
-  bool short_of_room = false;            ///< some may be elsewhere for want of room
-  PerDevice<bool> used;                  ///< there was use for it
+  bool short_of_room = false;            ///< some may be elsewhere for lack of memory
+  PerDevice<bool> used;                  ///< plans use the device
   bool overlap = true;                   ///< there was room for steps that overlap
   /// The most bytes of weights that are sent to each of the devices for one op.
   PerDevice<std::uint64_t> most_streamed;

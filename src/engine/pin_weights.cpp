@@ -49,7 +49,7 @@ void pin_streamed_weights(ModelState& model, std::span<const StepShape> steps,
   if (model.devices.size() == 1) return;
   RangesByDevice streamed;
   for (const StepShape& shape : steps) {
-    // A step that can't be placed has told so already, where room was sought for it.
+    // A step that can't be placed was reported already, when it was fitted.
     if (!find_streamed(model, shape, streamed)) return;
   }
   model.pinned_weights =

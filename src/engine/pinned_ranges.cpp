@@ -58,7 +58,7 @@ class DevicePins {
   /// All ranges, or none. OutOfMemory if the new ones are more than `most` bytes.
   Result<PinnedRanges> pin(std::uint64_t most) && {
     if (fresh_bytes_ > most) {
-      // A device that pins nothing at all says so.
+      // A device that can't pin returns Unsupported.
       SHUNT_ASSIGN(const auto probe, device_.pin_host(fresh_.front().first(1)));
       return fail(ErrorCode::kOutOfMemory, "at most {} may be pinned, half of the available memory",
                   size_text(most));

@@ -1,4 +1,4 @@
-// Memory that is not there yet. It is enough to place a graph and to predict its plan's memory.
+// Memory that is not allocated yet. It is enough to place a graph and to predict its plan's memory.
 #pragma once
 
 #include <map>

@@ -17,7 +17,7 @@ void note(ModelState& model, std::string line) {
   model.left_out.push_back(std::move(line));
 }
 
-/// Drops the user's wishes for the device: they can't be kept any more.
+/// Drops the user's pins to the device: they can't be applied any more.
 void drop_wishes(ModelState& model, const std::string& device) {
   const auto names = [&](const auto& wish) { return wish.device == device; };
   for (const Pin& pin : model.pins) {

@@ -1,5 +1,5 @@
-// Going on without a device that failed: the model's state is replaced by one of the devices that
-// are left, which shares the weights that they hold; the others come from the file again.
+// Continues without a device that failed. A state for the remaining devices replaces the model's
+// state. It shares the weights that they hold; the others are read from the file again.
 #pragma once
 
 #include <memory>
@@ -10,8 +10,8 @@
 
 namespace shunt {
 
-/// Which of the model's devices an error says has failed, if there is one, the policy lets it be
-/// left out, and it is not the CPU.
+/// The device of the model that the error names as failed. None if the policy does not allow
+/// leaving it out, or if it is the CPU.
 std::optional<DeviceIndex> device_to_leave_out(const ModelState& model, const Error& error);
 
 /// Loads the weights that are missing, leaving out devices that fail.

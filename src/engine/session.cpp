@@ -21,10 +21,10 @@
 namespace shunt {
 
 struct Session::State {
-  /// Tokens that were appended to a sequence, and the logits that are wanted.
+  /// Tokens that were appended to a sequence, and the logits to compute.
   struct Piece {
     std::int64_t sequence = 0;
-    std::int64_t first = 0;  ///< from this token on logits are wanted
+    std::int64_t first = 0;  ///< logits are computed from this token on
   };
   struct Request {
     std::vector<Piece> pieces = {};
@@ -181,7 +181,7 @@ struct Session::State {
     return ok();
   }
 
-  /// Takes the plans away, and keeps a copy of the caches if all of them are on these devices.
+  /// Destroys the plans, and keeps a copy of the caches if all of them are on these devices.
   void set_aside(std::span<Device* const> healthy) {
     if (!plans) return;
     std::string from;
@@ -240,7 +240,7 @@ struct Session::State {
 
   Status compute_and_wait(Request& request) {
     for (Sequence& sequence : sequences) sequence.started = sequence.cached;
-    // After an error, or an exception, some may be at work still; their results do not count.
+    // After an error, or an exception, some steps may still run; their results are ignored.
     struct WaitedFor : std::deque<Underway> {
       ~WaitedFor() {
         for (const Underway& step : *this)
@@ -268,7 +268,7 @@ struct Session::State {
       if (request.cancel != nullptr && request.cancel->load()) {
         return fail(ErrorCode::kCancelled, "cancelled");
       }
-      // Plans know nothing of each other's steps, and a new one may take the place of all others.
+      // Plans do not wait for each other's steps, and a new plan may replace all others.
       const StepPlan* known =
           all ? plans->find(batch_of_all, batch_of_all) : plans->find_to_append(count);
       if (!underway.empty() && underway.back().plan != known) {
@@ -355,8 +355,8 @@ struct Session::State {
   /// The plan for the next tokens, where the logits of at most one of a sequence are wanted.
   Result<StepPlan*> plan_of(std::int64_t count) { return plans->plan_to_append(count); }
 
-  /// The same where all logits are wanted. Makes `batch` 1 if those of a whole batch do not fit
-  /// beside the cache: the plan for single tokens is there.
+  /// The same where all logits are wanted. Makes `batch` 1 if those of a whole batch do not fit in
+  /// addition to the cache: the plan for single tokens exists.
   Result<StepPlan*> plan_of_all(std::int64_t& batch) {
     auto plan = plans->plan_for(batch, batch);
     if (plan || plan.error().code() != ErrorCode::kOutOfMemory || !plans->intact()) return plan;

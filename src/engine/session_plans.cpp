@@ -175,8 +175,8 @@ Result<StepPlan> SessionPlans::compile_step(const StepShape& shape, const Fit& f
   return made;
 }
 
-/// Lets devices pin the caches in host memory that steps send to them. A device is asked once for
-/// each cache.
+/// Lets devices pin the caches in host memory that steps send to them. pin_host() is called once
+/// for each device and cache.
 void SessionPlans::pin_sent_caches(const StepPlan& made, const Graph& graph) {
   RangesByDevice sent;
   for (const Segment& segment : made.plan->segments()) {
@@ -204,7 +204,7 @@ void SessionPlans::clear() {
   moved_.clear();
 }
 
-/// Caches and these plans, where they fit; there must be nothing yet.
+/// Allocates caches and makes these plans on the devices where they fit. There must be none yet.
 Status SessionPlans::make_all(std::vector<StepShape> steps) {
   Caps caps = no_caps();
   while (true) {
@@ -245,7 +245,7 @@ Result<std::unique_ptr<SessionPlans>> SessionPlans::create(const ModelState& mod
   return plans;
 }
 
-/// A plan beside those that are there already.
+/// Adds a plan to the existing ones.
 Result<StepPlan> SessionPlans::make_one(const StepShape& shape) {
   Caps caps = no_caps();
   while (true) {
@@ -313,7 +313,7 @@ Status SessionPlans::write_caches(std::span<const std::vector<std::byte>> conten
   return ok();
 }
 
-/// Everything anew, with one plan more; the content of the caches stays.
+/// Makes everything again, with one more plan; the content of the caches is kept.
 Status SessionPlans::make_again(const StepShape& shape) {
   SHUNT_ASSIGN(const auto contents, read_caches());
   intact_ = false;
@@ -347,8 +347,8 @@ Result<StepPlan*> SessionPlans::plan_for(std::int64_t tokens, std::int64_t outpu
   return &plans_.at(key);
 }
 
-/// A plan is placed for the most it may be asked. For a few tokens sending weights takes longer
-/// than it saves: these have a plan of their own that does not.
+/// A plan is placed for its largest step. For a few tokens sending weights takes longer than it
+/// saves: these have a plan of their own that does not.
 bool SessionPlans::wants_plan_for_few(const StepPlan& whole, std::int64_t tokens) const {
   return whole.streams && tokens <= few() && options_.batch > few();
 }

@@ -36,20 +36,20 @@ class SessionPlans {
   static Result<std::unique_ptr<SessionPlans>> create(const ModelState& model,
                                                       const SessionOptions& options);
 
-  /// The plan for steps of `tokens` tokens and `outputs` outputs, made when it is first asked for.
-  /// Where it does not fit beside the others, all are made again with less on the device, and
-  /// caches move with their content. Valid until the next call.
+  /// The plan for steps of `tokens` tokens and `outputs` outputs, made at its first use. Where it
+  /// does not fit in addition to the others, all are made again with less on the device, and caches
+  /// move with their content. Valid until the next call.
   Result<StepPlan*> plan_for(std::int64_t tokens, std::int64_t outputs);
   /// The same if it has been made; else null.
   StepPlan* find(std::int64_t tokens, std::int64_t outputs);
 
-  /// False after an error that took plans, or the content of the caches, with it: the only way out
-  /// is to make this anew.
+  /// False after an error that lost plans or the content of the caches: this object must be made
+  /// again.
   bool intact() const { return intact_; }
   /// Whether all caches are in memory of these devices.
   bool caches_are_on(std::span<Device* const> devices) const;
   /// Whether steps read cache rows that hold no token: between those of several sequences, or
-  /// because a device wants the number of rows rounded. The mask hides such rows, but they must not
+  /// because a device needs the number of rows rounded. The mask hides such rows, but they must not
   /// hold NaN. So new caches are zeroed, and after a failed step the caller zeroes such rows.
   bool reads_free_rows() const;
   /// Rows of each cache.
@@ -116,8 +116,8 @@ class SessionPlans {
   std::vector<Address> caches_;                            // in the order of StepGraph::caches
   std::vector<std::size_t> cache_bytes_;                   // of each of them
   std::set<std::pair<Device*, std::size_t>> sent_caches_;  // by index, for a device to pin
-  PinnedRanges pinned_caches_;                             // of them; unpinned before they go
-  std::map<const gguf::TensorInfo*, WeightBlocks> moved_;  // weights brought to the CPU
+  PinnedRanges pinned_caches_;  // of them; unpinned before they are freed
+  std::map<const gguf::TensorInfo*, WeightBlocks> moved_;            // weights brought to the CPU
   std::map<std::pair<std::int64_t, std::int64_t>, StepPlan> plans_;  // by tokens, outputs
 };
 

@@ -1,4 +1,4 @@
-// The steps that room is left for when a model is loaded.
+// The steps for which loading a model reserves memory.
 #pragma once
 
 #include <vector>
@@ -9,8 +9,8 @@
 
 namespace shunt {
 
-/// The same options where no 0 stands for something else, and nothing is more than there can be.
-/// Invalid for options that make no sense.
+/// The same options with defaults in place of 0, limited to the possible maximum. Invalid for
+/// invalid options.
 Result<SessionOptions> complete(const SessionOptions& options, const ModelInfo& model);
 
 /// A step of `tokens` tokens and the logits of `outputs` of them. `options` are complete.

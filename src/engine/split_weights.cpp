@@ -36,7 +36,7 @@ Status check_order(const DeviceSet& devices, std::span<const std::string> names)
   return invalid("{} is always the last device: name it last, as shares are in this order", cpu);
 }
 
-/// Pins by the name of a whole weight or cache hold for its parts.
+/// Pins by the name of a whole weight or cache apply to its parts.
 Status pin_parts(ModelState& model) {
   if (model.pins.empty()) return ok();
   StepShape shape;

@@ -6,8 +6,8 @@ namespace shunt {
 
 namespace {
 
-/// A load asks for prefill and decode, by the rules and at their homes; with unlimited memory as
-/// well where there is too little.
+/// A load needs placements of prefill and decode, by the rules and at their homes, and with
+/// unlimited memory as well if memory is short.
 constexpr std::size_t kKept = 8;
 
 }  // namespace
@@ -38,7 +38,7 @@ Result<std::shared_ptr<const StepGraph>> StepSet::graph(
   SHUNT_ASSIGN(StepGraph made, definition->build(shape));
   auto step = std::make_shared<const StepGraph>(std::move(made));
   const std::lock_guard lock(mutex_);
-  // Another thread may have been faster: its graph is the key of placements already.
+  // Another thread may have added it first: its graph is the key of placements then.
   if (const Built* const known = find(built_, is_wanted)) return known->step;
   ++graphs_made_;
   keep(built_, Built{definition, shape, step});

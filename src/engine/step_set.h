@@ -1,6 +1,5 @@
-// The graphs of a model's steps and their placements. Loading a model and opening sessions ask for
-// the same few again and again: to fit the model into memory, to judge the fallbacks, to compile
-// the plans.
+// The graphs of a model's steps and their placements. Loading a model and opening sessions use the
+// same few repeatedly: to fit the model into memory, to judge the fallbacks, to compile the plans.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +21,7 @@ inline std::shared_ptr<const Graph> graph_of(std::shared_ptr<const StepGraph> st
   return {std::move(step), graph};
 }
 
-/// All that decides a placement. Memory of leaves counts by its type, as devices know no more of it
+/// All that decides a placement. Memory of leaves is compared by its type: devices see only that
 /// (MemoryOfLeaves).
 struct PlacementKey {
   std::shared_ptr<const Graph> graph;  ///< of a StepSet

@@ -13,7 +13,7 @@ namespace shunt {
 /// weight has. The matrix that makes logits meets only the tokens whose logits are made. The bytes
 /// of all weights count, each read once; of embeddings those of the tokens. So the result does not
 /// depend on how the graph is made. A last layer need not compute results that are never read: a
-/// graph that leaves them out gets the credit. Attention's work with the cache is not in it.
+/// graph that omits them has a higher share. Attention's work with the cache is not in it.
 Result<Amounts> step_work(const ModelState& model, const StepShape& shape);
 
 }  // namespace shunt

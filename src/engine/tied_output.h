@@ -8,9 +8,9 @@ namespace shunt {
 
 /// For a file that has one tensor for embedding and output. Placement may have an accelerator
 /// compute the product with it and another device look up the rows. Then the model's definition
-/// becomes that with two leaves. Each then gets its own place and form. Otherwise there stays one
-/// leaf, which is in one place once. A placement file decides itself: by whether it has that leaf.
-/// Before anything is loaded; fails if a step can't be built.
+/// becomes that with two leaves. Each then gets its own place and form. Otherwise there is one
+/// leaf, on one device. A placement file decides itself: by whether it has that leaf. Before
+/// anything is loaded; fails if a step can't be built.
 Status part_tied_output(ModelState& model, std::span<const StepShape> steps);
 
 }  // namespace shunt

@@ -121,7 +121,7 @@ Result<Vocabulary> vocabulary_from_gguf(const gguf::File& file) {
   SHUNT_ASSIGN(vocabulary.pre, file.get_string_or(kPre, ""));
   SHUNT_ASSIGN(vocabulary.tokens, read_tokens(file));
   SHUNT_ASSIGN(vocabulary.merges, read_strings(file, kMerges));
-  // Without merges this kind would still make tokens of every text: a byte each, all wrong.
+  // Without merges this kind would still encode every text, as one wrong token for each byte.
   if (vocabulary.model == "gpt2" && file.find(kMerges) == nullptr) {
     return fail(ErrorCode::kBadFile, "{}: {} is missing, which a \"gpt2\" tokenizer needs",
                 file.path(), kMerges);

@@ -1,4 +1,4 @@
-// The keys of a tokenizer in GGUF's metadata, for those who read and who write them.
+// The keys of a tokenizer in GGUF's metadata, for the reader and the writer.
 #pragma once
 
 #include <cstdint>

@@ -12,7 +12,7 @@ namespace shunt {
 
 namespace {
 
-/// Most that is read ahead and not yet let go, while a weight is copied.
+/// Largest number of bytes that are read ahead and not released yet while a weight is copied.
 constexpr std::size_t kCopyPiece = std::size_t{8} << 20;
 /// Rows that a layout may rearrange among each other: pieces are multiples, so that none of that is
 /// done twice.

@@ -54,10 +54,10 @@ struct WeightBlocks {
   /// Allocates; the content comes later. OutOfMemory.
   static Result<WeightBlocks> allocate(BufferType& type, std::vector<WeightInMemory> weights);
   Address address(std::size_t index) const;
-  /// Fills them from the file, whose pages are let go as they have been copied. Columns of a matrix
-  /// are gathered from some of its rows at a time. `done` gets bytes of the file as they come.
-  /// `ring` brings them to the device; null: Buffer::write(). Returns the errors of transcoding, by
-  /// weight.
+  /// Fills them from the file. Pages of the file are released once they are copied. Columns of a
+  /// matrix are gathered from some of its rows at a time. `done` gets bytes of the file as they
+  /// come. `ring` brings them to the device; null: Buffer::write(). Returns the errors of
+  /// transcoding, by weight.
   Result<std::vector<TranscodeError>> fill(const gguf::File& file,
                                            const std::function<void(std::uint64_t)>& done,
                                            UploadRing* ring = nullptr) const;

@@ -126,7 +126,7 @@ bool sends_weights(const Graph& graph, std::span<const LeafMemory> memory,
   return false;
 }
 
-/// Whether a session has weights and caches where the model was loaded for them.
+/// Whether a session's weights and caches are on the devices that loading chose.
 bool is_as_loaded(const Session& session) {
   const auto state = session.model().state();
   const Ledger ledger = session.ledger();
@@ -163,7 +163,7 @@ Result<std::optional<double>> predict_step(const ModelState& model, const TestSt
 }
 
 /// The same of all steps of a test. Of steps with as many tokens the time grows evenly with the
-/// rows of the cache, so that the first and the last stand for those between them.
+/// rows of the cache, so the first and the last give the mean of all of them.
 Result<std::optional<double>> predict_test(const Session& session, const SessionOptions& options,
                                            const SpeedTest& test) {
   const auto state = session.model().state();
@@ -182,7 +182,7 @@ Result<std::optional<double>> predict_test(const Session& session, const Session
   return std::optional(all);
 }
 
-/// All that a test has to do at least.
+/// The least work of a test.
 Result<Amounts> work_of_test(const Session& session, const SessionOptions& options,
                              const SpeedTest& test) {
   const auto state = session.model().state();
@@ -288,7 +288,7 @@ Result<SpeedResult> measure_speed(Session& session, const SessionOptions& option
     const int untimed = test.generates ? 0 : 1;
     const bool is_probed = limits != nullptr && (test.generates || result.bound == Peak::kRead);
     for (int i = 0; i < how.runs; ++i) {
-      // Before the probe, so that little is between it and the run.
+      // Before the probe, so that little time passes between it and the run.
       SHUNT_TRY(go_to_depth(session, test, how.cancel));
       SpeedRun done;
       if (is_probed) {

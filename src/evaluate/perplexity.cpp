@@ -65,7 +65,7 @@ class Scoring {
 
   /// Scores the tokens from the `first` on, at least 1.
   Status add(std::span<const std::int32_t> ids, std::size_t first) {
-    std::optional<std::size_t> lost;  // the first token that nothing sensible is predicted for
+    std::optional<std::size_t> lost;  // the first token without a finite prediction
     SHUNT_TRY(session_.truncate(0));
     const auto score = [&](std::size_t begin, std::span<const float> logits) {
       for (std::size_t i = 0; i * vocabulary_ < logits.size(); ++i) {

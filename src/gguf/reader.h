@@ -41,7 +41,7 @@ class Reader {
   /// Bytes to the end of the file, or to where a header must have ended.
   std::size_t remaining() const;
 
-  /// The next `count` bytes; `what` stands in the message if the file ends before.
+  /// The next `count` bytes; The message names `what` if the file ends before.
   Result<std::span<const std::byte>> take(std::uint64_t count, std::string_view what);
 
   /// The next number.

@@ -6,8 +6,8 @@
 
 namespace shunt {
 
-/// A node y = op(sources) that is met on the way back from a loss. Its rule adds nodes to `g` that
-/// compute, from dy, the gradient of the loss by y, those by the sources that want one.
+/// A node y = op(sources) of the backward pass. Its rule adds nodes to `g` that compute, from dy,
+/// the gradient of the loss by y, the gradients by the sources that need one.
 class Backward {
  public:
   explicit Backward(GraphBuilder& builder) : g(builder) {}
@@ -27,8 +27,8 @@ class Backward {
   virtual bool wants(std::size_t i) const = 0;
 
   /// The gradient by source i: F32, of its shape, with any strides. An error is passed on.
-  /// Gradients that are given for the same source are added up. A source that wants a gradient and
-  /// is given none makes the rule fail: "no gradient by SOURCE".
+  /// Gradients that are given for the same source are added up. A source that needs a gradient and
+  /// gets none makes the rule fail: "no gradient by SOURCE".
   virtual Status give(std::size_t i, Operand dx) = 0;
   /// That the gradient by source i is zero.
   virtual Status give_zero(std::size_t i) = 0;

@@ -34,7 +34,7 @@ class FirstFit {
   bool run(std::span<const std::size_t> order, std::uint64_t bound);
   const MemoryAttempt& attempt() const { return attempt_; }
   std::size_t obstacle() const { return obstacle_; }
-  /// Neighbours looked at so far, in all runs: a measure of time that is the same everywhere.
+  /// Neighbours visited so far, in all runs: a measure of time that does not depend on the machine.
   std::size_t work() const { return work_; }
 
  private:

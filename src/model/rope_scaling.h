@@ -9,7 +9,7 @@
 namespace shunt {
 
 /// The parameters of rope for heads of `dims` rotated elements, from PREFIX.rope.*. Unsupported for
-/// an unknown kind of scaling; BadFile for numbers that make no sense.
+/// an unknown kind of scaling; BadFile for invalid numbers.
 Result<RopeParams> read_rope(const gguf::File& file, const std::string& prefix, std::int64_t dims,
                              RopeMode mode);
 

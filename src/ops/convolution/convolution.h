@@ -88,8 +88,8 @@ const Op& conv_transpose_1d_op();
 /// `w[k, o, c] * x[j, c, n]`.
 /// `w`: F32, F16 or BF16 [K, O, C]. `x`: F32, F16 or BF16 [L, C, N], L at least 1.
 /// The result is F32 `[(L - 1) * stride + dilation * (K - 1) + 1 - 2 * pad, O, N]`, of at least one
-/// element a row. For many channels it is faster by way of a product: col2im_1d() of matmul() of
-/// the kernels as `[C, K * O]` and of x as [C, L].
+/// element a row. For many channels a product is faster: col2im_1d() of matmul() of the kernels as
+/// `[C, K * O]` and of x as [C, L].
 Result<Value> conv_transpose_1d(GraphBuilder& g, Operand w, Operand x, Conv1dParams params = {});
 
 const Op& conv_transpose_2d_op();

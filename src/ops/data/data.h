@@ -15,8 +15,8 @@ const Op& cpy_op();
 /// `dst`: in memory that may be written. `src`: of dst's shape.
 /// Types: the same for both, whichever it is; else any type into any that can be encoded without an
 /// importance matrix (all but Q8_1, Q8_K, IQ1_S, IQ1_M, IQ2_XXS, IQ2_XS and IQ2_S). Integers and
-/// F64 become each other at once; everything else goes by way of F32, rounded to nearest there and
-/// back, even if between two, where the format does not say otherwise. An integer is rounded in the
+/// F64 are converted to each other directly, all other types through F32. Both conversions round to
+/// nearest, ties to even, unless the format defines another rounding. An integer is rounded in the
 /// same way and saturates, also where it is made of infinity; not-a-number becomes 0 in it and in
 /// block types. The result is dst, written.
 Result<Value> cpy(GraphBuilder& g, Operand src, Operand dst);
@@ -261,7 +261,7 @@ const Op& upscale_op();
 ///   `(1 - l) x[k] + l x[k + 1]`.
 /// - bicubic: the sum over j from k - 1 to k + 2 of `cubic(p - j; -3/4) x[j]`. `cubic(d; a)` is
 ///   `(a + 2) |d|^3 - (a + 3) |d|^2 + 1` for |d| up to 1, `a (|d|^3 - 5 |d|^2 + 8 |d| - 4)` up to
-///   2, else 0. In both, the outermost element stands for the elements that x does not have.
+///   2, else 0. In both, the outermost element replaces the elements that x does not have.
 /// - with antialias: let `c = s (i + 1/2)`, `w = max(s, 1)` and `r = 1` (bilinear) or 2 (bicubic).
 ///   The result is the sum over j from `max(0, floor(c - r w + 1/2))` to
 ///   `min(n, floor(c + r w + 1/2)) - 1` of `f((j - c + 1/2) / w) x[j]`, divided by the sum of these

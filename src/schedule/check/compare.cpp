@@ -36,7 +36,7 @@ class Comparison {
  public:
   explicit Comparison(bool integers) : integers_(integers) {}
 
-  /// `counts`: whether the expected value is one of those that the error is a share of.
+  /// `counts`: whether the expected value belongs to the sum that the error is relative to.
   void add(double got, double expected, bool counts, const Sizes& at) {
     const double distance = distance_of(got, expected);
     if (first_ || distance > worst_) {

@@ -15,7 +15,7 @@ struct Difference {
   double expected = 0;  ///< the expected value
 };
 
-/// Holds `got` against `expected`: two tensors of this type and these strides, at their sizes in a
+/// Compares `got` with `expected`: two tensors of this type and these strides, at their sizes in a
 /// run. If they are memory that was written into, `before` is its content from before: elements
 /// that did not change must not change, but make no error smaller.
 Difference compare(const Tensor& tensor, const Sizes& sizes, const std::byte* got,

@@ -24,7 +24,7 @@ namespace shunt {
 namespace {
 
 /// The content of memory before anything has been computed: NaN in every type of float. So an
-/// element that is never written, or must not be read, is not right by chance.
+/// element that is never written, or must not be read, can't be correct by chance.
 constexpr std::byte kUnwritten{0xff};
 
 using Bytes = std::vector<std::byte>;
@@ -81,8 +81,8 @@ class Verifier {
     answers_ = Answers::ask(*graph_, devices, options, StorageUsers(*graph_));
     cpu_ = &cpu;
   }
-  /// With weights as the device in question has them: nodes have the numbers that they have in the
-  /// graph itself.
+  /// The graph with weights in the types of the device under test. Node ids are those of the graph
+  /// itself.
   const Graph& graph_there() const { return answers_.graph_on(0); }
 
   Status hold_leaves(Plan& plan) {
@@ -124,7 +124,7 @@ class Verifier {
     const Node& node = graph_->node(observed.node);
     NodeCheck check = describe(observed);
     Bytes got;
-    Bytes expected;  // if weights are others than in the reference run
+    Bytes expected;  // if weights differ from those of the reference run
     SHUNT_TRY(compute(observed, check, got, expected));
     const Bytes before =
         check.compared() && node.writes_storage ? held_[node.storage].own : Bytes();
@@ -208,7 +208,7 @@ class Verifier {
     return ok();
   }
 
-  /// Converts the weights of a node to the types that the device wants.
+  /// Converts the weights of a node to the types that the device requires.
   Status convert_weights(NodeCheck& check, Converted& weights) const {
     for (NodeId source : graph_->node(check.node).sources) {
       if (source == kNoNode) continue;
@@ -232,9 +232,9 @@ class Verifier {
     return ok();
   }
 
-  /// Brings the weights of a node into the memory that the device wants them in, as loading does,
-  /// and into lossy forms if it has them and may. No other device has these forms, so the threshold
-  /// includes their error.
+  /// Copies the weights of a node to the memory type that the device prefers, as loading does, and
+  /// to lossy forms if the device has them and they are allowed. No other device has these forms,
+  /// so the threshold includes their error.
   Status bring_to_layouts(NodeCheck& check, Converted& weights) const {
     const bool lossy = options_.transcode == Transcode::kLossy;
     std::vector<const BufferType*> kinds(graph_->size(), nullptr);
@@ -373,7 +373,7 @@ class Verifier {
   Device& device_;
   std::string device_name_;
   const VerifyOptions& options_;
-  Answers answers_;                       // of the device in question, and of the CPU
+  Answers answers_;                       // of the device under test, and of the CPU
   Device* cpu_ = nullptr;                 // of the reference run
   const Placement* reference_ = nullptr;  // of the reference run, as long as that runs
   DynamicDimValues dynamic_dims_ = {};

@@ -12,14 +12,14 @@ namespace {
 
 constexpr double kReportInfinity = std::numeric_limits<double>::infinity();
 
-/// How many times its threshold an error is.
+/// The ratio of an error to its threshold.
 double severity(const NodeCheck& check) {
   if (check.outcome == CheckOutcome::kFailed) return kReportInfinity;
   if (check.threshold > 0) return check.error / check.threshold;
   return check.error > 0 ? kReportInfinity : 0;
 }
 
-/// Worse before better; of two that are alike, the one that comes first in the graph.
+/// Larger errors first; of equal ones, the one that comes first in the graph.
 struct Rank {
   bool failed = false;
   double severity = 0;
@@ -64,7 +64,7 @@ std::string_view to_string(CheckOutcome outcome) {
 
 double default_threshold(DType dtype) {
   // Rounding errors spread evenly over a relative half unit u have a mean square of at most u^2
-  // / 3. Ten times that leaves room for both sides, and for sums in which much cancels.
+  // / 3. The factor of ten covers the rounding of both results, and cancellation in sums.
   if (trait(dtype).quantized) {
     // 8 bits a block, half a unit being its largest / 254, which is about three times the root mean
     // square: 9 / (3 * 254^2). Fewer bits are those of the weights, which don't change.

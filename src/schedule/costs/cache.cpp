@@ -18,7 +18,7 @@ namespace {
 
 using CacheJson = nlohmann::ordered_json;
 
-/// Of the meaning of the figures: another way to measure is another number.
+/// The version of the measurement method. A change of the method changes it.
 constexpr int kCacheVersion = 5;
 
 /// Drivers, firmware and processors' clocks change without a change of the key.
@@ -48,7 +48,7 @@ std::string as_kept(const std::string& text) {
       .get<std::string>();
 }
 
-/// Of "2026-11-23"; nothing for another text, or for no day of the calendar.
+/// Of "2026-11-23"; nothing for other text, or for a day that does not exist.
 std::optional<std::chrono::sys_days> day_of(std::string_view date) {
   constexpr std::string_view kForm = "0000-00-00";
   if (date.size() != kForm.size()) return std::nullopt;
@@ -86,8 +86,8 @@ std::optional<CostModel> costs_of(const CostModel& file, const DeviceInfo& devic
   return costs;
 }
 
-/// A folder with those above it. Each that is missing is made for its owner alone, as the XDG
-/// specification wants it. A later write there reports any failure.
+/// A folder with those above it. Missing folders are created with access for their owner only, as
+/// the XDG specification requires. A failure is reported by the later write.
 void make_private_folders(const std::filesystem::path& folder) {
   std::error_code error;
   if (folder.empty() || std::filesystem::exists(folder, error)) return;

@@ -31,11 +31,12 @@ class CostCache {
   std::string path_of(const DeviceInfo& device) const;
   /// As KeptCosts::date.
   std::string today() const;
-  /// Nothing if there is no file, or one that is older than 30 days or of a day to come. The same,
-  /// with a note, for one that can't be read, has another key or entries of another device.
+  /// Nothing if there is no file, or one that is older than 30 days or has a date in the future.
+  /// The same, with a note, for one that can't be read, has another key or entries of another
+  /// device.
   std::optional<KeptCosts> read(const DeviceInfo& device, std::vector<std::string>& notes) const;
-  /// False, with a note, if that is not possible. Replaces the file as a whole. Folders that are
-  /// missing are made for their owner alone.
+  /// False, with a note, if that is not possible. Replaces the file as a whole. Missing folders are
+  /// created with access for their owner only.
   bool write(const DeviceInfo& device, const KeptCosts& kept,
              std::vector<std::string>& notes) const;
 

@@ -59,7 +59,7 @@ bool is_of_op(const OpCost& cost, const MeasuredOp& op) {
 }
 
 /// The ops that the nodes of the graphs are measured by. Those with the largest share of a graph's
-/// estimated time on the device come first, and the one that stands for all others last.
+/// estimated time on the device come first. The op that models all other ops comes last.
 std::vector<MeasuredOp> needed_ops(std::span<const Graph* const> graphs, const DeviceInfo& device) {
   const CostModel estimates;
   std::map<MeasuredOp, double> shares;
@@ -72,7 +72,7 @@ std::vector<MeasuredOp> needed_ops(std::span<const Graph* const> graphs, const D
       seconds[measured_op(*graph, id)] += one;
       total += one;
     }
-    // A graph of one token counts as much as one of a whole batch.
+    // A graph of one token has the same weight as one of a whole batch.
     for (const auto& [op, taken] : seconds) shares[op] += total > 0 ? taken / total : 0;
   }
   std::vector<MeasuredOp> ops;
@@ -106,7 +106,7 @@ class Calibration {
         return measure_op(device, {op, dtype}, limited_options(), spare_[&device]);
       };
       options_.prepare = [this](Device& device) {
-        // Memory that can't be had now is allocated, or refused, when an op needs it.
+        // Memory that can't be allocated now is allocated, or refused, when an op needs it.
         const auto bytes = to_size(std::llround(short_options().bytes * kRoom));
         (void)spare_[&device].reserve(device.memory(), bytes);
       };
@@ -166,7 +166,7 @@ class Calibration {
     return options;
   }
 
-  /// Whether something ends in time that takes as long as the longest before it.
+  /// Whether an op that takes as long as the longest one so far would end in time.
   bool has_time() const { return options_.now() - start_ + longest_ <= options_.budget; }
 
   bool is_compared() const { return devices_.size() > 1; }
@@ -212,10 +212,10 @@ class Calibration {
         devices_that([&](const OneDevice& each) { return find(each, op) == nullptr; });
     if (lacking.empty()) return;
     for (OneDevice* each : lacking) {
-      // A device with kept costs may lack this op for good.
+      // A device with kept costs may not support this op at all.
       if (each->known.costs.ops().empty()) prepare(*each);
     }
-    // The first one in any case: else a machine that is slow enough would never have an entry.
+    // The first op is always measured: otherwise a very slow machine would never have an entry.
     if (has_begun_ && !has_time()) {
       left_out_.push_back({op, {}});
       return;
@@ -227,7 +227,7 @@ class Calibration {
     if (failed && is_compared()) failed_.push_back(op);
   }
 
-  /// Takes time once, which says nothing about that of the next op.
+  /// Takes time once, so it does not predict the time of the next op.
   void prepare(OneDevice& each) {
     if (each.is_prepared) return;
     each.is_prepared = true;
@@ -299,8 +299,8 @@ class Calibration {
     });
   }
 
-  /// Whether a measured op of the device gives way: it is the form there of ops that were left out,
-  /// or failed, and of no other.
+  /// Whether a measured op of the device is dropped: on this device it is the form of ops that were
+  /// left out, or failed, and of no other op.
   bool gives_way(const OneDevice& each, const MeasuredOp& own) const {
     const auto is_replaced = [&](const MeasuredOp& op) {
       return std::ranges::find(left_out_, op, &Substitute::op) != left_out_.end() ||
@@ -321,7 +321,7 @@ class Calibration {
   }
 
   /// The same op for all devices, so that they are compared alike: of those measured on all, the
-  /// slowest one of the same name, else the slowest. An op that is not measured must not look fast.
+  /// slowest one of the same name, else the slowest. An op that is not measured must not seem fast.
   std::optional<MeasuredOp> substitute(const MeasuredOp& op) const {
     // A product of 4096 x 4096 weights of 8 bits with 32 columns.
     constexpr double kRankOperations = 2.0 * 4096 * 4096 * 32;

@@ -24,7 +24,7 @@ const DeviceSpeed& usual_for(DeviceKind kind) {
       // NVIDIA A100 PCIe 40 GB, data sheet: 19.5 Tflop/s in F32, 1555 GB/s. The launch of a kernel
       // takes a few us.
       Estimate{DeviceKind::kGpu, {1.95e13, 1.555e12, 5e-6, kPciLatency, kPciExpress}},
-      // Ascend 310P, the smallest chip we are made for: half of an Atlas 300I Duo, which has 280
+      // Ascend 310P, the smallest chip that is supported: half of an Atlas 300I Duo, which has 280
       // TOPS in 8 bits (so 70 Tflop/s a chip in F16) and 408 GB/s. The host prepares every op: some
       // 20 us, a guess.
       Estimate{DeviceKind::kNpu, {7e13, 2.04e11, 20e-6, kPciLatency, kPciExpress}},
@@ -41,7 +41,7 @@ const DeviceSpeed& usual_for(DeviceKind kind) {
   return kEstimates.back().speed;
 }
 
-/// Time of an operation beside one of a product of matrices on the same device.
+/// Time of an operation relative to one of a product of matrices on the same device.
 double usual_scale(std::string_view op) {
   // A guess, not measured: attention has the rate of products of floats and an exponential for each
   // score; products of 8-bit numbers are faster.
@@ -71,7 +71,7 @@ OpCost scaled_cost(const OpCost& measured, std::string_view op, DType dtype) {
   cost.op = op;
   cost.dtype = dtype;
   if (op != measured.op && cost.few_seconds_per_operation > 0) {
-    // Another op unpacks other operands: the slower rate stands for both.
+    // Another op unpacks other operands: the slower rate is used for both.
     cost.seconds_per_operation =
         std::max(cost.seconds_per_operation, cost.few_seconds_per_operation);
     cost.unpack_seconds_per_byte = 0;

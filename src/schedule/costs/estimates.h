@@ -6,7 +6,7 @@
 namespace shunt {
 
 /// The device's own figures, or else the usual ones for its kind; every kind has some. Each figure
-/// is taken by itself: a rate that is not above 0 is none, nor are seconds below 0.
+/// is used independently: a rate that is not above 0, and seconds below 0, count as missing.
 DeviceSpeed estimate_of(const DeviceInfo& device);
 
 /// The costs of an op on a device, predicted from the measured costs of another op there.

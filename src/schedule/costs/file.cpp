@@ -19,7 +19,7 @@ constexpr std::int64_t kVersion = 1;
 constexpr std::size_t kMaxCostsFileBytes = std::size_t{1} << 24;
 constexpr double kMostSeconds = 1e6;
 
-/// One object of the file. The first thing that is wrong with it stays in `status`.
+/// One object of the file. `status` keeps its first error.
 class Entry {
  public:
   Entry(const Json& json, std::string where) : json_(json), where_(std::move(where)) {}
@@ -131,7 +131,7 @@ Error no_json(const Json::parse_error& error, std::string_view text, const std::
               line_at(text, byte - 1), byte, found, expected);
 }
 
-/// Which number is beyond any.
+/// The number that is too large.
 Error too_large(const Json::out_of_range& error, std::string_view text, const std::string& name) {
   constexpr std::size_t kMostShown = 40;
   // The library's text ends with the number in quotes.

@@ -14,9 +14,9 @@ struct CostSample {
 /// The measurements that the costs of an op are fitted to. `few`, `some` and `many` without
 /// operations were not measured.
 struct OpSamples {
-  CostSample tiny;     ///< so small that the overhead is all
+  CostSample tiny;     ///< so small that only the overhead takes time
   CostSample reading;  ///< bound by memory
-  CostSample few;      ///< with a few columns, but enough to tell unpacking from arithmetic
+  CostSample few;      ///< with a few columns, but enough to separate unpacking from arithmetic
   CostSample some;     ///< with a part of the many, which the same kernel computes
   CostSample many;     ///< bound by arithmetic; without operations where the op never is
 };

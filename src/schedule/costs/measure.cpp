@@ -59,11 +59,11 @@ AddNode add_node(std::int64_t elements) {
 constexpr std::int64_t kColumnsToFew = 8;
 /// But with no more than these: a CPU takes much less time for each of 64 columns than of 32.
 constexpr std::int64_t kMostFewColumns = 32;
-/// Fewer columns tell nothing about arithmetic.
+/// With fewer columns arithmetic is not measurable.
 constexpr std::int64_t kFewestColumns = 16;
-/// The kernel for many columns begins somewhere above the few. To tell its unpacking from its
-/// arithmetic, it is measured with this part of the many, too. But the measurement has no fewer
-/// than kFewestSomeColumns, below which another kernel may be at work: the CPU's tiles begin there.
+/// The kernel for many columns begins somewhere above the few. To separate its unpacking from its
+/// arithmetic, it is also measured with this part of the many. But the measurement has no fewer
+/// than kFewestSomeColumns, below which another kernel may run: the CPU's tiles begin there.
 constexpr std::int64_t kColumnsToSome = 4;
 constexpr std::int64_t kFewestSomeColumns = 128;
 
@@ -72,7 +72,7 @@ constexpr std::int64_t kFewestSomeColumns = 128;
 constexpr std::int64_t kBatch = 512;
 constexpr std::int64_t kHeavyWidth = 2048;
 
-/// An op in the shapes that tell its costs apart.
+/// An op in the shapes that separate its costs.
 struct OpShapes {
   AddNode tiny;     ///< the overhead is all
   AddNode reading;  ///< bound by memory
@@ -104,7 +104,7 @@ struct OpClass {
   OpShapes (*shapes)(DType dtype, std::int64_t width);
 };
 constexpr std::string_view kMatmul = "matmul";
-/// The last one stands for all others.
+/// The last one models all other ops.
 constexpr std::array<OpClass, 3> kOpClasses = {
     {{kMatmul, matmul_shapes}, {"attention", attention_shapes}, {kAnyOp, elementwise_shapes}}};
 
@@ -184,7 +184,7 @@ Status sample_arithmetic(Device& device, const OpShapes& shapes, const MeasureOp
   SHUNT_ASSIGN(std::int64_t few, columns_of(shapes, samples.reading, first, options));
   // With few columns reading takes longer than arithmetic, so this chain reads more.
   SHUNT_ASSIGN(samples.many, sample_columns(few, options.bytes));
-  // A single column says little about the time of sixteen.
+  // The time of a single column does not predict that of sixteen.
   SHUNT_ASSIGN(const std::int64_t more, columns_of(shapes, samples.many, first, options));
   if (more >= 2 * few) {
     few = more;

@@ -179,7 +179,7 @@ class NodeMemory {
     return ok();
   }
 
-  BufferType& plain_;  ///< memory of the device that need not know the place of tensors
+  BufferType& plain_;  ///< memory of the device that does not depend on the place of tensors
   SpareMemory& spare_;
   std::unique_ptr<Buffer> shared_;
   std::vector<std::unique_ptr<Buffer>> buffers_;  ///< some are in the shared one

@@ -12,7 +12,7 @@ namespace shunt {
 
 namespace {
 
-/// Ops that do the work of another one, whose costs they have unless they have their own.
+/// Ops with the same work as another op. They have its costs unless they have their own.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 2> kSameWork = {{
     {"matmul_id", "matmul"},
     {"out_prod", "matmul"},

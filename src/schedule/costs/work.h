@@ -24,8 +24,8 @@ Work work_of(const Graph& graph, NodeId node);
 /// The type that decides how fast a computed node is: that of weights, or of a cache.
 DType deciding_type(const Graph& graph, NodeId node);
 
-/// The op whose measured costs stand for those of an op that has none: "matmul" for "matmul_id";
-/// else the op itself.
+/// The op whose measured costs are used for an op without costs of its own: "matmul" for
+/// "matmul_id"; else the op itself.
 std::string_view op_with_same_costs(std::string_view op);
 
 /// Bytes of that number of elements of a type, as if they were contiguous.

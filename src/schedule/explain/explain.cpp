@@ -36,7 +36,7 @@ class Explainer {
       ExplainedDevice& on = device(conversion.device);
       explanation_.transcoded.push_back(describe_conversion(graph_, conversion, on.name));
       const TranscodedWeight& weight = explanation_.transcoded.back();
-      // A graph that still has the type of before.
+      // A graph that still has the type before the conversion.
       if (graph_.node(conversion.leaf).result.dtype == conversion.from)
         on.weight_bytes += weight.bytes - weight.bytes_before;
     }
@@ -117,8 +117,8 @@ class Explainer {
     explanation_.segments.push_back(std::move(made));
   }
 
-  /// Outputs that are where the host can't read them, and that no segment of the CPU has got since
-  /// they were last written.
+  /// Outputs in memory that the host can't read, and that were not copied to the CPU since they
+  /// were last written.
   void bring_results_home(std::span<const Segment> segments) {
     const DeviceIndex cpu = devices_.cpu();
     const Device& host = devices_.cpu_device();

@@ -1,4 +1,4 @@
-// A weight on its way into memory, in another type.
+// Converts a weight to another type while it is loaded.
 #pragma once
 
 #include <bit>

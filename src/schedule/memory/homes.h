@@ -8,7 +8,7 @@
 
 namespace shunt {
 
-/// The memory type of a tensor, and the device on whose ledger it is.
+/// The memory type of a tensor, and the device whose ledger counts it.
 struct Home {
   BufferType* type = nullptr;  ///< null: the plan allocates nothing for it
   int device = 0;              ///< index into Placement::devices

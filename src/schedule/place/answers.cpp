@@ -34,7 +34,8 @@ bool is_conditional(const Support& answer) {
 
 /// Asks one device. Weights it asks for in another type get it, and it is asked again. Where it, or
 /// the CPU, then refuses a node that was possible before, they stay as they are. A weight is given
-/// another type once at most, and taken it back once at most, so this ends whatever a device says.
+/// another type once at most, and taken it back once at most, so this ends with any answers of a
+/// device.
 class Asker {
  public:
   Asker(const Graph& graph, Device& device, DeviceIndex index, Device& cpu,
@@ -71,7 +72,7 @@ class Asker {
   }
 
  private:
-  /// Why something can't be had.
+  /// The reason for a refusal.
   struct No {
     std::string why;
     Refusal refusal = Refusal::kType;
@@ -135,7 +136,7 @@ class Asker {
     return std::nullopt;
   }
 
-  /// Why a weight can't have a type, as far as those that read it directly can tell.
+  /// The reason why a weight can't have a type, checked with its direct readers.
   std::optional<std::string> impossible(NodeId weight, DType dtype) const {
     const Tensor& now = graph_.node(weight).result;
     if (!is_contiguous(now)) return fmt::format("{} is not contiguous", to_string(now));
@@ -238,7 +239,7 @@ class Asker {
       types.push_back({weight, conversion.to});
     auto typed = with_types(graph_, types);
     const bool passed_on = typed && any_result_changed(*typed);
-    if (!typed || passed_on) {  // seen through views, or further on: the cause is unknown
+    if (!typed || passed_on) {  // a reader behind views or other nodes: which one is unknown
       for (const LeafType& type : types)
         keep(type.leaf, passed_on ? kPassedOn : typed.error().message());
       return;
@@ -255,7 +256,7 @@ class Asker {
     return false;
   }
 
-  /// A conditional answer that nothing can be done about is a no.
+  /// A conditional answer whose condition can't be met is a no.
   void refuse(NodeId id) {
     const NodeId source = asked_source(id);
     const MaybeNo no = forbidden(id);
@@ -281,7 +282,7 @@ class Asker {
   std::set<NodeId> has_memory_;
   std::vector<const BufferType*> memory_;  // of leaves, as Device::supports() takes it
   PerNode<Support> first_;                 // about the graph as it is
-  std::map<NodeId, std::string> kept_;     // weights that stay as they are, and why
+  std::map<NodeId, std::string> kept_;     // weights that keep their type, and why
   std::set<NodeId> touched_;               // weights that have another type, or had
   Answers::OnDevice made_;
 };

@@ -1,6 +1,6 @@
 // The devices' answers for each node. A device that would compute it "if this source comes as that
-// type" gets its way where the source is a weight that may be transcoded: see
-// docs/internals/scheduler.md. So all others have to do with is yes or no.
+// type" gets that type where the source is a weight that may be transcoded: see
+// docs/internals/scheduler.md. So all other code sees only yes or no.
 #pragma once
 
 #include <map>
@@ -21,8 +21,8 @@ Status check_memory(const Graph& graph, std::span<const LeafMemory> memory);
 
 class Answers {
  public:
-  /// Asks each device about each computed node. `users`: those of the graph. The graph must outlive
-  /// the answers. Memory in `options` must have passed check_memory().
+  /// Calls Device::supports() for each device and computed node. `users`: those of the graph. The
+  /// graph must outlive the answers. Memory in `options` must have passed check_memory().
   static Answers ask(const Graph& graph, std::span<Device* const> devices,
                      const PlaceOptions& options, const StorageUsers& users);
 
@@ -51,7 +51,7 @@ class Answers {
     PerNode<Support> answers;
     std::map<NodeId, std::string> remedies;    // by node
     std::map<NodeId, Conversion> conversions;  // by leaf
-    std::unique_ptr<const Graph> graph;        // null: the one that was asked about
+    std::unique_ptr<const Graph> graph;        // null: the original graph
   };
   const OnDevice& on(DeviceIndex device) const { return devices_[device]; }
 
@@ -59,8 +59,8 @@ class Answers {
   PerDevice<OnDevice> devices_;
 };
 
-/// Weights that have another type where they were put, which their decisions then say. The CPU
-/// alone reads them as they are.
+/// Weights that have another type on their device. Their decisions then state it. Only the CPU
+/// reads them in their original type.
 std::vector<Conversion> find_conversions(const Answers& answers, const Graph& graph,
                                          std::vector<Decision>& decisions);
 

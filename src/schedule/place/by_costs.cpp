@@ -70,7 +70,7 @@ class ProblemMaker {
            pinned_.device[owner] == kNotPinned;
   }
 
-  /// Whether it can in view of the types of weights that stay where the rules put them.
+  /// Whether it can, with the types of weights that stay where the rules placed them.
   bool finds_types(int index, NodeId id) const {
     if (!facts_.can(index, id)) return false;
     for (NodeId weight : facts_.weights_of(id)) {
@@ -93,7 +93,7 @@ class ProblemMaker {
     return std::ranges::any_of(facts_.weights_of(id), restored);
   }
 
-  /// Whether a device can compute a node, and without weights being sent where that is not wanted.
+  /// Whether a device can compute a node without streaming weights that should not be streamed.
   bool may(int index, NodeId id) const {
     if (!finds_types(index, id)) return false;
     if (index != decisions_[id].device && restores_weights(index, id)) return false;
@@ -180,7 +180,7 @@ class ProblemMaker {
   PlaceProblem made_;
 };
 
-/// The times of nodes and copies, and the duration of all of it.
+/// The times of nodes and copies, and the duration of the step.
 void predict_times(const PlaceProblem& made, const Assignment& assignment, Placement& placement) {
   for (std::size_t i = 0; i < made.nodes.size(); ++i) {
     placement.decisions[made.nodes[i]].seconds =

@@ -10,7 +10,7 @@
 
 namespace shunt {
 
-/// A placement by rules as a problem of numbers, and which node is which.
+/// A placement by rules as a numerical problem, and the mapping of its nodes.
 struct PlaceProblem {
   CostProblem problem;
   std::vector<NodeId> nodes;      ///< by CostNode: computed nodes, in order
@@ -18,15 +18,14 @@ struct PlaceProblem {
   std::vector<NodeId> externals;  ///< by CostExternal: leaves
 };
 
-/// Hard, thus not for costs to change: pins; nodes that write into memory that is there; and that
-/// nodes that write into one memory are on one device. A weight or cache that has no place yet goes
-/// with its users: with one user it costs nothing to be there. Nodes that write into a cache, or
-/// read it as it was before, share a device.
+/// Costs can't change these hard constraints: pins, nodes that write into existing memory, and one
+/// device for all nodes that write into the same memory. A weight or cache without a device yet
+/// follows its users: on the device of its only user it costs nothing. Nodes that write into a
+/// cache, or read it as it was before, share a device.
 PlaceProblem make_problem(const PlaceFacts& facts, const PinnedNodes& pinned,
                           const std::vector<Decision>& decisions, const CostModel& costs);
 
-/// Fills in all that is predicted of a step: when each node and each copy is done, and how long all
-/// of it takes.
+/// Fills in the predictions for a step: the times of each node and copy, and the total.
 void predict_costs(const PlaceFacts& facts, const PinnedNodes& pinned, const CostModel& costs,
                    Placement& placement);
 

@@ -1,4 +1,4 @@
-// A placement that follows a file exactly, or says which line can't be kept.
+// A placement that follows a file exactly, or an error that names the line that can't be followed.
 #include "graph/storage_users.h"
 #include "schedule/place/answers.h"
 #include "schedule/place/by_costs.h"
@@ -155,7 +155,7 @@ class Follower {
     }
   }
 
-  /// A leaf that has its memory already must be where the file wants it.
+  /// A leaf that has memory already must be on the device that the file names.
   Status check_memory(const LeafMemory& leaf) const {
     if (!leaf.address || lines_[leaf.leaf] == nullptr) return ok();
     const int at = placement_.decisions[leaf.leaf].device;

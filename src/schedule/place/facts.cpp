@@ -33,7 +33,7 @@ std::uint64_t bytes_to_send(const Graph& graph, NodeId node, Device& device,
 
 namespace {
 
-/// Bytes of weights that may be sent to each device for one op. To the CPU whatever must be.
+/// Bytes of weights that may be sent to each device for one op. The CPU has no limit.
 Result<PerDevice<std::uint64_t>> send_limits(const DeviceSet& devices,
                                              const PerDevice<DeviceInfo>& infos,
                                              DeviceSpan<const std::uint64_t> given) {

@@ -20,16 +20,17 @@ std::vector<const BufferType*> memory_of_leaves(const Graph& graph,
                                                 std::span<const LeafMemory> memory);
 
 /// Bytes of a node's weights that must be sent to a device because it can't read them where they
-/// are. `memory`: by node id the memory of leaves. A leaf without memory will be where it is used.
+/// are. `memory`: by node id the memory of leaves. A leaf without memory will be placed where it is
+/// used.
 std::uint64_t bytes_to_send(const Graph& graph, NodeId node, Device& device,
                             std::span<const BufferType* const> memory);
 
 class PlaceFacts {
  public:
-  /// Asks every device about every computed node, once. An accelerator that can't hold the weights
-  /// that would have to be sent there refuses, for its memory. Invalid without a CPU at the end,
-  /// and for memory, limits or exclusions of nodes or devices that do not exist. Unsupported if the
-  /// CPU can't compute a node.
+  /// Calls Device::supports() once for each device and computed node. An accelerator that can't
+  /// hold the weights that would have to be sent there refuses, for its memory. Invalid without a
+  /// CPU at the end, and for memory, limits or exclusions of nodes or devices that do not exist.
+  /// Unsupported if the CPU can't compute a node.
   static Result<PlaceFacts> create(const Graph& graph, std::span<Device* const> devices,
                                    const PlaceOptions& options);
 
@@ -45,7 +46,7 @@ class PlaceFacts {
   const Answers& answers() const { return answers_; }
   const Support& answer(NodeId id, DeviceIndex index) const { return answers_.of(id, index); }
   bool can(DeviceIndex index, NodeId id) const { return static_cast<bool>(answer(id, index)); }
-  /// Makes a no of a yes; a no keeps its own reason.
+  /// Turns a yes into a no; a no keeps its own reason.
   void refuse(NodeId id, DeviceIndex index, Refusal refusal, std::string reason);
   /// Whether a device can compute a node and all that later writes into the same memory.
   bool can_own(DeviceIndex index, NodeId id) const;
@@ -71,7 +72,7 @@ class PlaceFacts {
 
  private:
   PlaceFacts() = default;
-  /// Makes a no of every yes that is excluded.
+  /// Turns every yes that is excluded into a no.
   Status exclude(std::span<const Exclusion> exclusions);
 
   const Graph* graph_ = nullptr;

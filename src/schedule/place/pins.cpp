@@ -83,7 +83,8 @@ class Pinner {
     return ok();
   }
 
-  /// Who writes into memory is where that is: one pin holds for the owner and all its writers.
+  /// A node that writes into memory runs on the device of that memory: one pin applies to the owner
+  /// and all its writers.
   Status pin_shared_memory() {
     for (NodeId owner = 0; owner < graph_.size(); ++owner) {
       const bool input = graph_.node(owner).is_leaf() && graph_.node(owner).role == Role::kInput;

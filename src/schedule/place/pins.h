@@ -13,7 +13,7 @@ inline constexpr DeviceIndex kNotPinned = kNoDevice;
 struct PinnedNodes {
   /// The device, or kNotPinned.
   PerNode<DeviceIndex> device;
-  /// The pin that says so, for people.
+  /// The reason for messages: "set by the pin ...".
   PerNode<std::string> reason;
   /// kPinned, or kSplit for a part that is kept on its device.
   PerNode<Rule> rule;
@@ -21,9 +21,9 @@ struct PinnedNodes {
 };
 
 /// The first pin whose pattern matches a node, or that names it as a part, counts. A node without a
-/// pin of its own that shares memory with a pinned one, as it writes into it, goes by that pin.
-/// Inputs and views are not pinned: they are on the host or beside their owner. Invalid, with
-/// pattern, node and reason, for a pin that can't be kept.
+/// pin of its own that writes into the memory of a pinned node follows that pin. Inputs and views
+/// are not pinned: they are on the host or on the device of their owner. Invalid, with pattern,
+/// node and reason, for a pin that can't be applied.
 Result<PinnedNodes> pin_nodes(const PlaceFacts& facts, std::span<const Pin> pins);
 
 /// Keeps parts of split weights and caches on their devices. A part stays free if it has memory, if

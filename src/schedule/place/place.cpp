@@ -1,4 +1,4 @@
-// Placement: pins, rules, costs, and who was rejected, one after the other.
+// Placement: pins, rules, costs, and the rejected devices, one after the other.
 #include <array>
 
 #include "base/enum_table.h"
@@ -39,7 +39,7 @@ void note_rejected(const PlaceFacts& facts, std::vector<Decision>& decisions) {
     Decision& decision = decisions[id];
     for (int index = 0; index < decision.device; ++index) {
       const Support& answer = facts.answer(id, index);
-      if (decision.rule == Rule::kPinned && !answer) {  // no other device would help
+      if (decision.rule == Rule::kPinned && !answer) {  // dropping the pin would not help
         decision.rejected.push_back(
             {index, Refusal::kCost,
              fmt::format("the node is pinned, and this device refuses it: {}", answer.facts())});

@@ -1,6 +1,6 @@
 // Placements as text: a line a node, `ID NAME OP DEVICE # REASON`. A name that is not a plain word
-// is in double quotes, with \xNN for bytes that can't be printed; "-" stands for no name. The
-// device of a view is "=": it is where its memory is.
+// is in double quotes, with \xNN for bytes that can't be printed; "-" means no name. The device of
+// a view is "=": it is where its memory is.
 #include <algorithm>
 #include <charconv>
 #include <map>
@@ -100,7 +100,7 @@ class Reader {
 
   std::string_view text_;
   std::size_t number_ = 0;
-  std::map<NodeId, std::size_t> lines_;  // by node: where it stands
+  std::map<NodeId, std::size_t> lines_;  // by node: its line
   PlacementFile file_;
 };
 

@@ -39,8 +39,8 @@ class Rules {
   bool placed(NodeId id) const { return decisions_[id].device >= 0; }
   bool is_free(NodeId id) const { return is_computed(graph_.node(id)) && !placed(id); }
 
-  /// Whether a device can and may compute a node, and all that later writes into its memory; and
-  /// finds weights that have their place by now in the type that it wants.
+  /// Whether a device can and may compute a node and all later writers of its memory, and whether
+  /// weights that are placed already have the type that it requires.
   bool may(int index, NodeId id) const {
     const int pin = pinned_.device[id];
     if (!facts_.can_own(index, id) || (pin != kNotPinned && pin != index)) return false;
@@ -90,7 +90,8 @@ class Rules {
                    type.name());
   }
 
-  /// Rule 2 for leaves that have memory, rule 4 for inputs; others go where their users can be.
+  /// Rule 2 for leaves that have memory, rule 4 for inputs; others are placed where their users can
+  /// run.
   Status place_leaves() {
     for (NodeId id = 0; id < graph_.size(); ++id) {
       const Node& node = graph_.node(id);
@@ -110,7 +111,7 @@ class Rules {
     return ok();
   }
 
-  /// Rule 2: an op that writes into memory that is there runs where it is.
+  /// Rule 2: an op that writes into existing memory runs on the device of that memory.
   Status place_writers() {
     for (NodeId id = 0; id < graph_.size(); ++id) {
       const Node& node = graph_.node(id);
@@ -140,7 +141,7 @@ class Rules {
     return rows;
   }
 
-  /// A better device to which a weight in host memory is worth sending for the rows of the node.
+  /// A better device for which streaming a weight from host memory pays with the rows of the node.
   std::optional<int> streams_to(NodeId id, NodeId weight) const {
     if (!facts_.streams()) return std::nullopt;
     if (rows_of(graph_.node(id)) < static_cast<double>(stream_rows_)) return std::nullopt;
@@ -277,7 +278,7 @@ class Rules {
     return readable(id, index) == given;
   }
 
-  /// Rule 6. Who shares memory by writing into it stays.
+  /// Rule 6. Nodes that write into shared memory stay.
   void place_higher() {
     for (NodeId id = 0; id < graph_.size(); ++id) {
       if (!is_computed(graph_.node(id)) || pinned_.device[id] != kNotPinned) continue;

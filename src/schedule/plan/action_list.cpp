@@ -71,7 +71,7 @@ class ActionLister {
     return listed;
   }
 
-  /// Whether the source of a copy is there since before the step, where the host can access it.
+  /// Whether the source of a copy exists since before the step, in memory that the host can access.
   bool is_constant_on_host(std::size_t index) const {
     const NodeId owner = graph_.node(cut_.copies[index].node).storage;
     return is_weight(graph_.node(owner).role) && !written_[owner] &&

@@ -24,7 +24,7 @@ struct RequestGroup {
 /// flight has for itself. The latter are laid out once and allocated for each step.
 struct PlanPool {
   BufferType* type = nullptr;
-  int device = 0;        ///< on whose ledger it is
+  int device = 0;        ///< whose ledger counts it
   bool staging = false;  ///< staging memory of that device
   RequestGroup shared = {};
   RequestGroup own = {};
@@ -32,7 +32,7 @@ struct PlanPool {
 
 inline constexpr std::size_t kNoRequest = ~std::size_t{0};
 
-/// Memory of a request: which pool, which of its two groups, which in that, and where in it.
+/// Memory of a request: its pool, its group of that pool, its index in the group, and its offset.
 struct Slot {
   std::size_t pool = 0;
   bool own = false;
@@ -41,7 +41,7 @@ struct Slot {
   explicit operator bool() const { return index != kNoRequest; }
 };
 
-/// Requests by pool, and which of them belongs to whom.
+/// Requests by pool, and their index by tensor, copy and segment.
 struct Allocation {
   std::vector<PlanPool> pools;   ///< the devices' own memories first, by device
   std::vector<Slot> of_node;     ///< by node id, for owners of memory; none if it needs none

@@ -13,9 +13,9 @@ struct PlanBlock {
   BufferType* type = nullptr;
   std::size_t bytes = 0;
   std::string wanted = {};                                ///< its purpose, for errors
-  int device = 0;                                         ///< on whose ledger it is
+  int device = 0;                                         ///< whose ledger counts it
   int refused_by = 0;                                     ///< the device that an error names
-  std::size_t MemoryUse::*use = &MemoryUse::activations;  ///< which of its figures
+  std::size_t MemoryUse::*use = &MemoryUse::activations;  ///< the purpose on its ledger
   bool pinned = false;                                    ///< staging memory of that device
   bool own = false;     ///< each step in flight has one of its own
   bool inputs = false;  ///< 0 at first; the next step starts with a copy

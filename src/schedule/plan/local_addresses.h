@@ -10,8 +10,8 @@
 
 namespace shunt {
 
-/// T is an address. A question takes time proportional to the number of copies that the segment
-/// uses and the last one used, not to that of nodes.
+/// T is an address. A lookup takes time proportional to the number of copies that this segment and
+/// the previous one use, not to the number of nodes.
 template <class T>
 class LocalAddresses {
  public:

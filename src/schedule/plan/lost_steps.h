@@ -1,4 +1,4 @@
-// The steps that a failure takes with it.
+// The steps that are lost when one fails.
 #pragma once
 
 #include <cstdint>

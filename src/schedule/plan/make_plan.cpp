@@ -1,4 +1,5 @@
-// Placing and compiling until it fits: a device that refuses memory gets less, again and again.
+// Places and compiles until the plan fits: a device that refuses memory gets fewer operations each
+// time.
 #include <algorithm>
 
 #include "base/guarded.h"
@@ -48,7 +49,7 @@ class PlanMaker {
   int cpu() const { return cpu_of(devices_); }
   std::string_view name(int device) const { return device_at(devices_, device).name(); }
 
-  /// Whether an operation is where it is because it must.
+  /// Whether an operation is bound to its device.
   bool is_bound(const Placement& placement, NodeId id) const {
     const Node& node = graph_->node(id);
     return placement.decisions[id].rule == Rule::kPinned ||
@@ -131,7 +132,7 @@ class PlanMaker {
   PlaceOptions place_options_;
   CompileOptions compile_options_;
   PerDevice<End> ends_;
-  std::vector<Exclusion> exclusions_;  // the caller's first, then ours
+  std::vector<Exclusion> exclusions_;  // the caller's first, then those of this class
   std::size_t wanted_exclusions_ = 0;  // the caller's
   std::vector<std::string> notes_;
 };

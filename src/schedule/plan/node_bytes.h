@@ -14,7 +14,7 @@ std::size_t bytes_of(const Graph& graph, NodeId node);
 /// The same at the actual sizes of a step.
 std::size_t actual_bytes_of(const Graph& graph, NodeId node, const DynamicDimValues& dynamic_dims);
 
-/// The cost of a row of a copy beside its bytes, in bytes: a call of a device, or an element of its
+/// The overhead of a row of a copy, expressed in bytes: a call of a device, or an element of its
 /// list of transfers. It is an estimate, not a measurement.
 inline constexpr std::size_t kRowCost = 256;
 

@@ -19,7 +19,7 @@ Result<std::vector<Address>> find_leaves(const Graph& graph, const CompileOption
 /// Outputs and observed nodes: the host must be able to read them after a step.
 std::vector<NodeId> find_kept(const Graph& graph, const CompileOptions& options);
 
-/// By node id: the observer wants to see it. Empty without an observer.
+/// By node id: whether the observer gets its values. Empty without an observer.
 std::vector<bool> find_watched(const Graph& graph, const Observer& observer);
 
 }  // namespace shunt

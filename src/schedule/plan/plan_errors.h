@@ -1,5 +1,5 @@
 // Errors of plans: the device, the segment and the nodes that an error is about, for a caller that
-// wants to go on without that device.
+// continues without that device.
 #pragma once
 
 #include "shunt/plan.h"

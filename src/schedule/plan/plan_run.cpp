@@ -186,7 +186,7 @@ void PlanRun::submit_rest(std::uint64_t last) {
 }
 
 /// Submits the stages for which enough steps have started meanwhile. They block the host, while
-/// other devices work at the steps behind.
+/// other devices work on later steps.
 void PlanRun::submit_due() {
   for (std::uint64_t step = oldest(); step < next_step_; ++step) {
     StepInstance& instance = instances_[number_of(step)];
@@ -232,7 +232,7 @@ Status PlanRun::finish(StepInstance& instance) {
   if (trace_) trace_->finish();
   if (!instance.failed) {
     if (!was_lost) lose_behind(instance);
-    drain();  // the failure may have left others at work
+    drain();  // other work may still run after the failure
   }
   return instance.failed;
 }

@@ -7,9 +7,9 @@
 
 namespace shunt {
 
-/// Times of the actions of all steps in flight. A device that knows when it did something is
-/// believed; of others the host's view is kept: the call, where that does the work, or else from
-/// submitting until it was seen done. Nothing here allocates once it is made.
+/// Times of the actions of all steps in flight. Devices that measure times give their own times.
+/// For other devices the host's times are kept: those of the call if it does the work, else from
+/// submitting until the host saw it done. Nothing here allocates once it is made.
 class PlanTrace {
  public:
   /// An action's queue, and whether submitted work is done later.

@@ -10,8 +10,8 @@
 
 namespace shunt {
 
-/// One stream for each queue of a device that has work, opened when it is first asked for. Errors
-/// name the device.
+/// One stream for each queue of a device that has work, opened at its first use. Errors name the
+/// device.
 class RunStreams {
  public:
   /// `timed`: events tell when work was done. The devices must outlive it.
@@ -22,7 +22,7 @@ class RunStreams {
   Result<Stream*> of(int device, Queue queue);
   /// An event of that stream, which is open.
   Result<std::unique_ptr<Event>> create_event(int device, Queue queue);
-  /// Waits until none of them has work: nothing may run on when its memory goes.
+  /// Waits until none of them has work: no work may be running when its memory is freed.
   void drain();
 
  private:

@@ -49,7 +49,7 @@ class Cutter {
  private:
   int cpu() const { return cpu_of(placement_.devices); }
 
-  /// Whether a node can't go on with the segment so far. It runs on another device, an observer
+  /// Whether a node can't continue the current segment. It runs on another device, an observer
   /// reads the node before it, or it needs a copy of a weight. Such a copy may reuse the memory of
   /// dead tensors.
   bool starts_segment(NodeId id, int device) const {

@@ -71,7 +71,7 @@ struct StepInstance {
 Result<StepInstance> create_instance(const CompiledPlan& executable, const BlockBuffers& shared,
                                      RunStreams& streams);
 
-/// Connects the events of all instances of a run: who waits for whom is the same in all steps.
+/// Connects the events of all instances of a run: the dependencies are the same in all steps.
 void connect_instances(const CompiledPlan& executable, std::span<StepInstance> instances);
 
 }  // namespace shunt

@@ -92,7 +92,7 @@ Status StepSubmitter::write_gathered(const BoundAction& bound) {
   Event* before = nullptr;
   for (std::size_t i = 0; i < runs.size(); ++i) {
     const GatheredSlices::Run& run = runs[i];
-    // The first keeps its own, which tells a trace when all of it began.
+    // The first keeps its own event, which gives the trace the start of the action.
     Event* const link = bound.gathered->links[i == 0 ? 0 : 1 + i % 2].get();
     Event* const signal = i + 1 < runs.size() ? link : bound.done.get();
     SHUNT_TRY(bound.stream->write({bound.to.buffer, bound.to.offset + run.offset},

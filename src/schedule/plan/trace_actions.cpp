@@ -113,7 +113,7 @@ class ActionDescriber {
     return made;
   }
 
-  /// The action that brings or computes the source of a copied tensor; kNoAction if that is there
+  /// The action that brings or computes the source of a copied tensor; kNoAction if that exists
   /// before a step.
   std::size_t source_of(std::size_t action, NodeId node) const {
     if (action > 0 && goes_on(action - 1)) return action - 1;

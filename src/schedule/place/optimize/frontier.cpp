@@ -51,8 +51,7 @@ struct States {
   std::vector<double> times;        ///< devices, links, then each slot on each device
   std::vector<std::uint8_t> homes;  ///< by slot: where it was made
   std::vector<double> bound;        ///< lower bound of the makespan
-  std::vector<double>
-      sum;  ///< of the bounds of all nodes so far: how much is late besides the worst
+  std::vector<double> sum;  ///< of the bounds of all nodes so far: lateness beyond the worst one
   std::vector<std::uint64_t> hash;  ///< of the homes of live slots
 
   States(std::size_t width, std::size_t times_of_one, std::size_t slots_of_one)
@@ -148,7 +147,7 @@ class Search {
   }
 
   /// When the node would end. `link_free`: of the links into `device`, by where they come from.
-  /// `place`: told when each value that is sent arrives.
+  /// `place`: called with the arrival time of each value that is sent.
   template <class Place>
   double finish(const double* times, const std::uint8_t* homes, std::size_t node,
                 DeviceIndex device, double* link_free, Place place) const {

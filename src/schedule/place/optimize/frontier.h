@@ -14,7 +14,7 @@ struct FrontierResult {
   double seconds = kNever;
   bool proven = false;  ///< nothing is below both `seconds` and the bound: all that was dropped has
                         ///< a bound of its own
-  std::int64_t steps = 0;  ///< partial assignments that were looked at
+  std::int64_t steps = 0;  ///< partial assignments that were evaluated
 };
 
 /// After node i, the future sees only two kinds of times of an assignment of nodes 0..i. One is

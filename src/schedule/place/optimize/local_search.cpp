@@ -153,8 +153,7 @@ class LocalSearch {
     }
   }
 
-  /// Throws a node and some of those around it to other devices. False if there is nothing that
-  /// could go elsewhere.
+  /// Moves a node and some nodes around it to random other devices. False if no node can move.
   bool kick(Assignment& assignment) {
     const std::size_t n = tables_.assigned_nodes();
     const std::size_t throws = 1 + random_.below(3);

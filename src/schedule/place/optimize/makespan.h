@@ -1,4 +1,4 @@
-// How long a step takes, by prediction, when every node runs where it is assigned to.
+// The predicted duration of a step when every node runs on its assigned device.
 #pragma once
 
 #include <vector>
@@ -21,7 +21,7 @@ struct StepTimes {
     double end = 0;
   };
   std::vector<Node> nodes;          ///< by CostProblem::nodes
-  std::vector<Transfer> transfers;  ///< in the order in which they are asked for
+  std::vector<Transfer> transfers;  ///< in the order in which they are needed
 };
 
 /// Seconds from the start until every node is computed and every final read is served. The result
@@ -38,10 +38,10 @@ struct StepTimes {
 ///       `arrival(v, to) = max(finish(v), arrival of the transfer before it on the link) +
 ///       latency + bytes * seconds_per_byte`
 ///  3. The transfers of a link have the order of the first node that reads them on the far side.
-///     Those that one node asks for have the order of its sources. Final reads come last, in their
+///     Transfers for the same node have the order of its sources. Final reads come last, in their
 ///     own order.
-/// External values are there at 0. Nothing waits for anything else. `times`, if not null, gets all
-/// of that; its content means nothing if the result is kNever.
+/// External values are available at time 0. Nothing waits for anything else. `times`, if not null,
+/// gets all of these times; its content is undefined if the result is kNever.
 double makespan(const CostProblem& problem, const Assignment& assignment,
                 StepTimes* times = nullptr);
 

@@ -31,7 +31,7 @@ struct Optimized {
 ///  1. search_frontier() builds one from nothing, with the makespan of `start` as the bound to stay
 ///  below;
 ///  2. search_locally() improves the better one of both.
-/// No clock, no chance: the same arguments give the same result.
+/// Uses no clock and no random device: the same arguments give the same result.
 Optimized optimize(const CostProblem& problem, const Assignment& start,
                    const OptimizeLimits& limits = {});
 

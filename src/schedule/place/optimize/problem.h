@@ -16,7 +16,7 @@ inline constexpr double kNever = std::numeric_limits<double>::infinity();
 /// Arrival time of a value that does not reach a device.
 inline constexpr double kAbsent = -1;
 
-/// Something that a node reads: the result of a node, or a value that is there from the start.
+/// A value that a node reads: the result of a node, or one that exists from the start.
 struct CostValue {
   bool external = false;
   std::uint32_t index = 0;  ///< into CostProblem::nodes or ::externals
@@ -41,10 +41,10 @@ struct CostExternal {
   bool operator==(const CostExternal&) const = default;
 };
 
-/// The way from one device to another, for one transfer at a time. A way through the host is a
-/// slower link here.
+/// The link from one device to another, for one transfer at a time. A path through the host is
+/// modelled as a slower link.
 struct CostLink {
-  double latency = 0;           ///< seconds; kNever if there is no way
+  double latency = 0;           ///< seconds; kNever if there is no link
   double seconds_per_byte = 0;  ///< kNever if there is no way
   bool operator==(const CostLink&) const = default;
 };
@@ -60,7 +60,7 @@ struct CostProblem {
   int devices = 0;
   std::vector<CostNode> nodes;  ///< in the order in which each device computes its own
   std::vector<CostExternal> externals;
-  std::vector<CostLink> links;  ///< [from * devices + to]; the diagonal is not looked at
+  std::vector<CostLink> links;  ///< [from * devices + to]; the diagonal is not used
   std::vector<CostRead> final_reads;
   bool operator==(const CostProblem&) const = default;
 

@@ -144,9 +144,9 @@ std::size_t Timeline::end_of_change(std::span<const std::uint32_t> moved, Device
     return !users.empty() && users.back() >= end;
   };
   for (std::uint32_t node : moved) {
-    // Its result comes from elsewhere now, wherever it goes.
+    // All transfers of its result have another source device now.
     if (is_read_later(node)) end = std::max(end, last_first_use(node, ~std::uint64_t{0}));
-    // Its sources may go where they didn't go before, or go for another node.
+    // Its sources may be sent to other devices than before, or for another node.
     for (std::uint32_t value : tables_.sources(node)) {
       if (!is_read_later(value)) continue;
       const bool known = value < position_ || value >= tables_.nodes();
@@ -179,7 +179,7 @@ double Timeline::path_through_value(std::size_t value, std::size_t from) {
   return longest;
 }
 
-/// The longest path that goes through anything that nodes from..to-1 have had an influence on.
+/// The longest path through the nodes, transfers and values that nodes from..to-1 affect.
 double Timeline::path_through(std::size_t from, std::size_t to) {
   double longest = 0;
   const double* free_tail = &free_tail_[to * free_.size()];

@@ -45,8 +45,8 @@ class Timeline {
   /// Makes the move that was tried last.
   void accept();
 
-  /// Nodes that were timed or moved so far, and an eighth of the readers that were looked at: the
-  /// cost of all this.
+  /// Nodes that were timed or moved so far, and an eighth of the readers that were visited: the
+  /// cost of the search.
   std::int64_t steps() const { return steps_; }
 
  private:
